@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR Apache-2.0 */
+/*
+ * p2pmem - userspace interface of the peer-to-peer PCIe memory broker.
+ *
+ * Two kinds of device node:
+ *
+ *   /dev/p2pmemN         one region of device memory; open, mmap and the
+ *                        P2PMEM_IOC_* ioctls below.
+ *   /dev/p2pmem_control  adds and removes regions; P2PMEM_CTL_* ioctls,
+ *                        CAP_SYS_RAWIO required.
+ *
+ * Every struct begins with its own size in bytes.  The kernel accepts a
+ * larger struct when the bytes that it does not know are zero (E2BIG if
+ * not), and a smaller one down to the first published size (EINVAL below
+ * it); it never writes more than that size.  Reserved fields must be zero
+ * and unknown flags are refused (EINVAL).
+ *
+ * errno table (the same meaning in every call):
+ *
+ *   EINVAL      a size, alignment, flag or reserved field is wrong
+ *   E2BIG       the struct carries fields that this kernel does not know
+ *   EFAULT      a pointer is bad
+ *   EPERM       CAP_SYS_RAWIO is missing, or the kernel is locked down
+ *   ENODEV      the region or PCI function does not exist, or is going away
+ *   EBUSY       the range (persistent: file offset) or region has a holder
+ *   ENOSPC      a volatile region has not that much free memory
+ *   ENXIO       the range lies outside of the region
+ *   EOPNOTSUPP  this provider, page type or kernel cannot do it
+ *   EEXIST      the memory is offered as a region already
+ *   EIO         the device lost its state (reset): what was written since
+ *               the last successful SYNC may be lost
+ *   EINTR       a signal ended the wait; the removal goes on by itself
+ */
+#ifndef _UAPI_P2PMEM_H
+#define _UAPI_P2PMEM_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define P2PMEM_NAME_BYTES	16
+#define P2PMEM_REASON_BYTES	224
+
+/** Kinds of provider: what sort of memory a region is. */
+enum p2pmem_kind {
+	P2PMEM_KIND_PCI_BAR = 1,	/* a memory BAR named by the administrator */
+	P2PMEM_KIND_NVME_CMB = 2,	/* NVMe Controller Memory Buffer, volatile */
+	P2PMEM_KIND_NVME_PMR = 3,	/* NVMe Persistent Memory Region */
+};
+
+/** Page types, see docs/uapi.md; 0 asks for the provider's default. */
+enum p2pmem_page_type {
+	P2PMEM_PAGES_DEFAULT = 0,
+	P2PMEM_PAGES_GENERIC = 1,	/* pins, O_DIRECT, fixed buffers, ibv_reg_mr */
+	P2PMEM_PAGES_P2PDMA = 2,	/* O_DIRECT with the kernel's route checks */
+};
+
+/** CPU memory types; 0 asks for the default of the kind. */
+enum p2pmem_memtype {
+	P2PMEM_MEMTYPE_DEFAULT = 0,
+	P2PMEM_MEMTYPE_UC = 1,		/* uncached (x86 UC-) */
+	P2PMEM_MEMTYPE_WC = 2,		/* write-combining */
+	P2PMEM_MEMTYPE_WB = 3,		/* write-back: only for memory that snoops */
+};
+
+enum p2pmem_state {
+	P2PMEM_STATE_READY = 1,
+	P2PMEM_STATE_DRAINING = 2,	/* removed, waits for its holders */
+	P2PMEM_STATE_QUARANTINED = 3,	/* device is gone, pages still referenced */
+};
+
+#define P2PMEM_REGION_PERSISTENT	(1U << 0)
+
+/**
+ * struct p2pmem_info - what a region is (P2PMEM_IOC_INFO, out)
+ * @size: in: sizeof(struct p2pmem_info)
+ * @flags: P2PMEM_REGION_*
+ * @region_bytes: length of the region
+ * @available_bytes: memory that no open file owns now
+ * @bus_address: what a device on the same PCI bus puts into a TLP
+ * @granule_bytes: allocation unit; offsets and lengths are multiples of it
+ * @resets: how often the device was found to have lost its enable bit
+ */
+struct p2pmem_info {
+	__u32 size;
+	__u32 flags;
+	__u64 region_bytes;
+	__u64 available_bytes;
+	__u64 bus_address;
+	__u64 granule_bytes;
+	__u32 kind;
+	__u32 page_type;
+	__u32 memtype;
+	__u32 state;
+	__u32 pci_domain;
+	__u8 pci_bus;
+	__u8 pci_devfn;
+	__u8 bar;
+	__u8 reserved0;
+	__u64 resets;
+	char name[P2PMEM_NAME_BYTES];
+};
+
+/**
+ * struct p2pmem_claim - own a range of a region at its own place
+ * @size: in: sizeof(struct p2pmem_claim)
+ * @flags: P2PMEM_CLAIM_*
+ * @region_offset: where in the region; multiple of granule_bytes
+ * @length: bytes; multiple of granule_bytes, > 0
+ * @file_offset: where the range shows in this open file, for mmap
+ *
+ * A plain mmap() of a volatile region is backed by whatever memory is free.
+ * A claim asks for one range instead, so that two programs can meet at the
+ * same bytes one after the other.  The bytes are left as they are only if
+ * the range was last owned by the same user (or the caller has
+ * CAP_SYS_RAWIO, which may read the BAR anyway); otherwise they read as
+ * zero.  Persistent regions claim by mmap already; there file_offset must
+ * equal region_offset.  The range is given back with the last reference.
+ * Errors: EBUSY, ENXIO, EINVAL, ENODEV; EEXIST if file_offset is in use.
+ */
+struct p2pmem_claim {
+	__u32 size;
+	__u32 flags;
+	__u64 region_offset;
+	__u64 length;
+	__u64 file_offset;
+};
+
+/**
+ * struct p2pmem_sync - barrier: bytes written before are at the device
+ * @size: in: sizeof(struct p2pmem_sync)
+ * @flags: P2PMEM_SYNC_DURABLE asks that they are persistent
+ * @file_offset: range in this open file; 0/0 means all of it
+ * @length: bytes
+ *
+ * Waits for the CPU's own stores and then runs the device's barrier: for a
+ * PMR the read that PMRCAP.PMRWBM names (NVMe Base 2.0, 3.1.4.21), for others a
+ * read from the BAR.  EOPNOTSUPP if durability is asked of volatile memory;
+ * EIO if the device was reset since the last SYNC.
+ */
+#define P2PMEM_SYNC_DURABLE	(1U << 0)
+struct p2pmem_sync {
+	__u32 size;
+	__u32 flags;
+	__u64 file_offset;
+	__u64 length;
+};
+
+/** How a client reaches a region. */
+enum p2pmem_route {
+	P2PMEM_ROUTE_NONE = 0,		/* refused; the reason says why */
+	P2PMEM_ROUTE_SWITCH = 1,	/* turned round below a PCIe switch */
+	P2PMEM_ROUTE_BRIDGE = 2,	/* through a host bridge */
+	P2PMEM_ROUTE_IOMMU = 3,		/* translated by the root complex */
+	P2PMEM_ROUTE_BOUNCED = 4,	/* the kernel would copy through DRAM */
+};
+
+#define P2PMEM_PROBE_SAME_DEVICE	(1U << 0) /* client and memory are one function */
+#define P2PMEM_PROBE_UNLISTED_BRIDGE	(1U << 1) /* crosses a host bridge that is on no allow-list */
+#define P2PMEM_PROBE_ACS_REDIRECT	(1U << 2) /* ACS sends requests upstream */
+#define P2PMEM_PROBE_MAPPED		(1U << 3) /* dma_address is valid */
+#define P2PMEM_PROBE_PASSTHROUGH	(1U << 4) /* IOMMU present, identity domain */
+
+/**
+ * struct p2pmem_probe - can this PCI function reach the region?
+ * @size: in: sizeof(struct p2pmem_probe)
+ * @pci_domain, @pci_bus, @pci_devfn: in: the client
+ * @route: out: enum p2pmem_route
+ * @flags: out: P2PMEM_PROBE_*; in: must be zero
+ * @bus_address: out: bus address of the region's first page
+ * @dma_address: out: what the DMA API gave the client for that page
+ * @bridge_domain, @bridge_bus, @bridge_devfn: out: the bridge that decides:
+ *	the common switch port, or the one at which the path fails
+ * @distance: out: bridges on the path between the two
+ * @reason: out: a sentence, NUL-terminated
+ *
+ * The verdict is a prediction: topology, plus one page mapped for the client
+ * and unmapped again without any transfer.
+ */
+struct p2pmem_probe {
+	__u32 size;
+	__u32 pci_domain;
+	__u8 pci_bus;
+	__u8 pci_devfn;
+	__u8 bridge_bus;
+	__u8 bridge_devfn;
+	__u32 bridge_domain;
+	__u32 route;
+	__u32 flags;
+	__u32 distance;
+	__u32 reserved0;
+	__u64 bus_address;
+	__u64 dma_address;
+	char reason[P2PMEM_REASON_BYTES];
+};
+
+#define P2PMEM_IOC_MAGIC	0xB9
+#define P2PMEM_IOC_INFO		_IO(P2PMEM_IOC_MAGIC, 0x00)
+#define P2PMEM_IOC_CLAIM	_IO(P2PMEM_IOC_MAGIC, 0x01)
+#define P2PMEM_IOC_SYNC		_IO(P2PMEM_IOC_MAGIC, 0x02)
+#define P2PMEM_IOC_PROBE_PEER	_IO(P2PMEM_IOC_MAGIC, 0x03)
+
+/**
+ * struct p2pmem_region_add - offer device memory as /dev/p2pmemN
+ * @size: in: sizeof(struct p2pmem_region_add)
+ * @kind: in: enum p2pmem_kind
+ * @bar: in: BAR number 0..5, for P2PMEM_KIND_PCI_BAR; else 0
+ * @page_type, @memtype: in: 0 for the default
+ * @offset, @length: in: part of the BAR (2 MiB aligned); length 0 is all
+ * @region: out: N of /dev/p2pmemN
+ * @reason: out, on failure too: cause and remedy, NUL-terminated
+ *
+ * pci-bar needs the function to be bound to the driver "p2pmem" first
+ * (driver_override, then bind); nvme-cmb and nvme-pmr need it to stay bound
+ * to the nvme driver.
+ */
+struct p2pmem_region_add {
+	__u32 size;
+	__u32 flags;
+	__u32 kind;
+	__u32 pci_domain;
+	__u8 pci_bus;
+	__u8 pci_devfn;
+	__u8 bar;
+	__u8 reserved0;
+	__u32 page_type;
+	__u32 memtype;
+	__u32 region;
+	__u64 offset;
+	__u64 length;
+	char reason[P2PMEM_REASON_BYTES];
+};
+
+/**
+ * struct p2pmem_region_remove - take a region away
+ * @size: in: sizeof(struct p2pmem_region_remove)
+ * @flags: P2PMEM_REMOVE_*
+ * @region: in: N of /dev/p2pmemN
+ * @reason: out: who holds it, when EBUSY or EINTR
+ *
+ * Mappings are revoked (SIGBUS), then the call waits until no device and no
+ * pin refers to the memory.  A signal ends the wait, not the removal.
+ */
+#define P2PMEM_REMOVE_IF_IDLE	(1U << 0)	/* EBUSY instead of revoking */
+struct p2pmem_region_remove {
+	__u32 size;
+	__u32 flags;
+	__u32 region;
+	__u32 reserved0;
+	char reason[P2PMEM_REASON_BYTES];
+};
+
+#define P2PMEM_CTL_REGION_ADD		_IO(P2PMEM_IOC_MAGIC, 0x40)
+#define P2PMEM_CTL_REGION_REMOVE	_IO(P2PMEM_IOC_MAGIC, 0x41)
+
+#endif /* _UAPI_P2PMEM_H */

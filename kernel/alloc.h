@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/*
+ * Which granules of a region are owned, and whose bytes lie in the free ones.
+ *
+ * Pure logic: no locks, no allocation and no kernel call, so that the unit
+ * tests run the very same file in userspace.  The caller serialises.
+ */
+#ifndef P2PMEM_ALLOC_H
+#define P2PMEM_ALLOC_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
+#include <stdbool.h>
+#include <stdint.h>
+typedef uint64_t u64;
+typedef uint32_t u32;
+#endif
+
+/*
+ * What is known of a granule's bytes: the numeric uid of the user who last
+ * owned it, or one of these.
+ */
+#define P2PMEM_BYTES_UNKNOWN	((u32)-1) /* must be zeroed before anyone looks */
+#define P2PMEM_BYTES_CLEAN	((u32)-2) /* fit for the present owner to see */
+
+/**
+ * struct p2pmem_alloc - ownership of a region
+ * @used: bit per granule, set while an open file owns it
+ * @bytes_of: per granule, see above
+ * @granules: how many there are
+ * @free: how many are not owned
+ * @hint: where the next search begins; keeps allocation flat when the front
+ *	of the region is full
+ */
+struct p2pmem_alloc {
+	u64 *used;
+	u32 *bytes_of;
+	u64 granules;
+	u64 free;
+	u64 hint;
+};
+
+/* Words of the @used array that @granules need. */
+static inline u64 p2pmem_alloc_words(u64 granules)
+{
+	return (granules + 63) / 64;
+}
+
+/* Takes over two arrays that the caller owns and frees; all free, unknown. */
+void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes_of,
+		       u64 granules);
+
+/*
+ * Takes a run of at most @want free granules: one of exactly @want if there is
+ * any, else the longest.  Returns its length and puts its place into @first;
+ * 0 when the region is full.  The bytes become UNKNOWN.
+ */
+u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 *first);
+
+/* Takes exactly [first, first + count); false if any of it is owned. */
+bool p2pmem_alloc_take_at(struct p2pmem_alloc *a, u64 first, u64 count);
+
+/*
+ * Decides what the new owner of a range may see: granules last owned by @uid
+ * (all of them if @trusted) become CLEAN, the others UNKNOWN.
+ */
+void p2pmem_alloc_admit(struct p2pmem_alloc *a, u64 first, u64 count, u32 uid,
+			bool trusted);
+
+/* Gives a range back; what its owner saw is remembered as @uid's. */
+void p2pmem_alloc_give(struct p2pmem_alloc *a, u64 first, u64 count, u32 uid);
+
+/* The first free granule at or after @from, or @a->granules. */
+u64 p2pmem_alloc_next_free(const struct p2pmem_alloc *a, u64 from);
+
+/* The first owned granule at or after @from, or @a->granules. */
+u64 p2pmem_alloc_next_used(const struct p2pmem_alloc *a, u64 from);
+
+#endif

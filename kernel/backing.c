@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The struct pages behind a region, in three forms:
+ *
+ *   generic            a MEMORY_DEVICE_GENERIC pagemap of our own
+ *   p2pdma, own BAR    the whole BAR becomes a P2PDMA pool, and all of the
+ *                      pool is taken out of it at once
+ *   p2pdma, foreign    one piece out of the pool that the nvme driver
+ *                      published
+ *
+ * In all of them each page rests at one reference, the base reference, which
+ * belongs to the backing.  Whoever maps or pins a page adds to it.  Thus no
+ * page ever falls to zero while the region lives, and "all back at one" is
+ * the one test for "nobody refers to it".
+ */
+#include <linux/io.h>
+#include <linux/page_ref.h>
+
+#include "p2pmem.h"
+
+static bool range_has_pagemap(phys_addr_t phys, u64 bytes)
+{
+	phys_addr_t at[] = { phys, phys + bytes - 1 };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(at); i++) {
+		struct dev_pagemap *other = compat_get_dev_pagemap(PHYS_PFN(at[i]));
+
+		if (other) {
+			put_dev_pagemap(other);
+			return true;
+		}
+	}
+	return false;
+}
+
+static int open_generic(struct p2pmem_region *r, struct p2pmem_backing *b)
+{
+	u32 memtype = r->want_memtype;
+	int ret;
+
+	if (!IS_ALIGNED(b->phys | b->bytes, P2PMEM_PAGEMAP_ALIGN))
+		return -EINVAL;
+	if (range_has_pagemap(b->phys, b->bytes))
+		return -EEXIST;
+	b->anchor = p2pmem_memtype_anchor(b->phys, memtype);
+	if (!b->anchor)
+		return -EBUSY;
+
+	memset(&b->pgmap, 0, sizeof(b->pgmap));
+	b->pgmap.type = MEMORY_DEVICE_GENERIC;
+	b->pgmap.range.start = b->phys;
+	b->pgmap.range.end = b->phys + b->bytes - 1;
+	b->pgmap.nr_range = 1;
+	b->kaddr = memremap_pages(&b->pgmap, dev_to_node(&r->pdev->dev));
+	if (IS_ERR(b->kaddr)) {
+		ret = PTR_ERR(b->kaddr);
+		goto err_unmap_anchor;
+	}
+	b->memtype = p2pmem_memtype_of(b->kaddr);
+	if (b->memtype != memtype) {
+		dev_err(&r->pdev->dev, "BAR%u: memory type %s was asked for, but the range is mapped as %s already\n",
+			r->bar, p2pmem_memtype_name(memtype),
+			p2pmem_memtype_name(b->memtype));
+		ret = -EBUSY;
+		goto err_unmap_pages;
+	}
+	return 0;
+
+err_unmap_pages:
+	memunmap_pages(&b->pgmap);
+err_unmap_anchor:
+	iounmap(b->anchor);
+	b->anchor = NULL;
+	return ret;
+}
+
+static void close_generic(struct p2pmem_backing *b)
+{
+	memunmap_pages(&b->pgmap);
+	iounmap(b->anchor);
+	b->anchor = NULL;
+}
+
+/* Pool memory rests at zero: give every page its base reference ... */
+static void take_base_references(struct p2pmem_backing *b)
+{
+	unsigned long pfn = PHYS_PFN(b->phys);
+	unsigned long end = pfn + (b->bytes >> PAGE_SHIFT);
+
+	for (; pfn < end; pfn++)
+		set_page_count(pfn_to_page(pfn), 1);
+}
+
+/* ... and take it back without running the pool's own page_free(). */
+static void drop_base_references(struct p2pmem_backing *b)
+{
+	unsigned long pfn = PHYS_PFN(b->phys);
+	unsigned long end = pfn + (b->bytes >> PAGE_SHIFT);
+
+	for (; pfn < end; pfn++)
+		while (!page_ref_freeze(pfn_to_page(pfn), 1))
+			cond_resched(); /* a passing speculative reference */
+}
+
+static int open_own_pool(struct p2pmem_region *r, struct p2pmem_backing *b)
+{
+	struct device *dev = &r->pdev->dev;
+	int ret;
+
+	if (compat_p2pdma_has_pool(r->pdev))
+		return -EBUSY;
+	if (range_has_pagemap(b->phys, b->bytes))
+		return -EEXIST;
+	b->group = devres_open_group(dev, NULL, GFP_KERNEL);
+	if (!b->group)
+		return -ENOMEM;
+	ret = pci_p2pdma_add_resource(r->pdev, r->bar, b->bytes, r->bar_offset);
+	devres_close_group(dev, b->group);
+	if (ret)
+		goto err_release_group;
+	b->kaddr = pci_alloc_p2pmem(r->pdev, b->bytes);
+	if (!b->kaddr) {
+		ret = -ENOMEM;
+		goto err_release_group;
+	}
+	return 0;
+
+err_release_group:
+	devres_release_group(dev, b->group);
+	b->group = NULL;
+	return ret;
+}
+
+static int open_p2pdma(struct p2pmem_region *r, struct p2pmem_backing *b)
+{
+	int ret;
+
+	if (!COMPAT_HAS_P2PDMA)
+		return -EOPNOTSUPP;
+	if (!r->provider->foreign || !b->kaddr) {
+		if (!r->provider->can_p2pdma)
+			return -EOPNOTSUPP;
+		ret = open_own_pool(r, b);
+		if (ret)
+			return ret;
+	}
+	b->memtype = p2pmem_memtype_of(b->kaddr);
+	take_base_references(b);
+	return 0;
+}
+
+static void close_p2pdma(struct p2pmem_region *r, struct p2pmem_backing *b)
+{
+	drop_base_references(b);
+	pci_free_p2pmem(r->pdev, b->kaddr, b->bytes);
+	if (b->group)
+		devres_release_group(&r->pdev->dev, b->group);
+	b->group = NULL;
+}
+
+/* The place (phys, bytes, and kaddr of a foreign pool) is set by the caller. */
+int p2pmem_backing_open(struct p2pmem_region *r, u32 type)
+{
+	struct p2pmem_backing *b = &r->backing;
+	int ret;
+
+	if (type == P2PMEM_PAGES_P2PDMA)
+		ret = open_p2pdma(r, b);
+	else
+		ret = open_generic(r, b);
+	if (!ret)
+		b->type = type;
+	return ret;
+}
+
+/* No page may be mapped or pinned: drain.c has seen to that. */
+void p2pmem_backing_close(struct p2pmem_region *r)
+{
+	struct p2pmem_backing *b = &r->backing;
+
+	if (b->type == P2PMEM_PAGES_P2PDMA)
+		close_p2pdma(r, b);
+	else
+		close_generic(b);
+	b->kaddr = NULL;
+	b->type = 0;
+}
+
+/*
+ * Eight bytes a store: some devices (an emulated CMB among them) decode
+ * nothing wider, and rep stosb would be one access a byte.
+ */
+void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule)
+{
+	u64 *word = p2pmem_kaddr(r, granule);
+	u64 *end = word + PAGE_SIZE / sizeof(u64);
+
+	while (word < end)
+		WRITE_ONCE(*word++, 0);
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: GPL-2.0
+/* /dev/p2pmemN: open, close and the ioctls. */
+#include <linux/cred.h>
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "p2pmem.h"
+
+/* 1: the device had forgotten its memory; counted, and it is enabled again. */
+int p2pmem_revalidate(struct p2pmem_region *r)
+{
+	int lost;
+
+	if (!r->provider->revalidate)
+		return 0;
+	lost = r->provider->revalidate(r);
+	if (lost) {
+		atomic64_inc(&r->resets);
+		dev_warn_ratelimited(&r->dev, "the device was reset and had its memory disabled; enabled again, its contents may be lost\n");
+	}
+	return lost;
+}
+
+static int p2pmem_open(struct inode *inode, struct file *filp)
+{
+	struct p2pmem_region *r = container_of(inode->i_cdev,
+					       struct p2pmem_region, cdev);
+	struct p2pmem_file *f;
+	int ret = 0;
+
+	f = kzalloc(sizeof(*f), GFP_KERNEL);
+	if (!f)
+		return -ENOMEM;
+	f->region = r;
+	f->extents = RB_ROOT;
+	f->uid = current_fsuid();
+	f->pid = task_tgid_nr(current);
+	get_task_comm(f->comm, current);
+	mutex_init(&f->lock);
+
+	down_read(&r->gate);
+	if (r->state == P2PMEM_STATE_READY) {
+		p2pmem_revalidate(r);
+		f->resets_seen = atomic64_read(&r->resets);
+		mutex_lock(&r->files_lock);
+		list_add_tail(&f->link, &r->files);
+		mutex_unlock(&r->files_lock);
+	} else {
+		ret = -ENODEV;
+	}
+	up_read(&r->gate);
+	if (ret) {
+		kfree(f);
+		return ret;
+	}
+	get_device(&r->dev);
+	filp->private_data = f;
+	filp->f_mapping = r->inode->i_mapping;
+	return 0;
+}
+
+/* No descriptor and no mapping of it is left; pins may be. */
+static int p2pmem_release(struct inode *inode, struct file *filp)
+{
+	struct p2pmem_file *f = filp->private_data;
+	struct p2pmem_region *r = f->region;
+
+	p2pmem_extents_release(f);
+	mutex_lock(&r->files_lock);
+	list_del(&f->link);
+	mutex_unlock(&r->files_lock);
+	kfree(f);
+	wake_up_all(&r->wait);
+	put_device(&r->dev);
+	return 0;
+}
+
+/* Lets a program ask for the size of a region as of a disk's. */
+static loff_t p2pmem_llseek(struct file *filp, loff_t offset, int whence)
+{
+	struct p2pmem_file *f = filp->private_data;
+
+	return fixed_size_llseek(filp, offset, whence, f->region->backing.bytes);
+}
+
+static bool enter(struct p2pmem_region *r)
+{
+	down_read(&r->gate);
+	if (r->state == P2PMEM_STATE_READY)
+		return true;
+	up_read(&r->gate);
+	return false;
+}
+
+static long ioc_info(void *object, void *arg)
+{
+	struct p2pmem_region *r = ((struct p2pmem_file *)object)->region;
+	struct p2pmem_info *info = arg;
+
+	if (!enter(r))
+		return -ENODEV;
+	p2pmem_revalidate(r);
+	memset(info, 0, sizeof(*info));
+	info->flags = r->persistent ? P2PMEM_REGION_PERSISTENT : 0;
+	info->region_bytes = r->backing.bytes;
+	info->available_bytes = READ_ONCE(r->alloc.free) << PAGE_SHIFT;
+	info->bus_address = pci_bus_address(r->pdev, r->bar) + r->backing.phys -
+			    pci_resource_start(r->pdev, r->bar);
+	info->granule_bytes = PAGE_SIZE;
+	info->kind = r->provider->kind;
+	info->page_type = r->backing.type;
+	info->memtype = r->backing.memtype;
+	info->state = r->state;
+	info->pci_domain = pci_domain_nr(r->pdev->bus);
+	info->pci_bus = r->pdev->bus->number;
+	info->pci_devfn = r->pdev->devfn;
+	info->bar = r->bar;
+	info->resets = atomic64_read(&r->resets);
+	strscpy(info->name, dev_name(&r->dev), sizeof(info->name));
+	up_read(&r->gate);
+	return 0;
+}
+
+static long ioc_claim(void *object, void *arg)
+{
+	struct p2pmem_file *f = object;
+	struct p2pmem_region *r = f->region;
+	struct p2pmem_claim *c = arg;
+	int ret;
+
+	if (c->flags || !c->length ||
+	    !PAGE_ALIGNED(c->region_offset | c->length | c->file_offset))
+		return -EINVAL;
+	if (c->file_offset > LLONG_MAX - c->length)
+		return -EINVAL;
+	if (r->persistent && c->file_offset != c->region_offset)
+		return -EINVAL;
+	if (c->region_offset > r->backing.bytes ||
+	    c->length > r->backing.bytes - c->region_offset)
+		return -ENXIO;
+	if (!enter(r))
+		return -ENODEV;
+	p2pmem_revalidate(r);
+	ret = p2pmem_file_claim(f, c->file_offset >> PAGE_SHIFT,
+				c->length >> PAGE_SHIFT,
+				c->region_offset >> PAGE_SHIFT);
+	up_read(&r->gate);
+	return ret;
+}
+
+/* A range that this file does not own cannot be synced by it. */
+static int check_sync_range(struct p2pmem_file *f, struct p2pmem_sync *s)
+{
+	u64 g = s->file_offset >> PAGE_SHIFT;
+	u64 end;
+	int ret = 0;
+
+	if (!s->length)
+		return s->file_offset ? -EINVAL : 0;
+	if (s->length > LLONG_MAX || s->file_offset > LLONG_MAX - s->length)
+		return -EINVAL;
+	end = (s->file_offset + s->length - 1) >> PAGE_SHIFT;
+	mutex_lock(&f->lock);
+	while (g <= end) {
+		struct p2pmem_extent *e = p2pmem_extent_find(f, g);
+
+		if (!e) {
+			ret = -ENXIO;
+			break;
+		}
+		g = e->file_first + e->count;
+	}
+	mutex_unlock(&f->lock);
+	return ret;
+}
+
+/*
+ * The barrier works on the device as a whole; the range is only checked.  A
+ * reset since the last good SYNC of this file is told once.
+ */
+static long ioc_sync(void *object, void *arg)
+{
+	struct p2pmem_file *f = object;
+	struct p2pmem_region *r = f->region;
+	struct p2pmem_sync *s = arg;
+	u64 resets;
+	int ret;
+
+	if (s->flags & ~P2PMEM_SYNC_DURABLE)
+		return -EINVAL;
+	if (s->flags & P2PMEM_SYNC_DURABLE && !r->persistent)
+		return -EOPNOTSUPP;
+	ret = check_sync_range(f, s);
+	if (ret)
+		return ret;
+	if (!enter(r))
+		return -ENODEV;
+	wmb(); /* the CPU's own stores, write-combined ones too, go first */
+	if (r->provider->commit)
+		r->provider->commit(r);
+	else
+		READ_ONCE(*(u64 *)r->backing.kaddr);
+	p2pmem_revalidate(r);
+	resets = atomic64_read(&r->resets);
+	if (resets != f->resets_seen)
+		ret = -EIO;
+	f->resets_seen = resets;
+	up_read(&r->gate);
+	return ret;
+}
+
+static long ioc_probe(void *object, void *arg)
+{
+	struct p2pmem_file *f = object;
+	struct p2pmem_probe *probe = arg;
+
+	if (probe->flags || probe->reserved0)
+		return -EINVAL;
+	return p2pmem_probe(f->region, probe);
+}
+
+static const struct p2pmem_ioctl file_table[] = {
+	{ P2PMEM_IOC_INFO, sizeof(struct p2pmem_info),
+	  sizeof(struct p2pmem_info), ioc_info },
+	{ P2PMEM_IOC_CLAIM, sizeof(struct p2pmem_claim),
+	  sizeof(struct p2pmem_claim), ioc_claim },
+	{ P2PMEM_IOC_SYNC, sizeof(struct p2pmem_sync),
+	  sizeof(struct p2pmem_sync), ioc_sync },
+	{ P2PMEM_IOC_PROBE_PEER, sizeof(struct p2pmem_probe),
+	  sizeof(struct p2pmem_probe), ioc_probe },
+};
+
+static long p2pmem_file_ioctl(struct file *filp, unsigned int cmd,
+			      unsigned long arg)
+{
+	return p2pmem_ioctl_dispatch(file_table, ARRAY_SIZE(file_table),
+				     filp->private_data, cmd,
+				     (void __user *)arg);
+}
+
+const struct file_operations p2pmem_fops = {
+	.owner = THIS_MODULE,
+	.open = p2pmem_open,
+	.release = p2pmem_release,
+	.llseek = p2pmem_llseek,
+	.mmap = p2pmem_mmap,
+	.unlocked_ioctl = p2pmem_file_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};

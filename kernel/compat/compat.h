@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Every difference between the kernel versions that p2pmem supports (6.1,
+ * 6.12, 7.x) lives in this folder and nowhere else.
+ */
+#ifndef P2PMEM_COMPAT_H
+#define P2PMEM_COMPAT_H
+
+#include <linux/cc_platform.h>
+#include <linux/device/class.h>
+#include <linux/memremap.h>
+#include <linux/mm.h>
+#include <linux/pci.h>
+#include <linux/pci-p2pdma.h>
+#include <linux/version.h>
+
+/* class_create() lost its owner argument in 6.4. */
+static inline struct class *compat_class_create(const char *name)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 4, 0)
+	return class_create(THIS_MODULE, name);
+#else
+	return class_create(name);
+#endif
+}
+
+/* class->devnode() takes a const device since 6.2. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 2, 0)
+#define COMPAT_DEVNODE_CONST
+#else
+#define COMPAT_DEVNODE_CONST const
+#endif
+
+/* vm_flags became read-only in 6.3. */
+static inline void compat_vm_flags_set(struct vm_area_struct *vma,
+				       unsigned long flags)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+	vma->vm_flags |= flags;
+#else
+	vm_flags_set(vma, flags);
+#endif
+}
+
+/* get_dev_pagemap() lost its cache argument in 6.18. */
+static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 18, 0)
+	return get_dev_pagemap(pfn, NULL);
+#else
+	return get_dev_pagemap(pfn);
+#endif
+}
+
+/*
+ * P2PDMA pages can be mapped by users since 6.2; on kernels where
+ * CONFIG_PCI_P2PDMA is off every call below is a stub that fails.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && defined(CONFIG_PCI_P2PDMA)
+#define COMPAT_HAS_P2PDMA 1
+#else
+#define COMPAT_HAS_P2PDMA 0
+#endif
+
+/* -1: not reachable by the kernel's rules; >= 0: a distance. */
+static inline int compat_p2pdma_distance(struct pci_dev *provider,
+					 struct pci_dev *client)
+{
+#if COMPAT_HAS_P2PDMA
+	struct device *clients[] = { &client->dev };
+
+	return pci_p2pdma_distance_many(provider, clients, 1, false);
+#else
+	return -1;
+#endif
+}
+
+/* True when the device's own driver has published a P2PDMA pool. */
+static inline bool compat_p2pdma_published(struct pci_dev *pdev)
+{
+#if COMPAT_HAS_P2PDMA
+	struct pci_dev *found = NULL;
+	bool use = false;
+
+	if (pci_p2pdma_enable_store(pci_name(pdev), &found, &use))
+		return false;
+	pci_dev_put(found);
+	return use && found == pdev;
+#else
+	return false;
+#endif
+}
+
+static inline bool compat_p2pdma_has_pool(struct pci_dev *pdev)
+{
+#if COMPAT_HAS_P2PDMA
+	return rcu_access_pointer(pdev->p2pdma);
+#else
+	return false;
+#endif
+}
+
+#endif

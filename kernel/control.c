@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0
+/* /dev/p2pmem_control: the administrator's interface. */
+#include <linux/capability.h>
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/security.h>
+
+#include "p2pmem.h"
+
+static int may_administer(char *reason)
+{
+	if (!capable(CAP_SYS_RAWIO)) {
+		p2pmem_reason(reason, "CAP_SYS_RAWIO is missing: run as root");
+		return -EPERM;
+	}
+	if (security_locked_down(LOCKDOWN_PCI_ACCESS)) {
+		p2pmem_reason(reason, "the kernel is locked down (PCI access): boot without lockdown, or disable secure boot");
+		return -EPERM;
+	}
+	return 0;
+}
+
+static long ctl_region_add(void *object, void *arg)
+{
+	struct p2pmem_region_add *req = arg;
+	int ret;
+
+	memset(req->reason, 0, sizeof(req->reason));
+	if (req->flags || req->reserved0)
+		return -EINVAL;
+	ret = may_administer(req->reason);
+	return ret ?: p2pmem_region_add(req);
+}
+
+static long ctl_region_remove(void *object, void *arg)
+{
+	struct p2pmem_region_remove *req = arg;
+	struct p2pmem_region *r;
+	int ret;
+
+	memset(req->reason, 0, sizeof(req->reason));
+	if (req->flags & ~P2PMEM_REMOVE_IF_IDLE || req->reserved0)
+		return -EINVAL;
+	ret = may_administer(req->reason);
+	if (ret)
+		return ret;
+	r = p2pmem_region_get(req->region);
+	if (!r) {
+		p2pmem_reason(req->reason, "there is no region p2pmem%u",
+			      req->region);
+		return -ENODEV;
+	}
+	if (req->flags & P2PMEM_REMOVE_IF_IDLE && !p2pmem_region_idle(r)) {
+		p2pmem_holders_text(r, req->reason, sizeof(req->reason));
+		ret = -EBUSY;
+		goto out_put;
+	}
+	p2pmem_remove_start(r);
+	ret = p2pmem_remove_wait(r, true);
+	if (ret)
+		p2pmem_reason(req->reason, "p2pmem%u still drains; the removal goes on by itself", r->id);
+out_put:
+	p2pmem_region_put(r);
+	return ret;
+}
+
+static const struct p2pmem_ioctl ctl_table[] = {
+	{ P2PMEM_CTL_REGION_ADD, sizeof(struct p2pmem_region_add),
+	  sizeof(struct p2pmem_region_add), ctl_region_add },
+	{ P2PMEM_CTL_REGION_REMOVE, sizeof(struct p2pmem_region_remove),
+	  sizeof(struct p2pmem_region_remove), ctl_region_remove },
+};
+
+static long ctl_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	return p2pmem_ioctl_dispatch(ctl_table, ARRAY_SIZE(ctl_table), NULL,
+				     cmd, (void __user *)arg);
+}
+
+static const struct file_operations ctl_fops = {
+	.owner = THIS_MODULE,
+	.unlocked_ioctl = ctl_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+	.llseek = noop_llseek,
+};
+
+static struct miscdevice ctl_misc = {
+	.minor = MISC_DYNAMIC_MINOR,
+	.name = "p2pmem_control",
+	.fops = &ctl_fops,
+	.mode = 0600,
+};
+
+int p2pmem_control_init(void)
+{
+	return misc_register(&ctl_misc);
+}
+
+void p2pmem_control_exit(void)
+{
+	misc_deregister(&ctl_misc);
+}

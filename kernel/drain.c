@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The end of ownership: of an extent when its file is closed, and of a whole
+ * region.  memunmap_pages() does not wait for references to GENERIC pages, so
+ * this file does: no page is given to another owner, and no pagemap goes,
+ * before every page in question is back at its base reference.
+ * docs/lifetime.md has the whole argument.
+ */
+#include <linux/delay.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "p2pmem.h"
+
+#define REAP_INTERVAL		msecs_to_jiffies(20)
+#define DRAIN_INTERVAL_MIN	msecs_to_jiffies(5)
+#define DRAIN_INTERVAL_MAX	msecs_to_jiffies(250)
+#define DRAIN_REPORT_INTERVAL	(10 * HZ)
+/* In-flight requests of a device that vanished end within its time-outs. */
+#define SURPRISE_GRACE		(2 * HZ)
+
+static bool page_idle(struct page *page)
+{
+	return page_ref_count(page) == 1;
+}
+
+/* References that are neither the base reference nor a page-table entry. */
+static u64 page_pins(struct page *page)
+{
+	int pins = page_ref_count(page) - 1 - (atomic_read(&page->_mapcount) + 1);
+
+	return pins > 0 ? pins : 0;
+}
+
+static bool range_idle(struct p2pmem_region *r, u64 first, u64 count)
+{
+	u64 g;
+
+	for (g = first; g < first + count; g++)
+		if (!page_idle(p2pmem_page(r, g)))
+			return false;
+	return true;
+}
+
+/* How many pages of an extent somebody besides its mappings refers to. */
+u64 p2pmem_extent_pins(struct p2pmem_region *r, struct p2pmem_extent *e)
+{
+	u64 g, pinned = 0;
+
+	for (g = e->first; g < e->first + e->count; g++)
+		pinned += page_pins(p2pmem_page(r, g)) > 0;
+	return pinned;
+}
+
+/* alloc_lock is held. */
+static void extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
+{
+	p2pmem_alloc_give(&r->alloc, e->first, e->count,
+			  from_kuid(&init_user_ns, e->uid));
+	kfree(e);
+}
+
+/*
+ * The file is closed, so nothing can add references but those who have some.
+ * Extents without any go back at once; the others wait on the draining list,
+ * which holds the region and the module.
+ */
+void p2pmem_extents_release(struct p2pmem_file *f)
+{
+	struct p2pmem_region *r = f->region;
+	struct rb_node *node;
+
+	mutex_lock(&f->lock);
+	mutex_lock(&r->alloc_lock);
+	while ((node = rb_first(&f->extents))) {
+		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
+
+		rb_erase(node, &f->extents);
+		if (r->gone) {
+			kfree(e);
+		} else if (range_idle(r, e->first, e->count)) {
+			extent_give(r, e);
+		} else {
+			list_add_tail(&e->link, &r->draining);
+			__module_get(THIS_MODULE);
+			get_device(&r->dev);
+		}
+	}
+	if (!list_empty(&r->draining))
+		queue_delayed_work(p2pmem_wq, &r->reap_work, REAP_INTERVAL);
+	mutex_unlock(&r->alloc_lock);
+	mutex_unlock(&f->lock);
+}
+
+void p2pmem_reap_fn(struct work_struct *work)
+{
+	struct p2pmem_region *r = container_of(to_delayed_work(work),
+					       struct p2pmem_region, reap_work);
+	struct p2pmem_extent *e, *next;
+	unsigned int reaped = 0;
+
+	get_device(&r->dev);
+	mutex_lock(&r->alloc_lock);
+	list_for_each_entry_safe(e, next, &r->draining, link) {
+		if (!r->gone && !range_idle(r, e->first, e->count))
+			continue;
+		list_del(&e->link);
+		if (r->gone)
+			kfree(e);
+		else
+			extent_give(r, e);
+		reaped++;
+	}
+	if (!list_empty(&r->draining))
+		queue_delayed_work(p2pmem_wq, &r->reap_work, REAP_INTERVAL);
+	mutex_unlock(&r->alloc_lock);
+	wake_up_all(&r->wait);
+	while (reaped--) {
+		put_device(&r->dev);
+		module_put(THIS_MODULE);
+	}
+	put_device(&r->dev);
+}
+
+static size_t holder_line(char *buf, size_t bytes, pid_t pid, const char *comm,
+			  u64 granules, u64 pinned)
+{
+	return scnprintf(buf, bytes, "%d %s %llu %llu\n", pid, comm,
+			 granules << PAGE_SHIFT, pinned);
+}
+
+static size_t file_line(struct p2pmem_file *f, char *buf, size_t bytes)
+{
+	u64 granules = 0, pinned = 0;
+	struct rb_node *node;
+
+	mutex_lock(&f->lock);
+	for (node = rb_first(&f->extents); node; node = rb_next(node)) {
+		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
+
+		granules += e->count;
+		pinned += p2pmem_extent_pins(f->region, e);
+	}
+	mutex_unlock(&f->lock);
+	return holder_line(buf, bytes, f->pid, f->comm, granules, pinned);
+}
+
+/*
+ * A line for each open file and each extent of a closed one: pid, command,
+ * bytes owned, pages pinned.  The pages must still exist.
+ */
+size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes)
+{
+	struct p2pmem_extent *e;
+	struct p2pmem_file *f;
+	size_t n = 0;
+
+	if (bytes)
+		buf[0] = '\0';
+	mutex_lock(&r->files_lock);
+	list_for_each_entry(f, &r->files, link)
+		n += file_line(f, buf + n, bytes - n);
+	mutex_unlock(&r->files_lock);
+	mutex_lock(&r->alloc_lock);
+	list_for_each_entry(e, &r->draining, link)
+		n += holder_line(buf + n, bytes - n, e->pid, e->comm, e->count,
+				 p2pmem_extent_pins(r, e));
+	mutex_unlock(&r->alloc_lock);
+	return n;
+}
+
+/* Every owned page is back at its base reference; free ones always are. */
+static bool region_pages_idle(struct p2pmem_region *r)
+{
+	struct p2pmem_alloc *a = &r->alloc;
+	bool idle = true;
+	u64 from, to;
+
+	mutex_lock(&r->alloc_lock);
+	for (from = p2pmem_alloc_next_used(a, 0); from < a->granules && idle;
+	     from = p2pmem_alloc_next_used(a, to)) {
+		to = p2pmem_alloc_next_free(a, from);
+		idle = range_idle(r, from, to - from);
+		cond_resched();
+	}
+	mutex_unlock(&r->alloc_lock);
+	return idle;
+}
+
+static void report_holders(struct p2pmem_region *r)
+{
+	char *text = kmalloc(512, GFP_KERNEL);
+
+	if (!text)
+		return;
+	p2pmem_holders_text(r, text, 512);
+	dev_warn(&r->dev, "removal waits for these holders (pid, command, bytes, pinned pages):\n%s",
+		 text);
+	kfree(text);
+}
+
+static bool device_vanished(struct p2pmem_region *r)
+{
+	return pci_channel_offline(r->pdev) || !pci_device_is_present(r->pdev);
+}
+
+/*
+ * Revokes mappings again and again: a fork or mremap that was under way when
+ * the first sweep came by may have put some back.
+ */
+static void revoke_mappings(struct p2pmem_region *r)
+{
+	unmap_mapping_range(r->inode->i_mapping, 0, 0, 1);
+	synchronize_rcu(); /* get_user_pages_fast() that saw the old entries */
+}
+
+static void drain(struct p2pmem_region *r)
+{
+	unsigned long began = jiffies, reported = jiffies;
+	long nap = DRAIN_INTERVAL_MIN;
+
+	for (;;) {
+		revoke_mappings(r);
+		if (region_pages_idle(r))
+			return;
+		if (r->state == P2PMEM_STATE_DRAINING &&
+		    r->backing.type == P2PMEM_PAGES_GENERIC &&
+		    time_after(jiffies, began + SURPRISE_GRACE) &&
+		    device_vanished(r)) {
+			report_holders(r);
+			p2pmem_quarantine_enter(r);
+		}
+		if (time_after(jiffies, reported + DRAIN_REPORT_INTERVAL)) {
+			report_holders(r);
+			reported = jiffies;
+		}
+		schedule_timeout_idle(nap);
+		nap = min(nap * 2, (long)DRAIN_INTERVAL_MAX);
+	}
+}
+
+/*
+ * From here no page is touched: extents that closed files left behind are
+ * reaped without a look at them.
+ */
+static void close_pages(struct p2pmem_region *r)
+{
+	mutex_lock(&r->alloc_lock);
+	r->gone = true;
+	mutex_unlock(&r->alloc_lock);
+	if (r->backing.type)
+		p2pmem_backing_close(r);
+	if (r->state == P2PMEM_STATE_QUARANTINED)
+		p2pmem_quarantine_leave(r);
+	else if (r->provider->release)
+		r->provider->release(r->pdev, r->provider_data,
+				     !device_vanished(r));
+}
+
+/* The one place where a region ends, whoever asked for it. */
+void p2pmem_remove_fn(struct work_struct *work)
+{
+	struct p2pmem_region *r = container_of(work, struct p2pmem_region,
+					       remove_work);
+
+	down_write(&r->gate);	/* faults and ioctls under way have ended */
+	r->state = P2PMEM_STATE_DRAINING;
+	up_write(&r->gate);
+	if (r->backing.type)
+		drain(r);
+	cdev_device_del(&r->cdev, &r->dev);	/* waits for sysfs readers */
+	close_pages(r);
+	p2pmem_region_forget(r);
+	dev_info(&r->pdev->dev, "p2pmem%u: removed\n", r->id);
+	WRITE_ONCE(r->finished, true);
+	wake_up_all(&r->wait);
+	p2pmem_region_put(r);
+	module_put(THIS_MODULE);
+}
+
+void p2pmem_remove_start(struct p2pmem_region *r)
+{
+	if (test_and_set_bit(0, &r->removing))
+		return;
+	__module_get(THIS_MODULE);
+	get_device(&r->dev);
+	queue_work(p2pmem_wq, &r->remove_work);
+}
+
+static bool removal_over(struct p2pmem_region *r)
+{
+	return READ_ONCE(r->finished) ||
+	       READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED;
+}
+
+/* 0 when the region has ended or is in quarantine, -EINTR on a signal. */
+int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible)
+{
+	if (!interruptible) {
+		wait_event_idle(r->wait, removal_over(r));
+		return 0;
+	}
+	if (wait_event_interruptible(r->wait, removal_over(r)))
+		return -EINTR;
+	return 0;
+}

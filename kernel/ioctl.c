@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+/* One way in and out for all ioctls: sized structs, copied as a whole. */
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "p2pmem.h"
+
+static const struct p2pmem_ioctl *lookup(const struct p2pmem_ioctl *table,
+					 size_t entries, unsigned int cmd)
+{
+	size_t i;
+
+	for (i = 0; i < entries; i++)
+		if (table[i].cmd == cmd)
+			return &table[i];
+	return NULL;
+}
+
+/*
+ * The struct goes back to the caller whether the call succeeded or not: a
+ * refusal carries its reason.  No lock is held over either copy.
+ */
+long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
+			   void *object, unsigned int cmd, void __user *uarg)
+{
+	const struct p2pmem_ioctl *op = lookup(table, entries, cmd);
+	u32 user_bytes;
+	void *arg;
+	long ret;
+
+	if (!op)
+		return -ENOTTY;
+	if (get_user(user_bytes, (u32 __user *)uarg))
+		return -EFAULT;
+	if (user_bytes < op->min_bytes || user_bytes > PAGE_SIZE)
+		return -EINVAL;
+	arg = kzalloc(op->bytes, GFP_KERNEL);
+	if (!arg)
+		return -ENOMEM;
+	ret = copy_struct_from_user(arg, op->bytes, uarg, user_bytes);
+	if (ret)
+		goto out_free;
+	ret = op->call(object, arg);
+	*(u32 *)arg = user_bytes;
+	if (copy_to_user(uarg, arg, min_t(size_t, user_bytes, op->bytes)))
+		ret = -EFAULT;
+out_free:
+	kfree(arg);
+	return ret;
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Init and exit order, and the two refusals that concern the whole machine. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/module.h>
+#include <linux/namei.h>
+#include <linux/path.h>
+
+#include "p2pmem.h"
+
+/*
+ * Eideticom's out-of-tree p2pmem-pci uses the same node names.  Its class is
+ * the one trace of it that is visible to a module.
+ */
+static bool __init other_module_loaded(void)
+{
+	struct path path;
+
+	if (kern_path("/sys/class/p2pmem_device", LOOKUP_FOLLOW, &path))
+		return false;
+	path_put(&path);
+	return true;
+}
+
+static int __init refuse_machine(void)
+{
+	if (cc_platform_has(CC_ATTR_MEM_ENCRYPT)) {
+		pr_err("memory encryption is active: device memory cannot be shared between devices. Boot without it (mem_encrypt=off)\n");
+		return -EOPNOTSUPP;
+	}
+	if (other_module_loaded()) {
+		pr_err("the module p2pmem-pci owns /dev/p2pmemN already: unload it first (rmmod p2pmem_pci)\n");
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static int __init p2pmem_init(void)
+{
+	int ret;
+
+	ret = refuse_machine();
+	if (ret)
+		return ret;
+	ret = p2pmem_pseudofs_init();
+	if (ret)
+		return ret;
+	ret = p2pmem_regions_init();
+	if (ret)
+		goto err_pseudofs_exit;
+	ret = p2pmem_pci_bar_init();
+	if (ret)
+		goto err_regions_exit;
+	ret = p2pmem_control_init();
+	if (ret)
+		goto err_pci_bar_exit;
+	return 0;
+
+err_pci_bar_exit:
+	p2pmem_pci_bar_exit();
+err_regions_exit:
+	p2pmem_regions_exit();
+err_pseudofs_exit:
+	p2pmem_pseudofs_exit();
+	return ret;
+}
+
+/*
+ * Open files, pins of closed files, removals under way and quarantines each
+ * hold a module reference: what is left here is idle.
+ */
+static void __exit p2pmem_exit(void)
+{
+	p2pmem_control_exit();
+	p2pmem_pci_bar_exit();
+	p2pmem_regions_exit();
+	p2pmem_pseudofs_exit();
+}
+
+module_init(p2pmem_init);
+module_exit(p2pmem_exit);
+
+MODULE_DESCRIPTION("Peer-to-peer PCIe memory broker");
+MODULE_AUTHOR("The donard authors");
+MODULE_VERSION("0.1.0");
+MODULE_LICENSE("GPL");

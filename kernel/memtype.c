@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The CPU memory type of a region.
+ *
+ * memremap_pages() asks x86's PAT code for write-back and takes what it gets:
+ * UC- where the MTRRs say so, WB for a BAR that the firmware left out of them.
+ * A type that is reserved already wins (arch/x86/mm/pat/memtype.c), so an
+ * ioremap of one page of the range beforehand decides it.  What really came
+ * out is read back from the kernel's page table; user mappings follow that.
+ */
+#include <linux/io.h>
+#include <linux/pgtable.h>
+#ifdef CONFIG_X86
+#include <asm/pgtable_types.h>
+#endif
+
+#include "p2pmem.h"
+
+void __iomem *p2pmem_memtype_anchor(phys_addr_t phys, u32 memtype)
+{
+	switch (memtype) {
+	case P2PMEM_MEMTYPE_UC:
+		return ioremap(phys, PAGE_SIZE);
+	case P2PMEM_MEMTYPE_WC:
+		return ioremap_wc(phys, PAGE_SIZE);
+	default:
+		return ioremap_cache(phys, PAGE_SIZE);
+	}
+}
+
+pgprot_t p2pmem_memtype_prot(pgprot_t prot, u32 memtype)
+{
+	switch (memtype) {
+	case P2PMEM_MEMTYPE_UC:
+		return pgprot_noncached(prot);
+	case P2PMEM_MEMTYPE_WC:
+		return pgprot_writecombine(prot);
+	default:
+		return prot;
+	}
+}
+
+#ifdef CONFIG_X86
+static bool same_cache_bits(pgprot_t a, pgprot_t b)
+{
+	return (pgprot_val(a) & _PAGE_CACHE_MASK) ==
+	       (pgprot_val(b) & _PAGE_CACHE_MASK);
+}
+
+u32 p2pmem_memtype_of(const void *kaddr)
+{
+	unsigned int level;
+	pte_t *pte = lookup_address((unsigned long)kaddr, &level);
+	pgprot_t prot;
+
+	if (!pte)
+		return P2PMEM_MEMTYPE_DEFAULT;
+	prot = __pgprot(pte_val(*pte));
+	if (level != PG_LEVEL_4K)
+		prot = pgprot_large_2_4k(prot);
+	if (same_cache_bits(prot, PAGE_KERNEL))
+		return P2PMEM_MEMTYPE_WB;
+	if (same_cache_bits(prot, pgprot_writecombine(PAGE_KERNEL)))
+		return P2PMEM_MEMTYPE_WC;
+	return P2PMEM_MEMTYPE_UC;
+}
+#else
+u32 p2pmem_memtype_of(const void *kaddr)
+{
+	return P2PMEM_MEMTYPE_WB;
+}
+#endif
+
+const char *p2pmem_memtype_name(u32 memtype)
+{
+	switch (memtype) {
+	case P2PMEM_MEMTYPE_UC:
+		return "uc";
+	case P2PMEM_MEMTYPE_WC:
+		return "wc";
+	case P2PMEM_MEMTYPE_WB:
+		return "wb";
+	default:
+		return "unknown";
+	}
+}

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Extents and page faults: which bytes of a region stand behind which offset
+ * of an open file.  See docs/lifetime.md for what removal relies on.
+ */
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+
+#include "p2pmem.h"
+
+/* Pages mapped at one fault, as far as mapping and extent go: 2 MiB. */
+#define FAULT_AROUND_PAGES	512UL
+
+/* The extent that covers @granule of the file, or NULL.  file->lock is held. */
+struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule)
+{
+	struct rb_node *node = f->extents.rb_node;
+
+	while (node) {
+		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
+
+		if (granule < e->file_first)
+			node = node->rb_left;
+		else if (granule - e->file_first >= e->count)
+			node = node->rb_right;
+		else
+			return e;
+	}
+	return NULL;
+}
+
+/* First granule in [from, end) that an extent covers, or @end. */
+static u64 next_covered(struct p2pmem_file *f, u64 from, u64 end)
+{
+	struct rb_node *node = f->extents.rb_node;
+
+	while (node) {
+		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
+
+		if (e->file_first + e->count <= from) {
+			node = node->rb_right;
+		} else {
+			if (e->file_first < end)
+				end = max(e->file_first, from);
+			node = node->rb_left;
+		}
+	}
+	return end;
+}
+
+static void extent_insert(struct p2pmem_file *f, struct p2pmem_extent *new)
+{
+	struct rb_node **link = &f->extents.rb_node, *parent = NULL;
+
+	while (*link) {
+		struct p2pmem_extent *e = rb_entry(*link, struct p2pmem_extent, node);
+
+		parent = *link;
+		link = new->file_first < e->file_first ? &parent->rb_left
+						       : &parent->rb_right;
+	}
+	rb_link_node(&new->node, parent, link);
+	rb_insert_color(&new->node, &f->extents);
+}
+
+static struct p2pmem_extent *extent_new(struct p2pmem_file *f, u64 file_first)
+{
+	struct p2pmem_extent *e = kzalloc(sizeof(*e), GFP_KERNEL_ACCOUNT);
+
+	if (!e)
+		return NULL;
+	INIT_LIST_HEAD(&e->link);
+	e->file_first = file_first;
+	e->uid = f->uid;
+	e->pid = f->pid;
+	memcpy(e->comm, f->comm, sizeof(e->comm));
+	return e;
+}
+
+/* Persistent bytes are never zeroed; others only stay for whom they belong to. */
+static void admit(struct p2pmem_region *r, struct p2pmem_extent *e)
+{
+	bool trusted = r->persistent || capable(CAP_SYS_RAWIO);
+
+	p2pmem_alloc_admit(&r->alloc, e->first, e->count,
+			   from_kuid(&init_user_ns, e->uid), trusted);
+}
+
+/* Backs part of a gap with memory at a fixed place (@first) or anywhere. */
+static int back_piece(struct p2pmem_file *f, u64 file_first, u64 want,
+		      const u64 *first, struct list_head *made)
+{
+	struct p2pmem_region *r = f->region;
+	struct p2pmem_extent *e = extent_new(f, file_first);
+	int ret = 0;
+
+	if (!e)
+		return -ENOMEM;
+	mutex_lock(&r->alloc_lock);
+	if (first) {
+		e->first = *first;
+		e->count = want;
+		if (p2pmem_alloc_take_at(&r->alloc, *first, want))
+			admit(r, e);
+		else
+			ret = -EBUSY;
+	} else {
+		e->count = p2pmem_alloc_take(&r->alloc, want, &e->first);
+		if (!e->count)
+			ret = -ENOSPC;
+	}
+	mutex_unlock(&r->alloc_lock);
+	if (ret) {
+		kfree(e);
+		return ret;
+	}
+	extent_insert(f, e);
+	list_add_tail(&e->link, made);
+	return 0;
+}
+
+static int back_gap(struct p2pmem_file *f, u64 from, u64 end,
+		    struct list_head *made)
+{
+	struct p2pmem_region *r = f->region;
+	int ret;
+
+	if (r->persistent)
+		return back_piece(f, from, end - from, &from, made);
+	while (from < end) {
+		struct p2pmem_extent *e;
+
+		ret = back_piece(f, from, end - from, NULL, made);
+		if (ret)
+			return ret;
+		e = list_last_entry(made, struct p2pmem_extent, link);
+		from += e->count;
+	}
+	return 0;
+}
+
+/* Nobody has seen these yet: they go straight back. */
+static void unback(struct p2pmem_file *f, struct list_head *made)
+{
+	struct p2pmem_region *r = f->region;
+	struct p2pmem_extent *e, *next;
+
+	mutex_lock(&r->alloc_lock);
+	list_for_each_entry_safe(e, next, made, link) {
+		rb_erase(&e->node, &f->extents);
+		p2pmem_alloc_give(&r->alloc, e->first, e->count,
+				  from_kuid(&init_user_ns, e->uid));
+		kfree(e);
+	}
+	mutex_unlock(&r->alloc_lock);
+}
+
+static void keep(struct list_head *made)
+{
+	while (!list_empty(made))
+		list_del_init(made->next);
+}
+
+/* Gives memory to every part of [first, first + count) that has none. */
+static int back_range(struct p2pmem_file *f, u64 first, u64 count)
+{
+	u64 end = first + count;
+	LIST_HEAD(made);
+	int ret = 0;
+
+	if (f->region->persistent &&
+	    (end > f->region->alloc.granules || end < first))
+		return -ENXIO;
+	mutex_lock(&f->lock);
+	while (first < end && !ret) {
+		struct p2pmem_extent *e = p2pmem_extent_find(f, first);
+		u64 gap_end;
+
+		if (e) {
+			first = e->file_first + e->count;
+			continue;
+		}
+		gap_end = next_covered(f, first, end);
+		ret = back_gap(f, first, gap_end, &made);
+		first = gap_end;
+	}
+	if (ret)
+		unback(f, &made);
+	else
+		keep(&made);
+	mutex_unlock(&f->lock);
+	return ret;
+}
+
+int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
+		      u64 first)
+{
+	LIST_HEAD(made);
+	int ret;
+
+	mutex_lock(&f->lock);
+	if (next_covered(f, file_first, file_first + count) < file_first + count)
+		ret = -EEXIST;
+	else
+		ret = back_piece(f, file_first, count, &first, &made);
+	keep(&made);
+	mutex_unlock(&f->lock);
+	return ret;
+}
+
+/* file->lock is held, and the granule is owned by that file. */
+static void make_visible(struct p2pmem_region *r, u64 granule)
+{
+	u32 *bytes_of = &r->alloc.bytes_of[granule];
+
+	if (*bytes_of != P2PMEM_BYTES_UNKNOWN)
+		return;
+	p2pmem_zero_granule(r, granule);
+	wmb(); /* zeros before the mapping that shows them */
+	*bytes_of = P2PMEM_BYTES_CLEAN;
+}
+
+static int insert(struct p2pmem_region *r, struct vm_area_struct *vma,
+		  struct p2pmem_extent *e, u64 pgoff)
+{
+	u64 granule = e->first + (pgoff - e->file_first);
+	unsigned long addr = vma->vm_start +
+			     ((unsigned long)(pgoff - vma->vm_pgoff) << PAGE_SHIFT);
+
+	make_visible(r, granule);
+	return vm_insert_page(vma, addr, p2pmem_page(r, granule));
+}
+
+static vm_fault_t insert_around(struct p2pmem_region *r,
+				struct vm_area_struct *vma,
+				struct p2pmem_extent *e, u64 pgoff)
+{
+	u64 window = round_down(pgoff, FAULT_AROUND_PAGES);
+	u64 from = max3(window, (u64)vma->vm_pgoff, e->file_first);
+	u64 to = min3(window + FAULT_AROUND_PAGES,
+		      (u64)vma->vm_pgoff + vma_pages(vma),
+		      e->file_first + e->count);
+	int ret = insert(r, vma, e, pgoff);
+	u64 at;
+
+	if (ret == -ENOMEM)
+		return VM_FAULT_OOM;
+	if (ret && ret != -EBUSY)	/* EBUSY: another thread was faster */
+		return VM_FAULT_SIGBUS;
+	for (at = from; at < to; at++) {
+		ret = insert(r, vma, e, at);
+		if (ret && ret != -EBUSY)
+			break;		/* the rest faults when it is touched */
+	}
+	return VM_FAULT_NOPAGE;
+}
+
+static vm_fault_t p2pmem_fault(struct vm_fault *vmf)
+{
+	struct p2pmem_file *f = vmf->vma->vm_file->private_data;
+	struct p2pmem_region *r = f->region;
+	vm_fault_t ret = VM_FAULT_SIGBUS;
+	struct p2pmem_extent *e;
+
+	down_read(&r->gate);
+	if (r->state == P2PMEM_STATE_READY) {
+		mutex_lock(&f->lock);
+		e = p2pmem_extent_find(f, vmf->pgoff);
+		if (e)
+			ret = insert_around(r, vmf->vma, e, vmf->pgoff);
+		mutex_unlock(&f->lock);
+	}
+	up_read(&r->gate);
+	return ret;
+}
+
+/*
+ * No page_mkwrite: get_user_pages() would take the file for one that tracks
+ * dirty pages and refuse long-term pins (mm/gup.c, writable_file_mapping_allowed).
+ */
+static const struct vm_operations_struct p2pmem_vm_ops = {
+	.fault = p2pmem_fault,
+};
+
+int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct p2pmem_file *f = filp->private_data;
+	struct p2pmem_region *r = f->region;
+	int ret = -ENODEV;
+
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EINVAL;
+	if ((u64)vma->vm_pgoff + vma_pages(vma) > LLONG_MAX >> PAGE_SHIFT)
+		return -EINVAL;
+	down_read(&r->gate);
+	if (r->state == P2PMEM_STATE_READY) {
+		p2pmem_revalidate(r);
+		ret = back_range(f, vma->vm_pgoff, vma_pages(vma));
+		vma->vm_page_prot = p2pmem_memtype_prot(vma->vm_page_prot,
+							r->backing.memtype);
+	}
+	up_read(&r->gate);
+	if (ret)
+		return ret;
+	compat_vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_ops = &p2pmem_vm_ops;
+	return 0;
+}

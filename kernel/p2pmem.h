@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The objects of p2pmem and who owns what.
+ *
+ *   region   owned by its struct device (reference counted).  Its pages are
+ *            owned by the backing, which drain.c alone may close.
+ *   file     one per open(); owns extents; holds a device reference of the
+ *            region, so the struct outlives the pages.
+ *   extent   a range of the region that one file owns.  After the file is
+ *            closed it moves to the region's draining list until no pin is
+ *            left, holding a module reference.
+ *
+ * Lock order: device lock -> mmap_lock -> region->gate ->
+ * region->files_lock -> file->lock -> region->alloc_lock.
+ * None of them is held over copy_{to,from}_user or (un)mapping a backing,
+ * but for region->gate in region_set_page_type(), which no fault can meet.
+ */
+#ifndef P2PMEM_H
+#define P2PMEM_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/memremap.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/rbtree.h>
+#include <linux/rwsem.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "../include/uapi/p2pmem.h"
+#include "alloc.h"
+#include "compat/compat.h"
+#include "provider.h"
+
+#define P2PMEM_MAX_REGIONS	256
+/* Pagemaps begin and end at a memory subsection (mm/memremap.c). */
+#define P2PMEM_PAGEMAP_ALIGN	(2UL << 20)
+
+/**
+ * struct p2pmem_backing - the struct pages of a region
+ * @type: enum p2pmem_page_type
+ * @kaddr: kernel linear mapping of the first byte
+ * @phys, @bytes: where it is, as the CPU sees it
+ * @anchor: generic: an ioremap that fixes the memory type before
+ *	memremap_pages() asks for one
+ * @group: p2pdma on a BAR of ours: devres group of the P2PDMA pool
+ */
+struct p2pmem_backing {
+	u32 type;
+	u32 memtype;
+	void *kaddr;
+	phys_addr_t phys;
+	u64 bytes;
+	void __iomem *anchor;
+	void *group;
+	struct dev_pagemap pgmap;
+};
+
+struct p2pmem_region {
+	struct device dev;
+	struct cdev cdev;
+	struct list_head link;		/* region.c: all regions */
+	const struct p2pmem_provider *provider;
+	void *provider_data;
+	struct pci_dev *pdev;
+	unsigned int id;
+	unsigned int bar;
+	u64 bar_offset;
+	u32 want_memtype;
+	bool persistent;
+
+	struct p2pmem_backing backing;
+	struct inode *inode;		/* one address_space for all mappings */
+
+	struct rw_semaphore gate;	/* read: use pages; write: stop use */
+	u32 state;			/* enum p2pmem_state, under gate */
+
+	struct mutex files_lock;
+	struct list_head files;
+
+	struct mutex alloc_lock;	/* alloc, draining, gone */
+	struct p2pmem_alloc alloc;
+	struct list_head draining;
+
+	struct delayed_work reap_work;	/* extents of closed files */
+	struct work_struct remove_work;
+	unsigned long removing;		/* bit 0: remove_work owns the end */
+	bool gone;			/* no page may be touched any more */
+	bool finished;			/* node, pages and claims are away */
+	wait_queue_head_t wait;
+
+	atomic64_t resets;
+	struct resource quarantine;	/* keeps the range of a vanished BAR */
+	struct pci_dev *quarantine_bridge;
+};
+
+struct p2pmem_file {
+	struct p2pmem_region *region;
+	struct list_head link;
+	struct mutex lock;		/* extents, and zeroing on first touch */
+	struct rb_root extents;
+	u64 resets_seen;		/* at open, and at the last good SYNC */
+	kuid_t uid;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
+};
+
+struct p2pmem_extent {
+	struct rb_node node;		/* in file->extents, by file_first */
+	struct list_head link;		/* in region->draining */
+	u64 file_first;
+	u64 first;
+	u64 count;
+	kuid_t uid;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
+};
+
+#define to_p2pmem_region(d) container_of(d, struct p2pmem_region, dev)
+
+static inline struct page *p2pmem_page(struct p2pmem_region *r, u64 granule)
+{
+	return pfn_to_page(PHYS_PFN(r->backing.phys) + granule);
+}
+
+static inline void *p2pmem_kaddr(struct p2pmem_region *r, u64 granule)
+{
+	return r->backing.kaddr + (granule << PAGE_SHIFT);
+}
+
+/* region.c */
+extern struct workqueue_struct *p2pmem_wq;
+int p2pmem_regions_init(void);
+void p2pmem_regions_exit(void);
+int p2pmem_region_add(struct p2pmem_region_add *req);
+struct p2pmem_region *p2pmem_region_get(unsigned int id);
+void p2pmem_region_put(struct p2pmem_region *r);
+void p2pmem_region_forget(struct p2pmem_region *r);
+void p2pmem_remove_regions_of(struct pci_dev *pdev);
+int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type);
+bool p2pmem_region_idle(struct p2pmem_region *r);
+const char *p2pmem_kind_name(u32 kind);
+
+/* backing.c */
+int p2pmem_backing_open(struct p2pmem_region *r, u32 type);
+void p2pmem_backing_close(struct p2pmem_region *r);
+void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule);
+
+/* memtype.c */
+void __iomem *p2pmem_memtype_anchor(phys_addr_t phys, u32 memtype);
+u32 p2pmem_memtype_of(const void *kaddr);
+pgprot_t p2pmem_memtype_prot(pgprot_t prot, u32 memtype);
+const char *p2pmem_memtype_name(u32 memtype);
+
+/* chardev.c */
+extern const struct file_operations p2pmem_fops;
+
+/* mmap.c */
+int p2pmem_revalidate(struct p2pmem_region *r);
+int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);
+int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
+		      u64 first);
+struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule);
+
+/* drain.c */
+void p2pmem_reap_fn(struct work_struct *work);
+void p2pmem_remove_fn(struct work_struct *work);
+void p2pmem_extents_release(struct p2pmem_file *f);
+u64 p2pmem_extent_pins(struct p2pmem_region *r, struct p2pmem_extent *e);
+void p2pmem_remove_start(struct p2pmem_region *r);
+int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible);
+size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes);
+
+/* ioctl.c */
+struct p2pmem_ioctl {
+	unsigned int cmd;
+	size_t min_bytes;	/* first published size of the struct */
+	size_t bytes;		/* size known to this module */
+	long (*call)(void *object, void *arg);
+};
+long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
+			   void *object, unsigned int cmd, void __user *uarg);
+
+/* sysfs.c */
+extern const struct attribute_group *p2pmem_region_groups[];
+
+/* route.c */
+int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *probe);
+
+/* quarantine.c */
+void p2pmem_quarantine_enter(struct p2pmem_region *r);
+void p2pmem_quarantine_leave(struct p2pmem_region *r);
+
+/* pseudofs.c */
+int p2pmem_pseudofs_init(void);
+void p2pmem_pseudofs_exit(void);
+struct inode *p2pmem_pseudofs_inode(void);
+
+/* control.c */
+int p2pmem_control_init(void);
+void p2pmem_control_exit(void);
+
+#endif

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * NVMe Controller Memory Buffer (Base Specification 2.0, 8.5).
+ *
+ * With CONFIG_PCI_P2PDMA the nvme driver publishes it as a P2PDMA pool, in
+ * which its submission queues live too: memory is taken from the pool only.
+ * Without, the driver writes CMBMSC=0 at every reset; the CMB is then enabled
+ * here, and revalidate() repeats that.
+ */
+#include <linux/slab.h>
+
+#include "nvme_regs.h"
+#include "p2pmem.h"
+
+struct cmb {
+	void __iomem *regs;	/* NULL: the pool is the nvme driver's */
+	u64 bus_address;
+};
+
+static void cmb_enable(struct cmb *cmb)
+{
+	hi_lo_writeq(cmb->bus_address | NVME_CMBMSC_CMSE | NVME_CMBMSC_CRE,
+		     cmb->regs + NVME_CMBMSC);
+}
+
+/* CMBLOC and CMBSZ read as zero until CMBMSC.CRE is set. */
+static int cmb_locate(struct pci_dev *pdev, void __iomem *regs,
+		      struct p2pmem_region_add *req, struct p2pmem_place *place)
+{
+	u32 size = readl(regs + NVME_CMBSZ);
+	u32 location = readl(regs + NVME_CMBLOC);
+	u64 unit = 1ULL << (12 + 4 * ((size >> 8) & 0xf));
+	u64 bar_bytes;
+
+	if (!(size & NVME_CMBSZ_RDS) || !(size & NVME_CMBSZ_WDS)) {
+		p2pmem_reason(req->reason, "the CMB of %s takes no data (CMBSZ.RDS/WDS)",
+			      pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
+	place->bar = location & 7;
+	place->offset = unit * (location >> 12);
+	place->bytes = unit * (size >> 12);
+	if (place->bar > 5)
+		return -ENXIO;
+	bar_bytes = pci_resource_len(pdev, place->bar);
+	if (place->offset >= bar_bytes) {
+		p2pmem_reason(req->reason, "the CMB of %s lies past its BAR%u",
+			      pci_name(pdev), place->bar);
+		return -ENXIO;
+	}
+	place->bytes = min(place->bytes, bar_bytes - place->offset);
+	return 0;
+}
+
+/* The part of the CMB that was asked for. */
+static int cmb_narrow(struct p2pmem_region_add *req, struct p2pmem_place *place)
+{
+	if (req->offset >= place->bytes ||
+	    req->length > place->bytes - req->offset) {
+		p2pmem_reason(req->reason, "the range ends past the CMB (%llu bytes)",
+			      place->bytes);
+		return -ENXIO;
+	}
+	place->offset += req->offset;
+	place->bytes = req->length ?: place->bytes - req->offset;
+	return 0;
+}
+
+static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
+			struct p2pmem_region_add *req,
+			struct p2pmem_place *place)
+{
+	u64 before = hi_lo_readq(cmb->regs + NVME_CMBMSC);
+	int ret;
+
+	if (!(hi_lo_readq(cmb->regs + NVME_CAP) & NVME_CAP_CMBS)) {
+		p2pmem_reason(req->reason, "%s has no Controller Memory Buffer (CAP.CMBS is 0)",
+			      pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
+	if (before & NVME_CMBMSC_CMSE) {
+		p2pmem_reason(req->reason, "the CMB of %s is in use already",
+			      pci_name(pdev));
+		return -EEXIST;
+	}
+	hi_lo_writeq(NVME_CMBMSC_CRE, cmb->regs + NVME_CMBMSC);
+	ret = cmb_locate(pdev, cmb->regs, req, place);
+	if (!ret) {
+		cmb->bus_address = pci_bus_address(pdev, place->bar) +
+				   place->offset;
+		ret = cmb_narrow(req, place);
+	}
+	if (ret) {
+		hi_lo_writeq(before, cmb->regs + NVME_CMBMSC);
+		return ret;
+	}
+	cmb_enable(cmb);
+	return 0;
+}
+
+/*
+ * The pool does not say how much of it is free in one piece: ask for less and
+ * less.  The nvme driver keeps what its queues took.
+ */
+static int take_from_pool(struct pci_dev *pdev, struct p2pmem_region_add *req,
+			  struct p2pmem_place *place)
+{
+	u64 step = max_t(u64, place->bytes / 1024, PAGE_SIZE);
+	phys_addr_t phys;
+
+	place->bytes = req->length ?: round_up(place->bytes, step);
+	for (;;) {
+		place->kaddr = pci_alloc_p2pmem(pdev, place->bytes);
+		if (place->kaddr || req->length || place->bytes <= step)
+			break;
+		place->bytes -= step;
+	}
+	if (!place->kaddr) {
+		p2pmem_reason(req->reason, "the P2PDMA pool of %s has not that much free memory",
+			      pci_name(pdev));
+		return -ENOSPC;
+	}
+	phys = virt_to_phys(place->kaddr);
+	place->offset = phys - pci_resource_start(pdev, place->bar);
+	return 0;
+}
+
+static int cmb_find_pool(struct pci_dev *pdev, struct cmb *cmb,
+			 struct p2pmem_region_add *req,
+			 struct p2pmem_place *place)
+{
+	int ret;
+
+	if (req->offset) {
+		p2pmem_reason(req->reason, "the CMB of %s is a pool of the nvme driver: an offset cannot be chosen, only a length",
+			      pci_name(pdev));
+		return -EINVAL;
+	}
+	if (req->page_type == P2PMEM_PAGES_GENERIC) {
+		p2pmem_reason(req->reason, "the nvme driver has published the CMB of %s as p2pdma pages: page type generic cannot be had",
+			      pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
+	ret = cmb_locate(pdev, cmb->regs, req, place);
+	if (!ret)
+		ret = take_from_pool(pdev, req, place);
+	if (!ret) {
+		iounmap(cmb->regs);
+		cmb->regs = NULL;
+	}
+	return ret;
+}
+
+static int cmb_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
+		    struct p2pmem_place *place, void **data)
+{
+	struct cmb *cmb = kzalloc(sizeof(*cmb), GFP_KERNEL);
+	int ret = -EINVAL;
+
+	if (!cmb)
+		return -ENOMEM;
+	cmb->regs = p2pmem_nvme_map(pdev, req->reason);
+	if (!cmb->regs)
+		goto err_free;
+	if (compat_p2pdma_published(pdev))
+		ret = cmb_find_pool(pdev, cmb, req, place);
+	else
+		ret = cmb_find_own(pdev, cmb, req, place);
+	if (ret)
+		goto err_unmap;
+	*data = cmb;
+	return 0;
+
+err_unmap:
+	iounmap(cmb->regs);
+err_free:
+	kfree(cmb);
+	return ret;
+}
+
+static void cmb_release(struct pci_dev *pdev, void *data, bool alive)
+{
+	struct cmb *cmb = data;
+
+	if (cmb->regs && alive)
+		hi_lo_writeq(0, cmb->regs + NVME_CMBMSC);
+	if (cmb->regs)
+		iounmap(cmb->regs);
+	kfree(cmb);
+}
+
+static int cmb_revalidate(struct p2pmem_region *r)
+{
+	struct cmb *cmb = r->provider_data;
+
+	if (!cmb->regs ||
+	    hi_lo_readq(cmb->regs + NVME_CMBMSC) & NVME_CMBMSC_CMSE)
+		return 0;
+	cmb_enable(cmb);
+	return 1;
+}
+
+const struct p2pmem_provider p2pmem_provider_nvme_cmb = {
+	.kind = P2PMEM_KIND_NVME_CMB,
+	.name = "nvme-cmb",
+	.default_memtype = P2PMEM_MEMTYPE_WC,
+	.foreign = true,
+	.find = cmb_find,
+	.release = cmb_release,
+	.revalidate = cmb_revalidate,
+};

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * NVMe Persistent Memory Region (Base Specification 2.0, 8.14).  Linux never
+ * enables it.  The nvme driver stays bound; a controller reset or FLR clears
+ * PMRCTL without a word, which revalidate() finds out.
+ */
+#include <linux/bitfield.h>
+#include <linux/delay.h>
+#include <linux/slab.h>
+
+#include "nvme_regs.h"
+#include "p2pmem.h"
+
+struct pmr {
+	void __iomem *regs;
+	u64 bus_address;
+	u32 cap;
+	bool was_enabled;
+};
+
+/* PMRCAP.PMRTO in units of 500 ms or, if PMRTU is 1, minutes. */
+static unsigned int ready_timeout_ms(u32 cap)
+{
+	unsigned int unit_ms = FIELD_GET(NVME_PMRCAP_PMRTU, cap) ? 60000 : 500;
+
+	return max(FIELD_GET(NVME_PMRCAP_PMRTO, cap), 1U) * unit_ms;
+}
+
+static bool pmr_enabled(struct pmr *pmr)
+{
+	return readl(pmr->regs + NVME_PMRCTL) & NVME_PMRCTL_EN;
+}
+
+static int pmr_enable(struct pmr *pmr)
+{
+	unsigned int left_ms = ready_timeout_ms(pmr->cap);
+
+	/* The controller's own accesses are told apart by this address. */
+	if (pmr->cap & NVME_PMRCAP_CMSS)
+		hi_lo_writeq(pmr->bus_address | NVME_PMRMSC_CMSE,
+			     pmr->regs + NVME_PMRMSCL);
+	writel(NVME_PMRCTL_EN, pmr->regs + NVME_PMRCTL);
+	while (readl(pmr->regs + NVME_PMRSTS) & NVME_PMRSTS_NRDY) {
+		if (left_ms < 20)
+			return -ETIMEDOUT;
+		msleep(20);
+		left_ms -= 20;
+	}
+	return readl(pmr->regs + NVME_PMRSTS) & NVME_PMRSTS_ERR ? -EIO : 0;
+}
+
+static void pmr_disable(struct pmr *pmr)
+{
+	writel(0, pmr->regs + NVME_PMRCTL);
+	if (pmr->cap & NVME_PMRCAP_CMSS)
+		hi_lo_writeq(0, pmr->regs + NVME_PMRMSCL);
+}
+
+static int pmr_vet(struct pci_dev *pdev, struct pmr *pmr,
+		   struct p2pmem_region_add *req, struct p2pmem_place *place)
+{
+	if (!(hi_lo_readq(pmr->regs + NVME_CAP) & NVME_CAP_PMRS)) {
+		p2pmem_reason(req->reason, "%s has no Persistent Memory Region (CAP.PMRS is 0)",
+			      pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
+	pmr->cap = readl(pmr->regs + NVME_PMRCAP);
+	if (!(pmr->cap & NVME_PMRCAP_RDS) || !(pmr->cap & NVME_PMRCAP_WDS)) {
+		p2pmem_reason(req->reason, "the PMR of %s takes no data (PMRCAP.RDS/WDS)",
+			      pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
+	place->bar = (pmr->cap >> 5) & 7;
+	place->offset = req->offset;
+	if (place->bar > 5 || pci_resource_len(pdev, place->bar) <= req->offset) {
+		p2pmem_reason(req->reason, "the PMR of %s names a BAR that is not there",
+			      pci_name(pdev));
+		return -ENXIO;
+	}
+	place->bytes = pci_resource_len(pdev, place->bar) - req->offset;
+	if (req->length > place->bytes) {
+		p2pmem_reason(req->reason, "the range ends past the PMR of %s",
+			      pci_name(pdev));
+		return -ENXIO;
+	}
+	place->bytes = req->length ?: place->bytes;
+	pmr->bus_address = pci_bus_address(pdev, place->bar);
+	return 0;
+}
+
+static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
+		    struct p2pmem_place *place, void **data)
+{
+	struct pmr *pmr = kzalloc(sizeof(*pmr), GFP_KERNEL);
+	int ret = -EINVAL;
+
+	if (!pmr)
+		return -ENOMEM;
+	pmr->regs = p2pmem_nvme_map(pdev, req->reason);
+	if (!pmr->regs)
+		goto err_free;
+	ret = pmr_vet(pdev, pmr, req, place);
+	if (ret)
+		goto err_unmap;
+	pmr->was_enabled = pmr_enabled(pmr);
+	ret = pmr_enable(pmr);
+	if (ret) {
+		p2pmem_reason(req->reason, "the PMR of %s does not become ready (PMRSTS %#x)",
+			      pci_name(pdev), readl(pmr->regs + NVME_PMRSTS));
+		pmr_disable(pmr);
+		goto err_unmap;
+	}
+	*data = pmr;
+	return 0;
+
+err_unmap:
+	iounmap(pmr->regs);
+err_free:
+	kfree(pmr);
+	return ret;
+}
+
+static void pmr_release(struct pci_dev *pdev, void *data, bool alive)
+{
+	struct pmr *pmr = data;
+
+	if (alive && !pmr->was_enabled)
+		pmr_disable(pmr);
+	iounmap(pmr->regs);
+	kfree(pmr);
+}
+
+static int pmr_revalidate(struct p2pmem_region *r)
+{
+	struct pmr *pmr = r->provider_data;
+
+	if (pmr_enabled(pmr))
+		return 0;
+	if (pmr_enable(pmr))
+		dev_err_ratelimited(&r->dev, "the PMR does not become ready again\n");
+	return 1;
+}
+
+/*
+ * PMRCAP.PMRWBM: bit 1, a read of PMRSTS ensures that earlier writes are
+ * persistent; bit 0, any read from the PMR does (3.1.4.21).
+ */
+static void pmr_commit(struct p2pmem_region *r)
+{
+	struct pmr *pmr = r->provider_data;
+
+	if (FIELD_GET(NVME_PMRCAP_PMRWBM, pmr->cap) & 2)
+		readl(pmr->regs + NVME_PMRSTS);
+	else
+		READ_ONCE(*(u64 *)r->backing.kaddr);
+}
+
+const struct p2pmem_provider p2pmem_provider_nvme_pmr = {
+	.kind = P2PMEM_KIND_NVME_PMR,
+	.name = "nvme-pmr",
+	.default_memtype = P2PMEM_MEMTYPE_WC,
+	.persistent = true,
+	.foreign = true,
+	.find = pmr_find,
+	.release = pmr_release,
+	.revalidate = pmr_revalidate,
+	.commit = pmr_commit,
+};

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Any memory BAR that an administrator names.  The function is bound to this
+ * driver through driver_override: the empty id table matches nothing by
+ * itself, and being the driver gives sound claims and a remove() callback.
+ */
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+
+#include "p2pmem.h"
+
+static int pci_bar_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	return pci_enable_device_mem(pdev);
+}
+
+/* Returns when no page is referred to, or the region is in quarantine. */
+static void pci_bar_remove(struct pci_dev *pdev)
+{
+	p2pmem_remove_regions_of(pdev);
+	pci_disable_device(pdev);
+}
+
+static const struct pci_device_id pci_bar_ids[] = { { } };
+
+static struct pci_driver pci_bar_driver = {
+	.name = "p2pmem",
+	.id_table = pci_bar_ids,
+	.probe = pci_bar_probe,
+	.remove = pci_bar_remove,
+};
+
+int p2pmem_pci_bar_init(void)
+{
+	return pci_register_driver(&pci_bar_driver);
+}
+
+void p2pmem_pci_bar_exit(void)
+{
+	pci_unregister_driver(&pci_bar_driver);
+}
+
+/* The pages of the MSI-X table and PBA belong to the interrupt code. */
+static bool overlaps_msix(struct pci_dev *pdev, unsigned int bar, u64 offset,
+			  u64 bytes)
+{
+	static const int tables[] = { PCI_MSIX_TABLE, PCI_MSIX_PBA };
+	int i;
+
+	if (!pdev->msix_cap)
+		return false;
+	for (i = 0; i < ARRAY_SIZE(tables); i++) {
+		u32 at;
+
+		pci_read_config_dword(pdev, pdev->msix_cap + tables[i], &at);
+		if ((at & PCI_MSIX_TABLE_BIR) != bar)
+			continue;
+		at &= PCI_MSIX_TABLE_OFFSET;
+		if (at >= offset && at - offset < bytes)
+			return true;
+	}
+	return false;
+}
+
+static int vet_bar(struct pci_dev *pdev, struct p2pmem_region_add *req,
+		   u64 bytes)
+{
+	u64 bar_bytes = pci_resource_len(pdev, req->bar);
+
+	if (!(pci_resource_flags(pdev, req->bar) & IORESOURCE_MEM) ||
+	    !bar_bytes || !pci_resource_start(pdev, req->bar)) {
+		p2pmem_reason(req->reason, "BAR%u of %s is no assigned memory BAR",
+			      req->bar, pci_name(pdev));
+		return -EINVAL;
+	}
+	if (req->offset >= bar_bytes || bytes > bar_bytes - req->offset) {
+		p2pmem_reason(req->reason, "the range ends past BAR%u of %s (%llu bytes)",
+			      req->bar, pci_name(pdev), bar_bytes);
+		return -ENXIO;
+	}
+	if (overlaps_msix(pdev, req->bar, req->offset, bytes)) {
+		p2pmem_reason(req->reason, "the MSI-X table of %s lies in that range of BAR%u: leave it out with offset and length",
+			      pci_name(pdev), req->bar);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int pci_bar_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
+			struct p2pmem_place *place, void **data)
+{
+	u64 bytes = req->length;
+	int ret;
+
+	if (pdev->dev.driver != &pci_bar_driver.driver) {
+		p2pmem_reason(req->reason, "%s is driven by %s: bind it to p2pmem first (driver_override)",
+			      pci_name(pdev),
+			      pdev->dev.driver ? pdev->dev.driver->name : "nothing");
+		return -EBUSY;
+	}
+	if (!bytes && pci_resource_len(pdev, req->bar) > req->offset)
+		bytes = pci_resource_len(pdev, req->bar) - req->offset;
+	ret = vet_bar(pdev, req, bytes);
+	if (ret)
+		return ret;
+	place->bar = req->bar;
+	place->offset = req->offset;
+	place->bytes = bytes;
+	if (!request_mem_region(pci_resource_start(pdev, req->bar) + req->offset,
+				bytes, "p2pmem")) {
+		p2pmem_reason(req->reason, "part of BAR%u of %s is a region already",
+			      req->bar, pci_name(pdev));
+		return -EEXIST;
+	}
+	*data = kmemdup(place, sizeof(*place), GFP_KERNEL);
+	if (!*data) {
+		release_mem_region(pci_resource_start(pdev, req->bar) +
+				   req->offset, bytes);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The BAR's resource is there even when the device is not: remove() waits. */
+static void pci_bar_release(struct pci_dev *pdev, void *data, bool alive)
+{
+	struct p2pmem_place *place = data;
+
+	release_mem_region(pci_resource_start(pdev, place->bar) + place->offset,
+			   place->bytes);
+	kfree(place);
+}
+
+const struct p2pmem_provider p2pmem_provider_pci_bar = {
+	.kind = P2PMEM_KIND_PCI_BAR,
+	.name = "pci-bar",
+	.default_memtype = P2PMEM_MEMTYPE_WC,
+	.can_p2pdma = true,
+	.find = pci_bar_find,
+	.release = pci_bar_release,
+};

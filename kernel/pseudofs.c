@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One anonymous inode per region: its address_space is the f_mapping of every
+ * open file, so that one unmap_mapping_range() revokes all mappings, and so
+ * that get_user_pages() judges our file system, not the one the node is on.
+ */
+#include <linux/fs.h>
+#include <linux/mount.h>
+#include <linux/pseudo_fs.h>
+
+#include "p2pmem.h"
+
+#define P2PMEM_FS_MAGIC	0x7032706d	/* "p2pm" */
+
+static struct vfsmount *p2pmem_mnt;
+
+static int p2pmem_init_fs_context(struct fs_context *fc)
+{
+	return init_pseudo(fc, P2PMEM_FS_MAGIC) ? 0 : -ENOMEM;
+}
+
+/*
+ * No owner: the mount lives as long as the module, and would keep it from ever
+ * being unloaded.  Regions and open files hold the module where it matters.
+ */
+static struct file_system_type p2pmem_fs_type = {
+	.name = "p2pmem",
+	.init_fs_context = p2pmem_init_fs_context,
+	.kill_sb = kill_anon_super,
+};
+
+int p2pmem_pseudofs_init(void)
+{
+	p2pmem_mnt = kern_mount(&p2pmem_fs_type);
+	return PTR_ERR_OR_ZERO(p2pmem_mnt);
+}
+
+void p2pmem_pseudofs_exit(void)
+{
+	kern_unmount(p2pmem_mnt);
+}
+
+struct inode *p2pmem_pseudofs_inode(void)
+{
+	return alloc_anon_inode(p2pmem_mnt->mnt_sb);
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A device that vanished while its pages are pinned.  Its driver must let go,
+ * but the struct pages stay until the last pin is gone, and meanwhile the
+ * address range must not be handed to a newly plugged device, whose pages
+ * they would then alias.
+ *
+ * The PCI core releases the BAR's resource with the device.  A resource of the
+ * same range put between the BAR and its bridge window stays behind, and keeps
+ * the range out of the window's free space.  The window's own struct resource
+ * lives in the bridge's pci_dev, which is kept for as long.
+ */
+#include <linux/ioport.h>
+#include <linux/pci.h>
+
+#include "p2pmem.h"
+
+void p2pmem_quarantine_enter(struct p2pmem_region *r)
+{
+	struct resource *bar = &r->pdev->resource[r->bar];
+	struct resource *parent = bar->parent;
+
+	if (parent) {
+		r->quarantine.name = "p2pmem quarantine";
+		r->quarantine.start = bar->start;
+		r->quarantine.end = bar->end;
+		/* Not BUSY: a driver's release_mem_region() must look below. */
+		r->quarantine.flags = IORESOURCE_MEM;
+		if (insert_resource(parent, &r->quarantine))
+			r->quarantine.flags = 0;
+		else
+			r->quarantine_bridge =
+				pci_dev_get(pci_upstream_bridge(r->pdev));
+	}
+	/* Claims and register mappings go while the BAR is still there. */
+	if (r->provider->release)
+		r->provider->release(r->pdev, r->provider_data, false);
+	dev_err(&r->dev, "the device is gone but its memory is still pinned: quarantined until the last holder lets go\n");
+	down_write(&r->gate);
+	WRITE_ONCE(r->state, P2PMEM_STATE_QUARANTINED);
+	up_write(&r->gate);
+	wake_up_all(&r->wait);
+}
+
+void p2pmem_quarantine_leave(struct p2pmem_region *r)
+{
+	if (!r->quarantine.flags)
+		return;
+	release_resource(&r->quarantine);
+	r->quarantine.flags = 0;
+	pci_dev_put(r->quarantine_bridge);
+}

@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0
+/* The life of a region from add to its place on the list; its end is drain.c. */
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+
+#include "p2pmem.h"
+
+static const struct p2pmem_provider *const providers[] = {
+	&p2pmem_provider_pci_bar,
+	&p2pmem_provider_nvme_cmb,
+	&p2pmem_provider_nvme_pmr,
+};
+
+static DEFINE_IDA(region_ids);
+static DEFINE_MUTEX(regions_lock);
+static LIST_HEAD(regions);
+static struct class *p2pmem_class;
+static dev_t p2pmem_devt;
+struct workqueue_struct *p2pmem_wq;
+
+void p2pmem_reason(char *reason, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(reason, P2PMEM_REASON_BYTES, fmt, args);
+	va_end(args);
+}
+
+static const struct p2pmem_provider *provider_of(u32 kind)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(providers); i++)
+		if (providers[i]->kind == kind)
+			return providers[i];
+	return NULL;
+}
+
+const char *p2pmem_kind_name(u32 kind)
+{
+	const struct p2pmem_provider *p = provider_of(kind);
+
+	return p ? p->name : "unknown";
+}
+
+/* Last reference: the pages have been gone since drain.c finished. */
+static void region_release(struct device *dev)
+{
+	struct p2pmem_region *r = to_p2pmem_region(dev);
+
+	if (r->inode)
+		iput(r->inode);
+	kvfree(r->alloc.used);
+	kvfree(r->alloc.bytes_of);
+	ida_free(&region_ids, r->id);
+	pci_dev_put(r->pdev);
+	kfree(r);
+}
+
+static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
+					  struct pci_dev *pdev)
+{
+	struct p2pmem_region *r;
+	int id;
+
+	r = kzalloc(sizeof(*r), GFP_KERNEL);
+	if (!r)
+		return ERR_PTR(-ENOMEM);
+	id = ida_alloc_max(&region_ids, P2PMEM_MAX_REGIONS - 1, GFP_KERNEL);
+	if (id < 0) {
+		kfree(r);
+		return ERR_PTR(id);
+	}
+	r->id = id;
+	r->provider = p;
+	r->persistent = p->persistent;
+	r->pdev = pci_dev_get(pdev);
+	r->state = P2PMEM_STATE_READY;
+	init_rwsem(&r->gate);
+	mutex_init(&r->files_lock);
+	mutex_init(&r->alloc_lock);
+	INIT_LIST_HEAD(&r->link);
+	INIT_LIST_HEAD(&r->files);
+	INIT_LIST_HEAD(&r->draining);
+	INIT_DELAYED_WORK(&r->reap_work, p2pmem_reap_fn);
+	INIT_WORK(&r->remove_work, p2pmem_remove_fn);
+	init_waitqueue_head(&r->wait);
+	device_initialize(&r->dev);
+	r->dev.class = p2pmem_class;
+	r->dev.devt = p2pmem_devt + id;
+	r->dev.release = region_release;
+	r->dev.groups = p2pmem_region_groups;
+	cdev_init(&r->cdev, &p2pmem_fops);
+	r->cdev.owner = THIS_MODULE;
+	return r;
+}
+
+static int region_alloc_state(struct p2pmem_region *r)
+{
+	u64 granules = r->backing.bytes >> PAGE_SHIFT;
+	struct inode *inode;
+	u64 *used;
+	u32 *bytes_of;
+
+	inode = p2pmem_pseudofs_inode();
+	if (IS_ERR(inode))
+		return PTR_ERR(inode);
+	r->inode = inode;
+	used = kvcalloc(p2pmem_alloc_words(granules), sizeof(*used), GFP_KERNEL);
+	bytes_of = kvcalloc(granules, sizeof(*bytes_of), GFP_KERNEL);
+	p2pmem_alloc_init(&r->alloc, used, bytes_of, used && bytes_of ? granules : 0);
+	return used && bytes_of ? 0 : -ENOMEM;
+}
+
+static void explain_backing(struct p2pmem_region_add *req, int err)
+{
+	if (req->reason[0])
+		return;
+	if (err == -EEXIST)
+		p2pmem_reason(req->reason, "this memory is offered already (by a region, or as the P2PDMA pool of its own driver)");
+	else if (err == -EINVAL)
+		p2pmem_reason(req->reason, "the memory is not aligned to 2 MiB, which struct pages of devices need");
+	else if (err == -EBUSY)
+		p2pmem_reason(req->reason, "another mapping of the BAR has a different memory type, or the function has a P2PDMA pool; see the kernel log");
+	else if (err == -EOPNOTSUPP)
+		p2pmem_reason(req->reason, "page type p2pdma needs a kernel with CONFIG_PCI_P2PDMA (6.13 or later) and a BAR that p2pmem drives itself");
+	else
+		p2pmem_reason(req->reason, "the kernel could not make struct pages for the memory (errno %d)", -err);
+}
+
+static u32 page_type_for(struct p2pmem_region_add *req, bool pool)
+{
+	if (req->page_type == P2PMEM_PAGES_DEFAULT)
+		return pool ? P2PMEM_PAGES_P2PDMA : P2PMEM_PAGES_GENERIC;
+	return req->page_type;
+}
+
+static void region_set_place(struct p2pmem_region *r,
+			     const struct p2pmem_place *place)
+{
+	r->bar = place->bar;
+	r->bar_offset = place->offset;
+	r->backing.phys = pci_resource_start(r->pdev, place->bar) + place->offset;
+	r->backing.bytes = place->bytes;
+	r->backing.kaddr = place->kaddr;
+}
+
+/* The device lock of @pdev is held: neither its driver nor it can go away. */
+static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
+			 struct p2pmem_region_add *req)
+{
+	struct p2pmem_place place = { };
+	struct p2pmem_region *r;
+	void *data = NULL;
+	int ret;
+
+	ret = p->find(pdev, req, &place, &data);
+	if (ret)
+		return ret;
+	r = region_alloc(p, pdev);
+	if (IS_ERR(r)) {
+		ret = PTR_ERR(r);
+		goto err_release_provider;
+	}
+	r->provider_data = data;
+	r->want_memtype = req->memtype ?: p->default_memtype;
+	region_set_place(r, &place);
+	ret = region_alloc_state(r);
+	if (ret)
+		goto err_put;
+	ret = p2pmem_backing_open(r, page_type_for(req, place.kaddr));
+	if (ret) {
+		explain_backing(req, ret);
+		goto err_put;
+	}
+	ret = dev_set_name(&r->dev, "p2pmem%u", r->id);
+	if (ret)
+		goto err_close_backing;
+	mutex_lock(&regions_lock);
+	ret = cdev_device_add(&r->cdev, &r->dev);
+	if (!ret)
+		list_add_tail(&r->link, &regions);
+	mutex_unlock(&regions_lock);
+	if (ret)
+		goto err_close_backing;
+	req->region = r->id;
+	dev_info(&pdev->dev, "p2pmem%u: %s, BAR%u+%#llx, %llu MiB, %s, %s\n",
+		 r->id, p->name, r->bar, r->bar_offset, r->backing.bytes >> 20,
+		 r->backing.type == P2PMEM_PAGES_P2PDMA ? "p2pdma" : "generic",
+		 p2pmem_memtype_name(r->backing.memtype));
+	return 0;
+
+err_close_backing:
+	p2pmem_backing_close(r);
+	place.kaddr = NULL;
+err_put:
+	put_device(&r->dev);
+	if (place.kaddr)
+		pci_free_p2pmem(pdev, place.kaddr, place.bytes);
+err_release_provider:
+	if (p->release)
+		p->release(pdev, data, true);
+	return ret;
+}
+
+static int check_request(struct p2pmem_region_add *req)
+{
+	if (req->page_type > P2PMEM_PAGES_P2PDMA ||
+	    req->memtype > P2PMEM_MEMTYPE_WB || req->bar > 5) {
+		p2pmem_reason(req->reason, "the BAR, page type or memory type is not a known one");
+		return -EINVAL;
+	}
+	if (!IS_ALIGNED(req->offset | req->length, P2PMEM_PAGEMAP_ALIGN)) {
+		p2pmem_reason(req->reason, "offset and length must be multiples of 2 MiB");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+int p2pmem_region_add(struct p2pmem_region_add *req)
+{
+	const struct p2pmem_provider *p = provider_of(req->kind);
+	struct pci_dev *pdev;
+	int ret;
+
+	if (!p) {
+		p2pmem_reason(req->reason, "kind %u is unknown", req->kind);
+		return -EINVAL;
+	}
+	ret = check_request(req);
+	if (ret)
+		return ret;
+	pdev = pci_get_domain_bus_and_slot(req->pci_domain, req->pci_bus,
+					   req->pci_devfn);
+	if (!pdev) {
+		p2pmem_reason(req->reason, "there is no such PCI function");
+		return -ENODEV;
+	}
+	device_lock(&pdev->dev);
+	if (pci_device_is_present(pdev)) {
+		ret = region_create(p, pdev, req);
+	} else {
+		p2pmem_reason(req->reason, "the device does not answer: it was unplugged");
+		ret = -ENODEV;
+	}
+	device_unlock(&pdev->dev);
+	pci_dev_put(pdev);
+	return ret;
+}
+
+struct p2pmem_region *p2pmem_region_get(unsigned int id)
+{
+	struct p2pmem_region *r, *found = NULL;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		if (r->id == id)
+			found = r;
+	if (found)
+		get_device(&found->dev);
+	mutex_unlock(&regions_lock);
+	return found;
+}
+
+void p2pmem_region_put(struct p2pmem_region *r)
+{
+	put_device(&r->dev);
+}
+
+void p2pmem_region_forget(struct p2pmem_region *r)
+{
+	mutex_lock(&regions_lock);
+	list_del_init(&r->link);
+	mutex_unlock(&regions_lock);
+}
+
+/* The first region of @pdev (of any if NULL) whose end nobody awaited yet. */
+static struct p2pmem_region *region_of(struct pci_dev *pdev)
+{
+	struct p2pmem_region *r, *found = NULL;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link) {
+		if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED)
+			continue;
+		if (!pdev || r->pdev == pdev) {
+			found = r;
+			get_device(&found->dev);
+			break;
+		}
+	}
+	mutex_unlock(&regions_lock);
+	return found;
+}
+
+/*
+ * Takes away every region of a function whose driver is about to leave (or of
+ * all, at module exit).  Returns when no page of them is referred to, or, if
+ * the device has gone by surprise, when they are in quarantine.
+ */
+void p2pmem_remove_regions_of(struct pci_dev *pdev)
+{
+	struct p2pmem_region *r;
+
+	while ((r = region_of(pdev))) {
+		p2pmem_remove_start(r);
+		p2pmem_remove_wait(r, false);
+		p2pmem_region_put(r);
+	}
+}
+
+bool p2pmem_region_idle(struct p2pmem_region *r)
+{
+	bool idle;
+
+	mutex_lock(&r->files_lock);
+	idle = list_empty(&r->files);
+	mutex_unlock(&r->files_lock);
+	mutex_lock(&r->alloc_lock);
+	idle = idle && list_empty(&r->draining);
+	mutex_unlock(&r->alloc_lock);
+	return idle;
+}
+
+static int reopen_backing(struct p2pmem_region *r, u32 type)
+{
+	u32 old = r->backing.type;
+	int ret;
+
+	p2pmem_backing_close(r);
+	ret = p2pmem_backing_open(r, type);
+	if (!ret)
+		return 0;
+	if (p2pmem_backing_open(r, old)) {
+		/* No pages at all: nothing is left to drain. */
+		r->state = P2PMEM_STATE_DRAINING;
+		dev_err(&r->dev, "lost its struct pages; remove the region\n");
+	}
+	return ret;
+}
+
+/*
+ * Called from a sysfs store, which region removal waits for while it may hold
+ * the device lock: only try that lock.
+ */
+int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
+{
+	int ret = 0;
+
+	if (type == P2PMEM_PAGES_P2PDMA && !COMPAT_HAS_P2PDMA)
+		return -EOPNOTSUPP;
+	if (!r->provider->can_p2pdma && type != r->backing.type)
+		return -EOPNOTSUPP;
+	if (!device_trylock(&r->pdev->dev))
+		return -EBUSY;
+	down_write(&r->gate);
+	if (r->state != P2PMEM_STATE_READY)
+		ret = -ENODEV;
+	else if (!p2pmem_region_idle(r))
+		ret = -EBUSY;
+	else if (type != r->backing.type)
+		ret = reopen_backing(r, type);
+	up_write(&r->gate);
+	device_unlock(&r->pdev->dev);
+	return ret;
+}
+
+/* A driver that keeps its device leaves it: regions on it go first. */
+static int pci_notify(struct notifier_block *nb, unsigned long action,
+		      void *data)
+{
+	struct pci_dev *pdev = to_pci_dev((struct device *)data);
+
+	if (action == BUS_NOTIFY_UNBIND_DRIVER)
+		p2pmem_remove_regions_of(pdev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block pci_nb = { .notifier_call = pci_notify };
+
+static char *p2pmem_devnode(COMPAT_DEVNODE_CONST struct device *dev,
+			    umode_t *mode)
+{
+	if (mode)
+		*mode = 0660;
+	return NULL;
+}
+
+int p2pmem_regions_init(void)
+{
+	int ret;
+
+	p2pmem_wq = alloc_workqueue("p2pmem", WQ_UNBOUND, 0);
+	if (!p2pmem_wq)
+		return -ENOMEM;
+	ret = alloc_chrdev_region(&p2pmem_devt, 0, P2PMEM_MAX_REGIONS, "p2pmem");
+	if (ret)
+		goto err_destroy_wq;
+	p2pmem_class = compat_class_create("p2pmem");
+	if (IS_ERR(p2pmem_class)) {
+		ret = PTR_ERR(p2pmem_class);
+		goto err_unregister_chrdev;
+	}
+	p2pmem_class->devnode = p2pmem_devnode;
+	ret = bus_register_notifier(&pci_bus_type, &pci_nb);
+	if (ret)
+		goto err_destroy_class;
+	return 0;
+
+err_destroy_class:
+	class_destroy(p2pmem_class);
+err_unregister_chrdev:
+	unregister_chrdev_region(p2pmem_devt, P2PMEM_MAX_REGIONS);
+err_destroy_wq:
+	destroy_workqueue(p2pmem_wq);
+	return ret;
+}
+
+void p2pmem_regions_exit(void)
+{
+	bus_unregister_notifier(&pci_bus_type, &pci_nb);
+	p2pmem_remove_regions_of(NULL);
+	destroy_workqueue(p2pmem_wq);
+	class_destroy(p2pmem_class);
+	unregister_chrdev_region(p2pmem_devt, P2PMEM_MAX_REGIONS);
+	ida_destroy(&region_ids);
+}
