@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The Debian archive, asked without touching the user's apt configuration. Sourced, never run.
+
+readonly KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+
+host_codename() {
+	sed -n 's/^VERSION_CODENAME=//p' /etc/os-release
+}
+
+# mirror_of RELEASE - the archive that the host's own apt uses for it, so that proxies, local mirrors
+# and air-gapped setups keep working.
+mirror_of() {
+	# shellcheck disable=SC2016  # the dollars are apt's
+	apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
+		awk -v release="$1" '$1 == release && $2 == "main" && !seen++ { sub("/$", "", $3); print $3 }'
+}
+
+debian_mirror() {
+	local mirror
+	mirror=$(mirror_of "$(host_codename)")
+	[[ -n $mirror ]] || die $EX_UNSUPPORTED "this host's apt names no Debian archive for '$(host_codename)'"
+	printf '%s\n' "$mirror"
+}
+
+# sources MIRROR RELEASE... - lines for a sources.list.
+sources() {
+	local mirror=$1 release
+	shift
+	for release in "$@"; do
+		printf 'deb [signed-by=%s] %s %s main contrib\n' "$KEYRING" "$mirror" "$release"
+	done
+}
+
+# host_sources - the host's release with its updates, plus backports.
+host_sources() {
+	local codename mirror security
+	codename=$(host_codename)
+	mirror=$(debian_mirror)
+	security=$(mirror_of "$codename-security")
+	sources "$mirror" "$codename" "$codename-updates" "$codename-backports"
+	[[ -z $security ]] || sources "$security" "$codename-security"
+}
+
+# private_apt DIR COMMAND... - an apt tool with the sources and package lists of DIR, and the packages
+# that DIR/status says are installed if there is one. The host's apt.conf (proxy, timeouts) stays in force.
+private_apt() {
+	local dir=$1 tool=$2 status=/var/lib/dpkg/status
+	shift 2
+	[[ ! -f $dir/status ]] || status=$dir/status
+	"$tool" -qq -o Dir::Etc::SourceList="$dir/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+		-o Dir::State::Lists="$dir/lists" -o Dir::State::Status="$status" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache= \
+		-o APT::Sandbox::User=root -o Dpkg::Use-Pty=0 "$@"
+}
+
+# private_apt_update DIR < SOURCES
+private_apt_update() {
+	mkdir -p "$1/lists/partial"
+	cat >"$1/sources.list"
+	private_apt "$1" apt-get update
+}

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Shared by the lab's commands: messages, the cache and its locks. Sourced, never run.
+
+# Failures inside $(...) count too.
+shopt -s inherit_errexit
+
+RIG_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# The cache lies outside the clone: a fresh clone must not have to build the guest root again.
+CACHE_DIR=${DONARD_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/donard}
+# shellcheck disable=SC2034  # read by the files that source this one
+REPO_DIR=$(cd "$RIG_DIR/../.." && pwd)
+
+# Exit codes of every command of the lab; a guest command's own status is passed through.
+readonly EX_FAILED=1 EX_USAGE=2 EX_UNSUPPORTED=3 EX_LAB=125
+
+say() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+}
+
+die() {
+	local status=$1
+	shift
+	say "$*"
+	exit "$status"
+}
+
+# content_key FILE|STRING... - a short name for the content of files and the text of other arguments.
+content_key() {
+	local arg
+	for arg in "$@"; do
+		if [[ -f $arg ]]; then
+			cat -- "$arg"
+		else
+			printf '%s\n' "$arg"
+		fi
+	done | sha256sum | cut -c1-16
+}
+
+# tree_key DIR... - the same for whole directories; missing ones count as empty.
+tree_key() {
+	local dir
+	for dir in "$@"; do
+		[[ -d $dir ]] || continue
+		(cd "$dir" && find . -type f -not -name '.*' -print0 | LC_ALL=C sort -z |
+			xargs -0r sha256sum --)
+	done | sha256sum | cut -c1-16
+}
+
+# cached NAME BUILDER [ARG...] - prints $CACHE_DIR/NAME, built first if absent.
+#
+# BUILDER gets the name of a file or directory to create, NAME.*; it may use that plus an extension for
+# its own intermediate files. The result is renamed when it succeeded, under a lock: an interrupted or concurrent run never leaves, nor
+# sees, half a result.
+cached() {
+	local name=$1 builder=$2 dest=$CACHE_DIR/$1
+	shift 2
+	if [[ ! -e $dest ]]; then
+		mkdir -p "$(dirname "$dest")"
+		# No "||" after this: it would switch set -e off inside the builder.
+		(
+			flock 9
+			[[ ! -e $dest ]] || exit 0
+			tmp=$dest.tmp.$BASHPID
+			trap 'discard_build "$?" "$tmp" "$name"' EXIT
+			"$builder" "$tmp" "$@" >&2
+			mv -T -- "$tmp" "$dest"
+		) 9>"$CACHE_DIR/.lock"
+	fi
+	printf '%s\n' "$dest"
+}
+
+# discard_build STATUS TMP NAME
+discard_build() {
+	rm -rf --one-file-system -- "$2" "$2".*
+	(($1 == 0)) || say "could not build $3 in the cache $CACHE_DIR"
+}
+
+remove_tree() {
+	[[ ! -e $1 ]] || rm -rf --one-file-system -- "$1"
+}
+
+have() {
+	command -v "$1" >/dev/null 2>&1
+}
+
+# require_tools - what only tests/rig/setup can bring.
+require_tools() {
+	local tool
+	for tool in qemu-system-x86_64 mmdebstrap mksquashfs cpio busybox; do
+		have "$tool" || die $EX_UNSUPPORTED "this host has no $tool; run: sudo $RIG_DIR/setup"
+	done
+}

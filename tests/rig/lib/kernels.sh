@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The guest kernels: which ones, and their packages. Sourced, never run. This file is the recipe:
+# changing it asks the archive again for the newest versions.
+
+# "7" is the newest of its series in the archive, whatever its second number.
+readonly KERNELS=(6.1 6.12 7)
+readonly ROOT_RELEASE=trixie
+
+# newest_kernel SERIES < PACKAGE-NAMES - the newest version that has both headers and an image. The
+# archive holds headers some days before it holds the signed image; the unsigned one boots too.
+newest_kernel() {
+	local series=$1 names version
+	names=$(cat)
+	while read -r version; do
+		if grep -qxE "linux-(image|binary-unsigned)-${version//+/\\+}" <<<"$names"; then
+			printf '%s\n' "$version"
+			return
+		fi
+	done < <(sed -n -E "s/^linux-headers-(${series//./\\.}\..*[0-9]-amd64)$/\1/p" <<<"$names" | sort -rV)
+	die $EX_LAB "the Debian archive has no kernel $series"
+}
+
+# kernel_packages SERIES VERSION < PACKAGE-NAMES - what to fetch for it. Debian cuts 7.x into more
+# packages than 6.x, so take those that exist.
+kernel_packages() {
+	local series=$1 version=$2 abi=${2%-amd64}
+	grep -xF -e "linux-image-$version" -e "linux-binary-$version" -e "linux-binary-unsigned-$version" \
+		-e "linux-base-$version" -e "linux-modules-$version" -e "linux-headers-$version" \
+		-e "linux-headers-$abi-common" -e "linux-kbuild-$abi" -e "linux-kbuild-$series"
+}
+
+# build_kernels DIR - fetches the packages of all kernels; DIR/versions records what was found.
+build_kernels() {
+	local dir=$1 mirror names series version
+	local -a packages
+	say "fetching the guest kernels ${KERNELS[*]} (300 MB; a minute on a fast line)"
+	mirror=$(debian_mirror)
+	mkdir -p "$dir/debs"
+	: >"$dir/status"
+	sources "$mirror" bookworm "$ROOT_RELEASE" "$ROOT_RELEASE-backports" | private_apt_update "$dir"
+	names=$(private_apt "$dir" apt-cache pkgnames linux-)
+	for series in "${KERNELS[@]}"; do
+		version=$(newest_kernel "$series" <<<"$names")
+		printf '%s %s\n' "$series" "$version" >>"$dir/versions"
+		mapfile -t packages < <(kernel_packages "$series" "$version" <<<"$names")
+		say "kernel $series is $version"
+		(cd "$dir/debs" && private_apt "$dir" apt-get download "${packages[@]}")
+	done
+	remove_tree "$dir/lists"
+}
+
+# guest_kernels - the directory of packages, fetched on first use.
+guest_kernels() {
+	cached "kernels-$(content_key "$RIG_DIR/lib/kernels.sh")" build_kernels
+}
+
+# vmlinuz_of ROOT VERSION
+vmlinuz_of() {
+	local file
+	for file in "$1/boot/vmlinuz-$2" "$1/usr/lib/modules/$2"/vmlinuz{,.unsigned}; do
+		[[ ! -f $file ]] || { printf '%s\n' "$file"; return; }
+	done
+	die $EX_LAB "no image of kernel $2 in $1"
+}
+
+# kernel_version ROOT SERIES
+kernel_version() {
+	awk -v series="$2" '$1 == series { print $2 }' "$1/etc/donard-kernels"
+}

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The emulated machine: the words that files in topologies/ are written in, each adding to the options
+# of QEMU and to the run directory. Sourced, never run.
+
+QEMU_ARGS=()
+KERNEL_ARGS=()
+GPU_SIZE=512M
+CHASSIS=0
+
+qemu_arg() {
+	QEMU_ARGS+=("$@")
+}
+
+kernel_arg() {
+	KERNEL_ARGS+=("$@")
+}
+
+include_topology() {
+	# shellcheck source=/dev/null
+	. "$RIG_DIR/topologies/$1"
+}
+
+# machine DEVICE - one that must come before all others.
+machine() {
+	QEMU_ARGS=(-device "$1" "${QEMU_ARGS[@]}")
+}
+
+gpu_size() {
+	GPU_SIZE=$1
+}
+
+# root_port ID
+root_port() {
+	CHASSIS=$((CHASSIS + 1))
+	qemu_arg -device "pcie-root-port,id=$1,bus=pcie.0,chassis=$CHASSIS,slot=$CHASSIS"
+}
+
+# pcie_switch ID BUS PORT... - an upstream port on BUS, downstream ports by the names given.
+pcie_switch() {
+	local id=$1 bus=$2 port
+	shift 2
+	qemu_arg -device "x3130-upstream,id=$id,bus=$bus"
+	for port in "$@"; do
+		CHASSIS=$((CHASSIS + 1))
+		qemu_arg -device "xio3130-downstream,id=$port,bus=$id,chassis=$CHASSIS,slot=$CHASSIS"
+	done
+}
+
+# endpoint ID BACKING DEVICE - what labctl needs to unplug, plug and look behind it lies in the run
+# directory, which the guest sees as /mnt/lab.
+endpoint() {
+	printf '%s\n' "$2" >"$RUN_DIR/backing/$1"
+	printf '%s\n' "$3" >"$RUN_DIR/devices/$1"
+	qemu_arg -device "$3"
+}
+
+# backend ID FILE SIZE - memory of a device that the host can read: a file of the run directory.
+backend() {
+	local object=memory-backend-file,id=$1-mem,mem-path=$RUN_DIR/$2,size=$3,share=on
+	truncate -s "$3" "$RUN_DIR/$2"
+	printf '%s\n' "$object" >"$RUN_DIR/objects/$1"
+	qemu_arg -object "$object"
+}
+
+# drive ID - 1 GiB, sparse.
+drive() {
+	truncate -s 1G "$RUN_DIR/$1.img"
+	qemu_arg -blockdev "driver=file,node-name=$1-disk,filename=$RUN_DIR/$1.img"
+}
+
+# gpu BUS - a BAR of plain memory, as of a GPU or an NVRAM card.
+gpu() {
+	backend gpu gpu.bar "$GPU_SIZE"
+	endpoint gpu gpu.bar "ivshmem-plain,id=gpu,bus=$1,memdev=gpu-mem"
+}
+
+# alpha BUS - a drive with a Controller Memory Buffer.
+alpha() {
+	drive alpha
+	endpoint alpha alpha.img "nvme,id=alpha,serial=alpha,bus=$1,drive=alpha-disk,cmb_size_mb=64"
+}
+
+# beta BUS - a drive with a Persistent Memory Region.
+beta() {
+	drive beta
+	backend beta beta.pmr 64M
+	endpoint beta beta.pmr "nvme,id=beta,serial=beta,bus=$1,drive=beta-disk,pmrdev=beta-mem"
+}
+
+# port NAME FILE - a one-way channel from the guest to a file of the run directory.
+channel() {
+	qemu_arg -chardev "file,id=$1,path=$RUN_DIR/$1" -device "virtserialport,chardev=$1,name=lab.$1"
+}
+
+# share TAG DIR [OPTION] - a directory that the guest mounts.
+share() {
+	qemu_arg -fsdev "local,id=$1,path=$2,security_model=none,multidevs=remap${3:+,$3}" \
+		-device "virtio-9p-pci,fsdev=$1,mount_tag=$1"
+}
+
+# base_machine IMAGE - what every guest has.
+#
+# Software emulation only: a guest kernel was seen to hang under nested virtualisation, and results
+# must not depend on the host. The emulator's control socket is wired to a port of the guest, so that
+# a test can unplug devices under itself.
+base_machine() {
+	qemu_arg -nodefaults -no-user-config -display none -no-reboot -accel tcg,thread=multi -machine q35 \
+		-cpu max,phys-bits=39 -smp 2 -m 2G -device pvpanic-pci -action panic=exit-failure \
+		-drive "if=virtio,format=raw,readonly=on,file=$1" \
+		-serial "file:$RUN_DIR/console.log" -D "$RUN_DIR/trace.log" -device virtio-serial-pci \
+		-chardev "socket,id=monitor,path=$RUN_DIR/qmp.sock,server=on,wait=off" \
+		-mon chardev=monitor,mode=control -chardev "socket,id=qmp,path=$RUN_DIR/qmp.sock" \
+		-device virtserialport,chardev=qmp,name=lab.qmp
+	channel verdict
+	share lab "$RUN_DIR" readonly=on
+	# A kernel that warns, oopses or hangs ends the run. The mitigations only slow emulation down.
+	kernel_arg console=ttyS0 ignore_loglevel panic=-1 panic_on_warn=1 oops=panic softlockup_panic=1 \
+		watchdog_thresh=30 hung_task_panic=1 mitigations=off
+}

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The guest's root: a Debian tree that modules and programs are built in, and the read-only image of it
+# that guests boot from. Sourced, never run. This file is the recipe: changing it rebuilds the root.
+
+readonly ROOT_PACKAGES=(
+	# to build in it (gcc-12: what Debian's 6.1 headers insist on)
+	gcc gcc-12 pahole make libc6-dev pkg-config sparse liburing-dev libjson-c-dev libpci-dev libcmocka-dev
+	libibverbs-dev librdmacm-dev
+	# to run in it
+	fio nvme-cli pciutils kmod mount util-linux e2fsprogs xfsprogs procps iproute2 strace jq
+	rdma-core ibverbs-utils ibverbs-providers rdmacm-utils perftest
+)
+
+# What no emulated machine has. The rest is kept unpacked, since xz is slow under emulation.
+readonly USELESS_MODULES=(
+	sound drivers/{accel,ata,bluetooth,comedi,gpu,hid,iio,input,isdn,leds,media,mmc,mtd,parport,pcmcia}
+	drivers/{platform,power,scsi,staging,thunderbolt,tty,usb,video,w1} drivers/net/{can,ethernet,wireless,wwan}
+	net/{bluetooth,mac80211,netfilter,wireless} fs/{afs,btrfs,ceph,cifs,gfs2,jfs,ocfs2,smb,ubifs}
+)
+
+# unpack_kernels KERNELS-DIR ROOT
+unpack_kernels() {
+	local kernels=$1 root=$2 deb version
+	for deb in "$kernels"/debs/*.deb; do
+		# /lib of the older packages is a link to usr/lib here: keep it.
+		dpkg-deb --fsys-tarfile "$deb" |
+			tar -x -C "$root" --no-same-owner --keep-directory-symlink --exclude=./usr/share
+	done
+	while read -r _ version; do
+		(cd "$root/usr/lib/modules/$version/kernel" && rm -rf -- "${USELESS_MODULES[@]}")
+		find "$root/usr/lib/modules/$version" -name '*.ko.xz' -print0 |
+			xargs -0r -n 64 -P "$(nproc)" xz -d
+		depmod -b "$root" "$version"
+	done <"$kernels/versions"
+}
+
+# build_root ROOT KERNELS-DIR - works for root and, by user namespaces, for anyone else.
+build_root() {
+	local root=$1 kernels=$2 mirror list=$1.list tar=$1.tar path
+	local -a exclude=()
+	say "building the guest root ($ROOT_RELEASE, ${#ROOT_PACKAGES[@]} packages; a minute or two)"
+	mirror=$(debian_mirror)
+	sources "$mirror" "$ROOT_RELEASE" "$ROOT_RELEASE-backports" >"$list"
+	for path in doc man locale info lintian; do
+		exclude+=(--dpkgopt="path-exclude=/usr/share/$path/*")
+	done
+	mmdebstrap --mode=auto --variant=apt --format=tar "${exclude[@]}" \
+		--aptopt='APT::Install-Recommends "false"' --include="${ROOT_PACKAGES[*]}" \
+		"$ROOT_RELEASE" "$tar" "$list"
+	mkdir -p "$root"
+	tar -x -C "$root" --no-same-owner --exclude='./dev/*' -f "$tar"
+	unpack_kernels "$kernels" "$root"
+	cp "$kernels/versions" "$root/etc/donard-kernels"
+	# Places to mount things on: the tree itself stays read-only from here on.
+	mkdir -p "$root"/{src,out,mnt/share,mnt/lab}
+	rm -f "$list" "$tar"
+}
+
+# build_image FILE ROOT - without what only building needs.
+build_image() {
+	local image=$1 root=$2
+	say "packing the guest image"
+	mksquashfs "$root" "$image" -quiet -no-progress -comp lz4 -all-root -no-xattrs -wildcards -e usr/src \
+		'usr/lib/linux-kbuild*' usr/lib/gcc usr/include var/cache var/lib/apt var/lib/dpkg/info boot
+}
+
+# guest_root - the tree; guest_image - the file system that guests boot from. Built on first use.
+guest_root() {
+	local kernels
+	kernels=$(guest_kernels)
+	cached "root-$(content_key "$RIG_DIR/lib/root.sh" "$kernels")" build_root "$kernels"
+}
+
+guest_image() {
+	local root
+	root=$(guest_root)
+	cached "image-${root##*-}.squashfs" build_image "$root"
+}

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What is built from the checkout for guests, and the layer of files made of it. Sourced, never run.
+
+# in_root ROOT OUT COMMAND... - runs it inside the guest root, with the repository read-only at /src
+# and the directory OUT writable at /out.
+in_root() {
+	local -a namespaces=(--mount)
+	((EUID == 0)) || namespaces+=(--map-root-user)
+	unshare "${namespaces[@]}" "$RIG_DIR/lib/enter-root" "$1" "$REPO_DIR" "${@:2}"
+}
+
+# build_tools DIR ROOT - programs of the lab itself.
+build_tools() {
+	mkdir -p "$1"
+	in_root "$2" "$1" gcc -O2 -Wall -Wextra -o /out/witness /src/tests/rig/witness.c
+}
+
+# build_module DIR ROOT VERSION [SOURCE...] - every .ko of the given directories of the repository.
+# Kbuild writes beside its sources, so it gets a copy.
+build_module() {
+	local dir=$1 root=$2 version=$3 source log=$1.log
+	mkdir -p "$dir/copy"
+	for source in "${@:4}"; do
+		say "building $source for $version"
+		(cd "$REPO_DIR" && cp -a --parents include/uapi "$source" "$dir/copy/")
+		in_root "$root" "$dir" make -s -C "/usr/src/linux-headers-$version" "M=/out/copy/$source" \
+			"-j$(nproc)" W=1 CONFIG_DEBUG_INFO_BTF_MODULES= modules
+		find "$dir/copy/$source" -name '*.ko' -exec mv -t "$dir" {} +
+	done
+	rm -rf "$dir/copy" "$log"
+}
+
+# build_userspace DIR ROOT - the project's own programs, and those of tests/guest.
+build_userspace() {
+	local dir=$1 root=$2
+	mkdir -p "$dir/dest/opt/donard/tests/bin" "$dir/build"
+	say "building the programs for the guest"
+	in_root "$root" "$dir" make -s -C /src BUILD=/out/build userspace
+	in_root "$root" "$dir" make -s -C /src BUILD=/out/build DESTDIR=/out/dest PREFIX=/usr install
+	in_root "$root" "$dir" /src/tests/rig/lib/build-guest-tests /src/tests/guest /out/dest
+	rm -rf "$dir/build"
+}
+
+module_sources() {
+	(cd "$REPO_DIR" && printf '%s\n' kernel tests/guest/modules/*/ | while read -r dir; do
+		[[ ! -e $dir/Kbuild && ! -e $dir/Makefile ]] || printf '%s\n' "${dir%/}"
+	done)
+}
+
+# guest_modules ROOT VERSION
+guest_modules() {
+	local -a sources
+	local key
+	mapfile -t sources < <(module_sources)
+	key=$(content_key "$1" "$(cd "$REPO_DIR" && tree_key include/uapi "${sources[@]}")")
+	cached "modules-$2-$key" build_module "$1" "$2" "${sources[@]}"
+}
+
+# guest_userspace ROOT
+guest_userspace() {
+	local key
+	key=$(cd "$REPO_DIR" && tree_key mk include lib cli bench tests/guest)
+	cached "userspace-$(content_key "$1" "$REPO_DIR/Makefile" "$key")" build_userspace "$1"
+}
+
+guest_tools() {
+	cached "tools-$(content_key "$1" "$RIG_DIR/witness.c")" build_tools "$1"
+}
+
+# make_stage DIR ROOT VERSION - the files that the guest lays over its image.
+make_stage() {
+	local dir=$1 root=$2 version=$3 tools modules userspace
+	mkdir -p "$dir/opt/lab/bin" "$dir/opt/donard/modules"
+	tools=$(guest_tools "$root")
+	install -m 755 "$RIG_DIR"/guest/{init,regions} "$dir/opt/lab/"
+	install -m 755 "$RIG_DIR/guest/labctl" "$tools/witness" "$dir/opt/lab/bin/"
+	[[ -z $OPT_BARE ]] || return 0
+	modules=$(guest_modules "$root" "$version")
+	userspace=$(guest_userspace "$root")
+	cp "$modules"/*.ko "$dir/opt/donard/modules/"
+	cp -a "$userspace/dest/." "$dir/"
+}
