@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# donard: kernel module, library, command.  'make help' lists the targets.
+VERSION   := 0.1.0
+BUILD     ?= build
+PREFIX    ?= /usr/local
+DESTDIR   ?=
+KDIR      ?= /lib/modules/$(shell uname -r)/build
+CC        ?= gcc
+CFLAGS    ?= -O2 -g
+PKG_CONFIG ?= pkg-config
+
+all: userspace module
+
+include mk/userspace.mk
+include mk/unit.mk
+include mk/install.mk
+
+module:
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules
+
+check:
+	tests/check
+
+demo:
+	tests/demo
+
+bench:
+	bench/run
+
+clean:
+	rm -rf $(BUILD)
+
+help:
+	@echo 'all             userspace and module (default)'
+	@echo 'userspace       $(BUILD)/donard-cli and $(BUILD)/libdonard.so'
+	@echo 'module          the kernel module for KDIR=$(KDIR)'
+	@echo 'install         userspace below DESTDIR/PREFIX ($(PREFIX))'
+	@echo 'install-module  the module into the running kernel'\''s tree'
+	@echo 'demo            boot the lab and show one copy, end to end'
+	@echo 'check           every test; installs what it needs'
+	@echo 'unit            unit tests; also unit-asan, unit-valgrind'
+	@echo 'bench           the benchmarks of bench/'
+	@echo 'clean           remove $(BUILD)'
+
+.PHONY: all userspace module install install-module unit unit-asan unit-valgrind check demo \
+	bench clean help

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the subcommands share: the command table's shape, options, output. */
+#ifndef DONARD_CLI_H
+#define DONARD_CLI_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "donard/donard.h"
+
+/* Exit codes, documented in donard-cli(1). */
+enum {
+	EXIT_DONE = 0,
+	EXIT_FAILED = 1,
+	EXIT_USAGE = 2,
+	EXIT_UNSUPPORTED = 3,
+	EXIT_MISMATCH = 4,
+	EXIT_STOPPED = 130,
+};
+
+#define CLI_MAX_OPTIONS 16
+
+struct cli_option {
+	const char *name;	/* without the dashes; NULL ends the table */
+	const char *argument;	/* "BYTES", or NULL for a switch */
+	const char *help;
+};
+
+struct cli_command;
+
+/* One invocation: values[i] belongs to command->options[i], NULL if absent. */
+struct cli {
+	const struct cli_command *command;
+	struct donard_context *ctx;
+	bool json;
+	const char *values[CLI_MAX_OPTIONS];
+	int argument_count;
+	char **arguments;
+};
+
+struct cli_command {
+	const char *name;	/* "list", "region add" */
+	const char *arguments;	/* "SRC DST" or "" */
+	int min_arguments, max_arguments;
+	const char *summary;
+	const struct cli_option *options;
+	bool needs_context;
+	int (*run)(struct cli *cli);
+};
+
+/* commands.c */
+extern const struct cli_command *const cli_commands[];
+const struct cli_command *cli_find_command(int argc, char **argv, int *words);
+
+/* options.c */
+int cli_parse(struct cli *cli, int argc, char **argv);
+const char *cli_value(const struct cli *cli, const char *name);
+bool cli_given(const struct cli *cli, const char *name);
+/* Absent options leave *value alone; garbage, and 0 unless zero_ok, exit 2. */
+int cli_size(const struct cli *cli, const char *name, bool zero_ok, uint64_t *value);
+int cli_number(const struct cli *cli, const char *name, uint64_t low, uint64_t high,
+	       uint64_t *value);
+
+/* errors.c: text to stderr, with --json an error object to stdout */
+int cli_fail(const struct cli *cli, int rc);
+int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text);
+int cli_usage(const struct cli *cli, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+int cli_check_stdout(int exit_code);
+
+/* output.c: one model, two forms; each takes over the reference */
+struct cli_column {
+	const char *key;
+	const char *title;
+	bool is_size;
+};
+
+void cli_print_json(struct json_object *model);
+void cli_print_table(struct json_object *rows, const struct cli_column *columns);
+struct json_object *cli_model_region(const struct donard_region_info *info);
+struct json_object *cli_model_client(const struct donard_client_info *info);
+
+/* help.c */
+void cli_print_help(void);
+void cli_print_command_help(const struct cli_command *command);
+
+/* progress.c */
+struct cli_progress {
+	bool show;
+	bool terminal;
+	double started, shown;
+	bool any;
+};
+void cli_progress_init(struct cli_progress *progress, bool show);
+/* A donard_progress_fn; stops the copy after SIGINT or SIGTERM. */
+int cli_progress_tick(void *user, uint64_t done_bytes, uint64_t total_bytes);
+void cli_progress_end(struct cli_progress *progress);
+void cli_catch_signals(void);
+
+extern const struct cli_command cmd_list, cmd_info, cmd_topo, cmd_region_add, cmd_region_remove,
+	cmd_region_set, cmd_copy, cmd_version, cmd_help;
+
+#endif /* DONARD_CLI_H */

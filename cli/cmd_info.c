@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+/* info: everything about one region. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static struct json_object *build(const struct donard_region_info *info)
+{
+	struct json_object *model = cli_model_region(info);
+	char address[32];
+
+	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)info->bus_address);
+	json_object_object_add(model, "granule",
+			       json_object_new_int64((int64_t)info->granule_bytes));
+	json_object_object_add(model, "bus_address", json_object_new_string(address));
+	return model;
+}
+
+static void print_text(struct json_object *model)
+{
+	char text[64];
+
+	json_object_object_foreach(model, key, value) {
+		const char *shown = json_object_get_string(value);
+
+		if (!strcmp(key, "size") || !strcmp(key, "available") || !strcmp(key, "granule"))
+			shown = donard_format_size(text, sizeof(text),
+						   (uint64_t)json_object_get_int64(value));
+		else if (json_object_is_type(value, json_type_boolean))
+			shown = json_object_get_boolean(value) ? "yes" : "no";
+		printf("%-12s %s\n", key, shown[0] ? shown : "-");
+	}
+	json_object_put(model);
+}
+
+static int run(struct cli *cli)
+{
+	struct donard_region_list *list;
+	struct json_object *model;
+	int rc = donard_region_find(cli->ctx, cli->arguments[0], &list);
+
+	if (rc)
+		return cli_fail(cli, rc);
+	model = build(donard_region_get(list, 0));
+	donard_region_list_free(list);
+	if (cli->json)
+		cli_print_json(model);
+	else
+		print_text(model);
+	return EXIT_DONE;
+}
+
+static const struct cli_option options[] = {
+	{ "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+const struct cli_command cmd_info = {
+	.name = "info", .arguments = "REGION", .min_arguments = 1, .max_arguments = 1,
+	.needs_context = true, .summary = "Show everything about one region",
+	.options = options, .run = run,
+};

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+/* list: every region and every client. */
+#include <stdio.h>
+
+#include "cli.h"
+
+static const struct cli_column region_columns[] = {
+	{ "name", "REGION", false }, { "kind", "KIND", false }, { "bdf", "BDF", false },
+	{ "bar", "BAR", false }, { "size", "SIZE", true }, { "available", "AVAILABLE", true },
+	{ "page_type", "PAGES", false }, { "memtype", "MEMTYPE", false },
+	{ "persistent", "PERSISTENT", false }, { "state", "STATE", false }, { 0 },
+};
+
+static const struct cli_column client_columns[] = {
+	{ "name", "CLIENT", false }, { "type", "TYPE", false }, { "bdf", "BDF", false },
+	{ "model", "MODEL", false }, { "serial", "SERIAL", false },
+	{ "namespaces", "NAMESPACES", false }, { 0 },
+};
+
+static int load_regions(struct cli *cli, struct json_object *rows)
+{
+	struct donard_region_list *list;
+	int count = donard_region_list(cli->ctx, &list);
+
+	for (int i = 0; i < count; i++)
+		json_object_array_add(rows, cli_model_region(donard_region_get(list, (size_t)i)));
+	if (count >= 0)
+		donard_region_list_free(list);
+	return count < 0 ? count : 0;
+}
+
+static int load_clients(struct cli *cli, struct json_object *rows)
+{
+	struct donard_client_list *list;
+	int count = donard_client_list(cli->ctx, &list);
+
+	for (int i = 0; i < count; i++)
+		json_object_array_add(rows, cli_model_client(donard_client_get(list, (size_t)i)));
+	if (count >= 0)
+		donard_client_list_free(list);
+	return count < 0 ? count : 0;
+}
+
+static void print_tables(struct json_object *regions, struct json_object *clients)
+{
+	if (json_object_array_length(regions))
+		cli_print_table(regions, region_columns);
+	else
+		puts("No regions. Add one with 'donard-cli region add'.");
+	putchar('\n');
+	if (json_object_array_length(clients))
+		cli_print_table(clients, client_columns);
+	else
+		puts("No clients: no NVMe controller, RDMA NIC or GPU was found.");
+}
+
+static int run(struct cli *cli)
+{
+	struct json_object *model = json_object_new_object();
+	struct json_object *regions = json_object_new_array(), *clients = json_object_new_array();
+	int rc;
+
+	json_object_object_add(model, "regions", regions);
+	json_object_object_add(model, "clients", clients);
+	rc = load_regions(cli, regions);
+	if (!rc)
+		rc = load_clients(cli, clients);
+	if (!rc && cli->json) {
+		cli_print_json(model);
+		return EXIT_DONE;
+	}
+	if (!rc)
+		print_tables(regions, clients);
+	json_object_put(model);
+	return rc ? cli_fail(cli, rc) : EXIT_DONE;
+}
+
+static const struct cli_option options[] = {
+	{ "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+const struct cli_command cmd_list = {
+	.name = "list", .arguments = "", .needs_context = true,
+	.summary = "List the regions of device memory, and the devices that can reach them",
+	.options = options, .run = run,
+};

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+/* region add, remove, set: for the administrator. */
+#include <stdio.h>
+
+#include "cli.h"
+
+static int print_name(const struct cli *cli, const char *name)
+{
+	struct json_object *model;
+
+	if (!cli->json) {
+		puts(name);
+		return EXIT_DONE;
+	}
+	model = json_object_new_object();
+	json_object_object_add(model, "name", json_object_new_string(name));
+	cli_print_json(model);
+	return EXIT_DONE;
+}
+
+static int run_add(struct cli *cli)
+{
+	struct donard_region_add what = {
+		.size = sizeof(what),
+		.kind = cli_value(cli, "kind"),
+		.bdf = cli_value(cli, "device"),
+		.page_type = cli_value(cli, "page-type"),
+		.memtype = cli_value(cli, "memtype"),
+	};
+	uint64_t bar = 0;
+	char name[32];
+	int rc;
+
+	if (!what.kind || !what.bdf)
+		return cli_usage(cli, "--%s is missing", what.kind ? "device" : "kind");
+	rc = cli_number(cli, "bar", 0, 5, &bar);
+	if (!rc)
+		rc = cli_size(cli, "offset", true, &what.offset_bytes);
+	if (!rc)
+		rc = cli_size(cli, "length", false, &what.length_bytes);
+	if (rc)
+		return rc;
+	what.bar = (unsigned int)bar;
+	rc = donard_region_add(cli->ctx, &what);
+	if (rc < 0)
+		return cli_fail(cli, rc);
+	snprintf(name, sizeof(name), "p2pmem%d", rc);
+	return print_name(cli, name);
+}
+
+static void say(void *user, const char *text)
+{
+	(void)user;
+	fprintf(stderr, "%s\n", text);
+}
+
+static int run_remove(struct cli *cli)
+{
+	unsigned int flags = cli_given(cli, "if-idle") ? DONARD_REMOVE_IF_IDLE : 0;
+	int rc = donard_region_remove(cli->ctx, cli->arguments[0], flags, say, NULL);
+
+	if (rc)
+		return cli_fail(cli, rc);
+	return cli->json ? print_name(cli, cli->arguments[0]) : EXIT_DONE;
+}
+
+static int run_set(struct cli *cli)
+{
+	const char *page_type = cli_value(cli, "page-type");
+	int rc;
+
+	if (!page_type)
+		return cli_usage(cli, "--page-type is missing");
+	rc = donard_region_set_page_type(cli->ctx, cli->arguments[0], page_type);
+	if (rc)
+		return cli_fail(cli, rc);
+	return cli->json ? print_name(cli, cli->arguments[0]) : EXIT_DONE;
+}
+
+static const struct cli_option add_options[] = {
+	{ "kind", "KIND", "pci-bar, nvme-cmb or nvme-pmr" },
+	{ "device", "BDF", "PCI address, like 0000:03:00.0" },
+	{ "bar", "N", "which BAR, for pci-bar; default 0" },
+	{ "offset", "SIZE", "start within the BAR; a multiple of 2 MiB" },
+	{ "length", "SIZE", "default: to the end of the BAR" },
+	{ "page-type", "TYPE", "generic or p2pdma; default: that of the kind" },
+	{ "memtype", "TYPE", "uc, wc or wb; default: that of the kind" },
+	{ "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+static const struct cli_option remove_options[] = {
+	{ "if-idle", NULL, "fail instead of revoking mappings that are in use" },
+	{ "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+static const struct cli_option set_options[] = {
+	{ "page-type", "TYPE", "generic or p2pdma; only while the region is idle" },
+	{ "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+const struct cli_command cmd_region_add = {
+	.name = "region add", .arguments = "", .needs_context = true,
+	.summary = "Offer device memory as a region; prints its name",
+	.options = add_options, .run = run_add,
+};
+
+const struct cli_command cmd_region_remove = {
+	.name = "region remove", .arguments = "REGION", .min_arguments = 1, .max_arguments = 1,
+	.needs_context = true, .summary = "Take a region away, and wait until nothing uses it",
+	.options = remove_options, .run = run_remove,
+};
+
+const struct cli_command cmd_region_set = {
+	.name = "region set", .arguments = "REGION", .min_arguments = 1, .max_arguments = 1,
+	.needs_context = true, .summary = "Change the page type of a region",
+	.options = set_options, .run = run_set,
+};

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+/* topo: how each client reaches each region. */
+#include <stdio.h>
+
+#include "cli.h"
+
+static const struct cli_column columns[] = {
+	{ "client", "CLIENT", false }, { "client_bdf", "BDF", false },
+	{ "region", "REGION", false }, { "route", "ROUTE", false },
+	{ "bridge", "BRIDGE", false }, { "reason", "REASON", false }, { 0 },
+};
+
+static struct json_object *build(const struct donard_client_info *client,
+				 const struct donard_region_info *region,
+				 const struct donard_route *route)
+{
+	struct json_object *model = json_object_new_object();
+
+	json_object_object_add(model, "client", json_object_new_string(client->name));
+	json_object_object_add(model, "client_bdf", json_object_new_string(client->bdf));
+	json_object_object_add(model, "region", json_object_new_string(region->name));
+	json_object_object_add(model, "region_bdf", json_object_new_string(region->bdf));
+	json_object_object_add(model, "route", json_object_new_string(route->route));
+	json_object_object_add(model, "route_evidence", json_object_new_string("predicted"));
+	json_object_object_add(model, "bridge", json_object_new_string(route->bridge));
+	json_object_object_add(model, "distance", json_object_new_int((int)route->distance));
+	json_object_object_add(model, "unlisted_bridge",
+			       json_object_new_boolean(route->unlisted_bridge));
+	json_object_object_add(model, "reason", json_object_new_string(route->reason));
+	return model;
+}
+
+static int probe_all(struct cli *cli, struct json_object *rows,
+		     const struct donard_region_list *regions,
+		     const struct donard_client_list *clients)
+{
+	struct donard_route route = { .size = sizeof(route) };
+	int rc;
+
+	for (size_t c = 0; c < donard_client_count(clients); c++) {
+		const struct donard_client_info *client = donard_client_get(clients, c);
+
+		for (size_t r = 0; r < donard_region_count(regions); r++) {
+			const struct donard_region_info *region = donard_region_get(regions, r);
+
+			rc = donard_route_probe(cli->ctx, region->name, client->bdf, &route);
+			if (rc)
+				return rc;
+			json_object_array_add(rows, build(client, region, &route));
+		}
+	}
+	return 0;
+}
+
+static int load(struct cli *cli, struct json_object *rows)
+{
+	struct donard_region_list *regions;
+	struct donard_client_list *clients;
+	int rc = donard_region_list(cli->ctx, &regions);
+
+	if (rc < 0)
+		return rc;
+	rc = donard_client_list(cli->ctx, &clients);
+	if (rc >= 0) {
+		rc = probe_all(cli, rows, regions, clients);
+		donard_client_list_free(clients);
+	}
+	donard_region_list_free(regions);
+	return rc;
+}
+
+static int run(struct cli *cli)
+{
+	struct json_object *model = json_object_new_object(), *rows = json_object_new_array();
+	int rc;
+
+	json_object_object_add(model, "routes", rows);
+	rc = load(cli, rows);
+	if (!rc && cli->json) {
+		cli_print_json(model);
+		return EXIT_DONE;
+	}
+	if (!rc && json_object_array_length(rows))
+		cli_print_table(rows, columns);
+	else if (!rc)
+		puts("No pair of a client and a region; 'donard-cli list' shows what exists.");
+	json_object_put(model);
+	return rc ? cli_fail(cli, rc) : EXIT_DONE;
+}
+
+static const struct cli_option options[] = {
+	{ "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+const struct cli_command cmd_topo = {
+	.name = "topo", .arguments = "", .needs_context = true,
+	.summary = "Show by which route each client reaches each region",
+	.options = options, .run = run,
+};

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Failures: text on stderr, an object on stdout with --json, an exit code. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static int exit_code_of(const char *code, int rc)
+{
+	if (!strcmp(code, "bad-option") || !strcmp(code, "bad-name"))
+		return EXIT_USAGE;
+	switch (rc) {
+	case -EBADMSG:
+		return EXIT_MISMATCH;
+	case -EOPNOTSUPP:
+		return EXIT_UNSUPPORTED;
+	case -ECANCELED:
+	case -EINTR:
+		return EXIT_STOPPED;
+	}
+	return EXIT_FAILED;
+}
+
+static void print_error_object(const char *code, const char *text)
+{
+	struct json_object *root = json_object_new_object(), *error = json_object_new_object();
+
+	json_object_object_add(error, "code", json_object_new_string(code));
+	json_object_object_add(error, "message", json_object_new_string(text));
+	json_object_object_add(root, "error", error);
+	cli_print_json(root);
+}
+
+int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text)
+{
+	fprintf(stderr, "donard-cli: %s: %s\n", cli->command->name, text);
+	if (cli->json)
+		print_error_object(code, text);
+	return exit_code;
+}
+
+int cli_fail(const struct cli *cli, int rc)
+{
+	const char *code = donard_error_code(cli->ctx);
+
+	return cli_fail_text(cli, exit_code_of(code, rc), code, donard_error(cli->ctx));
+}
+
+int cli_usage(const struct cli *cli, const char *format, ...)
+{
+	char text[512], more[640];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	snprintf(more, sizeof(more), "%s. See 'donard-cli help %s'.", text, cli->command->name);
+	return cli_fail_text(cli, EXIT_USAGE, "usage", more);
+}
+
+/* A full disk or closed pipe must not look like success. */
+int cli_check_stdout(int exit_code)
+{
+	if (!fflush(stdout) && !ferror(stdout))
+		return exit_code;
+	fprintf(stderr, "donard-cli: writing the output failed: %s\n", strerror(errno));
+	return exit_code ? exit_code : EXIT_FAILED;
+}

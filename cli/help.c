@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Help text from the command table. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+void cli_print_help(void)
+{
+	puts("Usage: donard-cli COMMAND [OPTION]...\n"
+	     "Copies data between PCIe devices without staging it in DRAM.\n\nCommands:");
+	for (size_t i = 0; cli_commands[i]; i++)
+		printf("  %-14s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+	puts("\nSizes: 4096, 64K, 1MiB (powers of 1024); 64kB, 1MB (powers of 1000).\n"
+	     "Exit status: 0 done, 1 failed, 2 usage, 3 unsupported here, 4 data mismatch,\n"
+	     "130 stopped by a signal.\n'donard-cli help COMMAND' explains one command.");
+}
+
+void cli_print_command_help(const struct cli_command *command)
+{
+	char left[64];
+
+	printf("Usage: donard-cli %s%s%s [OPTION]...\n%s.\n\nOptions:\n", command->name,
+	       command->arguments[0] ? " " : "", command->arguments, command->summary);
+	for (size_t i = 0; command->options[i].name; i++) {
+		const struct cli_option *option = &command->options[i];
+
+		snprintf(left, sizeof(left), "--%s%s%s", option->name,
+			 option->argument ? " " : "", option->argument ? option->argument : "");
+		printf("  %-24s %s\n", left, option->help);
+	}
+	printf("  %-24s %s\n", "--help", "print this text");
+}
+
+static int run_help(struct cli *cli)
+{
+	const struct cli_command *command;
+	int words;
+
+	if (!cli->argument_count) {
+		cli_print_help();
+		return EXIT_DONE;
+	}
+	command = cli_find_command(cli->argument_count, cli->arguments, &words);
+	if (!command)
+		return cli_usage(cli, "'%s' is no command", cli->arguments[0]);
+	cli_print_command_help(command);
+	return EXIT_DONE;
+}
+
+static const struct cli_option options[] = { { 0 } };
+
+const struct cli_command cmd_help = {
+	.name = "help", .arguments = "[COMMAND]", .max_arguments = 2,
+	.summary = "Print this text, or the options of a command",
+	.options = options, .run = run_help,
+};

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Options from the command's table, by getopt_long without abbreviations. */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+
+static size_t option_count(const struct cli_command *command)
+{
+	size_t count = 0;
+
+	while (command->options[count].name)
+		count++;
+	return count;
+}
+
+static void fill_long_options(const struct cli_command *command, struct option *options)
+{
+	size_t count = option_count(command);
+
+	for (size_t i = 0; i < count; i++) {
+		options[i].name = command->options[i].name;
+		options[i].has_arg = command->options[i].argument ? required_argument : no_argument;
+		options[i].val = (int)i + 256;
+	}
+	options[count].name = "help";
+	options[count].val = 'h';
+}
+
+/* getopt_long takes "--siz" for "--size": scripts would break with a new option. */
+static bool is_abbreviated(const struct cli_command *command, const char *word)
+{
+	size_t length;
+
+	if (!word || strncmp(word, "--", 2))
+		return false;
+	length = strcspn(word + 2, "=");
+	for (size_t i = 0; command->options[i].name; i++)
+		if (strlen(command->options[i].name) == length &&
+		    !strncmp(command->options[i].name, word + 2, length))
+			return false;
+	return length && (length != 4 || strncmp(word + 2, "help", 4));
+}
+
+static int bad_option(struct cli *cli, int symbol, const char *word)
+{
+	if (symbol == ':')
+		return cli_usage(cli, "%s needs a value", word);
+	return cli_usage(cli, "%s is no option of '%s'", word, cli->command->name);
+}
+
+static int parse_options(struct cli *cli, int argc, char **argv)
+{
+	struct option options[CLI_MAX_OPTIONS + 2] = { 0 };
+	int symbol, at = 1;
+
+	fill_long_options(cli->command, options);
+	for (int i = 1; i < argc; i++)	/* so that errors come as JSON too */
+		if (!strcmp(argv[i], "--json"))
+			cli->json = true;
+	opterr = 0;
+	optind = 1;
+	while ((symbol = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+		if (symbol == 'h') {
+			cli_print_command_help(cli->command);
+			return -1;
+		}
+		at = symbol >= 256 && optarg && optarg == argv[optind - 1] ? optind - 2 : optind - 1;
+		if (symbol < 256 || is_abbreviated(cli->command, argv[at]))
+			return bad_option(cli, symbol, argv[symbol < 256 ? optind - 1 : at]);
+		cli->values[symbol - 256] = optarg ? optarg : "";
+	}
+	return 0;
+}
+
+int cli_parse(struct cli *cli, int argc, char **argv)
+{
+	int rc = parse_options(cli, argc, argv);
+
+	if (rc)
+		return rc;
+	cli->argument_count = argc - optind;
+	cli->arguments = argv + optind;
+	if (cli->argument_count < cli->command->min_arguments)
+		return cli_usage(cli, "%s is missing", cli->command->arguments);
+	if (cli->argument_count > cli->command->max_arguments)
+		return cli_usage(cli, "'%s' is one argument too many",
+				 cli->arguments[cli->command->max_arguments]);
+	return 0;
+}
+
+const char *cli_value(const struct cli *cli, const char *name)
+{
+	for (size_t i = 0; cli->command->options[i].name; i++)
+		if (!strcmp(cli->command->options[i].name, name))
+			return cli->values[i];
+	return NULL;
+}
+
+bool cli_given(const struct cli *cli, const char *name)
+{
+	return cli_value(cli, name) != NULL;
+}
+
+int cli_size(const struct cli *cli, const char *name, bool zero_ok, uint64_t *value)
+{
+	const char *text = cli_value(cli, name);
+
+	if (!text)
+		return 0;
+	if (donard_parse_size(text, value))
+		return cli_usage(cli, "--%s: '%s' is not a size; examples: 4096, 64K, 1MiB, 2GB",
+				 name, text);
+	if (!*value && !zero_ok)
+		return cli_usage(cli, "--%s: 0 is too small", name);
+	return 0;
+}
+
+int cli_number(const struct cli *cli, const char *name, uint64_t low, uint64_t high,
+	       uint64_t *value)
+{
+	const char *text = cli_value(cli, name);
+	bool digits = text && *text && strspn(text, "0123456789") == strlen(text);
+
+	if (!text)
+		return 0;
+	if (digits && strlen(text) < 10)
+		*value = strtoull(text, NULL, 10);
+	if (!digits || strlen(text) >= 10 || *value < low || *value > high)
+		return cli_usage(cli, "--%s: '%s' is not a number from %llu to %llu", name, text,
+				 (unsigned long long)low, (unsigned long long)high);
+	return 0;
+}

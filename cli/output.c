@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Models are JSON objects; tables are printed from the same objects. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+#define CELL_BYTES 192
+
+void cli_print_json(struct json_object *model)
+{
+	puts(json_object_to_json_string_ext(model, JSON_C_TO_STRING_PRETTY |
+					    JSON_C_TO_STRING_NOSLASHESCAPE));
+	json_object_put(model);
+}
+
+static void join(struct json_object *array, char cell[CELL_BYTES])
+{
+	size_t used = 0;
+
+	cell[0] = '\0';
+	for (size_t i = 0; i < json_object_array_length(array) && used < CELL_BYTES; i++)
+		used += (size_t)snprintf(cell + used, CELL_BYTES - used, "%s%s", i ? "," : "",
+			json_object_get_string(json_object_array_get_idx(array, i)));
+}
+
+static void format_cell(struct json_object *row, const struct cli_column *column,
+			char cell[CELL_BYTES])
+{
+	struct json_object *value = NULL;
+	const char *text = "";
+
+	if (json_object_object_get_ex(row, column->key, &value))
+		text = json_object_get_string(value);
+	if (column->is_size)
+		donard_format_size(cell, CELL_BYTES, (uint64_t)json_object_get_int64(value));
+	else if (json_object_is_type(value, json_type_array))
+		join(value, cell);
+	else if (json_object_is_type(value, json_type_boolean))
+		snprintf(cell, CELL_BYTES, "%s", json_object_get_boolean(value) ? "yes" : "no");
+	else
+		snprintf(cell, CELL_BYTES, "%s", text && text[0] ? text : "-");
+	if (!cell[0])
+		strcpy(cell, "-");
+}
+
+static int column_width(struct json_object *rows, const struct cli_column *column)
+{
+	size_t width = strlen(column->title);
+	char cell[CELL_BYTES];
+
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		format_cell(json_object_array_get_idx(rows, i), column, cell);
+		if (strlen(cell) > width)
+			width = strlen(cell);
+	}
+	return (int)width;
+}
+
+static void print_row(struct json_object *rows, struct json_object *row,
+		      const struct cli_column *columns)
+{
+	char cell[CELL_BYTES];
+
+	for (size_t i = 0; columns[i].key; i++) {
+		if (row)
+			format_cell(row, &columns[i], cell);
+		else
+			snprintf(cell, sizeof(cell), "%s", columns[i].title);
+		if (columns[i + 1].key)
+			printf("%-*s  ", column_width(rows, &columns[i]), cell);
+		else
+			puts(cell);
+	}
+}
+
+void cli_print_table(struct json_object *rows, const struct cli_column *columns)
+{
+	print_row(rows, NULL, columns);
+	for (size_t i = 0; i < json_object_array_length(rows); i++)
+		print_row(rows, json_object_array_get_idx(rows, i), columns);
+}
+
+static void add_text(struct json_object *model, const char *key, const char *value)
+{
+	json_object_object_add(model, key, json_object_new_string(value ? value : ""));
+}
+
+static void add_bytes(struct json_object *model, const char *key, uint64_t value)
+{
+	json_object_object_add(model, key, json_object_new_int64((int64_t)value));
+}
+
+struct json_object *cli_model_region(const struct donard_region_info *info)
+{
+	struct json_object *model = json_object_new_object();
+
+	add_text(model, "name", info->name);
+	add_text(model, "kind", info->kind);
+	add_text(model, "bdf", info->bdf);
+	add_bytes(model, "bar", info->bar);
+	add_bytes(model, "size", info->size_bytes);
+	add_bytes(model, "available", info->available_bytes);
+	add_text(model, "page_type", info->page_type);
+	add_text(model, "memtype", info->memtype);
+	json_object_object_add(model, "persistent", json_object_new_boolean(info->persistent));
+	add_text(model, "state", info->state);
+	add_text(model, "holders", info->holders);
+	return model;
+}
+
+struct json_object *cli_model_client(const struct donard_client_info *info)
+{
+	struct json_object *model = json_object_new_object(), *names = json_object_new_array();
+
+	add_text(model, "name", info->name);
+	add_text(model, "type", info->type);
+	add_text(model, "bdf", info->bdf);
+	add_text(model, "model", info->model);
+	add_text(model, "serial", info->serial);
+	for (size_t i = 0; i < info->namespace_count; i++)
+		json_object_array_add(names, json_object_new_string(info->namespaces[i]));
+	json_object_object_add(model, "namespaces", names);
+	return model;
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * libdonard - move data between PCIe devices without staging it in DRAM.
+ *
+ * Conventions, the same for every call:
+ *
+ *   - Calls return 0 or a positive value on success and -errno on failure.
+ *     donard_error() then gives object, cause and remedy as one text.
+ *   - The library never prints and never exits.
+ *   - A context and what came out of it belong to one thread at a time; use
+ *     one context a thread.
+ *   - Strings inside of returned records live as long as their list.
+ *   - Lengths and offsets are bytes.
+ *   - While the CPU touches device memory (verification, bounced copies,
+ *     region to region) a SIGBUS handler is installed and then restored, so
+ *     that a region that goes away ends as an error and not as a signal.
+ *     Do not change the SIGBUS action in another thread meanwhile.
+ *
+ * errno values with one meaning everywhere:
+ *
+ *   EOPNOTSUPP  this machine, kernel or device cannot do it
+ *   EBADMSG     the data at the destination is not the data of the source
+ *   ECANCELED   the caller's progress function asked to stop
+ *   EHOSTUNREACH  no peer-to-peer route between the two devices
+ */
+#ifndef DONARD_H
+#define DONARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define DONARD_VERSION_MAJOR	0
+#define DONARD_VERSION_MINOR	1
+#define DONARD_VERSION_PATCH	0
+
+/** donard_version() - version of the library in use, "0.1.0". */
+const char *donard_version(void);
+
+/* ---- context ---------------------------------------------------------- */
+
+struct donard_context;
+
+/**
+ * struct donard_config - where to look; NULL members mean the default
+ * @size: sizeof(struct donard_config)
+ * @sysfs_root: default "/sys"; tests point it at a captured tree
+ * @dev_root: default "/dev"
+ */
+struct donard_config {
+	size_t size;
+	const char *sysfs_root;
+	const char *dev_root;
+};
+
+/**
+ * donard_open() - make a context
+ * @config: NULL for the defaults; copied
+ * Returns 0, -ENOMEM, or -EINVAL for a bad size.
+ */
+int donard_open(struct donard_context **ctx, const struct donard_config *config);
+
+/** donard_close() - free a context; NULL is fine. */
+void donard_close(struct donard_context *ctx);
+
+/** donard_error() - text of the last failure on this context, never NULL. */
+const char *donard_error(const struct donard_context *ctx);
+
+/** donard_error_code() - stable word for the last failure, e.g. "unreachable". */
+const char *donard_error_code(const struct donard_context *ctx);
+
+/* ---- sizes ------------------------------------------------------------ */
+
+/**
+ * donard_parse_size() - read "4096", "64K", "1MiB", "2kB", "0x1000"
+ * K, M, G, T and KiB.. are powers of 1024; kB, MB, GB, TB powers of 1000.
+ * Zero is accepted here; callers that need a length refuse it.
+ * Returns 0, -EINVAL (not a size) or -ERANGE (over 2^63 - 1).
+ */
+int donard_parse_size(const char *text, uint64_t *bytes);
+
+/**
+ * donard_format_size() - "256 MiB", "1.5 GiB", "512 B"
+ * Writes at most @text_bytes, NUL included; returns @text.
+ */
+char *donard_format_size(char *text, size_t text_bytes, uint64_t bytes);
+
+/* ---- regions ---------------------------------------------------------- */
+
+/** struct donard_region_info - one region; later releases append members. */
+struct donard_region_info {
+	const char *name;	/* "p2pmem0" */
+	const char *kind;	/* "pci-bar", "nvme-cmb", "nvme-pmr" */
+	const char *bdf;	/* "0000:03:00.0" */
+	unsigned int bar;
+	bool persistent;
+	uint64_t size_bytes;
+	uint64_t available_bytes;
+	const char *page_type;	/* "generic" or "p2pdma" */
+	const char *memtype;	/* "uc", "wc", "wb" */
+	const char *state;	/* "ready", "draining", "quarantined" */
+	const char *holders;	/* lines of "pid comm bytes pinned_pages" */
+	uint64_t granule_bytes;	/* 0 when the node could not be opened */
+	uint64_t bus_address;	/* 0 when the node could not be opened */
+};
+
+struct donard_region_list;
+
+/**
+ * donard_region_list() - every region, sorted by number
+ * Returns the count (0 is fine), -EOPNOTSUPP without the module.
+ */
+int donard_region_list(struct donard_context *ctx, struct donard_region_list **list);
+size_t donard_region_count(const struct donard_region_list *list);
+const struct donard_region_info *donard_region_get(const struct donard_region_list *list,
+						   size_t index);
+void donard_region_list_free(struct donard_region_list *list);
+
+/** donard_region_find() - a list of exactly the region @name, or -ENODEV. */
+int donard_region_find(struct donard_context *ctx, const char *name,
+		       struct donard_region_list **list);
+
+/**
+ * struct donard_region_add - what to offer
+ * @size: sizeof(struct donard_region_add)
+ * @bar: only for "pci-bar"
+ * @page_type, @memtype: NULL for the default of the kind
+ * @offset_bytes, @length_bytes: part of the BAR; length 0 is all of it
+ */
+struct donard_region_add {
+	size_t size;
+	const char *kind;
+	const char *bdf;
+	const char *page_type;
+	const char *memtype;
+	uint64_t offset_bytes;
+	uint64_t length_bytes;
+	unsigned int bar;
+	unsigned int reserved;
+};
+
+/**
+ * donard_region_add() - offer device memory as /dev/p2pmemN
+ * A pci-bar function is bound to the driver p2pmem first; -EBUSY when
+ * another driver owns it.  Undone when the kernel refuses the region.
+ * Returns N.
+ */
+int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what);
+
+/** Called about once a second while a removal waits, with a sentence. */
+typedef void (*donard_wait_fn)(void *user, const char *text);
+
+#define DONARD_REMOVE_IF_IDLE	1U	/* -EBUSY instead of revoking mappings */
+
+/**
+ * donard_region_remove() - take a region away; blocks until nothing uses it
+ * @wait_fn: may be NULL; called on the calling thread
+ * Returns 0, -EBUSY with DONARD_REMOVE_IF_IDLE, -EINTR after a signal (the
+ * removal then goes on by itself).
+ */
+int donard_region_remove(struct donard_context *ctx, const char *name, unsigned int flags,
+			 donard_wait_fn wait_fn, void *user);
+
+/** donard_region_set_page_type() - "generic" or "p2pdma"; -EBUSY unless idle. */
+int donard_region_set_page_type(struct donard_context *ctx, const char *name,
+				const char *page_type);
+
+/* ---- clients ---------------------------------------------------------- */
+
+/** struct donard_client_info - a PCI function that can start DMA. */
+struct donard_client_info {
+	const char *name;	/* "nvme0", "mlx5_0", or the BDF of a GPU */
+	const char *type;	/* "nvme", "rdma", "gpu" */
+	const char *bdf;
+	const char *model;
+	const char *serial;	/* "" when unknown */
+	size_t namespace_count;
+	const char *const *namespaces;	/* block device names, "nvme0n1" */
+};
+
+struct donard_client_list;
+
+/** donard_client_list() - NVMe controllers, RDMA NICs, GPUs; returns the count. */
+int donard_client_list(struct donard_context *ctx, struct donard_client_list **list);
+size_t donard_client_count(const struct donard_client_list *list);
+const struct donard_client_info *donard_client_get(const struct donard_client_list *list,
+						   size_t index);
+void donard_client_list_free(struct donard_client_list *list);
+
+/* ---- routes ----------------------------------------------------------- */
+
+#define DONARD_REASON_BYTES	224
+#define DONARD_BDF_BYTES	16
+
+/** struct donard_route - a prediction: how a client reaches a region. */
+struct donard_route {
+	size_t size;		/* in: sizeof(struct donard_route) */
+	const char *route;	/* "switch", "bridge", "iommu", "bounced", "none" */
+	uint32_t distance;	/* bridges on the path */
+	bool unlisted_bridge;	/* crosses a host bridge on no allow-list */
+	bool same_device;
+	bool acs_redirect;
+	bool passthrough;
+	uint64_t bus_address;
+	uint64_t dma_address;	/* 0 if the page could not be mapped */
+	char bridge[DONARD_BDF_BYTES];	/* the bridge that decides, or "" */
+	char reason[DONARD_REASON_BYTES];
+};
+
+/** donard_route_probe() - ask the kernel; moves no data. */
+int donard_route_probe(struct donard_context *ctx, const char *region, const char *client_bdf,
+		       struct donard_route *route);
+
+/* ---- copy ------------------------------------------------------------- */
+
+/** Return nonzero to stop the copy; requests in flight are waited for. */
+typedef int (*donard_progress_fn)(void *user, uint64_t done_bytes, uint64_t total_bytes);
+
+#define DONARD_COPY_VERIFY		(1U << 0)	/* re-read both sides, compare */
+#define DONARD_COPY_ALLOW_BOUNCE	(1U << 1)	/* through DRAM if there is no route */
+#define DONARD_COPY_ALLOW_UNLISTED	(1U << 2)	/* try a host bridge on no list */
+#define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* never peer-to-peer: a baseline */
+
+/**
+ * struct donard_copy_options - zero means the default
+ * @size: sizeof(struct donard_copy_options)
+ * @length_bytes: default: to the end of the source
+ * @block_bytes: of one request, default 1 MiB
+ * @queue_depth: requests in flight, default 16
+ * @via: staging region of a drive-to-drive copy; NULL: the best one
+ * @progress_fn: may be NULL
+ */
+struct donard_copy_options {
+	size_t size;
+	uint64_t length_bytes;
+	uint64_t src_offset_bytes;
+	uint64_t dst_offset_bytes;
+	uint64_t block_bytes;
+	uint32_t queue_depth;
+	uint32_t flags;
+	const char *via;
+	donard_progress_fn progress_fn;
+	void *progress_user;
+};
+
+/**
+ * struct donard_copy_result - what happened; valid after a failure too
+ * @bytes: from the start of the range, without a gap, that were copied
+ * @bounced_bytes: of those, how many went through DRAM
+ * @route: "switch", "bridge", "iommu", "bounced", "cpu", or "none"
+ * @route_evidence: "predicted" or "proven" (a probe was moved and compared)
+ * @via: staging region or ""
+ */
+struct donard_copy_result {
+	size_t size;
+	uint64_t bytes;
+	uint64_t bounced_bytes;
+	double seconds;
+	uint64_t block_bytes;
+	uint32_t queue_depth;
+	bool verified;
+	bool fixed_buffers;
+	bool durable;
+	bool reserved;
+	const char *route;
+	const char *route_evidence;
+	char via[32];
+	char bridge[DONARD_BDF_BYTES];
+};
+
+/**
+ * donard_copy() - copy between a drive, a file on a drive, and a region
+ * @src, @dst: "/dev/nvme0n1", "/mnt/file", "p2pmem0", "p2pmem0+64M"
+ * Returns 0; nothing was written if a check refuses.  -EBADMSG when data
+ * did not arrive or verification failed, -EHOSTUNREACH without a route,
+ * -ECANCELED when stopped.
+ */
+int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
+		const struct donard_copy_options *options, struct donard_copy_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DONARD_H */

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A copy, in order: open and check both sides, choose the route, map memory,
+ * prove the route, move, finish the tail, make it durable, verify.  Nothing
+ * is written before the checks and the route are through.
+ */
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "copy.h"
+
+#define DEFAULT_BLOCK_BYTES	(1ULL << 20)
+#define DEFAULT_QUEUE_DEPTH	16
+#define KNOWN_FLAGS	(DONARD_COPY_VERIFY | DONARD_COPY_ALLOW_BOUNCE | \
+			 DONARD_COPY_ALLOW_UNLISTED | DONARD_COPY_FORCE_BOUNCE)
+
+static double now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static int take_options(struct dnd_copy *copy, const struct donard_copy_options *options)
+{
+	if (options && options->size < sizeof(*options))
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "struct donard_copy_options has a "
+				"wrong size.");
+	if (options)
+		copy->options = *options;
+	if (copy->options.flags & ~KNOWN_FLAGS)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "unknown copy flags %#x.",
+				copy->options.flags & ~KNOWN_FLAGS);
+	if (!copy->options.block_bytes)
+		copy->options.block_bytes = DEFAULT_BLOCK_BYTES;
+	if (!copy->options.queue_depth)
+		copy->options.queue_depth = DEFAULT_QUEUE_DEPTH;
+	return 0;
+}
+
+static int run_engine(struct dnd_copy *copy)
+{
+	struct dnd_transfer transfer = {
+		.plan = &copy->plan,
+		.read_fd = copy->src.is_region ? -1 : copy->src.drive.fd,
+		.write_fd = copy->dst.is_region ? -1 : copy->dst.drive.fd,
+		.read_offset = copy->src.offset,
+		.write_offset = copy->dst.offset,
+		.source = copy->src.window.data,
+		.target = copy->dst.window.data,
+		.buffers = copy->buffers,
+		.progress_fn = copy->options.progress_fn,
+		.progress_user = copy->options.progress_user,
+	};
+	int rc = dnd_uring_run(&transfer);
+
+	copy->result->bytes = transfer.gapless_bytes;
+	copy->result->fixed_buffers = transfer.fixed_buffers;
+	if (rc)
+		return dnd_copy_failed(copy, transfer.failed_step, transfer.failed_offset, -rc);
+	rc = dnd_copy_tail(copy);
+	if (!rc)
+		copy->result->bytes = copy->length;
+	return rc;
+}
+
+static int move_bytes(struct dnd_copy *copy)
+{
+	bool cpu = copy->src.is_region && copy->dst.is_region;
+	int rc = cpu ? dnd_copy_cpu(copy) : run_engine(copy);
+
+	if (copy->bounced)
+		copy->result->bounced_bytes = copy->result->bytes;
+	return rc;
+}
+
+/* A proof that failed leaves the bounce, if the caller allowed it. */
+static int map_and_prove(struct dnd_copy *copy)
+{
+	int rc = dnd_copy_map(copy);
+
+	if (!rc && !copy->dst.is_region)
+		rc = dnd_drive_prepare(copy->ctx, &copy->dst.drive,
+				       copy->dst.offset + copy->length);
+	if (!rc)
+		rc = dnd_copy_prove(copy);
+	if ((rc == -EHOSTUNREACH || rc == -EBADMSG) &&
+	    dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
+		rc = dnd_copy_map_bounce(copy);
+	return rc;
+}
+
+static int settle_drive(struct dnd_copy *copy)
+{
+	struct dnd_drive *drive = &copy->dst.drive;
+	int rc = dnd_drive_settle(copy->ctx, drive, copy->dst.offset + copy->result->bytes);
+
+	if (rc)
+		return rc;
+	if (fsync(drive->fd))
+		return dnd_fail_errno(copy->ctx, errno, "%s: fsync failed", drive->path);
+	copy->result->durable = true;
+	return 0;
+}
+
+/* The data is where it stays, whatever a power cut does, if the target can. */
+static int settle(struct dnd_copy *copy)
+{
+	struct dnd_region *region = &copy->dst.region;
+	int rc;
+
+	if (!copy->dst.is_region)
+		return settle_drive(copy);
+	rc = dnd_region_sync(copy->ctx, region, dnd_region_persistent(region));
+	copy->result->durable = !rc && dnd_region_persistent(region);
+	return rc;
+}
+
+static void name_route(struct dnd_copy *copy)
+{
+	struct donard_copy_result *result = copy->result;
+
+	result->route = copy->bounced ? "bounced" : copy->route.route;
+	if (copy->bounced)
+		result->route_evidence = "proven";	/* it is what was done */
+	if (!strcmp(result->route, "cpu"))
+		result->route_evidence = "proven";
+	if (dnd_copy_staged(copy) && !copy->bounced)
+		snprintf(result->via, sizeof(result->via), "%s", copy->via.name);
+	snprintf(result->bridge, sizeof(result->bridge), "%s", copy->route.bridge);
+}
+
+/* After a failure a file keeps the gapless part and what it had before. */
+static int move_and_settle(struct dnd_copy *copy)
+{
+	double start;
+	int rc = map_and_prove(copy);
+
+	if (rc)
+		goto err_shrink;
+	name_route(copy);
+	start = now();
+	rc = move_bytes(copy);
+	if (rc)
+		goto err_shrink;
+	rc = settle(copy);
+	copy->result->seconds = now() - start;
+	return rc;
+
+err_shrink:
+	if (!copy->dst.is_region && copy->dst.drive.fd >= 0) {
+		struct donard_context quiet = *copy->ctx;
+
+		dnd_drive_settle(&quiet, &copy->dst.drive,
+				 copy->dst.offset + copy->result->bytes);
+		if (copy->dst.drive.to_create && !copy->result->bytes)
+			unlink(copy->dst.drive.path);
+	}
+	return rc;
+}
+
+static int copy_nothing(struct dnd_copy *copy)
+{
+	return copy->dst.is_region ? 0 : dnd_drive_prepare(copy->ctx, &copy->dst.drive, 0);
+}
+
+static int run(struct dnd_copy *copy, const char *src, const char *dst)
+{
+	int rc = dnd_copy_open(copy, src, dst);
+
+	if (!rc)
+		rc = dnd_copy_check(copy);
+	if (!rc && !copy->length)
+		return copy_nothing(copy);
+	if (!rc)
+		rc = dnd_copy_choose_route(copy);
+	if (!rc)
+		rc = move_and_settle(copy);
+	if (!rc && dnd_copy_flag(copy, DONARD_COPY_VERIFY))
+		rc = dnd_copy_verify(copy);
+	return rc;
+}
+
+static void close_side(struct dnd_side *side)
+{
+	dnd_drive_close(&side->drive);
+	dnd_region_close(&side->region);
+}
+
+static void clean_up(struct dnd_copy *copy)
+{
+	dnd_copy_unmap(copy);
+	dnd_region_close(&copy->via);
+	if (copy->one_region)
+		copy->dst.region.fd = -1;
+	close_side(&copy->dst);
+	close_side(&copy->src);
+}
+
+static void clear_result(struct donard_copy_result *result)
+{
+	size_t size = result->size;
+
+	memset(result, 0, sizeof(*result));
+	result->size = size;
+	result->route = "none";
+	result->route_evidence = "predicted";
+}
+
+DND_PUBLIC int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
+			   const struct donard_copy_options *options,
+			   struct donard_copy_result *result)
+{
+	struct dnd_copy copy = {
+		.ctx = ctx,
+		.result = result,
+		.src = { .drive = { .fd = -1 }, .region = { .fd = -1 } },
+		.dst = { .drive = { .fd = -1 }, .region = { .fd = -1 } },
+		.via = { .fd = -1 },
+	};
+	int rc;
+
+	if (result->size < sizeof(*result))
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "struct donard_copy_result has a wrong "
+				"size.");
+	clear_result(result);
+	rc = take_options(&copy, options);
+	if (!rc)
+		rc = run(&copy, src, dst);
+	clean_up(&copy);
+	return rc;
+}

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What an errno of a read or write into device memory means. */
+#include <stdio.h>
+
+#include "copy.h"
+
+static bool region_gone(struct dnd_copy *copy, const struct dnd_region *region)
+{
+	char state[16];
+
+	if (dnd_sysfs_read(copy->ctx, state, sizeof(state), "class/p2pmem/%s/state",
+			   region->name))
+		return true;
+	return strcmp(state, "ready") != 0;
+}
+
+static int refused(struct dnd_copy *copy, const char *what, const char *label, int error_number)
+{
+	const struct donard_route *route = &copy->route;
+
+	return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "%s: the kernel refused to %s it directly "
+			"(%s): %s and %s are joined %s%s%s. Put both below one PCIe switch, or "
+			"pass --allow-bounce.", label, what, strerror(error_number),
+			copy->route_client, dnd_copy_region(copy)->bdf,
+			route->bridge[0] ? "at bridge " : "", route->bridge[0] ? route->bridge :
+			"by an unknown path", route->reason[0] ? " (see 'donard-cli topo')" : "");
+}
+
+static int device_failed(struct dnd_copy *copy, const char *what, const char *label,
+			 uint64_t offset, int error_number)
+{
+	const struct donard_route *route = &copy->route;
+
+	return dnd_fail(copy->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: %s. The route to "
+			"%s is '%s'%s%s; if it drops peer-to-peer traffic, pass --allow-bounce, "
+			"else look at dmesg for a medium error.", label, what,
+			(unsigned long long)offset, strerror(error_number),
+			dnd_copy_region(copy)->name, route->route,
+			route->bridge[0] ? " through " : "", route->bridge);
+}
+
+static int gone(struct dnd_copy *copy)
+{
+	const char *name = dnd_copy_region(copy)->name;
+
+	return dnd_fail(copy->ctx, DND_E_REGION_GONE, "%s: the region went away during the copy. "
+			"Add it again, and repeat the copy.", name);
+}
+
+int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
+		    int error_number)
+{
+	const struct dnd_side *side = step == DND_STEP_WRITE ? &copy->dst : &copy->src;
+	const char *what = step == DND_STEP_WRITE ? "write" : "read";
+
+	offset += side->offset;
+	if (error_number == ECANCELED)
+		return dnd_fail(copy->ctx, DND_E_CANCELED, "stopped");
+	if (step == DND_STEP_SETUP)
+		return dnd_fail_errno(copy->ctx, error_number, "io_uring cannot be used (see "
+				      "kernel.io_uring_disabled)");
+	if (step == DND_STEP_CPU || (dnd_copy_region(copy)->fd >= 0 &&
+				     region_gone(copy, dnd_copy_region(copy))))
+		return gone(copy);
+	if (!copy->bounced && (error_number == EINVAL || error_number == EREMOTEIO))
+		return refused(copy, what, side->label, error_number);
+	if (error_number == EIO && !copy->bounced)
+		return device_failed(copy, what, side->label, offset, error_number);
+	return dnd_fail_errno(copy->ctx, error_number, "%s: %s at offset %llu failed", side->label,
+			      what, (unsigned long long)offset);
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The last, partial block.  The device moves whole blocks, so the block goes
+ * through a spare one (of the region, or of DRAM in a bounced copy) and only
+ * the bytes of the copy reach the destination.  Without a spare block the
+ * bytes behind the copy are kept aside and put back: they are not payload.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "copy.h"
+#include "memory.h"
+
+static int read_block(struct dnd_copy *copy, uint8_t *block)
+{
+	uint64_t at = copy->plan.full_bytes;
+	ssize_t got = pread(copy->src.drive.fd, block, copy->align,
+			    (off_t)(copy->src.offset + at));
+
+	if (got >= (ssize_t)copy->plan.tail_bytes)
+		return 0;
+	return dnd_copy_failed(copy, DND_STEP_READ, at, got < 0 ? errno : EIO);
+}
+
+static int write_block(struct dnd_copy *copy, const uint8_t *block)
+{
+	uint64_t at = copy->plan.full_bytes;
+	ssize_t put = pwrite(copy->dst.drive.fd, block, copy->align,
+			     (off_t)(copy->dst.offset + at));
+
+	if (put == (ssize_t)copy->align)
+		return 0;
+	return dnd_copy_failed(copy, DND_STEP_WRITE, at, put < 0 ? errno : EIO);
+}
+
+static int move(struct dnd_copy *copy, uint8_t *to, const uint8_t *from, size_t bytes)
+{
+	int rc = dnd_memory_copy(to, from, bytes);
+
+	return rc ? dnd_copy_failed(copy, DND_STEP_CPU, copy->plan.full_bytes, -rc) : 0;
+}
+
+static int into_region_in_place(struct dnd_copy *copy, uint8_t *target)
+{
+	size_t behind = copy->align - copy->plan.tail_bytes;
+	uint8_t *kept = malloc(behind);
+	int rc;
+
+	if (!kept)
+		return dnd_fail_memory(copy->ctx);
+	rc = move(copy, kept, target + copy->plan.tail_bytes, behind);
+	if (!rc) {
+		rc = read_block(copy, target);
+		/* Put back after a failure too: the read may have come half way. */
+		if (move(copy, target + copy->plan.tail_bytes, kept, behind))
+			rc = -ENODEV;
+	}
+	free(kept);
+	return rc;
+}
+
+static int into_region(struct dnd_copy *copy)
+{
+	uint8_t *target = copy->dst.window.data + copy->plan.full_bytes;
+	int rc;
+
+	if (!copy->spare)
+		return into_region_in_place(copy, target);
+	rc = read_block(copy, copy->spare);
+	return rc ? rc : move(copy, target, copy->spare, copy->plan.tail_bytes);
+}
+
+/* Merges the tail with the destination's own last block. */
+static int patch_drive(struct dnd_copy *copy, const uint8_t *block)
+{
+	uint8_t *merged = copy->spare + copy->align;
+	uint64_t at = copy->plan.full_bytes;
+	ssize_t got = pread(copy->dst.drive.fd, merged, copy->align,
+			    (off_t)(copy->dst.offset + at));
+	int rc;
+
+	if (got < 0)
+		return dnd_copy_failed(copy, DND_STEP_WRITE, at, errno);
+	rc = move(copy, merged, block, copy->plan.tail_bytes);
+	return rc ? rc : write_block(copy, merged);
+}
+
+static int into_drive(struct dnd_copy *copy)
+{
+	uint8_t *block = copy->spare;
+	int rc = 0;
+
+	if (!copy->src.is_region)
+		rc = read_block(copy, block);
+	else if (copy->bounced)
+		rc = move(copy, block, copy->src.window.data + copy->plan.full_bytes,
+			  copy->plan.tail_bytes);
+	else
+		block = copy->src.window.data + copy->plan.full_bytes;
+	if (rc)
+		return rc;
+	return dnd_copy_patches(copy) ? patch_drive(copy, block) : write_block(copy, block);
+}
+
+int dnd_copy_tail(struct dnd_copy *copy)
+{
+	if (!copy->plan.tail_bytes)
+		return 0;
+	return copy->dst.is_region ? into_region(copy) : into_drive(copy);
+}

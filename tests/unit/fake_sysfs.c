@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <ftw.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "fake_sysfs.h"
+
+static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+int fake_setup(void **state)
+{
+	struct fake *fake = calloc(1, sizeof(*fake));
+	struct donard_config config = { .size = sizeof(config) };
+
+	strcpy(fake->root, "/tmp/donard-unit-XXXXXX");
+	if (!mkdtemp(fake->root))
+		return -1;
+	config.sysfs_root = fake->root;
+	config.dev_root = fake->root;
+	*state = fake;
+	return donard_open(&fake->ctx, &config);
+}
+
+int fake_teardown(void **state)
+{
+	struct fake *fake = *state;
+
+	donard_close(fake->ctx);
+	nftw(fake->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	free(fake);
+	return 0;
+}
+
+static void make_parents(char *path)
+{
+	for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		*slash = '\0';
+		mkdir(path, 0755);
+		*slash = '/';
+	}
+}
+
+void fake_folder(struct fake *fake, const char *path)
+{
+	char full[PATH_MAX];
+
+	snprintf(full, sizeof(full), "%s/%s/", fake->root, path);
+	make_parents(full);
+}
+
+void fake_file(struct fake *fake, const char *path, const char *value)
+{
+	char full[PATH_MAX];
+	FILE *file;
+
+	snprintf(full, sizeof(full), "%s/%s", fake->root, path);
+	make_parents(full);
+	file = fopen(full, "w");
+	fprintf(file, "%s\n", value);
+	fclose(file);
+}
+
+void fake_link(struct fake *fake, const char *path, const char *target)
+{
+	char from[PATH_MAX], to[PATH_MAX];
+
+	snprintf(from, sizeof(from), "%s/%s", fake->root, path);
+	snprintf(to, sizeof(to), "%s/%s", fake->root, target);
+	make_parents(from);
+	if (symlink(to, from))
+		abort();
+}
+
+static void attribute(struct fake *fake, const char *folder, const char *name, const char *value)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	fake_file(fake, path, value);
+}
+
+void fake_region(struct fake *fake, const char *name, const char *kind, const char *bdf)
+{
+	char folder[128];
+
+	snprintf(folder, sizeof(folder), "class/p2pmem/%s", name);
+	attribute(fake, folder, "kind", kind);
+	attribute(fake, folder, "bdf", bdf);
+	attribute(fake, folder, "bar", "2");
+	attribute(fake, folder, "size", "268435456");
+	attribute(fake, folder, "available", "134217728");
+	attribute(fake, folder, "page_type", "generic");
+	attribute(fake, folder, "memtype", "uc");
+	attribute(fake, folder, "persistent", strcmp(kind, "nvme-pmr") ? "0" : "1");
+	attribute(fake, folder, "state", "ready");
+	attribute(fake, folder, "holders", "12 fio 4096 0\n13 fio 8192 2");
+}
+
+void fake_nvme(struct fake *fake, int number, const char *bdf)
+{
+	char folder[128], path[PATH_MAX], target[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "devices/pci/%s/nvme/nvme%d", bdf, number);
+	attribute(fake, folder, "transport", "pcie");
+	attribute(fake, folder, "address", bdf);
+	attribute(fake, folder, "model", "Model X");
+	attribute(fake, folder, "serial", "S1");
+	snprintf(path, sizeof(path), "class/nvme/nvme%d", number);
+	fake_link(fake, path, folder);
+
+	snprintf(target, sizeof(target), "%s/nvme%dn1", folder, number);
+	attribute(fake, target, "size", "2048");
+	attribute(fake, target, "queue/logical_block_size", "4096");
+	snprintf(path, sizeof(path), "%s/device", target);
+	fake_link(fake, path, folder);
+	snprintf(path, sizeof(path), "block/nvme%dn1", number);
+	fake_link(fake, path, target);
+	snprintf(path, sizeof(path), "dev/block/259:%d", number * 16);
+	fake_link(fake, path, target);
+
+	snprintf(path, sizeof(path), "%s/nvme%dn1p1", target, number);
+	attribute(fake, path, "partition", "1");
+	attribute(fake, path, "start", "1024");
+	attribute(fake, path, "size", "512");
+	snprintf(folder, sizeof(folder), "dev/block/259:%d", number * 16 + 1);
+	fake_link(fake, folder, path);
+}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Whole copies with a file in place of each region and of each drive: the
+ * kernel's ioctls are played by this program.  Needs ext4 or xfs under /tmp.
+ */
+#include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "fake_sysfs.h"
+#include "memory.h"
+
+#define REGION_BYTES (1U << 20)
+
+static uint32_t played_route = P2PMEM_ROUTE_SWITCH, played_flags, played_region_flags;
+static uint64_t played_available;
+
+static void play_info(struct p2pmem_info *info)
+{
+	info->flags = played_region_flags;
+	info->region_bytes = REGION_BYTES;
+	info->available_bytes = played_available;
+	info->granule_bytes = 4096;
+	info->pci_bus = 3;
+	info->state = P2PMEM_STATE_READY;
+}
+
+static void play_probe(struct p2pmem_probe *probe)
+{
+	probe->route = played_route;
+	probe->flags = played_flags;
+	probe->bridge_bus = 2;
+	strcpy(probe->reason, "a played reason");
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *argument;
+
+	(void)fd;
+	va_start(args, request);
+	argument = va_arg(args, void *);
+	va_end(args);
+	if (request == P2PMEM_IOC_INFO)
+		play_info(argument);
+	else if (request == P2PMEM_IOC_PROBE_PEER)
+		play_probe(argument);
+	return 0;
+}
+
+struct scene {
+	struct fake *fake;
+	char in[128], out[128];
+	uint8_t *data;
+	struct donard_copy_options options;
+	struct donard_copy_result result;
+};
+
+static void write_file(const char *path, const uint8_t *data, size_t bytes)
+{
+	int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0600);
+
+	assert_true(fd >= 0);
+	assert_int_equal(data ? write(fd, data, bytes) : (ssize_t)bytes, bytes);
+	if (!data)
+		assert_int_equal(ftruncate(fd, (off_t)bytes), 0);
+	close(fd);
+}
+
+static int setup(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+	char path[128], link[128];
+	struct stat st;
+
+	if (fake_setup((void **)&scene->fake) || stat(scene->fake->root, &st))
+		return -1;
+	played_route = P2PMEM_ROUTE_SWITCH;
+	played_flags = 0;
+	played_region_flags = 0;
+	played_available = REGION_BYTES;
+	fake_region(scene->fake, "p2pmem0", "pci-bar", "0000:03:00.0");
+	fake_nvme(scene->fake, 7, "0000:01:00.0");
+	snprintf(link, sizeof(link), "dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
+	fake_link(scene->fake, link, "block/nvme7n1");
+	snprintf(path, sizeof(path), "%s/p2pmem0", scene->fake->root);
+	write_file(path, NULL, 2 * REGION_BYTES);	/* room for scratch windows */
+	snprintf(scene->in, sizeof(scene->in), "%s/d/in", scene->fake->root);
+	snprintf(scene->out, sizeof(scene->out), "%s/d/out", scene->fake->root);
+	fake_folder(scene->fake, "d");
+	scene->data = malloc(4 * REGION_BYTES);
+	dnd_memory_nonce(scene->data, 4 * REGION_BYTES);
+	scene->options.size = sizeof(scene->options);
+	scene->options.block_bytes = 65536;
+	scene->options.flags = DONARD_COPY_VERIFY;
+	scene->result.size = sizeof(scene->result);
+	*state = scene;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct scene *scene = *state;
+	void *fake = scene->fake;
+
+	fake_teardown(&fake);
+	free(scene->data);
+	free(scene);
+	return 0;
+}
+
+static int copy(struct scene *scene, const char *src, const char *dst)
+{
+	int rc = donard_copy(scene->fake->ctx, src, dst, &scene->options, &scene->result);
+
+	if (rc == -EMEDIUMTYPE || !strcmp(donard_error_code(scene->fake->ctx), "file-system"))
+		skip();	/* /tmp is neither ext4 nor xfs */
+	if (rc)
+		print_message("  %s\n", donard_error(scene->fake->ctx));
+	return rc;
+}
+
+static void assert_file(const char *path, const uint8_t *data, size_t bytes)
+{
+	uint8_t *seen = malloc(bytes + 1);
+	int fd = open(path, O_RDONLY);
+
+	assert_int_equal(read(fd, seen, bytes + 1), bytes);
+	assert_memory_equal(seen, data, bytes);
+	close(fd);
+	free(seen);
+}
+
+static void there_and_back(void **state)
+{
+	struct scene *scene = *state;
+	size_t sizes[] = { 100, 4096, 65536, 300000, 1000001 };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		write_file(scene->in, scene->data, sizes[i]);
+		unlink(scene->out);
+		scene->options.length_bytes = 0;
+		assert_int_equal(copy(scene, scene->in, "p2pmem0+8192"), 0);
+		assert_true(scene->result.verified);
+		assert_int_equal(scene->result.bytes, sizes[i]);
+		assert_int_equal(scene->result.bounced_bytes, 0);
+		assert_string_equal(scene->result.route, "switch");
+		assert_string_equal(scene->result.route_evidence, "proven");
+		scene->options.length_bytes = sizes[i];
+		assert_int_equal(copy(scene, "p2pmem0+8192", scene->out), 0);
+		assert_file(scene->out, scene->data, sizes[i]);
+	}
+}
+
+static void staged(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 3 * REGION_BYTES + 77);
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_string_equal(scene->result.via, "p2pmem0");
+	assert_file(scene->out, scene->data, 3 * REGION_BYTES + 77);
+	played_available = 16384;	/* windows are reused */
+	unlink(scene->out);
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_file(scene->out, scene->data, 3 * REGION_BYTES + 77);
+}
+
+/* Into the middle of a longer file: what lies behind stays. */
+static void patches(void **state)
+{
+	struct scene *scene = *state;
+	uint8_t *expected = scene->data + 2 * REGION_BYTES;
+	/* Staging overwrites the played region, so the region goes first. */
+	const char *sources[] = { "p2pmem0", scene->in };
+
+	write_file(scene->in, scene->data, 100001);
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	scene->options.length_bytes = 100001;
+	scene->options.dst_offset_bytes = 8192;
+	for (int i = 0; i < 2; i++) {
+		write_file(scene->out, expected, 500000);
+		assert_int_equal(copy(scene, sources[i], scene->out), 0);
+		memcpy(expected + 8192, scene->data, 100001);
+		assert_file(scene->out, expected, 500000);
+	}
+}
+
+static void bounced(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 300001);
+	played_route = P2PMEM_ROUTE_NONE;
+	played_flags = P2PMEM_PROBE_UNLISTED_BRIDGE;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EHOSTUNREACH);
+	assert_non_null(strstr(donard_error(scene->fake->ctx), "0000:02:00.0"));
+	assert_int_equal(copy(scene, scene->in, scene->out), -EHOSTUNREACH);
+	assert_int_equal(access(scene->out, F_OK), -1);
+	scene->options.flags |= DONARD_COPY_ALLOW_BOUNCE;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_int_equal(scene->result.bounced_bytes, 300001);
+	assert_string_equal(scene->result.route, "bounced");
+	scene->options.length_bytes = 300001;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	assert_file(scene->out, scene->data, 300001);
+	scene->options.length_bytes = 0;
+	unlink(scene->out);
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_int_equal(scene->result.bounced_bytes, 300001);
+	assert_file(scene->out, scene->data, 300001);
+}
+
+static void by_cpu(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 200000);
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	scene->options.length_bytes = 200000;
+	assert_int_equal(copy(scene, "p2pmem0", "p2pmem0+500000"), 0);
+	assert_string_equal(scene->result.route, "cpu");
+	scene->options.flags = 0;
+	assert_int_equal(copy(scene, "p2pmem0+500000", "p2pmem0+450000"), 0);
+	assert_int_equal(copy(scene, "p2pmem0+450000", "p2pmem0+454656"), 0);
+	scene->options.length_bytes = 200000;
+	assert_int_equal(copy(scene, "p2pmem0+454656", scene->out), 0);
+	assert_file(scene->out, scene->data, 200000);
+}
+
+static void refusals(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 2 * REGION_BYTES);
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENOSPC);
+	assert_int_equal(copy(scene, scene->in, "p2pmem0+1M"), -ENXIO);
+	assert_int_equal(copy(scene, scene->in, "p2pmem0+100"), -ENOSPC);
+	scene->options.length_bytes = 4096;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0+100"), -EINVAL);
+	assert_int_equal(copy(scene, scene->in, scene->in), -EINVAL);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "overlap");
+	assert_int_equal(copy(scene, "p2pmem0", "p2pmem0"), -EINVAL);
+	scene->options.src_offset_bytes = 5 * REGION_BYTES;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENXIO);
+	scene->options.src_offset_bytes = 0;
+	scene->options.block_bytes = 5000;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EINVAL);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "alignment");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(there_and_back), CASE(staged), CASE(patches), CASE(bounced), CASE(by_cpu),
+		CASE(refusals),
+	};
+
+	return cmocka_run_group_tests_name("copy", tests, NULL, NULL);
+}

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/sysmacros.h>
+
+#include "unit.h"
+#include "blockdev.h"
+#include "fake_sysfs.h"
+#include "drive.h"
+#include "spec.h"
+
+static void specs(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_spec spec;
+	char path[128];
+
+	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0", &spec), 0);
+	assert_true(spec.is_region);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem12+64M", &spec), 0);
+	assert_string_equal(spec.region, "p2pmem12");
+	assert_int_equal(spec.offset_bytes, 64 << 20);
+	snprintf(path, sizeof(path), "%s/p2pmem3+4096", fake->root);
+	assert_int_equal(dnd_spec_parse(fake->ctx, path, &spec), 0);
+	assert_true(spec.is_region);
+	assert_int_equal(spec.offset_bytes, 4096);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "./p2pmem0", &spec), 0);
+	assert_false(spec.is_region);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0x", &spec), 0);
+	assert_false(spec.is_region);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0+", &spec), -EINVAL);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0+-1", &spec), -EINVAL);
+	assert_string_equal(donard_error_code(fake->ctx), "bad-name");
+	assert_int_equal(dnd_spec_parse(fake->ctx, "", &spec), -EINVAL);
+}
+
+static void disks_and_partitions(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_blockdev blockdev;
+
+	fake_nvme(fake, 1, "0000:01:00.0");
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(259, 16), "x", &blockdev), 0);
+	assert_string_equal(blockdev.disk, "nvme1n1");
+	assert_string_equal(blockdev.controllers[0], "0000:01:00.0");
+	assert_int_equal(blockdev.block_bytes, 4096);
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(259, 17), "x", &blockdev), 0);
+	assert_string_equal(blockdev.disk, "nvme1n1");
+	assert_int_equal(blockdev.start_bytes, 1024 * 512);
+	assert_int_equal(blockdev.length_bytes, 512 * 512);
+}
+
+static void multipath(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_blockdev blockdev;
+
+	fake_nvme(fake, 0, "0000:01:00.0");
+	fake_nvme(fake, 1, "0000:02:00.0");
+	fake_file(fake, "devices/virtual/nvme-subsys5/nvme5n1/size", "2048");
+	fake_link(fake, "devices/virtual/nvme-subsys5/nvme0", "class/nvme/nvme0");
+	fake_link(fake, "devices/virtual/nvme-subsys5/nvme1", "class/nvme/nvme1");
+	fake_link(fake, "devices/virtual/nvme-subsys5/nvme5n1/device",
+		  "devices/virtual/nvme-subsys5");
+	fake_link(fake, "class/nvme-subsystem/nvme-subsys5", "devices/virtual/nvme-subsys5");
+	fake_link(fake, "block/nvme5n1", "devices/virtual/nvme-subsys5/nvme5n1");
+	fake_link(fake, "dev/block/259:80", "devices/virtual/nvme-subsys5/nvme5n1");
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(259, 80), "x", &blockdev), 0);
+	assert_int_equal(blockdev.controller_count, 2);
+	assert_string_equal(blockdev.controllers[1], "0000:02:00.0");
+}
+
+static void other_block_devices(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_blockdev blockdev;
+
+	fake_file(fake, "devices/virtual/dm-0/size", "2048");
+	fake_link(fake, "dev/block/253:0", "devices/virtual/dm-0");
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(253, 0), "/dev/vg/lv",
+					      &blockdev), -ENOTBLK);
+	assert_non_null(strstr(donard_error(fake->ctx), "device-mapper"));
+	assert_string_equal(donard_error_code(fake->ctx), "not-nvme");
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(8, 0), "sda", &blockdev),
+			 -ENOTBLK);
+}
+
+static void folders_and_pipes(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_drive drive;
+
+	assert_true(dnd_drive_open_source(fake->ctx, fake->root, &drive) < 0);
+	assert_non_null(strstr(donard_error(fake->ctx), "directory"));
+	assert_true(dnd_drive_open_source(fake->ctx, "/dev/null", &drive) < 0);
+	assert_non_null(strstr(donard_error(fake->ctx), "character device"));
+	assert_int_equal(dnd_drive_open_source(fake->ctx, "/no/such/file", &drive), -ENOENT);
+}
+
+static void overlaps(void **state)
+{
+	struct dnd_drive disk = { .blockdev = { .disk = "nvme0n1" } };
+	struct dnd_drive part = { .blockdev = { .disk = "nvme0n1", .start_bytes = 1 << 20 } };
+	struct dnd_drive other = { .blockdev = { .disk = "nvme1n1" } };
+
+	(void)state;
+	assert_true(dnd_drive_overlap(&disk, 1 << 20, &part, 0, 4096));
+	assert_false(dnd_drive_overlap(&disk, 0, &part, 0, 1 << 20));
+	assert_true(dnd_drive_overlap(&disk, 0, &part, 0, (1 << 20) + 1));
+	assert_false(dnd_drive_overlap(&disk, 0, &other, 0, 1 << 20));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(specs, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(disks_and_partitions, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(multipath, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(other_block_devices, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(folders_and_pipes, fake_setup, fake_teardown),
+		cmocka_unit_test(overlaps),
+	};
+
+	return cmocka_run_group_tests_name("endpoint", tests, NULL, NULL);
+}

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The engine on ordinary files and memory: no device, no root. */
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "memory.h"
+#include "uring.h"
+
+#define LENGTH (1U << 20)
+
+struct setup {
+	int in, out;
+	uint8_t *data, *memory;
+	struct dnd_plan plan;
+};
+
+static int temporary_file(void)
+{
+	char path[] = "/tmp/donard-unit-XXXXXX";
+	int fd = mkstemp(path);
+
+	unlink(path);
+	return fd;
+}
+
+static int setup(void **state)
+{
+	struct setup *s = calloc(1, sizeof(*s));
+
+	s->in = temporary_file();
+	s->out = temporary_file();
+	s->data = malloc(LENGTH);
+	s->memory = calloc(1, LENGTH);
+	dnd_memory_nonce(s->data, LENGTH);
+	*state = s;
+	if (pwrite(s->in, s->data, LENGTH, 4096) != LENGTH || ftruncate(s->out, 0))
+		return -1;
+	return dnd_plan_make(&s->plan, LENGTH, 512, 3 * 4096, 8, 0);
+}
+
+static int teardown(void **state)
+{
+	struct setup *s = *state;
+
+	close(s->in);
+	close(s->out);
+	free(s->data);
+	free(s->memory);
+	free(s);
+	return 0;
+}
+
+static void run(struct dnd_transfer *transfer)
+{
+	int rc = dnd_uring_run(transfer);
+
+	if (rc && transfer->failed_step == DND_STEP_SETUP)
+		skip();	/* io_uring is switched off on this machine */
+	assert_int_equal(rc, 0);
+	assert_int_equal(transfer->gapless_bytes, LENGTH);
+}
+
+static void read_in_place(void **state)
+{
+	struct setup *s = *state;
+	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = s->in, .write_fd = -1,
+					 .read_offset = 4096, .target = s->memory };
+
+	run(&transfer);
+	assert_memory_equal(s->memory, s->data, LENGTH);
+}
+
+static void write_bounced(void **state)
+{
+	struct setup *s = *state;
+	uint8_t *buffers = malloc(s->plan.block_bytes * s->plan.lanes);
+	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = -1, .write_fd = s->out,
+					 .source = s->data, .buffers = buffers };
+
+	run(&transfer);
+	free(buffers);
+	assert_int_equal(pread(s->out, s->memory, LENGTH, 0), LENGTH);
+	assert_memory_equal(s->memory, s->data, LENGTH);
+}
+
+static void file_to_file(void **state)
+{
+	struct setup *s = *state;
+	uint8_t *buffers = malloc(s->plan.block_bytes * s->plan.lanes);
+	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = s->in, .write_fd = s->out,
+					 .read_offset = 4096, .write_offset = 512,
+					 .buffers = buffers };
+
+	run(&transfer);
+	free(buffers);
+	assert_int_equal(pread(s->out, s->memory, LENGTH, 512), LENGTH);
+	assert_memory_equal(s->memory, s->data, LENGTH);
+}
+
+static int stop_at_once(void *user, uint64_t done, uint64_t total)
+{
+	(void)user;
+	(void)done;
+	(void)total;
+	return 1;
+}
+
+static void stops(void **state)
+{
+	struct setup *s = *state;
+	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = s->in, .write_fd = -1,
+					 .read_offset = 4096, .target = s->memory,
+					 .progress_fn = stop_at_once };
+	int rc = dnd_uring_run(&transfer);
+
+	if (transfer.failed_step == DND_STEP_SETUP)
+		skip();
+	assert_int_equal(rc, -ECANCELED);
+	assert_true(transfer.gapless_bytes < LENGTH);
+	assert_memory_equal(s->memory, s->data, transfer.gapless_bytes);
+}
+
+static void reports_failure(void **state)
+{
+	struct setup *s = *state;
+	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = s->in, .write_fd = -1,
+					 .read_offset = LENGTH, .target = s->memory };
+	int rc = dnd_uring_run(&transfer);
+
+	if (transfer.failed_step == DND_STEP_SETUP)
+		skip();
+	assert_int_equal(rc, -EIO);	/* the file ends in between */
+	assert_int_equal(transfer.failed_step, DND_STEP_READ);
+	assert_true(transfer.gapless_bytes <= 4096);
+}
+
+static void overlapping_moves(void **state)
+{
+	uint8_t moved[4096], expected[4096];
+
+	(void)state;
+	srandom(3);
+	for (int round = 0; round < 5000; round++) {
+		size_t from = (size_t)random() % 2048, to = (size_t)random() % 2048;
+		size_t bytes = (size_t)random() % 2048;
+
+		dnd_memory_nonce(moved, sizeof(moved));
+		memcpy(expected, moved, sizeof(moved));
+		memmove(expected + to, expected + from, bytes);
+		assert_int_equal(dnd_memory_move(moved + to, moved + from, bytes), 0);
+		assert_memory_equal(moved, expected, sizeof(moved));
+	}
+}
+
+/* A mapping behind the end of its file raises SIGBUS, as a revoked one does. */
+static void sigbus_is_an_error(void **state)
+{
+	struct setup *s = *state;
+	uint8_t line[64], *gone;
+	size_t where;
+
+	gone = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_SHARED, s->out, 0);
+	assert_int_equal(dnd_memory_copy(line, gone, sizeof(line)), -ENODEV);
+	assert_int_equal(dnd_memory_copy(gone, line, sizeof(line)), -ENODEV);
+	assert_int_equal(dnd_memory_compare(gone, line, sizeof(line), &where), -ENODEV);
+	munmap(gone, 8192);
+}
+
+static void compares(void **state)
+{
+	struct setup *s = *state;
+	size_t where = 0;
+
+	memcpy(s->memory, s->data, LENGTH);
+	assert_int_equal(dnd_memory_compare(s->memory, s->data, LENGTH, &where), 0);
+	s->memory[LENGTH - 3] ^= 1;
+	assert_int_equal(dnd_memory_compare(s->memory, s->data, LENGTH, &where), 1);
+	assert_int_equal(where, LENGTH - 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(read_in_place, setup, teardown),
+		cmocka_unit_test_setup_teardown(write_bounced, setup, teardown),
+		cmocka_unit_test_setup_teardown(file_to_file, setup, teardown),
+		cmocka_unit_test_setup_teardown(stops, setup, teardown),
+		cmocka_unit_test_setup_teardown(reports_failure, setup, teardown),
+		cmocka_unit_test(overlapping_moves),
+		cmocka_unit_test_setup_teardown(sigbus_is_an_error, setup, teardown),
+		cmocka_unit_test_setup_teardown(compares, setup, teardown),
+	};
+
+	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
+}

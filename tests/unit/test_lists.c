@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+
+#include "unit.h"
+#include "fake_sysfs.h"
+#include "region.h"
+#include "route.h"
+
+static void regions(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_region_info *info;
+	struct donard_region_list *list;
+	char text[128];
+
+	fake_region(fake, "p2pmem10", "nvme-pmr", "0000:02:00.0");
+	fake_region(fake, "p2pmem2", "pci-bar", "0000:03:00.0");
+	assert_int_equal(donard_region_list(fake->ctx, &list), 2);
+	info = donard_region_get(list, 0);
+	assert_string_equal(info->name, "p2pmem2");
+	assert_string_equal(info->kind, "pci-bar");
+	assert_int_equal(info->size_bytes, 256 << 20);
+	assert_false(info->persistent);
+	assert_true(donard_region_get(list, 1)->persistent);
+	assert_null(donard_region_get(list, 2));
+	donard_region_list_free(list);
+	dnd_region_holders_text(fake->ctx, "p2pmem2", text, sizeof(text));
+	assert_string_equal(text, "; held by fio (pid 12), fio (pid 13)");
+	assert_int_equal(donard_region_find(fake->ctx, "p2pmem3", &list), -ENODEV);
+	assert_string_equal(donard_error_code(fake->ctx), "no-such-region");
+}
+
+static void no_module(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_copy_result result = { .size = sizeof(result) };
+	struct donard_region_list *list;
+
+	assert_int_equal(donard_region_list(fake->ctx, &list), -EOPNOTSUPP);
+	assert_non_null(strstr(donard_error(fake->ctx), "modprobe p2pmem"));
+	assert_int_equal(donard_copy(fake->ctx, "p2pmem0", "p2pmem1", NULL, &result), -EOPNOTSUPP);
+	assert_string_equal(result.route, "none");
+}
+
+static void clients(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_client_list *list;
+	const struct donard_client_info *info;
+
+	fake_nvme(fake, 0, "0000:01:00.0");
+	fake_file(fake, "class/nvme/nvme9/transport", "tcp");
+	fake_file(fake, "bus/pci/devices/0000:05:00.0/class", "0x030000");
+	fake_file(fake, "bus/pci/devices/0000:05:00.0/vendor", "0x10de");
+	fake_file(fake, "bus/pci/devices/0000:05:00.0/device", "0x1db6");
+	fake_file(fake, "bus/pci/devices/0000:06:00.0/class", "0x020000");
+	fake_link(fake, "class/infiniband/mlx5_0/device", "bus/pci/devices/0000:06:00.0");
+	fake_file(fake, "class/infiniband/rxe0/hca_type", "soft");
+	assert_int_equal(donard_client_list(fake->ctx, &list), 3);
+	info = donard_client_get(list, 0);
+	assert_string_equal(info->name, "nvme0");
+	assert_string_equal(info->bdf, "0000:01:00.0");
+	assert_int_equal(info->namespace_count, 1);
+	assert_string_equal(info->namespaces[0], "nvme0n1");
+	assert_string_equal(donard_client_get(list, 1)->type, "rdma");
+	assert_string_equal(donard_client_get(list, 1)->bdf, "0000:06:00.0");
+	assert_string_equal(donard_client_get(list, 2)->type, "gpu");
+	donard_client_list_free(list);
+}
+
+static int add_bar(struct fake *fake)
+{
+	struct donard_region_add what = { .size = sizeof(what), .kind = "pci-bar",
+					  .bdf = "0000:03:00.0", .bar = 2 };
+
+	return donard_region_add(fake->ctx, &what);
+}
+
+static void add_refuses_other_driver(void **state)
+{
+	struct fake *fake = *state;
+
+	fake_folder(fake, "class/p2pmem");
+	assert_int_equal(add_bar(fake), -ENODEV);
+	fake_folder(fake, "bus/pci/drivers/vfio-pci");
+	fake_link(fake, "bus/pci/devices/0000:03:00.0/driver", "bus/pci/drivers/vfio-pci");
+	assert_int_equal(add_bar(fake), -EBUSY);
+	assert_string_equal(donard_error_code(fake->ctx), "other-driver");
+	assert_non_null(strstr(donard_error(fake->ctx), "vfio-pci"));
+}
+
+/* No control node: the bind is undone and the override is cleared. */
+static void add_undoes_bind(void **state)
+{
+	struct fake *fake = *state;
+	char value[64];
+
+	fake_folder(fake, "class/p2pmem");
+	fake_file(fake, "bus/pci/devices/0000:03:00.0/driver_override", "(null)");
+	fake_file(fake, "bus/pci/drivers/p2pmem/bind", "");
+	fake_file(fake, "bus/pci/drivers/p2pmem/unbind", "");
+	assert_true(add_bar(fake) < 0);
+	assert_non_null(strstr(donard_error(fake->ctx), "p2pmem_control"));
+	dnd_sysfs_read(fake->ctx, value, sizeof(value), "bus/pci/drivers/p2pmem/unbind");
+	assert_string_equal(value, "0000:03:00.0");
+}
+
+static void add_refuses_words(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_region_add what = { .size = sizeof(what), .kind = "gpu", .bdf = "03:00.0" };
+
+	assert_int_equal(donard_region_add(fake->ctx, &what), -EINVAL);
+	what.kind = "nvme-cmb";
+	what.bar = 2;
+	assert_int_equal(donard_region_add(fake->ctx, &what), -EINVAL);
+	what.bar = 0;
+	what.memtype = "fast";
+	assert_int_equal(donard_region_add(fake->ctx, &what), -EINVAL);
+	assert_string_equal(donard_error_code(fake->ctx), "bad-option");
+}
+
+static void verdicts(void **state)
+{
+	struct donard_route route = { .route = "switch" };
+
+	(void)state;
+	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_GO);
+	route.route = "bridge";
+	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_GO);
+	route.unlisted_bridge = true;
+	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_UNLISTED);
+	route.route = "none";
+	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_UNLISTED);
+	route.unlisted_bridge = false;
+	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_REFUSED);
+	route.route = "bounced";
+	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_REFUSED);
+	route.route = "iommu";
+	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_GO);
+}
+
+static void errors_have_words(void **state)
+{
+	(void)state;
+	for (int error = DND_OK + 1; error < DND_E_COUNT; error++) {
+		assert_non_null(dnd_error_word((enum dnd_error)error));
+		assert_true(dnd_error_errno((enum dnd_error)error) > 0);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(regions, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(no_module, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(clients, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(add_refuses_other_driver, fake_setup,
+						fake_teardown),
+		cmocka_unit_test_setup_teardown(add_undoes_bind, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(add_refuses_words, fake_setup, fake_teardown),
+		cmocka_unit_test(verdicts), cmocka_unit_test(errors_have_words),
+	};
+
+	return cmocka_run_group_tests_name("lists", tests, NULL, NULL);
+}
