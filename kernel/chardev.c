@@ -15,11 +15,13 @@ int p2pmem_revalidate(struct p2pmem_region *r)
 
 	if (!r->provider->revalidate)
 		return 0;
+	mutex_lock(&r->revalidate_lock);
 	lost = r->provider->revalidate(r);
 	if (lost) {
 		atomic64_inc(&r->resets);
 		dev_warn_ratelimited(&r->dev, "the device was reset and had its memory disabled; enabled again, its contents may be lost\n");
 	}
+	mutex_unlock(&r->revalidate_lock);
 	return lost;
 }
 
@@ -199,9 +201,11 @@ static long ioc_sync(void *object, void *arg)
 		return -ENODEV;
 	wmb(); /* the CPU's own stores, write-combined ones too, go first */
 	if (r->provider->commit)
-		r->provider->commit(r);
+		ret = r->provider->commit(r);
 	else
 		READ_ONCE(*(u64 *)r->backing.kaddr);
+	if (!pci_device_is_present(r->pdev))
+		ret = -EIO;	/* a dead device answers reads, too */
 	p2pmem_revalidate(r);
 	resets = atomic64_read(&r->resets);
 	if (resets != f->resets_seen)

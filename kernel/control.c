@@ -33,6 +33,24 @@ static long ctl_region_add(void *object, void *arg)
 	return ret ?: p2pmem_region_add(req);
 }
 
+/* The gate makes it one step: who opens the region later finds it draining. */
+static int close_if_idle(struct p2pmem_region *r, char *reason)
+{
+	int ret = 0;
+
+	down_write(&r->gate);
+	if (r->state == P2PMEM_STATE_READY) {
+		if (p2pmem_region_idle(r)) {
+			r->state = P2PMEM_STATE_DRAINING;
+		} else {
+			p2pmem_holders_text(r, reason, P2PMEM_REASON_BYTES);
+			ret = -EBUSY;
+		}
+	}
+	up_write(&r->gate);
+	return ret;
+}
+
 static long ctl_region_remove(void *object, void *arg)
 {
 	struct p2pmem_region_remove *req = arg;
@@ -51,15 +69,17 @@ static long ctl_region_remove(void *object, void *arg)
 			      req->region);
 		return -ENODEV;
 	}
-	if (req->flags & P2PMEM_REMOVE_IF_IDLE && !p2pmem_region_idle(r)) {
-		p2pmem_holders_text(r, req->reason, sizeof(req->reason));
-		ret = -EBUSY;
-		goto out_put;
+	if (req->flags & P2PMEM_REMOVE_IF_IDLE) {
+		ret = close_if_idle(r, req->reason);
+		if (ret)
+			goto out_put;
 	}
 	p2pmem_remove_start(r);
 	ret = p2pmem_remove_wait(r, true);
 	if (ret)
 		p2pmem_reason(req->reason, "p2pmem%u still drains; the removal goes on by itself", r->id);
+	else if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED)
+		p2pmem_reason(req->reason, "the device is gone; p2pmem%u stays in quarantine until its last holder lets go", r->id);
 out_put:
 	p2pmem_region_put(r);
 	return ret;

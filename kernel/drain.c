@@ -64,6 +64,17 @@ static void extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
 	kfree(e);
 }
 
+/* alloc_lock is held.  Pending work owns a region and a module reference. */
+static void reap_later(struct p2pmem_region *r)
+{
+	__module_get(THIS_MODULE);
+	get_device(&r->dev);
+	if (!queue_delayed_work(p2pmem_wq, &r->reap_work, REAP_INTERVAL)) {
+		put_device(&r->dev);
+		module_put(THIS_MODULE);
+	}
+}
+
 /*
  * The file is closed, so nothing can add references but those who have some.
  * Extents without any go back at once; the others wait on the draining list,
@@ -91,7 +102,7 @@ void p2pmem_extents_release(struct p2pmem_file *f)
 		}
 	}
 	if (!list_empty(&r->draining))
-		queue_delayed_work(p2pmem_wq, &r->reap_work, REAP_INTERVAL);
+		reap_later(r);
 	mutex_unlock(&r->alloc_lock);
 	mutex_unlock(&f->lock);
 }
@@ -103,7 +114,6 @@ void p2pmem_reap_fn(struct work_struct *work)
 	struct p2pmem_extent *e, *next;
 	unsigned int reaped = 0;
 
-	get_device(&r->dev);
 	mutex_lock(&r->alloc_lock);
 	list_for_each_entry_safe(e, next, &r->draining, link) {
 		if (!r->gone && !range_idle(r, e->first, e->count))
@@ -116,7 +126,7 @@ void p2pmem_reap_fn(struct work_struct *work)
 		reaped++;
 	}
 	if (!list_empty(&r->draining))
-		queue_delayed_work(p2pmem_wq, &r->reap_work, REAP_INTERVAL);
+		reap_later(r);
 	mutex_unlock(&r->alloc_lock);
 	wake_up_all(&r->wait);
 	while (reaped--) {
@@ -124,6 +134,7 @@ void p2pmem_reap_fn(struct work_struct *work)
 		module_put(THIS_MODULE);
 	}
 	put_device(&r->dev);
+	module_put(THIS_MODULE);
 }
 
 static size_t holder_line(char *buf, size_t bytes, pid_t pid, const char *comm,
@@ -205,7 +216,8 @@ static void report_holders(struct p2pmem_region *r)
 
 static bool device_vanished(struct p2pmem_region *r)
 {
-	return pci_channel_offline(r->pdev) || !pci_device_is_present(r->pdev);
+	return r->pdev->error_state == pci_channel_io_perm_failure ||
+	       !pci_device_is_present(r->pdev);
 }
 
 /*
@@ -274,11 +286,10 @@ void p2pmem_remove_fn(struct work_struct *work)
 		drain(r);
 	cdev_device_del(&r->cdev, &r->dev);	/* waits for sysfs readers */
 	close_pages(r);
-	p2pmem_region_forget(r);
 	dev_info(&r->pdev->dev, "p2pmem%u: removed\n", r->id);
-	WRITE_ONCE(r->finished, true);
-	wake_up_all(&r->wait);
-	p2pmem_region_put(r);
+	p2pmem_region_forget(r);
+	p2pmem_region_put(r);	/* of p2pmem_remove_start() */
+	p2pmem_region_put(r);	/* of region_alloc() */
 	module_put(THIS_MODULE);
 }
 

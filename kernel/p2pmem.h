@@ -90,6 +90,7 @@ struct p2pmem_region {
 	bool finished;			/* node, pages and claims are away */
 	wait_queue_head_t wait;
 
+	struct mutex revalidate_lock;	/* the device's enable bit, and resets */
 	atomic64_t resets;
 	struct resource quarantine;	/* keeps the range of a vanished BAR */
 	struct pci_dev *quarantine_bridge;
@@ -135,6 +136,7 @@ int p2pmem_regions_init(void);
 void p2pmem_regions_exit(void);
 int p2pmem_region_add(struct p2pmem_region_add *req);
 struct p2pmem_region *p2pmem_region_get(unsigned int id);
+bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind);
 void p2pmem_region_put(struct p2pmem_region *r);
 void p2pmem_region_forget(struct p2pmem_region *r);
 void p2pmem_remove_regions_of(struct pci_dev *pdev);

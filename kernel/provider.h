@@ -35,8 +35,8 @@ struct p2pmem_place {
  *	unless @alive.  May be NULL.
  * @revalidate: 1 if the device had lost its enable bit and was enabled anew,
  *	0 if all is well.  May be NULL.
- * @commit: returns when earlier writes are at the device.  May be NULL: then
- *	a read from the BAR is the barrier.
+ * @commit: returns when earlier writes are at the device; -EIO if it says that
+ *	they are not.  May be NULL: then a read from the BAR is the barrier.
  */
 struct p2pmem_provider {
 	u32 kind;
@@ -49,7 +49,7 @@ struct p2pmem_provider {
 		    struct p2pmem_place *place, void **data);
 	void (*release)(struct pci_dev *pdev, void *data, bool alive);
 	int (*revalidate)(struct p2pmem_region *r);
-	void (*commit)(struct p2pmem_region *r);
+	int (*commit)(struct p2pmem_region *r);
 };
 
 extern const struct p2pmem_provider p2pmem_provider_pci_bar;

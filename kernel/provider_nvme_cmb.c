@@ -29,9 +29,15 @@ static int cmb_locate(struct pci_dev *pdev, void __iomem *regs,
 {
 	u32 size = readl(regs + NVME_CMBSZ);
 	u32 location = readl(regs + NVME_CMBLOC);
-	u64 unit = 1ULL << (12 + 4 * ((size >> 8) & 0xf));
-	u64 bar_bytes;
+	unsigned int units = (size >> 8) & 0xf;
+	u64 unit, bar_bytes;
 
+	if (units > 6) {	/* 64 GiB; more is reserved */
+		p2pmem_reason(req->reason, "the CMB of %s has a reserved size unit",
+			      pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
+	unit = 1ULL << (12 + 4 * units);
 	if (!(size & NVME_CMBSZ_RDS) || !(size & NVME_CMBSZ_WDS)) {
 		p2pmem_reason(req->reason, "the CMB of %s takes no data (CMBSZ.RDS/WDS)",
 			      pci_name(pdev));

@@ -91,9 +91,16 @@ static int pmr_vet(struct pci_dev *pdev, struct pmr *pmr,
 static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 		    struct p2pmem_place *place, void **data)
 {
-	struct pmr *pmr = kzalloc(sizeof(*pmr), GFP_KERNEL);
+	struct pmr *pmr;
 	int ret = -EINVAL;
 
+	/* One enable bit for all of it: a second region would switch it off. */
+	if (p2pmem_region_exists(pdev, P2PMEM_KIND_NVME_PMR)) {
+		p2pmem_reason(req->reason, "the PMR of %s is a region already",
+			      pci_name(pdev));
+		return -EEXIST;
+	}
+	pmr = kzalloc(sizeof(*pmr), GFP_KERNEL);
 	if (!pmr)
 		return -ENOMEM;
 	pmr->regs = p2pmem_nvme_map(pdev, req->reason);
@@ -107,7 +114,8 @@ static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	if (ret) {
 		p2pmem_reason(req->reason, "the PMR of %s does not become ready (PMRSTS %#x)",
 			      pci_name(pdev), readl(pmr->regs + NVME_PMRSTS));
-		pmr_disable(pmr);
+		if (!pmr->was_enabled)
+			pmr_disable(pmr);
 		goto err_unmap;
 	}
 	*data = pmr;
@@ -145,14 +153,15 @@ static int pmr_revalidate(struct p2pmem_region *r)
  * PMRCAP.PMRWBM: bit 1, a read of PMRSTS ensures that earlier writes are
  * persistent; bit 0, any read from the PMR does (3.1.4.21).
  */
-static void pmr_commit(struct p2pmem_region *r)
+static int pmr_commit(struct p2pmem_region *r)
 {
 	struct pmr *pmr = r->provider_data;
+	u32 status;
 
-	if (FIELD_GET(NVME_PMRCAP_PMRWBM, pmr->cap) & 2)
-		readl(pmr->regs + NVME_PMRSTS);
-	else
+	if (!(FIELD_GET(NVME_PMRCAP_PMRWBM, pmr->cap) & 2))
 		READ_ONCE(*(u64 *)r->backing.kaddr);
+	status = readl(pmr->regs + NVME_PMRSTS);	/* all ones: gone */
+	return status & (NVME_PMRSTS_NRDY | NVME_PMRSTS_ERR) ? -EIO : 0;
 }
 
 const struct p2pmem_provider p2pmem_provider_nvme_pmr = {

@@ -46,10 +46,16 @@ static bool overlaps_msix(struct pci_dev *pdev, unsigned int bar, u64 offset,
 			  u64 bytes)
 {
 	static const int tables[] = { PCI_MSIX_TABLE, PCI_MSIX_PBA };
+	u32 vectors, length[2];
+	u16 flags;
 	int i;
 
 	if (!pdev->msix_cap)
 		return false;
+	pci_read_config_word(pdev, pdev->msix_cap + PCI_MSIX_FLAGS, &flags);
+	vectors = (flags & PCI_MSIX_FLAGS_QSIZE) + 1;
+	length[0] = vectors * PCI_MSIX_ENTRY_SIZE;
+	length[1] = DIV_ROUND_UP(vectors, 64) * 8;
 	for (i = 0; i < ARRAY_SIZE(tables); i++) {
 		u32 at;
 
@@ -57,7 +63,7 @@ static bool overlaps_msix(struct pci_dev *pdev, unsigned int bar, u64 offset,
 		if ((at & PCI_MSIX_TABLE_BIR) != bar)
 			continue;
 		at &= PCI_MSIX_TABLE_OFFSET;
-		if (at >= offset && at - offset < bytes)
+		if (at < offset + bytes && at + (u64)length[i] > offset)
 			return true;
 	}
 	return false;

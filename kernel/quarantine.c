@@ -46,7 +46,8 @@ void p2pmem_quarantine_leave(struct p2pmem_region *r)
 {
 	if (!r->quarantine.flags)
 		return;
-	release_resource(&r->quarantine);
+	/* Not release_resource(): the BAR may still be below, and moves up. */
+	remove_resource(&r->quarantine);
 	r->quarantine.flags = 0;
 	pci_dev_put(r->quarantine_bridge);
 }

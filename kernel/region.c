@@ -56,7 +56,8 @@ static void region_release(struct device *dev)
 		iput(r->inode);
 	kvfree(r->alloc.used);
 	kvfree(r->alloc.bytes_of);
-	ida_free(&region_ids, r->id);
+	if (!r->finished)
+		ida_free(&region_ids, r->id);
 	pci_dev_put(r->pdev);
 	kfree(r);
 }
@@ -83,6 +84,7 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 	init_rwsem(&r->gate);
 	mutex_init(&r->files_lock);
 	mutex_init(&r->alloc_lock);
+	mutex_init(&r->revalidate_lock);
 	INIT_LIST_HEAD(&r->link);
 	INIT_LIST_HEAD(&r->files);
 	INIT_LIST_HEAD(&r->draining);
@@ -164,7 +166,7 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	r = region_alloc(p, pdev);
 	if (IS_ERR(r)) {
 		ret = PTR_ERR(r);
-		goto err_release_provider;
+		goto err_free_place;
 	}
 	r->provider_data = data;
 	r->want_memtype = req->memtype ?: p->default_memtype;
@@ -199,9 +201,9 @@ err_close_backing:
 	place.kaddr = NULL;
 err_put:
 	put_device(&r->dev);
+err_free_place:
 	if (place.kaddr)
 		pci_free_p2pmem(pdev, place.kaddr, place.bytes);
-err_release_provider:
 	if (p->release)
 		p->release(pdev, data, true);
 	return ret;
@@ -240,7 +242,10 @@ int p2pmem_region_add(struct p2pmem_region_add *req)
 		p2pmem_reason(req->reason, "there is no such PCI function");
 		return -ENODEV;
 	}
-	device_lock(&pdev->dev);
+	/* An unbind may hold it for as long as a region drains. */
+	ret = device_lock_interruptible(&pdev->dev);
+	if (ret)
+		goto out_put;
 	if (pci_device_is_present(pdev)) {
 		ret = region_create(p, pdev, req);
 	} else {
@@ -248,6 +253,7 @@ int p2pmem_region_add(struct p2pmem_region_add *req)
 		ret = -ENODEV;
 	}
 	device_unlock(&pdev->dev);
+out_put:
 	pci_dev_put(pdev);
 	return ret;
 }
@@ -266,16 +272,36 @@ struct p2pmem_region *p2pmem_region_get(unsigned int id)
 	return found;
 }
 
+/* The caller holds the device lock of @pdev, so none is added meanwhile. */
+bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind)
+{
+	struct p2pmem_region *r;
+	bool found = false;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		found |= r->pdev == pdev && r->provider->kind == kind;
+	mutex_unlock(&regions_lock);
+	return found;
+}
+
 void p2pmem_region_put(struct p2pmem_region *r)
 {
 	put_device(&r->dev);
 }
 
+/*
+ * The node is away, so its name and number are free for the next region, even
+ * if a process still holds a descriptor of this one.
+ */
 void p2pmem_region_forget(struct p2pmem_region *r)
 {
 	mutex_lock(&regions_lock);
 	list_del_init(&r->link);
+	ida_free(&region_ids, r->id);
+	WRITE_ONCE(r->finished, true);
 	mutex_unlock(&regions_lock);
+	wake_up_all(&r->wait);
 }
 
 /* The first region of @pdev (of any if NULL) whose end nobody awaited yet. */

@@ -242,14 +242,16 @@ static void probe_mapping(struct p2pmem_region *r, struct pci_dev *client,
 int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *out)
 {
 	struct pci_dev *client;
-	int ret = 0;
+	int ret;
 
 	client = pci_get_domain_bus_and_slot(out->pci_domain, out->pci_bus,
 					     out->pci_devfn);
 	if (!client)
 		return -ENODEV;
 	memset(out->reason, 0, sizeof(out->reason));
-	device_lock(&client->dev);
+	ret = device_lock_interruptible(&client->dev);
+	if (ret)
+		goto out_put;
 	down_read(&r->gate);
 	if (r->state == P2PMEM_STATE_READY) {
 		out->bus_address = pci_bus_address(r->pdev, r->bar) +
@@ -263,6 +265,7 @@ int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *out)
 	}
 	up_read(&r->gate);
 	device_unlock(&client->dev);
+out_put:
 	pci_dev_put(client);
 	return ret;
 }
