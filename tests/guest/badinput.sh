@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Bad input to donard-cli: the exit code, a message that names object and cause, and nothing changed.
+# Exit codes: 0 done, 1 failed, 2 wrong use, 3 unsupported here, 4 data mismatch.
+
+# fingerprint - of what a mistaken copy would touch: where the devices begin, by the host's files (a
+# mounted drive changes by itself), and the folders in which a file could appear.
+fingerprint() {
+	local id
+	{
+		for id in gpu alpha; do
+			head -c 65536 "$(labctl backing "$id")"
+		done
+		mountpoint -q /mnt/fs ||
+			dd if="$LAB_BETA" bs=64k count=1 iflag=direct status=none
+		ls -A /dev /mnt/fs
+	} | cksum
+}
+
+# refuses STATUS REGEX ARGUMENT... - of donard-cli.
+refuses() {
+	local status=$1 regex=$2 before
+	shift 2
+	before=$(fingerprint)
+	exits "$status" "$regex" donard-cli "$@"
+	equal "fingerprint after '$*'" "$before" "$(fingerprint)"
+}
+
+mkdir -p /mnt/fs
+
+missing_device() {
+	refuses 1 '/dev/nvme9n1.*(no such|No such)' copy /dev/nvme9n1 p2pmem0 --size 4096
+	refuses 1 '/dev/nvme9n1.*(no such|No such)' copy p2pmem0 /dev/nvme9n1 --size 4096
+	[[ ! -e /dev/nvme9n1 ]] || fail "a file appeared in /dev"
+}
+
+missing_region() {
+	refuses 1 'p2pmem77.*no such region' copy "$LAB_ALPHA" p2pmem77 --size 4096
+	refuses 1 'p2pmem77' region remove p2pmem77
+	refuses 1 'p2pmem77' info p2pmem77
+}
+
+alignment() {
+	refuses 1 'offset 100 .*multiple' copy "$LAB_ALPHA" p2pmem0 --size 4096 --src-offset 100
+	refuses 1 'offset 77 .*multiple' copy p2pmem0 "$LAB_BETA" --size 4096 --dst-offset 77
+	refuses 1 'multiple' copy "$LAB_ALPHA" p2pmem0 --size 4096 --block-size 1000
+}
+
+no_space() {
+	refuses 1 'p2pmem0.*(truncated|fit)' copy "$LAB_ALPHA" p2pmem0 --size 600M
+	refuses 1 'p2pmem0.*(truncated|fit)' copy "$LAB_ALPHA" p2pmem0+511M --size 2M
+	refuses 1 '(truncated|fit)' copy p2pmem0 "$LAB_BETA" --size 2M --dst-offset 1023M
+}
+
+past_end() {
+	refuses 1 'past the end' copy "$LAB_ALPHA" p2pmem0 --src-offset 2G --size 4096
+	refuses 1 'past the end' copy p2pmem0+1G "$LAB_BETA" --size 4096
+	refuses 1 'past the end' copy "$LAB_ALPHA" p2pmem0 --dst-offset 1G --size 4096
+}
+
+# A region that somebody else holds.
+busy() {
+	holder mapping p2pmem0 $((512 * MIB)) >"$WORK/out" 2>&1 &
+	local pid=$!
+	at_end "kill -KILL $pid 2>/dev/null"
+	within 30 grep -q ready "$WORK/out"
+	refuses 1 'p2pmem0.*owner.*holder' copy "$LAB_ALPHA" p2pmem0 --size 4096
+	refuses 1 'holder' region remove --if-idle p2pmem0
+	refuses 1 'idle.*holder' region set p2pmem0 --page-type generic
+	kill -KILL "$pid"
+	within 10 region_is_free p2pmem0
+}
+
+mounted_target() {
+	mkfs.ext4 -q -F "$LAB_BETA"
+	mount "$LAB_BETA" /mnt/fs
+	at_end "umount /mnt/fs"
+	refuses 1 'mounted at /mnt/fs' copy p2pmem0 "$LAB_BETA" --size 4096
+	echo keep >/mnt/fs/short
+	sync
+	refuses 1 'past the end' copy p2pmem0 /mnt/fs/short --size 4096 --dst-offset 1M
+	refuses 1 'directory' copy p2pmem0 /mnt/fs --size 4096
+	refuses 1 '/mnt/fs/none/x' copy p2pmem0 /mnt/fs/none/x --size 4096
+	equal "the file" keep "$(cat /mnt/fs/short)"
+}
+
+not_nvme() {
+	local disk
+	disk=$(lsblk -dno NAME | grep -m1 '^vd')
+	refuses 1 "NVMe" copy "/dev/$disk" p2pmem0 --size 4096
+	echo data >"$WORK/file"
+	refuses 1 'file system|NVMe' copy "$WORK/file" p2pmem0
+	refuses 1 'character device' copy /dev/zero p2pmem0 --size 4096
+	mkfifo "$WORK/pipe"
+	refuses 1 'pipe' copy "$WORK/pipe" p2pmem0 --size 4096
+}
+
+same_bytes_twice() {
+	refuses 1 'same bytes|share' copy p2pmem0 p2pmem0 --size 4096
+	refuses 1 'share' copy "$LAB_ALPHA" "$LAB_ALPHA" --size 8192 --dst-offset 4096
+}
+
+persistent_staging() {
+	refuses 3 'p2pmem2.*persistent' copy "$LAB_ALPHA" "$LAB_BETA" --size 4096 --via p2pmem2
+}
+
+wrong_use() {
+	refuses 2 '' copy
+	refuses 2 '' copy "$LAB_ALPHA"
+	refuses 2 '' copy "$LAB_ALPHA" p2pmem0 more
+	refuses 2 'frobnicate' frobnicate
+	refuses 2 'no-such-option' copy --no-such-option "$LAB_ALPHA" p2pmem0
+	refuses 2 'siz' copy --siz 4096 "$LAB_ALPHA" p2pmem0
+	refuses 2 'not a size' copy --size 12Q "$LAB_ALPHA" p2pmem0
+	refuses 2 'too small' copy --size 0 "$LAB_ALPHA" p2pmem0
+	refuses 2 'not a size' copy --size -1 "$LAB_ALPHA" p2pmem0
+	refuses 2 'queue-depth' copy --queue-depth 0 "$LAB_ALPHA" p2pmem0
+	refuses 2 'offset' copy "$LAB_ALPHA" p2pmem0+fish
+	refuses 2 '' copy "" p2pmem0
+	refuses 2 '' region add --kind pci-bar
+	refuses 2 'kind' region add --kind floppy --device "$LAB_GPU_BDF"
+}
+
+bad_regions() {
+	refuses 1 'already|driven|busy' region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2
+	refuses 1 'BAR' region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 5
+	refuses 1 '0000:3f:1f.7' region add --kind pci-bar --device 0000:3f:1f.7 --bar 0
+	refuses 1 'nvme' region add --kind pci-bar --device "$LAB_BETA_BDF" --bar 0
+	refuses 3 'Persistent Memory' region add --kind nvme-pmr --device "$LAB_ALPHA_BDF"
+	refuses 3 'Controller Memory' region add --kind nvme-cmb --device "$LAB_BETA_BDF"
+	refuses 1 'not an NVMe' region add --kind nvme-pmr --device "$LAB_GPU_BDF"
+	equal "regions" 3 "$(donard-cli list --json | jq '.regions | length')"
+}
+
+json_errors() {
+	local out status=0
+	out=$(donard-cli copy --json "$LAB_ALPHA" p2pmem77 --size 4096 2>/dev/null) || status=$?
+	equal status 1 "$status"
+	equal "code" no-such-region "$(jq -r .error.code <<<"$out")"
+}
+
+full_stdout() {
+	exits 1 'No space' sh -c 'donard-cli list >/dev/full'
+}
+
+# Last: it takes the module away and brings it back.
+no_module() {
+	at_end "insmod /opt/donard/modules/p2pmem.ko; /opt/lab/regions >/dev/null"
+	rmmod p2pmem
+	refuses 3 'module p2pmem is not loaded' list
+	refuses 3 'module p2pmem is not loaded' copy "$LAB_ALPHA" p2pmem0 --size 4096
+}
+
+t "missing device" missing_device
+t "missing region" missing_region
+t "alignment" alignment
+t "no space" no_space
+t "past the end" past_end
+t "held by somebody else" busy
+t "mounted destination" mounted_target
+t "not an NVMe drive" not_nvme
+t "source is destination" same_bytes_twice
+t "persistent memory for staging" persistent_staging
+t "wrong use" wrong_use
+t "bad regions" bad_regions
+t "errors in JSON" json_errors
+t "full stdout" full_stdout
+t "without the module" no_module

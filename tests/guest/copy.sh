@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# donard-cli copy in every direction and page type, checked without donard: drives by dd, the BAR and
+# the PMR by the files behind them on the host, the CMB by the CPU.
+#
+# Sides: alpha and beta (drives, from 16 MiB on), bar, cmb, pmr (regions, from 2 MiB on), file.
+
+readonly DRIVE_AT=16 REGION_AT=2
+readonly BYTES=$((4 * MIB))
+
+region_of_side() {
+	case $1 in
+	bar) echo p2pmem0 ;;
+	cmb) echo p2pmem1 ;;
+	pmr) echo p2pmem2 ;;
+	*) return 1 ;;
+	esac
+}
+
+drive_of_side() {
+	case $1 in
+	alpha) echo "$LAB_ALPHA" ;;
+	beta) echo "$LAB_BETA" ;;
+	esac
+}
+
+# put SIDE FILE - fills a side with the bytes of FILE.
+put() {
+	case $1 in
+	alpha | beta) put_on_drive "$2" "$(drive_of_side "$1")" "$DRIVE_AT" ;;
+	file) cp "$2" /mnt/fs/source; sync /mnt/fs/source ;;
+	*) regio write "$(region_of_side "$1")" $((REGION_AT * MIB)) "$(stat -c %s "$2")" "$2" ;;
+	esac
+}
+
+# holds SIDE FILE - the side's bytes are those of FILE.
+holds() {
+	local bytes skip=$((REGION_AT * MIB))
+	bytes=$(stat -c %s "$2")
+	case $1 in
+	alpha | beta)
+		take_from_drive "$(drive_of_side "$1")" "$DRIVE_AT" "$bytes" "$WORK/seen"
+		same_bytes "$1" "$WORK/seen" "$2" "$bytes"
+		;;
+	bar) same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$2" "$bytes" "$skip" ;;
+	pmr) same_bytes "host's view of the PMR" "$(labctl backing beta)" "$2" "$bytes" "$skip" ;;
+	cmb)
+		regio read p2pmem1 "$skip" "$bytes" "$WORK/seen"
+		same_bytes cmb "$WORK/seen" "$2" "$bytes"
+		;;
+	file)
+		equal "length of the file" "$bytes" "$(stat -c %s /mnt/fs/target)"
+		same_bytes file /mnt/fs/target "$2" "$bytes"
+		;;
+	esac
+}
+
+# name_of SIDE source|target - as donard-cli is told.
+name_of() {
+	case $1 in
+	alpha | beta) drive_of_side "$1" ;;
+	file) echo "/mnt/fs/$2" ;;
+	*) echo "$(region_of_side "$1")+${REGION_AT}M" ;;
+	esac
+}
+
+# move FROM TO BYTES [ARG...]
+move() {
+	local from=$1 to=$2 bytes=$3
+	local -a offsets=()
+	shift 3
+	[[ $from != alpha && $from != beta ]] || offsets+=(--src-offset "${DRIVE_AT}M")
+	[[ $to != alpha && $to != beta ]] || offsets+=(--dst-offset "${DRIVE_AT}M")
+	copy "$(name_of "$from" source)" "$(name_of "$to" target)" --size "$bytes" "${offsets[@]}" "$@"
+}
+
+route_between() {
+	case $1-$2 in
+	bar-bar | bar-cmb | bar-pmr | cmb-bar | cmb-pmr | pmr-bar | pmr-cmb) echo cpu ;;
+	*) echo switch ;;
+	esac
+}
+
+# direction FROM TO [BYTES [ARG...]]
+direction() {
+	local from=$1 to=$2 bytes=${3:-$BYTES} route
+	shift $(($# < 3 ? $# : 3))
+	route=$(route_between "$from" "$to")
+	random_file "$WORK/data" "$bytes"
+	put "$from" "$WORK/data"
+	move "$from" "$to" "$bytes" --verify "$@"
+	result_is "$bytes" "$route" 0
+	equal "verified" true "$(field verified)"
+	holds "$to" "$WORK/data"
+}
+
+# typed TYPE FUNCTION... - with that page type of the BAR.
+typed() {
+	with_page_type p2pmem0 "$1"
+	shift
+	"$@"
+}
+
+bar_to_bar() {
+	random_file "$WORK/data" "$BYTES"
+	put bar "$WORK/data"
+	copy p2pmem0+2M p2pmem0+64M --size "$BYTES" --verify
+	result_is "$BYTES" cpu 0
+	same_bytes "the copy" "$(labctl backing gpu)" "$WORK/data" "$BYTES" $((64 * MIB))
+	holds bar "$WORK/data"
+}
+
+with_file_system() {
+	local type=$1 drive=${2:-$LAB_BETA}
+	mkdir -p /mnt/fs
+	case $type in
+	ext4) mkfs.ext4 -q -F "$drive" ;;
+	xfs) mkfs.xfs -q -f "$drive" ;;
+	esac
+	modprobe -q "$type" || true
+	mount -t "$type" "$drive" /mnt/fs
+	at_end "umount /mnt/fs"
+}
+
+# on_fs TYPE FUNCTION...
+on_fs() {
+	with_file_system "$1"
+	shift
+	"$@"
+}
+
+file_directions() {
+	direction file bar
+	direction bar file
+	rm /mnt/fs/target
+	direction file file "$BYTES" --via p2pmem0
+	rm /mnt/fs/target
+	direction file alpha "$BYTES" --via p2pmem0
+	direction alpha file "$BYTES" --via p2pmem0
+}
+
+# A file's tail is no multiple of any block.
+file_tails() {
+	direction file bar $((MIB + 123))
+	direction bar file $((MIB + 4095))
+	rm /mnt/fs/target
+	direction file file $((MIB + 1)) --via p2pmem0
+	direction file bar 7
+}
+
+# What lies behind the last byte of a copy stays.
+tail_on_drive() {
+	local bytes=$((MIB + 123))
+	random_file "$WORK/before" $((2 * MIB))
+	put beta "$WORK/before"
+	direction bar beta "$bytes"
+	take_from_drive "$LAB_BETA" "$DRIVE_AT" $((2 * MIB)) "$WORK/after"
+	same_bytes "bytes behind the copy" "$WORK/before" "$WORK/after" $((2 * MIB - bytes)) \
+		"$bytes" "$bytes"
+}
+
+tail_in_region() {
+	local bytes=$((MIB + 123))
+	random_file "$WORK/before" $((2 * MIB))
+	put bar "$WORK/before"
+	direction alpha bar "$bytes"
+	same_bytes "bytes behind the copy" "$(labctl backing gpu)" "$WORK/before" $((2 * MIB - bytes)) \
+		$((REGION_AT * MIB + bytes)) "$bytes"
+}
+
+file_hole() {
+	random_file "$WORK/data" "$MIB"
+	truncate -s $((3 * MIB)) "$WORK/data"
+	head -c "$MIB" /dev/urandom >>"$WORK/data"
+	cp --sparse=always "$WORK/data" /mnt/fs/source
+	sync /mnt/fs/source
+	(($(stat -c %b /mnt/fs/source) < 8192)) || fail "the source has no hole"
+	random_file "$WORK/old" $((4 * MIB))
+	put bar "$WORK/old"
+	move file bar $((4 * MIB)) --verify
+	holds bar "$WORK/data"
+	move bar file $((4 * MIB)) --verify
+	holds file "$WORK/data"
+}
+
+larger_than_cmb() {
+	direction file alpha $((66 * MIB + 4096)) --via p2pmem1
+}
+
+# A file that exists keeps what the copy does not reach.
+file_is_not_truncated() {
+	random_file "$WORK/long" $((3 * MIB))
+	cp "$WORK/long" /mnt/fs/target
+	sync /mnt/fs/target
+	random_file "$WORK/data" "$MIB"
+	put bar "$WORK/data"
+	move bar file "$MIB" --dst-offset 1M --verify
+	equal "length" $((3 * MIB)) "$(stat -c %s /mnt/fs/target)"
+	same_bytes before /mnt/fs/target "$WORK/long" "$MIB"
+	same_bytes copied /mnt/fs/target "$WORK/data" "$MIB" "$MIB" 0
+	same_bytes behind /mnt/fs/target "$WORK/long" "$MIB" $((2 * MIB)) $((2 * MIB))
+}
+
+pmr_is_durable() {
+	direction alpha pmr
+	equal durable true "$(field durable)"
+}
+
+shapes() {
+	direction alpha bar "$BYTES" --block-size 4096 --queue-depth 1
+	direction alpha bar "$BYTES" --block-size 64K --queue-depth 64
+	direction bar beta "$BYTES" --block-size 4M --queue-depth 3
+}
+
+# witnessed FROM TO AREA... - every byte in those areas but for the probe that goes ahead of a copy and is
+# compared in RAM: at most two blocks of 4 KiB.
+witnessed() {
+	local from=$1 to=$2 area
+	shift 2
+	random_file "$WORK/data" "$BYTES"
+	put "$from" "$WORK/data"
+	watch_dma
+	move "$from" "$to" "$BYTES" "${VIA[@]}"
+	seen_dma
+	for area in "$@"; do
+		in_area "$area"
+	done
+	in_ram read 8192
+	in_ram write 0
+	holds "$to" "$WORK/data"
+}
+
+# in_area DIRECTION.AREA - the payload, and no more than the probe besides.
+in_area() {
+	local seen
+	seen=$(jq ".bytes.${1%.*}.${1#*.}" <"$WORK/witness")
+	((seen >= BYTES && seen <= BYTES + 8192)) ||
+		fail "$1: expected $BYTES bytes, seen $seen: $(cat "$WORK/witness")"
+}
+
+in_ram() {
+	local seen
+	seen=$(jq ".bytes.$1.elsewhere" <"$WORK/witness")
+	((seen <= $2)) || fail "$1 of RAM: expected at most $2 bytes, seen $seen: $(cat "$WORK/witness")"
+}
+
+staged_witness() {
+	VIA=(--via p2pmem0)
+	witnessed alpha beta read.gpu write.gpu
+}
+
+VIA=()
+for type in generic p2pdma; do
+	if [[ $type == p2pdma ]] && ! has_p2pdma; then
+		skip "p2pdma pages" "kernel $LAB_KERNEL has no P2PDMA"
+		continue
+	fi
+	t "drive to bar, $type" typed $type direction alpha bar
+	t "bar to drive, $type" typed $type direction bar beta
+	t "bar to bar, $type" typed $type bar_to_bar
+	t "drive to drive by bar, $type" typed $type direction alpha beta "$BYTES" --via p2pmem0
+	t "files on ext4, $type" typed $type on_fs ext4 file_directions
+	t "files on xfs, $type" typed $type on_fs xfs file_directions
+	t "file tails, $type" typed $type on_fs ext4 file_tails
+	t "witness: drive to bar, $type" typed $type witnessed alpha bar read.gpu
+	t "witness: bar to drive, $type" typed $type witnessed bar beta write.gpu
+	t "witness: drive to drive, $type" typed $type staged_witness
+done
+t "drive to its own cmb" direction alpha cmb
+t "cmb to its own drive" direction cmb alpha
+t "other drive to cmb" direction beta cmb
+t "cmb to other drive" direction cmb beta
+t "drive to drive by cmb" direction alpha beta "$BYTES" --via p2pmem1
+t "drive to pmr" pmr_is_durable
+t "drive to its own pmr" direction beta pmr
+t "pmr to drive" direction pmr alpha
+t "bar to cmb" direction bar cmb
+t "cmb to bar" direction cmb bar
+t "bar to pmr" direction bar pmr
+t "pmr to bar" direction pmr bar
+t "witness: drive to cmb" witnessed alpha cmb read.cmb
+t "witness: drive to pmr" witnessed alpha pmr read.pmr
+t "witness: pmr to drive" witnessed pmr alpha write.pmr
+t "tail on a drive" tail_on_drive
+t "tail in a region" tail_in_region
+t "hole in a file, ext4" on_fs ext4 file_hole
+t "hole in a file, xfs" on_fs xfs file_hole
+t "file larger than the cmb" on_fs ext4 larger_than_cmb
+t "file is not truncated" on_fs xfs file_is_not_truncated
+t "block sizes and depths" shapes

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * holder KIND REGION BYTES [DRIVE] - holds memory of a region and says what becomes of it.
+ *
+ *   mapping    a mapping, touched
+ *   inflight   a mapping, and reads of DRIVE into it without end
+ *   vmsplice   pages in a pipe; mapping and descriptor are closed
+ *   fixed      a registered io_uring buffer; mapping and descriptor are closed
+ *   longterm   an RDMA memory region on the first RDMA device; mapping and descriptor are closed
+ *
+ * Prints "ready", then obeys SIGUSR1: touch the mapping (prints "alive" or "sigbus"), and SIGUSR2: let
+ * go and exit. Prints "unsupported: why" and exits with 3 if the kernel has no such thing.
+ *
+ * LIBS: -libverbs -pthread
+ */
+#define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <infiniband/verbs.h>
+#include <linux/io_uring.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum { EXIT_UNSUPPORTED = 3, CHUNK_BYTES = 64 * 1024, READERS = 4 };
+
+static char *map;
+static size_t map_bytes;
+static int region_fd;
+static sigjmp_buf on_sigbus;
+
+static void say(const char *text)
+{
+	puts(text);
+	fflush(stdout);
+}
+
+static void unsupported(const char *what)
+{
+	printf("unsupported: %s: %s\n", what, strerror(errno));
+	exit(EXIT_UNSUPPORTED);
+}
+
+static void sigbus(int signal_number)
+{
+	(void)signal_number;
+	siglongjmp(on_sigbus, 1);
+}
+
+static void touch(void)
+{
+	volatile char *byte = map;
+
+	if (sigsetjmp(on_sigbus, 1)) {
+		say("sigbus");
+		return;
+	}
+	*byte = *byte + 1;
+	say("alive");
+}
+
+static void map_region(const char *name, const char *bytes)
+{
+	char path[64];
+
+	map_bytes = strtoull(bytes, NULL, 0);
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	region_fd = open(path, O_RDWR);
+	if (region_fd < 0)
+		err(1, "%s", path);
+	map = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, region_fd, 0);
+	if (map == MAP_FAILED)
+		err(1, "%s: mmap", path);
+	for (size_t at = 0; at < map_bytes; at += 4096)
+		map[at] = 1;
+}
+
+/* From here on only the pins hold the memory. */
+static void close_mapping(void)
+{
+	munmap(map, map_bytes);
+	close(region_fd);
+}
+
+struct reader {
+	pthread_t thread;
+	int fd;
+	char *buffer;
+};
+
+static void *read_forever(void *argument)
+{
+	struct reader *reader = argument;
+	off_t at = 0;
+
+	while (pread(reader->fd, reader->buffer, CHUNK_BYTES, at) == CHUNK_BYTES)
+		at = (at + CHUNK_BYTES) % (16 << 20);
+	printf("reads ended: %s\n", strerror(errno));
+	fflush(stdout);
+	return NULL;
+}
+
+static void hold_inflight(const char *drive)
+{
+	static struct reader readers[READERS];
+	int fd = open(drive, O_RDONLY | O_DIRECT);
+
+	if (fd < 0)
+		err(1, "%s", drive);
+	for (int i = 0; i < READERS; i++) {
+		readers[i] = (struct reader){ .fd = fd, .buffer = map + i * CHUNK_BYTES };
+		if (pthread_create(&readers[i].thread, NULL, read_forever, &readers[i]))
+			errx(1, "no thread");
+	}
+}
+
+static void hold_vmsplice(void)
+{
+	struct iovec iov = { .iov_base = map, .iov_len = 4 * 4096 };
+	static int ends[2];
+
+	if (pipe(ends))
+		err(1, "pipe");
+	if (vmsplice(ends[1], &iov, 1, 0) < 0)
+		unsupported("vmsplice");
+	close_mapping();
+}
+
+static void hold_fixed(void)
+{
+	struct io_uring_params params = { 0 };
+	struct iovec iov = { .iov_base = map, .iov_len = map_bytes };
+	int ring = (int)syscall(__NR_io_uring_setup, 4, &params);
+
+	if (ring < 0)
+		err(1, "io_uring_setup");
+	if (syscall(__NR_io_uring_register, ring, IORING_REGISTER_BUFFERS, &iov, 1) < 0)
+		unsupported("fixed buffers");
+	close_mapping();
+}
+
+static void hold_longterm(void)
+{
+	struct ibv_device **devices = ibv_get_device_list(NULL);
+	struct ibv_context *context;
+	struct ibv_pd *pd;
+
+	if (!devices || !devices[0])
+		unsupported("no RDMA device");
+	context = ibv_open_device(devices[0]);
+	pd = context ? ibv_alloc_pd(context) : NULL;
+	if (!pd)
+		err(1, "RDMA device");
+	if (!ibv_reg_mr(pd, map, map_bytes, IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE))
+		unsupported("ibv_reg_mr");
+	close_mapping();
+}
+
+static void hold(const char *kind, const char *drive)
+{
+	if (!strcmp(kind, "inflight"))
+		hold_inflight(drive);
+	else if (!strcmp(kind, "vmsplice"))
+		hold_vmsplice();
+	else if (!strcmp(kind, "fixed"))
+		hold_fixed();
+	else if (!strcmp(kind, "longterm"))
+		hold_longterm();
+	else if (strcmp(kind, "mapping"))
+		errx(2, "no kind '%s'", kind);
+}
+
+static void obey(const sigset_t *signals)
+{
+	int signal_number;
+
+	say("ready");
+	while (!sigwait(signals, &signal_number)) {
+		if (signal_number == SIGUSR2)
+			_exit(0);
+		touch();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = sigbus };
+	sigset_t signals;
+
+	if (argc < 4)
+		errx(2, "usage: holder KIND REGION BYTES [DRIVE]");
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGUSR2);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	sigaction(SIGBUS, &action, NULL);
+	map_region(argv[2], argv[3]);
+	hold(argv[1], argv[4]);
+	obey(&signals);
+	return 0;
+}

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Harness of the suites that run in a guest. Sourced by run.sh, never run.
+#
+# A suite is a file of functions; its last lines name them by t or skip. Each test runs in a process
+# group of its own under a time limit. Output, one line a test:
+#
+#   # run SUITE/NAME           before it: a boot that dies names its test
+#   ok - SUITE: NAME
+#   skip - SUITE: NAME: REASON
+#   not ok - SUITE: NAME       and then what was expected and seen, and how to run it alone
+
+readonly TEST_SECONDS=${TEST_SECONDS:-90}
+readonly TROUBLE='WARNING|BUG|Oops|Call Trace|leak|refcount|Bad page|general protection'
+# The module's own words that look like the above but are no trouble.
+readonly NO_TROUBLE='memory leak.*disabled|kmemleak: Kernel memory leak detector'
+SUITE=
+ONLY=
+WORK=/tmp/test
+
+# wanted NAME - does --only leave it in?
+wanted() {
+	[[ -z $ONLY || $ONLY == "$1" ]]
+}
+
+# t NAME FUNCTION [ARG...]
+t() {
+	local name=$1 log=/tmp/test.log status
+	shift
+	wanted "$name" || return 0
+	printf '# run %s/%s\n' "$SUITE" "$name"
+	dmesg -C
+	rm -rf "$WORK"
+	mkdir -p "$WORK"
+	# Not in a condition: that would switch off set -e inside of the test.
+	run_limited "$log" "$@"
+	status=$?
+	check_kernel_log >>"$log" || status=1
+	case $status in
+	0) printf 'ok - %s: %s\n' "$SUITE" "$name" ;;
+	77) printf 'skip - %s: %s: %s\n' "$SUITE" "$name" "$(tail -n 1 "$log")" ;;
+	*) report_failure "$name" "$status" "$log" ;;
+	esac
+}
+
+# skip NAME REASON - for what this machine cannot do.
+skip() {
+	wanted "$1" || return 0
+	printf 'skip - %s: %s: %s\n' "$SUITE" "$1" "$2"
+}
+
+# give_up_as_skip REASON - inside of a test.
+give_up_as_skip() {
+	echo "$*"
+	exit 77
+}
+
+# run_limited LOG FUNCTION [ARG...] - 124 when the time is up.
+run_limited() {
+	local log=$1 pid watchdog status=0
+	shift
+	set -m
+	(
+		set -euo pipefail
+		trap clean_up EXIT
+		refresh_env
+		"$@"
+	) >"$log" 2>&1 </dev/null &
+	pid=$!
+	(
+		sleep "$TEST_SECONDS"
+		kill -KILL -- "-$pid"
+	) >/dev/null 2>&1 &
+	watchdog=$!
+	set +m
+	wait "$pid" 2>/dev/null || status=$?
+	if ! kill -KILL -- "-$watchdog" 2>/dev/null; then
+		status=124
+		echo "stopped after $TEST_SECONDS s" >>"$log"
+	fi
+	wait "$watchdog" 2>/dev/null
+	kill -KILL -- "-$pid" 2>/dev/null
+	return "$status"
+}
+
+report_failure() {
+	local name=$1 status=$2 log=$3
+	printf 'not ok - %s: %s\n' "$SUITE" "$name"
+	printf '#   exit status %s; its last output:\n' "$status"
+	tail -n 25 "$log" | cut -c1-400 | sed 's/^/#   | /'
+	printf '#   last kernel messages:\n'
+	dmesg | tail -n 12 | cut -c1-240 | sed 's/^/#   | /'
+	printf '#   again: tests/check --only %s/%s --kernel %s --topology %s\n' "$SUITE" "$name" \
+		"$LAB_KERNEL" "$LAB_TOPOLOGY"
+}
+
+check_kernel_log() {
+	local bad
+	bad=$(dmesg | grep -E "$TROUBLE" | grep -vE "$NO_TROUBLE" | head -n 5) || true
+	[[ -z $bad ]] || { printf 'the kernel complained:\n%s\n' "$bad"; return 1; }
+}
+
+# Cleaning up is a test's own: it adds commands with at_end, which run last in, first out.
+AT_END=()
+
+at_end() {
+	AT_END+=("$*")
+}
+
+clean_up() {
+	local status=$? i
+	set +e
+	for ((i = ${#AT_END[@]} - 1; i >= 0; i--)); do
+		eval "${AT_END[i]}"
+	done
+	exit "$status"
+}
+
+# Drives change their numbers when they are unplugged or bound again.
+stale_env() {
+	touch /run/lab-env-stale
+	refresh_env
+}
+
+refresh_env() {
+	[[ -e /run/lab-env-stale ]] || return 0
+	# shellcheck source=/dev/null
+	. <(labctl env)
+}
+
+# --- assertions: each says what was expected and what was seen, and ends the test ---
+
+fail() {
+	printf 'FAILED: %s\n' "$*"
+	printf 'at: %s\n' "$(caller_chain)"
+	exit 1
+}
+
+caller_chain() {
+	local i
+	for ((i = 1; i < ${#FUNCNAME[@]}; i++)); do
+		[[ ${FUNCNAME[i]} != run_limited ]] || break
+		printf '%s:%s ' "${FUNCNAME[i]}" "${BASH_LINENO[i - 1]}"
+	done
+}
+
+# equal WHAT EXPECTED SEEN
+equal() {
+	[[ $2 == "$3" ]] || fail "$1: expected '$2', seen '$3'"
+}
+
+# matches WHAT REGEX SEEN
+matches() {
+	[[ $3 =~ $2 ]] || fail "$1: expected something like '$2', seen '$3'"
+}
+
+# same_bytes WHAT FILE FILE BYTES [SKIP-IN-FIRST [SKIP-IN-SECOND]]
+same_bytes() {
+	cmp -n "$4" -i "${5:-0}:${6:-0}" "$2" "$3" || fail "$1: $2 and $3 differ"
+}
+
+# exits STATUS REGEX COMMAND... - its output, both streams, must match.
+exits() {
+	local status=0 want=$1 regex=$2 seen
+	shift 2
+	seen=$("$@" 2>&1) || status=$?
+	equal "exit status of '$*' (it said: $seen)" "$want" "$status"
+	matches "output of '$*'" "$regex" "$seen"
+}
+
+# within SECONDS COMMAND... - polls until it succeeds.
+within() {
+	local deadline=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		((SECONDS < deadline)) || fail "in time: $*"
+		sleep 0.1
+	done
+}
+
+as() {
+	local user=$1
+	shift
+	setpriv --reuid "$user" --regid "$user" --init-groups -- "$@"
+}
+
+# --- regions ---
+
+attr() {
+	cat "/sys/class/p2pmem/$1/$2"
+}
+
+region_is_free() {
+	[[ $(attr "$1" available) == "$(attr "$1" size)" ]]
+}
+
+region_exists() {
+	[[ -e /sys/class/p2pmem/$1 ]]
+}
+
+region_gone() {
+	[[ ! -e /sys/class/p2pmem/$1 ]]
+}
+
+# has_p2pdma - page type p2pdma can be had on this kernel.
+has_p2pdma() {
+	[[ $LAB_KERNEL != 6.* ]]
+}
+
+# with_page_type REGION TYPE - until the end of the test.
+with_page_type() {
+	local region=$1 type=$2 before
+	before=$(attr "$region" page_type)
+	[[ $before != "$type" ]] || return 0
+	within 5 region_is_free "$region"
+	echo "$type" >"/sys/class/p2pmem/$region/page_type"
+	equal "page type of $region" "$type" "$(attr "$region" page_type)"
+	at_end "within 5 region_is_free $region; echo $before >/sys/class/p2pmem/$region/page_type"
+}
+
+# --- data ---
+
+readonly MIB=$((1 << 20))
+
+# random_file FILE BYTES - never what lay at a destination before.
+random_file() {
+	head -c "$2" /dev/urandom >"$1"
+}
+
+# put_on_drive FILE DRIVE OFFSET-MIB - padded to whole MiB by dd.
+put_on_drive() {
+	dd if="$1" of="$2" bs=1M seek="$3" oflag=direct conv=sync,notrunc status=none
+}
+
+# take_from_drive DRIVE OFFSET-MIB BYTES FILE
+take_from_drive() {
+	dd if="$1" bs=1M skip="$2" count="$((($3 + MIB - 1) / MIB))" iflag=direct status=none >"$4"
+	truncate -s "$3" "$4"
+}
+
+# copy ARGUMENT... - the JSON of a copy that must succeed, in $RESULT.
+copy() {
+	local status=0
+	RESULT=$(donard-cli copy --json "$@" 2>"$WORK/copy.err") || status=$?
+	((status == 0)) || fail "donard-cli copy $*: status $status, $(cat "$WORK/copy.err") $RESULT"
+}
+
+field() {
+	jq -r ".$1" <<<"$RESULT"
+}
+
+# result_is BYTES ROUTE-REGEX BOUNCED
+result_is() {
+	equal "bytes of $RESULT" "$1" "$(field bytes)"
+	matches "route of $RESULT" "^($2)$" "$(field route)"
+	equal "bounced_bytes of $RESULT" "$3" "$(field bounced_bytes)"
+}
+
+# --- the emulator's witness ---
+
+# watch_dma - from now on, until seen_dma.
+watch_dma() {
+	DMA_FROM=$(stat -c %s /mnt/lab/trace.log)
+	labctl trace on
+	at_end "labctl trace off"
+}
+
+# seen_dma - leaves in $WORK/witness, as JSON, what drives read and wrote since watch_dma, by area.
+seen_dma() {
+	labctl trace off
+	tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log >"$WORK/trace"
+	labctl map >"$WORK/map"
+	witness --json --map "$WORK/map" --trace "$WORK/trace" >"$WORK/witness" ||
+		fail "witness: status $?"
+}

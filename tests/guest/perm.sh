@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Who may do what: "user" is in the group p2pmem, "other" is not.
+
+mode_of() {
+	stat -c '%a %U:%G' "$1"
+}
+
+nodes() {
+	local node
+	for node in /dev/p2pmem[0-9]*; do
+		equal "mode of $node" "660 root:p2pmem" "$(mode_of "$node")"
+	done
+	equal "mode of the control node" "600 root:root" "$(mode_of /dev/p2pmem_control)"
+}
+
+group_may() {
+	chmod 1777 "$WORK"
+	random_file "$WORK/data" "$MIB"
+	chmod 644 "$WORK/data"
+	as user regio write p2pmem0 0 "$MIB" "$WORK/data" || fail "user cannot write"
+	as user regio read p2pmem0 0 "$MIB" "$WORK/seen" || fail "user cannot read"
+	same_bytes "what user wrote" "$WORK/seen" "$WORK/data" "$MIB"
+}
+
+others_may_not() {
+	exits 1 'Permission denied' as other regio read p2pmem0 0 4096 /dev/null
+	exits 1 'ermission|denied' as other donard-cli copy p2pmem0 p2pmem0+64M --size 4096
+}
+
+anyone_may_list() {
+	exits 0 'p2pmem0' as other donard-cli list
+}
+
+user_may_not_add() {
+	exits 1 'root|CAP_SYS_RAWIO|ermission' as user donard-cli region add --kind pci-bar \
+		--device "$LAB_GPU_BDF" --bar 2
+	exits 1 'root|CAP_SYS_RAWIO|ermission' as user donard-cli region remove p2pmem0
+	region_exists p2pmem0 || fail "p2pmem0 is gone"
+}
+
+user_may_not_set_page_type() {
+	exits 1 'ermission' as user bash -c 'echo generic >/sys/class/p2pmem/p2pmem0/page_type'
+}
+
+# Opened by root with the capability dropped: the call itself checks, not the node's mode alone.
+capability_is_checked() {
+	exits 0 'EPERM.*CAP_SYS_RAWIO' setpriv --bounding-set -sys_rawio --inh-caps -sys_rawio \
+		uapi control-without-capability "$LAB_GPU_BDF"
+}
+
+t "modes of the nodes" nodes
+t "the group may use regions" group_may
+t "others may not" others_may_not
+t "anyone may list" anyone_may_list
+t "a user may not add or remove" user_may_not_add
+t "a user may not change the page type" user_may_not_set_page_type
+t "the capability is checked" capability_is_checked

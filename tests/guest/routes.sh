@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What a copy says and does on each topology; other tests assume that the route is a switch.
+
+readonly BYTES=$((4 * MIB))
+
+prepare() {
+	random_file "$WORK/data" "$BYTES"
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+}
+
+arrived() {
+	same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$WORK/data" "$BYTES"
+}
+
+# goes_by ROUTE [ARG...] - alpha to the BAR and on to beta.
+goes_by() {
+	local route=$1
+	shift
+	prepare
+	copy "$LAB_ALPHA" p2pmem0 --size "$BYTES" --verify "$@"
+	result_is "$BYTES" "$route" 0
+	arrived
+	copy p2pmem0 "$LAB_BETA" --size "$BYTES" --verify "$@"
+	result_is "$BYTES" "$route" 0
+	take_from_drive "$LAB_BETA" 0 "$BYTES" "$WORK/seen"
+	same_bytes beta "$WORK/seen" "$WORK/data" "$BYTES"
+}
+
+# refused_for REGEX - nothing is written; with leave it goes through DRAM and says so.
+refused_for() {
+	prepare
+	cmp -s -n "$BYTES" "$(labctl backing gpu)" "$WORK/data" && fail "the data is there before the copy"
+	exits 1 "$1" donard-cli copy "$LAB_ALPHA" p2pmem0 --size "$BYTES"
+	cmp -s -n 4096 "$(labctl backing gpu)" "$WORK/data" && fail "a refused copy wrote"
+	exits 1 "$1" donard-cli copy p2pmem0 "$LAB_BETA" --size "$BYTES"
+}
+
+bounces() {
+	prepare
+	copy "$LAB_ALPHA" p2pmem0 --size "$BYTES" --verify --allow-bounce
+	result_is "$BYTES" bounced "$BYTES"
+	arrived
+	copy p2pmem0 "$LAB_BETA" --size "$BYTES" --verify --allow-bounce
+	result_is "$BYTES" bounced "$BYTES"
+}
+
+# topo_says REGEX
+topo_says() {
+	matches "donard-cli topo" "$1" "$(donard-cli topo)"
+}
+
+own_memory() {
+	random_file "$WORK/data" "$MIB"
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	copy "$LAB_ALPHA" p2pmem1 --size "$MIB" --verify
+	result_is "$MIB" switch 0
+}
+
+unlisted_bridge() {
+	goes_by bridge --allow-unlisted-bridge
+}
+
+above_4g() {
+	local start
+	start=$(awk 'NR == 3 { print $1 }' "/sys/bus/pci/devices/$LAB_GPU_BDF/resource")
+	((start >= 1 << 32)) || fail "the BAR is at $start"
+	equal memtype wc "$(attr p2pmem0 memtype)"
+	equal size $((1 << 32)) "$(attr p2pmem0 size)"
+}
+
+far_end() {
+	prepare
+	copy "$LAB_ALPHA" p2pmem0+4088M --size "$BYTES" --verify
+	result_is "$BYTES" switch 0
+	same_bytes "host's view of the BAR's end" "$(labctl backing gpu)" "$WORK/data" "$BYTES" \
+		$((4088 * MIB))
+}
+
+# On 7.x P2PDMA pages get bus addresses that the emulated IOMMU throws away: no copy may claim success.
+p2pdma_behind_iommu() {
+	with_page_type p2pmem0 p2pdma
+	refused_for 'IOMMU'
+}
+
+p2pdma_between_root_ports() {
+	with_page_type p2pmem0 p2pdma
+	refused_for 'bridge'
+}
+
+on_switch() {
+	t "switch: the route" goes_by switch
+	t "switch: topo" topo_says switch
+}
+
+on_rootports() {
+	t "root ports: refused, naming the bridge" refused_for \
+		'unlisted host bridge.*[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7].*allow-bounce'
+	t "root ports: bounced with leave" bounces
+	t "root ports: an unlisted bridge with leave" unlisted_bridge
+	t "root ports: a drive's own memory" own_memory
+	t "root ports: topo" topo_says 'none|unlisted'
+	! has_p2pdma || t "root ports: p2pdma pages" p2pdma_between_root_ports
+}
+
+on_iommu() {
+	t "iommu: the route" goes_by iommu
+	t "iommu: topo" topo_says iommu
+	! has_p2pdma || t "iommu: p2pdma pages are refused" p2pdma_behind_iommu
+}
+
+on_swiotlb() {
+	t "swiotlb: refused" refused_for 'bounce|swiotlb|DRAM'
+	t "swiotlb: bounced with leave" bounces
+	t "swiotlb: topo" topo_says bounced
+}
+
+on_high_bar() {
+	t "high BAR: where it lies" above_4g
+	t "high BAR: the route" goes_by switch
+	t "high BAR: its end" far_end
+}
+
+case $LAB_TOPOLOGY in
+switch | pciehp) on_switch ;;
+rootports) on_rootports ;;
+iommu) on_iommu ;;
+swiotlb) on_swiotlb ;;
+high-bar) on_high_bar ;;
+*) skip "routes" "nothing is known of topology $LAB_TOPOLOGY" ;;
+esac

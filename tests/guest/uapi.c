@@ -1,0 +1,776 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * uapi TEST [BDF] - one test of the kernel's interface, without the library; uapi --list names them.
+ * The first thing that is not as expected ends the test with its line, what was expected and seen.
+ * Needs root, p2pmem0 (volatile) and p2pmem2 (persistent), both idle.
+ */
+#define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <uapi/p2pmem.h>
+
+#define PAGE 4096ULL
+#define MIB (1ULL << 20)
+
+static const char volatile_region[] = "/dev/p2pmem0", persistent_region[] = "/dev/p2pmem2";
+static const char *client_bdf;
+
+#define CHECK(what) do { \
+	if (!(what)) \
+		errx(1, "line %d: not so: %s", __LINE__, #what); \
+} while (0)
+
+#define EQUAL(expected, seen) do { \
+	unsigned long long e_ = (expected), s_ = (seen); \
+	if (e_ != s_) \
+		errx(1, "line %d: %s: expected %llu (%#llx), seen %llu (%#llx)", __LINE__, #seen, \
+		     e_, e_, s_, s_); \
+} while (0)
+
+/* The call must fail with this errno. */
+#define FAILS(error, call) do { \
+	errno = 0; \
+	long r_ = (long)(call); \
+	if (r_ != -1 || errno != (error)) \
+		errx(1, "line %d: %s: expected %s, seen %ld (%s)", __LINE__, #call, \
+		     strerrorname_np(error), r_, errno ? strerrorname_np(errno) : "no error"); \
+} while (0)
+
+#define WORKS(call) do { \
+	if ((long)(call) == -1) \
+		err(1, "line %d: %s", __LINE__, #call); \
+} while (0)
+
+/* --- short forms --- */
+
+static int open_region(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		err(1, "%s", path);
+	return fd;
+}
+
+static struct p2pmem_info info_of(int fd)
+{
+	struct p2pmem_info info = { .size = sizeof(info) };
+
+	WORKS(ioctl(fd, P2PMEM_IOC_INFO, &info));
+	return info;
+}
+
+static uint64_t available(void)
+{
+	int fd = open_region(volatile_region);
+	uint64_t bytes = info_of(fd).available_bytes;
+
+	close(fd);
+	return bytes;
+}
+
+static void *map_at(int fd, uint64_t bytes, uint64_t offset)
+{
+	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
+}
+
+static uint64_t *mapped(int fd, uint64_t bytes, uint64_t offset)
+{
+	void *map = map_at(fd, bytes, offset);
+
+	if (map == MAP_FAILED)
+		err(1, "mmap of %llu bytes at %llu", (unsigned long long)bytes,
+		    (unsigned long long)offset);
+	return map;
+}
+
+static int claim(int fd, uint64_t region_offset, uint64_t length, uint64_t file_offset)
+{
+	struct p2pmem_claim c = {
+		.size = sizeof(c), .region_offset = region_offset, .length = length,
+		.file_offset = file_offset,
+	};
+
+	return ioctl(fd, P2PMEM_IOC_CLAIM, &c);
+}
+
+static int sync_range(int fd, uint32_t flags, uint64_t offset, uint64_t length)
+{
+	struct p2pmem_sync s = {
+		.size = sizeof(s), .flags = flags, .file_offset = offset, .length = length,
+	};
+
+	return ioctl(fd, P2PMEM_IOC_SYNC, &s);
+}
+
+static void fill(uint64_t *map, uint64_t bytes, uint64_t pattern)
+{
+	for (uint64_t i = 0; i < bytes / 8; i++)
+		map[i] = pattern + i;
+}
+
+static bool filled(const uint64_t *map, uint64_t bytes, uint64_t pattern)
+{
+	for (uint64_t i = 0; i < bytes / 8; i++)
+		if (map[i] != pattern + i)
+			return false;
+	return true;
+}
+
+static bool zero(const uint64_t *map, uint64_t bytes)
+{
+	for (uint64_t i = 0; i < bytes / 8; i++)
+		if (map[i])
+			return false;
+	return true;
+}
+
+/* Runs it in a child, as that user of the group p2pmem (0: as root). */
+static void as_user(uid_t uid, void (*function)(void))
+{
+	gid_t group = 900;
+	int status;
+	pid_t child;
+
+	fflush(NULL);
+	child = fork();
+	if (!child) {
+		if (uid && (setgroups(1, &group) || setgid(uid) || setuid(uid)))
+			err(1, "setuid");
+		function();
+		exit(0);
+	}
+	WORKS(waitpid(child, &status, 0));
+	CHECK(WIFEXITED(status));
+	EQUAL(0, WEXITSTATUS(status));
+}
+
+/* --- INFO --- */
+
+static void info_describes(void)
+{
+	int fd = open_region(volatile_region), pmr = open_region(persistent_region);
+	struct p2pmem_info i = info_of(fd), p = info_of(pmr);
+
+	EQUAL(P2PMEM_KIND_PCI_BAR, i.kind);
+	EQUAL(P2PMEM_KIND_NVME_PMR, p.kind);
+	EQUAL(0, i.flags);
+	EQUAL(P2PMEM_REGION_PERSISTENT, p.flags);
+	EQUAL(64 * MIB, p.region_bytes);
+	EQUAL(i.region_bytes, i.available_bytes);
+	EQUAL(PAGE, i.granule_bytes);
+	EQUAL(2, i.bar);
+	EQUAL(P2PMEM_STATE_READY, i.state);
+	EQUAL(P2PMEM_MEMTYPE_WC, i.memtype);
+	CHECK(!strcmp(i.name, "p2pmem0"));
+	CHECK(i.bus_address && i.bus_address % PAGE == 0);
+	EQUAL(i.region_bytes, (uint64_t)lseek(fd, 0, SEEK_END));
+}
+
+/* --- sizes, flags, reserved fields --- */
+
+struct padded_info {
+	struct p2pmem_info info;
+	char more[64];
+};
+
+static void sizes(void)
+{
+	int fd = open_region(volatile_region);
+	struct padded_info p = { .info.size = 0 };
+
+	FAILS(EINVAL, ioctl(fd, P2PMEM_IOC_INFO, &p));
+	p.info.size = sizeof(p.info) - 1;
+	FAILS(EINVAL, ioctl(fd, P2PMEM_IOC_INFO, &p));
+	p.info.size = sizeof(p);
+	p.more[5] = 1;
+	FAILS(E2BIG, ioctl(fd, P2PMEM_IOC_INFO, &p));
+	p.more[5] = 0;
+	WORKS(ioctl(fd, P2PMEM_IOC_INFO, &p));
+	EQUAL(P2PMEM_KIND_PCI_BAR, p.info.kind);
+	p = (struct padded_info){ .info.size = UINT32_MAX };
+	CHECK(ioctl(fd, P2PMEM_IOC_INFO, &p) == -1 && (errno == E2BIG || errno == EINVAL));
+	FAILS(EFAULT, ioctl(fd, P2PMEM_IOC_INFO, NULL));
+	FAILS(EFAULT, ioctl(fd, P2PMEM_IOC_INFO, (void *)8));
+}
+
+static void never_writes_more(void)
+{
+	int fd = open_region(volatile_region);
+	struct padded_info p = { .info.size = sizeof(p.info) };
+
+	memset(p.more, 0x5a, sizeof(p.more));
+	WORKS(ioctl(fd, P2PMEM_IOC_INFO, &p));
+	for (size_t i = 0; i < sizeof(p.more); i++)
+		EQUAL(0x5a, p.more[i]);
+}
+
+static void unknown_ioctls(void)
+{
+	int fd = open_region(volatile_region), control = open("/dev/p2pmem_control", O_RDWR);
+	struct p2pmem_region_add add = { .size = sizeof(add) };
+	char some[256] = { 0 };
+
+	FAILS(ENOTTY, ioctl(fd, _IO(P2PMEM_IOC_MAGIC, 0x3f), some));
+	FAILS(ENOTTY, ioctl(fd, _IO('x', 0), some));
+	FAILS(ENOTTY, ioctl(fd, P2PMEM_CTL_REGION_ADD, &add));
+	FAILS(ENOTTY, ioctl(control, P2PMEM_IOC_INFO, some));
+}
+
+static void unknown_flags(void)
+{
+	int fd = open_region(volatile_region), control = open("/dev/p2pmem_control", O_RDWR);
+	struct p2pmem_claim c = { .size = sizeof(c), .flags = 1, .length = PAGE };
+	struct p2pmem_probe p = { .size = sizeof(p), .flags = 1 };
+	struct p2pmem_region_add add = { .size = sizeof(add), .flags = 1 };
+	struct p2pmem_region_remove rm = { .size = sizeof(rm), .flags = 1U << 31, .region = 0 };
+
+	FAILS(EINVAL, ioctl(fd, P2PMEM_IOC_CLAIM, &c));
+	FAILS(EINVAL, sync_range(fd, 1U << 7, 0, 0));
+	FAILS(EINVAL, ioctl(fd, P2PMEM_IOC_PROBE_PEER, &p));
+	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
+	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_REMOVE, &rm));
+}
+
+static void reserved_fields(void)
+{
+	int fd = open_region(volatile_region), control = open("/dev/p2pmem_control", O_RDWR);
+	struct p2pmem_probe p = { .size = sizeof(p), .reserved0 = 1 };
+	struct p2pmem_region_add add = { .size = sizeof(add), .reserved0 = 1, .kind = 1 };
+	struct p2pmem_region_remove rm = { .size = sizeof(rm), .region = 77, .reserved0 = 1 };
+
+	FAILS(EINVAL, ioctl(fd, P2PMEM_IOC_PROBE_PEER, &p));
+	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
+	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_REMOVE, &rm));
+	rm.reserved0 = 0;
+	FAILS(ENODEV, ioctl(control, P2PMEM_CTL_REGION_REMOVE, &rm));
+	CHECK(rm.reason[0] && memchr(rm.reason, 0, sizeof(rm.reason)));
+}
+
+/* --- mmap of volatile memory --- */
+
+static void private_mapping(void)
+{
+	int fd = open_region(volatile_region);
+	uint64_t before = available();
+
+	FAILS(EINVAL, mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE, fd, 0));
+	EQUAL(before, available());
+}
+
+static void two_files_differ(void)
+{
+	int a = open_region(volatile_region), b = open_region(volatile_region);
+	uint64_t *at_a = mapped(a, MIB, 0), *at_b = mapped(b, MIB, 0);
+
+	fill(at_a, MIB, 0x1111111111111111);
+	fill(at_b, MIB, 0x2222222222222222);
+	CHECK(filled(at_a, MIB, 0x1111111111111111));
+	CHECK(filled(at_b, MIB, 0x2222222222222222));
+}
+
+static void one_file_is_one_memory(void)
+{
+	int fd = open_region(volatile_region);
+	uint64_t *first, *second, before = available();
+
+	first = mapped(fd, MIB, 0);
+	fill(first, MIB, 0x33);
+	second = mapped(fd, 2 * MIB, 0);
+	CHECK(filled(second, MIB, 0x33));
+	CHECK(zero(second + MIB / 8, MIB));
+	EQUAL(before - 2 * MIB, available());
+	munmap(first, MIB);
+	munmap(second, 2 * MIB);
+	EQUAL(before - 2 * MIB, available());
+	close(fd);
+	EQUAL(before, available());
+}
+
+static void mapping_outlives_descriptor(void)
+{
+	int fd = open_region(volatile_region);
+	uint64_t *map, before = available();
+
+	map = mapped(fd, MIB, 0);
+	close(fd);
+	EQUAL(before - MIB, available());
+	fill(map, MIB, 0x44);
+	CHECK(filled(map, MIB, 0x44));
+	munmap(map, MIB);
+	EQUAL(before, available());
+}
+
+static void full_region(void)
+{
+	int a = open_region(volatile_region), b = open_region(volatile_region);
+	uint64_t all = available();
+
+	mapped(a, all - MIB, 0);
+	FAILS(ENOSPC, map_at(b, 2 * MIB, 0));
+	EQUAL(MIB, available());
+	mapped(b, MIB, 0);
+	EQUAL(0, available());
+	FAILS(ENOSPC, map_at(b, PAGE, 64 * MIB));
+	/* What is owned already can be mapped again. */
+	mapped(b, MIB, 0);
+	close(b);
+}
+
+/* Part of the range is backed: a failure must not touch that part. */
+static void failed_mmap_keeps_the_rest(void)
+{
+	int a = open_region(volatile_region), b = open_region(volatile_region);
+	uint64_t all = available(), *map = mapped(b, MIB, MIB);
+
+	fill(map, MIB, 0x55);
+	mapped(a, all - 2 * MIB, 0);
+	EQUAL(MIB, available());
+	FAILS(ENOSPC, map_at(b, 4 * MIB, 0));
+	EQUAL(MIB, available());
+	CHECK(filled(map, MIB, 0x55));
+}
+
+static void offsets(void)
+{
+	int fd = open_region(volatile_region), pmr = open_region(persistent_region);
+
+	mapped(fd, PAGE, 1ULL << 40);
+	FAILS(EINVAL, map_at(fd, PAGE, 123));
+	FAILS(ENXIO, map_at(pmr, PAGE, 64 * MIB));
+	FAILS(ENXIO, map_at(pmr, 2 * MIB, 63 * MIB));
+	mapped(pmr, MIB, 63 * MIB);
+}
+
+static void read_only(void)
+{
+	int fd = open(volatile_region, O_RDONLY);
+
+	WORKS(fd);
+	FAILS(EACCES, map_at(fd, PAGE, 0));
+	CHECK(mmap(NULL, PAGE, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED);
+}
+
+static void forked(void)
+{
+	int fd = open_region(volatile_region), status;
+	uint64_t *map = mapped(fd, MIB, 0), before;
+	pid_t child;
+
+	fill(map, MIB, 0x66);
+	before = available();
+	child = fork();
+	if (!child) {
+		if (!filled(map, MIB, 0x66))
+			_exit(1);
+		fill(map, MIB, 0x77);
+		_exit(0);
+	}
+	WORKS(waitpid(child, &status, 0));
+	EQUAL(0, status);
+	CHECK(filled(map, MIB, 0x77));
+	EQUAL(before, available());
+}
+
+/* A child holds the memory on after its parent closed everything. */
+static void child_keeps(void)
+{
+	uint64_t before = available(), *map;
+	int fd = open_region(volatile_region), go[2];
+	pid_t child;
+	char byte;
+
+	WORKS(pipe(go));
+	map = mapped(fd, MIB, 0);
+	child = fork();
+	if (!child) {
+		close(go[1]);
+		_exit(read(go[0], &byte, 1) != 0);
+	}
+	munmap(map, MIB);
+	close(fd);
+	EQUAL(before - MIB, available());
+	close(go[1]);
+	WORKS(waitpid(child, NULL, 0));
+	EQUAL(before, available());
+}
+
+static void resized_mapping(void)
+{
+	int fd = open_region(volatile_region);
+	uint64_t *map = mapped(fd, MIB, 0);
+
+	CHECK(mremap(map, MIB, 2 * MIB, MREMAP_MAYMOVE) == MAP_FAILED);
+	WORKS(mprotect(map, MIB, PROT_READ));
+	CHECK(zero(map, MIB));
+}
+
+/* --- owners --- */
+
+static void leave_pattern(void)
+{
+	int fd = open_region(volatile_region);
+
+	WORKS(claim(fd, 8 * MIB, MIB, 0));
+	fill(mapped(fd, MIB, 0), MIB, 0x8888);
+}
+
+static void find_pattern(void)
+{
+	int fd = open_region(volatile_region);
+
+	WORKS(claim(fd, 8 * MIB, MIB, 0));
+	CHECK(filled(mapped(fd, MIB, 0), MIB, 0x8888));
+}
+
+static void find_zeros(void)
+{
+	int fd = open_region(volatile_region);
+
+	WORKS(claim(fd, 8 * MIB, MIB, 0));
+	CHECK(zero(mapped(fd, MIB, 0), MIB));
+}
+
+/* Claims the whole region, so that every byte that anyone left is looked at. */
+static void all_zero(void)
+{
+	int fd = open_region(volatile_region);
+	uint64_t all = info_of(fd).available_bytes;
+
+	CHECK(zero(mapped(fd, all, 0), all));
+}
+
+static void same_user_finds_bytes(void)
+{
+	as_user(1000, leave_pattern);
+	as_user(1000, find_pattern);
+}
+
+static void other_user_finds_zeros(void)
+{
+	as_user(1000, leave_pattern);
+	as_user(1001, find_zeros);
+	as_user(1000, find_zeros);
+}
+
+static void root_may_look(void)
+{
+	as_user(1000, leave_pattern);
+	as_user(0, find_pattern);
+}
+
+static void mmap_reads_zero(void)
+{
+	as_user(1000, leave_pattern);
+	as_user(1001, all_zero);
+	as_user(1000, leave_pattern);
+	as_user(1000, all_zero);
+}
+
+/* --- CLAIM --- */
+
+static void claim_is_refused(void)
+{
+	int fd = open_region(volatile_region);
+	uint64_t size = info_of(fd).region_bytes;
+
+	FAILS(EINVAL, claim(fd, 1, PAGE, 0));
+	FAILS(EINVAL, claim(fd, 0, PAGE, 5));
+	FAILS(EINVAL, claim(fd, 0, 0, 0));
+	FAILS(EINVAL, claim(fd, 0, 100, 0));
+	FAILS(ENXIO, claim(fd, size, PAGE, 0));
+	FAILS(ENXIO, claim(fd, size - PAGE, 2 * PAGE, 0));
+	FAILS(ENXIO, claim(fd, UINT64_MAX - PAGE + 1, PAGE, 0));
+	CHECK(claim(fd, 0, UINT64_MAX - PAGE + 1, 0) == -1);
+	FAILS(EINVAL, claim(fd, 0, PAGE, (uint64_t)INT64_MAX - PAGE + 1));
+	EQUAL(size, available());
+}
+
+static void claim_conflicts(void)
+{
+	int a = open_region(volatile_region), b = open_region(volatile_region);
+	uint64_t before = available();
+
+	WORKS(claim(a, 4 * MIB, 2 * MIB, 0));
+	FAILS(EBUSY, claim(b, 4 * MIB, PAGE, 0));
+	FAILS(EBUSY, claim(b, 5 * MIB, 2 * MIB, 0));
+	FAILS(EBUSY, claim(b, 3 * MIB, 8 * MIB, 0));
+	FAILS(EBUSY, claim(a, 4 * MIB, PAGE, 16 * MIB));
+	FAILS(EEXIST, claim(a, 32 * MIB, MIB, MIB));
+	EQUAL(before - 2 * MIB, available());
+	close(a);
+	WORKS(claim(b, 4 * MIB, 2 * MIB, 0));
+}
+
+static void claim_then_mmap(void)
+{
+	int a = open_region(volatile_region), b = open_region(volatile_region);
+	uint64_t *map;
+
+	WORKS(claim(a, 16 * MIB, MIB, 3 * MIB));
+	map = mapped(a, MIB, 3 * MIB);
+	fill(map, MIB, 0x99);
+	munmap(map, MIB);
+	close(a);
+	WORKS(claim(b, 16 * MIB, MIB, 0));
+	CHECK(filled(mapped(b, MIB, 0), MIB, 0x99));
+}
+
+static void persistent_conflicts(void)
+{
+	int a = open_region(persistent_region), b = open_region(persistent_region);
+	uint64_t *map = mapped(a, MIB, 0);
+
+	FAILS(EBUSY, map_at(b, PAGE, 0));
+	FAILS(EBUSY, map_at(b, 4 * MIB, PAGE));
+	mapped(b, MIB, MIB);
+	FAILS(EINVAL, claim(b, 8 * MIB, MIB, 0));
+	munmap(map, MIB);
+	FAILS(EBUSY, map_at(b, PAGE, 0));
+	close(a);
+	mapped(b, PAGE, 0);
+}
+
+static void persistent_bytes_stay(void)
+{
+	int a = open_region(persistent_region), b;
+	uint64_t *map = mapped(a, MIB, 2 * MIB);
+
+	fill(map, MIB, 0xabcd);
+	WORKS(sync_range(a, P2PMEM_SYNC_DURABLE, 2 * MIB, MIB));
+	munmap(map, MIB);
+	close(a);
+	b = open_region(persistent_region);
+	CHECK(filled(mapped(b, MIB, 2 * MIB), MIB, 0xabcd));
+}
+
+/* --- SYNC --- */
+
+static void sync_ranges(void)
+{
+	int fd = open_region(volatile_region);
+
+	WORKS(sync_range(fd, 0, 0, 0));
+	FAILS(EINVAL, sync_range(fd, 0, PAGE, 0));
+	FAILS(ENXIO, sync_range(fd, 0, 0, PAGE));
+	mapped(fd, MIB, 0);
+	WORKS(sync_range(fd, 0, 0, MIB));
+	WORKS(sync_range(fd, 0, 100, 200));
+	FAILS(ENXIO, sync_range(fd, 0, 0, MIB + 1));
+	FAILS(EINVAL, sync_range(fd, 0, UINT64_MAX, 2));
+	FAILS(EOPNOTSUPP, sync_range(fd, P2PMEM_SYNC_DURABLE, 0, 0));
+}
+
+static void sync_durable(void)
+{
+	int fd = open_region(persistent_region);
+
+	mapped(fd, MIB, 0);
+	WORKS(sync_range(fd, P2PMEM_SYNC_DURABLE, 0, 0));
+	WORKS(sync_range(fd, P2PMEM_SYNC_DURABLE, 0, MIB));
+}
+
+/* The command in LOSE makes the device of REGION forget that its memory is enabled. */
+static void lose(void)
+{
+	const char *command = getenv("LOSE");
+	int status = command ? system(command) : -1;
+
+	if (status)
+		errx(1, "LOSE=%s: status %d", command, status);
+}
+
+static void reset_is_told_once(void)
+{
+	const char *path = getenv("REGION");
+	int fd = open_region(path), other = open_region(path);
+	struct p2pmem_info info = info_of(fd);
+	uint32_t flags = info.flags & P2PMEM_REGION_PERSISTENT ? P2PMEM_SYNC_DURABLE : 0;
+	uint64_t *map = mapped(fd, MIB, 4 * MIB);
+
+	fill(map, MIB, 0xd00d);
+	WORKS(sync_range(fd, flags, 0, 0));
+	lose();
+	EQUAL(info.resets + 1, info_of(fd).resets);
+	FAILS(EIO, sync_range(fd, flags, 0, 0));
+	WORKS(sync_range(fd, flags, 0, 0));
+	FAILS(EIO, sync_range(other, 0, 0, 0));
+	WORKS(sync_range(other, 0, 0, 0));
+	/* Enabled again; and here the bytes were durable. */
+	if (flags)
+		CHECK(filled(map, MIB, 0xd00d));
+	EQUAL(info.resets + 1, info_of(fd).resets);
+}
+
+/* --- PROBE_PEER --- */
+
+static struct p2pmem_probe probe_of(const char *bdf)
+{
+	struct p2pmem_probe p = { .size = sizeof(p) };
+	unsigned int domain, bus, device, function;
+
+	if (!bdf || sscanf(bdf, "%x:%x:%x.%x", &domain, &bus, &device, &function) != 4)
+		errx(2, "needs a BDF");
+	p.pci_domain = domain;
+	p.pci_bus = (uint8_t)bus;
+	p.pci_devfn = (uint8_t)(device << 3 | function);
+	return p;
+}
+
+static void probe_switch(void)
+{
+	int fd = open_region(volatile_region);
+	struct p2pmem_probe p = probe_of(client_bdf);
+
+	WORKS(ioctl(fd, P2PMEM_IOC_PROBE_PEER, &p));
+	EQUAL(P2PMEM_ROUTE_SWITCH, p.route);
+	CHECK(p.flags & P2PMEM_PROBE_MAPPED);
+	EQUAL(info_of(fd).bus_address, p.bus_address);
+	EQUAL(p.bus_address, p.dma_address);
+	CHECK(p.distance >= 2);
+	CHECK(p.bridge_bus > 0);
+	CHECK(p.reason[0] && memchr(p.reason, 0, sizeof(p.reason)));
+	EQUAL(info_of(fd).region_bytes, available());
+}
+
+static void probe_nobody(void)
+{
+	int fd = open_region(volatile_region);
+	struct p2pmem_probe p = { .size = sizeof(p), .pci_bus = 0x7f, .pci_devfn = 0xff };
+
+	FAILS(ENODEV, ioctl(fd, P2PMEM_IOC_PROBE_PEER, &p));
+}
+
+/* --- page type, control node --- */
+
+static ssize_t store_page_type(const char *type)
+{
+	int fd = open("/sys/class/p2pmem/p2pmem0/page_type", O_WRONLY);
+	ssize_t ret = write(fd, type, strlen(type));
+	int saved = errno;
+
+	close(fd);
+	errno = saved;
+	return ret;
+}
+
+static void page_type_needs_idle(void)
+{
+	int fd = open_region(volatile_region);
+
+	FAILS(EINVAL, store_page_type("huge"));
+	FAILS(EBUSY, store_page_type("generic"));
+	close(fd);
+	CHECK(store_page_type("generic") > 0);
+}
+
+static void control_without_capability(void)
+{
+	struct p2pmem_probe where = probe_of(client_bdf);
+	struct p2pmem_region_add add = {
+		.size = sizeof(add), .kind = P2PMEM_KIND_PCI_BAR, .bar = 2,
+		.pci_domain = where.pci_domain, .pci_bus = where.pci_bus,
+		.pci_devfn = where.pci_devfn,
+	};
+	struct p2pmem_region_remove rm = { .size = sizeof(rm) };
+	int control = open("/dev/p2pmem_control", O_RDWR);
+
+	WORKS(control);
+	FAILS(EPERM, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
+	printf("EPERM: %s\n", add.reason);
+	FAILS(EPERM, ioctl(control, P2PMEM_CTL_REGION_REMOVE, &rm));
+}
+
+static void add_twice(void)
+{
+	struct p2pmem_probe where = probe_of(client_bdf);
+	struct p2pmem_region_add add = {
+		.size = sizeof(add), .kind = P2PMEM_KIND_PCI_BAR, .bar = 2,
+		.pci_domain = where.pci_domain, .pci_bus = where.pci_bus,
+		.pci_devfn = where.pci_devfn,
+	};
+	int control = open("/dev/p2pmem_control", O_RDWR);
+
+	FAILS(EEXIST, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
+	CHECK(add.reason[0]);
+	add.offset = MIB;
+	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
+	add.offset = 1ULL << 40;
+	FAILS(ENXIO, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
+	add.offset = 0;
+	add.kind = 99;
+	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
+}
+
+static const struct {
+	const char *name;
+	void (*function)(void);
+} tests[] = {
+	{ "info-describes", info_describes },
+	{ "sizes", sizes },
+	{ "never-writes-more", never_writes_more },
+	{ "unknown-ioctls", unknown_ioctls },
+	{ "unknown-flags", unknown_flags },
+	{ "reserved-fields", reserved_fields },
+	{ "private-mapping", private_mapping },
+	{ "two-files-differ", two_files_differ },
+	{ "one-file-is-one-memory", one_file_is_one_memory },
+	{ "mapping-outlives-descriptor", mapping_outlives_descriptor },
+	{ "full-region", full_region },
+	{ "failed-mmap-keeps-the-rest", failed_mmap_keeps_the_rest },
+	{ "offsets", offsets },
+	{ "read-only", read_only },
+	{ "forked", forked },
+	{ "child-keeps", child_keeps },
+	{ "resized-mapping", resized_mapping },
+	{ "same-user-finds-bytes", same_user_finds_bytes },
+	{ "other-user-finds-zeros", other_user_finds_zeros },
+	{ "root-may-look", root_may_look },
+	{ "mmap-reads-zero", mmap_reads_zero },
+	{ "claim-is-refused", claim_is_refused },
+	{ "claim-conflicts", claim_conflicts },
+	{ "claim-then-mmap", claim_then_mmap },
+	{ "persistent-conflicts", persistent_conflicts },
+	{ "persistent-bytes-stay", persistent_bytes_stay },
+	{ "sync-ranges", sync_ranges },
+	{ "sync-durable", sync_durable },
+	{ "reset-is-told-once", reset_is_told_once },
+	{ "probe-switch", probe_switch },
+	{ "probe-nobody", probe_nobody },
+	{ "page-type-needs-idle", page_type_needs_idle },
+	{ "add-twice", add_twice },
+	{ "control-without-capability", control_without_capability },
+};
+
+static int list_tests(void)
+{
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		puts(tests[i].name);
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "--list"))
+		return list_tests();
+	client_bdf = argc > 2 ? argv[2] : NULL;
+	for (size_t i = 0; argc > 1 && i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (strcmp(argv[1], tests[i].name))
+			continue;
+		tests[i].function();
+		return 0;
+	}
+	errx(2, "usage: uapi TEST [BDF], or uapi --list");
+}

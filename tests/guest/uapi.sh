@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The kernel's interface, by uapi.c; and what becomes of it around a reset.
+
+# of_uapi NAME [BDF] - and nothing stays held.
+of_uapi() {
+	uapi "$@"
+	within 10 region_is_free p2pmem0
+	within 10 region_is_free p2pmem2
+}
+
+# reset_is_told REGION COMMAND - which makes the device lose its enable bit.
+reset_is_told() {
+	LOSE=$2 REGION=/dev/$1 uapi reset-is-told-once
+	matches "kernel log" 'was reset' "$(dmesg)"
+	within 10 region_is_free "$1"
+}
+
+# The emulator's PMR stays enabled over every reset, so its register is cleared by hand.
+pmr_reset_is_told() {
+	reset_is_told p2pmem2 "poke $LAB_BETA_BDF 0xe04 0"
+}
+
+# On 6.x the nvme driver disables the CMB at each reset.
+cmb_reset_is_told() {
+	reset_is_told p2pmem1 "echo 1 >$(reset_attribute "$LAB_ALPHA_BDF")"
+}
+
+reset_attribute() {
+	local path
+	for path in "/sys/bus/pci/devices/$1/nvme/"nvme*/reset_controller; do
+		echo "$path"
+	done
+}
+
+# The barrier of PMRCAP.PMRWBM is a read of PMRSTS, offset 0xe08: the emulator saw it.
+pmr_barrier() {
+	watch_dma
+	uapi sync-durable
+	labctl trace off
+	tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log >"$WORK/trace"
+	grep -q 'pci_nvme_mmio_read.*0xe08' "$WORK/trace" ||
+		fail "no read of PMRSTS: $(head -n 5 "$WORK/trace")"
+}
+
+# What lay in the PMR is there after its region was removed and added again.
+pmr_survives_its_region() {
+	random_file "$WORK/data" "$MIB"
+	regio write p2pmem2 $((8 * MIB)) "$MIB" "$WORK/data"
+	donard-cli region remove p2pmem2
+	donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
+	chgrp p2pmem /dev/p2pmem2
+	regio read p2pmem2 $((8 * MIB)) "$MIB" "$WORK/seen"
+	same_bytes "the PMR" "$WORK/data" "$WORK/seen" "$MIB"
+}
+
+# On 6.x a reset disables the CMB: it is enabled again before anyone uses it.
+cmb_after_reset() {
+	echo 1 >"$(reset_attribute "$LAB_ALPHA_BDF")"
+	random_file "$WORK/data" "$MIB"
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	copy "$LAB_ALPHA" p2pmem1 --size 1M --verify
+	regio read p2pmem1 0 "$MIB" "$WORK/seen"
+	same_bytes "the CMB" "$WORK/data" "$WORK/seen" "$MIB"
+}
+
+page_type_p2pdma() {
+	with_page_type p2pmem0 p2pdma
+	uapi two-files-differ
+	within 10 region_is_free p2pmem0
+	uapi probe-switch "$LAB_ALPHA_BDF"
+}
+
+no_p2pdma() {
+	exits 1 'not supported' bash -c 'echo p2pdma >/sys/class/p2pmem/p2pmem0/page_type'
+	equal "page type" generic "$(attr p2pmem0 page_type)"
+}
+
+attributes() {
+	equal kind pci-bar "$(attr p2pmem0 kind)"
+	equal bdf "$LAB_GPU_BDF" "$(attr p2pmem0 bdf)"
+	equal bar 2 "$(attr p2pmem0 bar)"
+	equal size $((512 * MIB)) "$(attr p2pmem0 size)"
+	equal memtype wc "$(attr p2pmem0 memtype)"
+	equal persistent "0 0 1" "$(attr p2pmem0 persistent) $(attr p2pmem1 persistent) $(attr p2pmem2 persistent)"
+	equal kinds "nvme-cmb nvme-pmr" "$(attr p2pmem1 kind) $(attr p2pmem2 kind)"
+	equal state ready "$(attr p2pmem0 state)"
+	equal holders "" "$(attr p2pmem0 holders)"
+}
+
+for name in $(uapi --list); do
+	case $name in
+	probe-switch) t "$name" of_uapi "$name" "$LAB_ALPHA_BDF" ;;
+	add-twice) t "$name" of_uapi "$name" "$LAB_GPU_BDF" ;;
+	reset-is-told-once | control-without-capability) ;; # below; perm.sh
+	*) t "$name" of_uapi "$name" ;;
+	esac
+done
+t "attributes" attributes
+t "reset of the PMR is told once" pmr_reset_is_told
+t "barrier of the PMR" pmr_barrier
+t "PMR survives its region" pmr_survives_its_region
+t "CMB after a reset" cmb_after_reset
+if has_p2pdma; then
+	t "page type p2pdma" page_type_p2pdma
+else
+	t "reset of the CMB is told once" cmb_reset_is_told
+	t "page type p2pdma is refused" no_p2pdma
+fi

@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Tests that need no guest: style, unit, command line. Sourced by tests/check, never run.
+
+readonly MAX_LINES=800
+BUILD=${BUILD:-build}
+
+# --- style ---
+
+sources() {
+	git ls-files --cached --others --exclude-standard 2>/dev/null | while read -r file; do
+		[[ ! -f $file ]] || printf '%s\n' "$file"
+	done
+}
+
+shell_scripts() {
+	sources | while read -r file; do
+		[[ $file != *.c && $file != *.h && $file != *.md ]] || continue
+		! head -n 3 "$file" | grep -qE '^#!.*sh$|shellcheck shell=' || printf '%s\n' "$file"
+	done
+}
+
+has_spdx() {
+	local file bad=0
+	while read -r file; do
+		case $file in
+		LICENSE-* | *.json | *.md | .gitignore | *.svg | *.txt) continue ;;
+		esac
+		head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' || { echo "no SPDX line: $file"; bad=1; }
+	done < <(sources)
+	return "$bad"
+}
+
+is_short() {
+	local file lines bad=0
+	while read -r file; do
+		[[ $file != LICENSE-* && $file != *.svg && $file != *.json ]] || continue
+		lines=$(wc -l <"$file")
+		((lines <= MAX_LINES)) || { echo "$file: $lines lines, more than $MAX_LINES"; bad=1; }
+	done < <(sources)
+	return "$bad"
+}
+
+# Differences between kernels live in kernel/compat and nowhere else.
+versions_in_compat() {
+	! grep -rnE 'LINUX_VERSION_CODE|KERNEL_VERSION' kernel --include='*.[ch]' | grep -v '^kernel/compat/'
+}
+
+shell_is_clean() {
+	local -a files
+	mapfile -t files < <(shell_scripts)
+	shellcheck -x -P SCRIPTDIR -P tests/guest "${files[@]}"
+}
+
+run_style() {
+	progress "style"
+	try "style: licence lines" has_spdx
+	try "style: no file over $MAX_LINES lines" is_short
+	try "style: kernel versions only in kernel/compat" versions_in_compat
+	try "style: shellcheck" shell_is_clean
+	run_kernel_style
+}
+
+# --- the module, compiled with all warnings for each kernel, inside the guest's root ---
+
+in_rig() {
+	# shellcheck disable=SC2016
+	bash -c 'RIG_DIR=$1; shift
+		. "$RIG_DIR/lib/common.sh"
+		for part in apt root stage; do . "$RIG_DIR/lib/$part.sh"; done
+		"$@"' rig "$REPO/tests/rig" "$@"
+}
+
+# build_log SERIES DIR - W=1 and sparse.
+build_log() {
+	local root version
+	root=$(in_rig guest_root) || return
+	version=$(in_rig kernel_version "$root" "$1") || return
+	mkdir -p "$2/include/uapi"
+	cp -r kernel "$2/"
+	cp include/uapi/*.h "$2/include/uapi/"
+	in_rig in_root "$root" "$2" make -s -C "/usr/src/linux-headers-$version" M=/out/kernel \
+		W=1 C=2 CHECK=sparse "-j$(nproc)" modules
+}
+
+# Sparse also says things about the kernel's own headers; those are not ours.
+no_warnings() {
+	local log=$LOGS/build.log
+	build_log "$1" "$LOGS/build-$1" >"$log" 2>&1 || { cat "$log"; return 1; }
+	! grep -E '^(/out/kernel/|kernel/)?[^/ ]*[^ ]*:[0-9]+:[0-9]+: (warning|error)' "$log" |
+		grep -vE '^(\./)?(/usr/src/|include/|arch/)'
+}
+
+checkpatch_clean() {
+	local root version
+	root=$(in_rig guest_root)
+	version=$(in_rig kernel_version "$root" 6.1)
+	checkpatch=$root/usr/src/linux-headers-${version%-amd64}-common/scripts/checkpatch.pl
+	[[ -f $checkpatch ]] || return 77
+	perl "$checkpatch" --no-tree --terse --show-types --file --strict \
+		--ignore SPDX_LICENSE_TAG,LINUX_VERSION_CODE,FILE_PATH_CHANGES kernel/*.[ch] kernel/compat/*.h
+}
+
+run_kernel_style() {
+	local kernel
+	for kernel in 6.1 6.12 7; do
+		progress "module for $kernel with W=1 and sparse"
+		try "style: module for $kernel, W=1 and sparse" no_warnings "$kernel"
+	done
+	if (checkpatch_clean) >"$LOGS/checkpatch" 2>&1; then
+		pass "style: checkpatch"
+	elif (($? == 77)); then
+		skipped "style: checkpatch" "the kernel's headers do not hold checkpatch.pl"
+	else
+		failed "style: checkpatch" "$LOGS/checkpatch"
+	fi
+}
+
+# --- unit ---
+
+# unit_run TARGET - counts the lines of cmocka's TAP output.
+unit_run() {
+	local log=$LOGS/$1.log status=0 line
+	progress "$1"
+	CMOCKA_MESSAGE_OUTPUT=TAP make -s "$1" "BUILD=$BUILD" >"$log" 2>&1 || status=$?
+	while IFS= read -r line; do
+		case $line in
+		*'# SKIP'*) skipped "$1: ${line#ok }" "by the test itself" ;;
+		'ok '[0-9]*) pass "$1: ${line#ok * - }" ;;
+		'not ok '[0-9]*) failed "$1: ${line#not ok * - }" ;;
+		esac
+	done <"$log"
+	if ((status != 0)) || ! grep -q '^ok ' "$log"; then
+		failed "$1: make $1 ended with status $status" "$log"
+	fi
+}
+
+run_unit() {
+	unit_run unit
+	unit_run unit-asan
+	unit_run unit-valgrind
+}
+
+# --- command line, on a machine without the module ---
+
+cli_exits() {
+	local want=$1 regex=$2 status=0 out
+	shift 2
+	out=$("$BUILD/donard-cli" "$@" 2>&1) || status=$?
+	printf 'status %d (expected %d): %s\n' "$status" "$want" "$out"
+	((status == want)) && grep -qE -- "$regex" <<<"$out"
+}
+
+# Usage errors go to stderr and leave stdout empty; help goes to stdout.
+streams() {
+	[[ -z $("$BUILD/donard-cli" copy 2>/dev/null) ]] && [[ -z $("$BUILD/donard-cli" help 2>&1 >/dev/null) ]]
+}
+
+commands() {
+	printf '%s\n' list info topo 'region add' 'region remove' 'region set' copy version
+}
+
+# Options that the help of a command names.
+options_of() {
+	# shellcheck disable=SC2086  # two words
+	"$BUILD/donard-cli" help $1 | grep -oE -- '--[a-z][a-z-]+' | sort -u
+}
+
+documented() {
+	local command option bad=0
+	while read -r command; do
+		grep -qF -- "${command##* }" docs/donard-cli.1 || { echo "no $command in the man page"; bad=1; }
+		while read -r option; do
+			sed 's/\\-/-/g' docs/donard-cli.1 | grep -qF -- "$option" ||
+				{ echo "$command: no $option in the man page"; bad=1; }
+		done < <(options_of "$command")
+	done < <(commands)
+	return "$bad"
+}
+
+run_cli() {
+	progress "command line"
+	try "cli: build" make -s userspace "BUILD=$BUILD"
+	try "cli: version" cli_exits 0 '[0-9]+\.[0-9]+\.[0-9]+' version
+	try "cli: help" cli_exits 0 'copy' help
+	try "cli: help of a command" cli_exits 0 '--allow-bounce' help copy
+	try "cli: --help" cli_exits 0 '--allow-bounce' copy --help
+	try "cli: no command" cli_exits 2 'usage|Usage' 
+	try "cli: unknown command" cli_exits 2 'frobnicate' frobnicate
+	try "cli: no prefixes of commands" cli_exits 2 'lis' lis
+	try "cli: unknown option" cli_exits 2 'no-such' list --no-such
+	try "cli: no prefixes of options" cli_exits 2 'js' list --js
+	try "cli: missing argument" cli_exits 2 'missing' copy
+	try "cli: bad size" cli_exits 2 'not a size' copy --size 5Q a b
+	try "cli: no module" cli_exits 3 'not loaded' list
+	try "cli: no module, JSON" cli_exits 3 '"no-module"' list --json
+	try "cli: streams" streams
+	try "cli: man page names every option" documented
+}
