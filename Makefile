@@ -11,9 +11,8 @@ PKG_CONFIG ?= pkg-config
 
 all: userspace module
 
-include mk/userspace.mk
-include mk/unit.mk
-include mk/install.mk
+include lib/userspace.mk cli/install.mk
+-include tests/unit/unit.mk
 
 module:
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules
@@ -35,7 +34,7 @@ help:
 	@echo 'userspace       $(BUILD)/donard-cli and $(BUILD)/libdonard.so'
 	@echo 'module          the kernel module for KDIR=$(KDIR)'
 	@echo 'install         userspace below DESTDIR/PREFIX ($(PREFIX))'
-	@echo 'install-module  the module into the running kernel'\''s tree'
+	@echo 'install-module  the module into the running kernel'\''s tree, and its udev rules'
 	@echo 'demo            boot the lab and show one copy, end to end'
 	@echo 'check           every test; installs what it needs'
 	@echo 'unit            unit tests; also unit-asan, unit-valgrind'

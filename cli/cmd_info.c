@@ -17,6 +17,28 @@ static struct json_object *build(const struct donard_region_info *info)
 	return model;
 }
 
+static uint64_t number(struct json_object *object, const char *key)
+{
+	return (uint64_t)json_object_get_int64(json_object_object_get(object, key));
+}
+
+static void print_holders(struct json_object *holders)
+{
+	char text[32];
+
+	for (size_t i = 0; i < json_object_array_length(holders); i++) {
+		struct json_object *holder = json_object_array_get_idx(holders, i);
+
+		printf("%-12s %s (pid %llu): %s, %llu pinned pages\n", i ? "" : "holders",
+		       json_object_get_string(json_object_object_get(holder, "command")),
+		       (unsigned long long)number(holder, "pid"),
+		       donard_format_size(text, sizeof(text), number(holder, "bytes")),
+		       (unsigned long long)number(holder, "pinned_pages"));
+	}
+	if (!json_object_array_length(holders))
+		printf("%-12s -\n", "holders");
+}
+
 static void print_text(struct json_object *model)
 {
 	char text[64];
@@ -24,6 +46,10 @@ static void print_text(struct json_object *model)
 	json_object_object_foreach(model, key, value) {
 		const char *shown = json_object_get_string(value);
 
+		if (json_object_is_type(value, json_type_array)) {
+			print_holders(value);
+			continue;
+		}
 		if (!strcmp(key, "size") || !strcmp(key, "available") || !strcmp(key, "granule"))
 			shown = donard_format_size(text, sizeof(text),
 						   (uint64_t)json_object_get_int64(value));

@@ -12,7 +12,10 @@ install: userspace
 	install -m 644 docs/donard-cli.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 cli/completion.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/donard-cli
+	$(if $(DESTDIR),,-ldconfig)
 
 install-module: module
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules_install
-	depmod -a
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel INSTALL_MOD_PATH=$(DESTDIR) modules_install
+	$(if $(DESTDIR),,depmod -a)
+	install -d $(DESTDIR)/lib/udev/rules.d
+	install -m 644 kernel/60-p2pmem.rules $(DESTDIR)/lib/udev/rules.d/

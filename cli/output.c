@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Models are JSON objects; tables are printed from the same objects. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
@@ -91,6 +92,54 @@ static void add_bytes(struct json_object *model, const char *key, uint64_t value
 	json_object_object_add(model, key, json_object_new_int64((int64_t)value));
 }
 
+/* Cuts the last word, a number, off @text. */
+static bool cut_number(char *text, uint64_t *number)
+{
+	char *space = strrchr(text, ' '), *end;
+
+	if (!space || space[1] < '0' || space[1] > '9')
+		return false;
+	*number = strtoull(space + 1, &end, 10);
+	*space = '\0';
+	return !*end;
+}
+
+/* "pid comm bytes pinned_pages", where comm may hold spaces */
+static struct json_object *model_holder(char *line)
+{
+	struct json_object *model;
+	uint64_t bytes, pages;
+	char *command;
+	long pid = strtol(line, &command, 10);
+
+	if (command == line || *command != ' ')
+		return NULL;
+	command++;
+	if (!cut_number(command, &pages) || !cut_number(command, &bytes))
+		return NULL;
+	model = json_object_new_object();
+	add_bytes(model, "pid", (uint64_t)pid);
+	add_text(model, "command", command);
+	add_bytes(model, "bytes", bytes);
+	add_bytes(model, "pinned_pages", pages);
+	return model;
+}
+
+static struct json_object *model_holders(const char *lines)
+{
+	struct json_object *holders = json_object_new_array(), *holder;
+	char *copy = strdup(lines ? lines : ""), *line, *next = NULL;
+
+	for (line = copy ? strtok_r(copy, "\n", &next) : NULL; line;
+	     line = strtok_r(NULL, "\n", &next)) {
+		holder = model_holder(line);
+		if (holder)
+			json_object_array_add(holders, holder);
+	}
+	free(copy);
+	return holders;
+}
+
 struct json_object *cli_model_region(const struct donard_region_info *info)
 {
 	struct json_object *model = json_object_new_object();
@@ -105,7 +154,7 @@ struct json_object *cli_model_region(const struct donard_region_info *info)
 	add_text(model, "memtype", info->memtype);
 	json_object_object_add(model, "persistent", json_object_new_boolean(info->persistent));
 	add_text(model, "state", info->state);
-	add_text(model, "holders", info->holders);
+	json_object_object_add(model, "holders", model_holders(info->holders));
 	return model;
 }
 

@@ -193,6 +193,7 @@ int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *probe);
 /* quarantine.c */
 void p2pmem_quarantine_enter(struct p2pmem_region *r);
 void p2pmem_quarantine_leave(struct p2pmem_region *r);
+void p2pmem_quarantine_fence(struct p2pmem_region *r, struct pci_dev *pdev);
 
 /* pseudofs.c */
 int p2pmem_pseudofs_init(void);

@@ -9,6 +9,11 @@
  * same range put between the BAR and its bridge window stays behind, and keeps
  * the range out of the window's free space.  The window's own struct resource
  * lives in the bridge's pci_dev, which is kept for as long.
+ *
+ * When a new card does not fit into what is left, the PCI core may move the
+ * window and drop all that is in it, our resource too (release_child_resources,
+ * drivers/pci/setup-bus.c).  So the second fence: a function whose BAR came to
+ * lie on a quarantined range gets no driver until the quarantine is over.
  */
 #include <linux/ioport.h>
 #include <linux/pci.h>
@@ -46,8 +51,33 @@ void p2pmem_quarantine_leave(struct p2pmem_region *r)
 {
 	if (!r->quarantine.flags)
 		return;
+	pci_lock_rescan_remove();	/* no window is moved meanwhile */
 	/* Not release_resource(): the BAR may still be below, and moves up. */
-	remove_resource(&r->quarantine);
+	if (r->quarantine.parent)
+		remove_resource(&r->quarantine);
+	pci_unlock_rescan_remove();
 	r->quarantine.flags = 0;
 	pci_dev_put(r->quarantine_bridge);
+}
+
+/*
+ * Called before the driver of @pdev is probed: takes back each BAR that lies
+ * on the quarantined range, so that pci_enable_device() refuses.
+ */
+void p2pmem_quarantine_fence(struct p2pmem_region *r, struct pci_dev *pdev)
+{
+	int bar;
+
+	for (bar = 0; bar < PCI_STD_NUM_BARS; bar++) {
+		struct resource *res = &pdev->resource[bar];
+
+		if (!(res->flags & IORESOURCE_MEM) || !res->parent ||
+		    res->start >= r->backing.phys + r->backing.bytes ||
+		    res->end < r->backing.phys)
+			continue;
+		pci_err(pdev, "BAR%d lies on memory that %s keeps in quarantine: unusable until its holders let go; then remove and rescan\n",
+			bar, dev_name(&r->dev));
+		release_resource(res);
+		res->flags |= IORESOURCE_UNSET;
+	}
 }

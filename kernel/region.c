@@ -395,6 +395,19 @@ int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
 	return ret;
 }
 
+/* A driver is about to take a function that was placed on a quarantined range. */
+static void fence_off(struct pci_dev *pdev)
+{
+	struct p2pmem_region *r;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED &&
+		    r->pdev != pdev)
+			p2pmem_quarantine_fence(r, pdev);
+	mutex_unlock(&regions_lock);
+}
+
 /* A driver that keeps its device leaves it: regions on it go first. */
 static int pci_notify(struct notifier_block *nb, unsigned long action,
 		      void *data)
@@ -403,6 +416,8 @@ static int pci_notify(struct notifier_block *nb, unsigned long action,
 
 	if (action == BUS_NOTIFY_UNBIND_DRIVER)
 		p2pmem_remove_regions_of(pdev);
+	else if (action == BUS_NOTIFY_BIND_DRIVER)
+		fence_off(pdev);
 	return NOTIFY_DONE;
 }
 

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A predicted route may still lose the data without an error (an emulated
- * IOMMU, a bridge that drops).  So one block goes ahead of the copy and is
- * compared with what a DRAM buffer sees of it:
+ * IOMMU, a bridge that drops).  So one block goes ahead of the copy.  No DMA
+ * touches DRAM for it: the CPU looks at the device memory by loads.
  *
- *   read:  the memory is filled with a nonce, the drive's block is read into
- *          it, and read once more into DRAM; both must be equal.
- *   write: a nonce (from a spare block of the region, else the payload's
- *          first block) is written to the place of the first block and read
- *          back into DRAM.  If it did not arrive the old block is put back.
+ *   read:  the place is filled with a nonce and the drive's block read over
+ *          it, then with the complement of what is there now and read over
+ *          again.  Both times the same bytes must be there: then the device
+ *          wrote each of them, whatever they are.
+ *   write: the destination's first block is proven to read well into a spare
+ *          block, which harms nothing.  Then the first block of the copy is
+ *          written and read back over its own complement.  If the bytes would
+ *          look the same without a write, a nonce takes their place; the copy
+ *          writes over it.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -16,135 +20,193 @@
 #include "copy.h"
 #include "memory.h"
 
-/* DRAM for a proof: a nonce, what came back, and what was there before. */
+/* DRAM of the CPU's side of a proof, a block each. */
 struct proof {
-	uint8_t *nonce, *seen, *old;
+	uint8_t *fill;		/* is in the place before a read */
+	uint8_t *seen;		/* what a drive was seen to hold */
+	uint8_t *kept;		/* what was in the place before, or shall be written */
 	void *memory;
 };
 
 static int proof_init(struct dnd_copy *copy, struct proof *proof)
 {
-	if (posix_memalign(&proof->memory, dnd_max(4096, copy->align), 3ULL * copy->align))
+	proof->memory = calloc(3, copy->align);
+	if (!proof->memory)
 		return dnd_fail_memory(copy->ctx);
-	memset(proof->memory, 0, 3ULL * copy->align);
-	proof->nonce = proof->memory;
-	proof->seen = proof->nonce + copy->align;
-	proof->old = proof->seen + copy->align;
-	dnd_memory_nonce(proof->nonce, copy->align);
+	proof->fill = proof->memory;
+	proof->seen = proof->fill + copy->align;
+	proof->kept = proof->seen + copy->align;
 	return 0;
 }
 
-static int not_delivered(struct dnd_copy *copy, const char *label)
+static int move(struct dnd_copy *copy, uint8_t *to, const uint8_t *from)
 {
-	return dnd_fail(copy->ctx, DND_E_NOT_DELIVERED, "%s: the DMA reported success but the data "
-			"did not arrive: %s does not really reach %s (an emulated IOMMU, or a "
-			"bridge that drops peer-to-peer writes). Put both below one PCIe switch "
-			"without such an IOMMU, or pass --allow-bounce.", label,
-			copy->route_client, dnd_copy_region(copy)->bdf);
+	int rc = dnd_memory_copy(to, from, copy->align);
+
+	return rc ? dnd_copy_failed(copy, DND_STEP_CPU, 0, -rc) : 0;
 }
 
-static int compared(struct dnd_copy *copy, const char *label, int difference)
+static void fill_with_complement(struct dnd_copy *copy, struct proof *proof,
+				 const uint8_t *expected)
 {
+	for (uint32_t i = 0; i < copy->align; i++)
+		proof->fill[i] = (uint8_t)~expected[i];
+}
+
+static enum dnd_step step_of(const struct dnd_copy *copy, const struct dnd_side *side)
+{
+	return side == &copy->dst ? DND_STEP_WRITE : DND_STEP_READ;
+}
+
+/* The drive's first block into the place, over proof->fill. */
+static int read_over(struct dnd_copy *copy, struct proof *proof, const struct dnd_side *side,
+		     uint8_t *place, size_t *got)
+{
+	ssize_t bytes;
+	int rc = move(copy, place, proof->fill);
+
+	if (rc)
+		return rc;
+	bytes = pread(side->drive.fd, place, copy->align, (off_t)side->offset);
+	if (bytes < 0)
+		return dnd_copy_failed(copy, step_of(copy, side), 0, errno);
+	*got = (size_t)bytes;
+	return 0;
+}
+
+static int compare(struct dnd_copy *copy, const struct dnd_side *side, const uint8_t *place,
+		   const uint8_t *expected, size_t bytes, const char *consequence)
+{
+	size_t where;
+	int difference = dnd_memory_compare(place, expected, bytes, &where);
+
 	if (difference < 0)
 		return dnd_copy_failed(copy, DND_STEP_CPU, 0, -difference);
-	return difference ? not_delivered(copy, label) : 0;
+	if (!difference)
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_NOT_DELIVERED, "%s: the DMA reported success but the data "
+			"did not arrive: %s does not really reach %s (an emulated IOMMU, or a "
+			"bridge that drops peer-to-peer traffic).%s Put both below one PCIe switch "
+			"without such an IOMMU, or pass --allow-bounce.", side->label,
+			copy->route_client, dnd_copy_region(copy)->bdf, consequence);
 }
 
-static int prove_read(struct dnd_copy *copy, struct proof *proof, uint8_t *place)
+/* The kernel itself, not the drive, writes the zeros of a hole. */
+static bool drive_holds(const struct dnd_copy *copy, const struct dnd_side *side)
 {
-	struct dnd_side *src = &copy->src;
-	ssize_t direct, dram;
-	size_t where;
-	int rc = dnd_memory_copy(place, proof->nonce, copy->align);
+	off_t data;
+
+	if (!side->drive.is_file)
+		return true;
+	data = lseek(side->drive.fd, (off_t)side->offset, SEEK_DATA);
+	return data >= 0 && (uint64_t)data < side->offset + copy->align;
+}
+
+/* Leaves the drive's block in proof->seen. */
+static int prove_read(struct dnd_copy *copy, struct proof *proof, const struct dnd_side *side,
+		      uint8_t *place, bool *proven)
+{
+	size_t first, second;
+	int rc;
+
+	dnd_memory_nonce(proof->fill, copy->align);
+	rc = read_over(copy, proof, side, place, &first);
+	if (!rc)
+		rc = move(copy, proof->seen, place);
+	if (rc)
+		return rc;
+	fill_with_complement(copy, proof, proof->seen);
+	rc = read_over(copy, proof, side, place, &second);
+	if (rc)
+		return rc;
+	if (first != second)
+		return dnd_copy_failed(copy, step_of(copy, side), 0, EIO);
+	*proven = first && drive_holds(copy, side);
+	return compare(copy, side, place, proof->seen, first, "");
+}
+
+/* Could a write that was lost leave the same bytes? */
+static bool telling(const struct dnd_copy *copy, const uint8_t *bytes, const uint8_t *old)
+{
+	return memcmp(bytes, bytes + 1, copy->align - 1) != 0 &&
+	       memcmp(bytes, old, copy->align) != 0;
+}
+
+/* What to write, in proof->kept; *from is the place of it in the region. */
+static int choose_written(struct dnd_copy *copy, struct proof *proof, const uint8_t **from)
+{
+	int rc = move(copy, proof->kept, *from);
+
+	if (rc || telling(copy, proof->kept, proof->seen))
+		return rc;
+	dnd_memory_nonce(proof->kept, copy->align);
+	*from = copy->spare;
+	return move(copy, copy->spare, proof->kept);
+}
+
+/* @from: the first block of the copy, in the region */
+static int prove_write(struct dnd_copy *copy, struct proof *proof, const uint8_t *from)
+{
+	const struct dnd_side *dst = &copy->dst;
+	uint8_t *back = copy->spare + copy->align;
+	ssize_t put;
+	size_t got;
+	bool ignored;
+	int rc = prove_read(copy, proof, dst, back, &ignored);
+
+	if (!rc)
+		rc = choose_written(copy, proof, &from);
+	if (rc)
+		return rc;
+	put = pwrite(dst->drive.fd, from, copy->align, (off_t)dst->offset);
+	if (put != (ssize_t)copy->align)
+		return dnd_copy_failed(copy, DND_STEP_WRITE, 0, put < 0 ? errno : EIO);
+	fill_with_complement(copy, proof, proof->kept);
+	rc = read_over(copy, proof, dst, back, &got);
+	if (rc)
+		return rc;
+	return compare(copy, dst, back, proof->kept, copy->align, dst->drive.to_create ? "" :
+		       " The first block of the destination was overwritten.");
+}
+
+/* In the destination itself; a failure leaves there what was there. */
+static int prove_read_in_place(struct dnd_copy *copy, struct proof *proof, bool *proven)
+{
+	uint8_t *place = copy->dst.window.data;
+	int rc = move(copy, proof->kept, place);
 
 	if (rc)
-		return dnd_copy_failed(copy, DND_STEP_CPU, 0, -rc);
-	direct = pread(src->drive.fd, place, copy->align, (off_t)src->offset);
-	if (direct < 0)
-		return dnd_copy_failed(copy, DND_STEP_READ, 0, errno);
-	dram = pread(src->drive.fd, proof->seen, copy->align, (off_t)src->offset);
-	if (dram != direct)
-		return dnd_copy_failed(copy, DND_STEP_READ, 0, dram < 0 ? errno : EIO);
-	return compared(copy, src->label,
-			dnd_memory_compare(place, proof->seen, (size_t)dram, &where));
-}
-
-static void put_back(struct dnd_copy *copy, struct proof *proof, ssize_t old_bytes)
-{
-	struct dnd_side *dst = &copy->dst;
-
-	if (old_bytes == (ssize_t)copy->align &&
-	    pwrite(dst->drive.fd, proof->old, copy->align, (off_t)dst->offset) < 0)
-		return;	/* the failure that led here is the one to report */
-}
-
-static int write_and_compare(struct dnd_copy *copy, struct proof *proof, const uint8_t *place)
-{
-	struct dnd_side *dst = &copy->dst;
-	off_t offset = (off_t)dst->offset;
-	size_t where;
-
-	if (pwrite(dst->drive.fd, place, copy->align, offset) != (ssize_t)copy->align)
-		return dnd_copy_failed(copy, DND_STEP_WRITE, 0, errno);
-	if (pread(dst->drive.fd, proof->seen, copy->align, offset) != (ssize_t)copy->align)
-		return dnd_copy_failed(copy, DND_STEP_WRITE, 0, errno);
-	return compared(copy, dst->label,
-			dnd_memory_compare(place, proof->seen, copy->align, &where));
-}
-
-static int prove_write(struct dnd_copy *copy, struct proof *proof, uint8_t *place, bool is_spare)
-{
-	struct dnd_side *dst = &copy->dst;
-	ssize_t old_bytes = pread(dst->drive.fd, proof->old, copy->align, (off_t)dst->offset);
-	int rc = is_spare ? dnd_memory_copy(place, proof->nonce, copy->align) : 0;
-
+		return rc;
+	rc = prove_read(copy, proof, &copy->src, place, proven);
 	if (rc)
-		return dnd_copy_failed(copy, DND_STEP_CPU, 0, -rc);
-	rc = write_and_compare(copy, proof, place);
-	if (rc)
-		put_back(copy, proof, old_bytes);
+		dnd_memory_copy(place, proof->kept, copy->align);
 	return rc;
 }
 
-/* Equal bytes prove nothing when the lost data would look the same. */
-static bool telling(const struct dnd_copy *copy, const struct proof *proof)
+static int prove_source(struct dnd_copy *copy, struct proof *proof, bool *proven)
 {
-	return memcmp(proof->seen, proof->seen + 1, copy->align - 1) != 0 &&
-	       memcmp(proof->seen, proof->old, copy->align) != 0;
+	if (copy->spare)
+		return prove_read(copy, proof, &copy->src, copy->spare, proven);
+	if (copy->plan.full_bytes)	/* a whole block of the destination to play with */
+		return prove_read_in_place(copy, proof, proven);
+	*proven = false;
+	return 0;
 }
 
-static int prove_both(struct dnd_copy *copy, struct proof *proof, bool *proven)
+static int prove_target(struct dnd_copy *copy, struct proof *proof, bool *proven)
 {
-	bool in_place = copy->plan.full_bytes != 0;	/* a whole block to play with */
-	uint8_t *place = copy->spare;
-	int rc = 0;
-
-	*proven = true;
-	if (!copy->src.is_region) {
-		if (!place && in_place)
-			place = copy->dst.window.data;
-		if (place)
-			rc = prove_read(copy, proof, place);
-		else
-			*proven = false;
-	}
-	if (rc || copy->dst.is_region)
-		return rc;
-	if (!in_place) {
+	if (!copy->spare || !copy->plan.full_bytes) {
 		*proven = false;
 		return 0;
 	}
-	rc = prove_write(copy, proof, copy->spare ? copy->spare : copy->src.window.data,
-			 copy->spare != NULL);
-	if (!copy->spare && !telling(copy, proof))
-		*proven = false;
-	return rc;
+	return prove_write(copy, proof, copy->src.is_region ? copy->src.window.data :
+			   copy->spare);
 }
 
 int dnd_copy_prove(struct dnd_copy *copy)
 {
 	struct proof proof;
-	bool proven;
+	bool proven = true;
 	int rc;
 
 	if (copy->bounced || (copy->src.is_region && copy->dst.is_region))
@@ -152,7 +214,10 @@ int dnd_copy_prove(struct dnd_copy *copy)
 	rc = proof_init(copy, &proof);
 	if (rc)
 		return rc;
-	rc = prove_both(copy, &proof, &proven);
+	if (!copy->src.is_region)
+		rc = prove_source(copy, &proof, &proven);
+	if (!rc && !copy->dst.is_region)
+		rc = prove_target(copy, &proof, &proven);
 	if (!rc && proven)
 		copy->result->route_evidence = "proven";
 	free(proof.memory);

@@ -14,7 +14,7 @@ struct record {
 	char page_type[16];
 	char memtype[8];
 	char state[16];
-	char holders[2048];
+	char holders[4096];
 };
 
 struct donard_region_list {

@@ -223,7 +223,8 @@ is_quarantined() {
 	[[ $(attr p2pmem0 state 2>/dev/null) == quarantined ]]
 }
 
-# A card in the slot again while the old one's pages are still pinned.
+# A card in the slot again while the old one's pages are still pinned: it may not be driven where it
+# lies on them, and is placed anew once they are gone.
 plugged_over_quarantine() {
 	hold vmsplice
 	labctl surprise-remove "$LAB_GPU_BDF"
@@ -233,6 +234,8 @@ plugged_over_quarantine() {
 	stale_env
 	let_go
 	within 20 region_gone p2pmem0
+	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/remove"
+	echo 1 >/sys/bus/pci/rescan
 	copy_again
 }
 

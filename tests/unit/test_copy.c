@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Whole copies with a file in place of each region and of each drive: the
- * kernel's ioctls are played by this program.  Needs ext4 or xfs under /tmp.
+ * kernel's ioctls, and the single reads and writes of a lossy route, are
+ * played by this program.  Needs ext4 or xfs under /tmp.
  */
 #include <fcntl.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
@@ -52,6 +54,53 @@ int ioctl(int fd, unsigned long request, ...)
 	return 0;
 }
 
+/* A lossy route says that it did what it did not. */
+static bool played_lost_reads, played_lost_writes;
+static size_t dram_transfers;
+
+static bool in_region(const void *address)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start, end, at = (unsigned long)address;
+	char line[512];
+	bool found = false;
+
+	while (!found && fgets(line, sizeof(line), maps))
+		found = sscanf(line, "%lx-%lx", &start, &end) == 2 && at >= start && at < end &&
+			strstr(line, "/p2pmem");
+	fclose(maps);
+	return found;
+}
+
+ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
+{
+	void *lost = NULL;
+	ssize_t got;
+
+	dram_transfers += !in_region(to);
+	if (played_lost_reads && in_region(to))
+		assert_int_equal(posix_memalign(&lost, 4096, bytes), 0);
+	got = syscall(SYS_pread64, fd, lost ? lost : to, bytes, offset);
+	free(lost);
+	return got;
+}
+
+/* What the drive fetches instead are zeros. */
+ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
+{
+	void *lost = NULL;
+	ssize_t put;
+
+	dram_transfers += !in_region(from);
+	if (played_lost_writes && in_region(from)) {
+		assert_int_equal(posix_memalign(&lost, 4096, bytes), 0);
+		memset(lost, 0, bytes);
+	}
+	put = syscall(SYS_pwrite64, fd, lost ? lost : from, bytes, offset);
+	free(lost);
+	return put;
+}
+
 struct scene {
 	struct fake *fake;
 	char in[128], out[128];
@@ -83,6 +132,9 @@ static int setup(void **state)
 	played_flags = 0;
 	played_region_flags = 0;
 	played_available = REGION_BYTES;
+	played_lost_reads = false;
+	played_lost_writes = false;
+	dram_transfers = 0;
 	fake_region(scene->fake, "p2pmem0", "pci-bar", "0000:03:00.0");
 	fake_nvme(scene->fake, 7, "0000:01:00.0");
 	snprintf(link, sizeof(link), "dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
@@ -253,13 +305,122 @@ static void refusals(void **state)
 	assert_string_equal(donard_error_code(scene->fake->ctx), "alignment");
 }
 
+static void assert_not_delivered(struct scene *scene, const char *src, const char *dst,
+				 bool overwritten)
+{
+	assert_int_equal(copy(scene, src, dst), -EBADMSG);
+	assert_int_equal(strstr(donard_error(scene->fake->ctx), "was overwritten") != NULL,
+			 overwritten);
+}
+
+static void lost_reads(void **state)
+{
+	struct scene *scene = *state;
+	uint8_t *old = scene->data + REGION_BYTES;
+
+	write_file(scene->in, scene->data, 300001);
+	write_file(scene->out, old, 300001);
+	played_lost_reads = true;
+	assert_not_delivered(scene, scene->in, "p2pmem0", false);
+	assert_not_delivered(scene, scene->in, scene->out, false);
+	scene->options.length_bytes = 300001;
+	assert_not_delivered(scene, "p2pmem0", scene->out, false);
+	assert_file(scene->out, old, 300001);
+	memset(scene->data, 0, 300001);
+	write_file(scene->in, scene->data, 300001);
+	assert_not_delivered(scene, scene->in, "p2pmem0", false);
+	scene->options.flags |= DONARD_COPY_ALLOW_BOUNCE;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_string_equal(scene->result.route, "bounced");
+	assert_file(scene->out, scene->data, 300001);
+}
+
+/* Content that a lost write would leave as well does not hide it. */
+static void lost_writes(void **state)
+{
+	struct scene *scene = *state;
+	uint8_t *old = scene->data + REGION_BYTES;
+
+	write_file(scene->in, scene->data, 65536);
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	scene->options.length_bytes = 65536;
+	played_lost_writes = true;
+	write_file(scene->out, old, 65536);
+	assert_not_delivered(scene, "p2pmem0", scene->out, true);
+	write_file(scene->out, scene->data, 65536);
+	assert_not_delivered(scene, "p2pmem0", scene->out, true);
+	unlink(scene->out);
+	assert_not_delivered(scene, "p2pmem0", scene->out, false);
+	assert_int_equal(access(scene->out, F_OK), -1);
+	memset(scene->data, 0, 65536);
+	write_file(scene->in, scene->data, 65536);
+	write_file(scene->out, old, 65536);
+	assert_not_delivered(scene, scene->in, scene->out, true);
+	played_lost_writes = false;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_string_equal(scene->result.route_evidence, "proven");
+	assert_file(scene->out, scene->data, 65536);
+}
+
+/* Nothing but --verify moves data between a drive and DRAM. */
+static void no_dram(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->options.flags = 0;
+	write_file(scene->in, scene->data, 100001);
+	write_file(scene->out, scene->data + REGION_BYTES, 500000);
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_string_equal(scene->result.route_evidence, "proven");
+	scene->options.length_bytes = 100001;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	assert_string_equal(scene->result.route_evidence, "proven");
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_string_equal(scene->result.route_evidence, "proven");
+	assert_int_equal(scene->result.bounced_bytes, 0);
+	assert_int_equal(dram_transfers, 0);
+}
+
+static void persistent(void **state)
+{
+	struct scene *scene = *state;
+	uint8_t *kept = scene->data + REGION_BYTES;
+	char region[128];
+
+	played_region_flags = P2PMEM_REGION_PERSISTENT;
+	snprintf(region, sizeof(region), "%s/p2pmem0", scene->fake->root);
+	write_file(region, kept, REGION_BYTES);
+	write_file(scene->in, scene->data, 65536);
+	played_lost_reads = true;
+	assert_not_delivered(scene, scene->in, "p2pmem0", false);
+	assert_file(region, kept, REGION_BYTES);
+	played_lost_reads = false;
+	scene->options.length_bytes = 65536;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_string_equal(scene->result.route_evidence, "proven");
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	assert_string_equal(scene->result.route_evidence, "predicted");
+	assert_file(scene->out, scene->data, 65536);
+}
+
+/* Its zeros come from the kernel: they prove nothing. */
+static void hole(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, NULL, 65536);
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_string_equal(scene->result.route_evidence, "predicted");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(there_and_back), CASE(staged), CASE(patches), CASE(bounced), CASE(by_cpu),
-		CASE(refusals),
+		CASE(refusals), CASE(lost_reads), CASE(lost_writes), CASE(no_dram),
+		CASE(persistent), CASE(hole),
 	};
 
 	return cmocka_run_group_tests_name("copy", tests, NULL, NULL);

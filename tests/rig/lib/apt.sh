@@ -11,15 +11,16 @@ host_codename() {
 # mirror_of RELEASE - the archive that the host's own apt uses for it, so that proxies, local mirrors
 # and air-gapped setups keep working.
 mirror_of() {
+	# Without "release info", since a fresh machine has never fetched any.
 	# shellcheck disable=SC2016  # the dollars are apt's
-	apt-get indextargets --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
+	apt-get indextargets --no-release-info --format '$(RELEASE) $(COMPONENT) $(REPO_URI)' 'Created-By: Packages' |
 		awk -v release="$1" '$1 == release && $2 == "main" && !seen++ { sub("/$", "", $3); print $3 }'
 }
 
 debian_mirror() {
 	local mirror
 	mirror=$(mirror_of "$(host_codename)")
-	[[ -n $mirror ]] || die $EX_UNSUPPORTED "this host's apt names no Debian archive for '$(host_codename)'"
+	[[ -n $mirror ]] || die "$EX_UNSUPPORTED" "this host's apt names no Debian archive for '$(host_codename)'"
 	printf '%s\n' "$mirror"
 }
 

@@ -12,7 +12,8 @@ CACHE_DIR=${DONARD_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/donard}
 REPO_DIR=$(cd "$RIG_DIR/../.." && pwd)
 
 # Exit codes of every command of the lab; a guest command's own status is passed through.
-readonly EX_FAILED=1 EX_USAGE=2 EX_UNSUPPORTED=3 EX_LAB=125
+# shellcheck disable=SC2034
+readonly EX_USAGE=2 EX_UNSUPPORTED=3 EX_LAB=125
 
 say() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2
@@ -37,14 +38,14 @@ content_key() {
 	done | sha256sum | cut -c1-16
 }
 
-# tree_key DIR... - the same for whole directories; missing ones count as empty.
+# tree_key DIR... - the same for all files below directories.
 tree_key() {
-	local dir
-	for dir in "$@"; do
-		[[ -d $dir ]] || continue
-		(cd "$dir" && find . -type f -not -name '.*' -print0 | LC_ALL=C sort -z |
-			xargs -0r sha256sum --)
-	done | sha256sum | cut -c1-16
+	find "$@" -type f -not -name '.*' -print0 | files_key
+}
+
+# files_key < NAMES - the same for files whose names come NUL-separated.
+files_key() {
+	LC_ALL=C sort -z | xargs -0r sha256sum -- | sha256sum | cut -c1-16
 }
 
 # cached NAME BUILDER [ARG...] - prints $CACHE_DIR/NAME, built first if absent.
@@ -55,7 +56,10 @@ tree_key() {
 cached() {
 	local name=$1 builder=$2 dest=$CACHE_DIR/$1
 	shift 2
-	if [[ ! -e $dest ]]; then
+	if [[ -e $dest ]]; then
+		# For forget_unused.
+		touch -c "$dest" 2>/dev/null || true
+	else
 		mkdir -p "$(dirname "$dest")"
 		# No "||" after this: it would switch set -e off inside the builder.
 		(
@@ -63,11 +67,18 @@ cached() {
 			[[ ! -e $dest ]] || exit 0
 			tmp=$dest.tmp.$BASHPID
 			trap 'discard_build "$?" "$tmp" "$name"' EXIT
+			forget_unused
 			"$builder" "$tmp" "$@" >&2
 			mv -T -- "$tmp" "$dest"
 		) 9>"$CACHE_DIR/.lock"
 	fi
 	printf '%s\n' "$dest"
+}
+
+# forget_unused - what no run has used for two weeks, and the debris of runs that were killed.
+forget_unused() {
+	find "$CACHE_DIR" -mindepth 1 -maxdepth 1 \( -mtime +14 -o -name '*.tmp.*' -mtime +0 \) \
+		-not -name .lock -exec rm -rf --one-file-system {} +
 }
 
 # discard_build STATUS TMP NAME
@@ -88,6 +99,6 @@ have() {
 require_tools() {
 	local tool
 	for tool in qemu-system-x86_64 mmdebstrap mksquashfs cpio busybox; do
-		have "$tool" || die $EX_UNSUPPORTED "this host has no $tool; run: sudo $RIG_DIR/setup"
+		have "$tool" || die "$EX_UNSUPPORTED" "this host has no $tool; run: sudo $RIG_DIR/setup"
 	done
 }

@@ -36,6 +36,6 @@ build_initramfs() {
 # guest_initramfs ROOT VERSION
 guest_initramfs() {
 	local key
-	key=$(content_key "$RIG_DIR/lib/initramfs.sh" "$RIG_DIR/initramfs/init" "$1")
+	key=$(content_key "$1" "$RIG_DIR/initramfs/init" "${BOOT_MODULES[*]}" "$(declare -f build_initramfs)")
 	cached "initramfs-$2-$key.cpio" build_initramfs "$1" "$2"
 }

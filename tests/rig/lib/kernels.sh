@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# The guest kernels: which ones, and their packages. Sourced, never run. This file is the recipe:
-# changing it asks the archive again for the newest versions.
+# The guest kernels: which ones, and their packages. Sourced, never run.
 
 # "7" is the newest of its series in the archive, whatever its second number.
 readonly KERNELS=(6.1 6.12 7)
@@ -18,7 +17,7 @@ newest_kernel() {
 			return
 		fi
 	done < <(sed -n -E "s/^linux-headers-(${series//./\\.}\..*[0-9]-amd64)$/\1/p" <<<"$names" | sort -rV)
-	die $EX_LAB "the Debian archive has no kernel $series"
+	die "$EX_LAB" "the Debian archive has no kernel $series"
 }
 
 # kernel_packages SERIES VERSION < PACKAGE-NAMES - what to fetch for it. Debian cuts 7.x into more
@@ -50,9 +49,13 @@ build_kernels() {
 	remove_tree "$dir/lists"
 }
 
-# guest_kernels - the directory of packages, fetched on first use.
+# guest_kernels - the directory of packages, fetched on first use. The key is the recipe; a new recipe, or
+# an empty cache, asks the archive again for the newest versions.
 guest_kernels() {
-	cached "kernels-$(content_key "$RIG_DIR/lib/kernels.sh")" build_kernels
+	local key
+	key=$(content_key "${KERNELS[*]}" "$ROOT_RELEASE" \
+		"$(declare -f build_kernels newest_kernel kernel_packages)")
+	cached "kernels-$key" build_kernels
 }
 
 # vmlinuz_of ROOT VERSION
@@ -61,7 +64,7 @@ vmlinuz_of() {
 	for file in "$1/boot/vmlinuz-$2" "$1/usr/lib/modules/$2"/vmlinuz{,.unsigned}; do
 		[[ ! -f $file ]] || { printf '%s\n' "$file"; return; }
 	done
-	die $EX_LAB "no image of kernel $2 in $1"
+	die "$EX_LAB" "no image of kernel $2 in $1"
 }
 
 # kernel_version ROOT SERIES

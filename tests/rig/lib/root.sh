@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
 # The guest's root: a Debian tree that modules and programs are built in, and the read-only image of it
-# that guests boot from. Sourced, never run. This file is the recipe: changing it rebuilds the root.
+# that guests boot from. Sourced, never run.
 
 readonly ROOT_PACKAGES=(
 	# to build in it (gcc-12: what Debian's 6.1 headers insist on)
@@ -45,7 +45,7 @@ build_root() {
 	for path in doc man locale info lintian; do
 		exclude+=(--dpkgopt="path-exclude=/usr/share/$path/*")
 	done
-	mmdebstrap --mode=auto --variant=apt --format=tar "${exclude[@]}" \
+	mmdebstrap --quiet --mode=auto --variant=apt --format=tar "${exclude[@]}" \
 		--aptopt='APT::Install-Recommends "false"' --include="${ROOT_PACKAGES[*]}" \
 		"$ROOT_RELEASE" "$tar" "$list"
 	mkdir -p "$root"
@@ -67,9 +67,11 @@ build_image() {
 
 # guest_root - the tree; guest_image - the file system that guests boot from. Built on first use.
 guest_root() {
-	local kernels
+	local kernels key
 	kernels=$(guest_kernels)
-	cached "root-$(content_key "$RIG_DIR/lib/root.sh" "$kernels")" build_root "$kernels"
+	key=$(content_key "$kernels" "${ROOT_PACKAGES[*]}" "${USELESS_MODULES[*]}" \
+		"$(declare -f build_root unpack_kernels build_image)")
+	cached "root-$key" build_root "$kernels"
 }
 
 guest_image() {

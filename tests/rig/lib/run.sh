@@ -33,6 +33,7 @@ end_run() {
 # write_env - what the guest's init and every command in the guest see.
 write_env() {
 	local rows=24 columns=80
+	# shellcheck disable=SC2153  # OPT_* come from the command line, in lab
 	[[ $MODE != shell ]] || read -r rows columns < <(stty size)
 	cat >"$RUN_DIR/env" <<-END
 		LAB_MODE=$MODE LAB_BARE=$OPT_BARE LAB_NO_REGIONS=$OPT_NO_REGIONS LAB_TRACE=$OPT_TRACE
@@ -125,5 +126,5 @@ unsound() {
 	say "last lines of the kernel log:"
 	tail -n 40 "$RUN_DIR/console.log" >&2
 	say "the whole log: $RUN_DIR/console.log"
-	die $EX_LAB "$1"
+	die "$EX_LAB" "$1"
 }

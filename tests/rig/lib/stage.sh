@@ -16,19 +16,27 @@ build_tools() {
 	in_root "$2" "$1" gcc -O2 -Wall -Wextra -o /out/witness /src/tests/rig/witness.c
 }
 
+# kbuild_sources DIR... - the names of the files that the build of a module reads, NUL-separated: not what an
+# earlier build in the tree, perhaps for another kernel, left there.
+kbuild_sources() {
+	find include/uapi "$@" -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) \
+		-not -name '*.mod.c' -print0
+}
+
 # build_module DIR ROOT VERSION [SOURCE...] - every .ko of the given directories of the repository.
 # Kbuild writes beside its sources, so it gets a copy.
 build_module() {
-	local dir=$1 root=$2 version=$3 source log=$1.log
+	local dir=$1 root=$2 version=$3 source
 	mkdir -p "$dir/copy"
 	for source in "${@:4}"; do
 		say "building $source for $version"
-		(cd "$REPO_DIR" && cp -a --parents include/uapi "$source" "$dir/copy/")
+		(cd "$REPO_DIR" && kbuild_sources "$source" | xargs -0 cp --parents -t "$dir/copy")
 		in_root "$root" "$dir" make -s -C "/usr/src/linux-headers-$version" "M=/out/copy/$source" \
 			"-j$(nproc)" W=1 CONFIG_DEBUG_INFO_BTF_MODULES= modules
 		find "$dir/copy/$source" -name '*.ko' -exec mv -t "$dir" {} +
 	done
-	rm -rf "$dir/copy" "$log"
+	rm -rf "$dir/copy"
+	strip --strip-debug "$dir"/*.ko
 }
 
 # build_userspace DIR ROOT - the project's own programs, and those of tests/guest.
@@ -53,15 +61,18 @@ guest_modules() {
 	local -a sources
 	local key
 	mapfile -t sources < <(module_sources)
-	key=$(content_key "$1" "$(cd "$REPO_DIR" && tree_key include/uapi "${sources[@]}")")
+	key=$(cd "$REPO_DIR" && kbuild_sources "${sources[@]}" | files_key)
+	key=$(content_key "$1" "$key" "$(declare -f build_module)")
 	cached "modules-$2-$key" build_module "$1" "$2" "${sources[@]}"
 }
 
 # guest_userspace ROOT
 guest_userspace() {
 	local key
-	key=$(cd "$REPO_DIR" && tree_key mk include lib cli bench tests/guest)
-	cached "userspace-$(content_key "$1" "$REPO_DIR/Makefile" "$key")" build_userspace "$1"
+	key=$(cd "$REPO_DIR" && tree_key include lib cli bench docs tests/guest)
+	key=$(content_key "$1" "$key" "$REPO_DIR/Makefile" "$RIG_DIR/lib/build-guest-tests" \
+		"$(declare -f build_userspace)")
+	cached "userspace-$key" build_userspace "$1"
 }
 
 guest_tools() {
