@@ -67,7 +67,7 @@ in_rig() {
 	# shellcheck disable=SC2016
 	bash -c 'RIG_DIR=$1; shift
 		. "$RIG_DIR/lib/common.sh"
-		for part in apt root stage; do . "$RIG_DIR/lib/$part.sh"; done
+		for part in apt kernels root stage; do . "$RIG_DIR/lib/$part.sh"; done
 		"$@"' rig "$REPO/tests/rig" "$@"
 }
 
@@ -185,7 +185,7 @@ run_cli() {
 	try "cli: help" cli_exits 0 'copy' help
 	try "cli: help of a command" cli_exits 0 '--allow-bounce' help copy
 	try "cli: --help" cli_exits 0 '--allow-bounce' copy --help
-	try "cli: no command" cli_exits 2 'usage|Usage' 
+	try "cli: no command" cli_exits 2 'a command is missing'
 	try "cli: unknown command" cli_exits 2 'frobnicate' frobnicate
 	try "cli: no prefixes of commands" cli_exits 2 'lis' lis
 	try "cli: unknown option" cli_exits 2 'no-such' list --no-such

@@ -33,8 +33,8 @@ end_run() {
 # write_env - what the guest's init and every command in the guest see.
 write_env() {
 	local rows=24 columns=80
-	# shellcheck disable=SC2153  # OPT_* come from the command line, in lab
 	[[ $MODE != shell ]] || read -r rows columns < <(stty size)
+	# shellcheck disable=SC2153  # OPT_* come from the command line, in lab
 	cat >"$RUN_DIR/env" <<-END
 		LAB_MODE=$MODE LAB_BARE=$OPT_BARE LAB_NO_REGIONS=$OPT_NO_REGIONS LAB_TRACE=$OPT_TRACE
 		LAB_ROWS=$rows LAB_COLUMNS=$columns
