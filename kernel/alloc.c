@@ -81,43 +81,63 @@ void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes_of,
 	set_bytes(a, 0, granules, P2PMEM_BYTES_UNKNOWN);
 }
 
-/*
- * Looks through [from, to) for a run of @want; keeps the longest in
- * *best / *best_len and stops at the first that is long enough.
- */
-static void search(const struct p2pmem_alloc *a, u64 from, u64 to, u64 want,
-		   u64 *best, u64 *best_len)
+/* A run that is looked for, and the best one found. */
+struct search {
+	u64 want;
+	u64 chunk;
+	u64 phase;
+	u64 best;
+	u64 best_len;
+};
+
+/* Looks through [from, to), keeps the longest run, stops when it is long enough. */
+static void search(const struct p2pmem_alloc *a, u64 from, u64 to,
+		   struct search *s)
 {
-	while (from < to && *best_len < want) {
+	while (from < to && s->best_len < s->want) {
 		u64 start = p2pmem_alloc_next_free(a, from);
 		u64 end, len;
 
 		if (start >= to)
 			return;
 		end = p2pmem_alloc_next_used(a, start);
-		len = end - start;
-		if (len > want)
-			len = want;
-		if (len > *best_len) {
-			*best = start;
-			*best_len = len;
+		start += (s->phase - start) & (s->chunk - 1);
+		len = start < end ? end - start : 0;
+		if (len > s->want)
+			len = s->want;
+		if (len > s->best_len) {
+			s->best = start;
+			s->best_len = len;
 		}
 		from = end;
 	}
 }
 
-u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 *first)
+static void search_all(const struct p2pmem_alloc *a, struct search *s)
 {
-	u64 len = 0;
+	search(a, a->hint, a->granules, s);
+	search(a, 0, a->hint, s);
+}
 
-	search(a, a->hint, a->granules, want, first, &len);
-	search(a, 0, a->hint, want, first, &len);
-	if (!len)
+u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase,
+		      u64 *first)
+{
+	struct search s = { .want = want, .chunk = chunk, .phase = phase };
+
+	if (want >= chunk)
+		search_all(a, &s);
+	if (s.best_len < want) {
+		s.chunk = 1;
+		s.best_len = 0;
+		search_all(a, &s);
+	}
+	if (!s.best_len)
 		return 0;
-	mark(a, *first, len, true);
-	set_bytes(a, *first, len, P2PMEM_BYTES_UNKNOWN);
-	a->hint = *first + len < a->granules ? *first + len : 0;
-	return len;
+	mark(a, s.best, s.best_len, true);
+	set_bytes(a, s.best, s.best_len, P2PMEM_BYTES_UNKNOWN);
+	a->hint = s.best + s.best_len < a->granules ? s.best + s.best_len : 0;
+	*first = s.best;
+	return s.best_len;
 }
 
 bool p2pmem_alloc_take_at(struct p2pmem_alloc *a, u64 first, u64 count)

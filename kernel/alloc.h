@@ -55,8 +55,12 @@ void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes_of,
  * Takes a run of at most @want free granules: one of exactly @want if there is
  * any, else the longest.  Returns its length and puts its place into @first;
  * 0 when the region is full.  The bytes become UNKNOWN.
+ *
+ * Of runs of at least @chunk granules (a power of two), one of exactly @want
+ * whose place agrees with @phase modulo @chunk is preferred.
  */
-u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 *first);
+u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase,
+		      u64 *first);
 
 /* Takes exactly [first, first + count); false if any of it is owned. */
 bool p2pmem_alloc_take_at(struct p2pmem_alloc *a, u64 first, u64 count);

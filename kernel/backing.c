@@ -193,9 +193,5 @@ void p2pmem_backing_close(struct p2pmem_region *r)
  */
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule)
 {
-	u64 *word = p2pmem_kaddr(r, granule);
-	u64 *end = word + PAGE_SIZE / sizeof(u64);
-
-	while (word < end)
-		WRITE_ONCE(*word++, 0);
+	memset64(p2pmem_kaddr(r, granule), 0, PAGE_SIZE / sizeof(u64));
 }

@@ -125,6 +125,21 @@ static long ioc_info(void *object, void *arg)
 	return 0;
 }
 
+static int claim(struct p2pmem_file *f, const struct p2pmem_claim *c)
+{
+	struct p2pmem_region *r = f->region;
+	int ret;
+
+	if (!enter(r))
+		return -ENODEV;
+	p2pmem_revalidate(r);
+	ret = p2pmem_file_claim(f, c->file_offset >> PAGE_SHIFT,
+				c->length >> PAGE_SHIFT,
+				c->region_offset >> PAGE_SHIFT);
+	up_read(&r->gate);
+	return ret;
+}
+
 static long ioc_claim(void *object, void *arg)
 {
 	struct p2pmem_file *f = object;
@@ -142,13 +157,9 @@ static long ioc_claim(void *object, void *arg)
 	if (c->region_offset > r->backing.bytes ||
 	    c->length > r->backing.bytes - c->region_offset)
 		return -ENXIO;
-	if (!enter(r))
-		return -ENODEV;
-	p2pmem_revalidate(r);
-	ret = p2pmem_file_claim(f, c->file_offset >> PAGE_SHIFT,
-				c->length >> PAGE_SHIFT,
-				c->region_offset >> PAGE_SHIFT);
-	up_read(&r->gate);
+	do {
+		ret = claim(f, c);
+	} while (ret == -EBUSY && p2pmem_settle(r));
 	return ret;
 }
 
@@ -250,6 +261,7 @@ const struct file_operations p2pmem_fops = {
 	.release = p2pmem_release,
 	.llseek = p2pmem_llseek,
 	.mmap = p2pmem_mmap,
+	.get_unmapped_area = thp_get_unmapped_area,
 	.unlocked_ioctl = p2pmem_file_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };

@@ -17,42 +17,51 @@
 #include "p2pmem.h"
 
 #define REAP_INTERVAL		msecs_to_jiffies(20)
+/* io_uring and the like unpin some time after the last close. */
+#define SETTLE_TIME		HZ
+#define SETTLE_INTERVAL		msecs_to_jiffies(5)
 #define DRAIN_INTERVAL_MIN	msecs_to_jiffies(5)
 #define DRAIN_INTERVAL_MAX	msecs_to_jiffies(250)
 #define DRAIN_REPORT_INTERVAL	(10 * HZ)
 /* In-flight requests of a device that vanished end within its time-outs. */
 #define SURPRISE_GRACE		(2 * HZ)
 
-static bool page_idle(struct page *page)
+/* The folio at @granule, and in *@count how many granules of [granule, end) it has. */
+static struct folio *folio_at(struct p2pmem_region *r, u64 granule, u64 end,
+			      u64 *count)
 {
-	return page_ref_count(page) == 1;
-}
+	struct page *page = p2pmem_page(r, granule);
+	struct folio *folio = page_folio(page);
 
-/* References that are neither the base reference nor a page-table entry. */
-static u64 page_pins(struct page *page)
-{
-	int pins = page_ref_count(page) - 1 - (atomic_read(&page->_mapcount) + 1);
-
-	return pins > 0 ? pins : 0;
+	*count = min_t(u64, end - granule, folio_nr_pages(folio) -
+					   folio_page_idx(folio, page));
+	return folio;
 }
 
 static bool range_idle(struct p2pmem_region *r, u64 first, u64 count)
 {
-	u64 g;
+	u64 end = first + count, step;
 
-	for (g = first; g < first + count; g++)
-		if (!page_idle(p2pmem_page(r, g)))
+	for (; first < end; first += step)
+		if (folio_ref_count(folio_at(r, first, end, &step)) != 1)
 			return false;
 	return true;
 }
 
-/* How many pages of an extent somebody besides its mappings refers to. */
+/*
+ * How many pages of an extent somebody besides its mappings refers to: those
+ * with references that are neither the base reference nor a mapping's.
+ */
 u64 p2pmem_extent_pins(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
-	u64 g, pinned = 0;
+	u64 at, end = e->first + e->count, step, pinned = 0;
 
-	for (g = e->first; g < e->first + e->count; g++)
-		pinned += page_pins(p2pmem_page(r, g)) > 0;
+	for (at = e->first; at < end; at += step) {
+		struct folio *folio = folio_at(r, at, end, &step);
+
+		if (folio_ref_count(folio) - 1 > compat_folio_mapcount(folio))
+			pinned += step;
+	}
 	return pinned;
 }
 
@@ -96,6 +105,7 @@ void p2pmem_extents_release(struct p2pmem_file *f)
 		} else if (range_idle(r, e->first, e->count)) {
 			extent_give(r, e);
 		} else {
+			e->closed = jiffies;
 			list_add_tail(&e->link, &r->draining);
 			__module_get(THIS_MODULE);
 			get_device(&r->dev);
@@ -135,6 +145,32 @@ void p2pmem_reap_fn(struct work_struct *work)
 	}
 	put_device(&r->dev);
 	module_put(THIS_MODULE);
+}
+
+static bool settling(struct p2pmem_region *r)
+{
+	struct p2pmem_extent *e;
+	bool young = false;
+
+	mutex_lock(&r->alloc_lock);
+	list_for_each_entry(e, &r->draining, link)
+		young = young || time_before(jiffies, e->closed + SETTLE_TIME);
+	mutex_unlock(&r->alloc_lock);
+	return young;
+}
+
+/*
+ * For who was refused memory.  If a file was closed a moment ago, its pins may
+ * be on their way out: naps, and returns true to say "try again".  A program
+ * that follows another would fail by chance otherwise.  Pins that stay for
+ * longer than SETTLE_TIME delay nobody.  Call it without locks of ours.
+ */
+bool p2pmem_settle(struct p2pmem_region *r)
+{
+	if (!settling(r))
+		return false;
+	schedule_timeout_interruptible(SETTLE_INTERVAL);
+	return !signal_pending(current);
 }
 
 static size_t holder_line(char *buf, size_t bytes, pid_t pid, const char *comm,

@@ -9,9 +9,6 @@
 
 #include "p2pmem.h"
 
-/* Pages mapped at one fault, as far as mapping and extent go: 2 MiB. */
-#define FAULT_AROUND_PAGES	512UL
-
 /* The extent that covers @granule of the file, or NULL.  file->lock is held. */
 struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule)
 {
@@ -87,6 +84,12 @@ static void admit(struct p2pmem_region *r, struct p2pmem_extent *e)
 			   from_kuid(&init_user_ns, e->uid), trusted);
 }
 
+/* Folios need file and region to agree on where a chunk begins. */
+static u64 chunk_of(struct p2pmem_region *r)
+{
+	return p2pmem_has_folios(r) ? P2PMEM_CHUNK : 1;
+}
+
 /* Backs part of a gap with memory at a fixed place (@first) or anywhere. */
 static int back_piece(struct p2pmem_file *f, u64 file_first, u64 want,
 		      const u64 *first, struct list_head *made)
@@ -106,10 +109,13 @@ static int back_piece(struct p2pmem_file *f, u64 file_first, u64 want,
 		else
 			ret = -EBUSY;
 	} else {
-		e->count = p2pmem_alloc_take(&r->alloc, want, &e->first);
+		e->count = p2pmem_alloc_take(&r->alloc, want, chunk_of(r),
+					     file_first, &e->first);
 		if (!e->count)
 			ret = -ENOSPC;
 	}
+	if (!ret)
+		p2pmem_shape_extent(r, e);
 	mutex_unlock(&r->alloc_lock);
 	if (ret) {
 		kfree(e);
@@ -221,42 +227,64 @@ static void make_visible(struct p2pmem_region *r, u64 granule)
 	*bytes_of = P2PMEM_BYTES_CLEAN;
 }
 
-static int insert(struct p2pmem_region *r, struct vm_area_struct *vma,
-		  struct p2pmem_extent *e, u64 pgoff)
+static vm_fault_t insert(struct p2pmem_region *r, struct vm_area_struct *vma,
+			 struct p2pmem_extent *e, u64 pgoff)
 {
 	u64 granule = e->first + (pgoff - e->file_first);
 	unsigned long addr = vma->vm_start +
 			     ((unsigned long)(pgoff - vma->vm_pgoff) << PAGE_SHIFT);
 
 	make_visible(r, granule);
-	return vm_insert_page(vma, addr, p2pmem_page(r, granule));
+	return compat_insert_page(vma, addr, p2pmem_page(r, granule));
 }
 
-static vm_fault_t insert_around(struct p2pmem_region *r,
-				struct vm_area_struct *vma,
-				struct p2pmem_extent *e, u64 pgoff)
+/* The page that faulted and its whole chunk, as far as mapping and extent go. */
+static vm_fault_t insert_around(struct p2pmem_region *r, struct vm_fault *vmf,
+				struct p2pmem_extent *e)
 {
-	u64 window = round_down(pgoff, FAULT_AROUND_PAGES);
+	struct vm_area_struct *vma = vmf->vma;
+	u64 window = round_down(vmf->pgoff, P2PMEM_CHUNK);
 	u64 from = max3(window, (u64)vma->vm_pgoff, e->file_first);
-	u64 to = min3(window + FAULT_AROUND_PAGES,
-		      (u64)vma->vm_pgoff + vma_pages(vma),
+	u64 to = min3(window + P2PMEM_CHUNK, (u64)vma->vm_pgoff + vma_pages(vma),
 		      e->file_first + e->count);
-	int ret = insert(r, vma, e, pgoff);
+	vm_fault_t ret = insert(r, vma, e, vmf->pgoff);
 	u64 at;
 
-	if (ret == -ENOMEM)
-		return VM_FAULT_OOM;
-	if (ret && ret != -EBUSY)	/* EBUSY: another thread was faster */
-		return VM_FAULT_SIGBUS;
-	for (at = from; at < to; at++) {
-		ret = insert(r, vma, e, at);
-		if (ret && ret != -EBUSY)
+	if (ret != VM_FAULT_NOPAGE)
+		return ret;
+	for (at = from; at < to; at++)
+		if (insert(r, vma, e, at) != VM_FAULT_NOPAGE)
 			break;		/* the rest faults when it is touched */
-	}
-	return VM_FAULT_NOPAGE;
+	return ret;
 }
 
-static vm_fault_t p2pmem_fault(struct vm_fault *vmf)
+/* A chunk by one entry, or VM_FAULT_FALLBACK where it is not that simple. */
+static vm_fault_t insert_chunk(struct p2pmem_region *r, struct vm_fault *vmf,
+			       struct p2pmem_extent *e)
+{
+	struct vm_area_struct *vma = vmf->vma;
+	unsigned long addr = vmf->address & PMD_MASK;
+	u64 at, granule;
+
+	if (addr < vma->vm_start || vma->vm_end - addr < PMD_SIZE)
+		return VM_FAULT_FALLBACK;
+	at = vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT);
+	if (at < e->file_first ||
+	    at + P2PMEM_CHUNK > e->file_first + e->count)
+		return VM_FAULT_FALLBACK;
+	granule = e->first + (at - e->file_first);
+	if (!PageHead(p2pmem_page(r, granule)))
+		return VM_FAULT_FALLBACK;
+	for (at = granule; at < granule + P2PMEM_CHUNK; at++)
+		make_visible(r, at);
+	return compat_insert_folio(vmf, page_folio(p2pmem_page(r, granule)));
+}
+
+/* Runs @insert on the extent that covers the fault, if the region is in use. */
+static vm_fault_t handle_fault(struct vm_fault *vmf,
+			       vm_fault_t (*insert)(struct p2pmem_region *r,
+						    struct vm_fault *vmf,
+						    struct p2pmem_extent *e))
 {
 	struct p2pmem_file *f = vmf->vma->vm_file->private_data;
 	struct p2pmem_region *r = f->region;
@@ -268,11 +296,24 @@ static vm_fault_t p2pmem_fault(struct vm_fault *vmf)
 		mutex_lock(&f->lock);
 		e = p2pmem_extent_find(f, vmf->pgoff);
 		if (e)
-			ret = insert_around(r, vmf->vma, e, vmf->pgoff);
+			ret = insert(r, vmf, e);
 		mutex_unlock(&f->lock);
 	}
 	up_read(&r->gate);
 	return ret;
+}
+
+static vm_fault_t p2pmem_fault(struct vm_fault *vmf)
+{
+	return handle_fault(vmf, insert_around);
+}
+
+static vm_fault_t __maybe_unused p2pmem_huge_fault(struct vm_fault *vmf,
+						   unsigned int order)
+{
+	if (order != P2PMEM_CHUNK_ORDER)
+		return VM_FAULT_FALLBACK;
+	return handle_fault(vmf, insert_chunk);
 }
 
 /*
@@ -281,18 +322,15 @@ static vm_fault_t p2pmem_fault(struct vm_fault *vmf)
  */
 static const struct vm_operations_struct p2pmem_vm_ops = {
 	.fault = p2pmem_fault,
+	COMPAT_HUGE_FAULT(p2pmem_huge_fault)
 };
 
-int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)
+/* Memory for a mapping; its page protection follows the kernel's own mapping. */
+static int back_mapping(struct p2pmem_file *f, struct vm_area_struct *vma)
 {
-	struct p2pmem_file *f = filp->private_data;
 	struct p2pmem_region *r = f->region;
 	int ret = -ENODEV;
 
-	if (!(vma->vm_flags & VM_MAYSHARE))
-		return -EINVAL;
-	if ((u64)vma->vm_pgoff + vma_pages(vma) > LLONG_MAX >> PAGE_SHIFT)
-		return -EINVAL;
 	down_read(&r->gate);
 	if (r->state == P2PMEM_STATE_READY) {
 		p2pmem_revalidate(r);
@@ -301,9 +339,24 @@ int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)
 							r->backing.memtype);
 	}
 	up_read(&r->gate);
+	return ret;
+}
+
+int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct p2pmem_file *f = filp->private_data;
+	int ret;
+
+	if (!(vma->vm_flags & VM_MAYSHARE))
+		return -EINVAL;
+	if ((u64)vma->vm_pgoff + vma_pages(vma) > LLONG_MAX >> PAGE_SHIFT)
+		return -EINVAL;
+	do {
+		ret = back_mapping(f, vma);
+	} while ((ret == -ENOSPC || ret == -EBUSY) && p2pmem_settle(f->region));
 	if (ret)
 		return ret;
-	compat_vm_flags_set(vma, VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP);
+	compat_vm_flags_set(vma, COMPAT_VM_FLAGS);
 	vma->vm_ops = &p2pmem_vm_ops;
 	return 0;
 }

@@ -36,6 +36,9 @@
 #define P2PMEM_MAX_REGIONS	256
 /* Pagemaps begin and end at a memory subsection (mm/memremap.c). */
 #define P2PMEM_PAGEMAP_ALIGN	(2UL << 20)
+/* Granules of a large folio, which one page-middle-directory entry maps. */
+#define P2PMEM_CHUNK_ORDER	(PMD_SHIFT - PAGE_SHIFT)
+#define P2PMEM_CHUNK		(1UL << P2PMEM_CHUNK_ORDER)
 
 /**
  * struct p2pmem_backing - the struct pages of a region
@@ -116,6 +119,7 @@ struct p2pmem_extent {
 	kuid_t uid;
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
+	unsigned long closed;		/* jiffies when it began to drain */
 };
 
 #define to_p2pmem_region(d) container_of(d, struct p2pmem_region, dev)
@@ -149,6 +153,10 @@ int p2pmem_backing_open(struct p2pmem_region *r, u32 type);
 void p2pmem_backing_close(struct p2pmem_region *r);
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule);
 
+/* folio.c */
+bool p2pmem_has_folios(const struct p2pmem_region *r);
+void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e);
+
 /* memtype.c */
 void __iomem *p2pmem_memtype_anchor(phys_addr_t phys, u32 memtype);
 u32 p2pmem_memtype_of(const void *kaddr);
@@ -169,6 +177,7 @@ struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule);
 void p2pmem_reap_fn(struct work_struct *work);
 void p2pmem_remove_fn(struct work_struct *work);
 void p2pmem_extents_release(struct p2pmem_file *f);
+bool p2pmem_settle(struct p2pmem_region *r);
 u64 p2pmem_extent_pins(struct p2pmem_region *r, struct p2pmem_extent *e);
 void p2pmem_remove_start(struct p2pmem_region *r);
 int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible);

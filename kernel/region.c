@@ -373,14 +373,10 @@ static int reopen_backing(struct p2pmem_region *r, u32 type)
  * Called from a sysfs store, which region removal waits for while it may hold
  * the device lock: only try that lock.
  */
-int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
+static int set_page_type(struct p2pmem_region *r, u32 type)
 {
 	int ret = 0;
 
-	if (type == P2PMEM_PAGES_P2PDMA && !COMPAT_HAS_P2PDMA)
-		return -EOPNOTSUPP;
-	if (!r->provider->can_p2pdma && type != r->backing.type)
-		return -EOPNOTSUPP;
 	if (!device_trylock(&r->pdev->dev))
 		return -EBUSY;
 	down_write(&r->gate);
@@ -392,6 +388,20 @@ int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
 		ret = reopen_backing(r, type);
 	up_write(&r->gate);
 	device_unlock(&r->pdev->dev);
+	return ret;
+}
+
+int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
+{
+	int ret;
+
+	if (type == P2PMEM_PAGES_P2PDMA && !COMPAT_HAS_P2PDMA)
+		return -EOPNOTSUPP;
+	if (!r->provider->can_p2pdma && type != r->backing.type)
+		return -EOPNOTSUPP;
+	do {
+		ret = set_page_type(r, type);
+	} while (ret == -EBUSY && p2pmem_settle(r));
 	return ret;
 }
 

@@ -10,6 +10,7 @@
 #include <linux/device/class.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
+#include <linux/pagemap.h>
 #include <linux/pci.h>
 #include <linux/pci-p2pdma.h>
 #include <linux/version.h>
@@ -61,6 +62,77 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 #else
 #define COMPAT_HAS_P2PDMA 0
 #endif
+
+/*
+ * Device memory in large folios that a page-middle-directory entry maps: since
+ * 7.0 zone_device_page_init() takes an order and works for any pagemap, and
+ * mappings need no VM_MIXEDMAP, with which mm/huge_memory.c would not give the
+ * reference of such an entry back.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0) && \
+	defined(CONFIG_TRANSPARENT_HUGEPAGE)
+#define COMPAT_HAS_FOLIOS	1
+#define COMPAT_VM_FLAGS		(VM_HUGEPAGE | VM_DONTEXPAND | VM_DONTDUMP)
+#define COMPAT_HUGE_FAULT(fn)	.huge_fault = fn,
+#else
+#define COMPAT_HAS_FOLIOS	0
+#define COMPAT_VM_FLAGS		(VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP)
+#define COMPAT_HUGE_FAULT(fn)
+#endif
+
+/*
+ * Makes one folio, with one reference, of 2^@order pages whose counts are
+ * frozen at zero.  The references to the pagemap that zone_device_page_init()
+ * takes go back: memunmap_pages() drops one per page by itself.
+ */
+static inline void compat_form_folio(struct page *page,
+				     struct dev_pagemap *pgmap,
+				     unsigned int order)
+{
+#if COMPAT_HAS_FOLIOS
+	zone_device_page_init(page, pgmap, order);
+	unlock_page(page);
+	percpu_ref_put_many(&pgmap->ref, 1UL << order);
+#endif
+}
+
+/* Page-table entries of a folio; not exported by kernels without large ones. */
+static inline int compat_folio_mapcount(struct folio *folio)
+{
+#if COMPAT_HAS_FOLIOS
+	return folio_mapcount(folio);
+#else
+	return atomic_read(&folio->_mapcount) + 1;
+#endif
+}
+
+static inline vm_fault_t compat_insert_folio(struct vm_fault *vmf,
+					     struct folio *folio)
+{
+#if COMPAT_HAS_FOLIOS
+	return vmf_insert_folio_pmd(vmf, folio, vmf->flags & FAULT_FLAG_WRITE);
+#else
+	return VM_FAULT_FALLBACK;
+#endif
+}
+
+/* Maps one page at @addr; a page that another thread has mapped there is fine. */
+static inline vm_fault_t compat_insert_page(struct vm_area_struct *vma,
+					    unsigned long addr,
+					    struct page *page)
+{
+#if COMPAT_HAS_FOLIOS
+	struct vm_fault there = { .vma = vma, .address = addr };
+
+	return vmf_insert_page_mkwrite(&there, page, false);
+#else
+	int ret = vm_insert_page(vma, addr, page);
+
+	if (ret == -ENOMEM)
+		return VM_FAULT_OOM;
+	return ret && ret != -EBUSY ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
+#endif
+}
 
 /* -1: not reachable by the kernel's rules; >= 0: a distance. */
 static inline int compat_p2pdma_distance(struct pci_dev *provider,

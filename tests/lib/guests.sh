@@ -10,7 +10,7 @@ readonly GUEST_SECONDS=1200
 plan_guests() {
 	local kernel topology
 	for kernel in 7 6.12 6.1; do
-		echo "$kernel switch perm uapi copy fio routes lifetime badinput"
+		echo "$kernel switch perm uapi folio copy fio routes lifetime badinput"
 	done
 	for topology in rootports iommu swiotlb high-bar; do
 		echo "7 $topology routes"

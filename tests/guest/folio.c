@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * folio TEST [--large] - large folios of p2pmem0, which kernels with --large map by one entry per 2 MiB.
+ * Every test also runs where there are none: what a program sees must be the same.
+ */
+#define _GNU_SOURCE
+#include <err.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define PAGE 4096UL
+#define CHUNK (2UL << 20)
+#define CHUNKS 4UL
+
+static bool large;
+
+static int open_region(void)
+{
+	int fd = open("/dev/p2pmem0", O_RDWR);
+
+	if (fd < 0)
+		err(1, "/dev/p2pmem0");
+	return fd;
+}
+
+static uint64_t *map(int fd, size_t bytes, off_t offset)
+{
+	uint64_t *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
+
+	if (memory == MAP_FAILED)
+		err(1, "mmap of %zu bytes at %ld", bytes, (long)offset);
+	return memory;
+}
+
+/* Each page tells its number, plus @salt. */
+static void fill(uint64_t *memory, size_t bytes, uint64_t salt)
+{
+	for (size_t page = 0; page < bytes / PAGE; page++)
+		memory[page * PAGE / 8] = salt + page;
+}
+
+static void holds(const uint64_t *memory, size_t bytes, uint64_t salt, const char *when)
+{
+	for (size_t page = 0; page < bytes / PAGE; page++)
+		if (memory[page * PAGE / 8] != salt + page)
+			errx(1, "%s: page %zu: expected %lu, seen %lu", when, page,
+			     (unsigned long)(salt + page), (unsigned long)memory[page * PAGE / 8]);
+}
+
+/* Of the whole machine: smaps leaves device memory out. Nobody else maps files so here. */
+static size_t mapped_by_large_entries(void)
+{
+	int refresh = open("/proc/sys/vm/stat_refresh", O_WRONLY);
+	FILE *vmstat = fopen("/proc/vmstat", "r");
+	unsigned long entries = 0;
+	char line[128];
+
+	/* Counts wait in each CPU's own store. */
+	if (!vmstat || refresh < 0 || write(refresh, "1", 1) != 1)
+		err(1, "vmstat");
+	while (fgets(line, sizeof(line), vmstat))
+		if (sscanf(line, "nr_file_pmdmapped %lu", &entries) == 1)
+			break;
+	fclose(vmstat);
+	close(refresh);
+	return entries * CHUNK;
+}
+
+static void large_entries_are(size_t bytes, const char *when)
+{
+	size_t expected = large ? bytes : 0, seen = mapped_by_large_entries();
+
+	if (seen != expected)
+		errx(1, "%s: bytes mapped by 2 MiB entries: expected %zu, seen %zu", when, expected, seen);
+}
+
+static void whole_chunks_are_mapped_at_once(void)
+{
+	uint64_t *memory = map(open_region(), CHUNKS * CHUNK, 0);
+
+	fill(memory, CHUNKS * CHUNK, 1);
+	large_entries_are(CHUNKS * CHUNK, "after a touch of each page");
+	holds(memory, CHUNKS * CHUNK, 1, "after a touch of each page");
+}
+
+static void odd_mappings_fall_back(void)
+{
+	int fd = open_region();
+	uint64_t *whole = map(fd, 2 * CHUNK, 0), *shifted;
+
+	fill(whole, 2 * CHUNK, 7);
+	/* The same bytes at an address that no 2 MiB entry can serve. */
+	shifted = mmap((char *)whole + 64 * CHUNK + PAGE, 2 * CHUNK, PROT_READ | PROT_WRITE,
+		       MAP_SHARED | MAP_FIXED_NOREPLACE, fd, 0);
+	if (shifted == MAP_FAILED)
+		err(1, "mmap of shifted");
+	holds(shifted, 2 * CHUNK, 7, "at an odd address");
+	large_entries_are(2 * CHUNK, "with a second mapping at an odd address");
+	fill(shifted, 2 * CHUNK, 9);
+	holds(whole, 2 * CHUNK, 9, "by the first mapping");
+}
+
+static void pieces_can_be_unmapped(void)
+{
+	int fd = open_region();
+	uint64_t *memory = map(fd, 2 * CHUNK, 0);
+
+	fill(memory, 2 * CHUNK, 3);
+	if (munmap((char *)memory + 5 * PAGE, 3 * PAGE))
+		err(1, "munmap");
+	large_entries_are(CHUNK, "with a hole in the first chunk");
+	holds(memory, 5 * PAGE, 3, "before the hole");
+	holds(memory + 8 * PAGE / 8, 2 * CHUNK - 8 * PAGE, 3 + 8, "behind the hole");
+	if (mprotect((char *)memory + CHUNK + PAGE, PAGE, PROT_READ))
+		err(1, "mprotect");
+	holds(memory + CHUNK / 8, CHUNK, 3 + CHUNK / PAGE, "under mprotect");
+	holds(map(fd, 2 * CHUNK, 0), 2 * CHUNK, 3, "mapped anew");
+}
+
+static void children_share(void)
+{
+	uint64_t *memory = map(open_region(), 2 * CHUNK, 0);
+	int status;
+
+	fill(memory, 2 * CHUNK, 11);
+	if (!fork()) {
+		holds(memory, 2 * CHUNK, 11, "in the child");
+		fill(memory, 2 * CHUNK, 13);
+		_exit(0);
+	}
+	if (wait(&status) < 0 || status)
+		errx(1, "the child failed");
+	holds(memory, 2 * CHUNK, 13, "in the parent");
+}
+
+static void a_mapping_can_move(void)
+{
+	uint64_t *memory = map(open_region(), 2 * CHUNK, 0), *moved;
+
+	fill(memory, 2 * CHUNK, 17);
+	moved = mremap(memory, 2 * CHUNK, 2 * CHUNK, MREMAP_MAYMOVE | MREMAP_FIXED,
+		       (char *)memory + 32 * CHUNK + 3 * PAGE);
+	if (moved == MAP_FAILED)
+		err(1, "mremap");
+	holds(moved, 2 * CHUNK, 17, "after the move");
+}
+
+/* Owners large and small, each alone in what it sees, and all of it zero at first. */
+static void owners_of_all_sizes_mix(void)
+{
+	enum { OWNERS = 24, ROUNDS = 400 };
+	struct { int fd; size_t bytes; uint64_t *memory; uint64_t salt; } owners[OWNERS] = { 0 };
+
+	srandom(5);
+	for (uint64_t round = 1; round <= ROUNDS; round++) {
+		int i = (int)(random() % OWNERS);
+
+		if (owners[i].memory) {
+			holds(owners[i].memory, owners[i].bytes, owners[i].salt, "before its end");
+			munmap(owners[i].memory, owners[i].bytes);
+			close(owners[i].fd);
+		}
+		owners[i].fd = open_region();
+		owners[i].bytes = PAGE * (random() % 2 ? 1 + (size_t)random() % 40 :
+					  512 * (size_t)(1 + random() % 3) + (size_t)(random() % 2));
+		owners[i].memory = map(owners[i].fd, owners[i].bytes, 0);
+		owners[i].salt = round << 32;
+		for (size_t at = 0; at < owners[i].bytes / 8; at += 61)
+			if (owners[i].memory[at])
+				errx(1, "round %lu: another owner's bytes", (unsigned long)round);
+		fill(owners[i].memory, owners[i].bytes, owners[i].salt);
+	}
+}
+
+static const struct { const char *name; void (*run)(void); } tests[] = {
+	{ "whole-chunks", whole_chunks_are_mapped_at_once },
+	{ "odd-mappings", odd_mappings_fall_back },
+	{ "pieces", pieces_can_be_unmapped },
+	{ "children", children_share },
+	{ "moving", a_mapping_can_move },
+	{ "owners", owners_of_all_sizes_mix },
+};
+
+int main(int argc, char **argv)
+{
+	large = argc > 2 && !strcmp(argv[2], "--large");
+	for (size_t i = 0; argc > 1 && i < sizeof(tests) / sizeof(tests[0]); i++) {
+		if (strcmp(tests[i].name, argv[1]))
+			continue;
+		tests[i].run();
+		return 0;
+	}
+	errx(2, "usage: folio TEST [--large]");
+}
