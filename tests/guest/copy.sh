@@ -212,8 +212,8 @@ shapes() {
 	direction bar beta "$BYTES" --block-size 4M --queue-depth 3
 }
 
-# witnessed FROM TO AREA... - every byte in those areas but for the probe that goes ahead of a copy and is
-# compared in RAM: at most two blocks of 4 KiB.
+# witnessed FROM TO AREA... - every byte in those areas and none in RAM, not even of the proof that goes
+# ahead of a copy.
 witnessed() {
 	local from=$1 to=$2 area
 	shift 2
@@ -225,12 +225,12 @@ witnessed() {
 	for area in "$@"; do
 		in_area "$area"
 	done
-	in_ram read 8192
-	in_ram write 0
+	in_ram read
+	in_ram write
 	holds "$to" "$WORK/data"
 }
 
-# in_area DIRECTION.AREA - the payload, and no more than the probe besides.
+# in_area DIRECTION.AREA - the payload, and no more than the proof's blocks besides.
 in_area() {
 	local seen
 	seen=$(jq ".bytes.${1%.*}.${1#*.}" <"$WORK/witness")
@@ -239,14 +239,23 @@ in_area() {
 }
 
 in_ram() {
-	local seen
-	seen=$(jq ".bytes.$1.elsewhere" <"$WORK/witness")
-	((seen <= $2)) || fail "$1 of RAM: expected at most $2 bytes, seen $seen: $(cat "$WORK/witness")"
+	equal "bytes that drives $1 at RAM" 0 "$(jq ".bytes.$1.elsewhere" <"$WORK/witness")"
 }
 
 staged_witness() {
 	VIA=(--via p2pmem0)
 	witnessed alpha beta read.gpu write.gpu
+}
+
+# io_uring gives its pins back some time after a program has ended; the next must not fail for that.
+in_a_row() {
+	local round
+	random_file "$WORK/data" "$BYTES"
+	put alpha "$WORK/data"
+	for ((round = 0; round < 6; round++)); do
+		move alpha bar "$BYTES"
+	done
+	holds bar "$WORK/data"
 }
 
 VIA=()
@@ -288,3 +297,4 @@ t "hole in a file, xfs" on_fs xfs file_hole
 t "file larger than the cmb" on_fs ext4 larger_than_cmb
 t "file is not truncated" on_fs xfs file_is_not_truncated
 t "block sizes and depths" shapes
+t "one copy right after another" in_a_row

@@ -6,7 +6,7 @@ readonly BYTES=$((8 * MIB))
 
 # run_fio JOB-OPTION... - against drive alpha.
 run_fio() {
-	fio --name=job --filename="$LAB_ALPHA" --direct=1 --bs=64k --iodepth=8 --size="$BYTES" \
+	fio --name=job --aux-path="$WORK" --filename="$LAB_ALPHA" --direct=1 --bs=64k --iodepth=8 --size="$BYTES" \
 		--iomem=mmapshared:/dev/p2pmem0 --output-format=json --output="$WORK/fio.json" "$@" \
 		>"$WORK/fio.out" 2>&1 || fail "fio $*: status $?, $(cat "$WORK/fio.out")"
 	equal "fio's errors" 0 "$(jq '.jobs[0].error' "$WORK/fio.json")"
@@ -42,7 +42,7 @@ writes_and_verifies() {
 # That this kernel refuses, so that a change would be noticed.
 fixed_is_refused() {
 	local status=0
-	fio --name=job --filename="$LAB_ALPHA" --direct=1 --bs=64k --size="$MIB" --rw=read \
+	fio --name=job --aux-path="$WORK" --filename="$LAB_ALPHA" --direct=1 --bs=64k --size="$MIB" --rw=read \
 		--ioengine=io_uring --fixedbufs=1 --iomem=mmapshared:/dev/p2pmem0 >"$WORK/out" 2>&1 ||
 		status=$?
 	((status != 0)) || fail "fixed buffers work on $LAB_KERNEL: $(cat "$WORK/out")"

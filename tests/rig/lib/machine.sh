@@ -99,19 +99,28 @@ share() {
 		-device "virtio-9p-pci,fsdev=$1,mount_tag=$1"
 }
 
+# processors - two, in parallel; with --icount one, since instructions are counted in a single order.
+processors() {
+	if [[ -n $OPT_ICOUNT ]]; then
+		qemu_arg -accel tcg,thread=single -smp 1 -icount shift=0,sleep=off
+	else
+		qemu_arg -accel tcg,thread=multi -smp 2
+	fi
+}
+
 # base_machine IMAGE - what every guest has.
 #
 # Software emulation only: a guest kernel was seen to hang under nested virtualisation, and results
 # must not depend on the host. The emulator's control socket is wired to a port of the guest, so that
 # a test can unplug devices under itself.
 base_machine() {
-	qemu_arg -nodefaults -no-user-config -display none -no-reboot -accel tcg,thread=multi -machine q35 \
-		-cpu max,phys-bits=39 -smp 2 -m 2G -device pvpanic-pci -action panic=exit-failure \
+	qemu_arg -nodefaults -no-user-config -display none -no-reboot -machine q35 -cpu max,phys-bits=39 -m 2G -device pvpanic-pci -action panic=exit-failure \
 		-drive "if=virtio,format=raw,readonly=on,file=$1" \
 		-serial "file:$RUN_DIR/console.log" -D "$RUN_DIR/trace.log" -device virtio-serial-pci \
 		-chardev "socket,id=monitor,path=$RUN_DIR/qmp.sock,server=on,wait=off" \
 		-mon chardev=monitor,mode=control -chardev "socket,id=qmp,path=$RUN_DIR/qmp.sock" \
 		-device virtserialport,chardev=qmp,name=lab.qmp
+	processors
 	channel verdict
 	share lab "$RUN_DIR" readonly=on
 	# A kernel that warns, oopses or hangs ends the run. The mitigations only slow emulation down.
