@@ -23,7 +23,7 @@ address_of() {
 }
 
 device_is_listed() {
-	matches "ibv_devices" "$LAB_RDMA_DEVICE[[:space:]]+[0-9a-f]{16}" "$(on "$1" ibv_devices)"
+	matches "ibv_devices" "${LAB_RDMA_DEVICE}[[:space:]]+[0-9a-f]{16}" "$(on "$1" ibv_devices)"
 }
 
 port_is_active() {
