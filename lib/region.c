@@ -69,25 +69,6 @@ void dnd_region_close(struct dnd_region *region)
 	region->fd = -1;
 }
 
-void dnd_region_holders_text(struct donard_context *ctx, const char *name, char *text,
-			     size_t text_bytes)
-{
-	char lines[1024], comm[64], *line, *next;
-	size_t used = 0;
-	int pid;
-
-	text[0] = '\0';
-	dnd_sysfs_read(ctx, lines, sizeof(lines), "class/p2pmem/%s/holders", name);
-	for (line = strtok_r(lines, "\n", &next); line; line = strtok_r(NULL, "\n", &next)) {
-		if (sscanf(line, "%d %63s", &pid, comm) != 2 || pid == (int)getpid())
-			continue;
-		used += (size_t)snprintf(text + used, text_bytes - used, "%s%s (pid %d)",
-					 used ? ", " : "; held by ", comm, pid);
-		if (used >= text_bytes)
-			return;
-	}
-}
-
 static int range_failed(struct donard_context *ctx, const struct dnd_region *region,
 			uint64_t offset, uint64_t length, int error_number)
 {
