@@ -10,13 +10,13 @@ readonly GUEST_SECONDS=1200
 plan_guests() {
 	local kernel topology
 	for kernel in 7 6.12 6.1; do
-		echo "$kernel switch perm uapi copy fio routes lifetime badinput"
+		echo "$kernel switch perm uapi copy fio routes dmabuf lifetime badinput"
 	done
 	for topology in rootports iommu swiotlb high-bar; do
-		echo "7 $topology routes"
+		echo "7 $topology routes dmabuf"
 	done
-	echo "6.1 iommu routes"
-	echo "7 pciehp lifetime"
+	echo "6.1 iommu routes dmabuf"
+	echo "7 pciehp lifetime dmabuf"
 }
 
 # wanted_suites SUITE... - those that --only leaves, as run.sh takes them.
