@@ -28,12 +28,15 @@ static void print_holders(struct json_object *holders)
 
 	for (size_t i = 0; i < json_object_array_length(holders); i++) {
 		struct json_object *holder = json_object_array_get_idx(holders, i);
+		struct json_object *device = json_object_object_get(holder, "device");
 
-		printf("%-12s %s (pid %llu): %s, %llu pinned pages\n", i ? "" : "holders",
+		printf("%-12s %s (pid %llu): %s, %llu pinned pages%s%s\n", i ? "" : "holders",
 		       json_object_get_string(json_object_object_get(holder, "command")),
 		       (unsigned long long)number(holder, "pid"),
 		       donard_format_size(text, sizeof(text), number(holder, "bytes")),
-		       (unsigned long long)number(holder, "pinned_pages"));
+		       (unsigned long long)number(holder, "pinned_pages"),
+		       device ? ", dma-buf mapped for " : "",
+		       device ? json_object_get_string(device) : "");
 	}
 	if (!json_object_array_length(holders))
 		printf("%-12s -\n", "holders");

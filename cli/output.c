@@ -104,17 +104,30 @@ static bool cut_number(char *text, uint64_t *number)
 	return !*end;
 }
 
-/* "pid comm bytes pinned_pages", where comm may hold spaces */
+/* Cuts the importing device, "0000:01:00.0", off the end of the line; NULL if there is none. */
+static const char *cut_device(char *line)
+{
+	char *space = strrchr(line, ' ');
+
+	if (!space || !strchr(space, ':'))
+		return NULL;
+	*space = '\0';
+	return space + 1;
+}
+
+/* "pid comm bytes pinned_pages [device]", where comm may hold spaces */
 static struct json_object *model_holder(char *line)
 {
 	struct json_object *model;
 	uint64_t bytes, pages;
+	const char *device;
 	char *command;
 	long pid = strtol(line, &command, 10);
 
 	if (command == line || *command != ' ')
 		return NULL;
 	command++;
+	device = cut_device(command);
 	if (!cut_number(command, &pages) || !cut_number(command, &bytes))
 		return NULL;
 	model = json_object_new_object();
@@ -122,6 +135,8 @@ static struct json_object *model_holder(char *line)
 	add_text(model, "command", command);
 	add_bytes(model, "bytes", bytes);
 	add_bytes(model, "pinned_pages", pages);
+	if (device)
+		add_text(model, "device", device);
 	return model;
 }
 

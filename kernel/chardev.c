@@ -36,6 +36,7 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	if (!f)
 		return -ENOMEM;
 	f->region = r;
+	f->filp = filp;
 	f->extents = RB_ROOT;
 	f->uid = current_fsuid();
 	f->pid = task_tgid_nr(current);
@@ -87,7 +88,8 @@ static loff_t p2pmem_llseek(struct file *filp, loff_t offset, int whence)
 	return fixed_size_llseek(filp, offset, whence, f->region->backing.bytes);
 }
 
-static bool enter(struct p2pmem_region *r)
+/* True: the region is in use until p2pmem_leave(); false: it is going away. */
+bool p2pmem_enter(struct p2pmem_region *r)
 {
 	down_read(&r->gate);
 	if (r->state == P2PMEM_STATE_READY)
@@ -96,20 +98,42 @@ static bool enter(struct p2pmem_region *r)
 	return false;
 }
 
+void p2pmem_leave(struct p2pmem_region *r)
+{
+	up_read(&r->gate);
+}
+
+/*
+ * Between enter and leave: returns when the CPU's own stores, write-combined
+ * ones too, are at the device.
+ */
+int p2pmem_flush(struct p2pmem_region *r)
+{
+	int ret = 0;
+
+	wmb(); /* out of the CPU before the device is asked */
+	if (r->provider->commit)
+		ret = r->provider->commit(r);
+	else
+		READ_ONCE(*(u64 *)r->backing.kaddr);
+	if (!pci_device_is_present(r->pdev))
+		ret = -EIO;	/* a dead device answers reads, too */
+	return ret;
+}
+
 static long ioc_info(void *object, void *arg)
 {
 	struct p2pmem_region *r = ((struct p2pmem_file *)object)->region;
 	struct p2pmem_info *info = arg;
 
-	if (!enter(r))
+	if (!p2pmem_enter(r))
 		return -ENODEV;
 	p2pmem_revalidate(r);
 	memset(info, 0, sizeof(*info));
 	info->flags = r->persistent ? P2PMEM_REGION_PERSISTENT : 0;
 	info->region_bytes = r->backing.bytes;
 	info->available_bytes = READ_ONCE(r->alloc.free) << PAGE_SHIFT;
-	info->bus_address = pci_bus_address(r->pdev, r->bar) + r->backing.phys -
-			    pci_resource_start(r->pdev, r->bar);
+	info->bus_address = p2pmem_bus_address(r);
 	info->granule_bytes = PAGE_SIZE;
 	info->kind = r->provider->kind;
 	info->page_type = r->backing.type;
@@ -121,7 +145,7 @@ static long ioc_info(void *object, void *arg)
 	info->bar = r->bar;
 	info->resets = atomic64_read(&r->resets);
 	strscpy(info->name, dev_name(&r->dev), sizeof(info->name));
-	up_read(&r->gate);
+	p2pmem_leave(r);
 	return 0;
 }
 
@@ -130,13 +154,13 @@ static int claim(struct p2pmem_file *f, const struct p2pmem_claim *c)
 	struct p2pmem_region *r = f->region;
 	int ret;
 
-	if (!enter(r))
+	if (!p2pmem_enter(r))
 		return -ENODEV;
 	p2pmem_revalidate(r);
 	ret = p2pmem_file_claim(f, c->file_offset >> PAGE_SHIFT,
 				c->length >> PAGE_SHIFT,
 				c->region_offset >> PAGE_SHIFT);
-	up_read(&r->gate);
+	p2pmem_leave(r);
 	return ret;
 }
 
@@ -208,21 +232,15 @@ static long ioc_sync(void *object, void *arg)
 	ret = check_sync_range(f, s);
 	if (ret)
 		return ret;
-	if (!enter(r))
+	if (!p2pmem_enter(r))
 		return -ENODEV;
-	wmb(); /* the CPU's own stores, write-combined ones too, go first */
-	if (r->provider->commit)
-		ret = r->provider->commit(r);
-	else
-		READ_ONCE(*(u64 *)r->backing.kaddr);
-	if (!pci_device_is_present(r->pdev))
-		ret = -EIO;	/* a dead device answers reads, too */
+	ret = p2pmem_flush(r);
 	p2pmem_revalidate(r);
 	resets = atomic64_read(&r->resets);
 	if (resets != f->resets_seen)
 		ret = -EIO;
 	f->resets_seen = resets;
-	up_read(&r->gate);
+	p2pmem_leave(r);
 	return ret;
 }
 
@@ -236,15 +254,22 @@ static long ioc_probe(void *object, void *arg)
 	return p2pmem_probe(f->region, probe);
 }
 
+static long ioc_export(void *object, void *arg)
+{
+	return p2pmem_dmabuf_export(object, arg);
+}
+
 static const struct p2pmem_ioctl file_table[] = {
 	{ P2PMEM_IOC_INFO, sizeof(struct p2pmem_info),
-	  sizeof(struct p2pmem_info), ioc_info },
+	  sizeof(struct p2pmem_info), false, ioc_info },
 	{ P2PMEM_IOC_CLAIM, sizeof(struct p2pmem_claim),
-	  sizeof(struct p2pmem_claim), ioc_claim },
+	  sizeof(struct p2pmem_claim), false, ioc_claim },
 	{ P2PMEM_IOC_SYNC, sizeof(struct p2pmem_sync),
-	  sizeof(struct p2pmem_sync), ioc_sync },
+	  sizeof(struct p2pmem_sync), false, ioc_sync },
 	{ P2PMEM_IOC_PROBE_PEER, sizeof(struct p2pmem_probe),
-	  sizeof(struct p2pmem_probe), ioc_probe },
+	  sizeof(struct p2pmem_probe), false, ioc_probe },
+	{ P2PMEM_IOC_EXPORT_DMABUF, sizeof(struct p2pmem_export_dmabuf),
+	  sizeof(struct p2pmem_export_dmabuf), true, ioc_export },
 };
 
 static long p2pmem_file_ioctl(struct file *filp, unsigned int cmd,

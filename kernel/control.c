@@ -87,9 +87,9 @@ out_put:
 
 static const struct p2pmem_ioctl ctl_table[] = {
 	{ P2PMEM_CTL_REGION_ADD, sizeof(struct p2pmem_region_add),
-	  sizeof(struct p2pmem_region_add), ctl_region_add },
+	  sizeof(struct p2pmem_region_add), false, ctl_region_add },
 	{ P2PMEM_CTL_REGION_REMOVE, sizeof(struct p2pmem_region_remove),
-	  sizeof(struct p2pmem_region_remove), ctl_region_remove },
+	  sizeof(struct p2pmem_region_remove), false, ctl_region_remove },
 };
 
 static long ctl_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)

@@ -51,11 +51,14 @@ static bool range_idle(struct p2pmem_region *r, u64 first, u64 count)
 /*
  * How many pages of an extent somebody besides its mappings refers to: those
  * with references that are neither the base reference nor a mapping's.
+ * alloc_lock is held, so that the pages do not go meanwhile.
  */
-u64 p2pmem_extent_pins(struct p2pmem_region *r, struct p2pmem_extent *e)
+static u64 extent_pins(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
 	u64 at, end = e->first + e->count, step, pinned = 0;
 
+	if (r->gone)
+		return 0;
 	for (at = e->first; at < end; at += step) {
 		struct folio *folio = folio_at(r, at, end, &step);
 
@@ -186,19 +189,22 @@ static size_t file_line(struct p2pmem_file *f, char *buf, size_t bytes)
 	struct rb_node *node;
 
 	mutex_lock(&f->lock);
+	mutex_lock(&f->region->alloc_lock);
 	for (node = rb_first(&f->extents); node; node = rb_next(node)) {
 		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
 
 		granules += e->count;
-		pinned += p2pmem_extent_pins(f->region, e);
+		pinned += extent_pins(f->region, e);
 	}
+	mutex_unlock(&f->region->alloc_lock);
 	mutex_unlock(&f->lock);
 	return holder_line(buf, bytes, f->pid, f->comm, granules, pinned);
 }
 
 /*
  * A line for each open file and each extent of a closed one: pid, command,
- * bytes owned, pages pinned.  The pages must still exist.
+ * bytes owned, pages pinned; and for each importer of a dma-buf: pid, command,
+ * bytes of the dma-buf, pages mapped, importing device.
  */
 size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes)
 {
@@ -215,9 +221,9 @@ size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes)
 	mutex_lock(&r->alloc_lock);
 	list_for_each_entry(e, &r->draining, link)
 		n += holder_line(buf + n, bytes - n, e->pid, e->comm, e->count,
-				 p2pmem_extent_pins(r, e));
+				 extent_pins(r, e));
 	mutex_unlock(&r->alloc_lock);
-	return n;
+	return n + p2pmem_importers_text(r, buf + n, bytes - n);
 }
 
 /* Every owned page is back at its base reference; free ones always are. */
@@ -245,7 +251,7 @@ static void report_holders(struct p2pmem_region *r)
 	if (!text)
 		return;
 	p2pmem_holders_text(r, text, 512);
-	dev_warn(&r->dev, "removal waits for these holders (pid, command, bytes, pinned pages):\n%s",
+	dev_warn(&r->dev, "removal waits for these holders (pid, command, bytes, pinned pages, importing device):\n%s",
 		 text);
 	kfree(text);
 }
@@ -266,22 +272,58 @@ static void revoke_mappings(struct p2pmem_region *r)
 	synchronize_rcu(); /* get_user_pages_fast() that saw the old entries */
 }
 
+/*
+ * From here no page is touched: extents that closed files left behind are
+ * reaped without a look at them.
+ */
+static void drop_pages(struct p2pmem_region *r)
+{
+	mutex_lock(&r->alloc_lock);
+	r->gone = true;
+	mutex_unlock(&r->alloc_lock);
+	if (r->backing.type)
+		p2pmem_backing_close(r);
+}
+
+/*
+ * The device has gone and somebody does not let go: its driver need not wait.
+ * When all that is held are mappings of dma-bufs, which name addresses and no
+ * struct page, the pages go now; of P2PDMA pages that is what the driver core
+ * waits for.  P2PDMA pages that are referred to cannot be for long: wait.
+ */
+static void quarantine(struct p2pmem_region *r, bool pages_idle)
+{
+	if (!pages_idle && r->backing.type == P2PMEM_PAGES_P2PDMA)
+		return;
+	report_holders(r);
+	if (pages_idle)
+		drop_pages(r);
+	p2pmem_quarantine_enter(r);
+}
+
+static bool pages_are_idle(struct p2pmem_region *r)
+{
+	if (r->gone)
+		return true;
+	revoke_mappings(r);
+	return region_pages_idle(r);
+}
+
 static void drain(struct p2pmem_region *r)
 {
 	unsigned long began = jiffies, reported = jiffies;
 	long nap = DRAIN_INTERVAL_MIN;
 
 	for (;;) {
-		revoke_mappings(r);
-		if (region_pages_idle(r))
+		bool unmapped = p2pmem_exports_revoke(r);
+		bool pages_idle = pages_are_idle(r);
+
+		if (unmapped && pages_idle)
 			return;
 		if (r->state == P2PMEM_STATE_DRAINING &&
-		    r->backing.type == P2PMEM_PAGES_GENERIC &&
 		    time_after(jiffies, began + SURPRISE_GRACE) &&
-		    device_vanished(r)) {
-			report_holders(r);
-			p2pmem_quarantine_enter(r);
-		}
+		    device_vanished(r))
+			quarantine(r, pages_idle);
 		if (time_after(jiffies, reported + DRAIN_REPORT_INTERVAL)) {
 			report_holders(r);
 			reported = jiffies;
@@ -291,17 +333,8 @@ static void drain(struct p2pmem_region *r)
 	}
 }
 
-/*
- * From here no page is touched: extents that closed files left behind are
- * reaped without a look at them.
- */
-static void close_pages(struct p2pmem_region *r)
+static void end_claims(struct p2pmem_region *r)
 {
-	mutex_lock(&r->alloc_lock);
-	r->gone = true;
-	mutex_unlock(&r->alloc_lock);
-	if (r->backing.type)
-		p2pmem_backing_close(r);
 	if (r->state == P2PMEM_STATE_QUARANTINED)
 		p2pmem_quarantine_leave(r);
 	else if (r->provider->release)
@@ -321,7 +354,8 @@ void p2pmem_remove_fn(struct work_struct *work)
 	if (r->backing.type)
 		drain(r);
 	cdev_device_del(&r->cdev, &r->dev);	/* waits for sysfs readers */
-	close_pages(r);
+	drop_pages(r);
+	end_claims(r);
 	dev_info(&r->pdev->dev, "p2pmem%u: removed\n", r->id);
 	p2pmem_region_forget(r);
 	p2pmem_region_put(r);	/* of p2pmem_remove_start() */

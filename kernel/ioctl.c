@@ -18,7 +18,8 @@ static const struct p2pmem_ioctl *lookup(const struct p2pmem_ioctl *table,
 
 /*
  * The struct goes back to the caller whether the call succeeded or not: a
- * refusal carries its reason.  No lock is held over either copy.
+ * refusal carries its reason.  No lock is held over either copy.  A call that
+ * made a descriptor copies nothing: it could not take that back if this failed.
  */
 long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
 			   void *object, unsigned int cmd, void __user *uarg)
@@ -41,6 +42,8 @@ long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
 	if (ret)
 		goto out_free;
 	ret = op->call(object, arg);
+	if (op->returns_fd)
+		goto out_free;
 	*(u32 *)arg = user_bytes;
 	if (copy_to_user(uarg, arg, min_t(size_t, user_bytes, op->bytes)))
 		ret = -EFAULT;

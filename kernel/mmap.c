@@ -5,6 +5,7 @@
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 
 #include "p2pmem.h"
@@ -169,7 +170,7 @@ static void keep(struct list_head *made)
 }
 
 /* Gives memory to every part of [first, first + count) that has none. */
-static int back_range(struct p2pmem_file *f, u64 first, u64 count)
+int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count)
 {
 	u64 end = first + count;
 	LIST_HEAD(made);
@@ -225,6 +226,43 @@ static void make_visible(struct p2pmem_region *r, u64 granule)
 	p2pmem_zero_granule(r, granule);
 	wmb(); /* zeros before the mapping that shows them */
 	*bytes_of = P2PMEM_BYTES_CLEAN;
+}
+
+static void show_piece(struct p2pmem_file *f, u64 first, u64 end)
+{
+	struct p2pmem_extent *e = NULL;
+
+	mutex_lock(&f->lock);
+	for (; first < end; first++) {
+		if (!e || first == e->file_first + e->count)
+			e = p2pmem_extent_find(f, first);
+		make_visible(f->region, e->first + (first - e->file_first));
+	}
+	mutex_unlock(&f->lock);
+}
+
+/*
+ * Makes owned granules fit to be seen by a device, which takes no fault.  This
+ * may take long, so the region is left between pieces; what a file owns stays
+ * while it is open.  -ENODEV if the region goes away meanwhile.
+ */
+int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count)
+{
+	u64 end = first + count;
+
+	while (first < end) {
+		u64 to = min(first + (u64)P2PMEM_CHUNK, end);
+
+		if (!p2pmem_enter(f->region))
+			return -ENODEV;
+		show_piece(f, first, to);
+		p2pmem_leave(f->region);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+		first = to;
+	}
+	return 0;
 }
 
 static vm_fault_t insert(struct p2pmem_region *r, struct vm_area_struct *vma,
@@ -334,7 +372,7 @@ static int back_mapping(struct p2pmem_file *f, struct vm_area_struct *vma)
 	down_read(&r->gate);
 	if (r->state == P2PMEM_STATE_READY) {
 		p2pmem_revalidate(r);
-		ret = back_range(f, vma->vm_pgoff, vma_pages(vma));
+		ret = p2pmem_file_back(f, vma->vm_pgoff, vma_pages(vma));
 		vma->vm_page_prot = p2pmem_memtype_prot(vma->vm_page_prot,
 							r->backing.memtype);
 	}

@@ -9,9 +9,11 @@
  *   extent   a range of the region that one file owns.  After the file is
  *            closed it moves to the region's draining list until no pin is
  *            left, holding a module reference.
+ *   export   a dma-buf; holds the open file, and through it all of the above.
  *
  * Lock order: device lock -> mmap_lock -> region->gate ->
- * region->files_lock -> file->lock -> region->alloc_lock.
+ * region->files_lock -> file->lock -> region->alloc_lock; and
+ * region->gate -> region->exports_lock -> reservation lock of a dma-buf.
  * None of them is held over copy_{to,from}_user or (un)mapping a backing,
  * but for region->gate in region_set_page_type(), which no fault can meet.
  */
@@ -82,6 +84,9 @@ struct p2pmem_region {
 	struct mutex files_lock;
 	struct list_head files;
 
+	struct mutex exports_lock;	/* exports */
+	struct list_head exports;	/* dmabuf.c: those that are open */
+
 	struct mutex alloc_lock;	/* alloc, draining, gone */
 	struct p2pmem_alloc alloc;
 	struct list_head draining;
@@ -101,6 +106,7 @@ struct p2pmem_region {
 
 struct p2pmem_file {
 	struct p2pmem_region *region;
+	struct file *filp;		/* that this is the private data of */
 	struct list_head link;
 	struct mutex lock;		/* extents, and zeroing on first touch */
 	struct rb_root extents;
@@ -134,6 +140,13 @@ static inline void *p2pmem_kaddr(struct p2pmem_region *r, u64 granule)
 	return r->backing.kaddr + (granule << PAGE_SHIFT);
 }
 
+/* What a device on the region's own PCI bus puts into a TLP. */
+static inline u64 p2pmem_bus_address(struct p2pmem_region *r)
+{
+	return pci_bus_address(r->pdev, r->bar) + r->backing.phys -
+	       pci_resource_start(r->pdev, r->bar);
+}
+
 /* region.c */
 extern struct workqueue_struct *p2pmem_wq;
 int p2pmem_regions_init(void);
@@ -165,12 +178,17 @@ const char *p2pmem_memtype_name(u32 memtype);
 
 /* chardev.c */
 extern const struct file_operations p2pmem_fops;
+int p2pmem_revalidate(struct p2pmem_region *r);
+bool p2pmem_enter(struct p2pmem_region *r);
+void p2pmem_leave(struct p2pmem_region *r);
+int p2pmem_flush(struct p2pmem_region *r);
 
 /* mmap.c */
-int p2pmem_revalidate(struct p2pmem_region *r);
 int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);
 int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 		      u64 first);
+int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count);
+int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
 struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule);
 
 /* drain.c */
@@ -178,16 +196,22 @@ void p2pmem_reap_fn(struct work_struct *work);
 void p2pmem_remove_fn(struct work_struct *work);
 void p2pmem_extents_release(struct p2pmem_file *f);
 bool p2pmem_settle(struct p2pmem_region *r);
-u64 p2pmem_extent_pins(struct p2pmem_region *r, struct p2pmem_extent *e);
 void p2pmem_remove_start(struct p2pmem_region *r);
 int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible);
 size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes);
+
+/* dmabuf.c */
+long p2pmem_dmabuf_export(struct p2pmem_file *f,
+			  const struct p2pmem_export_dmabuf *req);
+bool p2pmem_exports_revoke(struct p2pmem_region *r);
+size_t p2pmem_importers_text(struct p2pmem_region *r, char *buf, size_t bytes);
 
 /* ioctl.c */
 struct p2pmem_ioctl {
 	unsigned int cmd;
 	size_t min_bytes;	/* first published size of the struct */
 	size_t bytes;		/* size known to this module */
+	bool returns_fd;	/* nothing goes back but that: it cannot be undone */
 	long (*call)(void *object, void *arg);
 };
 long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
@@ -198,6 +222,8 @@ extern const struct attribute_group *p2pmem_region_groups[];
 
 /* route.c */
 int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *probe);
+void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
+		    u32 page_type, struct p2pmem_probe *out);
 
 /* quarantine.c */
 void p2pmem_quarantine_enter(struct p2pmem_region *r);

@@ -83,10 +83,12 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 	r->state = P2PMEM_STATE_READY;
 	init_rwsem(&r->gate);
 	mutex_init(&r->files_lock);
+	mutex_init(&r->exports_lock);
 	mutex_init(&r->alloc_lock);
 	mutex_init(&r->revalidate_lock);
 	INIT_LIST_HEAD(&r->link);
 	INIT_LIST_HEAD(&r->files);
+	INIT_LIST_HEAD(&r->exports);
 	INIT_LIST_HEAD(&r->draining);
 	INIT_DELAYED_WORK(&r->reap_work, p2pmem_reap_fn);
 	INIT_WORK(&r->remove_work, p2pmem_remove_fn);

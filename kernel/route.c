@@ -131,8 +131,8 @@ static void through_host_bridge(struct p2pmem_region *r, struct pci_dev *client,
 			      pci_name(root));
 }
 
-static void predict(struct p2pmem_region *r, struct pci_dev *client,
-		    struct p2pmem_probe *out)
+static void predict_path(struct p2pmem_region *r, struct pci_dev *client,
+			 struct p2pmem_probe *out)
 {
 	struct peer_path p = { };
 
@@ -171,12 +171,12 @@ static bool translated(struct pci_dev *client, struct p2pmem_probe *out)
  * sees them first (seen with intel-iommu: the writes vanish and the command
  * succeeds).  GENERIC pages get an IOVA that means the BAR.
  */
-static void judge_iommu(struct p2pmem_region *r, struct pci_dev *client,
+static void judge_iommu(struct pci_dev *client, u32 page_type,
 			struct p2pmem_probe *out)
 {
 	if (out->flags & P2PMEM_PROBE_SAME_DEVICE || !translated(client, out))
 		return;
-	if (r->backing.type == P2PMEM_PAGES_P2PDMA) {
+	if (page_type == P2PMEM_PAGES_P2PDMA) {
 		if (out->route != P2PMEM_ROUTE_SWITCH)
 			return;
 		out->route = P2PMEM_ROUTE_NONE;
@@ -188,6 +188,18 @@ static void judge_iommu(struct p2pmem_region *r, struct pci_dev *client,
 	out->flags &= ~P2PMEM_PROBE_UNLISTED_BRIDGE;
 	p2pmem_reason(out->reason, "an IOMMU translates %s: every request passes the root complex",
 		      pci_name(client));
+}
+
+/*
+ * The route by topology, when addresses are given out as for @page_type.  The
+ * region is in use (p2pmem_enter).
+ */
+void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
+		    u32 page_type, struct p2pmem_probe *out)
+{
+	out->bus_address = p2pmem_bus_address(r);
+	predict_path(r, client, out);
+	judge_iommu(client, page_type, out);
 }
 
 /* What the address that the DMA API gave says about the route. */
@@ -252,18 +264,13 @@ int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *out)
 	ret = device_lock_interruptible(&client->dev);
 	if (ret)
 		goto out_put;
-	down_read(&r->gate);
-	if (r->state == P2PMEM_STATE_READY) {
-		out->bus_address = pci_bus_address(r->pdev, r->bar) +
-				   r->backing.phys -
-				   pci_resource_start(r->pdev, r->bar);
-		predict(r, client, out);
-		judge_iommu(r, client, out);
+	if (p2pmem_enter(r)) {
+		p2pmem_predict(r, client, r->backing.type, out);
 		probe_mapping(r, client, out);
+		p2pmem_leave(r);
 	} else {
 		ret = -ENODEV;
 	}
-	up_read(&r->gate);
 	device_unlock(&client->dev);
 out_put:
 	pci_dev_put(client);

@@ -69,43 +69,6 @@ void dnd_region_close(struct dnd_region *region)
 	region->fd = -1;
 }
 
-/* "pid comm bytes pinned_pages"; comm may hold spaces, so it ends two words before the end. */
-static bool parse_holder(char *line, int *pid, const char **comm)
-{
-	char *space = strchr(line, ' '), *end;
-
-	if (!space || sscanf(line, "%d", pid) != 1)
-		return false;
-	*comm = space + 1;
-	for (int word = 0; word < 2; word++) {
-		end = strrchr(*comm, ' ');
-		if (!end)
-			return false;
-		*end = '\0';
-	}
-	return true;
-}
-
-void dnd_region_holders_text(struct donard_context *ctx, const char *name, char *text,
-			     size_t text_bytes)
-{
-	char lines[1024], *line, *next;
-	const char *comm;
-	size_t used = 0;
-	int pid;
-
-	text[0] = '\0';
-	dnd_sysfs_read(ctx, lines, sizeof(lines), "class/p2pmem/%s/holders", name);
-	for (line = strtok_r(lines, "\n", &next); line; line = strtok_r(NULL, "\n", &next)) {
-		if (!parse_holder(line, &pid, &comm) || pid == (int)getpid())
-			continue;
-		used += (size_t)snprintf(text + used, text_bytes - used, "%s%s (pid %d)",
-					 used ? ", " : "; held by ", comm, pid);
-		if (used >= text_bytes)
-			return;
-	}
-}
-
 static int range_failed(struct donard_context *ctx, const struct dnd_region *region,
 			uint64_t offset, uint64_t length, int error_number)
 {

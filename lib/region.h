@@ -36,9 +36,12 @@ int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region,
 		       struct dnd_window *window);
 void dnd_window_unmap(struct dnd_window *window);
 int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable);
-/* "; held by fio (pid 12)" or "" */
+/* "; held by fio (pid 12), app (pid 13, device 0000:01:00.0)" or "" */
 void dnd_region_holders_text(struct donard_context *ctx, const char *name, char *text,
 			     size_t text_bytes);
+
+/* "rxe0 and mlx5_0": RDMA devices on which that process has registered memory, or "" */
+void dnd_rdma_devices_of(int pid, char *text, size_t text_bytes);
 
 int dnd_require_module(struct donard_context *ctx);
 

@@ -103,7 +103,7 @@ struct donard_region_info {
 	const char *page_type;	/* "generic" or "p2pdma" */
 	const char *memtype;	/* "uc", "wc", "wb" */
 	const char *state;	/* "ready", "draining", "quarantined" */
-	const char *holders;	/* lines of "pid comm bytes pinned_pages" */
+	const char *holders;	/* lines of "pid comm bytes pinned_pages [device]" */
 	uint64_t granule_bytes;	/* 0 when the node could not be opened */
 	uint64_t bus_address;	/* 0 when the node could not be opened */
 };

@@ -8,6 +8,7 @@
 
 #include <linux/cc_platform.h>
 #include <linux/device/class.h>
+#include <linux/dma-buf.h>
 #include <linux/memremap.h>
 #include <linux/mm.h>
 #include <linux/pagemap.h>
@@ -169,6 +170,36 @@ static inline bool compat_p2pdma_has_pool(struct pci_dev *pdev)
 	return rcu_access_pointer(pdev->p2pdma);
 #else
 	return false;
+#endif
+}
+
+/* MODULE_IMPORT_NS() takes a string since 6.13. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#define COMPAT_NS_DMA_BUF DMA_BUF
+#else
+#define COMPAT_NS_DMA_BUF "DMA_BUF"
+#endif
+
+/* move_notify is invalidate_mappings in 7.2.  The reservation lock is held. */
+static inline void compat_dma_buf_invalidate(struct dma_buf *dmabuf)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+	dma_buf_move_notify(dmabuf);
+#else
+	dma_buf_invalidate_mappings(dmabuf);
+#endif
+}
+
+/*
+ * Will the importer unmap when it is told to?  Before 7.2 every one has the
+ * callback and nobody can know.
+ */
+static inline bool compat_dma_buf_revocable(struct dma_buf_attachment *attach)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+	return true;
+#else
+	return dma_buf_attach_revocable(attach);
 #endif
 }
 

@@ -3,6 +3,9 @@
 # What becomes of memory that is taken away while it is in use. A matrix of holders (holder.c) and
 # events; holders that pin make a removal wait, mappings are revoked.
 
+# shellcheck source=removal.sh
+. ./removal.sh
+
 readonly HELD_BYTES=$((2 * MIB))
 # The kinds whose pins outlive mapping and descriptor.
 readonly PINS="vmsplice fixed longterm"
@@ -55,80 +58,6 @@ holder_sees() {
 	within 10 grep -qx "$1" "$WORK/holder"
 }
 
-# --- the region, taken away and brought back ---
-
-restore_gpu() {
-	stale_env
-	if region_gone p2pmem0; then
-		donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >/dev/null
-		chgrp p2pmem /dev/p2pmem0
-	fi
-	within 10 region_is_free p2pmem0
-	equal state ready "$(attr p2pmem0 state)"
-}
-
-# heal - after a test that failed half way: the next one finds a machine as it should be.
-heal() {
-	local n
-	for ((n = 0; n < 50; n++)); do
-		region_exists p2pmem0 && [[ $(attr p2pmem0 state) == ready ]] && return
-		region_gone p2pmem0 && break
-		sleep 0.1
-	done
-	[[ -d /sys/module/p2pmem ]] || insmod /opt/donard/modules/p2pmem.ko
-	gpu_is_back || plug_gpu
-	restore_gpu
-}
-
-# lt NAME FUNCTION [ARG...] - t, and whole again behind it.
-lt() {
-	t "$1" healed "${@:2}"
-}
-
-healed() {
-	at_end heal
-	"$@"
-}
-
-# The region works as before.
-copy_again() {
-	restore_gpu
-	random_file "$WORK/data" "$MIB"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
-	copy "$LAB_ALPHA" p2pmem0 --size 1M --verify
-	result_is "$MIB" switch 0
-	same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$WORK/data" "$MIB"
-}
-
-# in_background COMMAND... - EVENT is its pid.
-in_background() {
-	"$@" >"$WORK/event" 2>&1 &
-	EVENT=$!
-}
-
-event_ended() {
-	[[ ! -e /proc/$EVENT || $(awk '{ print $3 }' "/proc/$EVENT/stat" 2>/dev/null) == Z ]]
-}
-
-event_succeeds() {
-	within 40 event_ended
-	wait "$EVENT" || fail "the event: status $?, $(cat "$WORK/event")"
-}
-
-is_draining() {
-	[[ $(attr p2pmem0 state 2>/dev/null) == draining ]]
-}
-
-# The event waits, and says for whom.
-event_waits() {
-	within 20 is_draining
-	sleep 1
-	! event_ended || fail "the event did not wait for the holder: $(cat "$WORK/event")"
-	is_draining || fail "the region is not draining any more"
-	matches holders "(^|"$'\n'")$HOLDER holder [0-9]+ [1-9]" "$(attr p2pmem0 holders)"
-	exits 1 '' regio read p2pmem0 0 4096 /dev/null
-}
-
 # taken_away KIND EVENT... - the event, which ends with the region gone.
 taken_away() {
 	local kind=$1
@@ -136,7 +65,7 @@ taken_away() {
 	hold "$kind"
 	in_background "$@"
 	if pins "$kind"; then
-		event_waits
+		event_waits "$HOLDER holder [0-9]+ [1-9]"
 		let_go
 		event_succeeds
 	else
@@ -150,10 +79,6 @@ taken_away() {
 
 # --- events ---
 
-unbind_gpu() {
-	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/p2pmem/unbind
-}
-
 removed() {
 	taken_away "$1" donard-cli region remove p2pmem0
 	copy_again
@@ -162,15 +87,6 @@ removed() {
 unbound() {
 	taken_away "$1" unbind_gpu
 	copy_again
-}
-
-gpu_is_back() {
-	[[ -n $(labctl env | sed -n 's/.*LAB_GPU_BDF=\([^ ]\+\) .*/\1/p') ]]
-}
-
-plug_gpu() {
-	labctl plug gpu
-	within 20 gpu_is_back
 }
 
 unplugged() {
@@ -217,10 +133,6 @@ surprise() {
 	within 20 region_gone p2pmem0
 	plug_gpu
 	copy_again
-}
-
-is_quarantined() {
-	[[ $(attr p2pmem0 state 2>/dev/null) == quarantined ]]
 }
 
 # A card in the slot again while the old one's pages are still pinned: it may not be driven where it
@@ -288,13 +200,24 @@ killed_in_flight() {
 interrupted_removal() {
 	hold vmsplice
 	in_background donard-cli region remove p2pmem0
-	event_waits
+	event_waits "$HOLDER holder [0-9]+ [1-9]"
 	# Not SIGINT, which the shell has its background jobs ignore.
 	kill -TERM "$EVENT"
 	within 10 event_ended
 	is_draining || fail "the removal did not go on"
 	let_go
 	within 10 region_gone p2pmem0
+	copy_again
+}
+
+# Who holds it and through which RDMA device.
+names_rdma_device() {
+	hold longterm
+	in_background donard-cli region remove p2pmem0
+	event_waits "$HOLDER holder [0-9]+ [1-9]"
+	within 5 grep -q "holder (pid $HOLDER, device rxe0)" "$WORK/event"
+	let_go
+	event_succeeds
 	copy_again
 }
 
@@ -347,6 +270,7 @@ else
 	lt "nvme unbind under its PMR" drive_unbound "$LAB_BETA_BDF" p2pmem2 nvme-pmr
 	lt "death with reads in flight" killed_in_flight
 	lt "interrupted removal" interrupted_removal
+	lt "removal names the RDMA device" names_rdma_device
 	lt "removal under a copy" copy_is_cut_off
 	lt "again and again" again_and_again
 fi

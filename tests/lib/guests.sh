@@ -11,13 +11,13 @@ readonly GUEST_SECONDS=1200
 plan_guests() {
 	local kernel topology fabric
 	for kernel in 7 6.12 6.1; do
-		echo "$kernel switch - perm uapi folio copy fio routes lifetime badinput"
+		echo "$kernel switch - perm uapi folio copy fio routes dmabuf lifetime badinput"
 	done
 	for topology in rootports iommu swiotlb high-bar; do
-		echo "7 $topology - routes"
+		echo "7 $topology - routes dmabuf"
 	done
-	echo "6.1 iommu - routes"
-	echo "7 pciehp - lifetime"
+	echo "6.1 iommu - routes dmabuf"
+	echo "7 pciehp - lifetime dmabuf"
 	for fabric in rxe siw; do
 		echo "7 switch $fabric seeds perftest pyverbs"
 		echo "6.12 switch $fabric perftest"

@@ -61,7 +61,7 @@ run_style() {
 	run_kernel_style
 }
 
-# --- the module, compiled with all warnings for each kernel, inside the guest's root ---
+# --- the modules, compiled with all warnings for each kernel, inside the guest's root ---
 
 in_rig() {
 	# shellcheck disable=SC2016
@@ -73,21 +73,23 @@ in_rig() {
 
 # build_log SERIES DIR - W=1 and sparse.
 build_log() {
-	local root version
+	local root version source
 	root=$(in_rig guest_root) || return
 	version=$(in_rig kernel_version "$root" "$1") || return
-	mkdir -p "$2/include/uapi"
-	cp -r kernel "$2/"
-	cp include/uapi/*.h "$2/include/uapi/"
-	in_rig in_root "$root" "$2" make -s -C "/usr/src/linux-headers-$version" M=/out/kernel \
-		W=1 C=2 CHECK=sparse "-j$(nproc)" modules
+	mkdir -p "$2"
+	cp -r --parents include/uapi "$2/"
+	while read -r source; do
+		cp -r --parents "$source" "$2/"
+		in_rig in_root "$root" "$2" make -s -C "/usr/src/linux-headers-$version" "M=/out/$source" \
+			W=1 C=2 CHECK=sparse "-j$(nproc)" modules || return
+	done < <(in_rig module_sources)
 }
 
 # Sparse also says things about the kernel's own headers; those are not ours.
 no_warnings() {
 	local log=$LOGS/build.log
 	build_log "$1" "$LOGS/build-$1" >"$log" 2>&1 || { cat "$log"; return 1; }
-	! grep -E '^(/out/kernel/|kernel/)?[^/ ]*[^ ]*:[0-9]+:[0-9]+: (warning|error)' "$log" |
+	! grep -E '^[^ ]*:[0-9]+:[0-9]+: (warning|error)' "$log" |
 		grep -vE '^(\./)?(/usr/src/|include/|arch/)'
 }
 
@@ -98,7 +100,8 @@ checkpatch_clean() {
 	checkpatch=$root/usr/src/linux-headers-${version%-amd64}-common/scripts/checkpatch.pl
 	[[ -f $checkpatch ]] || return 77
 	perl "$checkpatch" --no-tree --terse --show-types --file --strict \
-		--ignore SPDX_LICENSE_TAG,LINUX_VERSION_CODE,FILE_PATH_CHANGES kernel/*.[ch] kernel/compat/*.h
+		--ignore SPDX_LICENSE_TAG,LINUX_VERSION_CODE,FILE_PATH_CHANGES kernel/*.[ch] kernel/compat/*.h \
+		tests/guest/modules/*/*.[ch]
 }
 
 run_kernel_style() {

@@ -25,7 +25,7 @@ static void regions(void **state)
 	assert_null(donard_region_get(list, 2));
 	donard_region_list_free(list);
 	dnd_region_holders_text(fake->ctx, "p2pmem2", text, sizeof(text));
-	assert_string_equal(text, "; held by fio (pid 12), fio (pid 13)");
+	assert_string_equal(text, "; held by fio (pid 12), my tool (pid 13, device 0000:01:00.0)");
 	assert_int_equal(donard_region_find(fake->ctx, "p2pmem3", &list), -ENODEV);
 	assert_string_equal(donard_error_code(fake->ctx), "no-such-region");
 }

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ranges of a region as dma-bufs: export, the CPU's access, and revocation.
+ *
+ * An export is one more reference to the open file, as a mapping is, so memory
+ * finds no new owner while the dma-buf lives.  For the region's removal it is
+ * one more thing to revoke and to wait for: see docs/lifetime.md.
+ */
+#include <linux/dma-resv.h>
+#include <linux/fcntl.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "dmabuf.h"
+
+/*
+ * The mapping becomes one of the region's file: the same faults, the same
+ * extents, and revoked with all others.
+ */
+static int export_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
+{
+	struct p2pmem_export *x = dmabuf->priv;
+
+	vma_set_file(vma, x->file);
+	vma->vm_pgoff += x->file_first;
+	return p2pmem_mmap(x->file, vma);
+}
+
+/* No cache lies between: the CPU reads from the device. */
+static int export_begin_cpu_access(struct dma_buf *dmabuf,
+				   enum dma_data_direction dir)
+{
+	struct p2pmem_export *x = dmabuf->priv;
+
+	if (!p2pmem_enter(x->region))
+		return -ENODEV;
+	p2pmem_leave(x->region);
+	return 0;
+}
+
+static int export_end_cpu_access(struct dma_buf *dmabuf,
+				 enum dma_data_direction dir)
+{
+	struct p2pmem_export *x = dmabuf->priv;
+	int ret = 0;
+
+	if (!p2pmem_enter(x->region))
+		return -ENODEV;
+	if (dir != DMA_FROM_DEVICE)
+		ret = p2pmem_flush(x->region);
+	p2pmem_leave(x->region);
+	return ret;
+}
+
+/*
+ * No descriptor, attachment or mapping of the dma-buf is left.  Requests that
+ * importers announced by fences may outlast their mappings; fences are bound
+ * to be signaled, and until then nobody else gets the memory.
+ */
+static void export_release(struct dma_buf *dmabuf)
+{
+	struct p2pmem_export *x = dmabuf->priv;
+	struct p2pmem_region *r = x->region;
+
+	dma_resv_wait_timeout(dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
+			      MAX_SCHEDULE_TIMEOUT);
+	mutex_lock(&r->exports_lock);
+	list_del(&x->link);
+	mutex_unlock(&r->exports_lock);
+	fput(x->file);	/* with it may go the extents, and the region's struct */
+	kvfree(x);
+}
+
+/* No vmap: device memory is not for the kernel's memcpy(). */
+static const struct dma_buf_ops export_ops = {
+	.attach = p2pmem_dmabuf_attach,
+	.detach = p2pmem_dmabuf_detach,
+	.pin = p2pmem_dmabuf_pin,
+	.unpin = p2pmem_dmabuf_unpin,
+	.map_dma_buf = p2pmem_dmabuf_map,
+	.unmap_dma_buf = p2pmem_dmabuf_unmap,
+	.mmap = export_mmap,
+	.begin_cpu_access = export_begin_cpu_access,
+	.end_cpu_access = export_end_cpu_access,
+	.release = export_release,
+};
+
+static int check_request(struct p2pmem_file *f,
+			 const struct p2pmem_export_dmabuf *req)
+{
+	u32 mode = req->fd_flags & O_ACCMODE;
+
+	if (req->flags & ~P2PMEM_EXPORT_ALLOW_UNLISTED || req->reserved0)
+		return -EINVAL;
+	if (req->fd_flags & ~(O_ACCMODE | O_CLOEXEC) ||
+	    (mode != O_RDONLY && mode != O_RDWR))
+		return -EINVAL;
+	if (!req->length || !PAGE_ALIGNED(req->file_offset | req->length))
+		return -EINVAL;
+	if (req->length > LLONG_MAX ||
+	    req->file_offset > LLONG_MAX - req->length)
+		return -EINVAL;
+	if (!(f->filp->f_mode & FMODE_READ) ||
+	    (mode == O_RDWR && !(f->filp->f_mode & FMODE_WRITE)))
+		return -EACCES;
+	return 0;
+}
+
+/* Counts the contiguous pieces of owned granules; notes them if @ranges. */
+static unsigned int collect_ranges(struct p2pmem_file *f, u64 first, u64 count,
+				   struct p2pmem_range *ranges)
+{
+	u64 end = first + count;
+	phys_addr_t expected = 0;
+	unsigned int n = 0;
+
+	mutex_lock(&f->lock);
+	while (first < end) {
+		struct p2pmem_extent *e = p2pmem_extent_find(f, first);
+		u64 skip = first - e->file_first;
+		u64 granules = min(e->count - skip, end - first);
+		phys_addr_t phys = f->region->backing.phys +
+				   ((e->first + skip) << PAGE_SHIFT);
+
+		if (!n || phys != expected) {
+			n++;
+			if (ranges)
+				ranges[n - 1] = (struct p2pmem_range){ phys, 0 };
+		}
+		if (ranges)
+			ranges[n - 1].bytes += granules << PAGE_SHIFT;
+		expected = phys + (granules << PAGE_SHIFT);
+		first += granules;
+	}
+	mutex_unlock(&f->lock);
+	return n;
+}
+
+/* Every granule of the range is owned, and stays so while the file is open. */
+static struct p2pmem_export *export_new(struct p2pmem_file *f,
+					const struct p2pmem_export_dmabuf *req)
+{
+	u64 first = req->file_offset >> PAGE_SHIFT;
+	u64 count = req->length >> PAGE_SHIFT;
+	struct p2pmem_region *r = f->region;
+	struct p2pmem_export *x;
+	unsigned int n;
+
+	n = collect_ranges(f, first, count, NULL);
+	x = kvzalloc(struct_size(x, ranges, n), GFP_KERNEL_ACCOUNT);
+	if (!x)
+		return NULL;
+	x->nr_ranges = collect_ranges(f, first, count, x->ranges);
+	x->region = r;
+	x->file_first = first;
+	x->flags = req->flags;
+	x->writable = (req->fd_flags & O_ACCMODE) == O_RDWR;
+	x->bus_offset = p2pmem_bus_address(r) - r->backing.phys;
+	x->file = get_file(f->filp);
+	return x;
+}
+
+/* Takes over @x, whether it succeeds or not. */
+static struct dma_buf *publish(struct p2pmem_export *x,
+			       const struct p2pmem_export_dmabuf *req)
+{
+	DEFINE_DMA_BUF_EXPORT_INFO(info);
+	struct p2pmem_region *r = x->region;
+	struct dma_buf *dmabuf;
+
+	info.ops = &export_ops;
+	info.size = req->length;
+	info.flags = req->fd_flags & O_ACCMODE;
+	info.priv = x;
+	dmabuf = dma_buf_export(&info);
+	if (IS_ERR(dmabuf)) {
+		fput(x->file);
+		kvfree(x);
+		return dmabuf;
+	}
+	x->dmabuf = dmabuf;
+	mutex_lock(&r->exports_lock);
+	list_add_tail(&x->link, &r->exports);
+	mutex_unlock(&r->exports_lock);
+	return dmabuf;
+}
+
+/* Backed as mmap() would, and zeroed. */
+static int prepare_range(struct p2pmem_file *f,
+			 const struct p2pmem_export_dmabuf *req)
+{
+	u64 first = req->file_offset >> PAGE_SHIFT;
+	u64 count = req->length >> PAGE_SHIFT;
+	int ret;
+
+	if (!p2pmem_enter(f->region))
+		return -ENODEV;
+	p2pmem_revalidate(f->region);
+	ret = p2pmem_file_back(f, first, count);
+	p2pmem_leave(f->region);
+	return ret ?: p2pmem_file_show(f, first, count);
+}
+
+/* The gate is open until the export is on the list: a removal finds it there. */
+static struct dma_buf *export_range(struct p2pmem_file *f,
+				    const struct p2pmem_export_dmabuf *req)
+{
+	struct dma_buf *dmabuf;
+	struct p2pmem_export *x;
+
+	if (!p2pmem_enter(f->region))
+		return ERR_PTR(-ENODEV);
+	x = export_new(f, req);
+	dmabuf = x ? publish(x, req) : ERR_PTR(-ENOMEM);
+	p2pmem_leave(f->region);
+	return dmabuf;
+}
+
+/* Returns a descriptor, which owns the dma-buf. */
+long p2pmem_dmabuf_export(struct p2pmem_file *f,
+			  const struct p2pmem_export_dmabuf *req)
+{
+	struct dma_buf *dmabuf;
+	long ret;
+
+	ret = check_request(f, req);
+	if (ret)
+		return ret;
+	ret = prepare_range(f, req);
+	if (ret)
+		return ret;
+	dmabuf = export_range(f, req);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	ret = dma_buf_fd(dmabuf, req->fd_flags & O_CLOEXEC);
+	if (ret < 0)
+		dma_buf_put(dmabuf);
+	return ret;
+}
+
+/* exports_lock keeps the dma-buf; its reservation lock is held. */
+static void revoke(struct p2pmem_export *x)
+{
+	struct dma_buf_attachment *attach;
+
+	x->revoked = true;
+	compat_dma_buf_invalidate(x->dmabuf);
+	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
+		struct p2pmem_attachment *a = attach->priv;
+
+		if (a->maps)
+			dev_info(&x->region->dev, "dma-buf mapped for %s by %s (pid %d): %s\n",
+				 dev_name(attach->dev), a->comm, a->pid,
+				 compat_dma_buf_revocable(attach) ?
+				 "told to let go" :
+				 "cannot be revoked, waiting until it lets go");
+	}
+}
+
+/*
+ * The gate is closed, so no export is added.  True when no importer has a
+ * mapping and none that it had can still be used by a request under way.
+ */
+bool p2pmem_exports_revoke(struct p2pmem_region *r)
+{
+	struct p2pmem_export *x;
+	bool idle = true;
+
+	mutex_lock(&r->exports_lock);
+	list_for_each_entry(x, &r->exports, link) {
+		struct dma_resv *resv = x->dmabuf->resv;
+
+		dma_resv_lock(resv, NULL);
+		if (!x->revoked)
+			revoke(x);
+		idle = idle && !x->maps &&
+		       dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP);
+		dma_resv_unlock(resv);
+	}
+	mutex_unlock(&r->exports_lock);
+	return idle;
+}
+
+/* A line for each attachment: as for a holder, and the importing device. */
+size_t p2pmem_importers_text(struct p2pmem_region *r, char *buf, size_t bytes)
+{
+	struct dma_buf_attachment *attach;
+	struct p2pmem_export *x;
+	size_t n = 0;
+
+	mutex_lock(&r->exports_lock);
+	list_for_each_entry(x, &r->exports, link) {
+		dma_resv_lock(x->dmabuf->resv, NULL);
+		list_for_each_entry(attach, &x->dmabuf->attachments, node) {
+			struct p2pmem_attachment *a = attach->priv;
+			size_t pages = a->maps ? x->dmabuf->size >> PAGE_SHIFT : 0;
+
+			n += scnprintf(buf + n, bytes - n, "%d %s %zu %zu %s\n",
+				       a->pid, a->comm, x->dmabuf->size, pages,
+				       dev_name(attach->dev));
+		}
+		dma_resv_unlock(x->dmabuf->resv);
+	}
+	mutex_unlock(&r->exports_lock);
+	return n;
+}
+
+MODULE_IMPORT_NS(COMPAT_NS_DMA_BUF);

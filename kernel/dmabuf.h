@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A range of a region that was exported as a dma-buf.
+ *
+ *   export      owned by its dma-buf, freed by release().  Holds the open file
+ *               whose memory it is, hence its extents, the region's struct and
+ *               the module.
+ *   attachment  owned by the attachment of the dma-buf; freed by detach().
+ *
+ * What changes after the export (revoked, the counts of mappings, the list of
+ * attachments) is under the dma-buf's reservation lock.
+ */
+#ifndef P2PMEM_DMABUF_H
+#define P2PMEM_DMABUF_H
+
+#include <linux/dma-buf.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+
+#include "p2pmem.h"
+
+/* Contiguous memory of an export, as the CPU sees it. */
+struct p2pmem_range {
+	phys_addr_t phys;
+	u64 bytes;
+};
+
+/**
+ * struct p2pmem_export - what a dma-buf stands for
+ * @link: in region->exports
+ * @file: keeps the extents; also what mappings of the dma-buf map
+ * @file_first: where in @file the range begins, in granules
+ * @bus_offset: what to add to a physical address for a bus address
+ * @flags: P2PMEM_EXPORT_*
+ * @writable: devices may write
+ * @revoked: the region is going away: no new mapping
+ * @maps: DMA mappings that importers hold now
+ */
+struct p2pmem_export {
+	struct list_head link;
+	struct p2pmem_region *region;
+	struct file *file;
+	struct dma_buf *dmabuf;
+	u64 file_first;
+	u64 bus_offset;
+	u32 flags;
+	bool writable;
+	bool revoked;
+	unsigned int maps;
+	unsigned int nr_ranges;
+	struct p2pmem_range ranges[];
+};
+
+/**
+ * struct p2pmem_attachment - one importing device
+ * @bus_addresses: requests are turned round below a switch: give bus addresses
+ * @translated: an IOMMU gives the addresses
+ * @maps: DMA mappings of this one
+ * @pid, @comm: who had it attached
+ */
+struct p2pmem_attachment {
+	bool bus_addresses;
+	bool translated;
+	unsigned int maps;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
+};
+
+/* dmabuf_attach.c */
+int p2pmem_dmabuf_attach(struct dma_buf *dmabuf,
+			 struct dma_buf_attachment *attach);
+void p2pmem_dmabuf_detach(struct dma_buf *dmabuf,
+			  struct dma_buf_attachment *attach);
+int p2pmem_dmabuf_pin(struct dma_buf_attachment *attach);
+void p2pmem_dmabuf_unpin(struct dma_buf_attachment *attach);
+struct sg_table *p2pmem_dmabuf_map(struct dma_buf_attachment *attach,
+				   enum dma_data_direction dir);
+void p2pmem_dmabuf_unmap(struct dma_buf_attachment *attach,
+			 struct sg_table *table, enum dma_data_direction dir);
+
+#endif

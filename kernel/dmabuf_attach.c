@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Importers of a dma-buf: who may attach, and which addresses it gets.
+ *
+ * A client whose requests are turned round below a switch gets bus addresses,
+ * as the P2PDMA core would give them, with no part of the DMA API involved.
+ * Every other one gets what dma_map_resource() says: the physical address
+ * through a host bridge, an IOVA behind an IOMMU.  The P2PDMA core's own helper
+ * (dma_buf_phys_vec_to_sgt) is not used: it wants pcim_p2pdma_init() on a
+ * function that another driver may own, knows no IOMMU below a switch, and
+ * exists in 7.x only.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/dma-resv.h>
+#include <linux/pci.h>
+#include <linux/scatterlist.h>
+#include <linux/sizes.h>
+#include <linux/slab.h>
+
+#include "dmabuf.h"
+
+/* sg_dma_len() has 32 bits. */
+#define SG_BYTES	SZ_2G
+
+static void say_refused(struct p2pmem_export *x, struct dma_buf_attachment *attach,
+			const char *cause)
+{
+	dev_warn_ratelimited(&x->region->dev, "dma-buf refused to %s for %s (pid %d): %s\n",
+			     dev_name(attach->dev), current->comm,
+			     task_tgid_nr(current), cause);
+}
+
+/* 0 or -EHOSTUNREACH; the region is in use. */
+static int find_route(struct p2pmem_export *x, struct dma_buf_attachment *attach,
+		      struct p2pmem_attachment *a)
+{
+	struct p2pmem_probe probe = { };
+
+	p2pmem_predict(x->region, to_pci_dev(attach->dev), P2PMEM_PAGES_GENERIC,
+		       &probe);
+	a->bus_addresses = probe.route == P2PMEM_ROUTE_SWITCH;
+	a->translated = probe.route == P2PMEM_ROUTE_IOMMU;
+	if (probe.route != P2PMEM_ROUTE_NONE)
+		return 0;
+	if (probe.flags & P2PMEM_PROBE_UNLISTED_BRIDGE &&
+	    x->flags & P2PMEM_EXPORT_ALLOW_UNLISTED)
+		return 0;
+	say_refused(x, attach, probe.reason);
+	return -EHOSTUNREACH;
+}
+
+static int check_importer(struct p2pmem_export *x, struct dma_buf_attachment *attach)
+{
+	if (!attach->peer2peer) {
+		say_refused(x, attach, "its driver asks for struct pages (no peer2peer attachment), which memory of a peer has none of");
+		return -EOPNOTSUPP;
+	}
+	if (!dev_is_pci(attach->dev)) {
+		say_refused(x, attach, "it is no PCI function, so no route to it is known");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+int p2pmem_dmabuf_attach(struct dma_buf *dmabuf,
+			 struct dma_buf_attachment *attach)
+{
+	struct p2pmem_export *x = dmabuf->priv;
+	struct p2pmem_attachment *a;
+	int ret;
+
+	ret = check_importer(x, attach);
+	if (ret)
+		return ret;
+	a = kzalloc(sizeof(*a), GFP_KERNEL);
+	if (!a)
+		return -ENOMEM;
+	a->pid = task_tgid_nr(current);
+	get_task_comm(a->comm, current);
+	if (p2pmem_enter(x->region)) {
+		p2pmem_revalidate(x->region);
+		ret = find_route(x, attach, a);
+		p2pmem_leave(x->region);
+	} else {
+		ret = -ENODEV;
+	}
+	if (ret)
+		kfree(a);
+	else
+		attach->priv = a;
+	return ret;
+}
+
+void p2pmem_dmabuf_detach(struct dma_buf *dmabuf,
+			  struct dma_buf_attachment *attach)
+{
+	kfree(attach->priv);
+}
+
+/*
+ * The memory never moves, so there is nothing to hold on to.  What makes a
+ * removal wait is a mapping, pinned or not.
+ */
+int p2pmem_dmabuf_pin(struct dma_buf_attachment *attach)
+{
+	struct p2pmem_export *x = attach->dmabuf->priv;
+
+	return x->revoked ? -ENODEV : 0;
+}
+
+void p2pmem_dmabuf_unpin(struct dma_buf_attachment *attach)
+{
+}
+
+static struct sg_table *table_alloc(struct p2pmem_export *x)
+{
+	struct sg_table *table = kzalloc(sizeof(*table), GFP_KERNEL);
+	unsigned int i, entries = 0;
+
+	if (!table)
+		return NULL;
+	for (i = 0; i < x->nr_ranges; i++)
+		entries += DIV_ROUND_UP_ULL(x->ranges[i].bytes, SG_BYTES);
+	if (sg_alloc_table(table, entries, GFP_KERNEL)) {
+		kfree(table);
+		return NULL;
+	}
+	table->nents = 0;	/* counts what has an address */
+	return table;
+}
+
+static void table_free(struct sg_table *table, unsigned int entries)
+{
+	table->orig_nents = entries;
+	sg_free_table(table);
+	kfree(table);
+}
+
+/* Without translation: does the client's DMA mask cover the last byte? */
+static bool reaches(struct device *dev, dma_addr_t last)
+{
+	return last <= min_not_zero(dma_get_mask(dev), dev->bus_dma_limit);
+}
+
+static int map_piece(struct p2pmem_export *x, struct dma_buf_attachment *attach,
+		     phys_addr_t phys, unsigned int bytes,
+		     enum dma_data_direction dir, dma_addr_t *dma)
+{
+	struct p2pmem_attachment *a = attach->priv;
+
+	*dma = a->bus_addresses ? phys + x->bus_offset : phys;
+	/* dma_map_resource() would WARN. */
+	if (!a->translated && !reaches(attach->dev, *dma + bytes - 1)) {
+		say_refused(x, attach, "its DMA mask does not reach the BAR: its driver must allow wider addresses, or the BAR be placed below 4 GiB");
+		return -ERANGE;
+	}
+	if (a->bus_addresses)
+		return 0;
+	*dma = dma_map_resource(attach->dev, phys, bytes, dir, 0);
+	if (!dma_mapping_error(attach->dev, *dma))
+		return 0;
+	say_refused(x, attach, "the kernel maps no device memory for it (swiotlb=force, or no IOMMU address is free)");
+	return -ENOMEM;
+}
+
+static void unmap_table(struct dma_buf_attachment *attach, struct sg_table *table,
+			enum dma_data_direction dir)
+{
+	struct p2pmem_attachment *a = attach->priv;
+	struct scatterlist *sg;
+	int i;
+
+	if (a->bus_addresses)
+		return;
+	for_each_sgtable_dma_sg(table, sg, i)
+		dma_unmap_resource(attach->dev, sg_dma_address(sg),
+				   sg_dma_len(sg), dir, 0);
+}
+
+/* On failure table->nents tells how many entries are mapped. */
+static int map_table(struct p2pmem_export *x, struct dma_buf_attachment *attach,
+		     struct sg_table *table, enum dma_data_direction dir)
+{
+	struct scatterlist *sg = table->sgl;
+	unsigned int i;
+
+	for (i = 0; i < x->nr_ranges; i++) {
+		phys_addr_t at = x->ranges[i].phys;
+		phys_addr_t end = at + x->ranges[i].bytes;
+
+		while (at < end) {
+			unsigned int bytes = min_t(u64, end - at, SG_BYTES);
+			dma_addr_t dma;
+			int ret;
+
+			ret = map_piece(x, attach, at, bytes, dir, &dma);
+			if (ret)
+				return ret;
+			sg_set_page(sg, NULL, 0, 0);
+			sg_dma_address(sg) = dma;
+			sg_dma_len(sg) = bytes;
+			table->nents++;
+			sg = sg_next(sg);
+			at += bytes;
+		}
+	}
+	return 0;
+}
+
+/* The table has addresses for the device and nothing for the CPU. */
+struct sg_table *p2pmem_dmabuf_map(struct dma_buf_attachment *attach,
+				   enum dma_data_direction dir)
+{
+	struct p2pmem_export *x = attach->dmabuf->priv;
+	struct p2pmem_attachment *a = attach->priv;
+	struct sg_table *table;
+	unsigned int entries;
+	int ret;
+
+	if (x->revoked)
+		return ERR_PTR(-ENODEV);
+	if (!x->writable && dir != DMA_TO_DEVICE) {
+		say_refused(x, attach, "it wants to write, and the dma-buf was exported O_RDONLY: export it O_RDWR");
+		return ERR_PTR(-EACCES);
+	}
+	table = table_alloc(x);
+	if (!table)
+		return ERR_PTR(-ENOMEM);
+	entries = table->orig_nents;
+	ret = map_table(x, attach, table, dir);
+	if (ret) {
+		unmap_table(attach, table, dir);
+		table_free(table, entries);
+		return ERR_PTR(ret);
+	}
+	table->orig_nents = 0;	/* no list for the CPU: importers look at it */
+	x->maps++;
+	a->maps++;
+	return table;
+}
+
+void p2pmem_dmabuf_unmap(struct dma_buf_attachment *attach,
+			 struct sg_table *table, enum dma_data_direction dir)
+{
+	struct p2pmem_export *x = attach->dmabuf->priv;
+	struct p2pmem_attachment *a = attach->priv;
+
+	unmap_table(attach, table, dir);
+	table_free(table, table->nents);
+	a->maps--;
+	x->maps--;
+}

@@ -1,0 +1,597 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Memory of a region exported as dma-buf (dmabuf.c) and imported for a PCI function by a module that
+# does nothing with it (modules/importer): which addresses it gets, who is refused, and what becomes of
+# it all when the region goes away.
+
+# shellcheck source=removal.sh
+. ./removal.sh
+
+readonly EXPORT_BYTES=$((2 * MIB))
+# Importers that let go when they are told to, and those that cannot.
+readonly OBEDIENT="dynamic revocable"
+
+modprobe_importer() {
+	[[ -d /sys/module/importer ]] || insmod /opt/donard/modules/importer.ko
+}
+
+# --- steps of one process ---
+
+# steps STEP... - all of them must succeed; what each said is in $SAID.
+steps() {
+	SAID=$(dmabuf "$@" 2>&1) || fail "dmabuf $*: $SAID"
+}
+
+# refused ERRNO STEP STEP... - the named step, and what follows it, ends with that errno.
+refused() {
+	local errno=$1 step=$2
+	shift 2
+	SAID=$(dmabuf "$@" 2>&1) && fail "dmabuf $*: nothing was refused: $SAID"
+	matches "dmabuf $*" "(^|"$'\n'")$step: $errno($|"$'\n'")" "$SAID"
+}
+
+# refused_saying REGEX ERRNO STEP STEP... - and the kernel log has the reason.
+refused_saying() {
+	local regex=$1
+	shift
+	dmesg -C
+	refused "$@"
+	matches "kernel log" "$regex" "$(dmesg)"
+}
+
+# said STEP - the last thing that step said.
+said() {
+	sed -n "s/^$1: ok *//p" <<<"$SAID" | tail -n 1
+}
+
+# --- steps of a process that stays ---
+
+# begin NAME STEP... - runs them in the background until its first wait; NAME_PID is its pid.
+begin() {
+	local name=$1
+	shift
+	dmabuf "$@" >"$WORK/$name" 2>&1 &
+	printf -v "${name}_PID" %d $!
+	at_end "kill -KILL $! 2>/dev/null"
+	reaches "$name" 1
+}
+
+# reaches NAME N - its N-th wait, with every step before it done.
+reaches() {
+	within 15 waits "$1" "$2"
+	! grep -qE '^[a-z-]+: E' "$WORK/$1" || fail "$1: $(cat "$WORK/$1")"
+}
+
+waits() {
+	(($(grep -c '^waiting' "$WORK/$1") >= $2))
+}
+
+pid_of() {
+	local variable=${1}_PID
+	printf '%s' "${!variable}"
+}
+
+# go_on NAME - past its wait.
+go_on() {
+	kill -USR2 "$(pid_of "$1")"
+}
+
+# ends NAME - all its steps, whatever they said, which is then in $SAID.
+ends() {
+	wait "$(pid_of "$1")" 2>/dev/null || true
+	SAID=$(cat "$WORK/$1")
+}
+
+# says STEP ANSWER - a process that has ended said so.
+says() {
+	matches "what $1 said" "(^|"$'\n'")$1: $2($|"$'\n'")" "$SAID"
+}
+
+# --- addresses ---
+
+# bar_start BDF BAR
+bar_start() {
+	sed -n "$(($2 + 1))s/ .*//p" "/sys/bus/pci/devices/$1/resource"
+}
+
+# one_address - where the importer was told the whole export lies, with nothing for the CPU.
+one_address() {
+	matches "what the importer got" "^pages=0 cpu-entries=0 0x[0-9a-f]+\+0x200000$" "$(said map)"
+	said map | sed -E 's/.* (0x[0-9a-f]+)\+.*/\1/'
+}
+
+# address_is_memory REGION OWNER-BDF ID CLIENT-BDF - what the CPU writes through the dma-buf is found by
+# the emulator at the address that the importer was given.
+address_is_memory() {
+	local region=$1 start address
+	start=$(bar_start "$2" "$(attr "$region" bar)")
+	steps open "$region" export 0x100000 "$EXPORT_BYTES" attach dynamic "$4" map both mmap fill 0xa5 sync
+	address=$(one_address)
+	((address >= start)) || fail "$address lies below the BAR at $start"
+	head -c "$EXPORT_BYTES" /dev/zero | tr '\0' '\245' >"$WORK/expected"
+	same_bytes "host's view at $address" "$(labctl backing "$3")" "$WORK/expected" "$EXPORT_BYTES" \
+		$((address - start))
+	within 10 region_is_free "$region"
+}
+
+address_of_p2pdma() {
+	with_page_type p2pmem0 p2pdma
+	address_is_memory p2pmem0 "$LAB_GPU_BDF" gpu "$LAB_ALPHA_BDF"
+}
+
+# The CMB is in no file, so only its place can be told.
+address_in_cmb() {
+	local start address
+	steps open p2pmem1 export 0 "$EXPORT_BYTES" attach dynamic "$1" map both
+	start=$(bar_start "$LAB_ALPHA_BDF" "$(attr p2pmem1 bar)")
+	address=$(one_address)
+	((address >= start && address + EXPORT_BYTES <= start + 64 * MIB)) ||
+		fail "$address is not in the BAR at $start"
+}
+
+# Two holes of 1 MiB are all that is free.
+fragmented() {
+	local size
+	size=$(attr p2pmem0 size)
+	begin owner open p2pmem0 claim "$MIB" "$MIB" claim $((3 * MIB)) $((size - 3 * MIB)) wait
+	steps open p2pmem0 export 0 "$EXPORT_BYTES" attach dynamic "$LAB_ALPHA_BDF" map both mmap fill 1 sum
+	matches "what the importer got" "0x[0-9a-f]+\+0x100000 0x[0-9a-f]+\+0x100000$" "$(said map)"
+	equal "sum of its bytes" "$EXPORT_BYTES" "$(said sum)"
+	refused ENOSPC export open p2pmem0 export 0 $((4 * MIB))
+	equal "free after the refusal" "$EXPORT_BYTES" "$(attr p2pmem0 available)"
+}
+
+# Behind an IOMMU the importer gets an IOVA, which is no address of the BAR.
+translated() {
+	local start end address
+	read -r start end _ < <(sed -n 3p "/sys/bus/pci/devices/$LAB_GPU_BDF/resource")
+	steps open p2pmem0 export 0 "$EXPORT_BYTES" attach dynamic "$LAB_ALPHA_BDF" map both unmap map both detach
+	address=$(one_address)
+	((address < start || address > end)) || fail "the BAR's own address behind an IOMMU: $address"
+}
+
+# --- refusals ---
+
+bad_requests() {
+	local size
+	size=$(attr p2pmem0 size)
+	refused EINVAL export-raw open p2pmem0 export-raw 8 0 0 4096 2 0
+	refused EINVAL export-raw open p2pmem0 export-raw 0 0 0 4096 2 0
+	refused E2BIG export-raw open p2pmem0 export-raw 40 0 0 4096 2 0
+	refused EINVAL export-raw open p2pmem0 export-raw 32 2 0 4096 2 0
+	refused EINVAL export-raw open p2pmem0 export-raw 32 0 0 4096 2 1
+	# O_WRONLY, O_ACCMODE, O_NONBLOCK
+	refused EINVAL export-raw open p2pmem0 export-raw 32 0 0 4096 1 0
+	refused EINVAL export-raw open p2pmem0 export-raw 32 0 0 4096 3 0
+	refused EINVAL export-raw open p2pmem0 export-raw 32 0 0 4096 0x802 0
+	refused EINVAL export open p2pmem0 export 0 0
+	refused EINVAL export open p2pmem0 export 0 4095
+	refused EINVAL export open p2pmem0 export 1 4096
+	refused EINVAL export open p2pmem0 export 0x7ffffffffffff000 4096
+	refused EINVAL export open p2pmem0 export 0 0x8000000000000000
+	refused ENOSPC export open p2pmem0 export 0 $((size + 4096))
+	within 5 region_is_free p2pmem0
+}
+
+# On persistent memory a range has its place, and may have another owner.
+not_owned() {
+	local size
+	size=$(attr p2pmem2 size)
+	refused ENXIO export open p2pmem2 export "$size" 4096
+	refused ENXIO export open p2pmem2 export $((size - 4096)) 8192
+	begin owner open p2pmem2 export 0 8192 wait
+	refused EBUSY export open p2pmem2 export 4096 8192
+	steps open p2pmem2 export 8192 4096
+}
+
+access_modes() {
+	steps open p2pmem0 export 0 4096
+	matches "flags that were asked for" "bytes=4096 cloexec=1" "$(said export)"
+	steps open p2pmem0 export-ro 0 4096
+	matches "flags that were not asked for" "cloexec=0" "$(said export-ro)"
+	refused EACCES export open-ro p2pmem0 export 0 4096
+	steps open-ro p2pmem0 export-ro 0 4096 attach dynamic "$LAB_ALPHA_BDF" map to unmap mmap-ro sum
+	refused EACCES mmap open-ro p2pmem0 export-ro 0 4096 mmap
+	refused_saying 'O_RDONLY' EACCES map open p2pmem0 export-ro 0 4096 attach dynamic "$LAB_ALPHA_BDF" map both
+	refused EACCES map open p2pmem0 export-ro 0 4096 attach dynamic "$LAB_ALPHA_BDF" map from
+}
+
+struct_pages_wanted() {
+	refused_saying 'asks for struct pages' EOPNOTSUPP attach open p2pmem0 export 0 4096 attach static "$LAB_ALPHA_BDF"
+	refused_saying 'asks for struct pages' EOPNOTSUPP attach open p2pmem0 export 0 4096 attach no-p2p "$LAB_ALPHA_BDF"
+	refused_saying 'no PCI function' EOPNOTSUPP attach open p2pmem0 export 0 4096 attach dynamic none
+	refused EINVAL vmap open p2pmem0 export 0 4096 attach dynamic "$LAB_ALPHA_BDF" vmap
+}
+
+# The GPU-like card has no driver that would widen its DMA mask.
+mask_too_small() {
+	refused_saying 'DMA mask does not reach' ERANGE map open p2pmem0 export 0 4096 attach pinned "$LAB_GPU_BDF" map both
+}
+
+route_refused() {
+	local start
+	start=$(bar_start "$LAB_GPU_BDF" 2)
+	refused_saying "refused to $LAB_ALPHA_BDF.*unlisted host bridge" EHOSTUNREACH attach \
+		open p2pmem0 export 0 4096 attach dynamic "$LAB_ALPHA_BDF"
+	steps open p2pmem0 export-unlisted 0 4096 attach dynamic "$LAB_ALPHA_BDF" map both unmap map to
+	matches "with leave" "^pages=0 cpu-entries=0 $(printf %#x "$start")\+0x1000$" "$(said map)"
+	steps open p2pmem1 export 0 4096 attach dynamic "$LAB_ALPHA_BDF" map both
+}
+
+# --- ownership ---
+
+# place_of NAME - where in p2pmem0 lies what that process mapped for its importer.
+place_of() {
+	local address
+	address=$(sed -nE 's/^map: ok .* (0x[0-9a-f]+)\+.*/\1/p' "$WORK/$1" | tail -n 1)
+	echo $((address - $(bar_start "$LAB_GPU_BDF" 2)))
+}
+
+# owned PLACE - nobody else gets it; not even root.
+owned() {
+	refused EBUSY claim open p2pmem0 claim "$1" "$EXPORT_BYTES"
+}
+
+# Whatever goes first, the memory stays until the last of file, dma-buf and attachment is gone.
+closed_in_order() {
+	local first=$1 second=$2 third=$3 place
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach pinned "$LAB_ALPHA_BDF" map both \
+		wait "close-$first" wait "close-$second" wait "close-$third" wait
+	place=$(place_of owner)
+	owned "$place"
+	exits 1 'in use|busy' rmmod p2pmem
+	go_on owner
+	reaches owner 2
+	owned "$place"
+	go_on owner
+	reaches owner 3
+	owned "$place"
+	exits 1 'in use|busy' rmmod p2pmem
+	go_on owner
+	reaches owner 4
+	within 5 region_is_free p2pmem0
+	equal holders "" "$(attr p2pmem0 holders)"
+}
+
+# Another user finds zeros, by a mapping and by DMA alike: the host sees them before any CPU looks.
+zeroed_for_the_next() {
+	local place
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach dynamic "$LAB_ALPHA_BDF" map both mmap fill 7 sync wait
+	place=$(place_of owner)
+	go_on owner
+	ends owner
+	within 5 region_is_free p2pmem0
+	SAID=$(as user dmabuf open p2pmem0 claim "$place" "$EXPORT_BYTES" export "$place" "$EXPORT_BYTES" 2>&1) ||
+		fail "as user: $SAID"
+	head -c "$EXPORT_BYTES" /dev/zero >"$WORK/zeros"
+	same_bytes "host's view of what another user exported" "$(labctl backing gpu)" "$WORK/zeros" "$EXPORT_BYTES" "$place"
+}
+
+# The importer is another process, which got the descriptor.
+exporter_killed() {
+	local place
+	begin exporter open p2pmem0 export 0 "$EXPORT_BYTES" wait
+	begin importer take "$(pid_of exporter)" "$(fd_of exporter)" attach "$1" "$LAB_ALPHA_BDF" map both wait mmap sum wait
+	place=$(place_of importer)
+	kill -KILL "$(pid_of exporter)"
+	ends exporter
+	owned "$place"
+	matches holders "$(pid_of importer) dmabuf $EXPORT_BYTES $((EXPORT_BYTES / 4096)) $LAB_ALPHA_BDF" "$(attr p2pmem0 holders)"
+	go_on importer
+	reaches importer 2
+	kill -KILL "$(pid_of importer)"
+	ends importer
+	within 5 region_is_free p2pmem0
+	copy_again
+}
+
+# fd_of NAME - of the dma-buf that it exported.
+fd_of() {
+	sed -nE 's/^export: ok fd=([0-9]+).*/\1/p' "$WORK/$1"
+}
+
+# An importer that has unmapped and gone may have left a request under way, which a fence announces.
+request_outlasts_mapping() {
+	local place
+	begin exporter open p2pmem0 export 0 "$EXPORT_BYTES" wait close-region close-dmabuf wait
+	begin importer take "$(pid_of exporter)" "$(fd_of exporter)" attach revocable "$LAB_ALPHA_BDF" map both unmap \
+		fence detach close-dmabuf wait signal wait
+	place=$(place_of importer)
+	go_on exporter
+	sleep 1
+	! waits exporter 2 || fail "the dma-buf ended before the request did"
+	owned "$place"
+	go_on importer
+	reaches exporter 2
+	within 5 region_is_free p2pmem0
+}
+
+exported_is_not_idle() {
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" close-region wait
+	exits 1 'busy' bash -c 'echo generic >/sys/class/p2pmem/p2pmem0/page_type'
+	exits 1 "$(pid_of owner) dmabuf" donard-cli region remove p2pmem0 --if-idle
+	equal state ready "$(attr p2pmem0 state)"
+}
+
+# --- removal ---
+
+# What an importer finds once its memory is revoked.
+readonly AFTER_REVOCATION="state map both sync mmap sum detach attach dynamic"
+
+# taken_from MODE EVENT...
+taken_from() {
+	local mode=$1
+	shift
+	# shellcheck disable=SC2086  # steps
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach "$mode" "$LAB_ALPHA_BDF" map both mmap fill 3 \
+		wait $AFTER_REVOCATION "$LAB_ALPHA_BDF" close-dmabuf close-region wait
+	in_background "$@"
+	if [[ " $OBEDIENT " == *" $mode "* ]]; then
+		event_succeeds
+	else
+		event_waits "$(pid_of owner) dmabuf $EXPORT_BYTES [1-9][0-9]* $LAB_ALPHA_BDF"
+	fi
+}
+
+# revoked_for MODE - and its process goes on to the end.
+revoked_for() {
+	local notified=1 mapped=0
+	go_on owner
+	within 10 waits owner 2
+	SAID=$(cat "$WORK/owner")
+	if [[ $1 == pinned ]]; then
+		mapped=1
+		# From 7.2 on an importer says whether it can be told; before, each is, and this one ignores it.
+		[[ $LAB_KERNEL == 6.* ]] || notified=0
+		says map EBUSY
+	else
+		says map ENODEV
+	fi
+	says state "ok notified=$notified mapped=$mapped"
+	says sync ENODEV
+	says mmap ENODEV
+	says sum EFAULT
+	says attach ENODEV
+}
+
+# rmmod waits for what is open, even when the region is gone.
+module_is_held_until_closed() {
+	begin witness open p2pmem0 export 0 4096 attach dynamic "$LAB_ALPHA_BDF" map both close-region wait \
+		close-importer wait close-dmabuf wait
+	donard-cli region remove p2pmem0
+	donard-cli region remove p2pmem1
+	donard-cli region remove p2pmem2
+	exits 1 'in use|busy' rmmod p2pmem
+	go_on witness
+	reaches witness 2
+	exits 1 'in use|busy' rmmod p2pmem
+	go_on witness
+	reaches witness 3
+	within 5 rmmod p2pmem
+	insmod /opt/donard/modules/p2pmem.ko
+	/opt/lab/regions >/dev/null
+}
+
+removed() {
+	taken_from "$1" donard-cli region remove p2pmem0
+	revoked_for "$1"
+	event_succeeds
+	within 10 region_gone p2pmem0
+	copy_again
+}
+
+unbound() {
+	taken_from "$1" unbind_gpu
+	revoked_for "$1"
+	event_succeeds
+	copy_again
+}
+
+unplugged() {
+	taken_from "$1" labctl unplug gpu
+	revoked_for "$1"
+	event_succeeds
+	within 10 region_gone p2pmem0
+	plug_gpu
+	copy_again
+}
+
+# The command that removes says for whom it waits, with the importing device.
+removal_names_importer() {
+	taken_from pinned donard-cli region remove p2pmem0
+	within 5 grep -q "dmabuf (pid $(pid_of owner), device $LAB_ALPHA_BDF)" "$WORK/event"
+	matches "kernel log" "mapped for $LAB_ALPHA_BDF by dmabuf" "$(dmesg)"
+	matches "donard-cli info" "$LAB_ALPHA_BDF" "$(donard-cli info p2pmem0)"
+	revoked_for pinned
+	event_succeeds
+	copy_again
+}
+
+# The importing process dies, and with it what the removal waits for.
+importer_killed() {
+	taken_from pinned donard-cli region remove p2pmem0
+	kill -KILL "$(pid_of owner)"
+	event_succeeds
+	copy_again
+}
+
+# An unmapped dma-buf may still be in use by a request under way, which a fence announces.
+fence_is_awaited() {
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach revocable "$LAB_ALPHA_BDF" map both fence wait signal wait
+	in_background donard-cli region remove p2pmem0
+	event_waits "$(pid_of owner) dmabuf $EXPORT_BYTES 0 $LAB_ALPHA_BDF"
+	go_on owner
+	event_succeeds
+	copy_again
+}
+
+# Whatever an importer is about to do, the removal finds it; and nothing is left behind.
+removed_while_they_come_and_go() {
+	local i pids=()
+	for i in 1 2 3; do
+		come_and_go $((i * MIB)) &
+		pids+=($!)
+		at_end "kill -KILL $! 2>/dev/null"
+	done
+	for i in 1 2 3 4 5; do
+		sleep 0.$i
+		donard-cli region remove p2pmem0
+		donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >/dev/null
+	done
+	touch "$WORK/enough"
+	wait "${pids[@]}"
+	for i in 1 2 3; do
+		grep -q '^unmap: ok' "$WORK/$((i * MIB))" || fail "importer $i never had a mapping: $(tail -n 5 "$WORK/$((i * MIB))")"
+	done
+	chgrp p2pmem /dev/p2pmem0
+	copy_again
+}
+
+# come_and_go BYTES - until there is enough.
+come_and_go() {
+	until [[ -e $WORK/enough ]]; do
+		dmabuf open p2pmem0 export 0 "$1" attach revocable "$LAB_ALPHA_BDF" map both mmap unmap map both fence \
+			close-region close-dmabuf >>"$WORK/$1" 2>&1 || true
+	done
+}
+
+p2pdma_removed() {
+	with_page_type p2pmem0 p2pdma
+	removed "$1"
+}
+
+# The nvme driver leaves under its own CMB, which on 7.x is a pool of that driver.
+drive_unbound() {
+	begin owner open p2pmem1 export 0 "$EXPORT_BYTES" attach "$1" "$LAB_BETA_BDF" map both wait map both detach wait
+	in_background bash -c "echo $LAB_ALPHA_BDF >/sys/bus/pci/drivers/nvme/unbind"
+	if [[ $1 == pinned ]]; then
+		sleep 2
+		! event_ended || fail "the driver left under a pinned importer"
+		matches holders "$(pid_of owner) dmabuf $EXPORT_BYTES [1-9][0-9]* $LAB_BETA_BDF" "$(attr p2pmem1 holders)"
+	else
+		event_succeeds
+	fi
+	go_on owner
+	event_succeeds
+	within 10 region_gone p2pmem1
+	echo "$LAB_ALPHA_BDF" >/sys/bus/pci/drivers/nvme/bind
+	labctl wait-drives
+	stale_env
+	donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF" >/dev/null
+	chgrp p2pmem /dev/p2pmem1
+}
+
+# surprise MODE - the device is gone before anyone was asked.
+surprise() {
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach "$1" "$LAB_ALPHA_BDF" map both wait close-importer close-dmabuf close-region wait
+	labctl surprise-remove "$LAB_GPU_BDF"
+	if [[ $1 == pinned ]]; then
+		within 30 is_quarantined
+		matches holders "$(pid_of owner) dmabuf $EXPORT_BYTES [1-9][0-9]* $LAB_ALPHA_BDF" "$(attr p2pmem0 holders)"
+	else
+		within 30 region_gone p2pmem0
+	fi
+	sleep 3
+	go_on owner
+	within 20 region_gone p2pmem0
+	plug_gpu
+	copy_again
+}
+
+surprise_p2pdma() {
+	with_page_type p2pmem0 p2pdma
+	surprise "$1"
+}
+
+# Only addresses are held, no struct page; yet the range is not driven by a new card in the slot.
+plugged_over_quarantine() {
+	local start
+	start=$(bar_start "$LAB_GPU_BDF" 2)
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach pinned "$LAB_ALPHA_BDF" map both wait close-importer close-dmabuf close-region wait
+	labctl surprise-remove "$LAB_GPU_BDF"
+	within 30 is_quarantined
+	sleep 3
+	plug_gpu
+	stale_env
+	if donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >"$WORK/add" 2>&1; then
+		[[ $(bar_start "$LAB_GPU_BDF" 2) != "$start" ]] || fail "a region on memory in quarantine"
+		donard-cli region remove "$(<"$WORK/add")"
+	fi
+	go_on owner
+	within 20 region_gone p2pmem0
+	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/remove"
+	echo 1 >/sys/bus/pci/rescan
+	copy_again
+}
+
+# --- by topology ---
+
+addresses() {
+	t "addresses: below a switch, those of the BAR on the bus" \
+		address_is_memory p2pmem0 "$LAB_GPU_BDF" gpu "$LAB_ALPHA_BDF"
+	t "addresses: persistent memory" address_is_memory p2pmem2 "$LAB_BETA_BDF" beta "$LAB_ALPHA_BDF"
+	t "addresses: a drive's CMB, for another drive" address_in_cmb "$LAB_BETA_BDF"
+	t "addresses: a drive's CMB, for itself" address_in_cmb "$LAB_ALPHA_BDF"
+	t "addresses: memory in two pieces" fragmented
+	! has_p2pdma || t "addresses: page type p2pdma" address_of_p2pdma
+}
+
+refusals() {
+	t "refused: wrong requests" bad_requests
+	t "refused: a range that is not there, or not ours" not_owned
+	t "refused: more access than the file has" access_modes
+	t "refused: struct pages, vmap, no PCI function" struct_pages_wanted
+	t "refused: a DMA mask that does not reach" mask_too_small
+}
+
+ownership() {
+	local order
+	for order in "region dmabuf importer" "dmabuf region importer" "importer region dmabuf" "dmabuf importer region"; do
+		# shellcheck disable=SC2086  # three words
+		t "ownership: closed in the order ${order// /, }" closed_in_order $order
+	done
+	t "ownership: zeroed for the next user" zeroed_for_the_next
+	lt "ownership: exporter killed, dynamic importer" exporter_killed dynamic
+	lt "ownership: exporter killed, pinned importer" exporter_killed pinned
+	t "ownership: a request outlasts its mapping" request_outlasts_mapping
+	t "ownership: an exported region is not idle" exported_is_not_idle
+	lt "ownership: rmmod" module_is_held_until_closed
+}
+
+removals() {
+	local mode
+	for mode in $OBEDIENT pinned; do
+		lt "region remove, $mode" removed "$mode"
+		lt "driver unbind, $mode" unbound "$mode"
+		lt "hot-unplug, $mode" unplugged "$mode"
+		! has_p2pdma || lt "region remove, p2pdma pages, $mode" p2pdma_removed "$mode"
+	done
+	lt "removal names the importer" removal_names_importer
+	lt "removal ends with the importer" importer_killed
+	lt "removal waits for a fence" fence_is_awaited
+	lt "removal while importers come and go" removed_while_they_come_and_go
+	t "nvme unbind under its CMB, dynamic" drive_unbound dynamic
+	t "nvme unbind under its CMB, pinned" drive_unbound pinned
+}
+
+modprobe_importer
+case $LAB_TOPOLOGY in
+switch)
+	addresses
+	refusals
+	ownership
+	removals
+	;;
+swiotlb | high-bar) t "$LAB_TOPOLOGY: not bounced, and the BAR's own address" \
+	address_is_memory p2pmem0 "$LAB_GPU_BDF" gpu "$LAB_ALPHA_BDF" ;;
+rootports) t "root ports: refused, naming the bridge; with leave" route_refused ;;
+iommu) t "iommu: translated addresses" translated ;;
+pciehp)
+	for mode in $OBEDIENT pinned; do
+		lt "surprise removal, $mode" surprise "$mode"
+		lt "surprise removal, p2pdma pages, $mode" surprise_p2pdma "$mode"
+		lt "hot-unplug, $mode" unplugged "$mode"
+	done
+	lt "plugged while in quarantine" plugged_over_quarantine
+	;;
+esac

@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# For suites that take p2pmem0 away under somebody and bring it back. Sourced by them, never run.
+
+# --- the region ---
+
+restore_gpu() {
+	stale_env
+	if region_gone p2pmem0; then
+		donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >/dev/null
+		chgrp p2pmem /dev/p2pmem0
+	fi
+	within 10 region_is_free p2pmem0
+	equal state ready "$(attr p2pmem0 state)"
+}
+
+# heal - after a test that failed half way: the next one finds a machine as it should be.
+heal() {
+	local n
+	for ((n = 0; n < 50; n++)); do
+		region_exists p2pmem0 && [[ $(attr p2pmem0 state) == ready ]] && return
+		region_gone p2pmem0 && break
+		sleep 0.1
+	done
+	[[ -d /sys/module/p2pmem ]] || insmod /opt/donard/modules/p2pmem.ko
+	gpu_is_back || plug_gpu
+	restore_gpu
+}
+
+# lt NAME FUNCTION [ARG...] - t, and whole again behind it.
+lt() {
+	t "$1" healed "${@:2}"
+}
+
+healed() {
+	at_end heal
+	"$@"
+}
+
+# The region works as before.
+copy_again() {
+	restore_gpu
+	random_file "$WORK/data" "$MIB"
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	copy "$LAB_ALPHA" p2pmem0 --size 1M --verify
+	result_is "$MIB" switch 0
+	same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$WORK/data" "$MIB"
+}
+
+# --- the event that takes it away ---
+
+# in_background COMMAND... - EVENT is its pid.
+in_background() {
+	"$@" >"$WORK/event" 2>&1 &
+	EVENT=$!
+}
+
+event_ended() {
+	[[ ! -e /proc/$EVENT || $(awk '{ print $3 }' "/proc/$EVENT/stat" 2>/dev/null) == Z ]]
+}
+
+event_succeeds() {
+	within 40 event_ended
+	wait "$EVENT" || fail "the event: status $?, $(cat "$WORK/event")"
+}
+
+is_draining() {
+	[[ $(attr p2pmem0 state 2>/dev/null) == draining ]]
+}
+
+is_quarantined() {
+	[[ $(attr p2pmem0 state 2>/dev/null) == quarantined ]]
+}
+
+# event_waits REGEX - the event waits, and a line of holders says for whom.
+event_waits() {
+	within 20 is_draining
+	sleep 1
+	! event_ended || fail "the event did not wait for the holder: $(cat "$WORK/event")"
+	is_draining || fail "the region is not draining any more"
+	matches holders "(^|"$'\n'")$1" "$(attr p2pmem0 holders)"
+	exits 1 '' regio read p2pmem0 0 4096 /dev/null
+}
+
+unbind_gpu() {
+	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/p2pmem/unbind
+}
+
+gpu_is_back() {
+	[[ -n $(labctl env | sed -n 's/.*LAB_GPU_BDF=\([^ ]\+\) .*/\1/p') ]]
+}
+
+plug_gpu() {
+	labctl plug gpu
+	within 20 gpu_is_back
+}
