@@ -169,6 +169,7 @@ static long ioc_claim(void *object, void *arg)
 	struct p2pmem_file *f = object;
 	struct p2pmem_region *r = f->region;
 	struct p2pmem_claim *c = arg;
+	unsigned long asked = jiffies;
 	int ret;
 
 	if (c->flags || !c->length ||
@@ -183,7 +184,7 @@ static long ioc_claim(void *object, void *arg)
 		return -ENXIO;
 	do {
 		ret = claim(f, c);
-	} while (ret == -EBUSY && p2pmem_settle(r));
+	} while (ret == -EBUSY && p2pmem_settle(r, asked));
 	return ret;
 }
 

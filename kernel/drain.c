@@ -73,6 +73,7 @@ static void extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
 	p2pmem_alloc_give(&r->alloc, e->first, e->count,
 			  from_kuid(&init_user_ns, e->uid));
+	r->given = get_state_synchronize_rcu();
 	kfree(e);
 }
 
@@ -150,27 +151,30 @@ void p2pmem_reap_fn(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-static bool settling(struct p2pmem_region *r)
+/* Some extent was closed before @asked, and not long ago. */
+static bool settling(struct p2pmem_region *r, unsigned long asked)
 {
 	struct p2pmem_extent *e;
 	bool young = false;
 
 	mutex_lock(&r->alloc_lock);
 	list_for_each_entry(e, &r->draining, link)
-		young = young || time_before(jiffies, e->closed + SETTLE_TIME);
+		young = young || (time_before_eq(e->closed, asked) &&
+				  time_before(jiffies, e->closed + SETTLE_TIME));
 	mutex_unlock(&r->alloc_lock);
 	return young;
 }
 
 /*
- * For who was refused memory.  If a file was closed a moment ago, its pins may
- * be on their way out: naps, and returns true to say "try again".  A program
- * that follows another would fail by chance otherwise.  Pins that stay for
- * longer than SETTLE_TIME delay nobody.  Call it without locks of ours.
+ * For who was refused memory at jiffies @asked.  If a file was closed a moment
+ * before, its pins may be on their way out: naps, and returns true to say "try
+ * again".  A program that follows another would fail by chance otherwise.  The
+ * end comes SETTLE_TIME after @asked, whatever others close meanwhile.  Call it
+ * without locks of ours.
  */
-bool p2pmem_settle(struct p2pmem_region *r)
+bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked)
 {
-	if (!settling(r))
+	if (!settling(r, asked))
 		return false;
 	schedule_timeout_interruptible(SETTLE_INTERVAL);
 	return !signal_pending(current);

@@ -6,10 +6,11 @@
  * shape that suits it.  So a large folio never has two owners, and "its
  * references are back at one" answers for the extent alone.
  *
- * Shapes change while nobody owns the chunk.  A lockless walker
- * (get_user_pages_fast()) that still holds an old page-table entry may try to
- * take a reference meanwhile: all counts are frozen at zero first, which such
- * a try refuses, and it looks at the entry again before it trusts a page.
+ * Shapes change while nobody owns the chunk.  Lockless walkers of page tables
+ * (get_user_pages_fast()) may follow an entry that has gone since, and count a
+ * single page and a large folio differently: so an RCU grace period, which waits
+ * for them, lies between the last owner and the change.  All counts are frozen
+ * at zero meanwhile, which refuses anybody else.
  */
 #include <linux/page_ref.h>
 #include <linux/sched.h>
@@ -36,7 +37,10 @@ static void join(struct p2pmem_region *r, u64 chunk)
 {
 	struct page *page = p2pmem_page(r, chunk);
 
-	if (PageHead(page) || !freeze_pages(page, P2PMEM_CHUNK))
+	if (PageHead(page))
+		return;
+	cond_synchronize_rcu(r->given);
+	if (!freeze_pages(page, P2PMEM_CHUNK))
 		return;
 	compat_form_folio(page, &r->backing.pgmap, P2PMEM_CHUNK_ORDER);
 }
@@ -48,6 +52,7 @@ static void split(struct p2pmem_region *r, u64 chunk)
 
 	if (!PageHead(page))
 		return;
+	cond_synchronize_rcu(r->given);
 	while (!page_ref_freeze(page, 1))
 		cond_resched(); /* a passing speculative reference */
 	for (i = 0; i < P2PMEM_CHUNK; i++)

@@ -285,9 +285,13 @@ static vm_fault_t insert_around(struct p2pmem_region *r, struct vm_fault *vmf,
 	u64 from = max3(window, (u64)vma->vm_pgoff, e->file_first);
 	u64 to = min3(window + P2PMEM_CHUNK, (u64)vma->vm_pgoff + vma_pages(vma),
 		      e->file_first + e->count);
-	vm_fault_t ret = insert(r, vma, e, vmf->pgoff);
+	vm_fault_t ret;
 	u64 at;
 
+	/* A chunk that another thread has mapped by one entry meanwhile. */
+	if (pmd_trans_huge(READ_ONCE(*vmf->pmd)))
+		return VM_FAULT_NOPAGE;
+	ret = insert(r, vma, e, vmf->pgoff);
 	if (ret != VM_FAULT_NOPAGE)
 		return ret;
 	for (at = from; at < to; at++)
@@ -302,8 +306,12 @@ static vm_fault_t insert_chunk(struct p2pmem_region *r, struct vm_fault *vmf,
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long addr = vmf->address & PMD_MASK;
+	pmd_t pmd = READ_ONCE(*vmf->pmd);
 	u64 at, granule;
 
+	/* Another thread has begun to map the chunk by pages. */
+	if (!pmd_none(pmd) && !pmd_trans_huge(pmd))
+		return VM_FAULT_FALLBACK;
 	if (addr < vma->vm_start || vma->vm_end - addr < PMD_SIZE)
 		return VM_FAULT_FALLBACK;
 	at = vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT);
@@ -383,6 +391,7 @@ static int back_mapping(struct p2pmem_file *f, struct vm_area_struct *vma)
 int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct p2pmem_file *f = filp->private_data;
+	unsigned long asked = jiffies;
 	int ret;
 
 	if (!(vma->vm_flags & VM_MAYSHARE))
@@ -391,7 +400,7 @@ int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)
 		return -EINVAL;
 	do {
 		ret = back_mapping(f, vma);
-	} while ((ret == -ENOSPC || ret == -EBUSY) && p2pmem_settle(f->region));
+	} while ((ret == -ENOSPC || ret == -EBUSY) && p2pmem_settle(f->region, asked));
 	if (ret)
 		return ret;
 	compat_vm_flags_set(vma, COMPAT_VM_FLAGS);

@@ -87,9 +87,10 @@ struct p2pmem_region {
 	struct mutex exports_lock;	/* exports */
 	struct list_head exports;	/* dmabuf.c: those that are open */
 
-	struct mutex alloc_lock;	/* alloc, draining, gone */
+	struct mutex alloc_lock;	/* alloc, draining, given, gone */
 	struct p2pmem_alloc alloc;
 	struct list_head draining;
+	unsigned long given;		/* RCU state when memory last came back */
 
 	struct delayed_work reap_work;	/* extents of closed files */
 	struct work_struct remove_work;
@@ -195,7 +196,7 @@ struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule);
 void p2pmem_reap_fn(struct work_struct *work);
 void p2pmem_remove_fn(struct work_struct *work);
 void p2pmem_extents_release(struct p2pmem_file *f);
-bool p2pmem_settle(struct p2pmem_region *r);
+bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked);
 void p2pmem_remove_start(struct p2pmem_region *r);
 int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible);
 size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes);

@@ -395,6 +395,7 @@ static int set_page_type(struct p2pmem_region *r, u32 type)
 
 int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
 {
+	unsigned long asked = jiffies;
 	int ret;
 
 	if (type == P2PMEM_PAGES_P2PDMA && !COMPAT_HAS_P2PDMA)
@@ -403,7 +404,7 @@ int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
 		return -EOPNOTSUPP;
 	do {
 		ret = set_page_type(r, type);
-	} while (ret == -EBUSY && p2pmem_settle(r));
+	} while (ret == -EBUSY && p2pmem_settle(r, asked));
 	return ret;
 }
 

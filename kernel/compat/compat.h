@@ -92,6 +92,8 @@ static inline void compat_form_folio(struct page *page,
 {
 #if COMPAT_HAS_FOLIOS
 	zone_device_page_init(page, pgmap, order);
+	if (order)	/* a bit that means something else in a single page */
+		folio_clear_large_rmappable(page_folio(page));
 	unlock_page(page);
 	percpu_ref_put_many(&pgmap->ref, 1UL << order);
 #endif

@@ -2,16 +2,20 @@
 /*
  * folio TEST [--large] - large folios of p2pmem0, which kernels with --large map by one entry per 2 MiB.
  * Every test also runs where there are none: what a program sees must be the same.
+ *
+ * LIBS: -pthread
  */
 #define _GNU_SOURCE
 #include <err.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -179,6 +183,50 @@ static void owners_of_all_sizes_mix(void)
 	}
 }
 
+static char *volatile racer_target;
+static volatile bool racer_go;
+
+static void *racer(void *argument)
+{
+	(void)argument;
+	for (;;) {
+		while (!racer_go)
+			usleep(20);
+		*racer_target = 1;
+		racer_go = false;
+	}
+	return NULL;
+}
+
+/* One thread maps a chunk by one entry while another, who may not, maps it by pages. */
+static void faults_of_both_sizes_race(void)
+{
+	enum { ROUNDS = 1500 };
+	int fd = open_region();
+	char *base = (char *)map(fd, 2 * CHUNK, 0);
+	pthread_t thread;
+
+	base = (char *)(((uintptr_t)base + CHUNK - 1) & ~(CHUNK - 1));
+	if (pthread_create(&thread, NULL, racer, NULL))
+		errx(1, "no thread");
+	srandom(3);
+	for (int round = 0; round < ROUNDS; round++) {
+		if (prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0) ||
+		    mmap(base, CHUNK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) != base)
+			err(1, "round %d", round);
+		racer_target = base;
+		racer_go = true;
+		usleep((unsigned int)random() % 300);
+		prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0);
+		if (random() % 2)
+			base[PAGE] = 1;
+		else if (madvise(base + 2 * PAGE, PAGE, MADV_POPULATE_WRITE))
+			err(1, "round %d: populate", round);
+		while (racer_go)
+			usleep(20);
+	}
+}
+
 static const struct { const char *name; void (*run)(void); } tests[] = {
 	{ "whole-chunks", whole_chunks_are_mapped_at_once },
 	{ "odd-mappings", odd_mappings_fall_back },
@@ -186,6 +234,7 @@ static const struct { const char *name; void (*run)(void); } tests[] = {
 	{ "children", children_share },
 	{ "moving", a_mapping_can_move },
 	{ "owners", owners_of_all_sizes_mix },
+	{ "race", faults_of_both_sizes_race },
 };
 
 int main(int argc, char **argv)

@@ -31,4 +31,5 @@ t "pieces can be unmapped" of_folio pieces
 t "children share" of_folio children
 t "a mapping can move" of_folio moving
 t "owners of all sizes mix" of_folio owners
+t "faults of both sizes race" of_folio race
 t "a pinned folio is kept" pinned_folio_is_kept

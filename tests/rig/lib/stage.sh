@@ -6,8 +6,17 @@
 # and the directory OUT writable at /out.
 in_root() {
 	local -a namespaces=(--mount)
+	local status=0 leaks=''
 	((EUID == 0)) || namespaces+=(--map-root-user)
-	unshare "${namespaces[@]}" "$RIG_DIR/lib/enter-root" "$1" "$REPO_DIR" "${@:2}"
+	# The root of a chroot is no mount point that could be made private: the one mount that is made
+	# before there is such a point may be seen outside.
+	if ! unshare "${namespaces[@]}" true 2>/dev/null; then
+		namespaces+=(--propagation unchanged)
+		leaks=1
+	fi
+	unshare "${namespaces[@]}" "$RIG_DIR/lib/enter-root" "$1" "$REPO_DIR" "${@:2}" || status=$?
+	[[ -z $leaks ]] || umount "$1" 2>/dev/null || true
+	return "$status"
 }
 
 # build_tools DIR ROOT - programs of the lab itself.
