@@ -69,21 +69,19 @@ cmb_is_refused() {
 	within 5 region_is_free p2pmem1
 }
 
-# all_tools REGION WHAT - iWARP connects by rdma_cm (-R) alone.
+# all_tools REGION WHAT [ARG...]
 all_tools() {
-	t "ib_write_bw -R, $2" moves "$1" ib_write_bw -R
-	t "ib_read_bw -R, $2" moves "$1" ib_read_bw -R
-	t "ib_write_lat -R, $2" ping_pongs "$1" -R
-	[[ $LAB_FABRIC == rxe ]] || return 0
-	t "ib_write_bw, $2" moves "$1" ib_write_bw
-	t "ib_read_bw, $2" moves "$1" ib_read_bw
-	t "ib_write_lat, $2" ping_pongs "$1"
+	t "ib_write_bw${3:+ $3}, $2" moves "$1" ib_write_bw "${@:3}"
+	t "ib_read_bw${3:+ $3}, $2" moves "$1" ib_read_bw "${@:3}"
+	t "ib_write_lat${3:+ $3}, $2" ping_pongs "$1" "${@:3}"
 }
 
-all_tools p2pmem0 bar
-all_tools p2pmem2 pmr
+all_tools p2pmem0 bar -R
+all_tools p2pmem2 pmr -R
+# iWARP connects by rdma_cm (-R) alone.
+[[ $LAB_FABRIC != rxe ]] || all_tools p2pmem0 bar
 if has_p2pdma; then
 	t "ib_write_bw, a cmb of the kernel's is refused" cmb_is_refused
 else
-	all_tools p2pmem1 cmb
+	all_tools p2pmem1 cmb -R
 fi
