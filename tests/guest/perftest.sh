@@ -3,23 +3,30 @@
 # perftest as Debian ships it: the server's buffer in a region by nothing but a path, the client in the
 # other machine, its buffer in the BAR there. What arrived is compared by the files behind both BARs.
 
-readonly BYTES=65536 COUNT=100
+# shellcheck source=lib/fabric.sh
+. lib/fabric.sh
+
+readonly BYTES=65536 COUNT=100 PORT=18515
 # Other than this machine's, which labctl knows.
 readonly PEER_BAR=/mnt/lab/peer/gpu.bar
 
-# server_is_up TOOL - before the client may come: perftest listens on a socket, with -R by rdma_cm.
+# server_is_up TOOL [ARG...] - before the client may come. perftest listens by rdma_cm with -R, else on a socket.
 server_is_up() {
-	[[ -n $(ss -Hltn "sport = :18515") ]] ||
-		[[ $(rdma resource show cm_id) == *"state LISTEN"*"comm $1"* ]]
+	if [[ " $* " == *' -R '* ]]; then
+		cm_listens here "$1" "$PORT"
+	else
+		tcp_listens here "$PORT"
+	fi
 }
 
 # run_pair REGION BYTES TOOL [ARG...] - and both ends' memory is free again.
 run_pair() {
 	local region=$1 server
 	local -a command=("${@:3}" -d "$LAB_RDMA_DEVICE" -s "$2" -n "$COUNT")
+	within 10 port_is_quiet here "$PORT"
 	"${command[@]}" "--mmap=/dev/$region" >"$WORK/server" 2>&1 &
 	server=$!
-	within 20 server_is_up "$3"
+	within 20 server_is_up "${@:3}"
 	labctl peer "${command[@]}" --mmap=/dev/p2pmem0 "$LAB_ADDR" >"$WORK/client" 2>&1 ||
 		fail "client: status $?, $(cat "$WORK/client")"
 	wait "$server" || fail "server: status $?, $(cat "$WORK/server")"
