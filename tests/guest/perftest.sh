@@ -3,23 +3,30 @@
 # perftest as Debian ships it: the server's buffer in a region by nothing but a path, the client in the
 # other machine, its buffer in the BAR there. What arrived is compared by the files behind both BARs.
 
-readonly BYTES=65536 COUNT=100
+# shellcheck source=lib/fabric.sh
+. lib/fabric.sh
+
+readonly BYTES=65536 COUNT=100 PORT=18515
 # Other than this machine's, which labctl knows.
 readonly PEER_BAR=/mnt/lab/peer/gpu.bar
 
-# server_is_up TOOL - before the client may come: perftest listens on a socket, with -R by rdma_cm.
+# server_is_up TOOL [ARG...] - before the client may come. perftest listens by rdma_cm with -R, else on a socket.
 server_is_up() {
-	[[ -n $(ss -Hltn "sport = :18515") ]] ||
-		[[ $(rdma resource show cm_id) == *"state LISTEN"*"comm $1"* ]]
+	if [[ " $* " == *' -R '* ]]; then
+		cm_listens here "$1" "$PORT"
+	else
+		tcp_listens here "$PORT"
+	fi
 }
 
 # run_pair REGION BYTES TOOL [ARG...] - and both ends' memory is free again.
 run_pair() {
 	local region=$1 server
 	local -a command=("${@:3}" -d "$LAB_RDMA_DEVICE" -s "$2" -n "$COUNT")
+	within 10 port_is_quiet here "$PORT"
 	"${command[@]}" "--mmap=/dev/$region" >"$WORK/server" 2>&1 &
 	server=$!
-	within 20 server_is_up "$3"
+	within 20 server_is_up "${@:3}"
 	labctl peer "${command[@]}" --mmap=/dev/p2pmem0 "$LAB_ADDR" >"$WORK/client" 2>&1 ||
 		fail "client: status $?, $(cat "$WORK/client")"
 	wait "$server" || fail "server: status $?, $(cat "$WORK/server")"
@@ -69,21 +76,19 @@ cmb_is_refused() {
 	within 5 region_is_free p2pmem1
 }
 
-# all_tools REGION WHAT - iWARP connects by rdma_cm (-R) alone.
+# all_tools REGION WHAT [ARG...]
 all_tools() {
-	t "ib_write_bw -R, $2" moves "$1" ib_write_bw -R
-	t "ib_read_bw -R, $2" moves "$1" ib_read_bw -R
-	t "ib_write_lat -R, $2" ping_pongs "$1" -R
-	[[ $LAB_FABRIC == rxe ]] || return 0
-	t "ib_write_bw, $2" moves "$1" ib_write_bw
-	t "ib_read_bw, $2" moves "$1" ib_read_bw
-	t "ib_write_lat, $2" ping_pongs "$1"
+	t "ib_write_bw${3:+ $3}, $2" moves "$1" ib_write_bw "${@:3}"
+	t "ib_read_bw${3:+ $3}, $2" moves "$1" ib_read_bw "${@:3}"
+	t "ib_write_lat${3:+ $3}, $2" ping_pongs "$1" "${@:3}"
 }
 
-all_tools p2pmem0 bar
-all_tools p2pmem2 pmr
+all_tools p2pmem0 bar -R
+all_tools p2pmem2 pmr -R
+# iWARP connects by rdma_cm (-R) alone.
+[[ $LAB_FABRIC != rxe ]] || all_tools p2pmem0 bar
 if has_p2pdma; then
 	t "ib_write_bw, a cmb of the kernel's is refused" cmb_is_refused
 else
-	all_tools p2pmem1 cmb
+	all_tools p2pmem1 cmb -R
 fi

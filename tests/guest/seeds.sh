@@ -3,24 +3,11 @@
 # The commands of "RDMA Warming Up", as they are written there, on RoCE and on iWARP, alone and between
 # two machines.
 
+# shellcheck source=lib/fabric.sh
+. lib/fabric.sh
+
 readonly PINGS=20
-
-# on HERE-OR-PEER COMMAND...
-on() {
-	local where=$1
-	shift
-	case $where in
-	here) "$@" ;;
-	peer) labctl peer "$@" ;;
-	esac
-}
-
-address_of() {
-	case $1 in
-	here) echo "$LAB_ADDR" ;;
-	peer) echo "$LAB_PEER_ADDR" ;;
-	esac
-}
+readonly PINGPONG_PORT=18515 RPING_PORT=7174
 
 device_is_listed() {
 	matches "ibv_devices" "${LAB_RDMA_DEVICE}[[:space:]]+[0-9a-f]{16}" "$(on "$1" ibv_devices)"
@@ -54,10 +41,6 @@ port_state_is() {
 
 # --- ibv_rc_pingpong ---
 
-tcp_listens() {
-	[[ -n $(on "$1" ss -Hltn "sport = :$2") ]]
-}
-
 # pingpong SERVER CLIENT
 pingpong() {
 	local -a command=(ibv_rc_pingpong -g 0 -d "$LAB_RDMA_DEVICE" -i 1)
@@ -65,7 +48,7 @@ pingpong() {
 	[[ $1 == "$2" ]] || host=$(address_of "$1")
 	on "$1" "${command[@]}" >"$WORK/server" 2>&1 &
 	server=$!
-	within 20 tcp_listens "$1" 18515
+	within 20 tcp_listens "$1" "$PINGPONG_PORT"
 	on "$2" "${command[@]}" "$host" >"$WORK/client" 2>&1 || fail "client: status $?, $(cat "$WORK/client")"
 	wait "$server" || fail "server: status $?, $(cat "$WORK/server")"
 	for side in server client; do
@@ -79,7 +62,7 @@ pingpong_cannot_connect() {
 	local status=0 server
 	ibv_rc_pingpong -g 0 -d "$LAB_RDMA_DEVICE" -i 1 >"$WORK/server" 2>&1 &
 	server=$!
-	within 20 tcp_listens here 18515
+	within 20 tcp_listens here "$PINGPONG_PORT"
 	ibv_rc_pingpong -g 0 -d "$LAB_RDMA_DEVICE" -i 1 localhost >"$WORK/client" 2>&1 || status=$?
 	equal "status of the client" 1 "$status"
 	wait "$server" && fail "the server succeeded"
@@ -87,11 +70,6 @@ pingpong_cannot_connect() {
 }
 
 # --- rping ---
-
-# cm_listens WHERE - rping does.
-cm_listens() {
-	[[ $(on "$1" rdma resource show cm_id) == *'state LISTEN'*'comm rping'* ]]
-}
 
 # ping_lines PREFIX - the twenty, each one letter further on: 63 characters from A to z in a ring.
 ping_lines() {
@@ -107,9 +85,10 @@ rping_between() {
 	local address=${3:-$(address_of "$1")} server bind=()
 	# As it is written there, unless the address is of the other family.
 	[[ $address != *:* ]] || bind=(-a "$address")
+	within 10 port_is_quiet "$1" "$RPING_PORT"
 	on "$1" rping -s -v -C "$PINGS" "${bind[@]}" >"$WORK/server" 2>"$WORK/server.err" &
 	server=$!
-	within 20 cm_listens "$1"
+	within 20 cm_listens "$1" rping "$RPING_PORT"
 	on "$2" rping -c -v -a "$address" -C "$PINGS" >"$WORK/client" 2>"$WORK/client.err" ||
 		fail "client: status $?, $(cat "$WORK/client" "$WORK/client.err")"
 	wait "$server" || fail "server: status $?, $(cat "$WORK/server" "$WORK/server.err")"

@@ -31,12 +31,26 @@ fetch_siw() {
 		tar -xJ --strip-components=5 -C "$dir" "$package/drivers/infiniband/sw/siw"
 }
 
+# mend_siw DIR - a race of siw_accept() in 6.1 to 7.3: what the peer sends between the reply that accepts it and
+# the moment when the QP gets the socket's data is noticed by nobody (siw_cm_llp_data_ready() drops the call)
+# until more arrives. A client that sends once and waits for an answer, as rping, then waits forever. So look
+# for data once the QP is the one to be told.
+mend_siw() {
+	sed -i '/^int siw_accept(/,/^}/ s|^\t\tsiw_qp_socket_assoc(cep, qp);$|&\
+		lock_sock(cep->sock->sk);\
+		siw_qp_llp_data_ready(cep->sock->sk);\
+		release_sock(cep->sock->sk);|' "$1/siw_cm.c"
+	(($(grep -c 'lock_sock(cep->sock->sk);' "$1/siw_cm.c") == 1)) ||
+		die "$EX_LAB" "siw_accept() is not what it was: see mend_siw in $RIG_DIR/lib/siw.sh"
+}
+
 # build_siw DIR ROOT VERSION SOURCE
 build_siw() {
 	local dir=$1
 	say "building siw for $3"
 	mkdir -p "$dir"
 	cp -r "$4" "$dir/copy"
+	mend_siw "$dir/copy"
 	in_root "$2" "$dir" make -s -C "/usr/src/linux-headers-$3" M=/out/copy "-j$(nproc)" \
 		CONFIG_RDMA_SIW=m CONFIG_DEBUG_INFO_BTF_MODULES= modules
 	strip --strip-debug -o "$dir/siw.ko" "$dir/copy/siw.ko"
@@ -50,6 +64,6 @@ guest_siw() {
 	package=$(package_version "$kernels" "$version")
 	source=$(cached "siw-source-$package-$(content_key "$(declare -f fetch_siw)")" \
 		fetch_siw "$kernels" "$package")
-	cached "siw-$version-$(content_key "$root" "$source" "$(declare -f build_siw)")" \
+	cached "siw-$version-$(content_key "$root" "$source" "$(declare -f build_siw mend_siw)")" \
 		build_siw "$root" "$version" "$source"
 }

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# For suites that run between two machines. Sourced by them, from the directory of the suites.
+
+# on here|peer COMMAND...
+on() {
+	local where=$1
+	shift
+	case $where in
+	here) "$@" ;;
+	peer) labctl peer "$@" ;;
+	esac
+}
+
+# address_of here|peer
+address_of() {
+	case $1 in
+	here) echo "$LAB_ADDR" ;;
+	peer) echo "$LAB_PEER_ADDR" ;;
+	esac
+}
+
+# tcp_listens here|peer PORT
+tcp_listens() {
+	[[ -n $(on "$1" ss -Hltn "sport = :$2") ]]
+}
+
+# cm_listens here|peer PROGRAM PORT - by rdma_cm. For siw that comes to a TCP socket of the kernel's.
+cm_listens() {
+	on "$1" rdma resource show cm_id | grep -q "state LISTEN .*comm $2 " || return
+	[[ $LAB_FABRIC != siw ]] || tcp_listens "$1" "$3" || return
+	# The state is set a moment before the transport takes connections.
+	sleep 0.2
+}
+
+# port_is_quiet here|peer PORT - what listened there before is gone; with RDMA that takes a moment.
+port_is_quiet() {
+	! tcp_listens "$1" "$2" && ! on "$1" rdma resource show cm_id | grep -q "state LISTEN .*:$2 "
+}
