@@ -67,7 +67,7 @@ in_rig() {
 	# shellcheck disable=SC2016
 	bash -c 'RIG_DIR=$1; shift
 		. "$RIG_DIR/lib/common.sh"
-		for part in apt kernels root stage; do . "$RIG_DIR/lib/$part.sh"; done
+		for part in apt kernels root source stage; do . "$RIG_DIR/lib/$part.sh"; done
 		"$@"' rig "$REPO/tests/rig" "$@"
 }
 
@@ -93,15 +93,15 @@ no_warnings() {
 		grep -vE '^(\./)?(/usr/src/|include/|arch/)'
 }
 
+# Of its complaints two cannot be met: kzalloc_obj() is younger than 6.1, and KERNEL_VERSION() stands where
+# every other module has it.
 checkpatch_clean() {
-	local root version
-	root=$(in_rig guest_root)
-	version=$(in_rig kernel_version "$root" 6.1)
-	checkpatch=$root/usr/src/linux-headers-${version%-amd64}-common/scripts/checkpatch.pl
-	[[ -f $checkpatch ]] || return 77
-	perl "$checkpatch" --no-tree --terse --show-types --file --strict \
-		--ignore SPDX_LICENSE_TAG,LINUX_VERSION_CODE,FILE_PATH_CHANGES kernel/*.[ch] kernel/compat/*.h \
-		tests/guest/modules/*/*.[ch]
+	local root source
+	root=$(in_rig guest_root) || return
+	source=$(in_rig kernel_source "$(in_rig kernel_version "$root" 7)") || return
+	perl "$source/scripts/checkpatch.pl" --no-tree --terse --show-types --file \
+		--ignore SPDX_LICENSE_TAG,LINUX_VERSION_CODE,FILE_PATH_CHANGES,ALLOC_WITH_SIZEOF,CONSTANT_COMPARISON \
+		kernel/*.[ch] kernel/compat/*.h tests/guest/modules/*/*.[ch]
 }
 
 run_kernel_style() {
@@ -110,13 +110,7 @@ run_kernel_style() {
 		progress "module for $kernel with W=1 and sparse"
 		try "style: module for $kernel, W=1 and sparse" no_warnings "$kernel"
 	done
-	if (checkpatch_clean) >"$LOGS/checkpatch" 2>&1; then
-		pass "style: checkpatch"
-	elif (($? == 77)); then
-		skipped "style: checkpatch" "the kernel's headers do not hold checkpatch.pl"
-	else
-		failed "style: checkpatch" "$LOGS/checkpatch"
-	fi
+	try "style: checkpatch" checkpatch_clean
 }
 
 # --- unit ---
