@@ -30,6 +30,12 @@
  *   EIO         the device lost its state (reset): what was written since
  *               the last successful SYNC may be lost
  *   EINTR       a signal ended the wait; the removal goes on by itself
+ *   EACCES      the file was opened for less than is asked
+ *
+ * An importer that is refused a dma-buf gets EOPNOTSUPP (it is no PCI
+ * function, or cannot do without struct pages), EHOSTUNREACH (no route),
+ * ERANGE (its DMA mask does not reach the BAR), EACCES (a write into a
+ * read-only export) or ENODEV (revoked); the kernel log has the reason.
  */
 #ifndef _UAPI_P2PMEM_H
 #define _UAPI_P2PMEM_H
@@ -193,11 +199,43 @@ struct p2pmem_probe {
 	char reason[P2PMEM_REASON_BYTES];
 };
 
+/**
+ * struct p2pmem_export_dmabuf - let other devices import a range as a dma-buf
+ * @size: in: sizeof(struct p2pmem_export_dmabuf)
+ * @flags: P2PMEM_EXPORT_*
+ * @file_offset: range in this open file; multiple of granule_bytes
+ * @length: bytes; multiple of granule_bytes, > 0
+ * @fd_flags: O_RDONLY or O_RDWR, and O_CLOEXEC
+ * @reserved0: must be zero
+ *
+ * Returns a file descriptor.  Parts of the range that have no memory yet are
+ * given some, as mmap() would, and read as zero.  The dma-buf keeps the open
+ * file, and so all that it owns, until the last reference is gone.  Devices
+ * may read an O_RDONLY one and nothing else; O_RDWR needs the region to be
+ * open for writing.
+ *
+ * Attachments must take memory without struct pages (peer2peer), be made for
+ * a PCI function, and have a route (P2PMEM_IOC_PROBE_PEER).  When the region
+ * goes away mappings are revoked; a pinned importer that cannot let go makes
+ * the removal wait.
+ * Errors: EINVAL, EACCES, ENOSPC, EBUSY, ENXIO, ENODEV; EMFILE.
+ */
+#define P2PMEM_EXPORT_ALLOW_UNLISTED	(1U << 0) /* cross a host bridge on no allow-list */
+struct p2pmem_export_dmabuf {
+	__u32 size;
+	__u32 flags;
+	__u64 file_offset;
+	__u64 length;
+	__u32 fd_flags;
+	__u32 reserved0;
+};
+
 #define P2PMEM_IOC_MAGIC	0xB9
 #define P2PMEM_IOC_INFO		_IO(P2PMEM_IOC_MAGIC, 0x00)
 #define P2PMEM_IOC_CLAIM	_IO(P2PMEM_IOC_MAGIC, 0x01)
 #define P2PMEM_IOC_SYNC		_IO(P2PMEM_IOC_MAGIC, 0x02)
 #define P2PMEM_IOC_PROBE_PEER	_IO(P2PMEM_IOC_MAGIC, 0x03)
+#define P2PMEM_IOC_EXPORT_DMABUF	_IO(P2PMEM_IOC_MAGIC, 0x04)
 
 /**
  * struct p2pmem_region_add - offer device memory as /dev/p2pmemN
