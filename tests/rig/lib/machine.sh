@@ -3,10 +3,13 @@
 # The emulated machine: the words that files in topologies/ are written in, each adding to the options
 # of QEMU and to the run directory. Sourced, never run.
 
-QEMU_ARGS=()
-KERNEL_ARGS=()
-GPU_SIZE=512M
-CHASSIS=0
+# blank_machine - before the first word.
+blank_machine() {
+	QEMU_ARGS=()
+	KERNEL_ARGS=()
+	GPU_SIZE=512M
+	CHASSIS=0
+}
 
 qemu_arg() {
 	QEMU_ARGS+=("$@")

@@ -9,8 +9,11 @@ readonly ROOT_PACKAGES=(
 	libibverbs-dev librdmacm-dev
 	# to run in it
 	fio nvme-cli pciutils kmod mount util-linux e2fsprogs xfsprogs procps iproute2 strace jq
-	rdma-core ibverbs-utils ibverbs-providers rdmacm-utils perftest
+	rdma-core ibverbs-utils ibverbs-providers rdmacm-utils perftest python3-pyverbs
 )
+
+# rdma-core's own tests: python3-pyverbs ships them as documentation.
+readonly RDMA_CORE_TESTS=/usr/share/doc/rdma-core/tests
 
 # What no emulated machine has. The rest is kept unpacked, since xz is slow under emulation.
 readonly USELESS_MODULES=(
@@ -45,11 +48,14 @@ build_root() {
 	for path in doc man locale info lintian; do
 		exclude+=(--dpkgopt="path-exclude=/usr/share/$path/*")
 	done
+	# With the directories above them.
+	exclude+=(--dpkgopt="path-include=${RDMA_CORE_TESTS%/*}*")
 	mmdebstrap --quiet --mode=auto --variant=apt --format=tar "${exclude[@]}" \
 		--aptopt='APT::Install-Recommends "false"' --include="${ROOT_PACKAGES[*]}" \
 		"$ROOT_RELEASE" "$tar" "$list"
 	mkdir -p "$root"
 	tar -x -C "$root" --no-same-owner --exclude='./dev/*' -f "$tar"
+	gzip -d "$root$RDMA_CORE_TESTS"/*.gz
 	unpack_kernels "$kernels" "$root"
 	cp "$kernels/versions" "$root/etc/donard-kernels"
 	# Places to mount things on: the tree itself stays read-only from here on.
@@ -69,7 +75,7 @@ build_image() {
 guest_root() {
 	local kernels key
 	kernels=$(guest_kernels)
-	key=$(content_key "$kernels" "${ROOT_PACKAGES[*]}" "${USELESS_MODULES[*]}" \
+	key=$(content_key "$kernels" "${ROOT_PACKAGES[*]}" "${USELESS_MODULES[*]}" "$RDMA_CORE_TESTS" \
 		"$(declare -f build_root unpack_kernels build_image)")
 	cached "root-$key" build_root "$kernels"
 }

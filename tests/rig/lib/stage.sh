@@ -12,8 +12,11 @@ in_root() {
 
 # build_tools DIR ROOT - programs of the lab itself.
 build_tools() {
+	local tool
 	mkdir -p "$1"
-	in_root "$2" "$1" gcc -O2 -Wall -Wextra -o /out/witness /src/tests/rig/witness.c
+	for tool in witness peer; do
+		in_root "$2" "$1" gcc -O2 -Wall -Wextra -o "/out/$tool" "/src/tests/rig/$tool.c"
+	done
 }
 
 # kbuild_sources DIR... - the names of the files that the build of a module reads, NUL-separated: not what an
@@ -76,16 +79,20 @@ guest_userspace() {
 }
 
 guest_tools() {
-	cached "tools-$(content_key "$1" "$RIG_DIR/witness.c")" build_tools "$1"
+	cached "tools-$(content_key "$1" "$RIG_DIR"/{witness,peer}.c)" build_tools "$1"
 }
 
 # make_stage DIR ROOT VERSION - the files that the guest lays over its image.
 make_stage() {
-	local dir=$1 root=$2 version=$3 tools modules userspace
+	local dir=$1 root=$2 version=$3 tools modules userspace siw
 	mkdir -p "$dir/opt/lab/bin" "$dir/opt/donard/modules"
 	tools=$(guest_tools "$root")
-	install -m 755 "$RIG_DIR"/guest/{init,regions} "$dir/opt/lab/"
-	install -m 755 "$RIG_DIR/guest/labctl" "$tools/witness" "$dir/opt/lab/bin/"
+	install -m 755 "$RIG_DIR"/guest/{init,regions,fabric} "$dir/opt/lab/"
+	install -m 755 "$RIG_DIR/guest/labctl" "$tools"/* "$dir/opt/lab/bin/"
+	if [[ $OPT_FABRIC == siw ]]; then
+		siw=$(guest_siw "$root" "$version")
+		cp "$siw/siw.ko" "$dir/opt/lab/"
+	fi
 	[[ -z $OPT_BARE ]] || return 0
 	modules=$(guest_modules "$root" "$version")
 	userspace=$(guest_userspace "$root")

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# One guest: its directory, the files it boots from, the emulator's options. Sourced, never run.
+
+# Which of the two; what lies in RUN_DIR is its own.
+GUEST=1
+readonly GUEST_NAMES=('' lab peer)
+
+make_guest_dir() {
+	mkdir -p "$RUN_DIR"/{devices,objects,backing}
+	touch "$RUN_DIR"/{stdout,stderr,verdict,console.log,trace.log}
+}
+
+# write_env - what the guest's init and every command in the guest see.
+write_env() {
+	local rows=24 columns=80
+	[[ $MODE != shell ]] || read -r rows columns < <(stty size)
+	# shellcheck disable=SC2153  # OPT_* come from the command line, in lab
+	cat >"$RUN_DIR/env" <<-END
+		LAB_MODE=$MODE LAB_BARE=$OPT_BARE LAB_NO_REGIONS=$OPT_NO_REGIONS LAB_TRACE=$OPT_TRACE
+		LAB_ROWS=$rows LAB_COLUMNS=$columns LAB_NAME=${GUEST_NAMES[GUEST]}
+		export LAB_KERNEL=$OPT_KERNEL LAB_TOPOLOGY=$OPT_TOPOLOGY TERM=${TERM:-dumb}
+	END
+	[[ -z $OPT_PEER$OPT_FABRIC ]] || wire_env >>"$RUN_DIR/env"
+}
+
+# write_initrd ROOT VERSION - the kernel's initramfs and, after it, the fresh files.
+write_initrd() {
+	local stage=$RUN_DIR/stage initramfs
+	initramfs=$(guest_initramfs "$1" "$2")
+	mkdir -p "$stage"
+	make_stage "$stage/stage" "$1" "$2"
+	pack "$stage" "$RUN_DIR/stage.cpio"
+	cat "$initramfs" "$RUN_DIR/stage.cpio" >"$RUN_DIR/initrd"
+	rm -r "$stage" "$RUN_DIR/stage.cpio"
+}
+
+# configure - collects QEMU_ARGS.
+configure() {
+	local root version image vmlinuz
+	root=$(guest_root)
+	image=$(guest_image)
+	version=$(kernel_version "$root" "$OPT_KERNEL")
+	vmlinuz=$(vmlinuz_of "$root" "$version")
+	blank_machine
+	base_machine "$image"
+	include_topology "$OPT_TOPOLOGY"
+	[[ -z $OPT_PEER ]] || wires
+	[[ -z $OPT_SHARE ]] || share share "$OPT_SHARE"
+	write_env
+	write_initrd "$root" "$version"
+	qemu_arg -kernel "$vmlinuz" -initrd "$RUN_DIR/initrd" \
+		-append "${KERNEL_ARGS[*]} $OPT_APPEND"
+}
