@@ -20,6 +20,10 @@ static int refused(struct dnd_client *client, const struct dnd_offer *offer)
 		return dnd_fail(client->ctx, DND_E_PROTOCOL, "%s: the server did not understand this "
 				"client. Use the same version of donard on both sides.",
 				client->peer);
+	case DND_STATUS_LOCAL_ONLY:
+		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server takes clients of its own "
+				"machine only. Start it with --bind and this address.",
+				client->peer);
 	default:
 		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server could not register its "
 				"memory for this client. Its own output says why.", client->peer);

@@ -137,13 +137,16 @@ void dnd_link_limits(const struct rdma_cm_id *id, struct rdma_conn_param *param)
 	param->rnr_retry_count = MAX_RETRIES;
 }
 
-/* The device waits 4.096 us * 2^t for each of its tries; iWARP has no such thing. */
+/*
+ * The device waits 4.096 us * 2^t for each of its tries; iWARP has no such thing.
+ * Half of the time limit for all of them: a lost packet should not cost much.
+ */
 void dnd_link_set_timeout(struct rdma_cm_id *id, unsigned int timeout_ms)
 {
 	uint64_t tick_ns = 4096;
 	uint8_t t = 0;
 
-	while (t < 31 && (tick_ns << (t + 1)) * (MAX_RETRIES + 1) <= timeout_ms * 1000000ULL)
+	while (t < 31 && (tick_ns << (t + 1)) * (MAX_RETRIES + 1) <= timeout_ms * 500000ULL)
 		t++;
 	rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &t, sizeof(t));
 }

@@ -26,6 +26,7 @@ struct dnd_server {
 	struct dnd_session session;
 	struct rdma_event_channel *events;
 	struct rdma_cm_id *listener;
+	bool local_only;
 	unsigned int served;
 };
 
@@ -179,12 +180,21 @@ static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 	return 0;
 }
 
+/* The connection manager takes a listener on loopback for one on every address. */
+static bool is_elsewhere(const struct dnd_server *server, struct rdma_cm_id *id)
+{
+	return server->local_only && !dnd_address_is_local(rdma_get_peer_addr(id));
+}
+
 static int connect_request(struct dnd_server *server, struct rdma_cm_id *id, int hello)
 {
 	if (hello == -EPROTONOSUPPORT)
 		return refuse(server, id, DND_STATUS_VERSION, "it speaks another version");
 	if (hello)
 		return refuse(server, id, DND_STATUS_VERSION, "it is no donard client");
+	if (is_elsewhere(server, id))
+		return refuse(server, id, DND_STATUS_LOCAL_ONLY, "it is on another machine, and "
+			      "this server is bound to loopback (--bind)");
 	if (server->session.id)
 		return refuse(server, id, DND_STATUS_BUSY, "another client is being served");
 	return admit(server, id);
@@ -361,6 +371,7 @@ static int start_listening(struct dnd_server *server)
 
 	if (rc)
 		return rc;
+	server->local_only = dnd_address_is_loopback((struct sockaddr *)&address);
 	server->events = rdma_create_event_channel();
 	if (!server->events)
 		return errno == ENODEV || errno == ENOENT ? dnd_no_device(server->ctx, host) :
