@@ -20,6 +20,10 @@ static int refused(struct dnd_client *client, const struct dnd_offer *offer)
 		return dnd_fail(client->ctx, DND_E_PROTOCOL, "%s: the server did not understand this "
 				"client. Use the same version of donard on both sides.",
 				client->peer);
+	case DND_STATUS_NO_READING:
+		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server's memory is offered "
+				"for writing only. Start the server with --access read or both.",
+				client->peer);
 	case DND_STATUS_LOCAL_ONLY:
 		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server takes clients of its own "
 				"machine only. Start it with --bind and this address.",
@@ -28,6 +32,13 @@ static int refused(struct dnd_client *client, const struct dnd_offer *offer)
 		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server could not register its "
 				"memory for this client. Its own output says why.", client->peer);
 	}
+}
+
+static int nobody(struct dnd_client *client)
+{
+	return dnd_fail(client->ctx, DND_E_REFUSED, "%s: nobody listens there. Start 'donard-cli rdma "
+			"serve' on that machine with --bind and --port of this address.",
+			client->peer);
 }
 
 static int rejected(struct dnd_client *client, const struct rdma_conn_param *param)
@@ -39,23 +50,34 @@ static int rejected(struct dnd_client *client, const struct rdma_conn_param *par
 		return refused(client, &offer);
 	if (rc == -EPROTONOSUPPORT)
 		return refused(client, &(struct dnd_offer){ .status = DND_STATUS_VERSION });
-	return dnd_fail(client->ctx, DND_E_REFUSED, "%s: nobody listens there. Start 'donard-cli rdma "
-			"serve' on that machine with --bind and --port of this address.",
-			client->peer);
+	return nobody(client);
 }
 
-static int unreachable(struct dnd_client *client, int error_number)
+static int unreachable(struct dnd_client *client, const char *step, int error_number)
 {
-	return dnd_fail(client->ctx, DND_E_PEER_SILENT, "%s: no answer (%s). Check that the machine "
-			"is up, that the link is ('rdma link'), and that 'donard-cli rdma serve' "
-			"runs there.", client->peer, strerror(error_number));
+	return dnd_fail(client->ctx, DND_E_PEER_SILENT, "%s: no answer to the %s (%s). Check that the "
+			"machine is up, that the link is ('rdma link'), and that 'donard-cli rdma "
+			"serve' runs there.", client->peer, step, strerror(error_number));
+}
+
+static const char *step_before(enum rdma_cm_event_type wanted)
+{
+	return wanted == RDMA_CM_EVENT_ESTABLISHED ? "connection request" : "search for its address";
 }
 
 static int no_route(struct dnd_client *client, int error_number)
 {
 	if (error_number == ETIMEDOUT || error_number == EHOSTUNREACH)
-		return unreachable(client, error_number);
-	return dnd_no_device(client->ctx, client->peer);
+		return unreachable(client, "search for its address", error_number);
+	return dnd_no_device_at(client->ctx, client->peer);
+}
+
+/* iWARP makes its TCP connection within the call. */
+static int cannot_start(struct dnd_client *client, int error_number)
+{
+	if (error_number == ECONNREFUSED || error_number == ECONNRESET)
+		return nobody(client);
+	return unreachable(client, "connection request", error_number);
 }
 
 static int lost(struct dnd_client *client)
@@ -94,7 +116,8 @@ static int judge(struct dnd_client *client, const struct rdma_cm_event *event,
 		return no_route(client, -event->status);
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
-		return unreachable(client, event->status < 0 ? -event->status : ETIMEDOUT);
+		return unreachable(client, step_before(wanted),
+				   event->status < 0 ? -event->status : ETIMEDOUT);
 	case RDMA_CM_EVENT_REJECTED:
 		return rejected(client, &event->param.conn);
 	case RDMA_CM_EVENT_DISCONNECTED:
@@ -130,7 +153,7 @@ static int wait_for(struct dnd_client *client, enum rdma_cm_event_type wanted)
 		} else if (stop_asked(client)) {
 			rc = dnd_fail(client->ctx, DND_E_CANCELED, "stopped");
 		} else if (dnd_now_seconds() > deadline) {
-			rc = unreachable(client, ETIMEDOUT);
+			rc = unreachable(client, step_before(wanted), ETIMEDOUT);
 		}
 	}
 	return rc < 0 ? rc : 0;
@@ -156,7 +179,7 @@ static int open_manager(struct dnd_client *client)
 {
 	client->events = rdma_create_event_channel();
 	if (!client->events)
-		return errno == ENODEV || errno == ENOENT ? dnd_no_device(client->ctx, client->peer) :
+		return errno == ENODEV || errno == ENOENT ? dnd_no_device_at(client->ctx, client->peer) :
 		       dnd_fail_errno(client->ctx, errno, "the RDMA connection manager cannot be "
 				      "used (modprobe rdma_ucm)");
 	fcntl(client->events->fd, F_SETFL, fcntl(client->events->fd, F_GETFL) | O_NONBLOCK);
@@ -182,16 +205,16 @@ static int resolve(struct dnd_client *client, struct sockaddr_storage *address)
 
 static int connect_link(struct dnd_client *client)
 {
-	struct rdma_conn_param param = { 0 };
+	struct rdma_conn_param param;
 	uint8_t hello[DND_HELLO_BYTES];
 
 	dnd_hello_encode(hello);
-	dnd_link_limits(client->id, &param);
+	dnd_link_params(client->id, client->options.direction == DONARD_RDMA_READ, false,
+			&param);
 	param.private_data = hello;
 	param.private_data_len = sizeof(hello);
 	if (rdma_connect(client->id, &param))
-		return dnd_fail_errno(client->ctx, errno, "%s: the connection cannot be started",
-				      client->peer);
+		return cannot_start(client, errno);
 	return wait_for(client, RDMA_CM_EVENT_ESTABLISHED);
 }
 

@@ -40,7 +40,7 @@ static void list_devices(struct ibv_device **devices, int count, char *text, siz
 	}
 }
 
-int dnd_no_device(struct donard_context *ctx, const char *what)
+static int none(struct donard_context *ctx, const char *what, const char *problem)
 {
 	struct ibv_device **devices;
 	char text[512];
@@ -54,8 +54,18 @@ int dnd_no_device(struct donard_context *ctx, const char *what)
 		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: this machine has no RDMA device. Load the "
 				"driver of its NIC, or make a soft one: 'modprobe rdma_rxe' and "
 				"'rdma link add rxe0 type rxe netdev NAME'.", what);
-	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no such RDMA device; there are: %s. 'rdma link' "
-			"shows which network interface each belongs to.", what, text);
+	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: %s; there are: %s. 'rdma link' shows which network "
+			"interface each belongs to.", what, problem, text);
+}
+
+int dnd_no_device(struct donard_context *ctx, const char *name)
+{
+	return none(ctx, name, "no such RDMA device");
+}
+
+int dnd_no_device_at(struct donard_context *ctx, const char *address)
+{
+	return none(ctx, address, "no RDMA device has this address, or a way to it");
 }
 
 static int port_down(struct donard_context *ctx, const char *device, uint8_t port,

@@ -125,14 +125,21 @@ void dnd_link_close(struct dnd_link *link)
 	memset(link, 0, sizeof(*link));
 }
 
-void dnd_link_limits(const struct rdma_cm_id *id, struct rdma_conn_param *param)
+void dnd_link_params(const struct rdma_cm_id *id, bool reads, bool is_read,
+		     struct rdma_conn_param *param)
 {
 	struct ibv_device_attr attr;
 
+	memset(param, 0, sizeof(*param));
+
 	if (ibv_query_device(id->verbs, &attr))
 		attr.max_qp_rd_atom = attr.max_qp_init_rd_atom = 1;
-	param->responder_resources = (uint8_t)dnd_min((uint64_t)attr.max_qp_rd_atom, UINT8_MAX);
-	param->initiator_depth = (uint8_t)dnd_min((uint64_t)attr.max_qp_init_rd_atom, UINT8_MAX);
+	if (is_read)
+		param->responder_resources = (uint8_t)dnd_min((uint64_t)attr.max_qp_rd_atom,
+							      UINT8_MAX);
+	if (reads)
+		param->initiator_depth = (uint8_t)dnd_min((uint64_t)attr.max_qp_init_rd_atom,
+							  UINT8_MAX);
 	param->retry_count = MAX_RETRIES;
 	param->rnr_retry_count = MAX_RETRIES;
 }

@@ -58,8 +58,13 @@ int dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma
 /* Ends what is outstanding; after it nothing refers to memory of ours. */
 void dnd_link_close(struct dnd_link *link);
 
-/* Depths of RDMA READ that this device offers, into @param. */
-void dnd_link_limits(const struct rdma_cm_id *id, struct rdma_conn_param *param);
+/*
+ * Parameters of a connection on which this side reads, or is read from, or
+ * neither.  A side that is not to be read from takes no READ at all: siw (up to 7.3)
+ * does not look at the rights of the memory that a READ names.
+ */
+void dnd_link_params(const struct rdma_cm_id *id, bool reads, bool is_read,
+		     struct rdma_conn_param *param);
 /* So that a dead link shows after about @timeout_ms; call before connecting. */
 void dnd_link_set_timeout(struct rdma_cm_id *id, unsigned int timeout_ms);
 

