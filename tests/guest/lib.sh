@@ -11,7 +11,7 @@
 #   not ok - SUITE: NAME       and then what was expected and seen, and how to run it alone
 
 readonly TEST_SECONDS=${TEST_SECONDS:-90}
-readonly TROUBLE='WARNING|BUG|Oops|Call Trace|leak|refcount|Bad page|general protection'
+readonly TROUBLE='WARNING|BUG|Oops|Call Trace|leak|refcount|Bad page|general protection fault[,:]'
 # The module's own words that look like the above but are no trouble.
 readonly NO_TROUBLE='memory leak.*disabled|kmemleak: Kernel memory leak detector'
 SUITE=
@@ -91,7 +91,7 @@ report_failure() {
 	printf '#   last kernel messages:\n'
 	dmesg | tail -n 12 | cut -c1-240 | sed 's/^/#   | /'
 	printf '#   again: tests/check --only %s/%s --kernel %s --topology %s\n' "$SUITE" "$name" \
-		"$LAB_KERNEL" "$LAB_TOPOLOGY"
+		"$LAB_KERNEL" "$LAB_TOPOLOGY${LAB_FABRIC:+ --fabric $LAB_FABRIC}"
 }
 
 check_kernel_log() {

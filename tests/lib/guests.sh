@@ -5,18 +5,24 @@
 # A boot takes its time; a guest with all suites is the longest.
 readonly GUEST_SECONDS=1200
 
-# plan_guests - "KERNEL TOPOLOGY SUITE..." a line. The whole of it with the usual machine of each kernel;
-# the others, on the newest kernel, for what is particular to them.
+# plan_guests - "KERNEL TOPOLOGY FABRIC SUITE..." a line. The whole of it with the usual machine of each
+# kernel; the others, on the newest kernel, for what is particular to them. With a fabric other than "-",
+# two machines are booted, joined by it.
 plan_guests() {
-	local kernel topology
+	local kernel topology fabric
 	for kernel in 7 6.12 6.1; do
-		echo "$kernel switch perm uapi copy fio routes lifetime badinput"
+		echo "$kernel switch - perm uapi copy fio routes lifetime badinput"
 	done
 	for topology in rootports iommu swiotlb high-bar; do
-		echo "7 $topology routes"
+		echo "7 $topology - routes"
 	done
-	echo "6.1 iommu routes"
-	echo "7 pciehp lifetime"
+	echo "6.1 iommu - routes"
+	echo "7 pciehp - lifetime"
+	for fabric in rxe siw; do
+		echo "7 switch $fabric seeds perftest pyverbs"
+		echo "6.12 switch $fabric perftest"
+		echo "6.1 switch $fabric perftest"
+	done
 }
 
 # wanted_suites SUITE... - those that --only leaves, as run.sh takes them.
@@ -32,27 +38,30 @@ wanted_suites() {
 }
 
 run_guests() {
-	local kernel topology suites
+	local kernel topology fabric suites
 	local -a wanted
-	while read -r -u 3 kernel topology suites; do
+	while read -r -u 3 kernel topology fabric suites; do
 		[[ -z $OPT_KERNEL || $OPT_KERNEL == "$kernel" ]] || continue
 		[[ -z $OPT_TOPOLOGY || $OPT_TOPOLOGY == "$topology" ]] || continue
+		[[ -z $OPT_FABRIC || $OPT_FABRIC == "$fabric" ]] || continue
 		# shellcheck disable=SC2086  # words
 		mapfile -t wanted < <(wanted_suites $suites)
-		((${#wanted[@]} == 0)) || run_guest "$kernel" "$topology" "${wanted[@]}"
+		((${#wanted[@]} == 0)) || run_guest "$kernel" "$topology" "$fabric" "${wanted[@]}"
 	done 3< <(plan_guests)
 }
 
-# run_guest KERNEL TOPOLOGY SUITE...
+# run_guest KERNEL TOPOLOGY FABRIC SUITE...
 run_guest() {
-	local kernel=$1 topology=$2 out=$LOGS/guest.out err=$LOGS/guest.err status=0
-	shift 2
-	progress "guest: kernel $kernel, $topology: ${*%%/*}"
+	local kernel=$1 topology=$2 fabric=$3 where="$1 $2" out=$LOGS/guest.out err=$LOGS/guest.err status=0
+	local -a network=()
+	shift 3
+	[[ $fabric == - ]] || { network=(--peer --fabric "$fabric"); where+=" $fabric"; }
+	progress "guest: kernel $where: ${*%%/*}"
 	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
-	tests/rig/lab run --kernel "$kernel" --topology "$topology" --share "$REPO/tests/guest" \
-		--append iomem=relaxed --timeout "$GUEST_SECONDS" -- bash /mnt/share/run.sh "$@" 2>"$err" >"$out" || status=$?
-	count_guest "$kernel $topology" "$out"
-	judge_guest "$kernel $topology" "$status" "$out" "$err" "$@"
+	tests/rig/lab run --kernel "$kernel" --topology "$topology" "${network[@]}" \
+		--share "$REPO/tests/guest" --append iomem=relaxed --timeout "$GUEST_SECONDS" -- bash /mnt/share/run.sh "$@" 2>"$err" >"$out" || status=$?
+	count_guest "$where" "$out"
+	judge_guest "$where" "$status" "$out" "$err" "$@"
 }
 
 # count_guest WHERE OUTPUT

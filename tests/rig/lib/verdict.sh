@@ -2,8 +2,9 @@
 # shellcheck shell=bash
 # Whether a guest's run was sound. Sourced, never run.
 
-# What a kernel prints when something is wrong although it went on.
-readonly KERNEL_TROUBLE='WARNING: |BUG: |BUG kmalloc|Oops|general protection fault|Kernel panic|KASAN|UBSAN|KFENCE|kmemleak: [1-9]|INFO: (possible|task|rcu|suspicious)|possible recursive locking|suspicious RCU|DMA-API: .*(error|leak|not freed)|refcount_t: |Bad page|bad page|Objects remaining|soft lockup|unregister_netdevice: waiting'
+# What a kernel prints when something is wrong although it went on. A protection fault of a user program
+# (which the kernel prints, too) has neither comma nor colon.
+readonly KERNEL_TROUBLE='WARNING: |BUG: |BUG kmalloc|Oops|general protection fault[,:]|Kernel panic|KASAN|UBSAN|KFENCE|kmemleak: [1-9]|INFO: (possible|task|rcu|suspicious)|possible recursive locking|suspicious RCU|DMA-API: .*(error|leak|not freed)|refcount_t: |Bad page|bad page|Objects remaining|soft lockup|unregister_netdevice: waiting'
 
 # status_of DIR - what the guest's command ended with; nothing if it did not come to its end.
 status_of() {

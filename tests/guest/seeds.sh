@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The commands of "RDMA Warming Up", as they are written there, on RoCE and on iWARP, alone and between
+# two machines.
+
+readonly PINGS=20
+
+# on HERE-OR-PEER COMMAND...
+on() {
+	local where=$1
+	shift
+	case $where in
+	here) "$@" ;;
+	peer) labctl peer "$@" ;;
+	esac
+}
+
+address_of() {
+	case $1 in
+	here) echo "$LAB_ADDR" ;;
+	peer) echo "$LAB_PEER_ADDR" ;;
+	esac
+}
+
+device_is_listed() {
+	matches "ibv_devices" "${LAB_RDMA_DEVICE}[[:space:]]+[0-9a-f]{16}" "$(on "$1" ibv_devices)"
+}
+
+port_is_active() {
+	local info transport=InfiniBand
+	[[ $LAB_FABRIC != siw ]] || transport=iWARP
+	info=$(on "$1" ibv_devinfo -d "$LAB_RDMA_DEVICE")
+	matches "hca_id" "hca_id:[[:space:]]*$LAB_RDMA_DEVICE" "$info"
+	matches "transport" "transport:[[:space:]]*$transport " "$info"
+	matches "state" 'state:[[:space:]]*PORT_ACTIVE \(4\)' "$info"
+	matches "active_mtu" 'active_mtu:[[:space:]]*4096 \(5\)' "$info"
+	matches "link_layer" 'link_layer:[[:space:]]*Ethernet' "$info"
+}
+
+# The wire is cut: the port says so, and again when it is mended.
+port_follows_wire() {
+	labctl wire down
+	at_end "labctl wire up"
+	within 10 port_state_is here PORT_DOWN
+	within 10 port_state_is peer PORT_DOWN
+	labctl wire up
+	within 10 port_state_is here PORT_ACTIVE
+	within 10 port_state_is peer PORT_ACTIVE
+}
+
+port_state_is() {
+	[[ $(on "$1" ibv_devinfo -d "$LAB_RDMA_DEVICE") == *state:*"$2"* ]]
+}
+
+# --- ibv_rc_pingpong ---
+
+tcp_listens() {
+	[[ -n $(on "$1" ss -Hltn "sport = :$2") ]]
+}
+
+# pingpong SERVER CLIENT
+pingpong() {
+	local -a command=(ibv_rc_pingpong -g 0 -d "$LAB_RDMA_DEVICE" -i 1)
+	local host=localhost server
+	[[ $1 == "$2" ]] || host=$(address_of "$1")
+	on "$1" "${command[@]}" >"$WORK/server" 2>&1 &
+	server=$!
+	within 20 tcp_listens "$1" 18515
+	on "$2" "${command[@]}" "$host" >"$WORK/client" 2>&1 || fail "client: status $?, $(cat "$WORK/client")"
+	wait "$server" || fail "server: status $?, $(cat "$WORK/server")"
+	for side in server client; do
+		matches "$side" '8192000 bytes in .*1000 iters in ' "$(tr '\n' ' ' <"$WORK/$side")"
+	done
+}
+
+# iWARP connects by rdma_cm and nothing else: a QP gets to RTS only with the TCP connection that rdma_cm
+# made, so the pingpongs of libibverbs, which exchange numbers on a socket of their own, cannot run.
+pingpong_cannot_connect() {
+	local status=0 server
+	ibv_rc_pingpong -g 0 -d "$LAB_RDMA_DEVICE" -i 1 >"$WORK/server" 2>&1 &
+	server=$!
+	within 20 tcp_listens here 18515
+	ibv_rc_pingpong -g 0 -d "$LAB_RDMA_DEVICE" -i 1 localhost >"$WORK/client" 2>&1 || status=$?
+	equal "status of the client" 1 "$status"
+	wait "$server" && fail "the server succeeded"
+	matches "its message" 'Failed to modify QP to RTS' "$(cat "$WORK/server")"
+}
+
+# --- rping ---
+
+# cm_listens WHERE - rping does.
+cm_listens() {
+	[[ $(on "$1" rdma resource show cm_id) == *'state LISTEN'*'comm rping'* ]]
+}
+
+# ping_lines PREFIX - the twenty, each one letter further on: 63 characters from A to z in a ring.
+ping_lines() {
+	local ring='ABCDEFGHIJKLMNOPQRSTUVWXYZ[\]^_`abcdefghijklmnopqrstuvwxyz' i text
+	for ((i = 0; i < PINGS; i++)); do
+		text="rdma-ping-$i: "
+		printf '%s%s%s\n' "$1" "$text" "$(cut -c "$((i + 1))-$((i + 63 - ${#text}))" <<<"$ring$ring")"
+	done
+}
+
+# rping_between SERVER CLIENT [ADDRESS]
+rping_between() {
+	local address=${3:-$(address_of "$1")} server bind=()
+	# As it is written there, unless the address is of the other family.
+	[[ $address != *:* ]] || bind=(-a "$address")
+	on "$1" rping -s -v -C "$PINGS" "${bind[@]}" >"$WORK/server" 2>"$WORK/server.err" &
+	server=$!
+	within 20 cm_listens "$1"
+	on "$2" rping -c -v -a "$address" -C "$PINGS" >"$WORK/client" 2>"$WORK/client.err" ||
+		fail "client: status $?, $(cat "$WORK/client" "$WORK/client.err")"
+	wait "$server" || fail "server: status $?, $(cat "$WORK/server" "$WORK/server.err")"
+	equal "the client's lines" "$(ping_lines 'ping data: ')" "$(grep '^ping data' "$WORK/client")"
+	equal "the server's lines" "$(ping_lines 'server ping data: ')" \
+		"$(grep '^server ping data' "$WORK/server")"
+	# The client may be gone before it hears of the disconnection.
+	matches "the server's end" 'server DISCONNECT EVENT' "$(cat "$WORK/server" "$WORK/server.err")"
+}
+
+t "ibv_devices" device_is_listed here
+t "ibv_devices, other machine" device_is_listed peer
+t "ibv_devinfo: PORT_ACTIVE" port_is_active here
+t "ibv_devinfo: PORT_ACTIVE, other machine" port_is_active peer
+t "rping, loopback" rping_between here here
+t "rping, two machines" rping_between peer here
+t "rping, two machines, the other way round" rping_between here peer
+t "rping, two machines, IPv6" rping_between peer here "$LAB_PEER_ADDR6"
+if [[ $LAB_FABRIC == rxe ]]; then
+	t "ibv_rc_pingpong, loopback" pingpong here here
+	t "ibv_rc_pingpong, two machines" pingpong peer here
+	t "ibv_devinfo: PORT_DOWN when the wire is cut" port_follows_wire
+else
+	t "ibv_rc_pingpong cannot connect by iWARP" pingpong_cannot_connect
+fi
