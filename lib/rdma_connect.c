@@ -6,7 +6,8 @@
 #include "rdma_client.h"
 #include "rdma_device.h"
 
-#define TICK_MS 100
+#define TICK_MS		100
+#define ROUND_MS	2000
 
 /* ---- what went wrong ---- */
 
@@ -189,16 +190,27 @@ static int open_manager(struct dnd_client *client)
 	return 0;
 }
 
-static int resolve(struct dnd_client *client, struct sockaddr_storage *address)
+static int resolve_address(struct dnd_client *client, struct sockaddr_storage *address,
+			   int timeout_ms)
 {
-	int timeout_ms = (int)client->options.timeout_ms, rc;
-
 	if (rdma_resolve_addr(client->id, NULL, (struct sockaddr *)address, timeout_ms))
 		return no_route(client, errno);
-	rc = wait_for(client, RDMA_CM_EVENT_ADDR_RESOLVED);
+	return wait_for(client, RDMA_CM_EVENT_ADDR_RESOLVED);
+}
+
+/* The kernel asks the network only when a search begins: several short ones, not a long one. */
+static int resolve(struct dnd_client *client, struct sockaddr_storage *address)
+{
+	int left_ms = (int)client->options.timeout_ms, round_ms, rc;
+
+	do {
+		round_ms = left_ms < ROUND_MS ? left_ms : ROUND_MS;
+		rc = resolve_address(client, address, round_ms);
+		left_ms -= round_ms;
+	} while (rc == -ETIMEDOUT && left_ms > 0);
 	if (rc)
 		return rc;
-	if (rdma_resolve_route(client->id, timeout_ms))
+	if (rdma_resolve_route(client->id, (int)client->options.timeout_ms))
 		return no_route(client, errno);
 	return wait_for(client, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
