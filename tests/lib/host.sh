@@ -168,12 +168,12 @@ options_of() {
 }
 
 documented() {
-	local command option bad=0
+	local command option manual bad=0
+	manual=$(sed 's/\\-/-/g' docs/donard-cli.1)
 	while read -r command; do
-		grep -qF -- "${command##* }" docs/donard-cli.1 || { echo "no $command in the man page"; bad=1; }
+		grep -qF -- "${command##* }" <<<"$manual" || { echo "no $command in the man page"; bad=1; }
 		while read -r option; do
-			sed 's/\\-/-/g' docs/donard-cli.1 | grep -qF -- "$option" ||
-				{ echo "$command: no $option in the man page"; bad=1; }
+			grep -qF -- "$option" <<<"$manual" || { echo "$command: no $option in the man page"; bad=1; }
 		done < <(options_of "$command")
 	done < <(commands)
 	return "$bad"
