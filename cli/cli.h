@@ -61,6 +61,8 @@ bool cli_given(const struct cli *cli, const char *name);
 int cli_size(const struct cli *cli, const char *name, bool zero_ok, uint64_t *value);
 int cli_number(const struct cli *cli, const char *name, uint64_t low, uint64_t high,
 	       uint64_t *value);
+/* "--timeout", in seconds, as milliseconds. */
+int cli_timeout(const struct cli *cli, unsigned int *timeout_ms);
 
 /* errors.c: text to stderr, with --json an error object to stdout */
 int cli_fail(const struct cli *cli, int rc);
@@ -77,6 +79,10 @@ struct cli_column {
 };
 
 void cli_print_json(struct json_object *model);
+/* On one line, at once: for programs that follow what happens. */
+void cli_print_json_line(struct json_object *model);
+void cli_add_text(struct json_object *model, const char *key, const char *value);
+void cli_add_number(struct json_object *model, const char *key, uint64_t value);
 void cli_print_table(struct json_object *rows, const struct cli_column *columns);
 struct json_object *cli_model_region(const struct donard_region_info *info);
 struct json_object *cli_model_client(const struct donard_client_info *info);
@@ -97,8 +103,11 @@ void cli_progress_init(struct cli_progress *progress, bool show);
 int cli_progress_tick(void *user, uint64_t done_bytes, uint64_t total_bytes);
 void cli_progress_end(struct cli_progress *progress);
 void cli_catch_signals(void);
+/* A donard_stop_fn: nonzero after SIGINT or SIGTERM. */
+int cli_stopped(void *user);
 
 extern const struct cli_command cmd_list, cmd_info, cmd_topo, cmd_region_add, cmd_region_remove,
-	cmd_region_set, cmd_copy, cmd_version, cmd_help;
+	cmd_region_set, cmd_copy, cmd_rdma_serve, cmd_rdma_write, cmd_rdma_read, cmd_rdma_lat,
+	cmd_rdma_bw, cmd_version, cmd_help;
 
 #endif /* DONARD_CLI_H */

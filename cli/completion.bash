@@ -5,11 +5,13 @@ _donard_cli()
 	local cur=${COMP_WORDS[COMP_CWORD]} command=${COMP_WORDS[1]}
 	local words
 
-	[ "$command" = region ] && command="region ${COMP_WORDS[2]}"
+	case $command in
+	region | rdma) command="$command ${COMP_WORDS[2]}" ;;
+	esac
 	if [ "$COMP_CWORD" -eq 1 ]; then
 		words=$(donard-cli help 2>/dev/null | sed -n 's/^  \([a-z]*\).*/\1/p' | sort -u)
-	elif [ "$COMP_CWORD" -eq 2 ] && [ "${COMP_WORDS[1]}" = region ]; then
-		words=$(donard-cli help 2>/dev/null | sed -n 's/^  region \([a-z]*\).*/\1/p')
+	elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" != "${COMP_WORDS[1]}" ]; then
+		words=$(donard-cli help 2>/dev/null | sed -n "s/^  ${COMP_WORDS[1]} \([a-z]*\).*/\1/p")
 	elif [[ $cur == -* ]]; then
 		words=$(donard-cli help $command 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p')
 	else

@@ -8,7 +8,7 @@
 void cli_print_help(void)
 {
 	puts("Usage: donard-cli COMMAND [OPTION]...\n"
-	     "Copies data between PCIe devices without staging it in DRAM.\n\nCommands:");
+	     "Copies data between PCIe devices, and over RDMA, without staging it in DRAM.\n\nCommands:");
 	for (size_t i = 0; cli_commands[i]; i++)
 		printf("  %-14s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
 	puts("\nSizes: 4096, 64K, 1MiB (powers of 1024); 64kB, 1MB (powers of 1000).\n"

@@ -26,14 +26,27 @@ static int run_command(struct cli *cli)
 	return exit_code;
 }
 
+/* "region" and "rdma" are first words only. */
+static bool is_group(const char *word)
+{
+	size_t length = strlen(word);
+
+	for (size_t i = 0; cli_commands[i]; i++)
+		if (!strncmp(cli_commands[i]->name, word, length) &&
+		    cli_commands[i]->name[length] == ' ')
+			return true;
+	return false;
+}
+
 static int no_command(int argc, char **argv)
 {
+	const char *second = argc > 2 && is_group(argv[1]) ? argv[2] : "";
+
 	if (argc < 2)
 		fprintf(stderr, "donard-cli: a command is missing; 'donard-cli help' lists them\n");
 	else
 		fprintf(stderr, "donard-cli: '%s%s%s' is no command; 'donard-cli help' lists "
-			"them\n", argv[1], argc > 2 && !strcmp(argv[1], "region") ? " " : "",
-			argc > 2 && !strcmp(argv[1], "region") ? argv[2] : "");
+			"them\n", argv[1], second[0] ? " " : "", second);
 	return EXIT_USAGE;
 }
 

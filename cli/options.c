@@ -133,3 +133,12 @@ int cli_number(const struct cli *cli, const char *name, uint64_t low, uint64_t h
 				 (unsigned long long)low, (unsigned long long)high);
 	return 0;
 }
+
+int cli_timeout(const struct cli *cli, unsigned int *timeout_ms)
+{
+	uint64_t seconds = *timeout_ms / 1000;
+	int rc = cli_number(cli, "timeout", 1, 3600, &seconds);
+
+	*timeout_ms = (unsigned int)seconds * 1000;
+	return rc;
+}

@@ -15,6 +15,13 @@ void cli_print_json(struct json_object *model)
 	json_object_put(model);
 }
 
+void cli_print_json_line(struct json_object *model)
+{
+	puts(json_object_to_json_string_ext(model, JSON_C_TO_STRING_NOSLASHESCAPE));
+	fflush(stdout);
+	json_object_put(model);
+}
+
 static void join(struct json_object *array, char cell[CELL_BYTES])
 {
 	size_t used = 0;
@@ -82,12 +89,12 @@ void cli_print_table(struct json_object *rows, const struct cli_column *columns)
 		print_row(rows, json_object_array_get_idx(rows, i), columns);
 }
 
-static void add_text(struct json_object *model, const char *key, const char *value)
+void cli_add_text(struct json_object *model, const char *key, const char *value)
 {
 	json_object_object_add(model, key, json_object_new_string(value ? value : ""));
 }
 
-static void add_bytes(struct json_object *model, const char *key, uint64_t value)
+void cli_add_number(struct json_object *model, const char *key, uint64_t value)
 {
 	json_object_object_add(model, key, json_object_new_int64((int64_t)value));
 }
@@ -131,12 +138,12 @@ static struct json_object *model_holder(char *line)
 	if (!cut_number(command, &pages) || !cut_number(command, &bytes))
 		return NULL;
 	model = json_object_new_object();
-	add_bytes(model, "pid", (uint64_t)pid);
-	add_text(model, "command", command);
-	add_bytes(model, "bytes", bytes);
-	add_bytes(model, "pinned_pages", pages);
+	cli_add_number(model, "pid", (uint64_t)pid);
+	cli_add_text(model, "command", command);
+	cli_add_number(model, "bytes", bytes);
+	cli_add_number(model, "pinned_pages", pages);
 	if (device)
-		add_text(model, "device", device);
+		cli_add_text(model, "device", device);
 	return model;
 }
 
@@ -159,16 +166,16 @@ struct json_object *cli_model_region(const struct donard_region_info *info)
 {
 	struct json_object *model = json_object_new_object();
 
-	add_text(model, "name", info->name);
-	add_text(model, "kind", info->kind);
-	add_text(model, "bdf", info->bdf);
-	add_bytes(model, "bar", info->bar);
-	add_bytes(model, "size", info->size_bytes);
-	add_bytes(model, "available", info->available_bytes);
-	add_text(model, "page_type", info->page_type);
-	add_text(model, "memtype", info->memtype);
+	cli_add_text(model, "name", info->name);
+	cli_add_text(model, "kind", info->kind);
+	cli_add_text(model, "bdf", info->bdf);
+	cli_add_number(model, "bar", info->bar);
+	cli_add_number(model, "size", info->size_bytes);
+	cli_add_number(model, "available", info->available_bytes);
+	cli_add_text(model, "page_type", info->page_type);
+	cli_add_text(model, "memtype", info->memtype);
 	json_object_object_add(model, "persistent", json_object_new_boolean(info->persistent));
-	add_text(model, "state", info->state);
+	cli_add_text(model, "state", info->state);
 	json_object_object_add(model, "holders", model_holders(info->holders));
 	return model;
 }
@@ -177,11 +184,11 @@ struct json_object *cli_model_client(const struct donard_client_info *info)
 {
 	struct json_object *model = json_object_new_object(), *names = json_object_new_array();
 
-	add_text(model, "name", info->name);
-	add_text(model, "type", info->type);
-	add_text(model, "bdf", info->bdf);
-	add_text(model, "model", info->model);
-	add_text(model, "serial", info->serial);
+	cli_add_text(model, "name", info->name);
+	cli_add_text(model, "type", info->type);
+	cli_add_text(model, "bdf", info->bdf);
+	cli_add_text(model, "model", info->model);
+	cli_add_text(model, "serial", info->serial);
 	for (size_t i = 0; i < info->namespace_count; i++)
 		json_object_array_add(names, json_object_new_string(info->namespaces[i]));
 	json_object_object_add(model, "namespaces", names);

@@ -24,6 +24,12 @@ void cli_catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
+int cli_stopped(void *user)
+{
+	(void)user;
+	return stopped;
+}
+
 static double now(void)
 {
 	struct timespec time;

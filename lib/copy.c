@@ -5,7 +5,6 @@
  * is written before the checks and the route are through.
  */
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "copy.h"
@@ -14,14 +13,6 @@
 #define DEFAULT_QUEUE_DEPTH	16
 #define KNOWN_FLAGS	(DONARD_COPY_VERIFY | DONARD_COPY_ALLOW_BOUNCE | \
 			 DONARD_COPY_ALLOW_UNLISTED | DONARD_COPY_FORCE_BOUNCE)
-
-static double now(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 static int take_options(struct dnd_copy *copy, const struct donard_copy_options *options)
 {
@@ -141,12 +132,12 @@ static int move_and_settle(struct dnd_copy *copy)
 	if (rc)
 		goto err_shrink;
 	name_route(copy);
-	start = now();
+	start = dnd_now_seconds();
 	rc = move_bytes(copy);
 	if (rc)
 		goto err_shrink;
 	rc = settle(copy);
-	copy->result->seconds = now() - start;
+	copy->result->seconds = dnd_now_seconds() - start;
 	return rc;
 
 err_shrink:

@@ -37,6 +37,15 @@ static const struct {
 	[DND_E_REGION_GONE] = { "region-gone", ENODEV, NULL },
 	[DND_E_DEVICE] = { "device", EIO, NULL },
 	[DND_E_CANCELED] = { "canceled", ECANCELED, NULL },
+	[DND_E_NO_RDMA] = { "no-rdma-device", EOPNOTSUPP, NULL },
+	[DND_E_PORT_DOWN] = { "port-down", ENETDOWN, NULL },
+	[DND_E_LOCKED_MEMORY] = { "locked-memory", ENOMEM, NULL },
+	[DND_E_NOT_OFFERED] = { "not-offered", EACCES, NULL },
+	[DND_E_REFUSED] = { "refused", ECONNREFUSED, NULL },
+	[DND_E_PEER_LOST] = { "peer-lost", ECONNRESET, NULL },
+	[DND_E_PEER_SILENT] = { "peer-silent", ETIMEDOUT, NULL },
+	[DND_E_PROTOCOL] = { "protocol", EPROTO, NULL },
+	[DND_E_WITHDRAWN] = { "withdrawn", ESHUTDOWN, NULL },
 };
 
 const char *dnd_error_word(enum dnd_error error)

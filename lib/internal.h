@@ -50,6 +50,15 @@ enum dnd_error {
 	DND_E_REGION_GONE,
 	DND_E_DEVICE,
 	DND_E_CANCELED,
+	DND_E_NO_RDMA,
+	DND_E_PORT_DOWN,
+	DND_E_LOCKED_MEMORY,
+	DND_E_NOT_OFFERED,
+	DND_E_REFUSED,
+	DND_E_PEER_LOST,
+	DND_E_PEER_SILENT,
+	DND_E_PROTOCOL,
+	DND_E_WITHDRAWN,
 	DND_E_COUNT
 };
 
@@ -76,6 +85,10 @@ bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 /* Last component of what the link at the path points to. */
 int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t name_bytes,
 			const char *format, ...) DND_PRINTF(4, 5);
+
+/* clock.c: monotonic */
+uint64_t dnd_now_ns(void);
+double dnd_now_seconds(void);
 
 /* bdf.c */
 struct dnd_bdf {

@@ -127,6 +127,17 @@ int dnd_memory_move(void *to, const void *from, size_t bytes)
 		       from, bytes);
 }
 
+int dnd_memory_zero(void *to, size_t bytes)
+{
+	static const uint8_t zeros[COMPARE_BYTES] __attribute__((aligned(8)));
+	int rc = 0;
+
+	for (size_t at = 0; at < bytes && !rc; at += sizeof(zeros))
+		rc = dnd_memory_copy((uint8_t *)to + at, zeros,
+				     dnd_min(bytes - at, sizeof(zeros)));
+	return rc;
+}
+
 int dnd_memory_compare(const void *device, const void *dram, size_t bytes, size_t *where)
 {
 	const uint8_t *left = device, *right = dram;

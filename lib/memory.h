@@ -14,6 +14,7 @@ int dnd_memory_copy(void *to, const void *from, size_t bytes);
 int dnd_memory_move(void *to, const void *from, size_t bytes);
 /* 0 equal, 1 different with *where the first differing byte, or -errno. */
 int dnd_memory_compare(const void *device, const void *dram, size_t bytes, size_t *where);
+int dnd_memory_zero(void *to, size_t bytes);
 void dnd_memory_nonce(void *dram, size_t bytes);
 
 #endif /* DONARD_MEMORY_H */

@@ -168,6 +168,20 @@ void dnd_window_unmap(struct dnd_window *window)
 	memset(window, 0, sizeof(*window));
 }
 
+int dnd_region_export(const struct dnd_region *region, const struct dnd_window *window,
+		      bool writable)
+{
+	struct p2pmem_export_dmabuf export = {
+		.size = sizeof(export),
+		.file_offset = window->file_offset,
+		.length = window->map_bytes,
+		.fd_flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC,
+	};
+	int fd = ioctl(region->fd, P2PMEM_IOC_EXPORT_DMABUF, &export);
+
+	return fd < 0 ? -errno : fd;
+}
+
 int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable)
 {
 	struct p2pmem_sync sync = {

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # libdonard (static for the tests, shared for users) and donard-cli.
-PKGS      := liburing json-c libpci
+LIB_PKGS  := liburing libpci libibverbs librdmacm
+PKGS      := $(LIB_PKGS) json-c
 SONAME    := libdonard.so.0
 LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/*.c)))
 CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
@@ -8,7 +9,7 @@ CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
 WARNINGS  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-format-truncation
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Iinclude $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
 	$(shell $(PKG_CONFIG) --cflags $(PKGS)) $(CPPFLAGS) $(CFLAGS)
-LIB_LIBS   = $(shell $(PKG_CONFIG) --libs liburing libpci)
+LIB_LIBS   = $(shell $(PKG_CONFIG) --libs $(LIB_PKGS))
 CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c)
 
 userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \

@@ -19,9 +19,9 @@ plan_guests() {
 	echo "6.1 iommu - routes dmabuf"
 	echo "7 pciehp - lifetime dmabuf"
 	for fabric in rxe siw; do
-		echo "7 switch $fabric seeds perftest pyverbs"
-		echo "6.12 switch $fabric perftest"
-		echo "6.1 switch $fabric perftest"
+		echo "7 switch $fabric seeds perftest pyverbs rdma"
+		echo "6.12 switch $fabric perftest rdma"
+		echo "6.1 switch $fabric perftest rdma"
 	done
 }
 

@@ -154,7 +154,8 @@ streams() {
 }
 
 commands() {
-	printf '%s\n' list info topo 'region add' 'region remove' 'region set' copy version
+	printf '%s\n' list info topo 'region add' 'region remove' 'region set' copy 'rdma serve' 'rdma write' \
+		'rdma read' 'rdma lat' 'rdma bw' version
 }
 
 # Options that the help of a command names.
@@ -164,12 +165,12 @@ options_of() {
 }
 
 documented() {
-	local command option bad=0
+	local command option manual bad=0
+	manual=$(sed 's/\\-/-/g' docs/donard-cli.1)
 	while read -r command; do
-		grep -qF -- "${command##* }" docs/donard-cli.1 || { echo "no $command in the man page"; bad=1; }
+		grep -qF -- "${command##* }" <<<"$manual" || { echo "no $command in the man page"; bad=1; }
 		while read -r option; do
-			sed 's/\\-/-/g' docs/donard-cli.1 | grep -qF -- "$option" ||
-				{ echo "$command: no $option in the man page"; bad=1; }
+			grep -qF -- "$option" <<<"$manual" || { echo "$command: no $option in the man page"; bad=1; }
 		done < <(options_of "$command")
 	done < <(commands)
 	return "$bad"
@@ -189,6 +190,14 @@ run_cli() {
 	try "cli: no prefixes of options" cli_exits 2 'js' list --js
 	try "cli: missing argument" cli_exits 2 'missing' copy
 	try "cli: bad size" cli_exits 2 'not a size' copy --size 5Q a b
+	try "cli: half a command" cli_exits 2 "'rdma serv' is no command" rdma serv
+	try "cli: rdma, unknown access" cli_exits 2 'none of read, write, both' rdma serve dram --access all
+	try "cli: rdma, unknown direction" cli_exits 2 'none of write, read' rdma bw 127.0.0.1 --direction up
+	try "cli: rdma, bad port" cli_exits 2 'not a number from 0 to 65535' rdma serve dram --port 65536
+	try "cli: rdma, bad depth" cli_exits 2 'not a number from 1 to 4096' rdma write 127.0.0.1 --queue-depth 0
+	try "cli: rdma, once or clients" cli_exits 2 'give one of them' rdma serve dram --once --clients 2
+	try "cli: rdma, no such target" cli_exits 2 "neither a region nor 'dram'" rdma serve /etc/passwd
+	try "cli: rdma, no address" cli_exits 2 'not an address' rdma read 'no such host'
 	try "cli: no module" cli_exits 3 'not loaded' list
 	try "cli: no module, JSON" cli_exits 3 '"no-module"' list --json
 	try "cli: streams" streams

@@ -1,0 +1,304 @@
+// SPDX-License-Identifier: Apache-2.0
+/* rdma write, read, lat, bw: the four ways to use what a server offers. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+/* ---- options ---- */
+
+static int take_direction(const struct cli *cli, unsigned int *direction)
+{
+	const char *word = cli_value(cli, "direction");
+
+	if (!word || !strcmp(word, "write"))
+		*direction = DONARD_RDMA_WRITE;
+	else if (!strcmp(word, "read"))
+		*direction = DONARD_RDMA_READ;
+	else
+		return cli_usage(cli, "--direction: '%s' is none of write, read", word);
+	return 0;
+}
+
+static int take_options(const struct cli *cli, struct donard_rdma_options *options)
+{
+	uint64_t port = 0, depth = 0, iterations = 0;
+	int rc;
+
+	rc = cli_number(cli, "port", 1, 65535, &port);
+	if (!rc)
+		rc = cli_size(cli, "size", false, &options->length_bytes);
+	if (!rc)
+		rc = cli_size(cli, "offset", true, &options->offset_bytes);
+	if (!rc)
+		rc = cli_size(cli, "block-size", false, &options->block_bytes);
+	if (!rc)
+		rc = cli_number(cli, "queue-depth", 1, 4096, &depth);
+	if (!rc)
+		rc = cli_number(cli, "iterations", 1, 10000000, &iterations);
+	if (!rc)
+		rc = cli_timeout(cli, &options->timeout_ms);
+	options->port = (uint16_t)port;
+	options->queue_depth = (uint32_t)depth;
+	options->iterations = (uint32_t)iterations;
+	options->flags = cli_given(cli, "verify") ? DONARD_RDMA_VERIFY : 0;
+	options->local = cli_value(cli, "local");
+	options->address = cli->arguments[0];
+	return rc;
+}
+
+/* ---- model ---- */
+
+static void add_latency(struct json_object *model, const struct donard_rdma_latency *latency)
+{
+	struct json_object *object = json_object_new_object();
+
+	cli_add_number(object, "min", latency->min_ns);
+	cli_add_number(object, "p50", latency->p50_ns);
+	cli_add_number(object, "p90", latency->p90_ns);
+	cli_add_number(object, "p99", latency->p99_ns);
+	cli_add_number(object, "p99.9", latency->p999_ns);
+	cli_add_number(object, "max", latency->max_ns);
+	json_object_object_add(model, "latency_ns", object);
+}
+
+static void add_sides(struct json_object *model, const struct donard_rdma_options *options,
+		      const struct donard_rdma_result *result)
+{
+	struct json_object *remote = json_object_new_object(), *local = json_object_new_object();
+
+	cli_add_text(remote, "target", result->remote_target);
+	cli_add_text(remote, "method", result->remote_method);
+	json_object_object_add(remote, "persistent",
+			       json_object_new_boolean(result->remote_persistent));
+	cli_add_text(local, "target", options->local ? options->local : "dram");
+	cli_add_text(local, "method", result->local_method);
+	cli_add_text(local, "reason", result->local_reason);
+	json_object_object_add(model, "remote", remote);
+	json_object_object_add(model, "local", local);
+}
+
+static struct json_object *build(const struct donard_rdma_options *options,
+				 const struct donard_rdma_result *result)
+{
+	struct json_object *model = json_object_new_object();
+
+	cli_add_text(model, "direction", options->direction == DONARD_RDMA_READ ? "read" : "write");
+	cli_add_number(model, "bytes", result->bytes);
+	json_object_object_add(model, "seconds", json_object_new_double(result->seconds));
+	json_object_object_add(model, "bytes_per_second", json_object_new_double(
+			       result->seconds > 0 ? (double)result->bytes / result->seconds : 0));
+	cli_add_number(model, "requests", result->requests);
+	cli_add_number(model, "offset", result->offset_bytes);
+	cli_add_number(model, "size", result->length_bytes);
+	cli_add_number(model, "block_size", result->block_bytes);
+	cli_add_number(model, "queue_depth", result->queue_depth);
+	cli_add_number(model, "iterations", result->iterations);
+	json_object_object_add(model, "verified",
+			       json_object_new_boolean(result->verified_bytes > 0));
+	cli_add_number(model, "verified_bytes", result->verified_bytes);
+	cli_add_text(model, "device", result->device);
+	cli_add_text(model, "transport", result->transport);
+	add_sides(model, options, result);
+	if (options->mode == DONARD_RDMA_LATENCY)
+		add_latency(model, &result->latency);
+	return model;
+}
+
+/* ---- text, from the model ---- */
+
+static struct json_object *get(struct json_object *model, const char *key)
+{
+	return json_object_object_get(model, key);
+}
+
+static const char *word(struct json_object *model, const char *key)
+{
+	return json_object_get_string(get(model, key));
+}
+
+static const char *size(struct json_object *model, const char *key, char text[32])
+{
+	return donard_format_size(text, 32, (uint64_t)json_object_get_int64(get(model, key)));
+}
+
+static void print_side(const char *title, struct json_object *side)
+{
+	const char *reason = get(side, "reason") ? word(side, "reason") : "";
+
+	printf("%-9s %s, registered by %s%s%s%s\n", title, word(side, "target"),
+	       word(side, "method"), reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
+}
+
+static void print_latency(struct json_object *latency)
+{
+	static const struct cli_column columns[] = {
+		{ "min", "MIN/ns", false }, { "p50", "P50/ns", false }, { "p90", "P90/ns", false },
+		{ "p99", "P99/ns", false }, { "p99.9", "P99.9/ns", false },
+		{ "max", "MAX/ns", false }, { 0 },
+	};
+	struct json_object *rows = json_object_new_array();
+
+	json_object_array_add(rows, json_object_get(latency));
+	cli_print_table(rows, columns);
+	json_object_put(rows);
+}
+
+static void print_text(struct json_object *model)
+{
+	double rate = json_object_get_double(get(model, "bytes_per_second"));
+	char text[32];
+
+	printf("%-9s %s in %.3f s, %.1f MiB/s\n", word(model, "direction")[0] == 'r' ? "read" :
+	       "wrote", size(model, "bytes", text), json_object_get_double(get(model, "seconds")),
+	       rate / 1048576);
+	printf("requests  %s of %s, ", word(model, "requests"), size(model, "block_size", text));
+	printf("%s in flight\n", word(model, "queue_depth"));
+	printf("device    %s (%s)\n", word(model, "device"), word(model, "transport"));
+	print_side("remote", get(model, "remote"));
+	print_side("local", get(model, "local"));
+	if (json_object_get_boolean(get(model, "verified")))
+		printf("verified  %s, every byte\n", size(model, "verified_bytes", text));
+	else
+		puts("verified  not asked for (--verify)");
+	if (get(model, "latency_ns"))
+		print_latency(get(model, "latency_ns"));
+	json_object_put(model);
+}
+
+/* ---- run ---- */
+
+static int failed(const struct cli *cli, int rc, const struct donard_rdma_result *result)
+{
+	char text[32];
+	int exit_code = cli_fail(cli, rc);
+
+	if (result->bytes || rc == -ECANCELED)
+		fprintf(stderr, "donard-cli: %s: %s had been moved\n", cli->command->name,
+			donard_format_size(text, sizeof(text), result->bytes));
+	return exit_code;
+}
+
+static int run(struct cli *cli, struct donard_rdma_options *options)
+{
+	struct donard_rdma_result result = { .size = sizeof(result) };
+	struct cli_progress progress;
+	int rc = take_options(cli, options);
+
+	if (rc)
+		return rc;
+	options->progress_fn = cli_progress_tick;
+	options->progress_user = &progress;
+	cli_progress_init(&progress, cli_given(cli, "progress"));
+	cli_catch_signals();
+	rc = donard_rdma_run(cli->ctx, options, &result);
+	cli_progress_end(&progress);
+	if (rc)
+		return failed(cli, rc, &result);
+	if (cli->json)
+		cli_print_json(build(options, &result));
+	else
+		print_text(build(options, &result));
+	return EXIT_DONE;
+}
+
+static int run_transfer(struct cli *cli, unsigned int direction)
+{
+	struct donard_rdma_options options = {
+		.size = sizeof(options), .mode = DONARD_RDMA_TRANSFER, .direction = direction,
+	};
+
+	return run(cli, &options);
+}
+
+static int run_write(struct cli *cli)
+{
+	return run_transfer(cli, DONARD_RDMA_WRITE);
+}
+
+static int run_read(struct cli *cli)
+{
+	return run_transfer(cli, DONARD_RDMA_READ);
+}
+
+static int run_measurement(struct cli *cli, enum donard_rdma_mode mode)
+{
+	struct donard_rdma_options options = { .size = sizeof(options), .mode = mode };
+	int rc = take_direction(cli, &options.direction);
+
+	return rc ? rc : run(cli, &options);
+}
+
+static int run_lat(struct cli *cli)
+{
+	return run_measurement(cli, DONARD_RDMA_LATENCY);
+}
+
+static int run_bw(struct cli *cli)
+{
+	return run_measurement(cli, DONARD_RDMA_BANDWIDTH);
+}
+
+#define WHERE_OPTIONS \
+	{ "port", "N", "of the server; default 7077" }, \
+	{ "offset", "SIZE", "where to start in what is offered; default 0" }, \
+	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" }
+#define COMMON_OPTIONS \
+	{ "verify", NULL, "test data, compared byte by byte on the side that received it" }, \
+	{ "timeout", "SECONDS", "give up when nothing comes back for so long; default 10" }, \
+	{ "progress", NULL, "show progress on stderr" }, \
+	{ "json", NULL, "print JSON" }, \
+	{ 0 }
+
+static const struct cli_option transfer_options[] = {
+	WHERE_OPTIONS,
+	{ "size", "SIZE", "how much; default: all that is offered" },
+	{ "block-size", "SIZE", "of one request; default 64K" },
+	{ "queue-depth", "N", "requests in flight; default 16" },
+	{ "iterations", "N", "how often, each time with other test data; default 1" },
+	COMMON_OPTIONS,
+};
+
+static const struct cli_option lat_options[] = {
+	WHERE_OPTIONS,
+	{ "direction", "WHAT", "write (default) or read" },
+	{ "size", "SIZE", "the range that requests go round in; default one block" },
+	{ "block-size", "SIZE", "of one request; default 8" },
+	{ "iterations", "N", "how many requests; default 1000" },
+	COMMON_OPTIONS,
+};
+
+static const struct cli_option bw_options[] = {
+	WHERE_OPTIONS,
+	{ "direction", "WHAT", "write (default) or read" },
+	{ "size", "SIZE", "the range that requests go round in; default queue depth blocks" },
+	{ "block-size", "SIZE", "of one request; default 64K" },
+	{ "queue-depth", "N", "requests in flight; default 16" },
+	{ "iterations", "N", "how many requests; default 1000" },
+	COMMON_OPTIONS,
+};
+
+const struct cli_command cmd_rdma_write = {
+	.name = "rdma write", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
+	.needs_context = true, .summary = "Write into what a server offers, by RDMA WRITE",
+	.options = transfer_options, .run = run_write,
+};
+
+const struct cli_command cmd_rdma_read = {
+	.name = "rdma read", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
+	.needs_context = true, .summary = "Read what a server offers, by RDMA READ",
+	.options = transfer_options, .run = run_read,
+};
+
+const struct cli_command cmd_rdma_lat = {
+	.name = "rdma lat", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
+	.needs_context = true, .summary = "Time single requests, from posting to completion",
+	.options = lat_options, .run = run_lat,
+};
+
+const struct cli_command cmd_rdma_bw = {
+	.name = "rdma bw", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
+	.needs_context = true, .summary = "Time many requests in flight",
+	.options = bw_options, .run = run_bw,
+};

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+/* rdma serve: offers memory to RDMA clients, and tells who comes and goes. */
+#include <stdio.h>
+#include <string.h>
+
+#include "cli.h"
+
+static const char *const event_words[] = {
+	[DONARD_RDMA_LISTENING] = "listening",
+	[DONARD_RDMA_CLIENT_CAME] = "came",
+	[DONARD_RDMA_CLIENT_LEFT] = "left",
+	[DONARD_RDMA_CLIENT_LOST] = "lost",
+	[DONARD_RDMA_CLIENT_REFUSED] = "refused",
+};
+
+static const char *rights_word(unsigned int rights)
+{
+	if (rights == DONARD_RDMA_READ)
+		return "read";
+	return rights == DONARD_RDMA_WRITE ? "write" : "both";
+}
+
+static void add_what(struct json_object *model, const struct donard_rdma_event *event)
+{
+	cli_add_text(model, "device", event->device);
+	cli_add_text(model, "target", event->target);
+	cli_add_number(model, "offset", event->offset_bytes);
+	cli_add_number(model, "size", event->length_bytes);
+	cli_add_text(model, "access", rights_word(event->rights));
+	cli_add_text(model, "method", event->method);
+	cli_add_text(model, "reason", event->reason);
+}
+
+static void add_end(struct json_object *model, const struct donard_rdma_event *event)
+{
+	json_object_object_add(model, "seconds", json_object_new_double(event->seconds));
+	json_object_object_add(model, "user_seconds", json_object_new_double(event->user_seconds));
+	json_object_object_add(model, "system_seconds",
+			       json_object_new_double(event->system_seconds));
+	cli_add_number(model, "minor_faults", event->minor_faults);
+	cli_add_number(model, "major_faults", event->major_faults);
+	cli_add_number(model, "filled_bytes", event->filled_bytes);
+	cli_add_number(model, "checked_bytes", event->checked_bytes);
+}
+
+static struct json_object *build(const struct donard_rdma_event *event)
+{
+	struct json_object *model = json_object_new_object();
+
+	cli_add_text(model, "event", event_words[event->type]);
+	cli_add_text(model, event->type == DONARD_RDMA_LISTENING ? "address" : "peer",
+		     event->peer);
+	if (event->type == DONARD_RDMA_LISTENING)
+		cli_add_number(model, "port", event->port);
+	if (event->type == DONARD_RDMA_LISTENING || event->type == DONARD_RDMA_CLIENT_CAME)
+		add_what(model, event);
+	if (event->type == DONARD_RDMA_CLIENT_LEFT || event->type == DONARD_RDMA_CLIENT_LOST)
+		add_end(model, event);
+	if (event->text[0])
+		cli_add_text(model, "message", event->text);
+	return model;
+}
+
+static const char *text(struct json_object *model, const char *key)
+{
+	const char *found = json_object_get_string(json_object_object_get(model, key));
+
+	return found ? found : "";
+}
+
+static uint64_t number(struct json_object *model, const char *key)
+{
+	return (uint64_t)json_object_get_int64(json_object_object_get(model, key));
+}
+
+static void print_registration(struct json_object *model)
+{
+	if (text(model, "method")[0])
+		printf("; %s registers it by %s (%s)", text(model, "device"), text(model, "method"),
+		       text(model, "reason"));
+	putchar('\n');
+}
+
+static void print_text(struct json_object *model)
+{
+	const char *event = text(model, "event");
+	char size[32], offset[32];
+
+	if (!strcmp(event, "listening")) {
+		printf("listening at %s: %s of %s from offset %s, access %s", text(model, "address"),
+		       donard_format_size(size, sizeof(size), number(model, "size")),
+		       text(model, "target"),
+		       donard_format_size(offset, sizeof(offset), number(model, "offset")),
+		       text(model, "access"));
+		print_registration(model);
+	} else if (!strcmp(event, "came")) {
+		printf("client %s came", text(model, "peer"));
+		print_registration(model);
+	} else {
+		printf("client %s %s%s%s\n", text(model, "peer"), event,
+		       text(model, "message")[0] ? ": " : "", text(model, "message"));
+	}
+	fflush(stdout);
+	json_object_put(model);
+}
+
+static void on_event(void *user, const struct donard_rdma_event *event)
+{
+	struct json_object *model = build(event);
+
+	if (((struct cli *)user)->json)
+		cli_print_json_line(model);
+	else
+		print_text(model);
+}
+
+static int take_access(const struct cli *cli, unsigned int *rights)
+{
+	const char *word = cli_value(cli, "access");
+
+	if (!word || !strcmp(word, "both"))
+		*rights = DONARD_RDMA_READ | DONARD_RDMA_WRITE;
+	else if (!strcmp(word, "read"))
+		*rights = DONARD_RDMA_READ;
+	else if (!strcmp(word, "write"))
+		*rights = DONARD_RDMA_WRITE;
+	else
+		return cli_usage(cli, "--access: '%s' is none of read, write, both", word);
+	return 0;
+}
+
+static int take_options(const struct cli *cli, struct donard_rdma_serve_options *options)
+{
+	uint64_t port = DONARD_RDMA_PORT, clients = cli_given(cli, "once");
+	int rc = take_access(cli, &options->rights);
+
+	if (cli_given(cli, "once") && cli_given(cli, "clients"))
+		return cli_usage(cli, "--once is --clients 1: give one of them");
+	if (!rc)
+		rc = cli_number(cli, "port", 0, 65535, &port);
+	if (!rc)
+		rc = cli_number(cli, "clients", 1, 999999999, &clients);
+	if (!rc)
+		rc = cli_size(cli, "size", false, &options->length_bytes);
+	if (!rc)
+		rc = cli_timeout(cli, &options->timeout_ms);
+	options->bind = cli_value(cli, "bind");
+	options->port = (uint16_t)port;
+	options->clients = (unsigned int)clients;
+	options->flags = cli_given(cli, "fill") ? DONARD_RDMA_MAY_FILL : 0;
+	return rc;
+}
+
+/* To be stopped is how a server without --once ends: that is success. */
+static int run(struct cli *cli)
+{
+	struct donard_rdma_serve_options options = {
+		.size = sizeof(options),
+		.event_fn = on_event,
+		.stop_fn = cli_stopped,
+		.user = cli,
+	};
+	int rc = take_options(cli, &options);
+
+	if (rc)
+		return rc;
+	cli_catch_signals();
+	rc = donard_rdma_serve(cli->ctx, cli->arguments[0], &options);
+	return rc ? cli_fail(cli, rc) : EXIT_DONE;
+}
+
+static const struct cli_option options_table[] = {
+	{ "bind", "ADDR", "listen at this address; default 127.0.0.1, and nowhere else" },
+	{ "port", "N", "default 7077; 0 lets the kernel choose" },
+	{ "size", "SIZE", "how much; default: to the end of the region, 64M of dram" },
+	{ "access", "WHAT", "what clients may do: read, write or both; default both" },
+	{ "fill", NULL, "fill with test data when a client that may only read asks for it" },
+	{ "clients", "N", "end after N clients" },
+	{ "once", NULL, "end after one client" },
+	{ "timeout", "SECONDS", "how long a client may be silent; default 10" },
+	{ "json", NULL, "print one JSON object a line" },
+	{ 0 },
+};
+
+const struct cli_command cmd_rdma_serve = {
+	.name = "rdma serve", .arguments = "TARGET", .min_arguments = 1, .max_arguments = 1,
+	.needs_context = true,
+	.summary = "Offer a region (p2pmem0+64M) or plain memory (dram) to RDMA clients",
+	.options = options_table, .run = run,
+};

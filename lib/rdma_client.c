@@ -1,0 +1,392 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See rdma_client.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "rdma_client.h"
+#include "rdma_device.h"
+#include "rdma_pattern.h"
+
+#define DEFAULT_BLOCK_BYTES	(64ULL << 10)
+#define DEFAULT_LATENCY_BYTES	8ULL
+#define DEFAULT_DEPTH		16
+#define DEFAULT_REQUESTS	1000
+#define MAX_DEPTH		4096
+#define MAX_BLOCK_BYTES		(1ULL << 30)	/* what one request can carry is below 2^31 */
+#define FAREWELL_SECONDS	0.5
+#define KNOWN_FLAGS		DONARD_RDMA_VERIFY
+
+static bool verifies(const struct dnd_client *client)
+{
+	return client->options.flags & DONARD_RDMA_VERIFY;
+}
+
+static bool reads(const struct dnd_client *client)
+{
+	return client->options.direction == DONARD_RDMA_READ;
+}
+
+/* ---- options ---- */
+
+static void take_defaults(struct donard_rdma_options *options)
+{
+	bool timed = options->mode == DONARD_RDMA_LATENCY;
+
+	if (!options->port)
+		options->port = DONARD_RDMA_PORT;
+	if (!options->block_bytes)
+		options->block_bytes = timed ? DEFAULT_LATENCY_BYTES : DEFAULT_BLOCK_BYTES;
+	if (!options->queue_depth || timed)
+		options->queue_depth = timed ? 1 : DEFAULT_DEPTH;
+	if (!options->iterations)
+		options->iterations = options->mode == DONARD_RDMA_TRANSFER ? 1 : DEFAULT_REQUESTS;
+	if (!options->timeout_ms)
+		options->timeout_ms = DONARD_RDMA_TIMEOUT_MS;
+	if (!options->local)
+		options->local = "dram";
+}
+
+static int take_options(struct dnd_client *client, const struct donard_rdma_options *options)
+{
+	if (options->size < sizeof(*options) || client->result->size < sizeof(*client->result))
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "struct donard_rdma_options or "
+				"donard_rdma_result has a wrong size.");
+	client->options = *options;
+	take_defaults(&client->options);
+	options = &client->options;
+	if (!options->address || options->flags & ~KNOWN_FLAGS ||
+	    options->mode > DONARD_RDMA_LATENCY ||
+	    (options->direction != DONARD_RDMA_READ && options->direction != DONARD_RDMA_WRITE))
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "no address, no direction, or unknown "
+				"flags.");
+	if (options->queue_depth > MAX_DEPTH || options->block_bytes > MAX_BLOCK_BYTES)
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "at most %u requests of at most %llu "
+				"bytes can be in flight.", MAX_DEPTH,
+				(unsigned long long)MAX_BLOCK_BYTES);
+	return 0;
+}
+
+static void clear_result(struct donard_rdma_result *result)
+{
+	size_t size = result->size;
+
+	memset(result, 0, sizeof(*result));
+	result->size = size;
+	result->transport = result->remote_method = result->local_method = "";
+}
+
+/* ---- what is asked, against what is offered ---- */
+
+static uint64_t wanted_length(const struct dnd_client *client)
+{
+	const struct donard_rdma_options *options = &client->options;
+	uint64_t rest = client->offer.length - dnd_min(options->offset_bytes, client->offer.length);
+
+	if (options->length_bytes)
+		return options->length_bytes;
+	if (options->mode == DONARD_RDMA_TRANSFER)
+		return rest;
+	return dnd_min(rest, options->block_bytes * options->queue_depth);
+}
+
+static int check_rights(struct dnd_client *client)
+{
+	bool read = reads(client);
+
+	if (!(client->offer.rights & client->options.direction))
+		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for %s only. Start "
+				"the server with --access %s or both.", client->peer,
+				client->offer.target, read ? "writing" : "reading",
+				read ? "read" : "write");
+	if (read && verifies(client) && !client->offer.may_fill)
+		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for reading only, and "
+				"--verify needs it filled with test data. Start the server with "
+				"--fill or --access both, or leave --verify.", client->peer,
+				client->offer.target);
+	return 0;
+}
+
+static int check_offer(struct dnd_client *client)
+{
+	struct donard_rdma_result *result = client->result;
+	int rc = check_rights(client);
+
+	if (rc)
+		return rc;
+	result->offset_bytes = client->options.offset_bytes;
+	result->length_bytes = wanted_length(client);
+	if (!dnd_range_fits(result->offset_bytes, result->length_bytes, client->offer.length))
+		return dnd_fail(client->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past "
+				"what is offered: %llu bytes of %s. Use a smaller --size or "
+				"--offset.", client->peer,
+				(unsigned long long)result->length_bytes,
+				(unsigned long long)result->offset_bytes,
+				(unsigned long long)client->offer.length, client->offer.target);
+	result->block_bytes = dnd_min(client->options.block_bytes, result->length_bytes);
+	return 0;
+}
+
+/* ---- the near side ---- */
+
+/* A region is written as it is unless test data are asked for. */
+static bool uses_test_data(const struct dnd_client *client)
+{
+	return !reads(client) && (verifies(client) || !dnd_target_is_region(&client->local));
+}
+
+static int check_local(struct dnd_client *client)
+{
+	if (!reads(client) && verifies(client) && dnd_target_persistent(&client->local))
+		return dnd_fail(client->ctx, DND_E_UNSUPPORTED, "%s: --verify would put test data over "
+				"what this persistent region holds. Leave --verify, or use another "
+				"--local.", client->local.name);
+	return 0;
+}
+
+static int open_local(struct dnd_client *client)
+{
+	struct donard_rdma_result *result = client->result;
+	int rc = dnd_target_open(client->ctx, client->options.local, result->length_bytes, 0,
+				 &client->local);
+
+	if (!rc)
+		rc = check_local(client);
+	if (!rc)
+		rc = dnd_register(client->ctx, client->link.pd, &client->local,
+				  reads(client) ? DONARD_RDMA_LOCAL_WRITE : 0,
+				  &client->registration);
+	if (rc)
+		return rc;
+	result->local_method = dnd_method_word(client->registration.dmabuf);
+	snprintf(result->local_reason, sizeof(result->local_reason), "%s",
+		 client->registration.reason);
+	return 0;
+}
+
+static void describe(struct dnd_client *client)
+{
+	struct donard_rdma_result *result = client->result;
+
+	result->queue_depth = client->options.queue_depth;
+	result->iterations = client->options.iterations;
+	result->remote_persistent = client->offer.persistent;
+	result->remote_method = dnd_method_word(client->offer.dmabuf);
+	result->transport = dnd_device_transport(client->id->verbs, client->id->port_num);
+	snprintf(result->device, sizeof(result->device), "%s",
+		 ibv_get_device_name(client->id->verbs->device));
+	snprintf(result->remote_target, sizeof(result->remote_target), "%s", client->offer.target);
+}
+
+/* ---- test data ---- */
+
+static int while_working(void *user)
+{
+	struct dnd_client *client = user;
+	int rc = dnd_client_tick(client);
+
+	/* Whatever the CPU does here for long, the server is not to blame. */
+	client->link.heard = dnd_now_seconds();
+	return rc;
+}
+
+static uint64_t seed_of(const struct dnd_client *client, uint32_t pass)
+{
+	return client->offer.nonce + pass;
+}
+
+static int ask_server(struct dnd_client *client, enum dnd_rdma_type type, uint64_t seed,
+		      uint64_t bytes)
+{
+	struct dnd_message request = {
+		.type = type,
+		.offset = client->result->offset_bytes,
+		.length = bytes,
+		.seed = seed,
+	};
+
+	return dnd_client_ask(client, &request);
+}
+
+static int mismatch(struct dnd_client *client, const char *who, uint64_t where)
+{
+	return dnd_fail(client->ctx, DND_E_MISMATCH, "%s: the data differ: first at byte %llu of %s, as "
+			"%s saw it.", client->peer, (unsigned long long)where,
+			client->offer.target, who);
+}
+
+static int prepare(struct dnd_client *client, uint64_t seed, uint64_t bytes)
+{
+	int rc;
+
+	if (uses_test_data(client))
+		return dnd_pattern_fill(client->local.data, seed, client->result->offset_bytes, bytes,
+					while_working, client);
+	if (!reads(client) || !verifies(client))
+		return 0;
+	rc = ask_server(client, DND_FILL, seed, bytes);
+	if (!rc && client->answer.status != DND_STATUS_OK)
+		rc = dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server does not fill %s with "
+			      "test data. Start it with --fill.", client->peer,
+			      client->offer.target);
+	return rc;
+}
+
+static int verify_there(struct dnd_client *client, uint64_t seed, uint64_t bytes)
+{
+	int rc = ask_server(client, DND_VERIFY, seed, bytes);
+
+	if (rc)
+		return rc;
+	return client->answer.status == DND_STATUS_OK ? 0 :
+	       mismatch(client, "the server", client->answer.where);
+}
+
+static int verify_here(struct dnd_client *client, uint64_t seed, uint64_t bytes)
+{
+	uint64_t where = 0;
+	int rc = dnd_pattern_check(client->local.data, seed, client->result->offset_bytes, bytes,
+				   &where, while_working, client);
+
+	return rc == 1 ? mismatch(client, "this client", client->result->offset_bytes + where) : rc;
+}
+
+static int verify(struct dnd_client *client, uint64_t seed, uint64_t bytes)
+{
+	int rc;
+
+	if (!verifies(client))
+		return 0;
+	rc = reads(client) ? verify_here(client, seed, bytes) : verify_there(client, seed, bytes);
+	if (!rc)
+		client->result->verified_bytes += bytes;
+	return rc;
+}
+
+/* ---- modes ---- */
+
+static int transfer(struct dnd_client *client)
+{
+	uint64_t length = client->result->length_bytes, block = client->result->block_bytes;
+	int rc = 0;
+
+	client->expected_bytes = length * client->options.iterations;
+	for (uint32_t pass = 0; pass < client->options.iterations && !rc; pass++) {
+		rc = prepare(client, seed_of(client, pass), length);
+		if (!rc)
+			rc = dnd_client_move(client, (length + block - 1) / block);
+		if (!rc)
+			rc = verify(client, seed_of(client, pass), length);
+	}
+	return rc;
+}
+
+static int time_requests(struct dnd_client *client)
+{
+	uint64_t *samples_ns = calloc(client->options.iterations, sizeof(*samples_ns));
+	uint64_t done;
+	int rc;
+
+	if (!samples_ns)
+		return dnd_fail_memory(client->ctx);
+	rc = dnd_client_time(client, client->options.iterations, samples_ns);
+	done = client->result->requests;
+	dnd_latency_summarise(samples_ns, done, &client->result->latency);
+	free(samples_ns);
+	return rc;
+}
+
+static int measure(struct dnd_client *client)
+{
+	uint32_t requests = client->options.iterations;
+	uint64_t touched;
+	int rc;
+
+	client->expected_bytes = dnd_client_bytes(client, requests);
+	touched = dnd_min(client->expected_bytes, client->result->length_bytes);
+	rc = prepare(client, seed_of(client, 0), touched);
+	if (!rc)
+		rc = client->options.mode == DONARD_RDMA_LATENCY ? time_requests(client) :
+		     dnd_client_move(client, requests);
+	return rc ? rc : verify(client, seed_of(client, 0), touched);
+}
+
+/* ---- the end ---- */
+
+/*
+ * Its answer comes after all that was sent before: only now are writes known to
+ * have arrived, since iWARP completes them when TCP has taken them.
+ */
+static int say_bye(struct dnd_client *client)
+{
+	return ask_server(client, DND_BYE, 0, 0);
+}
+
+/* After a failure of our own the server is told as well, but not waited for long. */
+static void leave_early(struct dnd_client *client)
+{
+	struct dnd_message bye = { .type = DND_BYE };
+
+	client->answer.type = 0;
+	if (!client->link.lost && !dnd_link_send(&client->link, &bye))
+		dnd_client_linger(client, FAREWELL_SECONDS);
+}
+
+static void clean_up(struct dnd_client *client)
+{
+	if (client->id && client->link.established)
+		rdma_disconnect(client->id);
+	/* The queue pair first: then no request refers to the memory. */
+	if (client->link.id && client->link.id->qp)
+		rdma_destroy_qp(client->link.id);
+	dnd_unregister(&client->registration);
+	dnd_target_close(&client->local);
+	dnd_link_close(&client->link);
+	if (client->id)
+		rdma_destroy_id(client->id);
+	if (client->events)
+		rdma_destroy_event_channel(client->events);
+}
+
+static int work(struct dnd_client *client)
+{
+	int rc = client->options.mode == DONARD_RDMA_TRANSFER ? transfer(client) :
+		 measure(client);
+
+	if (!rc)
+		rc = say_bye(client);
+	return dnd_client_explain(client, rc);
+}
+
+static int run(struct dnd_client *client)
+{
+	int rc = dnd_client_connect(client);
+
+	if (rc)
+		return rc;
+	rc = check_offer(client);
+	describe(client);
+	if (!rc)
+		rc = open_local(client);
+	if (!rc)
+		rc = work(client);
+	if (rc)
+		leave_early(client);
+	return rc;
+}
+
+DND_PUBLIC int donard_rdma_run(struct donard_context *ctx,
+			       const struct donard_rdma_options *options,
+			       struct donard_rdma_result *result)
+{
+	struct dnd_client client = { .ctx = ctx, .result = result };
+	int rc;
+
+	client.local.region.fd = -1;
+	rc = take_options(&client, options);
+	if (rc)
+		return rc;
+	clear_result(result);
+	rc = run(&client);
+	clean_up(&client);
+	return rc;
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A client's run, in order: connect and read the offer, check what is asked
+ * against it, register the near side, move, verify, say good-bye.
+ */
+#ifndef DONARD_RDMA_CLIENT_H
+#define DONARD_RDMA_CLIENT_H
+
+#include "rdma_address.h"
+#include "rdma_link.h"
+#include "rdma_register.h"
+
+struct dnd_client {
+	struct donard_context *ctx;
+	struct donard_rdma_options options;	/* defaults filled in */
+	struct donard_rdma_result *result;
+	struct rdma_event_channel *events;
+	struct rdma_cm_id *id;
+	struct dnd_link link;
+	struct dnd_offer offer;
+	struct dnd_target local;
+	struct dnd_registration registration;
+	char peer[DND_PEER_BYTES];
+
+	/* Requests of the pass under way; they complete in order. */
+	uint64_t total, posted, completed;
+	uint64_t done_bytes, expected_bytes;	/* over all passes, for progress */
+
+	struct dnd_message answer;		/* type 0: none yet */
+	enum dnd_rdma_status withdrawn;		/* DND_STATUS_OK: it was not */
+	double pinged, looked;
+};
+
+/* rdma_connect.c */
+int dnd_client_connect(struct dnd_client *client);
+/* 0, or -ECONNRESET when an event says that the connection is over. */
+int dnd_client_take_events(struct dnd_client *client);
+
+/* rdma_wait.c */
+/* To be called every now and then: pings, deadlines, the caller's wish to stop. */
+int dnd_client_tick(struct dnd_client *client);
+/* Takes completions; when there are none for a while, sleeps unless @spin. */
+int dnd_client_wait(struct dnd_client *client, bool spin);
+/* Asks the server, and waits for its answer in client->answer. */
+int dnd_client_ask(struct dnd_client *client, struct dnd_message *request);
+/* Waits for an answer that nothing depends on: no pings, no deadlines but this. */
+void dnd_client_linger(struct dnd_client *client, double seconds);
+/*
+ * What these functions return has no text yet: -ECONNRESET, -ETIMEDOUT, -ENODEV
+ * (the near side's region), -EPROTO, -ECANCELED get theirs here; others pass.
+ */
+int dnd_client_explain(struct dnd_client *client, int rc);
+
+/* rdma_engine.c */
+/* Moves @total requests, going round in the range, as the options say. */
+int dnd_client_move(struct dnd_client *client, uint64_t total);
+/* The same one by one, into @samples_ns[total]. */
+int dnd_client_time(struct dnd_client *client, uint64_t total, uint64_t *samples_ns);
+/* Bytes of the first @requests. */
+uint64_t dnd_client_bytes(const struct dnd_client *client, uint64_t requests);
+
+/* rdma_latency.c: sorts the samples */
+void dnd_latency_summarise(uint64_t *samples_ns, size_t count, struct donard_rdma_latency *latency);
+
+#endif /* DONARD_RDMA_CLIENT_H */

@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See rdma_device.h. */
+#include <stdio.h>
+
+#include "rdma_device.h"
+
+#define MAX_PORTS 8
+
+/* The lowest state above which a port carries data; 0 when there is no port. */
+static enum ibv_port_state port_state(struct ibv_context *verbs, uint8_t port)
+{
+	struct ibv_port_attr attr;
+
+	return ibv_query_port(verbs, port, &attr) ? IBV_PORT_NOP : attr.state;
+}
+
+static bool has_active_port(struct ibv_context *verbs)
+{
+	for (uint8_t port = 1; port <= MAX_PORTS; port++)
+		if (port_state(verbs, port) == IBV_PORT_ACTIVE)
+			return true;
+	return false;
+}
+
+/* "rxe0 (ACTIVE), rxe1 (DOWN)" or "". */
+static void list_devices(struct ibv_device **devices, int count, char *text, size_t text_bytes)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < count && used < text_bytes; i++) {
+		struct ibv_context *verbs = ibv_open_device(devices[i]);
+
+		used += (size_t)snprintf(text + used, text_bytes - used, "%s%s (%s)",
+					 used ? ", " : "", ibv_get_device_name(devices[i]),
+					 !verbs ? "cannot be opened" : has_active_port(verbs) ?
+					 "active" : "port down");
+		if (verbs)
+			ibv_close_device(verbs);
+	}
+}
+
+static int none(struct donard_context *ctx, const char *what, const char *problem)
+{
+	struct ibv_device **devices;
+	char text[512];
+	int count = 0;
+
+	devices = ibv_get_device_list(&count);
+	list_devices(devices, count, text, sizeof(text));
+	if (devices)
+		ibv_free_device_list(devices);
+	if (!text[0])
+		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: this machine has no RDMA device. Load the "
+				"driver of its NIC, or make a soft one: 'modprobe rdma_rxe' and "
+				"'rdma link add rxe0 type rxe netdev NAME'.", what);
+	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: %s; there are: %s. 'rdma link' shows which network "
+			"interface each belongs to.", what, problem, text);
+}
+
+int dnd_no_device(struct donard_context *ctx, const char *name)
+{
+	return none(ctx, name, "no such RDMA device");
+}
+
+int dnd_no_device_at(struct donard_context *ctx, const char *address)
+{
+	return none(ctx, address, "no RDMA device has this address, or a way to it");
+}
+
+static int port_down(struct donard_context *ctx, const char *device, uint8_t port,
+		     enum ibv_port_state state)
+{
+	return dnd_fail(ctx, DND_E_PORT_DOWN, "%s: port %u is not active (%s). Bring its network "
+			"interface up ('ip link set NAME up'; 'rdma link' names it) and check the "
+			"cable.", device, port, ibv_port_state_str(state));
+}
+
+int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs, uint8_t port)
+{
+	enum ibv_port_state state = port_state(verbs, port);
+
+	if (state == IBV_PORT_ACTIVE)
+		return 0;
+	return port_down(ctx, ibv_get_device_name(verbs->device), port, state);
+}
+
+const char *dnd_device_transport(struct ibv_context *verbs, uint8_t port)
+{
+	struct ibv_port_attr attr;
+
+	if (verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+		return "iWARP";
+	if (!ibv_query_port(verbs, port, &attr) && attr.link_layer == IBV_LINK_LAYER_ETHERNET)
+		return "RoCE";
+	return "InfiniBand";
+}
+
+/* The first that fits, open; *down is what fits but for its ports. */
+static struct ibv_context *find(struct ibv_device **devices, int count, const char *name,
+				const char **down)
+{
+	struct ibv_context *verbs;
+
+	for (int i = 0; i < count; i++) {
+		if (name && strcmp(name, ibv_get_device_name(devices[i])))
+			continue;
+		verbs = ibv_open_device(devices[i]);
+		if (verbs && has_active_port(verbs))
+			return verbs;
+		if (verbs) {
+			*down = ibv_get_device_name(devices[i]);
+			ibv_close_device(verbs);
+		}
+	}
+	return NULL;
+}
+
+DND_PUBLIC int donard_rdma_open_device(struct donard_context *ctx, const char *name,
+				       struct ibv_context **verbs)
+{
+	struct ibv_device **devices;
+	const char *down = NULL;
+	int count = 0, rc = 0;
+
+	devices = ibv_get_device_list(&count);
+	*verbs = find(devices, count, name, &down);
+	if (!*verbs)
+		rc = down ? port_down(ctx, down, 1, IBV_PORT_DOWN) :
+		     dnd_no_device(ctx, name ? name : "RDMA");
+	if (devices)
+		ibv_free_device_list(devices);
+	return rc;
+}

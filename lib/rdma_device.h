@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verbs devices and their ports, and what to do when there is none. */
+#ifndef DONARD_RDMA_DEVICE_H
+#define DONARD_RDMA_DEVICE_H
+
+#include <infiniband/verbs.h>
+
+#include "internal.h"
+
+/* Fails with a text that lists the devices there are, and their ports. */
+int dnd_no_device(struct donard_context *ctx, const char *name);
+int dnd_no_device_at(struct donard_context *ctx, const char *address);
+int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs, uint8_t port);
+/* "RoCE", "iWARP", "InfiniBand" */
+const char *dnd_device_transport(struct ibv_context *verbs, uint8_t port);
+
+#endif /* DONARD_RDMA_DEVICE_H */

@@ -1,0 +1,499 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# donard-cli rdma between two guests: this one is the client, the peer serves. What arrived is read from the
+# files behind both guests' BARs, without donard.
+
+readonly SIZE=$((4 * MIB))
+# Between the death of one side and the word of the other.
+readonly SECONDS_TO_NOTICE=20
+
+# --- the server, in the second guest ---
+
+# start_server ARGUMENT... - SERVER is the pid of what stands for it here; its events are in $WORK/served.
+start_server() {
+	labctl peer donard-cli rdma serve "$@" --bind "$LAB_PEER_ADDR" --json >"$WORK/served" \
+		2>"$WORK/served.err" &
+	SERVER=$!
+	at_end "kill -KILL $SERVER 2>/dev/null; wait $SERVER"
+}
+
+serve() {
+	start_server "$@"
+	until has_event listening; do
+		[[ -e /proc/$SERVER ]] || fail "the server ended: $(cat "$WORK/served" "$WORK/served.err")"
+		sleep 0.1
+	done
+}
+
+has_event() {
+	grep -q "\"event\":\"$1\"" "$WORK/served"
+}
+
+# events WORD - how many there were.
+events() {
+	grep -c "\"event\":\"$1\"" "$WORK/served" || true
+}
+
+# server_ends STATUS
+server_ends() {
+	local status=0
+	within "$SECONDS_TO_NOTICE" ended "$SERVER"
+	wait "$SERVER" || status=$?
+	equal "status of the server ($(cat "$WORK/served" "$WORK/served.err"))" "$1" "$status"
+}
+
+ended() {
+	[[ ! -e /proc/$1 || $(awk '{ print $3 }' "/proc/$1/stat" 2>/dev/null) == Z ]]
+}
+
+peer_signals() {
+	labctl peer pkill "-$1" -x donard-cli </dev/null
+}
+
+peer_is_free() {
+	[[ $(labctl peer cat "/sys/class/p2pmem/$1/available" "/sys/class/p2pmem/$1/size" </dev/null |
+		sort -u | wc -l) == 1 ]]
+}
+
+# --- the client ---
+
+# client COMMAND [ARGUMENT...] - must succeed; its JSON is in RESULT.
+client() {
+	local status=0
+	RESULT=$(donard-cli rdma "$1" "$LAB_PEER_ADDR" --json "${@:2}" 2>"$WORK/client.err") || status=$?
+	((status == 0)) ||
+		fail "donard-cli rdma $*: status $status, $(cat "$WORK/client.err"); server: $(cat "$WORK/served")"
+}
+
+# client_fails STATUS CODE COMMAND [ARGUMENT...]
+client_fails() {
+	local want=$1 code=$2 status=0
+	shift 2
+	RESULT=$(donard-cli rdma "$1" "$LAB_PEER_ADDR" --json "${@:2}" 2>"$WORK/client.err") || status=$?
+	equal "status of rdma $* (it said: $RESULT)" "$want" "$status"
+	equal "code of rdma $* (it said: $RESULT)" "$code" "$(field error.code)"
+}
+
+# background COMMAND [ARGUMENT...] - a client that goes on until something happens; CLIENT is its pid.
+background() {
+	donard-cli rdma "$1" "$LAB_PEER_ADDR" --json "${@:2}" >"$WORK/client" 2>"$WORK/client.err" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	within 15 has_event came
+	sleep 0.5
+	! ended "$CLIENT" || fail "the client ended: $(cat "$WORK/client")"
+}
+
+# client_ends CODE - the background client, by itself, failing with that code.
+client_ends() {
+	local status=0
+	within "$SECONDS_TO_NOTICE" ended "$CLIENT"
+	wait "$CLIENT" || status=$?
+	equal "status of the client ($(cat "$WORK/client"))" 1 "$status"
+	matches "code of the client" "^($1)$" "$(jq -r .error.code "$WORK/client")"
+}
+
+# A load that does not end by itself.
+readonly FOREVER=(bw --iterations 10000000 --block-size 64K)
+
+# All of the run compared, by the side that received.
+verified() {
+	equal "verified bytes of $RESULT" "$1" "$(field verified_bytes)"
+	equal "bytes of $RESULT" "$1" "$(field bytes)"
+}
+
+# --- moving data ---
+
+# both_ways TARGET [LOCAL]
+both_ways() {
+	serve "$1" --size "$SIZE"
+	client write --verify --local "${2:-dram}"
+	verified "$SIZE"
+	client read --verify --local "${2:-dram}"
+	verified "$SIZE"
+	equal "method" mapping "$(field remote.method)"
+	equal "remote target" "${1%%+*}" "$(field remote.target)"
+	equal "clients that left well" 2 "$(events left)"
+}
+
+# A PMR keeps what it is told, so that it is not written over with test data.
+from_pmr() {
+	serve dram --size "$SIZE"
+	client_fails 3 unsupported write --verify --local p2pmem2
+	client write --local p2pmem2 --size 1M
+	client read --verify --local p2pmem2
+	verified "$SIZE"
+}
+
+# Bytes that donard did not make, from BAR to BAR, seen by the host on both sides.
+bar_to_bar() {
+	random_file "$WORK/data" "$SIZE"
+	regio write p2pmem0 $((2 * MIB)) "$SIZE" "$WORK/data"
+	serve p2pmem0+8M --size "$SIZE" --once
+	client write --local p2pmem0+2M
+	same_bytes "host's view of the peer's BAR" /mnt/lab/peer/gpu.bar "$WORK/data" "$SIZE" $((8 * MIB))
+	server_ends 0
+}
+
+bar_to_bar_reading() {
+	random_file "$WORK/data" "$SIZE"
+	cp "$WORK/data" /mnt/share/rdma.data
+	labctl peer regio write p2pmem0 $((8 * MIB)) "$SIZE" /mnt/share/rdma.data </dev/null
+	rm /mnt/share/rdma.data
+	serve p2pmem0+8M --size "$SIZE" --access read --once
+	client read --local p2pmem0+2M
+	same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$WORK/data" "$SIZE" $((2 * MIB))
+	server_ends 0
+}
+
+# shape ARGUMENT... - odd sizes and depths, both directions.
+shape() {
+	serve p2pmem0+4M --size $((MIB + 12345))
+	client write --verify "$@"
+	client read --verify "$@"
+}
+
+passes() {
+	serve p2pmem0 --size 1M
+	client write --verify --iterations 5
+	verified $((5 * MIB))
+}
+
+bandwidth() {
+	serve p2pmem0 --size 4M
+	client bw --direction "$1" --iterations 300 --block-size 16K --queue-depth 32 --verify
+	equal requests 300 "$(field requests)"
+	equal bytes $((300 * 16384)) "$(field bytes)"
+	equal "verified" $((32 * 16384)) "$(field verified_bytes)"
+	matches "rate" '^[0-9]+' "$(field bytes_per_second)"
+}
+
+latency() {
+	serve p2pmem0 --size 4M
+	client lat --direction "$1" --iterations 200 --verify
+	equal requests 200 "$(field requests)"
+	equal "percentiles in order" true "$(jq '.latency_ns | [.min, .p50, .p90, .p99, ."p99.9", .max] |
+		(. == sort) and .[0] > 0' <<<"$RESULT")"
+}
+
+# --- what is refused ---
+
+past_the_end() {
+	serve p2pmem0 --size 1M
+	client_fails 1 past-end write --offset 512K --size 513K
+	client_fails 1 past-end read --offset 1M
+	client_fails 1 past-end write --offset 9223372036854775807
+	client write --offset 512K --size 512K --verify
+}
+
+rights() {
+	serve p2pmem0 --size 1M --access read --clients 5
+	client_fails 1 not-offered write
+	client_fails 1 not-offered read --verify
+	client read
+	peer_signals TERM
+	server_ends 0
+	serve p2pmem0 --size 1M --access write
+	client_fails 1 not-offered read
+	client write --verify
+}
+
+fill_on_request() {
+	serve p2pmem0 --size 1M --access read --fill
+	client read --verify
+	verified "$MIB"
+}
+
+# raw ARGUMENT... - what happened to a client that checks nothing.
+raw() {
+	timeout 20 rdmaraw "$LAB_PEER_ADDR" 7077 "$@" || echo "rdmaraw: status $?"
+}
+
+# refused_access [write|read] OFFSET LENGTH [RKEY] - by the device of the server.
+refused_access() {
+	local seen
+	seen=$(raw "$@")
+	if [[ $LAB_FABRIC == siw && $seen == "cut off" ]]; then
+		return
+	fi
+	equal "completion of $*" "remote access error" "$seen"
+}
+
+# A neighbour in the same region, whose bytes must stay.
+exceed_range() {
+	random_file "$WORK/before" $((2 * MIB))
+	cp "$WORK/before" /mnt/share/rdma.data
+	labctl peer regio write p2pmem0 $((3 * MIB)) $((2 * MIB)) /mnt/share/rdma.data </dev/null
+	rm /mnt/share/rdma.data
+	serve p2pmem0+4M --size 4096
+	refused_access write 4096 8
+	refused_access write 4090 8
+	refused_access write -8 8
+	refused_access write -4096 8192
+	refused_access read 4096 8
+	refused_access read -1 1
+	refused_access read 0 4097
+	same_bytes "bytes before the range" /mnt/lab/peer/gpu.bar "$WORK/before" "$MIB" $((3 * MIB)) 0
+	same_bytes "bytes behind the range" /mnt/lab/peer/gpu.bar "$WORK/before" $((MIB - 4096)) \
+		$((4 * MIB + 4096)) $((MIB + 4096))
+}
+
+exceed_rights() {
+	serve p2pmem0 --size 1M --access read --clients 2
+	refused_access write 0 8
+	equal "reading" success "$(raw read 0 8)"
+	server_ends 0
+	serve p2pmem0 --size 1M --access write --once
+	# Not even a connection that could carry a read: siw does not look at the memory's rights.
+	equal "reading" rejected "$(raw read 0 8)"
+	equal "writing" success "$(raw write 0 8)"
+	server_ends 0
+}
+
+# The key that an earlier client had is worth nothing to the next.
+stale_key() {
+	local key
+	serve p2pmem0 --size 1M
+	read -r key _ < <(raw offer)
+	[[ -n $key ]] || fail "no offer was printed"
+	refused_access write 0 8 "$key"
+	refused_access write 0 8 $((key + 0x10000))
+}
+
+garbage() {
+	serve p2pmem0 --size 1M
+	equal "what a client without a hello sees" rejected "$(raw hello)"
+	equal "what a client without messages sees" "cut off" "$(raw message)"
+	equal "to fill past the end" "cut off" "$(raw fill 0 $((MIB + 1)))"
+	equal "to fill past 2^64" "cut off" "$(raw fill -1 2)"
+	equal "to fill nothing" "cut off" "$(raw fill 0 0)"
+	client write --verify
+	equal "refused" 1 "$(events refused)"
+	equal "lost" 4 "$(events lost)"
+}
+
+busy() {
+	serve p2pmem0 --size 1M
+	background "${FOREVER[@]}"
+	client_fails 1 busy write
+	kill -TERM "$CLIENT"
+	within 10 ended "$CLIENT"
+	within 10 has_event left
+	client write --verify
+}
+
+not_elsewhere() {
+	labctl peer donard-cli rdma serve p2pmem0 --size 1M --json >"$WORK/served" 2>"$WORK/served.err" &
+	SERVER=$!
+	at_end "kill -KILL $SERVER 2>/dev/null; wait $SERVER"
+	within 10 has_event listening
+	matches "address" '"address":"127\.0\.0\.1:' "$(cat "$WORK/served")"
+	client_fails 1 refused write
+	# siw listens where it is told: at 127.0.0.1, to which no RDMA device leads a client.
+	[[ $LAB_FABRIC != siw ]] || return 0
+	labctl peer donard-cli rdma write "$LAB_PEER_ADDR" --verify </dev/null >"$WORK/client" ||
+		fail "a client of the same machine: $(cat "$WORK/client" "$WORK/served")"
+}
+
+p2pdma_is_refused() {
+	with_page_type p2pmem0 p2pdma
+	exits 3 'page-type generic' donard-cli rdma serve p2pmem0 --bind "$LAB_ADDR" --once
+	equal "code" unsupported "$(rdmareg "$LAB_RDMA_DEVICE" p2pmem0 4096 3 2>/dev/null)"
+}
+
+registration() {
+	matches "any range" "^mapping, 12345 bytes: .*dma-buf" \
+		"$(rdmareg "$LAB_RDMA_DEVICE" p2pmem0+777 12345 3)"
+	matches "read only" "^mapping, 4096 bytes" "$(rdmareg "$LAB_RDMA_DEVICE" p2pmem2 4096 1)"
+	matches "plain memory" "^mapping, 65536 bytes: plain memory" \
+		"$(rdmareg "$LAB_RDMA_DEVICE" dram 65536 2)"
+	exits 1 "no such RDMA device; there are: $LAB_RDMA_DEVICE \\(active\\)" \
+		rdmareg nothing0 p2pmem0 4096 3
+	within 5 region_is_free p2pmem0
+}
+
+port_down() {
+	at_end "ip link set wire0 up; within 10 port_is ACTIVE"
+	ip link set wire0 down
+	within 10 port_is DOWN
+	exits 1 'port 1 is not active.*ip link set' rdmareg "$LAB_RDMA_DEVICE" p2pmem0 4096 3
+}
+
+port_is() {
+	[[ $(cat "/sys/class/infiniband/$LAB_RDMA_DEVICE/ports/1/state") == *"$1"* ]]
+}
+
+locked_memory() {
+	chmod 666 /dev/infiniband/*
+	exits 1 'ulimit -l' as user bash -c "ulimit -l 256
+		donard-cli rdma serve p2pmem0 --size 4M --bind $LAB_ADDR --once"
+}
+
+# --- what a client leaves behind ---
+
+zeroed_between() {
+	serve p2pmem0+2M --size 1M --clients 2
+	client write --verify
+	head -c "$MIB" /dev/zero >"$WORK/zeros"
+	client read --local p2pmem0+8M
+	same_bytes "what the second client read" "$(labctl backing gpu)" "$WORK/zeros" "$MIB" $((8 * MIB))
+	server_ends 0
+}
+
+# The last client's bytes are what the server was started for; persistent ones stay anyway.
+kept_at_the_end() {
+	random_file "$WORK/data" "$MIB"
+	regio write p2pmem0 $((2 * MIB)) "$MIB" "$WORK/data"
+	serve p2pmem0+2M --size 1M --once
+	client write --local p2pmem0+2M
+	server_ends 0
+	same_bytes "the last client's bytes" /mnt/lab/peer/gpu.bar "$WORK/data" "$MIB" $((2 * MIB))
+	serve p2pmem2 --size 1M --clients 2
+	client write --local p2pmem0+2M
+	client read --local p2pmem0+8M
+	same_bytes "persistent bytes" "$(labctl backing gpu)" "$WORK/data" "$MIB" $((8 * MIB))
+}
+
+# --- ends that nobody asked for ---
+
+# The server is there for the next one, and nothing of the last is left.
+next_client_works() {
+	client write --verify
+	peer_signals TERM
+	server_ends 0
+	within 10 peer_is_free p2pmem0
+}
+
+client_is_killed() {
+	serve p2pmem0 --size 2M
+	background "${FOREVER[@]}" --direction "$1" --local p2pmem0
+	kill -KILL "$CLIENT"
+	within "$SECONDS_TO_NOTICE" has_event lost
+	within 10 region_is_free p2pmem0
+	next_client_works
+}
+
+client_is_stopped() {
+	serve p2pmem0 --size 2M --timeout 3
+	background "${FOREVER[@]}"
+	kill -STOP "$CLIENT"
+	within "$SECONDS_TO_NOTICE" has_event lost
+	matches "message" 'silent for 3000 ms' "$(grep lost "$WORK/served")"
+	kill -CONT "$CLIENT"
+	client_ends 'peer-lost|peer-silent'
+	next_client_works
+}
+
+server_is_killed() {
+	serve p2pmem0 --size 2M
+	background "${FOREVER[@]}" --direction "$1" --local p2pmem0
+	peer_signals KILL
+	client_ends 'peer-lost|peer-silent'
+	within 10 region_is_free p2pmem0
+	within 10 peer_is_free p2pmem0
+}
+
+server_is_stopped() {
+	serve p2pmem0 --size 2M
+	background "${FOREVER[@]}"
+	peer_signals TERM
+	client_ends withdrawn
+	server_ends 0
+	within 10 peer_is_free p2pmem0
+}
+
+wire_is_cut() {
+	serve p2pmem0 --size 2M --timeout 5
+	background "${FOREVER[@]}" --direction "$1" --timeout 5 --local p2pmem0
+	at_end "labctl wire up"
+	labctl wire down
+	client_ends 'peer-lost|peer-silent'
+	within "$SECONDS_TO_NOTICE" has_event lost
+	# What siw had given to TCP refers to the region until TCP can send it.
+	[[ $LAB_FABRIC == siw ]] || within 10 region_is_free p2pmem0
+	labctl wire up
+	within 30 region_is_free p2pmem0
+	within 20 client_gets_through
+	peer_signals TERM
+	server_ends 0
+	within 10 peer_is_free p2pmem0
+}
+
+client_gets_through() {
+	donard-cli rdma write "$LAB_PEER_ADDR" --verify --timeout 5 >"$WORK/client" 2>&1
+}
+
+region_is_removed() {
+	serve p2pmem0 --size 2M
+	background "${FOREVER[@]}"
+	at_end "labctl peer sh -c '$(peer_region_back)' </dev/null"
+	labctl peer timeout 30 donard-cli region remove p2pmem0 </dev/null
+	client_ends withdrawn
+	matches "the client's message" 'p2pmem0 was taken away on the server' "$(cat "$WORK/client")"
+	server_ends 1
+	matches "the server's code" '"code":"region-gone"' "$(tr -d ' \n' <"$WORK/served")"
+}
+
+# What makes the peer's BAR a region again, in one line for its shell.
+peer_region_back() {
+	# shellcheck disable=SC2016  # the peer's variables
+	echo '[ -e /sys/class/p2pmem/p2pmem0 ] || donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2'
+}
+
+local_region_is_removed() {
+	serve dram --size 2M
+	background "${FOREVER[@]}" --local p2pmem0
+	at_end "region_exists p2pmem0 || donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2"
+	timeout 30 donard-cli region remove p2pmem0
+	client_ends region-gone
+	within "$SECONDS_TO_NOTICE" has_event left
+}
+
+nobody_there() {
+	client_fails 1 refused write
+}
+
+t "BAR, both ways" both_ways p2pmem0+16M
+t "BAR to BAR" bar_to_bar
+t "region removed while served" region_is_removed
+t "client killed while writing" client_is_killed write
+t "exceeding the range" exceed_range
+[[ $LAB_KERNEL != 6.* ]] || return 0
+t "plain memory, both ways" both_ways dram
+t "PMR, both ways" both_ways p2pmem2
+t "PMR as the near side" from_pmr
+t "BAR on both sides" both_ways p2pmem0 p2pmem0+64M
+t "BAR to BAR, reading" bar_to_bar_reading
+t "one request at a time" shape --queue-depth 1 --block-size 64K
+t "odd blocks" shape --queue-depth 7 --block-size 4097
+t "many small requests" shape --queue-depth 300 --block-size 1K
+t "one large request" shape --queue-depth 4 --block-size 8M
+t "odd range" shape --offset 4321 --size 54321 --block-size 777
+t "several passes" passes
+t "bandwidth, writing" bandwidth write
+t "bandwidth, reading" bandwidth read
+t "latency, writing" latency write
+t "latency, reading" latency read
+t "past the end" past_the_end
+t "rights" rights
+t "fill on request" fill_on_request
+t "exceeding the rights" exceed_rights
+t "a key from before" stale_key
+t "garbage" garbage
+t "one client at a time" busy
+t "loopback by default" not_elsewhere
+t "p2pdma pages are refused" p2pdma_is_refused
+t "registration by the library" registration
+t "port down" port_down
+t "limit of locked memory" locked_memory
+t "zeroed between clients" zeroed_between
+t "kept at the end" kept_at_the_end
+t "client killed while reading" client_is_killed read
+t "client stopped" client_is_stopped
+t "server killed under writes" server_is_killed write
+t "server killed under reads" server_is_killed read
+t "server told to end" server_is_stopped
+t "wire cut under writes" wire_is_cut write
+t "wire cut under reads" wire_is_cut read
+t "near region removed" local_region_is_removed
+t "nobody there" nobody_there

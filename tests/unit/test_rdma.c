@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The parts of RDMA that need no device: messages, test data, percentiles, addresses. */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "unit.h"
+#include "rdma_address.h"
+#include "rdma_client.h"
+#include "rdma_pattern.h"
+#include "rdma_protocol.h"
+
+static const struct dnd_offer sound_offer = {
+	.status = DND_STATUS_OK,
+	.rights = DONARD_RDMA_WRITE,
+	.rkey = 0x01020304,
+	.address = 0x7f0011223344ULL,
+	.length = 1ULL << 40,
+	.nonce = 0xfedcba9876543210ULL,
+	.silence_ms = 10000,
+	.may_fill = true,
+	.persistent = true,
+	.target = "p2pmem0",
+};
+
+static void offers_survive(void **state)
+{
+	uint8_t bytes[DND_OFFER_BYTES + 100] = { 0 };	/* some transports pad */
+	struct dnd_offer seen;
+
+	(void)state;
+	dnd_offer_encode(&sound_offer, bytes);
+	assert_int_equal(dnd_offer_decode(&seen, bytes, sizeof(bytes)), 0);
+	assert_int_equal(seen.rights, sound_offer.rights);
+	assert_int_equal(seen.rkey, sound_offer.rkey);
+	assert_int_equal(seen.address, sound_offer.address);
+	assert_int_equal(seen.length, sound_offer.length);
+	assert_int_equal(seen.nonce, sound_offer.nonce);
+	assert_int_equal(seen.silence_ms, sound_offer.silence_ms);
+	assert_true(seen.may_fill);
+	assert_false(seen.dmabuf);
+	assert_true(seen.persistent);
+	assert_string_equal(seen.target, "p2pmem0");
+}
+
+static int decode_changed(void (*change)(struct dnd_offer *))
+{
+	struct dnd_offer offer = sound_offer, seen;
+	uint8_t bytes[DND_OFFER_BYTES];
+
+	change(&offer);
+	dnd_offer_encode(&offer, bytes);
+	return dnd_offer_decode(&seen, bytes, sizeof(bytes));
+}
+
+static void no_rights(struct dnd_offer *offer) { offer->rights = 0; }
+static void more_rights(struct dnd_offer *offer) { offer->rights = 4; }
+static void no_length(struct dnd_offer *offer) { offer->length = 0; }
+static void wraps(struct dnd_offer *offer) { offer->address = UINT64_MAX - 5; }
+static void too_quick(struct dnd_offer *offer) { offer->silence_ms = 0; }
+static void never(struct dnd_offer *offer) { offer->silence_ms = UINT32_MAX; }
+static void nameless(struct dnd_offer *offer) { offer->target[0] = '\0'; }
+static void escapes(struct dnd_offer *offer) { strcpy(offer->target, "\033[2Jp2pmem0"); }
+static void unknown_status(struct dnd_offer *offer) { offer->status = DND_STATUS_COUNT; }
+
+static void bad_offers(void **state)
+{
+	void (*const changes[])(struct dnd_offer *) = {
+		no_rights, more_rights, no_length, wraps, too_quick, never, nameless, escapes,
+		unknown_status,
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++)
+		assert_int_equal(decode_changed(changes[i]), -EPROTO);
+}
+
+static void short_and_foreign_offers(void **state)
+{
+	uint8_t bytes[DND_OFFER_BYTES];
+	struct dnd_offer seen;
+
+	(void)state;
+	dnd_offer_encode(&sound_offer, bytes);
+	for (size_t length = 0; length < sizeof(bytes); length++)
+		assert_int_equal(dnd_offer_decode(&seen, bytes, length), -EPROTO);
+	assert_int_equal(dnd_offer_decode(&seen, NULL, 0), -EPROTO);
+	bytes[5]++;
+	assert_int_equal(dnd_offer_decode(&seen, bytes, sizeof(bytes)), -EPROTONOSUPPORT);
+	bytes[0]++;
+	assert_int_equal(dnd_offer_decode(&seen, bytes, sizeof(bytes)), -EPROTO);
+}
+
+static void refusals_need_nothing_else(void **state)
+{
+	struct dnd_offer refusal = { .status = DND_STATUS_BUSY }, seen;
+	uint8_t bytes[DND_OFFER_BYTES];
+
+	(void)state;
+	dnd_offer_encode(&refusal, bytes);
+	assert_int_equal(dnd_offer_decode(&seen, bytes, sizeof(bytes)), 0);
+	assert_int_equal(seen.status, DND_STATUS_BUSY);
+}
+
+static void hellos(void **state)
+{
+	uint8_t bytes[DND_HELLO_BYTES + 40] = { 0 };
+
+	(void)state;
+	dnd_hello_encode(bytes);
+	assert_int_equal(dnd_hello_decode(bytes, sizeof(bytes)), 0);
+	assert_int_equal(dnd_hello_decode(bytes, DND_HELLO_BYTES), 0);
+	assert_int_equal(dnd_hello_decode(bytes, DND_HELLO_BYTES - 1), -EPROTO);
+	assert_int_equal(dnd_hello_decode(NULL, 0), -EPROTO);
+	bytes[DND_HELLO_BYTES - 1] = 1;
+	assert_int_equal(dnd_hello_decode(bytes, sizeof(bytes)), -EPROTO);
+	bytes[DND_HELLO_BYTES - 1] = 0;
+	bytes[4] = 9;
+	assert_int_equal(dnd_hello_decode(bytes, sizeof(bytes)), -EPROTONOSUPPORT);
+}
+
+static void messages(void **state)
+{
+	const struct dnd_message sent = {
+		.type = DND_VERIFY, .status = DND_STATUS_MISMATCH, .nonce = 7, .sequence = 9,
+		.offset = 1ULL << 33, .length = UINT64_MAX, .seed = 11, .where = 13,
+	};
+	uint8_t bytes[DND_MESSAGE_BYTES], again[DND_MESSAGE_BYTES];
+	struct dnd_message seen;
+
+	(void)state;
+	dnd_message_encode(&sent, bytes);
+	assert_int_equal(dnd_message_decode(&seen, bytes, sizeof(bytes)), 0);
+	assert_int_equal(seen.type, sent.type);
+	assert_int_equal(seen.length, sent.length);
+	dnd_message_encode(&seen, again);
+	assert_memory_equal(again, bytes, sizeof(bytes));
+	assert_int_equal(dnd_message_decode(&seen, bytes, sizeof(bytes) - 1), -EPROTO);
+	bytes[DND_MESSAGE_BYTES - 1] = 1;
+	assert_int_equal(dnd_message_decode(&seen, bytes, sizeof(bytes)), -EPROTO);
+}
+
+/* Whatever bytes come: refused or understood, never read past the end. */
+static void random_bytes(void **state)
+{
+	struct dnd_message message;
+	struct dnd_offer offer;
+	uint8_t *bytes;
+
+	(void)state;
+	srandom(1);
+	for (int round = 0; round < 20000; round++) {
+		size_t length = (size_t)random() % 100;
+
+		bytes = malloc(length + 1);
+		for (size_t i = 0; i < length; i++)
+			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\1"[i] : random());
+		dnd_hello_decode(bytes, length);
+		dnd_message_decode(&message, bytes, length);
+		if (!dnd_offer_decode(&offer, bytes, length) && offer.status == DND_STATUS_OK)
+			assert_true(strnlen(offer.target, sizeof(offer.target)) <
+				    sizeof(offer.target));
+		free(bytes);
+	}
+}
+
+static void ranges(void **state)
+{
+	(void)state;
+	assert_true(dnd_range_fits(0, 10, 10));
+	assert_true(dnd_range_fits(9, 1, 10));
+	assert_false(dnd_range_fits(0, 0, 10));
+	assert_false(dnd_range_fits(10, 1, 10));
+	assert_false(dnd_range_fits(1, 10, 10));
+	assert_false(dnd_range_fits(UINT64_MAX, 2, 10));
+	assert_false(dnd_range_fits(2, UINT64_MAX, 10));
+}
+
+/* A part of the pattern, made alone, is the part of the whole. */
+static void pattern_has_positions(void **state)
+{
+	uint8_t whole[3 * 4096], part[3 * 4096];
+	const size_t starts[] = { 0, 1, 7, 8, 4095, 4096, 5000 }, lengths[] = { 1, 3, 8, 13, 5000 };
+
+	(void)state;
+	dnd_pattern_make(whole, 42, 1000, sizeof(whole));
+	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
+		for (size_t j = 0; j < sizeof(lengths) / sizeof(lengths[0]); j++) {
+			dnd_pattern_make(part, 42, 1000 + starts[i], lengths[j]);
+			assert_memory_equal(part, whole + starts[i], lengths[j]);
+		}
+}
+
+static void pattern_is_unlike(void **state)
+{
+	uint8_t one[4096], two[4096];
+
+	(void)state;
+	dnd_pattern_make(one, 1, 0, sizeof(one));
+	dnd_pattern_make(two, 2, 0, sizeof(two));
+	assert_memory_not_equal(one, two, 8);
+	dnd_pattern_make(two, 1, 4096, sizeof(two));
+	assert_memory_not_equal(one, two, 8);
+	dnd_pattern_make(two, 1, 8, sizeof(two));
+	assert_memory_not_equal(one, two, 8);
+}
+
+static int stop_it(void *user)
+{
+	(void)user;
+	return -ECANCELED;
+}
+
+static void pattern_finds_the_byte(void **state)
+{
+	const size_t bytes = 200001, places[] = { 0, 1, 65535, 65536, 131071, 200000 };
+	uint8_t *memory = malloc(bytes);
+	uint64_t where = 0;
+
+	(void)state;
+	assert_int_equal(dnd_pattern_fill(memory, 5, 77, bytes, NULL, NULL), 0);
+	assert_int_equal(dnd_pattern_check(memory, 5, 77, bytes, &where, NULL, NULL), 0);
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		memory[places[i]] ^= 0x10;
+		assert_int_equal(dnd_pattern_check(memory, 5, 77, bytes, &where, NULL, NULL), 1);
+		assert_int_equal(where, places[i]);
+		memory[places[i]] ^= 0x10;
+	}
+	assert_int_equal(dnd_pattern_check(memory, 6, 77, bytes, &where, NULL, NULL), 1);
+	assert_int_equal(where, 0);
+	assert_int_equal(dnd_pattern_fill(memory, 5, 77, bytes, stop_it, NULL), -ECANCELED);
+	free(memory);
+}
+
+static void percentiles(void **state)
+{
+	struct donard_rdma_latency latency;
+	uint64_t samples[1000];
+
+	(void)state;
+	for (uint64_t i = 0; i < 1000; i++)
+		samples[i] = (i * 617) % 1000 + 1;	/* 1 to 1000 in some order */
+	dnd_latency_summarise(samples, 1000, &latency);
+	assert_int_equal(latency.min_ns, 1);
+	assert_int_equal(latency.p50_ns, 500);
+	assert_int_equal(latency.p90_ns, 900);
+	assert_int_equal(latency.p99_ns, 990);
+	assert_int_equal(latency.p999_ns, 999);
+	assert_int_equal(latency.max_ns, 1000);
+	samples[0] = 3;
+	dnd_latency_summarise(samples, 1, &latency);
+	assert_int_equal(latency.min_ns, 3);
+	assert_int_equal(latency.p999_ns, 3);
+	dnd_latency_summarise(samples, 0, &latency);
+	assert_int_equal(latency.max_ns, 0);
+}
+
+static void requests_go_round(void **state)
+{
+	struct donard_rdma_result result = { .length_bytes = 1000, .block_bytes = 300 };
+	struct dnd_client client = { .result = &result };
+
+	(void)state;
+	assert_int_equal(dnd_client_bytes(&client, 0), 0);
+	assert_int_equal(dnd_client_bytes(&client, 3), 900);
+	assert_int_equal(dnd_client_bytes(&client, 4), 1000);
+	assert_int_equal(dnd_client_bytes(&client, 5), 1300);
+	assert_int_equal(dnd_client_bytes(&client, 8), 2000);
+}
+
+static void addresses(void **state)
+{
+	struct donard_context *ctx;
+	struct sockaddr_storage address;
+	char text[DND_PEER_BYTES];
+
+	(void)state;
+	assert_int_equal(donard_open(&ctx, NULL), 0);
+	assert_int_equal(dnd_address_resolve(ctx, "127.0.0.1", 7077, &address), 0);
+	assert_true(dnd_address_is_loopback((struct sockaddr *)&address));
+	dnd_address_text((struct sockaddr *)&address, text);
+	assert_string_equal(text, "127.0.0.1:7077");
+	assert_int_equal(dnd_address_resolve(ctx, "::1", 1, &address), 0);
+	assert_true(dnd_address_is_loopback((struct sockaddr *)&address));
+	dnd_address_text((struct sockaddr *)&address, text);
+	assert_string_equal(text, "[::1]:1");
+	assert_int_equal(dnd_address_resolve(ctx, "192.0.2.1", 1, &address), 0);
+	assert_false(dnd_address_is_loopback((struct sockaddr *)&address));
+	assert_false(dnd_address_is_local((struct sockaddr *)&address));
+	assert_int_equal(dnd_address_resolve(ctx, "999.1.1.1.", 1, &address), -EINVAL);
+	donard_close(ctx);
+}
+
+static void bad_options(void **state)
+{
+	struct donard_rdma_result result = { .size = sizeof(result) };
+	struct donard_rdma_options good = {
+		.size = sizeof(good), .address = "127.0.0.1", .direction = DONARD_RDMA_READ,
+	}, options;
+	struct donard_context *ctx;
+
+	(void)state;
+	assert_int_equal(donard_open(&ctx, NULL), 0);
+	options = good;
+	options.direction = DONARD_RDMA_READ | DONARD_RDMA_WRITE;
+	assert_int_equal(donard_rdma_run(ctx, &options, &result), -EINVAL);
+	options = good;
+	options.flags = 1U << 31;
+	assert_int_equal(donard_rdma_run(ctx, &options, &result), -EINVAL);
+	options = good;
+	options.size--;
+	assert_int_equal(donard_rdma_run(ctx, &options, &result), -EINVAL);
+	options = good;
+	options.queue_depth = 1000000;
+	assert_int_equal(donard_rdma_run(ctx, &options, &result), -EINVAL);
+	assert_string_equal(donard_error_code(ctx), "bad-option");
+	donard_close(ctx);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(offers_survive), cmocka_unit_test(bad_offers),
+		cmocka_unit_test(short_and_foreign_offers),
+		cmocka_unit_test(refusals_need_nothing_else), cmocka_unit_test(hellos),
+		cmocka_unit_test(messages), cmocka_unit_test(random_bytes),
+		cmocka_unit_test(ranges), cmocka_unit_test(pattern_has_positions),
+		cmocka_unit_test(pattern_is_unlike), cmocka_unit_test(pattern_finds_the_byte),
+		cmocka_unit_test(percentiles), cmocka_unit_test(requests_go_round),
+		cmocka_unit_test(addresses), cmocka_unit_test(bad_options),
+	};
+
+	return cmocka_run_group_tests_name("rdma", tests, NULL, NULL);
+}
