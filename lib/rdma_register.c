@@ -52,8 +52,7 @@ static struct ibv_mr *register_dmabuf(struct ibv_pd *pd, const struct dnd_target
 			 "plain memory has no dma-buf");
 		return NULL;
 	}
-	fd = dnd_region_export(&target->region, &target->window,
-			       access & IBV_ACCESS_LOCAL_WRITE);
+	fd = dnd_region_export(&target->region, &target->window);
 	if (fd < 0) {
 		set_reason(registration, target->name, "exports no dma-buf", -fd);
 		return NULL;

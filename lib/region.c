@@ -168,14 +168,14 @@ void dnd_window_unmap(struct dnd_window *window)
 	memset(window, 0, sizeof(*window));
 }
 
-int dnd_region_export(const struct dnd_region *region, const struct dnd_window *window,
-		      bool writable)
+/* Writable, since RDMA drivers map for both directions; a registration's rights are what limits a peer. */
+int dnd_region_export(const struct dnd_region *region, const struct dnd_window *window)
 {
 	struct p2pmem_export_dmabuf export = {
 		.size = sizeof(export),
 		.file_offset = window->file_offset,
 		.length = window->map_bytes,
-		.fd_flags = (writable ? O_RDWR : O_RDONLY) | O_CLOEXEC,
+		.fd_flags = O_RDWR | O_CLOEXEC,
 	};
 	int fd = ioctl(region->fd, P2PMEM_IOC_EXPORT_DMABUF, &export);
 

@@ -35,9 +35,8 @@ int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region,
 		       const struct dnd_window *avoid, uint64_t length,
 		       struct dnd_window *window);
 void dnd_window_unmap(struct dnd_window *window);
-/* A descriptor of the window as a dma-buf, for reading only unless @writable; or -errno. */
-int dnd_region_export(const struct dnd_region *region, const struct dnd_window *window,
-		      bool writable);
+/* A descriptor of the window as a dma-buf, or -errno. */
+int dnd_region_export(const struct dnd_region *region, const struct dnd_window *window);
 int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable);
 /* "; held by fio (pid 12), app (pid 13, device 0000:01:00.0)" or "" */
 void dnd_region_holders_text(struct donard_context *ctx, const char *name, char *text,
