@@ -11,6 +11,7 @@ readonly SECONDS_TO_NOTICE=20
 
 # start_server ARGUMENT... - SERVER is the pid of what stands for it here; its events are in $WORK/served.
 start_server() {
+	: >"$WORK/served"
 	labctl peer donard-cli rdma serve "$@" --bind "$LAB_PEER_ADDR" --json >"$WORK/served" \
 		2>"$WORK/served.err" &
 	SERVER=$!
@@ -411,16 +412,29 @@ wire_is_cut() {
 	within "$SECONDS_TO_NOTICE" has_event lost
 	# What siw had given to TCP refers to the region until TCP can send it.
 	[[ $LAB_FABRIC == siw ]] || within 10 region_is_free p2pmem0
-	labctl wire up
-	within 30 region_is_free p2pmem0
-	within 20 client_gets_through
 	peer_signals TERM
 	server_ends 0
-	within 10 peer_is_free p2pmem0
+	labctl wire up
+	within 30 region_is_free p2pmem0
+	within 30 peer_is_free p2pmem0
+	mend_rxe
+	labctl peer bash -c "LAB_RDMA_DEVICE=$LAB_RDMA_DEVICE; $(declare -f mend_rxe); mend_rxe" </dev/null
+	serve p2pmem0 --size 2M
+	client write --verify
 }
 
-client_gets_through() {
-	donard-cli rdma write "$LAB_PEER_ADDR" --verify --timeout 5 >"$WORK/client" 2>&1
+# A message of the connection manager that rxe cannot send, for the link is down, leaves the queue pair of
+# all such messages in error (seen on 7.3), and nobody connects any more until the device is made anew.
+mend_rxe() {
+	local tries
+	rdma resource show qp | grep -q 'GSI state ERR' || return 0
+	rdma link delete "$LAB_RDMA_DEVICE"
+	rdma link add "$LAB_RDMA_DEVICE" type rxe netdev wire0
+	for ((tries = 0; tries < 100; tries++)); do
+		! grep -qi 'ffff:0a4d' "/sys/class/infiniband/$LAB_RDMA_DEVICE/ports/1/gids"/* 2>/dev/null || return 0
+		sleep 0.1
+	done
+	return 1
 }
 
 region_is_removed() {
