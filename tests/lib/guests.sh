@@ -13,16 +13,19 @@ plan_guests() {
 	for kernel in 7 6.12 6.1; do
 		echo "$kernel switch - perm uapi folio copy fio routes dmabuf lifetime badinput"
 	done
+	for fabric in rxe siw; do
+		echo "7 switch $fabric seeds perftest pyverbs rdma traffic"
+	done
+	echo "7 pciehp - lifetime dmabuf"
+	for fabric in rxe siw; do
+		for kernel in 6.12 6.1; do
+			echo "$kernel switch $fabric perftest rdma"
+		done
+	done
 	for topology in rootports iommu swiotlb high-bar; do
 		echo "7 $topology - routes dmabuf"
 	done
 	echo "6.1 iommu - routes dmabuf"
-	echo "7 pciehp - lifetime dmabuf"
-	for fabric in rxe siw; do
-		echo "7 switch $fabric seeds perftest pyverbs rdma"
-		echo "6.12 switch $fabric perftest rdma"
-		echo "6.1 switch $fabric perftest rdma"
-	done
 }
 
 # wanted_suites SUITE... - those that --only leaves, as run.sh takes them.
@@ -37,31 +40,64 @@ wanted_suites() {
 	done
 }
 
+# Guests at a time: emulation keeps a processor busy, and a pair of guests takes some 5 GB with its host files.
+guest_slots() {
+	local slots memory_gb
+	slots=$(nproc)
+	memory_gb=$(($(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo) >> 20))
+	((slots <= memory_gb / 5)) || slots=$((memory_gb / 5))
+	echo $((slots < 1 ? 1 : slots > 4 ? 4 : slots))
+}
+
+# RUNNING[PID] - the directory of that guest's output, with what it is in "what".
+declare -A RUNNING
+
 run_guests() {
-	local kernel topology fabric suites
+	local kernel topology fabric suites slots
 	local -a wanted
+	slots=$(guest_slots)
 	while read -r -u 3 kernel topology fabric suites; do
 		[[ -z $OPT_KERNEL || $OPT_KERNEL == "$kernel" ]] || continue
 		[[ -z $OPT_TOPOLOGY || $OPT_TOPOLOGY == "$topology" ]] || continue
 		[[ -z $OPT_FABRIC || $OPT_FABRIC == "$fabric" ]] || continue
 		# shellcheck disable=SC2086  # words
 		mapfile -t wanted < <(wanted_suites $suites)
-		((${#wanted[@]} == 0)) || run_guest "$kernel" "$topology" "$fabric" "${wanted[@]}"
+		((${#wanted[@]})) || continue
+		((${#RUNNING[@]} < slots)) || finish_guest
+		start_guest "$kernel" "$topology" "$fabric" "${wanted[@]}"
 	done 3< <(plan_guests)
+	while ((${#RUNNING[@]})); do
+		finish_guest
+	done
 }
 
-# run_guest KERNEL TOPOLOGY FABRIC SUITE...
-run_guest() {
-	local kernel=$1 topology=$2 fabric=$3 where="$1 $2" out=$LOGS/guest.out err=$LOGS/guest.err status=0
+# start_guest KERNEL TOPOLOGY FABRIC SUITE... - in the background.
+start_guest() {
+	local kernel=$1 topology=$2 fabric=$3 where="$1 $2" dir
 	local -a network=()
 	shift 3
 	[[ $fabric == - ]] || { network=(--peer --fabric "$fabric"); where+=" $fabric"; }
 	progress "guest: kernel $where: ${*%%/*}"
+	dir=$(mktemp -d "$LOGS/guest.XXXXXX")
+	printf '%s\n' "$where" "$@" >"$dir/what"
 	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
-	tests/rig/lab run --kernel "$kernel" --topology "$topology" "${network[@]}" \
-		--share "$REPO/tests/guest" --append iomem=relaxed --timeout "$GUEST_SECONDS" -- bash /mnt/share/run.sh "$@" 2>"$err" >"$out" || status=$?
-	count_guest "$where" "$out"
-	judge_guest "$where" "$status" "$out" "$err" "$@"
+	tests/rig/lab run --kernel "$kernel" --topology "$topology" "${network[@]}" --share "$REPO/tests/guest" \
+		--append iomem=relaxed --timeout "$GUEST_SECONDS" -- bash /mnt/share/run.sh "$@" \
+		2>"$dir/err" >"$dir/out" &
+	RUNNING[$!]=$dir
+}
+
+# finish_guest - waits for one, whichever ends first, and counts its results.
+finish_guest() {
+	local pid status=0 dir
+	local -a what
+	wait -n -p pid "${!RUNNING[@]}" || status=$?
+	dir=${RUNNING[$pid]}
+	unset "RUNNING[$pid]"
+	mapfile -t what <"$dir/what"
+	progress "guest: kernel ${what[0]}: at its end"
+	count_guest "${what[0]}" "$dir/out"
+	judge_guest "${what[0]}" "$status" "$dir/out" "$dir/err" "${what[@]:1}"
 }
 
 # count_guest WHERE OUTPUT

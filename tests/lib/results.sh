@@ -7,7 +7,17 @@ LOGS=
 
 results_begin() {
 	LOGS=$(mktemp -d "${TMPDIR:-/tmp}/donard-check.XXXXXX")
-	trap 'rm -rf "$LOGS"' EXIT
+	trap results_clean_up EXIT
+	trap 'exit 130' INT
+	trap 'exit 143' TERM HUP
+}
+
+# Guests may still run when the whole is broken off: they clean up after themselves when told to end.
+results_clean_up() {
+	local -a running
+	mapfile -t running < <(jobs -p)
+	((${#running[@]} == 0)) || { kill "${running[@]}"; wait; } 2>/dev/null
+	rm -rf "$LOGS"
 }
 
 progress() {
