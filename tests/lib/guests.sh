@@ -50,7 +50,7 @@ guest_slots() {
 }
 
 # RUNNING[PID] - the directory of that guest's output, with what it is in "what".
-declare -A RUNNING
+declare -A RUNNING=()
 
 run_guests() {
 	local kernel topology fabric suites slots
