@@ -57,7 +57,10 @@ static void say(void *user, const char *text)
 static int run_remove(struct cli *cli)
 {
 	unsigned int flags = cli_given(cli, "if-idle") ? DONARD_REMOVE_IF_IDLE : 0;
-	int rc = donard_region_remove(cli->ctx, cli->arguments[0], flags, say, NULL);
+	int rc;
+
+	cli_catch_signals();
+	rc = donard_region_remove(cli->ctx, cli->arguments[0], flags, say, NULL);
 
 	if (rc)
 		return cli_fail(cli, rc);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* topo: how each client reaches each region. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -30,6 +31,20 @@ static struct json_object *build(const struct donard_client_info *client,
 	return model;
 }
 
+/* Nobody reaches a region that is being taken away. */
+static int probe(struct cli *cli, const struct donard_region_info *region,
+		 const struct donard_client_info *client, struct donard_route *route)
+{
+	if (!strcmp(region->state, "ready"))
+		return donard_route_probe(cli->ctx, region->name, client->bdf, route);
+	memset(route, 0, sizeof(*route));
+	route->size = sizeof(*route);
+	route->route = "none";
+	snprintf(route->reason, sizeof(route->reason), "the region is being taken away (%s)",
+		 region->state);
+	return 0;
+}
+
 static int probe_all(struct cli *cli, struct json_object *rows,
 		     const struct donard_region_list *regions,
 		     const struct donard_client_list *clients)
@@ -43,7 +58,7 @@ static int probe_all(struct cli *cli, struct json_object *rows,
 		for (size_t r = 0; r < donard_region_count(regions); r++) {
 			const struct donard_region_info *region = donard_region_get(regions, r);
 
-			rc = donard_route_probe(cli->ctx, region->name, client->bdf, &route);
+			rc = probe(cli, region, client, &route);
 			if (rc)
 				return rc;
 			json_object_array_add(rows, build(client, region, &route));

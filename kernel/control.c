@@ -36,16 +36,16 @@ static long ctl_region_add(void *object, void *arg)
 /* The gate makes it one step: who opens the region later finds it draining. */
 static int close_if_idle(struct p2pmem_region *r, char *reason)
 {
-	int ret = 0;
+	int ret = -EBUSY;
 
 	down_write(&r->gate);
-	if (r->state == P2PMEM_STATE_READY) {
-		if (p2pmem_region_idle(r)) {
-			r->state = P2PMEM_STATE_DRAINING;
-		} else {
-			p2pmem_holders_text(r, reason, P2PMEM_REASON_BYTES);
-			ret = -EBUSY;
-		}
+	if (r->state != P2PMEM_STATE_READY) {
+		p2pmem_reason(reason, "p2pmem%u is being removed already", r->id);
+	} else if (p2pmem_region_idle(r)) {
+		r->state = P2PMEM_STATE_DRAINING;
+		ret = 0;
+	} else {
+		p2pmem_holders_text(r, reason, P2PMEM_REASON_BYTES);
 	}
 	up_write(&r->gate);
 	return ret;

@@ -122,8 +122,9 @@ static int take_from_pool(struct pci_dev *pdev, struct p2pmem_region_add *req,
 		place->bytes -= step;
 	}
 	if (!place->kaddr) {
-		p2pmem_reason(req->reason, "the P2PDMA pool of %s has not that much free memory",
-			      pci_name(pdev));
+		p2pmem_reason(req->reason, "the CMB of %s has not that much free memory%s; ask for less, or remove that first",
+			      pci_name(pdev), p2pmem_region_exists(pdev, P2PMEM_KIND_NVME_CMB) ?
+			      ": a region holds it already" : "");
 		return -ENOSPC;
 	}
 	phys = virt_to_phys(place->kaddr);

@@ -127,9 +127,9 @@ static void explain_backing(struct p2pmem_region_add *req, int err)
 	if (err == -EEXIST)
 		p2pmem_reason(req->reason, "this memory is offered already (by a region, or as the P2PDMA pool of its own driver)");
 	else if (err == -EINVAL)
-		p2pmem_reason(req->reason, "the memory is not aligned to 2 MiB, which struct pages of devices need");
+		p2pmem_reason(req->reason, "BAR%u: its memory is not aligned to 2 MiB, which struct pages of devices need; choose another BAR, offset or length", req->bar);
 	else if (err == -EBUSY)
-		p2pmem_reason(req->reason, "another mapping of the BAR has a different memory type, or the function has a P2PDMA pool; see the kernel log");
+		p2pmem_reason(req->reason, "another mapping of the BAR has a different memory type (p2pdma pages are always uc), or the function has a P2PDMA pool already");
 	else if (err == -EOPNOTSUPP)
 		p2pmem_reason(req->reason, "page type p2pdma needs a kernel with CONFIG_PCI_P2PDMA (6.13 or later) and a BAR that p2pmem drives itself");
 	else

@@ -42,8 +42,8 @@ static int run_engine(struct dnd_copy *copy)
 		.source = copy->src.window.data,
 		.target = copy->dst.window.data,
 		.buffers = copy->buffers,
-		.progress_fn = copy->options.progress_fn,
-		.progress_user = copy->options.progress_user,
+		.progress_fn = dnd_copy_progress,
+		.progress_user = copy,
 	};
 	int rc = dnd_uring_run(&transfer);
 

@@ -34,6 +34,8 @@ struct dnd_copy {
 	uint64_t length;
 	uint32_t align;
 	struct dnd_plan plan;
+	double looked_seconds;		/* when region_lost was last looked at */
+	bool region_lost;		/* it is being taken away */
 };
 
 static inline bool dnd_copy_flag(const struct dnd_copy *copy, uint32_t flag)
@@ -77,6 +79,9 @@ void dnd_copy_unmap(struct dnd_copy *copy);
 int dnd_copy_prove(struct dnd_copy *copy);
 /* copy_tail.c: the last, partial block */
 int dnd_copy_tail(struct dnd_copy *copy);
+/* copy_progress.c: tells the caller; nonzero when the copy is to stop */
+int dnd_copy_progress(void *copy, uint64_t done_bytes, uint64_t total_bytes);
+bool dnd_copy_region_gone(struct dnd_copy *copy);
 /* copy_cpu.c: region to region */
 int dnd_copy_cpu(struct dnd_copy *copy);
 /* copy_verify.c: reads both sides again */

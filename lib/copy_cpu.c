@@ -6,12 +6,6 @@
 #include "copy.h"
 #include "memory.h"
 
-static bool stop(struct dnd_copy *copy, uint64_t done)
-{
-	return copy->options.progress_fn &&
-	       copy->options.progress_fn(copy->options.progress_user, done, copy->length);
-}
-
 int dnd_copy_cpu(struct dnd_copy *copy)
 {
 	uint8_t *to = copy->dst.window.data, *from = copy->src.window.data;
@@ -28,7 +22,7 @@ int dnd_copy_cpu(struct dnd_copy *copy)
 			return dnd_copy_failed(copy, DND_STEP_CPU, at, -rc);
 		done += part;
 		copy->result->bytes = down && done < copy->length ? 0 : done;
-		if (stop(copy, done) && done < copy->length)
+		if (dnd_copy_progress(copy, done, copy->length) && done < copy->length)
 			return dnd_copy_failed(copy, DND_STEP_CPU, at, ECANCELED);
 	}
 	return 0;

@@ -4,16 +4,6 @@
 
 #include "copy.h"
 
-static bool region_gone(struct dnd_copy *copy, const struct dnd_region *region)
-{
-	char state[16];
-
-	if (dnd_sysfs_read(copy->ctx, state, sizeof(state), "class/p2pmem/%s/state",
-			   region->name))
-		return true;
-	return strcmp(state, "ready") != 0;
-}
-
 static int refused(struct dnd_copy *copy, const char *what, const char *label, int error_number)
 {
 	const struct donard_route *route = &copy->route;
@@ -54,13 +44,14 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 	const char *what = step == DND_STEP_WRITE ? "write" : "read";
 
 	offset += side->offset;
+	if (error_number == ECANCELED && copy->region_lost)
+		return gone(copy);
 	if (error_number == ECANCELED)
 		return dnd_fail(copy->ctx, DND_E_CANCELED, "stopped");
 	if (step == DND_STEP_SETUP)
 		return dnd_fail_errno(copy->ctx, error_number, "io_uring cannot be used (see "
 				      "kernel.io_uring_disabled)");
-	if (step == DND_STEP_CPU || (dnd_copy_region(copy)->fd >= 0 &&
-				     region_gone(copy, dnd_copy_region(copy))))
+	if (step == DND_STEP_CPU || dnd_copy_region_gone(copy))
 		return gone(copy);
 	if (!copy->bounced && (error_number == EINVAL || error_number == EREMOTEIO))
 		return refused(copy, what, side->label, error_number);

@@ -32,10 +32,21 @@ static int read_info(struct donard_context *ctx, struct dnd_region *region)
 	return 0;
 }
 
+int dnd_region_missing(struct donard_context *ctx, const char *name)
+{
+	char state[16];
+
+	if (dnd_sysfs_read(ctx, state, sizeof(state), "class/p2pmem/%s/state", name))
+		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region. "
+				"'donard-cli list' shows those that exist.", name);
+	return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region is being taken away (%s). Wait, and "
+			"add it again.", name, state);
+}
+
 static int open_failed(struct donard_context *ctx, const char *name, int error_number)
 {
 	if (error_number == ENOENT || error_number == ENODEV || error_number == ENXIO)
-		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region", name);
+		return dnd_region_missing(ctx, name);
 	return dnd_fail_errno(ctx, error_number, "%s: cannot be opened", name);
 }
 
@@ -194,5 +205,9 @@ int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region,
 	if (errno == EIO)
 		return dnd_fail(ctx, DND_E_DEVICE, "%s: the device was reset: what was written "
 				"may be lost. Copy again.", region->name);
+	if (errno == ENODEV)
+		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region went away before its "
+				"data could be made safe. Add it again, and repeat the copy.",
+				region->name);
 	return dnd_fail_errno(ctx, errno, "%s: the barrier failed", region->name);
 }

@@ -35,6 +35,8 @@ int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region,
 		       const struct dnd_window *avoid, uint64_t length,
 		       struct dnd_window *window);
 void dnd_window_unmap(struct dnd_window *window);
+/* Fails because the region @name does not exist, or is about not to. */
+int dnd_region_missing(struct donard_context *ctx, const char *name);
 /* A descriptor of the window as a dma-buf, or -errno. */
 int dnd_region_export(const struct dnd_region *region, const struct dnd_window *window);
 int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable);

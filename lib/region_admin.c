@@ -139,8 +139,8 @@ static int set_failed(struct donard_context *ctx, const char *name, int error_nu
 {
 	char holders[256];
 
-	if (error_number == ENOENT)
-		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region", name);
+	if (error_number == ENOENT || error_number == ENODEV)
+		return dnd_region_missing(ctx, name);
 	if (error_number == EBUSY) {
 		dnd_region_holders_text(ctx, name, holders, sizeof(holders));
 		return dnd_fail(ctx, DND_E_BUSY, "%s: the page type changes only while the "

@@ -2,10 +2,11 @@
 /*
  * Removes a region.  The ioctl blocks until nothing refers to the memory, so
  * a thread sits in it while the caller's thread looks at sysfs and says what
- * the removal waits for.  The thread is joined before the call returns,
- * except after a signal: then the ioctl is interrupted and returns EINTR.
+ * the removal waits for.  SIGINT and SIGTERM are left to that thread: if the
+ * caller handles them, the ioctl is interrupted and returns EINTR.
  */
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <time.h>
@@ -80,17 +81,23 @@ static void wait_for_end(struct donard_context *ctx, struct removal *removal, co
 static int run_removal(struct donard_context *ctx, struct removal *removal, const char *name,
 		       donard_wait_fn wait_fn, void *user)
 {
+	sigset_t stops, before;
 	pthread_t thread;
 	int rc;
 
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGINT);
+	sigaddset(&stops, SIGTERM);
 	pthread_mutex_init(&removal->lock, NULL);
 	pthread_cond_init(&removal->ended, NULL);
 	rc = pthread_create(&thread, NULL, removal_thread, removal);
 	if (rc) {
 		rc = dnd_fail_errno(ctx, rc, "%s: no thread to remove it", name);
 	} else {
+		pthread_sigmask(SIG_BLOCK, &stops, &before);
 		wait_for_end(ctx, removal, name, wait_fn, user);
 		pthread_join(thread, NULL);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
 	}
 	pthread_cond_destroy(&removal->ended);
 	pthread_mutex_destroy(&removal->lock);
@@ -101,19 +108,22 @@ static int removal_result(struct donard_context *ctx, const char *name,
 			  const struct removal *removal)
 {
 	const char *reason = removal->remove.reason;
+	char holders[256];
 
 	switch (removal->error_number) {
 	case 0:
 		return 0;
 	case EBUSY:
-		return dnd_fail(ctx, DND_E_BUSY, "%s: it is in use: %.200s. Wait for that to end, "
-				"or leave out --if-idle to revoke it.", name, reason);
+		dnd_region_holders_text(ctx, name, holders, sizeof(holders));
+		return dnd_fail(ctx, DND_E_BUSY, "%s: it is in use%s. Wait for that to end, or "
+				"leave out --if-idle to revoke it.", name,
+				holders[0] ? holders : ", or being removed already");
 	case EINTR:
 		dnd_fail(ctx, DND_E_CANCELED, "%s: no longer waiting; the removal goes on by "
 			 "itself. %.200s", name, reason);
 		return -EINTR;
 	case ENODEV:
-		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region", name);
+		return dnd_region_missing(ctx, name);
 	}
 	return dnd_fail_errno(ctx, removal->error_number, "%s: cannot be removed", name);
 }

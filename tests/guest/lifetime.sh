@@ -209,7 +209,11 @@ interrupted_removal() {
 	# Not SIGINT, which the shell has its background jobs ignore.
 	kill -TERM "$EVENT"
 	within 10 event_ended
+	matches "what the removal said" 'goes on by itself' "$(cat "$WORK/event")"
 	is_draining || fail "the removal did not go on"
+	exits 1 'in use|being removed' donard-cli region remove --if-idle p2pmem0
+	exits 1 'being taken away' donard-cli copy "$LAB_ALPHA" p2pmem0 --size 1M
+	matches "topo" 'being taken away' "$(donard-cli topo)"
 	let_go
 	within 10 region_gone p2pmem0
 	copy_again
@@ -242,14 +246,17 @@ again_and_again() {
 	copy_again
 }
 
+# A copy notices within moments, although its pins would let it go on.
 copy_is_cut_off() {
 	local pid status=0
-	donard-cli copy "$LAB_ALPHA" p2pmem0 --size 256M >"$WORK/copy" 2>&1 &
+	donard-cli copy "$LAB_ALPHA" "$LAB_BETA" --via p2pmem0 --size 512M --block-size 4K \
+		--queue-depth 1 >"$WORK/copy" 2>&1 &
 	pid=$!
 	within 10 region_is_held
 	donard-cli region remove p2pmem0
 	wait "$pid" || status=$?
 	equal "status of the copy ($(cat "$WORK/copy"))" 1 "$status"
+	matches "the copy's message" 'went away during the copy' "$(cat "$WORK/copy")"
 	copy_again
 }
 
