@@ -43,7 +43,8 @@ missing_region() {
 alignment() {
 	refuses 1 'offset 100 .*multiple' copy "$LAB_ALPHA" p2pmem0 --size 4096 --src-offset 100
 	refuses 1 'offset 77 .*multiple' copy p2pmem0 "$LAB_BETA" --size 4096 --dst-offset 77
-	refuses 1 'multiple' copy "$LAB_ALPHA" p2pmem0 --size 4096 --block-size 1000
+	refuses 2 'block-size.*1000.*multiple' copy "$LAB_ALPHA" p2pmem0 --size 4096 --block-size 1000
+	refuses 2 'block-size' copy "$LAB_ALPHA" p2pmem0 --size 4096 --block-size 1T
 }
 
 no_space() {
