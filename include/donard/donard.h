@@ -112,6 +112,7 @@ struct donard_region_info {
 	const char *holders;	/* lines of "pid comm bytes pinned_pages [device]" */
 	uint64_t granule_bytes;	/* 0 when the node could not be opened */
 	uint64_t bus_address;	/* 0 when the node could not be opened */
+	const char *unknown;	/* why the last two are 0, or "" */
 };
 
 struct donard_region_list;
@@ -257,7 +258,8 @@ struct donard_copy_options {
  * struct donard_copy_result - what happened; valid after a failure too
  * @bytes: from the start of the range, without a gap, that were copied
  * @bounced_bytes: of those, how many went through DRAM
- * @route: "switch", "bridge", "iommu", "bounced", "cpu", or "none"
+ * @route: "switch", "bridge", "iommu", "bounced", "cpu", or "none" (nothing
+ *	was copied, as when the source is empty)
  * @route_evidence: "predicted" or "proven" (a probe was moved and compared)
  * @via: staging region or ""
  */
