@@ -127,7 +127,11 @@ const struct donard_region_info *donard_region_get(const struct donard_region_li
 						   size_t index);
 void donard_region_list_free(struct donard_region_list *list);
 
-/** donard_region_find() - a list of exactly the region @name, or -ENODEV. */
+/**
+ * donard_region_find() - a list of exactly one region
+ * @name: "p2pmem0" or "/dev/p2pmem0", here and wherever a region is named
+ * Returns 0, -ENODEV, or -EINVAL when that is no name of a region.
+ */
 int donard_region_find(struct donard_context *ctx, const char *name,
 		       struct donard_region_list **list);
 
