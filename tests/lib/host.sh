@@ -154,7 +154,7 @@ streams() {
 }
 
 json_of_no_command() {
-	"$BUILD/donard-cli" bogus --json 2>/dev/null | grep -q '"code": *"usage"'
+	[[ $("$BUILD/donard-cli" bogus --json 2>/dev/null) == *'"code":"usage"'* ]]
 }
 
 commands() {
