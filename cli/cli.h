@@ -6,6 +6,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "donard/donard.h"
 
@@ -52,6 +53,9 @@ struct cli_command {
 /* commands.c */
 extern const struct cli_command *const cli_commands[];
 const struct cli_command *cli_find_command(int argc, char **argv, int *words);
+/* "region" and "rdma": only the first word of commands. */
+bool cli_in_group(const struct cli_command *command, const char *group);
+bool cli_is_group(const char *word);
 
 /* options.c */
 int cli_parse(struct cli *cli, int argc, char **argv);
@@ -69,6 +73,8 @@ int cli_fail(const struct cli *cli, int rc);
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text);
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Before there is a command: @words are those of the command line. */
+int cli_no_command(int argc, char **words);
 int cli_check_stdout(int exit_code);
 
 /* output.c: one model, two forms; each takes over the reference */
@@ -89,6 +95,7 @@ struct json_object *cli_model_client(const struct donard_client_info *info);
 
 /* help.c */
 void cli_print_help(void);
+void cli_print_group_help(FILE *to, const char *group);
 void cli_print_command_help(const struct cli_command *command);
 
 /* progress.c */

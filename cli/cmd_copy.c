@@ -62,11 +62,22 @@ static const char *route_text(const char *route)
 				 "two regions)" : route;
 }
 
+static void print_nothing(const struct donard_copy_result *result)
+{
+	puts("copied    nothing: SRC is empty");
+	printf("verified  %s\n", result->verified ? "yes (no bytes to compare)" :
+	       "not asked for (--verify)");
+}
+
 static void print_text(const struct donard_copy_result *result)
 {
 	char text[32];
 	double mib = (double)result->bytes / 1048576;
 
+	if (!result->bytes) {
+		print_nothing(result);
+		return;
+	}
 	printf("copied    %s in %.3f s", donard_format_size(text, sizeof(text), result->bytes),
 	       result->seconds);
 	if (result->seconds > 0)

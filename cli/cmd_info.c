@@ -10,10 +10,15 @@ static struct json_object *build(const struct donard_region_info *info)
 	struct json_object *model = cli_model_region(info);
 	char address[32];
 
+	if (info->unknown[0]) {
+		json_object_object_add(model, "granule", NULL);
+		json_object_object_add(model, "bus_address", NULL);
+		cli_add_text(model, "unknown", info->unknown);
+		return model;
+	}
 	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)info->bus_address);
-	json_object_object_add(model, "granule",
-			       json_object_new_int64((int64_t)info->granule_bytes));
-	json_object_object_add(model, "bus_address", json_object_new_string(address));
+	cli_add_number(model, "granule", info->granule_bytes);
+	cli_add_text(model, "bus_address", address);
 	return model;
 }
 
@@ -53,7 +58,9 @@ static void print_text(struct json_object *model)
 			print_holders(value);
 			continue;
 		}
-		if (!strcmp(key, "size") || !strcmp(key, "available") || !strcmp(key, "granule"))
+		if (!value)
+			shown = "-";
+		else if (!strcmp(key, "size") || !strcmp(key, "available") || !strcmp(key, "granule"))
 			shown = donard_format_size(text, sizeof(text),
 						   (uint64_t)json_object_get_int64(value));
 		else if (json_object_is_type(value, json_type_boolean))

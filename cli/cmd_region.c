@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* region add, remove, set: for the administrator. */
 #include <stdio.h>
+#include <string.h>
 
 #include "cli.h"
 
@@ -16,6 +17,14 @@ static int print_name(const struct cli *cli, const char *name)
 	json_object_object_add(model, "name", json_object_new_string(name));
 	cli_print_json(model);
 	return EXIT_DONE;
+}
+
+/* The argument may have been "/dev/p2pmem0". */
+static int print_argument(const struct cli *cli)
+{
+	const char *slash = strrchr(cli->arguments[0], '/');
+
+	return cli->json ? print_name(cli, slash ? slash + 1 : cli->arguments[0]) : EXIT_DONE;
 }
 
 static int run_add(struct cli *cli)
@@ -64,7 +73,7 @@ static int run_remove(struct cli *cli)
 
 	if (rc)
 		return cli_fail(cli, rc);
-	return cli->json ? print_name(cli, cli->arguments[0]) : EXIT_DONE;
+	return print_argument(cli);
 }
 
 static int run_set(struct cli *cli)
@@ -77,7 +86,7 @@ static int run_set(struct cli *cli)
 	rc = donard_region_set_page_type(cli->ctx, cli->arguments[0], page_type);
 	if (rc)
 		return cli_fail(cli, rc);
-	return cli->json ? print_name(cli, cli->arguments[0]) : EXIT_DONE;
+	return print_argument(cli);
 }
 
 static const struct cli_option add_options[] = {

@@ -16,6 +16,21 @@ static bool matches(const struct cli_command *command, const char *words)
 	return !strcmp(command->name, words);
 }
 
+bool cli_in_group(const struct cli_command *command, const char *group)
+{
+	size_t length = strlen(group);
+
+	return !strncmp(command->name, group, length) && command->name[length] == ' ';
+}
+
+bool cli_is_group(const char *word)
+{
+	for (size_t i = 0; cli_commands[i]; i++)
+		if (cli_in_group(cli_commands[i], word))
+			return true;
+	return false;
+}
+
 const struct cli_command *cli_find_command(int argc, char **argv, int *words)
 {
 	char two[64];

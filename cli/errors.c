@@ -60,6 +60,35 @@ int cli_usage(const struct cli *cli, const char *format, ...)
 	return cli_fail_text(cli, EXIT_USAGE, "usage", more);
 }
 
+static bool wants_json(int argc, char **words)
+{
+	for (int i = 0; i < argc; i++)
+		if (!strcmp(words[i], "--json"))
+			return true;
+	return false;
+}
+
+int cli_no_command(int argc, char **words)
+{
+	bool group = argc && cli_is_group(words[0]);
+	const char *second = group && argc > 1 && words[1][0] != '-' ? words[1] : "";
+	char text[512];
+
+	if (!argc || !strcmp(words[0], "--json"))
+		snprintf(text, sizeof(text), "a command is missing; 'donard-cli help' lists them");
+	else if (group && !second[0])
+		snprintf(text, sizeof(text), "'%s' needs a second word", words[0]);
+	else
+		snprintf(text, sizeof(text), "'%.200s%s%.200s' is no command; 'donard-cli help' "
+			 "lists them", words[0], second[0] ? " " : "", second);
+	fprintf(stderr, "donard-cli: %s\n", text);
+	if (group)
+		cli_print_group_help(stderr, words[0]);
+	if (wants_json(argc, words))
+		print_error_object("usage", text);
+	return EXIT_USAGE;
+}
+
 /* A full disk or closed pipe must not look like success. */
 int cli_check_stdout(int exit_code)
 {

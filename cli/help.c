@@ -16,6 +16,15 @@ void cli_print_help(void)
 	     "130 stopped by a signal.\n'donard-cli help COMMAND' explains one command.");
 }
 
+void cli_print_group_help(FILE *to, const char *group)
+{
+	fprintf(to, "Usage: donard-cli %s COMMAND [OPTION]...\n\nCommands:\n", group);
+	for (size_t i = 0; cli_commands[i]; i++)
+		if (cli_in_group(cli_commands[i], group))
+			fprintf(to, "  %-14s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+	fprintf(to, "\n'donard-cli help %s COMMAND' explains one.\n", group);
+}
+
 void cli_print_command_help(const struct cli_command *command)
 {
 	char left[64];
@@ -39,6 +48,10 @@ static int run_help(struct cli *cli)
 
 	if (!cli->argument_count) {
 		cli_print_help();
+		return EXIT_DONE;
+	}
+	if (cli->argument_count == 1 && cli_is_group(cli->arguments[0])) {
+		cli_print_group_help(stdout, cli->arguments[0]);
 		return EXIT_DONE;
 	}
 	command = cli_find_command(cli->argument_count, cli->arguments, &words);

@@ -26,28 +26,19 @@ static int run_command(struct cli *cli)
 	return exit_code;
 }
 
-/* "region" and "rdma" are first words only. */
-static bool is_group(const char *word)
+/* "region --help" */
+static bool asks_about_group(int argc, char **argv)
 {
-	size_t length = strlen(word);
-
-	for (size_t i = 0; cli_commands[i]; i++)
-		if (!strncmp(cli_commands[i]->name, word, length) &&
-		    cli_commands[i]->name[length] == ' ')
-			return true;
-	return false;
+	return argc > 2 && cli_is_group(argv[1]) &&
+	       (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h"));
 }
 
 static int no_command(int argc, char **argv)
 {
-	const char *second = argc > 2 && is_group(argv[1]) ? argv[2] : "";
-
-	if (argc < 2)
-		fprintf(stderr, "donard-cli: a command is missing; 'donard-cli help' lists them\n");
-	else
-		fprintf(stderr, "donard-cli: '%s%s%s' is no command; 'donard-cli help' lists "
-			"them\n", argv[1], second[0] ? " " : "", second);
-	return EXIT_USAGE;
+	if (!asks_about_group(argc, argv))
+		return cli_no_command(argc - 1, argv + 1);
+	cli_print_group_help(stdout, argv[1]);
+	return EXIT_DONE;
 }
 
 static const char *long_alias(const char *word)
@@ -66,7 +57,7 @@ int main(int argc, char **argv)
 		argv[1] = (char *)long_alias(argv[1]);
 	cli.command = cli_find_command(argc - 1, argv + 1, &words);
 	if (!cli.command)
-		return no_command(argc, argv);
+		return cli_check_stdout(no_command(argc, argv));
 	exit_code = cli_parse(&cli, argc - words, argv + words);
 	if (exit_code < 0)	/* --help was printed */
 		exit_code = EXIT_DONE;

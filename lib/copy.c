@@ -152,8 +152,10 @@ err_shrink:
 	return rc;
 }
 
+/* Of no bytes all are equal. */
 static int copy_nothing(struct dnd_copy *copy)
 {
+	copy->result->verified = dnd_copy_flag(copy, DONARD_COPY_VERIFY);
 	return copy->dst.is_region ? 0 : dnd_drive_prepare(copy->ctx, &copy->dst.drive, 0);
 }
 

@@ -7,6 +7,7 @@
 
 #define MAX_BLOCK_BYTES	(1ULL << 30)
 #define MAX_QUEUE_DEPTH	4096
+#define MIN_ALIGN_BYTES	512U
 #define MAX_ALIGN_BYTES	(1U << 20)
 
 static int open_region_side(struct dnd_copy *copy, struct dnd_side *side,
@@ -129,12 +130,19 @@ static int check_limits(struct dnd_copy *copy)
 {
 	if (copy->options.block_bytes > MAX_BLOCK_BYTES)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size is at most 1 GiB.");
+	if (copy->options.block_bytes % MIN_ALIGN_BYTES)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size: %llu is no multiple of "
+				"%u, the smallest logical block.",
+				(unsigned long long)copy->options.block_bytes, MIN_ALIGN_BYTES);
 	if (copy->options.queue_depth > MAX_QUEUE_DEPTH)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--queue-depth is at most %d.",
 				MAX_QUEUE_DEPTH);
 	if (copy->options.via && !dnd_copy_staged(copy))
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--via is for a copy from drive to "
 				"drive; here a region is an end of the copy already.");
+	if (copy->options.via && dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE))
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--via names a region, and a copy with "
+				"--force-bounce goes through none. Give one of them.");
 	return 0;
 }
 

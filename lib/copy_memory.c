@@ -30,10 +30,11 @@ static int map_staging(struct dnd_copy *copy)
 	uint64_t granule = copy->via.info.granule_bytes;
 	uint64_t spare = dnd_round_up(spare_bytes(copy), granule);
 	uint64_t free_bytes = dnd_round_down(copy->via.info.available_bytes, granule);
-	uint64_t wanted = copy->options.block_bytes * copy->options.queue_depth;
+	uint64_t block = dnd_plan_block(copy->options.block_bytes, copy->length, copy->align);
+	uint64_t wanted = block * copy->options.queue_depth;
 	int rc;
 
-	wanted = dnd_min(wanted, dnd_round_up(copy->length, copy->options.block_bytes));
+	wanted = dnd_min(wanted, dnd_round_up(copy->length, block));
 	wanted = dnd_round_up(wanted + spare, granule);
 	if (free_bytes < wanted)
 		wanted = free_bytes;

@@ -40,18 +40,14 @@ static int probe_region(struct dnd_copy *copy, const struct dnd_region *region,
 static int refuse(struct dnd_copy *copy, const char *region_bdf)
 {
 	const struct donard_route *route = &copy->route;
+	bool unlisted = dnd_route_verdict(route) == DND_ROUTE_UNLISTED;
+	bool named = strstr(route->reason, route->bridge);	/* in the reason already */
 
-	if (dnd_route_verdict(route) == DND_ROUTE_UNLISTED)
-		return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "%s cannot reach %s: the path crosses "
-				"the unlisted host bridge %s (%s). Put both below one PCIe switch, "
-				"or pass --allow-unlisted-bridge to try it, or --allow-bounce.",
-				copy->route_client, region_bdf,
-				route->bridge[0] ? route->bridge : "of the root complex",
-				route->reason);
 	return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "%s cannot reach %s: %s%s%s. Put both below "
-			"one PCIe switch, or pass --allow-bounce.", copy->route_client, region_bdf,
-			route->reason[0] ? route->reason : "the kernel found no route",
-			route->bridge[0] ? ", at " : "", route->bridge);
+			"one PCIe switch, or pass %s--allow-bounce.", copy->route_client,
+			region_bdf, route->reason[0] ? route->reason : "the kernel found no route",
+			named ? "" : ", at ", named ? "" : route->bridge,
+			unlisted ? "--allow-unlisted-bridge to try it, or " : "");
 }
 
 static int decide(struct dnd_copy *copy, const char *region_bdf)
@@ -117,7 +113,7 @@ static int choose_staging(struct dnd_copy *copy, char name[P2PMEM_NAME_BYTES])
 
 static int no_staging(struct dnd_copy *copy)
 {
-	if (!dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE | DONARD_COPY_FORCE_BOUNCE))
+	if (!dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
 		return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "no volatile region with free memory "
 				"is ready to carry the data between %s and %s. Add one with "
 				"'donard-cli region add', or pass --allow-bounce.",
@@ -157,7 +153,8 @@ int dnd_copy_choose_route(struct dnd_copy *copy)
 		return 0;
 	}
 	if (dnd_copy_staged(copy)) {
-		rc = open_staging(copy);
+		copy->bounced = dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE);
+		rc = copy->bounced ? 0 : open_staging(copy);
 		if (rc || copy->bounced)
 			return rc;
 	}

@@ -2,8 +2,10 @@
 /* Opens drives and files, and refuses what must not be written. */
 #include <fcntl.h>
 #include <libgen.h>
+#include <linux/fs.h>
 #include <linux/magic.h>
 #include <stdio.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -74,17 +76,42 @@ static int open_mounted(struct donard_context *ctx, struct dnd_drive *drive)
 			"another program). Release it first.", drive->path);
 }
 
+static int is_read_only(struct donard_context *ctx, struct dnd_drive *drive)
+{
+	return dnd_fail(ctx, DND_E_READ_ONLY, "%s: it is read-only. Make it writable (%s) or choose "
+			"another destination.", drive->path,
+			drive->is_file ? "mount -o remount,rw" : "blockdev --setrw");
+}
+
+static const char *access_remedy(const struct dnd_drive *drive)
+{
+	return drive->is_file ? "The permissions of the file, or of the folder that it is in, do not "
+				"allow it" :
+				"Run as root, or as a member of the group that owns the device node";
+}
+
 static int open_failed(struct donard_context *ctx, struct dnd_drive *drive, int error_number)
 {
 	if (error_number == EBUSY)
 		return open_mounted(ctx, drive);
-	if (error_number == EROFS || (error_number == EACCES && !drive->is_file && !geteuid()))
-		return dnd_fail(ctx, DND_E_READ_ONLY, "%s: it is read-only. Make it writable or "
-				"choose another destination.", drive->path);
+	if (error_number == EROFS)
+		return is_read_only(ctx, drive);
 	if (error_number == EINVAL)
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its file system refuses O_DIRECT. "
 				"Use ext4 or xfs without data journalling.", drive->path);
-	return dnd_fail_errno(ctx, error_number, "%s: cannot be opened", drive->path);
+	return dnd_fail_access(ctx, error_number, access_remedy(drive), "%s: cannot be %s",
+			       drive->path, drive->to_create ? "created" : "opened");
+}
+
+/* A device that blockdev --setro closed may be opened for writing, and then refuses each write. */
+static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
+{
+	int read_only = 0;
+
+	if (!drive->writable || drive->is_file || ioctl(drive->fd, BLKROGET, &read_only) ||
+	    !read_only)
+		return 0;
+	return is_read_only(ctx, drive);
 }
 
 static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
@@ -95,7 +122,7 @@ static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 	if (drive->writable && !drive->is_file)
 		flags |= O_EXCL;
 	drive->fd = open(drive->path, flags);
-	return drive->fd < 0 ? open_failed(ctx, drive, errno) : 0;
+	return drive->fd < 0 ? open_failed(ctx, drive, errno) : check_writable(ctx, drive);
 }
 
 static int read_size(struct donard_context *ctx, struct dnd_drive *drive)
@@ -127,6 +154,12 @@ static int open_existing(struct donard_context *ctx, struct dnd_drive *drive,
 	return rc;
 }
 
+static int no_stat(struct donard_context *ctx, const char *path)
+{
+	return dnd_fail_access(ctx, errno, "The permissions of a folder above it do not allow it",
+			       "%s: cannot be opened", path);
+}
+
 int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct dnd_drive *drive)
 {
 	struct stat st;
@@ -135,7 +168,7 @@ int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct d
 	drive->fd = -1;
 	drive->path = path;
 	if (stat(path, &st))
-		return dnd_fail_errno(ctx, errno, "%s: cannot be opened", path);
+		return no_stat(ctx, path);
 	return open_existing(ctx, drive, &st);
 }
 
@@ -157,10 +190,10 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 	rc = resolve(ctx, drive, folder, &st);
 	if (rc)
 		return rc;
-	if (access(folder, W_OK))
-		return open_failed(ctx, drive, errno);
 	drive->is_file = true;
 	drive->to_create = true;
+	if (access(folder, W_OK))
+		return open_failed(ctx, drive, errno);
 	drive->align_bytes = drive->blockdev.block_bytes;
 	return 0;
 }
@@ -176,7 +209,7 @@ int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct d
 	if (!stat(path, &st))
 		return open_existing(ctx, drive, &st);
 	if (errno != ENOENT)
-		return dnd_fail_errno(ctx, errno, "%s: cannot be opened", path);
+		return no_stat(ctx, path);
 	return plan_new_file(ctx, drive);
 }
 

@@ -117,11 +117,24 @@ int dnd_fail_errno(struct donard_context *ctx, int error_number, const char *for
 	set_text(ctx, format, args);
 	va_end(args);
 	append(ctx, ": ", strerror(error_number));
-	if (error_number == EACCES || error_number == EPERM)
-		append(ctx, " ", "Run as root, or as a member of the group that owns the "
-		       "device node");
 	ctx->code = errors[from_errno(error_number)].word;
 	return -error_number;
+}
+
+int dnd_fail_access(struct donard_context *ctx, int error_number, const char *remedy,
+		    const char *format, ...)
+{
+	char what[DND_TEXT_BYTES / 2];
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	rc = dnd_fail_errno(ctx, error_number, "%s", what);
+	if (rc == -EACCES || rc == -EPERM)
+		append(ctx, " ", remedy);
+	return rc;
 }
 
 int dnd_fail_memory(struct donard_context *ctx)

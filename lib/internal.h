@@ -67,6 +67,10 @@ int dnd_fail(struct donard_context *ctx, enum dnd_error error, const char *forma
 	DND_PRINTF(3, 4);
 int dnd_fail_errno(struct donard_context *ctx, int error_number, const char *format, ...)
 	DND_PRINTF(3, 4);
+/* The same, with @remedy behind it when a permission is missing. */
+int dnd_fail_access(struct donard_context *ctx, int error_number, const char *remedy,
+		    const char *format, ...) DND_PRINTF(4, 5);
+#define DND_ROOT_ONLY	"Only root may add, remove and change regions (CAP_SYS_RAWIO)"
 int dnd_fail_memory(struct donard_context *ctx);
 const char *dnd_error_word(enum dnd_error error);
 int dnd_error_errno(enum dnd_error error);

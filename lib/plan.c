@@ -21,6 +21,13 @@ static int fit_window(struct dnd_plan *plan, uint64_t window_bytes)
 	return 0;
 }
 
+uint64_t dnd_plan_block(uint64_t block_bytes, uint64_t length_bytes, uint32_t align_bytes)
+{
+	uint64_t whole = dnd_round_up(length_bytes, align_bytes);
+
+	return dnd_min(block_bytes, dnd_max(whole, align_bytes));
+}
+
 int dnd_plan_make(struct dnd_plan *plan, uint64_t length_bytes, uint32_t align_bytes,
 		  uint64_t block_bytes, uint32_t lanes, uint64_t window_bytes)
 {
@@ -33,7 +40,7 @@ int dnd_plan_make(struct dnd_plan *plan, uint64_t length_bytes, uint32_t align_b
 	plan->align_bytes = align_bytes;
 	plan->full_bytes = dnd_round_down(length_bytes, align_bytes);
 	plan->tail_bytes = (uint32_t)(length_bytes - plan->full_bytes);
-	plan->block_bytes = block_bytes;
+	plan->block_bytes = dnd_plan_block(block_bytes, length_bytes, align_bytes);
 	plan->lanes = lanes;
 	if (window_bytes)
 		rc = fit_window(plan, window_bytes);

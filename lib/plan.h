@@ -20,6 +20,8 @@ struct dnd_request {
 	uint64_t length_bytes;
 };
 
+/* No request is longer than the copy, so that no more is staged for one. */
+uint64_t dnd_plan_block(uint64_t block_bytes, uint64_t length_bytes, uint32_t align_bytes);
 /*
  * @window_bytes: memory that the lanes share as buffers, one block each; 0
  * when every request has its own place.  A window smaller than a block makes

@@ -73,10 +73,18 @@ static bool is_p2pdma(const struct dnd_target *target)
 static int no_pins(struct donard_context *ctx, const struct ibv_pd *pd,
 		   const struct dnd_target *target, const struct dnd_registration *registration)
 {
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s cannot register %s: its pages are of type "
-			"p2pdma, which can only be registered as a dma-buf, and %s. Use 'donard-cli "
+	static const char cause[] = "its pages are of type p2pdma, which can only be registered as a "
+				    "dma-buf, and";
+
+	if (target->region.info.kind == P2PMEM_KIND_NVME_CMB)
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s cannot register %s: %s %s. The nvme "
+				"driver owns this Controller Memory Buffer, so that its page type "
+				"stays p2pdma. Use a region of another kind, or a device that "
+				"imports dma-bufs.", device_name(pd), target->name, cause,
+				registration->reason);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s cannot register %s: %s %s. Use 'donard-cli "
 			"region set %s --page-type generic', or a device that imports dma-bufs.",
-			device_name(pd), target->name, registration->reason, target->name);
+			device_name(pd), target->name, cause, registration->reason, target->name);
 }
 
 static bool over_limit(uint64_t length, uint64_t *limit_kib)

@@ -25,7 +25,11 @@ static int check_range(struct donard_context *ctx, struct dnd_target *target, ui
 {
 	uint64_t size = target->region.info.region_bytes;
 
-	if (!length && target->offset < size)
+	if (target->offset >= size)
+		return dnd_fail(ctx, DND_E_PAST_END, "%s: offset %llu lies past its end, which is at "
+				"%llu. Use a smaller offset.", target->name,
+				(unsigned long long)target->offset, (unsigned long long)size);
+	if (!length)
 		length = size - target->offset;
 	if (!dnd_range_fits(target->offset, length, size))
 		return dnd_fail(ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past its "

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "region.h"
+#include "spec.h"
 
 int dnd_require_module(struct donard_context *ctx)
 {
@@ -47,7 +48,8 @@ static int open_failed(struct donard_context *ctx, const char *name, int error_n
 {
 	if (error_number == ENOENT || error_number == ENODEV || error_number == ENXIO)
 		return dnd_region_missing(ctx, name);
-	return dnd_fail_errno(ctx, error_number, "%s: cannot be opened", name);
+	return dnd_fail_access(ctx, error_number, "Run as root, or as a member of the group p2pmem",
+			       "%s: cannot be opened", name);
 }
 
 int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_region *region)
@@ -59,14 +61,13 @@ int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_reg
 	rc = dnd_require_module(ctx);
 	if (rc)
 		return rc;
-	if (dnd_region_number(name) < 0)
-		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a region name; they look like "
-				"p2pmem0.", name);
-	snprintf(region->name, sizeof(region->name), "%s", name);
-	snprintf(path, sizeof(path), "%s/%s", ctx->dev_root, name);
+	rc = dnd_region_name(ctx, name, region->name);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/%s", ctx->dev_root, region->name);
 	region->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (region->fd < 0)
-		return open_failed(ctx, name, errno);
+		return open_failed(ctx, region->name, errno);
 	rc = read_info(ctx, region);
 	if (rc)
 		dnd_region_close(region);

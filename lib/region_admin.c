@@ -7,6 +7,7 @@
 
 #include "control.h"
 #include "pci_bind.h"
+#include "spec.h"
 
 int dnd_control_open(struct donard_context *ctx)
 {
@@ -19,7 +20,7 @@ int dnd_control_open(struct donard_context *ctx)
 	snprintf(path, sizeof(path), "%s/p2pmem_control", ctx->dev_root);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
-		return dnd_fail_errno(ctx, errno, "%s: cannot be opened", path);
+		return dnd_fail_access(ctx, errno, DND_ROOT_ONLY, "%s: cannot be opened", path);
 	return fd;
 }
 
@@ -135,7 +136,27 @@ DND_PUBLIC int donard_region_add(struct donard_context *ctx, const struct donard
 	return rc ? rc : bind_and_add(ctx, &add);
 }
 
-static int set_failed(struct donard_context *ctx, const char *name, int error_number)
+static int no_such_page_type(struct donard_context *ctx, const char *name, const char *page_type)
+{
+	char kind[16], now[16];
+
+	dnd_sysfs_read(ctx, kind, sizeof(kind), "class/p2pmem/%s/kind", name);
+	dnd_sysfs_read(ctx, now, sizeof(now), "class/p2pmem/%s/page_type", name);
+	if (!strcmp(kind, "nvme-cmb") && !strcmp(now, "p2pdma"))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the nvme driver owns this Controller "
+				"Memory Buffer and publishes it as P2PDMA memory, so that its page "
+				"type is always p2pdma. Use a region of another kind for %s.", name,
+				page_type);
+	if (!strcmp(page_type, "p2pdma") && strcmp(kind, "pci-bar"))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its kind, %s, cannot have page type "
+				"p2pdma: that needs a BAR that p2pmem drives itself. Use a region "
+				"of kind pci-bar.", name, kind);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: this kernel has no page type %s: p2pdma needs "
+			"Linux 6.13 or later with CONFIG_PCI_P2PDMA.", name, page_type);
+}
+
+static int set_failed(struct donard_context *ctx, const char *name, const char *page_type,
+		      int error_number)
 {
 	char holders[256];
 
@@ -147,26 +168,25 @@ static int set_failed(struct donard_context *ctx, const char *name, int error_nu
 				"region is idle%s. Wait for that to end.", name, holders);
 	}
 	if (error_number == EOPNOTSUPP || error_number == EINVAL)
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: this kernel or kind of region has "
-				"no such page type (p2pdma needs Linux 6.2 with "
-				"CONFIG_PCI_P2PDMA).", name);
-	return dnd_fail_errno(ctx, error_number, "%s: the page type cannot be set", name);
+		return no_such_page_type(ctx, name, page_type);
+	return dnd_fail_access(ctx, error_number, DND_ROOT_ONLY, "%s: the page type cannot be set",
+			       name);
 }
 
 DND_PUBLIC int donard_region_set_page_type(struct donard_context *ctx, const char *name,
 					   const char *page_type)
 {
-	int rc;
+	char known[P2PMEM_NAME_BYTES];
+	int rc = dnd_region_name(ctx, name, known);
 
-	if (dnd_region_number(name) < 0)
-		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a region name; they look like "
-				"p2pmem0.", name);
+	if (rc)
+		return rc;
 	if (!page_type || !dnd_page_type_number(page_type))
 		return bad_word(ctx, "page type", page_type ? page_type : "(none)",
 				"generic, p2pdma");
 	rc = dnd_require_module(ctx);
 	if (rc)
 		return rc;
-	rc = dnd_sysfs_write(ctx, page_type, "class/p2pmem/%s/page_type", name);
-	return rc ? set_failed(ctx, name, -rc) : 0;
+	rc = dnd_sysfs_write(ctx, page_type, "class/p2pmem/%s/page_type", known);
+	return rc ? set_failed(ctx, known, page_type, -rc) : 0;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "region.h"
+#include "spec.h"
 
 struct record {
 	struct donard_region_info info;
@@ -15,6 +16,7 @@ struct record {
 	char memtype[8];
 	char state[16];
 	char holders[4096];
+	char unknown[256];
 };
 
 struct donard_region_list {
@@ -42,8 +44,15 @@ static void read_node(struct donard_context *ctx, struct record *record)
 	struct donard_context quiet = *ctx;	/* a closed node is no failure here */
 	struct dnd_region region;
 
-	if (dnd_region_open(&quiet, record->name, &region))
+	if (!strcmp(record->state, "draining") || !strcmp(record->state, "quarantined")) {
+		snprintf(record->unknown, sizeof(record->unknown), "the region is %s, and cannot be "
+			 "opened any more", record->state);
 		return;
+	}
+	if (dnd_region_open(&quiet, record->name, &region)) {
+		snprintf(record->unknown, sizeof(record->unknown), "%.255s", donard_error(&quiet));
+		return;
+	}
 	record->info.granule_bytes = region.info.granule_bytes;
 	record->info.bus_address = region.info.bus_address;
 	dnd_region_close(&region);
@@ -76,6 +85,7 @@ static void point_at_strings(struct record *record)
 	record->info.memtype = record->memtype;
 	record->info.state = record->state;
 	record->info.holders = record->holders;
+	record->info.unknown = record->unknown;
 }
 
 static int by_number(const void *a, const void *b)
@@ -153,15 +163,20 @@ DND_PUBLIC int donard_region_list(struct donard_context *ctx, struct donard_regi
 DND_PUBLIC int donard_region_find(struct donard_context *ctx, const char *name,
 				  struct donard_region_list **list)
 {
-	int rc = list_regions(ctx, list, name);
+	char only[P2PMEM_NAME_BYTES];
+	int rc = dnd_require_module(ctx);
 
+	if (!rc)
+		rc = dnd_region_name(ctx, name, only);
+	if (!rc)
+		rc = list_regions(ctx, list, only);
 	if (rc < 0)
 		return rc;
 	if (rc == 1)
 		return 0;
 	donard_region_list_free(*list);
 	*list = NULL;
-	return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region", name);
+	return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region", only);
 }
 
 DND_PUBLIC size_t donard_region_count(const struct donard_region_list *list)

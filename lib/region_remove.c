@@ -178,8 +178,8 @@ static int remove_known(struct donard_context *ctx, const char *name, unsigned i
 DND_PUBLIC int donard_region_remove(struct donard_context *ctx, const char *name,
 				    unsigned int flags, donard_wait_fn wait_fn, void *user)
 {
+	char known[P2PMEM_NAME_BYTES], kind[16], bdf[DONARD_BDF_BYTES];
 	struct donard_region_list *list;
-	char kind[16], bdf[DONARD_BDF_BYTES];
 	int rc;
 
 	if (flags & ~DONARD_REMOVE_IF_IDLE)
@@ -187,9 +187,10 @@ DND_PUBLIC int donard_region_remove(struct donard_context *ctx, const char *name
 	rc = donard_region_find(ctx, name, &list);
 	if (rc)
 		return rc;
+	snprintf(known, sizeof(known), "%s", donard_region_get(list, 0)->name);
 	snprintf(kind, sizeof(kind), "%s", donard_region_get(list, 0)->kind);
 	snprintf(bdf, sizeof(bdf), "%s", donard_region_get(list, 0)->bdf);
 	donard_region_list_free(list);
-	rc = remove_known(ctx, name, flags, wait_fn, user);
+	rc = remove_known(ctx, known, flags, wait_fn, user);
 	return rc ? rc : give_back(ctx, kind, bdf);
 }

@@ -26,19 +26,48 @@ static bool split_region(const char *text, struct dnd_spec *spec, const char **o
 	return dnd_region_number(spec->region) >= 0;
 }
 
-int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec *spec)
+/* Behind "/dev/"; else the text itself. */
+static const char *node_name(const struct donard_context *ctx, const char *text)
 {
 	size_t root = strlen(ctx->dev_root);
-	const char *name = text, *offset;
+
+	return !strncmp(text, ctx->dev_root, root) && text[root] == '/' ? text + root + 1 : text;
+}
+
+/* A mistyped region would become a file of that name. */
+static int check_path(struct donard_context *ctx, const char *path)
+{
+	if (strncmp(path, "p2pmem", 6) || strchr(path, '/'))
+		return 0;
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: no such region; they look like p2pmem0 or "
+			"p2pmem0+64M. For a file of that name write ./%s.", path, path);
+}
+
+int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec *spec)
+{
+	const char *offset;
 
 	memset(spec, 0, sizeof(*spec));
 	if (!text[0])
 		return dnd_fail(ctx, DND_E_BAD_NAME, "an empty name is no source or destination");
 	spec->path = text;
-	if (!strncmp(text, ctx->dev_root, root) && text[root] == '/')
-		name = text + root + 1;
-	if (!split_region(name, spec, &offset))
-		return 0;
+	if (!split_region(node_name(ctx, text), spec, &offset))
+		return check_path(ctx, text);
 	spec->is_region = true;
 	return offset ? parse_offset(ctx, text, offset, spec) : 0;
+}
+
+int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PMEM_NAME_BYTES])
+{
+	const char *offset = NULL;
+	struct dnd_spec spec;
+
+	if (!split_region(node_name(ctx, text), &spec, &offset))
+		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a region; they look like p2pmem0, and "
+				"'donard-cli list' shows what exists.", text[0] ? text : "(empty)");
+	if (offset)
+		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: a whole region is meant here: write %s "
+				"without an offset.", text, spec.region);
+	snprintf(name, P2PMEM_NAME_BYTES, "%s", spec.region);
+	return 0;
 }

@@ -13,5 +13,7 @@ struct dnd_spec {
 };
 
 int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec *spec);
+/* "p2pmem0" of "p2pmem0" or "/dev/p2pmem0", where a whole region is meant. */
+int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PMEM_NAME_BYTES]);
 
 #endif /* DONARD_SPEC_H */

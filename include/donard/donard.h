@@ -112,6 +112,7 @@ struct donard_region_info {
 	const char *holders;	/* lines of "pid comm bytes pinned_pages [device]" */
 	uint64_t granule_bytes;	/* 0 when the node could not be opened */
 	uint64_t bus_address;	/* 0 when the node could not be opened */
+	const char *unknown;	/* why the last two are 0, or "" */
 };
 
 struct donard_region_list;
@@ -126,7 +127,11 @@ const struct donard_region_info *donard_region_get(const struct donard_region_li
 						   size_t index);
 void donard_region_list_free(struct donard_region_list *list);
 
-/** donard_region_find() - a list of exactly the region @name, or -ENODEV. */
+/**
+ * donard_region_find() - a list of exactly one region
+ * @name: "p2pmem0" or "/dev/p2pmem0", here and wherever a region is named
+ * Returns 0, -ENODEV, or -EINVAL when that is no name of a region.
+ */
 int donard_region_find(struct donard_context *ctx, const char *name,
 		       struct donard_region_list **list);
 
@@ -257,7 +262,8 @@ struct donard_copy_options {
  * struct donard_copy_result - what happened; valid after a failure too
  * @bytes: from the start of the range, without a gap, that were copied
  * @bounced_bytes: of those, how many went through DRAM
- * @route: "switch", "bridge", "iommu", "bounced", "cpu", or "none"
+ * @route: "switch", "bridge", "iommu", "bounced", "cpu", or "none" (nothing
+ *	was copied, as when the source is empty)
  * @route_evidence: "predicted" or "proven" (a probe was moved and compared)
  * @via: staging region or ""
  */

@@ -38,12 +38,62 @@ missing_region() {
 	refuses 1 'p2pmem77.*no such region' copy "$LAB_ALPHA" p2pmem77 --size 4096
 	refuses 1 'p2pmem77' region remove p2pmem77
 	refuses 1 'p2pmem77' info p2pmem77
+	refuses 1 'p2pmem77.*no such region' info /dev/p2pmem77
+}
+
+# On ext4 the last of these would be a new file.
+nearly_a_region() {
+	local word
+	mkfs.ext4 -q -F "$LAB_BETA"
+	mount "$LAB_BETA" /mnt/fs
+	at_end "umount /mnt/fs"
+	at_end "cd /"
+	cd /mnt/fs || return
+	for word in p2pmem p2pmemX p2pmem0x; do
+		refuses 2 "no such region.*\./$word" copy "$LAB_ALPHA" "$word" --size 4096
+	done
+	copy "$LAB_ALPHA" ./p2pmemX --size 4096 --allow-bounce
+	equal "bytes of ./p2pmemX" 4096 "$(stat -c %s p2pmemX)"
+	cd /
+}
+
+whole_regions() {
+	local command
+	for command in info 'region remove' 'region set --page-type generic'; do
+		# shellcheck disable=SC2086  # words
+		refuses 2 'whole region' $command p2pmem0+64M
+		# shellcheck disable=SC2086
+		refuses 2 'not a region' $command "$LAB_ALPHA"
+	done
+	equal "name of /dev/p2pmem0" p2pmem0 "$(donard-cli info /dev/p2pmem0 --json | jq -r .name)"
+	equal "set by the node" p2pmem0 \
+		"$(donard-cli region set /dev/p2pmem0 --page-type generic --json | jq -r .name)"
+}
+
+read_only_drive() {
+	blockdev --setro "$LAB_BETA"
+	at_end "blockdev --setrw $LAB_BETA"
+	refuses 1 'read-only.*setrw' copy p2pmem0 "$LAB_BETA" --size 4096
+}
+
+nothing_to_copy() {
+	mkfs.ext4 -q -F "$LAB_BETA"
+	mount "$LAB_BETA" /mnt/fs
+	at_end "umount /mnt/fs"
+	: >/mnt/fs/empty
+	exits 0 'nothing.*verified +yes' donard-cli copy /mnt/fs/empty p2pmem0 --verify
+	equal "verified" true "$(donard-cli copy /mnt/fs/empty p2pmem0 --verify --json | jq .verified)"
+}
+
+page_type_of_published_cmb() {
+	refuses 3 'nvme driver owns.*always p2pdma' region set p2pmem1 --page-type generic
 }
 
 alignment() {
 	refuses 1 'offset 100 .*multiple' copy "$LAB_ALPHA" p2pmem0 --size 4096 --src-offset 100
 	refuses 1 'offset 77 .*multiple' copy p2pmem0 "$LAB_BETA" --size 4096 --dst-offset 77
-	refuses 1 'multiple' copy "$LAB_ALPHA" p2pmem0 --size 4096 --block-size 1000
+	refuses 2 'block-size.*1000.*multiple' copy "$LAB_ALPHA" p2pmem0 --size 4096 --block-size 1000
+	refuses 2 'block-size' copy "$LAB_ALPHA" p2pmem0 --size 4096 --block-size 1T
 }
 
 no_space() {
@@ -149,10 +199,20 @@ no_module() {
 	rmmod p2pmem
 	refuses 3 'module p2pmem is not loaded' list
 	refuses 3 'module p2pmem is not loaded' copy "$LAB_ALPHA" p2pmem0 --size 4096
+	exits 0 'bounced' donard-cli copy "$LAB_ALPHA" "$LAB_BETA" --size 1M --force-bounce --verify
 }
 
 t "missing device" missing_device
 t "missing region" missing_region
+t "nearly a region" nearly_a_region
+t "whole regions" whole_regions
+t "read-only drive" read_only_drive
+t "nothing to copy" nothing_to_copy
+if [[ $(attr p2pmem1 page_type) == p2pdma ]]; then
+	t "page type of a published CMB" page_type_of_published_cmb
+else
+	skip "page type of a published CMB" "the nvme driver of kernel $LAB_KERNEL publishes none here"
+fi
 t "alignment" alignment
 t "no space" no_space
 t "past the end" past_end

@@ -25,7 +25,17 @@ group_may() {
 
 others_may_not() {
 	exits 1 'Permission denied' as other regio read p2pmem0 0 4096 /dev/null
-	exits 1 'ermission|denied' as other donard-cli copy p2pmem0 p2pmem0+64M --size 4096
+	exits 1 'denied. Run as root, .* group p2pmem' \
+		as other donard-cli copy p2pmem0 p2pmem0+64M --size 4096
+}
+
+# What only the node tells is shown as unknown, with the reason.
+others_see_what_is_public() {
+	local seen
+	exits 0 'granule +-.*bus_address +-.*unknown +p2pmem0.*denied' \
+		as other donard-cli info p2pmem0
+	seen=$(as other donard-cli info p2pmem0 --json)
+	equal "of the node, as JSON" '[null,null]' "$(jq -c '[.granule, .bus_address]' <<<"$seen")"
 }
 
 anyone_may_list() {
@@ -33,9 +43,10 @@ anyone_may_list() {
 }
 
 user_may_not_add() {
-	exits 1 'root|CAP_SYS_RAWIO|ermission' as user donard-cli region add --kind pci-bar \
+	exits 1 'Only root.*CAP_SYS_RAWIO' as user donard-cli region add --kind pci-bar \
 		--device "$LAB_GPU_BDF" --bar 2
-	exits 1 'root|CAP_SYS_RAWIO|ermission' as user donard-cli region remove p2pmem0
+	exits 1 'Only root.*CAP_SYS_RAWIO' as user donard-cli region remove p2pmem0
+	exits 1 'Only root.*CAP_SYS_RAWIO' as user donard-cli region set p2pmem0 --page-type generic
 	region_exists p2pmem0 || fail "p2pmem0 is gone"
 }
 
@@ -52,6 +63,7 @@ capability_is_checked() {
 t "modes of the nodes" nodes
 t "the group may use regions" group_may
 t "others may not" others_may_not
+t "others see what is public" others_see_what_is_public
 t "anyone may list" anyone_may_list
 t "a user may not add or remove" user_may_not_add
 t "a user may not change the page type" user_may_not_set_page_type

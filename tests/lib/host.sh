@@ -153,6 +153,10 @@ streams() {
 	[[ -z $("$BUILD/donard-cli" copy 2>/dev/null) ]] && [[ -z $("$BUILD/donard-cli" help 2>&1 >/dev/null) ]]
 }
 
+json_of_no_command() {
+	[[ $("$BUILD/donard-cli" bogus --json 2>/dev/null) == *'"code":"usage"'* ]]
+}
+
 commands() {
 	printf '%s\n' list info topo 'region add' 'region remove' 'region set' copy 'rdma serve' 'rdma write' \
 		'rdma read' 'rdma lat' 'rdma bw' version
@@ -191,6 +195,11 @@ run_cli() {
 	try "cli: missing argument" cli_exits 2 'missing' copy
 	try "cli: bad size" cli_exits 2 'not a size' copy --size 5Q a b
 	try "cli: half a command" cli_exits 2 "'rdma serv' is no command" rdma serv
+	try "cli: half a command lists the other half" cli_exits 2 'region remove' region
+	try "cli: help of half a command" cli_exits 0 'rdma serve' help rdma
+	try "cli: half a command, --help" cli_exits 0 'region remove' region --help
+	try "cli: unknown command, JSON" json_of_no_command
+	try "cli: nearly a region" cli_exits 2 'no such region.*\./p2pmemX' copy /dev/null p2pmemX
 	try "cli: rdma, unknown access" cli_exits 2 'none of read, write, both' rdma serve dram --access all
 	try "cli: rdma, unknown direction" cli_exits 2 'none of write, read' rdma bw 127.0.0.1 --direction up
 	try "cli: rdma, bad port" cli_exits 2 'not a number from 0 to 65535' rdma serve dram --port 65536

@@ -267,6 +267,42 @@ static void bounced(void **state)
 	assert_file(scene->out, scene->data, 300001);
 }
 
+/* DRAM is no region: this needs no module. */
+static void forced_bounce_without_module(void **state)
+{
+	struct scene *scene = *state;
+	char here[128], away[128];
+
+	snprintf(here, sizeof(here), "%s/class/p2pmem", scene->fake->root);
+	snprintf(away, sizeof(away), "%s/class/unloaded", scene->fake->root);
+	assert_int_equal(rename(here, away), 0);
+	write_file(scene->in, scene->data, 300001);
+	assert_int_equal(copy(scene, scene->in, scene->out), -EOPNOTSUPP);
+	scene->options.flags |= DONARD_COPY_FORCE_BOUNCE;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_string_equal(scene->result.route, "bounced");
+	assert_int_equal(scene->result.bounced_bytes, 300001);
+	assert_file(scene->out, scene->data, 300001);
+	scene->options.via = "p2pmem0";
+	assert_int_equal(copy(scene, scene->in, scene->out), -EINVAL);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "bad-option");
+}
+
+static void nothing(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 0);
+	scene->options.flags = DONARD_COPY_VERIFY;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_string_equal(scene->result.route, "none");
+	assert_true(scene->result.verified);
+	scene->options.flags = 0;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_false(scene->result.verified);
+}
+
 static void by_cpu(void **state)
 {
 	struct scene *scene = *state;
@@ -301,6 +337,9 @@ static void refusals(void **state)
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENXIO);
 	scene->options.src_offset_bytes = 0;
 	scene->options.block_bytes = 5000;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EINVAL);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "bad-option");
+	scene->options.block_bytes = 512;	/* of blocks that are 4096 here */
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EINVAL);
 	assert_string_equal(donard_error_code(scene->fake->ctx), "alignment");
 }
@@ -418,7 +457,8 @@ static void hole(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(there_and_back), CASE(staged), CASE(patches), CASE(bounced), CASE(by_cpu),
+		CASE(there_and_back), CASE(staged), CASE(patches), CASE(bounced), CASE(nothing),
+		CASE(forced_bounce_without_module), CASE(by_cpu),
 		CASE(refusals), CASE(lost_reads), CASE(lost_writes), CASE(no_dram),
 		CASE(persistent), CASE(hole),
 	};

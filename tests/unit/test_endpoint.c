@@ -24,12 +24,46 @@ static void specs(void **state)
 	assert_int_equal(spec.offset_bytes, 4096);
 	assert_int_equal(dnd_spec_parse(fake->ctx, "./p2pmem0", &spec), 0);
 	assert_false(spec.is_region);
-	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0x", &spec), 0);
-	assert_false(spec.is_region);
 	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0+", &spec), -EINVAL);
 	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0+-1", &spec), -EINVAL);
 	assert_string_equal(donard_error_code(fake->ctx), "bad-name");
 	assert_int_equal(dnd_spec_parse(fake->ctx, "", &spec), -EINVAL);
+}
+
+static void words_that_are_nearly_regions(void **state)
+{
+	static const char *const words[] = { "p2pmem", "p2pmemX", "p2pmem0x", "p2pmem00",
+					     "p2pmem0x+64M", "p2pmem.img" };
+	struct fake *fake = *state;
+	struct dnd_spec spec;
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		assert_int_equal(dnd_spec_parse(fake->ctx, words[i], &spec), -EINVAL);
+		assert_string_equal(donard_error_code(fake->ctx), "bad-name");
+		assert_non_null(strstr(donard_error(fake->ctx), "no such region"));
+		assert_non_null(strstr(donard_error(fake->ctx), "./p2pmem"));
+	}
+	assert_int_equal(dnd_spec_parse(fake->ctx, "./p2pmemX", &spec), 0);
+	assert_false(spec.is_region);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem.d/file", &spec), 0);
+	assert_false(spec.is_region);
+}
+
+static void whole_regions(void **state)
+{
+	struct fake *fake = *state;
+	char name[P2PMEM_NAME_BYTES], path[128];
+
+	assert_int_equal(dnd_region_name(fake->ctx, "p2pmem7", name), 0);
+	assert_string_equal(name, "p2pmem7");
+	snprintf(path, sizeof(path), "%s/p2pmem12", fake->root);
+	assert_int_equal(dnd_region_name(fake->ctx, path, name), 0);
+	assert_string_equal(name, "p2pmem12");
+	assert_int_equal(dnd_region_name(fake->ctx, "p2pmem0+64M", name), -EINVAL);
+	assert_non_null(strstr(donard_error(fake->ctx), "without an offset"));
+	assert_int_equal(dnd_region_name(fake->ctx, "/dev/nvme0n1", name), -EINVAL);
+	assert_non_null(strstr(donard_error(fake->ctx), "not a region"));
+	assert_int_equal(dnd_region_name(fake->ctx, "", name), -EINVAL);
 }
 
 static void disks_and_partitions(void **state)
@@ -112,6 +146,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(specs, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(words_that_are_nearly_regions, fake_setup,
+						fake_teardown),
+		cmocka_unit_test_setup_teardown(whole_regions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(disks_and_partitions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(multipath, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(other_block_devices, fake_setup, fake_teardown),

@@ -21,11 +21,20 @@ static void regions(void **state)
 	assert_string_equal(info->kind, "pci-bar");
 	assert_int_equal(info->size_bytes, 256 << 20);
 	assert_false(info->persistent);
+	assert_int_equal(info->granule_bytes, 0);
+	assert_non_null(strstr(info->unknown, "p2pmem2"));	/* there is no such node */
 	assert_true(donard_region_get(list, 1)->persistent);
 	assert_null(donard_region_get(list, 2));
 	donard_region_list_free(list);
 	dnd_region_holders_text(fake->ctx, "p2pmem2", text, sizeof(text));
 	assert_string_equal(text, "; held by fio (pid 12), my tool (pid 13, device 0000:01:00.0)");
+	fake_file(fake, "class/p2pmem/p2pmem2/state", "draining");
+	snprintf(text, sizeof(text), "%s/p2pmem2", fake->root);	/* as a device node is written */
+	assert_int_equal(donard_region_find(fake->ctx, text, &list), 0);
+	assert_string_equal(donard_region_get(list, 0)->name, "p2pmem2");
+	assert_non_null(strstr(donard_region_get(list, 0)->unknown, "draining"));
+	donard_region_list_free(list);
+	assert_int_equal(donard_region_find(fake->ctx, "p2pmem2+4K", &list), -EINVAL);
 	assert_int_equal(donard_region_find(fake->ctx, "p2pmem3", &list), -ENODEV);
 	assert_string_equal(donard_error_code(fake->ctx), "no-such-region");
 }

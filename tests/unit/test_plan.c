@@ -53,6 +53,21 @@ static void small_window(void **state)
 	assert_int_equal(plan.lanes, 1);
 }
 
+static void no_block_beyond_the_length(void **state)
+{
+	struct dnd_plan plan;
+
+	(void)state;
+	assert_int_equal(dnd_plan_block(1 << 30, 1 << 20, 512), 1 << 20);
+	assert_int_equal(dnd_plan_block(1 << 30, (1 << 20) + 1, 512), (1 << 20) + 512);
+	assert_int_equal(dnd_plan_block(4096, 1 << 20, 512), 4096);
+	assert_int_equal(dnd_plan_block(1 << 20, 0, 4096), 4096);
+	assert_int_equal(dnd_plan_make(&plan, 1 << 20, 512, 1 << 30, 16, 0), 0);
+	assert_int_equal(plan.block_bytes, 1 << 20);
+	assert_int_equal(plan.lanes, 1);
+	check_cover(&plan);
+}
+
 static void refusals(void **state)
 {
 	struct dnd_plan plan;
@@ -73,12 +88,14 @@ static void only_a_tail(void **state)
 	assert_int_equal(dnd_plan_make(&plan, 100, 512, 1 << 20, 16, 0), 0);
 	assert_int_equal(plan.requests, 0);
 	assert_int_equal(plan.tail_bytes, 100);
+	assert_int_equal(plan.block_bytes, 512);
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_plans), cmocka_unit_test(small_window),
+		cmocka_unit_test(no_block_beyond_the_length),
 		cmocka_unit_test(refusals), cmocka_unit_test(only_a_tail),
 	};
 
