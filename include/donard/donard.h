@@ -355,13 +355,14 @@ void donard_rdma_deregister(struct donard_rdma_memory *memory);
 
 #define DONARD_RDMA_PORT		7077
 #define DONARD_RDMA_TIMEOUT_MS		10000
+#define DONARD_RDMA_FIRST_MESSAGE_MS	60000
 
 enum donard_rdma_event_type {
 	DONARD_RDMA_LISTENING,
 	DONARD_RDMA_CLIENT_CAME,
 	DONARD_RDMA_CLIENT_LEFT,	/* after good-bye */
-	DONARD_RDMA_CLIENT_LOST,	/* without: text says why */
-	DONARD_RDMA_CLIENT_REFUSED,	/* text says why */
+	DONARD_RDMA_CLIENT_LOST,	/* without, or cut off by the server's own end: text says why */
+	DONARD_RDMA_CLIENT_REFUSED,	/* or never completed the connection; not counted */
 };
 
 /**
@@ -415,7 +416,9 @@ typedef int (*donard_stop_fn)(void *user);
  * @rights: default both
  * @clients: end after so many; 0 is never
  * @length_bytes: default: to the end of the region; "dram": 64 MiB
- * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS
+ * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
+ *	between connecting and its first message, while it registers memory of
+ *	its own, at least DONARD_RDMA_FIRST_MESSAGE_MS
  * @flags: DONARD_RDMA_MAY_FILL; a client that may write may always ask for it
  */
 struct donard_rdma_serve_options {

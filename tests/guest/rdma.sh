@@ -355,6 +355,27 @@ kept_at_the_end() {
 	same_bytes "persistent bytes" "$(labctl backing gpu)" "$WORK/data" "$MIB" $((8 * MIB))
 }
 
+# Of many that knock while the last client ends, none is admitted to what that one wrote.
+last_is_last() {
+	local -a knocking=()
+	local i
+	random_file "$WORK/data" "$MIB"
+	regio write p2pmem0 $((2 * MIB)) "$MIB" "$WORK/data"
+	serve p2pmem0+2M --size 1M --once
+	background "${FOREVER[@]}" --size 1M --local p2pmem0+2M
+	for i in 1 2 3 4; do
+		raw knock 8 >"$WORK/knock.$i" &
+		knocking+=($!)
+	done
+	sleep 2
+	kill -TERM "$CLIENT"
+	server_ends 0
+	wait "${knocking[@]}"
+	equal "what those saw that knocked" "never admitted" "$(sort -u "$WORK"/knock.*)"
+	equal "clients that came" 1 "$(events came)"
+	same_bytes "the last client's bytes" /mnt/lab/peer/gpu.bar "$WORK/data" "$MIB" $((2 * MIB))
+}
+
 # --- ends that nobody asked for ---
 
 # The server is there for the next one, and nothing of the last is left.
@@ -400,6 +421,7 @@ server_is_stopped() {
 	peer_signals TERM
 	client_ends withdrawn
 	server_ends 0
+	equal "the server's word on its client" 1 "$(events lost)"
 	within 10 peer_is_free p2pmem0
 }
 
@@ -445,7 +467,7 @@ region_is_removed() {
 	client_ends withdrawn
 	matches "the client's message" 'p2pmem0 was taken away on the server' "$(cat "$WORK/client")"
 	server_ends 1
-	matches "the server's code" '"code":"region-gone"' "$(tr -d ' \n' <"$WORK/served")"
+	matches "the server's code" '"code":"region-gone"' "$(jq -c 'select(.error).error' "$WORK/served")"
 }
 
 # What makes the peer's BAR a region again, in one line for its shell.
@@ -502,6 +524,7 @@ t "port down" port_down
 t "limit of locked memory" locked_memory
 t "zeroed between clients" zeroed_between
 t "kept at the end" kept_at_the_end
+t "nobody after the last" last_is_last
 t "client killed while reading" client_is_killed read
 t "client stopped" client_is_stopped
 t "server killed under writes" server_is_killed write
