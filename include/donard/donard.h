@@ -468,13 +468,15 @@ enum donard_rdma_mode {
  * @direction: DONARD_RDMA_WRITE or DONARD_RDMA_READ
  * @offset_bytes: where in what is offered
  * @length_bytes: default: what is offered from there; for BANDWIDTH and
- *	LATENCY queue_depth blocks of it
+ *	LATENCY queue_depth blocks of it.  More than 1 GiB is never a default.
+ *	When given, the near side is registered before connecting.
  * @block_bytes: of one request, default 64 KiB; LATENCY: 8
  * @queue_depth: requests in flight, default 16; LATENCY: always 1
  * @iterations: default 1 for TRANSFER, 1000 requests for the others
  * @local: "dram" (the default) or a region: the near side of the transfer.
  *	A region is written as it is, unless VERIFY asks for test data.
- * @timeout_ms: give up when nothing completes for so long
+ * @timeout_ms: give up when nothing completes for so long; connecting, too, ends by
+ *	then, or when progress_fn says so: it is done in a thread of its own
  */
 struct donard_rdma_options {
 	size_t size;
@@ -506,7 +508,9 @@ struct donard_rdma_latency {
  * @size: in: sizeof(struct donard_rdma_result)
  * @bytes, @requests: that completed
  * @seconds: first request posted to last one completed; no verification
- * @verified_bytes: bytes of test data that were compared and equal
+ * @verified_bytes: bytes of test data that were compared and equal; with VERIFY
+ *	all of them, since each round over the range has data of its own
+ * @verified_by: which side compared, that is received: "server", "client"; or ""
  * @latency: of LATENCY
  * @remote_method, @local_method: "dma-buf" or "mapping"
  * @transport: "RoCE", "iWARP", "InfiniBand"
@@ -525,6 +529,7 @@ struct donard_rdma_result {
 	bool remote_persistent;
 	bool reserved[7];
 	struct donard_rdma_latency latency;
+	const char *verified_by;
 	const char *transport;
 	const char *remote_method;
 	const char *local_method;

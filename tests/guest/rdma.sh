@@ -165,13 +165,15 @@ bandwidth() {
 	client bw --direction "$1" --iterations 300 --block-size 16K --queue-depth 32 --verify
 	equal requests 300 "$(field requests)"
 	equal bytes $((300 * 16384)) "$(field bytes)"
-	equal "verified" $((32 * 16384)) "$(field verified_bytes)"
+	verified $((300 * 16384))
+	equal "who compared" "$([[ $1 == read ]] && echo client || echo server)" "$(field verified_by)"
 	matches "rate" '^[0-9]+' "$(field bytes_per_second)"
 }
 
 latency() {
 	serve p2pmem0 --size 4M
 	client lat --direction "$1" --iterations 200 --verify
+	verified $((200 * 8))
 	equal requests 200 "$(field requests)"
 	equal "percentiles in order" true "$(jq '.latency_ns | [.min, .p50, .p90, .p99, ."p99.9", .max] |
 		(. == sort) and .[0] > 0' <<<"$RESULT")"
@@ -489,6 +491,41 @@ nobody_there() {
 	client_fails 1 refused write
 }
 
+# A machine that is silent: its address leads to nobody.
+nobody_answers() {
+	local started=$SECONDS
+	serve p2pmem0 --size 1M
+	ip neigh replace "$LAB_PEER_ADDR" lladdr 02:00:00:00:00:99 nud permanent dev wire0
+	at_end "ip neigh del $LAB_PEER_ADDR dev wire0"
+	client_fails 1 peer-silent write --timeout 2 --size 1M
+	((SECONDS - started < SECONDS_TO_NOTICE)) || fail "--timeout 2 took $((SECONDS - started)) s"
+	donard-cli rdma write "$LAB_PEER_ADDR" --json --timeout 80 >"$WORK/client" 2>"$WORK/client.err" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	sleep 2
+	is_stopped INT
+}
+
+# is_stopped SIGNAL - the client in the background, by that signal, and says so.
+is_stopped() {
+	local status=0
+	kill "-$1" "$CLIENT"
+	within 5 ended "$CLIENT"
+	wait "$CLIENT" || status=$?
+	equal "status of the client ($(cat "$WORK/client"))" 130 "$status"
+	equal "code of the client" canceled "$(jq -r .error.code "$WORK/client")"
+}
+
+# Its good-bye comes while the server fills or compares.
+stopped_while_server_works() {
+	serve dram --size 128M
+	background read --verify --iterations 100 --size 128M
+	is_stopped INT
+	within 10 has_event left
+	equal "clients that were lost" 0 "$(events lost)"
+	next_client_works
+}
+
 t "BAR, both ways" both_ways p2pmem0+16M
 t "BAR to BAR" bar_to_bar
 t "region removed while served" region_is_removed
@@ -534,3 +571,5 @@ t "wire cut under writes" wire_is_cut write
 t "wire cut under reads" wire_is_cut read
 t "near region removed" local_region_is_removed
 t "nobody there" nobody_there
+t "nobody answers" nobody_answers
+t "stopped while the server works" stopped_while_server_works
