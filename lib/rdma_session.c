@@ -129,10 +129,12 @@ static int on_message(void *user, const struct dnd_message *message)
 	session->link.established = session->sent_message = true;
 	if (message->type == DND_PING)
 		return send_alive(session);
-	/* It leaves while its request is served, whose answer it does not wait for. */
-	if (message->type == DND_BYE && session->request.type) {
+	/* At once, since the end of the connection may be the next thing that is read. */
+	if (message->type == DND_BYE) {
 		session->said_bye = true;
-		return -ECONNRESET;
+		/* It leaves while its request is served, and waits for no answer. */
+		if (session->request.type)
+			return -ECONNRESET;
 	}
 	/* One request at a time, of the kinds that a client has. */
 	if (message->type > DND_BYE || session->request.type)
@@ -222,8 +224,6 @@ static int answer_request(struct dnd_session *session)
 		rc = fill(session, &request, &answer);
 	else if (request.type == DND_VERIFY)
 		rc = verify(session, &request, &answer);
-	else
-		session->said_bye = true;
 	session->request.type = 0;
 	return rc ? rc : dnd_link_send(&session->link, &answer);
 }
