@@ -47,6 +47,7 @@ struct cli_command {
 	const char *summary;
 	const struct cli_option *options;
 	bool needs_context;
+	bool json_lines;	/* --json: one object a line, failures too */
 	int (*run)(struct cli *cli);
 };
 

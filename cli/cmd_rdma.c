@@ -96,8 +96,10 @@ static struct json_object *build(const struct donard_rdma_options *options,
 	cli_add_number(model, "queue_depth", result->queue_depth);
 	cli_add_number(model, "iterations", result->iterations);
 	json_object_object_add(model, "verified",
-			       json_object_new_boolean(result->verified_bytes > 0));
+			       json_object_new_boolean(result->verified_bytes &&
+						       result->verified_bytes == result->bytes));
 	cli_add_number(model, "verified_bytes", result->verified_bytes);
+	cli_add_text(model, "verified_by", result->verified_by);
 	cli_add_text(model, "device", result->device);
 	cli_add_text(model, "transport", result->transport);
 	add_sides(model, options, result);
@@ -159,7 +161,8 @@ static void print_text(struct json_object *model)
 	print_side("remote", get(model, "remote"));
 	print_side("local", get(model, "local"));
 	if (json_object_get_boolean(get(model, "verified")))
-		printf("verified  %s, every byte\n", size(model, "verified_bytes", text));
+		printf("verified  %s, every byte, by the %s\n", size(model, "verified_bytes", text),
+		       word(model, "verified_by"));
 	else
 		puts("verified  not asked for (--verify)");
 	if (get(model, "latency_ns"))

@@ -184,7 +184,7 @@ static const struct cli_option options_table[] = {
 
 const struct cli_command cmd_rdma_serve = {
 	.name = "rdma serve", .arguments = "TARGET", .min_arguments = 1, .max_arguments = 1,
-	.needs_context = true,
+	.needs_context = true, .json_lines = true,
 	.summary = "Offer a region (p2pmem0+64M) or plain memory (dram) to RDMA clients",
 	.options = options_table, .run = run,
 };

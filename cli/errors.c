@@ -23,21 +23,24 @@ static int exit_code_of(const char *code, int rc)
 	return EXIT_FAILED;
 }
 
-static void print_error_object(const char *code, const char *text)
+static void print_error_object(const struct cli *cli, const char *code, const char *text)
 {
 	struct json_object *root = json_object_new_object(), *error = json_object_new_object();
 
 	json_object_object_add(error, "code", json_object_new_string(code));
 	json_object_object_add(error, "message", json_object_new_string(text));
 	json_object_object_add(root, "error", error);
-	cli_print_json(root);
+	if (cli->command->json_lines)
+		cli_print_json_line(root);
+	else
+		cli_print_json(root);
 }
 
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text)
 {
 	fprintf(stderr, "donard-cli: %s: %s\n", cli->command->name, text);
 	if (cli->json)
-		print_error_object(code, text);
+		print_error_object(cli, code, text);
 	return exit_code;
 }
 

@@ -14,6 +14,8 @@
 #define MAX_DEPTH		4096
 #define MAX_BLOCK_BYTES		(1ULL << 30)	/* what one request can carry is below 2^31 */
 #define FAREWELL_SECONDS	0.5
+/* What is mapped and pinned here on the word of a server. */
+#define DEFAULT_MAX_BYTES	(1ULL << 30)
 #define KNOWN_FLAGS		DONARD_RDMA_VERIFY
 
 static bool verifies(const struct dnd_client *client)
@@ -72,7 +74,7 @@ static void clear_result(struct donard_rdma_result *result)
 
 	memset(result, 0, sizeof(*result));
 	result->size = size;
-	result->transport = result->remote_method = result->local_method = "";
+	result->verified_by = result->transport = result->remote_method = result->local_method = "";
 }
 
 /* ---- what is asked, against what is offered ---- */
@@ -122,6 +124,11 @@ static int check_offer(struct dnd_client *client)
 				(unsigned long long)result->length_bytes,
 				(unsigned long long)result->offset_bytes,
 				(unsigned long long)client->offer.length, client->offer.target);
+	if (!client->options.length_bytes && result->length_bytes > DEFAULT_MAX_BYTES)
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: %llu bytes of %s are offered: more "
+				"than is moved without being told to. Name the amount by --size.",
+				client->peer, (unsigned long long)result->length_bytes,
+				client->offer.target);
 	result->block_bytes = dnd_min(client->options.block_bytes, result->length_bytes);
 	return 0;
 }
@@ -181,12 +188,7 @@ static void describe(struct dnd_client *client)
 
 static int while_working(void *user)
 {
-	struct dnd_client *client = user;
-	int rc = dnd_client_tick(client);
-
-	/* Whatever the CPU does here for long, the server is not to blame. */
-	client->link.heard = dnd_now_seconds();
-	return rc;
+	return dnd_client_keep_up(user);
 }
 
 static uint64_t seed_of(const struct dnd_client *client, uint32_t pass)
@@ -257,9 +259,11 @@ static int verify(struct dnd_client *client, uint64_t seed, uint64_t bytes)
 	if (!verifies(client))
 		return 0;
 	rc = reads(client) ? verify_here(client, seed, bytes) : verify_there(client, seed, bytes);
-	if (!rc)
-		client->result->verified_bytes += bytes;
-	return rc;
+	if (rc)
+		return rc;
+	client->result->verified_bytes += bytes;
+	client->result->verified_by = reads(client) ? "client" : "server";
+	return 0;
 }
 
 /* ---- modes ---- */
@@ -280,34 +284,46 @@ static int transfer(struct dnd_client *client)
 	return rc;
 }
 
+/* One after the other into @samples_ns, or many in flight when there is none. */
+static int measure_round(struct dnd_client *client, uint64_t seed, uint64_t requests,
+			 uint64_t *samples_ns)
+{
+	uint64_t touched = dnd_min(dnd_client_bytes(client, requests), client->result->length_bytes);
+	int rc = prepare(client, seed, touched);
+
+	if (!rc)
+		rc = samples_ns ? dnd_client_time(client, requests, samples_ns) :
+		     dnd_client_move(client, requests);
+	return rc ? rc : verify(client, seed, touched);
+}
+
+/* What is verified goes round by round, each over other data: none hides behind the next. */
+static int measure_rounds(struct dnd_client *client, uint64_t *samples_ns)
+{
+	uint64_t requests = client->options.iterations, done, part = requests;
+	uint32_t pass = 0;
+	int rc = 0;
+
+	client->expected_bytes = dnd_client_bytes(client, requests);
+	if (verifies(client))
+		part = dnd_client_blocks(client);
+	for (done = 0; done < requests && !rc; done += part)
+		rc = measure_round(client, seed_of(client, pass++), dnd_min(part, requests - done),
+				   samples_ns ? samples_ns + done : NULL);
+	return rc;
+}
+
 static int time_requests(struct dnd_client *client)
 {
 	uint64_t *samples_ns = calloc(client->options.iterations, sizeof(*samples_ns));
-	uint64_t done;
 	int rc;
 
 	if (!samples_ns)
 		return dnd_fail_memory(client->ctx);
-	rc = dnd_client_time(client, client->options.iterations, samples_ns);
-	done = client->result->requests;
-	dnd_latency_summarise(samples_ns, done, &client->result->latency);
+	rc = measure_rounds(client, samples_ns);
+	dnd_latency_summarise(samples_ns, client->result->requests, &client->result->latency);
 	free(samples_ns);
 	return rc;
-}
-
-static int measure(struct dnd_client *client)
-{
-	uint32_t requests = client->options.iterations;
-	uint64_t touched;
-	int rc;
-
-	client->expected_bytes = dnd_client_bytes(client, requests);
-	touched = dnd_min(client->expected_bytes, client->result->length_bytes);
-	rc = prepare(client, seed_of(client, 0), touched);
-	if (!rc)
-		rc = client->options.mode == DONARD_RDMA_LATENCY ? time_requests(client) :
-		     dnd_client_move(client, requests);
-	return rc ? rc : verify(client, seed_of(client, 0), touched);
 }
 
 /* ---- the end ---- */
@@ -349,24 +365,41 @@ static void clean_up(struct dnd_client *client)
 
 static int work(struct dnd_client *client)
 {
-	int rc = client->options.mode == DONARD_RDMA_TRANSFER ? transfer(client) :
-		 measure(client);
+	int rc;
 
+	if (client->options.mode == DONARD_RDMA_TRANSFER)
+		rc = transfer(client);
+	else if (client->options.mode == DONARD_RDMA_LATENCY)
+		rc = time_requests(client);
+	else
+		rc = measure_rounds(client, NULL);
 	if (!rc)
 		rc = say_bye(client);
 	return dnd_client_explain(client, rc);
 }
 
+/* A near side of known size first: a large one takes longer than the server may wait. */
+static int find_and_connect(struct dnd_client *client)
+{
+	int rc = dnd_client_find(client);
+
+	client->result->length_bytes = client->options.length_bytes;
+	if (!rc && client->options.length_bytes)
+		rc = open_local(client);
+	return rc ? rc : dnd_client_connect(client);
+}
+
 static int run(struct dnd_client *client)
 {
-	int rc = dnd_client_connect(client);
+	int rc = find_and_connect(client);
 
 	if (rc)
 		return rc;
 	rc = check_offer(client);
 	describe(client);
-	if (!rc)
+	if (!rc && !client->options.length_bytes)
 		rc = open_local(client);
+	client->link.heard = dnd_now_seconds();
 	if (!rc)
 		rc = work(client);
 	if (rc)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client's run, in order: connect and read the offer, check what is asked
- * against it, register the near side, move, verify, say good-bye.
+ * A client's run, in order: find the server, register the near side, connect and
+ * read the offer, check what is asked against it, move, verify, say good-bye.
  */
 #ifndef DONARD_RDMA_CLIENT_H
 #define DONARD_RDMA_CLIENT_H
@@ -28,10 +28,12 @@ struct dnd_client {
 
 	struct dnd_message answer;		/* type 0: none yet */
 	enum dnd_rdma_status withdrawn;		/* DND_STATUS_OK: it was not */
-	double pinged, looked;
+	double pinged, looked, deadline;
 };
 
 /* rdma_connect.c */
+/* The way to the server, and with it the device; says nothing to the server yet. */
+int dnd_client_find(struct dnd_client *client);
 int dnd_client_connect(struct dnd_client *client);
 /* 0, or -ECONNRESET when an event says that the connection is over. */
 int dnd_client_take_events(struct dnd_client *client);
@@ -39,6 +41,8 @@ int dnd_client_take_events(struct dnd_client *client);
 /* rdma_wait.c */
 /* To be called every now and then: pings, deadlines, the caller's wish to stop. */
 int dnd_client_tick(struct dnd_client *client);
+/* The same between the steps of long work, for which the server is not to blame. */
+int dnd_client_keep_up(struct dnd_client *client);
 /* Takes completions; when there are none for a while, sleeps unless @spin. */
 int dnd_client_wait(struct dnd_client *client, bool spin);
 /* Asks the server, and waits for its answer in client->answer. */
@@ -56,6 +60,8 @@ int dnd_client_explain(struct dnd_client *client, int rc);
 int dnd_client_move(struct dnd_client *client, uint64_t total);
 /* The same one by one, into @samples_ns[total]. */
 int dnd_client_time(struct dnd_client *client, uint64_t total, uint64_t *samples_ns);
+/* Requests in one round. */
+uint64_t dnd_client_blocks(const struct dnd_client *client);
 /* Bytes of the first @requests. */
 uint64_t dnd_client_bytes(const struct dnd_client *client, uint64_t requests);
 

@@ -5,6 +5,7 @@
 
 #include "rdma_client.h"
 #include "rdma_device.h"
+#include "rdma_dial.h"
 
 #define TICK_MS		100
 #define ROUND_MS	2000
@@ -73,7 +74,7 @@ static int no_route(struct dnd_client *client, int error_number)
 	return dnd_no_device_at(client->ctx, client->peer);
 }
 
-/* iWARP makes its TCP connection within the call. */
+/* siw makes its TCP connection within the call. */
 static int cannot_start(struct dnd_client *client, int error_number)
 {
 	if (error_number == ECONNREFUSED || error_number == ECONNRESET)
@@ -139,9 +140,28 @@ static bool stop_asked(struct dnd_client *client)
 					   client->expected_bytes);
 }
 
+static void begin_step(struct dnd_client *client)
+{
+	client->deadline = dnd_now_seconds() + client->options.timeout_ms / 1000.0;
+}
+
+/* 0 to go on waiting; else why not. */
+static int given_up(struct dnd_client *client, enum rdma_cm_event_type wanted)
+{
+	if (stop_asked(client))
+		return dnd_fail(client->ctx, DND_E_CANCELED, "stopped");
+	if (dnd_now_seconds() > client->deadline)
+		return unreachable(client, step_before(wanted), ETIMEDOUT);
+	return 0;
+}
+
+static int request_given_up(void *user)
+{
+	return given_up(user, RDMA_CM_EVENT_ESTABLISHED);
+}
+
 static int wait_for(struct dnd_client *client, enum rdma_cm_event_type wanted)
 {
-	double deadline = dnd_now_seconds() + client->options.timeout_ms / 1000.0;
 	struct pollfd pollfd = { .fd = client->events->fd, .events = POLLIN };
 	struct rdma_cm_event *event;
 	int rc = 0;
@@ -151,10 +171,8 @@ static int wait_for(struct dnd_client *client, enum rdma_cm_event_type wanted)
 		if (!rdma_get_cm_event(client->events, &event)) {
 			rc = judge(client, event, wanted);
 			rdma_ack_cm_event(event);
-		} else if (stop_asked(client)) {
-			rc = dnd_fail(client->ctx, DND_E_CANCELED, "stopped");
-		} else if (dnd_now_seconds() > deadline) {
-			rc = unreachable(client, step_before(wanted), ETIMEDOUT);
+		} else {
+			rc = given_up(client, wanted);
 		}
 	}
 	return rc < 0 ? rc : 0;
@@ -193,6 +211,7 @@ static int open_manager(struct dnd_client *client)
 static int resolve_address(struct dnd_client *client, struct sockaddr_storage *address,
 			   int timeout_ms)
 {
+	begin_step(client);
 	if (rdma_resolve_addr(client->id, NULL, (struct sockaddr *)address, timeout_ms))
 		return no_route(client, errno);
 	return wait_for(client, RDMA_CM_EVENT_ADDR_RESOLVED);
@@ -210,27 +229,33 @@ static int resolve(struct dnd_client *client, struct sockaddr_storage *address)
 	} while (rc == -ETIMEDOUT && left_ms > 0);
 	if (rc)
 		return rc;
+	begin_step(client);
 	if (rdma_resolve_route(client->id, (int)client->options.timeout_ms))
 		return no_route(client, errno);
 	return wait_for(client, RDMA_CM_EVENT_ROUTE_RESOLVED);
 }
 
-static int connect_link(struct dnd_client *client)
+int dnd_client_connect(struct dnd_client *client)
 {
 	struct rdma_conn_param param;
 	uint8_t hello[DND_HELLO_BYTES];
+	int rc, error_number;
 
 	dnd_hello_encode(hello);
 	dnd_link_params(client->id, client->options.direction == DONARD_RDMA_READ, false,
 			&param);
 	param.private_data = hello;
 	param.private_data_len = sizeof(hello);
-	if (rdma_connect(client->id, &param))
-		return cannot_start(client, errno);
+	begin_step(client);
+	rc = dnd_dial(client->id, &param, request_given_up, client, &error_number);
+	if (rc)
+		return rc;
+	if (error_number)
+		return cannot_start(client, error_number);
 	return wait_for(client, RDMA_CM_EVENT_ESTABLISHED);
 }
 
-int dnd_client_connect(struct dnd_client *client)
+int dnd_client_find(struct dnd_client *client)
 {
 	struct sockaddr_storage address;
 	int rc = dnd_address_resolve(client->ctx, client->options.address, client->options.port,
@@ -245,8 +270,7 @@ int dnd_client_connect(struct dnd_client *client)
 	if (!rc)
 		rc = dnd_link_open(client->ctx, &client->link, client->id,
 				   client->options.queue_depth);
-	if (rc)
-		return rc;
-	dnd_link_set_timeout(client->id, client->options.timeout_ms);
-	return connect_link(client);
+	if (!rc)
+		dnd_link_set_timeout(client->id, client->options.timeout_ms);
+	return rc;
 }

@@ -96,6 +96,31 @@ const char *dnd_device_transport(struct ibv_context *verbs, uint8_t port)
 	return "InfiniBand";
 }
 
+static bool has_gid(struct ibv_context *verbs, uint8_t port, const union ibv_gid *wanted)
+{
+	struct ibv_port_attr attr;
+	union ibv_gid gid;
+
+	if (ibv_query_port(verbs, port, &attr))
+		return false;
+	for (int i = 0; i < attr.gid_tbl_len; i++)
+		if (!ibv_query_gid(verbs, port, i, &gid) && !memcmp(&gid, wanted, sizeof(gid)))
+			return true;
+	return false;
+}
+
+bool dnd_device_route_is_local(struct rdma_cm_id *id)
+{
+	const struct rdma_route *route = &id->route;
+
+	if (id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+		return true;
+	/* The queue pair sends to the path's; the other is what its address stands for. */
+	return route->num_paths > 0 &&
+	       has_gid(id->verbs, id->port_num, &route->path_rec[0].dgid) &&
+	       has_gid(id->verbs, id->port_num, &route->addr.addr.ibaddr.dgid);
+}
+
 /* The first that fits, open; *down is what fits but for its ports. */
 static struct ibv_context *find(struct ibv_device **devices, int count, const char *name,
 				const char **down)

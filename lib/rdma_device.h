@@ -4,6 +4,7 @@
 #define DONARD_RDMA_DEVICE_H
 
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 
 #include "internal.h"
 
@@ -11,6 +12,8 @@
 int dnd_no_device(struct donard_context *ctx, const char *name);
 int dnd_no_device_at(struct donard_context *ctx, const char *address);
 int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs, uint8_t port);
+/* What is sent on this connection stays on its device; iWARP, which has no GIDs, counts as local. */
+bool dnd_device_route_is_local(struct rdma_cm_id *id);
 /* "RoCE", "iWARP", "InfiniBand" */
 const char *dnd_device_transport(struct ibv_context *verbs, uint8_t port);
 

@@ -9,7 +9,7 @@
 #define CHAINS		4
 #define MAX_CHAIN	64
 
-static uint64_t blocks_in_range(const struct dnd_client *client)
+uint64_t dnd_client_blocks(const struct dnd_client *client)
 {
 	const struct donard_rdma_result *result = client->result;
 
@@ -19,7 +19,7 @@ static uint64_t blocks_in_range(const struct dnd_client *client)
 uint64_t dnd_client_bytes(const struct dnd_client *client, uint64_t requests)
 {
 	const struct donard_rdma_result *result = client->result;
-	uint64_t blocks = result->block_bytes ? blocks_in_range(client) : 0;
+	uint64_t blocks = result->block_bytes ? dnd_client_blocks(client) : 0;
 
 	if (!blocks)
 		return 0;
@@ -31,7 +31,7 @@ static void fill_request(const struct dnd_client *client, uint64_t number,
 			 struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	const struct donard_rdma_result *result = client->result;
-	uint64_t at = number % blocks_in_range(client) * result->block_bytes;
+	uint64_t at = number % dnd_client_blocks(client) * result->block_bytes;
 
 	sge->addr = (uintptr_t)client->local.data + at;
 	sge->length = (uint32_t)dnd_min(result->block_bytes, result->length_bytes - at);

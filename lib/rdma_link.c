@@ -190,8 +190,12 @@ static int take_message(struct dnd_link *link, const struct dnd_link_handler *ha
 {
 	uint32_t slot = (uint32_t)DND_WR_NUMBER(wc->wr_id);
 	struct dnd_message message;
-	int rc = dnd_message_decode(&message, link->recvs[slot], wc->byte_len);
+	int rc;
 
+	/* An RDMA WRITE with immediate data takes a slot as well, and puts nothing there. */
+	if (wc->opcode != IBV_WC_RECV)
+		return -EPROTO;
+	rc = dnd_message_decode(&message, link->recvs[slot], wc->byte_len);
 	if (rc || message.nonce != link->nonce)
 		return -EPROTO;
 	rc = post_recv(link, slot);

@@ -14,6 +14,7 @@
 
 #define LOOPBACK		"127.0.0.1"
 #define BACKLOG			8
+#define EVENTS_AT_ONCE		64	/* then the client that is served has its turn */
 #define TICK_MS			100
 #define ZERO_STEP_BYTES		(1U << 20)
 #define DEFAULT_DRAM_BYTES	(64ULL << 20)
@@ -84,19 +85,44 @@ static void add_usage(struct donard_rdma_event *event, const struct dnd_session 
 	event->checked_bytes = session->checked_bytes;
 }
 
-static void tell_session(struct dnd_server *server, enum donard_rdma_event_type type)
+static void tell_session(struct dnd_server *server, enum donard_rdma_event_type type,
+			 const char *text)
 {
 	struct donard_rdma_event event = new_event(server, type);
 	const struct dnd_session *session = &server->session;
 
 	event.peer = session->peer;
 	event.device = session->device;
+	event.text = text;
 	name_registration(&event, &session->registration);
-	if (type == DONARD_RDMA_CLIENT_LOST)
-		event.text = donard_error(server->ctx);
-	if (type != DONARD_RDMA_CLIENT_CAME)
+	if (type == DONARD_RDMA_CLIENT_LEFT || type == DONARD_RDMA_CLIENT_LOST)
 		add_usage(&event, session);
 	tell(server, &event);
+}
+
+/* Its first message may be seen before the connection manager's event. */
+static void tell_came(struct dnd_server *server)
+{
+	struct dnd_session *session = &server->session;
+
+	if (session->came || !session->link.established)
+		return;
+	session->came = true;
+	tell_session(server, DONARD_RDMA_CLIENT_CAME, "");
+}
+
+static void tell_end(struct dnd_server *server, const char *why_lost)
+{
+	const struct dnd_session *session = &server->session;
+
+	tell_came(server);
+	if (!session->came)
+		tell_session(server, DONARD_RDMA_CLIENT_REFUSED,
+			     "it knocked, and did not complete the connection");
+	else if (session->said_bye)
+		tell_session(server, DONARD_RDMA_CLIENT_LEFT, "");
+	else
+		tell_session(server, DONARD_RDMA_CLIENT_LOST, why_lost);
 }
 
 static void tell_refused(struct dnd_server *server, struct rdma_cm_id *id, const char *text)
@@ -129,7 +155,10 @@ static bool is_last(const struct dnd_server *server)
 	return server->options.clients && server->served >= server->options.clients;
 }
 
-/* The next client must not see what this one left. */
+/*
+ * The next client must not see what this one left.  One that only knocked may
+ * have written as well: its queue pair takes requests before it is established.
+ */
 static int forget_bytes(struct dnd_server *server)
 {
 	const struct dnd_target *target = &server->service.target;
@@ -146,12 +175,13 @@ static int forget_bytes(struct dnd_server *server)
 	return rc;
 }
 
-static int client_ended(struct dnd_server *server, int why)
+/* The context's text says why, unless it said good-bye. */
+static int client_ended(struct dnd_server *server)
 {
-	tell_session(server, why == -ESHUTDOWN ? DONARD_RDMA_CLIENT_LEFT :
-		     DONARD_RDMA_CLIENT_LOST);
+	tell_end(server, donard_error(server->ctx));
 	dnd_session_end(&server->session);
-	server->served++;
+	if (server->session.came)
+		server->served++;
 	return forget_bytes(server);
 }
 
@@ -195,15 +225,22 @@ static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 	return 0;
 }
 
-/* The connection manager takes a listener on loopback for one on every address. */
+/*
+ * The connection manager takes a listener on loopback for one on every address.
+ * But for iWARP the peer's address is what the peer says; data go to the GID.
+ */
 static bool is_elsewhere(const struct dnd_server *server, struct rdma_cm_id *id)
 {
-	return server->local_only && !dnd_address_is_local(rdma_get_peer_addr(id));
+	return server->local_only && !(dnd_address_is_local(rdma_get_peer_addr(id)) &&
+				       dnd_device_route_is_local(id));
 }
 
 static int connect_request(struct dnd_server *server, struct rdma_cm_id *id,
 			   const struct dnd_knock *knock)
 {
+	/* It would reach what the last client left, which is to stay. */
+	if (is_last(server))
+		return refuse(server, id, DND_STATUS_BUSY, "the last client has been served");
 	if (knock->hello == -EPROTONOSUPPORT)
 		return refuse(server, id, DND_STATUS_VERSION, "it speaks another version");
 	if (knock->hello)
@@ -230,7 +267,7 @@ static int on_event(struct dnd_server *server, enum rdma_cm_event_type type,
 	case RDMA_CM_EVENT_ESTABLISHED:
 		if (of_session) {
 			server->session.link.established = true;
-			tell_session(server, DONARD_RDMA_CLIENT_CAME);
+			tell_came(server);
 		}
 		return 0;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
@@ -250,15 +287,16 @@ static int on_event(struct dnd_server *server, enum rdma_cm_event_type type,
 		return 0;
 	/* A good-bye may have come before the disconnect and not been read yet. */
 	dnd_session_serve(&server->session);
-	return client_ended(server, dnd_session_lost(&server->session));
+	dnd_session_lost(&server->session);
+	return client_ended(server);
 }
 
 static int take_events(struct dnd_server *server)
 {
 	struct rdma_cm_event *event;
-	int rc = 0;
+	int left = EVENTS_AT_ONCE, rc = 0;
 
-	while (!rc && !rdma_get_cm_event(server->events, &event)) {
+	while (!rc && left-- && !rdma_get_cm_event(server->events, &event)) {
 		enum rdma_cm_event_type type = event->event;
 		struct rdma_cm_id *id = event->id;
 		struct dnd_knock knock = { 0 };
@@ -291,12 +329,24 @@ static int serve_session(struct dnd_server *server)
 	if (!server->session.id)
 		return 0;
 	rc = dnd_session_serve(&server->session);
+	tell_came(server);
 	if (!rc)
 		return 0;
-	/* The server's own end is told to the client below, in run(). */
+	/* The server's own end is told to the client in withdraw(). */
 	if (must_end(server))
 		return 0;
-	return client_ended(server, rc);
+	return client_ended(server);
+}
+
+static void withdraw(struct dnd_server *server, int why)
+{
+	bool gone = why == -ENODEV && dnd_target_gone(server->ctx, &server->service.target);
+
+	if (!server->session.id)
+		return;
+	dnd_session_withdraw(&server->session, gone ? DND_STATUS_REGION_GONE :
+			     DND_STATUS_STOPPED);
+	tell_end(server, gone ? "the region was taken away under it" : "the server ended under it");
 }
 
 static int run(struct dnd_server *server)
@@ -311,9 +361,7 @@ static int run(struct dnd_server *server)
 		if (!rc)
 			rc = must_end(server);
 	}
-	if (server->session.id)
-		dnd_session_withdraw(&server->session, rc == -ENODEV ? DND_STATUS_REGION_GONE :
-				     DND_STATUS_STOPPED);
+	withdraw(server, rc);
 	return rc;
 }
 

@@ -8,7 +8,9 @@
 #include "rdma_session.h"
 
 #define ALIVE_SECONDS		1.0
+#define LOOK_SECONDS		0.1
 #define FAREWELL_MS		500
+#define POLLS_AT_ONCE		4	/* then the rest of the server has its turn */
 
 /* ---- admission ---- */
 
@@ -124,8 +126,16 @@ static int on_message(void *user, const struct dnd_message *message)
 {
 	struct dnd_session *session = user;
 
+	session->link.established = session->sent_message = true;
 	if (message->type == DND_PING)
 		return send_alive(session);
+	/* At once, since the end of the connection may be the next thing that is read. */
+	if (message->type == DND_BYE) {
+		session->said_bye = true;
+		/* It leaves while its request is served, and waits for no answer. */
+		if (session->request.type)
+			return -ECONNRESET;
+	}
 	/* One request at a time, of the kinds that a client has. */
 	if (message->type > DND_BYE || session->request.type)
 		return -EPROTO;
@@ -145,25 +155,27 @@ static int take_completions(struct dnd_session *session)
 	const struct dnd_link_handler handler = {
 		.on_message = on_message, .on_data = on_data, .user = session,
 	};
-	int rc;
+	int left = POLLS_AT_ONCE, rc;
 
 	do {
 		rc = dnd_link_poll(&session->link, &handler);
-	} while (rc > 0);
-	return rc;
+	} while (rc > 0 && --left);
+	return rc < 0 ? rc : 0;
 }
 
 /* Between the steps of long work: answer pings, and say that it goes on. */
 static int while_working(void *user)
 {
 	struct dnd_session *session = user;
+	double now = dnd_now_seconds();
 	int rc = take_completions(session);
 
-	if (!rc && dnd_now_seconds() - session->alive_sent > ALIVE_SECONDS) {
-		rc = session->service->must_end_fn(session->service->user);
-		if (!rc)
-			rc = send_alive(session);
-	}
+	if (rc || now - session->looked < LOOK_SECONDS)
+		return rc;
+	session->looked = now;
+	rc = session->service->must_end_fn(session->service->user);
+	if (!rc && now - session->alive_sent > ALIVE_SECONDS)
+		rc = send_alive(session);
 	return rc;
 }
 
@@ -212,19 +224,27 @@ static int answer_request(struct dnd_session *session)
 		rc = fill(session, &request, &answer);
 	else if (request.type == DND_VERIFY)
 		rc = verify(session, &request, &answer);
-	else
-		session->said_bye = true;
 	session->request.type = 0;
 	return rc ? rc : dnd_link_send(&session->link, &answer);
 }
 
 /* ---- how it goes on ---- */
 
+/* A client that has connected may have a large near side to register first. */
+static unsigned int silence_ms(const struct dnd_session *session)
+{
+	const unsigned int timeout_ms = session->service->timeout_ms;
+
+	if (session->link.established && !session->sent_message)
+		return (unsigned int)dnd_max(timeout_ms, DONARD_RDMA_FIRST_MESSAGE_MS);
+	return timeout_ms;
+}
+
 static int silent(struct dnd_session *session)
 {
 	return dnd_fail(session->service->ctx, DND_E_PEER_SILENT, "%s was silent for %u ms: it, or "
 			"the link, is down. Its connection was ended (--timeout).", session->peer,
-			session->service->timeout_ms);
+			silence_ms(session));
 }
 
 int dnd_session_lost(struct dnd_session *session)
@@ -269,7 +289,7 @@ int dnd_session_serve(struct dnd_session *session)
 		rc = answer_request(session);
 	if (rc)
 		return explain(session, rc);
-	if ((dnd_now_seconds() - session->link.heard) * 1000 > session->service->timeout_ms)
+	if ((dnd_now_seconds() - session->link.heard) * 1000 > silence_ms(session))
 		return session->said_bye ? -ESHUTDOWN : silent(session);
 	return 0;
 }

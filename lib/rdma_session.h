@@ -32,9 +32,11 @@ struct dnd_session {
 	struct dnd_message request;	/* type 0: none */
 	char peer[DND_PEER_BYTES];
 	char device[64];
+	bool came;			/* the caller was told so */
 	bool said_bye;
+	bool sent_message;
 	bool changed;			/* the memory may hold this client's bytes */
-	double started, alive_sent;
+	double started, alive_sent, looked;
 	struct rusage usage;		/* of this process when it came */
 	uint64_t filled_bytes, checked_bytes;
 };

@@ -154,6 +154,14 @@ static int take_completions(struct dnd_client *client)
 	return dnd_link_poll(&client->link, &handler);
 }
 
+int dnd_client_keep_up(struct dnd_client *client)
+{
+	int rc = take_completions(client);
+
+	client->link.heard = dnd_now_seconds();
+	return rc < 0 ? rc : dnd_client_tick(client);
+}
+
 static int poll_for_a_while(struct dnd_client *client, unsigned int polls)
 {
 	int rc = 0;

@@ -361,13 +361,14 @@ void donard_rdma_deregister(struct donard_rdma_memory *memory);
 
 #define DONARD_RDMA_PORT		7077
 #define DONARD_RDMA_TIMEOUT_MS		10000
+#define DONARD_RDMA_FIRST_MESSAGE_MS	60000
 
 enum donard_rdma_event_type {
 	DONARD_RDMA_LISTENING,
 	DONARD_RDMA_CLIENT_CAME,
 	DONARD_RDMA_CLIENT_LEFT,	/* after good-bye */
-	DONARD_RDMA_CLIENT_LOST,	/* without: text says why */
-	DONARD_RDMA_CLIENT_REFUSED,	/* text says why */
+	DONARD_RDMA_CLIENT_LOST,	/* without, or cut off by the server's own end: text says why */
+	DONARD_RDMA_CLIENT_REFUSED,	/* or never completed the connection; not counted */
 };
 
 /**
@@ -421,7 +422,9 @@ typedef int (*donard_stop_fn)(void *user);
  * @rights: default both
  * @clients: end after so many; 0 is never
  * @length_bytes: default: to the end of the region; "dram": 64 MiB
- * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS
+ * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
+ *	between connecting and its first message, while it registers memory of
+ *	its own, at least DONARD_RDMA_FIRST_MESSAGE_MS
  * @flags: DONARD_RDMA_MAY_FILL; a client that may write may always ask for it
  */
 struct donard_rdma_serve_options {
@@ -471,13 +474,15 @@ enum donard_rdma_mode {
  * @direction: DONARD_RDMA_WRITE or DONARD_RDMA_READ
  * @offset_bytes: where in what is offered
  * @length_bytes: default: what is offered from there; for BANDWIDTH and
- *	LATENCY queue_depth blocks of it
+ *	LATENCY queue_depth blocks of it.  More than 1 GiB is never a default.
+ *	When given, the near side is registered before connecting.
  * @block_bytes: of one request, default 64 KiB; LATENCY: 8
  * @queue_depth: requests in flight, default 16; LATENCY: always 1
  * @iterations: default 1 for TRANSFER, 1000 requests for the others
  * @local: "dram" (the default) or a region: the near side of the transfer.
  *	A region is written as it is, unless VERIFY asks for test data.
- * @timeout_ms: give up when nothing completes for so long
+ * @timeout_ms: give up when nothing completes for so long; connecting, too, ends by
+ *	then, or when progress_fn says so: it is done in a thread of its own
  */
 struct donard_rdma_options {
 	size_t size;
@@ -509,7 +514,9 @@ struct donard_rdma_latency {
  * @size: in: sizeof(struct donard_rdma_result)
  * @bytes, @requests: that completed
  * @seconds: first request posted to last one completed; no verification
- * @verified_bytes: bytes of test data that were compared and equal
+ * @verified_bytes: bytes of test data that were compared and equal; with VERIFY
+ *	all of them, since each round over the range has data of its own
+ * @verified_by: which side compared, that is received: "server", "client"; or ""
  * @latency: of LATENCY
  * @remote_method, @local_method: "dma-buf" or "mapping"
  * @transport: "RoCE", "iWARP", "InfiniBand"
@@ -528,6 +535,7 @@ struct donard_rdma_result {
 	bool remote_persistent;
 	bool reserved[7];
 	struct donard_rdma_latency latency;
+	const char *verified_by;
 	const char *transport;
 	const char *remote_method;
 	const char *local_method;

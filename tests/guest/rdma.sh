@@ -165,13 +165,15 @@ bandwidth() {
 	client bw --direction "$1" --iterations 300 --block-size 16K --queue-depth 32 --verify
 	equal requests 300 "$(field requests)"
 	equal bytes $((300 * 16384)) "$(field bytes)"
-	equal "verified" $((32 * 16384)) "$(field verified_bytes)"
+	verified $((300 * 16384))
+	equal "who compared" "$([[ $1 == read ]] && echo client || echo server)" "$(field verified_by)"
 	matches "rate" '^[0-9]+' "$(field bytes_per_second)"
 }
 
 latency() {
 	serve p2pmem0 --size 4M
 	client lat --direction "$1" --iterations 200 --verify
+	verified $((200 * 8))
 	equal requests 200 "$(field requests)"
 	equal "percentiles in order" true "$(jq '.latency_ns | [.min, .p50, .p90, .p99, ."p99.9", .max] |
 		(. == sort) and .[0] > 0' <<<"$RESULT")"
@@ -355,6 +357,27 @@ kept_at_the_end() {
 	same_bytes "persistent bytes" "$(labctl backing gpu)" "$WORK/data" "$MIB" $((8 * MIB))
 }
 
+# Of many that knock while the last client ends, none is admitted to what that one wrote.
+last_is_last() {
+	local -a knocking=()
+	local i
+	random_file "$WORK/data" "$MIB"
+	regio write p2pmem0 $((2 * MIB)) "$MIB" "$WORK/data"
+	serve p2pmem0+2M --size 1M --once
+	background "${FOREVER[@]}" --size 1M --local p2pmem0+2M
+	for i in 1 2 3 4; do
+		raw knock 8 >"$WORK/knock.$i" &
+		knocking+=($!)
+	done
+	sleep 2
+	kill -TERM "$CLIENT"
+	server_ends 0
+	wait "${knocking[@]}"
+	equal "what those saw that knocked" "never admitted" "$(sort -u "$WORK"/knock.*)"
+	equal "clients that came" 1 "$(events came)"
+	same_bytes "the last client's bytes" /mnt/lab/peer/gpu.bar "$WORK/data" "$MIB" $((2 * MIB))
+}
+
 # --- ends that nobody asked for ---
 
 # The server is there for the next one, and nothing of the last is left.
@@ -400,6 +423,7 @@ server_is_stopped() {
 	peer_signals TERM
 	client_ends withdrawn
 	server_ends 0
+	equal "the server's word on its client" 1 "$(events lost)"
 	within 10 peer_is_free p2pmem0
 }
 
@@ -445,7 +469,7 @@ region_is_removed() {
 	client_ends withdrawn
 	matches "the client's message" 'p2pmem0 was taken away on the server' "$(cat "$WORK/client")"
 	server_ends 1
-	matches "the server's code" '"code":"region-gone"' "$(tr -d ' \n' <"$WORK/served")"
+	matches "the server's code" '"code":"region-gone"' "$(jq -c 'select(.error).error' "$WORK/served")"
 }
 
 # What makes the peer's BAR a region again, in one line for its shell.
@@ -465,6 +489,41 @@ local_region_is_removed() {
 
 nobody_there() {
 	client_fails 1 refused write
+}
+
+# A machine that is silent: its address leads to nobody.
+nobody_answers() {
+	local started=$SECONDS
+	serve p2pmem0 --size 1M
+	ip neigh replace "$LAB_PEER_ADDR" lladdr 02:00:00:00:00:99 nud permanent dev wire0
+	at_end "ip neigh del $LAB_PEER_ADDR dev wire0"
+	client_fails 1 peer-silent write --timeout 2 --size 1M
+	((SECONDS - started < SECONDS_TO_NOTICE)) || fail "--timeout 2 took $((SECONDS - started)) s"
+	donard-cli rdma write "$LAB_PEER_ADDR" --json --timeout 80 >"$WORK/client" 2>"$WORK/client.err" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	sleep 2
+	is_stopped INT
+}
+
+# is_stopped SIGNAL - the client in the background, by that signal, and says so.
+is_stopped() {
+	local status=0
+	kill "-$1" "$CLIENT"
+	within 5 ended "$CLIENT"
+	wait "$CLIENT" || status=$?
+	equal "status of the client ($(cat "$WORK/client"))" 130 "$status"
+	equal "code of the client" canceled "$(jq -r .error.code "$WORK/client")"
+}
+
+# Its good-bye comes while the server fills or compares.
+stopped_while_server_works() {
+	serve dram --size 128M
+	background read --verify --iterations 100 --size 128M
+	is_stopped INT
+	within 10 has_event left
+	equal "clients that were lost" 0 "$(events lost)"
+	next_client_works
 }
 
 t "BAR, both ways" both_ways p2pmem0+16M
@@ -502,6 +561,7 @@ t "port down" port_down
 t "limit of locked memory" locked_memory
 t "zeroed between clients" zeroed_between
 t "kept at the end" kept_at_the_end
+t "nobody after the last" last_is_last
 t "client killed while reading" client_is_killed read
 t "client stopped" client_is_stopped
 t "server killed under writes" server_is_killed write
@@ -511,3 +571,5 @@ t "wire cut under writes" wire_is_cut write
 t "wire cut under reads" wire_is_cut read
 t "near region removed" local_region_is_removed
 t "nobody there" nobody_there
+t "nobody answers" nobody_answers
+t "stopped while the server works" stopped_while_server_works

@@ -8,6 +8,9 @@
  *   rdmaraw ADDR PORT write|read OFFSET LENGTH [RKEY]
  *                                            prints "success", or how it was
  *                                            refused; OFFSET may be negative
+ *   rdmaraw ADDR PORT knock SECONDS          connects again and again; prints
+ *                                            "admitted" after a write of 8 bytes,
+ *                                            or "never admitted"
  *   rdmaraw ADDR PORT hello                  with bytes that are no hello
  *   rdmaraw ADDR PORT message                sends bytes that are no message
  *   rdmaraw ADDR PORT fill OFFSET LENGTH     a request for test data, anywhere
@@ -25,6 +28,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define TIMEOUT_MS	5000
 #define HELLO_BYTES	16
@@ -72,21 +76,26 @@ static void resolve(const char *host, const char *port)
 		err(1, "rdma_create_ep");
 }
 
+static struct offer offer_of(const struct rdma_cm_event *event)
+{
+	const uint8_t *bytes = event->param.conn.private_data;
+
+	return (struct offer){ .rkey = (uint32_t)get(bytes + 12, 4), .address = get(bytes + 16, 8),
+			       .length = get(bytes + 24, 8), .nonce = get(bytes + 32, 8) };
+}
+
 static struct offer connect_with(const uint8_t hello[HELLO_BYTES], int reads)
 {
 	struct rdma_conn_param param = {
 		.private_data = hello, .private_data_len = HELLO_BYTES, .retry_count = 3,
 		.rnr_retry_count = 7, .initiator_depth = reads ? 1 : 0,
 	};
-	const uint8_t *bytes;
 
 	if (rdma_connect(id, &param)) {
 		puts("rejected");
 		exit(0);
 	}
-	bytes = id->event->param.conn.private_data;
-	return (struct offer){ .rkey = (uint32_t)get(bytes + 12, 4), .address = get(bytes + 16, 8),
-			       .length = get(bytes + 24, 8), .nonce = get(bytes + 32, 8) };
+	return offer_of(id->event);
 }
 
 static int disconnected(void)
@@ -178,6 +187,27 @@ static const char *ask_fill(const struct offer *offer, int64_t offset, uint64_t 
 	return send_and_see(message);
 }
 
+static const char *knock(char **argv, const uint8_t hello[HELLO_BYTES])
+{
+	struct rdma_conn_param param = {
+		.private_data = hello, .private_data_len = HELLO_BYTES, .retry_count = 3,
+		.rnr_retry_count = 7,
+	};
+	time_t end = time(NULL) + atoi(argv[4]);
+	struct offer offer;
+
+	while (time(NULL) < end) {
+		resolve(argv[1], argv[2]);
+		if (!rdma_connect(id, &param)) {
+			offer = offer_of(id->event);
+			access_memory("write", &offer, 0, 8, offer.rkey);
+			return "admitted";
+		}
+		rdma_destroy_ep(id);
+	}
+	return "never admitted";
+}
+
 int main(int argc, char **argv)
 {
 	uint8_t hello[HELLO_BYTES] = "DNRD\0\1", garbage[MESSAGE_BYTES];
@@ -185,6 +215,10 @@ int main(int argc, char **argv)
 
 	if (argc < 4)
 		errx(2, "usage: rdmaraw ADDR PORT WHAT [OFFSET LENGTH [RKEY]]");
+	if (argc > 4 && !strcmp(argv[3], "knock")) {
+		puts(knock(argv, hello));
+		return 0;
+	}
 	resolve(argv[1], argv[2]);
 	memset(garbage, 0xa5, sizeof(garbage));
 	offer = connect_with(strcmp(argv[3], "hello") ? hello : garbage, !strcmp(argv[3], "read"));
