@@ -23,14 +23,15 @@ static int exit_code_of(const char *code, int rc)
 	return EXIT_FAILED;
 }
 
-static void print_error_object(const struct cli *cli, const char *code, const char *text)
+/* @on_one_line: for commands that print an object a line */
+static void print_error_object(bool on_one_line, const char *code, const char *text)
 {
 	struct json_object *root = json_object_new_object(), *error = json_object_new_object();
 
 	json_object_object_add(error, "code", json_object_new_string(code));
 	json_object_object_add(error, "message", json_object_new_string(text));
 	json_object_object_add(root, "error", error);
-	if (cli->command->json_lines)
+	if (on_one_line)
 		cli_print_json_line(root);
 	else
 		cli_print_json(root);
@@ -40,7 +41,7 @@ int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const 
 {
 	fprintf(stderr, "donard-cli: %s: %s\n", cli->command->name, text);
 	if (cli->json)
-		print_error_object(cli, code, text);
+		print_error_object(cli->command->json_lines, code, text);
 	return exit_code;
 }
 
@@ -88,7 +89,7 @@ int cli_no_command(int argc, char **words)
 	if (group)
 		cli_print_group_help(stderr, words[0]);
 	if (wants_json(argc, words))
-		print_error_object("usage", text);
+		print_error_object(false, "usage", text);
 	return EXIT_USAGE;
 }
 
