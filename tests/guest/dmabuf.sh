@@ -209,12 +209,15 @@ mask_too_small() {
 }
 
 route_refused() {
-	local start
+	local start address
 	start=$(bar_start "$LAB_GPU_BDF" 2)
 	refused_saying "refused to $LAB_ALPHA_BDF.*unlisted host bridge" EHOSTUNREACH attach \
 		open p2pmem0 export 0 4096 attach dynamic "$LAB_ALPHA_BDF"
 	steps open p2pmem0 export-unlisted 0 4096 attach dynamic "$LAB_ALPHA_BDF" map both unmap map to
-	matches "with leave" "^pages=0 cpu-entries=0 $(printf %#x "$start")\+0x1000$" "$(said map)"
+	matches "with leave" "^pages=0 cpu-entries=0 0x[0-9a-f]+\+0x1000$" "$(said map)"
+	address=$(said map | sed -E 's/.* (0x[0-9a-f]+)\+.*/\1/')
+	((address >= start && address < start + $(attr p2pmem0 size))) ||
+		fail "$address lies outside of the BAR at $start"
 	steps open p2pmem1 export 0 4096 attach dynamic "$LAB_ALPHA_BDF" map both
 }
 
