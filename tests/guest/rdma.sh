@@ -216,10 +216,8 @@ raw() {
 refused_access() {
 	local seen
 	seen=$(raw "$@")
-	if [[ $LAB_FABRIC == siw && $seen == "cut off" ]]; then
-		return
-	fi
-	equal "completion of $*" "remote access error" "$seen"
+	# The end of the connection that follows may be seen before the reason.
+	matches "completion of $*" '^(remote access error|cut off)$' "$seen"
 }
 
 # A neighbour in the same region, whose bytes must stay.
@@ -271,8 +269,9 @@ garbage() {
 	equal "to fill past 2^64" "cut off" "$(raw fill -1 2)"
 	equal "to fill nothing" "cut off" "$(raw fill 0 0)"
 	client write --verify
-	equal "refused" 1 "$(events refused)"
-	equal "lost" 4 "$(events lost)"
+	# One that is gone before the connection is established was never admitted.
+	equal "refused or lost" 5 "$(($(events refused) + $(events lost)))"
+	(($(events refused) >= 1)) || fail "nobody was refused: $(cat "$WORK/served")"
 }
 
 busy() {
