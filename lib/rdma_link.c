@@ -192,6 +192,8 @@ static int take_message(struct dnd_link *link, const struct dnd_link_handler *ha
 	struct dnd_message message;
 	int rc;
 
+	/* Whatever it is: the peer has completed the connection. */
+	link->established = true;
 	/* An RDMA WRITE with immediate data takes a slot as well, and puts nothing there. */
 	if (wc->opcode != IBV_WC_RECV)
 		return -EPROTO;

@@ -126,7 +126,7 @@ static int on_message(void *user, const struct dnd_message *message)
 {
 	struct dnd_session *session = user;
 
-	session->link.established = session->sent_message = true;
+	session->sent_message = true;
 	if (message->type == DND_PING)
 		return send_alive(session);
 	/* At once, since the end of the connection may be the next thing that is read. */

@@ -29,8 +29,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #define TIMEOUT_MS	5000
+#define GRACE_MS	1000
 #define HELLO_BYTES	16
 #define MESSAGE_BYTES	64
 #define TYPE_PING	1
@@ -117,14 +119,22 @@ static const char *completed(struct ibv_cq *cq)
 	       ibv_wc_status_str(completion.status);
 }
 
-/* The next completion, or the end of the connection, whose reason may have completed just before. */
+/*
+ * The next completion, or the end of the connection.  The reason of that end travels by another way than
+ * the news of it, and may come second.
+ */
 static const char *await(struct ibv_cq *cq)
 {
 	const char *seen = NULL;
-	int cut = 0;
+	int cut = 0, grace_ms = GRACE_MS;
 
-	for (int i = 0; i < TIMEOUT_MS && !seen && !cut; i++) {
-		cut = disconnected();
+	for (int i = 0; i < TIMEOUT_MS && !seen && grace_ms; i++) {
+		if (cut) {
+			usleep(1000);
+			grace_ms--;
+		} else {
+			cut = disconnected();
+		}
 		seen = completed(cq);
 	}
 	return seen ? seen : cut ? "cut off" : "nothing";
