@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Meters: how many bytes went through DRAM, and how many past it?
+ *
+ *   lab      exact: the donard lab's emulator counts every load, store and
+ *            DMA of the machine (tests/rig/README.md, "The meter")
+ *   likwid   sampled: memory controllers, by likwid-perfctr's group MEM
+ *   perf     sampled: memory controllers, by perf's uncore events
+ *   resctrl  sampled: bytes between the caches and DRAM, by the kernel's
+ *            memory bandwidth monitoring
+ *   none     no bytes; says of each other one why it is not available
+ *
+ * A sampled meter counts the whole machine: measure an idle period, a
+ * bounced copy and the copy itself, and compare.  Only the exact one tells
+ * DMA from loads and stores, and payload from the kernel's own business.
+ *
+ * Conventions as in donard.h.  Two measurements at a time disturb each
+ * other: whoever is second gets -EBUSY from the exact meter.
+ */
+#ifndef DONARD_METER_H
+#define DONARD_METER_H
+
+#include <donard/donard.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * enum donard_quantity - what can be counted between begin and end
+ *
+ * Payload are the pages that the drives' DMA touched, and memory named by
+ * donard_meter_own(); overhead is all else that the CPU touched in DRAM.
+ * Instruction fetches, page table walks and DMA of other devices than NVMe
+ * drives are in none of them.
+ *
+ * @DONARD_DRAM_DMA_PAYLOAD: bytes that drives put into DRAM or fetched there
+ * @DONARD_DRAM_DMA_OVERHEAD: NVMe commands, completions and lists of pages
+ * @DONARD_DRAM_CPU_PAYLOAD: loads and stores of payload
+ * @DONARD_DRAM_CPU_OVERHEAD: all other loads and stores in DRAM
+ * @DONARD_DRAM_CPU_USER, @DONARD_DRAM_CPU_KERNEL: the last two together, by
+ *	the mode that the processor was in
+ * @DONARD_BAR_DMA: bytes that drives put into BARs of regions or fetched there
+ * @DONARD_BAR_CPU: loads and stores in BARs of regions
+ * @DONARD_INSTRUCTIONS_USER, @DONARD_INSTRUCTIONS_KERNEL: of the exact meter,
+ *	of the whole machine; else of this process
+ * @DONARD_DRAM_READ, @DONARD_DRAM_WRITTEN: of the whole machine
+ */
+enum donard_quantity {
+	DONARD_DRAM_DMA_PAYLOAD,
+	DONARD_DRAM_DMA_OVERHEAD,
+	DONARD_DRAM_CPU_PAYLOAD,
+	DONARD_DRAM_CPU_OVERHEAD,
+	DONARD_DRAM_CPU_USER,
+	DONARD_DRAM_CPU_KERNEL,
+	DONARD_BAR_DMA,
+	DONARD_BAR_CPU,
+	DONARD_INSTRUCTIONS_USER,
+	DONARD_INSTRUCTIONS_KERNEL,
+	DONARD_DRAM_READ,
+	DONARD_DRAM_WRITTEN,
+	DONARD_QUANTITIES
+};
+
+/** donard_quantity_name() - "dram_dma_payload_bytes" and so on; NULL past the last. */
+const char *donard_quantity_name(enum donard_quantity quantity);
+
+#define DONARD_MISSING_BYTES	512
+
+/**
+ * struct donard_measurement - what was counted
+ * @size: in: sizeof(struct donard_measurement)
+ * @meter: "lab", "likwid", "perf", "resctrl", "none"
+ * @exact: every byte was counted; else the counters' resolution applies, and
+ *	everything else that the machine did is in them
+ * @known: bit by bit (1 << enum donard_quantity), which of @count mean anything
+ * @missing: why the others do not; empty when all are known
+ */
+struct donard_measurement {
+	size_t size;
+	const char *meter;
+	bool exact;
+	bool reserved[3];
+	uint32_t known;
+	double seconds;
+	uint64_t count[DONARD_QUANTITIES];
+	char missing[DONARD_MISSING_BYTES];
+};
+
+struct donard_meter;
+
+/**
+ * donard_meter_open() - the named meter, or the best of those available
+ * @kind: NULL is the first available of the list at the top; "none" always is
+ * Returns 0, -EINVAL for an unknown name, -EOPNOTSUPP with the reason when a
+ * named one is not available here, -EACCES where it needs root.
+ */
+int donard_meter_open(struct donard_context *ctx, const char *kind, struct donard_meter **meter);
+
+/** donard_meter_close() - ends a measurement under way; NULL is fine. */
+void donard_meter_close(struct donard_meter *meter);
+
+/** donard_meter_name() - as in struct donard_measurement. */
+const char *donard_meter_name(const struct donard_meter *meter);
+
+/**
+ * donard_meter_own() - memory that carries payload although no DMA touches it
+ * At most 8 ranges a measurement; before donard_meter_begin().
+ * Returns 0 or -ENOSPC.  Meters that cannot tell ignore it.
+ */
+int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter, const void *memory,
+		     size_t bytes);
+
+/**
+ * donard_meter_begin() - count from here
+ * Everything that this process started before must have ended.
+ * Returns 0, -EBUSY while another process measures.
+ */
+int donard_meter_begin(struct donard_context *ctx, struct donard_meter *meter);
+
+/**
+ * donard_meter_end() - stop counting
+ * @result: filled in also on failure, with nothing known
+ * Returns 0, -EINVAL without a begin, -EIO when the counters cannot be read.
+ */
+int donard_meter_end(struct donard_context *ctx, struct donard_meter *meter,
+		     struct donard_measurement *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DONARD_METER_H */

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the kinds of meters (meter_KIND.c) have in common; meter.c chooses among them. */
+#ifndef DND_METER_H
+#define DND_METER_H
+
+#include "donard/meter.h"
+#include "internal.h"
+
+#define DND_METER_OWN_MAX	8
+
+struct dnd_meter_kind;
+
+struct donard_meter {
+	const struct dnd_meter_kind *kind;
+	void *state;			/* of the kind */
+	struct { const void *memory; size_t bytes; } own[DND_METER_OWN_MAX];
+	size_t own_count;
+	int instruction_fds[2];		/* user, kernel; -1 if the processor or the policy has none */
+	char missing[DONARD_MISSING_BYTES];	/* of "none": why each other one is not available */
+	double started_seconds;
+	bool counting;
+};
+
+/*
+ * Every function sets the error text when it fails.  open() fails with -EOPNOTSUPP (or -EACCES) where
+ * this machine lacks what the kind needs: its text then is the reason that users read.
+ */
+struct dnd_meter_kind {
+	const char *name;
+	bool exact;
+	bool counts_instructions;	/* else this process's own are read from perf events */
+	int (*open)(struct donard_context *ctx, struct donard_meter *meter);
+	int (*begin)(struct donard_context *ctx, struct donard_meter *meter);
+	/* Sets counts with dnd_measured(), and result->missing for what it cannot know. */
+	int (*end)(struct donard_context *ctx, struct donard_meter *meter,
+		   struct donard_measurement *result);
+	void (*close)(struct donard_meter *meter);
+};
+
+extern const struct dnd_meter_kind dnd_meter_lab, dnd_meter_likwid, dnd_meter_perf,
+	dnd_meter_resctrl, dnd_meter_none;
+
+static inline void dnd_measured(struct donard_measurement *result, enum donard_quantity quantity,
+				uint64_t count)
+{
+	result->count[quantity] = count;
+	result->known |= 1U << quantity;
+}
+
+/* meter_instructions.c: of this process and its children, user and kernel apart */
+void dnd_instructions_open(struct donard_meter *meter);
+void dnd_instructions_begin(struct donard_meter *meter);
+void dnd_instructions_end(struct donard_meter *meter, struct donard_measurement *result);
+void dnd_instructions_close(struct donard_meter *meter);
+
+#endif /* DND_METER_H */
