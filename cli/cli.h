@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "donard/donard.h"
+#include "donard/meter.h"
 
 /* Exit codes, documented in donard-cli(1). */
 enum {
@@ -21,6 +22,7 @@ enum {
 };
 
 #define CLI_MAX_OPTIONS 16
+#define CLI_ANY_ARGUMENTS 4096
 
 struct cli_option {
 	const char *name;	/* without the dashes; NULL ends the table */
@@ -43,11 +45,12 @@ struct cli {
 struct cli_command {
 	const char *name;	/* "list", "region add" */
 	const char *arguments;	/* "SRC DST" or "" */
-	int min_arguments, max_arguments;
+	int min_arguments, max_arguments;	/* CLI_ANY_ARGUMENTS: as many as there are */
 	const char *summary;
 	const struct cli_option *options;
 	bool needs_context;
 	bool json_lines;	/* --json: one object a line, failures too */
+	bool runs_command;	/* options behind the first argument are not ours */
 	int (*run)(struct cli *cli);
 };
 
@@ -94,6 +97,12 @@ void cli_print_table(struct json_object *rows, const struct cli_column *columns)
 struct json_object *cli_model_region(const struct donard_region_info *info);
 struct json_object *cli_model_client(const struct donard_client_info *info);
 
+/* measure.c: --measure and --meter; NULL without them */
+int cli_open_meter(const struct cli *cli, struct donard_meter **meter);
+void cli_add_measurement(struct json_object *model, const struct donard_measurement *measurement,
+			 uint64_t payload_bytes);
+void cli_print_measurement(const struct donard_measurement *measurement, uint64_t payload_bytes);
+
 /* help.c */
 void cli_print_help(void);
 void cli_print_group_help(FILE *to, const char *group);
@@ -116,6 +125,6 @@ int cli_stopped(void *user);
 
 extern const struct cli_command cmd_list, cmd_info, cmd_topo, cmd_region_add, cmd_region_remove,
 	cmd_region_set, cmd_copy, cmd_rdma_serve, cmd_rdma_write, cmd_rdma_read, cmd_rdma_lat,
-	cmd_rdma_bw, cmd_version, cmd_help;
+	cmd_rdma_bw, cmd_measure, cmd_bench_null, cmd_version, cmd_help;
 
 #endif /* DONARD_CLI_H */

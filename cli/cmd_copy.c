@@ -100,29 +100,58 @@ static int failed(const struct cli *cli, int rc, const struct donard_copy_result
 	return exit_code;
 }
 
+/* Of no bytes nothing is measured. */
+static void print(const struct cli *cli, const struct donard_copy_result *result,
+		  const struct donard_measurement *measurement)
+{
+	struct json_object *model;
+
+	if (!cli->json) {
+		print_text(result);
+		if (measurement->meter)
+			cli_print_measurement(measurement, result->bytes);
+		return;
+	}
+	model = build(result);
+	if (measurement->meter)
+		cli_add_measurement(model, measurement, result->bytes);
+	cli_print_json(model);
+}
+
+static int copy(struct cli *cli, struct donard_copy_options *options)
+{
+	struct donard_copy_result result = { .size = sizeof(result) };
+	struct donard_measurement measurement = { .size = sizeof(measurement) };
+	struct cli_progress progress;
+	int rc;
+
+	options->measurement = &measurement;
+	options->progress_fn = cli_progress_tick;
+	options->progress_user = &progress;
+	cli_progress_init(&progress, cli_given(cli, "progress"));
+	cli_catch_signals();
+	rc = donard_copy(cli->ctx, cli->arguments[0], cli->arguments[1], options, &result);
+	cli_progress_end(&progress);
+	if (rc)
+		return failed(cli, rc, &result);
+	print(cli, &result, &measurement);
+	return EXIT_DONE;
+}
+
 static int run(struct cli *cli)
 {
 	struct donard_copy_options options = { .size = sizeof(options) };
-	struct donard_copy_result result = { .size = sizeof(result) };
-	struct cli_progress progress;
 	int rc = take_options(cli, &options);
 
 	if (rc)
 		return rc;
 	options.flags = take_flags(cli);
-	options.progress_fn = cli_progress_tick;
-	options.progress_user = &progress;
-	cli_progress_init(&progress, cli_given(cli, "progress"));
-	cli_catch_signals();
-	rc = donard_copy(cli->ctx, cli->arguments[0], cli->arguments[1], &options, &result);
-	cli_progress_end(&progress);
+	rc = cli_open_meter(cli, &options.meter);
 	if (rc)
-		return failed(cli, rc, &result);
-	if (cli->json)
-		cli_print_json(build(&result));
-	else
-		print_text(&result);
-	return EXIT_DONE;
+		return cli_fail(cli, rc);
+	rc = copy(cli, &options);
+	donard_meter_close(options.meter);
+	return rc;
 }
 
 static const struct cli_option options_table[] = {
@@ -136,6 +165,8 @@ static const struct cli_option options_table[] = {
 	{ "allow-unlisted-bridge", NULL, "try a host bridge that is on no allow-list" },
 	{ "force-bounce", NULL, "always go through DRAM: a baseline to compare with" },
 	{ "via", "REGION", "staging region of a copy from drive to drive" },
+	{ "measure", NULL, "count what went through DRAM, by the best meter there is" },
+	{ "meter", "NAME", "by this one: lab, likwid, perf, resctrl, none" },
 	{ "progress", NULL, "show progress on stderr" },
 	{ "json", NULL, "print JSON" },
 	{ 0 },

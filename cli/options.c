@@ -54,15 +54,17 @@ static int bad_option(struct cli *cli, int symbol, const char *word)
 static int parse_options(struct cli *cli, int argc, char **argv)
 {
 	struct option options[CLI_MAX_OPTIONS + 2] = { 0 };
+	const char *shorts = cli->command->runs_command ? "+:h" : ":h";
 	int symbol, at = 1;
 
 	fill_long_options(cli->command, options);
-	for (int i = 1; i < argc; i++)	/* so that errors come as JSON too */
+	/* First of all, so that errors come as JSON too. */
+	for (int i = 1; i < argc && !(cli->command->runs_command && argv[i][0] != '-'); i++)
 		if (!strcmp(argv[i], "--json"))
 			cli->json = true;
 	opterr = 0;
 	optind = 1;
-	while ((symbol = getopt_long(argc, argv, ":h", options, NULL)) != -1) {
+	while ((symbol = getopt_long(argc, argv, shorts, options, NULL)) != -1) {
 		if (symbol == 'h') {
 			cli_print_command_help(cli->command);
 			return -1;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "copy.h"
+#include "donard/meter.h"
 
 #define DEFAULT_BLOCK_BYTES	(1ULL << 20)
 #define DEFAULT_QUEUE_DEPTH	16
@@ -24,6 +25,8 @@ static int take_options(struct dnd_copy *copy, const struct donard_copy_options 
 	if (copy->options.flags & ~KNOWN_FLAGS)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "unknown copy flags %#x.",
 				copy->options.flags & ~KNOWN_FLAGS);
+	if (copy->options.meter && !copy->options.measurement)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "a meter needs a measurement to fill in.");
 	if (!copy->options.block_bytes)
 		copy->options.block_bytes = DEFAULT_BLOCK_BYTES;
 	if (!copy->options.queue_depth)
@@ -123,25 +126,47 @@ static void name_route(struct dnd_copy *copy)
 	snprintf(result->bridge, sizeof(result->bridge), "%s", copy->route.bridge);
 }
 
+/* The interval that is timed and, if the caller wants, metered. */
+static int move_timed(struct dnd_copy *copy)
+{
+	double start = dnd_now_seconds();
+	int rc = move_bytes(copy);
+
+	if (!rc)
+		rc = settle(copy);
+	copy->result->seconds = dnd_now_seconds() - start;
+	return rc;
+}
+
+static int move_metered(struct dnd_copy *copy)
+{
+	struct donard_meter *meter = copy->options.meter;
+	struct donard_context quiet = *copy->ctx;
+	int rc = 0, ended;
+
+	if (copy->dram)
+		rc = donard_meter_own(copy->ctx, meter, copy->buffers,
+				      copy->plan.block_bytes * copy->plan.lanes);
+	if (!rc)
+		rc = donard_meter_begin(copy->ctx, meter);
+	if (rc)
+		return rc;
+	rc = move_timed(copy);
+	/* What made the copy fail is the news, not what became of its measurement. */
+	ended = donard_meter_end(rc ? &quiet : copy->ctx, meter, copy->options.measurement);
+	return rc ? rc : ended;
+}
+
 /* After a failure a file keeps the gapless part and what it had before. */
 static int move_and_settle(struct dnd_copy *copy)
 {
-	double start;
 	int rc = map_and_prove(copy);
 
-	if (rc)
-		goto err_shrink;
-	name_route(copy);
-	start = dnd_now_seconds();
-	rc = move_bytes(copy);
-	if (rc)
-		goto err_shrink;
-	rc = settle(copy);
-	copy->result->seconds = dnd_now_seconds() - start;
-	return rc;
-
-err_shrink:
-	if (!copy->dst.is_region && copy->dst.drive.fd >= 0) {
+	if (!rc) {
+		name_route(copy);
+		rc = copy->options.meter ? move_metered(copy) : move_timed(copy);
+	}
+	if (rc && !copy->dst.is_region && copy->dst.drive.fd >= 0) {
 		struct donard_context quiet = *copy->ctx;
 
 		dnd_drive_settle(&quiet, &copy->dst.drive,

@@ -41,7 +41,8 @@ $(BUILD)/libdonard.pc: lib/libdonard.pc.in
 	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
 
 # The public headers compile alone, as C and (with a compiler for it) C++.
-$(BUILD)/header.ok: include/donard/donard.h include/uapi/p2pmem.h
+$(BUILD)/header.ok: include/donard/donard.h include/donard/meter.h \
+	include/uapi/p2pmem.h
 	@mkdir -p $(@D)
 	for h in $^; do \
 		$(CC) -std=c99 -Wall -Wextra -Werror -fsyntax-only -x c $$h || exit 1; \

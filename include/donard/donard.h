@@ -228,6 +228,10 @@ int donard_route_probe(struct donard_context *ctx, const char *region, const cha
 
 /* ---- copy ------------------------------------------------------------- */
 
+/* donard/meter.h */
+struct donard_meter;
+struct donard_measurement;
+
 /** Return nonzero to stop the copy; requests in flight are waited for. */
 typedef int (*donard_progress_fn)(void *user, uint64_t done_bytes, uint64_t total_bytes);
 
@@ -244,6 +248,8 @@ typedef int (*donard_progress_fn)(void *user, uint64_t done_bytes, uint64_t tota
  * @queue_depth: requests in flight, default 16
  * @via: staging region of a drive-to-drive copy; NULL: the best one
  * @progress_fn: may be NULL
+ * @meter: NULL, or counts over exactly the time that the result calls seconds
+ * @measurement: what it counted; needed with @meter
  */
 struct donard_copy_options {
 	size_t size;
@@ -256,12 +262,16 @@ struct donard_copy_options {
 	const char *via;
 	donard_progress_fn progress_fn;
 	void *progress_user;
+	struct donard_meter *meter;
+	struct donard_measurement *measurement;
 };
 
 /**
  * struct donard_copy_result - what happened; valid after a failure too
  * @bytes: from the start of the range, without a gap, that were copied
  * @bounced_bytes: of those, how many went through DRAM
+ * @seconds: of moving the bytes and making them durable: after the checks, the
+ *	mapping and the proof of the route, before the verification
  * @route: "switch", "bridge", "iommu", "bounced", "cpu", or "none" (nothing
  *	was copied, as when the source is empty)
  * @route_evidence: "predicted" or "proven" (a probe was moved and compared)

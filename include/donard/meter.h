@@ -20,7 +20,7 @@
 #ifndef DONARD_METER_H
 #define DONARD_METER_H
 
-#include <donard/donard.h>
+#include "donard.h"
 
 #ifdef __cplusplus
 extern "C" {

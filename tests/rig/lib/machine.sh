@@ -3,6 +3,9 @@
 # The emulated machine: the words that files in topologies/ are written in, each adding to the options
 # of QEMU and to the run directory. Sourced, never run.
 
+# All of it lies below the hole for devices, from address 0 on.
+readonly RAM_BYTES=$((2 << 30))
+
 # blank_machine - before the first word.
 blank_machine() {
 	QEMU_ARGS=()
@@ -117,13 +120,14 @@ processors() {
 # must not depend on the host. The emulator's control socket is wired to a port of the guest, so that
 # a test can unplug devices under itself.
 base_machine() {
-	qemu_arg -nodefaults -no-user-config -display none -no-reboot -machine q35 -cpu max,phys-bits=39 -m 2G -device pvpanic-pci -action panic=exit-failure \
+	qemu_arg -nodefaults -no-user-config -display none -no-reboot -machine q35 -cpu max,phys-bits=39 -m $((RAM_BYTES / 1048576))M -device pvpanic-pci -action panic=exit-failure \
 		-drive "if=virtio,format=raw,readonly=on,file=$1" \
 		-serial "file:$RUN_DIR/console.log" -D "$RUN_DIR/trace.log" -device virtio-serial-pci \
 		-chardev "socket,id=monitor,path=$RUN_DIR/qmp.sock,server=on,wait=off" \
 		-mon chardev=monitor,mode=control -chardev "socket,id=qmp,path=$RUN_DIR/qmp.sock" \
 		-device virtserialport,chardev=qmp,name=lab.qmp
 	processors
+	[[ -z $OPT_METER ]] || meter
 	channel verdict
 	share lab "$RUN_DIR" readonly=on
 	# A kernel that warns, oopses or hangs ends the run. The mitigations only slow emulation down.

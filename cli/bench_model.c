@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The record of a benchmark: where it ran, with which options, and each raw sample. */
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "bench.h"
+
+static bool runs_emulated(void)
+{
+	char vendor[64] = "";
+	FILE *file = fopen("/sys/class/dmi/id/sys_vendor", "re");
+
+	if (file) {
+		if (!fgets(vendor, sizeof(vendor), file))
+			vendor[0] = '\0';
+		fclose(file);
+	}
+	return !strncmp(vendor, "QEMU", 4);
+}
+
+struct json_object *bench_model(struct cli *cli, const char *benchmark,
+				const struct donard_meter *meter)
+{
+	struct json_object *model = json_object_new_object();
+	struct utsname system;
+
+	(void)cli;
+	uname(&system);
+	cli_add_text(model, "benchmark", benchmark);
+	cli_add_text(model, "donard", donard_version());
+	cli_add_text(model, "kernel", system.release);
+	json_object_object_add(model, "emulated", json_object_new_boolean(runs_emulated()));
+	cli_add_text(model, "topology", getenv("LAB_TOPOLOGY"));
+	cli_add_text(model, "meter", meter ? donard_meter_name(meter) : NULL);
+	json_object_object_add(model, "options", json_object_new_object());
+	json_object_object_add(model, "samples", json_object_new_array());
+	return model;
+}
+
+void bench_add_option(struct json_object *model, const char *name, struct json_object *value)
+{
+	json_object_object_add(json_object_object_get(model, "options"), name, value);
+}
+
+void bench_add_sample(struct json_object *model, struct json_object *sample)
+{
+	json_object_array_add(json_object_object_get(model, "samples"), sample);
+}
+
+void bench_add_usage(struct json_object *sample, const struct bench_usage *usage)
+{
+	json_object_object_add(sample, "wall_seconds", json_object_new_double(usage->seconds));
+	json_object_object_add(sample, "user_seconds", json_object_new_double(usage->user_seconds));
+	json_object_object_add(sample, "system_seconds",
+			       json_object_new_double(usage->system_seconds));
+	cli_add_number(sample, "minor_faults", usage->minor_faults);
+	cli_add_number(sample, "major_faults", usage->major_faults);
+}
+
+void bench_add_measured(struct json_object *sample, const struct donard_measurement *measurement)
+{
+	struct json_object *measured = json_object_new_object();
+
+	for (unsigned int i = 0; i < DONARD_QUANTITIES; i++)
+		json_object_object_add(measured, donard_quantity_name(i),
+				       measurement->known & (1U << i) ?
+				       json_object_new_uint64(measurement->count[i]) : NULL);
+	json_object_object_add(sample, "measured", measured);
+}
+
+/* Scalars of the sample and of what was measured, one line "key=value ..." each. */
+static void print_line(struct json_object *sample)
+{
+	json_object_object_foreach(sample, key, value) {
+		if (json_object_is_type(value, json_type_object))
+			print_line(value);
+		else if (value)
+			printf("%s=%s ", key, json_object_get_string(value));
+	}
+}
+
+void bench_print(const struct cli *cli, struct json_object *model)
+{
+	struct json_object *samples = json_object_object_get(model, "samples");
+
+	if (cli->json) {
+		cli_print_json(model);
+		return;
+	}
+	for (size_t i = 0; i < json_object_array_length(samples); i++) {
+		print_line(json_object_array_get_idx(samples, i));
+		putchar('\n');
+	}
+	json_object_put(model);
+}
+
+void bench_say(const char *format, ...)
+{
+	va_list args;
+
+	fputs("bench: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputc('\n', stderr);
+}
+
+/* ---- lists ---- */
+
+typedef int (*parse_fn)(const char *word, uint64_t low, uint64_t high, uint64_t *value);
+
+static int parse_list(const struct cli *cli, const char *name, uint64_t *values, size_t max,
+		      size_t *count, parse_fn parse, uint64_t low, uint64_t high)
+{
+	const char *text = cli_value(cli, name);
+	char *copy, *word, *rest;
+	int rc = 0;
+
+	if (!text)
+		return 0;
+	*count = 0;
+	copy = rest = strdup(text);
+	while (!rc && (word = strsep(&rest, ","))) {
+		if (*count == max)
+			rc = cli_usage(cli, "--%s: more than %zu values", name, max);
+		else if (parse(word, low, high, &values[(*count)++]))
+			rc = cli_usage(cli, "--%s: '%s' is none of the values that it takes", name, word);
+	}
+	free(copy);
+	return rc;
+}
+
+static int parse_size(const char *word, uint64_t low, uint64_t high, uint64_t *value)
+{
+	return donard_parse_size(word, value) || *value < low || *value > high;
+}
+
+static int parse_number(const char *word, uint64_t low, uint64_t high, uint64_t *value)
+{
+	char *end;
+
+	*value = strtoull(word, &end, 10);
+	return end == word || *end || *value < low || *value > high;
+}
+
+int bench_sizes(const struct cli *cli, const char *name, uint64_t *values, size_t max, size_t *count)
+{
+	return parse_list(cli, name, values, max, count, parse_size, 1, 1ULL << 40);
+}
+
+int bench_numbers(const struct cli *cli, const char *name, uint64_t low, uint64_t high,
+		  uint64_t *values, size_t max, size_t *count)
+{
+	return parse_list(cli, name, values, max, count, parse_number, low, high);
+}

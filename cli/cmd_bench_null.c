@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/* bench null: what the harness itself costs, so that nobody takes it for a tool's cost. */
+#include <unistd.h>
+
+#include "bench.h"
+
+#define DEFAULT_ROUNDS	5
+
+static int nothing(const void *argument)
+{
+	(void)argument;
+	return 0;
+}
+
+/* "nothing": between two markers; "process": one that does nothing. */
+static int sample(struct cli *cli, struct donard_meter *meter, struct json_object *model,
+		  const char *method, size_t jobs)
+{
+	struct donard_measurement measurement = { .size = sizeof(measurement) };
+	struct bench_job job = { .call = nothing, .stdin_fd = -1, .stdout_fd = -1 };
+	struct json_object *line = json_object_new_object();
+	struct bench_usage usage;
+	int rc = bench_run_jobs(cli, meter, &job, jobs, &usage, &measurement);
+
+	cli_add_text(line, "method", method);
+	bench_add_usage(line, &usage);
+	bench_add_measured(line, &measurement);
+	bench_add_sample(model, line);
+	return rc;
+}
+
+static int measure(struct cli *cli, struct donard_meter *meter, uint64_t rounds)
+{
+	struct json_object *model = bench_model(cli, "null", meter);
+	int rc = 0;
+
+	bench_add_option(model, "rounds", json_object_new_uint64(rounds));
+	for (uint64_t i = 0; i < rounds && !rc; i++) {
+		rc = sample(cli, meter, model, "nothing", 0);
+		if (!rc)
+			rc = sample(cli, meter, model, "process", 1);
+	}
+	if (rc) {
+		json_object_put(model);
+		return cli_fail(cli, rc);
+	}
+	bench_print(cli, model);
+	return EXIT_DONE;
+}
+
+static int run(struct cli *cli)
+{
+	struct donard_meter *meter = NULL;
+	uint64_t rounds = DEFAULT_ROUNDS;
+	int rc = cli_number(cli, "rounds", 1, 1000, &rounds);
+
+	if (rc)
+		return rc;
+	rc = donard_meter_open(cli->ctx, cli_value(cli, "meter"), &meter);
+	if (rc)
+		return cli_fail(cli, rc);
+	rc = measure(cli, meter, rounds);
+	donard_meter_close(meter);
+	return rc;
+}
+
+static const struct cli_option options_table[] = {
+	{ "rounds", "N", "how often; default 5" },
+	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first there is" },
+	{ "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+const struct cli_command cmd_bench_null = {
+	.name = "bench null", .arguments = "", .needs_context = true,
+	.summary = "What the measurement itself costs: nothing, and a process that does nothing",
+	.options = options_table, .run = run,
+};

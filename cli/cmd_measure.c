@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+/* measure: any command, and what went through DRAM while it ran. */
+#include <errno.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+static void print_usage_text(const struct bench_usage *usage)
+{
+	fprintf(stdout, "took      %.3f s, %.3f s user, %.3f s system, %llu page faults\n",
+		usage->seconds, usage->user_seconds, usage->system_seconds,
+		(unsigned long long)(usage->minor_faults + usage->major_faults));
+}
+
+static void print(const struct cli *cli, const struct bench_usage *usage, int exit_status,
+		  const struct donard_measurement *measurement, uint64_t payload_bytes)
+{
+	struct json_object *model;
+
+	if (!cli->json) {
+		print_usage_text(usage);
+		cli_print_measurement(measurement, payload_bytes);
+		return;
+	}
+	model = json_object_new_object();
+	json_object_object_add(model, "exit_status", json_object_new_int(exit_status));
+	bench_add_usage(model, usage);
+	cli_add_measurement(model, measurement, payload_bytes);
+	cli_print_json(model);
+}
+
+/* What the command prints goes to stderr: stdout is the measurement. */
+static int measure(struct cli *cli, struct donard_meter *meter, uint64_t payload_bytes)
+{
+	struct donard_measurement measurement = { .size = sizeof(measurement) };
+	struct bench_job job = { .argv = (const char *const *)cli->arguments, .stdin_fd = STDIN_FILENO,
+				 .stdout_fd = STDERR_FILENO };
+	struct bench_usage usage;
+	int rc = bench_run_jobs(cli, meter, &job, 1, &usage, &measurement);
+
+	if (rc && rc != -ECHILD)
+		return cli_fail(cli, rc);
+	print(cli, &usage, job.exit_status, &measurement, payload_bytes);
+	return job.exit_status;
+}
+
+static int run(struct cli *cli)
+{
+	struct donard_meter *meter = NULL;
+	uint64_t payload_bytes = 0;
+	int rc = cli_size(cli, "payload", false, &payload_bytes);
+
+	if (rc)
+		return rc;
+	rc = donard_meter_open(cli->ctx, cli_value(cli, "meter"), &meter);
+	if (rc)
+		return cli_fail(cli, rc);
+	rc = measure(cli, meter, payload_bytes);
+	donard_meter_close(meter);
+	return rc;
+}
+
+static const struct cli_option options_table[] = {
+	{ "payload", "SIZE", "what the command moves, for the counts per byte" },
+	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first there is" },
+	{ "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+const struct cli_command cmd_measure = {
+	.name = "measure", .arguments = "COMMAND [ARGUMENT...]", .min_arguments = 1,
+	.max_arguments = CLI_ANY_ARGUMENTS, .runs_command = true, .needs_context = true,
+	.summary = "Run a command, and count what went through DRAM meanwhile",
+	.options = options_table, .run = run,
+};
