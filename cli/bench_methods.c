@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The methods that bench copy compares: donard's, and tools as Debian ships them. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench_copy.h"
+
+/* ---- command lines ---- */
+
+__attribute__((format(printf, 2, 3)))
+static void add(struct bench_command *command, const char *format, ...)
+{
+	char *at = command->text + command->text_used;
+	size_t room = sizeof(command->text) - command->text_used;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(at, room, format, args);
+	va_end(args);
+	/* The longest has a path or two; what does not fit would be a bug of the caller. */
+	if (length < 0 || (size_t)length >= room || command->argument_count + 1 >= BENCH_ARGUMENTS_MAX)
+		abort();
+	command->argv[command->argument_count++] = at;
+	command->text_used += (size_t)length + 1;
+}
+
+static int one_program(struct bench_command *command, int output_fd)
+{
+	command->jobs[0] = (struct bench_job){ .argv = command->argv, .stdin_fd = -1,
+					       .stdout_fd = output_fd };
+	return 1;
+}
+
+static int one_call(struct bench_command *command, int output_fd, int (*call)(const void *),
+		    const struct bench_piece *piece)
+{
+	command->jobs[0] = (struct bench_job){ .call = call, .argument = piece, .stdin_fd = -1,
+					       .stdout_fd = output_fd };
+	return 1;
+}
+
+/* ---- donard ---- */
+
+static int donard(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	add(command, "/proc/self/exe");
+	add(command, "copy");
+	if (piece->to_region) {
+		add(command, "%s", piece->drive);
+		add(command, "%s", piece->region);
+	} else {
+		add(command, "%s", piece->region);
+		add(command, "%s", piece->drive);
+	}
+	add(command, "--size=%" PRIu64, piece->bytes);
+	add(command, "--src-offset=%" PRIu64, piece->to_region ? piece->drive_offset :
+							 piece->region_offset);
+	add(command, "--dst-offset=%" PRIu64, piece->to_region ? piece->region_offset :
+							 piece->drive_offset);
+	add(command, "--block-size=%" PRIu64, piece->block_bytes);
+	add(command, "--queue-depth=%u", piece->queue_depth);
+	add(command, "--json");
+	return one_program(command, output_fd);
+}
+
+static int bounce(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	donard(piece, output_fd, command);
+	add(command, "--allow-bounce");
+	add(command, "--force-bounce");
+	return 1;
+}
+
+static double field(const char *report, const char *name)
+{
+	struct json_object *model = json_tokener_parse(report), *value;
+	double seconds = -1;
+
+	if (json_object_object_get_ex(model, name, &value))
+		seconds = json_object_get_double(value);
+	json_object_put(model);
+	return seconds;
+}
+
+static double own_seconds(const char *report)
+{
+	return field(report, "seconds");
+}
+
+/* ---- plain programs ---- */
+
+static int plain(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	return one_call(command, output_fd, bench_plain_copy, piece);
+}
+
+/* dd has no way into a mapping: its pipe ends in one that has. */
+static int dd(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	add(command, "dd");
+	add(command, "if=%s", piece->drive);
+	add(command, "bs=%" PRIu64, piece->block_bytes);
+	add(command, "count=%" PRIu64, piece->bytes);
+	add(command, "skip=%" PRIu64, piece->drive_offset);
+	add(command, "iflag=direct,count_bytes,skip_bytes");
+	add(command, "status=none");
+	one_program(command, ends[1]);
+	command->jobs[1] = (struct bench_job){ .call = bench_plain_sink, .argument = piece,
+					       .stdin_fd = ends[0], .stdout_fd = output_fd };
+	return 2;
+}
+
+/* ---- fio ---- */
+
+static void fio_common(const struct bench_piece *piece, struct bench_command *command)
+{
+	add(command, "fio");
+	add(command, "--name=peer");
+	add(command, "--output-format=json");
+	add(command, "--rw=%s", piece->to_region ? "read" : "write");
+	add(command, "--bs=%" PRIu64, piece->block_bytes);
+	add(command, "--iodepth=%u", piece->queue_depth);
+	add(command, "--size=%" PRIu64, piece->bytes);
+	add(command, "--offset=%" PRIu64, piece->drive_offset);
+	add(command, "--iomem=mmapshared:/dev/%s", piece->region);
+}
+
+static int fio(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	fio_common(piece, command);
+	add(command, "--filename=%s", piece->drive);
+	add(command, "--direct=1");
+	add(command, "--ioengine=io_uring");
+	return one_program(command, output_fd);
+}
+
+static int fio_fixed(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	fio(piece, output_fd, command);
+	add(command, "--fixedbufs=1");
+	add(command, "--registerfiles=1");
+	return 1;
+}
+
+/* The namespace's character device: /dev/nvme0n1 -> /dev/ng0n1. Past the block layer. */
+static int fio_passthrough(const struct bench_piece *piece, int output_fd,
+			   struct bench_command *command)
+{
+	const char *number = strstr(piece->drive, "nvme");
+
+	if (!number)
+		return -ENOTBLK;
+	fio_common(piece, command);
+	add(command, "--filename=/dev/ng%s", number + strlen("nvme"));
+	add(command, "--ioengine=io_uring_cmd");
+	add(command, "--cmd_type=nvme");
+	add(command, "--fixedbufs=1");
+	return one_program(command, output_fd);
+}
+
+/* fio warns on stdout before its JSON. */
+static double fio_seconds(const char *report)
+{
+	const char *start = strchr(report, '{');
+	struct json_object *model = start ? json_tokener_parse(start) : NULL, *jobs, *value;
+	double seconds = -1, bytes = 0, rate = 0;
+
+	if (json_object_object_get_ex(model, "jobs", &jobs) && json_object_array_length(jobs)) {
+		static const char *const sides[] = { "read", "write" };
+		struct json_object *job = json_object_array_get_idx(jobs, 0), *side;
+
+		for (size_t i = 0; i < 2; i++) {
+			if (!json_object_object_get_ex(job, sides[i], &side) ||
+			    !json_object_object_get_ex(side, "io_bytes", &value) ||
+			    json_object_get_double(value) <= 0)
+				continue;
+			bytes = json_object_get_double(value);
+			if (json_object_object_get_ex(side, "bw_bytes", &value))
+				rate = json_object_get_double(value);
+		}
+	}
+	if (rate > 0)
+		seconds = bytes / rate;
+	json_object_put(model);
+	return seconds;
+}
+
+const struct bench_method bench_methods[] = {
+	{ "donard", "donard-cli copy, peer-to-peer", true, true, donard, own_seconds },
+	{ "donard-bounce", "donard-cli copy --force-bounce: the same engine through DRAM", true, true,
+	  bounce, own_seconds },
+	{ "memcpy", "read(2) with O_DIRECT into DRAM, then memcpy into the BAR; or back", true, true,
+	  plain, own_seconds },
+	{ "dd", "dd iflag=direct into a pipe that ends in the BAR", false, true, dd, own_seconds },
+	{ "fio", "fio's io_uring, buffers in the region", true, false, fio, fio_seconds },
+	{ "fio-fixed", "the same with registered buffers and files", true, false, fio_fixed,
+	  fio_seconds },
+	{ "fio-passthrough", "fio's io_uring_cmd: NVMe commands past the block layer", true, false,
+	  fio_passthrough, fio_seconds },
+	{ 0 },
+};
+
+const struct bench_method *bench_find_method(const char *name)
+{
+	for (const struct bench_method *method = bench_methods; method->name; method++)
+		if (!strcmp(method->name, name))
+			return method;
+	return NULL;
+}

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Copies as a program would do them that knows neither io_uring nor peer-to-peer memory. */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench_copy.h"
+#include "uapi/p2pmem.h"
+
+#define PAGE_BYTES	4096
+#define CHUNK_BYTES	(1U << 20)
+
+struct plain {
+	const struct bench_piece *piece;
+	uint8_t *bar;		/* the piece's part of the region */
+	uint8_t *dram;		/* one block */
+	size_t block_bytes;
+	int drive_fd;
+};
+
+static int complain(const char *what)
+{
+	int error = errno;
+
+	dprintf(STDERR_FILENO, "donard-cli: bench: %s: %s\n", what, strerror(error));
+	return -error;
+}
+
+/* Where the data shall lie is the caller's choice; persistent regions are mapped in place anyway. */
+static int claim(int fd, const struct bench_piece *piece)
+{
+	struct p2pmem_info info = { .size = sizeof(info) };
+	struct p2pmem_claim claim = { .size = sizeof(claim), .region_offset = piece->region_offset,
+				      .length = piece->bytes, .file_offset = piece->region_offset };
+
+	if (ioctl(fd, P2PMEM_IOC_INFO, &info))
+		return -1;
+	return info.flags & P2PMEM_REGION_PERSISTENT ? 0 : ioctl(fd, P2PMEM_IOC_CLAIM, &claim);
+}
+
+static int map_bar(struct plain *plain)
+{
+	const struct bench_piece *piece = plain->piece;
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/%s", piece->region);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return complain(path);
+	if (claim(fd, piece)) {
+		complain(path);
+		close(fd);
+		return -EIO;
+	}
+	plain->bar = mmap(NULL, piece->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
+			  (off_t)piece->region_offset);
+	if (plain->bar == MAP_FAILED) {
+		plain->bar = NULL;
+		complain(path);
+	}
+	close(fd);
+	return plain->bar ? 0 : -EIO;
+}
+
+static int set_up(struct plain *plain, const struct bench_piece *piece, size_t block_bytes, int flags)
+{
+	*plain = (struct plain){ .piece = piece, .block_bytes = block_bytes, .drive_fd = -1 };
+	plain->drive_fd = open(piece->drive, flags | O_CLOEXEC);
+	if (plain->drive_fd < 0)
+		return complain(piece->drive);
+	if (posix_memalign((void **)&plain->dram, PAGE_BYTES, block_bytes))
+		return -ENOMEM;
+	memset(plain->dram, 0, block_bytes);
+	return map_bar(plain);
+}
+
+static void tear_down(struct plain *plain)
+{
+	if (plain->bar)
+		munmap(plain->bar, plain->piece->bytes);
+	if (plain->drive_fd >= 0)
+		close(plain->drive_fd);
+	free(plain->dram);
+}
+
+static double now_seconds(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static int one_block(const struct plain *plain, uint64_t at, size_t bytes)
+{
+	off_t offset = (off_t)(plain->piece->drive_offset + at);
+	ssize_t moved;
+
+	if (plain->piece->to_region) {
+		moved = pread(plain->drive_fd, plain->dram, bytes, offset);
+		memcpy(plain->bar + at, plain->dram, bytes);
+	} else {
+		memcpy(plain->dram, plain->bar + at, bytes);
+		moved = pwrite(plain->drive_fd, plain->dram, bytes, offset);
+	}
+	return moved == (ssize_t)bytes ? 0 : complain(plain->piece->drive);
+}
+
+static int every_block(const struct plain *plain, int (*step)(const struct plain *, uint64_t, size_t))
+{
+	uint64_t left;
+	int rc = 0;
+
+	for (uint64_t at = 0; !rc && at < plain->piece->bytes; at += plain->block_bytes) {
+		left = plain->piece->bytes - at;
+		rc = step(plain, at, left < plain->block_bytes ? left : plain->block_bytes);
+	}
+	return rc;
+}
+
+static void report(double seconds)
+{
+	dprintf(STDOUT_FILENO, "{\"seconds\":%.9f}\n", seconds);
+}
+
+int bench_plain_copy(const void *argument)
+{
+	const struct bench_piece *piece = argument;
+	struct plain plain;
+	int rc = set_up(&plain, piece, piece->block_bytes,
+			(piece->to_region ? O_RDONLY : O_WRONLY) | O_DIRECT);
+	double started = now_seconds();
+
+	if (!rc)
+		rc = every_block(&plain, one_block);
+	if (!rc && !piece->to_region && fsync(plain.drive_fd))
+		rc = complain(piece->drive);
+	if (!rc)
+		report(now_seconds() - started);
+	tear_down(&plain);
+	return rc ? EXIT_FAILED : EXIT_DONE;
+}
+
+int bench_plain_sink(const void *argument)
+{
+	const struct bench_piece *piece = argument;
+	struct plain plain = { .piece = piece, .drive_fd = -1 };
+	double started = now_seconds();
+	ssize_t got = 1;
+
+	if (map_bar(&plain))
+		return EXIT_FAILED;
+	for (uint64_t at = 0; at < piece->bytes && got > 0; at += (uint64_t)got)
+		got = read(STDIN_FILENO, plain.bar + at, piece->bytes - at);
+	if (got > 0)
+		report(now_seconds() - started);
+	tear_down(&plain);
+	return got > 0 ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* ---- before and after ---- */
+
+static int scrub_block(const struct plain *plain, uint64_t at, size_t bytes)
+{
+	if (!plain->piece->to_region)
+		return pwrite(plain->drive_fd, plain->dram, bytes,
+			      (off_t)(plain->piece->drive_offset + at)) == (ssize_t)bytes ?
+		       0 : complain(plain->piece->drive);
+	memcpy(plain->bar + at, plain->dram, bytes);
+	return 0;
+}
+
+int bench_scrub(const struct bench_piece *piece, uint8_t byte)
+{
+	struct plain plain;
+	int rc = set_up(&plain, piece, CHUNK_BYTES,
+			(piece->to_region ? O_RDONLY : O_WRONLY) | O_DIRECT);
+
+	if (!rc) {
+		memset(plain.dram, byte, CHUNK_BYTES);
+		rc = every_block(&plain, scrub_block);
+	}
+	tear_down(&plain);
+	return rc;
+}
+
+#define DIFFERENT	1
+
+static int compare_block(const struct plain *plain, uint64_t at, size_t bytes)
+{
+	if (pread(plain->drive_fd, plain->dram, bytes, (off_t)(plain->piece->drive_offset + at)) !=
+	    (ssize_t)bytes)
+		return complain(plain->piece->drive);
+	return memcmp(plain->bar + at, plain->dram, bytes) ? DIFFERENT : 0;
+}
+
+int bench_compare(const struct bench_piece *piece)
+{
+	struct plain plain;
+	int rc = set_up(&plain, piece, CHUNK_BYTES, O_RDONLY | O_DIRECT);
+
+	if (!rc)
+		rc = every_block(&plain, compare_block);
+	tear_down(&plain);
+	return rc < 0 ? rc : rc != DIFFERENT;
+}

@@ -1,0 +1,462 @@
+// SPDX-License-Identifier: Apache-2.0
+/* bench copy: every method at every point, rounds interleaved, raw samples out. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "bench_copy.h"
+
+#define LIST_MAX	16
+#define MIB		(1ULL << 20)
+#define SMALL_PART	4	/* each point is measured at two sizes, so that start-up can be told apart */
+#define REPORT_BYTES	(256 * 1024)
+
+struct list {
+	uint64_t values[LIST_MAX];
+	size_t count;
+};
+
+struct bench {
+	struct cli *cli;
+	struct donard_meter *meter;
+	struct json_object *model;
+	const char *drive, *write_to, *region;
+	const struct bench_method *methods[LIST_MAX];
+	size_t method_count;
+	struct list blocks, depths, threads;
+	uint64_t size_bytes, rounds;
+};
+
+struct point {
+	const struct bench_method *method;
+	uint64_t block_bytes, threads, round, bytes;	/* bytes: of one thread */
+	uint32_t queue_depth;
+	bool to_region;
+};
+
+/* ---- one sample ---- */
+
+struct run {
+	struct bench_piece pieces[BENCH_THREADS_MAX];
+	struct bench_command commands[BENCH_THREADS_MAX];
+	struct bench_job jobs[2 * BENCH_THREADS_MAX];
+	int reports[BENCH_THREADS_MAX];
+	size_t job_count;
+};
+
+static struct bench_piece piece_of(const struct bench *bench, const struct point *point, uint64_t index)
+{
+	return (struct bench_piece){
+		.drive = point->to_region ? bench->drive : bench->write_to,
+		.region = bench->region,
+		.drive_offset = index * bench->size_bytes,
+		.region_offset = index * bench->size_bytes,
+		.bytes = point->bytes,
+		.block_bytes = point->block_bytes,
+		.queue_depth = point->queue_depth,
+		.to_region = point->to_region,
+	};
+}
+
+/* The runner closes what a job prints to: the report needs a descriptor of its own. */
+static int prepare(const struct bench *bench, const struct point *point, struct run *run)
+{
+	for (uint64_t i = 0; i < point->threads; i++) {
+		struct bench_command *command = &run->commands[i];
+		int count;
+
+		run->pieces[i] = piece_of(bench, point, i);
+		run->reports[i] = open("/tmp", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+		if (run->reports[i] < 0)
+			return -errno;
+		count = point->method->prepare(&run->pieces[i],
+					       fcntl(run->reports[i], F_DUPFD_CLOEXEC, 3), command);
+		if (count < 0)
+			return count;
+		memcpy(&run->jobs[run->job_count], command->jobs, (size_t)count * sizeof(run->jobs[0]));
+		run->job_count += (size_t)count;
+	}
+	return 0;
+}
+
+/* The slowest thread's, or -1. */
+static double reported_seconds(const struct point *point, const struct run *run)
+{
+	static char report[REPORT_BYTES];
+	double longest = -1, seconds;
+	ssize_t length;
+
+	for (uint64_t i = 0; i < point->threads; i++) {
+		length = pread(run->reports[i], report, sizeof(report) - 1, 0);
+		report[length > 0 ? length : 0] = '\0';
+		seconds = point->method->seconds(report);
+		if (seconds > longest)
+			longest = seconds;
+	}
+	return longest;
+}
+
+static bool is_checked(const struct bench *bench, const struct point *point)
+{
+	return point->method->keeps_data && !point->round && point->bytes == bench->size_bytes;
+}
+
+/* Zeros of round zero could have been there before. */
+static int scrub(const struct bench *bench, const struct point *point)
+{
+	int rc = 0;
+
+	for (uint64_t i = 0; !rc && i < point->threads; i++) {
+		struct bench_piece piece = piece_of(bench, point, i);
+
+		rc = bench_scrub(&piece, 0xa5);
+	}
+	return rc;
+}
+
+/* null: this tool, or this round, was not checked. */
+static struct json_object *verified(const struct bench *bench, const struct point *point, bool *wrong)
+{
+	if (!is_checked(bench, point))
+		return NULL;
+	for (uint64_t i = 0; !*wrong && i < point->threads; i++) {
+		struct bench_piece piece = piece_of(bench, point, i);
+
+		*wrong = bench_compare(&piece) != 1;
+	}
+	return json_object_new_boolean(!*wrong);
+}
+
+static struct json_object *describe(const struct bench *bench, const struct point *point)
+{
+	struct json_object *sample = json_object_new_object();
+
+	cli_add_text(sample, "method", point->method->name);
+	cli_add_text(sample, "direction", point->to_region ? "to-region" : "from-region");
+	cli_add_text(sample, "region", bench->region);
+	cli_add_number(sample, "block_bytes", point->block_bytes);
+	cli_add_number(sample, "queue_depth", point->queue_depth);
+	cli_add_number(sample, "threads", point->threads);
+	cli_add_number(sample, "round", point->round);
+	cli_add_number(sample, "bytes", point->bytes * point->threads);
+	return sample;
+}
+
+static int method_failed(const struct bench *bench, const struct point *point, const struct run *run)
+{
+	char text[256];
+	int status = 0;
+
+	for (size_t i = 0; i < run->job_count; i++)
+		status = status ? status : run->jobs[i].exit_status;
+	if (status == 127)
+		snprintf(text, sizeof(text), "%s: a program is missing. Install it (apt install fio), or "
+			 "name the others by --methods.", point->method->name);
+	else
+		snprintf(text, sizeof(text), "%s: failed with status %d; what it said is above.",
+			 point->method->name, status);
+	return cli_fail_text(bench->cli, EXIT_FAILED, "method-failed", text);
+}
+
+static int add_sample(const struct bench *bench, const struct point *point, const struct run *run,
+		      const struct bench_usage *usage, const struct donard_measurement *measurement)
+{
+	struct json_object *sample = describe(bench, point);
+	double seconds = reported_seconds(point, run);
+	char text[128];
+	bool wrong = false;
+
+	json_object_object_add(sample, "seconds", seconds < 0 ? NULL : json_object_new_double(seconds));
+	bench_add_usage(sample, usage);
+	json_object_object_add(sample, "verified", verified(bench, point, &wrong));
+	if (bench->meter)
+		bench_add_measured(sample, measurement);
+	bench_add_sample(bench->model, sample);
+	if (!wrong)
+		return 0;
+	snprintf(text, sizeof(text), "%s: the data at the destination is not that of the source.",
+		 point->method->name);
+	return cli_fail_text(bench->cli, EXIT_MISMATCH, "mismatch", text);
+}
+
+static int measure(const struct bench *bench, const struct point *point)
+{
+	struct donard_measurement measurement = { .size = sizeof(measurement) };
+	struct bench_usage usage;
+	struct run *run = calloc(1, sizeof(*run));
+	int rc = run ? 0 : -ENOMEM;
+
+	for (uint64_t i = 0; run && i < point->threads; i++)
+		run->reports[i] = -1;
+	if (!rc && is_checked(bench, point))
+		rc = scrub(bench, point);
+	if (!rc)
+		rc = prepare(bench, point, run);
+	if (rc)
+		rc = cli_fail_text(bench->cli, EXIT_FAILED, "system", strerror(-rc));
+	else
+		rc = bench_run_jobs(bench->cli, bench->meter, run->jobs, run->job_count, &usage,
+				    &measurement);
+	if (rc == -ECHILD)
+		rc = method_failed(bench, point, run);
+	else if (rc < 0)
+		rc = cli_fail(bench->cli, rc);
+	else if (!rc)
+		rc = add_sample(bench, point, run, &usage, &measurement);
+	for (uint64_t i = 0; run && i < point->threads; i++)
+		if (run->reports[i] >= 0)
+			close(run->reports[i]);
+	free(run);
+	return rc;
+}
+
+/* ---- all of them ---- */
+
+static uint64_t small_size(const struct bench *bench, uint64_t block_bytes)
+{
+	uint64_t small = bench->size_bytes / SMALL_PART;
+
+	small -= small % block_bytes;
+	return small ? small : block_bytes;
+}
+
+static int every_method(const struct bench *bench, struct point *point)
+{
+	int rc = 0;
+
+	for (size_t i = 0; !rc && i < bench->method_count; i++) {
+		point->method = bench->methods[i];
+		if (!point->to_region && !point->method->from_region_too)
+			continue;
+		point->bytes = small_size(bench, point->block_bytes);
+		rc = measure(bench, point);
+		point->bytes = bench->size_bytes;
+		if (!rc)
+			rc = measure(bench, point);
+		if (!rc && cli_stopped(NULL))
+			rc = EXIT_STOPPED;
+	}
+	return rc;
+}
+
+static int both_directions(const struct bench *bench, struct point *point)
+{
+	char block[32];
+	int rc;
+
+	bench_say("round %llu of %llu: blocks of %s, depth %u, %llu thread(s)",
+		  (unsigned long long)point->round + 1, (unsigned long long)bench->rounds,
+		  donard_format_size(block, sizeof(block), point->block_bytes), point->queue_depth,
+		  (unsigned long long)point->threads);
+	point->to_region = true;
+	rc = every_method(bench, point);
+	point->to_region = false;
+	return rc || !bench->write_to ? rc : every_method(bench, point);
+}
+
+static int every_point(const struct bench *bench)
+{
+	struct point point = { 0 };
+	int rc = 0;
+
+	for (point.round = 0; point.round < bench->rounds; point.round++)
+		for (size_t b = 0; b < bench->blocks.count; b++)
+			for (size_t d = 0; d < bench->depths.count; d++)
+				for (size_t t = 0; !rc && t < bench->threads.count; t++) {
+					point.block_bytes = bench->blocks.values[b];
+					point.queue_depth = (uint32_t)bench->depths.values[d];
+					point.threads = bench->threads.values[t];
+					rc = both_directions(bench, &point);
+				}
+	return rc;
+}
+
+/* ---- options ---- */
+
+static int take_methods(struct bench *bench)
+{
+	const char *text = cli_value(bench->cli, "methods");
+	char *copy, *word, *rest;
+	int rc = 0;
+
+	copy = rest = strdup(text ? text : "donard,donard-bounce,memcpy,dd,fio,fio-fixed");
+	while (!rc && (word = strsep(&rest, ","))) {
+		const struct bench_method *method = bench_find_method(word);
+
+		if (!method)
+			rc = cli_usage(bench->cli, "--methods: '%s' is none of donard, donard-bounce, "
+				       "memcpy, dd, fio, fio-fixed, fio-passthrough", word);
+		else if (bench->method_count == LIST_MAX)
+			rc = cli_usage(bench->cli, "--methods: more than %d", LIST_MAX);
+		else
+			bench->methods[bench->method_count++] = method;
+	}
+	free(copy);
+	return rc;
+}
+
+static int check_sizes(const struct bench *bench)
+{
+	char size[32], block[32];
+
+	for (size_t i = 0; i < bench->blocks.count; i++) {
+		uint64_t bytes = bench->blocks.values[i];
+
+		if (bytes % 4096)
+			return cli_usage(bench->cli, "--block-sizes: %s is no multiple of 4096",
+					 donard_format_size(block, sizeof(block), bytes));
+		if (bench->size_bytes % bytes || bench->size_bytes < 2 * bytes)
+			return cli_usage(bench->cli, "--size: %s is no multiple, by 2 or more, of the block "
+					 "size %s",
+					 donard_format_size(size, sizeof(size), bench->size_bytes),
+					 donard_format_size(block, sizeof(block), bytes));
+	}
+	return 0;
+}
+
+static int take_options(struct bench *bench)
+{
+	struct cli *cli = bench->cli;
+	int rc = take_methods(bench);
+
+	if (!rc)
+		rc = cli_size(cli, "size", false, &bench->size_bytes);
+	if (!rc)
+		rc = cli_number(cli, "rounds", 1, 1000, &bench->rounds);
+	if (!rc)
+		rc = bench_sizes(cli, "block-sizes", bench->blocks.values, LIST_MAX,
+				 &bench->blocks.count);
+	if (!rc)
+		rc = bench_numbers(cli, "queue-depths", 1, 1024, bench->depths.values, LIST_MAX,
+				   &bench->depths.count);
+	if (!rc)
+		rc = bench_numbers(cli, "threads", 1, BENCH_THREADS_MAX, bench->threads.values,
+				   LIST_MAX, &bench->threads.count);
+	return rc ? rc : check_sizes(bench);
+}
+
+static uint64_t most_bytes(const struct bench *bench)
+{
+	uint64_t threads = 1;
+
+	for (size_t i = 0; i < bench->threads.count; i++)
+		if (bench->threads.values[i] > threads)
+			threads = bench->threads.values[i];
+	return threads * bench->size_bytes;
+}
+
+static int check_region(struct bench *bench)
+{
+	struct donard_region_list *list;
+	uint64_t available;
+	char text[192], wanted[32], there[32];
+	int rc = donard_region_find(bench->cli->ctx, bench->region, &list);
+
+	if (rc)
+		return cli_fail(bench->cli, rc);
+	bench_add_option(bench->model, "page_type",
+			 json_object_new_string(donard_region_get(list, 0)->page_type));
+	available = donard_region_get(list, 0)->available_bytes;
+	donard_region_list_free(list);
+	if (available >= most_bytes(bench))
+		return 0;
+	snprintf(text, sizeof(text), "%s: %s are free, and --size times --threads are %s. Use a smaller "
+		 "--size.", bench->region, donard_format_size(there, sizeof(there), available),
+		 donard_format_size(wanted, sizeof(wanted), most_bytes(bench)));
+	return cli_fail_text(bench->cli, EXIT_FAILED, "no-space", text);
+}
+
+/* With O_EXCL, as mkfs has it: not while it is mounted or part of an array. */
+static int check_drive(struct bench *bench, const char *path, int flags)
+{
+	uint64_t bytes = 0;
+	char text[256];
+	int fd = open(path, flags | O_CLOEXEC);
+
+	if (fd >= 0) {
+		bytes = (uint64_t)lseek(fd, 0, SEEK_END);
+		close(fd);
+	}
+	if (fd >= 0 && bytes >= most_bytes(bench))
+		return 0;
+	if (fd < 0 && errno == EBUSY)
+		snprintf(text, sizeof(text), "%s: it is mounted or part of something, and --write-to "
+			 "overwrites it. Name another drive.", path);
+	else if (fd < 0)
+		snprintf(text, sizeof(text), "%s: %s. Name an NVMe drive, as root.", path,
+			 strerror(errno));
+	else
+		snprintf(text, sizeof(text), "%s: it is smaller than --size times --threads. Use a smaller "
+			 "--size.", path);
+	return cli_fail_text(bench->cli, EXIT_FAILED, "drive", text);
+}
+
+static void add_options(const struct bench *bench)
+{
+	bench_add_option(bench->model, "size", json_object_new_uint64(bench->size_bytes));
+	bench_add_option(bench->model, "rounds", json_object_new_uint64(bench->rounds));
+}
+
+static int run_bench(struct bench *bench)
+{
+	int rc = check_region(bench);
+
+	if (!rc)
+		rc = check_drive(bench, bench->drive, O_RDONLY);
+	if (!rc && bench->write_to)
+		rc = check_drive(bench, bench->write_to, O_RDWR | O_EXCL);
+	if (rc)
+		return rc;
+	add_options(bench);
+	cli_catch_signals();
+	rc = every_point(bench);
+	if (!rc)
+		bench_print_copy(bench->cli, json_object_get(bench->model));
+	return rc;
+}
+
+static int run(struct cli *cli)
+{
+	struct bench bench = {
+		.cli = cli, .drive = cli->arguments[0], .region = cli->arguments[1],
+		.write_to = cli_value(cli, "write-to"), .size_bytes = 64 * MIB, .rounds = 3,
+		.blocks = { { MIB }, 1 }, .depths = { { 16 }, 1 }, .threads = { { 1 }, 1 },
+	};
+	int rc = take_options(&bench);
+
+	if (rc)
+		return rc;
+	if (!strncmp(bench.region, "/dev/", 5))
+		bench.region += 5;
+	rc = donard_meter_open(cli->ctx, cli_value(cli, "meter"), &bench.meter);
+	if (rc)
+		return cli_fail(cli, rc);
+	bench.model = bench_model(cli, "copy", bench.meter);
+	rc = run_bench(&bench);
+	json_object_put(bench.model);
+	donard_meter_close(bench.meter);
+	return rc;
+}
+
+static const struct cli_option options_table[] = {
+	{ "methods", "LIST", "donard, donard-bounce, memcpy, dd, fio, fio-fixed, fio-passthrough; "
+	  "default: all but the last" },
+	{ "write-to", "DRIVE", "also from the region to this drive, whose data is lost" },
+	{ "size", "SIZE", "of a thread's copy; default 64M. Each point is also measured at a quarter" },
+	{ "block-sizes", "LIST", "default 1M" },
+	{ "queue-depths", "LIST", "default 16" },
+	{ "threads", "LIST", "copies at the same time, each of its own range; default 1" },
+	{ "rounds", "N", "how often each point is measured; default 3" },
+	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first there is" },
+	{ "json", NULL, "print JSON with every raw sample" },
+	{ 0 },
+};
+
+const struct cli_command cmd_bench_copy = {
+	.name = "bench copy", .arguments = "DRIVE REGION", .min_arguments = 2, .max_arguments = 2,
+	.needs_context = true,
+	.summary = "Compare methods of copying between a drive and a region",
+	.options = options_table, .run = run,
+};
