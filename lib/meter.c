@@ -25,11 +25,25 @@ static const char *const quantity_names[DONARD_QUANTITIES] = {
 	[DONARD_INSTRUCTIONS_KERNEL] = "instructions_kernel",
 	[DONARD_DRAM_READ] = "dram_read_bytes",
 	[DONARD_DRAM_WRITTEN] = "dram_written_bytes",
+	[DONARD_DRAM_TOTAL] = "dram_total_bytes",
+	[DONARD_DRAM_CACHE] = "dram_cache_bytes",
 };
 
 DND_PUBLIC const char *donard_quantity_name(enum donard_quantity quantity)
 {
 	return (unsigned int)quantity < DONARD_QUANTITIES ? quantity_names[quantity] : NULL;
+}
+
+void dnd_missing(struct donard_measurement *result, const char *format, ...)
+{
+	size_t used = strlen(result->missing);
+	va_list args;
+
+	if (used && used + 1 < sizeof(result->missing))
+		result->missing[used++] = ' ';
+	va_start(args, format);
+	vsnprintf(result->missing + used, sizeof(result->missing) - used, format, args);
+	va_end(args);
 }
 
 static int open_kind(struct donard_context *ctx, struct donard_meter *meter,

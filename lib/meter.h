@@ -15,7 +15,8 @@ struct donard_meter {
 	void *state;			/* of the kind */
 	struct { const void *memory; size_t bytes; } own[DND_METER_OWN_MAX];
 	size_t own_count;
-	int instruction_fds[2];		/* user, kernel; -1 if the processor or the policy has none */
+	int instruction_fds[2];		/* user, kernel; or why not, a negative errno */
+	uint64_t instruction_start[2];
 	char missing[DONARD_MISSING_BYTES];	/* of "none": why each other one is not available */
 	double started_seconds;
 	bool counting;
@@ -31,7 +32,7 @@ struct dnd_meter_kind {
 	bool counts_instructions;	/* else this process's own are read from perf events */
 	int (*open)(struct donard_context *ctx, struct donard_meter *meter);
 	int (*begin)(struct donard_context *ctx, struct donard_meter *meter);
-	/* Sets counts with dnd_measured(), and result->missing for what it cannot know. */
+	/* Sets counts with dnd_measured(), and says with dnd_missing() what it cannot know. */
 	int (*end)(struct donard_context *ctx, struct donard_meter *meter,
 		   struct donard_measurement *result);
 	void (*close)(struct donard_meter *meter);
@@ -47,7 +48,21 @@ static inline void dnd_measured(struct donard_measurement *result, enum donard_q
 	result->known |= 1U << quantity;
 }
 
+/* One sentence more in result->missing. */
+void dnd_missing(struct donard_measurement *result, const char *format, ...) DND_PRINTF(2, 3);
+
+/* What the tools print, into counts or the reason why there is none. */
+void dnd_likwid_parse(const char *csv, unsigned int sockets, struct donard_measurement *result);
+struct dnd_perf_event {
+	enum donard_quantity quantity;
+	char name[96];			/* as perf takes and prints it */
+};
+void dnd_perf_parse(const char *csv, const struct dnd_perf_event *events, size_t event_count,
+		    struct donard_measurement *result);
+
 /* meter_instructions.c: of this process and its children, user and kernel apart */
+/* A descriptor or a negative errno. */
+int dnd_count_open(uint32_t type, uint64_t config, bool kernel);
 void dnd_instructions_open(struct donard_meter *meter);
 void dnd_instructions_begin(struct donard_meter *meter);
 void dnd_instructions_end(struct donard_meter *meter, struct donard_measurement *result);

@@ -23,7 +23,7 @@ static int end_none(struct donard_context *ctx, struct donard_meter *meter,
 		    struct donard_measurement *result)
 {
 	(void)ctx;
-	memcpy(result->missing, meter->missing, sizeof(result->missing));
+	dnd_missing(result, "%s", meter->missing);
 	return 0;
 }
 

@@ -44,7 +44,10 @@ extern "C" {
  * @DONARD_BAR_CPU: loads and stores in BARs of regions
  * @DONARD_INSTRUCTIONS_USER, @DONARD_INSTRUCTIONS_KERNEL: of the exact meter,
  *	of the whole machine; else of this process
- * @DONARD_DRAM_READ, @DONARD_DRAM_WRITTEN: of the whole machine
+ * @DONARD_DRAM_READ, @DONARD_DRAM_WRITTEN, @DONARD_DRAM_TOTAL: of the whole
+ *	machine, at the memory controllers: loads, stores, DMA, everything
+ * @DONARD_DRAM_CACHE: of the whole machine, between the last caches and DRAM
+ *	on behalf of programs: DMA is not in it
  */
 enum donard_quantity {
 	DONARD_DRAM_DMA_PAYLOAD,
@@ -59,13 +62,15 @@ enum donard_quantity {
 	DONARD_INSTRUCTIONS_KERNEL,
 	DONARD_DRAM_READ,
 	DONARD_DRAM_WRITTEN,
+	DONARD_DRAM_TOTAL,
+	DONARD_DRAM_CACHE,
 	DONARD_QUANTITIES
 };
 
 /** donard_quantity_name() - "dram_dma_payload_bytes" and so on; NULL past the last. */
 const char *donard_quantity_name(enum donard_quantity quantity);
 
-#define DONARD_MISSING_BYTES	512
+#define DONARD_MISSING_BYTES	1024
 
 /**
  * struct donard_measurement - what was counted
