@@ -58,7 +58,7 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 	int symbol, at = 1;
 
 	fill_long_options(cli->command, options);
-	/* First of all, so that errors come as JSON too. */
+	/* Before the others, so that errors come as JSON too. */
 	for (int i = 1; i < argc && !(cli->command->runs_command && argv[i][0] != '-'); i++)
 		if (!strcmp(argv[i], "--json"))
 			cli->json = true;
@@ -83,6 +83,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 
 	if (rc)
 		return rc;
+	cli->json = cli->json || cli_given(cli, "json");
 	cli->argument_count = argc - optind;
 	cli->arguments = argv + optind;
 	if (cli->argument_count < cli->command->min_arguments)

@@ -6,8 +6,8 @@
 readonly GUEST_SECONDS=1200
 
 # plan_guests - "KERNEL TOPOLOGY FABRIC SUITE..." a line. The whole of it with the usual machine of each
-# kernel; the others, on the newest kernel, for what is particular to them. With a fabric other than "-",
-# two machines are booted, joined by it.
+# kernel; the others, on the newest kernel, for what is particular to them. With the fabric rxe or siw two
+# machines are booted, joined by it; with "meter" one that counts every byte.
 plan_guests() {
 	local kernel topology fabric
 	for kernel in 7 6.12 6.1; do
@@ -21,6 +21,9 @@ plan_guests() {
 		for kernel in 6.12 6.1; do
 			echo "$kernel switch $fabric perftest rdma"
 		done
+	done
+	for kernel in 7 6.12 6.1; do
+		echo "$kernel switch meter meter"
 	done
 	for topology in rootports iommu swiotlb high-bar; do
 		echo "7 $topology - routes dmabuf"
@@ -74,14 +77,18 @@ run_guests() {
 # start_guest KERNEL TOPOLOGY FABRIC SUITE... - in the background.
 start_guest() {
 	local kernel=$1 topology=$2 fabric=$3 where="$1 $2" dir
-	local -a network=()
+	local -a machine=()
 	shift 3
-	[[ $fabric == - ]] || { network=(--peer --fabric "$fabric"); where+=" $fabric"; }
+	case $fabric in
+	-) ;;
+	meter) machine=(--meter); where+=" $fabric" ;;
+	*) machine=(--peer --fabric "$fabric"); where+=" $fabric" ;;
+	esac
 	progress "guest: kernel $where: ${*%%/*}"
 	dir=$(mktemp -d "$LOGS/guest.XXXXXX")
 	printf '%s\n' "$where" "$@" >"$dir/what"
 	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
-	tests/rig/lab run --kernel "$kernel" --topology "$topology" "${network[@]}" --share "$REPO/tests/guest" \
+	tests/rig/lab run --kernel "$kernel" --topology "$topology" "${machine[@]}" --share "$REPO/tests/guest" \
 		--append iomem=relaxed --timeout "$GUEST_SECONDS" -- bash /mnt/share/run.sh "$@" \
 		2>"$dir/err" >"$dir/out" &
 	RUNNING[$!]=$dir

@@ -43,6 +43,29 @@ start_guest() {
 	PID_OF[$dir]=$!
 }
 
+# Before anything of ours runs: on a busy host the emulator loses a timer of a processor in one boot of some
+# dozens, and the kernel waits for it forever.
+readonly BOOT_SECONDS=120 BOOT_TRIES=3
+
+# await_boot DIR QEMU-ARG... - until the guest's init runs; a kernel that does not get there is booted again.
+await_boot() {
+	local dir=$1 tries=1 deadline=$((SECONDS + BOOT_SECONDS))
+	shift
+	until grep -qsx booted "$dir/verdict"; do
+		# How it ended is judged elsewhere.
+		kill -0 "${PID_OF[$dir]}" 2>/dev/null || return 0
+		if ((SECONDS >= deadline)); then
+			((tries++ < BOOT_TRIES)) || return 0
+			say "the kernel does not come up within $BOOT_SECONDS s; booting again"
+			kill "${PID_OF[$dir]}"
+			wait "${PID_OF[$dir]}" || true
+			start_guest "$dir" "$@"
+			deadline=$((SECONDS + BOOT_SECONDS))
+		fi
+		sleep 0.2
+	done
+}
+
 # follow FILE - streams it until the emulator is gone.
 follow() {
 	tail -q -s 0.1 -n +1 -f --pid="${PID_OF[$RUN_DIR]}" "$RUN_DIR/$1"
@@ -59,6 +82,8 @@ run_guest() {
 	channel stderr
 	start_peer
 	start_guest "$RUN_DIR" "${QEMU_ARGS[@]}"
+	[[ -z $OPT_PEER ]] || await_boot "$LAB_DIR/peer" "${PEER_ARGS[@]}"
+	await_boot "$RUN_DIR" "${QEMU_ARGS[@]}"
 	follow stdout &
 	follow stderr >&2 &
 	judge_guests

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The exact meter: first work whose traffic is known beforehand, then what it says of copies. In a guest
+# booted with --meter. Payload is compared exactly; overhead is the kernel's business and only bounded.
+
+readonly BYTES=$((8 * MIB))
+
+# known MODE [ARG...] - metertest, in a file of counts; count NAME - one of them.
+known() {
+	metertest "$@" >"$WORK/counts" || fail "metertest $*: $(cat "$WORK/counts")"
+	equal "the meter" lab "$(count meter)"
+}
+
+count() {
+	awk -v name="$1" '$1 == name { print $2 }' "$WORK/counts"
+}
+
+# counts NAME VALUE...
+counts() {
+	while (($#)); do
+		equal "$1" "$2" "$(count "$1")"
+		shift 2
+	done
+}
+
+source_data() {
+	random_file "$WORK/data" "$BYTES"
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+}
+
+known_memcpy() {
+	known memcpy "$BYTES"
+	counts dram_cpu_payload_bytes $((2 * BYTES)) dram_dma_payload_bytes 0 bar_cpu_bytes 0 bar_dma_bytes 0
+	# A load and a store of eight bytes, and the loop around them.
+	(($(count instructions_user) >= BYTES / 8 * 2)) || fail "only $(count instructions_user) instructions"
+}
+
+known_dma() {
+	source_data
+	known dma "$BYTES" "$LAB_ALPHA"
+	counts dram_dma_payload_bytes "$BYTES" dram_cpu_payload_bytes 0 bar_dma_bytes 0 bar_cpu_bytes 0
+	# 64 bytes of command and 16 of completion, at least one for each 512 KiB.
+	(($(count dram_dma_overhead_bytes) >= BYTES / (512 * 1024) * 16)) ||
+		fail "commands of $(count dram_dma_overhead_bytes) bytes"
+}
+
+# Nobody declares the page cache: the meter finds it by the pages that DMA touched.
+hidden_copy() {
+	source_data
+	known hidden "$BYTES" "$LAB_ALPHA" /dev/p2pmem0
+	counts dram_dma_payload_bytes "$BYTES" bar_cpu_bytes "$BYTES" bar_dma_bytes 0
+	(($(count dram_cpu_payload_bytes) >= BYTES)) ||
+		fail "the CPU touched $(count dram_cpu_payload_bytes) bytes of the page cache"
+	same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$WORK/data" "$BYTES"
+}
+
+idle_period() {
+	known idle 1
+	counts dram_dma_payload_bytes 0 dram_cpu_payload_bytes 0 bar_dma_bytes 0 bar_cpu_bytes 0
+	(($(count dram_cpu_overhead_bytes) < 4 * MIB)) || fail "$(count dram_cpu_overhead_bytes) bytes while idle"
+}
+
+one_at_a_time() {
+	known twice
+}
+
+# measured NAME - of the copy in $WORK/copy.
+measured() {
+	jq -r ".$1" "$WORK/copy"
+}
+
+# copies SRC DST [ARG...]
+copies() {
+	donard-cli copy "$@" --measure --json >"$WORK/copy" || fail "copy $*: $(cat "$WORK/copy")"
+	equal "the meter" "lab true" "$(measured meter) $(measured exact)"
+}
+
+# past_dram BAR-BYTES - not one byte of payload met DRAM, by DMA or by CPU.
+past_dram() {
+	local what
+	for what in dram_dma_payload_bytes dram_cpu_payload_bytes bounced_bytes; do
+		equal "$what" 0 "$(measured "$what")"
+	done
+	equal "bar_dma_bytes" "$1" "$(measured bar_dma_bytes)"
+}
+
+# both_ways REGION
+both_ways() {
+	source_data
+	# What is zeroed for a new owner is no payload of the copy that follows.
+	copies "$LAB_ALPHA" "$1" --size "$BYTES"
+	copies "$LAB_ALPHA" "$1" --size "$BYTES"
+	past_dram "$BYTES"
+	(($(measured bar_cpu_bytes) <= 64)) || fail "the CPU touched $(measured bar_cpu_bytes) bytes of the BAR"
+	copies "$1" "$LAB_BETA" --size "$BYTES"
+	past_dram "$BYTES"
+	take_from_drive "$LAB_BETA" 0 "$BYTES" "$WORK/seen"
+	same_bytes "on the drive" "$WORK/seen" "$WORK/data" "$BYTES"
+}
+
+as_p2pdma() {
+	with_page_type p2pmem0 p2pdma
+	both_ways p2pmem0
+}
+
+bounced() {
+	source_data
+	copies "$LAB_ALPHA" p2pmem0 --size "$BYTES"
+	copies "$LAB_ALPHA" p2pmem0 --size "$BYTES" --allow-bounce --force-bounce
+	equal "DMA into DRAM" "$BYTES" "$(measured dram_dma_payload_bytes)"
+	equal "loads of it" "$BYTES" "$(measured dram_cpu_payload_bytes)"
+	equal "DMA into the BAR" 0 "$(measured bar_dma_bytes)"
+	(($(measured bar_cpu_bytes) >= BYTES)) || fail "stores into the BAR: $(measured bar_cpu_bytes)"
+}
+
+from_drive_to_drive() {
+	source_data
+	copies "$LAB_ALPHA" "$LAB_BETA" --size "$BYTES" --verify
+	past_dram $((2 * BYTES))
+}
+
+# Payload to the byte; overhead within 1 % for most: some ticks of the clock bring other work along.
+repeated() {
+	local i bytes=$((64 * MIB))
+	copies "$LAB_ALPHA" p2pmem0 --size "$bytes"
+	for i in 1 2 3 4 5 6 7; do
+		copies "$LAB_ALPHA" p2pmem0 --size "$bytes"
+		past_dram "$bytes"
+		measured dram_cpu_overhead_bytes >>"$WORK/overheads"
+	done
+	sort -n "$WORK/overheads" | awk '
+		{ v[NR] = $1 }
+		END { if (v[4] > v[1] * 1.01) { print v[1], v[4]; exit 1 } }' >"$WORK/spread" ||
+		fail "the least and the median overhead, in bytes: $(cat "$WORK/spread")"
+}
+
+# Any program, by the same meter.
+other_programs() {
+	source_data
+	donard-cli measure --payload "$BYTES" --json dd if="$LAB_ALPHA" of=/dev/null bs=1M count=8 iflag=direct \
+		>"$WORK/copy" 2>/dev/null
+	equal "dd's DMA into DRAM" "$BYTES" "$(measured dram_dma_payload_bytes)"
+	exits 3 'No such file' donard-cli measure --json sh -c 'ls /nowhere; exit 3'
+	exits 127 'no-such-program' donard-cli measure no-such-program
+	exits 2 'COMMAND' donard-cli measure
+}
+
+not_here() {
+	exits 3 "likwid" donard-cli copy "$LAB_ALPHA" p2pmem0 --size 4096 --meter likwid
+	exits 2 "no meter 'scales'" donard-cli copy "$LAB_ALPHA" p2pmem0 --size 4096 --meter scales
+	donard-cli copy "$LAB_ALPHA" p2pmem0 --size 4096 --meter none --json >"$WORK/copy"
+	equal "without a meter" '[null,null,"none"]' \
+		"$(jq -c '[.dram_dma_payload_bytes, .bar_dma_bytes, .meter]' "$WORK/copy")"
+	matches "why" "none' was asked for" "$(measured missing)"
+}
+
+for_root_only() {
+	exits 1 "Only root may use the lab's meter" as user donard-cli copy p2pmem0 p2pmem0+64M --size 4096 --meter lab
+}
+
+t "a known memcpy" known_memcpy
+t "a known DMA" known_dma
+t "a hidden copy" hidden_copy
+t "an idle period" idle_period
+t "one measurement at a time" one_at_a_time
+t "BAR, both ways" both_ways p2pmem0
+t "CMB, both ways" both_ways p2pmem1
+t "PMR, both ways" both_ways p2pmem2
+if has_p2pdma; then
+	t "BAR of page type p2pdma, both ways" as_p2pdma
+fi
+t "drive to drive" from_drive_to_drive
+t "a bounced copy" bounced
+t "repeated" repeated
+t "other programs" other_programs
+t "a meter that is not here" not_here
+t "root only" for_root_only
