@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# Cost against block size, then queue depths and threads: from one sweep.
+include "results";
+include "text";
+
+def peers: map(select(.method | IN("donard", "fio")));
+def by_method($method): map(select(.method == $method)) | .[0];
+
+# ---- block sizes ----
+
+def block_line:
+  by_method("donard") as $mine | by_method("fio") as $fio
+  | [(.[0] | (.direction | direction_name), (.block_bytes | size)),
+     ($mine, $fio | .instructions_per_mib | grouped),
+     ($mine.instructions_per_mib | over($fio.instructions_per_mib) | ratio), ($mine, $fio | .overhead | share)];
+def blocks:
+  map(select(.queue_depth == 16 and .threads == 1))
+  | group_by([(.direction | . == "from-region"), .block_bytes]) | map(block_line)[];
+
+# ---- what depth and threads change ----
+
+def shape_lines:
+  (map(.bytes_per_second) | max) as $fastest
+  | sort_by(.method | method_order)[]
+  | [(.direction | direction_name), (.block_bytes | size), (.queue_depth, .threads | tostring),
+     (.method | method_name), (.instructions_per_mib | grouped), (.overhead | share),
+     (.bytes_per_second | over($fastest) | ratio)];
+# Shapes of which $key takes several values while the $fixed ones stay.
+def series($key; $fixed):
+  group_by([(.direction | . == "from-region"), .block_bytes, .[$fixed]])
+  | map(select(map(.[$key]) | unique | length > 1))[] | group_by(.[$key])[] | shape_lines;
+def shapes($key; $fixed):
+  table(5; ["direction", "block", "depth", "threads", "method", "instructions / MiB", "overhead", "rate / faster"];
+        series($key; $fixed));
+
+def rates_note:
+  if any(.meter == "lab")
+  then "Rates of this section were taken under the meter, which slows every instruction: they are the least telling."
+  else empty end;
+
+(copies("copy-sweep") | map(select(.levers | not)) | main_case | peers) as $samples
+| if $samples == [] then absent("copy-sweep.json"; "bench/run copy")
+  else ($samples[0]
+    | "Linux \(.kernel), \(.region), \(.page_type) pages. Below: depth 16, one thread.", ""),
+    ($samples | points
+     | table(2; ["direction", "block", "donard: instructions / MiB", "fio: instructions / MiB", "donard / fio",
+                 "donard: overhead", "fio: overhead"]; blocks),
+       "", "### Queue depth", "", shapes("queue_depth"; "threads"),
+       "", "### Threads", "", shapes("threads"; "queue_depth")),
+    "", ($samples | rates_note) end

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+# Set-up steps: by size beside a line of proportion, and by how many allocations live.
+include "results";
+include "text";
+include "figure";
+include "setup_costs";
+
+def lines_of($key): map({name: .[0].method, colour: (.[0].method | colour), points: map([.[$key], .cost])});
+def values: [.[].points[][1]];
+# The worst series: how many times the cost at its end.
+def growth: map(.[-1].cost / .[0].cost) | max;
+def unit_title: if setup_unit == "us" then "time, us" else "instructions" end;
+
+# What a cost in proportion to size would look like, from the lower left corner to where it leaves the panel.
+def proportion($x; $y):
+  ([$x.high, $x.low + $y.high - $y.low] | min) as $right | ($y.low + $right - $x.low) as $top
+  | ["set arrow from \($x.low),\($y.low) to \($right),\($top) nohead dt 2 lw 2 lc rgb '#aaaaaa'",
+     "set label 'in proportion to size' at \(($x.low + $right) / 2),\(($y.low + $top) / 2) left "
+       + "offset 1,-0.5 tc rgb '#888888'"];
+
+def by_size($y_title):
+  setup_series("bytes"; "live") | lines_of("bytes") as $series
+  | if $series == [] then empty
+    else ([$series[].points[][0]] | size_axis) as $x | ($series | values | value_axis) as $y
+      | {title: "by size", $x, $y, x_title: "size", y_title: $y_title, $series, extra: proportion($x; $y)} end;
+
+# No allocation alive has no logarithm: it stands a decade left of the first number.
+def shown_live($least): if . == 0 then $least / 10 else . end;
+def live_axis($least):
+  unique | {low: (min | shown_live($least) | log10), high: (max | log10), log: true,
+            tics: map({at: (shown_live($least) | log10), label: short})};
+def by_live($y_title):
+  setup_series("live"; "bytes") | lines_of("live") as $series | [$series[].points[][0]] as $all
+  | ($all | map(select(. > 0)) | min) as $least
+  | if $series == [] then empty
+    else {title: "by allocations that live already", x: ($all | live_axis($least)), y: ($series | values | linear_axis),
+          x_title: "live allocations", y_title: $y_title,
+          series: ($series | map(.points |= map([(.[0] | shown_live($least)), .[1]])))} end;
+
+def finding:
+  (setup_series("bytes"; "live")) as $sizes | setup_series("live"; "bytes") as $lives
+  | [(if $sizes == [] then empty else
+        "up to \($sizes | growth | ratio) times the cost for "
+        + "\($sizes | map(.[-1].bytes / .[0].bytes) | max) times the size"
+      end),
+     (if $lives == [] then empty else
+        "\($lives | growth | ratio) times with \($lives | map(.[-1].live) | max | grouped) live" end)]
+  | "Setting up: " + join("; ");
+
+setup_samples as $samples
+| ($samples | unit_title) as $y_title | ($samples | setup_costs) as $costs
+| [$costs | by_size($y_title), by_live($y_title)] as $panels
+| if $panels == [] then empty
+  else {title: ($costs | finding), emulated: (runs("setup") | is_emulated), $panels,
+        subtitle: "one region of device memory; Linux \(runs("setup")[0].kernel), median over rounds"}
+    | lines_figure end
