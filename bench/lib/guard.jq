@@ -56,7 +56,7 @@ def unmeasured($baselines; $points):
 
 . as [$baseline, $current]
 | ($baseline.kernel == $current.kernel) as $same_kernel
-| ($baseline.samples | by_point) as $baselines | ($current.samples | by_point) as $points
+| ($baseline | copy_samples | by_point) as $baselines | ($current | copy_samples | by_point) as $points
 | (if $same_kernel then empty
    else "# kernel \($current.kernel), baseline \($baseline.kernel): only payload, bytes to BARs and "
      + "user instructions are compared" end),

@@ -8,7 +8,7 @@ include "setup_costs";
 def lines_of($key): map({name: .[0].method, colour: (.[0].method | colour), points: map([.[$key], .cost])});
 def values: [.[].points[][1]];
 # The worst series: how many times the cost at its end.
-def growth: map(.[-1].cost / .[0].cost) | max;
+def growth: map(.[0].cost as $first | .[-1].cost | over($first)) | max;
 def unit_title: if setup_unit == "us" then "time, us" else "instructions" end;
 
 # What a cost in proportion to size would look like, from the lower left corner to where it leaves the panel.

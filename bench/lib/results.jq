@@ -21,9 +21,11 @@ def main_methods: ["donard", "donard-bounce", "memcpy", "dd", "fio"];
 def known_methods: main_methods + ["fio-fixed", "fio-passthrough"];
 def method_order: . as $name | (known_methods | index($name)) // 99;
 
+# A run says of its region what holds for all samples.
+def copy_samples: .options.page_type as $page_type | .samples | map(.page_type //= $page_type);
 # Samples of all copies in files named so, each with what its run says.
 def copies($prefix):
-  [runs($prefix)[] | . as $run | .samples[]
+  [runs($prefix)[] | . as $run | copy_samples[]
    | . + {kernel: $run.kernel, file: $run.file, meter: $run.meter, levers: ($run.options.levers // false)}];
 
 # Everything but size and round: what one figure is about.
@@ -45,14 +47,12 @@ def dram_overhead: .measured | [.dram_dma_overhead_bytes, .dram_cpu_overhead_byt
 def instructions: .measured | [.instructions_user, .instructions_kernel] | total_of;
 def dram_all: [dram_payload, dram_overhead] | total_of;
 # Meters of real machines see only the sum.
-def dram_sampled: .measured | [.dram_read_bytes, .dram_written_bytes] | total_of;
+def dram_sampled: .measured | .dram_total_bytes // ([.dram_read_bytes, .dram_written_bytes] | total_of);
 
+# Not every round is compared: that takes longer than to copy.
 def verdict:
-  map(.verified) as $all
-  | if any($all[]; . == false) then "**NO**"
-    elif all($all[]; . == null) then "not checked"
-    elif all($all[]; . == true) then "yes"
-    else "\($all | map(select(.)) | length) of \($all | length)" end;
+  map(.verified)
+  | if any(. == false) then "**NO**" elif any(. == true) then "yes" else "not checked" end;
 
 # All samples of one point to its figures.
 def figures:

@@ -14,11 +14,17 @@ def lines($key; $emulated; $counted):
   .[] | .[0] as $first | .[]
   | [.method, (.bytes | size), (.live | grouped), cost($first.cost; $emulated; $counted),
      (.cost | over($first.cost) | ratio),
-     (if $key == "bytes" then .bytes / $first.bytes | ratio else empty end)];
+     (if $key == "bytes" then .bytes | over($first.bytes) | ratio else empty end)];
 def costs($key; $fixed; $emulated; $counted):
   setup_series($key; $fixed)
   | table(2; ["step", "size", "live", heading($emulated; $counted), "cost / first row's",
               (if $key == "bytes" then "size / first row's" else empty end)]; lines($key; $emulated; $counted));
+
+# What could not be measured, in the benchmark's own words.
+def skipped:
+  [runs("setup")[] | .skipped // [] | .[]]
+  | if . == [] then empty else "", "Not measured:", "" end,
+    (.[] | "- \(.method), \(.bytes | size), \(.live | grouped) live: \(.why)");
 
 (runs("setup") | is_emulated) as $emulated
 | setup_samples as $samples
@@ -26,4 +32,5 @@ def costs($key; $fixed; $emulated; $counted):
 | if $samples == [] then absent("setup.json"; "bench/run setup")
   else ($samples | setup_costs
     | "### By size", "", costs("bytes"; "live"; $emulated; $counted),
-      "", "### By live allocations", "", costs("live"; "bytes"; $emulated; $counted)) end
+      "", "### By live allocations", "", costs("live"; "bytes"; $emulated; $counted)),
+    skipped end
