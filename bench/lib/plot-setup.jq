@@ -7,16 +7,18 @@ include "setup_costs";
 
 def lines_of($key): map({name: .[0].method, colour: (.[0].method | colour), points: map([.[$key], .cost])});
 def values: [.[].points[][1]];
-# The worst series: how many times the cost at its end.
-def growth: map(.[0].cost as $first | .[-1].cost | over($first)) | max;
+# Of the series that grows most: how many times the cost at its end.
+def growth($key):
+  map({method: .[0].method, many: (.[0][$key] as $first | .[-1][$key] | over($first)),
+       times: (.[0].cost as $first | .[-1].cost | over($first))}) | max_by(.times);
 def unit_title: if setup_unit == "us" then "time, us" else "instructions" end;
 
 # What a cost in proportion to size would look like, from the lower left corner to where it leaves the panel.
 def proportion($x; $y):
-  ([$x.high, $x.low + $y.high - $y.low] | min) as $right | ($y.low + $right - $x.low) as $top
-  | ["set arrow from \($x.low),\($y.low) to \($right),\($top) nohead dt 2 lw 2 lc rgb '#aaaaaa'",
-     "set label 'in proportion to size' at \(($x.low + $right) / 2),\(($y.low + $top) / 2) left "
-       + "offset 1,-0.5 tc rgb '#888888'"];
+  ([$x.high - $x.low, $y.high - $y.low] | min) as $rise
+  | ["set arrow from \($x.low),\($y.low) to \($x.low + $rise),\($y.low + $rise) nohead dt 2 lw 2 lc rgb '#aaaaaa'",
+     "set label 'in proportion to size' at \($x.low + 0.95 * $rise),\($y.low + 0.95 * $rise) right offset -1,0 "
+       + "tc rgb '#888888'"];
 
 def by_size($y_title):
   setup_series("bytes"; "live") | lines_of("bytes") as $series
@@ -38,14 +40,12 @@ def by_live($y_title):
           series: ($series | map(.points |= map([(.[0] | shown_live($least)), .[1]])))} end;
 
 def finding:
-  (setup_series("bytes"; "live")) as $sizes | setup_series("live"; "bytes") as $lives
-  | [(if $sizes == [] then empty else
-        "up to \($sizes | growth | ratio) times the cost for "
-        + "\($sizes | map(.[-1].bytes / .[0].bytes) | max) times the size"
-      end),
-     (if $lives == [] then empty else
-        "\($lives | growth | ratio) times with \($lives | map(.[-1].live) | max | grouped) live" end)]
-  | "Setting up: " + join("; ");
+  setup_series("bytes"; "live") as $sizes | setup_series("live"; "bytes") as $lives
+  | [($sizes | growth("bytes") // empty
+      | "times \(.times | ratio) for \(.many | grouped) times the size (\(.method))"),
+     ($lives | growth("live") // empty
+      | "times \(.times | ratio) with \($lives | map(.[-1].live) | max | grouped) live")]
+  | "Set-up cost: " + join("; ");
 
 setup_samples as $samples
 | ($samples | unit_title) as $y_title | ($samples | setup_costs) as $costs

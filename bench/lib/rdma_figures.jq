@@ -6,12 +6,20 @@ def PERCENTILES: ["p50", "p90", "p99", "p99.9", "max"];
 def targets: ["dram", "nvram", "gpu"];
 def target_order: . as $name | (targets | index($name)) // 99;
 
-def rdma_samples: [runs("table1")[] | . as $run | .samples[] | . + {kernel: $run.kernel, file: $run.file}];
+# bench table1 tells requests for bandwidth, for latency and to compare data apart; here they are one operation, each
+# with only the figures it is for.
+def rdma_sample($run):
+  (.operation == "latency") as $is_latency | (.purpose == "verify") as $is_check
+  | . + {kernel: $run.kernel, file: $run.file, fabric: (.fabric // ($run.file | ltrimstr("table1-"))),
+         operation: (.direction // .operation), target: (.name // .target)}
+  | if $is_latency or $is_check then .bytes_per_second = null else . end
+  | if $is_check then .verified = (.verified_bytes == .bytes) else . end;
+def rdma_samples: [runs("table1")[] | . as $run | .samples[] | rdma_sample($run)];
 def latency: . as $samples | reduce PERCENTILES[] as $p ({}; .[$p] = ($samples | map(.latency_ns[$p]) | median));
 
 def rdma_figures:
   group_by([.fabric, .operation == "read", (.target | target_order), .target, .method])
-  | map((.[0] | {fabric, operation, target, method, kernel, file, block_bytes, queue_depth}) + {
+  | map((.[0] | {fabric, operation, target, method, kernel, file}) + {
       bytes_per_second: (map(.bytes_per_second) | median),
       server_cpu: (map(.server_cpu_seconds_per_gib) | median),
       server_faults: (map(.server_faults) | median),

@@ -22,7 +22,7 @@ def lines($emulated):
 (runs("table1") | is_emulated) as $emulated
 | rdma_samples as $samples
 | if $samples == [] then absent("table1-*.json"; "bench/run rdma")
-  else ($samples[0]
+  else ($samples | map(select(.bytes_per_second != null)) | .[0] // $samples[0]
     | "Requests of \(.block_bytes | size), depth \(.queue_depth). Bandwidth, latency and CPU are ratios to the DRAM "
       + "target of the same fabric and operation; faults are a count; the last ratio is to perftest on the "
       + "same target.",

@@ -50,6 +50,21 @@ shows_costs() {
 		shows '^\| donard, bounced \| 1\.00 \| 1\.00 \| 0\.500 \| 2\.50 \| 300,000 \|'
 }
 
+# As bench table1 writes them: bandwidth, latency and comparison are samples of their own.
+shows_table1_samples() {
+	# shellcheck disable=SC2016  # jq
+	local split='.samples |= map(select(.method == "donard")
+		| (del(.fabric, .verified, .latency_ns) | .name = .target | .target = "p2pmem9"
+		   | .direction = .operation | .operation = "bandwidth" | .purpose = "measure") as $sample
+		| $sample,
+		  ($sample | .latency_ns = {p50: 3000, p99: 5000} | .operation = "latency" | .bytes_per_second = 1),
+		  ($sample | .purpose = "verify" | .bytes = 64 | .verified_bytes = 64 | .bytes_per_second = 2))'
+	mkdir "$REPORT/table1"
+	results table1 7.3.4 "$split" >"$REPORT/table1/table1-siw.json"
+	bench/report "$REPORT/table1" --out "$REPORT/table1.md" &&
+		shows '^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| yes \|$' table1.md
+}
+
 shows_newest_kernel() {
 	[[ $(grep -c '^Linux 7\.3\.4, p2pmem0, generic pages, blocks of 1 MiB' "$REPORT/page.md") == 1 ]]
 }
@@ -171,6 +186,7 @@ run_report() {
 	try "report: ratio to fio by block size" \
 		shows '^\| drive to region \| 4 KiB \| 7,710,000 \| 11,565,000 \| 0\.67 \|'
 	try "report: RDMA as ratio to DRAM" shows '^\| rxe \| write \| GPU-like BAR \| 0\.95 \| 1\.05 \| 1\.05 \|'
+	try "report: RDMA samples of bench table1" shows_table1_samples
 	try "report: growth of set-up costs" shows '^\| touch \| 256 MiB \| 0 \| 239,400 \| 24\.18 \| 256\.00 \|'
 	try "report: what was not measured, and why" shows '^- pin, 64 KiB, 0 live: no ring$'
 	try "report: times of an emulator are ratios" shows "CPU time / donard's"
