@@ -363,16 +363,23 @@ static void clean_up(struct dnd_client *client)
 		rdma_destroy_event_channel(client->events);
 }
 
+static int run_mode(struct dnd_client *client)
+{
+	if (client->options.mode == DONARD_RDMA_TRANSFER)
+		return transfer(client);
+	if (client->options.mode == DONARD_RDMA_LATENCY)
+		return time_requests(client);
+	return measure_rounds(client, NULL);
+}
+
+/* Whoever takes counts for the server: by now the offer is what was asked for, and the near side is ready. */
 static int work(struct dnd_client *client)
 {
-	int rc;
+	struct dnd_message take = { .type = DND_TAKE };
+	int rc = dnd_link_send(&client->link, &take);
 
-	if (client->options.mode == DONARD_RDMA_TRANSFER)
-		rc = transfer(client);
-	else if (client->options.mode == DONARD_RDMA_LATENCY)
-		rc = time_requests(client);
-	else
-		rc = measure_rounds(client, NULL);
+	if (!rc)
+		rc = run_mode(client);
 	if (!rc)
 		rc = say_bye(client);
 	return dnd_client_explain(client, rc);

@@ -365,10 +365,10 @@ void donard_rdma_deregister(struct donard_rdma_memory *memory);
 
 enum donard_rdma_event_type {
 	DONARD_RDMA_LISTENING,
-	DONARD_RDMA_CLIENT_CAME,
+	DONARD_RDMA_CLIENT_CAME,	/* and took what is offered: it counts */
 	DONARD_RDMA_CLIENT_LEFT,	/* after good-bye */
 	DONARD_RDMA_CLIENT_LOST,	/* without, or cut off by the server's own end: text says why */
-	DONARD_RDMA_CLIENT_REFUSED,	/* or never completed the connection; not counted */
+	DONARD_RDMA_CLIENT_REFUSED,	/* or did not take what is offered; not counted */
 };
 
 /**
@@ -420,7 +420,7 @@ typedef int (*donard_stop_fn)(void *user);
  * @bind: address to listen at; NULL is loopback, and nowhere else
  * @port: 0 lets the kernel choose; DONARD_RDMA_PORT is what clients expect
  * @rights: default both
- * @clients: end after so many; 0 is never
+ * @clients: end after so many that took what is offered; 0 is never
  * @length_bytes: default: to the end of the region; "dram": 64 MiB
  * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
  *	between connecting and its first message, while it registers memory of

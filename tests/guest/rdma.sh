@@ -272,8 +272,23 @@ garbage() {
 	equal "to fill past 2^64" "cut off" "$(raw fill -1 2)"
 	equal "to fill nothing" "cut off" "$(raw fill 0 0)"
 	client write --verify
-	equal "refused" 1 "$(events refused)"
-	equal "lost" 4 "$(events lost)"
+	equal "refused" 2 "$(events refused)"
+	equal "lost" 3 "$(events lost)"
+}
+
+# Whoever takes nothing leaves the one place to the client that it is meant for.
+refused_do_not_count() {
+	serve p2pmem0 --size 1M --access read --once
+	equal "without a hello" rejected "$(raw hello)"
+	equal "without messages" "cut off" "$(raw message)"
+	[[ -n $(raw offer) ]] || fail "no offer was printed"
+	client_fails 1 past-end read --offset 1M
+	client_fails 1 not-offered write
+	client_fails 1 no-such-region read --local p2pmem9
+	client read
+	server_ends 0
+	equal "clients that came" 1 "$(events came)"
+	equal "clients that were refused" 6 "$(events refused)"
 }
 
 busy() {
@@ -554,6 +569,7 @@ t "fill on request" fill_on_request
 t "exceeding the rights" exceed_rights
 t "a key from before" stale_key
 t "garbage" garbage
+t "the refused do not count" refused_do_not_count
 t "one client at a time" busy
 t "loopback by default" not_elsewhere
 t "p2pdma pages are refused" p2pdma_is_refused

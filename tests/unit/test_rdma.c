@@ -153,7 +153,7 @@ static void random_bytes(void **state)
 
 		bytes = malloc(length + 1);
 		for (size_t i = 0; i < length; i++)
-			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\1"[i] : random());
+			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\2"[i] : random());
 		dnd_hello_decode(bytes, length);
 		dnd_message_decode(&message, bytes, length);
 		if (!dnd_offer_decode(&offer, bytes, length) && offer.status == DND_STATUS_OK)
