@@ -21,6 +21,7 @@ struct dnd_client {
 	struct dnd_target local;
 	struct dnd_registration registration;
 	char peer[DND_PEER_BYTES];
+	bool loopback;				/* the peer's address is */
 
 	/* Requests of the pass under way; they complete in order. */
 	uint64_t total, posted, completed;

@@ -71,7 +71,7 @@ static int no_route(struct dnd_client *client, int error_number)
 {
 	if (error_number == ETIMEDOUT || error_number == EHOSTUNREACH)
 		return unreachable(client, "search for its address", error_number);
-	return dnd_no_device_at(client->ctx, client->peer);
+	return dnd_no_device_at(client->ctx, client->peer, client->loopback);
 }
 
 /* siw makes its TCP connection within the call. */
@@ -198,7 +198,8 @@ static int open_manager(struct dnd_client *client)
 {
 	client->events = rdma_create_event_channel();
 	if (!client->events)
-		return errno == ENODEV || errno == ENOENT ? dnd_no_device_at(client->ctx, client->peer) :
+		return errno == ENODEV || errno == ENOENT ?
+		       dnd_no_device_at(client->ctx, client->peer, client->loopback) :
 		       dnd_fail_errno(client->ctx, errno, "the RDMA connection manager cannot be "
 				      "used (modprobe rdma_ucm)");
 	fcntl(client->events->fd, F_SETFL, fcntl(client->events->fd, F_GETFL) | O_NONBLOCK);
@@ -264,6 +265,7 @@ int dnd_client_find(struct dnd_client *client)
 	if (rc)
 		return rc;
 	dnd_address_text((struct sockaddr *)&address, client->peer);
+	client->loopback = dnd_address_is_loopback((struct sockaddr *)&address);
 	rc = open_manager(client);
 	if (!rc)
 		rc = resolve(client, &address);

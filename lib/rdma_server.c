@@ -424,7 +424,7 @@ static int bind_failed(struct dnd_server *server, const char *host, int error_nu
 	case EADDRNOTAVAIL:
 	case ENETDOWN:
 	case ENETUNREACH:
-		return dnd_no_device_at(server->ctx, host);
+		return dnd_no_device_at(server->ctx, host, server->local_only);
 	case EADDRINUSE:
 		return dnd_fail(server->ctx, DND_E_BUSY, "%s: port %u is in use. Choose another one "
 				"by --port, or end what uses it.", host, server->options.port);
@@ -443,7 +443,8 @@ static int start_listening(struct dnd_server *server)
 	server->local_only = dnd_address_is_loopback((struct sockaddr *)&address);
 	server->events = rdma_create_event_channel();
 	if (!server->events)
-		return errno == ENODEV || errno == ENOENT ? dnd_no_device_at(server->ctx, host) :
+		return errno == ENODEV || errno == ENOENT ?
+		       dnd_no_device_at(server->ctx, host, server->local_only) :
 		       dnd_fail_errno(server->ctx, errno, "the RDMA connection manager cannot be "
 				      "used (modprobe rdma_ucm)");
 	if (rdma_create_id(server->events, &server->listener, NULL, RDMA_PS_TCP))

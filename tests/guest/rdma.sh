@@ -309,6 +309,8 @@ not_elsewhere() {
 	matches "address" '"address":"127\.0\.0\.1:' "$(cat "$WORK/served")"
 	client_fails 1 refused write
 	# siw listens where it is told: at 127.0.0.1, to which no RDMA device leads a client.
+	exits 0 "on loopback.*--bind it: .*$LAB_PEER_ADDR \\($LAB_RDMA_DEVICE\\)" \
+		labctl peer sh -c '! donard-cli rdma write 127.0.0.1' </dev/null
 	[[ $LAB_FABRIC != siw ]] || return 0
 	labctl peer donard-cli rdma write "$LAB_PEER_ADDR" --verify </dev/null >"$WORK/client" ||
 		fail "a client of the same machine: $(cat "$WORK/client" "$WORK/served")"
@@ -329,6 +331,18 @@ registration() {
 	exits 1 "no such RDMA device; there are: $LAB_RDMA_DEVICE \\(active\\)" \
 		rdmareg nothing0 p2pmem0 4096 3
 	within 5 region_is_free p2pmem0
+}
+
+# An address that no RDMA device has: the message names those that there are, or that there are none.
+no_such_address() {
+	exits 3 "no-rdma-device.*are at: .*$LAB_ADDR \\($LAB_RDMA_DEVICE\\)" \
+		donard-cli rdma serve dram --bind 10.99.0.1 --json
+	exits 3 "no RDMA device has an address; there are: $LAB_RDMA_DEVICE \\(active\\)" \
+		unshare --net donard-cli rdma serve dram --bind 10.99.0.1
+	at_end "ip link set wire0 up; within 10 port_is ACTIVE"
+	ip link set wire0 down
+	within 10 port_is DOWN
+	exits 3 "are at: .*$LAB_ADDR \\($LAB_RDMA_DEVICE, port down\\)" donard-cli rdma serve dram --bind 10.99.0.1
 }
 
 port_down() {
@@ -572,6 +586,7 @@ t "garbage" garbage
 t "the refused do not count" refused_do_not_count
 t "one client at a time" busy
 t "loopback by default" not_elsewhere
+t "an address without a device" no_such_address
 t "p2pdma pages are refused" p2pdma_is_refused
 t "registration by the library" registration
 t "port down" port_down
