@@ -138,35 +138,36 @@ static int check_offer(struct dnd_client *client)
 /* A region is written as it is unless test data are asked for. */
 static bool uses_test_data(const struct dnd_client *client)
 {
-	return !reads(client) && (verifies(client) || !dnd_target_is_region(&client->local));
+	return !reads(client) && (verifies(client) || !dnd_target_is_region(&client->local.target));
 }
 
 static int check_local(struct dnd_client *client)
 {
-	if (!reads(client) && verifies(client) && dnd_target_persistent(&client->local))
+	if (!reads(client) && verifies(client) && dnd_target_persistent(&client->local.target))
 		return dnd_fail(client->ctx, DND_E_UNSUPPORTED, "%s: --verify would put test data over "
 				"what this persistent region holds. Leave --verify, or use another "
-				"--local.", client->local.name);
+				"--local.", client->local.target.name);
 	return 0;
 }
 
 static int open_local(struct dnd_client *client)
 {
 	struct donard_rdma_result *result = client->result;
+	struct dnd_side *local = &client->local;
 	int rc = dnd_target_open(client->ctx, client->options.local, result->length_bytes, 0,
-				 &client->local);
+				 &local->target);
 
 	if (!rc)
 		rc = check_local(client);
 	if (!rc)
-		rc = dnd_register(client->ctx, client->link.pd, &client->local,
+		rc = dnd_register(client->ctx, client->link.pd, &local->target,
 				  reads(client) ? DONARD_RDMA_LOCAL_WRITE : 0,
-				  &client->registration);
+				  &local->registration);
 	if (rc)
 		return rc;
-	result->local_method = dnd_method_word(client->registration.dmabuf);
+	result->local_method = dnd_method_word(local->registration.dmabuf);
 	snprintf(result->local_reason, sizeof(result->local_reason), "%s",
-		 client->registration.reason);
+		 local->registration.reason);
 	return 0;
 }
 
@@ -221,7 +222,7 @@ static int prepare(struct dnd_client *client, uint64_t seed, uint64_t bytes)
 	int rc;
 
 	if (uses_test_data(client))
-		return dnd_pattern_fill(client->local.data, seed, client->result->offset_bytes, bytes,
+		return dnd_pattern_fill(client->local.target.data, seed, client->result->offset_bytes, bytes,
 					while_working, client);
 	if (!reads(client) || !verifies(client))
 		return 0;
@@ -246,7 +247,7 @@ static int verify_there(struct dnd_client *client, uint64_t seed, uint64_t bytes
 static int verify_here(struct dnd_client *client, uint64_t seed, uint64_t bytes)
 {
 	uint64_t where = 0;
-	int rc = dnd_pattern_check(client->local.data, seed, client->result->offset_bytes, bytes,
+	int rc = dnd_pattern_check(client->local.target.data, seed, client->result->offset_bytes, bytes,
 				   &where, while_working, client);
 
 	return rc == 1 ? mismatch(client, "this client", client->result->offset_bytes + where) : rc;
@@ -270,14 +271,15 @@ static int verify(struct dnd_client *client, uint64_t seed, uint64_t bytes)
 
 static int transfer(struct dnd_client *client)
 {
-	uint64_t length = client->result->length_bytes, block = client->result->block_bytes;
+	const struct dnd_pass range = dnd_client_pass(client);
+	uint64_t length = range.length;
 	int rc = 0;
 
 	client->expected_bytes = length * client->options.iterations;
 	for (uint32_t pass = 0; pass < client->options.iterations && !rc; pass++) {
 		rc = prepare(client, seed_of(client, pass), length);
 		if (!rc)
-			rc = dnd_client_move(client, (length + block - 1) / block);
+			rc = dnd_client_move(client, dnd_pass_blocks(&range));
 		if (!rc)
 			rc = verify(client, seed_of(client, pass), length);
 	}
@@ -288,7 +290,8 @@ static int transfer(struct dnd_client *client)
 static int measure_round(struct dnd_client *client, uint64_t seed, uint64_t requests,
 			 uint64_t *samples_ns)
 {
-	uint64_t touched = dnd_min(dnd_client_bytes(client, requests), client->result->length_bytes);
+	const struct dnd_pass range = dnd_client_pass(client);
+	uint64_t touched = dnd_min(dnd_pass_bytes(&range, requests), range.length);
 	int rc = prepare(client, seed, touched);
 
 	if (!rc)
@@ -300,13 +303,14 @@ static int measure_round(struct dnd_client *client, uint64_t seed, uint64_t requ
 /* What is verified goes round by round, each over other data: none hides behind the next. */
 static int measure_rounds(struct dnd_client *client, uint64_t *samples_ns)
 {
+	const struct dnd_pass range = dnd_client_pass(client);
 	uint64_t requests = client->options.iterations, done, part = requests;
 	uint32_t pass = 0;
 	int rc = 0;
 
-	client->expected_bytes = dnd_client_bytes(client, requests);
+	client->expected_bytes = dnd_pass_bytes(&range, requests);
 	if (verifies(client))
-		part = dnd_client_blocks(client);
+		part = dnd_pass_blocks(&range);
 	for (done = 0; done < requests && !rc; done += part)
 		rc = measure_round(client, seed_of(client, pass++), dnd_min(part, requests - done),
 				   samples_ns ? samples_ns + done : NULL);
@@ -354,8 +358,8 @@ static void clean_up(struct dnd_client *client)
 	/* The queue pair first: then no request refers to the memory. */
 	if (client->link.id && client->link.id->qp)
 		rdma_destroy_qp(client->link.id);
-	dnd_unregister(&client->registration);
-	dnd_target_close(&client->local);
+	dnd_unregister(&client->local.registration);
+	dnd_target_close(&client->local.target);
 	dnd_link_close(&client->link);
 	if (client->id)
 		rdma_destroy_id(client->id);
@@ -421,7 +425,7 @@ DND_PUBLIC int donard_rdma_run(struct donard_context *ctx,
 	struct dnd_client client = { .ctx = ctx, .result = result };
 	int rc;
 
-	client.local.region.fd = -1;
+	client.local.target.region.fd = -1;
 	rc = take_options(&client, options);
 	if (rc)
 		return rc;

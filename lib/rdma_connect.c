@@ -269,9 +269,9 @@ int dnd_client_find(struct dnd_client *client)
 	rc = open_manager(client);
 	if (!rc)
 		rc = resolve(client, &address);
+	client->slots = dnd_client_slots(&client->options);
 	if (!rc)
-		rc = dnd_link_open(client->ctx, &client->link, client->id,
-				   client->options.queue_depth);
+		rc = dnd_link_open(client->ctx, &client->link, client->id, client->slots);
 	if (!rc)
 		dnd_link_set_timeout(client->id, client->options.timeout_ms);
 	return rc;

@@ -163,6 +163,24 @@ passes() {
 	verified $((5 * MIB))
 }
 
+# Both ends of the wire carry 8 MB a second and drop nothing.
+slow_wire() {
+	local slow='tc qdisc add dev wire0 root tbf rate 64mbit burst 256k limit 4m'
+	at_end 'tc qdisc del dev wire0 root; labctl peer tc qdisc del dev wire0 root </dev/null'
+	$slow
+	labctl peer sh -c "$slow" </dev/null
+}
+
+# Blocks that are longer under way than anybody may be silent: signs of life do not wait behind them.
+large_blocks() {
+	slow_wire
+	serve dram --size 32M --timeout 4
+	client bw --direction "$1" --block-size 32M --size 32M --queue-depth 2 --iterations 2 --timeout 4
+	equal requests 2 "$(field requests)"
+	equal bytes $((2 * 32 * MIB)) "$(field bytes)"
+	equal "longer than the time limit" true "$(field 'seconds > 4')"
+}
+
 bandwidth() {
 	serve p2pmem0 --size 4M
 	client bw --direction "$1" --iterations 300 --block-size 16K --queue-depth 32 --verify
@@ -573,6 +591,8 @@ t "many small requests" shape --queue-depth 300 --block-size 1K
 t "one large request" shape --queue-depth 4 --block-size 8M
 t "odd range" shape --offset 4321 --size 54321 --block-size 777
 t "several passes" passes
+t "large blocks, writing" large_blocks write
+t "large blocks, reading" large_blocks read
 t "bandwidth, writing" bandwidth write
 t "bandwidth, reading" bandwidth read
 t "latency, writing" latency write
