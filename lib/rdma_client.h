@@ -36,9 +36,12 @@ struct dnd_client {
 	struct dnd_link link;
 	struct dnd_offer offer;
 	struct dnd_side local;
+	struct dnd_side back;			/* what was written is read back here, to be compared */
 	uint32_t slots;				/* work requests that may be under way */
 	char peer[DND_PEER_BYTES];
 	bool loopback;				/* the peer's address is */
+	bool carries_reads;			/* the connection can */
+	bool reading_refused;
 
 	struct dnd_job job;			/* under way */
 	uint64_t done_bytes, expected_bytes;	/* over all passes, for progress */
@@ -79,6 +82,8 @@ int dnd_client_explain(struct dnd_client *client, int rc);
 int dnd_client_move(struct dnd_client *client, uint64_t requests);
 /* The same one by one, into @samples_ns[requests]. */
 int dnd_client_time(struct dnd_client *client, uint64_t requests, uint64_t *samples_ns);
+/* Reads a range of what is offered into client->back; counts for nothing. */
+int dnd_client_read_back(struct dnd_client *client, uint64_t offset, uint64_t length);
 /* For the queue pair: work requests under way at most, with these options. */
 uint32_t dnd_client_slots(const struct donard_rdma_options *options);
 
@@ -87,6 +92,24 @@ static inline struct dnd_pass dnd_client_pass(const struct dnd_client *client)
 {
 	return (struct dnd_pass){ .length = client->result->length_bytes,
 				  .block = client->result->block_bytes };
+}
+
+/* rdma_verify.c */
+/* Test data, where the options ask for them, in the first @bytes of the side that a pass moves from. */
+int dnd_client_prepare(struct dnd_client *client, uint32_t pass, uint64_t bytes);
+/* Compares them after it, at each end that can. */
+int dnd_client_verify(struct dnd_client *client, uint32_t pass, uint64_t bytes);
+/* Memory to read back into; none where nothing is to be, or may be, read back. */
+int dnd_client_open_back(struct dnd_client *client);
+
+static inline bool dnd_client_verifies(const struct dnd_client *client)
+{
+	return client->options.flags & DONARD_RDMA_VERIFY;
+}
+
+static inline bool dnd_client_reads(const struct dnd_client *client)
+{
+	return client->options.direction == DONARD_RDMA_READ;
 }
 
 /* rdma_latency.c: sorts the samples */

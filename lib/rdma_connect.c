@@ -23,6 +23,7 @@ static int refused(struct dnd_client *client, const struct dnd_offer *offer)
 				"client. Use the same version of donard on both sides.",
 				client->peer);
 	case DND_STATUS_NO_READING:
+		client->reading_refused = true;
 		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server's memory is offered "
 				"for writing only. Start the server with --access read or both.",
 				client->peer);
@@ -243,8 +244,7 @@ int dnd_client_connect(struct dnd_client *client)
 	int rc, error_number;
 
 	dnd_hello_encode(hello);
-	dnd_link_params(client->id, client->options.direction == DONARD_RDMA_READ, false,
-			&param);
+	dnd_link_params(client->id, client->carries_reads, false, &param);
 	param.private_data = hello;
 	param.private_data_len = sizeof(hello);
 	begin_step(client);

@@ -11,6 +11,7 @@
 #define MAX_PIECES		256	/* in flight, when it is few requests that are so large */
 #define MIN_WINDOW_BYTES	DND_PIECE_BYTES
 #define WINDOWS_PER_PING	4
+#define BACK_BLOCK_BYTES	65536ULL
 
 uint32_t dnd_client_slots(const struct donard_rdma_options *options)
 {
@@ -164,7 +165,7 @@ static struct dnd_job asked_for(const struct dnd_client *client)
 		.pass = dnd_client_pass(client),
 		.near = &client->local,
 		.offset = client->result->offset_bytes,
-		.reads = client->options.direction == DONARD_RDMA_READ,
+		.reads = dnd_client_reads(client),
 		.counts = true,
 	};
 }
@@ -207,4 +208,17 @@ int dnd_client_time(struct dnd_client *client, uint64_t requests, uint64_t *samp
 	}
 	finish(client);
 	return rc;
+}
+
+int dnd_client_read_back(struct dnd_client *client, uint64_t offset, uint64_t length)
+{
+	const struct dnd_job job = {
+		.pass = { .length = length, .block = dnd_min(length, BACK_BLOCK_BYTES) },
+		.near = &client->back,
+		.offset = offset,
+		.reads = true,
+	};
+
+	begin(client, &job);
+	return move_until(client, length, false);
 }

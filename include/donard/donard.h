@@ -504,6 +504,9 @@ struct donard_rdma_options {
 	void *progress_user;
 };
 
+#define DONARD_RDMA_BY_SERVER	(1U << 0)
+#define DONARD_RDMA_BY_CLIENT	(1U << 1)
+
 /** Latency of one request, from posting it to its completion. */
 struct donard_rdma_latency {
 	uint64_t min_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
@@ -516,7 +519,9 @@ struct donard_rdma_latency {
  * @seconds: first request posted to last one completed; no verification
  * @verified_bytes: bytes of test data that were compared and equal; with VERIFY
  *	all of them, since each round over the range has data of its own
- * @verified_by: which side compared, that is received: "server", "client"; or ""
+ * @verified_by: who compared, DONARD_RDMA_BY_*.  What was written the server
+ *	compares, and the client once more, by reading it back, where it may read;
+ *	what was read, after the server laid it there, the client
  * @latency: of LATENCY
  * @remote_method, @local_method: "dma-buf" or "mapping"
  * @transport: "RoCE", "iWARP", "InfiniBand"
@@ -532,10 +537,10 @@ struct donard_rdma_result {
 	uint64_t block_bytes;
 	uint32_t queue_depth;
 	uint32_t iterations;
+	unsigned int verified_by;
 	bool remote_persistent;
-	bool reserved[7];
+	bool reserved[3];
 	struct donard_rdma_latency latency;
-	const char *verified_by;
 	const char *transport;
 	const char *remote_method;
 	const char *local_method;

@@ -97,7 +97,12 @@ client_ends() {
 # A load that does not end by itself.
 readonly FOREVER=(bw --iterations 10000000 --block-size 64K)
 
-# All of the run compared, by the side that received.
+# compared_by - "server+client", or one of them.
+compared_by() {
+	field 'verified_by | join("+")'
+}
+
+# All of the run compared, where it arrived at least.
 verified() {
 	equal "verified bytes of $RESULT" "$1" "$(field verified_bytes)"
 	equal "bytes of $RESULT" "$1" "$(field bytes)"
@@ -163,6 +168,45 @@ passes() {
 	verified $((5 * MIB))
 }
 
+received_bytes() {
+	cat /sys/class/net/wire0/statistics/rx_bytes
+}
+
+# What a client wrote comes back over the wire, all of it, to be compared here.
+read_back() {
+	local before
+	serve p2pmem0+16M --size $((9 * MIB + 777))
+	before=$(received_bytes)
+	client write --verify --block-size 100000
+	verified $((9 * MIB + 777))
+	equal "who compared" server+client "$(compared_by)"
+	equal "what the server compared" $((9 * MIB + 777)) \
+		"$(within 10 has_event left; jq 'select(.event == "left").checked_bytes' "$WORK/served")"
+	(($(received_bytes) - before > 9 * MIB)) || fail "only $(($(received_bytes) - before)) bytes came back"
+	client write --local p2pmem0
+	equal "who compared when nobody was asked to" '' "$(compared_by)"
+}
+
+# spoil OFFSET - one bit of the peer's BAR, on and off, behind everybody's back.
+spoil() {
+	labctl peer python3 -c 'import mmap, os
+bar = mmap.mmap(os.open("/sys/bus/pci/devices/%s/resource2" % os.environ["LAB_GPU_BDF"], os.O_RDWR), 1 << 24)
+while True: bar['"$1"'] ^= 16' </dev/null &
+	at_end "kill -KILL $! 2>/dev/null"
+}
+
+# One wrong bit among many passes over right ones.
+spoiled() {
+	local status=0
+	serve p2pmem0+8M --size 64K
+	background "$1" --verify --iterations 10000000
+	spoil $((8 * MIB + 4321))
+	within 30 ended "$CLIENT"
+	wait "$CLIENT" || status=$?
+	equal "status of the client ($(cat "$WORK/client"))" 4 "$status"
+	matches "the error" '"mismatch".*at byte 4321 of p2pmem0' "$(cat "$WORK/client")"
+}
+
 # Both ends of the wire carry 8 MB a second and drop nothing.
 slow_wire() {
 	local slow='tc qdisc add dev wire0 root tbf rate 64mbit burst 256k limit 4m'
@@ -187,7 +231,7 @@ bandwidth() {
 	equal requests 300 "$(field requests)"
 	equal bytes $((300 * 16384)) "$(field bytes)"
 	verified $((300 * 16384))
-	equal "who compared" "$([[ $1 == read ]] && echo client || echo server)" "$(field verified_by)"
+	equal "who compared" "$([[ $1 == read ]] && echo client || echo server+client)" "$(compared_by)"
 	matches "rate" '^[0-9]+' "$(field bytes_per_second)"
 }
 
@@ -220,6 +264,8 @@ rights() {
 	serve p2pmem0 --size 1M --access write
 	client_fails 1 not-offered read
 	client write --verify
+	verified "$MIB"
+	equal "who compared what may not be read" server "$(compared_by)"
 }
 
 fill_on_request() {
@@ -591,6 +637,9 @@ t "many small requests" shape --queue-depth 300 --block-size 1K
 t "one large request" shape --queue-depth 4 --block-size 8M
 t "odd range" shape --offset 4321 --size 54321 --block-size 777
 t "several passes" passes
+t "read back" read_back
+t "a bit that changes, writing" spoiled write
+t "a bit that changes, reading" spoiled read
 t "large blocks, writing" large_blocks write
 t "large blocks, reading" large_blocks read
 t "bandwidth, writing" bandwidth write
