@@ -476,8 +476,11 @@ enum donard_rdma_mode {
  * @length_bytes: default: what is offered from there; for BANDWIDTH and
  *	LATENCY queue_depth blocks of it.  More than 1 GiB is never a default.
  *	When given, the near side is registered before connecting.
- * @block_bytes: of one request, default 64 KiB; LATENCY: 8
- * @queue_depth: requests in flight, default 16; LATENCY: always 1
+ * @block_bytes: of one request, default 64 KiB; LATENCY: 8.  More than 1 MiB goes
+ *	as several work requests
+ * @queue_depth: requests in flight, default 16; LATENCY: always 1.  Fewer are when
+ *	they would take longer than a sixteenth of the time limits, since what
+ *	tells the server that this side lives waits behind them
  * @iterations: default 1 for TRANSFER, 1000 requests for the others
  * @local: "dram" (the default) or a region: the near side of the transfer.
  *	A region is written as it is, unless VERIFY asks for test data.
