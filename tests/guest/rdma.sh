@@ -425,6 +425,10 @@ locked_memory() {
 	chmod 666 /dev/infiniband/*
 	exits 1 'ulimit -l' as user bash -c "ulimit -l 256
 		donard-cli rdma serve p2pmem0 --size 4M --bind $LAB_ADDR --once"
+	# What is written fits, and what is read back does not as well.
+	serve p2pmem0 --size 4M
+	exits 1 'ulimit -l' as user bash -c "ulimit -l 4096
+		donard-cli rdma write $LAB_PEER_ADDR --size 3500K --verify"
 }
 
 # --- what a client leaves behind ---
