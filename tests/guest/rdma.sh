@@ -481,7 +481,7 @@ last_is_last() {
 
 # The server is there for the next one, and nothing of the last is left.
 next_client_works() {
-	client write --verify
+	client write --verify --size 2M
 	peer_signals TERM
 	server_ends 0
 	within 10 peer_is_free p2pmem0
