@@ -2,73 +2,116 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs in the first of two guests: RDMA write and read into memory of the second, by target, and perftest as
 # Debian ships it for comparison. A JSON object a sample, rounds interleaved:
-#   {fabric, operation, target, method, bytes_per_second, p50_ns, p99_ns, cpu_seconds_per_gib, faults, verified}
+#   {fabric, operation, target, method, round, bytes_per_second} and, of the method donard,
+#   {..., p50_ns, p99_ns, cpu_seconds_per_gib, faults, verified}
+# Samples of donard and of perftest of the same round are neighbours in time.
 set -euo pipefail
 
-RUNS=${RUNS:-3} BLOCK=${BLOCK:-65536} DEPTH=${DEPTH:-16} COUNT=${COUNT:-300} PINGS=${PINGS:-200}
+RUNS=${RUNS:-3} BLOCK=${BLOCK:-65536} DEPTH=${DEPTH:-16} COUNT=${COUNT:-300} PINGS=${PINGS:-100}
 # What is offered: plain memory of the host, a drive's PMR (NVRAM), a GPU-like BAR.
 readonly TARGETS=(dram p2pmem2 p2pmem0)
 readonly PERFTEST_PORT=18515
 WORK=$(mktemp -d)
 
-# offer TARGET - the server, in the other guest, for one client.
+# offer TARGET - the server, in the other guest, for the clients of by_donard.
 offer() {
-	labctl peer donard-cli rdma serve "$1" --size 16M --bind "$LAB_PEER_ADDR" --once --json >"$WORK/served" </dev/null &
+	: >"$WORK/served"
+	labctl peer donard-cli rdma serve "$1" --size 4M --bind "$LAB_PEER_ADDR" --clients 3 --json \
+		>"$WORK/served" </dev/null &
 	until grep -q '"event":"listening"' "$WORK/served"; do
 		sleep 0.1
 	done
 }
 
-# run_client OPERATION bw|lat TARGET [ARGUMENT...] - leaves $WORK/client.
+# run_client OPERATION bw|lat [ARGUMENT...] - leaves $WORK/$2, and what the server said of it in $WORK/left.
 run_client() {
-	offer "$3"
-	donard-cli rdma "$2" "$LAB_PEER_ADDR" --direction "$1" --json "${@:4}" >"$WORK/client"
-	wait
+	local before
+	before=$(grep -c '"event":"left"' "$WORK/served" || true)
+	donard-cli rdma "$2" "$LAB_PEER_ADDR" --direction "$1" --json "${@:3}" >"$WORK/$2"
+	until (($(grep -c '"event":"left"' "$WORK/served" || true) > before)); do
+		sleep 0.1
+	done
+	grep '"event":"left"' "$WORK/served" | tail -n 1 >"$WORK/left"
 }
 
-served() {
-	jq -r "select(.event == \"left\") | $1" "$WORK/served"
+# sample METHOD OPERATION TARGET ROUND FILTER [FILE...] - a line, with what the filter makes of the files.
+sample() {
+	jq -sc --arg fabric "$LAB_FABRIC" --arg method "$1" --arg operation "$2" --arg target "$3" \
+		--argjson round "$4" "{\$fabric, \$operation, \$target, \$method, \$round} + ($5)" "${@:6}"
 }
 
-# by_donard OPERATION TARGET
+# by_donard OPERATION TARGET ROUND - one block again and again, as perftest does it; the same with data compared,
+# so that what the rate stands for is true; and single requests.
 by_donard() {
-	local rate cpu faults verified
-	run_client "$1" bw "$2" --block-size "$BLOCK" --queue-depth "$DEPTH" --iterations "$COUNT"
-	rate=$(jq .bytes_per_second "$WORK/client")
-	cpu=$(served "(.user_seconds + .system_seconds) * 1073741824 / $((BLOCK * COUNT))")
-	faults=$(served '.minor_faults + .major_faults')
-	run_client "$1" bw "$2" --block-size "$BLOCK" --queue-depth "$DEPTH" --verify
-	verified=$(jq .verified "$WORK/client")
-	run_client "$1" lat "$2" --block-size 64 --iterations "$PINGS"
-	jq -c --arg fabric "$LAB_FABRIC" --arg operation "$1" --arg target "$2" --argjson rate "$rate" \
-		--argjson cpu "$cpu" --argjson faults "$faults" --argjson verified "$verified" \
-		'{$fabric, $operation, $target, method: "donard", bytes_per_second: $rate,
-		  p50_ns: .latency_ns.p50, p99_ns: .latency_ns.p99, cpu_seconds_per_gib: $cpu, $faults, $verified}' \
-		"$WORK/client"
+	local verified filter
+	offer "$2"
+	run_client "$1" bw --block-size "$BLOCK" --queue-depth "$DEPTH" --iterations $((DEPTH * 2)) --verify
+	verified=$(jq .verified "$WORK/bw")
+	run_client "$1" lat --block-size 64 --iterations "$PINGS"
+	run_client "$1" bw --block-size "$BLOCK" --size "$BLOCK" --queue-depth "$DEPTH" --iterations "$COUNT"
+	wait
+	filter='{bytes_per_second: .[0].bytes_per_second, faults: (.[1].minor_faults + .[1].major_faults),
+		cpu_seconds_per_gib: ((.[1].user_seconds + .[1].system_seconds) * 1073741824 / .[0].bytes),
+		p50_ns: .[2].latency_ns.p50, p99_ns: .[2].latency_ns.p99, verified: '$verified'}'
+	sample donard "$1" "$2" "$3" "$filter" "$WORK/bw" "$WORK/left" "$WORK/lat"
 }
 
-# by_perftest OPERATION TARGET - the same requests by ib_write_bw or ib_read_bw.
-by_perftest() {
-	local -a command=("ib_$1_bw" -R -d "$LAB_RDMA_DEVICE" -s "$BLOCK" -t "$DEPTH" -n "$COUNT" -p "$PERFTEST_PORT")
-	[[ $2 == dram ]] || command+=("--mmap=/dev/$2")
-	labctl peer "${command[@]}" >"$WORK/server" 2>&1 </dev/null &
-	until labctl peer rdma resource show cm_id </dev/null | grep -q "state LISTEN .*comm ib_$1_bw"; do
+# perftest_listens OPERATION SERVER - when the server has ended instead, the client finds that out.
+perftest_listens() {
+	local there="rdma resource show cm_id | grep -q 'state LISTEN .*comm ib_$1_bw'"
+	# For siw that comes to a TCP socket of the kernel's, a moment later.
+	[[ $LAB_FABRIC != siw ]] || there+=" && ss -Hltn 'sport = :$PERFTEST_PORT' | grep -q ."
+	until labctl peer sh -c "$there" </dev/null; do
+		[[ -e /proc/$2 ]] || return
 		sleep 0.2
 	done
+	# The state is set a moment before the transport takes connections.
 	sleep 0.5
-	"${command[@]}" "$LAB_PEER_ADDR" >"$WORK/client" 2>&1
-	wait
+}
+
+# run_perftest OPERATION TARGET - the same requests by ib_write_bw or ib_read_bw, from plain memory as well.
+run_perftest() {
+	local server status=0
+	local -a command=("ib_$1_bw" -R -d "$LAB_RDMA_DEVICE" -s "$BLOCK" -t "$DEPTH" -n "$COUNT" -p "$PERFTEST_PORT")
+	local -a there=("${command[@]}")
+	[[ $2 == dram ]] || there+=("--mmap=/dev/$2")
+	labctl peer "${there[@]}" >"$WORK/server" 2>&1 </dev/null &
+	server=$!
+	perftest_listens "$1" "$server"
+	"${command[@]}" "$LAB_PEER_ADDR" >"$WORK/client" 2>&1 || status=$?
+	((status == 0)) || kill "$server" 2>/dev/null || true
+	wait "$server" || status=$?
+	return "$status"
+}
+
+# by_perftest OPERATION TARGET ROUND - on a busy host perftest may fail to connect; then once more.
+by_perftest() {
+	local tries=1
+	until run_perftest "$1" "$2"; do
+		echo "bench: ib_$1_bw failed: $(tail -qn 1 "$WORK/client" "$WORK/server" | paste -sd' ')" >&2
+		((tries++ < 3)) || return 1
+	done
 	# Its columns: bytes, iterations, peak, average MiB/s.
 	awk -v bytes="$BLOCK" '$1 == bytes { print $4 * 1048576 }' "$WORK/client" |
-		jq -c --arg fabric "$LAB_FABRIC" --arg operation "$1" --arg target "$2" \
-			'{$fabric, $operation, $target, method: "perftest", bytes_per_second: .}'
+		sample perftest "$1" "$2" "$3" '{bytes_per_second: .[0]}'
+}
+
+# Who goes first alternates, so that what a guest gets used to favours neither.
+pair() {
+	if (($3 % 2)); then
+		by_perftest "$@"
+		by_donard "$@"
+	else
+		by_donard "$@"
+		by_perftest "$@"
+	fi
 }
 
 for ((round = 0; round < RUNS; round++)); do
 	for operation in write read; do
 		for target in "${TARGETS[@]}"; do
-			by_donard "$operation" "$target"
-			by_perftest "$operation" "$target"
+			echo "bench: $LAB_FABRIC, round $((round + 1)) of $RUNS: $operation, $target" >&2
+			pair "$operation" "$target" "$round"
 		done
 	done
 done

@@ -79,6 +79,17 @@ static void add_sides(struct json_object *model, const struct donard_rdma_option
 	json_object_object_add(model, "local", local);
 }
 
+static void add_verified_by(struct json_object *model, unsigned int verified_by)
+{
+	struct json_object *names = json_object_new_array();
+
+	if (verified_by & DONARD_RDMA_BY_SERVER)
+		json_object_array_add(names, json_object_new_string("server"));
+	if (verified_by & DONARD_RDMA_BY_CLIENT)
+		json_object_array_add(names, json_object_new_string("client"));
+	json_object_object_add(model, "verified_by", names);
+}
+
 static struct json_object *build(const struct donard_rdma_options *options,
 				 const struct donard_rdma_result *result)
 {
@@ -99,7 +110,7 @@ static struct json_object *build(const struct donard_rdma_options *options,
 			       json_object_new_boolean(result->verified_bytes &&
 						       result->verified_bytes == result->bytes));
 	cli_add_number(model, "verified_bytes", result->verified_bytes);
-	cli_add_text(model, "verified_by", result->verified_by);
+	add_verified_by(model, result->verified_by);
 	cli_add_text(model, "device", result->device);
 	cli_add_text(model, "transport", result->transport);
 	add_sides(model, options, result);
@@ -147,6 +158,22 @@ static void print_latency(struct json_object *latency)
 	json_object_put(rows);
 }
 
+static void print_verified(struct json_object *model)
+{
+	struct json_object *names = get(model, "verified_by");
+	char text[32];
+
+	if (!json_object_get_boolean(get(model, "verified"))) {
+		puts("verified  not asked for (--verify)");
+		return;
+	}
+	printf("verified  %s, every byte, by the ", size(model, "verified_bytes", text));
+	for (size_t i = 0; i < json_object_array_length(names); i++)
+		printf("%s%s", i ? " and the " : "",
+		       json_object_get_string(json_object_array_get_idx(names, i)));
+	putchar('\n');
+}
+
 static void print_text(struct json_object *model)
 {
 	double rate = json_object_get_double(get(model, "bytes_per_second"));
@@ -160,11 +187,7 @@ static void print_text(struct json_object *model)
 	printf("device    %s (%s)\n", word(model, "device"), word(model, "transport"));
 	print_side("remote", get(model, "remote"));
 	print_side("local", get(model, "local"));
-	if (json_object_get_boolean(get(model, "verified")))
-		printf("verified  %s, every byte, by the %s\n", size(model, "verified_bytes", text),
-		       word(model, "verified_by"));
-	else
-		puts("verified  not asked for (--verify)");
+	print_verified(model);
 	if (get(model, "latency_ns"))
 		print_latency(get(model, "latency_ns"));
 	json_object_put(model);
@@ -248,7 +271,7 @@ static int run_bw(struct cli *cli)
 	{ "offset", "SIZE", "where to start in what is offered; default 0" }, \
 	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" }
 #define COMMON_OPTIONS \
-	{ "verify", NULL, "test data, compared byte by byte on the side that received it" }, \
+	{ "verify", NULL, "test data, compared byte by byte at both ends; see the man page" }, \
 	{ "timeout", "SECONDS", "give up when nothing comes back for so long; default 10" }, \
 	{ "progress", NULL, "show progress on stderr" }, \
 	{ "json", NULL, "print JSON" }, \

@@ -58,13 +58,23 @@ bool dnd_address_is_local(const struct sockaddr *address)
 	return found;
 }
 
+static socklen_t bytes_of(const struct sockaddr *address)
+{
+	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+	       sizeof(struct sockaddr_in);
+}
+
+void dnd_address_host(const struct sockaddr *address, char text[DND_PEER_BYTES])
+{
+	if (getnameinfo(address, bytes_of(address), text, DND_PEER_BYTES, NULL, 0, NI_NUMERICHOST))
+		snprintf(text, DND_PEER_BYTES, "unknown");
+}
+
 void dnd_address_text(const struct sockaddr *address, char text[DND_PEER_BYTES])
 {
 	char host[56], service[8];
-	socklen_t bytes = address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
-			  sizeof(struct sockaddr_in);
 
-	if (getnameinfo(address, bytes, host, sizeof(host), service, sizeof(service),
+	if (getnameinfo(address, bytes_of(address), host, sizeof(host), service, sizeof(service),
 			NI_NUMERICHOST | NI_NUMERICSERV))
 		snprintf(text, DND_PEER_BYTES, "unknown");
 	else if (address->sa_family == AF_INET6)

@@ -14,6 +14,8 @@ int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t p
 bool dnd_address_is_loopback(const struct sockaddr *address);
 /* Some interface of this machine has it. */
 bool dnd_address_is_local(const struct sockaddr *address);
+/* Without the port, and without brackets. */
+void dnd_address_host(const struct sockaddr *address, char text[DND_PEER_BYTES]);
 void dnd_address_text(const struct sockaddr *address, char text[DND_PEER_BYTES]);
 
 #endif /* DONARD_RDMA_ADDRESS_H */

@@ -5,7 +5,6 @@
 
 #include "rdma_client.h"
 #include "rdma_device.h"
-#include "rdma_pattern.h"
 
 #define DEFAULT_BLOCK_BYTES	(64ULL << 10)
 #define DEFAULT_LATENCY_BYTES	8ULL
@@ -17,16 +16,6 @@
 /* What is mapped and pinned here on the word of a server. */
 #define DEFAULT_MAX_BYTES	(1ULL << 30)
 #define KNOWN_FLAGS		DONARD_RDMA_VERIFY
-
-static bool verifies(const struct dnd_client *client)
-{
-	return client->options.flags & DONARD_RDMA_VERIFY;
-}
-
-static bool reads(const struct dnd_client *client)
-{
-	return client->options.direction == DONARD_RDMA_READ;
-}
 
 /* ---- options ---- */
 
@@ -74,7 +63,7 @@ static void clear_result(struct donard_rdma_result *result)
 
 	memset(result, 0, sizeof(*result));
 	result->size = size;
-	result->verified_by = result->transport = result->remote_method = result->local_method = "";
+	result->transport = result->remote_method = result->local_method = "";
 }
 
 /* ---- what is asked, against what is offered ---- */
@@ -93,14 +82,14 @@ static uint64_t wanted_length(const struct dnd_client *client)
 
 static int check_rights(struct dnd_client *client)
 {
-	bool read = reads(client);
+	bool read = dnd_client_reads(client);
 
 	if (!(client->offer.rights & client->options.direction))
 		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for %s only. Start "
 				"the server with --access %s or both.", client->peer,
 				client->offer.target, read ? "writing" : "reading",
 				read ? "read" : "write");
-	if (read && verifies(client) && !client->offer.may_fill)
+	if (read && dnd_client_verifies(client) && !client->offer.may_fill)
 		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for reading only, and "
 				"--verify needs it filled with test data. Start the server with "
 				"--fill or --access both, or leave --verify.", client->peer,
@@ -135,38 +124,33 @@ static int check_offer(struct dnd_client *client)
 
 /* ---- the near side ---- */
 
-/* A region is written as it is unless test data are asked for. */
-static bool uses_test_data(const struct dnd_client *client)
-{
-	return !reads(client) && (verifies(client) || !dnd_target_is_region(&client->local));
-}
-
 static int check_local(struct dnd_client *client)
 {
-	if (!reads(client) && verifies(client) && dnd_target_persistent(&client->local))
+	if (!dnd_client_reads(client) && dnd_client_verifies(client) && dnd_target_persistent(&client->local.target))
 		return dnd_fail(client->ctx, DND_E_UNSUPPORTED, "%s: --verify would put test data over "
 				"what this persistent region holds. Leave --verify, or use another "
-				"--local.", client->local.name);
+				"--local.", client->local.target.name);
 	return 0;
 }
 
 static int open_local(struct dnd_client *client)
 {
 	struct donard_rdma_result *result = client->result;
+	struct dnd_side *local = &client->local;
 	int rc = dnd_target_open(client->ctx, client->options.local, result->length_bytes, 0,
-				 &client->local);
+				 &local->target);
 
 	if (!rc)
 		rc = check_local(client);
 	if (!rc)
-		rc = dnd_register(client->ctx, client->link.pd, &client->local,
-				  reads(client) ? DONARD_RDMA_LOCAL_WRITE : 0,
-				  &client->registration);
+		rc = dnd_register(client->ctx, client->link.pd, &local->target,
+				  dnd_client_reads(client) ? DONARD_RDMA_LOCAL_WRITE : 0,
+				  &local->registration);
 	if (rc)
 		return rc;
-	result->local_method = dnd_method_word(client->registration.dmabuf);
+	result->local_method = dnd_method_word(local->registration.dmabuf);
 	snprintf(result->local_reason, sizeof(result->local_reason), "%s",
-		 client->registration.reason);
+		 local->registration.reason);
 	return 0;
 }
 
@@ -184,131 +168,52 @@ static void describe(struct dnd_client *client)
 	snprintf(result->remote_target, sizeof(result->remote_target), "%s", client->offer.target);
 }
 
-/* ---- test data ---- */
-
-static int while_working(void *user)
-{
-	return dnd_client_keep_up(user);
-}
-
-static uint64_t seed_of(const struct dnd_client *client, uint32_t pass)
-{
-	return client->offer.nonce + pass;
-}
-
-static int ask_server(struct dnd_client *client, enum dnd_rdma_type type, uint64_t seed,
-		      uint64_t bytes)
-{
-	struct dnd_message request = {
-		.type = type,
-		.offset = client->result->offset_bytes,
-		.length = bytes,
-		.seed = seed,
-	};
-
-	return dnd_client_ask(client, &request);
-}
-
-static int mismatch(struct dnd_client *client, const char *who, uint64_t where)
-{
-	return dnd_fail(client->ctx, DND_E_MISMATCH, "%s: the data differ: first at byte %llu of %s, as "
-			"%s saw it.", client->peer, (unsigned long long)where,
-			client->offer.target, who);
-}
-
-static int prepare(struct dnd_client *client, uint64_t seed, uint64_t bytes)
-{
-	int rc;
-
-	if (uses_test_data(client))
-		return dnd_pattern_fill(client->local.data, seed, client->result->offset_bytes, bytes,
-					while_working, client);
-	if (!reads(client) || !verifies(client))
-		return 0;
-	rc = ask_server(client, DND_FILL, seed, bytes);
-	if (!rc && client->answer.status != DND_STATUS_OK)
-		rc = dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server does not fill %s with "
-			      "test data. Start it with --fill.", client->peer,
-			      client->offer.target);
-	return rc;
-}
-
-static int verify_there(struct dnd_client *client, uint64_t seed, uint64_t bytes)
-{
-	int rc = ask_server(client, DND_VERIFY, seed, bytes);
-
-	if (rc)
-		return rc;
-	return client->answer.status == DND_STATUS_OK ? 0 :
-	       mismatch(client, "the server", client->answer.where);
-}
-
-static int verify_here(struct dnd_client *client, uint64_t seed, uint64_t bytes)
-{
-	uint64_t where = 0;
-	int rc = dnd_pattern_check(client->local.data, seed, client->result->offset_bytes, bytes,
-				   &where, while_working, client);
-
-	return rc == 1 ? mismatch(client, "this client", client->result->offset_bytes + where) : rc;
-}
-
-static int verify(struct dnd_client *client, uint64_t seed, uint64_t bytes)
-{
-	int rc;
-
-	if (!verifies(client))
-		return 0;
-	rc = reads(client) ? verify_here(client, seed, bytes) : verify_there(client, seed, bytes);
-	if (rc)
-		return rc;
-	client->result->verified_bytes += bytes;
-	client->result->verified_by = reads(client) ? "client" : "server";
-	return 0;
-}
-
 /* ---- modes ---- */
 
 static int transfer(struct dnd_client *client)
 {
-	uint64_t length = client->result->length_bytes, block = client->result->block_bytes;
+	const struct dnd_pass range = dnd_client_pass(client);
+	uint64_t length = range.length;
 	int rc = 0;
 
 	client->expected_bytes = length * client->options.iterations;
 	for (uint32_t pass = 0; pass < client->options.iterations && !rc; pass++) {
-		rc = prepare(client, seed_of(client, pass), length);
+		rc = dnd_client_prepare(client, pass, length);
 		if (!rc)
-			rc = dnd_client_move(client, (length + block - 1) / block);
+			rc = dnd_client_move(client, dnd_pass_blocks(&range));
 		if (!rc)
-			rc = verify(client, seed_of(client, pass), length);
+			rc = dnd_client_verify(client, pass, length);
 	}
 	return rc;
 }
 
 /* One after the other into @samples_ns, or many in flight when there is none. */
-static int measure_round(struct dnd_client *client, uint64_t seed, uint64_t requests,
+static int measure_round(struct dnd_client *client, uint32_t pass, uint64_t requests,
 			 uint64_t *samples_ns)
 {
-	uint64_t touched = dnd_min(dnd_client_bytes(client, requests), client->result->length_bytes);
-	int rc = prepare(client, seed, touched);
+	const struct dnd_pass range = dnd_client_pass(client);
+	uint64_t touched = dnd_min(dnd_pass_bytes(&range, requests), range.length);
+	int rc = dnd_client_prepare(client, pass, touched);
 
 	if (!rc)
 		rc = samples_ns ? dnd_client_time(client, requests, samples_ns) :
 		     dnd_client_move(client, requests);
-	return rc ? rc : verify(client, seed, touched);
+	return rc ? rc : dnd_client_verify(client, pass, touched);
 }
 
 /* What is verified goes round by round, each over other data: none hides behind the next. */
 static int measure_rounds(struct dnd_client *client, uint64_t *samples_ns)
 {
+	const struct dnd_pass range = dnd_client_pass(client);
 	uint64_t requests = client->options.iterations, done, part = requests;
 	uint32_t pass = 0;
 	int rc = 0;
 
-	client->expected_bytes = dnd_client_bytes(client, requests);
-	if (verifies(client))
-		part = dnd_client_blocks(client);
+	client->expected_bytes = dnd_pass_bytes(&range, requests);
+	if (dnd_client_verifies(client))
+		part = dnd_pass_blocks(&range);
 	for (done = 0; done < requests && !rc; done += part)
-		rc = measure_round(client, seed_of(client, pass++), dnd_min(part, requests - done),
+		rc = measure_round(client, pass++, dnd_min(part, requests - done),
 				   samples_ns ? samples_ns + done : NULL);
 	return rc;
 }
@@ -334,7 +239,9 @@ static int time_requests(struct dnd_client *client)
  */
 static int say_bye(struct dnd_client *client)
 {
-	return ask_server(client, DND_BYE, 0, 0);
+	struct dnd_message bye = { .type = DND_BYE };
+
+	return dnd_client_ask(client, &bye);
 }
 
 /* After a failure of our own the server is told as well, but not waited for long. */
@@ -347,6 +254,12 @@ static void leave_early(struct dnd_client *client)
 		dnd_client_linger(client, FAREWELL_SECONDS);
 }
 
+static void close_side(struct dnd_side *side)
+{
+	dnd_unregister(&side->registration);
+	dnd_target_close(&side->target);
+}
+
 static void clean_up(struct dnd_client *client)
 {
 	if (client->id && client->link.established)
@@ -354,32 +267,41 @@ static void clean_up(struct dnd_client *client)
 	/* The queue pair first: then no request refers to the memory. */
 	if (client->link.id && client->link.id->qp)
 		rdma_destroy_qp(client->link.id);
-	dnd_unregister(&client->registration);
-	dnd_target_close(&client->local);
+	close_side(&client->back);
+	close_side(&client->local);
 	dnd_link_close(&client->link);
 	if (client->id)
 		rdma_destroy_id(client->id);
 	if (client->events)
 		rdma_destroy_event_channel(client->events);
+	client->id = NULL;
+	client->events = NULL;
 }
 
+static int run_mode(struct dnd_client *client)
+{
+	if (client->options.mode == DONARD_RDMA_TRANSFER)
+		return transfer(client);
+	if (client->options.mode == DONARD_RDMA_LATENCY)
+		return time_requests(client);
+	return measure_rounds(client, NULL);
+}
+
+/* Whoever takes counts for the server: by now the offer is what was asked for, and the near side is ready. */
 static int work(struct dnd_client *client)
 {
-	int rc;
+	struct dnd_message take = { .type = DND_TAKE };
+	int rc = dnd_link_send(&client->link, &take);
 
-	if (client->options.mode == DONARD_RDMA_TRANSFER)
-		rc = transfer(client);
-	else if (client->options.mode == DONARD_RDMA_LATENCY)
-		rc = time_requests(client);
-	else
-		rc = measure_rounds(client, NULL);
+	if (!rc)
+		rc = run_mode(client);
 	if (!rc)
 		rc = say_bye(client);
 	return dnd_client_explain(client, rc);
 }
 
 /* A near side of known size first: a large one takes longer than the server may wait. */
-static int find_and_connect(struct dnd_client *client)
+static int reach(struct dnd_client *client)
 {
 	int rc = dnd_client_find(client);
 
@@ -387,6 +309,23 @@ static int find_and_connect(struct dnd_client *client)
 	if (!rc && client->options.length_bytes)
 		rc = open_local(client);
 	return rc ? rc : dnd_client_connect(client);
+}
+
+/*
+ * Whether written data may be read back is known only from the server's refusal: one that offers memory for
+ * writing alone admits no connection that could carry reads.
+ */
+static int find_and_connect(struct dnd_client *client)
+{
+	int rc;
+
+	client->carries_reads = dnd_client_reads(client) || dnd_client_verifies(client);
+	rc = reach(client);
+	if (!client->reading_refused || dnd_client_reads(client))
+		return rc;
+	clean_up(client);
+	client->carries_reads = false;
+	return reach(client);
 }
 
 static int run(struct dnd_client *client)
@@ -399,6 +338,8 @@ static int run(struct dnd_client *client)
 	describe(client);
 	if (!rc && !client->options.length_bytes)
 		rc = open_local(client);
+	if (!rc)
+		rc = dnd_client_open_back(client);
 	client->link.heard = dnd_now_seconds();
 	if (!rc)
 		rc = work(client);
@@ -414,7 +355,7 @@ DND_PUBLIC int donard_rdma_run(struct donard_context *ctx,
 	struct dnd_client client = { .ctx = ctx, .result = result };
 	int rc;
 
-	client.local.region.fd = -1;
+	client.local.target.region.fd = client.back.target.region.fd = -1;
 	rc = take_options(&client, options);
 	if (rc)
 		return rc;

@@ -23,6 +23,7 @@ static int refused(struct dnd_client *client, const struct dnd_offer *offer)
 				"client. Use the same version of donard on both sides.",
 				client->peer);
 	case DND_STATUS_NO_READING:
+		client->reading_refused = true;
 		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server's memory is offered "
 				"for writing only. Start the server with --access read or both.",
 				client->peer);
@@ -71,7 +72,7 @@ static int no_route(struct dnd_client *client, int error_number)
 {
 	if (error_number == ETIMEDOUT || error_number == EHOSTUNREACH)
 		return unreachable(client, "search for its address", error_number);
-	return dnd_no_device_at(client->ctx, client->peer);
+	return dnd_no_device_at(client->ctx, client->peer, client->loopback);
 }
 
 /* siw makes its TCP connection within the call. */
@@ -198,7 +199,8 @@ static int open_manager(struct dnd_client *client)
 {
 	client->events = rdma_create_event_channel();
 	if (!client->events)
-		return errno == ENODEV || errno == ENOENT ? dnd_no_device_at(client->ctx, client->peer) :
+		return errno == ENODEV || errno == ENOENT ?
+		       dnd_no_device_at(client->ctx, client->peer, client->loopback) :
 		       dnd_fail_errno(client->ctx, errno, "the RDMA connection manager cannot be "
 				      "used (modprobe rdma_ucm)");
 	fcntl(client->events->fd, F_SETFL, fcntl(client->events->fd, F_GETFL) | O_NONBLOCK);
@@ -242,8 +244,7 @@ int dnd_client_connect(struct dnd_client *client)
 	int rc, error_number;
 
 	dnd_hello_encode(hello);
-	dnd_link_params(client->id, client->options.direction == DONARD_RDMA_READ, false,
-			&param);
+	dnd_link_params(client->id, client->carries_reads, false, &param);
 	param.private_data = hello;
 	param.private_data_len = sizeof(hello);
 	begin_step(client);
@@ -264,12 +265,13 @@ int dnd_client_find(struct dnd_client *client)
 	if (rc)
 		return rc;
 	dnd_address_text((struct sockaddr *)&address, client->peer);
+	client->loopback = dnd_address_is_loopback((struct sockaddr *)&address);
 	rc = open_manager(client);
 	if (!rc)
 		rc = resolve(client, &address);
+	client->slots = dnd_client_slots(&client->options);
 	if (!rc)
-		rc = dnd_link_open(client->ctx, &client->link, client->id,
-				   client->options.queue_depth);
+		rc = dnd_link_open(client->ctx, &client->link, client->id, client->slots);
 	if (!rc)
 		dnd_link_set_timeout(client->id, client->options.timeout_ms);
 	return rc;

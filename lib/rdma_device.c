@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See rdma_device.h. */
+#include <ifaddrs.h>
+#include <netinet/in.h>
 #include <stdio.h>
 
+#include "rdma_address.h"
 #include "rdma_device.h"
 
-#define MAX_PORTS 8
+#define MAX_PORTS	8
+#define LIST_BYTES	448
+#define DEVICE_BYTES	80
 
 /* The lowest state above which a port carries data; 0 when there is no port. */
 static enum ibv_port_state port_state(struct ibv_context *verbs, uint8_t port)
@@ -40,32 +45,96 @@ static void list_devices(struct ibv_device **devices, int count, char *text, siz
 	}
 }
 
-static int none(struct donard_context *ctx, const char *what, const char *problem)
+/* What the connection manager says of an address: it goes by routes and GIDs, which differ by transport. */
+static bool has_device(struct sockaddr *address, char device[DEVICE_BYTES])
+{
+	struct rdma_cm_id *id;
+	bool found;
+
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		return false;
+	found = !rdma_bind_addr(id, address) && id->verbs;
+	if (found)
+		snprintf(device, DEVICE_BYTES, "%s%s", ibv_get_device_name(id->verbs->device),
+			 port_state(id->verbs, id->port_num) == IBV_PORT_ACTIVE ? "" :
+			 ", port down");
+	rdma_destroy_id(id);
+	return found;
+}
+
+/* Not loopback, and not what means something on one link only. */
+static bool is_of_use(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET6)
+		return !dnd_address_is_loopback(address) &&
+		       !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return address->sa_family == AF_INET && !dnd_address_is_loopback(address);
+}
+
+/* "192.0.2.1 (rxe0), 2001:db8::1 (rxe0)" or "". */
+static void list_addresses(char *text, size_t text_bytes)
+{
+	struct ifaddrs *all = NULL;
+	char device[DEVICE_BYTES], host[DND_PEER_BYTES];
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (getifaddrs(&all))
+		return;
+	for (const struct ifaddrs *one = all; one && used < text_bytes; one = one->ifa_next) {
+		if (!one->ifa_addr || !is_of_use(one->ifa_addr) || !has_device(one->ifa_addr, device))
+			continue;
+		dnd_address_host(one->ifa_addr, host);
+		used += (size_t)snprintf(text + used, text_bytes - used, "%s%s (%s)",
+					 used ? ", " : "", host, device);
+	}
+	freeifaddrs(all);
+}
+
+/* False, and the failure told, when there is none at all. */
+static bool have_devices(struct donard_context *ctx, const char *what, char *text, size_t text_bytes)
 {
 	struct ibv_device **devices;
-	char text[512];
 	int count = 0;
 
 	devices = ibv_get_device_list(&count);
-	list_devices(devices, count, text, sizeof(text));
+	list_devices(devices, count, text, text_bytes);
 	if (devices)
 		ibv_free_device_list(devices);
 	if (!text[0])
-		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: this machine has no RDMA device. Load the "
-				"driver of its NIC, or make a soft one: 'modprobe rdma_rxe' and "
-				"'rdma link add rxe0 type rxe netdev NAME'.", what);
-	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: %s; there are: %s. 'rdma link' shows which network "
-			"interface each belongs to.", what, problem, text);
+		dnd_fail(ctx, DND_E_NO_RDMA, "%s: this machine has no RDMA device. Load the driver of "
+			 "its NIC, or make a soft one: 'modprobe rdma_rxe' and 'rdma link add rxe0 "
+			 "type rxe netdev NAME'.", what);
+	return text[0];
 }
 
 int dnd_no_device(struct donard_context *ctx, const char *name)
 {
-	return none(ctx, name, "no such RDMA device");
+	char devices[LIST_BYTES];
+
+	if (!have_devices(ctx, name, devices, sizeof(devices)))
+		return -dnd_error_errno(DND_E_NO_RDMA);
+	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no such RDMA device; there are: %s. 'rdma link' shows "
+			"which network interface each belongs to.", name, devices);
 }
 
-int dnd_no_device_at(struct donard_context *ctx, const char *address)
+int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopback)
 {
-	return none(ctx, address, "no RDMA device has this address, or a way to it");
+	char devices[LIST_BYTES], addresses[LIST_BYTES];
+
+	if (!have_devices(ctx, address, devices, sizeof(devices)))
+		return -dnd_error_errno(DND_E_NO_RDMA);
+	list_addresses(addresses, sizeof(addresses));
+	if (!addresses[0])
+		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has an address; there are: %s. "
+				"Give one to its network interface, which 'rdma link' names.", address,
+				devices);
+	if (loopback)
+		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device is on loopback, they have the "
+				"addresses of their network interfaces. On this machine go to one of "
+				"these, and let the server --bind it: %s.", address, addresses);
+	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has this address, or a way to it. Those "
+			"of this machine are at: %s.", address, addresses);
 }
 
 static int port_down(struct donard_context *ctx, const char *device, uint8_t port,

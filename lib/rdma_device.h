@@ -8,9 +8,9 @@
 
 #include "internal.h"
 
-/* Fails with a text that lists the devices there are, and their ports. */
+/* Fail with a text that lists the devices there are, or the addresses that they have. */
 int dnd_no_device(struct donard_context *ctx, const char *name);
-int dnd_no_device_at(struct donard_context *ctx, const char *address);
+int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopback);
 int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs, uint8_t port);
 /* What is sent on this connection stays on its device; iWARP, which has no GIDs, counts as local. */
 bool dnd_device_route_is_local(struct rdma_cm_id *id);

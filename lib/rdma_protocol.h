@@ -7,13 +7,16 @@
  *                                       <-     accept, with an offer
  *                                              (or reject, with an offer whose
  *                                              status says why)
+ *     SEND: take, or bye                ->
  *     RDMA WRITE, RDMA READ at will
  *     SEND: ping, fill, verify, bye     ->
  *                                       <-     SEND: alive, done
  *                                       <-     SEND: withdrawn, at any time
  *
- * Every request but ping has one answer, "done", with its sequence.  Ping is
- * answered by alive; during long work the server sends alive by itself.
+ * A client takes the offer once it knows that this is what it came for and that
+ * its near side is ready; before, it only leaves.  The server counts who took.
+ * Take has no answer, ping is answered by alive, every other request by one
+ * "done" with its sequence; during long work the server sends alive by itself.
  * All numbers are big-endian; reserved bytes are zero.  Encoding and decoding
  * are pure: they refuse whatever they do not know, and touch no device.
  */
@@ -22,7 +25,7 @@
 
 #include "internal.h"
 
-#define DND_RDMA_VERSION	1
+#define DND_RDMA_VERSION	2
 #define DND_HELLO_BYTES		16
 #define DND_OFFER_BYTES		80
 #define DND_MESSAGE_BYTES	64
@@ -45,6 +48,7 @@ enum dnd_rdma_status {
 
 enum dnd_rdma_type {
 	DND_PING = 1,
+	DND_TAKE,
 	DND_FILL,	/* write the pattern of seed into the range */
 	DND_VERIFY,	/* compare the range with the pattern of seed */
 	DND_BYE,

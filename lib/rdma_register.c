@@ -87,15 +87,15 @@ static int no_pins(struct donard_context *ctx, const struct ibv_pd *pd,
 			device_name(pd), target->name, cause, registration->reason, target->name);
 }
 
-static bool over_limit(uint64_t length, uint64_t *limit_kib)
+/* All pins of this process count together, and some transports (siw) ask root as well. */
+static bool has_limit(uint64_t *limit_kib)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_MEMLOCK, &limit) || limit.rlim_cur == RLIM_INFINITY)
 		return false;
 	*limit_kib = limit.rlim_cur / 1024;
-	/* Other pins of this process count too; near the limit it is the cause. */
-	return length > limit.rlim_cur / 2;
+	return true;
 }
 
 static int mapping_failed(struct donard_context *ctx, const struct ibv_pd *pd,
@@ -103,9 +103,9 @@ static int mapping_failed(struct donard_context *ctx, const struct ibv_pd *pd,
 {
 	uint64_t limit_kib = 0;
 
-	if (error_number == ENOMEM && over_limit(target->length, &limit_kib))
+	if (error_number == ENOMEM && has_limit(&limit_kib))
 		return dnd_fail(ctx, DND_E_LOCKED_MEMORY, "%s cannot register %llu KiB of %s: this "
-				"process may lock %llu KiB of memory. Raise the limit by 'ulimit -l' "
+				"process may lock %llu KiB of memory in all. Raise the limit by 'ulimit -l' "
 				"(or LimitMEMLOCK= of its service), or use a smaller --size.",
 				device_name(pd), (unsigned long long)(target->length + 1023) / 1024,
 				target->name, (unsigned long long)limit_kib);

@@ -100,15 +100,22 @@ static void tell_session(struct dnd_server *server, enum donard_rdma_event_type 
 	tell(server, &event);
 }
 
-/* Its first message may be seen before the connection manager's event. */
+/* Who connects has not come: the offer may not be what it wants, or it no donard. */
 static void tell_came(struct dnd_server *server)
 {
 	struct dnd_session *session = &server->session;
 
-	if (session->came || !session->link.established)
+	if (session->came || !session->took)
 		return;
 	session->came = true;
 	tell_session(server, DONARD_RDMA_CLIENT_CAME, "");
+}
+
+static const char *why_refused(const struct dnd_session *session, const char *why_lost)
+{
+	if (!session->link.established)
+		return "it knocked, and did not complete the connection";
+	return session->said_bye ? "it did not want what is offered" : why_lost;
 }
 
 static void tell_end(struct dnd_server *server, const char *why_lost)
@@ -117,8 +124,7 @@ static void tell_end(struct dnd_server *server, const char *why_lost)
 
 	tell_came(server);
 	if (!session->came)
-		tell_session(server, DONARD_RDMA_CLIENT_REFUSED,
-			     "it knocked, and did not complete the connection");
+		tell_session(server, DONARD_RDMA_CLIENT_REFUSED, why_refused(session, why_lost));
 	else if (session->said_bye)
 		tell_session(server, DONARD_RDMA_CLIENT_LEFT, "");
 	else
@@ -156,7 +162,7 @@ static bool is_last(const struct dnd_server *server)
 }
 
 /*
- * The next client must not see what this one left.  One that only knocked may
+ * The next client must not see what this one left.  One that took nothing may
  * have written as well: its queue pair takes requests before it is established.
  */
 static int forget_bytes(struct dnd_server *server)
@@ -265,10 +271,8 @@ static int on_event(struct dnd_server *server, enum rdma_cm_event_type type,
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 		return connect_request(server, id, knock);
 	case RDMA_CM_EVENT_ESTABLISHED:
-		if (of_session) {
+		if (of_session)
 			server->session.link.established = true;
-			tell_came(server);
-		}
 		return 0;
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
 		if (id == server->listener)
@@ -420,7 +424,7 @@ static int bind_failed(struct dnd_server *server, const char *host, int error_nu
 	case EADDRNOTAVAIL:
 	case ENETDOWN:
 	case ENETUNREACH:
-		return dnd_no_device_at(server->ctx, host);
+		return dnd_no_device_at(server->ctx, host, server->local_only);
 	case EADDRINUSE:
 		return dnd_fail(server->ctx, DND_E_BUSY, "%s: port %u is in use. Choose another one "
 				"by --port, or end what uses it.", host, server->options.port);
@@ -439,7 +443,8 @@ static int start_listening(struct dnd_server *server)
 	server->local_only = dnd_address_is_loopback((struct sockaddr *)&address);
 	server->events = rdma_create_event_channel();
 	if (!server->events)
-		return errno == ENODEV || errno == ENOENT ? dnd_no_device_at(server->ctx, host) :
+		return errno == ENODEV || errno == ENOENT ?
+		       dnd_no_device_at(server->ctx, host, server->local_only) :
 		       dnd_fail_errno(server->ctx, errno, "the RDMA connection manager cannot be "
 				      "used (modprobe rdma_ucm)");
 	if (rdma_create_id(server->events, &server->listener, NULL, RDMA_PS_TCP))

@@ -129,6 +129,10 @@ static int on_message(void *user, const struct dnd_message *message)
 	session->sent_message = true;
 	if (message->type == DND_PING)
 		return send_alive(session);
+	if (message->type == DND_TAKE) {
+		session->took = true;
+		return 0;
+	}
 	/* At once, since the end of the connection may be the next thing that is read. */
 	if (message->type == DND_BYE) {
 		session->said_bye = true;
@@ -136,8 +140,9 @@ static int on_message(void *user, const struct dnd_message *message)
 		if (session->request.type)
 			return -ECONNRESET;
 	}
-	/* One request at a time, of the kinds that a client has. */
-	if (message->type > DND_BYE || session->request.type)
+	/* One request at a time, of the kinds that a client has; before taking, only to leave. */
+	if (message->type > DND_BYE || session->request.type ||
+	    (!session->took && !session->said_bye))
 		return -EPROTO;
 	session->request = *message;
 	return 0;

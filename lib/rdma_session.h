@@ -32,6 +32,7 @@ struct dnd_session {
 	struct dnd_message request;	/* type 0: none */
 	char peer[DND_PEER_BYTES];
 	char device[64];
+	bool took;			/* what is offered; the memory is this client's */
 	bool came;			/* the caller was told so */
 	bool said_bye;
 	bool sent_message;

@@ -31,12 +31,12 @@ static int on_message(void *user, const struct dnd_message *message)
 	}
 }
 
-/* Only every so many requests are signalled: one stands for those before it. */
+/* Only every so many requests are signalled: one stands for those before it, all that ends where it does. */
 static int on_data(void *user, uint64_t number)
 {
 	struct dnd_client *client = user;
 
-	client->completed = number + 1;
+	client->job.pass.completed = number;
 	return 0;
 }
 
@@ -80,7 +80,7 @@ int dnd_client_explain(struct dnd_client *client, int rc)
 				"not understand. Use the same version of donard on both sides.",
 				client->peer);
 	case -ENODEV:
-		return dnd_target_gone_text(client->ctx, &client->local);
+		return dnd_target_gone_text(client->ctx, &client->local.target);
 	case -ETIMEDOUT:
 		return silent(client);
 	case -ECANCELED:
@@ -97,7 +97,7 @@ int dnd_client_explain(struct dnd_client *client, int rc)
 
 /* ---- signs of life ---- */
 
-static double ping_seconds(const struct dnd_client *client)
+double dnd_client_ping_seconds(const struct dnd_client *client)
 {
 	return dnd_min(client->options.timeout_ms, client->offer.silence_ms) / 1000.0 /
 	       PINGS_PER_TIMEOUT;
@@ -108,7 +108,7 @@ static int ping(struct dnd_client *client, double now)
 	struct dnd_message message = { .type = DND_PING };
 	int rc;
 
-	if (now - client->pinged < ping_seconds(client))
+	if (now - client->pinged < dnd_client_ping_seconds(client))
 		return 0;
 	rc = dnd_link_send(&client->link, &message);
 	client->pinged = now;
@@ -118,10 +118,10 @@ static int ping(struct dnd_client *client, double now)
 static bool stop_asked(const struct dnd_client *client)
 {
 	const struct donard_rdma_options *options = &client->options;
+	uint64_t under_way = client->job.counts ? client->job.pass.completed : 0;
 
 	return options->progress_fn &&
-	       options->progress_fn(options->progress_user, client->done_bytes +
-				    dnd_client_bytes(client, client->completed),
+	       options->progress_fn(options->progress_user, client->done_bytes + under_way,
 				    client->expected_bytes);
 }
 
@@ -136,7 +136,7 @@ int dnd_client_tick(struct dnd_client *client)
 	rc = dnd_client_take_events(client);
 	if (!rc && (now - client->link.heard) * 1000 > client->options.timeout_ms)
 		rc = -ETIMEDOUT;
-	if (!rc && dnd_target_gone(client->ctx, &client->local))
+	if (!rc && dnd_target_gone(client->ctx, &client->local.target))
 		rc = -ENODEV;
 	if (!rc && stop_asked(client))
 		rc = -ECANCELED;

@@ -375,10 +375,10 @@ void donard_rdma_deregister(struct donard_rdma_memory *memory);
 
 enum donard_rdma_event_type {
 	DONARD_RDMA_LISTENING,
-	DONARD_RDMA_CLIENT_CAME,
+	DONARD_RDMA_CLIENT_CAME,	/* and took what is offered: it counts */
 	DONARD_RDMA_CLIENT_LEFT,	/* after good-bye */
 	DONARD_RDMA_CLIENT_LOST,	/* without, or cut off by the server's own end: text says why */
-	DONARD_RDMA_CLIENT_REFUSED,	/* or never completed the connection; not counted */
+	DONARD_RDMA_CLIENT_REFUSED,	/* or did not take what is offered; not counted */
 };
 
 /**
@@ -430,7 +430,7 @@ typedef int (*donard_stop_fn)(void *user);
  * @bind: address to listen at; NULL is loopback, and nowhere else
  * @port: 0 lets the kernel choose; DONARD_RDMA_PORT is what clients expect
  * @rights: default both
- * @clients: end after so many; 0 is never
+ * @clients: end after so many that took what is offered; 0 is never
  * @length_bytes: default: to the end of the region; "dram": 64 MiB
  * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
  *	between connecting and its first message, while it registers memory of
@@ -486,8 +486,11 @@ enum donard_rdma_mode {
  * @length_bytes: default: what is offered from there; for BANDWIDTH and
  *	LATENCY queue_depth blocks of it.  More than 1 GiB is never a default.
  *	When given, the near side is registered before connecting.
- * @block_bytes: of one request, default 64 KiB; LATENCY: 8
- * @queue_depth: requests in flight, default 16; LATENCY: always 1
+ * @block_bytes: of one request, default 64 KiB; LATENCY: 8.  More than 1 MiB goes
+ *	as several work requests
+ * @queue_depth: requests in flight, default 16; LATENCY: always 1.  Fewer are when
+ *	they would take longer than a sixteenth of the time limits, since what
+ *	tells the server that this side lives waits behind them
  * @iterations: default 1 for TRANSFER, 1000 requests for the others
  * @local: "dram" (the default) or a region: the near side of the transfer.
  *	A region is written as it is, unless VERIFY asks for test data.
@@ -514,6 +517,9 @@ struct donard_rdma_options {
 	void *progress_user;
 };
 
+#define DONARD_RDMA_BY_SERVER	(1U << 0)
+#define DONARD_RDMA_BY_CLIENT	(1U << 1)
+
 /** Latency of one request, from posting it to its completion. */
 struct donard_rdma_latency {
 	uint64_t min_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
@@ -526,7 +532,9 @@ struct donard_rdma_latency {
  * @seconds: first request posted to last one completed; no verification
  * @verified_bytes: bytes of test data that were compared and equal; with VERIFY
  *	all of them, since each round over the range has data of its own
- * @verified_by: which side compared, that is received: "server", "client"; or ""
+ * @verified_by: who compared, DONARD_RDMA_BY_*.  What was written the server
+ *	compares, and the client once more, by reading it back, where it may read;
+ *	what was read, after the server laid it there, the client
  * @latency: of LATENCY
  * @remote_method, @local_method: "dma-buf" or "mapping"
  * @transport: "RoCE", "iWARP", "InfiniBand"
@@ -542,10 +550,10 @@ struct donard_rdma_result {
 	uint64_t block_bytes;
 	uint32_t queue_depth;
 	uint32_t iterations;
+	unsigned int verified_by;
 	bool remote_persistent;
-	bool reserved[7];
+	bool reserved[3];
 	struct donard_rdma_latency latency;
-	const char *verified_by;
 	const char *transport;
 	const char *remote_method;
 	const char *local_method;

@@ -97,7 +97,12 @@ client_ends() {
 # A load that does not end by itself.
 readonly FOREVER=(bw --iterations 10000000 --block-size 64K)
 
-# All of the run compared, by the side that received.
+# compared_by - "server+client", or one of them.
+compared_by() {
+	field 'verified_by | join("+")'
+}
+
+# All of the run compared, where it arrived at least.
 verified() {
 	equal "verified bytes of $RESULT" "$1" "$(field verified_bytes)"
 	equal "bytes of $RESULT" "$1" "$(field bytes)"
@@ -163,13 +168,70 @@ passes() {
 	verified $((5 * MIB))
 }
 
+received_bytes() {
+	cat /sys/class/net/wire0/statistics/rx_bytes
+}
+
+# What a client wrote comes back over the wire, all of it, to be compared here.
+read_back() {
+	local before
+	serve p2pmem0+16M --size $((9 * MIB + 777))
+	before=$(received_bytes)
+	client write --verify --block-size 100000
+	verified $((9 * MIB + 777))
+	equal "who compared" server+client "$(compared_by)"
+	equal "what the server compared" $((9 * MIB + 777)) \
+		"$(within 10 has_event left; jq 'select(.event == "left").checked_bytes' "$WORK/served")"
+	(($(received_bytes) - before > 9 * MIB)) || fail "only $(($(received_bytes) - before)) bytes came back"
+	client write --local p2pmem0
+	equal "who compared when nobody was asked to" '' "$(compared_by)"
+}
+
+# spoil OFFSET - one bit of the peer's BAR, on and off, behind everybody's back.
+spoil() {
+	labctl peer python3 -c 'import mmap, os
+bar = mmap.mmap(os.open("/sys/bus/pci/devices/%s/resource2" % os.environ["LAB_GPU_BDF"], os.O_RDWR), 1 << 24)
+while True: bar['"$1"'] ^= 16' </dev/null &
+	at_end "kill -KILL $! 2>/dev/null"
+}
+
+# One wrong bit among many passes over right ones.
+spoiled() {
+	local status=0
+	serve p2pmem0+8M --size 64K
+	background "$1" --verify --iterations 10000000
+	spoil $((8 * MIB + 4321))
+	within 30 ended "$CLIENT"
+	wait "$CLIENT" || status=$?
+	equal "status of the client ($(cat "$WORK/client"))" 4 "$status"
+	matches "the error" '"mismatch".*at byte 4321 of p2pmem0' "$(cat "$WORK/client")"
+}
+
+# Both ends of the wire carry 8 MB a second and drop nothing.
+slow_wire() {
+	local slow='tc qdisc add dev wire0 root tbf rate 64mbit burst 256k limit 4m'
+	at_end 'tc qdisc del dev wire0 root; labctl peer tc qdisc del dev wire0 root </dev/null'
+	$slow
+	labctl peer sh -c "$slow" </dev/null
+}
+
+# Blocks that are longer under way than anybody may be silent: signs of life do not wait behind them.
+large_blocks() {
+	slow_wire
+	serve dram --size 32M --timeout 4
+	client bw --direction "$1" --block-size 32M --size 32M --queue-depth 2 --iterations 2 --timeout 4
+	equal requests 2 "$(field requests)"
+	equal bytes $((2 * 32 * MIB)) "$(field bytes)"
+	equal "longer than the time limit" true "$(field 'seconds > 4')"
+}
+
 bandwidth() {
 	serve p2pmem0 --size 4M
 	client bw --direction "$1" --iterations 300 --block-size 16K --queue-depth 32 --verify
 	equal requests 300 "$(field requests)"
 	equal bytes $((300 * 16384)) "$(field bytes)"
 	verified $((300 * 16384))
-	equal "who compared" "$([[ $1 == read ]] && echo client || echo server)" "$(field verified_by)"
+	equal "who compared" "$([[ $1 == read ]] && echo client || echo server+client)" "$(compared_by)"
 	matches "rate" '^[0-9]+' "$(field bytes_per_second)"
 }
 
@@ -202,6 +264,8 @@ rights() {
 	serve p2pmem0 --size 1M --access write
 	client_fails 1 not-offered read
 	client write --verify
+	verified "$MIB"
+	equal "who compared what may not be read" server "$(compared_by)"
 }
 
 fill_on_request() {
@@ -215,11 +279,12 @@ raw() {
 	timeout 20 rdmaraw "$LAB_PEER_ADDR" 7077 "$@" || echo "rdmaraw: status $?"
 }
 
-# refused_access [write|read] OFFSET LENGTH [RKEY] - by the device of the server.
+# refused_access [write|read] OFFSET LENGTH [RKEY] - by the device of the server. siw learns of it when its
+# queue pair is taken from under it, maybe while the request is still being sent.
 refused_access() {
 	local seen
 	seen=$(raw "$@")
-	if [[ $LAB_FABRIC == siw && $seen == "cut off" ]]; then
+	if [[ $LAB_FABRIC == siw && $seen =~ ^(cut off|local QP operation error)$ ]]; then
 		return
 	fi
 	equal "completion of $*" "remote access error" "$seen"
@@ -272,8 +337,23 @@ garbage() {
 	equal "to fill past 2^64" "cut off" "$(raw fill -1 2)"
 	equal "to fill nothing" "cut off" "$(raw fill 0 0)"
 	client write --verify
-	equal "refused" 1 "$(events refused)"
-	equal "lost" 4 "$(events lost)"
+	equal "refused" 2 "$(events refused)"
+	equal "lost" 3 "$(events lost)"
+}
+
+# Whoever takes nothing leaves the one place to the client that it is meant for.
+refused_do_not_count() {
+	serve p2pmem0 --size 1M --access read --once
+	equal "without a hello" rejected "$(raw hello)"
+	equal "without messages" "cut off" "$(raw message)"
+	[[ -n $(raw offer) ]] || fail "no offer was printed"
+	client_fails 1 past-end read --offset 1M
+	client_fails 1 not-offered write
+	client_fails 1 no-such-region read --local p2pmem9
+	client read
+	server_ends 0
+	equal "clients that came" 1 "$(events came)"
+	equal "clients that were refused" 6 "$(events refused)"
 }
 
 busy() {
@@ -294,6 +374,8 @@ not_elsewhere() {
 	matches "address" '"address":"127\.0\.0\.1:' "$(cat "$WORK/served")"
 	client_fails 1 refused write
 	# siw listens where it is told: at 127.0.0.1, to which no RDMA device leads a client.
+	exits 0 "on loopback.*--bind it: .*$LAB_PEER_ADDR \\($LAB_RDMA_DEVICE\\)" \
+		labctl peer sh -c '! donard-cli rdma write 127.0.0.1' </dev/null
 	[[ $LAB_FABRIC != siw ]] || return 0
 	labctl peer donard-cli rdma write "$LAB_PEER_ADDR" --verify </dev/null >"$WORK/client" ||
 		fail "a client of the same machine: $(cat "$WORK/client" "$WORK/served")"
@@ -316,6 +398,18 @@ registration() {
 	within 5 region_is_free p2pmem0
 }
 
+# An address that no RDMA device has: the message names those that there are, or that there are none.
+no_such_address() {
+	exits 3 "no-rdma-device.*are at: .*$LAB_ADDR \\($LAB_RDMA_DEVICE\\)" \
+		donard-cli rdma serve dram --bind 10.99.0.1 --json
+	exits 3 "no RDMA device has an address; there are: $LAB_RDMA_DEVICE \\(active\\)" \
+		unshare --net donard-cli rdma serve dram --bind 10.99.0.1
+	at_end "ip link set wire0 up; within 10 port_is ACTIVE"
+	ip link set wire0 down
+	within 10 port_is DOWN
+	exits 3 "are at: .*$LAB_ADDR \\($LAB_RDMA_DEVICE, port down\\)" donard-cli rdma serve dram --bind 10.99.0.1
+}
+
 port_down() {
 	at_end "ip link set wire0 up; within 10 port_is ACTIVE"
 	ip link set wire0 down
@@ -331,6 +425,10 @@ locked_memory() {
 	chmod 666 /dev/infiniband/*
 	exits 1 'ulimit -l' as user bash -c "ulimit -l 256
 		donard-cli rdma serve p2pmem0 --size 4M --bind $LAB_ADDR --once"
+	# What is written fits, and what is read back does not as well.
+	serve p2pmem0 --size 4M
+	exits 1 'ulimit -l' as user bash -c "ulimit -l 4096
+		donard-cli rdma write $LAB_PEER_ADDR --size 3500K --verify"
 }
 
 # --- what a client leaves behind ---
@@ -383,7 +481,7 @@ last_is_last() {
 
 # The server is there for the next one, and nothing of the last is left.
 next_client_works() {
-	client write --verify
+	client write --verify --size 2M
 	peer_signals TERM
 	server_ends 0
 	within 10 peer_is_free p2pmem0
@@ -544,6 +642,11 @@ t "many small requests" shape --queue-depth 300 --block-size 1K
 t "one large request" shape --queue-depth 4 --block-size 8M
 t "odd range" shape --offset 4321 --size 54321 --block-size 777
 t "several passes" passes
+t "read back" read_back
+t "a bit that changes, writing" spoiled write
+t "a bit that changes, reading" spoiled read
+t "large blocks, writing" large_blocks write
+t "large blocks, reading" large_blocks read
 t "bandwidth, writing" bandwidth write
 t "bandwidth, reading" bandwidth read
 t "latency, writing" latency write
@@ -554,8 +657,10 @@ t "fill on request" fill_on_request
 t "exceeding the rights" exceed_rights
 t "a key from before" stale_key
 t "garbage" garbage
+t "the refused do not count" refused_do_not_count
 t "one client at a time" busy
 t "loopback by default" not_elsewhere
+t "an address without a device" no_such_address
 t "p2pdma pages are refused" p2pdma_is_refused
 t "registration by the library" registration
 t "port down" port_down

@@ -4,7 +4,7 @@
  * A client of 'donard-cli rdma serve' that keeps to no rule: it reads the offer
  * and then does what the command line says, without a check.
  *
- *   rdmaraw ADDR PORT offer                  prints "RKEY ADDRESS LENGTH"
+ *   rdmaraw ADDR PORT offer                  prints "RKEY ADDRESS LENGTH", takes nothing
  *   rdmaraw ADDR PORT write|read OFFSET LENGTH [RKEY]
  *                                            prints "success", or how it was
  *                                            refused; OFFSET may be negative
@@ -36,7 +36,8 @@
 #define HELLO_BYTES	16
 #define MESSAGE_BYTES	64
 #define TYPE_PING	1
-#define TYPE_FILL	2
+#define TYPE_TAKE	2
+#define TYPE_FILL	3
 
 struct offer {
 	uint32_t rkey;
@@ -158,10 +159,22 @@ static const char *send_and_see(uint8_t message[MESSAGE_BYTES])
 
 static void make_message(uint8_t message[MESSAGE_BYTES], const struct offer *offer, int type)
 {
-	memcpy(message, "DNRD\0\1", 6);
+	memcpy(message, "DNRD\0\2", 6);
 	put(message + 6, (uint64_t)type, 2);
 	put(message + 12, 1, 4);
 	put(message + 16, offer->nonce, 8);
+}
+
+/* Only who took the offer counts as a client. */
+static void take(const struct offer *offer)
+{
+	static uint8_t message[MESSAGE_BYTES];
+	struct ibv_mr *mr = rdma_reg_msgs(id, message, sizeof(message));
+
+	make_message(message, offer, TYPE_TAKE);
+	if (!mr || rdma_post_send(id, NULL, message, sizeof(message), mr, 0))
+		err(1, "take");
+	await(id->send_cq);
 }
 
 static const char *access_memory(const char *what, const struct offer *offer, int64_t offset,
@@ -174,6 +187,7 @@ static const char *access_memory(const char *what, const struct offer *offer, in
 
 	if (!mr || length > sizeof(memory))
 		errx(1, "memory");
+	take(offer);
 	if (!strcmp(what, "write"))
 		rc = rdma_post_write(id, NULL, memory, length, mr, 0, offer->address + offset, rkey);
 	else
@@ -191,6 +205,7 @@ static const char *ask_fill(const struct offer *offer, int64_t offset, uint64_t 
 {
 	uint8_t message[MESSAGE_BYTES] = { 0 };
 
+	take(offer);
 	make_message(message, offer, TYPE_FILL);
 	put(message + 24, (uint64_t)offset, 8);
 	put(message + 32, length, 8);
@@ -220,7 +235,7 @@ static const char *knock(char **argv, const uint8_t hello[HELLO_BYTES])
 
 int main(int argc, char **argv)
 {
-	uint8_t hello[HELLO_BYTES] = "DNRD\0\1", garbage[MESSAGE_BYTES];
+	uint8_t hello[HELLO_BYTES] = "DNRD\0\2", garbage[MESSAGE_BYTES];
 	struct offer offer;
 
 	if (argc < 4)

@@ -153,7 +153,7 @@ static void random_bytes(void **state)
 
 		bytes = malloc(length + 1);
 		for (size_t i = 0; i < length; i++)
-			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\1"[i] : random());
+			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\2"[i] : random());
 		dnd_hello_decode(bytes, length);
 		dnd_message_decode(&message, bytes, length);
 		if (!dnd_offer_decode(&offer, bytes, length) && offer.status == DND_STATUS_OK)
@@ -256,15 +256,71 @@ static void percentiles(void **state)
 
 static void requests_go_round(void **state)
 {
-	struct donard_rdma_result result = { .length_bytes = 1000, .block_bytes = 300 };
-	struct dnd_client client = { .result = &result };
+	const struct dnd_pass pass = { .length = 1000, .block = 300 };
 
 	(void)state;
-	assert_int_equal(dnd_client_bytes(&client, 0), 0);
-	assert_int_equal(dnd_client_bytes(&client, 3), 900);
-	assert_int_equal(dnd_client_bytes(&client, 4), 1000);
-	assert_int_equal(dnd_client_bytes(&client, 5), 1300);
-	assert_int_equal(dnd_client_bytes(&client, 8), 2000);
+	assert_int_equal(dnd_pass_blocks(&pass), 4);
+	assert_int_equal(dnd_pass_bytes(&pass, 0), 0);
+	assert_int_equal(dnd_pass_bytes(&pass, 3), 900);
+	assert_int_equal(dnd_pass_bytes(&pass, 4), 1000);
+	assert_int_equal(dnd_pass_bytes(&pass, 5), 1300);
+	assert_int_equal(dnd_pass_bytes(&pass, 8), 2000);
+	for (uint64_t requests = 0; requests < 20; requests++)
+		assert_int_equal(dnd_pass_requests(&pass, dnd_pass_bytes(&pass, requests)), requests);
+	assert_int_equal(dnd_pass_requests(&pass, 899), 2);
+	assert_int_equal(dnd_pass_requests(&pass, 999), 3);
+	assert_int_equal(dnd_pass_pieces(&pass, 2300), 9);
+}
+
+/* Walks a pass piece by piece: they cover the range without a gap, and none crosses the end of a request. */
+static void walk(uint64_t length, uint64_t block, uint64_t rounds)
+{
+	const struct dnd_pass pass = { .length = length, .block = block };
+	uint64_t position = 0, pieces = 0, requests = 0;
+	struct dnd_piece piece;
+
+	while (position < rounds * length) {
+		piece = dnd_pass_piece(&pass, position);
+		assert_int_equal(piece.at, position % length);
+		assert_in_range(piece.length, 1, dnd_min(block, DND_PIECE_BYTES));
+		assert_true(piece.at / block == (piece.at + piece.length - 1) / block);
+		position += piece.length;
+		assert_int_equal(dnd_pass_pieces(&pass, position), ++pieces);
+		if (position == dnd_pass_bytes(&pass, requests + 1))
+			requests++;
+		assert_int_equal(dnd_pass_requests(&pass, position), requests);
+	}
+	assert_int_equal(position, rounds * length);
+	assert_int_equal(requests, rounds * dnd_pass_blocks(&pass));
+}
+
+static void large_requests_go_in_pieces(void **state)
+{
+	const uint64_t mib = 1ULL << 20;
+
+	(void)state;
+	walk(64 * mib, 64 * mib, 2);
+	walk(10 * mib + 5, 4 * mib, 3);
+	walk(7 * mib, 3 * mib / 2, 3);
+	walk(5 * mib, mib, 2);
+	walk(5 * mib, mib + 1, 2);
+	walk(1000, 300, 4);
+	walk(1, 1, 3);
+}
+
+/* Slots of the queue pair: requests, or the parts of few large ones, within bounds. */
+static void slots_are_bounded(void **state)
+{
+	struct donard_rdma_options options = { .block_bytes = 65536, .queue_depth = 16 };
+
+	(void)state;
+	assert_int_equal(dnd_client_slots(&options), 16);
+	options.block_bytes = 4 << 20;
+	assert_int_equal(dnd_client_slots(&options), 64);
+	options.block_bytes = 1 << 30;
+	assert_int_equal(dnd_client_slots(&options), 256);
+	options.queue_depth = 4096;
+	assert_int_equal(dnd_client_slots(&options), 4096);
 }
 
 static void addresses(void **state)
@@ -326,6 +382,7 @@ int main(void)
 		cmocka_unit_test(ranges), cmocka_unit_test(pattern_has_positions),
 		cmocka_unit_test(pattern_is_unlike), cmocka_unit_test(pattern_finds_the_byte),
 		cmocka_unit_test(percentiles), cmocka_unit_test(requests_go_round),
+		cmocka_unit_test(large_requests_go_in_pieces), cmocka_unit_test(slots_are_bounded),
 		cmocka_unit_test(addresses), cmocka_unit_test(bad_options),
 	};
 
