@@ -1,38 +1,72 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 #include "alloc.h"
 
+static u64 words_of(u64 bits)
+{
+	return (bits + 63) / 64;
+}
+
 static u64 count_trailing_zeros(u64 word)
 {
 	return (u64)__builtin_ctzll(word);
 }
 
-/* First granule >= from whose bit, XORed with @flip, is set. */
-static u64 next_bit(const struct p2pmem_alloc *a, u64 from, u64 flip)
+/* First bit in [from, end) that is set once XORed with @flip, or @end. */
+static u64 next_bit(const u64 *bits, u64 from, u64 end, u64 flip)
 {
-	u64 words = p2pmem_alloc_words(a->granules);
 	u64 index = from / 64;
 	u64 word;
 
-	if (from >= a->granules)
-		return a->granules;
-	word = (a->used[index] ^ flip) & (~0ULL << (from % 64));
+	if (from >= end)
+		return end;
+	word = (bits[index] ^ flip) & (~0ULL << (from % 64));
 	while (!word) {
-		if (++index >= words)
-			return a->granules;
-		word = a->used[index] ^ flip;
+		if (++index >= words_of(end))
+			return end;
+		word = bits[index] ^ flip;
 	}
 	from = index * 64 + count_trailing_zeros(word);
-	return from < a->granules ? from : a->granules;
+	return from < end ? from : end;
+}
+
+/* The first owned granule in [from, end), or @end: small ranges cost little. */
+static u64 next_used(const struct p2pmem_alloc *a, u64 from, u64 end)
+{
+	return next_bit(a->used, from, end, 0);
 }
 
 u64 p2pmem_alloc_next_used(const struct p2pmem_alloc *a, u64 from)
 {
-	return next_bit(a, from, 0);
+	return next_used(a, from, a->granules);
 }
 
+/* Words without a free granule are stepped over 64 at a time. */
 u64 p2pmem_alloc_next_free(const struct p2pmem_alloc *a, u64 from)
 {
-	return next_bit(a, from, ~0ULL);
+	u64 words = words_of(a->granules);
+	u64 end = (from / 64 + 1) * 64;
+
+	if (end > a->granules)
+		end = a->granules;
+	from = next_bit(a->used, from, end, ~0ULL);
+	if (from < end || end >= a->granules)
+		return from < a->granules ? from : a->granules;
+	from = 64 * next_bit(a->full, end / 64, words, ~0ULL);
+	return next_bit(a->used, from, a->granules, ~0ULL);
+}
+
+static void mark_word(struct p2pmem_alloc *a, u64 index, u64 mask, bool used)
+{
+	u64 bit = 1ULL << (index % 64);
+
+	if (used)
+		a->used[index] |= mask;
+	else
+		a->used[index] &= ~mask;
+	if (~a->used[index])
+		a->full[index / 64] &= ~bit;
+	else
+		a->full[index / 64] |= bit;
 }
 
 static void mark(struct p2pmem_alloc *a, u64 first, u64 count, bool used)
@@ -46,10 +80,7 @@ static void mark(struct p2pmem_alloc *a, u64 first, u64 count, bool used)
 		if (bits > end - g)
 			bits = end - g;
 		mask = (bits == 64 ? ~0ULL : (1ULL << bits) - 1) << (g % 64);
-		if (used)
-			a->used[g / 64] |= mask;
-		else
-			a->used[g / 64] &= ~mask;
+		mark_word(a, g / 64, mask, used);
 		g += bits;
 	}
 	if (used)
@@ -72,6 +103,7 @@ void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes_of,
 	u64 i;
 
 	a->used = used;
+	a->full = used + words_of(granules);
 	a->bytes_of = bytes_of;
 	a->granules = granules;
 	a->free = granules;
@@ -90,23 +122,28 @@ struct search {
 	u64 best_len;
 };
 
-/* Looks through [from, to), keeps the longest run, stops when it is long enough. */
+/*
+ * Looks through [from, to), keeps the longest run, stops when it is long enough.
+ * A run is followed no further than is wanted of it: the cost of one granule
+ * must not depend on how much beside it is free.
+ */
 static void search(const struct p2pmem_alloc *a, u64 from, u64 to,
 		   struct search *s)
 {
 	while (from < to && s->best_len < s->want) {
 		u64 start = p2pmem_alloc_next_free(a, from);
+		u64 at = start + ((s->phase - start) & (s->chunk - 1));
 		u64 end, len;
 
 		if (start >= to)
 			return;
-		end = p2pmem_alloc_next_used(a, start);
-		start += (s->phase - start) & (s->chunk - 1);
-		len = start < end ? end - start : 0;
-		if (len > s->want)
-			len = s->want;
+		end = a->granules;
+		if (at < end && end - at > s->want)
+			end = at + s->want;
+		end = next_used(a, start, end);
+		len = at < end ? end - at : 0;
 		if (len > s->best_len) {
-			s->best = start;
+			s->best = at;
 			s->best_len = len;
 		}
 		from = end;
@@ -144,7 +181,7 @@ bool p2pmem_alloc_take_at(struct p2pmem_alloc *a, u64 first, u64 count)
 {
 	if (first > a->granules || count > a->granules - first)
 		return false;
-	if (p2pmem_alloc_next_used(a, first) < first + count)
+	if (next_used(a, first, first + count) < first + count)
 		return false;
 	mark(a, first, count, true);
 	return true;

@@ -27,6 +27,8 @@ typedef uint32_t u32;
 /**
  * struct p2pmem_alloc - ownership of a region
  * @used: bit per granule, set while an open file owns it
+ * @full: bit per word of @used, set while all its granules are owned: keeps
+ *	allocation flat when little is free
  * @bytes_of: per granule, see above
  * @granules: how many there are
  * @free: how many are not owned
@@ -35,16 +37,19 @@ typedef uint32_t u32;
  */
 struct p2pmem_alloc {
 	u64 *used;
+	u64 *full;
 	u32 *bytes_of;
 	u64 granules;
 	u64 free;
 	u64 hint;
 };
 
-/* Words of the @used array that @granules need. */
+/* Words of the array that p2pmem_alloc_init() splits into @used and @full. */
 static inline u64 p2pmem_alloc_words(u64 granules)
 {
-	return (granules + 63) / 64;
+	u64 words = (granules + 63) / 64;
+
+	return words + (words + 63) / 64;
 }
 
 /* Takes over two arrays that the caller owns and frees; all free, unknown. */

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The module's allocator, the very file that the kernel runs, against a plain array. */
+#include <sys/mman.h>
+#include <unistd.h>
+
 #include "unit.h"
 #include "../../kernel/alloc.c"
 
-#define MAX_GRANULES	1000
+#define MAX_GRANULES	5000
+#define MAX_WORDS	((MAX_GRANULES + 63) / 64)
 #define ALICE		1000U
 #define BOB		1001U
 
 struct model {
 	struct p2pmem_alloc alloc;
-	u64 used[(MAX_GRANULES + 63) / 64];
+	u64 used[MAX_WORDS + (MAX_WORDS + 63) / 64];
 	u32 bytes_of[MAX_GRANULES];
 	bool taken[MAX_GRANULES];
 	u64 free;
@@ -114,14 +118,15 @@ static void give(struct model *m, u64 from, u64 most)
 
 static void random_use_agrees_with_a_plain_array(void **state)
 {
-	static const u64 sizes[] = { 1, 63, 64, 65, 512, MAX_GRANULES };
+	static const u64 sizes[] = { 1, 63, 64, 65, 512, 1000, 4096, MAX_GRANULES };
 	struct model m;
 
 	(void)state;
 	srandom(11);
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
 		begin(&m, sizes[i]);
-		for (int round = 0; round < 1500; round++) {
+		/* Looking at each granule each time takes long under valgrind. */
+		for (int round = 0; round < (sizes[i] > 1000 ? 150 : 1500); round++) {
 			u64 at = (u64)random() % sizes[i], count = 1 + (u64)random() % (1 + sizes[i] / 3);
 
 			switch (random() % 4) {
@@ -215,6 +220,82 @@ static void marker_uids_are_not_remembered(void **state)
 	}
 }
 
+/* ---- flat: what it looks at must not depend on how much is owned or free ---- */
+
+#define MANY		(1ULL << 22)	/* a region of 16 GiB */
+#define MANY_WORDS	(MANY / 64)
+
+/* @used on pages of its own, so that parts of it can be forbidden to look at. */
+static struct p2pmem_alloc *many_granules(void)
+{
+	u64 words = p2pmem_alloc_words(MANY);
+	struct p2pmem_alloc *a = calloc(1, sizeof(*a));
+	u64 *used = mmap(NULL, words * sizeof(*used), PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	u32 *bytes_of = calloc(MANY, sizeof(*bytes_of));
+
+	assert_non_null(a);
+	assert_ptr_not_equal(used, MAP_FAILED);
+	assert_non_null(bytes_of);
+	p2pmem_alloc_init(a, used, bytes_of, MANY);
+	return a;
+}
+
+static void end_many(struct p2pmem_alloc *a)
+{
+	munmap(a->used, p2pmem_alloc_words(MANY) * sizeof(*a->used));
+	free(a->bytes_of);
+	free(a);
+}
+
+/* All of @used but its first and last page: a look there ends the test by a signal. */
+static void forbid_the_middle(struct p2pmem_alloc *a, bool forbid)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = MANY_WORDS * sizeof(*a->used);
+
+	assert_int_equal(mprotect((char *)a->used + page, bytes - 2 * page,
+				  forbid ? PROT_NONE : PROT_READ | PROT_WRITE), 0);
+}
+
+static void one_granule_costs_the_same_in_an_empty_region(void **state)
+{
+	struct p2pmem_alloc *a = many_granules();
+	u64 first = 77;
+
+	(void)state;
+	forbid_the_middle(a, true);
+	assert_int_equal(p2pmem_alloc_take(a, 1, 1, 0, &first), 1);
+	assert_int_equal(first, 0);
+	assert_int_equal(p2pmem_alloc_take(a, 512, 512, 3, &first), 512);
+	assert_int_equal(first, 3);
+	assert_true(p2pmem_alloc_take_at(a, 1000, 5));
+	assert_false(p2pmem_alloc_take_at(a, 1004, 5));
+	p2pmem_alloc_give(a, 1000, 5, ALICE);
+	assert_int_equal(a->free, MANY - 513);
+	end_many(a);
+}
+
+static void one_granule_costs_the_same_in_a_full_region(void **state)
+{
+	struct p2pmem_alloc *a = many_granules();
+	u64 first;
+
+	(void)state;
+	assert_int_equal(p2pmem_alloc_take(a, MANY, 1, 0, &first), MANY);
+	forbid_the_middle(a, true);
+	assert_int_equal(p2pmem_alloc_take(a, 1, 1, 0, &first), 0);
+	p2pmem_alloc_give(a, MANY - 1, 1, ALICE);
+	assert_int_equal(p2pmem_alloc_take(a, 1, 1, 0, &first), 1);
+	assert_int_equal(first, MANY - 1);
+	p2pmem_alloc_give(a, 0, 1, ALICE);
+	assert_int_equal(p2pmem_alloc_take(a, 1, 1, 0, &first), 1);
+	assert_int_equal(first, 0);
+	forbid_the_middle(a, false);
+	p2pmem_alloc_give(a, 0, MANY, ALICE);
+	assert_int_equal(p2pmem_alloc_take(a, MANY, 1, 0, &first), MANY);
+	end_many(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -224,6 +305,8 @@ int main(void)
 		cmocka_unit_test(only_the_last_owner_keeps_the_bytes),
 		cmocka_unit_test(the_trusted_keep_all_bytes),
 		cmocka_unit_test(marker_uids_are_not_remembered),
+		cmocka_unit_test(one_granule_costs_the_same_in_an_empty_region),
+		cmocka_unit_test(one_granule_costs_the_same_in_a_full_region),
 	};
 
 	return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
