@@ -6,7 +6,7 @@ _donard_cli()
 	local words
 
 	case $command in
-	region | rdma) command="$command ${COMP_WORDS[2]}" ;;
+	region | rdma | bench) command="$command ${COMP_WORDS[2]}" ;;
 	esac
 	if [ "$COMP_CWORD" -eq 1 ]; then
 		words=$(donard-cli help 2>/dev/null | sed -n 's/^  \([a-z]*\).*/\1/p' | sort -u)

@@ -10,7 +10,7 @@ WARNINGS  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-protot
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Iinclude $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
 	$(shell $(PKG_CONFIG) --cflags $(PKGS)) $(CPPFLAGS) $(CFLAGS)
 LIB_LIBS   = $(shell $(PKG_CONFIG) --libs $(LIB_PKGS))
-CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c)
+CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 
 userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \
 	$(BUILD)/libdonard.pc $(BUILD)/header.ok
