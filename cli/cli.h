@@ -126,6 +126,6 @@ int cli_stopped(void *user);
 extern const struct cli_command cmd_list, cmd_info, cmd_topo, cmd_region_add, cmd_region_remove,
 	cmd_region_set, cmd_copy, cmd_rdma_serve, cmd_rdma_write, cmd_rdma_read, cmd_rdma_lat,
 	cmd_rdma_bw, cmd_measure, cmd_bench_copy, cmd_bench_null, cmd_bench_setup,
-	cmd_version, cmd_help;
+	cmd_bench_rdma, cmd_bench_table1, cmd_version, cmd_help;
 
 #endif /* DONARD_CLI_H */

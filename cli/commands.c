@@ -9,7 +9,7 @@ const struct cli_command *const cli_commands[] = {
 	&cmd_list, &cmd_info, &cmd_topo, &cmd_region_add, &cmd_region_remove, &cmd_region_set,
 	&cmd_copy, &cmd_rdma_serve, &cmd_rdma_write, &cmd_rdma_read, &cmd_rdma_lat, &cmd_rdma_bw,
 	&cmd_measure, &cmd_bench_copy, &cmd_bench_null, &cmd_bench_setup,
-	&cmd_version, &cmd_help, NULL,
+	&cmd_bench_rdma, &cmd_bench_table1, &cmd_version, &cmd_help, NULL,
 };
 
 static bool matches(const struct cli_command *command, const char *words)

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * perftest as it is packaged, as the peer to beat: its client beside ours, same block and depth. Its server
+ * serves one client and ends, and each program has a server of its own kind; the user starts them in loops.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <signal.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench_rdma.h"
+
+#define OUTPUT_BYTES	16384
+#define QUOTE_BYTES	300
+#define WORD_BYTES	24
+#define ARGUMENTS	16
+#define NAP_NS		200000000L
+#define EXIT_NOT_FOUND	127
+#define MIN_ITERATIONS	5	/* what its parser takes */
+
+/* Their servers' ports follow each other. */
+static const char *const programs[] = { "ib_write_bw", "ib_read_bw", "ib_write_lat", "ib_read_lat" };
+
+#define PROGRAMS	(sizeof(programs) / sizeof(programs[0]))
+
+struct client {
+	const char *argv[ARGUMENTS];
+	char block[WORD_BYTES], depth[WORD_BYTES], count[WORD_BYTES], port[WORD_BYTES];
+	unsigned int seconds;
+};
+
+static size_t program_of(const struct bench_rdma *run)
+{
+	return (run->options.mode == DONARD_RDMA_LATENCY ? 2 : 0) +
+	       (run->options.direction == DONARD_RDMA_READ ? 1 : 0);
+}
+
+static void compose(struct client *client, const struct bench_rdma *run, uint16_t first_port)
+{
+	size_t program = program_of(run), at = 0;
+	uint32_t count = run->options.iterations;
+
+	snprintf(client->block, WORD_BYTES, "%" PRIu64, run->options.block_bytes);
+	snprintf(client->depth, WORD_BYTES, "%u", run->options.queue_depth);
+	snprintf(client->count, WORD_BYTES, "%u", count < MIN_ITERATIONS ? MIN_ITERATIONS : count);
+	snprintf(client->port, WORD_BYTES, "%u", first_port + (unsigned int)program);
+	client->argv[at++] = programs[program];
+	client->argv[at++] = "-R";
+	client->argv[at++] = "-F";	/* no warning about the processor's clock */
+	client->argv[at++] = "-s";
+	client->argv[at++] = client->block;
+	client->argv[at++] = "-n";
+	client->argv[at++] = client->count;
+	client->argv[at++] = "-p";
+	client->argv[at++] = client->port;
+	if (run->options.mode != DONARD_RDMA_LATENCY) {
+		client->argv[at++] = "-t";
+		client->argv[at++] = client->depth;
+	}
+	client->argv[at++] = run->options.address;
+	client->argv[at] = NULL;
+}
+
+/* In the child: it must not outlive this program, nor wait forever for a server that says nothing. */
+static int become(const void *argument)
+{
+	const struct client *client = argument;
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	dup2(STDOUT_FILENO, STDERR_FILENO);
+	alarm(client->seconds);
+	execvp(client->argv[0], (char *const *)client->argv);
+	printf("%s\n", strerror(errno));
+	fflush(stdout);
+	_exit(EXIT_NOT_FOUND);
+}
+
+/* ---- its table ---- */
+
+/* The numbers of the line that begins with the block size. */
+static size_t numbers_of(const char *output, uint64_t block_bytes, double *numbers, size_t max)
+{
+	size_t count = 0;
+	char *end;
+
+	for (const char *line = output; line && !count; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strtoull(line, &end, 10) != block_bytes || end == line)
+			continue;
+		while (count < max) {
+			numbers[count] = strtod(line, &end);
+			if (end == line)
+				break;
+			count++;
+			line = end;
+		}
+		/* A line of the preamble that begins with that number by chance. */
+		if (count < 4)
+			count = 0;
+	}
+	return count;
+}
+
+/* #bytes #iterations peak[MiB/sec] average[MiB/sec] message rate */
+static bool add_bandwidth(struct json_object *sample, const char *output, uint64_t block_bytes)
+{
+	double row[5];
+
+	if (numbers_of(output, block_bytes, row, 5) < 4)
+		return false;
+	cli_add_number(sample, "requests", (uint64_t)row[1]);
+	cli_add_number(sample, "bytes", block_bytes * (uint64_t)row[1]);
+	json_object_object_add(sample, "bytes_per_second", json_object_new_double(row[3] * 1048576));
+	return true;
+}
+
+static void add_ns(struct json_object *latency, const char *key, double microseconds)
+{
+	cli_add_number(latency, key, (uint64_t)(microseconds * 1000 + 0.5));
+}
+
+/* #bytes #iterations min max typical average deviation 99% 99.9%, in microseconds */
+static bool add_latency(struct json_object *sample, const char *output, uint64_t block_bytes)
+{
+	struct json_object *latency;
+	double row[9];
+
+	if (numbers_of(output, block_bytes, row, 9) < 9)
+		return false;
+	latency = json_object_new_object();
+	cli_add_number(sample, "requests", (uint64_t)row[1]);
+	add_ns(latency, "min", row[2]);
+	add_ns(latency, "p50", row[4]);
+	add_ns(latency, "p99", row[7]);
+	add_ns(latency, "p99.9", row[8]);
+	add_ns(latency, "max", row[3]);
+	json_object_object_add(sample, "latency_ns", latency);
+	return true;
+}
+
+static struct json_object *sample_of(const struct bench_rdma *run, const struct client *client,
+				     const char *output, uint64_t round)
+{
+	bool latency = run->options.mode == DONARD_RDMA_LATENCY, found;
+	struct json_object *sample = json_object_new_object();
+
+	cli_add_text(sample, "method", "perftest");
+	cli_add_text(sample, "program", client->argv[0]);
+	cli_add_text(sample, "operation", latency ? "latency" : "bandwidth");
+	cli_add_text(sample, "direction", bench_rdma_word(run->options.direction));
+	cli_add_number(sample, "block_bytes", run->options.block_bytes);
+	cli_add_number(sample, "queue_depth", latency ? 1 : run->options.queue_depth);
+	cli_add_number(sample, "round", round);
+	found = latency ? add_latency(sample, output, run->options.block_bytes) :
+			  add_bandwidth(sample, output, run->options.block_bytes);
+	if (found)
+		return sample;
+	json_object_put(sample);
+	return NULL;
+}
+
+/* ---- running it ---- */
+
+/* The end of what it wrote, on one line, to be quoted. */
+static const char *tail_of(char *output)
+{
+	size_t length = strlen(output), kept = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		char symbol = output[i] < ' ' ? ' ' : output[i];
+
+		if (symbol != ' ' || (kept && output[kept - 1] != ' '))
+			output[kept++] = symbol;
+	}
+	while (kept && (output[kept - 1] == ' ' || output[kept - 1] == '.'))
+		kept--;
+	output[kept] = '\0';
+	return kept > QUOTE_BYTES ? output + kept - QUOTE_BYTES : output;
+}
+
+static int failed(struct cli *cli, const struct client *client, const char *address, int status,
+		  char *output)
+{
+	char text[1024];
+
+	if (cli_stopped(NULL))
+		return cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped by a signal.");
+	snprintf(text, sizeof(text), "%s to %s, port %s, %s %d: \"%s\". Its server must run there, and "
+		 "again for each client: 'while %s -R -F -s %s -n %s -p %s; do :; done' (and -t as "
+		 "--queue-depths).", client->argv[0], address, client->port,
+		 status > 128 ? "was ended by signal" : "exited with status",
+		 status > 128 ? status - 128 : status, tail_of(output), client->argv[0], client->block,
+		 client->count, client->port);
+	return cli_fail_text(cli, EXIT_FAILED, "peer-lost", text);
+}
+
+/* @output is what it printed, on both streams. */
+static int run_once(struct cli *cli, struct donard_meter *meter, struct client *client,
+		    struct bench_rdma *seen, char output[OUTPUT_BYTES], int *status)
+{
+	struct bench_job job = { .call = become, .argument = client, .stdin_fd = -1 };
+	int file = memfd_create("perftest", MFD_CLOEXEC), rc;
+	ssize_t bytes;
+
+	if (file < 0)
+		return -errno;
+	job.stdout_fd = dup(file);	/* that one is closed by who runs the job */
+	seen->measurement.size = sizeof(seen->measurement);
+	rc = bench_run_jobs(cli, meter, &job, 1, &seen->usage, &seen->measurement);
+	*status = job.exit_status;
+	bytes = pread(file, output, OUTPUT_BYTES - 1, 0);
+	output[bytes > 0 ? bytes : 0] = '\0';
+	close(file);
+	return rc;
+}
+
+static double now_seconds(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+/*
+ * Its server comes back a moment after it has served a client. Until then a client fails, or (perftest 25.01)
+ * crashes in librdmacm.
+ */
+static bool may_try_again(int status)
+{
+	return status != EXIT_NOT_FOUND && status != 128 + SIGALRM && !cli_stopped(NULL);
+}
+
+int bench_perftest_run(struct cli *cli, struct donard_meter *meter, const struct bench_rdma *run,
+		       uint16_t first_port, uint64_t round, struct json_object **sample)
+{
+	const struct timespec nap = { .tv_nsec = NAP_NS };
+	double deadline = now_seconds() + run->options.timeout_ms / 1000.0;
+	struct client client = { .seconds = run->options.timeout_ms / 1000 };
+	struct bench_rdma seen = { 0 };
+	char output[OUTPUT_BYTES];
+	int rc, status = 0;
+
+	compose(&client, run, first_port);
+	do {
+		rc = run_once(cli, meter, &client, &seen, output, &status);
+		*sample = rc ? NULL : sample_of(run, &client, output, round);
+	} while (rc == -ECHILD && may_try_again(status) && now_seconds() < deadline &&
+		 !nanosleep(&nap, NULL));
+	if (rc && rc != -ECHILD)
+		return cli_fail(cli, rc);
+	if (!*sample)
+		return failed(cli, &client, run->options.address, status, output);
+	bench_add_usage(*sample, &seen.usage);
+	bench_add_measured(*sample, &seen.measurement);
+	return EXIT_DONE;
+}
+
+static bool on_path(const char *program)
+{
+	const char *path = getenv("PATH");
+	char *copy = strdup(path ? path : "/usr/bin:/bin"), *rest = copy, *folder;
+	char file[512];
+	bool found = false;
+
+	while (!found && (folder = strsep(&rest, ":"))) {
+		snprintf(file, sizeof(file), "%s/%s", folder, program);
+		found = !access(file, X_OK);
+	}
+	free(copy);
+	return found;
+}
+
+int bench_perftest_check(struct cli *cli)
+{
+	char text[256];
+
+	for (size_t i = 0; i < PROGRAMS; i++) {
+		if (on_path(programs[i]))
+			continue;
+		snprintf(text, sizeof(text), "--perftest: there is no program %s. Install perftest "
+			 "(Debian: apt install perftest), or leave --perftest.", programs[i]);
+		return cli_fail_text(cli, EXIT_UNSUPPORTED, "unsupported", text);
+	}
+	return EXIT_DONE;
+}

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See bench_rdma.h. */
+#include <errno.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include "bench_rdma.h"
+
+#define MAX_REQUESTS		1000
+#define MAX_DEFAULT_BYTES	(64ULL << 20)
+#define FAREWELL_TRIES		50	/* while the server ends the run before */
+#define FAREWELL_NAP_NS		100000000L
+
+/* ---- one run ---- */
+
+static double used_seconds(struct timeval after, struct timeval before)
+{
+	return (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_usec - before.tv_usec) / 1e6;
+}
+
+static void count_usage(struct bench_rdma *run, const struct rusage *before, double seconds)
+{
+	struct rusage after;
+
+	getrusage(RUSAGE_SELF, &after);
+	run->usage.seconds = seconds;
+	run->usage.user_seconds = used_seconds(after.ru_utime, before->ru_utime);
+	run->usage.system_seconds = used_seconds(after.ru_stime, before->ru_stime);
+	run->usage.minor_faults = (uint64_t)(after.ru_minflt - before->ru_minflt);
+	run->usage.major_faults = (uint64_t)(after.ru_majflt - before->ru_majflt);
+}
+
+/* Returns what donard_rdma_run() does; *@failed is the exit code if the meter is what failed. */
+static int measured_run(struct cli *cli, struct donard_meter *meter, struct bench_rdma *run, int *failed)
+{
+	struct rusage before;
+	int rc, ended;
+
+	*failed = EXIT_DONE;
+	rc = donard_meter_begin(cli->ctx, meter);
+	if (rc) {
+		*failed = cli_fail(cli, rc);
+		return 0;
+	}
+	getrusage(RUSAGE_SELF, &before);
+	run->result.size = sizeof(run->result);
+	rc = donard_rdma_run(cli->ctx, &run->options, &run->result);
+	run->measurement.size = sizeof(run->measurement);
+	ended = donard_meter_end(cli->ctx, meter, &run->measurement);
+	count_usage(run, &before, run->measurement.seconds);
+	if (!rc && ended)
+		*failed = cli_fail(cli, ended);
+	return rc;
+}
+
+static bool stops(void)
+{
+	const struct timespec nap = { .tv_nsec = FAREWELL_NAP_NS };
+
+	nanosleep(&nap, NULL);
+	return cli_stopped(NULL);
+}
+
+int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdma *run, bool again)
+{
+	struct cli_progress progress;
+	int rc, failed, tries = again ? FAREWELL_TRIES : 0;
+
+	cli_progress_init(&progress, false);
+	run->options.size = sizeof(run->options);
+	run->options.progress_fn = cli_progress_tick;
+	run->options.progress_user = &progress;
+	do {
+		rc = measured_run(cli, meter, run, &failed);
+	} while (rc == -ECONNREFUSED && tries-- > 0 && !stops());
+	return rc ? cli_fail(cli, rc) : failed;
+}
+
+/* ---- its sample ---- */
+
+static void add_latency(struct json_object *sample, const struct donard_rdma_latency *latency)
+{
+	struct json_object *object = json_object_new_object();
+
+	cli_add_number(object, "min", latency->min_ns);
+	cli_add_number(object, "p50", latency->p50_ns);
+	cli_add_number(object, "p90", latency->p90_ns);
+	cli_add_number(object, "p99", latency->p99_ns);
+	cli_add_number(object, "p99.9", latency->p999_ns);
+	cli_add_number(object, "max", latency->max_ns);
+	json_object_object_add(sample, "latency_ns", object);
+}
+
+struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t round)
+{
+	const struct donard_rdma_result *result = &run->result;
+	bool latency = run->options.mode == DONARD_RDMA_LATENCY;
+	struct json_object *sample = json_object_new_object();
+
+	cli_add_text(sample, "method", "donard");
+	cli_add_text(sample, "operation", latency ? "latency" : "bandwidth");
+	cli_add_text(sample, "direction", bench_rdma_word(run->options.direction));
+	cli_add_number(sample, "block_bytes", result->block_bytes);
+	cli_add_number(sample, "queue_depth", result->queue_depth);
+	cli_add_number(sample, "round", round);
+	cli_add_number(sample, "requests", result->requests);
+	cli_add_number(sample, "bytes", result->bytes);
+	json_object_object_add(sample, "seconds", json_object_new_double(result->seconds));
+	json_object_object_add(sample, "bytes_per_second", json_object_new_double(
+			       result->seconds > 0 ? (double)result->bytes / result->seconds : 0));
+	if (latency)
+		add_latency(sample, &result->latency);
+	cli_add_text(sample, "device", result->device);
+	cli_add_text(sample, "transport", result->transport);
+	cli_add_text(sample, "target", result->remote_target);
+	cli_add_text(sample, "remote_method", result->remote_method);
+	cli_add_text(sample, "local_method", result->local_method);
+	bench_add_usage(sample, &run->usage);
+	bench_add_measured(sample, &run->measurement);
+	return sample;
+}
+
+/* ---- options ---- */
+
+int bench_rdma_directions(const struct cli *cli, unsigned int *directions)
+{
+	const char *word = cli_value(cli, "direction");
+
+	if (!word || !strcmp(word, "both"))
+		*directions = DONARD_RDMA_WRITE | DONARD_RDMA_READ;
+	else if (!strcmp(word, "write"))
+		*directions = DONARD_RDMA_WRITE;
+	else if (!strcmp(word, "read"))
+		*directions = DONARD_RDMA_READ;
+	else
+		return cli_usage(cli, "--direction: '%s' is none of write, read, both", word);
+	return 0;
+}
+
+const char *bench_rdma_word(unsigned int direction)
+{
+	return direction == DONARD_RDMA_READ ? "read" : "write";
+}
+
+uint32_t bench_rdma_iterations(uint64_t block_bytes)
+{
+	uint64_t requests = MAX_DEFAULT_BYTES / block_bytes;
+
+	return requests > MAX_REQUESTS ? MAX_REQUESTS : requests ? (uint32_t)requests : 1;
+}
