@@ -14,7 +14,7 @@ plan_guests() {
 		echo "$kernel switch - perm uapi folio copy fio routes dmabuf lifetime badinput"
 	done
 	for fabric in rxe siw; do
-		echo "7 switch $fabric seeds perftest pyverbs rdma traffic"
+		echo "7 switch $fabric seeds perftest pyverbs rdma traffic bench"
 	done
 	echo "7 pciehp - lifetime dmabuf"
 	for fabric in rxe siw; do
@@ -23,7 +23,7 @@ plan_guests() {
 		done
 	done
 	for kernel in 7 6.12 6.1; do
-		echo "$kernel switch meter meter"
+		echo "$kernel switch meter meter bench"
 	done
 	for topology in rootports iommu swiotlb high-bar; do
 		echo "7 $topology - routes dmabuf"

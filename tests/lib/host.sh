@@ -157,9 +157,16 @@ json_of_no_command() {
 	[[ $("$BUILD/donard-cli" bogus --json 2>/dev/null) == *'"code":"usage"'* ]]
 }
 
+without_perftest() {
+	local status=0 out
+	out=$(PATH=/nonexistent "$BUILD/donard-cli" bench rdma ::1 --perftest 2>&1) || status=$?
+	printf 'status %d (expected 3): %s\n' "$status" "$out"
+	((status == 3)) && [[ $out == *'apt install perftest'* ]]
+}
+
 commands() {
 	printf '%s\n' list info topo 'region add' 'region remove' 'region set' copy 'rdma serve' 'rdma write' \
-		'rdma read' 'rdma lat' 'rdma bw' version
+		'rdma read' 'rdma lat' 'rdma bw' 'bench setup' 'bench rdma' 'bench table1' version
 }
 
 # Options that the help of a command names.
@@ -207,6 +214,16 @@ run_cli() {
 	try "cli: rdma, once or clients" cli_exits 2 'give one of them' rdma serve dram --once --clients 2
 	try "cli: rdma, no such target" cli_exits 2 "neither a region nor 'dram'" rdma serve /etc/passwd
 	try "cli: rdma, no address" cli_exits 2 'not an address' rdma read 'no such host'
+	try "cli: bench, no such size" cli_exits 2 "'5Q' is none of the values" bench setup p2pmem0 --sizes 4K,5Q
+	try "cli: bench, no live allocation" cli_exits 2 "'-1' is none of the values" bench setup p2pmem0 --live -1
+	try "cli: bench rdma, unknown direction" cli_exits 2 'none of write, read, both' bench rdma ::1 --direction up
+	try "cli: bench rdma, large blocks" cli_exits 2 '1 GiB at most' bench rdma ::1 --block-sizes 4K,2G
+	try "cli: bench rdma, port of nothing" cli_exits 2 'needs --perftest' bench rdma ::1 --perftest-port 1
+	try "cli: bench rdma, no perftest" without_perftest
+	try "cli: bench table1, no name" cli_exits 2 'no name or no address' bench table1 =192.0.2.1
+	try "cli: bench table1, no port" cli_exits 2 'no address or no port' bench table1 dram=192.0.2.1:0
+	try "cli: bench table1, half a bracket" cli_exits 2 'no address or no port' bench table1 'dram=[::1'
+	try "cli: bench table1, a name twice" cli_exits 2 'two of that name' bench table1 a=::1 a=::2
 	try "cli: no module" cli_exits 3 'not loaded' list
 	try "cli: no module, JSON" cli_exits 3 '"no-module"' list --json
 	try "cli: streams" streams

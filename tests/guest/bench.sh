@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The benchmarks, with tiny sizes: that they end, say what they measured, and leave nothing behind. In one machine
+# with the lab's meter, whose exact counts are held against what an operation may cost, or between two.
+
+# shellcheck source=lib/fabric.sh
+. lib/fabric.sh
+
+# bench ARGUMENT... - its JSON in $WORK/json.
+bench() {
+	local status=0
+	donard-cli bench "$@" --json >"$WORK/json" 2>"$WORK/err" || status=$?
+	((status == 0)) || fail "donard-cli bench $*: status $status, $(cat "$WORK/err" "$WORK/json")"
+}
+
+# holds WHAT FILTER - of the JSON.
+holds() {
+	jq -e "$2" "$WORK/json" >/dev/null || fail "$1: not so in $(jq -c 'del(.samples[].measured)' "$WORK/json")"
+}
+
+# --- setup ---
+
+describes_itself() {
+	holds "benchmark" ".benchmark == \"$1\""
+	holds "environment" '.donard and .kernel and .emulated and (.options | length > 0)'
+}
+
+samples_are_complete() {
+	bench setup p2pmem0 --sizes 64K,1M --live 0,40,9 --rounds 2
+	describes_itself setup
+	holds "two rounds of each" '[.samples[] | select(.method == "mmap")] | map([.bytes, .round]) ==
+		[[65536, 0], [65536, 1], [1048576, 0], [1048576, 1]]'
+	holds "methods" '[.samples[].method] | unique | contains(["allocate", "free", "mmap", "touch"])'
+	holds "live ones" '[.samples[] | select(.bytes == 4096 and .method == "free") | .live] == [0, 0, 40, 40, 9, 9]'
+	holds "pins or a reason" '([.samples[], .skipped[]] | map(select(.method == "pin") | .bytes) | unique) ==
+		[65536, 1048576]'
+	holds "no RDMA device, or a registration" '[.samples[], .skipped[]] | any(.method == "register")'
+	within 5 region_is_free p2pmem0
+}
+
+# Medians over rounds: a tick of the clock may fall into one of them.
+counts_are_sane() {
+	bench setup p2pmem0 --sizes 64K,1M,16M --live 0,20000 --rounds 5
+	holds "exact counts" '.meter == "lab"'
+	holds "zeroed by the CPU" 'all(.samples[] | select(.method == "touch"); .measured.bar_cpu_bytes == .bytes)'
+	holds "allocation beside 20000" "$(medians) | (.[1].allocate / .[0].allocate) | . < 1.1 and . > 0.9"
+	holds "freeing beside 20000" "$(medians) | (.[1].free / .[0].free) | . < 1.1 and . > 0.9"
+	holds "no worse than linear" "$(by_size)"
+}
+
+# Kernel instructions, by number of live allocations.
+medians() {
+	cat <<-'END'
+		[.samples[] | select(.bytes == 4096)] | group_by(.live) |
+		map(group_by(.method) | map({(.[0].method): (map(.measured.instructions_kernel) | sort | .[length / 2 | floor])}) | add)
+	END
+}
+
+by_size() {
+	cat <<-'END'
+		[.samples[] | select(.bytes != 4096)] | group_by(.method) | all(.[];
+			group_by(.bytes) |
+			map([.[0].bytes, (map(.measured.instructions_kernel) | sort | .[length / 2 | floor])]) |
+			. as $sizes | all(range(1; length); . as $i |
+				$sizes[$i][1] / $sizes[$i - 1][1] <= 1.05 * $sizes[$i][0] / $sizes[$i - 1][0]))
+	END
+}
+
+what_does_not_fit_is_said() {
+	bench setup p2pmem2 --sizes 64K,1G --live 20000 --rounds 1
+	holds "size" '.skipped[] | select(.bytes == 1073741824) | .why | test("bytes free")'
+	holds "live" '.skipped[] | select(.live == 20000) | .why | test("has room for 16383")'
+	holds "the most that fits" '.samples[] | select(.method == "allocate" and .live == 16383)'
+	within 5 region_is_free p2pmem2
+}
+
+# Memory that the kernel's own driver publishes: of type p2pdma where that exists.
+cmb_too() {
+	bench setup p2pmem1 --sizes 64K --live 0,100 --rounds 1
+	holds "methods" '[.samples[].method] | unique | contains(["allocate", "free", "mmap", "touch"])'
+	[[ $(attr p2pmem1 page_type) != p2pdma ]] ||
+		holds "no pins of p2pdma" '.skipped | any(.method == "pin" and (.why | test("fixed buffer")))'
+	within 5 region_is_free p2pmem1
+}
+
+persistent_bytes_stay() {
+	head -c $((4 * MIB)) "$(labctl backing beta)" | cksum >"$WORK/before"
+	bench setup p2pmem2 --sizes 64K,1M --live 10 --rounds 1
+	head -c $((4 * MIB)) "$(labctl backing beta)" | cksum >"$WORK/after"
+	same_bytes "the PMR" "$WORK/before" "$WORK/after" "$(stat -c %s "$WORK/before")"
+}
+
+bad_input() {
+	exits 2 'no multiple of 4096' donard-cli bench setup p2pmem0 --sizes 100
+	exits 1 'no such|does not exist|p2pmem9' donard-cli bench setup p2pmem9
+	exits 2 "no meter 'scales'" donard-cli bench setup p2pmem0 --meter scales
+}
+
+stops_cleanly() {
+	local status=0
+	timeout --preserve-status -s INT 2 donard-cli bench setup p2pmem0 --rounds 1000 --json >"$WORK/json" \
+		2>"$WORK/err" || status=$?
+	equal "exit status" 130 "$status"
+	holds "error" '.error.code == "canceled"'
+	within 5 region_is_free p2pmem0
+}
+
+# --- rdma ---
+
+readonly PORT=7077 PERFTEST_PORT=18515
+
+# offer TARGET PORT - a server in the other machine, until the end of the test.
+offer() {
+	labctl peer donard-cli rdma serve "$1" --size 16M --bind "$LAB_PEER_ADDR" --port "$2" --json \
+		>"$WORK/served.$2" 2>&1 </dev/null &
+	at_end "kill $! 2>/dev/null; wait $!; within 10 port_is_quiet peer $2"
+	within 20 grep -q '"event":"listening"' "$WORK/served.$2"
+}
+
+rdma_samples() {
+	offer dram "$PORT"
+	bench rdma "$LAB_PEER_ADDR" --block-sizes 4K,64K --queue-depths 1,8 --iterations 20 --rounds 2
+	describes_itself rdma
+	holds "all of them" '[.samples[] | [.operation, .direction, .block_bytes, .queue_depth]] | unique | length == 12'
+	holds "rates" 'all(.samples[]; .bytes_per_second > 0 and .bytes == .block_bytes * 20)'
+	holds "latencies" 'all(.samples[] | select(.operation == "latency"); .latency_ns | .min > 0 and .min <= .p50 and
+		.p50 <= .p99 and .p99 <= .max)'
+}
+
+rdma_direction_that_is_not_offered() {
+	labctl peer donard-cli rdma serve dram --size 1M --bind "$LAB_PEER_ADDR" --access write --json \
+		>"$WORK/served" 2>&1 </dev/null &
+	at_end "kill $! 2>/dev/null; wait $!; within 10 port_is_quiet peer $PORT"
+	within 20 grep -q '"event":"listening"' "$WORK/served"
+	exits 1 'offered for writing only|may only write' donard-cli bench rdma "$LAB_PEER_ADDR" --direction read \
+		--block-sizes 4K --rounds 1
+	bench rdma "$LAB_PEER_ADDR" --direction write --block-sizes 4K --queue-depths 4 --iterations 10 --rounds 1
+}
+
+# perftest_servers - each serves one client after the other, until the end of the test. On a busy host a client may
+# fail while it connects, and leave its server waiting for the rest: hence the time limit.
+perftest_servers() {
+	local program port=$PERFTEST_PORT
+	for program in ib_write_bw ib_read_bw ib_write_lat ib_read_lat; do
+		labctl peer sh -c "while :; do timeout 10 $program -R -F -s 4096 -n 20 -p $port; done" >"$WORK/$program" 2>&1 \
+			</dev/null &
+		at_end "kill $! 2>/dev/null; wait $!"
+		within 20 cm_listens peer "$program" "$port"
+		port=$((port + 1))
+	done
+}
+
+perftest_beside() {
+	offer dram "$PORT"
+	perftest_servers
+	bench rdma "$LAB_PEER_ADDR" --block-sizes 4K --queue-depths 16 --iterations 20 --rounds 1 --perftest \
+		--timeout 30
+	holds "both methods" '[.samples[] | [.method, .operation, .direction]] | unique | length == 8'
+	holds "its rates" 'all(.samples[] | select(.operation == "bandwidth"); .bytes_per_second > 0)'
+	holds "its latencies" 'all(.samples[] | select(.operation == "latency"); .latency_ns.p50 > 0)'
+}
+
+perftest_without_server() {
+	offer dram "$PORT"
+	exits 1 'Its server must run there' donard-cli bench rdma "$LAB_PEER_ADDR" --block-sizes 4K --queue-depths 1 \
+		--iterations 5 --rounds 1 --perftest --timeout 2
+}
+
+table_of_three() {
+	offer dram 7077
+	offer p2pmem2 7078
+	offer p2pmem0 7079
+	bench table1 "dram=$LAB_PEER_ADDR" "nvram=$LAB_PEER_ADDR:7078" "gpu=[$LAB_PEER_ADDR]:7079" --iterations 20 --rounds 2
+	describes_itself table1
+	holds "lines" '[.table[] | [.operation, .name]] == [["write", "dram"], ["write", "nvram"], ["write", "gpu"],
+		["read", "dram"], ["read", "nvram"], ["read", "gpu"]]'
+	holds "verified" 'all(.table[]; .verified)'
+	holds "targets" '[.samples[] | .target] | unique == ["dram", "p2pmem0", "p2pmem2"]'
+	holds "ratios to the first" '.table[0].bandwidth_ratio == 1 and all(.table[]; .p50_ratio > 0)'
+	holds "samples" '[.samples[] | select(.purpose == "measure")] | length == 24'
+	exits 0 'RDMA +TARGET.*write +dram.*read +gpu' donard-cli bench table1 "dram=$LAB_PEER_ADDR" \
+		"gpu=$LAB_PEER_ADDR:7079" --iterations 5 --rounds 1
+}
+
+nobody_there() {
+	exits 1 "$LAB_PEER_ADDR.*7099" donard-cli bench table1 "a=$LAB_PEER_ADDR:7099" --timeout 2
+}
+
+if [[ -n ${LAB_FABRIC:-} ]]; then
+	t "rdma, samples" rdma_samples
+	t "rdma, a direction that is not offered" rdma_direction_that_is_not_offered
+	t "rdma, perftest beside it" perftest_beside
+	t "rdma, perftest without its server" perftest_without_server
+	t "table1, three targets" table_of_three
+	t "table1, nobody there" nobody_there
+else
+	t "setup, samples" samples_are_complete
+	t "setup, counts" counts_are_sane
+	t "setup, what does not fit is said" what_does_not_fit_is_said
+	t "setup, a cmb" cmb_too
+	t "setup, persistent bytes stay" persistent_bytes_stay
+	t "setup, bad input" bad_input
+	t "setup, a signal" stops_cleanly
+fi
