@@ -1,79 +1,74 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in the guest: NVMe -> region by donard, by fio, and through DRAM by donard's own engine.
-#   copy.sh rate          MiB/s, median of RUNS, rounds interleaved
-#   copy.sh instructions  CPU instructions per MiB (guest booted with --icount)
+# Runs in the guest: one benchmark of copies, as JSON. The first argument says which.
 set -euo pipefail
 
-SIZE_MIB=${SIZE_MIB:-256} RUNS=${RUNS:-5} BLOCK=${BLOCK:-1M} DEPTH=${DEPTH:-16}
-REGION=p2pmem0
-METHODS=(donard fio bounce)
-
-run_donard() {
-	donard-cli copy "$LAB_ALPHA" "$REGION" --size "${SIZE_MIB}M" --block-size "$BLOCK" \
-		--queue-depth "$DEPTH" --json "$@" | jq -r --argjson mib "$SIZE_MIB" '$mib / .seconds'
-}
-
-run_bounce() {
-	run_donard --allow-bounce --force-bounce
-}
-
-run_fio() {
-	fio --name=peer --filename="$LAB_ALPHA" --rw=read --direct=1 --ioengine=io_uring \
-		--bs="$BLOCK" --iodepth="$DEPTH" --size="${SIZE_MIB}M" \
-		--iomem="mmapshared:/dev/$REGION" --output-format=json |
-		jq -r '.jobs[0].read.bw_bytes / 1048576'
-}
-
-median() {
-	sort -n | awk '{ v[NR] = $1 } END { print v[int((NR + 1) / 2)] }'
-}
-
-measure_rate() {
-	local round method dir
-	dir=$(mktemp -d)
-	for ((round = 0; round < RUNS; round++)); do
-		for method in "${METHODS[@]}"; do
-			"run_$method" >>"$dir/$method"
-		done
-	done
-	for method in "${METHODS[@]}"; do
-		printf '%s %s\n' "$method" "$(median <"$dir/$method")"
+# On both drives, so that no method is helped by blocks that were never written.
+fill() {
+	local drive
+	for drive in "$LAB_ALPHA" "$LAB_BETA"; do
+		dd if=/dev/urandom of="$drive" bs=1M count="$1" oflag=direct status=none
 	done
 }
 
-# Execution time of everything in a control group, exact to the microsecond; with --icount 1 ns is one
-# instruction. Interrupts that meet an idle CPU are in nobody's account, whichever the method.
-instructions_of() {
-	local group=/sys/fs/cgroup/bench-$BASHPID
-	mkdir "$group"
-	(
-		echo "$BASHPID" >"$group/cgroup.procs"
-		"run_$1" >/dev/null
-	)
-	awk '$1 == "usage_usec" { print $2 * 1000 }' "$group/cpu.stat"
-	rmdir "$group"
+# both REGION [ARGUMENT...] - to the region, and from it to the other drive.
+both() {
+	donard-cli bench copy "$LAB_ALPHA" "$1" --write-to "$LAB_BETA" --json "${@:2}"
 }
 
-# Start-up and set-up take their share; the difference of two sizes leaves it out.
-per_mib() {
-	local small large full=$SIZE_MIB
-	SIZE_MIB=$((full / 4))
-	small=$(instructions_of "$1")
-	SIZE_MIB=$full
-	large=$(instructions_of "$1")
-	echo $(((large - small) / (full - full / 4)))
+# The option that makes the report show them as levers.
+as_lever() {
+	jq '.options.levers = true'
 }
 
-measure_instructions() {
-	local round method
-	for method in "${METHODS[@]}"; do
-		printf '%s %s\n' "$method" \
-			"$(for ((round = 0; round < RUNS; round++)); do per_mib "$method"; done | median)"
-	done
-}
-
-mountpoint -q /sys/fs/cgroup || mount -t cgroup2 cgroup2 /sys/fs/cgroup
-# The region's memory is claimed and zeroed once, so that no method pays for that.
-run_donard >/dev/null
-"measure_$1"
+case $1 in
+methods)
+	fill 64
+	both p2pmem0 --rounds "${2:-3}"
+	;;
+region)
+	fill 32
+	# 1 MiB at depth 16 in the smaller of the two sizes, or set-up would depend on the size.
+	both "$2" --methods donard --size 32M --queue-depths 8
+	;;
+p2pdma)
+	fill 64
+	donard-cli region set p2pmem0 --page-type p2pdma >&2
+	both p2pmem0 --methods donard
+	;;
+levers)
+	fill 64
+	both p2pmem0 --methods donard,fio-fixed | as_lever
+	;;
+passthrough)
+	fill 64
+	# Passed on as they are, commands may not exceed what the drive takes.
+	both p2pmem0 --methods donard,fio-fixed,fio-passthrough --block-sizes 512K --queue-depths 16 | as_lever
+	;;
+rates)
+	fill 128
+	both p2pmem0 --size 128M --rounds 7 --meter none
+	;;
+small-blocks)
+	fill 8
+	both p2pmem0 --methods donard,fio --size 8M --block-sizes 4K,16K,64K
+	;;
+large-blocks)
+	fill 256
+	both p2pmem0 --methods donard,fio --size 256M --block-sizes 256K,1M,4M,16M
+	;;
+depths)
+	fill 64
+	donard-cli bench copy "$LAB_ALPHA" p2pmem0 --methods donard,fio --size 16M --block-sizes 64K \
+		--queue-depths 1,4,64 --json
+	;;
+threads)
+	fill 64
+	donard-cli bench copy "$LAB_ALPHA" p2pmem0 --methods donard,fio --size 16M --block-sizes 64K \
+		--queue-depths 16 --threads 2,4 --json
+	;;
+*)
+	echo "copy.sh: no benchmark '$1'" >&2
+	exit 2
+	;;
+esac

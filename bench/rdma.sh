@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs in the first of two guests: RDMA write and read into memory of the second, by target, and perftest as
-# Debian ships it for comparison. A JSON object a sample, rounds interleaved:
-#   {fabric, operation, target, method, round, bytes_per_second} and, of the method donard,
-#   {..., p50_ns, p99_ns, cpu_seconds_per_gib, faults, verified}
+# Debian ships it for comparison. JSON in the form of donard-cli bench, rounds interleaved; a sample is
+#   {fabric, operation, target, method, round, block_bytes, queue_depth, bytes_per_second} and, of donard,
+#   {..., latency_ns, server_cpu_seconds_per_gib, server_faults, verified}
 # Samples of donard and of perftest of the same round are neighbours in time.
 set -euo pipefail
 
@@ -34,10 +34,21 @@ run_client() {
 	grep '"event":"left"' "$WORK/served" | tail -n 1 >"$WORK/left"
 }
 
-# sample METHOD OPERATION TARGET ROUND FILTER [FILE...] - a line, with what the filter makes of the files.
+# As the report names them.
+name_of_target() {
+	case $1 in
+	p2pmem2) echo nvram ;;
+	p2pmem0) echo gpu ;;
+	*) echo "$1" ;;
+	esac
+}
+
+# sample METHOD OPERATION TARGET ROUND FILTER [FILE...] - with what the filter makes of the files.
 sample() {
-	jq -sc --arg fabric "$LAB_FABRIC" --arg method "$1" --arg operation "$2" --arg target "$3" \
-		--argjson round "$4" "{\$fabric, \$operation, \$target, \$method, \$round} + ($5)" "${@:6}"
+	jq -sc --arg fabric "$LAB_FABRIC" --arg method "$1" --arg operation "$2" --argjson round "$4" \
+		--arg target "$(name_of_target "$3")" --argjson block_bytes "$BLOCK" --argjson queue_depth "$DEPTH" \
+		"{\$fabric, \$operation, \$target, \$method, \$round, \$block_bytes, \$queue_depth} + ($5)" \
+		"${@:6}" >>"$WORK/samples"
 }
 
 # by_donard OPERATION TARGET ROUND - one block again and again, as perftest does it; the same with data compared,
@@ -50,9 +61,9 @@ by_donard() {
 	run_client "$1" lat --block-size 64 --iterations "$PINGS"
 	run_client "$1" bw --block-size "$BLOCK" --size "$BLOCK" --queue-depth "$DEPTH" --iterations "$COUNT"
 	wait
-	filter='{bytes_per_second: .[0].bytes_per_second, faults: (.[1].minor_faults + .[1].major_faults),
-		cpu_seconds_per_gib: ((.[1].user_seconds + .[1].system_seconds) * 1073741824 / .[0].bytes),
-		p50_ns: .[2].latency_ns.p50, p99_ns: .[2].latency_ns.p99, verified: '$verified'}'
+	filter='{bytes_per_second: .[0].bytes_per_second, latency_ns: .[2].latency_ns,
+		server_cpu_seconds_per_gib: ((.[1].user_seconds + .[1].system_seconds) * 1073741824 / .[0].bytes),
+		server_faults: (.[1].minor_faults + .[1].major_faults), verified: '$verified'}'
 	sample donard "$1" "$2" "$3" "$filter" "$WORK/bw" "$WORK/left" "$WORK/lat"
 }
 
@@ -115,3 +126,8 @@ for ((round = 0; round < RUNS; round++)); do
 		done
 	done
 done
+
+# The same words about machine and versions as everywhere.
+donard-cli bench null --rounds 1 --meter none --json |
+	jq --slurpfile samples "$WORK/samples" --argjson rounds "$RUNS" --argjson count "$COUNT" \
+		'. + {benchmark: "table1", options: {$rounds, iterations: $count}, $samples}'

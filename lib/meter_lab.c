@@ -126,12 +126,29 @@ static bool translates(const struct donard_context *ctx)
 	return found;
 }
 
+/* The emulator gets round to it a moment after the marker, and ignores markers until then. */
+static bool reaches(const struct lab *lab, enum dnd_lab_state state)
+{
+	double deadline = dnd_now_seconds() + ARM_TIMEOUT_MS / 1000.0;
+
+	while (lab->page->state != state && dnd_now_seconds() < deadline)
+		sched_yield();
+	return lab->page->state == state;
+}
+
+static void disarm(struct lab *lab)
+{
+	MARK(DND_LAB_DISARM);
+	reaches(lab, DND_LAB_IDLE);
+	flock(lab->fd, LOCK_UN);
+}
+
 static void close_lab(struct donard_meter *meter)
 {
 	struct lab *lab = meter->state;
 
 	if (lab->page && meter->counting)
-		MARK(DND_LAB_DISARM);
+		disarm(lab);
 	if (lab->page)
 		munmap((void *)lab->page, DND_LAB_BAR_BYTES);
 	if (lab->fd >= 0)
@@ -219,18 +236,6 @@ static void add_doorbells(struct donard_context *ctx, struct lab *lab)
 
 /* ---- measuring ---- */
 
-static int wait_until_armed(struct donard_context *ctx, struct lab *lab)
-{
-	double deadline = dnd_now_seconds() + ARM_TIMEOUT_MS / 1000.0;
-
-	while (lab->page->state != DND_LAB_ARMED) {
-		if (dnd_now_seconds() > deadline)
-			return dnd_fail(ctx, DND_E_DEVICE, "the lab's meter does not answer.");
-		sched_yield();
-	}
-	return 0;
-}
-
 static int describe(struct donard_context *ctx, const struct donard_meter *meter, struct lab *lab)
 {
 	int rc;
@@ -260,7 +265,8 @@ static int begin_lab(struct donard_context *ctx, struct donard_meter *meter)
 		/* What the kernel still has to write is not this measurement's. */
 		sync();
 		MARK(DND_LAB_ARM);
-		rc = wait_until_armed(ctx, lab);
+		if (!reaches(lab, DND_LAB_ARMED))
+			rc = dnd_fail(ctx, DND_E_DEVICE, "the lab's meter does not answer.");
 	}
 	if (rc)
 		flock(lab->fd, LOCK_UN);
@@ -306,8 +312,7 @@ static int end_lab(struct donard_context *ctx, struct donard_meter *meter,
 	MARK(DND_LAB_END);
 	state = lab->page->state;
 	memcpy(&counts, (const void *)&lab->page->counts, sizeof(counts));
-	MARK(DND_LAB_DISARM);
-	flock(lab->fd, LOCK_UN);
+	disarm(lab);
 	if (state != DND_LAB_DONE)
 		return refuse_counts(ctx, state, &counts);
 	take_counts(result, &counts);

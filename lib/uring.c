@@ -39,6 +39,17 @@ static uint8_t *memory_base(const struct dnd_transfer *transfer, uint64_t *bytes
 	return transfer->target ? transfer->target : transfer->source;
 }
 
+/* Linux before 6.6 pins all of a file's mapping before it refuses it: one page tells, too. */
+static bool takes_buffers(struct engine *engine, uint8_t *base)
+{
+	struct iovec probe = { .iov_base = base, .iov_len = engine->transfer->plan->align_bytes };
+
+	if (io_uring_register_buffers(&engine->ring, &probe, 1))
+		return false;
+	io_uring_unregister_buffers(&engine->ring);
+	return true;
+}
+
 /* Chunks are whole blocks, so that no request crosses from one to the next. */
 static void register_buffers(struct engine *engine)
 {
@@ -46,6 +57,8 @@ static void register_buffers(struct engine *engine)
 	uint8_t *base = memory_base(engine->transfer, &bytes);
 	struct iovec *vectors;
 
+	if (!takes_buffers(engine, base))
+		return;
 	chunk = dnd_round_down(REGISTERED_BUFFER_MAX, block);
 	count = (bytes + chunk - 1) / chunk;
 	if (count > REGISTERED_COUNT_MAX)

@@ -145,6 +145,39 @@ other_programs() {
 	exits 2 'COMMAND' donard-cli measure
 }
 
+# What tests/check holds against the baseline; and the same copies by fio, with buffers in the region.
+counted() {
+	local counts
+	put_random 64
+	donard-cli bench copy "$LAB_ALPHA" p2pmem0 --write-to "$LAB_BETA" --methods donard --size 4M \
+		--block-sizes 4K --rounds 5 --json >"$WORK/small"
+	donard-cli bench copy "$LAB_ALPHA" p2pmem0 --write-to "$LAB_BETA" --methods donard --size 64M \
+		--rounds 5 --json >"$WORK/large"
+	counts=$(jq -sc '.[0] + {samples: map(.samples) | add}' "$WORK/small" "$WORK/large")
+	printf '%s\n' "$counts" >/tmp/counts.json
+}
+
+put_random() {
+	dd if=/dev/urandom of="$LAB_ALPHA" bs=1M count="$1" oflag=direct status=none
+}
+
+# instructions_per_mib SIZE BLOCK METHOD
+instructions_per_mib() {
+	donard-cli bench copy "$LAB_ALPHA" p2pmem0 --methods "$3" --size "$1" --block-sizes "$2" --rounds 3 --json |
+		jq '[.samples | group_by(.bytes)[] | {bytes: .[0].bytes, all: (map(.measured |
+			.instructions_user + .instructions_kernel) | min)}]
+			| ((.[1].all - .[0].all) * 1048576 / (.[1].bytes - .[0].bytes)) | floor'
+}
+
+# no_more_than_fio SIZE BLOCK
+no_more_than_fio() {
+	local mine fio
+	put_random 64
+	mine=$(instructions_per_mib "$1" "$2" donard)
+	fio=$(instructions_per_mib "$1" "$2" fio)
+	((mine <= fio)) || fail "instructions per MiB: donard $mine, fio $fio"
+}
+
 not_here() {
 	exits 3 "likwid" donard-cli copy "$LAB_ALPHA" p2pmem0 --size 4096 --meter likwid
 	exits 2 "no meter 'scales'" donard-cli copy "$LAB_ALPHA" p2pmem0 --size 4096 --meter scales
@@ -173,5 +206,12 @@ t "drive to drive" from_drive_to_drive
 t "a bounced copy" bounced
 t "repeated" repeated
 t "other programs" other_programs
+t "counts" counted
+[[ ! -e /tmp/counts.json ]] || { printf '# counts %s\n' "$(</tmp/counts.json)"; rm /tmp/counts.json; }
+t "no more instructions than fio, 4 KiB" no_more_than_fio 4M 4K
+# fio reuses its buffers; whoever keeps the data maps each page once, which is cheap in large folios alone.
+if has_folios; then
+	t "no more instructions than fio, 1 MiB" no_more_than_fio 64M 1M
+fi
 t "a meter that is not here" not_here
 t "root only" for_root_only

@@ -104,6 +104,7 @@ finish_guest() {
 	mapfile -t what <"$dir/what"
 	progress "guest: kernel ${what[0]}: at its end"
 	count_guest "${what[0]}" "$dir/out"
+	! grep -q '^# counts ' "$dir/out" || guard_counts "${what[0]}" "$dir/out"
 	judge_guest "${what[0]}" "$status" "$dir/out" "$dir/err" "${what[@]:1}"
 }
 
@@ -118,6 +119,20 @@ count_guest() {
 		'#   '*) printf '%s\n' "$line" ;;
 		esac
 	done <"$2"
+}
+
+# guard_counts "KERNEL ..." OUTPUT - against the committed baseline of that kernel.
+guard_counts() {
+	local kernel=${1%% *} dir line
+	dir=$(dirname "$2")
+	sed -n 's/^# counts //p' "$2" | tail -n 1 >"$dir/counts.json"
+	while IFS= read -r line; do
+		case $line in
+		'ok - '*) pass "$1: baseline: ${line#ok - }" ;;
+		'not ok - '*) failed "$1: baseline: ${line#not ok - }" ;;
+		*) printf '%s\n' "$line" ;;
+		esac
+	done < <(bench/guard "bench/baseline/$kernel.json" "$dir/counts.json" 2>&1 || true)
 }
 
 # judge_guest WHERE STATUS OUTPUT ERRORS SUITE... - a boot that died or lacks an end failed, whatever it

@@ -81,10 +81,10 @@ gpu() {
 	endpoint gpu gpu.bar "ivshmem-plain,id=gpu,bus=$1,memdev=gpu-mem"
 }
 
-# alpha BUS - a drive with a Controller Memory Buffer.
+# alpha BUS [OPTION] - a drive with a Controller Memory Buffer.
 alpha() {
 	drive alpha
-	endpoint alpha alpha.img "nvme,id=alpha,serial=alpha,bus=$1,drive=alpha-disk,cmb_size_mb=64"
+	endpoint alpha alpha.img "nvme,id=alpha,serial=alpha,bus=$1,drive=alpha-disk,cmb_size_mb=64${2:+,$2}"
 }
 
 # beta BUS - a drive with a Persistent Memory Region.
