@@ -2,9 +2,8 @@
 # shellcheck shell=bash
 # Memory in folios of 2 MiB, by folio.c: what programs see does not depend on them, and none stays behind.
 
-# Large folios need Linux 7 (kernel/compat).
 LARGE=()
-[[ $LAB_KERNEL == 6.* ]] || LARGE=(--large)
+! has_folios || LARGE=(--large)
 
 of_folio() {
 	folio "$1" "${LARGE[@]}"

@@ -207,6 +207,11 @@ has_p2pdma() {
 	[[ $LAB_KERNEL != 6.* ]]
 }
 
+# has_folios - p2pmem maps folios of 2 MiB on this kernel (kernel/compat).
+has_folios() {
+	[[ $LAB_KERNEL != 6.* ]]
+}
+
 # with_page_type REGION TYPE - until the end of the test.
 with_page_type() {
 	local region=$1 type=$2 before
