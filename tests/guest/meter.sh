@@ -31,16 +31,16 @@ source_data() {
 known_memcpy() {
 	known memcpy "$BYTES"
 	counts dram_cpu_payload_bytes $((2 * BYTES)) dram_dma_payload_bytes 0 bar_cpu_bytes 0 bar_dma_bytes 0
-	# A load and a store of eight bytes, and the loop around them.
-	(($(count instructions_user) >= BYTES / 8 * 2)) || fail "only $(count instructions_user) instructions"
+	# A load and a store for each eight bytes, and the loop around them.
+	(($(count instructions_user) >= BYTES / 4)) || fail "only $(count instructions_user) instructions"
 }
 
 known_dma() {
 	source_data
 	known dma "$BYTES" "$LAB_ALPHA"
 	counts dram_dma_payload_bytes "$BYTES" dram_cpu_payload_bytes 0 bar_dma_bytes 0 bar_cpu_bytes 0
-	# 64 bytes of command and 16 of completion, at least one for each 512 KiB.
-	(($(count dram_dma_overhead_bytes) >= BYTES / (512 * 1024) * 16)) ||
+	# A completion has 16 bytes, and no command moves more than 512 KiB.
+	(($(count dram_dma_overhead_bytes) >= BYTES / 32768)) ||
 		fail "commands of $(count dram_dma_overhead_bytes) bytes"
 }
 
@@ -121,9 +121,10 @@ from_drive_to_drive() {
 
 # Payload to the byte; overhead within 1 % for most: some ticks of the clock bring other work along.
 repeated() {
-	local i bytes=$((64 * MIB))
+	local bytes=$((64 * MIB))
 	copies "$LAB_ALPHA" p2pmem0 --size "$bytes"
-	for i in 1 2 3 4 5 6 7; do
+	: >"$WORK/overheads"
+	while (($(wc -l <"$WORK/overheads") < 7)); do
 		copies "$LAB_ALPHA" p2pmem0 --size "$bytes"
 		past_dram "$bytes"
 		measured dram_cpu_overhead_bytes >>"$WORK/overheads"
