@@ -219,14 +219,6 @@ static int run_once(struct cli *cli, struct donard_meter *meter, struct client *
 	return rc;
 }
 
-static double now_seconds(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 /*
  * Its server comes back a moment after it has served a client. Until then a client fails, or (perftest 25.01)
  * crashes in librdmacm.
@@ -240,7 +232,7 @@ int bench_perftest_run(struct cli *cli, struct donard_meter *meter, const struct
 		       uint16_t first_port, uint64_t round, struct json_object **sample)
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
-	double deadline = now_seconds() + run->options.timeout_ms / 1000.0;
+	double deadline = cli_now_seconds() + run->options.timeout_ms / 1000.0;
 	struct client client = { .seconds = run->options.timeout_ms / 1000 };
 	struct bench_rdma seen = { 0 };
 	char output[OUTPUT_BYTES];
@@ -250,7 +242,7 @@ int bench_perftest_run(struct cli *cli, struct donard_meter *meter, const struct
 	do {
 		rc = run_once(cli, meter, &client, &seen, output, &status);
 		*sample = rc ? NULL : sample_of(run, &client, output, round);
-	} while (rc == -ECHILD && may_try_again(status) && now_seconds() < deadline &&
+	} while (rc == -ECHILD && may_try_again(status) && cli_now_seconds() < deadline &&
 		 !nanosleep(&nap, NULL));
 	if (rc && rc != -ECHILD)
 		return cli_fail(cli, rc);

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench_copy.h"
@@ -90,14 +89,6 @@ static void tear_down(struct plain *plain)
 	free(plain->dram);
 }
 
-static double now_seconds(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
-
 static int one_block(const struct plain *plain, uint64_t at, size_t bytes)
 {
 	off_t offset = (off_t)(plain->piece->drive_offset + at);
@@ -136,14 +127,14 @@ int bench_plain_copy(const void *argument)
 	struct plain plain;
 	int rc = set_up(&plain, piece, piece->block_bytes,
 			(piece->to_region ? O_RDONLY : O_WRONLY) | O_DIRECT);
-	double started = now_seconds();
+	double started = cli_now_seconds();
 
 	if (!rc)
 		rc = every_block(&plain, one_block);
 	if (!rc && !piece->to_region && fsync(plain.drive_fd))
 		rc = complain(piece->drive);
 	if (!rc)
-		report(now_seconds() - started);
+		report(cli_now_seconds() - started);
 	tear_down(&plain);
 	return rc ? EXIT_FAILED : EXIT_DONE;
 }
@@ -152,7 +143,7 @@ int bench_plain_sink(const void *argument)
 {
 	const struct bench_piece *piece = argument;
 	struct plain plain = { .piece = piece, .drive_fd = -1 };
-	double started = now_seconds();
+	double started = cli_now_seconds();
 	ssize_t got = 1;
 
 	if (map_bar(&plain))
@@ -160,7 +151,7 @@ int bench_plain_sink(const void *argument)
 	for (uint64_t at = 0; at < piece->bytes && got > 0; at += (uint64_t)got)
 		got = read(STDIN_FILENO, plain.bar + at, piece->bytes - at);
 	if (got > 0)
-		report(now_seconds() - started);
+		report(cli_now_seconds() - started);
 	tear_down(&plain);
 	return got > 0 ? EXIT_DONE : EXIT_FAILED;
 }

@@ -6,20 +6,11 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "bench.h"
 
 #define EXIT_NOT_FOUND	127
-
-static double now_seconds(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_MONOTONIC, &time);
-	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
-}
 
 static double seconds_of(struct timeval time)
 {
@@ -77,7 +68,7 @@ static void hand_over(const struct bench_job *job)
 
 static int run_all(struct bench_job *jobs, size_t count, struct bench_usage *usage)
 {
-	double started = now_seconds();
+	double started = cli_now_seconds();
 	size_t running = 0;
 	int rc = 0, ended;
 
@@ -91,7 +82,7 @@ static int run_all(struct bench_job *jobs, size_t count, struct bench_usage *usa
 		ended = finish(&jobs[i], usage);
 		rc = rc ? rc : ended;
 	}
-	usage->seconds = now_seconds() - started;
+	usage->seconds = cli_now_seconds() - started;
 	return rc;
 }
 

@@ -79,19 +79,6 @@ int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdm
 
 /* ---- its sample ---- */
 
-static void add_latency(struct json_object *sample, const struct donard_rdma_latency *latency)
-{
-	struct json_object *object = json_object_new_object();
-
-	cli_add_number(object, "min", latency->min_ns);
-	cli_add_number(object, "p50", latency->p50_ns);
-	cli_add_number(object, "p90", latency->p90_ns);
-	cli_add_number(object, "p99", latency->p99_ns);
-	cli_add_number(object, "p99.9", latency->p999_ns);
-	cli_add_number(object, "max", latency->max_ns);
-	json_object_object_add(sample, "latency_ns", object);
-}
-
 struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t round)
 {
 	const struct donard_rdma_result *result = &run->result;
@@ -110,7 +97,7 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 	json_object_object_add(sample, "bytes_per_second", json_object_new_double(
 			       result->seconds > 0 ? (double)result->bytes / result->seconds : 0));
 	if (latency)
-		add_latency(sample, &result->latency);
+		cli_add_latency(sample, &result->latency);
 	cli_add_text(sample, "device", result->device);
 	cli_add_text(sample, "transport", result->transport);
 	cli_add_text(sample, "target", result->remote_target);

@@ -97,6 +97,10 @@ void cli_print_table(struct json_object *rows, const struct cli_column *columns)
 struct json_object *cli_model_region(const struct donard_region_info *info);
 struct json_object *cli_model_client(const struct donard_client_info *info);
 
+/* cmd_rdma.c: "latency_ns"; DONARD_RDMA_BY_* as a list of words */
+void cli_add_latency(struct json_object *model, const struct donard_rdma_latency *latency);
+void cli_add_verified_by(struct json_object *model, unsigned int verified_by);
+
 /* measure.c: --measure and --meter; NULL without them */
 int cli_open_meter(const struct cli *cli, struct donard_meter **meter);
 void cli_add_measurement(struct json_object *model, const struct donard_measurement *measurement,
@@ -115,6 +119,8 @@ struct cli_progress {
 	double started, shown;
 	bool any;
 };
+/* Of a clock that never steps. */
+double cli_now_seconds(void);
 void cli_progress_init(struct cli_progress *progress, bool show);
 /* A donard_progress_fn; stops the copy after SIGINT or SIGTERM. */
 int cli_progress_tick(void *user, uint64_t done_bytes, uint64_t total_bytes);

@@ -147,17 +147,6 @@ static void add_value(struct column *column, double value)
 		column->values[column->count++] = value;
 }
 
-static struct json_object *verifiers(unsigned int verified_by)
-{
-	struct json_object *names = json_object_new_array();
-
-	if (verified_by & DONARD_RDMA_BY_SERVER)
-		json_object_array_add(names, json_object_new_string("server"));
-	if (verified_by & DONARD_RDMA_BY_CLIENT)
-		json_object_array_add(names, json_object_new_string("client"));
-	return names;
-}
-
 static void add_sample(struct table *table, const struct row *row, const struct bench_rdma *run,
 		       const char *purpose, uint64_t round)
 {
@@ -166,7 +155,7 @@ static void add_sample(struct table *table, const struct row *row, const struct 
 	cli_add_text(sample, "name", row->target->name);
 	cli_add_text(sample, "purpose", purpose);
 	cli_add_number(sample, "verified_bytes", run->result.verified_bytes);
-	json_object_object_add(sample, "verified_by", verifiers(run->result.verified_by));
+	cli_add_verified_by(sample, run->result.verified_by);
 	bench_add_sample(table->model, sample);
 }
 

@@ -50,7 +50,7 @@ static int take_options(const struct cli *cli, struct donard_rdma_options *optio
 
 /* ---- model ---- */
 
-static void add_latency(struct json_object *model, const struct donard_rdma_latency *latency)
+void cli_add_latency(struct json_object *model, const struct donard_rdma_latency *latency)
 {
 	struct json_object *object = json_object_new_object();
 
@@ -79,7 +79,7 @@ static void add_sides(struct json_object *model, const struct donard_rdma_option
 	json_object_object_add(model, "local", local);
 }
 
-static void add_verified_by(struct json_object *model, unsigned int verified_by)
+void cli_add_verified_by(struct json_object *model, unsigned int verified_by)
 {
 	struct json_object *names = json_object_new_array();
 
@@ -110,12 +110,12 @@ static struct json_object *build(const struct donard_rdma_options *options,
 			       json_object_new_boolean(result->verified_bytes &&
 						       result->verified_bytes == result->bytes));
 	cli_add_number(model, "verified_bytes", result->verified_bytes);
-	add_verified_by(model, result->verified_by);
+	cli_add_verified_by(model, result->verified_by);
 	cli_add_text(model, "device", result->device);
 	cli_add_text(model, "transport", result->transport);
 	add_sides(model, options, result);
 	if (options->mode == DONARD_RDMA_LATENCY)
-		add_latency(model, &result->latency);
+		cli_add_latency(model, &result->latency);
 	return model;
 }
 

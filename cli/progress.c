@@ -30,7 +30,7 @@ int cli_stopped(void *user)
 	return stopped;
 }
 
-static double now(void)
+double cli_now_seconds(void)
 {
 	struct timespec time;
 
@@ -42,7 +42,7 @@ void cli_progress_init(struct cli_progress *progress, bool show)
 {
 	progress->show = show;
 	progress->terminal = isatty(STDERR_FILENO);
-	progress->started = now();
+	progress->started = cli_now_seconds();
 	progress->shown = progress->started;
 	progress->any = false;
 }
@@ -67,7 +67,7 @@ int cli_progress_tick(void *user, uint64_t done_bytes, uint64_t total_bytes)
 	double time, interval = progress->terminal ? 0.2 : 1.0;
 
 	if (progress->show) {
-		time = now();
+		time = cli_now_seconds();
 		if (time - progress->shown >= interval)
 			show(progress, done_bytes, total_bytes, time);
 	}
