@@ -29,7 +29,8 @@ static uint32_t take_flags(const struct cli *cli)
 	return (cli_given(cli, "verify") ? DONARD_COPY_VERIFY : 0) |
 	       (cli_given(cli, "allow-bounce") ? DONARD_COPY_ALLOW_BOUNCE : 0) |
 	       (cli_given(cli, "allow-unlisted-bridge") ? DONARD_COPY_ALLOW_UNLISTED : 0) |
-	       (cli_given(cli, "force-bounce") ? DONARD_COPY_FORCE_BOUNCE : 0);
+	       (cli_given(cli, "force-bounce") ? DONARD_COPY_FORCE_BOUNCE : 0) |
+	       (cli_given(cli, "passthrough") ? DONARD_COPY_PASSTHROUGH : 0);
 }
 
 static struct json_object *build(const struct donard_copy_result *result)
@@ -53,6 +54,8 @@ static struct json_object *build(const struct donard_copy_result *result)
 			       json_object_new_int((int)result->queue_depth));
 	json_object_object_add(model, "fixed_buffers",
 			       json_object_new_boolean(result->fixed_buffers));
+	json_object_object_add(model, "passthrough",
+			       json_object_new_boolean(result->passthrough));
 	return model;
 }
 
@@ -84,6 +87,8 @@ static void print_text(const struct donard_copy_result *result)
 		printf(", %.1f MiB/s", mib / result->seconds);
 	printf("\nroute     %s, %s%s%s\n", route_text(result->route), result->route_evidence,
 	       result->via[0] ? ", staged in " : "", result->via);
+	if (result->passthrough)
+		puts("requests  NVMe commands past the block layer (--passthrough)");
 	printf("bounced   %s\n", donard_format_size(text, sizeof(text), result->bounced_bytes));
 	printf("verified  %s\n", result->verified ? "yes" : "not asked for (--verify)");
 }
@@ -164,6 +169,7 @@ static const struct cli_option options_table[] = {
 	{ "allow-bounce", NULL, "go through DRAM if no peer-to-peer route works" },
 	{ "allow-unlisted-bridge", NULL, "try a host bridge that is on no allow-list" },
 	{ "force-bounce", NULL, "always go through DRAM: a baseline to compare with" },
+	{ "passthrough", NULL, "NVMe commands past the block layer; whole drives and partitions" },
 	{ "via", "REGION", "staging region of a copy from drive to drive" },
 	{ "measure", NULL, "count what went through DRAM, by the best meter there is" },
 	{ "meter", "NAME", "by this one: lab, likwid, perf, resctrl, none" },

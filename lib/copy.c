@@ -13,7 +13,8 @@
 #define DEFAULT_BLOCK_BYTES	(1ULL << 20)
 #define DEFAULT_QUEUE_DEPTH	16
 #define KNOWN_FLAGS	(DONARD_COPY_VERIFY | DONARD_COPY_ALLOW_BOUNCE | \
-			 DONARD_COPY_ALLOW_UNLISTED | DONARD_COPY_FORCE_BOUNCE)
+			 DONARD_COPY_ALLOW_UNLISTED | DONARD_COPY_FORCE_BOUNCE | \
+			 DONARD_COPY_PASSTHROUGH)
 
 static int take_options(struct dnd_copy *copy, const struct donard_copy_options *options)
 {
@@ -34,6 +35,11 @@ static int take_options(struct dnd_copy *copy, const struct donard_copy_options 
 	return 0;
 }
 
+static const struct dnd_generic *generic_of(const struct dnd_side *side)
+{
+	return side->generic.fd >= 0 ? &side->generic : NULL;
+}
+
 static int run_engine(struct dnd_copy *copy)
 {
 	struct dnd_transfer transfer = {
@@ -42,14 +48,21 @@ static int run_engine(struct dnd_copy *copy)
 		.write_fd = copy->dst.is_region ? -1 : copy->dst.drive.fd,
 		.read_offset = copy->src.offset,
 		.write_offset = copy->dst.offset,
+		.read_generic = generic_of(&copy->src),
+		.write_generic = generic_of(&copy->dst),
 		.source = copy->src.window.data,
 		.target = copy->dst.window.data,
 		.buffers = copy->buffers,
 		.progress_fn = dnd_copy_progress,
 		.progress_user = copy,
 	};
-	int rc = dnd_uring_run(&transfer);
+	int rc = dnd_copy_passthrough_begin(copy);
 
+	if (rc)
+		return rc;
+	rc = dnd_uring_run(&transfer);
+	dnd_copy_passthrough_end(copy);
+	copy->nvme_status = transfer.nvme_status;
 	copy->result->bytes = transfer.gapless_bytes;
 	copy->result->fixed_buffers = transfer.fixed_buffers;
 	if (rc)
@@ -193,7 +206,11 @@ static int run(struct dnd_copy *copy, const char *src, const char *dst)
 	if (!rc && !copy->length)
 		return copy_nothing(copy);
 	if (!rc)
+		rc = dnd_copy_passthrough_open(copy);
+	if (!rc)
 		rc = dnd_copy_choose_route(copy);
+	if (!rc)
+		rc = dnd_copy_passthrough_check(copy);
 	if (!rc)
 		rc = move_and_settle(copy);
 	if (!rc && dnd_copy_flag(copy, DONARD_COPY_VERIFY))
@@ -203,6 +220,7 @@ static int run(struct dnd_copy *copy, const char *src, const char *dst)
 
 static void close_side(struct dnd_side *side)
 {
+	dnd_generic_close(&side->generic);
 	dnd_drive_close(&side->drive);
 	dnd_region_close(&side->region);
 }
@@ -234,8 +252,8 @@ DND_PUBLIC int donard_copy(struct donard_context *ctx, const char *src, const ch
 	struct dnd_copy copy = {
 		.ctx = ctx,
 		.result = result,
-		.src = { .drive = { .fd = -1 }, .region = { .fd = -1 } },
-		.dst = { .drive = { .fd = -1 }, .region = { .fd = -1 } },
+		.src = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
+		.dst = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.via = { .fd = -1 },
 	};
 	int rc;

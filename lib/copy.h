@@ -4,6 +4,7 @@
 #define DONARD_COPY_H
 
 #include "drive.h"
+#include "generic.h"
 #include "plan.h"
 #include "route.h"
 #include "uring.h"
@@ -12,6 +13,7 @@ struct dnd_side {
 	const char *label;
 	bool is_region;
 	struct dnd_drive drive;		/* if not */
+	struct dnd_generic generic;	/* of the drive, with --passthrough */
 	struct dnd_region region;	/* if so */
 	struct dnd_window window;
 	uint64_t offset;
@@ -36,6 +38,7 @@ struct dnd_copy {
 	struct dnd_plan plan;
 	double looked_seconds;		/* when region_lost was last looked at */
 	bool region_lost;		/* it is being taken away */
+	uint32_t nvme_status;		/* of a failed command, or 0 */
 };
 
 static inline bool dnd_copy_flag(const struct dnd_copy *copy, uint32_t flag)
@@ -69,6 +72,11 @@ static inline bool dnd_copy_patches(const struct dnd_copy *copy)
 /* copy_check.c: opens both sides and refuses what cannot or must not be done */
 int dnd_copy_open(struct dnd_copy *copy, const char *src, const char *dst);
 int dnd_copy_check(struct dnd_copy *copy);
+/* copy_passthrough.c: NVMe commands instead of block requests, if asked for */
+int dnd_copy_passthrough_open(struct dnd_copy *copy);
+int dnd_copy_passthrough_check(struct dnd_copy *copy);	/* once the region is known */
+int dnd_copy_passthrough_begin(struct dnd_copy *copy);
+void dnd_copy_passthrough_end(struct dnd_copy *copy);
 /* copy_route.c: chooses the route, and the staging region */
 int dnd_copy_choose_route(struct dnd_copy *copy);
 /* copy_memory.c: maps regions, allocates buffers, makes the plan */

@@ -16,16 +16,29 @@ static int refused(struct dnd_copy *copy, const char *what, const char *label, i
 			"by an unknown path", route->reason[0] ? " (see 'donard-cli topo')" : "");
 }
 
+/* Without the block layer the drive's own word is known. */
+static const char *drive_said(const struct dnd_copy *copy, char *text, size_t text_bytes)
+{
+	text[0] = '\0';
+	if (copy->nvme_status)
+		snprintf(text, text_bytes, " (NVMe status type %#x, code %#x: %s)",
+			 copy->nvme_status >> 8, copy->nvme_status & 0xff,
+			 dnd_nvme_status_text(copy->nvme_status));
+	return text;
+}
+
 static int device_failed(struct dnd_copy *copy, const char *what, const char *label,
 			 uint64_t offset, int error_number)
 {
 	const struct donard_route *route = &copy->route;
+	char said[128];
 
-	return dnd_fail(copy->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: %s. The route to "
+	return dnd_fail(copy->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: %s%s. The route to "
 			"%s is '%s'%s%s; if it drops peer-to-peer traffic, pass --allow-bounce, "
 			"else look at dmesg for a medium error.", label, what,
 			(unsigned long long)offset, strerror(error_number),
-			dnd_copy_region(copy)->name, route->route,
+			drive_said(copy, said, sizeof(said)), dnd_copy_region(copy)->name,
+			route->route,
 			route->bridge[0] ? " through " : "", route->bridge);
 }
 
@@ -42,6 +55,7 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 {
 	const struct dnd_side *side = step == DND_STEP_WRITE ? &copy->dst : &copy->src;
 	const char *what = step == DND_STEP_WRITE ? "write" : "read";
+	char said[128];
 
 	offset += side->offset;
 	if (error_number == ECANCELED && copy->region_lost)
@@ -57,6 +71,7 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 		return refused(copy, what, side->label, error_number);
 	if (error_number == EIO && !copy->bounced)
 		return device_failed(copy, what, side->label, offset, error_number);
-	return dnd_fail_errno(copy->ctx, error_number, "%s: %s at offset %llu failed", side->label,
-			      what, (unsigned long long)offset);
+	return dnd_fail_errno(copy->ctx, error_number, "%s: %s at offset %llu failed%s", side->label,
+			      what, (unsigned long long)offset,
+			      drive_said(copy, said, sizeof(said)));
 }

@@ -14,6 +14,7 @@ struct lane {
 	uint8_t *memory;
 	uint64_t moved_bytes;	/* of the current step: short transfers go on */
 	enum dnd_step step;
+	bool fixed;		/* the command in flight names a registered buffer */
 };
 
 struct engine {
@@ -26,6 +27,7 @@ struct engine {
 	uint64_t done_bytes;
 	uint8_t *registered;	/* base of the fixed buffers, or NULL */
 	uint64_t registered_chunk;
+	bool pinned;		/* by the registration, even if it is not used */
 	int error;		/* the first; no new request starts after it */
 };
 
@@ -72,11 +74,49 @@ static void register_buffers(struct engine *engine)
 	}
 	/* Refused for p2pdma pages and on old kernels: plain requests then. */
 	if (!io_uring_register_buffers(&engine->ring, vectors, (unsigned int)count)) {
+		engine->pinned = true;
 		engine->registered = base;
 		engine->registered_chunk = chunk;
 		engine->transfer->fixed_buffers = true;
 	}
 	free(vectors);
+}
+
+static bool passes_through(const struct dnd_transfer *transfer)
+{
+	return transfer->read_generic || transfer->write_generic;
+}
+
+static const struct dnd_generic *generic_of(const struct dnd_transfer *transfer,
+					    const struct lane *lane)
+{
+	return lane->step == DND_STEP_READ ? transfer->read_generic : transfer->write_generic;
+}
+
+/* The registered buffer of the lane's memory, or -1. */
+static int fixed_index(const struct engine *engine, const struct lane *lane)
+{
+	if (!engine->registered)
+		return -1;
+	return (int)((uint64_t)(lane->memory - engine->registered) / engine->registered_chunk);
+}
+
+static void prepare_command(struct io_uring_sqe *sqe, const struct dnd_transfer *transfer,
+			    struct lane *lane, int index)
+{
+	bool reads = lane->step == DND_STEP_READ;
+	struct dnd_command command = {
+		.generic = generic_of(transfer, lane),
+		.reads = reads,
+		.memory = lane->memory,
+		.length_bytes = (uint32_t)lane->request.length_bytes,
+		.offset_bytes = lane->request.offset_bytes +
+				(reads ? transfer->read_offset : transfer->write_offset),
+		.fixed_index = index,
+	};
+
+	lane->fixed = index >= 0;
+	dnd_nvme_prepare(sqe, &command);
 }
 
 static void prepare(struct engine *engine, struct io_uring_sqe *sqe, const struct lane *lane)
@@ -87,16 +127,16 @@ static void prepare(struct engine *engine, struct io_uring_sqe *sqe, const struc
 	uint64_t offset = at + (reads ? transfer->read_offset : transfer->write_offset);
 	unsigned int bytes = (unsigned int)(lane->request.length_bytes - lane->moved_bytes);
 	uint8_t *memory = lane->memory + lane->moved_bytes;
-	int fd = reads ? transfer->read_fd : transfer->write_fd, index;
+	int fd = reads ? transfer->read_fd : transfer->write_fd;
+	int index = fixed_index(engine, lane);
 
-	if (!engine->registered) {
+	if (index < 0) {
 		if (reads)
 			io_uring_prep_read(sqe, fd, memory, bytes, offset);
 		else
 			io_uring_prep_write(sqe, fd, memory, bytes, offset);
 		return;
 	}
-	index = (int)((uint64_t)(lane->memory - engine->registered) / engine->registered_chunk);
 	if (reads)
 		io_uring_prep_read_fixed(sqe, fd, memory, bytes, offset, index);
 	else
@@ -108,7 +148,10 @@ static void submit(struct engine *engine, struct lane *lane)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&engine->ring);
 
-	prepare(engine, sqe, lane);
+	if (generic_of(engine->transfer, lane))
+		prepare_command(sqe, engine->transfer, lane, fixed_index(engine, lane));
+	else
+		prepare(engine, sqe, lane);
 	io_uring_sqe_set_data(sqe, lane);
 }
 
@@ -203,6 +246,28 @@ static void complete(struct engine *engine, struct lane *lane, int result)
 	}
 }
 
+/*
+ * Linux 6.12 counts, for a command, the pages to the end of the whole
+ * registered buffer, and refuses too many with -EINVAL before the drive hears
+ * of it: then without it.
+ */
+static void command_done(struct engine *engine, struct lane *lane, int result)
+{
+	struct dnd_transfer *transfer = engine->transfer;
+	uint32_t status = 0;
+
+	if (result == -EINVAL && lane->fixed) {
+		engine->registered = NULL;
+		transfer->fixed_buffers = false;
+		submit(engine, lane);
+		return;
+	}
+	result = dnd_nvme_result(result, (uint32_t)lane->request.length_bytes, &status);
+	if (status && !engine->error)
+		transfer->nvme_status = status;
+	complete(engine, lane, result);
+}
+
 static void report_progress(struct engine *engine)
 {
 	struct dnd_transfer *transfer = engine->transfer;
@@ -223,7 +288,10 @@ static void reap(struct engine *engine)
 		int result = cqe->res;
 
 		io_uring_cqe_seen(&engine->ring, cqe);
-		complete(engine, lane, result);
+		if (generic_of(engine->transfer, lane))
+			command_done(engine, lane, result);
+		else
+			complete(engine, lane, result);
 	}
 	report_progress(engine);
 }
@@ -252,15 +320,15 @@ static void loop(struct engine *engine)
 }
 
 /* Completions are handled in the wait only; old kernels lack the flags. */
-static int open_ring(struct io_uring *ring, uint32_t lanes)
+static int open_ring(struct io_uring *ring, uint32_t lanes, unsigned int flags)
 {
 	int rc = -EINVAL;
 
 #if defined(IORING_SETUP_COOP_TASKRUN) && defined(IORING_SETUP_SINGLE_ISSUER)
-	rc = io_uring_queue_init(lanes, ring,
+	rc = io_uring_queue_init(lanes, ring, flags |
 				 IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SINGLE_ISSUER);
 #endif
-	return rc == -EINVAL ? io_uring_queue_init(lanes, ring, 0) : rc;
+	return rc == -EINVAL ? io_uring_queue_init(lanes, ring, flags) : rc;
 }
 
 static int engine_init(struct engine *engine, struct dnd_transfer *transfer)
@@ -269,7 +337,8 @@ static int engine_init(struct engine *engine, struct dnd_transfer *transfer)
 	int rc;
 
 	engine->transfer = transfer;
-	rc = open_ring(&engine->ring, lanes);
+	rc = open_ring(&engine->ring, lanes,
+		       passes_through(transfer) ? DND_NVME_RING_FLAGS : 0);
 	if (rc)
 		return rc;
 	engine->lanes = calloc(lanes, sizeof(*engine->lanes));
@@ -284,9 +353,14 @@ static int engine_init(struct engine *engine, struct dnd_transfer *transfer)
 	return 0;
 }
 
-/* Exiting the ring also gives back the pins of the fixed buffers. */
+/*
+ * Exiting the ring also gives back the pins of the fixed buffers, but some time
+ * after; of a ring for commands it was seen to be too late for the next copy.
+ */
 static void engine_exit(struct engine *engine)
 {
+	if (engine->pinned && passes_through(engine->transfer))
+		io_uring_unregister_buffers(&engine->ring);
 	if (engine->ring.ring_fd > 0)
 		io_uring_queue_exit(&engine->ring);
 	free(engine->lanes);

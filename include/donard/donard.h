@@ -239,6 +239,13 @@ typedef int (*donard_progress_fn)(void *user, uint64_t done_bytes, uint64_t tota
 #define DONARD_COPY_ALLOW_BOUNCE	(1U << 1)	/* through DRAM if there is no route */
 #define DONARD_COPY_ALLOW_UNLISTED	(1U << 2)	/* try a host bridge on no list */
 #define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* never peer-to-peer: a baseline */
+#define DONARD_COPY_PASSTHROUGH		(1U << 4)	/* NVMe commands past the block layer */
+
+/*
+ * DONARD_COPY_PASSTHROUGH: whole namespaces and their partitions only, by
+ * /dev/ngXnY; -EOPNOTSUPP for anything else.  I/O schedulers, limits of
+ * cgroups and the kernel's statistics do not see these requests.
+ */
 
 /**
  * struct donard_copy_options - zero means the default
@@ -275,6 +282,10 @@ struct donard_copy_options {
  * @route: "switch", "bridge", "iommu", "bounced", "cpu", or "none" (nothing
  *	was copied, as when the source is empty)
  * @route_evidence: "predicted" or "proven" (a probe was moved and compared)
+ * @block_bytes, @queue_depth: as they were used: smaller than asked for where
+ *	memory, the copy or one NVMe command holds less
+ * @fixed_buffers: the memory was registered with io_uring
+ * @passthrough: drives were read and written by NVMe commands of this program
  * @via: staging region or ""
  */
 struct donard_copy_result {
@@ -287,7 +298,7 @@ struct donard_copy_result {
 	bool verified;
 	bool fixed_buffers;
 	bool durable;
-	bool reserved;
+	bool passthrough;
 	const char *route;
 	const char *route_evidence;
 	char via[32];
