@@ -258,6 +258,183 @@ in_a_row() {
 	holds bar "$WORK/data"
 }
 
+# --- NVMe commands past the block layer (--passthrough) ---
+
+has_passthrough() {
+	[[ $LAB_KERNEL != 6.1 ]]
+}
+
+# passed FROM TO BYTES [ARG...] - a direction by NVMe commands; none is longer than the drive takes.
+passed() {
+	local most
+	direction "$@" --passthrough
+	equal "passthrough of $RESULT" true "$(field passthrough)"
+	most=$(($(cat "/sys/block/${LAB_ALPHA##*/}/queue/max_hw_sectors_kb") * 1024))
+	(($(field block_size) <= most)) || fail "a command of $(field block_size) bytes, and $most are allowed"
+}
+
+passed_both_ways() {
+	passed alpha "$1" "$BYTES"
+	passed "$1" beta "$BYTES"
+	passed alpha "$1" "$((MIB + 123))"
+	passed "$1" beta "$((MIB + 4095))"
+}
+
+passed_cmb() {
+	passed beta cmb "$BYTES"
+	passed cmb beta "$BYTES"
+	refused 3 "the drive.s own memory" "$LAB_ALPHA" p2pmem1
+	refused 3 "the drive.s own memory" p2pmem1 "$LAB_ALPHA"
+	refused 3 "the drive.s own memory" "$LAB_BETA" "$LAB_ALPHA" --via p2pmem1
+}
+
+passed_pmr() {
+	passed alpha pmr "$BYTES"
+	equal durable true "$(field durable)"
+	passed pmr alpha "$BYTES"
+	refused 3 "the drive.s own memory" "$LAB_BETA" p2pmem2
+	refused 3 "the drive.s own memory" p2pmem2 "$LAB_BETA"
+}
+
+# By the emulator's word: all of it in one direction, into one area, and none in RAM.
+passed_witness() {
+	VIA=(--passthrough)
+	witnessed alpha bar read.gpu
+	witnessed bar beta write.gpu
+}
+
+passed_shapes() {
+	passed alpha bar "$BYTES" --block-size 512 --queue-depth 32
+	passed alpha bar "$BYTES" --block-size 4096 --queue-depth 1
+	passed alpha bar "$BYTES" --block-size 64K --queue-depth 64
+	passed bar beta "$((BYTES - 512))" --block-size 4M --queue-depth 3
+	passed bar beta "$BYTES" --block-size 24K
+	passed bar beta 512
+	passed bar beta 511
+}
+
+# The baseline: the same commands, into DRAM.
+passed_bounced() {
+	random_file "$WORK/data" "$BYTES"
+	put alpha "$WORK/data"
+	move alpha bar "$BYTES" --force-bounce --passthrough
+	result_is "$BYTES" bounced "$BYTES"
+	holds bar "$WORK/data"
+	move bar beta "$BYTES" --force-bounce --passthrough
+	holds beta "$WORK/data"
+}
+
+# What lies behind the last byte stays, and nothing in front of the range is touched.
+passed_tail() {
+	local bytes=$((MIB + 123))
+	random_file "$WORK/before" $((2 * MIB))
+	put beta "$WORK/before"
+	passed bar beta "$bytes"
+	take_from_drive "$LAB_BETA" "$DRIVE_AT" $((2 * MIB)) "$WORK/after"
+	same_bytes "bytes behind the copy" "$WORK/before" "$WORK/after" $((2 * MIB - bytes)) \
+		"$bytes" "$bytes"
+}
+
+# The block device's cached pages are written back before a read, and gone after a write.
+passed_page_cache() {
+	local -a at=(bs=1M seek="$DRIVE_AT" conv=notrunc status=none)
+	random_file "$WORK/old" "$BYTES"
+	put alpha "$WORK/old"
+	random_file "$WORK/data" "$BYTES"
+	# Held open: the last close of a block device writes its pages back and drops them.
+	exec 9<>"$LAB_ALPHA"
+	at_end "exec 9>&-"
+	dd if="$WORK/data" of="$LAB_ALPHA" "${at[@]}"
+	move alpha bar "$BYTES" --passthrough
+	holds bar "$WORK/data"
+	exec 9>&-
+	exec 9<"$LAB_BETA"
+	dd if="$LAB_BETA" bs=1M skip="$DRIVE_AT" count=$((BYTES / MIB)) status=none >"$WORK/stale"
+	move bar beta "$BYTES" --passthrough
+	dd if="$LAB_BETA" bs=1M skip="$DRIVE_AT" count=$((BYTES / MIB)) status=none >"$WORK/cached"
+	same_bytes "what the page cache says" "$WORK/cached" "$WORK/data" "$BYTES"
+}
+
+# partition_table DRIVE START LENGTH - of one partition, in sectors; the kernel reads it.
+partition_table() {
+	python3 - "$@" >"$WORK/table" <<-'END'
+		import struct, sys
+		start, length = map(int, sys.argv[2:4])
+		entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), start, length)
+		sys.stdout.buffer.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
+	END
+	dd if="$WORK/table" of="$1" bs=512 oflag=direct conv=notrunc status=none
+	blockdev --rereadpt "$1"
+}
+
+# A partition's blocks are counted from its own start.
+passed_partition() {
+	local part=${LAB_BETA}p1 start=$((32 * MIB))
+	partition_table "$LAB_BETA" $((start / 512)) $((16 * MIB / 512))
+	at_end "dd if=/dev/zero of=$LAB_BETA count=1 oflag=direct status=none; blockdev --rereadpt $LAB_BETA"
+	within 5 test -b "$part"
+	random_file "$WORK/data" "$BYTES"
+	put bar "$WORK/data"
+	copy p2pmem0+2M "$part" --size "$BYTES" --dst-offset 1M --passthrough --verify
+	take_from_drive "$LAB_BETA" 33 "$BYTES" "$WORK/seen"
+	same_bytes "on the drive" "$WORK/seen" "$WORK/data" "$BYTES"
+	copy "$part" p2pmem0+64M --size "$BYTES" --src-offset 1M --passthrough --verify
+	same_bytes "the copy of it" "$(labctl backing gpu)" "$WORK/data" "$BYTES" $((64 * MIB))
+	exits 1 "would be truncated" donard-cli copy p2pmem0 "$part" --size 17M --passthrough
+}
+
+passed_in_a_row() {
+	local round
+	random_file "$WORK/data" "$BYTES"
+	put alpha "$WORK/data"
+	for ((round = 0; round < 4; round++)); do
+		move alpha bar "$BYTES" --passthrough
+		move alpha bar "$BYTES"
+	done
+	holds bar "$WORK/data"
+}
+
+# refused STATUS REGEX ARG... - and the destination is as it was.
+refused() {
+	local status=$1 regex=$2
+	shift 2
+	exits "$status" "$regex" donard-cli copy "$@" --size 1M --passthrough
+}
+
+passed_refusals() {
+	local node=/dev/ng${LAB_ALPHA#/dev/nvme}
+	refused 3 "it is a file" /mnt/fs/source p2pmem0
+	refused 3 "it is a file" p2pmem0 /mnt/fs/target
+	[[ ! -e /mnt/fs/target ]] || fail "a refused copy made its destination"
+	refused 3 "it is a file" "$LAB_ALPHA" /mnt/fs/target
+	refused 2 "both ends are regions" p2pmem0 p2pmem0+64M
+	refused 1 "is no multiple of 512" "$LAB_ALPHA" p2pmem0+4098
+	mv "$node" "$node.away"
+	at_end "mv $node.away $node"
+	refused 1 "generic device $node cannot be used.*No such file" "$LAB_ALPHA" p2pmem0
+	cp -a "/dev/ng${LAB_BETA#/dev/nvme}" "$node"
+	refused 1 "is not the generic device of its namespace" "$LAB_ALPHA" p2pmem0
+	rm "$node"
+}
+
+passed_file_refusals() {
+	random_file /mnt/fs/source "$MIB"
+	passed_refusals
+}
+
+# A user who may read the drive may not send it commands for that alone.
+passed_permission() {
+	chgrp user "$LAB_ALPHA"
+	chmod g+r "$LAB_ALPHA"
+	at_end "chgrp root $LAB_ALPHA; chmod g-r $LAB_ALPHA"
+	exits 1 "cannot be used.*Permission denied.*Run as root" \
+		as user donard-cli copy "$LAB_ALPHA" p2pmem0 --size 1M --passthrough
+}
+
+passed_old_kernel() {
+	refused 3 "needs Linux 6.12" "$LAB_ALPHA" p2pmem0
+}
+
 VIA=()
 for type in generic p2pdma; do
 	if [[ $type == p2pdma ]] && ! has_p2pdma; then
@@ -298,3 +475,23 @@ t "file larger than the cmb" on_fs ext4 larger_than_cmb
 t "file is not truncated" on_fs xfs file_is_not_truncated
 t "block sizes and depths" shapes
 t "one copy right after another" in_a_row
+if ! has_passthrough; then
+	t "passthrough is refused" passed_old_kernel
+else
+	t "passthrough: bar" passed_both_ways bar
+	t "passthrough: cmb" passed_cmb
+	t "passthrough: pmr" passed_pmr
+	t "passthrough: drive to drive" passed alpha beta "$((BYTES + 123))" --via p2pmem0
+	if has_p2pdma; then
+		t "passthrough: bar, p2pdma" typed p2pdma passed_both_ways bar
+	fi
+	t "passthrough: witness" passed_witness
+	t "passthrough: block sizes and depths" passed_shapes
+	t "passthrough: bounced" passed_bounced
+	t "passthrough: tail on a drive" passed_tail
+	t "passthrough: page cache" passed_page_cache
+	t "passthrough: partition" passed_partition
+	t "passthrough: one right after another" passed_in_a_row
+	t "passthrough: refusals" on_fs ext4 passed_file_refusals
+	t "passthrough: permission" passed_permission
+fi

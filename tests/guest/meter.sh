@@ -135,6 +135,29 @@ repeated() {
 		fail "the least and the median overhead, in bytes: $(cat "$WORK/spread")"
 }
 
+# NVMe commands of the program's own: no payload met DRAM, and the kernel did less than without.
+passed_through() {
+	local bytes=$((64 * MIB)) block
+	copies "$LAB_ALPHA" p2pmem0 --size "$bytes"
+	for block in 64K 1M; do
+		copies "$LAB_ALPHA" p2pmem0 --size "$bytes" --block-size "$block"
+		cp "$WORK/copy" "$WORK/block-layer"
+		copies "$LAB_ALPHA" p2pmem0 --size "$bytes" --block-size "$block" --passthrough
+		past_dram "$bytes"
+		less_than_block_layer dram_cpu_overhead_bytes
+		less_than_block_layer instructions_kernel
+	done
+	copies p2pmem0 "$LAB_BETA" --size "$bytes" --passthrough --verify
+	past_dram "$bytes"
+	copies "$LAB_ALPHA" "$LAB_BETA" --size "$BYTES" --passthrough --verify
+	past_dram $((2 * BYTES))
+}
+
+less_than_block_layer() {
+	(($(measured "$1") < $(jq ".$1" "$WORK/block-layer"))) ||
+		fail "$1: $(measured "$1"), and $(jq ".$1" "$WORK/block-layer") without --passthrough"
+}
+
 # Any program, by the same meter.
 other_programs() {
 	source_data
@@ -229,6 +252,9 @@ fi
 t "drive to drive" from_drive_to_drive
 t "a bounced copy" bounced
 t "repeated" repeated
+if [[ $LAB_KERNEL == 7 ]]; then
+	t "NVMe commands past the block layer" passed_through
+fi
 t "other programs" other_programs
 t "counts" counted
 [[ ! -e /tmp/counts.json ]] || { printf '# counts %s\n' "$(</tmp/counts.json)"; rm /tmp/counts.json; }
