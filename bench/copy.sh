@@ -48,7 +48,7 @@ levers)
 passthrough)
 	fill 64
 	# Passed on as they are, commands may not exceed what the drive takes.
-	both p2pmem0 --methods donard,fio-fixed,fio-passthrough --block-sizes 512K --queue-depths 16 | as_lever
+	both p2pmem0 --methods donard,donard-passthrough,fio-fixed,fio-passthrough --block-sizes 512K | as_lever
 	;;
 rates)
 	fill 128

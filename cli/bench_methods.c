@@ -77,6 +77,13 @@ static int bounce(const struct bench_piece *piece, int output_fd, struct bench_c
 	return 1;
 }
 
+static int passthrough(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	donard(piece, output_fd, command);
+	add(command, "--passthrough");
+	return 1;
+}
+
 static double field(const char *report, const char *name)
 {
 	struct json_object *model = json_tokener_parse(report), *value;
@@ -199,6 +206,8 @@ const struct bench_method bench_methods[] = {
 	{ "donard", "donard-cli copy, peer-to-peer", true, true, donard, own_seconds },
 	{ "donard-bounce", "donard-cli copy --force-bounce: the same engine through DRAM", true, true,
 	  bounce, own_seconds },
+	{ "donard-passthrough", "donard-cli copy --passthrough: NVMe commands past the block layer", true,
+	  true, passthrough, own_seconds },
 	{ "memcpy", "read(2) with O_DIRECT into DRAM, then memcpy into the BAR; or back", true, true,
 	  plain, own_seconds },
 	{ "dd", "dd iflag=direct into a pipe that ends in the BAR", false, true, dd, own_seconds },

@@ -287,7 +287,7 @@ static int take_methods(struct bench *bench)
 
 		if (!method)
 			rc = cli_usage(bench->cli, "--methods: '%s' is none of donard, donard-bounce, "
-				       "memcpy, dd, fio, fio-fixed, fio-passthrough", word);
+				       "donard-passthrough, memcpy, dd, fio, fio-fixed, fio-passthrough", word);
 		else if (bench->method_count == LIST_MAX)
 			rc = cli_usage(bench->cli, "--methods: more than %d", LIST_MAX);
 		else
@@ -441,8 +441,8 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options_table[] = {
-	{ "methods", "LIST", "donard, donard-bounce, memcpy, dd, fio, fio-fixed, fio-passthrough; "
-	  "default: all but the last" },
+	{ "methods", "LIST", "donard, donard-bounce, donard-passthrough, memcpy, dd, fio, fio-fixed, "
+	  "fio-passthrough; default: all but the passthroughs" },
 	{ "write-to", "DRIVE", "also from the region to this drive, whose data is lost" },
 	{ "size", "SIZE", "of a thread's copy; default 64M. Each point is also measured at a quarter" },
 	{ "block-sizes", "LIST", "default 1M" },

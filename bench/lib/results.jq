@@ -18,7 +18,7 @@ def is_emulated: any(.emulated);
 # ---- copies ----
 
 def main_methods: ["donard", "donard-bounce", "memcpy", "dd", "fio"];
-def known_methods: main_methods + ["fio-fixed", "fio-passthrough"];
+def known_methods: main_methods + ["donard-passthrough", "fio-fixed", "fio-passthrough"];
 def method_order: . as $name | (known_methods | index($name)) // 99;
 
 # A run says of its region what holds for all samples.

@@ -44,7 +44,8 @@ def short:
 # ---- names ----
 
 def method_name:
-  {"donard": "donard p2p", "donard-bounce": "donard, bounced", "memcpy": "read and memcpy", "dd": "dd",
+  {"donard": "donard p2p", "donard-bounce": "donard, bounced", "donard-passthrough": "donard p2p, passthrough",
+   "memcpy": "read and memcpy", "dd": "dd",
    "fio": "fio p2p", "fio-fixed": "fio p2p, fixed buffers", "fio-passthrough": "fio p2p, passthrough"}[.] // .;
 def direction_name: {"to-region": "drive to region", "from-region": "region to drive"}[.] // .;
 def target_name: {"dram": "DRAM", "nvram": "NVRAM (PMR)", "gpu": "GPU-like BAR"}[.] // .;
