@@ -34,6 +34,7 @@ struct point {
 	uint64_t block_bytes, threads, round, bytes;	/* bytes: of one thread */
 	uint32_t queue_depth;
 	bool to_region;
+	bool warms_up;	/* not recorded: pays what only the first run of a method pays */
 };
 
 /* ---- one sample ---- */
@@ -100,7 +101,8 @@ static double reported_seconds(const struct point *point, const struct run *run)
 
 static bool is_checked(const struct bench *bench, const struct point *point)
 {
-	return point->method->keeps_data && !point->round && point->bytes == bench->size_bytes;
+	return point->method->keeps_data && !point->round && point->bytes == bench->size_bytes &&
+	       !point->warms_up;
 }
 
 /* Zeros of round zero could have been there before. */
@@ -163,11 +165,14 @@ static int method_failed(const struct bench *bench, const struct point *point, c
 static int add_sample(const struct bench *bench, const struct point *point, const struct run *run,
 		      const struct bench_usage *usage, const struct donard_measurement *measurement)
 {
-	struct json_object *sample = describe(bench, point);
+	struct json_object *sample;
 	double seconds = reported_seconds(point, run);
 	char text[128];
 	bool wrong = false;
 
+	if (point->warms_up)
+		return 0;
+	sample = describe(bench, point);
 	json_object_object_add(sample, "seconds", seconds < 0 ? NULL : json_object_new_double(seconds));
 	bench_add_usage(sample, usage);
 	json_object_object_add(sample, "verified", verified(bench, point, &wrong));
@@ -231,7 +236,12 @@ static int every_method(const struct bench *bench, struct point *point)
 		if (!point->to_region && !point->method->from_region_too)
 			continue;
 		point->bytes = small_size(bench, point->block_bytes);
-		rc = measure(bench, point);
+		point->warms_up = !point->round;
+		if (point->warms_up)
+			rc = measure(bench, point);
+		point->warms_up = false;
+		if (!rc)
+			rc = measure(bench, point);
 		point->bytes = bench->size_bytes;
 		if (!rc)
 			rc = measure(bench, point);
