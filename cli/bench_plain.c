@@ -27,8 +27,9 @@ static int complain(const char *what)
 {
 	int error = errno;
 
-	dprintf(STDERR_FILENO, "donard-cli: bench: %s: %s\n", what, strerror(error));
-	return -error;
+	dprintf(STDERR_FILENO, "donard-cli: bench: %s: %s\n", what,
+		error ? strerror(error) : "fewer bytes than asked for");
+	return error ? -error : -EIO;
 }
 
 /* Where the data shall lie is the caller's choice; persistent regions are mapped in place anyway. */
@@ -94,6 +95,7 @@ static int one_block(const struct plain *plain, uint64_t at, size_t bytes)
 	off_t offset = (off_t)(plain->piece->drive_offset + at);
 	ssize_t moved;
 
+	errno = 0;
 	if (plain->piece->to_region) {
 		moved = pread(plain->drive_fd, plain->dram, bytes, offset);
 		memcpy(plain->bar + at, plain->dram, bytes);
@@ -160,6 +162,7 @@ int bench_plain_sink(const void *argument)
 
 static int scrub_block(const struct plain *plain, uint64_t at, size_t bytes)
 {
+	errno = 0;
 	if (!plain->piece->to_region)
 		return pwrite(plain->drive_fd, plain->dram, bytes,
 			      (off_t)(plain->piece->drive_offset + at)) == (ssize_t)bytes ?
@@ -186,6 +189,7 @@ int bench_scrub(const struct bench_piece *piece, uint8_t byte)
 
 static int compare_block(const struct plain *plain, uint64_t at, size_t bytes)
 {
+	errno = 0;
 	if (pread(plain->drive_fd, plain->dram, bytes, (off_t)(plain->piece->drive_offset + at)) !=
 	    (ssize_t)bytes)
 		return complain(plain->piece->drive);

@@ -24,8 +24,11 @@ static void become(const struct bench_job *job)
 
 	if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
 		_exit(EXIT_FAILED);
-	if (!job->argv)
+	/* Without exec every descriptor stays, also the end of the pipe whose closing the job waits for. */
+	if (!job->argv) {
+		close_range(STDERR_FILENO + 1, ~0U, 0);
 		_exit(job->call(job->argument));
+	}
 	execvp(job->argv[0], (char *const *)job->argv);
 	dprintf(STDERR_FILENO, "donard-cli: %s: %s\n", job->argv[0], strerror(errno));
 	_exit(EXIT_NOT_FOUND);

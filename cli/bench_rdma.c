@@ -73,7 +73,7 @@ int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdm
 	run->options.progress_user = &progress;
 	do {
 		rc = measured_run(cli, meter, run, &failed);
-	} while (rc == -ECONNREFUSED && tries-- > 0 && !stops());
+	} while ((rc == -ECONNREFUSED || rc == -EBUSY) && tries-- > 0 && !stops());
 	return rc ? cli_fail(cli, rc) : failed;
 }
 

@@ -144,7 +144,7 @@ static struct json_object *row_of(const struct line *line)
 	for (size_t i = 0; i < POINT_KEYS; i++)
 		json_object_object_add(row, point_keys[i],
 				       json_object_get(json_object_object_get(line->like, point_keys[i])));
-	add_value(row, "rate", rate(line) / fastest(line), "%.2f");
+	add_value(row, "rate", rate(line) < 0 ? -1 : rate(line) / fastest(line), "%.2f");
 	add_value(row, "dma", per_byte(line, "dram_dma_payload_bytes"), "%.4f");
 	add_value(row, "cpu", per_byte(line, "dram_cpu_payload_bytes"), "%.4f");
 	add_value(row, "overhead", per_byte(line, "dram_cpu_overhead_bytes"), "%.4f");

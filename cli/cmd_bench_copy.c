@@ -93,6 +93,8 @@ static double reported_seconds(const struct point *point, const struct run *run)
 		length = pread(run->reports[i], report, sizeof(report) - 1, 0);
 		report[length > 0 ? length : 0] = '\0';
 		seconds = point->method->seconds(report);
+		if (seconds < 0)
+			return -1;
 		if (seconds > longest)
 			longest = seconds;
 	}
@@ -204,7 +206,9 @@ static int measure(const struct bench *bench, const struct point *point)
 	else
 		rc = bench_run_jobs(bench->cli, bench->meter, run->jobs, run->job_count, &usage,
 				    &measurement);
-	if (rc == -ECHILD)
+	if (rc == -ECHILD && cli_stopped(NULL))
+		rc = cli_fail_text(bench->cli, EXIT_STOPPED, "canceled", "stopped by a signal.");
+	else if (rc == -ECHILD)
 		rc = method_failed(bench, point, run);
 	else if (rc < 0)
 		rc = cli_fail(bench->cli, rc);
@@ -344,6 +348,9 @@ static int take_options(struct bench *bench)
 	if (!rc)
 		rc = bench_numbers(cli, "threads", 1, BENCH_THREADS_MAX, bench->threads.values,
 				   LIST_MAX, &bench->threads.count);
+	for (size_t i = 0; !rc && bench->write_to && i < bench->threads.count; i++)
+		if (bench->threads.values[i] > 1)
+			rc = cli_usage(cli, "--write-to: a copy opens the drive for itself alone; use --threads 1");
 	return rc ? rc : check_sizes(bench);
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* donard-cli: finds the command, parses its options, runs it. */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,8 @@ int main(int argc, char **argv)
 	struct cli cli = { 0 };
 	int exit_code, words;
 
+	/* Who started us may have ignored it: then nobody would say how a program of ours ended. */
+	signal(SIGCHLD, SIG_DFL);
 	if (argc > 1)
 		argv[1] = (char *)long_alias(argv[1]);
 	cli.command = cli_find_command(argc - 1, argv + 1, &words);

@@ -88,6 +88,6 @@ void cli_print_measurement(const struct donard_measurement *measurement, uint64_
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		print_bytes(lines[i].label, measurement, lines[i].quantity, payload_bytes);
 	print_instructions(measurement, payload_bytes);
-	if (!measurement->exact)
+	if (!measurement->exact || !measurement->known)
 		printf("  missing: %s\n", measurement->missing);
 }

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "copy.h"
-#include "donard/meter.h"
+#include "meter.h"
 
 #define DEFAULT_BLOCK_BYTES	(1ULL << 20)
 #define DEFAULT_QUEUE_DEPTH	16
@@ -26,7 +26,8 @@ static int take_options(struct dnd_copy *copy, const struct donard_copy_options 
 	if (copy->options.flags & ~KNOWN_FLAGS)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "unknown copy flags %#x.",
 				copy->options.flags & ~KNOWN_FLAGS);
-	if (copy->options.meter && !copy->options.measurement)
+	if (copy->options.meter && (!copy->options.measurement ||
+	    copy->options.measurement->size < sizeof(*copy->options.measurement)))
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "a meter needs a measurement to fill in.");
 	if (!copy->options.block_bytes)
 		copy->options.block_bytes = DEFAULT_BLOCK_BYTES;
@@ -155,6 +156,7 @@ static int move_metered(struct dnd_copy *copy)
 {
 	struct donard_meter *meter = copy->options.meter;
 	struct donard_context quiet = *copy->ctx;
+	size_t owned = meter->own_count;
 	int rc = 0, ended;
 
 	if (copy->dram)
@@ -162,8 +164,10 @@ static int move_metered(struct dnd_copy *copy)
 				      copy->plan.block_bytes * copy->plan.lanes);
 	if (!rc)
 		rc = donard_meter_begin(copy->ctx, meter);
-	if (rc)
+	if (rc) {
+		meter->own_count = owned;	/* the buffers go */
 		return rc;
+	}
 	rc = move_timed(copy);
 	/* What made the copy fail is the news, not what became of its measurement. */
 	ended = donard_meter_end(rc ? &quiet : copy->ctx, meter, copy->options.measurement);

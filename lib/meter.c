@@ -127,8 +127,11 @@ DND_PUBLIC int donard_meter_own(struct donard_context *ctx, struct donard_meter 
 
 DND_PUBLIC int donard_meter_begin(struct donard_context *ctx, struct donard_meter *meter)
 {
-	int rc = meter->kind->begin(ctx, meter);
+	int rc;
 
+	if (meter->counting)
+		return dnd_fail(ctx, DND_E_BUSY, "this meter is counting already: end that first.");
+	rc = meter->kind->begin(ctx, meter);
 	if (rc)
 		return rc;
 	dnd_instructions_begin(meter);

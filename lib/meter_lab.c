@@ -245,6 +245,9 @@ static int describe(struct donard_context *ctx, const struct donard_meter *meter
 	if (rc)
 		return rc;
 	add_doorbells(ctx, lab);
+	if (lab->page->area_count == DND_LAB_AREAS_MAX)
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this machine has too many regions and drives for "
+				"the lab's meter.");
 	for (size_t i = 0; i < meter->own_count; i++) {
 		lab->page->own[i].start = (uintptr_t)meter->own[i].memory;
 		lab->page->own[i].bytes = meter->own[i].bytes;
@@ -265,8 +268,10 @@ static int begin_lab(struct donard_context *ctx, struct donard_meter *meter)
 		/* What the kernel still has to write is not this measurement's. */
 		sync();
 		MARK(DND_LAB_ARM);
-		if (!reaches(lab, DND_LAB_ARMED))
+		if (!reaches(lab, DND_LAB_ARMED)) {
 			rc = dnd_fail(ctx, DND_E_DEVICE, "the lab's meter does not answer.");
+			MARK(DND_LAB_DISARM);
+		}
 	}
 	if (rc)
 		flock(lab->fd, LOCK_UN);
@@ -313,8 +318,12 @@ static int end_lab(struct donard_context *ctx, struct donard_meter *meter,
 	state = lab->page->state;
 	memcpy(&counts, (const void *)&lab->page->counts, sizeof(counts));
 	disarm(lab);
-	if (state != DND_LAB_DONE)
-		return refuse_counts(ctx, state, &counts);
+	if (state != DND_LAB_DONE) {
+		int rc = refuse_counts(ctx, state, &counts);
+
+		dnd_missing(result, "%s", ctx->text);
+		return rc;
+	}
 	take_counts(result, &counts);
 	snprintf(result->missing, sizeof(result->missing), "the lab's meter knows what was payload and "
 		 "what was not; it has no counters of a memory controller.");

@@ -123,16 +123,18 @@ count_guest() {
 
 # guard_counts "KERNEL ..." OUTPUT - against the committed baseline of that kernel.
 guard_counts() {
-	local kernel=${1%% *} dir line
+	local kernel=${1%% *} dir line judged=0
 	dir=$(dirname "$2")
 	sed -n 's/^# counts //p' "$2" | tail -n 1 >"$dir/counts.json"
 	while IFS= read -r line; do
 		case $line in
-		'ok - '*) pass "$1: baseline: ${line#ok - }" ;;
-		'not ok - '*) failed "$1: baseline: ${line#not ok - }" ;;
+		'ok - '*) judged=1; pass "$1: baseline: ${line#ok - }" ;;
+		'not ok - '*) judged=1; failed "$1: baseline: ${line#not ok - }" ;;
+		'# '*' were not measured now') failed "$1: baseline: ${line#\# }" ;;
 		*) printf '%s\n' "$line" ;;
 		esac
 	done < <(bench/guard "bench/baseline/$kernel.json" "$dir/counts.json" 2>&1 || true)
+	((judged)) || failed "$1: baseline: the guard compared nothing"
 }
 
 # judge_guest WHERE STATUS OUTPUT ERRORS SUITE... - a boot that died or lacks an end failed, whatever it

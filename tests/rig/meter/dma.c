@@ -57,7 +57,7 @@ static void mapped(struct trace *trace, uint64_t address, uint64_t bytes)
 	struct meter *meter = trace->meter;
 	uint64_t bar;
 
-	if (address + bytes <= meter->ram_bytes) {
+	if (address < meter->ram_bytes && bytes <= meter->ram_bytes - address) {
 		if (!trace->data) {
 			meter->counts.dram_dma_overhead_bytes += bytes;
 			return;
