@@ -12,6 +12,7 @@
 #define MIB		(1ULL << 20)
 #define SMALL_PART	4	/* each point is measured at two sizes, so that start-up can be told apart */
 #define REPORT_BYTES	(256 * 1024)
+#define SETTLE_SECONDS	5
 
 struct list {
 	uint64_t values[LIST_MAX];
@@ -197,6 +198,22 @@ static int add_sample(const struct bench *bench, const struct point *point, cons
 	return cli_fail_text(bench->cli, EXIT_MISMATCH, "mismatch", text);
 }
 
+/*
+ * Pins of the run before may go a moment after its process. The kernel waits for them, too, but by a clock
+ * that leaps where it counts instructions: hence no sleep here.
+ */
+static void wait_until_free(const struct bench *bench)
+{
+	double deadline = cli_now_seconds() + SETTLE_SECONDS;
+	struct donard_region_list *list;
+	bool held = true;
+
+	while (held && cli_now_seconds() < deadline && !donard_region_find(bench->cli->ctx, bench->region, &list)) {
+		held = donard_region_get(list, 0)->holders[0];
+		donard_region_list_free(list);
+	}
+}
+
 static int measure(const struct bench *bench, const struct point *point)
 {
 	struct donard_measurement measurement = { .size = sizeof(measurement) };
@@ -206,6 +223,8 @@ static int measure(const struct bench *bench, const struct point *point)
 
 	for (uint64_t i = 0; run && i < point->threads; i++)
 		run->reports[i] = -1;
+	if (!rc)
+		wait_until_free(bench);
 	if (!rc && is_checked(bench, point))
 		rc = scrub(bench, point);
 	if (!rc)

@@ -69,8 +69,14 @@ measured() {
 	jq -r ".$1" "$WORK/copy"
 }
 
+nobody_holds_any() {
+	[[ -z $(cat /sys/class/p2pmem/p2pmem*/holders) ]]
+}
+
 # copies SRC DST [ARG...]
 copies() {
+	# The clock leaps, and with it the time that the kernel gives the pins of the copy before to go.
+	within 60 nobody_holds_any
 	donard-cli copy "$@" --measure --json >"$WORK/copy" || fail "copy $*: $(cat "$WORK/copy")"
 	equal "the meter" "lab true" "$(measured meter) $(measured exact)"
 }
