@@ -28,6 +28,7 @@ struct engine {
 	uint8_t *registered;	/* base of the fixed buffers, or NULL */
 	uint64_t registered_chunk;
 	bool pinned;		/* by the registration, even if it is not used */
+	bool passes_through;	/* a side is reached by NVMe commands */
 	int error;		/* the first; no new request starts after it */
 };
 
@@ -80,11 +81,6 @@ static void register_buffers(struct engine *engine)
 		engine->transfer->fixed_buffers = true;
 	}
 	free(vectors);
-}
-
-static bool passes_through(const struct dnd_transfer *transfer)
-{
-	return transfer->read_generic || transfer->write_generic;
 }
 
 static const struct dnd_generic *generic_of(const struct dnd_transfer *transfer,
@@ -148,7 +144,7 @@ static void submit(struct engine *engine, struct lane *lane)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&engine->ring);
 
-	if (generic_of(engine->transfer, lane))
+	if (engine->passes_through && generic_of(engine->transfer, lane))
 		prepare_command(sqe, engine->transfer, lane, fixed_index(engine, lane));
 	else
 		prepare(engine, sqe, lane);
@@ -288,7 +284,7 @@ static void reap(struct engine *engine)
 		int result = cqe->res;
 
 		io_uring_cqe_seen(&engine->ring, cqe);
-		if (generic_of(engine->transfer, lane))
+		if (engine->passes_through && generic_of(engine->transfer, lane))
 			command_done(engine, lane, result);
 		else
 			complete(engine, lane, result);
@@ -337,8 +333,8 @@ static int engine_init(struct engine *engine, struct dnd_transfer *transfer)
 	int rc;
 
 	engine->transfer = transfer;
-	rc = open_ring(&engine->ring, lanes,
-		       passes_through(transfer) ? DND_NVME_RING_FLAGS : 0);
+	engine->passes_through = transfer->read_generic || transfer->write_generic;
+	rc = open_ring(&engine->ring, lanes, engine->passes_through ? DND_NVME_RING_FLAGS : 0);
 	if (rc)
 		return rc;
 	engine->lanes = calloc(lanes, sizeof(*engine->lanes));
@@ -359,7 +355,7 @@ static int engine_init(struct engine *engine, struct dnd_transfer *transfer)
  */
 static void engine_exit(struct engine *engine)
 {
-	if (engine->pinned && passes_through(engine->transfer))
+	if (engine->pinned && engine->passes_through)
 		io_uring_unregister_buffers(&engine->ring);
 	if (engine->ring.ring_fd > 0)
 		io_uring_queue_exit(&engine->ring);

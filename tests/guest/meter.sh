@@ -127,7 +127,7 @@ from_drive_to_drive() {
 
 # Payload to the byte; overhead within 1 % where nothing else happened: some ticks of the clock bring work along.
 repeated() {
-	local bytes=$((64 * MIB))
+	local bytes=$((256 * MIB))
 	copies "$LAB_ALPHA" p2pmem0 --size "$bytes"
 	: >"$WORK/overheads"
 	while (($(wc -l <"$WORK/overheads") < 7)); do
