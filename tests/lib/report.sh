@@ -143,7 +143,7 @@ run_guard_tests() {
 	local base='not ok - donard to-region .*'
 	try "report: guard: equal counts pass" guard_says 0 '^ok - donard to-region' .
 	try "report: guard: one payload byte in one round fails" \
-		guard_says 1 "${base}dram_cpu_payload_bytes: expected 0, seen 1; to accept it: make bench" \
+		guard_says 1 "${base}dram_cpu_payload_bytes: expected 0, seen 1; to accept it: bench/run baseline" \
 		"$(changed dram_cpu_payload_bytes '. + 1')"
 	try "report: guard: fewer bytes to the BAR fail" \
 		guard_says 1 "${base}bar_dma_bytes: expected 16777216, seen 16773120" \
