@@ -89,28 +89,19 @@ static void mark(struct p2pmem_alloc *a, u64 first, u64 count, bool used)
 		a->free += count;
 }
 
-static void set_bytes(struct p2pmem_alloc *a, u64 first, u64 count, u32 value)
-{
-	u64 g;
-
-	for (g = first; g < first + count; g++)
-		a->bytes_of[g] = value;
-}
-
-void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes_of,
+void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes,
 		       u64 granules)
 {
 	u64 i;
 
 	a->used = used;
 	a->full = used + words_of(granules);
-	a->bytes_of = bytes_of;
 	a->granules = granules;
 	a->free = granules;
 	a->hint = 0;
 	for (i = 0; i < p2pmem_alloc_words(granules); i++)
 		used[i] = 0;
-	set_bytes(a, 0, granules, P2PMEM_BYTES_UNKNOWN);
+	p2pmem_bytes_init(&a->bytes, bytes, granules);
 }
 
 /* A run that is looked for, and the best one found. */
@@ -171,7 +162,7 @@ u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase,
 	if (!s.best_len)
 		return 0;
 	mark(a, s.best, s.best_len, true);
-	set_bytes(a, s.best, s.best_len, P2PMEM_BYTES_UNKNOWN);
+	p2pmem_bytes_forget(&a->bytes, s.best, s.best_len);
 	a->hint = s.best + s.best_len < a->granules ? s.best + s.best_len : 0;
 	*first = s.best;
 	return s.best_len;
@@ -187,26 +178,9 @@ bool p2pmem_alloc_take_at(struct p2pmem_alloc *a, u64 first, u64 count)
 	return true;
 }
 
-void p2pmem_alloc_admit(struct p2pmem_alloc *a, u64 first, u64 count, u32 uid,
-			bool trusted)
-{
-	u64 g;
-
-	for (g = first; g < first + count; g++)
-		a->bytes_of[g] = trusted || a->bytes_of[g] == uid ?
-				 P2PMEM_BYTES_CLEAN : P2PMEM_BYTES_UNKNOWN;
-}
-
 void p2pmem_alloc_give(struct p2pmem_alloc *a, u64 first, u64 count, u32 uid)
 {
-	u64 g;
-
-	/* A uid that collides with a marker is not remembered. */
-	if (uid == P2PMEM_BYTES_CLEAN)
-		uid = P2PMEM_BYTES_UNKNOWN;
-	for (g = first; g < first + count; g++)
-		if (a->bytes_of[g] == P2PMEM_BYTES_CLEAN)
-			a->bytes_of[g] = uid;
+	p2pmem_bytes_keep(&a->bytes, first, count, uid);
 	mark(a, first, count, false);
 	if (first < a->hint && a->hint == first + count)
 		a->hint = first;

@@ -8,28 +8,14 @@
 #ifndef P2PMEM_ALLOC_H
 #define P2PMEM_ALLOC_H
 
-#ifdef __KERNEL__
-#include <linux/types.h>
-#else
-#include <stdbool.h>
-#include <stdint.h>
-typedef uint64_t u64;
-typedef uint32_t u32;
-#endif
-
-/*
- * What is known of a granule's bytes: the numeric uid of the user who last
- * owned it, or one of these.
- */
-#define P2PMEM_BYTES_UNKNOWN	((u32)-1) /* must be zeroed before anyone looks */
-#define P2PMEM_BYTES_CLEAN	((u32)-2) /* fit for the present owner to see */
+#include "bytes.h"
 
 /**
  * struct p2pmem_alloc - ownership of a region
  * @used: bit per granule, set while an open file owns it
  * @full: bit per word of @used, set while all its granules are owned: keeps
  *	allocation flat when little is free
- * @bytes_of: per granule, see above
+ * @bytes: whose bytes they are
  * @granules: how many there are
  * @free: how many are not owned
  * @hint: where the next search begins; keeps allocation flat when the front
@@ -38,7 +24,7 @@ typedef uint32_t u32;
 struct p2pmem_alloc {
 	u64 *used;
 	u64 *full;
-	u32 *bytes_of;
+	struct p2pmem_bytes bytes;
 	u64 granules;
 	u64 free;
 	u64 hint;
@@ -52,8 +38,11 @@ static inline u64 p2pmem_alloc_words(u64 granules)
 	return words + (words + 63) / 64;
 }
 
-/* Takes over two arrays that the caller owns and frees; all free, unknown. */
-void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes_of,
+/*
+ * Takes over two arrays that the caller owns and frees, @bytes for
+ * p2pmem_bytes_init(); all free, unknown.
+ */
+void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes,
 		       u64 granules);
 
 /*
@@ -69,13 +58,6 @@ u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase,
 
 /* Takes exactly [first, first + count); false if any of it is owned. */
 bool p2pmem_alloc_take_at(struct p2pmem_alloc *a, u64 first, u64 count);
-
-/*
- * Decides what the new owner of a range may see: granules last owned by @uid
- * (all of them if @trusted) become CLEAN, the others UNKNOWN.
- */
-void p2pmem_alloc_admit(struct p2pmem_alloc *a, u64 first, u64 count, u32 uid,
-			bool trusted);
 
 /* Gives a range back; what its owner saw is remembered as @uid's. */
 void p2pmem_alloc_give(struct p2pmem_alloc *a, u64 first, u64 count, u32 uid);

@@ -152,6 +152,7 @@ static int open_p2pdma(struct p2pmem_region *r, struct p2pmem_backing *b)
 
 static void close_p2pdma(struct p2pmem_region *r, struct p2pmem_backing *b)
 {
+	p2pmem_unshape(r);
 	drop_base_references(b);
 	pci_free_p2pmem(r->pdev, b->kaddr, b->bytes);
 	if (b->group)

@@ -131,6 +131,7 @@ static long ioc_info(void *object, void *arg)
 	p2pmem_revalidate(r);
 	memset(info, 0, sizeof(*info));
 	info->flags = r->persistent ? P2PMEM_REGION_PERSISTENT : 0;
+	info->flags |= COMPAT_HAS_FOLIOS ? P2PMEM_REGION_FOLIOS : 0;
 	info->region_bytes = r->backing.bytes;
 	info->available_bytes = READ_ONCE(r->alloc.free) << PAGE_SHIFT;
 	info->bus_address = p2pmem_bus_address(r);
@@ -281,13 +282,34 @@ static long p2pmem_file_ioctl(struct file *filp, unsigned int cmd,
 				     (void __user *)arg);
 }
 
+#ifdef CONFIG_TRANSPARENT_HUGEPAGE
+/*
+ * Where chunks of the file lie as they lie in physical memory.  Only a hint: a
+ * mapping that lies elsewhere takes single pages.
+ */
+static unsigned long p2pmem_get_unmapped_area(struct file *filp,
+					      unsigned long addr,
+					      unsigned long len,
+					      unsigned long pgoff,
+					      unsigned long flags)
+{
+	struct p2pmem_file *f = filp->private_data;
+
+	return thp_get_unmapped_area(filp, addr, len,
+				     pgoff + p2pmem_chunk_skew(f->region), flags);
+}
+#else
+#define p2pmem_get_unmapped_area NULL
+#endif
+
 const struct file_operations p2pmem_fops = {
 	.owner = THIS_MODULE,
 	.open = p2pmem_open,
 	.release = p2pmem_release,
 	.llseek = p2pmem_llseek,
 	.mmap = p2pmem_mmap,
-	.get_unmapped_area = thp_get_unmapped_area,
+	.get_unmapped_area = p2pmem_get_unmapped_area,
+	COMPAT_URING_CMD(p2pmem_uring_cmd)
 	.unlocked_ioctl = p2pmem_file_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 };

@@ -109,36 +109,6 @@ static int check_request(struct p2pmem_file *f,
 	return 0;
 }
 
-/* Counts the contiguous pieces of owned granules; notes them if @ranges. */
-static unsigned int collect_ranges(struct p2pmem_file *f, u64 first, u64 count,
-				   struct p2pmem_range *ranges)
-{
-	u64 end = first + count;
-	phys_addr_t expected = 0;
-	unsigned int n = 0;
-
-	mutex_lock(&f->lock);
-	while (first < end) {
-		struct p2pmem_extent *e = p2pmem_extent_find(f, first);
-		u64 skip = first - e->file_first;
-		u64 granules = min(e->count - skip, end - first);
-		phys_addr_t phys = f->region->backing.phys +
-				   ((e->first + skip) << PAGE_SHIFT);
-
-		if (!n || phys != expected) {
-			n++;
-			if (ranges)
-				ranges[n - 1] = (struct p2pmem_range){ phys, 0 };
-		}
-		if (ranges)
-			ranges[n - 1].bytes += granules << PAGE_SHIFT;
-		expected = phys + (granules << PAGE_SHIFT);
-		first += granules;
-	}
-	mutex_unlock(&f->lock);
-	return n;
-}
-
 /* Every granule of the range is owned, and stays so while the file is open. */
 static struct p2pmem_export *export_new(struct p2pmem_file *f,
 					const struct p2pmem_export_dmabuf *req)
@@ -149,11 +119,11 @@ static struct p2pmem_export *export_new(struct p2pmem_file *f,
 	struct p2pmem_export *x;
 	unsigned int n;
 
-	n = collect_ranges(f, first, count, NULL);
+	n = p2pmem_file_ranges(f, first, count, NULL);
 	x = kvzalloc(struct_size(x, ranges, n), GFP_KERNEL_ACCOUNT);
 	if (!x)
 		return NULL;
-	x->nr_ranges = collect_ranges(f, first, count, x->ranges);
+	x->nr_ranges = p2pmem_file_ranges(f, first, count, x->ranges);
 	x->region = r;
 	x->file_first = first;
 	x->flags = req->flags;
@@ -188,22 +158,6 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 	return dmabuf;
 }
 
-/* Backed as mmap() would, and zeroed. */
-static int prepare_range(struct p2pmem_file *f,
-			 const struct p2pmem_export_dmabuf *req)
-{
-	u64 first = req->file_offset >> PAGE_SHIFT;
-	u64 count = req->length >> PAGE_SHIFT;
-	int ret;
-
-	if (!p2pmem_enter(f->region))
-		return -ENODEV;
-	p2pmem_revalidate(f->region);
-	ret = p2pmem_file_back(f, first, count);
-	p2pmem_leave(f->region);
-	return ret ?: p2pmem_file_show(f, first, count);
-}
-
 /* The gate is open until the export is on the list: a removal finds it there. */
 static struct dma_buf *export_range(struct p2pmem_file *f,
 				    const struct p2pmem_export_dmabuf *req)
@@ -229,7 +183,8 @@ long p2pmem_dmabuf_export(struct p2pmem_file *f,
 	ret = check_request(f, req);
 	if (ret)
 		return ret;
-	ret = prepare_range(f, req);
+	ret = p2pmem_file_prepare(f, req->file_offset >> PAGE_SHIFT,
+				  req->length >> PAGE_SHIFT);
 	if (ret)
 		return ret;
 	dmabuf = export_range(f, req);

@@ -19,12 +19,6 @@
 
 #include "p2pmem.h"
 
-/* Contiguous memory of an export, as the CPU sees it. */
-struct p2pmem_range {
-	phys_addr_t phys;
-	u64 bytes;
-};
-
 /**
  * struct p2pmem_export - what a dma-buf stands for
  * @link: in region->exports

@@ -267,8 +267,8 @@ static bool device_vanished(struct p2pmem_region *r)
 }
 
 /*
- * Revokes mappings again and again: a fork or mremap that was under way when
- * the first sweep came by may have put some back.
+ * A fork or mremap that is under way cannot put entries back behind the sweep
+ * (docs/lifetime.md); it is repeated nevertheless while somebody is waited for.
  */
 static void revoke_mappings(struct p2pmem_region *r)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * 2 MiB folios where an extent covers them whole: a mapping, a pin or an idle
- * check then costs one step instead of 512.  A region starts out as single
+ * Chunks: 2 MiB that an extent covers whole are mapped by one entry.  Where the
+ * kernel has large folios of device memory, they become one: a pin or an idle
+ * check then costs one step, too, instead of 512.  A region starts out as single
  * pages; whenever an extent takes memory the chunks that it touches get the
  * shape that suits it.  So a large folio never has two owners, and "its
  * references are back at one" answers for the extent alone.
@@ -42,12 +43,13 @@ static void join(struct p2pmem_region *r, u64 chunk)
 	cond_synchronize_rcu(r->given);
 	if (!freeze_pages(page, P2PMEM_CHUNK))
 		return;
-	compat_form_folio(page, &r->backing.pgmap, P2PMEM_CHUNK_ORDER);
+	compat_form_folio(page, compat_page_pgmap(page), P2PMEM_CHUNK_ORDER);
 }
 
 static void split(struct p2pmem_region *r, u64 chunk)
 {
 	struct page *page = p2pmem_page(r, chunk);
+	struct dev_pagemap *pgmap;
 	unsigned int i;
 
 	if (!PageHead(page))
@@ -55,13 +57,48 @@ static void split(struct p2pmem_region *r, u64 chunk)
 	cond_synchronize_rcu(r->given);
 	while (!page_ref_freeze(page, 1))
 		cond_resched(); /* a passing speculative reference */
+	pgmap = compat_page_pgmap(page);
 	for (i = 0; i < P2PMEM_CHUNK; i++)
-		compat_form_folio(page + i, &r->backing.pgmap, 0);
+		compat_form_folio(page + i, pgmap, 0);
 }
 
-bool p2pmem_has_folios(const struct p2pmem_region *r)
+/*
+ * How far the region begins behind a place where a chunk may: a piece out of
+ * a foreign pool lies anywhere.
+ */
+u64 p2pmem_chunk_skew(const struct p2pmem_region *r)
 {
-	return COMPAT_HAS_FOLIOS && r->backing.type == P2PMEM_PAGES_GENERIC;
+	return PHYS_PFN(r->backing.phys) % P2PMEM_CHUNK;
+}
+
+/* The first chunk that begins at or after @granule. */
+static u64 chunk_from(const struct p2pmem_region *r, u64 granule)
+{
+	u64 skew = p2pmem_chunk_skew(r);
+
+	return round_up(granule + skew, P2PMEM_CHUNK) - skew;
+}
+
+/* From @granule on, a chunk may be mapped by one entry.  Its extent is in use. */
+bool p2pmem_is_chunk(struct p2pmem_region *r, u64 granule)
+{
+	if (COMPAT_HAS_FOLIOS)
+		return PageHead(p2pmem_page(r, granule));
+	return P2PMEM_HAS_CHUNKS && chunk_from(r, granule) == granule;
+}
+
+/* Before the backing of a region goes that nobody uses: single pages again. */
+void p2pmem_unshape(struct p2pmem_region *r)
+{
+	u64 chunk;
+
+	if (!COMPAT_HAS_FOLIOS)
+		return;
+	for (chunk = chunk_from(r, 0);
+	     chunk + P2PMEM_CHUNK <= r->alloc.granules; chunk += P2PMEM_CHUNK) {
+		split(r, chunk);
+		cond_resched();
+	}
 }
 
 /* @e has just been taken, and nobody has seen it.  alloc_lock is held. */
@@ -69,13 +106,15 @@ void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e)
 {
 	u64 end = e->first + e->count;
 	bool congruent = !((e->first ^ e->file_first) % P2PMEM_CHUNK);
-	u64 chunk;
+	u64 chunk = chunk_from(r, e->first);
 
-	if (!p2pmem_has_folios(r))
+	if (!COMPAT_HAS_FOLIOS)
 		return;
-	for (chunk = round_down(e->first, P2PMEM_CHUNK); chunk < end;
-	     chunk += P2PMEM_CHUNK) {
-		if (congruent && chunk >= e->first && end - chunk >= P2PMEM_CHUNK)
+	/* One that begins before the extent, and before the region if it is none. */
+	if (chunk > e->first && chunk >= P2PMEM_CHUNK)
+		split(r, chunk - P2PMEM_CHUNK);
+	for (; chunk < end; chunk += P2PMEM_CHUNK) {
+		if (congruent && end - chunk >= P2PMEM_CHUNK)
 			join(r, chunk);
 		else
 			split(r, chunk);

@@ -75,6 +75,7 @@ static void __exit p2pmem_exit(void)
 	p2pmem_pci_bar_exit();
 	p2pmem_regions_exit();
 	p2pmem_pseudofs_exit();
+	p2pmem_buffers_exit();
 }
 
 module_init(p2pmem_init);

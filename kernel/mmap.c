@@ -81,15 +81,12 @@ static void admit(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
 	bool trusted = r->persistent || capable(CAP_SYS_RAWIO);
 
-	p2pmem_alloc_admit(&r->alloc, e->first, e->count,
+	p2pmem_bytes_admit(&r->alloc.bytes, e->first, e->count,
 			   from_kuid(&init_user_ns, e->uid), trusted);
 }
 
-/* Folios need file and region to agree on where a chunk begins. */
-static u64 chunk_of(struct p2pmem_region *r)
-{
-	return p2pmem_has_folios(r) ? P2PMEM_CHUNK : 1;
-}
+/* File and region need to agree on where a chunk begins. */
+#define ALIKE_MODULO	(P2PMEM_HAS_CHUNKS ? P2PMEM_CHUNK : 1)
 
 /* Backs part of a gap with memory at a fixed place (@first) or anywhere. */
 static int back_piece(struct p2pmem_file *f, u64 file_first, u64 want,
@@ -110,7 +107,7 @@ static int back_piece(struct p2pmem_file *f, u64 file_first, u64 want,
 		else
 			ret = -EBUSY;
 	} else {
-		e->count = p2pmem_alloc_take(&r->alloc, want, chunk_of(r),
+		e->count = p2pmem_alloc_take(&r->alloc, want, ALIKE_MODULO,
 					     file_first, &e->first);
 		if (!e->count)
 			ret = -ENOSPC;
@@ -216,27 +213,33 @@ int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 	return ret;
 }
 
-/* file->lock is held, and the granule is owned by that file. */
-static void make_visible(struct p2pmem_region *r, u64 granule)
+/* file->lock is held, and the granules are owned by that file. */
+static void make_visible(struct p2pmem_region *r, u64 granule, u64 count)
 {
-	u32 *bytes_of = &r->alloc.bytes_of[granule];
+	struct p2pmem_bytes *bytes = &r->alloc.bytes;
+	u64 end = granule + count;
+	u64 at = p2pmem_bytes_next_unknown(bytes, granule, end);
 
-	if (*bytes_of != P2PMEM_BYTES_UNKNOWN)
+	if (at == end)
 		return;
-	p2pmem_zero_granule(r, granule);
+	while (at < end) {
+		p2pmem_zero_granule(r, at);
+		at = p2pmem_bytes_next_unknown(bytes, at + 1, end);
+	}
 	wmb(); /* zeros before the mapping that shows them */
-	*bytes_of = P2PMEM_BYTES_CLEAN;
+	p2pmem_bytes_show(bytes, granule, count);
 }
 
 static void show_piece(struct p2pmem_file *f, u64 first, u64 end)
 {
-	struct p2pmem_extent *e = NULL;
-
 	mutex_lock(&f->lock);
-	for (; first < end; first++) {
-		if (!e || first == e->file_first + e->count)
-			e = p2pmem_extent_find(f, first);
-		make_visible(f->region, e->first + (first - e->file_first));
+	while (first < end) {
+		struct p2pmem_extent *e = p2pmem_extent_find(f, first);
+		u64 skip = first - e->file_first;
+		u64 count = min(end - first, e->count - skip);
+
+		make_visible(f->region, e->first + skip, count);
+		first += count;
 	}
 	mutex_unlock(&f->lock);
 }
@@ -265,39 +268,28 @@ int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count)
 	return 0;
 }
 
-static vm_fault_t insert(struct p2pmem_region *r, struct vm_area_struct *vma,
-			 struct p2pmem_extent *e, u64 pgoff)
-{
-	u64 granule = e->first + (pgoff - e->file_first);
-	unsigned long addr = vma->vm_start +
-			     ((unsigned long)(pgoff - vma->vm_pgoff) << PAGE_SHIFT);
-
-	make_visible(r, granule);
-	return compat_insert_page(vma, addr, p2pmem_page(r, granule));
-}
-
-/* The page that faulted and its whole chunk, as far as mapping and extent go. */
+/*
+ * The page that faulted and all others below its entry of the level above, as
+ * far as mapping and extent go; the next entry may map a chunk.
+ */
 static vm_fault_t insert_around(struct p2pmem_region *r, struct vm_fault *vmf,
 				struct p2pmem_extent *e)
 {
 	struct vm_area_struct *vma = vmf->vma;
-	u64 window = round_down(vmf->pgoff, P2PMEM_CHUNK);
-	u64 from = max3(window, (u64)vma->vm_pgoff, e->file_first);
-	u64 to = min3(window + P2PMEM_CHUNK, (u64)vma->vm_pgoff + vma_pages(vma),
-		      e->file_first + e->count);
-	vm_fault_t ret;
-	u64 at;
+	unsigned long start = max(vmf->address & PMD_MASK, vma->vm_start);
+	unsigned long end = min((vmf->address & PMD_MASK) + PMD_SIZE, vma->vm_end);
+	u64 from = max_t(u64, linear_page_index(vma, start), e->file_first);
+	u64 to = min_t(u64, linear_page_index(vma, end),
+		       e->file_first + e->count);
+	u64 granule = e->first + (from - e->file_first);
+	unsigned long addr = vma->vm_start +
+			     ((unsigned long)(from - vma->vm_pgoff) << PAGE_SHIFT);
 
 	/* A chunk that another thread has mapped by one entry meanwhile. */
-	if (pmd_trans_huge(READ_ONCE(*vmf->pmd)))
+	if (compat_maps_chunk(READ_ONCE(*vmf->pmd)))
 		return VM_FAULT_NOPAGE;
-	ret = insert(r, vma, e, vmf->pgoff);
-	if (ret != VM_FAULT_NOPAGE)
-		return ret;
-	for (at = from; at < to; at++)
-		if (insert(r, vma, e, at) != VM_FAULT_NOPAGE)
-			break;		/* the rest faults when it is touched */
-	return ret;
+	make_visible(r, granule, to - from);
+	return compat_insert_pages(vma, addr, p2pmem_page(r, granule), to - from);
 }
 
 /* A chunk by one entry, or VM_FAULT_FALLBACK where it is not that simple. */
@@ -310,7 +302,7 @@ static vm_fault_t insert_chunk(struct p2pmem_region *r, struct vm_fault *vmf,
 	u64 at, granule;
 
 	/* Another thread has begun to map the chunk by pages. */
-	if (!pmd_none(pmd) && !pmd_trans_huge(pmd))
+	if (!pmd_none(pmd) && !compat_maps_chunk(pmd))
 		return VM_FAULT_FALLBACK;
 	if (addr < vma->vm_start || vma->vm_end - addr < PMD_SIZE)
 		return VM_FAULT_FALLBACK;
@@ -319,11 +311,10 @@ static vm_fault_t insert_chunk(struct p2pmem_region *r, struct vm_fault *vmf,
 	    at + P2PMEM_CHUNK > e->file_first + e->count)
 		return VM_FAULT_FALLBACK;
 	granule = e->first + (at - e->file_first);
-	if (!PageHead(p2pmem_page(r, granule)))
+	if (!p2pmem_is_chunk(r, granule))
 		return VM_FAULT_FALLBACK;
-	for (at = granule; at < granule + P2PMEM_CHUNK; at++)
-		make_visible(r, at);
-	return compat_insert_folio(vmf, page_folio(p2pmem_page(r, granule)));
+	make_visible(r, granule, P2PMEM_CHUNK);
+	return compat_insert_chunk(vmf, p2pmem_page(r, granule));
 }
 
 /* Runs @insert on the extent that covers the fault, if the region is in use. */
@@ -355,9 +346,9 @@ static vm_fault_t p2pmem_fault(struct vm_fault *vmf)
 }
 
 static vm_fault_t __maybe_unused p2pmem_huge_fault(struct vm_fault *vmf,
-						   unsigned int order)
+						   COMPAT_FAULT_SIZE size)
 {
-	if (order != P2PMEM_CHUNK_ORDER)
+	if (size != COMPAT_FAULT_CHUNK)
 		return VM_FAULT_FALLBACK;
 	return handle_fault(vmf, insert_chunk);
 }

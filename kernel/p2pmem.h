@@ -41,6 +41,7 @@
 /* Granules of a large folio, which one page-middle-directory entry maps. */
 #define P2PMEM_CHUNK_ORDER	(PMD_SHIFT - PAGE_SHIFT)
 #define P2PMEM_CHUNK		(1UL << P2PMEM_CHUNK_ORDER)
+#define P2PMEM_HAS_CHUNKS	(COMPAT_HAS_FOLIOS || COMPAT_HAS_DEVMAP)
 
 /**
  * struct p2pmem_backing - the struct pages of a region
@@ -168,7 +169,9 @@ void p2pmem_backing_close(struct p2pmem_region *r);
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule);
 
 /* folio.c */
-bool p2pmem_has_folios(const struct p2pmem_region *r);
+u64 p2pmem_chunk_skew(const struct p2pmem_region *r);
+bool p2pmem_is_chunk(struct p2pmem_region *r, u64 granule);
+void p2pmem_unshape(struct p2pmem_region *r);
 void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e);
 
 /* memtype.c */
@@ -190,6 +193,22 @@ int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 		      u64 first);
 int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count);
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
+
+/* range.c */
+
+/* Contiguous memory of a file, as the CPU sees it. */
+struct p2pmem_range {
+	phys_addr_t phys;
+	u64 bytes;
+};
+
+int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count);
+unsigned int p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
+				struct p2pmem_range *ranges);
+
+/* buffer.c */
+int p2pmem_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
+void p2pmem_buffers_exit(void);
 struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule);
 
 /* drain.c */

@@ -42,5 +42,9 @@ void p2pmem_pseudofs_exit(void)
 
 struct inode *p2pmem_pseudofs_inode(void)
 {
-	return alloc_anon_inode(p2pmem_mnt->mnt_sb);
+	struct inode *inode = alloc_anon_inode(p2pmem_mnt->mnt_sb);
+
+	if (!IS_ERR(inode))
+		inode->i_flags |= COMPAT_INODE_FLAGS;
+	return inode;
 }

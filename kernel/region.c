@@ -55,7 +55,7 @@ static void region_release(struct device *dev)
 	if (r->inode)
 		iput(r->inode);
 	kvfree(r->alloc.used);
-	kvfree(r->alloc.bytes_of);
+	kvfree(r->alloc.bytes.of_granule);
 	if (!r->finished)
 		ida_free(&region_ids, r->id);
 	pci_dev_put(r->pdev);
@@ -108,16 +108,16 @@ static int region_alloc_state(struct p2pmem_region *r)
 	u64 granules = r->backing.bytes >> PAGE_SHIFT;
 	struct inode *inode;
 	u64 *used;
-	u32 *bytes_of;
+	u32 *bytes;
 
 	inode = p2pmem_pseudofs_inode();
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
 	r->inode = inode;
 	used = kvcalloc(p2pmem_alloc_words(granules), sizeof(*used), GFP_KERNEL);
-	bytes_of = kvcalloc(granules, sizeof(*bytes_of), GFP_KERNEL);
-	p2pmem_alloc_init(&r->alloc, used, bytes_of, used && bytes_of ? granules : 0);
-	return used && bytes_of ? 0 : -ENOMEM;
+	bytes = kvcalloc(p2pmem_bytes_entries(granules), sizeof(*bytes), GFP_KERNEL);
+	p2pmem_alloc_init(&r->alloc, used, bytes, used && bytes ? granules : 0);
+	return used && bytes ? 0 : -ENOMEM;
 }
 
 static void explain_backing(struct p2pmem_region_add *req, int err)

@@ -75,6 +75,7 @@ enum p2pmem_state {
 };
 
 #define P2PMEM_REGION_PERSISTENT	(1U << 0)
+#define P2PMEM_REGION_FOLIOS		(1U << 1)	/* 2 MiB that are mapped whole pin as one */
 
 /**
  * struct p2pmem_info - what a region is (P2PMEM_IOC_INFO, out)
@@ -236,6 +237,32 @@ struct p2pmem_export_dmabuf {
 #define P2PMEM_IOC_SYNC		_IO(P2PMEM_IOC_MAGIC, 0x02)
 #define P2PMEM_IOC_PROBE_PEER	_IO(P2PMEM_IOC_MAGIC, 0x03)
 #define P2PMEM_IOC_EXPORT_DMABUF	_IO(P2PMEM_IOC_MAGIC, 0x04)
+
+/**
+ * struct p2pmem_uring_buffer - a range of an open file as a fixed buffer of a
+ * ring, without a mapping (P2PMEM_URING_BUFFER, in the cmd of an SQE)
+ * @file_offset: multiple of the granule; backed as by mmap() and zeroed
+ * @granules: its length, below 4 GiB in bytes
+ * @index: of an empty place in the ring's table of buffers
+ *
+ * An IORING_OP_URING_CMD, which waits as an ioctl would, the ring with it, and
+ * completes with 0 or an errno: besides those of mmap(), EBUSY if the place is
+ * not empty, EINVAL if there is none, and EOPNOTSUPP for P2PDMA pages and before
+ * Linux 7.3 (where the file takes no commands at all).  Requests name the buffer
+ * by its index, and give the distance from its beginning as their address.  A
+ * file that was opened for reading only may be the source of data, not their
+ * destination.
+ *
+ * It holds the memory like any pin until IORING_REGISTER_BUFFERS_UPDATE or the
+ * end of the ring takes it away and no request uses it.
+ */
+struct p2pmem_uring_buffer {
+	__u64 file_offset;
+	__u32 granules;
+	__u32 index;
+};
+
+#define P2PMEM_URING_BUFFER	_IO(P2PMEM_IOC_MAGIC, 0x20)
 
 /**
  * struct p2pmem_region_add - offer device memory as /dev/p2pmemN

@@ -15,6 +15,9 @@
 #include <linux/pci.h>
 #include <linux/pci-p2pdma.h>
 #include <linux/version.h>
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0)
+#include <linux/pfn_t.h>
+#endif
 
 /* class_create() lost its owner argument in 6.4. */
 static inline struct class *compat_class_create(const char *name)
@@ -31,6 +34,19 @@ static inline struct class *compat_class_create(const char *name)
 #define COMPAT_DEVNODE_CONST
 #else
 #define COMPAT_DEVNODE_CONST const
+#endif
+
+/*
+ * io_buffer_register_bvec() takes any memory of a driver as a ring's buffer in
+ * 7.3; in 6.15 it was for the requests of a block device only.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0) && defined(CONFIG_IO_URING)
+#include <linux/io_uring/cmd.h>
+#define COMPAT_HAS_RING_BUFFERS	1
+#define COMPAT_URING_CMD(fn)	.uring_cmd = fn,
+#else
+#define COMPAT_HAS_RING_BUFFERS	0
+#define COMPAT_URING_CMD(fn)
 #endif
 
 /* vm_flags became read-only in 6.3. */
@@ -65,20 +81,74 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 #endif
 
 /*
- * Device memory in large folios that a page-middle-directory entry maps: since
- * 7.0 zone_device_page_init() takes an order and works for any pagemap, and
- * mappings need no VM_MIXEDMAP, with which mm/huge_memory.c would not give the
- * reference of such an entry back.
+ * A chunk by one page-middle-directory entry, in one of two ways.
+ *
+ * Large folios: since 7.0 zone_device_page_init() takes an order and works for
+ * any pagemap, and mappings need no VM_MIXEDMAP, with which mm/huge_memory.c
+ * would not give the reference of such an entry back.
+ *
+ * Entries marked as device memory's (pmd_devmap(), until 6.15): the pages stay
+ * single, and the entry holds no reference; as for the DAX devices, for which
+ * they were made.  Not before 6.5: there madvise(MADV_COLD) takes such an entry
+ * for a broken one and clears it without a flush of the TLB (mm/madvise.c and
+ * pmd_none_or_trans_huge_or_clear_bad()), and the removal's sweep would miss it.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0) && \
 	defined(CONFIG_TRANSPARENT_HUGEPAGE)
 #define COMPAT_HAS_FOLIOS	1
-#define COMPAT_VM_FLAGS		(VM_HUGEPAGE | VM_DONTEXPAND | VM_DONTDUMP)
-#define COMPAT_HUGE_FAULT(fn)	.huge_fault = fn,
+#define COMPAT_HAS_DEVMAP	0
+#elif LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0) && \
+	LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0) && \
+	defined(CONFIG_ARCH_HAS_PTE_DEVMAP) && \
+	defined(CONFIG_TRANSPARENT_HUGEPAGE) && defined(CONFIG_FS_DAX)
+#define COMPAT_HAS_FOLIOS	0
+#define COMPAT_HAS_DEVMAP	1
 #else
 #define COMPAT_HAS_FOLIOS	0
+#define COMPAT_HAS_DEVMAP	0
+#endif
+
+/*
+ * A page by an entry marked as device memory's (pte_devmap(), until 6.15): it
+ * holds no reference and is in no counter, which saves two thirds of what
+ * mapping and unmapping a page cost.
+ */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0) && \
+	defined(CONFIG_ARCH_HAS_PTE_DEVMAP)
+#define COMPAT_HAS_DEVMAP_PAGES	1
+#else
+#define COMPAT_HAS_DEVMAP_PAGES	0
+#endif
+
+/*
+ * Entries without references need VM_MIXEDMAP: munmap() then flushes the TLB
+ * before removal's sweep can no longer meet the mapping (asm-generic/tlb.h,
+ * tlb_end_vma()).
+ */
+#if COMPAT_HAS_FOLIOS
+#define COMPAT_VM_FLAGS		(VM_HUGEPAGE | VM_DONTEXPAND | VM_DONTDUMP)
+#else
 #define COMPAT_VM_FLAGS		(VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP)
+#endif
+/* Such an entry goes into a mixed mapping if its inode is a DAX one (mm/huge_memory.c). */
+#if COMPAT_HAS_DEVMAP
+#define COMPAT_INODE_FLAGS	S_DAX
+#else
+#define COMPAT_INODE_FLAGS	0
+#endif
+#if COMPAT_HAS_FOLIOS || COMPAT_HAS_DEVMAP
+#define COMPAT_HUGE_FAULT(fn)	.huge_fault = fn,
+#else
 #define COMPAT_HUGE_FAULT(fn)
+#endif
+
+/* huge_fault() is told a size before 6.6 and an order since. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
+#define COMPAT_FAULT_SIZE	enum page_entry_size
+#define COMPAT_FAULT_CHUNK	PE_SIZE_PMD
+#else
+#define COMPAT_FAULT_SIZE	unsigned int
+#define COMPAT_FAULT_CHUNK	(PMD_SHIFT - PAGE_SHIFT)
 #endif
 
 /*
@@ -109,17 +179,81 @@ static inline int compat_folio_mapcount(struct folio *folio)
 #endif
 }
 
-static inline vm_fault_t compat_insert_folio(struct vm_fault *vmf,
-					     struct folio *folio)
+/* The pagemap of a device page, for compat_form_folio(). */
+static inline struct dev_pagemap *compat_page_pgmap(struct page *page)
 {
 #if COMPAT_HAS_FOLIOS
-	return vmf_insert_folio_pmd(vmf, folio, vmf->flags & FAULT_FLAG_WRITE);
+	return page_pgmap(page);
+#else
+	return NULL;
+#endif
+}
+
+/* The entry that faulted maps a whole chunk already. */
+static inline bool compat_maps_chunk(pmd_t pmd)
+{
+#if COMPAT_HAS_DEVMAP
+	return pmd_devmap(pmd);
+#else
+	return pmd_trans_huge(pmd);
+#endif
+}
+
+/* Maps the chunk that begins with @page, of one folio where there are folios. */
+static inline vm_fault_t compat_insert_chunk(struct vm_fault *vmf,
+					     struct page *page)
+{
+#if COMPAT_HAS_FOLIOS
+	return vmf_insert_folio_pmd(vmf, page_folio(page),
+				    vmf->flags & FAULT_FLAG_WRITE);
+#elif COMPAT_HAS_DEVMAP
+	pfn_t pfn = phys_to_pfn_t(page_to_phys(page), PFN_DEV | PFN_MAP);
+
+	return vmf_insert_pfn_pmd(vmf, pfn, vmf->flags & FAULT_FLAG_WRITE);
 #else
 	return VM_FAULT_FALLBACK;
 #endif
 }
 
-/* Maps one page at @addr; a page that another thread has mapped there is fine. */
+#if COMPAT_HAS_DEVMAP_PAGES
+
+struct compat_entries {
+	struct vm_area_struct *vma;
+	unsigned long pfn;	/* of the next entry */
+};
+
+static inline int compat_set_entry(pte_t *entry, unsigned long addr, void *data)
+{
+	struct compat_entries *entries = data;
+	struct vm_area_struct *vma = entries->vma;
+	pte_t pte = pfn_pte(entries->pfn++, vma->vm_page_prot);
+
+	if (pte_none(ptep_get(entry)))
+		set_pte_at(vma->vm_mm, addr, entry, pte_mkdevmap(pte));
+	return 0;
+}
+
+/*
+ * vmf_insert_mixed() would make the same entries, but walks down to each, and
+ * looks up the caching of each page, which for all of a region is the one of
+ * the kernel's own mapping: vm_page_prot has it.  The lock of the page table is
+ * held around compat_set_entry() (mm/memory.c, apply_to_pte_range()).
+ */
+static inline vm_fault_t compat_insert_pages(struct vm_area_struct *vma,
+					     unsigned long addr,
+					     struct page *page,
+					     unsigned long count)
+{
+	struct compat_entries entries = { vma, page_to_pfn(page) };
+
+	if (apply_to_page_range(vma->vm_mm, addr, count << PAGE_SHIFT,
+				compat_set_entry, &entries))
+		return VM_FAULT_OOM;
+	return VM_FAULT_NOPAGE;
+}
+
+#else
+
 static inline vm_fault_t compat_insert_page(struct vm_area_struct *vma,
 					    unsigned long addr,
 					    struct page *page)
@@ -136,6 +270,25 @@ static inline vm_fault_t compat_insert_page(struct vm_area_struct *vma,
 	return ret && ret != -EBUSY ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
 #endif
 }
+
+/*
+ * Maps @count pages from @page on at @addr, where no entry of the level above
+ * maps a chunk; pages that another thread has mapped there are fine.
+ */
+static inline vm_fault_t compat_insert_pages(struct vm_area_struct *vma,
+					     unsigned long addr,
+					     struct page *page,
+					     unsigned long count)
+{
+	vm_fault_t ret = VM_FAULT_NOPAGE;
+	unsigned long i;
+
+	for (i = 0; i < count && ret == VM_FAULT_NOPAGE; i++)
+		ret = compat_insert_page(vma, addr + (i << PAGE_SHIFT), page + i);
+	return ret;
+}
+
+#endif
 
 /* -1: not reachable by the kernel's rules; >= 0: a distance. */
 static inline int compat_p2pdma_distance(struct pci_dev *provider,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * folio TEST [--large] - large folios of p2pmem0, which kernels with --large map by one entry per 2 MiB.
- * Every test also runs where there are none: what a program sees must be the same.
+ * folio TEST REGION [--large] - 2 MiB that are mapped by one entry: large folios on kernels with --large.
+ * What a program sees must be the same on all.
  *
  * LIBS: -pthread
  */
@@ -14,23 +14,30 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <uapi/p2pmem.h>
+
 #define PAGE 4096UL
 #define CHUNK (2UL << 20)
 #define CHUNKS 4UL
 
+static const char *region;
 static bool large;
 
 static int open_region(void)
 {
-	int fd = open("/dev/p2pmem0", O_RDWR);
+	char path[64];
+	int fd;
 
+	snprintf(path, sizeof(path), "/dev/%s", region);
+	fd = open(path, O_RDWR);
 	if (fd < 0)
-		err(1, "/dev/p2pmem0");
+		err(1, "%s", path);
 	return fd;
 }
 
@@ -85,13 +92,54 @@ static void large_entries_are(size_t bytes, const char *when)
 		errx(1, "%s: bytes mapped by 2 MiB entries: expected %zu, seen %zu", when, expected, seen);
 }
 
+/* The memory of a region that begins amid a chunk ends amid one, too. */
+static size_t amid_a_chunk(int fd)
+{
+	struct p2pmem_info info = { .size = sizeof(info) };
+
+	if (ioctl(fd, P2PMEM_IOC_INFO, &info))
+		err(1, "information on %s", region);
+	return info.bus_address % CHUNK ? CHUNK : 0;
+}
+
 static void whole_chunks_are_mapped_at_once(void)
 {
-	uint64_t *memory = map(open_region(), CHUNKS * CHUNK, 0);
+	int fd = open_region();
+	uint64_t *memory = map(fd, CHUNKS * CHUNK, 0);
 
 	fill(memory, CHUNKS * CHUNK, 1);
-	large_entries_are(CHUNKS * CHUNK, "after a touch of each page");
+	large_entries_are(CHUNKS * CHUNK - amid_a_chunk(fd), "after a touch of each page");
 	holds(memory, CHUNKS * CHUNK, 1, "after a touch of each page");
+}
+
+/* All page tables of this process, which has no other memory to map meanwhile. */
+static size_t page_table_bytes(void)
+{
+	FILE *status = fopen("/proc/self/status", "r");
+	size_t kib = 0;
+	char line[128];
+
+	if (!status)
+		err(1, "/proc/self/status");
+	while (fgets(line, sizeof(line), status))
+		if (sscanf(line, "VmPTE: %zu kB", &kib) == 1)
+			break;
+	fclose(status);
+	return kib * 1024;
+}
+
+/* One table a chunk is what single pages need; a level above may need one of its own. */
+static void whole_chunks_need_no_tables(void)
+{
+	size_t before = page_table_bytes(), bytes = 4 * CHUNKS * CHUNK, grown;
+	uint64_t *memory = map(open_region(), bytes, 0);
+
+	fill(memory, bytes, 1);
+	grown = page_table_bytes() - before;
+	if (grown >= 4 * CHUNKS * PAGE)
+		errx(1, "page tables: expected less than %lu bytes for %zu of memory, seen %zu",
+		     4 * CHUNKS * PAGE, bytes, grown);
+	holds(memory, bytes, 1, "mapped by entries of 2 MiB");
 }
 
 static void odd_mappings_fall_back(void)
@@ -156,10 +204,51 @@ static void a_mapping_can_move(void)
 	holds(moved, 2 * CHUNK, 17, "after the move");
 }
 
+/* Some kernels clear entries that they do not know. */
+static void advice_changes_nothing(void)
+{
+	static const int advice[] = { MADV_COLD, MADV_PAGEOUT, MADV_RANDOM, MADV_NOHUGEPAGE, MADV_DONTNEED };
+	uint64_t *memory = map(open_region(), 2 * CHUNK, 0);
+
+	fill(memory, 2 * CHUNK, 19);
+	for (size_t i = 0; i < sizeof(advice) / sizeof(advice[0]); i++) {
+		madvise((char *)memory + PAGE, CHUNK, advice[i]);	/* may be refused */
+		holds(memory, 2 * CHUNK, 19, "after madvise");
+	}
+}
+
+static struct p2pmem_claim shifted_claim(void)
+{
+	return (struct p2pmem_claim){ .size = sizeof(struct p2pmem_claim), .region_offset = CHUNK / 2,
+				      .length = 2 * CHUNK };
+}
+
+/* A chunk of the region in the middle of one of the file, at an address where an entry could map it. */
+static void file_and_memory_out_of_step(void)
+{
+	struct p2pmem_claim claim = shifted_claim();
+	char *place = mmap(NULL, 4 * CHUNK, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = open_region();
+	uint64_t *memory;
+
+	if (place == MAP_FAILED)
+		err(1, "mmap of address space");
+	if (ioctl(fd, P2PMEM_IOC_CLAIM, &claim))
+		err(1, "claim of %lu bytes at %lu", 2 * CHUNK, CHUNK / 2);
+	place += CHUNK + CHUNK / 2 - (uintptr_t)place % CHUNK;
+	memory = mmap(place, 2 * CHUNK, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0);
+	if (memory == MAP_FAILED)
+		err(1, "mmap out of step");
+	memory[CHUNK / 2 / 8] = 1;	/* first the part that an entry of 2 MiB may map */
+	fill(memory, 2 * CHUNK, 23);
+	holds(memory, 2 * CHUNK, 23, "out of step");
+	holds(map(fd, 2 * CHUNK, 0), 2 * CHUNK, 23, "out of step, mapped anew");
+}
+
 /* Owners large and small, each alone in what it sees, and all of it zero at first. */
 static void owners_of_all_sizes_mix(void)
 {
-	enum { OWNERS = 24, ROUNDS = 400 };
+	enum { OWNERS = 16, ROUNDS = 400 };
 	struct { int fd; size_t bytes; uint64_t *memory; uint64_t salt; } owners[OWNERS] = { 0 };
 
 	srandom(5);
@@ -229,22 +318,26 @@ static void faults_of_both_sizes_race(void)
 
 static const struct { const char *name; void (*run)(void); } tests[] = {
 	{ "whole-chunks", whole_chunks_are_mapped_at_once },
+	{ "no-tables", whole_chunks_need_no_tables },
 	{ "odd-mappings", odd_mappings_fall_back },
 	{ "pieces", pieces_can_be_unmapped },
 	{ "children", children_share },
 	{ "moving", a_mapping_can_move },
+	{ "advice", advice_changes_nothing },
+	{ "out-of-step", file_and_memory_out_of_step },
 	{ "owners", owners_of_all_sizes_mix },
 	{ "race", faults_of_both_sizes_race },
 };
 
 int main(int argc, char **argv)
 {
-	large = argc > 2 && !strcmp(argv[2], "--large");
-	for (size_t i = 0; argc > 1 && i < sizeof(tests) / sizeof(tests[0]); i++) {
+	region = argv[2];
+	large = argc > 3 && !strcmp(argv[3], "--large");
+	for (size_t i = 0; argc > 2 && i < sizeof(tests) / sizeof(tests[0]); i++) {
 		if (strcmp(tests[i].name, argv[1]))
 			continue;
 		tests[i].run();
 		return 0;
 	}
-	errx(2, "usage: folio TEST [--large]");
+	errx(2, "usage: folio TEST REGION [--large]");
 }

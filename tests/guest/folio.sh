@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Memory in folios of 2 MiB, by folio.c: what programs see does not depend on them, and none stays behind.
+# Memory mapped by entries of 2 MiB, in folios of that size or not, by folio.c: what programs see does not depend on them, and none stays behind.
 
 LARGE=()
 ! has_folios || LARGE=(--large)
 
+# of_folio TEST [REGION]
 of_folio() {
-	folio "$1" "${LARGE[@]}"
-	within 10 region_is_free p2pmem0
+	folio "$1" "${2:-p2pmem0}" "${LARGE[@]}"
+	within 10 region_is_free "${2:-p2pmem0}"
 	echo 1 >/proc/sys/vm/stat_refresh
 	equal "2 MiB entries left behind" 0 "$(awk '$1 == "nr_file_pmdmapped" { print $2 }' /proc/vmstat)"
 }
@@ -19,16 +20,41 @@ pinned_folio_is_kept() {
 	at_end "kill -KILL $pid 2>/dev/null"
 	within 10 grep -qx ready "$WORK/holder"
 	matches holders "^$pid holder [0-9]+ [1-9]" "$(attr p2pmem0 holders)"
-	folio owners "${LARGE[@]}"
+	folio owners p2pmem0 "${LARGE[@]}"
 	kill -USR2 "$pid"
 	within 10 region_is_free p2pmem0
 }
 
+# madvise() of some kernels takes entries of device memory for broken ones, and clears them.
+advised() {
+	of_folio advice
+	equal "complaints of the kernel" "" "$(dmesg | grep -i 'bad pmd')"
+}
+
+as_p2pdma() {
+	with_page_type p2pmem0 p2pdma
+	"$@"
+}
+
 t "whole chunks are mapped at once" of_folio whole-chunks
+! has_chunks || t "whole chunks need no page tables" of_folio no-tables
 t "odd mappings fall back" of_folio odd-mappings
 t "pieces can be unmapped" of_folio pieces
 t "children share" of_folio children
 t "a mapping can move" of_folio moving
+t "advice changes nothing" advised
+t "file and memory out of step" of_folio out-of-step
 t "owners of all sizes mix" of_folio owners
 t "faults of both sizes race" of_folio race
 t "a pinned folio is kept" pinned_folio_is_kept
+# The nvme driver keeps the first part of its CMB for itself.
+for test in whole-chunks owners; do
+	t "a cmb, from amid a chunk on: $test" of_folio "$test" p2pmem1
+done
+! has_chunks || t "a cmb, from amid a chunk on: no-tables" of_folio no-tables p2pmem1
+if has_p2pdma; then
+	# The kernel lets neither madvise() nor vmsplice() have these pages, which the other tests need.
+	for test in whole-chunks odd-mappings pieces children moving owners; do
+		t "p2pdma pages: $test" as_p2pdma of_folio "$test"
+	done
+fi

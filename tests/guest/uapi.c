@@ -16,6 +16,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -159,6 +160,15 @@ static void as_user(uid_t uid, void (*function)(void))
 
 /* --- INFO --- */
 
+/* Since Linux 7 (kernel/compat). */
+static unsigned int folios_of_kernel(void)
+{
+	struct utsname name;
+
+	WORKS(uname(&name));
+	return strtoul(name.release, NULL, 10) >= 7 ? P2PMEM_REGION_FOLIOS : 0;
+}
+
 static void info_describes(void)
 {
 	int fd = open_region(volatile_region), pmr = open_region(persistent_region);
@@ -166,8 +176,8 @@ static void info_describes(void)
 
 	EQUAL(P2PMEM_KIND_PCI_BAR, i.kind);
 	EQUAL(P2PMEM_KIND_NVME_PMR, p.kind);
-	EQUAL(0, i.flags);
-	EQUAL(P2PMEM_REGION_PERSISTENT, p.flags);
+	EQUAL(folios_of_kernel(), i.flags);
+	EQUAL(P2PMEM_REGION_PERSISTENT | folios_of_kernel(), p.flags);
 	EQUAL(64 * MIB, p.region_bytes);
 	EQUAL(i.region_bytes, i.available_bytes);
 	EQUAL(PAGE, i.granule_bytes);

@@ -76,6 +76,26 @@ no_p2pdma() {
 	equal "page type" generic "$(attr p2pmem0 page_type)"
 }
 
+of_ring() {
+	random_file "$WORK/data" $((16 * MIB))
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	ring "$1" "$LAB_ALPHA"
+	within 10 region_is_free p2pmem0
+}
+
+# What root left is not what a user's ring reads.
+ring_shows_nothing_else() {
+	random_file "$WORK/data" $((4 * MIB))
+	regio write p2pmem0 0 $((4 * MIB)) "$WORK/data"
+	as user ring zeros none
+	within 10 region_is_free p2pmem0
+}
+
+ring_of_p2pdma() {
+	with_page_type p2pmem0 p2pdma
+	of_ring p2pdma
+}
+
 attributes() {
 	equal kind pci-bar "$(attr p2pmem0 kind)"
 	equal bdf "$LAB_GPU_BDF" "$(attr p2pmem0 bdf)"
@@ -96,6 +116,14 @@ for name in $(uapi --list); do
 	*) t "$name" of_uapi "$name" ;;
 	esac
 done
+if has_ring_buffers; then
+	t "ring buffer, data" of_ring data
+	t "ring buffer, another user's bytes" ring_shows_nothing_else
+	t "ring buffer, bad input" of_ring bad-input
+	t "ring buffer, p2pdma pages" ring_of_p2pdma
+else
+	t "ring buffer, none before Linux 7.3" of_ring none
+fi
 t "attributes" attributes
 t "reset of the PMR is told once" pmr_reset_is_told
 t "barrier of the PMR" pmr_barrier

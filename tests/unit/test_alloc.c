@@ -5,16 +5,16 @@
 
 #include "unit.h"
 #include "../../kernel/alloc.c"
+#include "../../kernel/bytes.c"
 
 #define MAX_GRANULES	5000
 #define MAX_WORDS	((MAX_GRANULES + 63) / 64)
 #define ALICE		1000U
-#define BOB		1001U
 
 struct model {
 	struct p2pmem_alloc alloc;
 	u64 used[MAX_WORDS + (MAX_WORDS + 63) / 64];
-	u32 bytes_of[MAX_GRANULES];
+	u32 bytes[MAX_GRANULES + MAX_GRANULES / P2PMEM_BYTES_BLOCK + 1];
 	bool taken[MAX_GRANULES];
 	u64 free;
 };
@@ -23,7 +23,7 @@ static void begin(struct model *m, u64 granules)
 {
 	memset(m, 0, sizeof(*m));
 	memset(m->used, 0xff, sizeof(m->used));
-	p2pmem_alloc_init(&m->alloc, m->used, m->bytes_of, granules);
+	p2pmem_alloc_init(&m->alloc, m->used, m->bytes, granules);
 	m->free = granules;
 }
 
@@ -89,7 +89,7 @@ static void take(struct model *m, u64 want)
 		assert_int_equal(first % chunk, phase % chunk);
 	set_taken(m, first, got, true);
 	for (u64 g = first; g < first + got; g++)
-		assert_int_equal(m->bytes_of[g], P2PMEM_BYTES_UNKNOWN);
+		assert_int_equal(p2pmem_bytes_of(&m->alloc.bytes, g), P2PMEM_BYTES_UNKNOWN);
 }
 
 static void take_at(struct model *m, u64 first, u64 count)
@@ -165,61 +165,6 @@ static void ranges_past_the_end_are_refused(void **state)
 	assert_int_equal(m.alloc.free, 100);
 }
 
-/* Owns [0, 4), looks at its first two granules, and gives all back. */
-static void use_as(struct model *m, u32 uid, bool trusted)
-{
-	assert_true(p2pmem_alloc_take_at(&m->alloc, 0, 4));
-	p2pmem_alloc_admit(&m->alloc, 0, 4, uid, trusted);
-	m->bytes_of[0] = P2PMEM_BYTES_CLEAN;
-	m->bytes_of[1] = P2PMEM_BYTES_CLEAN;
-	p2pmem_alloc_give(&m->alloc, 0, 4, uid);
-}
-
-static void only_the_last_owner_keeps_the_bytes(void **state)
-{
-	struct model m;
-
-	(void)state;
-	begin(&m, 8);
-	use_as(&m, ALICE, false);
-	assert_true(p2pmem_alloc_take_at(&m.alloc, 0, 4));
-	p2pmem_alloc_admit(&m.alloc, 0, 4, ALICE, false);
-	assert_int_equal(m.bytes_of[1], P2PMEM_BYTES_CLEAN);
-	assert_int_equal(m.bytes_of[2], P2PMEM_BYTES_UNKNOWN);
-	p2pmem_alloc_give(&m.alloc, 0, 4, ALICE);
-	assert_true(p2pmem_alloc_take_at(&m.alloc, 0, 4));
-	p2pmem_alloc_admit(&m.alloc, 0, 4, BOB, false);
-	for (u64 g = 0; g < 4; g++)
-		assert_int_equal(m.bytes_of[g], P2PMEM_BYTES_UNKNOWN);
-}
-
-static void the_trusted_keep_all_bytes(void **state)
-{
-	struct model m;
-
-	(void)state;
-	begin(&m, 8);
-	use_as(&m, ALICE, false);
-	assert_true(p2pmem_alloc_take_at(&m.alloc, 0, 4));
-	p2pmem_alloc_admit(&m.alloc, 0, 4, BOB, true);
-	for (u64 g = 0; g < 4; g++)
-		assert_int_equal(m.bytes_of[g], P2PMEM_BYTES_CLEAN);
-}
-
-/* The numeric uids that are markers own nothing. */
-static void marker_uids_are_not_remembered(void **state)
-{
-	static const u32 markers[] = { P2PMEM_BYTES_CLEAN, P2PMEM_BYTES_UNKNOWN };
-	struct model m;
-
-	(void)state;
-	for (size_t i = 0; i < 2; i++) {
-		begin(&m, 8);
-		use_as(&m, markers[i], false);
-		assert_int_equal(m.bytes_of[0], P2PMEM_BYTES_UNKNOWN);
-	}
-}
-
 /* ---- flat: what it looks at must not depend on how much is owned or free ---- */
 
 #define MANY		(1ULL << 22)	/* a region of 16 GiB */
@@ -232,19 +177,19 @@ static struct p2pmem_alloc *many_granules(void)
 	struct p2pmem_alloc *a = calloc(1, sizeof(*a));
 	u64 *used = mmap(NULL, words * sizeof(*used), PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	u32 *bytes_of = calloc(MANY, sizeof(*bytes_of));
+	u32 *bytes = calloc(p2pmem_bytes_entries(MANY), sizeof(*bytes));
 
 	assert_non_null(a);
 	assert_ptr_not_equal(used, MAP_FAILED);
-	assert_non_null(bytes_of);
-	p2pmem_alloc_init(a, used, bytes_of, MANY);
+	assert_non_null(bytes);
+	p2pmem_alloc_init(a, used, bytes, MANY);
 	return a;
 }
 
 static void end_many(struct p2pmem_alloc *a)
 {
 	munmap(a->used, p2pmem_alloc_words(MANY) * sizeof(*a->used));
-	free(a->bytes_of);
+	free(a->bytes.of_granule);
 	free(a);
 }
 
@@ -302,9 +247,6 @@ int main(void)
 		cmocka_unit_test(random_use_agrees_with_a_plain_array),
 		cmocka_unit_test(full_region_gives_nothing),
 		cmocka_unit_test(ranges_past_the_end_are_refused),
-		cmocka_unit_test(only_the_last_owner_keeps_the_bytes),
-		cmocka_unit_test(the_trusted_keep_all_bytes),
-		cmocka_unit_test(marker_uids_are_not_remembered),
 		cmocka_unit_test(one_granule_costs_the_same_in_an_empty_region),
 		cmocka_unit_test(one_granule_costs_the_same_in_a_full_region),
 	};
