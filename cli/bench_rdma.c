@@ -31,26 +31,17 @@ static void count_usage(struct bench_rdma *run, const struct rusage *before, dou
 	run->usage.major_faults = (uint64_t)(after.ru_majflt - before->ru_majflt);
 }
 
-/* Returns what donard_rdma_run() does; *@failed is the exit code if the meter is what failed. */
-static int measured_run(struct cli *cli, struct donard_meter *meter, struct bench_rdma *run, int *failed)
+static int run_once(struct cli *cli, struct bench_rdma *run)
 {
+	double started = cli_now_seconds();
 	struct rusage before;
-	int rc, ended;
+	int rc;
 
-	*failed = EXIT_DONE;
-	rc = donard_meter_begin(cli->ctx, meter);
-	if (rc) {
-		*failed = cli_fail(cli, rc);
-		return 0;
-	}
 	getrusage(RUSAGE_SELF, &before);
 	run->result.size = sizeof(run->result);
-	rc = donard_rdma_run(cli->ctx, &run->options, &run->result);
 	run->measurement.size = sizeof(run->measurement);
-	ended = donard_meter_end(cli->ctx, meter, &run->measurement);
-	count_usage(run, &before, run->measurement.seconds);
-	if (!rc && ended)
-		*failed = cli_fail(cli, ended);
+	rc = donard_rdma_run(cli->ctx, &run->options, &run->result);
+	count_usage(run, &before, cli_now_seconds() - started);
 	return rc;
 }
 
@@ -65,16 +56,18 @@ static bool stops(void)
 int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdma *run, bool again)
 {
 	struct cli_progress progress;
-	int rc, failed, tries = again ? FAREWELL_TRIES : 0;
+	int rc, tries = again ? FAREWELL_TRIES : 0;
 
 	cli_progress_init(&progress, false);
 	run->options.size = sizeof(run->options);
 	run->options.progress_fn = cli_progress_tick;
 	run->options.progress_user = &progress;
+	run->options.meter = meter;
+	run->options.measurement = &run->measurement;
 	do {
-		rc = measured_run(cli, meter, run, &failed);
+		rc = run_once(cli, run);
 	} while ((rc == -ECONNREFUSED || rc == -EBUSY) && tries-- > 0 && !stops());
-	return rc ? cli_fail(cli, rc) : failed;
+	return rc ? cli_fail(cli, rc) : EXIT_DONE;
 }
 
 /* ---- its sample ---- */

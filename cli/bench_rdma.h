@@ -18,7 +18,7 @@ struct bench_rdma {
 /* ---- bench_rdma.c ---- */
 
 /*
- * Connecting and registering are in usage and measurement, not in result.seconds. @again: this server has
+ * Connecting and registering are in usage, not in measurement and result.seconds. @again: this server has
  * served us before, and may still be busy with taking leave; it is asked for a while. Returns an exit code.
  */
 int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdma *run, bool again);
@@ -37,5 +37,30 @@ int bench_perftest_run(struct cli *cli, struct donard_meter *meter, const struct
 		       uint16_t first_port, uint64_t round, struct json_object **sample);
 /* Are all of its programs here? Returns 0 or an exit code. */
 int bench_perftest_check(struct cli *cli);
+
+/* ---- bench_server.c ---- */
+
+/* An "rdma serve" of this machine, for one client. */
+struct bench_server {
+	pid_t pid;
+	FILE *events;			/* what it prints, an object a line */
+	uint16_t port;
+	const void *memory;		/* what it offers, as it maps that; pinned while it is measured */
+	uint64_t bytes;
+};
+
+/* What the one client cost it. */
+struct bench_server_usage {
+	double seconds;			/* of processors, user and system */
+	uint64_t faults;
+};
+
+/* Offers @bytes of @target at @address, and listens by the time this returns an exit code. */
+int bench_server_start(struct cli *cli, const char *address, const char *target, uint64_t bytes,
+		       struct bench_server *server);
+/* Once its client has left well. Returns an exit code; the server has ended in any case. */
+int bench_server_end(struct cli *cli, struct bench_server *server, struct bench_server_usage *usage);
+/* Its client failed. */
+void bench_server_kill(struct bench_server *server);
 
 #endif /* BENCH_RDMA_H */

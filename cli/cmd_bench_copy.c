@@ -48,22 +48,13 @@ struct run {
 	size_t job_count;
 };
 
-/*
- * donard-cli copy takes two spare blocks from where the region is free first, in chunks of 2 MiB: several
- * at a time must not find them where the next one's data belongs.
- */
-static uint64_t spare_bytes(uint64_t threads)
-{
-	return threads > 1 ? threads * 2 * MIB : 0;
-}
-
 static struct bench_piece piece_of(const struct bench *bench, const struct point *point, uint64_t index)
 {
 	return (struct bench_piece){
 		.drive = point->to_region ? bench->drive : bench->write_to,
 		.region = bench->region,
 		.drive_offset = index * bench->size_bytes,
-		.region_offset = spare_bytes(point->threads) + index * bench->size_bytes,
+		.region_offset = index * bench->size_bytes,
 		.bytes = point->bytes,
 		.block_bytes = point->block_bytes,
 		.queue_depth = point->queue_depth,
@@ -200,7 +191,7 @@ static int add_sample(const struct bench *bench, const struct point *point, cons
 
 /*
  * Pins of the run before may go a moment after its process. The kernel waits for them, too, but by a clock
- * that leaps where it counts instructions: hence no sleep here.
+ * that may count instructions: hence no sleep here.
  */
 static void wait_until_free(const struct bench *bench)
 {
@@ -405,7 +396,7 @@ static int check_region(struct bench *bench)
 			 json_object_new_string(donard_region_get(list, 0)->page_type));
 	available = donard_region_get(list, 0)->available_bytes;
 	donard_region_list_free(list);
-	wanted_bytes = most_bytes(bench) + spare_bytes(most_bytes(bench) / bench->size_bytes);
+	wanted_bytes = most_bytes(bench);
 	if (available >= wanted_bytes)
 		return 0;
 	snprintf(text, sizeof(text), "%s: %s are free, and --size times --threads are %s. Use a smaller "

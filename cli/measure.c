@@ -48,23 +48,17 @@ static void print_bytes(const char *label, const struct donard_measurement *meas
 	putchar('\n');
 }
 
-static void print_instructions(const struct donard_measurement *measurement,
-			       uint64_t payload_bytes)
+static void print_count(const char *label, const struct donard_measurement *measurement,
+			unsigned int quantity, uint64_t payload_bytes)
 {
-	static const char *const labels[] = { "instructions, user", "instructions, kernel" };
+	uint64_t count = measurement->count[quantity];
 
-	for (unsigned int i = 0; i < 2; i++) {
-		unsigned int quantity = DONARD_INSTRUCTIONS_USER + i;
-		uint64_t count = measurement->count[quantity];
-
-		if (!known(measurement, quantity))
-			continue;
-		printf("  %-26s %15" PRIu64, labels[i], count);
-		if (payload_bytes)
-			printf("        %8.0f per MiB", (double)count * 1048576 /
-			       (double)payload_bytes);
-		putchar('\n');
-	}
+	if (!known(measurement, quantity))
+		return;
+	printf("  %-26s %15" PRIu64, label, count);
+	if (payload_bytes)
+		printf("        %8.0f per MiB", (double)count * 1048576 / (double)payload_bytes);
+	putchar('\n');
 }
 
 void cli_print_measurement(const struct donard_measurement *measurement, uint64_t payload_bytes)
@@ -87,7 +81,10 @@ void cli_print_measurement(const struct donard_measurement *measurement, uint64_
 	       measurement->known ? "sampled, of the whole machine" : "counts nothing here");
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
 		print_bytes(lines[i].label, measurement, lines[i].quantity, payload_bytes);
-	print_instructions(measurement, payload_bytes);
+	print_count("instructions, user", measurement, DONARD_INSTRUCTIONS_USER, payload_bytes);
+	print_count("instructions, kernel", measurement, DONARD_INSTRUCTIONS_KERNEL, payload_bytes);
+	print_count("interrupts", measurement, DONARD_INTERRUPTS, 0);
+	print_count("context switches", measurement, DONARD_CONTEXT_SWITCHES, 0);
 	if (!measurement->exact || !measurement->known)
 		printf("  missing: %s\n", measurement->missing);
 }

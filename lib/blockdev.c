@@ -50,28 +50,34 @@ static int disk_name(struct donard_context *ctx, const char *number,
 static int read_geometry(struct donard_context *ctx, const char *number,
 			 struct dnd_blockdev *blockdev)
 {
-	uint64_t start = 0, sectors = 0, block = SECTOR_BYTES;
+	uint64_t start = 0, sectors = 0, block = SECTOR_BYTES, request_kib = 0;
 	int rc;
 
 	dnd_sysfs_read_u64(ctx, &start, "dev/block/%s/start", number);
 	rc = dnd_sysfs_read_u64(ctx, &sectors, "dev/block/%s/size", number);
 	dnd_sysfs_read_u64(ctx, &block, "block/%s/queue/logical_block_size", blockdev->disk);
+	dnd_sysfs_read_u64(ctx, &request_kib, "block/%s/queue/max_sectors_kb", blockdev->disk);
 	blockdev->start_bytes = start * SECTOR_BYTES;
 	blockdev->length_bytes = sectors * SECTOR_BYTES;
 	blockdev->block_bytes = (uint32_t)block;
+	blockdev->request_bytes = request_kib << 10;
 	return rc;
 }
 
 static int add_controller(struct donard_context *ctx, const char *name, void *data)
 {
 	struct dnd_blockdev *blockdev = data;
+	size_t count = blockdev->controller_count;
 	char transport[16];
 
 	dnd_sysfs_read(ctx, transport, sizeof(transport), "class/nvme/%s/transport", name);
-	if (strcmp(transport, "pcie") || blockdev->controller_count == DND_CONTROLLERS)
+	if (strcmp(transport, "pcie") || count == DND_CONTROLLERS)
 		return 0;
-	return dnd_sysfs_read(ctx, blockdev->controllers[blockdev->controller_count++],
-			      DONARD_BDF_BYTES, "class/nvme/%s/address", name);
+	blockdev->controller_count++;
+	snprintf(blockdev->controller_names[count], sizeof(blockdev->controller_names[count]),
+		 "%s", name);
+	return dnd_sysfs_read(ctx, blockdev->controllers[count], DONARD_BDF_BYTES,
+			      "class/nvme/%s/address", name);
 }
 
 /* Entries of a subsystem: "nvme0" is a controller, "nvme0n1" a head. */
@@ -116,6 +122,31 @@ int dnd_blockdev_resolve(struct donard_context *ctx, dev_t device, const char *l
 		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: %s has no PCIe controller (NVMe over "
 				"fabrics?)", label, blockdev->disk);
 	return 0;
+}
+
+static enum dnd_health controller_health(struct donard_context *ctx, const char *name)
+{
+	char state[32];
+
+	if (dnd_sysfs_read(ctx, state, sizeof(state), "class/nvme/%s/state", name) ||
+	    !strncmp(state, "deleting", strlen("deleting")) || !strcmp(state, "dead"))
+		return DND_HEALTH_GONE;
+	return strcmp(state, "live") ? DND_HEALTH_RESETTING : DND_HEALTH_LIVE;
+}
+
+enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
+				    const struct dnd_blockdev *blockdev)
+{
+	enum dnd_health best = DND_HEALTH_GONE, health;
+
+	if (!dnd_sysfs_exists(ctx, "block/%s", blockdev->disk))
+		return DND_HEALTH_GONE;
+	for (size_t i = 0; i < blockdev->controller_count; i++) {
+		health = controller_health(ctx, blockdev->controller_names[i]);
+		if (health > best)
+			best = health;
+	}
+	return best;
 }
 
 static bool same_disk(struct donard_context *ctx, dev_t device, const char *number)

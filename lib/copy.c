@@ -12,6 +12,7 @@
 
 #define DEFAULT_BLOCK_BYTES	(1ULL << 20)
 #define DEFAULT_QUEUE_DEPTH	16
+#define REQUESTS_MAX		256ULL	/* that a block cut into pieces may cause */
 #define KNOWN_FLAGS	(DONARD_COPY_VERIFY | DONARD_COPY_ALLOW_BOUNCE | \
 			 DONARD_COPY_ALLOW_UNLISTED | DONARD_COPY_FORCE_BOUNCE | \
 			 DONARD_COPY_PASSTHROUGH)
@@ -41,6 +42,27 @@ static const struct dnd_generic *generic_of(const struct dnd_side *side)
 	return side->generic.fd >= 0 ? &side->generic : NULL;
 }
 
+/* Where the memory of requests lies, unless it is DRAM. */
+static const struct dnd_window *window_of(const struct dnd_copy *copy)
+{
+	if (copy->bounced)
+		return NULL;
+	if (dnd_copy_staged(copy))
+		return &copy->scratch;
+	return copy->src.is_region ? &copy->src.window : &copy->dst.window;
+}
+
+/*
+ * Registering pins memory once and for all, page by page. That pays for what is
+ * used again and again; memory that is read or written once is pinned faster
+ * request by request, but for large folios, of which each is a single step, or
+ * none where the region gives its memory to the ring (uring_buffers.c).
+ */
+static bool pays_to_register(struct dnd_copy *copy)
+{
+	return copy->buffers || dnd_copy_region(copy)->info.flags & P2PMEM_REGION_FOLIOS;
+}
+
 static int run_engine(struct dnd_copy *copy)
 {
 	struct dnd_transfer transfer = {
@@ -54,6 +76,9 @@ static int run_engine(struct dnd_copy *copy)
 		.source = copy->src.window.data,
 		.target = copy->dst.window.data,
 		.buffers = copy->buffers,
+		.region = dnd_copy_region(copy),
+		.window = window_of(copy),
+		.registers = pays_to_register(copy),
 		.progress_fn = dnd_copy_progress,
 		.progress_user = copy,
 	};
@@ -107,8 +132,13 @@ static int settle_drive(struct dnd_copy *copy)
 
 	if (rc)
 		return rc;
-	if (fsync(drive->fd))
-		return dnd_fail_errno(copy->ctx, errno, "%s: fsync failed", drive->path);
+	if (fsync(drive->fd)) {
+		int error_number = errno;
+
+		rc = dnd_copy_drive_lost(copy, &copy->dst);
+		return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: fsync failed",
+						drive->path);
+	}
 	copy->result->durable = true;
 	return 0;
 }
@@ -201,6 +231,36 @@ static int copy_nothing(struct dnd_copy *copy)
 	return copy->dst.is_region ? 0 : dnd_drive_prepare(copy->ctx, &copy->dst.drive, 0);
 }
 
+static uint64_t request_limit(const struct dnd_copy *copy, const struct dnd_side *side)
+{
+	uint64_t limit = side->generic.fd >= 0 ? side->generic.limit_bytes :
+						 side->drive.blockdev.request_bytes;
+
+	if (side->is_region || limit < copy->align)
+		return copy->options.block_bytes;
+	return dnd_round_down(limit, copy->align);
+}
+
+/*
+ * No request is longer than a command of the drive, and as many bytes are in
+ * flight as were asked for. A longer one the kernel would split, but not for
+ * io_uring, which asks without leave to sleep: it would refuse, and be asked
+ * again by a worker thread (block/blk-merge.c, bio_submit_split(), REQ_NOWAIT).
+ */
+static void fit_requests(struct dnd_copy *copy)
+{
+	struct donard_copy_options *options = &copy->options;
+	uint64_t block = dnd_min(request_limit(copy, &copy->src), request_limit(copy, &copy->dst));
+	uint64_t pieces;
+
+	if (block >= options->block_bytes)
+		return;
+	pieces = (options->block_bytes + block - 1) / block;
+	if (options->queue_depth < REQUESTS_MAX)
+		options->queue_depth = (uint32_t)dnd_min(options->queue_depth * pieces, REQUESTS_MAX);
+	options->block_bytes = block;
+}
+
 static int run(struct dnd_copy *copy, const char *src, const char *dst)
 {
 	int rc = dnd_copy_open(copy, src, dst);
@@ -211,6 +271,8 @@ static int run(struct dnd_copy *copy, const char *src, const char *dst)
 		return copy_nothing(copy);
 	if (!rc)
 		rc = dnd_copy_passthrough_open(copy);
+	if (!rc)
+		fit_requests(copy);
 	if (!rc)
 		rc = dnd_copy_choose_route(copy);
 	if (!rc)
@@ -259,6 +321,7 @@ DND_PUBLIC int donard_copy(struct donard_context *ctx, const char *src, const ch
 		.src = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.dst = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.via = { .fd = -1 },
+		.own_spare = { .region = { .fd = -1 } },
 	};
 	int rc;
 

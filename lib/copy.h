@@ -19,6 +19,13 @@ struct dnd_side {
 	uint64_t offset;
 };
 
+/* Blocks of the region that are held for a moment; see copy_spare.c. */
+struct dnd_spare {
+	struct dnd_region region;	/* an open file of its own; fd -1: none are held */
+	struct dnd_window window;
+	uint8_t *kept;			/* what was in them */
+};
+
 struct dnd_copy {
 	struct donard_context *ctx;
 	struct donard_copy_options options;	/* defaults filled in */
@@ -26,12 +33,13 @@ struct dnd_copy {
 	struct dnd_side src, dst;
 	bool one_region;		/* dst.region is src.region */
 	struct dnd_region via;		/* staging of drive to drive */
-	struct dnd_window scratch;	/* staging or spare blocks in a region */
+	struct dnd_window scratch;	/* staging, with two spare blocks before it */
+	struct dnd_spare own_spare;
 	struct donard_route route;	/* the worst of those in use */
 	char route_client[DONARD_BDF_BYTES];
 	bool bounced;
 	uint8_t *dram;			/* buffers of a bounced copy */
-	uint8_t *spare;			/* two blocks beside the payload, or NULL */
+	uint8_t *spare;			/* two blocks beside the payload, or NULL: none now */
 	uint8_t *buffers;		/* of the lanes, or NULL */
 	uint64_t length;
 	uint32_t align;
@@ -83,8 +91,14 @@ int dnd_copy_choose_route(struct dnd_copy *copy);
 int dnd_copy_map(struct dnd_copy *copy);
 int dnd_copy_map_bounce(struct dnd_copy *copy);
 void dnd_copy_unmap(struct dnd_copy *copy);
+/* copy_spare.c: two blocks of the region for a moment, if there are none already */
+uint64_t dnd_copy_spare_bytes(const struct dnd_copy *copy);
+int dnd_copy_spare_take(struct dnd_copy *copy);	/* -errno without a text */
+void dnd_copy_spare_give(struct dnd_copy *copy);
+int dnd_copy_no_spare(struct dnd_copy *copy);	/* fails for want of them */
 /* copy_prove.c: moves one block and compares it */
 int dnd_copy_prove(struct dnd_copy *copy);
+bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
 /* copy_tail.c: the last, partial block */
 int dnd_copy_tail(struct dnd_copy *copy);
 /* copy_progress.c: tells the caller; nonzero when the copy is to stop */
@@ -97,5 +111,7 @@ int dnd_copy_verify(struct dnd_copy *copy);
 /* copy_fail.c: translates errno of a transfer into the route's verdict */
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 		    int error_number);
+/* The failure that the side's drive is not there any more, or 0 if it is. */
+int dnd_copy_drive_lost(struct dnd_copy *copy, const struct dnd_side *side);
 
 #endif /* DONARD_COPY_H */

@@ -50,12 +50,40 @@ static int gone(struct dnd_copy *copy)
 			"Add it again, and repeat the copy.", name);
 }
 
+int dnd_copy_drive_lost(struct dnd_copy *copy, const struct dnd_side *side)
+{
+	const struct dnd_blockdev *blockdev = &side->drive.blockdev;
+
+	if (side->is_region || dnd_blockdev_health(copy->ctx, blockdev) != DND_HEALTH_GONE)
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_DRIVE_GONE, "%s: the drive went away during the copy: its "
+			"controller %s was unplugged or unbound, or has died. Bring it back, and "
+			"repeat the copy.", side->label, blockdev->controllers[0]);
+}
+
+/* The block layer would have waited, and tried again. */
+static bool meets_reset(struct dnd_copy *copy, const struct dnd_side *side)
+{
+	return side->generic.fd >= 0 &&
+	       dnd_blockdev_health(copy->ctx, &side->drive.blockdev) == DND_HEALTH_RESETTING;
+}
+
+static int failed_in_reset(struct dnd_copy *copy, const char *what, const char *label,
+			   uint64_t offset)
+{
+	return dnd_fail(copy->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: its controller is "
+			"being reset, and with --passthrough a command that fails meanwhile is "
+			"not tried again. Repeat the copy, or copy without --passthrough.", label,
+			what, (unsigned long long)offset);
+}
+
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 		    int error_number)
 {
 	const struct dnd_side *side = step == DND_STEP_WRITE ? &copy->dst : &copy->src;
 	const char *what = step == DND_STEP_WRITE ? "write" : "read";
 	char said[128];
+	int rc;
 
 	offset += side->offset;
 	if (error_number == ECANCELED && copy->region_lost)
@@ -67,6 +95,11 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 				      "kernel.io_uring_disabled)");
 	if (step == DND_STEP_CPU || dnd_copy_region_gone(copy))
 		return gone(copy);
+	rc = dnd_copy_drive_lost(copy, side);
+	if (rc)
+		return rc;
+	if (meets_reset(copy, side))
+		return failed_in_reset(copy, what, side->label, offset);
 	if (!copy->bounced && (error_number == EINVAL || error_number == EREMOTEIO))
 		return refused(copy, what, side->label, error_number);
 	if (error_number == EIO && !copy->bounced)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of a copy: claimed windows, staging, spare blocks, DRAM buffers. */
+/* Memory of a copy: claimed windows, staging, DRAM buffers. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,16 +19,11 @@ static int plan(struct dnd_copy *copy, uint64_t window_bytes)
 	return 0;
 }
 
-static uint64_t spare_bytes(const struct dnd_copy *copy)
-{
-	return 2ULL * copy->align;
-}
-
 /* Staging: two spare blocks, then a buffer a lane, as many as are free. */
 static int map_staging(struct dnd_copy *copy)
 {
 	uint64_t granule = copy->via.info.granule_bytes;
-	uint64_t spare = dnd_round_up(spare_bytes(copy), granule);
+	uint64_t spare = dnd_round_up(dnd_copy_spare_bytes(copy), granule);
 	uint64_t free_bytes = dnd_round_down(copy->via.info.available_bytes, granule);
 	uint64_t block = dnd_plan_block(copy->options.block_bytes, copy->length, copy->align);
 	uint64_t wanted = block * copy->options.queue_depth;
@@ -42,29 +37,12 @@ static int map_staging(struct dnd_copy *copy)
 		return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: too little memory is free to carry "
 				"a copy. Wait for its holders to end, or name another region by "
 				"--via.", copy->via.name);
-	rc = dnd_region_scratch(copy->ctx, &copy->via, NULL, wanted, &copy->scratch);
+	rc = dnd_region_scratch(copy->ctx, &copy->via, wanted, &copy->scratch);
 	if (rc)
 		return rc;
 	copy->spare = copy->scratch.data;
 	copy->buffers = copy->scratch.data + spare;
 	return plan(copy, wanted - spare);
-}
-
-/* Spare blocks are needed to patch a last block, else they are welcome. */
-static int map_spare(struct dnd_copy *copy, struct dnd_side *side)
-{
-	struct donard_context quiet = *copy->ctx;
-	int rc;
-
-	rc = dnd_region_scratch(&quiet, &side->region, &side->window, spare_bytes(copy),
-				&copy->scratch);
-	copy->spare = rc ? NULL : copy->scratch.data;
-	if (!rc || !dnd_copy_patches(copy))
-		return 0;
-	return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the last block of the copy is partial, "
-			"and %s has no spare block in which to merge it with what %s holds. Use a "
-			"--size that is a multiple of %u, or free some of the region.",
-			copy->dst.label, side->region.name, copy->dst.label, copy->align);
 }
 
 static int claim_side(struct dnd_copy *copy, struct dnd_side *side)
@@ -120,15 +98,13 @@ int dnd_copy_map(struct dnd_copy *copy)
 	if (dnd_copy_staged(copy))
 		return map_staging(copy);
 	rc = map_regions(copy);
-	if (!rc && !(copy->src.is_region && copy->dst.is_region))
-		rc = map_spare(copy, copy->src.is_region ? &copy->src : &copy->dst);
 	return rc ? rc : plan(copy, 0);
 }
 
 int dnd_copy_map_bounce(struct dnd_copy *copy)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t spare = dnd_round_up(spare_bytes(copy), page), bytes;
+	uint64_t spare = dnd_round_up(dnd_copy_spare_bytes(copy), page), bytes;
 	void *memory;
 	int rc;
 

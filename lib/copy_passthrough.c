@@ -41,8 +41,6 @@ static int open_side(struct dnd_copy *copy, struct dnd_side *side)
 	    side->generic.memory_align_bytes > copy->align)
 		return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "%s: one NVMe command cannot move a block "
 				"of %u bytes. Copy without --passthrough.", side->label, copy->align);
-	copy->options.block_bytes = dnd_min(copy->options.block_bytes,
-					    dnd_round_down(side->generic.limit_bytes, copy->align));
 	return 0;
 }
 

@@ -4,12 +4,13 @@
  * IOMMU, a bridge that drops).  So one block goes ahead of the copy.  No DMA
  * touches DRAM for it: the CPU looks at the device memory by loads.
  *
- *   read:  the place is filled with a nonce and the drive's block read over
+ *   read:  the place, which is the destination's own or a spare block of
+ *          staging memory, is filled with a nonce and the drive's block read over
  *          it, then with the complement of what is there now and read over
  *          again.  Both times the same bytes must be there: then the device
  *          wrote each of them, whatever they are.
  *   write: the destination's first block is proven to read well into a spare
- *          block, which harms nothing.  Then the first block of the copy is
+ *          block (copy_spare.c), which harms nothing.  Then the first block of the copy is
  *          written and read back over its own complement.  If the bytes would
  *          look the same without a write, a nonce takes their place; the copy
  *          writes over it.
@@ -169,38 +170,84 @@ static int prove_write(struct dnd_copy *copy, struct proof *proof, const uint8_t
 		       " The first block of the destination was overwritten.");
 }
 
-/* In the destination itself; a failure leaves there what was there. */
+/* A whole block at the place of byte @at of the copy is the destination's. */
+bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at)
+{
+	const struct dnd_window *window = &copy->dst.window;
+
+	return window->data + at + copy->align <= window->map + window->map_bytes;
+}
+
+/* In the destination itself; unless a copy is to follow there, it keeps what was there. */
 static int prove_read_in_place(struct dnd_copy *copy, struct proof *proof, bool *proven)
 {
 	uint8_t *place = copy->dst.window.data;
-	int rc = move(copy, proof->kept, place);
+	int rc = move(copy, proof->kept, place), back;
 
 	if (rc)
 		return rc;
 	rc = prove_read(copy, proof, &copy->src, place, proven);
-	if (rc)
-		dnd_memory_copy(place, proof->kept, copy->align);
-	return rc;
+	if (!rc && copy->plan.full_bytes)
+		return 0;
+	back = move(copy, place, proof->kept);
+	return rc ? rc : back;
 }
 
-static int prove_source(struct dnd_copy *copy, struct proof *proof, bool *proven)
+/* A last block that goes past the destination needs spare blocks; who has none hears it now. */
+static int check_last_block(struct dnd_copy *copy)
 {
-	if (copy->spare)
-		return prove_read(copy, proof, &copy->src, copy->spare, proven);
-	if (copy->plan.full_bytes)	/* a whole block of the destination to play with */
+	if (!copy->plan.tail_bytes || dnd_copy_owns_block(copy, copy->plan.full_bytes))
+		return 0;
+	if (dnd_copy_spare_take(copy))
+		return dnd_copy_no_spare(copy);
+	dnd_copy_spare_give(copy);
+	return 0;
+}
+
+/*
+ * Into a region.  A partial block leaves persistent bytes behind it alone: a
+ * power cut might come between.
+ */
+static int prove_in_destination(struct dnd_copy *copy, struct proof *proof, bool *proven)
+{
+	int rc = check_last_block(copy);
+
+	if (rc)
+		return rc;
+	if (copy->plan.full_bytes ||
+	    (!dnd_region_persistent(&copy->dst.region) && dnd_copy_owns_block(copy, 0)))
 		return prove_read_in_place(copy, proof, proven);
 	*proven = false;
 	return 0;
 }
 
-static int prove_target(struct dnd_copy *copy, struct proof *proof, bool *proven)
+/* To a drive, from a region or by way of one. */
+static int prove_with_spare(struct dnd_copy *copy, struct proof *proof, bool *proven)
 {
-	if (!copy->spare || !copy->plan.full_bytes) {
+	int rc = 0;
+
+	if (!copy->src.is_region)
+		rc = prove_read(copy, proof, &copy->src, copy->spare, proven);
+	if (!rc && !copy->plan.full_bytes)
 		*proven = false;
-		return 0;
+	else if (!rc)
+		rc = prove_write(copy, proof, copy->src.is_region ? copy->src.window.data :
+				 copy->spare);
+	return rc;
+}
+
+/* Spare blocks are welcome, but a last block that is to be patched needs them. */
+static int prove_to_drive(struct dnd_copy *copy, struct proof *proof, bool *proven)
+{
+	int rc;
+
+	if (dnd_copy_spare_take(copy)) {
+		*proven = false;
+		return dnd_copy_patches(copy) ? dnd_copy_no_spare(copy) : 0;
 	}
-	return prove_write(copy, proof, copy->src.is_region ? copy->src.window.data :
-			   copy->spare);
+	rc = prove_with_spare(copy, proof, proven);
+	dnd_copy_spare_give(copy);
+	return rc;
 }
 
 int dnd_copy_prove(struct dnd_copy *copy)
@@ -214,10 +261,8 @@ int dnd_copy_prove(struct dnd_copy *copy)
 	rc = proof_init(copy, &proof);
 	if (rc)
 		return rc;
-	if (!copy->src.is_region)
-		rc = prove_source(copy, &proof, &proven);
-	if (!rc && !copy->dst.is_region)
-		rc = prove_target(copy, &proof, &proven);
+	rc = copy->dst.is_region ? prove_in_destination(copy, &proof, &proven) :
+				   prove_to_drive(copy, &proof, &proven);
 	if (!rc && proven)
 		copy->result->route_evidence = "proven";
 	free(proof.memory);

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The last, partial block.  The device moves whole blocks, so the block goes
- * through a spare one (of the region, or of DRAM in a bounced copy) and only
- * the bytes of the copy reach the destination.  Without a spare block the
- * bytes behind the copy are kept aside and put back: they are not payload.
+ * The last, partial block.  The device moves whole blocks, and only the bytes
+ * of the copy may change the destination.  In a region the bytes behind them
+ * are kept aside and put back: they are not payload.  For a drive the block is
+ * merged with the drive's own in spare blocks, of the region or of DRAM in a
+ * bounced copy.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -59,15 +60,23 @@ static int into_region_in_place(struct dnd_copy *copy, uint8_t *target)
 	return rc;
 }
 
+static int into_region_by_spare(struct dnd_copy *copy, uint8_t *target)
+{
+	int rc = read_block(copy, copy->spare);
+
+	return rc ? rc : move(copy, target, copy->spare, copy->plan.tail_bytes);
+}
+
+/* The block is not the copy's own to its end where it is larger than a page. */
 static int into_region(struct dnd_copy *copy)
 {
 	uint8_t *target = copy->dst.window.data + copy->plan.full_bytes;
-	int rc;
 
-	if (!copy->spare)
+	if (!copy->spare && dnd_copy_owns_block(copy, copy->plan.full_bytes))
 		return into_region_in_place(copy, target);
-	rc = read_block(copy, copy->spare);
-	return rc ? rc : move(copy, target, copy->spare, copy->plan.tail_bytes);
+	if (dnd_copy_spare_take(copy))
+		return dnd_copy_no_spare(copy);
+	return into_region_by_spare(copy, target);
 }
 
 /* Merges the tail with the destination's own last block. */
@@ -90,6 +99,8 @@ static int into_drive(struct dnd_copy *copy)
 	uint8_t *block = copy->spare;
 	int rc = 0;
 
+	if (dnd_copy_patches(copy) && dnd_copy_spare_take(copy))
+		return dnd_copy_no_spare(copy);
 	if (!copy->src.is_region)
 		rc = read_block(copy, block);
 	else if (copy->bounced)
@@ -104,7 +115,11 @@ static int into_drive(struct dnd_copy *copy)
 
 int dnd_copy_tail(struct dnd_copy *copy)
 {
+	int rc;
+
 	if (!copy->plan.tail_bytes)
 		return 0;
-	return copy->dst.is_region ? into_region(copy) : into_drive(copy);
+	rc = copy->dst.is_region ? into_region(copy) : into_drive(copy);
+	dnd_copy_spare_give(copy);
+	return rc;
 }

@@ -11,8 +11,8 @@
 static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at, size_t bytes,
 		uint8_t *to)
 {
+	int rc, error_number;
 	ssize_t got;
-	int rc;
 
 	if (side->is_region) {
 		rc = dnd_memory_copy(to, side->window.data + at, bytes);
@@ -22,8 +22,10 @@ static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at,
 		    (off_t)(side->offset + at));
 	if (got >= (ssize_t)bytes)
 		return 0;
-	return dnd_fail_errno(copy->ctx, got < 0 ? errno : EIO, "%s: reading it again failed",
-			      side->label);
+	error_number = got < 0 ? errno : EIO;
+	rc = dnd_copy_drive_lost(copy, side);
+	return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: reading it again failed",
+					side->label);
 }
 
 static int mismatch(struct dnd_copy *copy, uint64_t at, const uint8_t *a, const uint8_t *b)

@@ -35,6 +35,7 @@ static const struct {
 	[DND_E_NOT_DELIVERED] = { "not-delivered", EBADMSG, NULL },
 	[DND_E_MISMATCH] = { "mismatch", EBADMSG, NULL },
 	[DND_E_REGION_GONE] = { "region-gone", ENODEV, NULL },
+	[DND_E_DRIVE_GONE] = { "drive-gone", ENODEV, NULL },
 	[DND_E_DEVICE] = { "device", EIO, NULL },
 	[DND_E_CANCELED] = { "canceled", ECANCELED, NULL },
 	[DND_E_NO_RDMA] = { "no-rdma-device", EOPNOTSUPP, NULL },

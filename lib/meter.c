@@ -27,6 +27,8 @@ static const char *const quantity_names[DONARD_QUANTITIES] = {
 	[DONARD_DRAM_WRITTEN] = "dram_written_bytes",
 	[DONARD_DRAM_TOTAL] = "dram_total_bytes",
 	[DONARD_DRAM_CACHE] = "dram_cache_bytes",
+	[DONARD_INTERRUPTS] = "interrupts",
+	[DONARD_CONTEXT_SWITCHES] = "context_switches",
 };
 
 DND_PUBLIC const char *donard_quantity_name(enum donard_quantity quantity)
@@ -113,16 +115,20 @@ DND_PUBLIC const char *donard_meter_name(const struct donard_meter *meter)
 	return meter->kind->name;
 }
 
-DND_PUBLIC int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter,
-				const void *memory, size_t bytes)
+DND_PUBLIC int donard_meter_own_of(struct donard_context *ctx, struct donard_meter *meter, pid_t pid,
+				   const void *memory, size_t bytes)
 {
 	if (meter->own_count == DND_METER_OWN_MAX)
 		return dnd_fail(ctx, DND_E_NO_SPACE, "a meter takes at most %d ranges of memory.",
 				DND_METER_OWN_MAX);
-	meter->own[meter->own_count].memory = memory;
-	meter->own[meter->own_count].bytes = bytes;
-	meter->own_count++;
+	meter->own[meter->own_count++] = (struct dnd_meter_own){ pid, memory, bytes };
 	return 0;
+}
+
+DND_PUBLIC int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter,
+				const void *memory, size_t bytes)
+{
+	return donard_meter_own_of(ctx, meter, 0, memory, bytes);
 }
 
 DND_PUBLIC int donard_meter_begin(struct donard_context *ctx, struct donard_meter *meter)

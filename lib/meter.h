@@ -3,6 +3,8 @@
 #ifndef DND_METER_H
 #define DND_METER_H
 
+#include <stdio.h>
+
 #include "donard/meter.h"
 #include "internal.h"
 
@@ -13,7 +15,11 @@ struct dnd_meter_kind;
 struct donard_meter {
 	const struct dnd_meter_kind *kind;
 	void *state;			/* of the kind */
-	struct { const void *memory; size_t bytes; } own[DND_METER_OWN_MAX];
+	struct dnd_meter_own {
+		pid_t pid;		/* 0: this process */
+		const void *memory;
+		size_t bytes;
+	} own[DND_METER_OWN_MAX];
 	size_t own_count;
 	int instruction_fds[2];		/* user, kernel; or why not, a negative errno */
 	uint64_t instruction_start[2];
@@ -67,5 +73,15 @@ void dnd_instructions_open(struct donard_meter *meter);
 void dnd_instructions_begin(struct donard_meter *meter);
 void dnd_instructions_end(struct donard_meter *meter, struct donard_measurement *result);
 void dnd_instructions_close(struct donard_meter *meter);
+
+/* meter_events.c: of the whole machine since it booted; not @known where /proc/stat lacks one */
+struct dnd_events {
+	bool known;
+	uint64_t interrupts, context_switches;
+};
+struct dnd_events dnd_events_read(void);
+struct dnd_events dnd_events_parse(FILE *stat);
+void dnd_events_measured(const struct dnd_events *start, const struct dnd_events *now,
+			 struct donard_measurement *result);
 
 #endif /* DND_METER_H */

@@ -12,6 +12,7 @@
 
 #include "meter.h"
 #include "meter_lab.h"
+#include "pagemap.h"
 
 #define IVSHMEM_VENDOR	0x1af4	/* QEMU's docs/specs/ivshmem-spec */
 #define IVSHMEM_DEVICE	0x1110
@@ -23,6 +24,7 @@
 struct lab {
 	int fd;			/* of the BAR; a lock on it keeps a second measurement out */
 	volatile struct dnd_lab_page *page;
+	struct dnd_events start;
 };
 
 #if defined(__x86_64__)
@@ -234,6 +236,48 @@ static void add_doorbells(struct donard_context *ctx, struct lab *lab)
 		donard_client_list_free(list);
 }
 
+/* ---- payload ---- */
+
+/* Virtual addresses mean this process; those of others are known by their frames alone. */
+static void add_own(struct lab *lab, const struct dnd_meter_own *own)
+{
+	volatile struct dnd_lab_range *range = &lab->page->own[lab->page->own_count++];
+
+	range->start = (uintptr_t)own->memory;
+	range->bytes = own->bytes;
+}
+
+static void name_frames(struct lab *lab)
+{
+	if (lab->page->frame_count)
+		MARK(DND_LAB_FRAMES);
+	lab->page->frame_count = 0;
+}
+
+static void add_frame(void *user, uint64_t address, uint64_t bytes)
+{
+	struct lab *lab = user;
+	volatile struct dnd_lab_range *range = &lab->page->frames[lab->page->frame_count++];
+
+	range->start = address;
+	range->bytes = bytes;
+	if (lab->page->frame_count == DND_LAB_FRAMES_MAX)
+		name_frames(lab);
+}
+
+/* Once armed. */
+static int add_frames(struct donard_context *ctx, const struct donard_meter *meter, struct lab *lab)
+{
+	int rc = 0;
+
+	lab->page->frame_count = 0;
+	for (size_t i = 0; i < meter->own_count && !rc; i++)
+		rc = dnd_pagemap_walk(ctx, meter->own[i].pid, meter->own[i].memory, meter->own[i].bytes,
+				      add_frame, lab);
+	name_frames(lab);
+	return rc;
+}
+
 /* ---- measuring ---- */
 
 static int describe(struct donard_context *ctx, const struct donard_meter *meter, struct lab *lab)
@@ -248,12 +292,27 @@ static int describe(struct donard_context *ctx, const struct donard_meter *meter
 	if (lab->page->area_count == DND_LAB_AREAS_MAX)
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this machine has too many regions and drives for "
 				"the lab's meter.");
-	for (size_t i = 0; i < meter->own_count; i++) {
-		lab->page->own[i].start = (uintptr_t)meter->own[i].memory;
-		lab->page->own[i].bytes = meter->own[i].bytes;
-	}
-	lab->page->own_count = (uint32_t)meter->own_count;
+	lab->page->own_count = 0;
+	for (size_t i = 0; i < meter->own_count; i++)
+		if (!meter->own[i].pid)
+			add_own(lab, &meter->own[i]);
 	return 0;
+}
+
+static int arm(struct donard_context *ctx, const struct donard_meter *meter, struct lab *lab)
+{
+	int rc = 0;
+
+	/* What the kernel still has to write is not this measurement's. */
+	sync();
+	MARK(DND_LAB_ARM);
+	if (!reaches(lab, DND_LAB_ARMED))
+		rc = dnd_fail(ctx, DND_E_DEVICE, "the lab's meter does not answer.");
+	if (!rc)
+		rc = add_frames(ctx, meter, lab);
+	if (rc)
+		MARK(DND_LAB_DISARM);
+	return rc;
 }
 
 static int begin_lab(struct donard_context *ctx, struct donard_meter *meter)
@@ -264,20 +323,15 @@ static int begin_lab(struct donard_context *ctx, struct donard_meter *meter)
 	if (flock(lab->fd, LOCK_EX | LOCK_NB))
 		return dnd_fail(ctx, DND_E_BUSY, "another process measures. Wait for it to end.");
 	rc = describe(ctx, meter, lab);
-	if (!rc) {
-		/* What the kernel still has to write is not this measurement's. */
-		sync();
-		MARK(DND_LAB_ARM);
-		if (!reaches(lab, DND_LAB_ARMED)) {
-			rc = dnd_fail(ctx, DND_E_DEVICE, "the lab's meter does not answer.");
-			MARK(DND_LAB_DISARM);
-		}
-	}
-	if (rc)
+	if (!rc)
+		rc = arm(ctx, meter, lab);
+	if (rc) {
 		flock(lab->fd, LOCK_UN);
-	else
-		MARK(DND_LAB_BEGIN);
-	return rc;
+		return rc;
+	}
+	lab->start = dnd_events_read();
+	MARK(DND_LAB_BEGIN);
+	return 0;
 }
 
 static void take_counts(struct donard_measurement *result, const struct dnd_lab_counts *counts)
@@ -312,9 +366,11 @@ static int end_lab(struct donard_context *ctx, struct donard_meter *meter,
 {
 	struct lab *lab = meter->state;
 	struct dnd_lab_counts counts;
+	struct dnd_events now;
 	uint32_t state;
 
 	MARK(DND_LAB_END);
+	now = dnd_events_read();
 	state = lab->page->state;
 	memcpy(&counts, (const void *)&lab->page->counts, sizeof(counts));
 	disarm(lab);
@@ -325,8 +381,9 @@ static int end_lab(struct donard_context *ctx, struct donard_meter *meter,
 		return rc;
 	}
 	take_counts(result, &counts);
-	snprintf(result->missing, sizeof(result->missing), "the lab's meter knows what was payload and "
-		 "what was not; it has no counters of a memory controller.");
+	dnd_events_measured(&lab->start, &now, result);
+	dnd_missing(result, "the lab's meter knows what was payload and what was not; it has no counters "
+		    "of a memory controller.");
 	return 0;
 }
 

@@ -6,6 +6,7 @@
  *   program                                       plugin
  *   finds the BAR by its magic
  *   areas, own, marker ARM, waits for ARMED  -->  translates everything anew, with callbacks
+ *   frames, marker FRAMES, as often as needed  -> remembers them as payload until END
  *   marker BEGIN                             -->  counters to zero
  *   ... the work ...
  *   marker END                               -->  joins its counters with the trace of DMA since BEGIN,
@@ -23,6 +24,7 @@
 #define DND_LAB_MAGIC		0x31524554454d4e44ULL	/* "DNMETER1" */
 #define DND_LAB_AREAS_MAX	32
 #define DND_LAB_OWN_MAX		8
+#define DND_LAB_FRAMES_MAX	64	/* at a time */
 #define DND_LAB_BAR_BYTES	65536	/* of the BAR: no other device of the lab has that size */
 
 /* A no-operation with a displacement (Intel SDM, NOP, 0F 1F /0): harmless on every x86-64. */
@@ -30,6 +32,7 @@
 #define DND_LAB_MARKER_BYTES	8
 enum dnd_lab_marker {
 	DND_LAB_ARM = 1,
+	DND_LAB_FRAMES,
 	DND_LAB_BEGIN,
 	DND_LAB_END,
 	DND_LAB_DISARM,
@@ -50,7 +53,11 @@ enum dnd_lab_area_kind {
 	DND_LAB_DOORBELLS,	/* registers that start NVMe commands: they prove that the trace is on */
 };
 
-/* The first area that holds an address is meant. Guest-physical, from the program; or its virtual addresses, for "own". */
+/*
+ * Guest-physical, from the program; the first area that holds an address is meant. For "own" the program's virtual
+ * addresses: pages that come only while it counts are payload, too. "frames" are pages of DRAM that are there already,
+ * by whatever address they are reached: a kernel that copies for a network card does so by its own.
+ */
 struct dnd_lab_range {
 	uint64_t start;
 	uint64_t bytes;
@@ -78,9 +85,10 @@ struct dnd_lab_page {
 	uint32_t state;		/* enum dnd_lab_state; the plugin's */
 	uint32_t area_count;	/* what follows up to counts: the program's */
 	uint32_t own_count;
-	uint32_t reserved;
+	uint32_t frame_count;
 	struct dnd_lab_range areas[DND_LAB_AREAS_MAX];
 	struct dnd_lab_range own[DND_LAB_OWN_MAX];
+	struct dnd_lab_range frames[DND_LAB_FRAMES_MAX];
 	struct dnd_lab_counts counts;
 };
 

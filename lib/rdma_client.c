@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "meter.h"
 #include "rdma_client.h"
 #include "rdma_device.h"
 
@@ -50,6 +51,9 @@ static int take_options(struct dnd_client *client, const struct donard_rdma_opti
 	    (options->direction != DONARD_RDMA_READ && options->direction != DONARD_RDMA_WRITE))
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "no address, no direction, or unknown "
 				"flags.");
+	if (options->meter && (!options->measurement ||
+	    options->measurement->size < sizeof(*options->measurement)))
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "a meter needs a measurement to fill in.");
 	if (options->queue_depth > MAX_DEPTH || options->block_bytes > MAX_BLOCK_BYTES)
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "at most %u requests of at most %llu "
 				"bytes can be in flight.", MAX_DEPTH,
@@ -168,6 +172,51 @@ static void describe(struct dnd_client *client)
 	snprintf(result->remote_target, sizeof(result->remote_target), "%s", client->offer.target);
 }
 
+/* ---- the meter ---- */
+
+/* The near side carries payload where it is DRAM, and so does what is read back. The far side is the caller's to name. */
+static int own_memory(struct dnd_client *client)
+{
+	const struct dnd_target *targets[] = { &client->local.target, &client->back.target };
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]) && !rc; i++)
+		if (targets[i]->data && !dnd_target_is_region(targets[i]))
+			rc = donard_meter_own(client->ctx, client->options.meter, targets[i]->data,
+					      targets[i]->length);
+	return rc;
+}
+
+/* Before the first request, and once. */
+static int begin_meter(struct dnd_client *client)
+{
+	struct donard_meter *meter = client->options.meter;
+	size_t owned = meter ? meter->own_count : 0;
+	int rc;
+
+	if (!meter || client->metered)
+		return 0;
+	rc = own_memory(client);
+	if (!rc)
+		rc = donard_meter_begin(client->ctx, meter);
+	if (rc)
+		meter->own_count = owned;	/* the memory goes */
+	client->metered = !rc;
+	return rc;
+}
+
+/* What made the run fail, @rc, is the news, not what became of its measurement. */
+static int end_meter(struct dnd_client *client, int rc)
+{
+	struct donard_context quiet = *client->ctx;
+	int ended = 0;
+
+	if (client->metered)
+		ended = donard_meter_end(rc ? &quiet : client->ctx, client->options.meter,
+					 client->options.measurement);
+	return rc ? rc : ended;
+}
+
 /* ---- modes ---- */
 
 static int transfer(struct dnd_client *client)
@@ -179,6 +228,8 @@ static int transfer(struct dnd_client *client)
 	client->expected_bytes = length * client->options.iterations;
 	for (uint32_t pass = 0; pass < client->options.iterations && !rc; pass++) {
 		rc = dnd_client_prepare(client, pass, length);
+		if (!rc)
+			rc = begin_meter(client);
 		if (!rc)
 			rc = dnd_client_move(client, dnd_pass_blocks(&range));
 		if (!rc)
@@ -195,6 +246,8 @@ static int measure_round(struct dnd_client *client, uint32_t pass, uint64_t requ
 	uint64_t touched = dnd_min(dnd_pass_bytes(&range, requests), range.length);
 	int rc = dnd_client_prepare(client, pass, touched);
 
+	if (!rc)
+		rc = begin_meter(client);
 	if (!rc)
 		rc = samples_ns ? dnd_client_time(client, requests, samples_ns) :
 		     dnd_client_move(client, requests);
@@ -297,7 +350,7 @@ static int work(struct dnd_client *client)
 		rc = run_mode(client);
 	if (!rc)
 		rc = say_bye(client);
-	return dnd_client_explain(client, rc);
+	return end_meter(client, dnd_client_explain(client, rc));
 }
 
 /* A near side of known size first: a large one takes longer than the server may wait. */

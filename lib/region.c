@@ -4,10 +4,16 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "region.h"
 #include "spec.h"
+
+/* For the proof of another copy: some requests to its drive, one after the other. */
+#define CLAIM_WAIT_SECONDS	3.0
+#define CLAIM_CALM_TRIES	10	/* until it must be somebody else's */
+#define CLAIM_PAUSE_MS		5
 
 int dnd_require_module(struct donard_context *ctx)
 {
@@ -38,8 +44,8 @@ int dnd_region_missing(struct donard_context *ctx, const char *name)
 	char state[16];
 
 	if (dnd_sysfs_read(ctx, state, sizeof(state), "class/p2pmem/%s/state", name))
-		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region. "
-				"'donard-cli list' shows those that exist.", name);
+		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region",
+				name);
 	return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region is being taken away (%s). Wait, and "
 			"add it again.", name, state);
 }
@@ -137,37 +143,64 @@ static int claim(struct dnd_region *region, uint64_t offset, uint64_t length)
 	return ioctl(region->fd, P2PMEM_IOC_CLAIM, &claim) < 0 ? -errno : 0;
 }
 
-int dnd_region_claim(struct donard_context *ctx, struct dnd_region *region, uint64_t offset,
-		     uint64_t length, struct dnd_window *window)
+static uint64_t start_of(const struct dnd_region *region, uint64_t offset)
 {
-	uint64_t granule = region->info.granule_bytes;
-	uint64_t start = dnd_round_down(offset, granule);
-	uint64_t bytes = dnd_round_up(offset + length, granule) - start;
+	return dnd_round_down(offset, region->info.granule_bytes);
+}
+
+static uint64_t end_of(const struct dnd_region *region, uint64_t end)
+{
+	return dnd_round_up(end, region->info.granule_bytes);
+}
+
+int dnd_region_try_claim(struct dnd_region *region, uint64_t offset, uint64_t length,
+			 struct dnd_window *window)
+{
+	uint64_t start = start_of(region, offset);
+	uint64_t bytes = end_of(region, offset + length) - start;
 	int rc = claim(region, start, bytes);
 
 	if (!rc)
 		rc = map(region, start, bytes, window);
-	if (rc)
-		return range_failed(ctx, region, start, bytes, -rc);
-	window->data = window->map + (offset - start);
-	return 0;
+	if (!rc)
+		window->data = window->map + (offset - start);
+	return rc;
 }
 
-int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region,
-		       const struct dnd_window *avoid, uint64_t length,
+/* Nobody else can see whose a range is: only that somebody holds as little as that. */
+static bool may_be_spare(struct donard_context *ctx, const struct dnd_region *region)
+{
+	return !dnd_region_persistent(region) && dnd_region_has_small_holder(ctx, region->name);
+}
+
+int dnd_region_claim(struct donard_context *ctx, struct dnd_region *region, uint64_t offset,
+		     uint64_t length, struct dnd_window *window)
+{
+	const struct timespec pause = { .tv_nsec = CLAIM_PAUSE_MS * 1000000L };
+	double until = dnd_now_seconds() + CLAIM_WAIT_SECONDS;
+	int rc = dnd_region_try_claim(region, offset, length, window);
+	unsigned int calm = 0;	/* tries in a row with no spare blocks in sight */
+
+	while (rc == -EBUSY && calm < CLAIM_CALM_TRIES && dnd_now_seconds() < until) {
+		calm = may_be_spare(ctx, region) ? 0 : calm + 1;
+		nanosleep(&pause, NULL);
+		rc = dnd_region_try_claim(region, offset, length, window);
+	}
+	return rc ? range_failed(ctx, region, start_of(region, offset),
+				 end_of(region, offset + length) - start_of(region, offset), -rc) : 0;
+}
+
+int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region, uint64_t length,
 		       struct dnd_window *window)
 {
 	uint64_t bytes = dnd_round_up(length, region->info.granule_bytes);
-	uint64_t file_offset = 0;
 	int rc;
 
 	if (dnd_region_persistent(region))
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: persistent memory is never used as "
 				"scratch space: its bytes are somebody's data. Use a volatile "
 				"region.", region->name);
-	if (avoid && avoid->map && avoid->file_offset < bytes)
-		file_offset = avoid->file_offset + avoid->map_bytes;
-	rc = map(region, file_offset, bytes, window);
+	rc = map(region, 0, bytes, window);
 	if (rc)
 		return range_failed(ctx, region, 0, bytes, -rc);
 	return 0;

@@ -27,12 +27,14 @@ static inline bool dnd_region_persistent(const struct dnd_region *region)
 	return region->info.flags & P2PMEM_REGION_PERSISTENT;
 }
 
-/* Own [offset, offset + length) of the region at its own place. */
+/* Own [offset, offset + length) of the region at its own place; -errno without a text. */
+int dnd_region_try_claim(struct dnd_region *region, uint64_t offset, uint64_t length,
+			 struct dnd_window *window);
+/* The same, with a wait for spare blocks of copies that are in the way for a moment. */
 int dnd_region_claim(struct donard_context *ctx, struct dnd_region *region, uint64_t offset,
 		     uint64_t length, struct dnd_window *window);
-/* Own any free memory of a volatile region, away from file range @avoid. */
-int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region,
-		       const struct dnd_window *avoid, uint64_t length,
+/* Own any free memory of a volatile region, through a file that owns nothing yet. */
+int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region, uint64_t length,
 		       struct dnd_window *window);
 void dnd_window_unmap(struct dnd_window *window);
 /* Fails because the region @name does not exist, or is about not to. */
@@ -43,6 +45,9 @@ int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region,
 /* "; held by fio (pid 12), app (pid 13, device 0000:01:00.0)" or "" */
 void dnd_region_holders_text(struct donard_context *ctx, const char *name, char *text,
 			     size_t text_bytes);
+
+/* An open file owns as little as spare blocks of a copy are. */
+bool dnd_region_has_small_holder(struct donard_context *ctx, const char *name);
 
 /* "rxe0 and mlx5_0": RDMA devices on which that process has registered memory, or "" */
 void dnd_rdma_devices_of(int pid, char *text, size_t text_bytes);

@@ -2,12 +2,13 @@
 /* See uring.h.  One ring and one thread. */
 #include <liburing.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include "memory.h"
 #include "uring.h"
 
-#define REGISTERED_BUFFER_MAX	(1ULL << 30)	/* the kernel's limit for one */
-#define REGISTERED_COUNT_MAX	1024
+#define FAULT_REACH_BYTES	(2ULL << 20)	/* what one fault of a region maps (kernel/mmap.c) */
 
 struct lane {
 	struct dnd_request request;
@@ -25,63 +26,12 @@ struct engine {
 	uint32_t idle_count;
 	uint64_t next_request;
 	uint64_t done_bytes;
-	uint8_t *registered;	/* base of the fixed buffers, or NULL */
-	uint64_t registered_chunk;
-	bool pinned;		/* by the registration, even if it is not used */
+	struct dnd_buffers buffers;
+	uintptr_t mapped_end;	/* of what fault_in() has seen to */
+	bool pinned;		/* by a registration, even if it is not used */
 	bool passes_through;	/* a side is reached by NVMe commands */
 	int error;		/* the first; no new request starts after it */
 };
-
-static uint8_t *memory_base(const struct dnd_transfer *transfer, uint64_t *bytes)
-{
-	const struct dnd_plan *plan = transfer->plan;
-
-	*bytes = transfer->buffers ? plan->block_bytes * plan->lanes : plan->full_bytes;
-	if (transfer->buffers)
-		return transfer->buffers;
-	return transfer->target ? transfer->target : transfer->source;
-}
-
-/* Linux before 6.6 pins all of a file's mapping before it refuses it: one page tells, too. */
-static bool takes_buffers(struct engine *engine, uint8_t *base)
-{
-	struct iovec probe = { .iov_base = base, .iov_len = engine->transfer->plan->align_bytes };
-
-	if (io_uring_register_buffers(&engine->ring, &probe, 1))
-		return false;
-	io_uring_unregister_buffers(&engine->ring);
-	return true;
-}
-
-/* Chunks are whole blocks, so that no request crosses from one to the next. */
-static void register_buffers(struct engine *engine)
-{
-	uint64_t block = engine->transfer->plan->block_bytes, bytes, chunk, count;
-	uint8_t *base = memory_base(engine->transfer, &bytes);
-	struct iovec *vectors;
-
-	if (!takes_buffers(engine, base))
-		return;
-	chunk = dnd_round_down(REGISTERED_BUFFER_MAX, block);
-	count = (bytes + chunk - 1) / chunk;
-	if (count > REGISTERED_COUNT_MAX)
-		return;
-	vectors = calloc(count, sizeof(*vectors));
-	if (!vectors)
-		return;
-	for (uint64_t i = 0; i < count; i++) {
-		vectors[i].iov_base = base + i * chunk;
-		vectors[i].iov_len = dnd_min(chunk, bytes - i * chunk);
-	}
-	/* Refused for p2pdma pages and on old kernels: plain requests then. */
-	if (!io_uring_register_buffers(&engine->ring, vectors, (unsigned int)count)) {
-		engine->pinned = true;
-		engine->registered = base;
-		engine->registered_chunk = chunk;
-		engine->transfer->fixed_buffers = true;
-	}
-	free(vectors);
-}
 
 static const struct dnd_generic *generic_of(const struct dnd_transfer *transfer,
 					    const struct lane *lane)
@@ -89,22 +39,16 @@ static const struct dnd_generic *generic_of(const struct dnd_transfer *transfer,
 	return lane->step == DND_STEP_READ ? transfer->read_generic : transfer->write_generic;
 }
 
-/* The registered buffer of the lane's memory, or -1. */
-static int fixed_index(const struct engine *engine, const struct lane *lane)
+static void prepare_command(const struct engine *engine, struct io_uring_sqe *sqe,
+			    struct lane *lane)
 {
-	if (!engine->registered)
-		return -1;
-	return (int)((uint64_t)(lane->memory - engine->registered) / engine->registered_chunk);
-}
-
-static void prepare_command(struct io_uring_sqe *sqe, const struct dnd_transfer *transfer,
-			    struct lane *lane, int index)
-{
+	const struct dnd_transfer *transfer = engine->transfer;
+	int index = dnd_buffers_index(&engine->buffers, lane->memory);
 	bool reads = lane->step == DND_STEP_READ;
 	struct dnd_command command = {
 		.generic = generic_of(transfer, lane),
 		.reads = reads,
-		.memory = lane->memory,
+		.memory = dnd_buffers_address(&engine->buffers, lane->memory),
 		.length_bytes = (uint32_t)lane->request.length_bytes,
 		.offset_bytes = lane->request.offset_bytes +
 				(reads ? transfer->read_offset : transfer->write_offset),
@@ -115,16 +59,16 @@ static void prepare_command(struct io_uring_sqe *sqe, const struct dnd_transfer 
 	dnd_nvme_prepare(sqe, &command);
 }
 
-static void prepare(struct engine *engine, struct io_uring_sqe *sqe, const struct lane *lane)
+static void prepare(const struct engine *engine, struct io_uring_sqe *sqe, const struct lane *lane)
 {
 	const struct dnd_transfer *transfer = engine->transfer;
 	bool reads = lane->step == DND_STEP_READ;
 	uint64_t at = lane->request.offset_bytes + lane->moved_bytes;
 	uint64_t offset = at + (reads ? transfer->read_offset : transfer->write_offset);
 	unsigned int bytes = (unsigned int)(lane->request.length_bytes - lane->moved_bytes);
-	uint8_t *memory = lane->memory + lane->moved_bytes;
+	uint8_t *memory = dnd_buffers_address(&engine->buffers, lane->memory) + lane->moved_bytes;
 	int fd = reads ? transfer->read_fd : transfer->write_fd;
-	int index = fixed_index(engine, lane);
+	int index = dnd_buffers_index(&engine->buffers, lane->memory);
 
 	if (index < 0) {
 		if (reads)
@@ -145,7 +89,7 @@ static void submit(struct engine *engine, struct lane *lane)
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&engine->ring);
 
 	if (engine->passes_through && generic_of(engine->transfer, lane))
-		prepare_command(sqe, engine->transfer, lane, fixed_index(engine, lane));
+		prepare_command(engine, sqe, lane);
 	else
 		prepare(engine, sqe, lane);
 	io_uring_sqe_set_data(sqe, lane);
@@ -186,6 +130,22 @@ static uint8_t *own_place(const struct dnd_transfer *transfer, uint64_t offset)
 	return (transfer->target ? transfer->target : transfer->source) + offset;
 }
 
+/*
+ * Maps what a request is about to use, a fault for all that one fault maps. Left to the request, the kernel looks up
+ * by itself each page from the one that faulted to the request's end (mm/gup.c: the slow path takes over all that
+ * the fast one has left). A hint: what goes wrong here the request says.
+ */
+static void fault_in(struct engine *engine, const struct lane *lane)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)lane->memory, end = at + lane->request.length_bytes;
+
+	at = dnd_max(at, engine->mapped_end);
+	for (; at < end; at = dnd_round_down(at, FAULT_REACH_BYTES) + FAULT_REACH_BYTES)
+		madvise((void *)dnd_round_down(at, page), page, MADV_POPULATE_READ);
+	engine->mapped_end = at;
+}
+
 static void start_request(struct engine *engine)
 {
 	struct dnd_transfer *transfer = engine->transfer;
@@ -198,6 +158,8 @@ static void start_request(struct engine *engine)
 	lane->moved_bytes = 0;
 	lane->memory = transfer->buffers ? transfer->buffers + number * transfer->plan->block_bytes :
 					   own_place(transfer, offset);
+	if (!transfer->registers)
+		fault_in(engine, lane);
 	if (transfer->source && transfer->buffers &&
 	    !cpu_step(engine, lane, lane->memory, transfer->source + offset))
 		return;
@@ -253,7 +215,7 @@ static void command_done(struct engine *engine, struct lane *lane, int result)
 	uint32_t status = 0;
 
 	if (result == -EINVAL && lane->fixed) {
-		engine->registered = NULL;
+		engine->buffers.base = NULL;
 		transfer->fixed_buffers = false;
 		submit(engine, lane);
 		return;
@@ -345,8 +307,10 @@ static int engine_init(struct engine *engine, struct dnd_transfer *transfer)
 		engine->idle[engine->idle_count] = engine->idle_count;
 		engine->idle_count++;
 	}
-	register_buffers(engine);
-	return 0;
+	if (transfer->registers)
+		rc = dnd_buffers_register(&engine->buffers, &engine->ring, transfer);
+	engine->pinned = transfer->fixed_buffers = engine->buffers.base;
+	return rc;
 }
 
 /*

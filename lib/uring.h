@@ -23,6 +23,10 @@ enum dnd_step { DND_STEP_NONE, DND_STEP_READ, DND_STEP_WRITE, DND_STEP_CPU, DND_
 struct dnd_generic;
 struct io_uring_sqe;
 
+struct dnd_region;
+struct dnd_window;
+struct io_uring;
+
 struct dnd_transfer {
 	const struct dnd_plan *plan;
 	int read_fd, write_fd;		/* -1: none */
@@ -30,6 +34,10 @@ struct dnd_transfer {
 	const struct dnd_generic *read_generic, *write_generic;	/* NULL: by read_fd, write_fd */
 	uint8_t *source, *target;	/* device memory or NULL */
 	uint8_t *buffers;		/* one block a lane, or NULL */
+	const struct dnd_region *region;	/* in whose window the requests' memory lies, */
+	const struct dnd_window *window;	/* or NULL: in DRAM */
+	bool registers;			/* what is read and written, with io_uring, if it can be;
+					 * always with buffers */
 	donard_progress_fn progress_fn;
 	void *progress_user;
 	/* out */
@@ -42,6 +50,24 @@ struct dnd_transfer {
 
 /* 0, -errno of the first failed step, or -ECANCELED; nothing is in flight. */
 int dnd_uring_run(struct dnd_transfer *transfer);
+
+/* uring_buffers.c: memory that the ring holds for all requests, or none. */
+struct dnd_buffers {
+	uint8_t *base;		/* NULL: none */
+	uint64_t chunk_bytes;	/* of a buffer */
+	uint64_t granule_bytes;
+	bool by_offset;		/* requests give the distance from the buffer's begin as their address */
+};
+
+/*
+ * Leaves @buffers empty where it cannot be: plain requests then. Nothing is in
+ * flight. -errno: the ring is of no use any more.
+ */
+int dnd_buffers_register(struct dnd_buffers *buffers, struct io_uring *ring,
+			 const struct dnd_transfer *transfer);
+/* The number of the buffer in which @memory lies, or -1; and how a request names the place. */
+int dnd_buffers_index(const struct dnd_buffers *buffers, const uint8_t *memory);
+uint8_t *dnd_buffers_address(const struct dnd_buffers *buffers, uint8_t *memory);
 
 /* uring_nvme.c: entries are larger in a ring for such commands. */
 #define DND_NVME_RING_FLAGS	(IORING_SETUP_SQE128 | IORING_SETUP_CQE32)

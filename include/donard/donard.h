@@ -251,8 +251,9 @@ typedef int (*donard_progress_fn)(void *user, uint64_t done_bytes, uint64_t tota
  * struct donard_copy_options - zero means the default
  * @size: sizeof(struct donard_copy_options)
  * @length_bytes: default: to the end of the source
- * @block_bytes: of one request, default 1 MiB
- * @queue_depth: requests in flight, default 16
+ * @block_bytes: of one request, default 1 MiB.  One that is longer than a command of
+ *	the drive becomes several requests
+ * @queue_depth: requests of @block_bytes in flight, default 16
  * @via: staging region of a drive-to-drive copy; NULL: the best one
  * @progress_fn: may be NULL
  * @meter: NULL, or counts over exactly the time that the result calls seconds
@@ -282,8 +283,9 @@ struct donard_copy_options {
  * @route: "switch", "bridge", "iommu", "bounced", "cpu", or "none" (nothing
  *	was copied, as when the source is empty)
  * @route_evidence: "predicted" or "proven" (a probe was moved and compared)
- * @block_bytes, @queue_depth: as they were used: smaller than asked for where
- *	memory, the copy or one NVMe command holds less
+ * @block_bytes, @queue_depth: as they were used: smaller blocks than asked for, and
+ *	more of them in flight, where one command of the drive holds less; less in
+ *	flight where memory or the copy hold less
  * @fixed_buffers: the memory was registered with io_uring
  * @passthrough: drives were read and written by NVMe commands of this program
  * @via: staging region or ""
@@ -398,6 +400,7 @@ enum donard_rdma_event_type {
  * @device: "rxe0", or "" while no client has chosen one
  * @target: "p2pmem0" or "dram"
  * @method, @reason: as of struct donard_rdma_memory_info, or ""
+ * @memory: what is offered, as this process maps it
  * @seconds and what follows: of the connection, once it ended; user_seconds
  *	to major_faults are this process's getrusage()
  * @checked_bytes, @filled_bytes: test patterns on request of the client
@@ -415,6 +418,7 @@ struct donard_rdma_event {
 	const char *method;
 	const char *reason;
 	const char *text;
+	const void *memory;
 	uint64_t offset_bytes;
 	uint64_t length_bytes;
 	unsigned int rights;
@@ -507,6 +511,9 @@ enum donard_rdma_mode {
  *	A region is written as it is, unless VERIFY asks for test data.
  * @timeout_ms: give up when nothing completes for so long; connecting, too, ends by
  *	then, or when progress_fn says so: it is done in a thread of its own
+ * @meter: NULL, or counts from the first request until the server has confirmed
+ *	the last byte, and test data that are laid or compared in between
+ * @measurement: what it counted; needed with @meter
  */
 struct donard_rdma_options {
 	size_t size;
@@ -526,6 +533,8 @@ struct donard_rdma_options {
 	unsigned int reserved2;
 	donard_progress_fn progress_fn;
 	void *progress_user;
+	struct donard_meter *meter;
+	struct donard_measurement *measurement;
 };
 
 #define DONARD_RDMA_BY_SERVER	(1U << 0)

@@ -20,6 +20,8 @@
 #ifndef DONARD_METER_H
 #define DONARD_METER_H
 
+#include <sys/types.h>
+
 #include "donard.h"
 
 #ifdef __cplusplus
@@ -30,7 +32,8 @@ extern "C" {
  * enum donard_quantity - what can be counted between begin and end
  *
  * Payload are the pages that the drives' DMA touched, and memory named by
- * donard_meter_own(); overhead is all else that the CPU touched in DRAM.
+ * donard_meter_own() or donard_meter_own_of(); overhead is all else that the
+ * CPU touched in DRAM.
  * Instruction fetches, page table walks and DMA of other devices than NVMe
  * drives are in none of them.
  *
@@ -48,6 +51,10 @@ extern "C" {
  *	machine, at the memory controllers: loads, stores, DMA, everything
  * @DONARD_DRAM_CACHE: of the whole machine, between the last caches and DRAM
  *	on behalf of programs: DMA is not in it
+ * @DONARD_INTERRUPTS, @DONARD_CONTEXT_SWITCHES: of the lab's machine meanwhile.
+ *	How many completions come with one interrupt, and how often a copier has
+ *	to wait for them, is decided by the host's speed; each costs the kernel
+ *	instructions and DRAM traffic that are no doing of the copy
  */
 enum donard_quantity {
 	DONARD_DRAM_DMA_PAYLOAD,
@@ -64,6 +71,8 @@ enum donard_quantity {
 	DONARD_DRAM_WRITTEN,
 	DONARD_DRAM_TOTAL,
 	DONARD_DRAM_CACHE,
+	DONARD_INTERRUPTS,
+	DONARD_CONTEXT_SWITCHES,
 	DONARD_QUANTITIES
 };
 
@@ -110,11 +119,21 @@ const char *donard_meter_name(const struct donard_meter *meter);
 
 /**
  * donard_meter_own() - memory that carries payload although no DMA touches it
- * At most 8 ranges a measurement; before donard_meter_begin().
+ * At most 8 ranges a measurement; before donard_meter_begin().  By whatever
+ * address the pages are reached that are there when it begins; pages that come
+ * later, by this address only.
  * Returns 0 or -ENOSPC.  Meters that cannot tell ignore it.
  */
 int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter, const void *memory,
 		     size_t bytes);
+
+/**
+ * donard_meter_own_of() - the same, of another process of this machine
+ * @memory: there.  Its pages have to be pinned, or at least there, from
+ *	donard_meter_begin() on; those that are not are no payload.
+ */
+int donard_meter_own_of(struct donard_context *ctx, struct donard_meter *meter, pid_t pid,
+			const void *memory, size_t bytes);
 
 /**
  * donard_meter_begin() - count from here

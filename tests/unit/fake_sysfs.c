@@ -112,6 +112,7 @@ void fake_nvme(struct fake *fake, int number, const char *bdf)
 	snprintf(folder, sizeof(folder), "devices/pci/%s/nvme/nvme%d", bdf, number);
 	attribute(fake, folder, "transport", "pcie");
 	attribute(fake, folder, "address", bdf);
+	attribute(fake, folder, "state", "live");
 	attribute(fake, folder, "model", "Model X");
 	attribute(fake, folder, "serial", "S1");
 	snprintf(path, sizeof(path), "class/nvme/nvme%d", number);

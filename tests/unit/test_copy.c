@@ -38,6 +38,18 @@ static void play_probe(struct p2pmem_probe *probe)
 	strcpy(probe->reason, "a played reason");
 }
 
+/* The next claims find their range taken. */
+static unsigned int played_busy_claims;
+
+static int play_claim(void)
+{
+	if (!played_busy_claims)
+		return 0;
+	played_busy_claims--;
+	errno = EBUSY;
+	return -1;
+}
+
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -51,11 +63,13 @@ int ioctl(int fd, unsigned long request, ...)
 		play_info(argument);
 	else if (request == P2PMEM_IOC_PROBE_PEER)
 		play_probe(argument);
+	else if (request == P2PMEM_IOC_CLAIM)
+		return play_claim();
 	return 0;
 }
 
 /* A lossy route says that it did what it did not. */
-static bool played_lost_reads, played_lost_writes;
+static bool played_lost_reads, played_lost_writes, played_failed_reads;
 static size_t dram_transfers;
 
 static bool in_region(const void *address)
@@ -78,6 +92,10 @@ ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
 	ssize_t got;
 
 	dram_transfers += !in_region(to);
+	if (played_failed_reads) {
+		errno = EIO;
+		return -1;
+	}
 	if (played_lost_reads && in_region(to))
 		assert_int_equal(posix_memalign(&lost, 4096, bytes), 0);
 	got = syscall(SYS_pread64, fd, lost ? lost : to, bytes, offset);
@@ -134,6 +152,8 @@ static int setup(void **state)
 	played_available = REGION_BYTES;
 	played_lost_reads = false;
 	played_lost_writes = false;
+	played_failed_reads = false;
+	played_busy_claims = 0;
 	dram_transfers = 0;
 	fake_region(scene->fake, "p2pmem0", "pci-bar", "0000:03:00.0");
 	fake_nvme(scene->fake, 7, "0000:01:00.0");
@@ -206,6 +226,25 @@ static void there_and_back(void **state)
 		assert_int_equal(copy(scene, "p2pmem0+8192", scene->out), 0);
 		assert_file(scene->out, scene->data, sizes[i]);
 	}
+}
+
+/* A drive that takes 32 KiB a command gets twice as many requests, and as many bytes at once. */
+static void long_blocks_become_commands(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 300000);
+	scene->options.block_bytes = 65536;
+	scene->options.queue_depth = 2;
+	fake_file(scene->fake, "block/nvme7n1/queue/max_sectors_kb", "32");
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_true(scene->result.verified);
+	assert_int_equal(scene->result.block_bytes, 32768);
+	assert_int_equal(scene->result.queue_depth, 4);
+	fake_file(scene->fake, "block/nvme7n1/queue/max_sectors_kb", "2048");
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_int_equal(scene->result.block_bytes, 65536);
+	assert_int_equal(scene->result.queue_depth, 2);
 }
 
 static void staged(void **state)
@@ -452,15 +491,70 @@ static void hole(void **state)
 	assert_string_equal(scene->result.route_evidence, "predicted");
 }
 
+/* The bytes at the end of the region are nobody's, and stay. */
+static void spare_blocks(void **state)
+{
+	struct scene *scene = *state;
+	uint8_t *region = scene->data + REGION_BYTES;
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/p2pmem0", scene->fake->root);
+	write_file(path, region, REGION_BYTES);
+	scene->options.length_bytes = 100001;
+	write_file(scene->out, scene->data, 500000);
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	assert_string_equal(scene->result.route_evidence, "proven");
+	memcpy(scene->data, region, 100001);
+	assert_file(scene->out, scene->data, 500000);
+	assert_file(path, region, REGION_BYTES);
+}
+
+/* Somebody who holds as little as spare blocks is waited for, others not. */
+static void claim_waits_for_spare(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 65536);
+	played_busy_claims = 50;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	fake_file(scene->fake, "class/p2pmem/p2pmem0/holders", "12 fio 4194304 0");
+	played_busy_claims = 1000;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EBUSY);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "busy");
+	assert_in_range(played_busy_claims, 900, 999);
+}
+
+static void assert_read_fails(struct scene *scene, const char *state, const char *code)
+{
+	fake_file(scene->fake, "class/nvme/nvme7/state", state);
+	assert_true(copy(scene, scene->in, "p2pmem0") < 0);
+	assert_string_equal(donard_error_code(scene->fake->ctx), code);
+}
+
+/* A drive that went away is not blamed on the route. */
+static void drive_gone(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 65536);
+	played_failed_reads = true;
+	assert_read_fails(scene, "live", "device");
+	assert_read_fails(scene, "resetting", "device");
+	assert_read_fails(scene, "deleting (no IO)", "drive-gone");
+	assert_non_null(strstr(donard_error(scene->fake->ctx), "0000:01:00.0"));
+	assert_read_fails(scene, "dead", "drive-gone");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(there_and_back), CASE(staged), CASE(patches), CASE(bounced), CASE(nothing),
+		CASE(there_and_back), CASE(long_blocks_become_commands), CASE(staged), CASE(patches), CASE(bounced), CASE(nothing),
 		CASE(forced_bounce_without_module), CASE(by_cpu),
 		CASE(refusals), CASE(lost_reads), CASE(lost_writes), CASE(no_dram),
-		CASE(persistent), CASE(hole),
+		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare),
+		CASE(drive_gone),
 	};
 
 	return cmocka_run_group_tests_name("copy", tests, NULL, NULL);

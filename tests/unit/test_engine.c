@@ -65,7 +65,8 @@ static void read_in_place(void **state)
 {
 	struct setup *s = *state;
 	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = s->in, .write_fd = -1,
-					 .read_offset = 4096, .target = s->memory };
+					 .read_offset = 4096, .target = s->memory,
+					 .registers = true };
 
 	run(&transfer);
 	assert_memory_equal(s->memory, s->data, LENGTH);
@@ -76,7 +77,7 @@ static void write_bounced(void **state)
 	struct setup *s = *state;
 	uint8_t *buffers = malloc(s->plan.block_bytes * s->plan.lanes);
 	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = -1, .write_fd = s->out,
-					 .source = s->data, .buffers = buffers };
+					 .source = s->data, .buffers = buffers, .registers = true };
 
 	run(&transfer);
 	free(buffers);

@@ -197,6 +197,44 @@ static void missing_text_is_cut(void **state)
 	assert_int_equal(strlen(result.missing), sizeof(result.missing) - 1);
 }
 
+static struct dnd_events parse_events(const char *text)
+{
+	FILE *stat = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	struct dnd_events events;
+
+	assert_non_null(stat);
+	events = dnd_events_parse(stat);
+	fclose(stat);
+	return events;
+}
+
+static void interrupts_and_switches(void **state)
+{
+	struct donard_measurement result = { .size = sizeof(result) };
+	struct dnd_events start, now;
+
+	(void)state;
+	start = parse_events("cpu  1 2 3\nintr 1000 9 0 0 7\nctxt 50\nbtime 5\n");
+	now = parse_events("intr 1300 9\nsoftirq 77 1\nctxt 61\n");
+	dnd_events_measured(&start, &now, &result);
+	assert_int_equal(result.known, 1U << DONARD_INTERRUPTS | 1U << DONARD_CONTEXT_SWITCHES);
+	assert_int_equal(result.count[DONARD_INTERRUPTS], 300);
+	assert_int_equal(result.count[DONARD_CONTEXT_SWITCHES], 11);
+	assert_string_equal(result.missing, "");
+}
+
+static void no_interrupts(void **state)
+{
+	struct donard_measurement result = { .size = sizeof(result) };
+	struct dnd_events start = parse_events("intr 1000\nctxt 50\n");
+	struct dnd_events now = parse_events("ctxt 61\nintr many\n");
+
+	(void)state;
+	dnd_events_measured(&start, &now, &result);
+	assert_int_equal(result.known, 0);
+	assert_says(result.missing, "Interrupts cannot be counted");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -204,6 +242,7 @@ int main(void)
 		cmocka_unit_test(likwid_rows), cmocka_unit_test(perf_counts),
 		cmocka_unit_test(perf_estimates), cmocka_unit_test(perf_without_counts),
 		cmocka_unit_test(perf_rows), cmocka_unit_test(missing_text_is_cut),
+		cmocka_unit_test(interrupts_and_switches), cmocka_unit_test(no_interrupts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
