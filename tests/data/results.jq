@@ -56,6 +56,14 @@ def table1:
        {p50: 200000, p90: 260000, p99: 420000, "p99.9": 900000, max: 2100000} | map_values(. * $target[1] + $round) end),
      server_cpu_seconds_per_gib: (if $method == "perftest" then null else 9.5 end),
      server_faults: (if $method == "perftest" then null else 40 end), verified: true};
+# As bench table1 --here counts: the client's byte, and the target's unless that is a BAR.
+def rdma_counts:
+  ("write", "read") as $direction | range(3) as $round | ("dram", "gpu") as $name
+  | {method: "donard", operation: "bandwidth", purpose: "measure", $direction, $name, target: $name, $round,
+     block_bytes: 65536, queue_depth: 16, bytes: 1000000, bytes_per_second: 1e8,
+     measured: {dram_dma_payload_bytes: 0, dram_dma_overhead_bytes: 0, bar_dma_bytes: 0,
+       dram_cpu_payload_bytes: (if $name == "dram" then 2000000 else 1000000 end), dram_cpu_overhead_bytes: 5000000,
+       bar_cpu_bytes: (if $name == "dram" then 0 else 1000000 end), instructions_user: 0, instructions_kernel: 4000000}};
 def null_run:
   ("nothing", "process") as $method | range(3)
   | {$method, wall_seconds: 0.001, user_seconds: 0, system_seconds: 0, minor_faults: 20, major_faults: 0,
@@ -66,5 +74,6 @@ elif $name == "copy-rates" then run("copy"; true; "none"; {page_type: "generic",
 elif $name == "copy-sweep" then run("copy"; true; "lab"; {page_type: "generic", size: 16777216, rounds: 3}; sweep)
 elif $name == "setup" then run("setup"; true; "lab"; {rounds: 1}; setup, allocations)
 elif $name == "table1" then run("table1"; true; "none"; {rounds: 3}; table1)
+elif $name == "rdma-counts" then run("table1"; true; "lab"; {rounds: 3}; rdma_counts)
 elif $name == "null" then run("null"; true; "lab"; {rounds: 3}; null_run)
 else error("no results called \($name)") end

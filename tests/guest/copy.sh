@@ -94,13 +94,6 @@ direction() {
 	holds "$to" "$WORK/data"
 }
 
-# typed TYPE FUNCTION... - with that page type of the BAR.
-typed() {
-	with_page_type p2pmem0 "$1"
-	shift
-	"$@"
-}
-
 bar_to_bar() {
 	random_file "$WORK/data" "$BYTES"
 	put bar "$WORK/data"
@@ -256,6 +249,100 @@ in_a_row() {
 		move alpha bar "$BYTES"
 	done
 	holds bar "$WORK/data"
+}
+
+# --- side by side in one region ---
+
+readonly PIECE=$((256 << 10)) PIECES=3
+
+# piece_at NUMBER - the first are at the start of the region, the others at its very end.
+piece_at() {
+	local size
+	size=$(attr p2pmem0 size)
+	echo $(($1 < PIECES ? $1 * PIECE : size - (2 * PIECES - $1) * PIECE))
+}
+
+# in_parallel NAME ARG... - a copy in the background; all_succeed looks at it.
+in_parallel() {
+	local name=$1
+	shift
+	donard-cli copy "$@" >"$WORK/$name.out" 2>&1 &
+	PARALLEL[$!]=$name
+}
+
+all_succeed() {
+	local pid status
+	for pid in "${!PARALLEL[@]}"; do
+		status=0
+		wait "$pid" || status=$?
+		equal "status of ${PARALLEL[$pid]} ($(cat "$WORK/${PARALLEL[$pid]}.out"))" 0 "$status"
+	done
+	PARALLEL=()
+}
+
+# Neighbours without a gap, from a drive, while others copy to a drive, and use spare blocks for their proof and
+# for a partial last block.
+neighbours() {
+	local i round
+	declare -gA PARALLEL=()
+	random_file "$WORK/data" $((2 * PIECES * PIECE))
+	put alpha "$WORK/data"
+	random_file "$WORK/out" $((2 * PIECE))
+	put bar "$WORK/out"
+	for ((round = 0; round < 10; round++)); do
+		for ((i = 0; i < 2 * PIECES; i++)); do
+			in_parallel "into.$i" "$LAB_ALPHA" "p2pmem0+$(piece_at "$i")" --size "$PIECE" \
+				--src-offset $((DRIVE_AT * MIB + i * PIECE))
+		done
+		# One owner a byte of the drive, too: its partitions would be others.
+		in_parallel "out" "p2pmem0+${REGION_AT}M" "$LAB_BETA" --size $((2 * PIECE - 123))
+		all_succeed
+		echo "round $round"
+	done
+	for ((i = 0; i < 2 * PIECES; i++)); do
+		same_bytes "piece $i" "$(labctl backing gpu)" "$WORK/data" "$PIECE" "$(piece_at "$i")" \
+			$((i * PIECE))
+	done
+}
+
+# Parts of a page, each into a page of its own, and what lies behind them stays.
+small_neighbours() {
+	local i at
+	declare -gA PARALLEL=()
+	random_file "$WORK/before" $((8 * 4096))
+	put bar "$WORK/before"
+	random_file "$WORK/data" $((8 * 4096))
+	put alpha "$WORK/data"
+	for ((i = 0; i < 8; i++)); do
+		at=$((REGION_AT * MIB + i * 4096))
+		in_parallel "part.$i" "$LAB_ALPHA" "p2pmem0+$at" --size $((100 + 500 * i)) \
+			--src-offset $((DRIVE_AT * MIB + i * 4096)) --json
+	done
+	all_succeed
+	for ((i = 0; i < 8; i++)); do
+		equal "evidence of $i" proven "$(jq -r .route_evidence "$WORK/part.$i.out")"
+		at=$((REGION_AT * MIB + i * 4096))
+		same_bytes "part $i" "$(labctl backing gpu)" "$WORK/data" $((100 + 500 * i)) "$at" $((i * 4096))
+		same_bytes "behind part $i" "$(labctl backing gpu)" "$WORK/before" $((3996 - 500 * i)) \
+			$((at + 100 + 500 * i)) $((i * 4096 + 100 + 500 * i))
+	done
+}
+
+# What earlier copies left, at both ends of the region and behind the source, is there after a copy from it.
+nobodys_bytes_stay() {
+	local at size ends
+	size=$(attr p2pmem0 size)
+	ends="0 $((REGION_AT * MIB + BYTES)) $((size - MIB))"
+	random_file "$WORK/left" "$MIB"
+	for at in $ends; do
+		regio write p2pmem0 "$at" "$MIB" "$WORK/left"
+	done
+	direction bar beta $((BYTES - 123))
+	equal "evidence" proven "$(field route_evidence)"
+	for at in $ends; do
+		regio read p2pmem0 "$at" "$MIB" "$WORK/seen"
+		same_bytes "from $at on" "$WORK/seen" "$WORK/left" "$MIB"
+	done
 }
 
 # --- NVMe commands past the block layer (--passthrough) ---
@@ -475,6 +562,9 @@ t "file larger than the cmb" on_fs ext4 larger_than_cmb
 t "file is not truncated" on_fs xfs file_is_not_truncated
 t "block sizes and depths" shapes
 t "one copy right after another" in_a_row
+t "side by side, neighbours" neighbours
+t "side by side, parts of pages" small_neighbours
+t "what lies in free memory stays" nobodys_bytes_stay
 if ! has_passthrough; then
 	t "passthrough is refused" passed_old_kernel
 else

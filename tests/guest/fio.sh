@@ -50,12 +50,6 @@ fixed_is_refused() {
 	within 5 region_is_free p2pmem0
 }
 
-typed() {
-	with_page_type p2pmem0 "$1"
-	shift
-	"$@"
-}
-
 t "libaio reads" reads --ioengine=libaio
 t "libaio writes and verifies" writes_and_verifies --ioengine=libaio
 t "io_uring reads" reads --ioengine=io_uring

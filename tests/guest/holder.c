@@ -6,19 +6,20 @@
  *   inflight   a mapping, and reads of DRIVE into it without end
  *   vmsplice   pages in a pipe; mapping and descriptor are closed
  *   fixed      a registered io_uring buffer; mapping and descriptor are closed
+ *   ring       the same, given by the region and not by its mapping
  *   longterm   an RDMA memory region on the first RDMA device; mapping and descriptor are closed
  *
  * Prints "ready", then obeys SIGUSR1: touch the mapping (prints "alive" or "sigbus"), and SIGUSR2: let
  * go and exit. Prints "unsupported: why" and exits with 3 if the kernel has no such thing.
  *
- * LIBS: -libverbs -pthread
+ * LIBS: -libverbs -luring -pthread
  */
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <infiniband/verbs.h>
-#include <linux/io_uring.h>
+#include <liburing.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -29,6 +30,8 @@
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
+
+#include <uapi/p2pmem.h>
 
 enum { EXIT_UNSUPPORTED = 3, CHUNK_BYTES = 64 * 1024, READERS = 4 };
 
@@ -147,6 +150,28 @@ static void hold_fixed(void)
 	close_mapping();
 }
 
+static void hold_ring(void)
+{
+	struct p2pmem_uring_buffer buffer = { .granules = (__u32)(map_bytes / 4096) };
+	static struct io_uring ring;
+	struct io_uring_sqe *sqe;
+	struct io_uring_cqe *cqe;
+
+	if (io_uring_queue_init(1, &ring, 0) || io_uring_register_buffers_sparse(&ring, 1))
+		errx(1, "no ring");
+	sqe = io_uring_get_sqe(&ring);
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, region_fd, NULL, 0, 0);
+	sqe->cmd_op = P2PMEM_URING_BUFFER;
+	memcpy(sqe->cmd, &buffer, sizeof(buffer));
+	if (io_uring_submit_and_wait(&ring, 1) != 1 || io_uring_peek_cqe(&ring, &cqe))
+		errx(1, "no completion");
+	errno = -cqe->res;
+	if (errno)
+		unsupported("ring buffers");
+	io_uring_cqe_seen(&ring, cqe);
+	close_mapping();
+}
+
 static void hold_longterm(void)
 {
 	struct ibv_device **devices = ibv_get_device_list(NULL);
@@ -172,6 +197,8 @@ static void hold(const char *kind, const char *drive)
 		hold_vmsplice();
 	else if (!strcmp(kind, "fixed"))
 		hold_fixed();
+	else if (!strcmp(kind, "ring"))
+		hold_ring();
 	else if (!strcmp(kind, "longterm"))
 		hold_longterm();
 	else if (strcmp(kind, "mapping"))

@@ -10,9 +10,9 @@
 #   skip - SUITE: NAME: REASON
 #   not ok - SUITE: NAME       and then what was expected and seen, and how to run it alone
 
-# The clock of a metered guest leaps forward whenever it waits for the host.
+# The clock of a metered guest counts instructions, and is not the host's: the host limits the whole run.
 [[ -z ${LAB_METER-} ]] || TEST_SECONDS=1800
-readonly TEST_SECONDS=${TEST_SECONDS:-90}
+TEST_SECONDS=${TEST_SECONDS:-90}
 readonly TROUBLE='WARNING|BUG|Oops|Call Trace|leak|refcount|Bad page|general protection fault[,:]'
 # The module's own words that look like the above but are no trouble.
 readonly NO_TROUBLE='memory leak.*disabled|kmemleak: Kernel memory leak detector'
@@ -43,6 +43,12 @@ t() {
 	77) printf 'skip - %s: %s: %s\n' "$SUITE" "$name" "$(tail -n 1 "$log")" ;;
 	*) report_failure "$name" "$status" "$log" ;;
 	esac
+}
+
+# patiently t NAME FUNCTION [ARG...] - a test of other people's programs, which may take several tries.
+patiently() {
+	local TEST_SECONDS=$((3 * TEST_SECONDS))
+	"$@"
 }
 
 # skip NAME REASON - for what this machine cannot do.
@@ -209,6 +215,16 @@ has_p2pdma() {
 	[[ $LAB_KERNEL != 6.* ]]
 }
 
+# has_chunks - p2pmem maps 2 MiB by one entry on this kernel (kernel/compat).
+has_chunks() {
+	[[ $LAB_KERNEL != 6.1 ]]
+}
+
+# has_ring_buffers - a region gives its memory to an io_uring by itself on this kernel (kernel/compat).
+has_ring_buffers() {
+	[[ $LAB_KERNEL == 7 ]]
+}
+
 # has_folios - p2pmem maps folios of 2 MiB on this kernel (kernel/compat).
 has_folios() {
 	[[ $LAB_KERNEL != 6.* ]]
@@ -223,6 +239,13 @@ with_page_type() {
 	echo "$type" >"/sys/class/p2pmem/$region/page_type"
 	equal "page type of $region" "$type" "$(attr "$region" page_type)"
 	at_end "within 5 region_is_free $region; echo $before >/sys/class/p2pmem/$region/page_type"
+}
+
+# typed TYPE FUNCTION... - with that page type of p2pmem0.
+typed() {
+	with_page_type p2pmem0 "$1"
+	shift
+	"$@"
 }
 
 # --- data ---

@@ -5,10 +5,14 @@
 
 # shellcheck source=removal.sh
 . ./removal.sh
+# shellcheck source=lib/held_copy.sh
+. lib/held_copy.sh
 
 readonly HELD_BYTES=$((2 * MIB))
 # The kinds whose pins outlive mapping and descriptor.
-readonly PINS="vmsplice fixed longterm"
+PINS="vmsplice fixed longterm"
+! has_ring_buffers || PINS+=" ring"
+readonly PINS
 
 pins() {
 	[[ " $PINS " == *" $1 "* ]]
@@ -246,6 +250,23 @@ again_and_again() {
 	copy_again
 }
 
+# Processes that fork, move and drop mappings while the region goes: a moment earlier or later each time.
+no_entry_is_left() {
+	local round pid status
+	for round in 1 2 3; do
+		status=0
+		copied p2pmem0 >"$WORK/copied" 2>&1 &
+		pid=$!
+		within 20 grep -qx ready "$WORK/copied"
+		sleep "0.$((round * round))"
+		donard-cli region remove p2pmem0
+		wait "$pid" || status=$?
+		equal "entries left, round $round ($(cat "$WORK/copied"))" 0 "$status"
+		grep -qE '^[1-9][0-9]* forks' "$WORK/copied" || fail "no forks: $(cat "$WORK/copied")"
+		restore_gpu
+	done
+}
+
 # A copy notices within moments, although its pins would let it go on.
 copy_is_cut_off() {
 	local pid status=0
@@ -264,6 +285,160 @@ region_is_held() {
 	! region_is_free p2pmem0
 }
 
+# --- donard-cli copy in flight, by block requests and (PASS) by NVMe commands ---
+
+PASS=()
+
+# passing FUNCTION... - with --passthrough.
+passing() {
+	PASS=(--passthrough)
+	"$@"
+}
+
+# restore_drive ID - what an unplugged drive takes with it: the drive, and the region of its own memory.
+restore_drive() {
+	local region=p2pmem1 kind=nvme-cmb
+	[[ $1 == alpha ]] || { region=p2pmem2; kind=nvme-pmr; }
+	stale_env
+	[[ -n $(bdf_of "$1") ]] || labctl plug "$1"
+	labctl wait-drives
+	stale_env
+	region_exists "$region" && return
+	donard-cli region add --kind "$kind" --device "$(bdf_of "$1")" >/dev/null
+	chgrp p2pmem "/dev/$region"
+}
+
+# unplug_under ID SRC DST - a drive of the copy; the region stays.
+unplug_under() {
+	local id=$1 bdf
+	bdf=$(bdf_of "$id")
+	at_end "restore_drive $id"
+	start_copy "$@" "${PASS[@]}"
+	labctl unplug "$id"
+	copy_ends 1 drive-gone "^/dev/nvme[^:]*: the drive went away.* controller $bdf .*Bring it back"
+	nobody_holds p2pmem0
+	restore_drive "$id"
+	copy_again
+}
+
+# The copy names its drive, and its error the one of both that is gone.
+source_unplugged() {
+	unplug_under alpha "$LAB_ALPHA" p2pmem0
+}
+
+target_unplugged() {
+	unplug_under beta p2pmem0 "$LAB_BETA"
+	matches "message" "^$LAB_BETA: " "$(jq -r .error.message "$WORK/copy")"
+}
+
+staged_unplugged() {
+	unplug_under beta "$LAB_ALPHA" "$LAB_BETA" --via p2pmem0
+	matches "message" "^$LAB_BETA: " "$(jq -r .error.message "$WORK/copy")"
+}
+
+copy_interrupted() {
+	start_copy alpha "$LAB_ALPHA" p2pmem0 "${PASS[@]}"
+	kill -INT "$COPY"
+	copy_ends 130 canceled stopped
+	nobody_holds p2pmem0
+	equal "commands in flight" 0 "$(in_flight "$LAB_ALPHA_BDF")"
+	copy_again
+}
+
+# Killed, it leaves commands behind: their memory is nobody's before they end.
+copy_killed() {
+	start_copy alpha "$LAB_ALPHA" p2pmem0 "${PASS[@]}"
+	labctl slow alpha "$STANDSTILL"
+	kill -KILL "$COPY"
+	sleep 1
+	(($(in_flight "$LAB_ALPHA_BDF"))) || fail "no command is in flight any more"
+	! region_is_free p2pmem0 || fail "memory that the drive writes to was given back"
+	labctl slow alpha 0
+	within 20 copy_is_over
+	nobody_holds p2pmem0
+	copy_again
+}
+
+# The region waits for each command, then goes; no command outlives it.
+region_removed_under() {
+	start_copy alpha "$LAB_ALPHA" p2pmem0 "${PASS[@]}"
+	labctl slow alpha "$STANDSTILL"
+	in_background donard-cli region remove p2pmem0
+	event_waits "$COPY donard-cli [0-9]+ [1-9]"
+	(($(in_flight "$LAB_ALPHA_BDF"))) || fail "no command is in flight any more"
+	labctl slow alpha 0
+	event_succeeds
+	matches "what the removal said" "held by donard-cli \\(pid $COPY\\)" "$(cat "$WORK/event")"
+	region_gone p2pmem0 || fail "the region is there after its removal"
+	equal "commands in flight" 0 "$(in_flight "$LAB_ALPHA_BDF")"
+	copy_ends 1 region-gone '^p2pmem0: the region went away during the copy'
+	copy_again
+}
+
+# memory_unplugged DEVICE REGION SLOW-DRIVE - the device whose memory it is.
+memory_unplugged() {
+	local device=$1 region=$2 drive=$3
+	start_copy "$drive" "$(drive_of "$drive")" "$region" "${PASS[@]}"
+	in_background labctl unplug "$device"
+	copy_ends 1 region-gone "^$region: the region went away during the copy"
+	event_succeeds
+	region_gone "$region" || fail "the region is there without its device"
+	equal "commands in flight" 0 "$(in_flight "$(bdf_of "$drive")")"
+}
+
+drive_of() {
+	case $1 in
+	alpha) echo "$LAB_ALPHA" ;;
+	beta) echo "$LAB_BETA" ;;
+	esac
+}
+
+gpu_unplugged_under() {
+	memory_unplugged gpu p2pmem0 alpha
+	plug_gpu
+	copy_again
+}
+
+cmb_unplugged_under() {
+	at_end "restore_drive alpha"
+	memory_unplugged alpha p2pmem1 beta
+	restore_drive alpha
+	copy_again
+}
+
+pmr_unplugged_under() {
+	at_end "restore_drive beta"
+	memory_unplugged beta p2pmem2 alpha
+	restore_drive beta
+	copy_again
+}
+
+gpu_vanishes_under() {
+	start_copy alpha "$LAB_ALPHA" p2pmem0 "${PASS[@]}"
+	labctl surprise-remove "$LAB_GPU_BDF"
+	copy_ends 1 region-gone '^p2pmem0: the region went away during the copy'
+	within 30 region_gone p2pmem0
+	sleep 3
+	plug_gpu
+	copy_again
+}
+
+passing_tests() {
+	lt "source unplugged, passthrough" passing source_unplugged
+	lt "destination unplugged, passthrough" passing target_unplugged
+	lt "destination unplugged, drive to drive, passthrough" passing staged_unplugged
+	lt "interrupted, passthrough" passing copy_interrupted
+	lt "process death, passthrough" passing copy_killed
+	lt "region remove, passthrough" passing region_removed_under
+	lt "hot-unplug, passthrough" passing gpu_unplugged_under
+	lt "hot-unplug of a CMB, passthrough" passing cmb_unplugged_under
+	lt "hot-unplug of a PMR, passthrough" passing pmr_unplugged_under
+	if has_p2pdma; then
+		lt "region remove, passthrough, p2pdma" typed p2pdma passing region_removed_under
+		lt "process death, passthrough, p2pdma" typed p2pdma passing copy_killed
+	fi
+}
+
 KINDS="mapping inflight $PINS"
 for kind in $KINDS; do
 	lt "region remove, $kind" removed "$kind"
@@ -277,6 +452,8 @@ for kind in $KINDS; do
 done
 if [[ $LAB_TOPOLOGY == pciehp ]]; then
 	lt "plugged while in quarantine" plugged_over_quarantine
+	lt "surprise removal, copy" gpu_vanishes_under
+	lt "surprise removal, passthrough" passing gpu_vanishes_under
 else
 	lt "nvme unbind under its CMB" drive_unbound "$LAB_ALPHA_BDF" p2pmem1 nvme-cmb
 	lt "nvme unbind under its PMR" drive_unbound "$LAB_BETA_BDF" p2pmem2 nvme-pmr
@@ -285,4 +462,13 @@ else
 	lt "removal names the RDMA device" names_rdma_device
 	lt "removal under a copy" copy_is_cut_off
 	lt "again and again" again_and_again
+	lt "removal under forks and moves" no_entry_is_left
+	lt "source unplugged, copy" source_unplugged
+	lt "destination unplugged, copy" target_unplugged
+	lt "interrupted, copy" copy_interrupted
+	if [[ $LAB_KERNEL == 6.1 ]]; then
+		skip "passthrough in flight" "kernel $LAB_KERNEL is too old for it"
+	else
+		passing_tests
+	fi
 fi

@@ -19,17 +19,50 @@ server_is_up() {
 	fi
 }
 
-# run_pair REGION BYTES TOOL [ARG...] - and both ends' memory is free again.
+# ended WHO STATUS BYTES - the tool moved its bytes. Its ends then tell each other that they are done, and one that
+# hears of the other's going first fails ("Failed to close connection"), or waits for that without end (124): what was
+# moved is compared all the same.
+ended() {
+	local said
+	said=$(cat "$WORK/$1")
+	(($2 == 0)) && return
+	(($2 == 124)) || [[ $said == *"Failed to close connection between server and client"* ]] ||
+		fail "$1: status $2, $said"
+	matches "the $1's figures" " $3 +$COUNT +[0-9]" "$said"
+	printf '# perftest: the %s failed to part, after it was done\n' "$1"
+}
+
+# On a busy host a tool may not make sense of its own clock, and says nothing or "inf" of what it did; or a client
+# comes before its server's transport takes connections: rejected for want of such a service (8,
+# include/rdma/ib_cm.h), not by the server, whose own reason, such as memory that it could not register, has another
+# number.
+no_fault_of_ours() {
+	grep -hE "Can't produce a report|RDMA_CM_EVENT_REJECTED; error: 8\.|^ *[0-9]+ +$COUNT +-?(inf|nan)" \
+		"$WORK/client" "$WORK/server" |
+		sed 's/^/# perftest: once more: /'
+	((PIPESTATUS[0] == 0))
+}
+
+# run_pair REGION BYTES TOOL [ARG...] - and both ends' memory is free again. Three times at most.
 run_pair() {
-	local region=$1 server
+	local region=$1 server status=0 try=${TRY:-1}
 	local -a command=("${@:3}" -d "$LAB_RDMA_DEVICE" -s "$2" -n "$COUNT")
 	within 10 port_is_quiet here "$PORT"
-	"${command[@]}" "--mmap=/dev/$region" >"$WORK/server" 2>&1 &
+	timeout 60 "${command[@]}" "--mmap=/dev/$region" >"$WORK/server" 2>&1 &
 	server=$!
 	within 20 server_is_up "${@:3}"
-	labctl peer "${command[@]}" --mmap=/dev/p2pmem0 "$LAB_ADDR" >"$WORK/client" 2>&1 ||
-		fail "client: status $?, $(cat "$WORK/client")"
-	wait "$server" || fail "server: status $?, $(cat "$WORK/server")"
+	labctl peer timeout 40 "${command[@]}" --mmap=/dev/p2pmem0 "$LAB_ADDR" >"$WORK/client" 2>&1 ||
+		status=$?
+	if ((try < 3)) && no_fault_of_ours; then
+		kill "$server" 2>/dev/null || true
+		wait "$server" || true
+		TRY=$((try + 1)) run_pair "$@"
+		return
+	fi
+	ended client "$status" "$2"
+	status=0
+	wait "$server" || status=$?
+	ended server "$status" "$2"
 	matches "the client's figures" " $2 +$COUNT +[0-9]" "$(cat "$WORK/client")"
 	within 5 region_is_free "$region"
 	within 5 peer_is_free
@@ -78,9 +111,9 @@ cmb_is_refused() {
 
 # all_tools REGION WHAT [ARG...]
 all_tools() {
-	t "ib_write_bw${3:+ $3}, $2" moves "$1" ib_write_bw "${@:3}"
-	t "ib_read_bw${3:+ $3}, $2" moves "$1" ib_read_bw "${@:3}"
-	t "ib_write_lat${3:+ $3}, $2" ping_pongs "$1" "${@:3}"
+	patiently t "ib_write_bw${3:+ $3}, $2" moves "$1" ib_write_bw "${@:3}"
+	patiently t "ib_read_bw${3:+ $3}, $2" moves "$1" ib_read_bw "${@:3}"
+	patiently t "ib_write_lat${3:+ $3}, $2" ping_pongs "$1" "${@:3}"
 }
 
 all_tools p2pmem0 bar -R

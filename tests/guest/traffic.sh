@@ -81,7 +81,7 @@ killed_mid_write() {
 	for ((round = 0; round < 3; round++)); do
 		start_traffic
 		stop_traffic
-		folio owners
+		folio owners p2pmem0
 	done
 	within 10 region_is_free p2pmem0
 	copy_again

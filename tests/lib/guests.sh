@@ -3,7 +3,7 @@
 # The matrix of guests, and what is made of their output. Sourced by tests/check, never run.
 
 # A boot takes its time; a guest with all suites is the longest.
-readonly GUEST_SECONDS=1200
+readonly GUEST_SECONDS=1800
 
 # plan_guests - "KERNEL TOPOLOGY FABRIC SUITE..." a line. The whole of it with the usual machine of each
 # kernel; the others, on the newest kernel, for what is particular to them. With the fabric rxe or siw two
@@ -29,6 +29,7 @@ plan_guests() {
 		echo "7 $topology - routes dmabuf"
 	done
 	echo "6.1 iommu - routes dmabuf"
+	echo "7 large-blocks - blocks"
 }
 
 # wanted_suites SUITE... - those that --only leaves, as run.sh takes them.
@@ -77,7 +78,7 @@ run_guests() {
 # start_guest KERNEL TOPOLOGY FABRIC SUITE... - in the background.
 start_guest() {
 	local kernel=$1 topology=$2 fabric=$3 where="$1 $2" dir
-	local -a machine=()
+	local -a machine=() plan=("$@")
 	shift 3
 	case $fabric in
 	-) ;;
@@ -87,6 +88,7 @@ start_guest() {
 	progress "guest: kernel $where: ${*%%/*}"
 	dir=$(mktemp -d "$LOGS/guest.XXXXXX")
 	printf '%s\n' "$where" "$@" >"$dir/what"
+	printf '%s\n' "${plan[@]}" >"$dir/plan"
 	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
 	tests/rig/lab run --kernel "$kernel" --topology "$topology" "${machine[@]}" --share "$REPO/tests/guest" \
 		--append iomem=relaxed --timeout "$GUEST_SECONDS" -- bash /mnt/share/run.sh "$@" \
@@ -102,10 +104,22 @@ finish_guest() {
 	dir=${RUNNING[$pid]}
 	unset "RUNNING[$pid]"
 	mapfile -t what <"$dir/what"
+	! runs_again "$status" "$dir" || return 0
 	progress "guest: kernel ${what[0]}: at its end"
 	count_guest "${what[0]}" "$dir/out"
 	! grep -q '^# counts ' "$dir/out" || guard_counts "${what[0]}" "$dir/out"
 	judge_guest "${what[0]}" "$status" "$dir/out" "$dir/err" "${what[@]:1}"
+}
+
+# runs_again STATUS DIR - once, when the emulator was at fault.
+runs_again() {
+	local why
+	local -a plan
+	[[ ! -e $2/again ]] && why=$(emulators_fault "$1" "$2/err") || return
+	mapfile -t plan <"$2/plan"
+	progress "$why; all of this guest once more: ${plan[*]:0:3}"
+	start_guest "${plan[@]}"
+	touch "${RUNNING[$!]}/again"
 }
 
 # count_guest WHERE OUTPUT

@@ -226,6 +226,7 @@ run_cli() {
 	try "cli: bench table1, no port" cli_exits 2 'no address or no port' bench table1 dram=192.0.2.1:0
 	try "cli: bench table1, half a bracket" cli_exits 2 'no address or no port' bench table1 'dram=[::1'
 	try "cli: bench table1, a name twice" cli_exits 2 'two of that name' bench table1 a=::1 a=::2
+	try "cli: bench table1, no target here" cli_exits 2 'targets look like dram=dram' bench table1 --here ::1 gpu=
 	try "cli: no module" cli_exits 3 'not loaded' list
 	try "cli: no module, JSON" cli_exits 3 '"no-module"' list --json
 	try "cli: streams" streams

@@ -16,6 +16,7 @@ report_inputs() {
 	results copy-counts 6.12.9 >"$1/copy-counts-6.12.9.json"
 	results copy-counts 7.3.4 >"$1/copy-counts-7.3.4.json"
 	results table1 7.3.4 >"$1/table1-rxe.json"
+	results rdma-counts 7.3.4 >"$1/rdma-counts-rxe.json"
 	for name in copy-rates copy-sweep null; do
 		results "$name" 7.3.4 >"$1/$name.json"
 	done
@@ -65,6 +66,22 @@ shows_table1_samples() {
 		shows '^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| yes \|$' table1.md
 }
 
+shows_different_payload() {
+	mkdir "$REPORT/uneven"
+	results rdma-counts 7.3.4 '.samples[0].measured.dram_cpu_payload_bytes += 1' >"$REPORT/uneven/rdma-counts-rxe.json"
+	bench/report "$REPORT/uneven" --out "$REPORT/uneven.md" &&
+		shows '^\| rxe \| switch \| write \| DRAM .* \| 3, \*\*2 different\*\* \|$' uneven.md
+}
+
+# bench table1 on hardware: sums of memory controllers, in the same run as the rates.
+shows_sampled_rdma() {
+	mkdir "$REPORT/sampled"
+	results rdma-counts 7.3.4 '.emulated = false | .meter = "likwid" | .samples[].measured = {dram_total_bytes: 2500000}' \
+		>"$REPORT/sampled/table1-mlx5.json"
+	bench/report "$REPORT/sampled" --out "$REPORT/sampled.md" &&
+		shows '^\| mlx5 \| read \| GPU-like BAR \| .* \| 2\.50 \| - \|' sampled.md
+}
+
 shows_newest_kernel() {
 	[[ $(grep -c '^Linux 7\.3\.4, p2pmem0, generic pages, blocks of 1 MiB' "$REPORT/page.md") == 1 ]]
 }
@@ -92,7 +109,7 @@ missing_results_are_named() {
 emulation_is_marked() {
 	local file words='EMULATED (QEMU TCG): counts are exact, rates are only ratios within one run'
 	local -a plots=("$REPORT"/page/*.svg)
-	((${#plots[@]} == 5)) || { echo "expected 5 plots, seen ${#plots[@]}"; return 1; }
+	((${#plots[@]} == 6)) || { echo "expected 6 plots, seen ${#plots[@]}"; return 1; }
 	for file in "$REPORT/page.md" "${plots[@]}"; do
 		grep -qF "$words" "$file" || { echo "expected in $file: $words"; return 1; }
 	done
@@ -126,10 +143,11 @@ committed_page_is_generated() {
 		diff docs/benchmarks.md "$REPORT/committed/benchmarks.md"
 }
 
-# guard_says STATUS REGEX FILTER [KERNEL] - of results that FILTER changed, against unchanged ones.
+# guard_says STATUS REGEX FILTER [KERNEL [BOTH]] - of results that FILTER changed, against unchanged ones; BOTH is
+# applied to either first.
 guard_says() {
-	results copy-counts 7.3.4 >"$REPORT/baseline.json"
-	results copy-counts "${4:-7.3.4}" "$3" >"$REPORT/current.json"
+	results copy-counts 7.3.4 "${5:-.}" >"$REPORT/baseline.json"
+	results copy-counts "${4:-7.3.4}" "${5:-.} | $3" >"$REPORT/current.json"
 	report_refuses "$1" "$2" bench/guard "$REPORT/baseline.json" "$REPORT/current.json"
 }
 
@@ -137,6 +155,18 @@ guard_says() {
 changed() {
 	printf '(.samples[] | select(.method == "donard"%s) | .measured.%s) |= (%s)' \
 		"$([[ ${3-} == all ]] || echo ' and .round == 0')" "$1" "$2"
+}
+
+# Six rounds, whose interrupts cost 700 instructions each, and switches of context 3,000.
+# shellcheck disable=SC2016  # jq's
+readonly INTERRUPTED='.samples |= [.[] | select(.round == 0) | . + {round: range(6)} | .round as $round
+	| .measured |= (. + {interrupts: (300 - 40 * $round), context_switches: (10 + $round * $round % 7)}
+		| .instructions_kernel += 700 * .interrupts + 3000 * .context_switches)]'
+
+# interrupted MORE [SWITCHES] - a filter: as many more in each round, and what they cost.
+interrupted() {
+	printf '.samples[].measured |= (.interrupts += %d | .context_switches += %d | .instructions_kernel += %d)' \
+		"$1" "${2-0}" $((700 * $1 + 3000 * ${2-0}))
 }
 
 run_guard_tests() {
@@ -155,6 +185,22 @@ run_guard_tests() {
 		guard_says 0 '^ok - donard to-region' "$(changed instructions_kernel '. * 1.01' all)"
 	try "report: guard: one disturbed round passes" \
 		guard_says 0 '^ok - donard to-region' "$(changed dram_cpu_overhead_bytes '. * 2')"
+	try "report: guard: instructions of more interrupts pass" \
+		guard_says 0 '^ok - donard to-region' "$(interrupted 80)" '' "$INTERRUPTED"
+	try "report: guard: instructions of fewer interrupts and more switches pass" \
+		guard_says 0 '^ok - donard to-region' "$(interrupted -50 3)" '' "$INTERRUPTED"
+	try "report: guard: more interrupts than the baseline ever met fail" guard_says 1 \
+		"${base}instructions_kernel: expected at most" "$(interrupted 1000)" '' "$INTERRUPTED"
+	try "report: guard: more switches than the baseline ever met fail" guard_says 1 \
+		"${base}instructions_kernel: expected at most" "$(interrupted 0 80)" '' "$INTERRUPTED"
+	try "report: guard: as many instructions without interrupts fail" guard_says 1 \
+		"${base}instructions_kernel: expected at most" '.samples[].measured.instructions_kernel += 700000' '' \
+		"$INTERRUPTED"
+	try "report: guard: 3 % more instructions beside fewer interrupts fail" \
+		guard_says 1 "${base}instructions_kernel: expected at most" \
+		"$(changed instructions_kernel '. * 1.03' all) | $(interrupted -100)" '' "$INTERRUPTED"
+	try "report: guard: one round with work beside it passes" guard_says 0 '^ok - donard to-region' \
+		"$(changed instructions_kernel '. * 1.5')" '' "$INTERRUPTED"
 	try "report: guard: a gain hints at a new baseline" \
 		guard_says 0 '#   instructions_user: .* better than the baseline' \
 		"$(changed instructions_user '. * 0.9' all)"
@@ -187,6 +233,11 @@ run_report() {
 		shows '^\| drive to region \| 4 KiB \| 7,710,000 \| 11,565,000 \| 0\.67 \|'
 	try "report: RDMA as ratio to DRAM" shows '^\| rxe \| write \| GPU-like BAR \| 0\.95 \| 1\.05 \| 1\.05 \|'
 	try "report: RDMA samples of bench table1" shows_table1_samples
+	try "report: DRAM by target in the table" shows '^\| rxe \| write \| GPU-like BAR \| .* \| 6\.00 \| 1\.00 \|'
+	try "report: payload that a BAR keeps out of DRAM" \
+		shows '^\| rxe \| switch \| read \| GPU-like BAR \| 1\.00 \| 1\.00 \| 5\.00 \| 1\.00 \| 4,194,304 \| 3, identical \|$'
+	try "report: payload that differs between runs is said" shows_different_payload
+	try "report: DRAM of a real machine's meter" shows_sampled_rdma
 	try "report: growth of set-up costs" shows '^\| touch \| 256 MiB \| 0 \| 239,400 \| 24\.18 \| 256\.00 \|'
 	try "report: what was not measured, and why" shows '^- pin, 64 KiB, 0 live: no ring$'
 	try "report: times of an emulator are ratios" shows "CPU time / donard's"

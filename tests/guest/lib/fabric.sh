@@ -30,7 +30,7 @@ cm_listens() {
 	on "$1" rdma resource show cm_id | grep -q "state LISTEN .*comm $2 " || return
 	[[ $LAB_FABRIC != siw ]] || tcp_listens "$1" "$3" || return
 	# The state is set a moment before the transport takes connections.
-	sleep 0.2
+	sleep 1
 }
 
 # port_is_quiet here|peer PORT - what listened there before is gone; with RDMA that takes a moment.

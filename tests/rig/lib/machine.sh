@@ -105,10 +105,11 @@ share() {
 		-device "virtio-9p-pci,fsdev=$1,mount_tag=$1"
 }
 
-# processors - two, in parallel; with --icount one, since instructions are counted in a single order.
+# processors - two, in parallel; with --icount one, since instructions are counted in a single order. While it has
+# nothing to do its clock follows the host's: one that leaps to the next timer counts more ticks the slower a disk is.
 processors() {
 	if [[ -n $OPT_ICOUNT ]]; then
-		qemu_arg -accel tcg,thread=single -smp 1 -icount shift=0,sleep=off
+		qemu_arg -accel tcg,thread=single -smp 1 -icount shift=0,sleep=on
 	else
 		qemu_arg -accel tcg,thread=multi -smp 2
 	fi
@@ -128,9 +129,14 @@ base_machine() {
 		-device virtserialport,chardev=qmp,name=lab.qmp
 	processors
 	[[ -z $OPT_METER ]] || meter
+	[[ -n $OPT_METER ]] || heartbeat
 	channel verdict
 	share lab "$RUN_DIR" readonly=on
 	# A kernel that warns, oopses or hangs ends the run. The mitigations only slow emulation down.
 	kernel_arg console=ttyS0 ignore_loglevel panic=-1 panic_on_warn=1 oops=panic softlockup_panic=1 \
 		watchdog_thresh=30 hung_task_panic=1 mitigations=off
+	# QEMU's drives take a list of several pieces for one of DRAM because it lies there itself, and then refuse what it
+	# lists of their own CMB (10.0, hw/nvme/ctrl.c, nvme_map_sgl()). Linux before 7 sends none: what is contiguous there
+	# is one piece; large folios are one each. Hence SGLs only for one piece of the length that commands may have.
+	[[ $OPT_KERNEL != 7 ]] || kernel_arg nvme.sgl_threshold=524288
 }

@@ -84,6 +84,8 @@ run_guest() {
 	start_guest "$RUN_DIR" "${QEMU_ARGS[@]}"
 	[[ -z $OPT_PEER ]] || await_boot "$LAB_DIR/peer" "${PEER_ARGS[@]}"
 	await_boot "$RUN_DIR" "${QEMU_ARGS[@]}"
+	watch_guest "$RUN_DIR" &
+	[[ -z $OPT_PEER ]] || watch_guest "$LAB_DIR/peer" &
 	follow stdout &
 	follow stderr >&2 &
 	judge_guests

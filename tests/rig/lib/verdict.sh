@@ -6,6 +6,9 @@
 # (which the kernel prints, too) has neither comma nor colon.
 readonly KERNEL_TROUBLE='WARNING: |BUG: |BUG kmalloc|Oops|general protection fault[,:]|Kernel panic|KASAN|UBSAN|KFENCE|kmemleak: [1-9]|INFO: (possible|task|rcu|suspicious)|possible recursive locking|suspicious RCU|DMA-API: .*(error|leak|not freed)|refcount_t: |Bad page|bad page|Objects remaining|soft lockup|unregister_netdevice: waiting'
 
+# A processor idles, and what it waits for was due long ago: no kernel can do that to itself.
+readonly LOST_TIMER="kthread timer wakeup didn't happen"
+
 # status_of DIR - what the guest's command ended with; nothing if it did not come to its end.
 status_of() {
 	! grep -qx end "$1/verdict" || sed -n 's/^status //p' "$1/verdict"
@@ -17,7 +20,12 @@ judge() {
 	status=$(status_of "$dir")
 	trouble=$(grep -m 5 -aE "$KERNEL_TROUBLE" "$dir/console.log") || true
 	if grep -q '^failed ' "$dir/verdict"; then
+		blame_other
 		unsound "$dir" "the guest gave up: $(sed -n 's/^failed //p' "$dir/verdict")"
+	elif grep -qa "$LOST_TIMER" "$dir/console.log"; then
+		unsound "$dir" "the emulator lost a timer of a processor"
+	elif [[ -e $dir/lost-interrupt ]]; then
+		unsound "$dir" "the emulator lost an interrupt: silent for $SILENT_SECONDS s, all processors idle and open to interrupts"
 	elif [[ -n $trouble ]]; then
 		unsound "$dir" "the kernel complained: $trouble"
 	elif (($2 == 124 || $2 == 137)); then

@@ -13,8 +13,9 @@
 
 /* Of DRAM. */
 struct meter_page {
-	uint64_t cpu_bytes : 63;
+	uint64_t cpu_bytes : 62;
 	uint64_t payload : 1;	/* a drive's data went there, or the program named it */
+	uint64_t named : 1;	/* by FRAMES, before it counts */
 };
 
 struct meter {

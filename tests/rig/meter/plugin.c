@@ -101,6 +101,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 static void on_armed(qemu_plugin_id_t id)
 {
 	meter.armed = true;
+	memset(meter.pages, 0, meter.page_count * sizeof(*meter.pages));
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
 	meter.page->state = DND_LAB_ARMED;
 }
@@ -112,9 +113,22 @@ static void on_disarmed(qemu_plugin_id_t id)
 	meter.page->state = DND_LAB_IDLE;
 }
 
+/* DRAM only: what is in a BAR is counted by areas. */
+static void name_frames(void)
+{
+	for (uint32_t i = 0; i < meter.page->frame_count; i++) {
+		const struct dnd_lab_range *range = &meter.page->frames[i];
+
+		for (uint64_t at = range->start; at - range->start < range->bytes; at += METER_PAGE_BYTES)
+			if (at < meter.ram_bytes)
+				meter_page(&meter, at)->named = true;
+	}
+}
+
 static void begin(unsigned int vcpu)
 {
-	memset(meter.pages, 0, meter.page_count * sizeof(*meter.pages));
+	for (size_t i = 0; i < meter.page_count; i++)
+		meter.pages[i] = (struct meter_page){ .payload = meter.pages[i].named };
 	memset(&meter.counts, 0, sizeof(meter.counts));
 	meter.page->state = DND_LAB_COUNTING;
 	dma_begin(&meter);
@@ -141,6 +155,10 @@ static void on_marker(unsigned int vcpu, void *user)
 	switch ((enum dnd_lab_marker)(uintptr_t)user) {
 	case DND_LAB_ARM:
 		qemu_plugin_reset(meter.id, on_armed);
+		break;
+	case DND_LAB_FRAMES:
+		if (meter.page->state == DND_LAB_ARMED)
+			name_frames();
 		break;
 	case DND_LAB_BEGIN:
 		if (meter.armed)

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# A copy that is caught in flight: its drive is slowed down, so that commands are under way for as long as a
+# test wants. Sourced by suites, never run.
+
+# The largest command of the drives: the block layer makes no larger one of several.
+readonly COPY_BLOCK=$((512 << 10)) COPY_DEPTH=8
+# All lanes' commands take this long, and the copy a minute.
+readonly COPY_DRAIN_SECONDS=4
+# Nothing ends before it is let go.
+# shellcheck disable=SC2034  # the suites
+readonly STANDSTILL=1
+
+# start_copy DRIVE-ID SRC DST [ARG...] - slows that drive; returns when commands are in flight. COPY is the pid.
+start_copy() {
+	local id=$1 bdf
+	shift
+	bdf=$(bdf_of "$id")
+	labctl slow "$id" $((COPY_BLOCK * COPY_DEPTH / COPY_DRAIN_SECONDS))
+	at_end "labctl slow $id 0"
+	# In the background the shell has SIGINT ignored, and a person's Ctrl-C is not.
+	env --default-signal=INT donard-cli copy "$@" --size 60M --block-size "$COPY_BLOCK" \
+		--queue-depth "$COPY_DEPTH" --json >"$WORK/copy" 2>"$WORK/copy.err" &
+	COPY=$!
+	at_end "kill -KILL $COPY 2>/dev/null"
+	# The proof goes ahead of the copy, one request at a time.
+	within 30 copy_moves "$bdf"
+}
+
+bdf_of() {
+	case $1 in
+	alpha) echo "$LAB_ALPHA_BDF" ;;
+	beta) echo "$LAB_BETA_BDF" ;;
+	esac
+}
+
+# in_flight BDF - commands that the drive has and has not answered, whoever sent them.
+in_flight() {
+	local path
+	for path in /sys/bus/pci/devices/"$1"/nvme/nvme*/nvme*n1; do
+		cat "/sys/kernel/debug/block/${path##*/}"/hctx*/tags
+	done | awk -F= '/^busy=/ { busy += $2 } END { print busy + 0 }'
+}
+
+copy_moves() {
+	copy_is_alive || fail "the copy ended early: $(cat "$WORK/copy.err")"
+	(($(in_flight "$1") > 1))
+}
+
+copy_is_alive() {
+	[[ -e /proc/$COPY && $(awk '{ print $3 }' "/proc/$COPY/stat") != Z ]]
+}
+
+copy_is_over() {
+	! copy_is_alive
+}
+
+# copy_ends STATUS CODE REGEX - by itself: its status, the stable word and the message.
+copy_ends() {
+	local status=0
+	within 40 copy_is_over
+	wait "$COPY" || status=$?
+	equal "status of the copy ($(cat "$WORK/copy.err"))" "$1" "$status"
+	equal "code of the copy" "$2" "$(jq -r .error.code "$WORK/copy")"
+	matches "the copy's message" "$3" "$(jq -r .error.message "$WORK/copy")"
+	matches "what the copy says that it did" "from the start had been copied" "$(cat "$WORK/copy.err")"
+}
+
+# nobody_holds REGION - all of it is free.
+nobody_holds() {
+	within 10 region_is_free "$1"
+	equal "holders of $1" "" "$(attr "$1" holders)"
+	equal "state of $1" ready "$(attr "$1" state)"
+}

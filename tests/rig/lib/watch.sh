@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Tells an emulator that let its guest down from a guest that hangs: neither ends before its time limit, but only the
+# second is the guest's doing. Sourced, never run.
+
+# The guest beats every few seconds (guest/init); the meter's does not, since that would be counted. After so long a
+# silence the kernel's own detectors had their say: tasks that hang are reported within 240 s, loops within 60 s.
+readonly SILENT_SECONDS=${DONARD_SILENT_SECONDS:-300} WATCH_SECONDS=0.5
+# Five beats: for a guest that another one gave up waiting for.
+readonly MISSED_SECONDS=25
+
+# heartbeat - its channel, and a console of the emulator for the host: two FIFOs, so that it takes no other program.
+heartbeat() {
+	channel heartbeat
+	mkfifo "$RUN_DIR/host.in" "$RUN_DIR/host.out"
+	qemu_arg -chardev "pipe,id=host,path=$RUN_DIR/host" -mon chardev=host,mode=readline
+}
+
+# ask_emulator DIR COMMAND - what it answers within a second.
+ask_emulator() {
+	local line in out
+	exec {in}<>"$1/host.in" {out}<>"$1/host.out"
+	printf '%s\n' "$2" >&"$in"
+	while IFS= read -r -t 1 -u "$out" line; do
+		printf '%s\n' "${line%$'\r'}"
+	done
+	exec {in}>&- {out}>&-
+}
+
+# is_silent DIR SECONDS
+is_silent() {
+	[[ -s $1/heartbeat ]] && (($(date +%s) - $(stat -c %Y "$1/heartbeat") > $2))
+}
+
+# all_idle - processors whose registers stdin shows: halted, and open to interrupts (bit 9 of EFLAGS).
+all_idle() {
+	awk '{ for (i = 1; i <= NF; i++) {
+			if ($i ~ /^(EFL|RFL)=/) { seen++; open += substr($i, length($i) - 2, 1) ~ /[2367abefABEF]/ }
+			if ($i == "HLT=1") halted++ } }
+		END { exit !(seen && open == seen && halted == seen) }'
+}
+
+# lost_interrupt DIR SECONDS - so long silent, and all that its processors do is to wait: a kernel that idles has armed
+# the timer for whoever sleeps, so the emulator lost it, or what came of it.
+lost_interrupt() {
+	is_silent "$1" "$2" || return
+	ask_emulator "$1" 'info registers -a' >"$1/registers"
+	all_idle <"$1/registers"
+}
+
+# blame_other - where a guest gave up: the one that still runs may have kept it waiting.
+blame_other() {
+	local dir
+	for dir in "${!PID_OF[@]}"; do
+		! lost_interrupt "$dir" "$MISSED_SECONDS" ||
+			unsound "$dir" "the emulator lost an interrupt, and the other guest waited in vain"
+	done
+}
+
+# watch_guest DIR - ends a guest that the emulator let down.
+watch_guest() {
+	local pid=${PID_OF[$1]}
+	while kill -0 "$pid" 2>/dev/null; do
+		if grep -qsa "$LOST_TIMER" "$1/console.log"; then
+			kill "$pid"
+		elif lost_interrupt "$1" "$SILENT_SECONDS"; then
+			touch "$1/lost-interrupt"
+			kill "$pid"
+		fi
+		sleep "$WATCH_SECONDS"
+	done
+}
