@@ -26,10 +26,24 @@ as_lever() {
 	jq '.options.levers = true'
 }
 
+# shapes BLOCK,SIZE... -- ARGUMENT... - to the region; of each size there is work for all that are in flight at once.
+shapes() {
+	local shape list=()
+	while [[ $1 != -- ]]; do
+		list+=("$1")
+		shift
+	done
+	shift
+	for shape in "${list[@]}"; do
+		donard-cli bench copy "$LAB_ALPHA" p2pmem0 --methods donard,fio --rounds 2 \
+			--block-sizes "${shape%,*}" --size "${shape#*,}" "$@" --json
+	done | jq -s '.[0] + {samples: map(.samples) | add}'
+}
+
 case $1 in
 methods)
 	fill 64
-	both p2pmem0 --rounds "${2:-3}" --methods "$(methods)"
+	both p2pmem0 --rounds 3 --methods "$(methods)"
 	;;
 region)
 	fill 32
@@ -63,14 +77,12 @@ large-blocks)
 	both p2pmem0 --methods donard,fio --size 256M --block-sizes 256K,1M,4M,16M
 	;;
 depths)
-	fill 64
-	donard-cli bench copy "$LAB_ALPHA" p2pmem0 --methods donard,fio --size 16M --block-sizes 64K \
-		--queue-depths 1,4,64 --json
+	fill 256
+	shapes 4K,8M 64K,32M 1M,256M -- --queue-depths 1,4,16,64
 	;;
 threads)
-	fill 64
-	donard-cli bench copy "$LAB_ALPHA" p2pmem0 --methods donard,fio --size 16M --block-sizes 64K \
-		--queue-depths 16 --threads 2,4 --json
+	fill 256
+	shapes 4K,8M 64K,16M 1M,64M -- --queue-depths 16 --threads 1,2,4
 	;;
 *)
 	echo "copy.sh: no benchmark '$1'" >&2

@@ -19,32 +19,35 @@ def blocks:
 
 # ---- what depth and threads change ----
 
-def shape_lines:
+def shape_lines($rated):
   (map(.bytes_per_second) | max) as $fastest
   | sort_by(.method | method_order)[]
   | [(.direction | direction_name), (.block_bytes | size), (.queue_depth, .threads | tostring),
      (.method | method_name), (.instructions_per_mib | grouped), (.overhead | share),
-     (.bytes_per_second | over($fastest) | ratio)];
+     (if $rated then .bytes_per_second | over($fastest) | ratio else empty end)];
 # Shapes of which $key takes several values while the $fixed ones stay.
-def series($key; $fixed):
+def series($key; $fixed; $rated):
   group_by([(.direction | . == "from-region"), .block_bytes, .[$fixed]])
-  | map(select(map(.[$key]) | unique | length > 1))[] | group_by(.[$key])[] | shape_lines;
-def shapes($key; $fixed):
-  table(5; ["direction", "block", "depth", "threads", "method", "instructions / MiB", "overhead", "rate / faster"];
-        series($key; $fixed));
+  | map(select(map(.[$key]) | unique | length > 1))[] | group_by(.[$key])[] | shape_lines($rated);
+def shapes($key; $fixed; $rated):
+  table(5; ["direction", "block", "depth", "threads", "method", "instructions / MiB", "overhead",
+            (if $rated then "rate / faster" else empty end)];
+        series($key; $fixed; $rated));
 
+# Under the lab's meter the clock counts instructions, and not what they wait for.
+def are_rated: all(.meter != "lab");
 def rates_note:
-  if any(.meter == "lab")
-  then "Rates of this section were taken under the meter, which slows every instruction: they are the least telling."
-  else empty end;
+  if are_rated then empty
+  else "No rates here: under the meter the clock counts instructions, and not what they wait for." end;
 
 (copies("copy-sweep") | map(select(.levers | not)) | main_case | peers) as $samples
+| ($samples | are_rated) as $rated
 | if $samples == [] then absent("copy-sweep.json"; "bench/run copy")
   else ($samples[0]
     | "Linux \(.kernel), \(.region), \(.page_type) pages. Below: depth 16, one thread.", ""),
     ($samples | points
      | table(2; ["direction", "block", "donard: instructions / MiB", "fio: instructions / MiB", "donard / fio",
                  "donard: overhead", "fio: overhead"]; blocks),
-       "", "### Queue depth", "", shapes("queue_depth"; "threads"),
-       "", "### Threads", "", shapes("threads"; "queue_depth")),
+       "", "### Queue depth", "", shapes("queue_depth"; "threads"; $rated),
+       "", "### Threads", "", shapes("threads"; "queue_depth"; $rated)),
     "", ($samples | rates_note) end

@@ -8,6 +8,9 @@ def median: map(select(. != null)) | sort | if . == [] then null else .[(length 
 # null + 1 is 1 in jq; a sum with an unknown part is unknown.
 def total_of: if any(. == null) then null else add end;
 def times($factor): if . == null then null else . * $factor end;
+# A cost that is lost in the noise of starting; with none at all there may be no ratio.
+def not_lost: if . != null and . < 0 then null else . end;
+def above_zero: if . == 0 then null else not_lost end;
 def over($divisor): if . == null or $divisor == null or $divisor == 0 then null else . / $divisor end;
 # 6.12 is younger than 6.1.
 def version_order: [scan("[0-9]+") | tonumber];
@@ -34,13 +37,17 @@ def point: {file, kernel, direction, region, page_type, method, block_bytes, que
 # Median of f at the larger size.
 def at_full_size(f): (map(.bytes) | max) as $size | map(select(.bytes == $size) | f) | median;
 # What one more byte costs. The difference of two sizes leaves start-up out; with one size nothing is known.
-def per_byte(f):
+# @settled takes the rounds of a size to one value.
+def per_byte(f; settled):
   (map(.bytes) | unique) as $sizes
   | if ($sizes | length) < 2 then null
-    else (at_full_size(f)) as $large
-      | (map(select(.bytes == $sizes[0]) | f) | median) as $small
+    else (map(select(.bytes == $sizes[-1]) | f) | settled) as $large
+      | (map(select(.bytes == $sizes[0]) | f) | settled) as $small
       | if $large == null or $small == null then null else ($large - $small) / ($sizes[-1] - $sizes[0]) end
     end;
+def per_byte(f): per_byte(f; median);
+# Whatever disturbs adds.
+def least: map(select(. != null)) | min;
 
 def dram_payload: .measured | [.dram_dma_payload_bytes, .dram_cpu_payload_bytes] | total_of;
 def dram_overhead: .measured | [.dram_dma_overhead_bytes, .dram_cpu_overhead_bytes] | total_of;
@@ -63,8 +70,8 @@ def figures:
     dram: (per_byte(dram_all) // per_byte(dram_sampled)),
     instructions_per_mib: (per_byte(instructions) | times(MIB)),
     user_instructions_per_mib: (per_byte(.measured.instructions_user) | times(MIB)),
-    faults_per_gib: (per_byte([.minor_faults, .major_faults] | total_of) | times(GIB)),
-    cpu_seconds_per_gib: (per_byte([.user_seconds, .system_seconds] | total_of) | times(GIB)),
+    faults_per_gib: (per_byte([.minor_faults, .major_faults] | total_of) | not_lost | times(GIB)),
+    cpu_seconds_per_gib: (per_byte([.user_seconds, .system_seconds] | total_of; least) | above_zero | times(GIB)),
     bytes_per_second: at_full_size(if .seconds == null then null else .bytes / .seconds end),
     copies: length,
     payload_bytes_max: (map(dram_payload) | max),
@@ -82,11 +89,12 @@ def main_case:
   | (map(.page_type) | min) as $page_type
   | map(select(.page_type == $page_type));
 
-# Those of the usual shape; a tool without a queue takes part with the depth it has.
+# Those of the usual shape; a tool without a queue, or a small region, takes part with the depth it has.
 def usual_shape:
   map(select(.block_bytes == MIB and .threads == 1))
   | group_by(.method)
-  | map((map(select(.queue_depth == 16)) as $usual | if $usual == [] then [max_by(.queue_depth)] else $usual end)[]);
+  | map((map(.queue_depth) | if any(. == 16) then 16 else max end) as $depth
+        | map(select(.queue_depth == $depth))[]);
 
 def directions: ["to-region", "from-region"] - (["to-region", "from-region"] - map(.direction));
 def in_direction($direction): map(select(.direction == $direction));
