@@ -13,9 +13,14 @@ bench() {
 	((status == 0)) || fail "donard-cli bench $*: status $status, $(cat "$WORK/err" "$WORK/json")"
 }
 
-# holds WHAT FILTER - of the JSON.
+# holds WHAT FILTER - of the JSON. bounded WHAT FILTER: of counts that the host disturbs now and then.
 holds() {
 	jq -e "$2" "$WORK/json" >/dev/null || fail "$1: not so in $(jq -c 'del(.samples[].measured)' "$WORK/json")"
+}
+
+bounded() {
+	jq -e "$2" "$WORK/json" >/dev/null || beyond "$1: not so in $(jq -c '[.samples[] |
+		[.method, .bytes, .live, .round, .measured.instructions_kernel]]' "$WORK/json")"
 }
 
 # --- setup ---
@@ -44,11 +49,11 @@ counts_are_sane() {
 	bench setup p2pmem0 --sizes 64K,1M,16M --live 0,20000 --rounds 15
 	holds "exact counts" '.meter == "lab"'
 	holds "zeroed by the CPU" 'all(.samples[] | select(.method == "touch"); .measured.bar_cpu_bytes == .bytes)'
-	holds "allocation beside 20000" "$(by_live) | (.[1].allocate.least / .[0].allocate.least) | . < 1.1 and . > 0.9"
-	holds "freeing beside 20000" "$(by_live) | (.[1].free.least / .[0].free.least) | . < 1.1 and . > 0.9"
-	holds "each of them beside 20000" "$(by_live) |
+	bounded "allocation beside 20000" "$(by_live) | (.[1].allocate.least / .[0].allocate.least) | . < 1.1 and . > 0.9"
+	bounded "freeing beside 20000" "$(by_live) | (.[1].free.least / .[0].free.least) | . < 1.1 and . > 0.9"
+	bounded "each of them beside 20000" "$(by_live) |
 		.[1].allocate.mean < 2 * .[0].allocate.least and .[1].free.mean < 2 * .[0].free.least"
-	holds "no worse than linear" "$(by_size)"
+	bounded "no worse than linear" "$(by_size)"
 }
 
 # Kernel instructions, by number of live allocations; the mean of those that nothing else ran in between.
@@ -159,31 +164,32 @@ perftest_beside() {
 	offer dram "$PORT"
 	perftest_servers
 	bench rdma "$LAB_PEER_ADDR" --block-sizes 4K --queue-depths 16 --iterations 20 --rounds 1 --perftest \
-		--timeout 60
+		--timeout 120
 	holds "both methods" '[.samples[] | [.method, .operation, .direction]] | unique | length == 8'
 	holds "its rates" 'all(.samples[] | select(.operation == "bandwidth"); .bytes_per_second > 0)'
 	holds "its latencies" 'all(.samples[] | select(.operation == "latency"); .latency_ns.p50 > 0)'
 }
 
+# tool_that_prints NAME LINE [COMMAND] - first in PATH, and needs no server.
+tool_that_prints() {
+	mkdir -p "$WORK/bin"
+	printf '#!/bin/sh\necho "%s"\n%s\n' "$2" "${3-}" >"$WORK/bin/$1"
+	chmod +x "$WORK/bin/$1"
+}
+
+readonly BANDWIDTH=' 4096       20               1.00               0.90                    0.000230'
+readonly LATENCY=' 4096       20          1.00           2.00         1.50             1.60         0.00           1.90                    2.00'
+
 # Debian's ib_write_bw does that by itself now and then.
 perftest_that_does_not_end() {
 	offer dram "$PORT"
-	perftest_servers
-	mkdir "$WORK/bin"
-	printf '#!/bin/sh\n/usr/bin/ib_write_bw "$@"\nexec sleep 1000\n' >"$WORK/bin/ib_write_bw"
-	chmod +x "$WORK/bin/ib_write_bw"
+	tool_that_prints ib_write_lat "$LATENCY"
+	tool_that_prints ib_write_bw "$BANDWIDTH" 'exec sleep 1000'
 	PATH="$WORK/bin:$PATH" bench rdma "$LAB_PEER_ADDR" --direction write --block-sizes 4K --queue-depths 16 --iterations 20 \
-		--rounds 1 --perftest --timeout 45
+		--rounds 1 --perftest --timeout 20
 	holds "its rate, and no costs" '.samples[] | select(.program == "ib_write_bw") |
-		.bytes_per_second > 0 and (.costs_missing | test("did not end")) and (has("user_seconds") | not)'
+		(.bytes_per_second | floor) == 943718 and (.costs_missing | test("did not end")) and (has("user_seconds") | not)'
 	holds "costs of the other" '.samples[] | select(.program == "ib_write_lat") | .user_seconds >= 0 and .costs_missing == null'
-}
-
-# tool_that_prints NAME LINE - first in PATH, and needs no server.
-tool_that_prints() {
-	mkdir -p "$WORK/bin"
-	printf '#!/bin/sh\necho "%s"\n' "$2" >"$WORK/bin/$1"
-	chmod +x "$WORK/bin/$1"
 }
 
 # measures_nothing PROGRAM - refused by its name, while the other one prints figures.
@@ -195,10 +201,10 @@ measures_nothing() {
 # Seen on a busy host, and once more is enough then; here it is so each time. Latency comes first.
 perftest_without_sense_of_its_clock() {
 	offer dram "$PORT"
-	tool_that_prints ib_write_lat ' 4096       20          1.00           2.00         1.50             1.60         0.00           1.90                    2.00'
+	tool_that_prints ib_write_lat "$LATENCY"
 	tool_that_prints ib_write_bw ' 4096       20               0.00               0.00                    0.000000'
 	measures_nothing ib_write_bw
-	tool_that_prints ib_write_bw ' 4096       20               1.00               0.90                    0.000230'
+	tool_that_prints ib_write_bw "$BANDWIDTH"
 	tool_that_prints ib_write_lat ' 4096       20          inf            inf          inf          inf         -nan            inf                 inf'
 	measures_nothing ib_write_lat
 }
@@ -291,14 +297,14 @@ if [[ -n ${LAB_FABRIC:-} ]]; then
 	t "rdma, samples" rdma_samples
 	t "rdma, a direction that is not offered" rdma_direction_that_is_not_offered
 	patiently t "rdma, perftest beside it" perftest_beside
-	patiently t "rdma, perftest that does not end" perftest_that_does_not_end
+	t "rdma, perftest that does not end" perftest_that_does_not_end
 	t "rdma, perftest without sense of its clock" perftest_without_sense_of_its_clock
 	t "rdma, perftest without its server" perftest_without_server
 	t "table1, three targets" table_of_three
 	t "table1, nobody there" nobody_there
 else
 	t "setup, samples" samples_are_complete
-	t "setup, counts" counts_are_sane
+	t "setup, counts" in_two_samples counts_are_sane
 	t "setup, what does not fit is said" what_does_not_fit_is_said
 	t "setup, a cmb" cmb_too
 	t "setup, persistent bytes stay" persistent_bytes_stay

@@ -146,7 +146,7 @@ repeated() {
 	sort -n "$WORK/overheads" | awk '
 		{ v[NR] = $1 }
 		END { if (v[9] > v[1] * 1.01) { print v[1], v[9]; exit 1 } }' >"$WORK/spread" ||
-		fail "the least and the ninth of eleven overheads, in bytes: $(cat "$WORK/spread")"
+		beyond "the least and the ninth of eleven overheads, in bytes: $(cat "$WORK/spread")"
 }
 
 # NVMe commands of the program's own: no payload met DRAM, and the kernel did less than without.
@@ -169,7 +169,7 @@ passed_through() {
 
 less_than_block_layer() {
 	(($(measured "$1") < $(jq ".$1" "$WORK/block-layer"))) ||
-		fail "$1: $(measured "$1"), and $(jq ".$1" "$WORK/block-layer") without --passthrough"
+		beyond "$1: $(measured "$1"), and $(jq ".$1" "$WORK/block-layer") without --passthrough"
 }
 
 # Any program, by the same meter.
@@ -238,7 +238,7 @@ no_more_than_fio() {
 	put_random 64
 	mine=$(instructions_per_mib "$1" "$2" donard)
 	fio=$(instructions_per_mib "$1" "$2" fio)
-	((mine <= fio)) || fail "instructions per MiB: donard $mine, fio $fio"
+	((mine <= fio)) || beyond "instructions per MiB: donard $mine, fio $fio"
 }
 
 not_here() {
@@ -267,14 +267,14 @@ if has_p2pdma; then
 fi
 t "drive to drive" from_drive_to_drive
 t "a bounced copy" bounced
-t "repeated" repeated
+t "repeated" in_two_samples repeated
 if [[ $LAB_KERNEL == 7 ]]; then
-	t "NVMe commands past the block layer" passed_through
+	t "NVMe commands past the block layer" in_two_samples passed_through
 fi
 t "other programs" other_programs
 t "counts" counted
 [[ ! -e /tmp/counts.json ]] || { printf '# counts %s\n' "$(</tmp/counts.json)"; rm /tmp/counts.json; }
-t "no more instructions than fio, 4 KiB" no_more_than_fio 4M 4K
-t "no more instructions than fio, 1 MiB" no_more_than_fio 64M 1M
+t "no more instructions than fio, 4 KiB" in_two_samples no_more_than_fio 4M 4K
+t "no more instructions than fio, 1 MiB" in_two_samples no_more_than_fio 64M 1M
 t "a meter that is not here" not_here
 t "root only" for_root_only

@@ -107,7 +107,7 @@ finish_guest() {
 	! runs_again "$status" "$dir" || return 0
 	progress "guest: kernel ${what[0]}: at its end"
 	count_guest "${what[0]}" "$dir/out"
-	! grep -q '^# counts ' "$dir/out" || guard_counts "${what[0]}" "$dir/out"
+	! grep -q '^# counts ' "$dir/out" || guard_counts "${what[0]}" "$dir"
 	judge_guest "${what[0]}" "$status" "$dir/out" "$dir/err" "${what[@]:1}"
 }
 
@@ -120,6 +120,7 @@ runs_again() {
 	progress "$why; all of this guest once more: ${plan[*]:0:3}"
 	start_guest "${plan[@]}"
 	touch "${RUNNING[$!]}/again"
+	[[ ! -e $2/second ]] || touch "${RUNNING[$!]}/second"
 }
 
 # count_guest WHERE OUTPUT
@@ -135,11 +136,12 @@ count_guest() {
 	done <"$2"
 }
 
-# guard_counts "KERNEL ..." OUTPUT - against the committed baseline of that kernel.
+# guard_counts "KERNEL ..." DIR - against the committed baseline of that kernel, by what a guest counted.
 guard_counts() {
-	local kernel=${1%% *} dir line judged=0
-	dir=$(dirname "$2")
-	sed -n 's/^# counts //p' "$2" | tail -n 1 >"$dir/counts.json"
+	local kernel=${1%% *} dir=$2 line judged=0
+	sed -n 's/^# counts //p' "$dir/out" | tail -n 1 >"$dir/counts.json"
+	bench/guard "bench/baseline/$kernel.json" "$dir/counts.json" >"$dir/guard" 2>&1 || true
+	! counts_again "$1" "$dir" || return 0
 	while IFS= read -r line; do
 		case $line in
 		'ok - '*) judged=1; pass "$1: baseline: ${line#ok - }" ;;
@@ -147,8 +149,21 @@ guard_counts() {
 		'# '*' were not measured now') failed "$1: baseline: ${line#\# }" ;;
 		*) printf '%s\n' "$line" ;;
 		esac
-	done < <(bench/guard "bench/baseline/$kernel.json" "$dir/counts.json" 2>&1 || true)
+	done <"$dir/guard"
 	((judged)) || failed "$1: baseline: the guard compared nothing"
+}
+
+# counts_again "KERNEL ..." DIR - once, and only when nothing but a bound was exceeded: the host disturbs such counts now
+# and then. Another guest counts anew, and what is beyond a bound there, too, has failed.
+counts_again() {
+	local -a plan
+	[[ ! -e $2/second ]] && grep -q '^not ok' "$2/guard" || return
+	! sed '/^not ok/!d; s/: expected at most//g' "$2/guard" | grep -q ': expected' || return
+	mapfile -t plan <"$2/plan"
+	progress "guest: kernel $1: beyond the baseline; a second sample"
+	sed -n 's/^not ok - \(.*\); to accept it:.*/# \1/p' "$2/guard"
+	start_guest "${plan[@]:0:3}" meter/counts
+	touch "${RUNNING[$!]}/second"
 }
 
 # judge_guest WHERE STATUS OUTPUT ERRORS SUITE... - a boot that died or lacks an end failed, whatever it
