@@ -23,6 +23,7 @@
 #define NAP_NS		200000000L
 #define EXIT_NOT_FOUND	127
 #define TRIES		3	/* at least, within the time limit */
+#define START_SECONDS	2	/* of the program, and of its look at the clock */
 #define ENDED_BY_TIMER	(128 + SIGALRM)
 #define MIN_ITERATIONS	5	/* what its parser takes */
 
@@ -199,7 +200,7 @@ static const char *tail_of(char *output)
 static int failed(struct cli *cli, const struct client *client, const char *address, int status,
 		  char *output)
 {
-	char text[1024];
+	char text[1024], how[64];
 
 	if (cli_stopped(NULL))
 		return cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped by a signal.");
@@ -209,12 +210,16 @@ static int failed(struct cli *cli, const struct client *client, const char *addr
 			 "do, or without --perftest.", client->argv[0], address, client->port, tail_of(output));
 		return cli_fail_text(cli, EXIT_FAILED, "method-failed", text);
 	}
-	snprintf(text, sizeof(text), "%s to %s, port %s, %s %d: \"%s\". Its server must run there, and "
+	if (status == ENDED_BY_TIMER)
+		snprintf(how, sizeof(how), "did not end within %u s", client->seconds);
+	else if (status > 128)
+		snprintf(how, sizeof(how), "was ended by signal %d", status - 128);
+	else
+		snprintf(how, sizeof(how), "exited with status %d", status);
+	snprintf(text, sizeof(text), "%s to %s, port %s, %s: \"%s\". Its server must run there, and "
 		 "again for each client: 'while %s -R -F -s %s -n %s -p %s; do :; done' (and -t as "
-		 "--queue-depths).", client->argv[0], address, client->port,
-		 status > 128 ? "was ended by signal" : "exited with status",
-		 status > 128 ? status - 128 : status, tail_of(output), client->argv[0], client->block,
-		 client->count, client->port);
+		 "--queue-depths).", client->argv[0], address, client->port, how, tail_of(output),
+		 client->argv[0], client->block, client->count, client->port);
 	return cli_fail_text(cli, EXIT_FAILED, "peer-lost", text);
 }
 
@@ -247,10 +252,16 @@ static bool may_try_again(int status)
 	return status != EXIT_NOT_FOUND && !cli_stopped(NULL);
 }
 
-/* Of one try: our own run of the same requests has just shown how long they may take. */
-static unsigned int seconds_for(const struct bench_rdma *run)
+/*
+ * Of try @tries, from 0: our own run of the same requests has just shown how long they may take. One that waits
+ * without end is to cost little, one that is slow to have its time: each has twice that of the one before.
+ */
+static unsigned int seconds_for(const struct bench_rdma *run, unsigned int tries)
 {
-	return (run->options.timeout_ms / 1000 + TRIES - 1) / TRIES + (unsigned int)(4 * run->result.seconds) + 1;
+	unsigned int first = START_SECONDS + (unsigned int)(4 * run->result.seconds);
+	unsigned int most = first + run->options.timeout_ms / 1000 / TRIES;
+
+	return tries < 16 && first << tries < most ? first << tries : most;
 }
 
 /*
@@ -273,13 +284,15 @@ int bench_perftest_run(struct cli *cli, struct donard_meter *meter, const struct
 {
 	const struct timespec nap = { .tv_nsec = NAP_NS };
 	double deadline = cli_now_seconds() + run->options.timeout_ms / 1000.0;
-	struct client client = { .seconds = seconds_for(run) };
 	struct bench_rdma seen = { 0 };
+	struct client client = { 0 };
 	char output[OUTPUT_BYTES];
+	unsigned int tries = 0;
 	int rc, status = 0;
 
 	compose(&client, run, first_port);
 	do {
+		client.seconds = seconds_for(run, tries++);
 		rc = run_once(cli, meter, &client, &seen, output, &status);
 		*sample = rc && status != ENDED_BY_TIMER ? NULL : sample_of(run, &client, output, round);
 	} while ((!rc || rc == -ECHILD) && !*sample && may_try_again(status) && cli_now_seconds() < deadline &&

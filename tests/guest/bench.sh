@@ -147,16 +147,31 @@ rdma_direction_that_is_not_offered() {
 	bench rdma "$LAB_PEER_ADDR" --direction write --block-sizes 4K --queue-depths 4 --iterations 10 --rounds 1
 }
 
-# perftest_servers - each serves one client after the other, until the end of the test. On a busy host a client may
-# fail while it connects, and leave its server waiting for the rest: hence the time limit.
+# perftest_servers - each serves one client after the other, until the end of the test.
 perftest_servers() {
 	local program port=$PERFTEST_PORT
 	for program in ib_write_bw ib_read_bw ib_write_lat ib_read_lat; do
-		labctl peer sh -c "while :; do timeout 10 $program -R -F -s 4096 -n 20 -p $port; done" >"$WORK/$program" 2>&1 \
-			</dev/null &
-		at_end "kill $! 2>/dev/null; wait $!"
+		peer_until_the_end "while :; do $program -R -F -s 4096 -n 20 -p $port; done"
 		within 20 cm_listens peer "$program" "$port"
 		port=$((port + 1))
+	done
+	peer_until_the_end "$(declare -f end_left_servers); end_left_servers"
+}
+
+peer_until_the_end() {
+	labctl peer bash -c "$1" >>"$WORK/peer" 2>&1 </dev/null &
+	at_end "kill $! 2>/dev/null; wait $!"
+}
+
+# end_left_servers - on a busy host a client may fail while it connects, and leave its server waiting for the rest: one
+# that still has a queue pair at the second look is no use to the next client.
+end_left_servers() {
+	local before='' now
+	while :; do
+		now=$(rdma resource show qp | grep -o 'pid [0-9]* comm ib_' | cut -d ' ' -f 2 | sort -u)
+		comm -12 <(echo "$before") <(echo "$now") | xargs -r kill
+		before=$now
+		sleep 10
 	done
 }
 
