@@ -47,10 +47,12 @@ static int walk_pages(struct donard_context *ctx, int fd, const char *path, uint
 {
 	const uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t entry;
+	ssize_t got;
 
 	for (uint64_t page = from / page_bytes; page * page_bytes < to; page++) {
-		if (pread(fd, &entry, sizeof(entry), (off_t)(page * sizeof(entry))) != sizeof(entry))
-			return dnd_fail_errno(ctx, errno ? errno : EIO, "cannot read %s", path);
+		got = pread(fd, &entry, sizeof(entry), (off_t)(page * sizeof(entry)));
+		if (got != sizeof(entry))
+			return dnd_fail_errno(ctx, got < 0 ? errno : EIO, "cannot read %s", path);
 		if (entry & ENTRY_PRESENT)
 			add_page(walk, (entry & ENTRY_FRAME) * page_bytes, page_bytes);
 	}

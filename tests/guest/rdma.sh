@@ -597,7 +597,7 @@ nobody_answers() {
 	ip neigh replace "$LAB_PEER_ADDR" lladdr 02:00:00:00:00:99 nud permanent dev wire0
 	at_end "ip neigh del $LAB_PEER_ADDR dev wire0"
 	client_fails 1 peer-silent write --timeout 2 --size 1M
-	((SECONDS - started < PATIENCE * SECONDS_TO_NOTICE)) || fail "--timeout 2 took $((SECONDS - started)) s"
+	((SECONDS - started < SECONDS_TO_NOTICE)) || fail "--timeout 2 took $((SECONDS - started)) s"
 	donard-cli rdma write "$LAB_PEER_ADDR" --json --timeout 80 >"$WORK/client" 2>"$WORK/client.err" &
 	CLIENT=$!
 	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
