@@ -8,23 +8,6 @@
 
 #include "p2pmem.h"
 
-/* 1: the device had forgotten its memory; counted, and it is enabled again. */
-int p2pmem_revalidate(struct p2pmem_region *r)
-{
-	int lost;
-
-	if (!r->provider->revalidate)
-		return 0;
-	mutex_lock(&r->revalidate_lock);
-	lost = r->provider->revalidate(r);
-	if (lost) {
-		atomic64_inc(&r->resets);
-		dev_warn_ratelimited(&r->dev, "the device was reset and had its memory disabled; enabled again, its contents may be lost\n");
-	}
-	mutex_unlock(&r->revalidate_lock);
-	return lost;
-}
-
 static int p2pmem_open(struct inode *inode, struct file *filp)
 {
 	struct p2pmem_region *r = container_of(inode->i_cdev,
@@ -86,39 +69,6 @@ static loff_t p2pmem_llseek(struct file *filp, loff_t offset, int whence)
 	struct p2pmem_file *f = filp->private_data;
 
 	return fixed_size_llseek(filp, offset, whence, f->region->backing.bytes);
-}
-
-/* True: the region is in use until p2pmem_leave(); false: it is going away. */
-bool p2pmem_enter(struct p2pmem_region *r)
-{
-	down_read(&r->gate);
-	if (r->state == P2PMEM_STATE_READY)
-		return true;
-	up_read(&r->gate);
-	return false;
-}
-
-void p2pmem_leave(struct p2pmem_region *r)
-{
-	up_read(&r->gate);
-}
-
-/*
- * Between enter and leave: returns when the CPU's own stores, write-combined
- * ones too, are at the device.
- */
-int p2pmem_flush(struct p2pmem_region *r)
-{
-	int ret = 0;
-
-	wmb(); /* out of the CPU before the device is asked */
-	if (r->provider->commit)
-		ret = r->provider->commit(r);
-	else
-		READ_ONCE(*(u64 *)r->backing.kaddr);
-	if (!pci_device_is_present(r->pdev))
-		ret = -EIO;	/* a dead device answers reads, too */
-	return ret;
 }
 
 static long ioc_info(void *object, void *arg)

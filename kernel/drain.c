@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of ownership: of an extent when its file is closed, and of a whole
- * region.  memunmap_pages() does not wait for references to GENERIC pages, so
- * this file does: no page is given to another owner, and no pagemap goes,
- * before every page in question is back at its base reference.
- * docs/lifetime.md has the whole argument.
+ * The end of a region.  memunmap_pages() does not wait for references to
+ * GENERIC pages, so this file does: no pagemap goes before every page is back
+ * at its base reference.  docs/lifetime.md has the whole argument.
  */
-#include <linux/delay.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -16,219 +13,11 @@
 
 #include "p2pmem.h"
 
-#define REAP_INTERVAL		msecs_to_jiffies(20)
-/* io_uring and the like unpin some time after the last close. */
-#define SETTLE_TIME		HZ
-#define SETTLE_INTERVAL		msecs_to_jiffies(5)
 #define DRAIN_INTERVAL_MIN	msecs_to_jiffies(5)
 #define DRAIN_INTERVAL_MAX	msecs_to_jiffies(250)
 #define DRAIN_REPORT_INTERVAL	(10 * HZ)
 /* In-flight requests of a device that vanished end within its time-outs. */
 #define SURPRISE_GRACE		(2 * HZ)
-
-/* The folio at @granule, and in *@count how many granules of [granule, end) it has. */
-static struct folio *folio_at(struct p2pmem_region *r, u64 granule, u64 end,
-			      u64 *count)
-{
-	struct page *page = p2pmem_page(r, granule);
-	struct folio *folio = page_folio(page);
-
-	*count = min_t(u64, end - granule, folio_nr_pages(folio) -
-					   folio_page_idx(folio, page));
-	return folio;
-}
-
-static bool range_idle(struct p2pmem_region *r, u64 first, u64 count)
-{
-	u64 end = first + count, step;
-
-	for (; first < end; first += step)
-		if (folio_ref_count(folio_at(r, first, end, &step)) != 1)
-			return false;
-	return true;
-}
-
-/*
- * How many pages of an extent somebody besides its mappings refers to: those
- * with references that are neither the base reference nor a mapping's.
- * alloc_lock is held, so that the pages do not go meanwhile.
- */
-static u64 extent_pins(struct p2pmem_region *r, struct p2pmem_extent *e)
-{
-	u64 at, end = e->first + e->count, step, pinned = 0;
-
-	if (r->gone)
-		return 0;
-	for (at = e->first; at < end; at += step) {
-		struct folio *folio = folio_at(r, at, end, &step);
-
-		if (folio_ref_count(folio) - 1 > compat_folio_mapcount(folio))
-			pinned += step;
-	}
-	return pinned;
-}
-
-/* alloc_lock is held. */
-static void extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
-{
-	p2pmem_alloc_give(&r->alloc, e->first, e->count,
-			  from_kuid(&init_user_ns, e->uid));
-	r->given = get_state_synchronize_rcu();
-	kfree(e);
-}
-
-/* alloc_lock is held.  Pending work owns a region and a module reference. */
-static void reap_later(struct p2pmem_region *r)
-{
-	__module_get(THIS_MODULE);
-	get_device(&r->dev);
-	if (!queue_delayed_work(p2pmem_wq, &r->reap_work, REAP_INTERVAL)) {
-		put_device(&r->dev);
-		module_put(THIS_MODULE);
-	}
-}
-
-/*
- * The file is closed, so nothing can add references but those who have some.
- * Extents without any go back at once; the others wait on the draining list,
- * which holds the region and the module.
- */
-void p2pmem_extents_release(struct p2pmem_file *f)
-{
-	struct p2pmem_region *r = f->region;
-	struct rb_node *node;
-
-	mutex_lock(&f->lock);
-	mutex_lock(&r->alloc_lock);
-	while ((node = rb_first(&f->extents))) {
-		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
-
-		rb_erase(node, &f->extents);
-		if (r->gone) {
-			kfree(e);
-		} else if (range_idle(r, e->first, e->count)) {
-			extent_give(r, e);
-		} else {
-			e->closed = jiffies;
-			list_add_tail(&e->link, &r->draining);
-			__module_get(THIS_MODULE);
-			get_device(&r->dev);
-		}
-	}
-	if (!list_empty(&r->draining))
-		reap_later(r);
-	mutex_unlock(&r->alloc_lock);
-	mutex_unlock(&f->lock);
-}
-
-void p2pmem_reap_fn(struct work_struct *work)
-{
-	struct p2pmem_region *r = container_of(to_delayed_work(work),
-					       struct p2pmem_region, reap_work);
-	struct p2pmem_extent *e, *next;
-	unsigned int reaped = 0;
-
-	mutex_lock(&r->alloc_lock);
-	list_for_each_entry_safe(e, next, &r->draining, link) {
-		if (!r->gone && !range_idle(r, e->first, e->count))
-			continue;
-		list_del(&e->link);
-		if (r->gone)
-			kfree(e);
-		else
-			extent_give(r, e);
-		reaped++;
-	}
-	if (!list_empty(&r->draining))
-		reap_later(r);
-	mutex_unlock(&r->alloc_lock);
-	wake_up_all(&r->wait);
-	while (reaped--) {
-		put_device(&r->dev);
-		module_put(THIS_MODULE);
-	}
-	put_device(&r->dev);
-	module_put(THIS_MODULE);
-}
-
-/* Some extent was closed before @asked, and not long ago. */
-static bool settling(struct p2pmem_region *r, unsigned long asked)
-{
-	struct p2pmem_extent *e;
-	bool young = false;
-
-	mutex_lock(&r->alloc_lock);
-	list_for_each_entry(e, &r->draining, link)
-		young = young || (time_before_eq(e->closed, asked) &&
-				  time_before(jiffies, e->closed + SETTLE_TIME));
-	mutex_unlock(&r->alloc_lock);
-	return young;
-}
-
-/*
- * For who was refused memory at jiffies @asked.  If a file was closed a moment
- * before, its pins may be on their way out: naps, and returns true to say "try
- * again".  A program that follows another would fail by chance otherwise.  The
- * end comes SETTLE_TIME after @asked, whatever others close meanwhile.  Call it
- * without locks of ours.
- */
-bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked)
-{
-	if (!settling(r, asked))
-		return false;
-	schedule_timeout_interruptible(SETTLE_INTERVAL);
-	return !signal_pending(current);
-}
-
-static size_t holder_line(char *buf, size_t bytes, pid_t pid, const char *comm,
-			  u64 granules, u64 pinned)
-{
-	return scnprintf(buf, bytes, "%d %s %llu %llu\n", pid, comm,
-			 granules << PAGE_SHIFT, pinned);
-}
-
-static size_t file_line(struct p2pmem_file *f, char *buf, size_t bytes)
-{
-	u64 granules = 0, pinned = 0;
-	struct rb_node *node;
-
-	mutex_lock(&f->lock);
-	mutex_lock(&f->region->alloc_lock);
-	for (node = rb_first(&f->extents); node; node = rb_next(node)) {
-		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
-
-		granules += e->count;
-		pinned += extent_pins(f->region, e);
-	}
-	mutex_unlock(&f->region->alloc_lock);
-	mutex_unlock(&f->lock);
-	return holder_line(buf, bytes, f->pid, f->comm, granules, pinned);
-}
-
-/*
- * A line for each open file and each extent of a closed one: pid, command,
- * bytes owned, pages pinned; and for each importer of a dma-buf: pid, command,
- * bytes of the dma-buf, pages mapped, importing device.
- */
-size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes)
-{
-	struct p2pmem_extent *e;
-	struct p2pmem_file *f;
-	size_t n = 0;
-
-	if (bytes)
-		buf[0] = '\0';
-	mutex_lock(&r->files_lock);
-	list_for_each_entry(f, &r->files, link)
-		n += file_line(f, buf + n, bytes - n);
-	mutex_unlock(&r->files_lock);
-	mutex_lock(&r->alloc_lock);
-	list_for_each_entry(e, &r->draining, link)
-		n += holder_line(buf + n, bytes - n, e->pid, e->comm, e->count,
-				 extent_pins(r, e));
-	mutex_unlock(&r->alloc_lock);
-	return n + p2pmem_importers_text(r, buf + n, bytes - n);
-}
 
 /* Every owned page is back at its base reference; free ones always are. */
 static bool region_pages_idle(struct p2pmem_region *r)
@@ -241,7 +30,7 @@ static bool region_pages_idle(struct p2pmem_region *r)
 	for (from = p2pmem_alloc_next_used(a, 0); from < a->granules && idle;
 	     from = p2pmem_alloc_next_used(a, to)) {
 		to = p2pmem_alloc_next_free(a, from);
-		idle = range_idle(r, from, to - from);
+		idle = p2pmem_range_idle(r, from, to - from);
 		cond_resched();
 	}
 	mutex_unlock(&r->alloc_lock);

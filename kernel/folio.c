@@ -18,6 +18,18 @@
 
 #include "p2pmem.h"
 
+/* The folio at @granule, and in *@count how many granules of [granule, end) it has. */
+struct folio *p2pmem_folio_at(struct p2pmem_region *r, u64 granule, u64 end,
+			      u64 *count)
+{
+	struct page *page = p2pmem_page(r, granule);
+	struct folio *folio = page_folio(page);
+
+	*count = min_t(u64, end - granule, folio_nr_pages(folio) -
+					   folio_page_idx(folio, page));
+	return folio;
+}
+
 /* Freezes the base references of @count pages, or none of them. */
 static bool freeze_pages(struct page *page, unsigned int count)
 {

@@ -169,6 +169,8 @@ void p2pmem_backing_close(struct p2pmem_region *r);
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule);
 
 /* folio.c */
+struct folio *p2pmem_folio_at(struct p2pmem_region *r, u64 granule, u64 end,
+			      u64 *count);
 u64 p2pmem_chunk_skew(const struct p2pmem_region *r);
 bool p2pmem_is_chunk(struct p2pmem_region *r, u64 granule);
 void p2pmem_unshape(struct p2pmem_region *r);
@@ -182,17 +184,23 @@ const char *p2pmem_memtype_name(u32 memtype);
 
 /* chardev.c */
 extern const struct file_operations p2pmem_fops;
-int p2pmem_revalidate(struct p2pmem_region *r);
+
+/* gate.c */
 bool p2pmem_enter(struct p2pmem_region *r);
 void p2pmem_leave(struct p2pmem_region *r);
+int p2pmem_revalidate(struct p2pmem_region *r);
 int p2pmem_flush(struct p2pmem_region *r);
 
-/* mmap.c */
-int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);
+/* extent.c */
+struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule);
 int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 		      u64 first);
 int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count);
+void p2pmem_make_visible(struct p2pmem_region *r, u64 granule, u64 count);
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
+
+/* mmap.c */
+int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /* range.c */
 
@@ -209,16 +217,20 @@ unsigned int p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
 /* buffer.c */
 int p2pmem_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 void p2pmem_buffers_exit(void);
-struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule);
+
+/* reap.c */
+bool p2pmem_range_idle(struct p2pmem_region *r, u64 first, u64 count);
+void p2pmem_extents_release(struct p2pmem_file *f);
+void p2pmem_reap_fn(struct work_struct *work);
+bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked);
+
+/* holders.c */
+size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes);
 
 /* drain.c */
-void p2pmem_reap_fn(struct work_struct *work);
 void p2pmem_remove_fn(struct work_struct *work);
-void p2pmem_extents_release(struct p2pmem_file *f);
-bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked);
 void p2pmem_remove_start(struct p2pmem_region *r);
 int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible);
-size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes);
 
 /* dmabuf.c */
 long p2pmem_dmabuf_export(struct p2pmem_file *f,
