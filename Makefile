@@ -11,8 +11,7 @@ PKG_CONFIG ?= pkg-config
 
 all: userspace module
 
-include lib/userspace.mk cli/install.mk
--include tests/unit/unit.mk
+include mk/userspace.mk mk/install.mk mk/unit.mk
 
 module:
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules

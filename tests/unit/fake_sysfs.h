@@ -5,7 +5,7 @@
 
 #include <limits.h>
 
-#include "internal.h"
+#include "base/base.h"
 
 struct fake {
 	char root[64];

@@ -13,7 +13,7 @@
 
 #include "unit.h"
 #include "fake_sysfs.h"
-#include "memory.h"
+#include "base/memory.h"
 
 #define REGION_BYTES (1U << 20)
 

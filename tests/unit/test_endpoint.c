@@ -2,10 +2,10 @@
 #include <sys/sysmacros.h>
 
 #include "unit.h"
-#include "blockdev.h"
+#include "drive/blockdev.h"
 #include "fake_sysfs.h"
-#include "drive.h"
-#include "spec.h"
+#include "drive/drive.h"
+#include "base/spec.h"
 
 static void specs(void **state)
 {

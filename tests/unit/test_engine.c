@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "unit.h"
-#include "memory.h"
-#include "uring.h"
+#include "base/memory.h"
+#include "drive/uring.h"
 
 #define LENGTH (1U << 20)
 

@@ -9,8 +9,8 @@
 
 #include "unit.h"
 #include "fake_sysfs.h"
-#include "meter.h"
-#include "meter_tool.h"
+#include "meter/meter.h"
+#include "meter/tool.h"
 #include "says.h"
 
 #define CAPTURED	"tests/unit/captured/"

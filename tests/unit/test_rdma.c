@@ -4,10 +4,10 @@
 #include <netinet/in.h>
 
 #include "unit.h"
-#include "rdma_address.h"
-#include "rdma_client.h"
-#include "rdma_pattern.h"
-#include "rdma_protocol.h"
+#include "rdma/address.h"
+#include "rdma/client.h"
+#include "rdma/pattern.h"
+#include "rdma/protocol.h"
 
 static const struct dnd_offer sound_offer = {
 	.status = DND_STATUS_OK,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit.h"
-#include "internal.h"
+#include "base/base.h"
 
 static void accepts(void **state)
 {

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The meter: a plugin of the emulator that counts what processors and drives do to memory. Sourced, never run.
 
-# Of the BAR by which plugin and programs talk; lib/meter_lab.h.
+# Of the BAR by which plugin and programs talk; include/donard-lab/meter.h.
 readonly METER_BAR_BYTES=65536
 # What the drives' half of the meter reads. On from the start: whatever is missing here was not counted.
 readonly METER_EVENTS=(
@@ -18,7 +18,7 @@ build_meter() {
 
 meter_plugin() {
 	local key
-	key=$(content_key "$RIG_DIR"/meter/* "$REPO_DIR/lib/meter_lab.h" "$(declare -f build_meter)")
+	key=$(content_key "$RIG_DIR"/meter/* "$REPO_DIR/include/donard-lab/meter.h" "$(declare -f build_meter)")
 	printf '%s/meter.so\n' "$(cached "meter-$key" build_meter)"
 }
 

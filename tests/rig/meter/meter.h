@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "../../../lib/meter_lab.h"
+#include "../../../include/donard-lab/meter.h"
 
 #define METER_PAGE_BYTES	4096
 

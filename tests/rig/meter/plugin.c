@@ -2,7 +2,7 @@
 /*
  * meter - counts, in the emulator, what a marked piece of work does to memory: instructions, and the bytes
  * that loads and stores move to and from DRAM and BARs. dma.c adds what the drives move. The protocol with
- * the program is in lib/meter_lab.h.
+ * the program is in include/donard-lab/meter.h.
  *
  * Unarmed it looks for markers only, when code is translated; armed it has a callback for every access.
  * It wants one processor: then nothing here runs twice at the same time.

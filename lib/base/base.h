@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What the files of libdonard share: the context, errors, small readers. */
+#ifndef DONARD_INTERNAL_H
+#define DONARD_INTERNAL_H
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <string.h>
+
+#include "donard/donard.h"
+#include "uapi/p2pmem.h"
+
+#define DND_TEXT_BYTES	1024
+#define DND_PUBLIC	__attribute__((visibility("default")))
+#define DND_PRINTF(a, b) __attribute__((format(printf, a, b)))
+
+struct donard_context {
+	char sysfs_root[PATH_MAX / 2];
+	char dev_root[PATH_MAX / 2];
+	const char *code;
+	char text[DND_TEXT_BYTES];
+};
+
+/* Stable error words; error.c has the table of texts and errno values. */
+enum dnd_error {
+	DND_OK,
+	DND_E_SYSTEM,
+	DND_E_NO_MEMORY,
+	DND_E_NO_MODULE,
+	DND_E_NO_SUCH_REGION,
+	DND_E_NO_SUCH_DEVICE,
+	DND_E_BAD_NAME,
+	DND_E_BAD_OPTION,
+	DND_E_PERMISSION,
+	DND_E_ALIGNMENT,
+	DND_E_PAST_END,
+	DND_E_NO_SPACE,
+	DND_E_BUSY,
+	DND_E_MOUNTED,
+	DND_E_READ_ONLY,
+	DND_E_NOT_NVME,
+	DND_E_FILE_SYSTEM,
+	DND_E_OVERLAP,
+	DND_E_OTHER_DRIVER,
+	DND_E_UNREACHABLE,
+	DND_E_UNSUPPORTED,
+	DND_E_NOT_DELIVERED,
+	DND_E_MISMATCH,
+	DND_E_REGION_GONE,
+	DND_E_DRIVE_GONE,
+	DND_E_DEVICE,
+	DND_E_CANCELED,
+	DND_E_NO_RDMA,
+	DND_E_PORT_DOWN,
+	DND_E_LOCKED_MEMORY,
+	DND_E_NOT_OFFERED,
+	DND_E_REFUSED,
+	DND_E_PEER_LOST,
+	DND_E_PEER_SILENT,
+	DND_E_PROTOCOL,
+	DND_E_WITHDRAWN,
+	DND_E_COUNT
+};
+
+/* Each sets the text of the context and returns the negative errno. */
+int dnd_fail(struct donard_context *ctx, enum dnd_error error, const char *format, ...)
+	DND_PRINTF(3, 4);
+int dnd_fail_errno(struct donard_context *ctx, int error_number, const char *format, ...)
+	DND_PRINTF(3, 4);
+/* The same, with @remedy behind it when a permission is missing. */
+int dnd_fail_access(struct donard_context *ctx, int error_number, const char *remedy,
+		    const char *format, ...) DND_PRINTF(4, 5);
+#define DND_ROOT_ONLY	"Only root may add, remove and change regions (CAP_SYS_RAWIO)"
+int dnd_fail_memory(struct donard_context *ctx);
+const char *dnd_error_word(enum dnd_error error);
+int dnd_error_errno(enum dnd_error error);
+
+/* sysfs.c: paths are below sysfs_root; values come without the newline. */
+int dnd_sysfs_path(const struct donard_context *ctx, char path[PATH_MAX], const char *format, ...)
+	DND_PRINTF(3, 4);
+int dnd_sysfs_read(const struct donard_context *ctx, char *value, size_t value_bytes,
+		   const char *format, ...) DND_PRINTF(4, 5);
+int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const char *format, ...)
+	DND_PRINTF(3, 4);
+int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const char *format, ...)
+	DND_PRINTF(3, 4);
+bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
+	DND_PRINTF(2, 3);
+/* Last component of what the link at the path points to. */
+int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t name_bytes,
+			const char *format, ...) DND_PRINTF(4, 5);
+
+/* clock.c: monotonic */
+uint64_t dnd_now_ns(void);
+double dnd_now_seconds(void);
+
+/* bdf.c */
+struct dnd_bdf {
+	uint32_t domain;
+	uint8_t bus;
+	uint8_t devfn;
+};
+int dnd_bdf_parse(const char *text, struct dnd_bdf *bdf);
+void dnd_bdf_format(char text[DONARD_BDF_BYTES], struct dnd_bdf bdf);
+
+/* names.c: uapi numbers <-> words; 0 or NULL when unknown. */
+uint32_t dnd_kind_number(const char *word);
+uint32_t dnd_page_type_number(const char *word);
+uint32_t dnd_memtype_number(const char *word);
+const char *dnd_route_word(uint32_t route);
+int dnd_region_number(const char *name);
+
+static inline uint64_t dnd_round_down(uint64_t value, uint64_t unit)
+{
+	return value - value % unit;
+}
+
+static inline uint64_t dnd_round_up(uint64_t value, uint64_t unit)
+{
+	return dnd_round_down(value + unit - 1, unit);
+}
+
+static inline uint64_t dnd_min(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t dnd_max(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+#endif /* DONARD_INTERNAL_H */

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The clock by which everything is timed: it never steps. */
+#include <time.h>
+
+#include "base/base.h"
+
+uint64_t dnd_now_ns(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return (uint64_t)time.tv_sec * 1000000000ULL + (uint64_t)time.tv_nsec;
+}
+
+double dnd_now_seconds(void)
+{
+	return (double)dnd_now_ns() / 1e9;
+}

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The context: where sysfs and /dev are, and the text of the last failure. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/base.h"
+
+static int copy_root(char *to, size_t to_bytes, const char *from, const char *fallback)
+{
+	int length = snprintf(to, to_bytes, "%s", from ? from : fallback);
+
+	return length < 0 || (size_t)length >= to_bytes ? -ENAMETOOLONG : 0;
+}
+
+DND_PUBLIC int donard_open(struct donard_context **ctx_out, const struct donard_config *config)
+{
+	static const struct donard_config defaults = { .size = sizeof(defaults) };
+	struct donard_context *ctx;
+	int rc;
+
+	if (!config)
+		config = &defaults;
+	if (config->size < sizeof(*config))
+		return -EINVAL;
+	ctx = calloc(1, sizeof(*ctx));
+	if (!ctx)
+		return -ENOMEM;
+	ctx->code = dnd_error_word(DND_OK);
+	rc = copy_root(ctx->sysfs_root, sizeof(ctx->sysfs_root), config->sysfs_root, "/sys");
+	if (!rc)
+		rc = copy_root(ctx->dev_root, sizeof(ctx->dev_root), config->dev_root, "/dev");
+	if (rc) {
+		free(ctx);
+		return rc;
+	}
+	*ctx_out = ctx;
+	return 0;
+}
+
+DND_PUBLIC void donard_close(struct donard_context *ctx)
+{
+	free(ctx);
+}
+
+#define TEXT_(x)	#x
+#define TEXT(x)		TEXT_(x)
+#define DOTTED(a, b, c)	TEXT(a) "." TEXT(b) "." TEXT(c)
+
+DND_PUBLIC const char *donard_version(void)
+{
+	return DOTTED(DONARD_VERSION_MAJOR, DONARD_VERSION_MINOR, DONARD_VERSION_PATCH);
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+/* One table of failures: the stable word, the errno and the usual remedy. */
+#include <stdio.h>
+
+#include "base/base.h"
+
+static const struct {
+	const char *word;
+	int error_number;
+	const char *remedy;	/* appended to the text; NULL if the text has one */
+} errors[DND_E_COUNT] = {
+	[DND_OK] = { "ok", 0, NULL },
+	[DND_E_SYSTEM] = { "system", EIO, NULL },
+	[DND_E_NO_MEMORY] = { "no-memory", ENOMEM, NULL },
+	[DND_E_NO_MODULE] = { "no-module", EOPNOTSUPP, "Load it with: modprobe p2pmem" },
+	[DND_E_NO_SUCH_REGION] = { "no-such-region", ENODEV,
+				   "'donard-cli list' shows what exists" },
+	[DND_E_NO_SUCH_DEVICE] = { "no-such-device", ENODEV, NULL },
+	[DND_E_BAD_NAME] = { "bad-name", EINVAL, NULL },
+	[DND_E_BAD_OPTION] = { "bad-option", EINVAL, NULL },
+	[DND_E_PERMISSION] = { "permission", EACCES, NULL },
+	[DND_E_ALIGNMENT] = { "alignment", EINVAL, NULL },
+	[DND_E_PAST_END] = { "past-end", ENXIO, NULL },
+	[DND_E_NO_SPACE] = { "no-space", ENOSPC, NULL },
+	[DND_E_BUSY] = { "busy", EBUSY, NULL },
+	[DND_E_MOUNTED] = { "mounted", EBUSY, NULL },
+	[DND_E_READ_ONLY] = { "read-only", EROFS, NULL },
+	[DND_E_NOT_NVME] = { "not-nvme", ENOTBLK, "Name an NVMe block device, a file on "
+			     "ext4 or xfs on one, or a region" },
+	[DND_E_FILE_SYSTEM] = { "file-system", EMEDIUMTYPE, "Put the file on ext4 or xfs" },
+	[DND_E_OVERLAP] = { "overlap", EINVAL, NULL },
+	[DND_E_OTHER_DRIVER] = { "other-driver", EBUSY, NULL },
+	[DND_E_UNREACHABLE] = { "unreachable", EHOSTUNREACH, NULL },
+	[DND_E_UNSUPPORTED] = { "unsupported", EOPNOTSUPP, NULL },
+	[DND_E_NOT_DELIVERED] = { "not-delivered", EBADMSG, NULL },
+	[DND_E_MISMATCH] = { "mismatch", EBADMSG, NULL },
+	[DND_E_REGION_GONE] = { "region-gone", ENODEV, NULL },
+	[DND_E_DRIVE_GONE] = { "drive-gone", ENODEV, NULL },
+	[DND_E_DEVICE] = { "device", EIO, NULL },
+	[DND_E_CANCELED] = { "canceled", ECANCELED, NULL },
+	[DND_E_NO_RDMA] = { "no-rdma-device", EOPNOTSUPP, NULL },
+	[DND_E_PORT_DOWN] = { "port-down", ENETDOWN, NULL },
+	[DND_E_LOCKED_MEMORY] = { "locked-memory", ENOMEM, NULL },
+	[DND_E_NOT_OFFERED] = { "not-offered", EACCES, NULL },
+	[DND_E_REFUSED] = { "refused", ECONNREFUSED, NULL },
+	[DND_E_PEER_LOST] = { "peer-lost", ECONNRESET, NULL },
+	[DND_E_PEER_SILENT] = { "peer-silent", ETIMEDOUT, NULL },
+	[DND_E_PROTOCOL] = { "protocol", EPROTO, NULL },
+	[DND_E_WITHDRAWN] = { "withdrawn", ESHUTDOWN, NULL },
+};
+
+const char *dnd_error_word(enum dnd_error error)
+{
+	return errors[error].word;
+}
+
+int dnd_error_errno(enum dnd_error error)
+{
+	return errors[error].error_number;
+}
+
+static void set_text(struct donard_context *ctx, const char *format, va_list args)
+{
+	vsnprintf(ctx->text, sizeof(ctx->text), format, args);
+}
+
+static void append(struct donard_context *ctx, const char *before, const char *text)
+{
+	size_t used = strlen(ctx->text);
+
+	snprintf(ctx->text + used, sizeof(ctx->text) - used, "%s%s.", before, text);
+}
+
+int dnd_fail(struct donard_context *ctx, enum dnd_error error, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	set_text(ctx, format, args);
+	va_end(args);
+	if (errors[error].remedy)
+		append(ctx, ". ", errors[error].remedy);
+	ctx->code = errors[error].word;
+	return -errors[error].error_number;
+}
+
+static enum dnd_error from_errno(int error_number)
+{
+	switch (error_number) {
+	case EACCES:
+	case EPERM:
+		return DND_E_PERMISSION;
+	case ENOMEM:
+		return DND_E_NO_MEMORY;
+	case ENOSPC:
+		return DND_E_NO_SPACE;
+	case EBUSY:
+		return DND_E_BUSY;
+	case ENOENT:
+	case ENODEV:
+		return DND_E_NO_SUCH_DEVICE;
+	case EROFS:
+		return DND_E_READ_ONLY;
+	case EOPNOTSUPP:
+		return DND_E_UNSUPPORTED;
+	default:
+		return DND_E_SYSTEM;
+	}
+}
+
+int dnd_fail_errno(struct donard_context *ctx, int error_number, const char *format, ...)
+{
+	va_list args;
+
+	if (error_number < 0)
+		error_number = -error_number;
+	va_start(args, format);
+	set_text(ctx, format, args);
+	va_end(args);
+	append(ctx, ": ", strerror(error_number));
+	ctx->code = errors[from_errno(error_number)].word;
+	return -error_number;
+}
+
+int dnd_fail_access(struct donard_context *ctx, int error_number, const char *remedy,
+		    const char *format, ...)
+{
+	char what[DND_TEXT_BYTES / 2];
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	rc = dnd_fail_errno(ctx, error_number, "%s", what);
+	if (rc == -EACCES || rc == -EPERM)
+		append(ctx, " ", remedy);
+	return rc;
+}
+
+int dnd_fail_memory(struct donard_context *ctx)
+{
+	return dnd_fail(ctx, DND_E_NO_MEMORY, "the program ran out of memory. Free some, or use "
+			"a smaller --block-size.");
+}
+
+DND_PUBLIC const char *donard_error(const struct donard_context *ctx)
+{
+	return ctx ? ctx->text : "no context";
+}
+
+DND_PUBLIC const char *donard_error_code(const struct donard_context *ctx)
+{
+	return ctx ? ctx->code : "bad-option";
+}

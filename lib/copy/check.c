@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Opens both sides of a copy and refuses bad ones before anything changes. */
+#include <stdio.h>
+
+#include "copy/copy.h"
+#include "base/spec.h"
+
+#define MAX_BLOCK_BYTES	(1ULL << 30)
+#define MAX_QUEUE_DEPTH	4096
+#define MIN_ALIGN_BYTES	512U
+#define MAX_ALIGN_BYTES	(1U << 20)
+
+static int open_region_side(struct dnd_copy *copy, struct dnd_side *side,
+			    const struct dnd_spec *spec)
+{
+	side->is_region = true;
+	side->offset += spec->offset_bytes;
+	/* Both sides in one region share the open file, which owns the memory. */
+	if (side == &copy->dst && copy->src.is_region &&
+	    !strcmp(copy->src.region.name, spec->region)) {
+		copy->one_region = true;
+		side->region = copy->src.region;
+		return 0;
+	}
+	return dnd_region_open(copy->ctx, spec->region, &side->region);
+}
+
+static int open_side(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec)
+{
+	side->label = spec->path;
+	if (spec->is_region)
+		return open_region_side(copy, side, spec);
+	if (side == &copy->src)
+		return dnd_drive_open_source(copy->ctx, spec->path, &side->drive);
+	return dnd_drive_open_target(copy->ctx, spec->path, &side->drive);
+}
+
+int dnd_copy_open(struct dnd_copy *copy, const char *src, const char *dst)
+{
+	struct dnd_spec from, to;
+	int rc = dnd_spec_parse(copy->ctx, src, &from);
+
+	if (!rc)
+		rc = dnd_spec_parse(copy->ctx, dst, &to);
+	/* Without the module nothing else that is wrong matters yet. */
+	if (!rc && (from.is_region || to.is_region))
+		rc = dnd_require_module(copy->ctx);
+	if (rc)
+		return rc;
+	copy->src.offset = copy->options.src_offset_bytes;
+	copy->dst.offset = copy->options.dst_offset_bytes;
+	rc = open_side(copy, &copy->src, &from);
+	return rc ? rc : open_side(copy, &copy->dst, &to);
+}
+
+static uint64_t side_bytes(const struct dnd_side *side)
+{
+	return side->is_region ? side->region.info.region_bytes : side->drive.size_bytes;
+}
+
+static int check_source(struct dnd_copy *copy)
+{
+	uint64_t size = side_bytes(&copy->src), left;
+
+	if (copy->src.offset > size || (copy->src.offset == size && size))
+		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: offset %llu is past the end; it "
+				"holds %llu bytes.", copy->src.label,
+				(unsigned long long)copy->src.offset, (unsigned long long)size);
+	left = size - copy->src.offset;
+	copy->length = copy->options.length_bytes ? copy->options.length_bytes : left;
+	if (copy->length > left)
+		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: %llu bytes are asked for and %llu "
+				"are there from offset %llu. Use a smaller --size.",
+				copy->src.label, (unsigned long long)copy->length,
+				(unsigned long long)left, (unsigned long long)copy->src.offset);
+	return 0;
+}
+
+static int check_target(struct dnd_copy *copy)
+{
+	struct dnd_side *dst = &copy->dst;
+	uint64_t size = side_bytes(dst);
+	bool grows = !dst->is_region && dst->drive.is_file;
+
+	if (dst->offset > size || (dst->offset == size && size && !grows))
+		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: offset %llu is past the end; it "
+				"holds %llu bytes.", dst->label, (unsigned long long)dst->offset,
+				(unsigned long long)size);
+	if (grows || copy->length <= size - dst->offset)
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the copy would be truncated: %llu bytes "
+			"do not fit into the %llu from offset %llu. Use --size, or a larger "
+			"destination.", dst->label, (unsigned long long)copy->length,
+			(unsigned long long)(size - dst->offset),
+			(unsigned long long)dst->offset);
+}
+
+static int check_aligned(struct dnd_copy *copy, const char *label, const char *what,
+			 uint64_t value)
+{
+	if (value % copy->align == 0)
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: %s %llu is no multiple of %u, the "
+			"logical block size. Use a multiple.", label, what,
+			(unsigned long long)value, copy->align);
+}
+
+static uint32_t side_align(const struct dnd_side *side)
+{
+	return side->is_region ? 1 : side->drive.align_bytes;
+}
+
+static int check_alignment(struct dnd_copy *copy)
+{
+	int rc;
+
+	copy->align = (uint32_t)dnd_max(side_align(&copy->src), side_align(&copy->dst));
+	if (copy->align > MAX_ALIGN_BYTES || (copy->align & (copy->align - 1)))
+		return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "a logical block of %u bytes is not "
+				"supported.", copy->align);
+	rc = check_aligned(copy, copy->src.label, "offset", copy->src.offset);
+	if (!rc)
+		rc = check_aligned(copy, copy->dst.label, "offset", copy->dst.offset);
+	if (!rc)
+		rc = check_aligned(copy, "--block-size", "value", copy->options.block_bytes);
+	return rc;
+}
+
+static int check_limits(struct dnd_copy *copy)
+{
+	if (copy->options.block_bytes > MAX_BLOCK_BYTES)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size is at most 1 GiB.");
+	if (copy->options.block_bytes % MIN_ALIGN_BYTES)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size: %llu is no multiple of "
+				"%u, the smallest logical block.",
+				(unsigned long long)copy->options.block_bytes, MIN_ALIGN_BYTES);
+	if (copy->options.queue_depth > MAX_QUEUE_DEPTH)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--queue-depth is at most %d.",
+				MAX_QUEUE_DEPTH);
+	if (copy->options.via && !dnd_copy_staged(copy))
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--via is for a copy from drive to "
+				"drive; here a region is an end of the copy already.");
+	if (copy->options.via && dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE))
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--via names a region, and a copy with "
+				"--force-bounce goes through none. Give one of them.");
+	return 0;
+}
+
+static bool regions_overlap(const struct dnd_copy *copy)
+{
+	return copy->one_region && copy->src.offset < copy->dst.offset + copy->length &&
+	       copy->dst.offset < copy->src.offset + copy->length;
+}
+
+static int check_overlap(struct dnd_copy *copy)
+{
+	const struct dnd_side *src = &copy->src, *dst = &copy->dst;
+
+	if (dnd_copy_staged(copy) && dnd_drive_overlap(&src->drive, src->offset, &dst->drive,
+						       dst->offset, copy->length))
+		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s: source and destination "
+				"share bytes. Choose ranges that do not overlap.", src->label,
+				dst->label);
+	if (!regions_overlap(copy))
+		return 0;
+	if (src->offset == dst->offset)
+		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s: source and destination are the "
+				"same bytes.", src->label);
+	if (dnd_copy_flag(copy, DONARD_COPY_VERIFY))
+		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s overlap: the copy changes its "
+				"source, so that --verify has nothing to compare with.",
+				src->label, dst->label);
+	return 0;
+}
+
+int dnd_copy_check(struct dnd_copy *copy)
+{
+	int rc = check_limits(copy);
+
+	if (!rc)
+		rc = check_source(copy);
+	if (!rc)
+		rc = check_target(copy);
+	if (!rc)
+		rc = check_alignment(copy);
+	return rc ? rc : check_overlap(copy);
+}

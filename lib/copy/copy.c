@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A copy, in order: open and check both sides, choose the route, map memory,
+ * prove the route, move, finish the tail, make it durable, verify.  Nothing
+ * is written before the checks and the route are through.
+ */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "copy/copy.h"
+#include "meter/meter.h"
+
+#define DEFAULT_BLOCK_BYTES	(1ULL << 20)
+#define DEFAULT_QUEUE_DEPTH	16
+#define REQUESTS_MAX		256ULL	/* that a block cut into pieces may cause */
+#define KNOWN_FLAGS	(DONARD_COPY_VERIFY | DONARD_COPY_ALLOW_BOUNCE | \
+			 DONARD_COPY_ALLOW_UNLISTED | DONARD_COPY_FORCE_BOUNCE | \
+			 DONARD_COPY_PASSTHROUGH)
+
+static int take_options(struct dnd_copy *copy, const struct donard_copy_options *options)
+{
+	if (options && options->size < sizeof(*options))
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "struct donard_copy_options has a "
+				"wrong size.");
+	if (options)
+		copy->options = *options;
+	if (copy->options.flags & ~KNOWN_FLAGS)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "unknown copy flags %#x.",
+				copy->options.flags & ~KNOWN_FLAGS);
+	if (copy->options.meter && (!copy->options.measurement ||
+	    copy->options.measurement->size < sizeof(*copy->options.measurement)))
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "a meter needs a measurement to fill in.");
+	if (!copy->options.block_bytes)
+		copy->options.block_bytes = DEFAULT_BLOCK_BYTES;
+	if (!copy->options.queue_depth)
+		copy->options.queue_depth = DEFAULT_QUEUE_DEPTH;
+	return 0;
+}
+
+static const struct dnd_generic *generic_of(const struct dnd_side *side)
+{
+	return side->generic.fd >= 0 ? &side->generic : NULL;
+}
+
+/* Where the memory of requests lies, unless it is DRAM. */
+static const struct dnd_window *window_of(const struct dnd_copy *copy)
+{
+	if (copy->bounced)
+		return NULL;
+	if (dnd_copy_staged(copy))
+		return &copy->scratch;
+	return copy->src.is_region ? &copy->src.window : &copy->dst.window;
+}
+
+/*
+ * Registering pins memory once and for all, page by page. That pays for what is
+ * used again and again; memory that is read or written once is pinned faster
+ * request by request, but for large folios, of which each is a single step, or
+ * none where the region gives its memory to the ring (uring_buffers.c).
+ */
+static bool pays_to_register(struct dnd_copy *copy)
+{
+	return copy->buffers || dnd_copy_region(copy)->info.flags & P2PMEM_REGION_FOLIOS;
+}
+
+static int run_engine(struct dnd_copy *copy)
+{
+	struct dnd_transfer transfer = {
+		.plan = &copy->plan,
+		.read_fd = copy->src.is_region ? -1 : copy->src.drive.fd,
+		.write_fd = copy->dst.is_region ? -1 : copy->dst.drive.fd,
+		.read_offset = copy->src.offset,
+		.write_offset = copy->dst.offset,
+		.read_generic = generic_of(&copy->src),
+		.write_generic = generic_of(&copy->dst),
+		.source = copy->src.window.data,
+		.target = copy->dst.window.data,
+		.buffers = copy->buffers,
+		.region = dnd_copy_region(copy),
+		.window = window_of(copy),
+		.registers = pays_to_register(copy),
+		.progress_fn = dnd_copy_progress,
+		.progress_user = copy,
+	};
+	int rc = dnd_copy_passthrough_begin(copy);
+
+	if (rc)
+		return rc;
+	rc = dnd_uring_run(&transfer);
+	dnd_copy_passthrough_end(copy);
+	copy->nvme_status = transfer.nvme_status;
+	copy->result->bytes = transfer.gapless_bytes;
+	copy->result->fixed_buffers = transfer.fixed_buffers;
+	if (rc)
+		return dnd_copy_failed(copy, transfer.failed_step, transfer.failed_offset, -rc);
+	rc = dnd_copy_tail(copy);
+	if (!rc)
+		copy->result->bytes = copy->length;
+	return rc;
+}
+
+static int move_bytes(struct dnd_copy *copy)
+{
+	bool cpu = copy->src.is_region && copy->dst.is_region;
+	int rc = cpu ? dnd_copy_cpu(copy) : run_engine(copy);
+
+	if (copy->bounced)
+		copy->result->bounced_bytes = copy->result->bytes;
+	return rc;
+}
+
+/* A proof that failed leaves the bounce, if the caller allowed it. */
+static int map_and_prove(struct dnd_copy *copy)
+{
+	int rc = dnd_copy_map(copy);
+
+	if (!rc && !copy->dst.is_region)
+		rc = dnd_drive_prepare(copy->ctx, &copy->dst.drive,
+				       copy->dst.offset + copy->length);
+	if (!rc)
+		rc = dnd_copy_prove(copy);
+	if ((rc == -EHOSTUNREACH || rc == -EBADMSG) &&
+	    dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
+		rc = dnd_copy_map_bounce(copy);
+	return rc;
+}
+
+static int settle_drive(struct dnd_copy *copy)
+{
+	struct dnd_drive *drive = &copy->dst.drive;
+	int rc = dnd_drive_settle(copy->ctx, drive, copy->dst.offset + copy->result->bytes);
+
+	if (rc)
+		return rc;
+	if (fsync(drive->fd)) {
+		int error_number = errno;
+
+		rc = dnd_copy_drive_lost(copy, &copy->dst);
+		return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: fsync failed",
+						drive->path);
+	}
+	copy->result->durable = true;
+	return 0;
+}
+
+/* The data is where it stays, whatever a power cut does, if the target can. */
+static int settle(struct dnd_copy *copy)
+{
+	struct dnd_region *region = &copy->dst.region;
+	int rc;
+
+	if (!copy->dst.is_region)
+		return settle_drive(copy);
+	rc = dnd_region_sync(copy->ctx, region, dnd_region_persistent(region));
+	copy->result->durable = !rc && dnd_region_persistent(region);
+	return rc;
+}
+
+static void name_route(struct dnd_copy *copy)
+{
+	struct donard_copy_result *result = copy->result;
+
+	result->route = copy->bounced ? "bounced" : copy->route.route;
+	if (copy->bounced)
+		result->route_evidence = "proven";	/* it is what was done */
+	if (!strcmp(result->route, "cpu"))
+		result->route_evidence = "proven";
+	if (dnd_copy_staged(copy) && !copy->bounced)
+		snprintf(result->via, sizeof(result->via), "%s", copy->via.name);
+	snprintf(result->bridge, sizeof(result->bridge), "%s", copy->route.bridge);
+}
+
+/* The interval that is timed and, if the caller wants, metered. */
+static int move_timed(struct dnd_copy *copy)
+{
+	double start = dnd_now_seconds();
+	int rc = move_bytes(copy);
+
+	if (!rc)
+		rc = settle(copy);
+	copy->result->seconds = dnd_now_seconds() - start;
+	return rc;
+}
+
+static int move_metered(struct dnd_copy *copy)
+{
+	struct donard_meter *meter = copy->options.meter;
+	struct donard_context quiet = *copy->ctx;
+	size_t owned = meter->own_count;
+	int rc = 0, ended;
+
+	if (copy->dram)
+		rc = donard_meter_own(copy->ctx, meter, copy->buffers,
+				      copy->plan.block_bytes * copy->plan.lanes);
+	if (!rc)
+		rc = donard_meter_begin(copy->ctx, meter);
+	if (rc) {
+		meter->own_count = owned;	/* the buffers go */
+		return rc;
+	}
+	rc = move_timed(copy);
+	/* What made the copy fail is the news, not what became of its measurement. */
+	ended = donard_meter_end(rc ? &quiet : copy->ctx, meter, copy->options.measurement);
+	return rc ? rc : ended;
+}
+
+/* After a failure a file keeps the gapless part and what it had before. */
+static int move_and_settle(struct dnd_copy *copy)
+{
+	int rc = map_and_prove(copy);
+
+	if (!rc) {
+		name_route(copy);
+		rc = copy->options.meter ? move_metered(copy) : move_timed(copy);
+	}
+	if (rc && !copy->dst.is_region && copy->dst.drive.fd >= 0) {
+		struct donard_context quiet = *copy->ctx;
+
+		dnd_drive_settle(&quiet, &copy->dst.drive,
+				 copy->dst.offset + copy->result->bytes);
+		if (copy->dst.drive.to_create && !copy->result->bytes)
+			unlink(copy->dst.drive.path);
+	}
+	return rc;
+}
+
+/* Of no bytes all are equal. */
+static int copy_nothing(struct dnd_copy *copy)
+{
+	copy->result->verified = dnd_copy_flag(copy, DONARD_COPY_VERIFY);
+	return copy->dst.is_region ? 0 : dnd_drive_prepare(copy->ctx, &copy->dst.drive, 0);
+}
+
+static uint64_t request_limit(const struct dnd_copy *copy, const struct dnd_side *side)
+{
+	uint64_t limit = side->generic.fd >= 0 ? side->generic.limit_bytes :
+						 side->drive.blockdev.request_bytes;
+
+	if (side->is_region || limit < copy->align)
+		return copy->options.block_bytes;
+	return dnd_round_down(limit, copy->align);
+}
+
+/*
+ * No request is longer than a command of the drive, and as many bytes are in
+ * flight as were asked for. A longer one the kernel would split, but not for
+ * io_uring, which asks without leave to sleep: it would refuse, and be asked
+ * again by a worker thread (block/blk-merge.c, bio_submit_split(), REQ_NOWAIT).
+ */
+static void fit_requests(struct dnd_copy *copy)
+{
+	struct donard_copy_options *options = &copy->options;
+	uint64_t block = dnd_min(request_limit(copy, &copy->src), request_limit(copy, &copy->dst));
+	uint64_t pieces;
+
+	if (block >= options->block_bytes)
+		return;
+	pieces = (options->block_bytes + block - 1) / block;
+	if (options->queue_depth < REQUESTS_MAX)
+		options->queue_depth = (uint32_t)dnd_min(options->queue_depth * pieces, REQUESTS_MAX);
+	options->block_bytes = block;
+}
+
+static int run(struct dnd_copy *copy, const char *src, const char *dst)
+{
+	int rc = dnd_copy_open(copy, src, dst);
+
+	if (!rc)
+		rc = dnd_copy_check(copy);
+	if (!rc && !copy->length)
+		return copy_nothing(copy);
+	if (!rc)
+		rc = dnd_copy_passthrough_open(copy);
+	if (!rc)
+		fit_requests(copy);
+	if (!rc)
+		rc = dnd_copy_choose_route(copy);
+	if (!rc)
+		rc = dnd_copy_passthrough_check(copy);
+	if (!rc)
+		rc = move_and_settle(copy);
+	if (!rc && dnd_copy_flag(copy, DONARD_COPY_VERIFY))
+		rc = dnd_copy_verify(copy);
+	return rc;
+}
+
+static void close_side(struct dnd_side *side)
+{
+	dnd_generic_close(&side->generic);
+	dnd_drive_close(&side->drive);
+	dnd_region_close(&side->region);
+}
+
+static void clean_up(struct dnd_copy *copy)
+{
+	dnd_copy_unmap(copy);
+	dnd_region_close(&copy->via);
+	if (copy->one_region)
+		copy->dst.region.fd = -1;
+	close_side(&copy->dst);
+	close_side(&copy->src);
+}
+
+static void clear_result(struct donard_copy_result *result)
+{
+	size_t size = result->size;
+
+	memset(result, 0, sizeof(*result));
+	result->size = size;
+	result->route = "none";
+	result->route_evidence = "predicted";
+}
+
+DND_PUBLIC int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
+			   const struct donard_copy_options *options,
+			   struct donard_copy_result *result)
+{
+	struct dnd_copy copy = {
+		.ctx = ctx,
+		.result = result,
+		.src = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
+		.dst = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
+		.via = { .fd = -1 },
+		.own_spare = { .region = { .fd = -1 } },
+	};
+	int rc;
+
+	if (result->size < sizeof(*result))
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "struct donard_copy_result has a wrong "
+				"size.");
+	clear_result(result);
+	rc = take_options(&copy, options);
+	if (!rc)
+		rc = run(&copy, src, dst);
+	clean_up(&copy);
+	return rc;
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One copy and the stages that it goes through; see copy.c for the order. */
+#ifndef DONARD_COPY_H
+#define DONARD_COPY_H
+
+#include "drive/drive.h"
+#include "drive/generic.h"
+#include "drive/plan.h"
+#include "region/route.h"
+#include "drive/uring.h"
+
+struct dnd_side {
+	const char *label;
+	bool is_region;
+	struct dnd_drive drive;		/* if not */
+	struct dnd_generic generic;	/* of the drive, with --passthrough */
+	struct dnd_region region;	/* if so */
+	struct dnd_window window;
+	uint64_t offset;
+};
+
+/* Blocks of the region that are held for a moment; see copy/spare.c. */
+struct dnd_spare {
+	struct dnd_region region;	/* an open file of its own; fd -1: none are held */
+	struct dnd_window window;
+	uint8_t *kept;			/* what was in them */
+};
+
+struct dnd_copy {
+	struct donard_context *ctx;
+	struct donard_copy_options options;	/* defaults filled in */
+	struct donard_copy_result *result;
+	struct dnd_side src, dst;
+	bool one_region;		/* dst.region is src.region */
+	struct dnd_region via;		/* staging of drive to drive */
+	struct dnd_window scratch;	/* staging, with two spare blocks before it */
+	struct dnd_spare own_spare;
+	struct donard_route route;	/* the worst of those in use */
+	char route_client[DONARD_BDF_BYTES];
+	bool bounced;
+	uint8_t *dram;			/* buffers of a bounced copy */
+	uint8_t *spare;			/* two blocks beside the payload, or NULL: none now */
+	uint8_t *buffers;		/* of the lanes, or NULL */
+	uint64_t length;
+	uint32_t align;
+	struct dnd_plan plan;
+	double looked_seconds;		/* when region_lost was last looked at */
+	bool region_lost;		/* it is being taken away */
+	uint32_t nvme_status;		/* of a failed command, or 0 */
+};
+
+static inline bool dnd_copy_flag(const struct dnd_copy *copy, uint32_t flag)
+{
+	return copy->options.flags & flag;
+}
+
+static inline bool dnd_copy_staged(const struct dnd_copy *copy)
+{
+	return !copy->src.is_region && !copy->dst.is_region;
+}
+
+/* The region that the devices reach: source, destination or staging. */
+static inline struct dnd_region *dnd_copy_region(struct dnd_copy *copy)
+{
+	if (copy->src.is_region)
+		return &copy->src.region;
+	return copy->dst.is_region ? &copy->dst.region : &copy->via;
+}
+
+/* A partial last block that must keep what the destination holds behind it. */
+static inline bool dnd_copy_patches(const struct dnd_copy *copy)
+{
+	const struct dnd_side *dst = &copy->dst;
+
+	if (dst->is_region || copy->length % copy->align == 0)
+		return false;
+	return !dst->drive.is_file || dst->offset + copy->length < dst->drive.size_bytes;
+}
+
+/* check.c: opens both sides and refuses what cannot or must not be done */
+int dnd_copy_open(struct dnd_copy *copy, const char *src, const char *dst);
+int dnd_copy_check(struct dnd_copy *copy);
+/* passthrough.c: NVMe commands instead of block requests, if asked for */
+int dnd_copy_passthrough_open(struct dnd_copy *copy);
+int dnd_copy_passthrough_check(struct dnd_copy *copy);	/* once the region is known */
+int dnd_copy_passthrough_begin(struct dnd_copy *copy);
+void dnd_copy_passthrough_end(struct dnd_copy *copy);
+/* route.c: chooses the route, and the staging region */
+int dnd_copy_choose_route(struct dnd_copy *copy);
+/* memory.c: maps regions, allocates buffers, makes the plan */
+int dnd_copy_map(struct dnd_copy *copy);
+int dnd_copy_map_bounce(struct dnd_copy *copy);
+void dnd_copy_unmap(struct dnd_copy *copy);
+/* spare.c: two blocks of the region for a moment, if there are none already */
+uint64_t dnd_copy_spare_bytes(const struct dnd_copy *copy);
+int dnd_copy_spare_take(struct dnd_copy *copy);	/* -errno without a text */
+void dnd_copy_spare_give(struct dnd_copy *copy);
+int dnd_copy_no_spare(struct dnd_copy *copy);	/* fails for want of them */
+/* prove.c: moves one block and compares it */
+int dnd_copy_prove(struct dnd_copy *copy);
+bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
+/* tail.c: the last, partial block */
+int dnd_copy_tail(struct dnd_copy *copy);
+/* progress.c: tells the caller; nonzero when the copy is to stop */
+int dnd_copy_progress(void *copy, uint64_t done_bytes, uint64_t total_bytes);
+bool dnd_copy_region_gone(struct dnd_copy *copy);
+/* cpu.c: region to region */
+int dnd_copy_cpu(struct dnd_copy *copy);
+/* verify.c: reads both sides again */
+int dnd_copy_verify(struct dnd_copy *copy);
+/* fail.c: translates errno of a transfer into the route's verdict */
+int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
+		    int error_number);
+/* The failure that the side's drive is not there any more, or 0 if it is. */
+int dnd_copy_drive_lost(struct dnd_copy *copy, const struct dnd_side *side);
+
+#endif /* DONARD_COPY_H */

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Region to region.  No DMA engine lies between two BARs: the CPU loads and
+ * stores through its registers, and no DRAM buffer is involved.
+ */
+#include "copy/copy.h"
+#include "base/memory.h"
+
+int dnd_copy_cpu(struct dnd_copy *copy)
+{
+	uint8_t *to = copy->dst.window.data, *from = copy->src.window.data;
+	/* Into higher bytes of the same region: from the end, like memmove. */
+	bool down = copy->one_region && copy->dst.offset > copy->src.offset;
+	uint64_t done = 0, part, at;
+	int rc;
+
+	while (done < copy->length) {
+		part = dnd_min(copy->options.block_bytes, copy->length - done);
+		at = down ? copy->length - done - part : done;
+		rc = dnd_memory_move(to + at, from + at, part);
+		if (rc)
+			return dnd_copy_failed(copy, DND_STEP_CPU, at, -rc);
+		done += part;
+		copy->result->bytes = down && done < copy->length ? 0 : done;
+		if (dnd_copy_progress(copy, done, copy->length) && done < copy->length)
+			return dnd_copy_failed(copy, DND_STEP_CPU, at, ECANCELED);
+	}
+	return 0;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Tells the caller how far a copy is, and looks now and then whether the
+ * region is being taken away: pins keep its memory usable, so no request
+ * would fail, and the removal would wait for the end of the copy.
+ */
+#include "copy/copy.h"
+
+#define LOOK_EVERY_SECONDS	0.1
+
+bool dnd_copy_region_gone(struct dnd_copy *copy)
+{
+	const struct dnd_region *region = dnd_copy_region(copy);
+	char state[16];
+
+	if (region->fd < 0)
+		return false;
+	if (dnd_sysfs_read(copy->ctx, state, sizeof(state), "class/p2pmem/%s/state",
+			   region->name))
+		return true;
+	return strcmp(state, "ready") != 0;
+}
+
+int dnd_copy_progress(void *user, uint64_t done_bytes, uint64_t total_bytes)
+{
+	struct dnd_copy *copy = user;
+	double now = dnd_now_seconds();
+
+	if (now - copy->looked_seconds >= LOOK_EVERY_SECONDS) {
+		copy->looked_seconds = now;
+		copy->region_lost = dnd_copy_region_gone(copy);
+	}
+	if (copy->region_lost)
+		return 1;
+	return copy->options.progress_fn &&
+	       copy->options.progress_fn(copy->options.progress_user, done_bytes, total_bytes);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Reads source and destination independently and compares every byte. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "copy/copy.h"
+#include "base/memory.h"
+
+#define CHUNK_BYTES	(1U << 20)	/* the largest alignment that is accepted */
+
+static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at, size_t bytes,
+		uint8_t *to)
+{
+	int rc, error_number;
+	ssize_t got;
+
+	if (side->is_region) {
+		rc = dnd_memory_copy(to, side->window.data + at, bytes);
+		return rc ? dnd_copy_failed(copy, DND_STEP_CPU, at, -rc) : 0;
+	}
+	got = pread(side->drive.fd, to, dnd_round_up(bytes, copy->align),
+		    (off_t)(side->offset + at));
+	if (got >= (ssize_t)bytes)
+		return 0;
+	error_number = got < 0 ? errno : EIO;
+	rc = dnd_copy_drive_lost(copy, side);
+	return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: reading it again failed",
+					side->label);
+}
+
+static int mismatch(struct dnd_copy *copy, uint64_t at, const uint8_t *a, const uint8_t *b)
+{
+	while (*a == *b) {
+		a++;
+		b++;
+		at++;
+	}
+	return dnd_fail(copy->ctx, DND_E_MISMATCH, "%s and %s differ: the first different byte is "
+			"%llu bytes into the copy (offset %llu of the destination). Copy again, "
+			"and if it stays so suspect the route or the drive.", copy->src.label,
+			copy->dst.label, (unsigned long long)at,
+			(unsigned long long)(copy->dst.offset + at));
+}
+
+static int compare_chunk(struct dnd_copy *copy, uint64_t at, uint8_t *a, uint8_t *b)
+{
+	size_t bytes = dnd_min(CHUNK_BYTES, copy->length - at);
+	int rc = load(copy, &copy->src, at, bytes, a);
+
+	if (!rc)
+		rc = load(copy, &copy->dst, at, bytes, b);
+	if (rc)
+		return rc;
+	return memcmp(a, b, bytes) ? mismatch(copy, at, a, b) : 0;
+}
+
+static bool stop(struct dnd_copy *copy)
+{
+	return copy->options.progress_fn && copy->options.progress_fn(copy->options.progress_user,
+								      copy->length, copy->length);
+}
+
+int dnd_copy_verify(struct dnd_copy *copy)
+{
+	void *memory;
+	int rc = 0;
+
+	if (posix_memalign(&memory, CHUNK_BYTES, 2ULL * CHUNK_BYTES))
+		return dnd_fail_memory(copy->ctx);
+	for (uint64_t at = 0; !rc && at < copy->length; at += CHUNK_BYTES) {
+		rc = compare_chunk(copy, at, memory, (uint8_t *)memory + CHUNK_BYTES);
+		if (!rc && stop(copy))
+			rc = dnd_copy_failed(copy, DND_STEP_NONE, at, ECANCELED);
+	}
+	free(memory);
+	copy->result->verified = !rc;
+	return rc;
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See generic.h. */
+#include <fcntl.h>
+#include <linux/nvme_ioctl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "drive/generic.h"
+#include "drive/uring.h"
+
+#define IDENTIFY		0x06
+#define IDENTIFY_BYTES		4096
+#define ID_FORMAT		26	/* FLBAS: which format is in use */
+#define ID_PROTECTION		29	/* DPS */
+#define ID_FORMATS		128	/* four bytes each: metadata (2), log2 of the block, - */
+#define LBAS_MAX		65536	/* of one command: 16 bits, zero-based */
+
+/* Head or plain namespace: the character device lies beside the block device. */
+int dnd_generic_find(struct donard_context *ctx, const struct dnd_drive *drive, char *name,
+		     size_t name_bytes, dev_t *device)
+{
+	const char *disk = drive->blockdev.disk;
+	unsigned int number[2];
+	char text[32];
+
+	snprintf(name, name_bytes, "ng%s", disk + strlen("nvme"));
+	if (dnd_sysfs_read(ctx, text, sizeof(text), "block/%s/device/%s/dev", disk, name) ||
+	    sscanf(text, "%u:%u", &number[0], &number[1]) != 2)
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel has no generic device for "
+				"its namespace (%s). Copy without --passthrough.", drive->path,
+				name);
+	*device = makedev(number[0], number[1]);
+	return 0;
+}
+
+static uint64_t queue_value(struct donard_context *ctx, const struct dnd_drive *drive,
+			    const char *name, uint64_t otherwise)
+{
+	uint64_t value = otherwise;
+
+	dnd_sysfs_read_u64(ctx, &value, "block/%s/queue/%s", drive->blockdev.disk, name);
+	return value;
+}
+
+/*
+ * A command cannot be split, and one with more pages than segments would be
+ * refused, or by some kernels bounced.  One page less, for memory that begins
+ * within a page.
+ */
+int dnd_generic_limits(struct donard_context *ctx, const struct dnd_drive *drive,
+		       struct dnd_generic *generic)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t segments = queue_value(ctx, drive, "max_segments", 0), bytes;
+
+	generic->lba_bytes = drive->blockdev.block_bytes;
+	generic->start_bytes = drive->blockdev.start_bytes;
+	generic->memory_align_bytes = (uint32_t)queue_value(ctx, drive, "dma_alignment", 511) + 1;
+	bytes = queue_value(ctx, drive, "max_hw_sectors_kb", 0) << 10;
+	bytes = dnd_min(bytes, segments > 1 ? (segments - 1) * page : 0);
+	bytes = dnd_min(bytes, (uint64_t)LBAS_MAX * generic->lba_bytes);
+	generic->limit_bytes = dnd_round_down(bytes, generic->lba_bytes);
+	if (generic->limit_bytes && generic->start_bytes % generic->lba_bytes == 0)
+		return 0;
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the limits of %s are unknown or of no use. Copy "
+			"without --passthrough.", drive->path, drive->blockdev.disk);
+}
+
+const char *dnd_generic_unfit(const uint8_t identify[4096], uint32_t lba_bytes)
+{
+	uint8_t flags = identify[ID_FORMAT];
+	const uint8_t *format = identify + ID_FORMATS + 4 * ((flags & 0xf) | (flags >> 5 & 3) << 4);
+
+	if (identify[ID_PROTECTION] & 7)
+		return "it is formatted with protection information";
+	if (format[0] || format[1])
+		return "it is formatted with metadata";
+	if (format[2] > 31 || 1U << format[2] != lba_bytes)
+		return "its logical block is not that of the block device";
+	return NULL;
+}
+
+static int unfit(struct donard_context *ctx, const struct dnd_drive *drive, const char *why)
+{
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its namespace cannot be copied by NVMe commands: "
+			"%s. Copy without --passthrough.", drive->path, why);
+}
+
+static int no_access(struct donard_context *ctx, const struct dnd_drive *drive, const char *path,
+		     int error_number)
+{
+	return dnd_fail_access(ctx, error_number, "Run as root (CAP_SYS_ADMIN), or copy without "
+			       "--passthrough", "%s: its generic device %s cannot be used",
+			       drive->path, path);
+}
+
+static int open_node(struct donard_context *ctx, const struct dnd_drive *drive,
+		     struct dnd_generic *generic, char *path, size_t path_bytes)
+{
+	struct stat st;
+	char name[64];
+	dev_t device;
+	int rc = dnd_generic_find(ctx, drive, name, sizeof(name), &device);
+
+	if (rc)
+		return rc;
+	snprintf(path, path_bytes, "%s/%s", ctx->dev_root, name);
+	generic->fd = open(path, O_CLOEXEC | (drive->writable ? O_RDWR : O_RDONLY));
+	if (generic->fd < 0)
+		return no_access(ctx, drive, path, errno);
+	if (!fstat(generic->fd, &st) && S_ISCHR(st.st_mode) && st.st_rdev == device)
+		return 0;
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: %s is not the generic device of its "
+			"namespace. Have udev make the node anew.", drive->path, path);
+}
+
+static int check_namespace(struct donard_context *ctx, const struct dnd_drive *drive,
+			   struct dnd_generic *generic, const char *path)
+{
+	uint64_t expected = 0;
+	int nsid = ioctl(generic->fd, NVME_IOCTL_ID);
+
+	if (nsid < 0)
+		return no_access(ctx, drive, path, errno);
+	generic->nsid = (uint32_t)nsid;
+	dnd_sysfs_read_u64(ctx, &expected, "block/%s/nsid", drive->blockdev.disk);
+	if (generic->nsid != expected)
+		return unfit(ctx, drive, "the generic device is that of another one");
+	return 0;
+}
+
+static int identify(struct donard_context *ctx, const struct dnd_drive *drive,
+		    const struct dnd_generic *generic, const char *path)
+{
+	uint8_t answer[IDENTIFY_BYTES] __attribute__((aligned(4096))) = { 0 };
+	struct nvme_passthru_cmd command = {
+		.opcode = IDENTIFY,
+		.nsid = generic->nsid,
+		.addr = (uintptr_t)answer,
+		.data_len = sizeof(answer),
+	};
+	const char *why;
+	int status = ioctl(generic->fd, NVME_IOCTL_ADMIN_CMD, &command);
+
+	if (status < 0)
+		return no_access(ctx, drive, path, errno);
+	why = status ? "it does not say how it is formatted" :
+		       dnd_generic_unfit(answer, generic->lba_bytes);
+	return why ? unfit(ctx, drive, why) : 0;
+}
+
+static int check_zoned(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	char zoned[32];
+
+	if (dnd_sysfs_read(ctx, zoned, sizeof(zoned), "block/%s/queue/zoned",
+			   drive->blockdev.disk) || !strcmp(zoned, "none"))
+		return 0;
+	return unfit(ctx, drive, "it is zoned");
+}
+
+bool dnd_generic_kernel_fits(const char *release)
+{
+	unsigned int major_number = 0, minor_number = 0;
+
+	return sscanf(release, "%u.%u", &major_number, &minor_number) == 2 &&
+	       (major_number > 6 || (major_number == 6 && minor_number >= 12));
+}
+
+static int check_kernel(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	struct utsname name;
+
+	if (uname(&name) || dnd_generic_kernel_fits(name.release))
+		return 0;
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: --passthrough needs Linux 6.12 or later, and this is "
+			"%s: older ones may report an NVMe command as done that never reached the "
+			"drive. Copy without --passthrough.", drive->path, name.release);
+}
+
+static int check_ring(struct donard_context *ctx, const struct dnd_drive *drive,
+		      const struct dnd_generic *generic, const char *path)
+{
+	int rc = dnd_nvme_probe(generic->fd);
+
+	if (rc == -EACCES || rc == -EPERM)
+		return no_access(ctx, drive, path, -rc);
+	if (!rc)
+		return 0;
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: this kernel takes no NVMe commands by io_uring "
+			"(%s). Copy without --passthrough.", drive->path,
+			strerror(-rc));
+}
+
+int dnd_generic_open(struct donard_context *ctx, const struct dnd_drive *drive,
+		     struct dnd_generic *generic)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	rc = check_kernel(ctx, drive);
+	if (!rc)
+		rc = dnd_generic_limits(ctx, drive, generic);
+	if (!rc)
+		rc = check_zoned(ctx, drive);
+	if (!rc)
+		rc = open_node(ctx, drive, generic, path, sizeof(path));
+	if (!rc)
+		rc = check_namespace(ctx, drive, generic, path);
+	if (!rc)
+		rc = identify(ctx, drive, generic, path);
+	if (!rc)
+		rc = check_ring(ctx, drive, generic, path);
+	return rc;
+}
+
+void dnd_generic_close(struct dnd_generic *generic)
+{
+	if (generic->fd >= 0)
+		close(generic->fd);
+	generic->fd = -1;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Instructions of this process and of what it starts, by perf events.  The
+ * tools of meter/tool.c are among that: they sleep while we count.
+ */
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "meter/meter.h"
+
+#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
+
+static const enum donard_quantity quantities[2] = {
+	DONARD_INSTRUCTIONS_USER, DONARD_INSTRUCTIONS_KERNEL,
+};
+
+/* inherit: threads and programs that this thread starts from now on are counted too. */
+int dnd_count_open(uint32_t type, uint64_t config, bool kernel)
+{
+	struct perf_event_attr attr = {
+		.size = sizeof(attr),
+		.type = type,
+		.config = config,
+		.disabled = 1,
+		.inherit = 1,
+		.exclude_kernel = !kernel,
+		.exclude_user = kernel,
+		.exclude_hv = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+	};
+	long fd = syscall(SYS_perf_event_open, &attr, 0, -1, -1, PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+void dnd_instructions_open(struct donard_meter *meter)
+{
+	for (int i = 0; i < 2; i++)
+		meter->instruction_fds[i] = meter->kind->counts_instructions ? -EALREADY :
+			dnd_count_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, i == 1);
+}
+
+/* Nothing when the event did not have a counter all the time that it was wanted. */
+static bool read_count(int fd, uint64_t *count)
+{
+	struct { uint64_t count, enabled, running; } now;
+
+	if (read(fd, &now, sizeof(now)) != (ssize_t)sizeof(now))
+		return false;
+	*count = now.count;
+	return now.running == now.enabled;
+}
+
+/* What children that ended have counted stays in: hence the difference, and no reset. */
+void dnd_instructions_begin(struct donard_meter *meter)
+{
+	for (int i = 0; i < 2; i++)
+		if (meter->instruction_fds[i] >= 0) {
+			read_count(meter->instruction_fds[i], &meter->instruction_start[i]);
+			ioctl(meter->instruction_fds[i], PERF_EVENT_IOC_ENABLE, 0);
+		}
+}
+
+static int paranoid_level(void)
+{
+	FILE *file = fopen(PARANOID, "re");
+	char text[16] = "";
+	int level;
+
+	if (!file)
+		return 0;
+	level = fgets(text, sizeof(text), file) ? atoi(text) : 0;
+	fclose(file);
+	return level;
+}
+
+static void explain(struct donard_measurement *result, const char *which, int error_number)
+{
+	if (error_number == EACCES || error_number == EPERM)
+		dnd_missing(result, "%s cannot be counted: " PARANOID " is %d. Run as root, or "
+			    "lower it to 1.", which, paranoid_level());
+	else if (error_number == ENOENT || error_number == EOPNOTSUPP || error_number == ENODEV)
+		dnd_missing(result, "%s cannot be counted: this processor or virtual machine "
+			    "offers no counter for them.", which);
+	else
+		dnd_missing(result, "%s cannot be counted: %s.", which, strerror(error_number));
+}
+
+static void explain_missing(const int errors[2], struct donard_measurement *result)
+{
+	if (errors[0] && errors[0] == errors[1]) {
+		explain(result, "Instructions", errors[0]);
+		return;
+	}
+	if (errors[0])
+		explain(result, "Instructions of programs", errors[0]);
+	if (errors[1])
+		explain(result, "Instructions of the kernel", errors[1]);
+}
+
+void dnd_instructions_end(struct donard_meter *meter, struct donard_measurement *result)
+{
+	int errors[2] = { 0, 0 };
+	uint64_t count;
+
+	if (meter->kind->counts_instructions)
+		return;
+	for (int i = 0; i < 2; i++)
+		if (meter->instruction_fds[i] >= 0)
+			ioctl(meter->instruction_fds[i], PERF_EVENT_IOC_DISABLE, 0);
+	for (int i = 0; i < 2; i++) {
+		if (meter->instruction_fds[i] < 0)
+			errors[i] = -meter->instruction_fds[i];
+		else if (!read_count(meter->instruction_fds[i], &count))
+			errors[i] = EBUSY;
+		else
+			dnd_measured(result, quantities[i], count - meter->instruction_start[i]);
+	}
+	explain_missing(errors, result);
+}
+
+void dnd_instructions_close(struct donard_meter *meter)
+{
+	for (int i = 0; i < 2; i++)
+		if (meter->instruction_fds[i] >= 0)
+			close(meter->instruction_fds[i]);
+}

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See donard/meter.h.  Chooses a kind of meter, and brackets what it counts. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "meter/meter.h"
+
+/* The best first. */
+static const struct dnd_meter_kind *const kinds[] = {
+	&dnd_meter_lab, &dnd_meter_likwid, &dnd_meter_perf, &dnd_meter_resctrl, &dnd_meter_none,
+};
+
+#define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
+
+static const char *const quantity_names[DONARD_QUANTITIES] = {
+	[DONARD_DRAM_DMA_PAYLOAD] = "dram_dma_payload_bytes",
+	[DONARD_DRAM_DMA_OVERHEAD] = "dram_dma_overhead_bytes",
+	[DONARD_DRAM_CPU_PAYLOAD] = "dram_cpu_payload_bytes",
+	[DONARD_DRAM_CPU_OVERHEAD] = "dram_cpu_overhead_bytes",
+	[DONARD_DRAM_CPU_USER] = "dram_cpu_user_bytes",
+	[DONARD_DRAM_CPU_KERNEL] = "dram_cpu_kernel_bytes",
+	[DONARD_BAR_DMA] = "bar_dma_bytes",
+	[DONARD_BAR_CPU] = "bar_cpu_bytes",
+	[DONARD_INSTRUCTIONS_USER] = "instructions_user",
+	[DONARD_INSTRUCTIONS_KERNEL] = "instructions_kernel",
+	[DONARD_DRAM_READ] = "dram_read_bytes",
+	[DONARD_DRAM_WRITTEN] = "dram_written_bytes",
+	[DONARD_DRAM_TOTAL] = "dram_total_bytes",
+	[DONARD_DRAM_CACHE] = "dram_cache_bytes",
+	[DONARD_INTERRUPTS] = "interrupts",
+	[DONARD_CONTEXT_SWITCHES] = "context_switches",
+};
+
+DND_PUBLIC const char *donard_quantity_name(enum donard_quantity quantity)
+{
+	return (unsigned int)quantity < DONARD_QUANTITIES ? quantity_names[quantity] : NULL;
+}
+
+void dnd_missing(struct donard_measurement *result, const char *format, ...)
+{
+	size_t used = strlen(result->missing);
+	va_list args;
+
+	if (used && used + 1 < sizeof(result->missing))
+		result->missing[used++] = ' ';
+	va_start(args, format);
+	vsnprintf(result->missing + used, sizeof(result->missing) - used, format, args);
+	va_end(args);
+}
+
+static int open_kind(struct donard_context *ctx, struct donard_meter *meter,
+		     const struct dnd_meter_kind *kind)
+{
+	meter->kind = kind;
+	meter->state = NULL;
+	return kind->open(ctx, meter);
+}
+
+/* The first that is there; of the others, why not. */
+static int open_best(struct donard_context *ctx, struct donard_meter *meter)
+{
+	size_t used = 0;
+	int rc = -EOPNOTSUPP;
+
+	for (size_t i = 0; i < KINDS; i++) {
+		rc = open_kind(ctx, meter, kinds[i]);
+		if (!rc || (rc != -EOPNOTSUPP && rc != -EACCES))
+			break;
+		if (used < sizeof(meter->missing))
+			used += (size_t)snprintf(meter->missing + used,
+						 sizeof(meter->missing) - used, "%s%s: %s",
+						 used ? " " : "", kinds[i]->name, ctx->text);
+	}
+	return rc;
+}
+
+static int open_named(struct donard_context *ctx, struct donard_meter *meter, const char *name)
+{
+	for (size_t i = 0; i < KINDS; i++)
+		if (!strcmp(kinds[i]->name, name))
+			return open_kind(ctx, meter, kinds[i]);
+	return dnd_fail(ctx, DND_E_BAD_OPTION, "there is no meter '%s'. There are: lab, likwid, perf, "
+			"resctrl, none.", name);
+}
+
+DND_PUBLIC int donard_meter_open(struct donard_context *ctx, const char *kind,
+				 struct donard_meter **meter)
+{
+	struct donard_meter *made = calloc(1, sizeof(*made));
+	int rc;
+
+	if (!made)
+		return dnd_fail_memory(ctx);
+	rc = kind ? open_named(ctx, made, kind) : open_best(ctx, made);
+	if (rc) {
+		free(made);
+		return rc;
+	}
+	dnd_instructions_open(made);
+	*meter = made;
+	return 0;
+}
+
+DND_PUBLIC void donard_meter_close(struct donard_meter *meter)
+{
+	if (!meter)
+		return;
+	dnd_instructions_close(meter);
+	meter->kind->close(meter);
+	free(meter);
+}
+
+DND_PUBLIC const char *donard_meter_name(const struct donard_meter *meter)
+{
+	return meter->kind->name;
+}
+
+DND_PUBLIC int donard_meter_own_of(struct donard_context *ctx, struct donard_meter *meter, pid_t pid,
+				   const void *memory, size_t bytes)
+{
+	if (meter->own_count == DND_METER_OWN_MAX)
+		return dnd_fail(ctx, DND_E_NO_SPACE, "a meter takes at most %d ranges of memory.",
+				DND_METER_OWN_MAX);
+	meter->own[meter->own_count++] = (struct dnd_meter_own){ pid, memory, bytes };
+	return 0;
+}
+
+DND_PUBLIC int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter,
+				const void *memory, size_t bytes)
+{
+	return donard_meter_own_of(ctx, meter, 0, memory, bytes);
+}
+
+DND_PUBLIC int donard_meter_begin(struct donard_context *ctx, struct donard_meter *meter)
+{
+	int rc;
+
+	if (meter->counting)
+		return dnd_fail(ctx, DND_E_BUSY, "this meter is counting already: end that first.");
+	rc = meter->kind->begin(ctx, meter);
+	if (rc)
+		return rc;
+	dnd_instructions_begin(meter);
+	meter->started_seconds = dnd_now_seconds();
+	meter->counting = true;
+	return 0;
+}
+
+DND_PUBLIC int donard_meter_end(struct donard_context *ctx, struct donard_meter *meter,
+				struct donard_measurement *result)
+{
+	int rc;
+
+	if (result->size < sizeof(*result) || !meter->counting)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, meter->counting ?
+				"struct donard_measurement has a wrong size." :
+				"this meter is not counting: call donard_meter_begin() first.");
+	*result = (struct donard_measurement){
+		.size = result->size,
+		.meter = meter->kind->name,
+		.exact = meter->kind->exact,
+	};
+	result->seconds = dnd_now_seconds() - meter->started_seconds;
+	dnd_instructions_end(meter, result);
+	rc = meter->kind->end(ctx, meter, result);
+	meter->counting = false;
+	meter->own_count = 0;
+	return rc;
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The meter of a machine without one: counts nothing, and says why. */
+#include <stdio.h>
+
+#include "meter/meter.h"
+
+static int open_none(struct donard_context *ctx, struct donard_meter *meter)
+{
+	(void)ctx;
+	if (!meter->missing[0])
+		snprintf(meter->missing, sizeof(meter->missing), "the meter 'none' was asked for.");
+	return 0;
+}
+
+static int begin_none(struct donard_context *ctx, struct donard_meter *meter)
+{
+	(void)ctx;
+	(void)meter;
+	return 0;
+}
+
+static int end_none(struct donard_context *ctx, struct donard_meter *meter,
+		    struct donard_measurement *result)
+{
+	(void)ctx;
+	dnd_missing(result, "%s", meter->missing);
+	return 0;
+}
+
+static void close_none(struct donard_meter *meter)
+{
+	(void)meter;
+}
+
+const struct dnd_meter_kind dnd_meter_none = {
+	.name = "none", .open = open_none, .begin = begin_none, .end = end_none, .close = close_none,
+};

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What programs move between the last caches and DRAM, by resctrl's memory
+ * bandwidth monitoring (the kernel's Documentation/filesystems/resctrl.rst).
+ *
+ * mbm_total_bytes are the reads and writebacks of tasks, by group of tasks:
+ * the sum over all groups and caches is the machine's.  A device's DMA belongs
+ * to no task, hence is not in it, but for lines that a device put into a cache:
+ * nothing documents whom their eviction is charged to.  Reads are not told from
+ * writes.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "region/client_list.h"
+#include "meter/meter.h"
+
+#define RESCTRL		"fs/resctrl"
+
+struct sum {
+	const char *group;		/* folder below sysfs_root */
+	uint64_t bytes;
+	unsigned int files;
+};
+
+static int add_file(struct donard_context *ctx, struct sum *sum, const char *domain)
+{
+	char text[64], *end;
+	uint64_t bytes;
+	int rc = dnd_sysfs_read(ctx, text, sizeof(text), "%s/mon_data/%s/mbm_total_bytes",
+				sum->group, domain);
+
+	if (rc == -ENOENT)
+		return 0;
+	if (rc)
+		return dnd_fail_access(ctx, rc, "Run as root", "%s/%s/mon_data/%s/mbm_total_bytes "
+				       "cannot be read", ctx->sysfs_root, sum->group, domain);
+	bytes = strtoull(text, &end, 10);
+	if (end == text || *end)
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s/%s/mon_data/%s/mbm_total_bytes says "
+				"'%s': the processor has no count now.%s", ctx->sysfs_root,
+				sum->group, domain, text, strcmp(text, "Unassigned") ? "" :
+				" Assign a counter: see mbm_L3_assignments there.");
+	sum->bytes += bytes;
+	sum->files++;
+	return 0;
+}
+
+/* mon_L3_00 and so on; with sub-NUMA clusters it is the sum of those below it. */
+static int add_domain(struct donard_context *ctx, const char *name, void *data)
+{
+	return strncmp(name, "mon_L3_", 7) ? 0 : add_file(ctx, data, name);
+}
+
+static int add_group(struct donard_context *ctx, const char *group, struct sum *sum)
+{
+	char folder[PATH_MAX / 4];
+
+	snprintf(folder, sizeof(folder), "%s/mon_data", group);
+	sum->group = group;
+	return dnd_for_each_entry(ctx, folder, add_domain, sum);
+}
+
+/* Groups with an allocation of their own; what only monitors is in its parent's sum. */
+static int add_entry(struct donard_context *ctx, const char *name, void *data)
+{
+	char group[PATH_MAX / 8];
+
+	if (!strcmp(name, "info") || !strcmp(name, "mon_data") || !strcmp(name, "mon_groups"))
+		return 0;
+	snprintf(group, sizeof(group), RESCTRL "/%s", name);
+	return dnd_sysfs_exists(ctx, "%s/mon_data", group) ? add_group(ctx, group, data) : 0;
+}
+
+static int add_all(struct donard_context *ctx, struct sum *sum)
+{
+	int rc = add_group(ctx, RESCTRL, sum);
+
+	return rc ? rc : dnd_for_each_entry(ctx, RESCTRL, add_entry, sum);
+}
+
+static int refuse(struct donard_context *ctx)
+{
+	if (!dnd_sysfs_exists(ctx, RESCTRL))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this kernel or processor has no resctrl: "
+				"%s/" RESCTRL " does not exist.", ctx->sysfs_root);
+	if (!dnd_sysfs_exists(ctx, RESCTRL "/info"))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s/" RESCTRL " is not mounted. Mount it "
+				"with: mount -t resctrl resctrl /sys/fs/resctrl", ctx->sysfs_root);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "this processor does not monitor memory bandwidth: "
+			"%s/" RESCTRL "/mon_data has no mbm_total_bytes.", ctx->sysfs_root);
+}
+
+static int open_resctrl(struct donard_context *ctx, struct donard_meter *meter)
+{
+	struct sum sum = { 0 };
+	int rc = add_all(ctx, &sum);
+
+	if (rc)
+		return rc;
+	if (!sum.files)
+		return refuse(ctx);
+	meter->state = calloc(1, sizeof(sum));
+	return meter->state ? 0 : dnd_fail_memory(ctx);
+}
+
+static int begin_resctrl(struct donard_context *ctx, struct donard_meter *meter)
+{
+	struct sum *start = meter->state;
+
+	*start = (struct sum){ 0 };
+	return add_all(ctx, start);
+}
+
+static int end_resctrl(struct donard_context *ctx, struct donard_meter *meter,
+		       struct donard_measurement *result)
+{
+	const struct sum *start = meter->state;
+	struct sum sum = { 0 };
+	int rc = add_all(ctx, &sum);
+
+	if (rc)
+		dnd_missing(result, "%s", ctx->text);
+	else if (sum.files != start->files || sum.bytes < start->bytes)
+		dnd_missing(result, "resctrl's groups changed while they were counted.");
+	else if (sum.bytes == start->bytes)
+		dnd_missing(result, "resctrl's mbm_total_bytes stood still, as on no running "
+			    "machine.");
+	else
+		dnd_measured(result, DONARD_DRAM_CACHE, sum.bytes - start->bytes);
+	dnd_missing(result, "resctrl counts what programs of the whole machine move between the "
+		    "last caches and DRAM: it does not count DMA, sees no BARs, and cannot tell "
+		    "reads from writes, nor payload from overhead.");
+	return rc ? -EIO : 0;
+}
+
+static void close_resctrl(struct donard_meter *meter)
+{
+	free(meter->state);
+}
+
+const struct dnd_meter_kind dnd_meter_resctrl = {
+	.name = "resctrl", .open = open_resctrl, .begin = begin_resctrl, .end = end_resctrl,
+	.close = close_resctrl,
+};

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See address.h. */
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+#include "rdma/address.h"
+
+int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t port,
+			struct sockaddr_storage *address)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
+	char service[8];
+	int rc;
+
+	snprintf(service, sizeof(service), "%u", port);
+	rc = getaddrinfo(host, service, &hints, &found);
+	if (rc)
+		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not an address: %s. Name the IP address of "
+				"an RDMA interface.", host, gai_strerror(rc));
+	memset(address, 0, sizeof(*address));
+	memcpy(address, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	return 0;
+}
+
+bool dnd_address_is_loopback(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
+}
+
+static bool same_host(const struct sockaddr *left, const struct sockaddr *right)
+{
+	if (left->sa_family != right->sa_family)
+		return false;
+	if (left->sa_family == AF_INET6)
+		return IN6_ARE_ADDR_EQUAL(&((const struct sockaddr_in6 *)left)->sin6_addr,
+					  &((const struct sockaddr_in6 *)right)->sin6_addr);
+	return left->sa_family == AF_INET &&
+	       ((const struct sockaddr_in *)left)->sin_addr.s_addr ==
+	       ((const struct sockaddr_in *)right)->sin_addr.s_addr;
+}
+
+bool dnd_address_is_local(const struct sockaddr *address)
+{
+	struct ifaddrs *all = NULL;
+	bool found = dnd_address_is_loopback(address);
+
+	if (found || getifaddrs(&all))
+		return found;
+	for (const struct ifaddrs *one = all; one && !found; one = one->ifa_next)
+		found = one->ifa_addr && same_host(one->ifa_addr, address);
+	freeifaddrs(all);
+	return found;
+}
+
+static socklen_t bytes_of(const struct sockaddr *address)
+{
+	return address->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) :
+	       sizeof(struct sockaddr_in);
+}
+
+void dnd_address_host(const struct sockaddr *address, char text[DND_PEER_BYTES])
+{
+	if (getnameinfo(address, bytes_of(address), text, DND_PEER_BYTES, NULL, 0, NI_NUMERICHOST))
+		snprintf(text, DND_PEER_BYTES, "unknown");
+}
+
+void dnd_address_text(const struct sockaddr *address, char text[DND_PEER_BYTES])
+{
+	char host[56], service[8];
+
+	if (getnameinfo(address, bytes_of(address), host, sizeof(host), service, sizeof(service),
+			NI_NUMERICHOST | NI_NUMERICSERV))
+		snprintf(text, DND_PEER_BYTES, "unknown");
+	else if (address->sa_family == AF_INET6)
+		snprintf(text, DND_PEER_BYTES, "[%s]:%s", host, service);
+	else
+		snprintf(text, DND_PEER_BYTES, "%s:%s", host, service);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Addresses of RDMA peers, as text and as sockets have them. */
+#ifndef DONARD_RDMA_ADDRESS_H
+#define DONARD_RDMA_ADDRESS_H
+
+#include <sys/socket.h>
+
+#include "base/base.h"
+
+#define DND_PEER_BYTES 72	/* "[ffff:...%interface]:65535" */
+
+int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t port,
+			struct sockaddr_storage *address);
+bool dnd_address_is_loopback(const struct sockaddr *address);
+/* Some interface of this machine has it. */
+bool dnd_address_is_local(const struct sockaddr *address);
+/* Without the port, and without brackets. */
+void dnd_address_host(const struct sockaddr *address, char text[DND_PEER_BYTES]);
+void dnd_address_text(const struct sockaddr *address, char text[DND_PEER_BYTES]);
+
+#endif /* DONARD_RDMA_ADDRESS_H */

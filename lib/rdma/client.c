@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See client.h. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "meter/meter.h"
+#include "rdma/client.h"
+#include "rdma/device.h"
+
+#define DEFAULT_BLOCK_BYTES	(64ULL << 10)
+#define DEFAULT_LATENCY_BYTES	8ULL
+#define DEFAULT_DEPTH		16
+#define DEFAULT_REQUESTS	1000
+#define MAX_DEPTH		4096
+#define MAX_BLOCK_BYTES		(1ULL << 30)	/* what one request can carry is below 2^31 */
+#define FAREWELL_SECONDS	0.5
+/* What is mapped and pinned here on the word of a server. */
+#define DEFAULT_MAX_BYTES	(1ULL << 30)
+#define KNOWN_FLAGS		DONARD_RDMA_VERIFY
+
+/* ---- options ---- */
+
+static void take_defaults(struct donard_rdma_options *options)
+{
+	bool timed = options->mode == DONARD_RDMA_LATENCY;
+
+	if (!options->port)
+		options->port = DONARD_RDMA_PORT;
+	if (!options->block_bytes)
+		options->block_bytes = timed ? DEFAULT_LATENCY_BYTES : DEFAULT_BLOCK_BYTES;
+	if (!options->queue_depth || timed)
+		options->queue_depth = timed ? 1 : DEFAULT_DEPTH;
+	if (!options->iterations)
+		options->iterations = options->mode == DONARD_RDMA_TRANSFER ? 1 : DEFAULT_REQUESTS;
+	if (!options->timeout_ms)
+		options->timeout_ms = DONARD_RDMA_TIMEOUT_MS;
+	if (!options->local)
+		options->local = "dram";
+}
+
+static int take_options(struct dnd_client *client, const struct donard_rdma_options *options)
+{
+	if (options->size < sizeof(*options) || client->result->size < sizeof(*client->result))
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "struct donard_rdma_options or "
+				"donard_rdma_result has a wrong size.");
+	client->options = *options;
+	take_defaults(&client->options);
+	options = &client->options;
+	if (!options->address || options->flags & ~KNOWN_FLAGS ||
+	    options->mode > DONARD_RDMA_LATENCY ||
+	    (options->direction != DONARD_RDMA_READ && options->direction != DONARD_RDMA_WRITE))
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "no address, no direction, or unknown "
+				"flags.");
+	if (options->meter && (!options->measurement ||
+	    options->measurement->size < sizeof(*options->measurement)))
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "a meter needs a measurement to fill in.");
+	if (options->queue_depth > MAX_DEPTH || options->block_bytes > MAX_BLOCK_BYTES)
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "at most %u requests of at most %llu "
+				"bytes can be in flight.", MAX_DEPTH,
+				(unsigned long long)MAX_BLOCK_BYTES);
+	return 0;
+}
+
+static void clear_result(struct donard_rdma_result *result)
+{
+	size_t size = result->size;
+
+	memset(result, 0, sizeof(*result));
+	result->size = size;
+	result->transport = result->remote_method = result->local_method = "";
+}
+
+/* ---- what is asked, against what is offered ---- */
+
+static uint64_t wanted_length(const struct dnd_client *client)
+{
+	const struct donard_rdma_options *options = &client->options;
+	uint64_t rest = client->offer.length - dnd_min(options->offset_bytes, client->offer.length);
+
+	if (options->length_bytes)
+		return options->length_bytes;
+	if (options->mode == DONARD_RDMA_TRANSFER)
+		return rest;
+	return dnd_min(rest, options->block_bytes * options->queue_depth);
+}
+
+static int check_rights(struct dnd_client *client)
+{
+	bool read = dnd_client_reads(client);
+
+	if (!(client->offer.rights & client->options.direction))
+		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for %s only. Start "
+				"the server with --access %s or both.", client->peer,
+				client->offer.target, read ? "writing" : "reading",
+				read ? "read" : "write");
+	if (read && dnd_client_verifies(client) && !client->offer.may_fill)
+		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for reading only, and "
+				"--verify needs it filled with test data. Start the server with "
+				"--fill or --access both, or leave --verify.", client->peer,
+				client->offer.target);
+	return 0;
+}
+
+static int check_offer(struct dnd_client *client)
+{
+	struct donard_rdma_result *result = client->result;
+	int rc = check_rights(client);
+
+	if (rc)
+		return rc;
+	result->offset_bytes = client->options.offset_bytes;
+	result->length_bytes = wanted_length(client);
+	if (!dnd_range_fits(result->offset_bytes, result->length_bytes, client->offer.length))
+		return dnd_fail(client->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past "
+				"what is offered: %llu bytes of %s. Use a smaller --size or "
+				"--offset.", client->peer,
+				(unsigned long long)result->length_bytes,
+				(unsigned long long)result->offset_bytes,
+				(unsigned long long)client->offer.length, client->offer.target);
+	if (!client->options.length_bytes && result->length_bytes > DEFAULT_MAX_BYTES)
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: %llu bytes of %s are offered: more "
+				"than is moved without being told to. Name the amount by --size.",
+				client->peer, (unsigned long long)result->length_bytes,
+				client->offer.target);
+	result->block_bytes = dnd_min(client->options.block_bytes, result->length_bytes);
+	return 0;
+}
+
+/* ---- the near side ---- */
+
+static int check_local(struct dnd_client *client)
+{
+	if (!dnd_client_reads(client) && dnd_client_verifies(client) && dnd_target_persistent(&client->local.target))
+		return dnd_fail(client->ctx, DND_E_UNSUPPORTED, "%s: --verify would put test data over "
+				"what this persistent region holds. Leave --verify, or use another "
+				"--local.", client->local.target.name);
+	return 0;
+}
+
+static int open_local(struct dnd_client *client)
+{
+	struct donard_rdma_result *result = client->result;
+	struct dnd_side *local = &client->local;
+	int rc = dnd_target_open(client->ctx, client->options.local, result->length_bytes, 0,
+				 &local->target);
+
+	if (!rc)
+		rc = check_local(client);
+	if (!rc)
+		rc = dnd_register(client->ctx, client->link.pd, &local->target,
+				  dnd_client_reads(client) ? DONARD_RDMA_LOCAL_WRITE : 0,
+				  &local->registration);
+	if (rc)
+		return rc;
+	result->local_method = dnd_method_word(local->registration.dmabuf);
+	snprintf(result->local_reason, sizeof(result->local_reason), "%s",
+		 local->registration.reason);
+	return 0;
+}
+
+static void describe(struct dnd_client *client)
+{
+	struct donard_rdma_result *result = client->result;
+
+	result->queue_depth = client->options.queue_depth;
+	result->iterations = client->options.iterations;
+	result->remote_persistent = client->offer.persistent;
+	result->remote_method = dnd_method_word(client->offer.dmabuf);
+	result->transport = dnd_device_transport(client->id->verbs, client->id->port_num);
+	snprintf(result->device, sizeof(result->device), "%s",
+		 ibv_get_device_name(client->id->verbs->device));
+	snprintf(result->remote_target, sizeof(result->remote_target), "%s", client->offer.target);
+}
+
+/* ---- the meter ---- */
+
+/* The near side carries payload where it is DRAM, and so does what is read back. The far side is the caller's to name. */
+static int own_memory(struct dnd_client *client)
+{
+	const struct dnd_target *targets[] = { &client->local.target, &client->back.target };
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]) && !rc; i++)
+		if (targets[i]->data && !dnd_target_is_region(targets[i]))
+			rc = donard_meter_own(client->ctx, client->options.meter, targets[i]->data,
+					      targets[i]->length);
+	return rc;
+}
+
+/* Before the first request, and once. */
+static int begin_meter(struct dnd_client *client)
+{
+	struct donard_meter *meter = client->options.meter;
+	size_t owned = meter ? meter->own_count : 0;
+	int rc;
+
+	if (!meter || client->metered)
+		return 0;
+	rc = own_memory(client);
+	if (!rc)
+		rc = donard_meter_begin(client->ctx, meter);
+	if (rc)
+		meter->own_count = owned;	/* the memory goes */
+	client->metered = !rc;
+	return rc;
+}
+
+/* What made the run fail, @rc, is the news, not what became of its measurement. */
+static int end_meter(struct dnd_client *client, int rc)
+{
+	struct donard_context quiet = *client->ctx;
+	int ended = 0;
+
+	if (client->metered)
+		ended = donard_meter_end(rc ? &quiet : client->ctx, client->options.meter,
+					 client->options.measurement);
+	return rc ? rc : ended;
+}
+
+/* ---- modes ---- */
+
+static int transfer(struct dnd_client *client)
+{
+	const struct dnd_pass range = dnd_client_pass(client);
+	uint64_t length = range.length;
+	int rc = 0;
+
+	client->expected_bytes = length * client->options.iterations;
+	for (uint32_t pass = 0; pass < client->options.iterations && !rc; pass++) {
+		rc = dnd_client_prepare(client, pass, length);
+		if (!rc)
+			rc = begin_meter(client);
+		if (!rc)
+			rc = dnd_client_move(client, dnd_pass_blocks(&range));
+		if (!rc)
+			rc = dnd_client_verify(client, pass, length);
+	}
+	return rc;
+}
+
+/* One after the other into @samples_ns, or many in flight when there is none. */
+static int measure_round(struct dnd_client *client, uint32_t pass, uint64_t requests,
+			 uint64_t *samples_ns)
+{
+	const struct dnd_pass range = dnd_client_pass(client);
+	uint64_t touched = dnd_min(dnd_pass_bytes(&range, requests), range.length);
+	int rc = dnd_client_prepare(client, pass, touched);
+
+	if (!rc)
+		rc = begin_meter(client);
+	if (!rc)
+		rc = samples_ns ? dnd_client_time(client, requests, samples_ns) :
+		     dnd_client_move(client, requests);
+	return rc ? rc : dnd_client_verify(client, pass, touched);
+}
+
+/* What is verified goes round by round, each over other data: none hides behind the next. */
+static int measure_rounds(struct dnd_client *client, uint64_t *samples_ns)
+{
+	const struct dnd_pass range = dnd_client_pass(client);
+	uint64_t requests = client->options.iterations, done, part = requests;
+	uint32_t pass = 0;
+	int rc = 0;
+
+	client->expected_bytes = dnd_pass_bytes(&range, requests);
+	if (dnd_client_verifies(client))
+		part = dnd_pass_blocks(&range);
+	for (done = 0; done < requests && !rc; done += part)
+		rc = measure_round(client, pass++, dnd_min(part, requests - done),
+				   samples_ns ? samples_ns + done : NULL);
+	return rc;
+}
+
+static int time_requests(struct dnd_client *client)
+{
+	uint64_t *samples_ns = calloc(client->options.iterations, sizeof(*samples_ns));
+	int rc;
+
+	if (!samples_ns)
+		return dnd_fail_memory(client->ctx);
+	rc = measure_rounds(client, samples_ns);
+	dnd_latency_summarise(samples_ns, client->result->requests, &client->result->latency);
+	free(samples_ns);
+	return rc;
+}
+
+/* ---- the end ---- */
+
+/*
+ * Its answer comes after all that was sent before: only now are writes known to
+ * have arrived, since iWARP completes them when TCP has taken them.
+ */
+static int say_bye(struct dnd_client *client)
+{
+	struct dnd_message bye = { .type = DND_BYE };
+
+	return dnd_client_ask(client, &bye);
+}
+
+/* After a failure of our own the server is told as well, but not waited for long. */
+static void leave_early(struct dnd_client *client)
+{
+	struct dnd_message bye = { .type = DND_BYE };
+
+	client->answer.type = 0;
+	if (!client->link.lost && !dnd_link_send(&client->link, &bye))
+		dnd_client_linger(client, FAREWELL_SECONDS);
+}
+
+static void close_side(struct dnd_side *side)
+{
+	dnd_unregister(&side->registration);
+	dnd_target_close(&side->target);
+}
+
+static void clean_up(struct dnd_client *client)
+{
+	if (client->id && client->link.established)
+		rdma_disconnect(client->id);
+	/* The queue pair first: then no request refers to the memory. */
+	if (client->link.id && client->link.id->qp)
+		rdma_destroy_qp(client->link.id);
+	close_side(&client->back);
+	close_side(&client->local);
+	dnd_link_close(&client->link);
+	if (client->id)
+		rdma_destroy_id(client->id);
+	if (client->events)
+		rdma_destroy_event_channel(client->events);
+	client->id = NULL;
+	client->events = NULL;
+}
+
+static int run_mode(struct dnd_client *client)
+{
+	if (client->options.mode == DONARD_RDMA_TRANSFER)
+		return transfer(client);
+	if (client->options.mode == DONARD_RDMA_LATENCY)
+		return time_requests(client);
+	return measure_rounds(client, NULL);
+}
+
+/* Whoever takes counts for the server: by now the offer is what was asked for, and the near side is ready. */
+static int work(struct dnd_client *client)
+{
+	struct dnd_message take = { .type = DND_TAKE };
+	int rc = dnd_link_send(&client->link, &take);
+
+	if (!rc)
+		rc = run_mode(client);
+	if (!rc)
+		rc = say_bye(client);
+	return end_meter(client, dnd_client_explain(client, rc));
+}
+
+/* A near side of known size first: a large one takes longer than the server may wait. */
+static int reach(struct dnd_client *client)
+{
+	int rc = dnd_client_find(client);
+
+	client->result->length_bytes = client->options.length_bytes;
+	if (!rc && client->options.length_bytes)
+		rc = open_local(client);
+	return rc ? rc : dnd_client_connect(client);
+}
+
+/*
+ * Whether written data may be read back is known only from the server's refusal: one that offers memory for
+ * writing alone admits no connection that could carry reads.
+ */
+static int find_and_connect(struct dnd_client *client)
+{
+	int rc;
+
+	client->carries_reads = dnd_client_reads(client) || dnd_client_verifies(client);
+	rc = reach(client);
+	if (!client->reading_refused || dnd_client_reads(client))
+		return rc;
+	clean_up(client);
+	client->carries_reads = false;
+	return reach(client);
+}
+
+static int run(struct dnd_client *client)
+{
+	int rc = find_and_connect(client);
+
+	if (rc)
+		return rc;
+	rc = check_offer(client);
+	describe(client);
+	if (!rc && !client->options.length_bytes)
+		rc = open_local(client);
+	if (!rc)
+		rc = dnd_client_open_back(client);
+	client->link.heard = dnd_now_seconds();
+	if (!rc)
+		rc = work(client);
+	if (rc)
+		leave_early(client);
+	return rc;
+}
+
+DND_PUBLIC int donard_rdma_run(struct donard_context *ctx,
+			       const struct donard_rdma_options *options,
+			       struct donard_rdma_result *result)
+{
+	struct dnd_client client = { .ctx = ctx, .result = result };
+	int rc;
+
+	client.local.target.region.fd = client.back.target.region.fd = -1;
+	rc = take_options(&client, options);
+	if (rc)
+		return rc;
+	clear_result(result);
+	rc = run(&client);
+	clean_up(&client);
+	return rc;
+}

@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See device.h. */
+#include <ifaddrs.h>
+#include <netinet/in.h>
+#include <stdio.h>
+
+#include "rdma/address.h"
+#include "rdma/device.h"
+
+#define MAX_PORTS	8
+#define LIST_BYTES	448
+#define DEVICE_BYTES	80
+
+/* The lowest state above which a port carries data; 0 when there is no port. */
+static enum ibv_port_state port_state(struct ibv_context *verbs, uint8_t port)
+{
+	struct ibv_port_attr attr;
+
+	return ibv_query_port(verbs, port, &attr) ? IBV_PORT_NOP : attr.state;
+}
+
+static bool has_active_port(struct ibv_context *verbs)
+{
+	for (uint8_t port = 1; port <= MAX_PORTS; port++)
+		if (port_state(verbs, port) == IBV_PORT_ACTIVE)
+			return true;
+	return false;
+}
+
+/* "rxe0 (ACTIVE), rxe1 (DOWN)" or "". */
+static void list_devices(struct ibv_device **devices, int count, char *text, size_t text_bytes)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (int i = 0; i < count && used < text_bytes; i++) {
+		struct ibv_context *verbs = ibv_open_device(devices[i]);
+
+		used += (size_t)snprintf(text + used, text_bytes - used, "%s%s (%s)",
+					 used ? ", " : "", ibv_get_device_name(devices[i]),
+					 !verbs ? "cannot be opened" : has_active_port(verbs) ?
+					 "active" : "port down");
+		if (verbs)
+			ibv_close_device(verbs);
+	}
+}
+
+/* What the connection manager says of an address: it goes by routes and GIDs, which differ by transport. */
+static bool has_device(struct sockaddr *address, char device[DEVICE_BYTES])
+{
+	struct rdma_cm_id *id;
+	bool found;
+
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		return false;
+	found = !rdma_bind_addr(id, address) && id->verbs;
+	if (found)
+		snprintf(device, DEVICE_BYTES, "%s%s", ibv_get_device_name(id->verbs->device),
+			 port_state(id->verbs, id->port_num) == IBV_PORT_ACTIVE ? "" :
+			 ", port down");
+	rdma_destroy_id(id);
+	return found;
+}
+
+/* Not loopback, and not what means something on one link only. */
+static bool is_of_use(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET6)
+		return !dnd_address_is_loopback(address) &&
+		       !IN6_IS_ADDR_LINKLOCAL(&((const struct sockaddr_in6 *)address)->sin6_addr);
+	return address->sa_family == AF_INET && !dnd_address_is_loopback(address);
+}
+
+/* "192.0.2.1 (rxe0), 2001:db8::1 (rxe0)" or "". */
+static void list_addresses(char *text, size_t text_bytes)
+{
+	struct ifaddrs *all = NULL;
+	char device[DEVICE_BYTES], host[DND_PEER_BYTES];
+	size_t used = 0;
+
+	text[0] = '\0';
+	if (getifaddrs(&all))
+		return;
+	for (const struct ifaddrs *one = all; one && used < text_bytes; one = one->ifa_next) {
+		if (!one->ifa_addr || !is_of_use(one->ifa_addr) || !has_device(one->ifa_addr, device))
+			continue;
+		dnd_address_host(one->ifa_addr, host);
+		used += (size_t)snprintf(text + used, text_bytes - used, "%s%s (%s)",
+					 used ? ", " : "", host, device);
+	}
+	freeifaddrs(all);
+}
+
+/* False, and the failure told, when there is none at all. */
+static bool have_devices(struct donard_context *ctx, const char *what, char *text, size_t text_bytes)
+{
+	struct ibv_device **devices;
+	int count = 0;
+
+	devices = ibv_get_device_list(&count);
+	list_devices(devices, count, text, text_bytes);
+	if (devices)
+		ibv_free_device_list(devices);
+	if (!text[0])
+		dnd_fail(ctx, DND_E_NO_RDMA, "%s: this machine has no RDMA device. Load the driver of "
+			 "its NIC, or make a soft one: 'modprobe rdma_rxe' and 'rdma link add rxe0 "
+			 "type rxe netdev NAME'.", what);
+	return text[0];
+}
+
+int dnd_no_device(struct donard_context *ctx, const char *name)
+{
+	char devices[LIST_BYTES];
+
+	if (!have_devices(ctx, name, devices, sizeof(devices)))
+		return -dnd_error_errno(DND_E_NO_RDMA);
+	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no such RDMA device; there are: %s. 'rdma link' shows "
+			"which network interface each belongs to.", name, devices);
+}
+
+int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopback)
+{
+	char devices[LIST_BYTES], addresses[LIST_BYTES];
+
+	if (!have_devices(ctx, address, devices, sizeof(devices)))
+		return -dnd_error_errno(DND_E_NO_RDMA);
+	list_addresses(addresses, sizeof(addresses));
+	if (!addresses[0])
+		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has an address; there are: %s. "
+				"Give one to its network interface, which 'rdma link' names.", address,
+				devices);
+	if (loopback)
+		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device is on loopback, they have the "
+				"addresses of their network interfaces. On this machine go to one of "
+				"these, and let the server --bind it: %s.", address, addresses);
+	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has this address, or a way to it. Those "
+			"of this machine are at: %s.", address, addresses);
+}
+
+static int port_down(struct donard_context *ctx, const char *device, uint8_t port,
+		     enum ibv_port_state state)
+{
+	return dnd_fail(ctx, DND_E_PORT_DOWN, "%s: port %u is not active (%s). Bring its network "
+			"interface up ('ip link set NAME up'; 'rdma link' names it) and check the "
+			"cable.", device, port, ibv_port_state_str(state));
+}
+
+int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs, uint8_t port)
+{
+	enum ibv_port_state state = port_state(verbs, port);
+
+	if (state == IBV_PORT_ACTIVE)
+		return 0;
+	return port_down(ctx, ibv_get_device_name(verbs->device), port, state);
+}
+
+const char *dnd_device_transport(struct ibv_context *verbs, uint8_t port)
+{
+	struct ibv_port_attr attr;
+
+	if (verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+		return "iWARP";
+	if (!ibv_query_port(verbs, port, &attr) && attr.link_layer == IBV_LINK_LAYER_ETHERNET)
+		return "RoCE";
+	return "InfiniBand";
+}
+
+static bool has_gid(struct ibv_context *verbs, uint8_t port, const union ibv_gid *wanted)
+{
+	struct ibv_port_attr attr;
+	union ibv_gid gid;
+
+	if (ibv_query_port(verbs, port, &attr))
+		return false;
+	for (int i = 0; i < attr.gid_tbl_len; i++)
+		if (!ibv_query_gid(verbs, port, i, &gid) && !memcmp(&gid, wanted, sizeof(gid)))
+			return true;
+	return false;
+}
+
+bool dnd_device_route_is_local(struct rdma_cm_id *id)
+{
+	const struct rdma_route *route = &id->route;
+
+	if (id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
+		return true;
+	/* The queue pair sends to the path's; the other is what its address stands for. */
+	return route->num_paths > 0 &&
+	       has_gid(id->verbs, id->port_num, &route->path_rec[0].dgid) &&
+	       has_gid(id->verbs, id->port_num, &route->addr.addr.ibaddr.dgid);
+}
+
+/* The first that fits, open; *down is what fits but for its ports. */
+static struct ibv_context *find(struct ibv_device **devices, int count, const char *name,
+				const char **down)
+{
+	struct ibv_context *verbs;
+
+	for (int i = 0; i < count; i++) {
+		if (name && strcmp(name, ibv_get_device_name(devices[i])))
+			continue;
+		verbs = ibv_open_device(devices[i]);
+		if (verbs && has_active_port(verbs))
+			return verbs;
+		if (verbs) {
+			*down = ibv_get_device_name(devices[i]);
+			ibv_close_device(verbs);
+		}
+	}
+	return NULL;
+}
+
+DND_PUBLIC int donard_rdma_open_device(struct donard_context *ctx, const char *name,
+				       struct ibv_context **verbs)
+{
+	struct ibv_device **devices;
+	const char *down = NULL;
+	int count = 0, rc = 0;
+
+	devices = ibv_get_device_list(&count);
+	*verbs = find(devices, count, name, &down);
+	if (!*verbs)
+		rc = down ? port_down(ctx, down, 1, IBV_PORT_DOWN) :
+		     dnd_no_device(ctx, name ? name : "RDMA");
+	if (devices)
+		ibv_free_device_list(devices);
+	return rc;
+}

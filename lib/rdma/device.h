@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Verbs devices and their ports, and what to do when there is none. */
+#ifndef DONARD_RDMA_DEVICE_H
+#define DONARD_RDMA_DEVICE_H
+
+#include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
+
+#include "base/base.h"
+
+/* Fail with a text that lists the devices there are, or the addresses that they have. */
+int dnd_no_device(struct donard_context *ctx, const char *name);
+int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopback);
+int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs, uint8_t port);
+/* What is sent on this connection stays on its device; iWARP, which has no GIDs, counts as local. */
+bool dnd_device_route_is_local(struct rdma_cm_id *id);
+/* "RoCE", "iWARP", "InfiniBand" */
+const char *dnd_device_transport(struct ibv_context *verbs, uint8_t port);
+
+#endif /* DONARD_RDMA_DEVICE_H */

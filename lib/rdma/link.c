@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See link.h. */
+#include <fcntl.h>
+
+#include "rdma/device.h"
+#include "rdma/link.h"
+
+#define POLL_BATCH	16
+#define MAX_RETRIES	7
+
+static int post_recv(struct dnd_link *link, uint32_t slot)
+{
+	struct ibv_sge sge = {
+		.addr = (uintptr_t)link->recvs[slot],
+		.length = DND_MESSAGE_BYTES,
+		.lkey = link->mr->lkey,
+	};
+	struct ibv_recv_wr wr = {
+		.wr_id = DND_WR_RECV | slot,
+		.sg_list = &sge,
+		.num_sge = 1,
+	}, *bad;
+
+	return -ibv_post_recv(link->id->qp, &wr, &bad);
+}
+
+static int open_queue(struct donard_context *ctx, struct dnd_link *link, uint32_t data_requests)
+{
+	uint32_t sends = data_requests + DND_LINK_SENDS;
+	int flags;
+
+	link->channel = ibv_create_comp_channel(link->id->verbs);
+	if (!link->channel)
+		return dnd_fail_errno(ctx, errno, "a completion channel cannot be made");
+	flags = fcntl(link->channel->fd, F_GETFL);
+	fcntl(link->channel->fd, F_SETFL, flags | O_NONBLOCK);
+	link->cq = ibv_create_cq(link->id->verbs, (int)(sends + DND_LINK_RECVS), NULL,
+				 link->channel, 0);
+	if (!link->cq)
+		return dnd_fail_errno(ctx, errno, "a completion queue of %u entries cannot be made. "
+				      "Use a smaller --queue-depth", sends + DND_LINK_RECVS);
+	return 0;
+}
+
+static int open_pair(struct donard_context *ctx, struct dnd_link *link, uint32_t data_requests)
+{
+	struct ibv_qp_init_attr attr = {
+		.send_cq = link->cq,
+		.recv_cq = link->cq,
+		.qp_type = IBV_QPT_RC,
+		.cap = {
+			.max_send_wr = data_requests + DND_LINK_SENDS,
+			.max_recv_wr = DND_LINK_RECVS,
+			.max_send_sge = 1,
+			.max_recv_sge = 1,
+		},
+	};
+
+	if (rdma_create_qp(link->id, link->pd, &attr))
+		return dnd_fail_errno(ctx, errno, "%s: a queue pair for %u requests cannot be made. "
+				      "Use a smaller --queue-depth",
+				      ibv_get_device_name(link->id->verbs->device),
+				      attr.cap.max_send_wr);
+	return 0;
+}
+
+static int open_messages(struct donard_context *ctx, struct dnd_link *link)
+{
+	int rc = 0;
+
+	for (uint32_t slot = 0; slot < DND_LINK_RECVS && !rc; slot++)
+		rc = post_recv(link, slot);
+	if (rc)
+		return dnd_fail_errno(ctx, rc, "receive requests cannot be posted");
+	return 0;
+}
+
+int dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma_cm_id *id,
+		  uint32_t data_requests)
+{
+	int rc;
+
+	memset(link, 0, sizeof(*link));
+	link->id = id;
+	link->heard = dnd_now_seconds();
+	rc = dnd_device_check_port(ctx, id->verbs, id->port_num);
+	if (rc)
+		return rc;
+	link->pd = ibv_alloc_pd(id->verbs);
+	if (!link->pd)
+		return dnd_fail_errno(ctx, errno, "%s: a protection domain cannot be made",
+				      ibv_get_device_name(id->verbs->device));
+	/* Both arrays; peers have no rights to them. */
+	link->mr = ibv_reg_mr(link->pd, link->recvs, sizeof(link->recvs) + sizeof(link->sends),
+			      IBV_ACCESS_LOCAL_WRITE);
+	if (!link->mr)
+		rc = dnd_fail_errno(ctx, errno, "%s: message buffers cannot be registered. See "
+				    "'ulimit -l'", ibv_get_device_name(id->verbs->device));
+	if (!rc)
+		rc = open_queue(ctx, link, data_requests);
+	if (!rc)
+		rc = open_pair(ctx, link, data_requests);
+	if (!rc)
+		rc = open_messages(ctx, link);
+	if (rc)
+		dnd_link_close(link);
+	return rc;
+}
+
+void dnd_link_close(struct dnd_link *link)
+{
+	if (link->id && link->id->qp)
+		rdma_destroy_qp(link->id);
+	if (link->cq) {
+		dnd_link_disarm(link);
+		ibv_ack_cq_events(link->cq, link->unacked_events);
+		ibv_destroy_cq(link->cq);
+	}
+	if (link->channel)
+		ibv_destroy_comp_channel(link->channel);
+	if (link->mr)
+		ibv_dereg_mr(link->mr);
+	if (link->pd)
+		ibv_dealloc_pd(link->pd);
+	memset(link, 0, sizeof(*link));
+}
+
+void dnd_link_params(const struct rdma_cm_id *id, bool reads, bool is_read,
+		     struct rdma_conn_param *param)
+{
+	struct ibv_device_attr attr;
+
+	memset(param, 0, sizeof(*param));
+
+	if (ibv_query_device(id->verbs, &attr))
+		attr.max_qp_rd_atom = attr.max_qp_init_rd_atom = 1;
+	if (is_read)
+		param->responder_resources = (uint8_t)dnd_min((uint64_t)attr.max_qp_rd_atom,
+							      UINT8_MAX);
+	if (reads)
+		param->initiator_depth = (uint8_t)dnd_min((uint64_t)attr.max_qp_init_rd_atom,
+							  UINT8_MAX);
+	param->retry_count = MAX_RETRIES;
+	param->rnr_retry_count = MAX_RETRIES;
+}
+
+/*
+ * The device waits 4.096 us * 2^t for each of its tries; iWARP has no such thing.
+ * Half of the time limit for all of them: a lost packet should not cost much.
+ */
+void dnd_link_set_timeout(struct rdma_cm_id *id, unsigned int timeout_ms)
+{
+	uint64_t tick_ns = 4096;
+	uint8_t t = 0;
+
+	while (t < 31 && (tick_ns << (t + 1)) * (MAX_RETRIES + 1) <= timeout_ms * 500000ULL)
+		t++;
+	rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &t, sizeof(t));
+}
+
+int dnd_link_send(struct dnd_link *link, struct dnd_message *message)
+{
+	uint32_t slot = (uint32_t)__builtin_ctz(~link->sends_busy);
+	struct ibv_sge sge = { .length = DND_MESSAGE_BYTES, .lkey = link->mr->lkey };
+	struct ibv_send_wr wr = {
+		.wr_id = DND_WR_SEND | slot,
+		.sg_list = &sge,
+		.num_sge = 1,
+		.opcode = IBV_WR_SEND,
+		.send_flags = IBV_SEND_SIGNALED,
+	}, *bad;
+	int rc;
+
+	if (slot >= DND_LINK_SENDS)
+		return -EAGAIN;
+	message->nonce = link->nonce;
+	dnd_message_encode(message, link->sends[slot]);
+	sge.addr = (uintptr_t)link->sends[slot];
+	rc = ibv_post_send(link->id->qp, &wr, &bad);
+	if (rc) {
+		link->lost = true;
+		return -ECONNRESET;
+	}
+	link->sends_busy |= 1U << slot;
+	return 0;
+}
+
+static int take_message(struct dnd_link *link, const struct dnd_link_handler *handler,
+			const struct ibv_wc *wc)
+{
+	uint32_t slot = (uint32_t)DND_WR_NUMBER(wc->wr_id);
+	struct dnd_message message;
+	int rc;
+
+	/* Whatever it is: the peer has completed the connection. */
+	link->established = true;
+	/* An RDMA WRITE with immediate data takes a slot as well, and puts nothing there. */
+	if (wc->opcode != IBV_WC_RECV)
+		return -EPROTO;
+	rc = dnd_message_decode(&message, link->recvs[slot], wc->byte_len);
+	if (rc || message.nonce != link->nonce)
+		return -EPROTO;
+	rc = post_recv(link, slot);
+	if (rc) {
+		link->lost = true;
+		return -ECONNRESET;
+	}
+	link->heard = dnd_now_seconds();
+	return handler->on_message(handler->user, &message);
+}
+
+static int take(struct dnd_link *link, const struct dnd_link_handler *handler,
+		const struct ibv_wc *wc)
+{
+	uint64_t number = DND_WR_NUMBER(wc->wr_id);
+
+	if (wc->status != IBV_WC_SUCCESS) {
+		/* Those after the first are only flushed. */
+		if (!link->lost)
+			link->status = wc->status;
+		link->lost = true;
+		return -ECONNRESET;
+	}
+	switch (DND_WR_KIND(wc->wr_id)) {
+	case DND_WR_RECV:
+		return take_message(link, handler, wc);
+	case DND_WR_SEND:
+		/* No sign of life: iWARP completes it when TCP has taken it. */
+		link->sends_busy &= ~(1U << number);
+		return 0;
+	}
+	link->heard = dnd_now_seconds();
+	return handler->on_data(handler->user, number);
+}
+
+int dnd_link_poll(struct dnd_link *link, const struct dnd_link_handler *handler)
+{
+	struct ibv_wc completions[POLL_BATCH];
+	int count = ibv_poll_cq(link->cq, POLL_BATCH, completions);
+	int rc = 0;
+
+	if (count < 0) {
+		link->lost = true;
+		return -ECONNRESET;
+	}
+	for (int i = 0; i < count && !rc; i++)
+		rc = take(link, handler, &completions[i]);
+	return rc ? rc : count;
+}
+
+int dnd_link_arm(struct dnd_link *link)
+{
+	return -ibv_req_notify_cq(link->cq, 0);
+}
+
+void dnd_link_disarm(struct dnd_link *link)
+{
+	struct ibv_cq *cq;
+	void *context;
+
+	while (!ibv_get_cq_event(link->channel, &cq, &context))
+		link->unacked_events++;
+}
+
+const char *dnd_link_status_text(const struct dnd_link *link)
+{
+	switch (link->status) {
+	case IBV_WC_SUCCESS:
+	case IBV_WC_WR_FLUSH_ERR:
+		return "the connection was closed by the other side";
+	case IBV_WC_RETRY_EXC_ERR:
+		return "the other side does not acknowledge any more: it, or the link, is down";
+	case IBV_WC_REM_ACCESS_ERR:
+		return "the other side refused the access: its memory or rights are gone";
+	default:
+		return ibv_wc_status_str(link->status);
+	}
+}

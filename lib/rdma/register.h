@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory regions of verbs on memory of ours: by dma-buf, else by the mapping. */
+#ifndef DONARD_RDMA_REGISTER_H
+#define DONARD_RDMA_REGISTER_H
+
+#include <infiniband/verbs.h>
+
+#include "rdma/target.h"
+
+struct dnd_registration {
+	struct ibv_mr *mr;
+	bool dmabuf;
+	char reason[DONARD_REASON_BYTES];	/* why it is not the other one */
+};
+
+/* @rights: DONARD_RDMA_*; the target must outlive the registration. */
+int dnd_register(struct donard_context *ctx, struct ibv_pd *pd, const struct dnd_target *target,
+		 unsigned int rights, struct dnd_registration *registration);
+void dnd_unregister(struct dnd_registration *registration);
+
+static inline const char *dnd_method_word(bool dmabuf)
+{
+	return dmabuf ? "dma-buf" : "mapping";
+}
+
+#endif /* DONARD_RDMA_REGISTER_H */

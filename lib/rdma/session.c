@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See session.h. */
+#include <poll.h>
+#include <stdio.h>
+
+#include "base/memory.h"
+#include "rdma/pattern.h"
+#include "rdma/session.h"
+
+#define ALIVE_SECONDS		1.0
+#define LOOK_SECONDS		0.1
+#define FAREWELL_MS		500
+#define POLLS_AT_ONCE		4	/* then the rest of the server has its turn */
+
+/* ---- admission ---- */
+
+static void fill_offer(const struct dnd_session *session, struct dnd_offer *offer)
+{
+	const struct dnd_service *service = session->service;
+	const struct dnd_target *target = &service->target;
+
+	*offer = (struct dnd_offer){
+		.status = DND_STATUS_OK,
+		.rights = service->rights,
+		.rkey = session->registration.mr->rkey,
+		.address = (uintptr_t)target->data,
+		.length = target->length,
+		.nonce = session->link.nonce,
+		.silence_ms = service->timeout_ms,
+		.may_fill = service->may_fill,
+		.dmabuf = session->registration.dmabuf,
+		.persistent = dnd_target_persistent(target),
+	};
+	memcpy(offer->target, target->name, sizeof(offer->target));
+}
+
+static int accept_client(struct dnd_session *session)
+{
+	struct rdma_conn_param param;
+	uint8_t bytes[DND_OFFER_BYTES];
+	struct dnd_offer offer;
+
+	fill_offer(session, &offer);
+	dnd_offer_encode(&offer, bytes);
+	dnd_link_params(session->id, false, session->service->rights & DONARD_RDMA_READ, &param);
+	param.private_data = bytes;
+	param.private_data_len = sizeof(bytes);
+	if (rdma_accept(session->id, &param))
+		return dnd_fail_errno(session->service->ctx, errno, "%s: the connection cannot be "
+				      "accepted", session->peer);
+	return 0;
+}
+
+void dnd_session_reject(struct rdma_cm_id *id, enum dnd_rdma_status status)
+{
+	struct dnd_offer offer = { .status = status };
+	uint8_t bytes[DND_OFFER_BYTES];
+
+	dnd_offer_encode(&offer, bytes);
+	rdma_reject(id, bytes, sizeof(bytes));
+	rdma_destroy_id(id);
+}
+
+static int set_up(struct dnd_session *session)
+{
+	struct dnd_service *service = session->service;
+	int rc = dnd_link_open(service->ctx, &session->link, session->id, 0);
+
+	if (rc)
+		return rc;
+	dnd_memory_nonce(&session->link.nonce, sizeof(session->link.nonce));
+	dnd_link_set_timeout(session->id, service->timeout_ms);
+	rc = dnd_register(service->ctx, session->link.pd, &service->target, service->rights,
+			  &session->registration);
+	if (!rc && dnd_link_arm(&session->link))
+		rc = dnd_fail_errno(service->ctx, EIO, "%s: no completion events", session->device);
+	return rc;
+}
+
+static void tear_down(struct dnd_session *session)
+{
+	/* The queue pair first: then no request of the peer refers to the memory. */
+	if (session->link.id && session->link.id->qp)
+		rdma_destroy_qp(session->link.id);
+	dnd_unregister(&session->registration);
+	dnd_link_close(&session->link);
+}
+
+int dnd_session_begin(struct dnd_session *session, struct dnd_service *service,
+		      struct rdma_cm_id *id)
+{
+	int rc;
+
+	memset(session, 0, sizeof(*session));
+	session->service = service;
+	session->id = id;
+	session->started = dnd_now_seconds();
+	session->changed = service->rights & DONARD_RDMA_WRITE;
+	getrusage(RUSAGE_SELF, &session->usage);
+	dnd_address_text(rdma_get_peer_addr(id), session->peer);
+	snprintf(session->device, sizeof(session->device), "%s",
+		 ibv_get_device_name(id->verbs->device));
+	rc = set_up(session);
+	if (!rc)
+		rc = accept_client(session);
+	if (rc) {
+		tear_down(session);
+		dnd_session_reject(id, DND_STATUS_CANNOT_OFFER);
+		session->id = NULL;
+	}
+	return rc;
+}
+
+/* ---- requests ---- */
+
+static int send_alive(struct dnd_session *session)
+{
+	struct dnd_message alive = { .type = DND_ALIVE };
+	int rc = dnd_link_send(&session->link, &alive);
+
+	session->alive_sent = dnd_now_seconds();
+	return rc == -EAGAIN ? 0 : rc;
+}
+
+static int on_message(void *user, const struct dnd_message *message)
+{
+	struct dnd_session *session = user;
+
+	session->sent_message = true;
+	if (message->type == DND_PING)
+		return send_alive(session);
+	if (message->type == DND_TAKE) {
+		session->took = true;
+		return 0;
+	}
+	/* At once, since the end of the connection may be the next thing that is read. */
+	if (message->type == DND_BYE) {
+		session->said_bye = true;
+		/* It leaves while its request is served, and waits for no answer. */
+		if (session->request.type)
+			return -ECONNRESET;
+	}
+	/* One request at a time, of the kinds that a client has; before taking, only to leave. */
+	if (message->type > DND_BYE || session->request.type ||
+	    (!session->took && !session->said_bye))
+		return -EPROTO;
+	session->request = *message;
+	return 0;
+}
+
+static int on_data(void *user, uint64_t number)
+{
+	(void)user;
+	(void)number;
+	return 0;	/* a server posts no data requests */
+}
+
+static int take_completions(struct dnd_session *session)
+{
+	const struct dnd_link_handler handler = {
+		.on_message = on_message, .on_data = on_data, .user = session,
+	};
+	int left = POLLS_AT_ONCE, rc;
+
+	do {
+		rc = dnd_link_poll(&session->link, &handler);
+	} while (rc > 0 && --left);
+	return rc < 0 ? rc : 0;
+}
+
+/* Between the steps of long work: answer pings, and say that it goes on. */
+static int while_working(void *user)
+{
+	struct dnd_session *session = user;
+	double now = dnd_now_seconds();
+	int rc = take_completions(session);
+
+	if (rc || now - session->looked < LOOK_SECONDS)
+		return rc;
+	session->looked = now;
+	rc = session->service->must_end_fn(session->service->user);
+	if (!rc && now - session->alive_sent > ALIVE_SECONDS)
+		rc = send_alive(session);
+	return rc;
+}
+
+static int fill(struct dnd_session *session, const struct dnd_message *request,
+		struct dnd_message *answer)
+{
+	const struct dnd_service *service = session->service;
+	int rc;
+
+	if (!service->may_fill) {
+		answer->status = DND_STATUS_NOT_ALLOWED;
+		return 0;
+	}
+	session->changed = true;
+	session->filled_bytes += request->length;
+	rc = dnd_pattern_fill(service->target.data + request->offset, request->seed,
+			      request->offset, request->length, while_working, session);
+	return rc;
+}
+
+static int verify(struct dnd_session *session, const struct dnd_message *request,
+		  struct dnd_message *answer)
+{
+	int rc = dnd_pattern_check(session->service->target.data + request->offset, request->seed,
+				   request->offset, request->length, &answer->where,
+				   while_working, session);
+
+	if (rc < 0)
+		return rc;
+	session->checked_bytes += request->length;
+	answer->where += request->offset;
+	answer->status = rc ? DND_STATUS_MISMATCH : DND_STATUS_OK;
+	return 0;
+}
+
+static int answer_request(struct dnd_session *session)
+{
+	const struct dnd_message request = session->request;
+	struct dnd_message answer = { .type = DND_DONE, .sequence = request.sequence };
+	int rc = 0;
+
+	if (request.type != DND_BYE && !dnd_range_fits(request.offset, request.length,
+						       session->service->target.length))
+		return -EPROTO;
+	if (request.type == DND_FILL)
+		rc = fill(session, &request, &answer);
+	else if (request.type == DND_VERIFY)
+		rc = verify(session, &request, &answer);
+	session->request.type = 0;
+	return rc ? rc : dnd_link_send(&session->link, &answer);
+}
+
+/* ---- how it goes on ---- */
+
+/* A client that has connected may have a large near side to register first. */
+static unsigned int silence_ms(const struct dnd_session *session)
+{
+	const unsigned int timeout_ms = session->service->timeout_ms;
+
+	if (session->link.established && !session->sent_message)
+		return (unsigned int)dnd_max(timeout_ms, DONARD_RDMA_FIRST_MESSAGE_MS);
+	return timeout_ms;
+}
+
+static int silent(struct dnd_session *session)
+{
+	return dnd_fail(session->service->ctx, DND_E_PEER_SILENT, "%s was silent for %u ms: it, or "
+			"the link, is down. Its connection was ended (--timeout).", session->peer,
+			silence_ms(session));
+}
+
+int dnd_session_lost(struct dnd_session *session)
+{
+	struct donard_context *ctx = session->service->ctx;
+
+	if (session->said_bye)
+		return -ESHUTDOWN;
+	if (session->link.status != IBV_WC_SUCCESS && session->link.status != IBV_WC_WR_FLUSH_ERR)
+		return dnd_fail(ctx, DND_E_PEER_LOST, "%s: %s.", session->peer,
+				dnd_link_status_text(&session->link));
+	return dnd_fail(ctx, DND_E_PEER_LOST, "%s left without a good-bye: its program died, or was "
+			"killed. Nothing of it is left here.", session->peer);
+}
+
+static int explain(struct dnd_session *session, int rc)
+{
+	struct donard_context *ctx = session->service->ctx;
+
+	switch (rc) {
+	case -EPROTO:
+	case -EPROTONOSUPPORT:
+		return dnd_fail(ctx, DND_E_PROTOCOL, "%s sent what this server does not understand, "
+				"and was cut off. Use the same version of donard on both sides.",
+				session->peer);
+	case -ENODEV:
+		return dnd_target_gone_text(ctx, &session->service->target);
+	case -ECONNRESET:
+		return dnd_session_lost(session);
+	}
+	return rc;
+}
+
+int dnd_session_serve(struct dnd_session *session)
+{
+	int rc;
+
+	dnd_link_disarm(&session->link);
+	dnd_link_arm(&session->link);
+	rc = take_completions(session);
+	if (!rc && session->request.type)
+		rc = answer_request(session);
+	if (rc)
+		return explain(session, rc);
+	if ((dnd_now_seconds() - session->link.heard) * 1000 > silence_ms(session))
+		return session->said_bye ? -ESHUTDOWN : silent(session);
+	return 0;
+}
+
+/* ---- the end ---- */
+
+void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status status)
+{
+	struct dnd_message message = { .type = DND_WITHDRAWN, .status = status };
+	double deadline = dnd_now_seconds() + FAREWELL_MS / 1000.0;
+	struct pollfd pollfd = { .fd = session->link.channel->fd, .events = POLLIN };
+
+	if (session->link.lost || dnd_link_send(&session->link, &message))
+		return;
+	while (session->link.sends_busy && dnd_now_seconds() < deadline) {
+		dnd_link_disarm(&session->link);
+		dnd_link_arm(&session->link);
+		if (take_completions(session))
+			return;
+		poll(&pollfd, 1, 20);
+	}
+}
+
+void dnd_session_end(struct dnd_session *session)
+{
+	if (!session->id)
+		return;
+	rdma_disconnect(session->id);
+	tear_down(session);
+	rdma_destroy_id(session->id);
+	session->id = NULL;
+}

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Test data at both ends.  The side that is moved from lays the pattern, of a
+ * seed that begins with the server's nonce; the side that received compares.  What
+ * a client wrote it also reads back into other memory, where it may read, and
+ * compares there: its verdict then does not hang on the server's word.
+ */
+#include "rdma/client.h"
+#include "rdma/pattern.h"
+
+#define BACK_BYTES	(1ULL << 20)	/* read back at a time; it counts as locked memory, too */
+
+/* A region is written as it is unless test data are asked for. */
+static bool uses_test_data(const struct dnd_client *client)
+{
+	return !dnd_client_reads(client) &&
+	       (dnd_client_verifies(client) || !dnd_target_is_region(&client->local.target));
+}
+
+static int while_working(void *user)
+{
+	return dnd_client_keep_up(user);
+}
+
+static uint64_t seed_of(const struct dnd_client *client, uint32_t pass)
+{
+	return client->offer.nonce + pass;
+}
+
+/* ---- before a pass ---- */
+
+static int ask_server(struct dnd_client *client, enum dnd_rdma_type type, uint64_t seed,
+		      uint64_t bytes)
+{
+	struct dnd_message request = {
+		.type = type,
+		.offset = client->result->offset_bytes,
+		.length = bytes,
+		.seed = seed,
+	};
+
+	return dnd_client_ask(client, &request);
+}
+
+static int fill_there(struct dnd_client *client, uint64_t seed, uint64_t bytes)
+{
+	int rc = ask_server(client, DND_FILL, seed, bytes);
+
+	if (!rc && client->answer.status != DND_STATUS_OK)
+		rc = dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server does not fill %s with "
+			      "test data. Start it with --fill.", client->peer,
+			      client->offer.target);
+	return rc;
+}
+
+int dnd_client_prepare(struct dnd_client *client, uint32_t pass, uint64_t bytes)
+{
+	uint64_t seed = seed_of(client, pass);
+
+	if (uses_test_data(client))
+		return dnd_pattern_fill(client->local.target.data, seed,
+					client->result->offset_bytes, bytes, while_working, client);
+	if (dnd_client_reads(client) && dnd_client_verifies(client))
+		return fill_there(client, seed, bytes);
+	return 0;
+}
+
+/* ---- after it ---- */
+
+static int mismatch(struct dnd_client *client, const char *who, uint64_t where)
+{
+	return dnd_fail(client->ctx, DND_E_MISMATCH, "%s: the data differ: first at byte %llu of %s, as "
+			"%s saw it.", client->peer, (unsigned long long)where,
+			client->offer.target, who);
+}
+
+static int compare_there(struct dnd_client *client, uint64_t seed, uint64_t bytes)
+{
+	int rc = ask_server(client, DND_VERIFY, seed, bytes);
+
+	if (rc)
+		return rc;
+	if (client->answer.status != DND_STATUS_OK)
+		return mismatch(client, "the server", client->answer.where);
+	client->result->verified_by |= DONARD_RDMA_BY_SERVER;
+	return 0;
+}
+
+/* @side holds what was read from @offset on in what is offered. */
+static int compare_here(struct dnd_client *client, const struct dnd_side *side, uint64_t seed,
+			uint64_t offset, uint64_t bytes)
+{
+	uint64_t where = 0;
+	int rc = dnd_pattern_check(side->target.data, seed, offset, bytes, &where, while_working,
+				   client);
+
+	if (rc == 1)
+		return mismatch(client, "this client", offset + where);
+	if (!rc)
+		client->result->verified_by |= DONARD_RDMA_BY_CLIENT;
+	return rc;
+}
+
+static bool may_read_back(const struct dnd_client *client)
+{
+	return dnd_client_verifies(client) && !dnd_client_reads(client) &&
+	       client->offer.rights & DONARD_RDMA_READ;
+}
+
+int dnd_client_open_back(struct dnd_client *client)
+{
+	struct dnd_side *back = &client->back;
+	int rc;
+
+	if (!may_read_back(client))
+		return 0;
+	rc = dnd_target_open(client->ctx, "dram", dnd_min(client->result->length_bytes, BACK_BYTES), 0,
+			     &back->target);
+	if (!rc)
+		rc = dnd_register(client->ctx, client->link.pd, &back->target,
+				  DONARD_RDMA_LOCAL_WRITE, &back->registration);
+	return rc;
+}
+
+/* What an earlier part left in the memory is of other positions, and compares unequal. */
+static int compare_back(struct dnd_client *client, uint64_t seed, uint64_t bytes)
+{
+	uint64_t offset, part;
+	int rc = 0;
+
+	for (uint64_t at = 0; at < bytes && !rc; at += part) {
+		part = dnd_min(client->back.target.length, bytes - at);
+		offset = client->result->offset_bytes + at;
+		rc = dnd_client_read_back(client, offset, part);
+		if (!rc)
+			rc = compare_here(client, &client->back, seed, offset, part);
+	}
+	return rc;
+}
+
+static int compare(struct dnd_client *client, uint64_t seed, uint64_t bytes)
+{
+	int rc;
+
+	if (dnd_client_reads(client))
+		return compare_here(client, &client->local, seed, client->result->offset_bytes, bytes);
+	rc = compare_there(client, seed, bytes);
+	if (!rc && may_read_back(client))
+		rc = compare_back(client, seed, bytes);
+	return rc;
+}
+
+int dnd_client_verify(struct dnd_client *client, uint32_t pass, uint64_t bytes)
+{
+	int rc;
+
+	if (!dnd_client_verifies(client))
+		return 0;
+	rc = compare(client, seed_of(client, pass), bytes);
+	if (!rc)
+		client->result->verified_bytes += bytes;
+	return rc;
+}

@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Waiting for the server: completions, answers, signs of life. */
+#include <poll.h>
+
+#include "rdma/client.h"
+
+#define IDLE_POLLS	200	/* before sleeping: a few microseconds on hardware */
+#define SPIN_POLLS	4096	/* between two looks at the clock */
+#define SLEEP_MS	50
+#define LOOK_SECONDS	0.1
+#define PINGS_PER_TIMEOUT 4
+
+/* ---- what came ---- */
+
+static int on_message(void *user, const struct dnd_message *message)
+{
+	struct dnd_client *client = user;
+
+	switch (message->type) {
+	case DND_ALIVE:
+		return 0;
+	case DND_DONE:
+		client->answer = *message;
+		return 0;
+	case DND_WITHDRAWN:
+		client->withdrawn = message->status == DND_STATUS_REGION_GONE ?
+				    DND_STATUS_REGION_GONE : DND_STATUS_STOPPED;
+		return -ECONNRESET;
+	default:
+		return -EPROTO;
+	}
+}
+
+/* Only every so many requests are signalled: one stands for those before it, all that ends where it does. */
+static int on_data(void *user, uint64_t number)
+{
+	struct dnd_client *client = user;
+
+	client->job.pass.completed = number;
+	return 0;
+}
+
+/* ---- what it means ---- */
+
+static int withdrawn(struct dnd_client *client)
+{
+	if (client->withdrawn == DND_STATUS_REGION_GONE)
+		return dnd_fail(client->ctx, DND_E_WITHDRAWN, "%s: the region %s was taken away on the "
+				"server. Add it again there, and start the server again.",
+				client->peer, client->offer.target);
+	return dnd_fail(client->ctx, DND_E_WITHDRAWN, "%s: the server was told to end.",
+			client->peer);
+}
+
+static int silent(struct dnd_client *client)
+{
+	return dnd_fail(client->ctx, DND_E_PEER_SILENT, "%s: nothing came back for %u ms: the server, "
+			"or the link to it, is down. If it is only slow, use a longer --timeout or a "
+			"smaller --queue-depth.", client->peer, client->options.timeout_ms);
+}
+
+/* A last look, since the reason may lie behind the error that was seen first. */
+static void collect_reason(struct dnd_client *client)
+{
+	const struct dnd_link_handler handler = {
+		.on_message = on_message, .on_data = on_data, .user = client,
+	};
+
+	for (int i = 0; i < DND_LINK_RECVS && client->withdrawn == DND_STATUS_OK; i++)
+		if (!dnd_link_poll(&client->link, &handler))
+			return;
+}
+
+int dnd_client_explain(struct dnd_client *client, int rc)
+{
+	switch (rc) {
+	case -EPROTO:
+	case -EPROTONOSUPPORT:
+		return dnd_fail(client->ctx, DND_E_PROTOCOL, "%s: the server sent what this client does "
+				"not understand. Use the same version of donard on both sides.",
+				client->peer);
+	case -ENODEV:
+		return dnd_target_gone_text(client->ctx, &client->local.target);
+	case -ETIMEDOUT:
+		return silent(client);
+	case -ECANCELED:
+		return dnd_fail(client->ctx, DND_E_CANCELED, "stopped");
+	case -ECONNRESET:
+		collect_reason(client);
+		if (client->withdrawn != DND_STATUS_OK)
+			return withdrawn(client);
+		return dnd_fail(client->ctx, DND_E_PEER_LOST, "%s: %s.", client->peer,
+				dnd_link_status_text(&client->link));
+	}
+	return rc;
+}
+
+/* ---- signs of life ---- */
+
+double dnd_client_ping_seconds(const struct dnd_client *client)
+{
+	return dnd_min(client->options.timeout_ms, client->offer.silence_ms) / 1000.0 /
+	       PINGS_PER_TIMEOUT;
+}
+
+static int ping(struct dnd_client *client, double now)
+{
+	struct dnd_message message = { .type = DND_PING };
+	int rc;
+
+	if (now - client->pinged < dnd_client_ping_seconds(client))
+		return 0;
+	rc = dnd_link_send(&client->link, &message);
+	client->pinged = now;
+	return rc == -EAGAIN ? 0 : rc;
+}
+
+static bool stop_asked(const struct dnd_client *client)
+{
+	const struct donard_rdma_options *options = &client->options;
+	uint64_t under_way = client->job.counts ? client->job.pass.completed : 0;
+
+	return options->progress_fn &&
+	       options->progress_fn(options->progress_user, client->done_bytes + under_way,
+				    client->expected_bytes);
+}
+
+int dnd_client_tick(struct dnd_client *client)
+{
+	double now = dnd_now_seconds();
+	int rc;
+
+	if (now - client->looked < LOOK_SECONDS)
+		return 0;
+	client->looked = now;
+	rc = dnd_client_take_events(client);
+	if (!rc && (now - client->link.heard) * 1000 > client->options.timeout_ms)
+		rc = -ETIMEDOUT;
+	if (!rc && dnd_target_gone(client->ctx, &client->local.target))
+		rc = -ENODEV;
+	if (!rc && stop_asked(client))
+		rc = -ECANCELED;
+	return rc ? rc : ping(client, now);
+}
+
+/* ---- waiting ---- */
+
+static int take_completions(struct dnd_client *client)
+{
+	const struct dnd_link_handler handler = {
+		.on_message = on_message, .on_data = on_data, .user = client,
+	};
+
+	return dnd_link_poll(&client->link, &handler);
+}
+
+int dnd_client_keep_up(struct dnd_client *client)
+{
+	int rc = take_completions(client);
+
+	client->link.heard = dnd_now_seconds();
+	return rc < 0 ? rc : dnd_client_tick(client);
+}
+
+static int poll_for_a_while(struct dnd_client *client, unsigned int polls)
+{
+	int rc = 0;
+
+	while (polls-- && !rc)
+		rc = take_completions(client);
+	return rc;
+}
+
+/* What completed between the last look and the arming shows in the look after. */
+static int sleep_until_something(struct dnd_client *client)
+{
+	struct pollfd fds[2] = {
+		{ .fd = client->link.channel->fd, .events = POLLIN },
+		{ .fd = client->events->fd, .events = POLLIN },
+	};
+	int rc;
+
+	dnd_link_disarm(&client->link);
+	dnd_link_arm(&client->link);
+	rc = take_completions(client);
+	if (!rc)
+		poll(fds, 2, SLEEP_MS);
+	return rc;
+}
+
+int dnd_client_wait(struct dnd_client *client, bool spin)
+{
+	int rc = poll_for_a_while(client, spin ? SPIN_POLLS : IDLE_POLLS);
+
+	if (!rc && !spin)
+		rc = sleep_until_something(client);
+	if (rc >= 0)
+		rc = dnd_client_tick(client);
+	return rc;
+}
+
+void dnd_client_linger(struct dnd_client *client, double seconds)
+{
+	double deadline = dnd_now_seconds() + seconds;
+
+	while (!client->answer.type && dnd_now_seconds() < deadline)
+		if (sleep_until_something(client) < 0)
+			return;
+}
+
+int dnd_client_ask(struct dnd_client *client, struct dnd_message *request)
+{
+	int rc;
+
+	client->answer.type = 0;
+	request->sequence = ++client->link.sequence;
+	/* Slots come free as sends complete. */
+	while ((rc = dnd_link_send(&client->link, request)) == -EAGAIN) {
+		rc = dnd_client_wait(client, false);
+		if (rc)
+			return rc;
+	}
+	while (!rc && !(client->answer.type && client->answer.sequence == request->sequence))
+		rc = dnd_client_wait(client, false);
+	return rc;
+}

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Adds a region and changes its page type; region/remove.c takes it away. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "region/control.h"
+#include "region/pci_bind.h"
+#include "base/spec.h"
+
+int dnd_control_open(struct donard_context *ctx)
+{
+	char path[PATH_MAX];
+	int fd, rc;
+
+	rc = dnd_require_module(ctx);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/p2pmem_control", ctx->dev_root);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return dnd_fail_access(ctx, errno, DND_ROOT_ONLY, "%s: cannot be opened", path);
+	return fd;
+}
+
+static int bad_word(struct donard_context *ctx, const char *what, const char *word,
+		    const char *choices)
+{
+	return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: not a %s. Choose one of %s.", word, what,
+			choices);
+}
+
+static int fill_words(struct donard_context *ctx, const struct donard_region_add *what,
+		      struct p2pmem_region_add *add)
+{
+	add->kind = what->kind ? dnd_kind_number(what->kind) : 0;
+	if (!add->kind)
+		return bad_word(ctx, "kind", what->kind ? what->kind : "(none)",
+				"pci-bar, nvme-cmb, nvme-pmr");
+	if (what->page_type)
+		add->page_type = dnd_page_type_number(what->page_type);
+	if (what->page_type && !add->page_type)
+		return bad_word(ctx, "page type", what->page_type, "generic, p2pdma");
+	if (what->memtype)
+		add->memtype = dnd_memtype_number(what->memtype);
+	if (what->memtype && !add->memtype)
+		return bad_word(ctx, "memory type", what->memtype, "uc, wc, wb");
+	return 0;
+}
+
+static int fill_place(struct donard_context *ctx, const struct donard_region_add *what,
+		      struct p2pmem_region_add *add)
+{
+	struct dnd_bdf bdf;
+
+	if (!what->bdf || dnd_bdf_parse(what->bdf, &bdf))
+		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a PCI address; they look like "
+				"0000:03:00.0.", what->bdf ? what->bdf : "(none)");
+	if (what->bar > 5)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "BAR %u does not exist; they are 0 to 5.",
+				what->bar);
+	if (add->kind != P2PMEM_KIND_PCI_BAR && what->bar)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "--bar is only for pci-bar: an NVMe "
+				"controller names the BAR itself.");
+	add->pci_domain = bdf.domain;
+	add->pci_bus = bdf.bus;
+	add->pci_devfn = bdf.devfn;
+	add->bar = (uint8_t)what->bar;
+	add->offset = what->offset_bytes;
+	add->length = what->length_bytes;
+	return 0;
+}
+
+static int add_failed(struct donard_context *ctx, const char *bdf,
+		      const struct p2pmem_region_add *add, int error_number)
+{
+	int reason_bytes = (int)sizeof(add->reason) - 1;
+
+	if (!add->reason[0])
+		return dnd_fail_errno(ctx, error_number, "%s: cannot be offered as a region", bdf);
+	dnd_fail_errno(ctx, error_number, "%s", bdf);	/* the code of the errno */
+	snprintf(ctx->text, sizeof(ctx->text), "%s: %.*s", bdf, reason_bytes, add->reason);
+	return -error_number;
+}
+
+static int add_bound(struct donard_context *ctx, const char *bdf, struct p2pmem_region_add *add)
+{
+	int error_number, control = dnd_control_open(ctx);
+
+	if (control < 0)
+		return control;
+	error_number = ioctl(control, P2PMEM_CTL_REGION_ADD, add) < 0 ? errno : 0;
+	close(control);
+	return error_number ? add_failed(ctx, bdf, add, error_number) : (int)add->region;
+}
+
+/* The first failure is the one to report, so that the undo works on a copy. */
+static void undo_bind(const struct donard_context *ctx, const char *bdf)
+{
+	struct donard_context quiet = *ctx;
+
+	dnd_pci_unbind(&quiet, bdf);
+}
+
+static int bind_and_add(struct donard_context *ctx, struct p2pmem_region_add *add)
+{
+	struct dnd_bdf address = { add->pci_domain, add->pci_bus, add->pci_devfn };
+	char bdf[DONARD_BDF_BYTES];
+	int rc, bound = 0;
+
+	dnd_bdf_format(bdf, address);
+	if (add->kind == P2PMEM_KIND_PCI_BAR)
+		bound = dnd_pci_bind(ctx, bdf);
+	if (bound < 0)
+		return bound;
+	rc = add_bound(ctx, bdf, add);
+	if (rc < 0 && bound)
+		undo_bind(ctx, bdf);
+	return rc;
+}
+
+DND_PUBLIC int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what)
+{
+	struct p2pmem_region_add add = { .size = sizeof(add) };
+	int rc;
+
+	if (what->size < sizeof(*what) || what->reserved)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "struct donard_region_add has a wrong "
+				"size or a reserved member that is not zero.");
+	rc = fill_words(ctx, what, &add);
+	if (!rc)
+		rc = fill_place(ctx, what, &add);
+	if (!rc)
+		rc = dnd_require_module(ctx);
+	return rc ? rc : bind_and_add(ctx, &add);
+}
+
+static int no_such_page_type(struct donard_context *ctx, const char *name, const char *page_type)
+{
+	char kind[16], now[16];
+
+	dnd_sysfs_read(ctx, kind, sizeof(kind), "class/p2pmem/%s/kind", name);
+	dnd_sysfs_read(ctx, now, sizeof(now), "class/p2pmem/%s/page_type", name);
+	if (!strcmp(kind, "nvme-cmb") && !strcmp(now, "p2pdma"))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the nvme driver owns this Controller "
+				"Memory Buffer and publishes it as P2PDMA memory, so that its page "
+				"type is always p2pdma. Use a region of another kind for %s.", name,
+				page_type);
+	if (!strcmp(page_type, "p2pdma") && strcmp(kind, "pci-bar"))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its kind, %s, cannot have page type "
+				"p2pdma: that needs a BAR that p2pmem drives itself. Use a region "
+				"of kind pci-bar.", name, kind);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: this kernel has no page type %s: p2pdma needs "
+			"Linux 6.13 or later with CONFIG_PCI_P2PDMA.", name, page_type);
+}
+
+static int set_failed(struct donard_context *ctx, const char *name, const char *page_type,
+		      int error_number)
+{
+	char holders[256];
+
+	if (error_number == ENOENT || error_number == ENODEV)
+		return dnd_region_missing(ctx, name);
+	if (error_number == EBUSY) {
+		dnd_region_holders_text(ctx, name, holders, sizeof(holders));
+		return dnd_fail(ctx, DND_E_BUSY, "%s: the page type changes only while the "
+				"region is idle%s. Wait for that to end.", name, holders);
+	}
+	if (error_number == EOPNOTSUPP || error_number == EINVAL)
+		return no_such_page_type(ctx, name, page_type);
+	return dnd_fail_access(ctx, error_number, DND_ROOT_ONLY, "%s: the page type cannot be set",
+			       name);
+}
+
+DND_PUBLIC int donard_region_set_page_type(struct donard_context *ctx, const char *name,
+					   const char *page_type)
+{
+	char known[P2PMEM_NAME_BYTES];
+	int rc = dnd_region_name(ctx, name, known);
+
+	if (rc)
+		return rc;
+	if (!page_type || !dnd_page_type_number(page_type))
+		return bad_word(ctx, "page type", page_type ? page_type : "(none)",
+				"generic, p2pdma");
+	rc = dnd_require_module(ctx);
+	if (rc)
+		return rc;
+	rc = dnd_sysfs_write(ctx, page_type, "class/p2pmem/%s/page_type", known);
+	return rc ? set_failed(ctx, known, page_type, -rc) : 0;
+}

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The list of clients: assembled from one scanner a kind of device. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "region/client_list.h"
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strverscmp((*a)->d_name, (*b)->d_name);
+}
+
+static int not_dots(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
+		       int (*each)(struct donard_context *ctx, const char *entry, void *data),
+		       void *data)
+{
+	struct dirent **entries;
+	char path[PATH_MAX];
+	int count, rc = dnd_sysfs_path(ctx, path, "%s", folder);
+
+	count = rc ? 0 : scandir(path, &entries, not_dots, by_name);
+	if (count < 0)
+		return 0;
+	for (int i = 0; i < count; i++) {
+		if (!rc)
+			rc = each(ctx, entries[i]->d_name, data);
+		free(entries[i]);
+	}
+	if (count)
+		free(entries);
+	return rc;
+}
+
+struct dnd_client *dnd_client_add(struct donard_client_list *list, const char *type,
+				  const char *name, const char *bdf)
+{
+	struct dnd_client **clients, *client = calloc(1, sizeof(*client));
+
+	clients = realloc(list->clients, (list->count + 1) * sizeof(*clients));
+	if (clients)
+		list->clients = clients;
+	if (!clients || !client) {
+		free(client);
+		return NULL;
+	}
+	clients[list->count++] = client;
+	snprintf(client->type, sizeof(client->type), "%s", type);
+	snprintf(client->name, sizeof(client->name), "%s", name);
+	snprintf(client->bdf, sizeof(client->bdf), "%s", bdf);
+	client->info.name = client->name;
+	client->info.type = client->type;
+	client->info.bdf = client->bdf;
+	client->info.model = client->model;
+	client->info.serial = client->serial;
+	return client;
+}
+
+int dnd_client_add_namespace(struct dnd_client *client, const char *name)
+{
+	size_t count = client->info.namespace_count;
+	char **names;
+
+	for (size_t i = 0; i < count; i++)
+		if (!strcmp(client->namespaces[i], name))
+			return 0;
+	names = realloc(client->namespaces, (count + 1) * sizeof(*names));
+	if (!names)
+		return -ENOMEM;
+	client->namespaces = names;
+	client->info.namespaces = (const char *const *)names;
+	names[count] = strdup(name);
+	if (!names[count])
+		return -ENOMEM;
+	client->info.namespace_count++;
+	return 0;
+}
+
+DND_PUBLIC int donard_client_list(struct donard_context *ctx, struct donard_client_list **out)
+{
+	struct donard_client_list *list = calloc(1, sizeof(*list));
+	int rc;
+
+	if (!list)
+		return dnd_fail_memory(ctx);
+	rc = dnd_scan_nvme(ctx, list);
+	if (!rc)
+		rc = dnd_scan_rdma(ctx, list);
+	if (!rc)
+		rc = dnd_scan_gpu(ctx, list);
+	if (rc) {
+		donard_client_list_free(list);
+		return rc == -ENOMEM ? dnd_fail_memory(ctx) : rc;
+	}
+	*out = list;
+	return (int)list->count;
+}
+
+DND_PUBLIC size_t donard_client_count(const struct donard_client_list *list)
+{
+	return list ? list->count : 0;
+}
+
+DND_PUBLIC const struct donard_client_info *
+donard_client_get(const struct donard_client_list *list, size_t index)
+{
+	return list && index < list->count ? &list->clients[index]->info : NULL;
+}
+
+static void free_client(struct dnd_client *client)
+{
+	for (size_t i = 0; i < client->info.namespace_count; i++)
+		free(client->namespaces[i]);
+	free(client->namespaces);
+	free(client);
+}
+
+DND_PUBLIC void donard_client_list_free(struct donard_client_list *list)
+{
+	if (!list)
+		return;
+	for (size_t i = 0; i < list->count; i++)
+		free_client(list->clients[i]);
+	free(list->clients);
+	free(list);
+}

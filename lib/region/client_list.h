@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The growing list of clients that the scanners append to. */
+#ifndef DONARD_CLIENT_LIST_H
+#define DONARD_CLIENT_LIST_H
+
+#include "base/base.h"
+
+struct dnd_client {
+	struct donard_client_info info;
+	char name[64];
+	char type[8];
+	char bdf[DONARD_BDF_BYTES];
+	char model[128];
+	char serial[64];
+	char **namespaces;
+};
+
+struct donard_client_list {
+	size_t count;
+	struct dnd_client **clients;	/* each allocated: pointers stay valid */
+};
+
+/* NULL without memory; the list owns the record. */
+struct dnd_client *dnd_client_add(struct donard_client_list *list, const char *type,
+				  const char *name, const char *bdf);
+int dnd_client_add_namespace(struct dnd_client *client, const char *name);
+
+/* Scanners return 0 or -errno with the context's text set. */
+int dnd_scan_nvme(struct donard_context *ctx, struct donard_client_list *list);
+int dnd_scan_rdma(struct donard_context *ctx, struct donard_client_list *list);
+int dnd_scan_gpu(struct donard_context *ctx, struct donard_client_list *list);
+
+/* Calls @each for every entry but "." and ".."; a missing folder is empty. */
+int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
+		       int (*each)(struct donard_context *ctx, const char *entry, void *data),
+		       void *data);
+
+#endif /* DONARD_CLIENT_LIST_H */

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+/* RDMA devices that are PCI functions; soft ones (rxe, siw) have no DMA. */
+#include <stdio.h>
+
+#include "region/client_list.h"
+
+static int add_device(struct donard_context *ctx, const char *entry, void *data)
+{
+	struct dnd_client *client;
+	struct dnd_bdf bdf;
+	char parent[64];
+
+	if (dnd_sysfs_link_name(ctx, parent, sizeof(parent), "class/infiniband/%s/device", entry) ||
+	    dnd_bdf_parse(parent, &bdf))
+		return 0;
+	client = dnd_client_add(data, "rdma", entry, parent);
+	if (!client)
+		return -ENOMEM;
+	dnd_sysfs_read(ctx, client->model, sizeof(client->model), "class/infiniband/%s/hca_type",
+		       entry);
+	dnd_sysfs_read(ctx, client->serial, sizeof(client->serial),
+		       "class/infiniband/%s/node_guid", entry);
+	return 0;
+}
+
+int dnd_scan_rdma(struct donard_context *ctx, struct donard_client_list *list)
+{
+	return dnd_for_each_entry(ctx, "class/infiniband", add_device, list);
+}

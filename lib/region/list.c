@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Regions as records: sysfs, plus INFO where the node may be opened. */
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "region/region.h"
+#include "base/spec.h"
+
+struct record {
+	struct donard_region_info info;
+	char name[P2PMEM_NAME_BYTES];
+	char kind[16];
+	char bdf[DONARD_BDF_BYTES];
+	char page_type[16];
+	char memtype[8];
+	char state[16];
+	char holders[4096];
+	char unknown[256];
+};
+
+struct donard_region_list {
+	size_t count;
+	struct record *records;
+};
+
+static void read_word(struct donard_context *ctx, struct record *record, char *to,
+		      size_t to_bytes, const char *attribute)
+{
+	dnd_sysfs_read(ctx, to, to_bytes, "class/p2pmem/%s/%s", record->name, attribute);
+}
+
+static uint64_t read_number(struct donard_context *ctx, struct record *record,
+			    const char *attribute)
+{
+	uint64_t value = 0;
+
+	dnd_sysfs_read_u64(ctx, &value, "class/p2pmem/%s/%s", record->name, attribute);
+	return value;
+}
+
+static void read_node(struct donard_context *ctx, struct record *record)
+{
+	struct donard_context quiet = *ctx;	/* a closed node is no failure here */
+	struct dnd_region region;
+
+	if (!strcmp(record->state, "draining") || !strcmp(record->state, "quarantined")) {
+		snprintf(record->unknown, sizeof(record->unknown), "the region is %s, and cannot be "
+			 "opened any more", record->state);
+		return;
+	}
+	if (dnd_region_open(&quiet, record->name, &region)) {
+		snprintf(record->unknown, sizeof(record->unknown), "%.255s", donard_error(&quiet));
+		return;
+	}
+	record->info.granule_bytes = region.info.granule_bytes;
+	record->info.bus_address = region.info.bus_address;
+	dnd_region_close(&region);
+}
+
+static void read_record(struct donard_context *ctx, struct record *record)
+{
+	struct donard_region_info *info = &record->info;
+
+	read_word(ctx, record, record->kind, sizeof(record->kind), "kind");
+	read_word(ctx, record, record->bdf, sizeof(record->bdf), "bdf");
+	read_word(ctx, record, record->page_type, sizeof(record->page_type), "page_type");
+	read_word(ctx, record, record->memtype, sizeof(record->memtype), "memtype");
+	read_word(ctx, record, record->state, sizeof(record->state), "state");
+	read_word(ctx, record, record->holders, sizeof(record->holders), "holders");
+	info->bar = (unsigned int)read_number(ctx, record, "bar");
+	info->size_bytes = read_number(ctx, record, "size");
+	info->available_bytes = read_number(ctx, record, "available");
+	info->persistent = read_number(ctx, record, "persistent") != 0;
+	read_node(ctx, record);
+}
+
+/* Only after the array stopped moving. */
+static void point_at_strings(struct record *record)
+{
+	record->info.name = record->name;
+	record->info.kind = record->kind;
+	record->info.bdf = record->bdf;
+	record->info.page_type = record->page_type;
+	record->info.memtype = record->memtype;
+	record->info.state = record->state;
+	record->info.holders = record->holders;
+	record->info.unknown = record->unknown;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct record *left = a, *right = b;
+
+	return dnd_region_number(left->name) - dnd_region_number(right->name);
+}
+
+static int append(struct donard_region_list *list, const char *name)
+{
+	size_t bytes = (list->count + 1) * sizeof(*list->records);
+	struct record *records = realloc(list->records, bytes);
+
+	if (!records)
+		return -ENOMEM;
+	list->records = records;
+	memset(&records[list->count], 0, sizeof(*records));
+	snprintf(records[list->count].name, sizeof(records->name), "%s", name);
+	list->count++;
+	return 0;
+}
+
+static int scan(struct donard_context *ctx, struct donard_region_list *list, const char *only)
+{
+	char path[PATH_MAX];
+	struct dirent *entry;
+	DIR *dir;
+	int rc;
+
+	rc = dnd_sysfs_path(ctx, path, "class/p2pmem");
+	dir = rc ? NULL : opendir(path);
+	if (!dir)
+		return dnd_fail_errno(ctx, errno, "%s cannot be read", path);
+	while (!rc && (entry = readdir(dir)))
+		if (dnd_region_number(entry->d_name) >= 0 &&
+		    (!only || !strcmp(only, entry->d_name)))
+			rc = append(list, entry->d_name);
+	closedir(dir);
+	return rc ? dnd_fail_memory(ctx) : 0;
+}
+
+static int list_regions(struct donard_context *ctx, struct donard_region_list **out,
+			const char *only)
+{
+	struct donard_region_list *list;
+	int rc;
+
+	rc = dnd_require_module(ctx);
+	if (rc)
+		return rc;
+	list = calloc(1, sizeof(*list));
+	if (!list)
+		return dnd_fail_memory(ctx);
+	rc = scan(ctx, list, only);
+	if (rc) {
+		donard_region_list_free(list);
+		return rc;
+	}
+	if (list->count)
+		qsort(list->records, list->count, sizeof(*list->records), by_number);
+	for (size_t i = 0; i < list->count; i++) {
+		read_record(ctx, &list->records[i]);
+		point_at_strings(&list->records[i]);
+	}
+	*out = list;
+	return (int)list->count;
+}
+
+DND_PUBLIC int donard_region_list(struct donard_context *ctx, struct donard_region_list **list)
+{
+	return list_regions(ctx, list, NULL);
+}
+
+DND_PUBLIC int donard_region_find(struct donard_context *ctx, const char *name,
+				  struct donard_region_list **list)
+{
+	char only[P2PMEM_NAME_BYTES];
+	int rc = dnd_require_module(ctx);
+
+	if (!rc)
+		rc = dnd_region_name(ctx, name, only);
+	if (!rc)
+		rc = list_regions(ctx, list, only);
+	if (rc < 0)
+		return rc;
+	if (rc == 1)
+		return 0;
+	donard_region_list_free(*list);
+	*list = NULL;
+	return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region", only);
+}
+
+DND_PUBLIC size_t donard_region_count(const struct donard_region_list *list)
+{
+	return list ? list->count : 0;
+}
+
+DND_PUBLIC const struct donard_region_info *
+donard_region_get(const struct donard_region_list *list, size_t index)
+{
+	return list && index < list->count ? &list->records[index].info : NULL;
+}
+
+DND_PUBLIC void donard_region_list_free(struct donard_region_list *list)
+{
+	if (!list)
+		return;
+	free(list->records);
+	free(list);
+}

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+/* driver_override, bind and unbind through sysfs. */
+#include <stdio.h>
+
+#include "region/pci_bind.h"
+
+#define DRIVER "p2pmem"
+
+static int check_function(struct donard_context *ctx, const char *bdf)
+{
+	if (!dnd_sysfs_exists(ctx, "bus/pci/devices/%s", bdf))
+		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such PCI function; "
+				"lspci -D shows what exists.", bdf);
+	return 0;
+}
+
+static int refuse_other_driver(struct donard_context *ctx, const char *bdf, const char *driver)
+{
+	return dnd_fail(ctx, DND_E_OTHER_DRIVER, "%s: the driver %s is using it. If that may "
+			"end, run: echo %s > %s/bus/pci/drivers/%s/unbind", bdf, driver, bdf,
+			ctx->sysfs_root, driver);
+}
+
+static void clear_override(struct donard_context *ctx, const char *bdf)
+{
+	dnd_sysfs_write(ctx, "\n", "bus/pci/devices/%s/driver_override", bdf);
+}
+
+int dnd_pci_bind(struct donard_context *ctx, const char *bdf)
+{
+	char driver[64];
+	int rc;
+
+	rc = check_function(ctx, bdf);
+	if (rc)
+		return rc;
+	rc = dnd_sysfs_link_name(ctx, driver, sizeof(driver), "bus/pci/devices/%s/driver", bdf);
+	if (!rc)
+		return strcmp(driver, DRIVER) ? refuse_other_driver(ctx, bdf, driver) : 0;
+	rc = dnd_sysfs_write(ctx, DRIVER, "bus/pci/devices/%s/driver_override", bdf);
+	if (rc)
+		return dnd_fail_access(ctx, -rc, DND_ROOT_ONLY, "%s: driver_override cannot be set",
+				       bdf);
+	rc = dnd_sysfs_write(ctx, bdf, "bus/pci/drivers/" DRIVER "/bind");
+	if (!rc)
+		return 1;
+	clear_override(ctx, bdf);
+	return dnd_fail_errno(ctx, rc, "%s: the driver " DRIVER " refused it (dmesg says more)",
+			      bdf);
+}
+
+int dnd_pci_unbind(struct donard_context *ctx, const char *bdf)
+{
+	int rc = dnd_sysfs_write(ctx, bdf, "bus/pci/drivers/" DRIVER "/unbind");
+
+	clear_override(ctx, bdf);
+	if (rc)
+		return dnd_fail_access(ctx, -rc, DND_ROOT_ONLY, "%s: cannot be unbound from " DRIVER,
+				       bdf);
+	return 0;
+}

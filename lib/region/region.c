@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Open a region, own a part of it, map it, run its barrier. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "region/region.h"
+#include "base/spec.h"
+
+/* For the proof of another copy: some requests to its drive, one after the other. */
+#define CLAIM_WAIT_SECONDS	3.0
+#define CLAIM_CALM_TRIES	10	/* until it must be somebody else's */
+#define CLAIM_PAUSE_MS		5
+
+int dnd_require_module(struct donard_context *ctx)
+{
+	if (dnd_sysfs_exists(ctx, "class/p2pmem"))
+		return 0;
+	return dnd_fail(ctx, DND_E_NO_MODULE, "the kernel module p2pmem is not loaded");
+}
+
+static int read_info(struct donard_context *ctx, struct dnd_region *region)
+{
+	struct dnd_bdf bdf;
+
+	memset(&region->info, 0, sizeof(region->info));
+	region->info.size = sizeof(region->info);
+	if (ioctl(region->fd, P2PMEM_IOC_INFO, &region->info) < 0)
+		return dnd_fail_errno(ctx, errno, "%s: cannot be queried", region->name);
+	bdf.domain = region->info.pci_domain;
+	bdf.bus = region->info.pci_bus;
+	bdf.devfn = region->info.pci_devfn;
+	dnd_bdf_format(region->bdf, bdf);
+	if (!region->info.granule_bytes)
+		region->info.granule_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+	return 0;
+}
+
+int dnd_region_missing(struct donard_context *ctx, const char *name)
+{
+	char state[16];
+
+	if (dnd_sysfs_read(ctx, state, sizeof(state), "class/p2pmem/%s/state", name))
+		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region",
+				name);
+	return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region is being taken away (%s). Wait, and "
+			"add it again.", name, state);
+}
+
+static int open_failed(struct donard_context *ctx, const char *name, int error_number)
+{
+	if (error_number == ENOENT || error_number == ENODEV || error_number == ENXIO)
+		return dnd_region_missing(ctx, name);
+	return dnd_fail_access(ctx, error_number, "Run as root, or as a member of the group p2pmem",
+			       "%s: cannot be opened", name);
+}
+
+int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_region *region)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	region->fd = -1;
+	rc = dnd_require_module(ctx);
+	if (rc)
+		return rc;
+	rc = dnd_region_name(ctx, name, region->name);
+	if (rc)
+		return rc;
+	snprintf(path, sizeof(path), "%s/%s", ctx->dev_root, region->name);
+	region->fd = open(path, O_RDWR | O_CLOEXEC);
+	if (region->fd < 0)
+		return open_failed(ctx, region->name, errno);
+	rc = read_info(ctx, region);
+	if (rc)
+		dnd_region_close(region);
+	return rc;
+}
+
+void dnd_region_close(struct dnd_region *region)
+{
+	if (region->fd >= 0)
+		close(region->fd);
+	region->fd = -1;
+}
+
+static int range_failed(struct donard_context *ctx, const struct dnd_region *region,
+			uint64_t offset, uint64_t length, int error_number)
+{
+	char holders[256];
+
+	dnd_region_holders_text(ctx, region->name, holders, sizeof(holders));
+	switch (error_number) {
+	case EBUSY:
+	case EEXIST:
+		return dnd_fail(ctx, DND_E_BUSY, "%s: bytes %llu to %llu have another owner%s. "
+				"Wait for it to end, or choose another offset.", region->name,
+				(unsigned long long)offset, (unsigned long long)(offset + length),
+				holders);
+	case ENOSPC:
+		return dnd_fail(ctx, DND_E_NO_SPACE, "%s: less than %llu bytes are free%s. Wait "
+				"for a holder to end, or use another region.", region->name,
+				(unsigned long long)length, holders);
+	case ENODEV:
+		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region is going away. Choose "
+				"another region.", region->name);
+	}
+	return dnd_fail_errno(ctx, error_number, "%s: bytes %llu to %llu cannot be mapped",
+			      region->name, (unsigned long long)offset,
+			      (unsigned long long)(offset + length));
+}
+
+static int map(struct dnd_region *region, uint64_t file_offset, uint64_t length,
+	       struct dnd_window *window)
+{
+	void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, region->fd,
+			     (off_t)file_offset);
+
+	if (address == MAP_FAILED)
+		return -errno;
+	window->map = address;
+	window->map_bytes = length;
+	window->file_offset = file_offset;
+	window->data = address;
+	return 0;
+}
+
+static int claim(struct dnd_region *region, uint64_t offset, uint64_t length)
+{
+	struct p2pmem_claim claim = {
+		.size = sizeof(claim),
+		.region_offset = offset,
+		.length = length,
+		.file_offset = offset,
+	};
+
+	/* A persistent region is claimed by mmap: its offsets are the file's. */
+	if (dnd_region_persistent(region))
+		return 0;
+	return ioctl(region->fd, P2PMEM_IOC_CLAIM, &claim) < 0 ? -errno : 0;
+}
+
+static uint64_t start_of(const struct dnd_region *region, uint64_t offset)
+{
+	return dnd_round_down(offset, region->info.granule_bytes);
+}
+
+static uint64_t end_of(const struct dnd_region *region, uint64_t end)
+{
+	return dnd_round_up(end, region->info.granule_bytes);
+}
+
+int dnd_region_try_claim(struct dnd_region *region, uint64_t offset, uint64_t length,
+			 struct dnd_window *window)
+{
+	uint64_t start = start_of(region, offset);
+	uint64_t bytes = end_of(region, offset + length) - start;
+	int rc = claim(region, start, bytes);
+
+	if (!rc)
+		rc = map(region, start, bytes, window);
+	if (!rc)
+		window->data = window->map + (offset - start);
+	return rc;
+}
+
+/* Nobody else can see whose a range is: only that somebody holds as little as that. */
+static bool may_be_spare(struct donard_context *ctx, const struct dnd_region *region)
+{
+	return !dnd_region_persistent(region) && dnd_region_has_small_holder(ctx, region->name);
+}
+
+int dnd_region_claim(struct donard_context *ctx, struct dnd_region *region, uint64_t offset,
+		     uint64_t length, struct dnd_window *window)
+{
+	const struct timespec pause = { .tv_nsec = CLAIM_PAUSE_MS * 1000000L };
+	double until = dnd_now_seconds() + CLAIM_WAIT_SECONDS;
+	int rc = dnd_region_try_claim(region, offset, length, window);
+	unsigned int calm = 0;	/* tries in a row with no spare blocks in sight */
+
+	while (rc == -EBUSY && calm < CLAIM_CALM_TRIES && dnd_now_seconds() < until) {
+		calm = may_be_spare(ctx, region) ? 0 : calm + 1;
+		nanosleep(&pause, NULL);
+		rc = dnd_region_try_claim(region, offset, length, window);
+	}
+	return rc ? range_failed(ctx, region, start_of(region, offset),
+				 end_of(region, offset + length) - start_of(region, offset), -rc) : 0;
+}
+
+int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region, uint64_t length,
+		       struct dnd_window *window)
+{
+	uint64_t bytes = dnd_round_up(length, region->info.granule_bytes);
+	int rc;
+
+	if (dnd_region_persistent(region))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: persistent memory is never used as "
+				"scratch space: its bytes are somebody's data. Use a volatile "
+				"region.", region->name);
+	rc = map(region, 0, bytes, window);
+	if (rc)
+		return range_failed(ctx, region, 0, bytes, -rc);
+	return 0;
+}
+
+void dnd_window_unmap(struct dnd_window *window)
+{
+	if (window->map)
+		munmap(window->map, window->map_bytes);
+	memset(window, 0, sizeof(*window));
+}
+
+/* Writable, since RDMA drivers map for both directions; a registration's rights are what limits a peer. */
+int dnd_region_export(const struct dnd_region *region, const struct dnd_window *window)
+{
+	struct p2pmem_export_dmabuf export = {
+		.size = sizeof(export),
+		.file_offset = window->file_offset,
+		.length = window->map_bytes,
+		.fd_flags = O_RDWR | O_CLOEXEC,
+	};
+	int fd = ioctl(region->fd, P2PMEM_IOC_EXPORT_DMABUF, &export);
+
+	return fd < 0 ? -errno : fd;
+}
+
+int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable)
+{
+	struct p2pmem_sync sync = {
+		.size = sizeof(sync),
+		.flags = durable ? P2PMEM_SYNC_DURABLE : 0,
+	};
+
+	if (!ioctl(region->fd, P2PMEM_IOC_SYNC, &sync))
+		return 0;
+	if (errno == EIO)
+		return dnd_fail(ctx, DND_E_DEVICE, "%s: the device was reset: what was written "
+				"may be lost. Copy again.", region->name);
+	if (errno == ENODEV)
+		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region went away before its "
+				"data could be made safe. Add it again, and repeat the copy.",
+				region->name);
+	return dnd_fail_errno(ctx, errno, "%s: the barrier failed", region->name);
+}

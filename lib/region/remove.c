@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Removes a region.  The ioctl blocks until nothing refers to the memory, so
+ * a thread sits in it while the caller's thread looks at sysfs and says what
+ * the removal waits for.  SIGINT and SIGTERM are left to that thread: if the
+ * caller handles them, the ioctl is interrupted and returns EINTR.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "region/control.h"
+#include "region/pci_bind.h"
+
+struct removal {
+	int control;
+	int error_number;
+	struct p2pmem_region_remove remove;
+	pthread_mutex_t lock;
+	pthread_cond_t ended;
+	bool done;
+};
+
+static void *removal_thread(void *argument)
+{
+	struct removal *removal = argument;
+	int error_number;
+
+	error_number = ioctl(removal->control, P2PMEM_CTL_REGION_REMOVE, &removal->remove) < 0 ?
+		errno : 0;
+	pthread_mutex_lock(&removal->lock);
+	removal->error_number = error_number;
+	removal->done = true;
+	pthread_cond_signal(&removal->ended);
+	pthread_mutex_unlock(&removal->lock);
+	return NULL;
+}
+
+static void say_what_it_waits_for(struct donard_context *ctx, const char *name,
+				  donard_wait_fn wait_fn, void *user)
+{
+	char holders[256], state[16], text[384];
+
+	if (!wait_fn)
+		return;
+	dnd_sysfs_read(ctx, state, sizeof(state), "class/p2pmem/%s/state", name);
+	dnd_region_holders_text(ctx, name, holders, sizeof(holders));
+	snprintf(text, sizeof(text), "%s: waiting until nothing uses it (%s%s)", name,
+		 state[0] ? state : "going away", holders);
+	wait_fn(user, text);
+}
+
+/* True when the removal ended within a second. */
+static bool wait_a_second(struct removal *removal)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec++;
+	while (!removal->done)
+		if (pthread_cond_timedwait(&removal->ended, &removal->lock, &until))
+			break;
+	return removal->done;
+}
+
+static void wait_for_end(struct donard_context *ctx, struct removal *removal, const char *name,
+			 donard_wait_fn wait_fn, void *user)
+{
+	pthread_mutex_lock(&removal->lock);
+	while (!wait_a_second(removal)) {
+		pthread_mutex_unlock(&removal->lock);
+		say_what_it_waits_for(ctx, name, wait_fn, user);
+		pthread_mutex_lock(&removal->lock);
+	}
+	pthread_mutex_unlock(&removal->lock);
+}
+
+static int run_removal(struct donard_context *ctx, struct removal *removal, const char *name,
+		       donard_wait_fn wait_fn, void *user)
+{
+	sigset_t stops, before;
+	pthread_t thread;
+	int rc;
+
+	sigemptyset(&stops);
+	sigaddset(&stops, SIGINT);
+	sigaddset(&stops, SIGTERM);
+	pthread_mutex_init(&removal->lock, NULL);
+	pthread_cond_init(&removal->ended, NULL);
+	rc = pthread_create(&thread, NULL, removal_thread, removal);
+	if (rc) {
+		rc = dnd_fail_errno(ctx, rc, "%s: no thread to remove it", name);
+	} else {
+		pthread_sigmask(SIG_BLOCK, &stops, &before);
+		wait_for_end(ctx, removal, name, wait_fn, user);
+		pthread_join(thread, NULL);
+		pthread_sigmask(SIG_SETMASK, &before, NULL);
+	}
+	pthread_cond_destroy(&removal->ended);
+	pthread_mutex_destroy(&removal->lock);
+	return rc;
+}
+
+static int removal_result(struct donard_context *ctx, const char *name,
+			  const struct removal *removal)
+{
+	const char *reason = removal->remove.reason;
+	char holders[256];
+
+	switch (removal->error_number) {
+	case 0:
+		return 0;
+	case EBUSY:
+		dnd_region_holders_text(ctx, name, holders, sizeof(holders));
+		return dnd_fail(ctx, DND_E_BUSY, "%s: it is in use%s. Wait for that to end, or "
+				"leave out --if-idle to revoke it.", name,
+				holders[0] ? holders : ", or being removed already");
+	case EINTR:
+		dnd_fail(ctx, DND_E_CANCELED, "%s: no longer waiting; the removal goes on by "
+			 "itself. %.200s", name, reason);
+		return -EINTR;
+	case ENODEV:
+		return dnd_region_missing(ctx, name);
+	}
+	return dnd_fail_errno(ctx, removal->error_number, "%s: cannot be removed", name);
+}
+
+static bool other_region_on(struct donard_context *ctx, const char *bdf)
+{
+	struct donard_region_list *list;
+	int count = donard_region_list(ctx, &list);
+	bool found = false;
+
+	for (int i = 0; i < count; i++)
+		if (!strcmp(donard_region_get(list, (size_t)i)->bdf, bdf))
+			found = true;
+	if (count >= 0)
+		donard_region_list_free(list);
+	return found || count < 0;
+}
+
+/* The last region of a pci-bar function gives the function back. */
+static int give_back(struct donard_context *ctx, const char *kind, const char *bdf)
+{
+	char driver[64];
+
+	if (strcmp(kind, "pci-bar") || other_region_on(ctx, bdf))
+		return 0;
+	if (dnd_sysfs_link_name(ctx, driver, sizeof(driver), "bus/pci/devices/%s/driver", bdf) ||
+	    strcmp(driver, "p2pmem"))
+		return 0;
+	return dnd_pci_unbind(ctx, bdf);
+}
+
+static int remove_known(struct donard_context *ctx, const char *name, unsigned int flags,
+			donard_wait_fn wait_fn, void *user)
+{
+	struct removal removal = {
+		.remove = {
+			.size = sizeof(removal.remove),
+			.flags = flags & DONARD_REMOVE_IF_IDLE ? P2PMEM_REMOVE_IF_IDLE : 0,
+			.region = (uint32_t)dnd_region_number(name),
+		},
+	};
+	int rc;
+
+	removal.control = dnd_control_open(ctx);
+	if (removal.control < 0)
+		return removal.control;
+	rc = run_removal(ctx, &removal, name, wait_fn, user);
+	close(removal.control);
+	return rc ? rc : removal_result(ctx, name, &removal);
+}
+
+DND_PUBLIC int donard_region_remove(struct donard_context *ctx, const char *name,
+				    unsigned int flags, donard_wait_fn wait_fn, void *user)
+{
+	char known[P2PMEM_NAME_BYTES], kind[16], bdf[DONARD_BDF_BYTES];
+	struct donard_region_list *list;
+	int rc;
+
+	if (flags & ~DONARD_REMOVE_IF_IDLE)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "unknown removal flags %#x", flags);
+	rc = donard_region_find(ctx, name, &list);
+	if (rc)
+		return rc;
+	snprintf(known, sizeof(known), "%s", donard_region_get(list, 0)->name);
+	snprintf(kind, sizeof(kind), "%s", donard_region_get(list, 0)->kind);
+	snprintf(bdf, sizeof(bdf), "%s", donard_region_get(list, 0)->bdf);
+	donard_region_list_free(list);
+	rc = remove_known(ctx, known, flags, wait_fn, user);
+	return rc ? rc : give_back(ctx, kind, bdf);
+}

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+# libdonard (static for the tests, shared for users) and donard-cli.
+LIB_PKGS  := liburing libpci libibverbs librdmacm
+PKGS      := $(LIB_PKGS) json-c
+SONAME    := libdonard.so.0
+LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/*/*.c)))
+CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
+
+WARNINGS  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-format-truncation
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Iinclude $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
+	$(shell $(PKG_CONFIG) --cflags $(PKGS)) $(CPPFLAGS) $(CFLAGS)
+LIB_LIBS   = $(shell $(PKG_CONFIG) --libs $(LIB_PKGS))
+CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
+
+userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \
+	$(BUILD)/libdonard.pc $(BUILD)/header.ok
+
+# The files of the library name each other by room: "base/base.h".  Nobody else sees them.
+$(BUILD)/lib/%.o: ALL_CFLAGS += -iquote lib
+
+$(BUILD)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(BUILD)/$(SONAME): $(LIB_OBJS) lib/libdonard.map
+	$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/libdonard.map -Wl,-z,defs \
+		$(CFLAGS) $(LDFLAGS) -pthread -o $@ $(LIB_OBJS) $(LIB_LIBS)
+
+$(BUILD)/libdonard.so: $(BUILD)/$(SONAME)
+	ln -sf $(SONAME) $@
+
+$(BUILD)/libdonard.a: $(LIB_OBJS)
+	rm -f $@
+	$(AR) qcs $@ $(LIB_OBJS)
+
+# Finds the library beside itself in the build folder, and by ld.so's own
+# rules or below ../lib when installed.
+$(BUILD)/donard-cli: $(CLI_OBJS) $(BUILD)/libdonard.so
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread '-Wl,-rpath,$$ORIGIN:$$ORIGIN/../lib' -o $@ \
+		$(CLI_OBJS) -L$(BUILD) -ldonard $(CLI_LIBS)
+
+$(BUILD)/libdonard.pc: lib/libdonard.pc.in
+	@mkdir -p $(@D)
+	sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+
+# The public headers compile alone, as C and (with a compiler for it) C++.
+$(BUILD)/header.ok: include/donard/donard.h include/donard/meter.h \
+	include/uapi/p2pmem.h
+	@mkdir -p $(@D)
+	for h in $^; do \
+		$(CC) -std=c99 -Wall -Wextra -Werror -fsyntax-only -x c $$h || exit 1; \
+		if command -v $(CXX) >/dev/null; then \
+			$(CXX) -Wall -Wextra -Werror -fsyntax-only -x c++ $$h || exit 1; \
+		fi; \
+	done
+	touch $@
+
+-include $(LIB_OBJS:.o=.d) $(CLI_OBJS:.o=.d)
