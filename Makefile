@@ -19,6 +19,9 @@ module:
 check:
 	tests/check
 
+check-long:
+	tests/check --long
+
 demo:
 	tests/demo
 
@@ -36,9 +39,10 @@ help:
 	@echo 'install-module  the module into the running kernel'\''s tree, and its udev rules'
 	@echo 'demo            boot the lab and show one copy, end to end'
 	@echo 'check           every test; installs what it needs'
+	@echo 'check-long      what takes too long for every change; tests/matrix says what'
 	@echo 'unit            unit tests; also unit-asan, unit-valgrind'
 	@echo 'bench           the benchmarks of bench/'
 	@echo 'clean           remove $(BUILD)'
 
-.PHONY: all userspace module install install-module unit unit-asan unit-valgrind check demo \
+.PHONY: all userspace module install install-module unit unit-asan unit-valgrind check check-long demo \
 	bench clean help

@@ -208,7 +208,7 @@ t "nearly a region" nearly_a_region
 t "whole regions" whole_regions
 t "read-only drive" read_only_drive
 t "nothing to copy" nothing_to_copy
-if [[ $(attr p2pmem1 page_type) == p2pdma ]]; then
+if can pool; then
 	t "page type of a published CMB" page_type_of_published_cmb
 else
 	skip "page type of a published CMB" "the nvme driver of kernel $LAB_KERNEL publishes none here"

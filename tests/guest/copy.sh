@@ -347,10 +347,6 @@ nobodys_bytes_stay() {
 
 # --- NVMe commands past the block layer (--passthrough) ---
 
-has_passthrough() {
-	[[ $LAB_KERNEL != 6.1 ]]
-}
-
 # passed FROM TO BYTES [ARG...] - a direction by NVMe commands; none is longer than the drive takes.
 passed() {
 	local most
@@ -524,7 +520,7 @@ passed_old_kernel() {
 
 VIA=()
 for type in generic p2pdma; do
-	if [[ $type == p2pdma ]] && ! has_p2pdma; then
+	if [[ $type == p2pdma ]] && ! can p2pdma; then
 		skip "p2pdma pages" "kernel $LAB_KERNEL has no P2PDMA"
 		continue
 	fi
@@ -565,14 +561,14 @@ t "one copy right after another" in_a_row
 t "side by side, neighbours" neighbours
 t "side by side, parts of pages" small_neighbours
 t "what lies in free memory stays" nobodys_bytes_stay
-if ! has_passthrough; then
+if ! can passthrough; then
 	t "passthrough is refused" passed_old_kernel
 else
 	t "passthrough: bar" passed_both_ways bar
 	t "passthrough: cmb" passed_cmb
 	t "passthrough: pmr" passed_pmr
 	t "passthrough: drive to drive" passed alpha beta "$((BYTES + 123))" --via p2pmem0
-	if has_p2pdma; then
+	if can p2pdma; then
 		t "passthrough: bar, p2pdma" typed p2pdma passed_both_ways bar
 	fi
 	t "passthrough: witness" passed_witness

@@ -347,7 +347,7 @@ revoked_for() {
 	if [[ $1 == pinned ]]; then
 		mapped=1
 		# From 7.2 on an importer says whether it can be told; before, each is, and this one ignores it.
-		[[ $LAB_KERNEL == 6.* ]] || notified=0
+		! can revocable || notified=0
 		says map EBUSY
 	else
 		says map ENODEV
@@ -538,7 +538,7 @@ addresses() {
 	t "addresses: a drive's CMB, for another drive" address_in_cmb "$LAB_BETA_BDF"
 	t "addresses: a drive's CMB, for itself" address_in_cmb "$LAB_ALPHA_BDF"
 	t "addresses: memory in two pieces" fragmented
-	! has_p2pdma || t "addresses: page type p2pdma" address_of_p2pdma
+	! can p2pdma || t "addresses: page type p2pdma" address_of_p2pdma
 }
 
 refusals() {
@@ -569,7 +569,7 @@ removals() {
 		lt "region remove, $mode" removed "$mode"
 		lt "driver unbind, $mode" unbound "$mode"
 		lt "hot-unplug, $mode" unplugged "$mode"
-		! has_p2pdma || lt "region remove, p2pdma pages, $mode" p2pdma_removed "$mode"
+		! can p2pdma || lt "region remove, p2pdma pages, $mode" p2pdma_removed "$mode"
 	done
 	lt "removal names the importer" removal_names_importer
 	lt "removal ends with the importer" importer_killed

@@ -55,13 +55,13 @@ t "libaio writes and verifies" writes_and_verifies --ioengine=libaio
 t "io_uring reads" reads --ioengine=io_uring
 t "io_uring writes and verifies" writes_and_verifies --ioengine=io_uring
 t "psync reads" reads --ioengine=psync
-if [[ $LAB_KERNEL == 6.1 ]]; then
+if ! can fixed-buffers; then
 	t "fixed buffers are refused by the kernel" fixed_is_refused
 else
 	t "fixed buffers, reads" reads --ioengine=io_uring --fixedbufs=1
 	t "fixed buffers, writes and verifies" writes_and_verifies --ioengine=io_uring --fixedbufs=1
 fi
-if has_p2pdma; then
+if can p2pdma; then
 	t "libaio reads, p2pdma" typed p2pdma reads --ioengine=libaio
 	t "io_uring writes and verifies, p2pdma" typed p2pdma writes_and_verifies --ioengine=io_uring
 fi

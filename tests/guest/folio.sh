@@ -3,7 +3,7 @@
 # Memory mapped by entries of 2 MiB, in folios of that size or not, by folio.c: what programs see does not depend on them, and none stays behind.
 
 LARGE=()
-! has_folios || LARGE=(--large)
+! can folios || LARGE=(--large)
 
 # of_folio TEST [REGION]
 of_folio() {
@@ -37,7 +37,7 @@ as_p2pdma() {
 }
 
 t "whole chunks are mapped at once" of_folio whole-chunks
-! has_chunks || t "whole chunks need no page tables" of_folio no-tables
+! can chunks || t "whole chunks need no page tables" of_folio no-tables
 t "odd mappings fall back" of_folio odd-mappings
 t "pieces can be unmapped" of_folio pieces
 t "children share" of_folio children
@@ -51,8 +51,8 @@ t "a pinned folio is kept" pinned_folio_is_kept
 for test in whole-chunks owners; do
 	t "a cmb, from amid a chunk on: $test" of_folio "$test" p2pmem1
 done
-! has_chunks || t "a cmb, from amid a chunk on: no-tables" of_folio no-tables p2pmem1
-if has_p2pdma; then
+! can chunks || t "a cmb, from amid a chunk on: no-tables" of_folio no-tables p2pmem1
+if can p2pdma; then
 	# The kernel lets neither madvise() nor vmsplice() have these pages, which the other tests need.
 	for test in whole-chunks odd-mappings pieces children moving owners; do
 		t "p2pdma pages: $test" as_p2pdma of_folio "$test"

@@ -245,24 +245,9 @@ region_gone() {
 	[[ ! -e /sys/class/p2pmem/$1 ]]
 }
 
-# has_p2pdma - page type p2pdma can be had on this kernel.
-has_p2pdma() {
-	[[ $LAB_KERNEL != 6.* ]]
-}
-
-# has_chunks - p2pmem maps 2 MiB by one entry on this kernel (kernel/compat).
-has_chunks() {
-	[[ $LAB_KERNEL != 6.1 ]]
-}
-
-# has_ring_buffers - a region gives its memory to an io_uring by itself on this kernel (kernel/compat).
-has_ring_buffers() {
-	[[ $LAB_KERNEL == 7 ]]
-}
-
-# has_folios - p2pmem maps folios of 2 MiB on this kernel (kernel/compat).
-has_folios() {
-	[[ $LAB_KERNEL != 6.* ]]
+# can CAPABILITY - does this kernel have it? tests/matrix explains each.
+can() {
+	[[ " $LAB_CAN " == *" $1 "* ]]
 }
 
 # with_page_type REGION TYPE - until the end of the test.

@@ -11,7 +11,7 @@
 readonly HELD_BYTES=$((2 * MIB))
 # The kinds whose pins outlive mapping and descriptor.
 PINS="vmsplice fixed longterm"
-! has_ring_buffers || PINS+=" ring"
+! can ring-buffers || PINS+=" ring"
 readonly PINS
 
 pins() {
@@ -44,7 +44,7 @@ hold() {
 
 # Only the one known gap may end a holder early.
 holder_ended() {
-	if [[ $1 == fixed && $LAB_KERNEL == 6.1 ]]; then
+	if [[ $1 == fixed ]] && ! can fixed-buffers; then
 		equal "what 6.1 says to fixed buffers" \
 			"unsupported: fixed buffers: Operation not supported" "$(cat "$WORK/holder")"
 		exit 0
@@ -433,7 +433,7 @@ passing_tests() {
 	lt "hot-unplug, passthrough" passing gpu_unplugged_under
 	lt "hot-unplug of a CMB, passthrough" passing cmb_unplugged_under
 	lt "hot-unplug of a PMR, passthrough" passing pmr_unplugged_under
-	if has_p2pdma; then
+	if can p2pdma; then
 		lt "region remove, passthrough, p2pdma" typed p2pdma passing region_removed_under
 		lt "process death, passthrough, p2pdma" typed p2pdma passing copy_killed
 	fi
@@ -466,7 +466,7 @@ else
 	lt "source unplugged, copy" source_unplugged
 	lt "destination unplugged, copy" target_unplugged
 	lt "interrupted, copy" copy_interrupted
-	if [[ $LAB_KERNEL == 6.1 ]]; then
+	if ! can passthrough; then
 		skip "passthrough in flight" "kernel $LAB_KERNEL is too old for it"
 	else
 		passing_tests

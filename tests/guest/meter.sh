@@ -262,13 +262,13 @@ t "one measurement at a time" one_at_a_time
 t "BAR, both ways" both_ways p2pmem0
 t "CMB, both ways" both_ways p2pmem1
 t "PMR, both ways" both_ways p2pmem2
-if has_p2pdma; then
+if can p2pdma; then
 	t "BAR of page type p2pdma, both ways" as_p2pdma
 fi
 t "drive to drive" from_drive_to_drive
 t "a bounced copy" bounced
 t "repeated" in_two_samples repeated
-if [[ $LAB_KERNEL == 7 ]]; then
+if can thorough; then
 	t "NVMe commands past the block layer" in_two_samples passed_through
 fi
 t "other programs" other_programs

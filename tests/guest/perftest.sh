@@ -123,7 +123,7 @@ all_tools p2pmem0 bar -R
 all_tools p2pmem2 pmr -R
 # iWARP connects by rdma_cm (-R) alone.
 [[ $LAB_FABRIC != rxe ]] || all_tools p2pmem0 bar
-if has_p2pdma; then
+if can p2pdma; then
 	t "ib_write_bw, a cmb of the kernel's is refused" cmb_is_refused
 else
 	all_tools p2pmem1 cmb -R

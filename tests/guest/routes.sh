@@ -100,13 +100,13 @@ on_rootports() {
 	t "root ports: an unlisted bridge with leave" unlisted_bridge
 	t "root ports: a drive's own memory" own_memory
 	t "root ports: topo" topo_says 'none|unlisted'
-	! has_p2pdma || t "root ports: p2pdma pages" p2pdma_between_root_ports
+	! can p2pdma || t "root ports: p2pdma pages" p2pdma_between_root_ports
 }
 
 on_iommu() {
 	t "iommu: the route" goes_by iommu
 	t "iommu: topo" topo_says iommu
-	! has_p2pdma || t "iommu: p2pdma pages are refused" p2pdma_behind_iommu
+	! can p2pdma || t "iommu: p2pdma pages are refused" p2pdma_behind_iommu
 }
 
 on_swiotlb() {

@@ -7,12 +7,14 @@ cd "$(dirname "$0")" || exit 1
 . ./lib.sh
 
 run_suite() {
+	local from=$SECONDS
 	SUITE=${1%%/*} ONLY=
 	[[ $1 != */* ]] || ONLY=${1#*/}
 	(
 		# shellcheck source=/dev/null
 		. "./$SUITE.sh"
 	)
+	printf '# took %d %s\n' $((SECONDS - from)) "$SUITE"
 	printf '# end %s\n' "$SUITE"
 }
 

@@ -116,7 +116,7 @@ for name in $(uapi --list); do
 	*) t "$name" of_uapi "$name" ;;
 	esac
 done
-if has_ring_buffers; then
+if can ring-buffers; then
 	t "ring buffer, data" of_ring data
 	t "ring buffer, another user's bytes" ring_shows_nothing_else
 	t "ring buffer, bad input" of_ring bad-input
@@ -129,7 +129,7 @@ t "reset of the PMR is told once" pmr_reset_is_told
 t "barrier of the PMR" pmr_barrier
 t "PMR survives its region" pmr_survives_its_region
 t "CMB after a reset" cmb_after_reset
-if has_p2pdma; then
+if can p2pdma; then
 	t "page type p2pdma" page_type_p2pdma
 else
 	t "reset of the CMB is told once" cmb_reset_is_told

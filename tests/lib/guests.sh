@@ -5,31 +5,19 @@
 # A boot takes its time; a guest with all suites is the longest.
 readonly GUEST_SECONDS=2700
 
-# plan_guests - "KERNEL TOPOLOGY FABRIC SUITE..." a line. The whole of it with the usual machine of each
-# kernel; the others, on the newest kernel, for what is particular to them. With the fabric rxe or siw two
-# machines are booted, joined by it; with "meter" one that counts every byte.
-plan_guests() {
-	local kernel topology fabric
-	for kernel in 7 6.12 6.1; do
-		echo "$kernel switch - perm uapi folio copy fio routes dmabuf lifetime badinput"
-	done
-	for fabric in rxe siw; do
-		echo "7 switch $fabric seeds perftest pyverbs rdma traffic bench"
-	done
-	echo "7 pciehp - lifetime dmabuf"
-	for fabric in rxe siw; do
-		for kernel in 6.12 6.1; do
-			echo "$kernel switch $fabric perftest rdma"
-		done
-	done
-	for kernel in 7 6.12 6.1; do
-		echo "$kernel switch meter meter bench"
-	done
-	for topology in rootports iommu swiotlb high-bar; do
-		echo "7 $topology - routes dmabuf"
-	done
-	echo "6.1 iommu - routes dmabuf"
-	echo "7 large-blocks - blocks"
+# planned_guests - KERNEL, TOPOLOGY, FABRIC and suites of each guest that the options ask for, a line each, between tabs. With the fabric rxe or
+# siw two machines are booted, joined by it; with "meter" one that counts every byte.
+planned_guests() {
+	local kernel topology fabric suites
+	local -a wanted
+	while read -r kernel topology fabric suites; do
+		[[ -z $OPT_KERNEL || $OPT_KERNEL == "$kernel" ]] || continue
+		[[ -z $OPT_TOPOLOGY || $OPT_TOPOLOGY == "$topology" ]] || continue
+		[[ -z $OPT_FABRIC || $OPT_FABRIC == "$fabric" ]] || continue
+		# shellcheck disable=SC2086  # words
+		mapfile -t wanted < <(wanted_suites $suites)
+		((${#wanted[@]} == 0)) || (IFS=$'\t'; echo "$kernel"$'\t'"$topology"$'\t'"$fabric"$'\t'"${wanted[*]}")
+	done < <(matrix_guests "$OPT_WHEN")
 }
 
 # wanted_suites SUITE... - those that --only leaves, as run.sh takes them.
@@ -57,19 +45,15 @@ guest_slots() {
 declare -A RUNNING=()
 
 run_guests() {
-	local kernel topology fabric suites slots
-	local -a wanted
+	local slots row
+	local -a planned words
 	slots=$(guest_slots)
-	while read -r -u 3 kernel topology fabric suites; do
-		[[ -z $OPT_KERNEL || $OPT_KERNEL == "$kernel" ]] || continue
-		[[ -z $OPT_TOPOLOGY || $OPT_TOPOLOGY == "$topology" ]] || continue
-		[[ -z $OPT_FABRIC || $OPT_FABRIC == "$fabric" ]] || continue
-		# shellcheck disable=SC2086  # words
-		mapfile -t wanted < <(wanted_suites $suites)
-		((${#wanted[@]})) || continue
+	mapfile -t planned < <(planned_guests)
+	for row in "${planned[@]}"; do
 		((${#RUNNING[@]} < slots)) || finish_guest
-		start_guest "$kernel" "$topology" "$fabric" "${wanted[@]}"
-	done 3< <(plan_guests)
+		IFS=$'\t' read -ra words <<<"$row"
+		start_guest "${words[@]}"
+	done
 	while ((${#RUNNING[@]})); do
 		finish_guest
 	done
@@ -90,9 +74,9 @@ start_guest() {
 	printf '%s\n' "$where" "$@" >"$dir/what"
 	printf '%s\n' "${plan[@]}" >"$dir/plan"
 	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
-	tests/rig/lab run --kernel "$kernel" --topology "$topology" "${machine[@]}" --share "$REPO/tests/guest" \
-		--append iomem=relaxed --timeout "$GUEST_SECONDS" -- bash /mnt/share/run.sh "$@" \
-		2>"$dir/err" >"$dir/out" &
+	note_time "$dir/took" tests/rig/lab run --kernel "$kernel" --topology "$topology" "${machine[@]}" \
+		--share "$REPO/tests/guest" --append iomem=relaxed --timeout "$GUEST_SECONDS" \
+		-- bash /mnt/share/run.sh "$@" 2>"$dir/err" >"$dir/out" &
 	RUNNING[$!]=$dir
 }
 
@@ -103,6 +87,7 @@ finish_guest() {
 	wait -n -p pid "${!RUNNING[@]}" || status=$?
 	dir=${RUNNING[$pid]}
 	unset "RUNNING[$pid]"
+	guest_took "$(head -n 1 "$dir/what")" "$dir"
 	mapfile -t what <"$dir/what"
 	! runs_again "$status" "$dir" || return 0
 	progress "guest: kernel ${what[0]}: at its end"
@@ -129,11 +114,21 @@ count_guest() {
 	while IFS= read -r line; do
 		case $line in
 		'ok - '*) pass "$1: ${line#ok - }" ;;
-		'skip - '*) SKIPPED=$((SKIPPED + 1)); printf 'skip - %s: %s\n' "$1" "${line#skip - }" ;;
+		'skip - '*) count_skip "$1" "${line#skip - }" ;;
 		'not ok - '*) failed "$1: ${line#not ok - }" ;;
 		'#   '*) printf '%s\n' "$line" ;;
 		esac
 	done <"$2"
+}
+
+# count_skip "KERNEL ..." TEST - a test that must run there, and does not, has failed.
+count_skip() {
+	if matrix_may_skip "${1%% *}" "$2"; then
+		SKIPPED=$((SKIPPED + 1))
+		printf 'skip - %s: %s\n' "$1" "$2"
+	else
+		failed "$1: $2: skipped, and no row may-skip of tests/matrix allows that"
+	fi
 }
 
 # guard_counts "KERNEL ..." DIR - against the committed baseline of that kernel, by what a guest counted.

@@ -100,7 +100,7 @@ no_warnings() {
 checkpatch_clean() {
 	local root source
 	root=$(in_rig guest_root) || return
-	source=$(in_rig kernel_source "$(in_rig kernel_version "$root" 7)") || return
+	source=$(in_rig kernel_source "$(in_rig kernel_version "$root" "$(matrix_newest)")") || return
 	perl "$source/scripts/checkpatch.pl" --no-tree --terse --show-types --file \
 		--ignore SPDX_LICENSE_TAG,LINUX_VERSION_CODE,FILE_PATH_CHANGES,ALLOC_WITH_SIZEOF,CONSTANT_COMPARISON \
 		kernel/*.[ch] kernel/compat/*.h tests/guest/modules/*/*.[ch]
@@ -108,7 +108,7 @@ checkpatch_clean() {
 
 run_kernel_style() {
 	local kernel
-	for kernel in 6.1 6.12 7; do
+	for kernel in $(matrix_kernels archive); do
 		progress "module for $kernel with W=1 and sparse"
 		try "style: module for $kernel, W=1 and sparse" no_warnings "$kernel"
 	done

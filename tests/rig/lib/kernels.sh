@@ -2,8 +2,11 @@
 # shellcheck shell=bash
 # The guest kernels: which ones, and their packages. Sourced, never run.
 
+# shellcheck source=../../lib/matrix.sh
+. "$RIG_DIR/../lib/matrix.sh"
 # "7" is the newest of its series in the archive, whatever its second number.
-readonly KERNELS=(6.1 6.12 7)
+mapfile -t KERNELS < <(matrix_kernels archive | sort -V)
+readonly KERNELS
 readonly ROOT_RELEASE=trixie
 
 # newest_kernel SERIES < PACKAGE-NAMES - the newest version that has both headers and an image. The
@@ -56,6 +59,11 @@ guest_kernels() {
 	key=$(content_key "${KERNELS[*]}" "$ROOT_RELEASE" \
 		"$(declare -f build_kernels newest_kernel kernel_packages)")
 	cached "kernels-$key" build_kernels
+}
+
+# kernel_can CAPABILITY - does the kernel that boots have it? tests/matrix explains each.
+kernel_can() {
+	[[ " $(matrix_can "$OPT_KERNEL") " == *" $1 "* ]]
 }
 
 # vmlinuz_of ROOT VERSION

@@ -138,5 +138,5 @@ base_machine() {
 	# QEMU's drives take a list of several pieces for one of DRAM because it lies there itself, and then refuse what it
 	# lists of their own CMB (10.0, hw/nvme/ctrl.c, nvme_map_sgl()). Linux before 7 sends none: what is contiguous there
 	# is one piece; large folios are one each. Hence SGLs only for one piece of the length that commands may have.
-	[[ $OPT_KERNEL != 7 ]] || kernel_arg nvme.sgl_threshold=524288
+	! kernel_can sgl || kernel_arg nvme.sgl_threshold=524288
 }
