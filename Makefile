@@ -33,7 +33,7 @@ clean:
 
 help:
 	@echo 'all             userspace and module (default)'
-	@echo 'userspace       $(BUILD)/donard-cli and $(BUILD)/libdonard.so'
+	@echo 'userspace       $(BUILD)/donard-cli, $(BUILD)/donard-bench and $(BUILD)/libdonard.so'
 	@echo 'module          the kernel module for KDIR=$(KDIR)'
 	@echo 'install         userspace below DESTDIR/PREFIX ($(PREFIX))'
 	@echo 'install-module  the module into the running kernel'\''s tree, and its udev rules'

@@ -3,7 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 
-#include "cli.h"
+#include "measure.h"
 
 static int take_options(const struct cli *cli, struct donard_copy_options *options)
 {

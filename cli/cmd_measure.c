@@ -4,16 +4,17 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "measure.h"
+#include "process.h"
 
-static void print_usage_text(const struct bench_usage *usage)
+static void print_usage_text(const struct cli_job_usage *usage)
 {
 	fprintf(stdout, "took      %.3f s, %.3f s user, %.3f s system, %llu page faults\n",
 		usage->seconds, usage->user_seconds, usage->system_seconds,
 		(unsigned long long)(usage->minor_faults + usage->major_faults));
 }
 
-static void print(const struct cli *cli, const struct bench_usage *usage, int exit_status,
+static void print(const struct cli *cli, const struct cli_job_usage *usage, int exit_status,
 		  const struct donard_measurement *measurement, uint64_t payload_bytes)
 {
 	struct json_object *model;
@@ -25,7 +26,7 @@ static void print(const struct cli *cli, const struct bench_usage *usage, int ex
 	}
 	model = json_object_new_object();
 	json_object_object_add(model, "exit_status", json_object_new_int(exit_status));
-	bench_add_usage(model, usage);
+	cli_add_job_usage(model, usage);
 	cli_add_measurement(model, measurement, payload_bytes);
 	cli_print_json(model);
 }
@@ -34,10 +35,10 @@ static void print(const struct cli *cli, const struct bench_usage *usage, int ex
 static int measure(struct cli *cli, struct donard_meter *meter, uint64_t payload_bytes)
 {
 	struct donard_measurement measurement = { .size = sizeof(measurement) };
-	struct bench_job job = { .argv = (const char *const *)cli->arguments, .stdin_fd = STDIN_FILENO,
+	struct cli_job job = { .argv = (const char *const *)cli->arguments, .stdin_fd = STDIN_FILENO,
 				 .stdout_fd = STDERR_FILENO };
-	struct bench_usage usage;
-	int rc = bench_run_jobs(cli, meter, &job, 1, &usage, &measurement);
+	struct cli_job_usage usage;
+	int rc = cli_run_jobs(cli, meter, &job, 1, &usage, &measurement);
 
 	if (rc && rc != -ECHILD)
 		return cli_fail(cli, rc);

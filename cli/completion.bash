@@ -9,9 +9,11 @@ _donard_cli()
 	region | rdma | bench) command="$command ${COMP_WORDS[2]}" ;;
 	esac
 	if [ "$COMP_CWORD" -eq 1 ]; then
-		words=$(donard-cli help 2>/dev/null | sed -n 's/^  \([a-z]*\).*/\1/p' | sort -u)
+		words=$(donard-cli help 2>/dev/null | sed -n 's/^  \([a-z0-9]*\).*/\1/p' | sort -u)
+	elif [ "$COMP_CWORD" -eq 2 ] && [ "${COMP_WORDS[1]}" = bench ]; then
+		words=$(donard-cli bench help 2>/dev/null | sed -n 's/^  \([a-z0-9]*\).*/\1/p')
 	elif [ "$COMP_CWORD" -eq 2 ] && [ "$command" != "${COMP_WORDS[1]}" ]; then
-		words=$(donard-cli help 2>/dev/null | sed -n "s/^  ${COMP_WORDS[1]} \([a-z]*\).*/\1/p")
+		words=$(donard-cli help 2>/dev/null | sed -n "s/^  ${COMP_WORDS[1]} \([a-z0-9]*\).*/\1/p")
 	elif [[ $cur == -* ]]; then
 		words=$(donard-cli help $command 2>/dev/null | sed -n 's/^  \(--[a-z-]*\).*/\1/p')
 	else

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "cli.h"
+#include "measure.h"
 
 int cli_open_meter(const struct cli *cli, struct donard_meter **meter)
 {

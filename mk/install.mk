@@ -3,7 +3,7 @@ install: userspace
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig \
 		$(DESTDIR)$(PREFIX)/include/donard $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	install -m 755 $(BUILD)/donard-cli $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BUILD)/donard-cli $(BUILD)/donard-bench $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(BUILD)/$(SONAME) $(BUILD)/libdonard.a $(DESTDIR)$(PREFIX)/lib/
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libdonard.so
 	install -m 644 $(BUILD)/libdonard.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/

@@ -1,18 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-# libdonard (static for the tests, shared for users) and donard-cli.
+# libdonard (static for the tests, shared for users), donard-cli, donard-bench.
 LIB_PKGS  := liburing libpci libibverbs librdmacm
 PKGS      := $(LIB_PKGS) json-c
 SONAME    := libdonard.so.0
 LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/*/*.c)))
+TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c)))
 CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
+BENCH_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/*.c)))
 
 WARNINGS  := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wno-format-truncation
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Iinclude $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
 	$(shell $(PKG_CONFIG) --cflags $(PKGS)) $(CPPFLAGS) $(CFLAGS)
 LIB_LIBS   = $(shell $(PKG_CONFIG) --libs $(LIB_PKGS))
-CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
+CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c)
+BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 
 userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \
+	$(BUILD)/donard-bench \
 	$(BUILD)/libdonard.pc $(BUILD)/header.ok
 
 # The files of the library name each other by room: "base/base.h".  Nobody else sees them.
@@ -35,9 +39,16 @@ $(BUILD)/libdonard.a: $(LIB_OBJS)
 
 # Finds the library beside itself in the build folder, and by ld.so's own
 # rules or below ../lib when installed.
-$(BUILD)/donard-cli: $(CLI_OBJS) $(BUILD)/libdonard.so
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread '-Wl,-rpath,$$ORIGIN:$$ORIGIN/../lib' -o $@ \
-		$(CLI_OBJS) -L$(BUILD) -ldonard $(CLI_LIBS)
+LINK_PROGRAM = $(CC) $(CFLAGS) $(LDFLAGS) -pthread '-Wl,-rpath,$$ORIGIN:$$ORIGIN/../lib' -o $@ \
+	$(filter %.o,$^) -L$(BUILD) -ldonard
+
+$(CLI_OBJS) $(BENCH_OBJS): ALL_CFLAGS += -iquote tool
+
+$(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so
+	$(LINK_PROGRAM) $(CLI_LIBS)
+
+$(BUILD)/donard-bench: $(BENCH_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so
+	$(LINK_PROGRAM) $(BENCH_LIBS)
 
 $(BUILD)/libdonard.pc: lib/libdonard.pc.in
 	@mkdir -p $(@D)
@@ -55,4 +66,4 @@ $(BUILD)/header.ok: include/donard/donard.h include/donard/meter.h \
 	done
 	touch $@
 
--include $(LIB_OBJS:.o=.d) $(CLI_OBJS:.o=.d)
+-include $(LIB_OBJS:.o=.d) $(TOOL_OBJS:.o=.d) $(CLI_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)

@@ -168,7 +168,39 @@ without_perftest() {
 
 commands() {
 	printf '%s\n' list info topo 'region add' 'region remove' 'region set' copy 'rdma serve' 'rdma write' \
-		'rdma read' 'rdma lat' 'rdma bw' 'bench setup' 'bench rdma' 'bench table1' version
+		'rdma read' 'rdma lat' 'rdma bw' 'bench copy' 'bench null' 'bench setup' 'bench rdma' \
+		'bench table1' version
+}
+
+# donard-cli alone in a folder, with no PATH: what 'bench' means is another program's.
+without_bench() {
+	local status=0 out folder=$LOGS/alone
+	mkdir -p "$folder"
+	cp "$BUILD/donard-cli" "$folder/"
+	out=$(LD_LIBRARY_PATH=$BUILD PATH=/nonexistent "$folder/donard-cli" bench setup p2pmem0 --json 2>&1) || status=$?
+	printf 'status %d (expected 3): %s\n' "$status" "$out"
+	((status == 3)) && [[ $out == *'there is no donard-bench'*'"code":"unsupported"'* ]]
+}
+
+# 'bench' is donard-bench under another name: the same help, but for that name.
+bench_by_both_names() {
+	diff <("$BUILD/donard-bench" help table1 | sed 's/donard-bench/donard-cli bench/') \
+		<("$BUILD/donard-cli" help bench table1) &&
+		diff <("$BUILD/donard-cli" bench table1 --help) <("$BUILD/donard-cli" help bench table1)
+}
+
+# completes WORD... - what bash offers when the last one is to be completed.
+completes() {
+	# shellcheck disable=SC2016  # the inner shell's
+	PATH="$BUILD:$PATH" bash -c '. cli/completion.bash; COMP_WORDS=(donard-cli "$@"); COMP_CWORD=$#
+		_donard_cli; printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+}
+
+completes_bench() {
+	diff <(printf '%s\n' copy rdma setup table1 null | sort) \
+		<(completes bench '' | grep -vxE 'version|help' | sort) &&
+		completes bench table1 --here | grep -xF -- --here &&
+		completes '' | grep -xF bench
 }
 
 # Options that the help of a command names.
@@ -216,6 +248,12 @@ run_cli() {
 	try "cli: rdma, once or clients" cli_exits 2 'give one of them' rdma serve dram --once --clients 2
 	try "cli: rdma, no such target" cli_exits 2 "neither a region nor 'dram'" rdma serve /etc/passwd
 	try "cli: rdma, no address" cli_exits 2 'not an address' rdma read 'no such host'
+	try "cli: bench without donard-bench" without_bench
+	try "cli: bench, half a command" cli_exits 2 'a command is missing' bench
+	try "cli: bench, unknown command" cli_exits 2 "'tables' is no command" bench tables
+	try "cli: bench, its version" cli_exits 0 'donard-bench [0-9]' bench version
+	try "cli: bench is donard-bench" bench_by_both_names
+	try "cli: bench, completion" completes_bench
 	try "cli: bench, no such size" cli_exits 2 "'5Q' is none of the values" bench setup p2pmem0 --sizes 4K,5Q
 	try "cli: bench, no live allocation" cli_exits 2 "'-1' is none of the values" bench setup p2pmem0 --live -1
 	try "cli: bench rdma, unknown direction" cli_exits 2 'none of write, read, both' bench rdma ::1 --direction up

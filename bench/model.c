@@ -49,16 +49,6 @@ void bench_add_sample(struct json_object *model, struct json_object *sample)
 	json_object_array_add(json_object_object_get(model, "samples"), sample);
 }
 
-void bench_add_usage(struct json_object *sample, const struct bench_usage *usage)
-{
-	json_object_object_add(sample, "wall_seconds", json_object_new_double(usage->seconds));
-	json_object_object_add(sample, "user_seconds", json_object_new_double(usage->user_seconds));
-	json_object_object_add(sample, "system_seconds",
-			       json_object_new_double(usage->system_seconds));
-	cli_add_number(sample, "minor_faults", usage->minor_faults);
-	cli_add_number(sample, "major_faults", usage->major_faults);
-}
-
 void bench_add_measured(struct json_object *sample, const struct donard_measurement *measurement)
 {
 	struct json_object *measured = json_object_new_object();

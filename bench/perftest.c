@@ -227,7 +227,7 @@ static int failed(struct cli *cli, const struct client *client, const char *addr
 static int run_once(struct cli *cli, struct donard_meter *meter, struct client *client,
 		    struct bench_rdma *seen, char output[OUTPUT_BYTES], int *status)
 {
-	struct bench_job job = { .call = become, .argument = client, .stdin_fd = -1 };
+	struct cli_job job = { .call = become, .argument = client, .stdin_fd = -1 };
 	int file = memfd_create("perftest", MFD_CLOEXEC), rc;
 	ssize_t bytes;
 
@@ -235,7 +235,7 @@ static int run_once(struct cli *cli, struct donard_meter *meter, struct client *
 		return -errno;
 	job.stdout_fd = dup(file);	/* that one is closed by who runs the job */
 	seen->measurement.size = sizeof(seen->measurement);
-	rc = bench_run_jobs(cli, meter, &job, 1, &seen->usage, &seen->measurement);
+	rc = cli_run_jobs(cli, meter, &job, 1, &seen->usage, &seen->measurement);
 	*status = job.exit_status;
 	bytes = pread(file, output, OUTPUT_BYTES - 1, 0);
 	output[bytes > 0 ? bytes : 0] = '\0';
@@ -275,7 +275,7 @@ static void add_costs(struct json_object *sample, const struct bench_rdma *seen,
 			     "ended: what it cost is not known");
 		return;
 	}
-	bench_add_usage(sample, &seen->usage);
+	cli_add_job_usage(sample, &seen->usage);
 	bench_add_measured(sample, &seen->measurement);
 }
 

@@ -345,8 +345,8 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
-const struct cli_command cmd_bench_table1 = {
-	.name = "bench table1", .arguments = "NAME=ADDR[:PORT]... | --here ADDR NAME=TARGET...", .min_arguments = 1,
+const struct cli_command cmd_table1 = {
+	.name = "table1", .arguments = "NAME=ADDR[:PORT]... | --here ADDR NAME=TARGET...", .min_arguments = 1,
 	.max_arguments = TABLE1_TARGETS_MAX, .needs_context = true,
 	.summary = "RDMA into plain memory, NVRAM and a GPU side by side, as in Donard's Table 1",
 	.options = options_table, .run = run,

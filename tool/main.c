@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* donard-cli: finds the command, parses its options, runs it. */
+/* Of donard-cli and donard-bench: finds the command, parses its options, runs it. */
+#include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "cli.h"
+#include "process.h"
+
+const char *cli_name;
 
 static int run_command(struct cli *cli)
 {
@@ -25,6 +30,39 @@ static int run_command(struct cli *cli)
 	exit_code = cli->command->run(cli);
 	donard_close(cli->ctx);
 	return exit_code;
+}
+
+static int not_installed(const struct cli_command *command, int argc, char **argv)
+{
+	struct cli cli = { .command = command };
+	char text[160];
+
+	for (int i = 0; i < argc; i++)
+		cli.json = cli.json || !strcmp(argv[i], "--json");
+	snprintf(text, sizeof(text), "there is no %s beside %s nor in PATH. 'make install' installs both.",
+		 command->program, cli_name);
+	return cli_fail_text(&cli, EXIT_UNSUPPORTED, "unsupported", text);
+}
+
+int cli_become(const struct cli_command *command, const char *first, int argc, char **argv)
+{
+	char path[PATH_MAX], name[64];
+	char *words[CLI_ANY_ARGUMENTS];
+	int count = 0;
+
+	if (cli_find_program(command->program, path, sizeof(path)))
+		return not_installed(command, argc, argv);
+	snprintf(name, sizeof(name), "%s %s", cli_name, command->name);
+	words[count++] = name;
+	if (first)
+		words[count++] = (char *)first;
+	for (int i = 0; i < argc && count < CLI_ANY_ARGUMENTS - 1; i++)
+		words[count++] = argv[i];
+	words[count] = NULL;
+	fflush(NULL);
+	execv(path, words);
+	fprintf(stderr, "%s: %s: %s\n", cli_name, path, strerror(errno));
+	return EXIT_FAILED;
 }
 
 /* "region --help" */
@@ -56,11 +94,14 @@ int main(int argc, char **argv)
 
 	/* Who started us may have ignored it: then nobody would say how a program of ours ended. */
 	signal(SIGCHLD, SIG_DFL);
+	cli_name = cli_program.alias && argc && !strcmp(argv[0], cli_program.alias) ? cli_program.alias : cli_program.name;
 	if (argc > 1)
 		argv[1] = (char *)long_alias(argv[1]);
 	cli.command = cli_find_command(argc - 1, argv + 1, &words);
 	if (!cli.command)
 		return cli_check_stdout(no_command(argc, argv));
+	if (cli.command->program)
+		return cli_become(cli.command, NULL, argc - words - 1, argv + words + 1);
 	exit_code = cli_parse(&cli, argc - words, argv + words);
 	if (exit_code < 0)	/* --help was printed */
 		exit_code = EXIT_DONE;

@@ -7,29 +7,28 @@
 
 void cli_print_help(void)
 {
-	puts("Usage: donard-cli COMMAND [OPTION]...\n"
-	     "Copies data between PCIe devices, and over RDMA, without staging it in DRAM.\n\nCommands:");
+	printf("Usage: %s COMMAND [OPTION]...\n%s\n\nCommands:\n", cli_name, cli_program.purpose);
 	for (size_t i = 0; cli_commands[i]; i++)
 		printf("  %-14s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-	puts("\nSizes: 4096, 64K, 1MiB (powers of 1024); 64kB, 1MB (powers of 1000).\n"
-	     "Exit status: 0 done, 1 failed, 2 usage, 3 unsupported here, 4 data mismatch,\n"
-	     "130 stopped by a signal.\n'donard-cli help COMMAND' explains one command.");
+	printf("\nSizes: 4096, 64K, 1MiB (powers of 1024); 64kB, 1MB (powers of 1000).\n"
+	       "Exit status: 0 done, 1 failed, 2 usage, 3 unsupported here, 4 data mismatch,\n"
+	       "130 stopped by a signal.\n'%s help COMMAND' explains one command.\n", cli_name);
 }
 
 void cli_print_group_help(FILE *to, const char *group)
 {
-	fprintf(to, "Usage: donard-cli %s COMMAND [OPTION]...\n\nCommands:\n", group);
+	fprintf(to, "Usage: %s %s COMMAND [OPTION]...\n\nCommands:\n", cli_name, group);
 	for (size_t i = 0; cli_commands[i]; i++)
 		if (cli_in_group(cli_commands[i], group))
 			fprintf(to, "  %-14s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
-	fprintf(to, "\n'donard-cli help %s COMMAND' explains one.\n", group);
+	fprintf(to, "\n'%s help %s COMMAND' explains one.\n", cli_name, group);
 }
 
 void cli_print_command_help(const struct cli_command *command)
 {
 	char left[64];
 
-	printf("Usage: donard-cli %s%s%s [OPTION]...\n%s.\n\nOptions:\n", command->name,
+	printf("Usage: %s %s%s%s [OPTION]...\n%s.\n\nOptions:\n", cli_name, command->name,
 	       command->arguments[0] ? " " : "", command->arguments, command->summary);
 	for (size_t i = 0; command->options[i].name; i++) {
 		const struct cli_option *option = &command->options[i];
@@ -57,6 +56,8 @@ static int run_help(struct cli *cli)
 	command = cli_find_command(cli->argument_count, cli->arguments, &words);
 	if (!command)
 		return cli_usage(cli, "'%s' is no command", cli->arguments[0]);
+	if (command->program)
+		return cli_become(command, "help", cli->argument_count - words, cli->arguments + words);
 	cli_print_command_help(command);
 	return EXIT_DONE;
 }

@@ -11,7 +11,7 @@
 struct bench_rdma {
 	struct donard_rdma_options options;
 	struct donard_rdma_result result;
-	struct bench_usage usage;	/* of this process */
+	struct cli_job_usage usage;	/* of this process */
 	struct donard_measurement measurement;
 };
 

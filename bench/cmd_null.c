@@ -17,13 +17,13 @@ static int sample(struct cli *cli, struct donard_meter *meter, struct json_objec
 		  const char *method, size_t jobs)
 {
 	struct donard_measurement measurement = { .size = sizeof(measurement) };
-	struct bench_job job = { .call = nothing, .stdin_fd = -1, .stdout_fd = -1 };
+	struct cli_job job = { .call = nothing, .stdin_fd = -1, .stdout_fd = -1 };
 	struct json_object *line = json_object_new_object();
-	struct bench_usage usage;
-	int rc = bench_run_jobs(cli, meter, &job, jobs, &usage, &measurement);
+	struct cli_job_usage usage;
+	int rc = cli_run_jobs(cli, meter, &job, jobs, &usage, &measurement);
 
 	cli_add_text(line, "method", method);
-	bench_add_usage(line, &usage);
+	cli_add_job_usage(line, &usage);
 	bench_add_measured(line, &measurement);
 	bench_add_sample(model, line);
 	return rc;
@@ -71,8 +71,8 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
-const struct cli_command cmd_bench_null = {
-	.name = "bench null", .arguments = "", .needs_context = true,
+const struct cli_command cmd_null = {
+	.name = "null", .arguments = "", .needs_context = true,
 	.summary = "What the measurement itself costs: nothing, and a process that does nothing",
 	.options = options_table, .run = run,
 };

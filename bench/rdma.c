@@ -96,7 +96,7 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 	cli_add_text(sample, "target", result->remote_target);
 	cli_add_text(sample, "remote_method", result->remote_method);
 	cli_add_text(sample, "local_method", result->local_method);
-	bench_add_usage(sample, &run->usage);
+	cli_add_job_usage(sample, &run->usage);
 	bench_add_measured(sample, &run->measurement);
 	return sample;
 }

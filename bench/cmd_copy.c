@@ -43,7 +43,7 @@ struct point {
 struct run {
 	struct bench_piece pieces[BENCH_THREADS_MAX];
 	struct bench_command commands[BENCH_THREADS_MAX];
-	struct bench_job jobs[2 * BENCH_THREADS_MAX];
+	struct cli_job jobs[2 * BENCH_THREADS_MAX];
 	int reports[BENCH_THREADS_MAX];
 	size_t job_count;
 };
@@ -166,7 +166,7 @@ static int method_failed(const struct bench *bench, const struct point *point, c
 }
 
 static int add_sample(const struct bench *bench, const struct point *point, const struct run *run,
-		      const struct bench_usage *usage, const struct donard_measurement *measurement)
+		      const struct cli_job_usage *usage, const struct donard_measurement *measurement)
 {
 	struct json_object *sample;
 	double seconds = reported_seconds(point, run);
@@ -177,7 +177,7 @@ static int add_sample(const struct bench *bench, const struct point *point, cons
 		return 0;
 	sample = describe(bench, point);
 	json_object_object_add(sample, "seconds", seconds < 0 ? NULL : json_object_new_double(seconds));
-	bench_add_usage(sample, usage);
+	cli_add_job_usage(sample, usage);
 	json_object_object_add(sample, "verified", verified(bench, point, &wrong));
 	if (bench->meter)
 		bench_add_measured(sample, measurement);
@@ -208,7 +208,7 @@ static void wait_until_free(const struct bench *bench)
 static int measure(const struct bench *bench, const struct point *point)
 {
 	struct donard_measurement measurement = { .size = sizeof(measurement) };
-	struct bench_usage usage;
+	struct cli_job_usage usage;
 	struct run *run = calloc(1, sizeof(*run));
 	int rc = run ? 0 : -ENOMEM;
 
@@ -220,10 +220,12 @@ static int measure(const struct bench *bench, const struct point *point)
 		rc = scrub(bench, point);
 	if (!rc)
 		rc = prepare(bench, point, run);
-	if (rc)
+	if (rc == -ENOENT)
+		rc = cli_fail_text(bench->cli, EXIT_UNSUPPORTED, "unsupported", BENCH_NO_DONARD);
+	else if (rc)
 		rc = cli_fail_text(bench->cli, EXIT_FAILED, "system", strerror(-rc));
 	else
-		rc = bench_run_jobs(bench->cli, bench->meter, run->jobs, run->job_count, &usage,
+		rc = cli_run_jobs(bench->cli, bench->meter, run->jobs, run->job_count, &usage,
 				    &measurement);
 	if (rc == -ECHILD && cli_stopped(NULL))
 		rc = cli_fail_text(bench->cli, EXIT_STOPPED, "canceled", "stopped by a signal.");
@@ -491,8 +493,8 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
-const struct cli_command cmd_bench_copy = {
-	.name = "bench copy", .arguments = "DRIVE REGION", .min_arguments = 2, .max_arguments = 2,
+const struct cli_command cmd_copy = {
+	.name = "copy", .arguments = "DRIVE REGION", .min_arguments = 2, .max_arguments = 2,
 	.needs_context = true,
 	.summary = "Compare methods of copying between a drive and a region",
 	.options = options_table, .run = run,

@@ -39,7 +39,7 @@ static void print_error_object(bool on_one_line, const char *code, const char *t
 
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text)
 {
-	fprintf(stderr, "donard-cli: %s: %s\n", cli->command->name, text);
+	fprintf(stderr, "%s: %s: %s\n", cli_name, cli->command->name, text);
 	if (cli->json)
 		print_error_object(cli->command->json_lines, code, text);
 	return exit_code;
@@ -60,7 +60,7 @@ int cli_usage(const struct cli *cli, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	snprintf(more, sizeof(more), "%s. See 'donard-cli help %s'.", text, cli->command->name);
+	snprintf(more, sizeof(more), "%s. See '%s help %s'.", text, cli_name, cli->command->name);
 	return cli_fail_text(cli, EXIT_USAGE, "usage", more);
 }
 
@@ -79,13 +79,13 @@ int cli_no_command(int argc, char **words)
 	char text[512];
 
 	if (!argc || !strcmp(words[0], "--json"))
-		snprintf(text, sizeof(text), "a command is missing; 'donard-cli help' lists them");
+		snprintf(text, sizeof(text), "a command is missing; '%s help' lists them", cli_name);
 	else if (group && !second[0])
 		snprintf(text, sizeof(text), "'%s' needs a second word", words[0]);
 	else
-		snprintf(text, sizeof(text), "'%.200s%s%.200s' is no command; 'donard-cli help' "
-			 "lists them", words[0], second[0] ? " " : "", second);
-	fprintf(stderr, "donard-cli: %s\n", text);
+		snprintf(text, sizeof(text), "'%.200s%s%.200s' is no command; '%s help' lists them",
+			 words[0], second[0] ? " " : "", second, cli_name);
+	fprintf(stderr, "%s: %s\n", cli_name, text);
 	if (group)
 		cli_print_group_help(stderr, words[0]);
 	if (wants_json(argc, words))
@@ -98,6 +98,6 @@ int cli_check_stdout(int exit_code)
 {
 	if (!fflush(stdout) && !ferror(stdout))
 		return exit_code;
-	fprintf(stderr, "donard-cli: writing the output failed: %s\n", strerror(errno));
+	fprintf(stderr, "%s: writing the output failed: %s\n", cli_name, strerror(errno));
 	return exit_code ? exit_code : EXIT_FAILED;
 }

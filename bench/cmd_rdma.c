@@ -207,8 +207,8 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
-const struct cli_command cmd_bench_rdma = {
-	.name = "bench rdma", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
+const struct cli_command cmd_rdma = {
+	.name = "rdma", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true,
 	.summary = "Bandwidth and latency of RDMA into what a server offers",
 	.options = options_table, .run = run,

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@ static void add(struct bench_command *command, const char *format, ...)
 
 static int one_program(struct bench_command *command, int output_fd)
 {
-	command->jobs[0] = (struct bench_job){ .argv = command->argv, .stdin_fd = -1,
+	command->jobs[0] = (struct cli_job){ .argv = command->argv, .stdin_fd = -1,
 					       .stdout_fd = output_fd };
 	return 1;
 }
@@ -40,7 +41,7 @@ static int one_program(struct bench_command *command, int output_fd)
 static int one_call(struct bench_command *command, int output_fd, int (*call)(const void *),
 		    const struct bench_piece *piece)
 {
-	command->jobs[0] = (struct bench_job){ .call = call, .argument = piece, .stdin_fd = -1,
+	command->jobs[0] = (struct cli_job){ .call = call, .argument = piece, .stdin_fd = -1,
 					       .stdout_fd = output_fd };
 	return 1;
 }
@@ -49,7 +50,11 @@ static int one_call(struct bench_command *command, int output_fd, int (*call)(co
 
 static int donard(const struct bench_piece *piece, int output_fd, struct bench_command *command)
 {
-	add(command, "/proc/self/exe");
+	char program[PATH_MAX];
+
+	if (cli_find_program("donard-cli", program, sizeof(program)))
+		return -ENOENT;
+	add(command, "%s", program);
 	add(command, "copy");
 	if (piece->to_region) {
 		add(command, "%s", piece->drive);
@@ -71,17 +76,23 @@ static int donard(const struct bench_piece *piece, int output_fd, struct bench_c
 
 static int bounce(const struct bench_piece *piece, int output_fd, struct bench_command *command)
 {
-	donard(piece, output_fd, command);
+	int count = donard(piece, output_fd, command);
+
+	if (count < 0)
+		return count;
 	add(command, "--allow-bounce");
 	add(command, "--force-bounce");
-	return 1;
+	return count;
 }
 
 static int passthrough(const struct bench_piece *piece, int output_fd, struct bench_command *command)
 {
-	donard(piece, output_fd, command);
+	int count = donard(piece, output_fd, command);
+
+	if (count < 0)
+		return count;
 	add(command, "--passthrough");
-	return 1;
+	return count;
 }
 
 static double field(const char *report, const char *name)
@@ -122,7 +133,7 @@ static int dd(const struct bench_piece *piece, int output_fd, struct bench_comma
 	add(command, "iflag=direct,count_bytes,skip_bytes");
 	add(command, "status=none");
 	one_program(command, ends[1]);
-	command->jobs[1] = (struct bench_job){ .call = bench_plain_sink, .argument = piece,
+	command->jobs[1] = (struct cli_job){ .call = bench_plain_sink, .argument = piece,
 					       .stdin_fd = ends[0], .stdout_fd = output_fd };
 	return 2;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the subcommands share: the command table's shape, options, output. */
+/* What donard-cli and donard-bench share: the command table's shape, options, output. */
 #ifndef DONARD_CLI_H
 #define DONARD_CLI_H
 
@@ -52,12 +52,27 @@ struct cli_command {
 	bool json_lines;	/* --json: one object a line, failures too */
 	bool runs_command;	/* options behind the first argument are not ours */
 	int (*run)(struct cli *cli);
+	/* Or: another program whose commands these are; all words behind the name are for it. */
+	const char *program;
 };
 
-/* commands.c */
+/* What each program says of itself, and its table, which ends with NULL. */
+struct cli_program {
+	const char *name;
+	const char *alias;	/* how another program that stands for it calls it, or NULL */
+	const char *purpose;
+};
+extern const struct cli_program cli_program;
 extern const struct cli_command *const cli_commands[];
+
+/* main.c: the program's name as the user typed it: "donard-cli", "donard-cli bench" */
+extern const char *cli_name;
+/* Becomes the program that the command belongs to, as if the user had typed @words behind it. */
+int cli_become(const struct cli_command *command, const char *first, int argc, char **argv);
+
+/* commands.c */
 const struct cli_command *cli_find_command(int argc, char **argv, int *words);
-/* "region" and "rdma": only the first word of commands. */
+/* "region" and "rdma" are only the first word of commands. */
 bool cli_in_group(const struct cli_command *command, const char *group);
 bool cli_is_group(const char *word);
 
@@ -97,15 +112,9 @@ void cli_print_table(struct json_object *rows, const struct cli_column *columns)
 struct json_object *cli_model_region(const struct donard_region_info *info);
 struct json_object *cli_model_client(const struct donard_client_info *info);
 
-/* cmd_rdma.c: "latency_ns"; DONARD_RDMA_BY_* as a list of words */
+/* rdma.c: "latency_ns"; DONARD_RDMA_BY_* as a list of words */
 void cli_add_latency(struct json_object *model, const struct donard_rdma_latency *latency);
 void cli_add_verified_by(struct json_object *model, unsigned int verified_by);
-
-/* measure.c: --measure and --meter; NULL without them */
-int cli_open_meter(const struct cli *cli, struct donard_meter **meter);
-void cli_add_measurement(struct json_object *model, const struct donard_measurement *measurement,
-			 uint64_t payload_bytes);
-void cli_print_measurement(const struct donard_measurement *measurement, uint64_t payload_bytes);
 
 /* help.c */
 void cli_print_help(void);
@@ -129,9 +138,6 @@ void cli_catch_signals(void);
 /* A donard_stop_fn: nonzero after SIGINT or SIGTERM. */
 int cli_stopped(void *user);
 
-extern const struct cli_command cmd_list, cmd_info, cmd_topo, cmd_region_add, cmd_region_remove,
-	cmd_region_set, cmd_copy, cmd_rdma_serve, cmd_rdma_write, cmd_rdma_read, cmd_rdma_lat,
-	cmd_rdma_bw, cmd_measure, cmd_bench_copy, cmd_bench_null, cmd_bench_setup,
-	cmd_bench_rdma, cmd_bench_table1, cmd_version, cmd_help;
+extern const struct cli_command cmd_version, cmd_help;
 
 #endif /* DONARD_CLI_H */

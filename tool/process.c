@@ -2,13 +2,14 @@
 /* Runs processes and says what they cost, seen from outside: the same for every tool. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "process.h"
 
 #define EXIT_NOT_FOUND	127
 
@@ -17,7 +18,7 @@ static double seconds_of(struct timeval time)
 	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
-static void become(const struct bench_job *job)
+static void become(const struct cli_job *job)
 {
 	int in = job->stdin_fd >= 0 ? job->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int out = job->stdout_fd >= 0 ? job->stdout_fd : STDERR_FILENO;
@@ -30,11 +31,11 @@ static void become(const struct bench_job *job)
 		_exit(job->call(job->argument));
 	}
 	execvp(job->argv[0], (char *const *)job->argv);
-	dprintf(STDERR_FILENO, "donard-cli: %s: %s\n", job->argv[0], strerror(errno));
+	dprintf(STDERR_FILENO, "%s: %s: %s\n", cli_name, job->argv[0], strerror(errno));
 	_exit(EXIT_NOT_FOUND);
 }
 
-static int start(struct bench_job *job)
+static int start(struct cli_job *job)
 {
 	/* A child must not write out again what waits in our buffer. */
 	fflush(NULL);
@@ -44,7 +45,7 @@ static int start(struct bench_job *job)
 	return job->pid < 0 ? -errno : 0;
 }
 
-static int finish(struct bench_job *job, struct bench_usage *usage)
+static int finish(struct cli_job *job, struct cli_job_usage *usage)
 {
 	struct rusage used;
 	int status;
@@ -61,7 +62,7 @@ static int finish(struct bench_job *job, struct bench_usage *usage)
 }
 
 /* The pipe ends of a job belong to it alone once it runs, so that its reader sees the end. */
-static void hand_over(const struct bench_job *job)
+static void hand_over(const struct cli_job *job)
 {
 	if (job->stdin_fd >= 0)
 		close(job->stdin_fd);
@@ -69,7 +70,7 @@ static void hand_over(const struct bench_job *job)
 		close(job->stdout_fd);
 }
 
-static int run_all(struct bench_job *jobs, size_t count, struct bench_usage *usage)
+static int run_all(struct cli_job *jobs, size_t count, struct cli_job_usage *usage)
 {
 	double started = cli_now_seconds();
 	size_t running = 0;
@@ -89,8 +90,8 @@ static int run_all(struct bench_job *jobs, size_t count, struct bench_usage *usa
 	return rc;
 }
 
-int bench_run_jobs(struct cli *cli, struct donard_meter *meter, struct bench_job *jobs, size_t count,
-		   struct bench_usage *usage, struct donard_measurement *measurement)
+int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jobs, size_t count,
+		   struct cli_job_usage *usage, struct donard_measurement *measurement)
 {
 	int rc, ended;
 
@@ -103,4 +104,55 @@ int bench_run_jobs(struct cli *cli, struct donard_meter *meter, struct bench_job
 		return rc;
 	ended = donard_meter_end(cli->ctx, meter, measurement);
 	return rc ? rc : ended;
+}
+
+void cli_add_job_usage(struct json_object *model, const struct cli_job_usage *usage)
+{
+	json_object_object_add(model, "wall_seconds", json_object_new_double(usage->seconds));
+	json_object_object_add(model, "user_seconds", json_object_new_double(usage->user_seconds));
+	json_object_object_add(model, "system_seconds",
+			       json_object_new_double(usage->system_seconds));
+	cli_add_number(model, "minor_faults", usage->minor_faults);
+	cli_add_number(model, "major_faults", usage->major_faults);
+}
+
+/* ---- other programs of donard's ---- */
+
+static bool try_folder(const char *folder, size_t folder_bytes, const char *below, const char *name,
+		       char *path, size_t path_bytes)
+{
+	int length = snprintf(path, path_bytes, "%.*s%s/%s", (int)folder_bytes, folder, below, name);
+
+	return length > 0 && (size_t)length < path_bytes && !access(path, X_OK);
+}
+
+static bool find_beside(const char *name, char *path, size_t path_bytes)
+{
+	char self[PATH_MAX];
+	ssize_t length = readlink("/proc/self/exe", self, sizeof(self));
+	static const char *const below[] = { "", "/../libexec", "/../bin" };
+	size_t folder_bytes = 0;
+
+	for (ssize_t i = 0; i < length; i++)
+		if (self[i] == '/')
+			folder_bytes = (size_t)i;
+	for (size_t i = 0; length > 0 && i < sizeof(below) / sizeof(below[0]); i++)
+		if (try_folder(self, folder_bytes, below[i], name, path, path_bytes))
+			return true;
+	return false;
+}
+
+int cli_find_program(const char *name, char *path, size_t path_bytes)
+{
+	const char *folder = getenv("PATH");
+	size_t length;
+
+	if (find_beside(name, path, path_bytes))
+		return 0;
+	for (; folder; folder = folder[length] ? folder + length + 1 : NULL) {
+		length = strcspn(folder, ":");
+		if (length && try_folder(folder, length, "", name, path, path_bytes))
+			return 0;
+	}
+	return -ENOENT;
 }

@@ -27,7 +27,7 @@ static int complain(const char *what)
 {
 	int error = errno;
 
-	dprintf(STDERR_FILENO, "donard-cli: bench: %s: %s\n", what,
+	dprintf(STDERR_FILENO, "%s: %s: %s\n", cli_name, what,
 		error ? strerror(error) : "fewer bytes than asked for");
 	return error ? -error : -EIO;
 }

@@ -3,6 +3,8 @@
 #ifndef BENCH_COPY_H
 #define BENCH_COPY_H
 
+#include <limits.h>
+
 #include "bench.h"
 
 #define BENCH_THREADS_MAX	16
@@ -20,9 +22,9 @@ struct bench_piece {
 
 /* What prepare() needs to live until the jobs have ended. */
 #define BENCH_ARGUMENTS_MAX	24
-#define BENCH_TEXT_BYTES	1536
+#define BENCH_TEXT_BYTES	(PATH_MAX + 1536)
 struct bench_command {
-	struct bench_job jobs[2];
+	struct cli_job jobs[2];
 	const char *argv[BENCH_ARGUMENTS_MAX];
 	char text[BENCH_TEXT_BYTES];
 	size_t argument_count, text_used;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A server for one client, in a process of its own: this program, as "rdma serve". See bench_rdma.h. */
+/* A server for one client, in a process of its own: donard-cli as "rdma serve". See bench_rdma.h. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,10 +12,8 @@
 
 #include "bench_rdma.h"
 
-#define SELF	"/proc/self/exe"
-
 /* Ends when this program does, however that ends. */
-static void become(const char *address, const char *target, uint64_t bytes, int out)
+static void become(const char *program, const char *address, const char *target, uint64_t bytes, int out)
 {
 	char size[32];
 
@@ -22,21 +21,24 @@ static void become(const char *address, const char *target, uint64_t bytes, int 
 	/* What it says of a failure comes with its events as well. */
 	if (!freopen("/dev/null", "w", stderr) || dup2(out, STDOUT_FILENO) < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM))
 		_exit(EXIT_FAILED);
-	execl(SELF, "donard-cli", "rdma", "serve", target, "--bind", address, "--port", "0", "--size", size,
+	execl(program, "donard-cli", "rdma", "serve", target, "--bind", address, "--port", "0", "--size", size,
 	      "--once", "--json", (char *)NULL);
 	_exit(EXIT_FAILED);
 }
 
 static int spawn(struct bench_server *server, const char *address, const char *target, uint64_t bytes)
 {
+	char program[PATH_MAX];
 	int ends[2];
 
+	if (cli_find_program("donard-cli", program, sizeof(program)))
+		return -ENOENT;
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	fflush(NULL);	/* a child must not write out again what waits in our buffer */
 	server->pid = fork();
 	if (!server->pid)
-		become(address, target, bytes, ends[1]);
+		become(program, address, target, bytes, ends[1]);
 	close(ends[1]);
 	server->events = server->pid < 0 ? NULL : fdopen(ends[0], "r");
 	if (!server->events) {
@@ -110,7 +112,11 @@ int bench_server_start(struct cli *cli, const char *address, const char *target,
 {
 	struct json_object *event, *last;
 
-	if (spawn(server, address, target, bytes))
+	int rc = spawn(server, address, target, bytes);
+
+	if (rc == -ENOENT)
+		return cli_fail_text(cli, EXIT_UNSUPPORTED, "unsupported", BENCH_NO_DONARD);
+	if (rc)
 		return cli_fail_text(cli, EXIT_FAILED, "failed", "no process can be started for the server.");
 	event = await(server, "listening", &last);
 	if (!event)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+/* version: of the program and the library it runs with. */
 #include <stdio.h>
 
 #include "cli.h"
@@ -8,7 +9,7 @@ static int run(struct cli *cli)
 	struct json_object *model;
 
 	if (!cli->json) {
-		printf("donard-cli %d.%d.%d, libdonard %s\n", DONARD_VERSION_MAJOR,
+		printf("%s %d.%d.%d, libdonard %s\n", cli_program.name, DONARD_VERSION_MAJOR,
 		       DONARD_VERSION_MINOR, DONARD_VERSION_PATCH, donard_version());
 		return EXIT_DONE;
 	}
@@ -25,6 +26,6 @@ static const struct cli_option options[] = {
 
 const struct cli_command cmd_version = {
 	.name = "version", .arguments = "",
-	.summary = "Print the versions of the command and the library",
+	.summary = "Print the versions of the program and the library",
 	.options = options, .run = run,
 };

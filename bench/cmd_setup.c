@@ -610,8 +610,8 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
-const struct cli_command cmd_bench_setup = {
-	.name = "bench setup", .arguments = "REGION", .min_arguments = 1, .max_arguments = 1,
+const struct cli_command cmd_setup = {
+	.name = "setup", .arguments = "REGION", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true,
 	.summary = "What mapping, pinning, registering, allocating and freeing memory costs",
 	.options = options_table, .run = run,
