@@ -104,14 +104,14 @@ static void begin_model(struct plan *plan)
 	const struct donard_rdma_options *options = &plan->run.options;
 
 	plan->model = bench_model(plan->cli, "rdma", plan->meter);
-	bench_add_option(plan->model, "address", json_object_new_string(options->address));
+	bench_add_option(plan->model, "address", cli_json_string(options->address));
 	bench_add_option(plan->model, "block_sizes", numbers(plan->blocks, plan->block_count));
 	bench_add_option(plan->model, "queue_depths", numbers(plan->depths, plan->depth_count));
 	bench_add_option(plan->model, "iterations", plan->iterations ?
 			 json_object_new_uint64(plan->iterations) : NULL);
 	bench_add_option(plan->model, "rounds", json_object_new_uint64(plan->rounds));
 	bench_add_option(plan->model, "local",
-			 json_object_new_string(options->local ? options->local : "dram"));
+			 cli_json_string(options->local ? options->local : "dram"));
 	bench_add_option(plan->model, "perftest", json_object_new_boolean(plan->perftest));
 }
 

@@ -529,7 +529,7 @@ static void begin_model(struct setup *s)
 {
 	s->model = bench_model(s->cli, "setup", s->meter);
 	s->skipped = json_object_new_array();
-	bench_add_option(s->model, "region", json_object_new_string(s->region));
+	bench_add_option(s->model, "region", cli_json_string(s->region));
 	bench_add_option(s->model, "granule_bytes", json_object_new_uint64(s->granule_bytes));
 	bench_add_option(s->model, "sizes", numbers(s->sizes, s->size_count));
 	bench_add_option(s->model, "live", numbers(s->live, s->live_count));

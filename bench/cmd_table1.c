@@ -280,8 +280,8 @@ static void begin_model(struct table1 *table)
 	bench_add_option(model, "iterations", table->iterations ?
 			 json_object_new_uint64(table->iterations) : NULL);
 	bench_add_option(model, "rounds", json_object_new_uint64(table->rounds));
-	bench_add_option(model, "here", table->here ? json_object_new_string(table->here) : NULL);
-	bench_add_option(model, "local", json_object_new_string(table->options.local ?
+	bench_add_option(model, "here", table->here ? cli_json_string(table->here) : NULL);
+	bench_add_option(model, "local", cli_json_string(table->options.local ?
 								table->options.local : "dram"));
 	table->model = model;
 }

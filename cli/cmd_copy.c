@@ -39,11 +39,11 @@ static struct json_object *build(const struct donard_copy_result *result)
 
 	json_object_object_add(model, "bytes", json_object_new_int64((int64_t)result->bytes));
 	json_object_object_add(model, "seconds", json_object_new_double(result->seconds));
-	json_object_object_add(model, "route", json_object_new_string(result->route));
+	json_object_object_add(model, "route", cli_json_string(result->route));
 	json_object_object_add(model, "route_evidence",
-			       json_object_new_string(result->route_evidence));
-	json_object_object_add(model, "bridge", json_object_new_string(result->bridge));
-	json_object_object_add(model, "via", json_object_new_string(result->via));
+			       cli_json_string(result->route_evidence));
+	json_object_object_add(model, "bridge", cli_json_string(result->bridge));
+	json_object_object_add(model, "via", cli_json_string(result->via));
 	json_object_object_add(model, "bounced_bytes",
 			       json_object_new_int64((int64_t)result->bounced_bytes));
 	json_object_object_add(model, "verified", json_object_new_boolean(result->verified));

@@ -14,7 +14,7 @@ static int print_name(const struct cli *cli, const char *name)
 		return EXIT_DONE;
 	}
 	model = json_object_new_object();
-	json_object_object_add(model, "name", json_object_new_string(name));
+	json_object_object_add(model, "name", cli_json_string(name));
 	cli_print_json(model);
 	return EXIT_DONE;
 }

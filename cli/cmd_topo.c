@@ -17,17 +17,17 @@ static struct json_object *build(const struct donard_client_info *client,
 {
 	struct json_object *model = json_object_new_object();
 
-	json_object_object_add(model, "client", json_object_new_string(client->name));
-	json_object_object_add(model, "client_bdf", json_object_new_string(client->bdf));
-	json_object_object_add(model, "region", json_object_new_string(region->name));
-	json_object_object_add(model, "region_bdf", json_object_new_string(region->bdf));
-	json_object_object_add(model, "route", json_object_new_string(route->route));
-	json_object_object_add(model, "route_evidence", json_object_new_string("predicted"));
-	json_object_object_add(model, "bridge", json_object_new_string(route->bridge));
+	json_object_object_add(model, "client", cli_json_string(client->name));
+	json_object_object_add(model, "client_bdf", cli_json_string(client->bdf));
+	json_object_object_add(model, "region", cli_json_string(region->name));
+	json_object_object_add(model, "region_bdf", cli_json_string(region->bdf));
+	json_object_object_add(model, "route", cli_json_string(route->route));
+	json_object_object_add(model, "route_evidence", cli_json_string("predicted"));
+	json_object_object_add(model, "bridge", cli_json_string(route->bridge));
 	json_object_object_add(model, "distance", json_object_new_int((int)route->distance));
 	json_object_object_add(model, "unlisted_bridge",
 			       json_object_new_boolean(route->unlisted_bridge));
-	json_object_object_add(model, "reason", json_object_new_string(route->reason));
+	json_object_object_add(model, "reason", cli_json_string(route->reason));
 	return model;
 }
 

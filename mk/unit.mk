@@ -4,11 +4,15 @@ UNIT_NAMES := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)
 UNIT_PROGS := $(addprefix $(BUILD)/tests/unit/,$(UNIT_NAMES))
 UNIT_HELP  := $(BUILD)/tests/unit/fake_sysfs.o
 
-$(BUILD)/tests/unit/%.o: ALL_CFLAGS += -iquote lib
+$(BUILD)/tests/unit/%.o: ALL_CFLAGS += -iquote lib -iquote .
+
+# What one of them needs beside the library.
+$(BUILD)/tests/unit/test_utf8: $(BUILD)/tool/utf8.o
+$(BUILD)/tests/unit/test_utf8: UNIT_LIBS := -ljson-c
 
 $(UNIT_PROGS): %: %.o $(UNIT_HELP) $(BUILD)/libdonard.a
-	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $< $(UNIT_HELP) $(BUILD)/libdonard.a \
-		$(LIB_LIBS) -lcmocka
+	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $(filter %.o,$^) $(BUILD)/libdonard.a \
+		$(LIB_LIBS) -lcmocka $(UNIT_LIBS)
 
 .SECONDARY: $(addsuffix .o,$(UNIT_PROGS))
 

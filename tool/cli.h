@@ -96,6 +96,11 @@ int cli_usage(const struct cli *cli, const char *format, ...)
 int cli_no_command(int argc, char **words);
 int cli_check_stdout(int exit_code);
 
+/* utf8.c: every string of a JSON model comes from here; NULL is "" */
+struct json_object *cli_json_string(const char *text);
+/* A copy with U+FFFD for each byte that is no part of UTF-8; the caller's to free, NULL without memory. */
+char *cli_to_utf8(const char *text);
+
 /* output.c: one model, two forms; each takes over the reference */
 struct cli_column {
 	const char *key;

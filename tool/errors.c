@@ -28,8 +28,8 @@ static void print_error_object(bool on_one_line, const char *code, const char *t
 {
 	struct json_object *root = json_object_new_object(), *error = json_object_new_object();
 
-	json_object_object_add(error, "code", json_object_new_string(code));
-	json_object_object_add(error, "message", json_object_new_string(text));
+	json_object_object_add(error, "code", cli_json_string(code));
+	json_object_object_add(error, "message", cli_json_string(text));
 	json_object_object_add(root, "error", error);
 	if (on_one_line)
 		cli_print_json_line(root);

@@ -91,7 +91,7 @@ void cli_print_table(struct json_object *rows, const struct cli_column *columns)
 
 void cli_add_text(struct json_object *model, const char *key, const char *value)
 {
-	json_object_object_add(model, key, json_object_new_string(value ? value : ""));
+	json_object_object_add(model, key, cli_json_string(value));
 }
 
 void cli_add_number(struct json_object *model, const char *key, uint64_t value)
@@ -190,7 +190,7 @@ struct json_object *cli_model_client(const struct donard_client_info *info)
 	cli_add_text(model, "model", info->model);
 	cli_add_text(model, "serial", info->serial);
 	for (size_t i = 0; i < info->namespace_count; i++)
-		json_object_array_add(names, json_object_new_string(info->namespaces[i]));
+		json_object_array_add(names, cli_json_string(info->namespaces[i]));
 	json_object_object_add(model, "namespaces", names);
 	return model;
 }

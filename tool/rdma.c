@@ -20,8 +20,8 @@ void cli_add_verified_by(struct json_object *model, unsigned int verified_by)
 	struct json_object *names = json_object_new_array();
 
 	if (verified_by & DONARD_RDMA_BY_SERVER)
-		json_object_array_add(names, json_object_new_string("server"));
+		json_object_array_add(names, cli_json_string("server"));
 	if (verified_by & DONARD_RDMA_BY_CLIENT)
-		json_object_array_add(names, json_object_new_string("client"));
+		json_object_array_add(names, cli_json_string("client"));
 	json_object_object_add(model, "verified_by", names);
 }

@@ -14,7 +14,7 @@ static int run(struct cli *cli)
 		return EXIT_DONE;
 	}
 	model = json_object_new_object();
-	json_object_object_add(model, "version", json_object_new_string(donard_version()));
+	json_object_object_add(model, "version", cli_json_string(donard_version()));
 	cli_print_json(model);
 	return EXIT_DONE;
 }

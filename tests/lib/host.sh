@@ -269,4 +269,5 @@ run_cli() {
 	try "cli: no module, JSON" cli_exits 3 '"no-module"' list --json
 	try "cli: streams" streams
 	try "cli: man page names every option" documented
+	run_cli_contracts
 }
