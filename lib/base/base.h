@@ -1,25 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the files of libdonard share: the context, errors, small readers. */
-#ifndef DONARD_INTERNAL_H
-#define DONARD_INTERNAL_H
+/*
+ * What the room base offers to all others: the context, errors, sysfs, the
+ * clock, PCI addresses, guarded access to device memory, the pagemap.
+ * It knows nothing of regions, drives or copies.
+ */
+#ifndef DND_BASE_H
+#define DND_BASE_H
 
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
 #include <string.h>
+#include <sys/types.h>
 
 #include "donard/donard.h"
-#include "uapi/p2pmem.h"
 
 #define DND_TEXT_BYTES	1024
 #define DND_PUBLIC	__attribute__((visibility("default")))
 #define DND_PRINTF(a, b) __attribute__((format(printf, a, b)))
 
+/* The last failure: its stable word and its text. */
+struct dnd_failure {
+	const char *code;
+	char text[DND_TEXT_BYTES];
+};
+
 struct donard_context {
 	char sysfs_root[PATH_MAX / 2];
 	char dev_root[PATH_MAX / 2];
-	const char *code;
-	char text[DND_TEXT_BYTES];
+	struct dnd_failure failure;
 };
 
 /* Stable error words; error.c has the table of texts and errno values. */
@@ -73,6 +82,12 @@ int dnd_fail_access(struct donard_context *ctx, int error_number, const char *re
 		    const char *format, ...) DND_PRINTF(4, 5);
 #define DND_ROOT_ONLY	"Only root may add, remove and change regions (CAP_SYS_RAWIO)"
 int dnd_fail_memory(struct donard_context *ctx);
+/*
+ * What is tried in passing, and what undoes work after a failure, may fail
+ * without being the news: keep the failure before it, and put it back after.
+ */
+struct dnd_failure dnd_failure_keep(const struct donard_context *ctx);
+void dnd_failure_put_back(struct donard_context *ctx, const struct dnd_failure *kept);
 const char *dnd_error_word(enum dnd_error error);
 int dnd_error_errno(enum dnd_error error);
 
@@ -90,6 +105,10 @@ bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 /* Last component of what the link at the path points to. */
 int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t name_bytes,
 			const char *format, ...) DND_PRINTF(4, 5);
+/* Calls @each for every entry but "." and ".."; a missing folder is empty. */
+int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
+		       int (*each)(struct donard_context *ctx, const char *entry, void *data),
+		       void *data);
 
 /* clock.c: monotonic */
 uint64_t dnd_now_ns(void);
@@ -104,13 +123,28 @@ struct dnd_bdf {
 int dnd_bdf_parse(const char *text, struct dnd_bdf *bdf);
 void dnd_bdf_format(char text[DONARD_BDF_BYTES], struct dnd_bdf bdf);
 
-/* names.c: uapi numbers <-> words; 0 or NULL when unknown. */
-uint32_t dnd_kind_number(const char *word);
-uint32_t dnd_page_type_number(const char *word);
-uint32_t dnd_memtype_number(const char *word);
-const char *dnd_route_word(uint32_t route);
-int dnd_region_number(const char *name);
+/*
+ * memory.c: CPU access to device memory.  Every access is guarded: a region that
+ * goes away raises SIGBUS, which ends the call with -ENODEV instead.
+ */
+/* Either side may be device memory or DRAM. */
+int dnd_memory_copy(void *to, const void *from, size_t bytes);
+/* Copies from the end when the ranges ask for it. */
+int dnd_memory_move(void *to, const void *from, size_t bytes);
+/* 0 equal, 1 different with *where the first differing byte, or -errno. */
+int dnd_memory_compare(const void *device, const void *dram, size_t bytes, size_t *where);
+int dnd_memory_zero(void *to, size_t bytes);
+void dnd_memory_nonce(void *dram, size_t bytes);
 
+/* pagemap.c: physical addresses of a process's memory, which /proc shows to root alone. */
+/* A piece without a gap. */
+typedef void (*dnd_pagemap_fn)(void *user, uint64_t address, uint64_t bytes);
+
+/* Calls @fn for the pages of that memory that are there, neighbours together. @pid 0: of this process. */
+int dnd_pagemap_walk(struct donard_context *ctx, pid_t pid, const void *memory, size_t bytes,
+		     dnd_pagemap_fn fn, void *user);
+
+/* Arithmetic on sizes. */
 static inline uint64_t dnd_round_down(uint64_t value, uint64_t unit)
 {
 	return value - value % unit;
@@ -131,4 +165,4 @@ static inline uint64_t dnd_max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-#endif /* DONARD_INTERNAL_H */
+#endif /* DND_BASE_H */

@@ -25,7 +25,7 @@ DND_PUBLIC int donard_open(struct donard_context **ctx_out, const struct donard_
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		return -ENOMEM;
-	ctx->code = dnd_error_word(DND_OK);
+	ctx->failure.code = dnd_error_word(DND_OK);
 	rc = copy_root(ctx->sysfs_root, sizeof(ctx->sysfs_root), config->sysfs_root, "/sys");
 	if (!rc)
 		rc = copy_root(ctx->dev_root, sizeof(ctx->dev_root), config->dev_root, "/dev");

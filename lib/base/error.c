@@ -61,14 +61,14 @@ int dnd_error_errno(enum dnd_error error)
 
 static void set_text(struct donard_context *ctx, const char *format, va_list args)
 {
-	vsnprintf(ctx->text, sizeof(ctx->text), format, args);
+	vsnprintf(ctx->failure.text, sizeof(ctx->failure.text), format, args);
 }
 
 static void append(struct donard_context *ctx, const char *before, const char *text)
 {
-	size_t used = strlen(ctx->text);
+	size_t used = strlen(ctx->failure.text);
 
-	snprintf(ctx->text + used, sizeof(ctx->text) - used, "%s%s.", before, text);
+	snprintf(ctx->failure.text + used, sizeof(ctx->failure.text) - used, "%s%s.", before, text);
 }
 
 int dnd_fail(struct donard_context *ctx, enum dnd_error error, const char *format, ...)
@@ -80,7 +80,7 @@ int dnd_fail(struct donard_context *ctx, enum dnd_error error, const char *forma
 	va_end(args);
 	if (errors[error].remedy)
 		append(ctx, ". ", errors[error].remedy);
-	ctx->code = errors[error].word;
+	ctx->failure.code = errors[error].word;
 	return -errors[error].error_number;
 }
 
@@ -118,7 +118,7 @@ int dnd_fail_errno(struct donard_context *ctx, int error_number, const char *for
 	set_text(ctx, format, args);
 	va_end(args);
 	append(ctx, ": ", strerror(error_number));
-	ctx->code = errors[from_errno(error_number)].word;
+	ctx->failure.code = errors[from_errno(error_number)].word;
 	return -error_number;
 }
 
@@ -144,12 +144,22 @@ int dnd_fail_memory(struct donard_context *ctx)
 			"a smaller --block-size.");
 }
 
+struct dnd_failure dnd_failure_keep(const struct donard_context *ctx)
+{
+	return ctx->failure;
+}
+
+void dnd_failure_put_back(struct donard_context *ctx, const struct dnd_failure *kept)
+{
+	ctx->failure = *kept;
+}
+
 DND_PUBLIC const char *donard_error(const struct donard_context *ctx)
 {
-	return ctx ? ctx->text : "no context";
+	return ctx ? ctx->failure.text : "no context";
 }
 
 DND_PUBLIC const char *donard_error_code(const struct donard_context *ctx)
 {
-	return ctx ? ctx->code : "bad-option";
+	return ctx ? ctx->failure.code : "bad-option";
 }

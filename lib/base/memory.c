@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <sys/random.h>
 
-#include "base/memory.h"
+#include "base/base.h"
 
 #define COMPARE_BYTES 65536
 

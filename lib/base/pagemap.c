@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/pagemap.h"
+#include "base/base.h"
 
 #define ENTRY_PRESENT	(1ULL << 63)
 #define ENTRY_FRAME	((1ULL << 55) - 1)

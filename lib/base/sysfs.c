@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads and writes single sysfs values. */
+/* Reads and writes single sysfs values, and goes through folders. */
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -132,4 +133,35 @@ int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t nam
 	slash = strrchr(target, '/');
 	rc = snprintf(name, name_bytes, "%s", slash ? slash + 1 : target);
 	return rc < 0 || (size_t)rc >= name_bytes ? -ENAMETOOLONG : 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	return strverscmp((*a)->d_name, (*b)->d_name);
+}
+
+static int not_dots(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
+		       int (*each)(struct donard_context *ctx, const char *entry, void *data),
+		       void *data)
+{
+	struct dirent **entries;
+	char path[PATH_MAX];
+	int count, rc = dnd_sysfs_path(ctx, path, "%s", folder);
+
+	count = rc ? 0 : scandir(path, &entries, not_dots, by_name);
+	if (count < 0)
+		return 0;
+	for (int i = 0; i < count; i++) {
+		if (!rc)
+			rc = each(ctx, entries[i]->d_name, data);
+		free(entries[i]);
+	}
+	if (count)
+		free(entries);
+	return rc;
 }

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "copy/copy.h"
-#include "base/spec.h"
 
 #define MAX_BLOCK_BYTES	(1ULL << 30)
 #define MAX_QUEUE_DEPTH	4096

@@ -184,24 +184,13 @@ static int move_timed(struct dnd_copy *copy)
 
 static int move_metered(struct dnd_copy *copy)
 {
-	struct donard_meter *meter = copy->options.meter;
-	struct donard_context quiet = *copy->ctx;
-	size_t owned = meter->own_count;
-	int rc = 0, ended;
+	const struct dnd_owned buffers = {
+		copy->buffers, copy->plan.block_bytes * copy->plan.lanes
+	};
+	int rc = dnd_meter_begin(copy->ctx, copy->options.meter, &buffers, copy->dram ? 1 : 0);
 
-	if (copy->dram)
-		rc = donard_meter_own(copy->ctx, meter, copy->buffers,
-				      copy->plan.block_bytes * copy->plan.lanes);
-	if (!rc)
-		rc = donard_meter_begin(copy->ctx, meter);
-	if (rc) {
-		meter->own_count = owned;	/* the buffers go */
-		return rc;
-	}
-	rc = move_timed(copy);
-	/* What made the copy fail is the news, not what became of its measurement. */
-	ended = donard_meter_end(rc ? &quiet : copy->ctx, meter, copy->options.measurement);
-	return rc ? rc : ended;
+	return rc ? rc : dnd_meter_end(copy->ctx, copy->options.meter, copy->options.measurement,
+				       move_timed(copy));
 }
 
 /* After a failure a file keeps the gapless part and what it had before. */
@@ -214,10 +203,11 @@ static int move_and_settle(struct dnd_copy *copy)
 		rc = copy->options.meter ? move_metered(copy) : move_timed(copy);
 	}
 	if (rc && !copy->dst.is_region && copy->dst.drive.fd >= 0) {
-		struct donard_context quiet = *copy->ctx;
+		struct dnd_failure first = dnd_failure_keep(copy->ctx);
 
-		dnd_drive_settle(&quiet, &copy->dst.drive,
+		dnd_drive_settle(copy->ctx, &copy->dst.drive,
 				 copy->dst.offset + copy->result->bytes);
+		dnd_failure_put_back(copy->ctx, &first);
 		if (copy->dst.drive.to_create && !copy->result->bytes)
 			unlink(copy->dst.drive.path);
 	}

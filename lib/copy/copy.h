@@ -4,10 +4,6 @@
 #define DONARD_COPY_H
 
 #include "drive/drive.h"
-#include "drive/generic.h"
-#include "drive/plan.h"
-#include "region/route.h"
-#include "drive/uring.h"
 
 struct dnd_side {
 	const char *label;

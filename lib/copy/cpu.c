@@ -4,7 +4,6 @@
  * stores through its registers, and no DRAM buffer is involved.
  */
 #include "copy/copy.h"
-#include "base/memory.h"
 
 int dnd_copy_cpu(struct dnd_copy *copy)
 {

@@ -19,7 +19,6 @@
 #include <unistd.h>
 
 #include "copy/copy.h"
-#include "base/memory.h"
 
 /* DRAM of the CPU's side of a proof, a block each. */
 struct proof {

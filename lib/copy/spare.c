@@ -17,7 +17,6 @@
 #include <stdlib.h>
 
 #include "copy/copy.h"
-#include "base/memory.h"
 
 uint64_t dnd_copy_spare_bytes(const struct dnd_copy *copy)
 {
@@ -64,11 +63,13 @@ static int take(struct dnd_copy *copy, struct donard_context *ctx)
 
 int dnd_copy_spare_take(struct dnd_copy *copy)
 {
-	struct donard_context quiet = *copy->ctx;
-	int rc = copy->spare ? 0 : take(copy, &quiet);
+	struct dnd_failure before = dnd_failure_keep(copy->ctx);
+	int rc = copy->spare ? 0 : take(copy, copy->ctx);
 
-	if (rc)
+	if (rc) {
 		dnd_copy_spare_give(copy);
+		dnd_failure_put_back(copy->ctx, &before);
+	}
 	return rc;
 }
 

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "copy/copy.h"
-#include "base/memory.h"
 
 static int read_block(struct dnd_copy *copy, uint8_t *block)
 {

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "copy/copy.h"
-#include "base/memory.h"
 
 #define CHUNK_BYTES	(1U << 20)	/* the largest alignment that is accepted */
 

@@ -5,7 +5,6 @@
 #include <sys/sysmacros.h>
 
 #include "drive/blockdev.h"
-#include "region/client_list.h"
 
 #define SECTOR_BYTES 512
 

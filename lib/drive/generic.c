@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "drive/generic.h"
-#include "drive/uring.h"
+#include "drive/ring.h"
 
 #define IDENTIFY		0x06
 #define IDENTIFY_BYTES		4096

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See plan.h. */
-#include "drive/plan.h"
+#include "drive/ring.h"
 
 static bool is_power_of_two(uint32_t value)
 {

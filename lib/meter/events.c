@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "meter/meter.h"
+#include "meter/kind.h"
 
 #define STAT	"/proc/stat"
 

@@ -10,7 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "meter/meter.h"
+#include "meter/kind.h"
 
 #define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
 

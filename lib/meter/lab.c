@@ -10,9 +10,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "meter/meter.h"
+#include "meter/kind.h"
 #include "donard-lab/meter.h"
-#include "base/pagemap.h"
 
 #define IVSHMEM_VENDOR	0x1af4	/* QEMU's docs/specs/ivshmem-spec */
 #define IVSHMEM_DEVICE	0x1110
@@ -377,7 +376,7 @@ static int end_lab(struct donard_context *ctx, struct donard_meter *meter,
 	if (state != DND_LAB_DONE) {
 		int rc = refuse_counts(ctx, state, &counts);
 
-		dnd_missing(result, "%s", ctx->text);
+		dnd_missing(result, "%s", donard_error(ctx));
 		return rc;
 	}
 	take_counts(result, &counts);

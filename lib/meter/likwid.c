@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "region/client_list.h"
 #include "meter/tool.h"
 
 #define SOCKETS_MAX	32
@@ -167,7 +166,7 @@ static int measure(struct donard_context *ctx, struct donard_meter *meter,
 
 	dnd_tool_kill(&likwid->tool);
 	if (rc)
-		dnd_missing(result, "%s", ctx->text);
+		dnd_missing(result, "%s", donard_error(ctx));
 	else
 		dnd_likwid_parse(likwid->tool.printed, likwid->sockets, result);
 	return rc;

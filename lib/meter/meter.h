@@ -1,87 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kinds of meters (meter_KIND.c) have in common; meter.c chooses among them. */
+/*
+ * What the room meter offers besides the public calls of donard/meter.h: a
+ * bracket round work of the library itself.
+ */
 #ifndef DND_METER_H
 #define DND_METER_H
 
-#include <stdio.h>
-
-#include "donard/meter.h"
 #include "base/base.h"
+#include "donard/meter.h"
 
-#define DND_METER_OWN_MAX	8
-
-struct dnd_meter_kind;
-
-struct donard_meter {
-	const struct dnd_meter_kind *kind;
-	void *state;			/* of the kind */
-	struct dnd_meter_own {
-		pid_t pid;		/* 0: this process */
-		const void *memory;
-		size_t bytes;
-	} own[DND_METER_OWN_MAX];
-	size_t own_count;
-	int instruction_fds[2];		/* user, kernel; or why not, a negative errno */
-	uint64_t instruction_start[2];
-	char missing[DONARD_MISSING_BYTES];	/* of "none": why each other one is not available */
-	double started_seconds;
-	bool counting;
+/* Memory of this process that carries payload although no DMA touches it. */
+struct dnd_owned {
+	const void *memory;
+	size_t bytes;
 };
 
+/* The meter owns that memory for this one measurement; nothing is left of a failure. */
+int dnd_meter_begin(struct donard_context *ctx, struct donard_meter *meter,
+		    const struct dnd_owned *own, size_t own_count);
 /*
- * Every function sets the error text when it fails.  open() fails with -EOPNOTSUPP (or -EACCES) where
- * this machine lacks what the kind needs: its text then is the reason that users read.
+ * @rc: of the work.  What made it fail is the news, not what became of the
+ * measurement.  Returns @rc, or if that is 0 the failure of the measurement.
  */
-struct dnd_meter_kind {
-	const char *name;
-	bool exact;
-	bool counts_instructions;	/* else this process's own are read from perf events */
-	int (*open)(struct donard_context *ctx, struct donard_meter *meter);
-	int (*begin)(struct donard_context *ctx, struct donard_meter *meter);
-	/* Sets counts with dnd_measured(), and says with dnd_missing() what it cannot know. */
-	int (*end)(struct donard_context *ctx, struct donard_meter *meter,
-		   struct donard_measurement *result);
-	void (*close)(struct donard_meter *meter);
-};
-
-extern const struct dnd_meter_kind dnd_meter_lab, dnd_meter_likwid, dnd_meter_perf,
-	dnd_meter_resctrl, dnd_meter_none;
-
-static inline void dnd_measured(struct donard_measurement *result, enum donard_quantity quantity,
-				uint64_t count)
-{
-	result->count[quantity] = count;
-	result->known |= 1U << quantity;
-}
-
-/* One sentence more in result->missing. */
-void dnd_missing(struct donard_measurement *result, const char *format, ...) DND_PRINTF(2, 3);
-
-/* What the tools print, into counts or the reason why there is none. */
-void dnd_likwid_parse(const char *csv, unsigned int sockets, struct donard_measurement *result);
-struct dnd_perf_event {
-	enum donard_quantity quantity;
-	char name[96];			/* as perf takes and prints it */
-};
-void dnd_perf_parse(const char *csv, const struct dnd_perf_event *events, size_t event_count,
-		    struct donard_measurement *result);
-
-/* instructions.c: of this process and its children, user and kernel apart */
-/* A descriptor or a negative errno. */
-int dnd_count_open(uint32_t type, uint64_t config, bool kernel);
-void dnd_instructions_open(struct donard_meter *meter);
-void dnd_instructions_begin(struct donard_meter *meter);
-void dnd_instructions_end(struct donard_meter *meter, struct donard_measurement *result);
-void dnd_instructions_close(struct donard_meter *meter);
-
-/* events.c: of the whole machine since it booted; not @known where /proc/stat lacks one */
-struct dnd_events {
-	bool known;
-	uint64_t interrupts, context_switches;
-};
-struct dnd_events dnd_events_read(void);
-struct dnd_events dnd_events_parse(FILE *stat);
-void dnd_events_measured(const struct dnd_events *start, const struct dnd_events *now,
-			 struct donard_measurement *result);
+int dnd_meter_end(struct donard_context *ctx, struct donard_meter *meter,
+		  struct donard_measurement *measurement, int rc);
 
 #endif /* DND_METER_H */

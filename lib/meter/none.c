@@ -2,7 +2,7 @@
 /* The meter of a machine without one: counts nothing, and says why. */
 #include <stdio.h>
 
-#include "meter/meter.h"
+#include "meter/kind.h"
 
 static int open_none(struct donard_context *ctx, struct donard_meter *meter)
 {

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "region/client_list.h"
 #include "meter/tool.h"
 
 #define DEVICES		"bus/event_source/devices"
@@ -251,7 +250,7 @@ static int measure(struct donard_context *ctx, struct donard_meter *meter,
 		rc = dnd_tool_finish(ctx, &perf->tool);
 	dnd_tool_kill(&perf->tool);
 	if (rc)
-		dnd_missing(result, "%s", ctx->text);
+		dnd_missing(result, "%s", donard_error(ctx));
 	else
 		dnd_perf_parse(perf->tool.printed, perf->events, perf->event_count, result);
 	return rc;

@@ -12,8 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "region/client_list.h"
-#include "meter/meter.h"
+#include "meter/kind.h"
 
 #define RESCTRL		"fs/resctrl"
 
@@ -120,7 +119,7 @@ static int end_resctrl(struct donard_context *ctx, struct donard_meter *meter,
 	int rc = add_all(ctx, &sum);
 
 	if (rc)
-		dnd_missing(result, "%s", ctx->text);
+		dnd_missing(result, "%s", donard_error(ctx));
 	else if (sum.files != start->files || sum.bytes < start->bytes)
 		dnd_missing(result, "resctrl's groups changed while they were counted.");
 	else if (sum.bytes == start->bytes)

@@ -12,7 +12,7 @@
 
 #include <sys/types.h>
 
-#include "meter/meter.h"
+#include "meter/kind.h"
 
 #define DND_TOOL_PRINTED_BYTES	65536
 #define DND_TOOL_WORDS_BYTES	200

@@ -174,47 +174,32 @@ static void describe(struct dnd_client *client)
 
 /* ---- the meter ---- */
 
-/* The near side carries payload where it is DRAM, and so does what is read back. The far side is the caller's to name. */
-static int own_memory(struct dnd_client *client)
-{
-	const struct dnd_target *targets[] = { &client->local.target, &client->back.target };
-	int rc = 0;
-
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]) && !rc; i++)
-		if (targets[i]->data && !dnd_target_is_region(targets[i]))
-			rc = donard_meter_own(client->ctx, client->options.meter, targets[i]->data,
-					      targets[i]->length);
-	return rc;
-}
-
-/* Before the first request, and once. */
+/*
+ * Before the first request, and once.  The near side carries payload where it is
+ * DRAM, and so does what is read back.  The far side is the caller's to name.
+ */
 static int begin_meter(struct dnd_client *client)
 {
-	struct donard_meter *meter = client->options.meter;
-	size_t owned = meter ? meter->own_count : 0;
+	const struct dnd_target *targets[] = { &client->local.target, &client->back.target };
+	struct dnd_owned own[2];
+	size_t count = 0;
 	int rc;
 
-	if (!meter || client->metered)
+	if (!client->options.meter || client->metered)
 		return 0;
-	rc = own_memory(client);
-	if (!rc)
-		rc = donard_meter_begin(client->ctx, meter);
-	if (rc)
-		meter->own_count = owned;	/* the memory goes */
+	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
+		if (targets[i]->data && !dnd_target_is_region(targets[i]))
+			own[count++] = (struct dnd_owned){ targets[i]->data, targets[i]->length };
+	rc = dnd_meter_begin(client->ctx, client->options.meter, own, count);
 	client->metered = !rc;
 	return rc;
 }
 
-/* What made the run fail, @rc, is the news, not what became of its measurement. */
 static int end_meter(struct dnd_client *client, int rc)
 {
-	struct donard_context quiet = *client->ctx;
-	int ended = 0;
-
-	if (client->metered)
-		ended = donard_meter_end(rc ? &quiet : client->ctx, client->options.meter,
-					 client->options.measurement);
-	return rc ? rc : ended;
+	if (!client->metered)
+		return rc;
+	return dnd_meter_end(client->ctx, client->options.meter, client->options.measurement, rc);
 }
 
 /* ---- modes ---- */

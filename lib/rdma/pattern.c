@@ -2,7 +2,6 @@
 /* See pattern.h. */
 #include <endian.h>
 
-#include "base/memory.h"
 #include "rdma/pattern.h"
 
 #define BLOCK_BYTES	4096U

@@ -8,7 +8,6 @@
 #include <fcntl.h>
 #include <poll.h>
 
-#include "base/memory.h"
 #include "rdma/device.h"
 #include "rdma/session.h"
 

@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <stdio.h>
 
-#include "base/memory.h"
 #include "rdma/pattern.h"
 #include "rdma/session.h"
 

@@ -4,7 +4,6 @@
 #include <sys/mman.h>
 
 #include "rdma/target.h"
-#include "base/spec.h"
 
 static int open_dram(struct donard_context *ctx, uint64_t length, struct dnd_target *target)
 {

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "region/control.h"
-#include "region/pci_bind.h"
-#include "base/spec.h"
+#include "region/holders.h"
+#include "region/names.h"
 
 int dnd_control_open(struct donard_context *ctx)
 {
@@ -80,7 +80,7 @@ static int add_failed(struct donard_context *ctx, const char *bdf,
 	if (!add->reason[0])
 		return dnd_fail_errno(ctx, error_number, "%s: cannot be offered as a region", bdf);
 	dnd_fail_errno(ctx, error_number, "%s", bdf);	/* the code of the errno */
-	snprintf(ctx->text, sizeof(ctx->text), "%s: %.*s", bdf, reason_bytes, add->reason);
+	snprintf(ctx->failure.text, sizeof(ctx->failure.text), "%s: %.*s", bdf, reason_bytes, add->reason);
 	return -error_number;
 }
 
@@ -95,12 +95,13 @@ static int add_bound(struct donard_context *ctx, const char *bdf, struct p2pmem_
 	return error_number ? add_failed(ctx, bdf, add, error_number) : (int)add->region;
 }
 
-/* The first failure is the one to report, so that the undo works on a copy. */
-static void undo_bind(const struct donard_context *ctx, const char *bdf)
+/* The first failure is the one to report. */
+static void undo_bind(struct donard_context *ctx, const char *bdf)
 {
-	struct donard_context quiet = *ctx;
+	struct dnd_failure first = dnd_failure_keep(ctx);
 
-	dnd_pci_unbind(&quiet, bdf);
+	dnd_pci_unbind(ctx, bdf);
+	dnd_failure_put_back(ctx, &first);
 }
 
 static int bind_and_add(struct donard_context *ctx, struct p2pmem_region_add *add)

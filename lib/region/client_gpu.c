@@ -3,7 +3,7 @@
 #include <pci/pci.h>
 #include <stdio.h>
 
-#include "region/client_list.h"
+#include "region/client_scan.h"
 
 struct gpu_scan {
 	struct donard_client_list *list;

@@ -1,41 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The list of clients: assembled from one scanner a kind of device. */
-#include <dirent.h>
+/* The list of clients: it grows by what the scanners find. */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "region/client_list.h"
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strverscmp((*a)->d_name, (*b)->d_name);
-}
-
-static int not_dots(const struct dirent *entry)
-{
-	return entry->d_name[0] != '.';
-}
-
-int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
-		       int (*each)(struct donard_context *ctx, const char *entry, void *data),
-		       void *data)
-{
-	struct dirent **entries;
-	char path[PATH_MAX];
-	int count, rc = dnd_sysfs_path(ctx, path, "%s", folder);
-
-	count = rc ? 0 : scandir(path, &entries, not_dots, by_name);
-	if (count < 0)
-		return 0;
-	for (int i = 0; i < count; i++) {
-		if (!rc)
-			rc = each(ctx, entries[i]->d_name, data);
-		free(entries[i]);
-	}
-	if (count)
-		free(entries);
-	return rc;
-}
 
 struct dnd_client *dnd_client_add(struct donard_client_list *list, const char *type,
 				  const char *name, const char *bdf)
@@ -79,26 +47,6 @@ int dnd_client_add_namespace(struct dnd_client *client, const char *name)
 		return -ENOMEM;
 	client->info.namespace_count++;
 	return 0;
-}
-
-DND_PUBLIC int donard_client_list(struct donard_context *ctx, struct donard_client_list **out)
-{
-	struct donard_client_list *list = calloc(1, sizeof(*list));
-	int rc;
-
-	if (!list)
-		return dnd_fail_memory(ctx);
-	rc = dnd_scan_nvme(ctx, list);
-	if (!rc)
-		rc = dnd_scan_rdma(ctx, list);
-	if (!rc)
-		rc = dnd_scan_gpu(ctx, list);
-	if (rc) {
-		donard_client_list_free(list);
-		return rc == -ENOMEM ? dnd_fail_memory(ctx) : rc;
-	}
-	*out = list;
-	return (int)list->count;
 }
 
 DND_PUBLIC size_t donard_client_count(const struct donard_client_list *list)

@@ -25,14 +25,4 @@ struct dnd_client *dnd_client_add(struct donard_client_list *list, const char *t
 				  const char *name, const char *bdf);
 int dnd_client_add_namespace(struct dnd_client *client, const char *name);
 
-/* Scanners return 0 or -errno with the context's text set. */
-int dnd_scan_nvme(struct donard_context *ctx, struct donard_client_list *list);
-int dnd_scan_rdma(struct donard_context *ctx, struct donard_client_list *list);
-int dnd_scan_gpu(struct donard_context *ctx, struct donard_client_list *list);
-
-/* Calls @each for every entry but "." and ".."; a missing folder is empty. */
-int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
-		       int (*each)(struct donard_context *ctx, const char *entry, void *data),
-		       void *data);
-
 #endif /* DONARD_CLIENT_LIST_H */

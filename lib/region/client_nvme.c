@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "region/client_list.h"
+#include "region/client_scan.h"
 
 /* "nvme0n1" -> 1; "nvme0c1n2" -> 2 with *is_path; else 0 */
 static int namespace_number(const char *entry, bool *is_path)

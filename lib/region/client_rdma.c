@@ -2,7 +2,7 @@
 /* RDMA devices that are PCI functions; soft ones (rxe, siw) have no DMA. */
 #include <stdio.h>
 
-#include "region/client_list.h"
+#include "region/client_scan.h"
 
 static int add_device(struct donard_context *ctx, const char *entry, void *data)
 {

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "region/region.h"
+#include "region/holders.h"
 
 #define SMALL_BYTES	(2U << 20)	/* two blocks, of 1 MiB at most */
 

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "region/names.h"
 #include "region/region.h"
-#include "base/spec.h"
 
 struct record {
 	struct donard_region_info info;
@@ -41,7 +41,7 @@ static uint64_t read_number(struct donard_context *ctx, struct record *record,
 
 static void read_node(struct donard_context *ctx, struct record *record)
 {
-	struct donard_context quiet = *ctx;	/* a closed node is no failure here */
+	struct dnd_failure before = dnd_failure_keep(ctx);	/* a closed node is none here */
 	struct dnd_region region;
 
 	if (!strcmp(record->state, "draining") || !strcmp(record->state, "quarantined")) {
@@ -49,8 +49,9 @@ static void read_node(struct donard_context *ctx, struct record *record)
 			 "opened any more", record->state);
 		return;
 	}
-	if (dnd_region_open(&quiet, record->name, &region)) {
-		snprintf(record->unknown, sizeof(record->unknown), "%.255s", donard_error(&quiet));
+	if (dnd_region_open(ctx, record->name, &region)) {
+		snprintf(record->unknown, sizeof(record->unknown), "%.255s", donard_error(ctx));
+		dnd_failure_put_back(ctx, &before);
 		return;
 	}
 	record->info.granule_bytes = region.info.granule_bytes;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The words of the uapi's numbers, and the number in "p2pmemN". */
-#include <stdlib.h>
 #include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "base/base.h"
+#include "region/names.h"
+#include "uapi/p2pmem.h"
 
 static const char *const kinds[] = {
 	[P2PMEM_KIND_PCI_BAR] = "pci-bar",

@@ -2,7 +2,7 @@
 /* driver_override, bind and unbind through sysfs. */
 #include <stdio.h>
 
-#include "region/pci_bind.h"
+#include "region/control.h"
 
 #define DRIVER "p2pmem"
 

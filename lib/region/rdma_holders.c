@@ -12,7 +12,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "region/region.h"
+#include "region/holders.h"
 
 enum { MAX_DEVICES = 64, REPLY_BYTES = 16 * 1024, REPLY_SECONDS = 1 };
 

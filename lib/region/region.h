@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* An open region: the node, its INFO, and windows mapped from it. */
-#ifndef DONARD_REGION_H
-#define DONARD_REGION_H
+/*
+ * What the room region offers: open regions and windows mapped from them, the
+ * routes to them, and how regions are named.  Lists of regions and of clients
+ * are public (donard/donard.h).
+ */
+#ifndef DND_REGION_H
+#define DND_REGION_H
 
 #include "base/base.h"
+#include "uapi/p2pmem.h"
 
 struct dnd_region {
 	char name[P2PMEM_NAME_BYTES];
@@ -37,21 +42,35 @@ int dnd_region_claim(struct donard_context *ctx, struct dnd_region *region, uint
 int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region, uint64_t length,
 		       struct dnd_window *window);
 void dnd_window_unmap(struct dnd_window *window);
-/* Fails because the region @name does not exist, or is about not to. */
-int dnd_region_missing(struct donard_context *ctx, const char *name);
 /* A descriptor of the window as a dma-buf, or -errno. */
 int dnd_region_export(const struct dnd_region *region, const struct dnd_window *window);
 int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable);
-/* "; held by fio (pid 12), app (pid 13, device 0000:01:00.0)" or "" */
-void dnd_region_holders_text(struct donard_context *ctx, const char *name, char *text,
-			     size_t text_bytes);
-
-/* An open file owns as little as spare blocks of a copy are. */
-bool dnd_region_has_small_holder(struct donard_context *ctx, const char *name);
-
-/* "rxe0 and mlx5_0": RDMA devices on which that process has registered memory, or "" */
-void dnd_rdma_devices_of(int pid, char *text, size_t text_bytes);
-
+/* Fails unless p2pmem is loaded. */
 int dnd_require_module(struct donard_context *ctx);
 
-#endif /* DONARD_REGION_H */
+/* route.c: the kernel's prediction and what the policy makes of it */
+enum dnd_verdict {
+	DND_ROUTE_GO,
+	DND_ROUTE_UNLISTED,	/* only if the caller wants to try */
+	DND_ROUTE_REFUSED,
+};
+
+int dnd_route_probe(struct donard_context *ctx, const struct dnd_region *region,
+		    const char *client_bdf, struct donard_route *route);
+enum dnd_verdict dnd_route_verdict(const struct donard_route *route);
+/* 0 refused .. 4 best */
+int dnd_route_rank(const struct donard_route *route);
+
+/* spec.c: what SRC and DST may look like on a command line; pure text */
+struct dnd_spec {
+	bool is_region;
+	char region[P2PMEM_NAME_BYTES];
+	uint64_t offset_bytes;	/* the "+64M" of a region; else 0 */
+	const char *path;	/* borrowed from the argument */
+};
+
+int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec *spec);
+/* "p2pmem0" of "p2pmem0" or "/dev/p2pmem0", where a whole region is meant. */
+int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PMEM_NAME_BYTES]);
+
+#endif /* DND_REGION_H */

@@ -13,7 +13,8 @@
 #include <unistd.h>
 
 #include "region/control.h"
-#include "region/pci_bind.h"
+#include "region/holders.h"
+#include "region/names.h"
 
 struct removal {
 	int control;

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 
+#include "region/names.h"
 #include "region/region.h"
-#include "region/route.h"
 
 static void fill_bridge(struct donard_route *route, const struct p2pmem_probe *probe)
 {

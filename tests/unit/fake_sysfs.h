@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "base/base.h"
+#include "uapi/p2pmem.h"
 
 struct fake {
 	char root[64];

@@ -13,7 +13,7 @@
 
 #include "unit.h"
 #include "fake_sysfs.h"
-#include "base/memory.h"
+#include "region/region.h"
 
 #define REGION_BYTES (1U << 20)
 

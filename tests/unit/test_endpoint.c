@@ -5,7 +5,7 @@
 #include "drive/blockdev.h"
 #include "fake_sysfs.h"
 #include "drive/drive.h"
-#include "base/spec.h"
+#include "region/region.h"
 
 static void specs(void **state)
 {

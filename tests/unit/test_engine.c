@@ -4,8 +4,8 @@
 #include <unistd.h>
 
 #include "unit.h"
-#include "base/memory.h"
-#include "drive/uring.h"
+#include "base/base.h"
+#include "drive/ring.h"
 
 #define LENGTH (1U << 20)
 

@@ -3,8 +3,8 @@
 
 #include "unit.h"
 #include "fake_sysfs.h"
+#include "region/holders.h"
 #include "region/region.h"
-#include "region/route.h"
 
 static void regions(void **state)
 {

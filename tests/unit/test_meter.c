@@ -9,7 +9,7 @@
 
 #include "unit.h"
 #include "fake_sysfs.h"
-#include "meter/meter.h"
+#include "meter/kind.h"
 #include "meter/tool.h"
 #include "says.h"
 

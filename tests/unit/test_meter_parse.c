@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What measuring tools print (captured/, and worse), turned into counts or into reasons. */
 #include "unit.h"
-#include "meter/meter.h"
+#include "meter/kind.h"
 #include "says.h"
 
 #define CAPTURED	"tests/unit/captured/"

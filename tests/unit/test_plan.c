@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit.h"
-#include "drive/plan.h"
+#include "drive/ring.h"
 
 /* Every byte of the full part exactly once, in order, aligned. */
 static void check_cover(const struct dnd_plan *plan)

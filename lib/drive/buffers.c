@@ -9,8 +9,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "region/region.h"
-#include "drive/uring.h"
+#include "drive/ring.h"
 #include "uapi/p2pmem.h"
 
 #define BUFFER_MAX_BYTES	(1ULL << 30)	/* the kernel's limit for one */

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "meter/kind.h"
 #include "meter/meter.h"
 
 /* The best first. */
@@ -11,42 +12,6 @@ static const struct dnd_meter_kind *const kinds[] = {
 };
 
 #define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
-
-static const char *const quantity_names[DONARD_QUANTITIES] = {
-	[DONARD_DRAM_DMA_PAYLOAD] = "dram_dma_payload_bytes",
-	[DONARD_DRAM_DMA_OVERHEAD] = "dram_dma_overhead_bytes",
-	[DONARD_DRAM_CPU_PAYLOAD] = "dram_cpu_payload_bytes",
-	[DONARD_DRAM_CPU_OVERHEAD] = "dram_cpu_overhead_bytes",
-	[DONARD_DRAM_CPU_USER] = "dram_cpu_user_bytes",
-	[DONARD_DRAM_CPU_KERNEL] = "dram_cpu_kernel_bytes",
-	[DONARD_BAR_DMA] = "bar_dma_bytes",
-	[DONARD_BAR_CPU] = "bar_cpu_bytes",
-	[DONARD_INSTRUCTIONS_USER] = "instructions_user",
-	[DONARD_INSTRUCTIONS_KERNEL] = "instructions_kernel",
-	[DONARD_DRAM_READ] = "dram_read_bytes",
-	[DONARD_DRAM_WRITTEN] = "dram_written_bytes",
-	[DONARD_DRAM_TOTAL] = "dram_total_bytes",
-	[DONARD_DRAM_CACHE] = "dram_cache_bytes",
-	[DONARD_INTERRUPTS] = "interrupts",
-	[DONARD_CONTEXT_SWITCHES] = "context_switches",
-};
-
-DND_PUBLIC const char *donard_quantity_name(enum donard_quantity quantity)
-{
-	return (unsigned int)quantity < DONARD_QUANTITIES ? quantity_names[quantity] : NULL;
-}
-
-void dnd_missing(struct donard_measurement *result, const char *format, ...)
-{
-	size_t used = strlen(result->missing);
-	va_list args;
-
-	if (used && used + 1 < sizeof(result->missing))
-		result->missing[used++] = ' ';
-	va_start(args, format);
-	vsnprintf(result->missing + used, sizeof(result->missing) - used, format, args);
-	va_end(args);
-}
 
 static int open_kind(struct donard_context *ctx, struct donard_meter *meter,
 		     const struct dnd_meter_kind *kind)
@@ -69,7 +34,7 @@ static int open_best(struct donard_context *ctx, struct donard_meter *meter)
 		if (used < sizeof(meter->missing))
 			used += (size_t)snprintf(meter->missing + used,
 						 sizeof(meter->missing) - used, "%s%s: %s",
-						 used ? " " : "", kinds[i]->name, ctx->text);
+						 used ? " " : "", kinds[i]->name, donard_error(ctx));
 	}
 	return rc;
 }
@@ -165,5 +130,32 @@ DND_PUBLIC int donard_meter_end(struct donard_context *ctx, struct donard_meter 
 	rc = meter->kind->end(ctx, meter, result);
 	meter->counting = false;
 	meter->own_count = 0;
+	return rc;
+}
+
+int dnd_meter_begin(struct donard_context *ctx, struct donard_meter *meter,
+		    const struct dnd_owned *own, size_t own_count)
+{
+	size_t before = meter->own_count;
+	int rc = 0;
+
+	for (size_t i = 0; i < own_count && !rc; i++)
+		rc = donard_meter_own(ctx, meter, own[i].memory, own[i].bytes);
+	if (!rc)
+		rc = donard_meter_begin(ctx, meter);
+	if (rc)
+		meter->own_count = before;	/* the memory goes */
+	return rc;
+}
+
+int dnd_meter_end(struct donard_context *ctx, struct donard_meter *meter,
+		  struct donard_measurement *measurement, int rc)
+{
+	struct dnd_failure first = dnd_failure_keep(ctx);
+	int ended = donard_meter_end(ctx, meter, measurement);
+
+	if (!rc)
+		return ended;
+	dnd_failure_put_back(ctx, &first);
 	return rc;
 }

@@ -7,8 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "region/region.h"
-#include "base/spec.h"
+#include "region/control.h"
+#include "region/holders.h"
 
 /* For the proof of another copy: some requests to its drive, one after the other. */
 #define CLAIM_WAIT_SECONDS	3.0

@@ -7,8 +7,7 @@
 #include <liburing.h>
 #include <linux/nvme_ioctl.h>
 
-#include "drive/generic.h"
-#include "drive/uring.h"
+#include "drive/ring.h"
 
 #define NVME_WRITE	0x01
 #define NVME_READ	0x02

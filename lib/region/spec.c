@@ -2,7 +2,8 @@
 /* "p2pmem0", "p2pmem0+64M", "/dev/p2pmem0" name a region; the rest a path. */
 #include <stdio.h>
 
-#include "base/spec.h"
+#include "region/names.h"
+#include "region/region.h"
 
 static int parse_offset(struct donard_context *ctx, const char *text, const char *number,
 			struct dnd_spec *spec)

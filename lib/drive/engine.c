@@ -5,8 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/memory.h"
-#include "drive/uring.h"
+#include "drive/ring.h"
 
 #define FAULT_REACH_BYTES	(2ULL << 20)	/* what one fault of a region maps (kernel/mmap.c) */
 

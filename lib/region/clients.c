@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The list of clients: assembled from one scanner a kind of device. */
+#include <stdlib.h>
+
+#include "region/client_scan.h"
+
+DND_PUBLIC int donard_client_list(struct donard_context *ctx, struct donard_client_list **out)
+{
+	struct donard_client_list *list = calloc(1, sizeof(*list));
+	int rc;
+
+	if (!list)
+		return dnd_fail_memory(ctx);
+	rc = dnd_scan_nvme(ctx, list);
+	if (!rc)
+		rc = dnd_scan_rdma(ctx, list);
+	if (!rc)
+		rc = dnd_scan_gpu(ctx, list);
+	if (rc) {
+		donard_client_list_free(list);
+		return rc == -ENOMEM ? dnd_fail_memory(ctx) : rc;
+	}
+	*out = list;
+	return (int)list->count;
+}
