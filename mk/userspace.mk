@@ -15,7 +15,7 @@ LIB_LIBS   = $(shell $(PKG_CONFIG) --libs $(LIB_PKGS))
 CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c)
 BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 
-userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \
+userspace: $(BUILD)/completion.bash $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \
 	$(BUILD)/donard-bench \
 	$(BUILD)/libdonard.pc $(BUILD)/header.ok
 
@@ -49,6 +49,10 @@ $(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so
 
 $(BUILD)/donard-bench: $(BENCH_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so
 	$(LINK_PROGRAM) $(BENCH_LIBS)
+
+$(BUILD)/completion.bash: cli/completion.bash.in cli/make-completion $(BUILD)/donard-cli $(BUILD)/donard-bench
+	cli/make-completion $< $(BUILD)/donard-cli $(BUILD)/donard-bench > $@.new
+	mv $@.new $@
 
 $(BUILD)/libdonard.pc: lib/libdonard.pc.in
 	@mkdir -p $(@D)

@@ -92,8 +92,8 @@ int cli_fail(const struct cli *cli, int rc);
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text);
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Before there is a command: @words are those of the command line. */
-int cli_no_command(int argc, char **words);
+/* No command has the name that @words begin with. */
+int cli_no_command(bool json, int argc, char **words);
 int cli_check_stdout(int exit_code);
 
 /* utf8.c: every string of a JSON model comes from here; NULL is "" */
@@ -125,6 +125,11 @@ void cli_add_verified_by(struct json_object *model, unsigned int verified_by);
 void cli_print_help(void);
 void cli_print_group_help(FILE *to, const char *group);
 void cli_print_command_help(const struct cli_command *command);
+/*
+ * The whole table, a line each, tabs between: "command NAME ARGUMENTS SUMMARY" and "option NAME
+ * --OPTION ARGUMENT HELP". The completion is made from it, and the man page compared with it.
+ */
+int cli_dump_commands(void);
 
 /* progress.c */
 struct cli_progress {

@@ -72,23 +72,57 @@ static bool wants_json(int argc, char **words)
 	return false;
 }
 
-int cli_no_command(int argc, char **words)
+/* "list, info, topo, region, copy": of the commands of a group only the group. */
+static void list_commands(char *text, size_t text_bytes)
+{
+	size_t used = 0, length, before = 0;
+	const char *name, *last = "";
+
+	text[0] = '\0';
+	for (size_t i = 0; cli_commands[i] && used < text_bytes; i++) {
+		name = cli_commands[i]->name;
+		length = strcspn(name, " ");
+		if (length != before || strncmp(name, last, length))
+			used += (size_t)snprintf(text + used, text_bytes - used, "%s%.*s",
+						 used ? ", " : "", (int)length, name);
+		last = name;
+		before = length;
+	}
+}
+
+/* Which is why no command was found. */
+static void explain(char *text, size_t text_bytes, int argc, char **words, bool group)
+{
+	const char *second = group && argc > 1 && words[1][0] != '-' ? words[1] : "";
+	char names[256];
+
+	list_commands(names, sizeof(names));
+	if (!argc)
+		snprintf(text, text_bytes, "a command is missing. The commands are: %s", names);
+	else if (words[0][0] == '-')
+		snprintf(text, text_bytes, "%.200s stands before the command, where only --json, --help and "
+			 "--version may. Options follow the command: '%s COMMAND --option'. The commands are: %s",
+			 words[0], cli_name, names);
+	else if (group && !second[0])
+		snprintf(text, text_bytes, "'%s' needs a second word", words[0]);
+	else if (group)
+		snprintf(text, text_bytes, "'%s %.200s' is no command", words[0], second);
+	else
+		snprintf(text, text_bytes, "'%.200s' is no command. The commands are: %s", words[0], names);
+}
+
+int cli_no_command(bool json, int argc, char **words)
 {
 	bool group = argc && cli_is_group(words[0]);
-	const char *second = group && argc > 1 && words[1][0] != '-' ? words[1] : "";
-	char text[512];
+	char text[1024];
 
-	if (!argc || !strcmp(words[0], "--json"))
-		snprintf(text, sizeof(text), "a command is missing; '%s help' lists them", cli_name);
-	else if (group && !second[0])
-		snprintf(text, sizeof(text), "'%s' needs a second word", words[0]);
-	else
-		snprintf(text, sizeof(text), "'%.200s%s%.200s' is no command; '%s help' lists them",
-			 words[0], second[0] ? " " : "", second, cli_name);
+	explain(text, sizeof(text), argc, words, group);
 	fprintf(stderr, "%s: %s\n", cli_name, text);
 	if (group)
 		cli_print_group_help(stderr, words[0]);
-	if (wants_json(argc, words))
+	else
+		fprintf(stderr, "'%s help' explains them.\n", cli_name);
+	if (json || wants_json(argc, words))
 		print_error_object(false, "usage", text);
 	return EXIT_USAGE;
 }

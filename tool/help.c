@@ -28,8 +28,9 @@ void cli_print_command_help(const struct cli_command *command)
 {
 	char left[64];
 
-	printf("Usage: %s %s%s%s [OPTION]...\n%s.\n\nOptions:\n", cli_name, command->name,
-	       command->arguments[0] ? " " : "", command->arguments, command->summary);
+	printf("Usage: %s %s%s%s%s%s\n%s.\n\nOptions:\n", cli_name, command->name,
+	       command->runs_command ? " [OPTION]..." : "", command->arguments[0] ? " " : "",
+	       command->arguments, command->runs_command ? "" : " [OPTION]...", command->summary);
 	for (size_t i = 0; command->options[i].name; i++) {
 		const struct cli_option *option = &command->options[i];
 
@@ -38,6 +39,35 @@ void cli_print_command_help(const struct cli_command *command)
 		printf("  %-24s %s\n", left, option->help);
 	}
 	printf("  %-24s %s\n", "--help", "print this text");
+}
+
+/* "bench " where the table belongs to a command of another program. */
+static const char *prefix(void)
+{
+	const char *space = cli_program.alias ? strchr(cli_program.alias, ' ') : NULL;
+
+	return space ? space + 1 : "";
+}
+
+static void dump_name(const char *what, const struct cli_command *command)
+{
+	printf("%s\t%s%s%s\t", what, prefix(), prefix()[0] ? " " : "", command->name);
+}
+
+int cli_dump_commands(void)
+{
+	for (size_t i = 0; cli_commands[i]; i++) {
+		const struct cli_command *command = cli_commands[i];
+
+		dump_name("command", command);
+		printf("%s\t%s\n", command->arguments, command->summary);
+		for (const struct cli_option *option = command->options; option->name; option++) {
+			dump_name("option", command);
+			printf("--%s\t%s\t%s\n", option->name, option->argument ? option->argument : "",
+			       option->help);
+		}
+	}
+	return EXIT_DONE;
 }
 
 static int run_help(struct cli *cli)
@@ -55,7 +85,7 @@ static int run_help(struct cli *cli)
 	}
 	command = cli_find_command(cli->argument_count, cli->arguments, &words);
 	if (!command)
-		return cli_usage(cli, "'%s' is no command", cli->arguments[0]);
+		return cli_no_command(cli->json, cli->argument_count, cli->arguments);
 	if (command->program)
 		return cli_become(command, "help", cli->argument_count - words, cli->arguments + words);
 	cli_print_command_help(command);

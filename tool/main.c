@@ -72,10 +72,10 @@ static bool asks_about_group(int argc, char **argv)
 	       (!strcmp(argv[2], "--help") || !strcmp(argv[2], "-h"));
 }
 
-static int no_command(int argc, char **argv)
+static int no_command(const struct cli *cli, int argc, char **argv)
 {
 	if (!asks_about_group(argc, argv))
-		return cli_no_command(argc - 1, argv + 1);
+		return cli_no_command(cli->json, argc - 1, argv + 1);
 	cli_print_group_help(stdout, argv[1]);
 	return EXIT_DONE;
 }
@@ -84,24 +84,42 @@ static const char *long_alias(const char *word)
 {
 	if (!strcmp(word, "--help") || !strcmp(word, "-h"))
 		return "help";
-	return strcmp(word, "--version") ? word : "version";
+	return strcmp(word, "--version") && strcmp(word, "-V") ? word : "version";
+}
+
+/* "--json list" is "list --json".  Returns how many words stand before the command. */
+static int take_leading_json(struct cli *cli, int argc, char **argv)
+{
+	int count = 0;
+
+	while (1 + count < argc && !strcmp(argv[1 + count], "--json"))
+		count++;
+	cli->json = count > 0;
+	return count;
 }
 
 int main(int argc, char **argv)
 {
 	struct cli cli = { 0 };
-	int exit_code, words;
+	int exit_code, words, leading;
 
 	/* Who started us may have ignored it: then nobody would say how a program of ours ended. */
 	signal(SIGCHLD, SIG_DFL);
-	cli_name = cli_program.alias && argc && !strcmp(argv[0], cli_program.alias) ? cli_program.alias : cli_program.name;
+	cli_name = cli_program.name;
+	if (cli_program.alias && argc && !strcmp(argv[0], cli_program.alias))
+		cli_name = cli_program.alias;
+	leading = take_leading_json(&cli, argc, argv);
+	argc -= leading;
+	argv += leading;
 	if (argc > 1)
 		argv[1] = (char *)long_alias(argv[1]);
+	if (argc == 2 && !strcmp(argv[1], "--dump-commands"))
+		return cli_check_stdout(cli_dump_commands());
 	cli.command = cli_find_command(argc - 1, argv + 1, &words);
 	if (!cli.command)
-		return cli_check_stdout(no_command(argc, argv));
+		return cli_check_stdout(no_command(&cli, argc, argv));
 	if (cli.command->program)
-		return cli_become(cli.command, NULL, argc - words - 1, argv + words + 1);
+		return cli_become(cli.command, cli.json ? "--json" : NULL, argc - words - 1, argv + words + 1);
 	exit_code = cli_parse(&cli, argc - words, argv + words);
 	if (exit_code < 0)	/* --help was printed */
 		exit_code = EXIT_DONE;

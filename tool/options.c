@@ -77,17 +77,37 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 	return 0;
 }
 
+/* "DST" of "SRC DST" when one argument was given. */
+static const char *missing_argument(const struct cli *cli)
+{
+	const char *word = cli->command->arguments;
+
+	for (int i = 0; i < cli->argument_count && strchr(word, ' '); i++)
+		word = strchr(word, ' ') + 1;
+	return word;
+}
+
+static bool has_option(const struct cli_command *command, const char *name)
+{
+	for (size_t i = 0; command->options[i].name; i++)
+		if (!strcmp(command->options[i].name, name))
+			return true;
+	return false;
+}
+
 int cli_parse(struct cli *cli, int argc, char **argv)
 {
 	int rc = parse_options(cli, argc, argv);
 
 	if (rc)
 		return rc;
+	if (cli->json && !has_option(cli->command, "json"))
+		return cli_usage(cli, "--json is no option of '%s'", cli->command->name);
 	cli->json = cli->json || cli_given(cli, "json");
 	cli->argument_count = argc - optind;
 	cli->arguments = argv + optind;
 	if (cli->argument_count < cli->command->min_arguments)
-		return cli_usage(cli, "%s is missing", cli->command->arguments);
+		return cli_usage(cli, "%s is missing", missing_argument(cli));
 	if (cli->argument_count > cli->command->max_arguments)
 		return cli_usage(cli, "'%s' is one argument too many",
 				 cli->arguments[cli->command->max_arguments]);

@@ -27,7 +27,51 @@ strings_enter_json_once() {
 	! grep -rn 'json_object_new_string' cli tool bench --include='*.[ch]' | grep -v '^tool/utf8\.c:'
 }
 
+# Every command and option of both programs, as they are in their tables.
+dump_tables() {
+	"$BUILD/donard-cli" --dump-commands && "$BUILD/donard-bench" --dump-commands
+}
+
+# What bash offers behind each command is what its table has, no more and no less.
+completion_is_the_table() {
+	local command bad=0
+	local -a words
+	while IFS=$'\t' read -r command _; do
+		read -ra words <<<"$command"
+		diff <(completes "${words[@]}" -- | sort) \
+			<({ echo --help; dump_tables | awk -F '\t' -v c="$command" '$1 == "option" && $2 == c {print $3}'; } |
+				sort) || { echo "options of '$command': < offered, > in the table"; bad=1; }
+		completes "${words[@]:0:${#words[@]}-1}" '' | grep -xF -- "${words[-1]}" >/dev/null ||
+			{ echo "'$command' is not offered"; bad=1; }
+	done < <(dump_tables | sed -n '/COMMAND/!s/^command\t//p')
+	return "$bad"
+}
+
+# What an option wants is not a list of other options, and after --json stands a command.
+completion_knows_where_it_is() {
+	[[ -z $(completes copy --size '') ]] && completes rdma serve --size 1M d >/dev/null &&
+		completes --json rdma '' | grep -x serve >/dev/null && completes rdma write ::1 --local d | grep -x dram >/dev/null
+}
+
+# helps REGEX ARGUMENT... - on stdout, with status 0.
+helps() {
+	local regex=$1
+	shift
+	"$BUILD/donard-cli" "$@" 2>/dev/null >"$LOGS/help" && grep -qE -- "$regex" "$LOGS/help" || { cat "$LOGS/help"; return 1; }
+}
+
 run_cli_contracts() {
 	try "cli: JSON of a name that is not UTF-8" json_of_any_name
 	try "cli: strings enter JSON at one place" strings_enter_json_once
+	try "cli: completion is the command table" completion_is_the_table
+	try "cli: completion within a command" completion_knows_where_it_is
+	try "cli: help of measure puts options first" helps 'measure \[OPTION\]\.\.\. COMMAND \[ARGUMENT' help measure
+	try "cli: help of no command" cli_exits 2 "'frob' is no command.*list, info.*bench" help frob
+	try "cli: help of half a command and no other half" cli_exits 2 "'rdma frob' is no command" help rdma frob
+	try "cli: --json before the command" json_of 0 'it["version"]' --json version
+	try "cli: --json before a command of bench" json_of 2 'it["error"]["code"] == "usage"' --json bench frob
+	try "cli: --json where there is none" cli_exits 2 "--json is no option of 'help'" --json help
+	try "cli: -V" cli_exits 0 'donard-cli [0-9]' -V
+	try "cli: an option before the command" cli_exits 2 '--quiet stands before the command.*--json' --quiet list
+	try "cli: which argument is missing" cli_exits 2 ': DST is missing' copy /dev/null
 }

@@ -192,8 +192,8 @@ bench_by_both_names() {
 # completes WORD... - what bash offers when the last one is to be completed.
 completes() {
 	# shellcheck disable=SC2016  # the inner shell's
-	PATH="$BUILD:$PATH" bash -c '. cli/completion.bash; COMP_WORDS=(donard-cli "$@"); COMP_CWORD=$#
-		_donard_cli; printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+	PATH="$BUILD:$PATH" bash -c '. "$0"; COMP_WORDS=(donard-cli "$@"); COMP_CWORD=$#
+		_donard_cli; printf "%s\n" "${COMPREPLY[@]}"' "$BUILD/completion.bash" "$@"
 }
 
 completes_bench() {
