@@ -60,6 +60,7 @@ run_style() {
 	try "style: no file over $MAX_LINES lines" is_short
 	try "style: kernel versions only in kernel/compat" versions_in_compat
 	try "style: shellcheck" shell_is_clean
+	run_rooms
 	run_kernel_style
 }
 

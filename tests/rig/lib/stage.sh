@@ -81,7 +81,7 @@ guest_modules() {
 # guest_userspace ROOT
 guest_userspace() {
 	local key
-	key=$(cd "$REPO_DIR" && tree_key include lib tool cli bench docs tests/guest)
+	key=$(cd "$REPO_DIR" && tree_key include lib tool cli bench mk docs tests/guest)
 	key=$(content_key "$1" "$key" "$REPO_DIR/Makefile" "$RIG_DIR/lib/build-guest-tests" \
 		"$(declare -f build_userspace)")
 	cached "userspace-$key" build_userspace "$1"

@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Do the rooms of the source tree import one way?
+
+usage: imports.py [--objects BUILD] [ROOT]
+
+A room is a folder. The table below says which others each room may include;
+they stand in order, so that no two can include each other. Of another room of
+the library, only the header named like the room may be included: the rest is
+its own. With --objects, what the library's objects call is held against the
+same table, because donard/donard.h declares calls of every room.
+
+Prints FILE:LINE: what is wrong, and exits with 1; 0 if nothing is.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+
+# room: what it may include besides itself. Only rooms that stand above it here.
+ROOMS = {
+    "include/uapi": [],
+    "include/donard": [],
+    "include/donard-lab": [],
+    "kernel/compat": ["include/uapi"],
+    "kernel": ["kernel/compat", "include/uapi"],
+    "lib/base": ["include/donard"],
+    "lib/region": ["lib/base", "include/donard", "include/uapi"],
+    "lib/drive": ["lib/region", "lib/base", "include/donard", "include/uapi"],
+    "lib/meter": ["lib/region", "lib/base", "include/donard"],
+    "lib/copy": ["lib/drive", "lib/meter", "lib/region", "lib/base", "include/donard"],
+    "lib/rdma": ["lib/meter", "lib/region", "lib/base", "include/donard"],
+    "tool": ["include/donard"],
+    "cli": ["tool", "include/donard"],
+    "bench": ["tool", "include/donard", "include/uapi"],
+}
+# Only these files may include what is the lab's.
+LAB = {"lib/meter/lab.c"}
+SEARCHED = ["include", "lib", "tool"]
+INCLUDE = re.compile(r'\s*#\s*include\s*(["<])([^">]+)[">]')
+
+
+def room_of(path):
+    """The innermost room that holds the file, or None."""
+    for parent in pathlib.PurePosixPath(path).parents:
+        if str(parent) in ROOMS:
+            return str(parent)
+    return None
+
+
+def resolve(root, path, name):
+    """The file of the project that an include means, or None."""
+    folders = [str(pathlib.PurePosixPath(path).parent), *SEARCHED]
+    for folder in folders:
+        found = (root / folder / name).resolve()
+        if found.is_file() and found.is_relative_to(root):
+            return found.relative_to(root).as_posix()
+    return None
+
+
+def fault(path, target):
+    """What is wrong with this file including that one, or None."""
+    here, there = room_of(path), room_of(target)
+    if there == "include/donard-lab":
+        return None if path in LAB or here == there else f"only {', '.join(LAB)} may include what is the lab's"
+    if here == there:
+        return None
+    if there not in ROOMS[here]:
+        allowed = ", ".join(ROOMS[here]) or "nothing"
+        return f"{here} may not include {there}; it may include {allowed}"
+    door = f"{there}/{there.rpartition('/')[2]}.h"
+    if there.startswith("lib/") and target != door:
+        return f"{target} is private to {there}; what {there} offers is in {door}"
+    return None
+
+
+def faults_in(root, path):
+    for number, line in enumerate((root / path).read_text().splitlines(), 1):
+        match = INCLUDE.match(line)
+        if not match:
+            continue
+        target = resolve(root, path, match[2])
+        if target is None and match[1] == '"':
+            yield f"{path}:{number}: {match[2]} is no file of the project"
+        elif target is not None and room_of(target):
+            wrong = fault(path, target)
+            if wrong:
+                yield f"{path}:{number}: {wrong}"
+
+
+def include_faults(root):
+    for room in ROOMS:
+        for path in sorted((root / room).rglob("*.[ch]")):
+            name = path.relative_to(root).as_posix()
+            if room_of(name) == room:
+                yield from faults_in(root, name)
+
+
+def symbols(root, build):
+    """Of the library's objects: what each defines, and what it needs."""
+    defines, needs = {}, []
+    for path in sorted(build.glob("lib/*/*.o")):
+        name = path.relative_to(build).with_suffix(".c").as_posix()
+        if not (root / name).exists():  # of a file that is no more
+            continue
+        listing = subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout
+        for *_, kind, symbol in (line.split() for line in listing.splitlines()):
+            if kind == "U":
+                needs.append((name, symbol))
+            elif kind in "TDRB":
+                defines[symbol] = name
+    return defines, needs
+
+
+def call_faults(root, build):
+    defines, needs = symbols(root, build)
+    if not defines:
+        yield f"{build}: no objects of the library; run make userspace first"
+    for path, symbol in needs:
+        target = defines.get(symbol)
+        if target and room_of(target) not in [room_of(path), *ROOMS[room_of(path)]]:
+            yield f"{path}: calls {symbol}() of {target}: {room_of(path)} may not use {room_of(target)}"
+
+
+def table_faults():
+    """The table itself goes one way."""
+    order = list(ROOMS)
+    for room, allowed in ROOMS.items():
+        for other in allowed:
+            if order.index(other) >= order.index(room):
+                yield f"{__file__}: {room} may include {other}, which does not stand above it in the table"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--objects", type=pathlib.Path)
+    parser.add_argument("root", nargs="?", type=pathlib.Path, default=pathlib.Path("."))
+    options = parser.parse_args()
+    found = [*table_faults(), *include_faults(options.root.resolve())]
+    if options.objects:
+        found += call_faults(options.root, options.objects)
+    print("\n".join(found), end="\n" if found else "")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
