@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 #include "alloc.h"
 
-static u64 words_of(u64 bits)
-{
-	return (bits + 63) / 64;
-}
-
 static u64 count_trailing_zeros(u64 word)
 {
 	return (u64)__builtin_ctzll(word);
@@ -21,7 +16,7 @@ static u64 next_bit(const u64 *bits, u64 from, u64 end, u64 flip)
 		return end;
 	word = (bits[index] ^ flip) & (~0ULL << (from % 64));
 	while (!word) {
-		if (++index >= words_of(end))
+		if (++index >= p2pmem_runs_words(end))
 			return end;
 		word = bits[index] ^ flip;
 	}
@@ -29,44 +24,14 @@ static u64 next_bit(const u64 *bits, u64 from, u64 end, u64 flip)
 	return from < end ? from : end;
 }
 
-/* The first owned granule in [from, end), or @end: small ranges cost little. */
-static u64 next_used(const struct p2pmem_alloc *a, u64 from, u64 end)
-{
-	return next_bit(a->used, from, end, 0);
-}
-
 u64 p2pmem_alloc_next_used(const struct p2pmem_alloc *a, u64 from)
 {
-	return next_used(a, from, a->granules);
+	return next_bit(a->runs.used, from, a->granules, 0);
 }
 
-/* Words without a free granule are stepped over 64 at a time. */
 u64 p2pmem_alloc_next_free(const struct p2pmem_alloc *a, u64 from)
 {
-	u64 words = words_of(a->granules);
-	u64 end = (from / 64 + 1) * 64;
-
-	if (end > a->granules)
-		end = a->granules;
-	from = next_bit(a->used, from, end, ~0ULL);
-	if (from < end || end >= a->granules)
-		return from < a->granules ? from : a->granules;
-	from = 64 * next_bit(a->full, end / 64, words, ~0ULL);
-	return next_bit(a->used, from, a->granules, ~0ULL);
-}
-
-static void mark_word(struct p2pmem_alloc *a, u64 index, u64 mask, bool used)
-{
-	u64 bit = 1ULL << (index % 64);
-
-	if (used)
-		a->used[index] |= mask;
-	else
-		a->used[index] &= ~mask;
-	if (~a->used[index])
-		a->full[index / 64] &= ~bit;
-	else
-		a->full[index / 64] |= bit;
+	return next_bit(a->runs.used, from, a->granules, ~0ULL);
 }
 
 static void mark(struct p2pmem_alloc *a, u64 first, u64 count, bool used)
@@ -80,9 +45,13 @@ static void mark(struct p2pmem_alloc *a, u64 first, u64 count, bool used)
 		if (bits > end - g)
 			bits = end - g;
 		mask = (bits == 64 ? ~0ULL : (1ULL << bits) - 1) << (g % 64);
-		mark_word(a, g / 64, mask, used);
+		if (used)
+			a->runs.used[g / 64] |= mask;
+		else
+			a->runs.used[g / 64] &= ~mask;
 		g += bits;
 	}
+	p2pmem_runs_note(&a->runs, first, count);
 	if (used)
 		a->free -= count;
 	else
@@ -90,89 +59,75 @@ static void mark(struct p2pmem_alloc *a, u64 first, u64 count, bool used)
 }
 
 void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes,
-		       u64 granules)
+		       struct p2pmem_runs_node *nodes, u64 granules)
 {
-	u64 i;
-
-	a->used = used;
-	a->full = used + words_of(granules);
 	a->granules = granules;
 	a->free = granules;
-	a->hint = 0;
-	for (i = 0; i < p2pmem_alloc_words(granules); i++)
-		used[i] = 0;
+	p2pmem_runs_init(&a->runs, used, nodes, granules);
 	p2pmem_bytes_init(&a->bytes, bytes, granules);
 }
 
-/* A run that is looked for, and the best one found. */
-struct search {
-	u64 want;
-	u64 chunk;
-	u64 phase;
-	u64 best;
-	u64 best_len;
-};
-
-/*
- * Looks through [from, to), keeps the longest run, stops when it is long enough.
- * A run is followed no further than is wanted of it: the cost of one granule
- * must not depend on how much beside it is free.
- */
-static void search(const struct p2pmem_alloc *a, u64 from, u64 to,
-		   struct search *s)
+/* The next place at or after @at that agrees with @phase modulo @chunk. */
+static u64 in_phase(u64 at, u64 chunk, u64 phase)
 {
-	while (from < to && s->best_len < s->want) {
-		u64 start = p2pmem_alloc_next_free(a, from);
-		u64 at = start + ((s->phase - start) & (s->chunk - 1));
-		u64 end, len;
-
-		if (start >= to)
-			return;
-		end = a->granules;
-		if (at < end && end - at > s->want)
-			end = at + s->want;
-		end = next_used(a, start, end);
-		len = at < end ? end - at : 0;
-		if (len > s->best_len) {
-			s->best = at;
-			s->best_len = len;
-		}
-		from = end;
-	}
+	return at + ((phase - at) & (chunk - 1));
 }
 
-static void search_all(const struct p2pmem_alloc *a, struct search *s)
+/*
+ * Where @want granules are free in phase, or @a->granules.  Runs may be many,
+ * and none in phase: after some of them it takes one that is so long that it
+ * must be.
+ */
+static u64 find_in_phase(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase)
 {
-	search(a, a->hint, a->granules, s);
-	search(a, 0, a->hint, s);
+	u64 at = in_phase(0, chunk, phase), found;
+	int tries;
+
+	for (tries = 0; tries < P2PMEM_ALLOC_TRIES; tries++) {
+		found = p2pmem_runs_find(&a->runs, at, want);
+		if (found == at || found == a->granules)
+			return found;
+		at = in_phase(found, chunk, phase);
+	}
+	found = p2pmem_runs_find(&a->runs, at, want + chunk - 1);
+	return found == a->granules ? found : in_phase(found, chunk, phase);
+}
+
+static u64 find(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase)
+{
+	u64 found = a->granules;
+
+	if (want >= chunk)
+		found = find_in_phase(a, want, chunk, phase);
+	if (found == a->granules)
+		found = p2pmem_runs_find(&a->runs, 0, want);
+	return found;
 }
 
 u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase,
 		      u64 *first)
 {
-	struct search s = { .want = want, .chunk = chunk, .phase = phase };
+	u64 longest = p2pmem_runs_longest(&a->runs);
 
-	if (want >= chunk)
-		search_all(a, &s);
-	if (s.best_len < want) {
-		s.chunk = 1;
-		s.best_len = 0;
-		search_all(a, &s);
-	}
-	if (!s.best_len)
+	if (!longest || !want)
 		return 0;
-	mark(a, s.best, s.best_len, true);
-	p2pmem_bytes_forget(&a->bytes, s.best, s.best_len);
-	a->hint = s.best + s.best_len < a->granules ? s.best + s.best_len : 0;
-	*first = s.best;
-	return s.best_len;
+	if (want > longest) {
+		want = longest;
+		chunk = 1;
+	}
+	*first = find(a, want, chunk, phase);
+	mark(a, *first, want, true);
+	p2pmem_bytes_forget(&a->bytes, *first, want);
+	return want;
 }
 
 bool p2pmem_alloc_take_at(struct p2pmem_alloc *a, u64 first, u64 count)
 {
 	if (first > a->granules || count > a->granules - first)
 		return false;
-	if (next_used(a, first, first + count) < first + count)
+	if (!count)
+		return true;
+	if (p2pmem_runs_find(&a->runs, first, count) != first)
 		return false;
 	mark(a, first, count, true);
 	return true;
@@ -182,6 +137,4 @@ void p2pmem_alloc_give(struct p2pmem_alloc *a, u64 first, u64 count, u32 uid)
 {
 	p2pmem_bytes_keep(&a->bytes, first, count, uid);
 	mark(a, first, count, false);
-	if (first < a->hint && a->hint == first + count)
-		a->hint = first;
 }

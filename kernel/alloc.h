@@ -9,49 +9,41 @@
 #define P2PMEM_ALLOC_H
 
 #include "bytes.h"
+#include "runs.h"
+
+/* Runs that are looked at, one by one, for a place in phase. */
+#define P2PMEM_ALLOC_TRIES	256
 
 /**
  * struct p2pmem_alloc - ownership of a region
- * @used: bit per granule, set while an open file owns it
- * @full: bit per word of @used, set while all its granules are owned: keeps
- *	allocation flat when little is free
+ * @runs: what no open file owns
  * @bytes: whose bytes they are
  * @granules: how many there are
  * @free: how many are not owned
- * @hint: where the next search begins; keeps allocation flat when the front
- *	of the region is full
  */
 struct p2pmem_alloc {
-	u64 *used;
-	u64 *full;
+	struct p2pmem_runs runs;
 	struct p2pmem_bytes bytes;
 	u64 granules;
 	u64 free;
-	u64 hint;
 };
 
-/* Words of the array that p2pmem_alloc_init() splits into @used and @full. */
-static inline u64 p2pmem_alloc_words(u64 granules)
-{
-	u64 words = (granules + 63) / 64;
-
-	return words + (words + 63) / 64;
-}
-
 /*
- * Takes over two arrays that the caller owns and frees, @bytes for
- * p2pmem_bytes_init(); all free, unknown.
+ * Takes over three arrays that the caller owns and frees: @used of
+ * p2pmem_runs_words() entries, @bytes of p2pmem_bytes_entries(), @nodes of
+ * p2pmem_runs_nodes().  All granules are free, their bytes unknown.
  */
 void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes,
-		       u64 granules);
+		       struct p2pmem_runs_node *nodes, u64 granules);
 
 /*
- * Takes a run of at most @want free granules: one of exactly @want if there is
- * any, else the longest.  Returns its length and puts its place into @first;
- * 0 when the region is full.  The bytes become UNKNOWN.
+ * Takes a run of at most @want free granules: the first of exactly @want if
+ * there is any, else the longest.  Returns its length and puts its place into
+ * @first; 0 when the region is full.  The bytes become UNKNOWN.
  *
  * Of runs of at least @chunk granules (a power of two), one of exactly @want
- * whose place agrees with @phase modulo @chunk is preferred.
+ * whose place agrees with @phase modulo @chunk is preferred: surely if there is
+ * one among the first P2PMEM_ALLOC_TRIES, or a run longer by @chunk.
  */
 u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase,
 		      u64 *first);

@@ -54,7 +54,8 @@ static void region_release(struct device *dev)
 
 	if (r->inode)
 		iput(r->inode);
-	kvfree(r->alloc.used);
+	kvfree(r->alloc.runs.used);
+	kvfree(r->alloc.runs.nodes);
 	kvfree(r->alloc.bytes.of_granule);
 	if (!r->finished)
 		ida_free(&region_ids, r->id);
@@ -107,17 +108,21 @@ static int region_alloc_state(struct p2pmem_region *r)
 {
 	u64 granules = r->backing.bytes >> PAGE_SHIFT;
 	struct inode *inode;
+	struct p2pmem_runs_node *nodes;
 	u64 *used;
 	u32 *bytes;
+	bool ok;
 
 	inode = p2pmem_pseudofs_inode();
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
 	r->inode = inode;
-	used = kvcalloc(p2pmem_alloc_words(granules), sizeof(*used), GFP_KERNEL);
+	used = kvcalloc(p2pmem_runs_words(granules), sizeof(*used), GFP_KERNEL);
+	nodes = kvcalloc(p2pmem_runs_nodes(granules), sizeof(*nodes), GFP_KERNEL);
 	bytes = kvcalloc(p2pmem_bytes_entries(granules), sizeof(*bytes), GFP_KERNEL);
-	p2pmem_alloc_init(&r->alloc, used, bytes, used && bytes ? granules : 0);
-	return used && bytes ? 0 : -ENOMEM;
+	ok = used && nodes && bytes;
+	p2pmem_alloc_init(&r->alloc, used, bytes, nodes, ok ? granules : 0);
+	return ok ? 0 : -ENOMEM;
 }
 
 static void explain_backing(struct p2pmem_region_add *req, int err)

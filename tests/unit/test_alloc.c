@@ -5,6 +5,7 @@
 
 #include "unit.h"
 #include "../../kernel/alloc.c"
+#include "../../kernel/runs.c"
 #include "../../kernel/bytes.c"
 
 #define MAX_GRANULES	5000
@@ -13,7 +14,8 @@
 
 struct model {
 	struct p2pmem_alloc alloc;
-	u64 used[MAX_WORDS + (MAX_WORDS + 63) / 64];
+	u64 used[MAX_WORDS];
+	struct p2pmem_runs_node nodes[256];
 	u32 bytes[MAX_GRANULES + MAX_GRANULES / P2PMEM_BYTES_BLOCK + 1];
 	bool taken[MAX_GRANULES];
 	u64 free;
@@ -23,7 +25,8 @@ static void begin(struct model *m, u64 granules)
 {
 	memset(m, 0, sizeof(*m));
 	memset(m->used, 0xff, sizeof(m->used));
-	p2pmem_alloc_init(&m->alloc, m->used, m->bytes, granules);
+	assert_true(p2pmem_runs_nodes(granules) <= sizeof(m->nodes) / sizeof(m->nodes[0]));
+	p2pmem_alloc_init(&m->alloc, m->used, m->bytes, m->nodes, granules);
 	m->free = granules;
 }
 
@@ -169,26 +172,29 @@ static void ranges_past_the_end_are_refused(void **state)
 
 #define MANY		(1ULL << 22)	/* a region of 16 GiB */
 #define MANY_WORDS	(MANY / 64)
+#define TREE_HEIGHT	17		/* from one of its words up to the root */
 
 /* @used on pages of its own, so that parts of it can be forbidden to look at. */
 static struct p2pmem_alloc *many_granules(void)
 {
-	u64 words = p2pmem_alloc_words(MANY);
 	struct p2pmem_alloc *a = calloc(1, sizeof(*a));
-	u64 *used = mmap(NULL, words * sizeof(*used), PROT_READ | PROT_WRITE,
+	struct p2pmem_runs_node *nodes = calloc(p2pmem_runs_nodes(MANY), sizeof(*nodes));
+	u64 *used = mmap(NULL, MANY_WORDS * sizeof(*used), PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	u32 *bytes = calloc(p2pmem_bytes_entries(MANY), sizeof(*bytes));
 
 	assert_non_null(a);
+	assert_non_null(nodes);
 	assert_ptr_not_equal(used, MAP_FAILED);
 	assert_non_null(bytes);
-	p2pmem_alloc_init(a, used, bytes, MANY);
+	p2pmem_alloc_init(a, used, bytes, nodes, MANY);
 	return a;
 }
 
 static void end_many(struct p2pmem_alloc *a)
 {
-	munmap(a->used, p2pmem_alloc_words(MANY) * sizeof(*a->used));
+	munmap(a->runs.used, MANY_WORDS * sizeof(*a->runs.used));
+	free(a->runs.nodes);
 	free(a->bytes.of_granule);
 	free(a);
 }
@@ -196,9 +202,9 @@ static void end_many(struct p2pmem_alloc *a)
 /* All of @used but its first and last page: a look there ends the test by a signal. */
 static void forbid_the_middle(struct p2pmem_alloc *a, bool forbid)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = MANY_WORDS * sizeof(*a->used);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = MANY_WORDS * sizeof(*a->runs.used);
 
-	assert_int_equal(mprotect((char *)a->used + page, bytes - 2 * page,
+	assert_int_equal(mprotect((char *)a->runs.used + page, bytes - 2 * page,
 				  forbid ? PROT_NONE : PROT_READ | PROT_WRITE), 0);
 }
 
@@ -241,6 +247,87 @@ static void one_granule_costs_the_same_in_a_full_region(void **state)
 	end_many(a);
 }
 
+/* ---- linear: the work for memory in pieces grows as their number does ---- */
+
+/* Every granule is owned but @fragments single ones. */
+static struct p2pmem_alloc *fragmented(u64 fragments)
+{
+	struct p2pmem_alloc *a = many_granules();
+	u64 first;
+
+	assert_int_equal(p2pmem_alloc_take(a, MANY, 1, 0, &first), MANY);
+	for (u64 i = 0; i < fragments; i++)
+		p2pmem_alloc_give(a, i * (MANY / fragments), 1, ALICE);
+	assert_int_equal(a->free, fragments);
+	assert_int_equal(p2pmem_runs_longest(&a->runs), 1);
+	a->runs.visits = 0;
+	return a;
+}
+
+/* What p2pmem_file_back() does for a mapping of all that is free, and close() after it. */
+static void map_and_close(struct p2pmem_alloc *a, u64 *pieces, u64 *n)
+{
+	u64 left = a->free;
+
+	for (*n = 0; left; left -= 1)
+		assert_int_equal(p2pmem_alloc_take(a, left, 512, 0, &pieces[(*n)++]), 1);
+	for (u64 i = 0; i < *n; i++)
+		p2pmem_alloc_give(a, pieces[i], 1, ALICE);
+}
+
+static void a_piece_costs_the_same_among_a_million(void **state)
+{
+	static const u64 numbers[] = { 1000, 10000, 100000, 1000000 };
+	u64 *pieces = calloc(1000000, sizeof(*pieces)), n;
+
+	(void)state;
+	assert_non_null(pieces);
+	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+		struct p2pmem_alloc *a = fragmented(numbers[i]);
+
+		map_and_close(a, pieces, &n);
+		assert_int_equal(n, numbers[i]);
+		assert_int_equal(a->free, numbers[i]);
+		/* Up and down to the piece, and up again when it is taken and when it is given. */
+		assert_in_range(a->runs.visits, 1, numbers[i] * 4 * TREE_HEIGHT);
+		end_many(a);
+	}
+	free(pieces);
+}
+
+static void one_piece_that_nothing_fits_costs_the_same(void **state)
+{
+	struct p2pmem_alloc *a = fragmented(1000000);
+	u64 first;
+
+	(void)state;
+	assert_false(p2pmem_alloc_take_at(a, 0, 2));
+	assert_int_equal(p2pmem_alloc_take(a, 2, 1, 0, &first), 1);
+	assert_in_range(a->runs.visits, 1, 3 * TREE_HEIGHT);
+	end_many(a);
+}
+
+/* Thousands of runs that are long enough, and none of them in phase. */
+static void looking_for_a_chunk_in_phase_is_bounded(void **state)
+{
+	struct p2pmem_alloc *a = many_granules();
+	u64 first, chunk = 512;
+
+	(void)state;
+	for (u64 at = 0; at < MANY; at += 2 * chunk)
+		assert_true(p2pmem_alloc_take_at(a, at, chunk + 1));
+	a->runs.visits = 0;
+	assert_int_equal(p2pmem_alloc_take(a, chunk - 1, chunk, 0, &first), chunk - 1);
+	p2pmem_alloc_give(a, first, chunk - 1, ALICE);
+	/* One in phase at the very end, longer by a chunk. */
+	p2pmem_alloc_give(a, MANY - 2 * chunk, chunk + 1, ALICE);
+	a->runs.visits = 0;
+	assert_int_equal(p2pmem_alloc_take(a, chunk, chunk, 0, &first), chunk);
+	assert_int_equal(first % chunk, 0);
+	assert_in_range(a->runs.visits, 1, (P2PMEM_ALLOC_TRIES + 4) * 2 * TREE_HEIGHT);
+	end_many(a);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -249,6 +336,9 @@ int main(void)
 		cmocka_unit_test(ranges_past_the_end_are_refused),
 		cmocka_unit_test(one_granule_costs_the_same_in_an_empty_region),
 		cmocka_unit_test(one_granule_costs_the_same_in_a_full_region),
+		cmocka_unit_test(a_piece_costs_the_same_among_a_million),
+		cmocka_unit_test(one_piece_that_nothing_fits_costs_the_same),
+		cmocka_unit_test(looking_for_a_chunk_in_phase_is_bounded),
 	};
 
 	return cmocka_run_group_tests_name("alloc", tests, NULL, NULL);
