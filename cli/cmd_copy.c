@@ -33,31 +33,35 @@ static uint32_t take_flags(const struct cli *cli)
 	       (cli_given(cli, "passthrough") ? DONARD_COPY_PASSTHROUGH : 0);
 }
 
-static struct json_object *build(const struct donard_copy_result *result)
+static void add_flag(struct json_object *model, const char *key, bool value)
+{
+	json_object_object_add(model, key, json_object_new_boolean(value));
+}
+
+static struct json_object *build(const struct donard_copy_result *result,
+				 const struct donard_measurement *measurement)
 {
 	struct json_object *model = json_object_new_object();
 
-	json_object_object_add(model, "bytes", json_object_new_int64((int64_t)result->bytes));
+	cli_add_number(model, "bytes", result->bytes);
 	json_object_object_add(model, "seconds", json_object_new_double(result->seconds));
-	json_object_object_add(model, "route", cli_json_string(result->route));
-	json_object_object_add(model, "route_evidence",
-			       cli_json_string(result->route_evidence));
-	json_object_object_add(model, "bridge", cli_json_string(result->bridge));
-	json_object_object_add(model, "via", cli_json_string(result->via));
-	json_object_object_add(model, "bounced_bytes",
-			       json_object_new_int64((int64_t)result->bounced_bytes));
-	json_object_object_add(model, "verified", json_object_new_boolean(result->verified));
-	json_object_object_add(model, "durable", json_object_new_boolean(result->durable));
-	json_object_object_add(model, "block_size",
-			       json_object_new_int64((int64_t)result->block_bytes));
-	json_object_object_add(model, "queue_depth",
-			       json_object_new_int((int)result->queue_depth));
-	json_object_object_add(model, "fixed_buffers",
-			       json_object_new_boolean(result->fixed_buffers));
-	json_object_object_add(model, "passthrough",
-			       json_object_new_boolean(result->passthrough));
+	cli_add_text(model, "route", result->route);
+	cli_add_text(model, "route_evidence", result->route_evidence);
+	cli_add_text(model, "bridge", result->bridge);
+	cli_add_text(model, "via", result->via);
+	cli_add_number(model, "bounced_bytes", result->bounced_bytes);
+	add_flag(model, "verified", result->verified);
+	add_flag(model, "durable", result->durable);
+	cli_add_number(model, "block_size", result->block_bytes);
+	cli_add_number(model, "queue_depth", result->queue_depth);
+	add_flag(model, "fixed_buffers", result->fixed_buffers);
+	add_flag(model, "passthrough", result->passthrough);
+	if (measurement->meter)
+		cli_add_measurement(model, measurement, result->bytes);
 	return model;
 }
+
+/* ---- text, from the model ---- */
 
 static const char *route_text(const char *route)
 {
@@ -65,62 +69,64 @@ static const char *route_text(const char *route)
 				 "two regions)" : route;
 }
 
-static void print_nothing(const struct donard_copy_result *result)
+static void print_nothing(struct json_object *model)
 {
 	puts("copied    nothing: SRC is empty");
-	printf("verified  %s\n", result->verified ? "yes (no bytes to compare)" :
+	printf("verified  %s\n", cli_true(model, "verified") ? "yes (no bytes to compare)" :
 	       "not asked for (--verify)");
 }
 
-static void print_text(const struct donard_copy_result *result)
+static void print_copied(struct json_object *model)
 {
-	char text[32];
-	double mib = (double)result->bytes / 1048576;
+	double seconds = json_object_get_double(json_object_object_get(model, "seconds"));
+	char text[DONARD_SIZE_TEXT_BYTES];
 
-	if (!result->bytes) {
-		print_nothing(result);
-		return;
-	}
-	printf("copied    %s in %.3f s", donard_format_size(text, sizeof(text), result->bytes),
-	       result->seconds);
-	if (result->seconds > 0)
-		printf(", %.1f MiB/s", mib / result->seconds);
-	printf("\nroute     %s, %s%s%s\n", route_text(result->route), result->route_evidence,
-	       result->via[0] ? ", staged in " : "", result->via);
-	if (result->passthrough)
-		puts("requests  NVMe commands past the block layer (--passthrough)");
-	printf("bounced   %s\n", donard_format_size(text, sizeof(text), result->bounced_bytes));
-	printf("verified  %s\n", result->verified ? "yes" : "not asked for (--verify)");
-}
-
-static int failed(const struct cli *cli, int rc, const struct donard_copy_result *result)
-{
-	char text[32];
-	int exit_code = cli_fail(cli, rc);
-
-	if (result->bytes || rc == -ECANCELED)
-		fprintf(stderr, "donard-cli: copy: %s (%llu bytes) from the start had been "
-			"copied\n", donard_format_size(text, sizeof(text), result->bytes),
-			(unsigned long long)result->bytes);
-	return exit_code;
+	printf("copied    %s in %.3f s", cli_size_of(model, "bytes", text), seconds);
+	if (seconds > 0)
+		printf(", %.1f MiB/s", (double)cli_number_of(model, "bytes") / 1048576 / seconds);
+	putchar('\n');
 }
 
 /* Of no bytes nothing is measured. */
-static void print(const struct cli *cli, const struct donard_copy_result *result,
-		  const struct donard_measurement *measurement)
+static void print_text(struct json_object *model)
 {
-	struct json_object *model;
+	const char *via = cli_text_of(model, "via");
+	char text[DONARD_SIZE_TEXT_BYTES];
 
-	if (!cli->json) {
-		print_text(result);
-		if (measurement->meter)
-			cli_print_measurement(measurement, result->bytes);
+	if (!cli_number_of(model, "bytes")) {
+		print_nothing(model);
 		return;
 	}
-	model = build(result);
-	if (measurement->meter)
-		cli_add_measurement(model, measurement, result->bytes);
-	cli_print_json(model);
+	print_copied(model);
+	printf("route     %s, %s%s%s\n", route_text(cli_text_of(model, "route")),
+	       cli_text_of(model, "route_evidence"), via[0] ? ", staged in " : "", via);
+	if (cli_true(model, "passthrough"))
+		puts("requests  NVMe commands, without the block layer (--passthrough)");
+	printf("bounced   %s\n", cli_size_of(model, "bounced_bytes", text));
+	printf("verified  %s\n", cli_true(model, "verified") ? "yes" : "not asked for (--verify)");
+}
+
+static void print(const struct cli *cli, struct json_object *model)
+{
+	if (cli->json) {
+		cli_print_json(model);
+		return;
+	}
+	print_text(model);
+	cli_print_measurement(model);
+	json_object_put(model);
+}
+
+static int failed(const struct cli *cli, int rc, const struct donard_copy_result *result,
+		  const struct donard_measurement *measurement)
+{
+	char text[DONARD_SIZE_TEXT_BYTES];
+	int exit_code = cli_fail_with(cli, rc, build(result, measurement));
+
+	if (result->bytes || rc == -ECANCELED)
+		fprintf(stderr, "%s: copy: %s from the start had been copied\n", cli_name,
+			donard_format_size(text, sizeof(text), result->bytes));
+	return exit_code;
 }
 
 static int copy(struct cli *cli, struct donard_copy_options *options)
@@ -138,8 +144,8 @@ static int copy(struct cli *cli, struct donard_copy_options *options)
 	rc = donard_copy(cli->ctx, cli->arguments[0], cli->arguments[1], options, &result);
 	cli_progress_end(&progress);
 	if (rc)
-		return failed(cli, rc, &result);
-	print(cli, &result, &measurement);
+		return failed(cli, rc, &result, &measurement);
+	print(cli, build(&result, &measurement));
 	return EXIT_DONE;
 }
 

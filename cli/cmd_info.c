@@ -22,14 +22,9 @@ static struct json_object *build(const struct donard_region_info *info)
 	return model;
 }
 
-static uint64_t number(struct json_object *object, const char *key)
-{
-	return (uint64_t)json_object_get_int64(json_object_object_get(object, key));
-}
-
 static void print_holders(struct json_object *holders)
 {
-	char text[32];
+	char text[DONARD_SIZE_TEXT_BYTES];
 
 	for (size_t i = 0; i < json_object_array_length(holders); i++) {
 		struct json_object *holder = json_object_array_get_idx(holders, i);
@@ -37,9 +32,9 @@ static void print_holders(struct json_object *holders)
 
 		printf("%-12s %s (pid %llu): %s, %llu pinned pages%s%s\n", i ? "" : "holders",
 		       json_object_get_string(json_object_object_get(holder, "command")),
-		       (unsigned long long)number(holder, "pid"),
-		       donard_format_size(text, sizeof(text), number(holder, "bytes")),
-		       (unsigned long long)number(holder, "pinned_pages"),
+		       (unsigned long long)cli_number_of(holder, "pid"),
+		       cli_size_of(holder, "bytes", text),
+		       (unsigned long long)cli_number_of(holder, "pinned_pages"),
 		       device ? ", dma-buf mapped for " : "",
 		       device ? json_object_get_string(device) : "");
 	}
@@ -49,7 +44,7 @@ static void print_holders(struct json_object *holders)
 
 static void print_text(struct json_object *model)
 {
-	char text[64];
+	char text[DONARD_SIZE_TEXT_BYTES];
 
 	json_object_object_foreach(model, key, value) {
 		const char *shown = json_object_get_string(value);

@@ -7,28 +7,34 @@
 #include "measure.h"
 #include "process.h"
 
-static void print_usage_text(const struct cli_job_usage *usage)
+static double seconds(struct json_object *model, const char *key)
 {
-	fprintf(stdout, "took      %.3f s, %.3f s user, %.3f s system, %llu page faults\n",
-		usage->seconds, usage->user_seconds, usage->system_seconds,
-		(unsigned long long)(usage->minor_faults + usage->major_faults));
+	return json_object_get_double(json_object_object_get(model, key));
+}
+
+static void print_text(struct json_object *model)
+{
+	printf("took      %.3f s, %.3f s user, %.3f s system, %llu page faults\n",
+	       seconds(model, "wall_seconds"), seconds(model, "user_seconds"),
+	       seconds(model, "system_seconds"),
+	       (unsigned long long)(cli_number_of(model, "minor_faults") +
+				    cli_number_of(model, "major_faults")));
+	cli_print_measurement(model);
+	json_object_put(model);
 }
 
 static void print(const struct cli *cli, const struct cli_job_usage *usage, int exit_status,
 		  const struct donard_measurement *measurement, uint64_t payload_bytes)
 {
-	struct json_object *model;
+	struct json_object *model = json_object_new_object();
 
-	if (!cli->json) {
-		print_usage_text(usage);
-		cli_print_measurement(measurement, payload_bytes);
-		return;
-	}
-	model = json_object_new_object();
 	json_object_object_add(model, "exit_status", json_object_new_int(exit_status));
 	cli_add_job_usage(model, usage);
 	cli_add_measurement(model, measurement, payload_bytes);
-	cli_print_json(model);
+	if (cli->json)
+		cli_print_json(model);
+	else
+		print_text(model);
 }
 
 /* What the command prints goes to stderr: stdout is the measurement. */

@@ -102,22 +102,12 @@ static struct json_object *get(struct json_object *model, const char *key)
 	return json_object_object_get(model, key);
 }
 
-static const char *word(struct json_object *model, const char *key)
-{
-	return json_object_get_string(get(model, key));
-}
-
-static const char *size(struct json_object *model, const char *key, char text[32])
-{
-	return donard_format_size(text, 32, (uint64_t)json_object_get_int64(get(model, key)));
-}
-
 static void print_side(const char *title, struct json_object *side)
 {
-	const char *reason = get(side, "reason") ? word(side, "reason") : "";
+	const char *reason = cli_text_of(side, "reason");
 
-	printf("%-9s %s, registered by %s%s%s%s\n", title, word(side, "target"),
-	       word(side, "method"), reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
+	printf("%-9s %s, registered by %s%s%s%s\n", title, cli_text_of(side, "target"),
+	       cli_text_of(side, "method"), reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
 }
 
 static void print_latency(struct json_object *latency)
@@ -137,13 +127,13 @@ static void print_latency(struct json_object *latency)
 static void print_verified(struct json_object *model)
 {
 	struct json_object *names = get(model, "verified_by");
-	char text[32];
+	char text[DONARD_SIZE_TEXT_BYTES];
 
-	if (!json_object_get_boolean(get(model, "verified"))) {
+	if (!cli_true(model, "verified")) {
 		puts("verified  not asked for (--verify)");
 		return;
 	}
-	printf("verified  %s, every byte, by the ", size(model, "verified_bytes", text));
+	printf("verified  %s, every byte, by the ", cli_size_of(model, "verified_bytes", text));
 	for (size_t i = 0; i < json_object_array_length(names); i++)
 		printf("%s%s", i ? " and the " : "",
 		       json_object_get_string(json_object_array_get_idx(names, i)));
@@ -153,14 +143,14 @@ static void print_verified(struct json_object *model)
 static void print_text(struct json_object *model)
 {
 	double rate = json_object_get_double(get(model, "bytes_per_second"));
-	char text[32];
+	char text[DONARD_SIZE_TEXT_BYTES];
 
-	printf("%-9s %s in %.3f s, %.1f MiB/s\n", word(model, "direction")[0] == 'r' ? "read" :
-	       "wrote", size(model, "bytes", text), json_object_get_double(get(model, "seconds")),
+	printf("%-9s %s in %.3f s, %.1f MiB/s\n", cli_text_of(model, "direction")[0] == 'r' ? "read" :
+	       "wrote", cli_size_of(model, "bytes", text), json_object_get_double(get(model, "seconds")),
 	       rate / 1048576);
-	printf("requests  %s of %s, ", word(model, "requests"), size(model, "block_size", text));
-	printf("%s in flight\n", word(model, "queue_depth"));
-	printf("device    %s (%s)\n", word(model, "device"), word(model, "transport"));
+	printf("requests  %s of %s, ", cli_text_of(model, "requests"), cli_size_of(model, "block_size", text));
+	printf("%s in flight\n", cli_text_of(model, "queue_depth"));
+	printf("device    %s (%s)\n", cli_text_of(model, "device"), cli_text_of(model, "transport"));
 	print_side("remote", get(model, "remote"));
 	print_side("local", get(model, "local"));
 	print_verified(model);
@@ -171,13 +161,14 @@ static void print_text(struct json_object *model)
 
 /* ---- run ---- */
 
-static int failed(const struct cli *cli, int rc, const struct donard_rdma_result *result)
+static int failed(const struct cli *cli, int rc, const struct donard_rdma_options *options,
+		  const struct donard_rdma_result *result)
 {
-	char text[32];
-	int exit_code = cli_fail(cli, rc);
+	char text[DONARD_SIZE_TEXT_BYTES];
+	int exit_code = cli_fail_with(cli, rc, build(options, result));
 
 	if (result->bytes || rc == -ECANCELED)
-		fprintf(stderr, "donard-cli: %s: %s had been moved\n", cli->command->name,
+		fprintf(stderr, "%s: %s: %s had been moved\n", cli_name, cli->command->name,
 			donard_format_size(text, sizeof(text), result->bytes));
 	return exit_code;
 }
@@ -197,7 +188,7 @@ static int run(struct cli *cli, struct donard_rdma_options *options)
 	rc = donard_rdma_run(cli->ctx, options, &result);
 	cli_progress_end(&progress);
 	if (rc)
-		return failed(cli, rc, &result);
+		return failed(cli, rc, options, &result);
 	if (cli->json)
 		cli_print_json(build(options, &result));
 	else

@@ -62,44 +62,32 @@ static struct json_object *build(const struct donard_rdma_event *event)
 	return model;
 }
 
-static const char *text(struct json_object *model, const char *key)
-{
-	const char *found = json_object_get_string(json_object_object_get(model, key));
-
-	return found ? found : "";
-}
-
-static uint64_t number(struct json_object *model, const char *key)
-{
-	return (uint64_t)json_object_get_int64(json_object_object_get(model, key));
-}
-
 static void print_registration(struct json_object *model)
 {
-	if (text(model, "method")[0])
-		printf("; %s registers it by %s (%s)", text(model, "device"), text(model, "method"),
-		       text(model, "reason"));
+	if (cli_text_of(model, "method")[0])
+		printf("; %s registers it by %s (%s)", cli_text_of(model, "device"), cli_text_of(model, "method"),
+		       cli_text_of(model, "reason"));
 	putchar('\n');
 }
 
 static void print_text(struct json_object *model)
 {
-	const char *event = text(model, "event");
-	char size[32], offset[32];
+	const char *event = cli_text_of(model, "event");
+	char size[DONARD_SIZE_TEXT_BYTES], offset[DONARD_SIZE_TEXT_BYTES];
 
 	if (!strcmp(event, "listening")) {
-		printf("listening at %s: %s of %s from offset %s, access %s", text(model, "address"),
-		       donard_format_size(size, sizeof(size), number(model, "size")),
-		       text(model, "target"),
-		       donard_format_size(offset, sizeof(offset), number(model, "offset")),
-		       text(model, "access"));
+		printf("listening at %s: %s of %s from offset %s, access %s", cli_text_of(model, "address"),
+		       cli_size_of(model, "size", size),
+		       cli_text_of(model, "target"),
+		       cli_size_of(model, "offset", offset),
+		       cli_text_of(model, "access"));
 		print_registration(model);
 	} else if (!strcmp(event, "came")) {
-		printf("client %s came", text(model, "peer"));
+		printf("client %s came", cli_text_of(model, "peer"));
 		print_registration(model);
 	} else {
-		printf("client %s %s%s%s\n", text(model, "peer"), event,
-		       text(model, "message")[0] ? ": " : "", text(model, "message"));
+		printf("client %s %s%s%s\n", cli_text_of(model, "peer"), event,
+		       cli_text_of(model, "message")[0] ? ": " : "", cli_text_of(model, "message"));
 	}
 	fflush(stdout);
 	json_object_put(model);

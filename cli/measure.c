@@ -35,33 +35,49 @@ void cli_add_measurement(struct json_object *model, const struct donard_measurem
 }
 
 /* "0 bytes", "24,576 bytes (0.0015 a byte)" */
-static void print_bytes(const char *label, const struct donard_measurement *measurement,
-			unsigned int quantity, uint64_t payload_bytes)
+static void print_bytes(struct json_object *model, const char *label, enum donard_quantity quantity)
 {
-	uint64_t count = measurement->count[quantity];
+	uint64_t count, payload_bytes = cli_number_of(model, "payload_bytes");
 
-	if (!known(measurement, quantity))
+	if (!json_object_object_get(model, donard_quantity_name(quantity)))
 		return;
+	count = cli_number_of(model, donard_quantity_name(quantity));
 	printf("  %-26s %15" PRIu64 " bytes", label, count);
 	if (payload_bytes)
 		printf("  %8.4f per byte", (double)count / (double)payload_bytes);
 	putchar('\n');
 }
 
-static void print_count(const char *label, const struct donard_measurement *measurement,
-			unsigned int quantity, uint64_t payload_bytes)
+static void print_count(struct json_object *model, const char *label,
+			enum donard_quantity quantity, bool per_mib)
 {
-	uint64_t count = measurement->count[quantity];
+	uint64_t count, payload_bytes = cli_number_of(model, "payload_bytes");
 
-	if (!known(measurement, quantity))
+	if (!json_object_object_get(model, donard_quantity_name(quantity)))
 		return;
+	count = cli_number_of(model, donard_quantity_name(quantity));
 	printf("  %-26s %15" PRIu64, label, count);
-	if (payload_bytes)
+	if (per_mib && payload_bytes)
 		printf("        %8.0f per MiB", (double)count * 1048576 / (double)payload_bytes);
 	putchar('\n');
 }
 
-void cli_print_measurement(const struct donard_measurement *measurement, uint64_t payload_bytes)
+static bool counts_nothing(struct json_object *model)
+{
+	for (unsigned int i = 0; i < DONARD_QUANTITIES; i++)
+		if (json_object_object_get(model, donard_quantity_name(i)))
+			return false;
+	return true;
+}
+
+static const char *how_far(struct json_object *model)
+{
+	if (cli_true(model, "exact"))
+		return "every byte";
+	return counts_nothing(model) ? "counts nothing here" : "sampled, of the whole machine";
+}
+
+void cli_print_measurement(struct json_object *model)
 {
 	static const struct {
 		const char *label;
@@ -75,16 +91,18 @@ void cli_print_measurement(const struct donard_measurement *measurement, uint64_
 		{ "BAR, by CPU", DONARD_BAR_CPU },
 		{ "DRAM, read", DONARD_DRAM_READ },
 		{ "DRAM, written", DONARD_DRAM_WRITTEN },
+		{ "DRAM, by caches", DONARD_DRAM_CACHE },
 	};
 
-	printf("meter     %s, %s\n", measurement->meter, measurement->exact ? "every byte" :
-	       measurement->known ? "sampled, of the whole machine" : "counts nothing here");
+	if (!json_object_object_get(model, "meter"))
+		return;
+	printf("meter     %s, %s\n", cli_text_of(model, "meter"), how_far(model));
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		print_bytes(lines[i].label, measurement, lines[i].quantity, payload_bytes);
-	print_count("instructions, user", measurement, DONARD_INSTRUCTIONS_USER, payload_bytes);
-	print_count("instructions, kernel", measurement, DONARD_INSTRUCTIONS_KERNEL, payload_bytes);
-	print_count("interrupts", measurement, DONARD_INTERRUPTS, 0);
-	print_count("context switches", measurement, DONARD_CONTEXT_SWITCHES, 0);
-	if (!measurement->exact || !measurement->known)
-		printf("  missing: %s\n", measurement->missing);
+		print_bytes(model, lines[i].label, lines[i].quantity);
+	print_count(model, "instructions, user", DONARD_INSTRUCTIONS_USER, true);
+	print_count(model, "instructions, kernel", DONARD_INSTRUCTIONS_KERNEL, true);
+	print_count(model, "interrupts", DONARD_INTERRUPTS, false);
+	print_count(model, "context switches", DONARD_CONTEXT_SWITCHES, false);
+	if (!cli_true(model, "exact") || counts_nothing(model))
+		printf("  missing: %s\n", cli_text_of(model, "missing"));
 }

@@ -9,6 +9,7 @@
 int cli_open_meter(const struct cli *cli, struct donard_meter **meter);
 void cli_add_measurement(struct json_object *model, const struct donard_measurement *measurement,
 			 uint64_t payload_bytes);
-void cli_print_measurement(const struct donard_measurement *measurement, uint64_t payload_bytes);
+/* From the model that cli_add_measurement() filled; nothing when it did not. */
+void cli_print_measurement(struct json_object *model);
 
 #endif /* DONARD_MEASURE_H */

@@ -9,6 +9,7 @@ $(BUILD)/tests/unit/%.o: ALL_CFLAGS += -iquote lib -iquote .
 # What one of them needs beside the library.
 $(BUILD)/tests/unit/test_utf8: $(BUILD)/tool/utf8.o
 $(BUILD)/tests/unit/test_utf8: UNIT_LIBS := -ljson-c
+$(BUILD)/tests/unit/test_progress: $(BUILD)/tool/progress.o
 
 $(UNIT_PROGS): %: %.o $(UNIT_HELP) $(BUILD)/libdonard.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $(filter %.o,$^) $(BUILD)/libdonard.a \

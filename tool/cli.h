@@ -89,6 +89,8 @@ int cli_timeout(const struct cli *cli, unsigned int *timeout_ms);
 
 /* errors.c: text to stderr, with --json an error object to stdout */
 int cli_fail(const struct cli *cli, int rc);
+/* The error stands in @model, beside how far the command came; takes it over. */
+int cli_fail_with(const struct cli *cli, int rc, struct json_object *model);
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text);
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
@@ -113,6 +115,12 @@ void cli_print_json(struct json_object *model);
 void cli_print_json_line(struct json_object *model);
 void cli_add_text(struct json_object *model, const char *key, const char *value);
 void cli_add_number(struct json_object *model, const char *key, uint64_t value);
+/* Of a model: "", 0 and false where the key is absent or null. */
+const char *cli_text_of(struct json_object *model, const char *key);
+uint64_t cli_number_of(struct json_object *model, const char *key);
+bool cli_true(struct json_object *model, const char *key);
+/* "256 MiB", as donard_format_size(). */
+const char *cli_size_of(struct json_object *model, const char *key, char text[DONARD_SIZE_TEXT_BYTES]);
 void cli_print_table(struct json_object *rows, const struct cli_column *columns);
 struct json_object *cli_model_region(const struct donard_region_info *info);
 struct json_object *cli_model_client(const struct donard_client_info *info);
@@ -134,15 +142,17 @@ int cli_dump_commands(void);
 /* progress.c */
 struct cli_progress {
 	bool show;
-	bool terminal;
-	double started, shown;
+	bool terminal;		/* that lets the cursor be moved */
+	enum donard_phase phase;
+	double started, shown;	/* the phase; the last line */
 	bool any;
 };
 /* Of a clock that never steps. */
 double cli_now_seconds(void);
 void cli_progress_init(struct cli_progress *progress, bool show);
 /* A donard_progress_fn; stops the copy after SIGINT or SIGTERM. */
-int cli_progress_tick(void *user, uint64_t done_bytes, uint64_t total_bytes);
+int cli_progress_tick(void *user, enum donard_phase phase, uint64_t done_bytes,
+		      uint64_t total_bytes);
 void cli_progress_end(struct cli_progress *progress);
 void cli_catch_signals(void);
 /* A donard_stop_fn: nonzero after SIGINT or SIGTERM. */

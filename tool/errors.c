@@ -23,10 +23,11 @@ static int exit_code_of(const char *code, int rc)
 	return EXIT_FAILED;
 }
 
-/* @on_one_line: for commands that print an object a line */
-static void print_error_object(bool on_one_line, const char *code, const char *text)
+/* Takes over @root, which gets the error. @on_one_line: for commands that print an object a line */
+static void print_error_object(bool on_one_line, struct json_object *root, const char *code,
+			       const char *text)
 {
-	struct json_object *root = json_object_new_object(), *error = json_object_new_object();
+	struct json_object *error = json_object_new_object();
 
 	json_object_object_add(error, "code", cli_json_string(code));
 	json_object_object_add(error, "message", cli_json_string(text));
@@ -37,19 +38,32 @@ static void print_error_object(bool on_one_line, const char *code, const char *t
 		cli_print_json(root);
 }
 
-int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text)
+static int fail(const struct cli *cli, int exit_code, const char *code, const char *text,
+		struct json_object *model)
 {
 	fprintf(stderr, "%s: %s: %s\n", cli_name, cli->command->name, text);
 	if (cli->json)
-		print_error_object(cli->command->json_lines, code, text);
+		print_error_object(cli->command->json_lines, model, code, text);
+	else
+		json_object_put(model);
 	return exit_code;
+}
+
+int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text)
+{
+	return fail(cli, exit_code, code, text, json_object_new_object());
+}
+
+int cli_fail_with(const struct cli *cli, int rc, struct json_object *model)
+{
+	const char *code = donard_error_code(cli->ctx);
+
+	return fail(cli, exit_code_of(code, rc), code, donard_error(cli->ctx), model);
 }
 
 int cli_fail(const struct cli *cli, int rc)
 {
-	const char *code = donard_error_code(cli->ctx);
-
-	return cli_fail_text(cli, exit_code_of(code, rc), code, donard_error(cli->ctx));
+	return cli_fail_with(cli, rc, json_object_new_object());
 }
 
 int cli_usage(const struct cli *cli, const char *format, ...)
@@ -123,7 +137,7 @@ int cli_no_command(bool json, int argc, char **words)
 	else
 		fprintf(stderr, "'%s help' explains them.\n", cli_name);
 	if (json || wants_json(argc, words))
-		print_error_object(false, "usage", text);
+		print_error_object(false, json_object_new_object(), "usage", text);
 	return EXIT_USAGE;
 }
 

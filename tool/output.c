@@ -99,6 +99,28 @@ void cli_add_number(struct json_object *model, const char *key, uint64_t value)
 	json_object_object_add(model, key, json_object_new_int64((int64_t)value));
 }
 
+const char *cli_text_of(struct json_object *model, const char *key)
+{
+	const char *text = json_object_get_string(json_object_object_get(model, key));
+
+	return text ? text : "";
+}
+
+uint64_t cli_number_of(struct json_object *model, const char *key)
+{
+	return (uint64_t)json_object_get_int64(json_object_object_get(model, key));
+}
+
+bool cli_true(struct json_object *model, const char *key)
+{
+	return json_object_get_boolean(json_object_object_get(model, key));
+}
+
+const char *cli_size_of(struct json_object *model, const char *key, char text[DONARD_SIZE_TEXT_BYTES])
+{
+	return donard_format_size(text, DONARD_SIZE_TEXT_BYTES, cli_number_of(model, key));
+}
+
 /* Cuts the last word, a number, off @text. */
 static bool cut_number(char *text, uint64_t *number)
 {

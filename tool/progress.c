@@ -2,6 +2,8 @@
 /* Progress on stderr, and the signals that stop a copy. */
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,39 +40,81 @@ double cli_now_seconds(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
+/* Whether the cursor may be moved: a dumb terminal prints the escapes. */
+static bool takes_escapes(void)
+{
+	const char *term = getenv("TERM"), *no_color = getenv("NO_COLOR");
+
+	return isatty(STDERR_FILENO) && term && term[0] && strcmp(term, "dumb") &&
+	       !(no_color && no_color[0]);
+}
+
 void cli_progress_init(struct cli_progress *progress, bool show)
 {
 	progress->show = show;
-	progress->terminal = isatty(STDERR_FILENO);
+	progress->terminal = takes_escapes();
 	progress->started = cli_now_seconds();
 	progress->shown = progress->started;
+	progress->phase = DONARD_PHASE_COPY;
 	progress->any = false;
+}
+
+/* ", 1:05 left", at the rate of the phase so far; nothing before that means anything. */
+static void time_left(char *text, size_t text_bytes, double seconds, uint64_t done, uint64_t total)
+{
+	double left;
+
+	text[0] = '\0';
+	if (seconds < 0.5 || !done || done >= total)
+		return;
+	left = seconds * (double)(total - done) / (double)done;
+	if (left < 360000)
+		snprintf(text, text_bytes, ", %.0f:%02d left", (double)((long)left / 60), (int)left % 60);
+}
+
+/* "copying   45 %, 115.2 of 256.0 MiB, 300 MiB/s, 0:03 left" */
+static void describe(char *text, size_t text_bytes, const struct cli_progress *progress,
+		     uint64_t done, uint64_t total, double seconds)
+{
+	double mib = (double)done / 1048576;
+	char left[32];
+
+	if (progress->phase == DONARD_PHASE_FLUSH || !total) {
+		snprintf(text, text_bytes, "%s", donard_phase_text(progress->phase));
+		return;
+	}
+	time_left(left, sizeof(left), seconds, done, total);
+	snprintf(text, text_bytes, "%-9s %3.0f %%, %.1f of %.1f MiB, %.0f MiB/s%s",
+		 donard_phase_text(progress->phase), 100.0 * (double)done / (double)total, mib,
+		 (double)total / 1048576, seconds > 0 ? mib / seconds : 0.0, left);
 }
 
 static void show(struct cli_progress *progress, uint64_t done, uint64_t total, double time)
 {
-	char left[32], right[32];
-	double seconds = time - progress->started;
+	char text[128];
 
-	fprintf(stderr, "%s%s of %s, %.0f MiB/s%s", progress->terminal ? "\r\033[K" : "",
-		donard_format_size(left, sizeof(left), done),
-		donard_format_size(right, sizeof(right), total),
-		seconds > 0 ? (double)done / 1048576 / seconds : 0.0,
+	describe(text, sizeof(text), progress, done, total, time - progress->started);
+	fprintf(stderr, "%s%s%s", progress->terminal ? "\r\033[K" : "", text,
 		progress->terminal ? "" : "\n");
 	progress->shown = time;
 	progress->any = true;
 }
 
-int cli_progress_tick(void *user, uint64_t done_bytes, uint64_t total_bytes)
+int cli_progress_tick(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
 {
 	struct cli_progress *progress = user;
 	double time, interval = progress->terminal ? 0.2 : 1.0;
+	bool begins = phase != progress->phase;
 
-	if (progress->show) {
-		time = cli_now_seconds();
-		if (time - progress->shown >= interval)
-			show(progress, done_bytes, total_bytes, time);
+	if (!progress->show)
+		return stopped;
+	time = cli_now_seconds();
+	if (begins) {
+		progress->phase = phase;
+		progress->started = time;
 	}
+	if (begins || time - progress->shown >= interval)
+		show(progress, done_bytes, total_bytes, time);
 	return stopped;
 }
 

@@ -6,16 +6,21 @@
 
 static int run(struct cli *cli)
 {
-	struct json_object *model;
+	struct json_object *model = json_object_new_object();
+	char version[32];
 
-	if (!cli->json) {
-		printf("%s %d.%d.%d, libdonard %s\n", cli_program.name, DONARD_VERSION_MAJOR,
-		       DONARD_VERSION_MINOR, DONARD_VERSION_PATCH, donard_version());
+	snprintf(version, sizeof(version), "%d.%d.%d", DONARD_VERSION_MAJOR, DONARD_VERSION_MINOR,
+		 DONARD_VERSION_PATCH);
+	cli_add_text(model, "program", cli_program.name);
+	cli_add_text(model, "program_version", version);
+	cli_add_text(model, "version", donard_version());
+	if (cli->json) {
+		cli_print_json(model);
 		return EXIT_DONE;
 	}
-	model = json_object_new_object();
-	json_object_object_add(model, "version", cli_json_string(donard_version()));
-	cli_print_json(model);
+	printf("%s %s, libdonard %s\n", cli_text_of(model, "program"),
+	       cli_text_of(model, "program_version"), cli_text_of(model, "version"));
+	json_object_put(model);
 	return EXIT_DONE;
 }
 

@@ -89,9 +89,12 @@ const char *donard_error_code(const struct donard_context *ctx);
  */
 int donard_parse_size(const char *text, uint64_t *bytes);
 
+#define DONARD_SIZE_TEXT_BYTES	40	/* of the longest, NUL included */
+
 /**
- * donard_format_size() - "256 MiB", "1.5 GiB", "512 B"
- * Writes at most @text_bytes, NUL included; returns @text.
+ * donard_format_size() - "256 MiB", "512 B", "1.50 GiB (1610612736 B)"
+ * Where the unit hides bytes, they follow.  Writes at most @text_bytes, NUL
+ * included; returns @text.
  */
 char *donard_format_size(char *text, size_t text_bytes, uint64_t bytes);
 
@@ -232,8 +235,22 @@ int donard_route_probe(struct donard_context *ctx, const char *region, const cha
 struct donard_meter;
 struct donard_measurement;
 
-/** Return nonzero to stop the copy; requests in flight are waited for. */
-typedef int (*donard_progress_fn)(void *user, uint64_t done_bytes, uint64_t total_bytes);
+/** enum donard_phase - what a copy or an RDMA transfer is doing */
+enum donard_phase {
+	DONARD_PHASE_COPY,	/* moving the data */
+	DONARD_PHASE_FLUSH,	/* making it durable: called once, and not to be stopped */
+	DONARD_PHASE_VERIFY,	/* reading it again and comparing it */
+};
+
+/** donard_phase_text() - "copying", "flushing", "verifying"; "unknown" for any other value. */
+const char *donard_phase_text(enum donard_phase phase);
+
+/**
+ * Called now and then with what was done of the phase.  Return nonzero to stop the copy;
+ * requests in flight are waited for.
+ */
+typedef int (*donard_progress_fn)(void *user, enum donard_phase phase, uint64_t done_bytes,
+				  uint64_t total_bytes);
 
 #define DONARD_COPY_VERIFY		(1U << 0)	/* re-read both sides, compare */
 #define DONARD_COPY_ALLOW_BOUNCE	(1U << 1)	/* through DRAM if there is no route */

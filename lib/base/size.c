@@ -65,6 +65,7 @@ DND_PUBLIC char *donard_format_size(char *text, size_t text_bytes, uint64_t byte
 	if (whole << (10 * unit) == bytes)
 		snprintf(text, text_bytes, "%llu %s", (unsigned long long)whole, names[unit]);
 	else
-		snprintf(text, text_bytes, "%.2f %s", value, names[unit]);
+		snprintf(text, text_bytes, "%.2f %s (%llu B)", value, names[unit],
+			 (unsigned long long)bytes);
 	return text;
 }

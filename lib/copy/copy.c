@@ -149,6 +149,7 @@ static int settle(struct dnd_copy *copy)
 	struct dnd_region *region = &copy->dst.region;
 	int rc;
 
+	dnd_copy_progress(copy, DONARD_PHASE_FLUSH, copy->result->bytes, copy->length);
 	if (!copy->dst.is_region)
 		return settle_drive(copy);
 	rc = dnd_region_sync(copy->ctx, region, dnd_region_persistent(region));

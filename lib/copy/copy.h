@@ -98,7 +98,8 @@ bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
 /* tail.c: the last, partial block */
 int dnd_copy_tail(struct dnd_copy *copy);
 /* progress.c: tells the caller; nonzero when the copy is to stop */
-int dnd_copy_progress(void *copy, uint64_t done_bytes, uint64_t total_bytes);
+int dnd_copy_progress(void *copy, enum donard_phase phase, uint64_t done_bytes,
+		      uint64_t total_bytes);
 bool dnd_copy_region_gone(struct dnd_copy *copy);
 /* cpu.c: region to region */
 int dnd_copy_cpu(struct dnd_copy *copy);

@@ -21,7 +21,7 @@ int dnd_copy_cpu(struct dnd_copy *copy)
 			return dnd_copy_failed(copy, DND_STEP_CPU, at, -rc);
 		done += part;
 		copy->result->bytes = down && done < copy->length ? 0 : done;
-		if (dnd_copy_progress(copy, done, copy->length) && done < copy->length)
+		if (dnd_copy_progress(copy, DONARD_PHASE_COPY, done, copy->length) && done < copy->length)
 			return dnd_copy_failed(copy, DND_STEP_CPU, at, ECANCELED);
 	}
 	return 0;

@@ -21,7 +21,20 @@ bool dnd_copy_region_gone(struct dnd_copy *copy)
 	return strcmp(state, "ready") != 0;
 }
 
-int dnd_copy_progress(void *user, uint64_t done_bytes, uint64_t total_bytes)
+DND_PUBLIC const char *donard_phase_text(enum donard_phase phase)
+{
+	switch (phase) {
+	case DONARD_PHASE_COPY:
+		return "copying";
+	case DONARD_PHASE_FLUSH:
+		return "flushing";
+	case DONARD_PHASE_VERIFY:
+		return "verifying";
+	}
+	return "unknown";
+}
+
+int dnd_copy_progress(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
 {
 	struct dnd_copy *copy = user;
 	double now = dnd_now_seconds();
@@ -33,5 +46,5 @@ int dnd_copy_progress(void *user, uint64_t done_bytes, uint64_t total_bytes)
 	if (copy->region_lost)
 		return 1;
 	return copy->options.progress_fn &&
-	       copy->options.progress_fn(copy->options.progress_user, done_bytes, total_bytes);
+	       copy->options.progress_fn(copy->options.progress_user, phase, done_bytes, total_bytes);
 }

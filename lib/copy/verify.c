@@ -53,10 +53,13 @@ static int compare_chunk(struct dnd_copy *copy, uint64_t at, uint8_t *a, uint8_t
 	return memcmp(a, b, bytes) ? mismatch(copy, at, a, b) : 0;
 }
 
-static bool stop(struct dnd_copy *copy)
+static bool stop(struct dnd_copy *copy, uint64_t done_bytes)
 {
-	return copy->options.progress_fn && copy->options.progress_fn(copy->options.progress_user,
-								      copy->length, copy->length);
+	const struct donard_copy_options *options = &copy->options;
+
+	return options->progress_fn &&
+	       options->progress_fn(options->progress_user, DONARD_PHASE_VERIFY,
+				    dnd_min(done_bytes, copy->length), copy->length);
 }
 
 int dnd_copy_verify(struct dnd_copy *copy)
@@ -68,7 +71,7 @@ int dnd_copy_verify(struct dnd_copy *copy)
 		return dnd_fail_memory(copy->ctx);
 	for (uint64_t at = 0; !rc && at < copy->length; at += CHUNK_BYTES) {
 		rc = compare_chunk(copy, at, memory, (uint8_t *)memory + CHUNK_BYTES);
-		if (!rc && stop(copy))
+		if (!rc && stop(copy, at + CHUNK_BYTES))
 			rc = dnd_copy_failed(copy, DND_STEP_NONE, at, ECANCELED);
 	}
 	free(memory);

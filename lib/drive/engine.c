@@ -231,7 +231,7 @@ static void report_progress(struct engine *engine)
 
 	if (engine->error || !transfer->progress_fn)
 		return;
-	if (transfer->progress_fn(transfer->progress_user, engine->done_bytes,
+	if (transfer->progress_fn(transfer->progress_user, DONARD_PHASE_COPY, engine->done_bytes,
 				  transfer->plan->length_bytes))
 		engine->error = -ECANCELED;
 }

@@ -137,8 +137,8 @@ static int judge(struct dnd_client *client, const struct rdma_cm_event *event,
 static bool stop_asked(struct dnd_client *client)
 {
 	return client->options.progress_fn &&
-	       client->options.progress_fn(client->options.progress_user, client->done_bytes,
-					   client->expected_bytes);
+	       client->options.progress_fn(client->options.progress_user, DONARD_PHASE_COPY,
+					   client->done_bytes, client->expected_bytes);
 }
 
 static void begin_step(struct dnd_client *client)

@@ -118,10 +118,12 @@ static int ping(struct dnd_client *client, double now)
 static bool stop_asked(const struct dnd_client *client)
 {
 	const struct donard_rdma_options *options = &client->options;
+	/* Of the check only the time between two passes is seen. */
+	enum donard_phase phase = client->job.counts ? DONARD_PHASE_COPY : DONARD_PHASE_VERIFY;
 	uint64_t under_way = client->job.counts ? client->job.pass.completed : 0;
 
 	return options->progress_fn &&
-	       options->progress_fn(options->progress_user, client->done_bytes + under_way,
+	       options->progress_fn(options->progress_user, phase, client->done_bytes + under_way,
 				    client->expected_bytes);
 }
 

@@ -99,9 +99,10 @@ static void file_to_file(void **state)
 	assert_memory_equal(s->memory, s->data, LENGTH);
 }
 
-static int stop_at_once(void *user, uint64_t done, uint64_t total)
+static int stop_at_once(void *user, enum donard_phase phase, uint64_t done, uint64_t total)
 {
 	(void)user;
+	(void)phase;
 	(void)done;
 	(void)total;
 	return 1;

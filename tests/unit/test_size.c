@@ -41,13 +41,16 @@ static void refuses(void **state)
 
 static void formats(void **state)
 {
-	char text[32];
+	char text[DONARD_SIZE_TEXT_BYTES];
 
 	(void)state;
 	assert_string_equal(donard_format_size(text, sizeof(text), 0), "0 B");
 	assert_string_equal(donard_format_size(text, sizeof(text), 1023), "1023 B");
 	assert_string_equal(donard_format_size(text, sizeof(text), 268435456), "256 MiB");
-	assert_string_equal(donard_format_size(text, sizeof(text), 1536), "1.50 KiB");
+	assert_string_equal(donard_format_size(text, sizeof(text), 1536), "1.50 KiB (1536 B)");
+	assert_string_equal(donard_format_size(text, sizeof(text), 268435457), "256.00 MiB (268435457 B)");
+	assert_string_equal(donard_format_size(text, sizeof(text), UINT64_MAX),
+			    "16.00 EiB (18446744073709551615 B)");
 	assert_string_equal(donard_format_size(text, sizeof(text), 3ULL << 40), "3 TiB");
 	assert_string_equal(donard_format_size(text, sizeof(text), 1ULL << 63), "8 EiB");
 }

@@ -99,5 +99,5 @@ int main(void)
 		cmocka_unit_test(test_json_string),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return cmocka_run_group_tests_name("utf8", tests, NULL, NULL);
 }

@@ -64,6 +64,17 @@ copy_ends() {
 	equal "code of the copy" "$2" "$(jq -r .error.code "$WORK/copy")"
 	matches "the copy's message" "$3" "$(jq -r .error.message "$WORK/copy")"
 	matches "what the copy says that it did" "from the start had been copied" "$(cat "$WORK/copy.err")"
+	bytes_done
+}
+
+# The JSON of a failed copy says what the text does: as "8 MiB", or "1.50 MiB (1572864 B)".
+bytes_done() {
+	local bytes said
+	bytes=$(jq -r .bytes "$WORK/copy")
+	said=$(sed -n 's/^donard-cli: copy: \(.*\) from the start had been copied$/\1/p' "$WORK/copy.err")
+	[[ $said == *"($bytes B)" ]] || said=$(numfmt --from=iec-i --suffix=B "${said/ /}" | tr -d B)
+	matches "bytes done, in JSON, and those of the text" "(^|[(])$bytes( B[)])?\$" "$said"
+	equal "a copy that failed is verified" false "$(jq .verified "$WORK/copy")"
 }
 
 # nobody_holds REGION - all of it is free.
