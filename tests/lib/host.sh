@@ -24,7 +24,7 @@ has_spdx() {
 	local file bad=0
 	while read -r file; do
 		case $file in
-		LICENSE-* | *.json | *.md | .gitignore | *.svg | *.txt) continue ;;
+		LICENSE-* | *.json | *.log | *.md | .gitignore | *.svg | *.txt) continue ;;
 		# What other programs printed.
 		tests/unit/captured/*) continue ;;
 		esac

@@ -45,23 +45,43 @@ start_guest() {
 
 # Before anything of ours runs: on a busy host the emulator loses a timer of a processor in one boot of some
 # dozens, and the kernel waits for it forever.
-readonly BOOT_SECONDS=120 BOOT_TRIES=3
+readonly BOOT_TRIES=3 BOOT_SECONDS=120 DEBUG_BOOT_SECONDS=600
+
+# boot_seconds DIR - how long its kernel may take until init runs.
+boot_seconds() {
+	if [[ -e $1/slow ]]; then
+		echo "$DEBUG_BOOT_SECONDS"
+	else
+		echo "$BOOT_SECONDS"
+	fi
+}
+
+# stalled_boot DIR DEADLINE - why the kernel is to be booted again; fails while it may still come up.
+stalled_boot() {
+	if ! kill -0 "${PID_OF[$1]}" 2>/dev/null; then
+		early_panic "$1" && echo "the emulator let the kernel down as it started"
+	else
+		((SECONDS >= $2)) && echo "the kernel does not come up within $(boot_seconds "$1") s"
+	fi
+}
 
 # await_boot DIR QEMU-ARG... - until the guest's init runs; a kernel that does not get there is booted again.
 await_boot() {
-	local dir=$1 tries=1 deadline=$((SECONDS + BOOT_SECONDS))
+	local dir=$1 tries=1 seconds deadline why
+	seconds=$(boot_seconds "$dir")
+	deadline=$((SECONDS + seconds))
 	shift
 	until grep -qsx booted "$dir/verdict"; do
-		# How it ended is judged elsewhere.
-		kill -0 "${PID_OF[$dir]}" 2>/dev/null || return 0
-		if ((SECONDS >= deadline)); then
+		if why=$(stalled_boot "$dir" "$deadline"); then
 			((tries++ < BOOT_TRIES)) || return 0
-			say "the kernel does not come up within $BOOT_SECONDS s; booting again"
-			kill "${PID_OF[$dir]}"
+			say "$why; booting again"
+			kill "${PID_OF[$dir]}" 2>/dev/null || true
 			wait "${PID_OF[$dir]}" || true
 			start_guest "$dir" "$@"
-			deadline=$((SECONDS + BOOT_SECONDS))
+			deadline=$((SECONDS + seconds))
 		fi
+		# How it ended otherwise is judged elsewhere.
+		kill -0 "${PID_OF[$dir]}" 2>/dev/null || return 0
 		sleep 0.2
 	done
 }

@@ -4,7 +4,16 @@
 
 # What a kernel prints when something is wrong although it went on. A protection fault of a user program
 # (which the kernel prints, too) has neither comma nor colon.
-readonly KERNEL_TROUBLE='WARNING: |BUG: |BUG kmalloc|Oops|general protection fault[,:]|Kernel panic|KASAN|UBSAN|KFENCE|kmemleak: [1-9]|INFO: (possible|task|rcu|suspicious)|possible recursive locking|suspicious RCU|DMA-API: .*(error|leak|not freed)|refcount_t: |Bad page|bad page|Objects remaining|soft lockup|unregister_netdevice: waiting'
+readonly KERNEL_TROUBLE='WARNING: |BUG: |BUG kmalloc|Oops|general protection fault[,:]|Kernel panic|KASAN|UBSAN|KFENCE|ODEBUG|kmemleak: [1-9]|kmemleak: .*detector disabled|INFO: lockdep is turned off|INFO: (possible|task|rcu|suspicious)|possible recursive locking|suspicious RCU|DMA-API: .*(error|leak|not freed)|refcount_t: |Bad page|bad page|Objects remaining|soft lockup|unregister_netdevice: waiting'
+
+# What a kernel says before any module runs, and only on a busy host: the emulator delivered no timer interrupt while the
+# kernel tried one, or so late that a check of its own fails. Nothing of the project can cause either.
+readonly EARLY_PANIC="timer doesn't work through Interrupt-remapped IO-APIC|IO-APIC \+ timer doesn't work|KASAN: .* in handle_edge_irq"
+
+# early_panic DIR - did its kernel end so, before the guest's init ran?
+early_panic() {
+	! grep -qsx booted "$1/verdict" && grep -qsaE "$EARLY_PANIC" "$1/console.log"
+}
 
 # A processor idles, and what it waits for was due long ago: no kernel can do that to itself.
 readonly LOST_TIMER="kthread timer wakeup didn't happen"
@@ -22,6 +31,8 @@ judge() {
 	if grep -q '^failed ' "$dir/verdict"; then
 		blame_other
 		unsound "$dir" "the guest gave up: $(sed -n 's/^failed //p' "$dir/verdict")"
+	elif early_panic "$dir"; then
+		unsound "$dir" "the emulator let the kernel down as it started: $(grep -m 1 -aoE "$EARLY_PANIC" "$dir/console.log")"
 	elif grep -qa "$LOST_TIMER" "$dir/console.log"; then
 		unsound "$dir" "the emulator lost a timer of a processor"
 	elif [[ -e $dir/lost-interrupt ]]; then
