@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # donard: kernel module, library, command.  'make help' lists the targets.
-VERSION   := 0.1.0
+# One place has the version: the library's header.
+VERSION   := $(shell sed -n "s/^\#define DONARD_VERSION_[MP][A-Z]*\t*//p" include/donard/donard.h | paste -sd.)
 BUILD     ?= build
 PREFIX    ?= /usr/local
 DESTDIR   ?=
@@ -36,7 +37,8 @@ help:
 	@echo 'userspace       $(BUILD)/donard-cli, $(BUILD)/donard-bench and $(BUILD)/libdonard.so'
 	@echo 'module          the kernel module for KDIR=$(KDIR)'
 	@echo 'install         userspace below DESTDIR/PREFIX ($(PREFIX))'
-	@echo 'install-module  the module into the running kernel'\''s tree, and its udev rules'
+	@echo 'install-module  the module for KDIR, the group p2pmem, and the udev rule'
+	@echo 'install-dkms    the same by DKMS, which builds it for later kernels, too'
 	@echo 'demo            boot the lab and show one copy, end to end'
 	@echo 'check           every test; installs what it needs'
 	@echo 'check-long      what takes too long for every change; tests/matrix says what'
@@ -44,5 +46,5 @@ help:
 	@echo 'bench           the benchmarks of bench/'
 	@echo 'clean           remove $(BUILD)'
 
-.PHONY: all userspace module install install-module unit unit-asan unit-valgrind check check-long demo \
+.PHONY: all userspace module install install-module install-dkms install-rules unit unit-asan unit-valgrind check check-long demo \
 	bench clean help

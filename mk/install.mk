@@ -15,8 +15,27 @@ install: userspace
 	ln -sf donard-cli $(DESTDIR)$(PREFIX)/share/bash-completion/completions/donard-bench
 	$(if $(DESTDIR),,-ldconfig)
 
-install-module: module
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel INSTALL_MOD_PATH=$(DESTDIR) modules_install
-	$(if $(DESTDIR),,depmod -a)
-	install -d $(DESTDIR)/lib/udev/rules.d
+# The kernel that KDIR builds for; of a tree that says so itself, or by its own make.
+KVER = $(or $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null),$(shell $(MAKE) -s -C $(KDIR) kernelrelease))
+
+# First the group, then the rule that names it.
+install-rules:
+	install -d $(DESTDIR)/usr/lib/sysusers.d $(DESTDIR)/lib/udev/rules.d
+	install -m 644 kernel/p2pmem.sysusers $(DESTDIR)/usr/lib/sysusers.d/p2pmem.conf
+	$(if $(DESTDIR),,systemd-sysusers p2pmem.conf || groupadd --system --force p2pmem)
 	install -m 644 kernel/60-p2pmem.rules $(DESTDIR)/lib/udev/rules.d/
+	$(if $(DESTDIR),,-udevadm control --reload)
+
+install-module: module install-rules
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel INSTALL_MOD_PATH=$(DESTDIR) modules_install
+	$(if $(DESTDIR),,depmod -a $(KVER))
+
+# DKMS builds the module anew for each kernel that comes, from this copy.
+DKMS_DIR = $(DESTDIR)/usr/src/p2pmem-$(VERSION)
+install-dkms: install-rules
+	install -d $(DKMS_DIR)/kernel/compat $(DKMS_DIR)/include/uapi
+	install -m 644 kernel/Kbuild $(wildcard kernel/*.[ch]) $(DKMS_DIR)/kernel/
+	install -m 644 $(wildcard kernel/compat/*.[ch]) $(DKMS_DIR)/kernel/compat/
+	install -m 644 include/uapi/p2pmem.h $(DKMS_DIR)/include/uapi/
+	sed 's|@VERSION@|$(VERSION)|' kernel/dkms.conf.in >$(DKMS_DIR)/dkms.conf
+	$(if $(DESTDIR),,dkms install p2pmem/$(VERSION) -k $(KVER))

@@ -123,7 +123,7 @@ static bool ask(int fd, int command, const uint32_t *index)
 }
 
 /* True when the dump goes on. */
-static bool take_reply(struct search *search, const char *reply, int bytes, message_fn message)
+static bool take_reply(struct search *search, const char *reply, long bytes, message_fn message)
 {
 	const struct nlmsghdr *header = (const void *)reply;
 
@@ -145,7 +145,7 @@ static void dump(int fd, int command, const uint32_t *index, struct search *sear
 		return;
 	do
 		bytes = recv(fd, reply, sizeof(reply), 0);
-	while (bytes > 0 && take_reply(search, reply, (int)bytes, message));
+	while (bytes > 0 && take_reply(search, reply, bytes, message));
 }
 
 static int open_netlink(void)

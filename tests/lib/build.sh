@@ -49,6 +49,110 @@ forbidden_calls_are_caught() {
 	((status == 1)) && [[ $out == 'lib/base/low.c: calls dnd_high() of lib/region/high.c'* ]]
 }
 
+# --- build and install ---
+
+# says STATUS REGEX COMMAND... - ends with that status, and says so much in a few lines.
+says() {
+	local want=$1 regex=$2 status=0 out
+	shift 2
+	out=$("$@" 2>&1) || status=$?
+	printf 'status %d (expected %d), expected: %s\n%s\n' "$status" "$want" "$regex" "$out"
+	((status == want)) && grep -qE -- "$regex" <<<"$out" && (($(wc -l <<<"$out") <= 9))
+}
+
+no_pkg_config() {
+	says 2 'no /nowhere/pkg-config.*apt install pkg-config .*libjson-c-dev' \
+		make userspace "BUILD=$LOGS/bare" PKG_CONFIG=/nowhere/pkg-config
+}
+
+no_libraries() {
+	PKG_CONFIG_LIBDIR=/nowhere says 2 'does not find liburing libpci .*apt install liburing-dev libpci-dev' \
+		make userspace "BUILD=$LOGS/bare"
+}
+
+# A compiler that has something to say stops make check, and nobody else.
+warnings_stop_the_check_only() {
+	local object=$LOGS/bare/lib/base/clock.o
+	printf '#warning "of a newer compiler"\n' >"$LOGS/warning.h"
+	says 0 'of a newer compiler' make -s "BUILD=$LOGS/bare" WERROR= CPPFLAGS="-include $LOGS/warning.h" "$object" &&
+		rm "$object" &&
+		says 2 'Werror' make -s "BUILD=$LOGS/bare" WERROR=1 CPPFLAGS="-include $LOGS/warning.h" "$object"
+}
+
+# pc_prefix PREFIX
+pc_prefix() {
+	make -s "BUILD=$LOGS/bare" "PREFIX=$1" "$LOGS/bare/libdonard.pc" &&
+		says 0 "^prefix=$1\$" grep '^prefix=' "$LOGS/bare/libdonard.pc"
+}
+
+pc_follows_prefix() {
+	pc_prefix /usr && pc_prefix /opt/donard
+}
+
+# fake_kdir DIR - a tree of kernel headers that are not the running kernel's.
+fake_kdir() {
+	mkdir -p "$1/include/config"
+	echo 6.99-other >"$1/include/config/kernel.release"
+	printf 'modules modules_install:\n\t@true\n' >"$1/Makefile"
+}
+
+depmod_is_for_kdir() {
+	fake_kdir "$LOGS/kdir"
+	says 0 '^depmod -a 6\.99-other$' grep depmod <(make -n install-module "KDIR=$LOGS/kdir" DESTDIR=)
+}
+
+# The rule names a group: whoever makes it must come first.
+group_comes_before_rule() {
+	local order
+	fake_kdir "$LOGS/kdir"
+	order=$(make -n install-module "KDIR=$LOGS/kdir" DESTDIR= |
+		grep -oE 'systemd-sysusers p2pmem.conf|install .*60-p2pmem.rules|udevadm control' | sed 's/ .*//')
+	printf 'expected systemd-sysusers, install, udevadm; seen: %s\n' "$order"
+	[[ $order == $'systemd-sysusers\ninstall\nudevadm' ]] && grep -qx 'g p2pmem -' kernel/p2pmem.sysusers
+}
+
+# One file has the version; the module, which is built alone, has it once more.
+one_version() {
+	local version
+	version=$(make -s userspace "BUILD=$BUILD" && "$BUILD/donard-cli" version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -n 1)
+	printf 'version %s\n' "$version"
+	grep -qF "MODULE_VERSION(\"$version\")" kernel/main.c &&
+		make -s install-dkms "DESTDIR=$LOGS/versions" && [[ -d $LOGS/versions/usr/src/p2pmem-$version ]] &&
+		grep -qx "PACKAGE_VERSION=\"$version\"" "$LOGS/versions/usr/src/p2pmem-$version/dkms.conf"
+}
+
+# By the words of dkms.conf, from what install-dkms copies and nothing else, for a kernel of the guests.
+dkms_builds() {
+	local dir=$LOGS/dkms root kernel
+	root=$(in_rig guest_root) && kernel=$(in_rig kernel_version "$root" 7) || return
+	make -s install-dkms "DESTDIR=$dir/dest" || return
+	mkdir -p "$dir/tree/p2pmem"
+	for version in "$dir"/dest/usr/src/p2pmem-*; do
+		mkdir "$dir/tree/p2pmem/${version##*-}"
+		mv "$version" "$dir/tree/p2pmem/${version##*-}/build"
+	done
+	# shellcheck disable=SC2016  # for the shell inside
+	in_rig in_root "$root" "$dir/tree" bash -ec '
+		dkms_tree=/out kernel_source_dir=/usr/src/linux-headers-$1
+		. /out/p2pmem/*/build/dkms.conf
+		cd "/out/$PACKAGE_NAME/$PACKAGE_VERSION/build"
+		eval "${MAKE[0]}"
+		modinfo -F version "${BUILT_MODULE_LOCATION[0]}/${BUILT_MODULE_NAME[0]}.ko" | grep -qx "$PACKAGE_VERSION"
+	' dkms "$kernel"
+}
+
+run_build() {
+	progress "build and install"
+	try "build: no pkg-config" no_pkg_config
+	try "build: no libraries" no_libraries
+	try "build: warnings stop the check only" warnings_stop_the_check_only
+	try "build: libdonard.pc follows PREFIX" pc_follows_prefix
+	try "build: depmod for the kernel of KDIR" depmod_is_for_kdir
+	try "build: the group comes before the udev rule" group_comes_before_rule
+	try "build: one version" one_version
+	try "build: what DKMS gets is whole" dkms_builds
+}
+
 run_rooms() {
 	progress "rooms"
 	try "style: rooms include one way" rooms_import_one_way
