@@ -126,8 +126,7 @@ static int check_blocks(const struct plan *plan)
 static int take_numbers(struct plan *plan)
 {
 	struct cli *cli = plan->cli;
-	uint64_t port = 0;
-	int rc = cli_number(cli, "port", 1, 65535, &port);
+	int rc = cli_server(cli, cli->arguments[0], &plan->run.options.port);
 
 	if (!rc)
 		rc = cli_number(cli, "rounds", 1, 1000, &plan->rounds);
@@ -137,7 +136,6 @@ static int take_numbers(struct plan *plan)
 		rc = cli_number(cli, "perftest-port", 1, 65532, &plan->perftest_port);
 	if (!rc)
 		rc = cli_timeout(cli, &plan->run.options.timeout_ms);
-	plan->run.options.port = (uint16_t)port;
 	return rc;
 }
 
@@ -192,7 +190,7 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options_table[] = {
-	{ "port", "N", "of the server; default 7077" },
+	{ "port", "N", "of the server, if ADDR has none; default 7077" },
 	{ "block-sizes", "LIST", "of one request; default 4K,64K,1M" },
 	{ "queue-depths", "LIST", "requests in flight; default 1,16" },
 	{ "direction", "WHAT", "write, read or both (default)" },
@@ -208,7 +206,7 @@ static const struct cli_option options_table[] = {
 };
 
 const struct cli_command cmd_rdma = {
-	.name = "rdma", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
+	.name = "rdma", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true,
 	.summary = "Bandwidth and latency of RDMA into what a server offers",
 	.options = options_table, .run = run,

@@ -22,35 +22,6 @@ static int bad_target(const struct table1 *table, const char *text, const char *
 			 "dram=dram or gpu=p2pmem0+64M" : "dram=192.0.2.1:7077 or gpu=[fd00::1]:7079");
 }
 
-/* Cuts the port off @address, and its brackets. Returns the port, 0 if it has none, -1 if it is none. */
-static long cut_port(char *address)
-{
-	char *colon = strrchr(address, ':'), *end;
-	size_t length = strcspn(address, "]");
-	long port = 0;
-
-	if (address[0] == '[') {
-		if (!address[length])
-			return -1;
-		colon = address[length + 1] ? address + length + 1 : NULL;
-		if (colon && *colon != ':')
-			return -1;
-	} else if (colon && strchr(address, ':') != colon) {
-		colon = NULL;	/* an IPv6 address without a port */
-	}
-	if (colon) {
-		*colon = '\0';
-		port = strtol(colon + 1, &end, 10);
-		if (end == colon + 1 || *end || port < 1 || port > 65535)
-			return -1;
-	}
-	if (address[0] == '[') {
-		address[length] = '\0';
-		memmove(address, address + 1, length);
-	}
-	return port;
-}
-
 static int take_target(struct table1 *table, const char *text)
 {
 	struct table1_target *target = &table->targets[table->target_count];
@@ -64,7 +35,7 @@ static int take_target(struct table1 *table, const char *text)
 		return bad_target(table, text, "its name (31 characters) or address (255) is too long");
 	memcpy(target->name, text, length);
 	strcpy(target->address, equals + 1);
-	port = table->here ? 0 : cut_port(target->address);
+	port = table->here ? 0 : cli_cut_port(target->address);
 	if (port < 0 || !target->address[0])
 		return bad_target(table, text, "that is no address or no port");
 	for (size_t i = 0; i < table->target_count; i++)

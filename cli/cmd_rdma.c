@@ -23,10 +23,10 @@ static int take_direction(const struct cli *cli, unsigned int *direction)
 
 static int take_options(const struct cli *cli, struct donard_rdma_options *options)
 {
-	uint64_t port = 0, depth = 0, iterations = 0;
+	uint64_t depth = 0, iterations = 0;
 	int rc;
 
-	rc = cli_number(cli, "port", 1, 65535, &port);
+	rc = cli_server(cli, cli->arguments[0], &options->port);
 	if (!rc)
 		rc = cli_size(cli, "size", false, &options->length_bytes);
 	if (!rc)
@@ -39,7 +39,6 @@ static int take_options(const struct cli *cli, struct donard_rdma_options *optio
 		rc = cli_number(cli, "iterations", 1, 10000000, &iterations);
 	if (!rc)
 		rc = cli_timeout(cli, &options->timeout_ms);
-	options->port = (uint16_t)port;
 	options->queue_depth = (uint32_t)depth;
 	options->iterations = (uint32_t)iterations;
 	options->flags = cli_given(cli, "verify") ? DONARD_RDMA_VERIFY : 0;
@@ -234,7 +233,7 @@ static int run_bw(struct cli *cli)
 }
 
 #define WHERE_OPTIONS \
-	{ "port", "N", "of the server; default 7077" }, \
+	{ "port", "N", "of the server, if ADDR has none; default 7077" }, \
 	{ "offset", "SIZE", "where to start in what is offered; default 0" }, \
 	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" }
 #define COMMON_OPTIONS \
@@ -273,25 +272,25 @@ static const struct cli_option bw_options[] = {
 };
 
 const struct cli_command cmd_rdma_write = {
-	.name = "rdma write", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
+	.name = "rdma write", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true, .summary = "Write into what a server offers, by RDMA WRITE",
 	.options = transfer_options, .run = run_write,
 };
 
 const struct cli_command cmd_rdma_read = {
-	.name = "rdma read", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
+	.name = "rdma read", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true, .summary = "Read what a server offers, by RDMA READ",
 	.options = transfer_options, .run = run_read,
 };
 
 const struct cli_command cmd_rdma_lat = {
-	.name = "rdma lat", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
+	.name = "rdma lat", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true, .summary = "Time single requests, from posting to completion",
 	.options = lat_options, .run = run_lat,
 };
 
 const struct cli_command cmd_rdma_bw = {
-	.name = "rdma bw", .arguments = "ADDR", .min_arguments = 1, .max_arguments = 1,
+	.name = "rdma bw", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true, .summary = "Time many requests in flight",
 	.options = bw_options, .run = run_bw,
 };

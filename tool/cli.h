@@ -125,7 +125,12 @@ void cli_print_table(struct json_object *rows, const struct cli_column *columns)
 struct json_object *cli_model_region(const struct donard_region_info *info);
 struct json_object *cli_model_client(const struct donard_client_info *info);
 
-/* rdma.c: "latency_ns"; DONARD_RDMA_BY_* as a list of words */
+/* rdma.c */
+/* Cuts the port off "ADDR:PORT", and brackets. Returns the port, 0 if it has none, -1 if it is none. */
+long cli_cut_port(char *address);
+/* The same for a server on the command line, or --port; 0 when neither names a port. */
+int cli_server(const struct cli *cli, char *address, uint16_t *port);
+/* "latency_ns"; DONARD_RDMA_BY_* as a list of words */
 void cli_add_latency(struct json_object *model, const struct donard_rdma_latency *latency);
 void cli_add_verified_by(struct json_object *model, unsigned int verified_by);
 

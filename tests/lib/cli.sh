@@ -74,4 +74,10 @@ run_cli_contracts() {
 	try "cli: -V" cli_exits 0 'donard-cli [0-9]' -V
 	try "cli: an option before the command" cli_exits 2 '--quiet stands before the command.*--json' --quiet list
 	try "cli: which argument is missing" cli_exits 2 ': DST is missing' copy /dev/null
+	try "cli: rdma, port behind the address" cli_exits 2 "'192.0.2.1:7078' and --port 7079: give the port once" \
+		rdma write 192.0.2.1:7078 --port 7079
+	try "cli: rdma, port behind an IPv6 address" cli_exits 3 '\[::1\]:7078' rdma write '[::1]:7078'
+	try "cli: rdma, no port behind the colon" cli_exits 2 'no address or no port' rdma read 192.0.2.1:
+	try "cli: rdma, half a bracket" cli_exits 2 'no address or no port' rdma lat '[::1'
+	try "cli: bench rdma, port behind the address" cli_exits 2 'give the port once' bench rdma '[::1]:7078' --port 1
 }
