@@ -167,12 +167,6 @@ without_perftest() {
 	((status == 3)) && [[ $out == *'apt install perftest'* ]]
 }
 
-commands() {
-	printf '%s\n' list info topo 'region add' 'region remove' 'region set' copy 'rdma serve' 'rdma write' \
-		'rdma read' 'rdma lat' 'rdma bw' 'bench copy' 'bench null' 'bench setup' 'bench rdma' \
-		'bench table1' version
-}
-
 # donard-cli alone in a folder, with no PATH: what 'bench' means is another program's.
 without_bench() {
 	local status=0 out folder=$LOGS/alone
@@ -202,24 +196,6 @@ completes_bench() {
 		<(completes bench '' | grep -vxE 'version|help' | sort) &&
 		completes bench table1 --here | grep -xF -- --here &&
 		completes '' | grep -xF bench
-}
-
-# Options that the help of a command names.
-options_of() {
-	# shellcheck disable=SC2086  # two words
-	"$BUILD/donard-cli" help $1 | grep -oE -- '--[a-z][a-z-]+' | sort -u
-}
-
-documented() {
-	local command option manual bad=0
-	manual=$(sed 's/\\-/-/g' docs/donard-cli.1)
-	while read -r command; do
-		grep -qF -- "${command##* }" <<<"$manual" || { echo "no $command in the man page"; bad=1; }
-		while read -r option; do
-			grep -qF -- "$option" <<<"$manual" || { echo "$command: no $option in the man page"; bad=1; }
-		done < <(options_of "$command")
-	done < <(commands)
-	return "$bad"
 }
 
 run_cli() {
@@ -270,6 +246,5 @@ run_cli() {
 	try "cli: no module" cli_exits 3 'not loaded' list
 	try "cli: no module, JSON" cli_exits 3 '"no-module"' list --json
 	try "cli: streams" streams
-	try "cli: man page names every option" documented
 	run_cli_contracts
 }
