@@ -126,7 +126,7 @@ from_drive_to_drive() {
 }
 
 # Apart from how many interrupts and switches of context the host's speed made of it. What each costs Linux 7 is seen in
-# bench/baseline (bench/lib/fit.jq); other kernels have more overhead, of which both are less.
+# bench/baseline (host_costs() of bench/donardstat/stats.py); other kernels have more overhead, of which both are less.
 readonly INTERRUPT_BYTES=3200 SWITCH_BYTES=12000
 
 overhead_apart_from_host() {
@@ -203,7 +203,7 @@ without() {
 
 # What tests/check holds against the baseline: what repeats from boot to boot. The host decides how many requests
 # complete together: of small ones that leaves out the kernel's part, of large ones the few instructions of our own.
-# What is left of it in the kernel's part of large ones goes with interrupts and context switches (bench/lib/fit.jq).
+# What is left of it in the kernel's part of large ones goes with interrupts and context switches (host_costs() of bench/donardstat/stats.py).
 counted() {
 	put_random 64
 	{

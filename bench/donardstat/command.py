@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of donard-stat."""
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from . import guard, summary
+from .results import Refused, Run, from_text, read
+
+DONE, FAILED, USAGE, UNSUPPORTED = range(4)
+
+
+def run_report(options: argparse.Namespace) -> int:
+    try:
+        from . import page
+    except ImportError as error:
+        print(f"report: {error}. Install it: apt install python3-matplotlib", file=sys.stderr)
+        return UNSUPPORTED
+    return page.main(options.dir, options.out, options.plots)
+
+
+def run_guard(options: argparse.Namespace) -> int:
+    try:
+        return guard.main(options.baseline, options.current)
+    except Refused as refused:
+        print(f"guard: {refused}", file=sys.stderr)
+        return USAGE
+
+
+def results(files: Sequence[str]) -> list[Run]:
+    return [from_text(sys.stdin.read(), "standard input") if file == "-" else read(Path(file)) for file in files]
+
+
+def run_table(options: argparse.Namespace) -> int:
+    print("\n\n".join("\n".join(summary.lines(run)) for run in results(options.files or ["-"])))
+    return DONE
+
+
+def run_join(options: argparse.Namespace) -> int:
+    joined = results(options.files)
+    samples = [sample for run in joined for sample in run.samples]
+    print(json.dumps({**joined[0].data, "samples": samples}, separators=(",", ":"), ensure_ascii=False))
+    return DONE
+
+
+def parser() -> argparse.ArgumentParser:
+    top = argparse.ArgumentParser(prog="donard-stat", description="Figures from the samples of donard-bench.")
+    commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    report = commands.add_parser("report", help="a page with plots from a folder of results", description="""
+        Reads the results DIR/*.json and writes a Markdown page, plots as SVG in FOLDER (the page's name without .md)
+        and the raw results in FOLDER/data. Other *.svg in FOLDER and *.json in FOLDER/data are removed: no page shows
+        them. DIR may be FOLDER/data. Exit status: 0 done, 1 failed, 2 wrong use, 3 matplotlib is missing.""")
+    report.add_argument("dir", type=Path, metavar="DIR")
+    report.add_argument("--out", type=Path, metavar="PAGE", default=Path("report.md"))
+    report.add_argument("--plots", type=Path, metavar="FOLDER")
+    report.set_defaults(run=run_report)
+
+    compare = commands.add_parser("guard", help="exact counts of copies against a baseline", description="""
+        Compares what donard-cli bench copy counted with a baseline, never its times: bytes of payload through DRAM
+        and bytes between drive and BAR must be equal, overhead and instructions at most 2 %% more. Of donard's own
+        instructions the least of all rounds is compared, of what the kernel does the median, at as many interrupts
+        and context switches, up to the most that the baseline met. With another kernel than the baseline's, what the
+        kernel itself does is not compared. Prints "ok - POINT" or "not ok - POINT: what was expected and seen".
+        Exit status: 0 all within bounds, 1 a point is not, 2 wrong use, or results without exact counts.""")
+    compare.add_argument("baseline", type=Path, metavar="BASELINE.json")
+    compare.add_argument("current", type=Path, metavar="CURRENT.json")
+    compare.set_defaults(run=run_guard)
+
+    table = commands.add_parser("table", help="medians of results as tables",
+                                description="Medians over the rounds, a table for each FILE; -: standard input.")
+    table.add_argument("files", nargs="*", metavar="FILE")
+    table.set_defaults(run=run_table)
+
+    join = commands.add_parser("join", help="several runs as one result", description="""
+        Prints the first result with the samples of all.""")
+    join.add_argument("files", nargs="+", metavar="FILE")
+    join.set_defaults(run=run_join)
+    return top
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    options = parser().parse_args(words)
+    try:
+        return options.run(options)
+    except Refused as refused:
+        print(f"{options.command}: {refused}", file=sys.stderr)
+    except BrokenPipeError:
+        sys.stderr.close()
+    return FAILED

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Samples of RDMA to one figure a fabric, operation, target and method."""
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from . import stats
+from .results import (MIB, Run, bar, dram_all, dram_overhead, dram_payload, dram_sampled, groups, instructions,
+                      place_in, runs, verdict)
+from .stats import Sample, Value
+
+PERCENTILES = ("p50", "p90", "p99", "p99.9", "max")
+TARGETS = ("dram", "nvram", "gpu")
+
+
+def fabric_of(file: str) -> str:
+    """table1-siw, rdma-counts-rxe-rootports"""
+    return file.removeprefix("table1-").removeprefix("rdma-counts-").split("-")[0]
+
+
+def _first(*values: Value) -> Value:
+    return next(iter(stats.known(values)), None)
+
+
+def per_byte_moved(sample: Sample) -> dict[str, Value]:
+    """Of samples that are about bandwidth alone."""
+    if sample.get("operation") != "bandwidth" or sample.get("purpose") != "measure":
+        return {}
+    moved = sample.get("bytes")
+    return {"dram": stats.over(_first(dram_all(sample), dram_sampled(sample)), moved),
+            "payload": stats.over(dram_payload(sample), moved),
+            "overhead": stats.over(dram_overhead(sample), moved),
+            "bar": stats.over(bar(sample), moved),
+            "instructions": stats.times(stats.over(instructions(sample), moved), MIB)}
+
+
+def rdma_sample(run: Run, sample: Sample) -> Sample:
+    """bench table1 tells requests for bandwidth, for latency and to compare data apart; here they are one operation,
+    each with only the figures it is for."""
+    is_check = sample.get("purpose") == "verify"
+    seen = {**sample, **per_byte_moved(sample), "kernel": run.data.get("kernel"), "file": run.file,
+            "topology": run.data.get("topology"), "fabric": sample.get("fabric") or fabric_of(run.file),
+            "operation": sample.get("direction") or sample.get("operation"),
+            "target": sample.get("name") or sample.get("target")}
+    if is_check or sample.get("operation") == "latency":
+        seen["bytes_per_second"] = None
+    if is_check:
+        seen["verified"] = sample.get("verified_bytes") == sample.get("bytes")
+    return seen
+
+
+def rdma_samples(results: Iterable[Run], prefix: str = "table1") -> list[Sample]:
+    return [rdma_sample(run, sample) for run in runs(results, prefix) for sample in run.samples]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What RDMA into one target costs, as medians over the rounds; bytes are for each byte moved."""
+
+    fabric: str
+    topology: str | None
+    operation: str
+    target: str
+    method: str
+    kernel: str
+    file: str
+    dram: Value
+    payload: Value
+    payloads: tuple[Value, ...]  # all that were seen, once each
+    counted: int
+    overhead: Value
+    bar: Value
+    instructions: Value  # for each MiB
+    bytes_per_second: Value
+    server_cpu: Value  # seconds a GiB
+    server_faults: Value
+    latency: dict[str, Value]
+    verified: str
+
+    def same_operation(self, other: "Figure") -> bool:
+        return self.fabric == other.fabric and self.operation == other.operation
+
+    def base(self, figures: Iterable["Figure"]) -> "Figure | None":
+        """The DRAM target of the same run."""
+        return next((one for one in figures if one.same_operation(self) and one.method == self.method
+                     and one.target == "dram"), None)
+
+    def of_perftest(self, figures: Iterable["Figure"]) -> "Figure | None":
+        return next((one for one in figures if one.same_operation(self) and one.target == self.target
+                     and one.method == "perftest"), None)
+
+    def counts(self, figures: Iterable["Figure"]) -> "Figure | None":
+        """The same in one machine: the first such run of that fabric."""
+        return next((one for one in figures if one.same_operation(self) and one.target == self.target), None)
+
+
+def _figure(samples: Sequence[Sample]) -> Figure:
+    def median(key: str) -> Value:
+        return stats.median(sample.get(key) for sample in samples)
+
+    payloads = stats.known(sample.get("payload") for sample in samples)
+    return Figure(
+        **{key: samples[0].get(key) for key in
+           ("fabric", "topology", "operation", "target", "method", "kernel", "file")},
+        dram=median("dram"), payload=median("payload"), payloads=tuple(sorted(set(payloads))),
+        counted=len(payloads), overhead=median("overhead"), bar=median("bar"),
+        instructions=median("instructions"), bytes_per_second=median("bytes_per_second"),
+        server_cpu=median("server_cpu_seconds_per_gib"), server_faults=median("server_faults"),
+        latency={name: stats.median((sample.get("latency_ns") or {}).get(name) for sample in samples)
+                 for name in PERCENTILES},
+        verified=verdict(samples))
+
+
+def figures(samples: Iterable[Sample]) -> list[Figure]:
+    def key(sample: Sample) -> tuple:
+        return (sample["file"], sample["operation"] == "read", place_in(TARGETS, sample["target"]),
+                sample["target"], sample["method"])
+
+    return [_figure(group) for group in groups(samples, key)]
+
+
+def counted_here(results: Iterable[Run]) -> list[Figure]:
+    """Of runs with both ends in one machine, where a meter counts what both move."""
+    return figures(rdma_samples(results, "rdma-counts"))

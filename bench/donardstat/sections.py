@@ -1,0 +1,332 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page's sections, each as lines of Markdown."""
+from collections.abc import Callable, Iterable, Sequence
+
+from . import rdma, setup, stats
+from .rdma import Figure
+from .results import (MAIN_METHODS, MIB, Point, Run, copies, counted, directions, dram_overhead, dram_payload, faults,
+                      groups, in_direction, is_emulated, main_case, method_order, of_method, order, points, runs,
+                      usual_shape, version_order, without_levers)
+from .setup import Cost
+from .stats import Sample, Value
+from .text import (absent, direction_name, grouped, method_name, plain, ratio, share, size, span, table, target_name)
+
+Results = Sequence[Run]
+
+
+# ---- the page's first paragraph ----
+
+def _went_through(p2p: Sequence[Point]) -> str:
+    """What the meters know: payload and overhead apart, or all that the memory controllers saw."""
+    worst = stats.most(point.payload_bytes_max for point in p2p)
+    if worst is None:
+        return f"memory controllers saw {span((point.dram for point in p2p), share)} bytes for each byte copied. "
+    if worst:
+        payload = f"**up to {grouped(worst)} bytes of payload went through host DRAM**"
+    else:
+        payload = "not one byte of payload went through host DRAM, by DMA or by CPU"
+    return (f"{payload}; the kernel's own bookkeeping touched {span((point.overhead for point in p2p), share)} "
+            "bytes of DRAM for each byte copied. ")
+
+
+def _bounced(bounce: Sequence[Point]) -> str:
+    if all(point.payload_bytes_max is None for point in bounce):
+        return f"The same copies bounced: {span((point.dram for point in bounce), share)} bytes for each byte copied."
+    return (f"The same copies bounced touched {span((point.payload for point in bounce), share)} bytes of payload in "
+            f"DRAM for each byte copied, and {span((point.overhead for point in bounce), share)} bytes of bookkeeping.")
+
+
+def summary(results: Results) -> list[str]:
+    all_points = points(without_levers(copies(results, "copy-counts")))
+    p2p = [point for point in all_points if point.method == "donard"]
+    bounce = [point for point in all_points if point.method == "donard-bounce"]
+    if not p2p:
+        return absent("copy-counts-*.json", "bench/run copy")
+    kernels = ", ".join(sorted({point.kernel for point in p2p}, key=version_order))
+    page_types = ", ".join(sorted({point.page_type or "" for point in p2p}))
+    return [f"In {sum(point.copies for point in p2p)} copies by `donard-cli`, peer to peer (Linux {kernels}; page types "
+            f"{page_types}), {_went_through(p2p)}{_bounced(bounce) if bounce else ''}"]
+
+
+# ---- methods side by side ----
+
+def _method_line(point: Point, rates: Sequence[Point], emulated: bool) -> list[str]:
+    """Rates as ratios to the fastest; of real machines in MB/s, too. An emulator's seconds mean nothing; how they
+    compare does."""
+    fastest = stats.most(rated.bytes_per_second for rated in rates)
+    mine, donard = of_method(rates, point.method), of_method(rates, "donard")
+    rate, cpu = (mine.bytes_per_second, mine.cpu_seconds_per_gib) if mine else (None, None)
+    if emulated:
+        cpu = stats.over(cpu, donard.cpu_seconds_per_gib if donard else None)
+    depth = "" if point.queue_depth == 16 else f" (depth {point.queue_depth})"
+    return [method_name(point.method) + depth,
+            *map(share, (point.dma_payload, point.cpu_payload, point.overhead, point.dram)),
+            grouped(point.instructions_per_mib), grouped(point.faults_per_gib), ratio(cpu),
+            *([] if emulated else [grouped(stats.times(rate, 1e-6))]), ratio(stats.over(rate, fastest)), point.verified]
+
+
+def _methods_in(direction: str, all_points: Sequence[Point], rates: Sequence[Point], emulated: bool) -> list[str]:
+    heads = ["method", "DMA payload", "CPU payload", "overhead", "DRAM in all", "instructions / MiB",
+             "page faults / GiB", "CPU time / donard's" if emulated else "CPU s / GiB",
+             *([] if emulated else ["MB/s"]), "rate / fastest", "verified"]
+    chosen = sorted(in_direction(all_points, direction), key=lambda point: method_order(point.method))
+    rated = in_direction(rates, direction)
+    return [f"### {direction_name(direction).capitalize()}", "",
+            *table(1, heads, [_method_line(point, rated, emulated) for point in chosen]), ""]
+
+
+def methods(results: Results) -> list[str]:
+    """Counts are from the metered runs, times from those without a meter: the lab's meter slows what it counts,
+    counters of real machines do not."""
+    metered = copies(results, "copy-counts")
+    timed = copies(results, "copy-rates") + [sample for sample in metered if sample["meter"] != "lab"]
+    rates = points(usual_shape(main_case(timed)))
+    samples = usual_shape(main_case(without_levers(metered)))
+    if not samples:
+        return absent("copy-counts-*.json", "bench/run copy")
+    first, all_points = samples[0], points(samples)
+    lines = [f"Linux {first['kernel']}, {first['region']}, {first['page_type']} pages, blocks of 1 MiB, depth 16, one "
+             "thread.", ""]
+    for direction in directions(all_points):
+        lines += _methods_in(direction, all_points, rates, is_emulated(results))
+    return lines + ([] if rates else absent("copy-rates.json", "bench/run copy"))
+
+
+# ---- by kernel and page type ----
+
+def kernels(results: Results) -> list[str]:
+    chosen = [sample for sample in without_levers(copies(results, "copy-counts"))
+              if sample["method"].startswith("donard")]
+    by_case = groups(chosen, lambda sample: (sample["kernel"], sample["region"], sample["page_type"],
+                                             sample["direction"]))
+    samples = [sample for group in by_case for sample in usual_shape(group)]
+    if not samples:
+        return absent("copy-counts-*.json", "bench/run copy")
+    found = sorted(points(samples), key=lambda point: order(
+        [version_order(point.kernel), point.region, point.page_type, point.is_from_region,
+         method_order(point.method)]))
+    heads = ["kernel", "region", "pages", "direction", "method", "depth", "DMA payload", "CPU payload", "overhead",
+             "instructions / MiB", "verified"]
+    return ["Blocks of 1 MiB, one thread.", "", *table(5, heads, [
+        [point.kernel, point.region, plain(point.page_type), direction_name(point.direction),
+         method_name(point.method), str(point.queue_depth), share(point.dma_payload), share(point.cpu_payload),
+         share(point.overhead), grouped(point.instructions_per_mib), point.verified] for point in found])]
+
+
+# ---- cost against block size, depth and threads, from one sweep ----
+
+def _block_line(group: Sequence[Point]) -> list[str]:
+    mine, fio = of_method(group, "donard"), of_method(group, "fio")
+    costs = [point.instructions_per_mib if point else None for point in (mine, fio)]
+    return [direction_name(group[0].direction), size(group[0].block_bytes), *map(grouped, costs),
+            ratio(stats.over(*costs)), *(share(point.overhead if point else None) for point in (mine, fio))]
+
+
+def _shape_lines(group: Sequence[Point], rated: bool) -> list[list[str]]:
+    fastest = stats.most(point.bytes_per_second for point in group)
+    return [[direction_name(point.direction), size(point.block_bytes), str(point.queue_depth), str(point.threads),
+             method_name(point.method), grouped(point.instructions_per_mib), share(point.overhead),
+             *([ratio(stats.over(point.bytes_per_second, fastest))] if rated else [])]
+            for point in sorted(group, key=lambda point: method_order(point.method))]
+
+
+def _shapes(found: Iterable[Point], key: str, fixed: str, rated: bool) -> list[str]:
+    """Shapes of which one key takes several values while the others stay."""
+    lines = []
+    for series in groups(found, lambda point: (point.is_from_region, point.block_bytes, getattr(point, fixed))):
+        by_value = groups(series, lambda point: getattr(point, key))
+        if len(by_value) > 1:
+            lines += [line for group in by_value for line in _shape_lines(group, rated)]
+    heads = ["direction", "block", "depth", "threads", "method", "instructions / MiB", "overhead",
+             *(["rate / faster"] if rated else [])]
+    return table(5, heads, lines)
+
+
+def blocks(results: Results) -> list[str]:
+    samples = [sample for sample in main_case(without_levers(copies(results, "copy-sweep")))
+               if sample["method"] in ("donard", "fio")]
+    if not samples:
+        return absent("copy-sweep.json", "bench/run copy")
+    # Under the lab's meter the clock counts instructions, and not what they wait for.
+    rated = all(sample["meter"] != "lab" for sample in samples)
+    first, found = samples[0], points(samples)
+    usual = [point for point in found if point.queue_depth == 16 and point.threads == 1]
+    heads = ["direction", "block", "donard: instructions / MiB", "fio: instructions / MiB", "donard / fio",
+             "donard: overhead", "fio: overhead"]
+    lines = [f"Linux {first['kernel']}, {first['region']}, {first['page_type']} pages. Below: depth 16, one thread.",
+             "", *table(2, heads, [_block_line(group) for group in
+                                   groups(usual, lambda point: (point.is_from_region, point.block_bytes))]),
+             "", "### Queue depth", "", *_shapes(found, "queue_depth", "threads", rated),
+             "", "### Threads", "", *_shapes(found, "threads", "queue_depth", rated), ""]
+    return lines + ([] if rated else ["No rates here: under the meter the clock counts instructions, and not what they "
+                                      "wait for."])
+
+
+# ---- the floor, and what each lever brings ----
+
+def _is_lever(sample: Sample) -> bool:
+    """Runs whose options say "levers", and methods that are there to show the floor."""
+    return sample["levers"] or sample["method"] not in MAIN_METHODS
+
+
+def floor(results: Results) -> list[str]:
+    wanted = [sample for sample in copies(results, "copy-")
+              if not sample["file"].startswith(("copy-rates", "copy-sweep"))
+              and (_is_lever(sample) or sample["method"] in ("donard", "fio"))
+              and sample["block_bytes"] in (MIB // 2, MIB) and sample["threads"] == 1 and sample["queue_depth"] == 16]
+    if not any(map(_is_lever, wanted)):
+        return ["No samples of levers (fixed buffers, passthrough, `\"levers\": true`) among the results: `bench/run "
+                "copy` makes them."]
+    found = sorted(points(wanted), key=lambda point: order(
+        [version_order(point.kernel), point.page_type, point.is_from_region,
+         float("inf") if point.overhead is None else point.overhead]))
+    heads = ["kernel", "pages", "direction", "method", "block", "overhead", "instructions / MiB",
+             "of these in user space", "verified"]
+    # Runs of levers use the names of the plain methods; their file tells them apart.
+    return ["Depth 16, one thread, least overhead first. Passed on as they are, commands may not exceed what the drive "
+            "takes: 512 KiB.", "", *table(4, heads, [
+                [point.kernel, plain(point.page_type), direction_name(point.direction),
+                 method_name(point.method) + (f" ({point.file})" if point.levers else ""), size(point.block_bytes),
+                 share(point.overhead), grouped(point.instructions_per_mib), grouped(point.user_instructions_per_mib),
+                 point.verified] for point in found])]
+
+
+# ---- setting up ----
+
+def _setup_lines(series: Iterable[Sequence[Cost]], key: str, as_ratio: bool) -> list[list[str]]:
+    return [[cost.method, size(cost.bytes), grouped(cost.live),
+             ratio(stats.over(cost.cost, line[0].cost)) if as_ratio else grouped(cost.cost),
+             ratio(stats.over(cost.cost, line[0].cost)),
+             *([ratio(stats.over(cost.bytes, line[0].bytes))] if key == "bytes" else [])]
+            for line in series for cost in line]
+
+
+def _setup_table(costs: Sequence[Cost], key: str, fixed: str, emulated: bool, is_counted: bool) -> list[str]:
+    """How many times the cost, and for how many times the size."""
+    unit = "instructions" if is_counted else "time / first row's" if emulated else "time, us"
+    heads = ["step", "size", "live", unit, "cost / first row's",
+             *(["size / first row's"] if key == "bytes" else [])]
+    return table(2, heads, _setup_lines(setup.series(costs, key, fixed), key, emulated and not is_counted))
+
+
+def setting_up(results: Results) -> list[str]:
+    samples = setup.samples_of(results)
+    if not samples:
+        return absent("setup.json", "bench/run setup")
+    costs, is_counted, emulated = setup.costs(samples), setup.is_counted(samples), is_emulated(runs(results, "setup"))
+    lines = ["### By size", "", *_setup_table(costs, "bytes", "live", emulated, is_counted),
+             "", "### By live allocations", "", *_setup_table(costs, "live", "bytes", emulated, is_counted)]
+    # What could not be measured, in the benchmark's own words.
+    skipped = [one for run in runs(results, "setup") for one in run.data.get("skipped") or []]
+    if skipped:
+        lines += ["", "Not measured:", ""]
+    return lines + [f"- {one['method']}, {size(one['bytes'])}, {grouped(one['live'])} live: {one['why']}"
+                    for one in skipped]
+
+
+# ---- RDMA ----
+
+def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Figure], emulated: bool) -> list[str]:
+    base, perftest = figure.base(figures), figure.of_perftest(figures)
+    # A meter in the same run, on a real machine, or one that counted the same requests in a run of its own.
+    seen = figure if figure.dram else figure.counts(counts)
+
+    def to_base(get: Callable[[Figure], Value]) -> str:
+        return ratio(stats.over(get(figure), get(base) if base else None))
+
+    absolute = [] if emulated else [grouped(stats.times(figure.bytes_per_second, 1e-6)),
+                                    ratio(stats.times(figure.latency["p50"], 1e-3))]
+    return [figure.fabric, figure.operation, target_name(figure.target), *absolute,
+            to_base(lambda one: one.bytes_per_second), to_base(lambda one: one.latency["p50"]),
+            to_base(lambda one: one.latency["p99"]), to_base(lambda one: one.latency["p99.9"]),
+            share(seen.dram if seen else None), share(seen.payload if seen else None),
+            to_base(lambda one: one.server_cpu), grouped(figure.server_faults),
+            ratio(stats.over(figure.bytes_per_second, perftest.bytes_per_second if perftest else None)),
+            figure.verified]
+
+
+def table1(results: Results) -> list[str]:
+    """A line an operation and target, as ratios to DRAM in the same run."""
+    samples = rdma.rdma_samples(results)
+    if not samples:
+        return absent("table1-*.json", "bench/run rdma")
+    emulated = is_emulated(runs(results, "table1"))
+    first = next((sample for sample in samples if sample.get("bytes_per_second") is not None), samples[0])
+    figures, counts = rdma.figures(samples), rdma.counted_here(results)
+    heads = ["fabric", "operation", "target", *([] if emulated else ["MB/s", "p50, us"]), "bandwidth", "latency p50",
+             "p99", "p99.9", "DRAM / byte", "of it payload", "server CPU", "server faults", "bandwidth / perftest's",
+             "verified"]
+    return [f"Requests of {size(first['block_bytes'])}, depth {first['queue_depth']}. Bandwidth, latency and CPU are "
+            "ratios to the DRAM target of the same fabric and operation; faults are a count; the last ratio is to "
+            "perftest on the same target. DRAM is bytes for each byte moved, of both ends together: see below.", "",
+            *table(3, heads, [_table1_line(figure, figures, counts, emulated) for figure in figures
+                              if figure.method == "donard"])]
+
+
+def _agreement(figure: Figure) -> str:
+    if not figure.counted:
+        return "-"
+    if len(figure.payloads) == 1:
+        return f"{figure.counted}, identical"
+    return f"{figure.counted}, **{len(figure.payloads)} different**"
+
+
+def _dram_line(figure: Figure, figures: Iterable[Figure]) -> list[str]:
+    base = next((one for one in figures if one.file == figure.file and one.operation == figure.operation
+                 and one.target == "dram"), None)
+    less = None
+    if base and base.payload is not None and figure.payload is not None:
+        less = base.payload - figure.payload
+    return [figure.fabric, plain(figure.topology), figure.operation, target_name(figure.target), share(figure.payload),
+            share(less), share(figure.overhead), share(figure.bar), grouped(figure.instructions), _agreement(figure)]
+
+
+def table1_dram(results: Results) -> list[str]:
+    """What both ends of RDMA move through DRAM for each byte, by target; from runs with both in one machine."""
+    figures = rdma.counted_here(results)
+    if not figures:
+        return absent("rdma-counts-*.json", "bench/run rdma")
+    heads = ["fabric", "topology", "operation", "target", "payload / byte", "less than into DRAM", "overhead / byte",
+             "BAR / byte", "instructions / MiB", "runs, payload"]
+    return [
+        "Client and server are two processes of one machine (a soft NIC talking to itself), since the meter counts in "
+        "one. Both ends are in these counts. **Payload** is the client's buffer, which is DRAM, and the target where "
+        "that is DRAM: a NIC would move it by DMA, soft RDMA does by the CPU. \"Less than into DRAM\" is what a target "
+        "keeps out of DRAM: its own byte for each byte moved, where it lies in a BAR. **Overhead** is the kernel's own "
+        "work, above all socket buffers: soft RDMA copies each byte into one, checks it there and copies it out. A "
+        "real NIC makes no such copy, so that of this table only differences between targets hold for it. Bandwidth "
+        "runs of 160 requests, from the first one until the server has confirmed the last; connecting and registering "
+        "are not in it.",
+        "", *table(4, heads, [_dram_line(figure, figures) for figure in figures])]
+
+
+# ---- the harness itself, and what the page was made from ----
+
+def harness(results: Results) -> list[str]:
+    samples = [sample for run in runs(results, "null") for sample in run.samples]
+    if not samples:
+        return absent("null.json", "bench/run null")
+    figures = (counted("instructions_user"), counted("instructions_kernel"), dram_payload, dram_overhead, faults)
+    heads = ["between the markers", "instructions, user", "instructions, kernel", "DRAM payload bytes",
+             "DRAM overhead bytes", "page faults"]
+    return ["The harness itself, median of a sample: between two markers with nothing in between, and around a process "
+            "that does nothing. Differences of two sizes leave it out of every figure above.", "",
+            *table(1, heads, [[group[0]["method"], *(grouped(stats.median(map(figure, group))) for figure in figures)]
+                              for group in groups(samples, lambda sample: sample["method"])])]
+
+
+def _options(run: Run) -> str:
+    words = (f"{key}=" + (",".join(map(plain, value)) if isinstance(value, list) else plain(value))
+             for key, value in run.options.items())
+    return f"`{' '.join(words)}`" if run.options else "-"
+
+
+def inputs(results: Results, data: str) -> list[str]:
+    """Every input; data is the folder of the raw samples, relative to the page."""
+    heads = ["raw samples", "donard", "kernel", "topology", "meter", "emulated", "samples", "options"]
+    return table(6, heads, [
+        [f"[{run.file}]({data}/{run.file}.json)",
+         *("-" if run.data.get(key) is None else plain(run.data[key])
+           for key in ("donard", "kernel", "topology", "meter")),
+         "yes" if run.data["emulated"] else "no", str(len(run.samples)), _options(run)]
+        for run in sorted(results, key=lambda run: run.file)])

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+import filecmp
+import json
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+from pathlib import Path
+
+from donardstat import command, plots, summary
+from donardstat.results import Run
+from donardstat.text import MARK
+from invented import Json, results
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def put(folder: Path, name: str, data: Json) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / f"{name}.json").write_text(json.dumps(data, separators=(",", ":")), encoding="utf-8")
+
+
+def on_hardware(data: Json) -> Json:
+    """As a meter of a real machine would have it: sums only, and nothing emulated."""
+    for sample in data["samples"]:
+        seen = sample["measured"]
+        sample["measured"] = {
+            "dram_read_bytes": seen["dram_cpu_payload_bytes"] + seen["dram_cpu_overhead_bytes"],
+            "dram_written_bytes": seen["dram_dma_payload_bytes"]}
+    return {**data, "emulated": False, "meter": "likwid"}
+
+
+def as_bench_table1(data: Json) -> Json:
+    """Bandwidth, latency and comparison are samples of their own."""
+    samples = []
+    for sample in data["samples"]:
+        if sample["method"] != "donard":
+            continue
+        plain = {key: value for key, value in sample.items() if key not in ("fabric", "verified", "latency_ns")}
+        plain.update(name=sample["target"], target="p2pmem9", direction=sample["operation"], operation="bandwidth",
+                     purpose="measure")
+        samples += [plain,
+                    {**plain, "latency_ns": {"p50": 3000, "p99": 5000}, "operation": "latency", "bytes_per_second": 1},
+                    {**plain, "purpose": "verify", "bytes": 64, "verified_bytes": 64, "bytes_per_second": 2}]
+    return {**data, "samples": samples}
+
+
+def lying(data: Json) -> Json:
+    """One false word in the verified column, and payload that one round lost to DRAM."""
+    first = next(sample for sample in data["samples"] if sample["method"] == "donard")
+    first["verified"] = False
+    first["measured"]["dram_cpu_payload_bytes"] = 64
+    return data
+
+
+def uneven(data: Json) -> Json:
+    data["samples"][0]["measured"]["dram_cpu_payload_bytes"] += 1
+    return data
+
+
+def sampled(data: Json) -> Json:
+    for sample in data["samples"]:
+        sample["measured"] = {"dram_total_bytes": 2500000}
+    return {**data, "emulated": False, "meter": "likwid"}
+
+
+def fill(folder: Path) -> None:
+    """The inputs of each report, in a folder of its name."""
+    for kernel in ("6.12.9", "7.3.4"):
+        put(folder / "page", f"copy-counts-{kernel}", results("copy-counts", kernel))
+    put(folder / "page", "table1-rxe", results("table1"))
+    put(folder / "page", "rdma-counts-rxe", results("rdma-counts"))
+    for name in ("copy-rates", "copy-sweep", "null"):
+        put(folder / "page", name, results(name))
+    put(folder / "page", "setup",
+        {**results("setup"), "skipped": [{"method": "pin", "bytes": 65536, "live": 0, "why": "no ring"}]})
+    put(folder / "hardware", "copy-counts-7.3.4", on_hardware(results("copy-counts")))
+    put(folder / "table1", "table1-siw", as_bench_table1(results("table1")))
+    put(folder / "bad", "copy-counts-7.3.4", lying(results("copy-counts")))
+    put(folder / "uneven", "rdma-counts-rxe", uneven(results("rdma-counts")))
+    put(folder / "sampled", "table1-mlx5", sampled(results("rdma-counts")))
+
+
+class Report(unittest.TestCase):
+    folder: Path
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = Path(tempfile.mkdtemp(prefix="donard-report."))
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        fill(cls.folder / "in")
+        for name in ("page", "hardware", "table1", "bad", "uneven", "sampled"):
+            status = command.main(["report", str(cls.folder / "in" / name), "--out", str(cls.folder / f"{name}.md")])
+            assert status == 0, f"report of {name}: status {status}"
+
+    def page(self, name: str = "page") -> str:
+        return (self.folder / f"{name}.md").read_text(encoding="utf-8")
+
+    def shows(self, regex: str, name: str = "page") -> None:
+        """The page has such a line."""
+        self.assertTrue(re.search(regex, self.page(name), re.MULTILINE),
+                        f"expected in {name}.md a line like {regex}")
+
+    def test_costs(self):
+        """report: costs leave start-up out"""
+        self.shows(r"^\| donard p2p \| 0 \| 0 \| 0\.040 \| 0\.040 \| 60,000 \| 1,024 \| 1\.00 \|")
+        self.shows(r"^\| donard, bounced \| 1\.00 \| 1\.00 \| 0\.500 \| 2\.50 \| 300,000 \|")
+
+    def test_newest_kernel(self):
+        """report: compares methods on the newest kernel"""
+        lines = re.findall(r"^Linux 7\.3\.4, p2pmem0, generic pages, blocks of 1 MiB", self.page(), re.MULTILINE)
+        self.assertEqual(len(lines), 1)
+
+    def test_kernels(self):
+        """report: both kernels side by side"""
+        self.shows(r"^\| 6\.12\.9 \| p2pmem0 \| generic \| drive to region \| donard p2p")
+
+    def test_blocks(self):
+        """report: ratio to fio by block size"""
+        self.shows(r"^\| drive to region \| 4 KiB \| 7,710,000 \| 11,565,000 \| 0\.67 \|")
+
+    def test_rdma(self):
+        """report: RDMA as ratio to DRAM"""
+        self.shows(r"^\| rxe \| write \| GPU-like BAR \| 0\.95 \| 1\.05 \| 1\.05 \|")
+
+    def test_table1_samples(self):
+        """report: RDMA samples of bench table1"""
+        self.shows(r"^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| yes \|$", "table1")
+
+    def test_rdma_dram(self):
+        """report: DRAM by target in the table"""
+        self.shows(r"^\| rxe \| write \| GPU-like BAR \| .* \| 6\.00 \| 1\.00 \|")
+
+    def test_kept_out(self):
+        """report: payload that a BAR keeps out of DRAM"""
+        self.shows(r"^\| rxe \| switch \| read \| GPU-like BAR \| 1\.00 \| 1\.00 \| 5\.00 \| 1\.00 \| 4,194,304 \| 3, "
+                   r"identical \|$")
+
+    def test_uneven(self):
+        """report: payload that differs between runs is said"""
+        self.shows(r"^\| rxe \| switch \| write \| DRAM .* \| 3, \*\*2 different\*\* \|$", "uneven")
+
+    def test_sampled(self):
+        """report: DRAM of a real machine's meter"""
+        self.shows(r"^\| mlx5 \| read \| GPU-like BAR \| .* \| 2\.50 \| - \|", "sampled")
+
+    def test_setup(self):
+        """report: growth of set-up costs"""
+        self.shows(r"^\| touch \| 256 MiB \| 0 \| 239,400 \| 24\.18 \| 256\.00 \|")
+
+    def test_not_measured(self):
+        """report: what was not measured, and why"""
+        self.shows("^- pin, 64 KiB, 0 live: no ring$")
+
+    def test_times(self):
+        """report: times of an emulator are ratios, those of a real machine have units"""
+        self.shows("CPU time / donard's")
+        self.shows(r"CPU s / GiB \| MB/s \| rate / fastest", "hardware")
+
+    def test_bad_copies(self):
+        """report: payload in DRAM and wrong data are said"""
+        self.shows(r"\*\*up to 64 bytes of payload went through host DRAM\*\*", "bad")
+        self.shows(r"^\| donard p2p .* \*\*NO\*\* \|$", "bad")
+
+    def test_missing(self):
+        """report: says which command makes missing results"""
+        for name in ("copy-sweep.json", "setup.json", r"table1-\*.json", "null.json"):
+            self.shows(f"^No `{name}` among the results: `bench/run", "hardware")
+        self.assertNotIn("latency.svg", self.page("hardware"))
+
+    def test_mark(self):
+        """report: emulation is marked on the page and on every plot, and on no other"""
+        drawn = sorted((self.folder / "page").glob("*.svg"))
+        self.assertEqual([path.stem for path in drawn], sorted(plots.PLOTS))
+        for path in (self.folder / "page.md", *drawn):
+            self.assertIn(MARK, path.read_text(encoding="utf-8"), path.name)
+        for path in (self.folder / "hardware.md", *(self.folder / "hardware").glob("*.svg")):
+            self.assertNotIn(MARK, path.read_text(encoding="utf-8"), path.name)
+
+    def test_again(self):
+        """report: its own raw results make the same page and plots, byte for byte"""
+        again = self.folder / "again"
+        self.assertEqual(command.main(["report", str(self.folder / "page" / "data"), "--out", str(again / "page.md")]), 0)
+        self.assertEqual((again / "page.md").read_bytes(), (self.folder / "page.md").read_bytes())
+        files = [path.relative_to(self.folder / "page") for path in (self.folder / "page").rglob("*.*")]
+        self.assertGreater(len(files), 10)
+        self.assertEqual(filecmp.cmpfiles(self.folder / "page", again / "page", files, shallow=False)[1:], ([], []))
+
+    def test_its_own_folder(self):
+        """report: made from the folder of its own raw results, nothing is lost"""
+        shutil.copytree(self.folder / "page", self.folder / "own")
+        self.assertEqual(command.main(["report", str(self.folder / "own" / "data"), "--out",
+                                       str(self.folder / "own.md")]), 0)
+        self.assertEqual(len(list((self.folder / "own" / "data").iterdir())), 8)
+
+    def test_refusals(self):
+        """report: without results there is no page"""
+        put(self.folder / "in" / "other", "x", {"a": 1})
+        (self.folder / "in" / "none").mkdir()
+        for name, words in (("none", "no results"), ("other", "holds no results")):
+            done = subprocess.run([ROOT / "bench" / "report", self.folder / "in" / name, "--out",
+                                   self.folder / "none.md"], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 1)
+            self.assertIn(words, done.stderr)
+        self.assertFalse((self.folder / "none.md").exists())
+
+    def test_usage(self):
+        """report: usage"""
+        done = subprocess.run([ROOT / "bench" / "report", "--no-such"], capture_output=True, text=True, check=False)
+        self.assertEqual((done.returncode, "usage: donard-stat" in done.stderr), (2, True))
+
+    def test_committed(self):
+        """report: docs/benchmarks.md is what its raw results make"""
+        made = self.folder / "committed" / "benchmarks.md"
+        self.assertEqual(command.main(["report", str(ROOT / "docs" / "benchmarks" / "data"), "--out", str(made)]), 0)
+        self.assertEqual(made.read_text(encoding="utf-8"),
+                         (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8"))
+
+
+class Tables(unittest.TestCase):
+    def check(self, kind: str, *regexes: str) -> None:
+        said = "\n".join(summary.lines(Run(kind, results(kind))))
+        for regex in regexes:
+            self.assertTrue(re.search(regex, said, re.MULTILINE), f"expected a line like {regex} in\n{said}")
+
+    def test_copy(self):
+        """table: of copies, a line a method"""
+        self.check("copy-counts", f"^{re.escape(MARK)}$", "^direction +block +depth",
+                   r"^drive to region +1 MiB +16 +1 +donard, bounced .* 2\.00 +0\.500 +2\.50 +300,000")
+
+    def test_setup(self):
+        """table: of setting up, medians of instructions and time"""
+        self.check("setup", r"^touch +256 MiB +0 +239,400 +239400\.00$")
+
+    def test_table1(self):
+        """table: of Table 1, ratios to the first target"""
+        self.check("rdma-counts", r"^write +dram .* 7\.00 +2\.00 +0 ", r"^read +gpu .* 6\.00 +1\.00 +1\.00 ")
+        self.check("table1", r"^write +nvram +18 +0\.91 +220\.00 +1\.10 .* yes$")
+
+    def test_null(self):
+        """table: of the harness itself"""
+        self.check("null", r"^process +1,000,000 +500,000 +0 +14,096 +20 +0 +1,000$")
+
+    def test_unknown(self):
+        """table: of no benchmark that is known"""
+        with self.assertRaisesRegex(Exception, "no benchmark that is known"):
+            summary.lines(Run("x", {**results("null"), "benchmark": "tea"}))
+
+    def test_join(self):
+        """join: several runs as one result"""
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("a", "b"):
+                put(Path(folder), name, results("null"))
+            done = subprocess.run([ROOT / "bench" / "donard-stat", "join", f"{folder}/a.json", f"{folder}/b.json"],
+                                  capture_output=True, text=True, check=True)
+        self.assertEqual(len(json.loads(done.stdout)["samples"]), 12)
