@@ -395,7 +395,7 @@ static int check_region(struct bench *bench)
 	if (rc)
 		return cli_fail(bench->cli, rc);
 	bench_add_option(bench->model, "page_type",
-			 cli_json_string(donard_region_get(list, 0)->page_type));
+			 cli_json_string(donard_page_type_text(donard_region_get(list, 0)->page_type)));
 	available = donard_region_get(list, 0)->available_bytes;
 	donard_region_list_free(list);
 	wanted_bytes = most_bytes(bench);

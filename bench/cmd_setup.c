@@ -474,7 +474,7 @@ static int find_region(struct setup *s)
 	s->available_bytes = info->available_bytes;
 	s->granule_bytes = info->granule_bytes;
 	s->persistent = info->persistent;
-	s->p2pdma = !strcmp(info->page_type, "p2pdma");
+	s->p2pdma = info->page_type == DONARD_PAGES_P2PDMA;
 	if (!s->granule_bytes)
 		snprintf(text, sizeof(text), "%s: cannot be opened: %s", s->region, info->unknown);
 	else if (!s->available_bytes)

@@ -45,8 +45,8 @@ static struct json_object *build(const struct donard_copy_result *result,
 
 	cli_add_number(model, "bytes", result->bytes);
 	json_object_object_add(model, "seconds", json_object_new_double(result->seconds));
-	cli_add_text(model, "route", result->route);
-	cli_add_text(model, "route_evidence", result->route_evidence);
+	cli_add_text(model, "route", donard_route_text(result->route));
+	cli_add_text(model, "route_evidence", donard_evidence_text(result->route_evidence));
 	cli_add_text(model, "bridge", result->bridge);
 	cli_add_text(model, "via", result->via);
 	cli_add_number(model, "bounced_bytes", result->bounced_bytes);

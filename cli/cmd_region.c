@@ -27,19 +27,42 @@ static int print_argument(const struct cli *cli)
 	return cli->json ? print_name(cli, slash ? slash + 1 : cli->arguments[0]) : EXIT_DONE;
 }
 
+/* Of an option whose word was given, and is @number; 0 is none. */
+static int known_word(const struct cli *cli, const char *option, unsigned int number,
+		      const char *choices)
+{
+	const char *word = cli_value(cli, option);
+
+	if (!word || number)
+		return 0;
+	return cli_usage(cli, "--%s %s: choose one of %s", option, word, choices);
+}
+
+static int take_types(const struct cli *cli, struct donard_region_add *what)
+{
+	int rc;
+
+	what->kind = donard_region_kind_of(cli_value(cli, "kind"));
+	what->page_type = donard_page_type_of(cli_value(cli, "page-type"));
+	what->memtype = donard_memtype_of(cli_value(cli, "memtype"));
+	rc = known_word(cli, "kind", what->kind, "pci-bar, nvme-cmb, nvme-pmr");
+	if (!rc)
+		rc = known_word(cli, "page-type", what->page_type, "generic, p2pdma");
+	return rc ? rc : known_word(cli, "memtype", what->memtype, "uc, wc, wb");
+}
+
 static int run_add(struct cli *cli)
 {
 	struct donard_region_add what = {
 		.size = sizeof(what),
-		.kind = cli_value(cli, "kind"),
 		.bdf = cli_value(cli, "device"),
-		.page_type = cli_value(cli, "page-type"),
-		.memtype = cli_value(cli, "memtype"),
 	};
 	uint64_t bar = 0;
 	char name[32];
-	int rc;
+	int rc = take_types(cli, &what);
 
+	if (rc)
+		return rc;
 	if (!what.kind || !what.bdf)
 		return cli_usage(cli, "--%s is missing", what.kind ? "device" : "kind");
 	rc = cli_number(cli, "bar", 0, 5, &bar);
@@ -78,9 +101,11 @@ static int run_remove(struct cli *cli)
 
 static int run_set(struct cli *cli)
 {
-	const char *page_type = cli_value(cli, "page-type");
-	int rc;
+	enum donard_page_type page_type = donard_page_type_of(cli_value(cli, "page-type"));
+	int rc = known_word(cli, "page-type", page_type, "generic, p2pdma");
 
+	if (rc)
+		return rc;
 	if (!page_type)
 		return cli_usage(cli, "--page-type is missing");
 	rc = donard_region_set_page_type(cli->ctx, cli->arguments[0], page_type);

@@ -21,7 +21,7 @@ static struct json_object *build(const struct donard_client_info *client,
 	json_object_object_add(model, "client_bdf", cli_json_string(client->bdf));
 	json_object_object_add(model, "region", cli_json_string(region->name));
 	json_object_object_add(model, "region_bdf", cli_json_string(region->bdf));
-	json_object_object_add(model, "route", cli_json_string(route->route));
+	json_object_object_add(model, "route", cli_json_string(donard_route_text(route->route)));
 	json_object_object_add(model, "route_evidence", cli_json_string("predicted"));
 	json_object_object_add(model, "bridge", cli_json_string(route->bridge));
 	json_object_object_add(model, "distance", json_object_new_int((int)route->distance));
@@ -35,13 +35,12 @@ static struct json_object *build(const struct donard_client_info *client,
 static int probe(struct cli *cli, const struct donard_region_info *region,
 		 const struct donard_client_info *client, struct donard_route *route)
 {
-	if (!strcmp(region->state, "ready"))
+	if (region->state == DONARD_STATE_READY)
 		return donard_route_probe(cli->ctx, region->name, client->bdf, route);
 	memset(route, 0, sizeof(*route));
 	route->size = sizeof(*route);
-	route->route = "none";
 	snprintf(route->reason, sizeof(route->reason), "the region is being taken away (%s)",
-		 region->state);
+		 donard_region_state_text(region->state));
 	return 0;
 }
 

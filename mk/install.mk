@@ -7,7 +7,7 @@ install: userspace
 	install -m 644 $(BUILD)/$(SONAME) $(BUILD)/libdonard.a $(DESTDIR)$(PREFIX)/lib/
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libdonard.so
 	install -m 644 $(BUILD)/libdonard.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
-	install -m 644 include/donard/donard.h include/donard/meter.h $(DESTDIR)$(PREFIX)/include/donard/
+	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/donard/
 	install -m 644 include/uapi/p2pmem.h $(DESTDIR)$(PREFIX)/include/donard/
 	install -m 644 docs/donard-cli.1 docs/donard-bench.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(BUILD)/completion.bash \

@@ -79,14 +79,15 @@ $(BUILD)/libdonard.pc: lib/libdonard.pc.in FORCE
 	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< >$@.new
 	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 
-# The public headers compile alone, as C and (with a compiler for it) C++.
-$(BUILD)/header.ok: include/donard/donard.h include/donard/meter.h \
-	include/uapi/p2pmem.h
+# The public headers compile alone, as C and (with a compiler for it) C++, and pad no structure:
+# a hole is a member that nobody set.
+PUBLIC_HEADERS := $(sort $(wildcard include/donard/*.h))
+$(BUILD)/header.ok: $(PUBLIC_HEADERS) include/uapi/p2pmem.h
 	@mkdir -p $(@D)
 	for h in $^; do \
-		$(CC) -std=c99 -Wall -Wextra $(if $(WERROR),-Werror) -fsyntax-only -x c $$h || exit 1; \
+		$(CC) -std=c99 -Wall -Wextra -Wpadded $(if $(WERROR),-Werror) -fsyntax-only -x c $$h || exit 1; \
 		if command -v $(CXX) >/dev/null; then \
-			$(CXX) -Wall -Wextra $(if $(WERROR),-Werror) -fsyntax-only -x c++ $$h || exit 1; \
+			$(CXX) -Wall -Wextra -Wpadded $(if $(WERROR),-Werror) -fsyntax-only -x c++ $$h || exit 1; \
 		fi; \
 	done
 	touch $@

@@ -10,6 +10,7 @@
 
 #include "donard/donard.h"
 #include "donard/meter.h"
+#include "donard/rdma.h"
 
 /* Exit codes, documented in donard-cli(1). */
 enum {

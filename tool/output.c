@@ -189,15 +189,15 @@ struct json_object *cli_model_region(const struct donard_region_info *info)
 	struct json_object *model = json_object_new_object();
 
 	cli_add_text(model, "name", info->name);
-	cli_add_text(model, "kind", info->kind);
+	cli_add_text(model, "kind", donard_region_kind_text(info->kind));
 	cli_add_text(model, "bdf", info->bdf);
 	cli_add_number(model, "bar", info->bar);
 	cli_add_number(model, "size", info->size_bytes);
 	cli_add_number(model, "available", info->available_bytes);
-	cli_add_text(model, "page_type", info->page_type);
-	cli_add_text(model, "memtype", info->memtype);
+	cli_add_text(model, "page_type", donard_page_type_text(info->page_type));
+	cli_add_text(model, "memtype", donard_memtype_text(info->memtype));
 	json_object_object_add(model, "persistent", json_object_new_boolean(info->persistent));
-	cli_add_text(model, "state", info->state);
+	cli_add_text(model, "state", donard_region_state_text(info->state));
 	json_object_object_add(model, "holders", model_holders(info->holders));
 	return model;
 }
@@ -207,7 +207,7 @@ struct json_object *cli_model_client(const struct donard_client_info *info)
 	struct json_object *model = json_object_new_object(), *names = json_object_new_array();
 
 	cli_add_text(model, "name", info->name);
-	cli_add_text(model, "type", info->type);
+	cli_add_text(model, "type", donard_client_type_text(info->type));
 	cli_add_text(model, "bdf", info->bdf);
 	cli_add_text(model, "model", info->model);
 	cli_add_text(model, "serial", info->serial);

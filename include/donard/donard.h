@@ -11,6 +11,14 @@
  *     one context a thread.
  *   - Strings inside of returned records live as long as their list.
  *   - Lengths and offsets are bytes.
+ *   - Structures begin with their size, which the caller sets to sizeof. Later
+ *     releases append members. Of a structure that goes in, members that the
+ *     caller does not know are taken as zero; members that the library does
+ *     not know must be zero, else the call fails with -E2BIG. Of one that
+ *     comes out, the library fills what both know and zeroes the rest.
+ *     Reserved members must be zero.
+ *   - Enumerations grow at their end: treat a value that you do not know as
+ *     something else. The calls named donard_..._text() have words for them.
  *   - While the CPU touches device memory (verification, bounced copies,
  *     region to region) a SIGBUS handler is installed and then restored, so
  *     that a region that goes away ends as an error and not as a signal.
@@ -18,16 +26,27 @@
  *
  * errno values with one meaning everywhere:
  *
- *   EOPNOTSUPP  this machine, kernel or device cannot do it
+ *   E2BIG       a structure has members set that this library does not know
+ *   EACCES      a permission is missing; the text says whose
  *   EBADMSG     the data at the destination is not the data of the source
+ *   EBUSY       somebody else uses it; the text says who
  *   ECANCELED   the caller's progress function asked to stop
- *   EHOSTUNREACH  no peer-to-peer route between the two devices
- *   ENETDOWN    the port of an RDMA device is not active
  *   ECONNREFUSED  the RDMA peer does not want this client
  *   ECONNRESET  the RDMA peer, or the link to it, is gone
- *   ETIMEDOUT   the RDMA peer was silent for longer than the time limit
- *   ESHUTDOWN   the RDMA server took its memory back
+ *   EHOSTUNREACH  no peer-to-peer route between the two devices
+ *   EINTR       a signal ended the wait
+ *   EINVAL      a wrong argument: a bad name, size, flag or alignment
+ *   EIO         a device reported a failure
+ *   ENETDOWN    the port of an RDMA device is not active
+ *   ENODEV      there is no such device or region, or not any more
+ *   ENOMEM      memory, or the limit of locked memory, does not suffice
+ *   ENOSPC      the region or the meter has no room left
+ *   ENXIO       the range lies behind the end
+ *   EOPNOTSUPP  this machine, kernel or device cannot do it
  *   EPROTO      the RDMA peer is no donard, or of another version
+ *   ERANGE      the number is too large
+ *   ESHUTDOWN   the RDMA server took its memory back
+ *   ETIMEDOUT   the RDMA peer was silent for longer than the time limit
  */
 #ifndef DONARD_H
 #define DONARD_H
@@ -44,7 +63,11 @@ extern "C" {
 #define DONARD_VERSION_MINOR	1
 #define DONARD_VERSION_PATCH	0
 
-/** donard_version() - version of the library in use, "0.1.0". */
+/**
+ * donard_version() - the version of the library in use
+ *
+ * Returns "0.1.0", which lives as long as the program.
+ */
 const char *donard_version(void);
 
 /* ---- context ---------------------------------------------------------- */
@@ -65,26 +88,52 @@ struct donard_config {
 
 /**
  * donard_open() - make a context
+ * @ctx: set to the context, which donard_close() frees
  * @config: NULL for the defaults; copied
- * Returns 0, -ENOMEM, or -EINVAL for a bad size.
+ *
+ * Returns 0; -ENOMEM; -EINVAL for a bad size, -E2BIG for unknown members that
+ * are set. There is no text of these failures.
  */
 int donard_open(struct donard_context **ctx, const struct donard_config *config);
 
-/** donard_close() - free a context; NULL is fine. */
+/**
+ * donard_close() - free a context
+ * @ctx: NULL is fine
+ *
+ * Lists, meters and registered memory are freed before it, by their own calls.
+ */
 void donard_close(struct donard_context *ctx);
 
-/** donard_error() - text of the last failure on this context, never NULL. */
+/**
+ * donard_error() - the text of the last failure
+ * @ctx: on which a call failed
+ *
+ * Names the object, the cause and a remedy, in one or two sentences.
+ *
+ * Returns the text, never NULL; it lives until the next call with this context.
+ */
 const char *donard_error(const struct donard_context *ctx);
 
-/** donard_error_code() - stable word for the last failure, e.g. "unreachable". */
+/**
+ * donard_error_code() - a stable word for the last failure
+ * @ctx: on which a call failed
+ *
+ * Programs compare it; it does not change between releases.
+ *
+ * Returns a word such as "unreachable" or "busy", never NULL.
+ */
 const char *donard_error_code(const struct donard_context *ctx);
 
 /* ---- sizes ------------------------------------------------------------ */
 
 /**
  * donard_parse_size() - read "4096", "64K", "1MiB", "2kB", "0x1000"
+ * @text: the whole of it is the size
+ * @bytes: set to the size
+ *
  * K, M, G, T and KiB.. are powers of 1024; kB, MB, GB, TB powers of 1000.
  * Zero is accepted here; callers that need a length refuse it.
+ *
  * Returns 0, -EINVAL (not a size) or -ERANGE (over 2^63 - 1).
  */
 int donard_parse_size(const char *text, uint64_t *bytes);
@@ -92,48 +141,172 @@ int donard_parse_size(const char *text, uint64_t *bytes);
 #define DONARD_SIZE_TEXT_BYTES	40	/* of the longest, NUL included */
 
 /**
- * donard_format_size() - "256 MiB", "512 B", "1.50 GiB (1610612736 B)"
- * Where the unit hides bytes, they follow.  Writes at most @text_bytes, NUL
- * included; returns @text.
+ * donard_format_size() - write "256 MiB", "512 B", "1.50 GiB (1610612736 B)"
+ * @text: where it goes; DONARD_SIZE_TEXT_BYTES suffice
+ * @text_bytes: at most so many are written, the NUL included
+ * @bytes: the size
+ *
+ * Where the unit hides bytes, they follow.
+ *
+ * Returns @text.
  */
 char *donard_format_size(char *text, size_t text_bytes, uint64_t bytes);
 
 /* ---- regions ---------------------------------------------------------- */
 
-/** struct donard_region_info - one region; later releases append members. */
+enum donard_region_kind {
+	DONARD_KIND_UNKNOWN,
+	DONARD_KIND_PCI_BAR,	/* a memory BAR that root named */
+	DONARD_KIND_NVME_CMB,	/* a drive's Controller Memory Buffer */
+	DONARD_KIND_NVME_PMR,	/* a drive's Persistent Memory Region */
+};
+
+enum donard_page_type {
+	DONARD_PAGES_DEFAULT,	/* of the kind, where one is asked for; else unknown */
+	DONARD_PAGES_GENERIC,
+	DONARD_PAGES_P2PDMA,
+};
+
+enum donard_memtype {
+	DONARD_MEMTYPE_DEFAULT,
+	DONARD_MEMTYPE_UC,
+	DONARD_MEMTYPE_WC,
+	DONARD_MEMTYPE_WB,
+};
+
+enum donard_region_state {
+	DONARD_STATE_UNKNOWN,
+	DONARD_STATE_READY,
+	DONARD_STATE_DRAINING,		/* being taken away */
+	DONARD_STATE_QUARANTINED,	/* gone; a device may still write there */
+};
+
+/**
+ * donard_region_kind_text() - the word for a kind of region
+ * @kind: of struct donard_region_info
+ *
+ * Returns "pci-bar", "nvme-cmb", "nvme-pmr", or "unknown".
+ */
+const char *donard_region_kind_text(enum donard_region_kind kind);
+
+/**
+ * donard_region_kind_of() - the kind of region that a word names
+ * @word: as donard_region_kind_text() returns it
+ *
+ * Returns DONARD_KIND_UNKNOWN for any other word.
+ */
+enum donard_region_kind donard_region_kind_of(const char *word);
+
+/**
+ * donard_page_type_text() - the word for a page type
+ * @page_type: of struct donard_region_info
+ *
+ * Returns "generic", "p2pdma", or "unknown".
+ */
+const char *donard_page_type_text(enum donard_page_type page_type);
+
+/**
+ * donard_page_type_of() - the page type that a word names
+ * @word: as donard_page_type_text() returns it
+ *
+ * Returns DONARD_PAGES_DEFAULT for any other word.
+ */
+enum donard_page_type donard_page_type_of(const char *word);
+
+/**
+ * donard_memtype_text() - the word for a memory type
+ * @memtype: of struct donard_region_info
+ *
+ * Returns "uc", "wc", "wb", or "unknown".
+ */
+const char *donard_memtype_text(enum donard_memtype memtype);
+
+/**
+ * donard_memtype_of() - the memory type that a word names
+ * @word: as donard_memtype_text() returns it
+ *
+ * Returns DONARD_MEMTYPE_DEFAULT for any other word.
+ */
+enum donard_memtype donard_memtype_of(const char *word);
+
+/**
+ * donard_region_state_text() - the word for the state of a region
+ * @state: of struct donard_region_info
+ *
+ * Returns "ready", "draining", "quarantined", or "unknown".
+ */
+const char *donard_region_state_text(enum donard_region_state state);
+
+/**
+ * struct donard_region_info - one region
+ * @size: of this record, as the library filled it
+ * @name: "p2pmem0"
+ * @bdf: "0000:03:00.0"
+ * @holders: lines of "pid comm bytes pinned_pages [device]"
+ * @granule_bytes, @bus_address: 0 when the node could not be opened
+ * @unknown: why the last two are 0, or ""
+ */
 struct donard_region_info {
-	const char *name;	/* "p2pmem0" */
-	const char *kind;	/* "pci-bar", "nvme-cmb", "nvme-pmr" */
-	const char *bdf;	/* "0000:03:00.0" */
+	size_t size;
+	const char *name;
+	const char *bdf;
+	enum donard_region_kind kind;
 	unsigned int bar;
-	bool persistent;
 	uint64_t size_bytes;
 	uint64_t available_bytes;
-	const char *page_type;	/* "generic" or "p2pdma" */
-	const char *memtype;	/* "uc", "wc", "wb" */
-	const char *state;	/* "ready", "draining", "quarantined" */
-	const char *holders;	/* lines of "pid comm bytes pinned_pages [device]" */
-	uint64_t granule_bytes;	/* 0 when the node could not be opened */
-	uint64_t bus_address;	/* 0 when the node could not be opened */
-	const char *unknown;	/* why the last two are 0, or "" */
+	enum donard_page_type page_type;
+	enum donard_memtype memtype;
+	enum donard_region_state state;
+	bool persistent;
+	bool reserved[3];
+	const char *holders;
+	uint64_t granule_bytes;
+	uint64_t bus_address;
+	const char *unknown;
 };
 
 struct donard_region_list;
 
 /**
- * donard_region_list() - every region, sorted by number
- * Returns the count (0 is fine), -EOPNOTSUPP without the module.
+ * donard_region_list() - list every region, sorted by number
+ * @ctx: the context
+ * @list: set to the list, which donard_region_list_free() frees
+ *
+ * Returns how many there are, which may be 0; -EOPNOTSUPP without the module.
  */
 int donard_region_list(struct donard_context *ctx, struct donard_region_list **list);
+
+/**
+ * donard_region_count() - how many regions a list has
+ * @list: NULL has none
+ *
+ * Returns the number.
+ */
 size_t donard_region_count(const struct donard_region_list *list);
+
+/**
+ * donard_region_get() - one region of a list
+ * @list: the list
+ * @index: from 0
+ *
+ * Returns the record, which lives as long as the list; NULL past the last.
+ */
 const struct donard_region_info *donard_region_get(const struct donard_region_list *list,
 						   size_t index);
+
+/**
+ * donard_region_list_free() - free a list and all its records
+ * @list: NULL is fine
+ */
 void donard_region_list_free(struct donard_region_list *list);
 
 /**
  * donard_region_find() - a list of exactly one region
+ * @ctx: the context
  * @name: "p2pmem0" or "/dev/p2pmem0", here and wherever a region is named
- * Returns 0, -ENODEV, or -EINVAL when that is no name of a region.
+ * @list: set to the list, which donard_region_list_free() frees
+ *
+ * Returns 0; -ENODEV when there is none; -EINVAL when that is no name of a region.
  */
 int donard_region_find(struct donard_context *ctx, const char *name,
 		       struct donard_region_list **list);
@@ -141,68 +314,135 @@ int donard_region_find(struct donard_context *ctx, const char *name,
 /**
  * struct donard_region_add - what to offer
  * @size: sizeof(struct donard_region_add)
- * @bar: only for "pci-bar"
- * @page_type, @memtype: NULL for the default of the kind
+ * @bdf: of the function, "0000:03:00.0"
+ * @bar: only for DONARD_KIND_PCI_BAR
+ * @page_type, @memtype: 0 for the default of the kind
  * @offset_bytes, @length_bytes: part of the BAR; length 0 is all of it
  */
 struct donard_region_add {
 	size_t size;
-	const char *kind;
 	const char *bdf;
-	const char *page_type;
-	const char *memtype;
+	enum donard_region_kind kind;
+	unsigned int bar;
+	enum donard_page_type page_type;
+	enum donard_memtype memtype;
 	uint64_t offset_bytes;
 	uint64_t length_bytes;
-	unsigned int bar;
-	unsigned int reserved;
 };
 
 /**
  * donard_region_add() - offer device memory as /dev/p2pmemN
- * A pci-bar function is bound to the driver p2pmem first; -EBUSY when
- * another driver owns it.  Undone when the kernel refuses the region.
- * Returns N.
+ * @ctx: the context
+ * @what: the memory, and how
+ *
+ * A function of DONARD_KIND_PCI_BAR is bound to the driver p2pmem first. That
+ * is undone when the kernel refuses the region.
+ *
+ * Returns N; -EBUSY when another driver owns the function; -EACCES unless the
+ * caller is root; -EINVAL, -E2BIG for what is no memory to offer.
  */
 int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what);
 
-/** Called about once a second while a removal waits, with a sentence. */
+/* Called about once a second while a removal waits, with a sentence. */
 typedef void (*donard_wait_fn)(void *user, const char *text);
 
 #define DONARD_REMOVE_IF_IDLE	1U	/* -EBUSY instead of revoking mappings */
 
 /**
  * donard_region_remove() - take a region away; blocks until nothing uses it
+ * @ctx: the context
+ * @name: of the region
+ * @flags: DONARD_REMOVE_IF_IDLE, or 0
  * @wait_fn: may be NULL; called on the calling thread
- * Returns 0, -EBUSY with DONARD_REMOVE_IF_IDLE, -EINTR after a signal (the
- * removal then goes on by itself).
+ * @user: for @wait_fn
+ *
+ * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE; -EINTR after a signal (the
+ * removal then goes on by itself); -ENODEV; -EACCES unless the caller is root.
  */
 int donard_region_remove(struct donard_context *ctx, const char *name, unsigned int flags,
 			 donard_wait_fn wait_fn, void *user);
 
-/** donard_region_set_page_type() - "generic" or "p2pdma"; -EBUSY unless idle. */
+/**
+ * donard_region_set_page_type() - change the page type of an idle region
+ * @ctx: the context
+ * @name: of the region
+ * @page_type: DONARD_PAGES_GENERIC or DONARD_PAGES_P2PDMA
+ *
+ * Returns 0; -EBUSY unless the region is idle; -EOPNOTSUPP where kernel or
+ * kind do not have that page type; -EACCES unless the caller is root.
+ */
 int donard_region_set_page_type(struct donard_context *ctx, const char *name,
-				const char *page_type);
+				enum donard_page_type page_type);
 
 /* ---- clients ---------------------------------------------------------- */
 
-/** struct donard_client_info - a PCI function that can start DMA. */
+enum donard_client_type {
+	DONARD_CLIENT_UNKNOWN,
+	DONARD_CLIENT_NVME,
+	DONARD_CLIENT_RDMA,
+	DONARD_CLIENT_GPU,
+};
+
+/**
+ * donard_client_type_text() - the word for a type of client
+ * @type: of struct donard_client_info
+ *
+ * Returns "nvme", "rdma", "gpu", or "unknown".
+ */
+const char *donard_client_type_text(enum donard_client_type type);
+
+/**
+ * struct donard_client_info - a PCI function that can start DMA
+ * @size: of this record, as the library filled it
+ * @name: "nvme0", "mlx5_0", or the BDF of a GPU
+ * @serial: "" when unknown
+ * @namespaces: names of block devices, "nvme0n1"
+ */
 struct donard_client_info {
-	const char *name;	/* "nvme0", "mlx5_0", or the BDF of a GPU */
-	const char *type;	/* "nvme", "rdma", "gpu" */
+	size_t size;
+	const char *name;
 	const char *bdf;
 	const char *model;
-	const char *serial;	/* "" when unknown */
+	const char *serial;
+	enum donard_client_type type;
+	unsigned int reserved;
 	size_t namespace_count;
-	const char *const *namespaces;	/* block device names, "nvme0n1" */
+	const char *const *namespaces;
 };
 
 struct donard_client_list;
 
-/** donard_client_list() - NVMe controllers, RDMA NICs, GPUs; returns the count. */
+/**
+ * donard_client_list() - list NVMe controllers, RDMA NICs and GPUs
+ * @ctx: the context
+ * @list: set to the list, which donard_client_list_free() frees
+ *
+ * Returns how many there are, which may be 0; -ENOMEM.
+ */
 int donard_client_list(struct donard_context *ctx, struct donard_client_list **list);
+
+/**
+ * donard_client_count() - how many clients a list has
+ * @list: NULL has none
+ *
+ * Returns the number.
+ */
 size_t donard_client_count(const struct donard_client_list *list);
+
+/**
+ * donard_client_get() - one client of a list
+ * @list: the list
+ * @index: from 0
+ *
+ * Returns the record, which lives as long as the list; NULL past the last.
+ */
 const struct donard_client_info *donard_client_get(const struct donard_client_list *list,
 						   size_t index);
+
+/**
+ * donard_client_list_free() - free a list and all its records
+ * @list: NULL is fine
+ */
 void donard_client_list_free(struct donard_client_list *list);
 
 /* ---- routes ----------------------------------------------------------- */
@@ -210,22 +450,56 @@ void donard_client_list_free(struct donard_client_list *list);
 #define DONARD_REASON_BYTES	224
 #define DONARD_BDF_BYTES	16
 
-/** struct donard_route - a prediction: how a client reaches a region. */
+enum donard_route_type {
+	DONARD_ROUTE_NONE,	/* there is none */
+	DONARD_ROUTE_SWITCH,	/* turned round below a PCIe switch */
+	DONARD_ROUTE_BRIDGE,	/* through a host bridge */
+	DONARD_ROUTE_IOMMU,	/* translated by the root complex */
+	DONARD_ROUTE_BOUNCED,	/* through DRAM */
+	DONARD_ROUTE_CPU,	/* the CPU loads and stores: region to region */
+};
+
+/**
+ * donard_route_text() - the word for a route
+ * @route: of struct donard_route or struct donard_copy_result
+ *
+ * Returns "none", "switch", "bridge", "iommu", "bounced", "cpu", or "unknown".
+ */
+const char *donard_route_text(enum donard_route_type route);
+
+/**
+ * struct donard_route - a prediction: how a client reaches a region
+ * @size: in: sizeof(struct donard_route)
+ * @distance: bridges on the path
+ * @unlisted_bridge: crosses a host bridge on no allow-list
+ * @dma_address: 0 if the page could not be mapped
+ * @bridge: the bridge that decides, or ""
+ */
 struct donard_route {
-	size_t size;		/* in: sizeof(struct donard_route) */
-	const char *route;	/* "switch", "bridge", "iommu", "bounced", "none" */
-	uint32_t distance;	/* bridges on the path */
-	bool unlisted_bridge;	/* crosses a host bridge on no allow-list */
+	size_t size;
+	enum donard_route_type route;
+	uint32_t distance;
+	bool unlisted_bridge;
 	bool same_device;
 	bool acs_redirect;
 	bool passthrough;
+	uint32_t reserved;
 	uint64_t bus_address;
-	uint64_t dma_address;	/* 0 if the page could not be mapped */
-	char bridge[DONARD_BDF_BYTES];	/* the bridge that decides, or "" */
+	uint64_t dma_address;
+	char bridge[DONARD_BDF_BYTES];
 	char reason[DONARD_REASON_BYTES];
 };
 
-/** donard_route_probe() - ask the kernel; moves no data. */
+/**
+ * donard_route_probe() - ask the kernel for a route; moves no data
+ * @ctx: the context
+ * @region: the name of the region
+ * @client_bdf: of the function that would start the DMA
+ * @route: filled in
+ *
+ * Returns 0, whatever the route is, also if there is none; -ENODEV when
+ * region or function do not exist; -EINVAL for what is no name of them.
+ */
 int donard_route_probe(struct donard_context *ctx, const char *region, const char *client_bdf,
 		       struct donard_route *route);
 
@@ -242,10 +516,15 @@ enum donard_phase {
 	DONARD_PHASE_VERIFY,	/* reading it again and comparing it */
 };
 
-/** donard_phase_text() - "copying", "flushing", "verifying"; "unknown" for any other value. */
+/**
+ * donard_phase_text() - the word for a phase
+ * @phase: as a progress function gets it
+ *
+ * Returns "copying", "flushing", "verifying", or "unknown".
+ */
 const char *donard_phase_text(enum donard_phase phase);
 
-/**
+/*
  * Called now and then with what was done of the phase.  Return nonzero to stop the copy;
  * requests in flight are waited for.
  */
@@ -263,6 +542,19 @@ typedef int (*donard_progress_fn)(void *user, enum donard_phase phase, uint64_t 
  * /dev/ngXnY; -EOPNOTSUPP for anything else.  I/O schedulers, limits of
  * cgroups and the kernel's statistics do not see these requests.
  */
+
+enum donard_evidence {
+	DONARD_EVIDENCE_PREDICTED,
+	DONARD_EVIDENCE_PROVEN,
+};
+
+/**
+ * donard_evidence_text() - the word for the evidence of a route
+ * @evidence: of struct donard_copy_result
+ *
+ * Returns "predicted", "proven", or "unknown".
+ */
+const char *donard_evidence_text(enum donard_evidence evidence);
 
 /**
  * struct donard_copy_options - zero means the default
@@ -297,9 +589,8 @@ struct donard_copy_options {
  * @bounced_bytes: of those, how many went through DRAM
  * @seconds: of moving the bytes and making them durable: after the checks, the
  *	mapping and the proof of the route, before the verification
- * @route: "switch", "bridge", "iommu", "bounced", "cpu", or "none" (nothing
- *	was copied, as when the source is empty)
- * @route_evidence: "predicted" or "proven" (a probe was moved and compared)
+ * @route: DONARD_ROUTE_NONE when nothing was copied, as when the source is empty
+ * @route_evidence: predicted, or proven: a probe was moved and compared
  * @block_bytes, @queue_depth: as they were used: smaller blocks than asked for, and
  *	more of them in flight, where one command of the drive holds less; less in
  *	flight where memory or the copy hold less
@@ -318,295 +609,28 @@ struct donard_copy_result {
 	bool fixed_buffers;
 	bool durable;
 	bool passthrough;
-	const char *route;
-	const char *route_evidence;
+	enum donard_route_type route;
+	enum donard_evidence route_evidence;
 	char via[32];
 	char bridge[DONARD_BDF_BYTES];
 };
 
 /**
  * donard_copy() - copy between a drive, a file on a drive, and a region
+ * @ctx: the context
  * @src, @dst: "/dev/nvme0n1", "/mnt/file", "p2pmem0", "p2pmem0+64M"
- * Returns 0; nothing was written if a check refuses.  -EBADMSG when data
- * did not arrive or verification failed, -EHOSTUNREACH without a route,
- * -ECANCELED when stopped.
+ * @options: NULL for the defaults
+ * @result: filled in, after a failure too
+ *
+ * Nothing is written if a check refuses.
+ *
+ * Returns 0; -EBADMSG when data did not arrive or verification failed;
+ * -EHOSTUNREACH without a route; -ECANCELED when stopped; -EINVAL, -E2BIG for
+ * what is no copy; -EOPNOTSUPP for what this machine cannot do; -EACCES,
+ * -EBUSY, -ENODEV, -ENOSPC, -ENXIO of either side; -EIO when a device failed.
  */
 int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
 		const struct donard_copy_options *options, struct donard_copy_result *result);
-
-/* ---- RDMA: registration ------------------------------------------------ */
-
-/* Of libibverbs (infiniband/verbs.h); pointers to them are all that is needed here. */
-struct ibv_context;
-struct ibv_pd;
-struct ibv_mr;
-
-#define DONARD_RDMA_READ	(1U << 0)	/* the peer may read */
-#define DONARD_RDMA_WRITE	(1U << 1)	/* the peer may write */
-#define DONARD_RDMA_LOCAL_WRITE	(1U << 2)	/* this side's own requests may write */
-
-/**
- * donard_rdma_open_device() - open a verbs device that has an active port
- * @name: "mlx5_0"; NULL takes the first that has one
- * @verbs: the caller's, ended by ibv_close_device()
- * Returns 0, -EOPNOTSUPP when there is no such device (the text lists those
- * that there are), -ENETDOWN when its ports are down.
- */
-int donard_rdma_open_device(struct donard_context *ctx, const char *name,
-			    struct ibv_context **verbs);
-
-struct donard_rdma_memory;
-
-/**
- * struct donard_rdma_memory_info - what was registered, and how
- * @size: in: sizeof(struct donard_rdma_memory_info)
- * @mr: the registration, with lkey and rkey; owned by the memory
- * @data: the same bytes for the CPU, also the address that peers use
- * @method: "dma-buf" (ibv_reg_dmabuf_mr) or "mapping" (ibv_reg_mr)
- * @reason: why it was not the other one; lives as long as the memory
- */
-struct donard_rdma_memory_info {
-	size_t size;
-	struct ibv_mr *mr;
-	void *data;
-	uint64_t length_bytes;
-	const char *method;
-	const char *reason;
-};
-
-/**
- * donard_rdma_register() - make memory known to a verbs device
- * @pd: whose device is meant; must outlive the memory
- * @target: "p2pmem0", "p2pmem0+64M", or "dram" for plain memory
- * @length_bytes: 0 is to the end of the region; "dram" needs a length
- * @rights: DONARD_RDMA_*; verbs make DONARD_RDMA_WRITE imply LOCAL_WRITE
- *
- * As a dma-buf where device and region can, else by the mapping.  Peers get
- * the given rights, no others; neither on-demand paging nor relaxed ordering
- * is ever asked for.
- * Returns 0; -EOPNOTSUPP when this device cannot register this region,
- * -ENOMEM when the limit of locked memory is too low; the text has the remedy.
- */
-int donard_rdma_register(struct donard_context *ctx, struct ibv_pd *pd, const char *target,
-			 uint64_t length_bytes, unsigned int rights,
-			 struct donard_rdma_memory **memory);
-/** donard_rdma_memory_info() - 0, or -EINVAL for a bad size. */
-int donard_rdma_memory_info(const struct donard_rdma_memory *memory,
-			    struct donard_rdma_memory_info *info);
-
-/** donard_rdma_deregister() - after the last queue pair that uses it; NULL is fine. */
-void donard_rdma_deregister(struct donard_rdma_memory *memory);
-
-/* ---- RDMA: server ------------------------------------------------------ */
-
-#define DONARD_RDMA_PORT		7077
-#define DONARD_RDMA_TIMEOUT_MS		10000
-#define DONARD_RDMA_FIRST_MESSAGE_MS	60000
-
-enum donard_rdma_event_type {
-	DONARD_RDMA_LISTENING,
-	DONARD_RDMA_CLIENT_CAME,	/* and took what is offered: it counts */
-	DONARD_RDMA_CLIENT_LEFT,	/* after good-bye */
-	DONARD_RDMA_CLIENT_LOST,	/* without, or cut off by the server's own end: text says why */
-	DONARD_RDMA_CLIENT_REFUSED,	/* or did not take what is offered; not counted */
-};
-
-/**
- * struct donard_rdma_event - something happened on a server
- * @peer: "192.0.2.1:4711", or when listening the server's own address
- * @device: "rxe0", or "" while no client has chosen one
- * @target: "p2pmem0" or "dram"
- * @method, @reason: as of struct donard_rdma_memory_info, or ""
- * @memory: what is offered, as this process maps it
- * @seconds and what follows: of the connection, once it ended; user_seconds
- *	to major_faults are this process's getrusage()
- * @checked_bytes, @filled_bytes: test patterns on request of the client
- *
- * Strings live until the function that got the event returns.
- */
-struct donard_rdma_event {
-	size_t size;
-	enum donard_rdma_event_type type;
-	uint16_t port;
-	bool reserved[2];
-	const char *peer;
-	const char *device;
-	const char *target;
-	const char *method;
-	const char *reason;
-	const char *text;
-	const void *memory;
-	uint64_t offset_bytes;
-	uint64_t length_bytes;
-	unsigned int rights;
-	unsigned int clients;
-	uint64_t filled_bytes;
-	uint64_t checked_bytes;
-	double seconds;
-	double user_seconds;
-	double system_seconds;
-	uint64_t minor_faults;
-	uint64_t major_faults;
-};
-
-typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event *event);
-
-/** Asked at least every 250 ms; nonzero ends the call. */
-typedef int (*donard_stop_fn)(void *user);
-
-#define DONARD_RDMA_MAY_FILL	(1U << 0)	/* fill with test patterns when a client asks */
-
-/**
- * struct donard_rdma_serve_options - zero means the default
- * @size: sizeof(struct donard_rdma_serve_options)
- * @bind: address to listen at; NULL is loopback, and nowhere else
- * @port: 0 lets the kernel choose; DONARD_RDMA_PORT is what clients expect
- * @rights: default both
- * @clients: end after so many that took what is offered; 0 is never
- * @length_bytes: default: to the end of the region; "dram": 64 MiB
- * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
- *	between connecting and its first message, while it registers memory of
- *	its own, at least DONARD_RDMA_FIRST_MESSAGE_MS
- * @flags: DONARD_RDMA_MAY_FILL; a client that may write may always ask for it
- */
-struct donard_rdma_serve_options {
-	size_t size;
-	const char *bind;
-	uint16_t port;
-	uint16_t reserved;
-	unsigned int rights;
-	unsigned int clients;
-	unsigned int timeout_ms;
-	unsigned int flags;
-	uint64_t length_bytes;
-	donard_rdma_event_fn event_fn;
-	donard_stop_fn stop_fn;
-	void *user;
-};
-
-/**
- * donard_rdma_serve() - offer memory to RDMA clients, one after the other
- * @target: "p2pmem0", "p2pmem0+64M", "dram"
- *
- * Each client has a protection domain and a registration of its own, of
- * exactly that range and those rights; while one is served, others are
- * refused.  Volatile memory that a client could change is zeroed before the
- * next one comes; persistent memory never is.
- * Returns 0 when stop_fn said so or after the last client; -ENODEV when the
- * region went away (it is free by then, so that its removal goes through).
- */
-int donard_rdma_serve(struct donard_context *ctx, const char *target,
-		      const struct donard_rdma_serve_options *options);
-
-/* ---- RDMA: client ------------------------------------------------------ */
-
-enum donard_rdma_mode {
-	DONARD_RDMA_TRANSFER,	/* the range, iterations times, each time verified */
-	DONARD_RDMA_BANDWIDTH,	/* iterations requests that go round in the range */
-	DONARD_RDMA_LATENCY,	/* the same, one after the other, each one timed */
-};
-
-#define DONARD_RDMA_VERIFY	(1U << 0)	/* test data, compared position by position */
-
-/**
- * struct donard_rdma_options - zero means the default
- * @size: sizeof(struct donard_rdma_options)
- * @address: of the server, a name or a number
- * @port: default DONARD_RDMA_PORT
- * @direction: DONARD_RDMA_WRITE or DONARD_RDMA_READ
- * @offset_bytes: where in what is offered
- * @length_bytes: default: what is offered from there; for BANDWIDTH and
- *	LATENCY queue_depth blocks of it.  More than 1 GiB is never a default.
- *	When given, the near side is registered before connecting.
- * @block_bytes: of one request, default 64 KiB; LATENCY: 8.  More than 1 MiB goes
- *	as several work requests
- * @queue_depth: requests in flight, default 16; LATENCY: always 1.  Fewer are when
- *	they would take longer than a sixteenth of the time limits, since what
- *	tells the server that this side lives waits behind them
- * @iterations: default 1 for TRANSFER, 1000 requests for the others
- * @local: "dram" (the default) or a region: the near side of the transfer.
- *	A region is written as it is, unless VERIFY asks for test data.
- * @timeout_ms: give up when nothing completes for so long; connecting, too, ends by
- *	then, or when progress_fn says so: it is done in a thread of its own
- * @meter: NULL, or counts from the first request until the server has confirmed
- *	the last byte, and test data that are laid or compared in between
- * @measurement: what it counted; needed with @meter
- */
-struct donard_rdma_options {
-	size_t size;
-	const char *address;
-	const char *local;
-	enum donard_rdma_mode mode;
-	unsigned int direction;
-	uint16_t port;
-	uint16_t reserved;
-	unsigned int flags;
-	uint64_t offset_bytes;
-	uint64_t length_bytes;
-	uint64_t block_bytes;
-	uint32_t queue_depth;
-	uint32_t iterations;
-	unsigned int timeout_ms;
-	unsigned int reserved2;
-	donard_progress_fn progress_fn;
-	void *progress_user;
-	struct donard_meter *meter;
-	struct donard_measurement *measurement;
-};
-
-#define DONARD_RDMA_BY_SERVER	(1U << 0)
-#define DONARD_RDMA_BY_CLIENT	(1U << 1)
-
-/** Latency of one request, from posting it to its completion. */
-struct donard_rdma_latency {
-	uint64_t min_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
-};
-
-/**
- * struct donard_rdma_result - what happened; valid after a failure too
- * @size: in: sizeof(struct donard_rdma_result)
- * @bytes, @requests: that completed
- * @seconds: first request posted to last one completed; no verification
- * @verified_bytes: bytes of test data that were compared and equal; with VERIFY
- *	all of them, since each round over the range has data of its own
- * @verified_by: who compared, DONARD_RDMA_BY_*.  What was written the server
- *	compares, and the client once more, by reading it back, where it may read;
- *	what was read, after the server laid it there, the client
- * @latency: of LATENCY
- * @remote_method, @local_method: "dma-buf" or "mapping"
- * @transport: "RoCE", "iWARP", "InfiniBand"
- */
-struct donard_rdma_result {
-	size_t size;
-	uint64_t bytes;
-	uint64_t requests;
-	uint64_t verified_bytes;
-	double seconds;
-	uint64_t offset_bytes;
-	uint64_t length_bytes;
-	uint64_t block_bytes;
-	uint32_t queue_depth;
-	uint32_t iterations;
-	unsigned int verified_by;
-	bool remote_persistent;
-	bool reserved[3];
-	struct donard_rdma_latency latency;
-	const char *transport;
-	const char *remote_method;
-	const char *local_method;
-	char local_reason[DONARD_REASON_BYTES];
-	char device[64];
-	char remote_target[32];
-};
-
-/**
- * donard_rdma_run() - write to, or read from, what a server offers
- * Nothing is sent when the range or the direction is not offered.
- * Returns 0; -EBADMSG when data did not compare equal, and the errno values
- * of the table above.
- */
-int donard_rdma_run(struct donard_context *ctx, const struct donard_rdma_options *options,
-		    struct donard_rdma_result *result);
 
 #ifdef __cplusplus
 }

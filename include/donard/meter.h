@@ -76,7 +76,12 @@ enum donard_quantity {
 	DONARD_QUANTITIES
 };
 
-/** donard_quantity_name() - "dram_dma_payload_bytes" and so on; NULL past the last. */
+/**
+ * donard_quantity_name() - the name of a quantity, with its unit
+ * @quantity: of struct donard_measurement
+ *
+ * Returns "dram_dma_payload_bytes" and so on; NULL past the last.
+ */
 const char *donard_quantity_name(enum donard_quantity quantity);
 
 #define DONARD_MISSING_BYTES	1024
@@ -94,58 +99,90 @@ struct donard_measurement {
 	size_t size;
 	const char *meter;
 	bool exact;
-	bool reserved[3];
-	uint32_t known;
+	bool reserved[7];
+	uint64_t known;
 	double seconds;
-	uint64_t count[DONARD_QUANTITIES];
 	char missing[DONARD_MISSING_BYTES];
+	uint64_t count[DONARD_QUANTITIES];	/* grows: hence the last */
 };
 
 struct donard_meter;
 
 /**
  * donard_meter_open() - the named meter, or the best of those available
+ * @ctx: the context
  * @kind: NULL is the first available of the list at the top; "none" always is
- * Returns 0, -EINVAL for an unknown name, -EOPNOTSUPP with the reason when a
- * named one is not available here, -EACCES where it needs root.
+ * @meter: set to the meter, which donard_meter_close() frees
+ *
+ * Returns 0; -EINVAL for an unknown name; -EOPNOTSUPP with the reason when a
+ * named one is not available here; -EACCES where it needs root.
  */
 int donard_meter_open(struct donard_context *ctx, const char *kind, struct donard_meter **meter);
 
-/** donard_meter_close() - ends a measurement under way; NULL is fine. */
+/**
+ * donard_meter_close() - free a meter; a measurement under way ends
+ * @meter: NULL is fine
+ */
 void donard_meter_close(struct donard_meter *meter);
 
-/** donard_meter_name() - as in struct donard_measurement. */
+/**
+ * donard_meter_name() - the kind of a meter
+ * @meter: the meter
+ *
+ * Returns "lab", "likwid", "perf", "resctrl" or "none".
+ */
 const char *donard_meter_name(const struct donard_meter *meter);
 
 /**
- * donard_meter_own() - memory that carries payload although no DMA touches it
+ * donard_meter_own() - name memory that carries payload although no DMA touches it
+ * @ctx: the context
+ * @meter: the meter
+ * @memory: of this process
+ * @bytes: its length
+ *
  * At most 8 ranges a measurement; before donard_meter_begin().  By whatever
  * address the pages are reached that are there when it begins; pages that come
- * later, by this address only.
- * Returns 0 or -ENOSPC.  Meters that cannot tell ignore it.
+ * later, by this address only.  Meters that cannot tell ignore it.
+ *
+ * Returns 0; -ENOSPC when there are as many already.
  */
 int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter, const void *memory,
 		     size_t bytes);
 
 /**
- * donard_meter_own_of() - the same, of another process of this machine
+ * donard_meter_own_of() - name memory of another process that carries payload
+ * @ctx: the context
+ * @meter: the meter
+ * @pid: of a process of this machine; 0 is this one
  * @memory: there.  Its pages have to be pinned, or at least there, from
  *	donard_meter_begin() on; those that are not are no payload.
+ * @bytes: its length
+ *
+ * Otherwise as donard_meter_own().
+ *
+ * Returns 0; -ENOSPC when there are as many already.
  */
 int donard_meter_own_of(struct donard_context *ctx, struct donard_meter *meter, pid_t pid,
 			const void *memory, size_t bytes);
 
 /**
  * donard_meter_begin() - count from here
+ * @ctx: the context
+ * @meter: the meter
+ *
  * Everything that this process started before must have ended.
- * Returns 0, -EBUSY while another process measures.
+ *
+ * Returns 0; -EBUSY while another process measures.
  */
 int donard_meter_begin(struct donard_context *ctx, struct donard_meter *meter);
 
 /**
  * donard_meter_end() - stop counting
+ * @ctx: the context
+ * @meter: the meter
  * @result: filled in also on failure, with nothing known
- * Returns 0, -EINVAL without a begin, -EIO when the counters cannot be read.
+ *
+ * Returns 0; -EINVAL without a begin; -EIO when the counters cannot be read.
  */
 int donard_meter_end(struct donard_context *ctx, struct donard_meter *meter,
 		     struct donard_measurement *result);

@@ -69,6 +69,7 @@ enum dnd_error {
 	DND_E_PEER_SILENT,
 	DND_E_PROTOCOL,
 	DND_E_WITHDRAWN,
+	DND_E_TOO_NEW,
 	DND_E_COUNT
 };
 
@@ -90,6 +91,20 @@ struct dnd_failure dnd_failure_keep(const struct donard_context *ctx);
 void dnd_failure_put_back(struct donard_context *ctx, const struct dnd_failure *kept);
 const char *dnd_error_word(enum dnd_error error);
 int dnd_error_errno(enum dnd_error error);
+
+/*
+ * struct.c: structures of callers, which begin with their size.  Take copies the
+ * members that both know from the caller's to one of @known bytes and zeroes the
+ * rest; it fails when the caller set members that are not known here.  Give fills
+ * the caller's, and leaves its size.
+ */
+int dnd_struct_take(struct donard_context *ctx, void *to, size_t known, const void *from,
+		    const char *name);
+int dnd_struct_check(struct donard_context *ctx, const void *caller, const char *name);
+void dnd_struct_give(void *caller, const void *from, size_t known);
+/* The same without a context, for the call that makes one. */
+int dnd_struct_copy(void *to, size_t known, const void *from);
+#define DND_TAKE(ctx, to, from, name) dnd_struct_take(ctx, to, sizeof(*(to)), from, name)
 
 /* sysfs.c: paths are below sysfs_root; values come without the newline. */
 int dnd_sysfs_path(const struct donard_context *ctx, char path[PATH_MAX], const char *format, ...)

@@ -14,21 +14,19 @@ static int copy_root(char *to, size_t to_bytes, const char *from, const char *fa
 
 DND_PUBLIC int donard_open(struct donard_context **ctx_out, const struct donard_config *config)
 {
-	static const struct donard_config defaults = { .size = sizeof(defaults) };
+	struct donard_config taken = { .size = sizeof(taken) };
 	struct donard_context *ctx;
-	int rc;
+	int rc = config ? dnd_struct_copy(&taken, sizeof(taken), config) : 0;
 
-	if (!config)
-		config = &defaults;
-	if (config->size < sizeof(*config))
-		return -EINVAL;
+	if (rc)
+		return rc;
 	ctx = calloc(1, sizeof(*ctx));
 	if (!ctx)
 		return -ENOMEM;
 	ctx->failure.code = dnd_error_word(DND_OK);
-	rc = copy_root(ctx->sysfs_root, sizeof(ctx->sysfs_root), config->sysfs_root, "/sys");
+	rc = copy_root(ctx->sysfs_root, sizeof(ctx->sysfs_root), taken.sysfs_root, "/sys");
 	if (!rc)
-		rc = copy_root(ctx->dev_root, sizeof(ctx->dev_root), config->dev_root, "/dev");
+		rc = copy_root(ctx->dev_root, sizeof(ctx->dev_root), taken.dev_root, "/dev");
 	if (rc) {
 		free(ctx);
 		return rc;

@@ -46,6 +46,8 @@ static const struct {
 	[DND_E_PEER_LOST] = { "peer-lost", ECONNRESET, NULL },
 	[DND_E_PEER_SILENT] = { "peer-silent", ETIMEDOUT, NULL },
 	[DND_E_PROTOCOL] = { "protocol", EPROTO, NULL },
+	[DND_E_TOO_NEW] = { "too-new", E2BIG, "Use the library that the program was built for, "
+			    "or a later one" },
 	[DND_E_WITHDRAWN] = { "withdrawn", ESHUTDOWN, NULL },
 };
 

@@ -19,16 +19,15 @@
 
 static int take_options(struct dnd_copy *copy, const struct donard_copy_options *options)
 {
-	if (options && options->size < sizeof(*options))
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "struct donard_copy_options has a "
-				"wrong size.");
-	if (options)
-		copy->options = *options;
+	int rc = options ? DND_TAKE(copy->ctx, &copy->options, options, "donard_copy_options") : 0;
+
+	if (rc)
+		return rc;
 	if (copy->options.flags & ~KNOWN_FLAGS)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "unknown copy flags %#x.",
 				copy->options.flags & ~KNOWN_FLAGS);
 	if (copy->options.meter && (!copy->options.measurement ||
-	    copy->options.measurement->size < sizeof(*copy->options.measurement)))
+	    copy->options.measurement->size < sizeof(size_t)))
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "a meter needs a measurement to fill in.");
 	if (!copy->options.block_bytes)
 		copy->options.block_bytes = DEFAULT_BLOCK_BYTES;
@@ -161,11 +160,9 @@ static void name_route(struct dnd_copy *copy)
 {
 	struct donard_copy_result *result = copy->result;
 
-	result->route = copy->bounced ? "bounced" : copy->route.route;
-	if (copy->bounced)
-		result->route_evidence = "proven";	/* it is what was done */
-	if (!strcmp(result->route, "cpu"))
-		result->route_evidence = "proven";
+	result->route = copy->bounced ? DONARD_ROUTE_BOUNCED : copy->route.route;
+	if (copy->bounced || result->route == DONARD_ROUTE_CPU)
+		result->route_evidence = DONARD_EVIDENCE_PROVEN;	/* it is what was done */
 	if (dnd_copy_staged(copy) && !copy->bounced)
 		snprintf(result->via, sizeof(result->via), "%s", copy->via.name);
 	snprintf(result->bridge, sizeof(result->bridge), "%s", copy->route.bridge);
@@ -292,37 +289,27 @@ static void clean_up(struct dnd_copy *copy)
 	close_side(&copy->src);
 }
 
-static void clear_result(struct donard_copy_result *result)
-{
-	size_t size = result->size;
-
-	memset(result, 0, sizeof(*result));
-	result->size = size;
-	result->route = "none";
-	result->route_evidence = "predicted";
-}
-
 DND_PUBLIC int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
 			   const struct donard_copy_options *options,
 			   struct donard_copy_result *result)
 {
+	struct donard_copy_result found = { .size = sizeof(found) };
 	struct dnd_copy copy = {
 		.ctx = ctx,
-		.result = result,
+		.result = &found,
 		.src = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.dst = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.via = { .fd = -1 },
 		.own_spare = { .region = { .fd = -1 } },
 	};
-	int rc;
+	int rc = dnd_struct_check(ctx, result, "donard_copy_result");
 
-	if (result->size < sizeof(*result))
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "struct donard_copy_result has a wrong "
-				"size.");
-	clear_result(result);
+	if (rc)
+		return rc;
 	rc = take_options(&copy, options);
 	if (!rc)
 		rc = run(&copy, src, dst);
 	clean_up(&copy);
+	dnd_struct_give(result, &found, sizeof(found));
 	return rc;
 }

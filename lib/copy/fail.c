@@ -38,7 +38,7 @@ static int device_failed(struct dnd_copy *copy, const char *what, const char *la
 			"else look at dmesg for a medium error.", label, what,
 			(unsigned long long)offset, strerror(error_number),
 			drive_said(copy, said, sizeof(said)), dnd_copy_region(copy)->name,
-			route->route,
+			donard_route_text(route->route),
 			route->bridge[0] ? " through " : "", route->bridge);
 }
 

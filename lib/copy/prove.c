@@ -263,7 +263,7 @@ int dnd_copy_prove(struct dnd_copy *copy)
 	rc = copy->dst.is_region ? prove_in_destination(copy, &proof, &proven) :
 				   prove_to_drive(copy, &proof, &proven);
 	if (!rc && proven)
-		copy->result->route_evidence = "proven";
+		copy->result->route_evidence = DONARD_EVIDENCE_PROVEN;
 	free(proof.memory);
 	return rc;
 }

@@ -15,7 +15,7 @@ static int probe_drive(struct dnd_copy *copy, const struct dnd_region *region,
 		rc = dnd_route_probe(copy->ctx, region, drive->blockdev.controllers[i], &route);
 		if (rc)
 			return rc;
-		if (worst->route && dnd_route_rank(&route) >= dnd_route_rank(worst))
+		if (worst->size && dnd_route_rank(&route) >= dnd_route_rank(worst))
 			continue;
 		*worst = route;
 		snprintf(copy->route_client, sizeof(copy->route_client), "%s",
@@ -61,7 +61,7 @@ static int decide(struct dnd_copy *copy, const char *region_bdf)
 	if (verdict == DND_ROUTE_GO)
 		return 0;
 	if (verdict == DND_ROUTE_UNLISTED && dnd_copy_flag(copy, DONARD_COPY_ALLOW_UNLISTED)) {
-		copy->route.route = "bridge";
+		copy->route.route = DONARD_ROUTE_BRIDGE;
 		return 0;
 	}
 	if (!dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
@@ -72,7 +72,7 @@ static int decide(struct dnd_copy *copy, const char *region_bdf)
 
 static bool usable_for_staging(const struct donard_region_info *info)
 {
-	return !strcmp(info->state, "ready") && !info->persistent && info->available_bytes;
+	return info->state == DONARD_STATE_READY && !info->persistent && info->available_bytes;
 }
 
 static int rank_of(struct dnd_copy *copy, const char *name)
@@ -149,7 +149,7 @@ int dnd_copy_choose_route(struct dnd_copy *copy)
 	int rc;
 
 	if (copy->src.is_region && copy->dst.is_region) {
-		copy->route.route = "cpu";
+		copy->route.route = DONARD_ROUTE_CPU;
 		return 0;
 	}
 	if (dnd_copy_staged(copy)) {

@@ -114,22 +114,24 @@ DND_PUBLIC int donard_meter_begin(struct donard_context *ctx, struct donard_mete
 DND_PUBLIC int donard_meter_end(struct donard_context *ctx, struct donard_meter *meter,
 				struct donard_measurement *result)
 {
-	int rc;
-
-	if (result->size < sizeof(*result) || !meter->counting)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, meter->counting ?
-				"struct donard_measurement has a wrong size." :
-				"this meter is not counting: call donard_meter_begin() first.");
-	*result = (struct donard_measurement){
-		.size = result->size,
+	struct donard_measurement found = {
+		.size = sizeof(found),
 		.meter = meter->kind->name,
 		.exact = meter->kind->exact,
 	};
-	result->seconds = dnd_now_seconds() - meter->started_seconds;
-	dnd_instructions_end(meter, result);
-	rc = meter->kind->end(ctx, meter, result);
+	int rc = dnd_struct_check(ctx, result, "donard_measurement");
+
+	if (rc)
+		return rc;
+	if (!meter->counting)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "this meter is not counting: call "
+				"donard_meter_begin() first.");
+	found.seconds = dnd_now_seconds() - meter->started_seconds;
+	dnd_instructions_end(meter, &found);
+	rc = meter->kind->end(ctx, meter, &found);
 	meter->counting = false;
 	meter->own_count = 0;
+	dnd_struct_give(result, &found, sizeof(found));
 	return rc;
 }
 

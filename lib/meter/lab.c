@@ -228,7 +228,7 @@ static void add_doorbells(struct donard_context *ctx, struct lab *lab)
 	for (int i = 0; i < count; i++) {
 		const struct donard_client_info *info = donard_client_get(list, (size_t)i);
 
-		if (!strcmp(info->type, "nvme") && !read_bar(ctx, info->bdf, 0, &bar))
+		if (info->type == DONARD_CLIENT_NVME && !read_bar(ctx, info->bdf, 0, &bar))
 			add_area(lab, DND_LAB_DOORBELLS, bar.start + DOORBELLS_AT, DOORBELLS_BYTES);
 	}
 	if (count >= 0)

@@ -40,34 +40,26 @@ static void take_defaults(struct donard_rdma_options *options)
 
 static int take_options(struct dnd_client *client, const struct donard_rdma_options *options)
 {
-	if (options->size < sizeof(*options) || client->result->size < sizeof(*client->result))
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "struct donard_rdma_options or "
-				"donard_rdma_result has a wrong size.");
-	client->options = *options;
+	int rc = DND_TAKE(client->ctx, &client->options, options, "donard_rdma_options");
+
+	if (rc)
+		return rc;
 	take_defaults(&client->options);
 	options = &client->options;
 	if (!options->address || options->flags & ~KNOWN_FLAGS ||
+	    options->reserved || options->reserved2 ||
 	    options->mode > DONARD_RDMA_LATENCY ||
 	    (options->direction != DONARD_RDMA_READ && options->direction != DONARD_RDMA_WRITE))
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "no address, no direction, or unknown "
-				"flags.");
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "no address, no direction, unknown "
+				"flags, or reserved members that are set.");
 	if (options->meter && (!options->measurement ||
-	    options->measurement->size < sizeof(*options->measurement)))
+	    options->measurement->size < sizeof(size_t)))
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "a meter needs a measurement to fill in.");
 	if (options->queue_depth > MAX_DEPTH || options->block_bytes > MAX_BLOCK_BYTES)
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "at most %u requests of at most %llu "
 				"bytes can be in flight.", MAX_DEPTH,
 				(unsigned long long)MAX_BLOCK_BYTES);
 	return 0;
-}
-
-static void clear_result(struct donard_rdma_result *result)
-{
-	size_t size = result->size;
-
-	memset(result, 0, sizeof(*result));
-	result->size = size;
-	result->transport = result->remote_method = result->local_method = "";
 }
 
 /* ---- what is asked, against what is offered ---- */
@@ -390,15 +382,20 @@ DND_PUBLIC int donard_rdma_run(struct donard_context *ctx,
 			       const struct donard_rdma_options *options,
 			       struct donard_rdma_result *result)
 {
-	struct dnd_client client = { .ctx = ctx, .result = result };
-	int rc;
+	struct donard_rdma_result found = {
+		.size = sizeof(found), .transport = "", .remote_method = "", .local_method = "",
+	};
+	struct dnd_client client = { .ctx = ctx, .result = &found };
+	int rc = dnd_struct_check(ctx, result, "donard_rdma_result");
 
-	client.local.target.region.fd = client.back.target.region.fd = -1;
-	rc = take_options(&client, options);
 	if (rc)
 		return rc;
-	clear_result(result);
-	rc = run(&client);
-	clean_up(&client);
+	client.local.target.region.fd = client.back.target.region.fd = -1;
+	rc = take_options(&client, options);
+	if (!rc) {
+		rc = run(&client);
+		clean_up(&client);
+	}
+	dnd_struct_give(result, &found, sizeof(found));
 	return rc;
 }

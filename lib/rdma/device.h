@@ -7,6 +7,7 @@
 #include <rdma/rdma_cma.h>
 
 #include "base/base.h"
+#include "donard/rdma.h"
 
 /* Fail with a text that lists the devices there are, or the addresses that they have. */
 int dnd_no_device(struct donard_context *ctx, const char *name);

@@ -24,6 +24,7 @@
 #define DONARD_RDMA_PROTOCOL_H
 
 #include "base/base.h"
+#include "donard/rdma.h"
 
 #define DND_RDMA_VERSION	2
 #define DND_HELLO_BYTES		16

@@ -188,13 +188,17 @@ DND_PUBLIC int donard_rdma_register(struct donard_context *ctx, struct ibv_pd *p
 DND_PUBLIC int donard_rdma_memory_info(const struct donard_rdma_memory *memory,
 				       struct donard_rdma_memory_info *info)
 {
-	if (info->size < sizeof(*info))
+	const struct donard_rdma_memory_info found = {
+		.mr = memory->registration.mr,
+		.data = memory->target.data,
+		.length_bytes = memory->target.length,
+		.method = dnd_method_word(memory->registration.dmabuf),
+		.reason = memory->registration.reason,
+	};
+
+	if (info->size < sizeof(info->size))
 		return -EINVAL;
-	info->mr = memory->registration.mr;
-	info->data = memory->target.data;
-	info->length_bytes = memory->target.length;
-	info->method = dnd_method_word(memory->registration.dmabuf);
-	info->reason = memory->registration.reason;
+	dnd_struct_give(info, &found, sizeof(found));
 	return 0;
 }
 

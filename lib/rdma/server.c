@@ -460,12 +460,14 @@ static int take_options(struct dnd_server *server, const struct donard_rdma_serv
 {
 	struct donard_rdma_serve_options *taken = &server->options;
 
-	if (options->size < sizeof(*options))
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "struct donard_rdma_serve_options has "
-				"a wrong size.");
-	*taken = *options;
-	if (taken->flags & ~KNOWN_FLAGS || taken->rights & ~DND_RIGHTS)
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "unknown flags or rights.");
+	int rc = DND_TAKE(server->ctx, taken, options, "donard_rdma_serve_options");
+
+	if (rc)
+		return rc;
+	if (taken->flags & ~KNOWN_FLAGS || taken->rights & ~DND_RIGHTS || taken->reserved ||
+	    taken->reserved2)
+		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "unknown flags or rights, or "
+				"reserved members that are set.");
 	if (!taken->rights)
 		taken->rights = DND_RIGHTS;
 	if (!taken->timeout_ms)

@@ -24,28 +24,25 @@ int dnd_control_open(struct donard_context *ctx)
 	return fd;
 }
 
-static int bad_word(struct donard_context *ctx, const char *what, const char *word,
-		    const char *choices)
+static int bad_number(struct donard_context *ctx, const char *what, unsigned int number,
+		      const char *choices)
 {
-	return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: not a %s. Choose one of %s.", word, what,
+	return dnd_fail(ctx, DND_E_BAD_OPTION, "%u: not a %s. Choose one of %s.", number, what,
 			choices);
 }
 
-static int fill_words(struct donard_context *ctx, const struct donard_region_add *what,
+static int fill_types(struct donard_context *ctx, const struct donard_region_add *what,
 		      struct p2pmem_region_add *add)
 {
-	add->kind = what->kind ? dnd_kind_number(what->kind) : 0;
-	if (!add->kind)
-		return bad_word(ctx, "kind", what->kind ? what->kind : "(none)",
-				"pci-bar, nvme-cmb, nvme-pmr");
-	if (what->page_type)
-		add->page_type = dnd_page_type_number(what->page_type);
-	if (what->page_type && !add->page_type)
-		return bad_word(ctx, "page type", what->page_type, "generic, p2pdma");
-	if (what->memtype)
-		add->memtype = dnd_memtype_number(what->memtype);
-	if (what->memtype && !add->memtype)
-		return bad_word(ctx, "memory type", what->memtype, "uc, wc, wb");
+	if (!what->kind || what->kind > DONARD_KIND_NVME_PMR)
+		return bad_number(ctx, "kind", what->kind, "pci-bar, nvme-cmb, nvme-pmr");
+	if (what->page_type > DONARD_PAGES_P2PDMA)
+		return bad_number(ctx, "page type", what->page_type, "generic, p2pdma");
+	if (what->memtype > DONARD_MEMTYPE_WB)
+		return bad_number(ctx, "memory type", what->memtype, "uc, wc, wb");
+	add->kind = what->kind;
+	add->page_type = what->page_type;
+	add->memtype = what->memtype;
 	return 0;
 }
 
@@ -124,14 +121,13 @@ static int bind_and_add(struct donard_context *ctx, struct p2pmem_region_add *ad
 DND_PUBLIC int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what)
 {
 	struct p2pmem_region_add add = { .size = sizeof(add) };
-	int rc;
+	struct donard_region_add taken;
+	int rc = DND_TAKE(ctx, &taken, what, "donard_region_add");
 
-	if (what->size < sizeof(*what) || what->reserved)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "struct donard_region_add has a wrong "
-				"size or a reserved member that is not zero.");
-	rc = fill_words(ctx, what, &add);
 	if (!rc)
-		rc = fill_place(ctx, what, &add);
+		rc = fill_types(ctx, &taken, &add);
+	if (!rc)
+		rc = fill_place(ctx, &taken, &add);
 	if (!rc)
 		rc = dnd_require_module(ctx);
 	return rc ? rc : bind_and_add(ctx, &add);
@@ -175,19 +171,19 @@ static int set_failed(struct donard_context *ctx, const char *name, const char *
 }
 
 DND_PUBLIC int donard_region_set_page_type(struct donard_context *ctx, const char *name,
-					   const char *page_type)
+					   enum donard_page_type page_type)
 {
+	const char *word = donard_page_type_text(page_type);
 	char known[P2PMEM_NAME_BYTES];
 	int rc = dnd_region_name(ctx, name, known);
 
 	if (rc)
 		return rc;
-	if (!page_type || !dnd_page_type_number(page_type))
-		return bad_word(ctx, "page type", page_type ? page_type : "(none)",
-				"generic, p2pdma");
+	if (!page_type || page_type > DONARD_PAGES_P2PDMA)
+		return bad_number(ctx, "page type", page_type, "generic, p2pdma");
 	rc = dnd_require_module(ctx);
 	if (rc)
 		return rc;
-	rc = dnd_sysfs_write(ctx, page_type, "class/p2pmem/%s/page_type", known);
-	return rc ? set_failed(ctx, known, page_type, -rc) : 0;
+	rc = dnd_sysfs_write(ctx, word, "class/p2pmem/%s/page_type", known);
+	return rc ? set_failed(ctx, known, word, -rc) : 0;
 }

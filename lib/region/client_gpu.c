@@ -30,7 +30,7 @@ static int add_if_gpu(struct donard_context *ctx, const char *bdf, void *data)
 	dnd_sysfs_read_u64(ctx, &class, "bus/pci/devices/%s/class", bdf);
 	if (class >> 16 != 0x03)
 		return 0;
-	client = dnd_client_add(scan->list, "gpu", bdf, bdf);
+	client = dnd_client_add(scan->list, DONARD_CLIENT_GPU, bdf, bdf);
 	if (!client)
 		return -ENOMEM;
 	name_gpu(ctx, scan, client);

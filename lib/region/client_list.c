@@ -5,7 +5,7 @@
 
 #include "region/client_list.h"
 
-struct dnd_client *dnd_client_add(struct donard_client_list *list, const char *type,
+struct dnd_client *dnd_client_add(struct donard_client_list *list, enum donard_client_type type,
 				  const char *name, const char *bdf)
 {
 	struct dnd_client **clients, *client = calloc(1, sizeof(*client));
@@ -18,11 +18,11 @@ struct dnd_client *dnd_client_add(struct donard_client_list *list, const char *t
 		return NULL;
 	}
 	clients[list->count++] = client;
-	snprintf(client->type, sizeof(client->type), "%s", type);
 	snprintf(client->name, sizeof(client->name), "%s", name);
 	snprintf(client->bdf, sizeof(client->bdf), "%s", bdf);
 	client->info.name = client->name;
-	client->info.type = client->type;
+	client->info.type = type;
+	client->info.size = sizeof(client->info);
 	client->info.bdf = client->bdf;
 	client->info.model = client->model;
 	client->info.serial = client->serial;

@@ -8,7 +8,6 @@
 struct dnd_client {
 	struct donard_client_info info;
 	char name[64];
-	char type[8];
 	char bdf[DONARD_BDF_BYTES];
 	char model[128];
 	char serial[64];
@@ -21,7 +20,7 @@ struct donard_client_list {
 };
 
 /* NULL without memory; the list owns the record. */
-struct dnd_client *dnd_client_add(struct donard_client_list *list, const char *type,
+struct dnd_client *dnd_client_add(struct donard_client_list *list, enum donard_client_type type,
 				  const char *name, const char *bdf);
 int dnd_client_add_namespace(struct dnd_client *client, const char *name);
 

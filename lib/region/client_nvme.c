@@ -51,7 +51,7 @@ static int add_controller(struct donard_context *ctx, const char *entry, void *d
 	if (strcmp(transport, "pcie"))
 		return 0;
 	dnd_sysfs_read(ctx, bdf, sizeof(bdf), "class/nvme/%s/address", entry);
-	client = dnd_client_add(data, "nvme", entry, bdf);
+	client = dnd_client_add(data, DONARD_CLIENT_NVME, entry, bdf);
 	if (!client)
 		return -ENOMEM;
 	dnd_sysfs_read(ctx, client->model, sizeof(client->model), "class/nvme/%s/model", entry);

@@ -10,11 +10,7 @@
 struct record {
 	struct donard_region_info info;
 	char name[P2PMEM_NAME_BYTES];
-	char kind[16];
 	char bdf[DONARD_BDF_BYTES];
-	char page_type[16];
-	char memtype[8];
-	char state[16];
 	char holders[4096];
 	char unknown[256];
 };
@@ -44,9 +40,10 @@ static void read_node(struct donard_context *ctx, struct record *record)
 	struct dnd_failure before = dnd_failure_keep(ctx);	/* a closed node is none here */
 	struct dnd_region region;
 
-	if (!strcmp(record->state, "draining") || !strcmp(record->state, "quarantined")) {
+	if (record->info.state == DONARD_STATE_DRAINING ||
+	    record->info.state == DONARD_STATE_QUARANTINED) {
 		snprintf(record->unknown, sizeof(record->unknown), "the region is %s, and cannot be "
-			 "opened any more", record->state);
+			 "opened any more", donard_region_state_text(record->info.state));
 		return;
 	}
 	if (dnd_region_open(ctx, record->name, &region)) {
@@ -63,11 +60,18 @@ static void read_record(struct donard_context *ctx, struct record *record)
 {
 	struct donard_region_info *info = &record->info;
 
-	read_word(ctx, record, record->kind, sizeof(record->kind), "kind");
+	char word[16];
+
+	info->size = sizeof(*info);
+	read_word(ctx, record, word, sizeof(word), "kind");
+	info->kind = donard_region_kind_of(word);
 	read_word(ctx, record, record->bdf, sizeof(record->bdf), "bdf");
-	read_word(ctx, record, record->page_type, sizeof(record->page_type), "page_type");
-	read_word(ctx, record, record->memtype, sizeof(record->memtype), "memtype");
-	read_word(ctx, record, record->state, sizeof(record->state), "state");
+	read_word(ctx, record, word, sizeof(word), "page_type");
+	info->page_type = donard_page_type_of(word);
+	read_word(ctx, record, word, sizeof(word), "memtype");
+	info->memtype = donard_memtype_of(word);
+	read_word(ctx, record, word, sizeof(word), "state");
+	info->state = dnd_region_state_of(word);
 	read_word(ctx, record, record->holders, sizeof(record->holders), "holders");
 	info->bar = (unsigned int)read_number(ctx, record, "bar");
 	info->size_bytes = read_number(ctx, record, "size");
@@ -80,11 +84,7 @@ static void read_record(struct donard_context *ctx, struct record *record)
 static void point_at_strings(struct record *record)
 {
 	record->info.name = record->name;
-	record->info.kind = record->kind;
 	record->info.bdf = record->bdf;
-	record->info.page_type = record->page_type;
-	record->info.memtype = record->memtype;
-	record->info.state = record->state;
 	record->info.holders = record->holders;
 	record->info.unknown = record->unknown;
 }

@@ -1,66 +1,144 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The words of the uapi's numbers, and the number in "p2pmemN". */
+/* The words of the enumerations, and the number in "p2pmemN". */
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/base.h"
 #include "region/names.h"
 #include "uapi/p2pmem.h"
 
 static const char *const kinds[] = {
-	[P2PMEM_KIND_PCI_BAR] = "pci-bar",
-	[P2PMEM_KIND_NVME_CMB] = "nvme-cmb",
-	[P2PMEM_KIND_NVME_PMR] = "nvme-pmr",
+	[DONARD_KIND_PCI_BAR] = "pci-bar",
+	[DONARD_KIND_NVME_CMB] = "nvme-cmb",
+	[DONARD_KIND_NVME_PMR] = "nvme-pmr",
 };
 
 static const char *const page_types[] = {
-	[P2PMEM_PAGES_GENERIC] = "generic",
-	[P2PMEM_PAGES_P2PDMA] = "p2pdma",
+	[DONARD_PAGES_GENERIC] = "generic",
+	[DONARD_PAGES_P2PDMA] = "p2pdma",
 };
 
 static const char *const memtypes[] = {
-	[P2PMEM_MEMTYPE_UC] = "uc",
-	[P2PMEM_MEMTYPE_WC] = "wc",
-	[P2PMEM_MEMTYPE_WB] = "wb",
+	[DONARD_MEMTYPE_UC] = "uc",
+	[DONARD_MEMTYPE_WC] = "wc",
+	[DONARD_MEMTYPE_WB] = "wb",
+};
+
+static const char *const states[] = {
+	[DONARD_STATE_READY] = "ready",
+	[DONARD_STATE_DRAINING] = "draining",
+	[DONARD_STATE_QUARANTINED] = "quarantined",
 };
 
 static const char *const routes[] = {
-	[P2PMEM_ROUTE_NONE] = "none",
-	[P2PMEM_ROUTE_SWITCH] = "switch",
-	[P2PMEM_ROUTE_BRIDGE] = "bridge",
-	[P2PMEM_ROUTE_IOMMU] = "iommu",
-	[P2PMEM_ROUTE_BOUNCED] = "bounced",
+	[DONARD_ROUTE_NONE] = "none",
+	[DONARD_ROUTE_SWITCH] = "switch",
+	[DONARD_ROUTE_BRIDGE] = "bridge",
+	[DONARD_ROUTE_IOMMU] = "iommu",
+	[DONARD_ROUTE_BOUNCED] = "bounced",
+	[DONARD_ROUTE_CPU] = "cpu",
 };
 
-static uint32_t find(const char *const *words, size_t count, const char *word)
+static const char *const evidences[] = {
+	[DONARD_EVIDENCE_PREDICTED] = "predicted",
+	[DONARD_EVIDENCE_PROVEN] = "proven",
+};
+
+static const char *const client_types[] = {
+	[DONARD_CLIENT_NVME] = "nvme",
+	[DONARD_CLIENT_RDMA] = "rdma",
+	[DONARD_CLIENT_GPU] = "gpu",
+};
+
+/* The numbers of the public enumerations are the kernel's. */
+#define SAME(public, kernel) \
+	_Static_assert((unsigned int)(public) == (unsigned int)(kernel), #public)
+SAME(DONARD_KIND_PCI_BAR, P2PMEM_KIND_PCI_BAR);
+SAME(DONARD_KIND_NVME_CMB, P2PMEM_KIND_NVME_CMB);
+SAME(DONARD_KIND_NVME_PMR, P2PMEM_KIND_NVME_PMR);
+SAME(DONARD_PAGES_GENERIC, P2PMEM_PAGES_GENERIC);
+SAME(DONARD_PAGES_P2PDMA, P2PMEM_PAGES_P2PDMA);
+SAME(DONARD_MEMTYPE_UC, P2PMEM_MEMTYPE_UC);
+SAME(DONARD_MEMTYPE_WC, P2PMEM_MEMTYPE_WC);
+SAME(DONARD_MEMTYPE_WB, P2PMEM_MEMTYPE_WB);
+SAME(DONARD_ROUTE_NONE, P2PMEM_ROUTE_NONE);
+SAME(DONARD_ROUTE_SWITCH, P2PMEM_ROUTE_SWITCH);
+SAME(DONARD_ROUTE_BRIDGE, P2PMEM_ROUTE_BRIDGE);
+SAME(DONARD_ROUTE_IOMMU, P2PMEM_ROUTE_IOMMU);
+SAME(DONARD_ROUTE_BOUNCED, P2PMEM_ROUTE_BOUNCED);
+
+static unsigned int find(const char *const *words, size_t count, const char *word)
 {
 	for (size_t i = 1; i < count; i++)
-		if (words[i] && !strcmp(words[i], word))
-			return (uint32_t)i;
+		if (word && !strcmp(words[i], word))
+			return (unsigned int)i;
 	return 0;
 }
 
-#define FIND(table, word) find(table, sizeof(table) / sizeof(table[0]), word)
-
-uint32_t dnd_kind_number(const char *word)
+static const char *text(const char *const *words, size_t count, unsigned int number)
 {
-	return FIND(kinds, word);
+	return number < count && words[number] ? words[number] : "unknown";
 }
 
-uint32_t dnd_page_type_number(const char *word)
+#define COUNT(table)		(sizeof(table) / sizeof((table)[0]))
+#define FIND(table, word)	find(table, COUNT(table), word)
+#define TEXT(table, number)	text(table, COUNT(table), (unsigned int)(number))
+
+DND_PUBLIC const char *donard_region_kind_text(enum donard_region_kind kind)
 {
-	return FIND(page_types, word);
+	return TEXT(kinds, kind);
 }
 
-uint32_t dnd_memtype_number(const char *word)
+DND_PUBLIC enum donard_region_kind donard_region_kind_of(const char *word)
 {
-	return FIND(memtypes, word);
+	return (enum donard_region_kind)FIND(kinds, word);
 }
 
-const char *dnd_route_word(uint32_t route)
+DND_PUBLIC const char *donard_page_type_text(enum donard_page_type page_type)
 {
-	return route < sizeof(routes) / sizeof(routes[0]) ? routes[route] : "none";
+	return TEXT(page_types, page_type);
+}
+
+DND_PUBLIC enum donard_page_type donard_page_type_of(const char *word)
+{
+	return (enum donard_page_type)FIND(page_types, word);
+}
+
+DND_PUBLIC const char *donard_memtype_text(enum donard_memtype memtype)
+{
+	return TEXT(memtypes, memtype);
+}
+
+DND_PUBLIC enum donard_memtype donard_memtype_of(const char *word)
+{
+	return (enum donard_memtype)FIND(memtypes, word);
+}
+
+DND_PUBLIC const char *donard_region_state_text(enum donard_region_state state)
+{
+	return TEXT(states, state);
+}
+
+enum donard_region_state dnd_region_state_of(const char *word)
+{
+	return (enum donard_region_state)FIND(states, word);
+}
+
+DND_PUBLIC const char *donard_client_type_text(enum donard_client_type type)
+{
+	return TEXT(client_types, type);
+}
+
+DND_PUBLIC const char *donard_route_text(enum donard_route_type route)
+{
+	return TEXT(routes, route);
+}
+
+DND_PUBLIC const char *donard_evidence_text(enum donard_evidence evidence)
+{
+	return TEXT(evidences, evidence);
 }
 
 int dnd_region_number(const char *name)

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers of the kernel's interface <-> words; 0 or NULL when unknown. */
+/* What sysfs says, as numbers; the words of other enumerations are public. */
 #ifndef DND_REGION_NAMES_H
 #define DND_REGION_NAMES_H
 
-#include <stdint.h>
+#include "donard/donard.h"
 
-uint32_t dnd_kind_number(const char *word);
-uint32_t dnd_page_type_number(const char *word);
-uint32_t dnd_memtype_number(const char *word);
-const char *dnd_route_word(uint32_t route);
+enum donard_region_state dnd_region_state_of(const char *word);
 /* N of "p2pmemN", or -1. */
 int dnd_region_number(const char *name);
 

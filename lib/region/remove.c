@@ -144,11 +144,11 @@ static bool other_region_on(struct donard_context *ctx, const char *bdf)
 }
 
 /* The last region of a pci-bar function gives the function back. */
-static int give_back(struct donard_context *ctx, const char *kind, const char *bdf)
+static int give_back(struct donard_context *ctx, enum donard_region_kind kind, const char *bdf)
 {
 	char driver[64];
 
-	if (strcmp(kind, "pci-bar") || other_region_on(ctx, bdf))
+	if (kind != DONARD_KIND_PCI_BAR || other_region_on(ctx, bdf))
 		return 0;
 	if (dnd_sysfs_link_name(ctx, driver, sizeof(driver), "bus/pci/devices/%s/driver", bdf) ||
 	    strcmp(driver, "p2pmem"))
@@ -179,7 +179,8 @@ static int remove_known(struct donard_context *ctx, const char *name, unsigned i
 DND_PUBLIC int donard_region_remove(struct donard_context *ctx, const char *name,
 				    unsigned int flags, donard_wait_fn wait_fn, void *user)
 {
-	char known[P2PMEM_NAME_BYTES], kind[16], bdf[DONARD_BDF_BYTES];
+	char known[P2PMEM_NAME_BYTES], bdf[DONARD_BDF_BYTES];
+	enum donard_region_kind kind;
 	struct donard_region_list *list;
 	int rc;
 
@@ -189,7 +190,7 @@ DND_PUBLIC int donard_region_remove(struct donard_context *ctx, const char *name
 	if (rc)
 		return rc;
 	snprintf(known, sizeof(known), "%s", donard_region_get(list, 0)->name);
-	snprintf(kind, sizeof(kind), "%s", donard_region_get(list, 0)->kind);
+	kind = donard_region_get(list, 0)->kind;
 	snprintf(bdf, sizeof(bdf), "%s", donard_region_get(list, 0)->bdf);
 	donard_region_list_free(list);
 	rc = remove_known(ctx, known, flags, wait_fn, user);

@@ -21,7 +21,8 @@ static void fill_bridge(struct donard_route *route, const struct p2pmem_probe *p
 
 static void fill_route(struct donard_route *route, const struct p2pmem_probe *probe)
 {
-	route->route = dnd_route_word(probe->route);
+	route->route = probe->route <= P2PMEM_ROUTE_BOUNCED ? (enum donard_route_type)probe->route :
+			DONARD_ROUTE_NONE;
 	route->distance = probe->distance;
 	route->unlisted_bridge = probe->flags & P2PMEM_PROBE_UNLISTED_BRIDGE;
 	route->same_device = probe->flags & P2PMEM_PROBE_SAME_DEVICE;
@@ -56,28 +57,34 @@ int dnd_route_probe(struct donard_context *ctx, const struct dnd_region *region,
 DND_PUBLIC int donard_route_probe(struct donard_context *ctx, const char *region_name,
 				  const char *client_bdf, struct donard_route *route)
 {
+	struct donard_route found = { .size = sizeof(found) };
 	struct dnd_region region;
-	int rc;
+	int rc = dnd_struct_check(ctx, route, "donard_route");
 
-	if (route->size < sizeof(*route))
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "struct donard_route has a wrong size");
-	rc = dnd_region_open(ctx, region_name, &region);
+	if (!rc)
+		rc = dnd_region_open(ctx, region_name, &region);
 	if (rc)
 		return rc;
-	rc = dnd_route_probe(ctx, &region, client_bdf, route);
+	rc = dnd_route_probe(ctx, &region, client_bdf, &found);
 	dnd_region_close(&region);
+	if (!rc)
+		dnd_struct_give(route, &found, sizeof(found));
 	return rc;
 }
 
 enum dnd_verdict dnd_route_verdict(const struct donard_route *route)
 {
-	if (!strcmp(route->route, "switch") || !strcmp(route->route, "iommu"))
+	switch (route->route) {
+	case DONARD_ROUTE_SWITCH:
+	case DONARD_ROUTE_IOMMU:
 		return DND_ROUTE_GO;
-	if (!strcmp(route->route, "bridge"))
+	case DONARD_ROUTE_BRIDGE:
 		return route->unlisted_bridge ? DND_ROUTE_UNLISTED : DND_ROUTE_GO;
-	if (!strcmp(route->route, "none") && route->unlisted_bridge)
-		return DND_ROUTE_UNLISTED;
-	return DND_ROUTE_REFUSED;
+	case DONARD_ROUTE_NONE:
+		return route->unlisted_bridge ? DND_ROUTE_UNLISTED : DND_ROUTE_REFUSED;
+	default:
+		return DND_ROUTE_REFUSED;
+	}
 }
 
 int dnd_route_rank(const struct donard_route *route)
@@ -90,7 +97,7 @@ int dnd_route_rank(const struct donard_route *route)
 	case DND_ROUTE_GO:
 		break;
 	}
-	if (!strcmp(route->route, "switch"))
+	if (route->route == DONARD_ROUTE_SWITCH)
 		return 4;
-	return !strcmp(route->route, "bridge") ? 3 : 2;
+	return route->route == DONARD_ROUTE_BRIDGE ? 3 : 2;
 }

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "donard/donard.h"
+#include "donard/rdma.h"
 
 static int refuse(const struct donard_context *ctx)
 {

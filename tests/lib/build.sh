@@ -49,6 +49,47 @@ forbidden_calls_are_caught() {
 	((status == 1)) && [[ $out == 'lib/base/low.c: calls dnd_high() of lib/region/high.c'* ]]
 }
 
+# --- the library's interface ---
+
+functions_of_headers() {
+	# shellcheck disable=SC2046  # file names of our own
+	sed -n 's/^[a-z].*[ *]\(donard_[a-z0-9_]*\)(.*/\1/p' $(ls include/donard/*.h) | grep -v '_fn$' | sort
+}
+
+functions_of_map() {
+	sed -n 's/^\t\t\(donard_[a-z0-9_]*\);$/\1/p' lib/libdonard.map | sort
+}
+
+exported_functions() {
+	make -s userspace "BUILD=$BUILD" && nm -D --defined-only "$BUILD/libdonard.so" |
+		awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort
+}
+
+exports_are_one_list() {
+	diff -u --label headers --label map <(functions_of_headers) <(functions_of_map) &&
+		diff -u --label map --label libdonard.so <(functions_of_map) <(exported_functions) &&
+		(($(functions_of_map | wc -l) > 30))
+}
+
+# What libdonard.so does not export a program can still find in libdonard.a: it must not be one of donard's names.
+archive_adds_no_name() {
+	make -s userspace "BUILD=$BUILD" || return
+	diff -u --label map --label libdonard.a <(functions_of_map) \
+		<(nm --defined-only "$BUILD/libdonard.a" | awk '$3 ~ /^donard_/ && $2 ~ /[TDRB]/ { print $3 }' | sort)
+}
+
+a_hole_is_caught() {
+	printf 'struct hole { char byte; long word; };\n' >"$LOGS/hole.h"
+	says 2 'padding struct' make -s "BUILD=$LOGS/hole" "PUBLIC_HEADERS=$LOGS/hole.h" "$LOGS/hole/header.ok"
+}
+
+run_interface() {
+	progress "the library's interface"
+	try "lib: headers, map and exports are one list" exports_are_one_list
+	try "lib: the archive adds no name" archive_adds_no_name
+	try "lib: a hole in a public structure is caught" a_hole_is_caught
+}
+
 # --- build and install ---
 
 # says STATUS REGEX COMMAND... - ends with that status, and says so much in a few lines.

@@ -202,6 +202,7 @@ run_cli() {
 	progress "command line"
 	try "cli: build" make -s userspace "BUILD=$BUILD"
 	run_build
+	run_interface
 	try "cli: version" cli_exits 0 '[0-9]+\.[0-9]+\.[0-9]+' version
 	try "cli: help" cli_exits 0 'copy' help
 	try "cli: help of a command" cli_exits 0 '--allow-bounce' help copy

@@ -18,7 +18,8 @@ static void regions(void **state)
 	assert_int_equal(donard_region_list(fake->ctx, &list), 2);
 	info = donard_region_get(list, 0);
 	assert_string_equal(info->name, "p2pmem2");
-	assert_string_equal(info->kind, "pci-bar");
+	assert_int_equal(info->size, sizeof(*info));
+	assert_int_equal(info->kind, DONARD_KIND_PCI_BAR);
 	assert_int_equal(info->size_bytes, 256 << 20);
 	assert_false(info->persistent);
 	assert_int_equal(info->granule_bytes, 0);
@@ -48,7 +49,7 @@ static void no_module(void **state)
 	assert_int_equal(donard_region_list(fake->ctx, &list), -EOPNOTSUPP);
 	assert_non_null(strstr(donard_error(fake->ctx), "modprobe p2pmem"));
 	assert_int_equal(donard_copy(fake->ctx, "p2pmem0", "p2pmem1", NULL, &result), -EOPNOTSUPP);
-	assert_string_equal(result.route, "none");
+	assert_int_equal(result.route, DONARD_ROUTE_NONE);
 }
 
 static void clients(void **state)
@@ -71,15 +72,15 @@ static void clients(void **state)
 	assert_string_equal(info->bdf, "0000:01:00.0");
 	assert_int_equal(info->namespace_count, 1);
 	assert_string_equal(info->namespaces[0], "nvme0n1");
-	assert_string_equal(donard_client_get(list, 1)->type, "rdma");
+	assert_int_equal(donard_client_get(list, 1)->type, DONARD_CLIENT_RDMA);
 	assert_string_equal(donard_client_get(list, 1)->bdf, "0000:06:00.0");
-	assert_string_equal(donard_client_get(list, 2)->type, "gpu");
+	assert_int_equal(donard_client_get(list, 2)->type, DONARD_CLIENT_GPU);
 	donard_client_list_free(list);
 }
 
 static int add_bar(struct fake *fake)
 {
-	struct donard_region_add what = { .size = sizeof(what), .kind = "pci-bar",
+	struct donard_region_add what = { .size = sizeof(what), .kind = DONARD_KIND_PCI_BAR,
 					  .bdf = "0000:03:00.0", .bar = 2 };
 
 	return donard_region_add(fake->ctx, &what);
@@ -114,38 +115,40 @@ static void add_undoes_bind(void **state)
 	assert_string_equal(value, "0000:03:00.0");
 }
 
-static void add_refuses_words(void **state)
+static void add_refuses_numbers(void **state)
 {
 	struct fake *fake = *state;
-	struct donard_region_add what = { .size = sizeof(what), .kind = "gpu", .bdf = "03:00.0" };
+	struct donard_region_add what = { .size = sizeof(what), .bdf = "03:00.0" };
 
 	assert_int_equal(donard_region_add(fake->ctx, &what), -EINVAL);
-	what.kind = "nvme-cmb";
+	what.kind = 9;
+	assert_int_equal(donard_region_add(fake->ctx, &what), -EINVAL);
+	what.kind = DONARD_KIND_NVME_CMB;
 	what.bar = 2;
 	assert_int_equal(donard_region_add(fake->ctx, &what), -EINVAL);
 	what.bar = 0;
-	what.memtype = "fast";
+	what.memtype = 9;
 	assert_int_equal(donard_region_add(fake->ctx, &what), -EINVAL);
 	assert_string_equal(donard_error_code(fake->ctx), "bad-option");
 }
 
 static void verdicts(void **state)
 {
-	struct donard_route route = { .route = "switch" };
+	struct donard_route route = { .route = DONARD_ROUTE_SWITCH };
 
 	(void)state;
 	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_GO);
-	route.route = "bridge";
+	route.route = DONARD_ROUTE_BRIDGE;
 	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_GO);
 	route.unlisted_bridge = true;
 	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_UNLISTED);
-	route.route = "none";
+	route.route = DONARD_ROUTE_NONE;
 	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_UNLISTED);
 	route.unlisted_bridge = false;
 	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_REFUSED);
-	route.route = "bounced";
+	route.route = DONARD_ROUTE_BOUNCED;
 	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_REFUSED);
-	route.route = "iommu";
+	route.route = DONARD_ROUTE_IOMMU;
 	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_GO);
 }
 
@@ -167,7 +170,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(add_refuses_other_driver, fake_setup,
 						fake_teardown),
 		cmocka_unit_test_setup_teardown(add_undoes_bind, fake_setup, fake_teardown),
-		cmocka_unit_test_setup_teardown(add_refuses_words, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(add_refuses_numbers, fake_setup, fake_teardown),
 		cmocka_unit_test(verdicts), cmocka_unit_test(errors_have_words),
 	};
 

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * RDMA into and out of regions: memory for programs that use verbs themselves,
+ * a server that offers a region, and a client that reads and writes there.
+ *
+ * Conventions and errno values as in donard.h.
+ */
+#ifndef DONARD_RDMA_H
+#define DONARD_RDMA_H
+
+#include "donard.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- RDMA: registration ------------------------------------------------ */
+
+/* Of libibverbs (infiniband/verbs.h); pointers to them are all that is needed here. */
+struct ibv_context;
+struct ibv_pd;
+struct ibv_mr;
+
+#define DONARD_RDMA_READ	(1U << 0)	/* the peer may read */
+#define DONARD_RDMA_WRITE	(1U << 1)	/* the peer may write */
+#define DONARD_RDMA_LOCAL_WRITE	(1U << 2)	/* this side's own requests may write */
+
+/**
+ * donard_rdma_open_device() - open a verbs device that has an active port
+ * @ctx: the context
+ * @name: "mlx5_0"; NULL takes the first that has one
+ * @verbs: set to the device, which ibv_close_device() ends
+ *
+ * Returns 0; -EOPNOTSUPP when there is no such device (the text lists the
+ * devices of this machine); -ENETDOWN when its ports are down.
+ */
+int donard_rdma_open_device(struct donard_context *ctx, const char *name,
+			    struct ibv_context **verbs);
+
+struct donard_rdma_memory;
+
+/**
+ * struct donard_rdma_memory_info - what was registered, and how
+ * @size: in: sizeof(struct donard_rdma_memory_info)
+ * @mr: the registration, with lkey and rkey; owned by the memory
+ * @data: the same bytes for the CPU, also the address that peers use
+ * @method: "dma-buf" (ibv_reg_dmabuf_mr) or "mapping" (ibv_reg_mr)
+ * @reason: why it was not the other one; lives as long as the memory
+ */
+struct donard_rdma_memory_info {
+	size_t size;
+	struct ibv_mr *mr;
+	void *data;
+	uint64_t length_bytes;
+	const char *method;
+	const char *reason;
+};
+
+/**
+ * donard_rdma_register() - make memory known to a verbs device
+ * @ctx: the context
+ * @pd: whose device is meant; must outlive the memory
+ * @target: "p2pmem0", "p2pmem0+64M", or "dram" for plain memory
+ * @length_bytes: 0 is to the end of the region; "dram" needs a length
+ * @rights: DONARD_RDMA_*; verbs make DONARD_RDMA_WRITE imply LOCAL_WRITE
+ * @memory: set to the registered memory, which donard_rdma_deregister() frees
+ *
+ * As a dma-buf where device and region can, else by the mapping.  Peers get
+ * the given rights, no others; neither on-demand paging nor relaxed ordering
+ * is ever asked for.
+ *
+ * Returns 0; -EOPNOTSUPP when this device cannot register this region; -ENOMEM
+ * when the limit of locked memory is too low; the text has the remedy.
+ */
+int donard_rdma_register(struct donard_context *ctx, struct ibv_pd *pd, const char *target,
+			 uint64_t length_bytes, unsigned int rights,
+			 struct donard_rdma_memory **memory);
+
+/**
+ * donard_rdma_memory_info() - say what was registered, and how
+ * @memory: of donard_rdma_register()
+ * @info: filled in
+ *
+ * Returns 0; -EINVAL for a bad size.
+ */
+int donard_rdma_memory_info(const struct donard_rdma_memory *memory,
+			    struct donard_rdma_memory_info *info);
+
+/**
+ * donard_rdma_deregister() - end a registration, and free the memory
+ * @memory: that no queue pair uses any more; NULL is fine
+ */
+void donard_rdma_deregister(struct donard_rdma_memory *memory);
+
+/* ---- RDMA: server ------------------------------------------------------ */
+
+#define DONARD_RDMA_PORT		7077
+#define DONARD_RDMA_TIMEOUT_MS		10000
+#define DONARD_RDMA_FIRST_MESSAGE_MS	60000
+
+enum donard_rdma_event_type {
+	DONARD_RDMA_LISTENING,
+	DONARD_RDMA_CLIENT_CAME,	/* and took what is offered: it counts */
+	DONARD_RDMA_CLIENT_LEFT,	/* after good-bye */
+	DONARD_RDMA_CLIENT_LOST,	/* without, or cut off by the server's own end: text says why */
+	DONARD_RDMA_CLIENT_REFUSED,	/* or did not take what is offered; not counted */
+};
+
+/**
+ * struct donard_rdma_event - something happened on a server
+ * @peer: "192.0.2.1:4711", or when listening the server's own address
+ * @device: "rxe0", or "" while no client has chosen one
+ * @target: "p2pmem0" or "dram"
+ * @method, @reason: as of struct donard_rdma_memory_info, or ""
+ * @memory: what is offered, as this process maps it
+ * @seconds and what follows: of the connection, once it ended; user_seconds
+ *	to major_faults are this process's getrusage()
+ * @checked_bytes, @filled_bytes: test patterns on request of the client
+ *
+ * Strings live until the function that got the event returns.
+ */
+struct donard_rdma_event {
+	size_t size;
+	enum donard_rdma_event_type type;
+	uint16_t port;
+	bool reserved[2];
+	const char *peer;
+	const char *device;
+	const char *target;
+	const char *method;
+	const char *reason;
+	const char *text;
+	const void *memory;
+	uint64_t offset_bytes;
+	uint64_t length_bytes;
+	unsigned int rights;
+	unsigned int clients;
+	uint64_t filled_bytes;
+	uint64_t checked_bytes;
+	double seconds;
+	double user_seconds;
+	double system_seconds;
+	uint64_t minor_faults;
+	uint64_t major_faults;
+};
+
+typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event *event);
+
+/* Asked at least every 250 ms; nonzero ends the call. */
+typedef int (*donard_stop_fn)(void *user);
+
+#define DONARD_RDMA_MAY_FILL	(1U << 0)	/* fill with test patterns when a client asks */
+
+/**
+ * struct donard_rdma_serve_options - zero means the default
+ * @size: sizeof(struct donard_rdma_serve_options)
+ * @bind: address to listen at; NULL is loopback, and nowhere else
+ * @port: 0 lets the kernel choose; DONARD_RDMA_PORT is what clients expect
+ * @rights: default both
+ * @clients: end after so many that took what is offered; 0 is never
+ * @length_bytes: default: to the end of the region; "dram": 64 MiB
+ * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
+ *	between connecting and its first message, while it registers memory of
+ *	its own, at least DONARD_RDMA_FIRST_MESSAGE_MS
+ * @flags: DONARD_RDMA_MAY_FILL; a client that may write may always ask for it
+ */
+struct donard_rdma_serve_options {
+	size_t size;
+	const char *bind;
+	uint16_t port;
+	uint16_t reserved;
+	unsigned int rights;
+	unsigned int clients;
+	unsigned int timeout_ms;
+	unsigned int flags;
+	unsigned int reserved2;
+	uint64_t length_bytes;
+	donard_rdma_event_fn event_fn;
+	donard_stop_fn stop_fn;
+	void *user;
+};
+
+/**
+ * donard_rdma_serve() - offer memory to RDMA clients, one after the other
+ * @ctx: the context
+ * @target: "p2pmem0", "p2pmem0+64M", "dram"
+ * @options: how
+ *
+ * Each client has a protection domain and a registration of its own, of
+ * exactly that range and those rights; while one is served, others are
+ * refused.  Volatile memory that a client could change is zeroed before the
+ * next one comes; persistent memory never is.
+ *
+ * Returns 0 when stop_fn said so or after the last client; -ENODEV when the
+ * region went away (it is free by then, so that its removal goes through);
+ * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EINVAL, -E2BIG for
+ * wrong options.
+ */
+int donard_rdma_serve(struct donard_context *ctx, const char *target,
+		      const struct donard_rdma_serve_options *options);
+
+/* ---- RDMA: client ------------------------------------------------------ */
+
+enum donard_rdma_mode {
+	DONARD_RDMA_TRANSFER,	/* the range, iterations times, each time verified */
+	DONARD_RDMA_BANDWIDTH,	/* iterations requests that go round in the range */
+	DONARD_RDMA_LATENCY,	/* the same, one after the other, each one timed */
+};
+
+#define DONARD_RDMA_VERIFY	(1U << 0)	/* test data, compared position by position */
+
+/**
+ * struct donard_rdma_options - zero means the default
+ * @size: sizeof(struct donard_rdma_options)
+ * @address: of the server, a name or a number
+ * @port: default DONARD_RDMA_PORT
+ * @direction: DONARD_RDMA_WRITE or DONARD_RDMA_READ
+ * @offset_bytes: where in what is offered
+ * @length_bytes: default: what is offered from there; for BANDWIDTH and
+ *	LATENCY queue_depth blocks of it.  More than 1 GiB is never a default.
+ *	When given, the near side is registered before connecting.
+ * @block_bytes: of one request, default 64 KiB; LATENCY: 8.  More than 1 MiB goes
+ *	as several work requests
+ * @queue_depth: requests in flight, default 16; LATENCY: always 1.  Fewer are when
+ *	they would take longer than a sixteenth of the time limits, since what
+ *	tells the server that this side lives waits behind them
+ * @iterations: default 1 for TRANSFER, 1000 requests for the others
+ * @local: "dram" (the default) or a region: the near side of the transfer.
+ *	A region is written as it is, unless VERIFY asks for test data.
+ * @timeout_ms: give up when nothing completes for so long; connecting, too, ends by
+ *	then, or when progress_fn says so: it is done in a thread of its own
+ * @meter: NULL, or counts from the first request until the server has confirmed
+ *	the last byte, and test data that are laid or compared in between
+ * @measurement: what it counted; needed with @meter
+ */
+struct donard_rdma_options {
+	size_t size;
+	const char *address;
+	const char *local;
+	enum donard_rdma_mode mode;
+	unsigned int direction;
+	uint16_t port;
+	uint16_t reserved;
+	unsigned int flags;
+	uint64_t offset_bytes;
+	uint64_t length_bytes;
+	uint64_t block_bytes;
+	uint32_t queue_depth;
+	uint32_t iterations;
+	unsigned int timeout_ms;
+	unsigned int reserved2;
+	donard_progress_fn progress_fn;
+	void *progress_user;
+	struct donard_meter *meter;
+	struct donard_measurement *measurement;
+};
+
+#define DONARD_RDMA_BY_SERVER	(1U << 0)
+#define DONARD_RDMA_BY_CLIENT	(1U << 1)
+
+/* Latency of one request, from posting it to its completion. */
+struct donard_rdma_latency {
+	uint64_t min_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
+};
+
+/**
+ * struct donard_rdma_result - what happened; valid after a failure too
+ * @size: in: sizeof(struct donard_rdma_result)
+ * @bytes, @requests: that completed
+ * @seconds: first request posted to last one completed; no verification
+ * @verified_bytes: bytes of test data that were compared and equal; with VERIFY
+ *	all of them, since each round over the range has data of its own
+ * @verified_by: who compared, DONARD_RDMA_BY_*.  What was written the server
+ *	compares, and the client once more, by reading it back, where it may read;
+ *	what was read, after the server laid it there, the client
+ * @latency: of LATENCY
+ * @remote_method, @local_method: "dma-buf" or "mapping"
+ * @transport: "RoCE", "iWARP", "InfiniBand"
+ */
+struct donard_rdma_result {
+	size_t size;
+	uint64_t bytes;
+	uint64_t requests;
+	uint64_t verified_bytes;
+	double seconds;
+	uint64_t offset_bytes;
+	uint64_t length_bytes;
+	uint64_t block_bytes;
+	uint32_t queue_depth;
+	uint32_t iterations;
+	unsigned int verified_by;
+	bool remote_persistent;
+	bool reserved[3];
+	struct donard_rdma_latency latency;
+	const char *transport;
+	const char *remote_method;
+	const char *local_method;
+	char local_reason[DONARD_REASON_BYTES];
+	char device[64];
+	char remote_target[32];
+};
+
+/**
+ * donard_rdma_run() - write to, or read from, what a server offers
+ * @ctx: the context
+ * @options: what to move
+ * @result: filled in, after a failure too
+ *
+ * Nothing is sent when the range or the direction is not offered.
+ *
+ * Returns 0; -EBADMSG when data did not compare equal; -EACCES for what is not
+ * offered; -ECONNREFUSED, -ECONNRESET, -ETIMEDOUT, -ESHUTDOWN, -EPROTO of the
+ * peer; -EOPNOTSUPP, -ENETDOWN when no device reaches it; -ECANCELED when
+ * stopped; -EINVAL, -E2BIG for wrong options.
+ */
+int donard_rdma_run(struct donard_context *ctx, const struct donard_rdma_options *options,
+		    struct donard_rdma_result *result);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DONARD_RDMA_H */

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Callers of an older or a newer release: their structures are shorter or longer than the library's. */
+#include "unit.h"
+#include "base/base.h"
+#include "fake_sysfs.h"
+
+#define MARK	0xa5
+
+/* What a newer release may have appended. */
+struct newer_options {
+	struct donard_copy_options known;
+	uint64_t more;
+};
+
+struct newer_result {
+	struct donard_copy_result known;
+	uint8_t more[24];
+};
+
+static int copy(struct fake *fake, void *options, void *result)
+{
+	return donard_copy(fake->ctx, "/nowhere/a", "/nowhere/b", options, result);
+}
+
+static void longer_options(void **state)
+{
+	struct fake *fake = *state;
+	struct newer_options options = { .known = { .size = sizeof(options), .flags = 1U << 30 } };
+	struct donard_copy_result result = { .size = sizeof(result) };
+
+	assert_int_equal(copy(fake, &options, &result), -EINVAL);	/* the flags were read */
+	assert_non_null(strstr(donard_error(fake->ctx), "flags"));
+	options.more = 1;
+	assert_int_equal(copy(fake, &options, &result), -E2BIG);
+	assert_string_equal(donard_error_code(fake->ctx), "too-new");
+	assert_non_null(strstr(donard_error(fake->ctx), "donard_copy_options"));
+}
+
+/* What lies behind the caller's structure is not looked at. */
+static void shorter_options(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_copy_result result = { .size = sizeof(result) };
+	struct donard_copy_options options;
+
+	memset(&options, MARK, sizeof(options));
+	options.size = offsetof(struct donard_copy_options, src_offset_bytes);
+	options.length_bytes = 0;
+	fake_folder(fake, "class/p2pmem");
+	assert_int_equal(copy(fake, &options, &result), -ENOENT);
+	options.size = sizeof(size_t) - 1;
+	assert_int_equal(copy(fake, &options, &result), -EINVAL);
+}
+
+static void longer_result(void **state)
+{
+	static const uint8_t zeros[24];
+	struct fake *fake = *state;
+	struct newer_result result;
+
+	memset(&result, MARK, sizeof(result));
+	result.known.size = sizeof(result);
+	assert_true(copy(fake, NULL, &result) < 0);
+	assert_int_equal(result.known.size, sizeof(result));
+	assert_int_equal(result.known.route, DONARD_ROUTE_NONE);
+	assert_string_equal(result.known.bridge, "");
+	assert_memory_equal(result.more, zeros, sizeof(zeros));
+}
+
+static void shorter_result(void **state)
+{
+	struct fake *fake = *state;
+	uint8_t untouched[sizeof(struct donard_copy_result)];
+	struct donard_copy_result result;
+	size_t given = offsetof(struct donard_copy_result, seconds);
+
+	memset(&result, MARK, sizeof(result));
+	memset(untouched, MARK, sizeof(untouched));
+	result.size = given;
+	assert_true(copy(fake, NULL, &result) < 0);
+	assert_int_equal(result.bytes, 0);
+	assert_memory_equal((uint8_t *)&result + given, untouched, sizeof(result) - given);
+	result.size = 0;
+	assert_int_equal(copy(fake, NULL, &result), -EINVAL);
+}
+
+static void contexts(void **state)
+{
+	struct { struct donard_config known; uint64_t more; } config = {
+		.known = { .size = sizeof(config) },
+	};
+	struct donard_context *ctx;
+
+	(void)state;
+	assert_int_equal(donard_open(&ctx, &config.known), 0);
+	donard_close(ctx);
+	config.more = 1;
+	assert_int_equal(donard_open(&ctx, &config.known), -E2BIG);
+	config.known.size = 0;
+	assert_int_equal(donard_open(&ctx, &config.known), -EINVAL);
+}
+
+static void words(void **state)
+{
+	(void)state;
+	for (int i = DONARD_KIND_PCI_BAR; i <= DONARD_KIND_NVME_PMR; i++)
+		assert_int_equal(donard_region_kind_of(donard_region_kind_text(i)), i);
+	for (int i = DONARD_PAGES_GENERIC; i <= DONARD_PAGES_P2PDMA; i++)
+		assert_int_equal(donard_page_type_of(donard_page_type_text(i)), i);
+	for (int i = DONARD_MEMTYPE_UC; i <= DONARD_MEMTYPE_WB; i++)
+		assert_int_equal(donard_memtype_of(donard_memtype_text(i)), i);
+	for (int i = DONARD_ROUTE_NONE; i <= DONARD_ROUTE_CPU; i++)
+		assert_string_not_equal(donard_route_text(i), "unknown");
+	assert_int_equal(donard_region_kind_of(NULL), DONARD_KIND_UNKNOWN);
+	assert_int_equal(donard_page_type_of("unknown"), DONARD_PAGES_DEFAULT);
+	assert_string_equal(donard_route_text(99), "unknown");
+	assert_string_equal(donard_route_text(-1), "unknown");
+	assert_string_equal(donard_region_state_text(DONARD_STATE_DRAINING), "draining");
+	assert_string_equal(donard_client_type_text(DONARD_CLIENT_GPU), "gpu");
+	assert_string_equal(donard_evidence_text(DONARD_EVIDENCE_PROVEN), "proven");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(longer_options, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(shorter_options, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(longer_result, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(shorter_result, fake_setup, fake_teardown),
+		cmocka_unit_test(contexts),
+		cmocka_unit_test(words),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
