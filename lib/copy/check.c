@@ -99,8 +99,8 @@ static int check_aligned(struct dnd_copy *copy, const char *label, const char *w
 {
 	if (value % copy->align == 0)
 		return 0;
-	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: %s %llu is no multiple of %u, the "
-			"logical block size. Use a multiple.", label, what,
+	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: %s %llu is not a multiple of %u, "
+			"the logical block size. Use a multiple.", label, what,
 			(unsigned long long)value, copy->align);
 }
 
@@ -130,8 +130,8 @@ static int check_limits(struct dnd_copy *copy)
 	if (copy->options.block_bytes > MAX_BLOCK_BYTES)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size is at most 1 GiB.");
 	if (copy->options.block_bytes % MIN_ALIGN_BYTES)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size: %llu is no multiple of "
-				"%u, the smallest logical block.",
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size: %llu is not a multiple "
+				"of %u, the smallest logical block.",
 				(unsigned long long)copy->options.block_bytes, MIN_ALIGN_BYTES);
 	if (copy->options.queue_depth > MAX_QUEUE_DEPTH)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--queue-depth is at most %d.",

@@ -32,7 +32,8 @@ struct dnd_copy {
 	struct dnd_window scratch;	/* staging, with two spare blocks before it */
 	struct dnd_spare own_spare;
 	struct donard_route route;	/* the worst of those in use */
-	char route_client[DONARD_BDF_BYTES];
+	char route_client[DONARD_BDF_BYTES];	/* whose route that is, and the drive that it belongs to */
+	const struct dnd_drive *route_drive;
 	bool bounced;
 	uint8_t *dram;			/* buffers of a bounced copy */
 	uint8_t *spare;			/* two blocks beside the payload, or NULL: none now */
@@ -97,6 +98,10 @@ int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
 /* tail.c: the last, partial block */
 int dnd_copy_tail(struct dnd_copy *copy);
+/* route.c: both ends of the route as the user typed them, with their addresses */
+#define DND_ROUTE_NAME_BYTES	320
+const char *dnd_copy_route_client(const struct dnd_copy *copy, char text[DND_ROUTE_NAME_BYTES]);
+const char *dnd_copy_route_region(struct dnd_copy *copy, char text[DND_ROUTE_NAME_BYTES]);
 /* progress.c: tells the caller; nonzero when the copy is to stop */
 int dnd_copy_progress(void *copy, enum donard_phase phase, uint64_t done_bytes,
 		      uint64_t total_bytes);

@@ -7,11 +7,12 @@
 static int refused(struct dnd_copy *copy, const char *what, const char *label, int error_number)
 {
 	const struct donard_route *route = &copy->route;
+	char client[DND_ROUTE_NAME_BYTES], region[DND_ROUTE_NAME_BYTES];
 
 	return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "%s: the kernel refused to %s it directly "
 			"(%s): %s and %s are joined %s%s%s. Put both below one PCIe switch, or "
 			"pass --allow-bounce.", label, what, strerror(error_number),
-			copy->route_client, dnd_copy_region(copy)->bdf,
+			dnd_copy_route_client(copy, client), dnd_copy_route_region(copy, region),
 			route->bridge[0] ? "at bridge " : "", route->bridge[0] ? route->bridge :
 			"by an unknown path", route->reason[0] ? " (see 'donard-cli topo')" : "");
 }

@@ -20,8 +20,8 @@
 
 static int refuse_file(struct dnd_copy *copy, const struct dnd_side *side)
 {
-	return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "%s: it is a file, and where its blocks are is "
-			"for the file system to say; --passthrough is for a whole NVMe namespace or "
+	return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "%s: it is a file, and only the file system "
+			"knows where its blocks are; --passthrough is for a whole NVMe namespace or "
 			"a partition. Name one, or copy without --passthrough.", side->label);
 }
 
@@ -75,8 +75,8 @@ static int check_own_memory(struct dnd_copy *copy, const struct dnd_side *side)
 	for (size_t i = 0; i < blockdev->controller_count; i++)
 		if (!strcmp(blockdev->controllers[i], region->bdf))
 			return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "%s: %s is the drive's own "
-					"memory, which its NVMe commands may not name in the way "
-					"of --passthrough. Use another region, or copy without "
+					"memory, which the NVMe commands of --passthrough cannot "
+					"address. Use another region, or copy without "
 					"--passthrough.", side->label, region->name);
 	return 0;
 }
@@ -96,8 +96,8 @@ static int write_back(struct dnd_copy *copy, const struct dnd_side *side)
 	if (side->generic.fd < 0 ||
 	    !sync_file_range(side->drive.fd, (off_t)side->offset, (off_t)copy->length, flags))
 		return 0;
-	return dnd_fail_errno(copy->ctx, errno, "%s: what the page cache holds of it cannot be "
-			      "written back", side->label);
+	return dnd_fail_errno(copy->ctx, errno, "%s: its page cache cannot be written "
+			      "back", side->label);
 }
 
 /* Whole pages: of a page that is partly in the range the rest is on the drive already. */

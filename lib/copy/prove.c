@@ -77,6 +77,7 @@ static int read_over(struct dnd_copy *copy, struct proof *proof, const struct dn
 static int compare(struct dnd_copy *copy, const struct dnd_side *side, const uint8_t *place,
 		   const uint8_t *expected, size_t bytes, const char *consequence)
 {
+	char client[DND_ROUTE_NAME_BYTES], region[DND_ROUTE_NAME_BYTES];
 	size_t where;
 	int difference = dnd_memory_compare(place, expected, bytes, &where);
 
@@ -88,7 +89,8 @@ static int compare(struct dnd_copy *copy, const struct dnd_side *side, const uin
 			"did not arrive: %s does not really reach %s (an emulated IOMMU, or a "
 			"bridge that drops peer-to-peer traffic).%s Put both below one PCIe switch "
 			"without such an IOMMU, or pass --allow-bounce.", side->label,
-			copy->route_client, dnd_copy_region(copy)->bdf, consequence);
+			dnd_copy_route_client(copy, client), dnd_copy_route_region(copy, region),
+			consequence);
 }
 
 /* The kernel itself, not the drive, writes the zeros of a hole. */

@@ -20,6 +20,7 @@ static int probe_drive(struct dnd_copy *copy, const struct dnd_region *region,
 		*worst = route;
 		snprintf(copy->route_client, sizeof(copy->route_client), "%s",
 			 drive->blockdev.controllers[i]);
+		copy->route_drive = drive;
 	}
 	return 0;
 }
@@ -37,20 +38,48 @@ static int probe_region(struct dnd_copy *copy, const struct dnd_region *region,
 	return rc;
 }
 
-static int refuse(struct dnd_copy *copy, const char *region_bdf)
+/* "/dev/nvme0n1 (0000:01:00.0)" */
+const char *dnd_copy_route_client(const struct dnd_copy *copy, char text[DND_ROUTE_NAME_BYTES])
 {
-	const struct donard_route *route = &copy->route;
-	bool unlisted = dnd_route_verdict(route) == DND_ROUTE_UNLISTED;
-	bool named = strstr(route->reason, route->bridge);	/* in the reason already */
+	const char *path = copy->route_drive ? copy->route_drive->path : "the drive";
 
-	return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "%s cannot reach %s: %s%s%s. Put both below "
-			"one PCIe switch, or pass %s--allow-bounce.", copy->route_client,
-			region_bdf, route->reason[0] ? route->reason : "the kernel found no route",
-			named ? "" : ", at ", named ? "" : route->bridge,
-			unlisted ? "--allow-unlisted-bridge to try it, or " : "");
+	snprintf(text, DND_ROUTE_NAME_BYTES, "%.255s (%s)", path, copy->route_client);
+	return text;
 }
 
-static int decide(struct dnd_copy *copy, const char *region_bdf)
+/* "p2pmem0 (0000:03:00.0)" */
+const char *dnd_copy_route_region(struct dnd_copy *copy, char text[DND_ROUTE_NAME_BYTES])
+{
+	const struct dnd_region *region = dnd_copy_region(copy);
+
+	snprintf(text, DND_ROUTE_NAME_BYTES, "%s (%s)", region->name, region->bdf);
+	return text;
+}
+
+static const char *remedy(const struct donard_route *route)
+{
+	if (route->route == DONARD_ROUTE_BOUNCED)
+		return "Boot without swiotlb=force, and without an IOMMU mode that bounces untrusted "
+		       "devices; if the device cannot address the BAR, put the BAR below 4 GiB or "
+		       "turn the IOMMU on. Or pass ";
+	if (dnd_route_verdict(route) == DND_ROUTE_UNLISTED)
+		return "Put both below one PCIe switch, or pass --allow-unlisted-bridge to try it, or ";
+	return "Put both below one PCIe switch, or pass ";
+}
+
+static int refuse(struct dnd_copy *copy, const struct dnd_region *region)
+{
+	const struct donard_route *route = &copy->route;
+	bool named = strstr(route->reason, route->bridge);	/* in the reason already */
+	char client[DND_ROUTE_NAME_BYTES];
+
+	return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "%s cannot reach %s (%s): %s%s%s. "
+			"%s--allow-bounce.", dnd_copy_route_client(copy, client), region->name,
+			region->bdf, route->reason[0] ? route->reason : "the kernel found no route",
+			named ? "" : ", at ", named ? "" : route->bridge, remedy(route));
+}
+
+static int decide(struct dnd_copy *copy, const struct dnd_region *region)
 {
 	enum dnd_verdict verdict = dnd_route_verdict(&copy->route);
 
@@ -65,7 +94,7 @@ static int decide(struct dnd_copy *copy, const char *region_bdf)
 		return 0;
 	}
 	if (!dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
-		return refuse(copy, region_bdf);
+		return refuse(copy, region);
 	copy->bounced = true;
 	return 0;
 }
@@ -160,5 +189,5 @@ int dnd_copy_choose_route(struct dnd_copy *copy)
 	}
 	region = dnd_copy_region(copy);
 	rc = probe_region(copy, region, &copy->route);
-	return rc ? rc : decide(copy, region->bdf);
+	return rc ? rc : decide(copy, region);
 }

@@ -77,7 +77,10 @@ static int add_failed(struct donard_context *ctx, const char *bdf,
 	if (!add->reason[0])
 		return dnd_fail_errno(ctx, error_number, "%s: cannot be offered as a region", bdf);
 	dnd_fail_errno(ctx, error_number, "%s", bdf);	/* the code of the errno */
-	snprintf(ctx->failure.text, sizeof(ctx->failure.text), "%s: %.*s", bdf, reason_bytes, add->reason);
+	/* Some of the kernel's reasons begin with the function. */
+	snprintf(ctx->failure.text, sizeof(ctx->failure.text), "%s%s%.*s.",
+		 strncmp(add->reason, bdf, strlen(bdf)) ? bdf : "",
+		 strncmp(add->reason, bdf, strlen(bdf)) ? ": " : "", reason_bytes, add->reason);
 	return -error_number;
 }
 

@@ -110,7 +110,9 @@ on_iommu() {
 }
 
 on_swiotlb() {
-	t "swiotlb: refused" refused_for 'bounce|swiotlb|DRAM'
+	# The names that were typed, beside the addresses, and what to do about swiotlb.
+	t "swiotlb: refused" refused_for \
+		'/dev/nvme[0-9]n1 \([0-9a-f:.]+\) cannot reach p2pmem0 \([0-9a-f:.]+\): .*Boot without swiotlb=force'
 	t "swiotlb: bounced with leave" bounces
 	t "swiotlb: topo" topo_says bounced
 }
