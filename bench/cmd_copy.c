@@ -482,13 +482,13 @@ static int run(struct cli *cli)
 static const struct cli_option options_table[] = {
 	{ "methods", "LIST", "donard, donard-bounce, donard-passthrough, memcpy, dd, fio, fio-fixed, "
 	  "fio-passthrough; default: all but the passthroughs" },
-	{ "write-to", "DRIVE", "also from the region to this drive, whose data is lost" },
-	{ "size", "SIZE", "of a thread's copy; default 64M. Each point is also measured at a quarter" },
+	{ "write-to", "DRIVE", "also copy from the region to this drive, whose data is lost" },
+	{ "size", "SIZE", "how much each thread copies; default 64M. Each point is also measured at a quarter of it" },
 	{ "block-sizes", "LIST", "default 1M" },
 	{ "queue-depths", "LIST", "default 16" },
-	{ "threads", "LIST", "copies at the same time, each of its own range; default 1" },
+	{ "threads", "LIST", "how many copies run at the same time, each on its own range; default 1" },
 	{ "rounds", "N", "how often each point is measured; default 3" },
-	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first there is" },
+	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON with every raw sample" },
 	{ 0 },
 };

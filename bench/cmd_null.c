@@ -66,7 +66,7 @@ static int run(struct cli *cli)
 
 static const struct cli_option options_table[] = {
 	{ "rounds", "N", "how often; default 5" },
-	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first there is" },
+	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON" },
 	{ 0 },
 };

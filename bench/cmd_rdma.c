@@ -190,17 +190,17 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options_table[] = {
-	{ "port", "N", "of the server, if ADDR has none; default 7077" },
-	{ "block-sizes", "LIST", "of one request; default 4K,64K,1M" },
+	{ "port", "N", "port of the server, if ADDR has none; default 7077" },
+	{ "block-sizes", "LIST", "sizes of one request; default 4K,64K,1M" },
 	{ "queue-depths", "LIST", "requests in flight; default 1,16" },
 	{ "direction", "WHAT", "write, read or both (default)" },
-	{ "iterations", "N", "requests a sample; default: 64M of them, 1000 at most" },
+	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
 	{ "rounds", "N", "how often; default 3" },
 	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" },
 	{ "perftest", NULL, "run perftest's clients beside it, unmodified" },
-	{ "perftest-port", "N", "its servers: this (ib_write_bw) and the next three; default 18515" },
-	{ "timeout", "SECONDS", "give up when nothing comes back for so long; default 10" },
-	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first there is" },
+	{ "perftest-port", "N", "where its servers listen: this port (ib_write_bw) and the next three; default 18515" },
+	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },
+	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON" },
 	{ 0 },
 };

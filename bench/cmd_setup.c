@@ -602,10 +602,10 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options_table[] = {
-	{ "sizes", "LIST", "what is mapped and pinned; default 64K,1M,16M,256M" },
-	{ "live", "LIST", "allocations at a time; default 0,1000,10000,100000" },
+	{ "sizes", "LIST", "how much is mapped and pinned; default 64K,1M,16M,256M" },
+	{ "live", "LIST", "how many allocations exist meanwhile; default 0,1000,10000,100000" },
 	{ "rounds", "N", "how often; default 5" },
-	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first there is" },
+	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON" },
 	{ 0 },
 };

@@ -305,13 +305,13 @@ static int run(struct cli *cli)
 
 static const struct cli_option options_table[] = {
 	{ "here", "ADDR", "serve the targets (dram=dram, gpu=p2pmem0) from this machine, at its RDMA device's ADDR" },
-	{ "block-size", "SIZE", "of one request; default 64K (latency: 64 bytes)" },
+	{ "block-size", "SIZE", "size of one request; default 64K (latency: 64 bytes)" },
 	{ "queue-depth", "N", "requests in flight; default 16 (latency: 1)" },
-	{ "iterations", "N", "requests a sample; default: 64M of them, 1000 at most" },
+	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
 	{ "rounds", "N", "how often; default 3, at most 100" },
 	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" },
-	{ "timeout", "SECONDS", "give up when nothing comes back for so long; default 10" },
-	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first there is" },
+	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },
+	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON" },
 	{ 0 },
 };

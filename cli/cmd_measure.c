@@ -69,8 +69,8 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options_table[] = {
-	{ "payload", "SIZE", "what the command moves, for the counts per byte" },
-	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first there is" },
+	{ "payload", "SIZE", "how much the command moves, for counts per byte" },
+	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON" },
 	{ 0 },
 };

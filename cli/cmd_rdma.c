@@ -233,12 +233,12 @@ static int run_bw(struct cli *cli)
 }
 
 #define WHERE_OPTIONS \
-	{ "port", "N", "of the server, if ADDR has none; default 7077" }, \
+	{ "port", "N", "port of the server, if ADDR has none; default 7077" }, \
 	{ "offset", "SIZE", "where to start in what is offered; default 0" }, \
 	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" }
 #define COMMON_OPTIONS \
-	{ "verify", NULL, "test data, compared byte by byte at both ends; see the man page" }, \
-	{ "timeout", "SECONDS", "give up when nothing comes back for so long; default 10" }, \
+	{ "verify", NULL, "use test data and compare it byte by byte at both ends; see the man page" }, \
+	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" }, \
 	{ "progress", NULL, "show progress on stderr" }, \
 	{ "json", NULL, "print JSON" }, \
 	{ 0 }
@@ -246,7 +246,7 @@ static int run_bw(struct cli *cli)
 static const struct cli_option transfer_options[] = {
 	WHERE_OPTIONS,
 	{ "size", "SIZE", "how much; default: all that is offered" },
-	{ "block-size", "SIZE", "of one request; default 64K" },
+	{ "block-size", "SIZE", "size of one request; default 64K" },
 	{ "queue-depth", "N", "requests in flight; default 16" },
 	{ "iterations", "N", "how often, each time with other test data; default 1" },
 	COMMON_OPTIONS,
@@ -255,8 +255,8 @@ static const struct cli_option transfer_options[] = {
 static const struct cli_option lat_options[] = {
 	WHERE_OPTIONS,
 	{ "direction", "WHAT", "write (default) or read" },
-	{ "size", "SIZE", "the range that requests go round in; default one block" },
-	{ "block-size", "SIZE", "of one request; default 8" },
+	{ "size", "SIZE", "the range that the requests cycle through; default one block" },
+	{ "block-size", "SIZE", "size of one request; default 8" },
 	{ "iterations", "N", "how many requests; default 1000" },
 	COMMON_OPTIONS,
 };

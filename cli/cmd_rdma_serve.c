@@ -159,13 +159,13 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options_table[] = {
-	{ "bind", "ADDR", "listen at this address; default 127.0.0.1, and nowhere else" },
+	{ "bind", "ADDR", "listen at this address and nowhere else; default 127.0.0.1" },
 	{ "port", "N", "default 7077; 0 lets the kernel choose" },
-	{ "size", "SIZE", "how much; default: to the end of the region, 64M of dram" },
+	{ "size", "SIZE", "how much; default: to the end of the region, and 64M of dram" },
 	{ "access", "WHAT", "what clients may do: read, write or both; default both" },
-	{ "fill", NULL, "fill with test data when a client that may only read asks for it" },
-	{ "clients", "N", "end after N clients that were admitted and took what is offered" },
-	{ "once", NULL, "the same, after one" },
+	{ "fill", NULL, "fill the memory with test data if a client that may only read asks for it" },
+	{ "clients", "N", "end after N clients have taken what is offered" },
+	{ "once", NULL, "end after one client" },
 	{ "timeout", "SECONDS", "how long a client may be silent; default 10" },
 	{ "json", NULL, "print one JSON object a line" },
 	{ 0 },

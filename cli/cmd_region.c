@@ -120,8 +120,8 @@ static const struct cli_option add_options[] = {
 	{ "bar", "N", "which BAR, for pci-bar; default 0" },
 	{ "offset", "SIZE", "start within the BAR; a multiple of 2 MiB" },
 	{ "length", "SIZE", "default: to the end of the BAR" },
-	{ "page-type", "TYPE", "generic or p2pdma; default: that of the kind" },
-	{ "memtype", "TYPE", "uc, wc or wb; default: that of the kind" },
+	{ "page-type", "TYPE", "generic or p2pdma; the default depends on the kind" },
+	{ "memtype", "TYPE", "uc, wc or wb; the default depends on the kind" },
 	{ "json", NULL, "print JSON" },
 	{ 0 },
 };

@@ -48,7 +48,7 @@ static int bad_option(struct cli *cli, int symbol, const char *word)
 {
 	if (symbol == ':')
 		return cli_usage(cli, "%s needs a value", word);
-	return cli_usage(cli, "%s is no option of '%s'", word, cli->command->name);
+	return cli_usage(cli, "%s is not an option of '%s'", word, cli->command->name);
 }
 
 static int parse_options(struct cli *cli, int argc, char **argv)
@@ -102,7 +102,7 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 	if (rc)
 		return rc;
 	if (cli->json && !has_option(cli->command, "json"))
-		return cli_usage(cli, "--json is no option of '%s'", cli->command->name);
+		return cli_usage(cli, "--json is not an option of '%s'", cli->command->name);
 	cli->json = cli->json || cli_given(cli, "json");
 	cli->argument_count = argc - optind;
 	cli->arguments = argv + optind;

@@ -87,8 +87,8 @@ static int check_rights(struct dnd_client *client)
 				read ? "read" : "write");
 	if (read && dnd_client_verifies(client) && !client->offer.may_fill)
 		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for reading only, and "
-				"--verify needs it filled with test data. Start the server with "
-				"--fill or --access both, or leave --verify.", client->peer,
+				"--verify needs the server to fill it with test data. Start the "
+				"server with --fill or --access both, or leave out --verify.", client->peer,
 				client->offer.target);
 	return 0;
 }
@@ -111,7 +111,7 @@ static int check_offer(struct dnd_client *client)
 				(unsigned long long)client->offer.length, client->offer.target);
 	if (!client->options.length_bytes && result->length_bytes > DEFAULT_MAX_BYTES)
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: %llu bytes of %s are offered: more "
-				"than is moved without being told to. Name the amount by --size.",
+				"than is moved unless you say so. Give the amount with --size.",
 				client->peer, (unsigned long long)result->length_bytes,
 				client->offer.target);
 	result->block_bytes = dnd_min(client->options.block_bytes, result->length_bytes);
@@ -123,9 +123,8 @@ static int check_offer(struct dnd_client *client)
 static int check_local(struct dnd_client *client)
 {
 	if (!dnd_client_reads(client) && dnd_client_verifies(client) && dnd_target_persistent(&client->local.target))
-		return dnd_fail(client->ctx, DND_E_UNSUPPORTED, "%s: --verify would put test data over "
-				"what this persistent region holds. Leave --verify, or use another "
-				"--local.", client->local.target.name);
+		return dnd_fail(client->ctx, DND_E_UNSUPPORTED, "%s: --verify would overwrite this "
+				"persistent region with test data. Leave out --verify, or use another --local.", client->local.target.name);
 	return 0;
 }
 

@@ -28,8 +28,8 @@ static int refused(struct dnd_client *client, const struct dnd_offer *offer)
 				"for writing only. Start the server with --access read or both.",
 				client->peer);
 	case DND_STATUS_LOCAL_ONLY:
-		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server takes clients of its own "
-				"machine only. Start it with --bind and this address.",
+		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server admits only clients on "
+				"its own machine. Start it with --bind and this address.",
 				client->peer);
 	default:
 		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server could not register its "

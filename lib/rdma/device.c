@@ -130,11 +130,11 @@ int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopb
 				"Give one to its network interface, which 'rdma link' names.", address,
 				devices);
 	if (loopback)
-		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device is on loopback, they have the "
-				"addresses of their network interfaces. On this machine go to one of "
-				"these, and let the server --bind it: %s.", address, addresses);
-	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has this address, or a way to it. Those "
-			"of this machine are at: %s.", address, addresses);
+		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device serves loopback; each has the "
+				"address of its network interface. Connect to one of these, and start "
+				"the server with --bind and that address: %s.", address, addresses);
+	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has this address or a route to it. The "
+			"RDMA devices of this machine have: %s.", address, addresses);
 }
 
 static int port_down(struct donard_context *ctx, const char *device, uint8_t port,

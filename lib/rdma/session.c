@@ -260,8 +260,8 @@ int dnd_session_lost(struct dnd_session *session)
 	if (session->link.status != IBV_WC_SUCCESS && session->link.status != IBV_WC_WR_FLUSH_ERR)
 		return dnd_fail(ctx, DND_E_PEER_LOST, "%s: %s.", session->peer,
 				dnd_link_status_text(&session->link));
-	return dnd_fail(ctx, DND_E_PEER_LOST, "%s left without a good-bye: its program died, or was "
-			"killed. Nothing of it is left here.", session->peer);
+	return dnd_fail(ctx, DND_E_PEER_LOST, "%s left without saying good-bye: its program died or "
+			"was killed. Nothing of it remains here.", session->peer);
 }
 
 static int explain(struct dnd_session *session, int rc)

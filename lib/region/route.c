@@ -48,7 +48,7 @@ int dnd_route_probe(struct donard_context *ctx, const struct dnd_region *region,
 	probe.pci_bus = bdf.bus;
 	probe.pci_devfn = bdf.devfn;
 	if (ioctl(region->fd, P2PMEM_IOC_PROBE_PEER, &probe) < 0)
-		return dnd_fail_errno(ctx, errno, "the route from %s to %s cannot be found out",
+		return dnd_fail_errno(ctx, errno, "the route from %s to %s cannot be determined",
 				      client_bdf, region->name);
 	fill_route(route, &probe);
 	return 0;

@@ -374,7 +374,7 @@ not_elsewhere() {
 	matches "address" '"address":"127\.0\.0\.1:' "$(cat "$WORK/served")"
 	client_fails 1 refused write
 	# siw listens where it is told: at 127.0.0.1, to which no RDMA device leads a client.
-	exits 0 "on loopback.*--bind it: .*$LAB_PEER_ADDR \\($LAB_RDMA_DEVICE\\)" \
+	exits 0 "serves loopback.*--bind and that address: .*$LAB_PEER_ADDR \\($LAB_RDMA_DEVICE\\)" \
 		labctl peer sh -c '! donard-cli rdma write 127.0.0.1' </dev/null
 	[[ $LAB_FABRIC != siw ]] || return 0
 	labctl peer donard-cli rdma write "$LAB_PEER_ADDR" --verify </dev/null >"$WORK/client" ||
