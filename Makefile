@@ -46,5 +46,5 @@ help:
 	@echo 'bench           the benchmarks of bench/'
 	@echo 'clean           remove $(BUILD)'
 
-.PHONY: all userspace module install install-module install-dkms install-rules unit unit-asan unit-valgrind check check-long demo \
+.PHONY: all userspace module install man3 install-module install-dkms install-rules unit unit-asan unit-valgrind check check-long demo \
 	bench clean help

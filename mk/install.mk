@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-install: userspace
+install: userspace $(BUILD)/man3.ok
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig \
 		$(DESTDIR)$(PREFIX)/include/donard $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
@@ -9,6 +9,8 @@ install: userspace
 	install -m 644 $(BUILD)/libdonard.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/donard/
 	install -m 644 include/uapi/p2pmem.h $(DESTDIR)$(PREFIX)/include/donard/
+	install -d $(DESTDIR)$(PREFIX)/share/man/man3
+	install -m 644 $(BUILD)/man3/*.3 $(DESTDIR)$(PREFIX)/share/man/man3/
 	install -m 644 docs/donard-cli.1 docs/donard-bench.1 $(DESTDIR)$(PREFIX)/share/man/man1/
 	install -m 644 $(BUILD)/completion.bash \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions/donard-cli
@@ -25,6 +27,12 @@ install-rules:
 	$(if $(DESTDIR),,systemd-sysusers p2pmem.conf || groupadd --system --force p2pmem)
 	install -m 644 kernel/60-p2pmem.rules $(DESTDIR)/lib/udev/rules.d/
 	$(if $(DESTDIR),,-udevadm control --reload)
+
+# A page for each function of the library, from the comments of its headers.
+man3: $(BUILD)/man3.ok
+$(BUILD)/man3.ok: mk/manpages.py $(PUBLIC_HEADERS)
+	mk/manpages.py --version $(VERSION) --into $(BUILD)/man3 $(PUBLIC_HEADERS)
+	touch $@
 
 install-module: module install-rules
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel INSTALL_MOD_PATH=$(DESTDIR) modules_install

@@ -563,6 +563,7 @@ const char *donard_evidence_text(enum donard_evidence evidence);
  * @block_bytes: of one request, default 1 MiB.  One that is longer than a command of
  *	the drive becomes several requests
  * @queue_depth: requests of @block_bytes in flight, default 16
+ * @flags: DONARD_COPY_*
  * @via: staging region of a drive-to-drive copy; NULL: the best one
  * @progress_fn: may be NULL
  * @meter: NULL, or counts over exactly the time that the result calls seconds

@@ -113,8 +113,9 @@ enum donard_rdma_event_type {
  * @target: "p2pmem0" or "dram"
  * @method, @reason: as of struct donard_rdma_memory_info, or ""
  * @memory: what is offered, as this process maps it
- * @seconds and what follows: of the connection, once it ended; user_seconds
- *	to major_faults are this process's getrusage()
+ * @seconds: of the connection, once it ended
+ * @user_seconds, @system_seconds, @minor_faults, @major_faults: this process's
+ *	getrusage() meanwhile
  * @checked_bytes, @filled_bytes: test patterns on request of the client
  *
  * Strings live until the function that got the event returns.

@@ -83,8 +83,46 @@ a_hole_is_caught() {
 	says 2 'padding struct' make -s "BUILD=$LOGS/hole" "PUBLIC_HEADERS=$LOGS/hole.h" "$LOGS/hole/header.ok"
 }
 
+functions_are_documented() {
+	mk/manpages.py --check include/donard/*.h
+}
+
+# undocumented SED EXPECTED - the check says that of headers changed so.
+undocumented() {
+	local status=0 out
+	rm -rf "$LOGS/headers"
+	cp -r include/donard "$LOGS/headers"
+	sed -i "$1" "$LOGS/headers/donard.h"
+	out=$(mk/manpages.py --check "$LOGS"/headers/*.h 2>&1) || status=$?
+	printf '%s: status %d (expected 1): %s\nexpected: %s\n' "$1" "$status" "$out" "$2"
+	((status == 1)) && grep -qE "donard\.h:[0-9]+: $2" <<<"$out"
+}
+
+omissions_are_caught() {
+	undocumented '/ \* @client_bdf:/d' 'donard_route_probe\(\): @client_bdf is not documented' &&
+		undocumented 's/@client_bdf:/@client:/' 'donard_route_probe\(\): there is no parameter @client' &&
+		undocumented 's/Returns the number/The number/' "donard_region_count\(\): no paragraph 'Returns" &&
+		undocumented 's/-EBADMSG when/-EXDEV when/' 'donard_copy\(\): EXDEV is not in the table' &&
+		undocumented '/^const char \*donard_route_text/i int donard_bare(void);' 'donard_route_text\(\) has no comment' &&
+		undocumented 's/^ \* donard_open() - make/ * make/' "the comment does not begin with 'donard_open"
+}
+
+# A page for each function; the missing date is meant: the version says which they are.
+pages_are_sound() {
+	local pages=$LOGS/pages out
+	mk/manpages.py --version 1 --into "$pages" include/donard/*.h || return
+	diff -u --label map --label pages <(functions_of_map) <(printf '%s\n' "$pages"/*.3 | sed 's|.*/||; s|\.3$||' | sort) ||
+		return
+	out=$(mandoc -Tlint -Wwarning "$pages"/*.3 | grep -v 'missing date')
+	printf '%s\n' "$out"
+	[[ -z $out ]] && mandoc -Tascii "$pages/donard_copy.3" | col -b | grep -q 'DONARD_COPY_ALLOW_BOUNCE'
+}
+
 run_interface() {
 	progress "the library's interface"
+	try "lib: comments name parameters, results and errors" functions_are_documented
+	try "lib: an omission in a comment is caught" omissions_are_caught
+	try "lib: man pages of the functions" pages_are_sound
 	try "lib: headers, map and exports are one list" exports_are_one_list
 	try "lib: the archive adds no name" archive_adds_no_name
 	try "lib: a hole in a public structure is caught" a_hole_is_caught

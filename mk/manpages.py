@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Man pages of the library's functions, from the comments of its headers.
+
+usage: manpages.py [--check] [--version V] --into DIR HEADER...
+
+A function is documented by the comment before its declaration:
+
+    /**
+     * donard_example() - say what it does, in a few words
+     * @ctx: every parameter by its name
+     *
+     * Paragraphs, where more is to be said.
+     *
+     * Returns 0; -EINVAL for what is wrong.
+     */
+
+The meaning of each errno is in the table at the top of donard.h. Fails, naming
+FILE:LINE, where a function, a parameter, a result or an errno is left out;
+--check does only that.
+"""
+import argparse
+import pathlib
+import re
+import sys
+import textwrap
+
+FUNCTION = re.compile(r"^(?!typedef)([a-z][\w *]*?[ *])(donard_\w+)\(([^;]*)\);", re.M | re.S)
+COMMENT = re.compile(r"/\*\*\n((?: \*(?!/)[^\n]*\n)+) \*/\n$")
+STRUCT = re.compile(r"^(?:(/\*\*\n(?: \*(?!/)[^\n]*\n)+ \*/\n))?((?:struct|enum) (donard_\w+) \{.*?^\};)", re.M | re.S)
+ERRNO = re.compile(r"-(E[A-Z0-9]+)\b")
+TABLE_ROW = re.compile(r"^ \*   (E[A-Z0-9]+)\s+(.*)$", re.M)
+CONSTANT = re.compile(r"^#define (DONARD_\w+)[ \t]+\S[^\n]*?(?:/\* (.*?) \*/)?$", re.M)
+TEXT_OF = {"donard.h": "donard/donard.h", "meter.h": "donard/meter.h", "rdma.h": "donard/rdma.h"}
+
+
+class Doc:
+    """What a comment says: a summary, @names, paragraphs, and what is returned."""
+
+    def __init__(self, comment):
+        lines = [line[2:].removeprefix(" ") for line in comment.rstrip("\n").split("\n")]
+        self.title, _, self.summary = lines[0].partition(" - ")
+        self.names, self.paragraphs, self.returns = [], [], None
+        self._read(lines[1:])
+
+    def _read(self, lines):
+        paragraph = []
+        for line in [*lines, ""]:
+            match = re.match(r"@([^:]+): ?(.*)", line)
+            if match:
+                self.names.append([re.findall(r"\w+", match[1].replace("@", "")), match[2]])
+            elif line.startswith("\t") and self.names and not paragraph:
+                self.names[-1][1] += " " + line.strip()
+            elif line.strip():
+                paragraph.append(line.strip())
+            elif paragraph:
+                self._end(" ".join(paragraph))
+                paragraph = []
+
+    def _end(self, text):
+        if text.startswith("Returns "):
+            self.returns = text
+        else:
+            self.paragraphs.append(text)
+
+    def documents(self):
+        return [name for names, _ in self.names for name in names]
+
+
+class Function:
+    def __init__(self, path, text, match):
+        self.path, self.name = path, match[2]
+        self.line = text.count("\n", 0, match.start()) + 1
+        self.prototype = re.sub(r"\s+", " ", match[0])
+        self.returns_nothing = match[1].strip() == "void"
+        self.result = match[1]
+        self.parameters = self._names(match[3])
+        self.types = set(re.findall(r"\b(?:struct|enum) (donard_\w+)", match[0]))
+        comment = COMMENT.search(text[:match.start()])
+        self.doc = Doc(comment[1]) if comment else None
+
+    @staticmethod
+    def _names(parameters):
+        if parameters.strip() == "void":
+            return []
+        return [re.search(r"(\w+)(?:\[\])?$", one.strip())[1] for one in parameters.split(",")]
+
+    def faults(self, table):
+        if not self.doc:
+            yield f"{self.name}() has no comment"
+            return
+        if self.doc.title != f"{self.name}()" or not self.doc.summary:
+            yield f"the comment does not begin with '{self.name}() - what it does'"
+        for name in self.parameters:
+            if name not in self.doc.documents():
+                yield f"{self.name}(): @{name} is not documented"
+        for name in self.doc.documents():
+            if name not in self.parameters:
+                yield f"{self.name}(): there is no parameter @{name}"
+        if self.returns_nothing == bool(self.doc.returns):
+            yield f"{self.name}(): " + ("returns nothing" if self.returns_nothing else "no paragraph 'Returns ...'")
+        for errno in ERRNO.findall(self.doc.returns or ""):
+            if errno not in table:
+                yield f"{self.name}(): {errno} is not in the table of donard.h"
+
+
+def roff(text):
+    """Text as roff: no hyphen or word of it is a request."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    text = re.sub(r"@(\w+)", r"\\fI\1\\fR", text)
+    return re.sub(r"^([.'])", r"\\&\1", text)
+
+
+def code(text):
+    lines = text.expandtabs(8).split("\n")
+    return [".nf", *(roff(line) if line else "\\&" for line in lines), ".fi"]
+
+
+def tagged(names, text):
+    return [".TP", ".I " + ", ".join(names), roff(text) or "\\&"]
+
+
+def types_of(function, known):
+    """Those of its parameters, and those of their members."""
+    names = function.types & known.keys()
+    for name in list(names):
+        names |= set(re.findall(r"\benum (donard_\w+)", known[name][1])) & known.keys()
+    return sorted(names, key=lambda name: (known[name][1].startswith("enum"), name))
+
+
+def constants(function, known, values):
+    """What DONARD_..._* in the texts of this page stands for."""
+    texts = [text for _, text in function.doc.names]
+    for name in types_of(function, known):
+        texts += [text for _, text in known[name][0].names] if known[name][0] else []
+    prefixes = dict.fromkeys(prefix for text in texts for prefix in re.findall(r"\b(DONARD_\w+_)\*", text))
+    out = []
+    for prefix in prefixes:
+        for name, meaning in values:
+            if name.startswith(prefix) and meaning:
+                out += [".TP", ".B " + name, roff(meaning)]
+    return [".SH CONSTANTS", *out] if out else []
+
+
+def structures(function, known):
+    out = []
+    for name in types_of(function, known):
+        doc, body = known[name]
+        out += [".PP", *code(re.sub(r"\s*/\*.*?\*/", "", body, flags=re.S))]
+        for names, text in doc.names if doc else []:
+            out += tagged(names, text)
+        if doc:
+            out += [line for text in doc.paragraphs for line in (".PP", roff(text))]
+    return [".SH TYPES", *out[1:]] if out else []
+
+
+def errors(function, table):
+    named = dict.fromkeys(ERRNO.findall(function.doc.returns or ""))
+    if not named:
+        return []
+    out = [".SH ERRORS"]
+    for errno in named:
+        out += [".TP", ".B " + roff("-" + errno), roff(table[errno])]
+    if "ctx" in function.parameters:
+        out += [".PP", ".BR donard_error (3)", "has the text of a failure."]
+    return out
+
+
+def threads(function):
+    objects = [name for name in function.types if name not in FREE_TYPES]
+    if "*" in function.prototype and objects:
+        return "A context and what came out of it belong to one thread at a time. Use one context a thread."
+    return "Any thread may call it at any time."
+
+
+def prototype(text):
+    return [roff(line) for line in textwrap.wrap(text, 76, subsequent_indent="        ")]
+
+
+def page(function, version, known, table, values, siblings):
+    doc = function.doc
+    out = ['.\\" SPDX-License-Identifier: Apache-2.0', '.\\" From the comment in the header, by mk/manpages.py.',
+           f'.TH {function.name} 3 "" "libdonard {version}" "Library functions"',
+           ".SH NAME", f"{function.name} \\- {roff(doc.summary)}", ".SH SYNOPSIS", ".nf",
+           f"#include <{TEXT_OF[function.path.name]}>", "\\&", *prototype(function.prototype), ".fi", ".PP",
+           "Link with", ".IR \\-ldonard ."]
+    paragraphs = doc.paragraphs or [doc.summary[0].upper() + doc.summary[1:].rstrip(".") + "."]
+    out += [".SH DESCRIPTION", roff(paragraphs[0])]
+    out += [line for text in paragraphs[1:] for line in (".PP", roff(text))]
+    if doc.names:
+        out.append(".SH PARAMETERS")
+        for names, text in doc.names:
+            out += tagged(names, text)
+    out += structures(function, known) + constants(function, known, values)
+    if doc.returns:
+        out += [".SH RETURN VALUE", roff(doc.returns)]
+    out += errors(function, table)
+    out += [".SH THREAD SAFETY", threads(function), ".SH SEE ALSO"]
+    others = [name for name in siblings if name != function.name][:6]
+    out += [".BR donard\\-cli (1)" + ("," if others else "")]
+    out += [f".BR {name} (3)" + ("," if name != others[-1] else "") for name in others]
+    return "\n".join(out) + "\n"
+
+
+# Enumerations that are only numbers: no object lies behind them.
+FREE_TYPES = set()
+
+
+def read(paths):
+    functions, known, table, values = [], {}, {}, []
+    for path in paths:
+        text = path.read_text()
+        table.update(TABLE_ROW.findall(text))
+        values += CONSTANT.findall(text)
+        for comment, body, name in STRUCT.findall(text):
+            match = COMMENT.search(comment) if comment else None
+            known[name] = (Doc(match[1]) if match else None, body)
+            if body.startswith("enum"):
+                FREE_TYPES.add(name)
+        functions += [Function(path, text, match) for match in FUNCTION.finditer(text)]
+    return functions, known, table, values
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--version", default="")
+    parser.add_argument("--into", type=pathlib.Path)
+    parser.add_argument("headers", nargs="+", type=pathlib.Path)
+    options = parser.parse_args()
+    functions, known, table, values = read(options.headers)
+    faults = [f"{f.path}:{f.line}: {fault}" for f in functions for fault in f.faults(table)]
+    if not functions:
+        faults = ["no functions in " + " ".join(map(str, options.headers))]
+    if faults:
+        print("\n".join(faults), file=sys.stderr)
+        return 1
+    if options.check:
+        return 0
+    options.into.mkdir(parents=True, exist_ok=True)
+    for old in options.into.glob("donard_*.3"):
+        old.unlink()
+    for function in functions:
+        kin = [f.name for f in functions if f.name.split("_")[1] == function.name.split("_")[1]]
+        text = page(function, options.version, known, table, values, kin)
+        (options.into / f"{function.name}.3").write_text(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
