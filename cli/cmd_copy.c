@@ -2,6 +2,7 @@
 /* copy: moves bytes and says by which route they went. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "measure.h"
 
@@ -50,6 +51,9 @@ static struct json_object *build(const struct donard_copy_result *result,
 	cli_add_text(model, "bridge", result->bridge);
 	cli_add_text(model, "via", result->via);
 	cli_add_number(model, "bounced_bytes", result->bounced_bytes);
+	cli_add_text(model, "bounced_evidence",
+		     donard_bounce_evidence_text(result->bounced_evidence));
+	cli_add_number(model, "kept_bytes", result->kept_bytes);
 	add_flag(model, "verified", result->verified);
 	add_flag(model, "durable", result->durable);
 	cli_add_number(model, "block_size", result->block_bytes);
@@ -87,6 +91,19 @@ static void print_copied(struct json_object *model)
 	putchar('\n');
 }
 
+static void print_bounced(struct json_object *model)
+{
+	const char *evidence = cli_text_of(model, "bounced_evidence");
+	bool at_most = !strcmp(evidence, "at-most");
+	char text[DONARD_SIZE_TEXT_BYTES];
+
+	printf("bounced   %s%s%s\n", at_most ? "at most " : "",
+	       cli_size_of(model, "bounced_bytes", text), at_most ?
+	       " (pages came into the page cache meanwhile; another program may have read them)" :
+	       !strcmp(evidence, "stated") ?
+	       " (as the file system says; its page cache could not be watched)" : "");
+}
+
 /* Of no bytes nothing is measured. */
 static void print_text(struct json_object *model)
 {
@@ -102,7 +119,10 @@ static void print_text(struct json_object *model)
 	       cli_text_of(model, "route_evidence"), via[0] ? ", staged in " : "", via);
 	if (cli_true(model, "passthrough"))
 		puts("requests  NVMe commands, without the block layer (--passthrough)");
-	printf("bounced   %s\n", cli_size_of(model, "bounced_bytes", text));
+	print_bounced(model);
+	if (cli_number_of(model, "kept_bytes"))
+		printf("kept      %s of the file behind the copy\n",
+		       cli_size_of(model, "kept_bytes", text));
 	printf("verified  %s\n", cli_true(model, "verified") ? "yes" : "not asked for (--verify)");
 }
 

@@ -557,6 +557,32 @@ enum donard_evidence {
 const char *donard_evidence_text(enum donard_evidence evidence);
 
 /**
+ * enum donard_bounce_evidence - how it is known what went through DRAM
+ * @DONARD_BOUNCE_STATED: the file system says that it reads and writes the file
+ *	directly; its page cache could not be watched, as by a user who may
+ *	read the file and not write it
+ * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache, which
+ *	held no more of the range after the copy than before
+ * @DONARD_BOUNCE_CERTAIN: donard did it itself, or no drive had a part in it
+ * @DONARD_BOUNCE_AT_MOST: pages of the range came into the page cache meanwhile,
+ *	by another program or by a bounce, and all of them are counted
+ */
+enum donard_bounce_evidence {
+	DONARD_BOUNCE_STATED,
+	DONARD_BOUNCE_WATCHED,
+	DONARD_BOUNCE_CERTAIN,
+	DONARD_BOUNCE_AT_MOST,
+};
+
+/**
+ * donard_bounce_evidence_text() - the word for what is known of a bounce
+ * @evidence: of struct donard_copy_result
+ *
+ * Returns "stated", "watched", "certain", "at-most", or "unknown".
+ */
+const char *donard_bounce_evidence_text(enum donard_bounce_evidence evidence);
+
+/**
  * struct donard_copy_options - zero means the default
  * @size: sizeof(struct donard_copy_options)
  * @length_bytes: default: to the end of the source
@@ -587,7 +613,13 @@ struct donard_copy_options {
 /**
  * struct donard_copy_result - what happened; valid after a failure too
  * @bytes: from the start of the range, without a gap, that were copied
- * @bounced_bytes: of those, how many went through DRAM
+ * @bounced_bytes: of those, how many went through DRAM.  Where a file has to end within
+ *	a block, the file system itself completes the block there: the last bytes,
+ *	fewer than a block, then count although the route is direct
+ * @bounced_evidence: how that is known
+ * @kept_bytes: of a file that was written, how many lie behind the copy, unchanged.
+ *	None when neither length_bytes nor dst_offset_bytes was given: the file then
+ *	ends where the copy ends
  * @seconds: of moving the bytes and making them durable: after the checks, the
  *	mapping and the proof of the route, before the verification
  * @route: DONARD_ROUTE_NONE when nothing was copied, as when the source is empty
@@ -605,6 +637,7 @@ struct donard_copy_result {
 	uint64_t bounced_bytes;
 	double seconds;
 	uint64_t block_bytes;
+	uint64_t kept_bytes;
 	uint32_t queue_depth;
 	bool verified;
 	bool fixed_buffers;
@@ -612,6 +645,8 @@ struct donard_copy_result {
 	bool passthrough;
 	enum donard_route_type route;
 	enum donard_evidence route_evidence;
+	enum donard_bounce_evidence bounced_evidence;
+	uint32_t reserved;
 	char via[32];
 	char bridge[DONARD_BDF_BYTES];
 };

@@ -37,6 +37,7 @@ static const struct {
 	[DND_E_REGION_GONE] = { "region-gone", ENODEV, NULL },
 	[DND_E_DRIVE_GONE] = { "drive-gone", ENODEV, NULL },
 	[DND_E_DEVICE] = { "device", EIO, NULL },
+	[DND_E_BOUNCES] = { "bounces", EOPNOTSUPP, NULL },
 	[DND_E_CANCELED] = { "canceled", ECANCELED, NULL },
 	[DND_E_NO_RDMA] = { "no-rdma-device", EOPNOTSUPP, NULL },
 	[DND_E_PORT_DOWN] = { "port-down", ENETDOWN, NULL },

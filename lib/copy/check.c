@@ -81,6 +81,8 @@ static int check_target(struct dnd_copy *copy)
 	uint64_t size = side_bytes(dst);
 	bool grows = !dst->is_region && dst->drive.is_file;
 
+	/* As cp and dd do; who names a part means to keep the rest. */
+	copy->cuts = grows && !copy->options.length_bytes && !dst->offset;
 	if (dst->offset > size || (dst->offset == size && size && !grows))
 		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: offset %llu is past the end; it "
 				"holds %llu bytes.", dst->label, (unsigned long long)dst->offset,

@@ -108,26 +108,60 @@ static int move_bytes(struct dnd_copy *copy)
 	return rc;
 }
 
+/* A new file has shown only now what it is like. */
+static int prepare_target(struct dnd_copy *copy)
+{
+	bool bounced = copy->bounced;
+	int rc;
+
+	if (copy->dst.is_region)
+		return 0;
+	rc = dnd_drive_prepare(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
+	if (!rc)
+		rc = dnd_copy_check_files(copy);
+	if (!rc && copy->bounced && !bounced)
+		rc = dnd_copy_map_bounce(copy);
+	return rc;
+}
+
 /* A proof that failed leaves the bounce, if the caller allowed it. */
 static int map_and_prove(struct dnd_copy *copy)
 {
 	int rc = dnd_copy_map(copy);
 
-	if (!rc && !copy->dst.is_region)
-		rc = dnd_drive_prepare(copy->ctx, &copy->dst.drive,
-				       copy->dst.offset + copy->length);
+	if (!rc)
+		rc = prepare_target(copy);
 	if (!rc)
 		rc = dnd_copy_prove(copy);
-	if ((rc == -EHOSTUNREACH || rc == -EBADMSG) &&
+	if ((rc == -EHOSTUNREACH || rc == -EBADMSG || rc == -EOPNOTSUPP) && !copy->bounced &&
 	    dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
 		rc = dnd_copy_map_bounce(copy);
 	return rc;
 }
 
+/* Where the file ends that is written, and what of it stays behind the copy. */
+static int set_length(struct dnd_copy *copy)
+{
+	const struct dnd_drive *drive = &copy->dst.drive;
+	uint64_t end = copy->dst.offset + copy->result->bytes;
+	uint64_t whole = copy->cuts ? end : dnd_max(end, drive->size_bytes);
+	int rc = dnd_drive_settle(copy->ctx, &copy->dst.drive, whole);
+
+	if (rc < 0)
+		return rc;
+	/* The last block of the copy went through DRAM after all. */
+	if (rc && whole == end && !copy->bounced)
+		copy->result->bounced_bytes += dnd_min(end % drive->fs_block_bytes,
+						       copy->result->bytes);
+	if (drive->is_file)
+		copy->result->kept_bytes = whole - end;
+	return 0;
+}
+
 static int settle_drive(struct dnd_copy *copy)
 {
 	struct dnd_drive *drive = &copy->dst.drive;
-	int rc = dnd_drive_settle(copy->ctx, drive, copy->dst.offset + copy->result->bytes);
+	int rc = set_length(copy);
 
 	if (rc)
 		return rc;
@@ -198,13 +232,16 @@ static int move_and_settle(struct dnd_copy *copy)
 
 	if (!rc) {
 		name_route(copy);
+		dnd_copy_watch_begin(copy);
 		rc = copy->options.meter ? move_metered(copy) : move_timed(copy);
 	}
-	if (rc && !copy->dst.is_region && copy->dst.drive.fd >= 0) {
+	if (rc && !copy->dst.is_region && copy->dst.drive.fd >= 0 &&
+	    copy->result->bytes < copy->length) {
 		struct dnd_failure first = dnd_failure_keep(copy->ctx);
 
 		dnd_drive_settle(copy->ctx, &copy->dst.drive,
-				 copy->dst.offset + copy->result->bytes);
+				 dnd_max(copy->dst.offset + copy->result->bytes,
+					 copy->dst.drive.size_bytes));
 		dnd_failure_put_back(copy->ctx, &first);
 		if (copy->dst.drive.to_create && !copy->result->bytes)
 			unlink(copy->dst.drive.path);
@@ -215,8 +252,14 @@ static int move_and_settle(struct dnd_copy *copy)
 /* Of no bytes all are equal. */
 static int copy_nothing(struct dnd_copy *copy)
 {
+	int rc;
+
 	copy->result->verified = dnd_copy_flag(copy, DONARD_COPY_VERIFY);
-	return copy->dst.is_region ? 0 : dnd_drive_prepare(copy->ctx, &copy->dst.drive, 0);
+	copy->result->bounced_evidence = DONARD_BOUNCE_CERTAIN;
+	if (copy->dst.is_region)
+		return 0;
+	rc = dnd_drive_prepare(copy->ctx, &copy->dst.drive, 0);
+	return rc ? rc : set_length(copy);
 }
 
 static uint64_t request_limit(const struct dnd_copy *copy, const struct dnd_side *side)
@@ -267,6 +310,8 @@ static int run(struct dnd_copy *copy, const char *src, const char *dst)
 		rc = dnd_copy_passthrough_check(copy);
 	if (!rc)
 		rc = move_and_settle(copy);
+	if (!rc)
+		rc = dnd_copy_watch_end(copy);
 	if (!rc && dnd_copy_flag(copy, DONARD_COPY_VERIFY))
 		rc = dnd_copy_verify(copy);
 	return rc;
@@ -281,6 +326,7 @@ static void close_side(struct dnd_side *side)
 
 static void clean_up(struct dnd_copy *copy)
 {
+	dnd_copy_watch_free(copy);
 	dnd_copy_unmap(copy);
 	dnd_region_close(&copy->via);
 	if (copy->one_region)

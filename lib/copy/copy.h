@@ -3,7 +3,15 @@
 #ifndef DONARD_COPY_H
 #define DONARD_COPY_H
 
+#include "copy/residency.h"
 #include "drive/drive.h"
+
+/* Was a block in the page cache after it had been read past it? */
+enum dnd_cached {
+	DND_CACHED_UNKNOWN,	/* not looked at, or it cannot be seen */
+	DND_CACHED_SEEN,	/* it was, each time so far */
+	DND_CACHED_NOT,		/* it was not, at least once: direct I/O is direct */
+};
 
 struct dnd_side {
 	const char *label;
@@ -13,6 +21,8 @@ struct dnd_side {
 	struct dnd_region region;	/* if so */
 	struct dnd_window window;
 	uint64_t offset;
+	enum dnd_cached cached;		/* of a drive or file */
+	struct dnd_residency before;	/* of its range, when the copy began */
 };
 
 /* Blocks of the region that are held for a moment; see copy/spare.c. */
@@ -35,6 +45,7 @@ struct dnd_copy {
 	char route_client[DONARD_BDF_BYTES];	/* whose route that is, and the drive that it belongs to */
 	const struct dnd_drive *route_drive;
 	bool bounced;
+	bool cuts;			/* a file of the destination ends where the copy ends */
 	uint8_t *dram;			/* buffers of a bounced copy */
 	uint8_t *spare;			/* two blocks beside the payload, or NULL: none now */
 	uint8_t *buffers;		/* of the lanes, or NULL */
@@ -71,7 +82,9 @@ static inline bool dnd_copy_patches(const struct dnd_copy *copy)
 
 	if (dst->is_region || copy->length % copy->align == 0)
 		return false;
-	return !dst->drive.is_file || dst->offset + copy->length < dst->drive.size_bytes;
+	if (!dst->drive.is_file)
+		return true;
+	return !copy->cuts && dst->offset + copy->length < dst->drive.size_bytes;
 }
 
 /* check.c: opens both sides and refuses what cannot or must not be done */
@@ -93,6 +106,17 @@ uint64_t dnd_copy_spare_bytes(const struct dnd_copy *copy);
 int dnd_copy_spare_take(struct dnd_copy *copy);	/* -errno without a text */
 void dnd_copy_spare_give(struct dnd_copy *copy);
 int dnd_copy_no_spare(struct dnd_copy *copy);	/* fails for want of them */
+/* watch.c: what the page cache has to do with it */
+int dnd_copy_check_files(struct dnd_copy *copy);	/* may set copy->bounced */
+/* Before a direct read of one block: is it out of the page cache now? */
+bool dnd_copy_drop_cached(const struct dnd_copy *copy, const struct dnd_side *side,
+			  uint64_t offset);
+/* After the read, if it was: is it still? */
+void dnd_copy_note_cached(const struct dnd_copy *copy, struct dnd_side *side, uint64_t offset);
+int dnd_copy_seen_to_bounce(struct dnd_copy *copy, const struct dnd_side *side);
+void dnd_copy_watch_begin(struct dnd_copy *copy);
+int dnd_copy_watch_end(struct dnd_copy *copy);
+void dnd_copy_watch_free(struct dnd_copy *copy);
 /* prove.c: moves one block and compares it */
 int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);

@@ -8,7 +8,9 @@
  *          staging memory, is filled with a nonce and the drive's block read over
  *          it, then with the complement of what is there now and read over
  *          again.  Both times the same bytes must be there: then the device
- *          wrote each of them, whatever they are.
+ *          wrote each of them, whatever they are.  And the page cache must not
+ *          hold the block afterwards: else the file system read into DRAM, and
+ *          the CPU wrote them (watch.c).
  *   write: the destination's first block is proven to read well into a spare
  *          block (copy/spare.c), which harms nothing.  Then the first block of the copy is
  *          written and read back over its own complement.  If the bytes would
@@ -19,6 +21,8 @@
 #include <unistd.h>
 
 #include "copy/copy.h"
+
+#define LOOKS 3
 
 /* DRAM of the CPU's side of a proof, a block each. */
 struct proof {
@@ -58,20 +62,28 @@ static enum dnd_step step_of(const struct dnd_copy *copy, const struct dnd_side 
 	return side == &copy->dst ? DND_STEP_WRITE : DND_STEP_READ;
 }
 
-/* The drive's first block into the place, over proof->fill. */
-static int read_over(struct dnd_copy *copy, struct proof *proof, const struct dnd_side *side,
-		     uint8_t *place, size_t *got)
+/* A block of the drive into the place, with an eye on the page cache. */
+static int read_watched(struct dnd_copy *copy, struct dnd_side *side, uint64_t offset,
+			uint8_t *place, size_t *got)
 {
-	ssize_t bytes;
-	int rc = move(copy, place, proof->fill);
+	bool absent = dnd_copy_drop_cached(copy, side, offset);
+	ssize_t bytes = pread(side->drive.fd, place, copy->align, (off_t)offset);
 
-	if (rc)
-		return rc;
-	bytes = pread(side->drive.fd, place, copy->align, (off_t)side->offset);
 	if (bytes < 0)
-		return dnd_copy_failed(copy, step_of(copy, side), 0, errno);
+		return dnd_copy_failed(copy, step_of(copy, side), offset - side->offset, errno);
+	if (absent)
+		dnd_copy_note_cached(copy, side, offset);
 	*got = (size_t)bytes;
 	return 0;
+}
+
+/* The drive's first block into the place, over proof->fill. */
+static int read_over(struct dnd_copy *copy, struct proof *proof, struct dnd_side *side,
+		     uint8_t *place, size_t *got)
+{
+	int rc = move(copy, place, proof->fill);
+
+	return rc ? rc : read_watched(copy, side, side->offset, place, got);
 }
 
 static int compare(struct dnd_copy *copy, const struct dnd_side *side, const uint8_t *place,
@@ -104,8 +116,25 @@ static bool drive_holds(const struct dnd_copy *copy, const struct dnd_side *side
 	return data >= 0 && (uint64_t)data < side->offset + copy->align;
 }
 
+/* Who came upon a reader of the same block looks at others, and leaves the first in the place. */
+static int look_elsewhere(struct dnd_copy *copy, struct dnd_side *side, uint8_t *place)
+{
+	uint64_t blocks = copy->plan.full_bytes / copy->align, offset, random;
+	size_t got;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < LOOKS && blocks && side->cached == DND_CACHED_SEEN; i++) {
+		dnd_memory_nonce(&random, sizeof(random));
+		offset = side->offset + random % blocks * copy->align;
+		rc = read_watched(copy, side, offset, place, &got);
+	}
+	if (!rc)
+		rc = read_watched(copy, side, side->offset, place, &got);
+	return rc ? rc : dnd_copy_seen_to_bounce(copy, side);
+}
+
 /* Leaves the drive's block in proof->seen. */
-static int prove_read(struct dnd_copy *copy, struct proof *proof, const struct dnd_side *side,
+static int prove_read(struct dnd_copy *copy, struct proof *proof, struct dnd_side *side,
 		      uint8_t *place, bool *proven)
 {
 	size_t first, second;
@@ -123,6 +152,10 @@ static int prove_read(struct dnd_copy *copy, struct proof *proof, const struct d
 		return rc;
 	if (first != second)
 		return dnd_copy_failed(copy, step_of(copy, side), 0, EIO);
+	if (side->cached == DND_CACHED_SEEN)
+		rc = look_elsewhere(copy, side, place);
+	if (rc)
+		return rc;
 	*proven = first && drive_holds(copy, side);
 	return compare(copy, side, place, proof->seen, first, "");
 }
@@ -149,7 +182,7 @@ static int choose_written(struct dnd_copy *copy, struct proof *proof, const uint
 /* @from: the first block of the copy, in the region */
 static int prove_write(struct dnd_copy *copy, struct proof *proof, const uint8_t *from)
 {
-	const struct dnd_side *dst = &copy->dst;
+	struct dnd_side *dst = &copy->dst;
 	uint8_t *back = copy->spare + copy->align;
 	ssize_t put;
 	size_t got;

@@ -181,8 +181,11 @@ int dnd_copy_choose_route(struct dnd_copy *copy)
 		copy->route.route = DONARD_ROUTE_CPU;
 		return 0;
 	}
+	rc = dnd_copy_check_files(copy);
+	if (rc)
+		return rc;
 	if (dnd_copy_staged(copy)) {
-		copy->bounced = dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE);
+		copy->bounced |= dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE);
 		rc = copy->bounced ? 0 : open_staging(copy);
 		if (rc || copy->bounced)
 			return rc;

@@ -28,6 +28,12 @@ enum dnd_health { DND_HEALTH_GONE, DND_HEALTH_RESETTING, DND_HEALTH_LIVE };
 /* As of now: that of the best controller that served it when it was resolved. */
 enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
 				    const struct dnd_blockdev *blockdev);
+/* file_check.c: why bytes of a file would go through DRAM, and what helps: two parts of a sentence */
+struct dnd_bounce {
+	const char *cause;
+	const char *remedy;
+};
+
 /* open.c: a block device or a file on one, opened for O_DIRECT */
 struct dnd_drive {
 	const char *path;	/* borrowed */
@@ -36,6 +42,8 @@ struct dnd_drive {
 	bool to_create;		/* a new file: made when the copy may start */
 	bool writable;
 	uint32_t align_bytes;	/* of offsets and lengths */
+	uint32_t fs_block_bytes;	/* of a file's file system */
+	const struct dnd_bounce *bounce;	/* why its bytes go through DRAM, or NULL */
 	uint64_t size_bytes;	/* 0 for a new file */
 	dev_t device;
 	ino_t inode;
@@ -47,12 +55,18 @@ int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct d
 int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct dnd_drive *drive);
 /* Makes the file if it is new and reserves space up to @end_bytes. */
 int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes);
-/* Cuts a file that grew to what it should hold; never below its former size. */
+/*
+ * Gives a file that was written its length.  Returns 1 where that cut a block
+ * in two: the file system has then read it into DRAM, zeroed the rest and will
+ * write it again.  Else 0, or -errno.
+ */
 int dnd_drive_settle(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes);
 void dnd_drive_close(struct dnd_drive *drive);
 /* Do the two byte ranges share bytes on the medium or in a file? */
 bool dnd_drive_overlap(const struct dnd_drive *a, uint64_t a_offset, const struct dnd_drive *b,
 		       uint64_t b_offset, uint64_t length);
+/* Asks the file system once more; sets @bounce.  Of a block device nothing is asked. */
+void dnd_drive_ask(struct donard_context *ctx, struct dnd_drive *drive);
 
 /*
  * generic.c: the generic character device of an NVMe namespace (/dev/ng0n1):

@@ -11,10 +11,7 @@
 #include <unistd.h>
 
 #include "drive/blockdev.h"
-
-#ifndef XFS_SUPER_MAGIC
-#define XFS_SUPER_MAGIC 0x58465342
-#endif
+#include "drive/file_check.h"
 
 static int check_file_system(struct donard_context *ctx, const char *path, const char *folder)
 {
@@ -22,7 +19,7 @@ static int check_file_system(struct donard_context *ctx, const char *path, const
 
 	if (statfs(folder, &fs))
 		return dnd_fail_errno(ctx, errno, "%s", path);
-	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == XFS_SUPER_MAGIC)
+	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == DND_XFS_MAGIC)
 		return 0;
 	return dnd_fail(ctx, DND_E_FILE_SYSTEM, "%s: its file system (type %#lx) cannot read "
 			"straight into device memory", path, (unsigned long)fs.f_type);
@@ -98,7 +95,7 @@ static int open_failed(struct donard_context *ctx, struct dnd_drive *drive, int 
 		return is_read_only(ctx, drive);
 	if (error_number == EINVAL)
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its file system refuses O_DIRECT. "
-				"Use ext4 or xfs without data journalling.", drive->path);
+				"Use ext4 or XFS with its default options.", drive->path);
 	return dnd_fail_access(ctx, error_number, access_remedy(drive), "%s: cannot be %s",
 			       drive->path, drive->to_create ? "created" : "opened");
 }
@@ -125,6 +122,34 @@ static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 	return drive->fd < 0 ? open_failed(ctx, drive, errno) : check_writable(ctx, drive);
 }
 
+/*
+ * A part of a block of XFS that a reflink shares with another file cannot be
+ * written straight; which blocks these are changes under one's hands.
+ */
+static uint32_t file_align(const struct dnd_drive *drive, const struct dnd_file_facts *facts)
+{
+	bool may_share = drive->writable && !drive->to_create && facts->magic == DND_XFS_MAGIC;
+	uint64_t align = dnd_max(facts->dio_offset_bytes, drive->blockdev.block_bytes);
+
+	return (uint32_t)dnd_max(align, may_share ? facts->fs_block_bytes : 0);
+}
+
+static void ask(struct donard_context *ctx, struct dnd_drive *drive, int fd)
+{
+	struct dnd_file_facts facts;
+
+	dnd_file_ask(ctx, fd, drive->blockdev.disk, &facts);
+	drive->fs_block_bytes = facts.fs_block_bytes;
+	drive->align_bytes = file_align(drive, &facts);
+	drive->bounce = dnd_file_judge(&facts, drive->writable);
+}
+
+void dnd_drive_ask(struct donard_context *ctx, struct dnd_drive *drive)
+{
+	if (drive->is_file && drive->fd >= 0)
+		ask(ctx, drive, drive->fd);
+}
+
 static int read_size(struct donard_context *ctx, struct dnd_drive *drive)
 {
 	off_t end = lseek(drive->fd, 0, SEEK_END);
@@ -132,9 +157,8 @@ static int read_size(struct donard_context *ctx, struct dnd_drive *drive)
 	if (end < 0)
 		return dnd_fail_errno(ctx, errno, "%s: its size is unknown", drive->path);
 	drive->size_bytes = (uint64_t)end;
-	drive->align_bytes = dnd_dioalign(drive->fd);
-	if (drive->align_bytes < drive->blockdev.block_bytes)
-		drive->align_bytes = drive->blockdev.block_bytes;
+	drive->align_bytes = drive->blockdev.block_bytes;
+	dnd_drive_ask(ctx, drive);
 	return 0;
 }
 
@@ -172,6 +196,21 @@ int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct d
 	return open_existing(ctx, drive, &st);
 }
 
+/*
+ * What a new file will be like depends on its folder, of which it inherits.  A
+ * file without a name tells; it is gone when it is closed.
+ */
+static int ask_of_new_file(struct donard_context *ctx, struct dnd_drive *drive, const char *folder)
+{
+	int fd = open(folder, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return open_failed(ctx, drive, errno);
+	ask(ctx, drive, fd);
+	close(fd);
+	return 0;
+}
+
 /* A file that does not exist yet lives where its folder lives. */
 static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 {
@@ -194,8 +233,7 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 	drive->to_create = true;
 	if (access(folder, W_OK))
 		return open_failed(ctx, drive, errno);
-	drive->align_bytes = drive->blockdev.block_bytes;
-	return 0;
+	return ask_of_new_file(ctx, drive, folder);
 }
 
 int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct dnd_drive *drive)
@@ -220,6 +258,7 @@ int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint6
 				 0666);
 		if (drive->fd < 0)
 			return open_failed(ctx, drive, errno);
+		dnd_drive_ask(ctx, drive);
 	}
 	if (!drive->is_file || end_bytes <= drive->size_bytes)
 		return 0;
@@ -232,11 +271,17 @@ int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint6
 
 int dnd_drive_settle(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes)
 {
+	off_t now;
+
 	if (drive->fd < 0 || !drive->is_file || !drive->writable)
 		return 0;
-	if (ftruncate(drive->fd, (off_t)dnd_max(end_bytes, drive->size_bytes)))
+	now = lseek(drive->fd, 0, SEEK_END);
+	/* A length that is right already costs a block in DRAM, too. */
+	if (now >= 0 && (uint64_t)now == end_bytes)
+		return 0;
+	if (now < 0 || ftruncate(drive->fd, (off_t)end_bytes))
 		return dnd_fail_errno(ctx, errno, "%s: its length cannot be set", drive->path);
-	return 0;
+	return drive->fs_block_bytes && end_bytes % drive->fs_block_bytes != 0;
 }
 
 void dnd_drive_close(struct dnd_drive *drive)

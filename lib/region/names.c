@@ -46,6 +46,13 @@ static const char *const evidences[] = {
 	[DONARD_EVIDENCE_PROVEN] = "proven",
 };
 
+static const char *const bounce_evidences[] = {
+	[DONARD_BOUNCE_STATED] = "stated",
+	[DONARD_BOUNCE_WATCHED] = "watched",
+	[DONARD_BOUNCE_CERTAIN] = "certain",
+	[DONARD_BOUNCE_AT_MOST] = "at-most",
+};
+
 static const char *const client_types[] = {
 	[DONARD_CLIENT_NVME] = "nvme",
 	[DONARD_CLIENT_RDMA] = "rdma",
@@ -139,6 +146,11 @@ DND_PUBLIC const char *donard_route_text(enum donard_route_type route)
 DND_PUBLIC const char *donard_evidence_text(enum donard_evidence evidence)
 {
 	return TEXT(evidences, evidence);
+}
+
+DND_PUBLIC const char *donard_bounce_evidence_text(enum donard_bounce_evidence evidence)
+{
+	return TEXT(bounce_evidences, evidence);
 }
 
 int dnd_region_number(const char *name)

@@ -118,6 +118,8 @@ static void words(void **state)
 	assert_string_equal(donard_region_state_text(DONARD_STATE_DRAINING), "draining");
 	assert_string_equal(donard_client_type_text(DONARD_CLIENT_GPU), "gpu");
 	assert_string_equal(donard_evidence_text(DONARD_EVIDENCE_PROVEN), "proven");
+	assert_string_equal(donard_bounce_evidence_text(DONARD_BOUNCE_AT_MOST), "at-most");
+	assert_string_equal(donard_bounce_evidence_text(99), "unknown");
 }
 
 int main(void)

@@ -5,6 +5,7 @@
  * played by this program.  Needs ext4 or xfs under /tmp.
  */
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -55,10 +56,11 @@ int ioctl(int fd, unsigned long request, ...)
 	va_list args;
 	void *argument;
 
-	(void)fd;
 	va_start(args, request);
 	argument = va_arg(args, void *);
 	va_end(args);
+	if (request == FS_IOC_GETFLAGS)
+		return (int)syscall(SYS_ioctl, fd, request, argument);
 	if (request == P2PMEM_IOC_INFO)
 		play_info(argument);
 	else if (request == P2PMEM_IOC_PROBE_PEER)
@@ -71,6 +73,22 @@ int ioctl(int fd, unsigned long request, ...)
 /* A lossy route says that it did what it did not. */
 static bool played_lost_reads, played_lost_writes, played_failed_reads;
 static size_t dram_transfers;
+
+/* A file system that does no direct I/O and does not say so; or another program that reads the file, once. */
+static bool played_fallback;
+static unsigned int played_readers;
+
+static void read_through_cache(int fd)
+{
+	char path[64], byte;
+	int plain;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	plain = open(path, O_RDONLY);
+	for (off_t at = 0; syscall(SYS_pread64, plain, &byte, 1, at) == 1; at += 4096)
+		;
+	close(plain);
+}
 
 static bool in_region(const void *address)
 {
@@ -95,6 +113,10 @@ ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
 	if (played_failed_reads) {
 		errno = EIO;
 		return -1;
+	}
+	if (played_fallback || played_readers) {
+		played_readers -= !!played_readers;
+		read_through_cache(fd);
 	}
 	if (played_lost_reads && in_region(to))
 		assert_int_equal(posix_memalign(&lost, 4096, bytes), 0);
@@ -154,6 +176,8 @@ static int setup(void **state)
 	played_lost_writes = false;
 	played_failed_reads = false;
 	played_busy_claims = 0;
+	played_fallback = false;
+	played_readers = 0;
 	dram_transfers = 0;
 	fake_region(scene->fake, "p2pmem0", "pci-bar", "0000:03:00.0");
 	fake_nvme(scene->fake, 7, "0000:01:00.0");
@@ -205,6 +229,14 @@ static void assert_file(const char *path, const uint8_t *data, size_t bytes)
 	assert_memory_equal(seen, data, bytes);
 	close(fd);
 	free(seen);
+}
+
+static void assert_file_length(const char *path, off_t bytes)
+{
+	struct stat st;
+
+	assert_int_equal(stat(path, &st), 0);
+	assert_int_equal(st.st_size, bytes);
 }
 
 static void there_and_back(void **state)
@@ -304,6 +336,125 @@ static void bounced(void **state)
 	assert_int_equal(copy(scene, scene->in, scene->out), 0);
 	assert_int_equal(scene->result.bounced_bytes, 300001);
 	assert_file(scene->out, scene->data, 300001);
+}
+
+/* Nothing is changed, unless the caller allows the bounce: then it is counted. */
+static void silent_fallback(void **state)
+{
+	struct scene *scene = *state;
+	const uint8_t *old = scene->data + REGION_BYTES;
+
+	write_file(scene->in, scene->data, 300001);
+	write_file(scene->out, old, 300001);
+	played_fallback = true;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EOPNOTSUPP);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "bounces");
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EOPNOTSUPP);
+	assert_file(scene->out, old, 300001);
+	assert_int_equal(copy(scene, scene->in, scene->out), -EOPNOTSUPP);
+	assert_file(scene->out, old, 300001);
+	scene->options.flags |= DONARD_COPY_ALLOW_BOUNCE;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_int_equal(scene->result.route, DONARD_ROUTE_BOUNCED);
+	assert_int_equal(scene->result.bounced_evidence, DONARD_BOUNCE_CERTAIN);
+	assert_int_equal(scene->result.bounced_bytes, 300001);
+}
+
+/* Somebody else reads the file, too: when the route is proven, */
+static void reader_during_the_proof(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 300001);
+	played_readers = 2;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_int_equal(scene->result.bounced_evidence, DONARD_BOUNCE_WATCHED);
+	assert_int_equal(scene->result.bounced_bytes, 0);
+}
+
+static int read_the_file(void *user, enum donard_phase phase, uint64_t done_bytes,
+			 uint64_t total_bytes)
+{
+	int fd = open(user, O_RDONLY);
+
+	(void)phase, (void)done_bytes, (void)total_bytes;
+	read_through_cache(fd);
+	close(fd);
+	return 0;
+}
+
+/* or later: then nobody knows, and the result says so. */
+static void reader_during_the_copy(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 300001);
+	scene->options.progress_fn = read_the_file;
+	scene->options.progress_user = scene->in;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_int_equal(scene->result.route, DONARD_ROUTE_SWITCH);
+	assert_int_equal(scene->result.bounced_evidence, DONARD_BOUNCE_AT_MOST);
+	assert_in_range(scene->result.bounced_bytes, 65536, 300001);
+}
+
+/* All of a source is all of the file afterwards; of a part the rest stays, and the result says how much. */
+static void length_of_the_file(void **state)
+{
+	struct scene *scene = *state;
+	uint8_t *old = scene->data + REGION_BYTES;
+
+	write_file(scene->in, scene->data, 65536);
+	write_file(scene->out, old, 500000);
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_file(scene->out, scene->data, 65536);
+	assert_int_equal(scene->result.kept_bytes, 0);
+	assert_int_equal(scene->result.bounced_bytes, 0);
+	write_file(scene->out, old, 500000);
+	scene->options.length_bytes = 65536;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	memcpy(old, scene->data, 65536);
+	assert_file(scene->out, old, 500000);
+	assert_int_equal(scene->result.kept_bytes, 500000 - 65536);
+	scene->options.length_bytes = 0;
+	scene->options.dst_offset_bytes = 65536;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	memcpy(old + 65536, scene->data, 65536);
+	assert_file(scene->out, old, 500000);
+	assert_int_equal(scene->result.kept_bytes, 500000 - 131072);
+	scene->options.dst_offset_bytes = 0;
+	write_file(scene->in, NULL, 0);
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_file(scene->out, NULL, 0);
+}
+
+/* Whatever fails, the file does not get shorter. */
+static void length_after_a_failure(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 65536);
+	write_file(scene->out, scene->data + REGION_BYTES, 500000);
+	played_lost_writes = true;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EBADMSG);
+	assert_file_length(scene->out, 500000);
+}
+
+/* The file system completes a block that the end of the file cuts, in DRAM: it counts. */
+static void partial_last_block(void **state)
+{
+	struct scene *scene = *state;
+	size_t sizes[] = { 65536 + 123, 65536 + 4096, 7 }, bounced_bytes[] = { 123, 0, 7 };
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		write_file(scene->in, scene->data, sizes[i]);
+		unlink(scene->out);
+		assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+		assert_int_equal(scene->result.bounced_bytes, 0);
+		scene->options.length_bytes = sizes[i];
+		assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+		assert_int_equal(scene->result.bounced_bytes, bounced_bytes[i]);
+		scene->options.length_bytes = 0;
+	}
 }
 
 /* DRAM is no region: this needs no module. */
@@ -554,7 +705,9 @@ int main(void)
 		CASE(forced_bounce_without_module), CASE(by_cpu),
 		CASE(refusals), CASE(lost_reads), CASE(lost_writes), CASE(no_dram),
 		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare),
-		CASE(drive_gone),
+		CASE(drive_gone), CASE(silent_fallback), CASE(reader_during_the_proof),
+		CASE(reader_during_the_copy), CASE(length_of_the_file), CASE(length_after_a_failure),
+		CASE(partial_last_block),
 	};
 
 	return cmocka_run_group_tests_name("copy", tests, NULL, NULL);

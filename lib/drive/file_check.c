@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * See file_check.h.  statx() decides: ext4 and XFS answer STATX_DIOALIGN by
+ * the very function that their reads and writes ask (ext4_dio_alignment()).
+ * Flags and mount options name the cause; alone they would mislead: ext4
+ * ignores +j while it delays allocation, and +c always.
+ *
+ * Four cases direct I/O is said to work in, and goes through DRAM:
+ *   - encrypted files: the kernel encrypts in pages of its own (Linux 7 says
+ *     that it can do direct I/O there);
+ *   - DAX: no drive is involved, the CPU copies;
+ *   - XFS on a drive that wants stable pages: iomap's IOMAP_DIO_BOUNCE;
+ *   - ext4 without extents: a write into a hole ends as -ENOTBLK, and is done
+ *     again through the page cache, which is emptied afterwards.
+ */
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <linux/magic.h>
+#include <linux/stat.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "drive/file_check.h"
+
+/* Headers older than the kernel lack some of them. */
+#ifndef STATX_ATTR_VERITY
+#define STATX_ATTR_VERITY	0x00100000
+#endif
+#ifndef STATX_ATTR_DAX
+#define STATX_ATTR_DAX		0x00200000
+#endif
+
+static const struct dnd_bounce
+	encrypted = { "the file is encrypted, which the kernel does in DRAM",
+		      "Use a file in a folder without encryption" },
+	dax = { "the file is mapped memory (DAX), which the CPU copies",
+		"Mount its file system with dax=never" },
+	unknown = { "the kernel does not say whether its file system does direct I/O",
+		    "Use ext4 or XFS on Linux 6.1 or later" },
+	verity = { "the file has fs-verity, and the kernel checks in DRAM what is read",
+		   "Use a copy of the file without it" },
+	journalled_mount = { "its file system is mounted with data=journal",
+			     "Mount it with data=ordered" },
+	journalled_file = { "ext4 journals the data of the file (attribute +j)",
+			    "Use a file without it, made in a folder without it" },
+	inlined = { "the bytes of the file lie in its inode (inline_data)",
+		    "Copy so small a file by cp, or remove the destination first" },
+	refused = { "its file system does no direct I/O on this file",
+		    "Use ext4 or XFS with its default options" },
+	stable = { "the drive wants stable pages (queue/stable_writes), and XFS keeps them in DRAM",
+		   "Put the file on ext4" },
+	by_blocks = { "the file is mapped block by block (as by ext2 and ext3), and ext4 fills its "
+		      "holes through DRAM", "Make it anew on a file system with extents" };
+
+static const struct dnd_bounce *why_no_direct_io(const struct dnd_file_facts *facts)
+{
+	if (facts->attributes & STATX_ATTR_VERITY || facts->flags & FS_VERITY_FL)
+		return &verity;
+	if (facts->flags & FS_INLINE_DATA_FL)
+		return &inlined;
+	if (facts->mounted_journal)
+		return &journalled_mount;
+	if (facts->flags & FS_JOURNAL_DATA_FL)
+		return &journalled_file;
+	return &refused;
+}
+
+const struct dnd_bounce *dnd_file_judge(const struct dnd_file_facts *facts, bool writes)
+{
+	if (facts->attributes & STATX_ATTR_ENCRYPTED || facts->flags & FS_ENCRYPT_FL)
+		return &encrypted;
+	if (facts->attributes & STATX_ATTR_DAX)
+		return &dax;
+	if (!facts->dio_known)
+		return &unknown;
+	if (!facts->dio_memory_bytes)
+		return why_no_direct_io(facts);
+	if (facts->stable_pages && facts->magic == DND_XFS_MAGIC)
+		return &stable;
+	if (writes && facts->magic == EXT4_SUPER_MAGIC && !(facts->flags & FS_EXTENT_FL))
+		return &by_blocks;
+	return NULL;
+}
+
+static bool has_word(const char *list, const char *word)
+{
+	size_t length = strlen(word), part;
+
+	for (; *list; list += part + (list[part] != '\0')) {
+		part = strcspn(list, ",\n");
+		if (part == length && !strncmp(list, word, length))
+			return true;
+	}
+	return false;
+}
+
+bool dnd_mountinfo_says(const char *line, unsigned int major_number, unsigned int minor_number,
+			const char *option)
+{
+	const char *rest = strstr(line, " - ");
+	char options[512];
+	unsigned int a, b;
+
+	/* Behind the dash: type, source, options of the file system itself. */
+	return sscanf(line, "%*d %*d %u:%u", &a, &b) == 2 && a == major_number &&
+	       b == minor_number && rest && sscanf(rest, " - %*s %*s %511s", options) == 1 &&
+	       has_word(options, option);
+}
+
+static bool mounted_with(const struct dnd_file_facts *facts, const char *option)
+{
+	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	char line[4096];
+	bool found = false;
+
+	if (!mounts)
+		return false;
+	while (!found && fgets(line, sizeof(line), mounts))
+		found = dnd_mountinfo_says(line, facts->major_number, facts->minor_number, option);
+	fclose(mounts);
+	return found;
+}
+
+/* By the raw call: older C libraries lack the members. */
+static void ask_statx(int fd, struct dnd_file_facts *facts)
+{
+	struct statx st = { 0 };
+
+	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st))
+		return;
+	facts->attributes = st.stx_attributes;
+	facts->major_number = st.stx_dev_major;
+	facts->minor_number = st.stx_dev_minor;
+	facts->dio_known = st.stx_mask & STATX_DIOALIGN;
+	if (!facts->dio_known)
+		return;
+	facts->dio_memory_bytes = st.stx_dio_mem_align;
+	facts->dio_offset_bytes = st.stx_dio_offset_align;
+}
+
+void dnd_file_ask(struct donard_context *ctx, int fd, const char *disk,
+		  struct dnd_file_facts *facts)
+{
+	struct statfs fs;
+	uint64_t stable_pages = 0;
+	int flags = 0;		/* despite the number's name, an int */
+
+	memset(facts, 0, sizeof(*facts));
+	ask_statx(fd, facts);
+	if (!fstatfs(fd, &fs)) {
+		facts->magic = (uint64_t)fs.f_type;
+		facts->fs_block_bytes = (uint32_t)fs.f_bsize;
+	}
+	if (!ioctl(fd, FS_IOC_GETFLAGS, &flags))
+		facts->flags = (uint32_t)flags;
+	dnd_sysfs_read_u64(ctx, &stable_pages, "block/%s/queue/stable_writes", disk);
+	facts->stable_pages = stable_pages;
+	facts->mounted_journal = mounted_with(facts, "data=journal");
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Does direct I/O on a file go past DRAM?  A file system may fall back to the
+ * page cache, or to buffers of its own, and never say so to whoever reads or
+ * writes.  What it says when it is asked is gathered here and judged.
+ */
+#ifndef DND_FILE_CHECK_H
+#define DND_FILE_CHECK_H
+
+#include "drive/drive.h"
+
+#define DND_XFS_MAGIC	0x58465342
+
+struct dnd_file_facts {
+	uint64_t magic;			/* of the file system, as statfs() has it */
+	uint32_t fs_block_bytes;
+	uint32_t dio_memory_bytes;	/* statx() STATX_DIOALIGN; 0: no direct I/O */
+	uint32_t dio_offset_bytes;
+	uint32_t flags;			/* FS_IOC_GETFLAGS */
+	uint64_t attributes;		/* STATX_ATTR_* */
+	unsigned int major_number, minor_number;	/* of its file system's device */
+	bool dio_known;			/* the two alignments mean something */
+	bool stable_pages;		/* the drive asks for pages that nobody changes */
+	bool mounted_journal;		/* data=journal, by the mount's own words */
+};
+
+/* What is not known stays 0.  @disk: "nvme0n1". */
+void dnd_file_ask(struct donard_context *ctx, int fd, const char *disk,
+		  struct dnd_file_facts *facts);
+/* NULL: reads, or with @writes reads and writes, go straight to the drive.  Pure. */
+const struct dnd_bounce *dnd_file_judge(const struct dnd_file_facts *facts, bool writes);
+/* Is the line of /proc/self/mountinfo about that device, with that option of its file system?  Pure. */
+bool dnd_mountinfo_says(const char *line, unsigned int major_number, unsigned int minor_number,
+			const char *option);
+
+#endif /* DND_FILE_CHECK_H */
