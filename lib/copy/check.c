@@ -40,7 +40,11 @@ int dnd_copy_open(struct dnd_copy *copy, const char *src, const char *dst)
 	int rc = dnd_spec_parse(copy->ctx, src, &from);
 
 	if (!rc)
+		rc = dnd_spec_check_path(copy->ctx, &from);
+	if (!rc)
 		rc = dnd_spec_parse(copy->ctx, dst, &to);
+	if (!rc)
+		rc = dnd_spec_check_path(copy->ctx, &to);
 	/* Without the module nothing else that is wrong matters yet. */
 	if (!rc && (from.is_region || to.is_region))
 		rc = dnd_require_module(copy->ctx);

@@ -70,6 +70,8 @@ struct dnd_spec {
 };
 
 int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec *spec);
+/* Where a path may stand: one without a slash is a mistyped region, which would become a file. */
+int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec);
 /* "p2pmem0" of "p2pmem0" or "/dev/p2pmem0", where a whole region is meant. */
 int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PMEM_NAME_BYTES]);
 

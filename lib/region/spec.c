@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* "p2pmem0", "p2pmem0+64M", "/dev/p2pmem0" name a region; the rest a path. */
+/* "p2pmem0", "p2pmem0+64M", "/dev/p2pmem0" name a region; what has a slash a path. */
 #include <stdio.h>
 
 #include "region/names.h"
@@ -35,13 +35,13 @@ static const char *node_name(const struct donard_context *ctx, const char *text)
 	return !strncmp(text, ctx->dev_root, root) && text[root] == '/' ? text + root + 1 : text;
 }
 
-/* A mistyped region would become a file of that name. */
-static int check_path(struct donard_context *ctx, const char *path)
+int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec)
 {
-	if (strncmp(path, "p2pmem", 6) || strchr(path, '/'))
+	if (spec->is_region || strchr(spec->path, '/'))
 		return 0;
-	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: no such region; they look like p2pmem0 or "
-			"p2pmem0+64M. For a file of that name write ./%s.", path, path);
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region; they look like p2pmem0 or "
+			"p2pmem0+64M. A path has a slash: for a file of that name write ./%s.",
+			spec->path, spec->path);
 }
 
 int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec *spec)
@@ -53,7 +53,7 @@ int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec
 		return dnd_fail(ctx, DND_E_BAD_NAME, "an empty name is no source or destination");
 	spec->path = text;
 	if (!split_region(node_name(ctx, text), spec, &offset))
-		return check_path(ctx, text);
+		return 0;
 	spec->is_region = true;
 	return offset ? parse_offset(ctx, text, offset, spec) : 0;
 }

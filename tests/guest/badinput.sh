@@ -49,7 +49,7 @@ nearly_a_region() {
 	at_end "umount /mnt/fs"
 	at_end "cd /"
 	cd /mnt/fs || return
-	for word in p2pmem p2pmemX p2pmem0x; do
+	for word in p2pmem p2pmemX p2pmem0x pmem0; do
 		refuses 2 "no such region.*\./$word" copy "$LAB_ALPHA" "$word" --size 4096
 	done
 	copy "$LAB_ALPHA" ./p2pmemX --size 4096 --allow-bounce

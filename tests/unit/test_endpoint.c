@@ -30,23 +30,34 @@ static void specs(void **state)
 	assert_int_equal(dnd_spec_parse(fake->ctx, "", &spec), -EINVAL);
 }
 
+static void assert_path(struct fake *fake, const char *text)
+{
+	struct dnd_spec spec;
+
+	assert_int_equal(dnd_spec_parse(fake->ctx, text, &spec), 0);
+	assert_int_equal(dnd_spec_check_path(fake->ctx, &spec), 0);
+	assert_false(spec.is_region);
+}
+
 static void words_that_are_nearly_regions(void **state)
 {
 	static const char *const words[] = { "p2pmem", "p2pmemX", "p2pmem0x", "p2pmem00",
-					     "p2pmem0x+64M", "p2pmem.img" };
+					     "p2pmem0x+64M", "p2pmem.img", "pmem0", "image" };
 	struct fake *fake = *state;
 	struct dnd_spec spec;
+	char remedy[64];
 
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-		assert_int_equal(dnd_spec_parse(fake->ctx, words[i], &spec), -EINVAL);
+		assert_int_equal(dnd_spec_parse(fake->ctx, words[i], &spec), 0);
+		assert_int_equal(dnd_spec_check_path(fake->ctx, &spec), -EINVAL);
 		assert_string_equal(donard_error_code(fake->ctx), "bad-name");
 		assert_non_null(strstr(donard_error(fake->ctx), "no such region"));
-		assert_non_null(strstr(donard_error(fake->ctx), "./p2pmem"));
+		snprintf(remedy, sizeof(remedy), "write ./%s.", words[i]);
+		assert_non_null(strstr(donard_error(fake->ctx), remedy));
 	}
-	assert_int_equal(dnd_spec_parse(fake->ctx, "./p2pmemX", &spec), 0);
-	assert_false(spec.is_region);
-	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem.d/file", &spec), 0);
-	assert_false(spec.is_region);
+	assert_path(fake, "./p2pmemX");
+	assert_path(fake, "p2pmem.d/file");
+	assert_path(fake, "/dev/nvme0n1");
 }
 
 static void whole_regions(void **state)
