@@ -316,10 +316,21 @@ watch_dma() {
 }
 
 # seen_dma - leaves in $WORK/witness, as JSON, what drives read and wrote since watch_dma, by area.
+# Then dma and dram tell of it.
 seen_dma() {
 	labctl trace off
 	tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log >"$WORK/trace"
 	labctl map >"$WORK/map"
 	witness --json --map "$WORK/map" --trace "$WORK/trace" >"$WORK/witness" ||
 		fail "witness: status $?"
+}
+
+# dma read|write AREA - bytes of NVMe reads that went there, or of writes that came from there.
+dma() {
+	jq ".bytes.$1.$2" "$WORK/witness"
+}
+
+# dram read|write - the same of DRAM: what the map calls so, and what it has no name for.
+dram() {
+	jq ".bytes.$1 | .ram + .elsewhere" "$WORK/witness"
 }

@@ -49,7 +49,7 @@ note() {
 	ROUTE[$1]=$(jq -r .route "$RUN/$1.json")
 	BOUNCED[$1]=$(jq -r .bounced_bytes "$RUN/$1.json")
 	DEVICE[$1]=$(jq -r ".bytes.$2.gpu" "$RUN/$1.witness")
-	DRAM[$1]=$(jq -r '.bytes.read.elsewhere + .bytes.write.elsewhere' "$RUN/$1.witness")
+	DRAM[$1]=$(jq -r '[.bytes.read, .bytes.write | .ram + .elsewhere] | add' "$RUN/$1.witness")
 	printf 'the trace: drives moved %s bytes to or from the BAR, %s to or from DRAM\n' \
 		"${DEVICE[$1]}" "${DRAM[$1]}"
 	((DRAM[$1] == 0 && BOUNCED[$1] == 0 && DEVICE[$1] >= BYTES)) ||

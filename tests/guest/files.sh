@@ -1,0 +1,367 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Files of every kind that ext4 and XFS know: each is copied past DRAM, by the emulator's trace, or refused by name with
+# nothing changed. No silent bounce: a copy may say "bounced 0" only where the drives moved the bytes to and from the BAR.
+
+readonly BYTES=$((2 * MIB))
+readonly SOURCE=/mnt/fs/source TARGET=/mnt/fs/target
+# The route is proven by a few blocks; what a file system writes beside the data is its own.
+readonly PROOF=$((16 << 10)) METADATA=$((256 << 10))
+
+# with_fs TYPE "MKFS-OPTION..." "MOUNT-OPTIONS" FUNCTION... - on drive beta.
+with_fs() {
+	local type=$1 mount=$3 force
+	local -a mkfs
+	read -ra mkfs <<<"$2"
+	shift 3
+	[[ $type == xfs ]] && force=-f || force=-F
+	modprobe -q "$type" || true
+	mkdir -p /mnt/fs
+	"mkfs.$type" -q "$force" "${mkfs[@]}" "$LAB_BETA"
+	mount -t "$type" -o "$mount" "$LAB_BETA" /mnt/fs
+	at_end "umount /mnt/fs"
+	"$@"
+}
+
+ext4() {
+	with_fs ext4 "$@"
+}
+
+xfs() {
+	with_fs xfs "$@"
+}
+
+# filled FILE [BYTES] - random bytes on the drive, none of them in the page cache.
+filled() {
+	random_file "$1" "${2:-$BYTES}"
+	sync "$1"
+	echo 3 >/proc/sys/vm/drop_caches
+}
+
+# moved_straight read|write BYTES BOUNCED - by the trace: all but BOUNCED bytes in the BAR, and no payload in DRAM.
+moved_straight() {
+	local seen
+	seen=$(dma "$1" gpu)
+	((seen >= $2 - $3 && seen <= $2 + PROOF)) ||
+		fail "NVMe ${1}s in the BAR: expected $(($2 - $3)) bytes, seen $seen: $(cat "$WORK/witness")"
+	(($(dram read) + $(dram write) <= METADATA)) ||
+		fail "NVMe in DRAM: expected at most $METADATA bytes of metadata, seen $(cat "$WORK/witness")"
+}
+
+# out_of FILE [BYTES] - into the BAR, past DRAM.
+out_of() {
+	local bytes=${2:-$BYTES}
+	watch_dma
+	copy "$1" p2pmem0
+	seen_dma
+	result_is "$bytes" switch 0
+	equal "how that is known" watched "$(field bounced_evidence)"
+	moved_straight read "$bytes" 0
+	same_bytes "the BAR" "$(labctl backing gpu)" "$1" "$bytes"
+}
+
+# into FILE [BYTES [BOUNCED [ARG...]]] - out of the BAR.
+into() {
+	local file=$1 bytes=${2:-$BYTES} bounced=${3:-0}
+	shift $(($# < 3 ? $# : 3))
+	random_file "$WORK/data" "$bytes"
+	regio write p2pmem0 0 "$bytes" "$WORK/data"
+	watch_dma
+	copy p2pmem0 "$file" --size "$bytes" "$@"
+	seen_dma
+	result_is "$bytes" switch "$bounced"
+	moved_straight write "$bytes" "$bounced"
+}
+
+# holds_data FILE [BYTES]
+holds_data() {
+	echo 3 >/proc/sys/vm/drop_caches
+	same_bytes "$1" "$1" "$WORK/data" "${2:-$BYTES}"
+}
+
+straight() {
+	filled "$SOURCE"
+	out_of "$SOURCE"
+	into "$TARGET"
+	equal "how that is known" watched "$(field bounced_evidence)"
+	holds_data "$TARGET"
+	into "$TARGET"
+	holds_data "$TARGET"
+}
+
+# refused REGEX FROM TO - exit code 3, no data moved, and the file is as it was.
+refused() {
+	local file before folder
+	[[ $2 == p2pmem* ]] && file=$3 || file=$2
+	before=$(state_of "$file")
+	folder=$(ls -A "$(dirname "$file")")
+	watch_dma
+	exits 3 "$1.*--allow-bounce" donard-cli copy "$2" "$3" --size "$BYTES"
+	seen_dma
+	equal "bytes that were moved" "0 0" "$(dma read gpu) $(dma write gpu)"
+	equal "state of $file" "$before" "$(state_of "$file")"
+	equal "what is in its folder" "$folder" "$(ls -A "$(dirname "$file")")"
+}
+
+state_of() {
+	[[ -e $1 ]] || { echo absent; return; }
+	stat -c '%s %b %Y' "$1"
+	cksum <"$1"
+}
+
+# counted FROM TO - with --allow-bounce all of it counts, whatever the file system does.
+counted() {
+	watch_dma
+	copy "$1" "$2" --size "$BYTES" --allow-bounce
+	seen_dma
+	result_is "$BYTES" bounced "$BYTES"
+	equal "how that is known" certain "$(field bounced_evidence)"
+	equal "bytes that drives moved at the BAR" "0 0" "$(dma read gpu) $(dma write gpu)"
+}
+
+# bounces REGEX SOURCE TARGET - neither goes straight.
+bounces() {
+	filled "$2"
+	refused "$1" "$2" p2pmem0
+	refused "$1" p2pmem0 "$3"
+	filled "$3"
+	refused "$1" p2pmem0 "$3"
+	counted "$2" p2pmem0
+	same_bytes "the BAR" "$(labctl backing gpu)" "$2" "$BYTES"
+	counted p2pmem0 "$3"
+	same_bytes "$3" "$3" "$2" "$BYTES"
+}
+
+# Files inherit from their folder.
+journalled_files() {
+	mkdir /mnt/fs/j
+	chattr +j /mnt/fs/j
+	bounces 'attribute \+j' /mnt/fs/j/source /mnt/fs/j/target
+}
+
+# With delayed allocation ext4 ignores +j, and it ignores +c always.
+ignored_flags() {
+	local flag
+	for flag in j c; do
+		mkdir "/mnt/fs/$flag"
+		chattr "+$flag" "/mnt/fs/$flag"
+		filled "/mnt/fs/$flag/source"
+		out_of "/mnt/fs/$flag/source"
+		into "/mnt/fs/$flag/target"
+		matches "attributes" "$flag" "$(lsattr "/mnt/fs/$flag/target" | cut -d' ' -f1)"
+	done
+}
+
+verity() {
+	filled "$SOURCE"
+	fileprops verity "$SOURCE"
+	refused 'fs-verity' "$SOURCE" p2pmem0
+	counted "$SOURCE" p2pmem0
+	same_bytes "the BAR" "$(labctl backing gpu)" "$SOURCE" "$BYTES"
+}
+
+encrypted() {
+	mkdir /mnt/fs/e
+	fileprops encrypt /mnt/fs/e
+	bounces 'encrypted' /mnt/fs/e/source /mnt/fs/e/target
+}
+
+inline_data() {
+	straight
+	echo "a few bytes" >/mnt/fs/few
+	sync /mnt/fs/few
+	refused 'inline_data' p2pmem0 /mnt/fs/few
+	exits 3 'inline_data.*--allow-bounce' donard-cli copy /mnt/fs/few p2pmem0
+}
+
+# Reads go straight, and so would writes but for the holes.
+without_extents() {
+	filled "$SOURCE"
+	out_of "$SOURCE"
+	refused 'block by block' p2pmem0 "$TARGET"
+	truncate -s "$BYTES" "$TARGET"
+	refused 'block by block' p2pmem0 "$TARGET"
+	counted p2pmem0 "$TARGET"
+}
+
+sparse_files() {
+	truncate -s "$BYTES" /mnt/fs/hole
+	into /mnt/fs/hole
+	holds_data /mnt/fs/hole
+	fallocate -l "$BYTES" /mnt/fs/unwritten
+	into /mnt/fs/unwritten
+	holds_data /mnt/fs/unwritten
+	truncate -s "$BYTES" /mnt/fs/empty
+	watch_dma
+	copy /mnt/fs/empty p2pmem0
+	seen_dma
+	equal "bytes that a drive moved of a hole" 0 "$(dma read gpu)"
+	result_is "$BYTES" switch 0
+}
+
+# A file that ends within a block of the file system: that block the file system reads, zeroes and writes in DRAM.
+tails() {
+	into /mnt/fs/a $((MIB + 123)) 123
+	holds_data /mnt/fs/a $((MIB + 123))
+	out_of /mnt/fs/a $((MIB + 123))
+	into /mnt/fs/b $((MIB + 512)) 0
+	into /mnt/fs/c $((MIB + 4096)) 0
+	filled /mnt/fs/d
+	into /mnt/fs/d $((MIB + 123)) 0
+	equal "kept" $((BYTES - MIB - 123)) "$(field kept_bytes)"
+	equal "length" "$BYTES" "$(stat -c %s /mnt/fs/d)"
+}
+
+# All of the source is all of the file; beside a part the rest is kept, and the result says how much.
+length_of_file() {
+	filled "$SOURCE" "$MIB"
+	filled "$TARGET" $((3 * MIB))
+	copy "$SOURCE" "$TARGET" --via p2pmem0 --verify
+	equal "length" "$MIB" "$(stat -c %s "$TARGET")"
+	same_bytes "$TARGET" "$TARGET" "$SOURCE" "$MIB"
+	equal "kept" 0 "$(field kept_bytes)"
+	filled "$TARGET" $((3 * MIB))
+	exits 0 'kept +1 MiB' donard-cli copy "$SOURCE" "$TARGET" --via p2pmem0 --dst-offset 1M
+	equal "length" $((3 * MIB)) "$(stat -c %s "$TARGET")"
+}
+
+reached_otherwise() {
+	filled "$SOURCE"
+	ln "$SOURCE" /mnt/fs/link
+	out_of /mnt/fs/link
+	mkdir -p /mnt/bound
+	mount --bind /mnt/fs /mnt/bound
+	at_end "umount /mnt/bound"
+	out_of /mnt/bound/source
+	chattr +i "$SOURCE"
+	at_end "chattr -i $SOURCE"
+	out_of "$SOURCE"
+}
+
+# What the page cache holds of the file before does not matter, clean or not.
+cached_before() {
+	filled "$SOURCE"
+	cat "$SOURCE" >/dev/null
+	out_of "$SOURCE"
+	filled "$TARGET"
+	cat "$TARGET" >/dev/null
+	into "$TARGET"
+	holds_data "$TARGET"
+	random_file "$SOURCE" "$BYTES"
+	copy "$SOURCE" p2pmem0
+	result_is "$BYTES" switch 0
+	same_bytes "the BAR" "$(labctl backing gpu)" "$SOURCE" "$BYTES"
+}
+
+shared_blocks() {
+	straight
+	cp --reflink=always "$SOURCE" /mnt/fs/shared
+	out_of /mnt/fs/shared
+	into /mnt/fs/shared
+	holds_data /mnt/fs/shared
+	cp --reflink=always "$SOURCE" /mnt/fs/unaligned
+	exits 1 'multiple of 4096' donard-cli copy p2pmem0 /mnt/fs/unaligned --size 512 --dst-offset 512
+	same_bytes "the shared file" /mnt/fs/unaligned "$SOURCE" "$BYTES"
+}
+
+# As drives want that are formatted with checksums. From Linux 7 on XFS then copies through pages of its own.
+stable_pages() {
+	local knob
+	knob=/sys/block/${LAB_BETA##*/}/queue/stable_writes
+	echo 1 >"$knob"
+	at_end "echo 0 >$knob"
+	"$@"
+}
+
+# Another program reads the file all the while: no copy fails for that, and none claims what it does not know.
+beside_a_reader() {
+	local round
+	filled "$SOURCE" $((8 * MIB))
+	(while :; do
+		dd if="$SOURCE" bs=1M of=/dev/null status=none
+		dd if="$SOURCE" iflag=nocache count=0 status=none
+	done) &
+	at_end "kill -KILL $!; wait $! 2>/dev/null"
+	for ((round = 0; round < 5; round++)); do
+		copy "$SOURCE" p2pmem0 --verify
+		equal "route" switch "$(field route)"
+		case $(field bounced_evidence) in
+		watched | stated) equal "bounced" 0 "$(field bounced_bytes)" ;;
+		at-most) (($(field bounced_bytes) > 0)) || fail "at most 0 bytes: $RESULT" ;;
+		*) fail "how is that known? $RESULT" ;;
+		esac
+	done
+}
+
+# Who may only read the file is not told what the page cache holds: the file system's word remains.
+by_a_mere_reader() {
+	filled "$SOURCE"
+	chmod 644 "$SOURCE"
+	RESULT=$(as user donard-cli copy --json "$SOURCE" p2pmem0) || fail "status $?: $RESULT"
+	result_is "$BYTES" switch 0
+	equal "how that is known" stated "$(field bounced_evidence)"
+}
+
+whole_drives() {
+	watch_dma
+	copy "$LAB_BETA" p2pmem0 --size "$BYTES"
+	equal "how that is known" watched "$(field bounced_evidence)"
+	copy p2pmem0 "$LAB_BETA" --size "$BYTES"
+	equal "how that is known" watched "$(field bounced_evidence)"
+	seen_dma
+	moved_straight read "$BYTES" 0
+	moved_straight write "$BYTES" 0
+	copy p2pmem0 p2pmem1 --size "$BYTES"
+	equal "how that is known" certain "$(field bounced_evidence)"
+}
+
+# other_place PATH - a file that no NVMe drive holds by a file system that is known.
+other_place() {
+	exits 1 "$1.*(not an NVMe|ext4 or xfs)" donard-cli copy p2pmem0 "$1" --size "$MIB"
+	[[ ! -e $1 ]] || fail "$1 was made"
+}
+
+other_places() {
+	other_place /dev/shm/file
+	other_place /root/file
+	modprobe -q loop || true
+	truncate -s 64M /mnt/fs/image
+	mkfs.ext4 -q /mnt/fs/image
+	mkdir -p /mnt/image /mnt/fs/{lower,upper,work} /mnt/over
+	mount -o loop /mnt/fs/image /mnt/image
+	at_end "umount /mnt/image"
+	other_place /mnt/image/file
+	mount -t overlay -o lowerdir=/mnt/fs/lower,upperdir=/mnt/fs/upper,workdir=/mnt/fs/work none /mnt/over
+	at_end "umount /mnt/over"
+	other_place /mnt/over/file
+}
+
+t "ext4" ext4 "" rw straight
+t "ext4, sparse and unwritten" ext4 "" rw sparse_files
+t "ext4, partial last blocks" ext4 "" rw tails
+t "ext4, length of a file" ext4 "" rw length_of_file
+t "ext4, hard links, bind mounts, immutable" ext4 "" rw reached_otherwise
+t "ext4, cached before" ext4 "" rw cached_before
+t "ext4, flags that it ignores" ext4 "" rw ignored_flags
+t "ext4, data=journal" ext4 "" data=journal bounces "data=journal" "$SOURCE" "$TARGET"
+t "ext4, +j" ext4 "" nodelalloc journalled_files
+t "ext4, fs-verity" ext4 "-O verity" rw verity
+t "ext4, encrypted" ext4 "-O encrypt" rw encrypted
+t "ext4, inline data" ext4 "-O inline_data -I 512" rw inline_data
+t "ext4, no extents" ext4 "-O ^extents,^64bit,^metadata_csum" rw without_extents
+t "ext4, bigalloc" ext4 "-O bigalloc -C 65536" rw straight
+t "ext4, blocks of 1 KiB" ext4 "-b 1024" rw straight
+t "ext4, quota" ext4 "-O quota" usrquota straight
+t "ext4, dioread_lock" ext4 "" dioread_lock sparse_files
+t "ext4, stable pages" stable_pages ext4 "" rw straight
+t "ext4, beside a reader" ext4 "" rw beside_a_reader
+t "ext4, by a mere reader" ext4 "" rw by_a_mere_reader
+t "xfs" xfs "" rw straight
+t "xfs, sparse and unwritten" xfs "" rw sparse_files
+t "xfs, partial last blocks" xfs "" rw tails
+t "xfs, shared blocks" xfs "-m reflink=1" rw shared_blocks
+t "xfs, quota and blocks of 1 KiB" xfs "-b size=1024 -m reflink=0" uquota straight
+t "xfs, stable pages" stable_pages xfs "" rw bounces "stable pages" "$SOURCE" "$TARGET"
+t "whole drives" whole_drives
+t "whole drives, stable pages" stable_pages whole_drives
+t "elsewhere" ext4 "" rw other_places
