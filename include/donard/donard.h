@@ -39,11 +39,11 @@
  *   EIO         a device reported a failure
  *   ENETDOWN    the port of an RDMA device is not active
  *   ENODEV      there is no such device or region, or not any more
- *   ENOMEM      memory, or the limit of locked memory, does not suffice
+ *   ENOMEM      there is too little memory, or the limit of locked memory is too low
  *   ENOSPC      the region or the meter has no room left
- *   ENXIO       the range lies behind the end
+ *   ENXIO       the range goes past the end
  *   EOPNOTSUPP  this machine, kernel or device cannot do it
- *   EPROTO      the RDMA peer is no donard, or of another version
+ *   EPROTO      the RDMA peer is not donard, or is another version of it
  *   ERANGE      the number is too large
  *   ESHUTDOWN   the RDMA server took its memory back
  *   ETIMEDOUT   the RDMA peer was silent for longer than the time limit
@@ -128,7 +128,7 @@ const char *donard_error_code(const struct donard_context *ctx);
 
 /**
  * donard_parse_size() - read "4096", "64K", "1MiB", "2kB", "0x1000"
- * @text: the whole of it is the size
+ * @text: the size, with nothing before or behind it
  * @bytes: set to the size
  *
  * K, M, G, T and KiB.. are powers of 1024; kB, MB, GB, TB powers of 1000.
@@ -143,10 +143,10 @@ int donard_parse_size(const char *text, uint64_t *bytes);
 /**
  * donard_format_size() - write "256 MiB", "512 B", "1.50 GiB (1610612736 B)"
  * @text: where it goes; DONARD_SIZE_TEXT_BYTES suffice
- * @text_bytes: at most so many are written, the NUL included
+ * @text_bytes: how long @text is; no more is written, the NUL included
  * @bytes: the size
  *
- * Where the unit hides bytes, they follow.
+ * Where the unit would hide bytes, the exact number follows.
  *
  * Returns @text.
  */
@@ -306,7 +306,7 @@ void donard_region_list_free(struct donard_region_list *list);
  * @name: "p2pmem0" or "/dev/p2pmem0", here and wherever a region is named
  * @list: set to the list, which donard_region_list_free() frees
  *
- * Returns 0; -ENODEV when there is none; -EINVAL when that is no name of a region.
+ * Returns 0; -ENODEV when there is no such region; -EINVAL when @name cannot be a region's.
  */
 int donard_region_find(struct donard_context *ctx, const char *name,
 		       struct donard_region_list **list);
@@ -339,7 +339,7 @@ struct donard_region_add {
  * is undone when the kernel refuses the region.
  *
  * Returns N; -EBUSY when another driver owns the function; -EACCES unless the
- * caller is root; -EINVAL, -E2BIG for what is no memory to offer.
+ * caller is root; -EINVAL, -E2BIG when @what describes no memory.
  */
 int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what);
 
@@ -368,8 +368,8 @@ int donard_region_remove(struct donard_context *ctx, const char *name, unsigned 
  * @name: of the region
  * @page_type: DONARD_PAGES_GENERIC or DONARD_PAGES_P2PDMA
  *
- * Returns 0; -EBUSY unless the region is idle; -EOPNOTSUPP where kernel or
- * kind do not have that page type; -EACCES unless the caller is root.
+ * Returns 0; -EBUSY unless the region is idle; -EOPNOTSUPP when the kernel or the
+ * kind of region lacks that page type; -EACCES unless the caller is root.
  */
 int donard_region_set_page_type(struct donard_context *ctx, const char *name,
 				enum donard_page_type page_type);
@@ -497,8 +497,8 @@ struct donard_route {
  * @client_bdf: of the function that would start the DMA
  * @route: filled in
  *
- * Returns 0, whatever the route is, also if there is none; -ENODEV when
- * region or function do not exist; -EINVAL for what is no name of them.
+ * Returns 0 whatever the route is, even if there is none; -ENODEV when the
+ * region or the function does not exist; -EINVAL for a malformed name.
  */
 int donard_route_probe(struct donard_context *ctx, const char *region, const char *client_bdf,
 		       struct donard_route *route);
@@ -512,7 +512,7 @@ struct donard_measurement;
 /** enum donard_phase - what a copy or an RDMA transfer is doing */
 enum donard_phase {
 	DONARD_PHASE_COPY,	/* moving the data */
-	DONARD_PHASE_FLUSH,	/* making it durable: called once, and not to be stopped */
+	DONARD_PHASE_FLUSH,	/* making it durable: called once, and cannot be stopped */
 	DONARD_PHASE_VERIFY,	/* reading it again and comparing it */
 };
 
@@ -525,8 +525,8 @@ enum donard_phase {
 const char *donard_phase_text(enum donard_phase phase);
 
 /*
- * Called now and then with what was done of the phase.  Return nonzero to stop the copy;
- * requests in flight are waited for.
+ * Called now and then with how much of the phase is done.  Return nonzero to stop the
+ * copy; it ends when the requests in flight have ended.
  */
 typedef int (*donard_progress_fn)(void *user, enum donard_phase phase, uint64_t done_bytes,
 				  uint64_t total_bytes);
@@ -535,12 +535,12 @@ typedef int (*donard_progress_fn)(void *user, enum donard_phase phase, uint64_t 
 #define DONARD_COPY_ALLOW_BOUNCE	(1U << 1)	/* through DRAM if there is no route */
 #define DONARD_COPY_ALLOW_UNLISTED	(1U << 2)	/* try a host bridge on no list */
 #define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* never peer-to-peer: a baseline */
-#define DONARD_COPY_PASSTHROUGH		(1U << 4)	/* NVMe commands past the block layer */
+#define DONARD_COPY_PASSTHROUGH		(1U << 4)	/* NVMe commands that bypass the block layer */
 
 /*
- * DONARD_COPY_PASSTHROUGH: whole namespaces and their partitions only, by
- * /dev/ngXnY; -EOPNOTSUPP for anything else.  I/O schedulers, limits of
- * cgroups and the kernel's statistics do not see these requests.
+ * DONARD_COPY_PASSTHROUGH works only for whole namespaces and their partitions,
+ * through /dev/ngXnY; anything else gives -EOPNOTSUPP.  I/O schedulers, cgroup
+ * limits and the kernel's statistics do not see these requests.
  */
 
 enum donard_evidence {
@@ -586,14 +586,14 @@ const char *donard_bounce_evidence_text(enum donard_bounce_evidence evidence);
  * struct donard_copy_options - zero means the default
  * @size: sizeof(struct donard_copy_options)
  * @length_bytes: default: to the end of the source
- * @block_bytes: of one request, default 1 MiB.  One that is longer than a command of
- *	the drive becomes several requests
+ * @block_bytes: size of one request, default 1 MiB.  A request that is longer than a
+ *	command of the drive becomes several
  * @queue_depth: requests of @block_bytes in flight, default 16
  * @flags: DONARD_COPY_*
- * @via: staging region of a drive-to-drive copy; NULL: the best one
+ * @via: the region that a drive-to-drive copy stages its data in; NULL: the best one
  * @progress_fn: may be NULL
- * @meter: NULL, or counts over exactly the time that the result calls seconds
- * @measurement: what it counted; needed with @meter
+ * @meter: NULL, or a meter, which counts during exactly the @seconds of the result
+ * @measurement: filled with what @meter counted; required with @meter
  */
 struct donard_copy_options {
 	size_t size;
@@ -624,12 +624,12 @@ struct donard_copy_options {
  *	mapping and the proof of the route, before the verification
  * @route: DONARD_ROUTE_NONE when nothing was copied, as when the source is empty
  * @route_evidence: predicted, or proven: a probe was moved and compared
- * @block_bytes, @queue_depth: as they were used: smaller blocks than asked for, and
- *	more of them in flight, where one command of the drive holds less; less in
- *	flight where memory or the copy hold less
+ * @block_bytes, @queue_depth: the values that were used.  Blocks are smaller than asked
+ *	for, and more are in flight, where one command of the drive holds less; fewer
+ *	are in flight where memory or the copy is too small
  * @fixed_buffers: the memory was registered with io_uring
- * @passthrough: drives were read and written by NVMe commands of this program
- * @via: staging region or ""
+ * @passthrough: drives were read and written with NVMe commands that donard built
+ * @via: the region that the data was staged in, or ""
  */
 struct donard_copy_result {
 	size_t size;
@@ -662,8 +662,8 @@ struct donard_copy_result {
  *
  * Returns 0; -EBADMSG when data did not arrive or verification failed;
  * -EHOSTUNREACH without a route; -ECANCELED when stopped; -EINVAL, -E2BIG for
- * what is no copy; -EOPNOTSUPP for what this machine cannot do; -EACCES,
- * -EBUSY, -ENODEV, -ENOSPC, -ENXIO of either side; -EIO when a device failed.
+ * malformed arguments; -EOPNOTSUPP for what this machine cannot do; -EACCES,
+ * -EBUSY, -ENODEV, -ENOSPC, -ENXIO for either side; -EIO when a device failed.
  */
 int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
 		const struct donard_copy_options *options, struct donard_copy_result *result);

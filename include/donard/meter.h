@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Meters: how many bytes went through DRAM, and how many past it?
+ * Meters: how many bytes went through DRAM, and how many went around it?
  *
  *   lab      exact: the donard lab's emulator counts every load, store and
  *            DMA of the machine (tests/rig/README.md, "The meter")
@@ -8,14 +8,14 @@
  *   perf     sampled: memory controllers, by perf's uncore events
  *   resctrl  sampled: bytes between the caches and DRAM, by the kernel's
  *            memory bandwidth monitoring
- *   none     no bytes; says of each other one why it is not available
+ *   none     counts no bytes; says why each other meter is not available
  *
  * A sampled meter counts the whole machine: measure an idle period, a
- * bounced copy and the copy itself, and compare.  Only the exact one tells
- * DMA from loads and stores, and payload from the kernel's own business.
+ * bounced copy and the copy itself, and compare.  Only the exact meter tells
+ * DMA from loads and stores, and payload from the kernel's own work.
  *
- * Conventions as in donard.h.  Two measurements at a time disturb each
- * other: whoever is second gets -EBUSY from the exact meter.
+ * The conventions are those of donard.h.  Two measurements at the same time
+ * disturb each other; the exact meter refuses the second with -EBUSY.
  */
 #ifndef DONARD_METER_H
 #define DONARD_METER_H
@@ -31,19 +31,19 @@ extern "C" {
 /**
  * enum donard_quantity - what can be counted between begin and end
  *
- * Payload are the pages that the drives' DMA touched, and memory named by
- * donard_meter_own() or donard_meter_own_of(); overhead is all else that the
- * CPU touched in DRAM.
- * Instruction fetches, page table walks and DMA of other devices than NVMe
- * drives are in none of them.
+ * Payload is the pages that the drives' DMA touched, and the memory named by
+ * donard_meter_own() or donard_meter_own_of(); overhead is everything else
+ * that the CPU touched in DRAM.
+ * Neither contains instruction fetches, page table walks, or the DMA of
+ * devices other than NVMe drives.
  *
- * @DONARD_DRAM_DMA_PAYLOAD: bytes that drives put into DRAM or fetched there
+ * @DONARD_DRAM_DMA_PAYLOAD: bytes that drives wrote to DRAM or read from it
  * @DONARD_DRAM_DMA_OVERHEAD: NVMe commands, completions and lists of pages
  * @DONARD_DRAM_CPU_PAYLOAD: loads and stores of payload
  * @DONARD_DRAM_CPU_OVERHEAD: all other loads and stores in DRAM
  * @DONARD_DRAM_CPU_USER, @DONARD_DRAM_CPU_KERNEL: the last two together, by
  *	the mode that the processor was in
- * @DONARD_BAR_DMA: bytes that drives put into BARs of regions or fetched there
+ * @DONARD_BAR_DMA: bytes that drives wrote to BARs of regions or read from them
  * @DONARD_BAR_CPU: loads and stores in BARs of regions
  * @DONARD_INSTRUCTIONS_USER, @DONARD_INSTRUCTIONS_KERNEL: of the exact meter,
  *	of the whole machine; else of this process
@@ -52,9 +52,9 @@ extern "C" {
  * @DONARD_DRAM_CACHE: of the whole machine, between the last caches and DRAM
  *	on behalf of programs: DMA is not in it
  * @DONARD_INTERRUPTS, @DONARD_CONTEXT_SWITCHES: of the lab's machine meanwhile.
- *	How many completions come with one interrupt, and how often a copier has
- *	to wait for them, is decided by the host's speed; each costs the kernel
- *	instructions and DRAM traffic that are no doing of the copy
+ *	The host's speed decides how many completions come with one interrupt and
+ *	how often a copier has to wait; each costs the kernel instructions and
+ *	DRAM traffic that the copy did not cause
  */
 enum donard_quantity {
 	DONARD_DRAM_DMA_PAYLOAD,
@@ -90,10 +90,10 @@ const char *donard_quantity_name(enum donard_quantity quantity);
  * struct donard_measurement - what was counted
  * @size: in: sizeof(struct donard_measurement)
  * @meter: "lab", "likwid", "perf", "resctrl", "none"
- * @exact: every byte was counted; else the counters' resolution applies, and
- *	everything else that the machine did is in them
- * @known: bit by bit (1 << enum donard_quantity), which of @count mean anything
- * @missing: why the others do not; empty when all are known
+ * @exact: every byte was counted; otherwise the counters' resolution applies,
+ *	and they contain everything else that the machine did
+ * @known: which of @count are meaningful, a bit (1 << enum donard_quantity) for each
+ * @missing: why the others are not; empty when all are known
  */
 struct donard_measurement {
 	size_t size;
@@ -111,7 +111,8 @@ struct donard_meter;
 /**
  * donard_meter_open() - the named meter, or the best of those available
  * @ctx: the context
- * @kind: NULL is the first available of the list at the top; "none" always is
+ * @kind: NULL takes the first available one of the list at the top; "none" is always
+ *	available
  * @meter: set to the meter, which donard_meter_close() frees
  *
  * Returns 0; -EINVAL for an unknown name; -EOPNOTSUPP with the reason when a
@@ -140,9 +141,10 @@ const char *donard_meter_name(const struct donard_meter *meter);
  * @memory: of this process
  * @bytes: its length
  *
- * At most 8 ranges a measurement; before donard_meter_begin().  By whatever
- * address the pages are reached that are there when it begins; pages that come
- * later, by this address only.  Meters that cannot tell ignore it.
+ * At most 8 ranges per measurement, named before donard_meter_begin().  Pages
+ * that are present at the beginning count by whatever address they are reached;
+ * pages that come later count by this address only.  Meters that cannot tell
+ * payload apart ignore it.
  *
  * Returns 0; -ENOSPC when there are as many already.
  */

@@ -65,9 +65,9 @@ struct donard_rdma_memory_info {
  * @rights: DONARD_RDMA_*; verbs make DONARD_RDMA_WRITE imply LOCAL_WRITE
  * @memory: set to the registered memory, which donard_rdma_deregister() frees
  *
- * As a dma-buf where device and region can, else by the mapping.  Peers get
- * the given rights, no others; neither on-demand paging nor relaxed ordering
- * is ever asked for.
+ * The memory is registered as a dma-buf if device and region support that, and
+ * by its mapping otherwise.  Peers get exactly the given rights; donard asks for
+ * neither on-demand paging nor relaxed ordering.
  *
  * Returns 0; -EOPNOTSUPP when this device cannot register this region; -ENOMEM
  * when the limit of locked memory is too low; the text has the remedy.
@@ -101,8 +101,8 @@ void donard_rdma_deregister(struct donard_rdma_memory *memory);
 enum donard_rdma_event_type {
 	DONARD_RDMA_LISTENING,
 	DONARD_RDMA_CLIENT_CAME,	/* and took what is offered: it counts */
-	DONARD_RDMA_CLIENT_LEFT,	/* after good-bye */
-	DONARD_RDMA_CLIENT_LOST,	/* without, or cut off by the server's own end: text says why */
+	DONARD_RDMA_CLIENT_LEFT,	/* after it said good-bye */
+	DONARD_RDMA_CLIENT_LOST,	/* without good-bye, or cut off by the server: text says why */
 	DONARD_RDMA_CLIENT_REFUSED,	/* or did not take what is offered; not counted */
 };
 
@@ -158,7 +158,7 @@ typedef int (*donard_stop_fn)(void *user);
  * @bind: address to listen at; NULL is loopback, and nowhere else
  * @port: 0 lets the kernel choose; DONARD_RDMA_PORT is what clients expect
  * @rights: default both
- * @clients: end after so many that took what is offered; 0 is never
+ * @clients: end after so many clients have taken what is offered; 0 is never
  * @length_bytes: default: to the end of the region; "dram": 64 MiB
  * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
  *	between connecting and its first message, while it registers memory of
@@ -187,12 +187,12 @@ struct donard_rdma_serve_options {
  * @target: "p2pmem0", "p2pmem0+64M", "dram"
  * @options: how
  *
- * Each client has a protection domain and a registration of its own, of
+ * Each client gets its own protection domain and its own registration, with
  * exactly that range and those rights; while one is served, others are
  * refused.  Volatile memory that a client could change is zeroed before the
  * next one comes; persistent memory never is.
  *
- * Returns 0 when stop_fn said so or after the last client; -ENODEV when the
+ * Returns 0 when stop_fn asked for it or after the last client; -ENODEV when the
  * region went away (it is free by then, so that its removal goes through);
  * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EINVAL, -E2BIG for
  * wrong options.
@@ -204,7 +204,7 @@ int donard_rdma_serve(struct donard_context *ctx, const char *target,
 
 enum donard_rdma_mode {
 	DONARD_RDMA_TRANSFER,	/* the range, iterations times, each time verified */
-	DONARD_RDMA_BANDWIDTH,	/* iterations requests that go round in the range */
+	DONARD_RDMA_BANDWIDTH,	/* iterations requests that cycle through the range */
 	DONARD_RDMA_LATENCY,	/* the same, one after the other, each one timed */
 };
 
@@ -220,19 +220,19 @@ enum donard_rdma_mode {
  * @length_bytes: default: what is offered from there; for BANDWIDTH and
  *	LATENCY queue_depth blocks of it.  More than 1 GiB is never a default.
  *	When given, the near side is registered before connecting.
- * @block_bytes: of one request, default 64 KiB; LATENCY: 8.  More than 1 MiB goes
- *	as several work requests
- * @queue_depth: requests in flight, default 16; LATENCY: always 1.  Fewer are when
- *	they would take longer than a sixteenth of the time limits, since what
- *	tells the server that this side lives waits behind them
+ * @block_bytes: size of one request, default 64 KiB; LATENCY: 8.  More than 1 MiB is
+ *	sent as several work requests
+ * @queue_depth: requests in flight, default 16; LATENCY: always 1.  There are fewer
+ *	if they would take longer than a sixteenth of the time limits, because the
+ *	signs of life for the server queue behind them
  * @iterations: default 1 for TRANSFER, 1000 requests for the others
  * @local: "dram" (the default) or a region: the near side of the transfer.
- *	A region is written as it is, unless VERIFY asks for test data.
- * @timeout_ms: give up when nothing completes for so long; connecting, too, ends by
- *	then, or when progress_fn says so: it is done in a thread of its own
- * @meter: NULL, or counts from the first request until the server has confirmed
- *	the last byte, and test data that are laid or compared in between
- * @measurement: what it counted; needed with @meter
+ *	The contents of a region are sent unchanged, unless VERIFY asks for test data.
+ * @timeout_ms: give up when nothing completes for this long; connecting, which runs in
+ *	a thread of its own, ends by then, too, or when progress_fn stops it
+ * @meter: NULL, or a meter, which counts from the first request until the server has
+ *	confirmed the last byte, including test data that is laid or compared meanwhile
+ * @measurement: filled with what @meter counted; required with @meter
  */
 struct donard_rdma_options {
 	size_t size;
