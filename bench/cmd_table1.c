@@ -7,12 +7,41 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_table1.h"
+#include "bench_rdma.h"
 
 #define DEFAULT_ROUNDS	3
 #define DEFAULT_BLOCK	(64ULL << 10)
 #define DEFAULT_DEPTH	16
 #define LATENCY_BLOCK	64
+#define TARGETS_MAX	16
+#define ROUNDS_MAX	100
+#define NAME_BYTES	32
+
+struct target {
+	char name[NAME_BYTES];
+	char address[256];	/* of its server; with --here what that offers: "p2pmem0" */
+	uint16_t port;
+	bool again;		/* it has served us before */
+};
+
+struct row {
+	struct target *target;
+	unsigned int direction;
+};
+
+struct table1 {
+	struct cli *cli;
+	struct donard_meter *meter;
+	struct json_object *model;
+	struct donard_rdma_options options;
+	const char *here;	/* address at which servers of our own listen; NULL: they are elsewhere */
+	uint64_t rounds, block_bytes, depth, iterations;
+	struct target targets[TARGETS_MAX];
+	size_t target_count;
+	struct row rows[2 * TARGETS_MAX];
+	size_t row_count;
+	char dram_missing[DONARD_MISSING_BYTES];	/* why nothing is known of DRAM */
+};
 
 /* ---- targets: NAME=ADDRESS, NAME=ADDRESS:PORT, NAME=[V6]:PORT, NAME=V6; with --here NAME=p2pmem0 ---- */
 
@@ -24,14 +53,14 @@ static int bad_target(const struct table1 *table, const char *text, const char *
 
 static int take_target(struct table1 *table, const char *text)
 {
-	struct table1_target *target = &table->targets[table->target_count];
+	struct target *target = &table->targets[table->target_count];
 	const char *equals = strchr(text, '=');
 	size_t length = equals ? (size_t)(equals - text) : 0;
 	long port;
 
 	if (!length || !equals[1])
 		return bad_target(table, text, "it has no name or no address");
-	if (length >= TABLE1_NAME_BYTES || strlen(equals + 1) >= sizeof(target->address))
+	if (length >= NAME_BYTES || strlen(equals + 1) >= sizeof(target->address))
 		return bad_target(table, text, "its name (31 characters) or address (255) is too long");
 	memcpy(target->name, text, length);
 	strcpy(target->address, equals + 1);
@@ -48,7 +77,7 @@ static int take_target(struct table1 *table, const char *text)
 
 /* ---- samples ---- */
 
-static void add_sample(struct table1 *table, const struct table1_row *row, const struct bench_rdma *run,
+static void add_sample(struct table1 *table, const struct row *row, const struct bench_rdma *run,
 		       const struct bench_server_usage *server, const char *purpose, uint64_t round)
 {
 	struct json_object *sample = bench_rdma_sample(run, round);
@@ -67,7 +96,7 @@ static void add_sample(struct table1 *table, const struct table1_row *row, const
 }
 
 /* By a server of our own, whose memory carries payload if it is DRAM. */
-static int run_here(struct table1 *table, const struct table1_row *row, struct bench_rdma *run,
+static int run_here(struct table1 *table, const struct row *row, struct bench_rdma *run,
 		    struct bench_server_usage *usage)
 {
 	uint64_t bytes = table->block_bytes * table->depth;
@@ -86,9 +115,9 @@ static int run_here(struct table1 *table, const struct table1_row *row, struct b
 	return rc;
 }
 
-static int run_there(struct table1 *table, const struct table1_row *row, struct bench_rdma *run)
+static int run_there(struct table1 *table, const struct row *row, struct bench_rdma *run)
 {
-	struct table1_target *target = row->target;
+	struct target *target = row->target;
 	int rc;
 
 	run->options.address = target->address;
@@ -99,7 +128,7 @@ static int run_there(struct table1 *table, const struct table1_row *row, struct 
 }
 
 /* Then also its sample, and what the server said of it. */
-static int run_one(struct table1 *table, struct table1_row *row, struct bench_rdma *run, const char *purpose,
+static int run_one(struct table1 *table, struct row *row, struct bench_rdma *run, const char *purpose,
 		   uint64_t round)
 {
 	struct bench_server_usage usage = { 0 };
@@ -109,11 +138,6 @@ static int run_one(struct table1 *table, struct table1_row *row, struct bench_rd
 	rc = table->here ? run_here(table, row, run, &usage) : run_there(table, row, run);
 	if (!rc)
 		add_sample(table, row, run, table->here ? &usage : NULL, purpose, round);
-	if (!rc && table->here && !strcmp(purpose, "measure") &&
-	    run->options.mode == DONARD_RDMA_BANDWIDTH) {
-		table1_add(&row->server_seconds, usage.seconds);
-		table1_add(&row->server_faults, (double)usage.faults);
-	}
 	return rc;
 }
 
@@ -131,41 +155,32 @@ static struct bench_rdma new_run(const struct table1 *table, enum donard_rdma_mo
 }
 
 /* Once for each row, and not in its figures: comparing costs the server time. */
-static int verify(struct table1 *table, struct table1_row *row)
+static int verify(struct table1 *table, struct row *row)
 {
 	struct bench_rdma run = new_run(table, DONARD_RDMA_BANDWIDTH);
-	int rc;
 
 	run.options.flags |= DONARD_RDMA_VERIFY;
 	run.options.iterations = run.options.queue_depth;
-	rc = run_one(table, row, &run, "verify", 0);
-	row->verified = !rc && run.result.verified_bytes == run.result.bytes;
+	return run_one(table, row, &run, "verify", 0);
+}
+
+/* What only the caches fetched (resctrl) is not all: DMA is missing. */
+static bool knows_dram(const struct donard_measurement *measurement)
+{
+	const uint32_t parts = 1U << DONARD_DRAM_DMA_PAYLOAD | 1U << DONARD_DRAM_CPU_PAYLOAD |
+			       1U << DONARD_DRAM_DMA_OVERHEAD | 1U << DONARD_DRAM_CPU_OVERHEAD;
+
+	return measurement->known & 1U << DONARD_DRAM_TOTAL || (measurement->known & parts) == parts;
+}
+
+static int measure_row(struct table1 *table, struct row *row, enum donard_rdma_mode mode, uint64_t round)
+{
+	struct bench_rdma run = new_run(table, mode);
+	int rc = run_one(table, row, &run, "measure", round);
+
+	if (!rc && mode == DONARD_RDMA_BANDWIDTH && !knows_dram(&run.measurement))
+		snprintf(table->dram_missing, sizeof(table->dram_missing), "%s", run.measurement.missing);
 	return rc;
-}
-
-static int measure_bandwidth(struct table1 *table, struct table1_row *row, uint64_t round)
-{
-	struct bench_rdma run = new_run(table, DONARD_RDMA_BANDWIDTH);
-	int rc = run_one(table, row, &run, "measure", round);
-
-	if (rc)
-		return rc;
-	if (run.result.seconds > 0)
-		table1_add(&row->rate, (double)run.result.bytes / run.result.seconds);
-	table1_add_measured(table, row, &run);
-	return EXIT_DONE;
-}
-
-static int measure_latency(struct table1 *table, struct table1_row *row, uint64_t round)
-{
-	struct bench_rdma run = new_run(table, DONARD_RDMA_LATENCY);
-	int rc = run_one(table, row, &run, "measure", round);
-
-	if (rc)
-		return rc;
-	table1_add(&row->p50, (double)run.result.latency.p50_ns);
-	table1_add(&row->p99, (double)run.result.latency.p99_ns);
-	return EXIT_DONE;
 }
 
 /* Rounds outermost, targets innermost: what drifts on the machine drifts for all of them. */
@@ -177,9 +192,9 @@ static int measure(struct table1 *table)
 		rc = verify(table, &table->rows[i]);
 	for (uint64_t round = 0; round < table->rounds; round++)
 		for (size_t i = 0; i < table->row_count && !rc; i++) {
-			rc = measure_bandwidth(table, &table->rows[i], round);
+			rc = measure_row(table, &table->rows[i], DONARD_RDMA_BANDWIDTH, round);
 			if (!rc)
-				rc = measure_latency(table, &table->rows[i], round);
+				rc = measure_row(table, &table->rows[i], DONARD_RDMA_LATENCY, round);
 		}
 	return rc;
 }
@@ -189,7 +204,7 @@ static int measure(struct table1 *table)
 static void add_rows(struct table1 *table, unsigned int direction)
 {
 	for (size_t i = 0; i < table->target_count; i++) {
-		struct table1_row *row = &table->rows[table->row_count++];
+		struct row *row = &table->rows[table->row_count++];
 
 		row->target = &table->targets[i];
 		row->direction = direction;
@@ -206,7 +221,7 @@ static int take_numbers(struct table1 *table)
 	if (!rc)
 		rc = cli_number(cli, "iterations", 1, 10000000, &table->iterations);
 	if (!rc)
-		rc = cli_number(cli, "rounds", 1, TABLE1_ROUNDS_MAX, &table->rounds);
+		rc = cli_number(cli, "rounds", 1, ROUNDS_MAX, &table->rounds);
 	return rc ? rc : cli_timeout(cli, &table->options.timeout_ms);
 }
 
@@ -228,7 +243,7 @@ static struct json_object *target_models(const struct table1 *table)
 	struct json_object *models = json_object_new_array();
 
 	for (size_t i = 0; i < table->target_count; i++) {
-		const struct table1_target *target = &table->targets[i];
+		const struct target *target = &table->targets[i];
 		struct json_object *model = json_object_new_object();
 
 		cli_add_text(model, "name", target->name);
@@ -257,6 +272,26 @@ static void begin_model(struct table1 *table)
 	table->model = model;
 }
 
+static void add_missing(const struct table1 *table)
+{
+	if (table->dram_missing[0])
+		cli_add_text(table->model, "dram_missing", table->dram_missing);
+	if (!table->here)
+		cli_add_text(table->model, "server_missing", "the protocol carries no figures of the server; "
+			     "each 'rdma serve --json' prints its processor time and page faults of a client "
+			     "when that leaves, and 'donard-cli measure donard-cli rdma serve ... --once' the "
+			     "DRAM traffic of its machine.");
+}
+
+static const struct cli_column columns[] = {
+	{ "direction", "RDMA", false }, { "name", "TARGET", false }, { "operation", "OPERATION", false },
+	{ "purpose", "PURPOSE", false }, { "round", "ROUND", false }, { "bytes", "BYTES", false },
+	{ "bytes_per_second", "BYTES/s", false }, { "p50", "P50/ns", false }, { "p99", "P99/ns", false },
+	{ "dram_total_bytes", "DRAM/B", false }, { "dram_dma_payload_bytes", "DRAM-DMA/B", false },
+	{ "dram_cpu_payload_bytes", "DRAM-CPU/B", false }, { "bar_cpu_bytes", "BAR-CPU/B", false },
+	{ "instructions_kernel", "INSTR-KERNEL", false }, { "verified_bytes", "VERIFIED/B", false }, { 0 },
+};
+
 static int run_table(struct table1 *table)
 {
 	int rc;
@@ -264,11 +299,13 @@ static int run_table(struct table1 *table)
 	begin_model(table);
 	cli_catch_signals();
 	rc = measure(table);
-	if (rc)
+	if (rc) {
 		json_object_put(table->model);
-	else
-		table1_print(table);
-	return rc;
+		return rc;
+	}
+	add_missing(table);
+	bench_print(table->cli, table->model, columns);
+	return EXIT_DONE;
 }
 
 static int run_with(struct cli *cli, struct table1 *table)
@@ -318,7 +355,7 @@ static const struct cli_option options_table[] = {
 
 const struct cli_command cmd_table1 = {
 	.name = "table1", .arguments = "NAME=ADDR[:PORT]... | --here ADDR NAME=TARGET...", .min_arguments = 1,
-	.max_arguments = TABLE1_TARGETS_MAX, .needs_context = true,
+	.max_arguments = TARGETS_MAX, .needs_context = true,
 	.summary = "RDMA into plain memory, NVRAM and a GPU side by side, as in Donard's Table 1",
 	.options = options_table, .run = run,
 };

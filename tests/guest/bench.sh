@@ -232,9 +232,9 @@ perftest_without_server() {
 
 # has_all_lines - both operations into each of the three targets, and what arrived was compared.
 has_all_lines() {
-	holds "lines" '[.table[] | [.operation, .name]] == [["write", "dram"], ["write", "nvram"], ["write", "gpu"],
+	holds "lines" '[.samples[] | select(.purpose == "verify") | [.direction, .name]] == [["write", "dram"], ["write", "nvram"], ["write", "gpu"],
 		["read", "dram"], ["read", "nvram"], ["read", "gpu"]]'
-	holds "verified" 'all(.table[]; .verified)'
+	holds "verified" 'all(.samples[] | select(.purpose == "verify"); .verified_bytes == .bytes and .bytes > 0)'
 }
 
 table_of_three() {
@@ -245,7 +245,8 @@ table_of_three() {
 	describes_itself table1
 	has_all_lines
 	holds "targets" '[.samples[] | .target] | unique == ["dram", "p2pmem0", "p2pmem2"]'
-	holds "ratios to the first" '.table[0].bandwidth_ratio == 1 and all(.table[]; .p50_ratio > 0)'
+	holds "latencies" 'all(.samples[] | select(.operation == "latency"); .latency_ns.p50 > 0)'
+	holds "no figures but those of samples" 'has("table") | not'
 	holds "samples" '[.samples[] | select(.purpose == "measure")] | length == 24'
 	exits 0 'RDMA +TARGET.*write +dram.*read +gpu' donard-cli bench table1 "dram=$LAB_PEER_ADDR" \
 		"gpu=$LAB_PEER_ADDR:7079" --iterations 5 --rounds 1
@@ -277,23 +278,27 @@ with_rdma() {
 
 # The client's buffer is DRAM. A target in a BAR keeps each of its bytes out of there, and no other.
 bar_keeps_its_bytes_out() {
+	local of_bandwidth='.samples[] | select(.operation == "bandwidth" and .purpose == "measure")'
 	with_rdma
 	table_here 32
 	describes_itself table1
 	holds "exact counts" '.meter == "lab" and .dram_missing == null'
 	has_all_lines
-	holds "payload of both ends, or of one" 'all(.table[]; .dram_payload_bytes_per_byte == if .name == "dram" then 2 else 1 end)'
-	holds "the rest by way of the BAR" 'all(.table[]; .bar_bytes_per_byte == if .name == "dram" then 0 else 1 end)'
-	holds "all of it" 'all(.table[]; .dram_bytes_per_byte > .dram_payload_bytes_per_byte and .instructions_per_mib > 0)'
+	holds "payload of both ends, or of one" "all($of_bandwidth; (.measured | .dram_dma_payload_bytes + .dram_cpu_payload_bytes)
+		== .bytes * if .name == \"dram\" then 2 else 1 end)"
+	holds "the rest by way of the BAR" "all($of_bandwidth; (.measured | .bar_dma_bytes + .bar_cpu_bytes)
+		== if .name == \"dram\" then 0 else .bytes end)"
+	holds "all of it" "all($of_bandwidth; .measured | .dram_cpu_overhead_bytes > 0 and .instructions_kernel > 0)"
 	same_bytes "payload of the first time and the second" "$WORK/payload1" "$WORK/payload2" \
 		"$(stat -c %s "$WORK/payload1")"
-	holds "what the servers cost" 'all(.table[]; .server_cpu_seconds >= 0 and .server_faults >= 0) and .server_missing == null'
+	holds "what the servers cost" 'all(.samples[]; .server_cpu_seconds_per_gib >= 0 and .server_faults >= 0) and
+		.server_missing == null'
 	within 5 region_is_free p2pmem0
 }
 
 table_here_text() {
 	with_rdma
-	exits 0 'OF-IT-PAYLOAD.*write +dram .* 2\.0000 +0\.0000 .*read +gpu .* 1\.0000 +1\.0000 ' donard-cli bench table1 \
+	exits 0 'DRAM-CPU/B.*write +dram .* 327680 .* 655360 +0 .*read +gpu .* 327680 .* 327680 +327680 ' donard-cli bench table1 \
 		--here "$LAB_ADDR" dram=dram gpu=p2pmem0 --iterations 5 --rounds 1
 	exits 0 "DRAM traffic: not available: .*'none' was asked for" donard-cli bench table1 --here "$LAB_ADDR" dram=dram \
 		--iterations 5 --rounds 1 --meter none
