@@ -36,6 +36,7 @@ struct table1 {
 	struct donard_rdma_options options;
 	const char *here;	/* address at which servers of our own listen; NULL: they are elsewhere */
 	uint64_t rounds, block_bytes, depth, iterations;
+	uint64_t perftest_port;	/* of the first target's servers; 0: not wanted */
 	struct target targets[TARGETS_MAX];
 	size_t target_count;
 	struct row rows[2 * TARGETS_MAX];
@@ -154,6 +155,25 @@ static struct bench_rdma new_run(const struct table1 *table, enum donard_rdma_mo
 	return run;
 }
 
+/* The same requests by the unmodified program, right after ours. */
+static int add_perftest(struct table1 *table, const struct row *row, const struct bench_rdma *run, uint64_t round)
+{
+	size_t index = (size_t)(row->target - table->targets);
+	struct json_object *sample;
+	int rc;
+
+	if (!table->perftest_port)
+		return EXIT_DONE;
+	rc = bench_perftest_run(table->cli, table->meter, run,
+				(uint16_t)(table->perftest_port + BENCH_PERFTEST_PORTS * index), round, &sample);
+	if (rc)
+		return rc;
+	cli_add_text(sample, "name", row->target->name);
+	cli_add_text(sample, "purpose", "measure");
+	bench_add_sample(table->model, sample);
+	return EXIT_DONE;
+}
+
 /* Once for each row, and not in its figures: comparing costs the server time. */
 static int verify(struct table1 *table, struct row *row)
 {
@@ -180,7 +200,7 @@ static int measure_row(struct table1 *table, struct row *row, enum donard_rdma_m
 
 	if (!rc && mode == DONARD_RDMA_BANDWIDTH && !knows_dram(&run.measurement))
 		snprintf(table->dram_missing, sizeof(table->dram_missing), "%s", run.measurement.missing);
-	return rc;
+	return rc || mode != DONARD_RDMA_BANDWIDTH ? rc : add_perftest(table, row, &run, round);
 }
 
 /* Rounds outermost, targets innermost: what drifts on the machine drifts for all of them. */
@@ -225,6 +245,22 @@ static int take_numbers(struct table1 *table)
 	return rc ? rc : cli_timeout(cli, &table->options.timeout_ms);
 }
 
+static int take_perftest(struct table1 *table)
+{
+	struct cli *cli = table->cli;
+	uint64_t port = BENCH_PERFTEST_PORT;
+	int rc = cli_number(cli, "perftest-port", 1, 65536 - BENCH_PERFTEST_PORTS * TARGETS_MAX, &port);
+
+	if (rc)
+		return rc;
+	if (!cli_given(cli, "perftest"))
+		return cli_given(cli, "perftest-port") ? cli_usage(cli, "--perftest-port needs --perftest") : 0;
+	if (table->here)
+		return cli_usage(cli, "--perftest needs servers that run already, not --here");
+	table->perftest_port = port;
+	return bench_perftest_check(cli);
+}
+
 static int take_options(struct table1 *table)
 {
 	int rc = take_numbers(table);
@@ -233,6 +269,8 @@ static int take_options(struct table1 *table)
 	table->here = cli_value(table->cli, "here");
 	for (int i = 0; i < table->cli->argument_count && !rc; i++)
 		rc = take_target(table, table->cli->arguments[i]);
+	if (!rc)
+		rc = take_perftest(table);
 	add_rows(table, DONARD_RDMA_WRITE);
 	add_rows(table, DONARD_RDMA_READ);
 	return rc;
@@ -284,7 +322,8 @@ static void add_missing(const struct table1 *table)
 }
 
 static const struct cli_column columns[] = {
-	{ "direction", "RDMA", false }, { "name", "TARGET", false }, { "operation", "OPERATION", false },
+	{ "direction", "RDMA", false }, { "name", "TARGET", false }, { "method", "METHOD", false },
+	{ "operation", "OPERATION", false },
 	{ "purpose", "PURPOSE", false }, { "round", "ROUND", false }, { "bytes", "BYTES", false },
 	{ "bytes_per_second", "BYTES/s", false }, { "p50", "P50/ns", false }, { "p99", "P99/ns", false },
 	{ "dram_total_bytes", "DRAM/B", false }, { "dram_dma_payload_bytes", "DRAM-DMA/B", false },
@@ -347,6 +386,8 @@ static const struct cli_option options_table[] = {
 	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
 	{ "rounds", "N", "how often; default 3, at most 100" },
 	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" },
+	{ "perftest", NULL, "run perftest's clients beside the bandwidth, unmodified" },
+	{ "perftest-port", "N", "its servers: this and the next three for the first target, and so on; default 18515" },
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },
 	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON" },

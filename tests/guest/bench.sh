@@ -147,37 +147,20 @@ rdma_direction_that_is_not_offered() {
 	bench rdma "$LAB_PEER_ADDR" --direction write --block-sizes 4K --queue-depths 4 --iterations 10 --rounds 1
 }
 
-# perftest_servers - each serves one client after the other, until the end of the test.
+# perftest_servers PORT [ARGUMENT...] - for blocks of 4 KiB, until the end of the test.
 perftest_servers() {
-	local program port=$PERFTEST_PORT
+	local program port=$1
+	labctl peer perftest-servers "$port" -s 4096 -n 20 "${@:2}" >>"$WORK/peer" 2>&1 </dev/null &
+	at_end "kill $! 2>/dev/null; wait $!"
 	for program in ib_write_bw ib_read_bw ib_write_lat ib_read_lat; do
-		peer_until_the_end "while :; do $program -R -F -s 4096 -n 20 -p $port; done"
 		within 20 cm_listens peer "$program" "$port"
 		port=$((port + 1))
-	done
-	peer_until_the_end "$(declare -f end_left_servers); end_left_servers"
-}
-
-peer_until_the_end() {
-	labctl peer bash -c "$1" >>"$WORK/peer" 2>&1 </dev/null &
-	at_end "kill $! 2>/dev/null; wait $!"
-}
-
-# end_left_servers - on a busy host a client may fail while it connects, and leave its server waiting for the rest: one
-# that still has a queue pair at the second look is no use to the next client.
-end_left_servers() {
-	local before='' now
-	while :; do
-		now=$(rdma resource show qp | grep -o 'pid [0-9]* comm ib_' | cut -d ' ' -f 2 | sort -u)
-		comm -12 <(echo "$before") <(echo "$now") | xargs -r kill
-		before=$now
-		sleep 10
 	done
 }
 
 perftest_beside() {
 	offer dram "$PORT"
-	perftest_servers
+	perftest_servers "$PERFTEST_PORT"
 	bench rdma "$LAB_PEER_ADDR" --block-sizes 4K --queue-depths 16 --iterations 20 --rounds 1 --perftest \
 		--timeout 120
 	holds "both methods" '[.samples[] | [.method, .operation, .direction]] | unique | length == 8'
@@ -252,6 +235,20 @@ table_of_three() {
 		"gpu=$LAB_PEER_ADDR:7079" --iterations 5 --rounds 1
 }
 
+# Each target has servers of its own, whose buffers lie beside what donard offers.
+table_with_perftest() {
+	offer dram 7077
+	offer p2pmem2+16M 7079
+	perftest_servers "$PERFTEST_PORT"
+	perftest_servers $((PERFTEST_PORT + 4)) --mmap=/dev/p2pmem2
+	bench table1 "dram=$LAB_PEER_ADDR" "nvram=$LAB_PEER_ADDR:7079" --block-size 4K --iterations 20 --rounds 1 --perftest \
+		--timeout 120
+	holds "perftest beside each bandwidth" '[.samples[] | select(.method == "perftest") | [.operation, .direction, .name]] | sort
+		== [["bandwidth", "read", "dram"], ["bandwidth", "read", "nvram"], ["bandwidth", "write", "dram"],
+		["bandwidth", "write", "nvram"]]'
+	holds "its rates" 'all(.samples[] | select(.method == "perftest"); .bytes_per_second > 0)'
+}
+
 nobody_there() {
 	exits 1 "$LAB_PEER_ADDR.*7099" donard-cli bench table1 "a=$LAB_PEER_ADDR:7099" --timeout 2
 }
@@ -321,6 +318,7 @@ if [[ -n ${LAB_FABRIC:-} ]]; then
 	t "rdma, perftest without sense of its clock" perftest_without_sense_of_its_clock
 	t "rdma, perftest without its server" perftest_without_server
 	t "table1, three targets" table_of_three
+	patiently t "table1, perftest beside it" table_with_perftest
 	t "table1, nobody there" nobody_there
 else
 	t "setup, samples" samples_are_complete
