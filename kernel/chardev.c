@@ -24,6 +24,7 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	f->uid = current_fsuid();
 	f->pid = task_tgid_nr(current);
 	get_task_comm(f->comm, current);
+	mutex_init(&f->back_lock);
 	mutex_init(&f->lock);
 
 	down_read(&r->gate);
@@ -100,21 +101,6 @@ static long ioc_info(void *object, void *arg)
 	return 0;
 }
 
-static int claim(struct p2pmem_file *f, const struct p2pmem_claim *c)
-{
-	struct p2pmem_region *r = f->region;
-	int ret;
-
-	if (!p2pmem_enter(r))
-		return -ENODEV;
-	p2pmem_revalidate(r);
-	ret = p2pmem_file_claim(f, c->file_offset >> PAGE_SHIFT,
-				c->length >> PAGE_SHIFT,
-				c->region_offset >> PAGE_SHIFT);
-	p2pmem_leave(r);
-	return ret;
-}
-
 static long ioc_claim(void *object, void *arg)
 {
 	struct p2pmem_file *f = object;
@@ -134,7 +120,9 @@ static long ioc_claim(void *object, void *arg)
 	    c->length > r->backing.bytes - c->region_offset)
 		return -ENXIO;
 	do {
-		ret = claim(f, c);
+		ret = p2pmem_file_claim(f, c->file_offset >> PAGE_SHIFT,
+					c->length >> PAGE_SHIFT,
+					c->region_offset >> PAGE_SHIFT);
 	} while (ret == -EBUSY && p2pmem_settle(r, asked));
 	return ret;
 }

@@ -16,24 +16,38 @@
 #define DRAIN_INTERVAL_MIN	msecs_to_jiffies(5)
 #define DRAIN_INTERVAL_MAX	msecs_to_jiffies(250)
 #define DRAIN_REPORT_INTERVAL	(10 * HZ)
+/* Looked at before alloc_lock is left to who closes a file. */
+#define SLICE_GRANULES		(1ULL << 15)
 /* In-flight requests of a device that vanished end within its time-outs. */
 #define SURPRISE_GRACE		(2 * HZ)
 
-/* Every owned page is back at its base reference; free ones always are. */
-static bool region_pages_idle(struct p2pmem_region *r)
+/* The owned granules next to *@at, which it advances, but no more than a slice. */
+static bool slice_idle(struct p2pmem_region *r, u64 *at)
 {
 	struct p2pmem_alloc *a = &r->alloc;
-	bool idle = true;
-	u64 from, to;
+	u64 from = p2pmem_alloc_next_used(a, *at);
+	u64 to = min(p2pmem_alloc_next_free(a, from), from + SLICE_GRANULES);
 
-	mutex_lock(&r->alloc_lock);
-	for (from = p2pmem_alloc_next_used(a, 0); from < a->granules && idle;
-	     from = p2pmem_alloc_next_used(a, to)) {
-		to = p2pmem_alloc_next_free(a, from);
-		idle = p2pmem_range_idle(r, from, to - from);
+	lockdep_assert_held(&r->alloc_lock);
+	*at = to;
+	return p2pmem_range_idle(r, from, to - from);
+}
+
+/*
+ * Every owned page is back at its base reference; free ones always are.  The
+ * gate is shut, so that no more are taken while the lock is left to others.
+ */
+static bool region_pages_idle(struct p2pmem_region *r)
+{
+	bool idle = true;
+	u64 at = 0;
+
+	while (at < r->alloc.granules && idle) {
+		mutex_lock(&r->alloc_lock);
+		idle = slice_idle(r, &at);
+		mutex_unlock(&r->alloc_lock);
 		cond_resched();
 	}
-	mutex_unlock(&r->alloc_lock);
 	return idle;
 }
 

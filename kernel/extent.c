@@ -9,41 +9,52 @@
 
 #include "p2pmem.h"
 
-/* The extent that covers @granule of the file, or NULL.  file->lock is held. */
-struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule)
+/*
+ * Pieces after which whoever makes or undoes them leaves the locks to others, and
+ * looks whether it has been killed.
+ */
+#define BATCH_PIECES	256
+
+/* The first extent that covers @granule or what comes after it, or NULL. */
+struct p2pmem_extent *p2pmem_extent_from(struct p2pmem_file *f, u64 granule)
 {
 	struct rb_node *node = f->extents.rb_node;
+	struct p2pmem_extent *found = NULL;
 
+	lockdep_assert_held(&f->lock);
 	while (node) {
 		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
 
-		if (granule < e->file_first)
-			node = node->rb_left;
-		else if (granule - e->file_first >= e->count)
+		if (e->file_first + e->count <= granule) {
 			node = node->rb_right;
-		else
-			return e;
+		} else {
+			found = e;
+			node = node->rb_left;
+		}
 	}
-	return NULL;
+	return found;
+}
+
+/* The extent that covers @granule of the file, or NULL. */
+struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule)
+{
+	struct p2pmem_extent *e = p2pmem_extent_from(f, granule);
+
+	return e && e->file_first <= granule ? e : NULL;
+}
+
+/* The one that follows in the file, or NULL. */
+struct p2pmem_extent *p2pmem_extent_next(const struct p2pmem_extent *e)
+{
+	return rb_entry_safe(rb_next(&e->node), struct p2pmem_extent, node);
 }
 
 /* First granule in [from, end) that an extent covers, or @end. */
 static u64 next_covered(struct p2pmem_file *f, u64 from, u64 end)
 {
-	struct rb_node *node = f->extents.rb_node;
+	struct p2pmem_extent *e = p2pmem_extent_from(f, from);
 
-	while (node) {
-		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
-
-		if (e->file_first + e->count <= from) {
-			node = node->rb_right;
-		} else {
-			if (e->file_first < end)
-				end = max(e->file_first, from);
-			node = node->rb_left;
-		}
-	}
-	return end;
+	return e ? min(max(e->file_first, from), end) : end;
 }
 
 static void extent_insert(struct p2pmem_file *f, struct p2pmem_extent *new)
@@ -87,117 +98,165 @@ static void admit(struct p2pmem_region *r, struct p2pmem_extent *e)
 /* File and region need to agree on where a chunk begins. */
 #define ALIKE_MODULO	(P2PMEM_HAS_CHUNKS ? P2PMEM_CHUNK : 1)
 
-/* Backs part of a gap with memory at a fixed place (@first) or anywhere. */
-static int back_piece(struct p2pmem_file *f, u64 file_first, u64 want,
+/* Memory for @e: @want granules at @first, or as many as there are anywhere. */
+static int take_memory(struct p2pmem_file *f, struct p2pmem_extent *e,
+		       u64 want, const u64 *first)
+{
+	struct p2pmem_region *r = f->region;
+
+	lockdep_assert_held(&r->alloc_lock);
+	if (first) {
+		if (!p2pmem_alloc_take_at(&r->alloc, *first, want))
+			return -EBUSY;
+		e->first = *first;
+		e->count = want;
+		admit(r, e);
+		return 0;
+	}
+	if (want > r->alloc.free)
+		return -ENOSPC;
+	e->count = p2pmem_alloc_take(&r->alloc, want, ALIKE_MODULO,
+				     e->file_first, &e->first);
+	return 0;
+}
+
+/* Backs a gap, or the beginning of it, with one extent.  *@count says how much. */
+static int back_piece(struct p2pmem_file *f, u64 file_first, u64 *count,
 		      const u64 *first, struct list_head *made)
 {
 	struct p2pmem_region *r = f->region;
 	struct p2pmem_extent *e = extent_new(f, file_first);
-	int ret = 0;
+	unsigned long given;
+	int ret;
 
 	if (!e)
 		return -ENOMEM;
 	mutex_lock(&r->alloc_lock);
-	if (first) {
-		e->first = *first;
-		e->count = want;
-		if (p2pmem_alloc_take_at(&r->alloc, *first, want))
-			admit(r, e);
-		else
-			ret = -EBUSY;
-	} else {
-		e->count = p2pmem_alloc_take(&r->alloc, want, ALIKE_MODULO,
-					     file_first, &e->first);
-		if (!e->count)
-			ret = -ENOSPC;
-	}
-	if (!ret)
-		p2pmem_shape_extent(r, e);
+	ret = take_memory(f, e, *count, first);
+	given = r->given;
 	mutex_unlock(&r->alloc_lock);
 	if (ret) {
 		kfree(e);
 		return ret;
 	}
+	p2pmem_shape_extent(r, e, given);
 	extent_insert(f, e);
 	list_add_tail(&e->link, made);
+	*count = e->count;
 	return 0;
 }
 
-static int back_gap(struct p2pmem_file *f, u64 from, u64 end,
-		    struct list_head *made)
+/*
+ * Backs from *@first on what has no memory yet, and advances it: a batch of
+ * pieces, and not beyond @end.
+ */
+static int back_some(struct p2pmem_file *f, u64 *first, u64 end,
+		     struct list_head *made)
 {
-	struct p2pmem_region *r = f->region;
-	int ret;
+	int pieces, ret;
 
-	if (r->persistent)
-		return back_piece(f, from, end - from, &from, made);
-	while (from < end) {
-		struct p2pmem_extent *e;
+	for (pieces = 0; *first < end && pieces < BATCH_PIECES; pieces++) {
+		struct p2pmem_extent *e = p2pmem_extent_find(f, *first);
+		u64 count;
 
-		ret = back_piece(f, from, end - from, NULL, made);
+		if (e) {
+			*first = e->file_first + e->count;
+			continue;
+		}
+		count = next_covered(f, *first, end) - *first;
+		ret = back_piece(f, *first, &count,
+				 f->region->persistent ? first : NULL, made);
 		if (ret)
 			return ret;
-		e = list_last_entry(made, struct p2pmem_extent, link);
-		from += e->count;
+		*first += count;
 	}
 	return 0;
 }
 
-/* Nobody has seen these yet: they go straight back. */
-static void unback(struct p2pmem_file *f, struct list_head *made)
+static void unback_some(struct p2pmem_file *f, struct list_head *made)
 {
 	struct p2pmem_region *r = f->region;
 	struct p2pmem_extent *e, *next;
+	int pieces = 0;
 
+	mutex_lock(&f->lock);
 	mutex_lock(&r->alloc_lock);
 	list_for_each_entry_safe(e, next, made, link) {
+		if (pieces++ == BATCH_PIECES)
+			break;
+		list_del(&e->link);
 		rb_erase(&e->node, &f->extents);
 		p2pmem_alloc_give(&r->alloc, e->first, e->count,
 				  from_kuid(&init_user_ns, e->uid));
 		kfree(e);
 	}
 	mutex_unlock(&r->alloc_lock);
+	mutex_unlock(&f->lock);
+}
+
+/* Nobody has seen these yet: they go straight back, even of a region that ends. */
+static void unback(struct p2pmem_file *f, struct list_head *made)
+{
+	while (!list_empty(made)) {
+		unback_some(f, made);
+		cond_resched();
+	}
 }
 
 static void keep(struct list_head *made)
 {
-	while (!list_empty(made))
+	while (!list_empty(made)) {
 		list_del_init(made->next);
+		cond_resched();
+	}
 }
 
-/* Gives memory to every part of [first, first + count) that has none. */
+/* Enters the region for each batch: removal need not wait for all of them. */
+static int back_all(struct p2pmem_file *f, u64 first, u64 end,
+		    struct list_head *made)
+{
+	int ret = 0;
+
+	while (first < end && !ret) {
+		if (!p2pmem_enter(f->region))
+			return -ENODEV;
+		mutex_lock(&f->lock);
+		ret = back_some(f, &first, end, made);
+		mutex_unlock(&f->lock);
+		p2pmem_leave(f->region);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	return ret;
+}
+
+/*
+ * Gives memory to every part of [first, first + count) that has none, or to none
+ * of it.  Nobody else makes extents of the file meanwhile, or could count on one
+ * that is undone.
+ */
 int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count)
 {
 	u64 end = first + count;
 	LIST_HEAD(made);
-	int ret = 0;
+	int ret;
 
 	if (f->region->persistent &&
 	    (end > f->region->alloc.granules || end < first))
 		return -ENXIO;
-	mutex_lock(&f->lock);
-	while (first < end && !ret) {
-		struct p2pmem_extent *e = p2pmem_extent_find(f, first);
-		u64 gap_end;
-
-		if (e) {
-			first = e->file_first + e->count;
-			continue;
-		}
-		gap_end = next_covered(f, first, end);
-		ret = back_gap(f, first, gap_end, &made);
-		first = gap_end;
-	}
+	if (mutex_lock_killable(&f->back_lock))
+		return -EINTR;
+	ret = back_all(f, first, end, &made);
 	if (ret)
 		unback(f, &made);
 	else
 		keep(&made);
-	mutex_unlock(&f->lock);
+	mutex_unlock(&f->back_lock);
 	return ret;
 }
 
-int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
-		      u64 first)
+static int claim(struct p2pmem_file *f, u64 file_first, u64 count, u64 first)
 {
 	LIST_HEAD(made);
 	int ret;
@@ -206,13 +265,30 @@ int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 	if (next_covered(f, file_first, file_first + count) < file_first + count)
 		ret = -EEXIST;
 	else
-		ret = back_piece(f, file_first, count, &first, &made);
+		ret = back_piece(f, file_first, &count, &first, &made);
 	keep(&made);
 	mutex_unlock(&f->lock);
 	return ret;
 }
 
-/* file->lock is held, and the granules are owned by that file. */
+/* Gives the memory at @first, and no other, to a part of the file that has none. */
+int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
+		      u64 first)
+{
+	int ret = -ENODEV;
+
+	if (mutex_lock_killable(&f->back_lock))
+		return -EINTR;
+	if (p2pmem_enter(f->region)) {
+		p2pmem_revalidate(f->region);
+		ret = claim(f, file_first, count, first);
+		p2pmem_leave(f->region);
+	}
+	mutex_unlock(&f->back_lock);
+	return ret;
+}
+
+/* The lock of the file that owns the granules is held. */
 void p2pmem_make_visible(struct p2pmem_region *r, u64 granule, u64 count)
 {
 	struct p2pmem_bytes *bytes = &r->alloc.bytes;

@@ -50,9 +50,9 @@ static void join(struct p2pmem_region *r, u64 chunk)
 {
 	struct page *page = p2pmem_page(r, chunk);
 
+	lockdep_assert_held(&r->alloc_lock);
 	if (PageHead(page))
 		return;
-	cond_synchronize_rcu(r->given);
 	if (!freeze_pages(page, P2PMEM_CHUNK))
 		return;
 	compat_form_folio(page, compat_page_pgmap(page), P2PMEM_CHUNK_ORDER);
@@ -66,7 +66,6 @@ static void split(struct p2pmem_region *r, u64 chunk)
 
 	if (!PageHead(page))
 		return;
-	cond_synchronize_rcu(r->given);
 	while (!page_ref_freeze(page, 1))
 		cond_resched(); /* a passing speculative reference */
 	pgmap = compat_page_pgmap(page);
@@ -106,6 +105,7 @@ void p2pmem_unshape(struct p2pmem_region *r)
 
 	if (!COMPAT_HAS_FOLIOS)
 		return;
+	cond_synchronize_rcu(r->given);
 	for (chunk = chunk_from(r, 0);
 	     chunk + P2PMEM_CHUNK <= r->alloc.granules; chunk += P2PMEM_CHUNK) {
 		split(r, chunk);
@@ -113,8 +113,29 @@ void p2pmem_unshape(struct p2pmem_region *r)
 	}
 }
 
-/* @e has just been taken, and nobody has seen it.  alloc_lock is held. */
-void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e)
+/*
+ * Gives a chunk its shape, but leaves the lock to others between one and the
+ * next.  Only one that the extent covers in part is anybody else's concern, and
+ * they would split it as well.
+ */
+static void shape(struct p2pmem_region *r, u64 chunk, bool joined,
+		  unsigned long given)
+{
+	if (!!PageHead(p2pmem_page(r, chunk)) == joined)
+		return;
+	cond_synchronize_rcu(given);
+	mutex_lock(&r->alloc_lock);
+	if (joined)
+		join(r, chunk);
+	else
+		split(r, chunk);
+	mutex_unlock(&r->alloc_lock);
+	cond_resched();
+}
+
+/* @e has just been taken, when memory had come back at @given; nobody has seen it. */
+void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e,
+			 unsigned long given)
 {
 	u64 end = e->first + e->count;
 	bool congruent = !((e->first ^ e->file_first) % P2PMEM_CHUNK);
@@ -124,12 +145,7 @@ void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e)
 		return;
 	/* One that begins before the extent, and before the region if it is none. */
 	if (chunk > e->first && chunk >= P2PMEM_CHUNK)
-		split(r, chunk - P2PMEM_CHUNK);
-	for (; chunk < end; chunk += P2PMEM_CHUNK) {
-		if (congruent && end - chunk >= P2PMEM_CHUNK)
-			join(r, chunk);
-		else
-			split(r, chunk);
-		cond_resched();
-	}
+		shape(r, chunk - P2PMEM_CHUNK, false, given);
+	for (; chunk < end; chunk += P2PMEM_CHUNK)
+		shape(r, chunk, congruent && end - chunk >= P2PMEM_CHUNK, given);
 }

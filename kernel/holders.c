@@ -4,18 +4,29 @@
 
 #include "p2pmem.h"
 
-/*
- * How many pages of an extent somebody besides its mappings refers to: those
- * with references that are neither the base reference nor a mapping's.
- * alloc_lock is held, so that the pages do not go meanwhile.
- */
-static u64 extent_pins(struct p2pmem_region *r, struct p2pmem_extent *e)
-{
-	u64 at, end = e->first + e->count, step, pinned = 0;
+/* What is looked at of a file before its locks are left to others. */
+#define BATCH_GRANULES	(1ULL << 15)
 
+/* What a file owns, as far as it was looked at: up to @next in the file. */
+struct tally {
+	u64 next;
+	u64 granules;
+	u64 pinned;
+};
+
+/*
+ * How many pages of a range somebody besides its mappings refers to: those
+ * with references that are neither the base reference nor a mapping's.  The
+ * lock keeps the pages from going meanwhile.
+ */
+static u64 range_pins(struct p2pmem_region *r, u64 at, u64 count)
+{
+	u64 end = at + count, step, pinned = 0;
+
+	lockdep_assert_held(&r->alloc_lock);
 	if (r->gone)
 		return 0;
-	for (at = e->first; at < end; at += step) {
+	for (; at < end; at += step) {
 		struct folio *folio = p2pmem_folio_at(r, at, end, &step);
 
 		if (folio_ref_count(folio) - 1 > compat_folio_mapcount(folio))
@@ -31,22 +42,38 @@ static size_t holder_line(char *buf, size_t bytes, pid_t pid, const char *comm,
 			 granules << PAGE_SHIFT, pinned);
 }
 
+/* Adds a batch to @t; false when the file has no more. */
+static bool count_some(struct p2pmem_file *f, struct tally *t)
+{
+	struct p2pmem_extent *e = p2pmem_extent_from(f, t->next);
+	u64 left = BATCH_GRANULES;
+
+	for (; e && left; e = p2pmem_extent_next(e)) {
+		u64 skip = t->next > e->file_first ? t->next - e->file_first : 0;
+		u64 count = min(e->count - skip, left);
+
+		t->granules += count;
+		t->pinned += range_pins(f->region, e->first + skip, count);
+		t->next = e->file_first + skip + count;
+		left -= count;
+	}
+	return !left;
+}
+
 static size_t file_line(struct p2pmem_file *f, char *buf, size_t bytes)
 {
-	u64 granules = 0, pinned = 0;
-	struct rb_node *node;
+	struct tally t = { };
+	bool more;
 
-	mutex_lock(&f->lock);
-	mutex_lock(&f->region->alloc_lock);
-	for (node = rb_first(&f->extents); node; node = rb_next(node)) {
-		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
-
-		granules += e->count;
-		pinned += extent_pins(f->region, e);
-	}
-	mutex_unlock(&f->region->alloc_lock);
-	mutex_unlock(&f->lock);
-	return holder_line(buf, bytes, f->pid, f->comm, granules, pinned);
+	do {
+		mutex_lock(&f->lock);
+		mutex_lock(&f->region->alloc_lock);
+		more = count_some(f, &t);
+		mutex_unlock(&f->region->alloc_lock);
+		mutex_unlock(&f->lock);
+		cond_resched();
+	} while (more);
+	return holder_line(buf, bytes, f->pid, f->comm, t.granules, t.pinned);
 }
 
 /*
@@ -67,9 +94,12 @@ size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes)
 		n += file_line(f, buf + n, bytes - n);
 	mutex_unlock(&r->files_lock);
 	mutex_lock(&r->alloc_lock);
-	list_for_each_entry(e, &r->draining, link)
+	list_for_each_entry(e, &r->draining, link) {
+		if (n + 1 >= bytes)
+			break;
 		n += holder_line(buf + n, bytes - n, e->pid, e->comm, e->count,
-				 extent_pins(r, e));
+				 range_pins(r, e->first, e->count));
+	}
 	mutex_unlock(&r->alloc_lock);
 	return n + p2pmem_importers_text(r, buf + n, bytes - n);
 }

@@ -106,17 +106,14 @@ static const struct vm_operations_struct p2pmem_vm_ops = {
 static int back_mapping(struct p2pmem_file *f, struct vm_area_struct *vma)
 {
 	struct p2pmem_region *r = f->region;
-	int ret = -ENODEV;
 
-	down_read(&r->gate);
-	if (r->state == P2PMEM_STATE_READY) {
-		p2pmem_revalidate(r);
-		ret = p2pmem_file_back(f, vma->vm_pgoff, vma_pages(vma));
-		vma->vm_page_prot = p2pmem_memtype_prot(vma->vm_page_prot,
-							r->backing.memtype);
-	}
-	up_read(&r->gate);
-	return ret;
+	if (!p2pmem_enter(r))
+		return -ENODEV;
+	p2pmem_revalidate(r);
+	vma->vm_page_prot = p2pmem_memtype_prot(vma->vm_page_prot,
+						r->backing.memtype);
+	p2pmem_leave(r);
+	return p2pmem_file_back(f, vma->vm_pgoff, vma_pages(vma));
 }
 
 int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)

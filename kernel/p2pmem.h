@@ -11,7 +11,7 @@
  *            left, holding a module reference.
  *   export   a dma-buf; holds the open file, and through it all of the above.
  *
- * Lock order: device lock -> mmap_lock -> region->gate ->
+ * Lock order: device lock -> mmap_lock -> file->back_lock -> region->gate ->
  * region->files_lock -> file->lock -> region->alloc_lock; and
  * region->gate -> region->exports_lock -> reservation lock of a dma-buf.
  * None of them is held over copy_{to,from}_user or (un)mapping a backing,
@@ -88,12 +88,15 @@ struct p2pmem_region {
 	struct mutex exports_lock;	/* exports */
 	struct list_head exports;	/* dmabuf.c: those that are open */
 
-	struct mutex alloc_lock;	/* alloc, draining, given, gone */
+	struct mutex alloc_lock;	/* alloc, drain*, given, reap_delay, gone */
 	struct p2pmem_alloc alloc;
 	struct list_head draining;
+	unsigned long drains;		/* how many are draining */
+	unsigned long drained;		/* jiffies when the last one joined them */
 	unsigned long given;		/* RCU state when memory last came back */
 
 	struct delayed_work reap_work;	/* extents of closed files */
+	unsigned long reap_delay;	/* until its next look; 0: none to come */
 	struct work_struct remove_work;
 	unsigned long removing;		/* bit 0: remove_work owns the end */
 	bool gone;			/* no page may be touched any more */
@@ -110,6 +113,7 @@ struct p2pmem_file {
 	struct p2pmem_region *region;
 	struct file *filp;		/* that this is the private data of */
 	struct list_head link;
+	struct mutex back_lock;		/* who makes extents, or undoes it */
 	struct mutex lock;		/* extents, and zeroing on first touch */
 	struct rb_root extents;
 	u64 resets_seen;		/* at open, and at the last good SYNC */
@@ -127,7 +131,7 @@ struct p2pmem_extent {
 	kuid_t uid;
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
-	unsigned long closed;		/* jiffies when it began to drain */
+	u64 idle;			/* draining: so many pages are known to be */
 };
 
 #define to_p2pmem_region(d) container_of(d, struct p2pmem_region, dev)
@@ -174,7 +178,8 @@ struct folio *p2pmem_folio_at(struct p2pmem_region *r, u64 granule, u64 end,
 u64 p2pmem_chunk_skew(const struct p2pmem_region *r);
 bool p2pmem_is_chunk(struct p2pmem_region *r, u64 granule);
 void p2pmem_unshape(struct p2pmem_region *r);
-void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e);
+void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e,
+			 unsigned long given);
 
 /* memtype.c */
 void __iomem *p2pmem_memtype_anchor(phys_addr_t phys, u32 memtype);
@@ -192,7 +197,9 @@ int p2pmem_revalidate(struct p2pmem_region *r);
 int p2pmem_flush(struct p2pmem_region *r);
 
 /* extent.c */
+struct p2pmem_extent *p2pmem_extent_from(struct p2pmem_file *f, u64 granule);
 struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule);
+struct p2pmem_extent *p2pmem_extent_next(const struct p2pmem_extent *e);
 int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 		      u64 first);
 int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count);

@@ -13,8 +13,8 @@ int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count)
 	if (!p2pmem_enter(f->region))
 		return -ENODEV;
 	p2pmem_revalidate(f->region);
-	ret = p2pmem_file_back(f, first, count);
 	p2pmem_leave(f->region);
+	ret = p2pmem_file_back(f, first, count);
 	return ret ?: p2pmem_file_show(f, first, count);
 }
 
@@ -26,12 +26,12 @@ unsigned int p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
 				struct p2pmem_range *ranges)
 {
 	u64 end = first + count;
+	struct p2pmem_extent *e;
 	phys_addr_t expected = 0;
 	unsigned int n = 0;
 
 	mutex_lock(&f->lock);
-	while (first < end) {
-		struct p2pmem_extent *e = p2pmem_extent_find(f, first);
+	for (e = p2pmem_extent_find(f, first); first < end; e = p2pmem_extent_next(e)) {
 		u64 skip = first - e->file_first;
 		u64 granules = min(e->count - skip, end - first);
 		phys_addr_t phys = f->region->backing.phys +
@@ -46,6 +46,7 @@ unsigned int p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
 			ranges[n - 1].bytes += granules << PAGE_SHIFT;
 		expected = phys + (granules << PAGE_SHIFT);
 		first += granules;
+		cond_resched();
 	}
 	mutex_unlock(&f->lock);
 	return n;

@@ -12,11 +12,17 @@
 
 #include "p2pmem.h"
 
-#define REAP_INTERVAL		msecs_to_jiffies(20)
+/* How soon the worker looks again: twice as late each time that it was in vain. */
+#define REAP_DELAY_MIN		msecs_to_jiffies(20)
+#define REAP_DELAY_MAX		HZ
 /* io_uring and the like unpin some time after the last close. */
 #define SETTLE_TIME		HZ
 #define SETTLE_INTERVAL		msecs_to_jiffies(5)
+/* What is looked at before the locks are left to others. */
+#define BATCH_EXTENTS		256
+#define BATCH_FOLIOS		(1UL << 15)
 
+/* Every page of the range is back at its base reference. */
 bool p2pmem_range_idle(struct p2pmem_region *r, u64 first, u64 count)
 {
 	u64 end = first + count, step;
@@ -27,79 +33,174 @@ bool p2pmem_range_idle(struct p2pmem_region *r, u64 first, u64 count)
 	return true;
 }
 
-/* alloc_lock is held. */
+enum look { IDLE, BUSY, UNDECIDED };
+
+/*
+ * Looks for references to an extent of a closed file.  Only who has one can add
+ * some, so a page without is looked at once: each look begins where the last one
+ * met a reference, or its @budget ended.
+ */
+static enum look look_at(struct p2pmem_region *r, struct p2pmem_extent *e,
+			 unsigned long *budget)
+{
+	u64 end = e->first + e->count, step;
+
+	lockdep_assert_held(&r->alloc_lock);
+	for (; e->idle < e->count; e->idle += step) {
+		if (!*budget)
+			return UNDECIDED;
+		(*budget)--;
+		if (folio_ref_count(p2pmem_folio_at(r, e->first + e->idle, end,
+						    &step)) != 1)
+			return BUSY;
+	}
+	return IDLE;
+}
+
 static void extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
+	lockdep_assert_held(&r->alloc_lock);
 	p2pmem_alloc_give(&r->alloc, e->first, e->count,
 			  from_kuid(&init_user_ns, e->uid));
 	r->given = get_state_synchronize_rcu();
 	kfree(e);
 }
 
-/* alloc_lock is held.  Pending work owns a region and a module reference. */
-static void reap_later(struct p2pmem_region *r)
+/* Pending work owns a region and a module reference. */
+static void reap_after(struct p2pmem_region *r, unsigned long delay)
 {
+	lockdep_assert_held(&r->alloc_lock);
 	__module_get(THIS_MODULE);
 	get_device(&r->dev);
-	if (!queue_delayed_work(p2pmem_wq, &r->reap_work, REAP_INTERVAL)) {
+	if (mod_delayed_work(p2pmem_wq, &r->reap_work, delay)) {
 		put_device(&r->dev);
 		module_put(THIS_MODULE);
 	}
 }
 
+/* While extents drain, a look is always to come or under way: it comes earlier. */
+static void reap_soon(struct p2pmem_region *r)
+{
+	if (r->reap_delay == REAP_DELAY_MIN)
+		return;
+	r->reap_delay = REAP_DELAY_MIN;
+	reap_after(r, r->reap_delay);
+}
+
+/* The extent waits on the list, which holds the region and the module. */
+static void drain_extent(struct p2pmem_region *r, struct p2pmem_extent *e)
+{
+	list_add_tail(&e->link, &r->draining);
+	r->drains++;
+	r->drained = jiffies;
+	reap_soon(r);
+	__module_get(THIS_MODULE);
+	get_device(&r->dev);
+}
+
+/* Lets go of a batch of extents; false when none is left. */
+static bool release_some(struct p2pmem_file *f)
+{
+	struct p2pmem_region *r = f->region;
+	unsigned long budget = BATCH_FOLIOS;
+	struct rb_node *node;
+	int n;
+
+	for (n = 0; n < BATCH_EXTENTS && (node = rb_first(&f->extents)); n++) {
+		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
+		enum look seen = r->gone ? IDLE : look_at(r, e, &budget);
+
+		if (seen == UNDECIDED)
+			return true;
+		rb_erase(node, &f->extents);
+		if (r->gone)
+			kfree(e);
+		else if (seen == IDLE)
+			extent_give(r, e);
+		else
+			drain_extent(r, e);
+	}
+	return !RB_EMPTY_ROOT(&f->extents);
+}
+
 /*
  * The file is closed, so nothing can add references but those who have some.
- * Extents without any go back at once; the others wait on the draining list,
- * which holds the region and the module.
+ * Extents without any go back at once; the others wait on the draining list.
  */
 void p2pmem_extents_release(struct p2pmem_file *f)
 {
 	struct p2pmem_region *r = f->region;
-	struct rb_node *node;
+	bool more;
 
-	mutex_lock(&f->lock);
-	mutex_lock(&r->alloc_lock);
-	while ((node = rb_first(&f->extents))) {
-		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
+	do {
+		mutex_lock(&f->lock);
+		mutex_lock(&r->alloc_lock);
+		more = release_some(f);
+		mutex_unlock(&r->alloc_lock);
+		mutex_unlock(&f->lock);
+		cond_resched();
+	} while (more);
+}
 
-		rb_erase(node, &f->extents);
-		if (r->gone) {
+/*
+ * Looks at a batch of the *@left extents that are still to be looked at, from
+ * the front of the list; who is busy goes to its end.  Returns how many are over.
+ */
+static unsigned int reap_some(struct p2pmem_region *r, unsigned long *left)
+{
+	unsigned long budget = BATCH_FOLIOS;
+	unsigned int reaped = 0;
+	int n;
+
+	for (n = 0; n < BATCH_EXTENTS && *left; n++, (*left)--) {
+		struct p2pmem_extent *e = list_first_entry(&r->draining,
+							   struct p2pmem_extent, link);
+		enum look seen = r->gone ? IDLE : look_at(r, e, &budget);
+
+		if (seen == UNDECIDED)
+			break;
+		list_move_tail(&e->link, &r->draining);
+		if (seen == BUSY)
+			continue;
+		list_del(&e->link);
+		r->drains--;
+		reaped++;
+		if (r->gone)
 			kfree(e);
-		} else if (p2pmem_range_idle(r, e->first, e->count)) {
+		else
 			extent_give(r, e);
-		} else {
-			e->closed = jiffies;
-			list_add_tail(&e->link, &r->draining);
-			__module_get(THIS_MODULE);
-			get_device(&r->dev);
-		}
 	}
-	if (!list_empty(&r->draining))
-		reap_later(r);
-	mutex_unlock(&r->alloc_lock);
-	mutex_unlock(&f->lock);
+	return reaped;
+}
+
+/* One look at each extent that drains by now; the worker alone takes them away. */
+static unsigned int reap_all(struct p2pmem_region *r)
+{
+	unsigned long left = READ_ONCE(r->drains);
+	unsigned int reaped = 0;
+
+	while (left) {
+		mutex_lock(&r->alloc_lock);
+		reaped += reap_some(r, &left);
+		mutex_unlock(&r->alloc_lock);
+		cond_resched();
+	}
+	return reaped;
 }
 
 void p2pmem_reap_fn(struct work_struct *work)
 {
 	struct p2pmem_region *r = container_of(to_delayed_work(work),
 					       struct p2pmem_region, reap_work);
-	struct p2pmem_extent *e, *next;
-	unsigned int reaped = 0;
+	unsigned int reaped = reap_all(r);
 
 	mutex_lock(&r->alloc_lock);
-	list_for_each_entry_safe(e, next, &r->draining, link) {
-		if (!r->gone && !p2pmem_range_idle(r, e->first, e->count))
-			continue;
-		list_del(&e->link);
-		if (r->gone)
-			kfree(e);
-		else
-			extent_give(r, e);
-		reaped++;
-	}
-	if (!list_empty(&r->draining))
-		reap_later(r);
+	r->reap_delay = reaped ? REAP_DELAY_MIN :
+			min(2 * r->reap_delay, (unsigned long)REAP_DELAY_MAX);
+	if (r->drains)
+		reap_after(r, r->reap_delay);
+	else
+		r->reap_delay = 0;
 	mutex_unlock(&r->alloc_lock);
 	wake_up_all(&r->wait);
 	while (reaped--) {
@@ -110,16 +211,15 @@ void p2pmem_reap_fn(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-/* Some extent was closed before @asked, and not long ago. */
-static bool settling(struct p2pmem_region *r, unsigned long asked)
+/* Extents drain, and one of them has not for long: worth a look soon. */
+static bool settling(struct p2pmem_region *r)
 {
-	struct p2pmem_extent *e;
-	bool young = false;
+	bool young;
 
 	mutex_lock(&r->alloc_lock);
-	list_for_each_entry(e, &r->draining, link)
-		young = young || (time_before_eq(e->closed, asked) &&
-				  time_before(jiffies, e->closed + SETTLE_TIME));
+	young = r->drains && time_before(jiffies, r->drained + SETTLE_TIME);
+	if (young)
+		reap_soon(r);
 	mutex_unlock(&r->alloc_lock);
 	return young;
 }
@@ -133,7 +233,7 @@ static bool settling(struct p2pmem_region *r, unsigned long asked)
  */
 bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked)
 {
-	if (!settling(r, asked))
+	if (time_after_eq(jiffies, asked + SETTLE_TIME) || !settling(r))
 		return false;
 	schedule_timeout_interruptible(SETTLE_INTERVAL);
 	return !signal_pending(current);

@@ -7,6 +7,8 @@
 . ./removal.sh
 # shellcheck source=lib/held_copy.sh
 . lib/held_copy.sh
+# shellcheck source=lib/pieces.sh
+. lib/pieces.sh
 
 readonly HELD_BYTES=$((2 * MIB))
 # The kinds whose pins outlive mapping and descriptor.
@@ -463,6 +465,7 @@ else
 	lt "removal under a copy" copy_is_cut_off
 	lt "again and again" again_and_again
 	lt "removal under forks and moves" no_entry_is_left
+	pieces_tests
 	lt "source unplugged, copy" source_unplugged
 	lt "destination unplugged, copy" target_unplugged
 	lt "interrupted, copy" copy_interrupted

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What an ordinary opener can do to others by owning memory in as many pieces as there are. Work is
+# counted (modules/trip), not timed. Sourced by lifetime.sh, never run.
+
+# A call leaves gate and locks to others after so many pieces (kernel/extent.c, BATCH_PIECES).
+readonly PIECES_AT_ONCE=256
+
+# shatter - what is free of p2pmem0 is single granules; FREE is how much, PIECES how many.
+shatter() {
+	pieces hold p2pmem0 >"$WORK/hold" 2>&1 &
+	SHATTERER=$!
+	at_end "kill -KILL $SHATTERER 2>/dev/null"
+	within 60 grep -q ready "$WORK/hold"
+	FREE=$(attr p2pmem0 available)
+	PIECES=$((FREE / 4096))
+	equal "free, of $(attr p2pmem0 size)" $(($(attr p2pmem0 size) / 2)) "$FREE"
+}
+
+# trip SYMBOL NTH - counts its calls, and kills who makes the NTH.
+trip() {
+	insmod /opt/donard/modules/trip.ko symbol="$1" nth="$2"
+	at_end "rmmod trip"
+}
+
+tripped() {
+	cat "/sys/module/trip/parameters/$1"
+}
+
+# at_least WHAT LEAST SEEN
+at_least() {
+	(($3 >= $2)) || fail "$1: expected at least $2, seen $3"
+}
+
+at_most() {
+	(($3 <= $2)) || fail "$1: expected at most $2, seen $3"
+}
+
+maps_all_that_is_free() {
+	pieces map p2pmem0 >"$WORK/map" || fail "it ended with $?"
+	equal "what a mapping gets" "mapped $FREE, 0 left" "$(cat "$WORK/map")"
+}
+
+# The gate is left after each batch, so a removal, and whoever waits behind it, gets in.
+pieces_make_room() {
+	shatter
+	trip p2pmem_enter 0
+	maps_all_that_is_free
+	at_least "times that $PIECES pieces entered the region" $((PIECES / PIECES_AT_ONCE)) "$(tripped hits)"
+	equal "free after it" "$FREE" "$(attr p2pmem0 available)"
+}
+
+# As many looks for a piece as there are pieces, and no more than a batch after the signal.
+pieces_end_with_their_process() {
+	local status=0
+	shatter
+	trip p2pmem_alloc_take 1000
+	pieces map p2pmem0 >"$WORK/map" 2>&1 || status=$?
+	equal "status of who was killed while it mapped" 137 "$status"
+	equal "what it said" "" "$(cat "$WORK/map")"
+	at_most "pieces that it took after its end" "$PIECES_AT_ONCE" "$(tripped after)"
+	equal "free after it" "$FREE" "$(attr p2pmem0 available)"
+	maps_all_that_is_free
+	equal "pieces that both took" $((1000 + $(tripped after) + PIECES)) "$(tripped hits)"
+}
+
+removed_while_pieces_are_mapped() {
+	local mapper
+	shatter
+	pieces remap p2pmem0 >"$WORK/remap" 2>&1 &
+	mapper=$!
+	at_end "kill -KILL $mapper 2>/dev/null"
+	within 60 grep -q mapped "$WORK/remap"
+	in_background donard-cli region remove p2pmem0
+	event_succeeds
+	wait "$mapper" || true
+	equal "what the mapper said in the end" "the region has gone" "$(tail -n 1 "$WORK/remap")"
+	kill -KILL "$SHATTERER"
+	wait "$SHATTERER" 2>/dev/null || true
+	copy_again
+}
+
+pieces_tests() {
+	lt "pieces make room for others" pieces_make_room
+	lt "pieces end with their process" pieces_end_with_their_process
+	lt "region remove, while pieces are mapped" removed_while_pieces_are_mapped
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * pieces hold REGION       - owns every second granule until it is killed: the rest is free in single ones.
+ * pieces map REGION        - maps all that is free, writes a page of each 2 MiB, says how much it was.
+ * pieces remap REGION      - the same again and again, until the region is gone.
+ */
+#include <err.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <uapi/p2pmem.h>
+
+#define GRANULE	4096ULL
+#define CHUNK	(2ULL << 20)
+
+static int open_region(const char *name, struct p2pmem_info *info)
+{
+	char path[64];
+	int fd;
+
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	memset(info, 0, sizeof(*info));
+	info->size = sizeof(*info);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd >= 0 && ioctl(fd, P2PMEM_IOC_INFO, info)) {
+		close(fd);
+		fd = -1;
+	}
+	return fd;
+}
+
+static int hold(const char *name)
+{
+	struct p2pmem_info info;
+	int fd = open_region(name, &info);
+
+	if (fd < 0)
+		err(1, "%s", name);
+	for (unsigned long long at = 0; at < info.region_bytes; at += 2 * GRANULE) {
+		struct p2pmem_claim claim = {
+			.size = sizeof(claim), .region_offset = at, .length = GRANULE, .file_offset = at,
+		};
+
+		if (ioctl(fd, P2PMEM_IOC_CLAIM, &claim))
+			err(1, "%s: claim at %llu", name, at);
+	}
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+}
+
+/* Bytes mapped and released again, or 0 and errno. */
+static unsigned long long map_all(const char *name)
+{
+	struct p2pmem_info info;
+	int fd = open_region(name, &info);
+	unsigned long long bytes;
+	char *map;
+
+	if (fd < 0)
+		return 0;
+	bytes = info.available_bytes;
+	map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (map == MAP_FAILED) {
+		close(fd);
+		return 0;
+	}
+	for (unsigned long long at = 0; at < bytes; at += CHUNK)
+		*(volatile unsigned long long *)(map + at) = at;
+	ioctl(fd, P2PMEM_IOC_INFO, &info);
+	printf("mapped %llu, %llu left\n", bytes, (unsigned long long)info.available_bytes);
+	fflush(stdout);
+	munmap(map, bytes);
+	close(fd);
+	return bytes;
+}
+
+static int remap(const char *name)
+{
+	while (map_all(name))
+		;
+	if (errno != ENODEV && errno != ENOENT && errno != ENXIO)
+		err(1, "%s", name);
+	puts("the region has gone");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	if (argc == 3 && !strcmp(argv[1], "hold"))
+		return hold(argv[2]);
+	if (argc == 3 && !strcmp(argv[1], "remap"))
+		return remap(argv[2]);
+	if (argc != 3 || strcmp(argv[1], "map"))
+		errx(2, "usage: pieces hold|map|remap REGION");
+	if (!map_all(argv[2]))
+		err(1, "%s", argv[2]);
+	return 0;
+}
