@@ -16,6 +16,8 @@
 #include <linux/io.h>
 #include <linux/page_ref.h>
 
+#include <asm/cacheflush.h>
+
 #include "p2pmem.h"
 
 static bool range_has_pagemap(phys_addr_t phys, u64 bytes)
@@ -194,5 +196,24 @@ void p2pmem_backing_close(struct p2pmem_region *r)
  */
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule)
 {
-	memset64(p2pmem_kaddr(r, granule), 0, PAGE_SIZE / sizeof(u64));
+	void *kaddr = p2pmem_kaddr(r, granule);
+
+	memset64(kaddr, 0, PAGE_SIZE / sizeof(u64));
+	/* A peer's read of the device does not look into our cache. */
+	if (r->backing.memtype == P2PMEM_MEMTYPE_WB)
+		clflush_cache_range(kaddr, PAGE_SIZE);
+}
+
+/*
+ * Returns when the zeros are at the device, up to those of @granule, which were
+ * the last.  Stores leave the CPU's buffers at the barrier, but they are posted:
+ * one may still be on its way when a peer, by another way, reads what was there
+ * before.  The answer to a read of the last of them comes behind them all.
+ */
+noinline void p2pmem_zeros_arrive(struct p2pmem_region *r, u64 granule)
+{
+	const u64 *end = p2pmem_kaddr(r, granule + 1);
+
+	wmb(); /* out of the CPU's buffers before the device is asked */
+	READ_ONCE(end[-1]);
 }

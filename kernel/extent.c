@@ -293,15 +293,16 @@ void p2pmem_make_visible(struct p2pmem_region *r, u64 granule, u64 count)
 {
 	struct p2pmem_bytes *bytes = &r->alloc.bytes;
 	u64 end = granule + count;
-	u64 at = p2pmem_bytes_next_unknown(bytes, granule, end);
+	u64 at = p2pmem_bytes_next_unknown(bytes, granule, end), last;
 
 	if (at == end)
 		return;
 	while (at < end) {
+		last = at;
 		p2pmem_zero_granule(r, at);
 		at = p2pmem_bytes_next_unknown(bytes, at + 1, end);
 	}
-	wmb(); /* zeros before the mapping that shows them */
+	p2pmem_zeros_arrive(r, last);
 	p2pmem_bytes_show(bytes, granule, count);
 }
 

@@ -171,6 +171,7 @@ const char *p2pmem_kind_name(u32 kind);
 int p2pmem_backing_open(struct p2pmem_region *r, u32 type);
 void p2pmem_backing_close(struct p2pmem_region *r);
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule);
+void p2pmem_zeros_arrive(struct p2pmem_region *r, u64 granule);
 
 /* folio.c */
 struct folio *p2pmem_folio_at(struct p2pmem_region *r, u64 granule, u64 end,
