@@ -158,8 +158,9 @@ static u8 directions(const struct p2pmem_file *f)
 }
 
 /*
- * Waits as an ioctl would, and with it whoever else wants the ring: its lock is
- * held, and comes before the region's gate.
+ * Backing and zeroing wait, as an ioctl would: not with the ring's lock held,
+ * which whoever else wants the ring waits for.  Told not to wait, it leaves the
+ * command to a worker of the ring, which holds none of its locks.
  */
 int p2pmem_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
@@ -174,6 +175,8 @@ int p2pmem_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 
 	if (cmd->cmd_op != P2PMEM_URING_BUFFER)
 		return -ENOTTY;
+	if (issue_flags & IO_URING_F_NONBLOCK)
+		return -EAGAIN;
 	if (!count || count > UINT_MAX >> PAGE_SHIFT || !PAGE_ALIGNED(offset) ||
 	    offset > LLONG_MAX - (count << PAGE_SHIFT))
 		return -EINVAL;
