@@ -120,10 +120,12 @@ void p2pmem_bytes_forget(struct p2pmem_bytes *b, u64 first, u64 count)
 void p2pmem_bytes_admit(struct p2pmem_bytes *b, u64 first, u64 count, u32 uid,
 			bool trusted)
 {
+	const u32 others_to = trusted ? P2PMEM_BYTES_CLEAN : P2PMEM_BYTES_UNKNOWN;
+	/* A uid that collides with a marker owns nothing. */
 	const struct change change = {
 		.from = uid,
-		.to = P2PMEM_BYTES_CLEAN,
-		.others_to = trusted ? P2PMEM_BYTES_CLEAN : P2PMEM_BYTES_UNKNOWN,
+		.to = uid >= MIXED ? others_to : P2PMEM_BYTES_CLEAN,
+		.others_to = others_to,
 	};
 
 	change_all(b, first, count, &change);

@@ -62,7 +62,8 @@ void p2pmem_bytes_forget(struct p2pmem_bytes *b, u64 first, u64 count);
 
 /*
  * Decides what the new owner of a range may see: granules last owned by @uid
- * (all of them if @trusted) become CLEAN, the others UNKNOWN.
+ * (all of them if @trusted) become CLEAN, the others UNKNOWN.  UNKNOWN itself
+ * for @uid: somebody who owned nothing.
  */
 void p2pmem_bytes_admit(struct p2pmem_bytes *b, u64 first, u64 count, u32 uid,
 			bool trusted);

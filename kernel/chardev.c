@@ -8,6 +8,18 @@
 
 #include "p2pmem.h"
 
+/*
+ * Whom leftovers are kept for.  The user id says who that is in the initial user
+ * namespace only: in others it stands for as many parties as there are
+ * containers that map it.  Nothing is kept for them.
+ */
+static u32 current_owner(void)
+{
+	if (current_user_ns() != &init_user_ns)
+		return P2PMEM_BYTES_UNKNOWN;
+	return from_kuid(&init_user_ns, current_fsuid());
+}
+
 static int p2pmem_open(struct inode *inode, struct file *filp)
 {
 	struct p2pmem_region *r = container_of(inode->i_cdev,
@@ -21,7 +33,7 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	f->region = r;
 	f->filp = filp;
 	f->extents = RB_ROOT;
-	f->uid = current_fsuid();
+	f->owner = current_owner();
 	f->pid = task_tgid_nr(current);
 	get_task_comm(f->comm, current);
 	mutex_init(&f->back_lock);

@@ -80,19 +80,23 @@ static struct p2pmem_extent *extent_new(struct p2pmem_file *f, u64 file_first)
 		return NULL;
 	INIT_LIST_HEAD(&e->link);
 	e->file_first = file_first;
-	e->uid = f->uid;
+	e->owner = f->owner;
 	e->pid = f->pid;
 	memcpy(e->comm, f->comm, sizeof(e->comm));
 	return e;
 }
 
-/* Persistent bytes are never zeroed; others only stay for whom they belong to. */
-static void admit(struct p2pmem_region *r, struct p2pmem_extent *e)
+/*
+ * Persistent bytes are never zeroed; others only stay for whom they belong to.
+ * What its opener may do counts: who was handed the file sees them as well.
+ */
+static void admit(struct p2pmem_file *f, struct p2pmem_extent *e)
 {
-	bool trusted = r->persistent || capable(CAP_SYS_RAWIO);
+	struct p2pmem_region *r = f->region;
+	bool trusted = r->persistent ||
+		       file_ns_capable(f->filp, &init_user_ns, CAP_SYS_RAWIO);
 
-	p2pmem_bytes_admit(&r->alloc.bytes, e->first, e->count,
-			   from_kuid(&init_user_ns, e->uid), trusted);
+	p2pmem_bytes_admit(&r->alloc.bytes, e->first, e->count, e->owner, trusted);
 }
 
 /* File and region need to agree on where a chunk begins. */
@@ -110,7 +114,7 @@ static int take_memory(struct p2pmem_file *f, struct p2pmem_extent *e,
 			return -EBUSY;
 		e->first = *first;
 		e->count = want;
-		admit(r, e);
+		admit(f, e);
 		return 0;
 	}
 	if (want > r->alloc.free)
@@ -186,8 +190,7 @@ static void unback_some(struct p2pmem_file *f, struct list_head *made)
 			break;
 		list_del(&e->link);
 		rb_erase(&e->node, &f->extents);
-		p2pmem_alloc_give(&r->alloc, e->first, e->count,
-				  from_kuid(&init_user_ns, e->uid));
+		p2pmem_alloc_give(&r->alloc, e->first, e->count, e->owner);
 		kfree(e);
 	}
 	mutex_unlock(&r->alloc_lock);

@@ -117,7 +117,7 @@ struct p2pmem_file {
 	struct mutex lock;		/* extents, and zeroing on first touch */
 	struct rb_root extents;
 	u64 resets_seen;		/* at open, and at the last good SYNC */
-	kuid_t uid;
+	u32 owner;			/* whose bytes it may see, for bytes.h */
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
 };
@@ -128,7 +128,7 @@ struct p2pmem_extent {
 	u64 file_first;
 	u64 first;
 	u64 count;
-	kuid_t uid;
+	u32 owner;
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
 	u64 idle;			/* draining: so many pages are known to be */

@@ -60,8 +60,7 @@ static enum look look_at(struct p2pmem_region *r, struct p2pmem_extent *e,
 static void extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
 	lockdep_assert_held(&r->alloc_lock);
-	p2pmem_alloc_give(&r->alloc, e->first, e->count,
-			  from_kuid(&init_user_ns, e->uid));
+	p2pmem_alloc_give(&r->alloc, e->first, e->count, e->owner);
 	r->given = get_state_synchronize_rcu();
 	kfree(e);
 }

@@ -118,9 +118,9 @@ struct p2pmem_info {
  * A plain mmap() of a volatile region is backed by whatever memory is free.
  * A claim asks for one range instead, so that two programs can meet at the
  * same bytes one after the other.  The bytes are left as they are only if
- * the range was last owned by the same user (or the caller has
- * CAP_SYS_RAWIO, which may read the BAR anyway); otherwise they read as
- * zero.  Persistent regions claim by mmap already; there file_offset must
+ * the range was last owned by the same user of the initial user namespace (or
+ * whoever opened the file has CAP_SYS_RAWIO, which may read the BAR anyway);
+ * otherwise they read as zero.  Persistent regions claim by mmap already; there file_offset must
  * equal region_offset.  The range is given back with the last reference.
  * Errors: EBUSY, ENXIO, EINVAL, ENODEV; EEXIST if file_offset is in use.
  */

@@ -42,6 +42,18 @@ anyone_may_list() {
 	exits 0 'p2pmem0' as other donard-cli list
 }
 
+# The same user id in another user namespace, which any number of containers may map, is somebody else.
+leftovers_stay_in_their_namespace() {
+	random_file "$WORK/data" "$MIB"
+	regio write p2pmem0 0 "$MIB" "$WORK/data"
+	unshare --user --map-root-user regio read p2pmem0 0 "$MIB" "$WORK/seen"
+	head -c "$MIB" /dev/zero >"$WORK/zeros"
+	same_bytes "what another namespace sees" "$WORK/seen" "$WORK/zeros" "$MIB"
+	unshare --user --map-root-user regio write p2pmem0 0 "$MIB" "$WORK/data"
+	unshare --user --map-root-user regio read p2pmem0 0 "$MIB" "$WORK/seen"
+	same_bytes "what the next one of that kind sees" "$WORK/seen" "$WORK/zeros" "$MIB"
+}
+
 user_may_not_add() {
 	exits 1 'Only root.*CAP_SYS_RAWIO' as user donard-cli region add --kind pci-bar \
 		--device "$LAB_GPU_BDF" --bar 2
@@ -65,6 +77,7 @@ t "the group may use regions" group_may
 t "others may not" others_may_not
 t "others see what is public" others_see_what_is_public
 t "anyone may list" anyone_may_list
+t "leftovers stay in their user namespace" leftovers_stay_in_their_namespace
 t "a user may not add or remove" user_may_not_add
 t "a user may not change the page type" user_may_not_set_page_type
 t "the capability is checked" capability_is_checked

@@ -167,6 +167,20 @@ static void only_the_last_owner_keeps_the_bytes(void **state)
 	assert_admitted(&m, BOB, false, P2PMEM_BYTES_UNKNOWN);
 }
 
+/* Whoever is UNKNOWN himself: what nobody knows of is not his. */
+static void who_owns_nothing_sees_nothing(void **state)
+{
+	struct model m;
+
+	(void)state;
+	begin(&m, 8);
+	assert_admitted(&m, P2PMEM_BYTES_UNKNOWN, false, P2PMEM_BYTES_UNKNOWN);
+	p2pmem_bytes_show(&m.bytes, 0, 4);
+	p2pmem_bytes_keep(&m.bytes, 0, 4, P2PMEM_BYTES_UNKNOWN);
+	assert_admitted(&m, P2PMEM_BYTES_UNKNOWN, false, P2PMEM_BYTES_UNKNOWN);
+	assert_admitted(&m, P2PMEM_BYTES_UNKNOWN, true, P2PMEM_BYTES_CLEAN);
+}
+
 static void the_trusted_keep_all_bytes(void **state)
 {
 	struct model m;
@@ -201,6 +215,7 @@ int main(void)
 		cmocka_unit_test(whole_blocks_need_one_entry),
 		cmocka_unit_test(owners_in_one_block_do_not_meet),
 		cmocka_unit_test(only_the_last_owner_keeps_the_bytes),
+		cmocka_unit_test(who_owns_nothing_sees_nothing),
 		cmocka_unit_test(the_trusted_keep_all_bytes),
 		cmocka_unit_test(marker_uids_are_not_remembered),
 	};
