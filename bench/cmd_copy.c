@@ -200,7 +200,7 @@ static void wait_until_free(const struct bench *bench)
 	bool held = true;
 
 	while (held && cli_now_seconds() < deadline && !donard_region_find(bench->cli->ctx, bench->region, &list)) {
-		held = donard_region_get(list, 0)->holders[0];
+		held = donard_region_get(list, 0)->holders && donard_region_get(list, 0)->holders[0];
 		donard_region_list_free(list);
 	}
 }

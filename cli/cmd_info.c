@@ -54,7 +54,7 @@ static void print_text(struct json_object *model)
 			continue;
 		}
 		if (!value)
-			shown = "-";
+			shown = strcmp(key, "holders") ? "-" : "not shown: only root and the group p2pmem may see them";
 		else if (!strcmp(key, "size") || !strcmp(key, "available") || !strcmp(key, "granule"))
 			shown = donard_format_size(text, sizeof(text),
 						   (uint64_t)json_object_get_int64(value));

@@ -70,7 +70,11 @@ static DEVICE_ATTR_RO(memtype);
 static DEVICE_ATTR_RO(persistent);
 static DEVICE_ATTR_RO(state);
 static DEVICE_ATTR_RO(resets);
-static DEVICE_ATTR_RO(holders);
+/*
+ * Processes of all users, with their commands: root's to see, and the group's
+ * that may open regions (60-p2pmem.rules).
+ */
+static DEVICE_ATTR_ADMIN_RO(holders);
 static DEVICE_ATTR_RW(page_type);
 
 static struct attribute *region_attrs[] = {

@@ -169,11 +169,17 @@ static struct json_object *model_holder(char *line)
 	return model;
 }
 
+/* NULL, which JSON shows as null, if the caller may not see them. */
 static struct json_object *model_holders(const char *lines)
 {
 	struct json_object *holders = json_object_new_array(), *holder;
-	char *copy = strdup(lines ? lines : ""), *line, *next = NULL;
+	char *copy, *line, *next = NULL;
 
+	if (!lines) {
+		json_object_put(holders);
+		return NULL;
+	}
+	copy = strdup(lines);
 	for (line = copy ? strtok_r(copy, "\n", &next) : NULL; line;
 	     line = strtok_r(NULL, "\n", &next)) {
 		holder = model_holder(line);

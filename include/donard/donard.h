@@ -242,7 +242,8 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @size: of this record, as the library filled it
  * @name: "p2pmem0"
  * @bdf: "0000:03:00.0"
- * @holders: lines of "pid comm bytes pinned_pages [device]"
+ * @holders: lines of "pid comm bytes pinned_pages [device]"; NULL if the caller
+ *	may not see them, which root and the group p2pmem may
  * @granule_bytes, @bus_address: 0 when the node could not be opened
  * @unknown: why the last two are 0, or ""
  */

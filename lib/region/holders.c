@@ -71,7 +71,9 @@ void dnd_region_holders_text(struct donard_context *ctx, const char *name, char 
 	size_t used = 0;
 
 	text[0] = '\0';
-	dnd_sysfs_read(ctx, lines, sizeof(lines), "class/p2pmem/%s/holders", name);
+	if (dnd_sysfs_read(ctx, lines, sizeof(lines), "class/p2pmem/%s/holders", name) == -EACCES)
+		snprintf(text, text_bytes,
+			 "; only root and the group p2pmem may see who holds it");
 	for (line = strtok_r(lines, "\n", &next); line; line = strtok_r(NULL, "\n", &next)) {
 		if (!parse_holder(line, &holder) || holder.pid == (int)getpid())
 			continue;

@@ -12,6 +12,7 @@ struct record {
 	char name[P2PMEM_NAME_BYTES];
 	char bdf[DONARD_BDF_BYTES];
 	char holders[4096];
+	bool holders_hidden;
 	char unknown[256];
 };
 
@@ -72,7 +73,8 @@ static void read_record(struct donard_context *ctx, struct record *record)
 	info->memtype = donard_memtype_of(word);
 	read_word(ctx, record, word, sizeof(word), "state");
 	info->state = dnd_region_state_of(word);
-	read_word(ctx, record, record->holders, sizeof(record->holders), "holders");
+	record->holders_hidden = dnd_sysfs_read(ctx, record->holders, sizeof(record->holders),
+						"class/p2pmem/%s/holders", record->name) == -EACCES;
 	info->bar = (unsigned int)read_number(ctx, record, "bar");
 	info->size_bytes = read_number(ctx, record, "size");
 	info->available_bytes = read_number(ctx, record, "available");
@@ -85,7 +87,7 @@ static void point_at_strings(struct record *record)
 {
 	record->info.name = record->name;
 	record->info.bdf = record->bdf;
-	record->info.holders = record->holders;
+	record->info.holders = record->holders_hidden ? NULL : record->holders;
 	record->info.unknown = record->unknown;
 }
 

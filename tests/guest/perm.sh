@@ -11,6 +11,9 @@ nodes() {
 	for node in /dev/p2pmem[0-9]*; do
 		equal "mode of $node" "660 root:p2pmem" "$(mode_of "$node")"
 	done
+	for node in /sys/class/p2pmem/p2pmem[0-9]*/holders; do
+		equal "mode of $node" "440 root:p2pmem" "$(mode_of "$node")"
+	done
 	equal "mode of the control node" "600 root:root" "$(mode_of /dev/p2pmem_control)"
 }
 
@@ -40,6 +43,19 @@ others_see_what_is_public() {
 
 anyone_may_list() {
 	exits 0 'p2pmem0' as other donard-cli list
+}
+
+# Whose processes use a region is for root and the group.
+holders_are_not_public() {
+	local pid
+	holder mapping p2pmem0 "$MIB" "$LAB_ALPHA" >"$WORK/holder" 2>&1 &
+	pid=$!
+	at_end "kill -KILL $pid"
+	within 10 grep -q ready "$WORK/holder"
+	exits 1 'Permission denied' as other cat /sys/class/p2pmem/p2pmem0/holders
+	exits 0 'holders +not shown: only root and the group p2pmem' as other donard-cli info p2pmem0
+	equal "holders for others, as JSON" null "$(as other donard-cli info p2pmem0 --json | jq -c .holders)"
+	exits 0 "holders +holder \\(pid $pid\\)" as user donard-cli info p2pmem0
 }
 
 # The same user id in another user namespace, which any number of containers may map, is somebody else.
@@ -77,6 +93,7 @@ t "the group may use regions" group_may
 t "others may not" others_may_not
 t "others see what is public" others_see_what_is_public
 t "anyone may list" anyone_may_list
+t "holders are not public" holders_are_not_public
 t "leftovers stay in their user namespace" leftovers_stay_in_their_namespace
 t "a user may not add or remove" user_may_not_add
 t "a user may not change the page type" user_may_not_set_page_type
