@@ -36,6 +36,16 @@ static bool range_has_pagemap(phys_addr_t phys, u64 bytes)
 	return false;
 }
 
+/*
+ * memremap_pages() that runs out of memory leaves parts of its work behind
+ * (mm/memory_hotplug.c, __add_pages()): until the next boot it says EEXIST of
+ * that range, although nobody has pages there.
+ */
+static int half_made(int err)
+{
+	return err == -EEXIST ? -EUCLEAN : err;
+}
+
 static int open_generic(struct p2pmem_region *r, struct p2pmem_backing *b)
 {
 	u32 memtype = r->want_memtype;
@@ -56,7 +66,7 @@ static int open_generic(struct p2pmem_region *r, struct p2pmem_backing *b)
 	b->pgmap.nr_range = 1;
 	b->kaddr = memremap_pages(&b->pgmap, dev_to_node(&r->pdev->dev));
 	if (IS_ERR(b->kaddr)) {
-		ret = PTR_ERR(b->kaddr);
+		ret = half_made(PTR_ERR(b->kaddr));
 		goto err_unmap_anchor;
 	}
 	b->memtype = p2pmem_memtype_of(b->kaddr);
@@ -119,8 +129,10 @@ static int open_own_pool(struct p2pmem_region *r, struct p2pmem_backing *b)
 		return -ENOMEM;
 	ret = pci_p2pdma_add_resource(r->pdev, r->bar, b->bytes, r->bar_offset);
 	devres_close_group(dev, b->group);
-	if (ret)
+	if (ret) {
+		ret = half_made(ret);
 		goto err_release_group;
+	}
 	b->kaddr = pci_alloc_p2pmem(r->pdev, b->bytes);
 	if (!b->kaddr) {
 		ret = -ENOMEM;

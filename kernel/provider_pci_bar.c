@@ -93,6 +93,28 @@ static int vet_bar(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	return 0;
 }
 
+/* request_mem_region() would not tell a conflict from a lack of memory. */
+static int claim_place(struct pci_dev *pdev, struct p2pmem_region_add *req,
+		       const struct p2pmem_place *place, void **data)
+{
+	struct resource *claim = kzalloc(sizeof(*claim), GFP_KERNEL);
+
+	if (!claim)
+		return -ENOMEM;
+	claim->name = "p2pmem";
+	claim->start = pci_resource_start(pdev, place->bar) + place->offset;
+	claim->end = claim->start + place->bytes - 1;
+	claim->flags = IORESOURCE_MEM | IORESOURCE_BUSY;
+	if (request_resource(&pdev->resource[place->bar], claim)) {
+		kfree(claim);
+		p2pmem_reason(req->reason, "part of BAR%u of %s is a region already",
+			      req->bar, pci_name(pdev));
+		return -EEXIST;
+	}
+	*data = claim;
+	return 0;
+}
+
 static int pci_bar_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 			struct p2pmem_place *place, void **data)
 {
@@ -113,29 +135,14 @@ static int pci_bar_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	place->bar = req->bar;
 	place->offset = req->offset;
 	place->bytes = bytes;
-	if (!request_mem_region(pci_resource_start(pdev, req->bar) + req->offset,
-				bytes, "p2pmem")) {
-		p2pmem_reason(req->reason, "part of BAR%u of %s is a region already",
-			      req->bar, pci_name(pdev));
-		return -EEXIST;
-	}
-	*data = kmemdup(place, sizeof(*place), GFP_KERNEL);
-	if (!*data) {
-		release_mem_region(pci_resource_start(pdev, req->bar) +
-				   req->offset, bytes);
-		return -ENOMEM;
-	}
-	return 0;
+	return claim_place(pdev, req, place, data);
 }
 
 /* The BAR's resource is there even when the device is not: remove() waits. */
 static void pci_bar_release(struct pci_dev *pdev, void *data, bool alive)
 {
-	struct p2pmem_place *place = data;
-
-	release_mem_region(pci_resource_start(pdev, place->bar) + place->offset,
-			   place->bytes);
-	kfree(place);
+	release_resource(data);
+	kfree(data);
 }
 
 const struct p2pmem_provider p2pmem_provider_pci_bar = {

@@ -134,7 +134,11 @@ static void explain_backing(struct p2pmem_region_add *req, int err)
 	else if (err == -EINVAL)
 		p2pmem_reason(req->reason, "BAR%u: its memory is not aligned to 2 MiB, which struct pages of devices need; choose another BAR, offset or length", req->bar);
 	else if (err == -EBUSY)
-		p2pmem_reason(req->reason, "another mapping of the BAR has a different memory type (p2pdma pages are always uc), or the function has a P2PDMA pool already");
+		p2pmem_reason(req->reason, "another mapping of the BAR has a different memory type (p2pdma pages are always uc), or the function has a P2PDMA pool already, or the kernel had no memory left to map it (the kernel log says so)");
+	else if (err == -EUCLEAN)
+		p2pmem_reason(req->reason, "the kernel ran out of memory when it made struct pages for this range before, and did not undo it: reboot, or take another range");
+	else if (err == -ENOMEM)
+		p2pmem_reason(req->reason, "the kernel has not enough free memory for the struct pages (64 bytes for each 4 KiB): free some, or offer less by length");
 	else if (err == -EOPNOTSUPP)
 		p2pmem_reason(req->reason, "page type p2pdma needs a kernel with CONFIG_PCI_P2PDMA (6.13 or later) and a BAR that p2pmem drives itself");
 	else
@@ -364,16 +368,25 @@ static int reopen_backing(struct p2pmem_region *r, u32 type)
 	u32 old = r->backing.type;
 	int ret;
 
-	p2pmem_backing_close(r);
+	if (old)
+		p2pmem_backing_close(r);
 	ret = p2pmem_backing_open(r, type);
-	if (!ret)
-		return 0;
-	if (p2pmem_backing_open(r, old)) {
+	if (ret && (!old || p2pmem_backing_open(r, old))) {
 		/* No pages at all: nothing is left to drain. */
 		r->state = P2PMEM_STATE_DRAINING;
-		dev_err(&r->dev, "lost its struct pages; remove the region\n");
+		dev_err(&r->dev, "has no struct pages (%pe): write its page type to try again, or remove the region\n",
+			ERR_PTR(ret));
+		return ret;
 	}
+	r->state = P2PMEM_STATE_READY;
 	return ret;
+}
+
+/* A change of page type failed, and so did the way back: another one may not. */
+static bool lost_its_pages(struct p2pmem_region *r)
+{
+	return r->state == P2PMEM_STATE_DRAINING && !r->backing.type &&
+	       !test_bit(0, &r->removing);
 }
 
 /*
@@ -387,7 +400,7 @@ static int set_page_type(struct p2pmem_region *r, u32 type)
 	if (!device_trylock(&r->pdev->dev))
 		return -EBUSY;
 	down_write(&r->gate);
-	if (r->state != P2PMEM_STATE_READY)
+	if (r->state != P2PMEM_STATE_READY && !lost_its_pages(r))
 		ret = -ENODEV;
 	else if (!p2pmem_region_idle(r))
 		ret = -EBUSY;

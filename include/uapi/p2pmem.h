@@ -27,6 +27,8 @@
  *   ENXIO       the range lies outside of the region
  *   EOPNOTSUPP  this provider, page type or kernel cannot do it
  *   EEXIST      the memory is offered as a region already
+ *   EUCLEAN     the kernel once failed to make struct pages for it, and did not
+ *               clean up: until the next boot it cannot be offered
  *   EIO         the device lost its state (reset): what was written since
  *               the last successful SYNC may be lost
  *   EINTR       a signal ended the wait; the removal goes on by itself
