@@ -5,6 +5,8 @@
 
 # shellcheck source=lib/fabric.sh
 . lib/fabric.sh
+# shellcheck source=lib/foreign.sh
+. lib/foreign.sh
 
 readonly PINGS=20
 readonly PINGPONG_PORT=18515 RPING_PORT=7174
@@ -44,13 +46,11 @@ port_state_is() {
 # pingpong SERVER CLIENT
 pingpong() {
 	local -a command=(ibv_rc_pingpong -g 0 -d "$LAB_RDMA_DEVICE" -i 1)
-	local host=localhost server
+	local host=localhost
 	[[ $1 == "$2" ]] || host=$(address_of "$1")
-	on "$1" "${command[@]}" >"$WORK/server" 2>&1 &
-	server=$!
-	within 20 tcp_listens "$1" "$PINGPONG_PORT"
-	on "$2" "${command[@]}" "$host" >"$WORK/client" 2>&1 || fail "client: status $?, $(cat "$WORK/client")"
-	wait "$server" || fail "server: status $?, $(cat "$WORK/server")"
+	SERVER_SIDE=("$1" "${command[@]}") CLIENT_SIDE=("$2" "${command[@]}" "$host")
+	foreign_pair "$PINGPONG_PORT" tcp_listens "$1" "$PINGPONG_PORT"
+	both_succeeded
 	for side in server client; do
 		matches "$side" '8192000 bytes in .*1000 iters in ' "$(tr '\n' ' ' <"$WORK/$side")"
 	done
@@ -82,21 +82,18 @@ ping_lines() {
 
 # rping_between SERVER CLIENT [ADDRESS]
 rping_between() {
-	local address=${3:-$(address_of "$1")} server bind=()
+	local address=${3:-$(address_of "$1")} bind=()
 	# As it is written there, unless the address is of the other family.
 	[[ $address != *:* ]] || bind=(-a "$address")
-	within 10 port_is_quiet "$1" "$RPING_PORT"
-	on "$1" rping -s -v -C "$PINGS" "${bind[@]}" >"$WORK/server" 2>"$WORK/server.err" &
-	server=$!
-	within 20 cm_listens "$1" rping "$RPING_PORT"
-	on "$2" rping -c -v -a "$address" -C "$PINGS" >"$WORK/client" 2>"$WORK/client.err" ||
-		fail "client: status $?, $(cat "$WORK/client" "$WORK/client.err")"
-	wait "$server" || fail "server: status $?, $(cat "$WORK/server" "$WORK/server.err")"
+	SERVER_SIDE=("$1" rping -s -v -C "$PINGS" "${bind[@]}")
+	CLIENT_SIDE=("$2" rping -c -v -a "$address" -C "$PINGS")
+	foreign_pair "$RPING_PORT" cm_listens "$1" rping "$RPING_PORT"
+	both_succeeded
 	equal "the client's lines" "$(ping_lines 'ping data: ')" "$(grep '^ping data' "$WORK/client")"
 	equal "the server's lines" "$(ping_lines 'server ping data: ')" \
 		"$(grep '^server ping data' "$WORK/server")"
 	# The client may be gone before it hears of the disconnection.
-	matches "the server's end" 'server DISCONNECT EVENT' "$(cat "$WORK/server" "$WORK/server.err")"
+	matches "the server's end" 'server DISCONNECT EVENT' "$(cat "$WORK/server")"
 }
 
 t "ibv_devices" device_is_listed here

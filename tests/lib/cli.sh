@@ -57,7 +57,9 @@ completion_knows_where_it_is() {
 helps() {
 	local regex=$1
 	shift
-	"$BUILD/donard-cli" "$@" 2>/dev/null >"$LOGS/help" && grep -qE -- "$regex" "$LOGS/help" || { cat "$LOGS/help"; return 1; }
+	"$BUILD/donard-cli" "$@" 2>/dev/null >"$LOGS/help" && grep -qE -- "$regex" "$LOGS/help" && return
+	cat "$LOGS/help"
+	return 1
 }
 
 run_cli_contracts() {
