@@ -17,11 +17,8 @@ void bench_add_sample(struct json_object *model, struct json_object *sample);
 /* As "measured": {quantity: count or null}. */
 void bench_add_measured(struct json_object *sample, const struct donard_measurement *measurement);
 
-/*
- * With --json all of it, else a table with a row for each sample, whose columns may name what is in
- * "measured" and "latency_ns". No figure is derived here: that is donard-stat's. Takes over the reference.
- */
-void bench_print(const struct cli *cli, struct json_object *model, const struct cli_column *columns);
+/* With --json all of it, else a line a sample; takes over the reference. */
+void bench_print(const struct cli *cli, struct json_object *model);
 
 /* "A,B,C" as a comma-separated option; at most @max. Returns 0, or an exit code after cli_usage(). */
 int bench_sizes(const struct cli *cli, const char *name, uint64_t *values, size_t max, size_t *count);

@@ -6,7 +6,6 @@
 #include "bench.h"
 
 #define BENCH_PERFTEST_PORT	18515
-#define BENCH_PERFTEST_PORTS	4	/* one a program */
 
 /* One run, and all that was seen of it. @options is the caller's; the rest is filled in. */
 struct bench_rdma {

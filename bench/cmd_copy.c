@@ -438,16 +438,6 @@ static void add_options(const struct bench *bench)
 	bench_add_option(bench->model, "rounds", json_object_new_uint64(bench->rounds));
 }
 
-static const struct cli_column columns[] = {
-	{ "direction", "DIRECTION", false }, { "block_bytes", "BLOCK", true }, { "queue_depth", "DEPTH", false },
-	{ "threads", "THREADS", false }, { "method", "METHOD", false }, { "round", "ROUND", false },
-	{ "bytes", "SIZE", true }, { "seconds", "TIME/s", false },
-	{ "dram_dma_payload_bytes", "DRAM-DMA/B", false }, { "dram_cpu_payload_bytes", "DRAM-CPU/B", false },
-	{ "dram_cpu_overhead_bytes", "OVERHEAD/B", false }, { "instructions_user", "INSTR-USER", false },
-	{ "instructions_kernel", "INSTR-KERNEL", false }, { "minor_faults", "FAULTS", false },
-	{ "system_seconds", "SYSTEM/s", false }, { "verified", "VERIFIED", false }, { 0 },
-};
-
 static int run_bench(struct bench *bench)
 {
 	int rc = check_region(bench);
@@ -462,7 +452,7 @@ static int run_bench(struct bench *bench)
 	cli_catch_signals();
 	rc = every_point(bench);
 	if (!rc)
-		bench_print(bench->cli, json_object_get(bench->model), columns);
+		bench_print_copy(bench->cli, json_object_get(bench->model));
 	return rc;
 }
 

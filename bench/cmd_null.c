@@ -29,14 +29,6 @@ static int sample(struct cli *cli, struct donard_meter *meter, struct json_objec
 	return rc;
 }
 
-static const struct cli_column columns[] = {
-	{ "method", "METHOD", false }, { "wall_seconds", "WALL/s", false }, { "user_seconds", "USER/s", false },
-	{ "system_seconds", "SYSTEM/s", false }, { "minor_faults", "FAULTS", false },
-	{ "instructions_user", "INSTR-USER", false }, { "instructions_kernel", "INSTR-KERNEL", false },
-	{ "dram_cpu_payload_bytes", "DRAM-PAYLOAD/B", false },
-	{ "dram_cpu_overhead_bytes", "DRAM-OVERHEAD/B", false }, { 0 },
-};
-
 static int measure(struct cli *cli, struct donard_meter *meter, uint64_t rounds)
 {
 	struct json_object *model = bench_model(cli, "null", meter);
@@ -52,7 +44,7 @@ static int measure(struct cli *cli, struct donard_meter *meter, uint64_t rounds)
 		json_object_put(model);
 		return cli_fail(cli, rc);
 	}
-	bench_print(cli, model, columns);
+	bench_print(cli, model);
 	return EXIT_DONE;
 }
 

@@ -163,15 +163,6 @@ static int take_options(struct plan *plan)
 	return rc;
 }
 
-static const struct cli_column columns[] = {
-	{ "operation", "OPERATION", false }, { "direction", "DIRECTION", false }, { "method", "METHOD", false },
-	{ "block_bytes", "BLOCK", true }, { "queue_depth", "DEPTH", false }, { "round", "ROUND", false },
-	{ "requests", "REQUESTS", false }, { "bytes_per_second", "BYTES/s", false }, { "p50", "P50/ns", false },
-	{ "p99", "P99/ns", false }, { "max", "MAX/ns", false }, { "user_seconds", "USER/s", false },
-	{ "system_seconds", "SYSTEM/s", false }, { "instructions_user", "INSTR-USER", false },
-	{ "instructions_kernel", "INSTR-KERNEL", false }, { 0 },
-};
-
 static int run(struct cli *cli)
 {
 	struct plan plan = {
@@ -194,7 +185,7 @@ static int run(struct cli *cli)
 	if (rc)
 		json_object_put(plan.model);
 	else
-		bench_print(cli, plan.model, columns);
+		bench_print(cli, plan.model);
 	return rc;
 }
 

@@ -15,7 +15,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "bench.h"
+#include "bench_setup.h"
 
 #define LIST_MAX	16
 #define DEFAULT_ROUNDS	5
@@ -551,12 +551,6 @@ static void clean_up(struct setup *s)
 	donard_meter_close(s->meter);
 }
 
-static const struct cli_column columns[] = {
-	{ "method", "OPERATION", false }, { "bytes", "SIZE", true }, { "live", "BESIDE", false },
-	{ "round", "ROUND", false }, { "seconds", "TIME/s", false }, { "instructions_user", "INSTR-USER", false },
-	{ "instructions_kernel", "INSTR-KERNEL", false }, { "bar_cpu_bytes", "BAR-CPU/B", false }, { 0 },
-};
-
 static int run_prepared(struct setup *s)
 {
 	int rc;
@@ -566,10 +560,12 @@ static int run_prepared(struct setup *s)
 	begin_model(s);
 	cli_catch_signals();
 	rc = measure(s);
-	if (rc)
+	if (!rc && s->cli->json)
+		bench_print(s->cli, s->model);
+	else if (!rc)
+		bench_setup_print_text(s->model);
+	if (rc || !s->cli->json)
 		json_object_put(s->model);
-	else
-		bench_print(s->cli, s->model, columns);
 	return rc;
 }
 

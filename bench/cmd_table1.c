@@ -7,42 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_rdma.h"
+#include "bench_table1.h"
 
 #define DEFAULT_ROUNDS	3
 #define DEFAULT_BLOCK	(64ULL << 10)
 #define DEFAULT_DEPTH	16
 #define LATENCY_BLOCK	64
-#define TARGETS_MAX	16
-#define ROUNDS_MAX	100
-#define NAME_BYTES	32
-
-struct target {
-	char name[NAME_BYTES];
-	char address[256];	/* of its server; with --here what that offers: "p2pmem0" */
-	uint16_t port;
-	bool again;		/* it has served us before */
-};
-
-struct row {
-	struct target *target;
-	unsigned int direction;
-};
-
-struct table1 {
-	struct cli *cli;
-	struct donard_meter *meter;
-	struct json_object *model;
-	struct donard_rdma_options options;
-	const char *here;	/* address at which servers of our own listen; NULL: they are elsewhere */
-	uint64_t rounds, block_bytes, depth, iterations;
-	uint64_t perftest_port;	/* of the first target's servers; 0: not wanted */
-	struct target targets[TARGETS_MAX];
-	size_t target_count;
-	struct row rows[2 * TARGETS_MAX];
-	size_t row_count;
-	char dram_missing[DONARD_MISSING_BYTES];	/* why nothing is known of DRAM */
-};
 
 /* ---- targets: NAME=ADDRESS, NAME=ADDRESS:PORT, NAME=[V6]:PORT, NAME=V6; with --here NAME=p2pmem0 ---- */
 
@@ -54,14 +24,14 @@ static int bad_target(const struct table1 *table, const char *text, const char *
 
 static int take_target(struct table1 *table, const char *text)
 {
-	struct target *target = &table->targets[table->target_count];
+	struct table1_target *target = &table->targets[table->target_count];
 	const char *equals = strchr(text, '=');
 	size_t length = equals ? (size_t)(equals - text) : 0;
 	long port;
 
 	if (!length || !equals[1])
 		return bad_target(table, text, "it has no name or no address");
-	if (length >= NAME_BYTES || strlen(equals + 1) >= sizeof(target->address))
+	if (length >= TABLE1_NAME_BYTES || strlen(equals + 1) >= sizeof(target->address))
 		return bad_target(table, text, "its name (31 characters) or address (255) is too long");
 	memcpy(target->name, text, length);
 	strcpy(target->address, equals + 1);
@@ -78,7 +48,7 @@ static int take_target(struct table1 *table, const char *text)
 
 /* ---- samples ---- */
 
-static void add_sample(struct table1 *table, const struct row *row, const struct bench_rdma *run,
+static void add_sample(struct table1 *table, const struct table1_row *row, const struct bench_rdma *run,
 		       const struct bench_server_usage *server, const char *purpose, uint64_t round)
 {
 	struct json_object *sample = bench_rdma_sample(run, round);
@@ -97,7 +67,7 @@ static void add_sample(struct table1 *table, const struct row *row, const struct
 }
 
 /* By a server of our own, whose memory carries payload if it is DRAM. */
-static int run_here(struct table1 *table, const struct row *row, struct bench_rdma *run,
+static int run_here(struct table1 *table, const struct table1_row *row, struct bench_rdma *run,
 		    struct bench_server_usage *usage)
 {
 	uint64_t bytes = table->block_bytes * table->depth;
@@ -116,9 +86,9 @@ static int run_here(struct table1 *table, const struct row *row, struct bench_rd
 	return rc;
 }
 
-static int run_there(struct table1 *table, const struct row *row, struct bench_rdma *run)
+static int run_there(struct table1 *table, const struct table1_row *row, struct bench_rdma *run)
 {
-	struct target *target = row->target;
+	struct table1_target *target = row->target;
 	int rc;
 
 	run->options.address = target->address;
@@ -129,7 +99,7 @@ static int run_there(struct table1 *table, const struct row *row, struct bench_r
 }
 
 /* Then also its sample, and what the server said of it. */
-static int run_one(struct table1 *table, struct row *row, struct bench_rdma *run, const char *purpose,
+static int run_one(struct table1 *table, struct table1_row *row, struct bench_rdma *run, const char *purpose,
 		   uint64_t round)
 {
 	struct bench_server_usage usage = { 0 };
@@ -139,6 +109,11 @@ static int run_one(struct table1 *table, struct row *row, struct bench_rdma *run
 	rc = table->here ? run_here(table, row, run, &usage) : run_there(table, row, run);
 	if (!rc)
 		add_sample(table, row, run, table->here ? &usage : NULL, purpose, round);
+	if (!rc && table->here && !strcmp(purpose, "measure") &&
+	    run->options.mode == DONARD_RDMA_BANDWIDTH) {
+		table1_add(&row->server_seconds, usage.seconds);
+		table1_add(&row->server_faults, (double)usage.faults);
+	}
 	return rc;
 }
 
@@ -155,52 +130,42 @@ static struct bench_rdma new_run(const struct table1 *table, enum donard_rdma_mo
 	return run;
 }
 
-/* The same requests by the unmodified program, right after ours. */
-static int add_perftest(struct table1 *table, const struct row *row, const struct bench_rdma *run, uint64_t round)
-{
-	size_t index = (size_t)(row->target - table->targets);
-	struct json_object *sample;
-	int rc;
-
-	if (!table->perftest_port)
-		return EXIT_DONE;
-	rc = bench_perftest_run(table->cli, table->meter, run,
-				(uint16_t)(table->perftest_port + BENCH_PERFTEST_PORTS * index), round, &sample);
-	if (rc)
-		return rc;
-	cli_add_text(sample, "name", row->target->name);
-	cli_add_text(sample, "purpose", "measure");
-	bench_add_sample(table->model, sample);
-	return EXIT_DONE;
-}
-
 /* Once for each row, and not in its figures: comparing costs the server time. */
-static int verify(struct table1 *table, struct row *row)
+static int verify(struct table1 *table, struct table1_row *row)
 {
 	struct bench_rdma run = new_run(table, DONARD_RDMA_BANDWIDTH);
+	int rc;
 
 	run.options.flags |= DONARD_RDMA_VERIFY;
 	run.options.iterations = run.options.queue_depth;
-	return run_one(table, row, &run, "verify", 0);
+	rc = run_one(table, row, &run, "verify", 0);
+	row->verified = !rc && run.result.verified_bytes == run.result.bytes;
+	return rc;
 }
 
-/* What only the caches fetched (resctrl) is not all: DMA is missing. */
-static bool knows_dram(const struct donard_measurement *measurement)
+static int measure_bandwidth(struct table1 *table, struct table1_row *row, uint64_t round)
 {
-	const uint32_t parts = 1U << DONARD_DRAM_DMA_PAYLOAD | 1U << DONARD_DRAM_CPU_PAYLOAD |
-			       1U << DONARD_DRAM_DMA_OVERHEAD | 1U << DONARD_DRAM_CPU_OVERHEAD;
-
-	return measurement->known & 1U << DONARD_DRAM_TOTAL || (measurement->known & parts) == parts;
-}
-
-static int measure_row(struct table1 *table, struct row *row, enum donard_rdma_mode mode, uint64_t round)
-{
-	struct bench_rdma run = new_run(table, mode);
+	struct bench_rdma run = new_run(table, DONARD_RDMA_BANDWIDTH);
 	int rc = run_one(table, row, &run, "measure", round);
 
-	if (!rc && mode == DONARD_RDMA_BANDWIDTH && !knows_dram(&run.measurement))
-		snprintf(table->dram_missing, sizeof(table->dram_missing), "%s", run.measurement.missing);
-	return rc || mode != DONARD_RDMA_BANDWIDTH ? rc : add_perftest(table, row, &run, round);
+	if (rc)
+		return rc;
+	if (run.result.seconds > 0)
+		table1_add(&row->rate, (double)run.result.bytes / run.result.seconds);
+	table1_add_measured(table, row, &run);
+	return EXIT_DONE;
+}
+
+static int measure_latency(struct table1 *table, struct table1_row *row, uint64_t round)
+{
+	struct bench_rdma run = new_run(table, DONARD_RDMA_LATENCY);
+	int rc = run_one(table, row, &run, "measure", round);
+
+	if (rc)
+		return rc;
+	table1_add(&row->p50, (double)run.result.latency.p50_ns);
+	table1_add(&row->p99, (double)run.result.latency.p99_ns);
+	return EXIT_DONE;
 }
 
 /* Rounds outermost, targets innermost: what drifts on the machine drifts for all of them. */
@@ -212,9 +177,9 @@ static int measure(struct table1 *table)
 		rc = verify(table, &table->rows[i]);
 	for (uint64_t round = 0; round < table->rounds; round++)
 		for (size_t i = 0; i < table->row_count && !rc; i++) {
-			rc = measure_row(table, &table->rows[i], DONARD_RDMA_BANDWIDTH, round);
+			rc = measure_bandwidth(table, &table->rows[i], round);
 			if (!rc)
-				rc = measure_row(table, &table->rows[i], DONARD_RDMA_LATENCY, round);
+				rc = measure_latency(table, &table->rows[i], round);
 		}
 	return rc;
 }
@@ -224,7 +189,7 @@ static int measure(struct table1 *table)
 static void add_rows(struct table1 *table, unsigned int direction)
 {
 	for (size_t i = 0; i < table->target_count; i++) {
-		struct row *row = &table->rows[table->row_count++];
+		struct table1_row *row = &table->rows[table->row_count++];
 
 		row->target = &table->targets[i];
 		row->direction = direction;
@@ -241,24 +206,8 @@ static int take_numbers(struct table1 *table)
 	if (!rc)
 		rc = cli_number(cli, "iterations", 1, 10000000, &table->iterations);
 	if (!rc)
-		rc = cli_number(cli, "rounds", 1, ROUNDS_MAX, &table->rounds);
+		rc = cli_number(cli, "rounds", 1, TABLE1_ROUNDS_MAX, &table->rounds);
 	return rc ? rc : cli_timeout(cli, &table->options.timeout_ms);
-}
-
-static int take_perftest(struct table1 *table)
-{
-	struct cli *cli = table->cli;
-	uint64_t port = BENCH_PERFTEST_PORT;
-	int rc = cli_number(cli, "perftest-port", 1, 65536 - BENCH_PERFTEST_PORTS * TARGETS_MAX, &port);
-
-	if (rc)
-		return rc;
-	if (!cli_given(cli, "perftest"))
-		return cli_given(cli, "perftest-port") ? cli_usage(cli, "--perftest-port needs --perftest") : 0;
-	if (table->here)
-		return cli_usage(cli, "--perftest needs servers that run already, not --here");
-	table->perftest_port = port;
-	return bench_perftest_check(cli);
 }
 
 static int take_options(struct table1 *table)
@@ -269,8 +218,6 @@ static int take_options(struct table1 *table)
 	table->here = cli_value(table->cli, "here");
 	for (int i = 0; i < table->cli->argument_count && !rc; i++)
 		rc = take_target(table, table->cli->arguments[i]);
-	if (!rc)
-		rc = take_perftest(table);
 	add_rows(table, DONARD_RDMA_WRITE);
 	add_rows(table, DONARD_RDMA_READ);
 	return rc;
@@ -281,7 +228,7 @@ static struct json_object *target_models(const struct table1 *table)
 	struct json_object *models = json_object_new_array();
 
 	for (size_t i = 0; i < table->target_count; i++) {
-		const struct target *target = &table->targets[i];
+		const struct table1_target *target = &table->targets[i];
 		struct json_object *model = json_object_new_object();
 
 		cli_add_text(model, "name", target->name);
@@ -310,27 +257,6 @@ static void begin_model(struct table1 *table)
 	table->model = model;
 }
 
-static void add_missing(const struct table1 *table)
-{
-	if (table->dram_missing[0])
-		cli_add_text(table->model, "dram_missing", table->dram_missing);
-	if (!table->here)
-		cli_add_text(table->model, "server_missing", "the protocol carries no figures of the server; "
-			     "each 'rdma serve --json' prints its processor time and page faults of a client "
-			     "when that leaves, and 'donard-cli measure donard-cli rdma serve ... --once' the "
-			     "DRAM traffic of its machine.");
-}
-
-static const struct cli_column columns[] = {
-	{ "direction", "RDMA", false }, { "name", "TARGET", false }, { "method", "METHOD", false },
-	{ "operation", "OPERATION", false },
-	{ "purpose", "PURPOSE", false }, { "round", "ROUND", false }, { "bytes", "BYTES", false },
-	{ "bytes_per_second", "BYTES/s", false }, { "p50", "P50/ns", false }, { "p99", "P99/ns", false },
-	{ "dram_total_bytes", "DRAM/B", false }, { "dram_dma_payload_bytes", "DRAM-DMA/B", false },
-	{ "dram_cpu_payload_bytes", "DRAM-CPU/B", false }, { "bar_cpu_bytes", "BAR-CPU/B", false },
-	{ "instructions_kernel", "INSTR-KERNEL", false }, { "verified_bytes", "VERIFIED/B", false }, { 0 },
-};
-
 static int run_table(struct table1 *table)
 {
 	int rc;
@@ -338,13 +264,11 @@ static int run_table(struct table1 *table)
 	begin_model(table);
 	cli_catch_signals();
 	rc = measure(table);
-	if (rc) {
+	if (rc)
 		json_object_put(table->model);
-		return rc;
-	}
-	add_missing(table);
-	bench_print(table->cli, table->model, columns);
-	return EXIT_DONE;
+	else
+		table1_print(table);
+	return rc;
 }
 
 static int run_with(struct cli *cli, struct table1 *table)
@@ -386,8 +310,6 @@ static const struct cli_option options_table[] = {
 	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
 	{ "rounds", "N", "how often; default 3, at most 100" },
 	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" },
-	{ "perftest", NULL, "run perftest's clients beside the bandwidth, unmodified" },
-	{ "perftest-port", "N", "its servers: this and the next three for the first target, and so on; default 18515" },
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },
 	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON" },
@@ -396,7 +318,7 @@ static const struct cli_option options_table[] = {
 
 const struct cli_command cmd_table1 = {
 	.name = "table1", .arguments = "NAME=ADDR[:PORT]... | --here ADDR NAME=TARGET...", .min_arguments = 1,
-	.max_arguments = TARGETS_MAX, .needs_context = true,
+	.max_arguments = TABLE1_TARGETS_MAX, .needs_context = true,
 	.summary = "RDMA into plain memory, NVRAM and a GPU side by side, as in Donard's Table 1",
 	.options = options_table, .run = run,
 };

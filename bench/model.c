@@ -60,51 +60,29 @@ void bench_add_measured(struct json_object *sample, const struct donard_measurem
 	json_object_object_add(sample, "measured", measured);
 }
 
-/* ---- as text ---- */
-
-/* All scalars of a sample in one row, those of "measured" and "latency_ns" too; unknown ones are left out. */
-static void add_cells(struct json_object *row, struct json_object *sample)
+/* Scalars of the sample and of what was measured, one line "key=value ..." each. */
+static void print_line(struct json_object *sample)
 {
-	char text[32];
-
 	json_object_object_foreach(sample, key, value) {
-		if (json_object_is_type(value, json_type_object)) {
-			add_cells(row, value);
-		} else if (json_object_is_type(value, json_type_double)) {
-			snprintf(text, sizeof(text), "%.6g", json_object_get_double(value));
-			cli_add_text(row, key, text);
-		} else if (value) {
-			json_object_object_add(row, key, json_object_get(value));
-		}
+		if (json_object_is_type(value, json_type_object))
+			print_line(value);
+		else if (value)
+			printf("%s=%s ", key, json_object_get_string(value));
 	}
 }
 
-static void print_text(struct json_object *model, const struct cli_column *columns)
+void bench_print(const struct cli *cli, struct json_object *model)
 {
 	struct json_object *samples = json_object_object_get(model, "samples");
-	struct json_object *rows = json_object_new_array(), *row;
 
-	for (size_t i = 0; i < json_object_array_length(samples); i++) {
-		row = json_object_new_object();
-		add_cells(row, json_object_array_get_idx(samples, i));
-		json_object_array_add(rows, row);
-	}
-	if (cli_true(model, "emulated"))
-		puts("EMULATED: counts are exact, rates and times only compare within this run.");
-	cli_print_table(rows, columns);
-	if (json_object_object_get(model, "dram_missing"))
-		printf("DRAM traffic: not available: %s\n", cli_text_of(model, "dram_missing"));
-	puts("Medians: give what --json prints to 'donard-stat table'.");
-	json_object_put(rows);
-}
-
-void bench_print(const struct cli *cli, struct json_object *model, const struct cli_column *columns)
-{
 	if (cli->json) {
 		cli_print_json(model);
 		return;
 	}
-	print_text(model, columns);
+	for (size_t i = 0; i < json_object_array_length(samples); i++) {
+		print_line(json_object_array_get_idx(samples, i));
+		putchar('\n');
+	}
 	json_object_put(model);
 }
 

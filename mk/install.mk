@@ -6,10 +6,6 @@ install: userspace $(BUILD)/man3.ok
 	install -m 755 $(BUILD)/donard-cli $(BUILD)/donard-bench $(DESTDIR)$(PREFIX)/bin/
 	install -m 644 $(BUILD)/$(SONAME) $(BUILD)/libdonard.a $(DESTDIR)$(PREFIX)/lib/
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libdonard.so
-	install -d $(DESTDIR)$(PREFIX)/share/donard/donardstat/words
-	install -m 755 bench/donard-stat $(DESTDIR)$(PREFIX)/bin/
-	install -m 644 $(wildcard bench/donardstat/*.py) $(DESTDIR)$(PREFIX)/share/donard/donardstat/
-	install -m 644 $(wildcard bench/donardstat/words/*.md) $(DESTDIR)$(PREFIX)/share/donard/donardstat/words/
 	install -m 644 $(BUILD)/libdonard.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/
 	install -m 644 $(PUBLIC_HEADERS) $(DESTDIR)$(PREFIX)/include/donard/
 	install -m 644 include/uapi/p2pmem.h $(DESTDIR)$(PREFIX)/include/donard/

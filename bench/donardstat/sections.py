@@ -226,13 +226,6 @@ def setting_up(results: Results) -> list[str]:
 
 # ---- RDMA ----
 
-def _server_cells(figure: Figure, base: Figure | None, counts: Sequence[Figure]) -> list[str]:
-    """A server in another machine says nothing of its own costs; those of one in this machine are known."""
-    if figure.server_cpu is None:
-        figure, base = figure.counts(counts) or figure, base.counts(counts) if base else None
-    return [ratio(stats.over(figure.server_cpu, base.server_cpu if base else None)), grouped(figure.server_faults)]
-
-
 def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Figure], emulated: bool) -> list[str]:
     base, perftest = figure.base(figures), figure.of_perftest(figures)
     # A meter in the same run, on a real machine, or one that counted the same requests in a run of its own.
@@ -247,7 +240,7 @@ def _table1_line(figure: Figure, figures: Sequence[Figure], counts: Sequence[Fig
             to_base(lambda one: one.bytes_per_second), to_base(lambda one: one.latency["p50"]),
             to_base(lambda one: one.latency["p99"]), to_base(lambda one: one.latency["p99.9"]),
             share(seen.dram if seen else None), share(seen.payload if seen else None),
-            *_server_cells(figure, base, counts),
+            to_base(lambda one: one.server_cpu), grouped(figure.server_faults),
             ratio(stats.over(figure.bytes_per_second, perftest.bytes_per_second if perftest else None)),
             figure.verified]
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One copy and the stages that it goes through; see run.c for the order. */
+/* One copy and the stages that it goes through; see copy.c for the order. */
 #ifndef DONARD_COPY_H
 #define DONARD_COPY_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run.c has a client's run, in order: find the server, register the near side, connect and
+ * A client's run, in order: find the server, register the near side, connect and
  * read the offer, check what is asked against it, move, verify, say good-bye.
  */
 #ifndef DONARD_RDMA_CLIENT_H
@@ -12,7 +12,7 @@
 #include "rdma/register.h"
 
 /* Memory of this process that requests write from, or read into. */
-struct dnd_near {
+struct dnd_side {
 	struct dnd_target target;
 	struct dnd_registration registration;
 };
@@ -20,7 +20,7 @@ struct dnd_near {
 /* What is moved between memory here and a range there. */
 struct dnd_job {
 	struct dnd_pass pass;
-	const struct dnd_near *near;
+	const struct dnd_side *near;
 	uint64_t offset;	/* of the range in what is offered */
 	uint64_t started_ns;
 	bool reads;
@@ -35,8 +35,8 @@ struct dnd_client {
 	struct rdma_cm_id *id;
 	struct dnd_link link;
 	struct dnd_offer offer;
-	struct dnd_near local;
-	struct dnd_near back;			/* what was written is read back here, to be compared */
+	struct dnd_side local;
+	struct dnd_side back;			/* what was written is read back here, to be compared */
 	uint32_t slots;				/* work requests that may be under way */
 	char peer[DND_PEER_BYTES];
 	bool loopback;				/* the peer's address is */
@@ -56,6 +56,8 @@ struct dnd_client {
 /* The way to the server, and with it the device; says nothing to the server yet. */
 int dnd_client_find(struct dnd_client *client);
 int dnd_client_connect(struct dnd_client *client);
+/* 0, or -ECONNRESET when an event says that the connection is over. */
+int dnd_client_take_events(struct dnd_client *client);
 
 /* wait.c */
 /* Between two pings. */
@@ -83,6 +85,8 @@ int dnd_client_move(struct dnd_client *client, uint64_t requests);
 int dnd_client_time(struct dnd_client *client, uint64_t requests, uint64_t *samples_ns);
 /* Reads a range of what is offered into client->back; counts for nothing. */
 int dnd_client_read_back(struct dnd_client *client, uint64_t offset, uint64_t length);
+/* For the queue pair: work requests under way at most, with these options. */
+uint32_t dnd_client_slots(const struct donard_rdma_options *options);
 
 /* The range that was asked for, from its beginning. */
 static inline struct dnd_pass dnd_client_pass(const struct dnd_client *client)

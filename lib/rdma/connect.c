@@ -179,6 +179,20 @@ static int wait_for(struct dnd_client *client, enum rdma_cm_event_type wanted)
 	return rc < 0 ? rc : 0;
 }
 
+int dnd_client_take_events(struct dnd_client *client)
+{
+	struct rdma_cm_event *event;
+	int rc = 0;
+
+	while (!rc && !rdma_get_cm_event(client->events, &event)) {
+		if (event->event == RDMA_CM_EVENT_DISCONNECTED ||
+		    event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+			rc = -ECONNRESET;
+		rdma_ack_cm_event(event);
+	}
+	return rc;
+}
+
 /* ---- the steps ---- */
 
 static int open_manager(struct dnd_client *client)
@@ -255,8 +269,7 @@ int dnd_client_find(struct dnd_client *client)
 	rc = open_manager(client);
 	if (!rc)
 		rc = resolve(client, &address);
-	client->slots = dnd_pass_slots(client->options.queue_depth,
-				       client->options.block_bytes);
+	client->slots = dnd_client_slots(&client->options);
 	if (!rc)
 		rc = dnd_link_open(client->ctx, &client->link, client->id, client->slots);
 	if (!rc)

@@ -2,8 +2,6 @@
 /* See pass.h. */
 #include "rdma/pass.h"
 
-#define MAX_PIECES	256	/* in flight, when it is few requests that are so large */
-
 static uint64_t round_up_division(uint64_t value, uint64_t unit)
 {
 	return (value + unit - 1) / unit;
@@ -46,11 +44,4 @@ struct dnd_piece dnd_pass_piece(const struct dnd_pass *pass, uint64_t position)
 	uint64_t rest = dnd_min(pass->block - at % pass->block, pass->length - at);
 
 	return (struct dnd_piece){ .at = at, .length = (uint32_t)dnd_min(rest, DND_PIECE_BYTES) };
-}
-
-uint32_t dnd_pass_slots(uint32_t queue_depth, uint64_t block_bytes)
-{
-	uint64_t pieces = (block_bytes + DND_PIECE_BYTES - 1) / DND_PIECE_BYTES;
-
-	return (uint32_t)dnd_min(queue_depth * pieces, dnd_max(queue_depth, MAX_PIECES));
 }

@@ -33,8 +33,6 @@ uint64_t dnd_pass_bytes(const struct dnd_pass *pass, uint64_t requests);
 uint64_t dnd_pass_requests(const struct dnd_pass *pass, uint64_t bytes);
 /* Work requests that the first @bytes take; @bytes is where one ends. */
 uint64_t dnd_pass_pieces(const struct dnd_pass *pass, uint64_t bytes);
-/* Work requests under way at most, for so many requests of such blocks. */
-uint32_t dnd_pass_slots(uint32_t queue_depth, uint64_t block_bytes);
 struct dnd_piece dnd_pass_piece(const struct dnd_pass *pass, uint64_t position);
 
 #endif /* DONARD_RDMA_PASS_H */

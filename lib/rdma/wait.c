@@ -12,21 +12,6 @@
 
 /* ---- what came ---- */
 
-/* 0, or -ECONNRESET when an event says that the connection is over. */
-static int take_events(struct dnd_client *client)
-{
-	struct rdma_cm_event *event;
-	int rc = 0;
-
-	while (!rc && !rdma_get_cm_event(client->events, &event)) {
-		if (event->event == RDMA_CM_EVENT_DISCONNECTED ||
-		    event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
-			rc = -ECONNRESET;
-		rdma_ack_cm_event(event);
-	}
-	return rc;
-}
-
 static int on_message(void *user, const struct dnd_message *message)
 {
 	struct dnd_client *client = user;
@@ -150,7 +135,7 @@ int dnd_client_tick(struct dnd_client *client)
 	if (now - client->looked < LOOK_SECONDS)
 		return 0;
 	client->looked = now;
-	rc = take_events(client);
+	rc = dnd_client_take_events(client);
 	if (!rc && (now - client->link.heard) * 1000 > client->options.timeout_ms)
 		rc = -ETIMEDOUT;
 	if (!rc && dnd_target_gone(client->ctx, &client->local.target))

@@ -11,7 +11,7 @@ struct gpu_scan {
 };
 
 static void name_gpu(struct donard_context *ctx, struct gpu_scan *scan,
-		     struct dnd_client_record *client)
+		     struct dnd_client *client)
 {
 	uint64_t vendor = 0, device = 0;
 
@@ -24,7 +24,7 @@ static void name_gpu(struct donard_context *ctx, struct gpu_scan *scan,
 static int add_if_gpu(struct donard_context *ctx, const char *bdf, void *data)
 {
 	struct gpu_scan *scan = data;
-	struct dnd_client_record *client;
+	struct dnd_client *client;
 	uint64_t class = 0;
 
 	dnd_sysfs_read_u64(ctx, &class, "bus/pci/devices/%s/class", bdf);

@@ -32,26 +32,18 @@ def on_hardware(data: Json) -> Json:
 
 
 def as_bench_table1(data: Json) -> Json:
-    """Bandwidth, latency and comparison are samples of their own; of servers elsewhere nothing is known."""
+    """Bandwidth, latency and comparison are samples of their own."""
     samples = []
     for sample in data["samples"]:
-        plain = {key: value for key, value in sample.items()
-                 if key not in ("fabric", "verified", "latency_ns") and not key.startswith("server")}
+        if sample["method"] != "donard":
+            continue
+        plain = {key: value for key, value in sample.items() if key not in ("fabric", "verified", "latency_ns")}
         plain.update(name=sample["target"], target="p2pmem9", direction=sample["operation"], operation="bandwidth",
                      purpose="measure")
-        if sample["method"] != "donard":
-            samples.append({**plain, "bytes_per_second": plain["bytes_per_second"] / 2})
-            continue
         samples += [plain,
                     {**plain, "latency_ns": {"p50": 3000, "p99": 5000}, "operation": "latency", "bytes_per_second": 1},
                     {**plain, "purpose": "verify", "bytes": 64, "verified_bytes": 64, "bytes_per_second": 2}]
     return {**data, "samples": samples}
-
-
-def with_servers(data: Json) -> Json:
-    for sample in data["samples"]:
-        sample.update(server_cpu_seconds_per_gib=10 if sample["name"] == "dram" else 12, server_faults=7)
-    return data
 
 
 def lying(data: Json) -> Json:
@@ -85,7 +77,6 @@ def fill(folder: Path) -> None:
         {**results("setup"), "skipped": [{"method": "pin", "bytes": 65536, "live": 0, "why": "no ring"}]})
     put(folder / "hardware", "copy-counts-7.3.4", on_hardware(results("copy-counts")))
     put(folder / "table1", "table1-siw", as_bench_table1(results("table1")))
-    put(folder / "table1", "rdma-counts-siw", with_servers(results("rdma-counts")))
     put(folder / "bad", "copy-counts-7.3.4", lying(results("copy-counts")))
     put(folder / "uneven", "rdma-counts-rxe", uneven(results("rdma-counts")))
     put(folder / "sampled", "table1-mlx5", sampled(results("rdma-counts")))
@@ -135,11 +126,7 @@ class Report(unittest.TestCase):
 
     def test_table1_samples(self):
         """report: RDMA samples of bench table1"""
-        self.shows(r"^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| 2\.00 \| yes \|$", "table1")
-
-    def test_servers(self):
-        """report: what servers cost, from the run in one machine that counts it"""
-        self.shows(r"^\| siw \| read \| GPU-like BAR \| .* \| 1\.20 \| 7 \| 2\.00 \| yes \|$", "table1")
+        self.shows(r"^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| yes \|$", "table1")
 
     def test_rdma_dram(self):
         """report: DRAM by target in the table"""

@@ -3,15 +3,6 @@
 # Tests of bench/donard-stat, which turns samples into figures: tests/bench says what they show. Sourced by
 # tests/check, never run.
 
-# Away from the tree, from what 'make install' lays down.
-stat_installed() {
-	local root=$LOGS/stat-root
-	make -s install "BUILD=$BUILD" "DESTDIR=$root" PREFIX=/usr &&
-		(cd / && "$root/usr/bin/donard-stat" table "$REPO/docs/benchmarks/data/null.json") | grep -E '^process +[0-9]' &&
-		(cd / && "$root/usr/bin/donard-stat" report "$REPO/docs/benchmarks/data" --out "$root/page.md") &&
-		cmp "$root/page.md" <(sed "s|](benchmarks/|](page/|" docs/benchmarks.md)
-}
-
 run_report() {
 	local line seen=0
 	progress "report"
@@ -25,5 +16,4 @@ run_report() {
 	done <"$LOGS/report.log"
 	((seen)) || failed "report: no test was run" "$LOGS/report.err"
 	try "report: bench/run describes itself" bench/run --help
-	try "report: donard-stat works where it is installed" stat_installed
 }

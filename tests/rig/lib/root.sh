@@ -63,12 +63,14 @@ build_root() {
 	rm -f "$list" "$tar"
 }
 
-# build_image FILE ROOT - without what only building needs.
+# build_image FILE ROOT - without what only the build of modules needs. gcc stays, with all that a user's program
+# wants: headers, crt files, libgcc.
 build_image() {
 	local image=$1 root=$2
 	say "packing the guest image"
 	mksquashfs "$root" "$image" -quiet -no-progress -comp lz4 -all-root -no-xattrs -wildcards -e usr/src \
-		'usr/lib/linux-kbuild*' usr/lib/gcc usr/include var/cache var/lib/apt var/lib/dpkg/info boot
+		'usr/lib/linux-kbuild*' 'usr/lib/gcc/*/12' 'usr/libexec/gcc/*/*/lto1' var/cache var/lib/apt \
+		var/lib/dpkg/info boot
 }
 
 # guest_root - the tree; guest_image - the file system that guests boot from. Built on first use.
@@ -76,12 +78,12 @@ guest_root() {
 	local kernels key
 	kernels=$(guest_kernels)
 	key=$(content_key "$kernels" "${ROOT_PACKAGES[*]}" "${USELESS_MODULES[*]}" "$RDMA_CORE_TESTS" \
-		"$(declare -f build_root unpack_kernels build_image)")
+		"$(declare -f build_root unpack_kernels)")
 	cached "root-$key" build_root "$kernels"
 }
 
 guest_image() {
 	local root
 	root=$(guest_root)
-	cached "image-${root##*-}.squashfs" build_image "$root"
+	cached "image-$(content_key "$root" "$(declare -f build_image)").squashfs" build_image "$root"
 }

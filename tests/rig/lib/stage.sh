@@ -97,7 +97,7 @@ make_stage() {
 	mkdir -p "$dir/opt/lab/bin" "$dir/opt/donard/modules"
 	tools=$(guest_tools "$root")
 	install -m 755 "$RIG_DIR"/guest/{init,regions,fabric} "$dir/opt/lab/"
-	install -m 755 "$RIG_DIR"/guest/{labctl,perftest-servers} "$tools"/* "$dir/opt/lab/bin/"
+	install -m 755 "$RIG_DIR/guest/labctl" "$tools"/* "$dir/opt/lab/bin/"
 	if [[ $OPT_FABRIC == siw ]]; then
 		siw=$(guest_siw "$root" "$version")
 		cp "$siw/siw.ko" "$dir/opt/lab/"

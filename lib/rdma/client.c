@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A client's run; see client.h. */
+/* See client.h. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -131,7 +131,7 @@ static int check_local(struct dnd_client *client)
 static int open_local(struct dnd_client *client)
 {
 	struct donard_rdma_result *result = client->result;
-	struct dnd_near *local = &client->local;
+	struct dnd_side *local = &client->local;
 	int rc = dnd_target_open(client->ctx, client->options.local, result->length_bytes, 0,
 				 &local->target);
 
@@ -283,7 +283,7 @@ static void leave_early(struct dnd_client *client)
 		dnd_client_linger(client, FAREWELL_SECONDS);
 }
 
-static void close_side(struct dnd_near *side)
+static void close_side(struct dnd_side *side)
 {
 	dnd_unregister(&side->registration);
 	dnd_target_close(&side->target);
