@@ -53,6 +53,7 @@ is_the_guests() {
 boots() {
 	local dir
 	dir=$(guest_left "$1")
+	# shellcheck disable=SC2016  # expanded in the lab's shell
 	in_lab "$dir" 'start_guest() {
 			echo >>"$1/boots"
 			false &
