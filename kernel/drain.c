@@ -196,3 +196,9 @@ int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible)
 		return -EINTR;
 	return 0;
 }
+
+/* The same for @timeout at most; returns what is left of it, 0 when it is over. */
+long p2pmem_remove_wait_briefly(struct p2pmem_region *r, long timeout)
+{
+	return wait_event_idle_timeout(r->wait, removal_over(r), timeout);
+}

@@ -163,6 +163,7 @@ bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind);
 void p2pmem_region_put(struct p2pmem_region *r);
 void p2pmem_region_forget(struct p2pmem_region *r);
 void p2pmem_remove_regions_of(struct pci_dev *pdev);
+void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace);
 int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type);
 bool p2pmem_region_idle(struct p2pmem_region *r);
 const char *p2pmem_kind_name(u32 kind);
@@ -239,6 +240,7 @@ size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes);
 void p2pmem_remove_fn(struct work_struct *work);
 void p2pmem_remove_start(struct p2pmem_region *r);
 int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible);
+long p2pmem_remove_wait_briefly(struct p2pmem_region *r, long timeout);
 
 /* dmabuf.c */
 long p2pmem_dmabuf_export(struct p2pmem_file *f,
@@ -264,6 +266,12 @@ extern const struct attribute_group *p2pmem_region_groups[];
 int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *probe);
 void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
 		    u32 page_type, struct p2pmem_probe *out);
+
+/* guard.c */
+int p2pmem_guard(struct pci_dev *pdev);
+void p2pmem_guard_unbinding(struct pci_dev *pdev);
+void p2pmem_guard_unbound(struct pci_dev *pdev);
+void p2pmem_guards_exit(void);
 
 /* quarantine.c */
 void p2pmem_quarantine_enter(struct p2pmem_region *r);

@@ -171,6 +171,9 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	void *data = NULL;
 	int ret;
 
+	ret = p->foreign ? p2pmem_guard(pdev) : 0;
+	if (ret)
+		return ret;
 	ret = p->find(pdev, req, &place, &data);
 	if (ret)
 		return ret;
@@ -350,6 +353,25 @@ void p2pmem_remove_regions_of(struct pci_dev *pdev)
 	}
 }
 
+/*
+ * Begins the same, and returns when it is done or @grace, in jiffies, is over.
+ * The caller holds the device lock, so no region is added.
+ */
+void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace)
+{
+	struct p2pmem_region *r;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		if (r->pdev == pdev)
+			p2pmem_remove_start(r);
+	mutex_unlock(&regions_lock);
+	while (grace && (r = region_of(pdev))) {
+		grace = p2pmem_remove_wait_briefly(r, grace);
+		p2pmem_region_put(r);
+	}
+}
+
 bool p2pmem_region_idle(struct p2pmem_region *r)
 {
 	bool idle;
@@ -439,14 +461,19 @@ static void fence_off(struct pci_dev *pdev)
 	mutex_unlock(&regions_lock);
 }
 
-/* A driver that keeps its device leaves it: regions on it go first. */
+/*
+ * The chain of notifiers is locked: nothing here waits without a bound.  The
+ * regions of the driver p2pmem are left to its own remove().
+ */
 static int pci_notify(struct notifier_block *nb, unsigned long action,
 		      void *data)
 {
 	struct pci_dev *pdev = to_pci_dev((struct device *)data);
 
 	if (action == BUS_NOTIFY_UNBIND_DRIVER)
-		p2pmem_remove_regions_of(pdev);
+		p2pmem_guard_unbinding(pdev);
+	else if (action == BUS_NOTIFY_UNBOUND_DRIVER)
+		p2pmem_guard_unbound(pdev);
 	else if (action == BUS_NOTIFY_BIND_DRIVER)
 		fence_off(pdev);
 	return NOTIFY_DONE;
@@ -494,6 +521,7 @@ err_destroy_wq:
 
 void p2pmem_regions_exit(void)
 {
+	p2pmem_guards_exit();
 	bus_unregister_notifier(&pci_bus_type, &pci_nb);
 	p2pmem_remove_regions_of(NULL);
 	destroy_workqueue(p2pmem_wq);

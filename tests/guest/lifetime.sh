@@ -181,6 +181,69 @@ drive_unbound() {
 	copy "$LAB_ALPHA" "$region" --size 1M --verify
 }
 
+# others_go_on HOLDER-REGION UNBIND REBIND - while a pin of that region holds up the unbind of its function, a driver
+# that registers a notifier of the bus is loaded, and another function loses its driver and gets it back.
+others_go_on() {
+	local region=$1 rebind=$3
+	hold vmsplice "$region"
+	in_background "$2"
+	within 20 drains "$region"
+	# Longer than the unbind gives requests in flight.
+	sleep 4
+	drains "$region" || fail "the pin does not hold $region: $(cat "$WORK/event")"
+	insmod /opt/donard/modules/latecomer.ko &
+	LATECOMER=$!
+	sleep 1
+	"$rebind" >"$WORK/rebind" 2>&1 &
+	REBIND=$!
+	within 10 ended "$LATECOMER"
+	within 10 ended "$REBIND"
+	wait "$REBIND" || fail "the other function: $(cat "$WORK/rebind")"
+	drains "$region" || fail "$region did not drain all the while"
+	! event_ended || fail "the unbind did not wait for the pin"
+	let_go
+	event_succeeds
+	within 10 region_gone "$region"
+	rmmod latecomer
+}
+
+drains() {
+	[[ $(attr "$1" state 2>/dev/null) == draining ]]
+}
+
+ended() {
+	[[ ! -e /proc/$1 || $(awk '{ print $3 }' "/proc/$1/stat" 2>/dev/null) == Z ]]
+}
+
+rebind_gpu() {
+	unbind_gpu
+	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/p2pmem/bind
+}
+
+rebind_alpha() {
+	unbind_nvme "$LAB_ALPHA_BDF"
+	echo "$LAB_ALPHA_BDF" >/sys/bus/pci/drivers/nvme/bind
+}
+
+unbind_beta() {
+	unbind_nvme "$LAB_BETA_BDF"
+}
+
+others_go_on_beside_gpu() {
+	at_end "restore_drive alpha"
+	others_go_on p2pmem0 unbind_gpu rebind_alpha
+	restore_drive alpha
+	copy_again
+}
+
+others_go_on_beside_pmr() {
+	at_end "restore_drive beta"
+	others_go_on p2pmem2 unbind_beta rebind_gpu
+	echo "$LAB_BETA_BDF" >/sys/bus/pci/drivers/nvme/bind
+	restore_drive beta
+	copy_again
+}
+
 unbind_nvme() {
 	echo "$1" >/sys/bus/pci/drivers/nvme/unbind
 }
@@ -459,6 +522,8 @@ if [[ $LAB_TOPOLOGY == pciehp ]]; then
 else
 	lt "nvme unbind under its CMB" drive_unbound "$LAB_ALPHA_BDF" p2pmem1 nvme-cmb
 	lt "nvme unbind under its PMR" drive_unbound "$LAB_BETA_BDF" p2pmem2 nvme-pmr
+	lt "others bind beside a pinned BAR" others_go_on_beside_gpu
+	lt "others bind beside a pinned PMR" others_go_on_beside_pmr
 	lt "death with reads in flight" killed_in_flight
 	lt "interrupted removal" interrupted_removal
 	lt "removal names the RDMA device" names_rdma_device

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Functions that another driver runs (nvme), and the end of the regions on them
+ * when that driver leaves.
+ *
+ * The driver core says so by BUS_NOTIFY_UNBIND_DRIVER, before the driver's
+ * .remove, with the bus's chain of notifiers locked for reading: who registers a
+ * notifier then waits, and after it every bind and unbind of the bus.  So the
+ * notifier only begins the removal, and gives requests in flight a moment.
+ *
+ * What is held for longer is waited for by the guard, a device resource of the
+ * function.  The core releases it after .remove and before anybody else can have
+ * the function, with no lock but the function's own.  The memory is there until
+ * then: .remove stops the controller, but neither takes its power nor its BARs.
+ * Resources are released in reverse order, and the guard is the last whenever a
+ * region is added: so its wait precedes the end of a P2PDMA pool that the region
+ * is a part of.
+ */
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+
+#include "p2pmem.h"
+
+/* Requests of a healthy device are over by then, pins perhaps not. */
+#define UNBIND_GRACE	(2 * HZ)
+
+/*
+ * A function with a guard.  On the list until BUS_NOTIFY_UNBOUND_DRIVER, which
+ * follows the release of the guard under the same hold of the device lock: who
+ * has that lock and finds the function gone knows that guard_release() is over.
+ */
+struct guarded {
+	struct list_head link;
+	struct pci_dev *pdev;
+};
+
+static DEFINE_MUTEX(guarded_lock);
+static LIST_HEAD(guarded_functions);
+
+static void guard_release(struct device *dev, void *res)
+{
+	p2pmem_remove_regions_of(to_pci_dev(dev));
+}
+
+/* guarded_lock is held. */
+static struct guarded *guarded_find(struct pci_dev *pdev)
+{
+	struct guarded *g;
+
+	lockdep_assert_held(&guarded_lock);
+	list_for_each_entry(g, &guarded_functions, link)
+		if (g->pdev == pdev)
+			return g;
+	return NULL;
+}
+
+static int guarded_add(struct pci_dev *pdev)
+{
+	struct guarded *g;
+	int ret = 0;
+
+	mutex_lock(&guarded_lock);
+	if (!guarded_find(pdev)) {
+		g = kzalloc(sizeof(*g), GFP_KERNEL);
+		if (g) {
+			g->pdev = pci_dev_get(pdev);
+			list_add(&g->link, &guarded_functions);
+		} else {
+			ret = -ENOMEM;
+		}
+	}
+	mutex_unlock(&guarded_lock);
+	return ret;
+}
+
+static void guarded_forget(struct pci_dev *pdev)
+{
+	struct guarded *g;
+
+	mutex_lock(&guarded_lock);
+	g = guarded_find(pdev);
+	if (g)
+		list_del(&g->link);
+	mutex_unlock(&guarded_lock);
+	if (!g)
+		return;
+	pci_dev_put(g->pdev);
+	kfree(g);
+}
+
+/*
+ * Before a region is added to a function that another driver runs.  The device
+ * lock is held.
+ */
+int p2pmem_guard(struct pci_dev *pdev)
+{
+	void *guard;
+	int ret;
+
+	device_lock_assert(&pdev->dev);
+	ret = guarded_add(pdev);
+	if (ret)
+		return ret;
+	guard = devres_remove(&pdev->dev, guard_release, NULL, NULL);
+	if (!guard)
+		guard = devres_alloc(guard_release, 1, GFP_KERNEL);
+	if (!guard)
+		return -ENOMEM;
+	devres_add(&pdev->dev, guard);
+	return 0;
+}
+
+/* From the notifier: what it may wait for has a bound. */
+void p2pmem_guard_unbinding(struct pci_dev *pdev)
+{
+	bool guarded;
+
+	mutex_lock(&guarded_lock);
+	guarded = guarded_find(pdev);
+	mutex_unlock(&guarded_lock);
+	if (guarded)
+		p2pmem_remove_regions_soon(pdev, UNBIND_GRACE);
+}
+
+/* From the notifier: the driver and its resources are gone. */
+void p2pmem_guard_unbound(struct pci_dev *pdev)
+{
+	guarded_forget(pdev);
+}
+
+static struct pci_dev *guarded_first(void)
+{
+	struct guarded *g;
+	struct pci_dev *pdev;
+
+	mutex_lock(&guarded_lock);
+	g = list_first_entry_or_null(&guarded_functions, struct guarded, link);
+	pdev = g ? pci_dev_get(g->pdev) : NULL;
+	mutex_unlock(&guarded_lock);
+	return pdev;
+}
+
+/* At module exit, while the notifier is still there. */
+void p2pmem_guards_exit(void)
+{
+	struct pci_dev *pdev;
+
+	while ((pdev = guarded_first())) {
+		device_lock(&pdev->dev);
+		devres_release(&pdev->dev, guard_release, NULL, NULL);
+		guarded_forget(pdev);
+		device_unlock(&pdev->dev);
+		pci_dev_put(pdev);
+	}
+}
