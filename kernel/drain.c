@@ -158,6 +158,7 @@ void p2pmem_remove_fn(struct work_struct *work)
 	down_write(&r->gate);	/* faults and ioctls under way have ended */
 	r->state = P2PMEM_STATE_DRAINING;
 	up_write(&r->gate);
+	wake_up_all(&r->wait);
 	if (r->backing.type)
 		drain(r);
 	cdev_device_del(&r->cdev, &r->dev);	/* waits for sysfs readers */

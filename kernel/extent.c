@@ -335,14 +335,18 @@ int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count)
 	while (first < end) {
 		u64 to = min(first + (u64)P2PMEM_CHUNK, end);
 
+		if (p2pmem_await_reset(f->region))
+			return -EINTR;
 		if (!p2pmem_enter(f->region))
 			return -ENODEV;
-		show_piece(f, first, to);
+		if (!f->region->resetting) {
+			show_piece(f, first, to);
+			first = to;
+		}
 		p2pmem_leave(f->region);
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
-		first = to;
 	}
 	return 0;
 }

@@ -23,21 +23,34 @@ void p2pmem_leave(struct p2pmem_region *r)
 	up_read(&r->gate);
 }
 
-/* 1: the device had forgotten its memory; counted, and it is enabled again. */
-int p2pmem_revalidate(struct p2pmem_region *r)
+/*
+ * Was the device of a foreign driver reset?  Its memory is enabled again if need
+ * be, and the reset is counted.  Of others p2pmem is the driver, and is told.
+ */
+void p2pmem_revalidate(struct p2pmem_region *r)
 {
+	u64 resets;
 	int lost;
 
-	if (!r->provider->revalidate)
-		return 0;
+	if (!r->provider->foreign)
+		return;
 	mutex_lock(&r->revalidate_lock);
 	lost = r->provider->revalidate(r);
-	if (lost) {
+	resets = p2pmem_guard_resets(r->pdev);
+	if (lost || resets != r->function_resets) {
 		atomic64_inc(&r->resets);
-		dev_warn_ratelimited(&r->dev, "the device was reset and had its memory disabled; enabled again, its contents may be lost\n");
+		dev_warn_ratelimited(&r->dev, "the device was reset%s; what was written to its memory may be lost\n",
+				     lost ? " and had its memory disabled, which is enabled again" : "");
 	}
+	r->function_resets = resets;
 	mutex_unlock(&r->revalidate_lock);
-	return lost;
+}
+
+/* Outside of enter and leave: a reset is over, or the region on its way out. */
+int p2pmem_await_reset(struct p2pmem_region *r)
+{
+	return wait_event_killable(r->wait, !READ_ONCE(r->resetting) ||
+				   READ_ONCE(r->state) != P2PMEM_STATE_READY);
 }
 
 /*
@@ -53,7 +66,8 @@ int p2pmem_flush(struct p2pmem_region *r)
 		ret = r->provider->commit(r);
 	else
 		READ_ONCE(*(u64 *)r->backing.kaddr);
-	if (!pci_device_is_present(r->pdev))
-		ret = -EIO;	/* a dead device answers reads, too */
+	/* A dead device answers reads, too. */
+	if (!pci_device_is_present(r->pdev) || READ_ONCE(r->resetting))
+		ret = -EIO;
 	return ret;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions that another driver runs (nvme), and the end of the regions on them
- * when that driver leaves.
+ * Functions that another driver runs (nvme): the end of the regions on them when
+ * that driver leaves, and resets, of which that driver alone is told.
  *
  * The driver core says so by BUS_NOTIFY_UNBIND_DRIVER, before the driver's
  * .remove, with the bus's chain of notifiers locked for reading: who registers a
@@ -15,6 +15,12 @@
  * Resources are released in reverse order, and the guard is the last whenever a
  * region is added: so its wait precedes the end of a P2PDMA pool that the region
  * is a part of.
+ *
+ * A reset is found out by a mark in the copy of the function's configuration space
+ * that the PCI core keeps in struct pci_dev.  The core overwrites the copy before it
+ * resets a function by any method and before it suspends it, and so does the nvme
+ * driver in each reset of the controller and recovery of an error.  The mark stands
+ * for a read-only register: should it ever be restored, nothing takes it.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -34,7 +40,13 @@
 struct guarded {
 	struct list_head link;
 	struct pci_dev *pdev;
+	bool marked;
+	u64 resets;
 };
+
+/* In the place of vendor and device; no device has it, nor has one that is gone. */
+#define RESET_MARK	0x70326d6d
+#define MARK_INDEX	(PCI_VENDOR_ID / 4)
 
 static DEFINE_MUTEX(guarded_lock);
 static LIST_HEAD(guarded_functions);
@@ -56,25 +68,48 @@ static struct guarded *guarded_find(struct pci_dev *pdev)
 	return NULL;
 }
 
+/*
+ * The device lock is held, which resets are made under: the mark is in place
+ * before one begins, or after it ended.
+ */
+static void put_mark(struct guarded *g)
+{
+	device_lock_assert(&g->pdev->dev);
+	WRITE_ONCE(g->pdev->saved_config_space[MARK_INDEX], RESET_MARK);
+	g->marked = true;
+}
+
+static bool mark_is_there(const struct guarded *g)
+{
+	return g->marked &&
+	       READ_ONCE(g->pdev->saved_config_space[MARK_INDEX]) == RESET_MARK;
+}
+
+/* guarded_lock and the device lock are held. */
+static struct guarded *guarded_new(struct pci_dev *pdev)
+{
+	struct guarded *g = kzalloc(sizeof(*g), GFP_KERNEL);
+
+	lockdep_assert_held(&guarded_lock);
+	if (!g)
+		return NULL;
+	g->pdev = pci_dev_get(pdev);
+	put_mark(g);
+	list_add(&g->link, &guarded_functions);
+	return g;
+}
+
 static int guarded_add(struct pci_dev *pdev)
 {
 	struct guarded *g;
-	int ret = 0;
 
 	mutex_lock(&guarded_lock);
-	if (!guarded_find(pdev)) {
-		g = kzalloc(sizeof(*g), GFP_KERNEL);
-		if (g) {
-			g->pdev = pci_dev_get(pdev);
-			list_add(&g->link, &guarded_functions);
-		} else {
-			ret = -ENOMEM;
-		}
-	}
+	g = guarded_find(pdev) ?: guarded_new(pdev);
 	mutex_unlock(&guarded_lock);
-	return ret;
+	return g ? 0 : -ENOMEM;
 }
 
+/* The device lock is held: the copy is again what the PCI core had read. */
 static void guarded_forget(struct pci_dev *pdev)
 {
 	struct guarded *g;
@@ -86,6 +121,8 @@ static void guarded_forget(struct pci_dev *pdev)
 	mutex_unlock(&guarded_lock);
 	if (!g)
 		return;
+	if (mark_is_there(g))
+		pdev->saved_config_space[MARK_INDEX] = pdev->device << 16 | pdev->vendor;
 	pci_dev_put(g->pdev);
 	kfree(g);
 }
@@ -110,6 +147,32 @@ int p2pmem_guard(struct pci_dev *pdev)
 		return -ENOMEM;
 	devres_add(&pdev->dev, guard);
 	return 0;
+}
+
+/*
+ * Resets of the function that were noticed so far.  While the device lock cannot be
+ * had, a reset may be under way that is yet to do its harm: each look counts anew,
+ * until the mark is back.
+ */
+u64 p2pmem_guard_resets(struct pci_dev *pdev)
+{
+	struct guarded *g;
+	u64 resets = 0;
+
+	mutex_lock(&guarded_lock);
+	g = guarded_find(pdev);
+	if (g && !mark_is_there(g)) {
+		g->resets++;
+		g->marked = false;
+		if (device_trylock(&pdev->dev)) {
+			put_mark(g);
+			device_unlock(&pdev->dev);
+		}
+	}
+	if (g)
+		resets = g->resets;
+	mutex_unlock(&guarded_lock);
+	return resets;
 }
 
 /* From the notifier: what it may wait for has a bound. */

@@ -57,6 +57,13 @@ static vm_fault_t insert_chunk(struct p2pmem_region *r, struct vm_fault *vmf,
 	return compat_insert_chunk(vmf, p2pmem_page(r, granule));
 }
 
+/* Zeros would be lost.  The access is repeated, and heeds signals in between. */
+static vm_fault_t fault_again(void)
+{
+	schedule_timeout_killable(1);
+	return VM_FAULT_NOPAGE;
+}
+
 /* Runs @insert on the extent that covers the fault, if the region is in use. */
 static vm_fault_t handle_fault(struct vm_fault *vmf,
 			       vm_fault_t (*insert)(struct p2pmem_region *r,
@@ -69,7 +76,9 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 	struct p2pmem_extent *e;
 
 	down_read(&r->gate);
-	if (r->state == P2PMEM_STATE_READY) {
+	if (r->state == P2PMEM_STATE_READY && r->resetting) {
+		ret = fault_again();
+	} else if (r->state == P2PMEM_STATE_READY) {
 		mutex_lock(&f->lock);
 		e = p2pmem_extent_find(f, vmf->pgoff);
 		if (e)

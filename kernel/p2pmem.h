@@ -105,6 +105,8 @@ struct p2pmem_region {
 
 	struct mutex revalidate_lock;	/* the device's enable bit, and resets */
 	atomic64_t resets;
+	u64 function_resets;		/* guard.c: those of the function that are in resets */
+	bool resetting;			/* a reset is under way; set under gate */
 	struct resource quarantine;	/* keeps the range of a vanished BAR */
 	struct pci_dev *quarantine_bridge;
 };
@@ -163,6 +165,8 @@ bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind);
 void p2pmem_region_put(struct p2pmem_region *r);
 void p2pmem_region_forget(struct p2pmem_region *r);
 void p2pmem_remove_regions_of(struct pci_dev *pdev);
+void p2pmem_resets_begin(struct pci_dev *pdev);
+void p2pmem_resets_end(struct pci_dev *pdev);
 void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace);
 int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type);
 bool p2pmem_region_idle(struct p2pmem_region *r);
@@ -194,8 +198,9 @@ extern const struct file_operations p2pmem_fops;
 
 /* gate.c */
 bool p2pmem_enter(struct p2pmem_region *r);
+int p2pmem_await_reset(struct p2pmem_region *r);
 void p2pmem_leave(struct p2pmem_region *r);
-int p2pmem_revalidate(struct p2pmem_region *r);
+void p2pmem_revalidate(struct p2pmem_region *r);
 int p2pmem_flush(struct p2pmem_region *r);
 
 /* extent.c */
@@ -269,6 +274,7 @@ void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
 
 /* guard.c */
 int p2pmem_guard(struct pci_dev *pdev);
+u64 p2pmem_guard_resets(struct pci_dev *pdev);
 void p2pmem_guard_unbinding(struct pci_dev *pdev);
 void p2pmem_guard_unbound(struct pci_dev *pdev);
 void p2pmem_guards_exit(void);

@@ -34,7 +34,7 @@ struct p2pmem_place {
  * @release: undoes find(); pages are gone by then.  Touches no register
  *	unless @alive.  May be NULL.
  * @revalidate: 1 if the device had lost its enable bit and was enabled anew,
- *	0 if all is well.  May be NULL.
+ *	0 if all is well.  Every foreign provider has it.
  * @commit: returns when earlier writes are at the device; -EIO if it says that
  *	they are not.  May be NULL: then a read from the BAR is the barrier.
  */

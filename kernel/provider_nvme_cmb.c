@@ -4,6 +4,7 @@
  *
  * With CONFIG_PCI_P2PDMA the nvme driver publishes it as a P2PDMA pool, in
  * which its submission queues live too: memory is taken from the pool only.
+ * It enables the CMB once; after a reset that cleared CMBMSC, revalidate() does.
  * Without, the driver writes CMBMSC=0 at every reset; the CMB is then enabled
  * here, and revalidate() repeats that.
  */
@@ -13,8 +14,10 @@
 #include "p2pmem.h"
 
 struct cmb {
-	void __iomem *regs;	/* NULL: the pool is the nvme driver's */
+	void __iomem *regs;
 	u64 bus_address;
+	bool pool;		/* the nvme driver's: it enables and disables the CMB */
+	bool has_cmbmsc;	/* before NVMe 1.4 a CMB has no enable bit */
 };
 
 static void cmb_enable(struct cmb *cmb)
@@ -79,7 +82,7 @@ static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 	u64 before = hi_lo_readq(cmb->regs + NVME_CMBMSC);
 	int ret;
 
-	if (!(hi_lo_readq(cmb->regs + NVME_CAP) & NVME_CAP_CMBS)) {
+	if (!cmb->has_cmbmsc) {
 		p2pmem_reason(req->reason, "%s has no Controller Memory Buffer (CAP.CMBS is 0)",
 			      pci_name(pdev));
 		return -EOPNOTSUPP;
@@ -149,13 +152,11 @@ static int cmb_find_pool(struct pci_dev *pdev, struct cmb *cmb,
 		return -EOPNOTSUPP;
 	}
 	ret = cmb_locate(pdev, cmb->regs, req, place);
-	if (!ret)
-		ret = take_from_pool(pdev, req, place);
-	if (!ret) {
-		iounmap(cmb->regs);
-		cmb->regs = NULL;
-	}
-	return ret;
+	if (ret)
+		return ret;
+	cmb->pool = true;
+	cmb->bus_address = pci_bus_address(pdev, place->bar) + place->offset;
+	return take_from_pool(pdev, req, place);
 }
 
 static int cmb_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
@@ -169,6 +170,7 @@ static int cmb_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	cmb->regs = p2pmem_nvme_map(pdev, req->reason);
 	if (!cmb->regs)
 		goto err_free;
+	cmb->has_cmbmsc = hi_lo_readq(cmb->regs + NVME_CAP) & NVME_CAP_CMBS;
 	if (compat_p2pdma_published(pdev))
 		ret = cmb_find_pool(pdev, cmb, req, place);
 	else
@@ -189,18 +191,18 @@ static void cmb_release(struct pci_dev *pdev, void *data, bool alive)
 {
 	struct cmb *cmb = data;
 
-	if (cmb->regs && alive)
+	if (alive && !cmb->pool)
 		hi_lo_writeq(0, cmb->regs + NVME_CMBMSC);
-	if (cmb->regs)
-		iounmap(cmb->regs);
+	iounmap(cmb->regs);
 	kfree(cmb);
 }
 
+/* A reset of the function clears CMBMSC, and the nvme driver sets it only once. */
 static int cmb_revalidate(struct p2pmem_region *r)
 {
 	struct cmb *cmb = r->provider_data;
 
-	if (!cmb->regs ||
+	if (!cmb->has_cmbmsc ||
 	    hi_lo_readq(cmb->regs + NVME_CMBMSC) & NVME_CMBMSC_CMSE)
 		return 0;
 	cmb_enable(cmb);

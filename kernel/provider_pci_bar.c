@@ -12,7 +12,11 @@
 
 static int pci_bar_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
-	return pci_enable_device_mem(pdev);
+	int ret = pci_enable_device_mem(pdev);
+
+	if (!ret)
+		pci_save_state(pdev);	/* for slot_reset() */
+	return ret;
 }
 
 /* Returns when no page is referred to, or the region is in quarantine. */
@@ -22,6 +26,66 @@ static void pci_bar_remove(struct pci_dev *pdev)
 	pci_disable_device(pdev);
 }
 
+/* A call to the end follows, whether the reset succeeded or not. */
+static void pci_bar_reset_prepare(struct pci_dev *pdev)
+{
+	p2pmem_resets_begin(pdev);
+}
+
+static void pci_bar_reset_done(struct pci_dev *pdev)
+{
+	p2pmem_resets_end(pdev);
+}
+
+/* Some request was lost, be it that the link needs no reset. */
+static pci_ers_result_t pci_bar_error_detected(struct pci_dev *pdev,
+					       pci_channel_state_t state)
+{
+	p2pmem_resets_begin(pdev);
+	if (state == pci_channel_io_perm_failure)
+		return PCI_ERS_RESULT_DISCONNECT;
+	return state == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET :
+						PCI_ERS_RESULT_CAN_RECOVER;
+}
+
+static pci_ers_result_t pci_bar_slot_reset(struct pci_dev *pdev)
+{
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return PCI_ERS_RESULT_RECOVERED;
+}
+
+static void pci_bar_resume(struct pci_dev *pdev)
+{
+	p2pmem_resets_end(pdev);
+}
+
+static const struct pci_error_handlers pci_bar_errors = {
+	.reset_prepare = pci_bar_reset_prepare,
+	.reset_done = pci_bar_reset_done,
+	.error_detected = pci_bar_error_detected,
+	.slot_reset = pci_bar_slot_reset,
+	.resume = pci_bar_resume,
+};
+
+/*
+ * Processes are frozen, and devices that know the memory's address suspend by
+ * themselves.  The PCI core takes the power; regions stay, their bytes may not.
+ */
+static int pci_bar_suspend(struct device *dev)
+{
+	p2pmem_resets_begin(to_pci_dev(dev));
+	return 0;
+}
+
+static int pci_bar_wake(struct device *dev)
+{
+	p2pmem_resets_end(to_pci_dev(dev));
+	return 0;
+}
+
+static DEFINE_SIMPLE_DEV_PM_OPS(pci_bar_pm, pci_bar_suspend, pci_bar_wake);
+
 static const struct pci_device_id pci_bar_ids[] = { { } };
 
 static struct pci_driver pci_bar_driver = {
@@ -29,6 +93,8 @@ static struct pci_driver pci_bar_driver = {
 	.id_table = pci_bar_ids,
 	.probe = pci_bar_probe,
 	.remove = pci_bar_remove,
+	.err_handler = &pci_bar_errors,
+	.driver.pm = pm_sleep_ptr(&pci_bar_pm),
 };
 
 int p2pmem_pci_bar_init(void)

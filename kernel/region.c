@@ -183,6 +183,7 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 		goto err_free_place;
 	}
 	r->provider_data = data;
+	r->function_resets = p->foreign ? p2pmem_guard_resets(pdev) : 0;
 	r->want_memtype = req->memtype ?: p->default_memtype;
 	region_set_place(r, &place);
 	ret = region_alloc_state(r);
@@ -337,6 +338,45 @@ static struct p2pmem_region *region_of(struct pci_dev *pdev)
 	return found;
 }
 
+static void begin_reset(struct p2pmem_region *r)
+{
+	down_write(&r->gate);	/* whoever zeroes pages has ended */
+	r->resetting = true;
+	up_write(&r->gate);
+}
+
+static void end_reset(struct p2pmem_region *r)
+{
+	atomic64_inc(&r->resets);
+	WRITE_ONCE(r->resetting, false);
+	wake_up_all(&r->wait);
+	dev_warn(&r->dev, "the device was reset; what was written to its memory may be lost\n");
+}
+
+static void for_regions_of(struct pci_dev *pdev,
+			   void (*call)(struct p2pmem_region *r))
+{
+	struct p2pmem_region *r;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		if (r->pdev == pdev)
+			call(r);
+	mutex_unlock(&regions_lock);
+}
+
+/* The device of these regions forgets, or is about to, until the call below. */
+void p2pmem_resets_begin(struct pci_dev *pdev)
+{
+	for_regions_of(pdev, begin_reset);
+}
+
+/* It works again.  Counted at the end: who syncs meanwhile has an error anyway. */
+void p2pmem_resets_end(struct pci_dev *pdev)
+{
+	for_regions_of(pdev, end_reset);
+}
+
 /*
  * Takes away every region of a function whose driver is about to leave (or of
  * all, at module exit).  Returns when no page of them is referred to, or, if
@@ -361,11 +401,7 @@ void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace)
 {
 	struct p2pmem_region *r;
 
-	mutex_lock(&regions_lock);
-	list_for_each_entry(r, &regions, link)
-		if (r->pdev == pdev)
-			p2pmem_remove_start(r);
-	mutex_unlock(&regions_lock);
+	for_regions_of(pdev, p2pmem_remove_start);
 	while (grace && (r = region_of(pdev))) {
 		grace = p2pmem_remove_wait_briefly(r, grace);
 		p2pmem_region_put(r);

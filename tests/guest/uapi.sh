@@ -21,9 +21,36 @@ pmr_reset_is_told() {
 	reset_is_told p2pmem2 "poke $LAB_BETA_BDF 0xe04 0"
 }
 
-# On 6.x the nvme driver disables the CMB at each reset.
+# On 6.x the nvme driver disables the CMB at each reset; on 7 a mark is what tells.
 cmb_reset_is_told() {
 	reset_is_told p2pmem1 "echo 1 >$(reset_attribute "$LAB_ALPHA_BDF")"
+}
+
+# function_reset_is_told REGION BDF METHOD - the kernel resets the whole function.
+function_reset_is_told() {
+	local dir=/sys/bus/pci/devices/$2 before
+	before=$(<"$dir/reset_method")
+	[[ " $before " == *" $3 "* ]] || fail "$2 has no reset by $3, only by: $before"
+	at_end "echo $before >$dir/reset_method"
+	echo "$3" >"$dir/reset_method"
+	reset_is_told "$1" "echo 1 >$dir/reset"
+	region_works "$1"
+}
+
+# Bytes go in and come out, after whatever was.
+region_works() {
+	random_file "$WORK/data" "$MIB"
+	regio write "$1" $((8 * MIB)) "$MIB" "$WORK/data"
+	regio read "$1" $((8 * MIB)) "$MIB" "$WORK/seen"
+	same_bytes "bytes of $1" "$WORK/data" "$WORK/seen" "$MIB"
+}
+
+# Devices go through suspend and resume; the machine itself stays awake.
+suspend_is_told() {
+	echo devices >/sys/power/pm_test
+	at_end "echo none >/sys/power/pm_test"
+	reset_is_told "$1" "echo mem >/sys/power/state"
+	region_works "$1"
 }
 
 reset_attribute() {
@@ -126,12 +153,18 @@ else
 fi
 t "attributes" attributes
 t "reset of the PMR is told once" pmr_reset_is_told
+t "bus reset of the BAR is told once" function_reset_is_told p2pmem0 "$LAB_GPU_BDF" bus
+t "FLR under the CMB is told once" function_reset_is_told p2pmem1 "$LAB_ALPHA_BDF" flr
+t "bus reset under the CMB is told once" function_reset_is_told p2pmem1 "$LAB_ALPHA_BDF" bus
+t "FLR under the PMR is told once" function_reset_is_told p2pmem2 "$LAB_BETA_BDF" flr
+t "suspend of the BAR is told once" suspend_is_told p2pmem0
+t "suspend under the PMR is told once" suspend_is_told p2pmem2
+t "controller reset under the CMB is told once" cmb_reset_is_told
 t "barrier of the PMR" pmr_barrier
 t "PMR survives its region" pmr_survives_its_region
 t "CMB after a reset" cmb_after_reset
 if can p2pdma; then
 	t "page type p2pdma" page_type_p2pdma
 else
-	t "reset of the CMB is told once" cmb_reset_is_told
 	t "page type p2pdma is refused" no_p2pdma
 fi
