@@ -145,6 +145,27 @@ static void explain_backing(struct p2pmem_region_add *req, int err)
 		p2pmem_reason(req->reason, "the kernel could not make struct pages for the memory (errno %d)", -err);
 }
 
+/* The memory type that a range of a BAR gets, and whether it may: 0 or -errno. */
+static int choose_memtype(const struct p2pmem_provider *p, struct pci_dev *pdev,
+			  const struct p2pmem_place *place,
+			  struct p2pmem_region_add *req, u32 *memtype)
+{
+	bool prefetchable = pci_resource_flags(pdev, place->bar) & IORESOURCE_PREFETCH;
+
+	*memtype = req->memtype ?:
+		   prefetchable ? p->default_memtype : P2PMEM_MEMTYPE_UC;
+	if (p->persistent && *memtype == P2PMEM_MEMTYPE_WB) {
+		p2pmem_reason(req->reason, "memory type wb would leave stores in the CPU's cache, where no SYNC makes them durable: use wc or uc");
+		return -EOPNOTSUPP;
+	}
+	if (!prefetchable && *memtype != P2PMEM_MEMTYPE_UC) {
+		p2pmem_reason(req->reason, "BAR%u of %s is not prefetchable: its device need not bear combined stores or reads ahead; use memory type uc",
+			      place->bar, pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 static u32 page_type_for(struct p2pmem_region_add *req, bool pool)
 {
 	if (req->page_type == P2PMEM_PAGES_DEFAULT)
@@ -169,6 +190,7 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	struct p2pmem_place place = { };
 	struct p2pmem_region *r;
 	void *data = NULL;
+	u32 memtype;
 	int ret;
 
 	ret = p->foreign ? p2pmem_guard(pdev) : 0;
@@ -177,6 +199,9 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	ret = p->find(pdev, req, &place, &data);
 	if (ret)
 		return ret;
+	ret = choose_memtype(p, pdev, &place, req, &memtype);
+	if (ret)
+		goto err_free_place;
 	r = region_alloc(p, pdev);
 	if (IS_ERR(r)) {
 		ret = PTR_ERR(r);
@@ -184,7 +209,7 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	}
 	r->provider_data = data;
 	r->function_resets = p->foreign ? p2pmem_guard_resets(pdev) : 0;
-	r->want_memtype = req->memtype ?: p->default_memtype;
+	r->want_memtype = memtype;
 	region_set_place(r, &place);
 	ret = region_alloc_state(r);
 	if (ret)

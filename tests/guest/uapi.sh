@@ -135,6 +135,39 @@ attributes() {
 	equal holders "" "$(attr p2pmem0 holders)"
 }
 
+# add_refused REGEX ARGUMENT... - and it leaves nothing behind.
+add_refused() {
+	local regex=$1
+	shift
+	exits 3 "$regex" donard-cli region add "$@"
+}
+
+# What a durable SYNC answers for must not lie in a cache.
+no_write_back_for_persistent() {
+	donard-cli region remove p2pmem2
+	at_end "region_exists p2pmem2 || /opt/lab/regions"
+	add_refused 'wb would leave stores in the CPU.s cache.*use wc or uc' \
+		--kind nvme-pmr --device "$LAB_BETA_BDF" --memtype wb
+	donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
+	chgrp p2pmem /dev/p2pmem2
+	equal "default" wc "$(attr p2pmem2 memtype)"
+	uapi sync-durable
+}
+
+unprefetchable() {
+	donard-cli region remove p2pmem0
+	insmod /opt/donard/modules/unprefetch.ko bdf="$LAB_GPU_BDF" bar=2
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 >/dev/null; chgrp p2pmem /dev/p2pmem0"
+	at_end "region_gone p2pmem0 || donard-cli region remove p2pmem0; rmmod unprefetch"
+	for type in wc wb; do
+		add_refused "BAR2 of $LAB_GPU_BDF is not prefetchable.*use memory type uc" \
+			--kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --memtype "$type"
+	done
+	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >/dev/null
+	equal "default" uc "$(attr p2pmem0 memtype)"
+	region_works p2pmem0
+}
+
 for name in $(uapi --list); do
 	case $name in
 	probe-switch) t "$name" of_uapi "$name" "$LAB_ALPHA_BDF" ;;
@@ -160,6 +193,8 @@ t "FLR under the PMR is told once" function_reset_is_told p2pmem2 "$LAB_BETA_BDF
 t "suspend of the BAR is told once" suspend_is_told p2pmem0
 t "suspend under the PMR is told once" suspend_is_told p2pmem2
 t "controller reset under the CMB is told once" cmb_reset_is_told
+t "no write-back for persistent memory" no_write_back_for_persistent
+t "BAR that is not prefetchable" unprefetchable
 t "barrier of the PMR" pmr_barrier
 t "PMR survives its region" pmr_survives_its_region
 t "CMB after a reset" cmb_after_reset
