@@ -56,6 +56,9 @@ extern const struct p2pmem_provider p2pmem_provider_pci_bar;
 extern const struct p2pmem_provider p2pmem_provider_nvme_cmb;
 extern const struct p2pmem_provider p2pmem_provider_nvme_pmr;
 
+/* Is part of the MSI-X table or PBA in that part of a BAR? */
+bool p2pmem_bar_has_msix(struct pci_dev *pdev, unsigned int bar, u64 offset,
+			 u64 bytes);
 int p2pmem_pci_bar_init(void);
 void p2pmem_pci_bar_exit(void);
 

@@ -73,9 +73,15 @@ static int pmr_vet(struct pci_dev *pdev, struct pmr *pmr,
 	place->bar = (pmr->cap >> 5) & 7;
 	place->offset = req->offset;
 	if (place->bar > 5 || pci_resource_len(pdev, place->bar) <= req->offset) {
-		p2pmem_reason(req->reason, "the PMR of %s names a BAR that is not there",
+		p2pmem_reason(req->reason, "the PMR of %s names a BAR that is not there, or one that ends before the offset",
 			      pci_name(pdev));
 		return -ENXIO;
+	}
+	/* PMRCAP.BIR: 2 to 5; below are the controller's registers. */
+	if (place->bar < 2 || p2pmem_bar_has_msix(pdev, place->bar, 0, U64_MAX)) {
+		p2pmem_reason(req->reason, "the PMR of %s names BAR%u, where registers lie: the drive is at fault, and this memory cannot be offered",
+			      pci_name(pdev), place->bar);
+		return -EOPNOTSUPP;
 	}
 	place->bytes = pci_resource_len(pdev, place->bar) - req->offset;
 	if (req->length > place->bytes) {

@@ -108,8 +108,8 @@ void p2pmem_pci_bar_exit(void)
 }
 
 /* The pages of the MSI-X table and PBA belong to the interrupt code. */
-static bool overlaps_msix(struct pci_dev *pdev, unsigned int bar, u64 offset,
-			  u64 bytes)
+bool p2pmem_bar_has_msix(struct pci_dev *pdev, unsigned int bar, u64 offset,
+			 u64 bytes)
 {
 	static const int tables[] = { PCI_MSIX_TABLE, PCI_MSIX_PBA };
 	u32 vectors, length[2];
@@ -129,7 +129,8 @@ static bool overlaps_msix(struct pci_dev *pdev, unsigned int bar, u64 offset,
 		if ((at & PCI_MSIX_TABLE_BIR) != bar)
 			continue;
 		at &= PCI_MSIX_TABLE_OFFSET;
-		if (at < offset + bytes && at + (u64)length[i] > offset)
+		if (at + (u64)length[i] > offset &&
+		    (at < offset || at - offset < bytes))
 			return true;
 	}
 	return false;
@@ -151,7 +152,7 @@ static int vet_bar(struct pci_dev *pdev, struct p2pmem_region_add *req,
 			      req->bar, pci_name(pdev), bar_bytes);
 		return -ENXIO;
 	}
-	if (overlaps_msix(pdev, req->bar, req->offset, bytes)) {
+	if (p2pmem_bar_has_msix(pdev, req->bar, req->offset, bytes)) {
 		p2pmem_reason(req->reason, "the MSI-X table of %s lies in that range of BAR%u: leave it out with offset and length",
 			      pci_name(pdev), req->bar);
 		return -EINVAL;
