@@ -10,9 +10,7 @@
  */
 #include <linux/io.h>
 #include <linux/pgtable.h>
-#ifdef CONFIG_X86
 #include <asm/pgtable_types.h>
-#endif
 
 #include "p2pmem.h"
 
@@ -40,7 +38,6 @@ pgprot_t p2pmem_memtype_prot(pgprot_t prot, u32 memtype)
 	}
 }
 
-#ifdef CONFIG_X86
 static bool same_cache_bits(pgprot_t a, pgprot_t b)
 {
 	return (pgprot_val(a) & _PAGE_CACHE_MASK) ==
@@ -64,12 +61,6 @@ u32 p2pmem_memtype_of(const void *kaddr)
 		return P2PMEM_MEMTYPE_WC;
 	return P2PMEM_MEMTYPE_UC;
 }
-#else
-u32 p2pmem_memtype_of(const void *kaddr)
-{
-	return P2PMEM_MEMTYPE_WB;
-}
-#endif
 
 const char *p2pmem_memtype_name(u32 memtype)
 {

@@ -35,6 +35,10 @@
 #include "compat/compat.h"
 #include "provider.h"
 
+#ifndef CONFIG_X86_64
+#error "p2pmem runs on x86-64 only: it reads memory types from x86 page tables, and its barriers and peer-to-peer rules were tried nowhere else"
+#endif
+
 #define P2PMEM_MAX_REGIONS	256
 /* Pagemaps begin and end at a memory subsection (mm/memremap.c). */
 #define P2PMEM_PAGEMAP_ALIGN	(2UL << 20)
