@@ -3,6 +3,7 @@
 #include <linux/cred.h>
 #include <linux/fs.h>
 #include <linux/module.h>
+#include <linux/poll.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -111,6 +112,40 @@ static long ioc_info(void *object, void *arg)
 	strscpy(info->name, dev_name(&r->dev), sizeof(info->name));
 	p2pmem_leave(r);
 	return 0;
+}
+
+static u32 status_of(struct p2pmem_region *r)
+{
+	return READ_ONCE(r->finished) ? P2PMEM_STATE_GONE : READ_ONCE(r->state);
+}
+
+/* Takes no lock, and so works while the region is drained. */
+static long ioc_status(void *object, void *arg)
+{
+	struct p2pmem_region *r = ((struct p2pmem_file *)object)->region;
+	struct p2pmem_status *status = arg;
+
+	status->state = status_of(r);
+	status->resets = atomic64_read(&r->resets);
+	return 0;
+}
+
+/* Asks whoever holds memory of the region to let go of it. */
+static __poll_t p2pmem_poll(struct file *filp, struct poll_table_struct *table)
+{
+	struct p2pmem_file *f = filp->private_data;
+
+	poll_wait(filp, &f->region->wait, table);
+	switch (status_of(f->region)) {
+	case P2PMEM_STATE_READY:
+		return 0;
+	case P2PMEM_STATE_DRAINING:
+		return EPOLLPRI;
+	case P2PMEM_STATE_QUARANTINED:
+		return EPOLLPRI | EPOLLERR;
+	default:
+		return EPOLLPRI | EPOLLERR | EPOLLHUP;
+	}
 }
 
 static long ioc_claim(void *object, void *arg)
@@ -222,6 +257,8 @@ static const struct p2pmem_ioctl file_table[] = {
 	  sizeof(struct p2pmem_probe), false, ioc_probe },
 	{ P2PMEM_IOC_EXPORT_DMABUF, sizeof(struct p2pmem_export_dmabuf),
 	  sizeof(struct p2pmem_export_dmabuf), true, ioc_export },
+	{ P2PMEM_IOC_STATUS, sizeof(struct p2pmem_status),
+	  sizeof(struct p2pmem_status), false, ioc_status },
 };
 
 static long p2pmem_file_ioctl(struct file *filp, unsigned int cmd,
@@ -257,6 +294,7 @@ const struct file_operations p2pmem_fops = {
 	.open = p2pmem_open,
 	.release = p2pmem_release,
 	.llseek = p2pmem_llseek,
+	.poll = p2pmem_poll,
 	.mmap = p2pmem_mmap,
 	.get_unmapped_area = p2pmem_get_unmapped_area,
 	COMPAT_URING_CMD(p2pmem_uring_cmd)

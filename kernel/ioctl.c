@@ -10,8 +10,9 @@ static const struct p2pmem_ioctl *lookup(const struct p2pmem_ioctl *table,
 {
 	size_t i;
 
+	/* Not the size: the caller's struct may be an older or a newer one. */
 	for (i = 0; i < entries; i++)
-		if (table[i].cmd == cmd)
+		if (!((table[i].cmd ^ cmd) & ~IOCSIZE_MASK))
 			return &table[i];
 	return NULL;
 }
@@ -33,7 +34,8 @@ long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
 		return -ENOTTY;
 	if (get_user(user_bytes, (u32 __user *)uarg))
 		return -EFAULT;
-	if (user_bytes < op->min_bytes || user_bytes > PAGE_SIZE)
+	if (user_bytes < op->min_bytes || user_bytes < _IOC_SIZE(cmd) ||
+	    user_bytes > PAGE_SIZE)
 		return -EINVAL;
 	arg = kzalloc(op->bytes, GFP_KERNEL);
 	if (!arg)

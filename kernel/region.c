@@ -457,6 +457,7 @@ static int reopen_backing(struct p2pmem_region *r, u32 type)
 	if (ret && (!old || p2pmem_backing_open(r, old))) {
 		/* No pages at all: nothing is left to drain. */
 		r->state = P2PMEM_STATE_DRAINING;
+		wake_up_all(&r->wait);
 		dev_err(&r->dev, "has no struct pages (%pe): write its page type to try again, or remove the region\n",
 			ERR_PTR(ret));
 		return ret;

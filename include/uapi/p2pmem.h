@@ -15,6 +15,12 @@
  * it); it never writes more than that size.  Reserved fields must be zero
  * and unknown flags are refused (EINVAL).
  *
+ * The numbers are _IOWR() of the struct, so they change when a struct grows.
+ * The kernel goes by magic, number and direction, and takes the number of every
+ * version of a struct; only, the struct's own size must not be below the
+ * number's (EINVAL).  Programs that were built with an older or a newer header
+ * keep working.
+ *
  * errno table (the same meaning in every call):
  *
  *   EINVAL      a size, alignment, flag or reserved field is wrong
@@ -74,6 +80,7 @@ enum p2pmem_state {
 	P2PMEM_STATE_READY = 1,
 	P2PMEM_STATE_DRAINING = 2,	/* removed, waits for its holders */
 	P2PMEM_STATE_QUARANTINED = 3,	/* device is gone, pages still referenced */
+	P2PMEM_STATE_GONE = 4,		/* ended; only P2PMEM_IOC_STATUS says so */
 };
 
 #define P2PMEM_REGION_PERSISTENT	(1U << 0)
@@ -107,6 +114,30 @@ struct p2pmem_info {
 	__u8 reserved0;
 	__u64 resets;
 	char name[P2PMEM_NAME_BYTES];
+};
+
+/**
+ * struct p2pmem_status - what has become of the region (P2PMEM_IOC_STATUS, out)
+ * @size: in: sizeof(struct p2pmem_status)
+ * @state: enum p2pmem_state
+ * @resets: as in struct p2pmem_info, without a look at the device
+ *
+ * Never waits, and works as long as the file is open.  poll() says when to ask:
+ *
+ *   POLLPRI            let go: the region is being removed.  Mappings are gone;
+ *                      pins, memory regions, rings' buffers and imported dma-bufs
+ *                      hold the removal up
+ *   POLLPRI | POLLERR  the device went away; the rest of the memory is held for
+ *                      whoever still pins it (P2PMEM_STATE_QUARANTINED)
+ *   POLLPRI | POLLERR | POLLHUP
+ *                      the region has ended
+ *
+ * and nothing while the region is ready.
+ */
+struct p2pmem_status {
+	__u32 size;
+	__u32 state;
+	__u64 resets;
 };
 
 /**
@@ -234,11 +265,12 @@ struct p2pmem_export_dmabuf {
 };
 
 #define P2PMEM_IOC_MAGIC	0xB9
-#define P2PMEM_IOC_INFO		_IO(P2PMEM_IOC_MAGIC, 0x00)
-#define P2PMEM_IOC_CLAIM	_IO(P2PMEM_IOC_MAGIC, 0x01)
-#define P2PMEM_IOC_SYNC		_IO(P2PMEM_IOC_MAGIC, 0x02)
-#define P2PMEM_IOC_PROBE_PEER	_IO(P2PMEM_IOC_MAGIC, 0x03)
-#define P2PMEM_IOC_EXPORT_DMABUF	_IO(P2PMEM_IOC_MAGIC, 0x04)
+#define P2PMEM_IOC_INFO		_IOWR(P2PMEM_IOC_MAGIC, 0x00, struct p2pmem_info)
+#define P2PMEM_IOC_CLAIM		_IOWR(P2PMEM_IOC_MAGIC, 0x01, struct p2pmem_claim)
+#define P2PMEM_IOC_SYNC		_IOWR(P2PMEM_IOC_MAGIC, 0x02, struct p2pmem_sync)
+#define P2PMEM_IOC_PROBE_PEER		_IOWR(P2PMEM_IOC_MAGIC, 0x03, struct p2pmem_probe)
+#define P2PMEM_IOC_EXPORT_DMABUF	_IOWR(P2PMEM_IOC_MAGIC, 0x04, struct p2pmem_export_dmabuf)
+#define P2PMEM_IOC_STATUS		_IOWR(P2PMEM_IOC_MAGIC, 0x05, struct p2pmem_status)
 
 /**
  * struct p2pmem_uring_buffer - a range of an open file as a fixed buffer of a
@@ -264,7 +296,7 @@ struct p2pmem_uring_buffer {
 	__u32 index;
 };
 
-#define P2PMEM_URING_BUFFER	_IO(P2PMEM_IOC_MAGIC, 0x20)
+#define P2PMEM_URING_BUFFER	_IOW(P2PMEM_IOC_MAGIC, 0x20, struct p2pmem_uring_buffer)
 
 /**
  * struct p2pmem_region_add - offer device memory as /dev/p2pmemN
@@ -316,7 +348,7 @@ struct p2pmem_region_remove {
 	char reason[P2PMEM_REASON_BYTES];
 };
 
-#define P2PMEM_CTL_REGION_ADD		_IO(P2PMEM_IOC_MAGIC, 0x40)
-#define P2PMEM_CTL_REGION_REMOVE	_IO(P2PMEM_IOC_MAGIC, 0x41)
+#define P2PMEM_CTL_REGION_ADD		_IOWR(P2PMEM_IOC_MAGIC, 0x40, struct p2pmem_region_add)
+#define P2PMEM_CTL_REGION_REMOVE	_IOWR(P2PMEM_IOC_MAGIC, 0x41, struct p2pmem_region_remove)
 
 #endif /* _UAPI_P2PMEM_H */

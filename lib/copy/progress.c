@@ -10,15 +10,7 @@
 
 bool dnd_copy_region_gone(struct dnd_copy *copy)
 {
-	const struct dnd_region *region = dnd_copy_region(copy);
-	char state[16];
-
-	if (region->fd < 0)
-		return false;
-	if (dnd_sysfs_read(copy->ctx, state, sizeof(state), "class/p2pmem/%s/state",
-			   region->name))
-		return true;
-	return strcmp(state, "ready") != 0;
+	return dnd_region_called_back(dnd_copy_region(copy));
 }
 
 DND_PUBLIC const char *donard_phase_text(enum donard_phase phase)

@@ -109,7 +109,7 @@ static int mapping_failed(struct donard_context *ctx, const struct ibv_pd *pd,
 				"(or LimitMEMLOCK= of its service), or use a smaller --size.",
 				device_name(pd), (unsigned long long)(target->length + 1023) / 1024,
 				target->name, (unsigned long long)limit_kib);
-	if (dnd_target_gone(ctx, target))
+	if (dnd_target_gone(target))
 		return dnd_target_gone_text(ctx, target);
 	return dnd_fail_errno(ctx, error_number, "%s cannot register %llu bytes of %s",
 			      device_name(pd), (unsigned long long)target->length, target->name);

@@ -149,7 +149,7 @@ static int must_end(void *user)
 {
 	struct dnd_server *server = user;
 
-	if (dnd_target_gone(server->ctx, &server->service.target))
+	if (dnd_target_gone(&server->service.target))
 		return -ENODEV;
 	if (server->options.stop_fn && server->options.stop_fn(server->options.user))
 		return -ECANCELED;
@@ -317,13 +317,14 @@ static int take_events(struct dnd_server *server)
 
 static void wait(struct dnd_server *server)
 {
-	struct pollfd fds[2] = {
+	struct pollfd fds[] = {
 		{ .fd = server->events->fd, .events = POLLIN },
+		{ .fd = server->service.target.region.fd, .events = POLLPRI },
 		{ .fd = server->session.id ? server->session.link.channel->fd : -1,
 		  .events = POLLIN },
 	};
 
-	poll(fds, 2, TICK_MS);
+	poll(fds, sizeof(fds) / sizeof(*fds), TICK_MS);
 }
 
 static int serve_session(struct dnd_server *server)
@@ -344,7 +345,7 @@ static int serve_session(struct dnd_server *server)
 
 static void withdraw(struct dnd_server *server, int why)
 {
-	bool gone = why == -ENODEV && dnd_target_gone(server->ctx, &server->service.target);
+	bool gone = why == -ENODEV && dnd_target_gone(&server->service.target);
 
 	if (!server->session.id)
 		return;
@@ -508,7 +509,7 @@ DND_PUBLIC int donard_rdma_serve(struct donard_context *ctx, const char *target,
 		rc = start_listening(&server);
 	if (!rc)
 		rc = run(&server);
-	if (rc == -ENODEV && dnd_target_gone(ctx, &server.service.target))
+	if (rc == -ENODEV && dnd_target_gone(&server.service.target))
 		dnd_target_gone_text(ctx, &server.service.target);
 	clean_up(&server);
 	return rc == -ECANCELED ? 0 : rc;

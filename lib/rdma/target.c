@@ -87,14 +87,9 @@ void dnd_target_close(struct dnd_target *target)
 	target->data = NULL;
 }
 
-bool dnd_target_gone(const struct donard_context *ctx, const struct dnd_target *target)
+bool dnd_target_gone(const struct dnd_target *target)
 {
-	char state[16];
-
-	if (!dnd_target_is_region(target))
-		return false;
-	return dnd_sysfs_read(ctx, state, sizeof(state), "class/p2pmem/%s/state", target->name) ||
-	       strcmp(state, "ready") != 0;
+	return dnd_region_called_back(&target->region);
 }
 
 int dnd_target_gone_text(struct donard_context *ctx, const struct dnd_target *target)

@@ -31,7 +31,7 @@ static inline bool dnd_target_persistent(const struct dnd_target *target)
 }
 
 /* Somebody removes the region, or its device went. */
-bool dnd_target_gone(const struct donard_context *ctx, const struct dnd_target *target);
+bool dnd_target_gone(const struct dnd_target *target);
 int dnd_target_gone_text(struct donard_context *ctx, const struct dnd_target *target);
 
 #endif /* DONARD_RDMA_TARGET_H */

@@ -138,7 +138,7 @@ int dnd_client_tick(struct dnd_client *client)
 	rc = dnd_client_take_events(client);
 	if (!rc && (now - client->link.heard) * 1000 > client->options.timeout_ms)
 		rc = -ETIMEDOUT;
-	if (!rc && dnd_target_gone(client->ctx, &client->local.target))
+	if (!rc && dnd_target_gone(&client->local.target))
 		rc = -ENODEV;
 	if (!rc && stop_asked(client))
 		rc = -ECANCELED;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Open a region, own a part of it, map it, run its barrier. */
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -78,6 +79,14 @@ int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_reg
 	if (rc)
 		dnd_region_close(region);
 	return rc;
+}
+
+bool dnd_region_called_back(const struct dnd_region *region)
+{
+	struct pollfd pollfd = { .fd = region->fd, .events = POLLPRI };
+
+	return region->fd >= 0 && poll(&pollfd, 1, 0) == 1 &&
+	       pollfd.revents & (POLLPRI | POLLERR | POLLHUP);
 }
 
 void dnd_region_close(struct dnd_region *region)

@@ -27,6 +27,8 @@ struct dnd_window {
 
 int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_region *region);
 void dnd_region_close(struct dnd_region *region);
+/* The region asks its holders to let go, or has ended.  Costs one system call. */
+bool dnd_region_called_back(const struct dnd_region *region);
 static inline bool dnd_region_persistent(const struct dnd_region *region)
 {
 	return region->info.flags & P2PMEM_REGION_PERSISTENT;

@@ -217,6 +217,7 @@ ended() {
 
 rebind_gpu() {
 	unbind_gpu
+	echo p2pmem >"/sys/bus/pci/devices/$LAB_GPU_BDF/driver_override"
 	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers/p2pmem/bind
 }
 
@@ -229,18 +230,27 @@ unbind_beta() {
 	unbind_nvme "$LAB_BETA_BDF"
 }
 
-others_go_on_beside_gpu() {
-	at_end "restore_drive alpha"
-	others_go_on p2pmem0 unbind_gpu rebind_alpha
+# restore_regions BDF-OF-BETA - in this order, so that each region gets its own name.
+restore_regions() {
+	[[ -e /sys/bus/pci/drivers/nvme/$1 ]] || echo "$1" >/sys/bus/pci/drivers/nvme/bind
+	restore_gpu
 	restore_drive alpha
+	restore_drive beta
+}
+
+others_go_on_beside_gpu() {
+	local beta=$LAB_BETA_BDF
+	at_end "restore_regions $beta"
+	others_go_on p2pmem0 unbind_gpu rebind_alpha
+	restore_regions "$beta"
 	copy_again
 }
 
 others_go_on_beside_pmr() {
-	at_end "restore_drive beta"
+	local beta=$LAB_BETA_BDF
+	at_end "restore_regions $beta"
 	others_go_on p2pmem2 unbind_beta rebind_gpu
-	echo "$LAB_BETA_BDF" >/sys/bus/pci/drivers/nvme/bind
-	restore_drive beta
+	restore_regions "$beta"
 	copy_again
 }
 
@@ -285,6 +295,41 @@ interrupted_removal() {
 	matches "topo" 'being taken away' "$(donard-cli topo)"
 	let_go
 	within 10 region_gone p2pmem0
+	copy_again
+}
+
+# told_of EVENTS COMMAND... - what an open file is told when the command takes its region away.
+told_of() {
+	local events=$1
+	shift
+	told p2pmem0 >"$WORK/told" 2>&1 &
+	HOLDER=$!
+	at_end "kill -KILL $HOLDER 2>/dev/null"
+	within 10 grep -qx ready "$WORK/told"
+	in_background "$@"
+	within 40 grep -qx "${events##*,}" "$WORK/told"
+	kill -USR2 "$HOLDER"
+	event_succeeds
+	within 20 grep -qx '4 pri err hup' "$WORK/told"
+	wait "$HOLDER" || fail "told: status $?, $(cat "$WORK/told")"
+	equal "what it was told" "ready,$events,4 pri err hup" "$(paste -sd, "$WORK/told")"
+}
+
+told_of_removal() {
+	told_of "2 pri" donard-cli region remove p2pmem0
+	copy_again
+}
+
+told_of_unbind() {
+	told_of "2 pri" unbind_gpu
+	copy_again
+}
+
+told_of_surprise() {
+	told_of "2 pri,3 pri err" labctl surprise-remove "$LAB_GPU_BDF"
+	within 20 region_gone p2pmem0
+	sleep 3
+	plug_gpu
 	copy_again
 }
 
@@ -517,6 +562,7 @@ for kind in $KINDS; do
 done
 if [[ $LAB_TOPOLOGY == pciehp ]]; then
 	lt "plugged while in quarantine" plugged_over_quarantine
+	lt "told of a surprise removal" told_of_surprise
 	lt "surprise removal, copy" gpu_vanishes_under
 	lt "surprise removal, passthrough" passing gpu_vanishes_under
 else
@@ -526,6 +572,8 @@ else
 	lt "others bind beside a pinned PMR" others_go_on_beside_pmr
 	lt "death with reads in flight" killed_in_flight
 	lt "interrupted removal" interrupted_removal
+	lt "told of a removal" told_of_removal
+	lt "told of an unbind" told_of_unbind
 	lt "removal names the RDMA device" names_rdma_device
 	lt "removal under a copy" copy_is_cut_off
 	lt "again and again" again_and_again

@@ -8,6 +8,7 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <grp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -214,6 +215,47 @@ static void sizes(void)
 	CHECK(ioctl(fd, P2PMEM_IOC_INFO, &p) == -1 && (errno == E2BIG || errno == EINVAL));
 	FAILS(EFAULT, ioctl(fd, P2PMEM_IOC_INFO, NULL));
 	FAILS(EFAULT, ioctl(fd, P2PMEM_IOC_INFO, (void *)8));
+}
+
+/* The number of a struct of another size. */
+#define SIZED(request, bytes) \
+	_IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), (bytes))
+
+static void numbers(void)
+{
+	int fd = open_region(volatile_region);
+	struct padded_info p = { .info.size = sizeof(p) };
+
+	/* A newer program; the kernel knows less than it. */
+	WORKS(ioctl(fd, SIZED(P2PMEM_IOC_INFO, sizeof(p)), &p));
+	EQUAL(P2PMEM_KIND_PCI_BAR, p.info.kind);
+	p.more[0] = 1;
+	FAILS(E2BIG, ioctl(fd, SIZED(P2PMEM_IOC_INFO, sizeof(p)), &p));
+	/* An older one, whose struct says that it is larger all the same. */
+	p.more[0] = 0;
+	WORKS(ioctl(fd, SIZED(P2PMEM_IOC_INFO, 64), &p));
+	/* The struct says less than the number. */
+	p.info.size = sizeof(p.info);
+	FAILS(EINVAL, ioctl(fd, SIZED(P2PMEM_IOC_INFO, sizeof(p)), &p));
+	WORKS(ioctl(fd, P2PMEM_IOC_INFO, &p));
+	/* Another direction, magic or number. */
+	FAILS(ENOTTY, ioctl(fd, _IO(P2PMEM_IOC_MAGIC, 0x00), &p));
+	FAILS(ENOTTY, ioctl(fd, _IOR(P2PMEM_IOC_MAGIC, 0x00, struct p2pmem_info), &p));
+	FAILS(ENOTTY, ioctl(fd, _IOWR(P2PMEM_IOC_MAGIC + 1, 0x00, struct p2pmem_info), &p));
+	FAILS(ENOTTY, ioctl(fd, _IOWR(P2PMEM_IOC_MAGIC, 0x3f, struct p2pmem_info), &p));
+}
+
+/* While nothing happens to it; lifetime.sh has the rest. */
+static void status_of_ready(void)
+{
+	int fd = open_region(volatile_region);
+	struct p2pmem_status status = { .size = sizeof(status) };
+	struct pollfd pollfd = { .fd = fd, .events = POLLIN | POLLOUT | POLLPRI };
+
+	WORKS(ioctl(fd, P2PMEM_IOC_STATUS, &status));
+	EQUAL(P2PMEM_STATE_READY, status.state);
+	EQUAL(info_of(fd).resets, status.resets);
+	EQUAL(0, poll(&pollfd, 1, 0));
 }
 
 static void never_writes_more(void)
@@ -730,6 +772,8 @@ static const struct {
 } tests[] = {
 	{ "info-describes", info_describes },
 	{ "sizes", sizes },
+	{ "numbers", numbers },
+	{ "status-of-ready", status_of_ready },
 	{ "never-writes-more", never_writes_more },
 	{ "unknown-ioctls", unknown_ioctls },
 	{ "unknown-flags", unknown_flags },

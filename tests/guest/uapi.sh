@@ -45,14 +45,6 @@ region_works() {
 	same_bytes "bytes of $1" "$WORK/data" "$WORK/seen" "$MIB"
 }
 
-# Devices go through suspend and resume; the machine itself stays awake.
-suspend_is_told() {
-	echo devices >/sys/power/pm_test
-	at_end "echo none >/sys/power/pm_test"
-	reset_is_told "$1" "echo mem >/sys/power/state"
-	region_works "$1"
-}
-
 reset_attribute() {
 	local path
 	for path in "/sys/bus/pci/devices/$1/nvme/"nvme*/reset_controller; do
@@ -190,8 +182,6 @@ t "bus reset of the BAR is told once" function_reset_is_told p2pmem0 "$LAB_GPU_B
 t "FLR under the CMB is told once" function_reset_is_told p2pmem1 "$LAB_ALPHA_BDF" flr
 t "bus reset under the CMB is told once" function_reset_is_told p2pmem1 "$LAB_ALPHA_BDF" bus
 t "FLR under the PMR is told once" function_reset_is_told p2pmem2 "$LAB_BETA_BDF" flr
-t "suspend of the BAR is told once" suspend_is_told p2pmem0
-t "suspend under the PMR is told once" suspend_is_told p2pmem2
 t "controller reset under the CMB is told once" cmb_reset_is_told
 t "no write-back for persistent memory" no_write_back_for_persistent
 t "BAR that is not prefetchable" unprefetchable
