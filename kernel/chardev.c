@@ -58,6 +58,7 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	get_device(&r->dev);
 	filp->private_data = f;
 	filp->f_mapping = r->inode->i_mapping;
+	p2pmem_await_ready(r);
 	return 0;
 }
 
@@ -111,6 +112,7 @@ static long ioc_info(void *object, void *arg)
 	info->resets = atomic64_read(&r->resets);
 	strscpy(info->name, dev_name(&r->dev), sizeof(info->name));
 	p2pmem_leave(r);
+	p2pmem_await_ready(r);
 	return 0;
 }
 
@@ -171,7 +173,7 @@ static long ioc_claim(void *object, void *arg)
 					c->length >> PAGE_SHIFT,
 					c->region_offset >> PAGE_SHIFT);
 	} while (ret == -EBUSY && p2pmem_settle(r, asked));
-	return ret;
+	return ret ?: p2pmem_await_ready(r);
 }
 
 /* A range that this file does not own cannot be synced by it. */
@@ -228,7 +230,8 @@ static long ioc_sync(void *object, void *arg)
 		ret = -EIO;
 	f->resets_seen = resets;
 	p2pmem_leave(r);
-	return ret;
+	/* What is written after this is not lost in a device that gets ready. */
+	return p2pmem_await_ready(r) ?: ret;
 }
 
 static long ioc_probe(void *object, void *arg)

@@ -46,6 +46,33 @@ void p2pmem_revalidate(struct p2pmem_region *r)
 	mutex_unlock(&r->revalidate_lock);
 }
 
+#define READY_INTERVAL	msecs_to_jiffies(20)
+
+/*
+ * Memory that revalidate() enabled may be used.  A PMR is given up to two minutes
+ * for that: so this is called outside of enter and leave, with no lock held, and
+ * never where mmap_lock may be, which mmap and page faults come with.  Who maps
+ * memory that is not ready yet is told by SYNC, as of any reset.
+ */
+int p2pmem_await_ready(struct p2pmem_region *r)
+{
+	int ready;
+
+	if (!r->provider->ready)
+		return 0;
+	for (;;) {
+		if (!p2pmem_enter(r))
+			return -ENODEV;
+		ready = r->provider->ready(r);
+		p2pmem_leave(r);
+		if (ready)
+			return min(ready, 0);
+		schedule_timeout_killable(READY_INTERVAL);
+		if (fatal_signal_pending(current))
+			return -EINTR;
+	}
+}
+
 /* Outside of enter and leave: a reset is over, or the region on its way out. */
 int p2pmem_await_reset(struct p2pmem_region *r)
 {

@@ -202,6 +202,7 @@ extern const struct file_operations p2pmem_fops;
 
 /* gate.c */
 bool p2pmem_enter(struct p2pmem_region *r);
+int p2pmem_await_ready(struct p2pmem_region *r);
 int p2pmem_await_reset(struct p2pmem_region *r);
 void p2pmem_leave(struct p2pmem_region *r);
 void p2pmem_revalidate(struct p2pmem_region *r);

@@ -35,6 +35,8 @@ struct p2pmem_place {
  *	unless @alive.  May be NULL.
  * @revalidate: 1 if the device had lost its enable bit and was enabled anew,
  *	0 if all is well.  Every foreign provider has it.
+ * @ready: what revalidate() enabled may be used: 1, not yet: 0, it never will:
+ *	-errno.  NULL where it may at once.  Neither of the two waits.
  * @commit: returns when earlier writes are at the device; -EIO if it says that
  *	they are not.  May be NULL: then a read from the BAR is the barrier.
  */
@@ -49,6 +51,7 @@ struct p2pmem_provider {
 		    struct p2pmem_place *place, void **data);
 	void (*release)(struct pci_dev *pdev, void *data, bool alive);
 	int (*revalidate)(struct p2pmem_region *r);
+	int (*ready)(struct p2pmem_region *r);
 	int (*commit)(struct p2pmem_region *r);
 };
 

@@ -15,6 +15,7 @@ struct pmr {
 	void __iomem *regs;
 	u64 bus_address;
 	u32 cap;
+	unsigned long ready_by;	/* jiffies: PMRCAP.PMRTO after it was enabled */
 	bool was_enabled;
 };
 
@@ -31,22 +32,35 @@ static bool pmr_enabled(struct pmr *pmr)
 	return readl(pmr->regs + NVME_PMRCTL) & NVME_PMRCTL_EN;
 }
 
-static int pmr_enable(struct pmr *pmr)
+/* Begins; pmr_state() says how it went on. */
+static void pmr_enable(struct pmr *pmr)
 {
-	unsigned int left_ms = ready_timeout_ms(pmr->cap);
-
 	/* The controller's own accesses are told apart by this address. */
 	if (pmr->cap & NVME_PMRCAP_CMSS)
 		hi_lo_writeq(pmr->bus_address | NVME_PMRMSC_CMSE,
 			     pmr->regs + NVME_PMRMSCL);
+	WRITE_ONCE(pmr->ready_by, jiffies + msecs_to_jiffies(ready_timeout_ms(pmr->cap)));
 	writel(NVME_PMRCTL_EN, pmr->regs + NVME_PMRCTL);
-	while (readl(pmr->regs + NVME_PMRSTS) & NVME_PMRSTS_NRDY) {
-		if (left_ms < 20)
-			return -ETIMEDOUT;
+}
+
+/* 1: ready; 0: not yet; -errno: it does not become so. */
+static int pmr_state(struct pmr *pmr)
+{
+	u32 status = readl(pmr->regs + NVME_PMRSTS);
+
+	if (status & NVME_PMRSTS_NRDY)
+		return time_after(jiffies, READ_ONCE(pmr->ready_by)) ? -EIO : 0;
+	return status & NVME_PMRSTS_ERR ? -EIO : 1;
+}
+
+static int pmr_enable_and_wait(struct pmr *pmr)
+{
+	int state;
+
+	pmr_enable(pmr);
+	while (!(state = pmr_state(pmr)))
 		msleep(20);
-		left_ms -= 20;
-	}
-	return readl(pmr->regs + NVME_PMRSTS) & NVME_PMRSTS_ERR ? -EIO : 0;
+	return min(state, 0);
 }
 
 static void pmr_disable(struct pmr *pmr)
@@ -116,7 +130,7 @@ static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	if (ret)
 		goto err_unmap;
 	pmr->was_enabled = pmr_enabled(pmr);
-	ret = pmr_enable(pmr);
+	ret = pmr_enable_and_wait(pmr);
 	if (ret) {
 		p2pmem_reason(req->reason, "the PMR of %s does not become ready (PMRSTS %#x)",
 			      pci_name(pdev), readl(pmr->regs + NVME_PMRSTS));
@@ -150,9 +164,17 @@ static int pmr_revalidate(struct p2pmem_region *r)
 
 	if (pmr_enabled(pmr))
 		return 0;
-	if (pmr_enable(pmr))
-		dev_err_ratelimited(&r->dev, "the PMR does not become ready again\n");
+	pmr_enable(pmr);
 	return 1;
+}
+
+static int pmr_ready(struct p2pmem_region *r)
+{
+	int state = pmr_state(r->provider_data);
+
+	if (state < 0)
+		dev_err_ratelimited(&r->dev, "the PMR does not become ready again\n");
+	return state;
 }
 
 /*
@@ -179,5 +201,6 @@ const struct p2pmem_provider p2pmem_provider_nvme_pmr = {
 	.find = pmr_find,
 	.release = pmr_release,
 	.revalidate = pmr_revalidate,
+	.ready = pmr_ready,
 	.commit = pmr_commit,
 };

@@ -15,7 +15,8 @@ int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count)
 	p2pmem_revalidate(f->region);
 	p2pmem_leave(f->region);
 	ret = p2pmem_file_back(f, first, count);
-	return ret ?: p2pmem_file_show(f, first, count);
+	return ret ?: p2pmem_await_ready(f->region) ?:
+	       p2pmem_file_show(f, first, count);
 }
 
 /*
