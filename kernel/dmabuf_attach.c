@@ -55,6 +55,11 @@ static int check_importer(struct p2pmem_export *x, struct dma_buf_attachment *at
 		say_refused(x, attach, "its driver asks for struct pages (no peer2peer attachment), which memory of a peer has none of");
 		return -EOPNOTSUPP;
 	}
+	if (!compat_dma_buf_revocable(attach) &&
+	    !READ_ONCE(x->region->pinned_importers)) {
+		say_refused(x, attach, "its driver pins what it maps and cannot be told to let go, so that a removal would wait for it; root allows that by a 1 in the region's pinned_importers (sysfs)");
+		return -EOPNOTSUPP;
+	}
 	if (!dev_is_pci(attach->dev)) {
 		say_refused(x, attach, "it is no PCI function, so no route to it is known");
 		return -EOPNOTSUPP;

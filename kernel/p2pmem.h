@@ -79,6 +79,7 @@ struct p2pmem_region {
 	u64 bar_offset;
 	u32 want_memtype;
 	bool persistent;
+	bool pinned_importers;		/* root lets importers hold up a removal */
 
 	struct p2pmem_backing backing;
 	struct inode *inode;		/* one address_space for all mappings */

@@ -53,6 +53,22 @@ static ssize_t page_type_store(struct device *dev,
 	return ret ?: count;
 }
 
+REGION_ATTR(pinned_importers, "%d", READ_ONCE(r->pinned_importers))
+
+/* For importers that attach from now on. */
+static ssize_t pinned_importers_store(struct device *dev,
+				      struct device_attribute *attr,
+				      const char *buf, size_t count)
+{
+	bool allowed;
+	int ret = kstrtobool(buf, &allowed);
+
+	if (ret)
+		return ret;
+	WRITE_ONCE(to_p2pmem_region(dev)->pinned_importers, allowed);
+	return count;
+}
+
 static ssize_t holders_show(struct device *dev, struct device_attribute *attr,
 			    char *buf)
 {
@@ -76,6 +92,7 @@ static DEVICE_ATTR_RO(resets);
  */
 static DEVICE_ATTR_ADMIN_RO(holders);
 static DEVICE_ATTR_RW(page_type);
+static DEVICE_ATTR_RW(pinned_importers);
 
 static struct attribute *region_attrs[] = {
 	&dev_attr_kind.attr,
@@ -89,6 +106,7 @@ static struct attribute *region_attrs[] = {
 	&dev_attr_resets.attr,
 	&dev_attr_holders.attr,
 	&dev_attr_page_type.attr,
+	&dev_attr_pinned_importers.attr,
 	NULL,
 };
 

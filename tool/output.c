@@ -203,6 +203,8 @@ struct json_object *cli_model_region(const struct donard_region_info *info)
 	cli_add_text(model, "page_type", donard_page_type_text(info->page_type));
 	cli_add_text(model, "memtype", donard_memtype_text(info->memtype));
 	json_object_object_add(model, "persistent", json_object_new_boolean(info->persistent));
+	json_object_object_add(model, "pinned_importers",
+			       json_object_new_boolean(info->pinned_importers));
 	cli_add_text(model, "state", donard_region_state_text(info->state));
 	json_object_object_add(model, "holders", model_holders(info->holders));
 	return model;

@@ -242,6 +242,7 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @size: of this record, as the library filled it
  * @name: "p2pmem0"
  * @bdf: "0000:03:00.0"
+ * @pinned_importers: dma-bufs go to drivers that cannot be told to let go
  * @holders: lines of "pid comm bytes pinned_pages [device]"; NULL if the caller
  *	may not see them, which root and the group p2pmem may
  * @granule_bytes, @bus_address: 0 when the node could not be opened
@@ -259,7 +260,8 @@ struct donard_region_info {
 	enum donard_memtype memtype;
 	enum donard_region_state state;
 	bool persistent;
-	bool reserved[3];
+	bool pinned_importers;
+	bool reserved[2];
 	const char *holders;
 	uint64_t granule_bytes;
 	uint64_t bus_address;

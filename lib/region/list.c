@@ -79,6 +79,7 @@ static void read_record(struct donard_context *ctx, struct record *record)
 	info->size_bytes = read_number(ctx, record, "size");
 	info->available_bytes = read_number(ctx, record, "available");
 	info->persistent = read_number(ctx, record, "persistent") != 0;
+	info->pinned_importers = read_number(ctx, record, "pinned_importers") != 0;
 	read_node(ctx, record);
 }
 

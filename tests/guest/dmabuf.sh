@@ -15,6 +15,20 @@ modprobe_importer() {
 	[[ -d /sys/module/importer ]] || insmod /opt/donard/modules/importer.ko
 }
 
+# with_pinned_importers FUNCTION... - allowed for every region that there is, until the end of the test.
+with_pinned_importers() {
+	allow_pinned 1
+	at_end "allow_pinned 0"
+	"$@"
+}
+
+allow_pinned() {
+	local attribute
+	for attribute in /sys/class/p2pmem/p2pmem*/pinned_importers; do
+		echo "$1" >"$attribute"
+	done
+}
+
 # --- steps of one process ---
 
 # steps STEP... - all of them must succeed; what each said is in $SAID.
@@ -205,7 +219,20 @@ struct_pages_wanted() {
 
 # The GPU-like card has no driver that would widen its DMA mask.
 mask_too_small() {
-	refused_saying 'DMA mask does not reach' ERANGE map open p2pmem0 export 0 4096 attach pinned "$LAB_GPU_BDF" map both
+	refused_saying 'DMA mask does not reach' ERANGE map open p2pmem0 export 0 4096 attach dynamic "$LAB_GPU_BDF" map both
+}
+
+# Who cannot let go is not let in, unless root says so.
+pinned_is_refused() {
+	equal "pinned_importers" 0 "$(attr p2pmem0 pinned_importers)"
+	refused_saying 'cannot be told to let go.*pinned_importers' EOPNOTSUPP attach \
+		open p2pmem0 export 0 4096 attach pinned "$LAB_ALPHA_BDF"
+	steps open p2pmem0 export 0 4096 attach revocable "$LAB_ALPHA_BDF" map both
+	exits 2 'ermission denied' as user sh -c 'echo 1 >/sys/class/p2pmem/p2pmem0/pinned_importers'
+	echo 1 >/sys/class/p2pmem/p2pmem0/pinned_importers
+	at_end "echo 0 >/sys/class/p2pmem/p2pmem0/pinned_importers"
+	steps open p2pmem0 export 0 4096 attach pinned "$LAB_ALPHA_BDF" map both
+	equal "as donard-cli shows it" true "$(donard-cli info p2pmem0 --json | jq .pinned_importers)"
 }
 
 route_refused() {
@@ -547,17 +574,18 @@ refusals() {
 	t "refused: more access than the file has" access_modes
 	t "refused: struct pages, vmap, no PCI function" struct_pages_wanted
 	t "refused: a DMA mask that does not reach" mask_too_small
+	! can revocable || t "refused: importers that cannot let go" pinned_is_refused
 }
 
 ownership() {
 	local order
 	for order in "region dmabuf importer" "dmabuf region importer" "importer region dmabuf" "dmabuf importer region"; do
 		# shellcheck disable=SC2086  # three words
-		t "ownership: closed in the order ${order// /, }" closed_in_order $order
+		t "ownership: closed in the order ${order// /, }" with_pinned_importers closed_in_order $order
 	done
 	t "ownership: zeroed for the next user" zeroed_for_the_next
 	lt "ownership: exporter killed, dynamic importer" exporter_killed dynamic
-	lt "ownership: exporter killed, pinned importer" exporter_killed pinned
+	lt "ownership: exporter killed, pinned importer" with_pinned_importers exporter_killed pinned
 	t "ownership: a request outlasts its mapping" request_outlasts_mapping
 	t "ownership: an exported region is not idle" exported_is_not_idle
 	lt "ownership: rmmod" module_is_held_until_closed
@@ -566,17 +594,17 @@ ownership() {
 removals() {
 	local mode
 	for mode in $OBEDIENT pinned; do
-		lt "region remove, $mode" removed "$mode"
-		lt "driver unbind, $mode" unbound "$mode"
-		lt "hot-unplug, $mode" unplugged "$mode"
-		! can p2pdma || lt "region remove, p2pdma pages, $mode" p2pdma_removed "$mode"
+		lt "region remove, $mode" with_pinned_importers removed "$mode"
+		lt "driver unbind, $mode" with_pinned_importers unbound "$mode"
+		lt "hot-unplug, $mode" with_pinned_importers unplugged "$mode"
+		! can p2pdma || lt "region remove, p2pdma pages, $mode" with_pinned_importers p2pdma_removed "$mode"
 	done
-	lt "removal names the importer" removal_names_importer
-	lt "removal ends with the importer" importer_killed
+	lt "removal names the importer" with_pinned_importers removal_names_importer
+	lt "removal ends with the importer" with_pinned_importers importer_killed
 	lt "removal waits for a fence" fence_is_awaited
 	lt "removal while importers come and go" removed_while_they_come_and_go
 	t "nvme unbind under its CMB, dynamic" drive_unbound dynamic
-	t "nvme unbind under its CMB, pinned" drive_unbound pinned
+	t "nvme unbind under its CMB, pinned" with_pinned_importers drive_unbound pinned
 }
 
 modprobe_importer
@@ -593,10 +621,10 @@ rootports) t "root ports: refused, naming the bridge; with leave" route_refused 
 iommu) t "iommu: translated addresses" translated ;;
 pciehp)
 	for mode in $OBEDIENT pinned; do
-		lt "surprise removal, $mode" surprise "$mode"
-		lt "surprise removal, p2pdma pages, $mode" surprise_p2pdma "$mode"
-		lt "hot-unplug, $mode" unplugged "$mode"
+		lt "surprise removal, $mode" with_pinned_importers surprise "$mode"
+		lt "surprise removal, p2pdma pages, $mode" with_pinned_importers surprise_p2pdma "$mode"
+		lt "hot-unplug, $mode" with_pinned_importers unplugged "$mode"
 	done
-	lt "plugged while in quarantine" plugged_over_quarantine
+	lt "plugged while in quarantine" with_pinned_importers plugged_over_quarantine
 	;;
 esac
