@@ -27,6 +27,7 @@ static struct json_object *build(const struct donard_client_info *client,
 	json_object_object_add(model, "distance", json_object_new_int((int)route->distance));
 	json_object_object_add(model, "unlisted_bridge",
 			       json_object_new_boolean(route->unlisted_bridge));
+	json_object_object_add(model, "translated", json_object_new_boolean(route->translated));
 	json_object_object_add(model, "reason", cli_json_string(route->reason));
 	return model;
 }

@@ -39,7 +39,7 @@ static int find_route(struct p2pmem_export *x, struct dma_buf_attachment *attach
 	p2pmem_predict(x->region, to_pci_dev(attach->dev), P2PMEM_PAGES_GENERIC,
 		       &probe);
 	a->bus_addresses = probe.route == P2PMEM_ROUTE_SWITCH;
-	a->translated = probe.route == P2PMEM_ROUTE_IOMMU;
+	a->translated = probe.flags & P2PMEM_PROBE_TRANSLATED;
 	if (probe.route != P2PMEM_ROUTE_NONE)
 		return 0;
 	if (probe.flags & P2PMEM_PROBE_UNLISTED_BRIDGE &&

@@ -274,7 +274,7 @@ long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
 extern const struct attribute_group *p2pmem_region_groups[];
 
 /* route.c */
-int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *probe);
+struct iommu_domain *p2pmem_translation(struct pci_dev *client);
 void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
 		    u32 page_type, struct p2pmem_probe *out);
 
@@ -284,6 +284,9 @@ u64 p2pmem_guard_resets(struct pci_dev *pdev);
 void p2pmem_guard_unbinding(struct pci_dev *pdev);
 void p2pmem_guard_unbound(struct pci_dev *pdev);
 void p2pmem_guards_exit(void);
+
+/* probe.c */
+int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *probe);
 
 /* quarantine.c */
 void p2pmem_quarantine_enter(struct p2pmem_region *r);

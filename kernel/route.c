@@ -1,80 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How a PCI function reaches a region.  GENERIC pages go through the DMA API
- * like RAM, so nothing in the kernel asks whether a TLP can get there: this
- * file does, by the rules of drivers/pci/p2pdma.c, and then maps one page to
- * see what address the client would really be given.
+ * like RAM, so nothing in the kernel asks whether a request can get there: this
+ * file does.  The walk and the verdict are path.c's; here are the facts.
  */
-#include <linux/dma-mapping.h>
 #include <linux/iommu.h>
 #include <linux/pci.h>
-#include <linux/scatterlist.h>
 #ifdef CONFIG_X86
 #include <asm/processor.h>
 #endif
 
 #include "p2pmem.h"
+#include "path.h"
 
-struct peer_path {
-	struct pci_dev *common;		/* lowest bridge above both, or NULL */
-	struct pci_dev *redirect;	/* port whose ACS sends requests up */
-	unsigned int distance;		/* bridges on the way */
-};
-
-/* ACS bits that keep a downstream port from turning requests round itself. */
-static bool acs_redirects(struct pci_dev *port)
+static const void *bridge_above(const void *node)
 {
-	int pos = pci_find_ext_capability(port, PCI_EXT_CAP_ID_ACS);
+	return pci_upstream_bridge((struct pci_dev *)node);
+}
+
+/* ACS bits that keep a port from turning requests round itself. */
+static bool acs_redirects(const void *node)
+{
+	struct pci_dev *pdev = (struct pci_dev *)node;
 	u16 ctrl;
 
-	if (!pos)
+	if (!pdev->acs_cap)
 		return false;
-	pci_read_config_word(port, pos + PCI_ACS_CTRL, &ctrl);
+	pci_read_config_word(pdev, pdev->acs_cap + PCI_ACS_CTRL, &ctrl);
 	return ctrl & (PCI_ACS_RR | PCI_ACS_CR | PCI_ACS_EC);
 }
 
-static bool is_above(struct pci_dev *bridge, struct pci_dev *pdev)
+static const struct p2pmem_tree pci_tree = {
+	.up = bridge_above,
+	.redirects = acs_redirects,
+};
+
+/* The function above @pdev, or @pdev, that lies on a root bus. */
+static struct pci_dev *root_of(struct pci_dev *pdev)
 {
 	struct pci_dev *up;
 
-	for (up = pci_upstream_bridge(pdev); up; up = pci_upstream_bridge(up))
-		if (up == bridge)
-			return true;
-	return false;
-}
-
-/* Walks from @pdev up to, and without, @end; counts and looks for ACS. */
-static void walk_up(struct pci_dev *pdev, struct pci_dev *end, struct peer_path *p)
-{
-	struct pci_dev *up;
-
-	for (up = pci_upstream_bridge(pdev); up && up != end;
-	     up = pci_upstream_bridge(up)) {
-		p->distance++;
-		if (!p->redirect && acs_redirects(up))
-			p->redirect = up;
-	}
-}
-
-static void find_path(struct pci_dev *a, struct pci_dev *b, struct peer_path *p)
-{
-	struct pci_dev *up;
-
-	for (up = pci_upstream_bridge(a); up; up = pci_upstream_bridge(up))
-		if (is_above(up, b))
-			break;
-	p->common = up;
-	walk_up(a, up, p);
-	walk_up(b, up, p);
-}
-
-static struct pci_dev *root_port_of(struct pci_dev *pdev)
-{
-	struct pci_dev *up, *root = pdev;
-
-	for (up = pci_upstream_bridge(pdev); up; up = pci_upstream_bridge(up))
-		root = up;
-	return root;
+	while ((up = pci_upstream_bridge(pdev)))
+		pdev = up;
+	return pdev;
 }
 
 /*
@@ -91,188 +59,142 @@ static bool cpu_forwards(void)
 #endif
 }
 
-/* The kernel's list where this kernel has one, else the CPU rule alone. */
+/* Another function on the root bus of @root, or NULL; with a reference. */
+static struct pci_dev *neighbour_of(struct pci_dev *root)
+{
+	unsigned int devfn;
+
+	for (devfn = 0; devfn < 256; devfn++) {
+		struct pci_dev *pdev;
+
+		if (devfn == root->devfn)
+			continue;
+		/* Unlike pci_get_slot() it takes no lock that is above device locks. */
+		pdev = pci_get_domain_bus_and_slot(pci_domain_nr(root->bus),
+						   root->bus->number, devfn);
+		if (pdev)
+			return pdev;
+	}
+	return NULL;
+}
+
+/*
+ * The kernel answers for its list of host bridges only by way of a pair that
+ * nothing but a host bridge joins: two functions on root buses.
+ */
 static bool host_bridge_listed(struct pci_dev *provider, struct pci_dev *client)
 {
+	struct pci_dev *a = root_of(provider), *b = root_of(client);
+	bool listed;
+
+	if (a != b)
+		return compat_p2pdma_distance(a, b) >= 0;
+	b = neighbour_of(a);
+	if (!b)
+		return cpu_forwards();
+	listed = compat_p2pdma_distance(a, b) >= 0;
+	pci_dev_put(b);
+	return listed;
+}
+
+/* The kernel's list where this kernel has one, else the CPU rule alone. */
+static bool root_complex_forwards(struct pci_dev *provider, struct pci_dev *client)
+{
 	if (COMPAT_HAS_P2PDMA)
-		return compat_p2pdma_distance(provider, client) >= 0;
+		return host_bridge_listed(provider, client);
 	return pci_domain_nr(provider->bus) == pci_domain_nr(client->bus) &&
 	       cpu_forwards();
 }
 
-static void set_bridge(struct p2pmem_probe *out, struct pci_dev *bridge)
+/* The domain that translates what @client sends, or NULL. */
+struct iommu_domain *p2pmem_translation(struct pci_dev *client)
+{
+	struct iommu_domain *domain = iommu_get_domain_for_dev(&client->dev);
+
+	return domain && domain->type & __IOMMU_DOMAIN_PAGING ? domain : NULL;
+}
+
+static void find_way(struct p2pmem_region *r, struct pci_dev *client,
+		     u32 page_type, struct p2pmem_way *way)
+{
+	p2pmem_path_find(&pci_tree, r->pdev, client, &way->path);
+	way->same = client == r->pdev;
+	way->forwards = root_complex_forwards(r->pdev, client);
+	way->translated = p2pmem_translation(client);
+	way->page_type = page_type;
+}
+
+static void set_bridge(struct p2pmem_probe *out, const struct pci_dev *bridge)
 {
 	out->bridge_domain = pci_domain_nr(bridge->bus);
 	out->bridge_bus = bridge->bus->number;
 	out->bridge_devfn = bridge->devfn;
 }
 
-static void through_host_bridge(struct p2pmem_region *r, struct pci_dev *client,
-				struct peer_path *p, struct p2pmem_probe *out)
+/* The bridge that decides. */
+static const struct pci_dev *decider(const struct p2pmem_way *way,
+				     struct pci_dev *client)
 {
-	struct pci_dev *root = p->redirect ?: root_port_of(client);
+	if (way->path.redirect)
+		return way->path.redirect;
+	if (way->path.common && !way->translated)
+		return way->path.common;
+	return root_of(client);
+}
 
-	set_bridge(out, root);
-	if (p->redirect)
-		out->flags |= P2PMEM_PROBE_ACS_REDIRECT;
-	if (host_bridge_listed(r->pdev, client)) {
-		out->route = P2PMEM_ROUTE_BRIDGE;
-		p2pmem_reason(out->reason, "through the host bridge above %s, which forwards peer requests",
-			      pci_name(root));
-		return;
-	}
-	out->route = P2PMEM_ROUTE_NONE;
-	out->flags |= P2PMEM_PROBE_UNLISTED_BRIDGE;
-	if (p->redirect)
-		p2pmem_reason(out->reason, "ACS at switch port %s sends peer requests up to a host bridge that is on no allow-list",
-			      pci_name(root));
+static void explain_unlisted(const struct p2pmem_way *way, struct pci_dev *client,
+			     const char *bridge, struct p2pmem_probe *out)
+{
+	if (way->path.redirect)
+		p2pmem_reason(out->reason, "ACS at %s sends peer requests up to a host bridge that is on no allow-list",
+			      bridge);
+	else if (way->path.common)
+		p2pmem_reason(out->reason, "an IOMMU translates %s, so its requests cross an unlisted host bridge (above root port %s)",
+			      pci_name(client), bridge);
 	else
 		p2pmem_reason(out->reason, "the path crosses an unlisted host bridge (above root port %s)",
-			      pci_name(root));
+			      bridge);
 }
 
-static void predict_path(struct p2pmem_region *r, struct pci_dev *client,
-			 struct p2pmem_probe *out)
+static void explain(const struct p2pmem_way *way, struct pci_dev *client,
+		    const char *bridge, struct p2pmem_probe *out)
 {
-	struct peer_path p = { };
-
-	if (client == r->pdev) {
-		out->route = P2PMEM_ROUTE_SWITCH;
-		out->flags |= P2PMEM_PROBE_SAME_DEVICE;
-		p2pmem_reason(out->reason, "the memory is the client's own");
-		return;
-	}
-	find_path(r->pdev, client, &p);
-	out->distance = p.distance;
-	if (!p.common || p.redirect) {
-		through_host_bridge(r, client, &p, out);
-		return;
-	}
-	set_bridge(out, p.common);
-	out->route = P2PMEM_ROUTE_SWITCH;
-	p2pmem_reason(out->reason, "turned round below %s", pci_name(p.common));
-}
-
-/* True if an IOMMU translates what @client sends. */
-static bool translated(struct pci_dev *client, struct p2pmem_probe *out)
-{
-	struct iommu_domain *domain = iommu_get_domain_for_dev(&client->dev);
-
-	if (!domain)
-		return false;
-	if (domain->type & __IOMMU_DOMAIN_PAGING)
-		return true;
-	out->flags |= P2PMEM_PROBE_PASSTHROUGH;
-	return false;
-}
-
-/*
- * P2PDMA pages are given switch-local bus addresses even where an IOMMU then
- * sees them first (seen with intel-iommu: the writes vanish and the command
- * succeeds).  GENERIC pages get an IOVA that means the BAR.
- */
-static void judge_iommu(struct pci_dev *client, u32 page_type,
-			struct p2pmem_probe *out)
-{
-	if (out->flags & P2PMEM_PROBE_SAME_DEVICE || !translated(client, out))
-		return;
-	if (page_type == P2PMEM_PAGES_P2PDMA) {
-		if (out->route != P2PMEM_ROUTE_SWITCH)
-			return;
-		out->route = P2PMEM_ROUTE_NONE;
+	if (out->flags & P2PMEM_PROBE_UNLISTED_BRIDGE)
+		explain_unlisted(way, client, bridge, out);
+	else if (out->route == P2PMEM_ROUTE_NONE)
 		p2pmem_reason(out->reason, "an IOMMU translates %s, which gets untranslated bus addresses for p2pdma pages: use page type generic, or boot with iommu=pt",
 			      pci_name(client));
-		return;
-	}
-	out->route = P2PMEM_ROUTE_IOMMU;
-	out->flags &= ~P2PMEM_PROBE_UNLISTED_BRIDGE;
-	p2pmem_reason(out->reason, "an IOMMU translates %s: every request passes the root complex",
-		      pci_name(client));
+	else if (out->route == P2PMEM_ROUTE_SWITCH && way->same)
+		p2pmem_reason(out->reason, "the memory is the client's own");
+	else if (out->route == P2PMEM_ROUTE_SWITCH)
+		p2pmem_reason(out->reason, "turned round below %s", bridge);
+	else if (out->route == P2PMEM_ROUTE_BRIDGE)
+		p2pmem_reason(out->reason, "through the host bridge above %s, which forwards peer requests",
+			      bridge);
+	else
+		p2pmem_reason(out->reason, "an IOMMU translates %s: every request passes the root complex, which forwards peer requests",
+			      pci_name(client));
 }
 
 /*
  * The route by topology, when addresses are given out as for @page_type.  The
- * region is in use (p2pmem_enter).
+ * caller has a reference to @client; no lock is needed, and none is taken.
  */
 void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
 		    u32 page_type, struct p2pmem_probe *out)
 {
-	out->bus_address = p2pmem_bus_address(r);
-	predict_path(r, client, out);
-	judge_iommu(client, page_type, out);
-}
-
-/* What the address that the DMA API gave says about the route. */
-static void judge_address(struct p2pmem_region *r, struct pci_dev *client,
-			  struct p2pmem_probe *out, dma_addr_t dma)
-{
 	struct iommu_domain *domain = iommu_get_domain_for_dev(&client->dev);
-	phys_addr_t phys = r->backing.phys;
+	const struct pci_dev *bridge;
+	struct p2pmem_way way;
 
-	out->dma_address = dma;
-	out->flags |= P2PMEM_PROBE_MAPPED;
-	if (dma == phys || dma == out->bus_address)
-		return;
-	if (domain && iommu_iova_to_phys(domain, dma) == phys)
-		return;
-	out->route = P2PMEM_ROUTE_BOUNCED;
-	p2pmem_reason(out->reason, "the kernel gives %s a bounce buffer in DRAM (swiotlb, or a DMA mask that does not reach the BAR)",
-		      pci_name(client));
-}
-
-/* No transfer: SKIP_CPU_SYNC keeps a bounce buffer from being filled. */
-static void probe_mapping(struct p2pmem_region *r, struct pci_dev *client,
-			  struct p2pmem_probe *out)
-{
-	struct scatterlist sg;
-	struct sg_table table = { .sgl = &sg, .nents = 1, .orig_nents = 1 };
-	int ret;
-
-	if (!client->dev.driver)
-		return;
-	sg_init_table(&sg, 1);
-	sg_set_page(&sg, p2pmem_page(r, 0), PAGE_SIZE, 0);
-	ret = dma_map_sgtable(&client->dev, &table, DMA_BIDIRECTIONAL,
-			      DMA_ATTR_SKIP_CPU_SYNC);
-	if (ret) {
-		if (out->route == P2PMEM_ROUTE_NONE)
-			return;
-		out->route = P2PMEM_ROUTE_NONE;
-		p2pmem_reason(out->reason, "the kernel refuses to map the memory for %s (errno %d)",
-			      pci_name(client), -ret);
-		return;
-	}
-	judge_address(r, client, out, sg_dma_address(&sg));
-	dma_unmap_sgtable(&client->dev, &table, DMA_BIDIRECTIONAL,
-			  DMA_ATTR_SKIP_CPU_SYNC);
-}
-
-/*
- * The client's device lock keeps its driver while the page is mapped; it is
- * taken before the gate, since an unbind holds it while it waits for a region.
- */
-int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *out)
-{
-	struct pci_dev *client;
-	int ret;
-
-	client = pci_get_domain_bus_and_slot(out->pci_domain, out->pci_bus,
-					     out->pci_devfn);
-	if (!client)
-		return -ENODEV;
-	memset(out->reason, 0, sizeof(out->reason));
-	ret = device_lock_interruptible(&client->dev);
-	if (ret)
-		goto out_put;
-	if (p2pmem_enter(r)) {
-		p2pmem_predict(r, client, r->backing.type, out);
-		probe_mapping(r, client, out);
-		p2pmem_leave(r);
-	} else {
-		ret = -ENODEV;
-	}
-	device_unlock(&client->dev);
-out_put:
-	pci_dev_put(client);
-	return ret;
+	find_way(r, client, page_type, &way);
+	out->bus_address = p2pmem_bus_address(r);
+	out->distance = way.path.distance;
+	out->route = p2pmem_way_judge(&way, &out->flags);
+	if (domain && !way.translated)
+		out->flags |= P2PMEM_PROBE_PASSTHROUGH;
+	bridge = decider(&way, client);
+	if (bridge != client)
+		set_bridge(out, bridge);
+	explain(&way, client, pci_name(bridge), out);
 }

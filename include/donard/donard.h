@@ -473,8 +473,9 @@ const char *donard_route_text(enum donard_route_type route);
 /**
  * struct donard_route - a prediction: how a client reaches a region
  * @size: in: sizeof(struct donard_route)
- * @distance: bridges on the path
+ * @distance: links between the two: 0 for the client's own memory, 4 below one switch
  * @unlisted_bridge: crosses a host bridge on no allow-list
+ * @translated: an IOMMU translates what the client sends
  * @dma_address: 0 if the page could not be mapped
  * @bridge: the bridge that decides, or ""
  */
@@ -486,7 +487,8 @@ struct donard_route {
 	bool same_device;
 	bool acs_redirect;
 	bool passthrough;
-	uint32_t reserved;
+	bool translated;
+	bool reserved[3];
 	uint64_t bus_address;
 	uint64_t dma_address;
 	char bridge[DONARD_BDF_BYTES];

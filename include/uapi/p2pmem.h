@@ -185,12 +185,17 @@ struct p2pmem_sync {
 	__u64 length;
 };
 
-/** How a client reaches a region. */
+/**
+ * How a client reaches a region.  Topology decides, by the rules that the kernel
+ * has for P2PDMA pages (drivers/pci/p2pdma.c), never more permissively.  An IOMMU
+ * makes no route: what it translates passes the root complex, which must be known
+ * to forward the requests of peers, wherever the two functions lie.
+ */
 enum p2pmem_route {
 	P2PMEM_ROUTE_NONE = 0,		/* refused; the reason says why */
 	P2PMEM_ROUTE_SWITCH = 1,	/* turned round below a PCIe switch */
 	P2PMEM_ROUTE_BRIDGE = 2,	/* through a host bridge */
-	P2PMEM_ROUTE_IOMMU = 3,		/* translated by the root complex */
+	P2PMEM_ROUTE_IOMMU = 3,		/* translated by a root complex that forwards it */
 	P2PMEM_ROUTE_BOUNCED = 4,	/* the kernel would copy through DRAM */
 };
 
@@ -199,6 +204,7 @@ enum p2pmem_route {
 #define P2PMEM_PROBE_ACS_REDIRECT	(1U << 2) /* ACS sends requests upstream */
 #define P2PMEM_PROBE_MAPPED		(1U << 3) /* dma_address is valid */
 #define P2PMEM_PROBE_PASSTHROUGH	(1U << 4) /* IOMMU present, identity domain */
+#define P2PMEM_PROBE_TRANSLATED		(1U << 5) /* an IOMMU translates what the client sends */
 
 /**
  * struct p2pmem_probe - can this PCI function reach the region?
@@ -210,7 +216,8 @@ enum p2pmem_route {
  * @dma_address: out: what the DMA API gave the client for that page
  * @bridge_domain, @bridge_bus, @bridge_devfn: out: the bridge that decides:
  *	the common switch port, or the one at which the path fails
- * @distance: out: bridges on the path between the two
+ * @distance: out: links between the two: 0 for the client's own memory, 4 below
+ *	one switch
  * @reason: out: a sentence, NUL-terminated
  *
  * The verdict is a prediction: topology, plus one page mapped for the client

@@ -90,7 +90,7 @@ static int decide(struct dnd_copy *copy, const struct dnd_region *region)
 	if (verdict == DND_ROUTE_GO)
 		return 0;
 	if (verdict == DND_ROUTE_UNLISTED && dnd_copy_flag(copy, DONARD_COPY_ALLOW_UNLISTED)) {
-		copy->route.route = DONARD_ROUTE_BRIDGE;
+		copy->route.route = copy->route.translated ? DONARD_ROUTE_IOMMU : DONARD_ROUTE_BRIDGE;
 		return 0;
 	}
 	if (!dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))

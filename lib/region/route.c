@@ -28,6 +28,7 @@ static void fill_route(struct donard_route *route, const struct p2pmem_probe *pr
 	route->same_device = probe->flags & P2PMEM_PROBE_SAME_DEVICE;
 	route->acs_redirect = probe->flags & P2PMEM_PROBE_ACS_REDIRECT;
 	route->passthrough = probe->flags & P2PMEM_PROBE_PASSTHROUGH;
+	route->translated = probe->flags & P2PMEM_PROBE_TRANSLATED;
 	route->bus_address = probe->bus_address;
 	route->dma_address = probe->flags & P2PMEM_PROBE_MAPPED ? probe->dma_address : 0;
 	snprintf(route->reason, sizeof(route->reason), "%.*s", (int)sizeof(probe->reason) - 1,

@@ -156,12 +156,19 @@ fragmented() {
 }
 
 # Behind an IOMMU the importer gets an IOVA, which is no address of the BAR.
+# translated [STEP] - how it is exported
 translated() {
 	local start end address
 	read -r start end _ < <(sed -n 3p "/sys/bus/pci/devices/$LAB_GPU_BDF/resource")
-	steps open p2pmem0 export 0 "$EXPORT_BYTES" attach dynamic "$LAB_ALPHA_BDF" map both unmap map both detach
+	steps open p2pmem0 "${1:-export}" 0 "$EXPORT_BYTES" attach dynamic "$LAB_ALPHA_BDF" map both unmap map both detach
 	address=$(one_address)
 	((address < start || address > end)) || fail "the BAR's own address behind an IOMMU: $address"
+}
+
+translated_unlisted() {
+	refused_saying "refused to $LAB_ALPHA_BDF.*unlisted host bridge" EHOSTUNREACH attach \
+		open p2pmem0 export 0 4096 attach dynamic "$LAB_ALPHA_BDF"
+	translated export-unlisted
 }
 
 # --- refusals ---
@@ -619,6 +626,7 @@ swiotlb | high-bar) t "$LAB_TOPOLOGY: not bounced, and the BAR's own address" \
 	address_is_memory p2pmem0 "$LAB_GPU_BDF" gpu "$LAB_ALPHA_BDF" ;;
 rootports) t "root ports: refused, naming the bridge; with leave" route_refused ;;
 iommu) t "iommu: translated addresses" translated ;;
+iommu-unlisted) t "iommu, unlisted bridge: refused, naming the bridge; with leave" translated_unlisted ;;
 pciehp)
 	for mode in $OBEDIENT pinned; do
 		lt "surprise removal, $mode" with_pinned_importers surprise "$mode"

@@ -109,6 +109,13 @@ on_iommu() {
 	! can p2pdma || t "iommu: p2pdma pages are refused" p2pdma_behind_iommu
 }
 
+# An IOMMU makes no route between root ports of a root complex that is not known to forward.
+on_iommu_unlisted() {
+	t "iommu, unlisted bridge: refused" refused_for 'unlisted host bridge.*allow-bounce'
+	t "iommu, unlisted bridge: with leave" goes_by iommu --allow-unlisted-bridge
+	t "iommu, unlisted bridge: topo" topo_says 'none.*unlisted'
+}
+
 on_swiotlb() {
 	# The names that were typed, beside the addresses, and what to do about swiotlb.
 	t "swiotlb: refused" refused_for \
@@ -127,6 +134,7 @@ case $LAB_TOPOLOGY in
 switch | pciehp) on_switch ;;
 rootports) on_rootports ;;
 iommu) on_iommu ;;
+iommu-unlisted) on_iommu_unlisted ;;
 swiotlb) on_swiotlb ;;
 high-bar) on_high_bar ;;
 *) skip "routes" "nothing is known of topology $LAB_TOPOLOGY" ;;

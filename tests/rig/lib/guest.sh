@@ -46,6 +46,7 @@ configure() {
 	blank_machine
 	base_machine "$image"
 	include_topology "$OPT_TOPOLOGY"
+	qemu_arg -cpu "$CPU"
 	[[ -z $OPT_PEER ]] || wires
 	[[ -z $OPT_SHARE ]] || share share "$OPT_SHARE"
 	write_env

@@ -11,6 +11,7 @@ blank_machine() {
 	QEMU_ARGS=()
 	KERNEL_ARGS=()
 	GPU_SIZE=512M
+	CPU=max,phys-bits=39
 	CHASSIS=0
 }
 
@@ -30,6 +31,11 @@ include_topology() {
 # machine DEVICE - one that must come before all others.
 machine() {
 	QEMU_ARGS=(-device "$1" "${QEMU_ARGS[@]}")
+}
+
+# processor OPTION - of the emulated processor.
+processor() {
+	CPU+=,$1
 }
 
 gpu_size() {
@@ -121,7 +127,7 @@ processors() {
 # must not depend on the host. The emulator's control socket is wired to a port of the guest, so that
 # a test can unplug devices under itself.
 base_machine() {
-	qemu_arg -nodefaults -no-user-config -display none -no-reboot -machine q35 -cpu max,phys-bits=39 -m $((RAM_BYTES / 1048576))M -device pvpanic-pci -action panic=exit-failure \
+	qemu_arg -nodefaults -no-user-config -display none -no-reboot -machine q35 -m $((RAM_BYTES / 1048576))M -device pvpanic-pci -action panic=exit-failure \
 		-drive "if=virtio,format=raw,readonly=on,file=$1" \
 		-serial "file:$RUN_DIR/console.log" -D "$RUN_DIR/trace.log" -device virtio-serial-pci \
 		-chardev "socket,id=monitor,path=$RUN_DIR/qmp.sock,server=on,wait=off" \

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What PROBE_PEER answers: the route by topology, and then one page mapped for
+ * the client, to see what address it would really be given.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/iommu.h>
+#include <linux/pci.h>
+#include <linux/scatterlist.h>
+
+#include "p2pmem.h"
+#include "path.h"
+
+/* What the address that the DMA API gave says about the route. */
+static void judge_address(struct p2pmem_region *r, struct pci_dev *client,
+			  struct p2pmem_probe *out, dma_addr_t dma)
+{
+	struct iommu_domain *domain = p2pmem_translation(client);
+	phys_addr_t phys = domain ? iommu_iova_to_phys(domain, dma) : 0;
+	u32 route = p2pmem_address_judge(out->route, dma, out->bus_address,
+					 r->backing.phys, phys);
+
+	out->dma_address = dma;
+	out->flags |= P2PMEM_PROBE_MAPPED;
+	if (route == out->route)
+		return;
+	out->route = route;
+	if (route == P2PMEM_ROUTE_BOUNCED)
+		p2pmem_reason(out->reason, "the kernel gives %s a bounce buffer in DRAM (swiotlb, or a DMA mask that does not reach the BAR)",
+			      pci_name(client));
+	else
+		p2pmem_reason(out->reason, "the kernel gives %s the CPU's address of the BAR, which is another one on its bus",
+			      pci_name(client));
+}
+
+/* No transfer: SKIP_CPU_SYNC keeps a bounce buffer from being filled. */
+static void probe_mapping(struct p2pmem_region *r, struct pci_dev *client,
+			  struct p2pmem_probe *out)
+{
+	struct scatterlist sg;
+	struct sg_table table = { .sgl = &sg, .nents = 1, .orig_nents = 1 };
+	int ret;
+
+	if (!client->dev.driver)
+		return;
+	sg_init_table(&sg, 1);
+	sg_set_page(&sg, p2pmem_page(r, 0), PAGE_SIZE, 0);
+	ret = dma_map_sgtable(&client->dev, &table, DMA_BIDIRECTIONAL,
+			      DMA_ATTR_SKIP_CPU_SYNC);
+	if (ret) {
+		if (out->route == P2PMEM_ROUTE_NONE)
+			return;
+		out->route = P2PMEM_ROUTE_NONE;
+		p2pmem_reason(out->reason, "the kernel refuses to map the memory for %s (errno %d)",
+			      pci_name(client), -ret);
+		return;
+	}
+	judge_address(r, client, out, sg_dma_address(&sg));
+	dma_unmap_sgtable(&client->dev, &table, DMA_BIDIRECTIONAL,
+			  DMA_ATTR_SKIP_CPU_SYNC);
+}
+
+/*
+ * The client's device lock keeps its driver while the page is mapped; it is
+ * taken before the gate, since an unbind holds it while it waits for a region.
+ */
+int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *out)
+{
+	struct pci_dev *client;
+	int ret;
+
+	client = pci_get_domain_bus_and_slot(out->pci_domain, out->pci_bus,
+					     out->pci_devfn);
+	if (!client)
+		return -ENODEV;
+	memset(out->reason, 0, sizeof(out->reason));
+	ret = device_lock_interruptible(&client->dev);
+	if (ret)
+		goto out_put;
+	if (p2pmem_enter(r)) {
+		p2pmem_predict(r, client, r->backing.type, out);
+		probe_mapping(r, client, out);
+		p2pmem_leave(r);
+	} else {
+		ret = -ENODEV;
+	}
+	device_unlock(&client->dev);
+out_put:
+	pci_dev_put(client);
+	return ret;
+}
