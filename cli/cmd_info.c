@@ -42,6 +42,15 @@ static void print_holders(struct json_object *holders)
 		printf("%-12s -\n", "holders");
 }
 
+static void print_list(const char *key, struct json_object *list)
+{
+	for (size_t i = 0; i < json_object_array_length(list); i++)
+		printf("%-12s %s\n", i ? "" : key,
+		       json_object_get_string(json_object_array_get_idx(list, i)));
+	if (!json_object_array_length(list))
+		printf("%-12s -\n", key);
+}
+
 static void print_text(struct json_object *model)
 {
 	char text[DONARD_SIZE_TEXT_BYTES];
@@ -49,8 +58,12 @@ static void print_text(struct json_object *model)
 	json_object_object_foreach(model, key, value) {
 		const char *shown = json_object_get_string(value);
 
-		if (json_object_is_type(value, json_type_array)) {
+		if (!strcmp(key, "holders")) {
 			print_holders(value);
+			continue;
+		}
+		if (json_object_is_type(value, json_type_array)) {
+			print_list(key, value);
 			continue;
 		}
 		if (!value)

@@ -41,12 +41,28 @@ static int load_clients(struct cli *cli, struct json_object *rows)
 	return count < 0 ? count : 0;
 }
 
+/* Of regions whose pages the kernel maps for functions that have no route to them. */
+static void print_warnings(struct json_object *regions)
+{
+	for (size_t i = 0; i < json_object_array_length(regions); i++) {
+		struct json_object *region = json_object_array_get_idx(regions, i);
+		struct json_object *unrouted = json_object_object_get(region, "unrouted");
+
+		for (size_t u = 0; u < json_object_array_length(unrouted); u++)
+			printf("Warning: %s has no route to %s, and nothing in the kernel stops its transfers "
+			       "(donard-cli topo says why).\n",
+			       json_object_get_string(json_object_array_get_idx(unrouted, u)),
+			       json_object_get_string(json_object_object_get(region, "name")));
+	}
+}
+
 static void print_tables(struct json_object *regions, struct json_object *clients)
 {
 	if (json_object_array_length(regions))
 		cli_print_table(regions, region_columns);
 	else
 		puts("No regions. Add one with 'donard-cli region add'.");
+	print_warnings(regions);
 	putchar('\n');
 	if (json_object_array_length(clients))
 		cli_print_table(clients, client_columns);

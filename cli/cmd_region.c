@@ -5,16 +5,21 @@
 
 #include "cli.h"
 
-static int print_name(const struct cli *cli, const char *name)
+/* As text the name stands alone on stdout, for a script, and a note on stderr. */
+static int print_name(const struct cli *cli, const char *name, const char *note)
 {
 	struct json_object *model;
 
 	if (!cli->json) {
 		puts(name);
+		if (note && note[0])
+			fprintf(stderr, "%s: %s\n", name, note);
 		return EXIT_DONE;
 	}
 	model = json_object_new_object();
-	json_object_object_add(model, "name", cli_json_string(name));
+	cli_add_text(model, "name", name);
+	if (note)
+		cli_add_text(model, "note", note);
 	cli_print_json(model);
 	return EXIT_DONE;
 }
@@ -24,7 +29,7 @@ static int print_argument(const struct cli *cli)
 {
 	const char *slash = strrchr(cli->arguments[0], '/');
 
-	return cli->json ? print_name(cli, slash ? slash + 1 : cli->arguments[0]) : EXIT_DONE;
+	return cli->json ? print_name(cli, slash ? slash + 1 : cli->arguments[0], NULL) : EXIT_DONE;
 }
 
 /* Of an option whose word was given, and is @number; 0 is none. */
@@ -53,8 +58,10 @@ static int take_types(const struct cli *cli, struct donard_region_add *what)
 
 static int run_add(struct cli *cli)
 {
+	char note[DONARD_REASON_BYTES];
 	struct donard_region_add what = {
 		.size = sizeof(what),
+		.note = note,
 		.bdf = cli_value(cli, "device"),
 	};
 	uint64_t bar = 0;
@@ -77,7 +84,7 @@ static int run_add(struct cli *cli)
 	if (rc < 0)
 		return cli_fail(cli, rc);
 	snprintf(name, sizeof(name), "p2pmem%d", rc);
-	return print_name(cli, name);
+	return print_name(cli, name, note);
 }
 
 static void say(void *user, const char *text)
@@ -120,7 +127,7 @@ static const struct cli_option add_options[] = {
 	{ "bar", "N", "which BAR, for pci-bar; default 0" },
 	{ "offset", "SIZE", "start within the BAR; a multiple of 2 MiB" },
 	{ "length", "SIZE", "default: to the end of the BAR" },
-	{ "page-type", "TYPE", "generic or p2pdma; the default depends on the kind" },
+	{ "page-type", "TYPE", "generic or p2pdma; the default is generic if every drive and NIC has a route" },
 	{ "memtype", "TYPE", "uc, wc or wb; the default depends on the kind" },
 	{ "json", NULL, "print JSON" },
 	{ 0 },

@@ -48,9 +48,12 @@ static int __init p2pmem_init(void)
 	ret = p2pmem_regions_init();
 	if (ret)
 		goto err_pseudofs_exit;
-	ret = p2pmem_pci_bar_init();
+	ret = p2pmem_clients_init();
 	if (ret)
 		goto err_regions_exit;
+	ret = p2pmem_pci_bar_init();
+	if (ret)
+		goto err_clients_exit;
 	ret = p2pmem_control_init();
 	if (ret)
 		goto err_pci_bar_exit;
@@ -58,6 +61,8 @@ static int __init p2pmem_init(void)
 
 err_pci_bar_exit:
 	p2pmem_pci_bar_exit();
+err_clients_exit:
+	p2pmem_clients_exit();
 err_regions_exit:
 	p2pmem_regions_exit();
 err_pseudofs_exit:
@@ -73,6 +78,7 @@ static void __exit p2pmem_exit(void)
 {
 	p2pmem_control_exit();
 	p2pmem_pci_bar_exit();
+	p2pmem_clients_exit();
 	p2pmem_regions_exit();
 	p2pmem_pseudofs_exit();
 	p2pmem_buffers_exit();

@@ -169,6 +169,8 @@ struct p2pmem_region *p2pmem_region_get(unsigned int id);
 bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind);
 void p2pmem_region_put(struct p2pmem_region *r);
 void p2pmem_region_forget(struct p2pmem_region *r);
+void p2pmem_for_each_region(void (*each)(struct p2pmem_region *r, void *data),
+			    void *data);
 void p2pmem_remove_regions_of(struct pci_dev *pdev);
 void p2pmem_resets_begin(struct pci_dev *pdev);
 void p2pmem_resets_end(struct pci_dev *pdev);
@@ -287,6 +289,13 @@ void p2pmem_guards_exit(void);
 
 /* probe.c */
 int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *probe);
+
+/* clients.c */
+int p2pmem_clients_init(void);
+void p2pmem_clients_exit(void);
+int p2pmem_default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *req);
+void p2pmem_warn_unrouted(struct p2pmem_region *r, char *reason);
+size_t p2pmem_unrouted_text(struct p2pmem_region *r, char *buf, size_t bytes);
 
 /* quarantine.c */
 void p2pmem_quarantine_enter(struct p2pmem_region *r);

@@ -127,8 +127,7 @@ static int region_alloc_state(struct p2pmem_region *r)
 
 static void explain_backing(struct p2pmem_region_add *req, int err)
 {
-	if (req->reason[0])
-		return;
+	req->reason[0] = '\0';	/* why the page type was chosen */
 	if (err == -EEXIST)
 		p2pmem_reason(req->reason, "this memory is offered already (by a region, or as the P2PDMA pool of its own driver)");
 	else if (err == -EINVAL)
@@ -166,11 +165,16 @@ static int choose_memtype(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	return 0;
 }
 
-static u32 page_type_for(struct p2pmem_region_add *req, bool pool)
+/* Sets req->page_type to what the region will have. */
+static int choose_page_type(struct p2pmem_region *r, struct p2pmem_region_add *req)
 {
-	if (req->page_type == P2PMEM_PAGES_DEFAULT)
-		return pool ? P2PMEM_PAGES_P2PDMA : P2PMEM_PAGES_GENERIC;
-	return req->page_type;
+	if (req->page_type != P2PMEM_PAGES_DEFAULT)
+		return 0;
+	if (!r->backing.kaddr)
+		return p2pmem_default_page_type(r, req);
+	req->page_type = P2PMEM_PAGES_P2PDMA;
+	p2pmem_reason(req->reason, "page type p2pdma: so the function's own driver has published it");
+	return 0;
 }
 
 static void region_set_place(struct p2pmem_region *r,
@@ -181,6 +185,36 @@ static void region_set_place(struct p2pmem_region *r,
 	r->backing.phys = pci_resource_start(r->pdev, place->bar) + place->offset;
 	r->backing.bytes = place->bytes;
 	r->backing.kaddr = place->kaddr;
+}
+
+/* From here on it can be opened, and be removed by another caller. */
+static int publish(struct p2pmem_region *r)
+{
+	int ret;
+
+	ret = dev_set_name(&r->dev, "p2pmem%u", r->id);
+	if (ret)
+		return ret;
+	mutex_lock(&regions_lock);
+	ret = cdev_device_add(&r->cdev, &r->dev);
+	if (!ret)
+		list_add_tail(&r->link, &regions);
+	mutex_unlock(&regions_lock);
+	return ret;
+}
+
+/* The caller has a reference. */
+static void announce(struct p2pmem_region *r, struct p2pmem_region_add *req)
+{
+	req->region = r->id;
+	dev_info(&r->pdev->dev, "p2pmem%u: %s, BAR%u+%#llx, %llu MiB, %s, %s\n",
+		 r->id, r->provider->name, r->bar, r->bar_offset,
+		 r->backing.bytes >> 20,
+		 req->page_type == P2PMEM_PAGES_P2PDMA ? "p2pdma" : "generic",
+		 p2pmem_memtype_name(r->backing.memtype));
+	if (req->reason[0])
+		dev_info(&r->dev, "%s\n", req->reason);
+	p2pmem_warn_unrouted(r, req->reason);
 }
 
 /* The device lock of @pdev is held: neither its driver nor it can go away. */
@@ -214,29 +248,24 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	ret = region_alloc_state(r);
 	if (ret)
 		goto err_put;
-	ret = p2pmem_backing_open(r, page_type_for(req, place.kaddr));
+	ret = choose_page_type(r, req);
+	if (ret)
+		goto err_put;
+	ret = p2pmem_backing_open(r, req->page_type);
 	if (ret) {
 		explain_backing(req, ret);
 		goto err_put;
 	}
-	ret = dev_set_name(&r->dev, "p2pmem%u", r->id);
+	get_device(&r->dev);
+	ret = publish(r);
 	if (ret)
 		goto err_close_backing;
-	mutex_lock(&regions_lock);
-	ret = cdev_device_add(&r->cdev, &r->dev);
-	if (!ret)
-		list_add_tail(&r->link, &regions);
-	mutex_unlock(&regions_lock);
-	if (ret)
-		goto err_close_backing;
-	req->region = r->id;
-	dev_info(&pdev->dev, "p2pmem%u: %s, BAR%u+%#llx, %llu MiB, %s, %s\n",
-		 r->id, p->name, r->bar, r->bar_offset, r->backing.bytes >> 20,
-		 r->backing.type == P2PMEM_PAGES_P2PDMA ? "p2pdma" : "generic",
-		 p2pmem_memtype_name(r->backing.memtype));
+	announce(r, req);
+	put_device(&r->dev);
 	return 0;
 
 err_close_backing:
+	put_device(&r->dev);
 	p2pmem_backing_close(r);
 	place.kaddr = NULL;
 err_put:
@@ -507,20 +536,28 @@ int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
 	do {
 		ret = set_page_type(r, type);
 	} while (ret == -EBUSY && p2pmem_settle(r, asked));
+	if (!ret)
+		p2pmem_warn_unrouted(r, NULL);
 	return ret;
 }
 
-/* A driver is about to take a function that was placed on a quarantined range. */
-static void fence_off(struct pci_dev *pdev)
+/* @each must not wait: region_create() and removals are held up. */
+void p2pmem_for_each_region(void (*each)(struct p2pmem_region *r, void *data),
+			    void *data)
 {
 	struct p2pmem_region *r;
 
 	mutex_lock(&regions_lock);
 	list_for_each_entry(r, &regions, link)
-		if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED &&
-		    r->pdev != pdev)
-			p2pmem_quarantine_fence(r, pdev);
+		each(r, data);
 	mutex_unlock(&regions_lock);
+}
+
+/* A driver is about to take a function that was placed on a quarantined range. */
+static void fence_off(struct p2pmem_region *r, void *data)
+{
+	if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED && r->pdev != data)
+		p2pmem_quarantine_fence(r, data);
 }
 
 /*
@@ -537,7 +574,7 @@ static int pci_notify(struct notifier_block *nb, unsigned long action,
 	else if (action == BUS_NOTIFY_UNBOUND_DRIVER)
 		p2pmem_guard_unbound(pdev);
 	else if (action == BUS_NOTIFY_BIND_DRIVER)
-		fence_off(pdev);
+		p2pmem_for_each_region(fence_off, pdev);
 	return NOTIFY_DONE;
 }
 

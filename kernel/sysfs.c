@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* /sys/class/p2pmem/p2pmemN/: one value a file, but for holders. */
+/* /sys/class/p2pmem/p2pmemN/: one value a file, but for lists. */
 #include <linux/device.h>
 #include <linux/sysfs.h>
 
@@ -77,6 +77,14 @@ static ssize_t holders_show(struct device *dev, struct device_attribute *attr,
 	return p2pmem_holders_text(r, buf, PAGE_SIZE);
 }
 
+static ssize_t unrouted_show(struct device *dev, struct device_attribute *attr,
+			     char *buf)
+{
+	struct p2pmem_region *r = to_p2pmem_region(dev);
+
+	return p2pmem_unrouted_text(r, buf, PAGE_SIZE);
+}
+
 static DEVICE_ATTR_RO(kind);
 static DEVICE_ATTR_RO(bdf);
 static DEVICE_ATTR_RO(bar);
@@ -91,6 +99,7 @@ static DEVICE_ATTR_RO(resets);
  * that may open regions (60-p2pmem.rules).
  */
 static DEVICE_ATTR_ADMIN_RO(holders);
+static DEVICE_ATTR_RO(unrouted);
 static DEVICE_ATTR_RW(page_type);
 static DEVICE_ATTR_RW(pinned_importers);
 
@@ -105,6 +114,7 @@ static struct attribute *region_attrs[] = {
 	&dev_attr_state.attr,
 	&dev_attr_resets.attr,
 	&dev_attr_holders.attr,
+	&dev_attr_unrouted.attr,
 	&dev_attr_page_type.attr,
 	&dev_attr_pinned_importers.attr,
 	NULL,

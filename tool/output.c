@@ -190,6 +190,18 @@ static struct json_object *model_holders(const char *lines)
 	return holders;
 }
 
+static struct json_object *model_lines(const char *lines)
+{
+	struct json_object *array = json_object_new_array();
+	char *copy = strdup(lines ? lines : ""), *line, *next = NULL;
+
+	for (line = copy ? strtok_r(copy, "\n", &next) : NULL; line;
+	     line = strtok_r(NULL, "\n", &next))
+		json_object_array_add(array, cli_json_string(line));
+	free(copy);
+	return array;
+}
+
 struct json_object *cli_model_region(const struct donard_region_info *info)
 {
 	struct json_object *model = json_object_new_object();
@@ -207,6 +219,7 @@ struct json_object *cli_model_region(const struct donard_region_info *info)
 			       json_object_new_boolean(info->pinned_importers));
 	cli_add_text(model, "state", donard_region_state_text(info->state));
 	json_object_object_add(model, "holders", model_holders(info->holders));
+	json_object_object_add(model, "unrouted", model_lines(info->unrouted));
 	return model;
 }
 

@@ -247,6 +247,7 @@ const char *donard_region_state_text(enum donard_region_state state);
  *	may not see them, which root and the group p2pmem may
  * @granule_bytes, @bus_address: 0 when the node could not be opened
  * @unknown: why the last two are 0, or ""
+ * @unrouted: lines of BDFs: functions without a route that the kernel would not stop
  */
 struct donard_region_info {
 	size_t size;
@@ -266,6 +267,7 @@ struct donard_region_info {
 	uint64_t granule_bytes;
 	uint64_t bus_address;
 	const char *unknown;
+	const char *unrouted;
 };
 
 struct donard_region_list;
@@ -319,8 +321,12 @@ int donard_region_find(struct donard_context *ctx, const char *name,
  * @size: sizeof(struct donard_region_add)
  * @bdf: of the function, "0000:03:00.0"
  * @bar: only for DONARD_KIND_PCI_BAR
- * @page_type, @memtype: 0 for the default of the kind
+ * @page_type: 0 for generic if each NVMe and RDMA function of the machine has a
+ *	route, else p2pdma where that is available
+ * @memtype: 0 for the default of the kind
  * @offset_bytes, @length_bytes: part of the BAR; length 0 is all of it
+ * @note: NULL, or DONARD_REASON_BYTES that get a sentence: which functions decided about
+ *	the page type, or have no route although it was asked for
  */
 struct donard_region_add {
 	size_t size;
@@ -331,6 +337,7 @@ struct donard_region_add {
 	enum donard_memtype memtype;
 	uint64_t offset_bytes;
 	uint64_t length_bytes;
+	char *note;
 };
 
 /**
@@ -342,7 +349,8 @@ struct donard_region_add {
  * is undone when the kernel refuses the region.
  *
  * Returns N; -EBUSY when another driver owns the function; -EACCES unless the
- * caller is root; -EINVAL, -E2BIG when @what describes no memory.
+ * caller is root; -EHOSTUNREACH when no page type was named and none is safe;
+ * -EINVAL, -E2BIG when @what describes no memory.
  */
 int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what);
 

@@ -39,6 +39,7 @@
  *               the last successful SYNC may be lost
  *   EINTR       a signal ended the wait; the removal goes on by itself
  *   EACCES      the file was opened for less than is asked
+ *   EHOSTUNREACH  there is no route, and page type generic was not asked for
  *
  * An importer that is refused a dma-buf gets EOPNOTSUPP (it is no PCI
  * function, or cannot do without struct pages), EHOSTUNREACH (no route),
@@ -310,10 +311,19 @@ struct p2pmem_uring_buffer {
  * @size: in: sizeof(struct p2pmem_region_add)
  * @kind: in: enum p2pmem_kind
  * @bar: in: BAR number 0..5, for P2PMEM_KIND_PCI_BAR; else 0
- * @page_type, @memtype: in: 0 for the default
+ * @page_type: in: 0 for the default; out: the one that the region has
+ * @memtype: in: 0 for the default
  * @offset, @length: in: part of the BAR (2 MiB aligned); length 0 is all
  * @region: out: N of /dev/p2pmemN
- * @reason: out, on failure too: cause and remedy, NUL-terminated
+ * @reason: out: on failure cause and remedy; on success which functions decided
+ *	about the page type, or which have no route although it was asked for.
+ *	NUL-terminated
+ *
+ * The default page type is generic if each NVMe controller and RDMA function of
+ * the machine has a route to the region; else p2pdma, where kernel and provider
+ * have it; else the call fails with EHOSTUNREACH.  Generic pages are mapped by
+ * the kernel for any device without a look at the route.  Memory that its own
+ * driver has published is p2pdma.
  *
  * pci-bar needs the function to be bound to the driver "p2pmem" first
  * (driver_override, then bind); nvme-cmb and nvme-pmr need it to stay bound

@@ -106,6 +106,8 @@ static enum dnd_error from_errno(int error_number)
 		return DND_E_READ_ONLY;
 	case EOPNOTSUPP:
 		return DND_E_UNSUPPORTED;
+	case EHOSTUNREACH:
+		return DND_E_UNREACHABLE;
 	default:
 		return DND_E_SYSTEM;
 	}

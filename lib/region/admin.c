@@ -69,6 +69,12 @@ static int fill_place(struct donard_context *ctx, const struct donard_region_add
 	return 0;
 }
 
+/* The kernel has no word for the remedy on the command line. */
+static const char *add_hint(int error_number)
+{
+	return error_number == EHOSTUNREACH ? " (--page-type generic)" : "";
+}
+
 static int add_failed(struct donard_context *ctx, const char *bdf,
 		      const struct p2pmem_region_add *add, int error_number)
 {
@@ -78,9 +84,10 @@ static int add_failed(struct donard_context *ctx, const char *bdf,
 		return dnd_fail_errno(ctx, error_number, "%s: cannot be offered as a region", bdf);
 	dnd_fail_errno(ctx, error_number, "%s", bdf);	/* the code of the errno */
 	/* Some of the kernel's reasons begin with the function. */
-	snprintf(ctx->failure.text, sizeof(ctx->failure.text), "%s%s%.*s.",
+	snprintf(ctx->failure.text, sizeof(ctx->failure.text), "%s%s%.*s%s.",
 		 strncmp(add->reason, bdf, strlen(bdf)) ? bdf : "",
-		 strncmp(add->reason, bdf, strlen(bdf)) ? ": " : "", reason_bytes, add->reason);
+		 strncmp(add->reason, bdf, strlen(bdf)) ? ": " : "", reason_bytes, add->reason,
+		 add_hint(error_number));
 	return -error_number;
 }
 
@@ -133,7 +140,12 @@ DND_PUBLIC int donard_region_add(struct donard_context *ctx, const struct donard
 		rc = fill_place(ctx, &taken, &add);
 	if (!rc)
 		rc = dnd_require_module(ctx);
-	return rc ? rc : bind_and_add(ctx, &add);
+	if (!rc)
+		rc = bind_and_add(ctx, &add);
+	if (rc >= 0 && taken.note)
+		snprintf(taken.note, DONARD_REASON_BYTES, "%.*s", (int)sizeof(add.reason) - 1,
+			 add.reason);
+	return rc;
 }
 
 static int no_such_page_type(struct donard_context *ctx, const char *name, const char *page_type)

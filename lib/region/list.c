@@ -13,6 +13,7 @@ struct record {
 	char bdf[DONARD_BDF_BYTES];
 	char holders[4096];
 	bool holders_hidden;
+	char unrouted[4096];
 	char unknown[256];
 };
 
@@ -75,6 +76,7 @@ static void read_record(struct donard_context *ctx, struct record *record)
 	info->state = dnd_region_state_of(word);
 	record->holders_hidden = dnd_sysfs_read(ctx, record->holders, sizeof(record->holders),
 						"class/p2pmem/%s/holders", record->name) == -EACCES;
+	read_word(ctx, record, record->unrouted, sizeof(record->unrouted), "unrouted");
 	info->bar = (unsigned int)read_number(ctx, record, "bar");
 	info->size_bytes = read_number(ctx, record, "size");
 	info->available_bytes = read_number(ctx, record, "available");
@@ -90,6 +92,7 @@ static void point_at_strings(struct record *record)
 	record->info.bdf = record->bdf;
 	record->info.holders = record->holders_hidden ? NULL : record->holders;
 	record->info.unknown = record->unknown;
+	record->info.unrouted = record->unrouted;
 }
 
 static int by_number(const void *a, const void *b)

@@ -88,9 +88,98 @@ p2pdma_between_root_ports() {
 	refused_for 'bridge'
 }
 
+# --- the page type that region add chooses by itself ---
+
+# add_bar ARG... - p2pmem0 anew; its JSON in $RESULT. The next test finds it as the lab made it.
+add_bar() {
+	donard-cli region remove p2pmem0
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 --page-type generic; chgrp p2pmem /dev/p2pmem0"
+	at_end "! region_exists p2pmem0 || donard-cli region remove p2pmem0"
+	RESULT=$(donard-cli region add --json --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 "$@")
+	equal name p2pmem0 "$(field name)"
+}
+
+unrouted_are() {
+	equal "unrouted" "$1" "$(attr p2pmem0 unrouted | sort | paste -sd' ')"
+	equal "unrouted, JSON" "$1" "$(donard-cli list --json | jq -r '.regions[0].unrouted | sort | join(" ")')"
+}
+
+drives() {
+	printf '%s\n' "$LAB_ALPHA_BDF" "$LAB_BETA_BDF" | sort | paste -sd' '
+}
+
+default_is_generic() {
+	add_bar
+	equal "page type" generic "$(attr p2pmem0 page_type)"
+	matches note "generic: each NVMe and RDMA function has a route .$(drives | sed 's/ /, /')" "$(field note)"
+	matches "kernel log" "$(field note)" "$(dmesg)"
+	unrouted_are ""
+	! donard-cli list | grep Warning || fail "a warning where all have a route"
+}
+
+default_is_p2pdma() {
+	add_bar
+	equal "page type" p2pdma "$(attr p2pmem0 page_type)"
+	matches note "p2pdma.*none from $(drives | sed 's/ /, /')" "$(field note)"
+	unrouted_are ""
+}
+
+default_is_refused() {
+	donard-cli region remove p2pmem0
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 --page-type generic; chgrp p2pmem /dev/p2pmem0"
+	exits 1 "no route from $(drives | sed 's/ /, /'): .*--page-type generic" \
+		donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2
+	[[ ! -e /sys/bus/pci/devices/$LAB_GPU_BDF/driver ]] || fail "the BAR's function is still bound"
+}
+
+# PMR has no page type p2pdma on any kernel; its own drive reaches it, the other does not.
+default_of_pmr_is_refused() {
+	donard-cli region remove p2pmem2
+	at_end "donard-cli region add --kind nvme-pmr --device $LAB_BETA_BDF --page-type generic; chgrp p2pmem /dev/p2pmem2"
+	exits 1 "no route from $LAB_ALPHA_BDF: .*--page-type generic" \
+		donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF"
+	exits 1 '"code": *"unreachable"' donard-cli region add --json --kind nvme-pmr --device "$LAB_BETA_BDF"
+	region_gone p2pmem2 || fail "a refused region is there"
+}
+
+generic_by_name() {
+	add_bar --page-type generic
+	equal "page type" generic "$(attr p2pmem0 page_type)"
+	matches note "no route from $(drives | sed 's/ /, /')" "$(field note)"
+	matches "kernel log" "p2pmem0: no route from $(drives | sed 's/ /, /')" "$(dmesg)"
+	unrouted_are "$(drives)"
+	matches list "Warning: $LAB_ALPHA_BDF has no route to p2pmem0" "$(donard-cli list)"
+	matches info "unrouted +$(drives | sed "s/ .*//")" "$(donard-cli info p2pmem0)"
+}
+
+newcomer_is_told() {
+	unrouted_are "$(drives)"
+	labctl unplug alpha
+	unrouted_are "$LAB_BETA_BDF"
+	dmesg -C
+	labctl plug alpha
+	at_end "stale_env; donard-cli region add --kind nvme-cmb --device $LAB_ALPHA_BDF; chgrp p2pmem /dev/p2pmem1"
+	labctl wait-drives
+	stale_env
+	matches "kernel log" "p2pmem0: $LAB_ALPHA_BDF came later and has no route" "$(dmesg)"
+	unrouted_are "$(drives)"
+}
+
 on_switch() {
+	t "switch: the default page type" default_is_generic
 	t "switch: the route" goes_by switch
 	t "switch: topo" topo_says switch
+}
+
+default_on_rootports() {
+	if can p2pdma; then
+		t "root ports: the default page type" default_is_p2pdma
+	else
+		t "root ports: no default page type" default_is_refused
+	fi
+	t "root ports: no default page type of a PMR" default_of_pmr_is_refused
+	t "root ports: generic by name" generic_by_name
+	t "root ports: a drive that comes later" newcomer_is_told
 }
 
 on_rootports() {
@@ -101,6 +190,7 @@ on_rootports() {
 	t "root ports: a drive's own memory" own_memory
 	t "root ports: topo" topo_says 'none|unlisted'
 	! can p2pdma || t "root ports: p2pdma pages" p2pdma_between_root_ports
+	default_on_rootports
 }
 
 on_iommu() {
@@ -114,6 +204,7 @@ on_iommu_unlisted() {
 	t "iommu, unlisted bridge: refused" refused_for 'unlisted host bridge.*allow-bounce'
 	t "iommu, unlisted bridge: with leave" goes_by iommu --allow-unlisted-bridge
 	t "iommu, unlisted bridge: topo" topo_says 'none.*unlisted'
+	t "iommu, unlisted bridge: generic by name" generic_by_name
 }
 
 on_swiotlb() {

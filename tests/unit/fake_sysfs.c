@@ -102,6 +102,7 @@ void fake_region(struct fake *fake, const char *name, const char *kind, const ch
 	attribute(fake, folder, "memtype", "uc");
 	attribute(fake, folder, "persistent", strcmp(kind, "nvme-pmr") ? "0" : "1");
 	attribute(fake, folder, "state", "ready");
+	attribute(fake, folder, "unrouted", "0000:05:00.0\n0000:06:00.0");
 	attribute(fake, folder, "holders", "12 fio 4096 0\n13 my tool 8192 2 0000:01:00.0");
 }
 

@@ -23,6 +23,7 @@ static void regions(void **state)
 	assert_int_equal(info->size_bytes, 256 << 20);
 	assert_false(info->persistent);
 	assert_int_equal(info->granule_bytes, 0);
+	assert_string_equal(info->unrouted, "0000:05:00.0\n0000:06:00.0");
 	assert_non_null(strstr(info->unknown, "p2pmem2"));	/* there is no such node */
 	assert_true(donard_region_get(list, 1)->persistent);
 	assert_null(donard_region_get(list, 2));

@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The functions of this machine whose drivers do DMA to memory that a user
+ * names, NVMe controllers and RDMA functions, and which of them a region would
+ * lead astray: the kernel maps its pages for them though no route is there.
+ *
+ * GENERIC pages are mapped for everybody, and only donard's own programs ask
+ * PROBE_PEER first.  So they are the default only where everybody has a route.
+ */
+#include <linux/notifier.h>
+#include <linux/pci.h>
+#include <linux/string.h>
+
+#include "p2pmem.h"
+
+#define NVME_CLASS	0x0108	/* class and subclass; any programming interface */
+/* What of P2PMEM_REASON_BYTES names of functions may take. */
+#define NAMES_BYTES	84
+
+struct names {
+	char text[NAMES_BYTES];
+	size_t used;
+	unsigned int count;
+	unsigned int left_out;
+};
+
+static int is_infiniband(struct device *dev, void *unused)
+{
+	return dev->class && !strcmp(dev->class->name, "infiniband");
+}
+
+/* Drivers in two parts put the RDMA device below an auxiliary one. */
+static int offers_rdma(struct device *dev, void *unused)
+{
+	if (dev->bus && !strcmp(dev->bus->name, "auxiliary"))
+		return device_for_each_child(dev, NULL, is_infiniband);
+	return is_infiniband(dev, NULL);
+}
+
+/*
+ * Soft RDMA copies by CPU, and its device has no PCI function for a parent (rxe,
+ * siw).  One whose driver registers it long after it was bound is found by whoever
+ * looks then.
+ */
+static bool is_client(struct pci_dev *pdev)
+{
+	return pdev->class >> 8 == NVME_CLASS ||
+	       device_for_each_child(&pdev->dev, NULL, offers_rdma);
+}
+
+/*
+ * Would the kernel map pages of @type for @client although nothing leads its
+ * requests to them?  P2PDMA pages it refuses by itself where the path crosses
+ * an unlisted host bridge.
+ */
+static bool goes_astray(struct p2pmem_region *r, struct pci_dev *client, u32 type)
+{
+	struct p2pmem_probe probe = { };
+
+	if (!type)
+		return false;	/* no pages at all */
+	p2pmem_predict(r, client, type, &probe);
+	if (probe.route != P2PMEM_ROUTE_NONE)
+		return false;
+	return type == P2PMEM_PAGES_GENERIC ||
+	       !(probe.flags & P2PMEM_PROBE_UNLISTED_BRIDGE);
+}
+
+static void add_name(struct names *names, struct pci_dev *pdev)
+{
+	const char *name = pci_name(pdev);
+	size_t room = sizeof(names->text) - names->used;
+
+	if (strlen(name) + sizeof(", ") > room) {
+		names->left_out++;
+		return;
+	}
+	names->used += scnprintf(names->text + names->used, room, "%s%s",
+				 names->count ? ", " : "", name);
+	names->count++;
+}
+
+/* Names all clients, or those only that pages of @astray would lead astray. */
+static void name_clients(struct p2pmem_region *r, u32 astray, struct names *names)
+{
+	struct pci_dev *pdev = NULL;
+
+	memset(names, 0, sizeof(*names));
+	for_each_pci_dev(pdev)
+		if (is_client(pdev) && pci_device_is_present(pdev) &&
+		    (!astray || goes_astray(r, pdev, astray)))
+			add_name(names, pdev);
+	if (names->left_out)
+		snprintf(names->text + names->used,
+			 sizeof(names->text) - names->used, " and %u more",
+			 names->left_out);
+}
+
+/* Lines for sysfs: the functions that the region as it is leads astray. */
+size_t p2pmem_unrouted_text(struct p2pmem_region *r, char *buf, size_t bytes)
+{
+	u32 type = READ_ONCE(r->backing.type);
+	struct pci_dev *pdev = NULL;
+	size_t used = 0;
+
+	for_each_pci_dev(pdev)
+		if (is_client(pdev) && pci_device_is_present(pdev) &&
+		    goes_astray(r, pdev, type))
+			used += scnprintf(buf + used, bytes - used, "%s\n",
+					  pci_name(pdev));
+	return used;
+}
+
+static int choose_generic(struct p2pmem_region *r, struct p2pmem_region_add *req)
+{
+	struct names all;
+
+	name_clients(r, 0, &all);
+	req->page_type = P2PMEM_PAGES_GENERIC;
+	if (all.count)
+		p2pmem_reason(req->reason, "page type generic: each NVMe and RDMA function has a route (%s)",
+			      all.text);
+	else
+		p2pmem_reason(req->reason, "page type generic: the machine has no NVMe or RDMA function that might lack a route");
+	return 0;
+}
+
+/*
+ * The page type of a region whose adder named none, and in req->reason why; or
+ * -EHOSTUNREACH.  The device lock of the region's function is held.
+ */
+int p2pmem_default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *req)
+{
+	struct names astray, worse;
+
+	name_clients(r, P2PMEM_PAGES_GENERIC, &astray);
+	if (!astray.count)
+		return choose_generic(r, req);
+	if (COMPAT_HAS_P2PDMA && r->provider->can_p2pdma) {
+		name_clients(r, P2PMEM_PAGES_P2PDMA, &worse);
+		if (!worse.count) {
+			req->page_type = P2PMEM_PAGES_P2PDMA;
+			p2pmem_reason(req->reason, "page type p2pdma, with which the kernel checks routes: there is none from %s",
+				      astray.text);
+			return 0;
+		}
+	}
+	p2pmem_reason(req->reason, "no route from %s: put these and %s below one PCIe switch, or ask for page type generic, which stops nobody",
+		      astray.text, pci_name(r->pdev));
+	return -EHOSTUNREACH;
+}
+
+/*
+ * The region has its pages, and is known to clients_notify(): says in the log
+ * whom they lead astray, and in @reason unless it is NULL.
+ */
+void p2pmem_warn_unrouted(struct p2pmem_region *r, char *reason)
+{
+	u32 type = READ_ONCE(r->backing.type);
+	struct names astray;
+
+	if (!type)
+		return;
+	name_clients(r, type, &astray);
+	if (!astray.count)
+		return;
+	dev_warn(&r->dev, "no route from %s, and nothing in the kernel stops their transfers\n",
+		 astray.text);
+	if (reason)
+		p2pmem_reason(reason, "page type %s, though there is no route from %s: nothing in the kernel stops their transfers",
+			      type == P2PMEM_PAGES_GENERIC ? "generic" : "p2pdma",
+			      astray.text);
+}
+
+static void warn_of_newcomer(struct p2pmem_region *r, void *data)
+{
+	struct pci_dev *pdev = data;
+
+	if (READ_ONCE(r->state) == P2PMEM_STATE_READY &&
+	    goes_astray(r, pdev, READ_ONCE(r->backing.type)))
+		dev_warn(&r->dev, "%s came later and has no route here, and nothing in the kernel stops its transfers\n",
+			 pci_name(pdev));
+}
+
+/*
+ * By now its IOMMU domain is set up and, where both parts of its driver were
+ * loaded, its RDMA device is there.  The newcomer's device lock is held: nothing
+ * here takes one, or waits for a region.
+ */
+static int clients_notify(struct notifier_block *nb, unsigned long action,
+			  void *data)
+{
+	struct pci_dev *pdev = to_pci_dev((struct device *)data);
+
+	if (action == BUS_NOTIFY_BOUND_DRIVER && is_client(pdev))
+		p2pmem_for_each_region(warn_of_newcomer, pdev);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block clients_nb = { .notifier_call = clients_notify };
+
+int p2pmem_clients_init(void)
+{
+	return bus_register_notifier(&pci_bus_type, &clients_nb);
+}
+
+void p2pmem_clients_exit(void)
+{
+	bus_unregister_notifier(&pci_bus_type, &clients_nb);
+}
