@@ -88,6 +88,15 @@ static const struct dma_buf_ops export_ops = {
 	.release = export_release,
 };
 
+/*
+ * What an unknown root complex does with requests of peers concerns the whole
+ * machine: they may vanish, or take its other traffic along.
+ */
+static bool may_try_bridges(u32 flags)
+{
+	return !(flags & P2PMEM_EXPORT_ALLOW_UNLISTED) || capable(CAP_SYS_RAWIO);
+}
+
 static int check_request(struct p2pmem_file *f,
 			 const struct p2pmem_export_dmabuf *req)
 {
@@ -106,7 +115,7 @@ static int check_request(struct p2pmem_file *f,
 	if (!(f->filp->f_mode & FMODE_READ) ||
 	    (mode == O_RDWR && !(f->filp->f_mode & FMODE_WRITE)))
 		return -EACCES;
-	return 0;
+	return may_try_bridges(req->flags) ? 0 : -EPERM;
 }
 
 /* Every granule of the range is owned, and stays so while the file is open. */

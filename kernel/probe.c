@@ -3,6 +3,7 @@
  * What PROBE_PEER answers: the route by topology, and then one page mapped for
  * the client, to see what address it would really be given.
  */
+#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
 #include <linux/pci.h>
@@ -10,6 +11,9 @@
 
 #include "p2pmem.h"
 #include "path.h"
+
+#define PROBE_TRIES	10
+#define PROBE_RETRY_MS	10
 
 /* What the address that the DMA API gave says about the route. */
 static void judge_address(struct p2pmem_region *r, struct pci_dev *client,
@@ -41,8 +45,6 @@ static void probe_mapping(struct p2pmem_region *r, struct pci_dev *client,
 	struct sg_table table = { .sgl = &sg, .nents = 1, .orig_nents = 1 };
 	int ret;
 
-	if (!client->dev.driver)
-		return;
 	sg_init_table(&sg, 1);
 	sg_set_page(&sg, p2pmem_page(r, 0), PAGE_SIZE, 0);
 	ret = dma_map_sgtable(&client->dev, &table, DMA_BIDIRECTIONAL,
@@ -61,31 +63,56 @@ static void probe_mapping(struct p2pmem_region *r, struct pci_dev *client,
 }
 
 /*
- * The client's device lock keeps its driver while the page is mapped; it is
- * taken before the gate, since an unbind holds it while it waits for a region.
+ * A page is mapped for what does DMA, and for nothing else: a bridge, a function
+ * without a driver or one that is no bus master has its topology only.
  */
+static bool does_dma(struct pci_dev *client)
+{
+	return client->hdr_type == PCI_HEADER_TYPE_NORMAL && client->is_busmaster &&
+	       READ_ONCE(client->dev.driver);
+}
+
+/*
+ * The client's device lock keeps its driver while the page is mapped, and is
+ * held for no longer than that.  It is only tried: whoever has it binds, unbinds
+ * or resets the function, may take long, and may wait for this very region.
+ * Hence the gate is taken first here, and -EAGAIN means to come again.
+ */
+static int probe_once(struct p2pmem_region *r, struct pci_dev *client,
+		      struct p2pmem_probe *out)
+{
+	int ret = 0;
+
+	if (!p2pmem_enter(r))
+		return -ENODEV;
+	p2pmem_predict(r, client, r->backing.type, out);
+	if (does_dma(client)) {
+		if (device_trylock(&client->dev)) {
+			if (does_dma(client))
+				probe_mapping(r, client, out);
+			device_unlock(&client->dev);
+		} else {
+			ret = -EAGAIN;
+		}
+	}
+	p2pmem_leave(r);
+	return ret;
+}
+
 int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *out)
 {
 	struct pci_dev *client;
-	int ret;
+	int ret, tries = PROBE_TRIES;
 
 	client = pci_get_domain_bus_and_slot(out->pci_domain, out->pci_bus,
 					     out->pci_devfn);
 	if (!client)
 		return -ENODEV;
-	memset(out->reason, 0, sizeof(out->reason));
-	ret = device_lock_interruptible(&client->dev);
-	if (ret)
-		goto out_put;
-	if (p2pmem_enter(r)) {
-		p2pmem_predict(r, client, r->backing.type, out);
-		probe_mapping(r, client, out);
-		p2pmem_leave(r);
-	} else {
-		ret = -ENODEV;
-	}
-	device_unlock(&client->dev);
-out_put:
+	do {
+		out->flags = 0;
+		memset(out->reason, 0, sizeof(out->reason));
+		ret = probe_once(r, client, out);
+	} while (ret == -EAGAIN && --tries && !msleep_interruptible(PROBE_RETRY_MS));
 	pci_dev_put(client);
 	return ret;
 }

@@ -39,6 +39,7 @@
  *               the last successful SYNC may be lost
  *   EINTR       a signal ended the wait; the removal goes on by itself
  *   EACCES      the file was opened for less than is asked
+ *   EAGAIN      the client is being bound, unbound or reset: ask again
  *   EHOSTUNREACH  there is no route, and page type generic was not asked for
  *
  * An importer that is refused a dma-buf gets EOPNOTSUPP (it is no PCI
@@ -222,7 +223,10 @@ enum p2pmem_route {
  * @reason: out: a sentence, NUL-terminated
  *
  * The verdict is a prediction: topology, plus one page mapped for the client
- * and unmapped again without any transfer.
+ * and unmapped again without any transfer.  A function that does no DMA (a
+ * bridge, without a driver, no bus master) has its topology only.  The client's
+ * device lock is tried for 100 ms and then held while the page is mapped, so
+ * that its driver stays: EAGAIN if somebody else has it.
  */
 struct p2pmem_probe {
 	__u32 size;
@@ -260,9 +264,10 @@ struct p2pmem_probe {
  * a PCI function, and have a route (P2PMEM_IOC_PROBE_PEER).  When the region
  * goes away mappings are revoked; a pinned importer that cannot let go makes
  * the removal wait.
- * Errors: EINVAL, EACCES, ENOSPC, EBUSY, ENXIO, ENODEV; EMFILE.
+ * Errors: EINVAL, EACCES, ENOSPC, EBUSY, ENXIO, ENODEV; EMFILE; EPERM for
+ * P2PMEM_EXPORT_ALLOW_UNLISTED without CAP_SYS_RAWIO.
  */
-#define P2PMEM_EXPORT_ALLOW_UNLISTED	(1U << 0) /* cross a host bridge on no allow-list */
+#define P2PMEM_EXPORT_ALLOW_UNLISTED	(1U << 0) /* cross a host bridge on no allow-list; CAP_SYS_RAWIO */
 struct p2pmem_export_dmabuf {
 	__u32 size;
 	__u32 flags;

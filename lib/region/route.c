@@ -48,11 +48,16 @@ int dnd_route_probe(struct donard_context *ctx, const struct dnd_region *region,
 	probe.pci_domain = bdf.domain;
 	probe.pci_bus = bdf.bus;
 	probe.pci_devfn = bdf.devfn;
-	if (ioctl(region->fd, P2PMEM_IOC_PROBE_PEER, &probe) < 0)
-		return dnd_fail_errno(ctx, errno, "the route from %s to %s cannot be determined",
-				      client_bdf, region->name);
-	fill_route(route, &probe);
-	return 0;
+	if (ioctl(region->fd, P2PMEM_IOC_PROBE_PEER, &probe) == 0) {
+		fill_route(route, &probe);
+		return 0;
+	}
+	if (errno == EAGAIN)
+		return dnd_fail(ctx, DND_E_BUSY, "the route from %s to %s cannot be determined while "
+				"%s is being bound, unbound or reset. Wait for that to end.",
+				client_bdf, region->name, client_bdf);
+	return dnd_fail_errno(ctx, errno, "the route from %s to %s cannot be determined", client_bdf,
+			      region->name);
 }
 
 DND_PUBLIC int donard_route_probe(struct donard_context *ctx, const char *region_name,

@@ -224,6 +224,13 @@ struct_pages_wanted() {
 	refused EINVAL vmap open p2pmem0 export 0 4096 attach dynamic "$LAB_ALPHA_BDF" vmap
 }
 
+# What an unknown host bridge does with the requests concerns the whole machine.
+unlisted_needs_capability() {
+	SAID=$(as user dmabuf open p2pmem0 export-unlisted 0 4096 2>&1) && fail "user may: $SAID"
+	matches "as user" "export-unlisted: EPERM" "$SAID"
+	as user dmabuf open p2pmem0 export 0 4096
+}
+
 # The GPU-like card has no driver that would widen its DMA mask.
 mask_too_small() {
 	refused_saying 'DMA mask does not reach' ERANGE map open p2pmem0 export 0 4096 attach dynamic "$LAB_GPU_BDF" map both
@@ -582,6 +589,7 @@ refusals() {
 	t "refused: struct pages, vmap, no PCI function" struct_pages_wanted
 	t "refused: a DMA mask that does not reach" mask_too_small
 	! can revocable || t "refused: importers that cannot let go" pinned_is_refused
+	t "refused: an unlisted bridge, to whoever lacks CAP_SYS_RAWIO" unlisted_needs_capability
 }
 
 ownership() {

@@ -165,10 +165,23 @@ newcomer_is_told() {
 	unrouted_are "$(drives)"
 }
 
+# What holds a client's device lock may take long: nobody who probes waits for it. A bridge does no DMA, and is not touched.
+locked_client() {
+	local port
+	port=$(basename "$(dirname "$(readlink -f "/sys/bus/pci/devices/$LAB_ALPHA_BDF")")")
+	[[ -d /sys/module/rules ]] || insmod /opt/donard/modules/rules.ko
+	equal "the drive" "switch mapped" "$(rules probe p2pmem0 "$LAB_ALPHA_BDF")"
+	exits 1 EAGAIN rules locked "$LAB_ALPHA_BDF" rules probe p2pmem0 "$LAB_ALPHA_BDF"
+	exits 1 "$LAB_ALPHA_BDF is being bound, unbound or reset" rules locked "$LAB_ALPHA_BDF" donard-cli topo
+	equal "the port" switch "$(rules locked "$port" rules probe p2pmem0 "$port")"
+	equal "the drive afterwards" "switch mapped" "$(rules probe p2pmem0 "$LAB_ALPHA_BDF")"
+}
+
 on_switch() {
 	t "switch: the default page type" default_is_generic
 	t "switch: the route" goes_by switch
 	t "switch: topo" topo_says switch
+	t "switch: a client whose device lock is held" locked_client
 }
 
 default_on_rootports() {
