@@ -95,6 +95,7 @@ add_bar() {
 	donard-cli region remove p2pmem0
 	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 --page-type generic; chgrp p2pmem /dev/p2pmem0"
 	at_end "! region_exists p2pmem0 || donard-cli region remove p2pmem0"
+	# shellcheck disable=SC2034  # for field
 	RESULT=$(donard-cli region add --json --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 "$@")
 	equal name p2pmem0 "$(field name)"
 }
@@ -112,7 +113,7 @@ default_is_generic() {
 	add_bar
 	equal "page type" generic "$(attr p2pmem0 page_type)"
 	matches note "generic: each NVMe and RDMA function has a route .$(drives | sed 's/ /, /')" "$(field note)"
-	matches "kernel log" "$(field note)" "$(dmesg)"
+	matches "kernel log" "p2pmem0: page type generic: each" "$(dmesg)"
 	unrouted_are ""
 	! donard-cli list | grep Warning || fail "a warning where all have a route"
 }
