@@ -13,12 +13,12 @@ static int links_up(const struct p2pmem_tree *tree, const void *node,
 	return -1;
 }
 
-static unsigned int links_to_root(const struct p2pmem_tree *tree,
-				  const void *node)
+static unsigned int links_to_root_complex(const struct p2pmem_tree *tree,
+					  const void *node)
 {
 	unsigned int links = 0;
 
-	while ((node = tree->up(node)))
+	for (; node; node = tree->up(node))
 		links++;
 	return links;
 }
@@ -66,8 +66,7 @@ void p2pmem_path_find(const struct p2pmem_tree *tree, const void *provider,
 	}
 	path->common = node;
 	if (!node) {
-		path->distance = links_to_root(tree, provider) +
-				 links_to_root(tree, client);
+		path->distance += links_to_root_complex(tree, client);
 		return;
 	}
 	path->distance += links;

@@ -101,7 +101,7 @@ static unsigned int model_distance(const struct node *provider, const struct nod
 	const struct node *meet = model_meet(provider, client);
 	int links = model_depth(provider) + model_depth(client);
 
-	return (unsigned int)(meet ? links - 2 * model_depth(meet) : links - 2);
+	return (unsigned int)(links - 2 * model_depth(meet));
 }
 
 static void show(const struct machine *machine)
