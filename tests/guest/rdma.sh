@@ -400,14 +400,14 @@ registration() {
 
 # An address that no RDMA device has: the message names those that there are, or that there are none.
 no_such_address() {
-	exits 3 "no-rdma-device.*are at: .*$LAB_ADDR \\($LAB_RDMA_DEVICE\\)" \
+	exits 3 "no-rdma-device.*machine have: .*$LAB_ADDR \\($LAB_RDMA_DEVICE\\)" \
 		donard-cli rdma serve dram --bind 10.99.0.1 --json
 	exits 3 "no RDMA device has an address; there are: $LAB_RDMA_DEVICE \\(active\\)" \
 		unshare --net donard-cli rdma serve dram --bind 10.99.0.1
 	at_end "ip link set wire0 up; within 10 port_is ACTIVE"
 	ip link set wire0 down
 	within 10 port_is DOWN
-	exits 3 "are at: .*$LAB_ADDR \\($LAB_RDMA_DEVICE, port down\\)" donard-cli rdma serve dram --bind 10.99.0.1
+	exits 3 "machine have: .*$LAB_ADDR \\($LAB_RDMA_DEVICE, port down\\)" donard-cli rdma serve dram --bind 10.99.0.1
 }
 
 port_down() {
