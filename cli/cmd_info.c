@@ -58,7 +58,7 @@ static void print_text(struct json_object *model)
 	json_object_object_foreach(model, key, value) {
 		const char *shown = json_object_get_string(value);
 
-		if (!strcmp(key, "holders")) {
+		if (value && !strcmp(key, "holders")) {
 			print_holders(value);
 			continue;
 		}
