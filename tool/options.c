@@ -48,6 +48,9 @@ static int bad_option(struct cli *cli, int symbol, const char *word)
 {
 	if (symbol == ':')
 		return cli_usage(cli, "%s needs a value", word);
+	/* Within "-xy" optind still names the word before it. */
+	if (optopt && optopt < 256 && optopt != 'h')
+		return cli_usage(cli, "-%c is not an option of '%s'", optopt, cli->command->name);
 	return cli_usage(cli, "%s is not an option of '%s'", word, cli->command->name);
 }
 

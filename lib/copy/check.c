@@ -34,6 +34,26 @@ static int open_side(struct dnd_copy *copy, struct dnd_side *side, const struct 
 	return dnd_drive_open_target(copy->ctx, spec->path, &side->drive);
 }
 
+static int check_limits(struct dnd_copy *copy)
+{
+	if (copy->options.block_bytes > MAX_BLOCK_BYTES)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size is at most 1 GiB.");
+	if (copy->options.block_bytes % MIN_ALIGN_BYTES)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size: %llu is not a multiple "
+				"of %u, the smallest logical block.",
+				(unsigned long long)copy->options.block_bytes, MIN_ALIGN_BYTES);
+	if (copy->options.queue_depth > MAX_QUEUE_DEPTH)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--queue-depth is at most %d.",
+				MAX_QUEUE_DEPTH);
+	if (copy->options.via && !dnd_copy_staged(copy))
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--via is for a copy from drive to "
+				"drive; here a region is an end of the copy already.");
+	if (copy->options.via && dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE))
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--via names a region, and a copy with "
+				"--force-bounce goes through none. Give one of them.");
+	return 0;
+}
+
 int dnd_copy_open(struct dnd_copy *copy, const char *src, const char *dst)
 {
 	struct dnd_spec from, to;
@@ -45,6 +65,11 @@ int dnd_copy_open(struct dnd_copy *copy, const char *src, const char *dst)
 		rc = dnd_spec_parse(copy->ctx, dst, &to);
 	if (!rc)
 		rc = dnd_spec_check_path(copy->ctx, &to);
+	if (rc)
+		return rc;
+	copy->src.is_region = from.is_region;
+	copy->dst.is_region = to.is_region;
+	rc = check_limits(copy);
 	/* Without the module nothing else that is wrong matters yet. */
 	if (!rc && (from.is_region || to.is_region))
 		rc = dnd_require_module(copy->ctx);
@@ -131,26 +156,6 @@ static int check_alignment(struct dnd_copy *copy)
 	return rc;
 }
 
-static int check_limits(struct dnd_copy *copy)
-{
-	if (copy->options.block_bytes > MAX_BLOCK_BYTES)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size is at most 1 GiB.");
-	if (copy->options.block_bytes % MIN_ALIGN_BYTES)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size: %llu is not a multiple "
-				"of %u, the smallest logical block.",
-				(unsigned long long)copy->options.block_bytes, MIN_ALIGN_BYTES);
-	if (copy->options.queue_depth > MAX_QUEUE_DEPTH)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--queue-depth is at most %d.",
-				MAX_QUEUE_DEPTH);
-	if (copy->options.via && !dnd_copy_staged(copy))
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--via is for a copy from drive to "
-				"drive; here a region is an end of the copy already.");
-	if (copy->options.via && dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE))
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--via names a region, and a copy with "
-				"--force-bounce goes through none. Give one of them.");
-	return 0;
-}
-
 static bool regions_overlap(const struct dnd_copy *copy)
 {
 	return copy->one_region && copy->src.offset < copy->dst.offset + copy->length &&
@@ -180,10 +185,8 @@ static int check_overlap(struct dnd_copy *copy)
 
 int dnd_copy_check(struct dnd_copy *copy)
 {
-	int rc = check_limits(copy);
+	int rc = check_source(copy);
 
-	if (!rc)
-		rc = check_source(copy);
 	if (!rc)
 		rc = check_target(copy);
 	if (!rc)

@@ -171,12 +171,10 @@ DND_PUBLIC int donard_region_find(struct donard_context *ctx, const char *name,
 				  struct donard_region_list **list)
 {
 	char only[P2PMEM_NAME_BYTES];
-	int rc = dnd_require_module(ctx);
+	int rc = dnd_region_name(ctx, name, only);
 
 	if (!rc)
-		rc = dnd_region_name(ctx, name, only);
-	if (!rc)
-		rc = list_regions(ctx, list, only);
+		rc = list_regions(ctx, list, only);	/* which asks for the module */
 	if (rc < 0)
 		return rc;
 	if (rc == 1)

@@ -47,6 +47,10 @@ int dnd_region_missing(struct donard_context *ctx, const char *name)
 	if (dnd_sysfs_read(ctx, state, sizeof(state), "class/p2pmem/%s/state", name))
 		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region",
 				name);
+	if (!strcmp(state, "ready"))
+		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: the region exists, but %s has no node of "
+				"it. Is udev running, and does this container have the node?", name,
+				ctx->dev_root);
 	return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region is being taken away (%s). Wait, and "
 			"add it again.", name, state);
 }

@@ -62,6 +62,11 @@ helps() {
 	return 1
 }
 
+# A drive that took the number of a closed descriptor would be read, or get messages as data.
+cli_exits_closed() {
+	"$BUILD/donard-cli" measure true <&- && ! "$BUILD/donard-cli" version >&-
+}
+
 run_cli_contracts() {
 	try "cli: JSON of a name that is not UTF-8" json_of_any_name
 	try "cli: strings enter JSON at one place" strings_enter_json_once
@@ -77,6 +82,11 @@ run_cli_contracts() {
 	try "cli: --json where there is none" cli_exits 2 "--json is not an option of 'help'" --json help
 	try "cli: -V" cli_exits 0 'donard-cli [0-9]' -V
 	try "cli: an option before the command" cli_exits 2 '--quiet stands before the command.*--json' --quiet list
+	try "cli: short options in one word" cli_exits 2 '-x is not an option of .list' list -xy
+	try "cli: wrong use without the module, block size" cli_exits 2 'not a multiple of 512' \
+		copy /dev/nvme0n1 p2pmem0 --block-size 1000
+	try "cli: wrong use without the module, region" cli_exits 2 'not a region' info frob
+	try "cli: a closed standard input" cli_exits_closed
 	try "cli: which argument is missing" cli_exits 2 ': DST is missing' copy /dev/null
 	try "cli: rdma, port behind the address" cli_exits 2 "'192.0.2.1:7078' and --port 7079: give the port once" \
 		rdma write 192.0.2.1:7078 --port 7079
