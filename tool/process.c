@@ -64,7 +64,7 @@ static int finish(struct cli_job *job, struct cli_job_usage *usage)
 /* The pipe ends of a job belong to it alone once it runs, so that its reader sees the end. */
 static void hand_over(const struct cli_job *job)
 {
-	if (job->stdin_fd >= 0)
+	if (job->stdin_fd > STDERR_FILENO)
 		close(job->stdin_fd);
 	if (job->stdout_fd > STDERR_FILENO)
 		close(job->stdout_fd);
@@ -103,7 +103,7 @@ int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jo
 	if (!meter)
 		return rc;
 	ended = donard_meter_end(cli->ctx, meter, measurement);
-	return rc ? rc : ended;
+	return ended ? ended : rc;
 }
 
 void cli_add_job_usage(struct json_object *model, const struct cli_job_usage *usage)
