@@ -140,8 +140,14 @@ static void print(const struct cli *cli, struct json_object *model)
 static int failed(const struct cli *cli, int rc, const struct donard_copy_result *result,
 		  const struct donard_measurement *measurement)
 {
+	struct json_object *model = build(result, measurement);
 	char text[DONARD_SIZE_TEXT_BYTES];
-	int exit_code = cli_fail_with(cli, rc, build(result, measurement));
+	int exit_code;
+
+	/* What speaks for it is known when all has been moved; a mismatch comes later. */
+	if (rc != -EBADMSG)
+		json_object_object_add(model, "bounced_evidence", NULL);
+	exit_code = cli_fail_with(cli, rc, model);
 
 	if (result->bytes || rc == -ECANCELED)
 		fprintf(stderr, "%s: copy: %s from the start had been copied\n", cli_name,

@@ -493,7 +493,7 @@ passed_refusals() {
 	[[ ! -e /mnt/fs/target ]] || fail "a refused copy made its destination"
 	refused 3 "it is a file" "$LAB_ALPHA" /mnt/fs/target
 	refused 2 "both ends are regions" p2pmem0 p2pmem0+64M
-	refused 1 "is no multiple of 512" "$LAB_ALPHA" p2pmem0+4098
+	refused 1 "is not a multiple of 512" "$LAB_ALPHA" p2pmem0+4098
 	mv "$node" "$node.away"
 	at_end "mv $node.away $node"
 	refused 1 "generic device $node cannot be used.*No such file" "$LAB_ALPHA" p2pmem0
