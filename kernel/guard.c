@@ -25,6 +25,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
+#include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
 #include "p2pmem.h"
@@ -94,6 +95,8 @@ static struct guarded *guarded_new(struct pci_dev *pdev)
 	if (!g)
 		return NULL;
 	g->pdev = pci_dev_get(pdev);
+	/* Without a driver it might lose power while the guard waits. */
+	pm_runtime_get_noresume(&pdev->dev);
 	put_mark(g);
 	list_add(&g->link, &guarded_functions);
 	return g;
@@ -104,7 +107,13 @@ static int guarded_add(struct pci_dev *pdev)
 	struct guarded *g;
 
 	mutex_lock(&guarded_lock);
-	g = guarded_find(pdev) ?: guarded_new(pdev);
+	g = guarded_find(pdev);
+	if (!g) {
+		g = guarded_new(pdev);
+	} else if (!mark_is_there(g)) {
+		g->resets++;
+		put_mark(g);
+	}
 	mutex_unlock(&guarded_lock);
 	return g ? 0 : -ENOMEM;
 }
@@ -123,6 +132,7 @@ static void guarded_forget(struct pci_dev *pdev)
 		return;
 	if (mark_is_there(g))
 		pdev->saved_config_space[MARK_INDEX] = pdev->device << 16 | pdev->vendor;
+	pm_runtime_put(&pdev->dev);
 	pci_dev_put(g->pdev);
 	kfree(g);
 }

@@ -227,12 +227,13 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	u32 memtype;
 	int ret;
 
-	ret = p->foreign ? p2pmem_guard(pdev) : 0;
-	if (ret)
-		return ret;
 	ret = p->find(pdev, req, &place, &data);
 	if (ret)
 		return ret;
+	/* A driver is bound, as find() saw: without one the guard would keep all away. */
+	ret = p->foreign ? p2pmem_guard(pdev) : 0;
+	if (ret)
+		goto err_free_place;
 	ret = choose_memtype(p, pdev, &place, req, &memtype);
 	if (ret)
 		goto err_free_place;

@@ -254,6 +254,17 @@ others_go_on_beside_pmr() {
 	copy_again
 }
 
+# A drive that no driver runs has no memory to offer, and being asked must not keep the next driver away.
+driverless_drive() {
+	local beta=$LAB_BETA_BDF
+	at_end "restore_regions $beta"
+	unbind_beta
+	exits 1 'nvme' donard-cli region add --kind nvme-pmr --device "$beta"
+	bind_nvme "$beta" || fail "the nvme driver does not take the drive: $(dmesg | tail -n 3)"
+	restore_regions "$beta"
+	copy_again
+}
+
 unbind_nvme() {
 	echo "$1" >/sys/bus/pci/drivers/nvme/unbind
 }
@@ -566,6 +577,7 @@ if [[ $LAB_TOPOLOGY == pciehp ]]; then
 	lt "surprise removal, copy" gpu_vanishes_under
 	lt "surprise removal, passthrough" passing gpu_vanishes_under
 else
+	lt "a drive without a driver is refused, and bound again" driverless_drive
 	lt "nvme unbind under its CMB" drive_unbound "$LAB_ALPHA_BDF" p2pmem1 nvme-cmb
 	lt "nvme unbind under its PMR" drive_unbound "$LAB_BETA_BDF" p2pmem2 nvme-pmr
 	lt "others bind beside a pinned BAR" others_go_on_beside_gpu
