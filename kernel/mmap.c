@@ -57,11 +57,14 @@ static vm_fault_t insert_chunk(struct p2pmem_region *r, struct vm_fault *vmf,
 	return compat_insert_chunk(vmf, p2pmem_page(r, granule));
 }
 
-/* Zeros would be lost.  The access is repeated, and heeds signals in between. */
+/*
+ * Zeros would be lost.  The access is repeated; signals are heeded in between, but
+ * not by one that the kernel makes for the process: that must end here.
+ */
 static vm_fault_t fault_again(void)
 {
 	schedule_timeout_killable(1);
-	return VM_FAULT_NOPAGE;
+	return fatal_signal_pending(current) ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
 }
 
 /* Runs @insert on the extent that covers the fault, if the region is in use. */

@@ -34,18 +34,29 @@ static void pci_bar_reset_prepare(struct pci_dev *pdev)
 
 static void pci_bar_reset_done(struct pci_dev *pdev)
 {
+	pci_save_state(pdev);	/* before 7.x a restore uses it up */
 	p2pmem_resets_end(pdev);
 }
 
-/* Some request was lost, be it that the link needs no reset. */
+/*
+ * Some request was lost, even if the link needs no reset.  resume() follows only
+ * if every function below the port agrees (drivers/pci/pcie/err.c), so nothing
+ * waits for it but after a frozen link, whose failed recovery ends the regions.
+ */
 static pci_ers_result_t pci_bar_error_detected(struct pci_dev *pdev,
 					       pci_channel_state_t state)
 {
-	p2pmem_resets_begin(pdev);
-	if (state == pci_channel_io_perm_failure)
+	if (state == pci_channel_io_normal) {
+		p2pmem_resets_end(pdev);	/* counts it */
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	}
+	if (state == pci_channel_io_perm_failure) {
+		if (pdev->error_state != pci_channel_io_normal)
+			p2pmem_remove_regions_soon(pdev, 0);
 		return PCI_ERS_RESULT_DISCONNECT;
-	return state == pci_channel_io_frozen ? PCI_ERS_RESULT_NEED_RESET :
-						PCI_ERS_RESULT_CAN_RECOVER;
+	}
+	p2pmem_resets_begin(pdev);
+	return PCI_ERS_RESULT_NEED_RESET;
 }
 
 static pci_ers_result_t pci_bar_slot_reset(struct pci_dev *pdev)
@@ -80,6 +91,7 @@ static int pci_bar_suspend(struct device *dev)
 
 static int pci_bar_wake(struct device *dev)
 {
+	pci_save_state(to_pci_dev(dev));
 	p2pmem_resets_end(to_pci_dev(dev));
 	return 0;
 }
