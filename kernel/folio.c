@@ -121,7 +121,12 @@ void p2pmem_unshape(struct p2pmem_region *r)
 static void shape(struct p2pmem_region *r, u64 chunk, bool joined,
 		  unsigned long given)
 {
-	if (!!PageHead(p2pmem_page(r, chunk)) == joined)
+	bool fits;
+
+	mutex_lock(&r->alloc_lock);	/* who splits it now has ended */
+	fits = !!PageHead(p2pmem_page(r, chunk)) == joined;
+	mutex_unlock(&r->alloc_lock);
+	if (fits)
 		return;
 	cond_synchronize_rcu(given);
 	mutex_lock(&r->alloc_lock);
