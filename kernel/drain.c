@@ -69,6 +69,13 @@ static bool device_vanished(struct p2pmem_region *r)
 	       !pci_device_is_present(r->pdev);
 }
 
+/* It answers nothing now, and will again. */
+static bool device_resets(struct p2pmem_region *r)
+{
+	return READ_ONCE(r->resetting) &&
+	       r->pdev->error_state != pci_channel_io_perm_failure;
+}
+
 /*
  * A fork or mremap that is under way cannot put entries back behind the sweep
  * (docs/lifetime.md); it is repeated nevertheless while somebody is waited for.
@@ -118,7 +125,7 @@ static bool pages_are_idle(struct p2pmem_region *r)
 
 static void drain(struct p2pmem_region *r)
 {
-	unsigned long began = jiffies, reported = jiffies;
+	unsigned long present = jiffies, reported = jiffies;
 	long nap = DRAIN_INTERVAL_MIN;
 
 	for (;;) {
@@ -127,9 +134,10 @@ static void drain(struct p2pmem_region *r)
 
 		if (unmapped && pages_idle)
 			return;
+		if (!device_vanished(r) || device_resets(r))
+			present = jiffies;
 		if (r->state == P2PMEM_STATE_DRAINING &&
-		    time_after(jiffies, began + SURPRISE_GRACE) &&
-		    device_vanished(r))
+		    time_after(jiffies, present + SURPRISE_GRACE))
 			quarantine(r, pages_idle);
 		if (time_after(jiffies, reported + DRAIN_REPORT_INTERVAL)) {
 			report_holders(r);
