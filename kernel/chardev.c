@@ -176,6 +176,31 @@ static long ioc_claim(void *object, void *arg)
 	return ret ?: p2pmem_await_ready(r);
 }
 
+#define SYNC_BATCH	256
+
+/*
+ * Moves *@g behind what the file owns from there on, as far as @end; -ENXIO at a
+ * gap.  Extents stay while the file is open: faults may have the lock in between.
+ */
+static int skip_owned(struct p2pmem_file *f, u64 *g, u64 end)
+{
+	unsigned int i;
+	int ret = 0;
+
+	mutex_lock(&f->lock);
+	for (i = 0; i < SYNC_BATCH && *g <= end && !ret; i++) {
+		struct p2pmem_extent *e = p2pmem_extent_find(f, *g);
+
+		if (e)
+			*g = e->file_first + e->count;
+		else
+			ret = -ENXIO;
+	}
+	mutex_unlock(&f->lock);
+	cond_resched();
+	return ret;
+}
+
 /* A range that this file does not own cannot be synced by it. */
 static int check_sync_range(struct p2pmem_file *f, struct p2pmem_sync *s)
 {
@@ -188,17 +213,8 @@ static int check_sync_range(struct p2pmem_file *f, struct p2pmem_sync *s)
 	if (s->length > LLONG_MAX || s->file_offset > LLONG_MAX - s->length)
 		return -EINVAL;
 	end = (s->file_offset + s->length - 1) >> PAGE_SHIFT;
-	mutex_lock(&f->lock);
-	while (g <= end) {
-		struct p2pmem_extent *e = p2pmem_extent_find(f, g);
-
-		if (!e) {
-			ret = -ENXIO;
-			break;
-		}
-		g = e->file_first + e->count;
-	}
-	mutex_unlock(&f->lock);
+	while (g <= end && !ret)
+		ret = skip_owned(f, &g, end);
 	return ret;
 }
 
