@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs suites inside a guest: run.sh SUITE[/NAME]...
+# Runs suites inside a guest: run.sh [--thorough] SUITE[/NAME]...
+# --thorough: as on the kernel that tests/matrix calls thorough.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 # shellcheck source=lib.sh
@@ -18,6 +19,10 @@ run_suite() {
 	printf '# end %s\n' "$SUITE"
 }
 
+if [[ ${1-} == --thorough ]]; then
+	LAB_CAN+=" thorough"
+	shift
+fi
 for suite in "$@"; do
 	run_suite "$suite"
 done

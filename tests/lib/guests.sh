@@ -62,13 +62,14 @@ run_guests() {
 # start_guest KERNEL TOPOLOGY FABRIC SUITE... - in the background.
 start_guest() {
 	local kernel=$1 topology=$2 fabric=$3 where="$1 $2" dir
-	local -a machine=() plan=("$@")
+	local -a machine=() plan=("$@") thorough=()
 	shift 3
 	case $fabric in
 	-) ;;
 	meter) machine=(--meter); where+=" $fabric" ;;
 	*) machine=(--peer --fabric "$fabric"); where+=" $fabric" ;;
 	esac
+	[[ $OPT_WHEN != long ]] || thorough=(--thorough)
 	progress "guest: kernel $where: ${*%%/*}"
 	dir=$(mktemp -d "$LOGS/guest.XXXXXX")
 	printf '%s\n' "$where" "$@" >"$dir/what"
@@ -76,7 +77,7 @@ start_guest() {
 	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
 	note_time "$dir/took" tests/rig/lab run --kernel "$kernel" --topology "$topology" "${machine[@]}" \
 		--share "$REPO/tests/guest" --append iomem=relaxed --timeout "$GUEST_SECONDS" \
-		-- bash /mnt/share/run.sh "$@" 2>"$dir/err" >"$dir/out" &
+		-- bash /mnt/share/run.sh "${thorough[@]}" "$@" 2>"$dir/err" >"$dir/out" &
 	RUNNING[$!]=$dir
 }
 
