@@ -25,15 +25,15 @@ module_param(after, ulong, 0444);
 MODULE_PARM_DESC(after, "calls of the process that was to end");
 
 static atomic_long_t calls, late;
-static struct task_struct *victim;	/* to be compared, never to be looked into */
+static pid_t victim;	/* a task's struct is soon another's, its number is not */
 
 static int on_call(struct kprobe *probe, struct pt_regs *regs)
 {
 	WRITE_ONCE(hits, atomic_long_inc_return(&calls));
-	if (READ_ONCE(victim) == current)
+	if (READ_ONCE(victim) == task_pid_nr(current))
 		WRITE_ONCE(after, atomic_long_inc_return(&late));
 	if (nth && hits == nth) {
-		WRITE_ONCE(victim, current);
+		WRITE_ONCE(victim, task_pid_nr(current));
 		send_sig(SIGKILL, current, 1);
 	}
 	return 0;
