@@ -49,6 +49,7 @@ counts_are_sane() {
 	bench setup p2pmem0 --sizes 64K,1M,16M --live 0,20000 --rounds 15
 	holds "exact counts" '.meter == "lab"'
 	# Zeroed once, and read back by eight bytes a batch, which is a page at least.
+	# shellcheck disable=SC2016  # jq
 	holds "zeroed by the CPU" 'all(.samples[] | select(.method == "touch");
 		(.measured.bar_cpu_bytes - .bytes) as $read |
 			$read >= 8 and $read % 8 == 0 and $read <= 8 * .bytes / 4096)'
