@@ -55,7 +55,7 @@ static const struct dnd_window *window_of(const struct dnd_copy *copy)
  * Registering pins memory once and for all, page by page. That pays for what is
  * used again and again; memory that is read or written once is pinned faster
  * request by request, but for large folios, of which each is a single step, or
- * none where the region gives its memory to the ring (uring_buffers.c).
+ * none where the region gives its memory to the ring (drive/buffers.c).
  */
 static bool pays_to_register(struct dnd_copy *copy)
 {

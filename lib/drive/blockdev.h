@@ -12,8 +12,4 @@ int dnd_blockdev_resolve(struct donard_context *ctx, dev_t device, const char *l
 void dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *text,
 			      size_t text_bytes);
 
-
-/* dioalign.c: offset alignment by statx, or 0 if the kernel does not say. */
-uint32_t dnd_dioalign(int fd);
-
 #endif /* DND_BLOCKDEV_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See uring.h.  One ring and one thread. */
+/* See ring.h.  One ring and one thread. */
 #include <liburing.h>
 #include <stdlib.h>
 #include <sys/mman.h>
