@@ -3,8 +3,8 @@
 # The benchmarks, with tiny sizes: that they end, say what they measured, and leave nothing behind. In one machine
 # with the lab's meter, whose exact counts are held against what an operation may cost, or between two.
 
-# shellcheck source=lib/fabric.sh
-. lib/fabric.sh
+# shellcheck source=helpers/fabric.sh
+. helpers/fabric.sh
 
 # bench ARGUMENT... - its JSON in $WORK/json.
 bench() {

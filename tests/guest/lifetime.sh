@@ -5,10 +5,10 @@
 
 # shellcheck source=removal.sh
 . ./removal.sh
-# shellcheck source=lib/held_copy.sh
-. lib/held_copy.sh
-# shellcheck source=lib/pieces.sh
-. lib/pieces.sh
+# shellcheck source=helpers/held_copy.sh
+. helpers/held_copy.sh
+# shellcheck source=helpers/pieces.sh
+. helpers/pieces.sh
 
 readonly HELD_BYTES=$((2 * MIB))
 # The kinds whose pins outlive mapping and descriptor.

@@ -3,10 +3,10 @@
 # perftest as Debian ships it: the server's buffer in a region by nothing but a path, the client in the
 # other machine, its buffer in the BAR there. What arrived is compared by the files behind both BARs.
 
-# shellcheck source=lib/fabric.sh
-. lib/fabric.sh
-# shellcheck source=lib/foreign.sh
-. lib/foreign.sh
+# shellcheck source=helpers/fabric.sh
+. helpers/fabric.sh
+# shellcheck source=helpers/foreign.sh
+. helpers/foreign.sh
 
 readonly BYTES=65536 COUNT=100 PORT=18515
 # Other than this machine's, which labctl knows.

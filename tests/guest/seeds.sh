@@ -3,10 +3,10 @@
 # The commands of "RDMA Warming Up", as they are written there, on RoCE and on iWARP, alone and between
 # two machines.
 
-# shellcheck source=lib/fabric.sh
-. lib/fabric.sh
-# shellcheck source=lib/foreign.sh
-. lib/foreign.sh
+# shellcheck source=helpers/fabric.sh
+. helpers/fabric.sh
+# shellcheck source=helpers/foreign.sh
+. helpers/foreign.sh
 
 readonly PINGS=20
 readonly PINGPONG_PORT=18515 RPING_PORT=7174

@@ -3,8 +3,8 @@
 # p2pmem0 taken away while the other machine writes into it by RDMA. The server is perftest as Debian ships it:
 # it knows nothing of regions, holds its pins until it is killed, and nobody may take the memory before.
 
-# shellcheck source=lib/fabric.sh
-. lib/fabric.sh
+# shellcheck source=helpers/fabric.sh
+. helpers/fabric.sh
 # shellcheck source=removal.sh
 . ./removal.sh
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# tests/guest/lib/foreign.sh, tried on the host with programs that fail as foreign ones do. Sourced by tests/check.
+# tests/guest/helpers/foreign.sh, tried on the host with programs that fail as foreign ones do. Sourced by tests/check.
 
 # fake NAME LINES... - a program in the folder of fakes.
 fake() {
@@ -18,8 +18,8 @@ foreign() {
 		within() { "${@:2}"; }
 		port_is_quiet() { true; }
 		fail() { printf 'FAILED: %s\n' "$*"; exit 1; }
-		# shellcheck source=../guest/lib/foreign.sh
-		. tests/guest/lib/foreign.sh
+		# shellcheck source=../guest/helpers/foreign.sh
+		. tests/guest/helpers/foreign.sh
 		SERVER_SIDE=(here "$1") CLIENT_SIDE=(here "$2")
 		set -e
 		foreign_pair 1 true

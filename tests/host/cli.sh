@@ -71,8 +71,8 @@ run_cli_contracts() {
 	try "cli: JSON of a name that is not UTF-8" json_of_any_name
 	try "cli: strings enter JSON at one place" strings_enter_json_once
 	try "cli: completion is the command table" completion_is_the_table
-	try "cli: man page of donard-cli has its table" tests/lib/manual.py docs/donard-cli.1 "$BUILD/donard-cli"
-	try "cli: man page of donard-bench has its table" tests/lib/manual.py docs/donard-bench.1 "$BUILD/donard-bench"
+	try "cli: man page of donard-cli has its table" tests/host/manual.py docs/donard-cli.1 "$BUILD/donard-cli"
+	try "cli: man page of donard-bench has its table" tests/host/manual.py docs/donard-bench.1 "$BUILD/donard-bench"
 	try "cli: completion within a command" completion_knows_where_it_is
 	try "cli: help of measure puts options first" helps 'measure \[OPTION\]\.\.\. COMMAND \[ARGUMENT' help measure
 	try "cli: help of no command" cli_exits 2 "'frob' is no command.*list, info.*bench" help frob

@@ -34,10 +34,10 @@ wire_env() {
 
 # configure_peer - collects PEER_ARGS. Its files lie in a directory of the same form as the first guest's.
 configure_peer() {
-	# shellcheck disable=SC2034  # lib/guest.sh
+	# shellcheck disable=SC2034  # boot/guest.sh
 	local RUN_DIR=$LAB_DIR/peer GUEST=2 OPT_KERNEL=${OPT_PEER_KERNEL:-$OPT_KERNEL} MODE=serve
 	make_guest_dir
 	configure
-	# shellcheck disable=SC2034  # lib/run.sh
+	# shellcheck disable=SC2034  # boot/run.sh
 	PEER_ARGS=("${QEMU_ARGS[@]}")
 }

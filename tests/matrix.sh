@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Reads tests/matrix, which says what is tested where. Sourced by tests/check, bench/run and the lab, never run.
 
-MATRIX=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)/matrix
+MATRIX=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)/matrix
 readonly MATRIX
 
 # matrix_rows KIND - the rows of that kind, without the word itself.

@@ -7,8 +7,8 @@ in_lab() {
 	# shellcheck disable=SC2016
 	bash -c 'set -uo pipefail
 		RIG_DIR=$1 LAB_DIR=$2 RUN_DIR=$2 OPT_TIMEOUT=600 OPT_KEEP=1
-		. "$RIG_DIR/lib/common.sh"
-		for part in run watch verdict blame; do . "$RIG_DIR/lib/$part.sh"; done
+		. "$RIG_DIR/common.sh"
+		for part in run watch verdict blame; do . "$RIG_DIR/boot/$part.sh"; done
 		eval "$3"' lab "$REPO/tests/rig" "$1" "$2"
 }
 

@@ -5,11 +5,11 @@
 # --- rooms ---
 
 rooms_import_one_way() {
-	tests/lib/imports.py
+	tests/host/imports.py
 }
 
 rooms_call_one_way() {
-	make -s userspace "BUILD=$BUILD" && tests/lib/imports.py --objects "$BUILD"
+	make -s userspace "BUILD=$BUILD" && tests/host/imports.py --objects "$BUILD"
 }
 
 # caught FILE LINE EXPECTED - the check names this include, added at the end of that file of a copy.
@@ -19,7 +19,7 @@ caught() {
 	mkdir -p "$copy"
 	cp -r --parents include lib cli tool bench kernel "$copy"
 	printf '%s\n' "$line" >>"$copy/$file"
-	out=$(tests/lib/imports.py "$copy") || status=$?
+	out=$(tests/host/imports.py "$copy") || status=$?
 	expected="$file:$(wc -l <"$copy/$file"): $expected"
 	printf '%s in %s: status %d (expected 1): %s\nexpected: %s\n' "$line" "$file" "$status" "$out" "$expected"
 	((status == 1)) && [[ $out == "$expected"* ]]
@@ -44,7 +44,7 @@ forbidden_calls_are_caught() {
 	printf 'int dnd_high(void);\nint dnd_high(void) { return 0; }\n' >"$tree/lib/region/high.c"
 	gcc -c -o "$tree/lib/base/low.o" "$tree/lib/base/low.c" || return
 	gcc -c -o "$tree/lib/region/high.o" "$tree/lib/region/high.c" || return
-	out=$(tests/lib/imports.py --objects "$tree" "$tree") || status=$?
+	out=$(tests/host/imports.py --objects "$tree" "$tree") || status=$?
 	printf 'status %d (expected 1): %s\n' "$status" "$out"
 	((status == 1)) && [[ $out == 'lib/base/low.c: calls dnd_high() of lib/region/high.c'* ]]
 }

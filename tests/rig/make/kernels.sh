@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # The guest kernels: which ones, and their packages. Sourced, never run.
 
-# shellcheck source=../../lib/matrix.sh
-. "$RIG_DIR/../lib/matrix.sh"
+# shellcheck source=../../matrix.sh
+. "$RIG_DIR/../matrix.sh"
 # "7" is the newest of its series in the archive, whatever its second number.
 mapfile -t KERNELS < <(matrix_kernels archive | sort -V)
 readonly KERNELS

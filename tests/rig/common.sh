@@ -5,7 +5,7 @@
 # Failures inside $(...) count too.
 shopt -s inherit_errexit
 
-RIG_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+RIG_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # The cache lies outside the clone: a fresh clone must not have to build the guest root again.
 CACHE_DIR=${DONARD_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/donard}
 # shellcheck disable=SC2034  # read by the files that source this one

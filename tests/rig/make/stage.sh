@@ -14,7 +14,7 @@ in_root() {
 		namespaces+=(--propagation unchanged)
 		leaks=1
 	fi
-	unshare "${namespaces[@]}" "$RIG_DIR/lib/enter-root" "$1" "$REPO_DIR" "${@:2}" || status=$?
+	unshare "${namespaces[@]}" "$RIG_DIR/make/enter-root" "$1" "$REPO_DIR" "${@:2}" || status=$?
 	[[ -z $leaks ]] || umount "$1" 2>/dev/null || true
 	return "$status"
 }
@@ -58,7 +58,7 @@ build_userspace() {
 	say "building the programs for the guest"
 	in_root "$root" "$dir" make -s -C /src BUILD=/out/build userspace
 	in_root "$root" "$dir" make -s -C /src BUILD=/out/build DESTDIR=/out/dest PREFIX=/usr install
-	in_root "$root" "$dir" /src/tests/rig/lib/build-guest-tests /src/tests/guest /out/dest
+	in_root "$root" "$dir" /src/tests/rig/make/build-guest-tests /src/tests/guest /out/dest
 	rm -rf "$dir/build"
 }
 
@@ -82,7 +82,7 @@ guest_modules() {
 guest_userspace() {
 	local key
 	key=$(cd "$REPO_DIR" && tree_key include lib tool cli bench mk docs tests/guest)
-	key=$(content_key "$1" "$key" "$REPO_DIR/Makefile" "$RIG_DIR/lib/build-guest-tests" \
+	key=$(content_key "$1" "$key" "$REPO_DIR/Makefile" "$RIG_DIR/make/build-guest-tests" \
 		"$(declare -f build_userspace)")
 	cached "userspace-$key" build_userspace "$1"
 }

@@ -13,7 +13,7 @@ mend_siw() {
 		siw_qp_llp_data_ready(cep->sock->sk);\
 		release_sock(cep->sock->sk);|' "$1/siw_cm.c"
 	(($(grep -c 'lock_sock(cep->sock->sk);' "$1/siw_cm.c") == 1)) ||
-		die "$EX_LAB" "siw_accept() is not what it was: see mend_siw in $RIG_DIR/lib/siw.sh"
+		die "$EX_LAB" "siw_accept() is not what it was: see mend_siw in $RIG_DIR/make/siw.sh"
 }
 
 # build_siw DIR ROOT VERSION SOURCE

@@ -69,8 +69,8 @@ run_style() {
 in_rig() {
 	# shellcheck disable=SC2016
 	bash -c 'RIG_DIR=$1; shift
-		. "$RIG_DIR/lib/common.sh"
-		for part in apt kernels root source stage; do . "$RIG_DIR/lib/$part.sh"; done
+		. "$RIG_DIR/common.sh"
+		for part in apt kernels root source stage; do . "$RIG_DIR/make/$part.sh"; done
 		"$@"' rig "$REPO/tests/rig" "$@"
 }
 
