@@ -56,9 +56,10 @@ boot_seconds() {
 	fi
 }
 
-# stalled_boot DIR DEADLINE - why the kernel is to be booted again; fails while it may still come up.
+# stalled_boot DIR DEADLINE ENDED - why the kernel is to be booted again; fails while it may still come up, and if it
+# ended for another reason.
 stalled_boot() {
-	if ! kill -0 "${PID_OF[$1]}" 2>/dev/null; then
+	if [[ -n $3 ]]; then
 		early_panic "$1" && echo "the emulator let the kernel down as it started"
 	else
 		((SECONDS >= $2)) && echo "the kernel does not come up within $(boot_seconds "$1") s"
@@ -67,21 +68,25 @@ stalled_boot() {
 
 # await_boot DIR QEMU-ARG... - until the guest's init runs; a kernel that does not get there is booted again.
 await_boot() {
-	local dir=$1 tries=1 seconds deadline why
+	local dir=$1 tries=1 seconds deadline ended why
 	seconds=$(boot_seconds "$dir")
 	deadline=$((SECONDS + seconds))
 	shift
 	until grep -qsx booted "$dir/verdict"; do
-		if why=$(stalled_boot "$dir" "$deadline"); then
+		# Asked once: it may end at any moment.
+		ended=
+		kill -0 "${PID_OF[$dir]}" 2>/dev/null || ended=1
+		if why=$(stalled_boot "$dir" "$deadline" "$ended"); then
 			((tries++ < BOOT_TRIES)) || return 0
 			say "$why; booting again"
 			kill "${PID_OF[$dir]}" 2>/dev/null || true
 			wait "${PID_OF[$dir]}" || true
 			start_guest "$dir" "$@"
 			deadline=$((SECONDS + seconds))
+		elif [[ -n $ended ]]; then
+			# The verdict says why.
+			return 0
 		fi
-		# How it ended otherwise is judged elsewhere.
-		kill -0 "${PID_OF[$dir]}" 2>/dev/null || return 0
 		sleep 0.2
 	done
 }
