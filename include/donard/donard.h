@@ -571,16 +571,24 @@ const char *donard_evidence_text(enum donard_evidence evidence);
 
 /**
  * enum donard_bounce_evidence - how it is known what went through DRAM
+ * @DONARD_BOUNCE_UNKNOWN: it is not known, as of a copy that failed
  * @DONARD_BOUNCE_STATED: the file system says that it reads and writes the file
  *	directly; its page cache could not be watched, as by a user who may
  *	read the file and not write it
  * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache, which
- *	held no more of the range after the copy than before
+ *	held no more of a file's range after the copy than before; a drive as a
+ *	whole, or a partition, has no other way through it
  * @DONARD_BOUNCE_CERTAIN: donard did it itself, or no drive had a part in it
  * @DONARD_BOUNCE_AT_MOST: pages of the range came into the page cache meanwhile,
  *	by another program or by a bounce, and all of them are counted
+ *
+ * One bounce is never counted.  While another program writes to the very pages of
+ * the destination through the page cache, the kernel may write them through it, too,
+ * and drop them: on drives, partitions and ext4.  Do not write to a destination
+ * during a copy.
  */
 enum donard_bounce_evidence {
+	DONARD_BOUNCE_UNKNOWN,
 	DONARD_BOUNCE_STATED,
 	DONARD_BOUNCE_WATCHED,
 	DONARD_BOUNCE_CERTAIN,

@@ -7,8 +7,17 @@
  *            refused, or bounced by leave of the caller (file_check.c);
  *   proof    the block that proves the route is dropped from the page cache
  *            first, and must not be there after the read;
- *   after    the page cache must hold no more of the range than when the copy
- *            began.
+ *   after    the page cache must hold no more of a file's range than when the
+ *            copy began.
+ *
+ * A block device is not looked at afterwards: there is nothing to see. The page
+ * cache reads only what a direct read returned without (blkdev_read_iter() in
+ * block/fops.c), and that of io_uring returns -EIOCBQUEUED or an error.
+ *
+ * One bounce leaves no trace: while another program keeps dirtying the pages that
+ * are written, a write cannot push them out of the page cache, goes through it,
+ * and drops the pages. So do block devices (direct_write_fallback()) and ext4
+ * (ext4_dio_write_iter()); XFS leaves the pages, which are seen.
  *
  * Any other program may read the same file meanwhile, and its pages look like
  * those of a bounce.  In the proof other blocks are tried before it fails.
@@ -85,7 +94,8 @@ static void begin_side(struct dnd_copy *copy, struct dnd_side *side)
 	uint64_t start = dnd_round_up(side->offset, unit);
 	uint64_t end = dnd_round_down(side->offset + copy->plan.full_bytes, unit);
 
-	if (side->is_region || side->generic.fd >= 0 || side->cached != DND_CACHED_NOT || end <= start)
+	if (side->is_region || !side->drive.is_file || side->generic.fd >= 0 ||
+	    side->cached != DND_CACHED_NOT || end <= start)
 		return;
 	if (dnd_residency_take(side->drive.fd, start, end - start, &side->before))
 		side->cached = DND_CACHED_UNKNOWN;

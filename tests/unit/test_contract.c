@@ -119,7 +119,10 @@ static void words(void **state)
 	assert_string_equal(donard_client_type_text(DONARD_CLIENT_GPU), "gpu");
 	assert_string_equal(donard_evidence_text(DONARD_EVIDENCE_PROVEN), "proven");
 	assert_string_equal(donard_bounce_evidence_text(DONARD_BOUNCE_AT_MOST), "at-most");
+	assert_string_equal(donard_bounce_evidence_text(DONARD_BOUNCE_UNKNOWN), "unknown");
 	assert_string_equal(donard_bounce_evidence_text(99), "unknown");
+	for (int i = DONARD_BOUNCE_STATED; i <= DONARD_BOUNCE_AT_MOST; i++)
+		assert_string_not_equal(donard_bounce_evidence_text(i), "unknown");
 }
 
 int main(void)

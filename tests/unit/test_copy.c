@@ -349,6 +349,7 @@ static void silent_fallback(void **state)
 	played_fallback = true;
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EOPNOTSUPP);
 	assert_string_equal(donard_error_code(scene->fake->ctx), "bounces");
+	assert_int_equal(scene->result.bounced_evidence, DONARD_BOUNCE_UNKNOWN);
 	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EOPNOTSUPP);
 	assert_file(scene->out, old, 300001);
 	assert_int_equal(copy(scene, scene->in, scene->out), -EOPNOTSUPP);
