@@ -121,7 +121,10 @@ bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 /* Last component of what the link at the path points to. */
 int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t name_bytes,
 			const char *format, ...) DND_PRINTF(4, 5);
-/* Calls @each for every entry but "." and ".."; a missing folder is empty. */
+/*
+ * Calls @each for every entry but "." and "..", in the order of strverscmp().  A
+ * missing folder is empty; one that cannot be read fails, with a text.
+ */
 int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 		       int (*each)(struct donard_context *ctx, const char *entry, void *data),
 		       void *data);

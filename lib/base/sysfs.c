@@ -153,15 +153,16 @@ int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 	char path[PATH_MAX];
 	int count, rc = dnd_sysfs_path(ctx, path, "%s", folder);
 
-	count = rc ? 0 : scandir(path, &entries, not_dots, by_name);
+	if (rc)
+		return dnd_fail_errno(ctx, rc, "%s cannot be read", folder);
+	count = scandir(path, &entries, not_dots, by_name);
 	if (count < 0)
-		return 0;
+		return errno == ENOENT ? 0 : dnd_fail_errno(ctx, errno, "%s cannot be read", path);
 	for (int i = 0; i < count; i++) {
 		if (!rc)
 			rc = each(ctx, entries[i]->d_name, data);
 		free(entries[i]);
 	}
-	if (count)
-		free(entries);
+	free(entries);
 	return rc;
 }

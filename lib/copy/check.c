@@ -125,14 +125,24 @@ static int check_target(struct dnd_copy *copy)
 			(unsigned long long)dst->offset);
 }
 
+/* The file system of the side asks for more than its drive does, and for as much as the copy keeps to. */
+static bool file_system_decides(const struct dnd_copy *copy, const struct dnd_side *side)
+{
+	return !side->is_region && side->drive.is_file && side->drive.align_bytes == copy->align &&
+	       side->drive.align_bytes > side->drive.blockdev.block_bytes;
+}
+
 static int check_aligned(struct dnd_copy *copy, const char *label, const char *what,
 			 uint64_t value)
 {
+	bool file_system = file_system_decides(copy, &copy->src) ||
+			   file_system_decides(copy, &copy->dst);
+
 	if (value % copy->align == 0)
 		return 0;
-	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: %s %llu is not a multiple of %u, "
-			"the logical block size. Use a multiple.", label, what,
-			(unsigned long long)value, copy->align);
+	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: %s %llu is not a multiple of %u, the %s. "
+			"Use a multiple.", label, what, (unsigned long long)value, copy->align,
+			file_system ? "block size of the file system" : "logical block size");
 }
 
 static uint32_t side_align(const struct dnd_side *side)

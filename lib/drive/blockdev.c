@@ -70,13 +70,14 @@ static int add_controller(struct donard_context *ctx, const char *name, void *da
 	char transport[16];
 
 	dnd_sysfs_read(ctx, transport, sizeof(transport), "class/nvme/%s/transport", name);
-	if (strcmp(transport, "pcie") || count == DND_CONTROLLERS)
+	if (strcmp(transport, "pcie") || count == DND_CONTROLLERS ||
+	    dnd_sysfs_read(ctx, blockdev->controllers[count], DONARD_BDF_BYTES,
+			   "class/nvme/%s/address", name))
 		return 0;
 	blockdev->controller_count++;
 	snprintf(blockdev->controller_names[count], sizeof(blockdev->controller_names[count]),
 		 "%s", name);
-	return dnd_sysfs_read(ctx, blockdev->controllers[count], DONARD_BDF_BYTES,
-			      "class/nvme/%s/address", name);
+	return 0;
 }
 
 /* Entries of a subsystem: "nvme0" is a controller, "nvme0n1" a head. */
@@ -95,7 +96,7 @@ static int find_controllers(struct donard_context *ctx, struct dnd_blockdev *blo
 	char parent[64], folder[PATH_MAX];
 
 	if (dnd_sysfs_link_name(ctx, parent, sizeof(parent), "block/%s/device", blockdev->disk))
-		return -ENODEV;
+		return 0;
 	if (strncmp(parent, "nvme-subsys", 11))
 		return add_if_controller(ctx, parent, blockdev);
 	snprintf(folder, sizeof(folder), "class/nvme-subsystem/%s", parent);
@@ -116,7 +117,9 @@ int dnd_blockdev_resolve(struct donard_context *ctx, dev_t device, const char *l
 				number);
 	if (strncmp(blockdev->disk, "nvme", 4) || read_geometry(ctx, number, blockdev))
 		return not_nvme(ctx, label, blockdev->disk);
-	find_controllers(ctx, blockdev);
+	rc = find_controllers(ctx, blockdev);
+	if (rc)
+		return rc;
 	if (!blockdev->controller_count)
 		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: %s has no PCIe controller (NVMe over "
 				"fabrics?)", label, blockdev->disk);

@@ -42,22 +42,24 @@ static int add_cpu(struct donard_context *ctx, const char *name, void *data)
 		if (list->packages[i] == package)
 			return 0;
 	if (likwid->sockets == SOCKETS_MAX)
-		return -E2BIG;
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this machine has more than %d sockets.",
+				SOCKETS_MAX);
 	list->packages[likwid->sockets++] = package;
 	snprintf(likwid->cpus + used, sizeof(likwid->cpus) - used, "%s%s", used ? "," : "",
 		 name + 3);
 	return 0;
 }
 
-static void find_sockets(struct donard_context *ctx, struct likwid *likwid)
+static int find_sockets(struct donard_context *ctx, struct likwid *likwid)
 {
 	struct cpu_list list = { .likwid = likwid };
+	int rc = dnd_for_each_entry(ctx, "devices/system/cpu", add_cpu, &list);
 
-	dnd_for_each_entry(ctx, "devices/system/cpu", add_cpu, &list);
-	if (likwid->sockets)
-		return;
+	if (rc || likwid->sockets)
+		return rc;
 	likwid->sockets = 1;
 	strcpy(likwid->cpus, "0");
+	return 0;
 }
 
 /*
@@ -194,9 +196,10 @@ static int open_likwid(struct donard_context *ctx, struct donard_meter *meter)
 	if (!likwid)
 		return dnd_fail_memory(ctx);
 	dnd_tool_init(&likwid->tool);
-	find_sockets(ctx, likwid);
 	meter->state = likwid;
-	rc = dnd_tool_try(ctx, meter, measure);
+	rc = find_sockets(ctx, likwid);
+	if (!rc)
+		rc = dnd_tool_try(ctx, meter, measure);
 	if (rc)
 		close_likwid(meter);
 	return rc;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Regions as records: sysfs, plus INFO where the node may be opened. */
-#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -95,20 +94,13 @@ static void point_at_strings(struct record *record)
 	record->info.unrouted = record->unrouted;
 }
 
-static int by_number(const void *a, const void *b)
-{
-	const struct record *left = a, *right = b;
-
-	return dnd_region_number(left->name) - dnd_region_number(right->name);
-}
-
-static int append(struct donard_region_list *list, const char *name)
+static int append(struct donard_context *ctx, struct donard_region_list *list, const char *name)
 {
 	size_t bytes = (list->count + 1) * sizeof(*list->records);
 	struct record *records = realloc(list->records, bytes);
 
 	if (!records)
-		return -ENOMEM;
+		return dnd_fail_memory(ctx);
 	list->records = records;
 	memset(&records[list->count], 0, sizeof(*records));
 	snprintf(records[list->count].name, sizeof(records->name), "%s", name);
@@ -116,29 +108,25 @@ static int append(struct donard_region_list *list, const char *name)
 	return 0;
 }
 
-static int scan(struct donard_context *ctx, struct donard_region_list *list, const char *only)
-{
-	char path[PATH_MAX];
-	struct dirent *entry;
-	DIR *dir;
-	int rc;
+struct scan {
+	struct donard_region_list *list;
+	const char *only;	/* NULL: all of them */
+};
 
-	rc = dnd_sysfs_path(ctx, path, "class/p2pmem");
-	dir = rc ? NULL : opendir(path);
-	if (!dir)
-		return dnd_fail_errno(ctx, errno, "%s cannot be read", path);
-	while (!rc && (entry = readdir(dir)))
-		if (dnd_region_number(entry->d_name) >= 0 &&
-		    (!only || !strcmp(only, entry->d_name)))
-			rc = append(list, entry->d_name);
-	closedir(dir);
-	return rc ? dnd_fail_memory(ctx) : 0;
+static int add_region(struct donard_context *ctx, const char *entry, void *data)
+{
+	struct scan *scan = data;
+
+	if (dnd_region_number(entry) < 0 || (scan->only && strcmp(scan->only, entry)))
+		return 0;
+	return append(ctx, scan->list, entry);
 }
 
 static int list_regions(struct donard_context *ctx, struct donard_region_list **out,
 			const char *only)
 {
 	struct donard_region_list *list;
+	struct scan scan = { .only = only };
 	int rc;
 
 	rc = dnd_require_module(ctx);
@@ -147,13 +135,12 @@ static int list_regions(struct donard_context *ctx, struct donard_region_list **
 	list = calloc(1, sizeof(*list));
 	if (!list)
 		return dnd_fail_memory(ctx);
-	rc = scan(ctx, list, only);
+	scan.list = list;
+	rc = dnd_for_each_entry(ctx, "class/p2pmem", add_region, &scan);
 	if (rc) {
 		donard_region_list_free(list);
 		return rc;
 	}
-	if (list->count)
-		qsort(list->records, list->count, sizeof(*list->records), by_number);
 	for (size_t i = 0; i < list->count; i++) {
 		read_record(ctx, &list->records[i]);
 		point_at_strings(&list->records[i]);

@@ -69,10 +69,9 @@ int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_reg
 	int rc;
 
 	region->fd = -1;
-	rc = dnd_require_module(ctx);
-	if (rc)
-		return rc;
 	rc = dnd_region_name(ctx, name, region->name);
+	if (!rc)
+		rc = dnd_require_module(ctx);
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/%s", ctx->dev_root, region->name);

@@ -260,7 +260,7 @@ shared_blocks() {
 	into /mnt/fs/shared
 	holds_data /mnt/fs/shared
 	cp --reflink=always "$SOURCE" /mnt/fs/unaligned
-	exits 1 'multiple of 4096' donard-cli copy p2pmem0 /mnt/fs/unaligned --size 512 --dst-offset 512
+	exits 1 'multiple of 4096, the block size of the file system' donard-cli copy p2pmem0 /mnt/fs/unaligned --size 512 --dst-offset 512
 	same_bytes "the shared file" /mnt/fs/unaligned "$SOURCE" "$BYTES"
 }
 

@@ -46,11 +46,30 @@ static void no_module(void **state)
 	struct fake *fake = *state;
 	struct donard_copy_result result = { .size = sizeof(result) };
 	struct donard_region_list *list;
+	struct dnd_region region;
 
 	assert_int_equal(donard_region_list(fake->ctx, &list), -EOPNOTSUPP);
 	assert_non_null(strstr(donard_error(fake->ctx), "modprobe p2pmem"));
 	assert_int_equal(donard_copy(fake->ctx, "p2pmem0", "p2pmem1", NULL, &result), -EOPNOTSUPP);
+	/* Wrong use is told first: it stays wrong when the module is there. */
+	assert_int_equal(dnd_region_open(fake->ctx, "p2pmem0+4K", &region), -EINVAL);
+	assert_int_equal(dnd_region_open(fake->ctx, "p2pmem0", &region), -EOPNOTSUPP);
 	assert_int_equal(result.route, DONARD_ROUTE_NONE);
+}
+
+/* What cannot be read is not taken for empty. */
+static void unreadable_folders(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_client_list *clients;
+	struct donard_region_list *regions;
+
+	fake_file(fake, "class/p2pmem", "no folder");
+	fake_file(fake, "class/infiniband", "no folder");
+	assert_int_equal(donard_region_list(fake->ctx, &regions), -ENOTDIR);
+	assert_non_null(strstr(donard_error(fake->ctx), "class/p2pmem cannot be read"));
+	assert_int_equal(donard_client_list(fake->ctx, &clients), -ENOTDIR);
+	assert_non_null(strstr(donard_error(fake->ctx), "class/infiniband cannot be read"));
 }
 
 static void clients(void **state)
@@ -167,6 +186,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(regions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(no_module, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(unreadable_folders, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(clients, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(add_refuses_other_driver, fake_setup,
 						fake_teardown),
