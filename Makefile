@@ -23,6 +23,9 @@ check:
 check-long:
 	tests/check --long
 
+check-debug:
+	tests/check --debug
+
 demo:
 	tests/demo
 
@@ -42,9 +45,10 @@ help:
 	@echo 'demo            boot the lab and show one copy, end to end'
 	@echo 'check           every test; installs what it needs'
 	@echo 'check-long      what takes too long for every change; tests/matrix says what'
+	@echo 'check-debug     the module on a kernel that checks itself, and every failure tried'
 	@echo 'unit            unit tests; also unit-asan, unit-valgrind'
 	@echo 'bench           the benchmarks of bench/'
 	@echo 'clean           remove $(BUILD)'
 
-.PHONY: all userspace module install man3 install-module install-dkms install-rules unit unit-asan unit-valgrind check check-long demo \
-	bench clean help
+.PHONY: all userspace module install man3 install-module install-dkms install-rules unit unit-asan unit-valgrind check check-long \
+	check-debug demo bench clean help

@@ -113,6 +113,7 @@ with_file_system() {
 	xfs) mkfs.xfs -q -f "$drive" ;;
 	esac
 	modprobe -q "$type" || true
+	grep -qw "$type" /proc/filesystems || give_up_as_skip "kernel $LAB_KERNEL has no $type"
 	mount -t "$type" "$drive" /mnt/fs
 	at_end "umount /mnt/fs"
 }

@@ -12,7 +12,9 @@
 
 # Time limits are those of an idle host, this many times over: a busy one stands still for seconds at a time. No test is
 # about time; a limit only keeps what never happens from being waited for without end.
-readonly PATIENCE=5
+PATIENCE=5
+[[ " ${LAB_CAN-} " != *' debug '* ]] || PATIENCE=20
+readonly PATIENCE
 # The clock of a metered guest counts instructions, and is not the host's: the host limits the whole run.
 [[ -z ${LAB_METER-} ]] || TEST_SECONDS=1800
 TEST_SECONDS=${TEST_SECONDS:-$((60 * PATIENCE))}

@@ -5,6 +5,15 @@
 # A boot takes its time; a guest with all suites is the longest.
 readonly GUEST_SECONDS=2700
 
+# guest_seconds KERNEL
+guest_seconds() {
+	if [[ " $(matrix_can "$1") " == *' debug '* ]]; then
+		echo $((3 * GUEST_SECONDS))
+	else
+		echo "$GUEST_SECONDS"
+	fi
+}
+
 # planned_guests - KERNEL, TOPOLOGY, FABRIC and suites of each guest that the options ask for, a line each, between tabs. With the fabric rxe or
 # siw two machines are booted, joined by it; with "meter" one that counts every byte.
 planned_guests() {
@@ -76,7 +85,7 @@ start_guest() {
 	printf '%s\n' "${plan[@]}" >"$dir/plan"
 	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
 	note_time "$dir/took" tests/rig/lab run --kernel "$kernel" --topology "$topology" "${machine[@]}" \
-		--share "$REPO/tests/guest" --append iomem=relaxed --timeout "$GUEST_SECONDS" \
+		--share "$REPO/tests/guest" --append iomem=relaxed --timeout "$(guest_seconds "$kernel")" \
 		-- bash /mnt/share/run.sh "${thorough[@]}" "$@" 2>"$dir/err" >"$dir/out" &
 	RUNNING[$!]=$dir
 }

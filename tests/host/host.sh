@@ -70,21 +70,19 @@ in_rig() {
 	# shellcheck disable=SC2016
 	bash -c 'RIG_DIR=$1; shift
 		. "$RIG_DIR/common.sh"
-		for part in apt kernels root source stage; do . "$RIG_DIR/make/$part.sh"; done
+		for part in apt kernels debug root source stage; do . "$RIG_DIR/make/$part.sh"; done
 		"$@"' rig "$REPO/tests/rig" "$@"
 }
 
 # build_log SERIES DIR - W=1 and sparse.
 build_log() {
-	local root version source
+	local root source
 	root=$(in_rig guest_root) || return
-	version=$(in_rig kernel_version "$root" "$1") || return
 	mkdir -p "$2"
 	cp -r --parents include/uapi "$2/"
 	while read -r source; do
 		cp -r --parents "$source" "$2/"
-		in_rig in_root "$root" "$2" make -s -C "/usr/src/linux-headers-$version" "M=/out/$source" \
-			W=1 C=2 CHECK=sparse "-j$(nproc)" modules || return
+		in_rig kernel_make "$root" "$1" "$2" "M=/out/$source" W=1 C=2 CHECK=sparse modules || return
 	done < <(in_rig module_sources)
 }
 

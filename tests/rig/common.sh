@@ -52,7 +52,7 @@ files_key() {
 #
 # BUILDER gets the name of a file or directory to create, NAME.*; it may use that plus an extension for
 # its own intermediate files. The result is renamed when it succeeded, under a lock: an interrupted or concurrent run never leaves, nor
-# sees, half a result.
+# sees, half a result. Builders take turns; one that takes very long has a lock of its own, CACHE_LOCK.
 cached() {
 	local name=$1 builder=$2 dest=$CACHE_DIR/$1
 	shift 2
@@ -70,7 +70,7 @@ cached() {
 			forget_unused
 			"$builder" "$tmp" "$@" >&2
 			mv -T -- "$tmp" "$dest"
-		) 9>"$CACHE_DIR/.lock"
+		) 9>"$CACHE_DIR/${CACHE_LOCK:-.lock}"
 	fi
 	printf '%s\n' "$dest"
 }
@@ -78,7 +78,7 @@ cached() {
 # forget_unused - what no run has used for two weeks, and the debris of runs that were killed.
 forget_unused() {
 	find "$CACHE_DIR" -mindepth 1 -maxdepth 1 \( -mtime +14 -o -name '*.tmp.*' -mtime +0 \) \
-		-not -name .lock -exec rm -rf --one-file-system {} +
+		-not -name '.lock*' -exec rm -rf --one-file-system {} +
 }
 
 # discard_build STATUS TMP NAME

@@ -25,7 +25,7 @@ write_env() {
 	[[ -z $OPT_PEER$OPT_FABRIC ]] || wire_env >>"$RUN_DIR/env"
 }
 
-# write_initrd ROOT VERSION - the kernel's initramfs and, after it, the fresh files.
+# write_initrd ROOT KERNEL - the kernel's initramfs and, after it, the fresh files.
 write_initrd() {
 	local stage=$RUN_DIR/stage initramfs
 	initramfs=$(guest_initramfs "$1" "$2")
@@ -38,19 +38,20 @@ write_initrd() {
 
 # configure - collects QEMU_ARGS.
 configure() {
-	local root version image vmlinuz
+	local root image vmlinuz
 	root=$(guest_root)
 	image=$(guest_image)
-	version=$(kernel_version "$root" "$OPT_KERNEL")
-	vmlinuz=$(vmlinuz_of "$root" "$version")
+	vmlinuz=$(vmlinuz_of "$root" "$OPT_KERNEL")
 	blank_machine
 	base_machine "$image"
 	include_topology "$OPT_TOPOLOGY"
 	qemu_arg -cpu "$CPU"
 	[[ -z $OPT_PEER ]] || wires
 	[[ -z $OPT_SHARE ]] || share share "$OPT_SHARE"
+	# await_boot
+	! is_debug "$OPT_KERNEL" || touch "$RUN_DIR/slow"
 	write_env
-	write_initrd "$root" "$version"
+	write_initrd "$root" "$OPT_KERNEL"
 	qemu_arg -kernel "$vmlinuz" -initrd "$RUN_DIR/initrd" \
 		-append "${KERNEL_ARGS[*]} $OPT_APPEND"
 }

@@ -10,32 +10,36 @@ pack() {
 	(cd "$1" && find . -print0 | LC_ALL=C sort -z | cpio --quiet -0 -o -H newc -R 0:0) >"$2"
 }
 
-# module_closure ROOT VERSION MODULE... - module files, each after those it needs.
+# module_closure HOME VERSION MODULE... - module files, each after those it needs.
 module_closure() {
-	local root=$1 version=$2 module
+	local home=$1 version=$2 module
 	shift 2
 	for module in "$@"; do
-		modprobe -d "$root" -S "$version" --show-depends "$module"
+		modprobe -d "$home" -S "$version" --show-depends "$module"
 	done | awk '$1 == "insmod" && !seen[$2]++ { print $2 }'
 }
 
-# build_initramfs FILE ROOT VERSION
+# build_initramfs FILE HOME VERSION
 build_initramfs() {
-	local file=$1 root=$2 version=$3 dir=$1.d module
+	local file=$1 home=$2 version=$3 dir=$1.d module
 	mkdir -p "$dir"/{bin,dev,modules,proc,sys}
 	cp "$(command -v busybox)" "$dir/bin/busybox"
 	install -m 755 "$RIG_DIR/initramfs/init" "$dir/init"
+	# A kernel that has them all built in names none.
+	: >"$dir/modules/order"
 	while read -r module; do
 		cp "$module" "$dir/modules/"
 		basename "$module" >>"$dir/modules/order"
-	done < <(module_closure "$root" "$version" "${BOOT_MODULES[@]}")
+	done < <(module_closure "$home" "$version" "${BOOT_MODULES[@]}")
 	pack "$dir" "$file"
 	remove_tree "$dir"
 }
 
-# guest_initramfs ROOT VERSION
+# guest_initramfs ROOT KERNEL
 guest_initramfs() {
-	local key
-	key=$(content_key "$1" "$RIG_DIR/initramfs/init" "${BOOT_MODULES[*]}" "$(declare -f build_initramfs)")
-	cached "initramfs-$2-$key.cpio" build_initramfs "$1" "$2"
+	local key home version
+	home=$(kernel_home "$1" "$2")
+	version=$(kernel_version "$1" "$2")
+	key=$(content_key "$home" "$RIG_DIR/initramfs/init" "${BOOT_MODULES[*]}" "$(declare -f build_initramfs)")
+	cached "initramfs-$version-$key.cpio" build_initramfs "$home" "$version"
 }

@@ -6,7 +6,11 @@
 . "$RIG_DIR/../matrix.sh"
 # "7" is the newest of its series in the archive, whatever its second number.
 mapfile -t KERNELS < <(matrix_kernels archive | sort -V)
-readonly KERNELS
+# Built here from the source of one of these (debug.sh).
+# shellcheck disable=SC2034  # lab, build
+mapfile -t DEBUG_KERNELS < <(matrix_kernels source)
+# shellcheck disable=SC2034
+readonly KERNELS DEBUG_KERNELS
 readonly ROOT_RELEASE=trixie
 
 # newest_kernel SERIES < PACKAGE-NAMES - the newest version that has both headers and an image. The
@@ -66,16 +70,45 @@ kernel_can() {
 	[[ " $(matrix_can "$OPT_KERNEL") " == *" $1 "* ]]
 }
 
-# vmlinuz_of ROOT VERSION
-vmlinuz_of() {
-	local file
-	for file in "$1/boot/vmlinuz-$2" "$1/usr/lib/modules/$2"/vmlinuz{,.unsigned}; do
-		[[ ! -f $file ]] || { printf '%s\n' "$file"; return; }
-	done
-	die "$EX_LAB" "no image of kernel $2 in $1"
+# kernel_home ROOT KERNEL - the directory that holds its image and its modules.
+kernel_home() {
+	if is_debug "$2"; then
+		debug_kernel "$1" "$2"
+	else
+		printf '%s\n' "$1"
+	fi
 }
 
-# kernel_version ROOT SERIES
+# kernel_version ROOT KERNEL - as uname -r says it.
 kernel_version() {
-	awk -v series="$2" '$1 == series { print $2 }' "$1/etc/donard-kernels"
+	if is_debug "$2"; then
+		cat "$(debug_kernel "$1" "$2")/version"
+	else
+		awk -v series="$2" '$1 == series { print $2 }' "$1/etc/donard-kernels"
+	fi
+}
+
+# vmlinuz_of ROOT KERNEL
+vmlinuz_of() {
+	local home version file
+	home=$(kernel_home "$1" "$2")
+	version=$(kernel_version "$1" "$2")
+	for file in "$home/vmlinuz" "$home/boot/vmlinuz-$version" "$home/usr/lib/modules/$version"/vmlinuz{,.unsigned}; do
+		[[ ! -f $file ]] || { printf '%s\n' "$file"; return; }
+	done
+	die "$EX_LAB" "no image of kernel $2 in $home"
+}
+
+# kernel_make ROOT KERNEL OUT ARG... - make inside the guest's root, against what modules for that kernel are built with.
+kernel_make() {
+	local root=$1 kernel=$2 out=$3 tree
+	shift 3
+	if is_debug "$kernel"; then
+		# Coverage of the modules under test (tests/guest/fuzz.c), and of nothing else.
+		KERNEL_TREE=$(debug_kernel "$root" "$kernel")/tree in_root "$root" "$out" \
+			make -s -C /kernel "-j$(nproc)" KCOV_INSTRUMENT=y "$@"
+	else
+		tree=/usr/src/linux-headers-$(kernel_version "$root" "$kernel")
+		in_root "$root" "$out" make -s -C "$tree" "-j$(nproc)" "$@"
+	fi
 }

@@ -5,7 +5,7 @@
 
 readonly ROOT_PACKAGES=(
 	# to build in it (gcc-12: what Debian's 6.1 headers insist on)
-	gcc gcc-12 pahole make libc6-dev pkg-config sparse liburing-dev libjson-c-dev libpci-dev libcmocka-dev
+	gcc gcc-12 pahole make bc bison flex libelf-dev libssl-dev libc6-dev pkg-config sparse liburing-dev libjson-c-dev libpci-dev libcmocka-dev
 	libibverbs-dev librdmacm-dev
 	# to run in it
 	fio nvme-cli pciutils kmod mount util-linux e2fsprogs xfsprogs procps iproute2 strace jq
@@ -59,7 +59,7 @@ build_root() {
 	unpack_kernels "$kernels" "$root"
 	cp "$kernels/versions" "$root/etc/donard-kernels"
 	# Places to mount things on: the tree itself stays read-only from here on.
-	mkdir -p "$root"/{src,out,mnt/share,mnt/lab}
+	mkdir -p "$root"/{src,out,kernel,mnt/share,mnt/lab}
 	rm -f "$list" "$tar"
 }
 

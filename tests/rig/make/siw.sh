@@ -16,23 +16,23 @@ mend_siw() {
 		die "$EX_LAB" "siw_accept() is not what it was: see mend_siw in $RIG_DIR/make/siw.sh"
 }
 
-# build_siw DIR ROOT VERSION SOURCE
+# build_siw DIR ROOT KERNEL SOURCE
 build_siw() {
 	local dir=$1
 	say "building siw for $3"
 	mkdir -p "$dir"
 	cp -r "$4" "$dir/copy"
 	mend_siw "$dir/copy"
-	in_root "$2" "$dir" make -s -C "/usr/src/linux-headers-$3" M=/out/copy "-j$(nproc)" \
-		CONFIG_RDMA_SIW=m CONFIG_DEBUG_INFO_BTF_MODULES= modules
+	kernel_make "$2" "$3" "$dir" M=/out/copy CONFIG_RDMA_SIW=m CONFIG_DEBUG_INFO_BTF_MODULES= modules
 	strip --strip-debug -o "$dir/siw.ko" "$dir/copy/siw.ko"
 	rm -rf "$dir/copy"
 }
 
-# guest_siw ROOT VERSION - the directory with siw.ko.
+# guest_siw ROOT KERNEL - the directory with siw.ko.
 guest_siw() {
-	local root=$1 version=$2 source
-	source=$(kernel_source "$version")
-	cached "siw-$version-$(content_key "$root" "$source" "$(declare -f build_siw mend_siw)")" \
-		build_siw "$root" "$version" "$source/drivers/infiniband/sw/siw"
+	local root=$1 kernel=$2 home source
+	home=$(kernel_home "$root" "$kernel")
+	source=$(kernel_source "$(kernel_version "$root" "$(series_of "$kernel")")")
+	cached "siw-$kernel-$(content_key "$root" "$home" "$source" "$(declare -f build_siw mend_siw)")" \
+		build_siw "$root" "$kernel" "$source/drivers/infiniband/sw/siw"
 }

@@ -20,9 +20,10 @@ download_source() {
 	private_apt "$1" apt-get download "$2"
 }
 
-# fetch_source DIR KERNELS-DIR PACKAGE-VERSION
+# fetch_source DIR KERNELS-DIR PACKAGE-VERSION [FILE...] - these files and directories of it, or all.
 fetch_source() {
 	local dir=$1 version=$3 apt=$1.apt series package
+	local -a files=("${@:4}")
 	series=$(cut -d. -f1,2 <<<"$version")
 	package=linux-source-$series
 	say "fetching $package $version (150 MB, half a minute on a fast line)"
@@ -31,7 +32,7 @@ fetch_source() {
 	private_apt_update "$apt" <"$2/sources.list"
 	(download_source "$apt" "$package" "$version")
 	dpkg-deb --fsys-tarfile "$apt/$package"_*.deb | tar -xO "./usr/src/$package.tar.xz" |
-		tar -xJ --strip-components=1 -C "$dir" "${SOURCE_FILES[@]/#/$package/}"
+		tar -xJ --strip-components=1 -C "$dir" "${files[@]/#/$package/}"
 	rm -rf "$apt"
 }
 
@@ -41,5 +42,5 @@ kernel_source() {
 	kernels=$(guest_kernels)
 	package=$(package_version "$kernels" "$1")
 	cached "source-$package-$(content_key "${SOURCE_FILES[*]}" "$(declare -f fetch_source)")" \
-		fetch_source "$kernels" "$package"
+		fetch_source "$kernels" "$package" "${SOURCE_FILES[@]}"
 }

@@ -35,16 +35,15 @@ kbuild_sources() {
 		-not -name '*.mod.c' -print0
 }
 
-# build_module DIR ROOT VERSION [SOURCE...] - every .ko of the given directories of the repository.
+# build_module DIR ROOT KERNEL [SOURCE...] - every .ko of the given directories of the repository.
 # Kbuild writes beside its sources, so it gets a copy.
 build_module() {
-	local dir=$1 root=$2 version=$3 source
+	local dir=$1 root=$2 kernel=$3 source
 	mkdir -p "$dir/copy"
 	for source in "${@:4}"; do
-		say "building $source for $version"
+		say "building $source for kernel $kernel"
 		(cd "$REPO_DIR" && kbuild_sources "$source" | xargs -0 cp --parents -t "$dir/copy")
-		in_root "$root" "$dir" make -s -C "/usr/src/linux-headers-$version" "M=/out/copy/$source" \
-			"-j$(nproc)" W=1 CONFIG_DEBUG_INFO_BTF_MODULES= modules
+		kernel_make "$root" "$kernel" "$dir" "M=/out/copy/$source" W=1 CONFIG_DEBUG_INFO_BTF_MODULES= modules
 		find "$dir/copy/$source" -name '*.ko' -exec mv -t "$dir" {} +
 	done
 	rm -rf "$dir/copy"
@@ -68,13 +67,14 @@ module_sources() {
 	done)
 }
 
-# guest_modules ROOT VERSION
+# guest_modules ROOT KERNEL
 guest_modules() {
 	local -a sources
-	local key
+	local key home
+	home=$(kernel_home "$1" "$2")
 	mapfile -t sources < <(module_sources)
 	key=$(cd "$REPO_DIR" && kbuild_sources "${sources[@]}" | files_key)
-	key=$(content_key "$1" "$key" "$(declare -f build_module)")
+	key=$(content_key "$1" "$home" "$key" "$(declare -f build_module kernel_make)")
 	cached "modules-$2-$key" build_module "$1" "$2" "${sources[@]}"
 }
 
@@ -91,19 +91,29 @@ guest_tools() {
 	cached "tools-$(content_key "$1" "$RIG_DIR"/{witness,peer}.c)" build_tools "$1"
 }
 
-# make_stage DIR ROOT VERSION - the files that the guest lays over its image.
+# stage_kernel_modules DIR ROOT KERNEL - those that the image does not have.
+stage_kernel_modules() {
+	local home
+	is_debug "$3" || return 0
+	home=$(kernel_home "$2" "$3")
+	mkdir -p "$1/usr/lib"
+	cp -r "$home/lib/modules" "$1/usr/lib/"
+}
+
+# make_stage DIR ROOT KERNEL - the files that the guest lays over its image.
 make_stage() {
-	local dir=$1 root=$2 version=$3 tools modules userspace siw
+	local dir=$1 root=$2 kernel=$3 tools modules userspace siw
 	mkdir -p "$dir/opt/lab/bin" "$dir/opt/donard/modules"
 	tools=$(guest_tools "$root")
 	install -m 755 "$RIG_DIR"/guest/{init,regions,fabric} "$dir/opt/lab/"
 	install -m 755 "$RIG_DIR/guest/labctl" "$tools"/* "$dir/opt/lab/bin/"
 	if [[ $OPT_FABRIC == siw ]]; then
-		siw=$(guest_siw "$root" "$version")
+		siw=$(guest_siw "$root" "$kernel")
 		cp "$siw/siw.ko" "$dir/opt/lab/"
 	fi
+	stage_kernel_modules "$dir" "$root" "$kernel"
 	[[ -z $OPT_BARE ]] || return 0
-	modules=$(guest_modules "$root" "$version")
+	modules=$(guest_modules "$root" "$kernel")
 	userspace=$(guest_userspace "$root")
 	cp "$modules"/*.ko "$dir/opt/donard/modules/"
 	cp -a "$userspace/dest/." "$dir/"
