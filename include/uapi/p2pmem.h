@@ -38,6 +38,7 @@
  *   EIO         the device lost its state (reset): what was written since
  *               the last successful SYNC may be lost
  *   EINTR       a signal ended the wait; the removal goes on by itself
+ *   ENOMEM      the kernel has no memory for its own records; nothing changed
  *   EACCES      the file was opened for less than is asked
  *   EAGAIN      the client is being bound, unbound or reset: ask again
  *   EHOSTUNREACH  there is no route, and page type generic was not asked for
