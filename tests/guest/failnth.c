@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Fails the first allocation of an operation of p2pmem, then the second, and so on until none is left to fail, by the
+ * kernel's /proc/self/fail-nth (CONFIG_FAULT_INJECTION). LIBS: -luring
+ *
+ *	failnth OPERATION NODE [BDF [KIND [BAR]] | MODULE]
+ *
+ * With a KIND the region NODE is made anew first: that of a BAR in 2 MiB of it.
+ *
+ * After each failure: the errno is ENOMEM (EFAULT where the failed call was a copy from or to user space, which counts
+ * as an allocation here), the region has as much memory to give as before, and the same operation, made once more,
+ * succeeds. Prints how many places were failed. Exit status: 0, 1 when a check failed, 2 wrong use.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "uapi/p2pmem.h"
+
+#define LENGTH		(2UL << 20)
+#define PLACES_MAX	20000
+
+static const char *node, *operation, *module_path;
+static struct p2pmem_region_add add;
+static int file = -1, other = -1, control = -1, fail_nth = -1;
+static void *mapping = MAP_FAILED;
+static struct io_uring ring;
+static sigjmp_buf on_bus_error;
+
+static void die(const char *text)
+{
+	fprintf(stderr, "failnth %s: %s: %s\n", operation, text, strerror(errno));
+	exit(1);
+}
+
+static int result(long rc)
+{
+	return rc < 0 ? -errno : 0;
+}
+
+/* --- what can be failed: prepare, which must succeed; act, the operation; undo what act did --- */
+
+static void open_region(void)
+{
+	file = open(node, O_RDWR | O_CLOEXEC);
+	if (file < 0)
+		die(node);
+}
+
+static void close_region(void)
+{
+	if (file >= 0)
+		close(file);
+	file = -1;
+}
+
+static void reopen_region(void)
+{
+	close_region();
+	open_region();
+}
+
+static int act_open(void)
+{
+	other = open(node, O_RDWR | O_CLOEXEC);
+	return result(other);
+}
+
+static void undo_other(void)
+{
+	close(other);
+	other = -1;
+}
+
+static int act_info(void)
+{
+	struct p2pmem_info info = { .size = sizeof(info) };
+
+	return result(ioctl(file, P2PMEM_IOC_INFO, &info));
+}
+
+static int act_claim(void)
+{
+	struct p2pmem_claim claim = { .size = sizeof(claim), .length = LENGTH };
+
+	return result(ioctl(file, P2PMEM_IOC_CLAIM, &claim));
+}
+
+static int act_sync(void)
+{
+	struct p2pmem_sync sync = { .size = sizeof(sync) };
+
+	return result(ioctl(file, P2PMEM_IOC_SYNC, &sync));
+}
+
+static int act_probe(void)
+{
+	struct p2pmem_probe probe = {
+		.size = sizeof(probe), .pci_domain = add.pci_domain,
+		.pci_bus = add.pci_bus, .pci_devfn = add.pci_devfn,
+	};
+
+	return result(ioctl(file, P2PMEM_IOC_PROBE_PEER, &probe));
+}
+
+static int map(int fd, int flags)
+{
+	mapping = mmap(NULL, LENGTH, PROT_READ | PROT_WRITE, MAP_SHARED | flags, fd, 0);
+	return mapping == MAP_FAILED ? -errno : 0;
+}
+
+static int act_mmap(void)
+{
+	return map(file, 0);
+}
+
+static int act_populate(void)
+{
+	return map(file, MAP_POPULATE);
+}
+
+static void undo_mmap(void)
+{
+	munmap(mapping, LENGTH);
+	mapping = MAP_FAILED;
+}
+
+static void bus_error(int number)
+{
+	(void)number;
+	siglongjmp(on_bus_error, 1);
+}
+
+static int touch(void)
+{
+	if (sigsetjmp(on_bus_error, 1))
+		return -ENOMEM;
+	*(volatile char *)mapping = 1;
+	*(volatile char *)((char *)mapping + LENGTH - 1) = 1;
+	return 0;
+}
+
+static void open_and_map(void)
+{
+	open_region();
+	if (map(file, 0))
+		die("mmap");
+}
+
+static void unmap_and_close(void)
+{
+	undo_mmap();
+	close_region();
+}
+
+static int act_fork(void)
+{
+	pid_t child = fork();
+
+	if (child < 0)
+		return -errno;
+	if (!child)
+		_exit(0);
+	while (waitpid(child, NULL, 0) < 0 && errno == EINTR)
+		;
+	return 0;
+}
+
+static void open_map_touch(void)
+{
+	open_and_map();
+	if (touch())
+		die("touch");
+}
+
+static int act_export(void)
+{
+	struct p2pmem_export_dmabuf export = { .size = sizeof(export), .length = LENGTH, .fd_flags = O_RDWR | O_CLOEXEC };
+
+	other = ioctl(file, P2PMEM_IOC_EXPORT_DMABUF, &export);
+	return result(other);
+}
+
+static void open_and_export(void)
+{
+	open_region();
+	if (act_export())
+		die("export");
+}
+
+static int act_map_dmabuf(void)
+{
+	return map(other, 0) ?: touch();
+}
+
+static void close_both(void)
+{
+	undo_other();
+	close_region();
+}
+
+static void open_with_ring(void)
+{
+	int rc = io_uring_queue_init(8, &ring, 0);
+
+	if (!rc)
+		rc = io_uring_register_buffers_sparse(&ring, 4);
+	errno = -rc;
+	if (rc)
+		die("io_uring");
+	open_region();
+}
+
+static int act_ring(void)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring);
+	struct p2pmem_uring_buffer buffer = { .granules = 1 };
+	struct io_uring_cqe *cqe;
+	int rc;
+
+	if (!sqe)
+		die("no place in the ring");
+	memset(sqe, 0, sizeof(*sqe));
+	sqe->opcode = IORING_OP_URING_CMD;
+	sqe->fd = file;
+	sqe->cmd_op = P2PMEM_URING_BUFFER;
+	memcpy(sqe->cmd, &buffer, sizeof(buffer));
+	rc = io_uring_submit(&ring);
+	if (rc < 0)
+		return rc;
+	do
+		rc = io_uring_wait_cqe(&ring, &cqe);
+	while (rc == -EINTR || rc == -EFAULT);
+	if (rc)
+		return rc;
+	rc = cqe->res;
+	io_uring_cqe_seen(&ring, cqe);
+	return rc;
+}
+
+static void close_ring(void)
+{
+	close_region();
+	io_uring_queue_exit(&ring);
+}
+
+static void reopen_ring(void)
+{
+	close_ring();
+	open_with_ring();
+}
+
+static void set_node(unsigned int number)
+{
+	static char path[32];
+
+	snprintf(path, sizeof(path), "/dev/p2pmem%u", number);
+	node = path;
+}
+
+static int act_add(void)
+{
+	struct p2pmem_region_add request = add;
+	int rc = result(ioctl(control, P2PMEM_CTL_REGION_ADD, &request));
+
+	if (rc)
+		fprintf(stderr, "\t%s: %s\n", strerror(-rc), request.reason);
+	else
+		set_node(request.region);
+	return rc;
+}
+
+static int act_remove(void)
+{
+	struct p2pmem_region_remove request = { .size = sizeof(request) };
+
+	sscanf(node, "/dev/p2pmem%u", &request.region);
+	return result(ioctl(control, P2PMEM_CTL_REGION_REMOVE, &request));
+}
+
+static void must_add(void)
+{
+	errno = -act_add();
+	if (errno)
+		die("add");
+}
+
+static void must_remove(void)
+{
+	errno = -act_remove();
+	if (errno)
+		die("remove");
+}
+
+static int write_page_type(const char *type)
+{
+	char path[64];
+	int fd, rc;
+
+	snprintf(path, sizeof(path), "/sys/class/p2pmem/%s/page_type", node + strlen("/dev/"));
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	rc = result(write(fd, type, strlen(type)));
+	close(fd);
+	return rc;
+}
+
+static int act_to_p2pdma(void)
+{
+	return write_page_type("p2pdma");
+}
+
+static int act_to_generic(void)
+{
+	return write_page_type("generic");
+}
+
+static void back_to_generic(void)
+{
+	errno = -act_to_generic();
+	if (errno)
+		die("back to generic");
+}
+
+static void first_to_p2pdma(void)
+{
+	errno = -act_to_p2pdma();
+	if (errno)
+		die("to p2pdma");
+}
+
+static int act_load(void)
+{
+	int fd = open(module_path, O_RDONLY | O_CLOEXEC), rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = result(syscall(SYS_finit_module, fd, "", 0));
+	close(fd);
+	return rc;
+}
+
+static void unload(void)
+{
+	if (syscall(SYS_delete_module, "p2pmem", 0))
+		die("delete_module");
+}
+
+static void nothing(void)
+{
+}
+
+static const struct scenario {
+	const char *name;
+	void (*prepare)(void);
+	int (*act)(void);
+	void (*undo)(void);
+	void (*finish)(void);
+	bool no_region;		/* there is none between two tries */
+} scenarios[] = {
+	{ "open", nothing, act_open, undo_other, nothing, false },
+	{ "info", open_region, act_info, nothing, close_region, false },
+	{ "claim", open_region, act_claim, reopen_region, close_region, false },
+	{ "sync", open_region, act_sync, nothing, close_region, false },
+	{ "probe", open_region, act_probe, nothing, close_region, false },
+	{ "mmap", open_region, act_mmap, undo_mmap, close_region, false },
+	{ "populate", open_region, act_populate, undo_mmap, close_region, false },
+	{ "fault", open_and_map, touch, nothing, unmap_and_close, false },
+	{ "fork", open_map_touch, act_fork, nothing, unmap_and_close, false },
+	{ "export", open_region, act_export, undo_other, close_region, false },
+	{ "dma-buf-mmap", open_and_export, act_map_dmabuf, undo_mmap, close_both, false },
+	{ "ring", open_with_ring, act_ring, reopen_ring, close_ring, false },
+	{ "remove", nothing, act_remove, must_add, nothing, false },
+	{ "add", nothing, act_add, must_remove, nothing, true },
+	{ "to-p2pdma", nothing, act_to_p2pdma, back_to_generic, nothing, false },
+	{ "to-generic", first_to_p2pdma, act_to_generic, nothing, back_to_generic, false },
+	{ "load", nothing, act_load, unload, nothing, true },
+};
+
+/* --- failing them --- */
+
+static unsigned long long available(void)
+{
+	struct p2pmem_info info = { .size = sizeof(info) };
+	int fd = open(node, O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || ioctl(fd, P2PMEM_IOC_INFO, &info))
+		die("available");
+	close(fd);
+	return info.available_bytes;
+}
+
+static void fail_at(unsigned int place)
+{
+	char text[16];
+	int length = snprintf(text, sizeof(text), "%u", place);
+
+	/* The copy of this very number may be what fails when what is left over is taken back. */
+	if (pwrite(fail_nth, text, length, 0) != length && place)
+		die("/proc/self/fail-nth");
+}
+
+/* Did it happen? Reading is a copy to user space, which may fail in its place. */
+static bool has_failed(void)
+{
+	char text[16] = "";
+
+	return pread(fail_nth, text, sizeof(text) - 1, 0) > 0 && text[0] == '0';
+}
+
+static bool expected(int rc)
+{
+	return !rc || rc == -ENOMEM || rc == -EFAULT;
+}
+
+/* One place; false when there is none. */
+static bool try_place(const struct scenario *it, unsigned int place)
+{
+	unsigned long long before = it->no_region ? 0 : available(), after = 0;
+	int tries;
+	bool failed;
+	int rc, again;
+
+	it->prepare();
+	fail_at(place);
+	rc = it->act();
+	failed = has_failed();
+	fail_at(0);
+	if (rc && !failed) {
+		errno = -rc;
+		die("fails without a failed allocation");
+	}
+	if (!expected(rc)) {
+		fprintf(stderr, "place %u: expected ENOMEM or EFAULT, seen %s\n", place, strerrorname_np(-rc));
+		exit(1);
+	}
+	if (!rc)
+		it->undo();
+	again = it->act();
+	if (again) {
+		fprintf(stderr, "place %u: it ended with %s; once more, expected success, seen %s\n", place,
+			rc ? strerrorname_np(-rc) : "success", strerrorname_np(-again));
+		exit(1);
+	}
+	it->undo();
+	it->finish();
+	/* The kernel ends rings and dma-bufs a moment after their last user. */
+	for (tries = 0; tries < 600; tries++) {
+		after = it->no_region ? 0 : available();
+		if (after == before)
+			break;
+		usleep(50000);
+	}
+	if (after != before) {
+		fprintf(stderr, "place %u: expected %llu bytes available, seen %llu\n", place, before, after);
+		exit(1);
+	}
+	return failed;
+}
+
+static void name_function(const char *bdf)
+{
+	unsigned int domain, bus, slot, function;
+
+	if (sscanf(bdf, "%x:%x:%x.%x", &domain, &bus, &slot, &function) != 4) {
+		fprintf(stderr, "failnth: '%s' is no PCI function\n", bdf);
+		exit(2);
+	}
+	add.pci_domain = domain;
+	add.pci_bus = bus;
+	add.pci_devfn = slot << 3 | function;
+}
+
+static const struct scenario *find_scenario(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(scenarios) / sizeof(*scenarios); i++) {
+		if (!strcmp(scenarios[i].name, name))
+			return &scenarios[i];
+	}
+	fprintf(stderr, "failnth: no operation '%s'\n", name);
+	exit(2);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_handler = bus_error };
+	const struct scenario *it;
+	unsigned int place = 1;
+
+	if (argc < 3) {
+		fprintf(stderr, "usage: failnth OPERATION NODE [BDF [KIND [BAR]] | MODULE]\n");
+		return 2;
+	}
+	operation = argv[1];
+	node = argv[2];
+	it = find_scenario(operation);
+	add.size = sizeof(add);
+	if (argc > 3 && argv[3][0] == '/')
+		module_path = argv[3];
+	else if (argc > 3)
+		name_function(argv[3]);
+	add.kind = argc > 4 ? atoi(argv[4]) : 0;
+	add.bar = argc > 5 ? atoi(argv[5]) : 0;
+	/* One section of memory: what upstream leaves of several, nobody can undo (docs/uapi.md). */
+	add.length = add.kind == P2PMEM_KIND_PCI_BAR ? LENGTH : 0;
+	control = open("/dev/p2pmem_control", O_RDWR | O_CLOEXEC);
+	fail_nth = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
+	if (fail_nth < 0 || (control < 0 && !module_path))
+		die(fail_nth < 0 ? "/proc/self/fail-nth" : "/dev/p2pmem_control");
+	sigaction(SIGBUS, &action, NULL);
+	if (add.kind) {
+		must_remove();
+		if (!it->no_region)
+			must_add();
+	}
+	while (place < PLACES_MAX && try_place(it, place))
+		place++;
+	printf("%s: %u places failed, each once\n", operation, place - 1);
+	return place > 1 && place < PLACES_MAX ? 0 : 1;
+}

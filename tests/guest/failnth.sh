@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Each allocation of each operation fails once (failnth.c). Only on a kernel that fails them when told to. Sourced by
+# run.sh.
+
+readonly PCI_BAR=1 NVME_CMB=2 NVME_PMR=3
+
+# Fail allocations that may sleep, too, and single pages; and keep quiet about it: a backtrace each looks like trouble.
+arm_faults() {
+	local kind
+	for kind in failslab fail_page_alloc fail_usercopy; do
+		echo 0 >"/sys/kernel/debug/$kind/verbose"
+	done
+	echo N >/sys/kernel/debug/failslab/ignore-gfp-wait
+	echo N >/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait
+	echo N >/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem
+	echo 0 >/sys/kernel/debug/fail_page_alloc/min-order
+}
+
+# fails_each OPERATION ARGUMENT... - of failnth.
+fails_each() {
+	arm_faults
+	failnth "$@"
+}
+
+regions_again() {
+	rmmod p2pmem
+	insmod /opt/donard/modules/p2pmem.ko
+	/opt/lab/regions >/dev/null
+}
+
+# changes_region OPERATION ARGUMENT... - the same, and then the lab's regions as they were.
+changes_region() {
+	at_end regions_again
+	fails_each "$@"
+}
+
+load_fails() {
+	rmmod p2pmem
+	at_end "insmod /opt/donard/modules/p2pmem.ko; /opt/lab/regions >/dev/null"
+	fails_each load none /opt/donard/modules/p2pmem.ko
+}
+
+for operation in open info claim sync mmap populate fault fork export dma-buf-mmap ring; do
+	t "$operation" fails_each "$operation" /dev/p2pmem0
+done
+t "probe" fails_each probe /dev/p2pmem0 "$LAB_BETA_BDF"
+for operation in open mmap fault sync; do
+	t "$operation, CMB" fails_each "$operation" /dev/p2pmem1
+	t "$operation, PMR" fails_each "$operation" /dev/p2pmem2
+done
+for operation in add remove; do
+	t "$operation, BAR" changes_region "$operation" /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
+	t "$operation, CMB" changes_region "$operation" /dev/p2pmem1 "$LAB_ALPHA_BDF" "$NVME_CMB"
+	t "$operation, PMR" changes_region "$operation" /dev/p2pmem2 "$LAB_BETA_BDF" "$NVME_PMR"
+done
+for operation in to-p2pdma to-generic; do
+	t "page type $operation" changes_region "$operation" /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
+done
+t "load" load_fails
