@@ -82,3 +82,48 @@ run_lab() {
 	try "lab: and that guest does not run again" is_the_guests module-kasan booted
 	try "lab: nor is its kernel booted again" booted_times 1 module-kasan
 }
+
+# --- what a debug kernel notices ends a run: a module provokes each (tests/guest/modules/trouble) ---
+
+# provoke KERNEL - all of them in one guest, whose log goes on after a warning; leaves it in $LOGS/trouble.
+provoke() {
+	local kernel=$1 status=0
+	# shellcheck disable=SC2016  # the guest's
+	tests/rig/lab run --kernel "$kernel" --no-regions --append panic_on_warn=0 --timeout 1800 -- bash -c '
+		for what in lockdep sleep ubsan objects kasan leak; do
+			! [[ -d /sys/module/trouble ]] || rmmod trouble
+			insmod /opt/donard/modules/trouble.ko what=$what
+		done' 2>"$LOGS/trouble.err" || status=$?
+	cp "$(sed -n 's/^.*the whole log: //p' "$LOGS/trouble.err")" "$LOGS/trouble"
+	tail -n 5 "$LOGS/trouble.err"
+	((status == 125))
+}
+
+# noticed WHAT REGEX - is it in the log between the module's own words, and trouble for the verdict?
+noticed() {
+	sed -n "/trouble: begin $1/,/trouble: end $1/p" "$LOGS/trouble" >"$LOGS/part"
+	head -n 5 "$LOGS/part"
+	# shellcheck disable=SC2016  # the lab's
+	grep -qE -- "$2" "$LOGS/part" && in_lab "$LOGS" 'grep -qaE "$KERNEL_TROUBLE" "$LAB_DIR/part"'
+}
+
+# Leaks are looked for when all else has ended: by their module, which is there still to have its name in the trace.
+leak_is_noticed() {
+	grep -E 'kmemleak: [1-9]|unreferenced object|the guest gave up' "$LOGS/trouble" "$LOGS/trouble.err" | head -n 5
+	grep -qE 'gave up: .*kmemleak: [1-9][0-9]* objects leaked' "$LOGS/trouble.err" &&
+		grep -q 'leak+0x.*\[trouble\]' "$LOGS/trouble"
+}
+
+run_trouble() {
+	local kernel
+	for kernel in $(matrix_kernels source); do
+		progress "lab: what $kernel notices"
+		try "lab: $kernel: trouble ends a run" provoke "$kernel"
+		try "lab: $kernel: locks taken in both orders" noticed lockdep 'possible circular locking dependency'
+		try "lab: $kernel: sleep under a spinlock" noticed sleep 'BUG: sleeping function called from invalid context'
+		try "lab: $kernel: a shift that is too wide" noticed ubsan 'UBSAN: shift-out-of-bounds'
+		try "lab: $kernel: an armed timer that is freed" noticed objects 'ODEBUG: free active .* object type: timer_list'
+		try "lab: $kernel: a read beyond an allocation" noticed kasan 'BUG: KASAN: slab-out-of-bounds'
+		try "lab: $kernel: an allocation that nobody frees" leak_is_noticed
+	done
+}

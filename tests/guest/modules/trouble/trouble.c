@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Provokes what a debug kernel is to notice, one fault a load (what=NAME), so that the lab's verdict is shown to hear
+ * of each. Loads only where the kernel checks itself: elsewhere some of it would do harm.
+ */
+#include <linux/delay.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/timer.h>
+
+static char *what = "";
+module_param(what, charp, 0);
+MODULE_PARM_DESC(what, "kasan, ubsan, lockdep, sleep, objects or leak");
+
+/* Unknown to the compiler. */
+static int seven = 7;
+
+static void read_beyond(void)
+{
+	char *memory = kmalloc(16, GFP_KERNEL);
+
+	if (memory)
+		WRITE_ONCE(seven, READ_ONCE(memory[9 + READ_ONCE(seven)]));
+	kfree(memory);
+}
+
+static void shift_too_far(void)
+{
+	WRITE_ONCE(seven, 1 << (READ_ONCE(seven) + 32));
+}
+
+static DEFINE_MUTEX(first);
+static DEFINE_MUTEX(second);
+
+static void lock_in_both_orders(void)
+{
+	mutex_lock(&first);
+	mutex_lock(&second);
+	mutex_unlock(&second);
+	mutex_unlock(&first);
+	mutex_lock(&second);
+	mutex_lock(&first);
+	mutex_unlock(&first);
+	mutex_unlock(&second);
+}
+
+static DEFINE_SPINLOCK(spin);
+
+static void sleep_under_spinlock(void)
+{
+	spin_lock(&spin);
+	might_sleep();
+	spin_unlock(&spin);
+}
+
+static void never(struct timer_list *timer)
+{
+}
+
+static void free_armed_timer(void)
+{
+	struct timer_list *timer = kmalloc(sizeof(*timer), GFP_KERNEL);
+
+	if (!timer)
+		return;
+	timer_setup(timer, never, 0);
+	mod_timer(timer, jiffies + 1000 * HZ);
+	kfree(timer);
+}
+
+static void leak(void)
+{
+	int i;
+
+	/* Several: a stale copy of an address on some stack hides one. */
+	for (i = 0; i < 8; i++) {
+		void *memory = kmalloc(100, GFP_KERNEL);
+
+		OPTIMIZER_HIDE_VAR(memory);
+	}
+}
+
+static const struct {
+	const char *name;
+	void (*provoke)(void);
+} troubles[] = {
+	{ "kasan", read_beyond }, { "ubsan", shift_too_far }, { "lockdep", lock_in_both_orders },
+	{ "sleep", sleep_under_spinlock }, { "objects", free_armed_timer }, { "leak", leak },
+};
+
+static int __init trouble_init(void)
+{
+	size_t i;
+
+	if (!IS_ENABLED(CONFIG_KASAN) || !IS_ENABLED(CONFIG_DEBUG_OBJECTS_TIMERS))
+		return -EOPNOTSUPP;
+	for (i = 0; i < ARRAY_SIZE(troubles); i++) {
+		if (strcmp(troubles[i].name, what))
+			continue;
+		pr_info("begin %s\n", what);
+		troubles[i].provoke();
+		pr_info("end %s\n", what);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static void __exit trouble_exit(void)
+{
+}
+
+module_init(trouble_init);
+module_exit(trouble_exit);
+MODULE_DESCRIPTION("Provokes what a debug kernel is to notice");
+MODULE_LICENSE("GPL");
