@@ -3,7 +3,11 @@
 #ifndef BENCH_H
 #define BENCH_H
 
-#include "process.h"
+#include <json-c/json.h>
+#include <stdint.h>
+
+#include "command.h"
+#include "donard/meter.h"
 
 /*
  * {"benchmark", "donard", "kernel", "emulated", "topology", "meter", "options": {...}, "samples": [...]},

@@ -6,6 +6,7 @@
 #include <limits.h>
 
 #include "bench.h"
+#include "process.h"
 
 #define BENCH_THREADS_MAX	16
 
@@ -47,7 +48,7 @@ struct bench_method {
 extern const struct bench_method bench_methods[];	/* ends with a NULL name */
 const struct bench_method *bench_find_method(const char *name);
 
-/* bench_plain.c: what people write who do not know peer-to-peer memory; the report goes to stdout */
+/* plain.c: what people write who do not know peer-to-peer memory; the report goes to stdout */
 int bench_plain_copy(const void *piece);	/* O_DIRECT read into DRAM, memcpy into the BAR; or back */
 int bench_plain_sink(const void *piece);	/* read(2) from stdin into the BAR */
 /* Fills the destination with @byte, so that what is found there afterwards was moved. */
@@ -55,7 +56,7 @@ int bench_scrub(const struct bench_piece *piece, uint8_t byte);
 /* 1 equal, 0 not, -errno. */
 int bench_compare(const struct bench_piece *piece);
 
-/* bench_summary.c: JSON, or a table; takes over the reference */
+/* summary.c: JSON, or a table; takes over the reference */
 void bench_print_copy(const struct cli *cli, struct json_object *model);
 
 #endif /* BENCH_COPY_H */

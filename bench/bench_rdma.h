@@ -3,7 +3,12 @@
 #ifndef BENCH_RDMA_H
 #define BENCH_RDMA_H
 
+#include <stdio.h>
+
 #include "bench.h"
+#include "process.h"
+#include "donard/meter.h"
+#include "donard/rdma.h"
 
 #define BENCH_PERFTEST_PORT	18515
 
@@ -15,7 +20,7 @@ struct bench_rdma {
 	struct donard_measurement measurement;
 };
 
-/* ---- bench_rdma.c ---- */
+/* ---- rdma.c ---- */
 
 /*
  * Connecting and registering are in usage, not in measurement and result.seconds. @again: this server has
@@ -30,7 +35,7 @@ const char *bench_rdma_word(unsigned int direction);
 /* As many requests as move no more than 64 MiB, but one at least and 1000 at most. */
 uint32_t bench_rdma_iterations(uint64_t block_bytes);
 
-/* ---- bench_perftest.c ---- */
+/* ---- perftest.c ---- */
 
 /* The unmodified program that does what @run says; an exit code, and the sample if that is 0. */
 int bench_perftest_run(struct cli *cli, struct donard_meter *meter, const struct bench_rdma *run,
@@ -38,7 +43,7 @@ int bench_perftest_run(struct cli *cli, struct donard_meter *meter, const struct
 /* Are all of its programs here? Returns 0 or an exit code. */
 int bench_perftest_check(struct cli *cli);
 
-/* ---- bench_server.c ---- */
+/* ---- server.c ---- */
 
 /* An "rdma serve" of this machine, for one client. */
 struct bench_server {

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The figures of "bench table1": collected by cmd_bench_table1.c, printed by bench_table1.c. */
+/* The figures of "bench table1": collected by cmd_table1.c, printed by table1_text.c. */
 #ifndef BENCH_TABLE1_H
 #define BENCH_TABLE1_H
 
 #include "bench_rdma.h"
+#include "command.h"
+#include "donard/meter.h"
+#include "donard/rdma.h"
 
 #define TABLE1_TARGETS_MAX	16
 #define TABLE1_ROUNDS_MAX	100
@@ -46,7 +49,7 @@ struct table1 {
 	char dram_missing[DONARD_MISSING_BYTES];	/* why nothing is known of DRAM */
 };
 
-/* ---- bench_table1.c ---- */
+/* ---- table1_text.c ---- */
 
 /* What one run of bandwidth says of memory. */
 void table1_add_measured(struct table1 *table, struct table1_row *row, const struct bench_rdma *run);

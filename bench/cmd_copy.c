@@ -2,11 +2,20 @@
 /* bench copy: every method at every point, rounds interleaved, raw samples out. */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bench_copy.h"
+#include "donard/donard.h"
+#include "donard/meter.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "process.h"
+#include "progress.h"
+#include "utf8.h"
 
 #define LIST_MAX	16
 #define MIB		(1ULL << 20)

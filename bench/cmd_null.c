@@ -3,6 +3,11 @@
 #include <unistd.h>
 
 #include "bench.h"
+#include "donard/meter.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "process.h"
 
 #define DEFAULT_ROUNDS	5
 

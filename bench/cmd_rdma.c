@@ -3,6 +3,13 @@
 #include <string.h>
 
 #include "bench_rdma.h"
+#include "donard/meter.h"
+#include "donard/rdma.h"
+#include "errors.h"
+#include "options.h"
+#include "progress.h"
+#include "rdma.h"
+#include "utf8.h"
 
 #define LIST_MAX	16
 #define DEFAULT_ROUNDS	3

@@ -9,6 +9,7 @@
 #include <liburing.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -16,6 +17,14 @@
 #include <unistd.h>
 
 #include "bench_setup.h"
+#include "donard/donard.h"
+#include "donard/meter.h"
+#include "donard/rdma.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "utf8.h"
 
 #define LIST_MAX	16
 #define DEFAULT_ROUNDS	5

@@ -8,6 +8,14 @@
 #include <string.h>
 
 #include "bench_table1.h"
+#include "donard/meter.h"
+#include "donard/rdma.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "rdma.h"
+#include "utf8.h"
 
 #define DEFAULT_ROUNDS	3
 #define DEFAULT_BLOCK	(64ULL << 10)

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The command table of donard-bench. */
-#include "cli.h"
+#include <stddef.h>
+
+#include "builtin.h"
 
 extern const struct cli_command cmd_copy, cmd_setup, cmd_rdma, cmd_table1, cmd_null;
 

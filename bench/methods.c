@@ -5,11 +5,13 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "bench_copy.h"
+#include "process.h"
 
 /* ---- command lines ---- */
 

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The record of a benchmark: where it ran, with which options, and each raw sample. */
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
 #include "bench.h"
+#include "donard/donard.h"
+#include "donard/meter.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
 
 static bool runs_emulated(void)
 {

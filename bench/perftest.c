@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -15,6 +16,11 @@
 #include <unistd.h>
 
 #include "bench_rdma.h"
+#include "donard/rdma.h"
+#include "errors.h"
+#include "output.h"
+#include "process.h"
+#include "progress.h"
 
 #define OUTPUT_BYTES	16384
 #define QUOTE_BYTES	300

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -10,6 +11,8 @@
 #include <unistd.h>
 
 #include "bench_copy.h"
+#include "command.h"
+#include "progress.h"
 #include "uapi/p2pmem.h"
 
 #define PAGE_BYTES	4096

@@ -6,6 +6,13 @@
 #include <time.h>
 
 #include "bench_rdma.h"
+#include "donard/rdma.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "process.h"
+#include "progress.h"
+#include "rdma.h"
 
 #define MAX_REQUESTS		1000
 #define MAX_DEFAULT_BYTES	(64ULL << 20)

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
@@ -11,6 +12,8 @@
 #include <unistd.h>
 
 #include "bench_rdma.h"
+#include "errors.h"
+#include "process.h"
 
 /* Ends when this program does, however that ends. */
 static void become(const char *program, const char *address, const char *target, uint64_t bytes, int out)

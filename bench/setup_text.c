@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See bench_setup.h.  Made from the same samples as the JSON. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_setup.h"
+#include "output.h"
 
 #define ROUNDS_MAX	1000
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Samples of bench copy as a table: a line per method and point, start-up cancelled, medians of the rounds. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_copy.h"
+#include "command.h"
+#include "output.h"
 
 #define ROUNDS_MAX	1000
 

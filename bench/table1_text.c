@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See bench_table1.h. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench_table1.h"
+#include "donard/meter.h"
+#include "output.h"
 
 #define DRAM_PAYLOAD	(1U << DONARD_DRAM_DMA_PAYLOAD | 1U << DONARD_DRAM_CPU_PAYLOAD)
 #define DRAM_OVERHEAD	(1U << DONARD_DRAM_DMA_OVERHEAD | 1U << DONARD_DRAM_CPU_OVERHEAD)

@@ -4,7 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "donard/donard.h"
+#include "donard/meter.h"
+#include "errors.h"
 #include "measure.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
 
 static int take_options(const struct cli *cli, struct donard_copy_options *options)
 {

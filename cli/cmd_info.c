@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "donard/donard.h"
+#include "errors.h"
+#include "model.h"
+#include "output.h"
 
 static struct json_object *build(const struct donard_region_info *info)
 {

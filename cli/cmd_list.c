@@ -2,7 +2,10 @@
 /* list: every region and every client. */
 #include <stdio.h>
 
-#include "cli.h"
+#include "donard/donard.h"
+#include "errors.h"
+#include "model.h"
+#include "output.h"
 
 static const struct cli_column region_columns[] = {
 	{ "name", "REGION", false }, { "kind", "KIND", false }, { "bdf", "BDF", false },

@@ -4,7 +4,11 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "donard/meter.h"
+#include "errors.h"
 #include "measure.h"
+#include "options.h"
+#include "output.h"
 #include "process.h"
 
 static double seconds(struct json_object *model, const char *key)

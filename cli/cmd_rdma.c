@@ -4,7 +4,13 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "donard/donard.h"
+#include "donard/rdma.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "rdma.h"
 
 /* ---- options ---- */
 

@@ -3,7 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "donard/donard.h"
+#include "donard/rdma.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
 
 static const char *const event_words[] = {
 	[DONARD_RDMA_LISTENING] = "listening",

@@ -3,7 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "donard/donard.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
 
 /* As text the name stands alone on stdout, for a script, and a note on stderr. */
 static int print_name(const struct cli *cli, const char *name, const char *note)

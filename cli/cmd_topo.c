@@ -3,7 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "donard/donard.h"
+#include "errors.h"
+#include "output.h"
+#include "utf8.h"
 
 static const struct cli_column columns[] = {
 	{ "client", "CLIENT", false }, { "client_bdf", "BDF", false },

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The command table of donard-cli. */
-#include "cli.h"
+#include <stddef.h>
+
+#include "builtin.h"
 
 extern const struct cli_command cmd_list, cmd_info, cmd_topo, cmd_region_add, cmd_region_remove,
 	cmd_region_set, cmd_copy, cmd_rdma_serve, cmd_rdma_write, cmd_rdma_read, cmd_rdma_lat,

@@ -3,7 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "donard/meter.h"
 #include "measure.h"
+#include "options.h"
+#include "output.h"
 
 int cli_open_meter(const struct cli *cli, struct donard_meter **meter)
 {

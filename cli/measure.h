@@ -3,7 +3,10 @@
 #ifndef DONARD_MEASURE_H
 #define DONARD_MEASURE_H
 
-#include "cli.h"
+#include <json-c/json.h>
+
+#include "command.h"
+#include "donard/meter.h"
 
 /* --measure and --meter; *meter is NULL without them. */
 int cli_open_meter(const struct cli *cli, struct donard_meter **meter);

@@ -5,7 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "donard/donard.h"
+#include "errors.h"
+#include "help.h"
+#include "output.h"
+#include "utf8.h"
 
 static int exit_code_of(const char *code, int rc)
 {

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "help.h"
 
 void cli_print_help(void)
 {
@@ -69,33 +69,3 @@ int cli_dump_commands(void)
 	}
 	return EXIT_DONE;
 }
-
-static int run_help(struct cli *cli)
-{
-	const struct cli_command *command;
-	int words;
-
-	if (!cli->argument_count) {
-		cli_print_help();
-		return EXIT_DONE;
-	}
-	if (cli->argument_count == 1 && cli_is_group(cli->arguments[0])) {
-		cli_print_group_help(stdout, cli->arguments[0]);
-		return EXIT_DONE;
-	}
-	command = cli_find_command(cli->argument_count, cli->arguments, &words);
-	if (!command)
-		return cli_no_command(cli->json, cli->argument_count, cli->arguments);
-	if (command->program)
-		return cli_become(command, "help", cli->argument_count - words, cli->arguments + words);
-	cli_print_command_help(command);
-	return EXIT_DONE;
-}
-
-static const struct cli_option options[] = { { 0 } };
-
-const struct cli_command cmd_help = {
-	.name = "help", .arguments = "[COMMAND]", .max_arguments = 2,
-	.summary = "Print this text, or the options of a command",
-	.options = options, .run = run_help,
-};

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Of donard-cli and donard-bench: finds the command, parses its options, runs it. */
-#include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "process.h"
-
-const char *cli_name;
+#include "become.h"
+#include "donard/donard.h"
+#include "errors.h"
+#include "help.h"
+#include "options.h"
 
 static int run_command(struct cli *cli)
 {
@@ -31,39 +31,6 @@ static int run_command(struct cli *cli)
 	exit_code = cli->command->run(cli);
 	donard_close(cli->ctx);
 	return exit_code;
-}
-
-static int not_installed(const struct cli_command *command, int argc, char **argv)
-{
-	struct cli cli = { .command = command };
-	char text[160];
-
-	for (int i = 0; i < argc; i++)
-		cli.json = cli.json || !strcmp(argv[i], "--json");
-	snprintf(text, sizeof(text), "there is no %s beside %s nor in PATH. 'make install' installs both.",
-		 command->program, cli_name);
-	return cli_fail_text(&cli, EXIT_UNSUPPORTED, "unsupported", text);
-}
-
-int cli_become(const struct cli_command *command, const char *first, int argc, char **argv)
-{
-	char path[PATH_MAX], name[64];
-	char *words[CLI_ANY_ARGUMENTS];
-	int count = 0;
-
-	if (cli_find_program(command->program, path, sizeof(path)))
-		return not_installed(command, argc, argv);
-	snprintf(name, sizeof(name), "%s %s", cli_name, command->name);
-	words[count++] = name;
-	if (first)
-		words[count++] = (char *)first;
-	for (int i = 0; i < argc && count < CLI_ANY_ARGUMENTS - 1; i++)
-		words[count++] = argv[i];
-	words[count] = NULL;
-	fflush(NULL);
-	execv(path, words);
-	fprintf(stderr, "%s: %s: %s\n", cli_name, path, strerror(errno));
-	return EXIT_FAILED;
 }
 
 /* "region --help" */

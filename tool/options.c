@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "donard/donard.h"
+#include "errors.h"
+#include "help.h"
+#include "options.h"
 
 static size_t option_count(const struct cli_command *command)
 {

@@ -3,13 +3,16 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "output.h"
 #include "process.h"
+#include "progress.h"
 
 #define EXIT_NOT_FOUND	127
 

@@ -3,9 +3,11 @@
 #ifndef DONARD_PROCESS_H
 #define DONARD_PROCESS_H
 
+#include <json-c/json.h>
 #include <sys/types.h>
 
-#include "cli.h"
+#include "command.h"
+#include "donard/meter.h"
 
 /*
  * A program, or a function of this one in a process of its own. Its stdin and stdout are set by the caller

@@ -3,7 +3,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "rdma.h"
+#include "utf8.h"
 
 void cli_add_latency(struct json_object *model, const struct donard_rdma_latency *latency)
 {

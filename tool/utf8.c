@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cli.h"
+#include "utf8.h"
 
 #define REPLACEMENT	"\xef\xbf\xbd"
 

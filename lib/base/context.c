@@ -39,12 +39,3 @@ DND_PUBLIC void donard_close(struct donard_context *ctx)
 {
 	free(ctx);
 }
-
-#define TEXT_(x)	#x
-#define TEXT(x)		TEXT_(x)
-#define DOTTED(a, b, c)	TEXT(a) "." TEXT(b) "." TEXT(c)
-
-DND_PUBLIC const char *donard_version(void)
-{
-	return DOTTED(DONARD_VERSION_MAJOR, DONARD_VERSION_MINOR, DONARD_VERSION_PATCH);
-}

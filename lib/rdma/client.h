@@ -85,8 +85,6 @@ int dnd_client_move(struct dnd_client *client, uint64_t requests);
 int dnd_client_time(struct dnd_client *client, uint64_t requests, uint64_t *samples_ns);
 /* Reads a range of what is offered into client->back; counts for nothing. */
 int dnd_client_read_back(struct dnd_client *client, uint64_t offset, uint64_t length);
-/* For the queue pair: work requests under way at most, with these options. */
-uint32_t dnd_client_slots(const struct donard_rdma_options *options);
 
 /* The range that was asked for, from its beginning. */
 static inline struct dnd_pass dnd_client_pass(const struct dnd_client *client)

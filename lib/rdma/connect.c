@@ -269,7 +269,7 @@ int dnd_client_find(struct dnd_client *client)
 	rc = open_manager(client);
 	if (!rc)
 		rc = resolve(client, &address);
-	client->slots = dnd_client_slots(&client->options);
+	client->slots = dnd_pass_slots(client->options.block_bytes, client->options.queue_depth);
 	if (!rc)
 		rc = dnd_link_open(client->ctx, &client->link, client->id, client->slots);
 	if (!rc)

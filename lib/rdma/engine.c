@@ -8,18 +8,9 @@
 
 #define CHAINS			4
 #define MAX_CHAIN		64
-#define MAX_PIECES		256	/* in flight, when it is few requests that are so large */
 #define MIN_WINDOW_BYTES	DND_PIECE_BYTES
 #define WINDOWS_PER_PING	4
 #define BACK_BLOCK_BYTES	65536ULL
-
-uint32_t dnd_client_slots(const struct donard_rdma_options *options)
-{
-	uint64_t pieces = (options->block_bytes + DND_PIECE_BYTES - 1) / DND_PIECE_BYTES;
-
-	return (uint32_t)dnd_min(options->queue_depth * pieces,
-				 dnd_max(options->queue_depth, MAX_PIECES));
-}
 
 /* ---- how much may be in flight ---- */
 

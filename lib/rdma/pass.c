@@ -2,6 +2,8 @@
 /* See pass.h. */
 #include "rdma/pass.h"
 
+#define MAX_PIECES	256	/* in flight, when it is few requests that are so large */
+
 static uint64_t round_up_division(uint64_t value, uint64_t unit)
 {
 	return (value + unit - 1) / unit;
@@ -36,6 +38,13 @@ uint64_t dnd_pass_pieces(const struct dnd_pass *pass, uint64_t bytes)
 {
 	return bytes / pass->length * pieces_within(pass, pass->length) +
 	       pieces_within(pass, bytes % pass->length);
+}
+
+uint32_t dnd_pass_slots(uint64_t block, uint32_t depth)
+{
+	uint64_t pieces = round_up_division(block, DND_PIECE_BYTES);
+
+	return (uint32_t)dnd_min(depth * pieces, dnd_max(depth, MAX_PIECES));
 }
 
 struct dnd_piece dnd_pass_piece(const struct dnd_pass *pass, uint64_t position)

@@ -33,6 +33,8 @@ uint64_t dnd_pass_bytes(const struct dnd_pass *pass, uint64_t requests);
 uint64_t dnd_pass_requests(const struct dnd_pass *pass, uint64_t bytes);
 /* Work requests that the first @bytes take; @bytes is where one ends. */
 uint64_t dnd_pass_pieces(const struct dnd_pass *pass, uint64_t bytes);
+/* For the queue pair: work requests under way at most, with requests of @block bytes, @depth in flight. */
+uint32_t dnd_pass_slots(uint64_t block, uint32_t depth);
 struct dnd_piece dnd_pass_piece(const struct dnd_pass *pass, uint64_t position);
 
 #endif /* DONARD_RDMA_PASS_H */

@@ -12,17 +12,21 @@ rooms_call_one_way() {
 	make -s userspace "BUILD=$BUILD" && tests/host/imports.py --objects "$BUILD"
 }
 
-# caught FILE LINE EXPECTED - the check names this include, added at the end of that file of a copy.
-caught() {
+# with_line FILE LINE EXPECTED - what the check says first of a copy that has the line at the end of that file.
+with_line() {
 	local file=$1 line=$2 expected=$3 copy=$LOGS/rooms status=0 out
 	rm -rf "$copy"
 	mkdir -p "$copy"
 	cp -r --parents include lib cli tool bench kernel "$copy"
 	printf '%s\n' "$line" >>"$copy/$file"
 	out=$(tests/host/imports.py "$copy") || status=$?
-	expected="$file:$(wc -l <"$copy/$file"): $expected"
 	printf '%s in %s: status %d (expected 1): %s\nexpected: %s\n' "$line" "$file" "$status" "$out" "$expected"
 	((status == 1)) && [[ $out == "$expected"* ]]
+}
+
+# caught FILE LINE EXPECTED - the check names this include by its line.
+caught() {
+	with_line "$1" "$2" "$1:$(($(wc -l <"$1") + 1)): $3"
 }
 
 forbidden_includes_are_caught() {
@@ -34,6 +38,25 @@ forbidden_includes_are_caught() {
 		caught tool/main.c '#include "../cli/measure.h"' 'tool may not include cli' &&
 		caught kernel/compat/compat.h '#include "../p2pmem.h"' 'kernel/compat may not include kernel' &&
 		caught lib/base/bdf.c '#include "nowhere.h"' 'nowhere.h is no file of the project'
+}
+
+circles_are_caught() {
+	with_line tool/utf8.h '#include "errors.h"' 'tool: tool/errors includes tool/output includes tool/utf8 includes tool/errors' &&
+		with_line lib/rdma/link.h '#include "rdma/client.h"' 'lib/rdma: lib/rdma/client includes lib/rdma/link includes' &&
+		called_in_circle
+}
+
+# The headers of a room may declare what any of its files defines: an include cannot tell.
+called_in_circle() {
+	local tree=$LOGS/circle status=0 out
+	mkdir -p "$tree/tool"
+	printf 'int a(void);\nint b(void);\nint a(void) { return b(); }\n' >"$tree/tool/a.c"
+	printf 'int a(void);\nint b(void);\nint b(void) { return a(); }\n' >"$tree/tool/b.c"
+	gcc -c -o "$tree/tool/a.o" "$tree/tool/a.c" || return
+	gcc -c -o "$tree/tool/b.o" "$tree/tool/b.c" || return
+	out=$(tests/host/imports.py --objects "$tree" "$tree") || status=$?
+	printf 'status %d (expected 1): %s\n' "$status" "$out"
+	((status == 1)) && [[ $out == 'tool: tool/a calls tool/b calls tool/a: '* ]]
 }
 
 # donard/donard.h declares calls of every room: an include cannot tell.
@@ -235,7 +258,8 @@ run_build() {
 run_rooms() {
 	progress "rooms"
 	try "style: rooms include one way" rooms_import_one_way
-	try "style: rooms of the library call one way" rooms_call_one_way
+	try "style: rooms of the library, and files of a room, call one way" rooms_call_one_way
 	try "style: a forbidden include is caught" forbidden_includes_are_caught
 	try "style: a forbidden call is caught" forbidden_calls_are_caught
+	try "style: a circle of files is caught" circles_are_caught
 }

@@ -8,7 +8,8 @@ A room is a folder. The table below says which others each room may include;
 they stand in order, so that no two can include each other. Of another room of
 the library, only the header named like the room may be included: the rest is
 its own. With --objects, what the library's objects call is held against the
-same table, because donard/donard.h declares calls of every room.
+same table, because donard/donard.h declares calls of every room. In some rooms
+the files, each with its header, go one way too: none needs itself in a circle.
 
 Prints FILE:LINE: what is wrong, and exits with 1; 0 if nothing is.
 """
@@ -35,6 +36,8 @@ ROOMS = {
     "cli": ["tool", "include/donard"],
     "bench": ["tool", "include/donard", "include/uapi"],
 }
+# Rooms whose files go one way.
+LAYERED = ["tool", "cli", "bench", "lib/base", "lib/region", "lib/drive", "lib/meter", "lib/copy", "lib/rdma", "kernel"]
 # Only these files may include what is the lab's.
 LAB = {"lib/meter/lab.c"}
 SEARCHED = ["include", "lib", "tool"]
@@ -75,32 +78,81 @@ def fault(path, target):
     return None
 
 
-def faults_in(root, path):
+def stem(path):
+    """A file and its header are one: tool/help."""
+    return str(pathlib.PurePosixPath(path).with_suffix(""))
+
+
+def circle(edges):
+    """A list [a, b, a] of names that need each other, or None."""
+    done = set()
+
+    def search(name, trail):
+        if name in trail:
+            return [*trail[trail.index(name):], name]
+        if name in done:
+            return None
+        for other in sorted(edges.get(name, ())):
+            found = search(other, [*trail, name])
+            if found:
+                return found
+        done.add(name)
+        return None
+
+    return next(filter(None, (search(name, []) for name in sorted(edges))), None)
+
+
+def circle_faults(verb, pairs):
+    """Of pairs of files, the first of which needs the second."""
+    edges = {}
+    for path, target in pairs:
+        room = room_of(path)
+        if room in LAYERED and room == room_of(target) and stem(path) != stem(target):
+            edges.setdefault(room, {}).setdefault(stem(path), set()).add(stem(target))
+    for room in LAYERED:
+        found = circle(edges.get(room, {}))
+        if found:
+            yield f"{room}: {f' {verb} '.join(found)}: files of {room} go one way"
+
+
+def includes_in(root, path):
+    """(line number, name, its quote, the project's file that it is or None) of each include."""
     for number, line in enumerate((root / path).read_text().splitlines(), 1):
         match = INCLUDE.match(line)
-        if not match:
-            continue
-        target = resolve(root, path, match[2])
-        if target is None and match[1] == '"':
-            yield f"{path}:{number}: {match[2]} is no file of the project"
+        if match:
+            yield number, match[2], match[1], resolve(root, path, match[2])
+
+
+def faults_in(root, path):
+    for number, name, quote, target in includes_in(root, path):
+        if target is None and quote == '"':
+            yield f"{path}:{number}: {name} is no file of the project"
         elif target is not None and room_of(target):
             wrong = fault(path, target)
             if wrong:
                 yield f"{path}:{number}: {wrong}"
 
 
-def include_faults(root):
+def sources(root):
     for room in ROOMS:
         for path in sorted((root / room).rglob("*.[ch]")):
             name = path.relative_to(root).as_posix()
             if room_of(name) == room:
-                yield from faults_in(root, name)
+                yield name
+
+
+def include_faults(root):
+    pairs = []
+    for path in sources(root):
+        yield from faults_in(root, path)
+        pairs += [(path, target) for *_, target in includes_in(root, path) if target]
+    yield from circle_faults("includes", pairs)
 
 
 def symbols(root, build):
-    """Of the library's objects: what each defines, and what it needs."""
+    """Of the objects: what each defines, and what it needs."""
     defines, needs = {}, []
-    for path in sorted(build.glob("lib/*/*.o")):
+    for path in sorted([*build.glob("lib/*/*.o"), *build.glob("tool/*.o")]):
         name = path.relative_to(build).with_suffix(".c").as_posix()
         if not (root / name).exists():  # of a file that is no more
             continue
@@ -116,11 +168,12 @@ def symbols(root, build):
 def call_faults(root, build):
     defines, needs = symbols(root, build)
     if not defines:
-        yield f"{build}: no objects of the library; run make userspace first"
+        yield f"{build}: no objects; run make userspace first"
     for path, symbol in needs:
         target = defines.get(symbol)
-        if target and room_of(target) not in [room_of(path), *ROOMS[room_of(path)]]:
+        if target and path.startswith("lib/") and room_of(target) not in [room_of(path), *ROOMS[room_of(path)]]:
             yield f"{path}: calls {symbol}() of {target}: {room_of(path)} may not use {room_of(target)}"
+    yield from circle_faults("calls", ((path, defines[symbol]) for path, symbol in needs if symbol in defines))
 
 
 def table_faults():

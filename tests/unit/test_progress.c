@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include "unit.h"
-#include "tool/cli.h"
+#include "tool/progress.h"
 
 #define MIB	(1ULL << 20)
 

@@ -311,16 +311,11 @@ static void large_requests_go_in_pieces(void **state)
 /* Slots of the queue pair: requests, or the parts of few large ones, within bounds. */
 static void slots_are_bounded(void **state)
 {
-	struct donard_rdma_options options = { .block_bytes = 65536, .queue_depth = 16 };
-
 	(void)state;
-	assert_int_equal(dnd_client_slots(&options), 16);
-	options.block_bytes = 4 << 20;
-	assert_int_equal(dnd_client_slots(&options), 64);
-	options.block_bytes = 1 << 30;
-	assert_int_equal(dnd_client_slots(&options), 256);
-	options.queue_depth = 4096;
-	assert_int_equal(dnd_client_slots(&options), 4096);
+	assert_int_equal(dnd_pass_slots(65536, 16), 16);
+	assert_int_equal(dnd_pass_slots(4 << 20, 16), 64);
+	assert_int_equal(dnd_pass_slots(1 << 30, 16), 256);
+	assert_int_equal(dnd_pass_slots(1 << 30, 4096), 4096);
 }
 
 static void addresses(void **state)

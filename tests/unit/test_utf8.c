@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "unit.h"
-#include "tool/cli.h"
+#include "tool/utf8.h"
 
 static void becomes(const char *text, const char *expected)
 {

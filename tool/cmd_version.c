@@ -2,7 +2,9 @@
 /* version: of the program and the library it runs with. */
 #include <stdio.h>
 
-#include "cli.h"
+#include "builtin.h"
+#include "donard/donard.h"
+#include "output.h"
 
 static int run(struct cli *cli)
 {

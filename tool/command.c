@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli.h"
+#include "command.h"
+
+const char *cli_name;
 
 static bool matches(const struct cli_command *command, const char *words)
 {

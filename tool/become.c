@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Commands that another program of the project has. */
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "become.h"
+#include "errors.h"
+#include "process.h"
+
+static int not_installed(const struct cli_command *command, int argc, char **argv)
+{
+	struct cli cli = { .command = command };
+	char text[160];
+
+	for (int i = 0; i < argc; i++)
+		cli.json = cli.json || !strcmp(argv[i], "--json");
+	snprintf(text, sizeof(text), "there is no %s beside %s nor in PATH. 'make install' installs both.",
+		 command->program, cli_name);
+	return cli_fail_text(&cli, EXIT_UNSUPPORTED, "unsupported", text);
+}
+
+int cli_become(const struct cli_command *command, const char *first, int argc, char **argv)
+{
+	char path[PATH_MAX], name[64];
+	const char **words;
+	int count = 0;
+
+	if (cli_find_program(command->program, path, sizeof(path)))
+		return not_installed(command, argc, argv);
+	words = calloc((size_t)argc + 3, sizeof(*words));
+	if (!words)
+		return cli_fail_text(&(struct cli){ .command = command }, EXIT_FAILED, "system", strerror(ENOMEM));
+	snprintf(name, sizeof(name), "%s %s", cli_name, command->name);
+	words[count++] = name;
+	if (first)
+		words[count++] = first;
+	memcpy(words + count, argv, (size_t)argc * sizeof(*words));
+	fflush(NULL);
+	execv(path, (char **)words);
+	fprintf(stderr, "%s: %s: %s\n", cli_name, path, strerror(errno));
+	free(words);
+	return EXIT_FAILED;
+}

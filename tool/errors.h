@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Failures: text on stderr, with --json an error object on stdout; each call returns the exit code. */
+#ifndef DONARD_ERRORS_H
+#define DONARD_ERRORS_H
+
+#include <json-c/json.h>
+
+#include "command.h"
+
+/* Of the last call of the library, which returned @rc. */
+int cli_fail(const struct cli *cli, int rc);
+/* The error stands in @model, beside how far the command came; takes it over. */
+int cli_fail_with(const struct cli *cli, int rc, struct json_object *model);
+int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text);
+int cli_usage(const struct cli *cli, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+/* No command has the name that @words begin with. */
+int cli_no_command(bool json, int argc, char **words);
+/* @exit_code, unless the output could not be written. */
+int cli_check_stdout(int exit_code);
+
+#endif /* DONARD_ERRORS_H */
