@@ -26,8 +26,7 @@ void bench_print(const struct cli *cli, struct json_object *model);
 
 /* "A,B,C" as a comma-separated option; at most @max. Returns 0, or an exit code after cli_usage(). */
 int bench_sizes(const struct cli *cli, const char *name, uint64_t *values, size_t max, size_t *count);
-int bench_numbers(const struct cli *cli, const char *name, uint64_t low, uint64_t high,
-		  uint64_t *values, size_t max, size_t *count);
+int bench_numbers(const struct cli *cli, const char *name, uint64_t *values, size_t max, size_t *count);
 
 /* What is measured is donard-cli. */
 #define BENCH_NO_DONARD	"there is no donard-cli beside this program nor in PATH. 'make install' installs both."

@@ -2,6 +2,7 @@
 /* bench copy: every method at every point, rounds interleaved, raw samples out. */
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -185,7 +186,7 @@ static int add_sample(const struct bench *bench, const struct point *point, cons
 	if (point->warms_up)
 		return 0;
 	sample = describe(bench, point);
-	json_object_object_add(sample, "seconds", seconds < 0 ? NULL : json_object_new_double(seconds));
+	cli_add_double(sample, "seconds", seconds < 0 ? NAN : seconds);
 	cli_add_job_usage(sample, usage);
 	json_object_object_add(sample, "verified", verified(bench, point, &wrong));
 	if (bench->meter)
@@ -368,15 +369,15 @@ static int take_options(struct bench *bench)
 	if (!rc)
 		rc = cli_size(cli, "size", false, &bench->size_bytes);
 	if (!rc)
-		rc = cli_number(cli, "rounds", 1, 1000, &bench->rounds);
+		rc = cli_number(cli, "rounds", &bench->rounds);
 	if (!rc)
 		rc = bench_sizes(cli, "block-sizes", bench->blocks.values, LIST_MAX,
 				 &bench->blocks.count);
 	if (!rc)
-		rc = bench_numbers(cli, "queue-depths", 1, 1024, bench->depths.values, LIST_MAX,
+		rc = bench_numbers(cli, "queue-depths", bench->depths.values, LIST_MAX,
 				   &bench->depths.count);
 	if (!rc)
-		rc = bench_numbers(cli, "threads", 1, BENCH_THREADS_MAX, bench->threads.values,
+		rc = bench_numbers(cli, "threads", bench->threads.values,
 				   LIST_MAX, &bench->threads.count);
 	for (size_t i = 0; !rc && bench->write_to && i < bench->threads.count; i++)
 		if (bench->threads.values[i] > 1)
@@ -502,9 +503,16 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
+static const struct cli_limit limits[] = {
+	{ "queue-depths", 1, 1024 },
+	{ "threads", 1, BENCH_THREADS_MAX },
+	{ "rounds", 1, 1000 },
+	{ 0 },
+};
+
 const struct cli_command cmd_copy = {
 	.name = "copy", .arguments = "DRIVE REGION", .min_arguments = 2, .max_arguments = 2,
 	.needs_context = true,
 	.summary = "Compare methods of copying between a drive and a region",
-	.options = options_table, .run = run,
+	.options = options_table, .limits = limits, .run = run,
 };

@@ -57,7 +57,7 @@ static int run(struct cli *cli)
 {
 	struct donard_meter *meter = NULL;
 	uint64_t rounds = DEFAULT_ROUNDS;
-	int rc = cli_number(cli, "rounds", 1, 1000, &rounds);
+	int rc = cli_number(cli, "rounds", &rounds);
 
 	if (rc)
 		return rc;
@@ -76,8 +76,13 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
+static const struct cli_limit limits[] = {
+	{ "rounds", 1, 1000 },
+	{ 0 },
+};
+
 const struct cli_command cmd_null = {
 	.name = "null", .arguments = "", .needs_context = true,
 	.summary = "What the measurement itself costs: nothing, and a process that does nothing",
-	.options = options_table, .run = run,
+	.options = options_table, .limits = limits, .run = run,
 };

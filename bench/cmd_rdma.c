@@ -136,11 +136,11 @@ static int take_numbers(struct plan *plan)
 	int rc = cli_server(cli, cli->arguments[0], &plan->run.options.port);
 
 	if (!rc)
-		rc = cli_number(cli, "rounds", 1, 1000, &plan->rounds);
+		rc = cli_number(cli, "rounds", &plan->rounds);
 	if (!rc)
-		rc = cli_number(cli, "iterations", 1, 10000000, &plan->iterations);
+		rc = cli_number(cli, "iterations", &plan->iterations);
 	if (!rc)
-		rc = cli_number(cli, "perftest-port", 1, 65532, &plan->perftest_port);
+		rc = cli_number(cli, "perftest-port", &plan->perftest_port);
 	if (!rc)
 		rc = cli_timeout(cli, &plan->run.options.timeout_ms);
 	return rc;
@@ -156,7 +156,7 @@ static int take_options(struct plan *plan)
 	if (!rc)
 		rc = check_blocks(plan);
 	if (!rc)
-		rc = bench_numbers(cli, "queue-depths", 1, 4096, plan->depths, LIST_MAX,
+		rc = bench_numbers(cli, "queue-depths", plan->depths, LIST_MAX,
 				   &plan->depth_count);
 	if (!rc)
 		rc = bench_rdma_directions(cli, &plan->directions);
@@ -212,9 +212,19 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
+static const struct cli_limit limits[] = {
+	{ "port", 1, 65535 },
+	{ "queue-depths", 1, 4096 },
+	{ "iterations", 1, 10000000 },
+	{ "rounds", 1, 1000 },
+	{ "perftest-port", 1, 65532 },
+	{ "timeout", 1, 3600 },
+	{ 0 },
+};
+
 const struct cli_command cmd_rdma = {
 	.name = "rdma", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true,
 	.summary = "Bandwidth and latency of RDMA into what a server offers",
-	.options = options_table, .run = run,
+	.options = options_table, .limits = limits, .run = run,
 };

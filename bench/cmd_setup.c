@@ -217,7 +217,7 @@ static void add_sample(struct setup *s, const struct step *step,
 	cli_add_number(line, "bytes", step->bytes);
 	cli_add_number(line, "live", step->live);
 	cli_add_number(line, "round", step->round);
-	json_object_object_add(line, "seconds", json_object_new_double(measurement->seconds));
+	cli_add_double(line, "seconds", measurement->seconds);
 	bench_add_measured(line, measurement);
 	bench_add_sample(s->model, line);
 }
@@ -583,9 +583,9 @@ static int take_options(struct setup *s)
 	int rc = bench_sizes(s->cli, "sizes", s->sizes, LIST_MAX, &s->size_count);
 
 	if (!rc)
-		rc = bench_numbers(s->cli, "live", 0, LIVE_MAX, s->live, LIST_MAX, &s->live_count);
+		rc = bench_numbers(s->cli, "live", s->live, LIST_MAX, &s->live_count);
 	if (!rc)
-		rc = cli_number(s->cli, "rounds", 1, 1000, &s->rounds);
+		rc = cli_number(s->cli, "rounds", &s->rounds);
 	if (!rc)
 		rc = find_region(s);
 	return rc ? rc : check_sizes(s);
@@ -619,9 +619,15 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
+static const struct cli_limit limits[] = {
+	{ "live", 0, LIVE_MAX },
+	{ "rounds", 1, 1000 },
+	{ 0 },
+};
+
 const struct cli_command cmd_setup = {
 	.name = "setup", .arguments = "REGION", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true,
 	.summary = "What mapping, pinning, registering, allocating and freeing memory costs",
-	.options = options_table, .run = run,
+	.options = options_table, .limits = limits, .run = run,
 };

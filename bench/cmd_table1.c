@@ -66,9 +66,8 @@ static void add_sample(struct table1 *table, const struct table1_row *row, const
 	cli_add_number(sample, "verified_bytes", run->result.verified_bytes);
 	cli_add_verified_by(sample, run->result.verified_by);
 	if (server) {
-		json_object_object_add(sample, "server_cpu_seconds_per_gib",
-				       json_object_new_double(server->seconds * 1073741824 /
-							      (double)run->result.bytes));
+		cli_add_double(sample, "server_cpu_seconds_per_gib", server->seconds * 1073741824 /
+							      (double)run->result.bytes);
 		cli_add_number(sample, "server_faults", server->faults);
 	}
 	bench_add_sample(table->model, sample);
@@ -210,11 +209,11 @@ static int take_numbers(struct table1 *table)
 	int rc = cli_size(cli, "block-size", false, &table->block_bytes);
 
 	if (!rc)
-		rc = cli_number(cli, "queue-depth", 1, 4096, &table->depth);
+		rc = cli_number(cli, "queue-depth", &table->depth);
 	if (!rc)
-		rc = cli_number(cli, "iterations", 1, 10000000, &table->iterations);
+		rc = cli_number(cli, "iterations", &table->iterations);
 	if (!rc)
-		rc = cli_number(cli, "rounds", 1, TABLE1_ROUNDS_MAX, &table->rounds);
+		rc = cli_number(cli, "rounds", &table->rounds);
 	return rc ? rc : cli_timeout(cli, &table->options.timeout_ms);
 }
 
@@ -316,7 +315,7 @@ static const struct cli_option options_table[] = {
 	{ "block-size", "SIZE", "size of one request; default 64K (latency: 64 bytes)" },
 	{ "queue-depth", "N", "requests in flight; default 16 (latency: 1)" },
 	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
-	{ "rounds", "N", "how often; default 3, at most 100" },
+	{ "rounds", "N", "how often; default 3" },
 	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" },
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },
 	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
@@ -324,9 +323,17 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
+static const struct cli_limit limits[] = {
+	{ "queue-depth", 1, 4096 },
+	{ "iterations", 1, 10000000 },
+	{ "rounds", 1, TABLE1_ROUNDS_MAX },
+	{ "timeout", 1, 3600 },
+	{ 0 },
+};
+
 const struct cli_command cmd_table1 = {
 	.name = "table1", .arguments = "NAME=ADDR[:PORT]... | --here ADDR NAME=TARGET...", .min_arguments = 1,
 	.max_arguments = TABLE1_TARGETS_MAX, .needs_context = true,
 	.summary = "RDMA into plain memory, NVRAM and a GPU side by side, as in Donard's Table 1",
-	.options = options_table, .run = run,
+	.options = options_table, .limits = limits, .run = run,
 };

@@ -105,10 +105,13 @@ void bench_say(const char *format, ...)
 
 /* ---- lists ---- */
 
-typedef int (*parse_fn)(const char *word, uint64_t low, uint64_t high, uint64_t *value);
+#define MAX_SIZE	(1ULL << 40)
+
+/* Tells what is wrong with the word, and returns the exit code. */
+typedef int (*parse_fn)(const struct cli *cli, const char *name, const char *word, uint64_t *value);
 
 static int parse_list(const struct cli *cli, const char *name, uint64_t *values, size_t max,
-		      size_t *count, parse_fn parse, uint64_t low, uint64_t high)
+		      size_t *count, parse_fn parse)
 {
 	const char *text = cli_value(cli, name);
 	char *copy, *word, *rest;
@@ -121,33 +124,38 @@ static int parse_list(const struct cli *cli, const char *name, uint64_t *values,
 	while (!rc && (word = strsep(&rest, ","))) {
 		if (*count == max)
 			rc = cli_usage(cli, "--%s: more than %zu values", name, max);
-		else if (parse(word, low, high, &values[(*count)++]))
-			rc = cli_usage(cli, "--%s: '%s' is none of the values that it takes", name, word);
+		else
+			rc = parse(cli, name, word, &values[(*count)++]);
 	}
 	free(copy);
 	return rc;
 }
 
-static int parse_size(const char *word, uint64_t low, uint64_t high, uint64_t *value)
+static int parse_size(const struct cli *cli, const char *name, const char *word, uint64_t *value)
 {
-	return donard_parse_size(word, value) || *value < low || *value > high;
+	if (!donard_parse_size(word, value) && *value && *value <= MAX_SIZE)
+		return 0;
+	return cli_usage(cli, "--%s: '%s' is not a size from 1 to 1T; example: 4K,64K,1M", name, word);
 }
 
-static int parse_number(const char *word, uint64_t low, uint64_t high, uint64_t *value)
+static int parse_number(const struct cli *cli, const char *name, const char *word, uint64_t *value)
 {
+	const struct cli_limit *limit = cli_find_limit(cli->command, name);
 	char *end;
 
 	*value = strtoull(word, &end, 10);
-	return end == word || *end || *value < low || *value > high;
+	if (word[0] >= '0' && word[0] <= '9' && !*end && *value >= limit->low && *value <= limit->high)
+		return 0;
+	return cli_usage(cli, "--%s: '%s' is not a number from %llu to %llu", name, word,
+			 (unsigned long long)limit->low, (unsigned long long)limit->high);
 }
 
 int bench_sizes(const struct cli *cli, const char *name, uint64_t *values, size_t max, size_t *count)
 {
-	return parse_list(cli, name, values, max, count, parse_size, 1, 1ULL << 40);
+	return parse_list(cli, name, values, max, count, parse_size);
 }
 
-int bench_numbers(const struct cli *cli, const char *name, uint64_t low, uint64_t high,
-		  uint64_t *values, size_t max, size_t *count)
+int bench_numbers(const struct cli *cli, const char *name, uint64_t *values, size_t max, size_t *count)
 {
-	return parse_list(cli, name, values, max, count, parse_number, low, high);
+	return parse_list(cli, name, values, max, count, parse_number);
 }

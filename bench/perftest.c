@@ -134,7 +134,7 @@ static bool add_bandwidth(struct json_object *sample, const char *output, uint64
 		return false;
 	cli_add_number(sample, "requests", (uint64_t)row[1]);
 	cli_add_number(sample, "bytes", block_bytes * (uint64_t)row[1]);
-	json_object_object_add(sample, "bytes_per_second", json_object_new_double(row[3] * 1048576));
+	cli_add_double(sample, "bytes_per_second", row[3] * 1048576);
 	return true;
 }
 

@@ -93,9 +93,9 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 	cli_add_number(sample, "round", round);
 	cli_add_number(sample, "requests", result->requests);
 	cli_add_number(sample, "bytes", result->bytes);
-	json_object_object_add(sample, "seconds", json_object_new_double(result->seconds));
-	json_object_object_add(sample, "bytes_per_second", json_object_new_double(
-			       result->seconds > 0 ? (double)result->bytes / result->seconds : 0));
+	cli_add_double(sample, "seconds", result->seconds);
+	cli_add_double(sample, "bytes_per_second",
+		       result->seconds > 0 ? (double)result->bytes / result->seconds : 0);
 	if (latency)
 		cli_add_latency(sample, &result->latency);
 	cli_add_text(sample, "device", result->device);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See bench_table1.h. */
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -69,7 +70,7 @@ static double median(struct table1_column *column)
 
 static void add_figure(struct json_object *line, const char *key, double value)
 {
-	json_object_object_add(line, key, value < 0 ? NULL : json_object_new_double(value));
+	cli_add_double(line, key, value < 0 ? NAN : value);
 }
 
 static double ratio(double value, double base)

@@ -25,7 +25,7 @@ static int take_options(const struct cli *cli, struct donard_copy_options *optio
 	if (!rc)
 		rc = cli_size(cli, "block-size", false, &options->block_bytes);
 	if (!rc)
-		rc = cli_number(cli, "queue-depth", 1, 4096, &depth);
+		rc = cli_number(cli, "queue-depth", &depth);
 	options->queue_depth = (uint32_t)depth;
 	options->via = cli_value(cli, "via");
 	return rc;
@@ -51,7 +51,7 @@ static struct json_object *build(const struct donard_copy_result *result,
 	struct json_object *model = json_object_new_object();
 
 	cli_add_number(model, "bytes", result->bytes);
-	json_object_object_add(model, "seconds", json_object_new_double(result->seconds));
+	cli_add_double(model, "seconds", result->seconds);
 	cli_add_text(model, "route", donard_route_text(result->route));
 	cli_add_text(model, "route_evidence", donard_evidence_text(result->route_evidence));
 	cli_add_text(model, "bridge", result->bridge);
@@ -216,9 +216,14 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
+static const struct cli_limit limits[] = {
+	{ "queue-depth", 1, 4096 },
+	{ 0 },
+};
+
 const struct cli_command cmd_copy = {
 	.name = "copy", .arguments = "SRC DST", .min_arguments = 2, .max_arguments = 2,
 	.needs_context = true,
 	.summary = "Copy between a drive, a file on ext4 or xfs, and a region (p2pmem0+64M)",
-	.options = options_table, .run = run,
+	.options = options_table, .limits = limits, .run = run,
 };

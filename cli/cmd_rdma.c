@@ -40,9 +40,9 @@ static int take_options(const struct cli *cli, struct donard_rdma_options *optio
 	if (!rc)
 		rc = cli_size(cli, "block-size", false, &options->block_bytes);
 	if (!rc)
-		rc = cli_number(cli, "queue-depth", 1, 4096, &depth);
+		rc = cli_number(cli, "queue-depth", &depth);
 	if (!rc)
-		rc = cli_number(cli, "iterations", 1, 10000000, &iterations);
+		rc = cli_number(cli, "iterations", &iterations);
 	if (!rc)
 		rc = cli_timeout(cli, &options->timeout_ms);
 	options->queue_depth = (uint32_t)depth;
@@ -78,9 +78,9 @@ static struct json_object *build(const struct donard_rdma_options *options,
 
 	cli_add_text(model, "direction", options->direction == DONARD_RDMA_READ ? "read" : "write");
 	cli_add_number(model, "bytes", result->bytes);
-	json_object_object_add(model, "seconds", json_object_new_double(result->seconds));
-	json_object_object_add(model, "bytes_per_second", json_object_new_double(
-			       result->seconds > 0 ? (double)result->bytes / result->seconds : 0));
+	cli_add_double(model, "seconds", result->seconds);
+	cli_add_double(model, "bytes_per_second",
+		       result->seconds > 0 ? (double)result->bytes / result->seconds : 0);
 	cli_add_number(model, "requests", result->requests);
 	cli_add_number(model, "offset", result->offset_bytes);
 	cli_add_number(model, "size", result->length_bytes);
@@ -277,26 +277,34 @@ static const struct cli_option bw_options[] = {
 	COMMON_OPTIONS,
 };
 
+static const struct cli_limit limits[] = {
+	{ "port", 1, 65535 },
+	{ "queue-depth", 1, 4096 },
+	{ "iterations", 1, 10000000 },
+	{ "timeout", 1, 3600 },
+	{ 0 },
+};
+
 const struct cli_command cmd_rdma_write = {
 	.name = "rdma write", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true, .summary = "Write into what a server offers, by RDMA WRITE",
-	.options = transfer_options, .run = run_write,
+	.options = transfer_options, .limits = limits, .run = run_write,
 };
 
 const struct cli_command cmd_rdma_read = {
 	.name = "rdma read", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true, .summary = "Read what a server offers, by RDMA READ",
-	.options = transfer_options, .run = run_read,
+	.options = transfer_options, .limits = limits, .run = run_read,
 };
 
 const struct cli_command cmd_rdma_lat = {
 	.name = "rdma lat", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true, .summary = "Time single requests, from posting to completion",
-	.options = lat_options, .run = run_lat,
+	.options = lat_options, .limits = limits, .run = run_lat,
 };
 
 const struct cli_command cmd_rdma_bw = {
 	.name = "rdma bw", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true, .summary = "Time many requests in flight",
-	.options = bw_options, .run = run_bw,
+	.options = bw_options, .limits = limits, .run = run_bw,
 };

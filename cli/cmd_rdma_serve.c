@@ -39,10 +39,9 @@ static void add_what(struct json_object *model, const struct donard_rdma_event *
 
 static void add_end(struct json_object *model, const struct donard_rdma_event *event)
 {
-	json_object_object_add(model, "seconds", json_object_new_double(event->seconds));
-	json_object_object_add(model, "user_seconds", json_object_new_double(event->user_seconds));
-	json_object_object_add(model, "system_seconds",
-			       json_object_new_double(event->system_seconds));
+	cli_add_double(model, "seconds", event->seconds);
+	cli_add_double(model, "user_seconds", event->user_seconds);
+	cli_add_double(model, "system_seconds", event->system_seconds);
 	cli_add_number(model, "minor_faults", event->minor_faults);
 	cli_add_number(model, "major_faults", event->major_faults);
 	cli_add_number(model, "filled_bytes", event->filled_bytes);
@@ -131,9 +130,9 @@ static int take_options(const struct cli *cli, struct donard_rdma_serve_options 
 	if (cli_given(cli, "once") && cli_given(cli, "clients"))
 		return cli_usage(cli, "--once is --clients 1: give one of them");
 	if (!rc)
-		rc = cli_number(cli, "port", 0, 65535, &port);
+		rc = cli_number(cli, "port", &port);
 	if (!rc)
-		rc = cli_number(cli, "clients", 1, 999999999, &clients);
+		rc = cli_number(cli, "clients", &clients);
 	if (!rc)
 		rc = cli_size(cli, "size", false, &options->length_bytes);
 	if (!rc)
@@ -176,9 +175,16 @@ static const struct cli_option options_table[] = {
 	{ 0 },
 };
 
+static const struct cli_limit limits[] = {
+	{ "port", 0, 65535 },
+	{ "clients", 1, 999999999 },
+	{ "timeout", 1, 3600 },
+	{ 0 },
+};
+
 const struct cli_command cmd_rdma_serve = {
 	.name = "rdma serve", .arguments = "TARGET", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true, .json_lines = true,
 	.summary = "Offer a region (p2pmem0+64M) or plain memory (dram) to RDMA clients",
-	.options = options_table, .run = run,
+	.options = options_table, .limits = limits, .run = run,
 };

@@ -76,7 +76,7 @@ static int run_add(struct cli *cli)
 		return rc;
 	if (!what.kind || !what.bdf)
 		return cli_usage(cli, "--%s is missing", what.kind ? "device" : "kind");
-	rc = cli_number(cli, "bar", 0, 5, &bar);
+	rc = cli_number(cli, "bar", &bar);
 	if (!rc)
 		rc = cli_size(cli, "offset", true, &what.offset_bytes);
 	if (!rc)
@@ -149,10 +149,15 @@ static const struct cli_option set_options[] = {
 	{ 0 },
 };
 
+static const struct cli_limit limits[] = {
+	{ "bar", 0, 5 },
+	{ 0 },
+};
+
 const struct cli_command cmd_region_add = {
 	.name = "region add", .arguments = "", .needs_context = true,
 	.summary = "Offer device memory as a region; prints its name",
-	.options = add_options, .run = run_add,
+	.options = add_options, .limits = limits, .run = run_add,
 };
 
 const struct cli_command cmd_region_remove = {

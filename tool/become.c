@@ -13,11 +13,9 @@
 
 static int not_installed(const struct cli_command *command, int argc, char **argv)
 {
-	struct cli cli = { .command = command };
+	struct cli cli = { .command = command, .json = cli_wants_json(argc, argv) };
 	char text[160];
 
-	for (int i = 0; i < argc; i++)
-		cli.json = cli.json || !strcmp(argv[i], "--json");
 	snprintf(text, sizeof(text), "there is no %s beside %s nor in PATH. 'make install' installs both.",
 		 command->program, cli_name);
 	return cli_fail_text(&cli, EXIT_UNSUPPORTED, "unsupported", text);

@@ -25,6 +25,8 @@ static int run_help(struct cli *cli)
 		return cli_no_command(cli->json, cli->argument_count, cli->arguments);
 	if (command->program)
 		return cli_become(command, "help", cli->argument_count - words, cli->arguments + words);
+	if (words < cli->argument_count)
+		return cli_usage(cli, "'%s' is one argument too many", cli->arguments[words]);
 	cli_print_command_help(command);
 	return EXIT_DONE;
 }

@@ -27,6 +27,15 @@ bool cli_is_group(const char *word)
 	return false;
 }
 
+const struct cli_limit *cli_find_limit(const struct cli_command *command, const char *name)
+{
+	const struct cli_limit *limit = command->limits;
+
+	while (limit && limit->name && strcmp(limit->name, name))
+		limit++;
+	return limit && limit->name ? limit : NULL;
+}
+
 const struct cli_command *cli_find_command(int argc, char **argv, int *words)
 {
 	char two[64];

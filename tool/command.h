@@ -5,6 +5,7 @@
 
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "exit.h"
 
@@ -17,6 +18,12 @@ struct cli_option {
 	const char *name;	/* without the dashes; NULL ends the table */
 	const char *argument;	/* "BYTES", or NULL for a switch */
 	const char *help;
+};
+
+/* Of an option that takes a number, or a list of them. */
+struct cli_limit {
+	const char *name;	/* of the option; NULL ends the table */
+	uint64_t low, high;
 };
 
 struct cli_command;
@@ -37,6 +44,7 @@ struct cli_command {
 	int min_arguments, max_arguments;	/* CLI_ANY_ARGUMENTS: as many as there are */
 	const char *summary;
 	const struct cli_option *options;
+	const struct cli_limit *limits;	/* or NULL */
 	bool needs_context;
 	bool json_lines;	/* --json: one object a line, failures too */
 	bool runs_command;	/* options behind the first argument are not ours */
@@ -57,6 +65,8 @@ extern const struct cli_command *const cli_commands[];
 /* The program's name as the user typed it: "donard-cli", "donard-cli bench"; main() sets it. */
 extern const char *cli_name;
 
+/* NULL where the option has none. */
+const struct cli_limit *cli_find_limit(const struct cli_command *command, const char *name);
 const struct cli_command *cli_find_command(int argc, char **argv, int *words);
 /* "region" and "rdma" are only the first word of commands. */
 bool cli_in_group(const struct cli_command *command, const char *group);

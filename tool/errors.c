@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "help.h"
 #include "output.h"
+#include "similar.h"
 #include "utf8.h"
 
 static int exit_code_of(const char *code, int rc)
@@ -82,9 +83,9 @@ int cli_usage(const struct cli *cli, const char *format, ...)
 	return cli_fail_text(cli, EXIT_USAGE, "usage", more);
 }
 
-static bool wants_json(int argc, char **words)
+bool cli_wants_json(int argc, char **words)
 {
-	for (int i = 0; i < argc; i++)
+	for (int i = 0; i < argc && strcmp(words[i], "--"); i++)
 		if (!strcmp(words[i], "--json"))
 			return true;
 	return false;
@@ -108,13 +109,32 @@ static void list_commands(char *text, size_t text_bytes)
 	}
 }
 
+/* " Did you mean 'list'?", or nothing. @typed may be the second word of a command alone. */
+static void suggest(char *text, size_t text_bytes, const char *typed)
+{
+	struct cli_guess guess = { .word = typed };
+	const char *second;
+
+	for (size_t i = 0; cli_commands[i]; i++) {
+		cli_guess_consider(&guess, cli_commands[i]->name);
+		second = strchr(cli_commands[i]->name, ' ');
+		if (second && !strcmp(second + 1, typed) && (!guess.best || guess.distance))
+			guess = (struct cli_guess){ .word = typed, .best = cli_commands[i]->name };
+	}
+	text[0] = '\0';
+	if (guess.best)
+		snprintf(text, text_bytes, " Did you mean '%s'?", guess.best);
+}
+
 /* Which is why no command was found. */
 static void explain(char *text, size_t text_bytes, int argc, char **words, bool group)
 {
 	const char *second = group && argc > 1 && words[1][0] != '-' ? words[1] : "";
-	char names[256];
+	char names[256], two[256], hint[64];
 
 	list_commands(names, sizeof(names));
+	snprintf(two, sizeof(two), "%.200s%s%.50s", argc ? words[0] : "", second[0] ? " " : "", second);
+	suggest(hint, sizeof(hint), two);
 	if (!argc)
 		snprintf(text, text_bytes, "a command is missing. The commands are: %s", names);
 	else if (words[0][0] == '-')
@@ -122,11 +142,12 @@ static void explain(char *text, size_t text_bytes, int argc, char **words, bool 
 			 "--version may. Options follow the command: '%s COMMAND --option'. The commands are: %s",
 			 words[0], cli_name, names);
 	else if (group && !second[0])
-		snprintf(text, text_bytes, "'%s' needs a second word", words[0]);
+		snprintf(text, text_bytes, "'%s' needs a second word.", words[0]);
 	else if (group)
-		snprintf(text, text_bytes, "'%s %.200s' is no command", words[0], second);
+		snprintf(text, text_bytes, "'%s %.200s' is no command.%s", words[0], second, hint);
 	else
-		snprintf(text, text_bytes, "'%.200s' is no command. The commands are: %s", words[0], names);
+		snprintf(text, text_bytes, "'%.200s' is no command.%s The commands are: %s", words[0], hint,
+			 names);
 }
 
 int cli_no_command(bool json, int argc, char **words)
@@ -140,7 +161,7 @@ int cli_no_command(bool json, int argc, char **words)
 		cli_print_group_help(stderr, words[0]);
 	else
 		fprintf(stderr, "'%s help' explains them.\n", cli_name);
-	if (json || wants_json(argc, words))
+	if (json || cli_wants_json(argc, words))
 		print_error_object(false, json_object_new_object(), "usage", text);
 	return EXIT_USAGE;
 }

@@ -14,6 +14,8 @@ int cli_fail_with(const struct cli *cli, int rc, struct json_object *model);
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text);
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+/* Is --json among the words, before "--"? */
+bool cli_wants_json(int argc, char **words);
 /* No command has the name that @words begin with. */
 int cli_no_command(bool json, int argc, char **words);
 /* @exit_code, unless the output could not be written. */

@@ -24,9 +24,21 @@ void cli_print_group_help(FILE *to, const char *group)
 	fprintf(to, "\n'%s help %s COMMAND' explains one.\n", cli_name, group);
 }
 
+/* "1 to 4096", or "" */
+static void limits_of(const struct cli_command *command, const struct cli_option *option, char *text,
+		      size_t text_bytes)
+{
+	const struct cli_limit *limit = cli_find_limit(command, option->name);
+
+	text[0] = '\0';
+	if (limit)
+		snprintf(text, text_bytes, "%llu to %llu", (unsigned long long)limit->low,
+			 (unsigned long long)limit->high);
+}
+
 void cli_print_command_help(const struct cli_command *command)
 {
-	char left[64];
+	char left[64], limits[64];
 
 	printf("Usage: %s %s%s%s%s%s\n%s.\n\nOptions:\n", cli_name, command->name,
 	       command->runs_command ? " [OPTION]..." : "", command->arguments[0] ? " " : "",
@@ -36,7 +48,9 @@ void cli_print_command_help(const struct cli_command *command)
 
 		snprintf(left, sizeof(left), "--%s%s%s", option->name,
 			 option->argument ? " " : "", option->argument ? option->argument : "");
-		printf("  %-24s %s\n", left, option->help);
+		limits_of(command, option, limits, sizeof(limits));
+		printf("  %-24s %s%s%s%s\n", left, option->help, limits[0] ? " (" : "", limits,
+		       limits[0] ? ")" : "");
 	}
 	printf("  %-24s %s\n", "--help", "print this text");
 }
@@ -56,6 +70,8 @@ static void dump_name(const char *what, const struct cli_command *command)
 
 int cli_dump_commands(void)
 {
+	char limits[64];
+
 	for (size_t i = 0; cli_commands[i]; i++) {
 		const struct cli_command *command = cli_commands[i];
 
@@ -63,8 +79,9 @@ int cli_dump_commands(void)
 		printf("%s\t%s\n", command->arguments, command->summary);
 		for (const struct cli_option *option = command->options; option->name; option++) {
 			dump_name("option", command);
-			printf("--%s\t%s\t%s\n", option->name, option->argument ? option->argument : "",
-			       option->help);
+			limits_of(command, option, limits, sizeof(limits));
+			printf("--%s\t%s\t%s\t%s\n", option->name,
+			       option->argument ? option->argument : "", option->help, limits);
 		}
 	}
 	return EXIT_DONE;

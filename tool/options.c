@@ -9,6 +9,7 @@
 #include "errors.h"
 #include "help.h"
 #include "options.h"
+#include "similar.h"
 
 static size_t option_count(const struct cli_command *command)
 {
@@ -47,6 +48,45 @@ static bool is_abbreviated(const struct cli_command *command, const char *word)
 	return length && (length != 4 || strncmp(word + 2, "help", 4));
 }
 
+/* Does the option that stands in @word take the next word? */
+static bool takes_next_word(const struct cli_command *command, const char *word)
+{
+	if (strncmp(word, "--", 2))
+		return false;
+	for (size_t i = 0; command->options[i].name; i++)
+		if (!strcmp(command->options[i].name, word + 2))
+			return command->options[i].argument;
+	return false;
+}
+
+/* Asked before the options are parsed, so that errors come as JSON too. */
+static bool asks_for_json(const struct cli_command *command, int argc, char **argv)
+{
+	for (int i = 1; i < argc && strcmp(argv[i], "--"); i++) {
+		if (!strcmp(argv[i], "--json"))
+			return true;
+		if (argv[i][0] != '-' && command->runs_command)
+			return false;
+		i += takes_next_word(command, argv[i]);
+	}
+	return false;
+}
+
+static int unknown_option(struct cli *cli, const char *word)
+{
+	struct cli_guess guess = { 0 };
+	char name[64];
+
+	snprintf(name, sizeof(name), "%.*s", (int)strcspn(word + 2, "="), word + 2);
+	guess.word = name;
+	for (size_t i = 0; cli->command->options[i].name; i++)
+		cli_guess_consider(&guess, cli->command->options[i].name);
+	cli_guess_consider(&guess, "help");
+	return cli_usage(cli, "%s is not an option of '%s'%s%s%s", word, cli->command->name,
+			 guess.best ? " (did you mean --" : "", guess.best ? guess.best : "",
+			 guess.best ? "?)" : "");
+}
+
 static int bad_option(struct cli *cli, int symbol, const char *word)
 {
 	if (symbol == ':')
@@ -54,7 +94,7 @@ static int bad_option(struct cli *cli, int symbol, const char *word)
 	/* Within "-xy" optind still names the word before it. */
 	if (optopt && optopt < 256 && optopt != 'h')
 		return cli_usage(cli, "-%c is not an option of '%s'", optopt, cli->command->name);
-	return cli_usage(cli, "%s is not an option of '%s'", word, cli->command->name);
+	return unknown_option(cli, word);
 }
 
 static int parse_options(struct cli *cli, int argc, char **argv)
@@ -64,10 +104,7 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 	int symbol, at = 1;
 
 	fill_long_options(cli->command, options);
-	/* Before the others, so that errors come as JSON too. */
-	for (int i = 1; i < argc && !(cli->command->runs_command && argv[i][0] != '-'); i++)
-		if (!strcmp(argv[i], "--json"))
-			cli->json = true;
+	cli->json = cli->json || asks_for_json(cli->command, argc, argv);
 	opterr = 0;
 	optind = 1;
 	while ((symbol = getopt_long(argc, argv, shorts, options, NULL)) != -1) {
@@ -83,22 +120,31 @@ static int parse_options(struct cli *cli, int argc, char **argv)
 	return 0;
 }
 
-/* "DST" of "SRC DST" when one argument was given. */
-static const char *missing_argument(const struct cli *cli)
+/* "DST is missing", "SRC and DST are missing" */
+static int missing_arguments(const struct cli *cli)
 {
 	const char *word = cli->command->arguments;
+	int count = cli->command->min_arguments - cli->argument_count;
+	char names[128] = "";
+	size_t used = 0;
 
-	for (int i = 0; i < cli->argument_count && strchr(word, ' '); i++)
-		word = strchr(word, ' ') + 1;
-	return word;
+	for (int i = 0; i < cli->command->min_arguments && used < sizeof(names); i++) {
+		if (i >= cli->argument_count)
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%.*s",
+						 used ? " and " : "", (int)strcspn(word, " "), word);
+		word += strcspn(word, " ");
+		word += *word == ' ';
+	}
+	return cli_usage(cli, "%s %s missing", names, count > 1 ? "are" : "is");
 }
 
-static bool has_option(const struct cli_command *command, const char *name)
+static const struct cli_option *find_option(const struct cli *cli, const char *name)
 {
-	for (size_t i = 0; command->options[i].name; i++)
-		if (!strcmp(command->options[i].name, name))
-			return true;
-	return false;
+	const struct cli_option *option = cli->command->options;
+
+	while (option->name && strcmp(option->name, name))
+		option++;
+	return option;
 }
 
 int cli_parse(struct cli *cli, int argc, char **argv)
@@ -107,13 +153,13 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 
 	if (rc)
 		return rc;
-	if (cli->json && !has_option(cli->command, "json"))
+	if (cli->json && !find_option(cli, "json")->name)
 		return cli_usage(cli, "--json is not an option of '%s'", cli->command->name);
 	cli->json = cli->json || cli_given(cli, "json");
 	cli->argument_count = argc - optind;
 	cli->arguments = argv + optind;
 	if (cli->argument_count < cli->command->min_arguments)
-		return cli_usage(cli, "%s is missing", missing_argument(cli));
+		return missing_arguments(cli);
 	if (cli->argument_count > cli->command->max_arguments)
 		return cli_usage(cli, "'%s' is one argument too many",
 				 cli->arguments[cli->command->max_arguments]);
@@ -122,10 +168,9 @@ int cli_parse(struct cli *cli, int argc, char **argv)
 
 const char *cli_value(const struct cli *cli, const char *name)
 {
-	for (size_t i = 0; cli->command->options[i].name; i++)
-		if (!strcmp(cli->command->options[i].name, name))
-			return cli->values[i];
-	return NULL;
+	const struct cli_option *option = find_option(cli, name);
+
+	return option->name ? cli->values[option - cli->command->options] : NULL;
 }
 
 bool cli_given(const struct cli *cli, const char *name)
@@ -147,9 +192,9 @@ int cli_size(const struct cli *cli, const char *name, bool zero_ok, uint64_t *va
 	return 0;
 }
 
-int cli_number(const struct cli *cli, const char *name, uint64_t low, uint64_t high,
-	       uint64_t *value)
+int cli_number(const struct cli *cli, const char *name, uint64_t *value)
 {
+	const struct cli_limit *limit = cli_find_limit(cli->command, name);
 	const char *text = cli_value(cli, name);
 	bool digits = text && *text && strspn(text, "0123456789") == strlen(text);
 
@@ -157,16 +202,16 @@ int cli_number(const struct cli *cli, const char *name, uint64_t low, uint64_t h
 		return 0;
 	if (digits && strlen(text) < 10)
 		*value = strtoull(text, NULL, 10);
-	if (!digits || strlen(text) >= 10 || *value < low || *value > high)
+	if (!digits || strlen(text) >= 10 || *value < limit->low || *value > limit->high)
 		return cli_usage(cli, "--%s: '%s' is not a number from %llu to %llu", name, text,
-				 (unsigned long long)low, (unsigned long long)high);
+				 (unsigned long long)limit->low, (unsigned long long)limit->high);
 	return 0;
 }
 
 int cli_timeout(const struct cli *cli, unsigned int *timeout_ms)
 {
 	uint64_t seconds = *timeout_ms / 1000;
-	int rc = cli_number(cli, "timeout", 1, 3600, &seconds);
+	int rc = cli_number(cli, "timeout", &seconds);
 
 	*timeout_ms = (unsigned int)seconds * 1000;
 	return rc;

@@ -13,8 +13,8 @@ const char *cli_value(const struct cli *cli, const char *name);
 bool cli_given(const struct cli *cli, const char *name);
 /* Absent options leave *value alone; garbage, and 0 unless zero_ok, exit 2. */
 int cli_size(const struct cli *cli, const char *name, bool zero_ok, uint64_t *value);
-int cli_number(const struct cli *cli, const char *name, uint64_t low, uint64_t high,
-	       uint64_t *value);
+/* Within the limits that the command's table has for it. */
+int cli_number(const struct cli *cli, const char *name, uint64_t *value);
 /* "--timeout", in seconds, as milliseconds. */
 int cli_timeout(const struct cli *cli, unsigned int *timeout_ms);
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Models are JSON objects; tables are printed from the same objects. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,6 +98,16 @@ void cli_add_text(struct json_object *model, const char *key, const char *value)
 void cli_add_number(struct json_object *model, const char *key, uint64_t value)
 {
 	json_object_object_add(model, key, json_object_new_int64((int64_t)value));
+}
+
+void cli_add_double(struct json_object *model, const char *key, double value)
+{
+	struct json_object *number = isfinite(value) ? json_object_new_double(value) : NULL;
+
+	if (number)
+		json_object_set_serializer(number, json_object_double_to_json_string, (void *)"%.9g",
+					   NULL);
+	json_object_object_add(model, key, number);
 }
 
 const char *cli_text_of(struct json_object *model, const char *key)

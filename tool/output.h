@@ -23,6 +23,8 @@ void cli_print_table(struct json_object *rows, const struct cli_column *columns)
 
 void cli_add_text(struct json_object *model, const char *key, const char *value);
 void cli_add_number(struct json_object *model, const char *key, uint64_t value);
+/* With nine digits, more than any clock has; null unless it is finite. */
+void cli_add_double(struct json_object *model, const char *key, double value);
 /* Of a model: "", 0 and false where the key is absent or null. */
 const char *cli_text_of(struct json_object *model, const char *key);
 uint64_t cli_number_of(struct json_object *model, const char *key);

@@ -111,10 +111,9 @@ int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jo
 
 void cli_add_job_usage(struct json_object *model, const struct cli_job_usage *usage)
 {
-	json_object_object_add(model, "wall_seconds", json_object_new_double(usage->seconds));
-	json_object_object_add(model, "user_seconds", json_object_new_double(usage->user_seconds));
-	json_object_object_add(model, "system_seconds",
-			       json_object_new_double(usage->system_seconds));
+	cli_add_double(model, "wall_seconds", usage->seconds);
+	cli_add_double(model, "user_seconds", usage->user_seconds);
+	cli_add_double(model, "system_seconds", usage->system_seconds);
 	cli_add_number(model, "minor_faults", usage->minor_faults);
 	cli_add_number(model, "major_faults", usage->major_faults);
 }

@@ -39,8 +39,10 @@ long cli_cut_port(char *address)
 	size_t length = strcspn(address, "]");
 	long port = 0;
 
+	if (!address[0])
+		return -1;
 	if (address[0] == '[') {
-		if (!address[length])
+		if (!address[length] || length == 1)
 			return -1;
 		colon = address[length + 1] ? address + length + 1 : NULL;
 		if (colon && *colon != ':')
@@ -50,7 +52,7 @@ long cli_cut_port(char *address)
 	}
 	if (colon) {
 		port = strtol(colon + 1, &end, 10);
-		if (colon[1] < '0' || colon[1] > '9' || *end || port < 1 || port > 65535)
+		if (colon == address || colon[1] < '0' || colon[1] > '9' || *end || port < 1 || port > 65535)
 			return -1;
 		*colon = '\0';
 	}
@@ -65,7 +67,7 @@ int cli_server(const struct cli *cli, char *address, uint16_t *port)
 {
 	uint64_t number = 0;
 	long cut;
-	int rc = cli_number(cli, "port", 1, 65535, &number);
+	int rc = cli_number(cli, "port", &number);
 
 	if (rc)
 		return rc;

@@ -15,10 +15,14 @@ int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t p
 	char service[8];
 	int rc;
 
+	/* To getaddrinfo() it would mean this machine, or any. */
+	if (!host || !host[0])
+		return dnd_fail(ctx, DND_E_BAD_NAME, "the address is empty. Name the IP address of an "
+				"RDMA interface.");
 	snprintf(service, sizeof(service), "%u", port);
 	rc = getaddrinfo(host, service, &hints, &found);
 	if (rc)
-		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not an address: %s. Name the IP address of "
+		return dnd_fail(ctx, DND_E_BAD_NAME, "'%s' is not an address: %s. Name the IP address of "
 				"an RDMA interface.", host, gai_strerror(rc));
 	memset(address, 0, sizeof(*address));
 	memcpy(address, found->ai_addr, found->ai_addrlen);

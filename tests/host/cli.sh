@@ -27,6 +27,39 @@ strings_enter_json_once() {
 	! grep -rn 'json_object_new_string' cli tool bench --include='*.[ch]' | grep -v '^tool/utf8\.c:'
 }
 
+# tool/output.c makes every fraction: 0.1 is 0.1, not 0.10000000000000001.
+fractions_enter_json_once() {
+	! grep -rn 'json_object_new_double' cli tool bench --include='*.[ch]' | grep -v '^tool/output\.c:'
+}
+
+# The digits of a number that binary fractions do not have.
+fractions_are_short() {
+	"$BUILD/donard-cli" measure --json --meter none true 2>/dev/null | grep '_seconds' | tee "$LOGS/fractions"
+	(($(wc -l <"$LOGS/fractions") == 3)) && ! grep -E '[1-9][0-9]{9}' "$LOGS/fractions"
+}
+
+# More words than any table of ours has places; the last says how the error is told.
+bench_takes_many_words() {
+	# shellcheck disable=SC2046  # words
+	json_of 2 '"\x27x1\x27 is one argument too many" in it["error"]["message"]' bench null $(seq -f x%.0f 100000) --json
+}
+
+# Limits that the page does not state, or states otherwise.
+limits_are_compared() {
+	local page=$LOGS/donard-cli.1
+	sed 's/Requests in flight, 1 to 4096/Requests in flight, 1 to 4097/' docs/donard-cli.1 >"$page"
+	tests/host/manual.py "$page" "$BUILD/donard-cli" >"$LOGS/limits" && return 1
+	grep -q "queue-depth: the table has the limits \['1 to 4096'\], the page states \['1 to 4097'\]" "$LOGS/limits"
+}
+
+# no_json_of ARGUMENT... - wrong use, told on stderr alone.
+no_json_of() {
+	local status=0 out
+	out=$("$BUILD/donard-cli" "$@" 2>/dev/null) || status=$?
+	printf 'status %d (expected 2), stdout (expected nothing): %s\n' "$status" "$out"
+	((status == 2)) && [[ -z $out ]]
+}
+
 # Every command and option of both programs, as they are in their tables.
 dump_tables() {
 	"$BUILD/donard-cli" --dump-commands && "$BUILD/donard-bench" --dump-commands
@@ -73,6 +106,9 @@ run_cli_contracts() {
 	try "cli: completion is the command table" completion_is_the_table
 	try "cli: man page of donard-cli has its table" tests/host/manual.py docs/donard-cli.1 "$BUILD/donard-cli"
 	try "cli: man page of donard-bench has its table" tests/host/manual.py docs/donard-bench.1 "$BUILD/donard-bench"
+	try "cli: limits in a man page that are not the table's are caught" limits_are_compared
+	try "cli: fractions enter JSON at one place" fractions_enter_json_once
+	try "cli: fractions in JSON have no noise" fractions_are_short
 	try "cli: completion within a command" completion_knows_where_it_is
 	try "cli: help of measure puts options first" helps 'measure \[OPTION\]\.\.\. COMMAND \[ARGUMENT' help measure
 	try "cli: help of no command" cli_exits 2 "'frob' is no command.*list, info.*bench" help frob
@@ -88,6 +124,21 @@ run_cli_contracts() {
 	try "cli: wrong use without the module, region" cli_exits 2 'not a region' info frob
 	try "cli: a closed standard input" cli_exits_closed
 	try "cli: which argument is missing" cli_exits 2 ': DST is missing' copy /dev/null
+	try "cli: which arguments are missing" cli_exits 2 ': SRC and DST are missing' copy
+	try "cli: a missing argument that others may follow" cli_exits 2 ': COMMAND is missing' measure
+	try "cli: help of a command and a word too many" cli_exits 2 "'extra' is one argument too many" help list extra
+	try "cli: a mistyped command" cli_exits 2 "'lst' is no command. Did you mean 'list'\?" lst
+	try "cli: a mistyped second word" cli_exits 2 "Did you mean 'region remove'\?" region remvoe
+	try "cli: a second word alone" cli_exits 2 "Did you mean 'rdma serve'\?" serve
+	try "cli: a word like no command" cli_exits 2 "'frobnicate' is no command. The commands are" frobnicate
+	try "cli: a mistyped option" cli_exits 2 '--verfiy is not .* \(did you mean --verify\?\)\.' copy --verfiy a b
+	try "cli: the beginning of an option" cli_exits 2 '\(did you mean --queue-depth\?\)' copy --queue=4 a b
+	try "cli: --json behind -- is an argument" no_json_of copy -- --json
+	try "cli: --json may be the value of an option" no_json_of copy --via --json a
+	try "cli: bench with 100000 words" bench_takes_many_words
+	try "cli: rdma, an empty address" cli_exits 2 "'' has no address" rdma write ''
+	try "cli: rdma, a port alone" cli_exits 2 "':7078' has no address" rdma write :7078
+	try "cli: rdma serve at an empty address" cli_exits 2 'the address is empty' rdma serve dram --bind ''
 	try "cli: rdma, port behind the address" cli_exits 2 "'192.0.2.1:7078' and --port 7079: give the port once" \
 		rdma write 192.0.2.1:7078 --port 7079
 	try "cli: rdma, port behind an IPv6 address" cli_exits 3 '\[::1\]:7078' rdma write '[::1]:7078'

@@ -231,8 +231,8 @@ run_cli() {
 	try "cli: bench, its version" cli_exits 0 'donard-bench [0-9]' bench version
 	try "cli: bench is donard-bench" bench_by_both_names
 	try "cli: bench, completion" completes_bench
-	try "cli: bench, no such size" cli_exits 2 "'5Q' is none of the values" bench setup p2pmem0 --sizes 4K,5Q
-	try "cli: bench, no live allocation" cli_exits 2 "'-1' is none of the values" bench setup p2pmem0 --live -1
+	try "cli: bench, no such size" cli_exits 2 "'5Q' is not a size from 1 to 1T" bench setup p2pmem0 --sizes 4K,5Q
+	try "cli: bench, no live allocation" cli_exits 2 "'-1' is not a number from 0 to 1000000" bench setup p2pmem0 --live -1
 	try "cli: bench rdma, unknown direction" cli_exits 2 'none of write, read, both' bench rdma ::1 --direction up
 	try "cli: bench rdma, large blocks" cli_exits 2 '1 GiB at most' bench rdma ::1 --block-sizes 4K,2G
 	try "cli: bench rdma, port of nothing" cli_exits 2 'needs --perftest' bench rdma ::1 --perftest-port 1
