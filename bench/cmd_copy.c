@@ -242,7 +242,7 @@ static int measure(const struct bench *bench, const struct point *point)
 	else if (rc == -ECHILD)
 		rc = method_failed(bench, point, run);
 	else if (rc < 0)
-		rc = cli_fail(bench->cli, rc);
+		rc = cli_jobs_failed(bench->cli, rc, &usage);
 	else if (!rc)
 		rc = add_sample(bench, point, run, &usage, &measurement);
 	for (uint64_t i = 0; run && i < point->threads; i++)

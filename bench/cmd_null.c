@@ -27,11 +27,15 @@ static int sample(struct cli *cli, struct donard_meter *meter, struct json_objec
 	struct cli_job_usage usage;
 	int rc = cli_run_jobs(cli, meter, &job, jobs, &usage, &measurement);
 
+	if (rc) {
+		json_object_put(line);
+		return cli_jobs_failed(cli, rc, &usage);
+	}
 	cli_add_text(line, "method", method);
 	cli_add_job_usage(line, &usage);
 	bench_add_measured(line, &measurement);
 	bench_add_sample(model, line);
-	return rc;
+	return EXIT_DONE;
 }
 
 static int measure(struct cli *cli, struct donard_meter *meter, uint64_t rounds)
@@ -47,7 +51,7 @@ static int measure(struct cli *cli, struct donard_meter *meter, uint64_t rounds)
 	}
 	if (rc) {
 		json_object_put(model);
-		return cli_fail(cli, rc);
+		return rc;
 	}
 	bench_print(cli, model);
 	return EXIT_DONE;

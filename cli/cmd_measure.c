@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* measure: any command, and what went through DRAM while it ran. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "donard/meter.h"
@@ -18,6 +21,10 @@ static double seconds(struct json_object *model, const char *key)
 
 static void print_text(struct json_object *model)
 {
+	uint64_t status = cli_number_of(model, "exit_status");
+
+	if (status)
+		printf("status    %llu\n", (unsigned long long)status);
 	printf("took      %.3f s, %.3f s user, %.3f s system, %llu page faults\n",
 	       seconds(model, "wall_seconds"), seconds(model, "user_seconds"),
 	       seconds(model, "system_seconds"),
@@ -35,23 +42,37 @@ static void print(const struct cli *cli, const struct cli_job_usage *usage, int 
 	json_object_object_add(model, "exit_status", json_object_new_int(exit_status));
 	cli_add_job_usage(model, usage);
 	cli_add_measurement(model, measurement, payload_bytes);
+	if (!payload_bytes)
+		json_object_object_add(model, "payload_bytes", NULL);
 	if (cli->json)
 		cli_print_json(model);
 	else
 		print_text(model);
 }
 
+static int cannot_run(const struct cli *cli, int error_number, int exit_status)
+{
+	char text[PATH_MAX + 128];
+
+	snprintf(text, sizeof(text), "%s: %s. Name a program that is in PATH, or the path of one.",
+		 cli->arguments[0], strerror(error_number));
+	return cli_fail_text(cli, exit_status, "system", text);
+}
+
 /* What the command prints goes to stderr: stdout is the measurement. */
-static int measure(struct cli *cli, struct donard_meter *meter, uint64_t payload_bytes)
+static int measure(struct cli *cli, struct donard_meter *meter, int *exec_error, uint64_t payload_bytes)
 {
 	struct donard_measurement measurement = { .size = sizeof(measurement) };
 	struct cli_job job = { .argv = (const char *const *)cli->arguments, .stdin_fd = STDIN_FILENO,
-				 .stdout_fd = STDERR_FILENO };
+				 .stdout_fd = STDERR_FILENO, .exec_error = exec_error,
+				 .takes_signals = true };
 	struct cli_job_usage usage;
 	int rc = cli_run_jobs(cli, meter, &job, 1, &usage, &measurement);
 
 	if (rc && rc != -ECHILD)
-		return cli_fail(cli, rc);
+		return cli_jobs_failed(cli, rc, &usage);
+	if (*exec_error)
+		return cannot_run(cli, *exec_error, job.exit_status);
 	print(cli, &usage, job.exit_status, &measurement, payload_bytes);
 	return job.exit_status;
 }
@@ -60,6 +81,7 @@ static int run(struct cli *cli)
 {
 	struct donard_meter *meter = NULL;
 	uint64_t payload_bytes = 0;
+	int *exec_error;
 	int rc = cli_size(cli, "payload", false, &payload_bytes);
 
 	if (rc)
@@ -67,7 +89,11 @@ static int run(struct cli *cli)
 	rc = donard_meter_open(cli->ctx, cli_value(cli, "meter"), &meter);
 	if (rc)
 		return cli_fail(cli, rc);
-	rc = measure(cli, meter, payload_bytes);
+	exec_error = mmap(NULL, sizeof(*exec_error), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (exec_error == MAP_FAILED)
+		rc = cli_fail_text(cli, EXIT_FAILED, "no-memory", strerror(errno));
+	else
+		rc = measure(cli, meter, exec_error, payload_bytes);
 	donard_meter_close(meter);
 	return rc;
 }

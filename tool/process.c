@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +11,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "errors.h"
 #include "output.h"
 #include "process.h"
 #include "progress.h"
 
+#define EXIT_CANNOT_RUN	126
 #define EXIT_NOT_FOUND	127
 
 static double seconds_of(struct timeval time)
@@ -21,11 +24,46 @@ static double seconds_of(struct timeval time)
 	return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
 
+/* ---- signals that a job takes for us ---- */
+
+static const int ending_signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
+#define ENDING_SIGNALS	(sizeof(ending_signals) / sizeof(ending_signals[0]))
+
+static volatile sig_atomic_t receiver;
+
+/* What the terminal sends, the job gets as well. */
+static void pass_on(int number, siginfo_t *info, void *context)
+{
+	(void)context;
+	if (receiver > 0 && info->si_code <= 0)
+		kill((pid_t)receiver, number);
+}
+
+/* What whoever started us ignores stays ignored, here and in the job. */
+static void pass_signals(bool on)
+{
+	struct sigaction action = { .sa_flags = SA_SIGINFO }, before;
+
+	if (on)
+		action.sa_sigaction = pass_on;
+	for (size_t i = 0; i < ENDING_SIGNALS; i++)
+		if (!sigaction(ending_signals[i], NULL, &before) && before.sa_handler != SIG_IGN)
+			sigaction(ending_signals[i], &action, NULL);
+}
+
+/* ---- one job ---- */
+
 static void become(const struct cli_job *job)
 {
 	int in = job->stdin_fd >= 0 ? job->stdin_fd : open("/dev/null", O_RDONLY | O_CLOEXEC);
 	int out = job->stdout_fd >= 0 ? job->stdout_fd : STDERR_FILENO;
 
+	int error_number;
+
+	if (job->takes_signals) {
+		pass_signals(false);
+		sigprocmask(SIG_SETMASK, &job->signals_before, NULL);
+	}
 	if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
 		_exit(EXIT_FAILED);
 	/* Without exec every descriptor stays, also the end of the pipe whose closing the job waits for. */
@@ -34,8 +72,12 @@ static void become(const struct cli_job *job)
 		_exit(job->call(job->argument));
 	}
 	execvp(job->argv[0], (char *const *)job->argv);
-	dprintf(STDERR_FILENO, "%s: %s: %s\n", cli_name, job->argv[0], strerror(errno));
-	_exit(EXIT_NOT_FOUND);
+	error_number = errno;
+	if (job->exec_error)
+		*job->exec_error = error_number;
+	else
+		dprintf(STDERR_FILENO, "%s: %s: %s\n", cli_name, job->argv[0], strerror(error_number));
+	_exit(error_number == ENOENT ? EXIT_NOT_FOUND : EXIT_CANNOT_RUN);
 }
 
 static int start(struct cli_job *job)
@@ -46,6 +88,22 @@ static int start(struct cli_job *job)
 	if (!job->pid)
 		become(job);
 	return job->pid < 0 ? -errno : 0;
+}
+
+/* No signal comes between the fork and the moment when we know whom to pass it on to. */
+static int start_with_signals(struct cli_job *job)
+{
+	sigset_t all;
+	int rc;
+
+	sigfillset(&all);
+	sigprocmask(SIG_BLOCK, &all, &job->signals_before);
+	pass_signals(true);
+	rc = start(job);
+	if (!rc)
+		receiver = job->pid;
+	sigprocmask(SIG_SETMASK, &job->signals_before, NULL);
+	return rc;
 }
 
 static int finish(struct cli_job *job, struct cli_job_usage *usage)
@@ -73,16 +131,29 @@ static void hand_over(const struct cli_job *job)
 		close(job->stdout_fd);
 }
 
+/* Returns how many of them run. */
+static size_t start_all(struct cli_job *jobs, size_t count, struct cli_job_usage *usage, int *rc)
+{
+	size_t running = 0;
+
+	while (!*rc && running < count) {
+		struct cli_job *job = &jobs[running++];
+
+		*rc = job->takes_signals ? start_with_signals(job) : start(job);
+	}
+	if (*rc) {
+		usage->failed_call = "fork";
+		running--;
+	}
+	return running;
+}
+
 static int run_all(struct cli_job *jobs, size_t count, struct cli_job_usage *usage)
 {
 	double started = cli_now_seconds();
-	size_t running = 0;
 	int rc = 0, ended;
+	size_t running = start_all(jobs, count, usage, &rc);
 
-	while (!rc && running < count)
-		rc = start(&jobs[running++]);
-	if (rc)
-		running--;
 	for (size_t i = 0; i < count; i++)
 		hand_over(&jobs[i]);
 	for (size_t i = 0; i < running; i++) {
@@ -90,6 +161,9 @@ static int run_all(struct cli_job *jobs, size_t count, struct cli_job_usage *usa
 		rc = rc ? rc : ended;
 	}
 	usage->seconds = cli_now_seconds() - started;
+	receiver = 0;
+	if (jobs[0].takes_signals)
+		pass_signals(false);
 	return rc;
 }
 
@@ -107,6 +181,17 @@ int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jo
 		return rc;
 	ended = donard_meter_end(cli->ctx, meter, measurement);
 	return ended ? ended : rc;
+}
+
+int cli_jobs_failed(const struct cli *cli, int rc, const struct cli_job_usage *usage)
+{
+	char text[128];
+
+	if (!usage->failed_call)
+		return cli_fail(cli, rc);
+	snprintf(text, sizeof(text), "a process cannot be started (%s: %s). Stop others, or raise the limit "
+		 "'ulimit -u'.", usage->failed_call, strerror(-rc));
+	return cli_fail_text(cli, EXIT_FAILED, "system", text);
 }
 
 void cli_add_job_usage(struct json_object *model, const struct cli_job_usage *usage)

@@ -4,6 +4,7 @@
 #define DONARD_PROCESS_H
 
 #include <json-c/json.h>
+#include <signal.h>
 #include <sys/types.h>
 
 #include "command.h"
@@ -19,7 +20,14 @@ struct cli_job {
 	const void *argument;
 	int stdin_fd, stdout_fd;
 	pid_t pid;
-	int exit_status;		/* 128 + N when signal N ended it */
+	sigset_t signals_before;	/* with takes_signals */
+	int exit_status;		/* 128 + N when signal N ended it; 127 no such program, 126 it cannot be run */
+	/*
+	 * Shared with the job, or NULL: why the program could not be run, instead of a line on stderr; 0
+	 * before.
+	 */
+	int *exec_error;
+	bool takes_signals;		/* those meant to end this program end the job, at most one, instead */
 };
 
 /* Of all jobs together, their children included. */
@@ -27,14 +35,18 @@ struct cli_job_usage {
 	double seconds;			/* from before the first starts until the last has ended */
 	double user_seconds, system_seconds;
 	uint64_t minor_faults, major_faults;
+	const char *failed_call;	/* of the system, by which a job could not be started or awaited; or NULL */
 };
 
 /*
  * Runs all jobs at the same time, under the meter if there is one. Returns 0 when all exited with 0, or
- * -ECHILD (a job failed: see exit_status), or what the meter returned.
+ * -ECHILD (a job failed: see exit_status), or what failed_call or the meter returned.
  */
 int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jobs, size_t count,
 		   struct cli_job_usage *usage, struct donard_measurement *measurement);
+
+/* Tells why cli_run_jobs() failed, other than with -ECHILD; returns the exit code. */
+int cli_jobs_failed(const struct cli *cli, int rc, const struct cli_job_usage *usage);
 
 void cli_add_job_usage(struct json_object *model, const struct cli_job_usage *usage);
 

@@ -8,7 +8,7 @@ static int open_none(struct donard_context *ctx, struct donard_meter *meter)
 {
 	(void)ctx;
 	if (!meter->missing[0])
-		snprintf(meter->missing, sizeof(meter->missing), "the meter 'none' was asked for.");
+		snprintf(meter->missing, sizeof(meter->missing), "No bytes are counted: the meter 'none' was asked for.");
 	return 0;
 }
 

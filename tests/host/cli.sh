@@ -100,6 +100,49 @@ cli_exits_closed() {
 	"$BUILD/donard-cli" measure true <&- && ! "$BUILD/donard-cli" version >&-
 }
 
+# At a terminal, whose Ctrl-C both programs get: what ran so far is measured.
+measure_at_terminal() {
+	python3 - "$BUILD/donard-cli" <<-'END'
+		import os, pty, sys
+		pid, terminal = pty.fork()
+		if pid == 0:
+		    os.execv(sys.argv[1], ["donard-cli", "measure", "--meter", "none", "sh", "-c", "echo runs; exec sleep 60"])
+		said = b""
+		try:
+		    while data := os.read(terminal, 1000):
+		        if b"runs" in data:
+		            os.write(terminal, b"\x03")
+		        said += data
+		except OSError:  # the terminal's other side is closed
+		    pass
+		status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+		print(f"status {status} (expected 130), expected: status 130, took, meter none\n{said.decode()}")
+		sys.exit(status != 130 or not all(word in said for word in (b"status    130", b"took", b"meter     none")))
+	END
+}
+
+# SIGTERM to donard-cli alone ends the command.
+measure_passes_signals_on() {
+	# shellcheck disable=SC2016  # for the inner shell
+	json_of 143 'it["exit_status"] == 143 and it["payload_bytes"] is None' \
+		measure --json --meter none sh -c 'kill -TERM $PPID; exec sleep 60'
+}
+
+# By a user whose processes are limited: root's never are.
+measure_cannot_fork() {
+	local folder=$LOGS/limited status=0 out
+	local -a as=()
+	mkdir -p "$folder"
+	cp "$BUILD/donard-cli" "$BUILD/libdonard.so.0" "$folder/"
+	chmod 755 "$LOGS" "$folder"
+	((EUID != 0)) || as=(setpriv --reuid 65533 --regid 65533 --clear-groups)
+	# shellcheck disable=SC2016  # for the inner shell
+	out=$(cd / && "${as[@]}" bash -c 'ulimit -u 0; exec "$0" measure --meter none true' "$folder/donard-cli" 2>&1) ||
+		status=$?
+	printf 'status %d (expected 1): %s\n' "$status" "$out"
+	((status == 1)) && [[ $out == *'a process cannot be started (fork: Resource temporarily unavailable)'* ]]
+}
+
 run_cli_contracts() {
 	try "cli: JSON of a name that is not UTF-8" json_of_any_name
 	try "cli: strings enter JSON at one place" strings_enter_json_once
@@ -136,6 +179,14 @@ run_cli_contracts() {
 	try "cli: --json behind -- is an argument" no_json_of copy -- --json
 	try "cli: --json may be the value of an option" no_json_of copy --via --json a
 	try "cli: bench with 100000 words" bench_takes_many_words
+	try "cli: measure, no such program" json_of 127 '"frob: No such file" in it["error"]["message"]' measure --json frob
+	try "cli: measure, what cannot be run" cli_exits 126 '/etc/passwd: Permission denied.*Name a program' \
+		measure --meter none /etc/passwd
+	try "cli: measure, no process to be had" measure_cannot_fork
+	try "cli: measure, Ctrl-C at a terminal" measure_at_terminal
+	try "cli: measure, a signal meant for it" measure_passes_signals_on
+	try "cli: measure, a status of the command's own" cli_exits 3 'status    3' measure --meter none sh -c 'exit 3'
+	try "cli: measure, payload known" json_of 0 'it["payload_bytes"] == 4096' measure --json --payload 4K --meter none true
 	try "cli: rdma, an empty address" cli_exits 2 "'' has no address" rdma write ''
 	try "cli: rdma, a port alone" cli_exits 2 "':7078' has no address" rdma write :7078
 	try "cli: rdma serve at an empty address" cli_exits 2 'the address is empty' rdma serve dram --bind ''
