@@ -37,8 +37,8 @@
 #define NVME_REGS_BYTES		0x1000
 
 /*
- * Our own view of BAR0 of a controller that the nvme driver runs; NULL when it
- * is none, with the cause in @reason.
+ * Our own view of BAR0 of a controller that the nvme driver runs, or an
+ * ERR_PTR(), with the cause in @reason.
  */
 void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason);
 

@@ -49,8 +49,11 @@ static int cmb_locate(struct pci_dev *pdev, void __iomem *regs,
 	place->bar = location & 7;
 	place->offset = unit * (location >> 12);
 	place->bytes = unit * (size >> 12);
-	if (place->bar > 5)
+	if (place->bar > 5) {
+		p2pmem_reason(req->reason, "the CMB of %s names a BAR that does not exist (CMBLOC.BIR)",
+			      pci_name(pdev));
 		return -ENXIO;
+	}
 	bar_bytes = pci_resource_len(pdev, place->bar);
 	if (place->offset >= bar_bytes) {
 		p2pmem_reason(req->reason, "the CMB of %s lies past its BAR%u",
@@ -163,12 +166,13 @@ static int cmb_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 		    struct p2pmem_place *place, void **data)
 {
 	struct cmb *cmb = kzalloc(sizeof(*cmb), GFP_KERNEL);
-	int ret = -EINVAL;
+	int ret;
 
 	if (!cmb)
 		return -ENOMEM;
 	cmb->regs = p2pmem_nvme_map(pdev, req->reason);
-	if (!cmb->regs)
+	ret = PTR_ERR_OR_ZERO((void __force *)cmb->regs);
+	if (ret)
 		goto err_free;
 	cmb->has_cmbmsc = hi_lo_readq(cmb->regs + NVME_CAP) & NVME_CAP_CMBS;
 	if (compat_p2pdma_published(pdev))

@@ -112,7 +112,7 @@ static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 		    struct p2pmem_place *place, void **data)
 {
 	struct pmr *pmr;
-	int ret = -EINVAL;
+	int ret;
 
 	/* One enable bit for all of it: a second region would switch it off. */
 	if (p2pmem_region_exists(pdev, P2PMEM_KIND_NVME_PMR)) {
@@ -124,7 +124,8 @@ static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	if (!pmr)
 		return -ENOMEM;
 	pmr->regs = p2pmem_nvme_map(pdev, req->reason);
-	if (!pmr->regs)
+	ret = PTR_ERR_OR_ZERO((void __force *)pmr->regs);
+	if (ret)
 		goto err_free;
 	ret = pmr_vet(pdev, pmr, req, place);
 	if (ret)
