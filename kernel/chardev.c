@@ -267,17 +267,17 @@ static long ioc_export(void *object, void *arg)
 
 static const struct p2pmem_ioctl file_table[] = {
 	{ P2PMEM_IOC_INFO, sizeof(struct p2pmem_info),
-	  sizeof(struct p2pmem_info), false, ioc_info },
+	  sizeof(struct p2pmem_info), P2PMEM_ANSWER_NEEDED, ioc_info },
 	{ P2PMEM_IOC_CLAIM, sizeof(struct p2pmem_claim),
-	  sizeof(struct p2pmem_claim), false, ioc_claim },
+	  sizeof(struct p2pmem_claim), P2PMEM_ANSWER_NONE, ioc_claim },
 	{ P2PMEM_IOC_SYNC, sizeof(struct p2pmem_sync),
-	  sizeof(struct p2pmem_sync), false, ioc_sync },
+	  sizeof(struct p2pmem_sync), P2PMEM_ANSWER_NONE, ioc_sync },
 	{ P2PMEM_IOC_PROBE_PEER, sizeof(struct p2pmem_probe),
-	  sizeof(struct p2pmem_probe), false, ioc_probe },
+	  sizeof(struct p2pmem_probe), P2PMEM_ANSWER_NEEDED, ioc_probe },
 	{ P2PMEM_IOC_EXPORT_DMABUF, sizeof(struct p2pmem_export_dmabuf),
-	  sizeof(struct p2pmem_export_dmabuf), true, ioc_export },
+	  sizeof(struct p2pmem_export_dmabuf), P2PMEM_ANSWER_NONE, ioc_export },
 	{ P2PMEM_IOC_STATUS, sizeof(struct p2pmem_status),
-	  sizeof(struct p2pmem_status), false, ioc_status },
+	  sizeof(struct p2pmem_status), P2PMEM_ANSWER_NEEDED, ioc_status },
 };
 
 static long p2pmem_file_ioctl(struct file *filp, unsigned int cmd,

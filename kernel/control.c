@@ -21,16 +21,33 @@ static int may_administer(char *reason)
 	return 0;
 }
 
+/* Where nobody who knew more has said why. */
+static void explain_errno(char *reason, int err)
+{
+	if (!err || reason[0])
+		return;
+	if (err == -ENOMEM)
+		p2pmem_reason(reason, "the kernel has no memory for its records of a region: free some, and try again");
+	else if (err == -EINTR)
+		p2pmem_reason(reason, "a signal ended the wait for the function: try again");
+	else
+		p2pmem_reason(reason, "the region cannot be made (errno %d)", -err);
+}
+
 static long ctl_region_add(void *object, void *arg)
 {
+	struct p2pmem_region **made = object;
 	struct p2pmem_region_add *req = arg;
 	int ret;
 
 	memset(req->reason, 0, sizeof(req->reason));
-	if (req->flags || req->reserved0)
+	if (req->flags || req->reserved0) {
+		p2pmem_reason(req->reason, "flags and reserved fields must be zero");
 		return -EINVAL;
-	ret = may_administer(req->reason);
-	return ret ?: p2pmem_region_add(req);
+	}
+	ret = may_administer(req->reason) ?: p2pmem_region_add(req, made);
+	explain_errno(req->reason, ret);
+	return ret;
 }
 
 /* The gate makes it one step: who opens the region later finds it draining. */
@@ -87,15 +104,28 @@ out_put:
 
 static const struct p2pmem_ioctl ctl_table[] = {
 	{ P2PMEM_CTL_REGION_ADD, sizeof(struct p2pmem_region_add),
-	  sizeof(struct p2pmem_region_add), false, ctl_region_add },
+	  sizeof(struct p2pmem_region_add), P2PMEM_ANSWER_NEEDED,
+	  ctl_region_add },
 	{ P2PMEM_CTL_REGION_REMOVE, sizeof(struct p2pmem_region_remove),
-	  sizeof(struct p2pmem_region_remove), false, ctl_region_remove },
+	  sizeof(struct p2pmem_region_remove), P2PMEM_ANSWER_REASON,
+	  ctl_region_remove },
 };
 
 static long ctl_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	return p2pmem_ioctl_dispatch(ctl_table, ARRAY_SIZE(ctl_table), NULL,
-				     cmd, (void __user *)arg);
+	struct p2pmem_region *made = NULL;
+	long ret;
+
+	ret = p2pmem_ioctl_dispatch(ctl_table, ARRAY_SIZE(ctl_table), &made,
+				    cmd, (void __user *)arg);
+	if (!made)
+		return ret;
+	if (ret) {	/* its number did not reach the caller */
+		p2pmem_remove_start(made);
+		p2pmem_remove_wait(made, true);
+	}
+	p2pmem_region_put(made);
+	return ret;
 }
 
 static const struct file_operations ctl_fops = {

@@ -18,9 +18,10 @@ static const struct p2pmem_ioctl *lookup(const struct p2pmem_ioctl *table,
 }
 
 /*
- * The struct goes back to the caller whether the call succeeded or not: a
- * refusal carries its reason.  No lock is held over either copy.  A call that
- * made a descriptor copies nothing: it could not take that back if this failed.
+ * What a call changed is never reported as EFAULT.  Calls that change something
+ * need no answer, but for REGION_ADD, whose caller needs the number: control.c
+ * takes the region back.  A refusal carries its reason in the struct, and stays
+ * that refusal if the reason cannot be written.  No lock is held over a copy.
  */
 long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
 			   void *object, unsigned int cmd, void __user *uarg)
@@ -44,10 +45,11 @@ long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
 	if (ret)
 		goto out_free;
 	ret = op->call(object, arg);
-	if (op->returns_fd)
+	if (op->answer == P2PMEM_ANSWER_NONE)
 		goto out_free;
 	*(u32 *)arg = user_bytes;
-	if (copy_to_user(uarg, arg, min_t(size_t, user_bytes, op->bytes)))
+	if (copy_to_user(uarg, arg, min_t(size_t, user_bytes, op->bytes)) &&
+	    op->answer == P2PMEM_ANSWER_NEEDED && !ret)
 		ret = -EFAULT;
 out_free:
 	kfree(arg);

@@ -164,7 +164,7 @@ static inline u64 p2pmem_bus_address(struct p2pmem_region *r)
 extern struct workqueue_struct *p2pmem_wq;
 int p2pmem_regions_init(void);
 void p2pmem_regions_exit(void);
-int p2pmem_region_add(struct p2pmem_region_add *req);
+int p2pmem_region_add(struct p2pmem_region_add *req, struct p2pmem_region **made);
 struct p2pmem_region *p2pmem_region_get(unsigned int id);
 bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind);
 void p2pmem_region_put(struct p2pmem_region *r);
@@ -262,11 +262,17 @@ bool p2pmem_exports_revoke(struct p2pmem_region *r);
 size_t p2pmem_importers_text(struct p2pmem_region *r, char *buf, size_t bytes);
 
 /* ioctl.c */
+enum p2pmem_answer {
+	P2PMEM_ANSWER_NONE,	/* the struct does not go back to the caller */
+	P2PMEM_ANSWER_REASON,	/* it does, if it can: for its reason */
+	P2PMEM_ANSWER_NEEDED,	/* without it the call has failed */
+};
+
 struct p2pmem_ioctl {
 	unsigned int cmd;
 	size_t min_bytes;	/* first published size of the struct */
 	size_t bytes;		/* size known to this module */
-	bool returns_fd;	/* nothing goes back but that: it cannot be undone */
+	enum p2pmem_answer answer;
 	long (*call)(void *object, void *arg);
 };
 long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,

@@ -219,7 +219,8 @@ static void announce(struct p2pmem_region *r, struct p2pmem_region_add *req)
 
 /* The device lock of @pdev is held: neither its driver nor it can go away. */
 static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
-			 struct p2pmem_region_add *req)
+			 struct p2pmem_region_add *req,
+			 struct p2pmem_region **made)
 {
 	struct p2pmem_place place = { };
 	struct p2pmem_region *r;
@@ -259,10 +260,12 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	}
 	get_device(&r->dev);
 	ret = publish(r);
-	if (ret)
+	if (ret) {
+		req->reason[0] = '\0';	/* why the page type was chosen */
 		goto err_close_backing;
+	}
 	announce(r, req);
-	put_device(&r->dev);
+	*made = r;
 	return 0;
 
 err_close_backing:
@@ -293,7 +296,8 @@ static int check_request(struct p2pmem_region_add *req)
 	return 0;
 }
 
-int p2pmem_region_add(struct p2pmem_region_add *req)
+/* The caller gets a reference in *@made. */
+int p2pmem_region_add(struct p2pmem_region_add *req, struct p2pmem_region **made)
 {
 	const struct p2pmem_provider *p = provider_of(req->kind);
 	struct pci_dev *pdev;
@@ -317,7 +321,7 @@ int p2pmem_region_add(struct p2pmem_region_add *req)
 	if (ret)
 		goto out_put;
 	if (pci_device_is_present(pdev)) {
-		ret = region_create(p, pdev, req);
+		ret = region_create(p, pdev, req, made);
 	} else {
 		p2pmem_reason(req->reason, "the device does not answer: it was unplugged");
 		ret = -ENODEV;

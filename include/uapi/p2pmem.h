@@ -25,7 +25,7 @@
  *
  *   EINVAL      a size, alignment, flag or reserved field is wrong
  *   E2BIG       the struct carries fields that this kernel does not know
- *   EFAULT      a pointer is bad
+ *   EFAULT      a pointer is bad; nothing changed
  *   EPERM       CAP_SYS_RAWIO is missing, or the kernel is locked down
  *   ENODEV      the region or PCI function does not exist, or is going away
  *   EBUSY       the range (persistent: file offset) or region has a holder

@@ -616,6 +616,53 @@ static void add_twice(void)
 	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
 }
 
+/* A copy of a struct where the kernel can read it, and write no answer. */
+static void *unwritable(const void *from, size_t bytes)
+{
+	void *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(page != MAP_FAILED);
+	memcpy(page, from, bytes);
+	WORKS(mprotect(page, PAGE, PROT_READ));
+	return page;
+}
+
+/* What takes effect does not fail for that. */
+static void unwritable_answer(void)
+{
+	int fd = open_region(volatile_region);
+	struct p2pmem_info info = { .size = sizeof(info) };
+	struct p2pmem_claim c = { .size = sizeof(c), .length = PAGE };
+	struct p2pmem_sync s = { .size = sizeof(s) };
+
+	FAILS(EFAULT, ioctl(fd, P2PMEM_IOC_INFO, unwritable(&info, sizeof(info))));
+	WORKS(ioctl(fd, P2PMEM_IOC_CLAIM, unwritable(&c, sizeof(c))));
+	FAILS(EEXIST, ioctl(fd, P2PMEM_IOC_CLAIM, &c));
+	FAILS(EEXIST, ioctl(fd, P2PMEM_IOC_CLAIM, unwritable(&c, sizeof(c))));
+	WORKS(ioctl(fd, P2PMEM_IOC_SYNC, unwritable(&s, sizeof(s))));
+}
+
+/* Nor does a removal; an add, whose caller needs the number, is taken back. */
+static void unwritable_add(void)
+{
+	struct p2pmem_probe where = probe_of(client_bdf);
+	struct p2pmem_region_add add = {
+		.size = sizeof(add), .kind = P2PMEM_KIND_PCI_BAR, .bar = 2,
+		.pci_domain = where.pci_domain, .pci_bus = where.pci_bus,
+		.pci_devfn = where.pci_devfn,
+	};
+	struct p2pmem_region_remove rm = { .size = sizeof(rm) };
+	int control = open("/dev/p2pmem_control", O_RDWR);
+
+	FAILS(EEXIST, ioctl(control, P2PMEM_CTL_REGION_ADD, unwritable(&add, sizeof(add))));
+	WORKS(ioctl(control, P2PMEM_CTL_REGION_REMOVE, unwritable(&rm, sizeof(rm))));
+	FAILS(ENODEV, ioctl(control, P2PMEM_CTL_REGION_REMOVE, unwritable(&rm, sizeof(rm))));
+	FAILS(EFAULT, ioctl(control, P2PMEM_CTL_REGION_ADD, unwritable(&add, sizeof(add))));
+	FAILS(ENOENT, open(volatile_region, O_RDWR));
+	WORKS(ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
+	EQUAL(0, add.region);
+}
+
 static const struct {
 	const char *name;
 	void (*function)(void);
@@ -655,6 +702,8 @@ static const struct {
 	{ "probe-nobody", probe_nobody },
 	{ "page-type-needs-idle", page_type_needs_idle },
 	{ "add-twice", add_twice },
+	{ "unwritable-answer", unwritable_answer },
+	{ "unwritable-add", unwritable_add },
 	{ "control-without-capability", control_without_capability },
 };
 

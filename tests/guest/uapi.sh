@@ -146,6 +146,12 @@ no_write_back_for_persistent() {
 	uapi sync-durable
 }
 
+unwritable_add() {
+	at_end "region_exists p2pmem0 || donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 >/dev/null"
+	at_end "chgrp p2pmem /dev/p2pmem0"
+	of_uapi unwritable-add "$LAB_GPU_BDF"
+}
+
 unprefetchable() {
 	donard-cli region remove p2pmem0
 	insmod /opt/donard/modules/unprefetch.ko bdf="$LAB_GPU_BDF" bar=2
@@ -164,6 +170,7 @@ for name in $(uapi --list); do
 	case $name in
 	probe-switch) t "$name" of_uapi "$name" "$LAB_ALPHA_BDF" ;;
 	add-twice) t "$name" of_uapi "$name" "$LAB_GPU_BDF" ;;
+	unwritable-add) t "$name" unwritable_add ;;
 	reset-is-told-once | control-without-capability) ;; # below; perm.sh
 	*) t "$name" of_uapi "$name" ;;
 	esac
