@@ -7,6 +7,7 @@
 #include <linux/path.h>
 
 #include "p2pmem.h"
+#include "../include/donard/version.h"
 
 /*
  * Eideticom's out-of-tree p2pmem-pci uses the same node names.  Its class is
@@ -89,5 +90,5 @@ module_exit(p2pmem_exit);
 
 MODULE_DESCRIPTION("Peer-to-peer PCIe memory broker");
 MODULE_AUTHOR("The donard authors");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION(DONARD_VERSION);
 MODULE_LICENSE("GPL");

@@ -41,9 +41,10 @@ install-module: module install-rules
 # DKMS builds the module anew for each kernel that comes, from this copy.
 DKMS_DIR = $(DESTDIR)/usr/src/p2pmem-$(VERSION)
 install-dkms: install-rules
-	install -d $(DKMS_DIR)/kernel/compat $(DKMS_DIR)/include/uapi
+	install -d $(DKMS_DIR)/kernel/compat $(DKMS_DIR)/include/uapi $(DKMS_DIR)/include/donard
 	install -m 644 kernel/Kbuild $(wildcard kernel/*.[ch]) $(DKMS_DIR)/kernel/
 	install -m 644 $(wildcard kernel/compat/*.[ch]) $(DKMS_DIR)/kernel/compat/
 	install -m 644 include/uapi/p2pmem.h $(DKMS_DIR)/include/uapi/
+	install -m 644 include/donard/version.h $(DKMS_DIR)/include/donard/
 	sed 's|@VERSION@|$(VERSION)|' kernel/dkms.conf.in >$(DKMS_DIR)/dkms.conf
 	$(if $(DESTDIR),,dkms install p2pmem/$(VERSION) -k $(KVER))

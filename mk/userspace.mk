@@ -2,6 +2,7 @@
 # libdonard (static for the tests, shared for users), donard-cli, donard-bench.
 LIB_PKGS  := liburing libpci libibverbs librdmacm
 PKGS      := $(LIB_PKGS) json-c
+# See include/donard/version.h about the number.
 SONAME    := libdonard.so.0
 LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/*/*.c)))
 TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c)))

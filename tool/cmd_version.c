@@ -9,12 +9,9 @@
 static int run(struct cli *cli)
 {
 	struct json_object *model = json_object_new_object();
-	char version[32];
 
-	snprintf(version, sizeof(version), "%d.%d.%d", DONARD_VERSION_MAJOR, DONARD_VERSION_MINOR,
-		 DONARD_VERSION_PATCH);
 	cli_add_text(model, "program", cli_program.name);
-	cli_add_text(model, "program_version", version);
+	cli_add_text(model, "program_version", DONARD_VERSION);
 	cli_add_text(model, "version", donard_version());
 	if (cli->json) {
 		cli_print_json(model);

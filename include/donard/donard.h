@@ -55,13 +55,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "version.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-#define DONARD_VERSION_MAJOR	0
-#define DONARD_VERSION_MINOR	1
-#define DONARD_VERSION_PATCH	0
 
 /**
  * donard_version() - the version of the library in use

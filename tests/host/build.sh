@@ -37,6 +37,7 @@ forbidden_includes_are_caught() {
 		caught cli/cmd_copy.c '#include "base/base.h"' 'cli may not include lib/base' &&
 		caught tool/main.c '#include "../cli/measure.h"' 'tool may not include cli' &&
 		caught kernel/compat/compat.h '#include "../p2pmem.h"' 'kernel/compat may not include kernel' &&
+		caught kernel/main.c '#include "../include/donard/donard.h"' 'kernel may not include include/donard' &&
 		caught lib/base/bdf.c '#include "nowhere.h"' 'nowhere.h is no file of the project'
 }
 
@@ -213,12 +214,14 @@ group_comes_before_rule() {
 	[[ $order == $'systemd-sysusers\ninstall\nudevadm' ]] && grep -qx 'g p2pmem -' kernel/p2pmem.sysusers
 }
 
-# One file has the version; the module, which is built alone, has it once more.
+# One file has the version, and the title of each man page of a command.
 one_version() {
 	local version
 	version=$(make -s userspace "BUILD=$BUILD" && "$BUILD/donard-cli" version | grep -oE '[0-9]+\.[0-9]+\.[0-9]+' | head -n 1)
 	printf 'version %s\n' "$version"
-	grep -qF "MODULE_VERSION(\"$version\")" kernel/main.c &&
+	! grep -rnF "$version" kernel lib tool cli mk include --include='*.[ch]' --include='*.mk' --include='*.in' |
+		grep -v 'Returns "\|\* "' &&
+		[[ $(grep -lF "\"donard $version\"" docs/*.1) == $(printf "%s\n" docs/*.1) ]] &&
 		make -s install-dkms "DESTDIR=$LOGS/versions" && [[ -d $LOGS/versions/usr/src/p2pmem-$version ]] &&
 		grep -qx "PACKAGE_VERSION=\"$version\"" "$LOGS/versions/usr/src/p2pmem-$version/dkms.conf"
 }

@@ -79,7 +79,7 @@ build_log() {
 	local root source
 	root=$(in_rig guest_root) || return
 	mkdir -p "$2"
-	cp -r --parents include/uapi "$2/"
+	cp -r --parents include/uapi include/donard/version.h "$2/"
 	while read -r source; do
 		cp -r --parents "$source" "$2/"
 		in_rig kernel_make "$root" "$1" "$2" "M=/out/$source" W=1 C=2 CHECK=sparse modules || return

@@ -31,7 +31,7 @@ build_tools() {
 # kbuild_sources DIR... - the names of the files that the build of a module reads, NUL-separated: not what an
 # earlier build in the tree, perhaps for another kernel, left there.
 kbuild_sources() {
-	find include/uapi "$@" -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) \
+	find include/uapi include/donard/version.h "$@" -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) \
 		-not -name '*.mod.c' -print0
 }
 
