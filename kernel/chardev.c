@@ -21,6 +21,20 @@ static u32 current_owner(void)
 	return from_kuid(&init_user_ns, current_fsuid());
 }
 
+/*
+ * Of persistent memory each place is the only one.  So a program that follows
+ * another one waits here for that one's pins, and not in mmap().
+ */
+static void await_places(struct p2pmem_region *r, const struct file *filp)
+{
+	unsigned long asked = jiffies;
+
+	if (!r->persistent || filp->f_flags & O_NONBLOCK)
+		return;
+	while (p2pmem_settle(r, asked))
+		;
+}
+
 static int p2pmem_open(struct inode *inode, struct file *filp)
 {
 	struct p2pmem_region *r = container_of(inode->i_cdev,
@@ -28,6 +42,7 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	struct p2pmem_file *f;
 	int ret = 0;
 
+	await_places(r, filp);
 	f = kzalloc(sizeof(*f), GFP_KERNEL);
 	if (!f)
 		return -ENOMEM;

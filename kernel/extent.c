@@ -61,6 +61,7 @@ static void extent_insert(struct p2pmem_file *f, struct p2pmem_extent *new)
 {
 	struct rb_node **link = &f->extents.rb_node, *parent = NULL;
 
+	lockdep_assert_held(&f->lock);
 	while (*link) {
 		struct p2pmem_extent *e = rb_entry(*link, struct p2pmem_extent, node);
 
@@ -96,32 +97,39 @@ static void admit(struct p2pmem_file *f, struct p2pmem_extent *e)
 	bool trusted = r->persistent ||
 		       file_ns_capable(f->filp, &init_user_ns, CAP_SYS_RAWIO);
 
+	lockdep_assert_held(&r->alloc_lock);
 	p2pmem_bytes_admit(&r->alloc.bytes, e->first, e->count, e->owner, trusted);
 }
 
 /* File and region need to agree on where a chunk begins. */
 #define ALIKE_MODULO	(P2PMEM_HAS_CHUNKS ? P2PMEM_CHUNK : 1)
 
-/* Memory for @e: @want granules at @first, or as many as there are anywhere. */
-static int take_memory(struct p2pmem_file *f, struct p2pmem_extent *e,
-		       u64 want, const u64 *first)
+/* Memory for @e: @want granules at @first, which must not have been promised. */
+static int take_place(struct p2pmem_file *f, struct p2pmem_extent *e, u64 want,
+		      u64 first)
 {
 	struct p2pmem_region *r = f->region;
 
 	lockdep_assert_held(&r->alloc_lock);
-	if (first) {
-		if (!p2pmem_alloc_take_at(&r->alloc, *first, want))
-			return -EBUSY;
-		e->first = *first;
-		e->count = want;
-		admit(f, e);
-		return 0;
-	}
-	if (want > r->alloc.free)
-		return -ENOSPC;
+	if (want > r->alloc.free - r->promised ||
+	    !p2pmem_alloc_take_at(&r->alloc, first, want))
+		return -EBUSY;
+	e->first = first;
+	e->count = want;
+	admit(f, e);
+	return 0;
+}
+
+/* As many of @want granules, which were promised, as lie together anywhere. */
+static void take_anywhere(struct p2pmem_file *f, struct p2pmem_extent *e, u64 want)
+{
+	struct p2pmem_region *r = f->region;
+
+	lockdep_assert_held(&r->alloc_lock);
 	e->count = p2pmem_alloc_take(&r->alloc, want, ALIKE_MODULO,
 				     e->file_first, &e->first);
-	return 0;
+	r->promised -= e->count;
+	f->promised -= e->count;
 }
 
 /* Backs a gap, or the beginning of it, with one extent.  *@count says how much. */
@@ -131,12 +139,16 @@ static int back_piece(struct p2pmem_file *f, u64 file_first, u64 *count,
 	struct p2pmem_region *r = f->region;
 	struct p2pmem_extent *e = extent_new(f, file_first);
 	unsigned long given;
-	int ret;
+	int ret = 0;
 
+	lockdep_assert_held(&f->back_lock);
 	if (!e)
 		return -ENOMEM;
 	mutex_lock(&r->alloc_lock);
-	ret = take_memory(f, e, *count, first);
+	if (first)
+		ret = take_place(f, e, *count, *first);
+	else
+		take_anywhere(f, e, *count);
 	given = r->given;
 	mutex_unlock(&r->alloc_lock);
 	if (ret) {
@@ -234,6 +246,72 @@ static int back_all(struct p2pmem_file *f, u64 first, u64 end,
 	return ret;
 }
 
+/* How much of [*first, end) a batch of extents covers; moves *@first behind it. */
+static u64 covered_some(struct p2pmem_file *f, u64 *first, u64 end)
+{
+	struct p2pmem_extent *e = p2pmem_extent_from(f, *first);
+	u64 covered = 0;
+	int n;
+
+	for (n = 0; n < BATCH_PIECES && e && e->file_first < end; n++) {
+		u64 to = min(e->file_first + e->count, end);
+
+		covered += to - max(e->file_first, *first);
+		*first = to;
+		e = p2pmem_extent_next(e);
+	}
+	if (!e || e->file_first >= end)
+		*first = end;
+	return covered;
+}
+
+/* How much of [first, end) has no memory; back_lock keeps that as it is. */
+static u64 lacking(struct p2pmem_file *f, u64 first, u64 end)
+{
+	u64 lacks = end - first;
+
+	lockdep_assert_held(&f->back_lock);
+	while (first < end) {
+		mutex_lock(&f->lock);
+		lacks -= covered_some(f, &first, end);
+		mutex_unlock(&f->lock);
+		cond_resched();
+	}
+	return lacks;
+}
+
+/*
+ * Pieces are taken in batches, between which others take theirs.  What all of them
+ * need is set aside before: else two callers take what one of them could have, and
+ * both have to give it back.  Persistent memory has its place, and needs no promise.
+ */
+static int promise(struct p2pmem_file *f, u64 first, u64 end)
+{
+	struct p2pmem_region *r = f->region;
+	u64 granules = r->persistent ? 0 : lacking(f, first, end);
+	int ret = 0;
+
+	mutex_lock(&r->alloc_lock);
+	if (granules > r->alloc.free - r->promised) {
+		ret = -ENOSPC;
+	} else {
+		r->promised += granules;
+		f->promised = granules;
+	}
+	mutex_unlock(&r->alloc_lock);
+	return ret;
+}
+
+static void release_promise(struct p2pmem_file *f)
+{
+	struct p2pmem_region *r = f->region;
+
+	mutex_lock(&r->alloc_lock);
+	r->promised -= f->promised;
+	f->promised = 0;
+	mutex_unlock(&r->alloc_lock);
+}
+
 /*
  * Gives memory to every part of [first, first + count) that has none, or to none
  * of it.  Nobody else makes extents of the file meanwhile, or could count on one
@@ -250,7 +328,8 @@ int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count)
 		return -ENXIO;
 	if (mutex_lock_killable(&f->back_lock))
 		return -EINTR;
-	ret = back_all(f, first, end, &made);
+	ret = promise(f, first, end) ?: back_all(f, first, end, &made);
+	release_promise(f);
 	if (ret)
 		unback(f, &made);
 	else

@@ -131,16 +131,16 @@ static int back_mapping(struct p2pmem_file *f, struct vm_area_struct *vma)
 int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct p2pmem_file *f = filp->private_data;
-	unsigned long asked = jiffies;
 	int ret;
 
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 	if ((u64)vma->vm_pgoff + vma_pages(vma) > LLONG_MAX >> PAGE_SHIFT)
 		return -EINVAL;
-	do {
-		ret = back_mapping(f, vma);
-	} while ((ret == -ENOSPC || ret == -EBUSY) && p2pmem_settle(f->region, asked));
+	ret = back_mapping(f, vma);
+	/* Nobody waits here with mmap_lock: the caller tries again. */
+	if ((ret == -ENOSPC || ret == -EBUSY) && p2pmem_settling(f->region))
+		return -EAGAIN;
 	if (ret)
 		return ret;
 	compat_vm_flags_set(vma, COMPAT_VM_FLAGS);

@@ -93,8 +93,9 @@ struct p2pmem_region {
 	struct mutex exports_lock;	/* exports */
 	struct list_head exports;	/* dmabuf.c: those that are open */
 
-	struct mutex alloc_lock;	/* alloc, drain*, given, reap_delay, gone */
+	struct mutex alloc_lock;	/* alloc, promised, drain*, given, reap_delay, gone */
 	struct p2pmem_alloc alloc;
+	u64 promised;			/* free granules that files are about to take */
 	struct list_head draining;
 	unsigned long drains;		/* how many are draining */
 	unsigned long drained;		/* jiffies when the last one joined them */
@@ -123,6 +124,7 @@ struct p2pmem_file {
 	struct mutex back_lock;		/* who makes extents, or undoes it */
 	struct mutex lock;		/* extents, and zeroing on first touch */
 	struct rb_root extents;
+	u64 promised;			/* of region->promised; under its alloc_lock */
 	u64 resets_seen;		/* at open, and at the last good SYNC */
 	u32 owner;			/* whose bytes it may see, for bytes.h */
 	pid_t pid;
@@ -244,6 +246,7 @@ void p2pmem_buffers_exit(void);
 bool p2pmem_range_idle(struct p2pmem_region *r, u64 first, u64 count);
 void p2pmem_extents_release(struct p2pmem_file *f);
 void p2pmem_reap_fn(struct work_struct *work);
+bool p2pmem_settling(struct p2pmem_region *r);
 bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked);
 
 /* holders.c */

@@ -27,6 +27,7 @@ bool p2pmem_range_idle(struct p2pmem_region *r, u64 first, u64 count)
 {
 	u64 end = first + count, step;
 
+	lockdep_assert_held(&r->alloc_lock);
 	for (; first < end; first += step)
 		if (folio_ref_count(p2pmem_folio_at(r, first, end, &step)) != 1)
 			return false;
@@ -80,6 +81,7 @@ static void reap_after(struct p2pmem_region *r, unsigned long delay)
 /* While extents drain, a look is always to come or under way: it comes earlier. */
 static void reap_soon(struct p2pmem_region *r)
 {
+	lockdep_assert_held(&r->alloc_lock);
 	if (r->reap_delay == REAP_DELAY_MIN)
 		return;
 	r->reap_delay = REAP_DELAY_MIN;
@@ -89,6 +91,7 @@ static void reap_soon(struct p2pmem_region *r)
 /* The extent waits on the list, which holds the region and the module. */
 static void drain_extent(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
+	lockdep_assert_held(&r->alloc_lock);
 	list_add_tail(&e->link, &r->draining);
 	r->drains++;
 	r->drained = jiffies;
@@ -105,6 +108,7 @@ static bool release_some(struct p2pmem_file *f)
 	struct rb_node *node;
 	int n;
 
+	lockdep_assert_held(&f->lock);
 	for (n = 0; n < BATCH_EXTENTS && (node = rb_first(&f->extents)); n++) {
 		struct p2pmem_extent *e = rb_entry(node, struct p2pmem_extent, node);
 		enum look seen = r->gone ? IDLE : look_at(r, e, &budget);
@@ -151,6 +155,7 @@ static unsigned int reap_some(struct p2pmem_region *r, unsigned long *left)
 	unsigned int reaped = 0;
 	int n;
 
+	lockdep_assert_held(&r->alloc_lock);
 	for (n = 0; n < BATCH_EXTENTS && *left; n++, (*left)--) {
 		struct p2pmem_extent *e = list_first_entry(&r->draining,
 							   struct p2pmem_extent, link);
@@ -211,7 +216,7 @@ void p2pmem_reap_fn(struct work_struct *work)
 }
 
 /* Extents drain, and one of them has not for long: worth a look soon. */
-static bool settling(struct p2pmem_region *r)
+bool p2pmem_settling(struct p2pmem_region *r)
 {
 	bool young;
 
@@ -232,7 +237,7 @@ static bool settling(struct p2pmem_region *r)
  */
 bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked)
 {
-	if (time_after_eq(jiffies, asked + SETTLE_TIME) || !settling(r))
+	if (time_after_eq(jiffies, asked + SETTLE_TIME) || !p2pmem_settling(r))
 		return false;
 	schedule_timeout_interruptible(SETTLE_INTERVAL);
 	return !signal_pending(current);

@@ -40,7 +40,9 @@
  *   EINTR       a signal ended the wait; the removal goes on by itself
  *   ENOMEM      the kernel has no memory for its own records; nothing changed
  *   EACCES      the file was opened for less than is asked
- *   EAGAIN      the client is being bound, unbound or reset: ask again
+ *   EAGAIN      ask again: the client is being bound, unbound or reset; or, of
+ *               mmap(), EBUSY or ENOSPC while pins of a file that was closed
+ *               within the last second are on their way out
  *   EHOSTUNREACH  there is no route, and page type generic was not asked for
  *
  * An importer that is refused a dma-buf gets EOPNOTSUPP (it is no PCI

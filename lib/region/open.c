@@ -15,6 +15,8 @@
 #define CLAIM_WAIT_SECONDS	3.0
 #define CLAIM_CALM_TRIES	10	/* until it must be somebody else's */
 #define CLAIM_PAUSE_MS		5
+/* The kernel calls memory of a closed file on its way back for as long. */
+#define SETTLE_SECONDS		1.0
 
 int dnd_require_module(struct donard_context *ctx)
 {
@@ -125,12 +127,31 @@ static int range_failed(struct donard_context *ctx, const struct dnd_region *reg
 			      (unsigned long long)(offset + length));
 }
 
+static void nap(void)
+{
+	const struct timespec pause = { .tv_nsec = CLAIM_PAUSE_MS * 1000000L };
+
+	nanosleep(&pause, NULL);
+}
+
+static void *try_map(const struct dnd_region *region, uint64_t file_offset, uint64_t length)
+{
+	return mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, region->fd,
+		    (off_t)file_offset);
+}
+
 static int map(struct dnd_region *region, uint64_t file_offset, uint64_t length,
 	       struct dnd_window *window)
 {
-	void *address = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, region->fd,
-			     (off_t)file_offset);
+	double until = dnd_now_seconds() + SETTLE_SECONDS;
+	void *address = try_map(region, file_offset, length);
 
+	while (address == MAP_FAILED && errno == EAGAIN) {
+		if (dnd_now_seconds() >= until)
+			return dnd_region_persistent(region) ? -EBUSY : -ENOSPC;
+		nap();
+		address = try_map(region, file_offset, length);
+	}
 	if (address == MAP_FAILED)
 		return -errno;
 	window->map = address;
@@ -188,14 +209,13 @@ static bool may_be_spare(struct donard_context *ctx, const struct dnd_region *re
 int dnd_region_claim(struct donard_context *ctx, struct dnd_region *region, uint64_t offset,
 		     uint64_t length, struct dnd_window *window)
 {
-	const struct timespec pause = { .tv_nsec = CLAIM_PAUSE_MS * 1000000L };
 	double until = dnd_now_seconds() + CLAIM_WAIT_SECONDS;
 	int rc = dnd_region_try_claim(region, offset, length, window);
 	unsigned int calm = 0;	/* tries in a row with no spare blocks in sight */
 
 	while (rc == -EBUSY && calm < CLAIM_CALM_TRIES && dnd_now_seconds() < until) {
 		calm = may_be_spare(ctx, region) ? 0 : calm + 1;
-		nanosleep(&pause, NULL);
+		nap();
 		rc = dnd_region_try_claim(region, offset, length, window);
 	}
 	return rc ? range_failed(ctx, region, start_of(region, offset),

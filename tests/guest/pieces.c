@@ -3,7 +3,9 @@
  * pieces hold REGION       - owns every second granule until it is killed: the rest is free in single ones.
  * pieces map REGION        - maps all that is free, writes a page of each 2 MiB, says how much it was.
  * pieces remap REGION      - the same again and again, until the region is gone.
+ * pieces too-much REGION   - maps a granule, and around it more than is free; says why it cannot.
  */
+#define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -91,14 +93,34 @@ static int remap(const char *name)
 	return 0;
 }
 
+/* Two gaps around a granule: each would fit, and both together not. */
+static int too_much(const char *name)
+{
+	struct p2pmem_info info;
+	int fd = open_region(name, &info);
+	unsigned long long gap;
+
+	if (fd < 0)
+		err(1, "%s", name);
+	gap = info.available_bytes / 5 * 3 / GRANULE * GRANULE;
+	if (mmap(NULL, GRANULE, PROT_READ, MAP_SHARED, fd, (off_t)gap) == MAP_FAILED)
+		err(1, "%s: a granule at %llu", name, gap);
+	if (mmap(NULL, 2 * gap, PROT_READ, MAP_SHARED, fd, 0) != MAP_FAILED)
+		errx(1, "%s: %llu bytes were mapped of %llu", name, 2 * gap, gap / 3 * 5);
+	puts(strerrorname_np(errno));
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
+	if (argc == 3 && !strcmp(argv[1], "too-much"))
+		return too_much(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "hold"))
 		return hold(argv[2]);
 	if (argc == 3 && !strcmp(argv[1], "remap"))
 		return remap(argv[2]);
 	if (argc != 3 || strcmp(argv[1], "map"))
-		errx(2, "usage: pieces hold|map|remap REGION");
+		errx(2, "usage: pieces hold|map|remap|too-much REGION");
 	if (!map_all(argv[2]))
 		err(1, "%s", argv[2]);
 	return 0;

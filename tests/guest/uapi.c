@@ -231,6 +231,53 @@ static void full_region(void)
 	close(b);
 }
 
+static long switches(void)
+{
+	struct rusage usage;
+
+	WORKS(getrusage(RUSAGE_THREAD, &usage));
+	return usage.ru_nvcsw;
+}
+
+/* A pipe holds a page of a closed file.  mmap() says so, and does not wait for it: it comes with mmap_lock. */
+static void mmap_does_not_wait(void)
+{
+	int a = open_region(volatile_region), b = open_region(volatile_region), ends[2];
+	uint64_t all = available();
+	struct iovec page = { mapped(a, all, 0), PAGE };
+	long before;
+
+	WORKS(pipe(ends));
+	EQUAL(PAGE, vmsplice(ends[1], &page, 1, 0));
+	munmap(page.iov_base, all);
+	close(a);
+	EQUAL(0, available());
+	before = switches();
+	FAILS(EAGAIN, map_at(b, all, 0));
+	CHECK(switches() - before < 20);
+	close(ends[0]);
+	close(ends[1]);
+	while (map_at(b, all, 0) == MAP_FAILED)
+		if (errno != EAGAIN)
+			err(1, "the pipe has let go");
+}
+
+/* A second after the close nobody is on the way out any more. */
+static void pinned_for_long(void)
+{
+	int a = open_region(volatile_region), b = open_region(volatile_region), ends[2];
+	uint64_t all = available();
+	struct iovec page = { mapped(a, all, 0), PAGE };
+
+	WORKS(pipe(ends));
+	EQUAL(PAGE, vmsplice(ends[1], &page, 1, 0));
+	munmap(page.iov_base, all);
+	close(a);
+	while (map_at(b, all, 0) == MAP_FAILED && errno == EAGAIN)
+		usleep(5000);
+	FAILS(ENOSPC, map_at(b, all, 0));
+}
+
 /* Part of the range is backed: a failure must not touch that part. */
 static void failed_mmap_keeps_the_rest(void)
 {
@@ -680,6 +727,8 @@ static const struct {
 	{ "one-file-is-one-memory", one_file_is_one_memory },
 	{ "mapping-outlives-descriptor", mapping_outlives_descriptor },
 	{ "full-region", full_region },
+	{ "mmap-does-not-wait", mmap_does_not_wait },
+	{ "pinned-for-long", pinned_for_long },
 	{ "failed-mmap-keeps-the-rest", failed_mmap_keeps_the_rest },
 	{ "offsets", offsets },
 	{ "read-only", read_only },

@@ -50,6 +50,15 @@ pieces_make_room() {
 	equal "free after it" "$FREE" "$(attr p2pmem0 available)"
 }
 
+# Pieces that are taken only to be given back are missing for somebody else meanwhile, who could have had them.
+pieces_are_not_taken_in_vain() {
+	shatter
+	trip p2pmem_alloc_take 0
+	equal "mapping more than is free" ENOSPC "$(pieces too-much p2pmem0)"
+	equal "pieces that were taken, with the one before" 1 "$(tripped hits)"
+	equal "free after it" "$FREE" "$(attr p2pmem0 available)"
+}
+
 # As many looks for a piece as there are pieces, and no more than a batch after the signal.
 pieces_end_with_their_process() {
 	local status=0
@@ -92,6 +101,7 @@ zeros_are_read_back() {
 pieces_tests() {
 	lt "zeros are read back" zeros_are_read_back
 	lt "pieces make room for others" pieces_make_room
+	lt "pieces are not taken in vain" pieces_are_not_taken_in_vain
 	lt "pieces end with their process" pieces_end_with_their_process
 	lt "region remove, while pieces are mapped" removed_while_pieces_are_mapped
 }
