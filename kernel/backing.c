@@ -217,12 +217,12 @@ void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule)
 }
 
 /*
- * Returns when the zeros are at the device, up to those of @granule, which were
- * the last.  Stores leave the CPU's buffers at the barrier, but they are posted:
+ * Returns when the CPU's stores are at the device, up to those to @granule, which
+ * were the last.  Stores leave the CPU's buffers at the barrier, but they are posted:
  * one may still be on its way when a peer, by another way, reads what was there
  * before.  The answer to a read of the last of them comes behind them all.
  */
-noinline void p2pmem_zeros_arrive(struct p2pmem_region *r, u64 granule)
+noinline void p2pmem_stores_arrive(struct p2pmem_region *r, u64 granule)
 {
 	const u64 *end = p2pmem_kaddr(r, granule + 1);
 

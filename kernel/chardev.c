@@ -280,6 +280,34 @@ static long ioc_export(void *object, void *arg)
 	return p2pmem_dmabuf_export(object, arg);
 }
 
+static long ioc_copy(void *object, void *arg)
+{
+	return p2pmem_copy(object, arg);
+}
+
+static long ioc_locate(void *object, void *arg)
+{
+	struct p2pmem_file *f = object;
+	struct p2pmem_locate *l = arg;
+	struct p2pmem_extent *e;
+
+	if (l->flags || !PAGE_ALIGNED(l->file_offset))
+		return -EINVAL;
+	if (!p2pmem_enter(f->region))
+		return -ENODEV;
+	mutex_lock(&f->lock);
+	e = p2pmem_extent_find(f, l->file_offset >> PAGE_SHIFT);
+	if (e) {
+		u64 skip = (l->file_offset >> PAGE_SHIFT) - e->file_first;
+
+		l->region_offset = (e->first + skip) << PAGE_SHIFT;
+		l->length = (e->count - skip) << PAGE_SHIFT;
+	}
+	mutex_unlock(&f->lock);
+	p2pmem_leave(f->region);
+	return e ? 0 : -ENXIO;
+}
+
 static const struct p2pmem_ioctl file_table[] = {
 	{ P2PMEM_IOC_INFO, sizeof(struct p2pmem_info),
 	  sizeof(struct p2pmem_info), P2PMEM_ANSWER_NEEDED, ioc_info },
@@ -293,6 +321,10 @@ static const struct p2pmem_ioctl file_table[] = {
 	  sizeof(struct p2pmem_export_dmabuf), P2PMEM_ANSWER_NONE, ioc_export },
 	{ P2PMEM_IOC_STATUS, sizeof(struct p2pmem_status),
 	  sizeof(struct p2pmem_status), P2PMEM_ANSWER_NEEDED, ioc_status },
+	{ P2PMEM_IOC_COPY, sizeof(struct p2pmem_copy),
+	  sizeof(struct p2pmem_copy), P2PMEM_ANSWER_NONE, ioc_copy },
+	{ P2PMEM_IOC_LOCATE, sizeof(struct p2pmem_locate),
+	  sizeof(struct p2pmem_locate), P2PMEM_ANSWER_NEEDED, ioc_locate },
 };
 
 static long p2pmem_file_ioctl(struct file *filp, unsigned int cmd,
@@ -328,6 +360,8 @@ const struct file_operations p2pmem_fops = {
 	.open = p2pmem_open,
 	.release = p2pmem_release,
 	.llseek = p2pmem_llseek,
+	.read_iter = p2pmem_read_iter,
+	.write_iter = p2pmem_write_iter,
 	.poll = p2pmem_poll,
 	.mmap = p2pmem_mmap,
 	.get_unmapped_area = p2pmem_get_unmapped_area,

@@ -384,7 +384,7 @@ void p2pmem_make_visible(struct p2pmem_region *r, u64 granule, u64 count)
 		p2pmem_zero_granule(r, at);
 		at = p2pmem_bytes_next_unknown(bytes, at + 1, end);
 	}
-	p2pmem_zeros_arrive(r, last);
+	p2pmem_stores_arrive(r, last);
 	p2pmem_bytes_show(bytes, granule, count);
 }
 

@@ -18,6 +18,16 @@ bool p2pmem_enter(struct p2pmem_region *r)
 	return false;
 }
 
+/* The same, by who is in another region, of a smaller number. */
+bool p2pmem_enter_second(struct p2pmem_region *r)
+{
+	down_read_nested(&r->gate, SINGLE_DEPTH_NESTING);
+	if (r->state == P2PMEM_STATE_READY)
+		return true;
+	up_read(&r->gate);
+	return false;
+}
+
 void p2pmem_leave(struct p2pmem_region *r)
 {
 	up_read(&r->gate);

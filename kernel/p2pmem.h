@@ -12,7 +12,8 @@
  *   export   a dma-buf; holds the open file, and through it all of the above.
  *
  * Lock order: device lock -> mmap_lock -> file->back_lock -> region->gate ->
- * region->files_lock -> file->lock -> region->alloc_lock; and
+ * region->files_lock -> file->lock -> region->alloc_lock; gates of two regions
+ * in the order of their numbers; and
  * region->gate -> region->exports_lock -> reservation lock of a dma-buf.
  * None of them is held over copy_{to,from}_user or (un)mapping a backing,
  * but for region->gate in region_set_page_type(), which no fault can meet.
@@ -185,7 +186,7 @@ const char *p2pmem_kind_name(u32 kind);
 int p2pmem_backing_open(struct p2pmem_region *r, u32 type);
 void p2pmem_backing_close(struct p2pmem_region *r);
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule);
-void p2pmem_zeros_arrive(struct p2pmem_region *r, u64 granule);
+void p2pmem_stores_arrive(struct p2pmem_region *r, u64 granule);
 
 /* folio.c */
 struct folio *p2pmem_folio_at(struct p2pmem_region *r, u64 granule, u64 end,
@@ -207,6 +208,7 @@ extern const struct file_operations p2pmem_fops;
 
 /* gate.c */
 bool p2pmem_enter(struct p2pmem_region *r);
+bool p2pmem_enter_second(struct p2pmem_region *r);
 int p2pmem_await_ready(struct p2pmem_region *r);
 int p2pmem_await_reset(struct p2pmem_region *r);
 void p2pmem_leave(struct p2pmem_region *r);
@@ -222,6 +224,11 @@ int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count);
 void p2pmem_make_visible(struct p2pmem_region *r, u64 granule, u64 count);
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
+
+/* access.c */
+ssize_t p2pmem_read_iter(struct kiocb *iocb, struct iov_iter *to);
+ssize_t p2pmem_write_iter(struct kiocb *iocb, struct iov_iter *from);
+long p2pmem_copy(struct p2pmem_file *to, const struct p2pmem_copy *req);
 
 /* mmap.c */
 int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);

@@ -280,6 +280,55 @@ struct p2pmem_export_dmabuf {
 	__u32 reserved0;
 };
 
+/**
+ * struct p2pmem_copy - copy from another open file of a region (P2PMEM_IOC_COPY)
+ * @size: in: sizeof(struct p2pmem_copy)
+ * @flags: must be zero
+ * @from_fd: an open file of any region, this one included
+ * @reserved0: must be zero
+ * @to_offset: in this open file; backed as by mmap()
+ * @from_offset: in that one, which owns the range (ENXIO)
+ * @length: bytes; any, and aligned to nothing, but 8 bytes are what is fast
+ *
+ * The CPU loads from the one device and stores to the other, and no buffer in DRAM
+ * has the bytes in between.  Ranges of one file may overlap.  When the call
+ * returns the bytes are at the device, where other devices see them.  After a
+ * failure any part may have been copied; EIO: one of the devices was reset or
+ * is away, and what was copied means nothing.  Only a signal that kills ends
+ * the call: ask for some MiB at a time.
+ * Errors: EBADF; EINVAL if @from_fd is no region's; EACCES unless that file is
+ * open for reading and this one for writing; ENOSPC, EBUSY, ENXIO, ENODEV, EIO.
+ */
+struct p2pmem_copy {
+	__u32 size;
+	__u32 flags;
+	__s32 from_fd;
+	__u32 reserved0;
+	__u64 to_offset;
+	__u64 from_offset;
+	__u64 length;
+};
+
+/**
+ * struct p2pmem_locate - where in the region a place of an open file lies
+ * @size: in: sizeof(struct p2pmem_locate)
+ * @flags: must be zero
+ * @file_offset: in: multiple of granule_bytes
+ * @region_offset: out: of the same byte
+ * @length: out: so many bytes lie there without a gap, at least; the next may
+ *	follow them or not
+ *
+ * It stays true while the file is open.  Errors: ENXIO if the file owns no
+ * memory there; EINVAL, ENODEV.
+ */
+struct p2pmem_locate {
+	__u32 size;
+	__u32 flags;
+	__u64 file_offset;
+	__u64 region_offset;
+	__u64 length;
+};
+
 #define P2PMEM_IOC_MAGIC	0xB9
 #define P2PMEM_IOC_INFO		_IOWR(P2PMEM_IOC_MAGIC, 0x00, struct p2pmem_info)
 #define P2PMEM_IOC_CLAIM		_IOWR(P2PMEM_IOC_MAGIC, 0x01, struct p2pmem_claim)
@@ -287,6 +336,8 @@ struct p2pmem_export_dmabuf {
 #define P2PMEM_IOC_PROBE_PEER		_IOWR(P2PMEM_IOC_MAGIC, 0x03, struct p2pmem_probe)
 #define P2PMEM_IOC_EXPORT_DMABUF	_IOWR(P2PMEM_IOC_MAGIC, 0x04, struct p2pmem_export_dmabuf)
 #define P2PMEM_IOC_STATUS		_IOWR(P2PMEM_IOC_MAGIC, 0x05, struct p2pmem_status)
+#define P2PMEM_IOC_COPY		_IOWR(P2PMEM_IOC_MAGIC, 0x06, struct p2pmem_copy)
+#define P2PMEM_IOC_LOCATE		_IOWR(P2PMEM_IOC_MAGIC, 0x07, struct p2pmem_locate)
 
 /**
  * struct p2pmem_uring_buffer - a range of an open file as a fixed buffer of a

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* For uapi.c alone: its checks, and short forms of the calls that it makes. */
+/* For uapi.c and access.c: their checks, and short forms of the calls that they make. */
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -53,7 +53,7 @@ static const char volatile_region[] = "/dev/p2pmem0", persistent_region[] = "/de
 
 /* --- short forms --- */
 
-static int open_region(const char *path)
+static inline int open_region(const char *path)
 {
 	int fd = open(path, O_RDWR | O_CLOEXEC);
 
@@ -62,7 +62,7 @@ static int open_region(const char *path)
 	return fd;
 }
 
-static struct p2pmem_info info_of(int fd)
+static inline struct p2pmem_info info_of(int fd)
 {
 	struct p2pmem_info info = { .size = sizeof(info) };
 
@@ -70,7 +70,7 @@ static struct p2pmem_info info_of(int fd)
 	return info;
 }
 
-static uint64_t available(void)
+static inline uint64_t available(void)
 {
 	int fd = open_region(volatile_region);
 	uint64_t bytes = info_of(fd).available_bytes;
@@ -79,12 +79,12 @@ static uint64_t available(void)
 	return bytes;
 }
 
-static void *map_at(int fd, uint64_t bytes, uint64_t offset)
+static inline void *map_at(int fd, uint64_t bytes, uint64_t offset)
 {
 	return mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, (off_t)offset);
 }
 
-static uint64_t *mapped(int fd, uint64_t bytes, uint64_t offset)
+static inline uint64_t *mapped(int fd, uint64_t bytes, uint64_t offset)
 {
 	void *map = map_at(fd, bytes, offset);
 
@@ -94,7 +94,7 @@ static uint64_t *mapped(int fd, uint64_t bytes, uint64_t offset)
 	return map;
 }
 
-static int claim(int fd, uint64_t region_offset, uint64_t length, uint64_t file_offset)
+static inline int claim(int fd, uint64_t region_offset, uint64_t length, uint64_t file_offset)
 {
 	struct p2pmem_claim c = {
 		.size = sizeof(c), .region_offset = region_offset, .length = length,
@@ -104,7 +104,7 @@ static int claim(int fd, uint64_t region_offset, uint64_t length, uint64_t file_
 	return ioctl(fd, P2PMEM_IOC_CLAIM, &c);
 }
 
-static int sync_range(int fd, uint32_t flags, uint64_t offset, uint64_t length)
+static inline int sync_range(int fd, uint32_t flags, uint64_t offset, uint64_t length)
 {
 	struct p2pmem_sync s = {
 		.size = sizeof(s), .flags = flags, .file_offset = offset, .length = length,
@@ -113,13 +113,13 @@ static int sync_range(int fd, uint32_t flags, uint64_t offset, uint64_t length)
 	return ioctl(fd, P2PMEM_IOC_SYNC, &s);
 }
 
-static void fill(uint64_t *map, uint64_t bytes, uint64_t pattern)
+static inline void fill(uint64_t *map, uint64_t bytes, uint64_t pattern)
 {
 	for (uint64_t i = 0; i < bytes / 8; i++)
 		map[i] = pattern + i;
 }
 
-static bool filled(const uint64_t *map, uint64_t bytes, uint64_t pattern)
+static inline bool filled(const uint64_t *map, uint64_t bytes, uint64_t pattern)
 {
 	for (uint64_t i = 0; i < bytes / 8; i++)
 		if (map[i] != pattern + i)
@@ -127,7 +127,7 @@ static bool filled(const uint64_t *map, uint64_t bytes, uint64_t pattern)
 	return true;
 }
 
-static bool zero(const uint64_t *map, uint64_t bytes)
+static inline bool zero(const uint64_t *map, uint64_t bytes)
 {
 	for (uint64_t i = 0; i < bytes / 8; i++)
 		if (map[i])
@@ -136,7 +136,7 @@ static bool zero(const uint64_t *map, uint64_t bytes)
 }
 
 /* Runs it in a child, as that user of the group p2pmem (0: as root). */
-static void as_user(uid_t uid, void (*function)(void))
+static inline void as_user(uid_t uid, void (*function)(void))
 {
 	gid_t group = 900;
 	int status;

@@ -93,7 +93,7 @@ removed_while_pieces_are_mapped() {
 # late: what can be shown is that each batch of them, 2 MiB in a fault, is read back once.
 zeros_are_read_back() {
 	FREE=$(attr p2pmem0 available)
-	trip p2pmem_zeros_arrive 0
+	trip p2pmem_stores_arrive 0
 	maps_all_that_is_free
 	equal "times that zeros were read back" $((FREE / (2 * MIB))) "$(tripped hits)"
 }

@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The CPU's way to the memory of an open file without a mapping: read(), write()
+ * and P2PMEM_IOC_COPY.  A program whose mapping is revoked under its loads and
+ * stores gets SIGBUS; these calls end with an error, and say when the bytes that
+ * they saw may be none (a device that was reset, or is away, answers with ones).
+ *
+ * The region is entered for a page at a time, so that a removal waits for no
+ * more, and never while the caller's memory is touched.
+ */
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/sched/signal.h>
+#include <linux/uio.h>
+
+#include <asm/cacheflush.h>
+
+#include "p2pmem.h"
+
+static bool words_fit(const void *a, const void *b)
+{
+	return IS_ALIGNED((unsigned long)a | (unsigned long)b, sizeof(u64));
+}
+
+/*
+ * Eight bytes an access, as p2pmem_zero_granule() does; single ones up to where both
+ * are aligned, and all the way if they never are.
+ */
+static void move_up(u8 *to, const u8 *from, size_t bytes)
+{
+	for (; bytes && !words_fit(to, from); bytes--)
+		WRITE_ONCE(*to++, READ_ONCE(*from++));
+	for (; bytes >= sizeof(u64); bytes -= sizeof(u64)) {
+		WRITE_ONCE(*(u64 *)to, READ_ONCE(*(const u64 *)from));
+		to += sizeof(u64);
+		from += sizeof(u64);
+	}
+	for (; bytes; bytes--)
+		WRITE_ONCE(*to++, READ_ONCE(*from++));
+}
+
+/* The same from the end, for ranges that overlap. */
+static void move_down(u8 *to, const u8 *from, size_t bytes)
+{
+	to += bytes;
+	from += bytes;
+	for (; bytes && !words_fit(to, from); bytes--)
+		WRITE_ONCE(*--to, READ_ONCE(*--from));
+	for (; bytes >= sizeof(u64); bytes -= sizeof(u64)) {
+		to -= sizeof(u64);
+		from -= sizeof(u64);
+		WRITE_ONCE(*(u64 *)to, READ_ONCE(*(const u64 *)from));
+	}
+	for (; bytes; bytes--)
+		WRITE_ONCE(*--to, READ_ONCE(*--from));
+}
+
+/*
+ * Enters the region of an open file and finds the granule that stands behind one of
+ * the file, fit to be seen.  What a file owns stays while it is open.  -ENXIO:
+ * it owns nothing there.
+ */
+static int enter_at(struct p2pmem_file *f, u64 at, u64 *granule)
+{
+	struct p2pmem_region *r = f->region;
+	struct p2pmem_extent *e;
+
+	for (;;) {
+		if (p2pmem_await_reset(r))
+			return -EINTR;
+		if (!p2pmem_enter(r))
+			return -ENODEV;
+		if (!r->resetting)
+			break;
+		p2pmem_leave(r);
+	}
+	mutex_lock(&f->lock);
+	e = p2pmem_extent_find(f, at);
+	if (e) {
+		*granule = e->first + (at - e->file_first);
+		p2pmem_make_visible(r, *granule, 1);
+	}
+	mutex_unlock(&f->lock);
+	if (e)
+		return 0;
+	p2pmem_leave(r);
+	return -ENXIO;
+}
+
+/* Memory for what has none, as mmap() would give it. */
+static int back(struct p2pmem_file *f, u64 offset, u64 bytes)
+{
+	u64 first = offset >> PAGE_SHIFT;
+	u64 end = (offset + bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
+	unsigned long asked = jiffies;
+	int ret;
+
+	do {
+		ret = p2pmem_file_back(f, first, end - first);
+	} while ((ret == -ENOSPC || ret == -EBUSY) && p2pmem_settle(f->region, asked));
+	return ret;
+}
+
+/* How many resets the device has seen, once its memory is enabled. */
+static int count_resets(struct p2pmem_region *r, u64 *resets)
+{
+	if (!p2pmem_enter(r))
+		return -ENODEV;
+	p2pmem_revalidate(r);
+	*resets = atomic64_read(&r->resets);
+	p2pmem_leave(r);
+	return p2pmem_await_ready(r);
+}
+
+/*
+ * Of a device that is reset, or away, a load says nothing, and a store is lost.
+ * Since there were @before resets: has it been there all the time?
+ */
+static int check_device(struct p2pmem_region *r, u64 before)
+{
+	int ret = 0;
+
+	if (!p2pmem_enter(r))
+		return -ENODEV;
+	p2pmem_revalidate(r);
+	if (!pci_device_is_present(r->pdev) || r->resetting ||
+	    atomic64_read(&r->resets) != before)
+		ret = -EIO;
+	p2pmem_leave(r);
+	return ret;
+}
+
+/* --- read() --- */
+
+/* Where nothing is owned, volatile memory reads as zero, up to the region's end. */
+static int load_hole(struct p2pmem_region *r, u64 offset, void *to, size_t bytes)
+{
+	if (r->persistent || offset >= r->backing.bytes)
+		return -ENXIO;
+	memset(to, 0, bytes);
+	return 0;
+}
+
+static int load(struct p2pmem_file *f, u64 offset, void *to, size_t bytes)
+{
+	struct p2pmem_region *r = f->region;
+	u64 granule;
+	int ret = enter_at(f, offset >> PAGE_SHIFT, &granule);
+
+	if (ret == -ENXIO)
+		return load_hole(r, offset, to, bytes);
+	if (ret)
+		return ret;
+	move_up(to, p2pmem_kaddr(r, granule) + offset_in_page(offset), bytes);
+	p2pmem_leave(r);
+	return 0;
+}
+
+/* What of the page at @offset a call gets that wants @count bytes. */
+static size_t part_of_page(u64 offset, size_t count)
+{
+	return min_t(size_t, count, PAGE_SIZE - offset_in_page(offset));
+}
+
+static int read_page(struct p2pmem_file *f, struct kiocb *iocb, void *page, struct iov_iter *to)
+{
+	size_t bytes = part_of_page(iocb->ki_pos, iov_iter_count(to)), copied;
+	void *at = page + offset_in_page(iocb->ki_pos);
+	int ret = load(f, iocb->ki_pos, at, bytes);
+
+	if (ret)
+		return ret;
+	copied = copy_to_iter(at, bytes, to);
+	iocb->ki_pos += copied;
+	return copied < bytes ? -EFAULT : 0;
+}
+
+/* A persistent region is read like a disk, by its owner: the range becomes the file's. */
+static int own_what_is_read(struct p2pmem_file *f, u64 offset, u64 bytes)
+{
+	u64 end = f->region->backing.bytes;
+
+	if (!f->region->persistent || offset >= end)
+		return 0;
+	return back(f, offset, min(bytes, end - offset));
+}
+
+/* How a call ends that moved @done bytes before @ret. */
+static ssize_t finish(struct p2pmem_region *r, u64 resets, ssize_t done, int ret)
+{
+	if (done)
+		return check_device(r, resets) ?: done;
+	return ret == -EINTR && !fatal_signal_pending(current) ? -ERESTARTSYS : ret;
+}
+
+ssize_t p2pmem_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct p2pmem_file *f = iocb->ki_filp->private_data;
+	struct p2pmem_region *r = f->region;
+	loff_t start = iocb->ki_pos;
+	void *page;
+	u64 resets;
+	int ret;
+
+	if (!iov_iter_count(to))
+		return 0;
+	ret = count_resets(r, &resets) ?:
+	      own_what_is_read(f, start, iov_iter_count(to));
+	if (ret)
+		return ret;
+	page = (void *)__get_free_page(GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return -ENOMEM;
+	while (!ret && iov_iter_count(to)) {
+		ret = read_page(f, iocb, page, to);
+		if (signal_pending(current))
+			ret = ret ?: -EINTR;
+		cond_resched();
+	}
+	free_page((unsigned long)page);
+	/* Past the end of the file there is nothing. */
+	if (ret == -ENXIO)
+		ret = 0;
+	return finish(r, resets, iocb->ki_pos - start, ret);
+}
+
+/* --- write() --- */
+
+static int store(struct p2pmem_file *f, u64 offset, const void *from, size_t bytes)
+{
+	struct p2pmem_region *r = f->region;
+	u64 granule;
+	int ret = enter_at(f, offset >> PAGE_SHIFT, &granule);
+	void *to;
+
+	if (ret)
+		return ret;
+	to = p2pmem_kaddr(r, granule) + offset_in_page(offset);
+	move_up(to, from, bytes);
+	/* A peer's read of the device does not look into our cache. */
+	if (r->backing.memtype == P2PMEM_MEMTYPE_WB)
+		clflush_cache_range(to, bytes);
+	p2pmem_stores_arrive(r, granule);
+	p2pmem_leave(r);
+	return 0;
+}
+
+static int write_page(struct p2pmem_file *f, struct kiocb *iocb, void *page, struct iov_iter *from)
+{
+	size_t bytes = part_of_page(iocb->ki_pos, iov_iter_count(from));
+	void *at = page + offset_in_page(iocb->ki_pos);
+	int ret;
+
+	bytes = copy_from_iter(at, bytes, from);
+	if (!bytes)
+		return -EFAULT;
+	ret = store(f, iocb->ki_pos, at, bytes);
+	if (!ret)
+		iocb->ki_pos += bytes;
+	return ret;
+}
+
+ssize_t p2pmem_write_iter(struct kiocb *iocb, struct iov_iter *from)
+{
+	struct p2pmem_file *f = iocb->ki_filp->private_data;
+	struct p2pmem_region *r = f->region;
+	loff_t start = iocb->ki_pos;
+	void *page;
+	u64 resets;
+	int ret;
+
+	if (!iov_iter_count(from))
+		return 0;
+	ret = count_resets(r, &resets) ?:
+	      back(f, start, iov_iter_count(from));
+	if (ret)
+		return ret;
+	page = (void *)__get_free_page(GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return -ENOMEM;
+	while (!ret && iov_iter_count(from)) {
+		ret = write_page(f, iocb, page, from);
+		if (signal_pending(current))
+			ret = ret ?: -EINTR;
+		cond_resched();
+	}
+	free_page((unsigned long)page);
+	return finish(r, resets, iocb->ki_pos - start, ret);
+}
+
+/* --- P2PMEM_IOC_COPY --- */
+
+/*
+ * Both regions, always in one order: a removal that waits for one of them lets
+ * nobody in any more.
+ */
+static bool enter_both(struct p2pmem_region *a, struct p2pmem_region *b)
+{
+	if (a == b)
+		return p2pmem_enter(a);
+	if (a->id > b->id)
+		swap(a, b);
+	if (!p2pmem_enter(a))
+		return false;
+	if (p2pmem_enter_second(b))
+		return true;
+	p2pmem_leave(a);
+	return false;
+}
+
+static void leave_both(struct p2pmem_region *a, struct p2pmem_region *b)
+{
+	p2pmem_leave(a);
+	if (a != b)
+		p2pmem_leave(b);
+}
+
+struct copy_job {
+	struct p2pmem_file *to, *from;
+	u64 to_offset, from_offset;
+	u64 length;
+	bool down;		/* ranges of one file that overlap: from the end */
+};
+
+/* As many bytes, at the end of the job or its beginning, as lie in one page at both sides. */
+static size_t next_part(const struct copy_job *job)
+{
+	u64 to = job->to_offset, from = job->from_offset;
+
+	if (!job->down)
+		return part_of_page(to, part_of_page(from, min_t(u64, job->length, PAGE_SIZE)));
+	to = offset_in_page(to + job->length - 1) + 1;
+	from = offset_in_page(from + job->length - 1) + 1;
+	return min3(to, from, job->length);
+}
+
+static int copy_part(const struct copy_job *job, u64 to_offset, u64 from_offset, size_t bytes)
+{
+	struct p2pmem_region *to = job->to->region, *from = job->from->region;
+	u64 to_granule, from_granule;
+	void *target, *source;
+	int ret;
+
+	ret = enter_at(job->from, from_offset >> PAGE_SHIFT, &from_granule);
+	if (ret)
+		return ret;
+	p2pmem_leave(from);
+	ret = enter_at(job->to, to_offset >> PAGE_SHIFT, &to_granule);
+	if (ret)
+		return ret;
+	p2pmem_leave(to);
+	if (!enter_both(to, from))
+		return -ENODEV;
+	target = p2pmem_kaddr(to, to_granule) + offset_in_page(to_offset);
+	source = p2pmem_kaddr(from, from_granule) + offset_in_page(from_offset);
+	if (job->down)
+		move_down(target, source, bytes);
+	else
+		move_up(target, source, bytes);
+	if (to->backing.memtype == P2PMEM_MEMTYPE_WB)
+		clflush_cache_range(target, bytes);
+	p2pmem_stores_arrive(to, to_granule);
+	leave_both(to, from);
+	return 0;
+}
+
+static int copy_all(struct copy_job *job)
+{
+	int ret = 0;
+
+	while (job->length && !ret) {
+		size_t bytes = next_part(job);
+		u64 skip = job->down ? job->length - bytes : 0;
+
+		ret = copy_part(job, job->to_offset + skip, job->from_offset + skip, bytes);
+		if (!job->down) {
+			job->to_offset += bytes;
+			job->from_offset += bytes;
+		}
+		job->length -= bytes;
+		/* Repeated, a copy onto itself would go wrong: only who is killed ends it. */
+		if (!ret && fatal_signal_pending(current) && job->length)
+			ret = -EINTR;
+		cond_resched();
+	}
+	return ret;
+}
+
+static int copy_checked(struct copy_job *job)
+{
+	struct p2pmem_region *to = job->to->region, *from = job->from->region;
+	u64 to_resets, from_resets;
+
+	return count_resets(to, &to_resets) ?: count_resets(from, &from_resets) ?:
+	       back(job->to, job->to_offset, job->length) ?: copy_all(job) ?:
+	       check_device(to, to_resets) ?: check_device(from, from_resets);
+}
+
+static bool range_is_odd(u64 offset, u64 length)
+{
+	return length > LLONG_MAX || offset > LLONG_MAX - length;
+}
+
+long p2pmem_copy(struct p2pmem_file *to, const struct p2pmem_copy *req)
+{
+	struct copy_job job = {
+		.to = to,
+		.to_offset = req->to_offset,
+		.from_offset = req->from_offset,
+		.length = req->length,
+	};
+	struct file *from;
+	long ret;
+
+	if (req->flags || req->reserved0 || range_is_odd(req->to_offset, req->length) ||
+	    range_is_odd(req->from_offset, req->length))
+		return -EINVAL;
+	from = fget(req->from_fd);
+	if (!from)
+		return -EBADF;
+	job.from = from->private_data;
+	ret = -EINVAL;
+	if (from->f_op != &p2pmem_fops)
+		goto out_put;
+	ret = -EACCES;
+	if (!(from->f_mode & FMODE_READ) || !(to->filp->f_mode & FMODE_WRITE))
+		goto out_put;
+	job.down = job.from == to && req->to_offset > req->from_offset &&
+		   req->to_offset - req->from_offset < req->length;
+	ret = req->length ? copy_checked(&job) : 0;
+out_put:
+	fput(from);
+	return ret;
+}
