@@ -31,7 +31,6 @@ STRUCT = re.compile(r"^(?:(/\*\*\n(?: \*(?!/)[^\n]*\n)+ \*/\n))?((?:struct|enum)
 ERRNO = re.compile(r"-(E[A-Z0-9]+)\b")
 TABLE_ROW = re.compile(r"^ \*   (E[A-Z0-9]+)\s+(.*)$", re.M)
 CONSTANT = re.compile(r"^#define (DONARD_\w+)[ \t]+\S[^\n]*?(?:/\* (.*?) \*/)?$", re.M)
-TEXT_OF = {"donard.h": "donard/donard.h", "meter.h": "donard/meter.h", "rdma.h": "donard/rdma.h"}
 
 
 class Doc:
@@ -182,7 +181,7 @@ def page(function, version, known, table, values, siblings):
     out = ['.\\" SPDX-License-Identifier: Apache-2.0', '.\\" From the comment in the header, by mk/manpages.py.',
            f'.TH {function.name} 3 "" "libdonard {version}" "Library functions"',
            ".SH NAME", f"{function.name} \\- {roff(doc.summary)}", ".SH SYNOPSIS", ".nf",
-           f"#include <{TEXT_OF[function.path.name]}>", "\\&", *prototype(function.prototype), ".fi", ".PP",
+           f"#include <donard/{function.path.name}>", "\\&", *prototype(function.prototype), ".fi", ".PP",
            "Link with", ".IR \\-ldonard ."]
     paragraphs = doc.paragraphs or [doc.summary[0].upper() + doc.summary[1:].rstrip(".") + "."]
     out += [".SH DESCRIPTION", roff(paragraphs[0])]

@@ -37,6 +37,7 @@
  *   EINTR       a signal ended the wait
  *   EINVAL      a wrong argument: a bad name, size, flag or alignment
  *   EIO         a device reported a failure
+ *   EMFILE      the process has too many open files
  *   ENETDOWN    the port of an RDMA device is not active
  *   ENODEV      there is no such device or region, or not any more
  *   ENOMEM      there is too little memory, or the limit of locked memory is too low
@@ -177,6 +178,7 @@ enum donard_region_state {
 	DONARD_STATE_READY,
 	DONARD_STATE_DRAINING,		/* being taken away */
 	DONARD_STATE_QUARANTINED,	/* gone; a device may still write there */
+	DONARD_STATE_GONE,		/* ended: of memory that is still held, never in a list */
 };
 
 /**
@@ -231,7 +233,7 @@ enum donard_memtype donard_memtype_of(const char *word);
  * donard_region_state_text() - the word for the state of a region
  * @state: of struct donard_region_info
  *
- * Returns "ready", "draining", "quarantined", or "unknown".
+ * Returns "ready", "draining", "quarantined", "gone", or "unknown".
  */
 const char *donard_region_state_text(enum donard_region_state state);
 

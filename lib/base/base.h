@@ -184,4 +184,10 @@ static inline uint64_t dnd_max(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
+/* [offset, offset + length) lies in [0, size) and holds a byte. */
+static inline bool dnd_range_fits(uint64_t offset, uint64_t length, uint64_t size)
+{
+	return length && length <= size && offset <= size - length;
+}
+
 #endif /* DND_BASE_H */

@@ -103,10 +103,4 @@ int dnd_offer_decode(struct dnd_offer *offer, const void *bytes, size_t length);
 void dnd_message_encode(const struct dnd_message *message, uint8_t bytes[DND_MESSAGE_BYTES]);
 int dnd_message_decode(struct dnd_message *message, const void *bytes, size_t length);
 
-/* [offset, offset + length) lies in [0, size) and holds a byte. */
-static inline bool dnd_range_fits(uint64_t offset, uint64_t length, uint64_t size)
-{
-	return length && length <= size && offset <= size - length;
-}
-
 #endif /* DONARD_RDMA_PROTOCOL_H */

@@ -4,6 +4,7 @@
  * not be pinned, and lets the kernel check the route.  What cannot import one
  * (soft RDMA) pins the mapping.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -52,7 +53,9 @@ static struct ibv_mr *register_dmabuf(struct ibv_pd *pd, const struct dnd_target
 			 "plain memory has no dma-buf");
 		return NULL;
 	}
-	fd = dnd_region_export(&target->region, &target->window);
+	/* Writable, since drivers map for both directions; a registration's rights are what limits a peer. */
+	fd = dnd_region_export(&target->region, target->window.file_offset,
+			       target->window.map_bytes, O_RDWR);
 	if (fd < 0) {
 		set_reason(registration, target->name, "exports no dma-buf", -fd);
 		return NULL;

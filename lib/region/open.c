@@ -86,6 +86,20 @@ int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_reg
 	return rc;
 }
 
+int dnd_region_adopt(struct donard_context *ctx, int fd, struct dnd_region *region)
+{
+	int rc;
+
+	region->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (region->fd < 0)
+		return dnd_fail_errno(ctx, errno, "%s: its descriptor cannot be duplicated",
+				      region->name);
+	rc = read_info(ctx, region);
+	if (rc)
+		dnd_region_close(region);
+	return rc;
+}
+
 bool dnd_region_called_back(const struct dnd_region *region)
 {
 	struct pollfd pollfd = { .fd = region->fd, .events = POLLPRI };
@@ -200,6 +214,17 @@ int dnd_region_try_claim(struct dnd_region *region, uint64_t offset, uint64_t le
 	return rc;
 }
 
+int dnd_region_map(struct donard_context *ctx, struct dnd_region *region, uint64_t file_offset,
+		   uint64_t length, uint64_t skip, struct dnd_window *window)
+{
+	int rc = map(region, file_offset, length, window);
+
+	if (rc)
+		return range_failed(ctx, region, file_offset, length, -rc);
+	window->data += skip;
+	return 0;
+}
+
 /* Nobody else can see whose a range is: only that somebody holds as little as that. */
 static bool may_be_spare(struct donard_context *ctx, const struct dnd_region *region)
 {
@@ -226,16 +251,12 @@ int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region, ui
 		       struct dnd_window *window)
 {
 	uint64_t bytes = dnd_round_up(length, region->info.granule_bytes);
-	int rc;
 
 	if (dnd_region_persistent(region))
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: persistent memory is never used as "
 				"scratch space: its bytes are somebody's data. Use a volatile "
 				"region.", region->name);
-	rc = map(region, 0, bytes, window);
-	if (rc)
-		return range_failed(ctx, region, 0, bytes, -rc);
-	return 0;
+	return dnd_region_map(ctx, region, 0, bytes, 0, window);
 }
 
 void dnd_window_unmap(struct dnd_window *window)
@@ -245,14 +266,14 @@ void dnd_window_unmap(struct dnd_window *window)
 	memset(window, 0, sizeof(*window));
 }
 
-/* Writable, since RDMA drivers map for both directions; a registration's rights are what limits a peer. */
-int dnd_region_export(const struct dnd_region *region, const struct dnd_window *window)
+int dnd_region_export(const struct dnd_region *region, uint64_t file_offset, uint64_t length,
+		      int access)
 {
 	struct p2pmem_export_dmabuf export = {
 		.size = sizeof(export),
-		.file_offset = window->file_offset,
-		.length = window->map_bytes,
-		.fd_flags = O_RDWR | O_CLOEXEC,
+		.file_offset = file_offset,
+		.length = length,
+		.fd_flags = (uint32_t)access | O_CLOEXEC,
 	};
 	int fd = ioctl(region->fd, P2PMEM_IOC_EXPORT_DMABUF, &export);
 

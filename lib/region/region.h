@@ -26,6 +26,8 @@ struct dnd_window {
 };
 
 int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_region *region);
+/* The open file behind a copy of @fd, a region's; @region->name is set. */
+int dnd_region_adopt(struct donard_context *ctx, int fd, struct dnd_region *region);
 void dnd_region_close(struct dnd_region *region);
 /* The region asks its holders to let go, or has ended.  Costs one system call. */
 bool dnd_region_called_back(const struct dnd_region *region);
@@ -43,9 +45,13 @@ int dnd_region_claim(struct donard_context *ctx, struct dnd_region *region, uint
 /* Own any free memory of a volatile region, through a file that owns nothing yet. */
 int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region, uint64_t length,
 		       struct dnd_window *window);
+/* Maps granules of the file; data begins @skip bytes behind them. */
+int dnd_region_map(struct donard_context *ctx, struct dnd_region *region, uint64_t file_offset,
+		   uint64_t length, uint64_t skip, struct dnd_window *window);
 void dnd_window_unmap(struct dnd_window *window);
-/* A descriptor of the window as a dma-buf, or -errno. */
-int dnd_region_export(const struct dnd_region *region, const struct dnd_window *window);
+/* A descriptor of granules of the file as a dma-buf, or -errno; @access: O_RDWR or O_RDONLY. */
+int dnd_region_export(const struct dnd_region *region, uint64_t file_offset, uint64_t length,
+		      int access);
 int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable);
 /* Fails unless p2pmem is loaded. */
 int dnd_require_module(struct donard_context *ctx);

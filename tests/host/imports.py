@@ -28,6 +28,7 @@ ROOMS = {
     "kernel": ["kernel/compat", "include/uapi"],
     "lib/base": ["include/donard"],
     "lib/region": ["lib/base", "include/donard", "include/uapi"],
+    "lib/memory": ["lib/region", "lib/base", "include/donard", "include/uapi"],
     "lib/drive": ["lib/region", "lib/base", "include/donard", "include/uapi"],
     "lib/meter": ["lib/region", "lib/base", "include/donard"],
     "lib/copy": ["lib/drive", "lib/meter", "lib/region", "lib/base", "include/donard"],

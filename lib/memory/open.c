@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The ways to a memory, and its end. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "memory/memory.h"
+
+static int no_length(struct donard_context *ctx, const char *name)
+{
+	return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: no memory has a length of 0.", name);
+}
+
+static struct donard_memory *memory_new(struct donard_context *ctx, const char *name)
+{
+	struct donard_memory *memory = calloc(1, sizeof(*memory));
+
+	if (!memory) {
+		dnd_fail_memory(ctx);
+		return NULL;
+	}
+	memory->ctx = ctx;
+	memory->region.fd = -1;
+	snprintf(memory->region.name, sizeof(memory->region.name), "%s", name);
+	return memory;
+}
+
+/* Hands @memory out, or frees it after a failure. */
+static int give(struct donard_memory *memory, int rc, struct donard_memory **out)
+{
+	if (rc) {
+		donard_memory_free(memory);
+		return rc;
+	}
+	*out = memory;
+	return 0;
+}
+
+/* --- DRAM --- */
+
+static int map_dram(struct donard_memory *memory, uint64_t length)
+{
+	uint64_t bytes = dnd_round_up(length, (uint64_t)sysconf(_SC_PAGESIZE));
+	void *map = bytes < length || bytes > SIZE_MAX ? MAP_FAILED :
+		    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED)
+		return dnd_fail(memory->ctx, DND_E_NO_MEMORY, "dram: no %llu bytes of memory can be "
+				"had. Ask for less.", (unsigned long long)length);
+	memory->window.map = memory->window.data = map;
+	memory->window.map_bytes = bytes;
+	memory->length = length;
+	return 0;
+}
+
+DND_PUBLIC int donard_memory_dram(struct donard_context *ctx, uint64_t length_bytes,
+				  struct donard_memory **memory_out)
+{
+	struct donard_memory *memory;
+
+	if (!length_bytes)
+		return no_length(ctx, "dram");
+	memory = memory_new(ctx, "dram");
+	if (!memory)
+		return -ENOMEM;
+	return give(memory, map_dram(memory, length_bytes), memory_out);
+}
+
+/* --- of a region --- */
+
+static int alloc(struct donard_memory *memory, const char *name, uint64_t length)
+{
+	int rc = dnd_region_open(memory->ctx, name, &memory->region);
+
+	if (!rc)
+		rc = dnd_region_scratch(memory->ctx, &memory->region, length, &memory->window);
+	memory->length = length;
+	return rc;
+}
+
+DND_PUBLIC int donard_memory_alloc(struct donard_context *ctx, const char *region,
+				   uint64_t length_bytes, struct donard_memory **memory_out)
+{
+	struct donard_memory *memory;
+
+	if (!length_bytes)
+		return no_length(ctx, region);
+	memory = memory_new(ctx, "");
+	if (!memory)
+		return -ENOMEM;
+	return give(memory, alloc(memory, region, length_bytes), memory_out);
+}
+
+static int past_end(const struct donard_memory *memory, uint64_t offset, uint64_t length)
+{
+	return dnd_fail(memory->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past its "
+			"end, which is at %llu. Use a smaller length or offset.",
+			memory->region.name, (unsigned long long)length, (unsigned long long)offset,
+			(unsigned long long)memory->region.info.region_bytes);
+}
+
+static int claim(struct donard_memory *memory, const char *name, uint64_t offset, uint64_t length)
+{
+	int rc = dnd_region_open(memory->ctx, name, &memory->region);
+	uint64_t size = memory->region.info.region_bytes;
+
+	if (rc)
+		return rc;
+	if (offset >= size)
+		return past_end(memory, offset, length);
+	if (!length)
+		length = size - offset;
+	if (!dnd_range_fits(offset, length, size))
+		return past_end(memory, offset, length);
+	memory->length = length;
+	return dnd_region_claim(memory->ctx, &memory->region, offset, length, &memory->window);
+}
+
+DND_PUBLIC int donard_memory_claim(struct donard_context *ctx, const char *region,
+				   uint64_t offset_bytes, uint64_t length_bytes,
+				   struct donard_memory **memory_out)
+{
+	struct donard_memory *memory = memory_new(ctx, "");
+
+	if (!memory)
+		return -ENOMEM;
+	return give(memory, claim(memory, region, offset_bytes, length_bytes), memory_out);
+}
+
+/* --- of an open file --- */
+
+/* "p2pmem0" of a descriptor of it: nothing is asked of a file that is none. */
+static int name_of(struct donard_memory *memory, int fd)
+{
+	struct stat found;
+	char name[P2PMEM_NAME_BYTES];
+
+	if (fstat(fd, &found) || !S_ISCHR(found.st_mode) ||
+	    dnd_sysfs_link_name(memory->ctx, name, sizeof(name), "dev/char/%u:%u",
+				major(found.st_rdev), minor(found.st_rdev)))
+		name[0] = '\0';
+	if (dnd_region_name(memory->ctx, name, memory->region.name))
+		return dnd_fail(memory->ctx, DND_E_BAD_NAME, "descriptor %d is no region's.", fd);
+	return 0;
+}
+
+static int owns(struct donard_memory *memory, uint64_t start, uint64_t end)
+{
+	struct p2pmem_locate place = { .size = sizeof(place) };
+
+	for (uint64_t at = start; at < end; at += place.length) {
+		place.file_offset = at;
+		if (ioctl(memory->region.fd, P2PMEM_IOC_LOCATE, &place))
+			return errno == ENXIO ?
+			       dnd_fail(memory->ctx, DND_E_PAST_END, "%s: that file owns nothing at "
+					"its offset %llu.", memory->region.name,
+					(unsigned long long)at) :
+			       dnd_fail_errno(memory->ctx, errno, "%s: cannot be adopted",
+					      memory->region.name);
+	}
+	return 0;
+}
+
+static int adopt(struct donard_memory *memory, int fd, uint64_t file_offset, uint64_t length)
+{
+	uint64_t granule, start, end;
+	int rc = name_of(memory, fd);
+
+	if (!rc)
+		rc = dnd_region_adopt(memory->ctx, fd, &memory->region);
+	if (rc)
+		return rc;
+	granule = memory->region.info.granule_bytes;
+	if (!dnd_range_fits(file_offset, length, INT64_MAX - granule))
+		return past_end(memory, file_offset, length);
+	start = dnd_round_down(file_offset, granule);
+	end = dnd_round_up(file_offset + length, granule);
+	memory->length = length;
+	rc = owns(memory, start, end);
+	return rc ? rc : dnd_region_map(memory->ctx, &memory->region, start, end - start,
+					file_offset - start, &memory->window);
+}
+
+DND_PUBLIC int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset_bytes,
+				   uint64_t length_bytes, struct donard_memory **memory_out)
+{
+	struct donard_memory *memory;
+
+	if (!length_bytes)
+		return no_length(ctx, "adopted memory");
+	memory = memory_new(ctx, "");
+	if (!memory)
+		return -ENOMEM;
+	return give(memory, adopt(memory, fd, file_offset_bytes, length_bytes), memory_out);
+}
+
+DND_PUBLIC void donard_memory_free(struct donard_memory *memory)
+{
+	if (!memory)
+		return;
+	dnd_window_unmap(&memory->window);
+	dnd_region_close(&memory->region);
+	free(memory);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory without a region: DRAM, and what is refused. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "donard/memory.h"
+#include "fake_sysfs.h"
+#include "unit.h"
+
+static struct donard_memory *dram(struct fake *fake, uint64_t bytes)
+{
+	struct donard_memory *memory = NULL;
+
+	assert_int_equal(donard_memory_dram(fake->ctx, bytes, &memory), 0);
+	return memory;
+}
+
+static void test_dram(void **state)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+	struct fake *fake = *state;
+	struct donard_memory *memory = dram(fake, 5000);
+
+	assert_int_equal(donard_memory_info(memory, &info), 0);
+	assert_int_equal(info.kind, DONARD_MEMORY_DRAM);
+	assert_string_equal(donard_memory_kind_text(info.kind), "dram");
+	assert_int_equal(info.length_bytes, 5000);
+	assert_int_equal(info.contiguous_bytes, 5000);
+	assert_int_equal(info.fd, -1);
+	assert_string_equal(info.region, "");
+	assert_string_equal(info.unmapped, "");
+	assert_int_equal((uintptr_t)info.address % info.align_bytes, 0);
+	assert_false(info.persistent);
+	for (size_t i = 0; i < 5000; i++)
+		assert_int_equal(((uint8_t *)info.address)[i], 0);
+	assert_int_equal(donard_memory_state(memory), DONARD_STATE_READY);
+	info.size = 4;
+	assert_int_equal(donard_memory_info(memory, &info), -EINVAL);
+	donard_memory_free(memory);
+	donard_memory_free(NULL);
+}
+
+static void test_bytes(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory = dram(fake, 200000);
+	char seen[6] = "";
+
+	assert_int_equal(donard_memory_write(memory, 70000, "bytes", 5), 0);
+	assert_int_equal(donard_memory_read(memory, 70000, seen, 5), 0);
+	assert_string_equal(seen, "bytes");
+	assert_int_equal(donard_memory_zero(memory, 1, 199999), 0);
+	assert_int_equal(donard_memory_read(memory, 70000, seen, 5), 0);
+	assert_string_equal(seen, "");
+	assert_int_equal(donard_memory_sync(memory, 0), 0);
+	donard_memory_free(memory);
+}
+
+static void test_bounds(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory = dram(fake, 100);
+	char bytes[101] = "";
+
+	assert_int_equal(donard_memory_write(memory, 0, bytes, 100), 0);
+	assert_int_equal(donard_memory_write(memory, 100, bytes, 0), 0);
+	assert_int_equal(donard_memory_write(memory, 0, bytes, 101), -ENXIO);
+	assert_string_equal(donard_error_code(fake->ctx), "past-end");
+	assert_int_equal(donard_memory_read(memory, 1, bytes, 100), -ENXIO);
+	assert_int_equal(donard_memory_read(memory, UINT64_MAX, bytes, 2), -ENXIO);
+	assert_int_equal(donard_memory_zero(memory, 50, 51), -ENXIO);
+	donard_memory_free(memory);
+}
+
+static void test_refusals(void **state)
+{
+	struct donard_route route = { .size = sizeof(route) };
+	struct fake *fake = *state;
+	struct donard_memory *memory = NULL;
+	int pipes[2], fd = -1;
+
+	assert_int_equal(donard_memory_dram(fake->ctx, 0, &memory), -EINVAL);
+	assert_int_equal(donard_memory_dram(fake->ctx, UINT64_MAX, &memory), -ENOMEM);
+	assert_int_equal(donard_memory_dram(fake->ctx, 1ULL << 62, &memory), -ENOMEM);
+	assert_int_equal(donard_memory_alloc(fake->ctx, "p2pmem0", 4096, &memory), -EOPNOTSUPP);
+	assert_string_equal(donard_error_code(fake->ctx), "no-module");
+	assert_int_equal(donard_memory_claim(fake->ctx, "p2pmem0", 0, 0, &memory), -EOPNOTSUPP);
+	assert_int_equal(donard_memory_adopt(fake->ctx, -1, 0, 4096, &memory), -EINVAL);
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(donard_memory_adopt(fake->ctx, pipes[0], 0, 4096, &memory), -EINVAL);
+	assert_non_null(strstr(donard_error(fake->ctx), "no region's"));
+	assert_null(memory);
+	memory = dram(fake, 4096);
+	assert_int_equal(donard_memory_export(memory, 0, 0, O_RDWR, &fd), -EOPNOTSUPP);
+	assert_int_equal(donard_memory_route(memory, "0000:00:01.0", &route), -EOPNOTSUPP);
+	assert_int_equal(donard_memory_sync(memory, DONARD_SYNC_DURABLE), -EOPNOTSUPP);
+	assert_int_equal(donard_memory_sync(memory, 8), -EINVAL);
+	donard_memory_free(memory);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_dram, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_bytes, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_bounds, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_refusals, fake_setup, fake_teardown),
+	};
+
+	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
+}
