@@ -74,6 +74,21 @@ static void reopen_region(void)
 	open_region();
 }
 
+static void open_and_own(void)
+{
+	struct p2pmem_claim claim = { .size = sizeof(claim), .length = LENGTH };
+
+	open_region();
+	if (ioctl(file, P2PMEM_IOC_CLAIM, &claim))
+		die("claim");
+}
+
+static void reopen_and_own(void)
+{
+	close_region();
+	open_and_own();
+}
+
 static int act_open(void)
 {
 	other = open(node, O_RDWR | O_CLOEXEC);
@@ -105,6 +120,43 @@ static int act_sync(void)
 	struct p2pmem_sync sync = { .size = sizeof(sync) };
 
 	return result(ioctl(file, P2PMEM_IOC_SYNC, &sync));
+}
+
+static char bytes[64 << 10];
+
+/* As many bytes as were asked for; fewer were ended by a copy that failed. */
+static int all_of(ssize_t moved)
+{
+	if (moved < 0)
+		return -errno;
+	return moved == sizeof(bytes) ? 0 : -EFAULT;
+}
+
+static int act_read(void)
+{
+	return all_of(pread(file, bytes, sizeof(bytes), 100));
+}
+
+/* Into memory that the file owns: what a write was given before it failed stays. */
+static int act_write(void)
+{
+	return all_of(pwrite(file, bytes, sizeof(bytes), 100));
+}
+
+static int act_copy(void)
+{
+	struct p2pmem_copy copy = {
+		.size = sizeof(copy), .from_fd = file, .to_offset = LENGTH, .length = LENGTH,
+	};
+
+	return result(ioctl(file, P2PMEM_IOC_COPY, &copy));
+}
+
+static int act_locate(void)
+{
+	struct p2pmem_locate place = { .size = sizeof(place) };
+
+	return result(ioctl(file, P2PMEM_IOC_LOCATE, &place));
 }
 
 static int act_probe(void)
@@ -381,6 +433,10 @@ static const struct scenario {
 	{ "info", open_region, act_info, nothing, close_region, false, false },
 	{ "claim", open_region, act_claim, reopen_region, close_region, false, false },
 	{ "sync", open_region, act_sync, nothing, close_region, false, false },
+	{ "read", open_and_own, act_read, nothing, close_region, false, false },
+	{ "write", open_and_own, act_write, nothing, close_region, false, false },
+	{ "copy", open_and_own, act_copy, reopen_and_own, close_region, false, false },
+	{ "locate", open_and_own, act_locate, nothing, close_region, false, false },
 	{ "probe", open_region, act_probe, nothing, close_region, false, false },
 	{ "mmap", open_region, act_mmap, undo_mmap, close_region, false, false },
 	{ "populate", open_region, act_populate, undo_mmap, close_region, false, false },

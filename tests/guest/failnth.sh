@@ -61,7 +61,7 @@ load_fails() {
 	fails_each load none /opt/donard/modules/p2pmem.ko
 }
 
-for operation in open info claim sync mmap populate fault fork export dma-buf-mmap ring; do
+for operation in open info claim sync read write copy locate mmap populate fault fork export dma-buf-mmap ring; do
 	t "$operation" fails_each "$operation" /dev/p2pmem0
 done
 t "probe" fails_each probe /dev/p2pmem0 "$LAB_BETA_BDF"

@@ -313,6 +313,56 @@ static void do_direct(struct worker *w, const uint64_t *a)
 		return;
 }
 
+/* A buffer of the process, or a part of a mapping: a region's own, perhaps. */
+static void *buffer_of(struct worker *w, const uint64_t *a, size_t *count)
+{
+	static _Thread_local char plain[64 << 10];
+	const uint64_t of_map[ARGS] = { a[3], a[1], a[2], 0 };
+	char *from;
+
+	if (a[3] & 1 && part(w, of_map, &from, count)) {
+		*count = *count % sizeof(plain);
+		return from;
+	}
+	*count = a[2] % sizeof(plain);
+	return plain;
+}
+
+static void do_pread(struct worker *w, const uint64_t *a)
+{
+	size_t count;
+	void *to = buffer_of(w, a, &count);
+
+	if (pread(file_of(w, a[0]), to, count, (off_t)(a[1] ^ a[2])) < 0)
+		return;
+}
+
+static void do_pwrite(struct worker *w, const uint64_t *a)
+{
+	size_t count;
+	void *from = buffer_of(w, a, &count);
+
+	if (pwrite(file_of(w, a[0]), from, count, (off_t)(a[1] ^ a[2])) < 0)
+		return;
+}
+
+static void do_copy(struct worker *w, const uint64_t *a)
+{
+	struct p2pmem_copy copy = {
+		.size = sizeof(copy), .from_fd = file_of(w, a[3]), .to_offset = a[1],
+		.from_offset = a[2], .length = a[2] >> 3 & ((1 << 20) - 1),
+	};
+
+	ioctl(file_of(w, a[0]), P2PMEM_IOC_COPY, &copy);
+}
+
+static void do_locate(struct worker *w, const uint64_t *a)
+{
+	struct p2pmem_locate place = { .size = sizeof(place), .file_offset = a[1] };
+
+	ioctl(file_of(w, a[0]), P2PMEM_IOC_LOCATE, &place);
+}
+
 static void do_fork(struct worker *w, const uint64_t *a)
 {
 	pid_t child = fork();
@@ -379,6 +429,10 @@ static const struct call {
 	{ "mprotect", do_mprotect, { SLOT, OFFSET, LENGTH, FLAGS }, 2 },
 	{ "mremap", do_mremap, { SLOT, LENGTH, SLOT, SLOT }, 3 },
 	{ "direct", do_direct, { SLOT, OFFSET, LENGTH, SLOT }, 3 },
+	{ "pread", do_pread, { SLOT, OFFSET, LENGTH, SLOT }, 3 },
+	{ "pwrite", do_pwrite, { SLOT, OFFSET, LENGTH, SLOT }, 4 },
+	{ "copy", do_copy, { SLOT, OFFSET, OFFSET, SLOT }, 4 },
+	{ "locate", do_locate, { SLOT, OFFSET, SLOT, SLOT }, 1 },
 	{ "fork", do_fork, { SLOT, OFFSET, LENGTH, FLAGS }, 1 },
 	{ "ring", do_ring, { SLOT, OFFSET, SLOT, SLOT }, 4 },
 	{ "ring_clear", do_ring_clear, { SLOT, SLOT, SLOT, SLOT }, 2 },
