@@ -9,7 +9,7 @@ fingerprint() {
 	local id
 	{
 		for id in gpu alpha; do
-			head -c 65536 "$(labctl backing "$id")"
+			head -c 65536 "$(backing "$id")"
 		done
 		mountpoint -q /mnt/fs ||
 			dd if="$LAB_BETA" bs=64k count=1 iflag=direct status=none

@@ -98,9 +98,9 @@ cmb_too() {
 }
 
 persistent_bytes_stay() {
-	head -c $((4 * MIB)) "$(labctl backing beta)" | cksum >"$WORK/before"
+	head -c $((4 * MIB)) "$(backing beta)" | cksum >"$WORK/before"
 	bench setup p2pmem2 --sizes 64K,1M --live 10 --rounds 1
-	head -c $((4 * MIB)) "$(labctl backing beta)" | cksum >"$WORK/after"
+	head -c $((4 * MIB)) "$(backing beta)" | cksum >"$WORK/after"
 	same_bytes "the PMR" "$WORK/before" "$WORK/after" "$(stat -c %s "$WORK/before")"
 }
 

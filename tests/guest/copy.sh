@@ -42,8 +42,8 @@ holds() {
 		take_from_drive "$(drive_of_side "$1")" "$DRIVE_AT" "$bytes" "$WORK/seen"
 		same_bytes "$1" "$WORK/seen" "$2" "$bytes"
 		;;
-	bar) same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$2" "$bytes" "$skip" ;;
-	pmr) same_bytes "host's view of the PMR" "$(labctl backing beta)" "$2" "$bytes" "$skip" ;;
+	bar) same_bytes "host's view of the BAR" "$(backing gpu)" "$2" "$bytes" "$skip" ;;
+	pmr) same_bytes "host's view of the PMR" "$(backing beta)" "$2" "$bytes" "$skip" ;;
 	cmb)
 		regio read p2pmem1 "$skip" "$bytes" "$WORK/seen"
 		same_bytes cmb "$WORK/seen" "$2" "$bytes"
@@ -101,7 +101,7 @@ bar_to_bar() {
 	put bar "$WORK/data"
 	copy p2pmem0+2M p2pmem0+64M --size "$BYTES" --verify
 	result_is "$BYTES" cpu 0
-	same_bytes "the copy" "$(labctl backing gpu)" "$WORK/data" "$BYTES" $((64 * MIB))
+	same_bytes "the copy" "$(backing gpu)" "$WORK/data" "$BYTES" $((64 * MIB))
 	holds bar "$WORK/data"
 }
 
@@ -160,7 +160,7 @@ tail_in_region() {
 	random_file "$WORK/before" $((2 * MIB))
 	put bar "$WORK/before"
 	direction alpha bar "$bytes"
-	same_bytes "bytes behind the copy" "$(labctl backing gpu)" "$WORK/before" $((2 * MIB - bytes)) \
+	same_bytes "bytes behind the copy" "$(backing gpu)" "$WORK/before" $((2 * MIB - bytes)) \
 		$((REGION_AT * MIB + bytes)) "$bytes"
 }
 
@@ -303,7 +303,7 @@ neighbours() {
 		echo "round $round"
 	done
 	for ((i = 0; i < 2 * PIECES; i++)); do
-		same_bytes "piece $i" "$(labctl backing gpu)" "$WORK/data" "$PIECE" "$(piece_at "$i")" \
+		same_bytes "piece $i" "$(backing gpu)" "$WORK/data" "$PIECE" "$(piece_at "$i")" \
 			$((i * PIECE))
 	done
 }
@@ -325,8 +325,8 @@ small_neighbours() {
 	for ((i = 0; i < 8; i++)); do
 		equal "evidence of $i" proven "$(jq -r .route_evidence "$WORK/part.$i.out")"
 		at=$((REGION_AT * MIB + i * 4096))
-		same_bytes "part $i" "$(labctl backing gpu)" "$WORK/data" $((100 + 500 * i)) "$at" $((i * 4096))
-		same_bytes "behind part $i" "$(labctl backing gpu)" "$WORK/before" $((3996 - 500 * i)) \
+		same_bytes "part $i" "$(backing gpu)" "$WORK/data" $((100 + 500 * i)) "$at" $((i * 4096))
+		same_bytes "behind part $i" "$(backing gpu)" "$WORK/before" $((3996 - 500 * i)) \
 			$((at + 100 + 500 * i)) $((i * 4096 + 100 + 500 * i))
 	done
 }
@@ -465,7 +465,7 @@ passed_partition() {
 	take_from_drive "$LAB_BETA" 33 "$BYTES" "$WORK/seen"
 	same_bytes "on the drive" "$WORK/seen" "$WORK/data" "$BYTES"
 	copy "$part" p2pmem0+64M --size "$BYTES" --src-offset 1M --passthrough --verify
-	same_bytes "the copy of it" "$(labctl backing gpu)" "$WORK/data" "$BYTES" $((64 * MIB))
+	same_bytes "the copy of it" "$(backing gpu)" "$WORK/data" "$BYTES" $((64 * MIB))
 	exits 1 "would be truncated" donard-cli copy p2pmem0 "$part" --size 17M --passthrough
 }
 

@@ -132,7 +132,7 @@ address_is_memory() {
 	address=$(one_address)
 	((address >= start)) || fail "$address lies below the BAR at $start"
 	head -c "$EXPORT_BYTES" /dev/zero | tr '\0' '\245' >"$WORK/expected"
-	same_bytes "host's view at $address" "$(labctl backing "$3")" "$WORK/expected" "$EXPORT_BYTES" \
+	same_bytes "host's view at $address" "$(backing "$3")" "$WORK/expected" "$EXPORT_BYTES" \
 		$((address - start))
 	within 10 region_is_free "$region"
 }
@@ -269,7 +269,7 @@ route_refused() {
 	address=$(said map | sed -E 's/.* (0x[0-9a-f]+)\+.*/\1/')
 	((address >= start)) || fail "$address lies below the BAR at $start"
 	head -c 4096 /dev/zero | tr '\0' '\245' >"$WORK/expected"
-	same_bytes "host's view at $address" "$(labctl backing gpu)" "$WORK/expected" 4096 $((address - start))
+	same_bytes "host's view at $address" "$(backing gpu)" "$WORK/expected" 4096 $((address - start))
 	steps open p2pmem1 export 0 4096 attach dynamic "$LAB_ALPHA_BDF" map both
 }
 
@@ -319,7 +319,7 @@ zeroed_for_the_next() {
 	SAID=$(as user dmabuf open p2pmem0 claim "$place" "$EXPORT_BYTES" export "$place" "$EXPORT_BYTES" 2>&1) ||
 		fail "as user: $SAID"
 	head -c "$EXPORT_BYTES" /dev/zero >"$WORK/zeros"
-	same_bytes "host's view of what another user exported" "$(labctl backing gpu)" "$WORK/zeros" "$EXPORT_BYTES" "$place"
+	same_bytes "host's view of what another user exported" "$(backing gpu)" "$WORK/zeros" "$EXPORT_BYTES" "$place"
 }
 
 # The importer is another process, which got the descriptor.

@@ -57,7 +57,7 @@ out_of() {
 	result_is "$bytes" switch 0
 	equal "how that is known" watched "$(field bounced_evidence)"
 	moved_straight read "$bytes" 0
-	same_bytes "the BAR" "$(labctl backing gpu)" "$1" "$bytes"
+	same_bytes "the BAR" "$(backing gpu)" "$1" "$bytes"
 }
 
 # into FILE [BYTES [BOUNCED [ARG...]]] - out of the BAR.
@@ -127,7 +127,7 @@ bounces() {
 	filled "$3"
 	refused "$1" p2pmem0 "$3"
 	counted "$2" p2pmem0
-	same_bytes "the BAR" "$(labctl backing gpu)" "$2" "$BYTES"
+	same_bytes "the BAR" "$(backing gpu)" "$2" "$BYTES"
 	counted p2pmem0 "$3"
 	same_bytes "$3" "$3" "$2" "$BYTES"
 }
@@ -157,7 +157,7 @@ verity() {
 	fileprops verity "$SOURCE"
 	refused 'fs-verity' "$SOURCE" p2pmem0
 	counted "$SOURCE" p2pmem0
-	same_bytes "the BAR" "$(labctl backing gpu)" "$SOURCE" "$BYTES"
+	same_bytes "the BAR" "$(backing gpu)" "$SOURCE" "$BYTES"
 }
 
 encrypted() {
@@ -250,7 +250,7 @@ cached_before() {
 	random_file "$SOURCE" "$BYTES"
 	copy "$SOURCE" p2pmem0
 	result_is "$BYTES" switch 0
-	same_bytes "the BAR" "$(labctl backing gpu)" "$SOURCE" "$BYTES"
+	same_bytes "the BAR" "$(backing gpu)" "$SOURCE" "$BYTES"
 }
 
 shared_blocks() {

@@ -114,7 +114,8 @@ kernel_log() {
 
 check_kernel_log() {
 	local bad
-	bad=$(kernel_log | grep -E "$TROUBLE" | grep -vE "$NO_TROUBLE" | head -n 5) || true
+	bad=$(kernel_log | grep -E "$TROUBLE") || [[ -n $bad ]] || return 0
+	bad=$(grep -vE "$NO_TROUBLE" <<<"$bad" | head -n 5)
 	[[ -z $bad ]] || { printf 'the kernel complained:\n%s\n' "$bad"; return 1; }
 }
 
@@ -200,6 +201,13 @@ within() {
 	done
 }
 
+# ended PID - the process is gone, or nothing of it is left but its status.
+ended() {
+	local stat
+	{ read -r stat <"/proc/$1/stat"; } 2>/dev/null || return 0
+	[[ ${stat##*) } == Z* ]]
+}
+
 as() {
 	local user=$1
 	shift
@@ -237,7 +245,8 @@ in_two_samples() {
 # --- regions ---
 
 attr() {
-	cat "/sys/class/p2pmem/$1/$2"
+	local value
+	value=$(<"/sys/class/p2pmem/$1/$2") && printf '%s\n' "$value"
 }
 
 region_is_free() {
@@ -279,6 +288,11 @@ typed() {
 
 readonly MIB=$((1 << 20))
 
+# backing ID - the host's file behind gpu, alpha or beta.
+backing() {
+	printf '/mnt/lab/%s\n' "$(<"/mnt/lab/backing/$1")"
+}
+
 # random_file FILE BYTES - never what lay at a destination before.
 random_file() {
 	head -c "$2" /dev/urandom >"$1"
@@ -318,14 +332,20 @@ result_is() {
 # watch_dma - from now on, until seen_dma.
 watch_dma() {
 	DMA_FROM=$(stat -c %s /mnt/lab/trace.log)
+	WATCHING=1
 	labctl trace on
-	at_end "labctl trace off"
+	at_end stop_watching
+}
+
+stop_watching() {
+	[[ -z $WATCHING ]] || labctl trace off
+	WATCHING=
 }
 
 # seen_dma - leaves in $WORK/witness, as JSON, what drives read and wrote since watch_dma, by area.
 # Then dma and dram tell of it.
 seen_dma() {
-	labctl trace off
+	stop_watching
 	tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log >"$WORK/trace"
 	labctl map >"$WORK/map"
 	witness --json --map "$WORK/map" --trace "$WORK/trace" >"$WORK/witness" ||

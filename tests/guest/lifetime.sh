@@ -211,10 +211,6 @@ drains() {
 	[[ $(attr "$1" state 2>/dev/null) == draining ]]
 }
 
-ended() {
-	[[ ! -e /proc/$1 || $(awk '{ print $3 }' "/proc/$1/stat" 2>/dev/null) == Z ]]
-}
-
 rebind_gpu() {
 	unbind_gpu
 	echo p2pmem >"/sys/bus/pci/devices/$LAB_GPU_BDF/driver_override"

@@ -51,7 +51,7 @@ hidden_copy() {
 	counts dram_dma_payload_bytes "$BYTES" bar_cpu_bytes "$BYTES" bar_dma_bytes 0
 	(($(count dram_cpu_payload_bytes) >= BYTES)) ||
 		fail "the CPU touched $(count dram_cpu_payload_bytes) bytes of the page cache"
-	same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$WORK/data" "$BYTES"
+	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$BYTES"
 }
 
 idle_period() {

@@ -27,10 +27,10 @@ reported() {
 	matches "the $1's figures" " $2 +$COUNT +-?([0-9]|inf|nan)" "$(cat "$WORK/$1")"
 }
 
-# ended WHO STATUS BYTES - the tool moved its bytes. Its ends then tell each other that they are done, and one that
+# end_is_well WHO STATUS BYTES - the tool moved its bytes. Its ends then tell each other that they are done, and one that
 # hears of the other's going first fails ("Failed to close connection"), or waits for that until it is ended (124, 137): what was
 # moved is compared all the same.
-ended() {
+end_is_well() {
 	local said
 	said=$(cat "$WORK/$1")
 	(($2 == 0)) && return
@@ -47,8 +47,8 @@ run_pair() {
 	SERVER_SIDE=(here "${command[@]}" "--mmap=/dev/$region")
 	CLIENT_SIDE=(peer "${command[@]}" --mmap=/dev/p2pmem0 "$LAB_ADDR")
 	foreign_pair "$PORT" server_is_up "${@:3}"
-	ended client "$CLIENT_STATUS" "$2"
-	ended server "$SERVER_STATUS" "$2"
+	end_is_well client "$CLIENT_STATUS" "$2"
+	end_is_well server "$SERVER_STATUS" "$2"
 	reported client "$2"
 	within 5 region_is_free "$region"
 	within 5 peer_is_free
@@ -61,9 +61,9 @@ peer_is_free() {
 # bytes_of_region REGION BYTES FILE - the first of it, where the allocator puts what is alone there.
 bytes_of_region() {
 	case $1 in
-	p2pmem0) head -c "$2" "$(labctl backing gpu)" >"$3" ;;
+	p2pmem0) head -c "$2" "$(backing gpu)" >"$3" ;;
 	p2pmem1) regio read p2pmem1 0 "$2" "$3" ;;
-	p2pmem2) head -c "$2" "$(labctl backing beta)" >"$3" ;;
+	p2pmem2) head -c "$2" "$(backing beta)" >"$3" ;;
 	esac
 }
 

@@ -43,10 +43,6 @@ server_ends() {
 	equal "status of the server ($(cat "$WORK/served" "$WORK/served.err"))" "$1" "$status"
 }
 
-ended() {
-	[[ ! -e /proc/$1 || $(awk '{ print $3 }' "/proc/$1/stat" 2>/dev/null) == Z ]]
-}
-
 peer_signals() {
 	labctl peer pkill "-$1" -x donard-cli </dev/null
 }
@@ -151,7 +147,7 @@ bar_to_bar_reading() {
 	peer_holds "$WORK/data" $((8 * MIB)) "$SIZE"
 	serve p2pmem0+8M --size "$SIZE" --access read --once
 	client read --local p2pmem0+2M
-	same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$WORK/data" "$SIZE" $((2 * MIB))
+	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$SIZE" $((2 * MIB))
 	server_ends 0
 }
 
@@ -438,7 +434,7 @@ zeroed_between() {
 	client write --verify
 	head -c "$MIB" /dev/zero >"$WORK/zeros"
 	client read --local p2pmem0+8M
-	same_bytes "what the second client read" "$(labctl backing gpu)" "$WORK/zeros" "$MIB" $((8 * MIB))
+	same_bytes "what the second client read" "$(backing gpu)" "$WORK/zeros" "$MIB" $((8 * MIB))
 	server_ends 0
 }
 
@@ -453,7 +449,7 @@ kept_at_the_end() {
 	serve p2pmem2 --size 1M --clients 2
 	client write --local p2pmem0+2M
 	client read --local p2pmem0+8M
-	same_bytes "persistent bytes" "$(labctl backing gpu)" "$WORK/data" "$MIB" $((8 * MIB))
+	same_bytes "persistent bytes" "$(backing gpu)" "$WORK/data" "$MIB" $((8 * MIB))
 }
 
 # Of many that knock while the last client ends, none is admitted to what that one wrote.

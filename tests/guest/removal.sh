@@ -44,7 +44,7 @@ copy_again() {
 	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
 	copy "$LAB_ALPHA" p2pmem0 --size 1M --verify
 	result_is "$MIB" switch 0
-	same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$WORK/data" "$MIB"
+	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$MIB"
 }
 
 # --- the event that takes it away ---
@@ -56,7 +56,7 @@ in_background() {
 }
 
 event_ended() {
-	[[ ! -e /proc/$EVENT || $(awk '{ print $3 }' "/proc/$EVENT/stat" 2>/dev/null) == Z ]]
+	ended "$EVENT"
 }
 
 event_succeeds() {

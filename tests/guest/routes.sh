@@ -10,7 +10,7 @@ prepare() {
 }
 
 arrived() {
-	same_bytes "host's view of the BAR" "$(labctl backing gpu)" "$WORK/data" "$BYTES"
+	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$BYTES"
 }
 
 # goes_by ROUTE [ARG...] - alpha to the BAR and on to beta.
@@ -30,9 +30,9 @@ goes_by() {
 # refused_for REGEX - nothing is written; with leave it goes through DRAM and says so.
 refused_for() {
 	prepare
-	cmp -s -n "$BYTES" "$(labctl backing gpu)" "$WORK/data" && fail "the data is there before the copy"
+	cmp -s -n "$BYTES" "$(backing gpu)" "$WORK/data" && fail "the data is there before the copy"
 	exits 1 "$1" donard-cli copy "$LAB_ALPHA" p2pmem0 --size "$BYTES"
-	cmp -s -n 4096 "$(labctl backing gpu)" "$WORK/data" && fail "a refused copy wrote"
+	cmp -s -n 4096 "$(backing gpu)" "$WORK/data" && fail "a refused copy wrote"
 	exits 1 "$1" donard-cli copy p2pmem0 "$LAB_BETA" --size "$BYTES"
 }
 
@@ -73,7 +73,7 @@ far_end() {
 	prepare
 	copy "$LAB_ALPHA" p2pmem0+4088M --size "$BYTES" --verify
 	result_is "$BYTES" switch 0
-	same_bytes "host's view of the BAR's end" "$(labctl backing gpu)" "$WORK/data" "$BYTES" \
+	same_bytes "host's view of the BAR's end" "$(backing gpu)" "$WORK/data" "$BYTES" \
 		$((4088 * MIB))
 }
 

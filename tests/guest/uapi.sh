@@ -56,7 +56,7 @@ reset_attribute() {
 pmr_barrier() {
 	watch_dma
 	uapi sync-durable
-	labctl trace off
+	stop_watching
 	tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log >"$WORK/trace"
 	grep -q 'pci_nvme_mmio_read.*0xe08' "$WORK/trace" ||
 		fail "no read of PMRSTS: $(head -n 5 "$WORK/trace")"

@@ -43,16 +43,12 @@ in_flight() {
 }
 
 copy_moves() {
-	copy_is_alive || fail "the copy ended early: $(cat "$WORK/copy.err")"
+	! copy_is_over || fail "the copy ended early: $(cat "$WORK/copy.err")"
 	(($(in_flight "$1") > 1))
 }
 
-copy_is_alive() {
-	[[ -e /proc/$COPY && $(awk '{ print $3 }' "/proc/$COPY/stat") != Z ]]
-}
-
 copy_is_over() {
-	! copy_is_alive
+	ended "$COPY"
 }
 
 # copy_ends STATUS CODE REGEX - by itself: its status, the stable word and the message.
