@@ -99,10 +99,10 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 	if (latency)
 		cli_add_latency(sample, &result->latency);
 	cli_add_text(sample, "device", result->device);
-	cli_add_text(sample, "transport", result->transport);
+	cli_add_text(sample, "transport", donard_rdma_transport_text(result->transport));
 	cli_add_text(sample, "target", result->remote_target);
-	cli_add_text(sample, "remote_method", result->remote_method);
-	cli_add_text(sample, "local_method", result->local_method);
+	cli_add_text(sample, "remote_method", donard_rdma_method_text(result->remote_method));
+	cli_add_text(sample, "local_method", donard_rdma_method_text(result->local_method));
 	cli_add_job_usage(sample, &run->usage);
 	bench_add_measured(sample, &run->measurement);
 	return sample;

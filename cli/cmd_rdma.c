@@ -61,11 +61,11 @@ static void add_sides(struct json_object *model, const struct donard_rdma_option
 	struct json_object *remote = json_object_new_object(), *local = json_object_new_object();
 
 	cli_add_text(remote, "target", result->remote_target);
-	cli_add_text(remote, "method", result->remote_method);
+	cli_add_text(remote, "method", donard_rdma_method_text(result->remote_method));
 	json_object_object_add(remote, "persistent",
 			       json_object_new_boolean(result->remote_persistent));
 	cli_add_text(local, "target", options->local ? options->local : "dram");
-	cli_add_text(local, "method", result->local_method);
+	cli_add_text(local, "method", donard_rdma_method_text(result->local_method));
 	cli_add_text(local, "reason", result->local_reason);
 	json_object_object_add(model, "remote", remote);
 	json_object_object_add(model, "local", local);
@@ -93,7 +93,7 @@ static struct json_object *build(const struct donard_rdma_options *options,
 	cli_add_number(model, "verified_bytes", result->verified_bytes);
 	cli_add_verified_by(model, result->verified_by);
 	cli_add_text(model, "device", result->device);
-	cli_add_text(model, "transport", result->transport);
+	cli_add_text(model, "transport", donard_rdma_transport_text(result->transport));
 	add_sides(model, options, result);
 	if (options->mode == DONARD_RDMA_LATENCY)
 		cli_add_latency(model, &result->latency);

@@ -33,7 +33,7 @@ static void add_what(struct json_object *model, const struct donard_rdma_event *
 	cli_add_number(model, "size", event->length_bytes);
 	cli_add_number(model, "memory", (uintptr_t)event->memory);
 	cli_add_text(model, "access", rights_word(event->rights));
-	cli_add_text(model, "method", event->method);
+	cli_add_text(model, "method", donard_rdma_method_text(event->method));
 	cli_add_text(model, "reason", event->reason);
 }
 

@@ -39,12 +39,44 @@ int donard_rdma_open_device(struct donard_context *ctx, const char *name,
 
 struct donard_rdma_memory;
 
+/* How memory was registered with a verbs device. */
+enum donard_rdma_method {
+	DONARD_RDMA_UNREGISTERED,
+	DONARD_RDMA_MAPPED,	/* ibv_reg_mr() */
+	DONARD_RDMA_DMABUF,	/* ibv_reg_dmabuf_mr() */
+};
+
+/**
+ * donard_rdma_method_text() - the word for a way of registering
+ * @method: any value
+ *
+ * Returns "mapping" or "dma-buf", "" for DONARD_RDMA_UNREGISTERED, "unknown" for another value.
+ */
+const char *donard_rdma_method_text(enum donard_rdma_method method);
+
+/* What carries the requests of a connection. */
+enum donard_rdma_transport {
+	DONARD_RDMA_UNCONNECTED,
+	DONARD_RDMA_INFINIBAND,
+	DONARD_RDMA_ROCE,
+	DONARD_RDMA_IWARP,
+};
+
+/**
+ * donard_rdma_transport_text() - the word for a transport
+ * @transport: any value
+ *
+ * Returns "InfiniBand", "RoCE" or "iWARP", "" for DONARD_RDMA_UNCONNECTED, "unknown" for another value.
+ */
+const char *donard_rdma_transport_text(enum donard_rdma_transport transport);
+
 /**
  * struct donard_rdma_memory_info - what was registered, and how
  * @size: in: sizeof(struct donard_rdma_memory_info)
  * @mr: the registration, with lkey and rkey; owned by the memory
  * @data: the same bytes for the CPU, also the address that peers use
- * @method: "dma-buf" (ibv_reg_dmabuf_mr) or "mapping" (ibv_reg_mr)
+ * @method: by which it was registered
+ * @reserved: zero
  * @reason: why it was not the other one; lives as long as the memory
  */
 struct donard_rdma_memory_info {
@@ -52,7 +84,8 @@ struct donard_rdma_memory_info {
 	struct ibv_mr *mr;
 	void *data;
 	uint64_t length_bytes;
-	const char *method;
+	enum donard_rdma_method method;
+	unsigned int reserved;
 	const char *reason;
 };
 
@@ -111,7 +144,7 @@ enum donard_rdma_event_type {
  * @peer: "192.0.2.1:4711", or when listening the server's own address
  * @device: "rxe0", or "" while no client has chosen one
  * @target: "p2pmem0" or "dram"
- * @method, @reason: as of struct donard_rdma_memory_info, or ""
+ * @method, @reason: as of struct donard_rdma_memory_info; DONARD_RDMA_UNREGISTERED and "" before
  * @memory: what is offered, as this process maps it
  * @seconds: of the connection, once it ended
  * @user_seconds, @system_seconds, @minor_faults, @major_faults: this process's
@@ -123,12 +156,12 @@ enum donard_rdma_event_type {
 struct donard_rdma_event {
 	size_t size;
 	enum donard_rdma_event_type type;
+	enum donard_rdma_method method;
 	uint16_t port;
-	bool reserved[2];
+	bool reserved[6];
 	const char *peer;
 	const char *device;
 	const char *target;
-	const char *method;
 	const char *reason;
 	const char *text;
 	const void *memory;
@@ -275,8 +308,8 @@ struct donard_rdma_latency {
  *	compares, and the client once more, by reading it back, where it may read;
  *	what was read, after the server laid it there, the client
  * @latency: of LATENCY
- * @remote_method, @local_method: "dma-buf" or "mapping"
- * @transport: "RoCE", "iWARP", "InfiniBand"
+ * @transport: that the requests took
+ * @remote_method, @local_method: by which either side registered its memory
  */
 struct donard_rdma_result {
 	size_t size;
@@ -290,12 +323,12 @@ struct donard_rdma_result {
 	uint32_t queue_depth;
 	uint32_t iterations;
 	unsigned int verified_by;
+	enum donard_rdma_transport transport;
+	enum donard_rdma_method remote_method;
+	enum donard_rdma_method local_method;
 	bool remote_persistent;
-	bool reserved[3];
+	bool reserved[7];
 	struct donard_rdma_latency latency;
-	const char *transport;
-	const char *remote_method;
-	const char *local_method;
 	char local_reason[DONARD_REASON_BYTES];
 	char device[64];
 	char remote_target[32];

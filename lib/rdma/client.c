@@ -143,7 +143,7 @@ static int open_local(struct dnd_client *client)
 				  &local->registration);
 	if (rc)
 		return rc;
-	result->local_method = dnd_method_word(local->registration.dmabuf);
+	result->local_method = dnd_method(local->registration.dmabuf);
 	snprintf(result->local_reason, sizeof(result->local_reason), "%s",
 		 local->registration.reason);
 	return 0;
@@ -156,7 +156,7 @@ static void describe(struct dnd_client *client)
 	result->queue_depth = client->options.queue_depth;
 	result->iterations = client->options.iterations;
 	result->remote_persistent = client->offer.persistent;
-	result->remote_method = dnd_method_word(client->offer.dmabuf);
+	result->remote_method = dnd_method(client->offer.dmabuf);
 	result->transport = dnd_device_transport(client->id->verbs, client->id->port_num);
 	snprintf(result->device, sizeof(result->device), "%s",
 		 ibv_get_device_name(client->id->verbs->device));
@@ -381,9 +381,7 @@ DND_PUBLIC int donard_rdma_run(struct donard_context *ctx,
 			       const struct donard_rdma_options *options,
 			       struct donard_rdma_result *result)
 {
-	struct donard_rdma_result found = {
-		.size = sizeof(found), .transport = "", .remote_method = "", .local_method = "",
-	};
+	struct donard_rdma_result found = { .size = sizeof(found) };
 	struct dnd_client client = { .ctx = ctx, .result = &found };
 	int rc = dnd_struct_check(ctx, result, "donard_rdma_result");
 

@@ -154,15 +154,15 @@ int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs,
 	return port_down(ctx, ibv_get_device_name(verbs->device), port, state);
 }
 
-const char *dnd_device_transport(struct ibv_context *verbs, uint8_t port)
+enum donard_rdma_transport dnd_device_transport(struct ibv_context *verbs, uint8_t port)
 {
 	struct ibv_port_attr attr;
 
 	if (verbs->device->transport_type == IBV_TRANSPORT_IWARP)
-		return "iWARP";
+		return DONARD_RDMA_IWARP;
 	if (!ibv_query_port(verbs, port, &attr) && attr.link_layer == IBV_LINK_LAYER_ETHERNET)
-		return "RoCE";
-	return "InfiniBand";
+		return DONARD_RDMA_ROCE;
+	return DONARD_RDMA_INFINIBAND;
 }
 
 static bool has_gid(struct ibv_context *verbs, uint8_t port, const union ibv_gid *wanted)

@@ -195,7 +195,7 @@ DND_PUBLIC int donard_rdma_memory_info(const struct donard_rdma_memory *memory,
 		.mr = memory->registration.mr,
 		.data = memory->target.data,
 		.length_bytes = memory->target.length,
-		.method = dnd_method_word(memory->registration.dmabuf),
+		.method = dnd_method(memory->registration.dmabuf),
 		.reason = memory->registration.reason,
 	};
 

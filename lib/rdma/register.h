@@ -18,9 +18,9 @@ int dnd_register(struct donard_context *ctx, struct ibv_pd *pd, const struct dnd
 		 unsigned int rights, struct dnd_registration *registration);
 void dnd_unregister(struct dnd_registration *registration);
 
-static inline const char *dnd_method_word(bool dmabuf)
+static inline enum donard_rdma_method dnd_method(bool dmabuf)
 {
-	return dmabuf ? "dma-buf" : "mapping";
+	return dmabuf ? DONARD_RDMA_DMABUF : DONARD_RDMA_MAPPED;
 }
 
 #endif /* DONARD_RDMA_REGISTER_H */

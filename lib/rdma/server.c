@@ -40,7 +40,7 @@ static struct donard_rdma_event new_event(const struct dnd_server *server,
 	return (struct donard_rdma_event){
 		.size = sizeof(struct donard_rdma_event),
 		.type = type,
-		.peer = "", .device = "", .method = "", .reason = "", .text = "",
+		.peer = "", .device = "", .reason = "", .text = "",
 		.target = target->name,
 		.memory = target->data,
 		.offset_bytes = target->offset,
@@ -61,7 +61,7 @@ static void name_registration(struct donard_rdma_event *event,
 {
 	if (!registration->mr)
 		return;
-	event->method = dnd_method_word(registration->dmabuf);
+	event->method = dnd_method(registration->dmabuf);
 	event->reason = registration->reason;
 }
 
@@ -411,7 +411,7 @@ static int listening(struct dnd_server *server)
 	event.port = be16toh(rdma_get_src_port(server->listener));
 	if (server->listener->verbs) {
 		event.device = ibv_get_device_name(server->listener->verbs->device);
-		event.method = dnd_method_word(registration.dmabuf);
+		event.method = dnd_method(registration.dmabuf);
 		event.reason = registration.reason;
 	}
 	tell(server, &event);

@@ -36,7 +36,7 @@ int main(int argc, char **argv)
 		status = refuse(ctx);
 	} else {
 		donard_rdma_memory_info(memory, &info);
-		printf("%s, %llu bytes: %s\n", info.method,
+		printf("%s, %llu bytes: %s\n", donard_rdma_method_text(info.method),
 		       (unsigned long long)info.length_bytes, info.reason);
 		donard_rdma_deregister(memory);
 	}

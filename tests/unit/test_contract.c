@@ -2,6 +2,7 @@
 /* Callers of an older or a newer release: their structures are shorter or longer than the library's. */
 #include "unit.h"
 #include "base/base.h"
+#include "donard/rdma.h"
 #include "fake_sysfs.h"
 
 #define MARK	0xa5
@@ -113,6 +114,14 @@ static void words(void **state)
 		assert_string_not_equal(donard_route_text(i), "unknown");
 	assert_int_equal(donard_region_kind_of(NULL), DONARD_KIND_UNKNOWN);
 	assert_int_equal(donard_page_type_of("unknown"), DONARD_PAGES_DEFAULT);
+	assert_string_equal(donard_rdma_method_text(DONARD_RDMA_UNREGISTERED), "");
+	assert_string_equal(donard_rdma_method_text(DONARD_RDMA_MAPPED), "mapping");
+	assert_string_equal(donard_rdma_method_text(DONARD_RDMA_DMABUF), "dma-buf");
+	assert_string_equal(donard_rdma_method_text(-1), "unknown");
+	assert_string_equal(donard_rdma_transport_text(DONARD_RDMA_UNCONNECTED), "");
+	for (int i = DONARD_RDMA_INFINIBAND; i <= DONARD_RDMA_IWARP; i++)
+		assert_string_not_equal(donard_rdma_transport_text(i), "unknown");
+	assert_string_equal(donard_rdma_transport_text(DONARD_RDMA_IWARP + 1), "unknown");
 	assert_string_equal(donard_route_text(99), "unknown");
 	assert_string_equal(donard_route_text(-1), "unknown");
 	assert_string_equal(donard_region_state_text(DONARD_STATE_DRAINING), "draining");
