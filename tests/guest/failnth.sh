@@ -7,8 +7,8 @@ readonly PCI_BAR=1 NVME_CMB=2 NVME_PMR=3
 
 # function_range NAME - first address of a function of the kernel, and the first behind it.
 function_range() {
-	sort /proc/kallsyms | awk -v name="$1" 'from && $1 != from { print "0x" from, "0x" $1; exit }
-		$3 == name { from = $1 }'
+	sort /proc/kallsyms | awk -v name="$1" '$3 == name { from = $1 }
+		from && $1 != from && !to { to = $1; print "0x" from, "0x" to }'
 }
 
 # What allocations that fail leave in the log is no trouble here: the kernel's own words and a call trace for each.

@@ -3,7 +3,8 @@
  * Provokes what a debug kernel is to notice, one fault a load (what=NAME), so that the lab's verdict is shown to hear
  * of each. Loads only where the kernel checks itself: elsewhere some of it would do harm.
  */
-#include <linux/delay.h>
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
