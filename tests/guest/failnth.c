@@ -8,9 +8,9 @@
  * With a KIND the region NODE is made anew first: that of a BAR in 2 MiB of it.
  *
  * After each failure: the errno is ENOMEM (EFAULT where the failed call was a copy from or to user space, which counts
- * as an allocation here; EBUSY where ioremap() failed, which does not say why), the region has as much memory to give as
- * before, and the same operation, made once more, succeeds. Prints how many places were failed. Exit status: 0, 1 when a
- * check failed, 2 wrong use.
+ * as an allocation here; EBUSY where ioremap() failed, which does not say why; ECANCELED where a ring found no worker),
+ * the region has as much memory to give as before, and the same operation, made once more, succeeds. Prints how many
+ * places were failed. Exit status: 0, 1 when a check failed, 2 wrong use.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -427,29 +427,29 @@ static const struct scenario {
 	void (*undo)(void);
 	void (*finish)(void);
 	bool no_region;		/* there is none between two tries */
-	bool maps;		/* by ioremap() */
+	int also;		/* another errno, of somebody who does not say why */
 } scenarios[] = {
-	{ "open", nothing, act_open, undo_other, nothing, false, false },
-	{ "info", open_region, act_info, nothing, close_region, false, false },
-	{ "claim", open_region, act_claim, reopen_region, close_region, false, false },
-	{ "sync", open_region, act_sync, nothing, close_region, false, false },
+	{ "open", nothing, act_open, undo_other, nothing, false, 0 },
+	{ "info", open_region, act_info, nothing, close_region, false, 0 },
+	{ "claim", open_region, act_claim, reopen_region, close_region, false, 0 },
+	{ "sync", open_region, act_sync, nothing, close_region, false, 0 },
 	{ "read", open_and_own, act_read, nothing, close_region, false, false },
 	{ "write", open_and_own, act_write, nothing, close_region, false, false },
 	{ "copy", open_and_own, act_copy, reopen_and_own, close_region, false, false },
 	{ "locate", open_and_own, act_locate, nothing, close_region, false, false },
-	{ "probe", open_region, act_probe, nothing, close_region, false, false },
-	{ "mmap", open_region, act_mmap, undo_mmap, close_region, false, false },
-	{ "populate", open_region, act_populate, undo_mmap, close_region, false, false },
-	{ "fault", open_and_map, touch, nothing, unmap_and_close, false, false },
-	{ "fork", open_map_touch, act_fork, nothing, unmap_and_close, false, false },
-	{ "export", open_region, act_export, undo_other, close_region, false, false },
-	{ "dma-buf-mmap", open_and_export, act_map_dmabuf, undo_mmap, close_both, false, false },
-	{ "ring", open_with_ring, act_ring, reopen_ring, close_ring, false, false },
-	{ "remove", nothing, act_remove, must_add, nothing, false, false },
-	{ "add", nothing, act_add, must_remove, nothing, true, true },
-	{ "to-p2pdma", nothing, act_to_p2pdma, back_to_generic, nothing, false, true },
-	{ "to-generic", first_to_p2pdma, act_to_generic, nothing, back_to_generic, false, true },
-	{ "load", nothing, act_load, unload, nothing, true, false },
+	{ "probe", open_region, act_probe, nothing, close_region, false, 0 },
+	{ "mmap", open_region, act_mmap, undo_mmap, close_region, false, 0 },
+	{ "populate", open_region, act_populate, undo_mmap, close_region, false, 0 },
+	{ "fault", open_and_map, touch, nothing, unmap_and_close, false, 0 },
+	{ "fork", open_map_touch, act_fork, nothing, unmap_and_close, false, 0 },
+	{ "export", open_region, act_export, undo_other, close_region, false, 0 },
+	{ "dma-buf-mmap", open_and_export, act_map_dmabuf, undo_mmap, close_both, false, 0 },
+	{ "ring", open_with_ring, act_ring, reopen_ring, close_ring, false, ECANCELED },
+	{ "remove", nothing, act_remove, must_add, nothing, false, 0 },
+	{ "add", nothing, act_add, must_remove, nothing, true, EBUSY },
+	{ "to-p2pdma", nothing, act_to_p2pdma, back_to_generic, nothing, false, EBUSY },
+	{ "to-generic", first_to_p2pdma, act_to_generic, nothing, back_to_generic, false, EBUSY },
+	{ "load", nothing, act_load, unload, nothing, true, 0 },
 };
 
 /* --- failing them --- */
@@ -485,7 +485,7 @@ static bool has_failed(void)
 
 static bool expected(const struct scenario *it, int rc)
 {
-	return !rc || rc == -ENOMEM || rc == -EFAULT || (it->maps && rc == -EBUSY);
+	return !rc || rc == -ENOMEM || rc == -EFAULT || (it->also && rc == -it->also);
 }
 
 /* One place; false when there is none. */
@@ -506,8 +506,8 @@ static bool try_place(const struct scenario *it, unsigned int place)
 		die("fails without a failed allocation");
 	}
 	if (!expected(it, rc)) {
-		fprintf(stderr, "place %u: expected ENOMEM or EFAULT%s, seen %s\n", place, it->maps ? " or EBUSY" : "",
-			strerrorname_np(-rc));
+		fprintf(stderr, "place %u: expected ENOMEM or EFAULT%s%s, seen %s\n", place, it->also ? " or " : "",
+			it->also ? strerrorname_np(it->also) : "", strerrorname_np(-rc));
 		exit(1);
 	}
 	if (!rc)
