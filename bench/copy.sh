@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs in the guest: one benchmark of copies, as JSON. The first argument says which.
+# Runs in the guest: one benchmark of copies, as JSON, in one result or several. The first argument says which.
 set -euo pipefail
 
 # On both drives, so that no method is helped by blocks that were never written.
@@ -21,12 +21,8 @@ methods() {
 	echo "donard,donard-bounce,memcpy,dd,fio$([[ $(uname -r) == 6.1.* ]] || echo ,fio-fixed)"
 }
 
-# The option that makes the report show them as levers.
-as_lever() {
-	jq '.options.levers = true'
-}
-
-# shapes BLOCK,SIZE... -- ARGUMENT... - to the region; of each size there is work for all that are in flight at once.
+# shapes BLOCK,SIZE... -- ARGUMENT... - to the region, a result for each; of each size there is work for all that are in
+# flight at once.
 shapes() {
 	local shape list=()
 	while [[ $1 != -- ]]; do
@@ -37,7 +33,7 @@ shapes() {
 	for shape in "${list[@]}"; do
 		donard-cli bench copy "$LAB_ALPHA" p2pmem0 --methods donard,fio --rounds 2 \
 			--block-sizes "${shape%,*}" --size "${shape#*,}" "$@" --json
-	done | jq -s '.[0] + {samples: map(.samples) | add}'
+	done
 }
 
 case $1 in
@@ -57,12 +53,12 @@ p2pdma)
 	;;
 levers)
 	fill 64
-	both p2pmem0 --methods donard,fio-fixed | as_lever
+	both p2pmem0 --methods donard,fio-fixed
 	;;
 passthrough)
 	fill 64
 	# Passed on as they are, commands may not exceed what the drive takes.
-	both p2pmem0 --methods donard,donard-passthrough,fio-fixed,fio-passthrough --block-sizes 512K | as_lever
+	both p2pmem0 --methods donard,donard-passthrough,fio-fixed,fio-passthrough --block-sizes 512K
 	;;
 rates)
 	fill 128

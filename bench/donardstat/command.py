@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import guard, summary
-from .results import Refused, Run, from_text, read
+from .results import Refused, Run, from_stream, from_text, read, text_of
 
 DONE, FAILED, USAGE, UNSUPPORTED = range(4)
 
@@ -39,9 +39,11 @@ def run_table(options: argparse.Namespace) -> int:
 
 
 def run_join(options: argparse.Namespace) -> int:
-    joined = results(options.files)
-    samples = [sample for run in joined for sample in run.samples]
-    print(json.dumps({**joined[0].data, "samples": samples}, separators=(",", ":"), ensure_ascii=False))
+    joined = [run for file in options.files for run in from_stream(text_of(Path(file)), file)]
+    data = {**joined[0].data, "samples": [sample for run in joined for sample in run.samples]}
+    if options.levers:
+        data["options"] = {**joined[0].options, "levers": True}
+    print(json.dumps(data, separators=(",", ":"), ensure_ascii=False))
     return DONE
 
 
@@ -75,7 +77,8 @@ def parser() -> argparse.ArgumentParser:
     table.set_defaults(run=run_table)
 
     join = commands.add_parser("join", help="several runs as one result", description="""
-        Prints the first result with the samples of all.""")
+        Prints the first result with the samples of all. A FILE may hold several results, one after the other.""")
+    join.add_argument("--levers", action="store_true", help="the report is to show them as levers")
     join.add_argument("files", nargs="+", metavar="FILE")
     join.set_defaults(run=run_join)
     return top

@@ -46,18 +46,42 @@ def from_text(text: str, name: str) -> Run:
         data = json.loads(text)
     except ValueError as error:
         raise Refused(f"'{name}' is no JSON: {error}") from error
+    return from_data(data, name)
+
+
+def from_stream(text: str, name: str) -> list[Run]:
+    """One result after the other."""
+    found, at = [], 0
+    while text[at:].strip():
+        try:
+            data, end = json.JSONDecoder().raw_decode(text[at:].lstrip())
+        except ValueError as error:
+            raise Refused(f"'{name}' is no JSON behind {len(found)} results: {error}") from error
+        at = len(text) - len(text[at:].lstrip()) + end
+        found.append(from_data(data, name))
+    if not found:
+        raise Refused(f"'{name}' is empty")
+    return found
+
+
+def from_data(data: Any, name: str) -> Run:
+    """Refused when it holds no results."""
     if not (isinstance(data, dict) and isinstance(data.get("samples"), list)
             and isinstance(data.get("emulated"), bool)):
         raise Refused(f"'{name}' holds no results: it needs \"samples\" and \"emulated\"")
     return Run(Path(name).name.removesuffix(".json"), data)
 
 
-def read(path: Path) -> Run:
-    """One file; Refused when it holds no results."""
+def text_of(path: Path) -> str:
     try:
-        return from_text(path.read_text(encoding="utf-8"), str(path))
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise Refused(f"'{path}' cannot be read: {error.strerror}") from error
+
+
+def read(path: Path) -> Run:
+    """One file; Refused when it holds no results."""
+    return from_text(text_of(path), str(path))
 
 
 # ---- order ----

@@ -255,3 +255,24 @@ class Tables(unittest.TestCase):
             done = subprocess.run([ROOT / "bench" / "donard-stat", "join", f"{folder}/a.json", f"{folder}/b.json"],
                                   capture_output=True, text=True, check=True)
         self.assertEqual(len(json.loads(done.stdout)["samples"]), 12)
+
+    def joined(self, text, *options):
+        """What join makes of a file with that text."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder) / "many"
+            path.write_text(text, encoding="utf-8")
+            return subprocess.run([ROOT / "bench" / "donard-stat", "join", *options, path],
+                                  capture_output=True, text=True, check=False)
+
+    def test_join_stream(self):
+        """join: several results in one file, as levers"""
+        done = self.joined("\n".join(json.dumps(results("null")) for _ in range(3)) + "\n", "--levers")
+        data = json.loads(done.stdout)
+        self.assertEqual((len(data["samples"]), data["options"]["levers"]), (18, True))
+
+    def test_join_broken(self):
+        """join: a file that ends within a result, or is empty, is refused"""
+        done = self.joined(json.dumps(results("null")) + "\n{\"samples\": [")
+        self.assertEqual((done.returncode, done.stdout), (1, ""))
+        self.assertRegex(done.stderr, "no JSON behind 1 results")
+        self.assertRegex(self.joined(" \n").stderr, "is empty")
