@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# The matrix of guests, and what is made of their output. Sourced by tests/check, never run.
+# The matrix of guests, what runs beside them on the host, and what is made of the output. Sourced by tests/check, never run.
 
 # A boot takes its time; a guest with all suites is the longest.
 readonly GUEST_SECONDS=2700
@@ -41,17 +41,19 @@ wanted_suites() {
 	done
 }
 
-# Guests at a time: emulation keeps a processor busy, and a pair of guests takes some 5 GB with its host files.
+# How many run at a time, with the suites of the host as one of them: emulation keeps a processor busy but for its waits,
+# which one more fills. A pair of guests takes some 5 GB with its host files.
 guest_slots() {
 	local slots memory_gb
-	slots=$(nproc)
+	slots=$(($(nproc) + 1))
 	memory_gb=$(($(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo) >> 20))
 	((slots <= memory_gb / 5)) || slots=$((memory_gb / 5))
 	echo $((slots < 1 ? 1 : slots > 4 ? 4 : slots))
 }
 
-# RUNNING[PID] - the directory of that guest's output, with what it is in "what".
+# RUNNING[PID] - the directory of that guest's output, with what it is in "what"; HOST is the pid that has no guest.
 declare -A RUNNING=()
+HOST=
 
 run_guests() {
 	local slots row
@@ -59,13 +61,51 @@ run_guests() {
 	slots=$(guest_slots)
 	mapfile -t planned < <(planned_guests)
 	for row in "${planned[@]}"; do
-		((${#RUNNING[@]} < slots)) || finish_guest
+		((${#RUNNING[@]} < slots)) || finish_one
 		IFS=$'\t' read -ra words <<<"$row"
 		start_guest "${words[@]}"
 	done
 	while ((${#RUNNING[@]})); do
-		finish_guest
+		finish_one
 	done
+}
+
+# start_host SUITE... - in the background, one after another: most of them keep one processor busy.
+start_host() {
+	local dir
+	dir=$(mktemp -d "$LOGS/host.XXXXXX")
+	# A group of its own, so that all of it can be ended.
+	set -m
+	run_host "$dir" "$@" >"$dir/out" </dev/null &
+	set +m
+	HOST=$!
+	RUNNING[$HOST]=$dir
+}
+
+# run_host DIR SUITE... - leaves there what it counted, and the times.
+run_host() {
+	local dir=$1 suite
+	shift
+	for suite in "$@"; do
+		timed "$suite" "run_$suite"
+	done
+	printf '%s\n' "${TIMES[@]}" >"$dir/times"
+	echo "$PASSED $FAILED $SKIPPED" >"$dir/counts"
+}
+
+# finish_host DIR - its results, and those of a subshell that died.
+finish_host() {
+	local passed failed skipped
+	local -a times
+	HOST=
+	cat "$1/out"
+	if ! read -r passed failed skipped 2>/dev/null <"$1/counts"; then
+		failed "the suites of the host did not come to their end"
+		return
+	fi
+	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+	mapfile -t times <"$1/times"
+	TIMES+=("${times[@]}")
 }
 
 # start_guest KERNEL TOPOLOGY FABRIC SUITE... - in the background.
@@ -90,13 +130,23 @@ start_guest() {
 	RUNNING[$!]=$dir
 }
 
-# finish_guest - waits for one, whichever ends first, and counts its results.
-finish_guest() {
+# finish_one - waits for one, whichever ends first, and counts its results.
+finish_one() {
 	local pid status=0 dir
-	local -a what
 	wait -n -p pid "${!RUNNING[@]}" || status=$?
 	dir=${RUNNING[$pid]}
 	unset "RUNNING[$pid]"
+	if [[ $pid == "$HOST" ]]; then
+		finish_host "$dir"
+	else
+		finish_guest "$status" "$dir"
+	fi
+}
+
+# finish_guest STATUS DIR
+finish_guest() {
+	local status=$1 dir=$2
+	local -a what
 	guest_took "$(head -n 1 "$dir/what")" "$dir"
 	mapfile -t what <"$dir/what"
 	! runs_again "$status" "$dir" || return 0

@@ -16,6 +16,7 @@ results_begin() {
 results_clean_up() {
 	local -a running
 	mapfile -t running < <(jobs -p)
+	[[ -z $HOST ]] || kill -- "-$HOST" 2>/dev/null
 	((${#running[@]} == 0)) || { kill "${running[@]}"; wait; } 2>/dev/null
 	rm -rf "$LOGS"
 }
