@@ -15,7 +15,7 @@ guest_seconds() {
 }
 
 # planned_guests - KERNEL, TOPOLOGY, FABRIC and suites of each guest that the options ask for, a line each, between tabs. With the fabric rxe or
-# siw two machines are booted, joined by it; with "meter" one that counts every byte.
+# siw two machines are booted, joined by it; with "meter" one that counts every byte, with "one" one of one processor.
 planned_guests() {
 	local kernel topology fabric suites
 	local -a wanted
@@ -115,6 +115,7 @@ start_guest() {
 	shift 3
 	case $fabric in
 	-) ;;
+	one) machine=(--one-processor); where+=" $fabric" ;;
 	meter) machine=(--meter); where+=" $fabric" ;;
 	*) machine=(--peer --fabric "$fabric"); where+=" $fabric" ;;
 	esac

@@ -44,6 +44,7 @@ place_gpu() {
 # generated SEED
 generated() {
 	RANDOM=$1
+	one_processor
 	if ((RANDOM % 2)); then
 		machine intel-iommu,intremap=off
 		kernel_arg intel_iommu=on

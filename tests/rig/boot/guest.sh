@@ -53,6 +53,7 @@ configure() {
 	base_machine "$image"
 	include_topology "$OPT_TOPOLOGY"
 	qemu_arg -cpu "$CPU"
+	processors
 	[[ -z $OPT_PEER ]] || wires
 	[[ -z $OPT_SHARE ]] || share share "$OPT_SHARE"
 	! is_debug "$OPT_KERNEL" || debug_machine
