@@ -16,14 +16,19 @@ kernel_log() {
 	dmesg | awk '/page allocation failure|vmalloc error/ { traces++ } !(/Call Trace/ && traces && traces--)'
 }
 
+# What is not failed, with all that it calls: kernel functions that do not bear it, which the module cannot mend.
+# arch_add_memory(), of memremap_pages(): add_pages() warns, which ends a run; init_memory_mapping() writes through a null
+# pointer; and what was made of the range is not undone, so that every later try would fail, too (docs/uapi.md).
+LEFT_OUT=arch_add_memory
+# Where P2PDMA pages are made: when gen_pool_add_owner() fails, it frees what its own devres action still refers to, and
+# KASAN sees the read after free at the release (7.3).
+readonly LEFT_OUT_OF_P2PDMA=pci_p2pdma_add_resource
+
 # Fail allocations that may sleep, too, and single pages; and keep quiet about it: a backtrace each looks like trouble.
-# Left out is what the kernel itself needs to add memory (arch_add_memory(), below memremap_pages()): add_pages() warns
-# if that fails, which ends a run; init_memory_mapping() writes through a null pointer; and what was made of the range is
-# not undone, so that every later try would fail, too (docs/uapi.md). None of that is the module's to mend.
 arm_faults() {
 	local kind range
-	range=$(function_range arch_add_memory)
-	[[ -n $range ]] || fail "no arch_add_memory in /proc/kallsyms"
+	range=$(function_range "$LEFT_OUT")
+	[[ -n $range ]] || fail "no $LEFT_OUT in /proc/kallsyms"
 	for kind in failslab fail_page_alloc; do
 		echo "${range% *}" >"/sys/kernel/debug/$kind/reject-start"
 		echo "${range#* }" >"/sys/kernel/debug/$kind/reject-end"
@@ -74,7 +79,6 @@ for operation in add remove; do
 	t "$operation, CMB" changes_region "$operation" /dev/p2pmem1 "$LAB_ALPHA_BDF" "$NVME_CMB"
 	t "$operation, PMR" changes_region "$operation" /dev/p2pmem2 "$LAB_BETA_BDF" "$NVME_PMR"
 done
-for operation in to-p2pdma to-generic; do
-	t "page type $operation" changes_region "$operation" /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
-done
+t "page type to-generic" changes_region to-generic /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
+LEFT_OUT=$LEFT_OUT_OF_P2PDMA t "page type to-p2pdma" changes_region to-p2pdma /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
 t "load" load_fails
