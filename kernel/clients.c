@@ -7,6 +7,7 @@
  * GENERIC pages are mapped for everybody, and only donard's own programs ask
  * PROBE_PEER first.  So they are the default only where everybody has a route.
  */
+#include <linux/delay.h>
 #include <linux/notifier.h>
 #include <linux/pci.h>
 #include <linux/string.h>
@@ -14,6 +15,9 @@
 #include "p2pmem.h"
 
 #define NVME_CLASS	0x0108	/* class and subclass; any programming interface */
+/* For who binds or resets a function, before the worst is taken for true. */
+#define LOCK_TRIES	10
+#define LOCK_RETRY_MS	10
 /* What of P2PMEM_REASON_BYTES names of functions may take. */
 #define NAMES_BYTES	84
 
@@ -51,19 +55,43 @@ static bool is_client(struct pci_dev *pdev)
 /*
  * Would the kernel map pages of @type for @client although nothing leads its
  * requests to them?  P2PDMA pages it refuses by itself where the path crosses
- * an unlisted host bridge.
+ * an unlisted host bridge.  @steady: as of p2pmem_predict().
  */
-static bool goes_astray(struct p2pmem_region *r, struct pci_dev *client, u32 type)
+static bool is_astray(struct p2pmem_region *r, struct pci_dev *client, u32 type,
+		      bool steady)
 {
 	struct p2pmem_probe probe = { };
 
 	if (!type)
 		return false;	/* no pages at all */
-	p2pmem_predict(r, client, type, &probe);
+	p2pmem_predict(r, client, type, steady, &probe);
 	if (probe.route != P2PMEM_ROUTE_NONE)
 		return false;
 	return type == P2PMEM_PAGES_GENERIC ||
 	       !(probe.flags & P2PMEM_PROBE_UNLISTED_BRIDGE);
+}
+
+/* A second device lock is only tried for: whoever has it may wait for the first one. */
+static bool try_to_lock(struct pci_dev *pdev)
+{
+	int tries = LOCK_TRIES;
+
+	while (!device_trylock(&pdev->dev))
+		if (!--tries || msleep_interruptible(LOCK_RETRY_MS))
+			return false;
+	return true;
+}
+
+/* The same; the caller has the device lock of @held, or of none if it is NULL. */
+static bool goes_astray(struct p2pmem_region *r, struct pci_dev *client, u32 type,
+			const struct pci_dev *held)
+{
+	bool locked = client != held && try_to_lock(client);
+	bool astray = is_astray(r, client, type, locked || client == held);
+
+	if (locked)
+		device_unlock(&client->dev);
+	return astray;
 }
 
 static void add_name(struct names *names, struct pci_dev *pdev)
@@ -80,15 +108,19 @@ static void add_name(struct names *names, struct pci_dev *pdev)
 	names->count++;
 }
 
-/* Names all clients, or those only that pages of @astray would lead astray. */
+/*
+ * Names all clients, or those only that pages of @astray would lead astray.  The
+ * device lock of the region's function is held.
+ */
 static void name_clients(struct p2pmem_region *r, u32 astray, struct names *names)
 {
 	struct pci_dev *pdev = NULL;
 
+	device_lock_assert(&r->pdev->dev);
 	memset(names, 0, sizeof(*names));
 	for_each_pci_dev(pdev)
 		if (is_client(pdev) && pci_device_is_present(pdev) &&
-		    (!astray || goes_astray(r, pdev, astray)))
+		    (!astray || goes_astray(r, pdev, astray, r->pdev)))
 			add_name(names, pdev);
 	if (names->left_out)
 		snprintf(names->text + names->used,
@@ -105,7 +137,7 @@ size_t p2pmem_unrouted_text(struct p2pmem_region *r, char *buf, size_t bytes)
 
 	for_each_pci_dev(pdev)
 		if (is_client(pdev) && pci_device_is_present(pdev) &&
-		    goes_astray(r, pdev, type))
+		    goes_astray(r, pdev, type, NULL))
 			used += scnprintf(buf + used, bytes - used, "%s\n",
 					  pci_name(pdev));
 	return used;
@@ -152,7 +184,8 @@ int p2pmem_default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *
 
 /*
  * The region has its pages, and is known to clients_notify(): says in the log
- * whom they lead astray, and in @reason unless it is NULL.
+ * whom they lead astray, and in @reason unless it is NULL.  The device lock of the
+ * region's function is held.
  */
 void p2pmem_warn_unrouted(struct p2pmem_region *r, char *reason)
 {
@@ -177,7 +210,7 @@ static void warn_of_newcomer(struct p2pmem_region *r, void *data)
 	struct pci_dev *pdev = data;
 
 	if (READ_ONCE(r->state) == P2PMEM_STATE_READY &&
-	    goes_astray(r, pdev, READ_ONCE(r->backing.type)))
+	    is_astray(r, pdev, READ_ONCE(r->backing.type), true))
 		dev_warn(&r->dev, "%s came later and has no route here, and nothing in the kernel stops its transfers\n",
 			 pci_name(pdev));
 }
@@ -192,7 +225,10 @@ static int clients_notify(struct notifier_block *nb, unsigned long action,
 {
 	struct pci_dev *pdev = to_pci_dev((struct device *)data);
 
-	if (action == BUS_NOTIFY_BOUND_DRIVER && is_client(pdev))
+	if (action != BUS_NOTIFY_BOUND_DRIVER)
+		return NOTIFY_DONE;
+	device_lock_assert(&pdev->dev);
+	if (is_client(pdev))
 		p2pmem_for_each_region(warn_of_newcomer, pdev);
 	return NOTIFY_DONE;
 }

@@ -30,14 +30,14 @@ static void say_refused(struct p2pmem_export *x, struct dma_buf_attachment *atta
 			     task_tgid_nr(current), cause);
 }
 
-/* 0 or -EHOSTUNREACH; the region is in use. */
+/* 0 or -EHOSTUNREACH; the region is in use, and the caller the importer's driver. */
 static int find_route(struct p2pmem_export *x, struct dma_buf_attachment *attach,
 		      struct p2pmem_attachment *a)
 {
 	struct p2pmem_probe probe = { };
 
 	p2pmem_predict(x->region, to_pci_dev(attach->dev), P2PMEM_PAGES_GENERIC,
-		       &probe);
+		       true, &probe);
 	a->bus_addresses = probe.route == P2PMEM_ROUTE_SWITCH;
 	a->translated = probe.flags & P2PMEM_PROBE_TRANSLATED;
 	if (probe.route != P2PMEM_ROUTE_NONE)

@@ -294,7 +294,7 @@ extern const struct attribute_group *p2pmem_region_groups[];
 /* route.c */
 struct iommu_domain *p2pmem_translation(struct pci_dev *client);
 void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
-		    u32 page_type, struct p2pmem_probe *out);
+		    u32 page_type, bool steady, struct p2pmem_probe *out);
 
 /* guard.c */
 int p2pmem_guard(struct pci_dev *pdev);

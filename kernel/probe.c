@@ -69,31 +69,29 @@ static void probe_mapping(struct p2pmem_region *r, struct pci_dev *client,
 static bool does_dma(struct pci_dev *client)
 {
 	return client->hdr_type == PCI_HEADER_TYPE_NORMAL && client->is_busmaster &&
-	       READ_ONCE(client->dev.driver);
+	       client->dev.driver;
 }
 
 /*
- * The client's device lock keeps its driver while the page is mapped, and is
- * held for no longer than that.  It is only tried: whoever has it binds, unbinds
- * or resets the function, may take long, and may wait for this very region.
- * Hence the gate is taken first here, and -EAGAIN means to come again.
+ * The client's device lock keeps its driver, and its IOMMU domain, while they are
+ * looked at and the page is mapped, and is held for no longer than that.  It is only
+ * tried: whoever has it binds, unbinds or resets the function, may take long, and may
+ * wait for this very region.  Hence the gate is taken first here, and -EAGAIN means to
+ * come again.
  */
 static int probe_once(struct p2pmem_region *r, struct pci_dev *client,
 		      struct p2pmem_probe *out)
 {
-	int ret = 0;
+	int ret = -EAGAIN;
 
 	if (!p2pmem_enter(r))
 		return -ENODEV;
-	p2pmem_predict(r, client, r->backing.type, out);
-	if (does_dma(client)) {
-		if (device_trylock(&client->dev)) {
-			if (does_dma(client))
-				probe_mapping(r, client, out);
-			device_unlock(&client->dev);
-		} else {
-			ret = -EAGAIN;
-		}
+	if (device_trylock(&client->dev)) {
+		p2pmem_predict(r, client, r->backing.type, true, out);
+		if (does_dma(client))
+			probe_mapping(r, client, out);
+		device_unlock(&client->dev);
+		ret = 0;
 	}
 	p2pmem_leave(r);
 	return ret;

@@ -228,6 +228,7 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	u32 memtype;
 	int ret;
 
+	device_lock_assert(&pdev->dev);
 	ret = p->find(pdev, req, &place, &data);
 	if (ret)
 		return ret;
@@ -352,6 +353,7 @@ bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind)
 	struct p2pmem_region *r;
 	bool found = false;
 
+	device_lock_assert(&pdev->dev);
 	mutex_lock(&regions_lock);
 	list_for_each_entry(r, &regions, link)
 		found |= r->pdev == pdev && r->provider->kind == kind;
@@ -460,6 +462,7 @@ void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace)
 {
 	struct p2pmem_region *r;
 
+	device_lock_assert(&pdev->dev);
 	for_regions_of(pdev, p2pmem_remove_start);
 	while (grace && (r = region_of(pdev))) {
 		grace = p2pmem_remove_wait_briefly(r, grace);
@@ -485,6 +488,8 @@ static int reopen_backing(struct p2pmem_region *r, u32 type)
 	u32 old = r->backing.type;
 	int ret;
 
+	device_lock_assert(&r->pdev->dev);
+	lockdep_assert_held_write(&r->gate);
 	if (old)
 		p2pmem_backing_close(r);
 	ret = p2pmem_backing_open(r, type);
@@ -525,6 +530,8 @@ static int set_page_type(struct p2pmem_region *r, u32 type)
 	else if (type != r->backing.type)
 		ret = reopen_backing(r, type);
 	up_write(&r->gate);
+	if (!ret)
+		p2pmem_warn_unrouted(r, NULL);
 	device_unlock(&r->pdev->dev);
 	return ret;
 }
@@ -541,8 +548,6 @@ int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
 	do {
 		ret = set_page_type(r, type);
 	} while (ret == -EBUSY && p2pmem_settle(r, asked));
-	if (!ret)
-		p2pmem_warn_unrouted(r, NULL);
 	return ret;
 }
 

@@ -106,7 +106,10 @@ static bool root_complex_forwards(struct pci_dev *provider, struct pci_dev *clie
 	       cpu_forwards();
 }
 
-/* The domain that translates what @client sends, or NULL. */
+/*
+ * The domain that translates what @client sends, or NULL.  It stays for as long as
+ * the driver of @client does: the caller is that driver or has the device lock.
+ */
 struct iommu_domain *p2pmem_translation(struct pci_dev *client)
 {
 	struct iommu_domain *domain = iommu_get_domain_for_dev(&client->dev);
@@ -115,12 +118,13 @@ struct iommu_domain *p2pmem_translation(struct pci_dev *client)
 }
 
 static void find_way(struct p2pmem_region *r, struct pci_dev *client,
-		     u32 page_type, struct p2pmem_way *way)
+		     u32 page_type, bool steady, struct p2pmem_way *way)
 {
 	p2pmem_path_find(&pci_tree, r->pdev, client, &way->path);
 	way->same = client == r->pdev;
 	way->forwards = root_complex_forwards(r->pdev, client);
-	way->translated = p2pmem_translation(client);
+	way->translated = steady ? !!p2pmem_translation(client) :
+				   device_iommu_mapped(&client->dev);
 	way->page_type = page_type;
 }
 
@@ -176,22 +180,29 @@ static void explain(const struct p2pmem_way *way, struct pci_dev *client,
 			      pci_name(client));
 }
 
+/* It has an IOMMU, which leaves what it sends as it is. */
+static bool passes_through(struct pci_dev *client)
+{
+	return iommu_get_domain_for_dev(&client->dev) && !p2pmem_translation(client);
+}
+
 /*
  * The route by topology, when addresses are given out as for @page_type.  The
- * caller has a reference to @client; no lock is needed, and none is taken.
+ * caller has a reference to @client, and takes no lock but what @steady says: that
+ * the driver of @client stays, as p2pmem_translation() asks.  Else any IOMMU is
+ * taken to translate, which is never the more permissive answer.
  */
 void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
-		    u32 page_type, struct p2pmem_probe *out)
+		    u32 page_type, bool steady, struct p2pmem_probe *out)
 {
-	struct iommu_domain *domain = iommu_get_domain_for_dev(&client->dev);
 	const struct pci_dev *bridge;
 	struct p2pmem_way way;
 
-	find_way(r, client, page_type, &way);
+	find_way(r, client, page_type, steady, &way);
 	out->bus_address = p2pmem_bus_address(r);
 	out->distance = way.path.distance;
 	out->route = p2pmem_way_judge(&way, &out->flags);
-	if (domain && !way.translated)
+	if (steady && passes_through(client))
 		out->flags |= P2PMEM_PROBE_PASSTHROUGH;
 	bridge = decider(&way, client);
 	if (bridge != client)
