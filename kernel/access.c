@@ -78,7 +78,7 @@ static int enter_at(struct p2pmem_file *f, u64 at, u64 *granule)
 	e = p2pmem_extent_find(f, at);
 	if (e) {
 		*granule = e->first + (at - e->file_first);
-		p2pmem_make_visible(r, *granule, 1);
+		p2pmem_make_visible(f, *granule, 1);
 	}
 	mutex_unlock(&f->lock);
 	if (e)

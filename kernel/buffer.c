@@ -87,7 +87,6 @@ static unsigned int count_pieces(const struct p2pmem_range *ranges,
 	return n;
 }
 
-/* The gate is open, so that a removal finds the references. */
 static struct p2pmem_buffer *buffer_from(const struct p2pmem_range *ranges,
 					 unsigned int nr_ranges)
 {
@@ -109,6 +108,7 @@ static struct p2pmem_buffer *buffer_from(const struct p2pmem_range *ranges,
 	return buffer;
 }
 
+/* The gate is open, so that a removal finds the references. */
 static struct p2pmem_buffer *buffer_new(struct p2pmem_file *f, u64 first,
 					u64 count)
 {
@@ -116,6 +116,7 @@ static struct p2pmem_buffer *buffer_new(struct p2pmem_file *f, u64 first,
 	struct p2pmem_range *ranges = kvcalloc(n, sizeof(*ranges), GFP_KERNEL);
 	struct p2pmem_buffer *buffer;
 
+	lockdep_assert_held(&f->region->gate);
 	if (!ranges)
 		return NULL;
 	n = p2pmem_file_ranges(f, first, count, ranges);

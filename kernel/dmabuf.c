@@ -128,6 +128,7 @@ static struct p2pmem_export *export_new(struct p2pmem_file *f,
 	struct p2pmem_export *x;
 	unsigned int n;
 
+	lockdep_assert_held(&r->gate);
 	n = p2pmem_file_ranges(f, first, count, NULL);
 	x = kvzalloc(struct_size(x, ranges, n), GFP_KERNEL_ACCOUNT);
 	if (!x)
@@ -210,6 +211,8 @@ static void revoke(struct p2pmem_export *x)
 {
 	struct dma_buf_attachment *attach;
 
+	lockdep_assert_held(&x->region->exports_lock);
+	dma_resv_assert_held(x->dmabuf->resv);
 	x->revoked = true;
 	compat_dma_buf_invalidate(x->dmabuf);
 	list_for_each_entry(attach, &x->dmabuf->attachments, node) {

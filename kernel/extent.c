@@ -370,13 +370,16 @@ int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 	return ret;
 }
 
-/* The lock of the file that owns the granules is held. */
-void p2pmem_make_visible(struct p2pmem_region *r, u64 granule, u64 count)
+/* Granules of the region that the file owns; its device is there (gate). */
+void p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count)
 {
+	struct p2pmem_region *r = f->region;
 	struct p2pmem_bytes *bytes = &r->alloc.bytes;
 	u64 end = granule + count;
 	u64 at = p2pmem_bytes_next_unknown(bytes, granule, end), last;
 
+	lockdep_assert_held(&f->lock);
+	lockdep_assert_held(&r->gate);
 	if (at == end)
 		return;
 	while (at < end) {
@@ -396,7 +399,7 @@ static void show_piece(struct p2pmem_file *f, u64 first, u64 end)
 		u64 skip = first - e->file_first;
 		u64 count = min(end - first, e->count - skip);
 
-		p2pmem_make_visible(f->region, e->first + skip, count);
+		p2pmem_make_visible(f, e->first + skip, count);
 		first += count;
 	}
 	mutex_unlock(&f->lock);

@@ -42,6 +42,7 @@ void p2pmem_revalidate(struct p2pmem_region *r)
 	u64 resets;
 	int lost;
 
+	lockdep_assert_held(&r->gate);
 	if (!r->provider->foreign)
 		return;
 	mutex_lock(&r->revalidate_lock);
@@ -98,6 +99,7 @@ int p2pmem_flush(struct p2pmem_region *r)
 {
 	int ret = 0;
 
+	lockdep_assert_held(&r->gate);
 	wmb(); /* out of the CPU before the device is asked */
 	if (r->provider->commit)
 		ret = r->provider->commit(r);

@@ -123,6 +123,7 @@ static void guarded_forget(struct pci_dev *pdev)
 {
 	struct guarded *g;
 
+	device_lock_assert(&pdev->dev);
 	mutex_lock(&guarded_lock);
 	g = guarded_find(pdev);
 	if (g)

@@ -12,7 +12,7 @@
  * The page that faulted and all others below its entry of the level above, as
  * far as mapping and extent go; the next entry may map a chunk.
  */
-static vm_fault_t insert_around(struct p2pmem_region *r, struct vm_fault *vmf,
+static vm_fault_t insert_around(struct p2pmem_file *f, struct vm_fault *vmf,
 				struct p2pmem_extent *e)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -28,12 +28,13 @@ static vm_fault_t insert_around(struct p2pmem_region *r, struct vm_fault *vmf,
 	/* A chunk that another thread has mapped by one entry meanwhile. */
 	if (compat_maps_chunk(READ_ONCE(*vmf->pmd)))
 		return VM_FAULT_NOPAGE;
-	p2pmem_make_visible(r, granule, to - from);
-	return compat_insert_pages(vma, addr, p2pmem_page(r, granule), to - from);
+	p2pmem_make_visible(f, granule, to - from);
+	return compat_insert_pages(vma, addr, p2pmem_page(f->region, granule),
+				   to - from);
 }
 
 /* A chunk by one entry, or VM_FAULT_FALLBACK where it is not that simple. */
-static vm_fault_t insert_chunk(struct p2pmem_region *r, struct vm_fault *vmf,
+static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 			       struct p2pmem_extent *e)
 {
 	struct vm_area_struct *vma = vmf->vma;
@@ -51,10 +52,10 @@ static vm_fault_t insert_chunk(struct p2pmem_region *r, struct vm_fault *vmf,
 	    at + P2PMEM_CHUNK > e->file_first + e->count)
 		return VM_FAULT_FALLBACK;
 	granule = e->first + (at - e->file_first);
-	if (!p2pmem_is_chunk(r, granule))
+	if (!p2pmem_is_chunk(f->region, granule))
 		return VM_FAULT_FALLBACK;
-	p2pmem_make_visible(r, granule, P2PMEM_CHUNK);
-	return compat_insert_chunk(vmf, p2pmem_page(r, granule));
+	p2pmem_make_visible(f, granule, P2PMEM_CHUNK);
+	return compat_insert_chunk(vmf, p2pmem_page(f->region, granule));
 }
 
 /*
@@ -69,7 +70,7 @@ static vm_fault_t fault_again(void)
 
 /* Runs @insert on the extent that covers the fault, if the region is in use. */
 static vm_fault_t handle_fault(struct vm_fault *vmf,
-			       vm_fault_t (*insert)(struct p2pmem_region *r,
+			       vm_fault_t (*insert)(struct p2pmem_file *f,
 						    struct vm_fault *vmf,
 						    struct p2pmem_extent *e))
 {
@@ -85,7 +86,7 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 		mutex_lock(&f->lock);
 		e = p2pmem_extent_find(f, vmf->pgoff);
 		if (e)
-			ret = insert(r, vmf, e);
+			ret = insert(f, vmf, e);
 		mutex_unlock(&f->lock);
 	}
 	up_read(&r->gate);

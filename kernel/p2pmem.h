@@ -222,7 +222,7 @@ struct p2pmem_extent *p2pmem_extent_next(const struct p2pmem_extent *e);
 int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 		      u64 first);
 int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count);
-void p2pmem_make_visible(struct p2pmem_region *r, u64 granule, u64 count);
+void p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count);
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
 
 /* access.c */

@@ -68,6 +68,7 @@ void p2pmem_quarantine_fence(struct p2pmem_region *r, struct pci_dev *pdev)
 {
 	int bar;
 
+	device_lock_assert(&pdev->dev);
 	for (bar = 0; bar < PCI_STD_NUM_BARS; bar++) {
 		struct resource *res = &pdev->resource[bar];
 
