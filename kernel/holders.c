@@ -4,7 +4,7 @@
 
 #include "p2pmem.h"
 
-/* What is looked at of a file before its locks are left to others. */
+/* What is looked at of a file or an extent before the locks are left to others. */
 #define BATCH_GRANULES	(1ULL << 15)
 
 /* What a file owns, as far as it was looked at: up to @next in the file. */
@@ -76,6 +76,48 @@ static size_t file_line(struct p2pmem_file *f, char *buf, size_t bytes)
 	return holder_line(buf, bytes, f->pid, f->comm, t.granules, t.pinned);
 }
 
+static size_t draining_line(struct p2pmem_region *r, const struct p2pmem_extent *e,
+			    char *buf, size_t bytes)
+{
+	u64 at, count, pinned = 0;
+
+	for (at = 0; at < e->count; at += count) {
+		count = min(e->count - at, BATCH_GRANULES);
+		mutex_lock(&r->alloc_lock);
+		pinned += range_pins(r, e->first + at, count);
+		mutex_unlock(&r->alloc_lock);
+		cond_resched();
+	}
+	return holder_line(buf, bytes, e->pid, e->comm, e->count, pinned);
+}
+
+/* The extent that drains after @e, or the first if that is NULL; NULL: none. */
+static struct p2pmem_extent *next_draining(struct p2pmem_region *r,
+					   struct p2pmem_extent *e)
+{
+	struct list_head *link = e ? &e->link : &r->draining;
+
+	lockdep_assert_held(&r->reap_lock);
+	mutex_lock(&r->alloc_lock);
+	link = link->next;
+	mutex_unlock(&r->alloc_lock);
+	return link == &r->draining ? NULL :
+				      list_entry(link, struct p2pmem_extent, link);
+}
+
+/* The reaper waits, so that the extents stay where they are. */
+static size_t draining_lines(struct p2pmem_region *r, char *buf, size_t bytes)
+{
+	struct p2pmem_extent *e = NULL;
+	size_t n = 0;
+
+	mutex_lock(&r->reap_lock);
+	while (n + 1 < bytes && (e = next_draining(r, e)))
+		n += draining_line(r, e, buf + n, bytes - n);
+	mutex_unlock(&r->reap_lock);
+	return n;
+}
+
 /*
  * A line for each open file and each extent of a closed one: pid, command,
  * bytes owned, pages pinned; and for each importer of a dma-buf: pid, command,
@@ -83,7 +125,6 @@ static size_t file_line(struct p2pmem_file *f, char *buf, size_t bytes)
  */
 size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes)
 {
-	struct p2pmem_extent *e;
 	struct p2pmem_file *f;
 	size_t n = 0;
 
@@ -93,13 +134,6 @@ size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes)
 	list_for_each_entry(f, &r->files, link)
 		n += file_line(f, buf + n, bytes - n);
 	mutex_unlock(&r->files_lock);
-	mutex_lock(&r->alloc_lock);
-	list_for_each_entry(e, &r->draining, link) {
-		if (n + 1 >= bytes)
-			break;
-		n += holder_line(buf + n, bytes - n, e->pid, e->comm, e->count,
-				 range_pins(r, e->first, e->count));
-	}
-	mutex_unlock(&r->alloc_lock);
+	n += draining_lines(r, buf + n, bytes - n);
 	return n + p2pmem_importers_text(r, buf + n, bytes - n);
 }

@@ -13,8 +13,9 @@
  *
  * Lock order: device lock -> mmap_lock -> file->back_lock -> region->gate ->
  * region->files_lock -> file->lock -> region->alloc_lock; gates of two regions
- * in the order of their numbers; and
- * region->gate -> region->exports_lock -> reservation lock of a dma-buf.
+ * in the order of their numbers;
+ * region->gate -> region->exports_lock -> reservation lock of a dma-buf; and
+ * region->reap_lock -> region->alloc_lock.
  * None of them is held over copy_{to,from}_user or (un)mapping a backing,
  * but for region->gate in region_set_page_type(), which no fault can meet.
  */
@@ -98,6 +99,7 @@ struct p2pmem_region {
 	struct p2pmem_alloc alloc;
 	u64 promised;			/* free granules that files are about to take */
 	struct list_head draining;
+	struct mutex reap_lock;		/* order of draining; nothing leaves it */
 	unsigned long drains;		/* how many are draining */
 	unsigned long drained;		/* jiffies when the last one joined them */
 	unsigned long given;		/* RCU state when memory last came back */

@@ -155,6 +155,7 @@ static unsigned int reap_some(struct p2pmem_region *r, unsigned long *left)
 	unsigned int reaped = 0;
 	int n;
 
+	lockdep_assert_held(&r->reap_lock);
 	lockdep_assert_held(&r->alloc_lock);
 	for (n = 0; n < BATCH_EXTENTS && *left; n++, (*left)--) {
 		struct p2pmem_extent *e = list_first_entry(&r->draining,
@@ -183,12 +184,14 @@ static unsigned int reap_all(struct p2pmem_region *r)
 	unsigned long left = READ_ONCE(r->drains);
 	unsigned int reaped = 0;
 
+	mutex_lock(&r->reap_lock);
 	while (left) {
 		mutex_lock(&r->alloc_lock);
 		reaped += reap_some(r, &left);
 		mutex_unlock(&r->alloc_lock);
 		cond_resched();
 	}
+	mutex_unlock(&r->reap_lock);
 	return reaped;
 }
 

@@ -86,6 +86,7 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 	mutex_init(&r->files_lock);
 	mutex_init(&r->exports_lock);
 	mutex_init(&r->alloc_lock);
+	mutex_init(&r->reap_lock);
 	mutex_init(&r->revalidate_lock);
 	INIT_LIST_HEAD(&r->link);
 	INIT_LIST_HEAD(&r->files);
