@@ -194,12 +194,12 @@ static void name_route(struct dnd_copy *copy)
 {
 	struct donard_copy_result *result = copy->result;
 
-	result->route = copy->bounced ? DONARD_ROUTE_BOUNCED : copy->route.route;
+	result->route = copy->bounced ? DONARD_ROUTE_BOUNCED : copy->chosen.route.route;
 	if (copy->bounced || result->route == DONARD_ROUTE_CPU)
 		result->route_evidence = DONARD_EVIDENCE_PROVEN;	/* it is what was done */
 	if (dnd_copy_staged(copy) && !copy->bounced)
 		snprintf(result->via, sizeof(result->via), "%s", copy->via.name);
-	snprintf(result->bridge, sizeof(result->bridge), "%s", copy->route.bridge);
+	snprintf(result->bridge, sizeof(result->bridge), "%s", copy->chosen.route.bridge);
 }
 
 /* The interval that is timed and, if the caller wants, metered. */
@@ -346,7 +346,7 @@ DND_PUBLIC int donard_copy(struct donard_context *ctx, const char *src, const ch
 		.src = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.dst = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.via = { .fd = -1 },
-		.own_spare = { .region = { .fd = -1 } },
+		.spare = DND_NO_SPARE,
 	};
 	int rc = dnd_struct_check(ctx, result, "donard_copy_result");
 

@@ -4,6 +4,7 @@
 #define DONARD_COPY_H
 
 #include "copy/residency.h"
+#include "copy/spare.h"
 #include "drive/drive.h"
 
 /* Was a block in the page cache after it had been read past it? */
@@ -25,11 +26,11 @@ struct dnd_side {
 	struct dnd_residency before;	/* of its range, when the copy began */
 };
 
-/* Blocks of the region that are held for a moment; see copy/spare.c. */
-struct dnd_spare {
-	struct dnd_region region;	/* an open file of its own; fd -1: none are held */
-	struct dnd_window window;
-	uint8_t *kept;			/* what was in them */
+/* The route that the topology and the kernel predict for the drives of a copy, to one region. */
+struct dnd_choice {
+	struct donard_route route;		/* the worst of those in use */
+	char client[DONARD_BDF_BYTES];		/* whose route that is */
+	const struct dnd_drive *drive;		/* the drive that it belongs to */
 };
 
 struct dnd_copy {
@@ -40,14 +41,11 @@ struct dnd_copy {
 	bool one_region;		/* dst.region is src.region */
 	struct dnd_region via;		/* staging of drive to drive */
 	struct dnd_window scratch;	/* staging, with two spare blocks before it */
-	struct dnd_spare own_spare;
-	struct donard_route route;	/* the worst of those in use */
-	char route_client[DONARD_BDF_BYTES];	/* whose route that is, and the drive that it belongs to */
-	const struct dnd_drive *route_drive;
+	struct dnd_spare spare;		/* two blocks beside the payload */
+	struct dnd_choice chosen;
 	bool bounced;
 	bool cuts;			/* a file of the destination ends where the copy ends */
 	uint8_t *dram;			/* buffers of a bounced copy */
-	uint8_t *spare;			/* two blocks beside the payload, or NULL: none now */
 	uint8_t *buffers;		/* of the lanes, or NULL */
 	uint64_t length;
 	uint32_t align;
@@ -101,11 +99,12 @@ int dnd_copy_choose_route(struct dnd_copy *copy);
 int dnd_copy_map(struct dnd_copy *copy);
 int dnd_copy_map_bounce(struct dnd_copy *copy);
 void dnd_copy_unmap(struct dnd_copy *copy);
-/* spare.c: two blocks of the region for a moment, if there are none already */
-uint64_t dnd_copy_spare_bytes(const struct dnd_copy *copy);
-int dnd_copy_spare_take(struct dnd_copy *copy);	/* -errno without a text */
-void dnd_copy_spare_give(struct dnd_copy *copy);
-int dnd_copy_no_spare(struct dnd_copy *copy);	/* fails for want of them */
+/* spare.c: two blocks of the copy's region for a moment, if there are none already; -errno without a text */
+static inline int dnd_copy_spare_take(struct dnd_copy *copy)
+{
+	return dnd_spare_take(copy->ctx, &copy->spare, dnd_copy_region(copy)->name, copy->align);
+}
+
 /* watch.c: what the page cache has to do with it */
 int dnd_copy_check_files(struct dnd_copy *copy);	/* may set copy->bounced */
 /* Before a direct read of one block: is it out of the page cache now? */
@@ -137,6 +136,7 @@ int dnd_copy_verify(struct dnd_copy *copy);
 /* fail.c: translates errno of a transfer into the route's verdict */
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 		    int error_number);
+int dnd_copy_no_spare(struct dnd_copy *copy);	/* fails for want of spare blocks */
 /* The failure that the side's drive is not there any more, or 0 if it is. */
 int dnd_copy_drive_lost(struct dnd_copy *copy, const struct dnd_side *side);
 

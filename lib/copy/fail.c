@@ -6,7 +6,7 @@
 
 static int refused(struct dnd_copy *copy, const char *what, const char *label, int error_number)
 {
-	const struct donard_route *route = &copy->route;
+	const struct donard_route *route = &copy->chosen.route;
 	char client[DND_ROUTE_NAME_BYTES], region[DND_ROUTE_NAME_BYTES];
 
 	return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "%s: the kernel refused to %s it directly "
@@ -31,7 +31,7 @@ static const char *drive_said(const struct dnd_copy *copy, char *text, size_t te
 static int device_failed(struct dnd_copy *copy, const char *what, const char *label,
 			 uint64_t offset, int error_number)
 {
-	const struct donard_route *route = &copy->route;
+	const struct donard_route *route = &copy->chosen.route;
 	char said[128];
 
 	return dnd_fail(copy->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: %s%s. The route to "
@@ -108,4 +108,21 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 	return dnd_fail_errno(copy->ctx, error_number, "%s: %s at offset %llu failed%s", side->label,
 			      what, (unsigned long long)offset,
 			      drive_said(copy, said, sizeof(said)));
+}
+
+int dnd_copy_no_spare(struct dnd_copy *copy)
+{
+	if (dnd_copy_region_gone(copy))
+		return dnd_copy_failed(copy, DND_STEP_CPU, 0, ENODEV);
+	if (dnd_region_persistent(dnd_copy_region(copy)))
+		return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the last block of the copy is "
+				"partial, and no block of %s, which is persistent memory, is used to "
+				"merge it with what %s holds. Use a --size that is a multiple of %u.",
+				copy->dst.label, dnd_copy_region(copy)->name, copy->dst.label,
+				copy->align);
+	return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the last block of the copy is partial, "
+			"and %s has no spare block in which to merge it with what %s holds. Use a "
+			"--size that is a multiple of %u, or free some of the region.",
+			copy->dst.label, dnd_copy_region(copy)->name, copy->dst.label,
+			copy->align);
 }

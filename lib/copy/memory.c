@@ -23,7 +23,7 @@ static int plan(struct dnd_copy *copy, uint64_t window_bytes)
 static int map_staging(struct dnd_copy *copy)
 {
 	uint64_t granule = copy->via.info.granule_bytes;
-	uint64_t spare = dnd_round_up(dnd_copy_spare_bytes(copy), granule);
+	uint64_t spare = dnd_round_up(dnd_spare_bytes(copy->align), granule);
 	uint64_t free_bytes = dnd_round_down(copy->via.info.available_bytes, granule);
 	uint64_t block = dnd_plan_block(copy->options.block_bytes, copy->length, copy->align);
 	uint64_t wanted = block * copy->options.queue_depth;
@@ -40,7 +40,7 @@ static int map_staging(struct dnd_copy *copy)
 	rc = dnd_region_scratch(copy->ctx, &copy->via, wanted, &copy->scratch);
 	if (rc)
 		return rc;
-	copy->spare = copy->scratch.data;
+	copy->spare.blocks = copy->scratch.data;
 	copy->buffers = copy->scratch.data + spare;
 	return plan(copy, wanted - spare);
 }
@@ -104,7 +104,7 @@ int dnd_copy_map(struct dnd_copy *copy)
 int dnd_copy_map_bounce(struct dnd_copy *copy)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t spare = dnd_round_up(dnd_copy_spare_bytes(copy), page), bytes;
+	uint64_t spare = dnd_round_up(dnd_spare_bytes(copy->align), page), bytes;
 	void *memory;
 	int rc;
 
@@ -121,7 +121,7 @@ int dnd_copy_map_bounce(struct dnd_copy *copy)
 	/* Faulted in before the clock runs, and no stranger's bytes behind a tail. */
 	memset(memory, 0, bytes);
 	copy->dram = memory;
-	copy->spare = memory;
+	copy->spare.blocks = memory;
 	copy->buffers = copy->dram + spare;
 	return 0;
 }

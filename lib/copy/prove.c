@@ -175,15 +175,15 @@ static int choose_written(struct dnd_copy *copy, struct proof *proof, const uint
 	if (rc || telling(copy, proof->kept, proof->seen))
 		return rc;
 	dnd_memory_nonce(proof->kept, copy->align);
-	*from = copy->spare;
-	return move(copy, copy->spare, proof->kept);
+	*from = copy->spare.blocks;
+	return move(copy, copy->spare.blocks, proof->kept);
 }
 
 /* @from: the first block of the copy, in the region */
 static int prove_write(struct dnd_copy *copy, struct proof *proof, const uint8_t *from)
 {
 	struct dnd_side *dst = &copy->dst;
-	uint8_t *back = copy->spare + copy->align;
+	uint8_t *back = copy->spare.blocks + copy->align;
 	ssize_t put;
 	size_t got;
 	bool ignored;
@@ -234,7 +234,7 @@ static int check_last_block(struct dnd_copy *copy)
 		return 0;
 	if (dnd_copy_spare_take(copy))
 		return dnd_copy_no_spare(copy);
-	dnd_copy_spare_give(copy);
+	dnd_spare_give(&copy->spare);
 	return 0;
 }
 
@@ -261,12 +261,12 @@ static int prove_with_spare(struct dnd_copy *copy, struct proof *proof, bool *pr
 	int rc = 0;
 
 	if (!copy->src.is_region)
-		rc = prove_read(copy, proof, &copy->src, copy->spare, proven);
+		rc = prove_read(copy, proof, &copy->src, copy->spare.blocks, proven);
 	if (!rc && !copy->plan.full_bytes)
 		*proven = false;
 	else if (!rc)
 		rc = prove_write(copy, proof, copy->src.is_region ? copy->src.window.data :
-				 copy->spare);
+				 copy->spare.blocks);
 	return rc;
 }
 
@@ -280,7 +280,7 @@ static int prove_to_drive(struct dnd_copy *copy, struct proof *proof, bool *prov
 		return dnd_copy_patches(copy) ? dnd_copy_no_spare(copy) : 0;
 	}
 	rc = prove_with_spare(copy, proof, proven);
-	dnd_copy_spare_give(copy);
+	dnd_spare_give(&copy->spare);
 	return rc;
 }
 

@@ -5,45 +5,45 @@
 #include "copy/copy.h"
 
 /* Keeps the worse of the route so far and this drive's. */
-static int probe_drive(struct dnd_copy *copy, const struct dnd_region *region,
-		       const struct dnd_drive *drive, struct donard_route *worst)
+static int probe_drive(struct donard_context *ctx, const struct dnd_region *region,
+		       const struct dnd_drive *drive, struct dnd_choice *worst)
 {
 	struct donard_route route = { .size = sizeof(route) };
 	int rc;
 
 	for (size_t i = 0; i < drive->blockdev.controller_count; i++) {
-		rc = dnd_route_probe(copy->ctx, region, drive->blockdev.controllers[i], &route);
+		rc = dnd_route_probe(ctx, region, drive->blockdev.controllers[i], &route);
 		if (rc)
 			return rc;
-		if (worst->size && dnd_route_rank(&route) >= dnd_route_rank(worst))
+		if (worst->drive && dnd_route_rank(&route) >= dnd_route_rank(&worst->route))
 			continue;
-		*worst = route;
-		snprintf(copy->route_client, sizeof(copy->route_client), "%s",
-			 drive->blockdev.controllers[i]);
-		copy->route_drive = drive;
+		worst->route = route;
+		snprintf(worst->client, sizeof(worst->client), "%s", drive->blockdev.controllers[i]);
+		worst->drive = drive;
 	}
 	return 0;
 }
 
-static int probe_region(struct dnd_copy *copy, const struct dnd_region *region,
-			struct donard_route *worst)
+static int probe_region(const struct dnd_copy *copy, const struct dnd_region *region,
+			struct dnd_choice *worst)
 {
 	int rc = 0;
 
 	memset(worst, 0, sizeof(*worst));
 	if (!copy->src.is_region)
-		rc = probe_drive(copy, region, &copy->src.drive, worst);
+		rc = probe_drive(copy->ctx, region, &copy->src.drive, worst);
 	if (!rc && !copy->dst.is_region)
-		rc = probe_drive(copy, region, &copy->dst.drive, worst);
+		rc = probe_drive(copy->ctx, region, &copy->dst.drive, worst);
 	return rc;
 }
 
 /* "/dev/nvme0n1 (0000:01:00.0)" */
 const char *dnd_copy_route_client(const struct dnd_copy *copy, char text[DND_ROUTE_NAME_BYTES])
 {
-	const char *path = copy->route_drive ? copy->route_drive->path : "the drive";
+	const struct dnd_choice *chosen = &copy->chosen;
 
-	snprintf(text, DND_ROUTE_NAME_BYTES, "%.255s (%s)", path, copy->route_client);
+	snprintf(text, DND_ROUTE_NAME_BYTES, "%.255s (%s)",
+		 chosen->drive ? chosen->drive->path : "the drive", chosen->client);
 	return text;
 }
 
@@ -69,7 +69,7 @@ static const char *remedy(const struct donard_route *route)
 
 static int refuse(struct dnd_copy *copy, const struct dnd_region *region)
 {
-	const struct donard_route *route = &copy->route;
+	const struct donard_route *route = &copy->chosen.route;
 	bool named = strstr(route->reason, route->bridge);	/* in the reason already */
 	char client[DND_ROUTE_NAME_BYTES];
 
@@ -81,7 +81,8 @@ static int refuse(struct dnd_copy *copy, const struct dnd_region *region)
 
 static int decide(struct dnd_copy *copy, const struct dnd_region *region)
 {
-	enum dnd_verdict verdict = dnd_route_verdict(&copy->route);
+	struct donard_route *route = &copy->chosen.route;
+	enum dnd_verdict verdict = dnd_route_verdict(route);
 
 	if (dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE)) {
 		copy->bounced = true;
@@ -90,7 +91,7 @@ static int decide(struct dnd_copy *copy, const struct dnd_region *region)
 	if (verdict == DND_ROUTE_GO)
 		return 0;
 	if (verdict == DND_ROUTE_UNLISTED && dnd_copy_flag(copy, DONARD_COPY_ALLOW_UNLISTED)) {
-		copy->route.route = copy->route.translated ? DONARD_ROUTE_IOMMU : DONARD_ROUTE_BRIDGE;
+		route->route = route->translated ? DONARD_ROUTE_IOMMU : DONARD_ROUTE_BRIDGE;
 		return 0;
 	}
 	if (!dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
@@ -104,22 +105,22 @@ static bool usable_for_staging(const struct donard_region_info *info)
 	return info->state == DONARD_STATE_READY && !info->persistent && info->available_bytes;
 }
 
-static int rank_of(struct dnd_copy *copy, const char *name)
+static int rank_of(const struct dnd_copy *copy, const char *name)
 {
-	struct donard_route worst;
+	struct dnd_choice worst;
 	struct dnd_region region;
 	int rank = -1;
 
 	if (dnd_region_open(copy->ctx, name, &region))
 		return -1;
 	if (!probe_region(copy, &region, &worst))
-		rank = dnd_route_rank(&worst);
+		rank = dnd_route_rank(&worst.route);
 	dnd_region_close(&region);
 	return rank;
 }
 
 /* Name of the best region, "" when there is none. */
-static int choose_staging(struct dnd_copy *copy, char name[P2PMEM_NAME_BYTES])
+static int choose_staging(const struct dnd_copy *copy, char name[P2PMEM_NAME_BYTES])
 {
 	struct donard_region_list *list;
 	int best = -1, rank, count = donard_region_list(copy->ctx, &list);
@@ -178,7 +179,7 @@ int dnd_copy_choose_route(struct dnd_copy *copy)
 	int rc;
 
 	if (copy->src.is_region && copy->dst.is_region) {
-		copy->route.route = DONARD_ROUTE_CPU;
+		copy->chosen.route.route = DONARD_ROUTE_CPU;
 		return 0;
 	}
 	rc = dnd_copy_check_files(copy);
@@ -191,6 +192,6 @@ int dnd_copy_choose_route(struct dnd_copy *copy)
 			return rc;
 	}
 	region = dnd_copy_region(copy);
-	rc = probe_region(copy, region, &copy->route);
+	rc = probe_region(copy, region, &copy->chosen);
 	return rc ? rc : decide(copy, region);
 }

@@ -16,19 +16,17 @@
  */
 #include <stdlib.h>
 
-#include "copy/copy.h"
+#include "copy/spare.h"
 
-uint64_t dnd_copy_spare_bytes(const struct dnd_copy *copy)
+uint64_t dnd_spare_bytes(uint32_t align)
 {
-	return 2ULL * copy->align;
+	return 2ULL * align;
 }
 
 /* At the end, then twice as far from it each time: few looks at any region. */
-static int claim_near_end(const struct dnd_copy *copy, struct dnd_region *region,
-			  struct dnd_window *window)
+static int claim_near_end(struct dnd_region *region, uint64_t bytes, struct dnd_window *window)
 {
-	uint64_t bytes = dnd_copy_spare_bytes(copy), size = region->info.region_bytes;
-	uint64_t behind, start;
+	uint64_t size = region->info.region_bytes, behind, start;
 	int rc;
 
 	for (behind = bytes;; behind *= 2) {
@@ -39,17 +37,15 @@ static int claim_near_end(const struct dnd_copy *copy, struct dnd_region *region
 	}
 }
 
-static int take(struct dnd_copy *copy, struct donard_context *ctx)
+static int take(struct donard_context *ctx, struct dnd_spare *spare, const char *region, uint64_t bytes)
 {
-	struct dnd_spare *spare = &copy->own_spare;
-	int rc = dnd_region_open(ctx, dnd_copy_region(copy)->name, &spare->region);
+	int rc = dnd_region_open(ctx, region, &spare->region);
 
 	if (rc)
 		return rc;
 	if (dnd_region_persistent(&spare->region) ||
-	    claim_near_end(copy, &spare->region, &spare->window))
-		rc = dnd_region_scratch(ctx, &spare->region, dnd_copy_spare_bytes(copy),
-					&spare->window);
+	    claim_near_end(&spare->region, bytes, &spare->window))
+		rc = dnd_region_scratch(ctx, &spare->region, bytes, &spare->window);
 	if (rc)
 		return rc;
 	spare->kept = malloc(spare->window.map_bytes);
@@ -57,50 +53,32 @@ static int take(struct dnd_copy *copy, struct donard_context *ctx)
 		return dnd_fail_memory(ctx);
 	rc = dnd_memory_copy(spare->kept, spare->window.map, spare->window.map_bytes);
 	if (!rc)
-		copy->spare = spare->window.data;
+		spare->blocks = spare->window.data;
 	return rc;
 }
 
-int dnd_copy_spare_take(struct dnd_copy *copy)
+int dnd_spare_take(struct donard_context *ctx, struct dnd_spare *spare, const char *region,
+		   uint32_t align)
 {
-	struct dnd_failure before = dnd_failure_keep(copy->ctx);
-	int rc = copy->spare ? 0 : take(copy, copy->ctx);
+	struct dnd_failure before = dnd_failure_keep(ctx);
+	int rc = spare->blocks ? 0 : take(ctx, spare, region, dnd_spare_bytes(align));
 
 	if (rc) {
-		dnd_copy_spare_give(copy);
-		dnd_failure_put_back(copy->ctx, &before);
+		dnd_spare_give(spare);
+		dnd_failure_put_back(ctx, &before);
 	}
 	return rc;
 }
 
-void dnd_copy_spare_give(struct dnd_copy *copy)
+void dnd_spare_give(struct dnd_spare *spare)
 {
-	struct dnd_spare *spare = &copy->own_spare;
-
 	if (spare->region.fd < 0)
 		return;
-	if (copy->spare)	/* else nothing was changed; and there may be nothing any more */
+	if (spare->blocks)	/* else nothing was changed; and there may be nothing any more */
 		dnd_memory_copy(spare->window.map, spare->kept, spare->window.map_bytes);
-	copy->spare = NULL;
+	spare->blocks = NULL;
 	free(spare->kept);
 	spare->kept = NULL;
 	dnd_window_unmap(&spare->window);
 	dnd_region_close(&spare->region);
-}
-
-int dnd_copy_no_spare(struct dnd_copy *copy)
-{
-	if (dnd_copy_region_gone(copy))
-		return dnd_copy_failed(copy, DND_STEP_CPU, 0, ENODEV);
-	if (dnd_region_persistent(dnd_copy_region(copy)))
-		return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the last block of the copy is "
-				"partial, and no block of %s, which is persistent memory, is used to "
-				"merge it with what %s holds. Use a --size that is a multiple of %u.",
-				copy->dst.label, dnd_copy_region(copy)->name, copy->dst.label,
-				copy->align);
-	return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the last block of the copy is partial, "
-			"and %s has no spare block in which to merge it with what %s holds. Use a "
-			"--size that is a multiple of %u, or free some of the region.",
-			copy->dst.label, dnd_copy_region(copy)->name, copy->dst.label,
-			copy->align);
 }

@@ -61,9 +61,9 @@ static int into_region_in_place(struct dnd_copy *copy, uint8_t *target)
 
 static int into_region_by_spare(struct dnd_copy *copy, uint8_t *target)
 {
-	int rc = read_block(copy, copy->spare);
+	int rc = read_block(copy, copy->spare.blocks);
 
-	return rc ? rc : move(copy, target, copy->spare, copy->plan.tail_bytes);
+	return rc ? rc : move(copy, target, copy->spare.blocks, copy->plan.tail_bytes);
 }
 
 /* The block is not the copy's own to its end where it is larger than a page. */
@@ -71,7 +71,7 @@ static int into_region(struct dnd_copy *copy)
 {
 	uint8_t *target = copy->dst.window.data + copy->plan.full_bytes;
 
-	if (!copy->spare && dnd_copy_owns_block(copy, copy->plan.full_bytes))
+	if (!copy->spare.blocks && dnd_copy_owns_block(copy, copy->plan.full_bytes))
 		return into_region_in_place(copy, target);
 	if (dnd_copy_spare_take(copy))
 		return dnd_copy_no_spare(copy);
@@ -81,7 +81,7 @@ static int into_region(struct dnd_copy *copy)
 /* Merges the tail with the destination's own last block. */
 static int patch_drive(struct dnd_copy *copy, const uint8_t *block)
 {
-	uint8_t *merged = copy->spare + copy->align;
+	uint8_t *merged = copy->spare.blocks + copy->align;
 	uint64_t at = copy->plan.full_bytes;
 	ssize_t got = pread(copy->dst.drive.fd, merged, copy->align,
 			    (off_t)(copy->dst.offset + at));
@@ -95,7 +95,7 @@ static int patch_drive(struct dnd_copy *copy, const uint8_t *block)
 
 static int into_drive(struct dnd_copy *copy)
 {
-	uint8_t *block = copy->spare;
+	uint8_t *block = copy->spare.blocks;
 	int rc = 0;
 
 	if (dnd_copy_patches(copy) && dnd_copy_spare_take(copy))
@@ -119,6 +119,6 @@ int dnd_copy_tail(struct dnd_copy *copy)
 	if (!copy->plan.tail_bytes)
 		return 0;
 	rc = copy->dst.is_region ? into_region(copy) : into_drive(copy);
-	dnd_copy_spare_give(copy);
+	dnd_spare_give(&copy->spare);
 	return rc;
 }
