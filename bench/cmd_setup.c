@@ -52,7 +52,8 @@ struct setup {
 	bool has_ring;
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
-	struct donard_rdma_memory *memory;
+	struct donard_memory *memory;
+	struct donard_rdma_registration *registration;
 	char no_ring[128], no_rdma[512];
 
 	/* Live allocations: an open file each, which owns a granule. */
@@ -184,7 +185,9 @@ static int do_pin(struct setup *s, uint64_t bytes)
 
 static int do_register(struct setup *s, uint64_t bytes)
 {
-	return donard_rdma_register(s->cli->ctx, s->pd, s->region, bytes, DONARD_RDMA_READ, &s->memory);
+	int rc = donard_memory_claim(s->cli->ctx, s->region, 0, bytes, &s->memory);
+
+	return rc ? rc : donard_rdma_register(s->memory, 0, 0, s->pd, DONARD_RDMA_READ, &s->registration);
 }
 
 static int do_allocate(struct setup *s, uint64_t bytes)
@@ -292,7 +295,9 @@ static int register_memory(struct setup *s, struct step step)
 	step.operation = do_register;
 	if (s->pd)
 		rc = try_step(s, &step, &result);
-	donard_rdma_deregister(s->memory);
+	donard_rdma_deregister(s->registration);
+	donard_memory_free(s->memory);
+	s->registration = NULL;
 	s->memory = NULL;
 	if (!rc && (!s->pd || result))
 		skip(s, &step, s->no_rdma);

@@ -9,6 +9,7 @@
 #define DONARD_RDMA_H
 
 #include "donard.h"
+#include "memory.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -36,8 +37,6 @@ struct ibv_mr;
  */
 int donard_rdma_open_device(struct donard_context *ctx, const char *name,
 			    struct ibv_context **verbs);
-
-struct donard_rdma_memory;
 
 /* How memory was registered with a verbs device. */
 enum donard_rdma_method {
@@ -70,19 +69,21 @@ enum donard_rdma_transport {
  */
 const char *donard_rdma_transport_text(enum donard_rdma_transport transport);
 
+struct donard_rdma_registration;
+
 /**
- * struct donard_rdma_memory_info - what was registered, and how
- * @size: in: sizeof(struct donard_rdma_memory_info)
- * @mr: the registration, with lkey and rkey; owned by the memory
- * @data: the same bytes for the CPU, also the address that peers use
+ * struct donard_rdma_registration_info - what was registered, and how
+ * @size: in: sizeof(struct donard_rdma_registration_info)
+ * @mr: with lkey and rkey; owned by the registration
+ * @address: of the first byte, in requests of this side and of peers
  * @method: by which it was registered
  * @reserved: zero
- * @reason: why it was not the other one; lives as long as the memory
+ * @reason: why it was not the other one; lives as long as the registration
  */
-struct donard_rdma_memory_info {
+struct donard_rdma_registration_info {
 	size_t size;
 	struct ibv_mr *mr;
-	void *data;
+	void *address;
 	uint64_t length_bytes;
 	enum donard_rdma_method method;
 	unsigned int reserved;
@@ -91,39 +92,40 @@ struct donard_rdma_memory_info {
 
 /**
  * donard_rdma_register() - make memory known to a verbs device
- * @ctx: the context
- * @pd: whose device is meant; must outlive the memory
- * @target: "p2pmem0", "p2pmem0+64M", or "dram" for plain memory
- * @length_bytes: 0 is to the end of the region; "dram" needs a length
+ * @memory: of a region, or DRAM; must outlive the registration
+ * @offset_bytes: in it
+ * @length_bytes: 0 is to its end
+ * @pd: whose device is meant; must outlive the registration
  * @rights: DONARD_RDMA_*; verbs make DONARD_RDMA_WRITE imply LOCAL_WRITE
- * @memory: set to the registered memory, which donard_rdma_deregister() frees
+ * @registration: set to what donard_rdma_deregister() ends
  *
  * The memory is registered as a dma-buf if device and region support that, and
  * by its mapping otherwise.  Peers get exactly the given rights; donard asks for
  * neither on-demand paging nor relaxed ordering.
  *
  * Returns 0; -EOPNOTSUPP when this device cannot register this region; -ENOMEM
- * when the limit of locked memory is too low; the text has the remedy.
+ * when the limit of locked memory is too low; -ENXIO past the memory's end;
+ * -ENODEV when the region is going away; -EINVAL for other rights.
  */
-int donard_rdma_register(struct donard_context *ctx, struct ibv_pd *pd, const char *target,
-			 uint64_t length_bytes, unsigned int rights,
-			 struct donard_rdma_memory **memory);
+int donard_rdma_register(struct donard_memory *memory, uint64_t offset_bytes,
+			 uint64_t length_bytes, struct ibv_pd *pd, unsigned int rights,
+			 struct donard_rdma_registration **registration);
 
 /**
- * donard_rdma_memory_info() - say what was registered, and how
- * @memory: of donard_rdma_register()
+ * donard_rdma_registration_info() - say what was registered, and how
+ * @registration: of donard_rdma_register()
  * @info: filled in
  *
  * Returns 0; -EINVAL for a bad size.
  */
-int donard_rdma_memory_info(const struct donard_rdma_memory *memory,
-			    struct donard_rdma_memory_info *info);
+int donard_rdma_registration_info(const struct donard_rdma_registration *registration,
+				  struct donard_rdma_registration_info *info);
 
 /**
- * donard_rdma_deregister() - end a registration, and free the memory
- * @memory: that no queue pair uses any more; NULL is fine
+ * donard_rdma_deregister() - end a registration; the memory stays
+ * @registration: that no queue pair uses any more; NULL is fine
  */
-void donard_rdma_deregister(struct donard_rdma_memory *memory);
+void donard_rdma_deregister(struct donard_rdma_registration *registration);
 
 /* ---- RDMA: server ------------------------------------------------------ */
 

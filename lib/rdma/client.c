@@ -122,9 +122,9 @@ static int check_offer(struct dnd_client *client)
 
 static int check_local(struct dnd_client *client)
 {
-	if (!dnd_client_reads(client) && dnd_client_verifies(client) && dnd_target_persistent(&client->local.target))
+	if (!dnd_client_reads(client) && dnd_client_verifies(client) && dnd_region_persistent(&client->local.memory->region))
 		return dnd_fail(client->ctx, DND_E_UNSUPPORTED, "%s: --verify would overwrite this "
-				"persistent region with test data. Leave out --verify, or use another --local.", client->local.target.name);
+				"persistent region with test data. Leave out --verify, or use another --local.", dnd_memory_name(client->local.memory));
 	return 0;
 }
 
@@ -133,12 +133,12 @@ static int open_local(struct dnd_client *client)
 	struct donard_rdma_result *result = client->result;
 	struct dnd_side *local = &client->local;
 	int rc = dnd_target_open(client->ctx, client->options.local, result->length_bytes, 0,
-				 &local->target);
+				 &local->memory);
 
 	if (!rc)
 		rc = check_local(client);
 	if (!rc)
-		rc = dnd_register(client->ctx, client->link.pd, &local->target,
+		rc = dnd_register(local->memory, 0, local->memory->length, client->link.pd,
 				  dnd_client_reads(client) ? DONARD_RDMA_LOCAL_WRITE : 0,
 				  &local->registration);
 	if (rc)
@@ -171,16 +171,16 @@ static void describe(struct dnd_client *client)
  */
 static int begin_meter(struct dnd_client *client)
 {
-	const struct dnd_target *targets[] = { &client->local.target, &client->back.target };
+	const struct donard_memory *memories[] = { client->local.memory, client->back.memory };
 	struct dnd_owned own[2];
 	size_t count = 0;
 	int rc;
 
 	if (!client->options.meter || client->metered)
 		return 0;
-	for (size_t i = 0; i < sizeof(targets) / sizeof(targets[0]); i++)
-		if (targets[i]->data && !dnd_target_is_region(targets[i]))
-			own[count++] = (struct dnd_owned){ targets[i]->data, targets[i]->length };
+	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
+		if (memories[i] && !dnd_memory_is_region(memories[i]))
+			own[count++] = (struct dnd_owned){ memories[i]->window.data, memories[i]->length };
 	rc = dnd_meter_begin(client->ctx, client->options.meter, own, count);
 	client->metered = !rc;
 	return rc;
@@ -286,7 +286,7 @@ static void leave_early(struct dnd_client *client)
 static void close_side(struct dnd_side *side)
 {
 	dnd_unregister(&side->registration);
-	dnd_target_close(&side->target);
+	donard_memory_free(side->memory);
 }
 
 static void clean_up(struct dnd_client *client)
@@ -387,7 +387,6 @@ DND_PUBLIC int donard_rdma_run(struct donard_context *ctx,
 
 	if (rc)
 		return rc;
-	client.local.target.region.fd = client.back.target.region.fd = -1;
 	rc = take_options(&client, options);
 	if (!rc) {
 		rc = run(&client);

@@ -13,7 +13,7 @@
 
 /* Memory of this process that requests write from, or read into. */
 struct dnd_side {
-	struct dnd_target target;
+	struct donard_memory *memory;
 	struct dnd_registration registration;
 };
 

@@ -75,7 +75,7 @@ static uint64_t fill_request(const struct dnd_client *client, uint64_t position,
 	const struct dnd_job *job = &client->job;
 	struct dnd_piece piece = dnd_pass_piece(&job->pass, position);
 
-	sge->addr = (uintptr_t)job->near->target.data + piece.at;
+	sge->addr = (uintptr_t)job->near->memory->window.data + piece.at;
 	sge->length = piece.length;
 	sge->lkey = job->near->registration.mr->lkey;
 	wr->wr_id = DND_WR_DATA | (position + piece.length);

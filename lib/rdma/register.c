@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "rdma/protocol.h"
 #include "rdma/register.h"
 
 #define KNOWN_RIGHTS (DND_RIGHTS | DONARD_RDMA_LOCAL_WRITE)
@@ -40,54 +41,77 @@ static void set_reason(struct dnd_registration *registration, const char *who, c
 		 strerror(error_number));
 }
 
-/* Leaves the reason when there is no dma-buf to be had. */
-static struct ibv_mr *register_dmabuf(struct ibv_pd *pd, const struct dnd_target *target,
-				      int access, struct dnd_registration *registration)
+/* The bytes to register. */
+struct part {
+	const struct donard_memory *memory;
+	uint64_t offset, length;
+};
+
+static uint8_t *start_of(const struct part *part)
 {
-	uint64_t skip = (uint64_t)(target->data - target->window.map);
+	return part->memory->window.data + part->offset;
+}
+
+/* The granules that they lie in; *@skip: where in these they begin. */
+static int export(const struct part *part, uint64_t *skip)
+{
+	uint64_t granule = part->memory->region.info.granule_bytes;
+	uint64_t from = dnd_memory_file_offset(part->memory) + part->offset;
+	uint64_t first = dnd_round_down(from, granule);
+
+	*skip = from - first;
+	/* Writable, since drivers map for both directions; a registration's rights are what limits a peer. */
+	return dnd_region_export(&part->memory->region, first,
+				 dnd_round_up(from + part->length, granule) - first, O_RDWR);
+}
+
+/* Leaves the reason when there is no dma-buf to be had. */
+static struct ibv_mr *register_dmabuf(struct ibv_pd *pd, const struct part *part, int access,
+				      struct dnd_registration *registration)
+{
 	struct ibv_mr *mr;
+	uint64_t skip;
 	int fd;
 
-	if (!dnd_target_is_region(target)) {
+	if (!dnd_memory_is_region(part->memory)) {
 		snprintf(registration->reason, sizeof(registration->reason),
 			 "plain memory has no dma-buf");
 		return NULL;
 	}
-	/* Writable, since drivers map for both directions; a registration's rights are what limits a peer. */
-	fd = dnd_region_export(&target->region, target->window.file_offset,
-			       target->window.map_bytes, O_RDWR);
+	fd = export(part, &skip);
 	if (fd < 0) {
-		set_reason(registration, target->name, "exports no dma-buf", -fd);
+		set_reason(registration, dnd_memory_name(part->memory), "exports no dma-buf", -fd);
 		return NULL;
 	}
-	mr = ibv_reg_dmabuf_mr(pd, skip, target->length, (uintptr_t)target->data, fd, access);
+	mr = ibv_reg_dmabuf_mr(pd, skip, part->length, (uintptr_t)start_of(part), fd, access);
 	if (!mr)
 		set_reason(registration, device_name(pd), "imports no dma-buf", errno);
 	close(fd);	/* the registration holds the dma-buf */
 	return mr;
 }
 
-static bool is_p2pdma(const struct dnd_target *target)
+static bool is_p2pdma(const struct donard_memory *memory)
 {
-	return dnd_target_is_region(target) &&
-	       target->region.info.page_type == P2PMEM_PAGES_P2PDMA;
+	return dnd_memory_is_region(memory) &&
+	       memory->region.info.page_type == P2PMEM_PAGES_P2PDMA;
 }
 
-static int no_pins(struct donard_context *ctx, const struct ibv_pd *pd,
-		   const struct dnd_target *target, const struct dnd_registration *registration)
+static int no_pins(const struct donard_memory *memory, const struct ibv_pd *pd,
+		   const struct dnd_registration *registration)
 {
+	const char *name = dnd_memory_name(memory);
 	static const char cause[] = "its pages are of type p2pdma, which can only be registered as a "
 				    "dma-buf, and";
 
-	if (target->region.info.kind == P2PMEM_KIND_NVME_CMB)
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s cannot register %s: %s %s. The nvme "
+	if (memory->region.info.kind == P2PMEM_KIND_NVME_CMB)
+		return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s cannot register %s: %s %s. The nvme "
 				"driver owns this Controller Memory Buffer, so that its page type "
 				"stays p2pdma. Use a region of another kind, or a device that "
-				"imports dma-bufs.", device_name(pd), target->name, cause,
+				"imports dma-bufs.", device_name(pd), name, cause,
 				registration->reason);
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s cannot register %s: %s %s. Use 'donard-cli "
+	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s cannot register %s: %s %s. Use 'donard-cli "
 			"region set %s --page-type generic', or a device that imports dma-bufs.",
-			device_name(pd), target->name, cause, registration->reason, target->name);
+			device_name(pd), name, cause, registration->reason, name);
 }
 
 /* All pins of this process count together, and some transports (siw) ask root as well. */
@@ -101,40 +125,42 @@ static bool has_limit(uint64_t *limit_kib)
 	return true;
 }
 
-static int mapping_failed(struct donard_context *ctx, const struct ibv_pd *pd,
-			  const struct dnd_target *target, int error_number)
+static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int error_number)
 {
+	struct donard_context *ctx = part->memory->ctx;
+	const char *name = dnd_memory_name(part->memory);
 	uint64_t limit_kib = 0;
 
 	if (error_number == ENOMEM && has_limit(&limit_kib))
 		return dnd_fail(ctx, DND_E_LOCKED_MEMORY, "%s cannot register %llu KiB of %s: this "
 				"process may lock %llu KiB of memory in all. Raise the limit by 'ulimit -l' "
 				"(or LimitMEMLOCK= of its service), or use a smaller --size.",
-				device_name(pd), (unsigned long long)(target->length + 1023) / 1024,
-				target->name, (unsigned long long)limit_kib);
-	if (dnd_target_gone(target))
-		return dnd_target_gone_text(ctx, target);
+				device_name(pd), (unsigned long long)(part->length + 1023) / 1024,
+				name, (unsigned long long)limit_kib);
+	if (dnd_target_gone(part->memory))
+		return dnd_target_gone_text(ctx, part->memory);
 	return dnd_fail_errno(ctx, error_number, "%s cannot register %llu bytes of %s",
-			      device_name(pd), (unsigned long long)target->length, target->name);
+			      device_name(pd), (unsigned long long)part->length, name);
 }
 
-int dnd_register(struct donard_context *ctx, struct ibv_pd *pd, const struct dnd_target *target,
-		 unsigned int rights, struct dnd_registration *registration)
+int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length,
+		 struct ibv_pd *pd, unsigned int rights, struct dnd_registration *registration)
 {
+	const struct part part = { memory, offset, length };
 	int access = access_of(rights);
 
 	memset(registration, 0, sizeof(*registration));
-	registration->mr = register_dmabuf(pd, target, access, registration);
+	registration->mr = register_dmabuf(pd, &part, access, registration);
 	if (registration->mr) {
 		registration->dmabuf = true;
 		snprintf(registration->reason, sizeof(registration->reason),
 			 "a dma-buf is preferred to pins of the mapping");
 		return 0;
 	}
-	if (is_p2pdma(target))
-		return no_pins(ctx, pd, target, registration);
-	registration->mr = ibv_reg_mr(pd, target->data, target->length, access);
-	return registration->mr ? 0 : mapping_failed(ctx, pd, target, errno);
+	if (is_p2pdma(memory))
+		return no_pins(memory, pd, registration);
+	registration->mr = ibv_reg_mr(pd, start_of(&part), length, access);
+	return registration->mr ? 0 : mapping_failed(&part, pd, errno);
 }
 
 void dnd_unregister(struct dnd_registration *registration)
@@ -144,59 +170,64 @@ void dnd_unregister(struct dnd_registration *registration)
 	registration->mr = NULL;
 }
 
-/* ---- the public handle: a target and its registration ---- */
+/* ---- the public handle ---- */
 
-struct donard_rdma_memory {
-	struct dnd_target target;
+struct donard_rdma_registration {
 	struct dnd_registration registration;
+	void *address;
+	uint64_t length;
 };
 
-static int open_and_register(struct donard_context *ctx, struct ibv_pd *pd, const char *text,
-			     uint64_t length, unsigned int rights, struct donard_rdma_memory *memory)
+static int register_checked(const struct donard_memory *memory, uint64_t offset, uint64_t length,
+			    struct ibv_pd *pd, unsigned int rights,
+			    struct donard_rdma_registration *handle)
 {
 	int rc;
 
 	if (rights & ~KNOWN_RIGHTS)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "unknown rights %#x.",
+		return dnd_fail(memory->ctx, DND_E_BAD_OPTION, "unknown rights %#x.",
 				rights & ~KNOWN_RIGHTS);
-	if (!length && !strcmp(text, "dram"))
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "dram: needs a length.");
-	rc = dnd_target_open(ctx, text, length, 0, &memory->target);
+	if (!length && offset < memory->length)
+		length = memory->length - offset;
+	rc = dnd_memory_check_range(memory, offset, length);
 	if (rc)
 		return rc;
-	rc = dnd_register(ctx, pd, &memory->target, rights, &memory->registration);
-	if (rc)
-		dnd_target_close(&memory->target);
-	return rc;
+	if (!length)
+		return dnd_fail(memory->ctx, DND_E_BAD_OPTION, "%s: nothing of it is left to register "
+				"from offset %llu.", dnd_memory_name(memory),
+				(unsigned long long)offset);
+	handle->address = memory->window.data + offset;
+	handle->length = length;
+	return dnd_register(memory, offset, length, pd, rights, &handle->registration);
 }
 
-DND_PUBLIC int donard_rdma_register(struct donard_context *ctx, struct ibv_pd *pd,
-				    const char *target, uint64_t length_bytes, unsigned int rights,
-				    struct donard_rdma_memory **memory_out)
+DND_PUBLIC int donard_rdma_register(struct donard_memory *memory, uint64_t offset_bytes,
+				    uint64_t length_bytes, struct ibv_pd *pd, unsigned int rights,
+				    struct donard_rdma_registration **registration)
 {
-	struct donard_rdma_memory *memory = calloc(1, sizeof(*memory));
+	struct donard_rdma_registration *handle = calloc(1, sizeof(*handle));
 	int rc;
 
-	if (!memory)
-		return dnd_fail_memory(ctx);
-	rc = open_and_register(ctx, pd, target, length_bytes, rights, memory);
+	if (!handle)
+		return dnd_fail_memory(memory->ctx);
+	rc = register_checked(memory, offset_bytes, length_bytes, pd, rights, handle);
 	if (rc) {
-		free(memory);
+		free(handle);
 		return rc;
 	}
-	*memory_out = memory;
+	*registration = handle;
 	return 0;
 }
 
-DND_PUBLIC int donard_rdma_memory_info(const struct donard_rdma_memory *memory,
-				       struct donard_rdma_memory_info *info)
+DND_PUBLIC int donard_rdma_registration_info(const struct donard_rdma_registration *registration,
+					     struct donard_rdma_registration_info *info)
 {
-	const struct donard_rdma_memory_info found = {
-		.mr = memory->registration.mr,
-		.data = memory->target.data,
-		.length_bytes = memory->target.length,
-		.method = dnd_method(memory->registration.dmabuf),
-		.reason = memory->registration.reason,
+	const struct donard_rdma_registration_info found = {
+		.mr = registration->registration.mr,
+		.address = registration->address,
+		.length_bytes = registration->length,
+		.method = dnd_method(registration->registration.dmabuf),
+		.reason = registration->registration.reason,
 	};
 
 	if (info->size < sizeof(info->size))
@@ -205,11 +236,10 @@ DND_PUBLIC int donard_rdma_memory_info(const struct donard_rdma_memory *memory,
 	return 0;
 }
 
-DND_PUBLIC void donard_rdma_deregister(struct donard_rdma_memory *memory)
+DND_PUBLIC void donard_rdma_deregister(struct donard_rdma_registration *registration)
 {
-	if (!memory)
+	if (!registration)
 		return;
-	dnd_unregister(&memory->registration);
-	dnd_target_close(&memory->target);
-	free(memory);
+	dnd_unregister(&registration->registration);
+	free(registration);
 }

@@ -13,9 +13,9 @@ struct dnd_registration {
 	char reason[DONARD_REASON_BYTES];	/* why it is not the other one */
 };
 
-/* @rights: DONARD_RDMA_*; the target must outlive the registration. */
-int dnd_register(struct donard_context *ctx, struct ibv_pd *pd, const struct dnd_target *target,
-		 unsigned int rights, struct dnd_registration *registration);
+/* @rights: DONARD_RDMA_*; the memory, whose bytes these are, must outlive the registration. */
+int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length,
+		 struct ibv_pd *pd, unsigned int rights, struct dnd_registration *registration);
 void dnd_unregister(struct dnd_registration *registration);
 
 static inline enum donard_rdma_method dnd_method(bool dmabuf)

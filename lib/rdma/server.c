@@ -35,16 +35,16 @@ struct dnd_server {
 static struct donard_rdma_event new_event(const struct dnd_server *server,
 					  enum donard_rdma_event_type type)
 {
-	const struct dnd_target *target = &server->service.target;
+	const struct donard_memory *memory = server->service.memory;
 
 	return (struct donard_rdma_event){
 		.size = sizeof(struct donard_rdma_event),
 		.type = type,
 		.peer = "", .device = "", .reason = "", .text = "",
-		.target = target->name,
-		.memory = target->data,
-		.offset_bytes = target->offset,
-		.length_bytes = target->length,
+		.target = dnd_memory_name(memory),
+		.memory = memory->window.data,
+		.offset_bytes = dnd_memory_file_offset(memory),
+		.length_bytes = memory->length,
 		.rights = server->service.rights,
 		.clients = server->served,
 	};
@@ -149,7 +149,7 @@ static int must_end(void *user)
 {
 	struct dnd_server *server = user;
 
-	if (dnd_target_gone(&server->service.target))
+	if (dnd_target_gone(server->service.memory))
 		return -ENODEV;
 	if (server->options.stop_fn && server->options.stop_fn(server->options.user))
 		return -ECANCELED;
@@ -167,14 +167,14 @@ static bool is_last(const struct dnd_server *server)
  */
 static int forget_bytes(struct dnd_server *server)
 {
-	const struct dnd_target *target = &server->service.target;
+	const struct donard_memory *memory = server->service.memory;
 	int rc = 0;
 
-	if (!server->session.changed || dnd_target_persistent(target) || is_last(server))
+	if (!server->session.changed || dnd_region_persistent(&memory->region) || is_last(server))
 		return 0;
-	for (uint64_t at = 0; at < target->length && !rc; at += ZERO_STEP_BYTES) {
-		rc = dnd_memory_zero(target->data + at,
-				     dnd_min(target->length - at, ZERO_STEP_BYTES));
+	for (uint64_t at = 0; at < memory->length && !rc; at += ZERO_STEP_BYTES) {
+		rc = dnd_memory_zero(memory->window.data + at,
+				     dnd_min(memory->length - at, ZERO_STEP_BYTES));
 		if (!rc)
 			rc = must_end(server);
 	}
@@ -319,7 +319,7 @@ static void wait(struct dnd_server *server)
 {
 	struct pollfd fds[] = {
 		{ .fd = server->events->fd, .events = POLLIN },
-		{ .fd = server->service.target.region.fd, .events = POLLPRI },
+		{ .fd = server->service.memory->region.fd, .events = POLLPRI },
 		{ .fd = server->session.id ? server->session.link.channel->fd : -1,
 		  .events = POLLIN },
 	};
@@ -345,7 +345,7 @@ static int serve_session(struct dnd_server *server)
 
 static void withdraw(struct dnd_server *server, int why)
 {
-	bool gone = why == -ENODEV && dnd_target_gone(&server->service.target);
+	bool gone = why == -ENODEV && dnd_target_gone(server->service.memory);
 
 	if (!server->session.id)
 		return;
@@ -388,8 +388,8 @@ static int try_registration(struct dnd_server *server, struct dnd_registration *
 	pd = ibv_alloc_pd(server->listener->verbs);
 	if (!pd)
 		return dnd_fail_errno(server->ctx, errno, "a protection domain cannot be made");
-	rc = dnd_register(server->ctx, pd, &server->service.target, server->service.rights,
-			  registration);
+	rc = dnd_register(server->service.memory, 0, server->service.memory->length, pd,
+			  server->service.rights, registration);
 	dnd_unregister(registration);
 	ibv_dealloc_pd(pd);
 	return rc;
@@ -491,7 +491,7 @@ static void clean_up(struct dnd_server *server)
 		rdma_destroy_id(server->listener);
 	if (server->events)
 		rdma_destroy_event_channel(server->events);
-	dnd_target_close(&server->service.target);
+	donard_memory_free(server->service.memory);
 }
 
 DND_PUBLIC int donard_rdma_serve(struct donard_context *ctx, const char *target,
@@ -500,17 +500,16 @@ DND_PUBLIC int donard_rdma_serve(struct donard_context *ctx, const char *target,
 	struct dnd_server server = { .ctx = ctx };
 	int rc;
 
-	server.service.target.region.fd = -1;
 	rc = take_options(&server, options);
 	if (!rc)
 		rc = dnd_target_open(ctx, target, server.options.length_bytes, DEFAULT_DRAM_BYTES,
-				     &server.service.target);
+				     &server.service.memory);
 	if (!rc)
 		rc = start_listening(&server);
 	if (!rc)
 		rc = run(&server);
-	if (rc == -ENODEV && dnd_target_gone(&server.service.target))
-		dnd_target_gone_text(ctx, &server.service.target);
+	if (rc == -ENODEV && dnd_target_gone(server.service.memory))
+		dnd_target_gone_text(ctx, server.service.memory);
 	clean_up(&server);
 	return rc == -ECANCELED ? 0 : rc;
 }

@@ -16,21 +16,21 @@
 static void fill_offer(const struct dnd_session *session, struct dnd_offer *offer)
 {
 	const struct dnd_service *service = session->service;
-	const struct dnd_target *target = &service->target;
+	const struct donard_memory *memory = service->memory;
 
 	*offer = (struct dnd_offer){
 		.status = DND_STATUS_OK,
 		.rights = service->rights,
 		.rkey = session->registration.mr->rkey,
-		.address = (uintptr_t)target->data,
-		.length = target->length,
+		.address = (uintptr_t)memory->window.data,
+		.length = memory->length,
 		.nonce = session->link.nonce,
 		.silence_ms = service->timeout_ms,
 		.may_fill = service->may_fill,
 		.dmabuf = session->registration.dmabuf,
-		.persistent = dnd_target_persistent(target),
+		.persistent = dnd_region_persistent(&memory->region),
 	};
-	memcpy(offer->target, target->name, sizeof(offer->target));
+	snprintf(offer->target, sizeof(offer->target), "%s", dnd_memory_name(memory));
 }
 
 static int accept_client(struct dnd_session *session)
@@ -69,8 +69,8 @@ static int set_up(struct dnd_session *session)
 		return rc;
 	dnd_memory_nonce(&session->link.nonce, sizeof(session->link.nonce));
 	dnd_link_set_timeout(session->id, service->timeout_ms);
-	rc = dnd_register(service->ctx, session->link.pd, &service->target, service->rights,
-			  &session->registration);
+	rc = dnd_register(service->memory, 0, service->memory->length, session->link.pd,
+			  service->rights, &session->registration);
 	if (!rc && dnd_link_arm(&session->link))
 		rc = dnd_fail_errno(service->ctx, EIO, "%s: no completion events", session->device);
 	return rc;
@@ -195,7 +195,7 @@ static int fill(struct dnd_session *session, const struct dnd_message *request,
 	}
 	session->changed = true;
 	session->filled_bytes += request->length;
-	rc = dnd_pattern_fill(service->target.data + request->offset, request->seed,
+	rc = dnd_pattern_fill(service->memory->window.data + request->offset, request->seed,
 			      request->offset, request->length, while_working, session);
 	return rc;
 }
@@ -203,7 +203,7 @@ static int fill(struct dnd_session *session, const struct dnd_message *request,
 static int verify(struct dnd_session *session, const struct dnd_message *request,
 		  struct dnd_message *answer)
 {
-	int rc = dnd_pattern_check(session->service->target.data + request->offset, request->seed,
+	int rc = dnd_pattern_check(session->service->memory->window.data + request->offset, request->seed,
 				   request->offset, request->length, &answer->where,
 				   while_working, session);
 
@@ -222,7 +222,7 @@ static int answer_request(struct dnd_session *session)
 	int rc = 0;
 
 	if (request.type != DND_BYE && !dnd_range_fits(request.offset, request.length,
-						       session->service->target.length))
+						       session->service->memory->length))
 		return -EPROTO;
 	if (request.type == DND_FILL)
 		rc = fill(session, &request, &answer);
@@ -275,7 +275,7 @@ static int explain(struct dnd_session *session, int rc)
 				"and was cut off. Use the same version of donard on both sides.",
 				session->peer);
 	case -ENODEV:
-		return dnd_target_gone_text(ctx, &session->service->target);
+		return dnd_target_gone_text(ctx, session->service->memory);
 	case -ECONNRESET:
 		return dnd_session_lost(session);
 	}

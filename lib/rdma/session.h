@@ -15,7 +15,7 @@
 /* What the server offers to every client. */
 struct dnd_service {
 	struct donard_context *ctx;
-	struct dnd_target target;
+	struct donard_memory *memory;
 	unsigned int rights;
 	unsigned int timeout_ms;
 	bool may_fill;

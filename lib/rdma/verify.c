@@ -14,7 +14,7 @@
 static bool uses_test_data(const struct dnd_client *client)
 {
 	return !dnd_client_reads(client) &&
-	       (dnd_client_verifies(client) || !dnd_target_is_region(&client->local.target));
+	       (dnd_client_verifies(client) || !dnd_memory_is_region(client->local.memory));
 }
 
 static int while_working(void *user)
@@ -58,7 +58,7 @@ int dnd_client_prepare(struct dnd_client *client, uint32_t pass, uint64_t bytes)
 	uint64_t seed = seed_of(client, pass);
 
 	if (uses_test_data(client))
-		return dnd_pattern_fill(client->local.target.data, seed,
+		return dnd_pattern_fill(client->local.memory->window.data, seed,
 					client->result->offset_bytes, bytes, while_working, client);
 	if (dnd_client_reads(client) && dnd_client_verifies(client))
 		return fill_there(client, seed, bytes);
@@ -91,7 +91,7 @@ static int compare_here(struct dnd_client *client, const struct dnd_side *side, 
 			uint64_t offset, uint64_t bytes)
 {
 	uint64_t where = 0;
-	int rc = dnd_pattern_check(side->target.data, seed, offset, bytes, &where, while_working,
+	int rc = dnd_pattern_check(side->memory->window.data, seed, offset, bytes, &where, while_working,
 				   client);
 
 	if (rc == 1)
@@ -115,9 +115,9 @@ int dnd_client_open_back(struct dnd_client *client)
 	if (!may_read_back(client))
 		return 0;
 	rc = dnd_target_open(client->ctx, "dram", dnd_min(client->result->length_bytes, BACK_BYTES), 0,
-			     &back->target);
+			     &back->memory);
 	if (!rc)
-		rc = dnd_register(client->ctx, client->link.pd, &back->target,
+		rc = dnd_register(back->memory, 0, back->memory->length, client->link.pd,
 				  DONARD_RDMA_LOCAL_WRITE, &back->registration);
 	return rc;
 }
@@ -129,7 +129,7 @@ static int compare_back(struct dnd_client *client, uint64_t seed, uint64_t bytes
 	int rc = 0;
 
 	for (uint64_t at = 0; at < bytes && !rc; at += part) {
-		part = dnd_min(client->back.target.length, bytes - at);
+		part = dnd_min(client->back.memory->length, bytes - at);
 		offset = client->result->offset_bytes + at;
 		rc = dnd_client_read_back(client, offset, part);
 		if (!rc)

@@ -80,7 +80,7 @@ int dnd_client_explain(struct dnd_client *client, int rc)
 				"not understand. Use the same version of donard on both sides.",
 				client->peer);
 	case -ENODEV:
-		return dnd_target_gone_text(client->ctx, &client->local.target);
+		return dnd_target_gone_text(client->ctx, client->local.memory);
 	case -ETIMEDOUT:
 		return silent(client);
 	case -ECANCELED:
@@ -138,7 +138,7 @@ int dnd_client_tick(struct dnd_client *client)
 	rc = dnd_client_take_events(client);
 	if (!rc && (now - client->link.heard) * 1000 > client->options.timeout_ms)
 		rc = -ETIMEDOUT;
-	if (!rc && dnd_target_gone(&client->local.target))
+	if (!rc && dnd_target_gone(client->local.memory))
 		rc = -ENODEV;
 	if (!rc && stop_asked(client))
 		rc = -ECANCELED;

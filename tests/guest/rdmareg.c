@@ -7,6 +7,7 @@
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "donard/rdma.h"
 
@@ -17,10 +18,24 @@ static int refuse(const struct donard_context *ctx)
 	return 1;
 }
 
+/* "dram", "p2pmem0", "p2pmem0+777" */
+static int open_memory(struct donard_context *ctx, char *target, uint64_t bytes,
+		       struct donard_memory **memory)
+{
+	char *plus = strchr(target, '+');
+
+	if (!strcmp(target, "dram"))
+		return donard_memory_dram(ctx, bytes, memory);
+	if (plus)
+		*plus++ = '\0';
+	return donard_memory_claim(ctx, target, plus ? strtoull(plus, NULL, 0) : 0, bytes, memory);
+}
+
 int main(int argc, char **argv)
 {
-	struct donard_rdma_memory_info info = { .size = sizeof(info) };
-	struct donard_rdma_memory *memory;
+	struct donard_rdma_registration_info info = { .size = sizeof(info) };
+	struct donard_rdma_registration *registration;
+	struct donard_memory *memory = NULL;
 	struct donard_context *ctx;
 	struct ibv_context *verbs;
 	struct ibv_pd *pd;
@@ -31,15 +46,17 @@ int main(int argc, char **argv)
 	if (donard_rdma_open_device(ctx, argv[1], &verbs))
 		return refuse(ctx);
 	pd = ibv_alloc_pd(verbs);
-	if (donard_rdma_register(ctx, pd, argv[2], strtoull(argv[3], NULL, 0),
-				 (unsigned int)strtoul(argv[4], NULL, 0), &memory)) {
+	if (open_memory(ctx, argv[2], strtoull(argv[3], NULL, 0), &memory) ||
+	    donard_rdma_register(memory, 0, 0, pd, (unsigned int)strtoul(argv[4], NULL, 0),
+				 &registration)) {
 		status = refuse(ctx);
 	} else {
-		donard_rdma_memory_info(memory, &info);
+		donard_rdma_registration_info(registration, &info);
 		printf("%s, %llu bytes: %s\n", donard_rdma_method_text(info.method),
 		       (unsigned long long)info.length_bytes, info.reason);
-		donard_rdma_deregister(memory);
+		donard_rdma_deregister(registration);
 	}
+	donard_memory_free(memory);
 	ibv_dealloc_pd(pd);
 	ibv_close_device(verbs);
 	donard_close(ctx);

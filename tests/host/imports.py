@@ -32,7 +32,7 @@ ROOMS = {
     "lib/drive": ["lib/region", "lib/base", "include/donard", "include/uapi"],
     "lib/meter": ["lib/region", "lib/base", "include/donard"],
     "lib/copy": ["lib/drive", "lib/meter", "lib/region", "lib/base", "include/donard"],
-    "lib/rdma": ["lib/meter", "lib/region", "lib/base", "include/donard"],
+    "lib/rdma": ["lib/meter", "lib/memory", "lib/region", "lib/base", "include/donard"],
     "tool": ["include/donard"],
     "cli": ["tool", "include/donard"],
     "bench": ["tool", "include/donard", "include/uapi"],
