@@ -24,15 +24,25 @@ LEFT_OUT=arch_add_memory
 # KASAN sees the read after free at the release (7.3).
 readonly LEFT_OUT_OF_P2PDMA=pci_p2pdma_add_resource
 
+# If set: only what it calls, itself or by others, is failed.
+ONLY_BELOW=
+
+# filter reject|require FUNCTION
+filter() {
+	local kind range
+	range=$(function_range "$2")
+	[[ -n $range ]] || fail "no $2 in /proc/kallsyms"
+	for kind in failslab fail_page_alloc; do
+		echo "${range% *}" >"/sys/kernel/debug/$kind/$1-start"
+		echo "${range#* }" >"/sys/kernel/debug/$kind/$1-end"
+	done
+}
+
 # Fail allocations that may sleep, too, and single pages; and keep quiet about it: a backtrace each looks like trouble.
 arm_faults() {
-	local kind range
-	range=$(function_range "$LEFT_OUT")
-	[[ -n $range ]] || fail "no $LEFT_OUT in /proc/kallsyms"
-	for kind in failslab fail_page_alloc; do
-		echo "${range% *}" >"/sys/kernel/debug/$kind/reject-start"
-		echo "${range#* }" >"/sys/kernel/debug/$kind/reject-end"
-	done
+	local kind
+	filter reject "$LEFT_OUT"
+	[[ -z $ONLY_BELOW ]] || filter require "$ONLY_BELOW"
 	for kind in failslab fail_page_alloc fail_usercopy; do
 		echo 0 >"/sys/kernel/debug/$kind/verbose"
 	done
@@ -81,4 +91,5 @@ for operation in add remove; do
 done
 t "page type to-generic" changes_region to-generic /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
 LEFT_OUT=$LEFT_OUT_OF_P2PDMA t "page type to-p2pdma" changes_region to-p2pdma /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
-t "load" load_fails
+# The last one: the filter stays. The kernel's own loading of a module has some hundred allocations.
+ONLY_BELOW=do_one_initcall t "load" load_fails
