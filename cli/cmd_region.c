@@ -75,7 +75,8 @@ static int run_add(struct cli *cli)
 	if (rc)
 		return rc;
 	if (!what.kind || !what.bdf)
-		return cli_usage(cli, "--%s is missing", what.kind ? "device" : "kind");
+		return cli_usage(cli, "%s missing", what.kind ? "--device is" : what.bdf ? "--kind is" :
+				 "--kind and --device are");
 	rc = cli_number(cli, "bar", &bar);
 	if (!rc)
 		rc = cli_size(cli, "offset", true, &what.offset_bytes);

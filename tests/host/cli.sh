@@ -168,6 +168,7 @@ run_cli_contracts() {
 	try "cli: a closed standard input" cli_exits_closed
 	try "cli: which argument is missing" cli_exits 2 ': DST is missing' copy /dev/null
 	try "cli: which arguments are missing" cli_exits 2 ': SRC and DST are missing' copy
+	try "cli: which options are missing" cli_exits 2 ': --kind and --device are missing' region add
 	try "cli: a missing argument that others may follow" cli_exits 2 ': COMMAND is missing' measure
 	try "cli: help of a command and a word too many" cli_exits 2 "'extra' is one argument too many" help list extra
 	try "cli: a mistyped command" cli_exits 2 "'lst' is no command. Did you mean 'list'\?" lst
