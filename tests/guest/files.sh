@@ -40,11 +40,11 @@ filled() {
 
 # moved_straight read|write BYTES BOUNCED - by the trace: all but BOUNCED bytes in the BAR, and no payload in DRAM.
 moved_straight() {
-	local seen
-	seen=$(dma "$1" gpu)
+	local seen dram
+	read -r seen dram < <(jq -r ".bytes | \"\(.$1.gpu) \([.read, .write | .ram + .elsewhere] | add)\"" "$WORK/witness")
 	((seen >= $2 - $3 && seen <= $2 + PROOF)) ||
 		fail "NVMe ${1}s in the BAR: expected $(($2 - $3)) bytes, seen $seen: $(cat "$WORK/witness")"
-	(($(dram read) + $(dram write) <= METADATA)) ||
+	((dram <= METADATA)) ||
 		fail "NVMe in DRAM: expected at most $METADATA bytes of metadata, seen $(cat "$WORK/witness")"
 }
 

@@ -322,9 +322,11 @@ field() {
 
 # result_is BYTES ROUTE-REGEX BOUNCED
 result_is() {
-	equal "bytes of $RESULT" "$1" "$(field bytes)"
-	matches "route of $RESULT" "^($2)$" "$(field route)"
-	equal "bounced_bytes of $RESULT" "$3" "$(field bounced_bytes)"
+	local bytes route bounced
+	read -r bytes route bounced < <(jq -r '"\(.bytes) \(.route) \(.bounced_bytes)"' <<<"$RESULT")
+	equal "bytes of $RESULT" "$1" "$bytes"
+	matches "route of $RESULT" "^($2)$" "$route"
+	equal "bounced_bytes of $RESULT" "$3" "$bounced"
 }
 
 # --- the emulator's witness ---
