@@ -130,7 +130,45 @@ static int check_device(struct p2pmem_region *r, u64 before)
 	return ret;
 }
 
-/* --- read() --- */
+/* --- read() and write() --- */
+
+/* How a call ends that moved @done bytes before @ret. */
+static ssize_t finish(struct p2pmem_region *r, u64 resets, ssize_t done, int ret)
+{
+	if (done)
+		return check_device(r, resets) ?: done;
+	return ret == -EINTR && !fatal_signal_pending(current) ? -ERESTARTSYS : ret;
+}
+
+/* Moves what the caller asks for page by page, once @own has made the range the file's. */
+static ssize_t move(struct kiocb *iocb, struct iov_iter *iter,
+		    int (*own)(struct p2pmem_file *f, u64 offset, u64 bytes),
+		    int (*move_page)(struct p2pmem_file *f, struct kiocb *iocb,
+				     void *page, struct iov_iter *iter))
+{
+	struct p2pmem_file *f = iocb->ki_filp->private_data;
+	loff_t start = iocb->ki_pos;
+	void *page;
+	u64 resets;
+	int ret;
+
+	if (!iov_iter_count(iter))
+		return 0;
+	ret = count_resets(f->region, &resets) ?: own(f, start, iov_iter_count(iter));
+	if (ret)
+		return ret;
+	page = (void *)__get_free_page(GFP_KERNEL_ACCOUNT);
+	if (!page)
+		return -ENOMEM;
+	while (!ret && iov_iter_count(iter)) {
+		ret = move_page(f, iocb, page, iter);
+		if (signal_pending(current))
+			ret = ret ?: -EINTR;
+		cond_resched();
+	}
+	free_page((unsigned long)page);
+	return finish(f->region, resets, iocb->ki_pos - start, ret);
+}
 
 /* Where nothing is owned, volatile memory reads as zero, up to the region's end. */
 static int load_hole(struct p2pmem_region *r, u64 offset, void *to, size_t bytes)
@@ -185,46 +223,13 @@ static int own_what_is_read(struct p2pmem_file *f, u64 offset, u64 bytes)
 	return back(f, offset, min(bytes, end - offset));
 }
 
-/* How a call ends that moved @done bytes before @ret. */
-static ssize_t finish(struct p2pmem_region *r, u64 resets, ssize_t done, int ret)
-{
-	if (done)
-		return check_device(r, resets) ?: done;
-	return ret == -EINTR && !fatal_signal_pending(current) ? -ERESTARTSYS : ret;
-}
-
 ssize_t p2pmem_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
-	struct p2pmem_file *f = iocb->ki_filp->private_data;
-	struct p2pmem_region *r = f->region;
-	loff_t start = iocb->ki_pos;
-	void *page;
-	u64 resets;
-	int ret;
+	ssize_t ret = move(iocb, to, own_what_is_read, read_page);
 
-	if (!iov_iter_count(to))
-		return 0;
-	ret = count_resets(r, &resets) ?:
-	      own_what_is_read(f, start, iov_iter_count(to));
-	if (ret)
-		return ret;
-	page = (void *)__get_free_page(GFP_KERNEL_ACCOUNT);
-	if (!page)
-		return -ENOMEM;
-	while (!ret && iov_iter_count(to)) {
-		ret = read_page(f, iocb, page, to);
-		if (signal_pending(current))
-			ret = ret ?: -EINTR;
-		cond_resched();
-	}
-	free_page((unsigned long)page);
 	/* Past the end of the file there is nothing. */
-	if (ret == -ENXIO)
-		ret = 0;
-	return finish(r, resets, iocb->ki_pos - start, ret);
+	return ret == -ENXIO ? 0 : ret;
 }
-
-/* --- write() --- */
 
 static int store(struct p2pmem_file *f, u64 offset, const void *from, size_t bytes)
 {
@@ -262,30 +267,7 @@ static int write_page(struct p2pmem_file *f, struct kiocb *iocb, void *page, str
 
 ssize_t p2pmem_write_iter(struct kiocb *iocb, struct iov_iter *from)
 {
-	struct p2pmem_file *f = iocb->ki_filp->private_data;
-	struct p2pmem_region *r = f->region;
-	loff_t start = iocb->ki_pos;
-	void *page;
-	u64 resets;
-	int ret;
-
-	if (!iov_iter_count(from))
-		return 0;
-	ret = count_resets(r, &resets) ?:
-	      back(f, start, iov_iter_count(from));
-	if (ret)
-		return ret;
-	page = (void *)__get_free_page(GFP_KERNEL_ACCOUNT);
-	if (!page)
-		return -ENOMEM;
-	while (!ret && iov_iter_count(from)) {
-		ret = write_page(f, iocb, page, from);
-		if (signal_pending(current))
-			ret = ret ?: -EINTR;
-		cond_resched();
-	}
-	free_page((unsigned long)page);
-	return finish(r, resets, iocb->ki_pos - start, ret);
+	return move(iocb, from, back, write_page);
 }
 
 /* --- P2PMEM_IOC_COPY --- */
