@@ -68,8 +68,12 @@ static void probe_mapping(struct p2pmem_region *r, struct pci_dev *client,
  */
 static bool does_dma(struct pci_dev *client)
 {
-	return client->hdr_type == PCI_HEADER_TYPE_NORMAL && client->is_busmaster &&
-	       client->dev.driver;
+	return client->is_busmaster && client->dev.driver;
+}
+
+static bool is_bridge(const struct pci_dev *client)
+{
+	return client->hdr_type != PCI_HEADER_TYPE_NORMAL;
 }
 
 /*
@@ -77,7 +81,7 @@ static bool does_dma(struct pci_dev *client)
  * looked at and the page is mapped, and is held for no longer than that.  It is only
  * tried: whoever has it binds, unbinds or resets the function, may take long, and may
  * wait for this very region.  Hence the gate is taken first here, and -EAGAIN means to
- * come again.
+ * come again.  A bridge sends nothing of its own, and nobody's lock is in the way.
  */
 static int probe_once(struct p2pmem_region *r, struct pci_dev *client,
 		      struct p2pmem_probe *out)
@@ -86,7 +90,10 @@ static int probe_once(struct p2pmem_region *r, struct pci_dev *client,
 
 	if (!p2pmem_enter(r))
 		return -ENODEV;
-	if (device_trylock(&client->dev)) {
+	if (is_bridge(client)) {
+		p2pmem_predict(r, client, r->backing.type, false, out);
+		ret = 0;
+	} else if (device_trylock(&client->dev)) {
 		p2pmem_predict(r, client, r->backing.type, true, out);
 		if (does_dma(client))
 			probe_mapping(r, client, out);
