@@ -14,6 +14,7 @@
 #define MAX_DEPTH		4096
 #define MAX_BLOCK_BYTES		(1ULL << 30)	/* what one request can carry is below 2^31 */
 #define FAREWELL_SECONDS	0.5
+#define HEAR_TRIES		3
 /* What is mapped and pinned here on the word of a server. */
 #define DEFAULT_MAX_BYTES	(1ULL << 30)
 #define KNOWN_FLAGS		DONARD_RDMA_VERIFY
@@ -287,6 +288,7 @@ static void close_side(struct dnd_side *side)
 {
 	dnd_unregister(&side->registration);
 	donard_memory_free(side->memory);
+	side->memory = NULL;
 }
 
 static void clean_up(struct dnd_client *client)
@@ -340,6 +342,20 @@ static int reach(struct dnd_client *client)
 	return rc ? rc : dnd_client_connect(client);
 }
 
+/* A refusal whose words were lost on the way is asked for again. */
+static int reach_and_hear(struct dnd_client *client)
+{
+	int rc, tries = HEAR_TRIES;
+
+	for (;;) {
+		client->unheard = false;
+		rc = reach(client);
+		if (!client->unheard || !--tries)
+			return rc;
+		clean_up(client);
+	}
+}
+
 /*
  * Whether written data may be read back is known only from the server's refusal: one that offers memory for
  * writing alone admits no connection that could carry reads.
@@ -349,12 +365,12 @@ static int find_and_connect(struct dnd_client *client)
 	int rc;
 
 	client->carries_reads = dnd_client_reads(client) || dnd_client_verifies(client);
-	rc = reach(client);
+	rc = reach_and_hear(client);
 	if (!client->reading_refused || dnd_client_reads(client))
 		return rc;
 	clean_up(client);
 	client->carries_reads = false;
-	return reach(client);
+	return reach_and_hear(client);
 }
 
 static int run(struct dnd_client *client)

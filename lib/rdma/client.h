@@ -42,6 +42,7 @@ struct dnd_client {
 	bool loopback;				/* the peer's address is */
 	bool carries_reads;			/* the connection can */
 	bool reading_refused;
+	bool unheard;				/* somebody refused, and did not come to say why */
 	bool metered;				/* the meter has begun */
 
 	struct dnd_job job;			/* under way */

@@ -53,6 +53,11 @@ static int rejected(struct dnd_client *client, const struct rdma_conn_param *par
 		return refused(client, &offer);
 	if (rc == -EPROTONOSUPPORT)
 		return refused(client, &(struct dnd_offer){ .status = DND_STATUS_VERSION });
+	/*
+	 * Over iWARP somebody took the TCP connection.  Closing it may overtake what was said last:
+	 * siw then makes a refusal without words of it (siw_cm.c, SIW_CM_WORK_PEER_CLOSE).
+	 */
+	client->unheard = client->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
 	return nobody(client);
 }
 
