@@ -13,10 +13,12 @@ readonly FOREIGN_GRACE_SECONDS=${FOREIGN_GRACE_SECONDS:-$((5 * PATIENCE))}
 
 # gave_up - a program says that its transport did: retries exceeded (12), receiver not ready (13) for too long, or the
 # connection manager's rejection before the server's transport took connections (8, include/rdma/ib_cm.h). A server
-# that rejects for reasons of its own, such as memory that it could not register, has another number.
+# that rejects for reasons of its own, such as memory that it could not register, has another number. Over siw a
+# connection that breaks in the handshake is a refusal, too (siw_cm.c, SIW_CM_WORK_PEER_CLOSE), though the server listens.
 gave_up() {
-	grep -hE 'retry counter exceeded|[Ff]ailed[, ]*status:? (12|13)\b|RDMA_CM_EVENT_REJECTED; error: 8\.' \
-		"$WORK/server" "$WORK/client" | sed 's/^/# once more: /'
+	local limits='retry counter exceeded|[Ff]ailed[, ]*status:? (12|13)\b|RDMA_CM_EVENT_REJECTED; error: 8\.'
+	[[ ${LAB_FABRIC-} != siw ]] || limits+='|ERRNO: Connection refused'
+	grep -hE "$limits" "$WORK/server" "$WORK/client" | sed 's/^/# once more: /'
 	((PIPESTATUS[0] == 0))
 }
 
