@@ -21,8 +21,11 @@ void bench_add_sample(struct json_object *model, struct json_object *sample);
 /* As "measured": {quantity: count or null}. */
 void bench_add_measured(struct json_object *sample, const struct donard_measurement *measurement);
 
-/* With --json all of it, else a line a sample; takes over the reference. */
-void bench_print(const struct cli *cli, struct json_object *model);
+/*
+ * show.c: with --json all of it, else a table by donard-stat; without that all of it, and
+ * a word about it on stderr. Takes over the reference.
+ */
+void bench_print(struct cli *cli, struct json_object *model);
 
 /* "A,B,C" as a comma-separated option; at most @max. Returns 0, or an exit code after cli_usage(). */
 int bench_sizes(const struct cli *cli, const char *name, uint64_t *values, size_t max, size_t *count);

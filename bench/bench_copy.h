@@ -56,7 +56,4 @@ int bench_scrub(const struct bench_piece *piece, uint8_t byte);
 /* 1 equal, 0 not, -errno. */
 int bench_compare(const struct bench_piece *piece);
 
-/* summary.c: JSON, or a table; takes over the reference */
-void bench_print_copy(const struct cli *cli, struct json_object *model);
-
 #endif /* BENCH_COPY_H */

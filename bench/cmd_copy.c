@@ -462,7 +462,7 @@ static int run_bench(struct bench *bench)
 	cli_catch_signals();
 	rc = every_point(bench);
 	if (!rc)
-		bench_print_copy(bench->cli, json_object_get(bench->model));
+		bench_print(bench->cli, json_object_get(bench->model));
 	return rc;
 }
 

@@ -4,10 +4,11 @@
  * side, and the reads and latencies that it left as future work. Each target is a running 'rdma serve', or
  * one that is started here for the purpose.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench_table1.h"
+#include "bench_rdma.h"
 #include "donard/meter.h"
 #include "donard/rdma.h"
 #include "errors.h"
@@ -21,6 +22,35 @@
 #define DEFAULT_BLOCK	(64ULL << 10)
 #define DEFAULT_DEPTH	16
 #define LATENCY_BLOCK	64
+#define TABLE1_TARGETS_MAX	16
+#define TABLE1_ROUNDS_MAX	100
+#define TABLE1_NAME_BYTES	32
+
+struct table1_target {
+	char name[TABLE1_NAME_BYTES];
+	char address[256];	/* of its server; with --here what that offers: "p2pmem0" */
+	uint16_t port;
+	bool again;		/* it has served us before */
+};
+
+struct table1_row {
+	struct table1_target *target;
+	unsigned int direction;
+};
+
+struct table1 {
+	struct cli *cli;
+	struct donard_meter *meter;
+	struct json_object *model;
+	struct donard_rdma_options options;
+	const char *here;	/* address at which servers of our own listen; NULL: they are elsewhere */
+	uint64_t rounds, block_bytes, depth, iterations;
+	struct table1_target targets[TABLE1_TARGETS_MAX];
+	size_t target_count;
+	struct table1_row rows[2 * TABLE1_TARGETS_MAX];
+	size_t row_count;
+	char dram_missing[DONARD_MISSING_BYTES];	/* why nothing is known of DRAM */
+};
 
 /* ---- targets: NAME=ADDRESS, NAME=ADDRESS:PORT, NAME=[V6]:PORT, NAME=V6; with --here NAME=p2pmem0 ---- */
 
@@ -116,11 +146,6 @@ static int run_one(struct table1 *table, struct table1_row *row, struct bench_rd
 	rc = table->here ? run_here(table, row, run, &usage) : run_there(table, row, run);
 	if (!rc)
 		add_sample(table, row, run, table->here ? &usage : NULL, purpose, round);
-	if (!rc && table->here && !strcmp(purpose, "measure") &&
-	    run->options.mode == DONARD_RDMA_BANDWIDTH) {
-		table1_add(&row->server_seconds, usage.seconds);
-		table1_add(&row->server_faults, (double)usage.faults);
-	}
 	return rc;
 }
 
@@ -141,13 +166,19 @@ static struct bench_rdma new_run(const struct table1 *table, enum donard_rdma_mo
 static int verify(struct table1 *table, struct table1_row *row)
 {
 	struct bench_rdma run = new_run(table, DONARD_RDMA_BANDWIDTH);
-	int rc;
 
 	run.options.flags |= DONARD_RDMA_VERIFY;
 	run.options.iterations = run.options.queue_depth;
-	rc = run_one(table, row, &run, "verify", 0);
-	row->verified = !rc && run.result.verified_bytes == run.result.bytes;
-	return rc;
+	return run_one(table, row, &run, "verify", 0);
+}
+
+#define DRAM	(1U << DONARD_DRAM_DMA_PAYLOAD | 1U << DONARD_DRAM_CPU_PAYLOAD | \
+		 1U << DONARD_DRAM_DMA_OVERHEAD | 1U << DONARD_DRAM_CPU_OVERHEAD)
+
+/* What only the caches fetched (resctrl) is not all: DMA is missing. */
+static bool knows_dram(const struct donard_measurement *measurement)
+{
+	return measurement->known & 1U << DONARD_DRAM_TOTAL || (measurement->known & DRAM) == DRAM;
 }
 
 static int measure_bandwidth(struct table1 *table, struct table1_row *row, uint64_t round)
@@ -155,24 +186,16 @@ static int measure_bandwidth(struct table1 *table, struct table1_row *row, uint6
 	struct bench_rdma run = new_run(table, DONARD_RDMA_BANDWIDTH);
 	int rc = run_one(table, row, &run, "measure", round);
 
-	if (rc)
-		return rc;
-	if (run.result.seconds > 0)
-		table1_add(&row->rate, (double)run.result.bytes / run.result.seconds);
-	table1_add_measured(table, row, &run);
-	return EXIT_DONE;
+	if (!rc && !knows_dram(&run.measurement))
+		snprintf(table->dram_missing, sizeof(table->dram_missing), "%s", run.measurement.missing);
+	return rc;
 }
 
 static int measure_latency(struct table1 *table, struct table1_row *row, uint64_t round)
 {
 	struct bench_rdma run = new_run(table, DONARD_RDMA_LATENCY);
-	int rc = run_one(table, row, &run, "measure", round);
 
-	if (rc)
-		return rc;
-	table1_add(&row->p50, (double)run.result.latency.p50_ns);
-	table1_add(&row->p99, (double)run.result.latency.p99_ns);
-	return EXIT_DONE;
+	return run_one(table, row, &run, "measure", round);
 }
 
 /* Rounds outermost, targets innermost: what drifts on the machine drifts for all of them. */
@@ -264,6 +287,17 @@ static void begin_model(struct table1 *table)
 	table->model = model;
 }
 
+static void add_missing(const struct table1 *table)
+{
+	if (table->dram_missing[0])
+		cli_add_text(table->model, "dram_missing", table->dram_missing);
+	if (!table->here)
+		cli_add_text(table->model, "server_missing", "the protocol carries no figures of the server; "
+			     "each 'rdma serve --json' prints its processor time and page faults of a client "
+			     "when that leaves, and 'donard-cli measure donard-cli rdma serve ... --once' the "
+			     "DRAM traffic of its machine.");
+}
+
 static int run_table(struct table1 *table)
 {
 	int rc;
@@ -271,11 +305,13 @@ static int run_table(struct table1 *table)
 	begin_model(table);
 	cli_catch_signals();
 	rc = measure(table);
-	if (rc)
+	if (rc) {
 		json_object_put(table->model);
-	else
-		table1_print(table);
-	return rc;
+		return rc;
+	}
+	add_missing(table);
+	bench_print(table->cli, table->model);
+	return EXIT_DONE;
 }
 
 static int run_with(struct cli *cli, struct table1 *table)

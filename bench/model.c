@@ -66,32 +66,6 @@ void bench_add_measured(struct json_object *sample, const struct donard_measurem
 	json_object_object_add(sample, "measured", measured);
 }
 
-/* Scalars of the sample and of what was measured, one line "key=value ..." each. */
-static void print_line(struct json_object *sample)
-{
-	json_object_object_foreach(sample, key, value) {
-		if (json_object_is_type(value, json_type_object))
-			print_line(value);
-		else if (value)
-			printf("%s=%s ", key, json_object_get_string(value));
-	}
-}
-
-void bench_print(const struct cli *cli, struct json_object *model)
-{
-	struct json_object *samples = json_object_object_get(model, "samples");
-
-	if (cli->json) {
-		cli_print_json(model);
-		return;
-	}
-	for (size_t i = 0; i < json_object_array_length(samples); i++) {
-		print_line(json_object_array_get_idx(samples, i));
-		putchar('\n');
-	}
-	json_object_put(model);
-}
-
 void bench_say(const char *format, ...)
 {
 	va_list args;

@@ -3,7 +3,10 @@ install: userspace $(BUILD)/man3.ok
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/lib/pkgconfig \
 		$(DESTDIR)$(PREFIX)/include/donard $(DESTDIR)$(PREFIX)/share/man/man1 \
 		$(DESTDIR)$(PREFIX)/share/bash-completion/completions
-	install -m 755 $(BUILD)/donard-cli $(BUILD)/donard-bench $(DESTDIR)$(PREFIX)/bin/
+	install -m 755 $(BUILD)/donard-cli $(BUILD)/donard-bench bench/donard-stat $(DESTDIR)$(PREFIX)/bin/
+	install -d $(DESTDIR)$(PREFIX)/share/donard/donardstat/words
+	install -m 644 bench/donardstat/*.py $(DESTDIR)$(PREFIX)/share/donard/donardstat/
+	install -m 644 bench/donardstat/words/* $(DESTDIR)$(PREFIX)/share/donard/donardstat/words/
 	install -m 644 $(BUILD)/$(SONAME) $(BUILD)/libdonard.a $(DESTDIR)$(PREFIX)/lib/
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libdonard.so
 	install -m 644 $(BUILD)/libdonard.pc $(DESTDIR)$(PREFIX)/lib/pkgconfig/

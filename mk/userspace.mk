@@ -23,7 +23,7 @@ CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c)
 BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 
 userspace: $(BUILD)/completion.bash $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \
-	$(BUILD)/donard-bench \
+	$(BUILD)/donard-bench $(BUILD)/donard-stat \
 	$(BUILD)/libdonard.pc $(BUILD)/header.ok
 
 # The files of the library name each other by room: "base/base.h".  Nobody else sees them.
@@ -68,6 +68,11 @@ $(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so
 
 $(BUILD)/donard-bench: $(BENCH_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so
 	$(LINK_PROGRAM) $(BENCH_LIBS)
+
+# donard-bench looks for it beside itself.
+$(BUILD)/donard-stat: bench/donard-stat
+	@mkdir -p $(@D)
+	ln -sf $(abspath $<) $@
 
 $(BUILD)/completion.bash: cli/completion.bash.in cli/make-completion $(BUILD)/donard-cli $(BUILD)/donard-bench
 	cli/make-completion $< $(BUILD)/donard-cli $(BUILD)/donard-bench > $@.new

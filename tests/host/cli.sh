@@ -143,6 +143,24 @@ measure_cannot_fork() {
 	((status == 1)) && [[ $out == *'a process cannot be started (fork: Resource temporarily unavailable)'* ]]
 }
 
+# Where donard-stat is missing nothing is lost: the samples come as they are.
+bench_without_stat() {
+	local folder=$LOGS/alone out
+	mkdir -p "$folder"
+	cp "$BUILD/donard-bench" "$BUILD/libdonard.so.0" "$folder/"
+	out=$(PATH=/nowhere "$folder/donard-bench" null --rounds 1 2>"$folder/err") || return 1
+	cat "$folder/err"
+	grep -q 'donard-stat.*neither beside this program nor in PATH' "$folder/err" &&
+		python3 -c 'import json, sys; sys.exit(len(json.loads(sys.argv[1])["samples"]) != 2)' "$out"
+}
+
+bench_shows_a_table() {
+	local out
+	out=$("$BUILD/donard-bench" null --rounds 3) || return 1
+	printf '%s\n' "$out"
+	[[ $out =~ ^between\ the\ markers.*nothing\ .*process\  ]]
+}
+
 run_cli_contracts() {
 	try "cli: JSON of a name that is not UTF-8" json_of_any_name
 	try "cli: strings enter JSON at one place" strings_enter_json_once
@@ -180,6 +198,8 @@ run_cli_contracts() {
 	try "cli: --json behind -- is an argument" no_json_of copy -- --json
 	try "cli: --json may be the value of an option" no_json_of copy --via --json a
 	try "cli: bench with 100000 words" bench_takes_many_words
+	try "cli: bench without donard-stat" bench_without_stat
+	try "cli: bench shows a table" bench_shows_a_table
 	try "cli: measure, no such program" json_of 127 '"frob: No such file" in it["error"]["message"]' measure --json frob
 	try "cli: measure, what cannot be run" cli_exits 126 '/etc/passwd: Permission denied.*Name a program' \
 		measure --meter none /etc/passwd
