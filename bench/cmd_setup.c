@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * bench setup: what it costs to get at device memory before a byte is moved, by size; and to own and give
- * back one more granule beside many that are owned already. Each sample is exactly one operation.
+ * bench setup: what it costs to get at device memory before a byte is moved, by size; to own and give back one
+ * more granule beside many that are owned already; and to own memory that is free in single granules only. Each
+ * sample is exactly one operation.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,11 +13,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "bench_setup.h"
+#include "bench.h"
 #include "donard/donard.h"
 #include "donard/meter.h"
 #include "donard/rdma.h"
@@ -24,6 +26,7 @@
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "uapi/p2pmem.h"
 #include "utf8.h"
 
 #define LIST_MAX	16
@@ -32,16 +35,17 @@
 #define OTHER_FILES	64		/* descriptors besides those of live allocations */
 #define PIN_CHUNK_BYTES	(1ULL << 30)	/* io_uring's limit for one buffer */
 #define PINS_MAX	64
+#define IN_PIECES	"allocate pieces"
 
 struct setup {
 	struct cli *cli;
 	struct donard_meter *meter;
 	struct json_object *model, *skipped;
-	uint64_t sizes[LIST_MAX], live[LIST_MAX], rounds;
-	size_t size_count, live_count;
+	uint64_t sizes[LIST_MAX], live[LIST_MAX], pieces[LIST_MAX], rounds;
+	size_t size_count, live_count, piece_count;
 
 	char region[32], node[128];
-	uint64_t available_bytes, granule_bytes;
+	uint64_t size_bytes, available_bytes, granule_bytes;
 	bool persistent, p2pdma;
 
 	/* The allocation that is measured; the offset is that of the region if it is persistent. */
@@ -55,6 +59,8 @@ struct setup {
 	struct donard_memory *memory;
 	struct donard_rdma_registration *registration;
 	char no_ring[128], no_rdma[512];
+
+	int comb;	/* owns all but every second granule, up to as many as there are to be pieces; or -1 */
 
 	/* Live allocations: an open file each, which owns a granule. */
 	int *holders;
@@ -323,19 +329,24 @@ static int map_touch_pin(struct setup *s, struct step step)
 	return rc;
 }
 
-static int allocate_free(struct setup *s, struct step step)
+static int own_and_free(struct setup *s, struct step step, const char *own_method, const char *free_method)
 {
 	int rc;
 
-	step.method = "allocate";
+	step.method = own_method;
 	step.operation = do_allocate;
 	rc = must(s, &step);
-	step.method = "free";
+	step.method = free_method;
 	step.operation = do_free;
 	if (!rc)
 		rc = must(s, &step);
 	do_free(s, step.bytes);
 	return rc;
+}
+
+static int allocate_free(struct setup *s, struct step step)
+{
+	return own_and_free(s, step, "allocate", "free");
 }
 
 /* All rounds of a size in a row: only the first finds the memory in the shape that another size left. */
@@ -459,6 +470,70 @@ static int prepare_holders(struct setup *s)
 	return s->holders ? EXIT_DONE : cli_fail_text(s->cli, EXIT_FAILED, "no-memory", "out of memory.");
 }
 
+/* ---- by pieces ---- */
+
+static int claim(const struct setup *s, uint64_t offset, uint64_t bytes)
+{
+	struct p2pmem_claim request = {
+		.size = sizeof(request), .region_offset = offset, .file_offset = offset, .length = bytes,
+	};
+
+	return ioctl(s->comb, P2PMEM_IOC_CLAIM, &request) ? -errno : 0;
+}
+
+/* Leaves every second granule of the region's beginning free, so many, and nothing else. */
+static int make_pieces(struct setup *s, uint64_t pieces)
+{
+	uint64_t granule = s->granule_bytes, end = 2 * pieces * granule;
+	int rc = 0;
+
+	s->comb = open(s->node, O_RDWR | O_CLOEXEC);
+	if (s->comb < 0)
+		return -errno;
+	for (uint64_t at = 0; at < end && !rc; at += 2 * granule)
+		rc = cli_stopped(NULL) ? -EINTR : claim(s, at, granule);
+	return rc || end == s->size_bytes ? rc : claim(s, end, s->size_bytes - end);
+}
+
+static void close_comb(struct setup *s)
+{
+	if (s->comb >= 0)
+		close(s->comb);
+	s->comb = -1;
+}
+
+/* Of persistent memory a range is asked for by its place: it never comes in pieces. */
+static const char *no_pieces(const struct setup *s, uint64_t pieces)
+{
+	if (s->persistent)
+		return "persistent memory is never given in pieces";
+	if (s->available_bytes < s->size_bytes)
+		return "another program holds memory of the region";
+	return pieces > s->size_bytes / s->granule_bytes / 2 ? "the region has not that many granules" : NULL;
+}
+
+static int measure_pieces(struct setup *s, uint64_t pieces)
+{
+	struct step step = { .method = IN_PIECES, .bytes = pieces * s->granule_bytes };
+	const char *why = no_pieces(s, pieces);
+	int rc;
+
+	if (why) {
+		skip(s, &step, why);
+		return EXIT_DONE;
+	}
+	s->offset = 0;
+	rc = make_pieces(s, pieces);
+	if (rc)
+		rc = rc == -EINTR ? stopped(s) : fail(s, "claim", step.bytes, rc);
+	for (step.round = 0; step.round < s->rounds && !rc; step.round++)
+		rc = own_and_free(s, step, IN_PIECES, "free pieces");
+	close_comb(s);
+	return rc;
+}
+
+/* ---- all of it ---- */
+
 static int measure(struct setup *s)
 {
 	int rc = prepare_holders(s);
@@ -467,6 +542,9 @@ static int measure(struct setup *s)
 		rc = measure_size(s, s->sizes[i]);
 	for (size_t i = 0; i < s->live_count && !rc; i++)
 		rc = measure_live(s, s->live[i]);
+	rc = rc ? rc : hold(s, 0);
+	for (size_t i = 0; i < s->piece_count && !rc; i++)
+		rc = s->pieces[i] ? measure_pieces(s, s->pieces[i]) : EXIT_DONE;
 	return rc;
 }
 
@@ -485,6 +563,7 @@ static int find_region(struct setup *s)
 	info = donard_region_get(list, 0);
 	snprintf(s->region, sizeof(s->region), "%s", info->name);
 	snprintf(s->node, sizeof(s->node), "%s/%s", dev_root ? dev_root : "/dev", info->name);
+	s->size_bytes = info->size_bytes;
 	s->available_bytes = info->available_bytes;
 	s->granule_bytes = info->granule_bytes;
 	s->persistent = info->persistent;
@@ -547,12 +626,14 @@ static void begin_model(struct setup *s)
 	bench_add_option(s->model, "granule_bytes", json_object_new_uint64(s->granule_bytes));
 	bench_add_option(s->model, "sizes", numbers(s->sizes, s->size_count));
 	bench_add_option(s->model, "live", numbers(s->live, s->live_count));
+	bench_add_option(s->model, "pieces", numbers(s->pieces, s->piece_count));
 	bench_add_option(s->model, "rounds", json_object_new_uint64(s->rounds));
 	json_object_object_add(s->model, "skipped", s->skipped);
 }
 
 static void clean_up(struct setup *s)
 {
+	close_comb(s);
 	while (s->held)
 		close(s->holders[--s->held]);
 	free(s->holders);
@@ -574,12 +655,10 @@ static int run_prepared(struct setup *s)
 	begin_model(s);
 	cli_catch_signals();
 	rc = measure(s);
-	if (!rc && s->cli->json)
-		bench_print(s->cli, s->model);
-	else if (!rc)
-		bench_setup_print_text(s->model);
-	if (rc || !s->cli->json)
+	if (rc)
 		json_object_put(s->model);
+	else
+		bench_print(s->cli, s->model);
 	return rc;
 }
 
@@ -590,6 +669,8 @@ static int take_options(struct setup *s)
 	if (!rc)
 		rc = bench_numbers(s->cli, "live", s->live, LIST_MAX, &s->live_count);
 	if (!rc)
+		rc = bench_numbers(s->cli, "pieces", s->pieces, LIST_MAX, &s->piece_count);
+	if (!rc)
 		rc = cli_number(s->cli, "rounds", &s->rounds);
 	if (!rc)
 		rc = find_region(s);
@@ -599,7 +680,7 @@ static int take_options(struct setup *s)
 static int run(struct cli *cli)
 {
 	struct setup s = {
-		.cli = cli, .fd = -1, .rounds = DEFAULT_ROUNDS,
+		.cli = cli, .fd = -1, .comb = -1, .rounds = DEFAULT_ROUNDS,
 		.sizes = { 64 << 10, 1 << 20, 16 << 20, 256 << 20 }, .size_count = 4,
 		.live = { 0, 1000, 10000, 100000 }, .live_count = 4,
 	};
@@ -618,6 +699,7 @@ static int run(struct cli *cli)
 static const struct cli_option options_table[] = {
 	{ "sizes", "LIST", "how much is mapped and pinned; default 64K,1M,16M,256M" },
 	{ "live", "LIST", "how many allocations exist meanwhile; default 0,1000,10000,100000" },
+	{ "pieces", "LIST", "in how many pieces memory is free that is allocated; default none" },
 	{ "rounds", "N", "how often; default 5" },
 	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON" },
@@ -626,6 +708,7 @@ static const struct cli_option options_table[] = {
 
 static const struct cli_limit limits[] = {
 	{ "live", 0, LIVE_MAX },
+	{ "pieces", 0, LIVE_MAX },
 	{ "rounds", 1, 1000 },
 	{ 0 },
 };

@@ -7,7 +7,7 @@ from . import stats
 from .results import Run, groups, instructions, place_in, runs
 from .stats import Sample, Value
 
-STEPS = ("mmap", "touch", "pin", "register", "allocate", "free")
+STEPS = ("mmap", "touch", "pin", "register", "allocate", "free", "allocate pieces", "free pieces")
 
 
 @dataclass(frozen=True)
