@@ -8,7 +8,8 @@
  * With a KIND the region NODE is made anew first: that of a BAR in 2 MiB of it.
  *
  * After each failure: the errno is ENOMEM (EFAULT where the failed call was a copy from or to user space, which counts
- * as an allocation here; EBUSY where ioremap() failed, which does not say why; ECANCELED where a ring found no worker),
+ * as an allocation here; EBUSY where ioremap() failed, which does not say why; ECANCELED where a ring found no worker;
+ * EINVAL where the driver core had no folder for a module's drivers, drivers/base/module.c),
  * the region has as much memory to give as before, and the same operation, made once more, succeeds. Prints how many
  * places were failed. Exit status: 0, 1 when a check failed, 2 wrong use.
  */
@@ -449,7 +450,7 @@ static const struct scenario {
 	{ "add", nothing, act_add, must_remove, nothing, true, EBUSY },
 	{ "to-p2pdma", nothing, act_to_p2pdma, back_to_generic, nothing, false, EBUSY },
 	{ "to-generic", first_to_p2pdma, act_to_generic, nothing, back_to_generic, false, EBUSY },
-	{ "load", nothing, act_load, unload, nothing, true, 0 },
+	{ "load", nothing, act_load, unload, nothing, true, EINVAL },
 };
 
 /* --- failing them --- */
