@@ -33,53 +33,51 @@ static int failed(const struct donard_memory *memory, int error_number)
 			      dnd_memory_name(memory));
 }
 
+/* A region's file takes or gives as much as it likes at a time. */
+static int transfer_region(const struct donard_memory *memory, uint64_t offset, uint8_t *bytes,
+			   size_t length, bool writes)
+{
+	off_t at = (off_t)(dnd_memory_file_offset(memory) + offset);
+	int fd = memory->region.fd;
+
+	while (length) {
+		ssize_t moved = writes ? pwrite(fd, bytes, length, at) : pread(fd, bytes, length, at);
+
+		if (moved < 0 && errno == EINTR)
+			continue;
+		if (moved <= 0)
+			return failed(memory, moved ? errno : EIO);
+		bytes += moved;
+		at += moved;
+		length -= (size_t)moved;
+	}
+	return 0;
+}
+
 DND_PUBLIC int donard_memory_read(struct donard_memory *memory, uint64_t offset_bytes, void *to,
 				  size_t length_bytes)
 {
-	off_t at = (off_t)(dnd_memory_file_offset(memory) + offset_bytes);
 	int rc = dnd_memory_check_range(memory, offset_bytes, length_bytes);
-	size_t done = 0;
 
 	if (rc)
 		return rc;
-	if (!dnd_memory_is_region(memory)) {
-		memcpy(to, memory->window.data + offset_bytes, length_bytes);
-		return 0;
-	}
-	while (done < length_bytes) {
-		ssize_t got = pread(memory->region.fd, (uint8_t *)to + done, length_bytes - done,
-				    at + (off_t)done);
-
-		if (!got || (got < 0 && errno != EINTR))
-			return failed(memory, got ? errno : EIO);
-		if (got > 0)
-			done += (size_t)got;
-	}
+	if (dnd_memory_is_region(memory))
+		return transfer_region(memory, offset_bytes, to, length_bytes, false);
+	memcpy(to, memory->window.data + offset_bytes, length_bytes);
 	return 0;
 }
 
 DND_PUBLIC int donard_memory_write(struct donard_memory *memory, uint64_t offset_bytes,
 				   const void *from, size_t length_bytes)
 {
-	off_t at = (off_t)(dnd_memory_file_offset(memory) + offset_bytes);
 	int rc = dnd_memory_check_range(memory, offset_bytes, length_bytes);
-	size_t done = 0;
 
 	if (rc)
 		return rc;
-	if (!dnd_memory_is_region(memory)) {
-		memcpy(memory->window.data + offset_bytes, from, length_bytes);
-		return 0;
-	}
-	while (done < length_bytes) {
-		ssize_t put = pwrite(memory->region.fd, (const uint8_t *)from + done,
-				     length_bytes - done, at + (off_t)done);
-
-		if (put < 0 && errno != EINTR)
-			return failed(memory, errno);
-		if (put > 0)
-			done += (size_t)put;
-	}
+	if (dnd_memory_is_region(memory))	/* which only reads them */
+		return transfer_region(memory, offset_bytes, (uint8_t *)(uintptr_t)from, length_bytes,
+				       true);
+	memcpy(memory->window.data + offset_bytes, from, length_bytes);
 	return 0;
 }
 
