@@ -15,7 +15,8 @@
  * fail with -ENODEV.  Loads and stores of the program itself through info.address
  * raise SIGBUS from then on, as those behind the end of a file do: a program
  * that cannot stop in time reads and writes by donard_memory_read() and _write(),
- * which never do.  The library installs no signal handler.
+ * which never do.  None of these calls installs a signal handler; donard_copy() does
+ * for its time (donard.h).
  */
 #ifndef DONARD_MEMORY_H
 #define DONARD_MEMORY_H
