@@ -9,6 +9,7 @@
  * more, and never while the caller's memory is touched.
  */
 #include <linux/file.h>
+#include <linux/freezer.h>
 #include <linux/fs.h>
 #include <linux/sched/signal.h>
 #include <linux/uio.h>
@@ -56,6 +57,45 @@ static void move_down(u8 *to, const u8 *from, size_t bytes)
 }
 
 /*
+ * Both regions, always in one order: a removal that waits for one of them lets
+ * nobody in any more.
+ */
+static bool enter_both(struct p2pmem_region *a, struct p2pmem_region *b)
+{
+	if (a == b)
+		return p2pmem_enter(a);
+	if (a->id > b->id)
+		swap(a, b);
+	if (!p2pmem_enter(a))
+		return false;
+	if (p2pmem_enter_second(b))
+		return true;
+	p2pmem_leave(a);
+	return false;
+}
+
+static void leave_both(struct p2pmem_region *a, struct p2pmem_region *b)
+{
+	p2pmem_leave(a);
+	if (a != b)
+		p2pmem_leave(b);
+}
+
+/* Enters them while neither device is being reset: none can be, before they are left. */
+static int enter_at_rest(struct p2pmem_region *a, struct p2pmem_region *b)
+{
+	for (;;) {
+		if (p2pmem_await_reset(a) || p2pmem_await_reset(b))
+			return -EINTR;
+		if (!enter_both(a, b))
+			return -ENODEV;
+		if (!a->resetting && !b->resetting)
+			return 0;
+		leave_both(a, b);
+	}
+}
+
+/*
  * Enters the region of an open file and finds the granule that stands behind one of
  * the file, fit to be seen.  What a file owns stays while it is open.  -ENXIO:
  * it owns nothing there.
@@ -64,16 +104,10 @@ static int enter_at(struct p2pmem_file *f, u64 at, u64 *granule)
 {
 	struct p2pmem_region *r = f->region;
 	struct p2pmem_extent *e;
+	int ret = enter_at_rest(r, r);
 
-	for (;;) {
-		if (p2pmem_await_reset(r))
-			return -EINTR;
-		if (!p2pmem_enter(r))
-			return -ENODEV;
-		if (!r->resetting)
-			break;
-		p2pmem_leave(r);
-	}
+	if (ret)
+		return ret;
 	mutex_lock(&f->lock);
 	e = p2pmem_extent_find(f, at);
 	if (e) {
@@ -92,13 +126,8 @@ static int back(struct p2pmem_file *f, u64 offset, u64 bytes)
 {
 	u64 first = offset >> PAGE_SHIFT;
 	u64 end = (offset + bytes + PAGE_SIZE - 1) >> PAGE_SHIFT;
-	unsigned long asked = jiffies;
-	int ret;
 
-	do {
-		ret = p2pmem_file_back(f, first, end - first);
-	} while ((ret == -ENOSPC || ret == -EBUSY) && p2pmem_settle(f->region, asked));
-	return ret;
+	return p2pmem_file_back_settled(f, first, end - first);
 }
 
 /* How many resets the device has seen, once its memory is enabled. */
@@ -123,22 +152,13 @@ static int check_device(struct p2pmem_region *r, u64 before)
 	if (!p2pmem_enter(r))
 		return -ENODEV;
 	p2pmem_revalidate(r);
-	if (!pci_device_is_present(r->pdev) || r->resetting ||
-	    atomic64_read(&r->resets) != before)
+	if (!p2pmem_answers(r) || atomic64_read(&r->resets) != before)
 		ret = -EIO;
 	p2pmem_leave(r);
 	return ret;
 }
 
 /* --- read() and write() --- */
-
-/* How a call ends that moved @done bytes before @ret. */
-static ssize_t finish(struct p2pmem_region *r, u64 resets, ssize_t done, int ret)
-{
-	if (done)
-		return check_device(r, resets) ?: done;
-	return ret == -EINTR && !fatal_signal_pending(current) ? -ERESTARTSYS : ret;
-}
 
 /* Moves what the caller asks for page by page, once @own has made the range the file's. */
 static ssize_t move(struct kiocb *iocb, struct iov_iter *iter,
@@ -167,13 +187,18 @@ static ssize_t move(struct kiocb *iocb, struct iov_iter *iter,
 		cond_resched();
 	}
 	free_page((unsigned long)page);
-	return finish(f->region, resets, iocb->ki_pos - start, ret);
+	if (iocb->ki_pos == start)
+		return ret;
+	return check_device(f->region, resets) ?: iocb->ki_pos - start;
 }
 
-/* Where nothing is owned, volatile memory reads as zero, up to the region's end. */
+/*
+ * Where nothing is owned, volatile memory reads as zero, up to the region's end; and
+ * ends where memory is pinned.
+ */
 static int load_hole(struct p2pmem_region *r, u64 offset, void *to, size_t bytes)
 {
-	if (r->persistent || offset >= r->backing.bytes)
+	if (r->persistent || r->provider->pinned || offset >= r->backing.bytes)
 		return -ENXIO;
 	memset(to, 0, bytes);
 	return 0;
@@ -190,6 +215,7 @@ static int load(struct p2pmem_file *f, u64 offset, void *to, size_t bytes)
 	if (ret)
 		return ret;
 	move_up(to, p2pmem_kaddr(r, granule) + offset_in_page(offset), bytes);
+	p2pmem_count(r, read_bytes, bytes);
 	p2pmem_leave(r);
 	return 0;
 }
@@ -242,6 +268,7 @@ static int store(struct p2pmem_file *f, u64 offset, const void *from, size_t byt
 		return ret;
 	to = p2pmem_kaddr(r, granule) + offset_in_page(offset);
 	move_up(to, from, bytes);
+	p2pmem_count(r, written_bytes, bytes);
 	/* A peer's read of the device does not look into our cache. */
 	if (r->backing.memtype == P2PMEM_MEMTYPE_WB)
 		clflush_cache_range(to, bytes);
@@ -272,31 +299,6 @@ ssize_t p2pmem_write_iter(struct kiocb *iocb, struct iov_iter *from)
 
 /* --- P2PMEM_IOC_COPY --- */
 
-/*
- * Both regions, always in one order: a removal that waits for one of them lets
- * nobody in any more.
- */
-static bool enter_both(struct p2pmem_region *a, struct p2pmem_region *b)
-{
-	if (a == b)
-		return p2pmem_enter(a);
-	if (a->id > b->id)
-		swap(a, b);
-	if (!p2pmem_enter(a))
-		return false;
-	if (p2pmem_enter_second(b))
-		return true;
-	p2pmem_leave(a);
-	return false;
-}
-
-static void leave_both(struct p2pmem_region *a, struct p2pmem_region *b)
-{
-	p2pmem_leave(a);
-	if (a != b)
-		p2pmem_leave(b);
-}
-
 struct copy_job {
 	struct p2pmem_file *to, *from;
 	u64 to_offset, from_offset;
@@ -316,6 +318,24 @@ static size_t next_part(const struct copy_job *job)
 	return min3(to, from, job->length);
 }
 
+/*
+ * Both regions are entered.  What a file owns stays while it is open, but for memory
+ * of a GPU that its driver takes away.
+ */
+static bool still_owns(struct p2pmem_file *f, u64 at, u64 granule)
+{
+	struct p2pmem_extent *e;
+	bool owns;
+
+	if (!f->region->provider->pinned)
+		return true;
+	mutex_lock(&f->lock);
+	e = p2pmem_extent_find(f, at);
+	owns = e && e->first + (at - e->file_first) == granule;
+	mutex_unlock(&f->lock);
+	return owns;
+}
+
 static int copy_part(const struct copy_job *job, u64 to_offset, u64 from_offset, size_t bytes)
 {
 	struct p2pmem_region *to = job->to->region, *from = job->from->region;
@@ -331,14 +351,22 @@ static int copy_part(const struct copy_job *job, u64 to_offset, u64 from_offset,
 	if (ret)
 		return ret;
 	p2pmem_leave(to);
-	if (!enter_both(to, from))
-		return -ENODEV;
+	ret = enter_at_rest(to, from);
+	if (ret)
+		return ret;
+	if (!still_owns(job->to, to_offset >> PAGE_SHIFT, to_granule) ||
+	    !still_owns(job->from, from_offset >> PAGE_SHIFT, from_granule)) {
+		leave_both(to, from);
+		return -ENXIO;
+	}
 	target = p2pmem_kaddr(to, to_granule) + offset_in_page(to_offset);
 	source = p2pmem_kaddr(from, from_granule) + offset_in_page(from_offset);
 	if (job->down)
 		move_down(target, source, bytes);
 	else
 		move_up(target, source, bytes);
+	p2pmem_count(from, read_bytes, bytes);
+	p2pmem_count(to, written_bytes, bytes);
 	if (to->backing.memtype == P2PMEM_MEMTYPE_WB)
 		clflush_cache_range(target, bytes);
 	p2pmem_stores_arrive(to, to_granule);
@@ -360,6 +388,7 @@ static int copy_all(struct copy_job *job)
 			job->from_offset += bytes;
 		}
 		job->length -= bytes;
+		try_to_freeze();	/* a suspend does not wait for the rest */
 		/* Repeated, a copy onto itself would go wrong: only who is killed ends it. */
 		if (!ret && fatal_signal_pending(current) && job->length)
 			ret = -EINTR;

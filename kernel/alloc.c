@@ -59,12 +59,12 @@ static void mark(struct p2pmem_alloc *a, u64 first, u64 count, bool used)
 }
 
 void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes,
-		       struct p2pmem_runs_node *nodes, u64 granules)
+		       struct p2pmem_runs_node *nodes, u64 granules, u64 unit)
 {
 	a->granules = granules;
 	a->free = granules;
 	p2pmem_runs_init(&a->runs, used, nodes, granules);
-	p2pmem_bytes_init(&a->bytes, bytes, granules);
+	p2pmem_bytes_init(&a->bytes, bytes, granules, unit);
 }
 
 /* The next place at or after @at that agrees with @phase modulo @chunk. */

@@ -32,9 +32,12 @@ struct p2pmem_alloc {
  * Takes over three arrays that the caller owns and frees: @used of
  * p2pmem_runs_words() entries, @bytes of p2pmem_bytes_entries(), @nodes of
  * p2pmem_runs_nodes().  All granules are free, their bytes unknown.
+ *
+ * @unit is a power of two.  @granules is a multiple of it, and so is each count that
+ * the caller takes or gives: hence each run begins and ends at a multiple of it.
  */
 void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes,
-		       struct p2pmem_runs_node *nodes, u64 granules);
+		       struct p2pmem_runs_node *nodes, u64 granules, u64 unit);
 
 /*
  * Takes a run of at most @want free granules: the first of exactly @want if

@@ -2,11 +2,13 @@
 /*
  * The struct pages behind a region, in three forms:
  *
- *   generic            a MEMORY_DEVICE_GENERIC pagemap of our own
+ *   generic            a MEMORY_DEVICE_GENERIC pagemap of our own, or several
+ *                      (window.c)
  *   p2pdma, own BAR    the whole BAR becomes a P2PDMA pool, and all of the
  *                      pool is taken out of it at once
  *   p2pdma, foreign    one piece out of the pool that the nvme driver
- *                      published
+ *                      published; of a GPU's with static BAR1 the pages
+ *                      themselves, one by one (borrow.c)
  *
  * In all of them each page rests at one reference, the base reference, which
  * belongs to the backing.  Whoever maps or pins a page adds to it.  Thus no
@@ -20,7 +22,7 @@
 
 #include "p2pmem.h"
 
-static bool range_has_pagemap(phys_addr_t phys, u64 bytes)
+bool p2pmem_range_has_pagemap(phys_addr_t phys, u64 bytes)
 {
 	phys_addr_t at[] = { phys, phys + bytes - 1 };
 	int i;
@@ -46,14 +48,14 @@ static int half_made(int err)
 	return err == -EEXIST ? -EUCLEAN : err;
 }
 
-static int open_generic(struct p2pmem_region *r, struct p2pmem_backing *b)
+int p2pmem_open_generic(struct p2pmem_region *r, struct p2pmem_backing *b)
 {
 	u32 memtype = r->want_memtype;
 	int ret;
 
 	if (!IS_ALIGNED(b->phys | b->bytes, P2PMEM_PAGEMAP_ALIGN))
 		return -EINVAL;
-	if (range_has_pagemap(b->phys, b->bytes))
+	if (p2pmem_range_has_pagemap(b->phys, b->bytes))
 		return -EEXIST;
 	b->anchor = p2pmem_memtype_anchor(b->phys, memtype);
 	if (!b->anchor)
@@ -64,6 +66,7 @@ static int open_generic(struct p2pmem_region *r, struct p2pmem_backing *b)
 	b->pgmap.range.start = b->phys;
 	b->pgmap.range.end = b->phys + b->bytes - 1;
 	b->pgmap.nr_range = 1;
+	b->pgmap.vmemmap_shift = r->folio_order;
 	b->kaddr = memremap_pages(&b->pgmap, dev_to_node(&r->pdev->dev));
 	if (IS_ERR(b->kaddr)) {
 		ret = half_made(PTR_ERR(b->kaddr));
@@ -87,7 +90,7 @@ err_unmap_anchor:
 	return ret;
 }
 
-static void close_generic(struct p2pmem_backing *b)
+void p2pmem_close_generic(struct p2pmem_backing *b)
 {
 	memunmap_pages(&b->pgmap);
 	iounmap(b->anchor);
@@ -122,7 +125,7 @@ static int open_own_pool(struct p2pmem_region *r, struct p2pmem_backing *b)
 
 	if (compat_p2pdma_has_pool(r->pdev))
 		return -EBUSY;
-	if (range_has_pagemap(b->phys, b->bytes))
+	if (p2pmem_range_has_pagemap(b->phys, b->bytes))
 		return -EEXIST;
 	b->group = devres_open_group(dev, NULL, GFP_KERNEL);
 	if (!b->group)
@@ -138,7 +141,14 @@ static int open_own_pool(struct p2pmem_region *r, struct p2pmem_backing *b)
 		ret = -ENOMEM;
 		goto err_release_group;
 	}
-	return 0;
+	if (!r->provider->foreign)
+		return 0;
+	/* Device resources go in reverse order: the guard's wait precedes the pool's end. */
+	ret = p2pmem_guard(r->pdev);
+	if (!ret)
+		return 0;
+	pci_free_p2pmem(r->pdev, b->kaddr, b->bytes);
+	b->kaddr = NULL;
 
 err_release_group:
 	devres_release_group(dev, b->group);
@@ -152,6 +162,11 @@ static int open_p2pdma(struct p2pmem_region *r, struct p2pmem_backing *b)
 
 	if (!COMPAT_HAS_P2PDMA)
 		return -EOPNOTSUPP;
+	if (r->borrowed) {
+		b->kaddr = page_address(pfn_to_page(PHYS_PFN(b->phys)));
+		b->memtype = p2pmem_memtype_of(b->kaddr);
+		return 0;
+	}
 	if (!r->provider->foreign || !b->kaddr) {
 		if (!r->provider->can_p2pdma)
 			return -EOPNOTSUPP;
@@ -182,8 +197,12 @@ int p2pmem_backing_open(struct p2pmem_region *r, u32 type)
 
 	if (type == P2PMEM_PAGES_P2PDMA)
 		ret = open_p2pdma(r, b);
+	else if (type == P2PMEM_PAGES_PMEM)
+		ret = p2pmem_pmem_open(r, b);
+	else if (r->provider->pinned)
+		ret = p2pmem_windows_open(r);
 	else
-		ret = open_generic(r, b);
+		ret = p2pmem_open_generic(r, b);
 	if (!ret)
 		b->type = type;
 	return ret;
@@ -194,10 +213,16 @@ void p2pmem_backing_close(struct p2pmem_region *r)
 {
 	struct p2pmem_backing *b = &r->backing;
 
-	if (b->type == P2PMEM_PAGES_P2PDMA)
+	if (r->borrowed)
+		p2pmem_put_all_to_rest(r);
+	else if (b->type == P2PMEM_PAGES_P2PDMA)
 		close_p2pdma(r, b);
+	else if (b->pmem)
+		p2pmem_pmem_close(r, b);
+	else if (b->windows)
+		p2pmem_windows_close(r);
 	else
-		close_generic(b);
+		p2pmem_close_generic(b);
 	b->kaddr = NULL;
 	b->type = 0;
 }

@@ -17,15 +17,18 @@
 #include <linux/slab.h>
 
 #include "p2pmem.h"
+#include "trace.h"
 
 #if COMPAT_HAS_RING_BUFFERS
 
 struct p2pmem_buffer {
+	unsigned int region;	/* its number: of an ended one nothing else is left */
 	unsigned int pieces;
+	u64 bytes;
 	struct bio_vec piece[];
 };
 
-/* Adds a reference to each folio, or drops one.  Their shapes stay meanwhile. */
+/* Adds a reference to each folio of a piece, or drops one.  Their shapes stay meanwhile. */
 static void refer(struct page *page, u64 bytes, bool adds)
 {
 	struct page *end = page + (bytes >> PAGE_SHIFT);
@@ -43,7 +46,7 @@ static void refer(struct page *page, u64 bytes, bool adds)
 
 /*
  * No request uses the buffer any more.  With the last reference the module may
- * go: p2pmem_exit() waits for who is still in here (p2pmem_buffers_exit()).
+ * go: p2pmem_exit() waits for who is still in here.
  */
 static void let_go(void *data)
 {
@@ -51,20 +54,11 @@ static void let_go(void *data)
 	struct bio_vec last = buffer->piece[--buffer->pieces];
 	unsigned int i;
 
+	trace_p2pmem_unpin(buffer->region, P2PMEM_PINNER_RING, buffer->bytes);
 	for (i = 0; i < buffer->pieces; i++)
 		refer(buffer->piece[i].bv_page, buffer->piece[i].bv_len, false);
 	kvfree(buffer);
 	refer(last.bv_page, last.bv_len, false);
-}
-
-/*
- * io_uring keeps no reference to the module for let_go(), and extents drop
- * theirs as soon as the pages are idle.  A grace period for tasks waits for
- * whoever was preempted in there.
- */
-void p2pmem_buffers_exit(void)
-{
-	synchronize_rcu_tasks();
 }
 
 /* A piece ends with its chunk: others count on none that is larger than a folio. */
@@ -99,29 +93,44 @@ static struct p2pmem_buffer *buffer_from(const struct p2pmem_range *ranges,
 	for (i = 0; buffer && i < nr_ranges; i++) {
 		phys_addr_t at = ranges[i].phys, end = at + ranges[i].bytes;
 
-		refer(pfn_to_page(PHYS_PFN(at)), ranges[i].bytes, true);
-		for (; at < end; at += piece_bytes(at, end))
-			bvec_set_page(&buffer->piece[buffer->pieces++],
-				      pfn_to_page(PHYS_PFN(at)),
+		for (; at < end; at += piece_bytes(at, end)) {
+			struct page *page = pfn_to_page(PHYS_PFN(at));
+
+			refer(page, piece_bytes(at, end), true);
+			bvec_set_page(&buffer->piece[buffer->pieces++], page,
 				      piece_bytes(at, end), 0);
+		}
 	}
 	return buffer;
 }
 
-/* The gate is open, so that a removal finds the references. */
+/*
+ * The gate is open, so that a removal finds the references.  What a GPU's driver may
+ * take away must not be held for good.
+ */
 static struct p2pmem_buffer *buffer_new(struct p2pmem_file *f, u64 first,
 					u64 count)
 {
 	unsigned int n = p2pmem_file_ranges(f, first, count, NULL);
-	struct p2pmem_range *ranges = kvcalloc(n, sizeof(*ranges), GFP_KERNEL);
+	struct p2pmem_range *ranges;
 	struct p2pmem_buffer *buffer;
 
 	lockdep_assert_held(&f->region->gate);
+	if (!n)
+		return ERR_PTR(-ENXIO);
+	if (p2pmem_file_is_revocable(f, first, count))
+		return ERR_PTR(-EOPNOTSUPP);
+	ranges = kvcalloc(n, sizeof(*ranges), GFP_KERNEL);
 	if (!ranges)
 		return NULL;
 	n = p2pmem_file_ranges(f, first, count, ranges);
 	buffer = buffer_from(ranges, n);
 	kvfree(ranges);
+	if (!buffer)
+		return NULL;
+	buffer->region = f->region->id;
+	buffer->bytes = count << PAGE_SHIFT;
+	trace_p2pmem_pin(buffer->region, P2PMEM_PINNER_RING, buffer->bytes);
 	return buffer;
 }
 
@@ -192,13 +201,9 @@ int p2pmem_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 				      buffer, directions(f), index, issue_flags);
 	if (ret)
 		let_go(buffer);
+	else
+		p2pmem_count(f->region, pins, 1);
 	return ret;
-}
-
-#else
-
-void p2pmem_buffers_exit(void)
-{
 }
 
 #endif

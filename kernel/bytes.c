@@ -25,14 +25,15 @@ static u64 block_end(const struct p2pmem_bytes *b, u64 block)
 	return end < b->granules ? end : b->granules;
 }
 
-void p2pmem_bytes_init(struct p2pmem_bytes *b, u32 *entries, u64 granules)
+void p2pmem_bytes_init(struct p2pmem_bytes *b, u32 *entries, u64 granules, u64 unit)
 {
 	u64 i;
 
-	b->of_granule = entries;
-	b->of_block = entries + granules;
+	b->of_block = entries;
+	b->of_granule = p2pmem_bytes_in_blocks(unit) ? NULL :
+			entries + p2pmem_bytes_blocks(granules);
 	b->granules = granules;
-	for (i = 0; i < p2pmem_bytes_entries(granules) - granules; i++)
+	for (i = 0; i < p2pmem_bytes_blocks(granules); i++)
 		b->of_block[i] = P2PMEM_BYTES_UNKNOWN;
 }
 

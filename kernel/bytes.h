@@ -10,9 +10,11 @@
 #define P2PMEM_BYTES_H
 
 #ifdef __KERNEL__
+#include <linux/stddef.h>
 #include <linux/types.h>
 #else
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 typedef uint64_t u64;
 typedef uint32_t u32;
@@ -30,27 +32,43 @@ typedef uint32_t u32;
 
 /**
  * struct p2pmem_bytes - whose bytes they are
- * @of_granule: per granule, see above; of no meaning while the block's says all
  * @of_block: per block the same for all its granules, or that they differ
+ * @of_granule: per granule, see above; of no meaning while the block's says all;
+ *	NULL where whole blocks change together
  * @granules: how many there are
  *
  * A block's entry says all only while the whole block is free, or one owner
  * took the whole of it: so nobody writes an entry of another's.
  */
 struct p2pmem_bytes {
-	u32 *of_granule;
 	u32 *of_block;
+	u32 *of_granule;
 	u64 granules;
 };
 
-/* Entries of the array that p2pmem_bytes_init() splits into the two. */
-static inline u64 p2pmem_bytes_entries(u64 granules)
+/*
+ * Whoever owns, shows or gives back some granules does so with @unit of them, and
+ * these are whole blocks: no granule needs an entry of its own.
+ */
+static inline bool p2pmem_bytes_in_blocks(u64 unit)
 {
-	return granules + (granules + P2PMEM_BYTES_BLOCK - 1) / P2PMEM_BYTES_BLOCK;
+	return unit % P2PMEM_BYTES_BLOCK == 0;
 }
 
-/* Takes over an array that the caller owns and frees; all unknown. */
-void p2pmem_bytes_init(struct p2pmem_bytes *b, u32 *entries, u64 granules);
+static inline u64 p2pmem_bytes_blocks(u64 granules)
+{
+	return (granules + P2PMEM_BYTES_BLOCK - 1) / P2PMEM_BYTES_BLOCK;
+}
+
+/* Entries of the array that p2pmem_bytes_init() splits into the two. */
+static inline u64 p2pmem_bytes_entries(u64 granules, u64 unit)
+{
+	return p2pmem_bytes_blocks(granules) +
+	       (p2pmem_bytes_in_blocks(unit) ? 0 : granules);
+}
+
+/* Takes over an array, from @of_block on, that the caller owns and frees; all unknown. */
+void p2pmem_bytes_init(struct p2pmem_bytes *b, u32 *entries, u64 granules, u64 unit);
 
 u32 p2pmem_bytes_of(const struct p2pmem_bytes *b, u64 granule);
 

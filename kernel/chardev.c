@@ -2,6 +2,7 @@
 /* /dev/p2pmemN: open, close and the ioctls. */
 #include <linux/cred.h>
 #include <linux/fs.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/sched.h>
@@ -35,6 +36,8 @@ static void await_places(struct p2pmem_region *r, const struct file *filp)
 		;
 }
 
+static atomic64_t files_opened;
+
 static int p2pmem_open(struct inode *inode, struct file *filp)
 {
 	struct p2pmem_region *r = container_of(inode->i_cdev,
@@ -48,6 +51,7 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	f->region = r;
 	f->filp = filp;
+	f->serial = atomic64_inc_return(&files_opened);
 	f->extents = RB_ROOT;
 	f->owner = current_owner();
 	f->pid = task_tgid_nr(current);
@@ -84,6 +88,7 @@ static int p2pmem_release(struct inode *inode, struct file *filp)
 	struct p2pmem_region *r = f->region;
 
 	p2pmem_extents_release(f);
+	p2pmem_pins_put_mine(r);
 	mutex_lock(&r->files_lock);
 	list_del(&f->link);
 	mutex_unlock(&r->files_lock);
@@ -111,11 +116,13 @@ static long ioc_info(void *object, void *arg)
 	p2pmem_revalidate(r);
 	memset(info, 0, sizeof(*info));
 	info->flags = r->persistent ? P2PMEM_REGION_PERSISTENT : 0;
-	info->flags |= COMPAT_HAS_FOLIOS ? P2PMEM_REGION_FOLIOS : 0;
+	if (COMPAT_HAS_FOLIOS && p2pmem_unit(r) <= P2PMEM_CHUNK)
+		info->flags |= P2PMEM_REGION_FOLIOS;
 	info->region_bytes = r->backing.bytes;
-	info->available_bytes = READ_ONCE(r->alloc.free) << PAGE_SHIFT;
+	info->available_bytes = p2pmem_available_bytes(r);
 	info->bus_address = p2pmem_bus_address(r);
 	info->granule_bytes = PAGE_SIZE;
+	info->folio_bytes = p2pmem_unit(r) << PAGE_SHIFT;
 	info->kind = r->provider->kind;
 	info->page_type = r->backing.type;
 	info->memtype = r->backing.memtype;
@@ -173,12 +180,16 @@ static long ioc_claim(void *object, void *arg)
 	unsigned long asked = jiffies;
 	int ret;
 
+	if (r->provider->pinned || p2pmem_is_pmem(r))
+		return -EOPNOTSUPP;
 	if (c->flags || !c->length ||
 	    !PAGE_ALIGNED(c->region_offset | c->length | c->file_offset))
 		return -EINVAL;
 	if (c->file_offset > LLONG_MAX - c->length)
 		return -EINVAL;
 	if (r->persistent && c->file_offset != c->region_offset)
+		return -EINVAL;
+	if (!IS_ALIGNED((c->file_offset ^ c->region_offset) >> PAGE_SHIFT, p2pmem_unit(r)))
 		return -EINVAL;
 	if (c->region_offset > r->backing.bytes ||
 	    c->length > r->backing.bytes - c->region_offset)
@@ -261,8 +272,12 @@ static long ioc_sync(void *object, void *arg)
 		ret = -EIO;
 	f->resets_seen = resets;
 	p2pmem_leave(r);
-	/* What is written after this is not lost in a device that gets ready. */
-	return p2pmem_await_ready(r) ?: ret;
+	/*
+	 * The device said by the flush that it is ready, and nobody reset it since: to ask
+	 * again would be a second barrier.  Else what is written after this must not be
+	 * lost in a device that gets ready.
+	 */
+	return ret ? p2pmem_await_ready(r) ?: ret : 0;
 }
 
 static long ioc_probe(void *object, void *arg)
@@ -308,8 +323,18 @@ static long ioc_locate(void *object, void *arg)
 	return e ? 0 : -ENXIO;
 }
 
+static long ioc_locate_dmabuf(void *object, void *arg)
+{
+	return p2pmem_dmabuf_locate(object, arg);
+}
+
+static long ioc_pin_gpu(void *object, void *arg)
+{
+	return p2pmem_pin_gpu(object, arg);
+}
+
 static const struct p2pmem_ioctl file_table[] = {
-	{ P2PMEM_IOC_INFO, sizeof(struct p2pmem_info),
+	{ P2PMEM_IOC_INFO, offsetof(struct p2pmem_info, folio_bytes),
 	  sizeof(struct p2pmem_info), P2PMEM_ANSWER_NEEDED, ioc_info },
 	{ P2PMEM_IOC_CLAIM, sizeof(struct p2pmem_claim),
 	  sizeof(struct p2pmem_claim), P2PMEM_ANSWER_NONE, ioc_claim },
@@ -325,6 +350,10 @@ static const struct p2pmem_ioctl file_table[] = {
 	  sizeof(struct p2pmem_copy), P2PMEM_ANSWER_NONE, ioc_copy },
 	{ P2PMEM_IOC_LOCATE, sizeof(struct p2pmem_locate),
 	  sizeof(struct p2pmem_locate), P2PMEM_ANSWER_NEEDED, ioc_locate },
+	{ P2PMEM_IOC_LOCATE_DMABUF, sizeof(struct p2pmem_locate_dmabuf),
+	  sizeof(struct p2pmem_locate_dmabuf), P2PMEM_ANSWER_NEEDED, ioc_locate_dmabuf },
+	{ P2PMEM_IOC_PIN_GPU, sizeof(struct p2pmem_pin_gpu),
+	  sizeof(struct p2pmem_pin_gpu), P2PMEM_ANSWER_REASON, ioc_pin_gpu },
 };
 
 static long p2pmem_file_ioctl(struct file *filp, unsigned int cmd,
@@ -348,6 +377,8 @@ static unsigned long p2pmem_get_unmapped_area(struct file *filp,
 {
 	struct p2pmem_file *f = filp->private_data;
 
+	if (COMPAT_HAS_PUDS && p2pmem_unit(f->region) > P2PMEM_CHUNK)
+		return p2pmem_gib_area(filp, addr, len, pgoff, flags);
 	return thp_get_unmapped_area(filp, addr, len,
 				     pgoff + p2pmem_chunk_skew(f->region), flags);
 }

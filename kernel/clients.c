@@ -67,7 +67,7 @@ static bool is_astray(struct p2pmem_region *r, struct pci_dev *client, u32 type,
 	p2pmem_predict(r, client, type, steady, &probe);
 	if (probe.route != P2PMEM_ROUTE_NONE)
 		return false;
-	return type == P2PMEM_PAGES_GENERIC ||
+	return type != P2PMEM_PAGES_P2PDMA ||
 	       !(probe.flags & P2PMEM_PROBE_UNLISTED_BRIDGE);
 }
 
@@ -201,7 +201,7 @@ void p2pmem_warn_unrouted(struct p2pmem_region *r, char *reason)
 		 astray.text);
 	if (reason)
 		p2pmem_reason(reason, "page type %s, though there is no route from %s: nothing in the kernel stops their transfers",
-			      type == P2PMEM_PAGES_GENERIC ? "generic" : "p2pdma",
+			      p2pmem_page_type_name(type),
 			      astray.text);
 }
 

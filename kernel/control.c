@@ -6,6 +6,7 @@
 #include <linux/module.h>
 #include <linux/security.h>
 
+#include "nvme_regs.h"
 #include "p2pmem.h"
 
 static int may_administer(char *reason)
@@ -50,22 +51,33 @@ static long ctl_region_add(void *object, void *arg)
 	return ret;
 }
 
-/* The gate makes it one step: who opens the region later finds it draining. */
-static int close_if_idle(struct p2pmem_region *r, char *reason)
+/* Those who held it may be gone by now. */
+static void explain_use(struct p2pmem_region *r, char *reason)
 {
-	int ret = -EBUSY;
+	if (!p2pmem_holders_text(r, reason, P2PMEM_REASON_BYTES))
+		p2pmem_reason(reason, "p2pmem%u was in use a moment ago: try again", r->id);
+}
+
+/*
+ * The gate makes it one step: who opens the region later finds it draining.  Nobody
+ * can take a mounted file system's pages back: so root is to unmount it first.  Holders
+ * are named with the gate open: who has their locks may wait for it.
+ */
+static int close_unless_used(struct p2pmem_region *r, bool if_idle, char *reason)
+{
+	bool ready, used;
 
 	down_write(&r->gate);
-	if (r->state != P2PMEM_STATE_READY) {
-		p2pmem_reason(reason, "p2pmem%u is being removed already", r->id);
-	} else if (p2pmem_region_idle(r)) {
+	ready = r->state == P2PMEM_STATE_READY;
+	used = ready && (if_idle ? !p2pmem_region_idle(r) : p2pmem_pmem_in_use(r));
+	if (ready && !used)
 		r->state = P2PMEM_STATE_DRAINING;
-		ret = 0;
-	} else {
-		p2pmem_holders_text(r, reason, P2PMEM_REASON_BYTES);
-	}
 	up_write(&r->gate);
-	return ret;
+	if (used)
+		explain_use(r, reason);
+	else if (!ready && if_idle)
+		p2pmem_reason(reason, "p2pmem%u is being removed already", r->id);
+	return used || (!ready && if_idle) ? -EBUSY : 0;
 }
 
 static long ctl_region_remove(void *object, void *arg)
@@ -86,11 +98,9 @@ static long ctl_region_remove(void *object, void *arg)
 			      req->region);
 		return -ENODEV;
 	}
-	if (req->flags & P2PMEM_REMOVE_IF_IDLE) {
-		ret = close_if_idle(r, req->reason);
-		if (ret)
-			goto out_put;
-	}
+	ret = close_unless_used(r, req->flags & P2PMEM_REMOVE_IF_IDLE, req->reason);
+	if (ret)
+		goto out_put;
 	p2pmem_remove_start(r);
 	ret = p2pmem_remove_wait(r, true);
 	if (ret)
@@ -102,13 +112,28 @@ out_put:
 	return ret;
 }
 
+static long ctl_nvme_memory(void *object, void *arg)
+{
+	struct p2pmem_nvme_memory *req = arg;
+
+	memset(req->reason, 0, sizeof(req->reason));
+	if (req->flags || req->reserved0[0] || req->reserved0[1] || req->reserved1) {
+		p2pmem_reason(req->reason, "flags and reserved fields must be zero");
+		return -EINVAL;
+	}
+	return may_administer(req->reason) ?: p2pmem_nvme_look(req);
+}
+
 static const struct p2pmem_ioctl ctl_table[] = {
-	{ P2PMEM_CTL_REGION_ADD, sizeof(struct p2pmem_region_add),
+	{ P2PMEM_CTL_REGION_ADD, offsetof(struct p2pmem_region_add, folio_bytes),
 	  sizeof(struct p2pmem_region_add), P2PMEM_ANSWER_NEEDED,
 	  ctl_region_add },
 	{ P2PMEM_CTL_REGION_REMOVE, sizeof(struct p2pmem_region_remove),
 	  sizeof(struct p2pmem_region_remove), P2PMEM_ANSWER_REASON,
 	  ctl_region_remove },
+	{ P2PMEM_CTL_NVME_MEMORY, sizeof(struct p2pmem_nvme_memory),
+	  sizeof(struct p2pmem_nvme_memory), P2PMEM_ANSWER_NEEDED,
+	  ctl_nvme_memory },
 };
 
 static long ctl_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)

@@ -24,33 +24,49 @@ static int export_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
 	struct p2pmem_export *x = dmabuf->priv;
 
+	if (READ_ONCE(x->revoked))
+		return -ENODEV;
 	vma_set_file(vma, x->file);
 	vma->vm_pgoff += x->file_first;
 	return p2pmem_mmap(x->file, vma);
 }
 
-/* No cache lies between: the CPU reads from the device. */
+/*
+ * No cache lies between: the CPU reads from the device, once its memory is there
+ * again.
+ */
 static int export_begin_cpu_access(struct dma_buf *dmabuf,
 				   enum dma_data_direction dir)
 {
 	struct p2pmem_export *x = dmabuf->priv;
 
+	if (READ_ONCE(x->revoked))
+		return -ENODEV;
+	if (p2pmem_await_reset(x->region))
+		return -EINTR;
 	if (!p2pmem_enter(x->region))
 		return -ENODEV;
+	p2pmem_revalidate(x->region);
 	p2pmem_leave(x->region);
-	return 0;
+	return p2pmem_await_ready(x->region);
 }
 
+/*
+ * A device that is away, or is reset, answers with ones.  Of a reset that is over
+ * P2PMEM_IOC_INFO tells.
+ */
 static int export_end_cpu_access(struct dma_buf *dmabuf,
 				 enum dma_data_direction dir)
 {
 	struct p2pmem_export *x = dmabuf->priv;
 	int ret = 0;
 
-	if (!p2pmem_enter(x->region))
+	if (READ_ONCE(x->revoked) || !p2pmem_enter(x->region))
 		return -ENODEV;
 	if (dir != DMA_FROM_DEVICE)
 		ret = p2pmem_flush(x->region);
+	else if (!p2pmem_answers(x->region))
+		ret = -EIO;
 	p2pmem_leave(x->region);
 	return ret;
 }
@@ -130,9 +146,11 @@ static struct p2pmem_export *export_new(struct p2pmem_file *f,
 
 	lockdep_assert_held(&r->gate);
 	n = p2pmem_file_ranges(f, first, count, NULL);
+	if (!n)
+		return ERR_PTR(-ENXIO);
 	x = kvzalloc(struct_size(x, ranges, n), GFP_KERNEL_ACCOUNT);
 	if (!x)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	x->nr_ranges = p2pmem_file_ranges(f, first, count, x->ranges);
 	x->region = r;
 	x->file_first = first;
@@ -140,6 +158,8 @@ static struct p2pmem_export *export_new(struct p2pmem_file *f,
 	x->writable = (req->fd_flags & O_ACCMODE) == O_RDWR;
 	x->bus_offset = p2pmem_bus_address(r) - r->backing.phys;
 	x->file = get_file(f->filp);
+	x->revocable = p2pmem_file_is_revocable(f, first, count);
+	p2pmem_file_lend(f, first, count);
 	return x;
 }
 
@@ -151,7 +171,9 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 	struct p2pmem_region *r = x->region;
 	struct dma_buf *dmabuf;
 
+	lockdep_assert_held(&r->exports_lock);
 	info.ops = &export_ops;
+	info.exp_name = dev_name(&r->dev);	/* the open file keeps it */
 	info.size = req->length;
 	info.flags = req->fd_flags & O_ACCMODE;
 	info.priv = x;
@@ -162,24 +184,28 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 		return dmabuf;
 	}
 	x->dmabuf = dmabuf;
-	mutex_lock(&r->exports_lock);
 	list_add_tail(&x->link, &r->exports);
-	mutex_unlock(&r->exports_lock);
 	return dmabuf;
 }
 
-/* The gate is open until the export is on the list: a removal finds it there. */
+/*
+ * The gate is open until the export is on the list: a removal finds it there.  Nobody
+ * waits in the gate for who has the list, and is perhaps in an importer.
+ */
 static struct dma_buf *export_range(struct p2pmem_file *f,
 				    const struct p2pmem_export_dmabuf *req)
 {
-	struct dma_buf *dmabuf;
+	struct p2pmem_region *r = f->region;
+	struct dma_buf *dmabuf = ERR_PTR(-ENODEV);
 	struct p2pmem_export *x;
 
-	if (!p2pmem_enter(f->region))
-		return ERR_PTR(-ENODEV);
-	x = export_new(f, req);
-	dmabuf = x ? publish(x, req) : ERR_PTR(-ENOMEM);
-	p2pmem_leave(f->region);
+	mutex_lock(&r->exports_lock);
+	if (p2pmem_enter(r)) {
+		x = export_new(f, req);
+		dmabuf = IS_ERR(x) ? ERR_CAST(x) : publish(x, req);
+		p2pmem_leave(r);
+	}
+	mutex_unlock(&r->exports_lock);
 	return dmabuf;
 }
 
@@ -206,14 +232,62 @@ long p2pmem_dmabuf_export(struct p2pmem_file *f,
 	return ret;
 }
 
+/* What was exported stays where it is for as long as the dma-buf lives. */
+static long locate(const struct p2pmem_export *x, struct p2pmem_locate_dmabuf *l)
+{
+	u64 skip = l->offset;
+	unsigned int i;
+
+	for (i = 0; i < x->nr_ranges; i++) {
+		const struct p2pmem_range *range = &x->ranges[i];
+
+		if (skip < range->bytes) {
+			l->region_offset = range->phys - x->region->backing.phys + skip;
+			l->length = range->bytes - skip;
+			return 0;
+		}
+		skip -= range->bytes;
+	}
+	return -ENXIO;
+}
+
+/*
+ * A region that had this one's name before is another: its exports outlive it.
+ * dma_buf_put() may be the last, since the descriptor can be closed meanwhile.
+ */
+long p2pmem_dmabuf_locate(struct p2pmem_file *f, struct p2pmem_locate_dmabuf *l)
+{
+	struct dma_buf *dmabuf;
+	long ret = -EINVAL;
+
+	if (l->flags || l->reserved0 || !PAGE_ALIGNED(l->offset))
+		return -EINVAL;
+	dmabuf = dma_buf_get(l->dmabuf_fd);
+	if (IS_ERR(dmabuf))
+		return PTR_ERR(dmabuf);
+	if (dmabuf->ops == &export_ops) {
+		const struct p2pmem_export *x = dmabuf->priv;
+
+		if (!p2pmem_enter(f->region)) {
+			ret = -ENODEV;
+		} else {
+			if (x->region == f->region)
+				ret = READ_ONCE(x->revoked) ? -ENODEV : locate(x, l);
+			p2pmem_leave(f->region);
+		}
+	}
+	dma_buf_put(dmabuf);
+	return ret;
+}
+
 /* exports_lock keeps the dma-buf; its reservation lock is held. */
-static void revoke(struct p2pmem_export *x)
+static void tell(struct p2pmem_export *x)
 {
 	struct dma_buf_attachment *attach;
 
 	lockdep_assert_held(&x->region->exports_lock);
 	dma_resv_assert_held(x->dmabuf->resv);
-	x->revoked = true;
+	x->told = true;
 	compat_dma_buf_invalidate(x->dmabuf);
 	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
 		struct p2pmem_attachment *a = attach->priv;
@@ -227,31 +301,106 @@ static void revoke(struct p2pmem_export *x)
 	}
 }
 
-/*
- * The gate is closed, so no export is added.  True when no importer has a
- * mapping and none that it had can still be used by a request under way.
- */
-bool p2pmem_exports_revoke(struct p2pmem_region *r)
+static bool overlaps(const struct p2pmem_export *x, const struct p2pmem_part *part)
 {
-	struct p2pmem_export *x;
-	bool idle = true;
+	const struct p2pmem_file *f = x->file->private_data;
 
-	mutex_lock(&r->exports_lock);
-	list_for_each_entry(x, &r->exports, link) {
-		struct dma_resv *resv = x->dmabuf->resv;
-
-		dma_resv_lock(resv, NULL);
-		if (!x->revoked)
-			revoke(x);
-		idle = idle && !x->maps &&
-		       dma_resv_test_signaled(resv, DMA_RESV_USAGE_BOOKKEEP);
-		dma_resv_unlock(resv);
-	}
-	mutex_unlock(&r->exports_lock);
-	return idle;
+	return f->serial == part->file_serial && x->file_first < part->end &&
+	       part->first < x->file_first + (x->dmabuf->size >> PAGE_SHIFT);
 }
 
-/* A line for each attachment: as for a holder, and the importing device. */
+/* Tells them unless that was done; the reservation lock is held. */
+static enum p2pmem_importers tell_importers(struct p2pmem_export *x)
+{
+	enum p2pmem_importers left = P2PMEM_IMPORTERS_LEAVE;
+	struct dma_buf_attachment *attach;
+
+	if (!x->told)
+		tell(x);
+	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
+		struct p2pmem_attachment *a = attach->priv;
+
+		if (a->maps && compat_dma_buf_may_stay(attach))
+			left = P2PMEM_IMPORTERS_STAY;
+	}
+	return left;
+}
+
+static bool is_unmapped(struct p2pmem_export *x)
+{
+	return !atomic_read(&x->maps) &&
+	       dma_resv_test_signaled(x->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+/*
+ * The caller looks again, so this waits for no lock: whoever has one may be in an
+ * importer, which may wait for the GPU's driver, inside of which the caller may be.
+ * Without a mapping none is needed.
+ */
+static enum p2pmem_importers try_revoke(struct p2pmem_export *x)
+{
+	struct dma_resv *resv = x->dmabuf->resv;
+	enum p2pmem_importers left;
+
+	WRITE_ONCE(x->revoked, true);
+	smp_mb(); /* with p2pmem_dmabuf_map(): it sees this, or we see its count */
+	if (is_unmapped(x))
+		return P2PMEM_IMPORTERS_NONE;
+	if (!dma_resv_trylock(resv))
+		return P2PMEM_IMPORTERS_STAY;
+	left = tell_importers(x);
+	dma_resv_unlock(resv);
+	return is_unmapped(x) ? P2PMEM_IMPORTERS_NONE : left;
+}
+
+/* Of all memory (@part is NULL), or of some. */
+static enum p2pmem_importers revoke_exports(struct p2pmem_region *r,
+					    const struct p2pmem_part *part)
+{
+	enum p2pmem_importers left = P2PMEM_IMPORTERS_NONE;
+	struct p2pmem_export *x;
+
+	if (!mutex_trylock(&r->exports_lock))
+		return P2PMEM_IMPORTERS_STAY;
+	list_for_each_entry(x, &r->exports, link)
+		if (!part || overlaps(x, part))
+			left = max(left, try_revoke(x));
+	mutex_unlock(&r->exports_lock);
+	return left;
+}
+
+/*
+ * The gate is closed, so that no export is added.  Says who has a mapping, or had one
+ * that a request under way may still use.
+ */
+enum p2pmem_importers p2pmem_exports_revoke(struct p2pmem_region *r)
+{
+	return revoke_exports(r, NULL);
+}
+
+/* The same for a part of a file that has nothing any more, so that no export of it is added. */
+enum p2pmem_importers p2pmem_exports_revoke_part(struct p2pmem_region *r,
+						 const struct p2pmem_part *part)
+{
+	return revoke_exports(r, part);
+}
+
+#define LOCK_TRIES	20
+
+/* Not for as long as an importer likes: exports_lock is held. */
+static bool lock_briefly(struct dma_resv *resv)
+{
+	int i;
+
+	for (i = 0; i < LOCK_TRIES; i++) {
+		if (dma_resv_trylock(resv))
+			return true;
+		schedule_timeout_idle(1);
+	}
+	return false;
+}
+
+/* A line for each attachment: as for a holder, and the importing device; none while it is busy. */
 size_t p2pmem_importers_text(struct p2pmem_region *r, char *buf, size_t bytes)
 {
 	struct dma_buf_attachment *attach;
@@ -260,7 +409,8 @@ size_t p2pmem_importers_text(struct p2pmem_region *r, char *buf, size_t bytes)
 
 	mutex_lock(&r->exports_lock);
 	list_for_each_entry(x, &r->exports, link) {
-		dma_resv_lock(x->dmabuf->resv, NULL);
+		if (!lock_briefly(x->dmabuf->resv))
+			continue;
 		list_for_each_entry(attach, &x->dmabuf->attachments, node) {
 			struct p2pmem_attachment *a = attach->priv;
 			size_t pages = a->maps ? x->dmabuf->size >> PAGE_SHIFT : 0;

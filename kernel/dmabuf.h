@@ -7,8 +7,8 @@
  *               the module.
  *   attachment  owned by the attachment of the dma-buf; freed by detach().
  *
- * What changes after the export (revoked, the counts of mappings, the list of
- * attachments) is under the dma-buf's reservation lock.
+ * What changes after the export (told, attachments and their counts of mappings) is
+ * under the dma-buf's reservation lock.
  */
 #ifndef P2PMEM_DMABUF_H
 #define P2PMEM_DMABUF_H
@@ -27,8 +27,10 @@
  * @bus_offset: what to add to a physical address for a bus address
  * @flags: P2PMEM_EXPORT_*
  * @writable: devices may write
- * @revoked: the region is going away: no new mapping
- * @maps: DMA mappings that importers hold now
+ * @revocable: a GPU's driver may take the memory back
+ * @revoked: no new mapping; set without the reservation lock, by who then looks at @maps
+ * @told: importers were told to let go
+ * @maps: DMA mappings that importers hold now; raised before the look at @revoked
  */
 struct p2pmem_export {
 	struct list_head link;
@@ -39,8 +41,10 @@ struct p2pmem_export {
 	u64 bus_offset;
 	u32 flags;
 	bool writable;
+	bool revocable;
 	bool revoked;
-	unsigned int maps;
+	bool told;
+	atomic_t maps;
 	unsigned int nr_ranges;
 	struct p2pmem_range ranges[];
 };

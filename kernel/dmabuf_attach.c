@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 
 #include "dmabuf.h"
+#include "trace.h"
 
 /* sg_dma_len() has 32 bits. */
 #define SG_BYTES	SZ_2G
@@ -38,6 +39,7 @@ static int find_route(struct p2pmem_export *x, struct dma_buf_attachment *attach
 
 	p2pmem_predict(x->region, to_pci_dev(attach->dev), P2PMEM_PAGES_GENERIC,
 		       true, &probe);
+	p2pmem_count_route(x->region, to_pci_dev(attach->dev), &probe);
 	a->bus_addresses = probe.route == P2PMEM_ROUTE_SWITCH;
 	a->translated = probe.flags & P2PMEM_PROBE_TRANSLATED;
 	if (probe.route != P2PMEM_ROUTE_NONE)
@@ -58,6 +60,10 @@ static int check_importer(struct p2pmem_export *x, struct dma_buf_attachment *at
 	if (!compat_dma_buf_revocable(attach) &&
 	    !READ_ONCE(x->region->pinned_importers)) {
 		say_refused(x, attach, "its driver pins what it maps and cannot be told to let go, so that a removal would wait for it; root allows that by a 1 in the region's pinned_importers (sysfs)");
+		return -EOPNOTSUPP;
+	}
+	if (x->revocable && compat_dma_buf_may_stay(attach)) {
+		say_refused(x, attach, "the GPU's driver may take this memory back at any time, and the importer may keep it (before Linux 7.2 each may): use a driver with persistent pins");
 		return -EOPNOTSUPP;
 	}
 	if (!dev_is_pci(attach->dev)) {
@@ -141,12 +147,6 @@ static void table_free(struct sg_table *table, unsigned int entries)
 	kfree(table);
 }
 
-/* Without translation: does the client's DMA mask cover the last byte? */
-static bool reaches(struct device *dev, dma_addr_t last)
-{
-	return last <= min_not_zero(dma_get_mask(dev), dev->bus_dma_limit);
-}
-
 static int map_piece(struct p2pmem_export *x, struct dma_buf_attachment *attach,
 		     phys_addr_t phys, unsigned int bytes,
 		     enum dma_data_direction dir, dma_addr_t *dma)
@@ -155,8 +155,8 @@ static int map_piece(struct p2pmem_export *x, struct dma_buf_attachment *attach,
 
 	*dma = a->bus_addresses ? phys + x->bus_offset : phys;
 	/* dma_map_resource() would WARN. */
-	if (!a->translated && !reaches(attach->dev, *dma + bytes - 1)) {
-		say_refused(x, attach, "its DMA mask does not reach the BAR: its driver must allow wider addresses, or the BAR be placed below 4 GiB");
+	if (!a->translated && !p2pmem_mask_reaches(attach->dev, *dma + bytes - 1)) {
+		say_refused(x, attach, "its DMA mask, or its bus, does not reach the BAR: let an IOMMU translate, or have the BAR placed below 4 GiB");
 		return -ERANGE;
 	}
 	if (a->bus_addresses)
@@ -212,23 +212,13 @@ static int map_table(struct p2pmem_export *x, struct dma_buf_attachment *attach,
 	return 0;
 }
 
-/* The table has addresses for the device and nothing for the CPU. */
-struct sg_table *p2pmem_dmabuf_map(struct dma_buf_attachment *attach,
-				   enum dma_data_direction dir)
+static struct sg_table *map_new(struct p2pmem_export *x, struct dma_buf_attachment *attach,
+				enum dma_data_direction dir)
 {
-	struct p2pmem_export *x = attach->dmabuf->priv;
-	struct p2pmem_attachment *a = attach->priv;
-	struct sg_table *table;
+	struct sg_table *table = table_alloc(x);
 	unsigned int entries;
 	int ret;
 
-	if (x->revoked)
-		return ERR_PTR(-ENODEV);
-	if (!x->writable && dir != DMA_TO_DEVICE) {
-		say_refused(x, attach, "it wants to write, and the dma-buf was exported O_RDONLY: export it O_RDWR");
-		return ERR_PTR(-EACCES);
-	}
-	table = table_alloc(x);
 	if (!table)
 		return ERR_PTR(-ENOMEM);
 	entries = table->orig_nents;
@@ -239,8 +229,35 @@ struct sg_table *p2pmem_dmabuf_map(struct dma_buf_attachment *attach,
 		return ERR_PTR(ret);
 	}
 	table->orig_nents = 0;	/* no list for the CPU: importers look at it */
-	x->maps++;
+	return table;
+}
+
+/* The table has addresses for the device and nothing for the CPU. */
+struct sg_table *p2pmem_dmabuf_map(struct dma_buf_attachment *attach,
+				   enum dma_data_direction dir)
+{
+	struct p2pmem_export *x = attach->dmabuf->priv;
+	struct p2pmem_attachment *a = attach->priv;
+	struct sg_table *table;
+
+	if (!x->writable && dir != DMA_TO_DEVICE) {
+		say_refused(x, attach, "it wants to write, and the dma-buf was exported O_RDONLY: export it O_RDWR");
+		return ERR_PTR(-EACCES);
+	}
+	atomic_inc(&x->maps);
+	smp_mb(); /* with try_revoke(): we see the mark, or it our count */
+	if (READ_ONCE(x->revoked)) {
+		atomic_dec(&x->maps);
+		return ERR_PTR(-ENODEV);
+	}
+	table = map_new(x, attach, dir);
+	if (IS_ERR(table)) {
+		atomic_dec(&x->maps);
+		return table;
+	}
 	a->maps++;
+	p2pmem_count(x->region, pins, 1);
+	trace_p2pmem_pin(x->region->id, P2PMEM_PINNER_DMABUF, attach->dmabuf->size);
 	return table;
 }
 
@@ -250,8 +267,9 @@ void p2pmem_dmabuf_unmap(struct dma_buf_attachment *attach,
 	struct p2pmem_export *x = attach->dmabuf->priv;
 	struct p2pmem_attachment *a = attach->priv;
 
+	trace_p2pmem_unpin(x->region->id, P2PMEM_PINNER_DMABUF, attach->dmabuf->size);
 	unmap_table(attach, table, dir);
 	table_free(table, table->nents);
 	a->maps--;
-	x->maps--;
+	atomic_dec(&x->maps);
 }

@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 
 #include "p2pmem.h"
+#include "trace.h"
 
 #define DRAIN_INTERVAL_MIN	msecs_to_jiffies(5)
 #define DRAIN_INTERVAL_MAX	msecs_to_jiffies(250)
@@ -112,6 +113,9 @@ static void quarantine(struct p2pmem_region *r, bool pages_idle)
 	report_holders(r);
 	if (pages_idle)
 		drop_pages(r);
+	/* One that merely does not answer may come back, with the memory in other hands. */
+	if (r->pdev->error_state == pci_channel_io_perm_failure)
+		p2pmem_pins_give(r);
 	p2pmem_quarantine_enter(r);
 }
 
@@ -119,6 +123,8 @@ static bool pages_are_idle(struct p2pmem_region *r)
 {
 	if (r->gone)
 		return true;
+	if (p2pmem_is_pmem(r))
+		return p2pmem_pmem_leave(r);
 	revoke_mappings(r);
 	return region_pages_idle(r);
 }
@@ -129,9 +135,10 @@ static void drain(struct p2pmem_region *r)
 	long nap = DRAIN_INTERVAL_MIN;
 
 	for (;;) {
-		bool unmapped = p2pmem_exports_revoke(r);
+		bool unmapped = p2pmem_exports_revoke(r) == P2PMEM_IMPORTERS_NONE;
 		bool pages_idle = pages_are_idle(r);
 
+		trace_p2pmem_drain(r, !pages_idle, !unmapped);
 		if (unmapped && pages_idle)
 			return;
 		if (!device_vanished(r) || device_resets(r))
@@ -167,12 +174,15 @@ void p2pmem_remove_fn(struct work_struct *work)
 	r->state = P2PMEM_STATE_DRAINING;
 	up_write(&r->gate);
 	wake_up_all(&r->wait);
+	trace_p2pmem_state(r, P2PMEM_STATE_DRAINING);
 	if (r->backing.type)
 		drain(r);
 	cdev_device_del(&r->cdev, &r->dev);	/* waits for sysfs readers */
 	drop_pages(r);
+	p2pmem_pins_end(r);
 	end_claims(r);
 	dev_info(&r->pdev->dev, "p2pmem%u: removed\n", r->id);
+	trace_p2pmem_state(r, P2PMEM_STATE_GONE);
 	p2pmem_region_forget(r);
 	p2pmem_region_put(r);	/* of p2pmem_remove_start() */
 	p2pmem_region_put(r);	/* of region_alloc() */

@@ -3,11 +3,12 @@
  * Extents: which bytes of a region stand behind which offset of an open file,
  * and that nobody sees bytes which are not his.
  */
+#include <linux/freezer.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "p2pmem.h"
+#include "gpu.h"
 
 /*
  * Pieces after which whoever makes or undoes them leaves the locks to others, and
@@ -88,13 +89,14 @@ static struct p2pmem_extent *extent_new(struct p2pmem_file *f, u64 file_first)
 }
 
 /*
- * Persistent bytes are never zeroed; others only stay for whom they belong to.
+ * Persistent bytes are never zeroed, nor are a GPU's, which the process owns that
+ * pinned them; others only stay for whom they belong to.
  * What its opener may do counts: who was handed the file sees them as well.
  */
 static void admit(struct p2pmem_file *f, struct p2pmem_extent *e)
 {
 	struct p2pmem_region *r = f->region;
-	bool trusted = r->persistent ||
+	bool trusted = r->persistent || r->provider->pinned ||
 		       file_ns_capable(f->filp, &init_user_ns, CAP_SYS_RAWIO);
 
 	lockdep_assert_held(&r->alloc_lock);
@@ -114,6 +116,10 @@ static int take_place(struct p2pmem_file *f, struct p2pmem_extent *e, u64 want,
 	if (want > r->alloc.free - r->promised ||
 	    !p2pmem_alloc_take_at(&r->alloc, first, want))
 		return -EBUSY;
+	if (!p2pmem_borrow(r, first, want)) {
+		p2pmem_alloc_give(&r->alloc, first, want, f->owner);
+		return -ETXTBSY;
+	}
 	e->first = first;
 	e->count = want;
 	admit(f, e);
@@ -179,6 +185,9 @@ static int back_some(struct p2pmem_file *f, u64 *first, u64 end,
 			*first = e->file_first + e->count;
 			continue;
 		}
+		/* The driver has taken back what promise() saw: none of the rest is ours. */
+		if (f->region->provider->pinned)
+			return -ENXIO;
 		count = next_covered(f, *first, end) - *first;
 		ret = back_piece(f, *first, &count,
 				 f->region->persistent ? first : NULL, made);
@@ -195,35 +204,54 @@ static void unback_some(struct p2pmem_file *f, struct list_head *made)
 	struct p2pmem_extent *e, *next;
 	int pieces = 0;
 
-	mutex_lock(&f->lock);
+	lockdep_assert_held(&f->lock);
 	mutex_lock(&r->alloc_lock);
 	list_for_each_entry_safe(e, next, made, link) {
 		if (pieces++ == BATCH_PIECES)
 			break;
 		list_del(&e->link);
 		rb_erase(&e->node, &f->extents);
+		p2pmem_put_to_rest(r, e->first, e->count);
 		p2pmem_alloc_give(&r->alloc, e->first, e->count, e->owner);
 		kfree(e);
 	}
 	mutex_unlock(&r->alloc_lock);
-	mutex_unlock(&f->lock);
 }
 
 /* Nobody has seen these yet: they go straight back, even of a region that ends. */
 static void unback(struct p2pmem_file *f, struct list_head *made)
 {
 	while (!list_empty(made)) {
+		mutex_lock(&f->lock);
 		unback_some(f, made);
+		mutex_unlock(&f->lock);
 		cond_resched();
 	}
 }
 
-static void keep(struct list_head *made)
+/* Of a call that succeeds: what another one gives back was never taken. */
+static void count_taken(struct p2pmem_region *r, u64 granules)
 {
-	while (!list_empty(made)) {
-		list_del_init(made->next);
+	mutex_lock(&r->alloc_lock);
+	WRITE_ONCE(r->taken, r->taken + granules);
+	WRITE_ONCE(r->peak, max(r->peak, r->alloc.granules - r->alloc.free));
+	mutex_unlock(&r->alloc_lock);
+}
+
+/* back_lock keeps the extents as they are. */
+static void keep(struct p2pmem_file *f, struct list_head *made)
+{
+	struct p2pmem_extent *e, *next;
+	u64 granules = 0;
+
+	lockdep_assert_held(&f->back_lock);
+	list_for_each_entry_safe(e, next, made, link) {
+		granules += e->count;
+		list_del_init(&e->link);
 		cond_resched();
 	}
+	if (granules)
+		count_taken(f->region, granules);
 }
 
 /* Enters the region for each batch: removal need not wait for all of them. */
@@ -284,6 +312,7 @@ static u64 lacking(struct p2pmem_file *f, u64 first, u64 end)
  * Pieces are taken in batches, between which others take theirs.  What all of them
  * need is set aside before: else two callers take what one of them could have, and
  * both have to give it back.  Persistent memory has its place, and needs no promise.
+ * Where memory is pinned there is none to give out.
  */
 static int promise(struct p2pmem_file *f, u64 first, u64 end)
 {
@@ -291,6 +320,8 @@ static int promise(struct p2pmem_file *f, u64 first, u64 end)
 	u64 granules = r->persistent ? 0 : lacking(f, first, end);
 	int ret = 0;
 
+	if (r->provider->pinned)
+		return granules ? -ENXIO : 0;
 	mutex_lock(&r->alloc_lock);
 	if (granules > r->alloc.free - r->promised) {
 		ret = -ENOSPC;
@@ -314,7 +345,7 @@ static void release_promise(struct p2pmem_file *f)
 
 /*
  * Gives memory to every part of [first, first + count) that has none, or to none
- * of it.  Nobody else makes extents of the file meanwhile, or could count on one
+ * of it; of large folios to the whole of each.  Nobody else makes extents of the file meanwhile, or could count on one
  * that is undone.
  */
 int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count)
@@ -323,9 +354,13 @@ int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count)
 	LIST_HEAD(made);
 	int ret;
 
+	if (p2pmem_is_pmem(f->region))
+		return -EOPNOTSUPP;
 	if (f->region->persistent &&
 	    (end > f->region->alloc.granules || end < first))
 		return -ENXIO;
+	first = round_down(first, p2pmem_unit(f->region));
+	end = round_up(end, p2pmem_unit(f->region));
 	if (mutex_lock_killable(&f->back_lock))
 		return -EINTR;
 	ret = promise(f, first, end) ?: back_all(f, first, end, &made);
@@ -333,7 +368,7 @@ int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count)
 	if (ret)
 		unback(f, &made);
 	else
-		keep(&made);
+		keep(f, &made);
 	mutex_unlock(&f->back_lock);
 	return ret;
 }
@@ -348,22 +383,102 @@ static int claim(struct p2pmem_file *f, u64 file_first, u64 count, u64 first)
 		ret = -EEXIST;
 	else
 		ret = back_piece(f, file_first, &count, &first, &made);
-	keep(&made);
+	keep(f, &made);
 	mutex_unlock(&f->lock);
 	return ret;
 }
 
-/* Gives the memory at @first, and no other, to a part of the file that has none. */
+/*
+ * Gives the memory at @first, and no other, to a part of the file that has none; of
+ * large folios the whole of each, which in the file begin where they do in memory.
+ */
 int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 		      u64 first)
+{
+	u64 unit = p2pmem_unit(f->region), skip = first % unit;
+	int ret = -ENODEV;
+
+	count = round_up(skip + count, unit);
+
+	if (mutex_lock_killable(&f->back_lock))
+		return -EINTR;
+	if (p2pmem_enter(f->region)) {
+		p2pmem_revalidate(f->region);
+		ret = claim(f, file_first - skip, count, first - skip);
+		p2pmem_leave(f->region);
+	}
+	mutex_unlock(&f->back_lock);
+	return ret;
+}
+
+/* The driver may have taken the memory back before anybody had it. */
+static int adopt(struct p2pmem_pin *pin, struct list_head *made)
+{
+	struct p2pmem_region *r = pin->region;
+	struct p2pmem_extent *e;
+	int ret = 0;
+
+	mutex_lock(&r->alloc_lock);
+	if (pin->revoked) {
+		ret = -ESTALE;
+	} else {
+		pin->state = P2PMEM_PIN_LIVE;
+		list_for_each_entry(e, made, link) {
+			e->pin = pin;
+			list_add_tail(&e->pin_link, &pin->extents);
+		}
+	}
+	mutex_unlock(&r->alloc_lock);
+	wake_up_all(&r->wait);	/* a callback waits for whoever makes it */
+	return ret;
+}
+
+static int own_ranges(struct p2pmem_file *f, u64 first, const struct p2pmem_pin *pin,
+		      struct list_head *made)
+{
+	u64 end = first + (pin->bytes >> PAGE_SHIFT);
+	unsigned int i;
+	int ret = 0;
+
+	if (next_covered(f, first, end) < end || (first < f->dead_to && end > f->dead_from))
+		return -EEXIST;
+	for (i = 0; i < pin->nr_ranges && !ret; i++) {
+		u64 at = PHYS_PFN(pin->ranges[i].phys - f->region->backing.phys);
+		u64 count = pin->ranges[i].bytes >> PAGE_SHIFT;
+
+		ret = back_piece(f, first, &count, &at, made);
+		first += count;
+	}
+	return ret;
+}
+
+/* Nobody sees an extent before the pin has it: f->lock is held all the while. */
+static int own(struct p2pmem_file *f, u64 first, struct p2pmem_pin *pin)
+{
+	LIST_HEAD(made);
+	int ret;
+
+	mutex_lock(&f->lock);
+	ret = own_ranges(f, first, pin, &made) ?: adopt(pin, &made);
+	while (ret && !list_empty(&made))
+		unback_some(f, &made);
+	keep(f, &made);
+	mutex_unlock(&f->lock);
+	return ret;
+}
+
+/*
+ * All that @pin has, from @first on in a part of the file that has nothing; or none
+ * of it.  On success the pin belongs to the extents.
+ */
+int p2pmem_file_own(struct p2pmem_file *f, u64 first, struct p2pmem_pin *pin)
 {
 	int ret = -ENODEV;
 
 	if (mutex_lock_killable(&f->back_lock))
 		return -EINTR;
 	if (p2pmem_enter(f->region)) {
-		p2pmem_revalidate(f->region);
-		ret = claim(f, file_first, count, first);
+		ret = own(f, first, pin);
 		p2pmem_leave(f->region);
 	}
 	mutex_unlock(&f->back_lock);
@@ -375,11 +490,15 @@ void p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count)
 {
 	struct p2pmem_region *r = f->region;
 	struct p2pmem_bytes *bytes = &r->alloc.bytes;
-	u64 end = granule + count;
-	u64 at = p2pmem_bytes_next_unknown(bytes, granule, end), last;
+	u64 end = granule + count, at, last;
 
 	lockdep_assert_held(&f->lock);
 	lockdep_assert_held(&r->gate);
+	if (r->folio_order) {	/* its bytes have entries of whole blocks only */
+		end = round_up(end, P2PMEM_BYTES_BLOCK);
+		granule = round_down(granule, P2PMEM_BYTES_BLOCK);
+	}
+	at = p2pmem_bytes_next_unknown(bytes, granule, end);
 	if (at == end)
 		return;
 	while (at < end) {
@@ -388,14 +507,27 @@ void p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count)
 		at = p2pmem_bytes_next_unknown(bytes, at + 1, end);
 	}
 	p2pmem_stores_arrive(r, last);
-	p2pmem_bytes_show(bytes, granule, count);
+	p2pmem_bytes_show(bytes, granule, end - granule);
 }
 
-static void show_piece(struct p2pmem_file *f, u64 first, u64 end)
+/* The same for the first chunk that is not; false when all of it is visible. */
+bool p2pmem_make_more_visible(struct p2pmem_file *f, u64 granule, u64 count)
 {
+	u64 end = granule + count;
+	u64 at = p2pmem_bytes_next_unknown(&f->region->alloc.bytes, granule, end);
+
+	if (at == end)
+		return false;
+	p2pmem_make_visible(f, at, min_t(u64, end - at, P2PMEM_CHUNK));
+	return true;
+}
+
+static int show_piece(struct p2pmem_file *f, u64 first, u64 end)
+{
+	struct p2pmem_extent *e = NULL;
+
 	mutex_lock(&f->lock);
-	while (first < end) {
-		struct p2pmem_extent *e = p2pmem_extent_find(f, first);
+	while (first < end && (e = p2pmem_extent_find(f, first))) {
 		u64 skip = first - e->file_first;
 		u64 count = min(end - first, e->count - skip);
 
@@ -403,18 +535,22 @@ static void show_piece(struct p2pmem_file *f, u64 first, u64 end)
 		first += count;
 	}
 	mutex_unlock(&f->lock);
+	return e ? 0 : -ENXIO;
 }
 
 /*
  * Makes owned granules fit to be seen by a device, which takes no fault.  This
  * may take long, so the region is left between pieces; what a file owns stays
- * while it is open.  -ENODEV if the region goes away meanwhile.
+ * while it is open, but for memory of a GPU that its driver takes away (-ENXIO).
+ * -ENODEV if the region goes away meanwhile.  The caller holds
+ * no lock: who is frozen here keeps it.
  */
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count)
 {
 	u64 end = first + count;
+	int ret = 0;
 
-	while (first < end) {
+	while (first < end && !ret) {
 		u64 to = min(first + (u64)P2PMEM_CHUNK, end);
 
 		if (p2pmem_await_reset(f->region))
@@ -422,13 +558,14 @@ int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count)
 		if (!p2pmem_enter(f->region))
 			return -ENODEV;
 		if (!f->region->resetting) {
-			show_piece(f, first, to);
+			ret = show_piece(f, first, to);
 			first = to;
 		}
 		p2pmem_leave(f->region);
+		try_to_freeze();	/* a suspend does not wait for the rest */
 		if (fatal_signal_pending(current))
 			return -EINTR;
 		cond_resched();
 	}
-	return 0;
+	return ret;
 }

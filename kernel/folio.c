@@ -12,6 +12,10 @@
  * single page and a large folio differently: so an RCU grace period, which waits
  * for them, lies between the last owner and the change.  All counts are frozen
  * at zero meanwhile, which refuses anybody else.
+ *
+ * A region may be added with larger struct pages instead: folios that the pagemap
+ * is made of, most of whose struct pages share their memory.  No one can split
+ * them, so each has one owner (extent.c).
  */
 #include <linux/page_ref.h>
 #include <linux/sched.h>
@@ -93,8 +97,11 @@ static u64 chunk_from(const struct p2pmem_region *r, u64 granule)
 /* From @granule on, a chunk may be mapped by one entry.  Its extent is in use. */
 bool p2pmem_is_chunk(struct p2pmem_region *r, u64 granule)
 {
+	struct page *page = p2pmem_page(r, granule);
+
 	if (COMPAT_HAS_FOLIOS)
-		return PageHead(p2pmem_page(r, granule));
+		return PageHead(page) &&
+		       folio_order(page_folio(page)) == P2PMEM_CHUNK_ORDER;
 	return P2PMEM_HAS_CHUNKS && chunk_from(r, granule) == granule;
 }
 
@@ -146,7 +153,7 @@ void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e,
 	bool congruent = !((e->first ^ e->file_first) % P2PMEM_CHUNK);
 	u64 chunk = chunk_from(r, e->first);
 
-	if (!COMPAT_HAS_FOLIOS)
+	if (!COMPAT_HAS_FOLIOS || r->folio_order || r->borrowed)
 		return;
 	/* One that begins before the extent, and before the region if it is none. */
 	if (chunk > e->first && chunk >= P2PMEM_CHUNK)

@@ -40,13 +40,13 @@ void p2pmem_leave(struct p2pmem_region *r)
 void p2pmem_revalidate(struct p2pmem_region *r)
 {
 	u64 resets;
-	int lost;
+	bool lost;
 
 	lockdep_assert_held(&r->gate);
 	if (!r->provider->foreign)
 		return;
 	mutex_lock(&r->revalidate_lock);
-	lost = r->provider->revalidate(r);
+	lost = r->provider->forgot && r->provider->forgot(r);
 	resets = p2pmem_guard_resets(r->pdev);
 	if (lost || resets != r->function_resets) {
 		atomic64_inc(&r->resets);
@@ -54,10 +54,28 @@ void p2pmem_revalidate(struct p2pmem_region *r)
 				     lost ? " and had its memory disabled, which is enabled again" : "");
 	}
 	r->function_resets = resets;
+	mb(); /* counted before the evidence goes: p2pmem_was_reset() */
+	if (lost)
+		r->provider->enable(r);
 	mutex_unlock(&r->revalidate_lock);
 }
 
 #define READY_INTERVAL	msecs_to_jiffies(20)
+
+/*
+ * The same question without a lock and without an answer to it: has there been a
+ * reset since there were @resets of the region?  Who finds one counts it before it
+ * does away with the evidence, which is looked at here in the opposite order.
+ */
+bool p2pmem_was_reset(struct p2pmem_region *r, const struct p2pmem_guarded *g,
+		      u64 resets, u64 function_resets)
+{
+	bool lost = r->provider->forgot && r->provider->forgot(r);
+
+	mb(); /* of registers, and of memory: p2pmem_revalidate() */
+	return lost || p2pmem_guard_saw_reset(g, function_resets) ||
+	       atomic64_read(&r->resets) != resets;
+}
 
 /*
  * Memory that revalidate() enabled may be used.  A PMR is given up to two minutes
@@ -91,22 +109,33 @@ int p2pmem_await_reset(struct p2pmem_region *r)
 				   READ_ONCE(r->state) != P2PMEM_STATE_READY);
 }
 
+/* Is what the device answers its memory's?  Never sleeps. */
+bool p2pmem_answers(struct p2pmem_region *r)
+{
+	return pci_device_is_present(r->pdev) && !READ_ONCE(r->resetting);
+}
+
 /*
- * Between enter and leave: returns when the CPU's own stores, write-combined
- * ones too, are at the device.
+ * Returns when the CPU's own stores, write-combined ones too, are at the device.  The
+ * caller keeps the region's registers.  Never sleeps where memory is persistent.
  */
-int p2pmem_flush(struct p2pmem_region *r)
+int p2pmem_barrier(struct p2pmem_region *r)
 {
 	int ret = 0;
 
-	lockdep_assert_held(&r->gate);
-	wmb(); /* out of the CPU before the device is asked */
+	/* Not wmb(): a read of write-combined memory may pass it. */
+	mb(); /* out of the CPU before the device is asked */
 	if (r->provider->commit)
 		ret = r->provider->commit(r);
 	else
 		READ_ONCE(*(u64 *)r->backing.kaddr);
 	/* A dead device answers reads, too. */
-	if (!pci_device_is_present(r->pdev) || READ_ONCE(r->resetting))
-		ret = -EIO;
-	return ret;
+	return p2pmem_answers(r) ? ret : -EIO;
+}
+
+/* The same, between enter and leave. */
+int p2pmem_flush(struct p2pmem_region *r)
+{
+	lockdep_assert_held(&r->gate);
+	return p2pmem_barrier(r);
 }

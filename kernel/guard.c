@@ -38,7 +38,7 @@
  * follows the release of the guard under the same hold of the device lock: who
  * has that lock and finds the function gone knows that guard_release() is over.
  */
-struct guarded {
+struct p2pmem_guarded {
 	struct list_head link;
 	struct pci_dev *pdev;
 	bool marked;
@@ -58,9 +58,9 @@ static void guard_release(struct device *dev, void *res)
 }
 
 /* guarded_lock is held. */
-static struct guarded *guarded_find(struct pci_dev *pdev)
+static struct p2pmem_guarded *guarded_find(struct pci_dev *pdev)
 {
-	struct guarded *g;
+	struct p2pmem_guarded *g;
 
 	lockdep_assert_held(&guarded_lock);
 	list_for_each_entry(g, &guarded_functions, link)
@@ -73,23 +73,24 @@ static struct guarded *guarded_find(struct pci_dev *pdev)
  * The device lock is held, which resets are made under: the mark is in place
  * before one begins, or after it ended.
  */
-static void put_mark(struct guarded *g)
+static void put_mark(struct p2pmem_guarded *g)
 {
 	device_lock_assert(&g->pdev->dev);
+	smp_wmb(); /* counted before the evidence goes: p2pmem_guard_saw_reset() */
 	WRITE_ONCE(g->pdev->saved_config_space[MARK_INDEX], RESET_MARK);
-	g->marked = true;
+	WRITE_ONCE(g->marked, true);
 }
 
-static bool mark_is_there(const struct guarded *g)
+static bool mark_is_there(const struct p2pmem_guarded *g)
 {
-	return g->marked &&
+	return READ_ONCE(g->marked) &&
 	       READ_ONCE(g->pdev->saved_config_space[MARK_INDEX]) == RESET_MARK;
 }
 
 /* guarded_lock and the device lock are held. */
-static struct guarded *guarded_new(struct pci_dev *pdev)
+static struct p2pmem_guarded *guarded_new(struct pci_dev *pdev)
 {
-	struct guarded *g = kzalloc(sizeof(*g), GFP_KERNEL);
+	struct p2pmem_guarded *g = kzalloc(sizeof(*g), GFP_KERNEL);
 
 	lockdep_assert_held(&guarded_lock);
 	if (!g)
@@ -104,14 +105,14 @@ static struct guarded *guarded_new(struct pci_dev *pdev)
 
 static int guarded_add(struct pci_dev *pdev)
 {
-	struct guarded *g;
+	struct p2pmem_guarded *g;
 
 	mutex_lock(&guarded_lock);
 	g = guarded_find(pdev);
 	if (!g) {
 		g = guarded_new(pdev);
 	} else if (!mark_is_there(g)) {
-		g->resets++;
+		WRITE_ONCE(g->resets, g->resets + 1);
 		put_mark(g);
 	}
 	mutex_unlock(&guarded_lock);
@@ -121,7 +122,7 @@ static int guarded_add(struct pci_dev *pdev)
 /* The device lock is held: the copy is again what the PCI core had read. */
 static void guarded_forget(struct pci_dev *pdev)
 {
-	struct guarded *g;
+	struct p2pmem_guarded *g;
 
 	device_lock_assert(&pdev->dev);
 	mutex_lock(&guarded_lock);
@@ -167,14 +168,14 @@ int p2pmem_guard(struct pci_dev *pdev)
  */
 u64 p2pmem_guard_resets(struct pci_dev *pdev)
 {
-	struct guarded *g;
+	struct p2pmem_guarded *g;
 	u64 resets = 0;
 
 	mutex_lock(&guarded_lock);
 	g = guarded_find(pdev);
 	if (g && !mark_is_there(g)) {
-		g->resets++;
-		g->marked = false;
+		WRITE_ONCE(g->resets, g->resets + 1);
+		WRITE_ONCE(g->marked, false);
 		if (device_trylock(&pdev->dev)) {
 			put_mark(g);
 			device_unlock(&pdev->dev);
@@ -186,6 +187,27 @@ u64 p2pmem_guard_resets(struct pci_dev *pdev)
 	return resets;
 }
 
+/* For who ends before the function's guard does; the device lock is held. */
+const struct p2pmem_guarded *p2pmem_guard_of(struct pci_dev *pdev)
+{
+	const struct p2pmem_guarded *g;
+
+	device_lock_assert(&pdev->dev);
+	mutex_lock(&guarded_lock);
+	g = guarded_find(pdev);
+	mutex_unlock(&guarded_lock);
+	return g;
+}
+
+/* Without a lock: has there been a reset since there were @resets? */
+bool p2pmem_guard_saw_reset(const struct p2pmem_guarded *g, u64 resets)
+{
+	bool marked = mark_is_there(g);
+
+	smp_rmb(); /* put_mark() */
+	return !marked || READ_ONCE(g->resets) != resets;
+}
+
 /* From the notifier: what it may wait for has a bound. */
 void p2pmem_guard_unbinding(struct pci_dev *pdev)
 {
@@ -194,8 +216,10 @@ void p2pmem_guard_unbinding(struct pci_dev *pdev)
 	mutex_lock(&guarded_lock);
 	guarded = guarded_find(pdev);
 	mutex_unlock(&guarded_lock);
-	if (guarded)
-		p2pmem_remove_regions_soon(pdev, UNBIND_GRACE);
+	if (!guarded)
+		return;
+	p2pmem_remove_regions_soon(pdev, UNBIND_GRACE);
+	p2pmem_forget_lenders(pdev);
 }
 
 /* From the notifier: the driver and its resources are gone. */
@@ -206,11 +230,11 @@ void p2pmem_guard_unbound(struct pci_dev *pdev)
 
 static struct pci_dev *guarded_first(void)
 {
-	struct guarded *g;
+	struct p2pmem_guarded *g;
 	struct pci_dev *pdev;
 
 	mutex_lock(&guarded_lock);
-	g = list_first_entry_or_null(&guarded_functions, struct guarded, link);
+	g = list_first_entry_or_null(&guarded_functions, struct p2pmem_guarded, link);
 	pdev = g ? pci_dev_get(g->pdev) : NULL;
 	mutex_unlock(&guarded_lock);
 	return pdev;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Who holds memory of a region: for sysfs, and for the log of a removal. */
+#include <linux/blkdev.h>
 #include <linux/mm.h>
 
-#include "p2pmem.h"
+#include "gpu.h"
 
 /* What is looked at of a file or an extent before the locks are left to others. */
 #define BATCH_GRANULES	(1ULL << 15)
@@ -118,8 +119,62 @@ static size_t draining_lines(struct p2pmem_region *r, char *buf, size_t bytes)
 	return n;
 }
 
+/* What a GPU's driver takes back, and no file has any more, of one pin. */
+static size_t pin_line(struct p2pmem_pin *pin, char *buf, size_t bytes)
+{
+	struct p2pmem_extent *e, *detached = NULL;
+	u64 granules = 0, pinned = 0;
+
+	list_for_each_entry(e, &pin->extents, pin_link) {
+		if (!p2pmem_extent_detached(e))
+			continue;
+		detached = e;
+		granules += e->count;
+		pinned += range_pins(pin->region, e->first, e->count);
+	}
+	return detached ? holder_line(buf, bytes, detached->pid, detached->comm,
+				      granules, pinned) : 0;
+}
+
+/* A line for each pin that is being taken back, as for an open file. */
+size_t p2pmem_pins_text(struct p2pmem_region *r, char *buf, size_t bytes)
+{
+	struct p2pmem_pin *pin;
+	size_t n = 0;
+
+	if (bytes)
+		buf[0] = '\0';
+	mutex_lock(&r->alloc_lock);
+	list_for_each_entry(pin, &r->pins, link)
+		if (pin->revoked)
+			n += pin_line(pin, buf + n, bytes - n);
+	mutex_unlock(&r->alloc_lock);
+	return n;
+}
+
 /*
- * A line for each open file and each extent of a closed one: pid, command,
+ * Nobody knows which process it is that mounted a disk, or refers to pages of a file
+ * that was on it: those are looked for once the region waits for them.
+ */
+static size_t pmem_line(struct p2pmem_region *r, char *buf, size_t bytes)
+{
+	char disk[DISK_NAME_LEN];
+	bool in_use;
+	u64 pinned = 0;
+
+	if (!p2pmem_is_pmem(r))
+		return 0;
+	in_use = p2pmem_pmem_in_use(r);
+	if (!in_use && READ_ONCE(r->state) != P2PMEM_STATE_READY)
+		pinned = p2pmem_pmem_referred(r);
+	if (!in_use && !pinned)
+		return 0;
+	p2pmem_pmem_text(r, disk, sizeof(disk));
+	return holder_line(buf, bytes, 0, disk, r->backing.bytes >> PAGE_SHIFT, pinned);
+}
+
+/*
+ * A line for each open file, for a pmem device whose disk is open (pid 0), each pin of a GPU's that is being taken back, and each extent of a closed file: pid, command,
  * bytes owned, pages pinned; and for each importer of a dma-buf: pid, command,
  * bytes of the dma-buf, pages mapped, importing device.
  */
@@ -134,6 +189,8 @@ size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes)
 	list_for_each_entry(f, &r->files, link)
 		n += file_line(f, buf + n, bytes - n);
 	mutex_unlock(&r->files_lock);
+	n += pmem_line(r, buf + n, bytes - n);
+	n += p2pmem_pins_text(r, buf + n, bytes - n);
 	n += draining_lines(r, buf + n, bytes - n);
 	return n + p2pmem_importers_text(r, buf + n, bytes - n);
 }

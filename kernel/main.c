@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include <linux/namei.h>
 #include <linux/path.h>
+#include <linux/rcupdate.h>
 
 #include "p2pmem.h"
 #include "../include/donard/version.h"
@@ -73,7 +74,10 @@ err_pseudofs_exit:
 
 /*
  * Open files, pins of closed files, removals under way and quarantines each
- * hold a module reference: what is left here is idle.
+ * hold a module reference: what is left here is idle.  But nobody holds one for
+ * io_uring's let_go() (buffer.c) and the GPU driver's callback (gpu_revoke.c)
+ * while they return, after which the last object may go: a grace period for tasks
+ * waits for whoever was preempted in there.
  */
 static void __exit p2pmem_exit(void)
 {
@@ -82,7 +86,7 @@ static void __exit p2pmem_exit(void)
 	p2pmem_clients_exit();
 	p2pmem_regions_exit();
 	p2pmem_pseudofs_exit();
-	p2pmem_buffers_exit();
+	synchronize_rcu_tasks();
 }
 
 module_init(p2pmem_init);

@@ -7,6 +7,7 @@
 #include <linux/mm.h>
 
 #include "p2pmem.h"
+#include "trace.h"
 
 /*
  * The page that faulted and all others below its entry of the level above, as
@@ -88,6 +89,8 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 		if (e)
 			ret = insert(f, vmf, e);
 		mutex_unlock(&f->lock);
+		if (ret == VM_FAULT_NOPAGE)
+			p2pmem_count(r, faults, 1);
 	}
 	up_read(&r->gate);
 	return ret;
@@ -101,9 +104,11 @@ static vm_fault_t p2pmem_fault(struct vm_fault *vmf)
 static vm_fault_t __maybe_unused p2pmem_huge_fault(struct vm_fault *vmf,
 						   COMPAT_FAULT_SIZE size)
 {
-	if (size != COMPAT_FAULT_CHUNK)
+	if (size == COMPAT_FAULT_CHUNK)
+		return handle_fault(vmf, insert_chunk);
+	if (!COMPAT_HAS_PUDS || size != COMPAT_FAULT_PUD || !p2pmem_gib_fits(vmf))
 		return VM_FAULT_FALLBACK;
-	return handle_fault(vmf, insert_chunk);
+	return compat_take_mmap_lock(vmf) ?: handle_fault(vmf, p2pmem_gib_insert);
 }
 
 /*
@@ -113,12 +118,20 @@ static vm_fault_t __maybe_unused p2pmem_huge_fault(struct vm_fault *vmf,
 static const struct vm_operations_struct p2pmem_vm_ops = {
 	.fault = p2pmem_fault,
 	COMPAT_HUGE_FAULT(p2pmem_huge_fault)
+#if COMPAT_HAS_PUDS
+	.open = p2pmem_gib_open,
+	.close = p2pmem_gib_close,
+	.may_split = p2pmem_gib_may_split,
+	.mprotect = p2pmem_gib_mprotect,
+#endif
 };
 
 /* Memory for a mapping; its page protection follows the kernel's own mapping. */
 static int back_mapping(struct p2pmem_file *f, struct vm_area_struct *vma)
 {
 	struct p2pmem_region *r = f->region;
+	unsigned long gives = READ_ONCE(r->gives);
+	int ret;
 
 	if (!p2pmem_enter(r))
 		return -ENODEV;
@@ -126,12 +139,20 @@ static int back_mapping(struct p2pmem_file *f, struct vm_area_struct *vma)
 	vma->vm_page_prot = p2pmem_memtype_prot(vma->vm_page_prot,
 						r->backing.memtype);
 	p2pmem_leave(r);
-	return p2pmem_file_back(f, vma->vm_pgoff, vma_pages(vma));
+	ret = p2pmem_file_back(f, vma->vm_pgoff, vma_pages(vma));
+	/*
+	 * Nobody waits here with mmap_lock: the caller tries again, also if what it
+	 * needs came back after the look at what is free.
+	 */
+	if (ret == -ENOSPC && READ_ONCE(r->gives) != gives)
+		return -EAGAIN;
+	if ((ret == -ENOSPC || ret == -EBUSY) && p2pmem_settling(r))
+		return -EAGAIN;
+	return ret;
 }
 
-int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)
+static int map(struct p2pmem_file *f, struct vm_area_struct *vma)
 {
-	struct p2pmem_file *f = filp->private_data;
 	int ret;
 
 	if (!(vma->vm_flags & VM_MAYSHARE))
@@ -139,12 +160,22 @@ int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)
 	if ((u64)vma->vm_pgoff + vma_pages(vma) > LLONG_MAX >> PAGE_SHIFT)
 		return -EINVAL;
 	ret = back_mapping(f, vma);
-	/* Nobody waits here with mmap_lock: the caller tries again. */
-	if ((ret == -ENOSPC || ret == -EBUSY) && p2pmem_settling(f->region))
-		return -EAGAIN;
+	if (!ret && COMPAT_HAS_PUDS)
+		ret = p2pmem_gib_watch(f, vma);
 	if (ret)
 		return ret;
 	compat_vm_flags_set(vma, COMPAT_VM_FLAGS);
 	vma->vm_ops = &p2pmem_vm_ops;
+	p2pmem_count(f->region, maps, 1);
 	return 0;
+}
+
+int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct p2pmem_file *f = filp->private_data;
+	int ret = map(f, vma);
+
+	trace_p2pmem_map(f->region, (u64)vma->vm_pgoff << PAGE_SHIFT,
+			 vma->vm_end - vma->vm_start, ret);
+	return ret;
 }

@@ -10,7 +10,7 @@ void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason)
 	void __iomem *regs;
 
 	if (pdev->class != NVME_CLASS) {
-		p2pmem_reason(reason, "%s is not an NVMe controller (class %06x)",
+		p2pmem_reason(reason, "%s is not an NVMe controller (class %06x): name one, or offer a BAR of this function as kind pci-bar",
 			      pci_name(pdev), pdev->class);
 		return IOMEM_ERR_PTR(-EINVAL);
 	}
@@ -30,4 +30,43 @@ void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason)
 		return IOMEM_ERR_PTR(-ENOMEM);
 	}
 	return regs;
+}
+
+static int look_at(struct pci_dev *pdev, struct p2pmem_nvme_memory *req)
+{
+	void __iomem *regs;
+
+	if (!pci_device_is_present(pdev)) {
+		p2pmem_reason(req->reason, "the device does not answer: it was unplugged");
+		return -ENODEV;
+	}
+	regs = p2pmem_nvme_map(pdev, req->reason);
+	if (IS_ERR((void __force *)regs))
+		return PTR_ERR((void __force *)regs);
+	req->cap = hi_lo_readq(regs + NVME_CAP);
+	req->cmbloc = readl(regs + NVME_CMBLOC);
+	req->cmbsz = readl(regs + NVME_CMBSZ);
+	req->pmrcap = req->cap & NVME_CAP_PMRS ? readl(regs + NVME_PMRCAP) : 0;
+	iounmap(regs);
+	return 0;
+}
+
+int p2pmem_nvme_look(struct p2pmem_nvme_memory *req)
+{
+	struct pci_dev *pdev;
+	int ret;
+
+	pdev = pci_get_domain_bus_and_slot(req->pci_domain, req->pci_bus, req->pci_devfn);
+	if (!pdev) {
+		p2pmem_reason(req->reason, "there is no such PCI function");
+		return -ENODEV;
+	}
+	/* So that its driver stays; an unbind may hold it for long. */
+	ret = device_lock_interruptible(&pdev->dev);
+	if (!ret) {
+		ret = look_at(pdev, req);
+		device_unlock(&pdev->dev);
+	}
+	pci_dev_put(pdev);
+	return ret;
 }

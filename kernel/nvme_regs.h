@@ -30,6 +30,7 @@
 #define NVME_PMRSTS		0xe08
 #define NVME_PMRSTS_ERR		GENMASK(7, 0)
 #define NVME_PMRSTS_NRDY	BIT(8)
+#define NVME_PMRSTS_HSTS	GENMASK(11, 9)	/* 0: what it has is sound */
 #define NVME_PMRMSCL		0xe14
 #define NVME_PMRMSC_CMSE	BIT(1)
 
@@ -41,5 +42,9 @@
  * ERR_PTR(), with the cause in @reason.
  */
 void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason);
+
+struct p2pmem_nvme_memory;
+/* Fills in what the controller says of its memory. */
+int p2pmem_nvme_look(struct p2pmem_nvme_memory *req);
 
 #endif

@@ -14,7 +14,8 @@
  * Lock order: device lock -> mmap_lock -> file->back_lock -> region->gate ->
  * region->files_lock -> file->lock -> region->alloc_lock; gates of two regions
  * in the order of their numbers;
- * region->gate -> region->exports_lock -> reservation lock of a dma-buf; and
+ * region->exports_lock -> region->gate; region->exports_lock -> reservation lock of
+ * a dma-buf; and
  * region->reap_lock -> region->alloc_lock.
  * None of them is held over copy_{to,from}_user or (un)mapping a backing,
  * but for region->gate in region_set_page_type(), which no fault can meet.
@@ -24,6 +25,7 @@
 
 #include <linux/cdev.h>
 #include <linux/device.h>
+#include <linux/dma-mapping.h>
 #include <linux/memremap.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
@@ -56,7 +58,9 @@
  * @phys, @bytes: where it is, as the CPU sees it
  * @anchor: generic: an ioremap that fixes the memory type before
  *	memremap_pages() asks for one
+ * @windows: generic, of a kind whose memory is pinned: the pages are theirs
  * @group: p2pdma on a BAR of ours: devres group of the P2PDMA pool
+ * @pmem: pmem: whose driver has the pages; @kaddr is that of the first only
  */
 struct p2pmem_backing {
 	u32 type;
@@ -65,8 +69,29 @@ struct p2pmem_backing {
 	phys_addr_t phys;
 	u64 bytes;
 	void __iomem *anchor;
+	struct p2pmem_windows *windows;
 	void *group;
+	struct p2pmem_pmem *pmem;
 	struct dev_pagemap pgmap;
+};
+
+/*
+ * What happened since the region was added: each processor counts its own, and
+ * whoever reads adds up (sysfs.c).  Nothing is decided by them.
+ */
+struct p2pmem_counts {
+	u64 maps;		/* by mmap() */
+	u64 faults;		/* of mappings, that were served */
+	u64 pins;		/* enum p2pmem_pinner; the kernel's own are unseen */
+	u64 routes;		/* that were judged */
+	u64 read_bytes;		/* by read() and P2PMEM_IOC_COPY, out of the region */
+	u64 written_bytes;	/* by write() and P2PMEM_IOC_COPY, into it */
+};
+
+/* Who refers to pages by a call of this module. */
+enum p2pmem_pinner {
+	P2PMEM_PINNER_RING,	/* a buffer of an io_uring */
+	P2PMEM_PINNER_DMABUF,	/* the mapping of a dma-buf */
 };
 
 struct p2pmem_region {
@@ -80,9 +105,12 @@ struct p2pmem_region {
 	unsigned int bar;
 	u64 bar_offset;
 	u32 want_memtype;
+	unsigned int folio_order;	/* of the pagemap; 0: single pages, which folio.c may join */
 	bool persistent;
+	bool borrowed;			/* its pages are another driver's: borrow.c */
 	bool pinned_importers;		/* root lets importers hold up a removal */
 
+	struct p2pmem_counts __percpu *counts;
 	struct p2pmem_backing backing;
 	struct inode *inode;		/* one address_space for all mappings */
 
@@ -95,14 +123,21 @@ struct p2pmem_region {
 	struct mutex exports_lock;	/* exports */
 	struct list_head exports;	/* dmabuf.c: those that are open */
 
-	struct mutex alloc_lock;	/* alloc, promised, drain*, given, reap_delay, gone */
+	bool generic_by_name;		/* root asked for that page type */
+	struct list_head pins;		/* gpu.h; under alloc_lock */
+
+	/* alloc, promised, taken, peak, drain*, given, reap_delay, gone */
+	struct mutex alloc_lock;
 	struct p2pmem_alloc alloc;
 	u64 promised;			/* free granules that files are about to take */
+	u64 taken;			/* granules, all that files ever took */
+	u64 peak;			/* granules, the most that were owned at a time */
 	struct list_head draining;
 	struct mutex reap_lock;		/* order of draining; nothing leaves it */
 	unsigned long drains;		/* how many are draining */
 	unsigned long drained;		/* jiffies when the last one joined them */
 	unsigned long given;		/* RCU state when memory last came back */
+	unsigned long gives;		/* how often it did */
 
 	struct delayed_work reap_work;	/* extents of closed files */
 	unsigned long reap_delay;	/* until its next look; 0: none to come */
@@ -123,11 +158,13 @@ struct p2pmem_region {
 struct p2pmem_file {
 	struct p2pmem_region *region;
 	struct file *filp;		/* that this is the private data of */
+	u64 serial;			/* of no other file */
 	struct list_head link;
 	struct mutex back_lock;		/* who makes extents, or undoes it */
 	struct mutex lock;		/* extents, and zeroing on first touch */
 	struct rb_root extents;
 	u64 promised;			/* of region->promised; under its alloc_lock */
+	u64 dead_from, dead_to;		/* what was taken back and is in dma-bufs, and between; under lock */
 	u64 resets_seen;		/* at open, and at the last good SYNC */
 	u32 owner;			/* whose bytes it may see, for bytes.h */
 	pid_t pid;
@@ -135,7 +172,7 @@ struct p2pmem_file {
 };
 
 struct p2pmem_extent {
-	struct rb_node node;		/* in file->extents, by file_first */
+	struct rb_node node;		/* in file->extents, by file_first; cleared after */
 	struct list_head link;		/* in region->draining */
 	u64 file_first;
 	u64 first;
@@ -144,9 +181,13 @@ struct p2pmem_extent {
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
 	u64 idle;			/* draining: so many pages are known to be */
+	struct p2pmem_pin *pin;		/* what it is a part of, or NULL; under alloc_lock */
+	struct list_head pin_link;	/* in pin->extents */
 };
 
 #define to_p2pmem_region(d) container_of(d, struct p2pmem_region, dev)
+
+#define p2pmem_count(r, member, n)	this_cpu_add((r)->counts->member, n)
 
 static inline struct page *p2pmem_page(struct p2pmem_region *r, u64 granule)
 {
@@ -156,6 +197,25 @@ static inline struct page *p2pmem_page(struct p2pmem_region *r, u64 granule)
 static inline void *p2pmem_kaddr(struct p2pmem_region *r, u64 granule)
 {
 	return r->backing.kaddr + (granule << PAGE_SHIFT);
+}
+
+/* Granules that have one owner: of a folio that no one can split. */
+static inline u64 p2pmem_unit(const struct p2pmem_region *r)
+{
+	return 1ULL << r->folio_order;
+}
+
+/* A pmem device, for as long as it lives: no file has memory of it. */
+static inline bool p2pmem_is_pmem(const struct p2pmem_region *r)
+{
+	return READ_ONCE(r->backing.type) == P2PMEM_PAGES_PMEM;
+}
+
+/* What files may still take; of a GPU they have what they pin. */
+static inline u64 p2pmem_available_bytes(const struct p2pmem_region *r)
+{
+	return r->provider->pinned || p2pmem_is_pmem(r) ? 0 :
+	       READ_ONCE(r->alloc.free) << PAGE_SHIFT;
 }
 
 /* What a device on the region's own PCI bus puts into a TLP. */
@@ -180,15 +240,43 @@ void p2pmem_remove_regions_of(struct pci_dev *pdev);
 void p2pmem_resets_begin(struct pci_dev *pdev);
 void p2pmem_resets_end(struct pci_dev *pdev);
 void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace);
+void p2pmem_forget_lenders(struct pci_dev *pdev);
 int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type);
 bool p2pmem_region_idle(struct p2pmem_region *r);
 const char *p2pmem_kind_name(u32 kind);
 
 /* backing.c */
+bool p2pmem_range_has_pagemap(phys_addr_t phys, u64 bytes);
+int p2pmem_open_generic(struct p2pmem_region *r, struct p2pmem_backing *b);
+void p2pmem_close_generic(struct p2pmem_backing *b);
 int p2pmem_backing_open(struct p2pmem_region *r, u32 type);
 void p2pmem_backing_close(struct p2pmem_region *r);
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule);
 void p2pmem_stores_arrive(struct p2pmem_region *r, u64 granule);
+
+/* borrow.c */
+bool p2pmem_range_is_p2pdma(phys_addr_t phys, u64 bytes);
+bool p2pmem_borrow(struct p2pmem_region *r, u64 first, u64 count);
+void p2pmem_put_to_rest(struct p2pmem_region *r, u64 first, u64 count);
+void p2pmem_put_all_to_rest(struct p2pmem_region *r);
+
+/* pmem.c */
+int p2pmem_pmem_vet(struct p2pmem_region *r, struct p2pmem_region_add *req);
+int p2pmem_pmem_open(struct p2pmem_region *r, struct p2pmem_backing *b);
+bool p2pmem_pmem_leave(struct p2pmem_region *r);
+void p2pmem_pmem_close(struct p2pmem_region *r, struct p2pmem_backing *b);
+void p2pmem_pmem_forget_lender(struct p2pmem_region *r);
+void p2pmem_pmem_silence(struct p2pmem_region *r);
+u64 p2pmem_pmem_referred(struct p2pmem_region *r);
+struct dev_pagemap *p2pmem_pmem_pages_get(struct p2pmem_region *r);
+bool p2pmem_pmem_in_use(struct p2pmem_region *r);
+size_t p2pmem_pmem_text(struct p2pmem_region *r, char *buf, size_t bytes);
+
+/* window.c */
+int p2pmem_windows_open(struct p2pmem_region *r);
+int p2pmem_windows_need(struct p2pmem_region *r, u64 first, u64 count);
+void p2pmem_windows_close(struct p2pmem_region *r);
+void p2pmem_windows_free(struct p2pmem_region *r);
 
 /* folio.c */
 struct folio *p2pmem_folio_at(struct p2pmem_region *r, u64 granule, u64 end,
@@ -215,6 +303,11 @@ int p2pmem_await_ready(struct p2pmem_region *r);
 int p2pmem_await_reset(struct p2pmem_region *r);
 void p2pmem_leave(struct p2pmem_region *r);
 void p2pmem_revalidate(struct p2pmem_region *r);
+bool p2pmem_answers(struct p2pmem_region *r);
+struct p2pmem_guarded;
+bool p2pmem_was_reset(struct p2pmem_region *r, const struct p2pmem_guarded *g,
+		      u64 resets, u64 function_resets);
+int p2pmem_barrier(struct p2pmem_region *r);
 int p2pmem_flush(struct p2pmem_region *r);
 
 /* extent.c */
@@ -224,7 +317,9 @@ struct p2pmem_extent *p2pmem_extent_next(const struct p2pmem_extent *e);
 int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 		      u64 first);
 int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count);
+int p2pmem_file_own(struct p2pmem_file *f, u64 first, struct p2pmem_pin *pin);
 void p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count);
+bool p2pmem_make_more_visible(struct p2pmem_file *f, u64 granule, u64 count);
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
 
 /* access.c */
@@ -235,6 +330,19 @@ long p2pmem_copy(struct p2pmem_file *to, const struct p2pmem_copy *req);
 /* mmap.c */
 int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);
 
+/* gib.c, where COMPAT_HAS_PUDS */
+int p2pmem_gib_watch(struct p2pmem_file *f, struct vm_area_struct *vma);
+void p2pmem_gib_open(struct vm_area_struct *vma);
+void p2pmem_gib_close(struct vm_area_struct *vma);
+bool p2pmem_gib_fits(struct vm_fault *vmf);
+vm_fault_t p2pmem_gib_insert(struct p2pmem_file *f, struct vm_fault *vmf,
+			     struct p2pmem_extent *e);
+int p2pmem_gib_may_split(struct vm_area_struct *vma, unsigned long addr);
+int p2pmem_gib_mprotect(struct vm_area_struct *vma, unsigned long start,
+			unsigned long end, unsigned long flags);
+unsigned long p2pmem_gib_area(struct file *filp, unsigned long addr, unsigned long len,
+			      unsigned long pgoff, unsigned long flags);
+
 /* range.c */
 
 /* Contiguous memory of a file, as the CPU sees it. */
@@ -243,17 +351,31 @@ struct p2pmem_range {
 	u64 bytes;
 };
 
+int p2pmem_file_back_settled(struct p2pmem_file *f, u64 first, u64 count);
 int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count);
 unsigned int p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
 				struct p2pmem_range *ranges);
 
 /* buffer.c */
 int p2pmem_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
-void p2pmem_buffers_exit(void);
+
+/* gpu_pin.c */
+long p2pmem_pin_gpu(struct p2pmem_file *f, struct p2pmem_pin_gpu *req);
+void p2pmem_pins_put_mine(struct p2pmem_region *r);
+bool p2pmem_pins_have_memory(struct p2pmem_region *r);
+void p2pmem_pin_leave(struct p2pmem_extent *e);
+bool p2pmem_file_is_revocable(struct p2pmem_file *f, u64 first, u64 count);
+void p2pmem_file_lend(struct p2pmem_file *f, u64 first, u64 count);
+bool p2pmem_pins_are_put(struct p2pmem_region *r);
+void p2pmem_pins_give(struct p2pmem_region *r);
+void p2pmem_pins_end(struct p2pmem_region *r);
+size_t p2pmem_pins_text(struct p2pmem_region *r, char *buf, size_t bytes);
 
 /* reap.c */
+void p2pmem_extent_give(struct p2pmem_region *r, struct p2pmem_extent *e);
 bool p2pmem_range_idle(struct p2pmem_region *r, u64 first, u64 count);
 void p2pmem_extents_release(struct p2pmem_file *f);
+void p2pmem_reap_soon(struct p2pmem_region *r);
 void p2pmem_reap_fn(struct work_struct *work);
 bool p2pmem_settling(struct p2pmem_region *r);
 bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked);
@@ -270,7 +392,26 @@ long p2pmem_remove_wait_briefly(struct p2pmem_region *r, long timeout);
 /* dmabuf.c */
 long p2pmem_dmabuf_export(struct p2pmem_file *f,
 			  const struct p2pmem_export_dmabuf *req);
-bool p2pmem_exports_revoke(struct p2pmem_region *r);
+long p2pmem_dmabuf_locate(struct p2pmem_file *f,
+			  struct p2pmem_locate_dmabuf *l);
+
+/* Who has mappings of dma-bufs that were revoked. */
+enum p2pmem_importers {
+	P2PMEM_IMPORTERS_NONE,
+	P2PMEM_IMPORTERS_LEAVE,	/* somebody, who was told to let go */
+	P2PMEM_IMPORTERS_STAY,	/* somebody who perhaps never does */
+};
+
+enum p2pmem_importers p2pmem_exports_revoke(struct p2pmem_region *r);
+/* Granules of a file, which may have been closed. */
+struct p2pmem_part {
+	u64 file_serial;
+	u64 first;
+	u64 end;
+};
+
+enum p2pmem_importers p2pmem_exports_revoke_part(struct p2pmem_region *r,
+						 const struct p2pmem_part *part);
 size_t p2pmem_importers_text(struct p2pmem_region *r, char *buf, size_t bytes);
 
 /* ioctl.c */
@@ -292,21 +433,34 @@ long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
 
 /* sysfs.c */
 extern const struct attribute_group *p2pmem_region_groups[];
+const char *p2pmem_page_type_name(u32 type);
 
 /* route.c */
+bool p2pmem_uses_dma_api(struct pci_dev *client);
 struct iommu_domain *p2pmem_translation(struct pci_dev *client);
+
+/* Without translation: does the client's DMA mask cover the last byte? */
+static inline bool p2pmem_mask_reaches(struct device *dev, dma_addr_t last)
+{
+	return last <= min_not_zero(dma_get_mask(dev), dev->bus_dma_limit);
+}
+
 void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
 		    u32 page_type, bool steady, struct p2pmem_probe *out);
 
 /* guard.c */
 int p2pmem_guard(struct pci_dev *pdev);
 u64 p2pmem_guard_resets(struct pci_dev *pdev);
+const struct p2pmem_guarded *p2pmem_guard_of(struct pci_dev *pdev);
+bool p2pmem_guard_saw_reset(const struct p2pmem_guarded *g, u64 resets);
 void p2pmem_guard_unbinding(struct pci_dev *pdev);
 void p2pmem_guard_unbound(struct pci_dev *pdev);
 void p2pmem_guards_exit(void);
 
 /* probe.c */
 int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *probe);
+void p2pmem_count_route(struct p2pmem_region *r, struct pci_dev *client,
+			const struct p2pmem_probe *probe);
 
 /* clients.c */
 int p2pmem_clients_init(void);
@@ -323,7 +477,7 @@ void p2pmem_quarantine_fence(struct p2pmem_region *r, struct pci_dev *pdev);
 /* pseudofs.c */
 int p2pmem_pseudofs_init(void);
 void p2pmem_pseudofs_exit(void);
-struct inode *p2pmem_pseudofs_inode(void);
+struct inode *p2pmem_pseudofs_inode(unsigned int flags);
 
 /* control.c */
 int p2pmem_control_init(void);

@@ -11,6 +11,7 @@
 
 #include "p2pmem.h"
 #include "path.h"
+#include "trace.h"
 
 #define PROBE_TRIES	10
 #define PROBE_RETRY_MS	10
@@ -37,38 +38,73 @@ static void judge_address(struct p2pmem_region *r, struct pci_dev *client,
 			      pci_name(client));
 }
 
-/* No transfer: SKIP_CPU_SYNC keeps a bounce buffer from being filled. */
+/*
+ * Where no IOMMU translates, the DMA API bounces what is past the mask of the
+ * client's driver, or warns where it has no buffers for that: it is not asked.
+ */
+static bool reaches(struct p2pmem_region *r, struct pci_dev *client)
+{
+	return p2pmem_translation(client) ||
+	       p2pmem_mask_reaches(&client->dev, r->backing.phys + r->backing.bytes - 1);
+}
+
+static void refuse_mask(struct pci_dev *client, struct p2pmem_probe *out)
+{
+	u64 mask = dma_get_mask(&client->dev), limit = client->dev.bus_dma_limit;
+
+	if (out->route == P2PMEM_ROUTE_NONE)
+		return;
+	out->route = P2PMEM_ROUTE_NONE;
+	out->flags |= P2PMEM_PROBE_BEYOND_MASK;
+	if (limit && limit < mask)
+		p2pmem_reason(out->reason, "the bus of %s carries addresses up to 0x%llx, which does not reach the BAR",
+			      pci_name(client), limit);
+	else
+		p2pmem_reason(out->reason, "the DMA mask that its driver gave %s (0x%llx) does not reach the BAR",
+			      pci_name(client), mask);
+}
+
+/*
+ * No transfer: SKIP_CPU_SYNC keeps a bounce buffer from being filled.  A pmem device
+ * that has no pages just now has its topology only.
+ */
 static void probe_mapping(struct p2pmem_region *r, struct pci_dev *client,
 			  struct p2pmem_probe *out)
 {
 	struct scatterlist sg;
 	struct sg_table table = { .sgl = &sg, .nents = 1, .orig_nents = 1 };
+	struct dev_pagemap *pages = NULL;
 	int ret;
 
+	if (p2pmem_is_pmem(r)) {
+		pages = p2pmem_pmem_pages_get(r);
+		if (!pages)
+			return;
+	}
 	sg_init_table(&sg, 1);
 	sg_set_page(&sg, p2pmem_page(r, 0), PAGE_SIZE, 0);
 	ret = dma_map_sgtable(&client->dev, &table, DMA_BIDIRECTIONAL,
 			      DMA_ATTR_SKIP_CPU_SYNC);
-	if (ret) {
-		if (out->route == P2PMEM_ROUTE_NONE)
-			return;
+	if (!ret) {
+		judge_address(r, client, out, sg_dma_address(&sg));
+		dma_unmap_sgtable(&client->dev, &table, DMA_BIDIRECTIONAL,
+				  DMA_ATTR_SKIP_CPU_SYNC);
+	} else if (out->route != P2PMEM_ROUTE_NONE) {
 		out->route = P2PMEM_ROUTE_NONE;
 		p2pmem_reason(out->reason, "the kernel refuses to map the memory for %s (errno %d)",
 			      pci_name(client), -ret);
-		return;
 	}
-	judge_address(r, client, out, sg_dma_address(&sg));
-	dma_unmap_sgtable(&client->dev, &table, DMA_BIDIRECTIONAL,
-			  DMA_ATTR_SKIP_CPU_SYNC);
+	put_dev_pagemap(pages);
 }
 
 /*
- * A page is mapped for what does DMA, and for nothing else: a bridge, a function
- * without a driver or one that is no bus master has its topology only.
+ * A page is mapped for what does DMA by the kernel's leave, and for nothing else: a
+ * bridge, a function without a driver, one that VFIO has or one that is no bus
+ * master has its topology only.
  */
 static bool does_dma(struct pci_dev *client)
 {
-	return client->is_busmaster && client->dev.driver;
+	return client->is_busmaster && p2pmem_uses_dma_api(client);
 }
 
 static bool is_bridge(const struct pci_dev *client)
@@ -95,13 +131,23 @@ static int probe_once(struct p2pmem_region *r, struct pci_dev *client,
 		ret = 0;
 	} else if (device_trylock(&client->dev)) {
 		p2pmem_predict(r, client, r->backing.type, true, out);
-		if (does_dma(client))
+		if (does_dma(client) && !reaches(r, client))
+			refuse_mask(client, out);
+		else if (does_dma(client))
 			probe_mapping(r, client, out);
 		device_unlock(&client->dev);
 		ret = 0;
 	}
 	p2pmem_leave(r);
 	return ret;
+}
+
+/* Of the answer that somebody goes by. */
+void p2pmem_count_route(struct p2pmem_region *r, struct pci_dev *client,
+			const struct p2pmem_probe *probe)
+{
+	p2pmem_count(r, routes, 1);
+	trace_p2pmem_route(r, client, probe->route, probe->distance, probe->flags);
 }
 
 int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *out)
@@ -118,6 +164,8 @@ int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *out)
 		memset(out->reason, 0, sizeof(out->reason));
 		ret = probe_once(r, client, out);
 	} while (ret == -EAGAIN && --tries && !msleep_interruptible(PROBE_RETRY_MS));
+	if (!ret)
+		p2pmem_count_route(r, client, out);
 	pci_dev_put(client);
 	return ret;
 }

@@ -15,6 +15,8 @@ struct p2pmem_region_add;
 /**
  * struct p2pmem_place - where a provider's memory lies
  * @bar, @offset, @bytes: part of a BAR
+ * @borrowed: its driver has made struct pages for it, which are used without being
+ *	taken out of the driver's pool
  * @kaddr: non-NULL when the memory comes out of a P2PDMA pool that another
  *	driver owns: then it is allocated and goes back with pool_free()
  */
@@ -22,6 +24,7 @@ struct p2pmem_place {
 	unsigned int bar;
 	u64 offset;
 	u64 bytes;
+	bool borrowed;
 	void *kaddr;
 };
 
@@ -33,12 +36,14 @@ struct p2pmem_place {
  *	lock of @pdev, so its driver stays.
  * @release: undoes find(); pages are gone by then.  Touches no register
  *	unless @alive.  May be NULL.
- * @revalidate: 1 if the device had lost its enable bit and was enabled anew,
- *	0 if all is well.  Every foreign provider has it.
- * @ready: what revalidate() enabled may be used: 1, not yet: 0, it never will:
+ * @forgot: has the device lost its enable bit?  Reads it, and changes nothing.
+ *	NULL where there is none.  Never sleeps, as a flush of a pmem device asks.
+ * @enable: sets it anew.  Each provider with forgot() has it.
+ * @ready: what enable() enabled may be used: 1, not yet: 0, it never will:
  *	-errno.  NULL where it may at once.  Neither of the two waits.
  * @commit: returns when earlier writes are at the device; -EIO if it says that
- *	they are not.  May be NULL: then a read from the BAR is the barrier.
+ *	they are not.  May be NULL: then a read from the BAR is the barrier.  That of
+ *	persistent memory never sleeps.
  */
 struct p2pmem_provider {
 	u32 kind;
@@ -47,10 +52,12 @@ struct p2pmem_provider {
 	bool persistent;
 	bool foreign;		/* another driver is bound and stays bound */
 	bool can_p2pdma;	/* its BAR may become a P2PDMA pool of ours */
+	bool pinned;		/* no memory to give out: files have what they pin */
 	int (*find)(struct pci_dev *pdev, struct p2pmem_region_add *req,
 		    struct p2pmem_place *place, void **data);
 	void (*release)(struct pci_dev *pdev, void *data, bool alive);
-	int (*revalidate)(struct p2pmem_region *r);
+	bool (*forgot)(struct p2pmem_region *r);
+	void (*enable)(struct p2pmem_region *r);
 	int (*ready)(struct p2pmem_region *r);
 	int (*commit)(struct p2pmem_region *r);
 };
@@ -58,6 +65,7 @@ struct p2pmem_provider {
 extern const struct p2pmem_provider p2pmem_provider_pci_bar;
 extern const struct p2pmem_provider p2pmem_provider_nvme_cmb;
 extern const struct p2pmem_provider p2pmem_provider_nvme_pmr;
+extern const struct p2pmem_provider p2pmem_provider_gpu_nvidia;
 
 /* Is part of the MSI-X table or PBA in that part of a BAR? */
 bool p2pmem_bar_has_msix(struct pci_dev *pdev, unsigned int bar, u64 offset,

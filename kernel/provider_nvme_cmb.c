@@ -4,9 +4,9 @@
  *
  * With CONFIG_PCI_P2PDMA the nvme driver publishes it as a P2PDMA pool, in
  * which its submission queues live too: memory is taken from the pool only.
- * It enables the CMB once; after a reset that cleared CMBMSC, revalidate() does.
+ * It enables the CMB once; after a reset that cleared CMBMSC, enable() does.
  * Without, the driver writes CMBMSC=0 at every reset; the CMB is then enabled
- * here, and revalidate() repeats that.
+ * here, and enable() repeats that.
  */
 #include <linux/slab.h>
 
@@ -202,15 +202,17 @@ static void cmb_release(struct pci_dev *pdev, void *data, bool alive)
 }
 
 /* A reset of the function clears CMBMSC, and the nvme driver sets it only once. */
-static int cmb_revalidate(struct p2pmem_region *r)
+static bool cmb_forgot(struct p2pmem_region *r)
 {
 	struct cmb *cmb = r->provider_data;
 
-	if (!cmb->has_cmbmsc ||
-	    hi_lo_readq(cmb->regs + NVME_CMBMSC) & NVME_CMBMSC_CMSE)
-		return 0;
-	cmb_enable(cmb);
-	return 1;
+	return cmb->has_cmbmsc &&
+	       !(hi_lo_readq(cmb->regs + NVME_CMBMSC) & NVME_CMBMSC_CMSE);
+}
+
+static void cmb_enable_anew(struct p2pmem_region *r)
+{
+	cmb_enable(r->provider_data);
 }
 
 const struct p2pmem_provider p2pmem_provider_nvme_cmb = {
@@ -220,5 +222,6 @@ const struct p2pmem_provider p2pmem_provider_nvme_cmb = {
 	.foreign = true,
 	.find = cmb_find,
 	.release = cmb_release,
-	.revalidate = cmb_revalidate,
+	.forgot = cmb_forgot,
+	.enable = cmb_enable_anew,
 };

@@ -2,7 +2,7 @@
 /*
  * NVMe Persistent Memory Region (Base Specification 2.0, 8.14).  Linux never
  * enables it.  The nvme driver stays bound; a controller reset or FLR clears
- * PMRCTL without a word, which revalidate() finds out.
+ * PMRCTL without a word, which forgot() finds out.
  */
 #include <linux/bitfield.h>
 #include <linux/delay.h>
@@ -50,7 +50,7 @@ static int pmr_state(struct pmr *pmr)
 
 	if (status & NVME_PMRSTS_NRDY)
 		return time_after(jiffies, READ_ONCE(pmr->ready_by)) ? -EIO : 0;
-	return status & NVME_PMRSTS_ERR ? -EIO : 1;
+	return status & (NVME_PMRSTS_ERR | NVME_PMRSTS_HSTS) ? -EIO : 1;
 }
 
 static int pmr_enable_and_wait(struct pmr *pmr)
@@ -81,6 +81,11 @@ static int pmr_vet(struct pci_dev *pdev, struct pmr *pmr,
 	pmr->cap = readl(pmr->regs + NVME_PMRCAP);
 	if (!(pmr->cap & NVME_PMRCAP_RDS) || !(pmr->cap & NVME_PMRCAP_WDS)) {
 		p2pmem_reason(req->reason, "the PMR of %s takes no data (PMRCAP.RDS/WDS)",
+			      pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
+	if (req->page_type == P2PMEM_PAGES_PMEM && !FIELD_GET(NVME_PMRCAP_PMRWBM, pmr->cap)) {
+		p2pmem_reason(req->reason, "the PMR of %s names no barrier (PMRCAP.PMRWBM is 0), and a pmem device needs one: use another drive, or page type generic",
 			      pci_name(pdev));
 		return -EOPNOTSUPP;
 	}
@@ -159,14 +164,14 @@ static void pmr_release(struct pci_dev *pdev, void *data, bool alive)
 	kfree(pmr);
 }
 
-static int pmr_revalidate(struct p2pmem_region *r)
+static bool pmr_forgot(struct p2pmem_region *r)
 {
-	struct pmr *pmr = r->provider_data;
+	return !pmr_enabled(r->provider_data);
+}
 
-	if (pmr_enabled(pmr))
-		return 0;
-	pmr_enable(pmr);
-	return 1;
+static void pmr_enable_anew(struct p2pmem_region *r)
+{
+	pmr_enable(r->provider_data);
 }
 
 static int pmr_ready(struct p2pmem_region *r)
@@ -190,7 +195,7 @@ static int pmr_commit(struct p2pmem_region *r)
 	if (!(FIELD_GET(NVME_PMRCAP_PMRWBM, pmr->cap) & 2))
 		READ_ONCE(*(u64 *)r->backing.kaddr);
 	status = readl(pmr->regs + NVME_PMRSTS);	/* all ones: gone */
-	return status & (NVME_PMRSTS_NRDY | NVME_PMRSTS_ERR) ? -EIO : 0;
+	return status & (NVME_PMRSTS_NRDY | NVME_PMRSTS_ERR | NVME_PMRSTS_HSTS) ? -EIO : 0;
 }
 
 const struct p2pmem_provider p2pmem_provider_nvme_pmr = {
@@ -201,7 +206,8 @@ const struct p2pmem_provider p2pmem_provider_nvme_pmr = {
 	.foreign = true,
 	.find = pmr_find,
 	.release = pmr_release,
-	.revalidate = pmr_revalidate,
+	.forgot = pmr_forgot,
+	.enable = pmr_enable_anew,
 	.ready = pmr_ready,
 	.commit = pmr_commit,
 };

@@ -155,8 +155,13 @@ static int vet_bar(struct pci_dev *pdev, struct p2pmem_region_add *req,
 
 	if (!(pci_resource_flags(pdev, req->bar) & IORESOURCE_MEM) ||
 	    !bar_bytes || !pci_resource_start(pdev, req->bar)) {
-		p2pmem_reason(req->reason, "BAR%u of %s is no assigned memory BAR",
+		p2pmem_reason(req->reason, "BAR%u of %s is no assigned memory BAR: choose another, or have the firmware give it an address (decoding above 4 GiB)",
 			      req->bar, pci_name(pdev));
+		return -EINVAL;
+	}
+	if (bar_bytes < P2PMEM_PAGEMAP_ALIGN) {
+		p2pmem_reason(req->reason, "BAR%u of %s has %llu bytes, and struct pages of devices need 2 MiB: choose another BAR",
+			      req->bar, pci_name(pdev), bar_bytes);
 		return -EINVAL;
 	}
 	if (req->offset >= bar_bytes || bytes > bar_bytes - req->offset) {

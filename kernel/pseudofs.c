@@ -40,11 +40,12 @@ void p2pmem_pseudofs_exit(void)
 	kern_unmount(p2pmem_mnt);
 }
 
-struct inode *p2pmem_pseudofs_inode(void)
+/* @flags: S_*, of the inode. */
+struct inode *p2pmem_pseudofs_inode(unsigned int flags)
 {
 	struct inode *inode = alloc_anon_inode(p2pmem_mnt->mnt_sb);
 
 	if (!IS_ERR(inode))
-		inode->i_flags |= COMPAT_INODE_FLAGS;
+		inode->i_flags |= flags;
 	return inode;
 }

@@ -19,6 +19,7 @@
 #include <linux/pci.h>
 
 #include "p2pmem.h"
+#include "trace.h"
 
 void p2pmem_quarantine_enter(struct p2pmem_region *r)
 {
@@ -37,14 +38,16 @@ void p2pmem_quarantine_enter(struct p2pmem_region *r)
 			r->quarantine_bridge =
 				pci_dev_get(pci_upstream_bridge(r->pdev));
 	}
+	dev_err(&r->dev, "the device is gone but its memory is still pinned: quarantined until the last holder lets go\n");
+	p2pmem_pmem_silence(r);
+	down_write(&r->gate);	/* who validates it reads registers until then */
 	/* Claims and register mappings go while the BAR is still there. */
 	if (r->provider->release)
 		r->provider->release(r->pdev, r->provider_data, false);
-	dev_err(&r->dev, "the device is gone but its memory is still pinned: quarantined until the last holder lets go\n");
-	down_write(&r->gate);
 	WRITE_ONCE(r->state, P2PMEM_STATE_QUARANTINED);
 	up_write(&r->gate);
 	wake_up_all(&r->wait);
+	trace_p2pmem_state(r, P2PMEM_STATE_QUARANTINED);
 }
 
 void p2pmem_quarantine_leave(struct p2pmem_region *r)

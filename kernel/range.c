@@ -5,7 +5,25 @@
  */
 #include "p2pmem.h"
 
-/* Backed as mmap() would, and zeroed. */
+/* Backed as mmap() would; waits for memory of files that were closed a moment before. */
+int p2pmem_file_back_settled(struct p2pmem_file *f, u64 first, u64 count)
+{
+	struct p2pmem_region *r = f->region;
+	unsigned long asked = jiffies, gives;
+	int ret;
+
+	do {
+		gives = READ_ONCE(r->gives);
+		ret = p2pmem_file_back(f, first, count);
+		if (ret != -ENOSPC && ret != -EBUSY)
+			return ret;
+		/* Once more if the last of what drained came back after the look at what is free. */
+	} while (p2pmem_settle(r, asked) ||
+		 (ret == -ENOSPC && READ_ONCE(r->gives) != gives && time_before(jiffies, asked + HZ)));
+	return ret;
+}
+
+/* The same, and zeroed. */
 int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count)
 {
 	int ret;
@@ -14,14 +32,14 @@ int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count)
 		return -ENODEV;
 	p2pmem_revalidate(f->region);
 	p2pmem_leave(f->region);
-	ret = p2pmem_file_back(f, first, count);
+	ret = p2pmem_file_back_settled(f, first, count);
 	return ret ?: p2pmem_await_ready(f->region) ?:
 	       p2pmem_file_show(f, first, count);
 }
 
 /*
  * Counts the contiguous pieces of [first, first + count), which is owned by the
- * file; notes them if @ranges.
+ * file; notes them if @ranges.  None if the driver of a GPU took a part of it away.
  */
 unsigned int p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
 				struct p2pmem_range *ranges)
@@ -33,11 +51,16 @@ unsigned int p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
 
 	mutex_lock(&f->lock);
 	for (e = p2pmem_extent_find(f, first); first < end; e = p2pmem_extent_next(e)) {
-		u64 skip = first - e->file_first;
-		u64 granules = min(e->count - skip, end - first);
-		phys_addr_t phys = f->region->backing.phys +
-				   ((e->first + skip) << PAGE_SHIFT);
+		u64 skip, granules;
+		phys_addr_t phys;
 
+		if (!e || e->file_first > first) {
+			n = 0;
+			break;
+		}
+		skip = first - e->file_first;
+		granules = min(e->count - skip, end - first);
+		phys = f->region->backing.phys + ((e->first + skip) << PAGE_SHIFT);
 		if (!n || phys != expected) {
 			n++;
 			if (ranges)

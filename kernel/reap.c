@@ -58,12 +58,22 @@ static enum look look_at(struct p2pmem_region *r, struct p2pmem_extent *e,
 	return IDLE;
 }
 
-static void extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
+/* It has left its file and the draining list. */
+static void extent_free(struct p2pmem_extent *e)
+{
+	p2pmem_pin_leave(e);
+	kfree(e);
+}
+
+/* Nobody refers to its pages, or can. */
+void p2pmem_extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
 	lockdep_assert_held(&r->alloc_lock);
+	p2pmem_put_to_rest(r, e->first, e->count);
 	p2pmem_alloc_give(&r->alloc, e->first, e->count, e->owner);
 	r->given = get_state_synchronize_rcu();
-	kfree(e);
+	WRITE_ONCE(r->gives, r->gives + 1);
+	extent_free(e);
 }
 
 /* Pending work owns a region and a module reference. */
@@ -86,6 +96,13 @@ static void reap_soon(struct p2pmem_region *r)
 		return;
 	r->reap_delay = REAP_DELAY_MIN;
 	reap_after(r, r->reap_delay);
+}
+
+/* For who waits for what drains. */
+void p2pmem_reap_soon(struct p2pmem_region *r)
+{
+	if (r->drains)
+		reap_soon(r);
 }
 
 /* The extent waits on the list, which holds the region and the module. */
@@ -116,10 +133,11 @@ static bool release_some(struct p2pmem_file *f)
 		if (seen == UNDECIDED)
 			return true;
 		rb_erase(node, &f->extents);
+		RB_CLEAR_NODE(node);
 		if (r->gone)
-			kfree(e);
+			extent_free(e);
 		else if (seen == IDLE)
-			extent_give(r, e);
+			p2pmem_extent_give(r, e);
 		else
 			drain_extent(r, e);
 	}
@@ -171,9 +189,9 @@ static unsigned int reap_some(struct p2pmem_region *r, unsigned long *left)
 		r->drains--;
 		reaped++;
 		if (r->gone)
-			kfree(e);
+			extent_free(e);
 		else
-			extent_give(r, e);
+			p2pmem_extent_give(r, e);
 	}
 	return reaped;
 }
@@ -218,7 +236,10 @@ void p2pmem_reap_fn(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-/* Extents drain, and one of them has not for long: worth a look soon. */
+/*
+ * Extents drain, and one of them has not for long: worth a look soon.  Or memory of a
+ * GPU is on its way back to its driver.
+ */
 bool p2pmem_settling(struct p2pmem_region *r)
 {
 	bool young;
@@ -227,6 +248,7 @@ bool p2pmem_settling(struct p2pmem_region *r)
 	young = r->drains && time_before(jiffies, r->drained + SETTLE_TIME);
 	if (young)
 		reap_soon(r);
+	young = young || p2pmem_pins_are_put(r);
 	mutex_unlock(&r->alloc_lock);
 	return young;
 }

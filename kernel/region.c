@@ -4,14 +4,17 @@
 #include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
 #include "p2pmem.h"
+#include "trace.h"
 
 static const struct p2pmem_provider *const providers[] = {
 	&p2pmem_provider_pci_bar,
 	&p2pmem_provider_nvme_cmb,
 	&p2pmem_provider_nvme_pmr,
+	&p2pmem_provider_gpu_nvidia,
 };
 
 static DEFINE_IDA(region_ids);
@@ -56,10 +59,12 @@ static void region_release(struct device *dev)
 		iput(r->inode);
 	kvfree(r->alloc.runs.used);
 	kvfree(r->alloc.runs.nodes);
-	kvfree(r->alloc.bytes.of_granule);
+	kvfree(r->alloc.bytes.of_block);
+	p2pmem_windows_free(r);
 	if (!r->finished)
 		ida_free(&region_ids, r->id);
 	pci_dev_put(r->pdev);
+	free_percpu(r->counts);
 	kfree(r);
 }
 
@@ -67,13 +72,16 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 					  struct pci_dev *pdev)
 {
 	struct p2pmem_region *r;
-	int id;
+	int id = -ENOMEM;
 
 	r = kzalloc(sizeof(*r), GFP_KERNEL);
 	if (!r)
 		return ERR_PTR(-ENOMEM);
-	id = ida_alloc_max(&region_ids, P2PMEM_MAX_REGIONS - 1, GFP_KERNEL);
+	r->counts = alloc_percpu(struct p2pmem_counts);
+	if (r->counts)
+		id = ida_alloc_max(&region_ids, P2PMEM_MAX_REGIONS - 1, GFP_KERNEL);
 	if (id < 0) {
+		free_percpu(r->counts);
 		kfree(r);
 		return ERR_PTR(id);
 	}
@@ -91,6 +99,7 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 	INIT_LIST_HEAD(&r->link);
 	INIT_LIST_HEAD(&r->files);
 	INIT_LIST_HEAD(&r->exports);
+	INIT_LIST_HEAD(&r->pins);
 	INIT_LIST_HEAD(&r->draining);
 	INIT_DELAYED_WORK(&r->reap_work, p2pmem_reap_fn);
 	INIT_WORK(&r->remove_work, p2pmem_remove_fn);
@@ -114,19 +123,36 @@ static int region_alloc_state(struct p2pmem_region *r)
 	u32 *bytes;
 	bool ok;
 
-	inode = p2pmem_pseudofs_inode();
+	inode = p2pmem_pseudofs_inode(COMPAT_INODE_FLAGS |
+				      (p2pmem_unit(r) > P2PMEM_CHUNK ?
+				       COMPAT_PUD_INODE_FLAGS : 0));
 	if (IS_ERR(inode))
 		return PTR_ERR(inode);
 	r->inode = inode;
 	used = kvcalloc(p2pmem_runs_words(granules), sizeof(*used), GFP_KERNEL);
 	nodes = kvcalloc(p2pmem_runs_nodes(granules), sizeof(*nodes), GFP_KERNEL);
-	bytes = kvcalloc(p2pmem_bytes_entries(granules), sizeof(*bytes), GFP_KERNEL);
+	bytes = kvcalloc(p2pmem_bytes_entries(granules, p2pmem_unit(r)),
+			 sizeof(*bytes), GFP_KERNEL);
 	ok = used && nodes && bytes;
-	p2pmem_alloc_init(&r->alloc, used, bytes, nodes, ok ? granules : 0);
+	p2pmem_alloc_init(&r->alloc, used, bytes, nodes, ok ? granules : 0,
+			  p2pmem_unit(r));
 	return ok ? 0 : -ENOMEM;
 }
 
-static void explain_backing(struct p2pmem_region_add *req, int err)
+static void explain_no_memory(struct p2pmem_region *r, struct p2pmem_region_add *req)
+{
+	const char *folios = "";
+
+	if (COMPAT_HAS_FOLIOS && req->page_type != P2PMEM_PAGES_P2PDMA &&
+	    !r->provider->pinned && !r->folio_order)
+		folios = ", ask for folios of 2 MiB, which need a quarter of that";
+	p2pmem_reason(req->reason, "the kernel has not enough free memory for the struct pages%s: free some%s, or offer less by length",
+		      r->folio_order ? "" : " (64 bytes for each 4 KiB)", folios);
+}
+
+/* Returns the errno for the caller. */
+static int explain_backing(struct p2pmem_region *r, struct p2pmem_region_add *req,
+			   int err)
 {
 	req->reason[0] = '\0';	/* why the page type was chosen */
 	if (err == -EEXIST)
@@ -138,11 +164,18 @@ static void explain_backing(struct p2pmem_region_add *req, int err)
 	else if (err == -EUCLEAN)
 		p2pmem_reason(req->reason, "the kernel ran out of memory when it made struct pages for this range before, and did not undo it: reboot, or take another range");
 	else if (err == -ENOMEM)
-		p2pmem_reason(req->reason, "the kernel has not enough free memory for the struct pages (64 bytes for each 4 KiB): free some, or offer less by length");
+		explain_no_memory(r, req);
+	else if (err == -ENOPKG)
+		p2pmem_reason(req->reason, "the kernel has no pmem driver: install the modules libnvdimm and nd_pmem (CONFIG_LIBNVDIMM, CONFIG_BLK_DEV_PMEM)");
+	else if (err == -EMEDIUMTYPE)
+		p2pmem_reason(req->reason, "the memory holds a namespace that ndctl made elsewhere, in mode devdax or with struct pages of its own, which this barrier does not reach: if nobody needs it, add the region with page type generic, overwrite its first MiB and try again");
+	else if (err == -EIO)
+		p2pmem_reason(req->reason, "the kernel's pmem driver did not take the memory: the kernel log says why");
 	else if (err == -EOPNOTSUPP)
 		p2pmem_reason(req->reason, "page type p2pdma needs a kernel with CONFIG_PCI_P2PDMA (6.13 or later) and a BAR that p2pmem drives itself");
 	else
 		p2pmem_reason(req->reason, "the kernel could not make struct pages for the memory (errno %d)", -err);
+	return err == -ENOPKG || err == -EMEDIUMTYPE ? -EOPNOTSUPP : err;
 }
 
 /* The memory type that a range of a BAR gets, and whether it may: 0 or -errno. */
@@ -166,15 +199,64 @@ static int choose_memtype(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	return 0;
 }
 
-/* Sets req->page_type to what the region will have. */
-static int choose_page_type(struct p2pmem_region *r, struct p2pmem_region_add *req)
+static int default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *req)
 {
-	if (req->page_type != P2PMEM_PAGES_DEFAULT)
-		return 0;
-	if (!r->backing.kaddr)
+	if (!r->backing.kaddr && !r->borrowed)
 		return p2pmem_default_page_type(r, req);
 	req->page_type = P2PMEM_PAGES_P2PDMA;
 	p2pmem_reason(req->reason, "page type p2pdma: so the function's own driver has published it");
+	return 0;
+}
+
+/* @chosen: why the page type is p2pdma, or "" if it was asked for. */
+static void refuse_folios(struct p2pmem_region_add *req, const char *chosen)
+{
+	p2pmem_reason(req->reason, "%s%sthe kernel makes pages of type p2pdma itself, 4 KiB each: leave the folios out, or use page type generic where each drive and NIC has a route",
+		      chosen, *chosen ? "; " : "");
+}
+
+/* Sets req->page_type to what the region will have. */
+static int choose_page_type(struct p2pmem_region *r, struct p2pmem_region_add *req)
+{
+	char chosen[P2PMEM_REASON_BYTES] = "";
+	int ret = 0;
+
+	if (req->page_type == P2PMEM_PAGES_DEFAULT) {
+		ret = default_page_type(r, req);
+		strscpy(chosen, req->reason, sizeof(chosen));
+	}
+	if (r->borrowed && req->page_type != P2PMEM_PAGES_P2PDMA) {
+		p2pmem_reason(req->reason, "the driver of %s has struct pages of type p2pdma for BAR%u itself (static BAR1): use that type, or start the driver without RMForceStaticBar1",
+			      pci_name(r->pdev), r->bar);
+		return -EOPNOTSUPP;
+	}
+	if (req->page_type == P2PMEM_PAGES_PMEM)
+		return p2pmem_pmem_vet(r, req);
+	if (ret || !r->folio_order || req->page_type != P2PMEM_PAGES_P2PDMA)
+		return ret;
+	refuse_folios(req, chosen);
+	return -EOPNOTSUPP;
+}
+
+/* Sets the order of the folios that are asked for. */
+static int choose_folios(struct p2pmem_region *r, const struct p2pmem_place *place,
+			 struct p2pmem_region_add *req)
+{
+	phys_addr_t phys = pci_resource_start(r->pdev, place->bar) + place->offset;
+
+	if (req->folio_bytes <= PAGE_SIZE)
+		return 0;
+	if (r->provider->pinned) {
+		p2pmem_reason(req->reason, "memory is pinned in pieces of 64 KiB, which belong to different processes, so that no folio can hold several: leave out the size of folios");
+		return -EOPNOTSUPP;
+	}
+	if (!IS_ALIGNED(phys | place->bytes, req->folio_bytes)) {
+		p2pmem_reason(req->reason, "%llu MiB at %pa do not begin and end at multiples of %llu MiB: use smaller folios%s",
+			      place->bytes >> 20, &phys, req->folio_bytes >> 20,
+			      place->kaddr ? "" : ", or choose an offset and a length that do");
+		return -EINVAL;
+	}
+	r->folio_order = ilog2(req->folio_bytes) - PAGE_SHIFT;
 	return 0;
 }
 
@@ -186,6 +268,7 @@ static void region_set_place(struct p2pmem_region *r,
 	r->backing.phys = pci_resource_start(r->pdev, place->bar) + place->offset;
 	r->backing.bytes = place->bytes;
 	r->backing.kaddr = place->kaddr;
+	r->borrowed = place->borrowed;
 }
 
 /* From here on it can be opened, and be removed by another caller. */
@@ -198,8 +281,11 @@ static int publish(struct p2pmem_region *r)
 		return ret;
 	mutex_lock(&regions_lock);
 	ret = cdev_device_add(&r->cdev, &r->dev);
-	if (!ret)
+	if (!ret) {
 		list_add_tail(&r->link, &regions);
+		/* Before anybody finds it, and removes it. */
+		trace_p2pmem_state(r, P2PMEM_STATE_READY);
+	}
 	mutex_unlock(&regions_lock);
 	return ret;
 }
@@ -211,7 +297,7 @@ static void announce(struct p2pmem_region *r, struct p2pmem_region_add *req)
 	dev_info(&r->pdev->dev, "p2pmem%u: %s, BAR%u+%#llx, %llu MiB, %s, %s\n",
 		 r->id, r->provider->name, r->bar, r->bar_offset,
 		 r->backing.bytes >> 20,
-		 req->page_type == P2PMEM_PAGES_P2PDMA ? "p2pdma" : "generic",
+		 p2pmem_page_type_name(req->page_type),
 		 p2pmem_memtype_name(r->backing.memtype));
 	if (req->reason[0])
 		dev_info(&r->dev, "%s\n", req->reason);
@@ -248,8 +334,9 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	r->provider_data = data;
 	r->function_resets = p->foreign ? p2pmem_guard_resets(pdev) : 0;
 	r->want_memtype = memtype;
+	r->generic_by_name = req->page_type == P2PMEM_PAGES_GENERIC;
 	region_set_place(r, &place);
-	ret = region_alloc_state(r);
+	ret = choose_folios(r, &place, req) ?: region_alloc_state(r);
 	if (ret)
 		goto err_put;
 	ret = choose_page_type(r, req);
@@ -257,7 +344,7 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 		goto err_put;
 	ret = p2pmem_backing_open(r, req->page_type);
 	if (ret) {
-		explain_backing(req, ret);
+		ret = explain_backing(r, req, ret);
 		goto err_put;
 	}
 	get_device(&r->dev);
@@ -284,9 +371,28 @@ err_free_place:
 	return ret;
 }
 
+static int check_folios(struct p2pmem_region_add *req)
+{
+	if (req->folio_bytes <= PAGE_SIZE && !(req->folio_bytes % PAGE_SIZE))
+		return 0;
+	if (req->folio_bytes != PMD_SIZE && req->folio_bytes != PUD_SIZE) {
+		p2pmem_reason(req->reason, "folios have 4 KiB, 2 MiB or 1 GiB: of other sizes no entry of a page table can map one");
+		return -EINVAL;
+	}
+	if (!COMPAT_HAS_FOLIOS) {
+		p2pmem_reason(req->reason, "folios of a pagemap need Linux 7.0 with CONFIG_TRANSPARENT_HUGEPAGE: leave them out");
+		return -EOPNOTSUPP;
+	}
+	if (req->folio_bytes == PUD_SIZE && !compat_has_puds()) {
+		p2pmem_reason(req->reason, "entries of 1 GiB need Linux 7.3 with CONFIG_FS_DAX and CONFIG_MMU_NOTIFIER, and a processor that has them (pdpe1gb in /proc/cpuinfo): use folios of 2 MiB");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
 static int check_request(struct p2pmem_region_add *req)
 {
-	if (req->page_type > P2PMEM_PAGES_P2PDMA ||
+	if (req->page_type > P2PMEM_PAGES_PMEM ||
 	    req->memtype > P2PMEM_MEMTYPE_WB || req->bar > 5) {
 		p2pmem_reason(req->reason, "the BAR, page type or memory type is not a known one");
 		return -EINVAL;
@@ -295,7 +401,7 @@ static int check_request(struct p2pmem_region_add *req)
 		p2pmem_reason(req->reason, "offset and length must be multiples of 2 MiB");
 		return -EINVAL;
 	}
-	return 0;
+	return check_folios(req);
 }
 
 /* The caller gets a reference in *@made. */
@@ -322,12 +428,15 @@ int p2pmem_region_add(struct p2pmem_region_add *req, struct p2pmem_region **made
 	ret = device_lock_interruptible(&pdev->dev);
 	if (ret)
 		goto out_put;
+	/* One that sleeps (D3cold) does not answer either.  With a region, it stays awake: guard.c. */
+	pm_runtime_get_sync(&pdev->dev);
 	if (pci_device_is_present(pdev)) {
 		ret = region_create(p, pdev, req, made);
 	} else {
 		p2pmem_reason(req->reason, "the device does not answer: it was unplugged");
 		ret = -ENODEV;
 	}
+	pm_runtime_put(&pdev->dev);
 	device_unlock(&pdev->dev);
 out_put:
 	pci_dev_put(pdev);
@@ -471,6 +580,12 @@ void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace)
 	}
 }
 
+/* The driver of these regions' function is about to give up its claims. */
+void p2pmem_forget_lenders(struct pci_dev *pdev)
+{
+	for_regions_of(pdev, p2pmem_pmem_forget_lender);
+}
+
 bool p2pmem_region_idle(struct p2pmem_region *r)
 {
 	bool idle;
@@ -479,9 +594,9 @@ bool p2pmem_region_idle(struct p2pmem_region *r)
 	idle = list_empty(&r->files);
 	mutex_unlock(&r->files_lock);
 	mutex_lock(&r->alloc_lock);
-	idle = idle && list_empty(&r->draining);
+	idle = idle && list_empty(&r->draining) && !p2pmem_pins_have_memory(r);
 	mutex_unlock(&r->alloc_lock);
-	return idle;
+	return idle && !p2pmem_pmem_in_use(r);
 }
 
 static int reopen_backing(struct p2pmem_region *r, u32 type)
@@ -530,6 +645,8 @@ static int set_page_type(struct p2pmem_region *r, u32 type)
 		ret = -EBUSY;
 	else if (type != r->backing.type)
 		ret = reopen_backing(r, type);
+	if (!ret)
+		r->generic_by_name = type == P2PMEM_PAGES_GENERIC;
 	up_write(&r->gate);
 	if (!ret)
 		p2pmem_warn_unrouted(r, NULL);
@@ -544,7 +661,9 @@ int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
 
 	if (type == P2PMEM_PAGES_P2PDMA && !COMPAT_HAS_P2PDMA)
 		return -EOPNOTSUPP;
-	if (!r->provider->can_p2pdma && type != r->backing.type)
+	if (type != r->backing.type && (type == P2PMEM_PAGES_PMEM || p2pmem_is_pmem(r)))
+		return -EOPNOTSUPP;
+	if ((!r->provider->can_p2pdma || r->folio_order || r->borrowed) && type != r->backing.type)
 		return -EOPNOTSUPP;
 	do {
 		ret = set_page_type(r, type);

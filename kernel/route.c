@@ -107,8 +107,22 @@ static bool root_complex_forwards(struct pci_dev *provider, struct pci_dev *clie
 }
 
 /*
- * The domain that translates what @client sends, or NULL.  It stays for as long as
- * the driver of @client does: the caller is that driver or has the device lock.
+ * Does the driver of @client do its DMA by the kernel's DMA API?  Then the core lets
+ * nobody change the IOMMU domain (iommu_device_use_default_domain()).  A function
+ * with no driver, or one that hands it on (VFIO), may be given another domain at any
+ * moment, and the old one is freed: whoever looks at it then looks at freed memory.
+ * The caller is the driver of @client, or has the device lock.
+ */
+bool p2pmem_uses_dma_api(struct pci_dev *client)
+{
+	struct pci_driver *driver = to_pci_driver(client->dev.driver);
+
+	return driver && !driver->driver_managed_dma;
+}
+
+/*
+ * The domain that translates what @client sends, or NULL.  Only for a client of which
+ * p2pmem_uses_dma_api() is true: the domain then stays as long as its driver does.
  */
 struct iommu_domain *p2pmem_translation(struct pci_dev *client)
 {
@@ -189,7 +203,7 @@ static bool passes_through(struct pci_dev *client)
 /*
  * The route by topology, when addresses are given out as for @page_type.  The
  * caller has a reference to @client, and takes no lock but what @steady says: that
- * the driver of @client stays, as p2pmem_translation() asks.  Else any IOMMU is
+ * the driver of @client stays.  Unless it does, and uses the DMA API, any IOMMU is
  * taken to translate, which is never the more permissive answer.
  */
 void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
@@ -198,6 +212,7 @@ void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
 	const struct pci_dev *bridge;
 	struct p2pmem_way way;
 
+	steady = steady && p2pmem_uses_dma_api(client);
 	find_way(r, client, page_type, steady, &way);
 	out->bus_address = p2pmem_bus_address(r);
 	out->distance = way.path.distance;

@@ -8,7 +8,13 @@
 static const char *const page_type_names[] = {
 	[P2PMEM_PAGES_GENERIC] = "generic",
 	[P2PMEM_PAGES_P2PDMA] = "p2pdma",
+	[P2PMEM_PAGES_PMEM] = "pmem",
 };
+
+const char *p2pmem_page_type_name(u32 type)
+{
+	return type ? page_type_names[type] : "none";
+}
 
 static const char *const state_names[] = {
 	[P2PMEM_STATE_READY] = "ready",
@@ -28,14 +34,15 @@ static ssize_t _name##_show(struct device *dev,				\
 REGION_ATTR(kind, "%s", r->provider->name)
 REGION_ATTR(bdf, "%s", pci_name(r->pdev))
 REGION_ATTR(bar, "%u", r->bar)
+REGION_ATTR(offset, "%llu", r->bar_offset)
 REGION_ATTR(size, "%llu", r->backing.bytes)
-REGION_ATTR(available, "%llu", READ_ONCE(r->alloc.free) << PAGE_SHIFT)
+REGION_ATTR(available, "%llu", p2pmem_available_bytes(r))
 REGION_ATTR(memtype, "%s", p2pmem_memtype_name(r->backing.memtype))
 REGION_ATTR(persistent, "%d", r->persistent)
+REGION_ATTR(folio_bytes, "%llu", p2pmem_unit(r) << PAGE_SHIFT)
 REGION_ATTR(state, "%s", state_names[r->state])
 REGION_ATTR(resets, "%lld", atomic64_read(&r->resets))
-REGION_ATTR(page_type, "%s",
-	    r->backing.type ? page_type_names[r->backing.type] : "none")
+REGION_ATTR(page_type, "%s", p2pmem_page_type_name(r->backing.type))
 
 static ssize_t page_type_store(struct device *dev,
 			       struct device_attribute *attr,
@@ -44,10 +51,10 @@ static ssize_t page_type_store(struct device *dev,
 	int type;
 	int ret;
 
-	for (type = P2PMEM_PAGES_GENERIC; type <= P2PMEM_PAGES_P2PDMA; type++)
+	for (type = P2PMEM_PAGES_GENERIC; type <= P2PMEM_PAGES_PMEM; type++)
 		if (sysfs_streq(buf, page_type_names[type]))
 			break;
-	if (type > P2PMEM_PAGES_P2PDMA)
+	if (type > P2PMEM_PAGES_PMEM)
 		return -EINVAL;
 	ret = p2pmem_region_set_page_type(to_p2pmem_region(dev), type);
 	return ret ?: count;
@@ -77,6 +84,14 @@ static ssize_t holders_show(struct device *dev, struct device_attribute *attr,
 	return p2pmem_holders_text(r, buf, PAGE_SIZE);
 }
 
+static ssize_t pmem_show(struct device *dev, struct device_attribute *attr,
+			 char *buf)
+{
+	size_t used = p2pmem_pmem_text(to_p2pmem_region(dev), buf, PAGE_SIZE);
+
+	return used + sysfs_emit_at(buf, used, "\n");
+}
+
 static ssize_t unrouted_show(struct device *dev, struct device_attribute *attr,
 			     char *buf)
 {
@@ -88,10 +103,12 @@ static ssize_t unrouted_show(struct device *dev, struct device_attribute *attr,
 static DEVICE_ATTR_RO(kind);
 static DEVICE_ATTR_RO(bdf);
 static DEVICE_ATTR_RO(bar);
+static DEVICE_ATTR_RO(offset);
 static DEVICE_ATTR_RO(size);
 static DEVICE_ATTR_RO(available);
 static DEVICE_ATTR_RO(memtype);
 static DEVICE_ATTR_RO(persistent);
+static DEVICE_ATTR_RO(folio_bytes);
 static DEVICE_ATTR_RO(state);
 static DEVICE_ATTR_RO(resets);
 /*
@@ -99,6 +116,7 @@ static DEVICE_ATTR_RO(resets);
  * that may open regions (60-p2pmem.rules).
  */
 static DEVICE_ATTR_ADMIN_RO(holders);
+static DEVICE_ATTR_RO(pmem);
 static DEVICE_ATTR_RO(unrouted);
 static DEVICE_ATTR_RW(page_type);
 static DEVICE_ATTR_RW(pinned_importers);
@@ -107,13 +125,16 @@ static struct attribute *region_attrs[] = {
 	&dev_attr_kind.attr,
 	&dev_attr_bdf.attr,
 	&dev_attr_bar.attr,
+	&dev_attr_offset.attr,
 	&dev_attr_size.attr,
 	&dev_attr_available.attr,
 	&dev_attr_memtype.attr,
 	&dev_attr_persistent.attr,
+	&dev_attr_folio_bytes.attr,
 	&dev_attr_state.attr,
 	&dev_attr_resets.attr,
 	&dev_attr_holders.attr,
+	&dev_attr_pmem.attr,
 	&dev_attr_unrouted.attr,
 	&dev_attr_page_type.attr,
 	&dev_attr_pinned_importers.attr,
@@ -124,7 +145,60 @@ static const struct attribute_group region_group = {
 	.attrs = region_attrs,
 };
 
+/* --- statistics/ --- */
+
+static u64 counted(struct p2pmem_region *r, size_t member)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += READ_ONCE(*(u64 *)((u8 *)per_cpu_ptr(r->counts, cpu) + member));
+	return sum;
+}
+
+#define REGION_COUNT(_name)						\
+	REGION_ATTR(_name, "%llu",					\
+		    counted(r, offsetof(struct p2pmem_counts, _name)))
+
+REGION_COUNT(maps)
+REGION_COUNT(faults)
+REGION_COUNT(pins)
+REGION_COUNT(routes)
+REGION_COUNT(read_bytes)
+REGION_COUNT(written_bytes)
+REGION_ATTR(taken_bytes, "%llu", READ_ONCE(r->taken) << PAGE_SHIFT)
+REGION_ATTR(peak_bytes, "%llu", READ_ONCE(r->peak) << PAGE_SHIFT)
+
+static DEVICE_ATTR_RO(maps);
+static DEVICE_ATTR_RO(faults);
+static DEVICE_ATTR_RO(pins);
+static DEVICE_ATTR_RO(routes);
+static DEVICE_ATTR_RO(read_bytes);
+static DEVICE_ATTR_RO(written_bytes);
+static DEVICE_ATTR_RO(taken_bytes);
+static DEVICE_ATTR_RO(peak_bytes);
+
+static struct attribute *count_attrs[] = {
+	&dev_attr_maps.attr,
+	&dev_attr_faults.attr,
+	&dev_attr_pins.attr,
+	&dev_attr_routes.attr,
+	&dev_attr_read_bytes.attr,
+	&dev_attr_written_bytes.attr,
+	&dev_attr_taken_bytes.attr,
+	&dev_attr_peak_bytes.attr,
+	NULL,
+};
+
+static const struct attribute_group count_group = {
+	.name = "statistics",
+	.attrs = count_attrs,
+};
+
+/* In this order: who can read the state of a region that is being added finds its counts. */
 const struct attribute_group *p2pmem_region_groups[] = {
+	&count_group,
 	&region_group,
 	NULL,
 };

@@ -6,7 +6,7 @@
  *
  *   /dev/p2pmemN         one region of device memory; open, mmap and the
  *                        P2PMEM_IOC_* ioctls below.
- *   /dev/p2pmem_control  adds and removes regions; P2PMEM_CTL_* ioctls,
+ *   /dev/p2pmem_control  adds and removes regions, and looks at drives; P2PMEM_CTL_* ioctls,
  *                        CAP_SYS_RAWIO required.
  *
  * Every struct begins with its own size in bytes.  The kernel accepts a
@@ -30,7 +30,9 @@
  *   ENODEV      the region or PCI function does not exist, or is going away
  *   EBUSY       the range (persistent: file offset) or region has a holder
  *   ENOSPC      a volatile region has not that much free memory
- *   ENXIO       the range lies outside of the region
+ *   ENXIO       the range lies outside of the region or the dma-buf, or the file owns
+ *               nothing there; of a kind that has only what is pinned (gpu-nvidia):
+ *               nothing is pinned there
  *   EOPNOTSUPP  this provider, page type or kernel cannot do it
  *   EEXIST      the memory is offered as a region already
  *   EUCLEAN     the kernel once failed to make struct pages for it, and did not
@@ -40,6 +42,8 @@
  *   EINTR       a signal ended the wait; the removal goes on by itself
  *   ENOMEM      the kernel has no memory for its own records; nothing changed
  *   EACCES      the file was opened for less than is asked
+ *   EBADF       the descriptor in the struct is not open
+ *   EMFILE, ENFILE  the process, or the system, has no descriptor left for a dma-buf
  *   EAGAIN      ask again: the client is being bound, unbound or reset; or, of
  *               mmap(), EBUSY or ENOSPC while pins of a file that was closed
  *               within the last second are on their way out
@@ -64,6 +68,7 @@ enum p2pmem_kind {
 	P2PMEM_KIND_PCI_BAR = 1,	/* a memory BAR named by the administrator */
 	P2PMEM_KIND_NVME_CMB = 2,	/* NVMe Controller Memory Buffer, volatile */
 	P2PMEM_KIND_NVME_PMR = 3,	/* NVMe Persistent Memory Region */
+	P2PMEM_KIND_GPU_NVIDIA = 4,	/* BAR1 of a GPU that NVIDIA's driver runs */
 };
 
 /** Page types, see docs/uapi.md; 0 asks for the provider's default. */
@@ -71,6 +76,7 @@ enum p2pmem_page_type {
 	P2PMEM_PAGES_DEFAULT = 0,
 	P2PMEM_PAGES_GENERIC = 1,	/* pins, O_DIRECT, fixed buffers, ibv_reg_mr */
 	P2PMEM_PAGES_P2PDMA = 2,	/* O_DIRECT with the kernel's route checks */
+	P2PMEM_PAGES_PMEM = 3,		/* a pmem device's (/dev/pmemN); open files have none */
 };
 
 /** CPU memory types; 0 asks for the default of the kind. */
@@ -89,7 +95,7 @@ enum p2pmem_state {
 };
 
 #define P2PMEM_REGION_PERSISTENT	(1U << 0)
-#define P2PMEM_REGION_FOLIOS		(1U << 1)	/* 2 MiB that are mapped whole pin as one */
+#define P2PMEM_REGION_FOLIOS		(1U << 1)	/* 2 MiB that are mapped whole pin as one; not with folios of 1 GiB */
 
 /**
  * struct p2pmem_info - what a region is (P2PMEM_IOC_INFO, out)
@@ -100,6 +106,9 @@ enum p2pmem_state {
  * @bus_address: what a device on the same PCI bus puts into a TLP
  * @granule_bytes: allocation unit; offsets and lengths are multiples of it
  * @resets: how often the device was found to have lost its enable bit
+ * @folio_bytes: size of the pieces that have one owner each.  Whoever maps, claims or
+ *	exports a part of one takes all of it.  granule_bytes, unless the region was
+ *	added with larger folios; 0 if the kernel's module is older
  */
 struct p2pmem_info {
 	__u32 size;
@@ -119,6 +128,7 @@ struct p2pmem_info {
 	__u8 reserved0;
 	__u64 resets;
 	char name[P2PMEM_NAME_BYTES];
+	__u64 folio_bytes;
 };
 
 /**
@@ -160,7 +170,11 @@ struct p2pmem_status {
  * whoever opened the file has CAP_SYS_RAWIO, which may read the BAR anyway);
  * otherwise they read as zero.  Persistent regions claim by mmap already; there file_offset must
  * equal region_offset.  The range is given back with the last reference.
- * Errors: EBUSY, ENXIO, EINVAL, ENODEV; EEXIST if file_offset is in use.
+ *
+ * In a region of large folios (folio_bytes) the claim takes whole ones, and
+ * file_offset must equal region_offset modulo folio_bytes.
+ * Errors: EBUSY, ENXIO, EINVAL, ENODEV; EEXIST if file_offset is in use; EOPNOTSUPP of
+ * a kind whose memory is pinned.
  */
 struct p2pmem_claim {
 	__u32 size;
@@ -210,6 +224,7 @@ enum p2pmem_route {
 #define P2PMEM_PROBE_MAPPED		(1U << 3) /* dma_address is valid */
 #define P2PMEM_PROBE_PASSTHROUGH	(1U << 4) /* IOMMU present, identity domain */
 #define P2PMEM_PROBE_TRANSLATED		(1U << 5) /* an IOMMU translates what the client sends */
+#define P2PMEM_PROBE_BEYOND_MASK	(1U << 6) /* the client's DMA mask, or its bus's limit, ends below the memory */
 
 /**
  * struct p2pmem_probe - can this PCI function reach the region?
@@ -329,6 +344,63 @@ struct p2pmem_locate {
 	__u64 length;
 };
 
+/**
+ * struct p2pmem_locate_dmabuf - where in the region a place of a dma-buf lies
+ * @size: in: sizeof(struct p2pmem_locate_dmabuf)
+ * @flags: in: must be zero
+ * @dmabuf_fd: in: of P2PMEM_IOC_EXPORT_DMABUF, by whichever open file of this region
+ * @reserved0: in: must be zero
+ * @offset: in: in the dma-buf; multiple of granule_bytes
+ * @region_offset: out: of the same byte
+ * @length: out: so many bytes lie there without a gap
+ *
+ * So a program that was handed a dma-buf learns whose memory it is.  It owns nothing
+ * by that: the dma-buf keeps the memory, and is what to map.  /proc/PID/fdinfo of its
+ * descriptor names the region as the exporter ("exp_name: p2pmem0"), which tells what
+ * to open for this call.
+ * Errors: EBADF; EINVAL if @dmabuf_fd is no dma-buf of this region, or of one that had
+ * its name before; ENXIO past its end; ENODEV.
+ */
+struct p2pmem_locate_dmabuf {
+	__u32 size;
+	__u32 flags;
+	__s32 dmabuf_fd;
+	__u32 reserved0;
+	__u64 offset;
+	__u64 region_offset;
+	__u64 length;
+};
+
+/**
+ * struct p2pmem_pin_gpu - memory of a GPU becomes memory of this file (P2PMEM_IOC_PIN_GPU)
+ * @size: in: sizeof(struct p2pmem_pin_gpu)
+ * @flags: in: must be zero
+ * @va: in: address in the calling process, as cuMemAlloc() gave it
+ * @length: in: bytes, > 0; @va and @length are multiples of 64 KiB, and the range
+ *	lies in one allocation
+ * @offset: in: where it shows in this open file; a multiple of 64 KiB, nothing is there yet
+ * @reason: out: on failure cause and remedy, NUL-terminated
+ *
+ * The file has the GPU's own bytes from then on, which are never zeroed: mmap(),
+ * O_DIRECT, exports and so on work there as on any memory.  It is unpinned when the
+ * file is closed and nobody refers to a page of it.  Freeing it in the GPU's own API
+ * before that leaves it in place where the driver pins persistently.  Where it does
+ * not (a partitioned or virtual GPU, drivers before 535), the call that frees it waits
+ * for the transfers under way; after it the file has nothing at @offset (ENXIO, SIGBUS).
+ * Errors: EINVAL (alignment; the driver knows no such memory), ENXIO (another GPU's),
+ * EEXIST (@offset is in use, or had been exported as a dma-buf), EBUSY (pinned already), ENOSPC (BAR1 is too small),
+ * EOPNOTSUPP (no driver, or one that cannot; a region of another kind), EIO, ENODEV,
+ * ENOMEM, EINTR.
+ */
+struct p2pmem_pin_gpu {
+	__u32 size;
+	__u32 flags;
+	__u64 va;
+	__u64 length;
+	__u64 offset;
+	char reason[P2PMEM_REASON_BYTES];
+};
+
 #define P2PMEM_IOC_MAGIC	0xB9
 #define P2PMEM_IOC_INFO		_IOWR(P2PMEM_IOC_MAGIC, 0x00, struct p2pmem_info)
 #define P2PMEM_IOC_CLAIM		_IOWR(P2PMEM_IOC_MAGIC, 0x01, struct p2pmem_claim)
@@ -338,6 +410,8 @@ struct p2pmem_locate {
 #define P2PMEM_IOC_STATUS		_IOWR(P2PMEM_IOC_MAGIC, 0x05, struct p2pmem_status)
 #define P2PMEM_IOC_COPY		_IOWR(P2PMEM_IOC_MAGIC, 0x06, struct p2pmem_copy)
 #define P2PMEM_IOC_LOCATE		_IOWR(P2PMEM_IOC_MAGIC, 0x07, struct p2pmem_locate)
+#define P2PMEM_IOC_PIN_GPU		_IOWR(P2PMEM_IOC_MAGIC, 0x08, struct p2pmem_pin_gpu)
+#define P2PMEM_IOC_LOCATE_DMABUF	_IOWR(P2PMEM_IOC_MAGIC, 0x09, struct p2pmem_locate_dmabuf)
 
 /**
  * struct p2pmem_uring_buffer - a range of an open file as a fixed buffer of a
@@ -348,7 +422,8 @@ struct p2pmem_locate {
  *
  * An IORING_OP_URING_CMD, which waits as an ioctl would, the ring with it, and
  * completes with 0 or an errno: besides those of mmap(), EBUSY if the place is
- * not empty, EINVAL if there is none, and EOPNOTSUPP for P2PDMA pages and before
+ * not empty, EINVAL if there is none, and EOPNOTSUPP for P2PDMA pages, for memory
+ * that a GPU's driver may take back (P2PMEM_IOC_PIN_GPU), and before
  * Linux 7.3 (where the file takes no commands at all).  Requests name the buffer
  * by its index, and give the distance from its beginning as their address.  A
  * file that was opened for reading only may be the source of data, not their
@@ -369,7 +444,8 @@ struct p2pmem_uring_buffer {
  * struct p2pmem_region_add - offer device memory as /dev/p2pmemN
  * @size: in: sizeof(struct p2pmem_region_add)
  * @kind: in: enum p2pmem_kind
- * @bar: in: BAR number 0..5, for P2PMEM_KIND_PCI_BAR; else 0
+ * @bar: in: BAR number 0..5, for P2PMEM_KIND_PCI_BAR, and for P2PMEM_KIND_GPU_NVIDIA if
+ *	it is not the largest prefetchable one; else 0
  * @page_type: in: 0 for the default; out: the one that the region has
  * @memtype: in: 0 for the default
  * @offset, @length: in: part of the BAR (2 MiB aligned); length 0 is all
@@ -377,16 +453,21 @@ struct p2pmem_uring_buffer {
  * @reason: out: on failure cause and remedy; on success which functions decided
  *	about the page type, or which have no route although it was asked for.
  *	NUL-terminated
+ * @folio_bytes: in: 0 or 4096: struct pages of 4 KiB each; 2 MiB or 1 GiB:
+ *	folios of that size from the beginning, which save most of the struct
+ *	pages' memory, and have one owner each (docs/uapi.md)
  *
  * The default page type is generic if each NVMe controller and RDMA function of
  * the machine has a route to the region; else p2pdma, where kernel and provider
  * have it; else the call fails with EHOSTUNREACH.  Generic pages are mapped by
  * the kernel for any device without a look at the route.  Memory that its own
- * driver has published is p2pdma.
+ * driver has published is p2pdma.  Page type pmem makes persistent memory a pmem
+ * device (docs/uapi.md).
  *
  * pci-bar needs the function to be bound to the driver "p2pmem" first
  * (driver_override, then bind); nvme-cmb and nvme-pmr need it to stay bound
- * to the nvme driver.
+ * to the nvme driver, gpu-nvidia to the driver "nvidia".  A gpu-nvidia region has no
+ * free memory: open files have what they pin (P2PMEM_IOC_PIN_GPU).
  */
 struct p2pmem_region_add {
 	__u32 size;
@@ -403,6 +484,7 @@ struct p2pmem_region_add {
 	__u64 offset;
 	__u64 length;
 	char reason[P2PMEM_REASON_BYTES];
+	__u64 folio_bytes;
 };
 
 /**
@@ -413,7 +495,8 @@ struct p2pmem_region_add {
  * @reason: out: who holds it, when EBUSY or EINTR
  *
  * Mappings are revoked (SIGBUS), then the call waits until no device and no
- * pin refers to the memory.  A signal ends the wait, not the removal.
+ * pin refers to the memory.  A signal ends the wait, not the removal.  EBUSY for
+ * a pmem device whose disk is open, a mounted one for example.
  */
 #define P2PMEM_REMOVE_IF_IDLE	(1U << 0)	/* EBUSY instead of revoking */
 struct p2pmem_region_remove {
@@ -424,7 +507,37 @@ struct p2pmem_region_remove {
 	char reason[P2PMEM_REASON_BYTES];
 };
 
+/**
+ * struct p2pmem_nvme_memory - what an NVMe controller says of its memory (P2PMEM_CTL_NVME_MEMORY)
+ * @size: in: sizeof(struct p2pmem_nvme_memory)
+ * @flags: in: must be zero
+ * @pci_domain, @pci_bus, @pci_devfn: in: the controller, which the nvme driver runs
+ * @reserved0, @reserved1: in: must be zero
+ * @cap: out: CAP; its bits 56 and 57 say whether there is a PMR, a CMB
+ * @cmbloc, @cmbsz: out: zero while the CMB is disabled
+ * @pmrcap: out: PMRCAP, zero without a PMR
+ * @reason: out: on failure cause and remedy, NUL-terminated
+ *
+ * Reads registers (NVMe Base 2.0, 3.1.4) and changes none.  Userspace cannot map them
+ * where the kernel keeps the memory of drivers to itself (CONFIG_IO_STRICT_DEVMEM).
+ */
+struct p2pmem_nvme_memory {
+	__u32 size;
+	__u32 flags;
+	__u32 pci_domain;
+	__u8 pci_bus;
+	__u8 pci_devfn;
+	__u8 reserved0[2];
+	__u64 cap;
+	__u32 cmbloc;
+	__u32 cmbsz;
+	__u32 pmrcap;
+	__u32 reserved1;
+	char reason[P2PMEM_REASON_BYTES];
+};
+
 #define P2PMEM_CTL_REGION_ADD		_IOWR(P2PMEM_IOC_MAGIC, 0x40, struct p2pmem_region_add)
 #define P2PMEM_CTL_REGION_REMOVE	_IOWR(P2PMEM_IOC_MAGIC, 0x41, struct p2pmem_region_remove)
+#define P2PMEM_CTL_NVME_MEMORY		_IOWR(P2PMEM_IOC_MAGIC, 0x42, struct p2pmem_nvme_memory)
 
 #endif /* _UAPI_P2PMEM_H */

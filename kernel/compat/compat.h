@@ -146,9 +146,11 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define COMPAT_FAULT_SIZE	enum page_entry_size
 #define COMPAT_FAULT_CHUNK	PE_SIZE_PMD
+#define COMPAT_FAULT_PUD	PE_SIZE_PUD
 #else
 #define COMPAT_FAULT_SIZE	unsigned int
 #define COMPAT_FAULT_CHUNK	(PMD_SHIFT - PAGE_SHIFT)
+#define COMPAT_FAULT_PUD	(PUD_SHIFT - PAGE_SHIFT)
 #endif
 
 /*
@@ -213,6 +215,63 @@ static inline vm_fault_t compat_insert_chunk(struct vm_fault *vmf,
 #else
 	return VM_FAULT_FALLBACK;
 #endif
+}
+
+/*
+ * A folio of 1 GiB by one entry.  Only mappings of an inode that is marked as DAX are
+ * asked for one (mm/huge_memory.c, __thp_vma_allowable_orders()), and only of those
+ * the core gives its reference back when it splits it (__split_huge_pud_locked()).
+ * From 7.3 on: there walk_pmd_range() (mm/pagewalk.c) looks whether an entry has come
+ * back since it was split, before it takes it for a table.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0) && COMPAT_HAS_FOLIOS && \
+	defined(CONFIG_HAVE_ARCH_TRANSPARENT_HUGEPAGE_PUD) && \
+	defined(CONFIG_FS_DAX) && defined(CONFIG_MMU_NOTIFIER)
+#define COMPAT_HAS_PUDS		1
+#define COMPAT_PUD_INODE_FLAGS	S_DAX
+
+/*
+ * An entry is made as vm_page_prot says, writable where it may be.  It is not asked for
+ * as that of a write: insert_pud() would complain about a table, which another thread
+ * that may map no large folios can have put there since this looked.
+ */
+static inline vm_fault_t compat_insert_pud(struct vm_fault *vmf, struct page *page)
+{
+	pud_t pud = READ_ONCE(*vmf->pud);
+
+	if (!pud_none(pud) && !pud_trans_huge(pud))
+		return VM_FAULT_FALLBACK;
+	return vmf_insert_folio_pud(vmf, page_folio(page),
+				    !pud_none(pud) && vmf->flags & FAULT_FLAG_WRITE);
+}
+
+/* A fault that holds the lock of its mapping alone ends, and comes again with mmap_lock. */
+static inline vm_fault_t compat_take_mmap_lock(struct vm_fault *vmf)
+{
+	if (!(vmf->flags & FAULT_FLAG_VMA_LOCK))
+		return 0;
+	vma_end_read(vmf->vma);
+	return VM_FAULT_RETRY;
+}
+
+static inline void compat_zap_mapping(struct vm_area_struct *vma)
+{
+	zap_vma_range(vma, vma->vm_start, vma->vm_end - vma->vm_start);
+}
+#else
+#define COMPAT_HAS_PUDS		0
+#define COMPAT_PUD_INODE_FLAGS	0
+
+static inline vm_fault_t compat_take_mmap_lock(struct vm_fault *vmf)
+{
+	return 0;
+}
+#endif
+
+/* has_transparent_pud_hugepage() knows the kernel, not the processor. */
+static inline bool compat_has_puds(void)
+{
+	return COMPAT_HAS_PUDS && boot_cpu_has(X86_FEATURE_GBPAGES);
 }
 
 #if COMPAT_HAS_DEVMAP_PAGES
@@ -328,6 +387,13 @@ static inline bool compat_p2pdma_has_pool(struct pci_dev *pdev)
 #endif
 }
 
+/* What a page of a P2PDMA pool counts that nobody has taken out of it: none since 6.15. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#define COMPAT_P2PDMA_REST	1
+#else
+#define COMPAT_P2PDMA_REST	0
+#endif
+
 /* MODULE_IMPORT_NS() takes a string since 6.13. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 #define COMPAT_NS_DMA_BUF DMA_BUF
@@ -355,6 +421,16 @@ static inline bool compat_dma_buf_revocable(struct dma_buf_attachment *attach)
 	return true;
 #else
 	return dma_buf_attach_revocable(attach);
+#endif
+}
+
+/* May it keep its mapping, for all that is known? */
+static inline bool compat_dma_buf_may_stay(struct dma_buf_attachment *attach)
+{
+#if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
+	return true;
+#else
+	return !dma_buf_attach_revocable(attach);
 #endif
 }
 

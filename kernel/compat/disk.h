@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* What differs between kernel versions of the disk of a pmem device, and of its pages. */
+#ifndef P2PMEM_COMPAT_DISK_H
+#define P2PMEM_COMPAT_DISK_H
+
+#include <linux/blkdev.h>
+#include <linux/version.h>
+
+/* Pages of a DAX file system rest at no reference since 6.15. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
+#define COMPAT_FS_DAX_REST	1
+#else
+#define COMPAT_FS_DAX_REST	0
+#endif
+
+/* Who has a disk for himself has a file of it since 6.9. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define COMPAT_DISK_CLAIM	struct block_device
+
+static inline COMPAT_DISK_CLAIM *compat_claim_disk(dev_t dev, void *holder)
+{
+	return blkdev_get_by_dev(dev, FMODE_READ | FMODE_EXCL, holder);
+}
+
+static inline void compat_unclaim_disk(COMPAT_DISK_CLAIM *claim)
+{
+	blkdev_put(claim, FMODE_READ | FMODE_EXCL);
+}
+#else
+#define COMPAT_DISK_CLAIM	struct file
+
+static inline COMPAT_DISK_CLAIM *compat_claim_disk(dev_t dev, void *holder)
+{
+	return bdev_file_open_by_dev(dev, BLK_OPEN_READ, holder, NULL);
+}
+
+static inline void compat_unclaim_disk(COMPAT_DISK_CLAIM *claim)
+{
+	bdev_fput(claim);
+}
+#endif
+
+#endif

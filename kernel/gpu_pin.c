@@ -1,0 +1,688 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * P2PMEM_IOC_PIN_GPU: memory of a GPU becomes memory of an open file, and goes
+ * back to the driver when nobody refers to it.  gpu.h says what a pin is.
+ */
+#include <linux/module.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+
+#include "gpu.h"
+
+/* --- putting --- */
+
+/* The driver knows nothing of it any more, and it has no extents. */
+static void pin_free(struct p2pmem_pin *pin)
+{
+	struct p2pmem_region *r = pin->region;
+
+	p2pmem_gpu_calls_put(&pin->calls);
+	put_pid(pin->owner);
+	kvfree(pin->ranges);
+	kfree(pin);
+	wake_up_all(&r->wait);
+	put_device(&r->dev);
+}
+
+static atomic_t revocable_pins;
+
+static void pin_end(struct p2pmem_pin *pin)
+{
+	struct p2pmem_region *r = pin->region;
+
+	/* First: once no pin is seen the region goes, and then its driver may be unloaded. */
+	p2pmem_gpu_calls_put(&pin->calls);
+	mutex_lock(&r->alloc_lock);
+	list_del(&pin->link);
+	mutex_unlock(&r->alloc_lock);
+	if (pin->counted)
+		atomic_dec(&revocable_pins);
+	pin_free(pin);
+	module_put(THIS_MODULE);
+}
+
+/*
+ * Held while the driver makes a pin, and while one is put that it may take away: a
+ * callback that comes between the last look and the put frees the pin's table, and no
+ * later pin may have its address by then.  The callback does not take it.
+ */
+static DEFINE_MUTEX(driver_mutex);
+
+static void say_kept(struct p2pmem_pin *pin, int err, const char *until)
+{
+	dev_err(&pin->region->dev, "the GPU's driver did not take %llu bytes back (errno %d): they stay pinned until %s\n",
+		pin->bytes, -err, until);
+}
+
+/* It failed, so its table and we are still known to the driver, unless it has called back. */
+static void leave_to_callback(struct p2pmem_pin *pin, int err)
+{
+	struct p2pmem_region *r = pin->region;
+	bool revoked;
+
+	mutex_lock(&r->alloc_lock);
+	revoked = pin->revoked;
+	if (!revoked)
+		pin->state = P2PMEM_PIN_KEPT;
+	mutex_unlock(&r->alloc_lock);
+	wake_up_all(&r->wait);
+	if (revoked)
+		pin_end(pin);
+	else
+		say_kept(pin, err, "their process frees the memory, or ends");
+}
+
+/* Killed while it waits: its process ends, and so the callback comes. */
+static void put_revocable(struct p2pmem_pin *pin)
+{
+	int ret = 0;
+
+	if (mutex_lock_killable(&driver_mutex)) {
+		leave_to_callback(pin, -EINTR);
+		return;
+	}
+	if (!READ_ONCE(pin->revoked))
+		ret = pin->calls.put(0, 0, pin->va, pin->table);
+	mutex_unlock(&driver_mutex);
+	if (ret)
+		leave_to_callback(pin, ret);
+	else
+		pin_end(pin);
+}
+
+#define PUT_TRIES	5
+#define PUT_INTERVAL	HZ
+
+/*
+ * Nothing but this ends it.  A driver that had no memory for the call is asked again.
+ * After any other error it must not be: it has dropped what the pin held of the GPU.
+ */
+static void put_persistent(struct p2pmem_pin *pin)
+{
+	int ret = 0;
+
+	if (pin->calls.put_persistent)
+		ret = pin->calls.put_persistent(pin->va, pin->table, 0);
+	if (ret == -ENOMEM && ++pin->tries < PUT_TRIES) {
+		queue_delayed_work(p2pmem_wq, &pin->work, PUT_INTERVAL);
+		return;
+	}
+	if (ret)
+		say_kept(pin, ret, "it is unloaded");
+	pin_end(pin);
+}
+
+/* Its state is PUTTING, so it is the caller's; no lock is held. */
+static void pin_put(struct p2pmem_pin *pin)
+{
+	if (pin->persistent)
+		put_persistent(pin);
+	else
+		put_revocable(pin);
+}
+
+#define LOOK_INTERVAL	(HZ / 4)
+
+/* Persistent, and unused; or revoked, so that the driver has it already. */
+static void pin_work(struct work_struct *work)
+{
+	struct p2pmem_pin *pin = container_of(to_delayed_work(work), struct p2pmem_pin, work);
+
+	if (!pin->revoked)
+		pin_put(pin);
+	else if (p2pmem_gpu_is_over(pin))
+		pin_end(pin);
+	else
+		queue_delayed_work(p2pmem_wq, &pin->work, LOOK_INTERVAL);
+}
+
+/*
+ * The device has gone, and pages are referred to that will not be reached any more: the
+ * driver, which waits for its pins, gets them; what they were stays with the extents.
+ */
+static struct p2pmem_pin *next_to_give(struct p2pmem_region *r)
+{
+	struct p2pmem_pin *pin, *found = NULL;
+
+	mutex_lock(&r->alloc_lock);
+	list_for_each_entry(pin, &r->pins, link)
+		if (!found && pin->persistent && pin->state == P2PMEM_PIN_LIVE)
+			found = pin;
+	if (found)
+		found->state = P2PMEM_PIN_PUTTING;
+	mutex_unlock(&r->alloc_lock);
+	return found;
+}
+
+static void give_to_driver(struct p2pmem_pin *pin)
+{
+	struct p2pmem_region *r = pin->region;
+	int ret = pin->calls.put_persistent(pin->va, pin->table, 0);
+	bool unused;
+
+	if (ret)
+		say_kept(pin, ret, "it is unloaded");
+	p2pmem_gpu_calls_put(&pin->calls);
+	mutex_lock(&r->alloc_lock);
+	unused = list_empty(&pin->extents);
+	if (!unused)
+		pin->state = P2PMEM_PIN_GIVEN;
+	mutex_unlock(&r->alloc_lock);
+	if (unused)
+		pin_end(pin);
+}
+
+void p2pmem_pins_give(struct p2pmem_region *r)
+{
+	struct p2pmem_pin *pin;
+
+	while ((pin = next_to_give(r)))
+		give_to_driver(pin);
+}
+
+/* Somebody is about to give room in BAR1 back. */
+bool p2pmem_pins_are_put(struct p2pmem_region *r)
+{
+	struct p2pmem_pin *pin;
+
+	lockdep_assert_held(&r->alloc_lock);
+	list_for_each_entry(pin, &r->pins, link)
+		if (pin->state == P2PMEM_PIN_PUTTING)
+			return true;
+	return false;
+}
+
+/* May the calling process put it?  The driver knows a callback pin by its process. */
+static bool is_mine(const struct p2pmem_pin *pin)
+{
+	return pin->owner == task_tgid(current);
+}
+
+static struct p2pmem_pin *next_of_mine(struct p2pmem_region *r)
+{
+	struct p2pmem_pin *pin, *found = NULL;
+
+	mutex_lock(&r->alloc_lock);
+	list_for_each_entry(pin, &r->pins, link)
+		if (!found && pin->state == P2PMEM_PIN_UNUSED && !pin->persistent &&
+		    !pin->revoked && is_mine(pin))
+			found = pin;
+	if (found)
+		found->state = P2PMEM_PIN_PUTTING;
+	mutex_unlock(&r->alloc_lock);
+	return found;
+}
+
+/*
+ * Callback pins that nothing uses any more can be put by their process alone.  So
+ * each of its calls that may, does; what is left goes when it frees the memory, or
+ * ends.  No lock is held.
+ */
+void p2pmem_pins_put_mine(struct p2pmem_region *r)
+{
+	struct p2pmem_pin *pin;
+
+	while ((pin = next_of_mine(r)))
+		pin_put(pin);
+}
+
+/* The last extent has gone. */
+static void pin_unused(struct p2pmem_pin *pin)
+{
+	lockdep_assert_held(&pin->region->alloc_lock);
+	if (pin->state != P2PMEM_PIN_LIVE && pin->state != P2PMEM_PIN_GIVEN)
+		return;
+	if (!pin->persistent) {
+		pin->state = P2PMEM_PIN_UNUSED;
+		return;
+	}
+	pin->state = P2PMEM_PIN_PUTTING;
+	queue_delayed_work(p2pmem_wq, &pin->work, 0);
+}
+
+/* @e is not a part of its pin any more: it is given back, or its region has ended. */
+void p2pmem_pin_leave(struct p2pmem_extent *e)
+{
+	struct p2pmem_pin *pin = e->pin;
+
+	if (!pin)
+		return;
+	lockdep_assert_held(&pin->region->alloc_lock);
+	e->pin = NULL;
+	list_del(&e->pin_link);
+	if (list_empty(&pin->extents))
+		pin_unused(pin);
+}
+
+/* Of a region that has ended, an extent that neither a file has nor the list of draining ones. */
+static void leave_at_end(struct p2pmem_extent *e)
+{
+	p2pmem_pin_leave(e);
+	if (p2pmem_extent_detached(e))
+		kfree(e);
+}
+
+/* The region is gone, so that its pages are not looked at any more. */
+void p2pmem_pin_drop(struct p2pmem_pin *pin)
+{
+	struct p2pmem_extent *e, *next;
+
+	lockdep_assert_held(&pin->region->alloc_lock);
+	list_for_each_entry_safe(e, next, &pin->extents, pin_link)
+		leave_at_end(e);
+}
+
+/* Also memory that no file has any more, since its driver took it back. */
+bool p2pmem_pins_have_memory(struct p2pmem_region *r)
+{
+	struct p2pmem_pin *pin;
+
+	lockdep_assert_held(&r->alloc_lock);
+	list_for_each_entry(pin, &r->pins, link)
+		if (!list_empty(&pin->extents))
+			return true;
+	return false;
+}
+
+static bool has_persistent(struct p2pmem_region *r)
+{
+	struct p2pmem_pin *pin;
+	bool found = false;
+
+	mutex_lock(&r->alloc_lock);
+	list_for_each_entry(pin, &r->pins, link)
+		found |= pin->persistent;
+	mutex_unlock(&r->alloc_lock);
+	return found;
+}
+
+/* Looking takes a lock that sleeps, so that wait_event() will not do. */
+static void await_persistent(struct p2pmem_region *r)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+
+	add_wait_queue(&r->wait, &wait);
+	while (has_persistent(r))
+		wait_woken(&wait, TASK_IDLE, MAX_SCHEDULE_TIMEOUT);
+	remove_wait_queue(&r->wait, &wait);
+}
+
+/*
+ * No page of the region is referred to, and none will be: the driver gets all of it
+ * back.  What its process alone can put stays until that ends, or frees it.
+ */
+void p2pmem_pins_end(struct p2pmem_region *r)
+{
+	struct p2pmem_pin *pin;
+
+	mutex_lock(&r->alloc_lock);
+	list_for_each_entry(pin, &r->pins, link)
+		p2pmem_pin_drop(pin);
+	mutex_unlock(&r->alloc_lock);
+	await_persistent(r);
+}
+
+/* May the GPU's driver take a part of it away?  The gate keeps it, and the pins, as they are. */
+bool p2pmem_file_is_revocable(struct p2pmem_file *f, u64 first, u64 count)
+{
+	struct p2pmem_extent *e;
+	bool found = false;
+
+	lockdep_assert_held(&f->region->gate);
+	mutex_lock(&f->lock);
+	for (e = p2pmem_extent_from(f, first); e && e->file_first < first + count && !found;
+	     e = p2pmem_extent_next(e))
+		found = e->pin && !e->pin->persistent;
+	mutex_unlock(&f->lock);
+	return found;
+}
+
+/*
+ * A dma-buf is made of it.  Mappings of that may outlive it, in whatever process.  They
+ * show what the file has there; so what is taken back is followed by nothing (detach_from()).
+ */
+void p2pmem_file_lend(struct p2pmem_file *f, u64 first, u64 count)
+{
+	struct p2pmem_extent *e;
+
+	lockdep_assert_held(&f->region->gate);
+	mutex_lock(&f->lock);
+	for (e = p2pmem_extent_from(f, first); e && e->file_first < first + count;
+	     e = p2pmem_extent_next(e))
+		if (e->pin)
+			e->pin->lent = true;
+	mutex_unlock(&f->lock);
+}
+
+/* --- making --- */
+
+static int check_request(struct p2pmem_file *f, struct p2pmem_pin_gpu *req)
+{
+	if (!f->region->provider->pinned) {
+		p2pmem_reason(req->reason, "%s is of kind %s: only gpu-nvidia takes pins of GPU memory",
+			      dev_name(&f->region->dev), f->region->provider->name);
+		return -EOPNOTSUPP;
+	}
+	if (req->flags) {
+		p2pmem_reason(req->reason, "flags must be zero");
+		return -EINVAL;
+	}
+	if (!req->length || !IS_ALIGNED(req->va | req->length | req->offset, NV_P2P_PAGE_BYTES)) {
+		p2pmem_reason(req->reason, "address (0x%llx), length (%llu) and offset (%llu) must be multiples of 64 KiB, the length more than none: round them to the GPU pages that hold the range",
+			      req->va, req->length, req->offset);
+		return -EINVAL;
+	}
+	if (req->length > LLONG_MAX || req->offset > LLONG_MAX - req->length ||
+	    req->va > U64_MAX - req->length) {
+		p2pmem_reason(req->reason, "the range ends past the last address");
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int check_region(struct p2pmem_region *r, char *reason)
+{
+	if (!p2pmem_enter(r)) {
+		p2pmem_reason(reason, "%s is being removed", dev_name(&r->dev));
+		return -ENODEV;
+	}
+	p2pmem_revalidate(r);
+	p2pmem_leave(r);
+	return 0;
+}
+
+static struct p2pmem_pin *pin_new(struct p2pmem_file *f, const struct p2pmem_pin_gpu *req)
+{
+	struct p2pmem_region *r = f->region;
+	struct p2pmem_pin *pin = kzalloc(sizeof(*pin), GFP_KERNEL_ACCOUNT);
+
+	if (!pin)
+		return NULL;
+	pin->region = r;
+	get_device(&r->dev);
+	pin->owner = get_pid(task_tgid(current));
+	pin->va = req->va;
+	pin->bytes = req->length;
+	pin->part.file_serial = f->serial;
+	pin->part.first = req->offset >> PAGE_SHIFT;
+	pin->part.end = (req->offset + req->length) >> PAGE_SHIFT;
+	pin->state = P2PMEM_PIN_GETTING;
+	INIT_LIST_HEAD(&pin->link);
+	INIT_LIST_HEAD(&pin->extents);
+	INIT_DELAYED_WORK(&pin->work, pin_work);
+	__module_get(THIS_MODULE);
+	mutex_lock(&r->alloc_lock);
+	list_add_tail(&pin->link, &r->pins);
+	mutex_unlock(&r->alloc_lock);
+	return pin;
+}
+
+/*
+ * The callback ends when the pages are free of references.  Those that can be pinned
+ * for long are taken for that only if root asked for them.
+ */
+static int check_revocable(struct p2pmem_region *r, char *reason)
+{
+	if (r->backing.type == P2PMEM_PAGES_P2PDMA || r->generic_by_name)
+		return 0;
+	p2pmem_reason(reason, "the driver of %s can take pinned memory back at any time (before 535, MIG or vGPU), and generic pages may be held for good: add the region with page type %s",
+		      pci_name(r->pdev), COMPAT_HAS_P2PDMA ? "p2pdma" :
+		      "generic by name, if no program keeps RDMA memory regions of it");
+	return -EOPNOTSUPP;
+}
+
+/* A driver whose GPU is partitioned has the persistent calls, and refuses them. */
+static bool lacks_persistent(const struct p2pmem_pin *pin, int err)
+{
+	return (err == -P2PMEM_GPU_ENOTSUPP || err == -EOPNOTSUPP) && pin->calls.get &&
+	       pin->calls.put;
+}
+
+static int call_get(struct p2pmem_pin *pin)
+{
+	if (pin->persistent)
+		return pin->calls.get_persistent(pin->va, pin->bytes, &pin->table, 0);
+	return pin->calls.get(0, 0, pin->va, pin->bytes, &pin->table, p2pmem_gpu_revoke, pin);
+}
+
+/* Where the driver never calls back, nobody is in anybody's way. */
+static int ask_once(struct p2pmem_pin *pin)
+{
+	int ret;
+
+	if (pin->persistent && !atomic_read(&revocable_pins))
+		return call_get(pin);
+	if (mutex_lock_killable(&driver_mutex))
+		return -EINTR;
+	ret = call_get(pin);
+	mutex_unlock(&driver_mutex);
+	return ret;
+}
+
+/* Room that a file had which was closed a moment before may be on its way back. */
+static int ask(struct p2pmem_pin *pin)
+{
+	unsigned long asked = jiffies;
+	int ret;
+
+	do {
+		ret = ask_once(pin);
+	} while (ret == -ENOMEM && p2pmem_settle(pin->region, asked));
+	return ret;
+}
+
+static int ask_revocable(struct p2pmem_pin *pin, char *reason)
+{
+	int ret = check_revocable(pin->region, reason);
+
+	if (ret)
+		return ret;
+	pin->counted = true;
+	atomic_inc(&revocable_pins);
+	ret = ask(pin);
+	return ret ? p2pmem_gpu_explain(pin->region, pin->bytes, ret, reason) : 0;
+}
+
+static int get_table(struct p2pmem_pin *pin, char *reason)
+{
+	int ret = p2pmem_gpu_calls_get(&pin->calls, &pin->persistent, reason);
+
+	if (ret)
+		return ret;
+	if (pin->persistent) {
+		ret = ask(pin);
+		if (!ret)
+			return 0;
+		pin->persistent = false;
+		wake_up_all(&pin->region->wait); /* await_persistent() */
+		if (!lacks_persistent(pin, ret))
+			return p2pmem_gpu_explain(pin->region, pin->bytes, ret, reason);
+	}
+	return ask_revocable(pin, reason);
+}
+
+/* The table may be read from now on, unless it has gone already. */
+static int begin_making(struct p2pmem_pin *pin, char *reason)
+{
+	struct p2pmem_region *r = pin->region;
+	bool revoked;
+
+	mutex_lock(&r->alloc_lock);
+	revoked = pin->revoked;
+	if (!revoked)
+		pin->state = P2PMEM_PIN_MAKING;
+	mutex_unlock(&r->alloc_lock);
+	if (!revoked)
+		return 0;
+	p2pmem_reason(reason, "the memory was freed while it was being pinned");
+	return -EINVAL;
+}
+
+static int check_table(struct p2pmem_pin *pin, char *reason)
+{
+	struct nvidia_p2p_page_table *table = pin->table;
+
+	if (!nv_p2p_table_known(table)) {
+		p2pmem_reason(reason, "the driver's page table has version 0x%x and page size %u, which this p2pmem does not know: install one that fits the driver",
+			      table->version, table->page_size);
+		return -EOPNOTSUPP;
+	}
+	if (table->entries != pin->bytes / NV_P2P_PAGE_BYTES) {
+		p2pmem_reason(reason, "the driver gave %u pages of 64 KiB for %llu KiB",
+			      table->entries, pin->bytes >> 10);
+		return -EIO;
+	}
+	return 0;
+}
+
+static bool in_region(const struct p2pmem_region *r, phys_addr_t phys)
+{
+	return phys >= r->backing.phys && phys - r->backing.phys < r->backing.bytes &&
+	       IS_ALIGNED(phys, PAGE_SIZE) &&
+	       r->backing.bytes - (phys - r->backing.phys) >= NV_P2P_PAGE_BYTES;
+}
+
+/* Pages that follow one another become one range. */
+static void add_page(struct p2pmem_pin *pin, phys_addr_t phys)
+{
+	struct p2pmem_range *last = pin->ranges + pin->nr_ranges - 1;
+
+	if (pin->nr_ranges && last->phys + last->bytes == phys) {
+		last->bytes += NV_P2P_PAGE_BYTES;
+		return;
+	}
+	pin->ranges[pin->nr_ranges++] = (struct p2pmem_range){ phys, NV_P2P_PAGE_BYTES };
+}
+
+static int read_table(struct p2pmem_pin *pin, char *reason)
+{
+	u32 i;
+	int ret = check_table(pin, reason);
+
+	if (ret)
+		return ret;
+	pin->ranges = kvcalloc(pin->table->entries, sizeof(*pin->ranges), GFP_KERNEL_ACCOUNT);
+	if (!pin->ranges)
+		return -ENOMEM;
+	for (i = 0; i < pin->table->entries; i++) {
+		phys_addr_t phys = pin->table->pages[i]->physical_address;
+
+		if (!in_region(pin->region, phys)) {
+			p2pmem_gpu_explain_foreign(pin->region, phys, reason);
+			return -ENXIO;
+		}
+		add_page(pin, phys);
+	}
+	return 0;
+}
+
+static int need_pages(struct p2pmem_pin *pin, char *reason)
+{
+	struct p2pmem_region *r = pin->region;
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; i < pin->nr_ranges && !ret; i++)
+		ret = p2pmem_windows_need(r, PHYS_PFN(pin->ranges[i].phys - r->backing.phys),
+					  pin->ranges[i].bytes >> PAGE_SHIFT);
+	if (ret == -ENODEV)
+		p2pmem_reason(reason, "%s is being removed", dev_name(&r->dev));
+	else if (ret)
+		p2pmem_reason(reason, "the kernel could not make struct pages for a part of BAR%u of %s (errno %d): the kernel log says why",
+			      r->bar, pci_name(r->pdev), -ret);
+	return ret;
+}
+
+static void explain_own(struct p2pmem_file *f, struct p2pmem_pin_gpu *req, int err)
+{
+	struct p2pmem_region *r = f->region;
+
+	if (err == -EEXIST)
+		p2pmem_reason(req->reason, "the file has memory at offset %llu, or within %llu bytes from there, or had some that a dma-buf was made of: choose another offset",
+			      req->offset, req->length);
+	else if (err == -EBUSY)
+		p2pmem_reason(req->reason, "a part of this GPU memory is pinned through %s already, or somebody has not let go of it since: use that file, or end those that its holders (sysfs) names",
+			      dev_name(&r->dev));
+	else if (err == -ENODEV)
+		p2pmem_reason(req->reason, "%s is being removed", dev_name(&r->dev));
+	else if (err == -ETXTBSY)
+		p2pmem_reason(req->reason, "the pool of the driver of %s (p2pmem/allocate in sysfs) has given out a part of this GPU memory: end who mapped it",
+			      pci_name(r->pdev));
+	else if (err == -EINTR)
+		p2pmem_reason(req->reason, "a signal ended the call: try again");
+	else if (err == -ESTALE)
+		p2pmem_reason(req->reason, "the memory was freed while it was being pinned");
+}
+
+/* From here on the pin belongs to its extents. */
+static int own(struct p2pmem_file *f, struct p2pmem_pin *pin, struct p2pmem_pin_gpu *req)
+{
+	unsigned long asked = jiffies;
+	int ret;
+
+	do {
+		ret = READ_ONCE(pin->revoked) ? -ESTALE :
+		      p2pmem_file_own(f, req->offset >> PAGE_SHIFT, pin);
+	} while (ret == -EBUSY && p2pmem_settle(f->region, asked));
+	explain_own(f, req, ret);
+	if (ret == -ETXTBSY)
+		return -EBUSY;
+	return ret == -ESTALE ? -EINVAL : ret;
+}
+
+static int pin_make(struct p2pmem_file *f, struct p2pmem_pin *pin, struct p2pmem_pin_gpu *req)
+{
+	return read_table(pin, req->reason) ?: need_pages(pin, req->reason) ?:
+	       own(f, pin, req);
+}
+
+/* It has no extents.  If the driver has taken it away, the callback goes on with it. */
+static void pin_unmake(struct p2pmem_pin *pin)
+{
+	struct p2pmem_region *r = pin->region;
+	bool revoked;
+
+	mutex_lock(&r->alloc_lock);
+	revoked = pin->revoked;
+	pin->state = revoked ? P2PMEM_PIN_UNUSED : P2PMEM_PIN_PUTTING;
+	mutex_unlock(&r->alloc_lock);
+	wake_up_all(&r->wait);
+	if (!revoked)
+		pin_put(pin);
+}
+
+static int pin_for(struct p2pmem_file *f, struct p2pmem_pin_gpu *req)
+{
+	struct p2pmem_pin *pin = pin_new(f, req);
+	int ret;
+
+	if (!pin)
+		return -ENOMEM;
+	ret = get_table(pin, req->reason) ?: begin_making(pin, req->reason);
+	if (ret) {
+		pin_end(pin);
+		return ret;
+	}
+	ret = pin_make(f, pin, req);
+	if (ret)
+		pin_unmake(pin);
+	return ret;
+}
+
+long p2pmem_pin_gpu(struct p2pmem_file *f, struct p2pmem_pin_gpu *req)
+{
+	int ret;
+
+	memset(req->reason, 0, sizeof(req->reason));
+	ret = check_request(f, req);
+	if (ret)
+		return ret;
+	ret = check_region(f->region, req->reason);
+	if (ret)
+		return ret;
+	p2pmem_pins_put_mine(f->region);
+	ret = pin_for(f, req);
+	if (ret == -ENOMEM && !req->reason[0])
+		p2pmem_reason(req->reason, "the kernel has no memory for its records of the pin: free some, and try again");
+	return ret;
+}
