@@ -5,49 +5,57 @@
  * Conventions, the same for every call:
  *
  *   - Calls return 0 or a positive value on success and -errno on failure.
- *     donard_error() then gives object, cause and remedy as one text.
- *   - The library never prints and never exits.
- *   - A context and what came out of it belong to one thread at a time; use
- *     one context a thread.
+ *     donard_error() then gives object, cause and remedy as one text. The text names a member
+ *     of a structure of options "options.block_bytes", and a flag by the end of its name:
+ *     "ALLOW_BOUNCE" is DONARD_COPY_ALLOW_BOUNCE of a copy, DONARD_QUEUE_ALLOW_BOUNCE of a queue.
+ *   - The library never prints and never exits. Lengths and offsets are bytes.
+ *   - A context and what came out of it belong to one thread at a time; use one context a thread.
  *   - Strings inside of returned records live as long as their list.
- *   - Lengths and offsets are bytes.
- *   - Structures begin with their size, which the caller sets to sizeof. Later
- *     releases append members. Of a structure that goes in, members that the
- *     caller does not know are taken as zero; members that the library does
- *     not know must be zero, else the call fails with -E2BIG. Of one that
- *     comes out, the library fills what both know and zeroes the rest.
+ *   - Structures begin with their size, which the caller sets to sizeof. Later releases append
+ *     members. Of a structure that goes in, members that the caller does not know are taken as
+ *     zero; members that the library does not know must be zero, else the call fails with
+ *     -E2BIG. Of one that comes out, the library fills what both know and zeroes the rest.
  *     Reserved members must be zero.
- *   - Enumerations grow at their end: treat a value that you do not know as
- *     something else. The calls named donard_..._text() have words for them.
- *   - While the CPU touches device memory (verification, bounced copies,
- *     region to region) a SIGBUS handler is installed and then restored, so
- *     that a region that goes away ends as an error and not as a signal.
- *     Do not change the SIGBUS action in another thread meanwhile.
+ *   - Enumerations grow at their end: expect values that you do not know. The calls named donard_..._text() have words for them.
+ *   - No call installs a signal handler but donard_copy() where it goes through DRAM: while its CPU touches device memory, a region
+ *     that goes away ends as an error and not as SIGBUS. Do not change the action of SIGBUS in another thread meanwhile.
  *
  * errno values with one meaning everywhere:
  *
  *   E2BIG       a structure has members set that this library does not know
  *   EACCES      a permission is missing; the text says whose
+ *   EAGAIN      a queue is full; take completions first
  *   EBADMSG     the data at the destination is not the data of the source
  *   EBUSY       somebody else uses it; the text says who
  *   ECANCELED   the caller's progress function asked to stop
  *   ECONNREFUSED  the RDMA peer does not want this client
  *   ECONNRESET  the RDMA peer, or the link to it, is gone
  *   EHOSTUNREACH  no peer-to-peer route between the two devices
+ *   EFAULT      a buffer of the program is not all there, or no plain memory
+ *   EILSEQ      the log of a write cache is damaged
  *   EINTR       a signal ended the wait
  *   EINVAL      a wrong argument: a bad name, size, flag or alignment
  *   EIO         a device reported a failure
+ *   EMEDIUMTYPE  the file is on a file system other than ext4 and XFS
  *   EMFILE      the process has too many open files
  *   ENETDOWN    the port of an RDMA device is not active
+ *   ENODATA     there is no log of a write cache
  *   ENODEV      there is no such device or region, or not any more
+ *   ENOENT      there is no such file
  *   ENOMEM      there is too little memory, or the limit of locked memory is too low
  *   ENOSPC      the region or the meter has no room left
+ *   ENOSYS      this kernel does not have the call
+ *   ENOTBLK     no NVMe drive is below it
  *   ENXIO       the range goes past the end
  *   EOPNOTSUPP  this machine, kernel or device cannot do it
+ *   EPERM       a queue belongs to another thread or process; or a sandbox forbids a system call
  *   EPROTO      the RDMA peer is not donard, or is another version of it
+ *   EPROTONOSUPPORT  the log of a write cache is of another version
  *   ERANGE      the number is too large
+ *   EROFS       it is read-only, or was not opened for writing
  *   ESHUTDOWN   the RDMA server took its memory back
  *   ETIMEDOUT   the RDMA peer was silent for longer than the time limit
+ *   EXDEV       the GPU's memory lies outside of the part of its BAR that a region has
  */
 #ifndef DONARD_H
 #define DONARD_H
@@ -99,7 +107,8 @@ int donard_open(struct donard_context **ctx, const struct donard_config *config)
  * donard_close() - free a context
  * @ctx: NULL is fine
  *
- * Lists, meters and registered memory are freed before it, by their own calls.
+ * Queues, files, memories, lists, meters and registrations are freed before it, by their
+ * own calls.
  */
 void donard_close(struct donard_context *ctx);
 
@@ -158,12 +167,14 @@ enum donard_region_kind {
 	DONARD_KIND_PCI_BAR,	/* a memory BAR that root named */
 	DONARD_KIND_NVME_CMB,	/* a drive's Controller Memory Buffer */
 	DONARD_KIND_NVME_PMR,	/* a drive's Persistent Memory Region */
+	DONARD_KIND_GPU_NVIDIA,	/* what processes pin of a GPU */
 };
 
 enum donard_page_type {
 	DONARD_PAGES_DEFAULT,	/* of the kind, where one is asked for; else unknown */
 	DONARD_PAGES_GENERIC,
 	DONARD_PAGES_P2PDMA,
+	DONARD_PAGES_PMEM,	/* of a pmem device, which alone has the memory */
 };
 
 enum donard_memtype {
@@ -185,7 +196,7 @@ enum donard_region_state {
  * donard_region_kind_text() - the word for a kind of region
  * @kind: of struct donard_region_info
  *
- * Returns "pci-bar", "nvme-cmb", "nvme-pmr", or "unknown".
+ * Returns "pci-bar", "nvme-cmb", "nvme-pmr", "gpu-nvidia", or "unknown".
  */
 const char *donard_region_kind_text(enum donard_region_kind kind);
 
@@ -201,7 +212,7 @@ enum donard_region_kind donard_region_kind_of(const char *word);
  * donard_page_type_text() - the word for a page type
  * @page_type: of struct donard_region_info
  *
- * Returns "generic", "p2pdma", or "unknown".
+ * Returns "generic", "p2pdma", "pmem", or "unknown".
  */
 const char *donard_page_type_text(enum donard_page_type page_type);
 
@@ -242,12 +253,23 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @size: of this record, as the library filled it
  * @name: "p2pmem0"
  * @bdf: "0000:03:00.0"
+ * @kind: what kind of memory of that device
+ * @bar: the BAR that it lies in
+ * @size_bytes: of the whole region
+ * @available_bytes: that nobody owns
+ * @page_type: whether the kernel checks routes for its pages
+ * @memtype: how the CPU's caches treat it
+ * @state: ready, or why not
+ * @persistent: it keeps its contents without power
  * @pinned_importers: dma-bufs go to drivers that cannot be told to let go
  * @holders: lines of "pid comm bytes pinned_pages [device]"; NULL if the caller
- *	may not see them, which root and the group p2pmem may
- * @granule_bytes, @bus_address: 0 when the node could not be opened
+ *	may not see them, which root and the group p2pmem may, or did not ask
+ * @granule_bytes, @bus_address: 0 when the node was not asked, or could not be opened
  * @unknown: why the last two are 0, or ""
  * @unrouted: lines of BDFs: functions without a route that the kernel would not stop
+ * @offset_bytes: where it begins within its BAR
+ * @folio_bytes: what has one owner: 4096, or more if it was added with large folios
+ * @pmem: its block device, "pmem0", or "" if it is no pmem device or that has no disk
  */
 struct donard_region_info {
 	size_t size;
@@ -268,6 +290,9 @@ struct donard_region_info {
 	uint64_t bus_address;
 	const char *unknown;
 	const char *unrouted;
+	uint64_t offset_bytes;
+	uint64_t folio_bytes;
+	const char *pmem;
 };
 
 struct donard_region_list;
@@ -280,6 +305,24 @@ struct donard_region_list;
  * Returns how many there are, which may be 0; -EOPNOTSUPP without the module.
  */
 int donard_region_list(struct donard_context *ctx, struct donard_region_list **list);
+
+/* What to ask of each region beside its cheap files in sysfs: bits. */
+#define DONARD_REGION_NODE	(1U << 0)	/* opens it: granule_bytes and bus_address */
+#define DONARD_REGION_HOLDERS	(1U << 1)	/* the kernel looks at all memory that is owned */
+
+/**
+ * donard_region_list_parts() - list every region, and ask only some things
+ * @ctx: the context
+ * @parts: any of DONARD_REGION_*; 0 opens no region and looks at no memory
+ * @list: set to the list, which donard_region_list_free() frees
+ *
+ * For programs that list often.  donard_region_list() asks all.
+ *
+ * Returns how many there are, which may be 0; -EOPNOTSUPP without the module;
+ * -EINVAL for unknown parts.
+ */
+int donard_region_list_parts(struct donard_context *ctx, unsigned int parts,
+			     struct donard_region_list **list);
 
 /**
  * donard_region_count() - how many regions a list has
@@ -313,20 +356,23 @@ void donard_region_list_free(struct donard_region_list *list);
  *
  * Returns 0; -ENODEV when there is no such region; -EINVAL when @name cannot be a region's.
  */
-int donard_region_find(struct donard_context *ctx, const char *name,
-		       struct donard_region_list **list);
+int donard_region_find(struct donard_context *ctx, const char *name, struct donard_region_list **list);
 
 /**
  * struct donard_region_add - what to offer
  * @size: sizeof(struct donard_region_add)
  * @bdf: of the function, "0000:03:00.0"
+ * @kind: what kind of its memory
  * @bar: only for DONARD_KIND_PCI_BAR
- * @page_type: 0 for generic if each NVMe and RDMA function of the machine has a
- *	route, else p2pdma where that is available
+ * @page_type: 0 for generic if each NVMe and RDMA function of the machine has a route,
+ *	else p2pdma where that is available; pmem for a pmem device, of persistent memory
  * @memtype: 0 for the default of the kind
  * @offset_bytes, @length_bytes: part of the BAR; length 0 is all of it
  * @note: NULL, or DONARD_REASON_BYTES that get a sentence: which functions decided about
  *	the page type, or have no route although it was asked for
+ * @folio_bytes: 0 or 4096 for struct pages of 4 KiB each.  2 MiB or 1 GiB saves most of their
+ *	memory, and of the time to map and pin; but whoever uses a part takes that much, and
+ *	1 GiB is mapped at once only for programs with CAP_SYS_RAWIO
  */
 struct donard_region_add {
 	size_t size;
@@ -338,6 +384,7 @@ struct donard_region_add {
 	uint64_t offset_bytes;
 	uint64_t length_bytes;
 	char *note;
+	uint64_t folio_bytes;
 };
 
 /**
@@ -348,9 +395,8 @@ struct donard_region_add {
  * A function of DONARD_KIND_PCI_BAR is bound to the driver p2pmem first. That
  * is undone when the kernel refuses the region.
  *
- * Returns N; -EBUSY when another driver owns the function; -EACCES unless the
- * caller is root; -EHOSTUNREACH when no page type was named and none is safe;
- * -EINVAL, -E2BIG when @what describes no memory.
+ * Returns N; -EBUSY when another driver owns the function; -EACCES unless the caller is root;
+ * -EHOSTUNREACH when no page type was named and none is safe; -EINVAL, -E2BIG when @what describes no memory.
  */
 int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what);
 
@@ -379,11 +425,10 @@ int donard_region_remove(struct donard_context *ctx, const char *name, unsigned 
  * @name: of the region
  * @page_type: DONARD_PAGES_GENERIC or DONARD_PAGES_P2PDMA
  *
- * Returns 0; -EBUSY unless the region is idle; -EOPNOTSUPP when the kernel or the
- * kind of region lacks that page type; -EACCES unless the caller is root.
+ * Returns 0; -EBUSY unless it is idle; -EOPNOTSUPP when the kernel or the kind of region
+ * lacks that page type, or it is a pmem device; -EACCES unless the caller is root.
  */
-int donard_region_set_page_type(struct donard_context *ctx, const char *name,
-				enum donard_page_type page_type);
+int donard_region_set_page_type(struct donard_context *ctx, const char *name, enum donard_page_type page_type);
 
 /* ---- clients ---------------------------------------------------------- */
 
@@ -406,7 +451,11 @@ const char *donard_client_type_text(enum donard_client_type type);
  * struct donard_client_info - a PCI function that can start DMA
  * @size: of this record, as the library filled it
  * @name: "nvme0", "mlx5_0", or the BDF of a GPU
+ * @bdf: "0000:01:00.0"
+ * @model: as the device or the PCI ids name it, "" when unknown
  * @serial: "" when unknown
+ * @type: NVMe controller, RDMA NIC or GPU
+ * @namespace_count: of @namespaces
  * @namespaces: names of block devices, "nvme0n1"
  */
 struct donard_client_info {
@@ -468,24 +517,32 @@ enum donard_route_type {
 	DONARD_ROUTE_IOMMU,	/* translated by the root complex */
 	DONARD_ROUTE_BOUNCED,	/* through DRAM */
 	DONARD_ROUTE_CPU,	/* the CPU loads and stores: region to region */
+	DONARD_ROUTE_DRAM,	/* the memory is the host's, which each device reaches */
 };
 
 /**
  * donard_route_text() - the word for a route
  * @route: of struct donard_route or struct donard_copy_result
  *
- * Returns "none", "switch", "bridge", "iommu", "bounced", "cpu", or "unknown".
+ * Returns "none", "switch", "bridge", "iommu", "bounced", "cpu", "dram", or "unknown".
  */
 const char *donard_route_text(enum donard_route_type route);
 
 /**
  * struct donard_route - a prediction: how a client reaches a region
  * @size: in: sizeof(struct donard_route)
+ * @route: the verdict
  * @distance: links between the two: 0 for the client's own memory, 4 below one switch
  * @unlisted_bridge: crosses a host bridge on no allow-list
+ * @same_device: the client and the memory are one function
+ * @acs_redirect: ACS sends the client's requests up to the root complex
+ * @passthrough: there is an IOMMU, and it does not translate for the client
  * @translated: an IOMMU translates what the client sends
- * @dma_address: 0 if the page could not be mapped
+ * @beyond_mask: the client's DMA mask, or its bus's limit, ends below the memory
+ * @bus_address: of the region's first page, as devices on its PCI bus address it
+ * @dma_address: that the kernel gave the client for it; 0 if it could not be mapped
  * @bridge: the bridge that decides, or ""
+ * @reason: a sentence
  */
 struct donard_route {
 	size_t size;
@@ -496,7 +553,8 @@ struct donard_route {
 	bool acs_redirect;
 	bool passthrough;
 	bool translated;
-	bool reserved[3];
+	bool beyond_mask;
+	bool reserved[2];
 	uint64_t bus_address;
 	uint64_t dma_address;
 	char bridge[DONARD_BDF_BYTES];
@@ -516,181 +574,26 @@ struct donard_route {
 int donard_route_probe(struct donard_context *ctx, const char *region, const char *client_bdf,
 		       struct donard_route *route);
 
-/* ---- copy ------------------------------------------------------------- */
-
-/* donard/meter.h */
-struct donard_meter;
-struct donard_measurement;
-
-/** enum donard_phase - what a copy or an RDMA transfer is doing */
-enum donard_phase {
-	DONARD_PHASE_COPY,	/* moving the data */
-	DONARD_PHASE_FLUSH,	/* making it durable: called once, and cannot be stopped */
-	DONARD_PHASE_VERIFY,	/* reading it again and comparing it */
+/* What becomes of a request by a route. */
+enum donard_verdict {
+	DONARD_VERDICT_NO,		/* refused */
+	DONARD_VERDICT_UNLISTED,	/* the host bridge may lose it: refused, unless ALLOW_UNLISTED is passed */
+	DONARD_VERDICT_YES,		/* tried, and proved at the first request */
 };
 
 /**
- * donard_phase_text() - the word for a phase
- * @phase: as a progress function gets it
+ * donard_route_verdict() - whether copies and queues go by a route
+ * @route: as donard_route_probe() has filled it
  *
- * Returns "copying", "flushing", "verifying", or "unknown".
+ * Returns the verdict.
  */
-const char *donard_phase_text(enum donard_phase phase);
-
-/*
- * Called now and then with how much of the phase is done.  Return nonzero to stop the
- * copy; it ends when the requests in flight have ended.
- */
-typedef int (*donard_progress_fn)(void *user, enum donard_phase phase, uint64_t done_bytes,
-				  uint64_t total_bytes);
-
-#define DONARD_COPY_VERIFY		(1U << 0)	/* re-read both sides, compare */
-#define DONARD_COPY_ALLOW_BOUNCE	(1U << 1)	/* through DRAM if there is no route */
-#define DONARD_COPY_ALLOW_UNLISTED	(1U << 2)	/* try a host bridge on no list */
-#define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* never peer-to-peer: a baseline */
-#define DONARD_COPY_PASSTHROUGH		(1U << 4)	/* NVMe commands that bypass the block layer */
-
-/*
- * DONARD_COPY_PASSTHROUGH works only for whole namespaces and their partitions,
- * through /dev/ngXnY; anything else gives -EOPNOTSUPP.  I/O schedulers, cgroup
- * limits and the kernel's statistics do not see these requests.
- */
-
-enum donard_evidence {
-	DONARD_EVIDENCE_PREDICTED,
-	DONARD_EVIDENCE_PROVEN,
-};
-
-/**
- * donard_evidence_text() - the word for the evidence of a route
- * @evidence: of struct donard_copy_result
- *
- * Returns "predicted", "proven", or "unknown".
- */
-const char *donard_evidence_text(enum donard_evidence evidence);
-
-/**
- * enum donard_bounce_evidence - how it is known what went through DRAM
- * @DONARD_BOUNCE_UNKNOWN: it is not known, as of a copy that failed
- * @DONARD_BOUNCE_STATED: the file system says that it reads and writes the file
- *	directly; its page cache could not be watched, as by a user who may
- *	read the file and not write it
- * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache, which
- *	held no more of a file's range after the copy than before; a drive as a
- *	whole, or a partition, has no other way through it
- * @DONARD_BOUNCE_CERTAIN: donard did it itself, or no drive had a part in it
- * @DONARD_BOUNCE_AT_MOST: pages of the range came into the page cache meanwhile,
- *	by another program or by a bounce, and all of them are counted
- *
- * One bounce is never counted.  While another program writes to the very pages of
- * the destination through the page cache, the kernel may write them through it, too,
- * and drop them: on drives, partitions and ext4.  Do not write to a destination
- * during a copy.
- */
-enum donard_bounce_evidence {
-	DONARD_BOUNCE_UNKNOWN,
-	DONARD_BOUNCE_STATED,
-	DONARD_BOUNCE_WATCHED,
-	DONARD_BOUNCE_CERTAIN,
-	DONARD_BOUNCE_AT_MOST,
-};
-
-/**
- * donard_bounce_evidence_text() - the word for what is known of a bounce
- * @evidence: of struct donard_copy_result
- *
- * Returns "stated", "watched", "certain", "at-most", or "unknown".
- */
-const char *donard_bounce_evidence_text(enum donard_bounce_evidence evidence);
-
-/**
- * struct donard_copy_options - zero means the default
- * @size: sizeof(struct donard_copy_options)
- * @length_bytes: default: to the end of the source
- * @block_bytes: size of one request, default 1 MiB.  A request that is longer than a
- *	command of the drive becomes several
- * @queue_depth: requests of @block_bytes in flight, default 16
- * @flags: DONARD_COPY_*
- * @via: the region that a drive-to-drive copy stages its data in; NULL: the best one
- * @progress_fn: may be NULL
- * @meter: NULL, or a meter, which counts during exactly the @seconds of the result
- * @measurement: filled with what @meter counted; required with @meter
- */
-struct donard_copy_options {
-	size_t size;
-	uint64_t length_bytes;
-	uint64_t src_offset_bytes;
-	uint64_t dst_offset_bytes;
-	uint64_t block_bytes;
-	uint32_t queue_depth;
-	uint32_t flags;
-	const char *via;
-	donard_progress_fn progress_fn;
-	void *progress_user;
-	struct donard_meter *meter;
-	struct donard_measurement *measurement;
-};
-
-/**
- * struct donard_copy_result - what happened; valid after a failure too
- * @bytes: from the start of the range, without a gap, that were copied
- * @bounced_bytes: of those, how many went through DRAM.  Where a file has to end within
- *	a block, the file system itself completes the block there: the last bytes,
- *	fewer than a block, then count although the route is direct
- * @bounced_evidence: how that is known
- * @kept_bytes: of a file that was written, how many lie behind the copy, unchanged.
- *	None when neither length_bytes nor dst_offset_bytes was given: the file then
- *	ends where the copy ends
- * @seconds: of moving the bytes and making them durable: after the checks, the
- *	mapping and the proof of the route, before the verification
- * @route: DONARD_ROUTE_NONE when nothing was copied, as when the source is empty
- * @route_evidence: predicted, or proven: a probe was moved and compared
- * @block_bytes, @queue_depth: the values that were used.  Blocks are smaller than asked
- *	for, and more are in flight, where one command of the drive holds less; fewer
- *	are in flight where memory or the copy is too small
- * @fixed_buffers: the memory was registered with io_uring
- * @passthrough: drives were read and written with NVMe commands that donard built
- * @via: the region that the data was staged in, or ""
- */
-struct donard_copy_result {
-	size_t size;
-	uint64_t bytes;
-	uint64_t bounced_bytes;
-	double seconds;
-	uint64_t block_bytes;
-	uint64_t kept_bytes;
-	uint32_t queue_depth;
-	bool verified;
-	bool fixed_buffers;
-	bool durable;
-	bool passthrough;
-	enum donard_route_type route;
-	enum donard_evidence route_evidence;
-	enum donard_bounce_evidence bounced_evidence;
-	uint32_t reserved;
-	char via[32];
-	char bridge[DONARD_BDF_BYTES];
-};
-
-/**
- * donard_copy() - copy between a drive, a file on a drive, and a region
- * @ctx: the context
- * @src, @dst: "/dev/nvme0n1", "/mnt/file", "p2pmem0", "p2pmem0+64M"
- * @options: NULL for the defaults
- * @result: filled in, after a failure too
- *
- * Nothing is written if a check refuses.
- *
- * Returns 0; -EBADMSG when data did not arrive or verification failed;
- * -EHOSTUNREACH without a route; -ECANCELED when stopped; -EINVAL, -E2BIG for
- * malformed arguments; -EOPNOTSUPP for what this machine cannot do; -EACCES,
- * -EBUSY, -ENODEV, -ENOSPC, -ENXIO for either side; -EIO when a device failed.
- */
-int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
-		const struct donard_copy_options *options, struct donard_copy_result *result);
+enum donard_verdict donard_route_verdict(const struct donard_route *route);
 
 #ifdef __cplusplus
 }
 #endif
+
+/* A program that copies needs nothing else. */
+#include "copy.h"
 
 #endif /* DONARD_H */

@@ -93,7 +93,9 @@ const char *donard_quantity_name(enum donard_quantity quantity);
  * @exact: every byte was counted; otherwise the counters' resolution applies,
  *	and they contain everything else that the machine did
  * @known: which of @count are meaningful, a bit (1 << enum donard_quantity) for each
+ * @seconds: between begin and end
  * @missing: why the others are not; empty when all are known
+ * @count: by enum donard_quantity
  */
 struct donard_measurement {
 	size_t size;

@@ -75,9 +75,10 @@ struct donard_rdma_registration;
  * struct donard_rdma_registration_info - what was registered, and how
  * @size: in: sizeof(struct donard_rdma_registration_info)
  * @mr: with lkey and rkey; owned by the registration
- * @address: of the first byte, in requests of this side and of peers
+ * @address: of the first byte, in requests of this side and of peers; where the CPU sees no
+ *	mapping (info.address of the memory is NULL) its place in the dma-buf
+ * @length_bytes: of the whole registration
  * @method: by which it was registered
- * @reserved: zero
  * @reason: why it was not the other one; lives as long as the registration
  */
 struct donard_rdma_registration_info {
@@ -92,7 +93,7 @@ struct donard_rdma_registration_info {
 
 /**
  * donard_rdma_register() - make memory known to a verbs device
- * @memory: of a region, or DRAM; must outlive the registration
+ * @memory: of any kind; must outlive the registration
  * @offset_bytes: in it
  * @length_bytes: 0 is to its end
  * @pd: whose device is meant; must outlive the registration
@@ -100,8 +101,9 @@ struct donard_rdma_registration_info {
  * @registration: set to what donard_rdma_deregister() ends
  *
  * The memory is registered as a dma-buf if device and region support that, and
- * by its mapping otherwise.  Peers get exactly the given rights; donard asks for
- * neither on-demand paging nor relaxed ordering.
+ * by its mapping otherwise.  What came as a dma-buf is handed to the device as it is.
+ * Peers get exactly the given rights; donard asks for neither on-demand paging nor
+ * relaxed ordering.
  *
  * Returns 0; -EOPNOTSUPP when this device cannot register this region; -ENOMEM
  * when the limit of locked memory is too low; -ENXIO past the memory's end;
@@ -143,11 +145,18 @@ enum donard_rdma_event_type {
 
 /**
  * struct donard_rdma_event - something happened on a server
+ * @size: of this record, as the library filled it
+ * @type: what happened
+ * @port: of LISTENING, that the server listens at; else 0
  * @peer: "192.0.2.1:4711", or when listening the server's own address
  * @device: "rxe0", or "" while no client has chosen one
  * @target: "p2pmem0" or "dram"
  * @method, @reason: as of struct donard_rdma_memory_info; DONARD_RDMA_UNREGISTERED and "" before
+ * @text: why a client was lost or refused, or ""
  * @memory: what is offered, as this process maps it
+ * @offset_bytes, @length_bytes: what is offered of @target
+ * @rights: what clients may do with it, DONARD_RDMA_READ and DONARD_RDMA_WRITE
+ * @clients: that have taken what is offered, until now
  * @seconds: of the connection, once it ended
  * @user_seconds, @system_seconds, @minor_faults, @major_faults: this process's
  *	getrusage() meanwhile
@@ -194,11 +203,14 @@ typedef int (*donard_stop_fn)(void *user);
  * @port: 0 lets the kernel choose; DONARD_RDMA_PORT is what clients expect
  * @rights: default both
  * @clients: end after so many clients have taken what is offered; 0 is never
- * @length_bytes: default: to the end of the region; "dram": 64 MiB
+ * @length_bytes: default: to the end of the region; "dram" and "gpu:0": 64 MiB
  * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
  *	between connecting and its first message, while it registers memory of
  *	its own, at least DONARD_RDMA_FIRST_MESSAGE_MS
  * @flags: DONARD_RDMA_MAY_FILL; a client that may write may always ask for it
+ * @event_fn: told of each event; may be NULL
+ * @stop_fn: asked whether to end; may be NULL
+ * @user: handed to both
  */
 struct donard_rdma_serve_options {
 	size_t size;
@@ -219,7 +231,7 @@ struct donard_rdma_serve_options {
 /**
  * donard_rdma_serve() - offer memory to RDMA clients, one after the other
  * @ctx: the context
- * @target: "p2pmem0", "p2pmem0+64M", "dram"
+ * @target: "p2pmem0", "p2pmem0+64M", "dram", or "gpu:0": memory of that GPU of CUDA's, allocated for the server
  * @options: how
  *
  * Each client gets its own protection domain and its own registration, with
@@ -249,6 +261,7 @@ enum donard_rdma_mode {
  * struct donard_rdma_options - zero means the default
  * @size: sizeof(struct donard_rdma_options)
  * @address: of the server, a name or a number
+ * @mode: one transfer, or many requests to time them
  * @port: default DONARD_RDMA_PORT
  * @direction: DONARD_RDMA_WRITE or DONARD_RDMA_READ
  * @offset_bytes: where in what is offered
@@ -261,10 +274,13 @@ enum donard_rdma_mode {
  *	if they would take longer than a sixteenth of the time limits, because the
  *	signs of life for the server queue behind them
  * @iterations: default 1 for TRANSFER, 1000 requests for the others
- * @local: "dram" (the default) or a region: the near side of the transfer.
+ * @local: "dram" (the default), a region, or a GPU ("gpu:0": memory allocated for this): the near side of the transfer.
  *	The contents of a region are sent unchanged, unless VERIFY asks for test data.
+ * @flags: DONARD_RDMA_VERIFY
  * @timeout_ms: give up when nothing completes for this long; connecting, which runs in
  *	a thread of its own, ends by then, too, or when progress_fn stops it
+ * @progress_fn: may be NULL
+ * @progress_user: handed to @progress_fn
  * @meter: NULL, or a meter, which counts from the first request until the server has
  *	confirmed the last byte, including test data that is laid or compared meanwhile
  * @measurement: filled with what @meter counted; required with @meter
@@ -294,7 +310,12 @@ struct donard_rdma_options {
 #define DONARD_RDMA_BY_SERVER	(1U << 0)
 #define DONARD_RDMA_BY_CLIENT	(1U << 1)
 
-/* Latency of one request, from posting it to its completion. */
+/**
+ * struct donard_rdma_latency - from posting a request to its completion
+ * @min_ns: the shortest
+ * @p50_ns, @p90_ns, @p99_ns, @p999_ns: so many percent took no longer (p999: 99.9)
+ * @max_ns: the longest
+ */
 struct donard_rdma_latency {
 	uint64_t min_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
 };
@@ -303,6 +324,8 @@ struct donard_rdma_latency {
  * struct donard_rdma_result - what happened; valid after a failure too
  * @size: in: sizeof(struct donard_rdma_result)
  * @bytes, @requests: that completed
+ * @offset_bytes, @length_bytes: the range of what is offered that was used
+ * @block_bytes, @queue_depth, @iterations: the values that were used
  * @seconds: first request posted to last one completed; no verification
  * @verified_bytes: bytes of test data that were compared and equal; with VERIFY
  *	all of them, since each round over the range has data of its own
@@ -312,6 +335,10 @@ struct donard_rdma_latency {
  * @latency: of LATENCY
  * @transport: that the requests took
  * @remote_method, @local_method: by which either side registered its memory
+ * @remote_persistent: what is offered keeps its contents without power
+ * @local_reason: why this side did not register it the other way
+ * @device: that the requests went through, "rxe0"
+ * @remote_target: what the server offers, "p2pmem0" or "dram"
  */
 struct donard_rdma_result {
 	size_t size;

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/rights.h"
 #include "donard/donard.h"
 
 #define DND_TEXT_BYTES	1024
@@ -56,6 +57,7 @@ enum dnd_error {
 	DND_E_UNSUPPORTED,
 	DND_E_NOT_DELIVERED,
 	DND_E_MISMATCH,
+	DND_E_OUTSIDE,
 	DND_E_REGION_GONE,
 	DND_E_DRIVE_GONE,
 	DND_E_DEVICE,
@@ -71,6 +73,12 @@ enum dnd_error {
 	DND_E_PROTOCOL,
 	DND_E_WITHDRAWN,
 	DND_E_TOO_NEW,
+	DND_E_QUEUE_FULL,
+	DND_E_NOT_FORMATTED,
+	DND_E_DAMAGED,
+	DND_E_OTHER_VERSION,
+	DND_E_HAS_DATA,
+	DND_E_OTHER_DRIVE,
 	DND_E_COUNT
 };
 
@@ -88,6 +96,8 @@ int dnd_fail_memory(struct donard_context *ctx);
  * What is tried in passing, and what undoes work after a failure, may fail
  * without being the news: keep the failure before it, and put it back after.
  */
+/* Is that the last failure? */
+bool dnd_failed_with(const struct donard_context *ctx, enum dnd_error error);
 struct dnd_failure dnd_failure_keep(const struct donard_context *ctx);
 void dnd_failure_put_back(struct donard_context *ctx, const struct dnd_failure *kept);
 const char *dnd_error_word(enum dnd_error error);
@@ -129,6 +139,20 @@ int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 		       int (*each)(struct donard_context *ctx, const char *entry, void *data),
 		       void *data);
 
+/*
+ * handle.c: what several others hold, and the last frees.  An identity is never
+ * used again, so that a record of a handle that is gone means no other.
+ */
+struct dnd_handle {
+	uint64_t identity;
+	unsigned int holders;	/* atomic: each may be in a thread of its own */
+};
+
+void dnd_handle_init(struct dnd_handle *handle);
+void dnd_handle_get(struct dnd_handle *handle);
+/* True: that was the last. */
+bool dnd_handle_put(struct dnd_handle *handle);
+
 /* clock.c: monotonic */
 uint64_t dnd_now_ns(void);
 double dnd_now_seconds(void);
@@ -143,17 +167,33 @@ int dnd_bdf_parse(const char *text, struct dnd_bdf *bdf);
 void dnd_bdf_format(char text[DONARD_BDF_BYTES], struct dnd_bdf bdf);
 
 /*
- * memory.c: CPU access to device memory.  Every access is guarded: a region that
- * goes away raises SIGBUS, which ends the call with -ENODEV instead.
+ * memory.c: a copy between a mapping of device memory and DRAM, as a copy bounces:
+ * read() and write() of a region would put a page between them.  It is guarded:
+ * a region that goes away raises SIGBUS, which ends the call with -ENODEV instead.
  */
-/* Either side may be device memory or DRAM. */
 int dnd_memory_copy(void *to, const void *from, size_t bytes);
-/* Copies from the end when the ranges ask for it. */
-int dnd_memory_move(void *to, const void *from, size_t bytes);
-/* 0 equal, 1 different with *where the first differing byte, or -errno. */
-int dnd_memory_compare(const void *device, const void *dram, size_t bytes, size_t *where);
-int dnd_memory_zero(void *to, size_t bytes);
 void dnd_memory_nonce(void *dram, size_t bytes);
+
+/*
+ * dmabuf.c: a dma-buf of any exporter.  Accesses to a mapping of it raise no
+ * SIGBUS: -ENODEV when the exporter took it back, -EFAULT when the other end is no
+ * plain memory of this process.
+ */
+struct dnd_dmabuf {
+	int fd;			/* a duplicate; -1: none */
+	bool writable;
+	uint64_t bytes;
+	char exporter[32];	/* as its driver calls itself, or "" */
+	char name[64];		/* "dma-buf of udmabuf" */
+};
+
+int dnd_dmabuf_open(struct donard_context *ctx, int fd, struct dnd_dmabuf *dmabuf);
+void dnd_dmabuf_close(struct dnd_dmabuf *dmabuf);
+/* The CPU's stores are at the device, and what devices wrote before is seen; 0 or -errno. */
+int dnd_dmabuf_sync(const struct dnd_dmabuf *dmabuf);
+/* Between a mapping and plain memory of this process; 0 or -errno. */
+int dnd_dmabuf_load(const struct dnd_dmabuf *dmabuf, const void *mapping, void *to, size_t bytes);
+int dnd_dmabuf_store(const struct dnd_dmabuf *dmabuf, void *mapping, const void *from, size_t bytes);
 
 /* pagemap.c: physical addresses of a process's memory, which /proc shows to root alone. */
 /* A piece without a gap. */
@@ -182,6 +222,24 @@ static inline uint64_t dnd_min(uint64_t a, uint64_t b)
 static inline uint64_t dnd_max(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
+}
+
+/* Numbers of so many bytes on the wire, which are big-endian; each goes on behind it. */
+static inline uint8_t *dnd_put_be(uint8_t *at, uint64_t value, size_t bytes)
+{
+	for (size_t i = 0; i < bytes; i++)
+		at[i] = (uint8_t)(value >> (8 * (bytes - 1 - i)));
+	return at + bytes;
+}
+
+static inline uint64_t dnd_get_be(const uint8_t **at, size_t bytes)
+{
+	uint64_t value = 0;
+
+	for (size_t i = 0; i < bytes; i++)
+		value = value << 8 | (*at)[i];
+	*at += bytes;
+	return value;
 }
 
 /* [offset, offset + length) lies in [0, size) and holds a byte. */

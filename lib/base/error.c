@@ -12,7 +12,7 @@ static const struct {
 	[DND_OK] = { "ok", 0, NULL },
 	[DND_E_SYSTEM] = { "system", EIO, NULL },
 	[DND_E_NO_MEMORY] = { "no-memory", ENOMEM, NULL },
-	[DND_E_NO_MODULE] = { "no-module", EOPNOTSUPP, "Load it with: modprobe p2pmem" },
+	[DND_E_NO_MODULE] = { "no-module", EOPNOTSUPP, "Load it with 'sudo modprobe p2pmem'; if that fails, 'donard-cli doctor' says why" },
 	[DND_E_NO_SUCH_REGION] = { "no-such-region", ENODEV,
 				   "'donard-cli list' shows what exists" },
 	[DND_E_NO_SUCH_DEVICE] = { "no-such-device", ENODEV, NULL },
@@ -34,6 +34,7 @@ static const struct {
 	[DND_E_UNSUPPORTED] = { "unsupported", EOPNOTSUPP, NULL },
 	[DND_E_NOT_DELIVERED] = { "not-delivered", EBADMSG, NULL },
 	[DND_E_MISMATCH] = { "mismatch", EBADMSG, NULL },
+	[DND_E_OUTSIDE] = { "outside-region", EXDEV, NULL },
 	[DND_E_REGION_GONE] = { "region-gone", ENODEV, NULL },
 	[DND_E_DRIVE_GONE] = { "drive-gone", ENODEV, NULL },
 	[DND_E_DEVICE] = { "device", EIO, NULL },
@@ -49,6 +50,12 @@ static const struct {
 	[DND_E_PROTOCOL] = { "protocol", EPROTO, NULL },
 	[DND_E_TOO_NEW] = { "too-new", E2BIG, "Use the library that the program was built for, "
 			    "or a later one" },
+	[DND_E_QUEUE_FULL] = { "queue-full", EAGAIN, NULL },
+	[DND_E_NOT_FORMATTED] = { "not-formatted", ENODATA, NULL },
+	[DND_E_DAMAGED] = { "damaged", EILSEQ, NULL },
+	[DND_E_OTHER_VERSION] = { "other-version", EPROTONOSUPPORT, NULL },
+	[DND_E_HAS_DATA] = { "has-data", EBUSY, NULL },
+	[DND_E_OTHER_DRIVE] = { "other-drive", ENODEV, NULL },
 	[DND_E_WITHDRAWN] = { "withdrawn", ESHUTDOWN, NULL },
 };
 
@@ -146,7 +153,12 @@ int dnd_fail_access(struct donard_context *ctx, int error_number, const char *re
 int dnd_fail_memory(struct donard_context *ctx)
 {
 	return dnd_fail(ctx, DND_E_NO_MEMORY, "the program ran out of memory. Free some, or use "
-			"a smaller --block-size.");
+			"a smaller options.block_bytes.");
+}
+
+bool dnd_failed_with(const struct donard_context *ctx, enum dnd_error error)
+{
+	return !strcmp(ctx->failure.code, errors[error].word);
 }
 
 struct dnd_failure dnd_failure_keep(const struct donard_context *ctx)

@@ -11,9 +11,8 @@
 
 #include "base/base.h"
 
-#define COMPARE_BYTES 65536
-
-static __thread sigjmp_buf *guard;
+/* Volatile: the handler reads it between two plain stores, of which a compiler keeps the second alone. */
+static __thread sigjmp_buf *volatile guard;
 static struct sigaction former;
 
 static void on_sigbus(int signal_number, siginfo_t *info, void *context)
@@ -67,19 +66,6 @@ static void copy_up(uint8_t *to, const uint8_t *from, size_t bytes)
 		*(volatile uint8_t *)(to + i) = *(const volatile uint8_t *)(from + i);
 }
 
-static void copy_down(uint8_t *to, const uint8_t *from, size_t bytes)
-{
-	size_t i = bytes;
-
-	while (i && (i % sizeof(word_t) || !words_fit(to, from))) {
-		i--;
-		*(volatile uint8_t *)(to + i) = *(const volatile uint8_t *)(from + i);
-	}
-	for (; i; i -= sizeof(word_t))
-		*(volatile word_t *)(to + i - sizeof(word_t)) =
-			*(const volatile word_t *)(from + i - sizeof(word_t));
-}
-
 /*
  * Stores may wait in write-combining buffers, and be posted on the way to the
  * BAR, while a device's DMA takes another path.  A fence and a load from the
@@ -96,9 +82,7 @@ static void settle(const uint8_t *to, size_t bytes)
 		(void)*(const volatile uint8_t *)(to + bytes - 1);
 }
 
-typedef void (*copy_fn)(uint8_t *to, const uint8_t *from, size_t bytes);
-
-static int guarded(copy_fn fn, void *to, const void *from, size_t bytes)
+int dnd_memory_copy(void *to, const void *from, size_t bytes)
 {
 	sigjmp_buf here;
 
@@ -108,54 +92,9 @@ static int guarded(copy_fn fn, void *to, const void *from, size_t bytes)
 		return -ENODEV;
 	}
 	guard = &here;
-	fn(to, from, bytes);
+	copy_up(to, from, bytes);
 	settle(to, bytes);
 	guard_leave();
-	return 0;
-}
-
-int dnd_memory_copy(void *to, const void *from, size_t bytes)
-{
-	return guarded(copy_up, to, from, bytes);
-}
-
-int dnd_memory_move(void *to, const void *from, size_t bytes)
-{
-	uintptr_t target = (uintptr_t)to, source = (uintptr_t)from;
-
-	return guarded(target > source && target < source + bytes ? copy_down : copy_up, to,
-		       from, bytes);
-}
-
-int dnd_memory_zero(void *to, size_t bytes)
-{
-	static const uint8_t zeros[COMPARE_BYTES] __attribute__((aligned(8)));
-	int rc = 0;
-
-	for (size_t at = 0; at < bytes && !rc; at += sizeof(zeros))
-		rc = dnd_memory_copy((uint8_t *)to + at, zeros,
-				     dnd_min(bytes - at, sizeof(zeros)));
-	return rc;
-}
-
-int dnd_memory_compare(const void *device, const void *dram, size_t bytes, size_t *where)
-{
-	const uint8_t *left = device, *right = dram;
-	uint8_t line[COMPARE_BYTES];
-	int rc;
-
-	for (size_t at = 0; at < bytes; at += sizeof(line)) {
-		size_t part = bytes - at < sizeof(line) ? bytes - at : sizeof(line);
-
-		rc = dnd_memory_copy(line, left + at, part);
-		if (rc)
-			return rc;
-		if (!memcmp(line, right + at, part))
-			continue;
-		for (*where = at; line[*where - at] == right[*where]; (*where)++)
-			;
-		return 1;
-	}
 	return 0;
 }
 

@@ -1,21 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Reads and writes single sysfs values, and goes through folders. */
-#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "base/base.h"
-
-static int build_path(const struct donard_context *ctx, char path[PATH_MAX], const char *format,
-		      va_list args)
-{
-	int root = snprintf(path, PATH_MAX, "%s/", ctx->sysfs_root);
-	int rest = vsnprintf(path + root, (size_t)(PATH_MAX - root), format, args);
-
-	return rest < 0 || rest >= PATH_MAX - root ? -ENAMETOOLONG : 0;
-}
+#include "base/files.h"
 
 int dnd_sysfs_path(const struct donard_context *ctx, char path[PATH_MAX], const char *format, ...)
 {
@@ -23,32 +14,9 @@ int dnd_sysfs_path(const struct donard_context *ctx, char path[PATH_MAX], const 
 	int rc;
 
 	va_start(args, format);
-	rc = build_path(ctx, path, format, args);
+	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
 	return rc;
-}
-
-static int read_value(const char *path, char *value, size_t value_bytes)
-{
-	ssize_t got, used = 0;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	value[0] = '\0';
-	if (fd < 0)
-		return -errno;
-	do {
-		got = read(fd, value + used, value_bytes - 1 - (size_t)used);
-		used += got > 0 ? got : 0;
-	} while (got > 0);
-	if (got < 0)
-		used = -errno;
-	close(fd);
-	if (used < 0)
-		return (int)used;
-	while (used && (value[used - 1] == '\n' || value[used - 1] == ' '))
-		used--;
-	value[used] = '\0';
-	return 0;
 }
 
 int dnd_sysfs_read(const struct donard_context *ctx, char *value, size_t value_bytes,
@@ -60,9 +28,9 @@ int dnd_sysfs_read(const struct donard_context *ctx, char *value, size_t value_b
 
 	value[0] = '\0';
 	va_start(args, format);
-	rc = build_path(ctx, path, format, args);
+	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
-	return rc ? rc : read_value(path, value, value_bytes);
+	return rc ? rc : dnd_file_text(path, value, value_bytes);
 }
 
 int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const char *format, ...)
@@ -72,10 +40,10 @@ int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const 
 	int rc;
 
 	va_start(args, format);
-	rc = build_path(ctx, path, format, args);
+	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
 	if (!rc)
-		rc = read_value(path, text, sizeof(text));
+		rc = dnd_file_text(path, text, sizeof(text));
 	if (rc)
 		return rc;
 	errno = 0;
@@ -90,7 +58,7 @@ int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const c
 	int rc, fd;
 
 	va_start(args, format);
-	rc = build_path(ctx, path, format, args);
+	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
 	if (rc)
 		return rc;
@@ -110,7 +78,7 @@ bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 	int rc;
 
 	va_start(args, format);
-	rc = build_path(ctx, path, format, args);
+	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
 	return !rc && access(path, F_OK) == 0;
 }
@@ -124,7 +92,7 @@ int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t nam
 	int rc;
 
 	va_start(args, format);
-	rc = build_path(ctx, path, format, args);
+	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
 	if (rc)
 		return rc;
@@ -135,34 +103,34 @@ int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t nam
 	return rc < 0 || (size_t)rc >= name_bytes ? -ENAMETOOLONG : 0;
 }
 
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-	return strverscmp((*a)->d_name, (*b)->d_name);
-}
+struct visit {
+	struct donard_context *ctx;
+	int (*each)(struct donard_context *ctx, const char *entry, void *data);
+	void *data;
+	int rc;
+};
 
-static int not_dots(const struct dirent *entry)
+/* Its own failure has a text; that of the folder has none yet. */
+static int visit_entry(void *user, const char *entry)
 {
-	return entry->d_name[0] != '.';
+	struct visit *visit = user;
+
+	visit->rc = visit->each(visit->ctx, entry, visit->data);
+	return visit->rc;
 }
 
 int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 		       int (*each)(struct donard_context *ctx, const char *entry, void *data),
 		       void *data)
 {
-	struct dirent **entries;
+	struct visit visit = { .ctx = ctx, .each = each, .data = data };
 	char path[PATH_MAX];
-	int count, rc = dnd_sysfs_path(ctx, path, "%s", folder);
+	int rc = dnd_sysfs_path(ctx, path, "%s", folder);
 
 	if (rc)
 		return dnd_fail_errno(ctx, rc, "%s cannot be read", folder);
-	count = scandir(path, &entries, not_dots, by_name);
-	if (count < 0)
-		return errno == ENOENT ? 0 : dnd_fail_errno(ctx, errno, "%s cannot be read", path);
-	for (int i = 0; i < count; i++) {
-		if (!rc)
-			rc = each(ctx, entries[i]->d_name, data);
-		free(entries[i]);
-	}
-	free(entries);
-	return rc;
+	rc = dnd_folder_each(path, visit_entry, &visit);
+	if (visit.rc || !rc || rc == -ENOENT)
+		return visit.rc;
+	return dnd_fail_errno(ctx, rc, "%s cannot be read", path);
 }

@@ -27,6 +27,8 @@ static int open_region_side(struct dnd_copy *copy, struct dnd_side *side,
 static int open_side(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec)
 {
 	side->label = spec->path;
+	if (spec->is_gpu)
+		return dnd_copy_gpu_open(copy, side, spec);
 	if (spec->is_region)
 		return open_region_side(copy, side, spec);
 	if (side == &copy->src)
@@ -37,20 +39,23 @@ static int open_side(struct dnd_copy *copy, struct dnd_side *side, const struct 
 static int check_limits(struct dnd_copy *copy)
 {
 	if (copy->options.block_bytes > MAX_BLOCK_BYTES)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size is at most 1 GiB.");
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.block_bytes is at most 1 GiB.");
 	if (copy->options.block_bytes % MIN_ALIGN_BYTES)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--block-size: %llu is not a multiple "
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.block_bytes: %llu is not a multiple "
 				"of %u, the smallest logical block.",
 				(unsigned long long)copy->options.block_bytes, MIN_ALIGN_BYTES);
 	if (copy->options.queue_depth > MAX_QUEUE_DEPTH)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--queue-depth is at most %d.",
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.queue_depth is at most %d.",
 				MAX_QUEUE_DEPTH);
+	if (dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE) && dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "FORCE_BOUNCE and ALLOW_BOUNCE exclude each other: one "
+				"always goes through DRAM, the other only where there is no route. Give one of them.");
 	if (copy->options.via && !dnd_copy_staged(copy))
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--via is for a copy from drive to "
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.via is for a copy from drive to "
 				"drive; here a region is an end of the copy already.");
 	if (copy->options.via && dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE))
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "--via names a region, and a copy with "
-				"--force-bounce goes through none. Give one of them.");
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.via names a region, and a copy with "
+				"FORCE_BOUNCE goes through none. Give one of them.");
 	return 0;
 }
 
@@ -67,11 +72,11 @@ int dnd_copy_open(struct dnd_copy *copy, const char *src, const char *dst)
 		rc = dnd_spec_check_path(copy->ctx, &to);
 	if (rc)
 		return rc;
-	copy->src.is_region = from.is_region;
-	copy->dst.is_region = to.is_region;
+	copy->src.is_region = from.is_region || from.is_gpu;
+	copy->dst.is_region = to.is_region || to.is_gpu;
 	rc = check_limits(copy);
 	/* Without the module nothing else that is wrong matters yet. */
-	if (!rc && (from.is_region || to.is_region))
+	if (!rc && (copy->src.is_region || copy->dst.is_region))
 		rc = dnd_require_module(copy->ctx);
 	if (rc)
 		return rc;
@@ -83,6 +88,8 @@ int dnd_copy_open(struct dnd_copy *copy, const char *src, const char *dst)
 
 static uint64_t side_bytes(const struct dnd_side *side)
 {
+	if (side->is_gpu)
+		return side->gpu_bytes;
 	return side->is_region ? side->region.info.region_bytes : side->drive.size_bytes;
 }
 
@@ -92,13 +99,13 @@ static int check_source(struct dnd_copy *copy)
 
 	if (copy->src.offset > size || (copy->src.offset == size && size))
 		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: offset %llu is past the end; it "
-				"holds %llu bytes.", copy->src.label,
+				"holds %llu bytes. Choose a smaller offset.", copy->src.label,
 				(unsigned long long)copy->src.offset, (unsigned long long)size);
 	left = size - copy->src.offset;
 	copy->length = copy->options.length_bytes ? copy->options.length_bytes : left;
 	if (copy->length > left)
 		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: %llu bytes are asked for and %llu "
-				"are there from offset %llu. Use a smaller --size.",
+				"are there from offset %llu. Use a smaller options.length_bytes.",
 				copy->src.label, (unsigned long long)copy->length,
 				(unsigned long long)left, (unsigned long long)copy->src.offset);
 	return 0;
@@ -114,12 +121,12 @@ static int check_target(struct dnd_copy *copy)
 	copy->cuts = grows && !copy->options.length_bytes && !dst->offset;
 	if (dst->offset > size || (dst->offset == size && size && !grows))
 		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: offset %llu is past the end; it "
-				"holds %llu bytes.", dst->label, (unsigned long long)dst->offset,
+				"holds %llu bytes. Choose a smaller offset.", dst->label, (unsigned long long)dst->offset,
 				(unsigned long long)size);
 	if (grows || copy->length <= size - dst->offset)
 		return 0;
 	return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the copy would be truncated: %llu bytes "
-			"do not fit into the %llu from offset %llu. Use --size, or a larger "
+			"do not fit into the %llu from offset %llu. Use options.length_bytes, or a larger "
 			"destination.", dst->label, (unsigned long long)copy->length,
 			(unsigned long long)(size - dst->offset),
 			(unsigned long long)dst->offset);
@@ -162,7 +169,7 @@ static int check_alignment(struct dnd_copy *copy)
 	if (!rc)
 		rc = check_aligned(copy, copy->dst.label, "offset", copy->dst.offset);
 	if (!rc)
-		rc = check_aligned(copy, "--block-size", "value", copy->options.block_bytes);
+		rc = check_aligned(copy, "options.block_bytes", "value", copy->options.block_bytes);
 	return rc;
 }
 
@@ -175,9 +182,15 @@ static bool regions_overlap(const struct dnd_copy *copy)
 static int check_overlap(struct dnd_copy *copy)
 {
 	const struct dnd_side *src = &copy->src, *dst = &copy->dst;
+	enum dnd_sharing sharing = dnd_copy_staged(copy) ?
+		dnd_drive_overlap(&src->drive, src->offset, &dst->drive, dst->offset, copy->length) : DND_APART;
 
-	if (dnd_copy_staged(copy) && dnd_drive_overlap(&src->drive, src->offset, &dst->drive,
-						       dst->offset, copy->length))
+	if (sharing == DND_MAY_SHARE)
+		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s: both lie on one drive, and which bytes of "
+				"it are whose is not known (a device-mapper table that only root is told, raid0 of "
+				"legs of different sizes, or a far layout of raid10). Copy as root, or by way of "
+				"another drive.", src->label, dst->label);
+	if (sharing == DND_SHARE)
 		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s: source and destination "
 				"share bytes. Choose ranges that do not overlap.", src->label,
 				dst->label);
@@ -185,10 +198,11 @@ static int check_overlap(struct dnd_copy *copy)
 		return 0;
 	if (src->offset == dst->offset)
 		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s: source and destination are the "
-				"same bytes.", src->label);
+				"same bytes. Choose another place for one of them.", src->label);
 	if (dnd_copy_flag(copy, DONARD_COPY_VERIFY))
 		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s overlap: the copy changes its "
-				"source, so that --verify has nothing to compare with.",
+				"source, so that VERIFY has nothing to compare with. Leave VERIFY out, or choose "
+				"places that do not overlap.",
 				src->label, dst->label);
 	return 0;
 }

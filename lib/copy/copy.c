@@ -168,7 +168,7 @@ static int settle_drive(struct dnd_copy *copy)
 	if (fsync(drive->fd)) {
 		int error_number = errno;
 
-		rc = dnd_copy_drive_lost(copy, &copy->dst);
+		rc = dnd_drive_lost(copy->ctx, drive);
 		return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: fsync failed",
 						drive->path);
 	}
@@ -190,16 +190,47 @@ static int settle(struct dnd_copy *copy)
 	return rc;
 }
 
+static void name_leg(const struct dnd_copy *copy, const struct dnd_side *side, size_t index,
+		     struct donard_leg *leg)
+{
+	const struct dnd_join_legs *legs = &side->join.legs;
+	uint32_t proven = side == &copy->dst ? legs->written : legs->read;
+	const char *name, *under;
+
+	dnd_blockdev_leg_names(&side->drive.blockdev, index, &name, &under);
+	snprintf(leg->name, sizeof(leg->name), "%s", name);
+	snprintf(leg->under, sizeof(leg->under), "%s", under);
+	leg->route = copy->bounced ? DONARD_ROUTE_BOUNCED : legs->routes[index];
+	leg->route_evidence = copy->bounced || proven & 1U << index ? DONARD_EVIDENCE_PROVEN :
+								      DONARD_EVIDENCE_PREDICTED;
+}
+
+static void name_legs(struct dnd_copy *copy, const struct dnd_side *side)
+{
+	struct donard_copy_result *result = copy->result;
+
+	if (side->is_region || !side->drive.blockdev.stack)
+		return;
+	for (size_t i = 0; i < dnd_blockdev_leg_count(&side->drive.blockdev); i++)
+		name_leg(copy, side, i, &result->legs[result->leg_count++]);
+}
+
 static void name_route(struct dnd_copy *copy)
 {
 	struct donard_copy_result *result = copy->result;
 
-	result->route = copy->bounced ? DONARD_ROUTE_BOUNCED : copy->chosen.route.route;
+	if (copy->bounced)
+		result->route = DONARD_ROUTE_BOUNCED;
+	else
+		result->route = copy->worst ? copy->worst->route.route : DONARD_ROUTE_CPU;
 	if (copy->bounced || result->route == DONARD_ROUTE_CPU)
 		result->route_evidence = DONARD_EVIDENCE_PROVEN;	/* it is what was done */
 	if (dnd_copy_staged(copy) && !copy->bounced)
 		snprintf(result->via, sizeof(result->via), "%s", copy->via.name);
-	snprintf(result->bridge, sizeof(result->bridge), "%s", copy->chosen.route.bridge);
+	if (copy->worst)
+		snprintf(result->bridge, sizeof(result->bridge), "%s", copy->worst->route.bridge);
+	name_legs(copy, &copy->src);
+	name_legs(copy, &copy->dst);
 }
 
 /* The interval that is timed and, if the caller wants, metered. */
@@ -304,6 +335,8 @@ static int run(struct dnd_copy *copy, const char *src, const char *dst)
 		rc = dnd_copy_passthrough_open(copy);
 	if (!rc)
 		fit_requests(copy);
+	if (!rc)
+		rc = dnd_copy_gpu_alloc(copy);
 	if (!rc)
 		rc = dnd_copy_choose_route(copy);
 	if (!rc)

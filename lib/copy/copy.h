@@ -1,36 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* One copy and the stages that it goes through; see copy.c for the order. */
-#ifndef DONARD_COPY_H
-#define DONARD_COPY_H
+#ifndef DND_COPY_H
+#define DND_COPY_H
 
-#include "copy/residency.h"
-#include "copy/spare.h"
-#include "drive/drive.h"
-
-/* Was a block in the page cache after it had been read past it? */
-enum dnd_cached {
-	DND_CACHED_UNKNOWN,	/* not looked at, or it cannot be seen */
-	DND_CACHED_SEEN,	/* it was, each time so far */
-	DND_CACHED_NOT,		/* it was not, at least once: direct I/O is direct */
-};
+#include "copy/engine.h"
+#include "gpu/gpu.h"
+#include "join/join.h"
 
 struct dnd_side {
 	const char *label;
 	bool is_region;
 	struct dnd_drive drive;		/* if not */
 	struct dnd_generic generic;	/* of the drive, with --passthrough */
+	struct dnd_join join;		/* of the drive and the copy's region */
 	struct dnd_region region;	/* if so */
 	struct dnd_window window;
+	bool is_gpu;			/* then a region, too: that of its memory, which has its window */
+	unsigned int gpu;		/* CUDA's number */
+	uint64_t gpu_bytes;		/* that it has */
+	struct donard_memory *memory;	/* of it, from offset 0 to the spare blocks behind the payload */
 	uint64_t offset;
-	enum dnd_cached cached;		/* of a drive or file */
-	struct dnd_residency before;	/* of its range, when the copy began */
-};
-
-/* The route that the topology and the kernel predict for the drives of a copy, to one region. */
-struct dnd_choice {
-	struct donard_route route;		/* the worst of those in use */
-	char client[DONARD_BDF_BYTES];		/* whose route that is */
-	const struct dnd_drive *drive;		/* the drive that it belongs to */
+	struct dnd_residency before;	/* of a file's range, when the copy began */
 };
 
 struct dnd_copy {
@@ -42,7 +32,7 @@ struct dnd_copy {
 	struct dnd_region via;		/* staging of drive to drive */
 	struct dnd_window scratch;	/* staging, with two spare blocks before it */
 	struct dnd_spare spare;		/* two blocks beside the payload */
-	struct dnd_choice chosen;
+	const struct dnd_join *worst;	/* whose route the copy has; NULL: no drive has a part in it */
 	bool bounced;
 	bool cuts;			/* a file of the destination ends where the copy ends */
 	uint8_t *dram;			/* buffers of a bounced copy */
@@ -99,32 +89,35 @@ int dnd_copy_choose_route(struct dnd_copy *copy);
 int dnd_copy_map(struct dnd_copy *copy);
 int dnd_copy_map_bounce(struct dnd_copy *copy);
 void dnd_copy_unmap(struct dnd_copy *copy);
-/* spare.c: two blocks of the copy's region for a moment, if there are none already; -errno without a text */
+/* Two blocks of the copy's region for a moment, if there are none already; -errno without a text */
 static inline int dnd_copy_spare_take(struct dnd_copy *copy)
 {
 	return dnd_spare_take(copy->ctx, &copy->spare, dnd_copy_region(copy)->name, copy->align);
 }
 
-/* watch.c: what the page cache has to do with it */
+/* The region's memory of that side, @at bytes into the copy. */
+static inline struct dnd_place dnd_copy_place(const struct dnd_side *side, uint64_t at)
+{
+	return dnd_place_in(&side->region, &side->window, side->window.data + at);
+}
+
+/* gpu.c: gpu:N, whose memory is allocated and pinned for this copy */
+int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec);
+int dnd_copy_gpu_alloc(struct dnd_copy *copy);	/* once length and alignment are known */
+/* Two blocks of it beside the payload, since no memory of such a region is free. */
+void dnd_copy_gpu_spare(struct dnd_copy *copy);
+void dnd_copy_gpu_close(struct dnd_side *side);
+
+/* watch.c: what of a file the page cache got meanwhile */
 int dnd_copy_check_files(struct dnd_copy *copy);	/* may set copy->bounced */
-/* Before a direct read of one block: is it out of the page cache now? */
-bool dnd_copy_drop_cached(const struct dnd_copy *copy, const struct dnd_side *side,
-			  uint64_t offset);
-/* After the read, if it was: is it still? */
-void dnd_copy_note_cached(const struct dnd_copy *copy, struct dnd_side *side, uint64_t offset);
-int dnd_copy_seen_to_bounce(struct dnd_copy *copy, const struct dnd_side *side);
 void dnd_copy_watch_begin(struct dnd_copy *copy);
 int dnd_copy_watch_end(struct dnd_copy *copy);
 void dnd_copy_watch_free(struct dnd_copy *copy);
-/* prove.c: moves one block and compares it */
+/* prove.c: chooses the places for the proofs of both sides */
 int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
 /* tail.c: the last, partial block */
 int dnd_copy_tail(struct dnd_copy *copy);
-/* route.c: both ends of the route as the user typed them, with their addresses */
-#define DND_ROUTE_NAME_BYTES	320
-const char *dnd_copy_route_client(const struct dnd_copy *copy, char text[DND_ROUTE_NAME_BYTES]);
-const char *dnd_copy_route_region(struct dnd_copy *copy, char text[DND_ROUTE_NAME_BYTES]);
 /* progress.c: tells the caller; nonzero when the copy is to stop */
 int dnd_copy_progress(void *copy, enum donard_phase phase, uint64_t done_bytes,
 		      uint64_t total_bytes);
@@ -133,11 +126,9 @@ bool dnd_copy_region_gone(struct dnd_copy *copy);
 int dnd_copy_cpu(struct dnd_copy *copy);
 /* verify.c: reads both sides again */
 int dnd_copy_verify(struct dnd_copy *copy);
-/* fail.c: translates errno of a transfer into the route's verdict */
+/* fail.c: names the side that failed, and why */
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 		    int error_number);
 int dnd_copy_no_spare(struct dnd_copy *copy);	/* fails for want of spare blocks */
-/* The failure that the side's drive is not there any more, or 0 if it is. */
-int dnd_copy_drive_lost(struct dnd_copy *copy, const struct dnd_side *side);
 
-#endif /* DONARD_COPY_H */
+#endif /* DND_COPY_H */

@@ -7,16 +7,19 @@
 
 int dnd_copy_cpu(struct dnd_copy *copy)
 {
-	uint8_t *to = copy->dst.window.data, *from = copy->src.window.data;
 	/* Into higher bytes of the same region: from the end, like memmove. */
 	bool down = copy->one_region && copy->dst.offset > copy->src.offset;
 	uint64_t done = 0, part, at;
 	int rc;
 
 	while (done < copy->length) {
+		struct dnd_place from, to;
+
 		part = dnd_min(copy->options.block_bytes, copy->length - done);
 		at = down ? copy->length - done - part : done;
-		rc = dnd_memory_move(to + at, from + at, part);
+		from = dnd_copy_place(&copy->src, at);
+		to = dnd_copy_place(&copy->dst, at);
+		rc = dnd_place_move(&to, &from, part);
 		if (rc)
 			return dnd_copy_failed(copy, DND_STEP_CPU, at, -rc);
 		done += part;

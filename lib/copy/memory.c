@@ -36,11 +36,11 @@ static int map_staging(struct dnd_copy *copy)
 	if (wanted <= spare)
 		return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: too little memory is free to carry "
 				"a copy. Wait for its holders to end, or name another region by "
-				"--via.", copy->via.name);
+				"options.via.", copy->via.name);
 	rc = dnd_region_scratch(copy->ctx, &copy->via, wanted, &copy->scratch);
 	if (rc)
 		return rc;
-	copy->spare.blocks = copy->scratch.data;
+	copy->spare.place = dnd_place_in(&copy->via, &copy->scratch, copy->scratch.data);
 	copy->buffers = copy->scratch.data + spare;
 	return plan(copy, wanted - spare);
 }
@@ -53,27 +53,30 @@ static int claim_side(struct dnd_copy *copy, struct dnd_side *side)
 	return dnd_region_claim(copy->ctx, &side->region, side->offset, bytes, &side->window);
 }
 
-/* One claim over both ranges when they share a granule. */
+/* One claim over both ranges when they share what has one owner: a granule, or a folio. */
 static int claim_both(struct dnd_copy *copy)
 {
 	struct dnd_side *low = &copy->src, *high = &copy->dst;
-	uint64_t granule = copy->src.region.info.granule_bytes;
+	const struct p2pmem_info *info = &copy->src.region.info;
+	uint64_t unit = dnd_max(info->granule_bytes, info->folio_bytes);
 	int rc;
 
 	if (copy->src.offset > copy->dst.offset) {
 		low = &copy->dst;
 		high = &copy->src;
 	}
-	if (dnd_round_up(low->offset + copy->length, granule) <=
-	    dnd_round_down(high->offset, granule)) {
+	if (dnd_round_up(low->offset + copy->length, unit) <= dnd_round_down(high->offset, unit)) {
 		rc = claim_side(copy, low);
 		return rc ? rc : claim_side(copy, high);
 	}
 	rc = dnd_region_claim(copy->ctx, &low->region, low->offset,
 			      high->offset + copy->length - low->offset, &low->window);
-	if (!rc)
-		high->window.data = low->window.data + (high->offset - low->offset);
-	return rc;
+	if (rc)
+		return rc;
+	high->window = low->window;
+	high->window.map_bytes = 0;
+	high->window.data += high->offset - low->offset;
+	return 0;
 }
 
 static int map_regions(struct dnd_copy *copy)
@@ -98,7 +101,10 @@ int dnd_copy_map(struct dnd_copy *copy)
 	if (dnd_copy_staged(copy))
 		return map_staging(copy);
 	rc = map_regions(copy);
-	return rc ? rc : plan(copy, 0);
+	if (rc)
+		return rc;
+	dnd_copy_gpu_spare(copy);
+	return plan(copy, 0);
 }
 
 int dnd_copy_map_bounce(struct dnd_copy *copy)
@@ -121,7 +127,7 @@ int dnd_copy_map_bounce(struct dnd_copy *copy)
 	/* Faulted in before the clock runs, and no stranger's bytes behind a tail. */
 	memset(memory, 0, bytes);
 	copy->dram = memory;
-	copy->spare.blocks = memory;
+	copy->spare.place = (struct dnd_place){ .address = memory };
 	copy->buffers = copy->dram + spare;
 	return 0;
 }
@@ -130,6 +136,8 @@ void dnd_copy_unmap(struct dnd_copy *copy)
 {
 	free(copy->dram);
 	dnd_window_unmap(&copy->scratch);
+	dnd_copy_gpu_close(&copy->src);
+	dnd_copy_gpu_close(&copy->dst);
 	dnd_window_unmap(&copy->src.window);
 	dnd_window_unmap(&copy->dst.window);
 }

@@ -4,100 +4,68 @@
 
 #include "copy/copy.h"
 
-/* Keeps the worse of the route so far and this drive's. */
-static int probe_drive(struct donard_context *ctx, const struct dnd_region *region,
-		       const struct dnd_drive *drive, struct dnd_choice *worst)
+static void join_side(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_region *region)
 {
-	struct donard_route route = { .size = sizeof(route) };
-	int rc;
+	unsigned int leave = 0;
 
-	for (size_t i = 0; i < drive->blockdev.controller_count; i++) {
-		rc = dnd_route_probe(ctx, region, drive->blockdev.controllers[i], &route);
-		if (rc)
-			return rc;
-		if (worst->drive && dnd_route_rank(&route) >= dnd_route_rank(&worst->route))
-			continue;
-		worst->route = route;
-		snprintf(worst->client, sizeof(worst->client), "%s", drive->blockdev.controllers[i]);
-		worst->drive = drive;
-	}
-	return 0;
+	if (dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE | DONARD_COPY_FORCE_BOUNCE))
+		leave |= DND_JOIN_BOUNCE;
+	if (dnd_copy_flag(copy, DONARD_COPY_ALLOW_UNLISTED))
+		leave |= DND_JOIN_UNLISTED;
+	side->join = (struct dnd_join){
+		.ctx = copy->ctx,
+		.region = region,
+		.drive = &side->drive,
+		.generic = side->generic.fd >= 0 ? &side->generic : NULL,
+		.leave = leave,
+		.align = copy->align,
+		.bounced = copy->bounced,
+	};
 }
 
-static int probe_region(const struct dnd_copy *copy, const struct dnd_region *region,
-			struct dnd_choice *worst)
+static int probe_side(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_region *region)
 {
-	int rc = 0;
+	int rc;
 
-	memset(worst, 0, sizeof(*worst));
-	if (!copy->src.is_region)
-		rc = probe_drive(copy->ctx, region, &copy->src.drive, worst);
-	if (!rc && !copy->dst.is_region)
-		rc = probe_drive(copy->ctx, region, &copy->dst.drive, worst);
+	if (side->is_region)
+		return 0;
+	join_side(copy, side, region);
+	rc = dnd_join_probe(&side->join);
+	if (!rc && (!copy->worst || dnd_route_rank(&side->join.route) < dnd_route_rank(&copy->worst->route)))
+		copy->worst = &side->join;
 	return rc;
 }
 
-/* "/dev/nvme0n1 (0000:01:00.0)" */
-const char *dnd_copy_route_client(const struct dnd_copy *copy, char text[DND_ROUTE_NAME_BYTES])
+/* Of each side that is a drive; copy->worst is the worst of them. */
+static int probe_region(struct dnd_copy *copy, const struct dnd_region *region)
 {
-	const struct dnd_choice *chosen = &copy->chosen;
+	int rc;
 
-	snprintf(text, DND_ROUTE_NAME_BYTES, "%.255s (%s)",
-		 chosen->drive ? chosen->drive->path : "the drive", chosen->client);
-	return text;
+	copy->worst = NULL;
+	rc = probe_side(copy, &copy->src, region);
+	return rc ? rc : probe_side(copy, &copy->dst, region);
 }
 
-/* "p2pmem0 (0000:03:00.0)" */
-const char *dnd_copy_route_region(struct dnd_copy *copy, char text[DND_ROUTE_NAME_BYTES])
+static int decide_side(struct dnd_copy *copy, struct dnd_side *side)
 {
-	const struct dnd_region *region = dnd_copy_region(copy);
+	int rc;
 
-	snprintf(text, DND_ROUTE_NAME_BYTES, "%s (%s)", region->name, region->bdf);
-	return text;
-}
-
-static const char *remedy(const struct donard_route *route)
-{
-	if (route->route == DONARD_ROUTE_BOUNCED)
-		return "Boot without swiotlb=force, and without an IOMMU mode that bounces untrusted "
-		       "devices; if the device cannot address the BAR, put the BAR below 4 GiB or "
-		       "turn the IOMMU on. Or pass ";
-	if (dnd_route_verdict(route) == DND_ROUTE_UNLISTED)
-		return "Put both below one PCIe switch, or pass --allow-unlisted-bridge to try it, or ";
-	return "Put both below one PCIe switch, or pass ";
-}
-
-static int refuse(struct dnd_copy *copy, const struct dnd_region *region)
-{
-	const struct donard_route *route = &copy->chosen.route;
-	bool named = strstr(route->reason, route->bridge);	/* in the reason already */
-	char client[DND_ROUTE_NAME_BYTES];
-
-	return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "%s cannot reach %s (%s): %s%s%s. "
-			"%s--allow-bounce.", dnd_copy_route_client(copy, client), region->name,
-			region->bdf, route->reason[0] ? route->reason : "the kernel found no route",
-			named ? "" : ", at ", named ? "" : route->bridge, remedy(route));
-}
-
-static int decide(struct dnd_copy *copy, const struct dnd_region *region)
-{
-	struct donard_route *route = &copy->chosen.route;
-	enum dnd_verdict verdict = dnd_route_verdict(route);
-
-	if (dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE)) {
-		copy->bounced = true;
+	if (side->is_region || copy->bounced)
 		return 0;
-	}
-	if (verdict == DND_ROUTE_GO)
-		return 0;
-	if (verdict == DND_ROUTE_UNLISTED && dnd_copy_flag(copy, DONARD_COPY_ALLOW_UNLISTED)) {
-		route->route = route->translated ? DONARD_ROUTE_IOMMU : DONARD_ROUTE_BRIDGE;
-		return 0;
-	}
-	if (!dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
-		return refuse(copy, region);
-	copy->bounced = true;
-	return 0;
+	rc = dnd_join_decide(&side->join);
+	copy->bounced |= side->join.bounced;
+	return rc;
+}
+
+static int decide(struct dnd_copy *copy)
+{
+	int rc;
+
+	copy->bounced |= dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE);
+	rc = decide_side(copy, &copy->src);
+	if (!rc)
+		rc = decide_side(copy, &copy->dst);
+	return rc;
 }
 
 static bool usable_for_staging(const struct donard_region_info *info)
@@ -105,25 +73,26 @@ static bool usable_for_staging(const struct donard_region_info *info)
 	return info->state == DONARD_STATE_READY && !info->persistent && info->available_bytes;
 }
 
-static int rank_of(const struct dnd_copy *copy, const char *name)
+static int rank_of(struct dnd_copy *copy, const char *name)
 {
-	struct dnd_choice worst;
 	struct dnd_region region;
 	int rank = -1;
 
 	if (dnd_region_open(copy->ctx, name, &region))
 		return -1;
-	if (!probe_region(copy, &region, &worst))
-		rank = dnd_route_rank(&worst.route);
+	if (!probe_region(copy, &region))
+		rank = dnd_route_rank(&copy->worst->route);
 	dnd_region_close(&region);
+	copy->src.join.region = copy->dst.join.region = NULL;
+	copy->worst = NULL;
 	return rank;
 }
 
 /* Name of the best region, "" when there is none. */
-static int choose_staging(const struct dnd_copy *copy, char name[P2PMEM_NAME_BYTES])
+static int choose_staging(struct dnd_copy *copy, char name[P2PMEM_NAME_BYTES])
 {
 	struct donard_region_list *list;
-	int best = -1, rank, count = donard_region_list(copy->ctx, &list);
+	int best = -1, rank, count = donard_region_list_parts(copy->ctx, 0, &list);
 
 	name[0] = '\0';
 	for (int i = 0; i < count; i++) {
@@ -146,7 +115,7 @@ static int no_staging(struct dnd_copy *copy)
 	if (!dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
 		return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "no volatile region with free memory "
 				"is ready to carry the data between %s and %s. Add one with "
-				"'donard-cli region add', or pass --allow-bounce.",
+				"'donard-cli region add', or pass ALLOW_BOUNCE.",
 				copy->src.label, copy->dst.label);
 	copy->bounced = true;
 	return 0;
@@ -175,13 +144,12 @@ static int open_staging(struct dnd_copy *copy)
 
 int dnd_copy_choose_route(struct dnd_copy *copy)
 {
-	struct dnd_region *region;
 	int rc;
 
-	if (copy->src.is_region && copy->dst.is_region) {
-		copy->chosen.route.route = DONARD_ROUTE_CPU;
+	if (copy->src.is_region && copy->dst.is_region)
 		return 0;
-	}
+	join_side(copy, &copy->src, NULL);
+	join_side(copy, &copy->dst, NULL);
 	rc = dnd_copy_check_files(copy);
 	if (rc)
 		return rc;
@@ -191,7 +159,6 @@ int dnd_copy_choose_route(struct dnd_copy *copy)
 		if (rc || copy->bounced)
 			return rc;
 	}
-	region = dnd_copy_region(copy);
-	rc = probe_region(copy, region, &copy->chosen);
-	return rc ? rc : decide(copy, region);
+	rc = probe_region(copy, dnd_copy_region(copy));
+	return rc ? rc : decide(copy);
 }

@@ -11,10 +11,10 @@
 
 #include "copy/copy.h"
 
-static int read_block(struct dnd_copy *copy, uint8_t *block)
+static int read_block(struct dnd_copy *copy, const struct dnd_place *block)
 {
 	uint64_t at = copy->plan.full_bytes;
-	ssize_t got = pread(copy->src.drive.fd, block, copy->align,
+	ssize_t got = pread(copy->src.drive.fd, block->address, copy->align,
 			    (off_t)(copy->src.offset + at));
 
 	if (got >= (ssize_t)copy->plan.tail_bytes)
@@ -22,10 +22,10 @@ static int read_block(struct dnd_copy *copy, uint8_t *block)
 	return dnd_copy_failed(copy, DND_STEP_READ, at, got < 0 ? errno : EIO);
 }
 
-static int write_block(struct dnd_copy *copy, const uint8_t *block)
+static int write_block(struct dnd_copy *copy, const struct dnd_place *block)
 {
 	uint64_t at = copy->plan.full_bytes;
-	ssize_t put = pwrite(copy->dst.drive.fd, block, copy->align,
+	ssize_t put = pwrite(copy->dst.drive.fd, block->address, copy->align,
 			     (off_t)(copy->dst.offset + at));
 
 	if (put == (ssize_t)copy->align)
@@ -33,83 +33,100 @@ static int write_block(struct dnd_copy *copy, const uint8_t *block)
 	return dnd_copy_failed(copy, DND_STEP_WRITE, at, put < 0 ? errno : EIO);
 }
 
-static int move(struct dnd_copy *copy, uint8_t *to, const uint8_t *from, size_t bytes)
+static int lost(struct dnd_copy *copy, int rc)
 {
-	int rc = dnd_memory_copy(to, from, bytes);
-
 	return rc ? dnd_copy_failed(copy, DND_STEP_CPU, copy->plan.full_bytes, -rc) : 0;
 }
 
-static int into_region_in_place(struct dnd_copy *copy, uint8_t *target)
+/* The tail's bytes, by the CPU. */
+static int move_tail(struct dnd_copy *copy, const struct dnd_place *to, const struct dnd_place *from)
 {
+	uint8_t *bytes = malloc(copy->align);
+	int rc;
+
+	if (!bytes)
+		return dnd_fail_memory(copy->ctx);
+	rc = dnd_place_load(from, bytes, copy->plan.tail_bytes);
+	if (!rc)
+		rc = dnd_place_store(to, bytes, copy->plan.tail_bytes);
+	free(bytes);
+	return lost(copy, rc);
+}
+
+static int into_region_in_place(struct dnd_copy *copy, const struct dnd_place *target)
+{
+	const struct dnd_place rest = dnd_place_behind(target, copy->plan.tail_bytes);
 	size_t behind = copy->align - copy->plan.tail_bytes;
 	uint8_t *kept = malloc(behind);
-	int rc;
+	int rc, back;
 
 	if (!kept)
 		return dnd_fail_memory(copy->ctx);
-	rc = move(copy, kept, target + copy->plan.tail_bytes, behind);
+	rc = lost(copy, dnd_place_load(&rest, kept, behind));
 	if (!rc) {
 		rc = read_block(copy, target);
 		/* Put back after a failure too: the read may have come half way. */
-		if (move(copy, target + copy->plan.tail_bytes, kept, behind))
-			rc = -ENODEV;
+		back = dnd_place_store(&rest, kept, behind);
+		if (!rc)
+			rc = lost(copy, back);
 	}
 	free(kept);
 	return rc;
 }
 
-static int into_region_by_spare(struct dnd_copy *copy, uint8_t *target)
+static int into_region_by_spare(struct dnd_copy *copy, const struct dnd_place *target)
 {
-	int rc = read_block(copy, copy->spare.blocks);
+	int rc = read_block(copy, &copy->spare.place);
 
-	return rc ? rc : move(copy, target, copy->spare.blocks, copy->plan.tail_bytes);
+	return rc ? rc : move_tail(copy, target, &copy->spare.place);
 }
 
 /* The block is not the copy's own to its end where it is larger than a page. */
 static int into_region(struct dnd_copy *copy)
 {
-	uint8_t *target = copy->dst.window.data + copy->plan.full_bytes;
+	const struct dnd_place target = dnd_copy_place(&copy->dst, copy->plan.full_bytes);
 
-	if (!copy->spare.blocks && dnd_copy_owns_block(copy, copy->plan.full_bytes))
-		return into_region_in_place(copy, target);
+	if (!copy->spare.place.address && dnd_copy_owns_block(copy, copy->plan.full_bytes))
+		return into_region_in_place(copy, &target);
 	if (dnd_copy_spare_take(copy))
 		return dnd_copy_no_spare(copy);
-	return into_region_by_spare(copy, target);
+	return into_region_by_spare(copy, &target);
 }
 
 /* Merges the tail with the destination's own last block. */
-static int patch_drive(struct dnd_copy *copy, const uint8_t *block)
+static int patch_drive(struct dnd_copy *copy, const struct dnd_place *block)
 {
-	uint8_t *merged = copy->spare.blocks + copy->align;
+	const struct dnd_place merged = dnd_place_behind(&copy->spare.place, copy->align);
 	uint64_t at = copy->plan.full_bytes;
-	ssize_t got = pread(copy->dst.drive.fd, merged, copy->align,
+	ssize_t got = pread(copy->dst.drive.fd, merged.address, copy->align,
 			    (off_t)(copy->dst.offset + at));
 	int rc;
 
 	if (got < 0)
 		return dnd_copy_failed(copy, DND_STEP_WRITE, at, errno);
-	rc = move(copy, merged, block, copy->plan.tail_bytes);
-	return rc ? rc : write_block(copy, merged);
+	rc = move_tail(copy, &merged, block);
+	return rc ? rc : write_block(copy, &merged);
 }
 
 static int into_drive(struct dnd_copy *copy)
 {
-	uint8_t *block = copy->spare.blocks;
+	struct dnd_place block, from;
 	int rc = 0;
 
 	if (dnd_copy_patches(copy) && dnd_copy_spare_take(copy))
 		return dnd_copy_no_spare(copy);
+	block = copy->spare.place;
+	if (copy->src.is_region)
+		from = dnd_copy_place(&copy->src, copy->plan.full_bytes);
 	if (!copy->src.is_region)
-		rc = read_block(copy, block);
+		rc = read_block(copy, &block);
 	else if (copy->bounced)
-		rc = move(copy, block, copy->src.window.data + copy->plan.full_bytes,
-			  copy->plan.tail_bytes);
+		rc = move_tail(copy, &block, &from);
 	else
-		block = copy->src.window.data + copy->plan.full_bytes;
+		block = from;
 	if (rc)
 		return rc;
-	return dnd_copy_patches(copy) ? patch_drive(copy, block) : write_block(copy, block);
+	return dnd_copy_patches(copy) ? patch_drive(copy, &block) : write_block(copy, &block);
 }
 
 int dnd_copy_tail(struct dnd_copy *copy)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads source and destination independently and compares every byte. */
+/* Reads source and destination independently and compares every byte; memory of a GPU by the GPU's own copies. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -10,11 +10,15 @@
 static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at, size_t bytes,
 		uint8_t *to)
 {
+	struct dnd_place place;
 	int rc, error_number;
 	ssize_t got;
 
+	if (side->is_gpu)
+		return dnd_gpu_load(side->memory, side->offset + at, to, bytes);
 	if (side->is_region) {
-		rc = dnd_memory_copy(to, side->window.data + at, bytes);
+		place = dnd_copy_place(side, at);
+		rc = dnd_place_load(&place, to, bytes);
 		return rc ? dnd_copy_failed(copy, DND_STEP_CPU, at, -rc) : 0;
 	}
 	got = pread(side->drive.fd, to, dnd_round_up(bytes, copy->align),
@@ -22,7 +26,7 @@ static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at,
 	if (got >= (ssize_t)bytes)
 		return 0;
 	error_number = got < 0 ? errno : EIO;
-	rc = dnd_copy_drive_lost(copy, side);
+	rc = dnd_drive_lost(copy->ctx, &side->drive);
 	return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: reading it again failed",
 					side->label);
 }
@@ -64,9 +68,11 @@ static bool stop(struct dnd_copy *copy, uint64_t done_bytes)
 
 int dnd_copy_verify(struct dnd_copy *copy)
 {
+	int rc = copy->dst.is_gpu ? dnd_gpu_flush(copy->dst.memory) : 0;
 	void *memory;
-	int rc = 0;
 
+	if (rc)
+		return rc;
 	if (posix_memalign(&memory, CHUNK_BYTES, 2ULL * CHUNK_BYTES))
 		return dnd_fail_memory(copy->ctx);
 	for (uint64_t at = 0; !rc && at < copy->length; at += CHUNK_BYTES) {

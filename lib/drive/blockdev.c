@@ -5,125 +5,143 @@
 #include <sys/sysmacros.h>
 
 #include "drive/blockdev.h"
+#include "drive/disk.h"
+#include "drive/stack.h"
 
-#define SECTOR_BYTES 512
-
-static const char *describe(const char *disk)
+/* A request that crosses a chunk is split, which io_uring hands to a worker thread. */
+static void fit_to_stack(struct dnd_blockdev *blockdev)
 {
-	static const struct {
-		const char *prefix, *what;
-	} known[] = {
-		{ "dm-", "a device-mapper device (LVM, dm-crypt or multipath)" },
-		{ "md", "a software RAID (md)" },
-		{ "loop", "a loop device" },
-		{ "sd", "a SCSI, SATA or USB disk" },
-		{ "vd", "a virtio disk" },
-		{ "zram", "compressed RAM" },
-		{ "ram", "a RAM disk" },
-		{ "nbd", "a network block device" },
-	};
+	const struct dnd_stack *stack = blockdev->stack;
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		if (!strncmp(disk, known[i].prefix, strlen(known[i].prefix)))
-			return known[i].what;
-	return "not an NVMe device";
+	if (stack->chunk_bytes && (!blockdev->request_bytes || blockdev->request_bytes > stack->chunk_bytes))
+		blockdev->request_bytes = stack->chunk_bytes;
+	for (size_t i = 0; i < stack->leg_count; i++)
+		blockdev->memory_align_bytes = (uint32_t)dnd_max(blockdev->memory_align_bytes,
+				stack->legs[i].blockdev.memory_align_bytes);
 }
 
-static int not_nvme(struct donard_context *ctx, const char *label, const char *disk)
+int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const char *label,
+			       struct dnd_blockdev *blockdev)
 {
-	return dnd_fail(ctx, DND_E_NOT_NVME, "%s: %s is %s, not an NVMe drive", label, disk,
-			describe(disk));
-}
+	char number[32];
+	int rc = dnd_disk_look_up(ctx, device, label, number, blockdev);
 
-/* Folder of the disk below sysfs; a partition's folder lies in the disk's. */
-static int disk_name(struct donard_context *ctx, const char *number,
-		     struct dnd_blockdev *blockdev)
-{
-	if (dnd_sysfs_exists(ctx, "dev/block/%s/partition", number))
-		return dnd_sysfs_link_name(ctx, blockdev->disk, sizeof(blockdev->disk),
-					   "dev/block/%s/..", number);
-	return dnd_sysfs_link_name(ctx, blockdev->disk, sizeof(blockdev->disk), "dev/block/%s",
-				   number);
-}
-
-static int read_geometry(struct donard_context *ctx, const char *number,
-			 struct dnd_blockdev *blockdev)
-{
-	uint64_t start = 0, sectors = 0, block = SECTOR_BYTES, request_kib = 0;
-	int rc;
-
-	dnd_sysfs_read_u64(ctx, &start, "dev/block/%s/start", number);
-	rc = dnd_sysfs_read_u64(ctx, &sectors, "dev/block/%s/size", number);
-	dnd_sysfs_read_u64(ctx, &block, "block/%s/queue/logical_block_size", blockdev->disk);
-	dnd_sysfs_read_u64(ctx, &request_kib, "block/%s/queue/max_sectors_kb", blockdev->disk);
-	blockdev->start_bytes = start * SECTOR_BYTES;
-	blockdev->length_bytes = sectors * SECTOR_BYTES;
-	blockdev->block_bytes = (uint32_t)block;
-	blockdev->request_bytes = request_kib << 10;
+	if (rc)
+		return rc;
+	if (!dnd_disk_is_stack(blockdev->disk))
+		return dnd_disk_find_controllers(ctx, label, blockdev);
+	rc = dnd_stack_resolve(ctx, number, label, &blockdev->stack);
+	if (!rc)
+		fit_to_stack(blockdev);
 	return rc;
-}
-
-static int add_controller(struct donard_context *ctx, const char *name, void *data)
-{
-	struct dnd_blockdev *blockdev = data;
-	size_t count = blockdev->controller_count;
-	char transport[16];
-
-	dnd_sysfs_read(ctx, transport, sizeof(transport), "class/nvme/%s/transport", name);
-	if (strcmp(transport, "pcie") || count == DND_CONTROLLERS ||
-	    dnd_sysfs_read(ctx, blockdev->controllers[count], DONARD_BDF_BYTES,
-			   "class/nvme/%s/address", name))
-		return 0;
-	blockdev->controller_count++;
-	snprintf(blockdev->controller_names[count], sizeof(blockdev->controller_names[count]),
-		 "%s", name);
-	return 0;
-}
-
-/* Entries of a subsystem: "nvme0" is a controller, "nvme0n1" a head. */
-static int add_if_controller(struct donard_context *ctx, const char *entry, void *data)
-{
-	unsigned int number;
-	int used = 0;
-
-	if (sscanf(entry, "nvme%u%n", &number, &used) != 1 || entry[used])
-		return 0;
-	return add_controller(ctx, entry, data);
-}
-
-static int find_controllers(struct donard_context *ctx, struct dnd_blockdev *blockdev)
-{
-	char parent[64], folder[PATH_MAX];
-
-	if (dnd_sysfs_link_name(ctx, parent, sizeof(parent), "block/%s/device", blockdev->disk))
-		return 0;
-	if (strncmp(parent, "nvme-subsys", 11))
-		return add_if_controller(ctx, parent, blockdev);
-	snprintf(folder, sizeof(folder), "class/nvme-subsystem/%s", parent);
-	return dnd_for_each_entry(ctx, folder, add_if_controller, blockdev);
 }
 
 int dnd_blockdev_resolve(struct donard_context *ctx, dev_t device, const char *label,
 			 struct dnd_blockdev *blockdev)
 {
-	char number[32];
-	int rc;
+	int rc = dnd_blockdev_resolve_again(ctx, device, label, blockdev);
 
-	memset(blockdev, 0, sizeof(*blockdev));
-	snprintf(number, sizeof(number), "%u:%u", major(device), minor(device));
-	rc = disk_name(ctx, number, blockdev);
-	if (rc)
-		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: block device %s is not in sysfs", label,
-				number);
-	if (strncmp(blockdev->disk, "nvme", 4) || read_geometry(ctx, number, blockdev))
-		return not_nvme(ctx, label, blockdev->disk);
-	rc = find_controllers(ctx, blockdev);
-	if (rc)
+	if (rc || !blockdev->stack || !blockdev->stack->suspended[0])
 		return rc;
-	if (!blockdev->controller_count)
-		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: %s has no PCIe controller (NVMe over "
-				"fabrics?)", label, blockdev->disk);
-	return 0;
+	rc = dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: %s is suspended: requests would wait without end. "
+		      "Resume it (dmsetup resume).", label, blockdev->stack->suspended);
+	dnd_blockdev_release(blockdev);
+	return rc;
+}
+
+void dnd_blockdev_release(struct dnd_blockdev *blockdev)
+{
+	dnd_stack_free(blockdev->stack);
+	blockdev->stack = NULL;
+}
+
+size_t dnd_blockdev_leg_count(const struct dnd_blockdev *blockdev)
+{
+	return blockdev->stack ? blockdev->stack->leg_count : 1;
+}
+
+const struct dnd_blockdev *dnd_blockdev_leg(const struct dnd_blockdev *blockdev, size_t leg)
+{
+	return blockdev->stack ? &blockdev->stack->legs[leg].blockdev : blockdev;
+}
+
+bool dnd_blockdev_is_mirrored(const struct dnd_blockdev *blockdev)
+{
+	return blockdev->stack && blockdev->stack->mirrored;
+}
+
+bool dnd_blockdev_is_replacing(const struct dnd_blockdev *blockdev)
+{
+	return blockdev->stack && blockdev->stack->replacing;
+}
+
+void dnd_blockdev_leg_names(const struct dnd_blockdev *blockdev, size_t leg, const char **name,
+			    const char **under)
+{
+	*name = blockdev->stack ? blockdev->stack->legs[leg].name : "";
+	*under = blockdev->stack ? blockdev->stack->legs[leg].under : "";
+}
+
+const char *dnd_blockdev_leg_text(const struct dnd_blockdev *blockdev, size_t leg,
+				  char text[DND_LEG_TEXT_BYTES])
+{
+	text[0] = '\0';
+	if (blockdev->stack)
+		snprintf(text, DND_LEG_TEXT_BYTES, "leg %s of %s", blockdev->stack->legs[leg].name,
+			 blockdev->stack->legs[leg].under);
+	return text;
+}
+
+/* Did an earlier leg have it, as another partition of the same drive? */
+static bool is_repeated(const struct dnd_blockdev *blockdev, size_t legs, const char *client)
+{
+	for (size_t i = 0; i < legs; i++) {
+		const struct dnd_blockdev *leg = dnd_blockdev_leg(blockdev, i);
+
+		for (size_t j = 0; j < leg->controller_count; j++)
+			if (!strcmp(leg->controllers[j], client))
+				return true;
+	}
+	return false;
+}
+
+const char *dnd_blockdev_client(const struct dnd_blockdev *blockdev, size_t index)
+{
+	for (size_t i = 0; i < dnd_blockdev_leg_count(blockdev); i++) {
+		const struct dnd_blockdev *leg = dnd_blockdev_leg(blockdev, i);
+
+		for (size_t j = 0; j < leg->controller_count; j++)
+			if (!is_repeated(blockdev, i, leg->controllers[j]) && !index--)
+				return leg->controllers[j];
+	}
+	return NULL;
+}
+
+static const struct dnd_bounce behind = {
+	"raid1 with write-mostly legs and a backlog writes behind, from copies in DRAM",
+	"Set its backlog to 0 (mdadm --grow --bitmap=none, then --bitmap=internal), or make no leg write-mostly"
+};
+
+static const struct dnd_bounce summed = {
+	"a drive is formatted with protection information, and the CPU reads all data for its checksums",
+	"Write 0 to read_verify and to write_generate in the folder integrity of the drive, below /sys/block"
+};
+
+const struct dnd_bounce *dnd_blockdev_bounce(const struct dnd_blockdev *blockdev, bool writes)
+{
+	/* What is written is read back, too. */
+	for (size_t i = 0; i < dnd_blockdev_leg_count(blockdev); i++) {
+		const struct dnd_blockdev *leg = dnd_blockdev_leg(blockdev, i);
+
+		if (leg->reads_checked || (writes && leg->writes_summed))
+			return &summed;
+	}
+	return writes && blockdev->stack && blockdev->stack->behind ? &behind : NULL;
+}
+
+bool dnd_blockdev_is_partition(struct donard_context *ctx, dev_t device)
+{
+	return dnd_sysfs_exists(ctx, "dev/block/%u:%u/partition", major(device), minor(device));
 }
 
 static enum dnd_health controller_health(struct donard_context *ctx, const char *name)
@@ -136,8 +154,7 @@ static enum dnd_health controller_health(struct donard_context *ctx, const char 
 	return strcmp(state, "live") ? DND_HEALTH_RESETTING : DND_HEALTH_LIVE;
 }
 
-enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
-				    const struct dnd_blockdev *blockdev)
+static enum dnd_health drive_health(struct donard_context *ctx, const struct dnd_blockdev *blockdev)
 {
 	enum dnd_health best = DND_HEALTH_GONE, health;
 
@@ -151,18 +168,38 @@ enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
 	return best;
 }
 
+enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
+				    const struct dnd_blockdev *blockdev, size_t *leg)
+{
+	enum dnd_health worst = DND_HEALTH_LIVE, health;
+
+	if (!dnd_sysfs_exists(ctx, "block/%s", blockdev->disk))
+		return DND_HEALTH_GONE;
+	for (size_t i = 0; i < dnd_blockdev_leg_count(blockdev); i++) {
+		/* A mirror goes on without it. */
+		if (dnd_blockdev_is_mirrored(blockdev) && dnd_blockdev_legs_left(blockdev) & 1U << i)
+			continue;
+		health = drive_health(ctx, dnd_blockdev_leg(blockdev, i));
+		if (health >= worst)
+			continue;
+		worst = health;
+		*leg = i;
+	}
+	return worst;
+}
+
 static bool same_disk(struct donard_context *ctx, dev_t device, const char *number)
 {
-	struct dnd_blockdev wanted = { 0 }, mounted = { 0 };
-	char text[32];
+	char wanted[64], mounted[64], text[32];
 
 	snprintf(text, sizeof(text), "%u:%u", major(device), minor(device));
 	if (!strcmp(text, number))
 		return true;
-	if (disk_name(ctx, text, &wanted) || disk_name(ctx, number, &mounted))
+	if (dnd_disk_name(ctx, text, wanted, sizeof(wanted)) ||
+	    dnd_disk_name(ctx, number, mounted, sizeof(mounted)))
 		return false;
 	/* A partition conflicts with its disk, not with its neighbours. */
-	return !strcmp(wanted.disk, mounted.disk) &&
+	return !strcmp(wanted, mounted) &&
 	       !dnd_sysfs_exists(ctx, "dev/block/%s/partition", text);
 }
 
@@ -180,4 +217,42 @@ void dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *te
 		    same_disk(ctx, device, number))
 			snprintf(text, text_bytes, "%s", place);
 	fclose(mounts);
+}
+
+struct holder {
+	const char *folder;		/* "dev/block/259:0" */
+	char *text;
+	size_t text_bytes;
+};
+
+static int note_holder(struct donard_context *ctx, const char *entry, void *data)
+{
+	const struct holder *holder = data;
+
+	(void)ctx;
+	snprintf(holder->text, holder->text_bytes, "%s", entry);
+	return 0;
+}
+
+static int look_at_partition(struct donard_context *ctx, const char *entry, void *data)
+{
+	const struct holder *holder = data;
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%s/%s/holders", holder->folder, entry);
+	return dnd_sysfs_exists(ctx, "%s/%s/partition", holder->folder, entry) ?
+	       dnd_for_each_entry(ctx, folder, note_holder, data) : 0;
+}
+
+void dnd_blockdev_holder(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes)
+{
+	char folder[64], holders[80];
+	struct holder holder = { folder, text, text_bytes };
+
+	text[0] = '\0';
+	snprintf(folder, sizeof(folder), "dev/block/%u:%u", major(device), minor(device));
+	snprintf(holders, sizeof(holders), "%s/holders", folder);
+	dnd_for_each_entry(ctx, holders, note_holder, &holder);
+	if (!text[0])
+		dnd_for_each_entry(ctx, folder, look_at_partition, &holder);
 }

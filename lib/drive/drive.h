@@ -1,33 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the room drive offers: NVMe block devices and files on them, the generic
- * devices that take a drive's own commands, and the engine that moves data
- * between a drive and memory with many requests in flight.
+ * What the room drive offers: NVMe block devices and files on them, and the
+ * generic devices that take a drive's own commands.
  */
 #ifndef DND_DRIVE_H
 #define DND_DRIVE_H
 
+#include "donard/file.h"
 #include "region/region.h"
 
+struct dnd_bounce;
+
 /* blockdev.c: from a block device number to the NVMe controllers that serve it */
-#define DND_CONTROLLERS	8
+#define DND_CONTROLLERS	16	/* of one namespace */
+#define DND_LEGS	32	/* of one device of LVM or md */
 
 struct dnd_blockdev {
-	char disk[64];		/* "nvme0n1", also for a partition of it */
+	struct dnd_stack *stack;	/* what it is made of (stack.h); NULL: a drive or partition */
+	char disk[64];		/* "nvme0n1", also for a partition of it; "md0" */
 	uint64_t start_bytes;	/* of the partition; 0 for the disk */
 	uint64_t length_bytes;
 	uint32_t block_bytes;	/* logical block */
 	uint64_t request_bytes;	/* the longest that is not split; 0: unknown */
-	size_t controller_count;	/* more than one with native multipath */
+	uint32_t memory_align_bytes;	/* of what it moves */
+	bool reads_checked;	/* by the CPU, with the drive's protection information */
+	bool writes_summed;	/* so too */
+	bool multipath;		/* the kernel's own: other controllers may come to serve it */
+	size_t controller_count;	/* more than one with native multipath; 0 for a stack, whose legs have them */
 	char controllers[DND_CONTROLLERS][DONARD_BDF_BYTES];
 	char controller_names[DND_CONTROLLERS][16];	/* "nvme0", in the same order */
 };
 
 enum dnd_health { DND_HEALTH_GONE, DND_HEALTH_RESETTING, DND_HEALTH_LIVE };
 
-/* As of now: that of the best controller that served it when it was resolved. */
+/*
+ * As of now: that of the worst leg, of which it is that of the best controller that
+ * served it when it was resolved.  *leg is which, if one is not live.
+ */
 enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
-				    const struct dnd_blockdev *blockdev);
+				    const struct dnd_blockdev *blockdev, size_t *leg);
+bool dnd_blockdev_is_partition(struct donard_context *ctx, dev_t device);
+void dnd_blockdev_release(struct dnd_blockdev *blockdev);
+/* A drive is its own and only leg. */
+size_t dnd_blockdev_leg_count(const struct dnd_blockdev *blockdev);
+const struct dnd_blockdev *dnd_blockdev_leg(const struct dnd_blockdev *blockdev, size_t leg);
+/* May two reads of a byte be answered by two legs, which need not agree on what was never written? */
+bool dnd_blockdev_is_mirrored(const struct dnd_blockdev *blockdev);
+/* Is there a leg that gets what is written, and of which nobody knows where it lies? */
+bool dnd_blockdev_is_replacing(const struct dnd_blockdev *blockdev);
+/* Its name, "nvme1n1", and the device that it is a leg of; of a drive both are "". */
+void dnd_blockdev_leg_names(const struct dnd_blockdev *blockdev, size_t leg, const char **name,
+			    const char **under);
+/* Why bytes go through DRAM below the file system, or NULL. */
+const struct dnd_bounce *dnd_blockdev_bounce(const struct dnd_blockdev *blockdev, bool writes);
+/* As bits: those that hold bytes of it now, which spares do not. */
+uint32_t dnd_blockdev_legs_in_use(const struct dnd_blockdev *blockdev);
+/* As bits: those that it was opened with, and has no more. */
+uint32_t dnd_blockdev_legs_left(const struct dnd_blockdev *blockdev);
+/* "leg nvme1n1 of md0"; "" for a drive */
+#define DND_LEG_TEXT_BYTES	128
+const char *dnd_blockdev_leg_text(const struct dnd_blockdev *blockdev, size_t leg,
+				  char text[DND_LEG_TEXT_BYTES]);
+/* Each controller once, whatever it serves; NULL behind the last. */
+const char *dnd_blockdev_client(const struct dnd_blockdev *blockdev, size_t index);
+
+/* layout.c: where a byte of a stack is; pure */
+struct dnd_place_on_leg {
+	uint16_t leg;
+	uint64_t offset_bytes;	/* on the leg's device */
+};
+
+struct dnd_places {
+	size_t count;		/* of copies on legs that are there; 0: not known */
+	struct dnd_place_on_leg copies[DND_LEGS];
+	/* So many bytes from there on are beside each other on each, or as little known; 0: nobody says. */
+	uint64_t run_bytes;
+};
+
+void dnd_stack_locate(const struct dnd_stack *stack, uint64_t offset_bytes, struct dnd_places *places);
+
+/*
+ * change.c: looks again at what a drive is made of.  Legs that are gone are none:
+ * what was moved went by those that are left.
+ */
+enum dnd_change { DND_UNCHANGED, DND_LEGS_LEFT, DND_CHANGED };
+
+struct dnd_drive;
+/*
+ * After DND_LEGS_LEFT the drive's stack says where bytes are now, among the legs that it was opened with;
+ * else it stays.  DND_CHANGED also where it cannot be resolved any more: then *rc is why, with a text.
+ */
+enum dnd_change dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc);
+
 /* file_check.c: why bytes of a file would go through DRAM, and what helps: two parts of a sentence */
 struct dnd_bounce {
 	const char *cause;
@@ -41,7 +105,9 @@ struct dnd_drive {
 	bool is_file;
 	bool to_create;		/* a new file: made when the copy may start */
 	bool writable;
+	bool shared;		/* the position of fd is somebody else's, too */
 	uint32_t align_bytes;	/* of offsets and lengths */
+	uint32_t memory_align_bytes;	/* of what is read or written */
 	uint32_t fs_block_bytes;	/* of a file's file system */
 	const struct dnd_bounce *bounce;	/* why its bytes go through DRAM, or NULL */
 	uint64_t size_bytes;	/* 0 for a new file */
@@ -61,12 +127,29 @@ int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint6
  * write it again.  Else 0, or -errno.
  */
 int dnd_drive_settle(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes);
+/* What somebody else opened: @drive opens it again, or has a copy of @fd.  Without O_DIRECT it is refused. */
+int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct dnd_drive *drive);
 void dnd_drive_close(struct dnd_drive *drive);
+/* lost.c: the failure that the drive is not there any more, or 0 if it is */
+int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
 /* Do the two byte ranges share bytes on the medium or in a file? */
-bool dnd_drive_overlap(const struct dnd_drive *a, uint64_t a_offset, const struct dnd_drive *b,
+enum dnd_sharing {
+	DND_APART,
+	DND_MAY_SHARE,		/* they lie on one drive, and nobody knows which bytes are whose */
+	DND_SHARE,
+};
+
+enum dnd_sharing dnd_drive_overlap(const struct dnd_drive *a, uint64_t a_offset, const struct dnd_drive *b,
 		       uint64_t b_offset, uint64_t length);
-/* Asks the file system once more; sets @bounce.  Of a block device nothing is asked. */
+/* locate.c: where a byte of the drive or file is; no place in a hole, and where nobody says */
+void dnd_drive_locate(const struct dnd_drive *drive, uint64_t offset_bytes, struct dnd_places *places);
+/* A leg as a drive of its own, to read from alone; -errno without a text.  @path, which it borrows: what errors call it. */
+int dnd_drive_open_leg(const struct donard_context *ctx, const struct dnd_drive *drive, size_t leg,
+		       const char *path, struct dnd_drive *leg_drive);
+/* Asks the file system about a file: alignments, @bounce.  Of a block device nothing is asked. */
 void dnd_drive_ask(struct donard_context *ctx, struct dnd_drive *drive);
+/* Once more: sets @bounce alone, since requests keep to the alignments that they were told. */
+void dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
 
 /*
  * generic.c: the generic character device of an NVMe namespace (/dev/ng0n1):
@@ -81,71 +164,52 @@ struct dnd_generic {
 	uint32_t memory_align_bytes;	/* of what it moves: else the kernel bounces it */
 };
 
-/* Opens it after all checks; sends Identify, moves and changes nothing. */
-int dnd_generic_open(struct donard_context *ctx, const struct dnd_drive *drive,
+/* Opens it after all checks, for blocks of @align; sends Identify, moves and changes nothing. */
+int dnd_generic_open(struct donard_context *ctx, const struct dnd_drive *drive, uint32_t align,
 		     struct dnd_generic *generic);
 void dnd_generic_close(struct dnd_generic *generic);
 
-/* plan.c: pure arithmetic: how a range is cut into requests and a tail */
-struct dnd_plan {
-	uint64_t length_bytes;	/* of the whole copy */
-	uint64_t full_bytes;	/* in requests of whole logical blocks */
-	uint32_t tail_bytes;	/* the rest, less than align_bytes */
-	uint32_t align_bytes;
-	uint64_t block_bytes;	/* of one request */
-	uint32_t lanes;		/* requests in flight */
-	uint64_t requests;
+/*
+ * The page cache of a drive that takes commands: what it has of the range is
+ * written back, and dropped too where the drive is about to change.  A page that
+ * someone has mapped or is changing stays.
+ */
+int dnd_generic_write_back(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t offset,
+			   uint64_t length);
+void dnd_generic_drop_cached(const struct dnd_drive *drive, uint64_t offset, uint64_t length);
+
+/* file.c: what programs are handed */
+struct donard_file {
+	struct dnd_handle handle;	/* its owner, and requests in flight */
+	struct donard_context *ctx;
+	char *path;			/* the drive's */
+	struct dnd_drive drive;
+	struct dnd_generic generic;	/* once a queue asked for it */
+	int plain_fd;			/* without O_DIRECT, once a queue asked for it; or -1 */
+	bool plain_written;		/* the page cache may have bytes that the drive has not */
 };
 
-/* No request is longer than the copy, so that no more is staged for one. */
-uint64_t dnd_plan_block(uint64_t block_bytes, uint64_t length_bytes, uint32_t align_bytes);
 /*
- * @window_bytes: memory that the lanes share as buffers, one block each; 0
- * when every request has its own place.  A window smaller than a block makes
- * the blocks smaller; one smaller than a logical block is -ENOSPC.
+ * nvme.c: requests as the drive's own commands; the ring has large entries for them.
  */
-int dnd_plan_make(struct dnd_plan *plan, uint64_t length_bytes, uint32_t align_bytes,
-		  uint64_t block_bytes, uint32_t lanes, uint64_t window_bytes);
+struct io_uring_sqe;
 
-/*
- * engine.c: runs the requests of a plan with many of them in flight.
- *
- * A request goes through these steps, each left out when its member is unset:
- *   1. CPU copy source -> buffer		(source and buffers)
- *   2. read from the drive into memory	(read_fd)
- *   3. CPU copy buffer -> target		(target and buffers)
- *   4. write from memory to the drive	(write_fd)
- * Memory is the lane's buffer, or without buffers the request's own place in
- * source or target: then the DMA goes there and the CPU touches no payload.
- *
- * A side with a generic device is read or written by NVMe commands to that
- * (nvme.c), any other by io_uring's reads and writes.
- */
-enum dnd_step { DND_STEP_NONE, DND_STEP_READ, DND_STEP_WRITE, DND_STEP_CPU, DND_STEP_SETUP };
+#define DND_NVME_SQE_BYTES	128
 
-struct dnd_transfer {
-	const struct dnd_plan *plan;
-	int read_fd, write_fd;		/* -1: none */
-	uint64_t read_offset, write_offset;
-	const struct dnd_generic *read_generic, *write_generic;	/* NULL: by read_fd, write_fd */
-	uint8_t *source, *target;	/* device memory or NULL */
-	uint8_t *buffers;		/* one block a lane, or NULL */
-	const struct dnd_region *region;	/* in whose window the requests' memory lies, */
-	const struct dnd_window *window;	/* or NULL: in DRAM */
-	bool registers;			/* what is read and written, with io_uring, if it can be;
-					 * always with buffers */
-	donard_progress_fn progress_fn;
-	void *progress_user;
-	/* out */
-	bool fixed_buffers;
-	uint64_t gapless_bytes;		/* copied from the start on */
-	enum dnd_step failed_step;
-	uint64_t failed_offset;
-	uint32_t nvme_status;		/* of a command that the drive failed: type << 8 | code */
+struct dnd_command {
+	const struct dnd_generic *generic;
+	bool reads;
+	void *memory;
+	uint32_t length_bytes;	/* whole logical blocks, up to the generic device's limit */
+	uint64_t offset_bytes;	/* from the start of the partition or namespace */
+	int fixed_index;	/* of the registered buffer, -1: none */
 };
 
-/* 0, -errno of the first failed step, or -ECANCELED; nothing is in flight. */
-int dnd_uring_run(struct dnd_transfer *transfer);
+void dnd_nvme_prepare(struct io_uring_sqe *sqe, const struct dnd_command *command);
+/* The length, or -errno; a failure that the drive reports is -EIO with a status. */
+int dnd_nvme_result(int result, uint32_t length_bytes, uint32_t *status);
+/* 0 if the kernel takes such commands for the open generic device. */
+int dnd_nvme_probe(int fd);
 /* Of a command that the drive failed. */
 const char *dnd_nvme_status_text(uint32_t status);
 

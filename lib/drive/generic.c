@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "drive/generic.h"
-#include "drive/ring.h"
 
 #define IDENTIFY		0x06
 #define IDENTIFY_BYTES		4096
@@ -32,7 +31,7 @@ int dnd_generic_find(struct donard_context *ctx, const struct dnd_drive *drive, 
 	if (dnd_sysfs_read(ctx, text, sizeof(text), "block/%s/device/%s/dev", disk, name) ||
 	    sscanf(text, "%u:%u", &number[0], &number[1]) != 2)
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel has no generic device for "
-				"its namespace (%s). Copy without --passthrough.", drive->path,
+				"its namespace (%s). Copy without PASSTHROUGH.", drive->path,
 				name);
 	*device = makedev(number[0], number[1]);
 	return 0;
@@ -68,7 +67,7 @@ int dnd_generic_limits(struct donard_context *ctx, const struct dnd_drive *drive
 	if (generic->limit_bytes && generic->start_bytes % generic->lba_bytes == 0)
 		return 0;
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the limits of %s are unknown or of no use. Copy "
-			"without --passthrough.", drive->path, drive->blockdev.disk);
+			"without PASSTHROUGH.", drive->path, drive->blockdev.disk);
 }
 
 const char *dnd_generic_unfit(const uint8_t identify[4096], uint32_t lba_bytes)
@@ -88,14 +87,14 @@ const char *dnd_generic_unfit(const uint8_t identify[4096], uint32_t lba_bytes)
 static int unfit(struct donard_context *ctx, const struct dnd_drive *drive, const char *why)
 {
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its namespace cannot be copied by NVMe commands: "
-			"%s. Copy without --passthrough.", drive->path, why);
+			"%s. Copy without PASSTHROUGH.", drive->path, why);
 }
 
 static int no_access(struct donard_context *ctx, const struct dnd_drive *drive, const char *path,
 		     int error_number)
 {
 	return dnd_fail_access(ctx, error_number, "Run as root (CAP_SYS_ADMIN), or copy without "
-			       "--passthrough", "%s: its generic device %s cannot be used",
+			       "PASSTHROUGH", "%s: its generic device %s cannot be used",
 			       drive->path, path);
 }
 
@@ -178,9 +177,9 @@ static int check_kernel(struct donard_context *ctx, const struct dnd_drive *driv
 
 	if (uname(&name) || dnd_generic_kernel_fits(name.release))
 		return 0;
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: --passthrough needs Linux 6.12 or later, and this is "
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: PASSTHROUGH needs Linux 6.12 or later, and this is "
 			"%s: older ones may report an NVMe command as done that never reached the "
-			"drive. Copy without --passthrough.", drive->path, name.release);
+			"drive. Copy without PASSTHROUGH.", drive->path, name.release);
 }
 
 static int check_ring(struct donard_context *ctx, const struct dnd_drive *drive,
@@ -193,17 +192,33 @@ static int check_ring(struct donard_context *ctx, const struct dnd_drive *drive,
 	if (!rc)
 		return 0;
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: this kernel takes no NVMe commands by io_uring "
-			"(%s). Copy without --passthrough.", drive->path,
+			"(%s). Copy without PASSTHROUGH.", drive->path,
 			strerror(-rc));
 }
 
-int dnd_generic_open(struct donard_context *ctx, const struct dnd_drive *drive,
-		     struct dnd_generic *generic)
+static int refuse_file(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it is a file, and only the file system "
+			"knows where its blocks are; PASSTHROUGH is for a whole NVMe namespace or "
+			"a partition. Name one, or copy without PASSTHROUGH.", drive->path);
+}
+
+/* Memory of another alignment the kernel would bounce, and not say so. */
+static int check_block(struct donard_context *ctx, const struct dnd_drive *drive, uint32_t align,
+		       const struct dnd_generic *generic)
+{
+	if (generic->limit_bytes >= align && generic->memory_align_bytes <= align)
+		return 0;
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: one NVMe command cannot move a block "
+			"of %u bytes. Copy without PASSTHROUGH.", drive->path, align);
+}
+
+static int open_checked(struct donard_context *ctx, const struct dnd_drive *drive,
+			struct dnd_generic *generic)
 {
 	char path[PATH_MAX];
-	int rc;
+	int rc = check_kernel(ctx, drive);
 
-	rc = check_kernel(ctx, drive);
 	if (!rc)
 		rc = dnd_generic_limits(ctx, drive, generic);
 	if (!rc)
@@ -214,9 +229,22 @@ int dnd_generic_open(struct donard_context *ctx, const struct dnd_drive *drive,
 		rc = check_namespace(ctx, drive, generic, path);
 	if (!rc)
 		rc = identify(ctx, drive, generic, path);
-	if (!rc)
-		rc = check_ring(ctx, drive, generic, path);
-	return rc;
+	return rc ? rc : check_ring(ctx, drive, generic, path);
+}
+
+int dnd_generic_open(struct donard_context *ctx, const struct dnd_drive *drive, uint32_t align,
+		     struct dnd_generic *generic)
+{
+	int rc;
+
+	if (drive->is_file)
+		return refuse_file(ctx, drive);
+	if (drive->blockdev.stack)
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: %s is made of other devices, and PASSTHROUGH "
+				"sends commands to one drive. Copy without PASSTHROUGH.", drive->path,
+				drive->blockdev.disk);
+	rc = open_checked(ctx, drive, generic);
+	return rc ? rc : check_block(ctx, drive, align, generic);
 }
 
 void dnd_generic_close(struct dnd_generic *generic)
@@ -224,4 +252,25 @@ void dnd_generic_close(struct dnd_generic *generic)
 	if (generic->fd >= 0)
 		close(generic->fd);
 	generic->fd = -1;
+}
+
+int dnd_generic_write_back(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t offset,
+			   uint64_t length)
+{
+	const unsigned int flags = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+				   SYNC_FILE_RANGE_WAIT_AFTER;
+
+	if (!sync_file_range(drive->fd, (off_t)offset, (off_t)length, flags))
+		return 0;
+	return dnd_fail_errno(ctx, errno, "%s: its page cache cannot be written back", drive->path);
+}
+
+/* Whole pages: of a page that is partly in the range the rest is on the drive already. */
+void dnd_generic_drop_cached(const struct dnd_drive *drive, uint64_t offset, uint64_t length)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t start = dnd_round_down(offset, page);
+
+	posix_fadvise(drive->fd, (off_t)start, (off_t)(dnd_round_up(offset + length, page) - start),
+		      POSIX_FADV_DONTNEED);
 }

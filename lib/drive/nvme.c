@@ -7,7 +7,7 @@
 #include <liburing.h>
 #include <linux/nvme_ioctl.h>
 
-#include "drive/ring.h"
+#include "drive/drive.h"
 
 #define NVME_WRITE	0x01
 #define NVME_READ	0x02
@@ -107,7 +107,7 @@ static int ask(struct io_uring *ring, int fd)
 int dnd_nvme_probe(int fd)
 {
 	struct io_uring ring;
-	int rc = io_uring_queue_init(1, &ring, DND_NVME_RING_FLAGS);
+	int rc = io_uring_queue_init(1, &ring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
 
 	if (rc)
 		return rc;

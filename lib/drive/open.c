@@ -12,17 +12,45 @@
 
 #include "drive/blockdev.h"
 #include "drive/file_check.h"
+#include "drive/stack.h"
+
+/* In no header of the kernel's, or in newer ones alone. */
+#define ZFS_MAGIC	0x2fc12fc1
+#define BCACHEFS_MAGIC	0xca451a4e
+
+/* As mount(8) calls them. */
+static const char *name_file_system(unsigned long magic, char number[32])
+{
+	static const struct {
+		unsigned long magic;
+		const char *name;
+	} known[] = {
+		{ OVERLAYFS_SUPER_MAGIC, "overlay" }, { TMPFS_MAGIC, "tmpfs" }, { RAMFS_MAGIC, "ramfs" },
+		{ BTRFS_SUPER_MAGIC, "btrfs" }, { F2FS_SUPER_MAGIC, "f2fs" }, { MSDOS_SUPER_MAGIC, "vfat" },
+		{ EXFAT_SUPER_MAGIC, "exfat" }, { NFS_SUPER_MAGIC, "nfs" }, { CIFS_SUPER_MAGIC, "cifs" },
+		{ V9FS_MAGIC, "9p" }, { FUSE_SUPER_MAGIC, "fuse" }, { SQUASHFS_MAGIC, "squashfs" },
+		{ ISOFS_SUPER_MAGIC, "iso9660" }, { ZFS_MAGIC, "zfs" }, { BCACHEFS_MAGIC, "bcachefs" },
+		{ SYSFS_MAGIC, "sysfs" }, { PROC_SUPER_MAGIC, "proc" },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (known[i].magic == magic)
+			return known[i].name;
+	snprintf(number, 32, "number %#lx of magic.h", magic);
+	return number;
+}
 
 static int check_file_system(struct donard_context *ctx, const char *path, const char *folder)
 {
 	struct statfs fs;
+	char number[32];
 
 	if (statfs(folder, &fs))
 		return dnd_fail_errno(ctx, errno, "%s", path);
 	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == DND_XFS_MAGIC)
 		return 0;
-	return dnd_fail(ctx, DND_E_FILE_SYSTEM, "%s: its file system (type %#lx) cannot read "
-			"straight into device memory", path, (unsigned long)fs.f_type);
+	return dnd_fail(ctx, DND_E_FILE_SYSTEM, "%s: its file system (%s) cannot read straight into device "
+			"memory", path, name_file_system((unsigned long)fs.f_type, number));
 }
 
 static const char *file_type(mode_t mode)
@@ -61,6 +89,13 @@ static int check_type(struct donard_context *ctx, struct dnd_drive *drive, const
 	return 0;
 }
 
+/* What is written to it would be written below an array or volume. */
+static int is_leg(struct donard_context *ctx, const struct dnd_drive *drive, const char *holder)
+{
+	return dnd_fail(ctx, DND_E_MOUNTED, "%s: %s is made of it. Name that device, or "
+			"stop it first.", drive->path, holder);
+}
+
 static int open_mounted(struct donard_context *ctx, struct dnd_drive *drive)
 {
 	char place[512];
@@ -69,8 +104,11 @@ static int open_mounted(struct donard_context *ctx, struct dnd_drive *drive)
 	if (place[0])
 		return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s; a copy would "
 				"destroy the file system. Unmount it first.", drive->path, place);
-	return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is in use (mounted, swap, LVM, RAID or "
-			"another program). Release it first.", drive->path);
+	dnd_blockdev_holder(ctx, drive->device, place, sizeof(place));
+	if (place[0])
+		return is_leg(ctx, drive, place);
+	return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is in use (mounted, swap or another program). "
+			"Release it first.", drive->path);
 }
 
 static int is_read_only(struct donard_context *ctx, struct dnd_drive *drive)
@@ -134,6 +172,14 @@ static uint32_t file_align(const struct dnd_drive *drive, const struct dnd_file_
 	return (uint32_t)dnd_max(align, may_share ? facts->fs_block_bytes : 0);
 }
 
+/* What lies below the file system, too. */
+static void judge(struct dnd_drive *drive, const struct dnd_file_facts *facts)
+{
+	drive->bounce = dnd_file_judge(facts, drive->writable);
+	if (!drive->bounce)
+		drive->bounce = dnd_blockdev_bounce(&drive->blockdev, drive->writable);
+}
+
 static void ask(struct donard_context *ctx, struct dnd_drive *drive, int fd)
 {
 	struct dnd_file_facts facts;
@@ -141,7 +187,9 @@ static void ask(struct donard_context *ctx, struct dnd_drive *drive, int fd)
 	dnd_file_ask(ctx, fd, drive->blockdev.disk, &facts);
 	drive->fs_block_bytes = facts.fs_block_bytes;
 	drive->align_bytes = file_align(drive, &facts);
-	drive->bounce = dnd_file_judge(&facts, drive->writable);
+	drive->memory_align_bytes = (uint32_t)dnd_max(facts.dio_memory_bytes,
+						      drive->blockdev.memory_align_bytes);
+	judge(drive, &facts);
 }
 
 void dnd_drive_ask(struct donard_context *ctx, struct dnd_drive *drive)
@@ -150,16 +198,44 @@ void dnd_drive_ask(struct donard_context *ctx, struct dnd_drive *drive)
 		ask(ctx, drive, drive->fd);
 }
 
+void dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive)
+{
+	struct dnd_file_facts facts;
+
+	if (!drive->is_file || drive->fd < 0)
+		return;
+	dnd_file_ask(ctx, drive->fd, drive->blockdev.disk, &facts);
+	judge(drive, &facts);
+}
+
+/* XFS may keep a file's data on another device, which nothing but the superblock names. */
+static int check_realtime(struct donard_context *ctx, const struct dnd_drive *drive, int fd)
+{
+	struct fsxattr attributes = { 0 };
+
+	if (!drive->is_file || ioctl(fd, FS_IOC_FSGETXATTR, &attributes) ||
+	    !(attributes.fsx_xflags & FS_XFLAG_REALTIME))
+		return 0;
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its data lie in the realtime section of XFS, on another "
+			"device than the file system's. Use a file without it (xfs_io -c 'chattr -r', before "
+			"anything is written).", drive->path);
+}
+
+/* Not by the position of the descriptor, which may be shared. */
 static int read_size(struct donard_context *ctx, struct dnd_drive *drive)
 {
-	off_t end = lseek(drive->fd, 0, SEEK_END);
+	struct stat st;
 
-	if (end < 0)
+	if (fstat(drive->fd, &st) ||
+	    (!drive->is_file && ioctl(drive->fd, BLKGETSIZE64, &drive->size_bytes)))
 		return dnd_fail_errno(ctx, errno, "%s: its size is unknown", drive->path);
-	drive->size_bytes = (uint64_t)end;
+	if (drive->is_file)
+		drive->size_bytes = (uint64_t)st.st_size;
 	drive->align_bytes = drive->blockdev.block_bytes;
+	drive->memory_align_bytes = drive->blockdev.memory_align_bytes;
+	drive->bounce = dnd_blockdev_bounce(&drive->blockdev, drive->writable);
 	dnd_drive_ask(ctx, drive);
-	return 0;
+	return check_realtime(ctx, drive, drive->fd);
 }
 
 static int open_existing(struct donard_context *ctx, struct dnd_drive *drive,
@@ -180,6 +256,11 @@ static int open_existing(struct donard_context *ctx, struct dnd_drive *drive,
 
 static int no_stat(struct donard_context *ctx, const char *path)
 {
+	if (errno == ENOENT) {
+		dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such file or device. 'donard-cli list' shows "
+			 "the drives.", path);
+		return -ENOENT;
+	}
 	return dnd_fail_access(ctx, errno, "The permissions of a folder above it do not allow it",
 			       "%s: cannot be opened", path);
 }
@@ -196,19 +277,94 @@ int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct d
 	return open_existing(ctx, drive, &st);
 }
 
+/* With a position and flags of its own, if the caller may open it once more. */
+static int open_again(struct donard_context *ctx, int fd, int access_mode, struct dnd_drive *drive)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	drive->fd = open(path, access_mode | O_DIRECT | O_CLOEXEC);
+	drive->shared = drive->fd < 0;
+	if (drive->shared)
+		drive->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return drive->fd < 0 ? dnd_fail_errno(ctx, errno, "%s", drive->path) : check_writable(ctx, drive);
+}
+
+/* O_EXCL cannot be had afterwards: who else uses a drive is found by its mounts and holders. */
+static int check_unused(struct donard_context *ctx, int fd, const struct dnd_drive *drive)
+{
+	char place[512];
+
+	dnd_blockdev_mount_point(ctx, drive->device, place, sizeof(place));
+	if (place[0])
+		return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s, and descriptor %d would "
+				"write under the file system. Unmount it first.", drive->path, place, fd);
+	dnd_blockdev_holder(ctx, drive->device, place, sizeof(place));
+	return place[0] ? is_leg(ctx, drive, place) : 0;
+}
+
+static int adopt_fd(struct donard_context *ctx, int fd, struct dnd_drive *drive)
+{
+	int rc = 0, flags = fcntl(fd, F_GETFL);
+
+	if (flags < 0 || !(flags & O_DIRECT) || flags & O_APPEND || (flags & O_ACCMODE) == O_WRONLY)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: descriptor %d is not open for direct reads at any "
+				"place. Open it with O_DIRECT, O_RDONLY or O_RDWR, and without O_APPEND.",
+				drive->path, fd);
+	drive->writable = (flags & O_ACCMODE) == O_RDWR;
+	if (drive->writable && !drive->is_file)
+		rc = check_unused(ctx, fd, drive);
+	return rc ? rc : open_again(ctx, fd, flags & O_ACCMODE, drive);
+}
+
+int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct dnd_drive *drive)
+{
+	char folder[64];
+	struct stat st;
+	int rc;
+
+	memset(drive, 0, sizeof(*drive));
+	drive->fd = -1;
+	drive->path = path;
+	if (fstat(fd, &st))
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "descriptor %d is not open.", fd);
+	snprintf(folder, sizeof(folder), "/proc/self/fd/%d", fd);
+	rc = check_type(ctx, drive, &st);
+	if (!rc)
+		rc = resolve(ctx, drive, folder, &st);
+	if (!rc)
+		rc = adopt_fd(ctx, fd, drive);
+	if (!rc)
+		rc = read_size(ctx, drive);
+	if (rc)
+		dnd_drive_close(drive);
+	return rc;
+}
+
 /*
  * What a new file will be like depends on its folder, of which it inherits.  A
  * file without a name tells; it is gone when it is closed.
  */
 static int ask_of_new_file(struct donard_context *ctx, struct dnd_drive *drive, const char *folder)
 {
-	int fd = open(folder, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
+	int rc, fd = open(folder, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
 
 	if (fd < 0)
 		return open_failed(ctx, drive, errno);
 	ask(ctx, drive, fd);
+	rc = check_realtime(ctx, drive, fd);
 	close(fd);
-	return 0;
+	return rc;
+}
+
+static int no_folder(struct donard_context *ctx, const char *path, const char *folder)
+{
+	if (errno != ENOENT)
+		return dnd_fail_access(ctx, errno, "The permissions of a folder above it do not allow it",
+				       "%s: cannot be created", path);
+	dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: cannot be created: there is no folder %s. Make it first (mkdir -p), or "
+		 "choose another destination.", path, folder);
+	return -ENOENT;
 }
 
 /* A file that does not exist yet lives where its folder lives. */
@@ -221,16 +377,17 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 	snprintf(copy, sizeof(copy), "%s", drive->path);
 	folder = dirname(copy);
 	if (stat(folder, &st))
-		return dnd_fail_errno(ctx, errno, "%s: cannot be created", drive->path);
+		return no_folder(ctx, drive->path, folder);
 	/* A mistyped device would fill /dev's RAM disk otherwise. */
 	if (!strcmp(folder, ctx->dev_root))
-		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such device",
-				drive->path);
+		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such device. 'donard-cli list' shows "
+				"the drives.", drive->path);
 	rc = resolve(ctx, drive, folder, &st);
 	if (rc)
 		return rc;
 	drive->is_file = true;
 	drive->to_create = true;
+	drive->device = st.st_dev;
 	if (access(folder, W_OK))
 		return open_failed(ctx, drive, errno);
 	return ask_of_new_file(ctx, drive, folder);
@@ -251,15 +408,25 @@ int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct d
 	return plan_new_file(ctx, drive);
 }
 
+static int create(struct donard_context *ctx, struct dnd_drive *drive)
+{
+	struct stat st;
+
+	drive->fd = open(drive->path, O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0666);
+	if (drive->fd < 0)
+		return open_failed(ctx, drive, errno);
+	if (!fstat(drive->fd, &st))
+		drive->inode = st.st_ino;
+	dnd_drive_ask_again(ctx, drive);
+	return 0;
+}
+
 int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes)
 {
-	if (drive->to_create) {
-		drive->fd = open(drive->path, O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC,
-				 0666);
-		if (drive->fd < 0)
-			return open_failed(ctx, drive, errno);
-		dnd_drive_ask(ctx, drive);
-	}
+	int rc = drive->to_create ? create(ctx, drive) : 0;
+
+	if (rc)
+		return rc;
 	if (!drive->is_file || end_bytes <= drive->size_bytes)
 		return 0;
 	/* Reserved before the first write, so that a full disk moves nothing. */
@@ -289,22 +456,24 @@ void dnd_drive_close(struct dnd_drive *drive)
 	if (drive->fd >= 0)
 		close(drive->fd);
 	drive->fd = -1;
+	dnd_blockdev_release(&drive->blockdev);
 }
 
-static bool ranges_overlap(uint64_t a, uint64_t b, uint64_t length)
+static enum dnd_sharing ranges_overlap(uint64_t a, uint64_t b, uint64_t length)
 {
-	return a < b + length && b < a + length;
+	return a < b + length && b < a + length ? DND_SHARE : DND_APART;
 }
 
-bool dnd_drive_overlap(const struct dnd_drive *a, uint64_t a_offset, const struct dnd_drive *b,
-		       uint64_t b_offset, uint64_t length)
+enum dnd_sharing dnd_drive_overlap(const struct dnd_drive *a, uint64_t a_offset, const struct dnd_drive *b,
+				   uint64_t b_offset, uint64_t length)
 {
 	if (a->to_create || b->to_create || a->is_file != b->is_file)
-		return false;
+		return DND_APART;
 	if (a->is_file)
-		return a->device == b->device && a->inode == b->inode &&
-		       ranges_overlap(a_offset, b_offset, length);
-	return !strcmp(a->blockdev.disk, b->blockdev.disk) &&
-	       ranges_overlap(a->blockdev.start_bytes + a_offset,
-			      b->blockdev.start_bytes + b_offset, length);
+		return a->device == b->device && a->inode == b->inode ?
+		       ranges_overlap(a_offset, b_offset, length) : DND_APART;
+	if (!strcmp(a->blockdev.disk, b->blockdev.disk))
+		return ranges_overlap(a->blockdev.start_bytes + a_offset,
+				      b->blockdev.start_bytes + b_offset, length);
+	return dnd_stack_share(&a->blockdev, &b->blockdev);
 }

@@ -1,10 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/*
- * The CPU's way to a memory.  Of a region it is read() and write(), which fail
- * where a mapping that is revoked has SIGBUS.
- */
-#include <unistd.h>
-
+/* The CPU's way to a memory: its range is checked, and a failure gets a text. */
 #include "memory/memory.h"
 
 #define ZERO_BYTES	65536
@@ -19,66 +14,106 @@ int dnd_memory_check_range(const struct donard_memory *memory, uint64_t offset, 
 			(unsigned long long)memory->length);
 }
 
-static int failed(const struct donard_memory *memory, int error_number)
+int dnd_memory_check_mapped(const struct donard_memory *memory)
 {
-	switch (error_number) {
-	case ENODEV:
-		return dnd_fail(memory->ctx, DND_E_REGION_GONE, "%s: the region was taken away. Add "
-				"it again, and start again.", dnd_memory_name(memory));
-	case EIO:
-		return dnd_fail(memory->ctx, DND_E_DEVICE, "%s: the device was reset meanwhile: what "
-				"was read or written may be lost. Do it again.", dnd_memory_name(memory));
-	}
-	return dnd_fail_errno(memory->ctx, error_number, "%s: its bytes cannot be accessed",
-			      dnd_memory_name(memory));
+	if (memory->window.data)
+		return 0;
+	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s: neither the CPU nor a drive's driver reaches it: %s. Let a "
+			"device import the dma-buf, as donard_rdma_register() does, or use memory of a region.",
+			dnd_memory_name(memory), memory->unmapped);
 }
 
-/* A region's file takes or gives as much as it likes at a time. */
-static int transfer_region(const struct donard_memory *memory, uint64_t offset, uint8_t *bytes,
-			   size_t length, bool writes)
+int dnd_memory_check_writable(const struct donard_memory *memory)
 {
-	off_t at = (off_t)(dnd_memory_file_offset(memory) + offset);
-	int fd = memory->region.fd;
+	if (!dnd_memory_is_imported(memory) || memory->dmabuf.writable)
+		return 0;
+	return dnd_fail(memory->ctx, DND_E_READ_ONLY, "%s: the dma-buf was exported O_RDONLY. Export it O_RDWR.",
+			dnd_memory_name(memory));
+}
 
-	while (length) {
-		ssize_t moved = writes ? pwrite(fd, bytes, length, at) : pread(fd, bytes, length, at);
+/* Another exporter's pages may have been replaced since the import. */
+static enum donard_memory_pages pages_now(const struct donard_memory *memory, uint64_t offset, uint64_t length)
+{
+	if (memory->pages != DONARD_PAGES_HOST || !dnd_memory_is_imported(memory))
+		return memory->pages;
+	return dnd_pages_behind(memory->window.data + offset, length);
+}
 
-		if (moved < 0 && errno == EINTR)
-			continue;
-		if (moved <= 0)
-			return failed(memory, moved ? errno : EIO);
-		bytes += moved;
-		at += moved;
-		length -= (size_t)moved;
-	}
-	return 0;
+int dnd_memory_check_direct(const struct donard_memory *memory, uint64_t offset, uint64_t length)
+{
+	enum donard_memory_pages pages;
+
+	if (dnd_memory_is_region(memory))
+		return 0;
+	pages = pages_now(memory, offset, length);
+	if (pages == DONARD_PAGES_HOST)
+		return 0;
+	if (pages == DONARD_PAGES_NONE && memory->pages == DONARD_PAGES_HOST)
+		return dnd_memory_access_failed(memory, ENODEV);
+	if (pages == DONARD_PAGES_NONE)
+		return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s: its exporter maps it without struct pages, which "
+				"the kernel needs to let a drive reach it. If it is memory of the host, use the "
+				"program's own mapping (donard_memory_from_host()); else let a device import the "
+				"dma-buf (donard_rdma_register()), or pass ALLOW_BOUNCE.", dnd_memory_name(memory));
+	return dnd_fail(memory->ctx, DND_E_UNREACHABLE, "%s: its pages are of a device, or of nobody knows what, and its "
+			"exporter does not tell where they lie, so that no route can be judged. Use memory of a region, "
+			"or pass ALLOW_BOUNCE.", dnd_memory_name(memory));
+}
+
+int dnd_memory_load(const struct donard_memory *memory, uint64_t offset, void *to, size_t bytes)
+{
+	struct dnd_place place = dnd_memory_place(memory, offset);
+
+	return dnd_place_load(&place, to, bytes);
+}
+
+int dnd_memory_access_failed(const struct donard_memory *memory, int error_number)
+{
+	if (dnd_memory_is_imported(memory) && error_number == EFAULT)
+		return dnd_fail_errno(memory->ctx, EFAULT, "%s: the program's own buffer is not all there, or is no plain "
+				      "memory but a device's. Use memory of malloc() or the like",
+				      dnd_memory_name(memory));
+	if (dnd_memory_is_imported(memory) && (error_number == EPERM || error_number == ENOSYS))
+		return dnd_fail_errno(memory->ctx, error_number, "%s: this process may not call process_vm_readv() and "
+				      "process_vm_writev(), by which its bytes are accessed. Allow them in the filter "
+				      "of its sandbox (seccomp)", dnd_memory_name(memory));
+	if (dnd_memory_is_region(memory) || error_number != ENODEV)
+		return dnd_region_access_failed(memory->ctx, &memory->region, error_number);
+	return dnd_fail(memory->ctx, DND_E_REGION_GONE, "%s: its exporter took it back. Have it exported again.",
+			dnd_memory_name(memory));
+}
+
+static int check(const struct donard_memory *memory, uint64_t offset, uint64_t length)
+{
+	int rc = dnd_memory_check_mapped(memory);
+
+	return rc ? rc : dnd_memory_check_range(memory, offset, length);
 }
 
 DND_PUBLIC int donard_memory_read(struct donard_memory *memory, uint64_t offset_bytes, void *to,
 				  size_t length_bytes)
 {
-	int rc = dnd_memory_check_range(memory, offset_bytes, length_bytes);
+	int rc = check(memory, offset_bytes, length_bytes);
 
 	if (rc)
 		return rc;
-	if (dnd_memory_is_region(memory))
-		return transfer_region(memory, offset_bytes, to, length_bytes, false);
-	memcpy(to, memory->window.data + offset_bytes, length_bytes);
-	return 0;
+	rc = dnd_memory_load(memory, offset_bytes, to, length_bytes);
+	return rc ? dnd_memory_access_failed(memory, -rc) : 0;
 }
 
 DND_PUBLIC int donard_memory_write(struct donard_memory *memory, uint64_t offset_bytes,
 				   const void *from, size_t length_bytes)
 {
-	int rc = dnd_memory_check_range(memory, offset_bytes, length_bytes);
+	struct dnd_place place;
+	int rc = check(memory, offset_bytes, length_bytes);
 
+	if (!rc)
+		rc = dnd_memory_check_writable(memory);
 	if (rc)
 		return rc;
-	if (dnd_memory_is_region(memory))	/* which only reads them */
-		return transfer_region(memory, offset_bytes, (uint8_t *)(uintptr_t)from, length_bytes,
-				       true);
-	memcpy(memory->window.data + offset_bytes, from, length_bytes);
-	return 0;
+	place = dnd_memory_place(memory, offset_bytes);
+	rc = dnd_place_store(&place, from, length_bytes);
+	return rc ? dnd_memory_access_failed(memory, -rc) : 0;
 }
 
 DND_PUBLIC int donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes,
@@ -105,5 +140,10 @@ DND_PUBLIC int donard_memory_sync(struct donard_memory *memory, unsigned int fla
 	if (dnd_memory_is_region(memory))
 		return dnd_region_sync(memory->ctx, &memory->region, flags & DONARD_SYNC_DURABLE);
 	__sync_synchronize();
+	if (dnd_memory_is_imported(memory)) {
+		int rc = dnd_dmabuf_sync(&memory->dmabuf);
+
+		return rc ? dnd_memory_access_failed(memory, -rc) : 0;
+	}
 	return 0;
 }

@@ -9,11 +9,40 @@
 static const char *const kinds[] = {
 	[DONARD_MEMORY_DRAM] = "dram",
 	[DONARD_MEMORY_REGION] = "region",
+	[DONARD_MEMORY_DMABUF] = "dma-buf",
 };
+
+static const char *const pages_words[] = {
+	[DONARD_PAGES_NONE] = "none",
+	[DONARD_PAGES_HOST] = "host",
+	[DONARD_PAGES_DEVICE] = "device",
+};
+
+static const char *word_of(const char *const *words, size_t count, size_t value)
+{
+	return value < count && words[value] ? words[value] : "unknown";
+}
 
 DND_PUBLIC const char *donard_memory_kind_text(enum donard_memory_kind kind)
 {
-	return (size_t)kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[kind] ? kinds[kind] : "unknown";
+	return word_of(kinds, sizeof(kinds) / sizeof(kinds[0]), kind);
+}
+
+DND_PUBLIC const char *donard_memory_pages_text(enum donard_memory_pages pages)
+{
+	return word_of(pages_words, sizeof(pages_words) / sizeof(pages_words[0]), pages);
+}
+
+/* Where the dma-buf lies; an end of its region meanwhile is told by the state. */
+static void place_of_imported(const struct donard_memory *memory, struct donard_memory_info *info)
+{
+	uint64_t skip = memory->dmabuf_offset % memory->region.info.granule_bytes;
+	struct p2pmem_locate_dmabuf place;
+
+	if (dnd_memory_locate(memory, memory->dmabuf_offset - skip, &place))
+		return;
+	info->region_offset_bytes = place.region_offset + skip;
+	info->contiguous_bytes = dnd_min(place.length - skip, memory->length);
 }
 
 static void place_of(const struct donard_memory *memory, struct donard_memory_info *info)
@@ -34,24 +63,33 @@ DND_PUBLIC int donard_memory_info(const struct donard_memory *memory,
 				  struct donard_memory_info *info)
 {
 	struct donard_memory_info found = {
-		.kind = dnd_memory_is_region(memory) ? DONARD_MEMORY_REGION : DONARD_MEMORY_DRAM,
+		.kind = dnd_memory_is_region(memory) ? DONARD_MEMORY_REGION :
+			dnd_memory_is_imported(memory) ? DONARD_MEMORY_DMABUF : DONARD_MEMORY_DRAM,
 		.fd = memory->region.fd,
 		.region = dnd_memory_is_region(memory) ? memory->region.name : "",
 		.bdf = memory->region.bdf,
 		.address = memory->window.data,
-		.unmapped = "",
+		.unmapped = memory->unmapped,
 		.length_bytes = memory->length,
 		.align_bytes = (uint64_t)sysconf(_SC_PAGESIZE),
 		.contiguous_bytes = memory->length,
-		.file_offset_bytes = dnd_memory_file_offset(memory),
+		.file_offset_bytes = dnd_memory_is_imported(memory) ? 0 : dnd_memory_file_offset(memory),
 		.persistent = dnd_region_persistent(&memory->region),
+		.read_only = dnd_memory_is_imported(memory) && !memory->dmabuf.writable,
+		.exporter = memory->dmabuf.exporter,
+		.dmabuf_offset_bytes = memory->dmabuf_offset,
+		.dmabuf_fd = memory->dmabuf.fd,
+		.pages = memory->pages,
 	};
 
 	if (info->size < sizeof(info->size))
 		return -EINVAL;
 	if (dnd_memory_is_region(memory)) {
 		found.align_bytes = memory->region.info.granule_bytes;
-		place_of(memory, &found);
+		if (dnd_memory_is_imported(memory))
+			place_of_imported(memory, &found);
+		else
+			place_of(memory, &found);
 	}
 	dnd_struct_give(info, &found, sizeof(found));
 	return 0;

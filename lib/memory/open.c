@@ -16,7 +16,7 @@ static int no_length(struct donard_context *ctx, const char *name)
 	return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: no memory has a length of 0.", name);
 }
 
-static struct donard_memory *memory_new(struct donard_context *ctx, const char *name)
+struct donard_memory *dnd_memory_new(struct donard_context *ctx, const char *name)
 {
 	struct donard_memory *memory = calloc(1, sizeof(*memory));
 
@@ -24,14 +24,16 @@ static struct donard_memory *memory_new(struct donard_context *ctx, const char *
 		dnd_fail_memory(ctx);
 		return NULL;
 	}
+	dnd_handle_init(&memory->handle);
+	memory->pages = DONARD_PAGES_DEVICE;
 	memory->ctx = ctx;
 	memory->region.fd = -1;
+	memory->dmabuf.fd = -1;
 	snprintf(memory->region.name, sizeof(memory->region.name), "%s", name);
 	return memory;
 }
 
-/* Hands @memory out, or frees it after a failure. */
-static int give(struct donard_memory *memory, int rc, struct donard_memory **out)
+int dnd_memory_give(struct donard_memory *memory, int rc, struct donard_memory **out)
 {
 	if (rc) {
 		donard_memory_free(memory);
@@ -52,6 +54,7 @@ static int map_dram(struct donard_memory *memory, uint64_t length)
 	if (map == MAP_FAILED)
 		return dnd_fail(memory->ctx, DND_E_NO_MEMORY, "dram: no %llu bytes of memory can be "
 				"had. Ask for less.", (unsigned long long)length);
+	memory->pages = DONARD_PAGES_HOST;
 	memory->window.map = memory->window.data = map;
 	memory->window.map_bytes = bytes;
 	memory->length = length;
@@ -65,18 +68,59 @@ DND_PUBLIC int donard_memory_dram(struct donard_context *ctx, uint64_t length_by
 
 	if (!length_bytes)
 		return no_length(ctx, "dram");
-	memory = memory_new(ctx, "dram");
+	memory = dnd_memory_new(ctx, "dram");
 	if (!memory)
 		return -ENOMEM;
-	return give(memory, map_dram(memory, length_bytes), memory_out);
+	return dnd_memory_give(memory, map_dram(memory, length_bytes), memory_out);
+}
+
+static bool is_of_device(const uint8_t *address, uint64_t length)
+{
+	return dnd_pages_behind(address, 1) == DONARD_PAGES_DEVICE ||
+	       dnd_pages_behind(address + length - 1, 1) == DONARD_PAGES_DEVICE;
+}
+
+/* The window is another's: nothing is unmapped with it. */
+DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address,
+				       uint64_t length_bytes, struct donard_memory **memory_out)
+{
+	struct donard_memory *memory;
+
+	if (!length_bytes)
+		return no_length(ctx, "memory of the program");
+	if (!address || length_bytes > UINTPTR_MAX - (uintptr_t)address)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "%llu bytes at address %p are no memory of the "
+				"program.", (unsigned long long)length_bytes, address);
+	if (is_of_device(address, length_bytes))
+		return dnd_fail(ctx, DND_E_UNREACHABLE, "the %llu bytes at address %p are memory of a device, to which "
+				"nobody judges a route by its address. Use donard_memory_adopt() or "
+				"donard_memory_from_dmabuf().", (unsigned long long)length_bytes, address);
+	memory = dnd_memory_new(ctx, "dram");
+	if (!memory)
+		return -ENOMEM;
+	memory->pages = DONARD_PAGES_HOST;
+	memory->window.map = memory->window.data = address;
+	memory->length = length_bytes;
+	*memory_out = memory;
+	return 0;
 }
 
 /* --- of a region --- */
+
+static int past_end(const struct donard_memory *memory, uint64_t offset, uint64_t length)
+{
+	return dnd_fail(memory->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past its "
+			"end, which is at %llu. Use a smaller length or offset.",
+			memory->region.name, (unsigned long long)length, (unsigned long long)offset,
+			(unsigned long long)memory->region.info.region_bytes);
+}
 
 static int alloc(struct donard_memory *memory, const char *name, uint64_t length)
 {
 	int rc = dnd_region_open(memory->ctx, name, &memory->region);
 
+	if (!rc && length > INT64_MAX - memory->region.info.granule_bytes)
+		return past_end(memory, 0, length);
 	if (!rc)
 		rc = dnd_region_scratch(memory->ctx, &memory->region, length, &memory->window);
 	memory->length = length;
@@ -90,18 +134,10 @@ DND_PUBLIC int donard_memory_alloc(struct donard_context *ctx, const char *regio
 
 	if (!length_bytes)
 		return no_length(ctx, region);
-	memory = memory_new(ctx, "");
+	memory = dnd_memory_new(ctx, "");
 	if (!memory)
 		return -ENOMEM;
-	return give(memory, alloc(memory, region, length_bytes), memory_out);
-}
-
-static int past_end(const struct donard_memory *memory, uint64_t offset, uint64_t length)
-{
-	return dnd_fail(memory->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past its "
-			"end, which is at %llu. Use a smaller length or offset.",
-			memory->region.name, (unsigned long long)length, (unsigned long long)offset,
-			(unsigned long long)memory->region.info.region_bytes);
+	return dnd_memory_give(memory, alloc(memory, region, length_bytes), memory_out);
 }
 
 static int claim(struct donard_memory *memory, const char *name, uint64_t offset, uint64_t length)
@@ -125,11 +161,11 @@ DND_PUBLIC int donard_memory_claim(struct donard_context *ctx, const char *regio
 				   uint64_t offset_bytes, uint64_t length_bytes,
 				   struct donard_memory **memory_out)
 {
-	struct donard_memory *memory = memory_new(ctx, "");
+	struct donard_memory *memory = dnd_memory_new(ctx, "");
 
 	if (!memory)
 		return -ENOMEM;
-	return give(memory, claim(memory, region, offset_bytes, length_bytes), memory_out);
+	return dnd_memory_give(memory, claim(memory, region, offset_bytes, length_bytes), memory_out);
 }
 
 /* --- of an open file --- */
@@ -158,7 +194,8 @@ static int owns(struct donard_memory *memory, uint64_t start, uint64_t end)
 		if (ioctl(memory->region.fd, P2PMEM_IOC_LOCATE, &place))
 			return errno == ENXIO ?
 			       dnd_fail(memory->ctx, DND_E_PAST_END, "%s: that file owns nothing at "
-					"its offset %llu.", memory->region.name,
+					"its offset %llu. Of memory that came as a dma-buf, pass "
+					"info.dmabuf_fd on.", memory->region.name,
 					(unsigned long long)at) :
 			       dnd_fail_errno(memory->ctx, errno, "%s: cannot be adopted",
 					      memory->region.name);
@@ -193,17 +230,20 @@ DND_PUBLIC int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t 
 
 	if (!length_bytes)
 		return no_length(ctx, "adopted memory");
-	memory = memory_new(ctx, "");
+	memory = dnd_memory_new(ctx, "");
 	if (!memory)
 		return -ENOMEM;
-	return give(memory, adopt(memory, fd, file_offset_bytes, length_bytes), memory_out);
+	return dnd_memory_give(memory, adopt(memory, fd, file_offset_bytes, length_bytes), memory_out);
 }
 
 DND_PUBLIC void donard_memory_free(struct donard_memory *memory)
 {
-	if (!memory)
+	if (!memory || !dnd_handle_put(&memory->handle))
 		return;
 	dnd_window_unmap(&memory->window);
 	dnd_region_close(&memory->region);
+	dnd_dmabuf_close(&memory->dmabuf);
+	if (memory->end)
+		memory->end(memory->end_data);
 	free(memory);
 }

@@ -6,7 +6,7 @@
 
 static int only_regions(const struct donard_memory *memory, const char *why)
 {
-	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "dram: %s", why);
+	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s: %s", dnd_memory_name(memory), why);
 }
 
 static int check_part(const struct donard_memory *memory, uint64_t offset, uint64_t length)
@@ -35,6 +35,9 @@ DND_PUBLIC int donard_memory_export(struct donard_memory *memory, uint64_t offse
 {
 	int rc;
 
+	if (dnd_memory_is_imported(memory))
+		return only_regions(memory, "it came as a dma-buf, and is not exported a second time. Pass that one "
+				    "on (info.dmabuf_fd).");
 	if (!dnd_memory_is_region(memory))
 		return only_regions(memory, "plain memory has no dma-buf. Use memory of a region.");
 	if (flags != O_RDWR && flags != O_RDONLY)
@@ -61,6 +64,9 @@ DND_PUBLIC int donard_memory_route(struct donard_memory *memory, const char *cli
 
 	if (rc)
 		return rc;
+	if (!dnd_memory_is_region(memory) && memory->pages != DONARD_PAGES_HOST)
+		return only_regions(memory, "its exporter does not tell where it lies, so that no route can be "
+				    "judged. Use memory of a region.");
 	if (!dnd_memory_is_region(memory))
 		return only_regions(memory, "each device reaches plain memory; there is no route to "
 				    "judge.");

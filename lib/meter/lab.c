@@ -199,7 +199,7 @@ static void add_area(struct lab *lab, enum dnd_lab_area_kind kind, uint64_t star
 static int add_regions(struct donard_context *ctx, struct lab *lab)
 {
 	struct donard_region_list *list;
-	int count = donard_region_list(ctx, &list);
+	int count = donard_region_list_parts(ctx, DONARD_REGION_NODE, &list);
 	struct bar bar;
 
 	if (count < 0)

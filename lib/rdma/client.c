@@ -13,7 +13,7 @@
 #define DEFAULT_REQUESTS	1000
 #define MAX_DEPTH		4096
 #define MAX_BLOCK_BYTES		(1ULL << 30)	/* what one request can carry is below 2^31 */
-#define FAREWELL_SECONDS	0.5
+#define FAREWELL_SECONDS	2	/* its good-bye waits behind the data that is on its way */
 #define HEAR_TRIES		3
 /* What is mapped and pinned here on the word of a server. */
 #define DEFAULT_MAX_BYTES	(1ULL << 30)
@@ -83,13 +83,13 @@ static int check_rights(struct dnd_client *client)
 
 	if (!(client->offer.rights & client->options.direction))
 		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for %s only. Start "
-				"the server with --access %s or both.", client->peer,
+				"the server with options.rights %s or both.", client->reach.peer,
 				client->offer.target, read ? "writing" : "reading",
 				read ? "read" : "write");
 	if (read && dnd_client_verifies(client) && !client->offer.may_fill)
 		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for reading only, and "
-				"--verify needs the server to fill it with test data. Start the "
-				"server with --fill or --access both, or leave out --verify.", client->peer,
+				"VERIFY needs the server to fill it with test data. Start the "
+				"server with MAY_FILL or options.rights both, or leave out VERIFY.", client->reach.peer,
 				client->offer.target);
 	return 0;
 }
@@ -105,15 +105,15 @@ static int check_offer(struct dnd_client *client)
 	result->length_bytes = wanted_length(client);
 	if (!dnd_range_fits(result->offset_bytes, result->length_bytes, client->offer.length))
 		return dnd_fail(client->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past "
-				"what is offered: %llu bytes of %s. Use a smaller --size or "
-				"--offset.", client->peer,
+				"what is offered: %llu bytes of %s. Use a smaller options.length_bytes or "
+				"options.offset_bytes.", client->reach.peer,
 				(unsigned long long)result->length_bytes,
 				(unsigned long long)result->offset_bytes,
 				(unsigned long long)client->offer.length, client->offer.target);
 	if (!client->options.length_bytes && result->length_bytes > DEFAULT_MAX_BYTES)
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: %llu bytes of %s are offered: more "
-				"than is moved unless you say so. Give the amount with --size.",
-				client->peer, (unsigned long long)result->length_bytes,
+				"than is moved unless you say so. Give the amount with options.length_bytes.",
+				client->reach.peer, (unsigned long long)result->length_bytes,
 				client->offer.target);
 	result->block_bytes = dnd_min(client->options.block_bytes, result->length_bytes);
 	return 0;
@@ -124,8 +124,9 @@ static int check_offer(struct dnd_client *client)
 static int check_local(struct dnd_client *client)
 {
 	if (!dnd_client_reads(client) && dnd_client_verifies(client) && dnd_region_persistent(&client->local.memory->region))
-		return dnd_fail(client->ctx, DND_E_UNSUPPORTED, "%s: --verify would overwrite this "
-				"persistent region with test data. Leave out --verify, or use another --local.", dnd_memory_name(client->local.memory));
+		return dnd_fail(client->ctx, DND_E_UNSUPPORTED, "%s: VERIFY would overwrite this "
+				"persistent region with test data. Leave out VERIFY, or use another "
+				"options.local.", dnd_memory_name(client->local.memory));
 	return 0;
 }
 
@@ -158,9 +159,9 @@ static void describe(struct dnd_client *client)
 	result->iterations = client->options.iterations;
 	result->remote_persistent = client->offer.persistent;
 	result->remote_method = dnd_method(client->offer.dmabuf);
-	result->transport = dnd_device_transport(client->id->verbs, client->id->port_num);
+	result->transport = dnd_device_transport(client->reach.id->verbs, client->reach.id->port_num);
 	snprintf(result->device, sizeof(result->device), "%s",
-		 ibv_get_device_name(client->id->verbs->device));
+		 ibv_get_device_name(client->reach.id->verbs->device));
 	snprintf(result->remote_target, sizeof(result->remote_target), "%s", client->offer.target);
 }
 
@@ -274,13 +275,17 @@ static int say_bye(struct dnd_client *client)
 	return dnd_client_ask(client, &bye);
 }
 
-/* After a failure of our own the server is told as well, but not waited for long. */
+/*
+ * After a failure of our own the server is told as well, but not waited for long.
+ * A server that withdrew its memory has ended the session by itself.
+ */
 static void leave_early(struct dnd_client *client)
 {
 	struct dnd_message bye = { .type = DND_BYE };
 
 	client->answer.type = 0;
-	if (!client->link.lost && !dnd_link_send(&client->link, &bye))
+	if (!client->link.lost && client->withdrawn == DND_STATUS_OK &&
+	    !dnd_talk_send(&client->link, client->offer.nonce, &bye))
 		dnd_client_linger(client, FAREWELL_SECONDS);
 }
 
@@ -293,20 +298,15 @@ static void close_side(struct dnd_side *side)
 
 static void clean_up(struct dnd_client *client)
 {
-	if (client->id && client->link.established)
-		rdma_disconnect(client->id);
+	if (client->reach.id && client->link.established)
+		rdma_disconnect(client->reach.id);
 	/* The queue pair first: then no request refers to the memory. */
 	if (client->link.id && client->link.id->qp)
 		rdma_destroy_qp(client->link.id);
 	close_side(&client->back);
 	close_side(&client->local);
 	dnd_link_close(&client->link);
-	if (client->id)
-		rdma_destroy_id(client->id);
-	if (client->events)
-		rdma_destroy_event_channel(client->events);
-	client->id = NULL;
-	client->events = NULL;
+	dnd_reach_close(&client->reach);
 }
 
 static int run_mode(struct dnd_client *client)
@@ -322,7 +322,7 @@ static int run_mode(struct dnd_client *client)
 static int work(struct dnd_client *client)
 {
 	struct dnd_message take = { .type = DND_TAKE };
-	int rc = dnd_link_send(&client->link, &take);
+	int rc = dnd_talk_send(&client->link, client->offer.nonce, &take);
 
 	if (!rc)
 		rc = run_mode(client);
@@ -348,9 +348,8 @@ static int reach_and_hear(struct dnd_client *client)
 	int rc, tries = HEAR_TRIES;
 
 	for (;;) {
-		client->unheard = false;
 		rc = reach(client);
-		if (!client->unheard || !--tries)
+		if (!client->reach.unheard || !--tries)
 			return rc;
 		clean_up(client);
 	}

@@ -7,9 +7,10 @@
 #define DONARD_RDMA_CLIENT_H
 
 #include "rdma/address.h"
-#include "rdma/link.h"
 #include "rdma/pass.h"
+#include "rdma/reach.h"
 #include "rdma/register.h"
+#include "rdma/talk.h"
 
 /* Memory of this process that requests write from, or read into. */
 struct dnd_side {
@@ -31,18 +32,15 @@ struct dnd_client {
 	struct donard_context *ctx;
 	struct donard_rdma_options options;	/* defaults filled in */
 	struct donard_rdma_result *result;
-	struct rdma_event_channel *events;
-	struct rdma_cm_id *id;
+	struct dnd_reach reach;
 	struct dnd_link link;
 	struct dnd_offer offer;
+	uint32_t sequence;			/* of the last request */
 	struct dnd_side local;
 	struct dnd_side back;			/* what was written is read back here, to be compared */
 	uint32_t slots;				/* work requests that may be under way */
-	char peer[DND_PEER_BYTES];
-	bool loopback;				/* the peer's address is */
 	bool carries_reads;			/* the connection can */
 	bool reading_refused;
-	bool unheard;				/* somebody refused, and did not come to say why */
 	bool metered;				/* the meter has begun */
 
 	struct dnd_job job;			/* under way */
@@ -50,15 +48,13 @@ struct dnd_client {
 
 	struct dnd_message answer;		/* type 0: none yet */
 	enum dnd_rdma_status withdrawn;		/* DND_STATUS_OK: it was not */
-	double pinged, looked, deadline;
+	double pinged, looked;
 };
 
 /* connect.c */
 /* The way to the server, and with it the device; says nothing to the server yet. */
 int dnd_client_find(struct dnd_client *client);
 int dnd_client_connect(struct dnd_client *client);
-/* 0, or -ECONNRESET when an event says that the connection is over. */
-int dnd_client_take_events(struct dnd_client *client);
 
 /* wait.c */
 /* Between two pings. */

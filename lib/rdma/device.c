@@ -132,7 +132,7 @@ int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopb
 	if (loopback)
 		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device serves loopback; each has the "
 				"address of its network interface. Connect to one of these, and start "
-				"the server with --bind and that address: %s.", address, addresses);
+				"the server with options.bind and that address: %s.", address, addresses);
 	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has this address or a route to it. The "
 			"RDMA devices of this machine have: %s.", address, addresses);
 }
@@ -152,6 +152,17 @@ int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs,
 	if (state == IBV_PORT_ACTIVE)
 		return 0;
 	return port_down(ctx, ibv_get_device_name(verbs->device), port, state);
+}
+
+/* These are in the kernel: rxe_param.h and siw.h of drivers/infiniband/sw. */
+bool dnd_device_copies_by_cpu(struct ibv_context *verbs)
+{
+	static const uint32_t rxe = 0xffffff, siw = 0x626d74;
+	struct ibv_device_attr attr;
+
+	if (ibv_query_device(verbs, &attr))
+		return false;
+	return attr.vendor_id == rxe || attr.vendor_id == siw;
 }
 
 enum donard_rdma_transport dnd_device_transport(struct ibv_context *verbs, uint8_t port)

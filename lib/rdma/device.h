@@ -15,6 +15,8 @@ int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopb
 int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs, uint8_t port);
 /* What is sent on this connection stays on its device; iWARP, which has no GIDs, counts as local. */
 bool dnd_device_route_is_local(struct rdma_cm_id *id);
+/* A soft device (rxe, siw): the CPU copies what it writes, so that nothing stays behind in a device. */
+bool dnd_device_copies_by_cpu(struct ibv_context *verbs);
 enum donard_rdma_transport dnd_device_transport(struct ibv_context *verbs, uint8_t port);
 
 #endif /* DONARD_RDMA_DEVICE_H */

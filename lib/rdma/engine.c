@@ -93,7 +93,7 @@ static int post_failed(struct dnd_client *client, int error_number)
 	int rc = dnd_client_wait(client, false);
 
 	return rc ? rc : dnd_fail_errno(client->ctx, error_number, "%s: requests cannot be posted",
-					client->peer);
+					client->reach.peer);
 }
 
 /* @count work requests by one call, of which the last is signalled. */

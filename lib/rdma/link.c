@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See link.h. */
 #include <fcntl.h>
+#include <stdlib.h>
 
 #include "rdma/device.h"
 #include "rdma/link.h"
@@ -8,11 +9,16 @@
 #define POLL_BATCH	16
 #define MAX_RETRIES	7
 
+static uint8_t *message_at(const struct dnd_link *link, uint32_t slot)
+{
+	return link->messages + (size_t)slot * link->size.message_bytes;
+}
+
 static int post_recv(struct dnd_link *link, uint32_t slot)
 {
 	struct ibv_sge sge = {
-		.addr = (uintptr_t)link->recvs[slot],
-		.length = DND_MESSAGE_BYTES,
+		.addr = (uintptr_t)message_at(link, slot),
+		.length = link->size.message_bytes,
 		.lkey = link->mr->lkey,
 	};
 	struct ibv_recv_wr wr = {
@@ -24,9 +30,9 @@ static int post_recv(struct dnd_link *link, uint32_t slot)
 	return -ibv_post_recv(link->id->qp, &wr, &bad);
 }
 
-static int open_queue(struct donard_context *ctx, struct dnd_link *link, uint32_t data_requests)
+static int open_queue(struct donard_context *ctx, struct dnd_link *link)
 {
-	uint32_t sends = data_requests + DND_LINK_SENDS;
+	uint32_t entries = link->size.data_requests + link->size.sends + link->size.recvs;
 	int flags;
 
 	link->channel = ibv_create_comp_channel(link->id->verbs);
@@ -34,23 +40,22 @@ static int open_queue(struct donard_context *ctx, struct dnd_link *link, uint32_
 		return dnd_fail_errno(ctx, errno, "a completion channel cannot be made");
 	flags = fcntl(link->channel->fd, F_GETFL);
 	fcntl(link->channel->fd, F_SETFL, flags | O_NONBLOCK);
-	link->cq = ibv_create_cq(link->id->verbs, (int)(sends + DND_LINK_RECVS), NULL,
-				 link->channel, 0);
+	link->cq = ibv_create_cq(link->id->verbs, (int)entries, NULL, link->channel, 0);
 	if (!link->cq)
 		return dnd_fail_errno(ctx, errno, "a completion queue of %u entries cannot be made. "
-				      "Use a smaller --queue-depth", sends + DND_LINK_RECVS);
+				      "Use a smaller options.queue_depth", entries);
 	return 0;
 }
 
-static int open_pair(struct donard_context *ctx, struct dnd_link *link, uint32_t data_requests)
+static int open_pair(struct donard_context *ctx, struct dnd_link *link)
 {
 	struct ibv_qp_init_attr attr = {
 		.send_cq = link->cq,
 		.recv_cq = link->cq,
 		.qp_type = IBV_QPT_RC,
 		.cap = {
-			.max_send_wr = data_requests + DND_LINK_SENDS,
-			.max_recv_wr = DND_LINK_RECVS,
+			.max_send_wr = link->size.data_requests + link->size.sends,
+			.max_recv_wr = link->size.recvs,
 			.max_send_sge = 1,
 			.max_recv_sge = 1,
 		},
@@ -58,17 +63,37 @@ static int open_pair(struct donard_context *ctx, struct dnd_link *link, uint32_t
 
 	if (rdma_create_qp(link->id, link->pd, &attr))
 		return dnd_fail_errno(ctx, errno, "%s: a queue pair for %u requests cannot be made. "
-				      "Use a smaller --queue-depth",
+				      "Use a smaller options.queue_depth",
 				      ibv_get_device_name(link->id->verbs->device),
 				      attr.cap.max_send_wr);
 	return 0;
 }
 
+/* Peers have no rights to them. */
 static int open_messages(struct donard_context *ctx, struct dnd_link *link)
+{
+	size_t slots = (size_t)link->size.recvs + link->size.sends;
+
+	link->messages = calloc(slots, link->size.message_bytes);
+	link->free_sends = calloc(link->size.sends, sizeof(*link->free_sends));
+	if (!link->messages || !link->free_sends)
+		return dnd_fail_memory(ctx);
+	for (uint32_t i = 0; i < link->size.sends; i++)
+		link->free_sends[i] = link->size.sends - 1 - i;
+	link->free_count = link->size.sends;
+	link->mr = ibv_reg_mr(link->pd, link->messages, slots * link->size.message_bytes,
+			      IBV_ACCESS_LOCAL_WRITE);
+	if (!link->mr)
+		return dnd_fail_errno(ctx, errno, "%s: message buffers cannot be registered. See "
+				      "'ulimit -l'", ibv_get_device_name(link->id->verbs->device));
+	return 0;
+}
+
+static int post_recvs(struct donard_context *ctx, struct dnd_link *link)
 {
 	int rc = 0;
 
-	for (uint32_t slot = 0; slot < DND_LINK_RECVS && !rc; slot++)
+	for (uint32_t slot = 0; slot < link->size.recvs && !rc; slot++)
 		rc = post_recv(link, slot);
 	if (rc)
 		return dnd_fail_errno(ctx, rc, "receive requests cannot be posted");
@@ -76,12 +101,13 @@ static int open_messages(struct donard_context *ctx, struct dnd_link *link)
 }
 
 int dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma_cm_id *id,
-		  uint32_t data_requests)
+		  const struct dnd_link_size *size)
 {
 	int rc;
 
 	memset(link, 0, sizeof(*link));
 	link->id = id;
+	link->size = *size;
 	link->heard = dnd_now_seconds();
 	rc = dnd_device_check_port(ctx, id->verbs, id->port_num);
 	if (rc)
@@ -90,18 +116,13 @@ int dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma
 	if (!link->pd)
 		return dnd_fail_errno(ctx, errno, "%s: a protection domain cannot be made",
 				      ibv_get_device_name(id->verbs->device));
-	/* Both arrays; peers have no rights to them. */
-	link->mr = ibv_reg_mr(link->pd, link->recvs, sizeof(link->recvs) + sizeof(link->sends),
-			      IBV_ACCESS_LOCAL_WRITE);
-	if (!link->mr)
-		rc = dnd_fail_errno(ctx, errno, "%s: message buffers cannot be registered. See "
-				    "'ulimit -l'", ibv_get_device_name(id->verbs->device));
+	rc = open_messages(ctx, link);
 	if (!rc)
-		rc = open_queue(ctx, link, data_requests);
+		rc = open_queue(ctx, link);
 	if (!rc)
-		rc = open_pair(ctx, link, data_requests);
+		rc = open_pair(ctx, link);
 	if (!rc)
-		rc = open_messages(ctx, link);
+		rc = post_recvs(ctx, link);
 	if (rc)
 		dnd_link_close(link);
 	return rc;
@@ -122,6 +143,8 @@ void dnd_link_close(struct dnd_link *link)
 		ibv_dereg_mr(link->mr);
 	if (link->pd)
 		ibv_dealloc_pd(link->pd);
+	free(link->messages);
+	free(link->free_sends);
 	memset(link, 0, sizeof(*link));
 }
 
@@ -158,30 +181,30 @@ void dnd_link_set_timeout(struct rdma_cm_id *id, unsigned int timeout_ms)
 	rdma_set_option(id, RDMA_OPTION_ID, RDMA_OPTION_ID_ACK_TIMEOUT, &t, sizeof(t));
 }
 
-int dnd_link_send(struct dnd_link *link, struct dnd_message *message)
+int dnd_link_send(struct dnd_link *link, const void *bytes, unsigned int flags)
 {
-	uint32_t slot = (uint32_t)__builtin_ctz(~link->sends_busy);
-	struct ibv_sge sge = { .length = DND_MESSAGE_BYTES, .lkey = link->mr->lkey };
+	struct ibv_sge sge = { .length = link->size.message_bytes, .lkey = link->mr->lkey };
 	struct ibv_send_wr wr = {
-		.wr_id = DND_WR_SEND | slot,
 		.sg_list = &sge,
 		.num_sge = 1,
 		.opcode = IBV_WR_SEND,
-		.send_flags = IBV_SEND_SIGNALED,
+		.send_flags = IBV_SEND_SIGNALED | flags,
 	}, *bad;
+	uint32_t slot;
 	int rc;
 
-	if (slot >= DND_LINK_SENDS)
+	if (!link->free_count)
 		return -EAGAIN;
-	message->nonce = link->nonce;
-	dnd_message_encode(message, link->sends[slot]);
-	sge.addr = (uintptr_t)link->sends[slot];
+	slot = link->free_sends[link->free_count - 1];
+	wr.wr_id = DND_WR_SEND | slot;
+	sge.addr = (uintptr_t)message_at(link, link->size.recvs + slot);
+	memcpy((void *)(uintptr_t)sge.addr, bytes, sge.length);
 	rc = ibv_post_send(link->id->qp, &wr, &bad);
 	if (rc) {
 		link->lost = true;
 		return -ECONNRESET;
 	}
-	link->sends_busy |= 1U << slot;
+	link->free_count--;
 	return 0;
 }
 
@@ -189,24 +212,20 @@ static int take_message(struct dnd_link *link, const struct dnd_link_handler *ha
 			const struct ibv_wc *wc)
 {
 	uint32_t slot = (uint32_t)DND_WR_NUMBER(wc->wr_id);
-	struct dnd_message message;
-	int rc;
+	uint8_t bytes[DND_LINK_MESSAGE_MAX];
 
 	/* Whatever it is: the peer has completed the connection. */
 	link->established = true;
 	/* An RDMA WRITE with immediate data takes a slot as well, and puts nothing there. */
 	if (wc->opcode != IBV_WC_RECV)
 		return -EPROTO;
-	rc = dnd_message_decode(&message, link->recvs[slot], wc->byte_len);
-	if (rc || message.nonce != link->nonce)
-		return -EPROTO;
-	rc = post_recv(link, slot);
-	if (rc) {
+	memcpy(bytes, message_at(link, slot), wc->byte_len);
+	if (post_recv(link, slot)) {
 		link->lost = true;
 		return -ECONNRESET;
 	}
 	link->heard = dnd_now_seconds();
-	return handler->on_message(handler->user, &message);
+	return handler->on_message(handler->user, bytes, wc->byte_len);
 }
 
 static int take(struct dnd_link *link, const struct dnd_link_handler *handler,
@@ -226,7 +245,7 @@ static int take(struct dnd_link *link, const struct dnd_link_handler *handler,
 		return take_message(link, handler, wc);
 	case DND_WR_SEND:
 		/* No sign of life: iWARP completes it when TCP has taken it. */
-		link->sends_busy &= ~(1U << number);
+		link->free_sends[link->free_count++] = (uint32_t)number;
 		return 0;
 	}
 	link->heard = dnd_now_seconds();
@@ -243,8 +262,11 @@ int dnd_link_poll(struct dnd_link *link, const struct dnd_link_handler *handler)
 		link->lost = true;
 		return -ECONNRESET;
 	}
-	for (int i = 0; i < count && !rc; i++)
-		rc = take(link, handler, &completions[i]);
+	for (int i = 0; i < count; i++) {
+		int one = take(link, handler, &completions[i]);
+
+		rc = rc ? rc : one;
+	}
 	return rc ? rc : count;
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * One connection, the same on both sides: queue pair, completion queue,
- * protection domain, and the small messages that travel beside the data.
+ * protection domain, and the small messages that travel beside the data.  What
+ * messages mean is the protocol's above; here they are so many bytes.
  *
  * The connection manager's events come by a channel that the owner of the
  * link reads (the server has one for all); what they mean is told here.
@@ -12,10 +13,9 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-#include "rdma/protocol.h"
+#include "base/base.h"
 
-#define DND_LINK_RECVS	16
-#define DND_LINK_SENDS	8
+#define DND_LINK_MESSAGE_MAX	128	/* bytes */
 
 /* The kinds of work request; in the high bits of wr_id, a number below. */
 #define DND_WR_DATA	(1ULL << 60)
@@ -24,37 +24,42 @@
 #define DND_WR_KIND(id)	((id) & (15ULL << 60))
 #define DND_WR_NUMBER(id) ((id) & ~(15ULL << 60))
 
+struct dnd_link_size {
+	uint32_t data_requests;		/* that the owner will have outstanding */
+	uint32_t message_bytes;		/* of each message, in both directions */
+	uint32_t recvs, sends;		/* messages that may be under way to and from here */
+};
+
 struct dnd_link {
 	struct rdma_cm_id *id;		/* the owner's */
+	struct dnd_link_size size;
 	struct ibv_pd *pd;
 	struct ibv_comp_channel *channel;
 	struct ibv_cq *cq;
-	struct ibv_mr *mr;		/* of recvs and sends */
+	struct ibv_mr *mr;		/* of the messages */
+	uint8_t *messages;		/* those received, then those sent */
+	uint32_t *free_sends;		/* slots that no message is under way from */
+	uint32_t free_count;
 	unsigned int unacked_events;
-	uint32_t sends_busy;		/* bit per slot of sends */
-	uint32_t sequence;
-	uint64_t nonce;
 	bool established;
 	bool lost;			/* disconnected, or an error completion came */
 	enum ibv_wc_status status;	/* of the first error completion */
 	double heard;			/* when the peer last showed a sign of life */
-	uint8_t recvs[DND_LINK_RECVS][DND_MESSAGE_BYTES];
-	uint8_t sends[DND_LINK_SENDS][DND_MESSAGE_BYTES];
 };
 
 /*
- * What to do with completions.  Nonzero ends dnd_link_poll() with it.  A message
- * has been decoded, and carries the link's nonce.
+ * What to do with completions.  Nonzero is what dnd_link_poll() returns.  The bytes of a
+ * message are gone when on_message returns; its place takes the next one already.
  */
 struct dnd_link_handler {
-	int (*on_message)(void *user, const struct dnd_message *message);
+	int (*on_message)(void *user, const uint8_t *bytes, size_t length);
 	int (*on_data)(void *user, uint64_t number);
 	void *user;
 };
 
-/* @data_requests: that the owner will have outstanding.  Not yet connected. */
+/* Not yet connected. */
 int dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma_cm_id *id,
-		  uint32_t data_requests);
+		  const struct dnd_link_size *size);
 /* Ends what is outstanding; after it nothing refers to memory of ours. */
 void dnd_link_close(struct dnd_link *link);
 
@@ -68,12 +73,20 @@ void dnd_link_params(const struct rdma_cm_id *id, bool reads, bool is_read,
 /* So that a dead link shows after about @timeout_ms; call before connecting. */
 void dnd_link_set_timeout(struct rdma_cm_id *id, unsigned int timeout_ms);
 
-/* Sends with the link's nonce; -EAGAIN when all slots are under way, -ECONNRESET. */
-int dnd_link_send(struct dnd_link *link, struct dnd_message *message);
+/*
+ * @flags: of verbs, such as IBV_SEND_FENCE.  -EAGAIN when all slots are under way,
+ * -ECONNRESET.
+ */
+int dnd_link_send(struct dnd_link *link, const void *bytes, unsigned int flags);
+static inline uint32_t dnd_link_sends_under_way(const struct dnd_link *link)
+{
+	return link->size.sends - link->free_count;
+}
 
 /*
  * Takes what has completed, at most once round.  Returns how many, -EPROTO for
- * a malformed message, -ECONNRESET after an error completion.
+ * a malformed message, -ECONNRESET after an error completion: the first failure.  What came
+ * in the same round behind it is handed over all the same, since nobody else would ever see it.
  */
 int dnd_link_poll(struct dnd_link *link, const struct dnd_link_handler *handler);
 /* Makes the channel's descriptor readable at the next completion. */

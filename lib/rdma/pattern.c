@@ -39,34 +39,38 @@ void dnd_pattern_make(uint8_t *to, uint64_t seed, uint64_t position, size_t leng
 	}
 }
 
-int dnd_pattern_fill(uint8_t *memory, uint64_t seed, uint64_t position, uint64_t length,
+int dnd_pattern_fill(const struct dnd_place *memory, uint64_t seed, uint64_t position, uint64_t length,
 		     dnd_step_fn step_fn, void *user)
 {
 	static __thread uint8_t line[STEP_BYTES] __attribute__((aligned(8)));
+	struct dnd_place here;
 	size_t part;
 	int rc = 0;
 
 	for (uint64_t at = 0; at < length && !rc; at += part) {
 		part = (size_t)dnd_min(sizeof(line), length - at);
 		dnd_pattern_make(line, seed, position + at, part);
-		rc = dnd_memory_copy(memory + at, line, part);
+		here = dnd_place_behind(memory, at);
+		rc = dnd_place_store(&here, line, part);
 		if (!rc && step_fn)
 			rc = step_fn(user);
 	}
 	return rc;
 }
 
-int dnd_pattern_check(const uint8_t *memory, uint64_t seed, uint64_t position, uint64_t length,
+int dnd_pattern_check(const struct dnd_place *memory, uint64_t seed, uint64_t position, uint64_t length,
 		      uint64_t *where, dnd_step_fn step_fn, void *user)
 {
 	static __thread uint8_t line[STEP_BYTES] __attribute__((aligned(8)));
 	size_t part, wrong = 0;
+	struct dnd_place here;
 	int rc = 0;
 
 	for (uint64_t at = 0; at < length && !rc; at += part) {
 		part = (size_t)dnd_min(sizeof(line), length - at);
 		dnd_pattern_make(line, seed, position + at, part);
-		rc = dnd_memory_compare(memory + at, line, part, &wrong);
+		here = dnd_place_behind(memory, at);
+		rc = dnd_place_compare(&here, line, part, &wrong);
 		if (rc == 1)
 			*where = at + wrong;
 		if (!rc && step_fn)

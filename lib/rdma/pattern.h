@@ -7,7 +7,7 @@
 #ifndef DONARD_RDMA_PATTERN_H
 #define DONARD_RDMA_PATTERN_H
 
-#include "base/base.h"
+#include "region/region.h"
 
 /* Bytes [position, position + length) of the endless pattern of @seed. */
 void dnd_pattern_make(uint8_t *to, uint64_t seed, uint64_t position, size_t length);
@@ -17,10 +17,10 @@ void dnd_pattern_make(uint8_t *to, uint64_t seed, uint64_t position, size_t leng
  * with a negative errno (NULL: never).  -ENODEV when the memory went away.
  */
 typedef int (*dnd_step_fn)(void *user);
-int dnd_pattern_fill(uint8_t *memory, uint64_t seed, uint64_t position, uint64_t length,
+int dnd_pattern_fill(const struct dnd_place *memory, uint64_t seed, uint64_t position, uint64_t length,
 		     dnd_step_fn step_fn, void *user);
 /* 0 equal, 1 different with *where the first wrong byte, counted from memory. */
-int dnd_pattern_check(const uint8_t *memory, uint64_t seed, uint64_t position, uint64_t length,
+int dnd_pattern_check(const struct dnd_place *memory, uint64_t seed, uint64_t position, uint64_t length,
 		      uint64_t *where, dnd_step_fn step_fn, void *user);
 
 #endif /* DONARD_RDMA_PATTERN_H */

@@ -47,18 +47,28 @@ struct part {
 	uint64_t offset, length;
 };
 
-static uint8_t *start_of(const struct part *part)
+/* What requests name the first one by: its address, or where there is none its place in the dma-buf. */
+static uintptr_t start_of(const struct part *part)
 {
-	return part->memory->window.data + part->offset;
+	const struct donard_memory *memory = part->memory;
+
+	return (memory->window.data ? (uintptr_t)memory->window.data : memory->dmabuf_offset) + part->offset;
 }
 
-/* The granules that they lie in; *@skip: where in these they begin. */
+/* The dma-buf that it came as, or one of the granules that they lie in; *@skip: where in it they begin. */
 static int export(const struct part *part, uint64_t *skip)
 {
 	uint64_t granule = part->memory->region.info.granule_bytes;
 	uint64_t from = dnd_memory_file_offset(part->memory) + part->offset;
-	uint64_t first = dnd_round_down(from, granule);
+	uint64_t first;
+	int fd;
 
+	if (dnd_memory_is_imported(part->memory)) {
+		*skip = part->memory->dmabuf_offset + part->offset;
+		fd = fcntl(part->memory->dmabuf.fd, F_DUPFD_CLOEXEC, 0);
+		return fd < 0 ? -errno : fd;
+	}
+	first = dnd_round_down(from, granule);
 	*skip = from - first;
 	/* Writable, since drivers map for both directions; a registration's rights are what limits a peer. */
 	return dnd_region_export(&part->memory->region, first,
@@ -73,7 +83,7 @@ static struct ibv_mr *register_dmabuf(struct ibv_pd *pd, const struct part *part
 	uint64_t skip;
 	int fd;
 
-	if (!dnd_memory_is_region(part->memory)) {
+	if (!dnd_memory_is_region(part->memory) && !dnd_memory_is_imported(part->memory)) {
 		snprintf(registration->reason, sizeof(registration->reason),
 			 "plain memory has no dma-buf");
 		return NULL;
@@ -83,7 +93,7 @@ static struct ibv_mr *register_dmabuf(struct ibv_pd *pd, const struct part *part
 		set_reason(registration, dnd_memory_name(part->memory), "exports no dma-buf", -fd);
 		return NULL;
 	}
-	mr = ibv_reg_dmabuf_mr(pd, skip, part->length, (uintptr_t)start_of(part), fd, access);
+	mr = ibv_reg_dmabuf_mr(pd, skip, part->length, start_of(part), fd, access);
 	if (!mr)
 		set_reason(registration, device_name(pd), "imports no dma-buf", errno);
 	close(fd);	/* the registration holds the dma-buf */
@@ -114,6 +124,20 @@ static int no_pins(const struct donard_memory *memory, const struct ibv_pd *pd,
 			device_name(pd), name, cause, registration->reason, name);
 }
 
+/* Of another exporter's, only the host's pages are pinned: to a device's nobody can judge a route. */
+static bool is_for_importers(const struct donard_memory *memory)
+{
+	return !dnd_memory_is_region(memory) && memory->pages != DONARD_PAGES_HOST;
+}
+
+static int no_import(const struct donard_memory *memory, const struct ibv_pd *pd,
+		     const struct dnd_registration *registration)
+{
+	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s cannot register %s: it has no pages of the host's memory to "
+			"pin, and %s. Use a device that imports dma-bufs (docs/hardware.md lists their drivers), or another exporter.",
+			device_name(pd), dnd_memory_name(memory), registration->reason);
+}
+
 /* All pins of this process count together, and some transports (siw) ask root as well. */
 static bool has_limit(uint64_t *limit_kib)
 {
@@ -134,7 +158,7 @@ static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int 
 	if (error_number == ENOMEM && has_limit(&limit_kib))
 		return dnd_fail(ctx, DND_E_LOCKED_MEMORY, "%s cannot register %llu KiB of %s: this "
 				"process may lock %llu KiB of memory in all. Raise the limit by 'ulimit -l' "
-				"(or LimitMEMLOCK= of its service), or use a smaller --size.",
+				"(or LimitMEMLOCK= of its service), or use a smaller options.length_bytes.",
 				device_name(pd), (unsigned long long)(part->length + 1023) / 1024,
 				name, (unsigned long long)limit_kib);
 	if (dnd_target_gone(part->memory))
@@ -159,7 +183,9 @@ int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t l
 	}
 	if (is_p2pdma(memory))
 		return no_pins(memory, pd, registration);
-	registration->mr = ibv_reg_mr(pd, start_of(&part), length, access);
+	if (is_for_importers(memory))
+		return no_import(memory, pd, registration);
+	registration->mr = ibv_reg_mr(pd, (void *)start_of(&part), length, access);
 	return registration->mr ? 0 : mapping_failed(&part, pd, errno);
 }
 
@@ -196,7 +222,12 @@ static int register_checked(const struct donard_memory *memory, uint64_t offset,
 		return dnd_fail(memory->ctx, DND_E_BAD_OPTION, "%s: nothing of it is left to register "
 				"from offset %llu.", dnd_memory_name(memory),
 				(unsigned long long)offset);
-	handle->address = memory->window.data + offset;
+	if (rights & (DONARD_RDMA_WRITE | DONARD_RDMA_LOCAL_WRITE)) {
+		rc = dnd_memory_check_writable(memory);
+		if (rc)
+			return rc;
+	}
+	handle->address = (void *)start_of(&(struct part){ memory, offset, length });
 	handle->length = length;
 	return dnd_register(memory, offset, length, pd, rights, &handle->registration);
 }

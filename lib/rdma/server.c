@@ -5,14 +5,12 @@
  * goes by without it.
  */
 #include <endian.h>
-#include <fcntl.h>
 #include <poll.h>
 
 #include "rdma/device.h"
+#include "rdma/listen.h"
 #include "rdma/session.h"
 
-#define LOOPBACK		"127.0.0.1"
-#define BACKLOG			8
 #define EVENTS_AT_ONCE		64	/* then the client that is served has its turn */
 #define TICK_MS			100
 #define ZERO_STEP_BYTES		(1U << 20)
@@ -24,9 +22,7 @@ struct dnd_server {
 	struct donard_rdma_serve_options options;
 	struct dnd_service service;
 	struct dnd_session session;
-	struct rdma_event_channel *events;
-	struct rdma_cm_id *listener;
-	bool local_only;
+	struct dnd_listener listener;
 	unsigned int served;
 };
 
@@ -167,14 +163,13 @@ static bool is_last(const struct dnd_server *server)
  */
 static int forget_bytes(struct dnd_server *server)
 {
-	const struct donard_memory *memory = server->service.memory;
+	struct donard_memory *memory = server->service.memory;
 	int rc = 0;
 
 	if (!server->session.changed || dnd_region_persistent(&memory->region) || is_last(server))
 		return 0;
 	for (uint64_t at = 0; at < memory->length && !rc; at += ZERO_STEP_BYTES) {
-		rc = dnd_memory_zero(memory->window.data + at,
-				     dnd_min(memory->length - at, ZERO_STEP_BYTES));
+		rc = donard_memory_zero(memory, at, dnd_min(memory->length - at, ZERO_STEP_BYTES));
 		if (!rc)
 			rc = must_end(server);
 	}
@@ -192,21 +187,6 @@ static int client_ended(struct dnd_server *server)
 }
 
 /* ---- connection manager ---- */
-
-/* What a connection request brings, which goes when the event is acknowledged. */
-struct dnd_knock {
-	int hello;		/* what dnd_hello_decode() said */
-	bool would_read;
-};
-
-/* Transports disagree about which of the two is the other side's wish; clients are never read. */
-static struct dnd_knock read_knock(const struct rdma_conn_param *param)
-{
-	return (struct dnd_knock){
-		.hello = dnd_hello_decode(param->private_data, param->private_data_len),
-		.would_read = param->initiator_depth || param->responder_resources,
-	};
-}
 
 static int refuse(struct dnd_server *server, struct rdma_cm_id *id, enum dnd_rdma_status status,
 		  const char *text)
@@ -231,85 +211,55 @@ static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 	return 0;
 }
 
-/*
- * The connection manager takes a listener on loopback for one on every address.
- * But for iWARP the peer's address is what the peer says; data go to the GID.
- */
-static bool is_elsewhere(const struct dnd_server *server, struct rdma_cm_id *id)
+static int connect_request(struct dnd_server *server, const struct dnd_happening *knock)
 {
-	return server->local_only && !(dnd_address_is_local(rdma_get_peer_addr(id)) &&
-				       dnd_device_route_is_local(id));
-}
+	int rc = dnd_hello_decode(knock->said, knock->said_bytes);
 
-static int connect_request(struct dnd_server *server, struct rdma_cm_id *id,
-			   const struct dnd_knock *knock)
-{
 	/* It would reach what the last client left, which is to stay. */
 	if (is_last(server))
-		return refuse(server, id, DND_STATUS_BUSY, "the last client has been served");
-	if (knock->hello == -EPROTONOSUPPORT)
-		return refuse(server, id, DND_STATUS_VERSION, "it speaks another version");
-	if (knock->hello)
-		return refuse(server, id, DND_STATUS_VERSION, "it is no donard client");
+		return refuse(server, knock->id, DND_STATUS_BUSY, "the last client has been served");
+	if (rc == -EPROTONOSUPPORT)
+		return refuse(server, knock->id, DND_STATUS_VERSION, "it speaks another version");
+	if (rc)
+		return refuse(server, knock->id, DND_STATUS_VERSION, "it is no donard client");
 	if (knock->would_read && !(server->service.rights & DONARD_RDMA_READ))
-		return refuse(server, id, DND_STATUS_NO_READING, "it would read, and may only write");
-	if (is_elsewhere(server, id))
-		return refuse(server, id, DND_STATUS_LOCAL_ONLY, "it is on another machine, and "
-			      "this server is bound to loopback (--bind)");
+		return refuse(server, knock->id, DND_STATUS_NO_READING, "it would read, and may only write");
+	if (dnd_listener_excludes(&server->listener, knock->id))
+		return refuse(server, knock->id, DND_STATUS_LOCAL_ONLY, "it is on another machine, and "
+			      "this server is bound to loopback (options.bind)");
 	if (server->session.id)
-		return refuse(server, id, DND_STATUS_BUSY, "another client is being served");
-	return admit(server, id);
+		return refuse(server, knock->id, DND_STATUS_BUSY, "another client is being served");
+	return admit(server, knock->id);
 }
 
-/* After the event was acknowledged, since an id goes only then. */
-static int on_event(struct dnd_server *server, enum rdma_cm_event_type type,
-		    struct rdma_cm_id *id, const struct dnd_knock *knock)
+static int disconnected(struct dnd_server *server)
 {
-	bool of_session = id == server->session.id;
-
-	switch (type) {
-	case RDMA_CM_EVENT_CONNECT_REQUEST:
-		return connect_request(server, id, knock);
-	case RDMA_CM_EVENT_ESTABLISHED:
-		if (of_session)
-			server->session.link.established = true;
-		return 0;
-	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		if (id == server->listener)
-			return dnd_fail(server->ctx, DND_E_NO_RDMA, "the RDMA device of the server's "
-					"address was removed. Bring it back, and start again.");
-		break;
-	case RDMA_CM_EVENT_DISCONNECTED:
-	case RDMA_CM_EVENT_CONNECT_ERROR:
-	case RDMA_CM_EVENT_UNREACHABLE:
-	case RDMA_CM_EVENT_REJECTED:
-		break;
-	default:
-		return 0;
-	}
-	if (!of_session)
-		return 0;
 	/* A good-bye may have come before the disconnect and not been read yet. */
 	dnd_session_serve(&server->session);
 	dnd_session_lost(&server->session);
 	return client_ended(server);
 }
 
+static int take_turn(struct dnd_server *server, const struct dnd_happening *happening)
+{
+	bool of_session = happening->id == server->session.id;
+
+	if (happening->turn == DND_TURN_KNOCK)
+		return connect_request(server, happening);
+	if (happening->turn == DND_TURN_NO_DEVICE)
+		return dnd_listener_no_device(server->ctx);
+	if (of_session && happening->turn == DND_TURN_ESTABLISHED)
+		server->session.link.established = true;
+	return of_session && happening->turn == DND_TURN_ENDED ? disconnected(server) : 0;
+}
+
 static int take_events(struct dnd_server *server)
 {
-	struct rdma_cm_event *event;
+	struct dnd_happening happening;
 	int left = EVENTS_AT_ONCE, rc = 0;
 
-	while (!rc && left-- && !rdma_get_cm_event(server->events, &event)) {
-		enum rdma_cm_event_type type = event->event;
-		struct rdma_cm_id *id = event->id;
-		struct dnd_knock knock = { 0 };
-
-		if (type == RDMA_CM_EVENT_CONNECT_REQUEST)
-			knock = read_knock(&event->param.conn);
-		rdma_ack_cm_event(event);
-		rc = on_event(server, type, id, &knock);
-	}
+	while (!rc && left-- && dnd_listener_next(&server->listener, &happening))
+		rc = take_turn(server, &happening);
 	return rc;
 }
 
@@ -318,7 +268,7 @@ static int take_events(struct dnd_server *server)
 static void wait(struct dnd_server *server)
 {
 	struct pollfd fds[] = {
-		{ .fd = server->events->fd, .events = POLLIN },
+		{ .fd = server->listener.events->fd, .events = POLLIN },
 		{ .fd = server->service.memory->region.fd, .events = POLLPRI },
 		{ .fd = server->session.id ? server->session.link.channel->fd : -1,
 		  .events = POLLIN },
@@ -379,13 +329,13 @@ static int try_registration(struct dnd_server *server, struct dnd_registration *
 	int rc;
 
 	memset(registration, 0, sizeof(*registration));
-	if (!server->listener->verbs)
+	if (!server->listener.id->verbs)
 		return 0;
-	rc = dnd_device_check_port(server->ctx, server->listener->verbs,
-				   server->listener->port_num);
+	rc = dnd_device_check_port(server->ctx, server->listener.id->verbs,
+				   server->listener.id->port_num);
 	if (rc)
 		return rc;
-	pd = ibv_alloc_pd(server->listener->verbs);
+	pd = ibv_alloc_pd(server->listener.id->verbs);
 	if (!pd)
 		return dnd_fail_errno(server->ctx, errno, "a protection domain cannot be made");
 	rc = dnd_register(server->service.memory, 0, server->service.memory->length, pd,
@@ -404,57 +354,19 @@ static int listening(struct dnd_server *server)
 
 	if (rc)
 		return rc;
-	if (rdma_listen(server->listener, BACKLOG))
-		return dnd_fail_errno(server->ctx, errno, "listening failed");
-	dnd_address_text(rdma_get_local_addr(server->listener), address);
+	rc = dnd_listen(server->ctx, &server->listener);
+	if (rc)
+		return rc;
+	dnd_address_text(rdma_get_local_addr(server->listener.id), address);
 	event.peer = address;
-	event.port = be16toh(rdma_get_src_port(server->listener));
-	if (server->listener->verbs) {
-		event.device = ibv_get_device_name(server->listener->verbs->device);
+	event.port = be16toh(rdma_get_src_port(server->listener.id));
+	if (server->listener.id->verbs) {
+		event.device = ibv_get_device_name(server->listener.id->verbs->device);
 		event.method = dnd_method(registration.dmabuf);
 		event.reason = registration.reason;
 	}
 	tell(server, &event);
 	return 0;
-}
-
-static int bind_failed(struct dnd_server *server, const char *host, int error_number)
-{
-	switch (error_number) {
-	case ENODEV:
-	case EADDRNOTAVAIL:
-	case ENETDOWN:
-	case ENETUNREACH:
-		return dnd_no_device_at(server->ctx, host, server->local_only);
-	case EADDRINUSE:
-		return dnd_fail(server->ctx, DND_E_BUSY, "%s: port %u is in use. Choose another one "
-				"by --port, or end what uses it.", host, server->options.port);
-	}
-	return dnd_fail_errno(server->ctx, error_number, "%s: cannot be bound", host);
-}
-
-static int start_listening(struct dnd_server *server)
-{
-	const char *host = server->options.bind ? server->options.bind : LOOPBACK;
-	struct sockaddr_storage address;
-	int rc = dnd_address_resolve(server->ctx, host, server->options.port, &address);
-
-	if (rc)
-		return rc;
-	server->local_only = dnd_address_is_loopback((struct sockaddr *)&address);
-	server->events = rdma_create_event_channel();
-	if (!server->events)
-		return errno == ENODEV || errno == ENOENT ?
-		       dnd_no_device_at(server->ctx, host, server->local_only) :
-		       dnd_fail_errno(server->ctx, errno, "the RDMA connection manager cannot be "
-				      "used (modprobe rdma_ucm)");
-	if (rdma_create_id(server->events, &server->listener, NULL, RDMA_PS_TCP))
-		return dnd_fail_errno(server->ctx, errno, "the RDMA connection manager cannot be "
-				      "used (modprobe rdma_ucm)");
-	if (rdma_bind_addr(server->listener, (struct sockaddr *)&address))
-		return bind_failed(server, host, errno);
-	fcntl(server->events->fd, F_SETFL, fcntl(server->events->fd, F_GETFL) | O_NONBLOCK);
-	return listening(server);
 }
 
 static int take_options(struct dnd_server *server, const struct donard_rdma_serve_options *options)
@@ -487,10 +399,7 @@ static int take_options(struct dnd_server *server, const struct donard_rdma_serv
 static void clean_up(struct dnd_server *server)
 {
 	dnd_session_end(&server->session);
-	if (server->listener)
-		rdma_destroy_id(server->listener);
-	if (server->events)
-		rdma_destroy_event_channel(server->events);
+	dnd_listener_close(&server->listener);
 	donard_memory_free(server->service.memory);
 }
 
@@ -505,7 +414,9 @@ DND_PUBLIC int donard_rdma_serve(struct donard_context *ctx, const char *target,
 		rc = dnd_target_open(ctx, target, server.options.length_bytes, DEFAULT_DRAM_BYTES,
 				     &server.service.memory);
 	if (!rc)
-		rc = start_listening(&server);
+		rc = dnd_listener_open(ctx, &server.listener, server.options.bind, server.options.port);
+	if (!rc)
+		rc = listening(&server);
 	if (!rc)
 		rc = run(&server);
 	if (rc == -ENODEV && dnd_target_gone(server.service.memory))

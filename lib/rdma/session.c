@@ -24,7 +24,7 @@ static void fill_offer(const struct dnd_session *session, struct dnd_offer *offe
 		.rkey = session->registration.mr->rkey,
 		.address = (uintptr_t)memory->window.data,
 		.length = memory->length,
-		.nonce = session->link.nonce,
+		.nonce = session->nonce,
 		.silence_ms = service->timeout_ms,
 		.may_fill = service->may_fill,
 		.dmabuf = session->registration.dmabuf,
@@ -63,11 +63,12 @@ void dnd_session_reject(struct rdma_cm_id *id, enum dnd_rdma_status status)
 static int set_up(struct dnd_session *session)
 {
 	struct dnd_service *service = session->service;
-	int rc = dnd_link_open(service->ctx, &session->link, session->id, 0);
+	const struct dnd_link_size size = dnd_talk_size(0);
+	int rc = dnd_link_open(service->ctx, &session->link, session->id, &size);
 
 	if (rc)
 		return rc;
-	dnd_memory_nonce(&session->link.nonce, sizeof(session->link.nonce));
+	dnd_memory_nonce(&session->nonce, sizeof(session->nonce));
 	dnd_link_set_timeout(session->id, service->timeout_ms);
 	rc = dnd_register(service->memory, 0, service->memory->length, session->link.pd,
 			  service->rights, &session->registration);
@@ -115,35 +116,39 @@ int dnd_session_begin(struct dnd_session *session, struct dnd_service *service,
 static int send_alive(struct dnd_session *session)
 {
 	struct dnd_message alive = { .type = DND_ALIVE };
-	int rc = dnd_link_send(&session->link, &alive);
+	int rc = dnd_talk_send(&session->link, session->nonce, &alive);
 
 	session->alive_sent = dnd_now_seconds();
 	return rc == -EAGAIN ? 0 : rc;
 }
 
-static int on_message(void *user, const struct dnd_message *message)
+static int on_message(void *user, const uint8_t *bytes, size_t length)
 {
 	struct dnd_session *session = user;
+	struct dnd_message message;
+	int rc = dnd_talk_take(session->nonce, bytes, length, &message);
 
+	if (rc || session->withdrawn)
+		return rc;
 	session->sent_message = true;
-	if (message->type == DND_PING)
+	if (message.type == DND_PING)
 		return send_alive(session);
-	if (message->type == DND_TAKE) {
+	if (message.type == DND_TAKE) {
 		session->took = true;
 		return 0;
 	}
 	/* At once, since the end of the connection may be the next thing that is read. */
-	if (message->type == DND_BYE) {
+	if (message.type == DND_BYE) {
 		session->said_bye = true;
 		/* It leaves while its request is served, and waits for no answer. */
 		if (session->request.type)
 			return -ECONNRESET;
 	}
 	/* One request at a time, of the kinds that a client has; before taking, only to leave. */
-	if (message->type > DND_BYE || session->request.type ||
+	if (message.type > DND_BYE || session->request.type ||
 	    (!session->took && !session->said_bye))
 		return -EPROTO;
-	session->request = *message;
+	session->request = message;
 	return 0;
 }
 
@@ -187,7 +192,7 @@ static int fill(struct dnd_session *session, const struct dnd_message *request,
 		struct dnd_message *answer)
 {
 	const struct dnd_service *service = session->service;
-	int rc;
+	struct dnd_place place;
 
 	if (!service->may_fill) {
 		answer->status = DND_STATUS_NOT_ALLOWED;
@@ -195,15 +200,16 @@ static int fill(struct dnd_session *session, const struct dnd_message *request,
 	}
 	session->changed = true;
 	session->filled_bytes += request->length;
-	rc = dnd_pattern_fill(service->memory->window.data + request->offset, request->seed,
-			      request->offset, request->length, while_working, session);
-	return rc;
+	place = dnd_memory_place(service->memory, request->offset);
+	return dnd_pattern_fill(&place, request->seed, request->offset, request->length, while_working,
+				session);
 }
 
 static int verify(struct dnd_session *session, const struct dnd_message *request,
 		  struct dnd_message *answer)
 {
-	int rc = dnd_pattern_check(session->service->memory->window.data + request->offset, request->seed,
+	const struct dnd_place place = dnd_memory_place(session->service->memory, request->offset);
+	int rc = dnd_pattern_check(&place, request->seed,
 				   request->offset, request->length, &answer->where,
 				   while_working, session);
 
@@ -229,7 +235,7 @@ static int answer_request(struct dnd_session *session)
 	else if (request.type == DND_VERIFY)
 		rc = verify(session, &request, &answer);
 	session->request.type = 0;
-	return rc ? rc : dnd_link_send(&session->link, &answer);
+	return rc ? rc : dnd_talk_send(&session->link, session->nonce, &answer);
 }
 
 /* ---- how it goes on ---- */
@@ -247,7 +253,7 @@ static unsigned int silence_ms(const struct dnd_session *session)
 static int silent(struct dnd_session *session)
 {
 	return dnd_fail(session->service->ctx, DND_E_PEER_SILENT, "%s was silent for %u ms: it, or "
-			"the link, is down. Its connection was ended (--timeout).", session->peer,
+			"the link, is down. Its connection was ended (options.timeout_ms).", session->peer,
 			silence_ms(session));
 }
 
@@ -306,9 +312,10 @@ void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status stat
 	double deadline = dnd_now_seconds() + FAREWELL_MS / 1000.0;
 	struct pollfd pollfd = { .fd = session->link.channel->fd, .events = POLLIN };
 
-	if (session->link.lost || dnd_link_send(&session->link, &message))
+	session->withdrawn = true;
+	if (session->link.lost || dnd_talk_send(&session->link, session->nonce, &message))
 		return;
-	while (session->link.sends_busy && dnd_now_seconds() < deadline) {
+	while (dnd_link_sends_under_way(&session->link) && dnd_now_seconds() < deadline) {
 		dnd_link_disarm(&session->link);
 		dnd_link_arm(&session->link);
 		if (take_completions(session))

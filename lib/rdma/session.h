@@ -9,8 +9,8 @@
 #include <sys/resource.h>
 
 #include "rdma/address.h"
-#include "rdma/link.h"
 #include "rdma/register.h"
+#include "rdma/talk.h"
 
 /* What the server offers to every client. */
 struct dnd_service {
@@ -28,13 +28,15 @@ struct dnd_session {
 	struct dnd_service *service;
 	struct rdma_cm_id *id;		/* NULL: nobody is served */
 	struct dnd_link link;
+	uint64_t nonce;
 	struct dnd_registration registration;
 	struct dnd_message request;	/* type 0: none */
 	char peer[DND_PEER_BYTES];
 	char device[64];
 	bool took;			/* what is offered; the memory is this client's */
 	bool came;			/* the caller was told so */
-	bool said_bye;
+	bool said_bye;			/* of its own accord, before the memory was withdrawn */
+	bool withdrawn;			/* nothing that it says counts any more */
 	bool sent_message;
 	bool changed;			/* the memory may hold this client's bytes */
 	double started, alive_sent, looked;

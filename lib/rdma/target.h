@@ -6,7 +6,7 @@
 #include "donard/rdma.h"
 #include "memory/memory.h"
 
-/* "p2pmem0", "p2pmem0+64M", "dram". @length 0: to the end of a region; @dram_length of plain memory. */
+/* "p2pmem0", "p2pmem0+64M", "dram", "gpu:0". @length 0: to the end of a region; @dram_length of plain and GPU memory. */
 int dnd_target_open(struct donard_context *ctx, const char *text, uint64_t length,
 		    uint64_t dram_length, struct donard_memory **memory);
 /* Somebody removes the region, or its device went. @memory NULL: there is none yet. */

@@ -48,17 +48,18 @@ static int fill_there(struct dnd_client *client, uint64_t seed, uint64_t bytes)
 
 	if (!rc && client->answer.status != DND_STATUS_OK)
 		rc = dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server does not fill %s with "
-			      "test data. Start it with --fill.", client->peer,
+			      "test data. Start it with MAY_FILL.", client->reach.peer,
 			      client->offer.target);
 	return rc;
 }
 
 int dnd_client_prepare(struct dnd_client *client, uint32_t pass, uint64_t bytes)
 {
+	const struct dnd_place place = dnd_memory_place(client->local.memory, 0);
 	uint64_t seed = seed_of(client, pass);
 
 	if (uses_test_data(client))
-		return dnd_pattern_fill(client->local.memory->window.data, seed,
+		return dnd_pattern_fill(&place, seed,
 					client->result->offset_bytes, bytes, while_working, client);
 	if (dnd_client_reads(client) && dnd_client_verifies(client))
 		return fill_there(client, seed, bytes);
@@ -70,7 +71,7 @@ int dnd_client_prepare(struct dnd_client *client, uint32_t pass, uint64_t bytes)
 static int mismatch(struct dnd_client *client, const char *who, uint64_t where)
 {
 	return dnd_fail(client->ctx, DND_E_MISMATCH, "%s: the data differ: first at byte %llu of %s, as "
-			"%s saw it.", client->peer, (unsigned long long)where,
+			"%s saw it.", client->reach.peer, (unsigned long long)where,
 			client->offer.target, who);
 }
 
@@ -90,8 +91,9 @@ static int compare_there(struct dnd_client *client, uint64_t seed, uint64_t byte
 static int compare_here(struct dnd_client *client, const struct dnd_side *side, uint64_t seed,
 			uint64_t offset, uint64_t bytes)
 {
+	const struct dnd_place place = dnd_memory_place(side->memory, 0);
 	uint64_t where = 0;
-	int rc = dnd_pattern_check(side->memory->window.data, seed, offset, bytes, &where, while_working,
+	int rc = dnd_pattern_check(&place, seed, offset, bytes, &where, while_working,
 				   client);
 
 	if (rc == 1)

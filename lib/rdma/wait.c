@@ -12,18 +12,22 @@
 
 /* ---- what came ---- */
 
-static int on_message(void *user, const struct dnd_message *message)
+static int on_message(void *user, const uint8_t *bytes, size_t length)
 {
 	struct dnd_client *client = user;
+	struct dnd_message message;
+	int rc = dnd_talk_take(client->offer.nonce, bytes, length, &message);
 
-	switch (message->type) {
+	if (rc)
+		return rc;
+	switch (message.type) {
 	case DND_ALIVE:
 		return 0;
 	case DND_DONE:
-		client->answer = *message;
+		client->answer = message;
 		return 0;
 	case DND_WITHDRAWN:
-		client->withdrawn = message->status == DND_STATUS_REGION_GONE ?
+		client->withdrawn = message.status == DND_STATUS_REGION_GONE ?
 				    DND_STATUS_REGION_GONE : DND_STATUS_STOPPED;
 		return -ECONNRESET;
 	default:
@@ -47,16 +51,16 @@ static int withdrawn(struct dnd_client *client)
 	if (client->withdrawn == DND_STATUS_REGION_GONE)
 		return dnd_fail(client->ctx, DND_E_WITHDRAWN, "%s: the region %s was taken away on the "
 				"server. Add it again there, and start the server again.",
-				client->peer, client->offer.target);
+				client->reach.peer, client->offer.target);
 	return dnd_fail(client->ctx, DND_E_WITHDRAWN, "%s: the server was told to end.",
-			client->peer);
+			client->reach.peer);
 }
 
 static int silent(struct dnd_client *client)
 {
 	return dnd_fail(client->ctx, DND_E_PEER_SILENT, "%s: nothing came back for %u ms: the server, "
-			"or the link to it, is down. If it is only slow, use a longer --timeout or a "
-			"smaller --queue-depth.", client->peer, client->options.timeout_ms);
+			"or the link to it, is down. If it is only slow, use a longer options.timeout_ms or a "
+			"smaller options.queue_depth.", client->reach.peer, client->options.timeout_ms);
 }
 
 /* A last look, since the reason may lie behind the error that was seen first. */
@@ -66,7 +70,7 @@ static void collect_reason(struct dnd_client *client)
 		.on_message = on_message, .on_data = on_data, .user = client,
 	};
 
-	for (int i = 0; i < DND_LINK_RECVS && client->withdrawn == DND_STATUS_OK; i++)
+	for (int i = 0; i < DND_TALK_RECVS && client->withdrawn == DND_STATUS_OK; i++)
 		if (!dnd_link_poll(&client->link, &handler))
 			return;
 }
@@ -78,7 +82,7 @@ int dnd_client_explain(struct dnd_client *client, int rc)
 	case -EPROTONOSUPPORT:
 		return dnd_fail(client->ctx, DND_E_PROTOCOL, "%s: the server sent what this client does "
 				"not understand. Use the same version of donard on both sides.",
-				client->peer);
+				client->reach.peer);
 	case -ENODEV:
 		return dnd_target_gone_text(client->ctx, client->local.memory);
 	case -ETIMEDOUT:
@@ -89,7 +93,7 @@ int dnd_client_explain(struct dnd_client *client, int rc)
 		collect_reason(client);
 		if (client->withdrawn != DND_STATUS_OK)
 			return withdrawn(client);
-		return dnd_fail(client->ctx, DND_E_PEER_LOST, "%s: %s.", client->peer,
+		return dnd_fail(client->ctx, DND_E_PEER_LOST, "%s: %s.", client->reach.peer,
 				dnd_link_status_text(&client->link));
 	}
 	return rc;
@@ -110,7 +114,7 @@ static int ping(struct dnd_client *client, double now)
 
 	if (now - client->pinged < dnd_client_ping_seconds(client))
 		return 0;
-	rc = dnd_link_send(&client->link, &message);
+	rc = dnd_talk_send(&client->link, client->offer.nonce, &message);
 	client->pinged = now;
 	return rc == -EAGAIN ? 0 : rc;
 }
@@ -135,7 +139,7 @@ int dnd_client_tick(struct dnd_client *client)
 	if (now - client->looked < LOOK_SECONDS)
 		return 0;
 	client->looked = now;
-	rc = dnd_client_take_events(client);
+	rc = dnd_reach_take_events(&client->reach);
 	if (!rc && (now - client->link.heard) * 1000 > client->options.timeout_ms)
 		rc = -ETIMEDOUT;
 	if (!rc && dnd_target_gone(client->local.memory))
@@ -178,7 +182,7 @@ static int sleep_until_something(struct dnd_client *client)
 {
 	struct pollfd fds[2] = {
 		{ .fd = client->link.channel->fd, .events = POLLIN },
-		{ .fd = client->events->fd, .events = POLLIN },
+		{ .fd = client->reach.events->fd, .events = POLLIN },
 	};
 	int rc;
 
@@ -215,9 +219,9 @@ int dnd_client_ask(struct dnd_client *client, struct dnd_message *request)
 	int rc;
 
 	client->answer.type = 0;
-	request->sequence = ++client->link.sequence;
+	request->sequence = ++client->sequence;
 	/* Slots come free as sends complete. */
-	while ((rc = dnd_link_send(&client->link, request)) == -EAGAIN) {
+	while ((rc = dnd_talk_send(&client->link, client->offer.nonce, request)) == -EAGAIN) {
 		rc = dnd_client_wait(client, false);
 		if (rc)
 			return rc;

@@ -5,9 +5,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "donard/candidate.h"
 #include "region/control.h"
 #include "region/holders.h"
 #include "region/names.h"
+
+#define REGION_ALIGN_BYTES	(2ULL << 20)	/* P2PMEM_PAGEMAP_ALIGN of the module */
 
 int dnd_control_open(struct donard_context *ctx)
 {
@@ -34,10 +37,11 @@ static int bad_number(struct donard_context *ctx, const char *what, unsigned int
 static int fill_types(struct donard_context *ctx, const struct donard_region_add *what,
 		      struct p2pmem_region_add *add)
 {
-	if (!what->kind || what->kind > DONARD_KIND_NVME_PMR)
-		return bad_number(ctx, "kind", what->kind, "pci-bar, nvme-cmb, nvme-pmr");
-	if (what->page_type > DONARD_PAGES_P2PDMA)
-		return bad_number(ctx, "page type", what->page_type, "generic, p2pdma");
+	if (!what->kind || what->kind > DONARD_KIND_GPU_NVIDIA)
+		return bad_number(ctx, "kind", what->kind,
+				  "pci-bar, nvme-cmb, nvme-pmr, gpu-nvidia");
+	if (what->page_type > DONARD_PAGES_PMEM)
+		return bad_number(ctx, "page type", what->page_type, "generic, p2pdma, pmem");
 	if (what->memtype > DONARD_MEMTYPE_WB)
 		return bad_number(ctx, "memory type", what->memtype, "uc, wc, wb");
 	add->kind = what->kind;
@@ -46,10 +50,20 @@ static int fill_types(struct donard_context *ctx, const struct donard_region_add
 	return 0;
 }
 
+static int check_aligned(struct donard_context *ctx, const char *bdf, const char *what, uint64_t bytes)
+{
+	if (bytes % REGION_ALIGN_BYTES == 0)
+		return 0;
+	return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: the %s, %llu, is not a multiple of 2 MiB, which struct pages of "
+			"devices need. Use one, such as %lluM.", bdf, what, (unsigned long long)bytes,
+			(unsigned long long)(bytes / REGION_ALIGN_BYTES + 1) * 2);
+}
+
 static int fill_place(struct donard_context *ctx, const struct donard_region_add *what,
 		      struct p2pmem_region_add *add)
 {
 	struct dnd_bdf bdf;
+	int rc;
 
 	if (!what->bdf || dnd_bdf_parse(what->bdf, &bdf))
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a PCI address; they look like "
@@ -57,22 +71,28 @@ static int fill_place(struct donard_context *ctx, const struct donard_region_add
 	if (what->bar > 5)
 		return dnd_fail(ctx, DND_E_BAD_OPTION, "BAR %u does not exist; they are 0 to 5.",
 				what->bar);
-	if (add->kind != P2PMEM_KIND_PCI_BAR && what->bar)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "--bar is only for pci-bar: an NVMe "
-				"controller names the BAR itself.");
+	if ((add->kind == P2PMEM_KIND_NVME_CMB || add->kind == P2PMEM_KIND_NVME_PMR) && what->bar)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "options.bar is only for pci-bar and "
+				"gpu-nvidia: an NVMe controller names the BAR itself.");
+	rc = check_aligned(ctx, what->bdf, "offset", what->offset_bytes);
+	if (!rc)
+		rc = check_aligned(ctx, what->bdf, "length", what->length_bytes);
+	if (rc)
+		return rc;
 	add->pci_domain = bdf.domain;
 	add->pci_bus = bdf.bus;
 	add->pci_devfn = bdf.devfn;
 	add->bar = (uint8_t)what->bar;
 	add->offset = what->offset_bytes;
 	add->length = what->length_bytes;
+	add->folio_bytes = what->folio_bytes;
 	return 0;
 }
 
-/* The kernel has no word for the remedy on the command line. */
+/* The kernel has no word for the remedy. */
 static const char *add_hint(int error_number)
 {
-	return error_number == EHOSTUNREACH ? " (--page-type generic)" : "";
+	return error_number == EHOSTUNREACH ? " (options.page_type generic)" : "";
 }
 
 static int add_failed(struct donard_context *ctx, const char *bdf,
@@ -80,6 +100,10 @@ static int add_failed(struct donard_context *ctx, const char *bdf,
 {
 	int reason_bytes = (int)sizeof(add->reason) - 1;
 
+	if (error_number == E2BIG)
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel module p2pmem is older than donard-cli, "
+				"and knows no large folios. Install the module of this version, or leave "
+				"the folio size out.", bdf);
 	if (!add->reason[0])
 		return dnd_fail_errno(ctx, error_number, "%s: cannot be offered as a region", bdf);
 	dnd_fail_errno(ctx, error_number, "%s", bdf);	/* the code of the errno */
@@ -148,21 +172,35 @@ DND_PUBLIC int donard_region_add(struct donard_context *ctx, const struct donard
 	return rc;
 }
 
+static bool has_large_folios(struct donard_context *ctx, const char *name)
+{
+	uint64_t bytes;
+
+	return !dnd_sysfs_read_u64(ctx, &bytes, "class/p2pmem/%s/folio_bytes", name) &&
+	       bytes > (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static int no_such_page_type(struct donard_context *ctx, const char *name, const char *page_type)
 {
 	char kind[16], now[16];
 
 	dnd_sysfs_read(ctx, kind, sizeof(kind), "class/p2pmem/%s/kind", name);
 	dnd_sysfs_read(ctx, now, sizeof(now), "class/p2pmem/%s/page_type", name);
+	if (!strcmp(now, "pmem") || !strcmp(page_type, "pmem"))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: a region becomes a pmem device, or ceases to be one, only "
+				"when it is added. Remove it and add it anew (options.page_type %s).", name, page_type);
 	if (!strcmp(kind, "nvme-cmb") && !strcmp(now, "p2pdma"))
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the nvme driver owns this Controller "
 				"Memory Buffer and publishes it as P2PDMA memory, so that its page "
 				"type is always p2pdma. Use a region of another kind for %s.", name,
 				page_type);
-	if (!strcmp(page_type, "p2pdma") && strcmp(kind, "pci-bar"))
+	if (has_large_folios(ctx, name))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it was added with large folios, and pages of "
+				"type p2pdma are 4 KiB each. Remove it and add it anew (options.folio_bytes 4096).", name);
+	if (!strcmp(page_type, "p2pdma") && strcmp(kind, "pci-bar") && strcmp(kind, "gpu-nvidia"))
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its kind, %s, cannot have page type "
-				"p2pdma: that needs a BAR that p2pmem drives itself. Use a region "
-				"of kind pci-bar.", name, kind);
+				"p2pdma: that needs a BAR that p2pmem drives itself, or a GPU's. Use a "
+				"region of kind pci-bar or gpu-nvidia.", name, kind);
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: this kernel has no page type %s: p2pdma needs "
 			"Linux 6.13 or later with CONFIG_PCI_P2PDMA.", name, page_type);
 }
@@ -194,11 +232,28 @@ DND_PUBLIC int donard_region_set_page_type(struct donard_context *ctx, const cha
 
 	if (rc)
 		return rc;
-	if (!page_type || page_type > DONARD_PAGES_P2PDMA)
+	if (!page_type || page_type > DONARD_PAGES_PMEM)
 		return bad_number(ctx, "page type", page_type, "generic, p2pdma");
 	rc = dnd_require_module(ctx);
 	if (rc)
 		return rc;
 	rc = dnd_sysfs_write(ctx, word, "class/p2pmem/%s/page_type", known);
 	return rc ? set_failed(ctx, known, word, -rc) : 0;
+}
+
+DND_PUBLIC int donard_region_set_pinned_importers(struct donard_context *ctx, const char *name,
+						  bool allowed)
+{
+	char known[P2PMEM_NAME_BYTES];
+	int rc = dnd_region_name(ctx, name, known);
+
+	if (!rc)
+		rc = dnd_require_module(ctx);
+	if (rc)
+		return rc;
+	rc = dnd_sysfs_write(ctx, allowed ? "1" : "0", "class/p2pmem/%s/pinned_importers", known);
+	if (rc == -ENOENT || rc == -ENODEV)
+		return dnd_region_missing(ctx, known);
+	return rc ? dnd_fail_access(ctx, -rc, DND_ROOT_ONLY, "%s: pinned_importers cannot be set",
+				    known) : 0;
 }

@@ -51,14 +51,15 @@ static bool parse_holder(char *line, struct holder *holder)
 	return true;
 }
 
-bool dnd_region_has_small_holder(struct donard_context *ctx, const char *name)
+bool dnd_region_has_small_holder(struct donard_context *ctx, const char *name, uint64_t folio_bytes)
 {
+	uint64_t small = dnd_max((uint64_t)SMALL_BYTES, 2 * folio_bytes);
 	char lines[4096], *line, *next;
 	struct holder holder;
 
 	dnd_sysfs_read(ctx, lines, sizeof(lines), "class/p2pmem/%s/holders", name);
 	for (line = strtok_r(lines, "\n", &next); line; line = strtok_r(NULL, "\n", &next))
-		if (parse_holder(line, &holder) && holder.bytes && holder.bytes <= SMALL_BYTES)
+		if (parse_holder(line, &holder) && holder.bytes && holder.bytes <= small)
 			return true;
 	return false;
 }

@@ -9,8 +9,8 @@
 void dnd_region_holders_text(struct donard_context *ctx, const char *name, char *text,
 			     size_t text_bytes);
 
-/* An open file owns as little as spare blocks of a copy are. */
-bool dnd_region_has_small_holder(struct donard_context *ctx, const char *name);
+/* An open file owns as little as spare blocks of a copy do, which lie in two folios at most. */
+bool dnd_region_has_small_holder(struct donard_context *ctx, const char *name, uint64_t folio_bytes);
 
 /* "rxe0 and mlx5_0": RDMA devices on which that process has registered memory, or "" */
 void dnd_rdma_devices_of(int pid, char *text, size_t text_bytes);

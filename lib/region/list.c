@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Regions as records: sysfs, plus INFO where the node may be opened. */
+/* Regions as records: sysfs, plus INFO where it is asked for and the node may be opened. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "region/names.h"
 #include "region/region.h"
+
+#define ALL_PARTS	(DONARD_REGION_NODE | DONARD_REGION_HOLDERS)
 
 struct record {
 	struct donard_region_info info;
 	char name[P2PMEM_NAME_BYTES];
 	char bdf[DONARD_BDF_BYTES];
 	char holders[4096];
-	bool holders_hidden;
+	bool holders_unseen;
 	char unrouted[4096];
+	char pmem[32];
 	char unknown[256];
 };
 
@@ -57,10 +61,38 @@ static void read_node(struct donard_context *ctx, struct record *record)
 	dnd_region_close(&region);
 }
 
+/* False while it is being added, or when it has gone: what makes it up is not all there. */
+static bool read_state(struct donard_context *ctx, struct record *record)
+{
+	char word[16];
+
+	if (dnd_sysfs_read(ctx, word, sizeof(word), "class/p2pmem/%s/state", record->name))
+		return false;
+	record->info.state = dnd_region_state_of(word);
+	return true;
+}
+
+static void read_holders(struct donard_context *ctx, struct record *record)
+{
+	record->holders_unseen = dnd_sysfs_read(ctx, record->holders, sizeof(record->holders),
+						"class/p2pmem/%s/holders", record->name) == -EACCES;
+}
+
+static void read_parts(struct donard_context *ctx, struct record *record, unsigned int parts)
+{
+	if (parts & DONARD_REGION_HOLDERS)
+		read_holders(ctx, record);
+	else
+		record->holders_unseen = true;
+	if (parts & DONARD_REGION_NODE)
+		read_node(ctx, record);
+	else
+		snprintf(record->unknown, sizeof(record->unknown), "nobody asked for it");
+}
+
 static void read_record(struct donard_context *ctx, struct record *record)
 {
 	struct donard_region_info *info = &record->info;
-
 	char word[16];
 
 	info->size = sizeof(*info);
@@ -71,17 +103,17 @@ static void read_record(struct donard_context *ctx, struct record *record)
 	info->page_type = donard_page_type_of(word);
 	read_word(ctx, record, word, sizeof(word), "memtype");
 	info->memtype = donard_memtype_of(word);
-	read_word(ctx, record, word, sizeof(word), "state");
-	info->state = dnd_region_state_of(word);
-	record->holders_hidden = dnd_sysfs_read(ctx, record->holders, sizeof(record->holders),
-						"class/p2pmem/%s/holders", record->name) == -EACCES;
 	read_word(ctx, record, record->unrouted, sizeof(record->unrouted), "unrouted");
+	read_word(ctx, record, record->pmem, sizeof(record->pmem), "pmem");
 	info->bar = (unsigned int)read_number(ctx, record, "bar");
+	info->offset_bytes = read_number(ctx, record, "offset");
+	info->folio_bytes = read_number(ctx, record, "folio_bytes");
+	if (!info->folio_bytes)	/* an older module, which knows single pages only */
+		info->folio_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	info->size_bytes = read_number(ctx, record, "size");
 	info->available_bytes = read_number(ctx, record, "available");
 	info->persistent = read_number(ctx, record, "persistent") != 0;
 	info->pinned_importers = read_number(ctx, record, "pinned_importers") != 0;
-	read_node(ctx, record);
 }
 
 /* Only after the array stopped moving. */
@@ -89,9 +121,10 @@ static void point_at_strings(struct record *record)
 {
 	record->info.name = record->name;
 	record->info.bdf = record->bdf;
-	record->info.holders = record->holders_hidden ? NULL : record->holders;
+	record->info.holders = record->holders_unseen ? NULL : record->holders;
 	record->info.unknown = record->unknown;
 	record->info.unrouted = record->unrouted;
+	record->info.pmem = record->pmem;
 }
 
 static int append(struct donard_context *ctx, struct donard_region_list *list, const char *name)
@@ -122,8 +155,27 @@ static int add_region(struct donard_context *ctx, const char *entry, void *data)
 	return append(ctx, scan->list, entry);
 }
 
+/* Those that are not whole are left out. */
+static void read_all(struct donard_context *ctx, struct donard_region_list *list, unsigned int parts)
+{
+	size_t whole = 0;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct record *record = &list->records[whole];
+
+		*record = list->records[i];
+		if (!read_state(ctx, record))
+			continue;
+		read_record(ctx, record);
+		read_parts(ctx, record, parts);
+		point_at_strings(record);
+		whole++;
+	}
+	list->count = whole;
+}
+
 static int list_regions(struct donard_context *ctx, struct donard_region_list **out,
-			const char *only)
+			const char *only, unsigned int parts)
 {
 	struct donard_region_list *list;
 	struct scan scan = { .only = only };
@@ -141,17 +193,23 @@ static int list_regions(struct donard_context *ctx, struct donard_region_list **
 		donard_region_list_free(list);
 		return rc;
 	}
-	for (size_t i = 0; i < list->count; i++) {
-		read_record(ctx, &list->records[i]);
-		point_at_strings(&list->records[i]);
-	}
+	read_all(ctx, list, parts);
 	*out = list;
 	return (int)list->count;
 }
 
 DND_PUBLIC int donard_region_list(struct donard_context *ctx, struct donard_region_list **list)
 {
-	return list_regions(ctx, list, NULL);
+	return list_regions(ctx, list, NULL, ALL_PARTS);
+}
+
+DND_PUBLIC int donard_region_list_parts(struct donard_context *ctx, unsigned int parts,
+					struct donard_region_list **list)
+{
+	if (parts & ~ALL_PARTS)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "unknown parts %#x of a region. Ask for those of "
+				"donard/donard.h.", parts);
+	return list_regions(ctx, list, NULL, parts);
 }
 
 DND_PUBLIC int donard_region_find(struct donard_context *ctx, const char *name,
@@ -161,7 +219,7 @@ DND_PUBLIC int donard_region_find(struct donard_context *ctx, const char *name,
 	int rc = dnd_region_name(ctx, name, only);
 
 	if (!rc)
-		rc = list_regions(ctx, list, only);	/* which asks for the module */
+		rc = list_regions(ctx, list, only, ALL_PARTS);	/* which asks for the module */
 	if (rc < 0)
 		return rc;
 	if (rc == 1)

@@ -13,11 +13,13 @@ static const char *const kinds[] = {
 	[DONARD_KIND_PCI_BAR] = "pci-bar",
 	[DONARD_KIND_NVME_CMB] = "nvme-cmb",
 	[DONARD_KIND_NVME_PMR] = "nvme-pmr",
+	[DONARD_KIND_GPU_NVIDIA] = "gpu-nvidia",
 };
 
 static const char *const page_types[] = {
 	[DONARD_PAGES_GENERIC] = "generic",
 	[DONARD_PAGES_P2PDMA] = "p2pdma",
+	[DONARD_PAGES_PMEM] = "pmem",
 };
 
 static const char *const memtypes[] = {
@@ -40,6 +42,7 @@ static const char *const routes[] = {
 	[DONARD_ROUTE_IOMMU] = "iommu",
 	[DONARD_ROUTE_BOUNCED] = "bounced",
 	[DONARD_ROUTE_CPU] = "cpu",
+	[DONARD_ROUTE_DRAM] = "dram",
 };
 
 static const char *const evidences[] = {
@@ -52,6 +55,7 @@ static const char *const bounce_evidences[] = {
 	[DONARD_BOUNCE_WATCHED] = "watched",
 	[DONARD_BOUNCE_CERTAIN] = "certain",
 	[DONARD_BOUNCE_AT_MOST] = "at-most",
+	[DONARD_BOUNCE_CHANGED] = "changed",
 };
 
 static const char *const client_types[] = {
@@ -66,8 +70,10 @@ static const char *const client_types[] = {
 SAME(DONARD_KIND_PCI_BAR, P2PMEM_KIND_PCI_BAR);
 SAME(DONARD_KIND_NVME_CMB, P2PMEM_KIND_NVME_CMB);
 SAME(DONARD_KIND_NVME_PMR, P2PMEM_KIND_NVME_PMR);
+SAME(DONARD_KIND_GPU_NVIDIA, P2PMEM_KIND_GPU_NVIDIA);
 SAME(DONARD_PAGES_GENERIC, P2PMEM_PAGES_GENERIC);
 SAME(DONARD_PAGES_P2PDMA, P2PMEM_PAGES_P2PDMA);
+SAME(DONARD_PAGES_PMEM, P2PMEM_PAGES_PMEM);
 SAME(DONARD_MEMTYPE_UC, P2PMEM_MEMTYPE_UC);
 SAME(DONARD_MEMTYPE_WC, P2PMEM_MEMTYPE_WC);
 SAME(DONARD_MEMTYPE_WB, P2PMEM_MEMTYPE_WB);

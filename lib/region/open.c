@@ -32,7 +32,8 @@ static int read_info(struct donard_context *ctx, struct dnd_region *region)
 	memset(&region->info, 0, sizeof(region->info));
 	region->info.size = sizeof(region->info);
 	if (ioctl(region->fd, P2PMEM_IOC_INFO, &region->info) < 0)
-		return dnd_fail_errno(ctx, errno, "%s: cannot be queried", region->name);
+		return errno == ENODEV ? dnd_region_missing(ctx, region->name) :
+					 dnd_fail_errno(ctx, errno, "%s: cannot be queried", region->name);
 	bdf.domain = region->info.pci_domain;
 	bdf.bus = region->info.pci_bus;
 	bdf.devfn = region->info.pci_devfn;
@@ -57,12 +58,14 @@ int dnd_region_missing(struct donard_context *ctx, const char *name)
 			"add it again.", name, state);
 }
 
-static int open_failed(struct donard_context *ctx, const char *name, int error_number)
+static int open_failed(struct donard_context *ctx, const char *name, const char *path, int error_number)
 {
+	char remedy[256];
+
 	if (error_number == ENOENT || error_number == ENODEV || error_number == ENXIO)
 		return dnd_region_missing(ctx, name);
-	return dnd_fail_access(ctx, error_number, "Run as root, or as a member of the group p2pmem",
-			       "%s: cannot be opened", name);
+	dnd_node_remedy(path, remedy, sizeof(remedy));
+	return dnd_fail_access(ctx, error_number, remedy, "%s: cannot be opened", name);
 }
 
 int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_region *region)
@@ -79,7 +82,7 @@ int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_reg
 	snprintf(path, sizeof(path), "%s/%s", ctx->dev_root, region->name);
 	region->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (region->fd < 0)
-		return open_failed(ctx, region->name, errno);
+		return open_failed(ctx, region->name, path, errno);
 	rc = read_info(ctx, region);
 	if (rc)
 		dnd_region_close(region);
@@ -115,26 +118,63 @@ void dnd_region_close(struct dnd_region *region)
 	region->fd = -1;
 }
 
+/* " (of folios of 1 GiB, each with one owner)", where they are large. */
+static void folios_text(const struct dnd_region *region, char *text, size_t text_bytes)
+{
+	char size[64];
+
+	text[0] = '\0';
+	if (region->info.folio_bytes > region->info.granule_bytes)
+		snprintf(text, text_bytes, " (in folios of %s, each with one owner)",
+			 donard_format_size(size, sizeof(size), region->info.folio_bytes));
+}
+
+static int no_space(struct donard_context *ctx, const struct dnd_region *region, uint64_t length,
+		    const char *holders)
+{
+	char folios[128];
+
+	folios_text(region, folios, sizeof(folios));
+	if (length > region->info.region_bytes)
+		return dnd_fail(ctx, DND_E_NO_SPACE, "%s: %llu bytes are more than the %llu of the whole region. "
+				"Ask for less, or use a larger region.", region->name,
+				(unsigned long long)length, (unsigned long long)region->info.region_bytes);
+	return dnd_fail(ctx, DND_E_NO_SPACE, "%s: less than %llu bytes are free%s%s. Wait for a holder to end, or "
+			"use another region.", region->name, (unsigned long long)length, folios, holders);
+}
+
+/* The only memory that refuses mappings: not even pinned memory does. */
+static int is_disk(struct donard_context *ctx, const char *name)
+{
+	char disk[32];
+
+	dnd_sysfs_read(ctx, disk, sizeof(disk), "class/p2pmem/%s/pmem", name);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it is the pmem device %s%s, whose driver alone has the memory. Use "
+			"that, or remove the region and add it with another page type.", name,
+			disk[0] ? "/dev/" : "of the nvdimm layer", disk);
+}
+
 static int range_failed(struct donard_context *ctx, const struct dnd_region *region,
 			uint64_t offset, uint64_t length, int error_number)
 {
-	char holders[256];
+	char holders[256], folios[128];
 
 	dnd_region_holders_text(ctx, region->name, holders, sizeof(holders));
+	folios_text(region, folios, sizeof(folios));
 	switch (error_number) {
 	case EBUSY:
 	case EEXIST:
-		return dnd_fail(ctx, DND_E_BUSY, "%s: bytes %llu to %llu have another owner%s. "
+		return dnd_fail(ctx, DND_E_BUSY, "%s: bytes %llu to %llu have another owner%s%s. "
 				"Wait for it to end, or choose another offset.", region->name,
 				(unsigned long long)offset, (unsigned long long)(offset + length),
-				holders);
+				folios, holders);
 	case ENOSPC:
-		return dnd_fail(ctx, DND_E_NO_SPACE, "%s: less than %llu bytes are free%s. Wait "
-				"for a holder to end, or use another region.", region->name,
-				(unsigned long long)length, holders);
+		return no_space(ctx, region, length, holders);
 	case ENODEV:
 		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region is going away. Choose "
 				"another region.", region->name);
+	case EOPNOTSUPP:
+		return is_disk(ctx, region->name);
 	}
 	return dnd_fail_errno(ctx, error_number, "%s: bytes %llu to %llu cannot be mapped",
 			      region->name, (unsigned long long)offset,
@@ -228,7 +268,7 @@ int dnd_region_map(struct donard_context *ctx, struct dnd_region *region, uint64
 /* Nobody else can see whose a range is: only that somebody holds as little as that. */
 static bool may_be_spare(struct donard_context *ctx, const struct dnd_region *region)
 {
-	return !dnd_region_persistent(region) && dnd_region_has_small_holder(ctx, region->name);
+	return !dnd_region_persistent(region) && dnd_region_has_small_holder(ctx, region->name, region->info.folio_bytes);
 }
 
 int dnd_region_claim(struct donard_context *ctx, struct dnd_region *region, uint64_t offset,
@@ -261,7 +301,7 @@ int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region, ui
 
 void dnd_window_unmap(struct dnd_window *window)
 {
-	if (window->map)
+	if (window->map_bytes)
 		munmap(window->map, window->map_bytes);
 	memset(window, 0, sizeof(*window));
 }

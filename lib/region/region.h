@@ -20,7 +20,7 @@ struct dnd_region {
 /* A mapped part of an open region; data is what the caller asked for. */
 struct dnd_window {
 	uint8_t *map;
-	size_t map_bytes;
+	size_t map_bytes;	/* 0: another window's */
 	uint64_t file_offset;
 	uint8_t *data;
 };
@@ -53,27 +53,50 @@ void dnd_window_unmap(struct dnd_window *window);
 int dnd_region_export(const struct dnd_region *region, uint64_t file_offset, uint64_t length,
 		      int access);
 int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable);
+
+/*
+ * access.c: bytes of an open region, by address for devices and by its file for
+ * the CPU; region NULL: in DRAM.  With a dma-buf, of which they are mapped, the CPU
+ * takes that mapping and no file.
+ */
+struct dnd_place {
+	const struct dnd_region *region;
+	const struct dnd_dmabuf *dmabuf;
+	uint8_t *address;
+	uint64_t file_offset;
+};
+
+struct dnd_place dnd_place_in(const struct dnd_region *region, const struct dnd_window *window,
+			      uint8_t *address);
+struct dnd_place dnd_place_behind(const struct dnd_place *place, uint64_t bytes);
+/* 0 or -errno: -ENODEV when the region goes away, -EIO when its device was reset. */
+int dnd_place_load(const struct dnd_place *place, void *to, size_t bytes);
+/* Devices see what was stored. */
+int dnd_place_store(const struct dnd_place *place, const void *from, size_t bytes);
+/* From region to region, by way of no DRAM; as memmove(). */
+int dnd_place_move(const struct dnd_place *to, const struct dnd_place *from, uint64_t bytes);
+/* 0 equal, 1 different with *where the first differing byte, or -errno. */
+int dnd_place_compare(const struct dnd_place *place, const void *with, size_t bytes, size_t *where);
+int dnd_region_access_failed(struct donard_context *ctx, const struct dnd_region *region,
+			     int error_number);
+
 /* Fails unless p2pmem is loaded. */
 int dnd_require_module(struct donard_context *ctx);
 
-/* route.c: the kernel's prediction and what the policy makes of it */
-enum dnd_verdict {
-	DND_ROUTE_GO,
-	DND_ROUTE_UNLISTED,	/* only if the caller wants to try */
-	DND_ROUTE_REFUSED,
-};
-
+/* route.c: the kernel's prediction; what the policy makes of it is public (donard_route_verdict()) */
 int dnd_route_probe(struct donard_context *ctx, const struct dnd_region *region,
 		    const char *client_bdf, struct donard_route *route);
-enum dnd_verdict dnd_route_verdict(const struct donard_route *route);
 /* 0 refused .. 4 best */
 int dnd_route_rank(const struct donard_route *route);
 
 /* spec.c: what SRC and DST may look like on a command line; pure text */
 struct dnd_spec {
 	bool is_region;
+	bool is_gpu;
 	char region[P2PMEM_NAME_BYTES];
-	uint64_t offset_bytes;	/* the "+64M" of a region; else 0 */
+	unsigned int gpu;	/* CUDA's number of it; INT_MAX if its address names it */
+	char gpu_bdf[DONARD_BDF_BYTES];	/* that address, or "" */
+	uint64_t offset_bytes;	/* the "+64M" of a region or GPU; else 0 */
 	const char *path;	/* borrowed from the argument */
 };
 

@@ -109,15 +109,18 @@ static int removal_result(struct donard_context *ctx, const char *name,
 			  const struct removal *removal)
 {
 	const char *reason = removal->remove.reason;
-	char holders[256];
+	char holders[256], disk[32];
 
 	switch (removal->error_number) {
 	case 0:
 		return 0;
 	case EBUSY:
+		if (!dnd_sysfs_read(ctx, disk, sizeof(disk), "class/p2pmem/%s/pmem", name) && disk[0])
+			return dnd_fail(ctx, DND_E_BUSY, "%s: its pmem device /dev/%s is in use. Unmount it, or end what "
+					"has it open.", name, disk);
 		dnd_region_holders_text(ctx, name, holders, sizeof(holders));
 		return dnd_fail(ctx, DND_E_BUSY, "%s: it is in use%s. Wait for that to end, or "
-				"leave out --if-idle to revoke it.", name,
+				"leave out IF_IDLE to revoke it.", name,
 				holders[0] ? holders : ", or being removed already");
 	case EINTR:
 		dnd_fail(ctx, DND_E_CANCELED, "%s: no longer waiting; the removal goes on by "
@@ -132,7 +135,7 @@ static int removal_result(struct donard_context *ctx, const char *name,
 static bool other_region_on(struct donard_context *ctx, const char *bdf)
 {
 	struct donard_region_list *list;
-	int count = donard_region_list(ctx, &list);
+	int count = donard_region_list_parts(ctx, 0, &list);
 	bool found = false;
 
 	for (int i = 0; i < count; i++)

@@ -29,6 +29,7 @@ static void fill_route(struct donard_route *route, const struct p2pmem_probe *pr
 	route->acs_redirect = probe->flags & P2PMEM_PROBE_ACS_REDIRECT;
 	route->passthrough = probe->flags & P2PMEM_PROBE_PASSTHROUGH;
 	route->translated = probe->flags & P2PMEM_PROBE_TRANSLATED;
+	route->beyond_mask = probe->flags & P2PMEM_PROBE_BEYOND_MASK;
 	route->bus_address = probe->bus_address;
 	route->dma_address = probe->flags & P2PMEM_PROBE_MAPPED ? probe->dma_address : 0;
 	snprintf(route->reason, sizeof(route->reason), "%.*s", (int)sizeof(probe->reason) - 1,
@@ -78,29 +79,29 @@ DND_PUBLIC int donard_route_probe(struct donard_context *ctx, const char *region
 	return rc;
 }
 
-enum dnd_verdict dnd_route_verdict(const struct donard_route *route)
+DND_PUBLIC enum donard_verdict donard_route_verdict(const struct donard_route *route)
 {
 	switch (route->route) {
 	case DONARD_ROUTE_SWITCH:
 	case DONARD_ROUTE_IOMMU:
-		return DND_ROUTE_GO;
+		return DONARD_VERDICT_YES;
 	case DONARD_ROUTE_BRIDGE:
-		return route->unlisted_bridge ? DND_ROUTE_UNLISTED : DND_ROUTE_GO;
+		return route->unlisted_bridge ? DONARD_VERDICT_UNLISTED : DONARD_VERDICT_YES;
 	case DONARD_ROUTE_NONE:
-		return route->unlisted_bridge ? DND_ROUTE_UNLISTED : DND_ROUTE_REFUSED;
+		return route->unlisted_bridge ? DONARD_VERDICT_UNLISTED : DONARD_VERDICT_NO;
 	default:
-		return DND_ROUTE_REFUSED;
+		return DONARD_VERDICT_NO;
 	}
 }
 
 int dnd_route_rank(const struct donard_route *route)
 {
-	switch (dnd_route_verdict(route)) {
-	case DND_ROUTE_REFUSED:
+	switch (donard_route_verdict(route)) {
+	case DONARD_VERDICT_NO:
 		return 0;
-	case DND_ROUTE_UNLISTED:
+	case DONARD_VERDICT_UNLISTED:
 		return 1;
-	case DND_ROUTE_GO:
+	case DONARD_VERDICT_YES:
 		break;
 	}
 	if (route->route == DONARD_ROUTE_SWITCH)

@@ -1,17 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-/* "p2pmem0", "p2pmem0+64M", "/dev/p2pmem0" name a region; what has a slash a path. */
+/* "p2pmem0", "p2pmem0+64M", "/dev/p2pmem0" name a region, "gpu:0" and "gpu:0000:03:00.0" a GPU; what has a slash a path. */
+#include <ctype.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "region/names.h"
 #include "region/region.h"
+
+#define GPU_PREFIX	"gpu:"
+#define NO_GPU	((unsigned int)INT_MAX)	/* which CUDA has not */
 
 static int parse_offset(struct donard_context *ctx, const char *text, const char *number,
 			struct dnd_spec *spec)
 {
 	if (donard_parse_size(number, &spec->offset_bytes))
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: '%s' is not an offset; they look like "
-				"p2pmem0+64M.", text, number);
+				"%s+64M.", text, number, spec->is_gpu ? GPU_PREFIX "0" : "p2pmem0");
 	return 0;
+}
+
+static int no_gpu_name(struct donard_context *ctx, const char *text)
+{
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: no GPU is named like this; they look like gpu:0 or gpu:0+64M, by CUDA's "
+			"numbers, or gpu:0000:03:00.0. For a file of that name write ./%s.", text, text);
+}
+
+/* By its number, or by its PCI address, whose number CUDA alone knows. */
+static int parse_gpu(struct donard_context *ctx, const char *text, struct dnd_spec *spec)
+{
+	const char *name = text + strlen(GPU_PREFIX);
+	size_t length = strcspn(name, "+");
+	char address[DONARD_BDF_BYTES];
+	struct dnd_bdf bdf;
+	char *end;
+	unsigned long gpu = strtoul(name, &end, 10);
+
+	spec->is_gpu = true;
+	if (isdigit((unsigned char)*name) && end == name + length && gpu < NO_GPU) {
+		spec->gpu = (unsigned int)gpu;
+	} else {
+		snprintf(address, sizeof(address), "%.*s", (int)length, name);
+		if (length >= sizeof(address) || dnd_bdf_parse(address, &bdf))
+			return no_gpu_name(ctx, text);
+		spec->gpu = NO_GPU;
+		dnd_bdf_format(spec->gpu_bdf, bdf);
+	}
+	return name[length] ? parse_offset(ctx, text, name + length + 1, spec) : 0;
 }
 
 /* True when text is a region's name, up to an optional "+offset". */
@@ -37,8 +74,14 @@ static const char *node_name(const struct donard_context *ctx, const char *text)
 
 int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec)
 {
-	if (spec->is_region || strchr(spec->path, '/'))
+	char node[PATH_MAX];
+
+	if (spec->is_region || spec->is_gpu || strchr(spec->path, '/'))
 		return 0;
+	snprintf(node, sizeof(node), "%s/%s", ctx->dev_root, spec->path);
+	if (!access(node, F_OK))
+		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region. For the device write %s.",
+				spec->path, node);
 	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region; they look like p2pmem0 or "
 			"p2pmem0+64M. A path has a slash: for a file of that name write ./%s.",
 			spec->path, spec->path);
@@ -52,6 +95,8 @@ int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec
 	if (!text[0])
 		return dnd_fail(ctx, DND_E_BAD_NAME, "an empty name is no source or destination");
 	spec->path = text;
+	if (!strncmp(text, GPU_PREFIX, strlen(GPU_PREFIX)) && !strchr(text, '/'))
+		return parse_gpu(ctx, text, spec);
 	if (!split_region(node_name(ctx, text), spec, &offset))
 		return 0;
 	spec->is_region = true;

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What could be a region: memory behind the BARs of this machine, and how to know it
+ * again after a reboot.  The conventions are those of donard.h.
+ */
+#ifndef DONARD_CANDIDATE_H
+#define DONARD_CANDIDATE_H
+
+#include "donard.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * struct donard_candidate_info - memory that could be a region
+ * @size: of this record, as the library filled it
+ * @bdf: "0000:03:00.0"
+ * @kind: a Controller Memory Buffer, a Persistent Memory Region, or any other memory BAR
+ * @bar: which BAR it lies in
+ * @size_bytes: 0 when only the device could tell, and did not; then @bar and @offset_bytes are
+ *	not known either.  So it is with a Controller Memory Buffer that nobody has enabled
+ * @offset_bytes: where it begins within its BAR
+ * @driver: of the function, or ""
+ * @serial: of the NVMe controller, else the PCI Device Serial Number
+ *	("00-11-22-33-44-55-66-77"); "" when there is none, or only root could see it
+ * @path: from the root of the PCI tree, "pci-0000:00:03.0/00.0/01.0": the same as
+ *	long as the device is in its slot, whatever the buses are numbered
+ * @slot: of the machine, as the firmware or the hotplug driver calls it, or ""
+ * @by_id: name of the memory by @serial, "nvme-MODEL_SERIAL-cmb" or
+ *	"pci-00-11-22-33-44-55-66-77-bar2", or ""
+ * @by_path: name of the memory by @path, "pci-0000:00:03.0/00.0/01.0-bar2" with each
+ *	slash as a dash
+ * @obstacle: why it cannot be offered as things are, with a remedy, or ""
+ */
+struct donard_candidate_info {
+	size_t size;
+	const char *bdf;
+	enum donard_region_kind kind;
+	unsigned int bar;
+	uint64_t size_bytes;
+	uint64_t offset_bytes;
+	const char *driver;
+	const char *serial;
+	const char *path;
+	const char *slot;
+	const char *by_id;
+	const char *by_path;
+	const char *obstacle;
+};
+
+struct donard_candidate_list;
+
+/**
+ * donard_candidate_list() - list all memory that could be a region, by PCI address
+ * @ctx: the context
+ * @list: set to the list, which donard_candidate_list_free() frees
+ *
+ * Looks at memory BARs of 2 MiB or more of functions that are no bridges, and at what
+ * NVMe controllers say of themselves.  Needs no module, but what tells a Persistent
+ * Memory Region from another BAR are registers that the module reads, for root.  Only
+ * root sees PCI serial numbers.
+ *
+ * Returns how many there are, which may be 0; -ENOMEM.
+ */
+int donard_candidate_list(struct donard_context *ctx, struct donard_candidate_list **list);
+
+/**
+ * donard_candidate_count() - how many candidates a list has
+ * @list: NULL has none
+ *
+ * Returns the number.
+ */
+size_t donard_candidate_count(const struct donard_candidate_list *list);
+
+/**
+ * donard_candidate_get() - one candidate of a list
+ * @list: the list
+ * @index: from 0
+ *
+ * Returns the record, which lives as long as the list; NULL past the last.
+ */
+const struct donard_candidate_info *donard_candidate_get(const struct donard_candidate_list *list,
+							 size_t index);
+
+/**
+ * donard_candidate_list_free() - free a list and all its records
+ * @list: NULL is fine
+ */
+void donard_candidate_list_free(struct donard_candidate_list *list);
+
+/**
+ * donard_region_set_pinned_importers() - whether dma-bufs go to drivers that cannot let go
+ * @ctx: the context
+ * @name: of the region
+ * @allowed: for importers that attach from now on
+ *
+ * The removal of a region waits for such importers.
+ *
+ * Returns 0; -ENODEV; -EINVAL when @name cannot be a region's; -EACCES unless the
+ * caller is root.
+ */
+int donard_region_set_pinned_importers(struct donard_context *ctx, const char *name,
+				       bool allowed);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DONARD_CANDIDATE_H */

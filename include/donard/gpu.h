@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The GPUs of this machine, and what each lacks so that programs' memory on it can be
+ * pinned (donard_memory_from_cuda() of memory.h).  The conventions are those of donard.h.
+ */
+#ifndef DONARD_GPU_H
+#define DONARD_GPU_H
+
+#include "donard.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/**
+ * enum donard_gpu_driver - which driver a GPU has
+ * @DONARD_GPU_DRIVER_NONE: none is bound
+ * @DONARD_GPU_DRIVER_OPEN: NVIDIA's open kernel module
+ * @DONARD_GPU_DRIVER_PROPRIETARY: NVIDIA's proprietary one, which cannot pin for others
+ * @DONARD_GPU_DRIVER_OTHER: any other: nouveau, amdgpu, i915, vfio-pci
+ */
+enum donard_gpu_driver {
+	DONARD_GPU_DRIVER_NONE,
+	DONARD_GPU_DRIVER_OPEN,
+	DONARD_GPU_DRIVER_PROPRIETARY,
+	DONARD_GPU_DRIVER_OTHER,
+};
+
+/**
+ * donard_gpu_driver_text() - the word for a driver
+ * @driver: of struct donard_gpu_info
+ *
+ * Returns "none", "open", "proprietary", "other", or "unknown".
+ */
+const char *donard_gpu_driver_text(enum donard_gpu_driver driver);
+
+/**
+ * struct donard_gpu_info - a GPU, without asking CUDA
+ * @size: of this record, as the library filled it
+ * @bdf: "0000:03:00.0"
+ * @model: as the PCI ids name it, "" when unknown
+ * @driver: its name, or ""
+ * @driver_version: as its module says, or ""
+ * @driver_kind: which of NVIDIA's, or another
+ * @bar: BAR1 as NVIDIA counts, the aperture through which peers reach its memory: the number
+ *	that Linux has for it
+ * @bar_bytes: its size, 0 without one.  A program cannot pin more, and the driver keeps 36 MiB
+ * @bar_largest_bytes: that Resizable BAR would give, 0 where the function has no such capability,
+ *	or the kernel does not say
+ * @static_bar1: the driver has struct pages of its own for all of it, which a region uses
+ * @region: of kind gpu-nvidia that is for its memory, or ""
+ * @obstacle: why nothing can be pinned as things are, with a remedy, or "".  What only a pin shows
+ *	(a GPU that is partitioned, or virtual) is not in it
+ */
+struct donard_gpu_info {
+	size_t size;
+	const char *bdf;
+	const char *model;
+	const char *driver;
+	const char *driver_version;
+	const char *region;
+	const char *obstacle;
+	enum donard_gpu_driver driver_kind;
+	unsigned int bar;
+	uint64_t bar_bytes;
+	uint64_t bar_largest_bytes;
+	bool static_bar1;
+	bool reserved[7];
+};
+
+struct donard_gpu_list;
+
+/**
+ * donard_gpu_list() - list the GPUs, by PCI address
+ * @ctx: the context
+ * @list: set to the list, which donard_gpu_list_free() frees
+ *
+ * Display controllers of any vendor.  Needs no module, no driver and no rights.
+ *
+ * Returns how many there are, which may be 0; -ENOMEM.
+ */
+int donard_gpu_list(struct donard_context *ctx, struct donard_gpu_list **list);
+
+/**
+ * donard_gpu_count() - how many GPUs a list has
+ * @list: NULL has none
+ *
+ * Returns the number.
+ */
+size_t donard_gpu_count(const struct donard_gpu_list *list);
+
+/**
+ * donard_gpu_get() - one GPU of a list
+ * @list: the list
+ * @index: from 0
+ *
+ * Returns the record, which lives as long as the list; NULL past the last.
+ */
+const struct donard_gpu_info *donard_gpu_get(const struct donard_gpu_list *list, size_t index);
+
+/**
+ * donard_gpu_list_free() - free a list and all its records
+ * @list: NULL is fine
+ */
+void donard_gpu_list_free(struct donard_gpu_list *list);
+
+/**
+ * donard_gpu_memory() - ask CUDA how much memory a GPU has
+ * @ctx: the context
+ * @bdf: "0000:03:00.0"
+ * @number: set to CUDA's number of it, the N of "gpu:N"
+ * @bytes: set to how much it has
+ *
+ * Loads libcuda.so.1 and starts CUDA in this process, which takes a moment; a child of
+ * fork() cannot use CUDA afterwards.
+ *
+ * Returns 0; -EOPNOTSUPP without libcuda; -ENODEV when CUDA has no such GPU; -EIO.
+ */
+int donard_gpu_memory(struct donard_context *ctx, const char *bdf, unsigned int *number, uint64_t *bytes);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* DONARD_GPU_H */

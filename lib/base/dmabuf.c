@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A dma-buf that somebody handed over, and the CPU's way to a mapping of it.
+ *
+ * The kernel makes the accesses, as between two processes that happen to be one
+ * (process_vm_readv()): where a load of what the exporter took back would raise
+ * SIGBUS, that fails.  The mapping is always the call's near end, which is copied
+ * by address; the far end needs struct pages, which few exporters map.
+ */
+#include <fcntl.h>
+#include <linux/dma-buf.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+#include "base/base.h"
+
+static bool is_dmabuf(int fd)
+{
+	struct statfs found;
+
+	return !fstatfs(fd, &found) && found.f_type == DMA_BUF_MAGIC;
+}
+
+/* As its driver calls itself. */
+static int read_exporter(struct donard_context *ctx, struct dnd_dmabuf *dmabuf)
+{
+	char path[64], line[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", dmabuf->fd);
+	file = fopen(path, "re");
+	if (!file)
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s, which tells whose the dma-buf is, cannot be opened (%s). "
+				"Mount /proc.", path, strerror(errno));
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "exp_name: %31s", dmabuf->exporter) == 1)
+			break;
+	fclose(file);
+	snprintf(dmabuf->name, sizeof(dmabuf->name), "dma-buf of %s",
+		 *dmabuf->exporter ? dmabuf->exporter : "an unknown exporter");
+	return 0;
+}
+
+static int refuse(struct donard_context *ctx, int fd)
+{
+	if (fcntl(fd, F_GETFD) < 0)
+		return dnd_fail(ctx, DND_E_BAD_NAME, "descriptor %d is not open. Hand over the dma-buf's "
+				"before it is closed.", fd);
+	return dnd_fail(ctx, DND_E_BAD_NAME, "descriptor %d is no dma-buf's. Hand over what an exporter gave, "
+			"as donard_memory_export() does, or cuMemGetHandleForAddressRange().", fd);
+}
+
+int dnd_dmabuf_open(struct donard_context *ctx, int fd, struct dnd_dmabuf *dmabuf)
+{
+	off_t end;
+
+	dmabuf->fd = -1;
+	if (!is_dmabuf(fd))
+		return refuse(ctx, fd);
+	dmabuf->fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	if (dmabuf->fd < 0)
+		return dnd_fail_errno(ctx, errno, "descriptor %d of a dma-buf cannot be duplicated", fd);
+	end = lseek(dmabuf->fd, 0, SEEK_END);
+	dmabuf->bytes = end < 0 ? 0 : (uint64_t)end;
+	dmabuf->writable = (fcntl(dmabuf->fd, F_GETFL) & O_ACCMODE) == O_RDWR;
+	return read_exporter(ctx, dmabuf);
+}
+
+void dnd_dmabuf_close(struct dnd_dmabuf *dmabuf)
+{
+	if (dmabuf->fd >= 0)
+		close(dmabuf->fd);
+	dmabuf->fd = -1;
+}
+
+/* Waits for devices that announced requests, and has the exporter look after the CPU's caches. */
+static int bracket(const struct dnd_dmabuf *dmabuf, uint64_t flags)
+{
+	struct dma_buf_sync sync = { .flags = flags };
+	int rc;
+
+	do
+		rc = ioctl(dmabuf->fd, DMA_BUF_IOCTL_SYNC, &sync);
+	while (rc && (errno == EINTR || errno == EAGAIN));
+	return rc ? -errno : 0;
+}
+
+int dnd_dmabuf_sync(const struct dnd_dmabuf *dmabuf)
+{
+	int rc = bracket(dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_RW);
+
+	return rc ? rc : bracket(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_RW);
+}
+
+static ssize_t move_some(uint8_t *mapping, uint8_t *dram, size_t bytes, bool stores)
+{
+	struct iovec near = { mapping, bytes }, far = { dram, bytes };
+
+	return stores ? process_vm_readv(getpid(), &near, 1, &far, 1, 0) :
+			process_vm_writev(getpid(), &near, 1, &far, 1, 0);
+}
+
+/* Was the mapping taken back, or is the other end no plain memory? */
+static int whose_fault(uint8_t *mapping)
+{
+	uint8_t byte;
+
+	return move_some(mapping, &byte, 1, false) == 1 ? -EFAULT : -ENODEV;
+}
+
+/* As much as the kernel likes at a time. */
+static int move(uint8_t *mapping, uint8_t *dram, size_t bytes, bool stores)
+{
+	while (bytes) {
+		ssize_t moved = move_some(mapping, dram, bytes, stores);
+
+		if (moved <= 0)
+			return moved && errno != EFAULT ? -errno : whose_fault(mapping);
+		mapping += moved;
+		dram += moved;
+		bytes -= (size_t)moved;
+	}
+	return 0;
+}
+
+static int access_mapping(const struct dnd_dmabuf *dmabuf, uint8_t *mapping, uint8_t *dram, size_t bytes,
+			  bool stores)
+{
+	uint64_t direction = stores ? DMA_BUF_SYNC_WRITE : DMA_BUF_SYNC_READ;
+	int rc = bracket(dmabuf, DMA_BUF_SYNC_START | direction), end;
+
+	if (rc)
+		return rc;
+	rc = move(mapping, dram, bytes, stores);
+	end = bracket(dmabuf, DMA_BUF_SYNC_END | direction);
+	return rc ? rc : end;
+}
+
+int dnd_dmabuf_load(const struct dnd_dmabuf *dmabuf, const void *mapping, void *to, size_t bytes)
+{
+	return access_mapping(dmabuf, (uint8_t *)(uintptr_t)mapping, to, bytes, false);
+}
+
+int dnd_dmabuf_store(const struct dnd_dmabuf *dmabuf, void *mapping, const void *from, size_t bytes)
+{
+	return access_mapping(dmabuf, mapping, (uint8_t *)(uintptr_t)from, bytes, true);
+}

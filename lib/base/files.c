@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files.h"
+
+int dnd_path_below(char path[PATH_MAX], const char *root, const char *format, va_list args)
+{
+	int begun = snprintf(path, PATH_MAX, "%s%s", root, format[0] == '/' ? "" : "/");
+	int rest;
+
+	if (begun >= PATH_MAX)
+		return -ENAMETOOLONG;
+	rest = vsnprintf(path + begun, (size_t)(PATH_MAX - begun), format, args);
+	return rest < 0 || rest >= PATH_MAX - begun ? -ENAMETOOLONG : 0;
+}
+
+long dnd_file_bytes(const char *path, void *to, size_t bytes)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	size_t used = 0;
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	do {
+		got = read(fd, (char *)to + used, bytes - used);
+		used += got > 0 ? (size_t)got : 0;
+	} while (got > 0 && used < bytes);
+	if (got < 0 && !used)
+		got = -errno;
+	close(fd);
+	return got < 0 && !used ? (long)got : (long)used;
+}
+
+int dnd_file_text(const char *path, char *text, size_t text_bytes)
+{
+	long got = dnd_file_bytes(path, text, text_bytes - 1);
+
+	text[got > 0 ? got : 0] = '\0';
+	while (got > 0 && strchr("\n ", text[got - 1]))
+		text[--got] = '\0';
+	return got < 0 ? (int)got : 0;
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+	const char *one = (*a)->d_name, *other = (*b)->d_name;
+
+	return strchr(one, ':') ? strcmp(one, other) : strverscmp(one, other);
+}
+
+static int not_hidden(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+int dnd_folder_each(const char *path, int (*each)(void *user, const char *entry), void *user)
+{
+	struct dirent **entries;
+	int rc = 0, count = scandir(path, &entries, not_hidden, by_name);
+
+	if (count < 0)
+		return -errno;
+	for (int i = 0; i < count; i++) {
+		if (!rc)
+			rc = each(user, entries[i]->d_name);
+		free(entries[i]);
+	}
+	free(entries);
+	return rc;
+}

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See base.h. */
+#include "base/base.h"
+
+void dnd_handle_init(struct dnd_handle *handle)
+{
+	static uint64_t last;
+
+	handle->identity = __atomic_add_fetch(&last, 1, __ATOMIC_RELAXED);
+	handle->holders = 1;
+}
+
+void dnd_handle_get(struct dnd_handle *handle)
+{
+	__atomic_add_fetch(&handle->holders, 1, __ATOMIC_RELAXED);
+}
+
+/* What each holder did is done before the last one frees. */
+bool dnd_handle_put(struct dnd_handle *handle)
+{
+	return !__atomic_sub_fetch(&handle->holders, 1, __ATOMIC_ACQ_REL);
+}

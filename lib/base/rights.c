@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/rights.h"
+
+bool dnd_in_group(gid_t group)
+{
+	int count = getgroups(0, NULL);
+	gid_t *groups = calloc((size_t)count + 1, sizeof(*groups));
+	bool found = getegid() == group;
+
+	count = groups ? getgroups(count, groups) : 0;
+	for (int i = 0; i < count; i++)
+		found |= groups[i] == group;
+	free(groups);
+	return found;
+}
+
+/* Of a group that may open it, to become a member; else whoever set its rights has to change them. */
+void dnd_node_remedy(const char *path, char *text, size_t text_bytes)
+{
+	const struct group *group;
+	struct stat st;
+
+	text[0] = '\0';
+	if (stat(path, &st))
+		return;
+	group = getgrgid(st.st_gid);
+	if (group && st.st_gid && (st.st_mode & 060) == 060 && !dnd_in_group(st.st_gid))
+		snprintf(text, text_bytes, "Join its group (sudo adduser $USER %s) and log in again, or run as root",
+			 group->gr_name);
+	else
+		snprintf(text, text_bytes, "Run as root, or have root set user, group or mode of the region "
+			 "(donard-regions.conf(5)): its node is of user %u and group %u, with mode %04o",
+			 (unsigned int)st.st_uid, (unsigned int)st.st_gid, (unsigned int)st.st_mode & 07777);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What this user may do with a device node.  Knows no context: see files.h. */
+#ifndef DND_RIGHTS_H
+#define DND_RIGHTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+bool dnd_in_group(gid_t group);
+/* What lets this user open the node for reading and writing, without a full stop; "" if there is no such node. */
+void dnd_node_remedy(const char *path, char *text, size_t text_bytes);
+
+#endif /* DND_RIGHTS_H */

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See backing.h. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "cache/backing.h"
+#include "cache/log.h"
+
+#define NAME_BYTES	256	/* of the drive; the longest, an NVMe namespace without EUI, has 143 */
+
+static int read_identity(struct donard_context *ctx, const char *disk, char *text, size_t bytes)
+{
+	static const char *const places[] = { "wwid", "device/wwid", "dm/uuid", "md/uuid" };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
+		if (!dnd_sysfs_read(ctx, text, bytes, "class/block/%s/%s", disk, places[i]) && *text)
+			return 0;
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel has no lasting name for it (wwid), by which a swapped "
+			"drive would be noticed. Use another drive.", disk);
+}
+
+/* What is too long for the log ends with a checksum of all of it: the namespace's number comes last. */
+void dnd_backing_fit(const char *text, char identity[DND_CACHE_DRIVE_ID_BYTES])
+{
+	size_t length = strlen(text), kept = DND_CACHE_DRIVE_ID_BYTES - sizeof("#00000000");
+
+	if (length < DND_CACHE_DRIVE_ID_BYTES)
+		snprintf(identity, DND_CACHE_DRIVE_ID_BYTES, "%s", text);
+	else
+		snprintf(identity, DND_CACHE_DRIVE_ID_BYTES, "%.*s#%08x", (int)kept, text,
+			 dnd_cache_checksum(0, text, length));
+}
+
+/* ",part=1" where the device is a partition; else nothing. */
+static void add_partition(const struct donard_context *ctx, dev_t device, char *text, size_t bytes)
+{
+	size_t used = strlen(text);
+	uint64_t part;
+
+	if (!dnd_sysfs_read_u64(ctx, &part, "dev/block/%u:%u/partition", major(device), minor(device)))
+		snprintf(text + used, bytes - used, ",part=%llu", (unsigned long long)part);
+}
+
+/* An inode's number is given again to the next file; when a file was born is not. */
+static int add_file(struct donard_context *ctx, const struct donard_file_info *info, char *text, size_t bytes)
+{
+	size_t used = strlen(text);
+	struct statx st;
+
+	if (statx(info->fd, "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &st))
+		return dnd_fail_errno(ctx, errno, "%s", info->path);
+	used += (size_t)snprintf(text + used, bytes - used, ",inode=%llu", (unsigned long long)st.stx_ino);
+	if (st.stx_mask & STATX_BTIME)
+		snprintf(text + used, bytes - used, ",born=%lld.%09u", (long long)st.stx_btime.tv_sec,
+			 st.stx_btime.tv_nsec);
+	return 0;
+}
+
+int dnd_backing_identity(struct donard_context *ctx, const struct donard_file_info *info,
+			 char identity[DND_CACHE_DRIVE_ID_BYTES])
+{
+	bool is_file = info->kind == DONARD_FILE_KIND_REGULAR;
+	char text[NAME_BYTES + 128];
+	struct stat st;
+	int rc = read_identity(ctx, info->disk, text, NAME_BYTES);
+
+	if (rc)
+		return rc;
+	if (fstat(info->fd, &st))
+		return dnd_fail_errno(ctx, errno, "%s", info->path);
+	if (is_file || info->kind == DONARD_FILE_KIND_PARTITION)
+		add_partition(ctx, is_file ? st.st_dev : st.st_rdev, text, sizeof(text));
+	if (is_file)
+		rc = add_file(ctx, info, text, sizeof(text));
+	if (!rc)
+		dnd_backing_fit(text, identity);
+	return rc;
+}

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The connection of a client: handshake, what comes, signs of life, the end.
+ *
+ * There is no thread.  A timer makes the queue's descriptor readable as often as a sign of
+ * life is due, so that a program that polls it, or waits, keeps the connection by that alone.
+ */
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cache/client.h"
+
+#define HEAR_TRIES	3
+#define TICKS_PER_SILENCE 4
+#define BYE_MS		2000
+
+/* ---- handshake ---- */
+
+static int refused(struct donard_cache *cache, enum dnd_wire_status status)
+{
+	const char *peer = cache->reach.peer;
+
+	switch (status) {
+	case DND_WIRE_BUSY:
+		return dnd_fail(cache->ctx, DND_E_BUSY, "%s: every window of the cache has a client, or bytes of one that "
+				"left. Try again, or start the server with options.clients for more.", peer);
+	case DND_WIRE_BAD_VERSION:
+		return dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: the server speaks another version of the protocol. "
+				"Use the same version of donard on both sides.", peer);
+	case DND_WIRE_LOCAL_ONLY:
+		return dnd_fail(cache->ctx, DND_E_REFUSED, "%s: the server admits only clients on its own machine. "
+				"Start it with options.listen and this address.", peer);
+	case DND_WIRE_STOPPED:
+		return dnd_fail(cache->ctx, DND_E_WITHDRAWN, "%s: the server is about to end.", peer);
+	default:
+		return dnd_fail(cache->ctx, DND_E_REFUSED, "%s: the server could not register its memory for this client. "
+				"Its own output says why.", peer);
+	}
+}
+
+static int on_refused(void *user, const void *bytes, size_t length)
+{
+	struct donard_cache *cache = user;
+	struct dnd_wire_offer offer;
+	int rc = dnd_wire_offer_decode(&offer, bytes, length);
+
+	if (rc == -EPROTONOSUPPORT)
+		offer.status = DND_WIRE_BAD_VERSION;
+	else if (rc || offer.status == DND_WIRE_OK)
+		return dnd_reach_nobody(&cache->reach);
+	cache->reach.unheard = false;
+	return refused(cache, offer.status);
+}
+
+static int on_accepted(void *user, const void *bytes, size_t length)
+{
+	struct donard_cache *cache = user;
+
+	if (dnd_wire_offer_decode(&cache->offer, bytes, length) || cache->offer.status != DND_WIRE_OK ||
+	    cache->offer.depth > DND_WIRE_DEPTH_MAX)
+		return dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: what answers there is no 'donard-cli cache serve' of this "
+				"version.", cache->reach.peer);
+	cache->link.established = true;
+	return 0;
+}
+
+static const struct dnd_reach_ops reach_ops = { .accepted = on_accepted, .refused = on_refused };
+
+/* Parts, ping, got and bye; answers, alive, released and withdrawn. */
+static struct dnd_link_size link_size(uint32_t depth)
+{
+	return (struct dnd_link_size){
+		.data_requests = 2 * (depth + DND_WIRE_SPARE),	/* of each message: its bytes, and what is read back */
+		.message_bytes = DND_WIRE_MESSAGE_BYTES,
+		.recvs = depth + DND_WIRE_SPARE,
+		.sends = depth + DND_WIRE_SPARE,
+	};
+}
+
+/* Room for as many messages as asked for: the server may offer fewer, and never more. */
+static int reach(struct donard_cache *cache)
+{
+	const struct dnd_wire_hello hello = { .depth = cache->options.depth };
+	const struct dnd_link_size size = link_size(cache->options.depth);
+	uint8_t bytes[DND_WIRE_HELLO_BYTES];
+	struct rdma_conn_param param;
+	int rc;
+
+	cache->reach = (struct dnd_reach){
+		.ctx = cache->ctx, .ops = &reach_ops, .user = cache, .server = "donard-cli cache serve",
+		.listen_option = "--listen", .timeout_ms = cache->options.timeout_ms,
+	};
+	rc = dnd_reach_find(&cache->reach, cache->options.address, cache->options.port);
+	if (!rc)
+		rc = dnd_link_open(cache->ctx, &cache->link, cache->reach.id, &size);
+	if (rc)
+		return rc;
+	dnd_link_set_timeout(cache->reach.id, cache->options.timeout_ms);
+	dnd_wire_hello_encode(&hello, bytes);
+	/* To read back what it wrote: whether it shall is in the answer. */
+	dnd_link_params(cache->reach.id, true, false, &param);
+	param.private_data = bytes;
+	param.private_data_len = sizeof(bytes);
+	return dnd_reach_connect(&cache->reach, &param);
+}
+
+static int reach_and_hear(struct donard_cache *cache)
+{
+	int rc, tries = HEAR_TRIES;
+
+	for (;;) {
+		rc = reach(cache);
+		if (!cache->reach.unheard || !--tries)
+			return rc;
+		dnd_cclient_disconnect(cache);
+	}
+}
+
+/* ---- what tells that there is something to do ---- */
+
+static uint64_t tick_ns(const struct donard_cache *cache)
+{
+	return dnd_min(cache->options.timeout_ms, cache->offer.silence_ms) * 1000000ULL / TICKS_PER_SILENCE;
+}
+
+static void set_timer(struct donard_cache *cache)
+{
+	uint64_t ns = tick_ns(cache);
+	const struct itimerspec spec = {
+		.it_value = { .tv_sec = (time_t)(ns / 1000000000), .tv_nsec = (long)(ns % 1000000000) },
+	};
+
+	timerfd_settime(cache->timer_fd, 0, &spec, NULL);
+	cache->due_ns = dnd_now_ns() + ns;
+}
+
+static int watch(struct donard_cache *cache)
+{
+	const int fds[] = { cache->link.channel->fd, cache->reach.events->fd, cache->timer_fd };
+	struct epoll_event event = { .events = EPOLLIN };
+
+	for (size_t i = 0; i < sizeof(fds) / sizeof(fds[0]); i++)
+		if (epoll_ctl(cache->source.fd, EPOLL_CTL_ADD, fds[i], &event))
+			return dnd_fail_errno(cache->ctx, errno, "a connection cannot be watched");
+	return 0;
+}
+
+static int open_events(struct donard_cache *cache)
+{
+	cache->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	cache->source.fd = epoll_create1(EPOLL_CLOEXEC);
+	if (cache->timer_fd < 0 || cache->source.fd < 0)
+		return dnd_fail_errno(cache->ctx, errno, "a connection cannot be watched");
+	return watch(cache);
+}
+
+/* Over iWARP the answer to a READ comes as a write of the peer. */
+static int open_read_back(struct donard_cache *cache)
+{
+	bool iwarp = cache->reach.id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+
+	if (!(cache->offer.flags & DND_WIRE_READ_BACK))
+		return 0;
+	cache->read_back_mr = ibv_reg_mr(cache->link.pd, &cache->read_back, sizeof(cache->read_back),
+					 IBV_ACCESS_LOCAL_WRITE | (iwarp ? IBV_ACCESS_REMOTE_WRITE : 0));
+	if (cache->read_back_mr)
+		return 0;
+	return dnd_fail_errno(cache->ctx, errno, "%s: memory to read back into cannot be registered",
+			      ibv_get_device_name(cache->reach.id->verbs->device));
+}
+
+int dnd_cclient_connect(struct donard_cache *cache)
+{
+	int rc = reach_and_hear(cache);
+
+	if (!rc)
+		rc = open_read_back(cache);
+	if (!rc)
+		rc = open_events(cache);
+	if (rc)
+		return rc;
+	cache->offer.depth = (uint32_t)dnd_min(cache->offer.depth, cache->options.depth);
+	cache->ring.bytes = cache->offer.window_bytes;
+	cache->link.heard = dnd_now_seconds();
+	set_timer(cache);
+	return 0;
+}
+
+/* ---- the end ---- */
+
+static void unwatch(struct donard_cache *cache)
+{
+	if (cache->source.fd < 0 || !cache->link.channel)
+		return;
+	epoll_ctl(cache->source.fd, EPOLL_CTL_DEL, cache->link.channel->fd, NULL);
+	epoll_ctl(cache->source.fd, EPOLL_CTL_DEL, cache->reach.events->fd, NULL);
+	epoll_ctl(cache->source.fd, EPOLL_CTL_DEL, cache->timer_fd, NULL);
+}
+
+void dnd_cclient_disconnect(struct donard_cache *cache)
+{
+	unwatch(cache);
+	if (cache->reach.id && cache->link.established)
+		rdma_disconnect(cache->reach.id);
+	if (cache->link.id && cache->link.id->qp)
+		rdma_destroy_qp(cache->link.id);
+	for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++)
+		if (cache->memories[i].memory) {
+			dnd_unregister(&cache->memories[i].source);
+			dnd_unregister(&cache->memories[i].target);
+		}
+	if (cache->read_back_mr)
+		ibv_dereg_mr(cache->read_back_mr);
+	cache->read_back_mr = NULL;
+	dnd_link_close(&cache->link);
+	dnd_reach_close(&cache->reach);
+}
+
+/* The context has the failure. */
+static void over(struct donard_cache *cache)
+{
+	cache->reason = dnd_failure_keep(cache->ctx);
+	cache->over = true;
+	dnd_cclient_disconnect(cache);
+	dnd_cclient_fail_all(cache);
+	for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++)
+		if (cache->memories[i].memory)
+			dnd_cclient_memory_drop(&cache->memories[i]);
+}
+
+/* ---- what came ---- */
+
+static int on_message(void *user, const uint8_t *bytes, size_t length)
+{
+	struct donard_cache *cache = user;
+	struct dnd_wire_message message;
+	int rc = dnd_wire_decode(&message, cache->offer.nonce, bytes, length);
+
+	if (rc)
+		return rc;
+	switch (message.type) {
+	case DND_WIRE_DONE:
+		if (cache->said_bye && !message.id) {
+			cache->bye_done = true;
+			return 0;
+		}
+		return dnd_cclient_take_done(cache, &message);
+	case DND_WIRE_ALIVE:
+		cache->pinged = false;
+		return 0;
+	case DND_WIRE_RELEASED:
+		cache->owes_got = true;
+		return dnd_cache_ring_release(&cache->ring, message.released) ? 0 : -EPROTO;
+	case DND_WIRE_WITHDRAWN:
+		cache->withdrawn = message.status;
+		return -ENODEV;
+	default:
+		return -EPROTO;
+	}
+}
+
+static int on_data(void *user, uint64_t number)
+{
+	(void)user;
+	(void)number;
+	return 0;
+}
+
+/* A last look, since answers and the reason may lie behind the error that was seen first. */
+static void collect_reason(struct donard_cache *cache)
+{
+	for (uint32_t i = 0; i < cache->link.size.recvs && cache->withdrawn == DND_WIRE_OK; i++)
+		if (!dnd_link_poll(&cache->link, &(struct dnd_link_handler){
+				.on_message = on_message, .on_data = on_data, .user = cache }))
+			return;
+}
+
+static void withdrawn(struct donard_cache *cache)
+{
+	const char *peer = cache->reach.peer;
+
+	if (cache->withdrawn == DND_WIRE_STOPPED)
+		dnd_fail(cache->ctx, DND_E_WITHDRAWN, "%s: the server was told to end.", peer);
+	else if (cache->withdrawn == DND_WIRE_DRIVE_FAILED)
+		dnd_fail(cache->ctx, DND_E_WITHDRAWN, "%s: the server's drive %s failed. What was acknowledged is kept in "
+			 "the NVRAM.", peer, cache->offer.drive);
+	else
+		dnd_fail(cache->ctx, DND_E_WITHDRAWN, "%s: the server's NVRAM %s was taken away, or failed. Its own "
+			 "output says more.", peer, cache->offer.nvram);
+}
+
+static void lost(struct donard_cache *cache, int rc)
+{
+	const char *peer = cache->reach.peer;
+	struct dnd_failure before = dnd_failure_keep(cache->ctx);
+
+	if (rc == -ECONNRESET)
+		collect_reason(cache);
+	if (cache->withdrawn != DND_WIRE_OK)
+		rc = -ENODEV;
+	if (rc == -EPROTO || rc == -EPROTONOSUPPORT)
+		dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: the server sent what this client does not understand. Use the "
+			 "same version of donard on both sides.", peer);
+	else if (rc == -ETIMEDOUT)
+		dnd_fail(cache->ctx, DND_E_PEER_SILENT, "%s: nothing came back for %u ms: the server, or the link to it, "
+			 "is down. If it is only slow, use a longer options.timeout_ms.", peer,
+			 cache->options.timeout_ms);
+	else if (rc == -ENODEV)
+		withdrawn(cache);
+	else
+		dnd_fail(cache->ctx, DND_E_PEER_LOST, "%s: %s. Whether requests without a completion were done is not "
+			 "known.", peer, dnd_link_status_text(&cache->link));
+	over(cache);
+	dnd_failure_put_back(cache->ctx, &before);
+}
+
+/*
+ * Until nothing is left, and the channel tells of what comes next.  An event may come some time
+ * after the completion that it is of.
+ */
+static int take_completions(struct donard_cache *cache)
+{
+	const struct dnd_link_handler handler = { .on_message = on_message, .on_data = on_data, .user = cache };
+	unsigned int events;
+	int count, rc;
+
+	for (;;) {
+		for (count = 0; (rc = dnd_link_poll(&cache->link, &handler)) > 0; count++)
+			;
+		if (rc)
+			return rc;
+		events = cache->link.unacked_events;
+		dnd_link_disarm(&cache->link);
+		if (!count && cache->armed && events == cache->link.unacked_events)
+			return 0;
+		if (dnd_link_arm(&cache->link))
+			return -ECONNRESET;
+		cache->armed = true;
+	}
+}
+
+static int answer(struct donard_cache *cache)
+{
+	const struct dnd_wire_message got = { .type = DND_WIRE_GOT };
+	int rc = cache->owes_got ? dnd_cclient_message(cache, &got, 0) : 0;
+
+	if (!rc)
+		cache->owes_got = false;
+	return rc == -EAGAIN ? 0 : rc;
+}
+
+/* Only an answer that was asked for can be missing: a program that did not call for long lost nothing by that. */
+static int tick(struct donard_cache *cache)
+{
+	const struct dnd_wire_message ping = { .type = DND_WIRE_PING };
+	uint64_t now = dnd_now_ns(), expired;
+	int rc;
+
+	if (now < cache->due_ns)
+		return 0;
+	if (read(cache->timer_fd, &expired, sizeof(expired)) < 0)
+		expired = 0;
+	set_timer(cache);
+	dnd_cclient_memories_look(cache);
+	if (cache->pinged)
+		return now - cache->pinged_ns > cache->options.timeout_ms * 1000000ULL ? -ETIMEDOUT : 0;
+	rc = dnd_cclient_message(cache, &ping, 0);
+	cache->pinged = !rc;
+	cache->pinged_ns = now;
+	return rc == -EAGAIN ? 0 : rc;
+}
+
+void dnd_cclient_work(struct donard_cache *cache)
+{
+	int rc;
+
+	if (cache->over || cache->inherited)
+		return;
+	rc = cache->link.lost ? -ECONNRESET : take_completions(cache);
+	if (!rc)
+		rc = dnd_reach_take_events(&cache->reach);
+	if (!rc)
+		rc = answer(cache);
+	if (!rc)
+		rc = tick(cache);
+	if (!rc)
+		rc = dnd_cclient_send(cache);
+	if (rc)
+		lost(cache, rc);
+}
+
+void dnd_cclient_bye(struct donard_cache *cache)
+{
+	const struct dnd_wire_message bye = { .type = DND_WIRE_BYE };
+	uint64_t until = dnd_now_ns() + BYE_MS * 1000000ULL;
+	struct epoll_event event;
+
+	if (cache->over || cache->source.working || dnd_cclient_message(cache, &bye, 0))
+		return;
+	cache->said_bye = true;
+	while (!cache->over && !cache->bye_done && dnd_now_ns() < until) {
+		dnd_cclient_work(cache);
+		if (!cache->over && !cache->bye_done)
+			epoll_wait(cache->source.fd, &event, 1, 50);
+	}
+}

@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory that a connection to a cache has registered: looked up once, and let go of when its region goes away. */
+#include "cache/client.h"
+#include "cache/log.h"
+
+#define CHECKSUM_STEP	16384
+
+struct dnd_cclient_memory *dnd_cclient_memory_known(struct donard_cache *cache,
+						    const struct donard_memory *memory)
+{
+	for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++)
+		if (cache->memories[i].memory == memory)
+			return &cache->memories[i];
+	return NULL;
+}
+
+void dnd_cclient_memory_drop(struct dnd_cclient_memory *memory)
+{
+	struct donard_memory *held = memory->memory;
+
+	dnd_unregister(&memory->source);
+	dnd_unregister(&memory->target);
+	memset(memory, 0, sizeof(*memory));
+	donard_memory_free(held);
+}
+
+/* A free place, or that of the memory that was not used for longest. */
+static struct dnd_cclient_memory *place_for(struct donard_cache *cache)
+{
+	struct dnd_cclient_memory *oldest = NULL;
+
+	for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++) {
+		struct dnd_cclient_memory *one = &cache->memories[i];
+
+		if (!one->memory)
+			return one;
+		if (!one->users && (!oldest || one->used < oldest->used))
+			oldest = one;
+	}
+	if (oldest)
+		dnd_cclient_memory_drop(oldest);
+	return oldest;
+}
+
+static int check(struct donard_cache *cache, const struct donard_memory *memory, bool target)
+{
+	int rc;
+
+	if (memory->ctx != cache->ctx)
+		return dnd_fail(cache->ctx, DND_E_BAD_OPTION, "%s: the memory was made with another context than "
+				"the cache. Use one.", dnd_memory_name(memory));
+	rc = dnd_memory_check_mapped(memory);
+	return !rc && target ? dnd_memory_check_writable(memory) : rc;
+}
+
+static int add(struct donard_cache *cache, struct donard_memory *memory, struct dnd_cclient_memory **added)
+{
+	struct dnd_cclient_memory *place = place_for(cache);
+
+	if (!place)
+		return dnd_fail(cache->ctx, DND_E_QUEUE_FULL, "requests of %d memories are in flight, as many as a "
+				"connection registers. Take completions first.", DND_CCLIENT_MEMORIES_MAX);
+	dnd_handle_get(&memory->handle);
+	place->memory = memory;
+	*added = place;
+	return 0;
+}
+
+static int leaving(const struct donard_memory *memory)
+{
+	return dnd_fail(memory->ctx, DND_E_REGION_GONE, "%s: the region is being removed.", dnd_memory_name(memory));
+}
+
+static int find(struct donard_cache *cache, struct donard_memory *memory, bool target,
+		struct dnd_cclient_memory **found)
+{
+	struct dnd_registration *registration;
+	int rc = check(cache, memory, target);
+
+	*found = rc ? NULL : dnd_cclient_memory_known(cache, memory);
+	if (!rc && !*found)
+		rc = add(cache, memory, found);
+	if (!rc && (*found)->leaving)
+		rc = leaving(memory);
+	if (rc)
+		return rc;
+	registration = target ? &(*found)->target : &(*found)->source;
+	if (!registration->mr)
+		rc = dnd_register(memory, 0, memory->length, cache->link.pd, target ? DONARD_RDMA_WRITE : 0,
+				  registration);
+	if (rc && !(*found)->source.mr && !(*found)->target.mr)
+		dnd_cclient_memory_drop(*found);
+	return rc;
+}
+
+struct dnd_cclient_memory *dnd_cclient_memory_find(struct donard_cache *cache, struct donard_memory *memory,
+						   bool target, int *rc)
+{
+	struct dnd_cclient_memory *found;
+
+	*rc = find(cache, memory, target, &found);
+	if (*rc)
+		return NULL;
+	found->used = cache->counts.requests;
+	return found;
+}
+
+void dnd_cclient_memories_look(struct donard_cache *cache)
+{
+	for (size_t i = 0; i < DND_CCLIENT_MEMORIES_MAX; i++) {
+		struct dnd_cclient_memory *one = &cache->memories[i];
+
+		if (one->memory && dnd_memory_is_region(one->memory) &&
+		    (one->leaving || dnd_region_called_back(&one->memory->region)))
+			one->leaving = true;
+		if (one->leaving && !one->users)
+			dnd_cclient_memory_drop(one);
+	}
+}
+
+/* Of a device the bytes are fetched guarded: its region may go away meanwhile. */
+int dnd_cclient_checksum(const struct donard_memory *memory, uint64_t offset, uint64_t length, uint32_t *sum)
+{
+	uint8_t bytes[CHECKSUM_STEP];
+	uint64_t step;
+	int rc;
+
+	*sum = 0;
+	if (!dnd_memory_is_region(memory) && !dnd_memory_is_imported(memory)) {
+		*sum = dnd_cache_checksum(0, memory->window.data + offset, length);
+		return 0;
+	}
+	for (uint64_t at = 0; at < length; at += step) {
+		step = dnd_min(length - at, sizeof(bytes));
+		rc = dnd_memory_load(memory, offset + at, bytes, step);
+		if (rc)
+			return dnd_memory_access_failed(memory, -rc);
+		*sum = dnd_cache_checksum(*sum, bytes, step);
+	}
+	return 0;
+}

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What all clients asked since the last round: APPEND of each, one BARRIER for all, then
+ * the ACKs.  The bytes of a write came before its message (DATA): one queue pair
+ * keeps them in order, and a device that may hold them back had its client read them.
+ */
+#include <stdlib.h>
+
+#include "cache/server.h"
+
+#define SUM_BYTES	(64U << 10)
+
+struct group {
+	struct dnd_cache_server *server;
+	struct dnd_cache_list members;	/* to be acknowledged after the barrier */
+};
+
+/* ---- writes ---- */
+
+/* As the NVRAM has them now, whatever the client or the wire made of them. */
+static int sum_bytes(struct dnd_cache_server *server, uint64_t at, uint64_t length, uint32_t *sum)
+{
+	uint8_t bytes[SUM_BYTES];
+	int rc = 0;
+
+	*sum = 0;
+	for (uint64_t done = 0; done < length && !rc; done += sizeof(bytes)) {
+		size_t part = dnd_min(sizeof(bytes), length - done);
+
+		rc = server->nvram.store.read(&server->nvram.store, at + done, bytes, part);
+		*sum = dnd_cache_checksum(*sum, bytes, part);
+	}
+	return rc;
+}
+
+static bool range_is_sound(const struct dnd_cache_server *server, const struct dnd_wire_message *message)
+{
+	const struct dnd_cache_super *super = &server->log.super;
+
+	return !(message->drive_offset % super->block_bytes) && !(message->length % super->block_bytes) &&
+	       dnd_range_fits(message->drive_offset, message->length, super->drive_bytes);
+}
+
+static enum dnd_wire_status judge_write(struct group *group, const struct dnd_cache_request *request)
+{
+	struct dnd_cache_server *server = group->server;
+	const struct dnd_wire_message *message = &request->message;
+	uint64_t at = dnd_cache_window_at(&server->log, request->session->window) + message->address;
+	uint32_t sum;
+	int rc;
+
+	if (!range_is_sound(server, message))
+		return DND_WIRE_BAD_RANGE;
+	rc = sum_bytes(server, at, message->length, &sum);
+	if (rc) {
+		dnd_cache_server_fail(server, rc);
+		return DND_WIRE_NVRAM_FAILED;
+	}
+	if (sum == message->key)
+		return DND_WIRE_OK;
+	server->tally.counts.mismatches++;
+	return DND_WIRE_MISMATCH;
+}
+
+/* The window as the client counts it: what it left out at the end, too. */
+static void count_taken(struct dnd_cache_session *session, const struct dnd_cache_entry *entry, uint64_t head)
+{
+	if (entry->at != head)
+		session->taken_bytes += session->server->log.super.window_bytes - head;
+	session->taken_bytes += entry->length_bytes;
+}
+
+static void note_time(struct dnd_cache_server *server, uint64_t sequence)
+{
+	server->written_ns = dnd_now_ns();
+	server->appended_ns[sequence % server->log.super.records] = server->written_ns;
+}
+
+/*
+ * What no client of this protocol sends ends it.  Bytes that are no whole blocks would put all behind
+ * them in the window where no drive can fetch them from.
+ */
+static int check_write(struct dnd_cache_server *server, const struct dnd_cache_entry *entry)
+{
+	if (entry->length_bytes > server->request_bytes_max || entry->length_bytes % server->log.super.block_bytes)
+		return dnd_fail(server->ctx, DND_E_PROTOCOL, "a client wrote %llu bytes at once, where whole blocks of %u bytes, "
+				"and %u bytes at most, are one request", (unsigned long long)entry->length_bytes,
+				server->log.super.block_bytes, server->request_bytes_max);
+	return dnd_cache_check_turn(&server->log, entry);
+}
+
+/* -EAGAIN: it stays where it is, and all behind it; another failure ends the client. */
+static int append_write(struct group *group, struct dnd_cache_request *request)
+{
+	struct dnd_cache_server *server = group->server;
+	struct dnd_cache_session *session = request->session;
+	const struct dnd_wire_message *message = &request->message;
+	const struct dnd_cache_entry entry = {
+		.type = DND_CACHE_WRITE, .window = session->window, .at = message->address,
+		.drive_offset = message->drive_offset, .length_bytes = message->length,
+		.checksum = message->key,
+	};
+	uint64_t head = server->log.windows[session->window].head, sequence;
+	int rc = check_write(server, &entry);
+
+	if (rc)
+		return rc;
+	if (server->log.next - server->log.tail == server->log.super.records)
+		return -EAGAIN;
+	request->status = judge_write(group, request);
+	if (request->status == DND_WIRE_OK)
+		rc = dnd_cache_append(&server->log, &entry, &sequence);
+	else
+		dnd_cache_skip(&server->log, &entry);
+	if (rc)
+		return rc;
+	count_taken(session, &entry, head);
+	if (request->status == DND_WIRE_OK)
+		note_time(server, sequence);
+	return 0;
+}
+
+static int append_trim(struct group *group, struct dnd_cache_request *request)
+{
+	const struct dnd_cache_entry entry = {
+		.type = DND_CACHE_TRIM, .drive_offset = request->message.drive_offset,
+		.length_bytes = request->message.length,
+	};
+	struct dnd_cache_server *server = group->server;
+	uint64_t sequence;
+	int rc;
+
+	request->status = DND_WIRE_BAD_RANGE;
+	if (!range_is_sound(server, &request->message))
+		return 0;
+	rc = dnd_cache_append(&server->log, &entry, &sequence);
+	if (rc)
+		return rc;
+	request->status = DND_WIRE_OK;
+	note_time(server, sequence);
+	return 0;
+}
+
+/* ---- all that waits ---- */
+
+/* In NVRAM that keeps its contents what came before is durable with this group's barrier. */
+static void take_flush(struct group *group, struct dnd_cache_request *request)
+{
+	struct dnd_cache_server *server = group->server;
+
+	if (server->persistent && !(request->message.flags & DND_WIRE_TO_DRIVE)) {
+		dnd_list_add(&group->members, request);
+		return;
+	}
+	request->sequence = server->log.next - 1;
+	dnd_list_add(&request->session->flushes, request);
+}
+
+/* Each client's requests in their order: -EAGAIN when the first of them has to wait. */
+static int take_request(struct group *group, struct dnd_cache_request *request)
+{
+	struct dnd_cache_session *session = request->session;
+	int rc = 0;
+
+	switch (request->message.type) {
+	case DND_WIRE_WRITE:
+		rc = append_write(group, request);
+		break;
+	case DND_WIRE_TRIM:
+		rc = append_trim(group, request);
+		break;
+	case DND_WIRE_BYE:
+		rc = session->unanswered > 1 ? -EAGAIN : 0;
+		break;
+	default:
+		break;
+	}
+	if (rc)
+		return rc;
+	dnd_list_take(&session->waiting);
+	if (request->message.type == DND_WIRE_READ)
+		dnd_list_add(&session->reads, request);
+	else if (request->message.type == DND_WIRE_FLUSH)
+		take_flush(group, request);
+	else
+		dnd_list_add(&group->members, request);
+	return 0;
+}
+
+static void take_session(struct group *group, struct dnd_cache_session *session)
+{
+	struct dnd_cache_server *server = group->server;
+	int rc = 0;
+
+	while (!rc && !session->ends && session->waiting.first)
+		rc = take_request(group, session->waiting.first);
+	if (!rc)
+		return;
+	if (rc != -EAGAIN && server->log.broken)
+		dnd_cache_server_fail(server, rc);
+	else if (rc != -EAGAIN)
+		dnd_cache_session_fail(session, -EPROTO, donard_error(server->ctx));
+	else if (session->waiting.first->message.type != DND_WIRE_BYE)
+		server->starved = true;
+}
+
+static void count_answer(struct dnd_cache_server *server, const struct dnd_cache_request *request)
+{
+	struct donard_cache_status *counts = &server->tally.counts;
+
+	switch (request->message.type) {
+	case DND_WIRE_WRITE:
+		counts->writes++;
+		counts->written_bytes += request->message.length;
+		dnd_tally_time(&server->tally, dnd_now_ns() - request->received_ns);
+		break;
+	case DND_WIRE_TRIM:
+		counts->trims++;
+		break;
+	case DND_WIRE_FLUSH:
+		counts->flushes++;
+		break;
+	default:
+		break;
+	}
+}
+
+static void acknowledge(struct group *group)
+{
+	struct dnd_cache_request *request;
+
+	while ((request = dnd_list_take(&group->members))) {
+		count_answer(group->server, request);
+		dnd_cache_answer(request, request->status);
+		dnd_cache_session_send(request->session);
+	}
+}
+
+/* Volatile NVRAM, or as far as the drive: once the tail has passed them. */
+static void answer_flushes(struct dnd_cache_server *server, struct dnd_cache_session *session)
+{
+	while (session->flushes.first && session->flushes.first->sequence < server->log.tail) {
+		struct dnd_cache_request *request = dnd_list_take(&session->flushes);
+
+		count_answer(server, request);
+		dnd_cache_answer(request, DND_WIRE_OK);
+	}
+}
+
+void dnd_cache_group(struct dnd_cache_server *server)
+{
+	struct group group = { .server = server };
+	int rc;
+
+	dnd_list_init(&group.members);
+	server->starved = false;
+	for (unsigned int i = 0; i < server->log.super.windows; i++) {
+		if (!server->sessions[i])
+			continue;
+		take_session(&group, server->sessions[i]);
+		answer_flushes(server, server->sessions[i]);
+	}
+	if (!group.members.first && server->log.durable == server->log.next - 1)
+		return;
+	server->tally.counts.groups++;
+	rc = dnd_cache_commit(&server->log);	/* BARRIER */
+	if (rc) {
+		dnd_cache_server_fail(server, rc);
+		return;
+	}
+	acknowledge(&group);			/* ACK */
+}

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What goes to the drive: the plan's trims, its writes in the order of the drive, FLUSH,
+ * and only then TAIL.  The drive pulls the bytes out of the NVRAM.
+ *
+ * After any error all of the plan is done again: a drive that failed a flush may have
+ * lost what it had taken before.
+ */
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+
+#include "cache/marks.h"
+#include "cache/server.h"
+
+#define MS_NS		1000000ULL
+#define PLAN_RECORDS	4096
+#define LOW_PERCENT_MOST	50	/* where a client waits though the log is not filled to its mark */
+#define TRIM_BYTES	(256ULL << 20)	/* at once */
+#define TRIM_MS		5		/* then clients have their turn */
+#define WRITES_AT_ONCE	32
+#define RUN_BYTES_MAX	(1U << 20)
+#define PAUSE_FIRST_MS	100
+#define PAUSE_MOST_MS	10000
+
+/* ---- when ---- */
+
+static unsigned int percent(uint64_t part, uint64_t whole)
+{
+	return (unsigned int)(part * 100 / whole);
+}
+
+unsigned int dnd_cache_fill_percent(const struct dnd_cache_server *server)
+{
+	const struct dnd_cache_log *log = &server->log;
+	unsigned int most = percent(log->next - log->tail, log->super.records);
+
+	for (unsigned int i = 0; i < log->super.windows; i++)
+		most = (unsigned int)dnd_max(most, percent(log->windows[i].used_bytes,
+							   log->super.window_bytes));
+	return most;
+}
+
+/* A client that is connected might wait for it: its next request may not fit. */
+static bool window_short(const struct dnd_cache_server *server)
+{
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (server->sessions[i] && !dnd_cache_window_empty(&server->log, i) &&
+		    dnd_cache_window_room(&server->log, i) < server->request_bytes_max)
+			return true;
+	return false;
+}
+
+/* Records of a client that left are in the way of the next one. */
+static bool left_behind(const struct dnd_cache_server *server)
+{
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (!server->sessions[i] && !dnd_cache_window_empty(&server->log, i))
+			return true;
+	return false;
+}
+
+static bool flush_waits(const struct dnd_cache_server *server)
+{
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (server->sessions[i] && server->sessions[i]->flushes.first)
+			return true;
+	return false;
+}
+
+static uint64_t idle_from_ns(const struct dnd_cache_server *server)
+{
+	if (server->options.flags & DONARD_CACHE_NO_CLEANER)
+		return UINT64_MAX;
+	return server->written_ns + server->options.idle_ms * MS_NS;
+}
+
+static bool all_wanted(const struct dnd_cache_server *server)
+{
+	return server->draining || server->turned_away || flush_waits(server) || dnd_now_ns() >= idle_from_ns(server);
+}
+
+static bool wanted(struct dnd_cache_server *server)
+{
+	unsigned int fill = dnd_cache_fill_percent(server);
+
+	server->turned_away = server->turned_away && left_behind(server);
+	if (dnd_cache_log_empty(&server->log))
+		return false;
+	server->destage.filling = fill >= server->options.high_percent ||
+				  (server->destage.filling && fill > server->options.low_percent);
+	return server->destage.filling || server->starved || window_short(server) || all_wanted(server);
+}
+
+/* Down to the low mark, and far enough for those who wait for a place. */
+static uint64_t records_wanted(const struct dnd_cache_server *server)
+{
+	unsigned int percent = server->options.low_percent;
+
+	if (all_wanted(server))
+		return PLAN_RECORDS;
+	if (!server->destage.filling)
+		percent = (unsigned int)dnd_min(percent, LOW_PERCENT_MOST);
+	return dnd_max(1, dnd_cache_records_above(&server->log, percent, PLAN_RECORDS));
+}
+
+uint64_t dnd_cache_destage_due_ns(const struct dnd_cache_server *server)
+{
+	if (server->destage.state == DND_DESTAGE_PAUSED)
+		return server->destage.until_ns;
+	if (server->destage.state == DND_DESTAGE_IDLE && !dnd_cache_log_empty(&server->log))
+		return idle_from_ns(server);
+	return UINT64_MAX;
+}
+
+/* ---- errors ---- */
+
+static void failed(struct dnd_cache_server *server, const char *code, const char *text)
+{
+	struct dnd_destage *destage = &server->destage;
+
+	server->tally.counts.drive_errors++;
+	dnd_cache_check_gone(server, code);
+	if (!destage->failed && !destage->pause_ms)
+		dnd_cache_tell(server, DONARD_CACHE_DRIVE_FAILED, "", text, 0);
+	destage->failed = true;
+}
+
+static void pause_for_a_while(struct dnd_destage *destage)
+{
+	uint64_t next_ms = destage->pause_ms ? 2 * destage->pause_ms : PAUSE_FIRST_MS;
+
+	destage->pause_ms = dnd_min(next_ms, PAUSE_MOST_MS);
+	destage->until_ns = dnd_now_ns() + destage->pause_ms * MS_NS;
+	destage->state = DND_DESTAGE_PAUSED;
+}
+
+static void on_write(struct dnd_cache_server *server, struct dnd_cache_io *io,
+		     const struct donard_completion *completion)
+{
+	struct dnd_destage *destage = &server->destage;
+
+	(void)io;
+	destage->under_way--;
+	if (completion->result < 0)
+		failed(server, completion->error_code, completion->error);
+	else
+		destage->done_bytes += (uint64_t)completion->result;
+}
+
+static void on_flush(struct dnd_cache_server *server, struct dnd_cache_io *io,
+		     const struct donard_completion *completion)
+{
+	(void)io;
+	server->destage.under_way--;
+	if (completion->result < 0)
+		failed(server, completion->error_code, completion->error);
+}
+
+/* ---- steps ---- */
+
+static bool trimmed(const struct dnd_destage *destage)
+{
+	return destage->next_trim == destage->plan.trim_count;
+}
+
+static int trim(const struct dnd_cache_server *server, uint64_t offset, uint64_t length)
+{
+	uint64_t range[2] = { offset, length };
+
+	if (server->drive.kind == DONARD_FILE_KIND_REGULAR)
+		return fallocate(server->drive.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+				 (off_t)offset, (off_t)length) ? -errno : 0;
+	return ioctl(server->drive.fd, BLKDISCARD, range) ? -errno : 0;
+}
+
+/* A trim is advice: a drive that cannot, or fails, keeps the bytes, as it may. */
+static void trim_part(struct dnd_cache_server *server)
+{
+	struct dnd_destage *destage = &server->destage;
+	const struct dnd_cache_run *run = &destage->plan.trims[destage->next_trim];
+	uint64_t part = dnd_min(TRIM_BYTES, run->length_bytes - destage->trimmed_bytes);
+	int rc = trim(server, run->drive_offset + destage->trimmed_bytes, part);
+
+	server->tally.counts.ignored_trims += rc ? 1 : 0;
+	destage->trimmed_bytes += part;
+	if (!rc && destage->trimmed_bytes < run->length_bytes)
+		return;
+	destage->trimmed_bytes = 0;
+	destage->next_trim++;
+}
+
+/*
+ * Before the writes, which may be newer.  The kernel has no call for it that returns at once on
+ * all versions: so not all of it in one round.
+ */
+static void trim_some(struct dnd_cache_server *server)
+{
+	uint64_t until_ns = dnd_now_ns() + TRIM_MS * MS_NS;
+
+	do {
+		trim_part(server);
+	} while (!trimmed(&server->destage) && dnd_now_ns() < until_ns);
+	server->again = true;
+}
+
+static void write_some(struct dnd_cache_server *server)
+{
+	struct dnd_destage *destage = &server->destage;
+	int rc = 0;
+
+	if (!trimmed(destage))
+		trim_some(server);
+	while (trimmed(destage) && destage->next < destage->plan.write_count && destage->under_way < WRITES_AT_ONCE &&
+	       !destage->failed) {
+		const struct dnd_cache_run *run = &destage->plan.writes[destage->next];
+
+		rc = donard_queue_write(server->queue, server->file, run->drive_offset, server->nvram.memory,
+					run->data_at, run->length_bytes, &destage->write_io);
+		if (rc == -EAGAIN)
+			return;
+		if (rc) {
+			failed(server, donard_error_code(server->ctx), donard_error(server->ctx));
+			return;
+		}
+		server->tally.counts.drive_writes++;
+		destage->next++;
+		destage->under_way++;
+	}
+}
+
+static void flush(struct dnd_cache_server *server)
+{
+	struct dnd_destage *destage = &server->destage;
+	int rc = donard_queue_flush(server->queue, server->file, &destage->flush_io);
+
+	if (rc == -EAGAIN)
+		return;
+	destage->state = DND_DESTAGE_FLUSHING;
+	if (rc) {
+		failed(server, donard_error_code(server->ctx), donard_error(server->ctx));
+		return;
+	}
+	server->tally.counts.drive_flushes++;
+	destage->under_way++;
+}
+
+/* A file that another program cut short takes fewer bytes than it was given, and no request fails. */
+static void check_whole(struct dnd_cache_server *server)
+{
+	const struct dnd_destage *destage = &server->destage;
+	char text[DND_TEXT_BYTES];
+
+	if (destage->done_bytes == destage->plan.write_bytes)
+		return;
+	snprintf(text, sizeof(text), "%s: it took %llu of %llu bytes: it is shorter than it was",
+		 server->drive.path, (unsigned long long)destage->done_bytes,
+		 (unsigned long long)destage->plan.write_bytes);
+	failed(server, "", text);
+}
+
+static void all_written(struct dnd_cache_server *server)
+{
+	check_whole(server);
+	if (server->destage.failed)
+		pause_for_a_while(&server->destage);
+	else
+		flush(server);			/* FLUSH */
+}
+
+static void from_the_start(struct dnd_destage *destage)
+{
+	destage->failed = false;
+	destage->next = 0;
+	destage->done_bytes = 0;
+	destage->next_trim = 0;
+	destage->trimmed_bytes = 0;
+}
+
+/* DESTAGE: plans, and begins to write. */
+static void plan(struct dnd_cache_server *server)
+{
+	struct dnd_destage *destage = &server->destage;
+	uint32_t run_bytes = (uint32_t)dnd_min(server->drive.request_bytes, RUN_BYTES_MAX);
+	int rc;
+
+	if (!wanted(server))
+		return;
+	rc = dnd_cache_plan(&server->log, records_wanted(server), run_bytes, &destage->plan);
+	if (rc) {
+		if (server->log.broken)
+			dnd_cache_server_fail(server, rc);
+		else
+			failed(server, donard_error_code(server->ctx), donard_error(server->ctx));
+		pause_for_a_while(destage);
+		return;
+	}
+	server->tally.counts.coalesced_bytes += destage->plan.coalesced_bytes;
+	from_the_start(destage);
+	destage->state = DND_DESTAGE_WRITING;
+}
+
+/* TAIL and REUSE, once no read takes bytes out of the log. */
+static void retire(struct dnd_cache_server *server)
+{
+	struct dnd_destage *destage = &server->destage;
+	int rc;
+
+	if (server->active_reads)
+		return;
+	server->tally.counts.destaged_bytes += destage->done_bytes;
+	rc = dnd_cache_retire(&server->log, destage->plan.upto);
+	if (rc)
+		dnd_cache_server_fail(server, rc);
+	dnd_cache_plan_free(&destage->plan);
+	destage->state = DND_DESTAGE_IDLE;
+	server->again = true;
+	if (destage->pause_ms)
+		dnd_cache_tell(server, DONARD_CACHE_DRIVE_WORKS, "", "", 0);
+	destage->pause_ms = 0;
+}
+
+/* All of it again, or a new plan where there was none yet. */
+static void resume(struct dnd_destage *destage)
+{
+	from_the_start(destage);
+	destage->state = destage->plan.upto ? DND_DESTAGE_WRITING : DND_DESTAGE_IDLE;
+}
+
+static void step(struct dnd_cache_server *server)
+{
+	struct dnd_destage *destage = &server->destage;
+
+	switch (destage->state) {
+	case DND_DESTAGE_IDLE:
+		plan(server);
+		break;
+	case DND_DESTAGE_WRITING:
+		write_some(server);
+		if (destage->failed && !destage->under_way)
+			pause_for_a_while(destage);
+		else if (!destage->failed && !destage->under_way && trimmed(destage) &&
+			 destage->next == destage->plan.write_count)
+			all_written(server);
+		break;
+	case DND_DESTAGE_FLUSHING:
+		if (!destage->under_way && destage->failed)
+			pause_for_a_while(destage);
+		else if (!destage->under_way)
+			destage->state = DND_DESTAGE_RETIRING;
+		break;
+	case DND_DESTAGE_RETIRING:
+		retire(server);
+		break;
+	case DND_DESTAGE_PAUSED:
+		if (dnd_now_ns() >= destage->until_ns)
+			resume(destage);
+		break;
+	}
+}
+
+void dnd_cache_destage_step(struct dnd_cache_server *server)
+{
+	enum dnd_destage_state before;
+
+	server->destage.write_io.done = on_write;
+	server->destage.flush_io.done = on_flush;
+	do {
+		before = server->destage.state;
+		step(server);
+	} while (server->destage.state != before && !server->ends);
+}
+
+void dnd_cache_destage_close(struct dnd_cache_server *server)
+{
+	dnd_cache_plan_free(&server->destage.plan);
+}

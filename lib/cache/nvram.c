@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The store that a region's memory is.  Its barrier is the device's own. */
+#include "cache/nvram.h"
+
+static struct dnd_cache_nvram *nvram_of(struct dnd_cache_store *store)
+{
+	return (struct dnd_cache_nvram *)store;
+}
+
+static int nvram_read(struct dnd_cache_store *store, uint64_t at, void *to, size_t length_bytes)
+{
+	return donard_memory_read(nvram_of(store)->memory, at, to, length_bytes);
+}
+
+static int nvram_write(struct dnd_cache_store *store, uint64_t at, const void *from,
+		       size_t length_bytes)
+{
+	return donard_memory_write(nvram_of(store)->memory, at, from, length_bytes);
+}
+
+static int nvram_barrier(struct dnd_cache_store *store)
+{
+	struct dnd_cache_nvram *nvram = nvram_of(store);
+
+	nvram->barriers++;
+	return donard_memory_sync(nvram->memory, nvram->sync_flags);
+}
+
+void dnd_cache_nvram_init(struct dnd_cache_nvram *nvram, struct donard_memory *memory,
+			  uint64_t length_bytes, bool durable)
+{
+	*nvram = (struct dnd_cache_nvram){
+		.store = { .length_bytes = length_bytes, .read = nvram_read, .write = nvram_write,
+			   .barrier = nvram_barrier },
+		.memory = memory,
+		.sync_flags = durable ? DONARD_SYNC_DURABLE : 0,
+	};
+}

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * DESTAGE: what is to be written to the drive so that the oldest records can go.
+ *
+ * Of each block only the newest bytes are written, and only if one of these records has
+ * them: where a newer record has them, that one stays in the log until they are on the drive.
+ */
+#include <stdlib.h>
+
+#include "cache/log.h"
+
+struct list {
+	struct dnd_cache_run *runs;
+	size_t count, room;
+};
+
+static int add(struct list *list, struct dnd_cache_run run)
+{
+	if (list->count == list->room) {
+		size_t room = list->room ? 2 * list->room : 64;
+		struct dnd_cache_run *runs = realloc(list->runs, room * sizeof(*runs));
+
+		if (!runs)
+			return -ENOMEM;
+		list->runs = runs;
+		list->room = room;
+	}
+	list->runs[list->count++] = run;
+	return 0;
+}
+
+/* Blocks of one record that are newest and lie together are one run. */
+static int add_newest(const struct dnd_cache_log *log, const struct dnd_cache_record *record,
+		      struct list *list, uint64_t *coalesced_bytes)
+{
+	uint32_t block = log->super.block_bytes;
+	struct dnd_cache_run run = { 0 };
+	int rc = 0;
+
+	for (uint64_t at = 0; at < record->length_bytes && !rc; at += block) {
+		uint64_t number = (record->drive_offset + at) / block;
+
+		if (dnd_cache_blocks_find(&log->blocks, number) == record->sequence) {
+			if (!run.length_bytes)
+				run = (struct dnd_cache_run){ .drive_offset = record->drive_offset + at,
+							      .data_at = record->data_at + at };
+			run.length_bytes += block;
+			continue;
+		}
+		*coalesced_bytes += block;
+		if (run.length_bytes)
+			rc = add(list, run);
+		run.length_bytes = 0;
+	}
+	if (!rc && run.length_bytes)
+		rc = add(list, run);
+	return rc;
+}
+
+static int by_drive(const void *a, const void *b)
+{
+	const struct dnd_cache_run *left = a, *right = b;
+
+	return (left->drive_offset > right->drive_offset) - (left->drive_offset < right->drive_offset);
+}
+
+/* Neighbours on the drive that are neighbours in the NVRAM become one, up to @run_bytes. */
+static void join(struct list *list, uint32_t run_bytes)
+{
+	size_t kept = 0;
+
+	for (size_t i = 1; i < list->count; i++) {
+		struct dnd_cache_run *last = &list->runs[kept];
+		const struct dnd_cache_run *run = &list->runs[i];
+
+		if (last->drive_offset + last->length_bytes == run->drive_offset &&
+		    last->data_at + last->length_bytes == run->data_at &&
+		    last->length_bytes + run->length_bytes <= run_bytes)
+			last->length_bytes += run->length_bytes;
+		else
+			list->runs[++kept] = *run;
+	}
+	if (list->count)
+		list->count = kept + 1;
+}
+
+static int collect(const struct dnd_cache_log *log, struct dnd_cache_plan *plan, struct list *trims,
+		   struct list *writes)
+{
+	int rc = 0;
+
+	for (uint64_t sequence = log->tail; sequence <= plan->upto && !rc; sequence++) {
+		const struct dnd_cache_record *record = dnd_cache_record(log, sequence);
+
+		if (record->type == DND_CACHE_WRITE)
+			rc = add_newest(log, record, writes, &plan->coalesced_bytes);
+		else if (record->type == DND_CACHE_TRIM)
+			rc = add(trims, (struct dnd_cache_run){ .drive_offset = record->drive_offset,
+								.length_bytes = record->length_bytes });
+	}
+	return rc;
+}
+
+int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_bytes,
+		   struct dnd_cache_plan *plan)
+{
+	struct list trims = { 0 }, writes = { 0 };
+	int rc = dnd_cache_commit(log);
+
+	memset(plan, 0, sizeof(*plan));
+	if (rc)
+		return rc;
+	/* All are durable now. */
+	plan->upto = log->tail + dnd_min(records, log->next - log->tail) - 1;
+	rc = collect(log, plan, &trims, &writes);
+	if (writes.count)
+		qsort(writes.runs, writes.count, sizeof(*writes.runs), by_drive);
+	join(&writes, run_bytes);
+	plan->trims = trims.runs;
+	plan->trim_count = trims.count;
+	plan->writes = writes.runs;
+	plan->write_count = writes.count;
+	for (size_t i = 0; i < writes.count; i++)
+		plan->write_bytes += writes.runs[i].length_bytes;
+	if (!rc)
+		return 0;
+	dnd_cache_plan_free(plan);
+	return dnd_fail_memory(log->ctx);
+}
+
+void dnd_cache_plan_free(struct dnd_cache_plan *plan)
+{
+	free(plan->trims);
+	free(plan->writes);
+	memset(plan, 0, sizeof(*plan));
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The server's socket: whoever connects is sent the status, and that is all. */
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cache/report.h"
+#include "cache/server.h"
+
+#define ASKED_AT_ONCE	8
+
+static int cannot_listen(struct dnd_cache_server *server, const struct sockaddr_un *address, int error_number)
+{
+	return dnd_fail_errno(server->ctx, error_number, "%s: the socket of the status cannot be made (options.status_path "
+			      "names another one)", address->sun_path);
+}
+
+/* A server that was killed left its socket; anything else of that name is somebody's. */
+static int clear_way(struct dnd_cache_server *server, const struct sockaddr_un *address)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), rc;
+	struct stat there;
+
+	if (fd < 0)
+		return cannot_listen(server, address, errno);
+	rc = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
+	close(fd);
+	if (!rc || rc == EAGAIN)
+		return dnd_fail(server->ctx, DND_E_BUSY, "%s: another server answers there. Name another path "
+				"(options.status_path), or end that server.", address->sun_path);
+	if (rc == ENOENT)
+		return 0;
+	if (rc == ECONNREFUSED && !lstat(address->sun_path, &there) && !S_ISSOCK(there.st_mode))
+		return dnd_fail(server->ctx, DND_E_BUSY, "%s: it is no socket of a server. Name another path "
+				"(options.status_path).", address->sun_path);
+	if (rc == ECONNREFUSED && !unlink(address->sun_path))
+		return 0;
+	return cannot_listen(server, address, rc == ECONNREFUSED ? errno : rc);
+}
+
+/* Nobody but who owns the NVRAM has this name: what a killed server left there is in the way of nobody else. */
+int dnd_cache_report_open(struct dnd_cache_server *server)
+{
+	const char *name = server->options.status_path ? server->options.status_path :
+			   dnd_memory_name(server->nvram.memory);
+	struct sockaddr_un address;
+	int rc;
+
+	if (dnd_report_address(name, &address))
+		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: too long for the path of a socket.", name);
+	if (!server->options.status_path)
+		mkdir(DND_REPORT_FOLDER, 0755);
+	rc = clear_way(server, &address);
+	if (rc)
+		return rc;
+	server->status_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (server->status_fd < 0 || bind(server->status_fd, (struct sockaddr *)&address, sizeof(address)))
+		return cannot_listen(server, &address, errno);
+	memcpy(server->status_path, address.sun_path, sizeof(server->status_path));
+	if (chmod(address.sun_path, 0666) || listen(server->status_fd, ASKED_AT_ONCE))
+		return cannot_listen(server, &address, errno);
+	return 0;
+}
+
+void dnd_cache_report_close(struct dnd_cache_server *server)
+{
+	if (server->status_fd < 0)
+		return;
+	close(server->status_fd);
+	if (server->status_path[0])
+		unlink(server->status_path);
+}
+
+static uint64_t used_bytes(const struct dnd_cache_log *log)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned int i = 0; i < log->super.windows; i++)
+		bytes += log->windows[i].used_bytes;
+	return bytes;
+}
+
+static uint64_t count_clients(const struct dnd_cache_server *server)
+{
+	uint64_t clients = 0;
+
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		clients += server->sessions[i] && server->sessions[i]->came;
+	return clients;
+}
+
+static void fill(const struct dnd_cache_server *server, struct donard_cache_status *status)
+{
+	const struct dnd_cache_log *log = &server->log;
+
+	*status = server->tally.counts;
+	status->size = sizeof(*status);
+	snprintf(status->nvram, sizeof(status->nvram), "%s", dnd_memory_name(server->nvram.memory));
+	snprintf(status->drive, sizeof(status->drive), "%s", server->drive.disk);
+	status->identity = log->super.identity;
+	status->epoch = log->epoch;
+	status->persistent = server->persistent;
+	status->draining = server->draining;
+	status->clients = count_clients(server);
+	status->records = log->next - log->tail;
+	status->records_most = log->super.records;
+	status->window_bytes = used_bytes(log);
+	status->window_bytes_most = log->super.windows * log->super.window_bytes;
+	status->fill_percent = dnd_cache_fill_percent(server);
+	if (status->records)
+		status->oldest_ms = (dnd_now_ns() - server->appended_ns[log->tail % log->super.records]) / 1000000;
+	status->barriers = server->nvram.barriers;
+	dnd_tally_latency(&server->tally, &status->write_latency);
+}
+
+/* A new socket has room for it: nobody is waited for. */
+static void send_status(const struct dnd_cache_server *server, int fd)
+{
+	struct {
+		struct dnd_report_head head;
+		struct donard_cache_status status;
+	} report = { .head = { .magic = DND_REPORT_MAGIC, .bytes = sizeof(report.status) } };
+
+	fill(server, &report.status);
+	send(fd, &report, sizeof(report), MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+void dnd_cache_report(struct dnd_cache_server *server)
+{
+	int left = ASKED_AT_ONCE, fd;
+
+	/* Anybody may ask, and as often as they like; clients come first. */
+	while (left-- && (fd = accept4(server->status_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
+		send_status(server, fd);
+		close(fd);
+	}
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The loop of a server: who comes and goes, and the rounds. */
+#include <endian.h>
+#include <poll.h>
+#include <stdlib.h>
+
+#include "cache/server.h"
+
+#define TICK_MS			100
+#define EVENTS_AT_ONCE		64
+#define COMPLETIONS_AT_ONCE	64
+#define HIGH_PERCENT		60
+#define IDLE_MS			500
+#define MS_NS			1000000ULL
+#define KNOWN_FLAGS		(DONARD_CACHE_FORMAT | DONARD_CACHE_VOLATILE_OK | DONARD_CACHE_NO_CLEANER | \
+				 DONARD_CACHE_READ_BACK | DONARD_CACHE_PASSTHROUGH | \
+				 DONARD_CACHE_GIVE_UP_DAMAGED)
+
+/* Somebody removes the region, or its device went. */
+static bool nvram_gone(const struct dnd_cache_server *server)
+{
+	return server->nvram.memory && dnd_region_called_back(&server->nvram.memory->region);
+}
+
+/* ---- options ---- */
+
+static int check_options(struct dnd_cache_server *server)
+{
+	const struct donard_cache_serve_options *options = &server->options;
+
+	if (options->flags & ~KNOWN_FLAGS || options->reserved[0] || options->reserved[1] ||
+	    options->reserved[2])
+		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "unknown flags, or reserved members that are set.");
+	if (!options->nvram || !options->backing)
+		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "options.nvram and options.backing are both needed.");
+	if (options->low_percent >= options->high_percent || options->high_percent > 100)
+		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "options.low_percent has to be below options.high_percent, and that "
+				"at most 100.");
+	if ((options->clients || options->discard) && !(options->flags & DONARD_CACHE_FORMAT))
+		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "options.clients and options.discard are for FORMAT: the log that "
+				"is there says how many clients it has room for.");
+	return 0;
+}
+
+static int take_options(struct dnd_cache_server *server,
+			const struct donard_cache_serve_options *options)
+{
+	struct donard_cache_serve_options *taken = &server->options;
+	int rc = DND_TAKE(server->ctx, taken, options, "donard_cache_serve_options");
+
+	if (rc)
+		return rc;
+	if (!taken->high_percent)
+		taken->high_percent = HIGH_PERCENT;
+	if (!taken->low_percent)
+		taken->low_percent = taken->high_percent / 2;
+	if (!taken->idle_ms)
+		taken->idle_ms = IDLE_MS;
+	if (!taken->timeout_ms)
+		taken->timeout_ms = DONARD_RDMA_TIMEOUT_MS;
+	return check_options(server);
+}
+
+/* ---- who comes and goes ---- */
+
+static struct dnd_cache_session *session_of(struct dnd_cache_server *server, const struct rdma_cm_id *id)
+{
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (server->sessions[i] && server->sessions[i]->id == id)
+			return server->sessions[i];
+	return NULL;
+}
+
+static void connect_request(struct dnd_cache_server *server, const struct dnd_happening *knock)
+{
+	struct dnd_wire_hello hello;
+	int rc = dnd_wire_hello_decode(&hello, knock->said, knock->said_bytes);
+
+	if (rc == -EPROTONOSUPPORT)
+		dnd_cache_refuse(server, knock->id, "it speaks another version", DND_WIRE_BAD_VERSION);
+	else if (rc)
+		dnd_cache_refuse(server, knock->id, "it is no client of a cache", DND_WIRE_BAD_VERSION);
+	else if (dnd_listener_excludes(&server->listener, knock->id))
+		dnd_cache_refuse(server, knock->id, "it is on another machine, and this server is bound to loopback "
+				 "(options.listen)", DND_WIRE_LOCAL_ONLY);
+	else if (server->draining)
+		dnd_cache_refuse(server, knock->id, "the server was told to end", DND_WIRE_STOPPED);
+	else
+		dnd_cache_admit(server, knock->id, hello.depth);
+}
+
+/* What came before the end of the connection counts. */
+static void disconnected(struct dnd_cache_session *session)
+{
+	dnd_cache_session_take(session);
+	dnd_cache_session_fail(session, session->said_bye ? -ESHUTDOWN : -ECONNRESET,
+			       session->said_bye ? "" : "it left without saying good-bye: its program died or was "
+			       "killed. What it was told is durable is kept");
+}
+
+static void take_turn(struct dnd_cache_server *server, const struct dnd_happening *happening)
+{
+	struct dnd_cache_session *session = session_of(server, happening->id);
+
+	if (happening->turn == DND_TURN_KNOCK)
+		connect_request(server, happening);
+	else if (happening->turn == DND_TURN_NO_DEVICE)
+		dnd_cache_server_fail(server, dnd_listener_no_device(server->ctx));
+	else if (session && happening->turn == DND_TURN_ESTABLISHED)
+		session->link.established = true;
+	else if (session && happening->turn == DND_TURN_ENDED)
+		disconnected(session);
+}
+
+static void take_events(struct dnd_cache_server *server)
+{
+	struct dnd_happening happening;
+	int left = EVENTS_AT_ONCE;
+
+	while (left-- && dnd_listener_next(&server->listener, &happening))
+		take_turn(server, &happening);
+}
+
+/* ---- a round ---- */
+
+static void take_messages(struct dnd_cache_server *server)
+{
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (server->sessions[i])
+			dnd_cache_session_take(server->sessions[i]);
+}
+
+static void take_completions(struct dnd_cache_server *server)
+{
+	struct donard_completion completions[COMPLETIONS_AT_ONCE];
+	int count = donard_queue_poll(server->queue, completions, COMPLETIONS_AT_ONCE);
+
+	if (count < 0)
+		dnd_cache_server_fail(server, count);
+	for (int i = 0; i < count; i++) {
+		struct dnd_cache_io *io = completions[i].user;
+
+		io->done(server, io, &completions[i]);
+	}
+}
+
+static void submit(struct dnd_cache_server *server)
+{
+	int rc = donard_queue_submit(server->queue);
+
+	if (rc)
+		dnd_cache_server_fail(server, rc);
+}
+
+static void send_messages(struct dnd_cache_server *server)
+{
+	for (unsigned int i = 0; i < server->log.super.windows; i++) {
+		struct dnd_cache_session *session = server->sessions[i];
+
+		if (session)
+			dnd_cache_session_send(session);
+		if (session && session->ends)
+			dnd_cache_session_end(session);
+	}
+}
+
+static bool stop_asked(const struct dnd_cache_server *server)
+{
+	return server->options.stop_fn && server->options.stop_fn(server->options.user);
+}
+
+static void withdraw_all(struct dnd_cache_server *server, enum dnd_wire_status status, const char *why)
+{
+	for (unsigned int i = 0; i < server->log.super.windows; i++) {
+		struct dnd_cache_session *session = server->sessions[i];
+
+		if (!session)
+			continue;
+		dnd_cache_session_withdraw(session, status);
+		dnd_cache_session_fail(session, -ESHUTDOWN, why);
+		dnd_cache_session_end(session);
+	}
+}
+
+/* Clients go, and then all that they wrote goes to the drive. */
+static void drain(struct dnd_cache_server *server)
+{
+	server->draining = true;
+	dnd_cache_tell(server, DONARD_CACHE_DRAINING, "", "", server->log.next - server->log.tail);
+	withdraw_all(server, DND_WIRE_STOPPED, "the server ended under it");
+}
+
+static void look_around(struct dnd_cache_server *server)
+{
+	if (nvram_gone(server))
+		dnd_cache_server_fail(server, dnd_fail(server->ctx, DND_E_REGION_GONE, "%s: the region was taken away while the cache "
+				"used it. Add it again, and start again: what was acknowledged is in it.",
+				dnd_memory_name(server->nvram.memory)));
+	else if (!server->draining && stop_asked(server))
+		drain(server);
+}
+
+/* The order is that of the log's steps: what came, its barrier and answers, then reads, then the drive. */
+static void go_round(struct dnd_cache_server *server)
+{
+	take_events(server);
+	take_messages(server);
+	take_completions(server);
+	dnd_cache_group(server);
+	/* What no barrier covered must not be read: a power cut takes it back. */
+	if (server->ends)
+		return;
+	dnd_cache_reads_step(server);
+	dnd_cache_destage_step(server);
+	submit(server);
+	send_messages(server);
+	dnd_cache_report(server);
+	look_around(server);
+}
+
+/* ---- waiting ---- */
+
+static int wait_ms(const struct dnd_cache_server *server)
+{
+	uint64_t due_ns = dnd_cache_destage_due_ns(server), now_ns = dnd_now_ns();
+
+	if (server->again)
+		return 0;
+	if (due_ns <= now_ns)
+		return 1;
+	return (int)dnd_min(TICK_MS, (due_ns - now_ns) / MS_NS + 1);
+}
+
+static void wait_for_something(struct dnd_cache_server *server, struct pollfd *fds, int queue_fd)
+{
+	nfds_t count = 0;
+
+	fds[count++] = (struct pollfd){ .fd = server->listener.events->fd, .events = POLLIN };
+	fds[count++] = (struct pollfd){ .fd = server->nvram.memory->region.fd, .events = POLLPRI };
+	fds[count++] = (struct pollfd){ .fd = server->status_fd, .events = POLLIN };
+	fds[count++] = (struct pollfd){ .fd = queue_fd, .events = POLLIN };
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (server->sessions[i])
+			fds[count++] = (struct pollfd){ .fd = server->sessions[i]->link.channel->fd,
+							.events = POLLIN };
+	poll(fds, count, wait_ms(server));
+	server->again = false;
+}
+
+static bool drained(const struct dnd_cache_server *server)
+{
+	return server->draining && dnd_cache_log_empty(&server->log) &&
+	       server->destage.state == DND_DESTAGE_IDLE && !server->active_reads;
+}
+
+static void run(struct dnd_cache_server *server)
+{
+	struct pollfd *fds = calloc(server->log.super.windows + 4, sizeof(*fds));
+	int queue_fd = donard_queue_descriptor(server->queue);
+
+	if (!fds)
+		dnd_cache_server_fail(server, dnd_fail_memory(server->ctx));
+	else if (queue_fd < 0)
+		dnd_cache_server_fail(server, queue_fd);
+	while (!server->ends && !drained(server)) {
+		wait_for_something(server, fds, queue_fd);
+		go_round(server);
+	}
+	free(fds);
+}
+
+/* ---- the call ---- */
+
+/* What clients are told, as far as the protocol has a word for it. */
+static enum dnd_wire_status farewell(const struct dnd_cache_server *server)
+{
+	if (nvram_gone(server))
+		return DND_WIRE_REGION_GONE;
+	if (server->log.broken)
+		return DND_WIRE_NVRAM_FAILED;
+	if (server->drive_gone)
+		return DND_WIRE_DRIVE_FAILED;
+	return DND_WIRE_STOPPED;
+}
+
+/* The context's text, which says why, is kept: what is undone may fail as well. */
+static void end_clients(struct dnd_cache_server *server)
+{
+	struct dnd_failure kept = dnd_failure_keep(server->ctx);
+
+	if (server->sessions)
+		withdraw_all(server, farewell(server), "the server ended under it");
+	dnd_failure_put_back(server->ctx, &kept);
+}
+
+static int listen_for_clients(struct dnd_cache_server *server)
+{
+	char address[DND_PEER_BYTES];
+	int rc = dnd_listen(server->ctx, &server->listener);
+
+	if (!rc)
+		rc = dnd_cache_report_open(server);
+	if (rc)
+		return rc;
+	dnd_address_text(rdma_get_local_addr(server->listener.id), address);
+	dnd_cache_tell(server, DONARD_CACHE_LISTENING, address, "", 0);
+	return 0;
+}
+
+static int serve(struct dnd_cache_server *server)
+{
+	int rc = dnd_listener_open(server->ctx, &server->listener, server->options.listen,
+				   server->options.port);
+
+	if (!rc)
+		rc = dnd_cache_start(server);
+	if (!rc)
+		rc = listen_for_clients(server);
+	if (rc)
+		return rc;
+	run(server);
+	if (server->ends)
+		dnd_failure_put_back(server->ctx, &server->why);
+	return server->ends;
+}
+
+DND_PUBLIC int donard_cache_serve(struct donard_context *ctx,
+				  const struct donard_cache_serve_options *options)
+{
+	struct dnd_cache_server *server = calloc(1, sizeof(*server));
+	struct dnd_failure kept;
+	int rc;
+
+	if (!server)
+		return dnd_fail_memory(ctx);
+	server->ctx = ctx;
+	server->status_fd = -1;
+	rc = take_options(server, options);
+	if (!rc)
+		rc = serve(server);
+	kept = dnd_failure_keep(ctx);
+	end_clients(server);
+	dnd_cache_report_close(server);
+	dnd_cache_end(server);
+	dnd_listener_close(&server->listener);
+	dnd_failure_put_back(ctx, &kept);
+	free(server);
+	return rc;
+}

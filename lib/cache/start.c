@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From options to a log that is served: what is refused here leaves all as it was. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+
+#include "cache/backing.h"
+#include "cache/others.h"
+#include "cache/server.h"
+
+#define DEFAULT_CLIENTS		8
+#define REQUEST_BYTES_MAX	(256U << 10)
+#define STAGING_PART		16	/* of the NVRAM at most */
+#define QUEUE_DEPTH		256
+
+/* ---- the NVRAM ---- */
+
+/* Asked once before anything rests on it: a region may be persistent, and its barrier refused. */
+static int check_persistent(struct dnd_cache_server *server, struct donard_memory *memory)
+{
+	int rc = 0;
+
+	server->persistent = dnd_region_persistent(&memory->region);
+	if (server->persistent)
+		rc = donard_memory_sync(memory, DONARD_SYNC_DURABLE);
+	if (rc && rc != -EOPNOTSUPP)
+		return rc;
+	server->persistent = server->persistent && !rc;
+	if (server->persistent || server->options.flags & DONARD_CACHE_VOLATILE_OK)
+		return 0;
+	return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: a power cut empties it, and with it what clients were told is "
+			"durable. Take a region of persistent memory ('donard-cli list' shows which are), or pass "
+			"VOLATILE_OK: then each acknowledgement says so.", dnd_memory_name(memory));
+}
+
+/* All of the region. */
+static int open_nvram(struct dnd_cache_server *server)
+{
+	int rc = donard_memory_claim(server->ctx, server->options.nvram, 0, 0, &server->nvram.memory);
+
+	if (!rc)
+		rc = check_persistent(server, server->nvram.memory);
+	if (!rc)
+		dnd_cache_nvram_init(&server->nvram, server->nvram.memory, server->nvram.memory->length,
+				     server->persistent);
+	return rc;
+}
+
+/* ---- the log ---- */
+
+static uint64_t staging_bytes(uint64_t nvram_bytes, uint32_t block)
+{
+	uint64_t request = dnd_min(REQUEST_BYTES_MAX, nvram_bytes / STAGING_PART / DND_CACHE_READS);
+
+	return DND_CACHE_READS * dnd_round_down(request, dnd_max(block, DND_CACHE_PAGE_BYTES));
+}
+
+static int read_first_block(struct dnd_cache_server *server, uint64_t at)
+{
+	struct donard_completion completion;
+	int rc = donard_queue_read(server->queue, server->file, 0, server->nvram.memory, at,
+				   server->drive.align_bytes, NULL);
+
+	if (!rc)
+		rc = donard_queue_wait(server->queue, 1, -1, &completion, 1);
+	if (rc < 0)
+		return rc;
+	if (completion.result == server->drive.align_bytes)
+		return 0;
+	return dnd_fail_errno(server->ctx, completion.result < 0 ? (int)-completion.result : EIO,
+			      "%s: it cannot be read into %s%s%s", server->drive.path,
+			      dnd_memory_name(server->nvram.memory), *completion.error ? ": " : "", completion.error);
+}
+
+/*
+ * The first block, into where reads are to be staged, and straight.  What was there is put back: a format
+ * that is refused later leaves the zeros that it found.
+ */
+static int prove_route(struct dnd_cache_server *server, uint64_t at)
+{
+	struct dnd_cache_store *store = &server->nvram.store;
+	size_t bytes = server->drive.align_bytes;
+	void *before = malloc(bytes);
+	int rc = before ? store->read(store, at, before, bytes) : dnd_fail_memory(server->ctx), put_back;
+
+	if (!rc) {
+		rc = read_first_block(server, at);
+		put_back = store->write(store, at, before, bytes);
+		rc = rc ? rc : put_back;
+	}
+	free(before);
+	return rc;
+}
+
+static int format(struct dnd_cache_server *server, const char *drive_id)
+{
+	const struct donard_file_info *drive = &server->drive;
+	uint64_t bytes = server->nvram.store.length_bytes;
+	const struct dnd_cache_geometry geometry = {
+		.length_bytes = bytes - staging_bytes(bytes, drive->align_bytes),
+		.windows = server->options.clients ? server->options.clients : DEFAULT_CLIENTS,
+		.block_bytes = drive->align_bytes,
+		.drive_bytes = dnd_round_down(drive->size_bytes, drive->align_bytes),
+		.drive_id = drive_id,
+	};
+	int rc;
+
+	if (!geometry.drive_bytes)
+		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: it has no bytes to be a drive with. Make the file as large "
+				"as it shall be (fallocate -l SIZE).", drive->path);
+	rc = prove_route(server, geometry.length_bytes);
+	return rc ? rc : dnd_cache_format(server->ctx, &server->nvram.store, &geometry);
+}
+
+static int other_data(struct dnd_cache_server *server)
+{
+	const char *name = dnd_memory_name(server->nvram.memory);
+
+	return dnd_fail(server->ctx, DND_E_HAS_DATA, "%s: it holds data of something else. If nobody needs them, make them "
+			"zeros (dd if=/dev/zero of=/dev/%s bs=1M), and start again.", name, name);
+}
+
+/* A log of records that nobody said may be lost. */
+static int has_records(struct dnd_cache_server *server, const struct dnd_cache_super *super,
+		       const char *what)
+{
+	return dnd_fail(server->ctx, DND_E_HAS_DATA, "%s: it holds a log %s, for the drive %s. Serve that log with its drive "
+			"and without FORMAT; or, if its records may be lost, pass options.discard %016llx.",
+			dnd_memory_name(server->nvram.memory), what, super->drive_id,
+			(unsigned long long)super->identity);
+}
+
+/* An empty log may be formatted anew; one that cannot be read may hold anything. */
+static int may_format(struct dnd_cache_server *server, const struct dnd_cache_super *super)
+{
+	struct dnd_cache_log log;
+	uint64_t records;
+	char what[64];
+
+	if (server->options.discard == super->identity && super->version == DND_CACHE_VERSION)
+		return 0;
+	if (super->version != DND_CACHE_VERSION)
+		return dnd_cache_open(server->ctx, &server->nvram.store, &log);
+	if (dnd_cache_open(server->ctx, &server->nvram.store, &log))
+		return has_records(server, super, "that is damaged");
+	records = log.next - log.tail;
+	dnd_cache_close(&log);
+	if (!records)
+		return 0;
+	snprintf(what, sizeof(what), "with %llu acknowledged records", (unsigned long long)records);
+	return has_records(server, super, what);
+}
+
+static int format_if_told(struct dnd_cache_server *server, const char *drive_id)
+{
+	struct dnd_cache_super super = { .version = 0 };
+	enum dnd_cache_found found;
+	int rc;
+
+	if (!(server->options.flags & DONARD_CACHE_FORMAT))
+		return 0;
+	rc = dnd_cache_look(server->ctx, &server->nvram.store, &super, &found);
+	if (rc)
+		return rc;
+	if (found == DND_CACHE_FOUND_OTHER)
+		return other_data(server);
+	if (found == DND_CACHE_FOUND_DAMAGED)
+		return dnd_fail(server->ctx, DND_E_DAMAGED, "%s: it held a log, and no copy of its superblock is whole: what was "
+				"in it cannot be told. If it may be lost, make it zeros (dd if=/dev/zero of=/dev/%s "
+				"bs=1M).", dnd_memory_name(server->nvram.memory),
+				dnd_memory_name(server->nvram.memory));
+	if (found == DND_CACHE_FOUND_LOG)
+		rc = may_format(server, &super);
+	return rc ? rc : format(server, drive_id);
+}
+
+static int check_drive(struct dnd_cache_server *server, const char *drive_id)
+{
+	const struct dnd_cache_super *super = &server->log.super;
+	const struct donard_file_info *drive = &server->drive;
+
+	if (strcmp(super->drive_id, drive_id))
+		return dnd_fail(server->ctx, DND_E_OTHER_DRIVE, "%s: this is the drive %s, and the log in %s belongs to %s. "
+				"Name that one.", drive->path, drive_id,
+				dnd_memory_name(server->nvram.memory), super->drive_id);
+	if (super->drive_bytes != dnd_round_down(drive->size_bytes, super->block_bytes) ||
+	    super->block_bytes % drive->align_bytes)
+		return dnd_fail(server->ctx, DND_E_OTHER_DRIVE, "%s: it has %llu bytes in blocks of %u now, and had %llu in blocks of %u "
+				"when the log was laid. Bring back that size; or drain the log there, and format it anew.",
+				drive->path, (unsigned long long)drive->size_bytes, drive->align_bytes,
+				(unsigned long long)super->drive_bytes, super->block_bytes);
+	return 0;
+}
+
+static int open_log(struct dnd_cache_server *server)
+{
+	char drive_id[DND_CACHE_DRIVE_ID_BYTES];
+	int rc = dnd_backing_identity(server->ctx, &server->drive, drive_id);
+	bool formats = server->options.flags & DONARD_CACHE_FORMAT;
+	char text[96] = "";
+
+	if (!rc)
+		rc = dnd_cache_check_others(server->ctx, dnd_memory_name(server->nvram.memory), drive_id);
+	if (!rc)
+		rc = format_if_told(server, drive_id);
+	if (!rc)
+		rc = (server->options.flags & DONARD_CACHE_GIVE_UP_DAMAGED ? dnd_cache_open_giving_up : dnd_cache_open)
+		     (server->ctx, &server->nvram.store, &server->log);
+	if (rc)
+		return rc;
+	server->log_open = true;
+	rc = check_drive(server, drive_id);
+	if (!rc)
+		rc = prove_route(server, server->log.super.length_bytes);
+	if (rc)
+		return rc;
+	server->tally.counts.recovered = server->log.next - server->log.tail;
+	if (server->log.voids)
+		snprintf(text, sizeof(text), "%llu of them were passed over: their bytes are damaged",
+			 (unsigned long long)server->log.voids);
+	dnd_cache_tell(server, formats ? DONARD_CACHE_FORMATTED : DONARD_CACHE_RECOVERED, "", text,
+		       server->tally.counts.recovered);
+	return 0;
+}
+
+/* ---- the drive ---- */
+
+/* The kernel gives a device to one program that asks for it alone; a file to anybody. */
+static int lock_file(struct dnd_cache_server *server)
+{
+	if (server->drive.kind != DONARD_FILE_KIND_REGULAR || !flock(server->drive.fd, LOCK_EX | LOCK_NB))
+		return 0;
+	if (errno != EWOULDBLOCK)
+		return dnd_fail_errno(server->ctx, errno, "%s: it cannot be locked", server->drive.path);
+	return dnd_fail(server->ctx, DND_E_BUSY, "%s: another program has locked it: a cache is served from another region in "
+			"front of it, for instance. End that one, or take another file.", server->drive.path);
+}
+
+static int open_drive(struct dnd_cache_server *server)
+{
+	int rc = donard_file_open(server->ctx, server->options.backing, DONARD_FILE_WRITE, &server->file);
+
+	if (rc)
+		return rc;
+	server->drive.size = sizeof(server->drive);
+	rc = donard_file_info(server->file, &server->drive);
+	if (rc)
+		return rc;
+	if (server->drive.bounces[0])
+		return dnd_fail(server->ctx, DND_E_BOUNCES, "%s: its bytes would go through DRAM: %s.",
+				server->drive.path, server->drive.bounces);
+	return lock_file(server);
+}
+
+static int open_queue(struct dnd_cache_server *server)
+{
+	const struct donard_queue_options options = {
+		.size = sizeof(options),
+		.depth = QUEUE_DEPTH,
+		.flags = server->options.flags & DONARD_CACHE_PASSTHROUGH ? DONARD_QUEUE_PASSTHROUGH : 0,
+	};
+	int rc = donard_queue_open(server->ctx, &options, &server->queue);
+
+	if (!rc)
+		rc = donard_queue_register(server->queue, server->nvram.memory);
+	return rc < 0 ? rc : 0;
+}
+
+/* ---- all of it ---- */
+
+static int size_requests(struct dnd_cache_server *server)
+{
+	const struct dnd_cache_super *super = &server->log.super;
+	uint64_t staging = server->nvram.store.length_bytes - super->length_bytes;
+	uint64_t request = dnd_min(staging / DND_CACHE_READS, super->window_bytes / 4);
+
+	server->request_bytes_max = (uint32_t)dnd_round_down(dnd_min(request, REQUEST_BYTES_MAX),
+							     super->block_bytes);
+	server->sessions = calloc(super->windows, sizeof(*server->sessions));
+	server->appended_ns = calloc(super->records, sizeof(*server->appended_ns));
+	if (!server->sessions || !server->appended_ns)
+		return dnd_fail_memory(server->ctx);
+	for (uint64_t i = 0; i < super->records; i++)
+		server->appended_ns[i] = dnd_now_ns();
+	if (!server->request_bytes_max)
+		return dnd_fail(server->ctx, DND_E_NO_SPACE, "%s: the log leaves no room behind it that reads could be "
+				"staged in. Drain it with the version that laid it.",
+				dnd_memory_name(server->nvram.memory));
+	return dnd_cache_reads_open(server);
+}
+
+int dnd_cache_start(struct dnd_cache_server *server)
+{
+	int rc = open_nvram(server);
+
+	if (!rc)
+		rc = open_drive(server);
+	if (!rc)
+		rc = open_queue(server);
+	if (!rc)
+		rc = open_log(server);
+	if (!rc)
+		rc = size_requests(server);
+	if (!rc)
+		rc = dnd_cache_begin(&server->log);
+	return rc;
+}
+
+/* In this order: no device writes into the memory when it is let go of, and its removal goes through. */
+void dnd_cache_end(struct dnd_cache_server *server)
+{
+	donard_queue_close(server->queue);
+	dnd_cache_destage_close(server);
+	dnd_cache_reads_close(server);
+	free(server->sessions);
+	free(server->appended_ns);
+	if (server->log_open)
+		dnd_cache_close(&server->log);
+	donard_file_close(server->file);
+	donard_memory_free(server->nvram.memory);
+}

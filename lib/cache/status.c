@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Asking a server of this machine for its status. */
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cache/report.h"
+#include "donard/cache.h"
+
+static int cannot_ask(struct donard_context *ctx, const char *nvram, const char *path)
+{
+	if (errno == ENOENT || errno == ECONNREFUSED)
+		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: no cache is served from it (nobody answers at %s). Start it "
+				"with 'donard-cli cache serve'.", nvram, path);
+	return dnd_fail_errno(ctx, errno, "%s", path);
+}
+
+static int read_all(int fd, void *to, size_t bytes)
+{
+	uint8_t *at = to;
+	ssize_t got;
+
+	while (bytes) {
+		got = read(fd, at, bytes);
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -EPROTO;
+		at += got;
+		bytes -= (size_t)got;
+	}
+	return 0;
+}
+
+static int read_report(int fd, struct donard_cache_status *status)
+{
+	const struct dnd_report_head expected = { .magic = DND_REPORT_MAGIC };
+	struct dnd_report_head head;
+	int rc = read_all(fd, &head, sizeof(head));
+
+	if (rc)
+		return rc;
+	if (memcmp(head.magic, expected.magic, sizeof(head.magic)))
+		return -EPROTO;
+	return read_all(fd, status, dnd_min(head.bytes, sizeof(*status)));
+}
+
+static int ask(struct donard_context *ctx, const char *nvram, const struct sockaddr_un *address,
+	       struct donard_cache_status *status)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	int rc;
+
+	if (fd < 0)
+		return dnd_fail_errno(ctx, errno, "no socket");
+	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
+		rc = cannot_ask(ctx, nvram, address->sun_path);
+	else if (read_report(fd, status))
+		rc = dnd_fail(ctx, DND_E_PROTOCOL, "%s: what answers there is no cache of this version of donard.",
+			      address->sun_path);
+	else
+		rc = 0;
+	close(fd);
+	return rc;
+}
+
+DND_PUBLIC int donard_cache_status(struct donard_context *ctx, const char *nvram,
+				   struct donard_cache_status *status)
+{
+	struct donard_cache_status found = { .size = 0 };
+	struct sockaddr_un address;
+	int rc = dnd_struct_check(ctx, status, "donard_cache_status");
+
+	if (rc)
+		return rc;
+	if (!strncmp(nvram, "/dev/p2pmem", 11))
+		nvram += 5;
+	if (dnd_report_address(nvram, &address))
+		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: too long for the path of a socket.", nvram);
+	rc = ask(ctx, nvram, &address, &found);
+	if (!rc)
+		dnd_struct_give(status, &found, sizeof(found));
+	return rc;
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See engine.h.  One ring and one thread. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "copy/engine.h"
+
+#define FAULT_REACH_BYTES	(2ULL << 20)	/* what one fault of a region maps (kernel/mmap.c) */
+
+struct lane {
+	struct dnd_io io;	/* first: what the ring returns is the lane */
+	struct dnd_request request;
+	uint32_t number;
+	enum dnd_step step;
+};
+
+struct engine {
+	struct dnd_transfer *transfer;
+	struct dnd_ring ring;
+	struct lane *lanes;
+	uint32_t *idle;		/* stack of lane numbers */
+	uint32_t idle_count;
+	uint64_t next_request;
+	uint64_t done_bytes;
+	struct dnd_buffers buffers;
+	uintptr_t mapped_end;	/* of what fault_in() has seen to */
+	int error;		/* the first; no new request starts after it */
+};
+
+static void submit(struct engine *engine, struct lane *lane)
+{
+	const struct dnd_transfer *transfer = engine->transfer;
+	bool reads = lane->step == DND_STEP_READ;
+
+	lane->io.kind = reads ? DND_IO_READ : DND_IO_WRITE;
+	lane->io.fd = reads ? transfer->read_fd : transfer->write_fd;
+	lane->io.generic = reads ? transfer->read_generic : transfer->write_generic;
+	lane->io.offset_bytes = lane->request.offset_bytes +
+				(reads ? transfer->read_offset : transfer->write_offset);
+	dnd_io_start(&engine->ring, &lane->io);
+}
+
+static void fail(struct engine *engine, const struct lane *lane, int error)
+{
+	struct dnd_transfer *transfer = engine->transfer;
+
+	if (lane && lane->request.offset_bytes < transfer->gapless_bytes)
+		transfer->gapless_bytes = lane->request.offset_bytes;
+	if (engine->error)
+		return;
+	engine->error = error;
+	transfer->failed_step = lane ? lane->step : DND_STEP_SETUP;
+	transfer->failed_offset = lane ? lane->request.offset_bytes : 0;
+}
+
+static void finish(struct engine *engine, struct lane *lane)
+{
+	engine->idle[engine->idle_count++] = lane->number;
+}
+
+static bool cpu_step(struct engine *engine, struct lane *lane, void *to, const void *from)
+{
+	int rc = dnd_memory_copy(to, from, lane->request.length_bytes);
+
+	if (rc) {
+		lane->step = DND_STEP_CPU;
+		fail(engine, lane, rc);
+		finish(engine, lane);
+	}
+	return !rc;
+}
+
+static uint8_t *own_place(const struct dnd_transfer *transfer, uint64_t offset)
+{
+	return (transfer->target ? transfer->target : transfer->source) + offset;
+}
+
+/*
+ * Maps what a request is about to use, a fault for all that one fault maps. Left to the request, the kernel looks up
+ * by itself each page from the one that faulted to the request's end (mm/gup.c: the slow path takes over all that
+ * the fast one has left). A hint: what goes wrong here the request says.
+ */
+static void fault_in(struct engine *engine, const struct lane *lane)
+{
+	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)lane->io.memory, end = at + lane->request.length_bytes;
+
+	at = dnd_max(at, engine->mapped_end);
+	for (; at < end; at = dnd_round_down(at, FAULT_REACH_BYTES) + FAULT_REACH_BYTES)
+		madvise((void *)dnd_round_down(at, page), page, MADV_POPULATE_READ);
+	engine->mapped_end = at;
+}
+
+static void start_request(struct engine *engine)
+{
+	struct dnd_transfer *transfer = engine->transfer;
+	uint32_t number = engine->idle[--engine->idle_count];
+	struct lane *lane = &engine->lanes[number];
+	uint64_t offset;
+
+	lane->request = dnd_plan_request(transfer->plan, engine->next_request++);
+	lane->io.length_bytes = lane->request.length_bytes;
+	offset = lane->request.offset_bytes;
+	lane->io.memory = transfer->buffers ? transfer->buffers + number * transfer->plan->block_bytes :
+					   own_place(transfer, offset);
+	if (!transfer->registers)
+		fault_in(engine, lane);
+	if (transfer->source && transfer->buffers &&
+	    !cpu_step(engine, lane, lane->io.memory, transfer->source + offset))
+		return;
+	lane->step = transfer->read_fd >= 0 ? DND_STEP_READ : DND_STEP_WRITE;
+	submit(engine, lane);
+}
+
+static void step_done(struct engine *engine, struct lane *lane)
+{
+	struct dnd_transfer *transfer = engine->transfer;
+
+	if (lane->step == DND_STEP_READ && transfer->target && transfer->buffers &&
+	    !cpu_step(engine, lane, transfer->target + lane->request.offset_bytes, lane->io.memory))
+		return;
+	if (lane->step == DND_STEP_READ && transfer->write_fd >= 0) {
+		lane->step = DND_STEP_WRITE;
+		submit(engine, lane);
+		return;
+	}
+	engine->done_bytes += lane->request.length_bytes;
+	finish(engine, lane);
+}
+
+static void complete(struct engine *engine, struct lane *lane, int64_t result)
+{
+	if (lane->io.nvme_status && !engine->error)
+		engine->transfer->nvme_status = lane->io.nvme_status;
+	if (result == (int64_t)lane->request.length_bytes) {
+		step_done(engine, lane);
+		return;
+	}
+	fail(engine, lane, result < 0 ? (int)result : -EIO);
+	finish(engine, lane);
+}
+
+static void report_progress(struct engine *engine)
+{
+	struct dnd_transfer *transfer = engine->transfer;
+
+	if (engine->error || !transfer->progress_fn)
+		return;
+	if (transfer->progress_fn(transfer->progress_user, DONARD_PHASE_COPY, engine->done_bytes,
+				  transfer->plan->length_bytes))
+		engine->error = -ECANCELED;
+}
+
+static void reap(struct engine *engine)
+{
+	struct dnd_io *io;
+	int64_t result;
+
+	while ((io = dnd_io_next(&engine->ring, &result)))
+		complete(engine, (struct lane *)io, result);
+	report_progress(engine);
+}
+
+static bool may_start(const struct engine *engine)
+{
+	return !engine->error && engine->idle_count &&
+	       engine->next_request < engine->transfer->plan->requests;
+}
+
+static void loop(struct engine *engine)
+{
+	uint32_t lanes = engine->transfer->plan->lanes;
+	int rc;
+
+	do {
+		while (may_start(engine))
+			start_request(engine);
+		if (engine->idle_count == lanes)
+			continue;
+		rc = dnd_ring_enter(&engine->ring, 1);
+		if (rc)
+			fail(engine, NULL, rc);
+		reap(engine);
+	} while (engine->idle_count < lanes || may_start(engine));
+}
+
+/* What the requests read or write: the lanes' buffers, or their own places. */
+static struct dnd_holding holding_of(const struct dnd_transfer *transfer)
+{
+	const struct dnd_plan *plan = transfer->plan;
+	struct dnd_holding holding = {
+		.base = transfer->target ? transfer->target : transfer->source,
+		.bytes = plan->full_bytes,
+		.unit_bytes = plan->block_bytes,
+		.align_bytes = plan->align_bytes,
+		.region = transfer->region,
+		.window = transfer->window,
+	};
+
+	if (transfer->buffers) {
+		holding.base = transfer->buffers;
+		holding.bytes = plan->block_bytes * plan->lanes;
+	}
+	return holding;
+}
+
+static int open_ring(struct engine *engine)
+{
+	const struct dnd_transfer *transfer = engine->transfer;
+	const struct dnd_holding holding = holding_of(transfer);
+	bool commands = transfer->read_generic || transfer->write_generic;
+	unsigned int slots = transfer->registers ?
+			     dnd_buffers_slots(holding.bytes, holding.unit_bytes) : 0;
+	int rc = dnd_ring_open(&engine->ring, transfer->plan->lanes, slots, commands);
+
+	if (!rc && slots)
+		rc = dnd_buffers_register(&engine->buffers, &engine->ring, &holding);
+	return rc;
+}
+
+static int engine_init(struct engine *engine, struct dnd_transfer *transfer)
+{
+	uint32_t lanes = transfer->plan->lanes;
+	int rc;
+
+	engine->transfer = transfer;
+	rc = open_ring(engine);
+	if (rc)
+		return rc;
+	engine->lanes = calloc(lanes, sizeof(*engine->lanes));
+	engine->idle = calloc(lanes, sizeof(*engine->idle));
+	if (!engine->lanes || !engine->idle)
+		return -ENOMEM;
+	while (engine->idle_count < lanes) {
+		engine->lanes[engine->idle_count].io.align_bytes = transfer->plan->align_bytes;
+		engine->lanes[engine->idle_count].io.buffers = &engine->buffers;
+		engine->lanes[engine->idle_count].number = engine->idle_count;
+		engine->idle[engine->idle_count] = engine->idle_count;
+		engine->idle_count++;
+	}
+	return 0;
+}
+
+static void engine_exit(struct engine *engine)
+{
+	dnd_ring_close(&engine->ring);
+	free(engine->lanes);
+	free(engine->idle);
+}
+
+int dnd_uring_run(struct dnd_transfer *transfer)
+{
+	struct engine engine = { 0 };
+	int rc;
+
+	transfer->gapless_bytes = 0;
+	if (!transfer->plan->requests)
+		return 0;
+	rc = engine_init(&engine, transfer);
+	if (rc) {
+		transfer->failed_step = DND_STEP_SETUP;
+	} else {
+		transfer->gapless_bytes = transfer->plan->full_bytes;
+		loop(&engine);
+		transfer->gapless_bytes = dnd_min(transfer->gapless_bytes, engine.next_request *
+						  transfer->plan->block_bytes);
+		transfer->fixed_buffers = engine.buffers.base;
+		rc = engine.error;
+	}
+	engine_exit(&engine);
+	return rc;
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * gpu:N as a side of a copy.  Its memory is allocated by CUDA, pinned into the
+ * GPU's region for as long as the copy lasts, and freed.  From then on it is a
+ * side in a region, but for three things: it is mapped already, the spare blocks
+ * are its own, and it is verified by the GPU's copies (verify.c), which do not
+ * take the way of the drive's.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "copy/copy.h"
+
+#define FILL_BYTES	(4U << 20)
+
+int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec)
+{
+	int rc = 0;
+
+	side->is_gpu = true;
+	side->gpu = spec->gpu;
+	side->offset += spec->offset_bytes;
+	if (side == &copy->src && !copy->options.length_bytes)
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for this copy and has no end of "
+				"its own. Say how much to copy by options.length_bytes.", side->label);
+	if (spec->gpu_bdf[0])
+		rc = dnd_gpu_by_address(copy->ctx, spec->gpu_bdf, &side->gpu);
+	return rc ? rc : dnd_gpu_bytes(copy->ctx, side->gpu, &side->gpu_bytes);
+}
+
+/*
+ * What no drive has by chance, no two places share, and no two fillings: bytes that
+ * an earlier copy left, on the drive or in memory that CUDA gives out again, are
+ * never taken for this one's.
+ */
+static void make_pattern(uint64_t *words, size_t count, uint64_t nonce, uint64_t first)
+{
+	for (size_t i = 0; i < count; i++) {
+		uint64_t word = nonce + (first + i) * 0x9e3779b97f4a7c15ULL;
+
+		word = (word ^ word >> 30) * 0xbf58476d1ce4e5b9ULL;
+		words[i] = word ^ word >> 27;
+	}
+}
+
+/* To the end of the last block, of which a file may get all for a moment. */
+static int fill(struct dnd_copy *copy, const struct dnd_side *side)
+{
+	uint64_t length = dnd_round_up(copy->length, copy->align), nonce;
+	uint64_t *words = malloc(FILL_BYTES);
+	int rc = words ? 0 : dnd_fail_memory(copy->ctx);
+
+	dnd_memory_nonce(&nonce, sizeof(nonce));
+	for (uint64_t at = 0; !rc && at < length; at += FILL_BYTES) {
+		make_pattern(words, FILL_BYTES / sizeof(*words), nonce, at / sizeof(*words));
+		rc = dnd_gpu_store(side->memory, side->offset + at, words, dnd_min(FILL_BYTES, length - at));
+		if (!rc && dnd_copy_progress(copy, DONARD_PHASE_COPY, 0, copy->length))
+			rc = dnd_copy_failed(copy, DND_STEP_NONE, at, ECANCELED);
+	}
+	free(words);
+	return rc;
+}
+
+/* A source has bytes of its own; a destination that is verified has others before the copy. */
+static bool needs_filling(const struct dnd_copy *copy, const struct dnd_side *side)
+{
+	return side == &copy->src || dnd_copy_flag(copy, DONARD_COPY_VERIFY);
+}
+
+/* The memory keeps the file and the mapping. */
+static void borrow(struct dnd_side *side)
+{
+	side->region = side->memory->region;
+	side->window = side->memory->window;
+	side->window.data += side->offset;
+}
+
+/* CUDA's number is this program's: the address is the machine's. */
+static void name_gpu(struct dnd_copy *copy, const struct dnd_side *side)
+{
+	char *name = side == &copy->src ? copy->result->src_gpu : copy->result->dst_gpu;
+
+	snprintf(name, DONARD_BDF_BYTES, "%s", side->region.bdf);
+}
+
+static int alloc_side(struct dnd_copy *copy, struct dnd_side *side)
+{
+	uint64_t bytes = side->offset + dnd_round_up(copy->length, copy->align) + dnd_spare_bytes(copy->align);
+	uint64_t address;
+	int rc;
+
+	if (!side->is_gpu)
+		return 0;
+	rc = donard_memory_alloc_cuda(copy->ctx, side->gpu, bytes, &address, &side->memory);
+	if (rc)
+		return rc;
+	borrow(side);
+	name_gpu(copy, side);
+	return needs_filling(copy, side) ? fill(copy, side) : 0;
+}
+
+int dnd_copy_gpu_alloc(struct dnd_copy *copy)
+{
+	int rc = alloc_side(copy, &copy->src);
+
+	return rc ? rc : alloc_side(copy, &copy->dst);
+}
+
+void dnd_copy_gpu_spare(struct dnd_copy *copy)
+{
+	const struct dnd_side *side = copy->src.is_region ? &copy->src : &copy->dst;
+
+	if (side->is_gpu)
+		copy->spare.place = dnd_copy_place(side, dnd_round_up(copy->length, copy->align));
+}
+
+void dnd_copy_gpu_close(struct dnd_side *side)
+{
+	if (!side->memory)
+		return;
+	side->region.fd = -1;
+	memset(&side->window, 0, sizeof(side->window));
+	donard_memory_free(side->memory);
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See buffers.h.  GPU memory is pinned once, and each thread's engine has the same pages. */
+#include <stdlib.h>
+
+#include "cufile/buffers.h"
+#include "cufile/codes.h"
+#include "cufile/driver.h"
+#include "cufile/log.h"
+#include "cufile/map.h"
+#include "cufile/settings.h"
+
+#define KIB	1024ULL
+
+/* Under the home's lock. */
+static struct cuf_map buffers;
+static uint64_t pinned_bytes;
+
+struct cuf_buffer *cuf_buffer_find(uint64_t base)
+{
+	return cuf_map_get(&buffers, base);
+}
+
+struct cuf_buffer *cuf_buffer_around(uint64_t start, uint64_t bytes)
+{
+	for (size_t i = 0; i < buffers.room; i++) {
+		struct cuf_buffer *buffer = buffers.entries[i].value;
+
+		if (buffers.entries[i].key && cuf_buffer_has(buffer, start, bytes))
+			return buffer;
+	}
+	return NULL;
+}
+
+void cuf_buffer_free(struct cuf_buffer *buffer)
+{
+	if (!buffer)
+		return;
+	cuf_home_lock();
+	if (buffer->memory)
+		pinned_bytes -= buffer->bytes;
+	donard_memory_free(buffer->memory);
+	cuf_home_unlock();
+	free(buffer);
+}
+
+struct cuf_buffer *cuf_buffer_take(const void *base)
+{
+	struct cuf_buffer *buffer;
+
+	cuf_home_lock();
+	buffer = base ? cuf_map_take(&buffers, (uintptr_t)base) : NULL;
+	cuf_home_unlock();
+	return buffer;
+}
+
+void cuf_buffers_end(void)
+{
+	cuf_home_lock();
+	for (size_t i = 0; i < buffers.room; i++) {
+		struct cuf_buffer *buffer = buffers.entries[i].value;
+
+		if (!buffers.entries[i].key)
+			continue;
+		donard_memory_free(buffer->memory);
+		free(buffer);
+	}
+	cuf_map_free(&buffers);
+	pinned_bytes = 0;
+	cuf_home_unlock();
+}
+
+/* ---- what is registered ---- */
+
+static int check_limit(const struct cuf_buffer *buffer)
+{
+	uint64_t limit_kib = cuf_size(CUF_SIZE_MAX_PINNED_KIB);
+	uint64_t limit = limit_kib > UINT64_MAX / KIB ? UINT64_MAX : limit_kib * KIB;
+
+	if (buffer->bytes > limit)
+		return CUF_INVALID_MAPPING_SIZE;
+	if (pinned_bytes > limit || buffer->bytes > limit - pinned_bytes)
+		return CUF_GPU_MEMORY_PINNING_FAILED;
+	return 0;
+}
+
+static int pin(struct donard_context *ctx, struct cuf_buffer *buffer)
+{
+	int rc = check_limit(buffer);
+
+	if (rc) {
+		cuf_log(CUF_LOG_ERROR, "%llu bytes at %#llx: more than max_device_pinned_mem_size_kb allows, of which "
+			"%llu bytes are taken", (unsigned long long)buffer->bytes,
+			(unsigned long long)buffer->base, (unsigned long long)pinned_bytes);
+		return rc;
+	}
+	rc = cuf_gpu->pin(ctx, (void *)(uintptr_t)buffer->base, buffer->bytes, &buffer->memory);
+	if (!rc) {
+		pinned_bytes += buffer->bytes;
+		return 0;
+	}
+	if (rc == -EBUSY) {	/* two buffers in one page of the GPU's, say */
+		cuf_log(CUF_LOG_WARN, "%llu bytes at %#llx are staged, as if they were not registered: %s",
+			(unsigned long long)buffer->bytes, (unsigned long long)buffer->base, donard_error(ctx));
+		return 0;
+	}
+	cuf_log(CUF_LOG_ERROR, "%llu bytes at %#llx cannot be pinned: %s", (unsigned long long)buffer->bytes,
+		(unsigned long long)buffer->base, donard_error(ctx));
+	return cuf_code_of_buffer(rc);
+}
+
+/* Not what is wrong with the buffer, nor what is passing: that a program should hear of. */
+static bool may_stay_unpinned(int code)
+{
+	return cuf_flag(CUF_FLAG_ALLOW_COMPAT) && (cuf_is_unsupported(-code) || code == CUF_INVALID_MAPPING_SIZE ||
+						   code == CUF_PERMISSION_DENIED);
+}
+
+/* With compatibility mode a buffer that cannot be pinned is known all the same. */
+static int pin_device(struct donard_context *ctx, struct cuf_buffer *buffer)
+{
+	const struct cuf_pointer *pointer = &buffer->pointer;
+	uint64_t skip = buffer->base - pointer->start;
+	int rc;
+
+	if (buffer->base < pointer->start || skip > pointer->bytes || buffer->bytes > pointer->bytes - skip)
+		return CUF_CUDA_POINTER_RANGE_ERROR;
+	if (cuf_flag(CUF_FLAG_FORCE_COMPAT))
+		return 0;
+	rc = pin(ctx, buffer);
+	if (!rc || !may_stay_unpinned(rc))
+		return rc;
+	cuf_log(CUF_LOG_NOTICE, "%#llx: it is staged as if it were not registered, or else its bytes go through DRAM, "
+		"which is allowed", (unsigned long long)buffer->base);
+	return 0;
+}
+
+/* A device's memory is none of the host's, though the CPU has it mapped. */
+static int check_host(struct donard_context *ctx, const struct cuf_buffer *buffer)
+{
+	struct donard_memory *memory;
+	int rc = donard_memory_from_host(ctx, (void *)(uintptr_t)buffer->base, buffer->bytes, &memory);
+
+	if (!rc)
+		donard_memory_free(memory);
+	if (rc != -EHOSTUNREACH)
+		return 0;	/* whoever reads or writes there is told more */
+	cuf_log(CUF_LOG_ERROR, "%s", donard_error(ctx));
+	return CUF_CUDA_MEMORY_TYPE_INVALID;
+}
+
+static int add(struct donard_context *ctx, struct cuf_buffer *buffer)
+{
+	int rc = 0;
+
+	if (cuf_buffer_find(buffer->base))
+		return CUF_MEMORY_ALREADY_REGISTERED;
+	switch (buffer->pointer.kind) {
+	case CUF_KIND_DEVICE:
+		rc = pin_device(ctx, buffer);
+		break;
+	case CUF_KIND_HOST:
+		rc = check_host(ctx, buffer);
+		break;
+	default:
+		rc = CUF_CUDA_MEMORY_TYPE_INVALID;
+	}
+	if (rc)
+		return rc;
+	return cuf_map_put(&buffers, buffer->base, buffer) ? CUF_INTERNAL_ERROR : 0;
+}
+
+int cuf_buffer_register(const void *base, size_t bytes, int *cuda)
+{
+	struct cuf_buffer *buffer = calloc(1, sizeof(*buffer));
+	int rc;
+
+	if (!buffer)
+		return CUF_INTERNAL_ERROR;
+	buffer->base = (uintptr_t)base;
+	buffer->bytes = bytes;
+	*cuda = cuf_gpu->look_up(base, &buffer->pointer);	/* CUDA has locks of its own: none of ours */
+	if (*cuda) {
+		free(buffer);
+		return CUF_CUDA_DRIVER_ERROR;
+	}
+	rc = add(cuf_home_lock(), buffer);
+	cuf_home_unlock();
+	if (rc)
+		cuf_buffer_free(buffer);
+	return rc;
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See compat.h.  It is used only where cufile.json allows it, and each byte is counted. */
+#include <errno.h>
+#include <unistd.h>
+
+#include "cufile/codes.h"
+#include "cufile/compat.h"
+#include "cufile/counts.h"
+
+struct step {
+	int fd;
+	struct cuf_inode *lock;
+	off_t at;
+	uint8_t *address;
+	size_t bytes;
+};
+
+static ssize_t read_step(const struct step *step, void *to)
+{
+	ssize_t got;
+
+	do {
+		got = pread(step->fd, to, step->bytes, step->at);
+	} while (got < 0 && errno == EINTR);
+	return got < 0 ? -errno : got;
+}
+
+static ssize_t write_step(const struct step *step, const void *from)
+{
+	ssize_t got;
+
+	cuf_inode_lock_shared(step->lock);
+	do {
+		got = pwrite(step->fd, from, step->bytes, step->at);
+	} while (got < 0 && errno == EINTR);
+	if (got < 0)
+		got = -errno;
+	cuf_inode_unlock(step->lock);
+	return got;
+}
+
+static ssize_t through_stage(struct cuf_engine *engine, const struct step *step, bool writes, void *context,
+			     const struct cuf_stage *stage)
+{
+	ssize_t got;
+	int code;
+
+	if (writes) {
+		code = cuf_engine_copy(engine, context, stage->address, step->address, step->bytes);
+		return code ? -code : write_step(step, stage->address);
+	}
+	got = read_step(step, stage->address);
+	code = got > 0 ? cuf_engine_copy(engine, context, step->address, stage->address, (size_t)got) : 0;
+	return code ? -code : got;
+}
+
+/* Managed memory is the CPU's, too. */
+static ssize_t one_step(struct cuf_engine *engine, struct step *step, bool writes, const struct cuf_target *target)
+{
+	struct cuf_stage *stage;
+	int code;
+
+	if (target->kind != CUF_KIND_DEVICE)
+		return writes ? write_step(step, step->address) : read_step(step, step->address);
+	stage = cuf_engine_stage(engine, NULL, &code);
+	if (!stage)
+		return -code;
+	if (step->bytes > stage->bytes)
+		step->bytes = stage->bytes;
+	return through_stage(engine, step, writes, target->context, stage);
+}
+
+ssize_t cuf_compat(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_file *file,
+		   const struct cuf_target *target, uint64_t done)
+{
+	uint64_t begin = done;
+	struct step step;
+	ssize_t got = 1;
+
+	while (done < transfer->bytes && got > 0) {
+		step = (struct step){
+			.fd = file->plain_fd,
+			.lock = file->lock,
+			.at = (off_t)((uint64_t)transfer->file_offset + done),
+			.address = target->address + done,
+			.bytes = transfer->bytes - done,
+		};
+		got = one_step(engine, &step, transfer->writes, target);
+		if (got > 0) {
+			cuf_count_bytes(transfer->writes, CUF_WAY_COMPAT, (uint64_t)got);
+			done += (uint64_t)got;
+		}
+	}
+	return done > begin ? (ssize_t)(done - begin) : got < 0 ? got : 0;
+}

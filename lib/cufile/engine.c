@@ -1,0 +1,442 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See engine.h: how engines begin and end, and what they know. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cufile/codes.h"
+#include "cufile/driver.h"
+#include "cufile/engine_own.h"
+#include "cufile/locks.h"
+#include "cufile/log.h"
+
+static struct cuf_engine *engines;	/* under CUF_LOCK_ENGINES, which comes before an engine's */
+static __thread struct cuf_engine *mine;
+static pthread_key_t key;
+static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;	/* uses what was forgotten; with CUF_LOCK_USERS */
+
+/* ---- the begin and the end ---- */
+
+static void end_known(struct cuf_known *known)
+{
+	unsigned int *users = known->users;
+
+	known->end(known);
+	if (!users)
+		return;
+	cuf_lock(CUF_LOCK_USERS);
+	if (--*users == 0)
+		pthread_cond_broadcast(&nobody);
+	cuf_unlock(CUF_LOCK_USERS);
+}
+
+static void end_engine(struct cuf_engine *engine)
+{
+	cuf_engine_forget(engine);
+	donard_queue_close(engine->queue);
+	donard_memory_free(engine->host);
+	donard_close(engine->ctx);
+	pthread_cond_destroy(&engine->idle);
+	pthread_mutex_destroy(&engine->lock);
+	free(engine);
+}
+
+static void at_thread_end(void *data)
+{
+	struct cuf_engine *engine = data;
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);	/* close() would end it half way */
+	/* While it is in the list: who deregisters something waits for that. */
+	pthread_mutex_lock(&engine->lock);
+	cuf_engine_forget(engine);
+	pthread_mutex_unlock(&engine->lock);
+	cuf_lock(CUF_LOCK_ENGINES);
+	*engine->link = engine->next;
+	if (engine->next)
+		engine->next->link = engine->link;
+	cuf_unlock(CUF_LOCK_ENGINES);
+	mine = NULL;
+	end_engine(engine);
+}
+
+/*
+ * Of a child's parent: whatever their threads were doing, nobody goes on with it.  What
+ * they know is let go of, so that nothing stays pinned because of a child; the rest stays.
+ */
+static struct cuf_engine *volatile inherited;	/* reachable: no leak */
+
+void cuf_engines_before_fork(void)
+{
+	for (struct cuf_engine *engine = engines; engine; engine = engine->next)
+		pthread_mutex_lock(&engine->lock);
+}
+
+/* In the child, too: its only thread has them. */
+void cuf_engines_unlock_all(void)
+{
+	for (struct cuf_engine *engine = engines; engine; engine = engine->next)
+		pthread_mutex_unlock(&engine->lock);
+}
+
+static void end_all_known(struct cuf_map *map)
+{
+	for (size_t i = 0; i < map->room; i++)
+		if (map->entries[i].key)
+			end_known(map->entries[i].value);
+	cuf_map_free(map);
+}
+
+void cuf_engines_in_child(void)
+{
+	for (struct cuf_engine *engine = inherited; engine; engine = engine->next) {
+		end_all_known(&engine->files);
+		end_all_known(&engine->places);
+	}
+}
+
+void cuf_engines_after_fork(void)
+{
+	inherited = engines;
+	engines = NULL;
+	if (mine)
+		pthread_setspecific(key, NULL);
+	mine = NULL;
+	pthread_cond_init(&nobody, NULL);
+}
+
+static void once(void)
+{
+	pthread_key_create(&key, at_thread_end);
+}
+
+static int open_engine(struct cuf_engine *engine)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	int rc = donard_open(&engine->ctx, cuf_donard_config);
+
+	if (rc)
+		return rc;
+	/* From the second page on: no memory begins at NULL.  Whose it is, is asked for each buffer. */
+	rc = donard_memory_from_host(engine->ctx, (void *)page, INT64_MAX - page, &engine->host);
+	if (rc)
+		cuf_log(CUF_LOG_ERROR, "this thread can neither read nor write: %s", donard_error(engine->ctx));
+	return rc;
+}
+
+static struct cuf_engine *new_engine(void)
+{
+	static pthread_once_t began = PTHREAD_ONCE_INIT;
+	struct cuf_engine *engine = calloc(1, sizeof(*engine));
+
+	pthread_once(&began, once);
+	if (!engine)
+		return NULL;
+	pthread_mutex_init(&engine->lock, NULL);
+	pthread_cond_init(&engine->idle, NULL);
+	if (open_engine(engine) || pthread_setspecific(key, engine)) {
+		end_engine(engine);
+		return NULL;
+	}
+	cuf_lock(CUF_LOCK_ENGINES);
+	engine->next = engines;
+	engine->link = &engines;
+	if (engines)
+		engines->link = &engine->next;
+	engines = engine;
+	cuf_unlock(CUF_LOCK_ENGINES);
+	return engine;
+}
+
+struct cuf_engine *cuf_engine_enter(int *code)
+{
+	struct cuf_engine *engine = mine;
+
+	if (!engine) {
+		engine = mine = new_engine();
+		*code = CUF_INTERNAL_ERROR;
+		if (!engine)
+			return NULL;
+	}
+	pthread_mutex_lock(&engine->lock);
+	/* Under the lock: who closes the driver takes it after saying so. */
+	*code = cuf_driver_check();
+	engine->busy = !*code;
+	if (!*code)
+		return engine;
+	pthread_mutex_unlock(&engine->lock);
+	return NULL;
+}
+
+void cuf_engine_unlock(struct cuf_engine *engine)
+{
+	pthread_mutex_unlock(&engine->lock);
+}
+
+struct donard_memory *cuf_engine_host(struct cuf_engine *engine, uint64_t *base)
+{
+	*base = (uint64_t)sysconf(_SC_PAGESIZE);
+	return engine->host;
+}
+
+bool cuf_engine_is_foreign(struct cuf_engine *engine, const void *address, uint64_t bytes)
+{
+	struct donard_memory *memory = NULL;
+
+	if (donard_memory_from_host(engine->ctx, (void *)(uintptr_t)address, bytes, &memory) == -EHOSTUNREACH) {
+		cuf_log(CUF_LOG_ERROR, "%s", donard_error(engine->ctx));
+		return true;
+	}
+	donard_memory_free(memory);
+	return false;
+}
+
+/* ---- files ---- */
+
+static int adopt_file(struct cuf_engine *engine, struct cuf_use *use)
+{
+	struct donard_file_info info = { .size = sizeof(info) };
+	int rc = donard_file_adopt(engine->ctx, use->file->direct_fd, &use->donard);
+
+	if (rc) {
+		cuf_log(CUF_LOG_ERROR, "%s: %s", use->file->name, donard_error(engine->ctx));
+		return cuf_code_of_file(rc);
+	}
+	donard_file_info(use->donard, &info);
+	use->align = info.align_bytes;
+	use->memory_align = info.memory_align_bytes;
+	use->end = use->file->is_regular ? UINT64_MAX : info.size_bytes;
+	return 0;
+}
+
+/* Under the home's lock: the file is in the table until it is in the engine, where its end finds it. */
+static int make_use(struct cuf_engine *engine, uint64_t handle, struct cuf_use *use)
+{
+	int rc = 0;
+
+	use->file = cuf_file_find(handle);
+	if (!use->file)
+		return CUF_HANDLE_NOT_REGISTERED;
+	use->align = use->memory_align = 1;
+	use->end = UINT64_MAX;
+	if (use->file->direct_fd >= 0)
+		rc = adopt_file(engine, use);
+	if (!rc && cuf_map_put(&engine->files, handle, use))
+		rc = CUF_INTERNAL_ERROR;
+	return rc;
+}
+
+static void end_use(struct cuf_known *known)
+{
+	struct cuf_use *use = (struct cuf_use *)known;
+
+	donard_file_close(use->donard);
+	free(use);
+}
+
+static struct cuf_use *new_use(struct cuf_engine *engine, uint64_t handle, int *code)
+{
+	struct cuf_use *use = calloc(1, sizeof(*use));
+
+	*code = CUF_INTERNAL_ERROR;
+	if (!use)
+		return NULL;
+	use->known.end = end_use;
+	cuf_home_lock();
+	*code = make_use(engine, handle, use);
+	cuf_home_unlock();
+	if (!*code)
+		return use;
+	end_use(&use->known);
+	return NULL;
+}
+
+struct cuf_use *cuf_engine_file(struct cuf_engine *engine, uint64_t handle, int *code)
+{
+	struct cuf_use *use = handle ? cuf_map_get(&engine->files, handle) : NULL;
+
+	if (!use)
+		use = new_use(engine, handle, code);
+	engine->file = use ? &use->known : NULL;
+	return use;
+}
+
+/* ---- buffers ---- */
+
+/* The same pages, for this context. */
+static int adopt_buffer(struct cuf_engine *engine, struct cuf_place *place)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+	int rc;
+
+	if (!place->buffer->memory)
+		return 0;
+	donard_memory_info(place->buffer->memory, &info);
+	rc = cuf_engine_adopt(engine, &info, &place->memory);
+	if (!rc)
+		return 0;
+	cuf_log(CUF_LOG_ERROR, "the buffer at %#llx: %s", (unsigned long long)place->buffer->base,
+		donard_error(engine->ctx));
+	return cuf_code_of_buffer(rc);
+}
+
+static void end_place(struct cuf_known *known)
+{
+	struct cuf_place *place = (struct cuf_place *)known;
+
+	donard_memory_free(place->memory);
+	free(place);
+}
+
+/* Under the home's lock, as with files. */
+static struct cuf_place *make_place(struct cuf_engine *engine, struct cuf_buffer *buffer, int *code)
+{
+	struct cuf_place *place = calloc(1, sizeof(*place));
+
+	*code = CUF_INTERNAL_ERROR;
+	if (!place)
+		return NULL;
+	place->known.end = end_place;
+	place->buffer = buffer;
+	*code = adopt_buffer(engine, place);
+	if (!*code && cuf_map_put(&engine->places, buffer->base, place))
+		*code = CUF_INTERNAL_ERROR;
+	if (!*code)
+		return place;
+	end_place(&place->known);
+	return NULL;
+}
+
+static struct cuf_place *look_up_place(struct cuf_engine *engine, struct cuf_buffer *buffer, int *code)
+{
+	struct cuf_place *place = buffer ? cuf_map_get(&engine->places, buffer->base) : NULL;
+
+	return place || !buffer ? place : make_place(engine, buffer, code);
+}
+
+struct cuf_place *cuf_engine_buffer(struct cuf_engine *engine, uint64_t base, int *code)
+{
+	struct cuf_place *place = base ? cuf_map_get(&engine->places, base) : NULL;
+
+	*code = 0;
+	if (!place && base) {
+		cuf_home_lock();
+		place = look_up_place(engine, cuf_buffer_find(base), code);
+		cuf_home_unlock();
+	}
+	engine->place = place ? &place->known : NULL;
+	return place;
+}
+
+struct cuf_place *cuf_engine_around(struct cuf_engine *engine, uint64_t start, uint64_t bytes, int *code)
+{
+	struct cuf_place *place;
+
+	*code = 0;
+	pthread_mutex_lock(&engine->lock);
+	place = engine->latest;
+	if (!place || !cuf_buffer_has(place->buffer, start, bytes)) {
+		cuf_home_lock();
+		place = look_up_place(engine, cuf_buffer_around(start, bytes), code);
+		cuf_home_unlock();
+	}
+	engine->latest = place;
+	engine->place = place ? &place->known : NULL;
+	pthread_mutex_unlock(&engine->lock);
+	return place;
+}
+
+/* ---- forgetting ---- */
+
+void cuf_engine_leave(struct cuf_engine *engine)
+{
+	struct cuf_known *known;
+
+	pthread_mutex_lock(&engine->lock);
+	engine->busy = false;
+	engine->file = engine->place = NULL;
+	while ((known = engine->forgotten)) {
+		engine->forgotten = known->next;
+		end_known(known);
+	}
+	pthread_cond_broadcast(&engine->idle);
+	pthread_mutex_unlock(&engine->lock);
+}
+
+/* Of a locked engine; @known is in none of its maps any more, or NULL. */
+static void forget(struct cuf_engine *engine, struct cuf_known *known, unsigned int *users)
+{
+	if (engine->latest && known == &engine->latest->known)
+		engine->latest = NULL;
+	if (!known)
+		return;
+	if (known != engine->file && known != engine->place) {
+		end_known(known);	/* which takes nothing of the context, with which its thread may be at work */
+		return;
+	}
+	cuf_lock(CUF_LOCK_USERS);
+	known->users = users;
+	++*users;
+	cuf_unlock(CUF_LOCK_USERS);
+	known->next = engine->forgotten;
+	engine->forgotten = known;
+}
+
+static struct cuf_known *take_file(struct cuf_engine *engine, uint64_t handle)
+{
+	return cuf_map_take(&engine->files, handle);
+}
+
+static struct cuf_known *take_place(struct cuf_engine *engine, uint64_t base)
+{
+	return cuf_map_take(&engine->places, base);
+}
+
+/* In no table any more: no engine finds it again. */
+static void forget_in_all(struct cuf_known *(*take)(struct cuf_engine *, uint64_t), uint64_t which)
+{
+	unsigned int users = 0;		/* under CUF_LOCK_USERS */
+
+	cuf_lock(CUF_LOCK_ENGINES);
+	for (struct cuf_engine *engine = engines; engine; engine = engine->next) {
+		pthread_mutex_lock(&engine->lock);
+		forget(engine, take(engine, which), &users);
+		pthread_mutex_unlock(&engine->lock);
+	}
+	cuf_unlock(CUF_LOCK_ENGINES);
+	cuf_lock(CUF_LOCK_USERS);
+	while (users)
+		pthread_cond_wait(&nobody, &cuf_locks[CUF_LOCK_USERS]);
+	cuf_unlock(CUF_LOCK_USERS);
+}
+
+void cuf_engines_forget_file(uint64_t handle)
+{
+	forget_in_all(take_file, handle);
+}
+
+void cuf_engines_forget_buffer(uint64_t base)
+{
+	forget_in_all(take_place, base);
+}
+
+void cuf_engine_forget(struct cuf_engine *engine)
+{
+	engine->latest = NULL;
+	end_all_known(&engine->files);
+	end_all_known(&engine->places);
+	cuf_stages_end(engine);
+}
+
+void cuf_engines_forget_all(void)
+{
+	cuf_lock(CUF_LOCK_ENGINES);
+	for (struct cuf_engine *engine = engines; engine; engine = engine->next) {
+		pthread_mutex_lock(&engine->lock);
+		while (engine->busy)
+			pthread_cond_wait(&engine->idle, &engine->lock);
+		cuf_engine_forget(engine);
+		pthread_mutex_unlock(&engine->lock);
+	}
+	cuf_unlock(CUF_LOCK_ENGINES);
+}

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * See files.h.  The program may close its descriptor, or have opened it in a way
+ * in which donard cannot use it: without O_DIRECT, or for writing alone, while the
+ * proof of a route reads.  So each file is opened once more.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "donard/file.h"
+
+#include "cufile/codes.h"
+#include "cufile/denied.h"
+#include "cufile/driver.h"
+#include "cufile/files.h"
+#include "cufile/log.h"
+#include "cufile/map.h"
+#include "cufile/settings.h"
+
+static struct cuf_map files;	/* under the home's lock */
+static uint64_t last_handle;
+
+static void close_fd(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+void cuf_file_free(struct cuf_file *file)
+{
+	if (!file)
+		return;
+	close_fd(file->direct_fd);
+	close_fd(file->plain_fd);
+	cuf_inode_put(file->lock);
+	free(file);
+}
+
+struct cuf_file *cuf_file_find(uint64_t handle)
+{
+	return handle ? cuf_map_get(&files, handle) : NULL;
+}
+
+struct cuf_file *cuf_file_take(uint64_t handle)
+{
+	struct cuf_file *file;
+
+	cuf_home_lock();
+	file = handle ? cuf_map_take(&files, handle) : NULL;
+	cuf_home_unlock();
+	return file;
+}
+
+void cuf_files_end(void)
+{
+	cuf_home_lock();
+	for (size_t i = 0; i < files.room; i++)
+		if (files.entries[i].key)
+			cuf_file_free(files.entries[i].value);
+	cuf_map_free(&files);
+	cuf_home_unlock();
+}
+
+/* ---- what is registered ---- */
+
+static int take_type(struct cuf_file *file, int fd)
+{
+	struct stat st;
+	char path[64];
+	ssize_t bytes;
+
+	if (fstat(fd, &st))
+		return CUF_INVALID_VALUE;
+	if (!S_ISREG(st.st_mode) && !S_ISBLK(st.st_mode))
+		return CUF_INVALID_FILE_TYPE;
+	file->is_regular = S_ISREG(st.st_mode);
+	file->device = file->is_regular ? st.st_dev : st.st_rdev;
+	file->inode = file->is_regular ? st.st_ino : 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	bytes = readlink(path, file->name, sizeof(file->name) - 1);
+	file->name[bytes > 0 ? bytes : 0] = '\0';
+	return 0;
+}
+
+/* What O_APPEND means is not what a write to a place means. */
+static int take_flags(struct cuf_file *file, int fd)
+{
+	int flags = fcntl(fd, F_GETFL), access_mode = flags & O_ACCMODE;
+
+	if (flags < 0 || flags & (O_APPEND | O_PATH))
+		return CUF_INVALID_FILE_OPEN_FLAG;
+	file->readable = access_mode != O_WRONLY;
+	file->writable = access_mode != O_RDONLY;
+	file->durable = flags & O_DSYNC;
+	return 0;
+}
+
+/* Its own position and flags; or else a second name for the program's. */
+static int open_again(int fd, int flags)
+{
+	char path[64];
+	int again;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	again = open(path, flags | O_CLOEXEC);
+	return again < 0 ? -errno : again;
+}
+
+static int open_plain(struct cuf_file *file, int fd)
+{
+	int mode = !file->writable ? O_RDONLY : !file->readable ? O_WRONLY : O_RDWR;
+
+	file->plain_fd = open_again(fd, mode | (file->durable ? O_DSYNC : 0));
+	if (file->plain_fd < 0)
+		file->plain_fd = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	return file->plain_fd < 0 ? CUF_GETNEWFD_FAILED : 0;
+}
+
+/* 0 or -errno. */
+static int open_direct(struct cuf_file *file, int fd)
+{
+	int flags = fcntl(fd, F_GETFL);
+	int again = open_again(fd, O_DIRECT | (file->writable ? O_RDWR : O_RDONLY));
+
+	if (again < 0 && flags & O_DIRECT && (flags & O_ACCMODE) != O_WRONLY)
+		again = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+	file->direct_fd = again;
+	return again < 0 ? (again == -1 ? -errno : again) : 0;
+}
+
+/* Can donard read and write it straight?  0, or -errno with the context's text. */
+static int ask_donard(struct donard_context *ctx, const struct cuf_file *file)
+{
+	struct donard_file_info info = { .size = sizeof(info) };
+	struct donard_file *adopted;
+	int rc = donard_file_adopt(ctx, file->direct_fd, &adopted);
+
+	if (rc) {
+		cuf_log(CUF_LOG_ERROR, "%s cannot be registered: %s", file->name, donard_error(ctx));
+		return rc;
+	}
+	donard_file_info(adopted, &info);
+	if (info.bounces[0]) {
+		cuf_log(CUF_LOG_ERROR, "%s cannot be registered: its bytes would go through DRAM: %s", file->name,
+			info.bounces);
+		rc = -EOPNOTSUPP;
+	}
+	donard_file_close(adopted);
+	return rc;
+}
+
+/* Then what donard found out about the file, or did not, means nothing. */
+static bool lacks_descriptors(int fd)
+{
+	int one = fcntl(fd, F_DUPFD_CLOEXEC, 0);
+
+	close_fd(one);
+	return one < 0;
+}
+
+static int try_direct(struct donard_context *ctx, struct cuf_file *file, int fd)
+{
+	int rc = open_direct(file, fd);
+
+	if (rc)
+		cuf_log(CUF_LOG_ERROR, "%s cannot be opened once more with O_DIRECT: %s", file->name,
+			strerror(-rc));
+	if (rc)
+		return rc == -EINVAL ? -EOPNOTSUPP : rc;
+	rc = ask_donard(ctx, file);
+	return rc && lacks_descriptors(fd) ? -EMFILE : rc;
+}
+
+static int only_compat(struct cuf_file *file)
+{
+	close_fd(file->direct_fd);
+	file->direct_fd = -1;
+	cuf_log(CUF_LOG_NOTICE, "%s: compatibility mode, which is allowed: its bytes go through DRAM", file->name);
+	return 0;
+}
+
+/* Not what is passing, nor what would do harm by any way, as writing to a drive that is mounted. */
+static bool may_fall_back(int failure)
+{
+	return cuf_flag(CUF_FLAG_ALLOW_COMPAT) &&
+	       (cuf_is_unsupported(failure) || failure == -EACCES || failure == -EPERM);
+}
+
+static int find_way(struct donard_context *ctx, struct cuf_file *file, int fd)
+{
+	int rc;
+
+	if (cuf_denied(file, fd))
+		return CUF_IO_DISABLED;
+	rc = open_plain(file, fd);
+	if (rc)
+		return rc;
+	if (cuf_flag(CUF_FLAG_FORCE_COMPAT))
+		return only_compat(file);
+	rc = try_direct(ctx, file, fd);
+	if (!rc)
+		return 0;
+	return may_fall_back(rc) ? only_compat(file) : cuf_code_of_file(rc);
+}
+
+/* The same number may be another file by now. */
+static bool is_registered(const struct cuf_file *new)
+{
+	for (size_t i = 0; i < files.room; i++) {
+		const struct cuf_file *file = files.entries[i].value;
+
+		if (files.entries[i].key && file->program_fd == new->program_fd &&
+		    file->device == new->device && file->inode == new->inode)
+			return true;
+	}
+	return false;
+}
+
+static int add(struct donard_context *ctx, struct cuf_file *file, int fd)
+{
+	int rc = take_type(file, fd);
+
+	if (!rc)
+		rc = take_flags(file, fd);
+	if (!rc && is_registered(file))
+		rc = CUF_HANDLE_ALREADY_REGISTERED;
+	if (!rc)
+		file->lock = cuf_inode_get(file->device, file->inode);
+	if (!rc && !file->lock)
+		rc = CUF_INTERNAL_ERROR;
+	if (!rc)
+		rc = find_way(ctx, file, fd);
+	if (rc)
+		return rc;
+	file->handle = ++last_handle;
+	return cuf_map_put(&files, file->handle, file) ? CUF_INTERNAL_ERROR : 0;
+}
+
+int cuf_file_register(int fd, uint64_t *handle)
+{
+	struct cuf_file *file = calloc(1, sizeof(*file));
+	int rc;
+
+	if (!file)
+		return CUF_INTERNAL_ERROR;
+	file->program_fd = fd;
+	file->direct_fd = file->plain_fd = -1;
+	rc = add(cuf_home_lock(), file, fd);
+	*handle = file->handle;
+	cuf_home_unlock();
+	if (rc)
+		cuf_file_free(file);
+	return rc;
+}

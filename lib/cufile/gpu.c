@@ -1,0 +1,302 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See gpu.h: the calls of libcuda.so.1, by their names of CUDA 11 and later. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "cufile/gpu.h"
+#include "cufile/locks.h"
+#include "gpu/cuda.h"
+
+#define DEVICES_MAX	64
+
+static struct {
+	int (*pointer_get_attribute)(void *data, int attribute, uint64_t pointer);
+	int (*device_get)(int *device, int ordinal);
+	int (*retain_primary)(void **context, int device);
+	int (*push)(void *context);
+	int (*pop)(void **context);
+	int (*allocate)(uint64_t *pointer, size_t bytes);
+	int (*free)(uint64_t pointer);
+	int (*stream_create)(void **stream, unsigned int flags);
+	int (*stream_destroy)(void *stream);
+	int (*stream_synchronize)(void *stream);
+	int (*stream_query)(void *stream);
+	int (*stream_is_capturing)(void *stream, int *status);
+	int (*copy_async)(uint64_t to, uint64_t from, size_t bytes, void *stream);
+	int (*launch_host_function)(void *stream, void (*call)(void *), void *data);
+} cuda;
+
+static const struct {
+	const char *name;
+	void *place;
+} names[] = {
+	{ "cuPointerGetAttribute", &cuda.pointer_get_attribute },
+	{ "cuDeviceGet", &cuda.device_get },
+	{ "cuDevicePrimaryCtxRetain", &cuda.retain_primary },
+	{ "cuCtxPushCurrent_v2", &cuda.push },
+	{ "cuCtxPopCurrent_v2", &cuda.pop },
+	{ "cuMemAlloc_v2", &cuda.allocate },
+	{ "cuMemFree_v2", &cuda.free },
+	{ "cuStreamCreate", &cuda.stream_create },
+	{ "cuStreamDestroy_v2", &cuda.stream_destroy },
+	{ "cuStreamSynchronize", &cuda.stream_synchronize },
+	{ "cuStreamQuery", &cuda.stream_query },
+	{ "cuStreamIsCapturing", &cuda.stream_is_capturing },
+	{ "cuMemcpyAsync", &cuda.copy_async },
+	{ "cuLaunchHostFunc", &cuda.launch_host_function },
+};
+
+/* The program may load CUDA at any time, and never unloads it. */
+static bool is_loaded(void)
+{
+	static bool found;
+	void *library;
+
+	if (__atomic_load_n(&found, __ATOMIC_ACQUIRE))
+		return true;
+	library = dlopen("libcuda.so.1", RTLD_NOLOAD | RTLD_LAZY);
+	if (!library)
+		return false;
+	cuf_lock(CUF_LOCK_CUDA);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		void *symbol = dlsym(library, names[i].name);
+
+		memcpy(names[i].place, &symbol, sizeof(symbol));
+	}
+	__atomic_store_n(&found, true, __ATOMIC_RELEASE);
+	cuf_unlock(CUF_LOCK_CUDA);
+	return true;
+}
+
+static int enter(void *context)
+{
+	return is_loaded() && cuda.push && cuda.pop ? cuda.push(context) : CUDA_ERROR_NOT_FOUND;
+}
+
+static void leave(void)
+{
+	void *context;
+
+	cuda.pop(&context);
+}
+
+/* Held until the process ends, once a device. */
+static int primary_context(int ordinal, void **context)
+{
+	static void *kept[DEVICES_MAX];
+	int device, rc = 0;
+
+	if (ordinal < 0 || ordinal >= DEVICES_MAX || !cuda.device_get || !cuda.retain_primary)
+		return CUDA_ERROR_NOT_FOUND;
+	cuf_lock(CUF_LOCK_CUDA);
+	if (!kept[ordinal])
+		rc = cuda.device_get(&device, ordinal);
+	if (!rc && !kept[ordinal])
+		rc = cuda.retain_primary(&kept[ordinal], device);
+	*context = kept[ordinal];
+	cuf_unlock(CUF_LOCK_CUDA);
+	return rc;
+}
+
+/* Memory of CUDA's pools belongs to no context. */
+static int find_context(uint64_t address, void **context)
+{
+	int ordinal, rc;
+
+	*context = NULL;
+	cuda.pointer_get_attribute(context, CU_POINTER_ATTRIBUTE_CONTEXT, address);
+	if (*context)
+		return 0;
+	rc = cuda.pointer_get_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, address);
+	return rc ? rc : primary_context(ordinal, context);
+}
+
+static int get_range(uint64_t address, struct cuf_pointer *found)
+{
+	size_t bytes = 0;
+	int rc = cuda.pointer_get_attribute(&found->start, CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, address);
+
+	if (!rc)
+		rc = cuda.pointer_get_attribute(&bytes, CU_POINTER_ATTRIBUTE_RANGE_SIZE, address);
+	found->bytes = bytes;
+	return rc;
+}
+
+/* CUDA may tell a range in a context alone, and a thread of ours has none. */
+static int look_up_device(uint64_t address, struct cuf_pointer *found)
+{
+	int rc = find_context(address, &found->context);
+
+	found->kind = CUF_KIND_DEVICE;
+	if (!rc)
+		rc = enter(found->context);
+	if (rc)
+		return rc;
+	rc = get_range(address, found);
+	leave();
+	return rc;
+}
+
+/*
+ * Where CUDA has not begun, or a child has not after fork(), every address is the
+ * host's as far as this process goes; one that is not gives EFAULT.
+ */
+static bool is_host(int result)
+{
+	return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_INITIALIZED;
+}
+
+static int ask(uint64_t address, struct cuf_pointer *found)
+{
+	unsigned int type = 0;
+	bool managed = false;
+	int rc = cuda.pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
+
+	if (rc)
+		return is_host(rc) ? 0 : rc;
+	if (!cuda.pointer_get_attribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) && managed)
+		found->kind = CUF_KIND_MANAGED;
+	else if (type == CU_MEMORYTYPE_DEVICE)
+		return look_up_device(address, found);
+	return 0;
+}
+
+/*
+ * A thread of ours has no context of its own, and CUDA may refuse it each question.
+ * Addresses mean the same in all contexts.
+ */
+static int look_up(const void *pointer, struct cuf_pointer *found)
+{
+	void *context;
+	int rc;
+
+	*found = (struct cuf_pointer){ .kind = CUF_KIND_HOST };
+	if (!is_loaded() || !cuda.pointer_get_attribute)
+		return 0;
+	rc = ask((uintptr_t)pointer, found);
+	if (rc != CUDA_ERROR_INVALID_CONTEXT || primary_context(0, &context) || enter(context))
+		return rc;
+	rc = ask((uintptr_t)pointer, found);
+	leave();
+	return rc;
+}
+
+static int allocate(void *context, size_t bytes, void **pointer)
+{
+	uint64_t address = 0;
+	int rc = enter(context);
+
+	if (rc)
+		return rc;
+	rc = cuda.allocate ? cuda.allocate(&address, bytes) : CUDA_ERROR_NOT_FOUND;
+	leave();
+	*pointer = (void *)(uintptr_t)address;
+	return rc;
+}
+
+static void give_back(void *context, void *pointer)
+{
+	if (enter(context))
+		return;		/* it went with its context */
+	if (cuda.free)
+		cuda.free((uintptr_t)pointer);
+	leave();
+}
+
+static int open_stream(void *context, void **stream)
+{
+	int rc = enter(context);
+
+	if (rc)
+		return rc;
+	rc = cuda.stream_create ? cuda.stream_create(stream, CU_STREAM_NON_BLOCKING) : CUDA_ERROR_NOT_FOUND;
+	leave();
+	return rc;
+}
+
+static void close_stream(void *context, void *stream)
+{
+	if (enter(context))
+		return;
+	if (cuda.stream_destroy)
+		cuda.stream_destroy(stream);
+	leave();
+}
+
+static int identify(const void *pointer, uint64_t *number)
+{
+	return is_loaded() && cuda.pointer_get_attribute ?
+	       cuda.pointer_get_attribute(number, CU_POINTER_ATTRIBUTE_BUFFER_ID, (uintptr_t)pointer) : CUDA_ERROR_NOT_FOUND;
+}
+
+/* Not in the default stream: that waits for the program's, which may wait for this copy. */
+static int copy(void *context, void *stream, void *to, const void *from, size_t bytes)
+{
+	int rc = enter(context);
+
+	if (rc)
+		return rc;
+	rc = cuda.copy_async && cuda.stream_synchronize ?
+	     cuda.copy_async((uintptr_t)to, (uintptr_t)from, bytes, stream) : CUDA_ERROR_NOT_FOUND;
+	if (!rc)
+		rc = cuda.stream_synchronize(stream);
+	leave();
+	return rc;
+}
+
+static int call_in_stream(void *stream, void (*call)(void *), void *data)
+{
+	return is_loaded() && cuda.launch_host_function ? cuda.launch_host_function(stream, call, data) : CUDA_ERROR_NOT_FOUND;
+}
+
+static int wait_for_stream(void *stream)
+{
+	if (!stream && !is_loaded())
+		return 0;	/* the default stream of a program without CUDA is empty */
+	return is_loaded() && cuda.stream_synchronize ? cuda.stream_synchronize(stream) : CUDA_ERROR_NOT_FOUND;
+}
+
+/* Asked first: of a stream that is captured any other question ends the capture. */
+static bool is_captured(void *stream)
+{
+	int status = 0, rc;
+
+	if (!is_loaded() || !cuda.stream_is_capturing)
+		return false;
+	rc = cuda.stream_is_capturing(stream, &status);
+	return rc == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || (!rc && status);
+}
+
+/* The default stream of a program without CUDA is empty. */
+static bool is_stream(void *stream)
+{
+	if (!is_loaded() || !cuda.stream_query)
+		return !stream;
+	switch (cuda.stream_query(stream)) {
+	case CUDA_ERROR_INVALID_VALUE:
+	case CUDA_ERROR_NOT_INITIALIZED:
+	case CUDA_ERROR_INVALID_CONTEXT:
+	case CUDA_ERROR_INVALID_HANDLE:
+	case CUDA_ERROR_CONTEXT_IS_DESTROYED:
+		return false;
+	}
+	return true;
+}
+
+static const struct cuf_gpu of_cuda = {
+	.look_up = look_up,
+	.pin = cuf_gpu_pin,
+	.allocate = allocate,
+	.free = give_back,
+	.open_stream = open_stream,
+	.identify = identify,
+	.close_stream = close_stream,
+	.copy = copy,
+	.call_in_stream = call_in_stream,
+	.wait_for_stream = wait_for_stream,
+	.is_stream = is_stream,
+	.is_captured = is_captured,
+};
+
+const struct cuf_gpu *cuf_gpu = &of_cuda;

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See log.h.  Nothing is ever printed, and a log that cannot be written is no failure. */
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "cufile/locks.h"
+#include "cufile/log.h"
+
+static const char *const words[] = { "NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
+
+static enum cuf_level most = CUF_LOG_ERROR;
+static char place[PATH_MAX];
+static int log_fd = -1;
+
+int cuf_log_level_of(const char *word)
+{
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcasecmp(words[i], word))
+			return (int)i;
+	return -1;
+}
+
+void cuf_log_set(enum cuf_level level, const char *file, const char *folder)
+{
+	cuf_lock(CUF_LOCK_LOG);
+	__atomic_store_n(&most, level, __ATOMIC_RELAXED);
+	if (file[0])
+		snprintf(place, sizeof(place), "%s", file);
+	else if (folder[0])
+		snprintf(place, sizeof(place), "%s/cufile_%d_%lld.log", folder, getpid(), (long long)time(NULL));
+	else
+		snprintf(place, sizeof(place), "cufile.log");
+	cuf_unlock(CUF_LOCK_LOG);
+}
+
+static void write_line(enum cuf_level level, const char *text)
+{
+	char line[2300], when[32];
+	struct timespec now;
+	struct tm parts;
+	int bytes;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	localtime_r(&now.tv_sec, &parts);
+	strftime(when, sizeof(when), "%d-%m-%Y %H:%M:%S", &parts);
+	bytes = snprintf(line, sizeof(line), "%s:%03ld [pid=%d tid=%d] %s %s\n", when, now.tv_nsec / 1000000,
+			 getpid(), gettid(), words[level], text);
+	if (log_fd < 0)
+		log_fd = open(place, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+	if (log_fd >= 0 && write(log_fd, line, (size_t)bytes) < 0)
+		return;
+}
+
+void cuf_log(enum cuf_level level, const char *format, ...)
+{
+	char text[2048];
+	va_list args;
+
+	if (level > __atomic_load_n(&most, __ATOMIC_RELAXED))
+		return;
+	va_start(args, format);
+	vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	cuf_lock(CUF_LOCK_LOG);
+	write_line(level, text);
+	cuf_unlock(CUF_LOCK_LOG);
+}
+
+void cuf_log_close(void)
+{
+	cuf_lock(CUF_LOCK_LOG);
+	if (log_fd >= 0)
+		close(log_fd);
+	log_fd = -1;
+	cuf_unlock(CUF_LOCK_LOG);
+}

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * An engine's one request at a time, by its queue.  That is opened by the first, since
+ * compatibility mode needs none; and closed when a request was lost sight of, so that
+ * its completion is never taken for the next one's.
+ */
+#include <errno.h>
+
+#include "cufile/engine_own.h"
+#include "cufile/log.h"
+#include "cufile/settings.h"
+
+#define KIB	1024ULL
+
+int cuf_engine_adopt(struct cuf_engine *engine, const struct donard_memory_info *info,
+		     struct donard_memory **memory)
+{
+	if (info->fd < 0)	/* a stand-in of tests */
+		return donard_memory_from_host(engine->ctx, info->address, info->length_bytes, memory);
+	return donard_memory_adopt(engine->ctx, info->fd, info->file_offset_bytes, info->length_bytes, memory);
+}
+
+/* In poll mode short requests are looked for, and not slept for. */
+static int await(struct cuf_engine *engine, uint64_t bytes, struct donard_completion *done)
+{
+	int rc;
+
+	if (cuf_flag(CUF_FLAG_POLL) && bytes <= cuf_size(CUF_SIZE_POLL_KIB) * KIB) {
+		rc = donard_queue_submit(engine->queue);
+		while (!rc)
+			rc = donard_queue_poll(engine->queue, done, 1);
+		return rc;
+	}
+	do {
+		rc = donard_queue_wait(engine->queue, 1, -1, done, 1);
+	} while (rc == -EINTR);
+	return rc;
+}
+
+static int64_t finish(struct cuf_engine *engine, uint64_t bytes)
+{
+	struct donard_completion done;
+	int rc = await(engine, bytes, &done);
+
+	if (rc < 0) {
+		cuf_log(CUF_LOG_ERROR, "%s", donard_error(engine->ctx));
+		donard_queue_close(engine->queue);	/* cancels, and waits for the drive */
+		engine->queue = NULL;
+		return rc;
+	}
+	if (done.result < 0)
+		cuf_log(CUF_LOG_ERROR, "%s", done.error);
+	return done.result;
+}
+
+static int need_queue(struct cuf_engine *engine)
+{
+	int rc = engine->queue ? 0 : donard_queue_open(engine->ctx, NULL, &engine->queue);
+
+	if (rc)
+		cuf_log(CUF_LOG_ERROR, "this thread can neither read nor write straight: %s",
+			donard_error(engine->ctx));
+	return rc;
+}
+
+int64_t cuf_engine_move(struct cuf_engine *engine, bool writes, const struct cuf_use *use,
+			uint64_t file_offset, struct donard_memory *memory, uint64_t offset, uint64_t bytes)
+{
+	int rc = need_queue(engine);
+
+	if (rc)
+		return rc;
+	rc = writes ? donard_queue_write(engine->queue, use->donard, file_offset, memory, offset, bytes, NULL) :
+		      donard_queue_read(engine->queue, use->donard, file_offset, memory, offset, bytes, NULL);
+	if (!rc)
+		return finish(engine, bytes);
+	cuf_log(CUF_LOG_ERROR, "%s", donard_error(engine->ctx));
+	return rc;
+}
+
+int cuf_engine_flush(struct cuf_engine *engine, const struct cuf_use *use)
+{
+	int rc = need_queue(engine);
+
+	if (!rc)
+		rc = donard_queue_flush(engine->queue, use->donard, NULL);
+	return rc ? rc : (int)finish(engine, 0);
+}

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * See part.h.  Writes into one block, of which one covers a part, take turns within
+ * the process (inodes.h); between processes the program has to lock, as with cuFile.
+ */
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cufile/codes.h"
+#include "cufile/log.h"
+#include "cufile/part.h"
+
+#define BLOCK_BYTES_MAX	65536
+
+/* The blocks around the bytes. */
+struct span {
+	uint64_t start, end;	/* in the file */
+	uint64_t skip;		/* the bytes begin so far behind start */
+	uint64_t bytes;
+};
+
+static struct span span_of(const struct cuf_use *use, uint64_t at, uint64_t bytes)
+{
+	uint64_t end = at + bytes + use->align - 1;
+
+	return (struct span){
+		.start = at - at % use->align,
+		.end = end - end % use->align,
+		.skip = at % use->align,
+		.bytes = bytes,
+	};
+}
+
+/* Of what a request moved, the bytes that were asked for. */
+static ssize_t of_span(const struct span *span, int64_t moved)
+{
+	if (moved < 0)
+		return moved;
+	if ((uint64_t)moved <= span->skip)
+		return 0;
+	moved -= (int64_t)span->skip;
+	return (uint64_t)moved < span->bytes ? moved : (ssize_t)span->bytes;
+}
+
+static ssize_t read_span(struct cuf_engine *engine, const struct cuf_use *use, const struct span *span,
+			 struct cuf_stage *stage, uint8_t *address)
+{
+	int64_t moved = cuf_engine_move(engine, false, use, span->start, stage->memory, 0, span->end - span->start);
+	ssize_t got = of_span(span, moved);
+	int code = 0;
+
+	if (got > 0)
+		code = cuf_engine_copy(engine, stage->context, address, (uint8_t *)stage->address + span->skip,
+				       (size_t)got);
+	return code ? -code : got;
+}
+
+/* What the file has in that block, and zeros behind its end. */
+static int read_block(struct cuf_engine *engine, const struct cuf_use *use, const struct span *span,
+		      struct cuf_stage *stage, uint64_t block)
+{
+	static const uint8_t zeros[BLOCK_BYTES_MAX];
+	uint64_t place = block - span->start;
+	int64_t got;
+	int code;
+
+	if (use->align > sizeof(zeros))
+		return -CUF_INTERNAL_ERROR;
+	got = cuf_engine_move(engine, false, use, block, stage->memory, place, use->align);
+	if (got < 0 || (uint64_t)got >= use->align)
+		return got < 0 ? (int)got : 0;
+	code = cuf_engine_copy(engine, stage->context, (uint8_t *)stage->address + place + got, zeros,
+			       use->align - (uint64_t)got);
+	return -code;
+}
+
+static int read_ends(struct cuf_engine *engine, const struct cuf_use *use, const struct span *span,
+		     struct cuf_stage *stage)
+{
+	uint64_t last = span->end - use->align;
+	bool tail = span->start + span->skip + span->bytes < span->end;
+	int rc = 0;
+
+	if (span->skip || (tail && last == span->start))
+		rc = read_block(engine, use, span, stage, span->start);
+	if (!rc && tail && last != span->start)
+		rc = read_block(engine, use, span, stage, last);
+	return rc;
+}
+
+static uint64_t size_of(const struct cuf_file *file)
+{
+	struct stat st;
+
+	return fstat(file->direct_fd, &st) ? UINT64_MAX : (uint64_t)st.st_size;
+}
+
+/*
+ * A file ends where the bytes end, and not with their last block, unless it went on
+ * before, or another process made it longer.  The caller has the file alone.
+ */
+static int settle(const struct cuf_use *use, const struct span *span, uint64_t size_before)
+{
+	uint64_t end = span->start + span->skip + span->bytes;
+	uint64_t size = size_before > end ? size_before : end;
+
+	if (!use->file->is_regular || size >= span->end || size_of(use->file) != span->end)
+		return 0;
+	return ftruncate(use->file->direct_fd, (off_t)size) ? -errno : 0;
+}
+
+static ssize_t write_span(struct cuf_engine *engine, const struct cuf_use *use, const struct span *span,
+			  struct cuf_stage *stage, const uint8_t *address)
+{
+	uint64_t size_before = size_of(use->file);
+	int rc = read_ends(engine, use, span, stage);
+	int64_t moved;
+
+	if (rc)
+		return rc;
+	rc = cuf_engine_copy(engine, stage->context, (uint8_t *)stage->address + span->skip, address, span->bytes);
+	if (rc)
+		return -rc;
+	moved = cuf_engine_move(engine, true, use, span->start, stage->memory, 0, span->end - span->start);
+	if (moved > 0)
+		rc = settle(use, span, size_before);
+	return rc ? rc : of_span(span, moved);
+}
+
+ssize_t cuf_part_move(struct cuf_engine *engine, bool writes, const struct cuf_use *use, uint64_t at,
+		      void *context, uint8_t *address, uint64_t *bytes)
+{
+	struct cuf_stage *stage;
+	struct span span;
+	uint64_t room;
+	ssize_t moved;
+	int code;
+
+	stage = cuf_engine_stage(engine, context, &code);
+	if (!stage)
+		return -code;
+	if (stage->bytes < 2 * use->align)
+		return -CUF_INTERNAL_ERROR;
+	/* What is left begins with a whole block. */
+	room = stage->bytes - stage->bytes % use->align - at % use->align;
+	if (*bytes > room)
+		*bytes = room;
+	span = span_of(use, at, *bytes);
+	if (!writes)
+		return read_span(engine, use, &span, stage, address);
+	cuf_inode_lock_alone(use->file->lock);
+	moved = write_span(engine, use, &span, stage, address);
+	cuf_inode_unlock(use->file->lock);
+	return moved;
+}

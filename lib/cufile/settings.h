@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The settings: what the program set before it opened the driver, else the
+ * environment, else cufile.json, else the default.  They are read when the driver
+ * is opened; a few may change later, so each is read and written atomically.
+ */
+#ifndef CUF_SETTINGS_H
+#define CUF_SETTINGS_H
+
+#include "cufile/abi.h"
+
+enum cuf_denied {
+	CUF_DENIED_DEVICES,	/* "/dev/nvme0n1" */
+	CUF_DENIED_MOUNTS,	/* "/mnt/scratch" */
+	CUF_DENIED_FILE_SYSTEMS,	/* "xfs" */
+	CUF_DENIED_COUNT,
+};
+
+struct cuf_limits {
+	size_t least, most;
+};
+
+/* Reads them all: 0, or CUF_DRIVER_INVALID_PROPS with a line in the log. */
+int cuf_settings_load(void);
+/* Forgets them, and what the program set. */
+void cuf_settings_forget(void);
+/* Forgets what was read alone: the next opening has what the program set. */
+void cuf_settings_unload(void);
+
+size_t cuf_size(enum cuf_size parameter);
+bool cuf_flag(enum cuf_flag parameter);
+/* Lives until the driver is closed. */
+const char *cuf_text(enum cuf_text parameter);
+struct cuf_limits cuf_size_limits(enum cuf_size parameter);
+
+/* Of an open driver: 0, or CUF_DRIVER_UNSUPPORTED_LIMIT. */
+int cuf_size_change(enum cuf_size parameter, size_t value);
+void cuf_flag_change(enum cuf_flag parameter, bool value);
+
+/* For the next opening: 0, or CUF_INVALID_VALUE. */
+int cuf_size_stage(enum cuf_size parameter, size_t value);
+int cuf_flag_stage(enum cuf_flag parameter, bool value);
+int cuf_text_stage(enum cuf_text parameter, const char *text);
+
+/* Is it on the list, which the driver's opening read? */
+bool cuf_settings_denies(enum cuf_denied list, const char *word);
+bool cuf_settings_deny_any(enum cuf_denied list);
+
+#endif /* CUF_SETTINGS_H */

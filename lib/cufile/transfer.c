@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * See transfer.h.  A transfer is cut into pieces: whole blocks between aligned
+ * places go straight, and the rest by way of a stage.
+ */
+#include <errno.h>
+#include <pthread.h>
+
+#include "cufile/codes.h"
+#include "cufile/compat.h"
+#include "cufile/counts.h"
+#include "cufile/log.h"
+#include "cufile/part.h"
+#include "cufile/settings.h"
+#include "cufile/transfer.h"
+
+#define REQUEST_BYTES_MAX	(1ULL << 30)	/* of a queue */
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static bool is_aligned(const struct cuf_use *use, const struct cuf_target *target, uint64_t skip)
+{
+	return target->memory && ((uintptr_t)target->address + skip) % use->memory_align == 0;
+}
+
+/* How much of what is left at @at goes straight; 0: by the stage, and @part of it. */
+static uint64_t straight_bytes(const struct cuf_use *use, const struct cuf_target *target, uint64_t at,
+			       uint64_t done, uint64_t left, uint64_t *part)
+{
+	uint64_t skip = at % use->align ? use->align - at % use->align : 0;
+
+	*part = left;
+	if (!is_aligned(use, target, done + skip))
+		return 0;
+	if (skip || left < use->align) {
+		*part = least(left, skip ? skip : left);
+		return 0;
+	}
+	left = least(left, REQUEST_BYTES_MAX);
+	return left - left % use->align;
+}
+
+static ssize_t straight(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_use *use,
+			const struct cuf_target *target, uint64_t done, uint64_t bytes)
+{
+	uint64_t at = (uint64_t)transfer->file_offset + done;
+	ssize_t moved;
+
+	if (transfer->writes)
+		cuf_inode_lock_shared(use->file->lock);
+	moved = cuf_engine_move(engine, transfer->writes, use, at, target->memory, target->place + done, bytes);
+	if (transfer->writes)
+		cuf_inode_unlock(use->file->lock);
+	return moved;
+}
+
+static ssize_t one_piece(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_use *use,
+			 const struct cuf_target *target, uint64_t done, uint64_t *asked)
+{
+	uint64_t at = (uint64_t)transfer->file_offset + done, part;
+	uint64_t bytes = straight_bytes(use, target, at, done, transfer->bytes - done, &part);
+	ssize_t moved;
+
+	if (bytes) {
+		*asked = bytes;
+		moved = straight(engine, transfer, use, target, done, bytes);
+		if (moved > 0)
+			cuf_count_bytes(transfer->writes, CUF_WAY_DIRECT, (uint64_t)moved);
+		return moved;
+	}
+	*asked = part;
+	moved = cuf_part_move(engine, transfer->writes, use, at, target->context, target->address + done, asked);
+	if (moved > 0)
+		cuf_count_bytes(transfer->writes, CUF_WAY_STAGED, (uint64_t)moved);
+	return moved;
+}
+
+/* @done goes on even when what follows fails. */
+static ssize_t pieces(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_use *use,
+		      const struct cuf_target *target, uint64_t *done)
+{
+	uint64_t asked;
+	ssize_t moved;
+
+	while (*done < transfer->bytes) {
+		moved = one_piece(engine, transfer, use, target, *done, &asked);
+		if (moved < 0)
+			return moved;
+		*done += (uint64_t)moved;
+		if ((uint64_t)moved < asked)
+			break;		/* the end of the file */
+	}
+	return 0;
+}
+
+static bool may_fall_back(ssize_t failure)
+{
+	return cuf_is_unsupported(failure) && cuf_flag(CUF_FLAG_ALLOW_COMPAT);
+}
+
+static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_use *use,
+		   const struct cuf_target *target)
+{
+	uint64_t done = 0;
+	ssize_t rc = 0;
+	int failed = 0;
+
+	if (!use->donard)
+		return cuf_compat(engine, transfer, use->file, target, 0);
+	if (target->kind == CUF_KIND_MANAGED || target->kind == CUF_KIND_FOREIGN)
+		rc = -CUF_CUDA_MEMORY_TYPE_INVALID;
+	else
+		rc = pieces(engine, transfer, use, target, &done);
+	/* Bytes that are not durable were not written, however many there are. */
+	if (done && transfer->writes && use->file->durable)
+		failed = cuf_engine_flush(engine, use);
+	if (failed)
+		return failed;
+	if (may_fall_back(rc)) {
+		cuf_log(CUF_LOG_NOTICE, "%s: compatibility mode, which is allowed", use->file->name);
+		rc = cuf_compat(engine, transfer, use->file, target, done);
+		done += rc > 0 ? (uint64_t)rc : 0;
+	}
+	return done || rc >= 0 ? (ssize_t)done : rc;
+}
+
+/* A drive does not grow. */
+static int end_at(struct cuf_transfer *transfer, const struct cuf_use *use)
+{
+	uint64_t at = (uint64_t)transfer->file_offset;
+
+	if (use->end == UINT64_MAX)
+		return 0;
+	if (at >= use->end && transfer->writes && transfer->bytes)
+		return -ENOSPC;
+	transfer->bytes = at >= use->end ? 0 : least(transfer->bytes, use->end - at);
+	return 0;
+}
+
+static struct cuf_use *find(struct cuf_engine *engine, const struct cuf_transfer *transfer,
+			    struct cuf_place **place, int *code)
+{
+	struct cuf_use *use = cuf_engine_file(engine, transfer->handle, code);
+
+	if (use)
+		*place = cuf_engine_buffer(engine, transfer->base, code);
+	cuf_engine_unlock(engine);
+	return use;
+}
+
+static ssize_t begin(struct cuf_engine *engine, struct cuf_transfer *transfer)
+{
+	struct cuf_place *place = NULL;
+	struct cuf_target target;
+	struct cuf_use *use;
+	int code;
+
+	use = find(engine, transfer, &place, &code);
+	if (!use)
+		return -code;
+	if (transfer->bytes > INT64_MAX - (uint64_t)transfer->file_offset)
+		return -CUF_INVALID_VALUE;
+	if (!(transfer->writes ? use->file->writable : use->file->readable))
+		return -EBADF;
+	code = code ? -code : cuf_target_find(engine, transfer, place, &target);
+	if (!code)
+		code = end_at(transfer, use);
+	return code || !transfer->bytes ? code : run(engine, transfer, use, &target);
+}
+
+static ssize_t transfer_now(struct cuf_transfer transfer)
+{
+	struct cuf_engine *engine;
+	ssize_t result;
+	int code;
+
+	engine = cuf_engine_enter(&code);
+	if (!engine) {
+		cuf_count_request(transfer.writes, true);
+		return -code;
+	}
+	result = begin(engine, &transfer);
+	cuf_count_request(transfer.writes, result < 0);
+	cuf_engine_leave(engine);
+	return result;
+}
+
+/* A thread that is canceled would leave its engine busy and the file locked: it ends behind the request. */
+ssize_t cuf_transfer(const struct cuf_transfer *transfer)
+{
+	ssize_t result;
+	int before;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	result = transfer_now(*transfer);
+	pthread_setcancelstate(before, &before);
+	return result;
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a device of LVM or md is made of may change while it is in use: a volume is
+ * moved or extended, an array reshaped, a spare added, a path of a namespace found.  The kernel tells nobody, so
+ * donard looks now and then, and at the end of a copy.
+ */
+#include "drive/blockdev.h"
+#include "drive/stack.h"
+
+/* What is gone of them needs no route. */
+static bool has_new_controller(const struct dnd_blockdev *before, const struct dnd_blockdev *now)
+{
+	for (size_t i = 0; i < now->controller_count; i++) {
+		size_t j = 0;
+
+		while (j < before->controller_count && strcmp(before->controllers[j], now->controllers[i]))
+			j++;
+		if (j == before->controller_count)
+			return true;
+	}
+	return false;
+}
+
+/* As an index of @stack, or its leg_count. */
+static size_t find_leg(const struct dnd_stack *stack, const struct dnd_leg *wanted)
+{
+	size_t i = 0;
+
+	for (; i < stack->leg_count; i++) {
+		const struct dnd_leg *leg = &stack->legs[i];
+
+		if (leg->device == wanted->device && !strcmp(leg->under, wanted->under) &&
+		    !has_new_controller(&leg->blockdev, &wanted->blockdev))
+			break;
+	}
+	return i;
+}
+
+/* @now gets the numbers of legs that @before has; false: it has other legs. */
+static bool number_as_before(const struct dnd_stack *before, struct dnd_stack *now)
+{
+	uint16_t numbers[DND_LEGS];
+
+	now->left = 0;
+	for (size_t i = 0; i < before->leg_count; i++)
+		now->left |= 1U << i;
+	for (size_t i = 0; i < now->leg_count; i++) {
+		numbers[i] = (uint16_t)find_leg(before, &now->legs[i]);
+		if (numbers[i] == before->leg_count)
+			return false;
+		now->left &= ~(1U << numbers[i]);
+	}
+	for (size_t i = 0; i < now->node_count; i++)
+		if (now->nodes[i].layout == DND_LAYOUT_LEG)
+			now->nodes[i].leg = numbers[now->nodes[i].leg];
+	return true;
+}
+
+static bool same_node(const struct dnd_node *a, const struct dnd_node *b)
+{
+	return a->layout == b->layout && a->leg == b->leg && a->first_piece == b->first_piece &&
+	       a->piece_count == b->piece_count && a->chunk_bytes == b->chunk_bytes && a->copies == b->copies;
+}
+
+static bool same_piece(const struct dnd_piece *a, const struct dnd_piece *b)
+{
+	return a->node == b->node && a->at_bytes == b->at_bytes && a->from_bytes == b->from_bytes &&
+	       a->length_bytes == b->length_bytes;
+}
+
+static bool same_map(const struct dnd_stack *a, const struct dnd_stack *b)
+{
+	if (a->node_count != b->node_count || a->piece_count != b->piece_count || a->top != b->top)
+		return false;
+	for (size_t i = 0; i < a->node_count; i++)
+		if (!same_node(&a->nodes[i], &b->nodes[i]))
+			return false;
+	for (size_t i = 0; i < a->piece_count; i++)
+		if (!same_piece(&a->pieces[i], &b->pieces[i]))
+			return false;
+	return true;
+}
+
+/* The legs keep their numbers. */
+static void take_map(struct dnd_stack *to, const struct dnd_stack *from)
+{
+	to->left = from->left;
+	to->replacing = from->replacing;
+	to->top = from->top;
+	to->node_count = from->node_count;
+	to->piece_count = from->piece_count;
+	memcpy(to->nodes, from->nodes, sizeof(to->nodes));
+	memcpy(to->pieces, from->pieces, sizeof(to->pieces));
+}
+
+static enum dnd_change compare(struct dnd_stack *before, struct dnd_stack *now)
+{
+	if (strcmp(before->kind, now->kind) || now->behind != before->behind ||
+	    !number_as_before(before, now))
+		return DND_CHANGED;
+	if (now->left == before->left && now->replacing == before->replacing && same_map(before, now))
+		return DND_UNCHANGED;
+	take_map(before, now);
+	return DND_LEGS_LEFT;
+}
+
+static enum dnd_change look_again(struct donard_context *ctx, const struct dnd_drive *drive,
+				  struct dnd_stack *stack, int *rc)
+{
+	struct dnd_blockdev now;
+	enum dnd_change change;
+
+	*rc = dnd_blockdev_resolve_again(ctx, drive->device, drive->path, &now);
+	if (*rc)
+		return DND_CHANGED;
+	change = now.stack ? compare(stack, now.stack) : DND_CHANGED;
+	dnd_blockdev_release(&now);
+	return change;
+}
+
+/* A controller that comes to serve the namespace, too, may get any request. */
+static enum dnd_change look_at_paths(struct donard_context *ctx, const struct dnd_drive *drive, int *rc)
+{
+	struct dnd_blockdev now;
+
+	/* Gone, which its requests tell better. */
+	if (!dnd_sysfs_exists(ctx, "block/%s", drive->blockdev.disk))
+		return DND_UNCHANGED;
+	*rc = dnd_blockdev_resolve_again(ctx, drive->device, drive->path, &now);
+	return *rc || has_new_controller(&drive->blockdev, &now) ? DND_CHANGED : DND_UNCHANGED;
+}
+
+enum dnd_change dnd_drive_look_again(struct donard_context *ctx, const struct dnd_drive *drive, int *rc)
+{
+	*rc = 0;
+	if (drive->blockdev.stack)
+		return look_again(ctx, drive, drive->blockdev.stack, rc);
+	return drive->blockdev.multipath ? look_at_paths(ctx, drive, rc) : DND_UNCHANGED;
+}

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Looks disks and partitions up in sysfs; see disk.h. */
+#include <stdio.h>
+#include <sys/sysmacros.h>
+
+#include "drive/disk.h"
+
+const char *dnd_disk_describe(const char *disk)
+{
+	static const struct {
+		const char *prefix, *what;
+	} known[] = {
+		{ "loop", "a loop device" },
+		{ "sd", "a SCSI, SATA or USB disk" },
+		{ "vd", "a virtio disk" },
+		{ "zram", "compressed RAM" },
+		{ "ram", "a RAM disk" },
+		{ "nbd", "a network block device" },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strncmp(disk, known[i].prefix, strlen(known[i].prefix)))
+			return known[i].what;
+	return "not an NVMe device";
+}
+
+static int not_nvme(struct donard_context *ctx, const char *label, const char *disk)
+{
+	return dnd_fail(ctx, DND_E_NOT_NVME, "%s: %s is %s, not an NVMe drive", label, disk,
+			dnd_disk_describe(disk));
+}
+
+/* Folder of the disk below sysfs; a partition's folder lies in the disk's. */
+int dnd_disk_name(struct donard_context *ctx, const char *number, char *disk,
+			   size_t disk_bytes)
+{
+	if (dnd_sysfs_exists(ctx, "dev/block/%s/partition", number))
+		return dnd_sysfs_link_name(ctx, disk, disk_bytes, "dev/block/%s/..", number);
+	return dnd_sysfs_link_name(ctx, disk, disk_bytes, "dev/block/%s", number);
+}
+
+bool dnd_disk_is_stack(const char *disk)
+{
+	return !strncmp(disk, "dm-", 3) || !strncmp(disk, "md", 2);
+}
+
+/*
+ * With protection information the block layer computes the checksum of all data by CPU, unless it
+ * is told not to (bio_integrity_prep() in block/bio-integrity*.c).  "nop": metadata of another kind.
+ */
+static void read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev)
+{
+	char format[64] = "";
+	uint64_t verify = 0, generate = 0;
+
+	if (dnd_sysfs_read(ctx, format, sizeof(format), "block/%s/integrity/format", blockdev->disk) ||
+	    !strcmp(format, "none") || !strcmp(format, "nop"))
+		return;
+	dnd_sysfs_read_u64(ctx, &verify, "block/%s/integrity/read_verify", blockdev->disk);
+	dnd_sysfs_read_u64(ctx, &generate, "block/%s/integrity/write_generate", blockdev->disk);
+	blockdev->reads_checked = verify;
+	blockdev->writes_summed = generate;
+}
+
+static int read_geometry(struct donard_context *ctx, const char *number,
+			 struct dnd_blockdev *blockdev)
+{
+	uint64_t start = 0, sectors = 0, block = DND_SECTOR_BYTES, request_kib = 0;
+	uint64_t dma_mask = DND_SECTOR_BYTES - 1;
+	int rc;
+
+	dnd_sysfs_read_u64(ctx, &start, "dev/block/%s/start", number);
+	rc = dnd_sysfs_read_u64(ctx, &sectors, "dev/block/%s/size", number);
+	dnd_sysfs_read_u64(ctx, &block, "block/%s/queue/logical_block_size", blockdev->disk);
+	dnd_sysfs_read_u64(ctx, &request_kib, "block/%s/queue/max_sectors_kb", blockdev->disk);
+	dnd_sysfs_read_u64(ctx, &dma_mask, "block/%s/queue/dma_alignment", blockdev->disk);
+	blockdev->memory_align_bytes = (uint32_t)dma_mask + 1;
+	blockdev->start_bytes = start * DND_SECTOR_BYTES;
+	blockdev->length_bytes = sectors * DND_SECTOR_BYTES;
+	blockdev->block_bytes = (uint32_t)block;
+	blockdev->request_bytes = request_kib << 10;
+	read_integrity(ctx, blockdev);
+	return rc;
+}
+
+static int add_controller(struct donard_context *ctx, const char *name, void *data)
+{
+	struct dnd_blockdev *blockdev = data;
+	char transport[16], address[DONARD_BDF_BYTES];
+	size_t count = blockdev->controller_count;
+
+	/* Gone meanwhile. */
+	if (dnd_sysfs_read(ctx, transport, sizeof(transport), "class/nvme/%s/transport", name) ||
+	    dnd_sysfs_read(ctx, address, sizeof(address), "class/nvme/%s/address", name))
+		return 0;
+	if (strcmp(transport, "pcie"))
+		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: its controller %s is not on PCIe but reached by %s, "
+				"which moves data through DRAM. Use a drive on PCIe, or disconnect %s if other "
+				"controllers serve it, too (nvme disconnect -d %s).", blockdev->disk, name,
+				transport, name, name);
+	if (count == DND_CONTROLLERS)
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it has more than %d controllers, and each "
+				"of them would need a route. Unbind some of them.", blockdev->disk,
+				DND_CONTROLLERS);
+	memcpy(blockdev->controllers[count], address, sizeof(address));
+	snprintf(blockdev->controller_names[count], sizeof(blockdev->controller_names[count]),
+		 "%s", name);
+	blockdev->controller_count++;
+	return 0;
+}
+
+/*
+ * Entries of a subsystem: "nvme0" is a controller, "nvme0n1" a head.  Not each controller serves
+ * each namespace: a path of nvme0n1 through nvme3 is "nvme0c3n1", below nvme3.
+ */
+static int add_if_path(struct donard_context *ctx, const char *entry, void *data)
+{
+	struct dnd_blockdev *blockdev = data;
+	unsigned int controller, subsystem, head;
+	int used = 0;
+
+	if (sscanf(entry, "nvme%u%n", &controller, &used) != 1 || entry[used] ||
+	    sscanf(blockdev->disk, "nvme%un%u", &subsystem, &head) != 2 ||
+	    !dnd_sysfs_exists(ctx, "class/nvme/%s/nvme%uc%un%u", entry, subsystem, controller, head))
+		return 0;
+	return add_controller(ctx, entry, blockdev);
+}
+
+static int find_controllers(struct donard_context *ctx, struct dnd_blockdev *blockdev)
+{
+	char parent[64], folder[PATH_MAX];
+
+	if (dnd_sysfs_link_name(ctx, parent, sizeof(parent), "block/%s/device", blockdev->disk))
+		return 0;
+	blockdev->multipath = !strncmp(parent, "nvme-subsys", 11);
+	if (!blockdev->multipath)
+		return add_controller(ctx, parent, blockdev);
+	snprintf(folder, sizeof(folder), "class/nvme-subsystem/%s", parent);
+	return dnd_for_each_entry(ctx, folder, add_if_path, blockdev);
+}
+
+int dnd_disk_look_up(struct donard_context *ctx, dev_t device, const char *label, char number[32],
+		     struct dnd_blockdev *blockdev)
+{
+	memset(blockdev, 0, sizeof(*blockdev));
+	snprintf(number, 32, "%u:%u", major(device), minor(device));
+	if (dnd_disk_name(ctx, number, blockdev->disk, sizeof(blockdev->disk)))
+		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: block device %s is not in sysfs", label,
+				number);
+	if (read_geometry(ctx, number, blockdev))
+		return not_nvme(ctx, label, blockdev->disk);
+	return 0;
+}
+
+int dnd_disk_find_controllers(struct donard_context *ctx, const char *label,
+			      struct dnd_blockdev *blockdev)
+{
+	int rc;
+
+	if (strncmp(blockdev->disk, "nvme", 4))
+		return not_nvme(ctx, label, blockdev->disk);
+	rc = find_controllers(ctx, blockdev);
+	if (rc)
+		return rc;
+	if (!blockdev->controller_count)
+		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: %s has no controller now. Bring one "
+				"back (echo 1 > /sys/bus/pci/rescan, or dmesg tells why it went).", label,
+				blockdev->disk);
+	return 0;
+}
+
+int dnd_disk_resolve(struct donard_context *ctx, dev_t device, const char *label,
+			       struct dnd_blockdev *blockdev)
+{
+	char number[32];
+	int rc = dnd_disk_look_up(ctx, device, label, number, blockdev);
+
+	return rc ? rc : dnd_disk_find_controllers(ctx, label, blockdev);
+}
+

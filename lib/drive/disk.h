@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Disks and partitions, as sysfs has them; of NVMe drives also their controllers. */
+#ifndef DND_DISK_H
+#define DND_DISK_H
+
+#include "drive/drive.h"
+
+#define DND_SECTOR_BYTES 512
+
+/* Of the device of that number, "259:3": its disk's name. */
+int dnd_disk_name(struct donard_context *ctx, const char *number, char *disk, size_t disk_bytes);
+/* "a loop device", of a disk that is no drive */
+const char *dnd_disk_describe(const char *disk);
+/* Is it made of others? */
+bool dnd_disk_is_stack(const char *disk);
+/* Name and geometry of any block device, and its number as text; @label names it in error texts. */
+int dnd_disk_look_up(struct donard_context *ctx, dev_t device, const char *label, char number[32],
+		     struct dnd_blockdev *blockdev);
+/* Of what was looked up; fails unless it is an NVMe drive on PCIe. */
+int dnd_disk_find_controllers(struct donard_context *ctx, const char *label,
+			      struct dnd_blockdev *blockdev);
+/* Both. */
+int dnd_disk_resolve(struct donard_context *ctx, dev_t device, const char *label,
+		     struct dnd_blockdev *blockdev);
+
+#endif /* DND_DISK_H */

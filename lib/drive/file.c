@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See donard/file.h. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "drive/stack.h"
+
+#define KNOWN_FLAGS	(DONARD_FILE_WRITE | DONARD_FILE_CREATE)
+
+static const char *const kinds[] = {
+	[DONARD_FILE_KIND_DRIVE] = "drive",
+	[DONARD_FILE_KIND_PARTITION] = "partition",
+	[DONARD_FILE_KIND_REGULAR] = "file",
+	[DONARD_FILE_KIND_STACK] = "stack",
+};
+
+DND_PUBLIC const char *donard_file_kind_text(enum donard_file_kind kind)
+{
+	return (size_t)kind < sizeof(kinds) / sizeof(kinds[0]) && kinds[kind] ? kinds[kind] : "unknown";
+}
+
+static struct donard_file *file_new(struct donard_context *ctx, const char *path)
+{
+	struct donard_file *file = calloc(1, sizeof(*file));
+
+	if (file)
+		file->path = strdup(path);
+	if (!file || !file->path) {
+		free(file);
+		dnd_fail_memory(ctx);
+		return NULL;
+	}
+	dnd_handle_init(&file->handle);
+	file->ctx = ctx;
+	file->drive.fd = -1;
+	file->generic.fd = -1;
+	file->plain_fd = -1;
+	return file;
+}
+
+static int give(struct donard_file *file, int rc, struct donard_file **out)
+{
+	if (rc) {
+		donard_file_close(file);
+		return rc;
+	}
+	*out = file;
+	return 0;
+}
+
+static int open_drive(struct donard_file *file, unsigned int flags)
+{
+	struct dnd_drive *drive = &file->drive;
+	int rc;
+
+	if (!(flags & DONARD_FILE_WRITE))
+		return dnd_drive_open_source(file->ctx, file->path, drive);
+	rc = dnd_drive_open_target(file->ctx, file->path, drive);
+	if (rc || !drive->to_create)
+		return rc;
+	if (!(flags & DONARD_FILE_CREATE))
+		return dnd_fail(file->ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such file. Create it "
+				"(DONARD_FILE_CREATE), or name another.", file->path);
+	rc = dnd_drive_prepare(file->ctx, drive, 0);
+	drive->to_create = false;
+	dnd_drive_ask(file->ctx, drive);
+	return rc;
+}
+
+DND_PUBLIC int donard_file_open(struct donard_context *ctx, const char *path, unsigned int flags,
+				struct donard_file **file_out)
+{
+	struct donard_file *file;
+
+	if (flags & ~KNOWN_FLAGS || flags == DONARD_FILE_CREATE)
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: it is opened with DONARD_FILE_WRITE, with that "
+				"and DONARD_FILE_CREATE, or with 0; not with %#x.", path, flags);
+	file = file_new(ctx, path);
+	return file ? give(file, open_drive(file, flags), file_out) : -ENOMEM;
+}
+
+/* What errors call it: its name as the kernel has it. */
+static void path_of(int fd, char path[PATH_MAX])
+{
+	char link[64];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, PATH_MAX - 1);
+	if (length > 0)
+		path[length] = '\0';
+	else
+		snprintf(path, PATH_MAX, "descriptor %d", fd);
+}
+
+DND_PUBLIC int donard_file_adopt(struct donard_context *ctx, int fd, struct donard_file **file_out)
+{
+	struct donard_file *file;
+	char path[PATH_MAX];
+
+	path_of(fd, path);
+	file = file_new(ctx, path);
+	return file ? give(file, dnd_drive_adopt(ctx, fd, file->path, &file->drive), file_out) : -ENOMEM;
+}
+
+DND_PUBLIC void donard_file_close(struct donard_file *file)
+{
+	if (!file || !dnd_handle_put(&file->handle))
+		return;
+	if (file->plain_fd >= 0)
+		close(file->plain_fd);
+	dnd_generic_close(&file->generic);
+	dnd_drive_close(&file->drive);
+	free(file->path);
+	free(file);
+}
+
+static enum donard_file_kind kind_of(const struct donard_file *file)
+{
+	struct donard_context *ctx = file->ctx;
+
+	if (file->drive.is_file)
+		return DONARD_FILE_KIND_REGULAR;
+	if (dnd_blockdev_is_partition(ctx, file->drive.device))
+		return DONARD_FILE_KIND_PARTITION;
+	return file->drive.blockdev.stack ? DONARD_FILE_KIND_STACK : DONARD_FILE_KIND_DRIVE;
+}
+
+static size_t client_count(const struct dnd_blockdev *blockdev)
+{
+	size_t count = 0;
+
+	while (dnd_blockdev_client(blockdev, count))
+		count++;
+	return count;
+}
+
+DND_PUBLIC int donard_file_info(const struct donard_file *file, struct donard_file_info *info)
+{
+	const struct dnd_drive *drive = &file->drive;
+	const struct dnd_stack *stack = drive->blockdev.stack;
+	const struct donard_file_info found = {
+		.kind = kind_of(file),
+		.fd = drive->fd,
+		.path = file->path,
+		.disk = drive->blockdev.disk,
+		.size_bytes = drive->size_bytes,
+		.align_bytes = drive->align_bytes,
+		.memory_align_bytes = drive->memory_align_bytes,
+		.request_bytes = drive->blockdev.request_bytes,
+		.client_count = client_count(&drive->blockdev),
+		.bounces = drive->bounce ? drive->bounce->cause : "",
+		.writable = drive->writable,
+		.stack = stack ? stack->kind : "",
+		.leg_count = stack ? stack->leg_count : 0,
+	};
+
+	if (info->size < sizeof(info->size))
+		return -EINVAL;
+	dnd_struct_give(info, &found, sizeof(found));
+	return 0;
+}
+
+DND_PUBLIC const char *donard_file_client(const struct donard_file *file, size_t index)
+{
+	return dnd_blockdev_client(&file->drive.blockdev, index);
+}
+
+DND_PUBLIC const char *donard_file_leg(const struct donard_file *file, size_t index)
+{
+	const struct dnd_stack *stack = file->drive.blockdev.stack;
+
+	return stack && index < stack->leg_count ? stack->legs[index].name : NULL;
+}

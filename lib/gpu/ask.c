@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What CUDA knows of a GPU of which the PCI address is known. */
+#include "donard/gpu.h"
+#include "gpu/gpu.h"
+
+DND_PUBLIC int donard_gpu_memory(struct donard_context *ctx, const char *bdf, unsigned int *number, uint64_t *bytes)
+{
+	int rc = dnd_gpu_by_address(ctx, bdf, number);
+
+	return rc ? rc : dnd_gpu_bytes(ctx, *number, bytes);
+}

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Does the page cache take part in a transfer?  Direct I/O that falls back to it
+ * succeeds without a word, so its pages are looked at:
+ *
+ *   before   a file whose file system says that it does no direct I/O is
+ *            refused, or bounced where the caller allows it (file_check.c);
+ *   proof    the block that proves the route is dropped from the page cache
+ *            first, and must not be there after the read;
+ *   after    the page cache must hold no more of a file's range than before.
+ *
+ * A block device is not looked at afterwards: there is nothing to see. The page
+ * cache reads only what a direct read returned without (blkdev_read_iter() in
+ * block/fops.c), and that of io_uring returns -EIOCBQUEUED or an error.
+ *
+ * One bounce leaves no trace: while another program keeps dirtying the pages that
+ * are written, a write cannot push them out of the page cache, goes through it,
+ * and drops the pages. So do block devices (direct_write_fallback()) and ext4
+ * (ext4_dio_write_iter()); XFS leaves the pages, which are seen.
+ *
+ * Any other program may read the same file meanwhile, and its pages look like
+ * those of a bounce.  In the proof other blocks are tried before it fails.
+ * Afterwards the file system is asked once more: if it still says that it goes
+ * straight, the result gives the pages that came as the most that may have
+ * bounced, and does not claim 0.
+ */
+#include <unistd.h>
+
+#include "join/join.h"
+
+static const struct dnd_bounce seen_to_bounce = {
+	"what is read directly comes into the page cache all the same",
+	"If another program keeps reading it, wait for that to end"
+};
+
+static int refuse(const struct dnd_join *join, const struct dnd_bounce *bounce)
+{
+	return dnd_fail(join->ctx, DND_E_BOUNCES, "%s: its bytes would go through DRAM: %s. %s, or "
+			"pass ALLOW_BOUNCE.", join->drive->path, bounce->cause, bounce->remedy);
+}
+
+int dnd_join_check_file(struct dnd_join *join)
+{
+	const struct dnd_bounce *bounce = join->drive->bounce;
+
+	if (!bounce || join->bounced)
+		return 0;
+	if (!(join->leave & DND_JOIN_BOUNCE))
+		return refuse(join, bounce);
+	join->bounced = true;
+	return 0;
+}
+
+bool dnd_join_drop_cached(const struct dnd_join *join, uint64_t offset)
+{
+	dnd_residency_drop(join->drive->fd, offset, join->align);
+	return !dnd_residency_pages(join->drive->fd, offset, join->align);
+}
+
+void dnd_join_note_cached(struct dnd_join *join, uint64_t offset)
+{
+	int64_t pages = dnd_residency_pages(join->drive->fd, offset, join->align);
+
+	if (!pages)
+		join->cached = DND_CACHED_NOT;
+	else if (pages > 0 && join->cached == DND_CACHED_UNKNOWN)
+		join->cached = DND_CACHED_SEEN;
+}
+
+int dnd_join_seen_to_bounce(struct dnd_join *join)
+{
+	return join->cached == DND_CACHED_SEEN ? refuse(join, &seen_to_bounce) : 0;
+}
+
+/* Whole blocks of file system and page cache: a last, partial one is accounted by whoever moves it. */
+void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length,
+		    struct dnd_residency *before)
+{
+	const struct dnd_drive *drive = join->drive;
+	uint64_t unit = dnd_max((uint64_t)sysconf(_SC_PAGESIZE), drive->fs_block_bytes);
+	uint64_t start = dnd_round_up(offset, unit);
+	uint64_t end = dnd_round_down(offset + length, unit);
+
+	if (!drive->is_file || join->generic || join->cached != DND_CACHED_NOT || end <= start)
+		return;
+	if (dnd_residency_take(drive->fd, start, end - start, before))
+		join->cached = DND_CACHED_UNKNOWN;
+}
+
+int dnd_join_watched(struct dnd_join *join, const struct dnd_residency *before, uint64_t *grown_bytes)
+{
+	int64_t grown;
+
+	if (!before->pages)
+		return 0;
+	grown = dnd_residency_grown(join->drive->fd, before);
+	if (grown < 0)
+		join->cached = DND_CACHED_UNKNOWN;
+	if (grown <= 0)
+		return 0;
+	*grown_bytes += (uint64_t)grown;
+	dnd_drive_ask_again(join->ctx, join->drive);
+	return join->drive->bounce ? refuse(join, join->drive->bounce) : 0;
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A predicted route may still lose the data without an error (an emulated
+ * IOMMU, a bridge that drops).  So one block goes ahead of the payload.  No DMA
+ * touches DRAM for it: the CPU looks at the device memory by its file.
+ *
+ *   read:  the place, which is the destination's own or a spare block, is
+ *          filled with a nonce and the drive's block read over it, then with the
+ *          complement of what is there now and read over again.  Both times the same bytes must be there: then the device
+ *          wrote each of them, whatever they are.  And the page cache must not
+ *          hold the block afterwards: else the file system read into DRAM, and
+ *          the CPU wrote them (cache.c).
+ *   write: the destination's first block is proven to read well into a spare
+ *          block (spare.c), which harms nothing.  Then the payload's first block
+ *          is written and read back over its own complement.  If the bytes would
+ *          look the same without a write, a nonce takes their place, and the
+ *          block itself is written after it.
+ */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "join/prove.h"
+
+#define LOOKS 3
+
+int dnd_trial_begin(struct dnd_trial *trial, struct dnd_join *join, const struct dnd_proof *proof)
+{
+	trial->join = join;
+	trial->proof = proof;
+	trial->memory = calloc(3, join->align);
+	if (!trial->memory)
+		return dnd_fail_memory(join->ctx);
+	trial->fill = trial->memory;
+	trial->seen = trial->fill + join->align;
+	trial->kept = trial->seen + join->align;
+	return 0;
+}
+
+/* A positive @rc is no failure. */
+static int lost(struct dnd_trial *trial, int rc)
+{
+	return rc < 0 ? dnd_region_access_failed(trial->join->ctx, trial->join->region, -rc) : 0;
+}
+
+int dnd_trial_load(struct dnd_trial *trial, const struct dnd_place *place, uint8_t *to)
+{
+	return lost(trial, dnd_place_load(place, to, trial->join->align));
+}
+
+int dnd_trial_store(struct dnd_trial *trial, const struct dnd_place *place, const uint8_t *from)
+{
+	return lost(trial, dnd_place_store(place, from, trial->join->align));
+}
+
+void dnd_trial_fill_complement(struct dnd_trial *trial, const uint8_t *expected)
+{
+	for (uint32_t i = 0; i < trial->join->align; i++)
+		trial->fill[i] = (uint8_t)~expected[i];
+}
+
+static int failed(struct dnd_trial *trial, uint64_t offset, int error_number)
+{
+	return dnd_join_failed(trial->join, trial->proof->target, offset, error_number, 0);
+}
+
+/* A block of the drive into the place, with an eye on the page cache. */
+static int read_watched(struct dnd_trial *trial, uint64_t offset, const struct dnd_place *place, size_t *got)
+{
+	struct dnd_join *join = trial->join;
+	bool absent = dnd_join_drop_cached(join, offset);
+	ssize_t bytes = pread(join->drive->fd, place->address, join->align, (off_t)offset);
+
+	if (bytes < 0)
+		return failed(trial, offset, errno);
+	if (absent)
+		dnd_join_note_cached(join, offset);
+	*got = (size_t)bytes;
+	return 0;
+}
+
+/* The drive's first block into the place, over trial->fill. */
+int dnd_trial_read_over(struct dnd_trial *trial, const struct dnd_place *place, size_t *got)
+{
+	int rc = dnd_trial_store(trial, place, trial->fill);
+
+	return rc ? rc : read_watched(trial, trial->proof->offset, place, got);
+}
+
+static int not_delivered(struct dnd_trial *trial, const char *consequence)
+{
+	char client[DND_JOIN_NAME_BYTES], region[DND_JOIN_NAME_BYTES];
+
+	return dnd_fail(trial->join->ctx, DND_E_NOT_DELIVERED, "%s: the DMA reported success but the data "
+			"did not arrive: %s does not really reach %s (an emulated IOMMU, or a "
+			"bridge that drops peer-to-peer traffic).%s Put both below one PCIe switch "
+			"without such an IOMMU, or pass ALLOW_BOUNCE.", trial->join->drive->path,
+			dnd_join_client_text(trial->join, client),
+			dnd_join_region_text(trial->join, region), consequence);
+}
+
+int dnd_trial_compare(struct dnd_trial *trial, const struct dnd_place *place, const uint8_t *expected,
+		      size_t bytes, const char *consequence)
+{
+	size_t where;
+	int difference = dnd_place_compare(place, expected, bytes, &where);
+
+	return difference > 0 ? not_delivered(trial, consequence) : lost(trial, difference);
+}
+
+/*
+ * After the second read.  Of a mirror two legs may have answered, and what was never
+ * written may differ on them: that something came is all that shows here, and the
+ * legs have proofs of their own (legs.c).
+ */
+static int compare_looks(struct dnd_trial *trial, const struct dnd_place *place, size_t bytes)
+{
+	size_t where;
+	int difference;
+
+	if (!bytes || !dnd_blockdev_is_mirrored(&trial->join->drive->blockdev))
+		return dnd_trial_compare(trial, place, trial->seen, bytes, "");
+	difference = dnd_place_compare(place, trial->fill, bytes, &where);
+	return difference ? lost(trial, difference) : not_delivered(trial, "");
+}
+
+/* The kernel itself, not the drive, writes the zeros of a hole. */
+static bool drive_holds(const struct dnd_trial *trial)
+{
+	const struct dnd_drive *drive = trial->join->drive;
+	uint64_t offset = trial->proof->offset;
+	off_t data;
+
+	if (!drive->is_file)
+		return true;
+	if (drive->shared)	/* to ask would move somebody's position */
+		return false;
+	data = lseek(drive->fd, (off_t)offset, SEEK_DATA);
+	return data >= 0 && (uint64_t)data < offset + trial->join->align;
+}
+
+/* Who came upon a reader of the same block looks at others, and leaves the first in the place. */
+static int look_elsewhere(struct dnd_trial *trial, const struct dnd_place *place)
+{
+	const struct dnd_proof *proof = trial->proof;
+	uint64_t offset, random;
+	size_t got;
+	int rc = 0;
+
+	for (int i = 0; !rc && i < LOOKS && proof->blocks &&
+	     trial->join->cached == DND_CACHED_SEEN; i++) {
+		dnd_memory_nonce(&random, sizeof(random));
+		offset = proof->offset + random % proof->blocks * trial->join->align;
+		rc = read_watched(trial, offset, place, &got);
+	}
+	if (!rc)
+		rc = read_watched(trial, proof->offset, place, &got);
+	return rc ? rc : dnd_join_seen_to_bounce(trial->join);
+}
+
+/* Leaves the drive's block in trial->seen. */
+static int prove_read(struct dnd_trial *trial, const struct dnd_place *place, bool *proven)
+{
+	size_t first, second;
+	int rc;
+
+	dnd_memory_nonce(trial->fill, trial->join->align);
+	rc = dnd_trial_read_over(trial, place, &first);
+	if (!rc)
+		rc = dnd_trial_load(trial, place, trial->seen);
+	if (rc)
+		return rc;
+	dnd_trial_fill_complement(trial, trial->seen);
+	rc = dnd_trial_read_over(trial, place, &second);
+	if (rc)
+		return rc;
+	if (first != second)
+		return failed(trial, trial->proof->offset, EIO);
+	if (trial->join->cached == DND_CACHED_SEEN)
+		rc = look_elsewhere(trial, place);
+	if (rc)
+		return rc;
+	if (!first || !drive_holds(trial))
+		*proven = false;
+	return compare_looks(trial, place, first);
+}
+
+/* Could a write that was lost leave the same bytes? */
+static bool telling(const struct dnd_trial *trial)
+{
+	return memcmp(trial->kept, trial->kept + 1, trial->join->align - 1) != 0 &&
+	       memcmp(trial->kept, trial->seen, trial->join->align) != 0;
+}
+
+/* What to write, in trial->kept, and the place of it in the region. */
+static int choose_written(struct dnd_trial *trial, const struct dnd_place **from,
+			  const struct dnd_place *spare)
+{
+	int rc = dnd_trial_load(trial, *from, trial->kept);
+
+	if (rc || telling(trial))
+		return rc;
+	dnd_memory_nonce(trial->kept, trial->join->align);
+	*from = spare;
+	return dnd_trial_store(trial, spare, trial->kept);
+}
+
+int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from)
+{
+	uint64_t offset = trial->proof->offset;
+	ssize_t put = pwrite(trial->join->drive->fd, from->address, trial->join->align, (off_t)offset);
+
+	if (put == (ssize_t)trial->join->align)
+		return 0;
+	return failed(trial, offset, put < 0 ? errno : EIO);
+}
+
+static int prove_write(struct dnd_trial *trial, const struct dnd_place *from, const struct dnd_place *spare)
+{
+	const struct dnd_place back = dnd_place_behind(spare, trial->join->align), *payload = from;
+	bool ignored = true;
+	size_t got;
+	int rc = prove_read(trial, &back, &ignored);
+
+	if (!rc)
+		rc = choose_written(trial, &from, spare);
+	if (!rc)
+		rc = dnd_trial_write(trial, from);
+	if (rc)
+		return rc;
+	dnd_trial_fill_complement(trial, trial->kept);
+	rc = dnd_trial_read_over(trial, &back, &got);
+	if (!rc)
+		rc = dnd_trial_compare(trial, &back, trial->kept, trial->join->align, trial->proof->creates ? "" :
+			     " The first block of the destination was overwritten.");
+	return rc || from == payload ? rc : dnd_trial_write(trial, payload);
+}
+
+void dnd_trial_end(struct dnd_trial *trial)
+{
+	free(trial->memory);
+}
+
+int dnd_prove_read(struct dnd_join *join, const struct dnd_proof *proof,
+		   const struct dnd_place *place, bool *proven)
+{
+	struct dnd_trial trial;
+	int rc = dnd_trial_begin(&trial, join, proof);
+
+	if (rc)
+		return rc;
+	rc = prove_read(&trial, place, proven);
+	dnd_trial_end(&trial);
+	return rc;
+}
+
+int dnd_prove_write(struct dnd_join *join, const struct dnd_proof *proof,
+		    const struct dnd_place *from, const struct dnd_place *spare)
+{
+	struct dnd_trial trial;
+	int rc = dnd_trial_begin(&trial, join, proof);
+
+	if (rc)
+		return rc;
+	rc = prove_write(&trial, from, spare);
+	dnd_trial_end(&trial);
+	return rc;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The route policy of one pair: no bounce that the caller did not allow. */
+#include <stdio.h>
+
+#include "join/join.h"
+
+static int probe_leg(struct dnd_join *join, size_t leg)
+{
+	const struct dnd_blockdev *drive = dnd_blockdev_leg(&join->drive->blockdev, leg);
+	struct donard_route route = { .size = sizeof(route) }, worst = { 0 };
+	int rc;
+
+	for (size_t i = 0; i < drive->controller_count; i++) {
+		rc = dnd_route_probe(join->ctx, join->region, drive->controllers[i], &route);
+		if (rc)
+			return rc;
+		if (!i || dnd_route_rank(&route) < dnd_route_rank(&worst))
+			worst = route;
+		if (join->client[0] && dnd_route_rank(&route) >= dnd_route_rank(&join->route))
+			continue;
+		join->route = route;
+		join->leg = leg;
+		snprintf(join->client, sizeof(join->client), "%s", drive->controllers[i]);
+	}
+	join->legs.routes[leg] = worst.route;
+	return 0;
+}
+
+/* An array goes on without it. */
+static bool leg_is_gone(const struct dnd_join *join, size_t leg)
+{
+	size_t ignored;
+
+	return join->drive->blockdev.stack &&
+	       dnd_blockdev_health(join->ctx, dnd_blockdev_leg(&join->drive->blockdev, leg),
+				   &ignored) == DND_HEALTH_GONE;
+}
+
+int dnd_join_probe(struct dnd_join *join)
+{
+	int rc = 0;
+
+	join->client[0] = '\0';
+	for (size_t i = 0; !rc && i < dnd_blockdev_leg_count(&join->drive->blockdev); i++)
+		if (!leg_is_gone(join, i))
+			rc = probe_leg(join, i);
+	return rc || join->client[0] ? rc : probe_leg(join, 0);
+}
+
+/* "/dev/nvme0n1 (0000:01:00.0)", or "/dev/md0, leg nvme0n1 of md0 (0000:01:00.0)" */
+const char *dnd_join_client_text(const struct dnd_join *join, char text[DND_JOIN_NAME_BYTES])
+{
+	char leg[DND_LEG_TEXT_BYTES];
+
+	dnd_blockdev_leg_text(&join->drive->blockdev, join->leg, leg);
+	snprintf(text, DND_JOIN_NAME_BYTES, "%.255s%s%s (%s)", join->drive->path, leg[0] ? ", " : "", leg,
+		 join->client);
+	return text;
+}
+
+/* "p2pmem0 (0000:03:00.0)" */
+const char *dnd_join_region_text(const struct dnd_join *join, char text[DND_JOIN_NAME_BYTES])
+{
+	snprintf(text, DND_JOIN_NAME_BYTES, "%s (%s)", join->region->name, join->region->bdf);
+	return text;
+}
+
+static const char *remedy(const struct donard_route *route)
+{
+	if (route->route == DONARD_ROUTE_BOUNCED)
+		return "Boot without swiotlb=force, and without an IOMMU mode that bounces untrusted "
+		       "devices; if the device cannot address the BAR, put the BAR below 4 GiB or "
+		       "turn the IOMMU on. Or pass ";
+	if (route->beyond_mask)
+		return "Let an IOMMU translate for it (boot without iommu=pt), or have the firmware place the BAR lower "
+		       "('Above 4G Decoding'). Or pass ";
+	if (donard_route_verdict(route) == DONARD_VERDICT_UNLISTED)
+		return "Put both below one PCIe switch, or pass ALLOW_UNLISTED to try it, or ";
+	return "Put both below one PCIe switch, or pass ";
+}
+
+static int refuse(const struct dnd_join *join)
+{
+	const struct donard_route *route = &join->route;
+	bool named = strstr(route->reason, route->bridge);	/* in the reason already */
+	char client[DND_JOIN_NAME_BYTES], region[DND_JOIN_NAME_BYTES];
+
+	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s cannot reach %s: %s%s%s. "
+			"%sALLOW_BOUNCE.", dnd_join_client_text(join, client),
+			dnd_join_region_text(join, region),
+			route->reason[0] ? route->reason : "the kernel found no route",
+			named ? "" : ", at ", named ? "" : route->bridge, remedy(route));
+}
+
+/* The legs that the kernel finds no route for go by the bridge that is tried. */
+static void name_unlisted(struct dnd_join *join)
+{
+	for (size_t i = 0; i < dnd_blockdev_leg_count(&join->drive->blockdev); i++)
+		if (join->legs.routes[i] == DONARD_ROUTE_NONE)
+			join->legs.routes[i] = join->route.route;
+}
+
+int dnd_join_decide(struct dnd_join *join)
+{
+	struct donard_route *route = &join->route;
+	enum donard_verdict verdict = donard_route_verdict(route);
+
+	if (verdict == DONARD_VERDICT_YES)
+		return 0;
+	if (verdict == DONARD_VERDICT_UNLISTED && join->leave & DND_JOIN_UNLISTED) {
+		route->route = route->translated ? DONARD_ROUTE_IOMMU : DONARD_ROUTE_BRIDGE;
+		name_unlisted(join);
+		return 0;
+	}
+	if (!(join->leave & DND_JOIN_BOUNCE))
+		return refuse(join);
+	join->bounced = true;
+	return 0;
+}
+
+/*
+ * The kernel describes the memory of such a command by a scatter list, always
+ * in DRAM, and a drive may want the list for data in its own memory to be there
+ * too (CDPMLS of its register CMBLOC).
+ */
+int dnd_join_check_commands(struct dnd_join *join)
+{
+	const struct dnd_region *region = join->region;
+	const struct dnd_blockdev *blockdev = &join->drive->blockdev;
+
+	if (!join->generic || join->bounced || region->info.kind == P2PMEM_KIND_PCI_BAR)
+		return 0;
+	for (size_t i = 0; i < blockdev->controller_count; i++)
+		if (!strcmp(blockdev->controllers[i], region->bdf))
+			return dnd_fail(join->ctx, DND_E_UNSUPPORTED, "%s: %s is the drive's own "
+					"memory, which the NVMe commands of PASSTHROUGH cannot "
+					"address. Use another region, or copy without "
+					"PASSTHROUGH.", join->drive->path, region->name);
+	return 0;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Requests that go through DRAM, where the caller allows it.  One that is aligned is a
+ * direct transfer of a buffer.  Any other goes through the page cache, which
+ * keeps the rest of its first and last block, and which later direct requests
+ * find: the kernel writes its pages back before them.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "queue/queue.h"
+
+bool dnd_request_is_aligned(const struct dnd_queue_request *request)
+{
+	const struct dnd_drive *drive = &request->file->drive;
+
+	return !((request->file_offset | request->length) % drive->align_bytes) &&
+	       !((uintptr_t)(request->memory->window.data + request->memory_offset) % drive->memory_align_bytes);
+}
+
+/* The file once more, without O_DIRECT. */
+static int open_plain(struct donard_queue *queue, struct donard_file *file)
+{
+	char path[64];
+
+	if (file->plain_fd >= 0)
+		return 0;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->drive.fd);
+	file->plain_fd = open(path, O_CLOEXEC | (file->drive.writable ? O_RDWR : O_RDONLY));
+	if (file->plain_fd >= 0)
+		return 0;
+	return dnd_fail_access(queue->ctx, errno, "Align the request, or open the file where it may be opened "
+			       "again", "%s: cannot be opened without O_DIRECT", file->path);
+}
+
+static bool whole_blocks(const struct dnd_queue_request *request)
+{
+	return !((request->file_offset | request->length) % request->file->drive.align_bytes);
+}
+
+int dnd_bounce_prepare(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	size_t align = dnd_max((size_t)sysconf(_SC_PAGESIZE), request->file->drive.align_bytes);
+	struct dnd_place place = dnd_memory_place(request->memory, request->memory_offset);
+	void *dram;
+	int rc = 0;
+
+	if (!whole_blocks(request)) {
+		rc = open_plain(queue, request->file);
+		if (rc)
+			return rc;
+		request->fd = request->file->plain_fd;
+		request->file->plain_written |= request->kind == DND_IO_WRITE;
+		request->generic = NULL;
+	}
+	if (posix_memalign(&dram, align, request->length))
+		return dnd_fail_memory(queue->ctx);
+	memset(dram, 0, request->length);	/* no stranger's bytes behind what comes */
+	request->dram = dram;
+	request->completion.route = DONARD_ROUTE_BOUNCED;
+	request->completion.evidence = DONARD_EVIDENCE_PROVEN;	/* it is what is done */
+	request->completion.flags |= DONARD_COMPLETION_BOUNCED;
+	if (request->kind == DND_IO_WRITE)
+		rc = dnd_place_load(&place, dram, request->length);
+	return rc ? dnd_memory_access_failed(request->memory, -rc) : 0;
+}
+
+int64_t dnd_bounce_deliver(struct dnd_queue_request *request, uint64_t moved)
+{
+	struct dnd_place place = dnd_memory_place(request->memory, request->memory_offset);
+	int rc = 0;
+
+	if (request->kind == DND_IO_READ)
+		rc = dnd_place_store(&place, request->dram, moved);
+	return rc ? dnd_memory_access_failed(request->memory, -rc) : (int64_t)moved;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Completions: waited for and taken. */
+#include "queue/queue.h"
+
+#define LONGEST_WAIT_NS	(86400ULL * 1000000000)	/* the kernel adds it to its clock */
+
+DND_PUBLIC int donard_queue_submit(struct donard_queue *queue)
+{
+	int rc = dnd_queue_check_thread(queue);
+
+	if (rc)
+		return rc;
+	dnd_queue_look_after(queue);
+	rc = dnd_ring_enter(&queue->ring, 0);
+	return rc ? dnd_queue_ring_failed(queue, rc) : 0;
+}
+
+/* ---- taking ---- */
+
+/* Its strings stay with the queue while the caller has them. */
+static void tell(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	if (request->told) {
+		request->told->next = queue->told;
+		queue->told = request->told;
+		request->told = NULL;
+	}
+	dnd_request_recycle(queue, request);
+}
+
+/* The caller takes further completions. */
+static void forget_texts(struct donard_queue *queue)
+{
+	dnd_queue_forget_told(queue);
+	if (queue->sources)
+		dnd_sources_forget(queue);
+}
+
+static int take(struct donard_queue *queue, struct donard_completion *completions, unsigned int most)
+{
+	unsigned int count = 0;
+
+	while (count < most && queue->done_count) {
+		struct dnd_queue_request *request = dnd_list_take(&queue->done);
+
+		queue->done_count--;
+		completions[count++] = request->completion;
+		tell(queue, request);
+	}
+	if (queue->sources)
+		count += dnd_sources_take(queue, completions + count, most - count);
+	dnd_queue_tell(queue);
+	return (int)count;
+}
+
+DND_PUBLIC int donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions,
+				 unsigned int most)
+{
+	int rc = dnd_queue_check_thread(queue);
+
+	if (rc)
+		return rc;
+	forget_texts(queue);
+	if (queue->epoll_fd >= 0)	/* it may be a region that called */
+		queue->looked_seconds = 0;
+	dnd_queue_forget_event(queue);
+	dnd_queue_reap(queue);
+	dnd_queue_look_after(queue);
+	if (queue->sources)
+		dnd_sources_work(queue);
+	return take(queue, completions, most);
+}
+
+/*
+ * Hands over what was prepared; every request in flight has a completion of the
+ * ring to come, or several.  With a time limit one at a time: the kernel says
+ * that the time is over only if nothing came.
+ */
+static int await(struct donard_queue *queue, unsigned int least, int64_t timeout_ns)
+{
+	uint64_t start = timeout_ns < 0 ? 0 : dnd_now_ns(), left = UINT64_MAX, passed;
+	unsigned int missing;
+	int rc = 0;
+
+	dnd_queue_reap(queue);
+	if (queue->done_count >= least || !queue->working)
+		return dnd_ring_enter(&queue->ring, 0);
+	while (!rc && queue->done_count < least && queue->working) {
+		missing = timeout_ns < 0 ? (unsigned int)dnd_min(least - queue->done_count, queue->working) : 1;
+		if (timeout_ns >= 0) {
+			passed = dnd_now_ns() - start;
+			left = (uint64_t)timeout_ns - dnd_min((uint64_t)timeout_ns, passed);
+		}
+		rc = dnd_ring_enter_timed(&queue->ring, missing,
+					  timeout_ns < 0 ? left : dnd_min(left, LONGEST_WAIT_NS));
+		if (rc == -ETIME && left > LONGEST_WAIT_NS)
+			rc = 0;
+		dnd_queue_reap(queue);
+	}
+	return rc;
+}
+
+DND_PUBLIC int donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t timeout_ns,
+				 struct donard_completion *completions, unsigned int most)
+{
+	int rc = dnd_queue_check_thread(queue);
+
+	if (rc)
+		return rc;
+	if (least > most)
+		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%u completions are waited for, and there is room "
+				"for %u.", least, most);
+	forget_texts(queue);
+	dnd_queue_look_after(queue);
+	rc = queue->sources ? dnd_sources_await(queue, least, timeout_ns) : await(queue, least, timeout_ns);
+	if (rc && rc != -ETIME && rc != -EINTR)
+		return dnd_queue_ring_failed(queue, rc);
+	if (rc == -EINTR && !queue->done_count && !dnd_sources_done(queue))
+		return dnd_fail_errno(queue->ctx, EINTR, "the wait for completions");
+	return take(queue, completions, most);
+}

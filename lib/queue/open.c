@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The begin and the end of a queue. */
+#include <stdlib.h>
+
+#include "queue/queue.h"
+
+#define DEFAULT_DEPTH	64
+#define DEPTH_MAX	4096
+#define KNOWN_FLAGS	(DONARD_QUEUE_ALLOW_BOUNCE | DONARD_QUEUE_ALLOW_UNLISTED | DONARD_QUEUE_PASSTHROUGH)
+
+static int take_options(struct donard_queue *queue, const struct donard_queue_options *options)
+{
+	int rc = options ? DND_TAKE(queue->ctx, &queue->options, options, "donard_queue_options") : 0;
+
+	if (rc)
+		return rc;
+	if (queue->options.flags & ~KNOWN_FLAGS)
+		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "unknown queue flags %#x.",
+				queue->options.flags & ~KNOWN_FLAGS);
+	if (queue->options.depth > DEPTH_MAX)
+		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "a queue holds %d requests at most, not %u.",
+				DEPTH_MAX, queue->options.depth);
+	if (!queue->options.depth)
+		queue->options.depth = DEFAULT_DEPTH;
+	return 0;
+}
+
+static int make_requests(struct donard_queue *queue)
+{
+	queue->requests = calloc(queue->options.depth, sizeof(*queue->requests));
+	if (!queue->requests)
+		return dnd_fail_memory(queue->ctx);
+	for (uint32_t i = 0; i < queue->options.depth; i++)
+		dnd_request_recycle(queue, &queue->requests[i]);
+	return 0;
+}
+
+static int open_ring(struct donard_queue *queue)
+{
+	bool commands = queue->options.flags & DONARD_QUEUE_PASSTHROUGH;
+	int rc = dnd_ring_open(&queue->ring, queue->options.depth, DND_SLOTS_MAX, commands);
+
+	if (!rc || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
+		return rc ? dnd_fail_errno(queue->ctx, -rc, "a queue cannot be opened") : 0;
+	return dnd_fail(queue->ctx, DND_E_UNSUPPORTED, "io_uring cannot be used (%s). See "
+			"kernel.io_uring_disabled, and the limits of the process.", strerror(-rc));
+}
+
+static int open_queue(struct donard_queue *queue, const struct donard_queue_options *options)
+{
+	int rc = take_options(queue, options);
+
+	if (!rc)
+		rc = dnd_queue_own(queue);
+	if (!rc)
+		rc = make_requests(queue);
+	return rc ? rc : open_ring(queue);
+}
+
+static void free_queue(struct donard_queue *queue)
+{
+	for (size_t i = 0; i < queue->chunk_count; i++)
+		free(queue->chunks[i]);
+	free(queue->chunks);
+	free(queue->requests);
+	free(queue);
+}
+
+DND_PUBLIC int donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
+				 struct donard_queue **queue_out)
+{
+	struct donard_queue *queue = calloc(1, sizeof(*queue));
+	int rc;
+
+	if (!queue)
+		return dnd_fail_memory(ctx);
+	queue->ctx = ctx;
+	queue->done.last = &queue->done.first;
+	queue->epoll_fd = queue->event_fd = -1;
+	rc = open_queue(queue, options);
+	if (rc) {
+		dnd_ring_close(&queue->ring);
+		free_queue(queue);
+		return rc;
+	}
+	*queue_out = queue;
+	return 0;
+}
+
+static void cancel_all(struct donard_queue *queue)
+{
+	for (uint32_t i = 0; i < queue->options.depth; i++)
+		if (queue->requests[i].parts)
+			dnd_transfer_cancel(queue, &queue->requests[i]);
+}
+
+static void let_go(struct donard_queue *queue)
+{
+	dnd_sources_end(queue, dnd_queue_inherited(queue));
+	for (uint32_t i = 0; i < queue->options.depth; i++)
+		if (queue->requests[i].file)
+			dnd_request_recycle(queue, &queue->requests[i]);
+	dnd_queue_forget_told(queue);
+	for (size_t i = 0; i < queue->registration_count; i++)
+		donard_memory_free(queue->registrations[i].memory);
+	dnd_queue_close_events(queue);
+	dnd_ring_close(&queue->ring);
+	free_queue(queue);
+}
+
+DND_PUBLIC void donard_queue_close(struct donard_queue *queue)
+{
+	if (!queue)
+		return;
+	if (dnd_queue_inherited(queue)) {	/* the requests are the parent's, but not the ring's descriptor */
+		let_go(queue);
+		return;
+	}
+	if (dnd_queue_check_thread(queue)) {	/* what is registered goes with the ring, a moment later */
+		if (!queue->working && !dnd_sources_working(queue))
+			let_go(queue);
+		return;
+	}
+	dnd_sources_end(queue, false);
+	cancel_all(queue);
+	/* A ring that fails may still be written by a device: its memory is not given back. */
+	if (dnd_queue_drain(queue, NULL))
+		return;
+	dnd_queue_unregister_all(queue);
+	let_go(queue);
+}
+
+DND_PUBLIC int donard_queue_cancel(struct donard_queue *queue, const void *user)
+{
+	int found, rc = dnd_queue_check_thread(queue);
+
+	if (rc)
+		return rc;
+	found = (int)dnd_sources_cancel(queue, user);
+	for (uint32_t i = 0; i < queue->options.depth; i++) {
+		struct dnd_queue_request *request = &queue->requests[i];
+
+		if (!request->parts || request->completion.user != user)
+			continue;
+		dnd_transfer_cancel(queue, request);
+		found++;
+	}
+	dnd_ring_enter(&queue->ring, 0);
+	dnd_queue_tell(queue);	/* a source has ended some at once */
+	return found;
+}
+
+DND_PUBLIC int donard_queue_info(const struct donard_queue *queue, struct donard_queue_info *info)
+{
+	struct donard_queue_info found = queue->info;
+	int rc = dnd_queue_check_thread(queue);
+
+	if (rc)
+		return rc;
+	if (info->size < sizeof(info->size))
+		return -EINVAL;
+	found.depth = queue->options.depth;
+	found.in_flight = queue->working + queue->done_count + dnd_sources_working(queue) + dnd_sources_done(queue);
+	dnd_struct_give(info, &found, sizeof(found));
+	return 0;
+}

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Memory that the ring holds for all requests, if the kernel lets it.  The pages of a region are held
+ * with it, so no request would fail when the region goes away, and the removal
+ * would wait for the queue: so it is looked after, and let go of.
+ */
+#include "queue/queue.h"
+
+#define LOOK_EVERY_SECONDS	0.1
+#define UNIT_BYTES		(2ULL << 20)	/* chunks end at places that requests seldom cross */
+
+struct dnd_queue_registration *dnd_registration_find(struct donard_queue *queue,
+						     const struct donard_memory *memory)
+{
+	for (size_t i = 0; i < queue->registration_count; i++)
+		if (queue->registrations[i].memory == memory)
+			return &queue->registrations[i];
+	return NULL;
+}
+
+static struct dnd_queue_registration *free_place(struct donard_queue *queue)
+{
+	struct dnd_queue_registration *registration = dnd_registration_find(queue, NULL);
+
+	if (!registration && queue->registration_count < DND_REGISTRATIONS_MAX)
+		registration = &queue->registrations[queue->registration_count++];
+	return registration;
+}
+
+static void let_go(struct donard_queue *queue, struct dnd_queue_registration *registration)
+{
+	struct donard_memory *memory = registration->memory;
+
+	dnd_queue_watch(queue, memory, false);
+	dnd_buffers_unregister(&registration->buffers, &queue->ring);
+	memset(registration, 0, sizeof(*registration));
+	donard_memory_free(memory);
+}
+
+/* Nobody tells when the exporter takes the pages back, and held ones would be read and written after that. */
+static bool may_hold(const struct donard_memory *memory)
+{
+	return dnd_memory_is_region(memory) || !dnd_memory_is_imported(memory);
+}
+
+static int hold(struct donard_queue *queue, struct donard_memory *memory)
+{
+	struct dnd_queue_registration *registration = free_place(queue);
+	const struct dnd_holding holding = {
+		.base = memory->window.data,
+		.bytes = memory->length,
+		.unit_bytes = UNIT_BYTES,
+		.align_bytes = 512,
+		.region = dnd_memory_is_region(memory) && !dnd_memory_is_imported(memory) ? &memory->region : NULL,
+		.window = dnd_memory_is_region(memory) ? &memory->window : NULL,
+	};
+	int rc;
+
+	if (!registration)
+		return dnd_fail(queue->ctx, DND_E_NO_SPACE, "a queue registers %d memories at most. Unregister "
+				"one, or use another queue.", DND_REGISTRATIONS_MAX);
+	rc = dnd_buffers_register(&registration->buffers, &queue->ring, &holding);
+	if (rc)
+		return dnd_fail_errno(queue->ctx, -rc, "%s: cannot be registered", dnd_memory_name(memory));
+	dnd_handle_get(&memory->handle);
+	registration->memory = memory;
+	dnd_queue_watch(queue, memory, true);
+	return registration->buffers.base != NULL;
+}
+
+DND_PUBLIC int donard_queue_register(struct donard_queue *queue, struct donard_memory *memory)
+{
+	const struct dnd_queue_registration *registration;
+	int rc = dnd_queue_check_thread(queue);
+
+	if (rc)
+		return rc;
+	if (memory->ctx != queue->ctx)
+		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%s: the memory was made with another context than "
+				"the queue. Use one.", dnd_memory_name(memory));
+	rc = dnd_memory_check_mapped(memory);
+	if (rc)
+		return rc;
+	if (!may_hold(memory))
+		return 0;
+	registration = dnd_registration_find(queue, memory);
+	if (registration)
+		return registration->buffers.base != NULL;
+	rc = dnd_queue_drain(queue, NULL);
+	return rc ? rc : hold(queue, memory);
+}
+
+DND_PUBLIC int donard_queue_unregister(struct donard_queue *queue, struct donard_memory *memory)
+{
+	struct dnd_queue_registration *registration;
+	int rc = dnd_queue_check_thread(queue);
+
+	if (rc)
+		return rc;
+	registration = dnd_registration_find(queue, memory);
+	if (!registration)
+		return 0;
+	rc = dnd_queue_drain(queue, registration);
+	if (!rc)
+		let_go(queue, registration);
+	return rc;
+}
+
+static void look_at(struct donard_queue *queue, struct dnd_queue_registration *registration)
+{
+	struct donard_memory *memory = registration->memory;
+
+	if (!memory)
+		return;
+	if (!registration->leaving && dnd_memory_is_region(memory) &&
+	    dnd_region_called_back(&memory->region)) {
+		registration->leaving = true;
+		dnd_queue_watch(queue, memory, false);	/* it would stay readable */
+	}
+	if (registration->leaving && !registration->users)
+		let_go(queue, registration);
+}
+
+void dnd_queue_look_after(struct donard_queue *queue)
+{
+	double now = dnd_now_seconds();
+
+	if (now - queue->looked_seconds < LOOK_EVERY_SECONDS)
+		return;
+	queue->looked_seconds = now;
+	for (size_t i = 0; i < queue->registration_count; i++)
+		look_at(queue, &queue->registrations[i]);
+}
+
+void dnd_queue_unregister_all(struct donard_queue *queue)
+{
+	for (size_t i = 0; i < queue->registration_count; i++)
+		if (queue->registrations[i].memory)
+			let_go(queue, &queue->registrations[i]);
+}

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A request from its call to its first transfer: it is checked before anything changes. */
+#include "queue/queue.h"
+
+#define REQUEST_BYTES_MAX	(1ULL << 30)
+
+static int check_file(struct donard_queue *queue, const struct dnd_queue_request *request)
+{
+	const struct dnd_drive *drive = &request->file->drive;
+
+	if (request->file->ctx != queue->ctx)
+		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%s: it was opened with another context than the "
+				"queue. Use one.", drive->path);
+	if (request->kind == DND_IO_READ || drive->writable)
+		return 0;
+	return dnd_fail(queue->ctx, DND_E_READ_ONLY, "%s: it was opened for reading. Open it with "
+			"DONARD_FILE_WRITE.", drive->path);
+}
+
+static int check_length(struct donard_queue *queue, const struct dnd_queue_request *request)
+{
+	const struct dnd_drive *drive = &request->file->drive;
+	uint64_t end = request->file_offset + request->length;
+
+	if (!request->length || request->length > REQUEST_BYTES_MAX || end > INT64_MAX || end < request->length)
+		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%s: %llu bytes at offset %llu are no request. Use a "
+				"length from 1 byte to 1 GiB, and an offset below 8 EiB.", drive->path,
+				(unsigned long long)request->length, (unsigned long long)request->file_offset);
+	if (drive->is_file || end <= drive->size_bytes)
+		return 0;
+	return dnd_fail(queue->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past its end, which "
+			"is at %llu.", drive->path, (unsigned long long)request->length,
+			(unsigned long long)request->file_offset, (unsigned long long)drive->size_bytes);
+}
+
+static int check_memory(struct donard_queue *queue, const struct dnd_queue_request *request)
+{
+	int rc;
+
+	if (request->memory->ctx != queue->ctx)
+		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%s: the memory was made with another context than "
+				"the queue. Use one.", dnd_memory_name(request->memory));
+	rc = dnd_memory_check_mapped(request->memory);
+	if (!rc && request->kind == DND_IO_READ)
+		rc = dnd_memory_check_writable(request->memory);
+	return rc ? rc : dnd_memory_check_range(request->memory, request->memory_offset, request->length);
+}
+
+/* Of what is not aligned, only what may bounce is served; commands know no page cache. */
+static int check_alignment(struct donard_queue *queue, const struct dnd_queue_request *request)
+{
+	const struct dnd_drive *drive = &request->file->drive;
+
+	if (dnd_request_is_aligned(request) ||
+	    (dnd_queue_may_bounce(queue) && !(queue->options.flags & DONARD_QUEUE_PASSTHROUGH)))
+		return 0;
+	return dnd_fail(queue->ctx, DND_E_ALIGNMENT, "%s: offset %llu and length %llu must be multiples of "
+			"%u, and the address of the memory, %p, of %u. Use such, or %s.", drive->path,
+			(unsigned long long)request->file_offset, (unsigned long long)request->length,
+			drive->align_bytes, (void *)(request->memory->window.data + request->memory_offset),
+			drive->memory_align_bytes,
+			queue->options.flags & DONARD_QUEUE_PASSTHROUGH ? "a queue without passthrough" :
+			"let the queue bounce (ALLOW_BOUNCE)");
+}
+
+static int check(struct donard_queue *queue, const struct dnd_queue_request *request)
+{
+	int rc = check_file(queue, request);
+
+	if (!rc && request->memory)
+		rc = check_length(queue, request);
+	if (!rc && request->memory)
+		rc = check_memory(queue, request);
+	if (!rc && request->memory)
+		rc = check_alignment(queue, request);
+	return rc;
+}
+
+/* What the page cache has of the drive goes there before its first command, and after unaligned writes. */
+static int use_commands(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	struct donard_file *file = request->file;
+	int rc;
+
+	if (!(queue->options.flags & DONARD_QUEUE_PASSTHROUGH))
+		return 0;
+	request->generic = &file->generic;
+	if (file->generic.fd >= 0 && !file->plain_written)
+		return 0;
+	rc = file->generic.fd >= 0 ? 0 :
+	     dnd_generic_open(queue->ctx, &file->drive, file->drive.align_bytes, &file->generic);
+	if (!rc)
+		rc = dnd_generic_write_back(queue->ctx, &file->drive, 0, 0);
+	if (rc) {
+		dnd_generic_close(&file->generic);
+		return rc;
+	}
+	dnd_generic_drop_cached(&file->drive, 0, 0);
+	file->plain_written = false;
+	return 0;
+}
+
+static int choose_way(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	struct dnd_queue_registration *registration;
+	struct dnd_pair *pair;
+	int rc = use_commands(queue, request);
+
+	if (!rc)
+		rc = dnd_transfer_reserve(queue, request);
+	if (rc)
+		return rc;
+	if (!dnd_request_is_aligned(request))
+		return dnd_bounce_prepare(queue, request);
+	rc = dnd_pair_find(queue, request, &pair);
+	if (rc)
+		return rc;
+	if (pair->bounced)
+		return dnd_bounce_prepare(queue, request);
+	request->completion.route = pair->route.route;
+	if (request->kind == DND_IO_READ ? pair->read_proven : pair->write_proven)
+		request->completion.evidence = DONARD_EVIDENCE_PROVEN;
+	registration = dnd_registration_find(queue, request->memory);
+	if (registration && !registration->leaving)
+		request->registration = registration;
+	return 0;
+}
+
+static int begin(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	int rc = check(queue, request);
+
+	request->fd = request->file->drive.fd;
+	if (!rc)
+		rc = request->memory ? choose_way(queue, request) : dnd_transfer_reserve(queue, request);
+	if (!rc)
+		dnd_transfer_start(queue, request);
+	return rc;
+}
+
+/* Takes a place in the queue for it; what fails gives it back. */
+static int add(struct donard_queue *queue, const struct dnd_queue_request *asked)
+{
+	struct dnd_queue_request *request = queue->idle;
+	int rc = dnd_queue_check_thread(queue);
+
+	if (rc)
+		return rc;
+	if (!asked->file || (!asked->memory && asked->kind != DND_IO_FLUSH))
+		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "a request without a %s. Name one.",
+				asked->file ? "memory" : "file");
+	if (!request)
+		return dnd_fail(queue->ctx, DND_E_QUEUE_FULL, "the queue holds %u requests, as many as it was "
+				"opened for. Take completions first, or open it with a larger depth.",
+				queue->options.depth);
+	queue->idle = request->next;
+	*request = *asked;
+	dnd_handle_get(&request->file->handle);
+	if (request->memory)
+		dnd_handle_get(&request->memory->handle);
+	rc = begin(queue, request);
+	if (rc) {
+		dnd_request_recycle(queue, request);
+		return rc;
+	}
+	if (request->registration)
+		request->registration->users++;
+	queue->working++;
+	return 0;
+}
+
+DND_PUBLIC int donard_queue_read(struct donard_queue *queue, struct donard_file *file,
+				 uint64_t file_offset, struct donard_memory *memory,
+				 uint64_t memory_offset, uint64_t length_bytes, void *user)
+{
+	return add(queue, &(struct dnd_queue_request){
+		.completion.user = user, .kind = DND_IO_READ, .file = file, .memory = memory,
+		.file_offset = file_offset, .memory_offset = memory_offset, .length = length_bytes,
+	});
+}
+
+DND_PUBLIC int donard_queue_write(struct donard_queue *queue, struct donard_file *file,
+				  uint64_t file_offset, struct donard_memory *memory,
+				  uint64_t memory_offset, uint64_t length_bytes, void *user)
+{
+	return add(queue, &(struct dnd_queue_request){
+		.completion.user = user, .kind = DND_IO_WRITE, .file = file, .memory = memory,
+		.file_offset = file_offset, .memory_offset = memory_offset, .length = length_bytes,
+	});
+}
+
+DND_PUBLIC int donard_queue_flush(struct donard_queue *queue, struct donard_file *file, void *user)
+{
+	return add(queue, &(struct dnd_queue_request){
+		.completion.user = user, .kind = DND_IO_FLUSH, .file = file,
+	});
+}

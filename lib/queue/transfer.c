@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A request's transfer: parts that are each one command of the drive, in flight
+ * together.  Cut here and not by the kernel: for io_uring that asks without leave
+ * to sleep, which a request that has to be split refuses (block/blk-merge.c,
+ * bio_submit_split(), REQ_NOWAIT); a worker thread would ask again.
+ */
+#include <stdlib.h>
+
+#include "queue/queue.h"
+
+#define PARTS_AT_A_TIME	64
+#define PARTS_MAX	65536	/* of all requests together, unless one alone has more */
+
+static int more_parts(struct donard_queue *queue)
+{
+	struct dnd_part **chunks = realloc(queue->chunks, (queue->chunk_count + 1) * sizeof(*chunks));
+	struct dnd_part *parts;
+
+	if (!chunks)
+		return -ENOMEM;
+	queue->chunks = chunks;
+	parts = calloc(PARTS_AT_A_TIME, sizeof(*parts));
+	if (!parts)
+		return -ENOMEM;
+	queue->chunks[queue->chunk_count++] = parts;
+	for (size_t i = 0; i < PARTS_AT_A_TIME; i++) {
+		parts[i].next = queue->idle_parts;
+		queue->idle_parts = &parts[i];
+	}
+	queue->idle_part_count += PARTS_AT_A_TIME;
+	return 0;
+}
+
+static void recycle_part(struct donard_queue *queue, struct dnd_part *part)
+{
+	if (part->next)
+		part->next->previous = part->previous;
+	if (part->previous)
+		part->previous->next = part->next;
+	else
+		part->request->first_part = part->next;
+	part->next = queue->idle_parts;
+	queue->idle_parts = part;
+	queue->idle_part_count++;
+}
+
+static struct dnd_part *take_part(struct donard_queue *queue)
+{
+	struct dnd_part *part = queue->idle_parts;
+
+	queue->idle_parts = part->next;
+	queue->idle_part_count--;
+	return part;
+}
+
+/* By the page cache, which the kernel cuts as it likes. */
+static bool plain(const struct dnd_queue_request *request)
+{
+	return request->fd != request->file->drive.fd;
+}
+
+static uint64_t part_bytes(const struct dnd_queue_request *request)
+{
+	const struct dnd_drive *drive = &request->file->drive;
+	uint64_t limit = request->generic ? request->generic->limit_bytes : drive->blockdev.request_bytes;
+
+	if (plain(request) || limit < drive->align_bytes)
+		return request->length;
+	return dnd_round_down(limit, drive->align_bytes);
+}
+
+static void start_part(struct donard_queue *queue, struct dnd_queue_request *request, uint64_t at,
+		       uint64_t bytes)
+{
+	struct dnd_part *part = take_part(queue);
+	uint8_t *memory = request->dram;
+
+	if (!memory && request->memory)
+		memory = request->memory->window.data + request->memory_offset;
+	part->request = request;
+	part->previous = NULL;
+	part->next = request->first_part;
+	if (part->next)
+		part->next->previous = part;
+	request->first_part = part;
+	part->at = at;
+	part->io = (struct dnd_io){
+		.kind = request->kind,
+		.fd = request->fd,
+		.generic = request->generic,
+		.offset_bytes = request->file_offset + at,
+		.memory = memory + at,
+		.length_bytes = bytes,
+		.align_bytes = plain(request) ? 1 : request->file->drive.align_bytes,
+		.buffers = request->registration ? &request->registration->buffers : NULL,
+	};
+	request->parts++;
+	dnd_io_start(&queue->ring, &part->io);
+}
+
+int dnd_transfer_reserve(struct donard_queue *queue, const struct dnd_queue_request *request)
+{
+	uint64_t parts = request->length / dnd_max(part_bytes(request), 1) + 1;
+	uint64_t busy = queue->chunk_count * PARTS_AT_A_TIME - queue->idle_part_count;
+
+	if (busy && busy + parts > PARTS_MAX)
+		return dnd_fail(queue->ctx, DND_E_QUEUE_FULL, "the requests in flight are %llu commands, and this one "
+				"is %llu more. Take completions first.", (unsigned long long)busy,
+				(unsigned long long)parts);
+	while (queue->idle_part_count < parts)
+		if (more_parts(queue))
+			return dnd_fail_memory(queue->ctx);
+	return 0;
+}
+
+void dnd_transfer_start(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	uint64_t step = dnd_max(part_bytes(request), 1);
+	uint64_t at = 0;
+
+	request->ended_at = UINT64_MAX;
+	request->error = 0;
+	do {
+		start_part(queue, request, at, dnd_min(step, request->length - at));
+		at += step;
+	} while (at < request->length);
+}
+
+void dnd_transfer_cancel(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	for (struct dnd_part *part = request->first_part; part; part = part->next)
+		dnd_io_cancel(&queue->ring, &part->io);
+}
+
+/* ---- the end of a request ---- */
+
+/* What the caller asked last keeps its text. */
+static void keep_failure(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	struct donard_completion *completion = &request->completion;
+
+	request->told = malloc(sizeof(*request->told));
+	completion->error_code = donard_error_code(queue->ctx);
+	completion->error = "";
+	if (!request->told)
+		return;
+	request->told->failure = dnd_failure_keep(queue->ctx);
+	completion->error = request->told->failure.text;
+}
+
+void dnd_queue_count(struct donard_queue *queue, const struct donard_completion *completion)
+{
+	struct donard_queue_info *info = &queue->info;
+
+	info->requests++;
+	if (completion->result <= 0)
+		return;
+	info->bytes += (uint64_t)completion->result;
+	if (completion->flags & DONARD_COMPLETION_BOUNCED)
+		info->bounced_bytes += (uint64_t)completion->result;
+	if (completion->flags & DONARD_COMPLETION_REGISTERED)
+		info->registered_requests++;
+}
+
+void dnd_request_end(struct donard_queue *queue, struct dnd_queue_request *request, int64_t result)
+{
+	request->completion.result = result;
+	request->completion.error_code = request->completion.error = "";
+	if (result < 0)
+		keep_failure(queue, request);
+	if (request->registration && !--request->registration->users && request->registration->leaving)
+		queue->looked_seconds = 0;	/* nothing keeps it any more */
+	dnd_queue_count(queue, &request->completion);
+	queue->working--;
+	queue->done_count++;
+	dnd_list_add(&queue->done, request);
+}
+
+void dnd_request_recycle(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	free(request->told);
+	free(request->dram);
+	if (request->file)
+		donard_file_close(request->file);
+	donard_memory_free(request->memory);
+	memset(request, 0, sizeof(*request));
+	request->next = queue->idle;
+	queue->idle = request;
+}
+
+void dnd_queue_forget_told(struct donard_queue *queue)
+{
+	struct dnd_told *told;
+
+	while ((told = queue->told)) {
+		queue->told = told->next;
+		free(told);
+	}
+}
+
+/* ---- completions of parts ---- */
+
+/* By an exporter that tells nobody: all of it, or any page. */
+static bool taken_back(const struct dnd_queue_request *request)
+{
+	const struct donard_memory *memory = request->memory;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	if (!memory || !dnd_memory_is_imported(memory) || dnd_memory_is_region(memory))
+		return false;
+	for (uint64_t at = 0; at < request->length; at += page)
+		if (dnd_memory_load(memory, request->memory_offset + at, &(char){ 0 }, 1) == -ENODEV)
+			return true;
+	return dnd_memory_load(memory, request->memory_offset + request->length - 1, &(char){ 0 }, 1) == -ENODEV;
+}
+
+static int failure_of(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	struct dnd_join join;
+
+	if (request->error == -ECANCELED)
+		return dnd_fail(queue->ctx, DND_E_CANCELED, "%s: canceled", request->file->path);
+	if (request->error == -EFAULT && taken_back(request))
+		return dnd_memory_access_failed(request->memory, ENODEV);
+	join = dnd_pair_join_of(queue, request);
+	return dnd_join_failed(&join, request->kind != DND_IO_READ, request->file_offset + request->ended_at,
+			       (int)-request->error, request->nvme_status);
+}
+
+/* A failure is the completion's, and not the context's last one. */
+static void transfer_done(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	uint64_t moved = dnd_min(request->length, request->ended_at);
+	struct dnd_failure before;
+
+	if (!request->error && !request->dram) {
+		dnd_request_end(queue, request, (int64_t)moved);
+		return;
+	}
+	before = dnd_failure_keep(queue->ctx);
+	dnd_request_end(queue, request, request->error ? failure_of(queue, request) :
+			dnd_bounce_deliver(request, moved));
+	dnd_failure_put_back(queue->ctx, &before);
+}
+
+/* The first gap decides: what lies behind it does not count. */
+static void part_done(struct donard_queue *queue, struct dnd_part *part, int64_t result)
+{
+	struct dnd_queue_request *request = part->request;
+	uint64_t end = part->at + (result > 0 ? (uint64_t)result : 0);
+
+	if ((result < 0 || (uint64_t)result < part->io.length_bytes) && end < request->ended_at) {
+		request->ended_at = end;
+		request->error = result < 0 ? result : 0;
+		request->nvme_status = part->io.nvme_status;
+	}
+	if (part->io.fixed)
+		request->completion.flags |= DONARD_COMPLETION_REGISTERED;
+	recycle_part(queue, part);
+	if (!--request->parts)
+		transfer_done(queue, request);
+}
+
+void dnd_queue_reap(struct donard_queue *queue)
+{
+	struct dnd_io *io;
+	int64_t result;
+
+	while ((io = dnd_io_next(&queue->ring, &result)))
+		part_done(queue, (struct dnd_part *)io, result);
+}
+
+/* The failures of the ring itself, which no request has. */
+int dnd_queue_ring_failed(struct donard_queue *queue, int rc)
+{
+	return dnd_fail(queue->ctx, DND_E_SYSTEM, "the queue's io_uring failed (%s). Close the queue, and open "
+			"another one.", strerror(-rc));
+}
+
+int dnd_queue_drain(struct donard_queue *queue, const struct dnd_queue_registration *registration)
+{
+	int rc = 0;
+
+	dnd_queue_reap(queue);
+	while (!rc && (registration ? registration->users : queue->working)) {
+		rc = dnd_ring_enter(&queue->ring, 1);
+		dnd_queue_reap(queue);
+	}
+	dnd_queue_tell(queue);
+	return rc ? dnd_queue_ring_failed(queue, rc) : 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the protocols between clients and servers have in common: the head of whatever they
+ * say, and limits of what an offer may have.  As pure as the protocols themselves.
+ */
+#ifndef DONARD_RDMA_HEAD_H
+#define DONARD_RDMA_HEAD_H
+
+#include "base/base.h"
+
+struct dnd_protocol {
+	uint32_t magic;
+	uint32_t version;
+};
+
+/* @word: the type of a message, or the status of an offer.  Returns the place behind the head. */
+uint8_t *dnd_put_head(uint8_t *at, const struct dnd_protocol *protocol, uint32_t word);
+/* Moves @at behind the head.  -EPROTO for another protocol, -EPROTONOSUPPORT for another version. */
+int dnd_get_head(const uint8_t **at, const struct dnd_protocol *protocol, uint32_t *word);
+
+/* For people: printable, not empty, and ended within @bytes. */
+bool dnd_is_name(const char *text, size_t bytes);
+/* How long a client may be silent. */
+bool dnd_is_silence(uint32_t ms);
+
+#endif /* DONARD_RDMA_HEAD_H */

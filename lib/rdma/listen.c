@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See listen.h. */
+#include <fcntl.h>
+
+#include "rdma/address.h"
+#include "rdma/device.h"
+#include "rdma/listen.h"
+
+#define LOOPBACK	"127.0.0.1"
+#define BACKLOG		8
+
+static int bind_failed(struct donard_context *ctx, const struct dnd_listener *listener,
+		       const char *host, uint16_t port, int error_number)
+{
+	switch (error_number) {
+	case ENODEV:
+	case EADDRNOTAVAIL:
+	case ENETDOWN:
+	case ENETUNREACH:
+		return dnd_no_device_at(ctx, host, listener->local_only);
+	case EADDRINUSE:
+		return dnd_fail(ctx, DND_E_BUSY, "%s: port %u is in use. Choose another one "
+				"by options.port, or end what uses it.", host, port);
+	}
+	return dnd_fail_errno(ctx, error_number, "%s: cannot be bound", host);
+}
+
+static int no_manager(struct donard_context *ctx, int error_number)
+{
+	return dnd_fail_errno(ctx, error_number, "the RDMA connection manager cannot be used "
+			      "(modprobe rdma_ucm)");
+}
+
+int dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *host,
+		      uint16_t port)
+{
+	struct sockaddr_storage address;
+	int rc;
+
+	memset(listener, 0, sizeof(*listener));
+	host = host ? host : LOOPBACK;
+	rc = dnd_address_resolve(ctx, host, port, &address);
+	if (rc)
+		return rc;
+	listener->local_only = dnd_address_is_loopback((struct sockaddr *)&address);
+	listener->events = rdma_create_event_channel();
+	if (!listener->events)
+		return errno == ENODEV || errno == ENOENT ?
+		       dnd_no_device_at(ctx, host, listener->local_only) : no_manager(ctx, errno);
+	if (rdma_create_id(listener->events, &listener->id, NULL, RDMA_PS_TCP))
+		return no_manager(ctx, errno);
+	if (rdma_bind_addr(listener->id, (struct sockaddr *)&address))
+		return bind_failed(ctx, listener, host, port, errno);
+	fcntl(listener->events->fd, F_SETFL, fcntl(listener->events->fd, F_GETFL) | O_NONBLOCK);
+	return 0;
+}
+
+int dnd_listen(struct donard_context *ctx, struct dnd_listener *listener)
+{
+	if (rdma_listen(listener->id, BACKLOG))
+		return dnd_fail_errno(ctx, errno, "listening failed");
+	return 0;
+}
+
+void dnd_listener_close(struct dnd_listener *listener)
+{
+	if (listener->id)
+		rdma_destroy_id(listener->id);
+	if (listener->events)
+		rdma_destroy_event_channel(listener->events);
+	memset(listener, 0, sizeof(*listener));
+}
+
+/*
+ * The connection manager takes a listener on loopback for one on every address.
+ * But for iWARP the peer's address is what the peer says; data go to the GID.
+ */
+bool dnd_listener_excludes(const struct dnd_listener *listener, struct rdma_cm_id *id)
+{
+	return listener->local_only && !(dnd_address_is_local(rdma_get_peer_addr(id)) &&
+					 dnd_device_route_is_local(id));
+}
+
+/* ---- what happens ---- */
+
+static enum dnd_turn turn_of(const struct dnd_listener *listener, const struct rdma_cm_event *event)
+{
+	switch (event->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+		return DND_TURN_KNOCK;
+	case RDMA_CM_EVENT_ESTABLISHED:
+		return DND_TURN_ESTABLISHED;
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return event->id == listener->id ? DND_TURN_NO_DEVICE : DND_TURN_ENDED;
+	case RDMA_CM_EVENT_DISCONNECTED:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_REJECTED:
+		return DND_TURN_ENDED;
+	default:
+		return DND_TURN_NONE;
+	}
+}
+
+/* Transports disagree about which of the two is the other side's wish; clients are never read. */
+static void take_knock(struct dnd_happening *happening, const struct rdma_conn_param *param)
+{
+	happening->would_read = param->initiator_depth || param->responder_resources;
+	if (!param->private_data)
+		return;
+	happening->said_bytes = dnd_min(param->private_data_len, sizeof(happening->said));
+	memcpy(happening->said, param->private_data, happening->said_bytes);
+}
+
+bool dnd_listener_next(struct dnd_listener *listener, struct dnd_happening *happening)
+{
+	struct rdma_cm_event *event;
+
+	if (rdma_get_cm_event(listener->events, &event))
+		return false;
+	*happening = (struct dnd_happening){ .turn = turn_of(listener, event), .id = event->id };
+	if (happening->turn == DND_TURN_KNOCK)
+		take_knock(happening, &event->param.conn);
+	rdma_ack_cm_event(event);
+	return true;
+}
+
+int dnd_listener_no_device(struct donard_context *ctx)
+{
+	return dnd_fail(ctx, DND_E_NO_RDMA, "the RDMA device of the server's address was removed. "
+			"Bring it back, and start again.");
+}

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See reach.h. */
+#include <fcntl.h>
+#include <poll.h>
+
+#include "rdma/device.h"
+#include "rdma/dial.h"
+#include "rdma/reach.h"
+
+#define TICK_MS		100
+#define ROUND_MS	2000
+
+/* ---- what went wrong ---- */
+
+int dnd_reach_nobody(struct dnd_reach *reach)
+{
+	return dnd_fail(reach->ctx, DND_E_REFUSED, "%s: nobody listens there. Start '%s' on that machine "
+			"with %s and --port of this address.", reach->peer, reach->server, reach->listen_option);
+}
+
+/*
+ * Over iWARP somebody took the TCP connection.  Closing it may overtake what was said last:
+ * siw then makes a refusal without words of it (siw_cm.c, SIW_CM_WORK_PEER_CLOSE).
+ */
+static int rejected(struct dnd_reach *reach, const struct rdma_conn_param *param)
+{
+	reach->unheard = reach->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	return reach->ops->refused(reach->user, param->private_data, param->private_data_len);
+}
+
+static int unreachable(struct dnd_reach *reach, const char *step, int error_number)
+{
+	return dnd_fail(reach->ctx, DND_E_PEER_SILENT, "%s: no answer to the %s (%s). Check that the "
+			"machine is up, that the link is ('rdma link'), and that '%s' runs there.",
+			reach->peer, step, strerror(error_number), reach->server);
+}
+
+static const char *step_before(enum rdma_cm_event_type wanted)
+{
+	return wanted == RDMA_CM_EVENT_ESTABLISHED ? "connection request" : "search for its address";
+}
+
+static int no_route(struct dnd_reach *reach, int error_number)
+{
+	if (error_number == ETIMEDOUT || error_number == EHOSTUNREACH)
+		return unreachable(reach, "search for its address", error_number);
+	return dnd_no_device_at(reach->ctx, reach->peer, reach->loopback);
+}
+
+/* siw makes its TCP connection within the call. */
+static int cannot_start(struct dnd_reach *reach, int error_number)
+{
+	if (error_number == ECONNREFUSED || error_number == ECONNRESET)
+		return dnd_reach_nobody(reach);
+	return unreachable(reach, "connection request", error_number);
+}
+
+static int lost(struct dnd_reach *reach)
+{
+	return dnd_fail(reach->ctx, DND_E_PEER_LOST, "%s: the server closed the connection, or was "
+			"killed.", reach->peer);
+}
+
+/* 1 when the event is the one waited for, 0 for one without meaning. */
+static int judge(struct dnd_reach *reach, const struct rdma_cm_event *event,
+		 enum rdma_cm_event_type wanted)
+{
+	const struct rdma_conn_param *param = &event->param.conn;
+	int rc;
+
+	if (event->event == wanted) {
+		rc = wanted == RDMA_CM_EVENT_ESTABLISHED ?
+		     reach->ops->accepted(reach->user, param->private_data, param->private_data_len) : 0;
+		return rc ? rc : 1;
+	}
+	switch (event->event) {
+	case RDMA_CM_EVENT_ADDR_ERROR:
+	case RDMA_CM_EVENT_ROUTE_ERROR:
+		return no_route(reach, -event->status);
+	case RDMA_CM_EVENT_UNREACHABLE:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
+		return unreachable(reach, step_before(wanted),
+				   event->status < 0 ? -event->status : ETIMEDOUT);
+	case RDMA_CM_EVENT_REJECTED:
+		return rejected(reach, param);
+	case RDMA_CM_EVENT_DISCONNECTED:
+		return lost(reach);
+	case RDMA_CM_EVENT_DEVICE_REMOVAL:
+		return dnd_fail(reach->ctx, DND_E_NO_RDMA, "the RDMA device was removed.");
+	default:
+		return 0;
+	}
+}
+
+/* ---- waiting for one event ---- */
+
+static void begin_step(struct dnd_reach *reach)
+{
+	reach->deadline = dnd_now_seconds() + reach->timeout_ms / 1000.0;
+}
+
+/* 0 to go on waiting; else why not. */
+static int given_up(struct dnd_reach *reach, enum rdma_cm_event_type wanted)
+{
+	int rc = reach->ops->give_up ? reach->ops->give_up(reach->user) : 0;
+
+	if (!rc && dnd_now_seconds() > reach->deadline)
+		rc = unreachable(reach, step_before(wanted), ETIMEDOUT);
+	return rc;
+}
+
+static int request_given_up(void *user)
+{
+	return given_up(user, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+static int wait_for(struct dnd_reach *reach, enum rdma_cm_event_type wanted)
+{
+	struct pollfd pollfd = { .fd = reach->events->fd, .events = POLLIN };
+	struct rdma_cm_event *event;
+	int rc = 0;
+
+	while (!rc) {
+		poll(&pollfd, 1, TICK_MS);
+		if (!rdma_get_cm_event(reach->events, &event)) {
+			rc = judge(reach, event, wanted);
+			rdma_ack_cm_event(event);
+		} else {
+			rc = given_up(reach, wanted);
+		}
+	}
+	return rc < 0 ? rc : 0;
+}
+
+int dnd_reach_take_events(struct dnd_reach *reach)
+{
+	struct rdma_cm_event *event;
+	int rc = 0;
+
+	while (!rc && !rdma_get_cm_event(reach->events, &event)) {
+		if (event->event == RDMA_CM_EVENT_DISCONNECTED ||
+		    event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+			rc = -ECONNRESET;
+		rdma_ack_cm_event(event);
+	}
+	return rc;
+}
+
+/* ---- the steps ---- */
+
+static int open_manager(struct dnd_reach *reach)
+{
+	reach->events = rdma_create_event_channel();
+	if (!reach->events)
+		return errno == ENODEV || errno == ENOENT ?
+		       dnd_no_device_at(reach->ctx, reach->peer, reach->loopback) :
+		       dnd_fail_errno(reach->ctx, errno, "the RDMA connection manager cannot be "
+				      "used (modprobe rdma_ucm)");
+	fcntl(reach->events->fd, F_SETFL, fcntl(reach->events->fd, F_GETFL) | O_NONBLOCK);
+	if (rdma_create_id(reach->events, &reach->id, NULL, RDMA_PS_TCP))
+		return dnd_fail_errno(reach->ctx, errno, "the RDMA connection manager cannot be used "
+				      "(modprobe rdma_ucm)");
+	return 0;
+}
+
+static int resolve_address(struct dnd_reach *reach, struct sockaddr_storage *address,
+			   int timeout_ms)
+{
+	begin_step(reach);
+	if (rdma_resolve_addr(reach->id, NULL, (struct sockaddr *)address, timeout_ms))
+		return no_route(reach, errno);
+	return wait_for(reach, RDMA_CM_EVENT_ADDR_RESOLVED);
+}
+
+/* The kernel asks the network only when a search begins: several short ones, not a long one. */
+static int resolve(struct dnd_reach *reach, struct sockaddr_storage *address)
+{
+	int left_ms = (int)reach->timeout_ms, round_ms, rc;
+
+	do {
+		round_ms = left_ms < ROUND_MS ? left_ms : ROUND_MS;
+		rc = resolve_address(reach, address, round_ms);
+		left_ms -= round_ms;
+	} while (rc == -ETIMEDOUT && left_ms > 0);
+	if (rc)
+		return rc;
+	begin_step(reach);
+	if (rdma_resolve_route(reach->id, (int)reach->timeout_ms))
+		return no_route(reach, errno);
+	return wait_for(reach, RDMA_CM_EVENT_ROUTE_RESOLVED);
+}
+
+int dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port)
+{
+	struct sockaddr_storage found;
+	int rc = dnd_address_resolve(reach->ctx, address, port, &found);
+
+	if (rc)
+		return rc;
+	dnd_address_text((struct sockaddr *)&found, reach->peer);
+	reach->loopback = dnd_address_is_loopback((struct sockaddr *)&found);
+	rc = open_manager(reach);
+	return rc ? rc : resolve(reach, &found);
+}
+
+int dnd_reach_connect(struct dnd_reach *reach, struct rdma_conn_param *param)
+{
+	int rc, error_number;
+
+	begin_step(reach);
+	rc = dnd_dial(reach->id, param, request_given_up, reach, &error_number);
+	if (rc)
+		return rc;
+	if (error_number)
+		return cannot_start(reach, error_number);
+	return wait_for(reach, RDMA_CM_EVENT_ESTABLISHED);
+}
+
+void dnd_reach_close(struct dnd_reach *reach)
+{
+	if (reach->id)
+		rdma_destroy_id(reach->id);
+	if (reach->events)
+		rdma_destroy_event_channel(reach->events);
+	reach->id = NULL;
+	reach->events = NULL;
+}

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The CPU's way to a region's memory: read() and write(), which fail where a
+ * mapping that is revoked has SIGBUS; and to a dma-buf's, which fails likewise.
+ */
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "region/region.h"
+
+#define COMPARE_BYTES	65536
+
+struct dnd_place dnd_place_in(const struct dnd_region *region, const struct dnd_window *window,
+			      uint8_t *address)
+{
+	return (struct dnd_place){
+		.region = region,
+		.address = address,
+		.file_offset = window->file_offset + (uint64_t)(address - window->map),
+	};
+}
+
+struct dnd_place dnd_place_behind(const struct dnd_place *place, uint64_t bytes)
+{
+	return (struct dnd_place){
+		.region = place->region,
+		.dmabuf = place->dmabuf,
+		.address = place->address + bytes,
+		.file_offset = place->file_offset + bytes,
+	};
+}
+
+/* The file takes or gives as much as it likes at a time. */
+static int transfer(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
+{
+	off_t at = (off_t)place->file_offset;
+	int fd = place->region->fd;
+
+	while (length) {
+		ssize_t moved = writes ? pwrite(fd, bytes, length, at) : pread(fd, bytes, length, at);
+
+		if (moved < 0 && errno == EINTR)
+			continue;
+		if (moved <= 0)
+			return moved ? -errno : -ENXIO;	/* the file has nothing there any more */
+		bytes += moved;
+		at += moved;
+		length -= (size_t)moved;
+	}
+	return 0;
+}
+
+static int count_resets(const struct dnd_region *region, uint64_t *resets)
+{
+	struct p2pmem_info info = { .size = sizeof(info) };
+
+	if (ioctl(region->fd, P2PMEM_IOC_INFO, &info))
+		return -errno;
+	*resets = info.resets;
+	return 0;
+}
+
+static int move_mapped(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
+{
+	return writes ? dnd_dmabuf_store(place->dmabuf, place->address, bytes, length) :
+			dnd_dmabuf_load(place->dmabuf, place->address, bytes, length);
+}
+
+/* The dma-buf's calls fail while a device is away or is reset; one that was reset meanwhile is told here. */
+static int transfer_mapped(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
+{
+	uint64_t before = 0, after = 0;
+	int rc;
+
+	if (!place->region)
+		return move_mapped(place, bytes, length, writes);
+	rc = count_resets(place->region, &before);
+	if (!rc)
+		rc = move_mapped(place, bytes, length, writes);
+	if (!rc)
+		rc = count_resets(place->region, &after);
+	if (rc)
+		return rc;
+	return before == after ? 0 : -EIO;
+}
+
+int dnd_place_load(const struct dnd_place *place, void *to, size_t bytes)
+{
+	if (place->dmabuf)
+		return transfer_mapped(place, to, bytes, false);
+	if (place->region)
+		return transfer(place, to, bytes, false);
+	memcpy(to, place->address, bytes);
+	return 0;
+}
+
+int dnd_place_store(const struct dnd_place *place, const void *from, size_t bytes)
+{
+	if (place->dmabuf)	/* which only reads them, as the file does */
+		return transfer_mapped(place, (uint8_t *)(uintptr_t)from, bytes, true);
+	if (place->region)
+		return transfer(place, (uint8_t *)(uintptr_t)from, bytes, true);
+	memcpy(place->address, from, bytes);
+	return 0;
+}
+
+int dnd_place_move(const struct dnd_place *to, const struct dnd_place *from, uint64_t bytes)
+{
+	struct p2pmem_copy copy = {
+		.size = sizeof(copy),
+		.from_fd = from->region->fd,
+		.to_offset = to->file_offset,
+		.from_offset = from->file_offset,
+		.length = bytes,
+	};
+
+	return ioctl(to->region->fd, P2PMEM_IOC_COPY, &copy) ? -errno : 0;
+}
+
+int dnd_place_compare(const struct dnd_place *place, const void *with, size_t bytes, size_t *where)
+{
+	const uint8_t *right = with;
+	uint8_t line[COMPARE_BYTES];
+
+	for (size_t at = 0; at < bytes; at += sizeof(line)) {
+		struct dnd_place here = dnd_place_behind(place, at);
+		size_t part = dnd_min(bytes - at, sizeof(line));
+		int rc = dnd_place_load(&here, line, part);
+
+		if (rc)
+			return rc;
+		if (!memcmp(line, right + at, part))
+			continue;
+		for (*where = at; line[*where - at] == right[*where]; (*where)++)
+			;
+		return 1;
+	}
+	return 0;
+}
+
+int dnd_region_access_failed(struct donard_context *ctx, const struct dnd_region *region,
+			     int error_number)
+{
+	switch (error_number) {
+	case ENODEV:
+		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region went away. Add it again, and "
+				"start again.", region->name);
+	case ENXIO:
+		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: its memory was freed (cuMemFree(), or the end of the process that "
+				"allocated it), and the GPU's driver took it back. Free it after the donard memory.",
+				region->name);
+	case EIO:
+		return dnd_fail(ctx, DND_E_DEVICE, "%s: the device was reset meanwhile: what was read or "
+				"written may be lost. Do it again.", region->name);
+	}
+	return dnd_fail_errno(ctx, error_number, "%s: its bytes cannot be accessed", region->name);
+}

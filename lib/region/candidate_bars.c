@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory BARs that nothing else is known of. */
+#include <stdio.h>
+
+#include "region/candidate_list.h"
+
+/* struct pages of devices come in units of 2 MiB. */
+#define LEAST_BYTES	(2ULL << 20)
+
+static void find_obstacle(const struct dnd_function *function, const struct dnd_bar *bar,
+			  char *text, size_t text_bytes)
+{
+	const char *driver = function->identity->driver;
+
+	if (!bar->start || bar->flags & DND_BAR_UNSET)
+		snprintf(text, text_bytes, "the BAR has no address: enable decoding above 4 GiB in the "
+			 "firmware's setup, or boot with pci=realloc");
+	else if (!strcmp(driver, "nvme"))	/* to take the drive away would be bad advice */
+		snprintf(text, text_bytes, "the driver nvme uses %s. Whether this is its Controller Memory Buffer "
+			 "or Persistent Memory Region, the module can tell, for root: modprobe p2pmem",
+			 function->bdf);
+	else if (driver[0] && strcmp(driver, "p2pmem"))
+		snprintf(text, text_bytes, "the driver %s uses %s: unbind it first (echo %s > "
+			 "/sys/bus/pci/drivers/%s/unbind)", driver, function->bdf, function->bdf, driver);
+}
+
+int dnd_scan_bars(const struct dnd_function *function, struct donard_candidate_list *list)
+{
+	for (unsigned int i = 0; i < DND_BARS; i++) {
+		const struct dnd_bar *bar = &function->bars[i];
+		struct dnd_candidate *candidate;
+
+		if (!(bar->flags & DND_BAR_MEM) || bar->bytes < LEAST_BYTES ||
+		    function->taken & 1U << i)
+			continue;
+		candidate = dnd_candidate_add(list, function, DONARD_KIND_PCI_BAR, i);
+		if (!candidate)
+			return -ENOMEM;
+		find_obstacle(function, bar, candidate->obstacle, sizeof(candidate->obstacle));
+	}
+	return 0;
+}

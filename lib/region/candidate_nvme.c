@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Controller Memory Buffer and Persistent Memory Region of a controller that the nvme
+ * driver runs (NVMe Base Specification 2.0, 3.1.4).  The driver shows what it found of
+ * the CMB; registers, which the module reads, tell the rest.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "region/candidate_list.h"
+#include "uapi/p2pmem.h"
+
+#define CAP_PMRS	(1ULL << 56)
+#define CAP_CMBS	(1ULL << 57)
+
+struct controller {
+	bool has_cmb, has_pmr;
+	uint32_t cmbloc, cmbsz;	/* zero while the CMB is disabled */
+	unsigned int pmr_bar;
+};
+
+/* Leaves @controller alone unless root asks and the module is there. */
+static void read_registers(const struct donard_context *ctx, const char *text,
+			   struct controller *controller)
+{
+	struct p2pmem_nvme_memory memory = { .size = sizeof(memory) };
+	char path[PATH_MAX];
+	struct dnd_bdf bdf;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/p2pmem_control", ctx->dev_root);
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (!dnd_bdf_parse(text, &bdf)) {
+		memory.pci_domain = bdf.domain;
+		memory.pci_bus = bdf.bus;
+		memory.pci_devfn = bdf.devfn;
+		if (!ioctl(fd, P2PMEM_CTL_NVME_MEMORY, &memory)) {
+			controller->has_cmb = memory.cap & CAP_CMBS;
+			controller->has_pmr = memory.cap & CAP_PMRS;
+			controller->cmbloc = memory.cmbloc;
+			controller->cmbsz = memory.cmbsz;
+			controller->pmr_bar = memory.pmrcap >> 5 & 7;
+		}
+	}
+	close(fd);
+}
+
+static int add_pmr(struct dnd_function *function, unsigned int bar,
+		   struct donard_candidate_list *list)
+{
+	if (bar >= DND_BARS || !function->bars[bar].bytes)
+		return 0;
+	function->taken |= 1U << bar;
+	return dnd_candidate_add(list, function, DONARD_KIND_NVME_PMR, bar) ? 0 : -ENOMEM;
+}
+
+/* CMBLOC and CMBSZ as the driver prints them; kernels differ in the 0 before the x. */
+static void read_cmb(const struct donard_context *ctx, const char *bdf, const char *entry,
+		     struct controller *controller)
+{
+	uint32_t location, size;
+	char text[128];
+
+	dnd_sysfs_read(ctx, text, sizeof(text), "bus/pci/devices/%s/nvme/%s/cmb", bdf, entry);
+	if (sscanf(text, "cmbloc : 0x%x cmbsz : 0x%x", &location, &size) != 2 &&
+	    sscanf(text, "cmbloc : x%x cmbsz : x%x", &location, &size) != 2)
+		return;
+	controller->has_cmb = true;
+	controller->cmbloc = location;
+	controller->cmbsz = size;
+}
+
+static int add_cmb(struct dnd_function *function, uint32_t location, uint32_t size,
+		   struct donard_candidate_list *list)
+{
+	uint64_t unit = 1ULL << (12 + 4 * (size >> 8 & 0xf)), offset;
+	struct dnd_candidate *candidate;
+	unsigned int bar = location & 7;
+
+	offset = unit * (location >> 12);
+	if (bar >= DND_BARS || (size >> 8 & 0xf) > 6 || offset >= function->bars[bar].bytes)
+		return 0;
+	function->taken |= 1U << bar;
+	candidate = dnd_candidate_add(list, function, DONARD_KIND_NVME_CMB, bar);
+	if (!candidate)
+		return -ENOMEM;
+	candidate->info.offset_bytes = offset;
+	candidate->info.size_bytes = dnd_min(unit * (size >> 12),
+					     function->bars[bar].bytes - offset);
+	if ((size & 0x18) != 0x18)
+		snprintf(candidate->obstacle, sizeof(candidate->obstacle),
+			 "the CMB takes no data (CMBSZ.RDS/WDS): use another drive");
+	return 0;
+}
+
+/*
+ * Where it lies, it says only after it was enabled: whichever BAR is left may hold it, and is
+ * not listed a second time.
+ */
+static int add_hidden_cmb(struct dnd_function *function, struct donard_candidate_list *list)
+{
+	struct dnd_candidate *candidate = dnd_candidate_add(list, function, DONARD_KIND_NVME_CMB, 0);
+
+	if (!candidate)
+		return -ENOMEM;
+	candidate->info.size_bytes = 0;
+	function->taken = ~0U;
+	return 0;
+}
+
+struct scan {
+	struct dnd_function *function;
+	struct donard_candidate_list *list;
+};
+
+static int scan_controller(struct donard_context *ctx, const char *entry, void *data)
+{
+	struct controller controller = { .has_cmb = false };
+	struct scan *scan = data;
+	int rc = 0;
+
+	read_registers(ctx, scan->function->bdf, &controller);
+	read_cmb(ctx, scan->function->bdf, entry, &controller);
+	if (controller.has_cmb && controller.cmbsz)
+		rc = add_cmb(scan->function, controller.cmbloc, controller.cmbsz, scan->list);
+	else if (controller.has_cmb)
+		rc = add_hidden_cmb(scan->function, scan->list);
+	if (!rc && controller.has_pmr)
+		rc = add_pmr(scan->function, controller.pmr_bar, scan->list);
+	return rc;
+}
+
+int dnd_scan_controller(struct donard_context *ctx, struct dnd_function *function,
+			struct donard_candidate_list *list)
+{
+	struct scan scan = { .function = function, .list = list };
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "bus/pci/devices/%s/nvme", function->bdf);
+	return dnd_for_each_entry(ctx, folder, scan_controller, &scan);
+}

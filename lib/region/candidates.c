@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Every function of the machine, and the memory behind its BARs. */
+#include <stdlib.h>
+
+#include "region/candidate_list.h"
+
+/* PCI class 06: bridges, whose windows belong to what is below them. */
+static bool is_bridge(const struct donard_context *ctx, const char *bdf)
+{
+	uint64_t class = 0;
+
+	dnd_sysfs_read_u64(ctx, &class, "bus/pci/devices/%s/class", bdf);
+	return class >> 16 == 0x06;
+}
+
+static int scan_function(struct donard_context *ctx, const char *bdf, void *data)
+{
+	struct dnd_identity identity;
+	struct dnd_function function = { .bdf = bdf, .identity = &identity };
+	int rc;
+
+	if (is_bridge(ctx, bdf))
+		return 0;
+	dnd_bars_read(ctx, bdf, function.bars);
+	dnd_identity_read(ctx, bdf, &identity);
+	rc = dnd_scan_controller(ctx, &function, data);
+	if (!rc)
+		rc = dnd_scan_nvidia(ctx, &function, data);
+	return rc ? rc : dnd_scan_bars(&function, data);
+}
+
+DND_PUBLIC int donard_candidate_list(struct donard_context *ctx,
+				     struct donard_candidate_list **out)
+{
+	struct donard_candidate_list *list = calloc(1, sizeof(*list));
+	int rc;
+
+	if (!list)
+		return dnd_fail_memory(ctx);
+	rc = dnd_for_each_entry(ctx, "bus/pci/devices", scan_function, list);
+	if (rc) {
+		donard_candidate_list_free(list);
+		return rc == -ENOMEM ? dnd_fail_memory(ctx) : rc;
+	}
+	*out = list;
+	return (int)list->count;
+}

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * BDFs change when a card is added elsewhere: bridges number their buses in the order
+ * in which they are found.  Serial numbers and the path from the root do not.
+ */
+#include <ctype.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "region/identity.h"
+
+#define CONFIG_BYTES		4096
+#define EXTENDED_START		0x100
+#define EXTENDED_SERIAL		0x0003	/* PCI Express Base, 7.9.3 */
+
+static char *trim(char *text)
+{
+	char *end = text + strlen(text);
+
+	while (end > text && isspace((unsigned char)end[-1]))
+		*--end = '\0';
+	memmove(text, text + strspn(text, " \t"), strlen(text + strspn(text, " \t")) + 1);
+	return text;
+}
+
+struct reading {
+	const char *bdf;
+	struct dnd_identity *identity;
+};
+
+static int read_controller(struct donard_context *ctx, const char *entry, void *data)
+{
+	const struct reading *reading = data;
+	struct dnd_identity *identity = reading->identity;
+
+	dnd_sysfs_read(ctx, identity->serial, sizeof(identity->serial),
+		       "bus/pci/devices/%s/nvme/%s/serial", reading->bdf, entry);
+	dnd_sysfs_read(ctx, identity->model, sizeof(identity->model),
+		       "bus/pci/devices/%s/nvme/%s/model", reading->bdf, entry);
+	return 0;
+}
+
+static void read_nvme(struct donard_context *ctx, struct reading *reading)
+{
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "bus/pci/devices/%s/nvme", reading->bdf);
+	dnd_for_each_entry(ctx, folder, read_controller, reading);
+	trim(reading->identity->serial);
+	trim(reading->identity->model);
+}
+
+static uint32_t little(const uint8_t *at)
+{
+	return at[0] | at[1] << 8 | at[2] << 16 | (uint32_t)at[3] << 24;
+}
+
+/* Where the capability stands in the configuration space, or 0. */
+static size_t find_serial(const uint8_t *config, size_t bytes)
+{
+	size_t at = EXTENDED_START;
+	uint32_t header;
+
+	/* A list cannot be longer than the space; one that goes in a circle ends, too. */
+	for (int turns = 0; turns < CONFIG_BYTES / 8 && at >= EXTENDED_START && at + 12 <= bytes;
+	     turns++) {
+		header = little(config + at);
+		if (!header || header == UINT32_MAX)
+			return 0;
+		if ((header & 0xffff) == EXTENDED_SERIAL)
+			return at;
+		at = header >> 20 & ~3U;
+	}
+	return 0;
+}
+
+/* Others than root read the first 64 bytes only. */
+static void read_pci_serial(const struct donard_context *ctx, const char *bdf,
+			    struct dnd_identity *identity)
+{
+	uint8_t config[CONFIG_BYTES];
+	char path[PATH_MAX];
+	ssize_t got;
+	size_t at;
+	int fd;
+
+	if (dnd_sysfs_path(ctx, path, "bus/pci/devices/%s/config", bdf))
+		return;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	got = read(fd, config, sizeof(config));
+	close(fd);
+	at = got > 0 ? find_serial(config, (size_t)got) : 0;
+	if (!at || !(little(config + at + 4) | little(config + at + 8)))
+		return;
+	/* As lspci prints it: the last byte first. */
+	for (int i = 0; i < 8; i++)
+		snprintf(identity->serial + 3 * i, 4, i < 7 ? "%02x-" : "%02x",
+			 config[at + 11 - (size_t)i]);
+}
+
+static bool is_bdf(const char *text)
+{
+	struct dnd_bdf bdf;
+
+	return !dnd_bdf_parse(text, &bdf);
+}
+
+/* The function on the root bus by its address, each below it by device and function. */
+static void read_path(const struct donard_context *ctx, const char *bdf,
+		      struct dnd_identity *identity)
+{
+	char link[PATH_MAX], target[PATH_MAX], *next = NULL;
+	size_t used = 0;
+
+	if (dnd_sysfs_path(ctx, link, "bus/pci/devices/%s", bdf) || !realpath(link, target))
+		return;
+	for (char *part = strtok_r(target, "/", &next); part; part = strtok_r(NULL, "/", &next)) {
+		if (!is_bdf(part))
+			continue;
+		used += (size_t)snprintf(identity->path + used, sizeof(identity->path) - used,
+					 used ? "/%s" : "pci-%s", used ? strrchr(part, ':') + 1 : part);
+		if (used >= sizeof(identity->path)) {
+			identity->path[0] = '\0';	/* half a path would be another's */
+			return;
+		}
+	}
+}
+
+/* A slot's address is that of its functions, without the function. */
+static int read_slot(struct donard_context *ctx, const char *entry, void *data)
+{
+	const struct reading *reading = data;
+	char address[DONARD_BDF_BYTES];
+
+	dnd_sysfs_read(ctx, address, sizeof(address), "bus/pci/slots/%s/address", entry);
+	if (address[0] && !strncmp(address, reading->bdf, strlen(address)) &&
+	    reading->bdf[strlen(address)] == '.')
+		snprintf(reading->identity->slot, sizeof(reading->identity->slot), "%.31s", entry);
+	return 0;
+}
+
+void dnd_identity_read(struct donard_context *ctx, const char *bdf,
+		       struct dnd_identity *identity)
+{
+	struct reading reading = { bdf, identity };
+
+	memset(identity, 0, sizeof(*identity));
+	if (dnd_sysfs_link_name(ctx, identity->driver, sizeof(identity->driver),
+				"bus/pci/devices/%s/driver", bdf))
+		identity->driver[0] = '\0';
+	read_nvme(ctx, &reading);
+	if (!identity->serial[0])
+		read_pci_serial(ctx, bdf, identity);
+	read_path(ctx, bdf, identity);
+	dnd_for_each_entry(ctx, "bus/pci/slots", read_slot, &reading);
+}
+
+static void make_link_name(char *text)
+{
+	for (; *text; text++)
+		if (!isalnum((unsigned char)*text) && !strchr("#+-.:=@_", *text))
+			*text = *text == '/' ? '-' : '_';
+}
+
+void dnd_identity_by_id(const struct dnd_identity *identity, const char *bdf, const char *suffix,
+			char *text, size_t text_bytes)
+{
+	const char *function = strrchr(bdf, '.');
+
+	text[0] = '\0';
+	if (!identity->serial[0])
+		return;
+	if (identity->model[0])
+		snprintf(text, text_bytes, "nvme-%s_%s", identity->model, identity->serial);
+	else
+		snprintf(text, text_bytes, "pci-%s", identity->serial);
+	/* Functions of one card may share its number. */
+	if (function && strcmp(function, ".0"))
+		snprintf(text + strlen(text), text_bytes - strlen(text), "%s", function);
+	snprintf(text + strlen(text), text_bytes - strlen(text), "-%s", suffix);
+	make_link_name(text);
+}
+
+void dnd_identity_by_path(const struct dnd_identity *identity, const char *suffix, char *text,
+			  size_t text_bytes)
+{
+	text[0] = '\0';
+	if (identity->path[0])
+		snprintf(text, text_bytes, "%s-%s", identity->path, suffix);
+	make_link_name(text);
+}

@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See ring.h. */
+#include <string.h>
+
+#include "ring/ring.h"
+
+#define TRIES		1000
+#define COMMAND_FLAGS	(IORING_SETUP_SQE128 | IORING_SETUP_CQE32)
+
+/* Completions are handled where they are asked for; old kernels lack the flags. */
+static int open_uring(struct io_uring *uring, unsigned int entries, unsigned int flags)
+{
+	int rc = io_uring_queue_init(entries, uring, flags | IORING_SETUP_SINGLE_ISSUER |
+				     IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
+				     IORING_SETUP_SUBMIT_ALL);
+
+	return rc == -EINVAL ? io_uring_queue_init(entries, uring, flags) : rc;
+}
+
+int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slots, bool commands)
+{
+	int rc = open_uring(&ring->uring, entries, commands ? COMMAND_FLAGS : 0);
+
+	if (rc)
+		return rc;
+	ring->open = true;
+	ring->commands = commands;
+	if (slots && !io_uring_register_buffers_sparse(&ring->uring, slots))
+		ring->slots.count = slots;
+	return 0;
+}
+
+/*
+ * Exiting the ring also gives back the pins of the fixed buffers, but some time
+ * after; of a ring for commands it was seen to be too late for the next copy.
+ */
+void dnd_ring_close(struct dnd_ring *ring)
+{
+	if (!ring->open)
+		return;
+	if (ring->slots.count && ring->commands)
+		io_uring_unregister_buffers(&ring->uring);
+	io_uring_queue_exit(&ring->uring);
+	ring->open = false;
+}
+
+static void prepare_command(struct io_uring_sqe *sqe, const struct dnd_io *io, int index,
+			    uint8_t *memory)
+{
+	const struct dnd_command command = {
+		.generic = io->generic,
+		.reads = io->kind == DND_IO_READ,
+		.memory = memory,
+		.length_bytes = (uint32_t)io->length_bytes,
+		.offset_bytes = io->offset_bytes,
+		.fixed_index = index,
+	};
+
+	dnd_nvme_prepare(sqe, &command);
+}
+
+static void prepare_blocks(struct io_uring_sqe *sqe, const struct dnd_io *io, int index,
+			   uint8_t *memory)
+{
+	int operation = io->kind == DND_IO_READ ? IORING_OP_READ : IORING_OP_WRITE;
+
+	if (index >= 0)
+		operation = io->kind == DND_IO_READ ? IORING_OP_READ_FIXED : IORING_OP_WRITE_FIXED;
+	io_uring_prep_rw(operation, sqe, io->fd, memory + io->moved_bytes,
+			 (unsigned int)(io->length_bytes - io->moved_bytes), io->offset_bytes + io->moved_bytes);
+	if (index >= 0)
+		sqe->buf_index = (uint16_t)index;
+}
+
+static bool may_pass(int rc)
+{
+	return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc >= 0;
+}
+
+/* The kernel takes what was prepared.  NULL: it takes nothing any more. */
+static struct io_uring_sqe *make_room(struct dnd_ring *ring)
+{
+	struct io_uring_sqe *sqe = NULL;
+	int rc;
+
+	while (!sqe && !ring->error) {
+		rc = io_uring_submit(&ring->uring);
+		if (!may_pass(rc))
+			ring->error = rc;
+		sqe = io_uring_get_sqe(&ring->uring);
+	}
+	return sqe;
+}
+
+static inline struct io_uring_sqe *entry_of(struct dnd_ring *ring)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
+
+	return sqe ? sqe : make_room(ring);
+}
+
+static void prepare(struct dnd_ring *ring, struct dnd_io *io)
+{
+	struct io_uring_sqe *sqe = entry_of(ring);
+	uint8_t *memory = io->memory;
+	int index = -1;
+
+	if (!sqe) {
+		io->next_lost = ring->lost;
+		ring->lost = io;
+		return;
+	}
+	io->entry = ring->uring.sq.sqe_tail - 1;
+	if (io->buffers)
+		index = dnd_buffers_place(io->buffers, &memory, io->length_bytes);
+	io->fixed = index >= 0;
+	if (io->kind == DND_IO_FLUSH)
+		io_uring_prep_fsync(sqe, io->fd, 0);
+	else if (io->generic)
+		prepare_command(sqe, io, index, memory);
+	else
+		prepare_blocks(sqe, io, index, memory);
+	io_uring_sqe_set_data(sqe, io);
+}
+
+void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io)
+{
+	io->moved_bytes = 0;
+	io->nvme_status = 0;
+	io->stops = io->dropped = false;
+	prepare(ring, io);
+}
+
+/* What the kernel has not taken becomes an entry that does nothing. */
+static bool drop(struct dnd_ring *ring, struct dnd_io *io)
+{
+	struct io_uring_sq *sq = &ring->uring.sq;
+	unsigned int head = io_uring_smp_load_acquire(sq->khead);
+	unsigned int shift = ring->uring.flags & IORING_SETUP_SQE128 ? 1 : 0;
+	struct io_uring_sqe *sqe = &sq->sqes[(io->entry & *sq->kring_mask) << shift];
+
+	if ((int)(io->entry - head) < 0)
+		return false;
+	io_uring_prep_nop(sqe);
+	io_uring_sqe_set_data(sqe, io);
+	io->dropped = true;
+	return true;
+}
+
+void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io)
+{
+	struct io_uring_sqe *sqe;
+
+	io->stops = true;
+	if (io->dropped || drop(ring, io))
+		return;
+	sqe = entry_of(ring);
+	if (!sqe)
+		return;
+	io_uring_prep_cancel(sqe, io, 0);
+	io_uring_sqe_set_data(sqe, NULL);
+}
+
+/* All of what was prepared is handed over; for want of memory in the kernel it is tried again. */
+static int hand_over(struct dnd_ring *ring)
+{
+	int rc = 0;
+
+	for (int tries = 0; tries < TRIES && io_uring_sq_ready(&ring->uring); tries++) {
+		rc = io_uring_submit(&ring->uring);
+		if (!may_pass(rc))
+			return rc;
+	}
+	return io_uring_sq_ready(&ring->uring) ? -ENOMEM : 0;
+}
+
+int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
+{
+	int rc;
+
+	if (!wait_for)
+		return hand_over(ring);
+	rc = io_uring_submit_and_wait(&ring->uring, wait_for);
+	return may_pass(rc) ? 0 : rc;
+}
+
+int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t timeout_ns)
+{
+	struct __kernel_timespec timeout = {
+		.tv_sec = (long long)(timeout_ns / 1000000000), .tv_nsec = (long long)(timeout_ns % 1000000000),
+	};
+	struct io_uring_cqe *cqe;
+	int rc;
+
+	rc = io_uring_submit_and_wait_timeout(&ring->uring, &cqe, wait_for,
+					      timeout_ns == UINT64_MAX ? NULL : &timeout, NULL);
+	return rc == -EINTR || !may_pass(rc) ? rc : 0;
+}
+
+static void go_on(struct dnd_ring *ring, struct dnd_io *io)
+{
+	prepare(ring, io);
+	ring->again = true;
+}
+
+/* Whole, or short at the end of a file; else it goes on.  True when it is done. */
+static bool blocks_done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *result)
+{
+	if (got > 0)
+		io->moved_bytes += (uint64_t)got;
+	*result = got < 0 ? got : (int64_t)io->moved_bytes;
+	if (got <= 0 || io->moved_bytes >= io->length_bytes || io->moved_bytes % io->align_bytes)
+		return true;
+	go_on(ring, io);
+	return false;
+}
+
+/*
+ * Linux 6.12 counts, for a command, the pages to the end of the whole
+ * registered buffer, and refuses too many with -EINVAL before the drive hears
+ * of it: then without it.
+ */
+static bool command_done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *result)
+{
+	if (got == -EINVAL && io->fixed) {
+		io->buffers->base = NULL;
+		go_on(ring, io);
+		return false;
+	}
+	*result = dnd_nvme_result(got, (uint32_t)io->length_bytes, &io->nvme_status);
+	return true;
+}
+
+static bool done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *result)
+{
+	if (got > 0 && (uint64_t)got == io->length_bytes && !io->generic) {	/* nearly always */
+		*result = got;
+		return true;
+	}
+	if (io->dropped || (io->stops && (got == -EAGAIN || got == -EINTR))) {
+		*result = -ECANCELED;
+		return true;
+	}
+	if (got == -EAGAIN || got == -EINTR) {
+		go_on(ring, io);
+		return false;
+	}
+	if (io->kind == DND_IO_FLUSH) {
+		*result = got;
+		return true;
+	}
+	return io->generic ? command_done(ring, io, got, result) : blocks_done(ring, io, got, result);
+}
+
+static struct dnd_io *take_lost(struct dnd_ring *ring, int64_t *result)
+{
+	struct dnd_io *io = ring->lost;
+
+	if (io) {
+		ring->lost = io->next_lost;
+		*result = ring->error;
+	}
+	return io;
+}
+
+struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result)
+{
+	struct io_uring_cqe *cqe;
+
+	while (!io_uring_peek_cqe(&ring->uring, &cqe)) {
+		struct dnd_io *io = io_uring_cqe_get_data(cqe);
+		int got = cqe->res;
+
+		io_uring_cqe_seen(&ring->uring, cqe);
+		if (io && done(ring, io, got, result))
+			return io;
+	}
+	if (ring->again) {
+		ring->again = false;
+		hand_over(ring);
+	}
+	return take_lost(ring, result);
+}

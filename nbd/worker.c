@@ -1,0 +1,354 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * See worker.h.  A queue and its cache belong to one thread and take no locks.  What the threads of
+ * nbdkit and this one share is under worker->lock: the list of what is handed over, the free places, and
+ * whether a request is done.
+ */
+#include "worker.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#define PLACE_BYTES	(256U << 10)	/* of registered memory; longer requests go piece by piece */
+#define COMPLETIONS	64
+
+struct job {
+	enum nbd_kind kind;
+	uint64_t offset, length;
+	unsigned int place;		/* of reads and writes: where in the memory */
+	struct nbd_failure *failure;
+	struct job *next;
+	pthread_cond_t changed;
+	bool done;
+};
+
+struct nbd_worker {
+	struct donard_cache_options options;
+	struct donard_cache_info info;
+	struct donard_context *ctx;	/* the thread's, as all down to the memory */
+	struct donard_queue *queue;
+	struct donard_cache *cache;
+	struct donard_memory *memory;
+	uint8_t *bytes;			/* of it */
+	pthread_t thread;
+	int wake_fd;
+	pthread_mutex_t lock;
+	pthread_cond_t place_free, begun;
+	bool ready, stops;
+	struct nbd_failure failure;	/* to connect */
+	struct job *first, **last;	/* handed over */
+	unsigned int *places;		/* that are free */
+	unsigned int free_places;
+};
+
+/* ---- in the worker's thread ---- */
+
+static void set_failure(struct nbd_failure *failure, int64_t result, const char *text)
+{
+	failure->error_number = (int)-result;
+	snprintf(failure->text, sizeof(failure->text), "%s", text);
+}
+
+static int open_memory(struct nbd_worker *worker)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+	int rc = donard_memory_dram(worker->ctx, (uint64_t)worker->options.depth * PLACE_BYTES, &worker->memory);
+
+	if (!rc)
+		rc = donard_memory_info(worker->memory, &info);
+	worker->bytes = info.address;
+	if (!rc)
+		rc = donard_cache_register(worker->cache, worker->memory,
+					   DONARD_CACHE_FOR_READS | DONARD_CACHE_FOR_WRITES);
+	return rc;
+}
+
+static int open_all(struct nbd_worker *worker)
+{
+	int rc = donard_open(&worker->ctx, NULL);
+
+	if (rc)
+		return rc;
+	rc = donard_queue_open(worker->ctx, NULL, &worker->queue);
+	if (!rc)
+		rc = donard_cache_connect(worker->queue, &worker->options, &worker->cache);
+	worker->info.size = sizeof(worker->info);
+	if (!rc)
+		rc = donard_cache_info(worker->cache, &worker->info);
+	return rc ? rc : open_memory(worker);
+}
+
+static void close_all(struct nbd_worker *worker)
+{
+	donard_cache_close(worker->cache);
+	donard_queue_close(worker->queue);
+	donard_memory_free(worker->memory);
+	donard_close(worker->ctx);
+}
+
+static void finish(struct nbd_worker *worker, struct job *job)
+{
+	pthread_mutex_lock(&worker->lock);
+	job->done = true;
+	pthread_cond_signal(&job->changed);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+static void begin(struct nbd_worker *worker, struct job *job)
+{
+	uint64_t at = (uint64_t)job->place * PLACE_BYTES;
+	int rc = 0;
+
+	switch (job->kind) {
+	case NBD_READ:
+		rc = donard_cache_read(worker->cache, job->offset, worker->memory, at, job->length, job);
+		break;
+	case NBD_WRITE:
+		rc = donard_cache_write(worker->cache, job->offset, worker->memory, at, job->length, job);
+		break;
+	case NBD_TRIM:
+		rc = donard_cache_trim(worker->cache, job->offset, job->length, job);
+		break;
+	case NBD_FLUSH:
+		rc = donard_cache_flush(worker->cache, 0, job);
+		break;
+	}
+	if (!rc)
+		return;
+	set_failure(job->failure, rc, donard_error(worker->ctx));
+	finish(worker, job);
+}
+
+static struct job *next_job(struct nbd_worker *worker)
+{
+	struct job *job;
+
+	pthread_mutex_lock(&worker->lock);
+	job = worker->first;
+	if (job)
+		worker->first = job->next;
+	if (!worker->first)
+		worker->last = &worker->first;
+	pthread_mutex_unlock(&worker->lock);
+	return job;
+}
+
+/* Never more than the cache holds: each of the jobs has one of as many places. */
+static void begin_jobs(struct nbd_worker *worker)
+{
+	eventfd_t ignored;
+	struct job *job;
+
+	eventfd_read(worker->wake_fd, &ignored);
+	while ((job = next_job(worker)))
+		begin(worker, job);
+}
+
+static void take_completions(struct nbd_worker *worker)
+{
+	struct donard_completion completions[COMPLETIONS];
+	int count;
+
+	while ((count = donard_queue_poll(worker->queue, completions, COMPLETIONS)) > 0)
+		for (int i = 0; i < count; i++) {
+			struct job *job = completions[i].user;
+
+			if (completions[i].result < 0)
+				set_failure(job->failure, completions[i].result, completions[i].error);
+			finish(worker, job);
+		}
+}
+
+static bool told_to_stop(struct nbd_worker *worker)
+{
+	bool stops;
+
+	pthread_mutex_lock(&worker->lock);
+	stops = worker->stops;
+	pthread_mutex_unlock(&worker->lock);
+	return stops;
+}
+
+static void say_ready(struct nbd_worker *worker, int rc)
+{
+	pthread_mutex_lock(&worker->lock);
+	if (rc)
+		set_failure(&worker->failure, rc, worker->ctx ? donard_error(worker->ctx) : strerror(-rc));
+	worker->ready = true;
+	pthread_cond_signal(&worker->begun);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+static void *run(void *user)
+{
+	struct nbd_worker *worker = user;
+	int rc = open_all(worker);
+	struct pollfd fds[2] = {
+		{ .fd = worker->wake_fd, .events = POLLIN },
+		{ .fd = rc ? -1 : donard_queue_descriptor(worker->queue), .events = POLLIN },
+	};
+
+	say_ready(worker, rc);
+	while (!rc && !told_to_stop(worker)) {
+		poll(fds, 2, -1);
+		begin_jobs(worker);
+		take_completions(worker);
+	}
+	close_all(worker);
+	return NULL;
+}
+
+/* ---- in nbdkit's threads ---- */
+
+/* Signals are for nbdkit's own threads. */
+static int start_thread(struct nbd_worker *worker)
+{
+	sigset_t all, before;
+	int rc;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	rc = pthread_create(&worker->thread, NULL, run, worker);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return rc;
+}
+
+static void free_worker(struct nbd_worker *worker)
+{
+	if (worker->wake_fd >= 0)
+		close(worker->wake_fd);
+	pthread_cond_destroy(&worker->begun);
+	pthread_cond_destroy(&worker->place_free);
+	pthread_mutex_destroy(&worker->lock);
+	free(worker->places);
+	free(worker);
+}
+
+static struct nbd_worker *new_worker(const struct donard_cache_options *options)
+{
+	struct nbd_worker *worker = calloc(1, sizeof(*worker));
+
+	if (!worker)
+		return NULL;
+	worker->options = *options;
+	worker->last = &worker->first;
+	pthread_mutex_init(&worker->lock, NULL);
+	pthread_cond_init(&worker->place_free, NULL);
+	pthread_cond_init(&worker->begun, NULL);
+	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	worker->places = calloc(options->depth, sizeof(*worker->places));
+	for (unsigned int i = 0; worker->places && i < options->depth; i++)
+		worker->places[worker->free_places++] = i;
+	if (worker->wake_fd >= 0 && worker->places)
+		return worker;
+	free_worker(worker);
+	return NULL;
+}
+
+struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, struct nbd_failure *failure)
+{
+	struct nbd_worker *worker = new_worker(options);
+	int rc = worker ? start_thread(worker) : ENOMEM;
+
+	if (rc) {
+		set_failure(failure, -rc, strerror(rc));
+		if (worker)
+			free_worker(worker);
+		return NULL;
+	}
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->ready)
+		pthread_cond_wait(&worker->begun, &worker->lock);
+	*failure = worker->failure;
+	pthread_mutex_unlock(&worker->lock);
+	if (!failure->error_number)
+		return worker;
+	nbd_worker_stop(worker);
+	return NULL;
+}
+
+void nbd_worker_stop(struct nbd_worker *worker)
+{
+	pthread_mutex_lock(&worker->lock);
+	worker->stops = true;
+	pthread_mutex_unlock(&worker->lock);
+	eventfd_write(worker->wake_fd, 1);
+	pthread_join(worker->thread, NULL);
+	free_worker(worker);
+}
+
+const struct donard_cache_info *nbd_worker_info(const struct nbd_worker *worker)
+{
+	return &worker->info;
+}
+
+static void take_place(struct nbd_worker *worker, struct job *job)
+{
+	pthread_mutex_lock(&worker->lock);
+	while (!worker->free_places)
+		pthread_cond_wait(&worker->place_free, &worker->lock);
+	job->place = worker->places[--worker->free_places];
+	pthread_mutex_unlock(&worker->lock);
+}
+
+static void hand_over(struct nbd_worker *worker, struct job *job)
+{
+	pthread_mutex_lock(&worker->lock);
+	*worker->last = job;
+	worker->last = &job->next;
+	eventfd_write(worker->wake_fd, 1);
+	while (!job->done)
+		pthread_cond_wait(&job->changed, &worker->lock);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+static void give_place_back(struct nbd_worker *worker, const struct job *job)
+{
+	pthread_mutex_lock(&worker->lock);
+	worker->places[worker->free_places++] = job->place;
+	pthread_cond_signal(&worker->place_free);
+	pthread_mutex_unlock(&worker->lock);
+}
+
+/* A piece that one place holds; all of a trim or flush. */
+static int do_piece(struct nbd_worker *worker, enum nbd_kind kind, uint64_t offset, void *buffer, uint64_t length,
+		    struct nbd_failure *failure)
+{
+	struct job job = { .kind = kind, .offset = offset, .length = length, .failure = failure };
+	uint8_t *place;
+
+	pthread_cond_init(&job.changed, NULL);
+	take_place(worker, &job);
+	place = worker->bytes + (uint64_t)job.place * PLACE_BYTES;
+	if (kind == NBD_WRITE)
+		memcpy(place, buffer, length);
+	hand_over(worker, &job);
+	if (kind == NBD_READ && !failure->error_number)
+		memcpy(buffer, place, length);
+	give_place_back(worker, &job);
+	pthread_cond_destroy(&job.changed);
+	return failure->error_number ? -1 : 0;
+}
+
+int nbd_worker_do(struct nbd_worker *worker, enum nbd_kind kind, uint64_t offset, void *buffer, uint64_t length,
+		  struct nbd_failure *failure)
+{
+	uint64_t step;
+	int rc = 0;
+
+	failure->error_number = 0;
+	if (kind == NBD_FLUSH || kind == NBD_TRIM)
+		return do_piece(worker, kind, offset, NULL, length, failure);
+	for (uint64_t at = 0; at < length && !rc; at += step) {
+		step = length - at < PLACE_BYTES ? length - at : PLACE_BYTES;
+		rc = do_piece(worker, kind, offset + at, (uint8_t *)buffer + at, step, failure);
+	}
+	return rc;
+}

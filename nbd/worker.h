@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One connection to a write cache and the thread that it belongs to: nbdkit's threads hand their
+ * requests over, and each waits for its own.
+ */
+#ifndef DONARD_NBD_WORKER_H
+#define DONARD_NBD_WORKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "donard/cacheclient.h"
+
+#define NBD_TEXT_BYTES	512
+
+struct nbd_worker;
+
+/* Why something failed: an errno and its text. */
+struct nbd_failure {
+	int error_number;
+	char text[NBD_TEXT_BYTES];
+};
+
+enum nbd_kind { NBD_READ, NBD_WRITE, NBD_FLUSH, NBD_TRIM };
+
+/* NULL, with @failure filled in. */
+struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, struct nbd_failure *failure);
+/* Nothing is in flight. */
+void nbd_worker_stop(struct nbd_worker *worker);
+const struct donard_cache_info *nbd_worker_info(const struct nbd_worker *worker);
+/* From any thread; waits.  @buffer: of reads and writes.  0, or -1 with @failure filled in. */
+int nbd_worker_do(struct nbd_worker *worker, enum nbd_kind kind, uint64_t offset, void *buffer, uint64_t length,
+		  struct nbd_failure *failure);
+
+#endif /* DONARD_NBD_WORKER_H */
