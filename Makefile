@@ -12,9 +12,11 @@ PKG_CONFIG ?= pkg-config
 
 all: userspace module
 
-include mk/userspace.mk mk/install.mk mk/unit.mk
+include mk/userspace.mk mk/install.mk mk/unit.mk mk/python.mk
 
 module:
+	@[ -d "$(KDIR)" ] || { echo "make: $(KDIR): no headers of this kernel. Install them (apt install" \
+		"linux-headers-$$(uname -r)), name others with KDIR=, or build without the module: make userspace" >&2; exit 2; }
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules
 
 check:
@@ -38,17 +40,21 @@ clean:
 help:
 	@echo 'all             userspace and module (default)'
 	@echo 'userspace       $(BUILD)/donard-cli, $(BUILD)/donard-bench and $(BUILD)/libdonard.so'
+	@echo 'python          $(BUILD)/python, the Python binding; needs python3-cffi'
 	@echo 'module          the kernel module for KDIR=$(KDIR)'
 	@echo 'install         userspace below DESTDIR/PREFIX ($(PREFIX))'
+	@echo 'uninstall       removes what install put there; also uninstall-python, -module, -dkms'
+	@echo 'install-python  the Python binding, for $(PYTHON)'
 	@echo 'install-module  the module for KDIR, the group p2pmem, and the udev rule'
 	@echo 'install-dkms    the same by DKMS, which builds it for later kernels, too'
 	@echo 'demo            boot the lab and show one copy, end to end'
 	@echo 'check           every test; installs what it needs'
 	@echo 'check-long      what takes too long for every change; tests/matrix says what'
 	@echo 'check-debug     the module on a kernel that checks itself, and every failure tried'
-	@echo 'unit            unit tests; also unit-asan, unit-valgrind'
+	@echo 'unit            unit tests; also unit-asan, unit-tsan, unit-valgrind, unit-python'
 	@echo 'bench           the benchmarks of bench/'
 	@echo 'clean           remove $(BUILD)'
 
-.PHONY: all userspace module install man3 install-module install-dkms install-rules unit unit-asan unit-valgrind check check-long \
-	check-debug demo bench clean help
+.PHONY: all userspace python module install uninstall install-python uninstall-python man3 install-module uninstall-module \
+	install-dkms uninstall-dkms dkms-source install-rules uninstall-rules unit unit-asan unit-tsan unit-valgrind \
+	unit-python check check-long check-debug demo bench clean help

@@ -13,12 +13,13 @@
 /* What one thread of one run is to move. */
 struct bench_piece {
 	const char *drive;	/* block device */
-	const char *region;	/* "p2pmem0" */
+	const char *region;	/* "p2pmem0", or "gpu:0" */
 	uint64_t drive_offset, region_offset;
 	uint64_t bytes;
 	uint64_t block_bytes;
 	uint32_t queue_depth;
 	bool to_region;
+	bool checks;		/* of a GPU, by itself: its memory is gone when its process is */
 };
 
 /* What prepare() needs to live until the jobs have ended. */
@@ -31,11 +32,16 @@ struct bench_command {
 	size_t argument_count, text_used;
 };
 
+#define BENCH_BACK	(1U << 0)	/* also from the region to a drive */
+#define BENCH_KEEPS	(1U << 1)	/* all of it ends at the destination, so that it can be compared */
+#define BENCH_REGION	(1U << 2)	/* moves to and from a region */
+#define BENCH_GPU	(1U << 3)	/* moves to and from memory of a GPU */
+#define BENCH_SINGLE	(1U << 4)	/* has one request at a time: left out at another depth */
+
 struct bench_method {
 	const char *name;
 	const char *summary;
-	bool from_region_too;
-	bool keeps_data;	/* all of it ends at the destination, so that it can be compared */
+	unsigned int traits;	/* BENCH_BACK... */
 	/*
 	 * Fills in jobs (one, or two joined by a pipe) and returns how many; -errno with a text otherwise.
 	 * @output is where the tool's own report goes.
@@ -51,6 +57,13 @@ const struct bench_method *bench_find_method(const char *name);
 /* plain.c: what people write who do not know peer-to-peer memory; the report goes to stdout */
 int bench_plain_copy(const void *piece);	/* O_DIRECT read into DRAM, memcpy into the BAR; or back */
 int bench_plain_sink(const void *piece);	/* read(2) from stdin into the BAR */
+/* queue.c: the library's queue between the drive and depth * block bytes of the region */
+int bench_queue(const void *piece);
+int bench_queue_registered(const void *piece);
+/* cufile.c: memory of a GPU by others' calls */
+int bench_cufile(const void *piece);
+int bench_cufile_compat(const void *piece);	/* through DRAM, as cuFile does it */
+int bench_gpu_memcpy(const void *piece);	/* O_DIRECT read into DRAM, cuMemcpyHtoD; or back */
 /* Fills the destination with @byte, so that what is found there afterwards was moved. */
 int bench_scrub(const struct bench_piece *piece, uint8_t byte);
 /* 1 equal, 0 not, -errno. */

@@ -12,6 +12,7 @@
 #include "donard/donard.h"
 #include "donard/meter.h"
 #include "errors.h"
+#include "gpu.h"
 #include "options.h"
 #include "output.h"
 #include "process.h"
@@ -34,10 +35,13 @@ struct bench {
 	struct donard_meter *meter;
 	struct json_object *model;
 	const char *drive, *write_to, *region;
+	char pins_in[32];	/* the region that is looked at: with a GPU, the one that its memory is pinned in */
+	bool of_gpu;
 	const struct bench_method *methods[LIST_MAX];
 	size_t method_count;
 	struct list blocks, depths, threads;
 	uint64_t size_bytes, rounds;
+	const char *default_methods;
 };
 
 struct point {
@@ -69,6 +73,7 @@ static struct bench_piece piece_of(const struct bench *bench, const struct point
 		.block_bytes = point->block_bytes,
 		.queue_depth = point->queue_depth,
 		.to_region = point->to_region,
+		.checks = point->warms_up,
 	};
 }
 
@@ -114,7 +119,7 @@ static double reported_seconds(const struct point *point, const struct run *run)
 
 static bool is_checked(const struct bench *bench, const struct point *point)
 {
-	return point->method->keeps_data && !point->round && point->bytes == bench->size_bytes &&
+	return point->method->traits & BENCH_KEEPS && !point->round && point->bytes == bench->size_bytes &&
 	       !point->warms_up;
 }
 
@@ -134,6 +139,9 @@ static int scrub(const struct bench *bench, const struct point *point)
 /* null: this tool, or this round, was not checked. */
 static struct json_object *verified(const struct bench *bench, const struct point *point, bool *wrong)
 {
+	/* The run that warmed up compared its last block. */
+	if (bench->of_gpu && !point->round)
+		return json_object_new_boolean(true);
 	if (!is_checked(bench, point))
 		return NULL;
 	for (uint64_t i = 0; !*wrong && i < point->threads; i++) {
@@ -209,7 +217,7 @@ static void wait_until_free(const struct bench *bench)
 	struct donard_region_list *list;
 	bool held = true;
 
-	while (held && cli_now_seconds() < deadline && !donard_region_find(bench->cli->ctx, bench->region, &list)) {
+	while (held && cli_now_seconds() < deadline && !donard_region_find(bench->cli->ctx, bench->pins_in, &list)) {
 		held = donard_region_get(list, 0)->holders && donard_region_get(list, 0)->holders[0];
 		donard_region_list_free(list);
 	}
@@ -268,7 +276,9 @@ static int every_method(const struct bench *bench, struct point *point)
 
 	for (size_t i = 0; !rc && i < bench->method_count; i++) {
 		point->method = bench->methods[i];
-		if (!point->to_region && !point->method->from_region_too)
+		if (!point->to_region && !(point->method->traits & BENCH_BACK))
+			continue;
+		if (point->queue_depth > 1 && point->method->traits & BENCH_SINGLE)
 			continue;
 		point->bytes = small_size(bench, point->block_bytes);
 		point->warms_up = !point->round;
@@ -326,13 +336,18 @@ static int take_methods(struct bench *bench)
 	char *copy, *word, *rest;
 	int rc = 0;
 
-	copy = rest = strdup(text ? text : "donard,donard-bounce,memcpy,dd,fio,fio-fixed");
+	copy = rest = strdup(text ? text : bench->default_methods);
 	while (!rc && (word = strsep(&rest, ","))) {
 		const struct bench_method *method = bench_find_method(word);
 
 		if (!method)
 			rc = cli_usage(bench->cli, "--methods: '%s' is none of donard, donard-bounce, "
-				       "donard-passthrough, memcpy, dd, fio, fio-fixed, fio-passthrough", word);
+				       "donard-passthrough, queue, queue-registered, memcpy, dd, fio, fio-fixed, "
+				       "fio-passthrough, cufile, cufile-compat, gpu-memcpy", word);
+		else if (!(method->traits & (bench->of_gpu ? BENCH_GPU : BENCH_REGION)))
+			rc = cli_usage(bench->cli, "--methods: '%s' is for %s, not for %s", word,
+				       bench->of_gpu ? "regions" : "bench queue with memory of a GPU (gpu:0)",
+				       bench->region);
 		else if (bench->method_count == LIST_MAX)
 			rc = cli_usage(bench->cli, "--methods: more than %d", LIST_MAX);
 		else
@@ -395,6 +410,29 @@ static uint64_t most_bytes(const struct bench *bench)
 	return threads * bench->size_bytes;
 }
 
+/* Which of several GPUs CUDA numbers so is not asked: a process that called CUDA must not fork. */
+static int check_gpu(struct bench *bench)
+{
+	const struct donard_region_info *info = NULL;
+	struct donard_region_list *list;
+	int rc = donard_region_list(bench->cli->ctx, &list);
+
+	if (rc < 0)
+		return cli_fail(bench->cli, rc);
+	for (size_t i = 0; !info && i < donard_region_count(list); i++)
+		if (donard_region_get(list, i)->kind == DONARD_KIND_GPU_NVIDIA)
+			info = donard_region_get(list, i);
+	if (info) {
+		snprintf(bench->pins_in, sizeof(bench->pins_in), "%s", info->name);
+		bench_add_option(bench->model, "page_type",
+				 cli_json_string(donard_page_type_text(info->page_type)));
+	}
+	donard_region_list_free(list);
+	return info ? 0 : cli_fail_text(bench->cli, EXIT_FAILED, "no-region", "there is no region of a GPU. Add it, as "
+					"root: donard-cli region add --kind gpu-nvidia --device BDF ('donard-cli region "
+					"candidates' has the BDF).");
+}
+
 static int check_region(struct bench *bench)
 {
 	struct donard_region_list *list;
@@ -450,7 +488,7 @@ static void add_options(const struct bench *bench)
 
 static int run_bench(struct bench *bench)
 {
-	int rc = check_region(bench);
+	int rc = bench->of_gpu ? check_gpu(bench) : check_region(bench);
 
 	if (!rc)
 		rc = check_drive(bench, bench->drive, O_RDONLY);
@@ -466,32 +504,58 @@ static int run_bench(struct bench *bench)
 	return rc;
 }
 
-static int run(struct cli *cli)
+/* @bench: with the defaults of its command. */
+static int run(struct cli *cli, const char *command, struct bench *bench)
 {
-	struct bench bench = {
-		.cli = cli, .drive = cli->arguments[0], .region = cli->arguments[1],
-		.write_to = cli_value(cli, "write-to"), .size_bytes = 64 * MIB, .rounds = 3,
-		.blocks = { { MIB }, 1 }, .depths = { { 16 }, 1 }, .threads = { { 1 }, 1 },
-	};
-	int rc = take_options(&bench);
+	int rc;
 
+	bench->cli = cli;
+	bench->drive = cli->arguments[0];
+	bench->region = cli->arguments[1];
+	bench->write_to = cli_value(cli, "write-to");
+	if (!strncmp(bench->region, "/dev/", 5))
+		bench->region += 5;
+	snprintf(bench->pins_in, sizeof(bench->pins_in), "%s", bench->region);
+	rc = take_options(bench);
 	if (rc)
 		return rc;
-	if (!strncmp(bench.region, "/dev/", 5))
-		bench.region += 5;
-	rc = donard_meter_open(cli->ctx, cli_value(cli, "meter"), &bench.meter);
+	rc = donard_meter_open(cli->ctx, cli_value(cli, "meter"), &bench->meter);
 	if (rc)
 		return cli_fail(cli, rc);
-	bench.model = bench_model(cli, "copy", bench.meter);
-	rc = run_bench(&bench);
-	json_object_put(bench.model);
-	donard_meter_close(bench.meter);
+	bench->model = bench_model(cli, command, bench->meter);
+	rc = run_bench(bench);
+	json_object_put(bench->model);
+	donard_meter_close(bench->meter);
 	return rc;
 }
 
+static int run_copy(struct cli *cli)
+{
+	struct bench bench = {
+		.size_bytes = 64 * MIB, .rounds = 3, .blocks = { { MIB }, 1 }, .depths = { { 16 }, 1 },
+		.threads = { { 1 }, 1 }, .default_methods = "donard,donard-bounce,memcpy,dd,fio,fio-fixed",
+	};
+
+	return run(cli, "copy", &bench);
+}
+
+static int run_queue(struct cli *cli)
+{
+	struct bench bench = {
+		.size_bytes = 16 * MIB, .rounds = 1, .blocks = { { 4096, 65536, MIB }, 3 },
+		.depths = { { 1, 8, 64 }, 3 }, .threads = { { 1 }, 1 },
+		.default_methods = "queue,queue-registered,fio,fio-fixed",
+	};
+
+	bench.of_gpu = bench_gpu_number(cli->arguments[1]) >= 0;
+	if (bench.of_gpu)
+		bench.default_methods = "queue,queue-registered,cufile,cufile-compat,gpu-memcpy";
+	return run(cli, "queue", &bench);
+}
+
 static const struct cli_option options_table[] = {
-	{ "methods", "LIST", "donard, donard-bounce, donard-passthrough, memcpy, dd, fio, fio-fixed, "
-	  "fio-passthrough; default: all but the passthroughs" },
+	{ "methods", "LIST", "donard, donard-bounce, donard-passthrough, queue, queue-registered, memcpy, dd, "
+	  "fio, fio-fixed, fio-passthrough; default: all but the passthroughs and queues" },
 	{ "write-to", "DRIVE", "also copy from the region to this drive, whose data is lost" },
 	{ "size", "SIZE", "how much each thread copies; default 64M. Each point is also measured at a quarter of it" },
 	{ "block-sizes", "LIST", "default 1M" },
@@ -514,5 +578,26 @@ const struct cli_command cmd_copy = {
 	.name = "copy", .arguments = "DRIVE REGION", .min_arguments = 2, .max_arguments = 2,
 	.needs_context = true,
 	.summary = "Compare methods of copying between a drive and a region",
-	.options = options_table, .limits = limits, .run = run,
+	.options = options_table, .limits = limits, .run = run_copy,
+};
+
+static const struct cli_option queue_options[] = {
+	{ "methods", "LIST", "as of bench copy; default: queue, queue-registered, fio, fio-fixed; of a GPU queue, "
+	  "queue-registered, cufile, cufile-compat, gpu-memcpy" },
+	{ "write-to", "DRIVE", "also write from the region or GPU to this drive, whose data is lost" },
+	{ "size", "SIZE", "how much each thread moves; default 16M. Each point is also measured at a quarter of it" },
+	{ "block-sizes", "LIST", "of one request; default 4K,64K,1M" },
+	{ "queue-depths", "LIST", "requests in flight; default 1,8,64" },
+	{ "threads", "LIST", "how many run at the same time, each on its own range; default 1" },
+	{ "rounds", "N", "how often each point is measured; default 1" },
+	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
+	{ "json", NULL, "print JSON with every raw sample" },
+	{ 0 },
+};
+
+const struct cli_command cmd_queue = {
+	.name = "queue", .arguments = "DRIVE REGION|GPU", .min_arguments = 2, .max_arguments = 2,
+	.needs_context = true,
+	.summary = "Compare requests of the library's queue with fio's, or on a GPU (gpu:0) with cuFile's",
+	.options = queue_options, .limits = limits, .run = run_queue,
 };

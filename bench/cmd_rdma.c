@@ -203,7 +203,7 @@ static const struct cli_option options_table[] = {
 	{ "direction", "WHAT", "write, read or both (default)" },
 	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
 	{ "rounds", "N", "how often; default 3" },
-	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" },
+	{ "local", "TARGET", "the near side: dram (default), a region (p2pmem0+64M) or a GPU (gpu:0)" },
 	{ "perftest", NULL, "run perftest's clients beside it, unmodified" },
 	{ "perftest-port", "N", "where its servers listen: this port (ib_write_bw) and the next three; default 18515" },
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },

@@ -26,6 +26,7 @@
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "terms.h"
 #include "uapi/p2pmem.h"
 #include "utf8.h"
 
@@ -248,7 +249,7 @@ static int try_step(struct setup *s, const struct step *step, int *result)
 	*result = step->operation(s, step->bytes);
 	/* The operation's error text, if it has one, must outlive the end of the measurement. */
 	if (*result && step->operation == do_register)
-		snprintf(s->no_rdma, sizeof(s->no_rdma), "%s", donard_error(s->cli->ctx));
+		cli_in_options(donard_error(s->cli->ctx), s->no_rdma, sizeof(s->no_rdma));
 	rc = donard_meter_end(s->cli->ctx, s->meter, &measurement);
 	if (rc)
 		return cli_fail(s->cli, rc);
@@ -592,7 +593,7 @@ static void open_rdma(struct setup *s)
 	int rc = donard_rdma_open_device(s->cli->ctx, NULL, &s->verbs);
 
 	if (rc) {
-		snprintf(s->no_rdma, sizeof(s->no_rdma), "%s", donard_error(s->cli->ctx));
+		cli_in_options(donard_error(s->cli->ctx), s->no_rdma, sizeof(s->no_rdma));
 		return;
 	}
 	s->pd = ibv_alloc_pd(s->verbs);

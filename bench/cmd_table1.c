@@ -352,7 +352,7 @@ static const struct cli_option options_table[] = {
 	{ "queue-depth", "N", "requests in flight; default 16 (latency: 1)" },
 	{ "iterations", "N", "requests of a sample; default: as many as move 64M, at most 1000" },
 	{ "rounds", "N", "how often; default 3" },
-	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" },
+	{ "local", "TARGET", "the near side: dram (default), a region (p2pmem0+64M) or a GPU (gpu:0)" },
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" },
 	{ "meter", "NAME", "lab, likwid, perf, resctrl, none; default: the first that is available" },
 	{ "json", NULL, "print JSON" },

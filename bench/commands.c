@@ -4,7 +4,7 @@
 
 #include "builtin.h"
 
-extern const struct cli_command cmd_copy, cmd_setup, cmd_rdma, cmd_table1, cmd_null;
+extern const struct cli_command cmd_copy, cmd_queue, cmd_setup, cmd_rdma, cmd_table1, cmd_null;
 
 const struct cli_program cli_program = {
 	.name = "donard-bench",
@@ -13,5 +13,5 @@ const struct cli_program cli_program = {
 };
 
 const struct cli_command *const cli_commands[] = {
-	&cmd_copy, &cmd_setup, &cmd_rdma, &cmd_table1, &cmd_null, &cmd_version, &cmd_help, NULL,
+	&cmd_copy, &cmd_queue, &cmd_setup, &cmd_rdma, &cmd_table1, &cmd_null, &cmd_version, &cmd_help, NULL,
 };

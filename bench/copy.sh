@@ -21,6 +21,17 @@ methods() {
 	echo "donard,donard-bounce,memcpy,dd,fio$([[ $(uname -r) == 6.1.* ]] || echo ,fio-fixed)"
 }
 
+# requests BLOCK,SIZE... - of the library's queue with registered memory, and of fio with its own; both directions.
+requests() {
+	local shape methods=queue,queue-registered,fio-fixed
+	# fio registers a mapping of a file neither on Linux 6.1 nor where its pages may not be pinned for long.
+	[[ $(uname -r) != 6.1.* && -z ${PAGE_TYPE-} ]] || methods=queue,queue-registered,fio
+	for shape; do
+		donard-cli bench queue "$LAB_ALPHA" p2pmem0 --write-to "$LAB_BETA" --methods "$methods" --rounds "${ROUNDS:-1}" \
+			--block-sizes "${shape%,*}" --size "${shape#*,}" --queue-depths 1,8,64 --json
+	done
+}
+
 # shapes BLOCK,SIZE... -- ARGUMENT... - to the region, a result for each; of each size there is work for all that are in
 # flight at once.
 shapes() {
@@ -33,6 +44,29 @@ shapes() {
 	for shape in "${list[@]}"; do
 		donard-cli bench copy "$LAB_ALPHA" p2pmem0 --methods donard,fio --rounds 2 \
 			--block-sizes "${shape%,*}" --size "${shape#*,}" "$@" --json
+	done
+}
+
+# with_gpu COMMAND... - while the function with the BAR is a GPU with a region of its own.
+with_gpu() {
+	local function=/sys/bus/pci/devices/$LAB_GPU_BDF region
+	donard-cli region remove p2pmem0 >&2
+	insmod /opt/donard/modules/nvidia.ko
+	echo nvidia >"$function/driver_override"
+	echo "$LAB_GPU_BDF" >/sys/bus/pci/drivers_probe
+	region=$(donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF")
+	LD_LIBRARY_PATH=/opt/donard/tests/lib:/usr/lib/donard/cufile CUFILE_LOGFILE_PATH=/tmp/cufile.log "$@"
+	donard-cli region remove "${region##*/}" >&2
+	echo >"$function/driver_override"
+	rmmod nvidia
+}
+
+# one_by_one TARGET METHODS - a request at a time, since cuFileRead() is one.
+one_by_one() {
+	local shape
+	for shape in 4K,2M 64K,16M 1M,32M; do
+		donard-cli bench queue "$LAB_ALPHA" "$1" --write-to "$LAB_BETA" --methods "$2" --rounds "${ROUNDS:-3}" \
+			--block-sizes "${shape%,*}" --size "${shape#*,}" --queue-depths 1 --json
 	done
 }
 
@@ -75,6 +109,17 @@ large-blocks)
 depths)
 	fill 256
 	shapes 4K,8M 64K,32M 1M,256M -- --queue-depths 1,4,16,64
+	;;
+queues)
+	fill 256
+	[[ -z ${PAGE_TYPE-} ]] || donard-cli region set p2pmem0 --page-type "$PAGE_TYPE" >&2
+	requests 4K,4M 64K,32M 1M,128M
+	;;
+gpu)
+	fill 64
+	# fio opens the region for itself, where a GPU's has only what the opener pinned: the same BAR without a GPU's driver.
+	one_by_one p2pmem0 fio-fixed
+	with_gpu one_by_one gpu:0 queue-registered,queue,cufile,cufile-compat,gpu-memcpy
 	;;
 threads)
 	fill 256

@@ -120,6 +120,31 @@ static int plain(const struct bench_piece *piece, int output_fd, struct bench_co
 	return one_call(command, output_fd, bench_plain_copy, piece);
 }
 
+static int queue(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	return one_call(command, output_fd, bench_queue, piece);
+}
+
+static int queue_registered(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	return one_call(command, output_fd, bench_queue_registered, piece);
+}
+
+static int cufile(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	return one_call(command, output_fd, bench_cufile, piece);
+}
+
+static int cufile_compat(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	return one_call(command, output_fd, bench_cufile_compat, piece);
+}
+
+static int gpu_memcpy(const struct bench_piece *piece, int output_fd, struct bench_command *command)
+{
+	return one_call(command, output_fd, bench_gpu_memcpy, piece);
+}
+
 /* dd has no way into a mapping: its pipe ends in one that has. */
 static int dd(const struct bench_piece *piece, int output_fd, struct bench_command *command)
 {
@@ -215,20 +240,28 @@ static double fio_seconds(const char *report)
 	return seconds;
 }
 
+#define BOTH_WAYS	(BENCH_REGION | BENCH_BACK)
+#define OF_GPU		(BENCH_GPU | BENCH_BACK | BENCH_SINGLE)
+
 const struct bench_method bench_methods[] = {
-	{ "donard", "donard-cli copy, peer-to-peer", true, true, donard, own_seconds },
-	{ "donard-bounce", "donard-cli copy --force-bounce: the same engine through DRAM", true, true,
-	  bounce, own_seconds },
-	{ "donard-passthrough", "donard-cli copy --passthrough: NVMe commands past the block layer", true,
-	  true, passthrough, own_seconds },
-	{ "memcpy", "read(2) with O_DIRECT into DRAM, then memcpy into the BAR; or back", true, true,
+	{ "donard", "donard-cli copy, peer-to-peer", BOTH_WAYS | BENCH_KEEPS, donard, own_seconds },
+	{ "donard-bounce", "donard-cli copy --force-bounce: the same engine through DRAM",
+	  BOTH_WAYS | BENCH_KEEPS, bounce, own_seconds },
+	{ "donard-passthrough", "donard-cli copy --passthrough: NVMe commands past the block layer",
+	  BOTH_WAYS | BENCH_KEEPS, passthrough, own_seconds },
+	{ "queue", "the library's queue, its memory used again and again", BOTH_WAYS | BENCH_GPU, queue, own_seconds },
+	{ "queue-registered", "the same with registered memory", BOTH_WAYS | BENCH_GPU, queue_registered, own_seconds },
+	{ "cufile", "cuFileRead() and cuFileWrite(), straight", OF_GPU, cufile, own_seconds },
+	{ "cufile-compat", "the same in cuFile's compatibility mode, through DRAM", OF_GPU, cufile_compat, own_seconds },
+	{ "gpu-memcpy", "read(2) with O_DIRECT into DRAM, then cuMemcpyHtoD(); or back", OF_GPU, gpu_memcpy,
+	  own_seconds },
+	{ "memcpy", "read(2) with O_DIRECT into DRAM, then memcpy into the BAR; or back", BOTH_WAYS | BENCH_KEEPS,
 	  plain, own_seconds },
-	{ "dd", "dd iflag=direct into a pipe that ends in the BAR", false, true, dd, own_seconds },
-	{ "fio", "fio's io_uring, buffers in the region", true, false, fio, fio_seconds },
-	{ "fio-fixed", "the same with registered buffers and files", true, false, fio_fixed,
+	{ "dd", "dd iflag=direct into a pipe that ends in the BAR", BENCH_REGION | BENCH_KEEPS, dd, own_seconds },
+	{ "fio", "fio's io_uring, buffers in the region", BOTH_WAYS, fio, fio_seconds },
+	{ "fio-fixed", "the same with registered buffers and files", BOTH_WAYS, fio_fixed, fio_seconds },
+	{ "fio-passthrough", "fio's io_uring_cmd: NVMe commands past the block layer", BOTH_WAYS, fio_passthrough,
 	  fio_seconds },
-	{ "fio-passthrough", "fio's io_uring_cmd: NVMe commands past the block layer", true, false,
-	  fio_passthrough, fio_seconds },
 	{ 0 },
 };
 

@@ -69,9 +69,9 @@ by_donard() {
 
 # perftest_listens OPERATION SERVER - when the server has ended instead, the client finds that out.
 perftest_listens() {
-	local there="rdma resource show cm_id | grep -q 'state LISTEN .*comm ib_$1_bw'"
+	local there="[ -n \"\$(rdma resource show cm_id | grep 'state LISTEN .*comm ib_$1_bw')\" ]"
 	# For siw that comes to a TCP socket of the kernel's, a moment later.
-	[[ $LAB_FABRIC != siw ]] || there+=" && ss -Hltn 'sport = :$PERFTEST_PORT' | grep -q ."
+	[[ $LAB_FABRIC != siw ]] || there+=" && [ -n \"\$(ss -Hltn 'sport = :$PERFTEST_PORT')\" ]"
 	until labctl peer sh -c "$there" </dev/null; do
 		[[ -e /proc/$2 ]] || return
 		sleep 0.2

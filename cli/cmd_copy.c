@@ -45,6 +45,23 @@ static void add_flag(struct json_object *model, const char *key, bool value)
 	json_object_object_add(model, key, json_object_new_boolean(value));
 }
 
+static struct json_object *build_legs(const struct donard_copy_result *result)
+{
+	struct json_object *legs = json_object_new_array();
+
+	for (uint32_t i = 0; i < result->leg_count; i++) {
+		struct json_object *leg = json_object_new_object();
+
+		cli_add_text(leg, "name", result->legs[i].name);
+		cli_add_text(leg, "under", result->legs[i].under);
+		cli_add_text(leg, "route", donard_route_text(result->legs[i].route));
+		cli_add_text(leg, "route_evidence",
+			     donard_evidence_text(result->legs[i].route_evidence));
+		json_object_array_add(legs, leg);
+	}
+	return legs;
+}
+
 static struct json_object *build(const struct donard_copy_result *result,
 				 const struct donard_measurement *measurement)
 {
@@ -54,8 +71,11 @@ static struct json_object *build(const struct donard_copy_result *result,
 	cli_add_double(model, "seconds", result->seconds);
 	cli_add_text(model, "route", donard_route_text(result->route));
 	cli_add_text(model, "route_evidence", donard_evidence_text(result->route_evidence));
+	json_object_object_add(model, "legs", build_legs(result));
 	cli_add_text(model, "bridge", result->bridge);
 	cli_add_text(model, "via", result->via);
+	cli_add_text(model, "src_gpu", result->src_gpu);
+	cli_add_text(model, "dst_gpu", result->dst_gpu);
 	cli_add_number(model, "bounced_bytes", result->bounced_bytes);
 	cli_add_text(model, "bounced_evidence",
 		     donard_bounce_evidence_text(result->bounced_evidence));
@@ -97,17 +117,43 @@ static void print_copied(struct json_object *model)
 	putchar('\n');
 }
 
+static const char *bounce_words(const char *evidence)
+{
+	if (!strcmp(evidence, "at-most"))
+		return " (pages came into the page cache meanwhile, which another program may have read)";
+	if (!strcmp(evidence, "changed"))
+		return " (what the drive is made of changed meanwhile: LVM, md or multipath)";
+	return !strcmp(evidence, "stated") ?
+	       " (as the file system says; its page cache could not be watched)" : "";
+}
+
 static void print_bounced(struct json_object *model)
 {
 	const char *evidence = cli_text_of(model, "bounced_evidence");
-	bool at_most = !strcmp(evidence, "at-most");
+	bool at_most = !strcmp(evidence, "at-most") || !strcmp(evidence, "changed");
 	char text[DONARD_SIZE_TEXT_BYTES];
 
 	printf("bounced   %s%s%s\n", at_most ? "at most " : "",
-	       cli_size_of(model, "bounced_bytes", text), at_most ?
-	       " (pages came into the page cache meanwhile; another program may have read them)" :
-	       !strcmp(evidence, "stated") ?
-	       " (as the file system says; its page cache could not be watched)" : "");
+	       cli_size_of(model, "bounced_bytes", text), bounce_words(evidence));
+}
+
+static void print_legs(struct json_object *model)
+{
+	struct json_object *legs = json_object_object_get(model, "legs");
+
+	for (size_t i = 0; i < json_object_array_length(legs); i++) {
+		struct json_object *leg = json_object_array_get_idx(legs, i);
+
+		printf("leg       %s of %s: %s, %s\n", cli_text_of(leg, "name"),
+		       cli_text_of(leg, "under"), cli_text_of(leg, "route"),
+		       cli_text_of(leg, "route_evidence"));
+	}
+}
+
+static void print_gpu(struct json_object *model, const char *key, const char *side)
+{
+	if (cli_text_of(model, key)[0])
+		printf("gpu       %s (%s)\n", cli_text_of(model, key), side);
 }
 
 /* Of no bytes nothing is measured. */
@@ -123,6 +169,9 @@ static void print_text(struct json_object *model)
 	print_copied(model);
 	printf("route     %s, %s%s%s\n", route_text(cli_text_of(model, "route")),
 	       cli_text_of(model, "route_evidence"), via[0] ? ", staged in " : "", via);
+	print_gpu(model, "src_gpu", "SRC");
+	print_gpu(model, "dst_gpu", "DST");
+	print_legs(model);
 	if (cli_true(model, "passthrough"))
 		puts("requests  NVMe commands, without the block layer (--passthrough)");
 	print_bounced(model);
@@ -224,6 +273,6 @@ static const struct cli_limit limits[] = {
 const struct cli_command cmd_copy = {
 	.name = "copy", .arguments = "SRC DST", .min_arguments = 2, .max_arguments = 2,
 	.needs_context = true,
-	.summary = "Copy between a drive, a file on ext4 or xfs, and a region (p2pmem0+64M)",
+	.summary = "Copy between a drive, a file on ext4 or xfs, a region (p2pmem0+64M), and a GPU (gpu:0)",
 	.options = options_table, .limits = limits, .run = run,
 };

@@ -42,7 +42,7 @@ static void print_holders(struct json_object *holders)
 		       device ? json_object_get_string(device) : "");
 	}
 	if (!json_object_array_length(holders))
-		printf("%-12s -\n", "holders");
+		printf("%-12s none\n", "holders");
 }
 
 static void print_list(const char *key, struct json_object *list)
@@ -51,7 +51,7 @@ static void print_list(const char *key, struct json_object *list)
 		printf("%-12s %s\n", i ? "" : key,
 		       json_object_get_string(json_object_array_get_idx(list, i)));
 	if (!json_object_array_length(list))
-		printf("%-12s -\n", key);
+		printf("%-12s none\n", key);
 }
 
 static void print_text(struct json_object *model)
@@ -70,8 +70,9 @@ static void print_text(struct json_object *model)
 			continue;
 		}
 		if (!value)
-			shown = strcmp(key, "holders") ? "-" : "not shown: only root and the group p2pmem may see them";
-		else if (!strcmp(key, "size") || !strcmp(key, "available") || !strcmp(key, "granule"))
+			shown = strcmp(key, "holders") ? "not known" : "not shown: only root and the group p2pmem may see them";
+		else if (!strcmp(key, "size") || !strcmp(key, "available") || !strcmp(key, "granule") ||
+			 !strcmp(key, "folio"))
 			shown = donard_format_size(text, sizeof(text),
 						   (uint64_t)json_object_get_int64(value));
 		else if (json_object_is_type(value, json_type_boolean))

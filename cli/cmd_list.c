@@ -4,6 +4,7 @@
 
 #include "donard/donard.h"
 #include "errors.h"
+#include "gpu.h"
 #include "model.h"
 #include "output.h"
 
@@ -11,6 +12,7 @@ static const struct cli_column region_columns[] = {
 	{ "name", "REGION", false }, { "kind", "KIND", false }, { "bdf", "BDF", false },
 	{ "bar", "BAR", false }, { "size", "SIZE", true }, { "available", "AVAILABLE", true },
 	{ "page_type", "PAGES", false }, { "memtype", "MEMTYPE", false },
+	{ "folio", "FOLIO", true },
 	{ "persistent", "PERSISTENT", false }, { "state", "STATE", false }, { 0 },
 };
 
@@ -23,7 +25,7 @@ static const struct cli_column client_columns[] = {
 static int load_regions(struct cli *cli, struct json_object *rows)
 {
 	struct donard_region_list *list;
-	int count = donard_region_list(cli->ctx, &list);
+	int count = donard_region_list_parts(cli->ctx, DONARD_REGION_HOLDERS, &list);
 
 	for (int i = 0; i < count; i++)
 		json_object_array_add(rows, cli_model_region(donard_region_get(list, (size_t)i)));
@@ -44,6 +46,18 @@ static int load_clients(struct cli *cli, struct json_object *rows)
 	return count < 0 ? count : 0;
 }
 
+static int load_gpus(struct cli *cli, struct json_object *rows)
+{
+	struct donard_gpu_list *list;
+	int count = donard_gpu_list(cli->ctx, &list);
+
+	for (int i = 0; i < count; i++)
+		json_object_array_add(rows, cli_model_gpu(donard_gpu_get(list, (size_t)i)));
+	if (count >= 0)
+		donard_gpu_list_free(list);
+	return count < 0 ? count : 0;
+}
+
 /* Of regions whose pages the kernel maps for functions that have no route to them. */
 static void print_warnings(struct json_object *regions)
 {
@@ -59,7 +73,7 @@ static void print_warnings(struct json_object *regions)
 	}
 }
 
-static void print_tables(struct json_object *regions, struct json_object *clients)
+static void print_tables(struct json_object *regions, struct json_object *clients, struct json_object *gpus)
 {
 	if (json_object_array_length(regions))
 		cli_print_table(regions, region_columns);
@@ -71,25 +85,33 @@ static void print_tables(struct json_object *regions, struct json_object *client
 		cli_print_table(clients, client_columns);
 	else
 		puts("No clients: no NVMe controller, RDMA NIC or GPU was found.");
+	if (json_object_array_length(gpus)) {
+		putchar('\n');
+		cli_print_gpus(gpus);
+	}
 }
 
 static int run(struct cli *cli)
 {
 	struct json_object *model = json_object_new_object();
 	struct json_object *regions = json_object_new_array(), *clients = json_object_new_array();
+	struct json_object *gpus = json_object_new_array();
 	int rc;
 
 	json_object_object_add(model, "regions", regions);
 	json_object_object_add(model, "clients", clients);
+	json_object_object_add(model, "gpus", gpus);
 	rc = load_regions(cli, regions);
 	if (!rc)
 		rc = load_clients(cli, clients);
+	if (!rc)
+		rc = load_gpus(cli, gpus);
 	if (!rc && cli->json) {
 		cli_print_json(model);
 		return EXIT_DONE;
 	}
 	if (!rc)
-		print_tables(regions, clients);
+		print_tables(regions, clients, gpus);
 	json_object_put(model);
 	return rc ? cli_fail(cli, rc) : EXIT_DONE;
 }
@@ -101,6 +123,6 @@ static const struct cli_option options[] = {
 
 const struct cli_command cmd_list = {
 	.name = "list", .arguments = "", .needs_context = true,
-	.summary = "List the regions of device memory, and the devices that can reach them",
+	.summary = "List the regions of device memory, and the NVMe drives, RDMA NICs and GPUs",
 	.options = options, .run = run,
 };

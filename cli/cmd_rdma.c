@@ -241,7 +241,7 @@ static int run_bw(struct cli *cli)
 #define WHERE_OPTIONS \
 	{ "port", "N", "port of the server, if ADDR has none; default 7077" }, \
 	{ "offset", "SIZE", "where to start in what is offered; default 0" }, \
-	{ "local", "TARGET", "the near side: dram (default) or a region, p2pmem0+64M" }
+	{ "local", "TARGET", "the near side: dram (default), a region (p2pmem0+64M) or a GPU (gpu:0)" }
 #define COMMON_OPTIONS \
 	{ "verify", NULL, "use test data and compare it byte by byte at both ends; see the man page" }, \
 	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" }, \

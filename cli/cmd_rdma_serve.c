@@ -9,6 +9,7 @@
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "serverevent.h"
 
 static const char *const event_words[] = {
 	[DONARD_RDMA_LISTENING] = "listening",
@@ -50,19 +51,15 @@ static void add_end(struct json_object *model, const struct donard_rdma_event *e
 
 static struct json_object *build(const struct donard_rdma_event *event)
 {
-	struct json_object *model = json_object_new_object();
+	const char *word = event_words[event->type];
+	struct json_object *model = event->type == DONARD_RDMA_LISTENING ?
+		cli_event_listening(word, event->peer, event->port) : cli_event_model(word, event->peer);
 
-	cli_add_text(model, "event", event_words[event->type]);
-	cli_add_text(model, event->type == DONARD_RDMA_LISTENING ? "address" : "peer",
-		     event->peer);
-	if (event->type == DONARD_RDMA_LISTENING)
-		cli_add_number(model, "port", event->port);
 	if (event->type == DONARD_RDMA_LISTENING || event->type == DONARD_RDMA_CLIENT_CAME)
 		add_what(model, event);
 	if (event->type == DONARD_RDMA_CLIENT_LEFT || event->type == DONARD_RDMA_CLIENT_LOST)
 		add_end(model, event);
-	if (event->text[0])
-		cli_add_text(model, "message", event->text);
+	cli_event_message(model, event->text);
 	return model;
 }
 
@@ -74,37 +71,34 @@ static void print_registration(struct json_object *model)
 	putchar('\n');
 }
 
-static void print_text(struct json_object *model)
+static void print_listening(struct json_object *model)
 {
-	const char *event = cli_text_of(model, "event");
 	char size[DONARD_SIZE_TEXT_BYTES], offset[DONARD_SIZE_TEXT_BYTES];
 
-	if (!strcmp(event, "listening")) {
-		printf("listening at %s: %s of %s from offset %s, access %s", cli_text_of(model, "address"),
-		       cli_size_of(model, "size", size),
-		       cli_text_of(model, "target"),
-		       cli_size_of(model, "offset", offset),
-		       cli_text_of(model, "access"));
-		print_registration(model);
-	} else if (!strcmp(event, "came")) {
+	printf("listening at %s: %s of %s from offset %s, access %s", cli_text_of(model, "address"),
+	       cli_size_of(model, "size", size), cli_text_of(model, "target"),
+	       cli_size_of(model, "offset", offset), cli_text_of(model, "access"));
+	print_registration(model);
+}
+
+static void print_text(struct json_object *model, int type)
+{
+	switch (type) {
+	case DONARD_RDMA_LISTENING:
+		print_listening(model);
+		break;
+	case DONARD_RDMA_CLIENT_CAME:
 		printf("client %s came", cli_text_of(model, "peer"));
 		print_registration(model);
-	} else {
-		printf("client %s %s%s%s\n", cli_text_of(model, "peer"), event,
-		       cli_text_of(model, "message")[0] ? ": " : "", cli_text_of(model, "message"));
+		break;
+	default:
+		cli_event_print_client(model);
 	}
-	fflush(stdout);
-	json_object_put(model);
 }
 
 static void on_event(void *user, const struct donard_rdma_event *event)
 {
-	struct json_object *model = build(event);
-
-	if (((struct cli *)user)->json)
-		cli_print_json_line(model);
-	else
-		print_text(model);
+	cli_event_print(user, build(event), (int)event->type, print_text);
 }
 
 static int take_access(const struct cli *cli, unsigned int *rights)
@@ -165,7 +159,7 @@ static int run(struct cli *cli)
 static const struct cli_option options_table[] = {
 	{ "bind", "ADDR", "listen at this address and nowhere else; default 127.0.0.1" },
 	{ "port", "N", "default 7077; 0 lets the kernel choose" },
-	{ "size", "SIZE", "how much; default: to the end of the region, and 64M of dram" },
+	{ "size", "SIZE", "how much; default: to the end of the region; 64M of dram and of a GPU" },
 	{ "access", "WHAT", "what clients may do: read, write or both; default both" },
 	{ "fill", NULL, "fill the memory with test data if a client that may only read asks for it" },
 	{ "clients", "N", "end after N clients have taken what is offered" },
@@ -185,6 +179,6 @@ static const struct cli_limit limits[] = {
 const struct cli_command cmd_rdma_serve = {
 	.name = "rdma serve", .arguments = "TARGET", .min_arguments = 1, .max_arguments = 1,
 	.needs_context = true, .json_lines = true,
-	.summary = "Offer a region (p2pmem0+64M) or plain memory (dram) to RDMA clients",
+	.summary = "Offer a region (p2pmem0+64M), memory of a GPU (gpu:0) or plain memory (dram) to RDMA clients",
 	.options = options_table, .limits = limits, .run = run,
 };

@@ -3,11 +3,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "donard/donard.h"
+#include "donard/candidate.h"
 #include "errors.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "regionkeys.h"
 
 /* As text the name stands alone on stdout, for a script, and a note on stderr. */
 static int print_name(const struct cli *cli, const char *name, const char *note)
@@ -54,10 +55,37 @@ static int take_types(const struct cli *cli, struct donard_region_add *what)
 	what->kind = donard_region_kind_of(cli_value(cli, "kind"));
 	what->page_type = donard_page_type_of(cli_value(cli, "page-type"));
 	what->memtype = donard_memtype_of(cli_value(cli, "memtype"));
-	rc = known_word(cli, "kind", what->kind, "pci-bar, nvme-cmb, nvme-pmr");
+	rc = known_word(cli, "kind", what->kind, "pci-bar, nvme-cmb, nvme-pmr, gpu-nvidia");
 	if (!rc)
-		rc = known_word(cli, "page-type", what->page_type, "generic, p2pdma");
+		rc = known_word(cli, "page-type", what->page_type, "generic, p2pdma, pmem");
 	return rc ? rc : known_word(cli, "memtype", what->memtype, "uc, wc, wb");
+}
+
+/* "2 (512 MiB), 4 (64 MiB)": the BARs of a function that could be regions; "" if there are none. */
+static void name_bars(struct donard_context *ctx, const char *bdf, char *text, size_t text_bytes)
+{
+	struct donard_candidate_list *list = NULL;
+	const struct donard_candidate_info *info;
+	char size[DONARD_SIZE_TEXT_BYTES];
+
+	text[0] = '\0';
+	donard_candidate_list(ctx, &list);
+	for (size_t i = 0; (info = donard_candidate_get(list, i)); i++)
+		if (info->kind == DONARD_KIND_PCI_BAR && !strcmp(info->bdf, bdf))
+			snprintf(text + strlen(text), text_bytes - strlen(text), "%s%u (%s)", text[0] ? ", " : "",
+				 info->bar, donard_format_size(size, sizeof(size), info->size_bytes));
+	donard_candidate_list_free(list);
+}
+
+static int bar_missing(const struct cli *cli, const char *bdf)
+{
+	char bars[256];
+
+	name_bars(cli->ctx, bdf, bars, sizeof(bars));
+	if (bars[0])
+		return cli_usage(cli, "--bar is missing: the memory BARs of %s are %s", bdf, bars);
+	return cli_usage(cli, "--bar is missing, and %s has no memory BAR of 2 MiB or more that could be meant; "
+			 "'donard-cli region candidates' lists what could be a region", bdf);
 }
 
 static int run_add(struct cli *cli)
@@ -77,11 +105,17 @@ static int run_add(struct cli *cli)
 	if (!what.kind || !what.bdf)
 		return cli_usage(cli, "%s missing", what.kind ? "--device is" : what.bdf ? "--kind is" :
 				 "--kind and --device are");
+	if (what.kind == DONARD_KIND_PCI_BAR && !cli_given(cli, "bar"))
+		return bar_missing(cli, what.bdf);
 	rc = cli_number(cli, "bar", &bar);
 	if (!rc)
 		rc = cli_size(cli, "offset", true, &what.offset_bytes);
 	if (!rc)
 		rc = cli_size(cli, "length", false, &what.length_bytes);
+	if (!rc)
+		rc = cli_size(cli, "folio", false, &what.folio_bytes);
+	if (!rc && what.folio_bytes && !regionkeys_folio(what.folio_bytes))
+		rc = cli_usage(cli, "--folio %s: choose one of 4K, 2M, 1G", cli_value(cli, "folio"));
 	if (rc)
 		return rc;
 	what.bar = (unsigned int)bar;
@@ -127,13 +161,14 @@ static int run_set(struct cli *cli)
 }
 
 static const struct cli_option add_options[] = {
-	{ "kind", "KIND", "pci-bar, nvme-cmb or nvme-pmr" },
+	{ "kind", "KIND", "pci-bar, nvme-cmb, nvme-pmr or gpu-nvidia" },
 	{ "device", "BDF", "PCI address, like 0000:03:00.0" },
-	{ "bar", "N", "which BAR, for pci-bar; default 0" },
+	{ "bar", "N", "which BAR; pci-bar needs it, gpu-nvidia takes the largest without, no other kind takes it" },
 	{ "offset", "SIZE", "start within the BAR; a multiple of 2 MiB" },
 	{ "length", "SIZE", "default: to the end of the BAR" },
-	{ "page-type", "TYPE", "generic or p2pdma; the default is generic if every drive and NIC has a route" },
+	{ "page-type", "TYPE", "generic, p2pdma or pmem (a pmem device); the default is generic if every drive and NIC has a route" },
 	{ "memtype", "TYPE", "uc, wc or wb; the default depends on the kind" },
+	{ "folio", "SIZE", "memory is taken in pieces of 4K, 2M or 1G; default 4K" },
 	{ "json", NULL, "print JSON" },
 	{ 0 },
 };

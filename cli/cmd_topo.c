@@ -30,6 +30,7 @@ static struct json_object *build(const struct donard_client_info *client,
 	json_object_object_add(model, "distance", json_object_new_int((int)route->distance));
 	json_object_object_add(model, "unlisted_bridge",
 			       json_object_new_boolean(route->unlisted_bridge));
+	json_object_object_add(model, "same_device", json_object_new_boolean(route->same_device));
 	json_object_object_add(model, "translated", json_object_new_boolean(route->translated));
 	json_object_object_add(model, "reason", cli_json_string(route->reason));
 	return model;
@@ -74,7 +75,7 @@ static int load(struct cli *cli, struct json_object *rows)
 {
 	struct donard_region_list *regions;
 	struct donard_client_list *clients;
-	int rc = donard_region_list(cli->ctx, &regions);
+	int rc = donard_region_list_parts(cli->ctx, 0, &regions);
 
 	if (rc < 0)
 		return rc;
@@ -85,6 +86,22 @@ static int load(struct cli *cli, struct json_object *rows)
 	}
 	donard_region_list_free(regions);
 	return rc;
+}
+
+/* To its own memory a client needs no switch; in JSON the route is the kernel's word. */
+static void print_text(struct json_object *rows)
+{
+	if (!json_object_array_length(rows)) {
+		puts("No pair of a client and a region; 'donard-cli list' shows what exists.");
+		return;
+	}
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (cli_true(row, "same_device") && strcmp(cli_text_of(row, "route"), "none"))
+			cli_add_text(row, "route", "own memory");
+	}
+	cli_print_table(rows, columns);
 }
 
 static int run(struct cli *cli)
@@ -98,10 +115,8 @@ static int run(struct cli *cli)
 		cli_print_json(model);
 		return EXIT_DONE;
 	}
-	if (!rc && json_object_array_length(rows))
-		cli_print_table(rows, columns);
-	else if (!rc)
-		puts("No pair of a client and a region; 'donard-cli list' shows what exists.");
+	if (!rc)
+		print_text(rows);
 	json_object_put(model);
 	return rc ? cli_fail(cli, rc) : EXIT_DONE;
 }

@@ -98,10 +98,13 @@ struct json_object *cli_model_region(const struct donard_region_info *info)
 	cli_add_text(model, "kind", donard_region_kind_text(info->kind));
 	cli_add_text(model, "bdf", info->bdf);
 	cli_add_number(model, "bar", info->bar);
+	cli_add_number(model, "offset", info->offset_bytes);
 	cli_add_number(model, "size", info->size_bytes);
 	cli_add_number(model, "available", info->available_bytes);
 	cli_add_text(model, "page_type", donard_page_type_text(info->page_type));
+	cli_add_text(model, "pmem", info->pmem);
 	cli_add_text(model, "memtype", donard_memtype_text(info->memtype));
+	cli_add_number(model, "folio", info->folio_bytes);
 	json_object_object_add(model, "persistent", json_object_new_boolean(info->persistent));
 	json_object_object_add(model, "pinned_importers",
 			       json_object_new_boolean(info->pinned_importers));

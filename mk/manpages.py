@@ -103,6 +103,22 @@ class Function:
                 yield f"{self.name}(): {errno} is not in the table of donard.h"
 
 
+def members(body):
+    """Of a structure. The size is explained once, reserved ones have nothing to say."""
+    plain = re.sub(r"/\*.*?\*/", "", body[body.index("{") + 1:], flags=re.S)
+    found = [re.search(r"(\w+)\)?\s*(?:\[[^\]]*\]|\([^)]*\))?$", one.strip())
+             for declaration in plain.split(";") for one in declaration.split(",") if one.strip() not in ("", "}")]
+    return [match[1] for match in found if match and not match[1].startswith("reserved")]
+
+
+def structure_faults(known):
+    for name, (doc, body, place) in known.items():
+        if body.startswith("struct"):
+            named = doc.documents() if doc else []
+            yield from (f"{place}: struct {name}: @{member} is not documented" for member in members(body)
+                        if member not in named)
+
+
 def roff(text):
     """Text as roff: no hyphen or word of it is a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-")
@@ -144,7 +160,7 @@ def constants(function, known, values):
 def structures(function, known):
     out = []
     for name in types_of(function, known):
-        doc, body = known[name]
+        doc, body, _ = known[name]
         out += [".PP", *code(re.sub(r"\s*/\*.*?\*/", "", body, flags=re.S))]
         for names, text in doc.names if doc else []:
             out += tagged(names, text)
@@ -211,9 +227,11 @@ def read(paths):
         text = path.read_text()
         table.update(TABLE_ROW.findall(text))
         values += CONSTANT.findall(text)
-        for comment, body, name in STRUCT.findall(text):
+        for found in STRUCT.finditer(text):
+            comment, body, name = found.groups()
             match = COMMENT.search(comment) if comment else None
-            known[name] = (Doc(match[1]) if match else None, body)
+            place = f"{path}:{text.count(chr(10), 0, found.start(2)) + 1}"
+            known[name] = (Doc(match[1]) if match else None, body, place)
             if body.startswith("enum"):
                 FREE_TYPES.add(name)
         functions += [Function(path, text, match) for match in FUNCTION.finditer(text)]
@@ -229,6 +247,7 @@ def main():
     options = parser.parse_args()
     functions, known, table, values = read(options.headers)
     faults = [f"{f.path}:{f.line}: {fault}" for f in functions for fault in f.faults(table)]
+    faults += structure_faults(known)
     if not functions:
         faults = ["no functions in " + " ".join(map(str, options.headers))]
     if faults:

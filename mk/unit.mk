@@ -2,6 +2,7 @@
 # Unit tests: one program a file of tests/unit, linked with the library's objects.
 UNIT_NAMES := $(patsubst tests/unit/%.c,%,$(sort $(wildcard tests/unit/test_*.c)))
 UNIT_PROGS := $(addprefix $(BUILD)/tests/unit/,$(UNIT_NAMES))
+comma      := ,
 UNIT_HELP  := $(BUILD)/tests/unit/fake_sysfs.o
 
 $(BUILD)/tests/unit/%.o: ALL_CFLAGS += -iquote lib -iquote .
@@ -9,7 +10,40 @@ $(BUILD)/tests/unit/%.o: ALL_CFLAGS += -iquote lib -iquote .
 # What one of them needs beside the library.
 $(BUILD)/tests/unit/test_utf8: $(BUILD)/tool/utf8.o
 $(BUILD)/tests/unit/test_utf8: UNIT_LIBS := -ljson-c
+$(BUILD)/tests/unit/test_terms: $(BUILD)/tool/terms.o
 $(BUILD)/tests/unit/test_progress: $(BUILD)/tool/progress.o
+$(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: $(BUILD)/tool/similar.o \
+	$(addprefix $(BUILD)/cli/,regionconf.o regionkeys.o regionmatch.o regionwrite.o)
+$(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: UNIT_LIBS := -linih
+
+CUFILE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cufile test_cufile_io test_cufile_async \
+	test_cufile_cuda test_cufile_faults)
+$(CUFILE_TESTS): $(CUFILE_OBJS) $(addprefix $(BUILD)/tests/unit/,cufile_scene.o cufile_gpu.o)
+$(CUFILE_TESTS): UNIT_LIBS := -ljson-c
+CACHE_LOG_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_recover test_cache_place)
+$(CACHE_LOG_TESTS): $(BUILD)/tests/unit/cache_nvram.o
+# Calls that fail when a test says so.
+$(BUILD)/tests/unit/test_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dlopen dlsym dlerror dlclose)
+$(BUILD)/tests/unit/test_cufile_cuda: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,dlopen dlsym)
+$(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,ftruncate \
+	donard_memory_from_host $(addprefix donard_queue_,open flush poll wait write))
+
+$(BUILD)/tests/unit/test_cache_order: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,fallocate \
+	dnd_cache_answer dnd_cache_session_send dnd_drive_lost donard_queue_write donard_queue_flush)
+
+# The thread alone, without nbdkit.
+$(BUILD)/tests/unit/test_nbd_worker: $(BUILD)/nbd/worker.o
+$(BUILD)/tests/unit/test_nbd_worker: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=donard_,\
+	$(addprefix queue_,open close descriptor poll) $(addprefix cache_,connect close info register write read trim flush))
+
+$(BUILD)/tests/unit/test_doctor: $(addprefix $(BUILD)/cli/doctor/,pci.o route.o source.o kernel.o) $(BUILD)/kernel/path.o
+
+# The lab's devices, and a client of theirs.
+DEVICE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_vfio_server test_vfio_dma test_ntb)
+$(DEVICE_TESTS): $(BUILD)/tests/unit/vfio_client.o \
+	$(addprefix $(BUILD)/tests/rig/devices/,server.o dma.o pci.o listen.o)
+$(BUILD)/tests/unit/test_ntb: $(BUILD)/tests/rig/devices/ntb.o
+$(BUILD)/tests/unit/test_device_control: $(addprefix $(BUILD)/tests/rig/devices/,control.o listen.o)
 
 $(UNIT_PROGS): %: %.o $(UNIT_HELP) $(BUILD)/libdonard.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $(filter %.o,$^) $(BUILD)/libdonard.a \
@@ -24,7 +58,13 @@ unit-asan:
 	$(MAKE) BUILD=$(BUILD)/asan \
 		CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all' unit
 
-unit-valgrind:
-	$(MAKE) UNIT_RUNNER='valgrind -q --leak-check=full --error-exitcode=9' unit
+unit-tsan:
+	$(MAKE) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g -fsanitize=thread' unit
 
--include $(addsuffix .d,$(UNIT_PROGS))
+VALGRIND := valgrind -q --leak-check=full --error-exitcode=9 --suppressions=tests/unit/valgrind.supp
+
+unit-valgrind:
+	$(MAKE) UNIT_RUNNER='$(VALGRIND)' unit
+
+-include $(addsuffix .d,$(UNIT_PROGS)) $(BUILD)/tests/unit/cufile_scene.d $(BUILD)/tests/unit/cufile_gpu.d \
+	$(BUILD)/tests/unit/cache_nvram.d $(BUILD)/tests/unit/vfio_client.d $(wildcard $(BUILD)/tests/rig/devices/*.d)

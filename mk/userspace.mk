@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 # libdonard (static for the tests, shared for users), donard-cli, donard-bench.
-LIB_PKGS  := liburing libpci libibverbs librdmacm
-PKGS      := $(LIB_PKGS) json-c
+LIB_PKGS  := liburing libpci libibverbs librdmacm libisal
+PKGS      := $(LIB_PKGS) json-c inih
 # See include/donard/version.h about the number.
 SONAME    := libdonard.so.0
-LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/*/*.c)))
+LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out lib/cufile/%,$(wildcard lib/*/*.c))))
+# A library of its own, by the public calls of the other.  The number is that of the ABI that it stands in for.
+CUFILE_SONAME := libcufile.so.0
+CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)))
 TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c)))
-CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c)))
+# The doctor predicts routes by the module's own rules, which are pure, and reads files as the library does.
+CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/doctor/*.c)) kernel/path.c lib/base/files.c lib/base/rights.c)
 BENCH_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/*.c)))
 
 # WERROR=1 (as make check sets it) makes errors of warnings: another compiler may have more of them.
@@ -19,10 +23,17 @@ PKG_CFLAGS = $(eval PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS)))$(PKG_
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Iinclude $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
 	$(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 LIB_LIBS   = $(shell $(PKG_CONFIG) --libs $(LIB_PKGS))
-CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c)
+CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c inih)
 BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 
+# The plugin is built where nbdkit's headers are: nothing else needs them.
+NBD_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard nbd/*.c)))
+NBD_PLUGIN := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes),$(BUILD)/nbdkit-donard-cache-plugin.so)
+# Where nbdkit looks for plugins by their short names.
+NBD_DIR    = $(eval NBD_DIR := $(shell $(PKG_CONFIG) --variable=plugindir nbdkit))$(NBD_DIR)
+
 userspace: $(BUILD)/completion.bash $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \
+	$(BUILD)/cufile/$(CUFILE_SONAME) $(NBD_PLUGIN) \
 	$(BUILD)/donard-bench $(BUILD)/donard-stat \
 	$(BUILD)/libdonard.pc $(BUILD)/header.ok
 
@@ -30,7 +41,7 @@ userspace: $(BUILD)/completion.bash $(BUILD)/libdonard.so $(BUILD)/libdonard.a $
 $(BUILD)/lib/%.o: ALL_CFLAGS += -iquote lib
 
 # Before the first file is compiled: else hundreds of lines say what one can.
-DEBIAN_DEV = sed 's/\([^ ]\{1,\}\)/\1-dev/g; s/json-c/libjson-c/'
+DEBIAN_DEV = sed 's/\([^ ]\{1,\}\)/\1-dev/g; s/json-c/libjson-c/; s/inih/libinih/'
 .PHONY: packages
 packages:
 	@command -v $(firstword $(PKG_CONFIG)) >/dev/null || { \
@@ -56,12 +67,28 @@ $(BUILD)/libdonard.a: $(LIB_OBJS)
 	rm -f $@
 	$(AR) qcs $@ $(LIB_OBJS)
 
+# In a folder of its own, where only who asks for it finds it: NVIDIA's has the same name.  It stays loaded:
+# threads that end later still call it.
+CUFILE_RPATH ?= '-Wl,-rpath,$$ORIGIN/..:$$ORIGIN/../..'
+$(BUILD)/cufile/$(CUFILE_SONAME): $(CUFILE_OBJS) lib/cufile/libcufile.map $(BUILD)/libdonard.so
+	@mkdir -p $(@D)
+	$(CC) -shared -Wl,-soname,$(CUFILE_SONAME) -Wl,--version-script=lib/cufile/libcufile.map -Wl,-z,defs \
+		-Wl,-z,nodelete $(CFLAGS) $(LDFLAGS) -pthread $(CUFILE_RPATH) -o $@ $(CUFILE_OBJS) -L$(BUILD) -ldonard \
+		$(shell $(PKG_CONFIG) --libs json-c)
+
+# Finds the library beside itself in the build folder, and by ld.so's own rules when installed.
+NBD_RPATH ?= '-Wl,-rpath,$$ORIGIN'
+$(BUILD)/nbdkit-donard-cache-plugin.so: $(NBD_OBJS) $(BUILD)/libdonard.so
+	$(CC) -shared $(CFLAGS) $(LDFLAGS) -pthread $(NBD_RPATH) -o $@ $(NBD_OBJS) -L$(BUILD) -ldonard
+
 # Finds the library beside itself in the build folder, and by ld.so's own
-# rules or below ../lib when installed.
-LINK_PROGRAM = $(CC) $(CFLAGS) $(LDFLAGS) -pthread '-Wl,-rpath,$$ORIGIN:$$ORIGIN/../lib' -o $@ \
+# rules or below ../lib when installed.  Packages, whose library ld.so finds, set none.
+RPATH ?= '-Wl,-rpath,$$ORIGIN:$$ORIGIN/../lib'
+LINK_PROGRAM = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(RPATH) -o $@ \
 	$(filter %.o,$^) -L$(BUILD) -ldonard
 
 $(CLI_OBJS) $(BENCH_OBJS): ALL_CFLAGS += -iquote tool
+$(BUILD)/cli/doctor/%.o: ALL_CFLAGS += -iquote .
 
 $(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so
 	$(LINK_PROGRAM) $(CLI_LIBS)
@@ -78,12 +105,17 @@ $(BUILD)/completion.bash: cli/completion.bash.in cli/make-completion $(BUILD)/do
 	cli/make-completion $< $(BUILD)/donard-cli $(BUILD)/donard-bench > $@.new
 	mv $@.new $@
 
-# Its text depends on PREFIX, which is no file: made each time, and put in place where it differs.
+# A text that depends on PREFIX, which is no file: made each time, and put in place where it differs.
 .PHONY: FORCE
+define fill_in
+@mkdir -p $(@D)
+@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@BIN@|$(BINDIR)|' \
+	-e 's|@VERSION@|$(VERSION)|' $< >$@.new
+@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+endef
+
 $(BUILD)/libdonard.pc: lib/libdonard.pc.in FORCE
-	@mkdir -p $(@D)
-	@sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@VERSION@|$(VERSION)|' $< >$@.new
-	@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+	$(fill_in)
 
 # The public headers compile alone, as C and (with a compiler for it) C++, and pad no structure:
 # a hole is a member that nobody set.
@@ -98,4 +130,4 @@ $(BUILD)/header.ok: $(PUBLIC_HEADERS) include/uapi/p2pmem.h
 	done
 	touch $@
 
--include $(LIB_OBJS:.o=.d) $(TOOL_OBJS:.o=.d) $(CLI_OBJS:.o=.d) $(BENCH_OBJS:.o=.d)
+-include $(LIB_OBJS:.o=.d) $(CUFILE_OBJS:.o=.d) $(TOOL_OBJS:.o=.d) $(CLI_OBJS:.o=.d) $(BENCH_OBJS:.o=.d) $(NBD_OBJS:.o=.d)

@@ -11,7 +11,7 @@
 
 struct donard_context;
 
-#define CLI_MAX_OPTIONS 16
+#define CLI_MAX_OPTIONS 24
 #define CLI_ANY_ARGUMENTS INT_MAX
 
 struct cli_option {

@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "donard/donard.h"
+#include "donard/queue.h"
 #include "errors.h"
 #include "help.h"
 #include "output.h"
 #include "similar.h"
+#include "terms.h"
 #include "utf8.h"
 
 static int exit_code_of(const char *code, int rc)
@@ -62,8 +63,17 @@ int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const 
 int cli_fail_with(const struct cli *cli, int rc, struct json_object *model)
 {
 	const char *code = donard_error_code(cli->ctx);
+	char text[CLI_ERROR_BYTES];
 
-	return fail(cli, exit_code_of(code, rc), code, donard_error(cli->ctx), model);
+	return fail(cli, exit_code_of(code, rc), code, cli_error(cli, text), model);
+}
+
+int cli_fail_completion(const struct cli *cli, const struct donard_completion *completion, struct json_object *model)
+{
+	char text[CLI_ERROR_BYTES];
+
+	return fail(cli, exit_code_of(completion->error_code, (int)completion->result), completion->error_code,
+		    cli_in_options(completion->error, text, sizeof(text)), model);
 }
 
 int cli_fail(const struct cli *cli, int rc)

@@ -11,6 +11,9 @@
 int cli_fail(const struct cli *cli, int rc);
 /* The error stands in @model, beside how far the command came; takes it over. */
 int cli_fail_with(const struct cli *cli, int rc, struct json_object *model);
+/* Of a request that a queue completed. */
+struct donard_completion;
+int cli_fail_completion(const struct cli *cli, const struct donard_completion *completion, struct json_object *model);
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text);
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

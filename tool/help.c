@@ -5,11 +5,28 @@
 
 #include "help.h"
 
+static bool is_in(const struct cli_command *command, const char *group)
+{
+	return !group || cli_in_group(command, group);
+}
+
+/* The commands of a group, or all with NULL. */
+static void print_commands(FILE *to, const char *group)
+{
+	int width = 0;
+
+	for (size_t i = 0; cli_commands[i]; i++)
+		if (is_in(cli_commands[i], group) && (int)strlen(cli_commands[i]->name) > width)
+			width = (int)strlen(cli_commands[i]->name);
+	for (size_t i = 0; cli_commands[i]; i++)
+		if (is_in(cli_commands[i], group))
+			fprintf(to, "  %-*s  %s\n", width, cli_commands[i]->name, cli_commands[i]->summary);
+}
+
 void cli_print_help(void)
 {
 	printf("Usage: %s COMMAND [OPTION]...\n%s\n\nCommands:\n", cli_name, cli_program.purpose);
-	for (size_t i = 0; cli_commands[i]; i++)
-		printf("  %-14s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+	print_commands(stdout, NULL);
 	printf("\nSizes: 4096, 64K, 1MiB (powers of 1024); 64kB, 1MB (powers of 1000).\n"
 	       "Exit status: 0 done, 1 failed, 2 usage, 3 unsupported here, 4 data mismatch,\n"
 	       "130 stopped by a signal.\n'%s help COMMAND' explains one command.\n", cli_name);
@@ -18,9 +35,7 @@ void cli_print_help(void)
 void cli_print_group_help(FILE *to, const char *group)
 {
 	fprintf(to, "Usage: %s %s COMMAND [OPTION]...\n\nCommands:\n", cli_name, group);
-	for (size_t i = 0; cli_commands[i]; i++)
-		if (cli_in_group(cli_commands[i], group))
-			fprintf(to, "  %-14s %s\n", cli_commands[i]->name, cli_commands[i]->summary);
+	print_commands(to, group);
 	fprintf(to, "\n'%s help %s COMMAND' explains one.\n", cli_name, group);
 }
 

@@ -33,6 +33,20 @@ static void join(struct json_object *array, char cell[CELL_BYTES])
 			json_object_get_string(json_object_array_get_idx(array, i)));
 }
 
+/* Names of processes and files may be anything: none is to move the cursor of a terminal. */
+static void make_printable(char *cell)
+{
+	char *to = cell;
+
+	for (; *cell; cell++) {
+		bool is_c1 = cell[0] == '\xc2' && (cell[1] & 0xe0) == 0x80;
+
+		*to++ = is_c1 || (unsigned char)*cell < ' ' || *cell == 0x7f ? '?' : *cell;
+		cell += is_c1;
+	}
+	*to = '\0';
+}
+
 static void format_cell(struct json_object *row, const struct cli_column *column,
 			char cell[CELL_BYTES])
 {
@@ -41,7 +55,7 @@ static void format_cell(struct json_object *row, const struct cli_column *column
 
 	if (json_object_object_get_ex(row, column->key, &value))
 		text = json_object_get_string(value);
-	if (column->is_size)
+	if (column->is_size && value)
 		donard_format_size(cell, CELL_BYTES, (uint64_t)json_object_get_int64(value));
 	else if (json_object_is_type(value, json_type_array))
 		join(value, cell);
@@ -49,6 +63,7 @@ static void format_cell(struct json_object *row, const struct cli_column *column
 		snprintf(cell, CELL_BYTES, "%s", json_object_get_boolean(value) ? "yes" : "no");
 	else
 		snprintf(cell, CELL_BYTES, "%s", text && text[0] ? text : "-");
+	make_printable(cell);
 	if (!cell[0])
 		strcpy(cell, "-");
 }
@@ -66,7 +81,7 @@ static int column_width(struct json_object *rows, const struct cli_column *colum
 	return (int)width;
 }
 
-static void print_row(struct json_object *rows, struct json_object *row,
+static void print_row(FILE *out, struct json_object *rows, struct json_object *row,
 		      const struct cli_column *columns)
 {
 	char cell[CELL_BYTES];
@@ -77,17 +92,22 @@ static void print_row(struct json_object *rows, struct json_object *row,
 		else
 			snprintf(cell, sizeof(cell), "%s", columns[i].title);
 		if (columns[i + 1].key)
-			printf("%-*s  ", column_width(rows, &columns[i]), cell);
+			fprintf(out, "%-*s  ", column_width(rows, &columns[i]), cell);
 		else
-			puts(cell);
+			fprintf(out, "%s\n", cell);
 	}
+}
+
+void cli_print_table_to(FILE *out, struct json_object *rows, const struct cli_column *columns)
+{
+	print_row(out, rows, NULL, columns);
+	for (size_t i = 0; i < json_object_array_length(rows); i++)
+		print_row(out, rows, json_object_array_get_idx(rows, i), columns);
 }
 
 void cli_print_table(struct json_object *rows, const struct cli_column *columns)
 {
-	print_row(rows, NULL, columns);
-	for (size_t i = 0; i < json_object_array_length(rows); i++)
-		print_row(rows, json_object_array_get_idx(rows, i), columns);
+	cli_print_table_to(stdout, rows, columns);
 }
 
 void cli_add_text(struct json_object *model, const char *key, const char *value)

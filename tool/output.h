@@ -6,6 +6,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "donard/donard.h"
 
@@ -20,6 +21,7 @@ void cli_print_json(struct json_object *model);
 /* On one line, at once: for programs that follow what happens; takes over the reference. */
 void cli_print_json_line(struct json_object *model);
 void cli_print_table(struct json_object *rows, const struct cli_column *columns);
+void cli_print_table_to(FILE *out, struct json_object *rows, const struct cli_column *columns);
 
 void cli_add_text(struct json_object *model, const char *key, const char *value);
 void cli_add_number(struct json_object *model, const char *key, uint64_t value);

@@ -30,19 +30,21 @@ static const int ending_signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 #define ENDING_SIGNALS	(sizeof(ending_signals) / sizeof(ending_signals[0]))
 
 static volatile sig_atomic_t receiver;
+static volatile sig_atomic_t caught;	/* any of them, since they are taken */
 
 /* What the terminal sends, the job gets as well. */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
 	(void)context;
+	caught = 1;
 	if (receiver > 0 && info->si_code <= 0)
 		kill((pid_t)receiver, number);
 }
 
 /* What whoever started us ignores stays ignored, here and in the job. */
-static void pass_signals(bool on)
+static void take_signals(bool on)
 {
-	struct sigaction action = { .sa_flags = SA_SIGINFO }, before;
+	struct sigaction action = { .sa_flags = SA_SIGINFO | SA_RESTART }, before;
 
 	if (on)
 		action.sa_sigaction = pass_on;
@@ -61,7 +63,7 @@ static void become(const struct cli_job *job)
 	int error_number;
 
 	if (job->takes_signals) {
-		pass_signals(false);
+		take_signals(false);
 		sigprocmask(SIG_SETMASK, &job->signals_before, NULL);
 	}
 	if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
@@ -90,7 +92,7 @@ static int start(struct cli_job *job)
 	return job->pid < 0 ? -errno : 0;
 }
 
-/* No signal comes between the fork and the moment when we know whom to pass it on to. */
+/* No signal comes between the fork and the moment when we know whom to pass it on to. After one there is no fork. */
 static int start_with_signals(struct cli_job *job)
 {
 	sigset_t all;
@@ -98,8 +100,7 @@ static int start_with_signals(struct cli_job *job)
 
 	sigfillset(&all);
 	sigprocmask(SIG_BLOCK, &all, &job->signals_before);
-	pass_signals(true);
-	rc = start(job);
+	rc = caught ? -ECANCELED : start(job);
 	if (!rc)
 		receiver = job->pid;
 	sigprocmask(SIG_SETMASK, &job->signals_before, NULL);
@@ -142,7 +143,7 @@ static size_t start_all(struct cli_job *jobs, size_t count, struct cli_job_usage
 		*rc = job->takes_signals ? start_with_signals(job) : start(job);
 	}
 	if (*rc) {
-		usage->failed_call = "fork";
+		usage->failed_call = *rc == -ECANCELED ? NULL : "fork";
 		running--;
 	}
 	return running;
@@ -162,17 +163,14 @@ static int run_all(struct cli_job *jobs, size_t count, struct cli_job_usage *usa
 	}
 	usage->seconds = cli_now_seconds() - started;
 	receiver = 0;
-	if (jobs[0].takes_signals)
-		pass_signals(false);
 	return rc;
 }
 
-int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jobs, size_t count,
-		   struct cli_job_usage *usage, struct donard_measurement *measurement)
+static int run_metered(struct cli *cli, struct donard_meter *meter, struct cli_job *jobs, size_t count,
+		       struct cli_job_usage *usage, struct donard_measurement *measurement)
 {
 	int rc, ended;
 
-	memset(usage, 0, sizeof(*usage));
 	rc = meter ? donard_meter_begin(cli->ctx, meter) : 0;
 	if (rc)
 		return rc;
@@ -180,13 +178,33 @@ int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jo
 	if (!meter)
 		return rc;
 	ended = donard_meter_end(cli->ctx, meter, measurement);
+	if (rc == -ECANCELED)
+		return rc;
 	return ended ? ended : rc;
+}
+
+/* Signals are taken from before the meter begins until it has ended: each of the two may take seconds. */
+int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jobs, size_t count,
+		   struct cli_job_usage *usage, struct donard_measurement *measurement)
+{
+	int rc;
+
+	memset(usage, 0, sizeof(*usage));
+	caught = 0;
+	if (jobs[0].takes_signals)
+		take_signals(true);
+	rc = run_metered(cli, meter, jobs, count, usage, measurement);
+	if (jobs[0].takes_signals)
+		take_signals(false);
+	return rc;
 }
 
 int cli_jobs_failed(const struct cli *cli, int rc, const struct cli_job_usage *usage)
 {
 	char text[128];
 
+	if (rc == -ECANCELED)
+		return cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped by a signal before the command was started.");
 	if (!usage->failed_call)
 		return cli_fail(cli, rc);
 	snprintf(text, sizeof(text), "a process cannot be started (%s: %s). Stop others, or raise the limit "

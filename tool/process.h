@@ -27,7 +27,11 @@ struct cli_job {
 	 * before.
 	 */
 	int *exec_error;
-	bool takes_signals;		/* those meant to end this program end the job, at most one, instead */
+	/*
+	 * Signals meant to end this program end the job, at most one, instead. One that comes before the job
+	 * keeps it from being started; one that comes after it changes nothing.
+	 */
+	bool takes_signals;
 };
 
 /* Of all jobs together, their children included. */
@@ -40,7 +44,7 @@ struct cli_job_usage {
 
 /*
  * Runs all jobs at the same time, under the meter if there is one. Returns 0 when all exited with 0, or
- * -ECHILD (a job failed: see exit_status), or what failed_call or the meter returned.
+ * -ECHILD (a job failed: see exit_status), -ECANCELED (a signal came before the job), or what failed_call or the meter returned.
  */
 int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jobs, size_t count,
 		   struct cli_job_usage *usage, struct donard_measurement *measurement);

@@ -26,6 +26,14 @@ void cli_catch_signals(void)
 	sigaction(SIGTERM, &action, NULL);
 }
 
+void cli_catch_signal(int number, void (*handler)(int number))
+{
+	struct sigaction action = { .sa_handler = handler ? handler : on_signal }, before;
+
+	if (!sigaction(number, NULL, &before) && before.sa_handler != SIG_IGN)
+		sigaction(number, &action, NULL);
+}
+
 int cli_stopped(void *user)
 {
 	(void)user;

@@ -23,7 +23,12 @@ int cli_progress_tick(void *user, enum donard_phase phase, uint64_t done_bytes,
 		      uint64_t total_bytes);
 void cli_progress_end(struct cli_progress *progress);
 void cli_catch_signals(void);
-/* A donard_stop_fn: nonzero after SIGINT or SIGTERM. */
+/*
+ * Each time it comes, for whoever has a terminal to put right; not if it was ignored before.
+ * NULL: it stops, as SIGINT does.
+ */
+void cli_catch_signal(int number, void (*handler)(int number));
+/* A donard_stop_fn: nonzero after SIGINT, SIGTERM, or another signal that stops. */
 int cli_stopped(void *user);
 
 #endif /* DONARD_PROGRESS_H */

@@ -9,16 +9,23 @@
 #include "rdma.h"
 #include "utf8.h"
 
+void cli_add_percentiles(struct json_object *latency, uint64_t p50_ns, uint64_t p90_ns, uint64_t p99_ns,
+			 uint64_t p999_ns, uint64_t max_ns)
+{
+	cli_add_number(latency, "p50", p50_ns);
+	cli_add_number(latency, "p90", p90_ns);
+	cli_add_number(latency, "p99", p99_ns);
+	cli_add_number(latency, "p99.9", p999_ns);
+	cli_add_number(latency, "max", max_ns);
+}
+
 void cli_add_latency(struct json_object *model, const struct donard_rdma_latency *latency)
 {
 	struct json_object *object = json_object_new_object();
 
 	cli_add_number(object, "min", latency->min_ns);
-	cli_add_number(object, "p50", latency->p50_ns);
-	cli_add_number(object, "p90", latency->p90_ns);
-	cli_add_number(object, "p99", latency->p99_ns);
-	cli_add_number(object, "p99.9", latency->p999_ns);
-	cli_add_number(object, "max", latency->max_ns);
+	cli_add_percentiles(object, latency->p50_ns, latency->p90_ns, latency->p99_ns, latency->p999_ns,
+			    latency->max_ns);
 	json_object_object_add(model, "latency_ns", object);
 }
 

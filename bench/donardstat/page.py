@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from . import plots, sections
+from . import cache, folios, gpu, plots, sections
 from .results import Refused, Run, is_emulated, read
 from .text import MARK
 
@@ -46,13 +46,17 @@ class Page:
             *section("Cost against block size", sections.blocks(results)),
             *self.plot("instructions-by-block", "Instructions per MiB against block size"),
             *self.plot("overhead-by-block", "Bytes of overhead in DRAM per byte copied against block size"),
+            *section("Requests of a queue", [*words("requests"), "", *sections.requests(results)]),
+            *section("Memory of a GPU", [*words("gpu"), "", *gpu.requests(results)]),
             *section("The floor, and what brings it down", sections.floor(results)), *words("floor"),
             *section("Setting up", sections.setting_up(results)),
             *self.plot("setup", "Cost of setting up against size and live allocations"),
+            *section("A large BAR", folios.large_bars(results)),
             *section("RDMA, in the form of Donard's Table 1", sections.table1(results)),
             *self.plot("latency", "Percentiles of RDMA latency by target"),
             "", "### Bytes through DRAM", "", *sections.table1_dram(results),
             *self.plot("rdma-dram", "Bytes of payload through DRAM for each byte of RDMA, by target"),
+            *section("A write cache", cache.section(results)),
             *section("The harness itself", sections.harness(results)),
             *(section("What emulation cannot show", words("limits")) if emulated else []),
             *section("Make it again", words("reproduce")),

@@ -14,7 +14,7 @@ MIB = 1 << 20
 GIB = 1 << 30
 
 MAIN_METHODS = ("donard", "donard-bounce", "memcpy", "dd", "fio")
-METHODS = (*MAIN_METHODS, "donard-passthrough", "fio-fixed", "fio-passthrough")
+METHODS = ("queue-registered", "queue", "cufile", "cufile-compat", "gpu-memcpy", *MAIN_METHODS, "donard-passthrough", "fio-fixed", "fio-passthrough")
 DIRECTIONS = ("to-region", "from-region")
 
 T = TypeVar("T")
@@ -219,6 +219,7 @@ class Point:
     dram: Value
     instructions_per_mib: Value
     user_instructions_per_mib: Value
+    switches_per_mib: Value
     faults_per_gib: Value
     cpu_seconds_per_gib: Value
     bytes_per_second: Value
@@ -257,6 +258,7 @@ def _point(samples: Sequence[Sample]) -> Point:
         dram=_first_known(stats.per_byte(samples, dram_all), stats.per_byte(samples, dram_sampled)),
         instructions_per_mib=stats.times(stats.per_byte(samples, instructions), MIB),
         user_instructions_per_mib=stats.times(stats.per_byte(samples, counted("instructions_user")), MIB),
+        switches_per_mib=stats.times(stats.per_byte(samples, stats.switches), MIB),
         faults_per_gib=stats.times(stats.not_lost(stats.per_byte(samples, faults)), GIB),
         cpu_seconds_per_gib=stats.times(
             stats.above_zero(stats.per_byte(samples, cpu_seconds, settle=stats.least)), GIB),

@@ -162,6 +162,36 @@ def blocks(results: Results) -> list[str]:
                                       "wait for."])
 
 
+# ---- requests of a queue ----
+
+def _request_line(point: Point, fio: Point | None) -> list[str]:
+    """Of one request; the ratios are to fio with fixed buffers, or as it is where it cannot have these."""
+    requests_per_mib = MIB / point.block_bytes
+    overhead, of_fio = point.overhead, fio.overhead if fio else None
+    return [point.kernel, plain(point.page_type), direction_name(point.direction), size(point.block_bytes),
+            str(point.queue_depth), method_name(point.method),
+            grouped(stats.over(point.instructions_per_mib, requests_per_mib)),
+            ratio(stats.over(point.instructions_per_mib, fio.instructions_per_mib if fio else None)),
+            grouped(stats.times(overhead, point.block_bytes)), ratio(stats.over(overhead, of_fio)),
+            ratio(stats.over(point.switches_per_mib, requests_per_mib))]
+
+
+def _request_lines(group: Sequence[Point]) -> list[list[str]]:
+    fio = of_method(group, "fio-fixed") or of_method(group, "fio")
+    return [_request_line(point, fio) for point in sorted(group, key=lambda point: method_order(point.method))]
+
+
+def requests(results: Results) -> list[str]:
+    samples = copies(results, "queue-counts")
+    if not samples:
+        return absent("queue-counts-*.json", "bench/run queue")
+    by_shape = groups(points(samples), lambda point: (tuple(version_order(point.kernel)), point.page_type, point.is_from_region,
+                                                      point.block_bytes, point.queue_depth))
+    heads = ["kernel", "pages", "direction", "block", "depth", "method", "instructions", "/ fio's", "overhead, bytes",
+             "/ fio's", "switches"]
+    return table(6, heads, [line for group in by_shape for line in _request_lines(group)])
+
+
 # ---- the floor, and what each lever brings ----
 
 def _is_lever(sample: Sample) -> bool:

@@ -2,7 +2,7 @@
 """Medians of one benchmark as a table for a terminal."""
 from collections.abc import Callable, Sequence
 
-from . import rdma, setup, stats
+from . import cache, rdma, setup, stats
 from .rdma import Figure
 from .results import (Point, Refused, Run, copies, counted, cpu_seconds, dram_overhead, dram_payload, faults,
                       groups, instructions, method_order, points)
@@ -104,7 +104,8 @@ def nothing(run: Run) -> list[str]:
 
 
 TABLES: dict[str, Callable[[Run], list[str]]] = {
-    "copy": copy, "setup": setting_up, "table1": table1, "rdma": rdma_requests, "null": nothing}
+    "copy": copy, "queue": copy, "setup": setting_up, "table1": table1, "rdma": rdma_requests, "cache": cache.summary,
+    "null": nothing}
 
 
 def lines(run: Run) -> list[str]:

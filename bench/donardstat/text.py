@@ -12,6 +12,8 @@ MARK = "EMULATED (QEMU TCG): counts are exact, rates are only ratios within one 
 
 METHOD_NAMES = {
     "donard": "donard p2p", "donard-bounce": "donard, bounced", "donard-passthrough": "donard p2p, passthrough",
+    "queue": "queue", "queue-registered": "queue, registered memory",
+    "cufile": "cuFile", "cufile-compat": "cuFile, compatibility mode", "gpu-memcpy": "read and cuMemcpy",
     "memcpy": "read and memcpy", "fio": "fio p2p", "fio-fixed": "fio p2p, fixed buffers", "fio-passthrough": "fio p2p, passthrough"}
 DIRECTION_NAMES = {"to-region": "drive to region", "from-region": "region to drive"}
 TARGET_NAMES = {"dram": "DRAM", "nvram": "NVRAM (PMR)", "gpu": "GPU-like BAR"}
@@ -73,7 +75,7 @@ def span(values: Iterable[Value], write: Callable[[Value], str]) -> str:
     numbers = known(values)
     if not numbers:
         return "-"
-    return " to ".join(sorted({write(min(numbers)), write(max(numbers))}))
+    return " to ".join(dict.fromkeys((write(min(numbers)), write(max(numbers)))))
 
 
 def size(value: Value) -> str:

@@ -1,0 +1,159 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What an acknowledged write of a write cache costs, and what its destage, beside the kernel's own ways."""
+from collections.abc import Callable, Iterable, Sequence
+
+from . import stats
+from .results import Run, groups, instructions, place_in, runs
+from .stats import Sample, Value
+from .text import absent, columns, grouped, ratio, share, span, table
+
+METHODS = {"donard": "donard's cache", "donard-nbd": "donard's cache, by NBD", "nvmet": "nvmet on the drive, FUA",
+           "writecache-p": "nvmet on dm-writecache, mode p", "writecache-s": "nvmet on dm-writecache, mode s, FUA"}
+BASE = "nvmet"
+PERCENTILES = ("p50", "p90", "p99", "max")
+
+Take = Callable[[Sample], Value]
+
+
+def _of(samples: Iterable[Sample], purpose: str) -> list[Sample]:
+    return [sample for sample in samples if sample["purpose"] == purpose]
+
+
+def _by_method(samples: Iterable[Sample]) -> list[list[Sample]]:
+    return groups(samples, lambda sample: (sample.get("queue_depth", 0), place_in(tuple(METHODS), sample["method"]), sample["method"]))
+
+
+def name(sample: Sample) -> str:
+    return METHODS.get(sample["method"], sample["method"])
+
+
+def each_write(samples: Sequence[Sample], take: Take) -> Value:
+    """The difference of the fewest and the most writes: to begin and to connect costs the same with both."""
+    sizes = sorted({sample["writes"] for sample in samples})
+    if len(sizes) < 2:
+        return None
+    few, many = (stats.median(take(sample) for sample in samples if sample["writes"] == size)
+                 for size in (sizes[0], sizes[-1]))
+    return stats.over(stats.total(many, stats.times(few, -1)), sizes[-1] - sizes[0])
+
+
+def _plain(key: str) -> Take:
+    return lambda sample: sample.get(key)
+
+
+def _count_line(samples: Sequence[Sample]) -> list[str]:
+    return [name(samples[0]), str(samples[0]["queue_depth"]),
+            *(share(each_write(samples, _plain(key))) for key in ("sends", "packets", "barriers", "drive_commands")),
+            grouped(each_write(samples, instructions))]
+
+
+COUNT_HEADS = ["what answers", "depth", "messages", "packets", "barriers", "drive commands", "server's instructions"]
+
+
+def counts(samples: Iterable[Sample]) -> list[list[str]]:
+    return [_count_line(group) for group in _by_method(_of(samples, "counts"))]
+
+
+def _bytes_line(sample: Sample) -> list[str]:
+    return [name(sample), grouped(sample["bytes"]), *(grouped(sample[key]) for key in ("from_nvram", "from_dram"))]
+
+
+BYTES_HEADS = ["what destages", "bytes", "pulled by a drive out of NVRAM", "out of DRAM"]
+
+
+def destaged_bytes(samples: Iterable[Sample]) -> list[list[str]]:
+    return [_bytes_line(group[0]) for group in _by_method(_of(samples, "destaged-bytes"))]
+
+
+def to_base(samples: Sequence[Sample], base: str, take: Take) -> list[Value]:
+    """Of each sample its ratio to the base's of the same round."""
+    found = {sample["round"]: take(sample) for sample in samples if sample["method"] == base}
+    return [stats.over(take(sample), found.get(sample["round"])) for sample in samples if sample["method"] != base]
+
+
+def _percentile(which: str) -> Take:
+    return lambda sample: (sample.get("latency_ns") or {}).get(which)
+
+
+def latency_ratio(samples: Iterable[Sample], method: str, which: str) -> Value:
+    pair = [sample for sample in _of(samples, "latency") if sample["method"] in (method, BASE)]
+    return 1.0 if method == BASE else stats.median(to_base(pair, BASE, _percentile(which)))
+
+
+LATENCY_HEADS = ["what answers", "depth", "rounds", *(f"{which} / nvmet's" for which in PERCENTILES)]
+
+
+def latency(samples: Sequence[Sample]) -> list[list[str]]:
+    return [[name(group[0]), str(group[0]["queue_depth"]), str(len(group)),
+             *(ratio(latency_ratio(samples, group[0]["method"], which)) for which in PERCENTILES)]
+            for group in _by_method(_of(samples, "latency"))]
+
+
+RATE_HEADS = ["drive", "rounds", "donard / fio, median", "least to most"]
+
+
+def _rate_line(group: Sequence[Sample]) -> list[str]:
+    # Of time: the rate's ratio is the other way round.
+    ratios = [stats.over(1, value) for value in to_base(group, "fio", _plain("seconds"))]
+    limit = group[0]["drive_bytes_per_second"]
+    return [f"{limit >> 20} MiB/s" if limit else "as fast as it is", str(len(ratios)), ratio(stats.median(ratios)), span(ratios, ratio)]
+
+
+def destage_rates(samples: Iterable[Sample]) -> list[list[str]]:
+    return [_rate_line(group) for group in groups(_of(samples, "destage"), _plain("drive_bytes_per_second"))]
+
+
+PARTS = ((2, COUNT_HEADS, counts), (1, BYTES_HEADS, destaged_bytes), (2, LATENCY_HEADS, latency), (1, RATE_HEADS, destage_rates))
+
+
+def summary(run: Run) -> list[str]:
+    """For a terminal: what this run has."""
+    lines = [columns(left, heads, make(run.samples)) for left, heads, make in PARTS if make(run.samples)]
+    return [line for part in lines for line in (*part, "")][:-1]
+
+
+def _refused(samples: Iterable[Sample]) -> list[str]:
+    return [f"{name(sample)}: the kernel refuses it on this NVRAM (`{sample['why']}`)." if sample["why"] else
+            f"{name(sample)}: the kernel took this NVRAM for memory without a barrier."
+            for sample in _of(samples, "refused")]
+
+
+def _part(title: str, words: str, lines: list[str]) -> list[str]:
+    return ["", f"### {title}", "", words, "", *lines]
+
+
+def section(results: Sequence[Run]) -> list[str]:
+    there = runs(results, "cache-")
+    if not there:
+        return absent("cache-*.json", "bench/run cache")
+    samples = [sample for run in there for sample in run.samples]
+    lines = [f"Linux {there[0].data['kernel']}, writes of 4 KiB one behind the other, two machines joined by rxe."]
+    if counts(samples):
+        lines += _part("Each acknowledged write", COUNT_WORDS, [*table(2, COUNT_HEADS, counts(samples)), "", *_refused(samples)])
+    if destaged_bytes(samples):
+        lines += _part("Bytes of the destage", BYTES_WORDS, table(1, BYTES_HEADS, destaged_bytes(samples)))
+    if latency(samples):
+        lines += _part("Latency before a slow drive", LATENCY_WORDS, table(2, LATENCY_HEADS, latency(samples)))
+    if destage_rates(samples):
+        lines += _part("Rate of the destage", RATE_WORDS, table(1, RATE_HEADS, destage_rates(samples)))
+    return lines
+
+
+COUNT_WORDS = (
+    "Figures are of one write, as the difference of two runs of different length. **Messages** are the SENDs that the server's "
+    "RDMA device sent and received; an RDMA write is none of them, and is in the **packets**, which include acknowledgements of "
+    "the transport. **Barriers** are reads of the NVRAM's PMRSTS (a SYNC may read it twice, as its barrier and to see that the "
+    "memory is ready), and **drive commands** those of all I/O queues of both drives, until "
+    "the last write was acknowledged; both are from the emulator's trace. The **server's instructions** are all that its machine "
+    "executed, kernel and interrupts included, by the meter; a dash: that run had none.")
+BYTES_WORDS = (
+    "What the drives were told to pull for these writes to be on the drive, from the emulator's trace. dm-writecache reads "
+    "its cache into DRAM by the CPU, and the drive pulls it from there.")
+LATENCY_WORDS = (
+    "The drive takes 32 KiB/s, so that one write of 4 KiB takes an eighth of a second and the emulated wire some "
+    "milliseconds; with a fast drive the wire would hide all else. Each ratio is the median over rounds that took turns. "
+    "The cache answers at its own pace only while its log has room: a drive that stays slower than its clients sets the pace of any cache.")
+RATE_WORDS = (
+    "24 MiB of the log to the drive until its flush is done, timed by a client on the server's machine. fio writes as much from "
+    "the same region to the same drive: io_uring, 512 KiB, depth 32, with a flush at the end. In turns. "
+    "The slower drive stands for one that is busy while the program is not.")

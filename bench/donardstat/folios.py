@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a large BAR costs, by the size of the folios that its struct pages form."""
+from collections.abc import Iterable, Sequence
+
+from . import stats
+from .results import Run, runs
+from .stats import Sample, Value
+from .text import absent, grouped, ratio, size, table
+
+MAPPED = "1 GiB"
+
+
+def _value(samples: Iterable[Sample], method: str, folio: int) -> Value:
+    """The least where there are several: what disturbs a step only adds."""
+    found = [sample.get("seconds", sample.get("bytes")) for sample in samples
+             if sample["method"] == method and sample["folio_bytes"] == folio]
+    return min(found, default=None)
+
+
+def _line(samples: Sequence[Sample], folio: int, single: int) -> list[str]:
+    def times_less(method: str, base: str) -> str:
+        return ratio(stats.over(_value(samples, base, single), _value(samples, method, folio)))
+
+    return [size(folio), grouped(_value(samples, "struct pages", folio)), times_less("struct pages", "struct pages"),
+            grouped(_value(samples, "memory", folio)), times_less("add", "add"),
+            times_less("map, single", "map, single"), times_less("map, large", "map, single"),
+            times_less("pin, large", "pin, single")]
+
+
+def large_bars(results: Sequence[Run]) -> list[str]:
+    """Each size against single pages: of 4 KiB each, mapped one by one."""
+    there = runs(results, "folios")
+    if not there:
+        return absent("folios.json", "bench/run folios")
+    samples = [sample for run in there for sample in run.samples]
+    heads = ["folios", "struct pages, bytes", "times less", "memory in all, bytes", "add: times faster",
+             f"map {MAPPED} by single pages: times faster", f"map {MAPPED}: times faster", f"pin {MAPPED}: times faster"]
+    folios = sorted({sample["folio_bytes"] for sample in samples})
+    whole = size(there[0].options["region_bytes"])
+    return [f"A BAR of {whole}, by the size of its folios (`region add --folio`). The first column of bytes is what the kernel "
+            "counts for struct pages (`nr_memmap_pages`), the second is free memory before and after, p2pmem's own records "
+            "included. Times are compared with those of struct pages of 4 KiB each that are mapped, and then pinned, one by one; "
+            "what is mapped has been zeroed before.", "",
+            *table(1, heads, [_line(samples, folio, folios[0]) for folio in folios])]

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests between a drive and memory of a GPU, one at a time, by the way they go."""
+from collections.abc import Sequence
+
+from . import stats
+from .results import MIB, Point, Run, copies, groups, method_order, of_method, points, runs
+from .stats import Value
+from .text import absent, direction_name, grouped, method_name, ratio, share, size, span, table
+
+BASE = "queue"  # what cuFile's calls stand on: its buffers are pinned, and not registered with a ring
+REGISTERED = "queue-registered"
+LAYER = "cufile"
+LARGE_BYTES = 64 << 10
+
+
+def _key(point: Point) -> tuple[bool, int]:
+    return point.is_from_region, point.block_bytes
+
+
+def _each(point: Point, per_mib: Value) -> Value:
+    """Of one request."""
+    return stats.over(per_mib, MIB / point.block_bytes)
+
+
+def _name(point: Point) -> str:
+    return method_name(point.method) + (", onto the same BAR" if point.region != "gpu:0" else "")
+
+
+def _to_base(point: Point, group: Sequence[Point], method: str = BASE) -> Value:
+    base = of_method(group, method)
+    return stats.over(point.instructions_per_mib, base.instructions_per_mib if base else None)
+
+
+def _line(point: Point, group: Sequence[Point]) -> list[str]:
+    return [direction_name(point.direction).replace("region", "GPU"), size(point.block_bytes), _name(point), share(point.dma_payload),
+            share(point.cpu_payload), grouped(stats.times(point.overhead, point.block_bytes)),
+            grouped(_each(point, point.user_instructions_per_mib)), grouped(_each(point, point.instructions_per_mib)),
+            ratio(_to_base(point, group)), point.verified]
+
+
+def _own_percent(point: Point, group: Sequence[Point]) -> Value:
+    """What the layer's own instructions, all in user space, add to those of the base."""
+    base = of_method(group, BASE)
+    if base is None:
+        return None
+    return stats.times(stats.over(stats.total(point.user_instructions_per_mib, stats.times(base.user_instructions_per_mib, -1)),
+                                  base.instructions_per_mib), 100)
+
+
+def _layer(by_shape: Sequence[Sequence[Point]]) -> str:
+    large = [(point, group) for group in by_shape for point in group
+             if point.method == LAYER and point.block_bytes >= LARGE_BYTES]
+    ratios = [_to_base(point, group) for point, group in large]
+    if not stats.known(ratios):
+        return ""
+    own = stats.most(_own_percent(point, group) for point, group in large)
+    registered = span((_to_base(point, group, REGISTERED) for point, group in large), ratio)
+    return (f"At 64 KiB and above cuFile's own instructions add at most {own or 0:.1f} % to those of the queue below them, the kernel's "
+            f"included, and it makes no system call of its own (`tests/check --only meter` bounds both). All in all its calls take "
+            f"{span(ratios, ratio)} times the instructions of the queue, with the host's noise in it: ticks of the clock and idle loops "
+            f"differ by up to 7 % from sample to sample; and {registered} times those of a queue with registered memory. ")
+
+
+def requests(results: Sequence[Run]) -> list[str]:
+    samples = copies(results, "gpu-counts")
+    if not samples:
+        return absent("gpu-counts-*.json", "bench/run gpu")
+    by_shape = groups(points(samples), _key)
+    heads = ["direction", "block", "method", "DMA payload", "CPU payload", "overhead, bytes", "instructions, user",
+             "instructions in all", "/ queue's", "last block verified"]
+    kernel = runs(results, "gpu-counts")[0].data["kernel"]
+    return [f"Linux {kernel}, one request at a time. {_layer(by_shape)}Payload is in bytes of DRAM for each byte moved, the rest "
+            "is of one request. Ratios are to the queue without registered memory.", "",
+            *table(3, heads, [_line(point, group) for group in by_shape
+                              for point in sorted(group, key=lambda point: method_order(point.method))])]

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What a cache's server said of itself. */
+#ifndef DONARD_CACHEMODEL_H
+#define DONARD_CACHEMODEL_H
+
+#include <json-c/json.h>
+#include <stdio.h>
+
+#include "donard/cache.h"
+
+struct json_object *cli_cache_model(const struct donard_cache_status *status);
+void cli_cache_print(FILE *out, struct json_object *model);
+
+#endif /* DONARD_CACHEMODEL_H */

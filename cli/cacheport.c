@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See cacheport.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cacheport.h"
+#include "errors.h"
+#include "progress.h"
+
+static int fails(const struct cli *cli, const struct cli_port *port, const char *what)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s: %s: %s", port->name, what, strerror(errno));
+	return cli_fail_text(cli, EXIT_FAILED, "system", text);
+}
+
+/* "p2pmem0", "p2pmem0+64M": the name, and where in it. */
+static int open_region(const struct cli *cli, struct cli_port *port, uint64_t length_bytes)
+{
+	char region[64];
+	const char *plus = strchr(port->name, '+');
+	uint64_t start = 0;
+	int rc;
+
+	snprintf(region, sizeof(region), "%.*s", (int)strcspn(port->name, "+"), port->name);
+	if (plus && donard_parse_size(plus + 1, &start))
+		return cli_usage(cli, "'%s': '%s' is no size", port->name, plus + 1);
+	rc = donard_memory_claim(cli->ctx, region, start + port->offset, length_bytes, &port->memory);
+	port->offset = 0;
+	return rc ? cli_fail(cli, rc) : 0;
+}
+
+static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
+{
+	struct stat st;
+
+	if (!strcmp(port->name, "-"))
+		port->fd = writes ? STDOUT_FILENO : STDIN_FILENO;
+	else
+		port->fd = open(port->name, O_CLOEXEC | (writes ? O_WRONLY | O_CREAT : O_RDONLY), 0666);
+	if (port->fd < 0 || fstat(port->fd, &st))
+		return fails(cli, port, "cannot be opened");
+	port->regular = S_ISREG(st.st_mode) || S_ISBLK(st.st_mode);
+	if (!strcmp(port->name, "-")) {		/* from where it stands */
+		port->regular = false;
+		if (port->offset)
+			return cli_usage(cli, "'-' has no offset: it is read or written from where it stands");
+		return 0;
+	}
+	port->file_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : (uint64_t)lseek(port->fd, 0, SEEK_END);
+	return 0;
+}
+
+int cli_port_open(const struct cli *cli, struct cli_port *port, bool writes, uint64_t length_bytes)
+{
+	port->fd = -1;
+	if (!strcmp(port->name, "dram"))
+		return 0;
+	if (!strncmp(port->name, "p2pmem", strlen("p2pmem")) && !strchr(port->name, '/'))
+		return open_region(cli, port, length_bytes);
+	return open_path(cli, port, writes);
+}
+
+uint64_t cli_port_left(const struct cli_port *port)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+
+	if (port->memory && !donard_memory_info(port->memory, &info))
+		return info.length_bytes;
+	return port->regular && port->offset < port->file_bytes ? port->file_bytes - port->offset : 0;
+}
+
+int cli_port_memory(const struct cli *cli, struct cli_port *port, unsigned int slots, uint64_t block_bytes)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+	int rc;
+
+	if (port->memory)
+		return 0;
+	rc = donard_memory_dram(cli->ctx, slots * block_bytes, &port->memory);
+	if (!rc)
+		rc = donard_memory_info(port->memory, &info);
+	port->bytes = info.address;
+	return rc ? cli_fail(cli, rc) : 0;
+}
+
+#define TICK_MS	200
+
+/* Nonzero after a signal that stops: then the call ends with EINTR. */
+static int wait_for_pipe(const struct cli_port *port, bool writes)
+{
+	struct pollfd fd = { .fd = port->fd, .events = writes ? POLLOUT : POLLIN };
+
+	while (poll(&fd, 1, TICK_MS) <= 0) {
+		port->while_waiting(port->user);
+		if (cli_stopped(NULL))
+			return -1;
+	}
+	return 0;
+}
+
+/* As much as a pipe that is ready takes without waiting. */
+static ssize_t transfer_pipe(const struct cli_port *port, bool writes, uint8_t *bytes, uint64_t length)
+{
+	if (wait_for_pipe(port, writes)) {
+		errno = EINTR;
+		return -1;
+	}
+	return writes ? write(port->fd, bytes, length < PIPE_BUF ? length : PIPE_BUF) : read(port->fd, bytes, length);
+}
+
+static ssize_t transfer(const struct cli_port *port, bool writes, uint64_t at, uint8_t *bytes, uint64_t length)
+{
+	if (port->regular)
+		return writes ? pwrite(port->fd, bytes, length, (off_t)at) : pread(port->fd, bytes, length, (off_t)at);
+	return transfer_pipe(port, writes, bytes, length);
+}
+
+static int64_t move(const struct cli *cli, const struct cli_port *port, bool writes, uint64_t at, uint8_t *bytes,
+		    uint64_t length)
+{
+	uint64_t done = 0;
+	ssize_t moved;
+
+	if (port->fd < 0)
+		return (int64_t)length;
+	while (done < length) {
+		moved = transfer(port, writes, port->offset + at + done, bytes + done, length - done);
+		if (moved < 0 && errno == EINTR && !cli_stopped(NULL))
+			continue;
+		if (moved < 0)
+			return -fails(cli, port, writes ? "cannot be written" : "cannot be read");
+		if (!moved)
+			break;
+		done += (uint64_t)moved;
+	}
+	return (int64_t)done;
+}
+
+int64_t cli_port_read(const struct cli *cli, const struct cli_port *port, uint64_t at, uint8_t *to, uint64_t length)
+{
+	return move(cli, port, false, at, to, length);
+}
+
+int64_t cli_port_write(const struct cli *cli, const struct cli_port *port, uint64_t at, const uint8_t *from,
+		       uint64_t length)
+{
+	return move(cli, port, true, at, (uint8_t *)from, length);
+}
+
+int cli_port_close(const struct cli *cli, struct cli_port *port)
+{
+	int rc = 0;
+
+	donard_memory_free(port->memory);
+	port->memory = NULL;
+	if (port->fd > STDERR_FILENO && close(port->fd))
+		rc = fails(cli, port, "cannot be written");
+	port->fd = -1;
+	return rc;
+}

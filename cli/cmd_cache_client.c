@@ -1,0 +1,560 @@
+// SPDX-License-Identifier: Apache-2.0
+/* cache put, get, flush, trim: a client of a write cache. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cacheport.h"
+#include "donard/cacheclient.h"
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "progress.h"
+#include "rdma.h"
+
+#define DEFAULT_BLOCK_BYTES	(1ULL << 20)
+#define DEFAULT_DEPTH		16
+#define TICK_NS			100000000
+
+/* One invocation, connected.  A place holds a request: number N is in place N % depth. */
+struct client {
+	const struct cli *cli;
+	struct donard_queue *queue;
+	struct donard_cache *cache;
+	struct donard_cache_options options;
+	struct donard_cache_info info;
+	struct cli_port port;
+	uint64_t offset, length;	/* on the drive; length 0: as much as comes */
+	uint64_t block_bytes, depth;
+	uint64_t begun, done;		/* requests */
+	uint64_t begun_bytes, done_bytes;
+	uint64_t *lengths;		/* of the places */
+	bool *ready;			/* completed, and not taken out */
+	bool writes, ended;		/* the cache is written; nothing more comes */
+	bool lasting;			/* no completion said that a power cut loses it */
+	double started;
+	struct cli_progress progress;
+};
+
+/* ---- options ---- */
+
+static int take_options(struct client *client)
+{
+	const struct cli *cli = client->cli;
+	int rc = cli_server(cli, cli->arguments[0], &client->options.port);
+
+	client->block_bytes = DEFAULT_BLOCK_BYTES;
+	client->depth = DEFAULT_DEPTH;
+	if (!rc)
+		rc = cli_size(cli, "offset", true, &client->offset);
+	if (!rc)
+		rc = cli_size(cli, "size", false, &client->length);
+	if (!rc)
+		rc = cli_size(cli, "block-size", false, &client->block_bytes);
+	if (!rc)
+		rc = cli_size(cli, client->writes ? "src-offset" : "dst-offset", true, &client->port.offset);
+	if (!rc)
+		rc = cli_number(cli, "queue-depth", &client->depth);
+	if (!rc)
+		rc = cli_timeout(cli, &client->options.timeout_ms);
+	client->options.address = cli->arguments[0];
+	client->options.depth = (uint32_t)client->depth;
+	return rc;
+}
+
+/* ---- the connection ---- */
+
+static int connect_to(struct client *client)
+{
+	int rc = donard_queue_open(client->cli->ctx, NULL, &client->queue);
+
+	client->options.size = sizeof(client->options);
+	client->info.size = sizeof(client->info);
+	client->lasting = true;
+	if (!rc)
+		rc = donard_cache_connect(client->queue, &client->options, &client->cache);
+	if (!rc)
+		rc = donard_cache_info(client->cache, &client->info);
+	client->started = cli_now_seconds();
+	return rc ? cli_fail(client->cli, rc) : 0;
+}
+
+static int close_all(struct client *client, int rc)
+{
+	int closed;
+
+	donard_cache_close(client->cache);
+	donard_queue_close(client->queue);
+	closed = cli_port_close(client->cli, &client->port);
+	free(client->lengths);
+	free(client->ready);
+	return rc ? rc : closed;
+}
+
+static struct json_object *build(struct client *client)
+{
+	double seconds = cli_now_seconds() - client->started;
+	struct json_object *model = json_object_new_object();
+	char identity[20];
+
+	donard_cache_info(client->cache, &client->info);
+	snprintf(identity, sizeof(identity), "%016llx", (unsigned long long)client->info.identity);
+	cli_add_number(model, "bytes", client->done_bytes);
+	cli_add_double(model, "seconds", seconds);
+	cli_add_double(model, "bytes_per_second", seconds > 0 ? (double)client->done_bytes / seconds : 0);
+	cli_add_number(model, "requests", client->info.requests);
+	cli_add_number(model, "messages", client->info.messages);
+	cli_add_number(model, "waited", client->info.waited);
+	json_object_object_add(model, "durable", json_object_new_boolean(client->lasting));
+	cli_add_text(model, "drive", client->info.drive);
+	cli_add_text(model, "nvram", client->info.nvram);
+	cli_add_text(model, "identity", identity);
+	return model;
+}
+
+static int failed(struct client *client, int rc)
+{
+	return cli_fail_with(client->cli, rc, build(client));
+}
+
+static int stopped(struct client *client)
+{
+	return cli_fail_text(client->cli, EXIT_STOPPED, "canceled", "stopped");
+}
+
+/* ---- completions ---- */
+
+static int take(struct client *client, const struct donard_completion *completion)
+{
+	size_t place = (size_t)(uintptr_t)completion->user;
+
+	if (completion->result < 0)
+		return cli_fail_completion(client->cli, completion, build(client));
+	if (completion->flags & DONARD_COMPLETION_VOLATILE)
+		client->lasting = false;
+	client->ready[place] = true;
+	client->done_bytes += (uint64_t)completion->result;
+	return 0;
+}
+
+/* For one, or until it is time to look at the signals. */
+static int await(struct client *client)
+{
+	struct donard_completion completions[DEFAULT_DEPTH];
+	int rc = 0, count = donard_queue_wait(client->queue, 1, TICK_NS, completions, DEFAULT_DEPTH);
+
+	if (count < 0 && count != -EINTR)
+		return failed(client, count);
+	for (int i = 0; i < count && !rc; i++)
+		rc = take(client, &completions[i]);
+	if (!rc && cli_progress_tick(&client->progress, DONARD_PHASE_COPY, client->done_bytes, client->length))
+		rc = stopped(client);
+	return rc;
+}
+
+/* What has no place of its own: a flush or a trim. */
+static int await_one(struct client *client)
+{
+	int rc = 0;
+
+	client->ready[0] = false;
+	while (!rc && !client->ready[0])
+		rc = await(client);
+	return rc;
+}
+
+static int flush(struct client *client, bool to_drive)
+{
+	int rc = donard_cache_flush(client->cache, to_drive ? DONARD_CACHE_TO_DRIVE : 0, NULL);
+
+	if (rc)
+		return failed(client, rc);
+	rc = await_one(client);
+	client->lasting = true;
+	return rc;
+}
+
+/* ---- put and get ---- */
+
+static uint64_t memory_offset(const struct client *client, uint64_t number)
+{
+	return client->port.bytes ? number % client->depth * client->block_bytes : number * client->block_bytes;
+}
+
+/* How long the next request is: 0 after the last one. */
+static uint64_t next_length(const struct client *client)
+{
+	uint64_t left = client->length - client->begun_bytes;
+
+	return client->length && left < client->block_bytes ? left : client->block_bytes;
+}
+
+static int no_whole_blocks(struct client *client, uint64_t bytes)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s: its last %llu bytes are no whole blocks of %u bytes, as drive %s has them. Use "
+		 "--pad to have zeros behind them, or --size.", client->port.name, (unsigned long long)bytes,
+		 client->info.block_bytes, client->info.drive);
+	return cli_fail_text(client->cli, EXIT_USAGE, "alignment", text);
+}
+
+/* Zeros up to the next block, if that is asked for. */
+static int pad(struct client *client, uint8_t *bytes, uint64_t *length)
+{
+	uint64_t rest = *length % client->info.block_bytes;
+
+	if (!rest)
+		return 0;
+	if (!cli_given(client->cli, "pad"))
+		return no_whole_blocks(client, rest);
+	memset(bytes + *length, 0, client->info.block_bytes - rest);
+	*length += client->info.block_bytes - rest;
+	return 0;
+}
+
+static int fill(struct client *client, uint64_t *length)
+{
+	uint8_t *bytes = client->port.bytes ? client->port.bytes + memory_offset(client, client->begun) : NULL;
+	int64_t got;
+
+	if (!client->writes || !bytes)
+		return 0;
+	got = cli_port_read(client->cli, &client->port, client->begun_bytes, bytes, *length);
+	if (got < 0)
+		return (int)-got;
+	client->ended = (uint64_t)got < *length;
+	*length = (uint64_t)got;
+	return pad(client, bytes, length);
+}
+
+static int begin_next(struct client *client)
+{
+	uint64_t length = next_length(client), at = client->offset + client->begun_bytes;
+	void *user = (void *)(uintptr_t)(client->begun % client->depth);
+	int rc = length ? fill(client, &length) : 0;
+
+	if (rc || !length) {
+		client->ended = true;
+		return rc;
+	}
+	if (client->writes)
+		rc = donard_cache_write(client->cache, at, client->port.memory, memory_offset(client, client->begun), length,
+					user);
+	else
+		rc = donard_cache_read(client->cache, at, client->port.memory, memory_offset(client, client->begun), length,
+				       user);
+	if (rc)
+		return failed(client, rc);
+	client->lengths[client->begun++ % client->depth] = length;
+	client->begun_bytes += length;
+	if (client->begun_bytes == client->length)
+		client->ended = true;
+	return 0;
+}
+
+/* In the order of the drive. */
+static int take_out(struct client *client)
+{
+	uint64_t place = client->done % client->depth, at = client->done * client->block_bytes;
+	int64_t put = 0;
+
+	if (!client->writes && client->port.bytes)
+		put = cli_port_write(client->cli, &client->port, at, client->port.bytes + memory_offset(client, client->done),
+				     client->lengths[place]);
+	client->ready[place] = false;
+	client->done++;
+	return put < 0 ? (int)-put : 0;
+}
+
+static int move(struct client *client)
+{
+	int rc = 0;
+
+	while (!rc && (!client->ended || client->done < client->begun)) {
+		if (client->done < client->begun && client->ready[client->done % client->depth])
+			rc = take_out(client);
+		else if (!client->ended && client->begun - client->done < client->depth)
+			rc = begin_next(client);
+		else
+			rc = await(client);
+	}
+	return rc;
+}
+
+/* Before anything is moved. */
+static int check_length(struct client *client)
+{
+	uint64_t rest = client->length % client->info.block_bytes;
+
+	if (client->block_bytes % client->info.block_bytes)
+		return cli_usage(client->cli, "--block-size %llu is no multiple of %u, the blocks of drive %s",
+				 (unsigned long long)client->block_bytes, client->info.block_bytes, client->info.drive);
+	if (client->offset >= client->info.drive_bytes)
+		return cli_usage(client->cli, "--offset %llu is past the end of drive %s, which has %llu bytes",
+				 (unsigned long long)client->offset, client->info.drive,
+				 (unsigned long long)client->info.drive_bytes);
+	if (!rest || (client->writes && cli_given(client->cli, "pad") && client->port.fd >= 0))
+		return 0;
+	return client->writes ? no_whole_blocks(client, rest) :
+	       cli_usage(client->cli, "--size %llu is no multiple of %u, the blocks of drive %s",
+			 (unsigned long long)client->length, client->info.block_bytes, client->info.drive);
+}
+
+static int choose_length(struct client *client)
+{
+	uint64_t left = cli_port_left(&client->port);
+
+	if (client->length)
+		return 0;
+	if (client->writes || client->port.fd < 0)
+		client->length = left;
+	else
+		client->length = client->info.drive_bytes - client->offset;
+	if (client->length || (client->writes && client->port.fd >= 0))
+		return 0;
+	return cli_usage(client->cli, "'%s' has no end of its own: give --size", client->port.name);
+}
+
+static int prepare(struct client *client)
+{
+	int rc = choose_length(client);
+
+	if (!rc)
+		rc = check_length(client);
+	if (!rc)
+		rc = cli_port_memory(client->cli, &client->port, (unsigned int)client->depth, client->block_bytes);
+	client->lengths = calloc(client->depth, sizeof(*client->lengths));
+	client->ready = calloc(client->depth, sizeof(*client->ready));
+	if (!rc && (!client->lengths || !client->ready))
+		rc = cli_fail_text(client->cli, EXIT_FAILED, "no-memory", "no memory");
+	if (!rc && client->port.regular && client->writes && !client->port.file_bytes)
+		client->ended = true;
+	return rc;
+}
+
+static void print_text(struct json_object *model, const char *verb)
+{
+	char text[DONARD_SIZE_TEXT_BYTES];
+	double rate = json_object_get_double(json_object_object_get(model, "bytes_per_second"));
+
+	printf("%-9s %s in %.3f s, %.1f MiB/s\n", verb, cli_size_of(model, "bytes", text),
+	       json_object_get_double(json_object_object_get(model, "seconds")), rate / 1048576);
+	printf("cache     %s in front of %s\n", cli_text_of(model, "nvram"), cli_text_of(model, "drive"));
+	printf("waited    %s requests, for room in the cache\n", cli_text_of(model, "waited"));
+	printf("durable   %s\n", cli_true(model, "durable") ? "yes" :
+	       "not before a flush: the server's NVRAM is volatile");
+}
+
+/* Where the bytes themselves go to standard output, nothing else does. */
+static int tell(struct client *client, const char *verb)
+{
+	struct json_object *model = build(client);
+
+	if (client->port.fd == 1) {
+		json_object_put(model);
+		return EXIT_DONE;
+	}
+	if (client->cli->json) {
+		cli_print_json(model);
+		return EXIT_DONE;
+	}
+	print_text(model, verb);
+	json_object_put(model);
+	return EXIT_DONE;
+}
+
+static int transfer(struct client *client)
+{
+	int rc = prepare(client);
+
+	if (rc)
+		return rc;
+	cli_progress_init(&client->progress, cli_given(client->cli, "progress"));
+	cli_catch_signals();
+	rc = move(client);
+	if (!rc && client->writes)
+		rc = flush(client, cli_given(client->cli, "to-drive"));
+	cli_progress_end(&client->progress);
+	return rc ? rc : tell(client, client->writes ? "put" : "got");
+}
+
+/* The connection lives by it; completions stay where they are. */
+static void keep_up(void *user)
+{
+	struct client *client = user;
+
+	donard_queue_poll(client->queue, NULL, 0);
+}
+
+static int run_transfer(struct cli *cli, bool writes)
+{
+	struct client client = {
+		.cli = cli, .writes = writes,
+		.port = { .name = cli->arguments[1], .fd = -1, .while_waiting = keep_up, .user = &client },
+	};
+	int rc = take_options(&client);
+
+	if (!rc && !writes && cli->json && !strcmp(client.port.name, "-"))
+		rc = cli_usage(cli, "--json and '-' both go to standard output: choose one");
+	if (!rc && writes)
+		rc = cli_port_open(cli, &client.port, false, client.length);
+	if (!rc)
+		rc = connect_to(&client);
+	if (!rc && !writes)	/* which a refusal does not make */
+		rc = cli_port_open(cli, &client.port, true, client.length);
+	if (!rc)
+		rc = transfer(&client);
+	return close_all(&client, rc);
+}
+
+static int run_put(struct cli *cli)
+{
+	return run_transfer(cli, true);
+}
+
+static int run_get(struct cli *cli)
+{
+	return run_transfer(cli, false);
+}
+
+/* ---- flush and trim ---- */
+
+static int open_single(struct client *client)
+{
+	int rc = take_options(client);
+
+	client->ready = calloc(1, sizeof(*client->ready));
+	if (!rc && !client->ready)
+		rc = cli_fail_text(client->cli, EXIT_FAILED, "no-memory", "no memory");
+	cli_catch_signals();
+	cli_progress_init(&client->progress, false);
+	return rc ? rc : connect_to(client);
+}
+
+static int run_flush(struct cli *cli)
+{
+	struct client client = { .cli = cli, .port.fd = -1 };
+	int rc = open_single(&client);
+
+	if (!rc)
+		rc = flush(&client, cli_given(cli, "to-drive"));
+	if (!rc && cli->json)
+		cli_print_json(build(&client));
+	else if (!rc)
+		printf("flushed   %s\n", cli_given(cli, "to-drive") || !client.info.durable ? client.info.drive :
+		       client.info.nvram);
+	return close_all(&client, rc);
+}
+
+static int trim(struct client *client)
+{
+	char text[DONARD_SIZE_TEXT_BYTES];
+	int rc;
+
+	if (!client->length)
+		return cli_usage(client->cli, "what shall be trimmed? Give --size");
+	rc = donard_cache_trim(client->cache, client->offset, client->length, NULL);
+	if (rc)
+		return failed(client, rc);
+	rc = await_one(client);
+	if (rc)
+		return rc;
+	client->done_bytes = client->length;
+	if (client->cli->json)
+		cli_print_json(build(client));
+	else
+		printf("trimmed   %s of %s\n", donard_format_size(text, sizeof(text), client->length), client->info.drive);
+	return EXIT_DONE;
+}
+
+static int run_trim(struct cli *cli)
+{
+	struct client client = { .cli = cli, .port.fd = -1 };
+	int rc = open_single(&client);
+
+	if (!rc)
+		rc = trim(&client);
+	return close_all(&client, rc);
+}
+
+/* ---- tables ---- */
+
+#define PORT_OPTION { "port", "N", "port of the server, if ADDR has none; default 7078" }
+#define COMMON_OPTIONS \
+	{ "timeout", "SECONDS", "give up when nothing comes back for this long; default 10" }, \
+	{ "json", NULL, "print JSON" }, \
+	{ 0 }
+#define TRANSFER_OPTIONS \
+	PORT_OPTION, \
+	{ "offset", "SIZE", "where to start on the drive; default 0" }, \
+	{ "block-size", "SIZE", "size of one request; default 1M" }, \
+	{ "queue-depth", "N", "requests in flight; default 16" }, \
+	{ "progress", NULL, "show progress on stderr" }
+
+static const struct cli_option put_options[] = {
+	TRANSFER_OPTIONS,
+	{ "src-offset", "SIZE", "where to start in SRC; default 0" },
+	{ "size", "SIZE", "how much; default: to the end of SRC" },
+	{ "pad", NULL, "put zeros behind a SRC that ends within a block" },
+	{ "to-drive", NULL, "wait until all is on the drive" },
+	COMMON_OPTIONS,
+};
+
+static const struct cli_option get_options[] = {
+	TRANSFER_OPTIONS,
+	{ "dst-offset", "SIZE", "where to start in DST; default 0" },
+	{ "size", "SIZE", "how much; default: to the end of the drive, or of a region" },
+	COMMON_OPTIONS,
+};
+
+static const struct cli_option flush_options[] = {
+	PORT_OPTION,
+	{ "to-drive", NULL, "as far as the drive, not only the NVRAM" },
+	COMMON_OPTIONS,
+};
+
+static const struct cli_option trim_options[] = {
+	PORT_OPTION,
+	{ "offset", "SIZE", "where to start on the drive; default 0" },
+	{ "size", "SIZE", "how much; required" },
+	COMMON_OPTIONS,
+};
+
+static const struct cli_limit limits[] = {
+	{ "port", 1, 65535 },
+	{ "queue-depth", 1, 1024 },
+	{ "timeout", 1, 3600 },
+	{ 0 },
+};
+
+static const struct cli_limit single_limits[] = {
+	{ "port", 1, 65535 },
+	{ "timeout", 1, 3600 },
+	{ 0 },
+};
+
+const struct cli_command cmd_cache_put = {
+	.name = "cache put", .arguments = "ADDR[:PORT] SRC", .min_arguments = 2, .max_arguments = 2,
+	.needs_context = true, .summary = "Write a file, standard input (-) or a region to a write cache",
+	.options = put_options, .limits = limits, .run = run_put,
+};
+
+const struct cli_command cmd_cache_get = {
+	.name = "cache get", .arguments = "ADDR[:PORT] DST", .min_arguments = 2, .max_arguments = 2,
+	.needs_context = true, .summary = "Read the newest bytes from a write cache",
+	.options = get_options, .limits = limits, .run = run_get,
+};
+
+const struct cli_command cmd_cache_flush = {
+	.name = "cache flush", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
+	.needs_context = true, .summary = "Wait until what was written to a write cache is durable",
+	.options = flush_options, .limits = single_limits, .run = run_flush,
+};
+
+const struct cli_command cmd_cache_trim = {
+	.name = "cache trim", .arguments = "ADDR[:PORT]", .min_arguments = 1, .max_arguments = 1,
+	.needs_context = true, .summary = "Say that blocks behind a write cache are not needed any more",
+	.options = trim_options, .limits = single_limits, .run = run_trim,
+};

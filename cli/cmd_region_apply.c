@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * region apply: brings back what is configured.  What is there is left alone, so that
+ * it may run at any time; what fails does not keep the rest from coming back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "options.h"
+#include "output.h"
+#include "regionmatch.h"
+#include "terms.h"
+
+struct apply {
+	struct cli *cli;
+	struct region_config config;
+	struct machine machine;
+	struct json_object *rows;
+	const char *device;	/* of --device, or NULL */
+	bool dry_run;
+	unsigned int undone;
+	bool *taken;		/* regions that a section has already, as machine.regions counts */
+};
+
+static const struct cli_column columns[] = {
+	{ "name", "NAME", false }, { "status", "STATUS", false }, { "region", "REGION", false },
+	{ "bdf", "BDF", false }, { 0 },
+};
+
+/* @message on stderr, too: what is wrong, or worth knowing. */
+static void note(struct apply *apply, const struct region_section *section, const char *status,
+		 const char *region, const char *bdf, const char *message)
+{
+	struct json_object *row = json_object_new_object();
+
+	cli_add_text(row, "name", section->name);
+	cli_add_text(row, "status", status);
+	cli_add_text(row, "region", region);
+	cli_add_text(row, "bdf", bdf);
+	cli_add_text(row, "message", message);
+	json_object_array_add(apply->rows, row);
+	if (message[0])
+		fprintf(stderr, "%s: region apply: %s: %s\n", cli_name, section->name, message);
+}
+
+static void note_missing(struct apply *apply, const struct region_section *section)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "no device here has %s with %s %s%s. Plug it in, or correct %.200s:%u",
+		 section->kind == DONARD_KIND_PCI_BAR ? "this memory BAR" :
+		 section->kind == DONARD_KIND_NVME_CMB ? "a Controller Memory Buffer" :
+		 "a Persistent Memory Region",
+		 section->serial[0] ? "serial" : section->path[0] ? "path" : "slot",
+		 section->serial[0] ? section->serial : section->path[0] ? section->path : section->slot,
+		 section->function >= 0 ? " and that function" : "", section->file, section->line);
+	apply->undone++;
+	note(apply, section, "missing", "", "", text);
+}
+
+static void note_ambiguous(struct apply *apply, const struct region_section *section)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "several functions fit it. Add 'function = N' at %.200s:%u, or use path",
+		 section->file, section->line);
+	apply->undone++;
+	note(apply, section, "failed", "", "", text);
+}
+
+/* udev gives the node to its user when it is told of a change. */
+static void renew_permissions(const struct region_section *section,
+			      const struct donard_region_info *region)
+{
+	const struct passwd *user = getpwnam(section->user);
+	const struct group *group = getgrnam(section->group);
+	char path[128];
+	struct stat st;
+	FILE *uevent;
+
+	snprintf(path, sizeof(path), "/dev/%s", region->name);
+	if (stat(path, &st) || ((!user || st.st_uid == user->pw_uid) &&
+				(!group || st.st_gid == group->gr_gid) &&
+				(st.st_mode & 0777) == section->mode))
+		return;
+	snprintf(path, sizeof(path), "/sys/class/p2pmem/%s/uevent", region->name);
+	uevent = fopen(path, "we");
+	if (!uevent)
+		return;
+	fputs("change", uevent);
+	fclose(uevent);
+}
+
+static void note_present(struct apply *apply, const struct region_section *section,
+			 const struct donard_region_info *region)
+{
+	char text[256] = "", is[64], wanted[64];
+
+	if (section->page_type && section->page_type != region->page_type &&
+	    (section->page_type == DONARD_PAGES_PMEM || region->page_type == DONARD_PAGES_PMEM))
+		snprintf(text, sizeof(text), "%s is there, with page type %s instead of %s, and is left "
+			 "alone. To change it: donard-cli region remove %s, then region apply", region->name,
+			 donard_page_type_text(region->page_type), donard_page_type_text(section->page_type),
+			 region->name);
+	else if (section->page_type && section->page_type != region->page_type)
+		snprintf(text, sizeof(text), "%s is there, with page type %s instead of %s, and is left "
+			 "alone. To change it: donard-cli region set %s --page-type %s", region->name,
+			 donard_page_type_text(region->page_type),
+			 donard_page_type_text(section->page_type), region->name,
+			 donard_page_type_text(section->page_type));
+	else if (section->memtype && section->memtype != region->memtype)
+		snprintf(text, sizeof(text), "%s is there, with memory type %s instead of %s, and is left "
+			 "alone. To change it: donard-cli region remove %s, then region apply", region->name,
+			 donard_memtype_text(region->memtype), donard_memtype_text(section->memtype),
+			 region->name);
+	else if (section->folio_bytes && section->folio_bytes != region->folio_bytes)
+		snprintf(text, sizeof(text), "%s is there, with folios of %s instead of %s, and is left "
+			 "alone. To change it: donard-cli region remove %s, then region apply", region->name,
+			 donard_format_size(is, sizeof(is), region->folio_bytes),
+			 donard_format_size(wanted, sizeof(wanted), section->folio_bytes), region->name);
+	if (!apply->dry_run)
+		renew_permissions(section, region);
+	note(apply, section, "present", region->name, region->bdf, text);
+}
+
+static void note_failed(struct apply *apply, const struct region_section *section, const char *bdf)
+{
+	char text[CLI_ERROR_BYTES];
+
+	apply->undone++;
+	note(apply, section, "failed", "", bdf, cli_error(apply->cli, text));
+}
+
+static void add(struct apply *apply, const struct region_section *section,
+		const struct donard_candidate_info *candidate)
+{
+	char reason[DONARD_REASON_BYTES] = "", name[32];
+	struct donard_region_add what = {
+		.size = sizeof(what), .bdf = candidate->bdf, .kind = section->kind,
+		.bar = section->bar, .page_type = section->page_type, .memtype = section->memtype,
+		.offset_bytes = section->offset_bytes, .length_bytes = section->length_bytes,
+		.folio_bytes = section->folio_bytes, .note = reason,
+	};
+	int rc = donard_region_add(apply->cli->ctx, &what);
+
+	if (rc < 0) {
+		note_failed(apply, section, candidate->bdf);
+		return;
+	}
+	snprintf(name, sizeof(name), "p2pmem%d", rc);
+	if (section->pinned_importers)
+		rc = donard_region_set_pinned_importers(apply->cli->ctx, name, true);
+	if (rc < 0)
+		note_failed(apply, section, candidate->bdf);
+	else
+		note(apply, section, "added", name, candidate->bdf, reason);
+}
+
+static void note_absent(struct apply *apply, const struct region_section *section,
+			const struct donard_candidate_info *candidate)
+{
+	apply->undone += candidate->obstacle[0] != '\0';
+	note(apply, section, "absent", "", candidate->bdf, candidate->obstacle);
+}
+
+/* Sections may be equal but for their names: each has a region of its own. */
+static const struct donard_region_info *take_region(struct apply *apply,
+						    const struct region_section *section,
+						    const struct donard_candidate_info *candidate)
+{
+	const struct donard_region_info *region;
+
+	for (size_t i = 0; (region = donard_region_get(apply->machine.regions, i)); i++)
+		if (!apply->taken[i] && section_is_region(section, candidate, region)) {
+			apply->taken[i] = true;
+			return region;
+		}
+	return NULL;
+}
+
+static void apply_section(struct apply *apply, const struct region_section *section)
+{
+	const struct donard_candidate_info *candidate;
+	const struct donard_region_info *region;
+	unsigned int count = machine_find(&apply->machine, section, &candidate);
+
+	if (apply->device && (!candidate || strcmp(candidate->bdf, apply->device)))
+		return;
+	if (count != 1) {
+		(count ? note_ambiguous : note_missing)(apply, section);
+		return;
+	}
+	region = take_region(apply, section, candidate);
+	if (region)
+		note_present(apply, section, region);
+	else if (apply->dry_run)
+		note_absent(apply, section, candidate);
+	else
+		add(apply, section, candidate);
+}
+
+static bool is_asked_for(const struct cli *cli, const char *name)
+{
+	for (int i = 0; i < cli->argument_count; i++)
+		if (!strcmp(cli->arguments[i], name))
+			return true;
+	return !cli->argument_count;
+}
+
+static int check_names(struct apply *apply, const char *dir)
+{
+	const struct cli *cli = apply->cli;
+	char text[512];
+
+	for (int i = 0; i < cli->argument_count; i++) {
+		if (regionconf_find(&apply->config, cli->arguments[i]))
+			continue;
+		snprintf(text, sizeof(text), "%.200s: %.200s configures no region of that name; 'donard-cli region "
+			 "apply --dry-run' shows those that it does.", cli->arguments[i], dir);
+		return cli_fail_text(cli, EXIT_FAILED, "no-such-region", text);
+	}
+	return 0;
+}
+
+static int finish(struct apply *apply)
+{
+	struct json_object *model = json_object_new_object();
+
+	json_object_object_add(model, "regions", json_object_get(apply->rows));
+	if (!apply->cli->json && json_object_array_length(apply->rows))
+		cli_print_table(apply->rows, columns);
+	if (apply->cli->json)
+		cli_print_json(model);
+	else
+		json_object_put(model);
+	return apply->undone ? EXIT_FAILED : EXIT_DONE;
+}
+
+static int apply_all(struct apply *apply)
+{
+	int rc = machine_look(apply->cli->ctx, &apply->machine, !apply->dry_run);
+
+	if (rc)
+		return cli_fail(apply->cli, rc);
+	apply->taken = calloc(donard_region_count(apply->machine.regions) + 1, sizeof(bool));
+	for (size_t i = 0; apply->taken && i < apply->config.count; i++)
+		if (is_asked_for(apply->cli, apply->config.sections[i].name))
+			apply_section(apply, &apply->config.sections[i]);
+	machine_forget(&apply->machine);
+	if (!apply->taken)
+		return cli_fail_text(apply->cli, EXIT_FAILED, "no-memory", "there is no memory left");
+	free(apply->taken);
+	return finish(apply);
+}
+
+/* Boot and hotplug may both apply: one after the other.  The lock ends with the descriptor. */
+static int lock(const char *dir)
+{
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+	return fd;
+}
+
+static int run(struct cli *cli)
+{
+	const char *dir = cli_value(cli, "config") ? : REGIONCONF_DIR;
+	struct apply apply = { .cli = cli, .device = cli_value(cli, "device"),
+			       .dry_run = cli_given(cli, "dry-run") };
+	int fd = lock(dir), rc;
+
+	rc = regionconf_load(&apply.config, dir) ?
+		cli_fail_text(cli, EXIT_USAGE, "bad-configuration", apply.config.error) :
+		check_names(&apply, dir);
+	if (!rc && !apply.config.count && !cli->json)
+		fprintf(stderr, "%s: region apply: %s configures no region.\n", cli_name, dir);
+	if (!rc) {
+		apply.rows = json_object_new_array();
+		rc = apply_all(&apply);
+		json_object_put(apply.rows);
+	}
+	regionconf_free(&apply.config);
+	if (fd >= 0)
+		close(fd);
+	return rc;
+}
+
+static const struct cli_option options[] = {
+	{ "dry-run", NULL, "say what would be done" },
+	{ "device", "BDF", "only what this device has" },
+	{ "config", "DIR", "instead of " REGIONCONF_DIR },
+	{ "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+const struct cli_command cmd_region_apply = {
+	.name = "region apply", .arguments = "[NAME]...", .max_arguments = CLI_ANY_ARGUMENTS,
+	.needs_context = true, .summary = "Bring back the regions that are configured",
+	.options = options, .run = run,
+};

@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+/* region candidates: what could be a region, and the command that makes it one. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "output.h"
+#include "regionmatch.h"
+
+static const struct cli_column columns[] = {
+	{ "kind", "KIND", false }, { "bdf", "BDF", false }, { "bar", "BAR", false },
+	{ "size", "SIZE", true }, { "driver", "DRIVER", false }, { "serial", "SERIAL", false },
+	{ "path", "PATH", false }, { "region", "REGION", false }, { 0 },
+};
+
+static void add_command(struct json_object *model, const struct donard_candidate_info *info)
+{
+	char text[128];
+
+	if (info->kind == DONARD_KIND_PCI_BAR)
+		snprintf(text, sizeof(text), "donard-cli region add --kind pci-bar --device %s --bar %u",
+			 info->bdf, info->bar);
+	else
+		snprintf(text, sizeof(text), "donard-cli region add --kind %s --device %s",
+			 donard_region_kind_text(info->kind), info->bdf);
+	cli_add_text(model, "command", text);
+}
+
+/* A BAR may hold several. */
+static void add_regions(struct json_object *model, const struct machine *machine,
+			const struct donard_candidate_info *candidate)
+{
+	const struct donard_region_info *region;
+	char names[128] = "";
+
+	for (size_t i = 0; (region = donard_region_get(machine->regions, i)); i++)
+		if (machine_candidate_of(machine, region) == candidate)
+			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
+				 names[0] ? " " : "", region->name);
+	cli_add_text(model, "region", names);
+}
+
+/* Null where only the device could tell, and did not. */
+static void add_place(struct json_object *model, const struct donard_candidate_info *info)
+{
+	static const char *const keys[] = { "bar", "offset", "size" };
+	const uint64_t values[] = { info->bar, info->offset_bytes, info->size_bytes };
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (info->size_bytes)
+			cli_add_number(model, keys[i], values[i]);
+		else
+			json_object_object_add(model, keys[i], NULL);
+}
+
+/* A CMB that is not enabled says no more than that it is there. */
+static const char *note_of(const struct donard_candidate_info *info)
+{
+	if (info->obstacle[0])
+		return info->obstacle;
+	return info->size_bytes ? "" : "its size and place show once this is typed; it is refused if the buffer takes no data";
+}
+
+static struct json_object *build(const struct machine *machine,
+				 const struct donard_candidate_info *info)
+{
+	struct json_object *model = json_object_new_object();
+
+	cli_add_text(model, "kind", donard_region_kind_text(info->kind));
+	cli_add_text(model, "bdf", info->bdf);
+	add_place(model, info);
+	cli_add_text(model, "driver", info->driver);
+	cli_add_text(model, "serial", info->serial);
+	cli_add_text(model, "path", info->path);
+	cli_add_text(model, "slot", info->slot);
+	cli_add_text(model, "by_id", info->by_id);
+	cli_add_text(model, "by_path", info->by_path);
+	add_regions(model, machine, info);
+	cli_add_text(model, "obstacle", info->obstacle);
+	cli_add_text(model, "note", note_of(info));
+	add_command(model, info);
+	return model;
+}
+
+/* What is no region yet: how it becomes one, and what has to be done before. */
+static void print_commands(struct json_object *rows)
+{
+	for (size_t i = 0; i < json_object_array_length(rows); i++) {
+		struct json_object *row = json_object_array_get_idx(rows, i);
+
+		if (cli_text_of(row, "region")[0])
+			continue;
+		putchar('\n');
+		if (cli_text_of(row, "note")[0])
+			printf("# %s\n", cli_text_of(row, "note"));
+		printf("%s\n", cli_text_of(row, "command"));
+	}
+}
+
+static void print_text(struct json_object *rows)
+{
+	if (!json_object_array_length(rows)) {
+		puts("No candidates: no function has a memory BAR of 2 MiB or more, a CMB or a PMR.");
+		return;
+	}
+	cli_print_table(rows, columns);
+	print_commands(rows);
+}
+
+static int run(struct cli *cli)
+{
+	struct json_object *model = json_object_new_object(), *rows = json_object_new_array();
+	const struct donard_candidate_info *info;
+	struct machine machine;
+	bool loaded;
+	int rc = machine_look(cli->ctx, &machine, false);
+
+	json_object_object_add(model, "candidates", rows);
+	if (rc) {
+		json_object_put(model);
+		return cli_fail(cli, rc);
+	}
+	loaded = machine.regions;
+	for (size_t i = 0; (info = donard_candidate_get(machine.candidates, i)); i++)
+		json_object_array_add(rows, build(&machine, info));
+	machine_forget(&machine);
+	if (geteuid())
+		fprintf(stderr, "%s: only root sees Persistent Memory Regions and the serial numbers of "
+			"PCI functions.\n", cli_name);
+	else if (!loaded)
+		fprintf(stderr, "%s: Persistent Memory Regions show only while the module is loaded: "
+			"modprobe p2pmem.\n", cli_name);
+	if (!cli->json)
+		print_text(rows);
+	if (cli->json)
+		cli_print_json(model);
+	else
+		json_object_put(model);
+	return EXIT_DONE;
+}
+
+static const struct cli_option options[] = {
+	{ "json", NULL, "print JSON" },
+	{ 0 },
+};
+
+const struct cli_command cmd_region_candidates = {
+	.name = "region candidates", .arguments = "", .needs_context = true,
+	.summary = "List the memory that could be a region, and how to offer it",
+	.options = options, .run = run,
+};

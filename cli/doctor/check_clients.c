@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Devices that start DMA: drives, RDMA NICs. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks.h"
+
+#define FIRST_VMD	0x10000	/* domains from here on are of Volume Management Devices */
+
+/*
+ * PCI drivers of NICs whose RDMA driver has reg_user_mr_dmabuf(), and the first of the tested kernels where it has:
+ * docs/hardware.md. irdma is on top of ice and i40e.
+ */
+static const struct {
+	const char *driver;
+	unsigned int major, minor;
+} dma_buf_drivers[] = {
+	{ "mlx5_core", 6, 12 }, { "ice", 6, 12 }, { "i40e", 6, 12 }, { "bnxt_en", 6, 12 }, { "efa", 6, 12 },
+	{ "mana", 7, 3 }, { "ionic", 7, 3 },
+};
+
+static bool takes_dma_bufs(const struct kernel *kernel, const char *driver)
+{
+	for (size_t i = 0; i < sizeof(dma_buf_drivers) / sizeof(dma_buf_drivers[0]); i++)
+		if (!strcmp(driver, dma_buf_drivers[i].driver))
+			return kernel_since(kernel, dma_buf_drivers[i].major, dma_buf_drivers[i].minor);
+	return false;
+}
+
+struct ports {
+	struct examination *x;
+	const char *device;
+	bool active;
+};
+
+static int see_port(void *user, const char *entry)
+{
+	struct ports *ports = user;
+	char state[32];
+
+	source_text(&ports->x->source, state, sizeof(state), "/sys/class/infiniband/%s/ports/%s/state",
+		    ports->device, entry);
+	ports->active |= strstr(state, "ACTIVE") != NULL;
+	return 0;
+}
+
+static void check_ports(struct examination *x, const char *device)
+{
+	struct ports ports = { .x = x, .device = device };
+	char folder[128];
+
+	snprintf(folder, sizeof(folder), "/sys/class/infiniband/%s/ports", device);
+	source_each(&x->source, folder, see_port, &ports);
+	if (!ports.active)
+		find(x, CODE_RDMA_PORT_DOWN, device, "%s has no active port", device);
+}
+
+static void check_rdma(struct examination *x, const struct donard_client_info *client)
+{
+	const struct pci_function *function = pci_find(&x->pci, client->bdf);
+	const char *driver = function ? function->driver : "";
+
+	if (takes_dma_bufs(&x->kernel, driver))
+		find(x, CODE_RDMA_DMA_BUF, client->name, "the driver of %s is %s", client->name, driver);
+	else
+		find(x, CODE_RDMA_PINS, client->name, "the driver of %s is %s", client->name,
+		     driver[0] ? driver : "not known");
+	check_ports(x, client->name);
+}
+
+/* Soft devices are not below a PCI function. */
+static int see_rdma(void *user, const char *entry)
+{
+	struct examination *x = user;
+
+	if (!source_exists(&x->source, "/sys/class/infiniband/%s/device/vendor", entry))
+		find(x, CODE_RDMA_SOFT, entry, "%s has no PCI function", entry);
+	return 0;
+}
+
+/* A namespace that several clients have. */
+static void check_multipath(struct examination *x, const struct donard_client_info *one, size_t behind)
+{
+	const struct donard_client_info *other;
+
+	for (size_t i = behind; (other = donard_client_get(x->clients, i)); i++)
+		for (size_t a = 0; a < one->namespace_count; a++)
+			for (size_t b = 0; b < other->namespace_count; b++)
+				if (!strcmp(one->namespaces[a], other->namespaces[b]))
+					find(x, CODE_MULTIPATH, one->namespaces[a], "%s is reached through %s (%s) "
+					     "and %s (%s)", one->namespaces[a], one->name, one->bdf,
+					     other->name, other->bdf);
+}
+
+static void check_vmd(struct examination *x, const struct donard_client_info *client)
+{
+	if (strtoul(client->bdf, NULL, 16) >= FIRST_VMD)
+		find(x, CODE_BEHIND_VMD, client->bdf, "%s (%s) is in a domain of its own", client->name, client->bdf);
+}
+
+void check_clients(struct examination *x)
+{
+	const struct donard_client_info *client;
+	unsigned int drives = 0, nics = 0;
+
+	for (size_t i = 0; (client = donard_client_get(x->clients, i)); i++) {
+		drives += client->type == DONARD_CLIENT_NVME;
+		nics += client->type == DONARD_CLIENT_RDMA;
+		check_vmd(x, client);
+		if (client->type == DONARD_CLIENT_RDMA)
+			check_rdma(x, client);
+		else if (client->type == DONARD_CLIENT_NVME)
+			check_multipath(x, client, i + 1);
+	}
+	source_each(&x->source, "/sys/class/infiniband", see_rdma, x);
+	if (!drives && !nics)
+		find(x, CODE_NO_CLIENT, "", "/sys/class/nvme and /sys/class/infiniband name no PCI function");
+	else if (!drives)
+		find(x, CODE_NO_DRIVE, "", "/sys/class/nvme names no PCI function");
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Memory that is a region, could be one, or could be one if something were done. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks.h"
+
+#define LARGE_BYTES	(256ULL << 20)
+#define BELOW		(4ULL << 30)
+
+/* Sizes have numbers: that of 2^N MiB is N. */
+static void report_resizable(struct examination *x, const struct pci_function *function, int number, const char *object)
+{
+	const struct pci_bar *bar = &function->bars[number];
+	char size[DONARD_SIZE_TEXT_BYTES], largest[DONARD_SIZE_TEXT_BYTES];
+	struct json_object *finding;
+
+	donard_format_size(size, sizeof(size), bar->bytes);
+	donard_format_size(largest, sizeof(largest), bar->largest_bytes);
+	finding = find(x, CODE_BAR_RESIZABLE, object, "%s has %s, and could have %s", object, size, largest);
+	find_remedy(finding, "Enable 'Resizable BAR' in the firmware's setup. Or, with no driver bound, have the kernel resize it: "
+		    "echo %d | sudo tee /sys/bus/pci/devices/%s/resource%d_resize (%d stands for %s).",
+		    __builtin_ctzll(bar->largest_bytes >> 20), function->bdf, number,
+		    __builtin_ctzll(bar->largest_bytes >> 20), largest);
+}
+
+static void check_bar(struct examination *x, const struct pci_function *function, int number)
+{
+	const struct pci_bar *bar = &function->bars[number];
+	char size[DONARD_SIZE_TEXT_BYTES], object[32];
+
+	if (!bar->memory)
+		return;
+	snprintf(object, sizeof(object), "%s BAR %d", function->bdf, number);
+	donard_format_size(size, sizeof(size), bar->bytes);
+	if (bar->unset)
+		find(x, CODE_BAR_UNASSIGNED, object, "%s of %s has no address", object, size);
+	else if (bar->is_64 && bar->prefetchable && bar->bytes >= LARGE_BYTES && bar->start < BELOW)
+		find(x, CODE_BELOW_4G, object, "%s of %s lies at 0x%llx", object, size,
+		     (unsigned long long)bar->start);
+	if (bar->largest_bytes > bar->bytes)
+		report_resizable(x, function, number, object);
+}
+
+static void check_bars(struct examination *x)
+{
+	for (size_t i = 0; i < x->pci.count; i++)
+		for (int bar = 0; bar < PCI_BARS && !pci_is_bridge(&x->pci.functions[i]); bar++)
+			check_bar(x, &x->pci.functions[i], bar);
+}
+
+static bool is_gpu(const struct examination *x, const char *bdf)
+{
+	const struct pci_function *function = pci_find(&x->pci, bdf);
+
+	return function && function->class >> 16 == PCI_CLASS_DISPLAY;
+}
+
+static bool is_region(const struct examination *x, const struct donard_candidate_info *info)
+{
+	const struct donard_region_info *region;
+
+	for (size_t i = 0; (region = donard_region_get(x->regions, i)); i++)
+		if (!strcmp(region->bdf, info->bdf) && region->bar == info->bar)
+			return true;
+	return false;
+}
+
+/* Returns whether it could be a region as things are. */
+static bool check_candidate(struct examination *x, const struct donard_candidate_info *info)
+{
+	char object[64];
+
+	if (!info->obstacle[0])
+		return true;
+	if (is_region(x, info))
+		return false;
+	if (info->kind == DONARD_KIND_GPU_NVIDIA)
+		return false;	/* check_gpus() says why */
+	if (!strcmp(info->driver, "nvme")) {
+		snprintf(object, sizeof(object), "%s BAR %u", info->bdf, info->bar);
+		find(x, CODE_MEMORY_UNKNOWN, object, "%s: %s", object, info->obstacle);
+	} else if (is_gpu(x, info->bdf) && info->driver[0]) {
+		find(x, CODE_GPU_DRIVER, info->bdf, "the memory of %s belongs to the driver %s", info->bdf, info->driver);
+	} else if (info->driver[0] && strcmp(info->driver, "p2pmem")) {
+		find(x, CODE_MEMORY_IN_USE, info->bdf, "the memory of %s belongs to the driver %s", info->bdf,
+		     info->driver);
+	}	/* else it has no address, which check_bar() says */
+	return false;
+}
+
+/* Of a region there may be several: an object each. */
+static void unrouted(struct examination *x, const char *region, const char *bdf)
+{
+	char object[80];
+	struct json_object *finding;
+
+	snprintf(object, sizeof(object), "%s, %s", region, bdf);
+	finding = find(x, CODE_UNROUTED_CLIENT, object, "%s has no route to %s", bdf, region);
+	if (!x->kernel.p2pdma)
+		find_remedy(finding, "Move one of the two below the other's switch, or do not use them together: this kernel has no "
+			    "pages of type p2pdma, with which it would refuse.");
+}
+
+static void check_unrouted(struct examination *x, const struct donard_region_info *region)
+{
+	char *lines = strdup(region->unrouted), *next = NULL, *bdf;
+
+	for (bdf = lines ? strtok_r(lines, "\n", &next) : NULL; bdf; bdf = strtok_r(NULL, "\n", &next))
+		unrouted(x, region->name, bdf);
+	free(lines);
+}
+
+static void check_region(struct examination *x, const struct donard_region_info *region)
+{
+	if (region->state != DONARD_STATE_READY)
+		find(x, CODE_REGION_BUSY_ENDING, region->name, "%s is %s", region->name,
+		     donard_region_state_text(region->state));
+	check_unrouted(x, region);
+}
+
+void check_memory(struct examination *x)
+{
+	const struct donard_candidate_info *candidate;
+	const struct donard_region_info *region;
+	size_t regions = donard_region_count(x->regions), possible = 0;
+
+	check_bars(x);
+	for (size_t i = 0; (candidate = donard_candidate_get(x->candidates, i)); i++)
+		possible += check_candidate(x, candidate);
+	for (size_t i = 0; (region = donard_region_get(x->regions, i)); i++)
+		check_region(x, region);
+	if (!regions && !possible)
+		find(x, CODE_NO_MEMORY, "", "no CMB, no PMR, and no memory BAR of 2 MiB or more that is free");
+	else if (!regions)
+		find(x, CODE_NO_REGION, "", "there is no region; what could be one: %zu", possible);
+}

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The module p2pmem: there, of this release, loaded, and allowed to be. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "checks.h"
+#include "donard/version.h"
+
+static bool is_installed(const struct examination *x)
+{
+	char *modules = source_whole(&x->source, "/lib/modules/%s/modules.dep", x->kernel.release);
+	bool found = modules && strstr(modules, "/p2pmem.ko");
+
+	free(modules);
+	return found;
+}
+
+/* A variable of the firmware: four bytes of attributes, then its value. */
+static bool secure_boot(const struct examination *x)
+{
+	unsigned char value[5] = { 0 };
+
+	source_bytes(&x->source, value, sizeof(value),
+		     "/sys/firmware/efi/efivars/SecureBoot-8be4df61-93ca-11d2-aa0d-00e098032b8c");
+	return value[4] == 1;
+}
+
+static bool enforces_signatures(const struct examination *x)
+{
+	char text[8];
+
+	source_text(&x->source, text, sizeof(text), "/sys/module/module/parameters/sig_enforce");
+	return text[0] == 'Y' || kernel_option(&x->kernel, "MODULE_SIG_FORCE") == 1;
+}
+
+static void check_signature(struct examination *x)
+{
+	if (enforces_signatures(x))
+		find(x, CODE_SIGNATURE_NEEDED, "", "module.sig_enforce is on");
+	else if (secure_boot(x))
+		find(x, CODE_SIGNATURE_NEEDED, "", "Secure Boot is on");
+}
+
+static void check_version(struct examination *x)
+{
+	char version[32];
+
+	source_text(&x->source, version, sizeof(version), "/sys/module/p2pmem/version");
+	if (version[0] && strcmp(version, donard_version()))
+		find(x, CODE_MODULE_DIFFERS, "", "the module is %s, this program %s", version, donard_version());
+}
+
+void check_module(struct examination *x)
+{
+	if (source_exists(&x->source, "/sys/class/p2pmem_device"))
+		find(x, CODE_FOREIGN_MODULE, "", "/sys/class/p2pmem_device exists");
+	if (x->kernel.module_loaded) {
+		check_version(x);
+		return;
+	}
+	if (is_installed(x))
+		find(x, CODE_MODULE_NOT_LOADED, "", "p2pmem is installed for kernel %s and not loaded",
+		     x->kernel.release);
+	else
+		find(x, CODE_MODULE_MISSING, "", "/lib/modules/%s has no p2pmem.ko", x->kernel.release);
+	check_signature(x);
+}

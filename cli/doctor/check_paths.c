@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What stands in the way of pairs, once for each thing and not for each pair. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pairs.h"
+
+static bool list_has(const char *list, const char *separator, const char *word)
+{
+	size_t bytes = strlen(word), gap = strlen(separator);
+
+	while (list) {
+		if (!strncmp(list, word, bytes) && (!list[bytes] || !strncmp(list + bytes, separator, gap)))
+			return true;
+		list = strstr(list, separator);
+		list = list ? list + gap : NULL;
+	}
+	return false;
+}
+
+/* Adds @word to *list, "a, b", unless it is there. NULL is the empty list. */
+static void list_add(char **list, const char *separator, const char *word)
+{
+	char *longer;
+
+	if (list_has(*list, separator, word))
+		return;
+	if (asprintf(&longer, "%s%s%s", *list ? *list : "", *list ? separator : "", word) < 0)
+		return;
+	free(*list);
+	*list = longer;
+}
+
+static void check_bridges(struct examination *x, const struct pair *pair)
+{
+	const struct pci_function *a = pci_root_of(pair->function), *b = pci_root_of(pair->memory->function);
+	const struct pci_function *bridge = route_host_bridge(&x->pci, a);
+	char object[64], known_by[80] = "which has no function to know it by";
+
+	if (pair->proven && pair->route.unlisted_bridge)
+		find(x, CODE_UNLISTED_FORWARDS, "", "from %s to %s and back, for one, bytes arrived over an unlisted host bridge",
+		     pair->client->name, pair->memory->name);
+	if (pair->verdict != DONARD_VERDICT_UNLISTED || pair->tree.behind_redirect)
+		return;
+	if (bridge)
+		snprintf(known_by, sizeof(known_by), "known by %s, %04x:%04x", bridge->bdf, bridge->vendor,
+			 bridge->device);
+	if (!strcmp(a->root_bus, b->root_bus))
+		snprintf(object, sizeof(object), "%s", a->root_bus);
+	else
+		snprintf(object, sizeof(object), "%s, %s", a->root_bus, b->root_bus);
+	find(x, CODE_UNLISTED_BRIDGE, object, "between %s and %s, for one, requests cross the host bridge of %s (%s), which is on no "
+	     "list of those that forward", pair->client->name, pair->memory->name, object, known_by);
+}
+
+struct acs {
+	char *ports;		/* "0000:02:00.0, 0000:02:01.0" */
+	char *argument;		/* with ";" */
+};
+
+static void collect_acs(const struct pair *pair, struct acs *acs)
+{
+	for (size_t i = 0; i < pair->tree.redirect_count; i++) {
+		list_add(&acs->ports, ", ", pair->tree.redirects[i]->bdf);
+		list_add(&acs->argument, ";", pair->tree.redirects[i]->bdf);
+	}
+}
+
+/* Takes the lists over. */
+static void report_acs(struct examination *x, enum code code, struct acs *acs)
+{
+	struct json_object *finding;
+
+	if (!acs->ports)
+		return;
+	finding = find(x, code, "", "ACS redirects at %s", acs->ports);
+	find_remedy(finding, "%s Boot with \"pci=disable_acs_redir=%s\" (in quotes in the boot loader's file), or look for ACS in "
+		    "the firmware's setup.", code_entry(code)->remedy, acs->argument);
+	free(acs->ports);
+	free(acs->argument);
+}
+
+static void check_acs(struct examination *x, const struct pairs *pairs)
+{
+	struct acs blocking = { NULL, NULL }, detour = { NULL, NULL };
+
+	for (size_t i = 0; i < pairs->count; i++) {
+		const struct pair *pair = &pairs->pairs[i];
+
+		/* Of others something else decides, a bounce buffer for one. */
+		if (pair->tree.behind_redirect && pair->verdict != DONARD_VERDICT_NO)
+			collect_acs(pair, pair->verdict == DONARD_VERDICT_YES ? &detour : &blocking);
+		if (!pair->tree.certain && strcmp(pair->function->iommu, "unknown"))
+			find(x, CODE_ACS_UNREADABLE, "", "the extended configuration space of bridges could not be read");
+	}
+	report_acs(x, CODE_ACS_REDIRECTS, &blocking);
+	report_acs(x, CODE_ACS_DETOUR, &detour);
+}
+
+static void check_iommu(struct examination *x, const struct pairs *pairs)
+{
+	char *translated = NULL, *unknown = NULL;
+
+	for (size_t i = 0; i < pairs->count; i++) {
+		const struct pair *pair = &pairs->pairs[i];
+
+		if (!strcmp(pair->function->iommu, "unknown"))
+			list_add(&unknown, ", ", pair->client->name);
+		else if (route_translated(pair->function))
+			list_add(&translated, ", ", pair->client->name);
+	}
+	if (translated)
+		find(x, CODE_IOMMU_TRANSLATES, "", "an IOMMU translates what these clients send: %s", translated);
+	if (unknown)
+		find(x, CODE_IOMMU_UNREADABLE, "", "the IOMMU's mode is not known of %s", unknown);
+	free(translated);
+	free(unknown);
+}
+
+static void check_node(struct examination *x, const struct pair *pair)
+{
+	int a = pair->function->numa_node, b = pair->memory->function->numa_node;
+	char object[64];
+
+	if (a < 0 || b < 0 || a == b)
+		return;
+	snprintf(object, sizeof(object), "nodes %d and %d", a < b ? a : b, a < b ? b : a);
+	find(x, CODE_OTHER_SOCKET, object, "%s (%s) is at node %d, %s at node %d", pair->client->name,
+	     pair->client->bdf, a, pair->memory->name, b);
+}
+
+static void check_link(struct examination *x, const struct pci_function *function)
+{
+	const struct pci_link *link = &function->link;
+
+	if (!link->width || !link->largest_width)
+		return;
+	if (link->width < link->largest_width || strcmp(link->speed, link->largest_speed))
+		find(x, CODE_LINK_REDUCED, function->bdf, "%s has %u lanes at %s; it is capable of %u at %s",
+		     function->bdf, link->width, link->speed, link->largest_width, link->largest_speed);
+}
+
+void check_paths(struct examination *x, const struct pairs *pairs)
+{
+	for (size_t i = 0; i < pairs->count; i++) {
+		const struct pair *pair = &pairs->pairs[i];
+
+		check_bridges(x, pair);
+		check_node(x, pair);
+		check_link(x, pair->function);
+		check_link(x, pair->memory->function);
+	}
+	check_acs(x, pairs);
+	check_iommu(x, pairs);
+}

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The one table of findings; tests/host/doctor.py holds docs/troubleshooting.md against it. */
+#include "codes.h"
+#include "doctor.h"
+#include "output.h"
+
+#define FAULT	SEVERITY_FAULT
+#define WARNING	SEVERITY_WARNING
+#define NOTE	SEVERITY_NOTE
+
+static const struct code_entry entries[CODE_COUNT] = {
+	[CODE_KERNEL_TOO_OLD] = { "kernel-too-old", FAULT,
+		"the running kernel is older than 6.1",
+		"The module does not build for it.",
+		"Install Linux 6.1, 6.12 or 7.x and its headers." },
+	[CODE_KERNEL_UNTESTED] = { "kernel-untested", NOTE,
+		"donard's tests do not run on this kernel series; they run on 6.1, 6.12 and 7.x",
+		"It probably works: series in between build from the same source. Nobody has run the tests there.",
+		"Run 'donard-cli doctor --probe' after the first region, or install one of these series." },
+	[CODE_CONFIG_UNREADABLE] = { "config-unreadable", NOTE,
+		"the kernel's configuration cannot be read",
+		"Whether it was built with CONFIG_ZONE_DEVICE, CONFIG_IO_URING and CONFIG_DMA_API_DEBUG is not checked.",
+		"Make /boot/config-$(uname -r) readable, or install the kernel's headers." },
+	[CODE_NO_ZONE_DEVICE] = { "no-zone-device", FAULT,
+		"the kernel was built without CONFIG_ZONE_DEVICE",
+		"Device memory gets no struct pages, so no drive or NIC can be told to use it.",
+		"Use a kernel with CONFIG_ZONE_DEVICE=y, as Debian's are." },
+	[CODE_NO_P2PDMA] = { "no-p2pdma", NOTE,
+		"the kernel has no P2PDMA that programs can use (CONFIG_PCI_P2PDMA, Linux 6.13)",
+		"Regions have no page type p2pdma: the kernel checks no route by itself, and donard's own checks are what "
+		"there is. Its list of host bridges is missing, too: only AMD processors since family 17h (Zen) count as "
+		"forwarding.",
+		"Nothing has to be done below one switch. Else use a kernel of 7.x with CONFIG_PCI_P2PDMA=y." },
+	[CODE_DMA_API_DEBUG] = { "dma-api-debug", WARNING,
+		"the kernel was built with CONFIG_DMA_API_DEBUG",
+		"From Linux 7.3 on its check refuses generic pages: direct I/O to them fails with a warning in the kernel's log. "
+		"dma_debug=off does not help.",
+		"Use page type p2pdma (region add --page-type p2pdma), or a kernel without that option." },
+	[CODE_NO_IO_URING] = { "no-io-uring", FAULT,
+		"io_uring is switched off",
+		"Copies and queues cannot run.",
+		"Set the sysctl kernel.io_uring_disabled to 0, or to 1 with your group in kernel.io_uring_group." },
+	[CODE_LOCKDOWN] = { "lockdown", FAULT,
+		"the kernel is locked down",
+		"Nobody can add or remove regions, because it would let root choose DMA addresses.",
+		"Boot without lockdown=, or switch Secure Boot off if that turns lockdown on; see docs/install.md." },
+	[CODE_MEMORY_ENCRYPTION] = { "memory-encryption", FAULT,
+		"the machine encrypts its memory (SEV, TDX, or SME by mem_encrypt=on)",
+		"The module refuses to load: another device cannot use an encrypted address.",
+		"Boot without mem_encrypt=on; a confidential guest cannot have regions." },
+	[CODE_NOT_X86] = { "not-x86", WARNING,
+		"the processor is no x86-64",
+		"donard is tested on x86-64 alone. The rules about host bridges that it knows are those of x86.",
+		"Trust nothing here but what --probe proves." },
+	[CODE_MODULE_MISSING] = { "module-missing", WARNING,
+		"the module p2pmem is not installed for the running kernel",
+		"There can be no regions.",
+		"Install the package p2pmem-dkms and the kernel's headers, or run 'sudo make install-module' in donard's source." },
+	[CODE_MODULE_NOT_LOADED] = { "module-not-loaded", WARNING,
+		"the module p2pmem is installed and not loaded",
+		"There are no regions, and Persistent Memory Regions cannot be told from other BARs.",
+		"sudo modprobe p2pmem" },
+	[CODE_MODULE_DIFFERS] = { "module-differs", WARNING,
+		"the module that is loaded is of another release than this program",
+		"What only one of the two knows does not work.",
+		"Install both from one release, then: sudo modprobe -r p2pmem && sudo modprobe p2pmem" },
+	[CODE_SIGNATURE_NEEDED] = { "signature-needed", WARNING,
+		"this kernel loads signed modules only (Secure Boot, or module.sig_enforce)",
+		"modprobe p2pmem fails with 'Key was rejected by service', unless the module was signed with an enrolled key.",
+		"Have DKMS sign it with a Machine Owner Key: docs/install.md, Secure Boot." },
+	[CODE_FOREIGN_MODULE] = { "foreign-module", FAULT,
+		"another module has nodes of the name /dev/p2pmemN (class p2pmem_device)",
+		"p2pmem refuses to load beside it.",
+		"Unload that module: modprobe -r p2pmem_pci" },
+	[CODE_REGION_BUSY_ENDING] = { "region-ending", WARNING,
+		"a region is being taken away, or its device is gone",
+		"Nobody can use it any more; it ends when its last holder lets go.",
+		"'donard-cli info REGION' names the holders." },
+	[CODE_NOT_IN_GROUP] = { "not-in-group", WARNING,
+		"you are not in the group p2pmem",
+		"You may not open regions.",
+		"Join the group (sudo adduser $USER p2pmem) and log in again, or run as root." },
+	[CODE_LOCKED_MEMORY] = { "locked-memory", WARNING,
+		"you may lock little memory (RLIMIT_MEMLOCK)",
+		"Larger memory cannot be registered with io_uring or RDMA: copies are slower, and RDMA fails with locked-memory.",
+		"Raise it: ulimit -l, 'memlock' in /etc/security/limits.conf, or LimitMEMLOCK= of a service." },
+	[CODE_NOT_ROOT] = { "not-root", NOTE,
+		"this ran without root's rights",
+		"ACS, which is beyond the first 64 bytes of configuration space, PMRs and PCI serial numbers were not seen.",
+		"sudo donard-cli doctor" },
+	[CODE_IOMMU_TRANSLATES] = { "iommu-translates", WARNING,
+		"an IOMMU translates what clients send",
+		"Each of their requests goes up to the root complex, even between devices below one switch: slower, and "
+		"possible only where the root complex forwards. p2pdma pages have no route between devices below one switch.",
+		"Boot with iommu=pt (requests then keep their addresses, and devices that need translation can still have it)." },
+	[CODE_IOMMU_UNREADABLE] = { "iommu-unreadable", NOTE,
+		"how the IOMMU treats clients cannot be read",
+		"They are taken to be translated, which is never the more permissive answer.",
+		"Look at /sys/bus/pci/devices/BDF/iommu_group/type." },
+	[CODE_SWIOTLB_FORCED] = { "swiotlb-forced", FAULT,
+		"the kernel was booted with swiotlb=force, or with sizes and force",
+		"The CPU copies everything that devices send or get through a buffer in DRAM.",
+		"Boot without it." },
+	[CODE_UNLISTED_BRIDGE] = { "unlisted-host-bridge", WARNING,
+		"requests between some devices would pass a root complex that is not known to forward them",
+		"They may be lost without an error. donard refuses such pairs.",
+		"Put both devices below one PCIe switch. Or try whether it forwards: doctor --probe --allow-unlisted-bridge moves "
+		"one block each way, and copy --allow-unlisted-bridge uses it." },
+	[CODE_UNLISTED_FORWARDS] = { "unlisted-bridge-forwards", NOTE,
+		"--probe saw bytes arrive over a host bridge that is on no list",
+		"donard still refuses the pair unless told otherwise: what was seen is one block, on the machine as it is.",
+		"copy --allow-unlisted-bridge uses it, and proves it again for each pair." },
+	[CODE_ACS_REDIRECTS] = { "acs-redirects", WARNING,
+		"Access Control Services send the requests of devices below one switch up to the root complex",
+		"Without that these pairs would have the route 'switch'; with it they have none, as the root complex is not known to "
+		"forward.",
+		"Switch ACS redirection off for these ports. Virtual machines that were each given a device below that switch are then "
+		"no longer kept apart there." },
+	[CODE_ACS_DETOUR] = { "acs-detour", NOTE,
+		"Access Control Services send requests between devices below one switch up to the root complex, which forwards them",
+		"It works, but it costs bandwidth of the link above the switch, and latency.",
+		"If no virtual machine has a device below that switch, switch ACS redirection off for these ports." },
+	[CODE_ACS_UNREADABLE] = { "acs-unreadable", NOTE,
+		"the ACS of bridges cannot be read",
+		"The routes predicted here assume that they redirect nothing.",
+		"Run as root; only root reads configuration space beyond 64 bytes. Behind some hypervisors nobody does." },
+	[CODE_OTHER_SOCKET] = { "other-socket", WARNING,
+		"a client and the memory are at different processors (NUMA nodes)",
+		"Requests cross the link between the processors: if that forwards them at all, at a fraction of a switch's bandwidth.",
+		"Put both at one processor, best below one switch; 'lspci -tv' and the board's manual say which slots are." },
+	[CODE_LINK_REDUCED] = { "link-reduced", NOTE,
+		"a device's link runs with fewer lanes or at a lower speed than the device is capable of",
+		"Its bandwidth is lower by that factor. Some devices lower it by themselves while they have nothing to do.",
+		"Another slot; a reseated card or cable; the slot's settings in the firmware's setup." },
+	[CODE_BEHIND_VMD] = { "behind-vmd", WARNING,
+		"drives are behind an Intel Volume Management Device",
+		"They are in a PCI domain of their own, whose root is on no list: no device outside that domain has a route to or from "
+		"them.",
+		"Switch VMD off for these slots in the firmware's setup. RAID volumes made with it are lost." },
+	[CODE_VIRTUAL_MACHINE] = { "virtual-machine", NOTE,
+		"this is a virtual machine",
+		"The PCI tree is the hypervisor's. Where the real devices sit, and what ACS and the real IOMMU do, cannot be "
+		"seen from here: a route that is predicted may not exist.",
+		"Believe what 'doctor --probe' proves, and nothing else." },
+	[CODE_PREDICTION_DIFFERS] = { "prediction-differs", NOTE,
+		"the module predicts another route than doctor does from sysfs",
+		"The module's answer, which is the kernel's, counts.",
+		"Please report it, with the output of 'donard-cli doctor --json' as root." },
+	[CODE_NO_MEMORY] = { "no-memory", FAULT,
+		"no device has memory that could be a region",
+		"There is nothing to move data to.",
+		"You need a drive with a Controller Memory Buffer or a Persistent Memory Region, or a function with a memory BAR of "
+		"2 MiB or more that no driver uses (GPU, FPGA, NVRAM card): docs/hardware.md." },
+	[CODE_NO_REGION] = { "no-region", WARNING,
+		"there is no region yet",
+		"Nothing can be moved before one is added.",
+		"'donard-cli region candidates' lists what could be one, with the command to type." },
+	[CODE_BAR_UNASSIGNED] = { "bar-unassigned", WARNING,
+		"a memory BAR has no address: the firmware or the kernel found no room for it",
+		"It cannot be a region, and the device may not work at all.",
+		"Enable 'Above 4G Decoding' (large BARs, 64-bit MMIO) in the firmware's setup, or boot with pci=realloc." },
+	[CODE_BELOW_4G] = { "bar-below-4g", NOTE,
+		"a 64-bit memory BAR of 256 MiB or more lies below 4 GiB",
+		"The firmware seems to place BARs below 4 GiB only; larger ones will find no room.",
+		"Enable 'Above 4G Decoding' in the firmware's setup if a BAR is missing or too small." },
+	[CODE_BAR_RESIZABLE] = { "bar-resizable", NOTE,
+		"a BAR can be larger than it is",
+		"Only that part of the device's memory can be a region.",
+		"Enable 'Resizable BAR' in the firmware's setup, or, with no driver bound, write the binary logarithm of the size in "
+		"MiB to the function's resourceN_resize in sysfs: 15 for 32 GiB." },
+	[CODE_MEMORY_UNKNOWN] = { "memory-unknown", NOTE,
+		"a drive has memory that is not known to be of use",
+		"It is left out of the routes.",
+		"As the cause says." },
+	[CODE_MEMORY_IN_USE] = { "memory-in-use", NOTE,
+		"a driver uses a device that has a memory BAR",
+		"It is left out of the routes: its memory can be a region only while no driver uses the device.",
+		"Only if the machine can do without that device: unbind its driver. 'donard-cli region candidates' has the command." },
+	[CODE_UNROUTED_CLIENT] = { "unrouted-client", WARNING,
+		"a device has no route to a region of generic pages, and the kernel would not stop it",
+		"donard refuses the pair. Other programs (fio, dd, perftest) would lose data without an error.",
+		"Use page type p2pdma for the region (region set --page-type), or keep that device's users out of the group p2pmem." },
+	[CODE_NO_CLIENT] = { "no-client", FAULT,
+		"there is no NVMe drive and no RDMA NIC",
+		"No device here can be told to move data.",
+		"docs/hardware.md says what is known to work." },
+	[CODE_NO_DRIVE] = { "no-drive", NOTE,
+		"there is no NVMe drive on PCI Express",
+		"Only RDMA can be used. SATA and SAS drives, and NVMe over Fabrics, are out of the question.",
+		"docs/hardware.md" },
+	[CODE_MULTIPATH] = { "multipath", NOTE,
+		"namespaces are reached through several controllers",
+		"A copy uses whichever path the kernel chooses, so each controller must have a route.",
+		"Compare the controllers' rows. If one of them has no route, boot with nvme_core.multipath=N and use the other's node." },
+	[CODE_RDMA_DMA_BUF] = { "rdma-dma-buf", NOTE,
+		"an RDMA NIC's driver takes dma-bufs",
+		"It reaches regions of both page types.",
+		"Nothing has to be done." },
+	[CODE_RDMA_PINS] = { "rdma-pins", NOTE,
+		"an RDMA NIC's driver is not known to take dma-bufs",
+		"It reaches regions of page type generic only.",
+		"Add the region with --page-type generic." },
+	[CODE_RDMA_PORT_DOWN] = { "rdma-port-down", WARNING,
+		"no port of an RDMA NIC is active",
+		"It cannot connect.",
+		"Look at the cable, 'ip link' and 'rdma link'." },
+	[CODE_RDMA_SOFT] = { "rdma-soft", NOTE,
+		"an RDMA device is software (rxe, siw)",
+		"It works with regions of page type generic. The CPU copies: no route matters, and nothing bypasses it.",
+		"Nothing has to be done; for peer-to-peer you need an RDMA NIC." },
+	[CODE_GPU_DRIVER] = { "gpu-driver", NOTE,
+		"a GPU's memory belongs to its driver",
+		"Its BAR can be a region as a whole only while no driver uses the GPU. What programs allocate on it comes as a dma-buf.",
+		"Unbind the driver if the GPU is to serve as memory alone. 'donard-cli region candidates' has the command." },
+	[CODE_GPU_NO_DRIVER] = { "gpu-no-driver", NOTE,
+		"NVIDIA's driver does not run a GPU of NVIDIA's",
+		"What programs allocate on it cannot be pinned: gpu:N, cuFile and donard_memory_from_cuda() do not work.",
+		"Install NVIDIA's open kernel module: apt install nvidia-open-kernel-dkms (Debian contrib). It drives Turing and later "
+		"GPUs. Of an older one only the BAR can be a region, with no driver bound." },
+	[CODE_GPU_PROPRIETARY] = { "gpu-proprietary", WARNING,
+		"a GPU is driven by NVIDIA's proprietary module",
+		"GPL modules may not call it, so that none of the GPU's memory can be pinned.",
+		"Install the open one: apt install nvidia-open-kernel-dkms (Debian contrib), which replaces nvidia-kernel-dkms. It drives "
+		"Turing and later GPUs." },
+	[CODE_GPU_STATIC_BAR1] = { "gpu-static-bar1", NOTE,
+		"a GPU's driver runs with static BAR1",
+		"The driver has struct pages of its own for the aperture: the region has page type p2pdma and uses those, which needs "
+		"Linux 6.13 or later.",
+		"On an older kernel remove RMForceStaticBar1=1 from its parameter NVreg_RegistryDwords (/etc/modprobe.d), and load it "
+		"again." },
+	[CODE_GPU_NO_REGION] = { "gpu-no-region", NOTE,
+		"a GPU has no region to pin its memory in",
+		"gpu:N, cuFile and donard_memory_from_cuda() do not work for it.",
+		"sudo donard-cli region add --kind gpu-nvidia --device BDF" },
+	[CODE_GPU_PARTITIONED] = { "gpu-partitioned", NOTE,
+		"MIG divides a GPU into instances",
+		"Its driver can take pinned memory back at any time.",
+		"Add its region with --page-type p2pdma, where the kernel has that. Or switch MIG off: nvidia-smi -mig 0." },
+	[CODE_GPU_SMALL_BAR1] = { "gpu-small-bar1", NOTE,
+		"a GPU's BAR1 is smaller than its memory",
+		"Only so much of it, all programs together, can be pinned at a time.",
+		"Pin less at a time. This GPU's BAR cannot be resized here." },
+	[CODE_GPU_NO_CUDA] = { "gpu-no-cuda", NOTE,
+		"CUDA does not answer for a GPU",
+		"How much memory it has is not known. gpu:N does not work; programs that bring a CUDA of their own may.",
+		"apt install libcuda1 (Debian non-free), of the release of the kernel's driver." },
+	[CODE_NOT_DELIVERED] = { "not-delivered", WARNING,
+		"a block was moved, the device reported success, and the bytes did not arrive",
+		"The route does not exist, whatever was predicted. donard refuses the pair, as it proves each route itself; other "
+		"programs would lose data.",
+		"Put both below one PCIe switch, boot with iommu=pt, and look at the machine's firmware for updates." },
+};
+
+const struct code_entry *code_entry(enum code code)
+{
+	return &entries[code];
+}
+
+const char *severity_word(enum severity severity)
+{
+	static const char *const words[] = { "fault", "warning", "note" };
+
+	return words[severity];
+}
+
+struct json_object *doctor_codes(void)
+{
+	struct json_object *all = json_object_new_array();
+
+	for (int i = 0; i < CODE_COUNT; i++) {
+		struct json_object *model = json_object_new_object();
+
+		cli_add_text(model, "code", entries[i].word);
+		cli_add_text(model, "severity", severity_word(entries[i].severity));
+		cli_add_text(model, "meaning", entries[i].meaning);
+		cli_add_text(model, "consequence", entries[i].consequence);
+		cli_add_text(model, "remedy", entries[i].remedy);
+		json_object_array_add(all, model);
+	}
+	return all;
+}

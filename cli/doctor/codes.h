@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What a finding can be.  The words are stable: programs compare them, and
+ * docs/troubleshooting.md lists them.
+ */
+#ifndef DONARD_DOCTOR_CODES_H
+#define DONARD_DOCTOR_CODES_H
+
+enum severity {
+	SEVERITY_FAULT,		/* keeps the machine from it, whatever else is done */
+	SEVERITY_WARNING,	/* keeps some devices from it, or has to be done first */
+	SEVERITY_NOTE,		/* good to know */
+};
+
+enum code {
+	/* the kernel */
+	CODE_KERNEL_TOO_OLD, CODE_KERNEL_UNTESTED, CODE_CONFIG_UNREADABLE, CODE_NO_ZONE_DEVICE,
+	CODE_NO_P2PDMA, CODE_DMA_API_DEBUG, CODE_NO_IO_URING, CODE_LOCKDOWN, CODE_MEMORY_ENCRYPTION,
+	CODE_NOT_X86,
+	/* the module */
+	CODE_MODULE_MISSING, CODE_MODULE_NOT_LOADED, CODE_MODULE_DIFFERS, CODE_SIGNATURE_NEEDED,
+	CODE_FOREIGN_MODULE, CODE_REGION_BUSY_ENDING,
+	/* rights */
+	CODE_NOT_IN_GROUP, CODE_LOCKED_MEMORY, CODE_NOT_ROOT,
+	/* the IOMMU, and what stands in for one */
+	CODE_IOMMU_TRANSLATES, CODE_IOMMU_UNREADABLE, CODE_SWIOTLB_FORCED,
+	/* the paths */
+	CODE_UNLISTED_BRIDGE, CODE_UNLISTED_FORWARDS, CODE_ACS_REDIRECTS, CODE_ACS_DETOUR, CODE_ACS_UNREADABLE,
+	CODE_OTHER_SOCKET, CODE_LINK_REDUCED, CODE_BEHIND_VMD, CODE_VIRTUAL_MACHINE,
+	CODE_PREDICTION_DIFFERS,
+	/* memory */
+	CODE_NO_MEMORY, CODE_NO_REGION, CODE_BAR_UNASSIGNED, CODE_BELOW_4G, CODE_BAR_RESIZABLE,
+	CODE_MEMORY_UNKNOWN, CODE_MEMORY_IN_USE, CODE_UNROUTED_CLIENT,
+	/* devices that use it */
+	CODE_NO_CLIENT, CODE_NO_DRIVE, CODE_MULTIPATH, CODE_RDMA_DMA_BUF, CODE_RDMA_PINS,
+	CODE_RDMA_PORT_DOWN, CODE_RDMA_SOFT, CODE_GPU_DRIVER,
+	/* memory of GPUs that programs have allocated */
+	CODE_GPU_NO_DRIVER, CODE_GPU_PROPRIETARY, CODE_GPU_STATIC_BAR1, CODE_GPU_NO_REGION,
+	CODE_GPU_PARTITIONED, CODE_GPU_SMALL_BAR1, CODE_GPU_NO_CUDA,
+	/* --probe */
+	CODE_NOT_DELIVERED,
+	CODE_COUNT
+};
+
+struct code_entry {
+	const char *word;
+	enum severity severity;
+	const char *meaning;
+	const char *consequence;
+	const char *remedy;
+};
+
+const struct code_entry *code_entry(enum code code);
+const char *severity_word(enum severity severity);
+
+#endif /* DONARD_DOCTOR_CODES_H */

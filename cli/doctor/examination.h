@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* One examination: what was read, and what was found so far. */
+#ifndef DONARD_DOCTOR_EXAMINATION_H
+#define DONARD_DOCTOR_EXAMINATION_H
+
+#include <json-c/json.h>
+
+#include "codes.h"
+#include "doctor.h"
+#include "donard/candidate.h"
+#include "donard/gpu.h"
+#include "kernel.h"
+#include "pci.h"
+
+struct examination {
+	const struct doctor_request *request;
+	struct source source;
+	struct donard_context *ctx;
+	struct kernel kernel;
+	struct pci pci;
+	struct donard_region_list *regions;	/* NULL: the module is not loaded */
+	struct donard_client_list *clients;
+	struct donard_candidate_list *candidates;
+	struct donard_gpu_list *gpus;
+	struct json_object *findings;	/* of the model */
+	unsigned int faults;		/* findings of that severity */
+};
+
+/*
+ * A finding about @object (an address, a name, or ""), with its cause here.  One of a
+ * code and object that is there already is not added again; returns it either way.
+ */
+struct json_object *find(struct examination *x, enum code code, const char *object,
+			 const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* A remedy that knows the case, in place of the code's. */
+void find_remedy(struct json_object *finding, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+#endif /* DONARD_DOCTOR_EXAMINATION_H */

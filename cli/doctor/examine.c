@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: Apache-2.0
+/* From the machine's files to one model: facts, findings, pairs, verdict. */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "checks.h"
+#include "exit.h"
+#include "output.h"
+#include "pairs.h"
+#include "prove.h"
+
+#define SUMMARY_BYTES	512
+
+static int open_context(struct examination *x)
+{
+	char sysfs[PATH_MAX], dev[PATH_MAX];
+	struct donard_config config = { .size = sizeof(config) };
+
+	source_path(&x->source, sysfs, "/sys");
+	source_path(&x->source, dev, "/dev");
+	config.sysfs_root = sysfs;
+	config.dev_root = dev;
+	return donard_open(&x->ctx, &config);
+}
+
+/* Without the module there is no list of regions. */
+static int read_devices(struct examination *x)
+{
+	int rc = donard_client_list(x->ctx, &x->clients);
+
+	if (rc >= 0)
+		rc = donard_candidate_list(x->ctx, &x->candidates);
+	if (rc >= 0)
+		rc = donard_gpu_list(x->ctx, &x->gpus);
+	if (rc >= 0) {
+		rc = donard_region_list(x->ctx, &x->regions);
+		rc = rc == -EOPNOTSUPP ? 0 : rc;
+	}
+	return rc < 0 ? rc : pci_read(&x->source, &x->pci);
+}
+
+static void forget(struct examination *x)
+{
+	donard_region_list_free(x->regions);
+	donard_client_list_free(x->clients);
+	donard_candidate_list_free(x->candidates);
+	donard_gpu_list_free(x->gpus);
+	pci_forget(&x->pci);
+	kernel_forget(&x->kernel);
+	donard_close(x->ctx);
+}
+
+static const char *iommu_mode(const struct examination *x)
+{
+	bool any = false;
+
+	for (size_t i = 0; i < x->pci.count; i++) {
+		const struct pci_function *function = &x->pci.functions[i];
+
+		any |= function->iommu[0];
+		if (!pci_is_bridge(function) && function->driver[0] && route_translated(function))
+			return "translates";
+	}
+	return any ? "passes through" : "none";
+}
+
+static void add_firmware(const struct examination *x, struct json_object *model)
+{
+	static const char *const names[] = { "sys_vendor", "product_name", "board_name", "bios_vendor", "bios_version",
+					     "bios_date" };
+	struct json_object *firmware = json_object_new_object();
+	char text[128];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		source_text(&x->source, text, sizeof(text), "/sys/class/dmi/id/%s", names[i]);
+		cli_add_text(firmware, names[i], text);
+	}
+	json_object_object_add(model, "firmware", firmware);
+}
+
+static struct json_object *machine_of(const struct examination *x)
+{
+	struct json_object *model = json_object_new_object();
+
+	cli_add_text(model, "kernel", x->kernel.release);
+	cli_add_text(model, "kernel_arguments", x->kernel.cmdline);
+	cli_add_text(model, "processor", x->kernel.cpu_model);
+	json_object_object_add(model, "virtual", json_object_new_boolean(x->kernel.virtual));
+	cli_add_text(model, "iommu", iommu_mode(x));
+	json_object_object_add(model, "module_loaded", json_object_new_boolean(x->kernel.module_loaded));
+	json_object_object_add(model, "p2pdma", json_object_new_boolean(x->kernel.p2pdma));
+	cli_add_number(model, "clients", donard_client_count(x->clients));
+	cli_add_number(model, "regions", donard_region_count(x->regions));
+	cli_add_number(model, "candidates", donard_candidate_count(x->candidates));
+	add_firmware(x, model);
+	return model;
+}
+
+/* Pairs of two devices: what a drive does with its own memory is no news, and donard starts no DMA of a GPU. */
+struct tally {
+	unsigned int pairs, own, of_gpu, with_region, without_region, unlisted, allowed, proven;
+};
+
+static struct tally count(const struct pairs *pairs)
+{
+	struct tally tally = { 0 };
+
+	for (size_t i = 0; i < pairs->count; i++) {
+		const struct pair *pair = &pairs->pairs[i];
+
+		if (pair->client->type == DONARD_CLIENT_GPU) {
+			tally.of_gpu++;
+			continue;
+		}
+		if (pair->function == pair->memory->function) {
+			tally.own++;
+			continue;
+		}
+		tally.pairs++;
+		tally.proven += pair->proven;
+		tally.allowed += pair->verdict == DONARD_VERDICT_YES && pair->route.unlisted_bridge;
+		tally.unlisted += pair->verdict == DONARD_VERDICT_UNLISTED;
+		if (pair->verdict == DONARD_VERDICT_YES && pair->memory->region)
+			tally.with_region++;
+		else if (pair->verdict == DONARD_VERDICT_YES)
+			tally.without_region++;
+	}
+	return tally;
+}
+
+/* What the table has, and the numbers before have not. */
+static void name_others(const struct tally *tally, char *text, size_t text_bytes)
+{
+	const char *separator = "; not counted: ";
+	size_t used = strlen(text);
+
+	if (tally->own) {
+		used += (size_t)snprintf(text + used, text_bytes - used, "%s%u of a drive and its own memory", separator,
+					 tally->own);
+		separator = ", ";
+	}
+	if (tally->of_gpu)
+		snprintf(text + used, text_bytes - used, "%s%u of a GPU", separator, tally->of_gpu);
+}
+
+static void name_evidence(const struct tally *tally, unsigned int good, char text[64])
+{
+	if (!tally->proven)
+		strcpy(text, "predicted");
+	else if (tally->proven == good)
+		strcpy(text, "proven");
+	else
+		snprintf(text, 64, "%u proven, %u predicted", tally->proven, good - tally->proven);
+}
+
+/* The word, and what it means here. */
+static const char *judge(const struct examination *x, const struct tally *tally, char text[SUMMARY_BYTES])
+{
+	unsigned int good = tally->with_region + tally->without_region;
+	char evidence[64];
+
+	name_evidence(tally, good, evidence);
+	if (x->faults && good) {
+		snprintf(text, SUMMARY_BYTES, "%u %s in the way; without, a device would reach another's memory in %u of %u "
+			 "pairs (%s)", x->faults, x->faults == 1 ? "fault is" : "faults are", good, tally->pairs, evidence);
+		return "blocked";
+	}
+	if (good) {
+		snprintf(text, SUMMARY_BYTES, "a device reaches another's memory in %u of %u pairs%s (%s)%s", good,
+			 tally->pairs, tally->with_region ? "" : ", once it is a region", evidence,
+			 tally->allowed ? "; where the host bridge is unlisted, with --allow-unlisted-bridge" : "");
+		return tally->with_region ? "ready" : "possible";
+	}
+	if (tally->unlisted) {
+		snprintf(text, SUMMARY_BYTES, "every way between two devices crosses a host bridge that may forward requests, or "
+			 "lose them");
+		return "unlisted";
+	}
+	snprintf(text, SUMMARY_BYTES, tally->pairs ? "no device has a route to another's memory" :
+		 tally->own ? "a drive has memory, and there is no other device that could use it" :
+		 "there is no pair of a device and of memory that it could reach");
+	return "impossible";
+}
+
+static int exit_code(const char *verdict, const struct proof_tally *proof)
+{
+	if (proof->undelivered)
+		return EXIT_MISMATCH;
+	if (proof->failed)
+		return EXIT_FAILED;
+	return !strcmp(verdict, "ready") || !strcmp(verdict, "possible") ? EXIT_DONE : EXIT_UNSUPPORTED;
+}
+
+static int examine(struct examination *x, struct json_object *model)
+{
+	struct json_object *models = json_object_new_array(), *gpus = json_object_new_array();
+	struct proof_tally proof = { 0 };
+	struct pairs pairs;
+	char summary[SUMMARY_BYTES];
+	const char *verdict;
+	struct tally tally;
+	int rc;
+
+	json_object_object_add(model, "machine", machine_of(x));
+	json_object_object_add(model, "pairs", models);
+	json_object_object_add(model, "gpus", gpus);
+	json_object_object_add(model, "findings", x->findings);
+	rc = pairs_make(x, &pairs, models);
+	if (rc)
+		return rc;
+	check_kernel(x);
+	check_module(x);
+	check_rights(x);
+	check_memory(x);
+	check_clients(x);
+	check_gpus(x, gpus);
+	if (x->request->probe && x->source.live)
+		prove_pairs(x, &pairs, &proof);
+	/* What was seen to arrive has nothing in its way. */
+	check_paths(x, &pairs);
+	tally = count(&pairs);
+	verdict = judge(x, &tally, summary);
+	name_others(&tally, summary, sizeof(summary));
+	pairs_forget(&pairs);
+	cli_add_text(model, "verdict", verdict);
+	cli_add_text(model, "summary", summary);
+	return exit_code(verdict, &proof);
+}
+
+int doctor_examine(const struct doctor_request *request, struct json_object **model)
+{
+	struct examination x = { .request = request };
+	int rc;
+
+	snprintf(x.source.root, sizeof(x.source.root), "%s", request->root ? request->root : "");
+	x.source.live = !request->root;
+	rc = open_context(&x);
+	if (rc)
+		return rc;
+	kernel_read(&x.source, &x.kernel);
+	rc = read_devices(&x);
+	if (!rc) {
+		x.findings = json_object_new_array();
+		*model = json_object_new_object();
+		rc = examine(&x, *model);
+		if (rc < 0)
+			json_object_put(*model);
+	}
+	forget(&x);
+	return rc;
+}

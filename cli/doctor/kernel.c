@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "kernel.h"
+
+/* The first line "name<tabs>: value" of /proc/cpuinfo; "" without one. */
+static void cpu_line(const char *cpuinfo, const char *name, char *value, size_t value_bytes)
+{
+	size_t name_bytes = strlen(name);
+
+	value[0] = '\0';
+	for (const char *line = cpuinfo; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, name_bytes) || !strchr("\t :", line[name_bytes]))
+			continue;
+		line += strcspn(line, ":\n");
+		if (*line == ':')
+			snprintf(value, value_bytes, "%.*s", (int)strcspn(line + 1, "\n"), line + 1);
+		memmove(value, value + strspn(value, " "), strlen(value + strspn(value, " ")) + 1);
+		return;
+	}
+}
+
+static bool has_word(const char *text, const char *word)
+{
+	size_t bytes = strlen(word);
+
+	for (const char *at = text; (at = strstr(at, word)); at += bytes)
+		if ((at == text || strchr(" \t\n", at[-1])) && (!at[bytes] || strchr(" \t\n", at[bytes])))
+			return true;
+	return false;
+}
+
+/* The last one counts. "" without one. */
+static void argument_value(const struct kernel *kernel, const char *name, char *value, size_t value_bytes)
+{
+	const char *at = kernel->cmdline;
+	size_t bytes = strlen(name);
+
+	value[0] = '\0';
+	for (; (at = strstr(at, name)); at += bytes)
+		if ((at == kernel->cmdline || at[-1] == ' ') && at[bytes] == '=')
+			snprintf(value, value_bytes, "%.*s", (int)strcspn(at + bytes + 1, " "), at + bytes + 1);
+}
+
+/*
+ * The module asks cc_platform_has(CC_ATTR_MEM_ENCRYPT), and does not load where that is so.  The flag "sme" is there
+ * only if the firmware allows it; "sev" is a host's ability, and a guest's state.
+ */
+static bool encrypts_memory(const struct source *source, const struct kernel *kernel, const char *flags)
+{
+	bool sev = has_word(flags, "sev") || has_word(flags, "sev_es") || has_word(flags, "sev_snp");
+	char sme[16];
+
+	if (kernel->module_loaded)
+		return false;
+	argument_value(kernel, "mem_encrypt", sme, sizeof(sme));
+	if (!sme[0] && kernel_option(kernel, "AMD_MEM_ENCRYPT_ACTIVE_BY_DEFAULT") == 1)
+		strcpy(sme, "on");
+	return has_word(flags, "tdx_guest") || (kernel->virtual && sev) ||
+	       (has_word(flags, "sme") && !strcmp(sme, "on")) ||
+	       source_exists(source, "/sys/devices/system/cpu/sev/vmpl");
+}
+
+static void read_cpu(const struct source *source, struct kernel *kernel)
+{
+	char *cpuinfo = source_whole(source, "/proc/cpuinfo");
+	char text[4096];
+
+	cpu_line(cpuinfo, "vendor_id", kernel->cpu_vendor, sizeof(kernel->cpu_vendor));
+	cpu_line(cpuinfo, "model name", kernel->cpu_model, sizeof(kernel->cpu_model));
+	cpu_line(cpuinfo, "cpu family", text, sizeof(text));
+	kernel->cpu_family = (unsigned int)strtoul(text, NULL, 10);
+	cpu_line(cpuinfo, "flags", text, sizeof(text));
+	kernel->is_x86 = kernel->cpu_vendor[0] && text[0];	/* s390 has a vendor, too */
+	kernel->virtual = has_word(text, "hypervisor");
+	kernel->encrypts = encrypts_memory(source, kernel, text);
+	free(cpuinfo);
+}
+
+static void read_config(const struct source *source, struct kernel *kernel)
+{
+	static const struct {
+		const char *before, *after;
+	} places[] = {
+		{ "/boot/config-", "" }, { "/lib/modules/", "/config" },
+		{ "/lib/modules/", "/build/.config" }, { "/usr/lib/modules/", "/config" },
+	};
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]) && !kernel->config; i++)
+		kernel->config = source_whole(source, "%s%s%s", places[i].before, kernel->release,
+					      places[i].after);
+}
+
+/* Where the options cannot be read: the function is there only with CONFIG_PCI_P2PDMA, and its name is no secret. */
+static bool has_symbol(const struct source *source, const char *name)
+{
+	char *symbols = source_whole(source, "/proc/kallsyms");
+	bool found = symbols && has_word(symbols, name);
+
+	free(symbols);
+	return found;
+}
+
+void kernel_read(const struct source *source, struct kernel *kernel)
+{
+	int option;
+
+	memset(kernel, 0, sizeof(*kernel));
+	source_text(source, kernel->release, sizeof(kernel->release), "/proc/sys/kernel/osrelease");
+	sscanf(kernel->release, "%u.%u", &kernel->major, &kernel->minor);
+	source_text(source, kernel->cmdline, sizeof(kernel->cmdline), "/proc/cmdline");
+	kernel->module_loaded = source_exists(source, "/sys/module/p2pmem");
+	read_config(source, kernel);
+	read_cpu(source, kernel);
+	option = kernel_option(kernel, "PCI_P2PDMA");
+	if (option < 0)
+		option = has_symbol(source, "pci_p2pdma_distance_many");
+	kernel->p2pdma = option && kernel_since(kernel, 6, 13);
+}
+
+void kernel_forget(struct kernel *kernel)
+{
+	free(kernel->config);
+	kernel->config = NULL;
+}
+
+bool kernel_since(const struct kernel *kernel, unsigned int major, unsigned int minor)
+{
+	return kernel->major > major || (kernel->major == major && kernel->minor >= minor);
+}
+
+int kernel_option(const struct kernel *kernel, const char *name)
+{
+	char line[64];
+	const char *at;
+
+	if (!kernel->config)
+		return -1;
+	snprintf(line, sizeof(line), "\nCONFIG_%s=", name);
+	at = strstr(kernel->config, line);
+	return at && strchr("ym", at[strlen(line)]);
+}
+
+bool kernel_forces_swiotlb(const struct kernel *kernel)
+{
+	static const char name[] = "swiotlb=";
+
+	for (const char *at = kernel->cmdline; (at = strstr(at, name)); at++) {
+		const char *value = at + strlen(name);
+
+		value += strspn(value, "0123456789,");
+		if ((at == kernel->cmdline || at[-1] == ' ') && strcspn(value, " ") == strlen("force") &&
+		    !strncmp(value, "force", strlen("force")))
+			return true;
+	}
+	return false;
+}

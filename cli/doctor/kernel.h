@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The kernel that runs, its options, and the processor. */
+#ifndef DONARD_DOCTOR_KERNEL_H
+#define DONARD_DOCTOR_KERNEL_H
+
+#include "source.h"
+
+struct kernel {
+	char release[65];
+	unsigned int major, minor;
+	char cmdline[4096];
+	char *config;		/* its options, or NULL */
+	bool module_loaded;
+	char cpu_vendor[32], cpu_model[64];
+	unsigned int cpu_family;
+	bool is_x86, virtual, p2pdma;
+	bool encrypts;		/* its memory, as far as the processor and the arguments say */
+};
+
+/* p2pdma: has the kernel a list of host bridges that p2pmem asks? */
+void kernel_read(const struct source *source, struct kernel *kernel);
+void kernel_forget(struct kernel *kernel);
+bool kernel_since(const struct kernel *kernel, unsigned int major, unsigned int minor);
+/* Of CONFIG_@name: 1 (y or m), 0, or -1 if that is not known. */
+int kernel_option(const struct kernel *kernel, const char *name);
+/* "swiotlb=force", or with sizes in front, "swiotlb=65536,4,force": the first that says so counts. */
+bool kernel_forces_swiotlb(const struct kernel *kernel);
+
+#endif /* DONARD_DOCTOR_KERNEL_H */

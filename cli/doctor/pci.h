@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The PCI functions of a machine, as a tree, and what their configuration space says. */
+#ifndef DONARD_DOCTOR_PCI_H
+#define DONARD_DOCTOR_PCI_H
+
+#include "donard/donard.h"
+#include "source.h"
+
+#define PCI_BARS		6
+#define PCI_CLASS_BRIDGE	0x06
+#define PCI_CLASS_DISPLAY	0x03
+
+struct pci_bar {
+	uint64_t start, bytes;
+	bool memory, prefetchable, is_64, unset;
+	uint64_t largest_bytes;	/* that it can be resized to (resourceN_resize); 0: it cannot */
+};
+
+/* Of the link to the function above. */
+struct pci_link {
+	char speed[24], largest_speed[24];	/* "16.0 GT/s PCIe", or "" */
+	unsigned int width, largest_width;	/* lanes, or 0 */
+};
+
+struct pci_function {
+	char bdf[DONARD_BDF_BYTES];
+	char above[DONARD_BDF_BYTES];	/* the bridge above, or "" on a root bus */
+	const struct pci_function *up;
+	char root_bus[24];	/* "pci0000:00" */
+	char driver[32];	/* or "" */
+	char iommu[16];		/* type of its IOMMU group: "DMA", "DMA-FQ", "identity", "unknown"; "" without a group */
+	uint32_t class;
+	unsigned int vendor, device;
+	int numa_node;		/* -1: not known */
+	bool config_whole;	/* all of its configuration space could be read */
+	int port;		/* type of PCI Express port (PCI_PORT_...); -1: none, or not known */
+	bool has_acs;
+	unsigned int acs_control;
+	struct pci_bar bars[PCI_BARS];
+	struct pci_link link;
+};
+
+#define PCI_PORT_ROOT		4
+#define PCI_PORT_UPSTREAM	5
+#define PCI_PORT_DOWNSTREAM	6
+
+struct pci {
+	struct pci_function *functions;	/* by address */
+	size_t count;
+};
+
+/* 0 or -ENOMEM; what cannot be read is left out. */
+int pci_read(const struct source *source, struct pci *pci);
+void pci_forget(struct pci *pci);
+const struct pci_function *pci_find(const struct pci *pci, const char *bdf);
+bool pci_is_bridge(const struct pci_function *function);
+/* ACS bits that keep a port from turning requests round itself: those of drivers/pci/p2pdma.c. */
+bool pci_redirects(const struct pci_function *function);
+/* The function above @function, or itself, that lies on a root bus. */
+const struct pci_function *pci_root_of(const struct pci_function *function);
+
+/* Pure: looks at @bytes of configuration space. */
+void pci_parse_config(struct pci_function *function, const uint8_t *config, size_t bytes);
+void pci_parse_resource(struct pci_bar *bar, const char *line);
+
+#endif /* DONARD_DOCTOR_PCI_H */

@@ -1,0 +1,558 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The library proves the route of each pair of a file and memory at their first request,
+ * where it can without harm; so a request is made.
+ *
+ *   read:  one block of the drive into memory of the region: nobody's, or of a persistent
+ *          region its last blocks, which get back what was in them.
+ *   write: a nonce to --scratch, if that is on the drive, and back through DRAM.  Else the drive is told to compare its
+ *          block with the region's copy of it: equal, different once the CPU has
+ *          changed the copy, and equal when it is as before.  Then it has read the region.
+ *
+ * Signals that end a program wait meanwhile: a persistent region gets its bytes back.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "compare.h"
+#include "donard/queue.h"
+#include "output.h"
+#include "prove.h"
+#include "terms.h"
+
+#define LEAST_BYTES	4096
+#define TRIES		8	/* somebody may write to the block meanwhile */
+
+/* Does the drive see the region's memory? */
+enum sight {
+	SIGHT_YES,
+	SIGHT_DISTURBED,	/* somebody wrote to the block */
+	SIGHT_TOLD,		/* no, or not known; say() has it */
+};
+
+struct trial {
+	struct examination *x;
+	struct pair *pair;
+	struct donard_memory *memory;
+	struct donard_queue *queue;
+	struct donard_file *drive;
+	struct donard_memory_info info;
+	size_t bytes, controllers;	/* of a request; that serve the drive */
+	void *kept;		/* of a persistent region */
+	unsigned int undelivered;
+	bool spoiled;		/* a persistent region did not get its bytes back */
+};
+
+static void say(struct trial *trial, const char *direction, const char *state, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+static void say(struct trial *trial, const char *direction, const char *state, const char *format, ...)
+{
+	struct json_object *proof = json_object_new_object();
+	char reason[1024], key[16];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(reason, sizeof(reason), format, args);
+	va_end(args);
+	cli_add_text(proof, "state", state);
+	cli_add_text(proof, "reason", reason);
+	json_object_object_add(trial->pair->model, direction, proof);
+	snprintf(key, sizeof(key), "%s_state", direction);
+	cli_add_text(trial->pair->model, key, state);
+}
+
+static void lost(struct trial *trial, const char *direction, const char *text)
+{
+	const struct pair *pair = trial->pair;
+	char object[128];
+
+	trial->undelivered++;
+	snprintf(object, sizeof(object), "%s %s %s", pair->client->name, strcmp(direction, "read") ? "from" : "into",
+		 pair->memory->name);
+	find(trial->x, CODE_NOT_DELIVERED, object, "%s", text);
+	say(trial, direction, "failed", "%s", text);
+}
+
+/* An error in options of commands: one that this command has not is named with the one that has it. */
+static const char *say_whose_option(char text[CLI_ERROR_BYTES])
+{
+	size_t used = strlen(text);
+
+	if (strstr(text, "--allow-bounce"))
+		snprintf(text + used, CLI_ERROR_BYTES - used, " (--allow-bounce is an option of 'donard-cli copy')");
+	return text;
+}
+
+/* Of the library's last call, which returned @rc. */
+static void say_failure(struct trial *trial, const char *direction, int rc)
+{
+	char text[CLI_ERROR_BYTES];
+
+	cli_in_options(donard_error(trial->x->ctx), text, sizeof(text));
+	say_whose_option(text);
+	if (!strcmp(donard_error_code(trial->x->ctx), "not-delivered"))
+		lost(trial, direction, text);
+	else
+		say(trial, direction, rc == -EHOSTUNREACH || rc == -EOPNOTSUPP ? "refused" : "not-tried", "%s", text);
+}
+
+/* Bytes moved, or -errno; a failure of the device in *@done. */
+static int64_t finish(struct trial *trial, int rc, struct donard_completion *done)
+{
+	done->error = NULL;
+	if (!rc)
+		rc = donard_queue_wait(trial->queue, 1, -1, done, 1);
+	if (rc < 0)
+		return rc;
+	if (done->result >= 0)
+		done->error = NULL;
+	return done->result;
+}
+
+static int64_t move_in(struct trial *trial, struct donard_file *file, struct donard_memory *memory,
+		       struct donard_completion *done)
+{
+	return finish(trial, donard_queue_read(trial->queue, file, 0, memory, 0, trial->bytes, NULL), done);
+}
+
+static int64_t move_out(struct trial *trial, struct donard_file *file, struct donard_completion *done)
+{
+	return finish(trial, donard_queue_write(trial->queue, file, 0, trial->memory, 0, trial->bytes, NULL), done);
+}
+
+static void say_not_moved(struct trial *trial, const char *direction, int64_t rc,
+			  const struct donard_completion *done)
+{
+	char text[CLI_ERROR_BYTES];
+
+	if (!done->error) {
+		say_failure(trial, direction, (int)rc);
+		return;
+	}
+	cli_in_options(done->error, text, sizeof(text));
+	say(trial, direction, "failed", "%s", say_whose_option(text));
+}
+
+static void try_read(struct trial *trial)
+{
+	struct donard_completion done;
+	int64_t rc = move_in(trial, trial->drive, trial->memory, &done);
+
+	if (rc < 0)
+		say_not_moved(trial, "read", rc, &done);
+	else
+		say(trial, "read", donard_evidence_text(done.evidence), "%s", done.evidence ==
+		    DONARD_EVIDENCE_PROVEN ? "" : "the block was moved, but would look the same had it not arrived");
+}
+
+/*
+ * A file that nobody else has: in a directory one without a name, else one that is made, and *made.  Never through a link that
+ * somebody put there.  -EEXIST where @given is there and is no directory.
+ */
+static int make_scratch(const char *given, bool *made)
+{
+	const int flags = O_RDWR | O_DIRECT | O_CLOEXEC;
+	struct stat st;
+	int fd;
+
+	*made = false;
+	if (!stat(given, &st) && S_ISDIR(st.st_mode)) {
+		fd = open(given, O_TMPFILE | flags, 0600);
+		return fd < 0 ? -errno : fd;
+	}
+	fd = open(given, O_CREAT | O_EXCL | flags, 0600);
+	*made = fd >= 0;
+	return fd < 0 ? -errno : fd;
+}
+
+/* Returns as donard_file_open(), where the failure of the library is told. */
+static int open_scratch(struct trial *trial, const char *given, bool *made, struct donard_file **file)
+{
+	int rc, fd = make_scratch(given, made);
+
+	if (fd == -EEXIST) {
+		rc = donard_file_open(trial->x->ctx, given, DONARD_FILE_WRITE, file);
+	} else if (fd < 0) {
+		say(trial, "write", "not-tried", "--scratch %s: no file can be made there: %s", given, strerror(-fd));
+		return fd;
+	} else {
+		rc = donard_file_adopt(trial->x->ctx, fd, file);
+		close(fd);
+	}
+	if (rc < 0)
+		say_failure(trial, "write", rc);
+	return rc;
+}
+
+/* Of what lies on several drives nobody knows which one the block comes to. */
+static bool is_on_drive(const struct trial *trial, const struct donard_file *file)
+{
+	const char *client = donard_file_client(file, 0);
+
+	return client && !donard_file_client(file, 1) && !strcmp(client, trial->pair->client->bdf);
+}
+
+/* What the file holds now, by way of DRAM; 0 when it is @expected, 1 when not, or -errno. */
+static int64_t compare_file(struct trial *trial, struct donard_file *file, const uint8_t *expected,
+			    struct donard_completion *done)
+{
+	struct donard_memory *dram;
+	uint8_t *seen = malloc(trial->bytes);
+	int64_t rc = seen ? donard_memory_dram(trial->x->ctx, trial->bytes, &dram) : -ENOMEM;
+
+	if (!rc) {
+		rc = move_in(trial, file, dram, done);
+		if (rc >= 0)
+			rc = donard_memory_read(dram, 0, seen, trial->bytes);
+		if (!rc)
+			rc = memcmp(seen, expected, trial->bytes) != 0;
+		donard_memory_free(dram);
+	}
+	free(seen);
+	return rc;
+}
+
+/* Bytes that nobody else has, out of the region and back through DRAM. */
+static void try_write(struct trial *trial, struct donard_file *file)
+{
+	struct donard_completion done = { .error = NULL };
+	uint8_t *nonce = malloc(trial->bytes);
+	int64_t rc = -ENOMEM;
+
+	if (nonce && getrandom(nonce, trial->bytes, 0) == (ssize_t)trial->bytes)
+		rc = donard_memory_write(trial->memory, 0, nonce, trial->bytes);
+	if (!rc)
+		rc = move_out(trial, file, &done);
+	if (rc >= 0)
+		rc = compare_file(trial, file, nonce, &done);
+	free(nonce);
+	if (rc < 0)
+		say_not_moved(trial, "write", rc, &done);
+	else if (rc)
+		lost(trial, "write", "the drive reported that it wrote, and holds other bytes than the region");
+	else
+		say(trial, "write", "proven", "%s", "");
+}
+
+/* Returns false where the scratch is on another drive. */
+static bool write_scratch(struct trial *trial)
+{
+	const char *given = trial->x->request->scratch;
+	struct donard_file *file;
+	bool made, told = true;
+
+	if (!given)
+		return false;
+	if (open_scratch(trial, given, &made, &file) >= 0) {
+		told = is_on_drive(trial, file);
+		if (told)
+			try_write(trial, file);
+		donard_file_close(file);
+	}
+	if (made)
+		unlink(given);
+	return told;
+}
+
+static void say_no_compare(struct trial *trial, const char *why)
+{
+	say(trial, "write", "not-tried", "%s. --scratch PATH, a file or folder on this drive, is written instead", why);
+}
+
+/* What the drive says of its block and the region's copy of it; a failure is told. */
+static enum compare_result ask_drive(struct trial *trial, int fd)
+{
+	enum compare_result result;
+	char why[128];
+	int status;
+
+	result = compare_with(fd, trial->info.address, trial->bytes, &status);
+	if (result != COMPARE_FAILED)
+		return result;
+	snprintf(why, sizeof(why), "the drive does not compare its block with the region (status %d)", status);
+	if (compare_unsupported(status))
+		say_no_compare(trial, why);
+	else
+		say(trial, "write", "failed", "%s", why);
+	return result;
+}
+
+/*
+ * Reads the block into the region again: 1 if the CPU sees the same there as before, 0 if somebody has written to the
+ * block.  -errno is told.
+ */
+static int64_t unwritten(struct trial *trial)
+{
+	struct donard_completion done = { .error = NULL };
+	uint8_t *before = malloc(trial->bytes), *after = malloc(trial->bytes);
+	int64_t rc = before && after ? donard_memory_read(trial->memory, 0, before, trial->bytes) : -ENOMEM;
+
+	if (!rc)
+		rc = move_in(trial, trial->drive, trial->memory, &done);
+	if (rc >= 0)
+		rc = donard_memory_read(trial->memory, 0, after, trial->bytes);
+	if (!rc)
+		rc = !memcmp(before, after, trial->bytes);
+	else
+		say_not_moved(trial, "write", rc, &done);
+	free(before);
+	free(after);
+	return rc;
+}
+
+static enum sight sees_copy(struct trial *trial, int fd)
+{
+	enum compare_result result = ask_drive(trial, fd);
+	int64_t rc;
+
+	if (result != COMPARE_DIFFERENT)
+		return result == COMPARE_EQUAL ? SIGHT_YES : SIGHT_TOLD;
+	rc = unwritten(trial);
+	if (!rc)
+		return SIGHT_DISTURBED;
+	if (rc > 0)
+		lost(trial, "write", "the drive does not see in the region what it has just put there: what it reads comes "
+		     "from elsewhere");
+	return SIGHT_TOLD;
+}
+
+/* Turns a byte of the copy over; twice, and it is as before. A failure is told. */
+static bool change(struct trial *trial)
+{
+	unsigned char byte;
+	int rc = donard_memory_read(trial->memory, 0, &byte, 1);
+
+	byte ^= 0xff;
+	if (!rc)
+		rc = donard_memory_write(trial->memory, 0, &byte, 1);
+	if (rc)
+		say_failure(trial, "write", rc);
+	return !rc;
+}
+
+/* A block that somebody writes to differs, too; but not from the copy as it was. */
+static enum sight sees_change(struct trial *trial, int fd)
+{
+	enum compare_result result;
+
+	if (!change(trial))
+		return SIGHT_TOLD;
+	result = ask_drive(trial, fd);
+	if (result == COMPARE_EQUAL)
+		lost(trial, "write", "the drive does not see what the CPU has changed in the region: what it reads comes from "
+		     "elsewhere");
+	if (result != COMPARE_DIFFERENT || !change(trial))
+		return SIGHT_TOLD;
+	result = ask_drive(trial, fd);
+	if (result == COMPARE_DIFFERENT)
+		return SIGHT_DISTURBED;
+	return result == COMPARE_EQUAL ? SIGHT_YES : SIGHT_TOLD;
+}
+
+static void write_compared(struct trial *trial)
+{
+	struct donard_file_info file = { .size = sizeof(file) };
+	enum sight sight = SIGHT_DISTURBED;
+	char unfit[COMPARE_TEXT_BYTES] = "the region cannot be mapped";
+
+	donard_file_info(trial->drive, &file);
+	if (!trial->info.address || !compare_fit(file.fd, unfit)) {
+		say_no_compare(trial, unfit);
+		return;
+	}
+	for (int i = 0; i < TRIES && sight == SIGHT_DISTURBED; i++) {
+		sight = sees_copy(trial, file.fd);
+		if (sight == SIGHT_YES)
+			sight = sees_change(trial, file.fd);
+	}
+	if (sight == SIGHT_YES)
+		say(trial, "write", "proven", "%s", "");
+	else if (sight == SIGHT_DISTURBED)
+		say_no_compare(trial, "somebody writes to the start of the drive all the time");
+}
+
+static uint64_t kept_offset(const struct donard_region_info *region, size_t bytes)
+{
+	return region->size_bytes - bytes;
+}
+
+static int take_memory(struct trial *trial)
+{
+	const struct donard_region_info *region = trial->pair->memory->region;
+	int rc;
+
+	if (!region->persistent)
+		return donard_memory_alloc(trial->x->ctx, region->name, trial->bytes, &trial->memory);
+	rc = donard_memory_claim(trial->x->ctx, region->name, kept_offset(region, trial->bytes), trial->bytes,
+				 &trial->memory);
+	trial->kept = rc ? NULL : malloc(trial->bytes);
+	if (!rc && (!trial->kept || donard_memory_read(trial->memory, 0, trial->kept, trial->bytes))) {
+		free(trial->kept);
+		trial->kept = NULL;
+		donard_memory_free(trial->memory);
+		trial->memory = NULL;
+		return -EIO;
+	}
+	return rc;
+}
+
+/* A persistent region's bytes come first; that they did not is worth more than what was seen of the route. */
+static void restore(struct trial *trial)
+{
+	const struct donard_region_info *region = trial->pair->memory->region;
+	char text[CLI_ERROR_BYTES];
+	int rc = donard_memory_write(trial->memory, 0, trial->kept, trial->bytes);
+
+	if (!rc)
+		rc = donard_memory_sync(trial->memory, DONARD_SYNC_DURABLE);
+	if (!rc)
+		return;
+	trial->spoiled = true;
+	cli_in_options(donard_error(trial->x->ctx), text, sizeof(text));
+	say(trial, "read", "failed", "%s did not get back the %zu bytes at %llu that it had: %s", region->name, trial->bytes,
+	    (unsigned long long)kept_offset(region, trial->bytes), text);
+}
+
+static void give_memory(struct trial *trial)
+{
+	if (trial->kept)
+		restore(trial);
+	free(trial->kept);
+	donard_memory_free(trial->memory);
+}
+
+static int open_drive(struct trial *trial)
+{
+	struct donard_queue_options options = {
+		.size = sizeof(options),
+		.flags = trial->x->request->unlisted ? DONARD_QUEUE_ALLOW_UNLISTED : 0,
+	};
+	struct donard_file_info info = { .size = sizeof(info) };
+	char path[128];
+	int rc;
+
+	snprintf(path, sizeof(path), "/dev/%s", trial->pair->client->namespaces[0]);
+	rc = donard_file_open(trial->x->ctx, path, 0, &trial->drive);
+	if (rc < 0)
+		return rc;
+	donard_file_info(trial->drive, &info);
+	trial->controllers = info.client_count;
+	trial->bytes = info.align_bytes > LEAST_BYTES ? info.align_bytes : LEAST_BYTES;
+	rc = donard_queue_open(trial->x->ctx, &options, &trial->queue);
+	return rc ? rc : take_memory(trial);
+}
+
+static bool is(const struct trial *trial, const char *direction, const char *state)
+{
+	return !strcmp(cli_text_of(json_object_object_get(trial->pair->model, direction), "state"), state);
+}
+
+static bool either(const struct trial *trial, const char *state)
+{
+	return is(trial, "read", state) || is(trial, "write", state);
+}
+
+static void say_both(struct trial *trial, const char *state, const char *reason)
+{
+	say(trial, "read", state, "%s", reason);
+	say(trial, "write", state, "%s", reason);
+}
+
+static void try_neither(struct trial *trial, const char *reason)
+{
+	say_both(trial, "not-tried", reason);
+}
+
+static void try_both(struct trial *trial)
+{
+	trial->info.size = sizeof(trial->info);
+	donard_memory_info(trial->memory, &trial->info);
+	try_read(trial);
+	if (!is(trial, "read", "proven"))
+		say(trial, "write", "not-tried", "reading comes first");
+	else if (!write_scratch(trial))
+		write_compared(trial);
+}
+
+static void try_drive(struct trial *trial)
+{
+	int rc = open_drive(trial);
+
+	if (rc) {
+		say_failure(trial, "read", rc);
+		say(trial, "write", "not-tried", "reading comes first");
+	} else if (trial->controllers > 1) {
+		try_neither(trial, "several controllers serve this drive, and the kernel chooses one for each block");
+	} else {
+		try_both(trial);
+	}
+	donard_queue_close(trial->queue);
+	if (trial->memory)
+		give_memory(trial);
+	donard_file_close(trial->drive);
+}
+
+/* Nothing of a region or of --scratch is left when Ctrl-C or a shutdown ends the program. */
+static void try_drive_whole(struct trial *trial)
+{
+	sigset_t ending, before;
+
+	sigemptyset(&ending);
+	sigaddset(&ending, SIGINT);
+	sigaddset(&ending, SIGTERM);
+	sigaddset(&ending, SIGHUP);
+	sigprocmask(SIG_BLOCK, &ending, &before);
+	try_drive(trial);
+	sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* What was seen counts more than what was predicted. Of a refusal for want of --allow-unlisted-bridge, nothing was seen. */
+static void correct(const struct trial *trial)
+{
+	struct pair *pair = trial->pair;
+
+	if (is(trial, "read", "proven") && is(trial, "write", "proven"))
+		pair_set_proven(pair);
+	else if (either(trial, "failed"))
+		pair_set_verdict(pair, DONARD_VERDICT_NO);
+	else if (either(trial, "refused") && (pair->verdict == DONARD_VERDICT_YES || trial->x->request->unlisted))
+		pair_set_verdict(pair, DONARD_VERDICT_NO);
+}
+
+static void try_pair(struct examination *x, struct pair *pair, struct proof_tally *tally)
+{
+	struct trial trial = { .x = x, .pair = pair };
+	bool good = pair->verdict == DONARD_VERDICT_YES;
+
+	if (!pair->memory->region)
+		try_neither(&trial, "it is no region yet");
+	else if (pair->client->type == DONARD_CLIENT_RDMA)
+		say_both(&trial, good ? "predicted" : "refused", good ? "RDMA is not probed, since bytes move with a peer alone: "
+			 "'donard-cli rdma serve' here, and 'donard-cli rdma write --verify' on another machine, prove it" :
+			 pair->route.reason);
+	else if (pair->client->type != DONARD_CLIENT_NVME)
+		try_neither(&trial, "donard starts no DMA of a GPU");
+	else if (!pair->client->namespace_count)
+		try_neither(&trial, "the controller has no namespace");
+	else
+		try_drive_whole(&trial);
+	correct(&trial);
+	tally->undelivered += trial.undelivered;
+	tally->failed += trial.spoiled || (good && either(&trial, "failed"));
+}
+
+void prove_pairs(struct examination *x, const struct pairs *pairs, struct proof_tally *tally)
+{
+	memset(tally, 0, sizeof(*tally));
+	for (size_t i = 0; i < pairs->count; i++)
+		try_pair(x, &pairs->pairs[i], tally);
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Files of the machine that is examined: this one, or a captured one below a folder. */
+#ifndef DONARD_DOCTOR_SOURCE_H
+#define DONARD_DOCTOR_SOURCE_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define SOURCE_PRINTF(a, b) __attribute__((format(printf, a, b)))
+
+struct source {
+	char root[PATH_MAX / 2];	/* "" is this machine */
+	bool live;			/* what only this process can tell (rights, limits) counts */
+};
+
+/* Paths begin with "/". Each ends at the first byte that cannot be read; texts without their last newline. */
+int source_path(const struct source *source, char path[PATH_MAX], const char *format, ...)
+	SOURCE_PRINTF(3, 4);
+/* 0, or -errno with *text "". */
+int source_text(const struct source *source, char *text, size_t text_bytes, const char *format, ...)
+	SOURCE_PRINTF(4, 5);
+/* How many bytes there are, at most @bytes; or -errno. */
+long source_bytes(const struct source *source, void *to, size_t bytes, const char *format, ...)
+	SOURCE_PRINTF(4, 5);
+/* The whole file, the caller's to free; NULL if it cannot be read. */
+char *source_whole(const struct source *source, const char *format, ...) SOURCE_PRINTF(2, 3);
+/* @otherwise if it cannot be read. */
+int64_t source_number(const struct source *source, int64_t otherwise, const char *format, ...)
+	SOURCE_PRINTF(3, 4);
+bool source_exists(const struct source *source, const char *format, ...) SOURCE_PRINTF(2, 3);
+/* The last part of what the link at the path leads to; "" if there is none. */
+void source_link(const struct source *source, char *name, size_t name_bytes, const char *format, ...)
+	SOURCE_PRINTF(4, 5);
+/* Calls @each for every entry of a folder by name, until one returns other than 0, which it returns. */
+int source_each(const struct source *source, const char *folder,
+		int (*each)(void *user, const char *entry), void *user);
+
+#endif /* DONARD_DOCTOR_SOURCE_H */

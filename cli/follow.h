@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A sample, over and over: on a screen, as text below text, or as an object a line. */
+#ifndef DONARD_FOLLOW_H
+#define DONARD_FOLLOW_H
+
+#include <json-c/json.h>
+#include <stdio.h>
+
+#include "options.h"
+
+struct cli_follow {
+	struct cli *cli;
+	/* The next sample: 0, or -errno of the library. */
+	int (*take)(struct cli_follow *follow);
+	/* The counts of the last one as they are; the caller of this owns it. */
+	struct json_object *(*model)(const struct cli_follow *follow);
+	void (*print)(const struct cli_follow *follow, FILE *out);
+	void *user;
+	double seconds;		/* between the last two samples; 0 of the first */
+};
+
+/* What the command's table has of options and limits. */
+#define CLI_FOLLOW_OPTIONS \
+	{ "interval", "SECONDS", "time between two samples; default 1" }, \
+	{ "count", "N", "end after so many samples" }
+#define CLI_FOLLOW_LIMITS \
+	{ "interval", 1, 3600 }, \
+	{ "count", 1, 1000000000 }
+
+/* Until --count samples were shown, q was typed or a signal came.  Returns the exit code. */
+int cli_follow(struct cli_follow *follow);
+
+#endif /* DONARD_FOLLOW_H */

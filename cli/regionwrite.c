@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A region is written by its serial number if it has one, else by its place. */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "regionwrite.h"
+
+#define HEAD	"# Written by 'donard-cli region save', which writes it anew when the region has changed."
+
+/* "0000:03:00.1" -> 1 */
+static int function_of(const char *bdf)
+{
+	const char *dot = strrchr(bdf, '.');
+
+	return dot ? dot[1] - '0' : 0;
+}
+
+/* The serial number unless it means other memory, too. */
+static void choose_identity(const struct machine *machine,
+			    const struct donard_candidate_info *candidate,
+			    struct region_section *section)
+{
+	const struct donard_candidate_info *found;
+
+	section->function = -1;
+	snprintf(section->serial, sizeof(section->serial), "%s", candidate->serial);
+	if (section->serial[0] && machine_find(machine, section, &found) == 1)
+		return;
+	section->function = function_of(candidate->bdf);
+	if (section->serial[0] && machine_find(machine, section, &found) == 1)
+		return;
+	section->function = -1;
+	section->serial[0] = '\0';
+	snprintf(section->path, sizeof(section->path), "%s", candidate->path);
+}
+
+/* Is the rest of the nvme driver's pool too small for a region? */
+static bool has_all_of_pool(const struct donard_region_info *region,
+			    const struct donard_candidate_info *candidate)
+{
+	unsigned long long free_bytes;
+	char path[128];
+	FILE *file;
+	bool all = false;
+
+	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/p2pmem/available", region->bdf);
+	file = fopen(path, "re");
+	if (!file)
+		return region->size_bytes == candidate->size_bytes;
+	if (fscanf(file, "%llu", &free_bytes) == 1)
+		all = free_bytes < 2 << 20;
+	fclose(file);
+	return all;
+}
+
+static void describe_range(const struct donard_candidate_info *candidate,
+			   const struct donard_region_info *region, struct region_section *section)
+{
+	section->offset_bytes = region_offset(candidate, region);
+	if (section->offset_bytes + region->size_bytes != candidate->size_bytes)
+		section->length_bytes = region->size_bytes;
+	if (region->kind == DONARD_KIND_NVME_CMB && region->page_type == DONARD_PAGES_P2PDMA &&
+	    has_all_of_pool(region, candidate))
+		section->length_bytes = 0;
+}
+
+static void describe_permissions(const char *name, struct region_section *section)
+{
+	const struct passwd *user;
+	const struct group *group;
+	struct stat st;
+	char path[64];
+
+	strcpy(section->user, "root");
+	strcpy(section->group, REGIONCONF_GROUP);
+	section->mode = REGIONCONF_MODE;
+	snprintf(path, sizeof(path), "/dev/%s", name);
+	if (stat(path, &st))
+		return;
+	user = getpwuid(st.st_uid);
+	group = getgrgid(st.st_gid);
+	snprintf(section->user, sizeof(section->user), "%s", user ? user->pw_name : "root");
+	snprintf(section->group, sizeof(section->group), "%s", group ? group->gr_name : "root");
+	section->mode = st.st_mode & 0666;
+}
+
+void regionwrite_describe(const struct machine *machine, const struct donard_candidate_info *candidate,
+			  const struct donard_region_info *region, struct region_section *section)
+{
+	memset(section, 0, sizeof(*section));
+	section->kind = region->kind;
+	section->bar = region->kind == DONARD_KIND_PCI_BAR ? region->bar : 0;
+	section->page_type = region->page_type;
+	section->memtype = region->memtype;
+	section->folio_bytes = region->folio_bytes > 4096 ? region->folio_bytes : 0;
+	section->pinned_importers = region->pinned_importers;
+	choose_identity(machine, candidate, section);
+	describe_range(candidate, region, section);
+	describe_permissions(region->name, section);
+}
+
+static bool is_taken(const struct region_config *config, const char *dir, const char *name)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/regions.d/%s.conf", dir, name);
+	return regionconf_find(config, name) || !access(path, F_OK);
+}
+
+void regionwrite_choose_name(const struct region_config *config, const char *dir,
+			     struct region_section *section)
+{
+	const char *what = section->serial[0] ? section->serial : section->path + strlen("pci-");
+	char name[REGIONCONF_NAME_BYTES - sizeof("-99") + 1], kind[8] = "cmb";
+
+	if (section->kind == DONARD_KIND_NVME_PMR)
+		strcpy(kind, "pmr");
+	else if (section->kind == DONARD_KIND_PCI_BAR)
+		snprintf(kind, sizeof(kind), "bar%u", section->bar);
+	snprintf(name, sizeof(name), "%s-%s", kind, what);
+	for (char *at = name; *at; at++)
+		if (!isalnum((unsigned char)*at) && !strchr("._-", *at))
+			*at = *at == ':' ? '.' : '-';
+	snprintf(section->name, sizeof(section->name), "%s", name);
+	for (int n = 2; is_taken(config, dir, section->name); n++)
+		snprintf(section->name, sizeof(section->name), "%s-%d", name, n);
+}
+
+static uint64_t folio_of(const struct region_section *section)
+{
+	return section->folio_bytes ? section->folio_bytes : 4096;
+}
+
+bool regionwrite_equal(const struct region_section *a, const struct region_section *b)
+{
+	return a->kind == b->kind && a->bar == b->bar && a->offset_bytes == b->offset_bytes &&
+	       a->length_bytes == b->length_bytes && a->page_type == b->page_type &&
+	       a->memtype == b->memtype && folio_of(a) == folio_of(b) &&
+	       a->pinned_importers == b->pinned_importers &&
+	       a->mode == b->mode && !strcmp(a->user, b->user) && !strcmp(a->group, b->group);
+}
+
+bool regionwrite_owns(const char *file)
+{
+	char line[sizeof(HEAD) + 1] = "";
+	FILE *stream = fopen(file, "re");
+	int heads = 0;
+
+	if (!stream)
+		return false;
+	if (!fgets(line, sizeof(line), stream) || strncmp(line, HEAD, strlen(HEAD)))
+		heads = 2;
+	while (fgets(line, sizeof(line), stream))
+		heads += line[0] == '[';
+	fclose(stream);
+	return heads == 1;
+}
+
+static void put_size(FILE *file, const char *key, uint64_t bytes)
+{
+	if (bytes && !(bytes & ((1 << 20) - 1)))
+		fprintf(file, "%s = %lluM\n", key, (unsigned long long)bytes >> 20);
+	else if (bytes)
+		fprintf(file, "%s = %llu\n", key, (unsigned long long)bytes);
+}
+
+static void put_section(FILE *file, const struct region_section *section)
+{
+	fprintf(file, "%s\n[%s]\n", HEAD, section->name);
+	if (section->serial[0])
+		fprintf(file, "serial = %s\n", section->serial);
+	else
+		fprintf(file, "path = %s\n", section->path);
+	if (section->function >= 0)
+		fprintf(file, "function = %d\n", section->function);
+	fprintf(file, "kind = %s\n", donard_region_kind_text(section->kind));
+	if (section->kind == DONARD_KIND_PCI_BAR)
+		fprintf(file, "bar = %u\n", section->bar);
+	put_size(file, "offset", section->offset_bytes);
+	put_size(file, "length", section->length_bytes);
+	if (section->page_type)
+		fprintf(file, "page-type = %s\n", donard_page_type_text(section->page_type));
+	if (section->memtype)
+		fprintf(file, "memtype = %s\n", donard_memtype_text(section->memtype));
+	put_size(file, "folio", section->folio_bytes);
+	if (section->pinned_importers)
+		fputs("pinned-importers = yes\n", file);
+	fprintf(file, "user = %s\ngroup = %s\nmode = %04o\n", section->user, section->group,
+		section->mode);
+}
+
+static int make_folder(const char *path)
+{
+	return mkdir(path, 0755) && errno != EEXIST ? errno : 0;
+}
+
+/* A crash leaves the old file or the new one. */
+static int write_whole(const struct region_section *section, const char *path)
+{
+	char part[PATH_MAX];
+	FILE *file;
+	int rc = 0;
+
+	if (snprintf(part, sizeof(part), "%s.new", path) >= (int)sizeof(part))
+		return ENAMETOOLONG;
+	file = fopen(part, "we");
+	if (!file)
+		return errno;
+	fchmod(fileno(file), 0644);
+	put_section(file, section);
+	if (fflush(file) || fsync(fileno(file)))
+		rc = errno;
+	if (fclose(file) && !rc)
+		rc = errno;
+	if (!rc && rename(part, path))
+		rc = errno;
+	if (rc)
+		unlink(part);
+	return rc;
+}
+
+int regionwrite_file(const struct region_section *section, const char *dir, char *path,
+		     size_t path_bytes)
+{
+	int rc;
+
+	snprintf(path, path_bytes, "%s/regions.d", dir);
+	rc = make_folder(dir);
+	if (!rc)
+		rc = make_folder(path);
+	snprintf(path, path_bytes, "%s/regions.d/%s.conf", dir, section->name);
+	return rc ? rc : write_whole(section, path);
+}

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What 'top' shows: samples as JSON objects, and the rates between two of them. */
+#ifndef DONARD_TOPMODEL_H
+#define DONARD_TOPMODEL_H
+
+#include <json-c/json.h>
+#include <stdbool.h>
+#include <stdio.h>
+
+struct donard_context;
+
+/* "regions", with their holders if wanted, and "drives", with their counts: 0, or -errno of the library. */
+int cli_top_sample(struct donard_context *ctx, bool holders, struct json_object **sample);
+/* As tables; @before: the sample @seconds ago, or NULL, then no rate is known. */
+void cli_top_print(FILE *out, struct json_object *sample, struct json_object *before, double seconds,
+		   bool holders);
+
+#endif /* DONARD_TOPMODEL_H */

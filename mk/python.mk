@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# The Python binding: modules as they are, and one that is made of the headers. PYTHON needs cffi to make it, and
+# _cffi_backend, which is part of cffi, to run it.
+PYTHON    ?= python3
+PY_BUILD  := $(BUILD)/python/donard
+PY_FILES  := $(sort $(wildcard python/donard/*.py)) python/donard/py.typed
+PY_DECLARATIONS := $(PY_BUILD)/_declarations.py
+
+# Where Debian's packages have their modules, and where its Python looks below /usr/local.
+PYTHONDIR ?= $(if $(filter /usr/local,$(PREFIX)),$(shell $(PYTHON) -c \
+	'import sysconfig; print(sysconfig.get_path("purelib"))'),$(PREFIX)/lib/python3/dist-packages)
+PY_HOME    = $(DESTDIR)$(PYTHONDIR)/donard
+
+python: $(PY_DECLARATIONS) $(patsubst python/donard/%,$(PY_BUILD)/%,$(PY_FILES))
+
+$(PY_DECLARATIONS): mk/pydeclarations.py $(PUBLIC_HEADERS)
+	@mkdir -p $(@D)
+	$(PYTHON) mk/pydeclarations.py --cc '$(CC)' $@.new $(PUBLIC_HEADERS)
+	mv $@.new $@
+
+$(PY_BUILD)/%: python/donard/%
+	@mkdir -p $(@D)
+	install -m 644 $< $@
+
+install-python: python
+	$(call put,644,$(PYTHONDIR)/donard,$(PY_DECLARATIONS) $(PY_FILES))
+
+uninstall-python:
+	rm -f $(addprefix $(PY_HOME)/,$(notdir $(PY_FILES) $(PY_DECLARATIONS)))
+	rm -rf $(PY_HOME)/__pycache__
+	-rmdir $(PY_HOME) 2>/dev/null; true
+
+# With the library beside it, and nothing installed.
+unit-python: python $(BUILD)/libdonard.so
+	LD_LIBRARY_PATH=$(BUILD) PYTHONPATH=$(BUILD)/python CC='$(CC)' $(PYTHON) -B -m unittest discover -v -s tests/python

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a call of the library that failed raises."""
+from __future__ import annotations
+
+import errno
+import os
+from typing import Any
+
+from ._library import lib, text
+
+# As donard-cli exits; everything else is 1.
+_EXIT_STATUS = {errno.EBADMSG: 4, errno.EOPNOTSUPP: 3, errno.ECANCELED: 130, errno.EINTR: 130}
+_WRONG_USE = ("bad-option", "bad-name")
+
+
+class Error(OSError):
+    """A failure: str() names object, cause and remedy, in one or two sentences.
+
+    errno: as the library's headers say
+    code: a stable word, such as "unreachable" or "busy"
+    exit_status: with which donard-cli would end: 1 failed, 2 wrong use, 3 not supported here, 4 data mismatch,
+        130 stopped
+    result: of a copy that failed, how far it came; else None
+    """
+
+    def __init__(self, number: int, message: str, code: str) -> None:
+        super().__init__(number, message)
+        self.code = code
+        self.result: Any = None
+
+    def __reduce__(self) -> Any:
+        """For pickle and copy: OSError's own way knows neither code nor result."""
+        return type(self), (self.errno, self.strerror, self.code), {"result": self.result}
+
+    def __str__(self) -> str:
+        return str(self.strerror)
+
+    @property
+    def exit_status(self) -> int:
+        if self.code in _WRONG_USE:
+            return 2
+        return _EXIT_STATUS.get(self.errno or 0, 1)
+
+
+def error_of(handle: Any, rc: int) -> Error:
+    """Of the last call with this context, which returned rc."""
+    return Error(-rc, text(lib.donard_error(handle)), text(lib.donard_error_code(handle)))
+
+
+def error_without_context(rc: int, what: str) -> Error:
+    """Of a call that leaves no text behind."""
+    return Error(-rc, f"{what}: {os.strerror(-rc)}.", "system")
+
+
+def wrong_thread(what: str, owner: str) -> Error:
+    return Error(errno.EPERM, f"{what} belongs to another {owner}. Make one in each.", "wrong-thread")

@@ -1,0 +1,274 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Many reads and writes in flight between files and memory."""
+from __future__ import annotations
+
+import dataclasses
+import errno
+import itertools
+import os
+import threading
+import time
+import weakref
+from typing import TYPE_CHECKING, Any, Callable, NamedTuple
+
+from ._cache import DEPTH, Cache
+from ._errors import Error, wrong_thread
+from ._file import File
+from ._library import Record, ffi, lib, number, sized, sizes, text, word
+from ._memory import Memory, memory_range
+
+if TYPE_CHECKING:
+    from ._context import Context
+
+# Completions that one call of the library takes.
+_BATCH = 64
+
+
+@dataclasses.dataclass(frozen=True)
+class Completion:
+    """How a request ended.
+
+    user: the object that came with the request
+    result: bytes moved, 0 of a flush; less than 0 if it failed
+    error: what went wrong, or None
+    route: how the bytes went; "none" of a flush
+    evidence: of the route, "predicted" or "proven"
+    bounced: the bytes went through DRAM
+    registered: by registered memory
+    volatile: of a cache: a power cut of its server loses what was written, until a flush
+    """
+    user: Any
+    result: int
+    error: Error | None
+    route: str
+    evidence: str
+    bounced: bool
+    registered: bool
+    volatile: bool
+
+    def check(self) -> int:
+        """The bytes moved; raises the error of a request that failed."""
+        if self.error is not None:
+            raise self.error
+        return self.result
+
+
+@dataclasses.dataclass(frozen=True)
+class QueueInfo(Record):
+    """What a queue has done; struct donard_queue_info of queue.h explains each field."""
+    depth: int
+    in_flight: int
+    requests: int
+    bytes: int
+    bounced_bytes: int
+    registered_requests: int
+    proofs: int
+
+
+class _Request(NamedTuple):
+    user: Any
+    cache: Cache | None  # or of a file
+
+
+def flags_of(allow_bounce: bool, allow_unlisted: bool, passthrough: bool) -> int:
+    return ((lib.DONARD_QUEUE_ALLOW_BOUNCE if allow_bounce else 0) |
+            (lib.DONARD_QUEUE_ALLOW_UNLISTED if allow_unlisted else 0) |
+            (lib.DONARD_QUEUE_PASSTHROUGH if passthrough else 0))
+
+
+class Queue:
+    """Requests between files and memory, in no order. Context.queue() makes it.
+
+    It belongs to the thread that made it; a call from another one, or from the child of a fork, raises Error. What is
+    prepared by read(), write() and flush() begins with submit() or wait(). The queue keeps the object of each request
+    until its completion is taken.
+
+    The first request between a file and a memory asks for their route, and moves a block to prove it.
+    """
+
+    def __init__(self, context: Context, depth: int, flags: int) -> None:
+        options = sized("donard_queue_options", depth=number("depth", depth, 2**32 - 1), flags=flags)
+        self._context = context
+        self._cdata: Any = context._make("donard_queue", lib.donard_queue_close, lib.donard_queue_open, options)
+        self._owner = os.getpid(), threading.get_ident()
+        self._completions = ffi.new("struct donard_completion[]", _BATCH)
+        self._requests: dict[int, _Request] = {}
+        self._taken: dict[int, Completion] = {}
+        self._numbers = itertools.count(1)
+        self._caches: weakref.WeakSet[Cache] = weakref.WeakSet()
+        context._queues.add(self)
+
+    @property
+    def _handle(self) -> Any:
+        if self._cdata is None:
+            raise ValueError("the queue is closed")
+        return self._cdata
+
+    def _check(self, rc: int) -> int:
+        # Then the context's text is another thread's.
+        if rc == -errno.EPERM:
+            raise self._stranger()
+        return self._context._check(rc)
+
+    @staticmethod
+    def _stranger() -> Error:
+        return wrong_thread("this queue", "thread or process")
+
+    def _refuse_strangers(self) -> None:
+        if self._cdata is not None and self._owner != (os.getpid(), threading.get_ident()):
+            raise self._stranger()
+
+    # --- requests ---
+
+    def _prepare(self, user: Any, cache: Cache | None, call: Callable[..., int], *arguments: Any) -> None:
+        number = next(self._numbers)
+        # Before the call: a signal's handler may raise as soon as it has returned.
+        self._requests[number] = _Request(user, cache)
+        rc = call(*arguments, ffi.cast("void *", number))
+        if rc < 0:
+            del self._requests[number]
+        self._check(rc)
+
+    def _drop(self, cache: Cache) -> None:
+        """Of a cache that is closed no completion comes any more."""
+        for number in [number for number, request in self._requests.items() if request.cache is cache]:
+            del self._requests[number]
+
+    def _transfer(self, call: Callable[..., int], file: File, memory: Memory, file_offset: int, memory_offset: int,
+                  length_bytes: int | None, user: Any) -> None:
+        if not isinstance(file, File):
+            raise TypeError(f"file is no donard.File, but {file!r}")
+        self._prepare(user, None, call, self._handle, file._handle, *sizes(file_offset=file_offset),
+                      *memory_range(memory, memory_offset, length_bytes))
+
+    def read(self, file: File, memory: Memory, *, file_offset: int = 0, memory_offset: int = 0,
+             length_bytes: int | None = None, user: Any = None) -> None:
+        """Prepare a read from a file into memory, which it fills to its end unless a length is given, up to 1 GiB.
+
+        Offsets and length are multiples of the file's align_bytes. Raises Error, with the code "queue-full" when
+        completions have to be taken first, and as a copy does when the pair is refused.
+        """
+        self._transfer(lib.donard_queue_read, file, memory, file_offset, memory_offset, length_bytes, user)
+
+    def write(self, file: File, memory: Memory, *, file_offset: int = 0, memory_offset: int = 0,
+              length_bytes: int | None = None, user: Any = None) -> None:
+        """Prepare a write from memory to a file; as read(). To be durable it needs flush() after its completion."""
+        self._transfer(lib.donard_queue_write, file, memory, file_offset, memory_offset, length_bytes, user)
+
+    def flush(self, file: File, *, user: Any = None) -> None:
+        """Prepare to make durable what was written, of which the completions were taken."""
+        self._prepare(user, None, lib.donard_queue_flush, self._handle, file._handle)
+
+    def submit(self) -> None:
+        """Let the requests so far begin."""
+        self._check(lib.donard_queue_submit(self._handle))
+
+    def cancel(self, user: Any) -> int:
+        """End requests with this very object that have not begun; each still completes. How many are in flight."""
+        numbers = [number for number, request in self._requests.items() if request.user is user]
+        return sum(self._check(lib.donard_queue_cancel(self._handle, ffi.cast("void *", number))) for number in numbers)
+
+    # --- completions ---
+
+    def _completion(self, got: Any, user: Any) -> Completion:
+        error = Error(-got.result, text(got.error), text(got.error_code)) if got.result < 0 else None
+        return Completion(user, got.result, error, word("enum donard_route_type", got.route),
+                          word("enum donard_evidence", got.evidence),
+                          bool(got.flags & lib.DONARD_COMPLETION_BOUNCED),
+                          bool(got.flags & lib.DONARD_COMPLETION_REGISTERED),
+                          bool(got.flags & lib.DONARD_COMPLETION_VOLATILE))
+
+    def _collect(self) -> None:
+        """Keeps what the library has filled in, of this call or of one that a signal's handler broke off: each step may
+        be the last, and none does harm when it is done again."""
+        for got in self._completions:
+            number = int(ffi.cast("uintptr_t", got.user))
+            if not number:
+                return
+            if number in self._requests:
+                self._taken[number] = self._completion(got, self._requests[number].user)
+                del self._requests[number]
+            got.user = ffi.NULL
+
+    def _hand_out(self) -> list[Completion]:
+        taken, self._taken = self._taken, {}
+        return list(taken.values())
+
+    def _ask(self, call: Callable[..., int], *arguments: Any) -> int:
+        """Takes completions. An error is raised when none are left to be handed out before."""
+        self._collect()
+        rc = call(self._handle, *arguments, self._completions, _BATCH)
+        self._collect()
+        if rc < 0 and rc != -errno.EINTR and not self._taken:
+            self._check(rc)
+        return rc
+
+    def poll(self) -> list[Completion]:
+        """Take the completions that are there; never waits."""
+        while self._ask(lib.donard_queue_poll) == _BATCH:
+            pass
+        return self._hand_out()
+
+    def wait(self, least: int = 1, timeout: float | None = None) -> list[Completion]:
+        """Begin what was prepared, and wait for completions: at least so many, or for so many seconds.
+
+        There are fewer when the time is over, or nothing more is in flight. Other threads run meanwhile; a signal's
+        handler runs, and then the wait goes on unless it raised.
+        """
+        end = None if timeout is None else time.monotonic() + timeout
+        while True:
+            wanted = min(max(least - len(self._taken), 0), _BATCH)
+            left_ns = -1 if end is None else max(0, int((end - time.monotonic()) * 1e9))
+            rc = self._ask(lib.donard_queue_wait, wanted, left_ns)
+            is_over = end is not None and time.monotonic() >= end
+            if len(self._taken) >= least or is_over or (rc != -errno.EINTR and rc < wanted):
+                return self._hand_out()
+
+    def fileno(self) -> int:
+        """A descriptor that is readable when there may be completions: then call poll(). It stays the queue's."""
+        return self._check(lib.donard_queue_descriptor(self._handle))
+
+    # --- write caches ---
+
+    def connect(self, address: str, *, port: int = 0, depth: int = DEPTH, timeout_ms: int = 0) -> Cache:
+        """Connect to a write cache, and wait for its server's answer; several may share the queue.
+
+        address: of the server
+        port: 0 is its default
+        depth: requests of this cache that are held at most, beside those of the queue
+        timeout_ms: how long the server may be silent; 0 is 10 s
+        """
+        return Cache(self, address, port, depth, timeout_ms)
+
+    # --- registered memory ---
+
+    def register(self, memory: Memory) -> bool:
+        """Look up a memory once for all requests; whether this kernel can. It is held until unregister()."""
+        return bool(self._check(lib.donard_queue_register(self._handle, memory._handle)))
+
+    def unregister(self, memory: Memory) -> None:
+        """Let go of a registered memory; waits for the requests in flight that use it."""
+        self._check(lib.donard_queue_unregister(self._handle, memory._handle))
+
+    def info(self) -> QueueInfo:
+        """What it has done."""
+        info = sized("donard_queue_info")
+        self._check(lib.donard_queue_info(self._handle, info))
+        return QueueInfo._of(info)
+
+    def close(self) -> None:
+        """End it: what has not begun is canceled, and the rest waited for. Completions that were not taken are lost."""
+        if self._cdata is None:
+            return
+        self._refuse_strangers()
+        for cache in list(self._caches):
+            cache.close()
+        handle, self._cdata = self._cdata, None
+        ffi.release(handle)
+        self._requests.clear()
+
+    def __enter__(self) -> Queue:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()

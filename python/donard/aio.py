@@ -1,0 +1,232 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Queues and write caches for asyncio: each request is awaited.
+
+    async with donard.aio.Queue(context) as queue:
+        done = await asyncio.gather(*(queue.read(drive, memory, memory_offset=at, length_bytes=BLOCK)
+                                      for at in range(0, len(memory), BLOCK)))
+        async with queue.connect("192.0.2.1") as cache:
+            await cache.write(memory)
+"""
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+from typing import Any, Callable
+
+from ._cache import DEPTH
+from ._cache import Cache as _Cache
+from ._context import Context
+from ._file import File
+from ._memory import Memory
+from ._queue import Completion
+from ._queue import Queue as _Queue
+
+__all__ = ["Cache", "Queue"]
+
+
+class _InFlight:
+    """The requests of a queue or of a cache: what waits for their ends, and for room where it holds no more of them."""
+
+    def __init__(self, queue: Queue, depth: int) -> None:
+        self._queue = queue
+        self._room = asyncio.Semaphore(depth)
+        self.waiting: set[asyncio.Future[Completion]] = set()
+
+    async def request(self, prepare: Callable[..., None], *arguments: Any, **options: Any) -> Completion:
+        async with self._room:
+            future = self._queue._loop.create_future()
+            prepare(*arguments, user=future, **options)
+            self.waiting.add(future)
+            try:
+                return await self._queue._ended(future)
+            finally:
+                self.waiting.discard(future)
+
+    async def none(self) -> None:
+        """Waits until there are none."""
+        while self.waiting:
+            await asyncio.wait(list(self.waiting))
+            await asyncio.sleep(0)
+
+    def give_up(self, error: Exception | None = None) -> None:
+        """No completion comes any more."""
+        for future in self.waiting:
+            if not future.done():
+                if error is None:
+                    future.cancel()
+                else:
+                    future.set_exception(error)
+
+
+class Queue:
+    """A queue in the event loop that runs; the keyword arguments are those of Context.queue().
+
+    A request that finds the queue full waits for room. What is asked for in one turn of the loop begins together. The
+    completion of a request that failed is raised as its Error.
+    """
+
+    def __init__(self, context: Context, **options: Any) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._queue = context.queue(**options)
+        self._own = _InFlight(self, self._queue.info().depth)
+        self._all = [self._own]
+        self._submitting: asyncio.Handle | None = None
+        self._submit_error: Exception | None = None
+        self._loop.add_reader(self._queue.fileno(), self._take)
+
+    @property
+    def queue(self) -> _Queue:
+        """The queue below: register() memory with it, or ask for its info()."""
+        return self._queue
+
+    def _submit(self) -> None:
+        self._submitting = None
+        try:
+            self._queue.submit()
+        except OSError as error:
+            # What has begun goes on, and is awaited; the rest completes as canceled.
+            self._submit_error = error
+            for future in self._own.waiting:
+                self._queue.cancel(future)
+            self._loop.call_soon(self._take)
+
+    def _take(self) -> None:
+        if self._is_over:
+            return
+        try:
+            completions = self._queue.poll()
+        except OSError as error:
+            self._end(error)
+            return
+        for completion in completions:
+            if not completion.user.done():
+                completion.user.set_result(completion)
+
+    @property
+    def _is_over(self) -> bool:
+        return self._queue._cdata is None
+
+    def _end(self, error: Exception | None = None) -> None:
+        """Closes the queue, which waits for the devices; only then those who still wait may go on."""
+        if self._is_over:
+            return
+        self._loop.remove_reader(self._queue.fileno())
+        if self._submitting is not None:
+            self._submitting.cancel()
+        self._queue.close()
+        for in_flight in self._all:
+            in_flight.give_up(error)
+
+    async def _ended(self, future: asyncio.Future[Completion]) -> Completion:
+        """A canceled task still waits: until the request has ended a device may write to its memory."""
+        try:
+            return await asyncio.shield(future)
+        except asyncio.CancelledError:
+            if not future.done() and not self._is_over:
+                self._queue.cancel(future)
+            while not future.done():
+                with contextlib.suppress(asyncio.CancelledError):
+                    await asyncio.wait([future])
+            if not future.cancelled():
+                future.exception()
+            raise
+
+    def _prepare(self, prepare: Callable[..., None], *arguments: Any, **options: Any) -> None:
+        prepare(*arguments, **options)
+        if self._submitting is None:
+            self._submitting = self._loop.call_soon(self._submit)
+
+    async def _request(self, *arguments: Any, **options: Any) -> Completion:
+        completion = await self._own.request(self._prepare, *arguments, **options)
+        if completion.result == -errno.ECANCELED and self._submit_error is not None:
+            raise self._submit_error
+        completion.check()
+        return completion
+
+    async def read(self, file: File, memory: Memory, *, file_offset: int = 0, memory_offset: int = 0,
+                   length_bytes: int | None = None) -> Completion:
+        """Read from a file into memory; as the read() of donard.Queue."""
+        return await self._request(self._queue.read, file, memory, file_offset=file_offset,
+                                   memory_offset=memory_offset, length_bytes=length_bytes)
+
+    async def write(self, file: File, memory: Memory, *, file_offset: int = 0, memory_offset: int = 0,
+                    length_bytes: int | None = None) -> Completion:
+        """Write from memory to a file; as the write() of donard.Queue."""
+        return await self._request(self._queue.write, file, memory, file_offset=file_offset,
+                                   memory_offset=memory_offset, length_bytes=length_bytes)
+
+    async def flush(self, file: File) -> Completion:
+        """Make durable what was written and awaited."""
+        return await self._request(self._queue.flush, file)
+
+    def connect(self, address: str, *, depth: int = DEPTH, **options: Any) -> Cache:
+        """Connect to a write cache; the connect() of donard.Queue has the arguments. The event loop stands until the server
+        has answered."""
+        return Cache(self, self._queue.connect(address, depth=depth, **options), depth)
+
+    async def __aenter__(self) -> Queue:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Ends the queue, and its caches, when nothing is in flight any more, or at once if this task is canceled."""
+        try:
+            for in_flight in list(self._all):
+                await in_flight.none()
+        finally:
+            self._end()
+
+
+class Cache:
+    """A connection to a write cache, which the connect() of a Queue makes. A request that finds it full waits for room.
+
+    The event loop keeps the connection: a task that does not let it run for longer than the server waits loses it.
+    """
+
+    def __init__(self, queue: Queue, cache: _Cache, depth: int) -> None:
+        self._queue = queue
+        self._cache = cache
+        self._own = _InFlight(queue, depth or DEPTH)
+        queue._all.append(self._own)
+
+    @property
+    def cache(self) -> _Cache:
+        """The cache below: register() memory with it, or ask for its info()."""
+        return self._cache
+
+    async def _request(self, *arguments: Any, **options: Any) -> Completion:
+        completion = await self._own.request(*arguments, **options)
+        completion.check()
+        return completion
+
+    async def write(self, memory: Memory, *, drive_offset: int = 0, memory_offset: int = 0,
+                    length_bytes: int | None = None) -> Completion:
+        """Write memory to the drive behind the cache; as the write() of donard.Cache."""
+        return await self._request(self._cache.write, memory, drive_offset=drive_offset, memory_offset=memory_offset,
+                                   length_bytes=length_bytes)
+
+    async def read(self, memory: Memory, *, drive_offset: int = 0, memory_offset: int = 0,
+                   length_bytes: int | None = None) -> Completion:
+        """Read the newest bytes; as the read() of donard.Cache."""
+        return await self._request(self._cache.read, memory, drive_offset=drive_offset, memory_offset=memory_offset,
+                                   length_bytes=length_bytes)
+
+    async def trim(self, *, drive_offset: int, length_bytes: int) -> Completion:
+        """Say that blocks are not needed any more."""
+        return await self._request(self._cache.trim, drive_offset=drive_offset, length_bytes=length_bytes)
+
+    async def flush(self, *, to_drive: bool = False) -> Completion:
+        """Make durable what was written and awaited; to_drive: as far as the drive."""
+        return await self._request(self._cache.flush, to_drive=to_drive)
+
+    async def __aenter__(self) -> Cache:
+        return self
+
+    async def __aexit__(self, *error: object) -> None:
+        """Ends the connection when nothing is in flight any more, or at once if this task is canceled."""
+        try:
+            await self._own.none()
+        finally:
+            self._queue._all.remove(self._own)
+            self._cache.close()
+            self._own.give_up()
