@@ -55,6 +55,7 @@ configure() {
 	qemu_arg -cpu "$CPU"
 	processors
 	[[ -z $OPT_PEER ]] || wires
+	[[ $OPT_FABRIC != ntb ]] || ntb
 	[[ -z $OPT_SHARE ]] || share share "$OPT_SHARE"
 	! is_debug "$OPT_KERNEL" || debug_machine
 	write_env

@@ -2,10 +2,20 @@
 # shellcheck shell=bash
 # One run: its directory, the emulators, their end. Sourced, never run.
 
-# Emulators that run, by the directory of their guest.
+# What emulates, with what before it, and the emulators that run, by the directory of their guest.
+EMULATOR=(qemu-system-x86_64)
+FLUSHES=()
 declare -A PID_OF=()
+# The device that both guests share, if there is one (ntb.sh).
+DEVICE_PID=
+# Who cuts the second guest's power when told to, and with what.
+POWER_SWITCH=
+POWER_TOOLS=
+CUTS=0
 
 make_run_dir() {
+	POWER_TOOLS=$(power_tools)
+	FLUSHES=(env "LD_PRELOAD=$POWER_TOOLS/flush.so")
 	LAB_DIR=$(mktemp -d "${TMPDIR:-/tmp}/donard-lab.XXXXXX")
 	RUN_DIR=$LAB_DIR
 	make_guest_dir
@@ -16,6 +26,9 @@ make_run_dir() {
 
 stop_guests() {
 	((${#PID_OF[@]} == 0)) || kill "${PID_OF[@]}" 2>/dev/null || true
+	[[ -z $POWER_SWITCH ]] || kill "$POWER_SWITCH" 2>/dev/null || true
+	[[ -z $DEVICE_PID ]] || kill "$DEVICE_PID" 2>/dev/null || true
+	DEVICE_PID=
 	# Also for those that stream the guest's output.
 	wait
 	PID_OF=()
@@ -28,7 +41,7 @@ end_run() {
 	if [[ -n $OPT_KEEP ]]; then
 		say "kept $LAB_DIR"
 	elif ((status == EX_LAB)); then
-		find "$LAB_DIR" \( -name '*.img' -o -name '*.bar' -o -name '*.pmr' -o -name initrd -o -name '*.sock' \) -delete
+		find "$LAB_DIR" \( -name '*.img' -o -name '*.bar' -o -name '*.pmr' -o -name '*.durable' -o -name initrd -o -name '*.sock' \) -delete
 	else
 		remove_tree "$LAB_DIR"
 	fi
@@ -39,12 +52,12 @@ end_run() {
 start_guest() {
 	local dir=$1
 	shift
-	timeout -k 5 "$OPT_TIMEOUT" qemu-system-x86_64 "$@" </dev/null >"$dir/qemu.log" 2>&1 &
+	timeout -k 5 "$OPT_TIMEOUT" "${FLUSHES[@]}" "${EMULATOR[@]}" "$@" </dev/null >"$dir/qemu.log" 2>&1 &
 	PID_OF[$dir]=$!
 }
 
 # Before anything of ours runs: on a busy host the emulator loses a timer of a processor in one boot of some
-# dozens, and the kernel waits for it forever.
+# dozens, and the kernel waits for it forever, or panics.
 readonly BOOT_TRIES=3 BOOT_SECONDS=120 DEBUG_BOOT_SECONDS=600
 
 # boot_seconds DIR - how long its kernel may take until init runs.
@@ -59,11 +72,17 @@ boot_seconds() {
 # stalled_boot DIR DEADLINE ENDED - why the kernel is to be booted again; fails while it may still come up, and if it
 # ended for another reason.
 stalled_boot() {
+	local early
 	if [[ -n $3 ]]; then
-		early_panic "$1" && echo "the emulator let the kernel down as it started"
+		early=$(early_panic "$1") && echo "the kernel died before its first program ($early)"
 	else
 		((SECONDS >= $2)) && echo "the kernel does not come up within $(boot_seconds "$1") s"
 	fi
+}
+
+# give_up_boot DIR WHY ENDED - fails if it ended: then the verdict says why.
+give_up_boot() {
+	[[ -z $3 ]] && unsound "$1" "$2, $BOOT_TRIES times"
 }
 
 # await_boot DIR QEMU-ARG... - until the guest's init runs; a kernel that does not get there is booted again.
@@ -77,7 +96,7 @@ await_boot() {
 		ended=
 		kill -0 "${PID_OF[$dir]}" 2>/dev/null || ended=1
 		if why=$(stalled_boot "$dir" "$deadline" "$ended"); then
-			((tries++ < BOOT_TRIES)) || return 0
+			((tries++ < BOOT_TRIES)) || give_up_boot "$dir" "$why" "$ended" || return 0
 			say "$why; booting again"
 			kill "${PID_OF[$dir]}" 2>/dev/null || true
 			wait "${PID_OF[$dir]}" || true
@@ -97,7 +116,69 @@ follow() {
 }
 
 start_peer() {
-	[[ -z $OPT_PEER ]] || start_guest "$LAB_DIR/peer" "${PEER_ARGS[@]}"
+	[[ -n $OPT_PEER ]] || return 0
+	start_guest "$LAB_DIR/peer" "${PEER_ARGS[@]}"
+	power_switch &
+	POWER_SWITCH=$!
+}
+
+# The second guest's devices that keep bytes without power, with the pieces in bytes that a cut leaves whole.
+readonly LOSSY_FILES=(beta.pmr:8 alpha.img:512 beta.img:512)
+
+# power_switch - what either guest writes to the port "power": "cut" is the end of the second one's emulator, whatever it is at;
+# "lossy SEED NAME": from now on cuts lose what was not made durable; NAME is the answer.
+power_switch() {
+	local out word seed name
+	exec {out}<>"$LAB_DIR/power.out"
+	while read -r word seed name <&"$out"; do
+		if [[ $word == lossy ]]; then
+			begin_to_lose "$seed"
+			echo "$name" >"$LAB_DIR/peer/lossy.name"
+		else
+			touch "$LAB_DIR/peer/cut"
+			kill -KILL "$(<"$LAB_DIR/peer/pid")" || true
+		fi
+	done
+}
+
+# begin_to_lose SEED - all that the devices have is durable now.
+begin_to_lose() {
+	local file
+	for file in "${LOSSY_FILES[@]%:*}"; do
+		[[ ! -e $LAB_DIR/peer/$file ]] || cp --sparse=always "$LAB_DIR/peer/$file" "$LAB_DIR/peer/$file.durable"
+	done
+	echo "$1" >"$LAB_DIR/peer/lossy"
+}
+
+# lose_bytes - of the Nth cut.
+lose_bytes() {
+	local dir=$LAB_DIR/peer file unit
+	[[ -e $dir/lossy ]] || return 0
+	for file in "${LOSSY_FILES[@]}"; do
+		unit=${file#*:} file=${file%:*}
+		[[ ! -e $dir/$file.durable ]] ||
+			"$POWER_TOOLS/lose" "$dir/$file" "$unit" "$(($(<"$dir/lossy") + CUTS))" | sed "s/^/$file: /"
+	done >"$dir/lost.$CUTS"
+}
+
+# power_on DIR QEMU-ARG... - after a cut: the same machine with the same disks and BARs. What its kernel and the emulator's
+# trace said before stays, in console.log.N and trace.log.N of the Nth cut.
+power_on() {
+	local dir=$1 trouble file
+	shift
+	trouble=$(trouble_in "$dir/console.log")
+	[[ -z $trouble ]] || unsound "$dir" "the kernel complained before its power was cut: $trouble"
+	CUTS=$((CUTS + 1))
+	for file in console.log trace.log; do
+		mv "$dir/$file" "$dir/$file.$CUTS"
+		touch "$dir/$file"
+	done
+	: >"$dir/verdict"
+	lose_bytes
+	rm "$dir/cut"
+	start_guest "$dir" "$@"
+	await_boot "$dir" "$@"
+	watch_guest "$dir" &
 }
 
 # run_guest COMMAND...
@@ -105,6 +186,7 @@ run_guest() {
 	printf '%s\0' "$@" >"$RUN_DIR/command"
 	channel stdout
 	channel stderr
+	start_bridge
 	start_peer
 	start_guest "$RUN_DIR" "${QEMU_ARGS[@]}"
 	[[ -z $OPT_PEER ]] || await_boot "$LAB_DIR/peer" "${PEER_ARGS[@]}"
@@ -114,6 +196,7 @@ run_guest() {
 	follow stdout &
 	follow stderr >&2 &
 	judge_guests
+	[[ -z $POWER_SWITCH ]] || kill "$POWER_SWITCH" || true
 	wait
 	exit "$(status_of "$RUN_DIR")"
 }
@@ -122,8 +205,9 @@ run_terminal() {
 	local status=0
 	qemu_arg -chardev stdio,id=terminal,signal=off -device virtconsole,chardev=terminal
 	say "exit ends the guest"
+	start_bridge
 	OPT_TIMEOUT=0 start_peer
-	qemu-system-x86_64 "${QEMU_ARGS[@]}" 2>"$RUN_DIR/qemu.log" || status=$?
+	"${FLUSHES[@]}" "${EMULATOR[@]}" "${QEMU_ARGS[@]}" 2>"$RUN_DIR/qemu.log" || status=$?
 	judge "$RUN_DIR" "$status"
 	judge_guests
 	exit "$(status_of "$RUN_DIR")"
@@ -134,11 +218,19 @@ judge_guests() {
 	local dir pid status
 	while ((${#PID_OF[@]})); do
 		status=0
-		wait -n -p pid "${PID_OF[@]}" || status=$?
+		# shellcheck disable=SC2086  # there may be no bridge
+		wait -n -p pid "${PID_OF[@]}" $DEVICE_PID || status=$?
+		[[ $pid != "$DEVICE_PID" ]] ||
+			unsound "$LAB_DIR" "the bridge ended before the guests, with status $status: $(tail -n 3 "$LAB_DIR/ntbd.log")"
 		for dir in "${!PID_OF[@]}"; do
 			[[ ${PID_OF[$dir]} == "$pid" ]] || continue
 			unset "PID_OF[$dir]"
-			judge "$dir" "$status"
+			if [[ -e $dir/cut ]]; then
+				power_on "$dir" "${PEER_ARGS[@]}"
+			else
+				judge "$dir" "$status"
+			fi
 		done
 	done
+	stop_bridge
 }

@@ -6,17 +6,25 @@
 # (which the kernel prints, too) has neither comma nor colon.
 readonly KERNEL_TROUBLE='WARNING: |BUG: |BUG kmalloc|Oops|general protection fault[,:]|Kernel panic|KASAN|UBSAN|KFENCE|ODEBUG|kmemleak: [1-9]|kmemleak: .*detector disabled|INFO: lockdep is turned off|INFO: (possible|task|rcu|suspicious)|possible recursive locking|suspicious RCU|DMA-API: .*(error|leak|not freed)|refcount_t: |Bad page|bad page|Objects remaining|soft lockup|unregister_netdevice: waiting'
 
-# What a kernel says before any module runs, and only on a busy host: the emulator delivered no timer interrupt while the
-# kernel tried one, or so late that a check of its own fails. Nothing of the project can cause either.
-readonly EARLY_PANIC="timer doesn't work through Interrupt-remapped IO-APIC|IO-APIC \+ timer doesn't work|KASAN: .* in handle_edge_irq"
+# What a kernel says when it starts its first program. Nothing of the project can run before that: all of it is modules
+# and programs.
+readonly FIRST_PROGRAM='Run /init as init process'
 
-# early_panic DIR - did its kernel end so, before the guest's init ran?
+# early_panic DIR - the first complaint of a kernel that panicked before its first program; fails for any other.
 early_panic() {
-	! grep -qsx booted "$1/verdict" && grep -qsaE "$EARLY_PANIC" "$1/console.log"
+	! grep -qsaF "$FIRST_PROGRAM" "$1/console.log" && grep -qsa 'Kernel panic - not syncing' "$1/console.log" &&
+		grep -m 1 -aoE '(BUG|WARNING|Kernel panic - not syncing): .*' "$1/console.log" | tr -d '\r'
 }
 
 # A processor idles, and what it waits for was due long ago: no kernel can do that to itself.
 readonly LOST_TIMER="kthread timer wakeup didn't happen"
+
+# trouble_in LOG - what its kernel complained of, but for what is known to be upstream's.
+trouble_in() {
+	local log
+	log=$(tr -d '\r\0' <"$1" | "$RIG_DIR/guest/known-reports") || log="WARNING: $1 cannot be read"
+	grep -m 5 -aE "$KERNEL_TROUBLE" <<<"$log" || true
+}
 
 # status_of DIR - what the guest's command ended with; nothing if it did not come to its end.
 status_of() {
@@ -25,14 +33,14 @@ status_of() {
 
 # judge DIR QEMU-STATUS - exits with 125 unless the guest went its whole way.
 judge() {
-	local dir=$1 status trouble
+	local dir=$1 status trouble early
 	status=$(status_of "$dir")
-	trouble=$(grep -m 5 -aE "$KERNEL_TROUBLE" "$dir/console.log") || true
+	trouble=$(trouble_in "$dir/console.log")
 	if grep -q '^failed ' "$dir/verdict"; then
 		blame_other
 		unsound "$dir" "the guest gave up: $(sed -n 's/^failed //p' "$dir/verdict")"
-	elif early_panic "$dir"; then
-		unsound "$dir" "the emulator let the kernel down as it started: $(grep -m 1 -aoE "$EARLY_PANIC" "$dir/console.log")"
+	elif early=$(early_panic "$dir"); then
+		unsound "$dir" "the kernel died before its first program: $early"
 	elif grep -qa "$LOST_TIMER" "$dir/console.log"; then
 		unsound "$dir" "the emulator lost a timer of a processor"
 	elif [[ -e $dir/lost-interrupt ]]; then

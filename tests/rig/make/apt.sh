@@ -60,3 +60,12 @@ private_apt_update() {
 	cat >"$1/sources.list"
 	private_apt "$1" apt-get update
 }
+
+# fetch_debs DIR RELEASE MORE-COMPONENTS PACKAGE... - into DIR, the newest of that release, by package lists of their own.
+fetch_debs() {
+	local dir=$1 release=$2 more=$3 apt=$1.apt mirror
+	mirror=$(debian_mirror) && mkdir -p "$dir" "$apt" && : >"$apt/status" || return
+	sources "$mirror" "$release" | sed "s/\$/ $more/" | private_apt_update "$apt" || return
+	(cd "$dir" && private_apt "$apt" apt-get download "${@:4}") || return
+	rm -rf "$apt"
+}

@@ -5,11 +5,15 @@
 
 readonly ROOT_PACKAGES=(
 	# to build in it (gcc-12: what Debian's 6.1 headers insist on)
-	gcc gcc-12 pahole make bc bison flex libelf-dev libssl-dev libc6-dev pkg-config sparse liburing-dev libjson-c-dev libpci-dev libcmocka-dev
-	libibverbs-dev librdmacm-dev
+	gcc g++ gcc-12 pahole make bc bison flex libelf-dev libssl-dev libc6-dev pkg-config sparse liburing-dev libjson-c-dev libinih-dev libpci-dev libcmocka-dev
+	libibverbs-dev librdmacm-dev libisal-dev nbdkit-plugin-dev
 	# to run in it
-	fio nvme-cli pciutils kmod mount util-linux e2fsprogs xfsprogs procps iproute2 strace jq
+	bash-builtins fio nvme-cli pciutils kmod mount util-linux e2fsprogs xfsprogs mdadm lvm2 procps iproute2 strace jq
 	rdma-core ibverbs-utils ibverbs-providers rdmacm-utils perftest python3-pyverbs
+	# what uses a write cache as a disk, and a region as persistent memory
+	nbdkit nbd-client libnbd-bin sqlite3 ndctl libpmem-dev libpmemobj-dev
+	# to build the Python binding with, and to run it
+	python3-cffi python3-numpy
 )
 
 # rdma-core's own tests: python3-pyverbs ships them as documentation.

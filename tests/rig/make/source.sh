@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # What is needed of the source of the guests' kernels, as Debian packages it. Sourced, never run.
 
-# siw, which Debian does not build, and the judge of kernel style with its lists of words.
-readonly SOURCE_FILES=(drivers/infiniband/sw/siw
+# What Debian does not build, and the judge of kernel style with its lists of words.
+readonly SOURCE_FILES=(drivers/infiniband/sw/siw drivers/ntb drivers/net/ntb_netdev.c
 	scripts/{checkpatch.pl,spelling.txt,const_structs.checkpatch})
 
 # package_version KERNELS-DIR VERSION - Debian's version of the packages of a kernel.

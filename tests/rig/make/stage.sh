@@ -31,8 +31,8 @@ build_tools() {
 # kbuild_sources DIR... - the names of the files that the build of a module reads, NUL-separated: not what an
 # earlier build in the tree, perhaps for another kernel, left there.
 kbuild_sources() {
-	find include/uapi include/donard/version.h "$@" -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) \
-		-not -name '*.mod.c' -print0
+	find include/uapi include/donard/version.h kernel/nv_p2p.h "$@" -type f \( -name '*.[chS]' -o -name Kbuild -o -name Makefile \) \
+		-not -name '*.mod.c' -print0 | LC_ALL=C sort -zu
 }
 
 # build_module DIR ROOT KERNEL [SOURCE...] - every .ko of the given directories of the repository.
@@ -50,14 +50,15 @@ build_module() {
 	strip --strip-debug "$dir"/*.ko
 }
 
-# build_userspace DIR ROOT - the project's own programs, and those of tests/guest.
+# build_userspace DIR ROOT CUFILE - the project's own programs, and those of tests/guest; CUFILE is packaged_cufile's.
 build_userspace() {
 	local dir=$1 root=$2
 	mkdir -p "$dir/dest/opt/donard/tests/bin" "$dir/build"
 	say "building the programs for the guest"
-	in_root "$root" "$dir" make -s -C /src BUILD=/out/build userspace
-	in_root "$root" "$dir" make -s -C /src BUILD=/out/build DESTDIR=/out/dest PREFIX=/usr install
+	in_root "$root" "$dir" make -s -C /src BUILD=/out/build userspace python
+	in_root "$root" "$dir" make -s -C /src BUILD=/out/build DESTDIR=/out/dest PREFIX=/usr install install-rules install-python
 	in_root "$root" "$dir" /src/tests/rig/make/build-guest-tests /src/tests/guest /out/dest
+	build_cufile_programs "$dir" "$root" "$3"
 	rm -rf "$dir/build"
 }
 
@@ -80,11 +81,13 @@ guest_modules() {
 
 # guest_userspace ROOT
 guest_userspace() {
-	local key
-	key=$(cd "$REPO_DIR" && tree_key include lib tool cli bench mk docs tests/guest)
+	local key cufile
+	cufile=$(packaged_cufile)
+	key=$(cd "$REPO_DIR" && tree_key include lib tool cli bench nbd python mk docs service tests/guest)
 	key=$(content_key "$1" "$key" "$REPO_DIR/Makefile" "$RIG_DIR/make/build-guest-tests" \
-		"$(declare -f build_userspace)")
-	cached "userspace-$key" build_userspace "$1"
+		"$REPO_DIR"/tests/host/cufile_{sample.c,wrapper.cpp} "$REPO_DIR/tests/host/cuda/cuda.h" \
+		"$(declare -f build_userspace build_cufile_programs)" "$cufile" "$(cat "$cufile/missing" 2>/dev/null || true)")
+	cached "userspace-$key" build_userspace "$1" "$cufile"
 }
 
 guest_tools() {
@@ -100,17 +103,26 @@ stage_kernel_modules() {
 	cp -r "$home/lib/modules" "$1/usr/lib/"
 }
 
+# stage_ntb DIR ROOT KERNEL - the bridge's driver and its clients.
+stage_ntb() {
+	local modules
+	modules=$(guest_ntb "$2" "$3")
+	mkdir -p "$1/opt/lab/ntb"
+	cp "$modules"/*.ko "$1/opt/lab/ntb/"
+}
+
 # make_stage DIR ROOT KERNEL - the files that the guest lays over its image.
 make_stage() {
 	local dir=$1 root=$2 kernel=$3 tools modules userspace siw
 	mkdir -p "$dir/opt/lab/bin" "$dir/opt/donard/modules"
 	tools=$(guest_tools "$root")
 	install -m 755 "$RIG_DIR"/guest/{init,regions,fabric} "$dir/opt/lab/"
-	install -m 755 "$RIG_DIR/guest/labctl" "$tools"/* "$dir/opt/lab/bin/"
+	install -m 755 "$RIG_DIR"/guest/{labctl,known-reports} "$tools"/* "$dir/opt/lab/bin/"
 	if [[ $OPT_FABRIC == siw ]]; then
 		siw=$(guest_siw "$root" "$kernel")
 		cp "$siw/siw.ko" "$dir/opt/lab/"
 	fi
+	[[ $OPT_FABRIC != ntb ]] || stage_ntb "$dir" "$root" "$kernel"
 	stage_kernel_modules "$dir" "$root" "$kernel"
 	[[ -z $OPT_BARE ]] || return 0
 	modules=$(guest_modules "$root" "$kernel")

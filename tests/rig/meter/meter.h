@@ -20,7 +20,9 @@ struct meter_page {
 
 struct meter {
 	uint64_t id;		/* of the plugin */
-	bool armed;
+	bool armed;		/* every access has its callback */
+	bool lingers;		/* so it is, though the program wants it no longer */
+	uint64_t lingered;	/* accesses since then */
 	uint64_t ram_bytes;	/* DRAM is [0, ram_bytes) */
 	const char *trace_path;
 	long trace_begin;	/* offset of the first line that counts */

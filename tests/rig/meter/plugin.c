@@ -19,6 +19,7 @@
 #include "meter.h"
 #include "qemu_plugin.h"
 
+#define LINGER_ACCESSES	2000000		/* with their callbacks they take as long as to translate everything anew */
 #define KERNEL_HALF	(1ULL << 63)	/* the kernel's addresses are negative */
 
 int qemu_plugin_version = QEMU_PLUGIN_VERSION;
@@ -30,6 +31,8 @@ struct instructions {
 
 static struct meter meter;
 static qemu_plugin_u64 instructions_user, instructions_kernel;
+
+static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 
 /* ---- loads and stores ---- */
 
@@ -71,13 +74,33 @@ static void count_outside_dram(uint64_t address, uint64_t bytes)
 	}
 }
 
+/* A measurement that came in between keeps its callbacks. */
+static void on_disarmed(qemu_plugin_id_t id)
+{
+	meter.armed = meter.page->state != DND_LAB_IDLE;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+}
+
+static void linger(void)
+{
+	if (++meter.lingered < LINGER_ACCESSES)
+		return;
+	meter.lingers = false;
+	qemu_plugin_reset(meter.id, on_disarmed);
+}
+
 static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t vaddr, void *user)
 {
-	const struct qemu_plugin_hwaddr *hwaddr = qemu_plugin_get_hwaddr(info, vaddr);
+	const struct qemu_plugin_hwaddr *hwaddr;
 	uint64_t bytes = 1ULL << qemu_plugin_mem_size_shift(info);
 	uint64_t address;
 
 	(void)vcpu;
+	if (meter.lingers) {
+		linger();
+		return;
+	}
+	hwaddr = qemu_plugin_get_hwaddr(info, vaddr);
 	if (!hwaddr)
 		return;
 	address = qemu_plugin_hwaddr_phys_addr(hwaddr);
@@ -96,20 +119,36 @@ static void on_access(unsigned int vcpu, qemu_plugin_meminfo_t info, uint64_t va
 
 /* ---- the life of a measurement ---- */
 
-static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+static void ready(void)
+{
+	meter.lingers = false;
+	memset(meter.pages, 0, meter.page_count * sizeof(*meter.pages));
+	meter.page->state = DND_LAB_ARMED;
+}
 
 static void on_armed(qemu_plugin_id_t id)
 {
 	meter.armed = true;
-	memset(meter.pages, 0, meter.page_count * sizeof(*meter.pages));
 	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
-	meter.page->state = DND_LAB_ARMED;
+	ready();
 }
 
-static void on_disarmed(qemu_plugin_id_t id)
+static void arm(void)
 {
-	meter.armed = false;
-	qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
+	if (meter.armed)
+		ready();
+	else
+		qemu_plugin_reset(meter.id, on_armed);
+}
+
+/*
+ * To translate everything anew takes longer than many a measurement. One that soon follows another finds the callbacks
+ * still there.
+ */
+static void disarm(void)
+{
+	meter.lingers = meter.armed;
+	meter.lingered = 0;
 	meter.page->state = DND_LAB_IDLE;
 }
 
@@ -154,7 +193,7 @@ static void on_marker(unsigned int vcpu, void *user)
 {
 	switch ((enum dnd_lab_marker)(uintptr_t)user) {
 	case DND_LAB_ARM:
-		qemu_plugin_reset(meter.id, on_armed);
+		arm();
 		break;
 	case DND_LAB_FRAMES:
 		if (meter.page->state == DND_LAB_ARMED)
@@ -169,7 +208,7 @@ static void on_marker(unsigned int vcpu, void *user)
 			end(vcpu);
 		break;
 	case DND_LAB_DISARM:
-		qemu_plugin_reset(meter.id, on_disarmed);
+		disarm();
 		break;
 	}
 }
