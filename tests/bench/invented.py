@@ -15,6 +15,7 @@ COSTS = {
     "donard": (0, 0, 0.04, 60000), "donard-bounce": (1, 1, 0.5, 300000), "memcpy": (1, 1, 0.75, 400000),
     "dd": (1, 2, 1, 500000), "fio": (0, 0, 0.7, 90000), "fio-fixed": (0, 0, 0.05, 70000),
     "fio-passthrough": (0, 0, 0.03, 55000)}
+OF_QUEUES = {"queue-registered": (0, 0, 0.02, 35000), "queue": (0, 0, 0.02, 35000), "cufile": (0, 0, 0.02, 36000), "gpu-memcpy": (1, 1, 0.1, 90000)}
 
 
 def measured(cost: tuple, moved: int, insns_per_mib: float, round_: int) -> Json:
@@ -30,7 +31,7 @@ def measured(cost: tuple, moved: int, insns_per_mib: float, round_: int) -> Json
 
 
 def copy(method: str, direction: str, block: int, depth: int, threads: int) -> Iterator[Json]:
-    cost = COSTS[method]
+    cost = {**COSTS, **OF_QUEUES}[method]
     insns = cost[3] * (0.5 + 0.5 * MIB / block) * (0.9 + 0.1 * threads)
     for moved, round_ in itertools.product((4 * MIB, 16 * MIB), range(3)):
         yield {
@@ -55,6 +56,21 @@ def sweep() -> Iterator[Json]:
             yield from copy(method, direction, 65536, depth, 1)
         for threads in (2, 4):
             yield from copy(method, direction, 65536, 16, threads)
+
+
+def requests() -> Iterator[Json]:
+    """A switch for each request."""
+    for method, direction in itertools.product(("queue-registered", "fio-fixed"), BOTH):
+        for sample in copy(method, direction, 65536, 1, 1):
+            sample["measured"]["context_switches"] = 20 + sample["bytes"] / 65536
+            yield sample
+
+
+def gpu() -> Iterator[Json]:
+    """fio is on the same BAR as a region."""
+    for method, direction, block in itertools.product((*OF_QUEUES, "fio-fixed"), BOTH, (4096, 65536)):
+        for sample in copy(method, direction, block, 1, 1):
+            yield {**sample, "region": "p2pmem0" if method == "fio-fixed" else "gpu:0"}
 
 
 def setup_sample(method: str, size: int, live: int, insns: float) -> Json:
@@ -96,6 +112,22 @@ def rdma_counts() -> Iterator[Json]:
                    "instructions_user": 0, "instructions_kernel": 4000000}}
 
 
+def cache_run() -> Iterator[Json]:
+    """A thousand of everything to begin, and as much a write as its name says; fio is a tenth slower than the destage."""
+    for (method, barriers, commands), writes in itertools.product((("donard", 0.25, 0), ("nvmet", 0, 1)), (100, 500)):
+        yield {"purpose": "counts", "method": method, "queue_depth": 16, "round": 0, "writes": writes, "sends": 1000 + 2 * writes,
+               "packets": 1000 + 4 * writes, "barriers": barriers * writes, "drive_commands": commands * writes,
+               "measured": measured((0, 0, 0, 0), 0, 1024.0 * writes, 0) | {"instructions_kernel": 5000 * writes}}
+    yield {"purpose": "destaged-bytes", "method": "donard", "bytes": 409600, "from_nvram": 409600, "from_dram": 0}
+    yield {"purpose": "refused", "method": "writecache-p", "why": "Operation not supported"}
+    for round_, (method, slower) in itertools.product(range(3), (("donard", 1), ("nvmet", 8))):
+        yield {"purpose": "latency", "method": method, "queue_depth": 1, "round": round_, "writes": 48, "drive_bytes_per_second": 32768,
+               "latency_ns": {name: 1000 * slower * (round_ + 1) for name in ("p50", "p90", "p99", "max")}}
+    for limit, round_, (method, seconds) in itertools.product((0, 16 * MIB), range(3), (("donard", 1), ("fio", 1.1))):
+        yield {"purpose": "destage", "method": method, "round": round_, "bytes": 24 * MIB, "drive_bytes_per_second": limit,
+               "seconds": seconds * (round_ + 1)}
+
+
 def null_run() -> Iterator[Json]:
     for method, _ in itertools.product(("nothing", "process"), range(3)):
         yield {"method": method, "wall_seconds": 0.001, "user_seconds": 0, "system_seconds": 0, "minor_faults": 20,
@@ -105,8 +137,11 @@ def null_run() -> Iterator[Json]:
 OF_COPIES = {"page_type": "generic", "size": 16777216, "rounds": 3}
 KINDS: dict[str, tuple[str, str, Json, Any]] = {
     "copy-counts": ("copy", "lab", OF_COPIES, one_shape), "copy-rates": ("copy", "none", OF_COPIES, one_shape),
-    "copy-sweep": ("copy", "lab", OF_COPIES, sweep), "setup": ("setup", "lab", {"rounds": 1}, setup),
+    "copy-sweep": ("copy", "lab", OF_COPIES, sweep), "queue-counts": ("queue", "lab", OF_COPIES, requests),
+    "gpu-counts": ("queue", "lab", OF_COPIES, gpu),
+    "setup": ("setup", "lab", {"rounds": 1}, setup),
     "table1": ("table1", "none", {"rounds": 3}, table1), "rdma-counts": ("table1", "lab", {"rounds": 3}, rdma_counts),
+    "cache": ("cache", "lab", {"rounds": 3}, cache_run),
     "null": ("null", "lab", {"rounds": 3}, null_run)}
 
 

@@ -69,8 +69,11 @@ def fill(folder: Path) -> None:
     """The inputs of each report, in a folder of its name."""
     for kernel in ("6.12.9", "7.3.4"):
         put(folder / "page", f"copy-counts-{kernel}", results("copy-counts", kernel))
+        put(folder / "page", f"queue-counts-{kernel}", results("queue-counts", kernel))
+    put(folder / "page", "gpu-counts-7.3.4", results("gpu-counts"))
     put(folder / "page", "table1-rxe", results("table1"))
     put(folder / "page", "rdma-counts-rxe", results("rdma-counts"))
+    put(folder / "page", "cache-rxe", results("cache"))
     for name in ("copy-rates", "copy-sweep", "null"):
         put(folder / "page", name, results(name))
     put(folder / "page", "setup",
@@ -120,6 +123,21 @@ class Report(unittest.TestCase):
         """report: ratio to fio by block size"""
         self.shows(r"^\| drive to region \| 4 KiB \| 7,710,000 \| 11,565,000 \| 0\.67 \|")
 
+    def test_requests(self):
+        """report: what a request costs, beside fio's"""
+        start = r"^\| 6\.12\.9 \| generic \| drive to region \| 64 KiB \| 1 \| "
+        self.shows(start + r"queue, registered memory \| 18,594 \| 0\.50 \| 1,311 \| 0\.40 \| 1\.00 \|")
+        self.shows(start + r"fio p2p, fixed buffers \| 37,188 \| 1\.00 \| 3,277 \| 1\.00 \| 1\.00 \|")
+
+    def test_gpu(self):
+        """report: what cuFile costs on top of the queue, and by which way the payload goes"""
+        self.shows(r"^Linux 7\.3\.4, one request at a time\. At 64 KiB and above cuFile's own instructions add at most 0\.7 % .* All in all "
+                   r"its calls take 1\.03 times the instructions of the queue, .*; and 1\.03 times those")
+        start = r"^\| drive to GPU \| 64 KiB \| "
+        self.shows(start + r"cuFile \| 0 \| 0 \| 1,311 \| 4,781 \| 19,125 \| 1\.03 \| yes \|$")
+        self.shows(start + r"read and cuMemcpy \| 1\.00 \| 1\.00 \| ")
+        self.shows(start + r"fio p2p, fixed buffers, onto the same BAR \| 0 \| 0 \| .* \| 2\.00 \| yes \|$")
+
     def test_rdma(self):
         """report: RDMA as ratio to DRAM"""
         self.shows(r"^\| rxe \| write \| GPU-like BAR \| 0\.95 \| 1\.05 \| 1\.05 \|")
@@ -127,6 +145,15 @@ class Report(unittest.TestCase):
     def test_table1_samples(self):
         """report: RDMA samples of bench table1"""
         self.shows(r"^\| siw \| write \| NVRAM \(PMR\) \| 0\.91 \| 1\.00 \| 1\.00 \| .* \| yes \|$", "table1")
+
+    def test_cache(self):
+        """report: what a write of the cache costs, what its destage, and what the kernel refuses"""
+        self.shows(r"^\| donard's cache \| 16 \| 2\.00 \| 4\.00 \| 0\.250 \| 0 \| 5,000 \|$")
+        self.shows(r"^\| nvmet on the drive, FUA \| 16 \| 2\.00 \| 4\.00 \| 0 \| 1\.00 \| 5,000 \|$")
+        self.shows(r"^nvmet on dm-writecache, mode p: the kernel refuses it on this NVRAM \(`Operation not supported`\)\.$")
+        self.shows(r"^\| donard's cache \| 409,600 \| 409,600 \| 0 \|$")
+        self.shows(r"^\| donard's cache \| 1 \| 3 \| 0\.13 \| 0\.13 \| 0\.13 \| 0\.13 \|$")
+        self.shows(r"^\| 16 MiB/s \| 3 \| 1\.10 \| 1\.10 \|$")
 
     def test_rdma_dram(self):
         """report: DRAM by target in the table"""
@@ -165,7 +192,7 @@ class Report(unittest.TestCase):
 
     def test_missing(self):
         """report: says which command makes missing results"""
-        for name in ("copy-sweep.json", "setup.json", r"table1-\*.json", "null.json"):
+        for name in ("copy-sweep.json", "setup.json", r"table1-\*.json", r"cache-\*.json", "null.json"):
             self.shows(f"^No `{name}` among the results: `bench/run", "hardware")
         self.assertNotIn("latency.svg", self.page("hardware"))
 
@@ -192,7 +219,7 @@ class Report(unittest.TestCase):
         shutil.copytree(self.folder / "page", self.folder / "own")
         self.assertEqual(command.main(["report", str(self.folder / "own" / "data"), "--out",
                                        str(self.folder / "own.md")]), 0)
-        self.assertEqual(len(list((self.folder / "own" / "data").iterdir())), 8)
+        self.assertEqual(len(list((self.folder / "own" / "data").iterdir())), 12)
 
     def test_refusals(self):
         """report: without results there is no page"""
@@ -237,6 +264,10 @@ class Tables(unittest.TestCase):
         """table: of Table 1, ratios to the first target"""
         self.check("rdma-counts", r"^write +dram .* 7\.00 +2\.00 +0 ", r"^read +gpu .* 6\.00 +1\.00 +1\.00 ")
         self.check("table1", r"^write +nvram +18 +0\.91 +220\.00 +1\.10 .* yes$")
+
+    def test_cache(self):
+        """table: of a write cache, each part that the run has"""
+        self.check("cache", r"^donard's cache +16 +2\.00 +4\.00 +0\.250 +0 ", r"^as fast as it is +3 +1\.10 +1\.10$")
 
     def test_null(self):
         """table: of the harness itself"""

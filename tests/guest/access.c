@@ -5,6 +5,12 @@
  * Needs root, p2pmem0 (volatile) and p2pmem2 (persistent), both idle.
  */
 #define _GNU_SOURCE
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
 #include <sys/uio.h>
 
 #include "uapi.h"
@@ -173,6 +179,127 @@ static void bad_pointers(void)
 	EQUAL(100, pwrite(fd, (uint8_t *)mapped(fd, PAGE, 0), 100, 50 * PAGE));
 }
 
+/* Offsets are those of files: nothing lies beyond what lseek() could name. */
+static void largest_offset(void)
+{
+	int fd = open_region(volatile_region);
+	uint8_t *pattern = pattern_of(200), seen[200];
+
+	EQUAL(99, pwrite(fd, pattern, 99, INT64_MAX - 99));
+	EQUAL(99, pread(fd, seen, 99, INT64_MAX - 99));
+	CHECK(!memcmp(seen, pattern, 99));
+	FAILS(EINVAL, pwrite(fd, pattern, 100, INT64_MAX - 99));
+	FAILS(EINVAL, pread(fd, seen, 100, INT64_MAX - 99));
+	FAILS(EINVAL, pwrite(fd, pattern, 1, INT64_MIN));
+}
+
+static void huge_lengths(void)
+{
+	int fd = open_region(volatile_region), other = open_region(volatile_region);
+	uint64_t before = available(), end = info_of(fd).region_bytes;
+	size_t bytes = 4ULL << 30;
+	uint8_t *much = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	CHECK(much != MAP_FAILED);
+	/* All at once or nothing, however much is asked for. */
+	if (end < INT32_MAX)
+		FAILS(ENOSPC, pwrite(fd, much, bytes, 0));
+	FAILS(ENOSPC, copy(fd, other, 0, 0, INT64_MAX));
+	FAILS(EINVAL, copy(fd, other, PAGE, 0, INT64_MAX));
+	FAILS(EFAULT, pread(fd, much, SIZE_MAX / 2, 0));
+	EQUAL(before, available());
+	EQUAL(65536, pread(fd, much, bytes, (off_t)(end - 65536)));
+	EQUAL(before, available());
+}
+
+/* Mappings of a region are buffers like any others, whether they were touched before or not. */
+static void mappings_as_buffers(void)
+{
+	int fd = open_region(volatile_region), other = open_region(volatile_region), pmr = open_region(persistent_region);
+	uint8_t *map = (uint8_t *)mapped(fd, MIB, 0), *pattern = pattern_of(SOME), seen[SOME];
+	uint8_t *map_of_other = (uint8_t *)mapped(other, MIB, 0), *map_of_pmr = (uint8_t *)mapped(pmr, MIB, 0);
+
+	EQUAL(SOME, pwrite(other, pattern, SOME, 1));
+	/* From another file of the region, and from another region. */
+	EQUAL(SOME, pwrite(fd, map_of_other + 1, SOME, 7));
+	CHECK(!memcmp(map + 7, pattern, SOME));
+	EQUAL(SOME, pread(fd, map_of_pmr + 3, SOME, 7));
+	EQUAL(SOME, pread(pmr, seen, SOME, 3));
+	CHECK(!memcmp(seen, pattern, SOME));
+	/* Onto itself, and from one place of its own to another. */
+	EQUAL(SOME, pread(fd, map + 7, SOME, 7));
+	EQUAL(SOME, pwrite(fd, map + 7, SOME, 7));
+	CHECK(!memcmp(map + 7, pattern, SOME));
+	EQUAL(SOME, pwrite(fd, map + 7, SOME, 512 * 1024 + 5));
+	CHECK(!memcmp(map + 512 * 1024 + 5, pattern, SOME));
+}
+
+/* --- a caller's memory that goes away, and signals, in the middle of a call --- */
+
+static atomic_bool enough;
+
+static void *take_away(void *memory)
+{
+	while (!enough) {
+		madvise(memory, SOME, MADV_DONTNEED);
+		mprotect(memory, SOME, PROT_NONE);
+		mprotect(memory, SOME, PROT_READ | PROT_WRITE);
+	}
+	return NULL;
+}
+
+static void memory_that_changes(void)
+{
+	int fd = open_region(volatile_region);
+	uint8_t *memory = mmap(NULL, SOME, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *pattern = pattern_of(SOME), seen[SOME];
+	pthread_t changer;
+
+	EQUAL(0, pthread_create(&changer, NULL, take_away, memory));
+	for (int i = 0; i < 300; i++) {
+		ssize_t moved = i & 1 ? pread(fd, memory, SOME, 5) : pwrite(fd, memory, SOME, 5);
+
+		CHECK(moved > 0 ? moved <= SOME : moved < 0 && errno == EFAULT);
+	}
+	enough = true;
+	pthread_join(changer, NULL);
+	EQUAL(SOME, pwrite(fd, pattern, SOME, 5));
+	EQUAL(SOME, pread(fd, seen, SOME, 5));
+	CHECK(!memcmp(seen, pattern, SOME));
+}
+
+static volatile sig_atomic_t alarms;
+
+static void on_alarm(int number)
+{
+	(void)number;
+	alarms++;
+}
+
+/* A call that a signal meets ends with what it has moved; a copy goes on. */
+static void signals(void)
+{
+	static const struct itimerval often = { { 0, 1000 }, { 0, 1000 } }, never = { { 0, 0 }, { 0, 0 } };
+	struct sigaction action = { .sa_handler = on_alarm, .sa_flags = SA_RESTART };
+	int fd = open_region(volatile_region), other = open_region(volatile_region), rounds = 0;
+	uint8_t *pattern = pattern_of(4 * MIB), *seen = malloc(4 * MIB);
+
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+	while (alarms < 50 || rounds++ < 3) {
+		size_t at;
+		ssize_t moved;
+
+		for (at = 0; at < 4 * MIB; at += (size_t)moved)
+			CHECK((moved = pwrite(fd, pattern + at, 4 * MIB - at, (off_t)at)) > 0);
+		WORKS(copy(other, fd, 0, 0, 4 * MIB));
+		for (at = 0; at < 4 * MIB; at += (size_t)moved)
+			CHECK((moved = pread(other, seen + at, 4 * MIB - at, (off_t)at)) > 0);
+		CHECK(!memcmp(seen, pattern, 4 * MIB));
+	}
+	setitimer(ITIMER_REAL, &never, NULL);
+}
+
 /* As user 1001, of which the bytes of user 1000 are none. */
 static void reads_zeros(void)
 {
@@ -323,6 +450,103 @@ static void copies_until_the_end(void)
 	until_the_end(true);
 }
 
+/* Memory whose first touch waits until somebody fills it in: *@fd is where he is asked to. */
+static uint8_t *stalling(size_t bytes, int *fd)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	uint8_t *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	struct uffdio_register where = {
+		.range = { (uintptr_t)memory, bytes }, .mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+
+	CHECK(memory != MAP_FAILED);
+	*fd = (int)syscall(SYS_userfaultfd, O_CLOEXEC);
+	WORKS(*fd);
+	WORKS(ioctl(*fd, UFFDIO_API, &api));
+	WORKS(ioctl(*fd, UFFDIO_REGISTER, &where));
+	return memory;
+}
+
+struct stalled_call {
+	int region;
+	bool reads;
+	uint8_t *memory;
+	int error;
+};
+
+static void *call_that_stalls(void *argument)
+{
+	struct stalled_call *call = argument;
+	ssize_t moved = call->reads ? pread(call->region, call->memory, 2 * PAGE, 0) :
+				      pwrite(call->region, call->memory, 2 * PAGE, 0);
+
+	call->error = moved < 0 ? errno : 0;
+	return NULL;
+}
+
+/* Says "ready" in the middle of a call that goes on when the region has ended: the name of its error. */
+static void stall(bool reads)
+{
+	struct stalled_call call = { .region = open_region(volatile_region), .reads = reads };
+	struct pollfd gone = { .fd = call.region };
+	struct uffdio_zeropage fill;
+	uint8_t *pattern = pattern_of(2 * PAGE);
+	struct uffd_msg message;
+	pthread_t caller;
+	int faults;
+
+	EQUAL(2 * PAGE, pwrite(call.region, pattern, 2 * PAGE, 0));
+	call.memory = stalling(2 * PAGE, &faults);
+	EQUAL(0, pthread_create(&caller, NULL, call_that_stalls, &call));
+	EQUAL(sizeof(message), read(faults, &message, sizeof(message)));
+	puts("ready");
+	fflush(stdout);
+	EQUAL(1, poll(&gone, 1, -1));
+	fill = (struct uffdio_zeropage){ .range = { (uintptr_t)call.memory, 2 * PAGE } };
+	WORKS(ioctl(faults, UFFDIO_ZEROPAGE, &fill));
+	pthread_join(caller, NULL);
+	puts(call.error ? strerrorname_np(call.error) : "no error");
+}
+
+static void stalled_read(void)
+{
+	stall(true);
+}
+
+static void stalled_write(void)
+{
+	stall(false);
+}
+
+/* Says "ready" and copies again and again, until it is killed. */
+static void copies_for_ever(void)
+{
+	int fd = open_region(volatile_region);
+
+	mapped(fd, 128 * MIB, 0);
+	puts("ready");
+	fflush(stdout);
+	while (!copy(fd, fd, 64 * MIB, 0, 64 * MIB))
+		;
+}
+
+/* The same with exports, each of memory that has to be zeroed. */
+static void exports_for_ever(void)
+{
+	struct p2pmem_export_dmabuf export = {
+		.size = sizeof(export), .length = 256 * MIB, .fd_flags = O_RDWR | O_CLOEXEC,
+	};
+	int fd, buf;
+
+	puts("ready");
+	fflush(stdout);
+	do {
+		fd = open_region(volatile_region);
+		buf = ioctl(fd, P2PMEM_IOC_EXPORT_DMABUF, &export);
+		close(fd);
+	} while (buf >= 0 && !close(buf));
+}
+
 static const struct {
 	const char *name;
 	void (*function)(void);
@@ -334,6 +558,11 @@ static const struct {
 	{ "full", full },
 	{ "modes", modes },
 	{ "bad-pointers", bad_pointers },
+	{ "largest-offset", largest_offset },
+	{ "huge-lengths", huge_lengths },
+	{ "mappings-as-buffers", mappings_as_buffers },
+	{ "memory-that-changes", memory_that_changes },
+	{ "signals", signals },
 	{ "other-user-reads-zeros", other_user_reads_zeros },
 	{ "persistent", persistent },
 	{ "copies", copies },
@@ -341,6 +570,10 @@ static const struct {
 	{ "locates", locates },
 	{ "reads-until-the-end", reads_until_the_end },
 	{ "copies-until-the-end", copies_until_the_end },
+	{ "stalled-read", stalled_read },
+	{ "stalled-write", stalled_write },
+	{ "copies-for-ever", copies_for_ever },
+	{ "exports-for-ever", exports_for_ever },
 };
 
 int main(int argc, char **argv)

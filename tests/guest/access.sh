@@ -11,16 +11,21 @@ of_access() {
 	within 10 region_is_free p2pmem2
 }
 
+# begin TEST - a program that says when it is under way; PROGRAM is its pid.
+begin() {
+	access "$1" >"$WORK/seen" &
+	PROGRAM=$!
+	at_end "kill -KILL $PROGRAM 2>/dev/null"
+	within 30 grep -qx ready "$WORK/seen"
+}
+
 # ends_with REGEX TEST COMMAND... - a program that goes on until a call fails, and what fails it.
 ends_with() {
-	local regex=$1 test=$2 pid
+	local regex=$1 test=$2
 	shift 2
-	access "$test" >"$WORK/seen" &
-	pid=$!
-	at_end "kill -KILL $pid 2>/dev/null"
-	within 30 grep -qx ready "$WORK/seen"
+	begin "$test"
 	"$@"
-	wait "$pid" || fail "the program ended with status $?"
+	wait "$PROGRAM" || fail "the program ended with status $?"
 	matches "how it ended" "$regex" "$(tail -n 1 "$WORK/seen")"
 }
 
@@ -33,12 +38,56 @@ reset_ends_it() {
 	of_access read-sees-stores
 }
 
+# A call stands still in its caller's memory: whoever should fill that in does so when the region has ended.
+stalled() {
+	begin "$1"
+	exits 1 'in use|busy' rmmod p2pmem
+	equal "who holds memory, with no pin" "$PROGRAM access 8192 0" "$(attr p2pmem0 holders)"
+	kill -KILL "$PROGRAM"
+	wait "$PROGRAM" || true
+	within 10 region_is_free p2pmem0
+	ends_with '^ENODEV$' "$1" donard-cli region remove p2pmem0
+	copy_again
+}
+
+is_frozen() {
+	[[ $(<"$1/freezer.state") == FROZEN ]]
+}
+
+# freezes PROGRAM - in the middle of a call, which may be long: else no machine could be suspended meanwhile.
+freezes() {
+	local group=$WORK/freezer/program n
+	mkdir "$WORK/freezer"
+	mount -t cgroup -o freezer freezer "$WORK/freezer"
+	mkdir "$group"
+	begin "$1"
+	at_end "umount $WORK/freezer"
+	at_end "rmdir $group"
+	at_end "echo THAWED >$group/freezer.state; kill -KILL $PROGRAM; wait $PROGRAM"
+	echo "$PROGRAM" >"$group/cgroup.procs"
+	for ((n = 0; n < 20; n++)); do
+		echo FROZEN >"$group/freezer.state"
+		within 20 is_frozen "$group"
+		! grep -q '\[p2pmem\]' "/proc/$PROGRAM/stack" || return 0
+		echo THAWED >"$group/freezer.state"
+		sleep 0.1
+	done
+	fail "in $n times it was never frozen in a call of the module, but always after it"
+}
+
 for name in $(access --list); do
 	case $name in
-	*-until-the-end) ;; # below
+	*-until-the-end | stalled-* | *-for-ever) ;; # below
 	*) t "$name" of_access "$name" ;;
 	esac
 done
 lt "a removal ends reads" removal_ends_it reads-until-the-end
 lt "a removal ends copies" removal_ends_it copies-until-the-end
+lt "a stalled read holds up nobody" stalled stalled-read
+lt "a stalled write holds up nobody" stalled stalled-write
+# The debug kernel cannot be suspended.
+if ! can debug; then
+	t "a copy freezes" freezes copies-for-ever
+	t "an export freezes" freezes exports-for-ever
+fi
 t "a reset is told" reset_ends_it

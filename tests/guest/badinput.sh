@@ -94,13 +94,15 @@ alignment() {
 }
 
 no_space() {
+	exits 1 'p2pmem0: 1073741824 bytes are more than the 536870912 of the whole region. Ask for less' \
+		python3 -c 'import donard; donard.Context().alloc("p2pmem0", 1 << 30)'
 	refuses 1 'p2pmem0.*(truncated|fit)' copy "$LAB_ALPHA" p2pmem0 --size 600M
 	refuses 1 'p2pmem0.*(truncated|fit)' copy "$LAB_ALPHA" p2pmem0+511M --size 2M
 	refuses 1 '(truncated|fit)' copy p2pmem0 "$LAB_BETA" --size 2M --dst-offset 1023M
 }
 
 past_end() {
-	refuses 1 'past the end' copy "$LAB_ALPHA" p2pmem0 --src-offset 2G --size 4096
+	refuses 1 'past the end.*Choose a smaller offset' copy "$LAB_ALPHA" p2pmem0 --src-offset 2G --size 4096
 	refuses 1 'past the end' copy p2pmem0+1G "$LAB_BETA" --size 4096
 	refuses 1 'past the end' copy "$LAB_ALPHA" p2pmem0 --dst-offset 1G --size 4096
 }
@@ -127,15 +129,20 @@ mounted_target() {
 	sync
 	refuses 1 'past the end' copy p2pmem0 /mnt/fs/short --size 4096 --dst-offset 1M
 	refuses 1 'directory' copy p2pmem0 /mnt/fs --size 4096
-	refuses 1 '/mnt/fs/none/x' copy p2pmem0 /mnt/fs/none/x --size 4096
+	refuses 1 '/mnt/fs/none/x: cannot be created: there is no folder /mnt/fs/none. Make it first' copy p2pmem0 /mnt/fs/none/x --size 4096
 	equal "the file" keep "$(cat /mnt/fs/short)"
 }
 
 not_nvme() {
 	local disk
-	disk=$(lsblk -dno NAME | grep -m1 '^vd')
+	disk=$(grep -m1 '^vd' < <(lsblk -dno NAME))
 	refuses 1 "NVMe" copy "/dev/$disk" p2pmem0 --size 4096
 	echo data >"$WORK/file"
+	mkdir "$WORK/memory"
+	mount -t tmpfs tmpfs "$WORK/memory"
+	at_end "umount $WORK/memory"
+	echo data >"$WORK/memory/file"
+	refuses 1 'its file system \(tmpfs\) cannot read straight' copy "$WORK/memory/file" p2pmem0
 	refuses 1 'file system|NVMe' copy "$WORK/file" p2pmem0
 	refuses 1 'character device' copy /dev/zero p2pmem0 --size 4096
 	mkfifo "$WORK/pipe"
@@ -143,7 +150,7 @@ not_nvme() {
 }
 
 same_bytes_twice() {
-	refuses 1 'same bytes|share' copy p2pmem0 p2pmem0 --size 4096
+	refuses 1 'same bytes. Choose another place' copy p2pmem0 p2pmem0 --size 4096
 	refuses 1 'share' copy "$LAB_ALPHA" "$LAB_ALPHA" --size 8192 --dst-offset 4096
 }
 
@@ -161,6 +168,7 @@ wrong_use() {
 	refuses 2 'not a size' copy --size 12Q "$LAB_ALPHA" p2pmem0
 	refuses 2 'too small' copy --size 0 "$LAB_ALPHA" p2pmem0
 	refuses 2 'not a size' copy --size -1 "$LAB_ALPHA" p2pmem0
+	refuses 2 '--force-bounce and --allow-bounce exclude each other' copy --force-bounce --allow-bounce "$LAB_ALPHA" p2pmem0
 	refuses 2 'queue-depth' copy --queue-depth 0 "$LAB_ALPHA" p2pmem0
 	refuses 2 'offset' copy "$LAB_ALPHA" p2pmem0+fish
 	refuses 2 '' copy "" p2pmem0
@@ -170,7 +178,10 @@ wrong_use() {
 
 bad_regions() {
 	refuses 1 'already|driven|busy' region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2
-	refuses 1 'BAR' region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 5
+	refuses 2 "bar is missing: the memory BARs of $LAB_GPU_BDF are 2 \(512 MiB\)" region add --kind pci-bar --device "$LAB_GPU_BDF"
+	refuses 1 'BAR5 of .* is no assigned memory BAR: choose another' region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 5
+	refuses 1 'BAR0 of .* has 256 bytes, .* choose another BAR' region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 0
+	refuses 1 'is not an NVMe controller .*offer a BAR of this function' region add --kind nvme-cmb --device "$LAB_GPU_BDF"
 	refuses 1 '0000:3f:1f.7' region add --kind pci-bar --device 0000:3f:1f.7 --bar 0
 	refuses 1 'nvme' region add --kind pci-bar --device "$LAB_BETA_BDF" --bar 0
 	refuses 3 'Persistent Memory' region add --kind nvme-pmr --device "$LAB_ALPHA_BDF"

@@ -105,19 +105,6 @@ bar_to_bar() {
 	holds bar "$WORK/data"
 }
 
-with_file_system() {
-	local type=$1 drive=${2:-$LAB_BETA}
-	mkdir -p /mnt/fs
-	case $type in
-	ext4) mkfs.ext4 -q -F "$drive" ;;
-	xfs) mkfs.xfs -q -f "$drive" ;;
-	esac
-	modprobe -q "$type" || true
-	grep -qw "$type" /proc/filesystems || give_up_as_skip "kernel $LAB_KERNEL has no $type"
-	mount -t "$type" "$drive" /mnt/fs
-	at_end "umount /mnt/fs"
-}
-
 # on_fs TYPE FUNCTION...
 on_fs() {
 	with_file_system "$1"
@@ -144,12 +131,12 @@ file_tails() {
 	direction file bar 7
 }
 
-# What lies behind the last byte of a copy stays.
+# tail_on_drive direction|passed - what lies behind the last byte of a copy stays.
 tail_on_drive() {
 	local bytes=$((MIB + 123))
 	random_file "$WORK/before" $((2 * MIB))
 	put beta "$WORK/before"
-	direction bar beta "$bytes"
+	"$1" bar beta "$bytes"
 	take_from_drive "$LAB_BETA" "$DRIVE_AT" $((2 * MIB)) "$WORK/after"
 	same_bytes "bytes behind the copy" "$WORK/before" "$WORK/after" $((2 * MIB - bytes)) \
 		"$bytes" "$bytes"
@@ -241,6 +228,31 @@ in_ram() {
 staged_witness() {
 	VIA=(--via p2pmem0)
 	witnessed alpha beta read.gpu write.gpu
+}
+
+# Type 1: 8 bytes beside each block of 512, in which the CPU or the drive has a checksum.
+protection_information() {
+	local integrity
+	# It cannot read a partition table where nothing was written, and calls that a failure.
+	nvme format "$LAB_BETA" --lbaf=1 --pi=1 --force || true
+	at_end "nvme format $LAB_BETA --lbaf=0 --pi=0 --force"
+	integrity=/sys/block/${LAB_BETA#/dev/}/integrity
+	equal "format" T10-DIF-TYPE1-CRC "$(cat "$integrity/format")"
+	exits 3 'formatted with protection information, and the CPU reads all data.*Write 0 to read_verify' \
+		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M
+	exits 3 'formatted with protection information, and the CPU reads all data' donard-cli copy p2pmem0 "$LAB_BETA" --size 1M
+	! can passthrough || exits 3 'cannot be copied by NVMe commands: it is formatted with protection information' \
+		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M --passthrough
+	echo 0 >"$integrity/read_verify"
+	echo 0 >"$integrity/write_generate"
+	exits 1 'a block does not go with its protection information. It was not written since' \
+		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M
+	random_file "$WORK/data" "$MIB"
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	copy "$LAB_ALPHA" "$LAB_BETA" --size 1M --verify
+	result_is "$MIB" switch 0
+	take_from_drive "$LAB_BETA" 0 "$MIB" "$WORK/seen"
+	same_bytes beta "$WORK/seen" "$WORK/data" "$MIB"
 }
 
 # io_uring gives its pins back some time after a program has ended; the next must not fail for that.
@@ -410,17 +422,6 @@ passed_bounced() {
 	holds beta "$WORK/data"
 }
 
-# What lies behind the last byte stays, and nothing in front of the range is touched.
-passed_tail() {
-	local bytes=$((MIB + 123))
-	random_file "$WORK/before" $((2 * MIB))
-	put beta "$WORK/before"
-	passed bar beta "$bytes"
-	take_from_drive "$LAB_BETA" "$DRIVE_AT" $((2 * MIB)) "$WORK/after"
-	same_bytes "bytes behind the copy" "$WORK/before" "$WORK/after" $((2 * MIB - bytes)) \
-		"$bytes" "$bytes"
-}
-
 # The block device's cached pages are written back before a read, and gone after a write.
 passed_page_cache() {
 	local -a at=(bs=1M seek="$DRIVE_AT" conv=notrunc status=none)
@@ -553,13 +554,14 @@ t "pmr to bar" direction pmr bar
 t "witness: drive to cmb" witnessed alpha cmb read.cmb
 t "witness: drive to pmr" witnessed alpha pmr read.pmr
 t "witness: pmr to drive" witnessed pmr alpha write.pmr
-t "tail on a drive" tail_on_drive
+t "tail on a drive" tail_on_drive direction
 t "tail in a region" tail_in_region
 t "hole in a file, ext4" on_fs ext4 file_hole
 t "hole in a file, xfs" on_fs xfs file_hole
 t "file larger than the cmb" on_fs ext4 larger_than_cmb
 t "file is not truncated" on_fs xfs file_is_not_truncated
 t "block sizes and depths" shapes
+t "protection information" protection_information
 t "one copy right after another" in_a_row
 t "side by side, neighbours" neighbours
 t "side by side, parts of pages" small_neighbours
@@ -577,7 +579,7 @@ else
 	t "passthrough: witness" passed_witness
 	t "passthrough: block sizes and depths" passed_shapes
 	t "passthrough: bounced" passed_bounced
-	t "passthrough: tail on a drive" passed_tail
+	t "passthrough: tail on a drive" tail_on_drive passed
 	t "passthrough: page cache" passed_page_cache
 	t "passthrough: partition" passed_partition
 	t "passthrough: one right after another" passed_in_a_row

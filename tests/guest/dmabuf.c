@@ -10,6 +10,8 @@
  *   mmap | mmap-ro        of the dma-buf; munmap; fill BYTE; sum: of all bytes; sync
  *   claim OFFSET BYTES             of the region, at the same offset of the file
  *   take PID FD                    a dma-buf that another process has
+ *   locate REGION OFFSET | locate-raw REGION SIZE FLAGS RESERVED    of the dma-buf, through a file that owns nothing
+ *   exporter              as /proc names it
  *   wait                  until SIGUSR2
  *
  * Each step prints one line: its name and "ok" with what it found, or the errno's name. A failed step
@@ -367,6 +369,64 @@ static int step_claim(char **argument)
 	return ioctl(region_fd, P2PMEM_IOC_CLAIM, &claim);
 }
 
+static int ask_place(const char *region, struct p2pmem_locate_dmabuf *place)
+{
+	char path[64];
+	int fd, rc, saved;
+
+	snprintf(path, sizeof(path), "/dev/%s", region);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -1;
+	rc = ioctl(fd, P2PMEM_IOC_LOCATE_DMABUF, place);
+	saved = errno;
+	close(fd);
+	errno = saved;
+	return rc;
+}
+
+static int step_locate(char **argument)
+{
+	struct p2pmem_locate_dmabuf place = {
+		.size = sizeof(place), .dmabuf_fd = dmabuf_fd, .offset = number(argument[1]),
+	};
+
+	if (ask_place(argument[0], &place))
+		return -1;
+	snprintf(found, sizeof(found), " %#llx+%#llx", (unsigned long long)place.region_offset,
+		 (unsigned long long)place.length);
+	return 0;
+}
+
+static int step_locate_raw(char **argument)
+{
+	struct { struct p2pmem_locate_dmabuf place; uint64_t beyond; } padded = {
+		.place = {
+			.size = (uint32_t)number(argument[1]), .flags = (uint32_t)number(argument[2]),
+			.dmabuf_fd = dmabuf_fd, .reserved0 = (uint32_t)number(argument[3]),
+		},
+		.beyond = 1,
+	};
+
+	return ask_place(argument[0], &padded.place);
+}
+
+static int step_exporter(char **argument)
+{
+	char path[64], line[128], name[101];
+	FILE *file;
+
+	(void)argument;
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", dmabuf_fd);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "exp_name: %100s", name) == 1)
+			snprintf(found, sizeof(found), " %s", name);
+	if (file)
+		fclose(file);
+	return 0;
+}
+
 static int step_wait(char **argument)
 {
 	sigset_t signals;
@@ -410,6 +470,9 @@ static const struct step {
 	{ "sum", 0, step_sum },
 	{ "sync", 0, step_sync },
 	{ "claim", 2, step_claim },
+	{ "locate", 2, step_locate },
+	{ "locate-raw", 4, step_locate_raw },
+	{ "exporter", 0, step_exporter },
 	{ "wait", 0, step_wait },
 };
 

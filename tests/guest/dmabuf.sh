@@ -180,6 +180,40 @@ translated_unlisted() {
 	translated export-unlisted
 }
 
+# A program that was handed the dma-buf learns where it lies, and owns nothing by that.
+located() {
+	local file
+	begin owner open p2pmem0 claim "$MIB" "$EXPORT_BYTES" export "$MIB" "$EXPORT_BYTES" wait
+	steps take "$(pid_of owner)" "$(fd_of owner)" exporter locate p2pmem0 4096
+	equal "exporter, in /proc" p2pmem0 "$(said exporter)"
+	equal "place" 0x101000+0x1ff000 "$(said locate)"
+	equal "files that own memory" 1 "$(grep -c . <<<"$(attr p2pmem0 holders)")"
+	file="take $(pid_of owner) $(fd_of owner)"
+	# shellcheck disable=SC2086  # three words
+	{
+		refused EINVAL locate $file locate p2pmem2 0
+		refused EINVAL locate $file locate p2pmem0 1
+		refused ENXIO locate $file locate p2pmem0 "$EXPORT_BYTES"
+		refused ENXIO locate $file locate p2pmem0 0xfffffffffffff000
+		refused EINVAL locate-raw $file locate-raw p2pmem0 8 0 0
+		refused EINVAL locate-raw $file locate-raw p2pmem0 40 1 0
+		refused EINVAL locate-raw $file locate-raw p2pmem0 40 0 1
+		refused E2BIG locate-raw $file locate-raw p2pmem0 48 0 0
+		refused EBADF locate $file close-dmabuf locate p2pmem0 0
+	}
+}
+
+# Two pieces of memory are two places.
+located_in_pieces() {
+	local size
+	size=$(attr p2pmem0 size)
+	begin owner open p2pmem0 claim "$MIB" "$MIB" claim $((3 * MIB)) $((size - 3 * MIB)) wait
+	steps open p2pmem0 export 0 "$EXPORT_BYTES" close-region locate p2pmem0 0
+	equal "first piece" 0+0x100000 "$(said locate)"
+	steps open p2pmem0 export 0 "$EXPORT_BYTES" close-region locate p2pmem0 0x101000
+	equal "second piece" 0x201000+0xff000 "$(said locate)"
+}
+
 # --- refusals ---
 
 bad_requests() {
@@ -242,7 +276,7 @@ unlisted_needs_capability() {
 
 # The GPU-like card has no driver that would widen its DMA mask.
 mask_too_small() {
-	refused_saying 'DMA mask does not reach' ERANGE map open p2pmem0 export 0 4096 attach dynamic "$LAB_GPU_BDF" map both
+	refused_saying 'its DMA mask, or its bus, does not reach the BAR: let an IOMMU' ERANGE map open p2pmem0 export 0 4096 attach dynamic "$LAB_GPU_BDF" map both
 }
 
 # Who cannot let go is not let in, unless root says so.
@@ -453,6 +487,7 @@ unplugged() {
 
 # The command that removes says for whom it waits, with the importing device.
 removal_names_importer() {
+	dmesg -C
 	taken_from pinned donard-cli region remove p2pmem0
 	within 5 grep -q "dmabuf (pid $(pid_of owner), device $LAB_ALPHA_BDF)" "$WORK/event"
 	matches "kernel log" "mapped for $LAB_ALPHA_BDF by dmabuf" "$(dmesg)"
@@ -589,6 +624,8 @@ addresses() {
 	t "addresses: a drive's CMB, for itself" address_in_cmb "$LAB_ALPHA_BDF"
 	t "addresses: memory in two pieces" fragmented
 	! can p2pdma || t "addresses: page type p2pdma" address_of_p2pdma
+	t "addresses: told to whoever has the dma-buf" located
+	t "addresses: told of memory in two pieces" located_in_pieces
 }
 
 refusals() {
@@ -601,6 +638,47 @@ refusals() {
 	t "refused: an unlisted bridge, to whoever lacks CAP_SYS_RAWIO" unlisted_needs_capability
 }
 
+# In a region without any other free memory: a file is closed, a pipe holds a page of it for a moment longer, and an export
+# begins meanwhile. Python prints how it ended.
+export_behind_a_pipe() {
+	python3 -c 'import ctypes, mmap, os, subprocess, time
+class Piece(ctypes.Structure):
+    _fields_ = [("base", ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+libc = ctypes.CDLL(None, use_errno=True)
+fd = os.open("/dev/p2pmem0", os.O_RDWR)
+libc.mmap.restype = ctypes.c_void_p
+address = libc.mmap(None, ctypes.c_size_t(2 << 20), mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_SHARED, fd, ctypes.c_long(0))
+ctypes.memset(address, 1, 4096)
+reader, writer = os.pipe()
+assert libc.vmsplice(writer, ctypes.byref(Piece(address, 4096)), ctypes.c_ulong(1), 0) == 4096, os.strerror(ctypes.get_errno())
+libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(2 << 20))
+os.close(fd)
+export = subprocess.Popen(["dmabuf", "open", "p2pmem0", "export", "0", str(2 << 20)], stdout=subprocess.DEVNULL)
+time.sleep(0.3)
+os.close(writer)
+os.close(reader)
+print(export.wait())'
+}
+
+some_is_free() {
+	(($(attr p2pmem0 available) >= 2 * MIB))
+}
+
+# The call waits a second for such memory, as read() and CLAIM do. A busy machine may need longer: then once more.
+export_awaits_a_closed_file() {
+	local said='' try pid
+	holder mapping p2pmem0 $((510 * MIB)) >"$WORK/holder" 2>&1 &
+	pid=$!
+	at_end "kill -KILL $pid 2>/dev/null"
+	within 20 grep -q ready "$WORK/holder"
+	for try in 1 2 3 4 5; do
+		said=$(export_behind_a_pipe 2>&1)
+		[[ $said != 0 ]] || break
+		within 10 some_is_free
+	done
+	equal "export after a closed file, the last of $try tries" 0 "$said"
+}
+
 ownership() {
 	local order
 	for order in "region dmabuf importer" "dmabuf region importer" "importer region dmabuf" "dmabuf importer region"; do
@@ -608,6 +686,7 @@ ownership() {
 		t "ownership: closed in the order ${order// /, }" with_pinned_importers closed_in_order $order
 	done
 	t "ownership: zeroed for the next user" zeroed_for_the_next
+	t "ownership: awaits the memory of a file just closed" export_awaits_a_closed_file
 	lt "ownership: exporter killed, dynamic importer" exporter_killed dynamic
 	lt "ownership: exporter killed, pinned importer" with_pinned_importers exporter_killed pinned
 	t "ownership: a request outlasts its mapping" request_outlasts_mapping

@@ -9,6 +9,7 @@
  *
  * After each failure: the errno is ENOMEM (EFAULT where the failed call was a copy from or to user space, which counts
  * as an allocation here; EBUSY where ioremap() failed, which does not say why; ECANCELED where a ring found no worker;
+ * ENOSPC where a GPU's driver, which says ENOMEM for a BAR1 that is full, had no memory itself;
  * EINVAL where the driver core had no folder for a module's drivers, drivers/base/module.c),
  * the region has as much memory to give as before, and the same operation, made once more, succeeds. Prints how many
  * places were failed. Exit status: 0, 1 when a check failed, 2 wrong use.
@@ -29,6 +30,7 @@
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "modules/nvidia/nvidia-lab.h"
 #include "uapi/p2pmem.h"
 
 #define LENGTH		(2UL << 20)
@@ -317,6 +319,32 @@ static void reopen_ring(void)
 	open_with_ring();
 }
 
+static int gpu = -1;
+static struct nvlab_alloc gpu_memory = { .bytes = LENGTH };
+
+static void open_with_gpu(void)
+{
+	gpu = open("/dev/" NVLAB_NODE, O_RDWR | O_CLOEXEC);
+	if (gpu < 0 || ioctl(gpu, NVLAB_ALLOC, &gpu_memory))
+		die("/dev/" NVLAB_NODE);
+	open_region();
+}
+
+static int act_pin_gpu(void)
+{
+	struct p2pmem_pin_gpu pin = { .size = sizeof(pin), .va = gpu_memory.va, .length = LENGTH };
+	int rc = result(ioctl(file, P2PMEM_IOC_PIN_GPU, &pin));
+
+	unexplained += rc == -ENOMEM && !pin.reason[0];
+	return rc;
+}
+
+static void close_with_gpu(void)
+{
+	close_region();
+	close(gpu);
+}
+
 static void set_node(unsigned int number)
 {
 	static char path[32];
@@ -446,6 +474,7 @@ static const struct scenario {
 	{ "export", open_region, act_export, undo_other, close_region, false, 0 },
 	{ "dma-buf-mmap", open_and_export, act_map_dmabuf, undo_mmap, close_both, false, 0 },
 	{ "ring", open_with_ring, act_ring, reopen_ring, close_ring, false, ECANCELED },
+	{ "pin-gpu", open_with_gpu, act_pin_gpu, reopen_region, close_with_gpu, false, ENOSPC },
 	{ "remove", nothing, act_remove, must_add, nothing, false, 0 },
 	{ "add", nothing, act_add, must_remove, nothing, true, EBUSY },
 	{ "to-p2pdma", nothing, act_to_p2pdma, back_to_generic, nothing, false, EBUSY },

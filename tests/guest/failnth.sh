@@ -3,6 +3,9 @@
 # Each allocation of each operation fails once (failnth.c). Only on a kernel that fails them when told to. Sourced by
 # run.sh.
 
+# shellcheck source=helpers/gpu.sh
+. ./helpers/gpu.sh
+
 readonly PCI_BAR=1 NVME_CMB=2 NVME_PMR=3
 
 # function_range NAME - first address of a function of the kernel, and the first behind it.
@@ -12,8 +15,8 @@ function_range() {
 }
 
 # What allocations that fail leave in the log is no trouble here: the kernel's own words and a call trace for each.
-kernel_log() {
-	dmesg | awk '/page allocation failure|vmalloc error/ { traces++ } !(/Call Trace/ && traces && traces--)'
+new_in_kernel_log() {
+	printf '%s' "${NEWS[@]}" | awk '/page allocation failure|vmalloc error/ { traces++ } !(/Call Trace/ && traces && traces--)'
 }
 
 # What is not failed, with all that it calls: kernel functions that do not bear it, which the module cannot mend.
@@ -70,6 +73,14 @@ changes_region() {
 	fails_each "$@"
 }
 
+# pin_fails PAGE-TYPE [ARGUMENT...] - of with_gpu.
+pin_fails() {
+	with_gpu "${@:2}"
+	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type "$1"
+	fails_each pin-gpu /dev/p2pmem0
+	within 10 nothing_is_pinned
+}
+
 load_fails() {
 	rmmod p2pmem
 	at_end "insmod /opt/donard/modules/p2pmem.ko; /opt/lab/regions >/dev/null"
@@ -91,5 +102,7 @@ for operation in add remove; do
 done
 t "page type to-generic" changes_region to-generic /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
 LEFT_OUT=$LEFT_OUT_OF_P2PDMA t "page type to-p2pdma" changes_region to-p2pdma /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
+t "pin of GPU memory" pin_fails generic
+t "pin of GPU memory, driver without the persistent calls" pin_fails p2pdma --callback
 # The last one: the filter stays. The kernel's own loading of a module has some hundred allocations.
 ONLY_BELOW=do_one_initcall t "load" load_fails

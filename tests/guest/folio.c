@@ -20,35 +20,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <uapi/p2pmem.h>
+#include "mapped.h"
+#include "named.h"
 
-#define PAGE 4096UL
 #define CHUNK (2UL << 20)
 #define CHUNKS 4UL
 
-static const char *region;
 static bool large;
-
-static int open_region(void)
-{
-	char path[64];
-	int fd;
-
-	snprintf(path, sizeof(path), "/dev/%s", region);
-	fd = open(path, O_RDWR);
-	if (fd < 0)
-		err(1, "%s", path);
-	return fd;
-}
-
-static uint64_t *map(int fd, size_t bytes, off_t offset)
-{
-	uint64_t *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
-
-	if (memory == MAP_FAILED)
-		err(1, "mmap of %zu bytes at %ld", bytes, (long)offset);
-	return memory;
-}
 
 /* Each page tells its number, plus @salt. */
 static void fill(uint64_t *memory, size_t bytes, uint64_t salt)
@@ -95,11 +73,7 @@ static void large_entries_are(size_t bytes, const char *when)
 /* The memory of a region that begins amid a chunk ends amid one, too. */
 static size_t amid_a_chunk(int fd)
 {
-	struct p2pmem_info info = { .size = sizeof(info) };
-
-	if (ioctl(fd, P2PMEM_IOC_INFO, &info))
-		err(1, "information on %s", region);
-	return info.bus_address % CHUNK ? CHUNK : 0;
+	return info_of(fd).bus_address % CHUNK ? CHUNK : 0;
 }
 
 static void whole_chunks_are_mapped_at_once(void)
@@ -292,7 +266,7 @@ static void faults_of_both_sizes_race(void)
 {
 	enum { ROUNDS = 1500 };
 	int fd = open_region();
-	char *base = (char *)map(fd, 2 * CHUNK, 0);
+	char *base = map(fd, 2 * CHUNK, 0);
 	pthread_t thread;
 
 	base = (char *)(((uintptr_t)base + CHUNK - 1) & ~(CHUNK - 1));
@@ -316,7 +290,7 @@ static void faults_of_both_sizes_race(void)
 	}
 }
 
-static const struct { const char *name; void (*run)(void); } tests[] = {
+static const struct named_test tests[] = {
 	{ "whole-chunks", whole_chunks_are_mapped_at_once },
 	{ "no-tables", whole_chunks_need_no_tables },
 	{ "odd-mappings", odd_mappings_fall_back },
@@ -331,13 +305,10 @@ static const struct { const char *name; void (*run)(void); } tests[] = {
 
 int main(int argc, char **argv)
 {
+	if (argc < 3)
+		errx(2, "usage: folio TEST REGION [--large]");
 	region = argv[2];
 	large = argc > 3 && !strcmp(argv[3], "--large");
-	for (size_t i = 0; argc > 2 && i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (strcmp(tests[i].name, argv[1]))
-			continue;
-		tests[i].run();
-		return 0;
-	}
-	errx(2, "usage: folio TEST REGION [--large]");
+	RUN_NAMED(tests, argv[1]);
+	return 0;
 }

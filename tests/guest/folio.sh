@@ -27,6 +27,7 @@ pinned_folio_is_kept() {
 
 # madvise() of some kernels takes entries of device memory for broken ones, and clears them.
 advised() {
+	dmesg -C
 	of_folio advice
 	equal "complaints of the kernel" "" "$(dmesg | grep -i 'bad pmd')"
 }
@@ -34,6 +35,20 @@ advised() {
 as_p2pdma() {
 	with_page_type p2pmem0 p2pdma
 	"$@"
+}
+
+# with_folios COMMAND... - the region's struct pages are folios of 2 MiB from the beginning.
+with_folios() {
+	donard-cli region remove p2pmem0
+	at_end "donard-cli region remove p2pmem0; donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; chgrp p2pmem /dev/p2pmem0"
+	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --folio 2M
+	"$@"
+}
+
+# A kernel that has none says so, and nothing changes.
+folios_refused() {
+	exits 3 'Linux 7.0' donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --folio 2M
+	equal "folio size of the region that is there" 4096 "$(attr p2pmem0 folio_bytes)"
 }
 
 t "whole chunks are mapped at once" of_folio whole-chunks
@@ -52,6 +67,13 @@ for test in whole-chunks owners; do
 	t "a cmb, from amid a chunk on: $test" of_folio "$test" p2pmem1
 done
 ! can chunks || t "a cmb, from amid a chunk on: no-tables" of_folio no-tables p2pmem1
+if can folios; then
+	for test in whole-chunks odd-mappings pieces moving owners race; do
+		t "struct pages in folios: $test" with_folios of_folio "$test"
+	done
+else
+	t "struct pages in folios: refused" folios_refused
+fi
 if can p2pdma; then
 	# The kernel lets neither madvise() nor vmsplice() have these pages, which the other tests need.
 	for test in whole-chunks odd-mappings pieces children moving owners; do

@@ -25,6 +25,14 @@ SUITE=
 ONLY=
 WORK=/tmp/test
 
+# A program takes 15 ms to start under emulation, and each test needs these (package bash-builtins).
+for builtin in fdflags mkdir rm sleep; do
+	enable -f "/usr/lib/bash/$builtin" "$builtin" || exit
+done
+# From which check_kernel_log reads what is new, and does not wait for more.
+exec {KMSG}</dev/kmsg
+fdflags -s +nonblock "$KMSG"
+
 # wanted NAME - does --only leave it in?
 wanted() {
 	[[ -z $ONLY || $ONLY == "$1" ]]
@@ -36,7 +44,7 @@ t() {
 	shift
 	wanted "$name" || return 0
 	printf '# run %s/%s\n' "$SUITE" "$name"
-	dmesg -C
+	read_kernel_log
 	rm -rf "$WORK"
 	mkdir -p "$WORK"
 	# Not in a condition: that would switch off set -e inside of the test.
@@ -107,15 +115,27 @@ report_failure() {
 		"$LAB_KERNEL" "$LAB_TOPOLOGY${LAB_FABRIC:+ --fabric $LAB_FABRIC}"
 }
 
-# A suite that makes allocations fail has its own (failnth.sh).
-kernel_log() {
-	dmesg
+# read_kernel_log - in NEWS what came since it was last read, in the form of /dev/kmsg. It ends before its end where the
+# kernel has overwritten what was not yet read: hence twice.
+read_kernel_log() {
+	local -a rest
+	mapfile -u "$KMSG" NEWS
+	mapfile -u "$KMSG" rest
+	NEWS+=("${rest[@]}")
+}
+
+# new_in_kernel_log - a suite that makes allocations fail has its own (failnth.sh).
+new_in_kernel_log() {
+	printf '%s' "${NEWS[@]}"
 }
 
 check_kernel_log() {
-	local bad
-	bad=$(kernel_log | grep -E "$TROUBLE") || [[ -n $bad ]] || return 0
-	bad=$(grep -vE "$NO_TROUBLE" <<<"$bad" | head -n 5)
+	local log bad
+	read_kernel_log
+	[[ ${NEWS[*]} =~ $TROUBLE ]] || return 0
+	log=$(new_in_kernel_log | known-reports) || { echo "the kernel's log cannot be read"; return 1; }
+	bad=$(grep -E "$TROUBLE" <<<"$log") || return 0
+	bad=$(grep -m 5 -vE "$NO_TROUBLE" <<<"$bad")
 	[[ -z $bad ]] || { printf 'the kernel complained:\n%s\n' "$bad"; return 1; }
 }
 
@@ -124,6 +144,12 @@ AT_END=()
 
 at_end() {
 	AT_END+=("$*")
+}
+
+# spoil WHAT... - of a command of at_end, which sees what only the end shows: the test has failed.
+spoil() {
+	say_failed "$@"
+	status=1
 }
 
 clean_up() {
@@ -307,6 +333,20 @@ put_on_drive() {
 take_from_drive() {
 	dd if="$1" bs=1M skip="$2" count="$((($3 + MIB - 1) / MIB))" iflag=direct status=none >"$4"
 	truncate -s "$3" "$4"
+}
+
+# with_file_system TYPE [DRIVE [OPTIONS]] - made anew at /mnt/fs, until the end of the test.
+with_file_system() {
+	local type=$1 drive=${2:-$LAB_BETA}
+	mkdir -p /mnt/fs
+	case $type in
+	ext4) mkfs.ext4 -q -F "$drive" ;;
+	xfs) mkfs.xfs -q -f "$drive" ;;
+	esac
+	modprobe -q "$type" || true
+	grep -qw "$type" /proc/filesystems || give_up_as_skip "kernel $LAB_KERNEL has no $type"
+	mount -t "$type" -o "${3:-rw}" "$drive" /mnt/fs
+	at_end "umount /mnt/fs"
 }
 
 # copy ARGUMENT... - the JSON of a copy that must succeed, in $RESULT.

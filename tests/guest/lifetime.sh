@@ -9,6 +9,8 @@
 . helpers/held_copy.sh
 # shellcheck source=helpers/pieces.sh
 . helpers/pieces.sh
+# shellcheck source=helpers/traced.sh
+. helpers/traced.sh
 
 readonly HELD_BYTES=$((2 * MIB))
 # The kinds whose pins outlive mapping and descriptor.
@@ -143,12 +145,13 @@ surprise() {
 
 # The last step: the range of the BAR is nobody's any more.
 removal_is_logged() {
-	dmesg | grep -q 'p2pmem0: removed'
+	grep -q 'p2pmem0: removed' < <(dmesg)
 }
 
 # A card in the slot again while the old one's pages are still pinned: it may not be driven where it
 # lies on them, and is placed anew once they are gone.
 plugged_over_quarantine() {
+	dmesg -C
 	hold vmsplice
 	labctl surprise-remove "$LAB_GPU_BDF"
 	within 30 is_quarantined
@@ -159,6 +162,27 @@ plugged_over_quarantine() {
 	within 20 removal_is_logged
 	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/remove"
 	echo 1 >/sys/bus/pci/rescan
+	copy_again
+}
+
+lose_held() {
+	hold vmsplice
+	labctl surprise-remove "$LAB_GPU_BDF"
+	within 30 is_quarantined
+	sleep 3	# the slot takes a new card only then
+	let_go
+	within 20 grep -q 'p2pmem_state: p2pmem0 gone' /sys/kernel/tracing/trace
+}
+
+# Each state once, and the look that found pages pinned before the quarantine.
+events_of_a_quarantine() {
+	traced lose_held
+	equal "the states" "p2pmem_state: p2pmem0 draining
+p2pmem_state: p2pmem0 quarantined
+p2pmem_state: p2pmem0 gone" "$(grep state: "$WORK/trace")"
+	matches "the look before" 'p2pmem_drain: p2pmem0 pages_held=1 imported=0
+p2pmem_state: p2pmem0 quarantined' "$(cat "$WORK/trace")"
+	plug_gpu
 	copy_again
 }
 
@@ -394,7 +418,7 @@ copy_is_cut_off() {
 	donard-cli region remove p2pmem0
 	wait "$pid" || status=$?
 	equal "status of the copy ($(cat "$WORK/copy"))" 1 "$status"
-	matches "the copy's message" 'went away during the copy' "$(cat "$WORK/copy")"
+	matches "the copy's message" 'went away' "$(cat "$WORK/copy")"
 	copy_again
 }
 
@@ -488,7 +512,7 @@ region_removed_under() {
 	matches "what the removal said" "held by donard-cli \\(pid $COPY\\)" "$(cat "$WORK/event")"
 	region_gone p2pmem0 || fail "the region is there after its removal"
 	equal "commands in flight" 0 "$(in_flight "$LAB_ALPHA_BDF")"
-	copy_ends 1 region-gone '^p2pmem0: the region went away during the copy'
+	copy_ends 1 region-gone '^p2pmem0: the region went away'
 	copy_again
 }
 
@@ -497,7 +521,7 @@ memory_unplugged() {
 	local device=$1 region=$2 drive=$3
 	start_copy "$drive" "$(drive_of "$drive")" "$region" "${PASS[@]}"
 	in_background labctl unplug "$device"
-	copy_ends 1 region-gone "^$region: the region went away during the copy"
+	copy_ends 1 region-gone "^$region: the region went away"
 	event_succeeds
 	region_gone "$region" || fail "the region is there without its device"
 	equal "commands in flight" 0 "$(in_flight "$(bdf_of "$drive")")"
@@ -533,7 +557,7 @@ pmr_unplugged_under() {
 gpu_vanishes_under() {
 	start_copy alpha "$LAB_ALPHA" p2pmem0 "${PASS[@]}"
 	labctl surprise-remove "$LAB_GPU_BDF"
-	copy_ends 1 region-gone '^p2pmem0: the region went away during the copy'
+	copy_ends 1 region-gone '^p2pmem0: the region went away'
 	within 30 region_gone p2pmem0
 	sleep 3
 	plug_gpu
@@ -569,6 +593,7 @@ for kind in $KINDS; do
 done
 if [[ $LAB_TOPOLOGY == pciehp ]]; then
 	lt "plugged while in quarantine" plugged_over_quarantine
+	lt "events of a quarantine" events_of_a_quarantine
 	lt "told of a surprise removal" told_of_surprise
 	lt "surprise removal, copy" gpu_vanishes_under
 	lt "surprise removal, passthrough" passing gpu_vanishes_under

@@ -7,25 +7,9 @@
 #define _GNU_SOURCE
 #include <sys/socket.h>
 
-#include "donard/memory.h"
-#include "uapi.h"
+#include "library.h"
 
-static struct donard_context *ctx;
 static const char *client_bdf;
-
-/* The call of the library must fail with this errno and this word. */
-#define REFUSES(error, word, call) do { \
-	int r_ = (call); \
-	if (r_ != -(error) || strcmp(donard_error_code(ctx), (word))) \
-		errx(1, "line %d: %s: expected %s (%s), seen %d (%s: %s)", __LINE__, #call, \
-		     strerrorname_np(error), (word), r_, donard_error_code(ctx), donard_error(ctx)); \
-} while (0)
-
-#define GOES(call) do { \
-	int r_ = (call); \
-	if (r_) \
-		errx(1, "line %d: %s: %d (%s)", __LINE__, #call, r_, donard_error(ctx)); \
-} while (0)
 
 static struct donard_memory *claimed(const char *region, uint64_t offset, uint64_t length)
 {
@@ -33,14 +17,6 @@ static struct donard_memory *claimed(const char *region, uint64_t offset, uint64
 
 	GOES(donard_memory_claim(ctx, region, offset, length, &memory));
 	return memory;
-}
-
-static struct donard_memory_info about(const struct donard_memory *memory)
-{
-	struct donard_memory_info info = { .size = sizeof(info) };
-
-	GOES(donard_memory_info(memory, &info));
-	return info;
 }
 
 static void fresh(void)
@@ -287,10 +263,7 @@ static void until_the_end(void)
 	puts("ended");
 }
 
-static const struct {
-	const char *name;
-	void (*function)(void);
-} tests[] = {
+static const struct named_test tests[] = {
 	{ "fresh", fresh },
 	{ "refused", refused },
 	{ "at-its-place", at_its_place },
@@ -304,18 +277,11 @@ static const struct {
 
 int main(int argc, char **argv)
 {
+	if (argc < 2)
+		errx(2, "usage: memory TEST [BDF], or memory --list");
 	GOES(donard_open(&ctx, NULL));
 	client_bdf = argc > 2 ? argv[2] : NULL;
-	for (size_t i = 0; argc > 1 && i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (!strcmp(argv[1], "--list"))
-			puts(tests[i].name);
-		if (strcmp(argv[1], tests[i].name))
-			continue;
-		tests[i].function();
-		donard_close(ctx);
-		return 0;
-	}
-	if (argc == 2 && !strcmp(argv[1], "--list"))
-		return 0;
-	errx(2, "usage: memory TEST [BDF], or memory --list");
+	RUN_NAMED(tests, argv[1]);
+	donard_close(ctx);
+	return 0;
 }

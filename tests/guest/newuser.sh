@@ -38,6 +38,28 @@ own_program() {
 	equal "sizes by the ioctl and by the library" "$((512 * MIB)) $((512 * MIB))" "$("$WORK/own")"
 }
 
+# example FILE - as its comment says it is built and run; what it says is in the table.
+example() {
+	local program=$WORK/${1%.*}
+	# shellcheck source=helpers/examples.sh
+	. helpers/examples.sh
+	build_example "$1" "$program"
+	random_file "$WORK/data" $((64 * MIB))
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	case $1 in
+	own-read.c)
+		example_says "$program" 'reaches p2pmem0 by: switch' "$LAB_ALPHA" p2pmem0
+		example_says "$program" "$(od -An -v -tx1 -N16 "$WORK/data" | sed 's/^ //')" "$LAB_ALPHA" p2pmem0
+		;;
+	event-loop.c) example_says "$program" '^67108864 bytes, none by way of DRAM' "$LAB_ALPHA" p2pmem0 ;;
+	dma-buf.c) example_says "$program" '^cpu: hello'$'\n''verbs: no device'$'\n''donard: region of p2pmem0, pages: device, bytes: hello' p2pmem0 ;;
+	message-buffer.c) example_says "$program" 'child: hello'$'\n''parent: and hello to you' p2pmem0 ;;
+	queue.cpp) example_says "$program" '^1048576 bytes, route switch' "$LAB_ALPHA" p2pmem0 ;;
+	esac
+	within 10 region_is_free p2pmem0
+	exits 2 '' "$program"
+}
+
 # terminal TERM - what a copy shows there, slowly enough that it shows something.
 terminal() {
 	labctl slow alpha $((16 * MIB))
@@ -58,4 +80,7 @@ progress_in_any_terminal() {
 }
 
 t "a program of one's own" own_program
+for example in own-read.c event-loop.c dma-buf.c message-buffer.c queue.cpp; do
+	t "example $example" example "$example"
+done
 t "progress in any terminal" progress_in_any_terminal

@@ -51,11 +51,7 @@ run_pair() {
 	end_is_well server "$SERVER_STATUS" "$2"
 	reported client "$2"
 	within 5 region_is_free "$region"
-	within 5 peer_is_free
-}
-
-peer_is_free() {
-	labctl peer sh -c 'cmp -s /sys/class/p2pmem/p2pmem0/available /sys/class/p2pmem/p2pmem0/size'
+	within 5 peer_is_free p2pmem0
 }
 
 # bytes_of_region REGION BYTES FILE - the first of it, where the allocator puts what is alone there.

@@ -28,14 +28,14 @@ group_may() {
 
 others_may_not() {
 	exits 1 'Permission denied' as other regio read p2pmem0 0 4096 /dev/null
-	exits 1 'denied. Run as root, .* group p2pmem' \
+	exits 1 'denied. Join its group .*p2pmem.*, or run as root' \
 		as other donard-cli copy p2pmem0 p2pmem0+64M --size 4096
 }
 
 # What only the node tells is shown as unknown, with the reason.
 others_see_what_is_public() {
 	local seen
-	exits 0 'granule +-.*bus_address +-.*unknown +p2pmem0.*denied' \
+	exits 0 'granule +not known.*bus_address +not known.*unknown +p2pmem0.*denied' \
 		as other donard-cli info p2pmem0
 	seen=$(as other donard-cli info p2pmem0 --json)
 	equal "of the node, as JSON" '[null,null]' "$(jq -c '[.granule, .bus_address]' <<<"$seen")"

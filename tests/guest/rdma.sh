@@ -3,63 +3,36 @@
 # donard-cli rdma between two guests: this one is the client, the peer serves. What arrived is read from the
 # files behind both guests' BARs, without donard.
 
+# shellcheck source=helpers/fabric.sh
+. helpers/fabric.sh
+# shellcheck source=helpers/served.sh
+. helpers/served.sh
+# shellcheck source=helpers/gpu.sh
+. helpers/gpu.sh
+
 readonly SIZE=$((4 * MIB))
 # Between the death of one side and the word of the other.
-readonly SECONDS_TO_NOTICE=20
 
 # --- the server, in the second guest ---
 
-# start_server ARGUMENT... - SERVER is the pid of what stands for it here; its events are in $WORK/served.
 start_server() {
-	: >"$WORK/served"
-	labctl peer donard-cli rdma serve "$@" --bind "$LAB_PEER_ADDR" --json >"$WORK/served" \
-		2>"$WORK/served.err" &
-	SERVER=$!
+	start_serving labctl peer donard-cli rdma serve "$@" --bind "$LAB_PEER_ADDR"
 	at_end "kill -KILL $SERVER 2>/dev/null; wait $SERVER"
 }
 
 serve() {
 	start_server "$@"
-	until has_event listening; do
-		[[ -e /proc/$SERVER ]] || fail "the server ended: $(cat "$WORK/served" "$WORK/served.err")"
-		sleep 0.1
-	done
-}
-
-has_event() {
-	grep -q "\"event\":\"$1\"" "$WORK/served"
-}
-
-# events WORD - how many there were.
-events() {
-	grep -c "\"event\":\"$1\"" "$WORK/served" || true
-}
-
-# server_ends STATUS
-server_ends() {
-	local status=0
-	within "$SECONDS_TO_NOTICE" ended "$SERVER"
-	wait "$SERVER" || status=$?
-	equal "status of the server ($(cat "$WORK/served" "$WORK/served.err"))" "$1" "$status"
+	until_listening
 }
 
 peer_signals() {
 	labctl peer pkill "-$1" -x donard-cli </dev/null
 }
 
-peer_is_free() {
-	[[ $(labctl peer cat "/sys/class/p2pmem/$1/available" "/sys/class/p2pmem/$1/size" </dev/null |
-		sort -u | wc -l) == 1 ]]
-}
-
 # --- the client ---
 
-# client COMMAND [ARGUMENT...] - must succeed; its JSON is in RESULT.
 client() {
-	local status=0
-	RESULT=$(donard-cli rdma "$1" "$LAB_PEER_ADDR" --json "${@:2}" 2>"$WORK/client.err") || status=$?
-	((status == 0)) ||
-		fail "donard-cli rdma $*: status $status, $(cat "$WORK/client.err"); server: $(cat "$WORK/served")"
+	client_of rdma "$@"
 }
 
 # client_fails STATUS CODE COMMAND [ARGUMENT...]
@@ -142,6 +115,46 @@ bar_to_bar() {
 	server_ends 0
 }
 
+gpu_is_unpinned() {
+	[[ $(lever pinned_pages) == 0 ]]
+}
+
+# Memory of a GPU at either end; its bytes are compared at both.
+gpu_sides() {
+	# shellcheck disable=SC2119
+	with_gpu
+	exits 1 "region add --kind gpu-nvidia --device $LAB_GPU_BDF" donard-cli rdma serve gpu:0 --bind "$LAB_ADDR"
+	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type generic
+	exits 1 "none of CUDA's 1 GPUs has this address" donard-cli rdma serve gpu:0000:7f:00.0 --bind "$LAB_ADDR"
+	exits 1 'gpu:9: there is no such GPU' donard-cli rdma serve gpu:9 --bind "$LAB_ADDR"
+	exits 2 'gpu:0\+64M: .*write gpu:0' donard-cli rdma serve gpu:0+64M --bind "$LAB_ADDR"
+	serve dram --size "$SIZE" --clients 2
+	client write --verify --local gpu:0
+	verified "$SIZE"
+	equal "who compared" server+client "$(compared_by)"
+	equal "near side" gpu:0 "$(field local.target)"
+	client read --verify --local "gpu:$LAB_GPU_BDF"
+	verified "$SIZE"
+	server_ends 0
+	within 10 gpu_is_unpinned
+	gpu_far_side
+	within 10 gpu_is_unpinned
+}
+
+# The other guest's clients, of a server here.
+gpu_far_side() {
+	local direction
+	start_serving donard-cli rdma serve "gpu:$LAB_GPU_BDF" --size "$SIZE" --bind "$LAB_ADDR" --clients 2
+	at_end "kill -KILL $SERVER 2>/dev/null; wait $SERVER"
+	until_listening
+	for direction in write read; do
+		RESULT=$(labctl peer donard-cli rdma "$direction" "$LAB_ADDR" --verify --json </dev/null) ||
+			fail "$direction: $RESULT; the server: $(cat "$WORK/served" "$WORK/served.err")"
+		verified "$SIZE"
+	done
+	server_ends 0
+}
+
 bar_to_bar_reading() {
 	random_file "$WORK/data" "$SIZE"
 	peer_holds "$WORK/data" $((8 * MIB)) "$SIZE"
@@ -162,10 +175,6 @@ passes() {
 	serve p2pmem0 --size 1M
 	client write --verify --iterations 5
 	verified $((5 * MIB))
-}
-
-received_bytes() {
-	cat /sys/class/net/wire0/statistics/rx_bytes
 }
 
 # What a client wrote comes back over the wire, all of it, to be compared here.
@@ -363,10 +372,9 @@ busy() {
 }
 
 not_elsewhere() {
-	labctl peer donard-cli rdma serve p2pmem0 --size 1M --json >"$WORK/served" 2>"$WORK/served.err" &
-	SERVER=$!
+	start_serving labctl peer donard-cli rdma serve p2pmem0 --size 1M
 	at_end "kill -KILL $SERVER 2>/dev/null; wait $SERVER"
-	within 10 has_event listening
+	until_listening
 	matches "address" '"address":"127\.0\.0\.1:' "$(cat "$WORK/served")"
 	client_fails 1 refused write
 	# siw listens where it is told: at 127.0.0.1, to which no RDMA device leads a client.
@@ -391,6 +399,20 @@ registration() {
 		"$(rdmareg "$LAB_RDMA_DEVICE" dram 65536 2)"
 	exits 1 "no such RDMA device; there are: $LAB_RDMA_DEVICE \\(active\\)" \
 		rdmareg nothing0 p2pmem0 4096 3
+	within 5 region_is_free p2pmem0
+}
+
+# What came as a dma-buf: soft devices import none, so that pages are what counts.
+registration_of_imported() {
+	[[ -d /sys/module/exporter ]] || insmod /opt/donard/modules/exporter.ko
+	matches "a region's" "^mapping, 8192 bytes: $LAB_RDMA_DEVICE imports no dma-buf" \
+		"$(rdmareg "$LAB_RDMA_DEVICE" dma-buf 8192 3)"
+	matches "a stranger's, with pages" "^mapping, 1048576 bytes: $LAB_RDMA_DEVICE imports no dma-buf" \
+		"$(rdmareg "$LAB_RDMA_DEVICE" pages 0 3)"
+	for what in frames unmapped wrapped; do
+		exits 1 "$LAB_RDMA_DEVICE cannot register dma-buf of stranger: it has no pages of the host.s memory to pin, and $LAB_RDMA_DEVICE imports no dma-buf" \
+			rdmareg "$LAB_RDMA_DEVICE" "$what" 4096 3
+	done
 	within 5 region_is_free p2pmem0
 }
 
@@ -536,24 +558,9 @@ wire_is_cut() {
 	labctl wire up
 	within 30 region_is_free p2pmem0
 	within 30 peer_is_free p2pmem0
-	mend_rxe
-	labctl peer bash -c "LAB_RDMA_DEVICE=$LAB_RDMA_DEVICE; $(declare -f mend_rxe); mend_rxe" </dev/null
+	mend_both_rxe
 	serve p2pmem0 --size 2M
 	client write --verify
-}
-
-# A message of the connection manager that rxe cannot send, for the link is down, leaves the queue pair of
-# all such messages in error (seen on 7.3), and nobody connects any more until the device is made anew.
-mend_rxe() {
-	local tries
-	rdma resource show qp | grep -q 'GSI state ERR' || return 0
-	rdma link delete "$LAB_RDMA_DEVICE"
-	rdma link add "$LAB_RDMA_DEVICE" type rxe netdev wire0
-	for ((tries = 0; tries < 100; tries++)); do
-		! grep -qi 'ffff:0a4d' "/sys/class/infiniband/$LAB_RDMA_DEVICE/ports/1/gids"/* 2>/dev/null || return 0
-		sleep 0.1
-	done
-	return 1
 }
 
 region_is_removed() {
@@ -621,13 +628,25 @@ stopped_while_server_works() {
 	next_client_works
 }
 
+# What a drive was read into is registered for peers, by a program that uses verbs itself.
+verbs_example() {
+	# shellcheck source=helpers/examples.sh
+	. helpers/examples.sh
+	build_example verbs.c "$WORK/verbs"
+	example_says "$WORK/verbs" '^address 0x[0-9a-f]+, length 1048576, rkey 0x[0-9a-f]+, registered by mapping' \
+		"$LAB_ALPHA" p2pmem0
+	within 10 region_is_free p2pmem0
+}
+
 t "BAR, both ways" both_ways p2pmem0+16M
 t "BAR to BAR" bar_to_bar
 t "region removed while served" region_is_removed
 t "client killed while writing" client_is_killed write
 t "exceeding the range" exceed_range
 can thorough || return 0
+t "example verbs.c" verbs_example
 t "plain memory, both ways" both_ways dram
+t "memory of a GPU at either end" gpu_sides
 t "PMR, both ways" both_ways p2pmem2
 t "PMR as the near side" from_pmr
 t "BAR on both sides" both_ways p2pmem0 p2pmem0+64M
@@ -657,8 +676,9 @@ t "the refused do not count" refused_do_not_count
 t "one client at a time" busy
 t "loopback by default" not_elsewhere
 t "an address without a device" no_such_address
-t "p2pdma pages are refused" p2pdma_is_refused
+! can p2pdma || t "p2pdma pages are refused" p2pdma_is_refused
 t "registration by the library" registration
+t "registration of what came as a dma-buf" registration_of_imported
 t "port down" port_down
 t "limit of locked memory" locked_memory
 t "zeroed between clients" zeroed_between

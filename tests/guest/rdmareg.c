@@ -4,18 +4,55 @@
  * rdmareg DEVICE TARGET BYTES RIGHTS - registers memory by the library, prints
  * "METHOD: REASON", or the library's error on stderr and its code on stdout.
  */
+#include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "donard/rdma.h"
+
+#include "modules/exporter/exporter.h"
 
 static int refuse(const struct donard_context *ctx)
 {
 	fprintf(stderr, "%s\n", donard_error(ctx));
 	puts(donard_error_code(ctx));
 	return 1;
+}
+
+static int export_region(struct donard_context *ctx, int *fd)
+{
+	struct donard_memory *owner;
+	int rc = donard_memory_alloc(ctx, "p2pmem0", 1 << 20, &owner);
+
+	if (rc)
+		return rc;
+	rc = donard_memory_export(owner, 0, 0, O_RDWR, fd);
+	donard_memory_free(owner);
+	return rc;
+}
+
+/*
+ * "dma-buf": of p2pmem0, behind 4096 bytes of it; else of modules/exporter, in one of its modes: "pages", "frames",
+ * "unmapped", or "wrapped" around the first
+ */
+static int open_import(struct donard_context *ctx, const char *what, uint64_t bytes, struct donard_memory **memory)
+{
+	struct exporter_export export = {
+		.mode = !strcmp(what, "pages") ? EXPORTER_PAGES : !strcmp(what, "frames") ? EXPORTER_FRAMES :
+			!strcmp(what, "wrapped") ? EXPORTER_WRAPPED : EXPORTER_UNMAPPED,
+		.bytes = 1 << 20,
+	};
+	int fd, rc = export_region(ctx, &export.inner_fd);
+
+	if (rc)
+		return rc;
+	if (!strcmp(what, "dma-buf"))
+		return donard_memory_from_dmabuf(ctx, export.inner_fd, 4096, bytes, memory);
+	fd = ioctl(open("/dev/" EXPORTER_NODE, O_RDWR | O_CLOEXEC), EXPORTER_EXPORT, &export);
+	return donard_memory_from_dmabuf(ctx, fd, 0, bytes, memory);
 }
 
 /* "dram", "p2pmem0", "p2pmem0+777" */
@@ -26,6 +63,8 @@ static int open_memory(struct donard_context *ctx, char *target, uint64_t bytes,
 
 	if (!strcmp(target, "dram"))
 		return donard_memory_dram(ctx, bytes, memory);
+	if (strncmp(target, "p2pmem", 6))
+		return open_import(ctx, target, bytes, memory);
 	if (plus)
 		*plus++ = '\0';
 	return donard_memory_claim(ctx, target, plus ? strtoull(plus, NULL, 0) : 0, bytes, memory);

@@ -2,6 +2,9 @@
 # shellcheck shell=bash
 # What a copy says and does on each topology; other tests assume that the route is a switch.
 
+# shellcheck source=helpers/doctor.sh
+. helpers/doctor.sh
+
 readonly BYTES=$((4 * MIB))
 
 prepare() {
@@ -110,6 +113,7 @@ drives() {
 }
 
 default_is_generic() {
+	dmesg -C
 	add_bar
 	equal "page type" generic "$(attr p2pmem0 page_type)"
 	matches note "generic: each NVMe and RDMA function has a route .$(drives | sed 's/ /, /')" "$(field note)"
@@ -144,6 +148,7 @@ default_of_pmr_is_refused() {
 }
 
 generic_by_name() {
+	dmesg -C
 	add_bar --page-type generic
 	equal "page type" generic "$(attr p2pmem0 page_type)"
 	matches note "no route from $(drives | sed 's/ /, /')" "$(field note)"
@@ -178,10 +183,176 @@ locked_client() {
 	equal "the drive afterwards" "switch mapped" "$(rules probe p2pmem0 "$LAB_ALPHA_BDF")"
 }
 
+# Without a driver that uses the DMA API, VFIO or root may give a function another IOMMU domain at any moment: nobody looks
+# at the one it has, and an IOMMU is taken to translate.
+driverless_client() {
+	local beta=$LAB_BETA_BDF type=/sys/bus/pci/devices/$LAB_BETA_BDF/iommu_group/type
+	at_end "bind_beta $beta; donard-cli region add --kind nvme-pmr --device $beta --page-type generic; chgrp p2pmem /dev/p2pmem2"
+	at_end "echo DMA >$type"
+	at_end "echo $beta >/sys/bus/pci/drivers/nvme/unbind"
+	equal "bound" "none mapped translated" "$(rules probe p2pmem0 "$beta")"
+	echo "$beta" >/sys/bus/pci/drivers/nvme/unbind
+	echo identity >"$type"
+	equal "without a driver" "none translated" "$(rules probe p2pmem0 "$beta")"
+	bind_beta "$beta"
+	equal "bound again" "none mapped passthrough" "$(rules probe p2pmem0 "$beta")"
+}
+
+bind_beta() {
+	echo "$1" >/sys/bus/pci/drivers/nvme/bind
+	labctl wait-drives
+	stale_env
+}
+
+# A queue says what a copy says.
+queue_refuses() {
+	queue as-a-copy "$LAB_ALPHA" >"$WORK/said" || fail "$(cat "$WORK/said")"
+	matches "what both say" "^unreachable .*$1" "$(cat "$WORK/said")"
+}
+
+# --- donard-cli doctor ---
+
+# doctor_says STATUS VERDICT ROUTE - of alpha and the BAR; by the module, and by sysfs alone.
+doctor_says() {
+	doctor "$1"
+	equal verdict "$2" "$(jq -r .verdict <<<"$RESULT")"
+	equal "route" "$3" "$(between "$LAB_ALPHA_BDF" p2pmem0 .route)"
+	doctor_agrees
+}
+
+# Drives that are mounted, and whatever is in the persistent region, stay as they are.
+doctor_proves() {
+	local end=$((64 * MIB - 4096))
+	random_file "$WORK/data" $((2 * MIB))
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	with_file_system ext4
+	regio write p2pmem2 "$end" 4096 "$WORK/data"
+	doctor 0
+	equal "summary" "a device reaches another's memory in 4 of 4 pairs (predicted); not counted: 2 of a drive and its own memory" \
+		"$(jq -r .summary <<<"$RESULT")"
+	equal "evidence" predicted "$(each_pair .evidence)"
+	doctor 0 --probe
+	equal "reads" proven "$(each_pair .read.state)"
+	equal "writes" proven "$(each_pair .write.state)"
+	equal "evidence" proven "$(each_pair .evidence)"
+	matches "summary" 'in 4 of 4 pairs \(proven\)' "$(jq -r .summary <<<"$RESULT")"
+	take_from_drive "$LAB_ALPHA" 0 $((2 * MIB)) "$WORK/seen"
+	same_bytes alpha "$WORK/seen" "$WORK/data" $((2 * MIB))
+	regio read p2pmem2 "$end" 4096 "$WORK/seen"
+	same_bytes "end of the persistent region" "$WORK/seen" "$WORK/data" 4096
+}
+
+# Without root's rights drives cannot be opened, and ACS not be seen: it says so, and fails for neither.
+doctor_of_others() {
+	local remedy="Join its group (sudo adduser \$USER p2pmem) and log in again, or run as root."
+	RESULT=$(as other donard-cli doctor --json --probe)
+	equal "cause" "user $(id -u other) cannot open p2pmem0, p2pmem1, p2pmem2 for reading and writing" "$(finds not-in-group)"
+	equal "remedy" "$remedy" "$(jq -r '.findings[] | select(.code == "not-in-group") | .remedy' <<<"$RESULT")"
+	equal "what info says" "p2pmem0: cannot be opened: Permission denied. $remedy" \
+		"$(as other donard-cli info p2pmem0 --json | jq -r .unknown)"
+	finds not-root
+	finds acs-unreadable
+	equal "reads" not-tried "$(each_pair .read.state)"
+	matches "why" 'cannot be opened: Permission denied' "$(each_pair .read.reason)"
+	RESULT=$(as user donard-cli doctor --json)
+	finds_not not-in-group
+}
+
+doctor_writes_scratch() {
+	with_file_system ext4 "$LAB_ALPHA"
+	doctor 0 --probe --scratch /mnt/fs
+	equal "writes" proven "$(each_pair .write.state)"
+	equal "files left" lost+found "$(ls /mnt/fs)"
+	truncate -s 1M /mnt/fs/scratch
+	doctor 0 --probe --scratch /mnt/fs/scratch
+	equal "write" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
+	equal "size of the scratch file" "$MIB" "$(stat -c %s /mnt/fs/scratch)"
+}
+
+# A name that is free is free again afterwards. What a link leads to is not made.
+doctor_makes_scratch() {
+	with_file_system ext4 "$LAB_ALPHA"
+	doctor 0 --probe --scratch /mnt/fs/new
+	equal "write" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
+	equal "files left" lost+found "$(ls /mnt/fs)"
+	ln -s /mnt/fs/elsewhere /mnt/fs/link
+	doctor 0 --probe --scratch /mnt/fs/link
+	equal "write" not-tried "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
+	equal "files left" "link, lost+found" "$(ls -m -w 0 /mnt/fs)"
+}
+
+# SIGTERM comes while the persistent region holds the drive's block.
+doctor_is_ended() {
+	local end=$((64 * MIB - 4096)) status=0
+	random_file "$WORK/data" 4096
+	regio write p2pmem2 "$end" 4096 "$WORK/data"
+	LOSE=/dev/p2pmem2 LD_PRELOAD=/opt/donard/tests/bin/lose donard-cli doctor --json --probe >"$WORK/out" 2>&1 || status=$?
+	equal "status ($(cat "$WORK/out"))" $((128 + 15)) "$status"
+	regio read p2pmem2 "$end" 4096 "$WORK/seen"
+	same_bytes "end of the persistent region" "$WORK/seen" "$WORK/data" 4096
+}
+
+# lost DIRECTION - the prediction is good, and the bytes do not arrive.
+doctor_catches_lost() {
+	RESULT=$(LOSE=$1 LD_PRELOAD=/opt/donard/tests/bin/lose donard-cli doctor --json --probe) && fail "status 0: $RESULT"
+	equal "status" 4 $?
+	equal "prediction" switch "$(between "$LAB_ALPHA_BDF" p2pmem0 .route)"
+	equal "verdict of the pair" no "$(between "$LAB_ALPHA_BDF" p2pmem0 .verdict)"
+	equal "$1" failed "$(between "$LAB_ALPHA_BDF" p2pmem0 ".$1.state")"
+	finds not-delivered
+}
+
+# doctor_refuses REGEX - what a copy says.
+doctor_refuses() {
+	doctor 3 --probe
+	equal "read" refused "$(between "$LAB_ALPHA_BDF" p2pmem0 .read.state)"
+	matches "reason" "$1" "$(between "$LAB_ALPHA_BDF" p2pmem0 .read.reason)"
+	matches "reason" "--allow-bounce is an option of 'donard-cli copy'" "$(between "$LAB_ALPHA_BDF" p2pmem0 .read.reason)"
+}
+
+doctor_tries_unlisted() {
+	doctor 0 --probe --allow-unlisted-bridge
+	equal "verdict" ready "$(jq -r .verdict <<<"$RESULT")"
+	equal "verdict of the pair" yes "$(between "$LAB_ALPHA_BDF" p2pmem0 .verdict)"
+	equal "read" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .read.state)"
+	equal "write" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
+	equal "evidence" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .evidence)"
+	matches "reason" 'unlisted host bridge.*the bytes arrived: --allow-unlisted-bridge' "$(between "$LAB_ALPHA_BDF" p2pmem0 .reason)"
+	matches "summary" ' pairs \(proven\); where the host bridge is unlisted' "$(jq -r .summary <<<"$RESULT")"
+	finds unlisted-bridge-forwards
+	finds_not unlisted-host-bridge
+}
+
+doctor_on_iommu() {
+	doctor_says 0 ready iommu
+	finds iommu-translates
+	doctor 0 --probe
+	equal "read" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .read.state)"
+	equal "write" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
+}
+
+# The argument is what it guesses by; that the kernel gives a bounce buffer is what the module saw. P2PDMA pages, as of the
+# CMB where the kernel has them, are not bounced.
+doctor_on_swiotlb() {
+	doctor_says 3 "$1" bounced
+	finds swiotlb-forced
+	equal "by" module "$(between "$LAB_ALPHA_BDF" p2pmem0 .predicted_by)"
+	doctor_refuses 'Boot without swiotlb=force'
+}
+
 on_switch() {
+	t "switch: doctor" doctor_says 0 ready switch
+	t "switch: doctor proves each way" doctor_proves
+	t "switch: doctor of an ordinary user" doctor_of_others
+	t "switch: doctor writes to scratch" doctor_writes_scratch
+	t "switch: doctor makes scratch and removes it" doctor_makes_scratch
+	t "switch: doctor ends when it is told to, and leaves a persistent region as it was" doctor_is_ended
+	t "switch: doctor catches a read that is lost" doctor_catches_lost read
+	t "switch: doctor catches a write that is lost" doctor_catches_lost write
 	t "switch: the default page type" default_is_generic
 	t "switch: the route" goes_by switch
 	t "switch: topo" topo_says switch
+	t "switch: topo of a drive's own memory" topo_says "$LAB_ALPHA_BDF +p2pmem1 +own memory "
 	t "switch: a client whose device lock is held" locked_client
 }
 
@@ -199,15 +370,20 @@ default_on_rootports() {
 on_rootports() {
 	t "root ports: refused, naming the bridge" refused_for \
 		'unlisted host bridge.*[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7].*allow-bounce'
+	t "root ports: a queue refuses as a copy does" queue_refuses 'unlisted host bridge.*ALLOW_BOUNCE'
 	t "root ports: bounced with leave" bounces
 	t "root ports: an unlisted bridge with leave" unlisted_bridge
 	t "root ports: a drive's own memory" own_memory
 	t "root ports: topo" topo_says 'none|unlisted'
 	! can p2pdma || t "root ports: p2pdma pages" p2pdma_between_root_ports
+	t "root ports: doctor" doctor_says 3 unlisted none
+	t "root ports: doctor refuses" doctor_refuses 'unlisted host bridge'
+	t "root ports: doctor tries an unlisted bridge" doctor_tries_unlisted
 	default_on_rootports
 }
 
 on_iommu() {
+	t "iommu: doctor" doctor_on_iommu
 	t "iommu: the route" goes_by iommu
 	t "iommu: topo" topo_says iommu
 	! can p2pdma || t "iommu: p2pdma pages are refused" p2pdma_behind_iommu
@@ -215,16 +391,20 @@ on_iommu() {
 
 # An IOMMU makes no route between root ports of a root complex that is not known to forward.
 on_iommu_unlisted() {
+	t "iommu, unlisted bridge: doctor" doctor_says 3 unlisted none
 	t "iommu, unlisted bridge: refused" refused_for 'unlisted host bridge.*allow-bounce'
 	t "iommu, unlisted bridge: with leave" goes_by iommu --allow-unlisted-bridge
 	t "iommu, unlisted bridge: topo" topo_says 'none.*unlisted'
 	t "iommu, unlisted bridge: generic by name" generic_by_name
+	t "iommu, unlisted bridge: a client without a driver" driverless_client
 }
 
 on_swiotlb() {
+	t "swiotlb: doctor" doctor_on_swiotlb "$(can pool && echo blocked || echo impossible)"
 	# The names that were typed, beside the addresses, and what to do about swiotlb.
 	t "swiotlb: refused" refused_for \
 		'/dev/nvme[0-9]n1 \([0-9a-f:.]+\) cannot reach p2pmem0 \([0-9a-f:.]+\): .*Boot without swiotlb=force'
+	t "swiotlb: a queue refuses as a copy does" queue_refuses 'Boot without swiotlb=force'
 	t "swiotlb: bounced with leave" bounces
 	t "swiotlb: topo" topo_says bounced
 }

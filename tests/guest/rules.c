@@ -155,8 +155,10 @@ static int run_probe(const char *region, const char *bdf)
 
 	if (error)
 		errx(1, "%s", strerrorname_np(error));
-	printf("%s%s%s\n", words[p.route], p.flags & P2PMEM_PROBE_MAPPED ? " mapped" : "",
-	       p.flags & P2PMEM_PROBE_ACS_REDIRECT ? " redirected" : "");
+	printf("%s%s%s%s%s\n", words[p.route], p.flags & P2PMEM_PROBE_MAPPED ? " mapped" : "",
+	       p.flags & P2PMEM_PROBE_ACS_REDIRECT ? " redirected" : "",
+	       p.flags & P2PMEM_PROBE_TRANSLATED ? " translated" : "",
+	       p.flags & P2PMEM_PROBE_PASSTHROUGH ? " passthrough" : "");
 	return 0;
 }
 

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# p2pmem's verdicts against the kernel's own rules (drivers/pci/p2pdma.c), asked by a test module about each region and
+# p2pmem's verdicts, and what the doctor predicts from sysfs, against the kernel's own rules (drivers/pci/p2pdma.c), asked by a test module about each region and
 # each PCI function: nothing that the kernel refuses is allowed. Once as booted, then with ACS set in other ways.
+
+# shellcheck source=helpers/doctor.sh
+. helpers/doctor.sh
 
 readonly ACS_WAYS=(04 08 20) # redirection of requests, of completions, egress control
 
@@ -14,6 +17,7 @@ pairs_agree() {
 	rules pairs >"$WORK/pairs" 2>&1 || status=$?
 	((status == 0)) || { grep WRONG "$WORK/pairs"; fail "$*: $(tail -n 1 "$WORK/pairs")"; }
 	printf '%s: %s\n' "$*" "$(tail -n 1 "$WORK/pairs")"
+	printf '%s: %s\n' "$*" "$(doctor_agrees)"
 }
 
 # functions_with_acs - those whose ACS can be set.

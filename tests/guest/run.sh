@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Runs suites inside a guest: run.sh [--thorough] SUITE[/NAME]...
-# --thorough: as on the kernel that tests/matrix calls thorough.
+# --thorough: as on the kernel that tests/matrix calls thorough, and at greater length (can long).
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 # shellcheck source=lib.sh
@@ -20,7 +20,7 @@ run_suite() {
 }
 
 if [[ ${1-} == --thorough ]]; then
-	LAB_CAN+=" thorough"
+	LAB_CAN+=" thorough long"
 	shift
 fi
 for suite in "$@"; do

@@ -32,6 +32,7 @@ static void info_describes(void)
 	EQUAL(64 * MIB, p.region_bytes);
 	EQUAL(i.region_bytes, i.available_bytes);
 	EQUAL(PAGE, i.granule_bytes);
+	EQUAL(PAGE, i.folio_bytes);
 	EQUAL(2, i.bar);
 	EQUAL(P2PMEM_STATE_READY, i.state);
 	EQUAL(P2PMEM_MEMTYPE_WC, i.memtype);
@@ -138,12 +139,14 @@ static void unknown_flags(void)
 	struct p2pmem_probe p = { .size = sizeof(p), .flags = 1 };
 	struct p2pmem_region_add add = { .size = sizeof(add), .flags = 1 };
 	struct p2pmem_region_remove rm = { .size = sizeof(rm), .flags = 1U << 31, .region = 0 };
+	struct p2pmem_nvme_memory memory = { .size = sizeof(memory), .flags = 1 };
 
 	FAILS(EINVAL, ioctl(fd, P2PMEM_IOC_CLAIM, &c));
 	FAILS(EINVAL, sync_range(fd, 1U << 7, 0, 0));
 	FAILS(EINVAL, ioctl(fd, P2PMEM_IOC_PROBE_PEER, &p));
 	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
 	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_REMOVE, &rm));
+	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_NVME_MEMORY, &memory));
 }
 
 static void reserved_fields(void)
@@ -152,6 +155,9 @@ static void reserved_fields(void)
 	struct p2pmem_probe p = { .size = sizeof(p), .reserved0 = 1 };
 	struct p2pmem_region_add add = { .size = sizeof(add), .reserved0 = 1, .kind = 1 };
 	struct p2pmem_region_remove rm = { .size = sizeof(rm), .region = 77, .reserved0 = 1 };
+	struct p2pmem_nvme_memory memory = {
+		.size = sizeof(memory), .reserved0 = { 0, 1 }, .pci_domain = 0xffff,
+	};
 
 	FAILS(EINVAL, ioctl(fd, P2PMEM_IOC_PROBE_PEER, &p));
 	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
@@ -159,6 +165,10 @@ static void reserved_fields(void)
 	rm.reserved0 = 0;
 	FAILS(ENODEV, ioctl(control, P2PMEM_CTL_REGION_REMOVE, &rm));
 	CHECK(rm.reason[0] && memchr(rm.reason, 0, sizeof(rm.reason)));
+	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_NVME_MEMORY, &memory));
+	memory.reserved0[1] = 0;
+	FAILS(ENODEV, ioctl(control, P2PMEM_CTL_NVME_MEMORY, &memory));
+	CHECK(memory.reason[0] && memchr(memory.reason, 0, sizeof(memory.reason)));
 }
 
 /* --- mmap of volatile memory --- */
@@ -625,31 +635,33 @@ static void page_type_needs_idle(void)
 	CHECK(store_page_type("generic") > 0);
 }
 
-static void control_without_capability(void)
+static struct p2pmem_region_add client_as_region(void)
 {
 	struct p2pmem_probe where = probe_of(client_bdf);
-	struct p2pmem_region_add add = {
-		.size = sizeof(add), .kind = P2PMEM_KIND_PCI_BAR, .bar = 2,
-		.pci_domain = where.pci_domain, .pci_bus = where.pci_bus,
-		.pci_devfn = where.pci_devfn,
+
+	return (struct p2pmem_region_add){
+		.size = sizeof(struct p2pmem_region_add), .kind = P2PMEM_KIND_PCI_BAR, .bar = 2,
+		.pci_domain = where.pci_domain, .pci_bus = where.pci_bus, .pci_devfn = where.pci_devfn,
 	};
+}
+
+static void control_without_capability(void)
+{
+	struct p2pmem_region_add add = client_as_region();
 	struct p2pmem_region_remove rm = { .size = sizeof(rm) };
+	struct p2pmem_nvme_memory memory = { .size = sizeof(memory) };
 	int control = open("/dev/p2pmem_control", O_RDWR);
 
 	WORKS(control);
 	FAILS(EPERM, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
 	printf("EPERM: %s\n", add.reason);
 	FAILS(EPERM, ioctl(control, P2PMEM_CTL_REGION_REMOVE, &rm));
+	FAILS(EPERM, ioctl(control, P2PMEM_CTL_NVME_MEMORY, &memory));
 }
 
 static void add_twice(void)
 {
-	struct p2pmem_probe where = probe_of(client_bdf);
-	struct p2pmem_region_add add = {
-		.size = sizeof(add), .kind = P2PMEM_KIND_PCI_BAR, .bar = 2,
-		.pci_domain = where.pci_domain, .pci_bus = where.pci_bus,
-		.pci_devfn = where.pci_devfn,
-	};
+	struct p2pmem_region_add add = client_as_region();
 	int control = open("/dev/p2pmem_control", O_RDWR);
 
 	FAILS(EEXIST, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
@@ -692,12 +704,7 @@ static void unwritable_answer(void)
 /* Nor does a removal; an add, whose caller needs the number, is taken back. */
 static void unwritable_add(void)
 {
-	struct p2pmem_probe where = probe_of(client_bdf);
-	struct p2pmem_region_add add = {
-		.size = sizeof(add), .kind = P2PMEM_KIND_PCI_BAR, .bar = 2,
-		.pci_domain = where.pci_domain, .pci_bus = where.pci_bus,
-		.pci_devfn = where.pci_devfn,
-	};
+	struct p2pmem_region_add add = client_as_region();
 	struct p2pmem_region_remove rm = { .size = sizeof(rm) };
 	int control = open("/dev/p2pmem_control", O_RDWR);
 

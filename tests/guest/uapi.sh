@@ -11,6 +11,7 @@ of_uapi() {
 
 # reset_is_told REGION COMMAND - which makes the device lose its enable bit.
 reset_is_told() {
+	dmesg -C
 	LOSE=$2 REGION=/dev/$1 uapi reset-is-told-once
 	matches "kernel log" 'was reset' "$(dmesg)"
 	within 10 region_is_free "$1"

@@ -46,9 +46,9 @@ bench_takes_many_words() {
 
 # Limits that the page does not state, or states otherwise.
 limits_are_compared() {
-	local page=$LOGS/donard-cli.1
-	sed 's/Requests in flight, 1 to 4096/Requests in flight, 1 to 4097/' docs/donard-cli.1 >"$page"
-	tests/host/manual.py "$page" "$BUILD/donard-cli" >"$LOGS/limits" && return 1
+	local page=$LOGS/donard-cli-copy.1
+	sed 's/Requests in flight, 1 to 4096/Requests in flight, 1 to 4097/' docs/donard-cli-copy.1 >"$page"
+	tests/host/manual.py "$BUILD/donard-cli" "$page" >"$LOGS/limits" && return 1
 	grep -q "queue-depth: the table has the limits \['1 to 4096'\], the page states \['1 to 4097'\]" "$LOGS/limits"
 }
 
@@ -84,6 +84,21 @@ completion_is_the_table() {
 completion_knows_where_it_is() {
 	[[ -z $(completes copy --size '') ]] && completes rdma serve --size 1M d >/dev/null &&
 		completes --json rdma '' | grep -x serve >/dev/null && completes rdma write ::1 --local d | grep -x dram >/dev/null
+}
+
+# gpus_completed LAST-WORDS - what bash offers behind "copy", on a machine with one GPU, for words as bash breaks them.
+gpus_completed() {
+	# shellcheck disable=SC2016  # the inner shell's
+	PATH="$BUILD:$PATH" bash -c '. "$0"; _donard_gpus() { printf "%s\n" gpu:0 gpu:0000:03:00.0; }; cd /
+		COMP_WORDBREAKS=$'"' \t:'"' COMP_WORDS=(donard-cli "$@"); COMP_CWORD=$#
+		_donard_cli; printf "%s\n" "${COMPREPLY[@]}"' "$BUILD/completion.bash" "$@" | paste -sd' '
+}
+
+# By number and by address, also once the first colon is typed.
+completion_offers_gpus() {
+	diff <(printf '%s\n' 'gpu:0 gpu:0000:03:00.0' '0 0000:03:00.0' 03:00.0 0000:03:00.0 '0 0000:03:00.0') \
+		<(gpus_completed copy g; gpus_completed copy gpu :; gpus_completed copy gpu : 0000 : 0
+			gpus_completed rdma write ::1 --local gpu : 00; gpus_completed rdma serve gpu : 0)
 }
 
 # helps REGEX ARGUMENT... - on stdout, with status 0.
@@ -128,6 +143,53 @@ measure_passes_signals_on() {
 		measure --json --meter none sh -c 'kill -TERM $PPID; exec sleep 60'
 }
 
+# counting_meter WHEN - a likwid in $METERS whose counts were captured, for up to two sockets. It runs twice: when donard-cli
+# tries it, and for the measurement. In that one it sends SIGINT to donard-cli when that begins or ends it.
+counting_meter() {
+	METERS=$LOGS/meters-$1
+	mkdir -p "$METERS"
+	cat >"$METERS/likwid-perfctr" <<-END
+		#!/bin/sh
+		case " \$* " in
+		*' '[0-9]*,[0-9]*' '*) counts=$PWD/tests/unit/captured/likwid-two-sockets.csv ;;
+		*) counts=$PWD/tests/unit/captured/likwid-zen2.csv ;;
+		esac
+		signal_when() {
+		    if [ "\$1" = "$1" ] && [ -e "$METERS/tried" ]; then kill -INT \$PPID; fi
+		}
+		signal_when begin
+		head -n 5 "\$counts"
+		cat
+		signal_when end
+		tail -n +6 "\$counts"
+		touch "$METERS/tried"
+	END
+	chmod +x "$METERS/likwid-perfctr"
+}
+
+# measure_counted WHEN STATUS CHECK COMMAND...
+measure_counted() {
+	local PATH=$PATH
+	counting_meter "$1"
+	PATH=$METERS:$PATH
+	json_of "$2" "$3" measure --json --meter likwid "${@:4}"
+}
+
+# What was counted until then is told, whole.
+measure_counts_what_ran() {
+	# shellcheck disable=SC2016  # for the inner shell
+	measure_counted never 130 'it["exit_status"] == 130 and it["meter"] == "likwid" and it["dram_total_bytes"] > 0' \
+		sh -c 'kill -INT $PPID; exec sleep 60'
+}
+
+measure_stopped_early() {
+	measure_counted begin 130 'it["error"]["code"] == "canceled"' touch "$LOGS/ran-too-late" && [[ ! -e $LOGS/ran-too-late ]]
+}
+
+measure_stopped_late() {
+	measure_counted end 0 'it["exit_status"] == 0 and it["dram_total_bytes"] > 0' true
+}
+
 # By a user whose processes are limited: root's never are.
 measure_cannot_fork() {
 	local folder=$LOGS/limited status=0 out
@@ -161,16 +223,36 @@ bench_shows_a_table() {
 	[[ $out =~ ^between\ the\ markers.*nothing\ .*process\  ]]
 }
 
+# The library names options as its headers do; one place of the programs has the names of the command line.
+options_are_named_by_programs() {
+	local option
+	! grep -rnE '"[^"]*(pass|without|Use|Choose|smaller|longer)[^"]* --[a-z]' lib || return
+	! grep -rn 'donard_error(' tool cli bench --include='*.c' | grep -v 'cli_in_options(donard_error(' || return
+	for option in $(grep -oE '"--[a-z-]+"' tool/terms.c | tr -d '"'); do
+		grep -q "	$option	" < <("$BUILD/donard-cli" --dump-commands) || { echo "$option: no command has it"; return 1; }
+	done
+}
+
 run_cli_contracts() {
+	try "cli: options in errors have the names of the command line" options_are_named_by_programs
 	try "cli: JSON of a name that is not UTF-8" json_of_any_name
 	try "cli: strings enter JSON at one place" strings_enter_json_once
 	try "cli: completion is the command table" completion_is_the_table
-	try "cli: man page of donard-cli has its table" tests/host/manual.py docs/donard-cli.1 "$BUILD/donard-cli"
-	try "cli: man page of donard-bench has its table" tests/host/manual.py docs/donard-bench.1 "$BUILD/donard-bench"
+	try "cli: man page of donard-cli has its table" tests/host/manual.py "$BUILD/donard-cli" docs/donard-cli*.1
+	try "cli: doctor, machines that are described" tests/host/doctor.py golden "$BUILD/donard-cli"
+	try "cli: doctor, its codes in docs/troubleshooting.md" tests/host/doctor.py codes "$BUILD/donard-cli" docs/troubleshooting.md
+	try "cli: doctor, messages that docs/troubleshooting.md quotes" tests/host/doctor.py symptoms docs/troubleshooting.md
+	try "cli: doctor, a captured machine moves no bytes" cli_exits 2 'exclude each other' doctor --root / --probe
+	try "cli: doctor, scratch for nothing" cli_exits 2 '--scratch needs --probe' doctor --scratch /tmp
+	try "cli: doctor, a file is no machine" cli_exits 1 'not a folder that can be read' doctor --root "$BUILD/donard-cli"
+	try "cli: doctor, no such machine" cli_exits 1 'not a folder that can be read' doctor --root /nonexistent
+	try "cli: doctor, an empty machine" json_of 3 'it["verdict"] == "impossible" and len(it["findings"]) > 3' doctor --json --root "$LOGS"
+	try "cli: man page of donard-bench has its table" tests/host/manual.py "$BUILD/donard-bench" docs/donard-bench.1
 	try "cli: limits in a man page that are not the table's are caught" limits_are_compared
 	try "cli: fractions enter JSON at one place" fractions_enter_json_once
 	try "cli: fractions in JSON have no noise" fractions_are_short
 	try "cli: completion within a command" completion_knows_where_it_is
+	try "cli: completion of a GPU" completion_offers_gpus
 	try "cli: help of measure puts options first" helps 'measure \[OPTION\]\.\.\. COMMAND \[ARGUMENT' help measure
 	try "cli: help of no command" cli_exits 2 "'frob' is no command.*list, info.*bench" help frob
 	try "cli: help of half a command and no other half" cli_exits 2 "'rdma frob' is no command" help rdma frob
@@ -186,6 +268,10 @@ run_cli_contracts() {
 	try "cli: a closed standard input" cli_exits_closed
 	try "cli: which argument is missing" cli_exits 2 ': DST is missing' copy /dev/null
 	try "cli: which arguments are missing" cli_exits 2 ': SRC and DST are missing' copy
+	try "cli: region add, an offset within 2 MiB" cli_exits 2 'the offset, 1048576, is not a multiple of 2 MiB.*such as 2M' \
+		region add --kind pci-bar --device 0000:00:01.0 --bar 0 --offset 1M
+	try "cli: region add, no BAR" cli_exits 2 'bar is missing, and 0000:00:1e.7 has no memory BAR' \
+		region add --kind pci-bar --device 0000:00:1e.7
 	try "cli: which options are missing" cli_exits 2 ': --kind and --device are missing' region add
 	try "cli: a missing argument that others may follow" cli_exits 2 ': COMMAND is missing' measure
 	try "cli: help of a command and a word too many" cli_exits 2 "'extra' is one argument too many" help list extra
@@ -206,6 +292,9 @@ run_cli_contracts() {
 	try "cli: measure, no process to be had" measure_cannot_fork
 	try "cli: measure, Ctrl-C at a terminal" measure_at_terminal
 	try "cli: measure, a signal meant for it" measure_passes_signals_on
+	try "cli: measure, a signal while a meter counts" measure_counts_what_ran
+	try "cli: measure, a signal before the command has started" measure_stopped_early
+	try "cli: measure, a signal after the command has ended" measure_stopped_late
 	try "cli: measure, a status of the command's own" cli_exits 3 'status    3' measure --meter none sh -c 'exit 3'
 	try "cli: measure, payload known" json_of 0 'it["payload_bytes"] == 4096' measure --json --payload 4K --meter none true
 	try "cli: rdma, an empty address" cli_exits 2 "'' has no address" rdma write ''
@@ -216,5 +305,12 @@ run_cli_contracts() {
 	try "cli: rdma, port behind an IPv6 address" cli_exits 3 '\[::1\]:7078' rdma write '[::1]:7078'
 	try "cli: rdma, no port behind the colon" cli_exits 2 'no address or no port' rdma read 192.0.2.1:
 	try "cli: rdma, half a bracket" cli_exits 2 'no address or no port' rdma lat '[::1'
+	try "cli: cache, port behind the address" cli_exits 2 "'192.0.2.1:7078' and --port 7079: give the port once" \
+		cache put 192.0.2.1:7078 - --port 7079
+	try "cli: cache put, no such file" cli_exits 1 '/no-such-file: cannot be opened' cache put 192.0.2.1 /no-such-file
+	try "cli: cache put, an offset of a pipe" cli_exits 2 "'-' has no offset" cache put 192.0.2.1 - --src-offset 4K
+	try "cli: cache get, JSON beside the bytes" cli_exits 2 'both go to standard output' cache get 192.0.2.1 - --json
+	try "cli: cache put, no size of a region's place" cli_exits 2 "'frob' is no size" cache put 192.0.2.1 p2pmem0+frob
+	try "cli: cache flush without a device" cli_exits 3 'has no RDMA device' cache flush 192.0.2.1
 	try "cli: bench rdma, port behind the address" cli_exits 2 'give the port once' bench rdma '[::1]:7078' --port 1
 }

@@ -14,8 +14,8 @@ guest_seconds() {
 	fi
 }
 
-# planned_guests - KERNEL, TOPOLOGY, FABRIC and suites of each guest that the options ask for, a line each, between tabs. With the fabric rxe or
-# siw two machines are booted, joined by it; with "meter" one that counts every byte, with "one" one of one processor.
+# planned_guests - KERNEL, TOPOLOGY, FABRIC and suites of each guest that the options ask for, a line each, between tabs. With the fabric rxe,
+# siw or ntb two machines are booted, joined by it; with "meter" one that counts every byte, with "one" one of one processor.
 planned_guests() {
 	local kernel topology fabric suites
 	local -a wanted
@@ -184,7 +184,7 @@ count_guest() {
 
 # count_skip "KERNEL ..." TEST - a test that must run there, and does not, has failed.
 count_skip() {
-	if matrix_may_skip "${1%% *}" "$2"; then
+	if matrix_may_skip "${1%% *}" "$2" || { [[ $2 == 'cufile: '*': no packaged cuFile: '* ]] && cufile_is_missing >&2; }; then
 		SKIPPED=$((SKIPPED + 1))
 		printf 'skip - %s: %s\n' "$1" "$2"
 	else
@@ -214,12 +214,19 @@ guard_counts() {
 counts_again() {
 	local -a plan
 	[[ ! -e $2/second ]] && grep -q '^not ok' "$2/guard" || return
-	! sed '/^not ok/!d; s/: expected at most//g' "$2/guard" | grep -q ': expected' || return
+	! grep -q ': expected' < <(sed '/^not ok/!d; s/: expected at most//g' "$2/guard") || return
 	mapfile -t plan <"$2/plan"
 	progress "guest: kernel $1: beyond the baseline; a second sample"
 	sed -n 's/^not ok - \(.*\); to accept it:.*/# \1/p' "$2/guard"
 	start_guest "${plan[@]:0:3}" meter/counts
 	touch "${RUNNING[$!]}/second"
+}
+
+# last_run OUTPUT - what a guest was at.
+last_run() {
+	local run
+	run=$(sed -n 's/^# run //p' "$1" | tail -n 1)
+	echo "${run:+in }${run:-before its first test}"
 }
 
 # judge_guest WHERE STATUS OUTPUT ERRORS SUITE... - a boot that died or lacks an end failed, whatever it
@@ -232,6 +239,6 @@ judge_guest() {
 		grep -qx "# end $suite" "$out" || failed "$where: $suite: the suite did not come to its end"
 	done
 	if ((status != 0)) || ! grep -qx '# end of boot' "$out"; then
-		failed "$where: the guest ended with status $status in $(grep '^# run' "$out" | tail -n 1)" "$err"
+		failed "$where: the guest ended with status $status $(last_run "$out"): $(tail -n 1 "$err")" "$err"
 	fi
 }

@@ -16,7 +16,7 @@ sources() {
 shell_scripts() {
 	sources | while read -r file; do
 		[[ $file != *.c && $file != *.h && $file != *.md ]] || continue
-		! head -n 3 "$file" | grep -qE '^#!.*sh$|shellcheck shell=' || printf '%s\n' "$file"
+		! grep -qE '^#!.*sh$|shellcheck shell=' < <(head -n 3 "$file") || printf '%s\n' "$file"
 	done
 }
 
@@ -25,10 +25,13 @@ has_spdx() {
 	while read -r file; do
 		case $file in
 		LICENSE-* | *.json | *.log | *.md | .gitignore | *.svg | *.txt) continue ;;
+		# Debian's formats; debian/copyright has the licences.
+		debian/changelog | debian/control | debian/copyright | debian/source/* | debian/*.install | debian/*.links | debian/*.symbols)
+			continue ;;
 		# What other programs printed.
 		tests/unit/captured/*) continue ;;
 		esac
-		head -n 3 "$file" | grep -q 'SPDX-License-Identifier: ' || { echo "no SPDX line: $file"; bad=1; }
+		grep -q 'SPDX-License-Identifier: ' < <(head -n 3 "$file") || { echo "no SPDX line: $file"; bad=1; }
 	done < <(sources)
 	return "$bad"
 }
@@ -54,12 +57,20 @@ shell_is_clean() {
 	shellcheck -x -P SCRIPTDIR -P tests/guest "${files[@]}"
 }
 
+# A reader that ends early kills the program before it, now and then, and with pipefail that is the pipe's status.
+pipes_are_read() {
+	local -a files
+	mapfile -t files < <(shell_scripts)
+	! grep -nE '(^|[^|])\| *(grep +-[a-zA-Z]*[qm]|head( |$))' "${files[@]}"
+}
+
 run_style() {
 	progress "style"
 	try "style: licence lines" has_spdx
 	try "style: no file over $MAX_LINES lines" is_short
 	try "style: kernel versions only in kernel/compat" versions_in_compat
 	try "style: shellcheck" shell_is_clean
+	try "style: pipes are read to the end" pipes_are_read
 	run_rooms
 	run_kernel_style
 }
@@ -70,7 +81,7 @@ in_rig() {
 	# shellcheck disable=SC2016
 	bash -c 'RIG_DIR=$1; shift
 		. "$RIG_DIR/common.sh"
-		for part in apt kernels debug root source stage; do . "$RIG_DIR/make/$part.sh"; done
+		for part in apt kernels debug root source cufile nvidia stage; do . "$RIG_DIR/make/$part.sh"; done
 		"$@"' rig "$REPO/tests/rig" "$@"
 }
 
@@ -102,7 +113,7 @@ checkpatch_clean() {
 	source=$(in_rig kernel_source "$(in_rig kernel_version "$root" "$(matrix_newest)")") || return
 	perl "$source/scripts/checkpatch.pl" --no-tree --terse --show-types --file \
 		--ignore SPDX_LICENSE_TAG,LINUX_VERSION_CODE,FILE_PATH_CHANGES,ALLOC_WITH_SIZEOF,CONSTANT_COMPARISON \
-		kernel/*.[ch] kernel/compat/*.h tests/guest/modules/*/*.[ch]
+		kernel/*.[ch] kernel/ntb/*.[ch] kernel/compat/*.h tests/guest/modules/*/*.[ch]
 }
 
 run_kernel_style() {
@@ -136,7 +147,9 @@ unit_run() {
 run_unit() {
 	unit_run unit
 	unit_run unit-asan
+	unit_run unit-tsan
 	unit_run unit-valgrind
+	run_python
 }
 
 # --- command line, on a machine without the module ---
@@ -190,7 +203,7 @@ completes() {
 }
 
 completes_bench() {
-	diff <(printf '%s\n' copy rdma setup table1 null | sort) \
+	diff <(printf '%s\n' copy queue rdma setup table1 null | sort) \
 		<(completes bench '' | grep -vxE 'version|help' | sort) &&
 		completes bench table1 --here | grep -xF -- --here &&
 		completes '' | grep -xF bench
@@ -200,6 +213,8 @@ run_cli() {
 	progress "command line"
 	try "cli: build" make -s userspace "BUILD=$BUILD"
 	run_build
+	run_nvp2p
+	run_cudaapi
 	run_interface
 	try "cli: version" cli_exits 0 '[0-9]+\.[0-9]+\.[0-9]+' version
 	try "cli: help" cli_exits 0 'copy' help
@@ -223,7 +238,7 @@ run_cli() {
 	try "cli: rdma, bad port" cli_exits 2 'not a number from 0 to 65535' rdma serve dram --port 65536
 	try "cli: rdma, bad depth" cli_exits 2 'not a number from 1 to 4096' rdma write 127.0.0.1 --queue-depth 0
 	try "cli: rdma, once or clients" cli_exits 2 'give one of them' rdma serve dram --once --clients 2
-	try "cli: rdma, no such target" cli_exits 2 "neither a region nor 'dram'" rdma serve /etc/passwd
+	try "cli: rdma, no such target" cli_exits 2 "neither a region, a GPU nor 'dram'" rdma serve /etc/passwd
 	try "cli: rdma, no address" cli_exits 2 'not an address' rdma read 'no such host'
 	try "cli: bench without donard-bench" without_bench
 	try "cli: bench, half a command" cli_exits 2 'a command is missing' bench
@@ -246,4 +261,5 @@ run_cli() {
 	try "cli: no module, JSON" cli_exits 3 '"no-module"' list --json
 	try "cli: streams" streams
 	run_cli_contracts
+	run_top
 }

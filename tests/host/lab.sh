@@ -8,7 +8,7 @@ in_lab() {
 	bash -c 'set -uo pipefail
 		RIG_DIR=$1 LAB_DIR=$2 RUN_DIR=$2 OPT_TIMEOUT=600 OPT_KEEP=1
 		. "$RIG_DIR/common.sh"
-		for part in run watch verdict blame; do . "$RIG_DIR/boot/$part.sh"; done
+		for part in ntb run watch verdict blame; do . "$RIG_DIR/boot/$part.sh"; done
 		eval "$3"' lab "$REPO/tests/rig" "$1" "$2"
 }
 
@@ -33,8 +33,21 @@ judged_as() {
 	dir=$(guest_left "$2" "${@:4}")
 	in_lab "$dir" "judge '$dir' $3" 2>"$dir/said" || status=$?
 	printf 'expected 125 and "%s", seen %d and: %s\n' "$regex" "$status" "$(said_last "$dir/said")"
-	((status == 125)) && said_last "$dir/said" | grep -qE -- "$regex"
+	((status == 125)) && grep -qE -- "$regex" < <(said_last "$dir/said")
 }
+
+# bridge_ended_as REGEX SCRIPT - what is said of a bridge between guests that still run, or after them.
+bridge_ended_as() {
+	local regex=$1 dir status=0
+	dir=$(guest_left module-kasan booted)
+	printf 'the last of its words\n' >"$dir/ntbd.log"
+	in_lab "$dir" "$2" 2>"$dir/said" || status=$?
+	printf 'expected 125 and "%s", seen %d and: %s\n' "$regex" "$status" "$(said_last "$dir/said")"
+	((status == 125)) && grep -qE -- "$regex" < <(said_last "$dir/said")
+}
+
+# shellcheck disable=SC2016  # expanded in the lab's shell
+readonly GUEST_RUNS='sleep 1000 & PID_OF[$LAB_DIR]=$!;'
 
 # is_the_emulators LOG [VERDICT] - would tests/check run that guest again?
 is_the_emulators() {
@@ -71,13 +84,77 @@ booted_times() {
 	((seen == $1))
 }
 
+# stalled_boot_runs_again - a kernel that never gets to its init: the lab gives it up, and tests/check takes another guest.
+stalled_boot_runs_again() {
+	local dir status=0
+	dir=$(guest_left late-kasan)
+	# shellcheck disable=SC2016  # expanded in the lab's shell
+	in_lab "$dir" 'boot_seconds() { echo 0; }
+		start_guest() {
+			echo >>"$1/boots"
+			sleep 60 &
+			PID_OF[$1]=$!
+		}
+		start_guest "$LAB_DIR"
+		await_boot "$LAB_DIR"' 2>"$dir/said" || status=$?
+	printf 'expected 3 boots and 125, seen %d and %d: %s\n' "$(wc -l <"$dir/boots")" "$status" "$(said_last "$dir/said")"
+	((status == 125)) && (($(wc -l <"$dir/boots") == 3)) && in_lab "$dir" "emulators_fault 125 '$dir/said'"
+}
+
+# What handles a region's pages and objects, and README.md says is instrumented. A folder that is kept in is named by "!".
+all_of_ours_is_instrumented() {
+	local dir left=tests/rig/debug/uninstrumented
+	! grep -xE '(mm|block|io_uring)(/.*)?|lib|drivers/.+' "$left" || return
+	for dir in base block dma-buf infiniband iommu nvme pci; do
+		grep -qx "!drivers/$dir" "$left" || { echo "$left lacks !drivers/$dir"; return 1; }
+	done
+}
+
+# trouble_left FILE - what the verdict makes of it.
+trouble_left() {
+	# shellcheck disable=SC2016  # the lab's
+	in_lab "$LOGS" "trouble_in '$1'"
+}
+
+# knows_report LOG - it is taken out, and the lines around it stay.
+knows_report() {
+	local log=tests/data/console/$1.log trouble
+	trouble=$(trouble_left "$log")
+	echo "trouble seen: $trouble"
+	[[ -z $trouble ]] && grep -q 'possible circular' "$log" &&
+		grep -q 'Card present' < <(tests/rig/guest/known-reports "$log")
+}
+
+# knows_no_other_report SED-SCRIPT - which makes another one of it.
+knows_no_other_report() {
+	sed "$1" tests/data/console/pciehp-lockdep.log >"$LOGS/other.log"
+	! cmp -s "$LOGS/other.log" tests/data/console/pciehp-lockdep.log &&
+		trouble_left "$LOGS/other.log" | grep 'possible circular'
+}
+
 run_lab() {
 	progress "lab"
-	try "lab: an early panic of the timer is the emulator's" judged_as 'let the kernel down.*IO-APIC' io-apic 1
+	try "lab: KASAN and UBSAN see what handles a region" all_of_ours_is_instrumented
+	try "lab: a panic before the first program is told" judged_as 'died before its first program: .*IO-APIC' io-apic 1
 	try "lab: and that guest runs again" is_the_emulators io-apic
 	try "lab: it is booted again, twice at most" booted_times 3 io-apic
-	try "lab: an early KASAN report in the interrupt code is no one's" is_the_emulators early-kasan
-	try "lab: the same words after the guest booted are its own" is_the_guests io-apic booted
+	try "lab: an early report of KASAN is told" judged_as 'first program: BUG: KASAN: .* in do_raw_spin_lock' early-kasan 1
+	try "lab: and that guest runs again" is_the_emulators early-kasan
+	try "lab: it is booted again, twice at most" booted_times 3 early-kasan
+	try "lab: the same report after the first program is a failure" is_the_guests late-kasan
+	try "lab: nor is that kernel booted again" booted_times 1 late-kasan
+	try "lab: a kernel that stalls before its init is given up, and that guest runs again" stalled_boot_runs_again
+	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \
+		'bridge ended before the guests, with status 3: the last of its words' "$GUEST_RUNS (exit 3) & DEVICE_PID=\$!; judge_guests"
+	try "lab: so does one that ends well" bridge_ended_as \
+		'bridge ended before the guests, with status 0' "$GUEST_RUNS true & DEVICE_PID=\$!; judge_guests"
+	# shellcheck disable=SC2016  # the lab's shell's
+	try "lab: and one that is gone when they have ended" bridge_ended_as \
+		'bridge ended with status 7' '(exit 7) & DEVICE_PID=$!; while kill -0 $DEVICE_PID; do :; done; stop_bridge'
+	try "lab: a report of upstream's own is known" knows_report pciehp-lockdep
+	try "lab: with a frame of a module it is not" knows_no_other_report 's|pciehp_ist+0x2a5/0x490|&0 [p2pmem]|'
+	try "lab: nor with another lock" knows_no_other_report 's/pci_rescan_remove_lock/p2pmem_gate/'
+	try "lab: what follows it is not" knows_no_other_report "\$a WARNING: possible circular locking dependency detected"
 	try "lab: a KASAN report of a module is a failure" judged_as 'complained: .*KASAN.*p2pmem_release' module-kasan 1 booted
 	try "lab: and that guest does not run again" is_the_guests module-kasan booted
 	try "lab: nor is its kernel booted again" booted_times 1 module-kasan
@@ -109,7 +186,7 @@ noticed() {
 
 # Leaks are looked for when all else has ended: by their module, which is there still to have its name in the trace.
 leak_is_noticed() {
-	grep -E 'kmemleak: [1-9]|unreferenced object|the guest gave up' "$LOGS/trouble" "$LOGS/trouble.err" | head -n 5
+	grep -E 'kmemleak: [1-9]|unreferenced object|the guest gave up' -m 5 "$LOGS/trouble" "$LOGS/trouble.err"
 	grep -qE 'gave up: .*kmemleak: [1-9][0-9]* objects leaked' "$LOGS/trouble.err" &&
 		grep -q 'leak+0x.*\[trouble\]' "$LOGS/trouble"
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""manual.py PAGE PROGRAM - compares the COMMANDS of a manual page with the program's command table.
+"""manual.py PROGRAM PAGE... - compares the COMMANDS of a program's manual pages with its command table.
 
 Each subsection's title names commands with their arguments; the items in it that begin with an option are,
 with what they take, exactly the options of these commands. --json and --help are described once for all.
@@ -76,8 +76,8 @@ def limit_faults(items, expected):
             yield f"{', '.join(options)}: the table has the limits {sorted(there)}, the page states {sorted(here)}"
 
 
-def differences(page, table):
-    seen = set()
+def page_differences(page, table, seen):
+    """Adds to seen the commands that the page describes."""
     for number, commands, items in read_page(page, table):
         expected, described = {}, {}
         for options, _ in items:
@@ -99,13 +99,19 @@ def differences(page, table):
                        f"{here!r} by the page (None: no such option)")
         for fault in limit_faults(items, expected):
             yield f"{page}:{number}: {fault}"
+
+
+def differences(pages, table):
+    seen = set()
+    for page in pages:
+        yield from page_differences(page, table, seen)
     for name in sorted(table.keys() - seen):
-        yield f"{page}: no subsection describes '{name}'"
+        yield f"{', '.join(pages)}: no subsection describes '{name}'"
 
 
 def main():
-    page, program = sys.argv[1:]
-    found = list(differences(page, read_table(program)))
+    program, *pages = sys.argv[1:]
+    found = list(differences(pages, read_table(program)))
     print("\n".join(found))
     return bool(found)
 

@@ -96,12 +96,14 @@ void fake_region(struct fake *fake, const char *name, const char *kind, const ch
 	attribute(fake, folder, "kind", kind);
 	attribute(fake, folder, "bdf", bdf);
 	attribute(fake, folder, "bar", "2");
+	attribute(fake, folder, "offset", "0");
 	attribute(fake, folder, "size", "268435456");
 	attribute(fake, folder, "available", "134217728");
 	attribute(fake, folder, "page_type", "generic");
 	attribute(fake, folder, "memtype", "uc");
 	attribute(fake, folder, "persistent", strcmp(kind, "nvme-pmr") ? "0" : "1");
 	attribute(fake, folder, "state", "ready");
+	attribute(fake, folder, "pmem", strcmp(kind, "nvme-pmr") ? "" : "pmem0");
 	attribute(fake, folder, "unrouted", "0000:05:00.0\n0000:06:00.0");
 	attribute(fake, folder, "holders", "12 fio 4096 0\n13 my tool 8192 2 0000:01:00.0");
 }
@@ -135,4 +137,65 @@ void fake_nvme(struct fake *fake, int number, const char *bdf)
 	attribute(fake, path, "size", "512");
 	snprintf(folder, sizeof(folder), "dev/block/259:%d", number * 16 + 1);
 	fake_link(fake, folder, path);
+}
+
+void fake_bytes(struct fake *fake, const char *path, const void *data, size_t count)
+{
+	char full[PATH_MAX];
+	FILE *file;
+
+	snprintf(full, sizeof(full), "%s/%s", fake->root, path);
+	file = fopen(full, "w");
+	if (!file || fwrite(data, 1, count, file) != count)
+		abort();
+	fclose(file);
+}
+
+void fake_pci(struct fake *fake, const char *bdf, const char *place, const char *class,
+	      const char *resource)
+{
+	char folder[256], path[512];
+
+	snprintf(folder, sizeof(folder), "devices/%s/%s", place, bdf);
+	attribute(fake, folder, "class", class);
+	attribute(fake, folder, "resource", resource);
+	snprintf(path, sizeof(path), "bus/pci/devices/%s", bdf);
+	fake_link(fake, path, folder);
+}
+
+void fake_driver(struct fake *fake, const char *bdf, const char *name)
+{
+	char path[256], target[256];
+
+	snprintf(target, sizeof(target), "bus/pci/drivers/%s", name);
+	fake_folder(fake, target);
+	snprintf(path, sizeof(path), "bus/pci/devices/%s/driver", bdf);
+	fake_link(fake, path, target);
+}
+
+/* Extended capabilities: AER at 0x100, then the serial number at 0x148, its last byte first. */
+void fake_pci_serial(struct fake *fake, const char *bdf)
+{
+	static const uint8_t number[] = { 0x77, 0x66, 0x55, 0x44, 0x33, 0x22, 0x11, 0x00 };
+	uint8_t config[4096] = { 0 };
+	char path[128];
+
+	memcpy(config + 0x100, "\x01\x00\x82\x14", 4);
+	memcpy(config + 0x148, "\x03\x00\x01\x00", 4);
+	memcpy(config + 0x14c, number, sizeof(number));
+	snprintf(path, sizeof(path), "bus/pci/devices/%s/config", bdf);
+	fake_bytes(fake, path, config, sizeof(config));
+}
+
+void fake_cmb_drive(struct fake *fake, const char *bdf, const char *place, const char *serial)
+{
+	char folder[128];
+
+	fake_pci(fake, bdf, place, "0x010802",
+		 FAKE_16K FAKE_NO_BAR FAKE_64M FAKE_NO_BAR FAKE_64M FAKE_NO_BAR);
+	fake_driver(fake, bdf, "nvme");
+	snprintf(folder, sizeof(folder), "bus/pci/devices/%s/nvme/nvme0", bdf);
+	attribute(fake, folder, "serial", serial);
+	attribute(fake, folder, "model", "Fast Drive/2");
+	attribute(fake, folder, "cmb", "cmbloc : 0x00001002\ncmbsz  : 0x0002021f");
 }

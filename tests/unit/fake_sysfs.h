@@ -23,4 +23,18 @@ void fake_link(struct fake *fake, const char *path, const char *target);
 void fake_region(struct fake *fake, const char *name, const char *kind, const char *bdf);
 void fake_nvme(struct fake *fake, int number, const char *bdf);
 
+/* Lines of the file "resource": a BAR each. */
+#define FAKE_NO_BAR "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
+#define FAKE_64M "0x0000000800000000 0x0000000803ffffff 0x000000000014220c\n"
+#define FAKE_16K "0x00000000fe800000 0x00000000fe803fff 0x0000000000140204\n"
+void fake_bytes(struct fake *fake, const char *path, const void *data, size_t count);
+/* A PCI function at @place below /sys/devices. */
+void fake_pci(struct fake *fake, const char *bdf, const char *place, const char *class,
+	      const char *resource);
+void fake_driver(struct fake *fake, const char *bdf, const char *name);
+/* The Device Serial Number 00-11-22-33-44-55-66-77. */
+void fake_pci_serial(struct fake *fake, const char *bdf);
+/* A drive with a CMB of 32 MiB in BAR 2, as its driver tells, and other memory in BAR 4. */
+void fake_cmb_drive(struct fake *fake, const char *bdf, const char *place, const char *serial);
+
 #endif /* FAKE_SYSFS_H */

@@ -26,7 +26,7 @@ static void begin(struct model *m, u64 granules)
 	memset(m, 0, sizeof(*m));
 	memset(m->used, 0xff, sizeof(m->used));
 	assert_true(p2pmem_runs_nodes(granules) <= sizeof(m->nodes) / sizeof(m->nodes[0]));
-	p2pmem_alloc_init(&m->alloc, m->used, m->bytes, m->nodes, granules);
+	p2pmem_alloc_init(&m->alloc, m->used, m->bytes, m->nodes, granules, 1);
 	m->free = granules;
 }
 
@@ -181,13 +181,13 @@ static struct p2pmem_alloc *many_granules(void)
 	struct p2pmem_runs_node *nodes = calloc(p2pmem_runs_nodes(MANY), sizeof(*nodes));
 	u64 *used = mmap(NULL, MANY_WORDS * sizeof(*used), PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	u32 *bytes = calloc(p2pmem_bytes_entries(MANY), sizeof(*bytes));
+	u32 *bytes = calloc(p2pmem_bytes_entries(MANY, 1), sizeof(*bytes));
 
 	assert_non_null(a);
 	assert_non_null(nodes);
 	assert_ptr_not_equal(used, MAP_FAILED);
 	assert_non_null(bytes);
-	p2pmem_alloc_init(a, used, bytes, nodes, MANY);
+	p2pmem_alloc_init(a, used, bytes, nodes, MANY, 1);
 	return a;
 }
 
@@ -195,7 +195,7 @@ static void end_many(struct p2pmem_alloc *a)
 {
 	munmap(a->runs.used, MANY_WORDS * sizeof(*a->runs.used));
 	free(a->runs.nodes);
-	free(a->bytes.of_granule);
+	free(a->bytes.of_block);
 	free(a);
 }
 

@@ -17,8 +17,8 @@ struct model {
 static void begin(struct model *m, u64 granules)
 {
 	memset(m, 0, sizeof(*m));
-	assert_true(p2pmem_bytes_entries(granules) <= MAX_ENTRIES);
-	p2pmem_bytes_init(&m->bytes, m->entries, granules);
+	assert_true(p2pmem_bytes_entries(granules, 1) <= MAX_ENTRIES);
+	p2pmem_bytes_init(&m->bytes, m->entries, granules, 1);
 	for (u64 g = 0; g < granules; g++)
 		m->expected[g] = P2PMEM_BYTES_UNKNOWN;
 }
@@ -111,13 +111,35 @@ static void whole_blocks_need_one_entry(void **state)
 
 	(void)state;
 	begin(&m, 2 * P2PMEM_BYTES_BLOCK + 3);
-	memset(m.entries, 0x5a, m.bytes.granules * sizeof(u32));
+	memset(m.bytes.of_granule, 0x5a, m.bytes.granules * sizeof(u32));
 	admit(&m, 0, m.bytes.granules, ALICE, true);
 	keep(&m, 0, m.bytes.granules, ALICE);
 	admit(&m, 0, m.bytes.granules, ALICE, false);
 	agrees(&m);
 	for (u64 g = 0; g < m.bytes.granules; g++)
-		assert_int_equal(m.entries[g], 0x5a5a5a5a);
+		assert_int_equal(m.bytes.of_granule[g], 0x5a5a5a5a);
+}
+
+/* Large folios: who uses whole blocks alone needs no entries of granules. */
+static void blocks_alone_need_no_more(void **state)
+{
+	u64 block = P2PMEM_BYTES_BLOCK, granules = 5 * block;
+	struct model m;
+
+	(void)state;
+	begin(&m, granules);
+	assert_int_equal(p2pmem_bytes_entries(granules, 2 * block), 5);
+	memset(m.entries, 0x5a, sizeof(m.entries));
+	p2pmem_bytes_init(&m.bytes, m.entries, granules, 2 * block);
+	admit(&m, 0, 4 * block, ALICE, false);
+	show(&m, block, 2 * block);
+	agrees(&m);
+	keep(&m, 0, 4 * block, ALICE);
+	admit(&m, 2 * block, 2 * block, BOB, false);
+	admit(&m, 0, 2 * block, ALICE, false);
+	agrees(&m);
+	for (u64 i = 5; i < MAX_ENTRIES; i++)
+		assert_int_equal(m.entries[i], 0x5a5a5a5a);
 }
 
 /* Two owners in one block, each of whom changes no entry but its own. */
@@ -213,6 +235,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_use_agrees_with_a_plain_array),
 		cmocka_unit_test(whole_blocks_need_one_entry),
+		cmocka_unit_test(blocks_alone_need_no_more),
 		cmocka_unit_test(owners_in_one_block_do_not_meet),
 		cmocka_unit_test(only_the_last_owner_keeps_the_bytes),
 		cmocka_unit_test(who_owns_nothing_sees_nothing),

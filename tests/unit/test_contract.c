@@ -104,13 +104,13 @@ static void contexts(void **state)
 static void words(void **state)
 {
 	(void)state;
-	for (int i = DONARD_KIND_PCI_BAR; i <= DONARD_KIND_NVME_PMR; i++)
+	for (int i = DONARD_KIND_PCI_BAR; i <= DONARD_KIND_GPU_NVIDIA; i++)
 		assert_int_equal(donard_region_kind_of(donard_region_kind_text(i)), i);
 	for (int i = DONARD_PAGES_GENERIC; i <= DONARD_PAGES_P2PDMA; i++)
 		assert_int_equal(donard_page_type_of(donard_page_type_text(i)), i);
 	for (int i = DONARD_MEMTYPE_UC; i <= DONARD_MEMTYPE_WB; i++)
 		assert_int_equal(donard_memtype_of(donard_memtype_text(i)), i);
-	for (int i = DONARD_ROUTE_NONE; i <= DONARD_ROUTE_CPU; i++)
+	for (int i = DONARD_ROUTE_NONE; i <= DONARD_ROUTE_DRAM; i++)
 		assert_string_not_equal(donard_route_text(i), "unknown");
 	assert_int_equal(donard_region_kind_of(NULL), DONARD_KIND_UNKNOWN);
 	assert_int_equal(donard_page_type_of("unknown"), DONARD_PAGES_DEFAULT);
@@ -128,6 +128,7 @@ static void words(void **state)
 	assert_string_equal(donard_client_type_text(DONARD_CLIENT_GPU), "gpu");
 	assert_string_equal(donard_evidence_text(DONARD_EVIDENCE_PROVEN), "proven");
 	assert_string_equal(donard_bounce_evidence_text(DONARD_BOUNCE_AT_MOST), "at-most");
+	assert_string_equal(donard_bounce_evidence_text(DONARD_BOUNCE_CHANGED), "changed");
 	assert_string_equal(donard_bounce_evidence_text(DONARD_BOUNCE_UNKNOWN), "unknown");
 	assert_string_equal(donard_bounce_evidence_text(99), "unknown");
 	for (int i = DONARD_BOUNCE_STATED; i <= DONARD_BOUNCE_AT_MOST; i++)

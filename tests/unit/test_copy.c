@@ -51,6 +51,16 @@ static int play_claim(void)
 	return -1;
 }
 
+static int play_copy(int fd, const struct p2pmem_copy *copy)
+{
+	uint8_t *bytes = calloc(1, copy->length);
+
+	assert_true(syscall(SYS_pread64, copy->from_fd, bytes, copy->length, copy->from_offset) >= 0);
+	assert_int_equal(syscall(SYS_pwrite64, fd, bytes, copy->length, copy->to_offset), copy->length);
+	free(bytes);
+	return 0;
+}
+
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -67,6 +77,8 @@ int ioctl(int fd, unsigned long request, ...)
 		play_probe(argument);
 	else if (request == P2PMEM_IOC_CLAIM)
 		return play_claim();
+	else if (request == P2PMEM_IOC_COPY)
+		return play_copy(fd, argument);
 	return 0;
 }
 
@@ -104,11 +116,25 @@ static bool in_region(const void *address)
 	return found;
 }
 
+/* The CPU's own way to a region: no drive has a part in it. */
+static bool of_region(int fd)
+{
+	char link[64], path[256];
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	length = readlink(link, path, sizeof(path) - 1);
+	path[length > 0 ? length : 0] = '\0';
+	return strstr(path, "/p2pmem");
+}
+
 ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
 {
 	void *lost = NULL;
 	ssize_t got;
 
+	if (of_region(fd))
+		return syscall(SYS_pread64, fd, to, bytes, offset);
 	dram_transfers += !in_region(to);
 	if (played_failed_reads) {
 		errno = EIO;
@@ -131,6 +157,8 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
 	void *lost = NULL;
 	ssize_t put;
 
+	if (of_region(fd))
+		return syscall(SYS_pwrite64, fd, from, bytes, offset);
 	dram_transfers += !in_region(from);
 	if (played_lost_writes && in_region(from)) {
 		assert_int_equal(posix_memalign(&lost, 4096, bytes), 0);
@@ -324,6 +352,11 @@ static void bounced(void **state)
 	assert_non_null(strstr(donard_error(scene->fake->ctx), "0000:02:00.0"));
 	assert_int_equal(copy(scene, scene->in, scene->out), -EHOSTUNREACH);
 	assert_int_equal(access(scene->out, F_OK), -1);
+	played_flags = P2PMEM_PROBE_BEYOND_MASK;	/* no other slot helps */
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EHOSTUNREACH);
+	assert_non_null(strstr(donard_error(scene->fake->ctx), "Let an IOMMU translate"));
+	assert_null(strstr(donard_error(scene->fake->ctx), "PCIe switch"));
+	played_flags = P2PMEM_PROBE_UNLISTED_BRIDGE;
 	scene->options.flags |= DONARD_COPY_ALLOW_BOUNCE;
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
 	assert_int_equal(scene->result.bounced_bytes, 300001);
@@ -336,6 +369,17 @@ static void bounced(void **state)
 	assert_int_equal(copy(scene, scene->in, scene->out), 0);
 	assert_int_equal(scene->result.bounced_bytes, 300001);
 	assert_file(scene->out, scene->data, 300001);
+}
+
+static void two_ways_to_bounce(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 4096);
+	scene->options.flags |= DONARD_COPY_ALLOW_BOUNCE | DONARD_COPY_FORCE_BOUNCE;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EINVAL);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "bad-option");
+	assert_non_null(strstr(donard_error(scene->fake->ctx), "FORCE_BOUNCE and ALLOW_BOUNCE exclude each other"));
 }
 
 /* Nothing is changed, unless the caller allows the bounce: then it is counted. */
@@ -703,6 +747,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(there_and_back), CASE(long_blocks_become_commands), CASE(staged), CASE(patches), CASE(bounced), CASE(nothing),
+		CASE(two_ways_to_bounce),
 		CASE(forced_bounce_without_module), CASE(by_cpu),
 		CASE(refusals), CASE(lost_reads), CASE(lost_writes), CASE(no_dram),
 		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare),

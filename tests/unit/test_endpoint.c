@@ -30,6 +30,32 @@ static void specs(void **state)
 	assert_int_equal(dnd_spec_parse(fake->ctx, "", &spec), -EINVAL);
 }
 
+static void gpus(void **state)
+{
+	static const char *const words[] = { "gpu:", "gpu:x", "gpu:-1", "gpu: 1", "gpu:0x1", "gpu:1,", "gpu:99999999999" };
+	struct fake *fake = *state;
+	struct dnd_spec spec;
+	char remedy[64];
+
+	assert_int_equal(dnd_spec_parse(fake->ctx, "gpu:0", &spec), 0);
+	assert_true(spec.is_gpu && !spec.is_region && !spec.offset_bytes);
+	assert_int_equal(spec.gpu, 0);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "gpu:12+64M", &spec), 0);
+	assert_int_equal(dnd_spec_check_path(fake->ctx, &spec), 0);
+	assert_int_equal(spec.gpu, 12);
+	assert_int_equal(spec.offset_bytes, 64 << 20);
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		assert_int_equal(dnd_spec_parse(fake->ctx, words[i], &spec), -EINVAL);
+		assert_string_equal(donard_error_code(fake->ctx), "bad-name");
+		snprintf(remedy, sizeof(remedy), "write ./%s.", words[i]);
+		assert_non_null(strstr(donard_error(fake->ctx), remedy));
+	}
+	assert_int_equal(dnd_spec_parse(fake->ctx, "gpu:0+x", &spec), -EINVAL);
+	assert_non_null(strstr(donard_error(fake->ctx), "gpu:0+64M"));
+	assert_int_equal(dnd_spec_parse(fake->ctx, "./gpu:0", &spec), 0);
+	assert_false(spec.is_gpu);
+}
+
 static void assert_path(struct fake *fake, const char *text)
 {
 	struct dnd_spec spec;
@@ -96,7 +122,9 @@ static void disks_and_partitions(void **state)
 static void multipath(void **state)
 {
 	struct fake *fake = *state;
+	struct dnd_drive drive = { .fd = -1, .device = makedev(259, 80), .path = "x" };
 	struct dnd_blockdev blockdev;
+	int rc;
 
 	fake_nvme(fake, 0, "0000:01:00.0");
 	fake_nvme(fake, 1, "0000:02:00.0");
@@ -108,9 +136,23 @@ static void multipath(void **state)
 	fake_link(fake, "class/nvme-subsystem/nvme-subsys5", "devices/virtual/nvme-subsys5");
 	fake_link(fake, "block/nvme5n1", "devices/virtual/nvme-subsys5/nvme5n1");
 	fake_link(fake, "dev/block/259:80", "devices/virtual/nvme-subsys5/nvme5n1");
-	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(259, 80), "x", &blockdev), 0);
+	fake_folder(fake, "class/nvme/nvme0/nvme5c0n1");
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, drive.device, "x", &drive.blockdev), 0);
+	assert_int_equal(drive.blockdev.controller_count, 1);	/* nvme1 serves other namespaces */
+	assert_int_equal(dnd_drive_look_again(fake->ctx, &drive, &rc), DND_UNCHANGED);
+	fake_folder(fake, "class/nvme/nvme1/nvme5c1n1");
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, drive.device, "x", &blockdev), 0);
 	assert_int_equal(blockdev.controller_count, 2);
 	assert_string_equal(blockdev.controllers[1], "0000:02:00.0");
+	assert_int_equal(dnd_drive_look_again(fake->ctx, &drive, &rc), DND_CHANGED);
+	drive.blockdev = blockdev;
+	assert_int_equal(dnd_drive_look_again(fake->ctx, &drive, &rc), DND_UNCHANGED);
+	/* A request may go by any of them. */
+	fake_file(fake, "class/nvme/nvme1/transport", "tcp");
+	assert_int_equal(dnd_drive_look_again(fake->ctx, &drive, &rc), DND_CHANGED);
+	assert_int_equal(rc, -ENOTBLK);
+	assert_non_null(strstr(donard_error(fake->ctx), "nvme5n1: its controller nvme1 is not on PCIe but "
+			       "reached by tcp"));
 }
 
 static void other_block_devices(void **state)
@@ -118,11 +160,11 @@ static void other_block_devices(void **state)
 	struct fake *fake = *state;
 	struct dnd_blockdev blockdev;
 
-	fake_file(fake, "devices/virtual/dm-0/size", "2048");
-	fake_link(fake, "dev/block/253:0", "devices/virtual/dm-0");
-	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(253, 0), "/dev/vg/lv",
-					      &blockdev), -ENOTBLK);
-	assert_non_null(strstr(donard_error(fake->ctx), "device-mapper"));
+	fake_file(fake, "devices/virtual/loop0/size", "2048");
+	fake_link(fake, "dev/block/7:0", "devices/virtual/loop0");
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(7, 0), "/dev/loop0", &blockdev),
+			 -ENOTBLK);
+	assert_non_null(strstr(donard_error(fake->ctx), "a loop device"));
 	assert_string_equal(donard_error_code(fake->ctx), "not-nvme");
 	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(8, 0), "sda", &blockdev),
 			 -ENOTBLK);
@@ -157,6 +199,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(specs, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(gpus, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(words_that_are_nearly_regions, fake_setup,
 						fake_teardown),
 		cmocka_unit_test_setup_teardown(whole_regions, fake_setup, fake_teardown),

@@ -10,7 +10,7 @@
 #include "drive/blockdev.h"
 #include "drive/generic.h"
 #include "says.h"
-#include "drive/ring.h"
+#include "drive/drive.h"
 
 static const struct dnd_generic generic = { .fd = 7, .nsid = 3, .lba_bytes = 4096,
 					    .start_bytes = 1 << 20, .limit_bytes = 128 << 10 };

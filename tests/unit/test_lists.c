@@ -25,7 +25,9 @@ static void regions(void **state)
 	assert_int_equal(info->granule_bytes, 0);
 	assert_string_equal(info->unrouted, "0000:05:00.0\n0000:06:00.0");
 	assert_non_null(strstr(info->unknown, "p2pmem2"));	/* there is no such node */
+	assert_string_equal(info->pmem, "");
 	assert_true(donard_region_get(list, 1)->persistent);
+	assert_string_equal(donard_region_get(list, 1)->pmem, "pmem0");
 	assert_null(donard_region_get(list, 2));
 	donard_region_list_free(list);
 	dnd_region_holders_text(fake->ctx, "p2pmem2", text, sizeof(text));
@@ -39,6 +41,44 @@ static void regions(void **state)
 	assert_int_equal(donard_region_find(fake->ctx, "p2pmem2+4K", &list), -EINVAL);
 	assert_int_equal(donard_region_find(fake->ctx, "p2pmem3", &list), -ENODEV);
 	assert_string_equal(donard_error_code(fake->ctx), "no-such-region");
+}
+
+/* What was not asked for is not looked at: of a node that cannot be opened nothing is said. */
+static void only_parts_of_regions(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_region_list *list;
+
+	fake_region(fake, "p2pmem2", "pci-bar", "0000:03:00.0");
+	assert_int_equal(donard_region_list_parts(fake->ctx, 0, &list), 1);
+	assert_int_equal(donard_region_get(list, 0)->size_bytes, 256 << 20);
+	assert_null(donard_region_get(list, 0)->holders);
+	assert_string_equal(donard_region_get(list, 0)->unknown, "nobody asked for it");
+	donard_region_list_free(list);
+	assert_int_equal(donard_region_list_parts(fake->ctx, DONARD_REGION_HOLDERS, &list), 1);
+	assert_non_null(strstr(donard_region_get(list, 0)->holders, "12 fio"));
+	assert_string_equal(donard_region_get(list, 0)->unknown, "nobody asked for it");
+	donard_region_list_free(list);
+	assert_int_equal(donard_region_list_parts(fake->ctx, DONARD_REGION_NODE, &list), 1);
+	assert_null(donard_region_get(list, 0)->holders);
+	assert_non_null(strstr(donard_region_get(list, 0)->unknown, "no node of it"));
+	donard_region_list_free(list);
+	assert_int_equal(donard_region_list_parts(fake->ctx, 4, &list), -EINVAL);
+	assert_string_equal(donard_error_code(fake->ctx), "bad-option");
+}
+
+/* Its link is made before its files are. */
+static void a_region_that_is_being_added(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_region_list *list;
+
+	fake_region(fake, "p2pmem2", "pci-bar", "0000:03:00.0");
+	fake_file(fake, "class/p2pmem/p2pmem1/bar", "2");
+	assert_int_equal(donard_region_list(fake->ctx, &list), 1);
+	assert_string_equal(donard_region_get(list, 0)->name, "p2pmem2");
+	donard_region_list_free(list);
+	assert_int_equal(donard_region_find(fake->ctx, "p2pmem1", &list), -ENODEV);
 }
 
 static void no_module(void **state)
@@ -157,19 +197,19 @@ static void verdicts(void **state)
 	struct donard_route route = { .route = DONARD_ROUTE_SWITCH };
 
 	(void)state;
-	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_GO);
+	assert_int_equal(donard_route_verdict(&route), DONARD_VERDICT_YES);
 	route.route = DONARD_ROUTE_BRIDGE;
-	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_GO);
+	assert_int_equal(donard_route_verdict(&route), DONARD_VERDICT_YES);
 	route.unlisted_bridge = true;
-	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_UNLISTED);
+	assert_int_equal(donard_route_verdict(&route), DONARD_VERDICT_UNLISTED);
 	route.route = DONARD_ROUTE_NONE;
-	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_UNLISTED);
+	assert_int_equal(donard_route_verdict(&route), DONARD_VERDICT_UNLISTED);
 	route.unlisted_bridge = false;
-	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_REFUSED);
+	assert_int_equal(donard_route_verdict(&route), DONARD_VERDICT_NO);
 	route.route = DONARD_ROUTE_BOUNCED;
-	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_REFUSED);
+	assert_int_equal(donard_route_verdict(&route), DONARD_VERDICT_NO);
 	route.route = DONARD_ROUTE_IOMMU;
-	assert_int_equal(dnd_route_verdict(&route), DND_ROUTE_GO);
+	assert_int_equal(donard_route_verdict(&route), DONARD_VERDICT_YES);
 }
 
 static void errors_have_words(void **state)
@@ -185,6 +225,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(regions, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(only_parts_of_regions, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_region_that_is_being_added, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(no_module, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(unreadable_folders, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(clients, fake_setup, fake_teardown),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Memory without a region: DRAM, and what is refused. */
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "donard/memory.h"
@@ -56,6 +57,29 @@ static void test_bytes(void **state)
 	donard_memory_free(memory);
 }
 
+/* The program's own bytes, which outlive the memory. */
+static void test_from_host(void **state)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+	struct fake *fake = *state;
+	struct donard_memory *memory = NULL;
+	char bytes[100] = "";
+
+	assert_int_equal(donard_memory_from_host(fake->ctx, bytes + 1, 99, &memory), 0);
+	assert_int_equal(donard_memory_info(memory, &info), 0);
+	assert_int_equal(info.kind, DONARD_MEMORY_DRAM);
+	assert_ptr_equal(info.address, bytes + 1);
+	assert_int_equal(info.length_bytes, 99);
+	assert_int_equal(info.file_offset_bytes, 0);
+	assert_int_equal(donard_memory_write(memory, 3, "mine", 5), 0);
+	assert_int_equal(donard_memory_write(memory, 96, "mine", 4), -ENXIO);
+	donard_memory_free(memory);
+	assert_string_equal(bytes + 4, "mine");
+	assert_int_equal(donard_memory_from_host(fake->ctx, NULL, 99, &memory), -EINVAL);
+	assert_int_equal(donard_memory_from_host(fake->ctx, bytes, 0, &memory), -EINVAL);
+	assert_int_equal(donard_memory_from_host(fake->ctx, bytes, UINT64_MAX, &memory), -EINVAL);
+}
+
 static void test_bounds(void **state)
 {
 	struct fake *fake = *state;
@@ -100,13 +124,65 @@ static void test_refusals(void **state)
 	close(pipes[1]);
 }
 
+static int not_even_a_file(void)
+{
+	int fd = open("/dev/null", O_RDONLY);
+
+	close(fd);
+	return fd;
+}
+
+/* What is no dma-buf is told from one that is closed, and nothing is asked of it. */
+static void test_from_dmabuf(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory = NULL;
+	char path[] = "/tmp/donard-unit-file-XXXXXX";
+	int pipes[2], fd = mkstemp(path);
+
+	assert_int_equal(pipe(pipes), 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(donard_memory_from_dmabuf(fake->ctx, i < 2 ? pipes[i] : fd, 0, 4096, &memory), -EINVAL);
+		assert_string_equal(donard_error_code(fake->ctx), "bad-name");
+		assert_non_null(strstr(donard_error(fake->ctx), "no dma-buf's. Hand over"));
+		close(i < 2 ? pipes[i] : fd);
+	}
+	unlink(path);
+	assert_int_equal(donard_memory_from_dmabuf(fake->ctx, not_even_a_file(), 0, 0, &memory), -EINVAL);
+	assert_non_null(strstr(donard_error(fake->ctx), "is not open. Hand over"));
+	assert_int_equal(donard_memory_from_dmabuf(fake->ctx, -1, 0, 0, &memory), -EINVAL);
+	assert_null(memory);
+}
+
+static void test_words(void **state)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+	struct fake *fake = *state;
+	struct donard_memory *memory = dram(fake, 4096);
+
+	assert_string_equal(donard_memory_kind_text(DONARD_MEMORY_DMABUF), "dma-buf");
+	assert_string_equal(donard_memory_kind_text((enum donard_memory_kind)99), "unknown");
+	assert_string_equal(donard_memory_pages_text(DONARD_PAGES_NONE), "none");
+	assert_string_equal(donard_memory_pages_text(DONARD_PAGES_DEVICE), "device");
+	assert_string_equal(donard_memory_pages_text((enum donard_memory_pages)-1), "unknown");
+	assert_int_equal(donard_memory_info(memory, &info), 0);
+	assert_string_equal(donard_memory_pages_text(info.pages), "host");
+	assert_int_equal(info.dmabuf_fd, -1);
+	assert_string_equal(info.exporter, "");
+	assert_false(info.read_only);
+	donard_memory_free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_dram, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_from_host, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_bytes, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_from_dmabuf, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_words, fake_setup, fake_teardown),
 	};
 
 	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

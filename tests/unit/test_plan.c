@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "unit.h"
-#include "drive/ring.h"
+#include "copy/engine.h"
 
 /* Every byte of the full part exactly once, in order, aligned. */
 static void check_cover(const struct dnd_plan *plan)

@@ -214,20 +214,21 @@ static void pattern_finds_the_byte(void **state)
 {
 	const size_t bytes = 200001, places[] = { 0, 1, 65535, 65536, 131071, 200000 };
 	uint8_t *memory = malloc(bytes);
+	const struct dnd_place place = { .address = memory };
 	uint64_t where = 0;
 
 	(void)state;
-	assert_int_equal(dnd_pattern_fill(memory, 5, 77, bytes, NULL, NULL), 0);
-	assert_int_equal(dnd_pattern_check(memory, 5, 77, bytes, &where, NULL, NULL), 0);
+	assert_int_equal(dnd_pattern_fill(&place, 5, 77, bytes, NULL, NULL), 0);
+	assert_int_equal(dnd_pattern_check(&place, 5, 77, bytes, &where, NULL, NULL), 0);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		memory[places[i]] ^= 0x10;
-		assert_int_equal(dnd_pattern_check(memory, 5, 77, bytes, &where, NULL, NULL), 1);
+		assert_int_equal(dnd_pattern_check(&place, 5, 77, bytes, &where, NULL, NULL), 1);
 		assert_int_equal(where, places[i]);
 		memory[places[i]] ^= 0x10;
 	}
-	assert_int_equal(dnd_pattern_check(memory, 6, 77, bytes, &where, NULL, NULL), 1);
+	assert_int_equal(dnd_pattern_check(&place, 6, 77, bytes, &where, NULL, NULL), 1);
 	assert_int_equal(where, 0);
-	assert_int_equal(dnd_pattern_fill(memory, 5, 77, bytes, stop_it, NULL), -ECANCELED);
+	assert_int_equal(dnd_pattern_fill(&place, 5, 77, bytes, stop_it, NULL), -ECANCELED);
 	free(memory);
 }
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "unit.h"
-#include "copy/residency.h"
+#include "join/residency.h"
 
 #define BYTES	(5U << 20)
 #define PAGE	4096U

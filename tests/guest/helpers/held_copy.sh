@@ -16,6 +16,7 @@ start_copy() {
 	local id=$1 bdf
 	shift
 	bdf=$(bdf_of "$id")
+	count_passthrough "$bdf"
 	labctl slow "$id" $((COPY_BLOCK * COPY_DEPTH / COPY_DRAIN_SECONDS))
 	at_end "labctl slow $id 0"
 	# In the background the shell has SIGINT ignored, and a person's Ctrl-C is not.
@@ -34,12 +35,25 @@ bdf_of() {
 	esac
 }
 
-# in_flight BDF - commands that the drive has and has not answered, whoever sent them.
+# in_flight BDF - commands that the drive has and has not answered, whoever sent them: by the block layer's statistics
+# where these count the commands of passthrough, too (from 6.13 on, count_passthrough), else by its debugfs.
 in_flight() {
 	local path
 	for path in /sys/bus/pci/devices/"$1"/nvme/nvme*/nvme*n1; do
-		cat "/sys/kernel/debug/block/${path##*/}"/hctx*/tags
-	done | awk -F= '/^busy=/ { busy += $2 } END { print busy + 0 }'
+		if [[ -e $path/queue/iostats_passthrough ]]; then
+			cat "$path/inflight"
+		else
+			sed -n 's/^busy=//p' "/sys/kernel/debug/block/${path##*/}"/hctx*/tags
+		fi
+	done | awk '{ for (i = 1; i <= NF; i++) busy += $i } END { print busy + 0 }'
+}
+
+# count_passthrough BDF
+count_passthrough() {
+	local switch
+	for switch in /sys/bus/pci/devices/"$1"/nvme/nvme*/nvme*n1/queue/iostats_passthrough; do
+		[[ ! -e $switch ]] || echo 1 >"$switch"
+	done
 }
 
 copy_moves() {

@@ -364,7 +364,7 @@ static const struct file_operations importer_fops = {
 };
 
 static struct miscdevice importer_misc = {
-	.minor = MISC_DYNAMIC_MINOR,
+	.minor = 240,	/* of those for local use; 6.1 gives out dynamic ones twice */
 	.name = IMPORTER_NODE,
 	.fops = &importer_fops,
 	.mode = 0600,

@@ -188,7 +188,7 @@ static const struct file_operations rules_fops = {
 };
 
 static struct miscdevice rules_misc = {
-	.minor = MISC_DYNAMIC_MINOR,
+	.minor = 243,	/* of those for local use; 6.1 gives out dynamic ones twice */
 	.name = RULES_NODE,
 	.fops = &rules_fops,
 	.mode = 0600,

@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# A large BAR in struct pages of 4 KiB each and in folios of 2 MiB and 1 GiB, by bigbar.c: what they cost, what has one owner, and that no reference stays behind.
+
+# shellcheck source=removal.sh
+. ./removal.sh
+
+readonly GIB=$((1 << 30))
+
+# added FOLIO [OPTION...] - p2pmem0 with folios of that size, until another is asked for.
+added() {
+	if region_exists p2pmem0; then
+		[[ $(attr p2pmem0 folio_bytes) != "$1" || $# -gt 1 ]] || return 0
+		within 10 region_is_free p2pmem0
+		donard-cli region remove p2pmem0
+	fi
+	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type generic --folio "$@" >/dev/null
+	equal "folio size" "$1" "$(attr p2pmem0 folio_bytes)"
+}
+
+# of_bigbar FOLIO TEST [DRIVE]
+of_bigbar() {
+	added "$1"
+	bigbar "$2" p2pmem0 "$1" "${@:3}"
+	within 10 region_is_free p2pmem0
+}
+
+memory_of_struct_pages() {
+	awk '$1 == "nr_memmap_pages" { print $2 }' /proc/vmstat
+}
+
+# In pages of 4 KiB: 64 bytes for each; two pages for each folio (VMEMMAP_RESERVE_NR, include/linux/mm.h).
+struct_pages_cost() {
+	local folio cost before bytes
+	added 4096
+	bytes=$(attr p2pmem0 size)
+	for folio in $((2 << 20)) $GIB 4096; do
+		region_gone p2pmem0 || donard-cli region remove p2pmem0
+		before=$(memory_of_struct_pages)
+		added "$folio"
+		cost=$(($(memory_of_struct_pages) - before))
+		echo "folios of $folio bytes: $cost pages of memory for struct pages"
+		if ((folio == 4096)); then
+			equal "of struct pages of 4 KiB each" $((bytes * 64 / 4096 / 4096)) "$cost"
+		else
+			equal "of folios of $folio bytes" $((bytes * 2 / folio)) "$cost"
+		fi
+	done
+}
+
+# 1 GiB by one fault; pages come 512 at a time. What must be zeroed before is zeroed in pieces, which are no faults.
+one_entry_maps_a_folio() {
+	local before
+	added "$GIB"
+	before=$(attr p2pmem0 statistics/faults)
+	bigbar costs p2pmem0 "$GIB" >"$WORK/costs"
+	equal "faults of 6 mappings by one entry, and 5 by pages" $((6 + 5 * 512)) \
+		$(($(attr p2pmem0 statistics/faults) - before))
+	within 10 region_is_free p2pmem0
+}
+
+# pages_alone FOLIO - a user who lacks a capability.
+pages_alone() {
+	added "$1"
+	chgrp p2pmem /dev/p2pmem0
+	as user bigbar pages p2pmem0 "$1"
+	within 10 region_is_free p2pmem0
+}
+
+# Two places in one folio, which one claim takes.
+copied_within_a_folio() {
+	added "$1"
+	random_file "$WORK/data" "$MIB"
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	copy "$LAB_ALPHA" p2pmem0 --size 1M
+	copy p2pmem0 p2pmem0+1M --size 1M --verify
+	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$MIB" "$MIB"
+	within 10 region_is_free p2pmem0
+}
+
+# exported FOLIO - a dma-buf of a piece; its owner keeps the whole folio, and a removal takes it away.
+exported() {
+	added "$1"
+	[[ -d /sys/module/importer ]] || insmod /opt/donard/modules/importer.ko
+	dmabuf open p2pmem0 export $((3 * 4096)) "$MIB" mmap fill 0x5a sum munmap attach revocable "$LAB_ALPHA_BDF" \
+		map both unmap detach close-importer close-dmabuf close-region
+	within 10 region_is_free p2pmem0
+}
+
+witnessed() {
+	of_bigbar "$1" direct "$LAB_ALPHA"
+	dd if="$(backing alpha)" of="$WORK/disk" bs=1M count=1 status=none
+	# The same bytes lie in the BAR, where the region's first folio is.
+	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/disk" "$MIB"
+}
+
+# fabric_here - soft RDMA on an interface without a wire.
+fabric_here() {
+	modprobe rdma_rxe
+	ip link add bigbar0 type dummy
+	at_end "rdma link delete bigbar_rxe; rmmod rdma_rxe; ip link delete bigbar0"
+	ip addr add 10.79.0.1/24 dev bigbar0
+	ip link set bigbar0 up
+	rdma link add bigbar_rxe type rxe netdev bigbar0
+}
+
+# pinned HOLDER FOLIO BYTES - the pin of a closed mapping keeps whole folios, and a removal waits for it.
+pinned() {
+	[[ $1 != longterm ]] || fabric_here
+	added "$2"
+	holder "$1" p2pmem0 "$3" >"$WORK/holder" &
+	local pid=$!
+	at_end "kill -KILL $pid 2>/dev/null"
+	within 60 grep -qx ready "$WORK/holder"
+	matches holders "^$pid holder $(($3 > $2 ? $3 : $2)) [1-9]" "$(attr p2pmem0 holders)"
+	in_background donard-cli region remove p2pmem0
+	event_waits "$pid holder"
+	kill -USR2 "$pid"
+	event_succeeds
+	region_gone p2pmem0 || fail "the region is still there"
+}
+
+# removed_while_mapped FOLIO - the mapping gets SIGBUS, whatever entries it has.
+removed_while_mapped() {
+	added "$1"
+	holder mapping p2pmem0 "$GIB" >"$WORK/holder" &
+	local pid=$!
+	at_end "kill -KILL $pid 2>/dev/null"
+	within 60 grep -qx ready "$WORK/holder"
+	donard-cli region remove p2pmem0
+	kill -USR1 "$pid"
+	within 10 grep -qx sigbus "$WORK/holder"
+	kill -USR2 "$pid"
+}
+
+refusals() {
+	local add=(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2)
+	region_gone p2pmem0 || donard-cli region remove p2pmem0
+	exits 2 'choose one of 4K, 2M, 1G' "${add[@]}" --folio 4M
+	exits 3 '^[^;]*p2pdma itself, 4 KiB each' "${add[@]}" --page-type p2pdma --folio 2M
+	exits 1 'multiples of 1024 MiB.*smaller folios, or choose an offset' "${add[@]}" --page-type generic --folio 1G --offset 2M
+	exits 1 'multiples of 1024 MiB' "${add[@]}" --page-type generic --folio 1G --length 64M
+	added "$GIB"
+	exits 3 'large folios.*--folio 4096' donard-cli region set p2pmem0 --page-type p2pdma
+	equal "info" "$GIB" "$(donard-cli info p2pmem0 --json | jq .folio)"
+	matches "list" '1 GiB' "$(donard-cli list)"
+}
+
+# A processor without entries of 1 GiB faults on one.
+no_large_entries() {
+	donard-cli region remove p2pmem0
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; chgrp p2pmem /dev/p2pmem0"
+	exits 3 'pdpe1gb in /proc/cpuinfo.*folios of 2 MiB' \
+		donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --folio 1G
+	region_gone p2pmem0 || fail "there is a region all the same"
+}
+
+if ! grep -qw pdpe1gb /proc/cpuinfo; then
+	t "a processor without entries of 1 GiB" no_large_entries
+	return
+fi
+t "what struct pages cost" struct_pages_cost
+for size in $((2 << 20)) $GIB; do
+	for test in owners zeros whole-zeros claims walks race others no-access children moving odd cuts; do
+		t "folios of $((size >> 20)) MiB: $test" of_bigbar "$size" "$test"
+	done
+	t "folios of $((size >> 20)) MiB: direct I/O" witnessed "$size"
+	t "folios of $((size >> 20)) MiB: removed while mapped" removed_while_mapped "$size"
+	t "folios of $((size >> 20)) MiB: an RDMA memory region" pinned longterm "$size" $((8 << 20))
+	t "folios of $((size >> 20)) MiB: copied within one" copied_within_a_folio "$size"
+	t "folios of $((size >> 20)) MiB: a dma-buf" exported "$size"
+	t "folios of $((size >> 20)) MiB: a user without privileges" pages_alone "$size"
+done
+t "folios of 1024 MiB: all of one in an RDMA memory region" pinned longterm "$GIB" "$GIB"
+t "folios of 1024 MiB: a page in a pipe" pinned vmsplice "$GIB" 4096
+t "folios of 1024 MiB: a ring's buffer" pinned ring "$GIB" $((8 << 20))
+t "folios of 1024 MiB: one entry maps one" one_entry_maps_a_folio
+t "refusals" refusals

@@ -1,0 +1,275 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# A write cache from its clients' side: donard-cli cache put, get, flush and trim, and the plugin of nbdkit. The cache is
+# served by the other guest.
+
+# shellcheck source=helpers/fabric.sh
+. helpers/fabric.sh
+# shellcheck source=helpers/served.sh
+. helpers/served.sh
+# shellcheck source=helpers/examples.sh
+. helpers/examples.sh
+
+readonly NVRAM=p2pmem2
+# Of the other guest, where it has the same name.
+readonly BACKING=$LAB_ALPHA
+
+# --- the server, in the second guest ---
+
+start_server() {
+	start_serving labctl peer donard-cli cache serve --nvram "$NVRAM" --backing "$BACKING" --listen "$LAB_PEER_ADDR" "$@"
+	at_end "labctl peer pkill -KILL -x donard-cli </dev/null; wait $SERVER"
+	until_listening
+}
+
+# serve ARGUMENT... - with a new log, whatever the NVRAM had.
+serve() {
+	within 10 peer_is_free $NVRAM
+	labctl peer sh -c "head -c \$(cat /sys/class/p2pmem/$NVRAM/size) /dev/zero >/dev/$NVRAM" </dev/null
+	start_server --format "$@"
+}
+
+client() {
+	client_of cache "$@"
+}
+
+# --- put and get ---
+
+# SIZE [ARGUMENT...]
+there_and_back() {
+	local size=$1
+	shift
+	serve
+	random_file "$WORK/data" "$size"
+	client put "$WORK/data" --offset 4M "$@"
+	equal "bytes of $RESULT" "$size" "$(field bytes)"
+	equal "durable, in $RESULT" true "$(field durable)"
+	client get "$WORK/back" --offset 4M --size "$size" "$@"
+	cmp "$WORK/data" "$WORK/back"
+}
+
+from_a_pipe() {
+	serve
+	random_file "$WORK/data" $((3 * MIB))
+	donard-cli cache put "$LAB_PEER_ADDR" - --timeout 60 <"$WORK/data" >/dev/null
+	donard-cli cache get "$LAB_PEER_ADDR" - --size 3M >"$WORK/back"
+	cmp "$WORK/data" "$WORK/back"
+}
+
+# The region's own bytes, without a buffer.
+from_a_region() {
+	serve
+	random_file "$WORK/data" "$MIB"
+	regio write p2pmem0 $((2 * MIB)) "$MIB" "$WORK/data"
+	client put p2pmem0+2M --size 1M
+	client get p2pmem0+8M --size 1M
+	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$MIB" $((8 * MIB))
+}
+
+cache_example() {
+	serve
+	build_example cache.c "$WORK/cache"
+	example_says "$WORK/cache" 'durable, and read back' "$LAB_PEER_ADDR"
+}
+
+python_client() {
+	local status=0 said
+	serve
+	said=$(python3 python/cache.py "$1" "$LAB_PEER_ADDR" 2>&1) || status=$?
+	equal "status of cache.py $1, which said: $said (server: $(what_was_served))" 0 "$status"
+	within 10 region_is_free p2pmem0
+}
+
+# The program goes on when it may write, so that the server is gone before it does.
+python_client_loses_it() {
+	serve
+	mkfifo "$WORK/may_write"
+	python3 python/cache.py lost "$LAB_PEER_ADDR" <"$WORK/may_write" >"$WORK/client" 2>&1 &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	exec 7>"$WORK/may_write"
+	within 60 grep -qx connected "$WORK/client"
+	labctl peer pkill -KILL -x donard-cli </dev/null
+	wait "$SERVER" || true
+	echo >&7
+	exec 7>&-
+	within 60 ended "$CLIENT"
+	wait "$CLIENT" || fail "cache.py lost: $(cat "$WORK/client")"
+}
+
+part_of_a_block() {
+	serve
+	random_file "$WORK/data" 5000
+	exits 2 'no whole blocks of' donard-cli cache put "$LAB_PEER_ADDR" "$WORK/data"
+	client put "$WORK/data" --pad
+	client get "$WORK/back" --size 8K
+	cmp -n 5000 "$WORK/data" "$WORK/back"
+	exits 2 'no multiple of' donard-cli cache get "$LAB_PEER_ADDR" dram --size 5000
+	exits 2 'past the end' donard-cli cache get "$LAB_PEER_ADDR" dram --offset 1T --size 4K
+}
+
+# As the drive itself has it, in the other guest.
+reaches_the_drive() {
+	serve --no-cleaner
+	random_file "$WORK/data" "$MIB"
+	client put "$WORK/data" --offset 8M --to-drive
+	labctl peer dd if="$BACKING" bs=1M skip=8 count=1 iflag=direct status=none </dev/null >"$WORK/back"
+	cmp "$WORK/data" "$WORK/back"
+	client flush
+	client flush --to-drive
+	client trim --offset 8M --size 1M
+}
+
+# More than the window holds: the client waits for the drive, and sees no error.
+waits_for_room() {
+	serve --no-cleaner --high 90 --clients 8
+	random_file "$WORK/data" $((32 * MIB))
+	client put "$WORK/data" --block-size 64K --queue-depth 128 --timeout 60
+	matches "requests that waited, in $RESULT" '^[1-9]' "$(field waited)"
+	client get "$WORK/back" --size 32M
+	cmp "$WORK/data" "$WORK/back"
+}
+
+two_clients() {
+	local pid
+	serve
+	random_file "$WORK/one" $((8 * MIB))
+	random_file "$WORK/two" $((8 * MIB))
+	donard-cli cache put "$LAB_PEER_ADDR" "$WORK/one" --block-size 16K --timeout 60 >/dev/null &
+	pid=$!
+	client put "$WORK/two" --offset 16M --block-size 16K --timeout 60
+	wait "$pid"
+	client get "$WORK/back" --size 8M
+	cmp "$WORK/one" "$WORK/back"
+	client get "$WORK/back" --offset 16M --size 8M
+	cmp "$WORK/two" "$WORK/back"
+}
+
+# --- the end of a connection ---
+
+# What was acknowledged before is there when it is started again.
+server_is_killed() {
+	local status=0
+	serve
+	random_file "$WORK/data" "$MIB"
+	client put "$WORK/data"
+	donard-cli cache put "$LAB_PEER_ADDR" dram --offset 16M --size 4M --block-size 4K --queue-depth 4 --json \
+		>"$WORK/client" 2>&1 &
+	CLIENT=$!
+	sleep 0.3
+	labctl peer pkill -KILL -x donard-cli </dev/null
+	within "$SECONDS_TO_NOTICE" ended "$CLIENT"
+	wait "$CLIENT" || status=$?
+	# On an idle host it may have been quicker than the signal.
+	if ((status)); then
+		equal "status of the client" 1 "$status"
+		matches "code of the client, in $(cat "$WORK/client")" '^(peer-lost|peer-silent|withdrawn)$' \
+			"$(sed -n '/^{/,$p' "$WORK/client" | jq -r .error.code)"
+	fi
+	start_server
+	client get "$WORK/back" --size 1M
+	cmp "$WORK/data" "$WORK/back"
+}
+
+nobody_there() {
+	exits 1 'nobody listens there.*cache serve|no answer' donard-cli cache flush "$LAB_PEER_ADDR" --timeout 5
+	equal "a file that get would have made" no "$(
+		donard-cli cache get "$LAB_PEER_ADDR" "$WORK/none" --timeout 5 >/dev/null 2>&1 || true
+		[[ -e $WORK/none ]] && echo yes || echo no
+	)"
+}
+
+# --- as a disk ---
+
+# disk COMMAND - with the plugin's address in $uri.
+disk() {
+	nbdkit -f -U - donard-cache server="$LAB_PEER_ADDR" timeout=60 --run "$1"
+}
+
+disk_has_the_drives_shape() {
+	serve
+	# shellcheck disable=SC2016  # nbdkit's shell
+	disk 'nbdinfo --json "$uri"' >"$WORK/info"
+	equal "size" "$(labctl peer blockdev --getsize64 "$BACKING" </dev/null)" "$(jq -r '.exports[0]."export-size"' "$WORK/info")"
+	for can in can_flush can_fua can_trim can_multi_conn; do
+		equal "$can" true "$(jq -r ".exports[0].$can" "$WORK/info")"
+	done
+}
+
+disk_under_fio() {
+	serve
+	# shellcheck disable=SC2016  # nbdkit's shell
+	disk 'fio --name=disk --ioengine=nbd --uri="$uri" --rw=randwrite --bs=4k --size=8M --iodepth=16 --verify=crc32c \
+		--do_verify=1 --verify_fatal=1 --fsync=64 --randseed=7' >"$WORK/fio" 2>&1 || fail "$(cat "$WORK/fio")"
+	matches "what fio says" 'err= 0' "$(cat "$WORK/fio")"
+}
+
+# with_disk COMMAND... - /dev/nbd0 is there meanwhile.
+with_disk() {
+	local socket=$WORK/nbd.sock
+	modprobe nbd max_part=0
+	nbdkit -f -U "$socket" -P "$WORK/nbdkit.pid" donard-cache server="$LAB_PEER_ADDR" timeout=60 2>"$WORK/nbdkit.err" &
+	NBDKIT=$!
+	at_end "kill $NBDKIT 2>/dev/null; wait $NBDKIT"
+	within 20 test -e "$WORK/nbdkit.pid"
+	nbd-client -unix "$socket" /dev/nbd0 >/dev/null || fail "nbd-client: $(cat "$WORK/nbdkit.err")"
+	at_end "umount $WORK/mnt 2>/dev/null; nbd-client -d /dev/nbd0"
+	mkdir -p "$WORK/mnt"
+	"$@"
+}
+
+on_ext4() {
+	mkfs.ext4 -q -E nodiscard /dev/nbd0 64M
+	mount /dev/nbd0 "$WORK/mnt"
+	random_file "$WORK/data" $((4 * MIB))
+	cp "$WORK/data" "$WORK/mnt/file"
+	sqlite3 "$WORK/mnt/db" 'pragma synchronous=full; create table t(n integer primary key, b blob);' >/dev/null
+	for n in 1 2 3 4 5; do
+		sqlite3 "$WORK/mnt/db" "pragma synchronous=full; insert into t values($n, randomblob(20000));" >/dev/null
+	done
+	umount "$WORK/mnt"
+}
+
+# What the page cache had is gone by then.
+on_ext4_again() {
+	e2fsck -fn /dev/nbd0 >"$WORK/fsck" || fail "$(cat "$WORK/fsck")"
+	mount /dev/nbd0 "$WORK/mnt"
+	cmp "$WORK/data" "$WORK/mnt/file"
+	equal "sqlite's check" ok "$(sqlite3 "$WORK/mnt/db" 'pragma integrity_check')"
+	equal "rows" 5 "$(sqlite3 "$WORK/mnt/db" 'select count(*) from t')"
+	umount "$WORK/mnt"
+}
+
+# The server is killed in between, and started again on its log.
+file_system_and_database() {
+	serve
+	with_disk on_ext4
+	nbd-client -d /dev/nbd0
+	kill "$NBDKIT"
+	wait "$NBDKIT" || true
+	labctl peer pkill -KILL -x donard-cli </dev/null
+	wait "$SERVER" || true
+	start_server
+	rm -f "$WORK/nbd.sock" "$WORK/nbdkit.pid"
+	with_disk on_ext4_again
+}
+
+t "put and get" there_and_back $((8 * MIB))
+t "put and get, many small requests" there_and_back $((2 * MIB)) --block-size 4K --queue-depth 64
+t "put and get, one at a time" there_and_back "$MIB" --block-size 64K --queue-depth 1
+t "through pipes" from_a_pipe
+t "example cache.c" cache_example
+t "from and to a region" from_a_region
+t "part of a block" part_of_a_block
+t "Python: a queue's completions" python_client in_flight
+t "Python: asyncio" python_client awaited
+t "Python: refusals, and the end" python_client refused
+t "Python: server killed" python_client_loses_it
+t "flush and trim" reaches_the_drive
+t "more than the window holds" waits_for_room
+t "two clients" two_clients
+t "server killed" server_is_killed
+t "nobody there" nobody_there
+t "disk: the drive's shape" disk_has_the_drives_shape
+t "disk: fio" disk_under_fio
+t "disk: ext4 and sqlite, server killed in between" file_system_and_database

@@ -1,0 +1,634 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# A write cache in which something fails: the drive, the NVRAM, the wire, a client, the log, memory. Each time: what was
+# acknowledged is there afterwards, nobody waits for ever, and who asks is told what failed. Server, NVRAM and drive are
+# those of the suite "cache".
+
+# shellcheck source=helpers/fabric.sh
+. helpers/fabric.sh
+# shellcheck source=helpers/cacheserver.sh
+. helpers/cacheserver.sh
+
+LIBRARY=$(readlink -f /usr/lib/libdonard.so)
+readonly LIBRARY
+readonly PRELOADED=/opt/donard/tests/bin
+
+# --- what is waited for ---
+
+# said EVENT REGEX - its newest message
+said() {
+	local seen
+	seen=$(jq -rs "map(select(.event == \"$1\")) | .[-1].message" "$WORK/served")
+	matches "message of $1" "$2" "$seen"
+}
+
+# in_background CLIENT-ARGUMENT... - CLIENT is its pid here, its words are in $WORK/word and $WORK/word.err.
+in_background() {
+	: >"$WORK/word"
+	client "$@" >"$WORK/word" 2>"$WORK/word.err" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+}
+
+# client_ends REGEX - with this as its last word
+client_ends() {
+	within $((3 * SECONDS_TO_NOTICE)) ended "$CLIENT"
+	wait "$CLIENT" || true
+	matches "last word of the client ($(cat "$WORK/word.err"))" "^($1)$" "$(tail -n 1 "$WORK/word")"
+}
+
+more_words_than() {
+	(($(wc -l <"$WORK/word") > $1))
+}
+
+# keeps_writing - the client "follow" in the background gets acknowledgements.
+keeps_writing() {
+	within "$SECONDS_TO_NOTICE" more_words_than $(($(wc -l <"$WORK/word") + 2))
+}
+
+failed_and_ends() {
+	server_ends "$1"
+	equal "code ($(cat "$WORK/served"))" "$2" "$(jq -rs '.[-1].error.code' "$WORK/served")"
+	matches "its message" "$3" "$(jq -rs '.[-1].error.message' "$WORK/served")"
+}
+
+# what_was_acknowledged - of the client "follow", by a server that runs
+what_was_acknowledged() {
+	cp "$WORK/word" "$WORK/acknowledged"
+	all_acknowledged_is_there
+}
+
+# --- the drive: errors ---
+
+# drive_fails write|flush - meanwhile everything is acknowledged as before.
+drive_fails() {
+	fresh --no-cleaner --high 90
+	says 'acknowledged 1048576' write 0 "$MIB" 1 65536
+	at_end "labctl fault alpha none"
+	labctl fault alpha "$1"
+	in_background destage
+	within "$SECONDS_TO_NOTICE" has_event drive-failed
+	said drive-failed "${LAB_ALPHA}: .*failed"
+	says 'acknowledged 65536' write $((2 * MIB)) 65536 2
+	says "equal $MIB" read 0 "$MIB" 1 65536
+	(($(of drive_errors) > 0)) || fail "no error was counted"
+	equal "word of who waits for the drive" '' "$(cat "$WORK/word")"
+	labctl fault alpha none
+	within $((3 * SECONDS_TO_NOTICE)) has_event drive-works
+	client_ends 'done'
+	drain
+	on_drive "equal $MIB" 0 "$MIB" 1
+	on_drive 'equal 65536' $((2 * MIB)) 65536 2
+}
+
+# More than the window holds: writes wait, and none fails.
+drive_fails_and_log_is_full() {
+	fresh --clients 32
+	at_end "labctl fault alpha none"
+	labctl fault alpha write
+	in_background write 0 $((8 * MIB)) 3 65536 64
+	within "$SECONDS_TO_NOTICE" has_event drive-failed
+	equal "word of who writes" '' "$(cat "$WORK/word")"
+	labctl fault alpha none
+	client_ends "acknowledged $((8 * MIB))"
+	drain
+	on_drive "equal $((8 * MIB))" 0 $((8 * MIB)) 3
+}
+
+# A read that fails is told to who asked; the server and all others go on.
+drive_fails_reads() {
+	fresh --no-cleaner --high 90
+	says 'acknowledged 65536' write 0 65536 1
+	says 'done' destage
+	at_end "labctl fault alpha none"
+	labctl fault alpha read
+	says 'device' read 0 65536 1
+	matches "what the client says" "the server's drive .* failed" "$(cat "$WORK/client.err")"
+	within "$SECONDS_TO_NOTICE" has_event drive-failed
+	says 'acknowledged 65536' write $((MIB)) 65536 2
+	says 'equal 65536' read $((MIB)) 65536 2
+	kill_server
+	refuses 1 device
+	matches "message" "${LAB_ALPHA}: read at offset 0 failed.*dmesg for a medium error" "$(cat "$WORK/refused")"
+	labctl fault alpha none
+	serve --no-cleaner
+	says 'equal 65536' read 0 65536 1
+	says 'equal 65536' read $((MIB)) 65536 2
+}
+
+# It was told to end, and cannot yet.
+stopped_while_drive_fails() {
+	fresh --no-cleaner --high 90
+	says 'acknowledged 65536' write 0 65536 1
+	at_end "labctl fault alpha none"
+	labctl fault alpha flush
+	kill -TERM "$SERVER"
+	within "$SECONDS_TO_NOTICE" has_event drive-failed
+	equal "draining" true "$(of draining)"
+	equal "records" 16 "$(of records)"
+	labctl fault alpha none
+	server_ends 0
+	on_drive 'equal 65536' 0 65536 1
+}
+
+# fill_file_system - but for less than a MiB
+fill_file_system() {
+	local step=$((512 * MIB)) used=0
+	while ((step >= MIB / 2)); do
+		if fallocate -l $((used + step)) /mnt/fs/filler 2>/dev/null; then
+			used=$((used + step))
+		else
+			step=$((step / 2))
+		fi
+	done
+}
+
+# A file that has not all its blocks, as a drive that promises more than it has.
+drive_is_full() {
+	local seen
+	with_file_system ext4 "$LAB_ALPHA"
+	truncate -s 64M /mnt/fs/backing
+	fill_file_system
+	BACKING=/mnt/fs/backing
+	fresh --no-cleaner --high 90
+	says "acknowledged $((2 * MIB))" write 0 $((2 * MIB)) 1 65536
+	in_background destage
+	within "$SECONDS_TO_NOTICE" has_event drive-failed
+	said drive-failed '/mnt/fs/backing: .*No space left on device'
+	says 'acknowledged 65536' write $((4 * MIB)) 65536 2
+	rm /mnt/fs/filler
+	within $((3 * SECONDS_TO_NOTICE)) has_event drive-works
+	client_ends 'done'
+	drain
+	seen=$(cacheio check /mnt/fs/backing 0 $((2 * MIB)) 1) || true
+	equal "the file" "equal $((2 * MIB))" "$seen"
+}
+
+# The very drive, with another size.
+drive_changed_its_size() {
+	with_file_system ext4 "$LAB_ALPHA"
+	fallocate -l 32M /mnt/fs/backing
+	BACKING=/mnt/fs/backing
+	fresh --no-cleaner --high 90
+	says 'acknowledged 65536' write 0 65536 1
+	kill_server
+	truncate -s 16M /mnt/fs/backing
+	refuses 1 other-drive
+	cp /mnt/fs/backing /mnt/fs/copy
+	truncate -s 32M /mnt/fs/backing
+	BACKING=/mnt/fs/copy refuses 1 other-drive
+	serve --no-cleaner --high 90
+	says 'equal 65536' read 0 65536 1
+}
+
+# --- devices that go ---
+
+drives_as_before() {
+	stale_env
+	[[ -n ${LAB_ALPHA_BDF-} ]] || labctl plug alpha
+	[[ -n ${LAB_BETA_BDF-} ]] || labctl plug beta
+	labctl wait-drives
+	stale_env
+	region_exists p2pmem1 || donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF" >/dev/null
+	region_exists p2pmem2 || donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
+	chgrp p2pmem /dev/p2pmem[12]
+}
+
+drive_goes() {
+	fresh --no-cleaner --high 90
+	says 'acknowledged 1048576' write 0 "$MIB" 1 65536
+	in_background hold 600
+	within "$SECONDS_TO_NOTICE" grep -q connected "$WORK/word"
+	at_end drives_as_before
+	labctl unplug alpha
+	says 'withdrawn' destage
+	matches "what the client says" "drive .* failed. What was acknowledged is kept" "$(cat "$WORK/client.err")"
+	failed_and_ends 1 drive-gone 'the drive is gone.*kept in p2pmem2.*bring it back'
+	refuses 1 no-such-device
+	drives_as_before
+	serve --no-cleaner --high 90
+	says "equal $MIB" read 0 "$MIB" 1 65536
+	drain
+	on_drive "equal $MIB" 0 "$MIB" 1
+}
+
+# Writes are in flight all the time.
+nvram_goes() {
+	fresh --no-cleaner --high 90
+	in_background follow 0 262144 1 4096
+	keeps_writing
+	at_end drives_as_before
+	labctl unplug beta
+	client_ends 'withdrawn'
+	matches "what the client says" "NVRAM p2pmem2 was taken away" "$(cat "$WORK/word.err")"
+	failed_and_ends 1 region-gone 'the region was taken away.*Add it again'
+	drives_as_before
+	serve --no-cleaner --high 90
+	what_was_acknowledged
+}
+
+# It answers nothing any more, and nobody was told: what is written to it vanishes. The device is lost for this boot.
+nvram_dies() {
+	fresh --no-cleaner --high 90
+	in_background follow 0 262144 1 4096
+	keeps_writing
+	labctl qmp '{"execute":"qom-set","arguments":{"path":"/machine/peripheral/beta","property":"realized","value":false}}'
+	client_ends 'withdrawn|device'
+	failed_and_ends 1 'device|region-gone' 'the NVRAM failed|taken away'
+}
+
+# --- the wire and the client ---
+
+wire_is_cut() {
+	fresh --no-cleaner --high 90 --timeout 5
+	in_background follow 0 262144 1 4096
+	keeps_writing
+	at_end "labctl wire up"
+	labctl wire down
+	within $((3 * SECONDS_TO_NOTICE)) has_event lost
+	client_ends 'peer-silent|peer-lost'
+	labctl wire up
+	# The server and its log outlive that; the device of rxe may not (helpers/fabric.sh).
+	equal "drive errors" 0 "$(of drive_errors)"
+	drain
+	mend_both_rxe
+	serve --no-cleaner --high 90
+	what_was_acknowledged
+}
+
+u64_of_nvram() {
+	od -An -tu8 -j "$1" -N 8 "$(backing beta)" | tr -d ' '
+}
+
+# nvram_has AT OFFSET SEED - as cacheio writes it
+nvram_has() {
+	[[ $(u64_of_nvram "$1") == "$2" && $(u64_of_nvram $(($1 + 8))) == "$3" ]]
+}
+
+# bytes_came - of the write behind the last acknowledged one, which is of 64 KiB, as all before in window 0
+bytes_came() {
+	local number=$(($(wc -l <"$WORK/word"))) in_window
+	in_window=$(($(u64_of_nvram 48) / 65536))
+	nvram_has $(($(u64_of_nvram 40) + number % in_window * 65536 + 61440)) 61440 $((number + 1))
+}
+
+# Its bytes are in the window, and the server has not seen its message yet.
+client_dies_in_its_write() {
+	local acknowledged seen
+	fresh --no-cleaner --high 90
+	in_background follow 0 65536 1 65536
+	keeps_writing
+	kill -STOP "$SERVER"
+	at_end "kill -CONT $SERVER 2>/dev/null"
+	within "$SECONDS_TO_NOTICE" bytes_came
+	kill_client
+	kill -CONT "$SERVER"
+	within $((3 * SECONDS_TO_NOTICE)) lost
+	acknowledged=$(awk 'NF == 2 { seed = $2 } END { print seed }' "$WORK/word")
+	seen=$(client read 0 65536 "$acknowledged" 65536 2>/dev/null) || true
+	[[ $seen == 'equal 65536' ]] || says 'equal 65536' read 0 65536 $((acknowledged + 1)) 65536
+	says 'acknowledged 65536' write 0 65536 1000000
+	drain
+	on_drive 'equal 65536' 0 65536 1000000
+}
+
+kill_client() {
+	if [[ -n ${LAB_PEER_ADDR-} ]]; then
+		labctl peer pkill -KILL -x cacheio </dev/null
+	else
+		pkill -KILL -x cacheio
+	fi
+	wait "$CLIENT" || true
+}
+
+# --- the log ---
+
+# spoil AT... - a bit of the NVRAM each
+spoil() {
+	local at page byte
+	within 10 region_is_free "$NVRAM"
+	for at in "$@"; do
+		page=$((at / 4096 * 4096))
+		regio read "$NVRAM" "$page" 4096 "$WORK/page"
+		byte=$(od -An -tu1 -j $((at - page)) -N 1 "$WORK/page")
+		printf '%b' "\\x$(printf '%02x' $((byte ^ 1)))" |
+			dd of="$WORK/page" bs=1 seek=$((at - page)) conv=notrunc status=none
+		regio write "$NVRAM" "$page" 4096 "$WORK/page"
+	done
+}
+
+# refuses_damage CODE REGEX AT... - these spoiled: says so, and changes nothing; to format it ends with CODE. Then they are as
+# before.
+refuses_damage() {
+	local code=$1 regex=$2
+	shift 2
+	spoil "$@"
+	regio read "$NVRAM" 0 65536 "$WORK/before"
+	refuses 1 damaged
+	matches "message" "$regex" "$(cat "$WORK/refused")"
+	refuses 1 "$code" --format
+	regio read "$NVRAM" 0 65536 "$WORK/after"
+	same_bytes "the NVRAM" "$WORK/before" "$WORK/after" 65536
+	spoil "$@"
+}
+
+# Three groups: behind the last there is none that calls it acknowledged.
+log_is_damaged() {
+	local data
+	fresh --no-cleaner --high 90
+	for data in 0 65536 131072; do
+		says 'acknowledged 4096' write "$data" 4096 1
+	done
+	kill_server
+	data=$(u64_of_nvram 40)
+	refuses_damage damaged 'no copy of its superblock is whole' 40 $((4096 + 40))
+	refuses_damage has-data 'no copy of its tail is whole' $((8192 + 8)) $((12288 + 8))
+	refuses_damage has-data 'record 1 .*acknowledged' $((16384 + 64 + 24))
+	refuses_damage has-data 'record 1 \(4096 bytes at 0 of the drive, window 0\)' $((data + 100))
+	# One copy of each is enough.
+	spoil 40 $((8192 + 8))
+	serve --no-cleaner --high 90
+	says 'equal 4096' read 65536 4096 1
+	drain
+}
+
+log_is_older() {
+	local at
+	fresh --no-cleaner
+	kill_server
+	within 10 region_is_free "$NVRAM"
+	regio read "$NVRAM" 0 8192 "$WORK/supers"
+	for at in 8 $((4096 + 8)); do
+		printf '\0' | dd of="$WORK/supers" bs=1 seek="$at" conv=notrunc status=none
+	done
+	regio write "$NVRAM" 0 8192 "$WORK/supers"
+	refuses 1 other-version
+	matches "message" 'of version 0.*Start the version that wrote it' "$(cat "$WORK/refused")"
+	forget_log
+}
+
+gpu_region() {
+	donard-cli region remove p2pmem0
+	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 "$@" >/dev/null
+	chgrp p2pmem /dev/p2pmem0
+}
+
+# The NVRAM is smaller than it was.
+log_is_truncated() {
+	NVRAM=p2pmem0
+	at_end gpu_region
+	gpu_region --length 64M
+	serve --volatile-ok --format --no-cleaner --high 90
+	says 'acknowledged 65536 volatile' write 0 65536 1
+	kill_server
+	gpu_region --length 32M
+	refuses 1 damaged --volatile-ok
+	matches "message" 'a part of the log is missing.*Give it all' "$(cat "$WORK/refused")"
+	gpu_region --length 64M
+	serve --volatile-ok --no-cleaner --high 90
+	says 'equal 65536' read 0 65536 1
+	says 'done' destage
+	kill_server
+	head -c 65536 /dev/zero >"$WORK/zeros"
+	regio write p2pmem0 0 65536 "$WORK/zeros"
+}
+
+# serve_until FUNCTION COUNT - by SERVE_WITH; it is stopped where it enters that of the library for the COUNT-th time (dies_there).
+serve_until() {
+	within 10 region_is_free "$NVRAM"
+	SERVE_BY=("${SERVE_WITH[@]}" stopat "$LIBRARY" "$1" "$2")
+	start_server --no-cleaner --high 90
+	SERVE_BY=("${SERVE_WITH[@]}")
+}
+
+stopped_or_ended() {
+	grep -qx stopped "$WORK/served" || ended "$SERVER"
+}
+
+# stopat takes it along.
+dies_there() {
+	within $((3 * SECONDS_TO_NOTICE)) stopped_or_ended
+	grep -qx stopped "$WORK/served" || fail "the server ended: $(cat "$WORK/served" "$WORK/served.err")"
+	kill_server
+}
+
+# A recovery that does not come to its end, again and again.
+killed_in_recovery() {
+	local at
+	SERVE_WITH=()
+	fresh --no-cleaner --high 90
+	says "acknowledged $((2 * MIB))" write 0 $((2 * MIB)) 1 65536
+	kill_server
+	for at in dnd_cache_take:1 dnd_cache_take:17 dnd_cache_begin:1 donard_memory_sync:2 dnd_cache_reads_open:1; do
+		serve_until "${at%:*}" "${at#*:}"
+		dies_there
+	done
+	serve --no-cleaner --high 90
+	equal "records that were recovered" 32 "$(of recovered)"
+	says "equal $((2 * MIB))" read 0 $((2 * MIB)) 1 65536
+	drain
+	on_drive "equal $((2 * MIB))" 0 $((2 * MIB)) 1
+}
+
+# --- memory ---
+
+# It gets none for a while: no new client, nothing to the drive; the clients that it has go on.
+no_memory_for_a_while() {
+	fresh --no-cleaner --high 90
+	kill_server
+	SERVE_BY=(env "LD_PRELOAD=$PRELOADED/failalloc" "FAILALLOC_WHILE=$WORK/nothing-left")
+	serve --no-cleaner --high 90
+	in_background follow 0 262144 1 4096
+	keeps_writing
+	: >"$WORK/nothing-left"
+	says 'refused' write $((2 * MIB)) 4096 1
+	said refused 'no memory'
+	keeps_writing
+	kill -TERM "$SERVER"
+	client_ends 'withdrawn'
+	within "$SECONDS_TO_NOTICE" has_event drive-failed
+	said drive-failed 'out of memory'
+	rm "$WORK/nothing-left"
+	server_ends 0
+	SERVE_BY=()
+	serve
+	what_was_acknowledged
+}
+
+# starts_without N - a server whose Nth allocation fails: it says so and ends, or serves; in SEEN "refused", "served" or, where
+# there are not so many, "none".
+starts_without() {
+	within 10 region_is_free "$NVRAM"
+	SERVE_BY=(env "LD_PRELOAD=$PRELOADED/failalloc" "FAILALLOC=$1")
+	start_server --no-cleaner --high 90
+	SERVE_BY=()
+	within "$SECONDS_TO_NOTICE" listens_or_ended
+	SEEN=served
+	if ! grep -q '^failalloc: failed' "$WORK/served.err"; then
+		SEEN=none
+	elif ! has_event listening; then
+		failed_and_ends 1 'no-memory|system' 'memory'
+		SEEN=refused
+		return
+	fi
+	kill_server
+}
+
+each_allocation_fails() {
+	local number refused=0
+	fresh --no-cleaner --high 90
+	says 'acknowledged 65536' write 0 65536 1
+	kill_server
+	for ((number = 1; ; number++)); do
+		starts_without "$number"
+		[[ $SEEN != none ]] || break
+		[[ $SEEN != refused ]] || refused=$((refused + 1))
+	done
+	echo "$((number - 1)) allocations, $refused of them needed"
+	((refused > 4)) || fail "of $((number - 1)) allocations $refused were needed"
+	serve --no-cleaner --high 90
+	equal "records that were recovered" 16 "$(of recovered)"
+	says 'equal 65536' read 0 65536 1
+}
+
+# --- device-mapper below the server ---
+
+sectors_of() {
+	blockdev --getsz "$1"
+}
+
+# mapped NAME TABLE - with a lasting name
+mapped() {
+	modprobe -q dm-mod || true
+	dmsetup create "$1" --uuid "lab-lasting" --noudevsync <<<"$2"
+	at_end "! dmsetup info $1 >/dev/null 2>&1 || dmsetup remove --noudevsync $1"
+	dmsetup mknodes "$1"
+	BACKING=/dev/mapper/$1
+}
+
+# remapped NAME TABLE - while it is in use
+remapped() {
+	dmsetup load "$1" <<<"$2"
+	dmsetup resume --noudevsync "$1"
+}
+
+flakey() {
+	echo "0 $(sectors_of "$LAB_ALPHA") flakey $LAB_ALPHA 0 $*"
+}
+
+linear() {
+	echo "0 $(sectors_of "$LAB_ALPHA") linear $LAB_ALPHA 0"
+}
+
+# What donard does not know to pass data on, it does not serve from.
+refuses_targets() {
+	modprobe dm-flakey
+	modprobe dm-log-writes
+	mapped lab-flakey "$(flakey 1 0)"
+	refuses 3 unsupported --format
+	matches "message" "the target 'flakey', which .*linear or striped" "$(cat "$WORK/refused")"
+	dmsetup remove --noudevsync lab-flakey
+	mapped lab-writes "0 $(sectors_of "$LAB_ALPHA") log-writes $LAB_ALPHA $LAB_BETA"
+	refuses 3 unsupported --format
+	matches "message" "the target 'log-writes', which .*linear or striped" "$(cat "$WORK/refused")"
+}
+
+# All goes wrong that is written (error_writes), then nothing does.
+flakey_drive() {
+	modprobe dm-flakey
+	mapped lab-flakey "$(flakey 1 0)"
+	SERVE_BY=(env "LD_PRELOAD=$PRELOADED/plaindm")
+	fresh --no-cleaner --high 90
+	says "acknowledged $MIB" write 0 "$MIB" 1 65536
+	remapped lab-flakey "$(flakey 0 1 1 error_writes)"
+	in_background destage
+	within "$SECONDS_TO_NOTICE" has_event drive-failed
+	says 'acknowledged 65536' write $((2 * MIB)) 65536 2
+	remapped lab-flakey "$(flakey 1 0)"
+	within $((3 * SECONDS_TO_NOTICE)) has_event drive-works
+	client_ends 'done'
+	drain
+	on_drive "equal $MIB" 0 "$MIB" 1
+	on_drive 'equal 65536' $((2 * MIB)) 65536 2
+}
+
+# Another table under the running server: nothing goes there that has no proven route; the former one serves again.
+table_is_swapped() {
+	mapped lab-linear "$(linear)"
+	fresh --no-cleaner --high 90
+	says "acknowledged $MIB" write 0 "$MIB" 1 65536
+	remapped lab-linear "0 $(sectors_of "$LAB_ALPHA") error"
+	in_background destage
+	within "$SECONDS_TO_NOTICE" has_event drive-failed
+	says 'acknowledged 65536' write $((2 * MIB)) 65536 2
+	remapped lab-linear "$(linear)"
+	within $((3 * SECONDS_TO_NOTICE)) has_event drive-works
+	client_ends 'done'
+	drain
+	on_drive "equal $MIB" 0 "$MIB" 1
+	on_drive 'equal 65536' $((2 * MIB)) 65536 2
+}
+
+# loses_power_at FUNCTION COUNT - of a server that destages: it dies there, and its drive loses what no flush made durable: it gets
+# what log-writes has written down up to the last flush, and nothing behind it.
+loses_power_at() {
+	local upto
+	blkdiscard -f -z -l $((4 * MIB)) "$LAB_ALPHA"
+	modprobe dm-log-writes
+	mapped lab-writes "0 $(sectors_of "$LAB_ALPHA") log-writes $LAB_ALPHA $LAB_BETA"
+	SERVE_WITH=(env "LD_PRELOAD=$PRELOADED/plaindm")
+	SERVE_BY=("${SERVE_WITH[@]}")
+	fresh --no-cleaner --high 90
+	says "acknowledged $MIB" write 0 "$MIB" 1 65536
+	says 'done' destage
+	says "acknowledged $MIB" write 524288 "$MIB" 2 65536
+	kill_server
+	serve_until "$1" "$2"
+	within "$SECONDS_TO_NOTICE" listens_or_ended
+	in_background destage
+	dies_there
+	dmsetup message lab-writes 0 mark cut
+	dmsetup remove --noudevsync lab-writes
+	SERVE_BY=()
+	upto=$(logwrites "$LAB_BETA" upto cut)
+	blkdiscard -f -z -l $((4 * MIB)) "$LAB_ALPHA"
+	logwrites "$LAB_BETA" replay "$upto" "$LAB_ALPHA"
+	mapped lab-writes "$(linear)"
+	serve --no-cleaner --high 90
+	echo "$upto entries were durable, $(of recovered) records recovered"
+	says 'equal 524288' read 0 524288 1 65536
+	says "equal $MIB" read 524288 "$MIB" 2 65536
+	drain
+	on_drive 'equal 524288' 0 524288 1
+	on_drive "equal $MIB" 524288 "$MIB" 2
+}
+
+# In make check one of each kind; all of them in make check-long.
+thorough() {
+	! can long || "$@"
+}
+
+t "drive: writes fail" drive_fails write
+thorough t "drive: flushes fail" drive_fails flush
+thorough t "drive: writes fail, and the log is full" drive_fails_and_log_is_full
+thorough t "drive: reads fail" drive_fails_reads
+thorough t "drive: SIGTERM while it fails" stopped_while_drive_fails
+thorough t "drive: full" drive_is_full
+thorough t "drive: its size has changed" drive_changed_its_size
+t "drive: unplugged" drive_goes
+t "NVRAM: unplugged" nvram_goes
+t "client: killed in its write" client_dies_in_its_write
+thorough t "log: damaged" log_is_damaged
+thorough t "log: older" log_is_older
+thorough t "log: truncated" log_is_truncated
+thorough t "log: killed in its recovery" killed_in_recovery
+t "memory: none for a while" no_memory_for_a_while
+thorough t "memory: each allocation fails" each_allocation_fails
+thorough t "dm: refused" refuses_targets
+thorough t "dm: flakey" flakey_drive
+thorough t "dm: table swapped" table_is_swapped
+thorough t "dm: power lost before the flush" loses_power_at donard_queue_flush 1
+thorough t "dm: power lost before the tail" loses_power_at dnd_cache_retire 1
+t "dm: power lost behind the tail" loses_power_at dnd_cache_blocks_drop 1
+t "wire: cut" wire_is_cut
+thorough t "NVRAM: dies" nvram_dies

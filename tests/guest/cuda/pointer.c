@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What is known of a pointer. */
+#include <string.h>
+
+#include "stub.h"
+
+/* Of the GPU, or of the host. */
+struct known {
+	struct stub_block block;
+	bool host;
+	uint64_t at, start, bytes;
+};
+
+static void put(void *data, const void *value, size_t bytes)
+{
+	memcpy(data, value, bytes);
+}
+
+static CUresult get_flag(void *data, bool flag)
+{
+	uint8_t byte = flag;
+
+	put(data, &byte, sizeof(byte));
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_number(void *data, unsigned int number)
+{
+	put(data, &number, sizeof(number));
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_wide(void *data, uint64_t number)
+{
+	put(data, &number, sizeof(number));
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_context(void *data, CUcontext context)
+{
+	put(data, &context, sizeof(context));
+	return CUDA_SUCCESS;
+}
+
+static CUresult get(void *data, int attribute, const struct known *known)
+{
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		return get_context(data, known->host ? stub_context() : known->block.context);
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		return get_number(data, known->host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
+	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
+		return get_number(data, known->block.synchronous);
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		return get_number(data, 0);
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		return get_flag(data, known->block.kind == STUB_MANAGED);
+	case CU_POINTER_ATTRIBUTE_MAPPED:
+		return get_flag(data, !known->host);
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+		return get_flag(data, !known->host && known->block.kind == STUB_PLAIN);
+	case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+		if (!known->host)
+			return CUDA_ERROR_INVALID_VALUE;
+		/* fallthrough */
+	case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
+		return get_wide(data, known->at);
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		return get_wide(data, known->block.serial);
+	case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
+		return get_wide(data, known->start);
+	case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
+		return get_wide(data, known->bytes);
+	default:
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+static CUresult find(CUdeviceptr ptr, struct known *known)
+{
+	CUresult rc = stub_ready(stub_lever("LAB_CUDA_STRICT"));
+
+	*known = (struct known){ .at = ptr };
+	if (rc)
+		return rc;
+	known->host = stub_is_host(ptr, &known->start, &known->bytes);
+	if (known->host)
+		return CUDA_SUCCESS;
+	if (!stub_find(ptr, 1, &known->block))
+		return CUDA_ERROR_INVALID_VALUE;
+	known->start = known->block.at;
+	known->bytes = known->block.bytes;
+	return CUDA_SUCCESS;
+}
+
+STUB CUresult cuPointerGetAttribute(void *data, CUpointer_attribute attribute, CUdeviceptr ptr)
+{
+	struct known known;
+	CUresult rc = find(ptr, &known);
+
+	return rc ? rc : get(data, (int)attribute, &known);
+}
+
+/* Of a pointer that CUDA does not know all is zero, and the call succeeds. */
+STUB CUresult cuPointerGetAttributes(unsigned int count, CUpointer_attribute *attributes,
+				     void **data, CUdeviceptr ptr)
+{
+	struct known known;
+	CUresult rc = find(ptr, &known);
+
+	if (rc && rc != CUDA_ERROR_INVALID_VALUE)
+		return rc;
+	for (unsigned int i = 0; i < count; i++) {
+		if (rc)
+			*(unsigned int *)data[i] = 0;
+		else if (get(data[i], (int)attributes[i], &known))
+			return CUDA_ERROR_INVALID_VALUE;
+	}
+	return CUDA_SUCCESS;
+}
+
+STUB CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attribute,
+				    CUdeviceptr ptr)
+{
+	CUresult rc = stub_ready(true);
+	struct known known;
+
+	if (!rc)
+		rc = find(ptr, &known);
+	if (rc)
+		return rc;
+	if (attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || known.host || known.block.kind != STUB_PLAIN)
+		return CUDA_ERROR_INVALID_VALUE;
+	stub_set_synchronous(ptr, *(const unsigned int *)value);
+	return CUDA_SUCCESS;
+}

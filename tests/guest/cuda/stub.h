@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A libcuda.so.1 for the lab: one GPU, /dev/nvidia-lab (tests/guest/modules/nvidia).
+ * It does what the CUDA driver API's documentation says of the calls that it has,
+ * as far as a program can tell without a kernel of its own on the GPU, and where that
+ * leaves a choice, what is worse for the caller.  Not installed with donard.
+ *
+ * Levers, in the environment of the program:
+ * LAB_CUDA_STRICT=1: no question about a pointer is answered without a current context.
+ * LAB_CUDA_CHUNKS=1: allocations below 1 MiB are cut from chunks of 2 MiB, at 512 bytes.
+ */
+#ifndef STUB_H
+#define STUB_H
+
+#include <stdbool.h>
+
+#include "numbers.h"
+#include "../modules/nvidia/nvidia-lab.h"
+
+#define STUB __attribute__((visibility("default")))
+
+/* init.c: fails before cuInit(), in a child of fork(), and without a current, live context if @context. */
+CUresult stub_ready(bool context);
+CUcontext stub_context(void);
+bool stub_lever(const char *name);
+/* The ioctl's errno as a result. */
+CUresult stub_call(unsigned long request, void *arg);
+
+/* stream.c: a synchronous call comes after all that streams were given. */
+void stub_drain(void);
+
+/* memory.c: is it host memory that the GPU knows? */
+bool stub_is_host(uint64_t address, uint64_t *start, uint64_t *bytes);
+
+/* blocks.c: what was allocated, and in which context */
+enum stub_kind { STUB_PLAIN, STUB_MANAGED, STUB_POOL };
+
+struct stub_block {
+	uint64_t at;		/* 0: this record is free */
+	uint64_t bytes;
+	uint64_t chunk;		/* that it was cut from, or 0 */
+	uint64_t serial;	/* never used again */
+	enum stub_kind kind;
+	CUcontext context;	/* NULL of a pool */
+	bool synchronous;
+};
+
+CUresult stub_allocate(uint64_t bytes, enum stub_kind kind, CUdeviceptr *at);
+CUresult stub_free(CUdeviceptr at);
+/* The allocation that has all of the range. */
+bool stub_find(CUdeviceptr at, uint64_t bytes, struct stub_block *found);
+void stub_set_synchronous(CUdeviceptr at, bool on);
+/* A context ends, and its memory with it. */
+void stub_free_all(CUcontext context);
+
+#endif

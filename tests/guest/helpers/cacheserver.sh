@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# A cache server of this machine, and its clients, which are on the other machine where there are two. Sourced by suites,
+# never run.
+
+# shellcheck source=helpers/served.sh
+. helpers/served.sh
+
+readonly PORT=7078
+# A test may name others.
+NVRAM=p2pmem2 BACKING=
+# What the server is run by: a program and its arguments.
+SERVE_BY=()
+
+# --- the server ---
+
+start_server() {
+	start_serving "${SERVE_BY[@]}" donard-cli cache serve --nvram "$NVRAM" --backing "${BACKING:-$LAB_ALPHA}" \
+		--listen "$LAB_ADDR" "$@"
+	at_end "kill -KILL $SERVER 2>/dev/null; wait $SERVER"
+}
+
+serve() {
+	within 10 region_is_free "$NVRAM"
+	start_server "$@"
+	until_listening
+}
+
+# Zeros where there is anything.
+forget_log() {
+	within 10 region_is_free "$NVRAM"
+	head -c "$(attr "$NVRAM" size)" /dev/zero >"/dev/$NVRAM"
+}
+
+# fresh ARGUMENT...
+fresh() {
+	forget_log
+	serve --format "$@"
+}
+
+kill_server() {
+	kill -KILL "$SERVER"
+	wait "$SERVER" || true
+}
+
+drain() {
+	kill -TERM "$SERVER"
+	server_ends 0
+}
+
+# refuses STATUS CODE ARGUMENT... - a server with these arguments
+refuses() {
+	local want=$1 code=$2 status=0 seen
+	shift 2
+	within 10 region_is_free "$NVRAM"
+	seen=$(timeout 60 donard-cli cache serve --nvram "$NVRAM" --backing "${BACKING:-$LAB_ALPHA}" --listen "$LAB_ADDR" \
+		--json "$@" 2>"$WORK/refused") || status=$?
+	equal "status of cache serve $* (it said: $seen)" "$want" "$status"
+	equal "code of cache serve $* (it said: $seen)" "$code" "$(jq -rs '.[-1].error.code' <<<"$seen")"
+}
+
+# of WORD - from the status
+of() {
+	donard-cli cache status "$NVRAM" --json | jq -r ".$1"
+}
+
+log_is_empty() {
+	[[ $(of records) == 0 ]]
+}
+
+# --- clients ---
+
+# client ARGUMENT... - on the other machine, if there is one
+client() {
+	if [[ -n ${LAB_PEER_ADDR-} ]]; then
+		labctl peer timeout 120 cacheio "$LAB_ADDR" "$PORT" "$@" </dev/null
+	else
+		timeout 120 cacheio "$LAB_ADDR" "$PORT" "$@"
+	fi
+}
+
+# says EXPECTED ARGUMENT... - a client with these arguments
+says() {
+	local expected=$1 seen
+	shift
+	seen=$(client "$@" 2>"$WORK/client.err") || true
+	equal "client $* ($(cat "$WORK/client.err"); server: $(cat "$WORK/served" "$WORK/served.err"))" "$expected" "$seen"
+}
+
+# on_drive EXPECTED OFFSET BYTES SEED
+on_drive() {
+	local seen
+	seen=$(cacheio check "$LAB_ALPHA" "$2" "$3" "$4") || true
+	equal "bytes of the drive from $2 on, seed $4" "$1" "$seen"
+}
+
+# --- what was acknowledged ---
+
+# newest_acknowledged - "OFFSET SEED" of each block that was; the last one for each
+newest_acknowledged() {
+	awk 'NF == 2 { seed[$1] = $2 } END { for (offset in seed) print offset, seed[offset] }' "$WORK/acknowledged" | sort -n
+}
+
+# A block has the seed that was acknowledged last, or, of the one that was under way, the next.
+all_acknowledged_is_there() {
+	local offset seed seen checked=0
+	while read -r offset seed; do
+		seen=$(client read "$offset" 4096 "$seed" 4096 2>"$WORK/client.err") || true
+		[[ $seen == 'equal 4096' ]] || seen=$(client read "$offset" 4096 $((seed + 1)) 4096 2>"$WORK/client.err") || true
+		equal "block at $offset, acknowledged with seed $seed ($(cat "$WORK/client.err"))" 'equal 4096' "$seen"
+		checked=$((checked + 1))
+		((checked < 8)) || break
+	done < <(newest_acknowledged | tac)
+	((checked > 0)) || fail "nothing was acknowledged: $(cat "$WORK/acknowledged")"
+}
+
+lost() {
+	has_event lost
+}

@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What donard-cli doctor says. Sourced by suites.
+
+# doctor STATUS ARGUMENT... - its JSON in $RESULT.
+doctor() {
+	local want=$1 status=0
+	shift
+	RESULT=$(donard-cli doctor --json "$@" 2>"$WORK/doctor.err") || status=$?
+	equal "status of donard-cli doctor $* ($(cat "$WORK/doctor.err")$RESULT)" "$want" "$status"
+}
+
+# each_pair FILTER - jq: what it says of every pair with a region, each answer once.
+each_pair() {
+	jq -r "[.pairs[] | select(.is_region) | $1] | unique | join(\" \")" <<<"$RESULT"
+}
+
+# between CLIENT-BDF REGION FILTER - the same of one pair.
+between() {
+	jq -r ".pairs[] | select(.client_bdf == \"$1\" and .memory == \"$2\") | $3" <<<"$RESULT"
+}
+
+# finds CODE - its cause.
+finds() {
+	jq -e -r ".findings[] | select(.code == \"$1\") | .cause" <<<"$RESULT" || fail "no finding $1 in $RESULT"
+}
+
+finds_not() {
+	equal "findings of $1" "" "$(jq -r ".findings[] | select(.code == \"$1\") | .cause" <<<"$RESULT")"
+}
+
+# doctor_agrees - what it predicts from sysfs alone is what the module says, of each pair. Prints how many.
+doctor_agrees() {
+	RESULT=$(donard-cli doctor --json) || true
+	finds_not prediction-differs
+	equal "pairs that were not asked about, or not certain" 0 \
+		"$(jq '[.pairs[] | select(.is_region and (.predicted_by != "module" or (.sysfs_certain | not)))] | length' <<<"$RESULT")"
+	jq -e -r '[.pairs[] | select(.is_region)] | length | select(. > 0) | "\(.) routes predicted from sysfs alone"' <<<"$RESULT" ||
+		fail "no pair: $RESULT"
+}

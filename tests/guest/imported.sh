@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Memory that came as a dma-buf, by imported.c and importbad.c: of p2pmem, of a module that exports in each way that drivers do
+# (modules/exporter), and of the kernel's own exporters. What each is taken for, what reaches it, how it ends.
+
+# shellcheck source=removal.sh
+. ./removal.sh
+# shellcheck source=helpers/gpu.sh
+. ./helpers/gpu.sh
+
+of_import() {
+	random_file "$WORK/data" $((8 * MIB))
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	imported "$1" "$LAB_ALPHA" "$LAB_ALPHA_BDF"
+	within 10 region_is_free p2pmem0
+	within 10 region_is_free p2pmem2
+}
+
+of_bad_import() {
+	importbad "$1"
+	within 10 region_is_free p2pmem0
+	within 10 region_is_free p2pmem2
+}
+
+# of_p2pdma TEST
+of_p2pdma() {
+	with_page_type p2pmem0 p2pdma
+	of_import "$1"
+}
+
+# A GPU's, in the place of p2pmem0: it has no pages, and is left to NICs.
+of_gpu() {
+	# shellcheck disable=SC2119
+	with_gpu
+	imported gpu "$LAB_ALPHA" "$LAB_ALPHA_BDF"
+}
+
+# Without a signal handler, and without a signal. The region that comes after is another one, whatever its name.
+ends_with_its_region() {
+	local pid answers
+	mkfifo "$WORK/answers"
+	exec {answers}<>"$WORK/answers"
+	imported until-the-end "$LAB_ALPHA" "$LAB_ALPHA_BDF" <"$WORK/answers" >"$WORK/seen" 2>&1 &
+	pid=$!
+	at_end "kill -KILL $pid 2>/dev/null"
+	within 30 grep -qx ready "$WORK/seen"
+	donard-cli region remove p2pmem0
+	within 30 grep -qx ended "$WORK/seen"
+	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >/dev/null
+	chgrp p2pmem /dev/p2pmem0
+	echo >&"$answers"
+	exec {answers}>&-
+	wait "$pid" || fail "the program ended with status $?: $(cat "$WORK/seen")"
+	copy_again
+}
+
+# What a device answers that is reset is no data.
+tells_a_reset() {
+	local pid
+	imported "$1" >"$WORK/seen" 2>&1 &
+	pid=$!
+	at_end "kill -KILL $pid 2>/dev/null"
+	within 30 grep -qx going "$WORK/seen"
+	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/reset"
+	wait "$pid" || fail "the program ended with status $?: $(cat "$WORK/seen")"
+	within 10 region_is_free p2pmem0
+	copy_again
+}
+
+[[ -d /sys/module/exporter ]] || insmod /opt/donard/modules/exporter.ko
+for name in $(imported --list); do
+	case $name in
+	until-the-end | *-until-a-reset) ;; # below
+	gpu) t "$name" of_gpu ;;
+	host-pages | device-page-amid-host-pages | host-memory-of-a-device) ! can nodes || t "$name" of_import "$name" ;;
+	unknown-pages) can nodes || t "$name" of_import "$name" ;;
+	udmabuf | system-heap) ! can heaps || t "$name" of_import "$name" ;;
+	*) t "$name" of_import "$name" ;;
+	esac
+done
+for name in $(importbad --list); do
+	t "$name" of_bad_import "$name"
+done
+t "without-proc" unshare --mount bash -c 'mount -t tmpfs none /proc && exec importbad without-proc'
+t "reads-until-a-reset" tells_a_reset reads-until-a-reset
+t "writes-until-a-reset" tells_a_reset writes-until-a-reset
+if can p2pdma; then
+	t "ours-by-queue, p2pdma pages" of_p2pdma ours-by-queue
+	! can nodes || t "host-memory-of-a-device, p2pdma pages" of_p2pdma host-memory-of-a-device
+fi
+lt "until-the-end" ends_with_its_region

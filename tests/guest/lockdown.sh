@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# A kernel that is locked down, as Secure Boot does it, while a GPU's region is there. It stays so until the guest ends,
+# in which no region can be added from then on: the last suite of its guest.
+
+# shellcheck source=helpers/gpu.sh
+. ./helpers/gpu.sh
+
+lock_down() {
+	mountpoint -q /sys/kernel/security || mount -t securityfs none /sys/kernel/security
+	equal "lockdown before" '[none] integrity confidentiality' "$(</sys/kernel/security/lockdown)"
+	echo integrity >/sys/kernel/security/lockdown
+}
+
+codes() {
+	donard-cli doctor --json | jq -r '.findings[] | select(.severity == "fault") | .code' | paste -sd' '
+}
+
+nothing_is_pinned() {
+	[[ $(lever pinned_pages) == 0 ]]
+}
+
+# What is there goes on; nothing is added.
+locked_down() {
+	# shellcheck disable=SC2119
+	with_gpu
+	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
+	equal "faults before" '' "$(codes)"
+	lock_down
+	equal "faults" lockdown "$(codes)"
+	copy "$LAB_ALPHA" gpu:0 --size 1M --verify
+	equal "verified" true "$(field verified)"
+	within 10 nothing_is_pinned
+	exits 1 'the kernel is locked down .PCI access.: boot without lockdown' \
+		donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
+}
+
+t "a GPU's region" locked_down

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: Apache-2.0
+/* LIBS: -ldonard -pthread */
+/*
+ * queue TEST FILE [ARGUMENT] - one test of the library's queues between FILE and p2pmem0; queue --list names
+ * those that need no more than that. FILE is a drive, a partition or a regular file of 8 MiB or more, whose bytes
+ * from 4 MiB on are overwritten. Needs root, and p2pmem0 idle.
+ */
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <signal.h>
+
+#include "donard/queue.h"
+#include "uapi.h"
+
+#define BYTES (2 * MIB)
+
+static struct donard_context *ctx;
+static const char *path, *argument;
+static struct donard_completion got[64];
+
+#define GOES(call) do { \
+	int r_ = (call); \
+	if (r_ < 0) \
+		errx(1, "line %d: %s: %d (%s)", __LINE__, #call, r_, donard_error(ctx)); \
+} while (0)
+
+/* What most tests have. */
+static struct donard_queue *queue;
+static struct donard_file *file;
+static struct donard_memory *memory, *dram;
+static uint8_t *seen;		/* the bytes of dram */
+
+static void *address_of(const struct donard_memory *of)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+
+	GOES(donard_memory_info(of, &info));
+	return info.address;
+}
+
+static struct donard_queue_info counts(void)
+{
+	struct donard_queue_info info = { .size = sizeof(info) };
+
+	GOES(donard_queue_info(queue, &info));
+	return info;
+}
+
+static void set_up(unsigned int flags)
+{
+	struct donard_queue_options options = { .size = sizeof(options), .depth = 32, .flags = flags };
+
+	GOES(donard_queue_open(ctx, &options, &queue));
+	GOES(donard_file_open(ctx, path, DONARD_FILE_WRITE, &file));
+	GOES(donard_memory_alloc(ctx, "p2pmem0", BYTES, &memory));
+	GOES(donard_memory_dram(ctx, BYTES, &dram));
+	seen = address_of(dram);
+}
+
+static void tear_down(void)
+{
+	donard_queue_close(queue);
+	donard_file_close(file);
+	donard_memory_free(memory);
+	donard_memory_free(dram);
+}
+
+/* Takes @count completions, each of @bytes by this route. */
+static void complete(unsigned int count, int64_t bytes, enum donard_route_type route, uint32_t flags)
+{
+	while (count) {
+		int more = donard_queue_wait(queue, 1, -1, got, 64);
+
+		GOES(more);
+		CHECK(more);
+		for (int i = 0; i < more; i++) {
+			if (got[i].result != bytes)
+				errx(1, "expected %lld bytes, seen %lld (%s)", (long long)bytes,
+				     (long long)got[i].result, got[i].error);
+			EQUAL(route, got[i].route);
+			EQUAL(flags, got[i].flags);
+			EQUAL(DONARD_EVIDENCE_PROVEN, got[i].evidence);
+		}
+		count -= (unsigned int)more;
+	}
+}
+
+static void read_all(struct donard_memory *into, uint64_t from)
+{
+	for (uint64_t at = 0; at < BYTES; at += BYTES / 16)
+		GOES(donard_queue_read(queue, file, from + at, into, at, BYTES / 16, NULL));
+}
+
+static void write_all(struct donard_memory *of, uint64_t to)
+{
+	for (uint64_t at = 0; at < BYTES; at += BYTES / 16)
+		GOES(donard_queue_write(queue, file, to + at, of, at, BYTES / 16, NULL));
+}
+
+/* The region has what the file has at @from, which plain memory is asked about. */
+static void same_as_file(uint64_t from)
+{
+	uint8_t *bytes = malloc(BYTES);
+
+	read_all(dram, from);
+	complete(16, BYTES / 16, DONARD_ROUTE_DRAM, 0);
+	GOES(donard_memory_read(memory, 0, bytes, BYTES));
+	CHECK(!memcmp(bytes, seen, BYTES));
+	free(bytes);
+}
+
+/* Other bytes than the file has, so that what is written is seen to arrive. */
+static void change_region(uint8_t by)
+{
+	for (size_t i = 0; i < BYTES; i++)
+		seen[i] += by;
+	GOES(donard_memory_write(memory, 0, seen, BYTES));
+}
+
+static void there_and_back(uint32_t flags)
+{
+	read_all(memory, 0);
+	complete(16, BYTES / 16, DONARD_ROUTE_SWITCH, flags);
+	same_as_file(0);
+	change_region(1);
+	write_all(memory, 4 * MIB);
+	complete(16, BYTES / 16, DONARD_ROUTE_SWITCH, flags);
+	GOES(donard_queue_flush(queue, file, NULL));
+	EQUAL(1, donard_queue_wait(queue, 1, -1, got, 1));
+	EQUAL(0, got[0].result);
+	same_as_file(4 * MIB);
+	EQUAL(2, counts().proofs);
+	EQUAL(0, counts().bounced_bytes);
+}
+
+static void straight(void)
+{
+	there_and_back(0);
+}
+
+static void registered(void)
+{
+	int held = donard_queue_register(queue, memory);
+
+	GOES(held);
+	EQUAL(argument && !strcmp(argument, "registers"), held);
+	there_and_back(held ? DONARD_COMPLETION_REGISTERED : 0);
+	GOES(donard_queue_unregister(queue, memory));
+	read_all(memory, 0);
+	complete(16, BYTES / 16, DONARD_ROUTE_SWITCH, 0);
+}
+
+/* Registered and freed: the queue has the memory until it ends, and then nobody has. */
+static void freed_while_registered(void)
+{
+	uint64_t before = available();
+
+	GOES(donard_queue_register(queue, memory));
+	read_all(memory, 0);
+	GOES(donard_queue_submit(queue));
+	donard_memory_free(memory);
+	memory = NULL;
+	complete(16, BYTES / 16, DONARD_ROUTE_SWITCH,
+		 argument && !strcmp(argument, "registers") ? DONARD_COMPLETION_REGISTERED : 0);
+	donard_queue_close(queue);
+	queue = NULL;
+	for (int i = 0; i < 100 && available() != before + BYTES; i++)
+		usleep(50000);
+	EQUAL(before + BYTES, available());
+}
+
+static void forced(void)
+{
+	donard_queue_close(queue);
+	queue = NULL;
+	GOES(donard_queue_open(ctx, &(struct donard_queue_options){ .size = sizeof(struct donard_queue_options),
+			       .flags = DONARD_QUEUE_ALLOW_BOUNCE }, &queue));
+	GOES(donard_queue_read(queue, file, 13, memory, 7, 99999, NULL));
+	complete(1, 99999, DONARD_ROUTE_BOUNCED, DONARD_COMPLETION_BOUNCED);
+	GOES(donard_queue_read(queue, file, 13, dram, 7, 99999, NULL));
+	complete(1, 99999, DONARD_ROUTE_BOUNCED, DONARD_COMPLETION_BOUNCED);
+	CHECK(!memcmp((uint8_t *)address_of(memory) + 7, seen + 7, 99999));
+	memset(seen, 0x77, 5000);
+	GOES(donard_memory_write(memory, 1, seen, 5000));
+	GOES(donard_queue_write(queue, file, 4 * MIB + 3, memory, 1, 5000, NULL));
+	complete(1, 5000, DONARD_ROUTE_BOUNCED, DONARD_COMPLETION_BOUNCED);
+	EQUAL(99999 + 99999 + 5000, counts().bounced_bytes);
+	GOES(donard_queue_read(queue, file, 4 * MIB, dram, 0, 8192, NULL));	/* straight, and finds it */
+	complete(1, 8192, DONARD_ROUTE_DRAM, 0);
+	for (size_t i = 3; i < 5003; i++)
+		EQUAL(0x77, seen[i]);
+	GOES(donard_queue_read(queue, file, 0, memory, 0, 65536, NULL));
+	complete(1, 65536, DONARD_ROUTE_SWITCH, 0);
+}
+
+static void closed_in_flight(void)
+{
+	uint64_t before = available();
+
+	for (int round = 0; round < 20; round++) {
+		read_all(memory, 0);
+		GOES(donard_queue_submit(queue));
+		donard_queue_close(queue);
+		queue = NULL;
+		GOES(donard_queue_open(ctx, NULL, &queue));
+	}
+	donard_memory_free(memory);
+	memory = NULL;
+	EQUAL(before + BYTES, available());
+}
+
+static void event_loop(void)
+{
+	struct pollfd polled = { .fd = donard_queue_descriptor(queue), .events = POLLIN };
+	int done = 0;
+
+	CHECK(polled.fd >= 0);
+	read_all(memory, 0);
+	GOES(donard_queue_submit(queue));
+	while (done < 16) {
+		int more;
+
+		EQUAL(1, poll(&polled, 1, 60000));
+		more = donard_queue_poll(queue, got, 64);
+		GOES(more);
+		done += more;
+	}
+	same_as_file(0);
+}
+
+/* --- two threads, a queue each, one memory --- */
+
+static void *second_thread(void *user)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+	struct donard_context *own;
+	struct donard_queue *its_queue;
+	struct donard_file *its_file;
+	struct donard_memory *half;
+	struct donard_completion ended[8];
+
+	donard_memory_info(user, &info);
+	CHECK(!donard_open(&own, NULL));
+	CHECK(!donard_queue_open(own, NULL, &its_queue));
+	CHECK(!donard_file_open(own, path, 0, &its_file));
+	CHECK(!donard_memory_adopt(own, info.fd, info.file_offset_bytes + BYTES / 2, BYTES / 2, &half));
+	for (int round = 0; round < 20; round++) {
+		for (uint64_t at = 0; at < BYTES / 2; at += BYTES / 16)
+			CHECK(!donard_queue_read(its_queue, its_file, BYTES / 2 + at, half, at, BYTES / 16, NULL));
+		EQUAL(8, donard_queue_wait(its_queue, 8, -1, ended, 8));
+		for (int i = 0; i < 8; i++)
+			EQUAL(BYTES / 16, ended[i].result);
+	}
+	donard_queue_close(its_queue);
+	donard_file_close(its_file);
+	donard_memory_free(half);
+	donard_close(own);
+	return NULL;
+}
+
+static void two_threads(void)
+{
+	pthread_t thread;
+	void *ignored;
+
+	donard_file_close(file);
+	file = NULL;
+	GOES(donard_file_open(ctx, path, 0, &file));	/* a drive can be written by one alone */
+	CHECK(!pthread_create(&thread, NULL, second_thread, memory));
+	for (int round = 0; round < 20; round++) {
+		for (uint64_t at = 0; at < BYTES / 2; at += BYTES / 16)
+			GOES(donard_queue_read(queue, file, at, memory, at, BYTES / 16, NULL));
+		complete(8, BYTES / 16, DONARD_ROUTE_SWITCH, 0);
+	}
+	pthread_join(thread, &ignored);
+	same_as_file(0);
+}
+
+/* --- with what is particular --- */
+
+static void passthrough(void)
+{
+	donard_queue_close(queue);
+	queue = NULL;
+	GOES(donard_queue_open(ctx, &(struct donard_queue_options){ .size = sizeof(struct donard_queue_options),
+			       .flags = DONARD_QUEUE_PASSTHROUGH }, &queue));
+	there_and_back(0);
+	GOES(donard_queue_register(queue, memory));
+	read_all(memory, 0);
+	for (int done = 0; done < 16;) {
+		int more = donard_queue_wait(queue, 1, -1, got, 64);
+
+		GOES(more);
+		for (int i = 0; i < more; i++)
+			EQUAL(BYTES / 16, got[i].result);
+		done += more;
+	}
+	same_as_file(0);
+	EQUAL(-EINVAL, donard_queue_read(queue, file, 1, memory, 0, 4096, NULL));
+}
+
+/* The words and the errno of a refusal are those of a copy. */
+static void as_a_copy(void)
+{
+	struct donard_copy_result result = { .size = sizeof(result) };
+	struct donard_copy_options options = { .size = sizeof(options), .length_bytes = 4096 };
+	char text[2048], code[64];
+	int rc = donard_copy(ctx, path, "p2pmem0+64M", &options, &result);
+
+	CHECK(rc < 0);
+	snprintf(text, sizeof(text), "%s", donard_error(ctx));
+	snprintf(code, sizeof(code), "%s", donard_error_code(ctx));
+	EQUAL(rc, donard_queue_read(queue, file, 0, memory, 0, 4096, NULL));
+	if (strcmp(text, donard_error(ctx)) || strcmp(code, donard_error_code(ctx)))
+		errx(1, "a copy says %s: %s\na queue says %s: %s", code, text, donard_error_code(ctx),
+		     donard_error(ctx));
+	printf("%s %s\n", code, text);
+	EQUAL(0, counts().in_flight);
+}
+
+/* Reads into the region, over and over, until one fails; then the program has to say so and let go. */
+static void until_the_end(void)
+{
+	struct pollfd polled;
+	char said[64] = "";
+	bool all = false;
+
+	if (argument && !strcmp(argument, "registers"))
+		EQUAL(1, donard_queue_register(queue, memory));
+	polled = (struct pollfd){ .fd = donard_queue_descriptor(queue), .events = POLLIN };
+	read_all(memory, 0);
+	complete(16, BYTES / 16, DONARD_ROUTE_SWITCH,
+		 argument && !strcmp(argument, "registers") ? DONARD_COMPLETION_REGISTERED : 0);
+	puts("ready");
+	fflush(stdout);
+	while (!*said) {
+		int more;
+
+		for (uint64_t at = 0; !all && at < BYTES; at += BYTES / 16)
+			if (donard_queue_read(queue, file, at, memory, at, BYTES / 16, NULL)) {
+				snprintf(said, sizeof(said), "%s", donard_error_code(ctx));
+				break;
+			}
+		GOES(donard_queue_submit(queue));
+		for (int done = 0; done < 16 && counts().in_flight;) {
+			CHECK(poll(&polled, 1, 60000) == 1);
+			more = donard_queue_poll(queue, got, 64);
+			GOES(more);
+			done += more;
+			for (int i = 0; i < more; i++)
+				if (got[i].result < 0 && !*said)
+					snprintf(said, sizeof(said), "%s", got[i].error_code);
+		}
+		if (donard_memory_state(memory) != DONARD_STATE_READY && !*said)
+			snprintf(said, sizeof(said), "region-gone");
+	}
+	puts(said);
+}
+
+/* The region goes while a queue that does nothing has it registered: it hears, and lets go. */
+static void idle_until_the_end(void)
+{
+	struct pollfd polled;
+
+	GOES(donard_queue_register(queue, memory));
+	read_all(memory, 0);
+	for (int done = 0; done < 16;)
+		done += donard_queue_wait(queue, 1, -1, got, 64);
+	polled = (struct pollfd){ .fd = donard_queue_descriptor(queue), .events = POLLIN };
+	while (poll(&polled, 1, 0) == 1)
+		GOES(donard_queue_poll(queue, got, 64));
+	puts("ready");
+	fflush(stdout);
+	EQUAL(1, poll(&polled, 1, 120000));
+	usleep(150000);			/* the queue looks now and then */
+	GOES(donard_queue_poll(queue, got, 64));
+	CHECK(donard_memory_state(memory) != DONARD_STATE_READY);
+	donard_memory_free(memory);
+	memory = NULL;
+	puts("ended");
+}
+
+/* The command in the argument changes what the file's device is made of: sooner or later a request is refused. */
+static void changed_below(void)
+{
+	int rc = 0;
+
+	read_all(memory, 0);
+	complete(16, BYTES / 16, DONARD_ROUTE_SWITCH, 0);
+	EQUAL(0, system(argument));
+	for (int i = 0; i < 600 && !rc; i++) {
+		rc = donard_queue_read(queue, file, 0, memory, 0, 4096, NULL);
+		if (!rc)
+			complete(1, 4096, DONARD_ROUTE_SWITCH, 0);
+		usleep(100000);
+	}
+	EQUAL(-EHOSTUNREACH, rc);
+	CHECK(strstr(donard_error(ctx), "has changed since it was opened"));
+	EQUAL(-EHOSTUNREACH, donard_queue_write(queue, file, 0, memory, 0, 4096, NULL));
+}
+
+/* A leg of the mirror fails before the first write: that has no proof on it, and needs none. */
+static void leg_failed(void)
+{
+	EQUAL(0, system(argument));
+	memcpy(seen, "another", 8);
+	GOES(donard_memory_write(memory, 0, seen, BYTES));
+	write_all(memory, 4 * MIB);
+	complete(16, BYTES / 16, DONARD_ROUTE_SWITCH, 0);
+	same_as_file(4 * MIB);
+}
+
+/* On which leg the blocks will be is known afterwards. */
+static void into_holes(void)
+{
+	GOES(donard_queue_write(queue, file, 4 * MIB, memory, 0, MIB, NULL));
+	EQUAL(1, donard_queue_wait(queue, 1, -1, got, 1));
+	EQUAL(MIB, got[0].result);
+	EQUAL(DONARD_ROUTE_SWITCH, got[0].route);
+	EQUAL(DONARD_EVIDENCE_PREDICTED, got[0].evidence);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+	bool particular;
+} tests[] = {
+	{ "straight", straight, false },
+	{ "registered", registered, false },
+	{ "freed-while-registered", freed_while_registered, false },
+	{ "bounced-by-leave", forced, false },
+	{ "closed-in-flight", closed_in_flight, false },
+	{ "event-loop", event_loop, false },
+	{ "two-threads", two_threads, false },
+	{ "passthrough", passthrough, true },
+	{ "as-a-copy", as_a_copy, true },
+	{ "changed-below", changed_below, true },
+	{ "leg-failed", leg_failed, true },
+	{ "into-holes", into_holes, true },
+	{ "until-the-end", until_the_end, true },
+	{ "idle-until-the-end", idle_until_the_end, true },
+};
+
+int main(int argc, char **argv)
+{
+	if (argc == 2 && !strcmp(argv[1], "--list")) {
+		for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+			if (!tests[i].particular)
+				puts(tests[i].name);
+		return 0;
+	}
+	if (argc < 3)
+		errx(2, "usage: queue TEST FILE [ARGUMENT]");
+	path = argv[2];
+	argument = argv[3];
+	if (donard_open(&ctx, NULL))
+		errx(1, "no context");
+	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
+		if (!strcmp(tests[i].name, argv[1])) {
+			set_up(0);
+			tests[i].run();
+			tear_down();
+			donard_close(ctx);
+			return 0;
+		}
+	errx(2, "no such test: %s", argv[1]);
+}

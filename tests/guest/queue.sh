@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The library's queues, by queue.c, from a drive and from a file: what arrives, by which way, and how they end.
+
+# shellcheck source=removal.sh
+. ./removal.sh
+
+REGISTERS=
+can fixed-buffers && REGISTERS=registers
+
+of_queue() {
+	random_file "$WORK/data" $((8 * MIB))
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	queue "$1" "$LAB_ALPHA" "$REGISTERS"
+	within 10 region_is_free p2pmem0
+}
+
+on_a_file() {
+	with_file_system ext4
+	random_file /mnt/fs/queue $((8 * MIB))
+	sync /mnt/fs/queue
+	queue "$1" /mnt/fs/queue "$REGISTERS"
+	within 10 region_is_free p2pmem0
+}
+
+# Of 4 MiB that a queue moves, none goes through DRAM, and the 4 MiB that it compares with do.
+counted() {
+	random_file "$WORK/data" $((8 * MIB))
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	watch_dma
+	queue straight "$LAB_ALPHA"
+	seen_dma
+	# The proof reads its block twice, and a write reads back before and after.
+	equal "drive reads that went to the BAR" $((2 * MIB + 2 * 512 + 3 * 512)) "$(dma read gpu)"
+	equal "drive writes that came from the BAR" $((2 * MIB + 512)) "$(dma write gpu)"
+	equal "drive reads that went to DRAM" $((4 * MIB)) "$(dram read)"
+	equal "drive writes that came from DRAM" 0 "$(dram write)"
+}
+
+# journalled data goes through the page cache: refused as a copy is.
+refused_file() {
+	with_file_system ext4 "$LAB_BETA" nodelalloc	# else ext4 ignores +j
+	touch /mnt/fs/journalled
+	chattr +j /mnt/fs/journalled
+	random_file /mnt/fs/journalled $((8 * MIB))
+	queue as-a-copy /mnt/fs/journalled >"$WORK/said" || fail "$(cat "$WORK/said")"
+	matches "what both say" '^bounces .*would go through DRAM' "$(cat "$WORK/said")"
+}
+
+# ends_with WHAT TEST COMMAND... - when the command takes the region away the program ends by itself, and says WHAT.
+ends_with() {
+	local what=$1 test=$2 pid
+	shift 2
+	random_file "$WORK/data" $((8 * MIB))
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	queue "$test" "$LAB_ALPHA" "$REGISTERS" >"$WORK/seen" 2>"$WORK/err" &
+	pid=$!
+	at_end "kill -KILL $pid 2>/dev/null"
+	within 60 grep -qx ready "$WORK/seen"
+	in_background "$@"
+	wait "$pid" || fail "the program: status $?, $(cat "$WORK/err")"
+	event_succeeds
+	equal "the last that it said" "$what" "$(tail -n 1 "$WORK/seen")"
+}
+
+killed() {
+	local pid
+	random_file "$WORK/data" $((8 * MIB))
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	queue until-the-end "$LAB_ALPHA" "$REGISTERS" >"$WORK/seen" &
+	pid=$!
+	within 60 grep -qx ready "$WORK/seen"
+	kill -KILL "$pid"
+	wait "$pid" || true
+	within 20 region_is_free p2pmem0
+	copy_again
+}
+
+for name in $(queue --list); do
+	t "$name" of_queue "$name"
+done
+t "straight on a file" on_a_file straight
+t "registered on a file" on_a_file registered
+t "bounced-by-leave on a file" on_a_file bounced-by-leave
+t "every byte counted" counted
+! can passthrough || t "NVMe commands" of_queue passthrough
+t "a refusal is that of a copy" refused_file
+t "killed in traffic" killed
+lt "the region is removed in traffic" ends_with region-gone until-the-end donard-cli region remove p2pmem0
+lt "the region is removed from an idle queue" ends_with ended idle-until-the-end donard-cli region remove p2pmem0

@@ -1,0 +1,335 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Regions that stay: what could be one, how they are saved and brought back, in another slot too, and what udev makes
+# of them.
+
+readonly CONF=/etc/donard
+
+# rt NAME FUNCTION [ARG...] - t, with no configuration before it and the lab's three regions behind it.
+rt() {
+	t "$1" with_regions "${@:2}"
+}
+
+with_regions() {
+	at_end back_to_normal
+	rm -rf "$CONF"
+	"$@"
+}
+
+back_to_normal() {
+	rm -rf "$CONF"
+	[[ -d /sys/module/p2pmem ]] || insmod /opt/donard/modules/p2pmem.ko
+	plug_all
+	remove_all
+	/opt/lab/regions >/dev/null
+}
+
+remove_all() {
+	local region
+	for region in /sys/class/p2pmem/p2pmem[0-9]*; do
+		[[ ! -e $region ]] || donard-cli region remove "${region##*/}"
+	done
+}
+
+# What is plugged in stays where it is.
+plug_all() {
+	stale_env
+	[[ -n $LAB_GPU_BDF ]] || labctl plug gpu
+	[[ -n $LAB_ALPHA_BDF ]] || labctl plug alpha
+	[[ -n $LAB_BETA_BDF ]] || labctl plug beta
+	wait_all
+}
+
+wait_all() {
+	within 20 gpu_is_there
+	labctl wait-drives
+	stale_env
+}
+
+gpu_is_there() {
+	stale_env
+	[[ -n $LAB_GPU_BDF ]]
+}
+
+# What the regions are, whatever their numbers.
+regions_now() {
+	donard-cli list --json |
+		jq -r '.regions[] | "\(.kind) \(.bdf) \(.bar) \(.offset) \(.size) \(.page_type) \(.memtype)"' | sort
+}
+
+# statuses [ARGUMENT...] - "NAME STATUS" of region apply, whose own exit status stands in the last line.
+statuses() {
+	local status=0 out
+	out=$(donard-cli region apply --json "$@" 2>"$WORK/apply.err") || status=$?
+	jq -r '.regions[] | "\(.name) \(.status)"' <<<"$out"
+	echo "exit $status"
+}
+
+# candidate KIND BDF KEY
+candidate() {
+	donard-cli region candidates --json | jq -r ".candidates[] | select(.kind == \"$1\" and .bdf == \"$2\") | .$3"
+}
+
+candidates_are_all_memory() {
+	equal "size of the BAR" $((512 * MIB)) "$(candidate pci-bar "$LAB_GPU_BDF" size)"
+	equal "size of the CMB" $((64 * MIB)) "$(candidate nvme-cmb "$LAB_ALPHA_BDF" size)"
+	equal "size of the PMR" $((64 * MIB)) "$(candidate nvme-pmr "$LAB_BETA_BDF" size)"
+	equal "driver of alpha" nvme "$(candidate nvme-cmb "$LAB_ALPHA_BDF" driver)"
+	equal "serial of beta" beta "$(candidate nvme-pmr "$LAB_BETA_BDF" serial)"
+	equal "regions made of the BAR" p2pmem0 "$(candidate pci-bar "$LAB_GPU_BDF" region)"
+	exits 0 "nvme-pmr +$LAB_BETA_BDF .* 64 MiB +nvme +beta" donard-cli region candidates
+}
+
+# What is printed is what can be typed.
+commands_work() {
+	local kind bdf
+	remove_all
+	rmmod p2pmem
+	exits 0 "the driver nvme uses $LAB_BETA_BDF. Whether this is .* the module can tell" donard-cli region candidates
+	insmod /opt/donard/modules/p2pmem.ko
+	# Where its driver publishes none, the CMB is off, and says not where it lies.
+	equal "candidates of alpha: $(donard-cli region candidates --json)" nvme-cmb \
+		"$(donard-cli region candidates --json | jq -r ".candidates[] | select(.bdf == \"$LAB_ALPHA_BDF\") | .kind")"
+	for kind in pci-bar:$LAB_GPU_BDF nvme-cmb:$LAB_ALPHA_BDF nvme-pmr:$LAB_BETA_BDF; do
+		bdf=${kind#*:}
+		equal "region of $kind" '' "$(candidate "${kind%%:*}" "$bdf" region)"
+		eval "$(candidate "${kind%%:*}" "$bdf" command)" >/dev/null
+		matches "region of $kind" '^p2pmem' "$(candidate "${kind%%:*}" "$bdf" region)"
+	done
+}
+
+# As a reboot that keeps the disk.
+regions_come_back() {
+	local before part
+	donard-cli region remove p2pmem0
+	part=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --offset 64M --length 128M \
+		--memtype uc --page-type generic)
+	before=$(regions_now)
+	donard-cli region save
+	exits 0 'unchanged.*unchanged.*unchanged' donard-cli region save
+	remove_all
+	rmmod p2pmem
+	exits 3 'modprobe p2pmem' donard-cli region apply
+	insmod /opt/donard/modules/p2pmem.ko
+	exits 0 'absent' donard-cli region apply --dry-run
+	equal "regions after a dry run" '' "$(regions_now)"
+	equal "what apply did" $'bar2 added\ncmb-alpha added\npmr-beta added\nexit 0' "$(statuses | sed 's/^bar2-[^ ]*/bar2/')"
+	equal "regions after apply" "$before" "$(regions_now)"
+	equal "what apply did then" $'bar2 present\ncmb-alpha present\npmr-beta present\nexit 0' \
+		"$(statuses | sed 's/^bar2-[^ ]*/bar2/')"
+	equal "regions after another apply" "$before" "$(regions_now)"
+	matches "the region that was added" '^p2pmem' "$part"
+}
+
+write_conf() {
+	mkdir -p "$CONF/regions.d"
+	cat >"$CONF/regions.conf"
+}
+
+three_sections() {
+	write_conf <<-END
+		[gpu]
+		path = $(candidate pci-bar "$LAB_GPU_BDF" path)
+		kind = pci-bar
+		bar = 2
+		page-type = generic
+		[cmb]
+		serial = alpha
+		kind = nvme-cmb
+		[pmr]
+		serial = beta
+		kind = nvme-pmr
+		page-type = generic
+		pinned-importers = yes
+	END
+}
+
+missing_stops_no_other() {
+	three_sections
+	remove_all
+	labctl unplug gpu
+	equal "what apply did" $'gpu missing\ncmb added\npmr added\nexit 1' "$(statuses)"
+	matches "its message" 'gpu: no device here has this memory BAR with path pci-.*regions.conf:1' "$(<"$WORK/apply.err")"
+	equal "pinned importers of the PMR" 1 "$(attr "$(candidate nvme-pmr "$LAB_BETA_BDF" region)" pinned_importers)"
+	equal "what apply of two did" $'cmb present\npmr present\nexit 0' "$(statuses cmb pmr)"
+	exits 1 'nothere: /etc/donard configures no region of that name' donard-cli region apply nothere
+	labctl plug gpu
+	wait_all
+	equal "what apply did for a drive" $'cmb present\nexit 0' "$(statuses --device "$LAB_ALPHA_BDF")"
+	equal "what apply did for the device" $'gpu added\nexit 0' "$(statuses --device "$LAB_GPU_BDF")"
+}
+
+# Each drive where the other was. The regions go by serial numbers.
+slots_change() {
+	local alpha=$LAB_ALPHA_BDF beta=$LAB_BETA_BDF
+	three_sections
+	labctl unplug alpha
+	labctl unplug beta
+	labctl plug-into alpha p2
+	labctl plug-into beta p1
+	wait_all
+	at_end "labctl unplug alpha; labctl unplug beta; labctl plug alpha; labctl plug beta; wait_all"
+	equal "where alpha is" "$beta" "$LAB_ALPHA_BDF"
+	equal "where beta is" "$alpha" "$LAB_BETA_BDF"
+	equal "what apply did" $'gpu present\ncmb added\npmr added\nexit 0' "$(statuses)"
+	matches "region of alpha" '^p2pmem' "$(candidate nvme-cmb "$LAB_ALPHA_BDF" region)"
+	matches "region of beta" '^p2pmem' "$(candidate nvme-pmr "$LAB_BETA_BDF" region)"
+}
+
+wrong_configuration_changes_nothing() {
+	three_sections
+	remove_all
+	printf 'memtype = hot\n' >>"$CONF/regions.conf"
+	exits 2 "$CONF/regions.conf:14: memtype: 'hot' is unknown. Choose one of uc, wc, wb" donard-cli region apply
+	exits 2 "$CONF/regions.conf:14: memtype" donard-cli region save
+	equal regions '' "$(regions_now)"
+	equal "files of save" '' "$(ls "$CONF/regions.d")"
+}
+
+# Only root: others neither see all nor may change anything.
+users_may_not() {
+	three_sections
+	remove_all
+	exits 1 'gpu: .*root' as user donard-cli region apply gpu
+	equal regions '' "$(regions_now)"
+	exits 0 'only root sees' as user donard-cli region candidates
+}
+
+save_leaves_hands_alone() {
+	local region
+	three_sections
+	sed -i 's/page-type = generic/page-type = p2pdma/' "$CONF/regions.conf"
+	exits 1 "it differs from .gpu. at $CONF/regions.conf:1, which a person wrote. Edit that file" donard-cli region save p2pmem0
+	rm "$CONF/regions.conf"
+	donard-cli region save p2pmem0
+	region=$(ls "$CONF/regions.d")
+	chmod 0600 /dev/p2pmem0
+	exits 0 'saved' donard-cli region save p2pmem0
+	equal files "$region" "$(ls "$CONF/regions.d")"
+	matches "mode in it" 'mode = 0600' "$(<"$CONF/regions.d/$region")"
+	echo '# mine' | cat - "$CONF/regions.d/$region" >"$WORK/own"
+	cp "$WORK/own" "$CONF/regions.d/$region"
+	chmod 0660 /dev/p2pmem0
+	exits 1 'which a person wrote' donard-cli region save p2pmem0
+	cmp "$WORK/own" "$CONF/regions.d/$region" || fail "save changed a file that a person wrote"
+}
+
+# --- udev ---
+
+start_udev() {
+	/usr/lib/systemd/systemd-udevd --daemon
+	# On a busy host it may take longer to end than udevadm waits.
+	at_end "udevadm control --exit; pkill -KILL udev; rm -rf /dev/p2pmem"
+}
+
+settled() {
+	udevadm settle --timeout="$TEST_SECONDS"
+}
+
+# owner REGION
+owner() {
+	stat -c '%U:%G %a' "/dev/$1"
+}
+
+udev_names_and_gives() {
+	local gpu path
+	three_sections
+	printf 'user = user\ngroup = other\nmode = 0640\n' | sed -i '/^bar = 2/r /dev/stdin' "$CONF/regions.conf"
+	path=$(candidate pci-bar "$LAB_GPU_BDF" by_path)
+	remove_all
+	start_udev
+	equal "what apply did" $'gpu added\ncmb added\npmr added\nexit 0' "$(statuses)"
+	settled
+	gpu=$(candidate pci-bar "$LAB_GPU_BDF" region)
+	equal "link by name" "/dev/$gpu" "$(readlink -f /dev/p2pmem/by-name/gpu)"
+	equal "link by path" "/dev/$gpu" "$(readlink -f "/dev/p2pmem/by-path/$path")"
+	equal "link by serial" "/dev/$(candidate nvme-cmb "$LAB_ALPHA_BDF" region)" \
+		"$(readlink -f /dev/p2pmem/by-id/nvme-QEMU_NVMe_Ctrl_alpha-cmb)"
+	equal "owner of the BAR" 'user:other 640' "$(owner "$gpu")"
+	equal "group of its holders" 'other 440' "$(stat -c '%G %a' "/sys/class/p2pmem/$gpu/holders")"
+	equal "owner of the PMR" 'root:p2pmem 660' "$(owner "$(candidate nvme-pmr "$LAB_BETA_BDF" region)")"
+	donard-cli region remove "$gpu"
+	settled
+	[[ ! -e /dev/p2pmem/by-name/gpu && ! -e /dev/p2pmem/by-path/$path ]] || fail "links of a region that is gone"
+	# By hand: the same region.
+	gpu=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type generic)
+	settled
+	equal "owner of the BAR, added by hand" 'user:other 640' "$(owner "$gpu")"
+	# Who may use it has changed: apply tells udev.
+	sed -i 's/^mode = 0640/mode = 0600/' "$CONF/regions.conf"
+	equal "what apply did then" $'gpu present\ncmb present\npmr present\nexit 0' "$(statuses)"
+	settled
+	equal "owner of the BAR, changed" 'user:other 600' "$(owner "$gpu")"
+}
+
+udev_keeps_out_while_wrong() {
+	local region
+	remove_all
+	printf '[a]\nfrob = 1\n' | write_conf
+	start_udev
+	region=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type generic)
+	settled
+	equal "owner while the configuration is wrong" 'root:root 600' "$(owner "$region")"
+	rm "$CONF/regions.conf"
+	donard-cli region remove "$region"
+	region=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --page-type generic)
+	settled
+	equal "owner without a configuration" 'root:p2pmem 660' "$(owner "$region")"
+}
+
+# --- systemd, with our units and rules as they are installed ---
+
+# In a process namespace of its own, where it is PID 1: UNIT and what that needs.
+start_systemd() {
+	local unit=$1 pid
+	# The lab's module lies in no place that modprobe knows.
+	mkdir -p /etc/modprobe.d
+	echo 'install p2pmem test -d /sys/module/p2pmem || insmod /opt/donard/modules/p2pmem.ko' >/etc/modprobe.d/lab.conf
+	at_end "rm /etc/modprobe.d/lab.conf"
+	mountpoint -q /sys/fs/cgroup || mount -t cgroup2 cgroup2 /sys/fs/cgroup
+	unshare --fork --pid --mount --mount-proc --kill-child env -i PATH=/usr/sbin:/usr/bin \
+		/usr/lib/systemd/systemd --system --unit="$unit" --log-target=null </dev/null >/dev/null 2>&1 &
+	pid=$!
+	at_end "kill -KILL $pid; wait $pid; rm -rf /dev/p2pmem /run/systemd"
+}
+
+named() {
+	[[ -c $(readlink -f "/dev/p2pmem/by-name/$1") ]]
+}
+
+not_named() {
+	! named "$1"
+}
+
+# The module is not loaded, the drives are there; then devices come and go.
+systemd_brings_regions_back() {
+	local region
+	three_sections
+	printf 'user = user\nmode = 0600\n' | sed -i '/^bar = 2/r /dev/stdin' "$CONF/regions.conf"
+	remove_all
+	rmmod p2pmem
+	start_systemd donard-regions.service
+	for region in gpu cmb pmr; do
+		within 200 named "$region"
+	done
+	equal "owner of the BAR" 'user:p2pmem 600' "$(owner "$(basename "$(readlink -f /dev/p2pmem/by-name/gpu)")")"
+	for region in gpu:gpu alpha:cmb; do
+		labctl unplug "${region%:*}"
+		within 10 not_named "${region#*:}"
+		labctl plug "${region%:*}"
+		within 200 named "${region#*:}"
+	done
+}
+
+rt "candidates are all memory" candidates_are_all_memory
+rt "the commands of candidates work" commands_work
+rt "regions come back after the module was away" regions_come_back
+rt "a missing device stops no other" missing_stops_no_other
+rt "drives are found in other slots" slots_change
+rt "a wrong configuration changes nothing" wrong_configuration_changes_nothing
+rt "users may not apply" users_may_not
+rt "save leaves what a person wrote" save_leaves_hands_alone
+rt "udev names regions and gives them to their users" udev_names_and_gives
+rt "udev keeps all out while the configuration is wrong" udev_keeps_out_while_wrong
+# Whatever the kernel: it takes a minute.
+! can thorough || rt "systemd brings regions back at boot and at hotplug" systemd_brings_regions_back

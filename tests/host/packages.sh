@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What is installed, and what goes away again; Debian's packages of it. Sourced by tests/check, never run.
+
+# --- make install, for every change ---
+
+# installs DIR VARIABLE... - and lists the files.
+installs() {
+	local dir=$1
+	shift
+	make -s "BUILD=$BUILD" "DESTDIR=$dir" "$@" install install-python install-rules dkms-source &&
+		(cd "$dir" && find . -not -type d | sed 's|^\.||' | sort)
+}
+
+# undoes VARIABLE... - nothing is left but what was there.
+undoes() {
+	local dir=$LOGS/uninstall left
+	rm -rf "$dir"
+	mkdir -p "$dir/usr/include/donard"
+	touch "$dir/usr/include/donard/foreign.h"
+	installs "$dir" "$@" >"$LOGS/installed" || return
+	(($(wc -l <"$LOGS/installed") > 60)) || { echo "installed: $(<"$LOGS/installed")"; return 1; }
+	make -s "BUILD=$BUILD" "DESTDIR=$dir" "$@" uninstall uninstall-python uninstall-dkms || return
+	left=$(cd "$dir" && find . \( -not -type d -o -name '*donard*' -o -name '*p2pmem*' \) | sort)
+	printf 'left: %s\n' "$left"
+	[[ $left == $'./usr/include/donard\n./usr/include/donard/foreign.h' ]]
+}
+
+uninstall_removes_what_install_put() {
+	undoes PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu UNITDIR=/lib/systemd/system RPATH= && undoes PREFIX=/opt/other
+}
+
+# Each file goes into one package, and each line of debian/*.install takes one.
+debian_divides_what_is_installed() {
+	local dir=$LOGS/divide
+	rm -rf "$dir"
+	installs "$dir" PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu >"$LOGS/installed" || return
+	python3 - "$LOGS/installed" debian/*.install <<-'END'
+		import fnmatch, sys
+		files = [line.strip().lstrip("/") for line in open(sys.argv[1])]
+		lines = [(name, line.split()[0]) for name in sys.argv[2:] for line in open(name)]
+		takes = lambda pattern, file: fnmatch.fnmatch(file, pattern) or fnmatch.fnmatch(file, pattern + "/*")
+		faults = [f"{file}: in {[name for name, pattern in lines if takes(pattern, file)]}" for file in files
+		          if len({name for name, pattern in lines if takes(pattern, file)}) != 1]
+		faults += [f"{name}: nothing is {pattern}" for name, pattern in lines
+		           if not any(takes(pattern, file) for file in files)]
+		print("\n".join(faults), len(files), "files")
+		sys.exit(bool(faults) or len(files) < 60)
+	END
+}
+
+debian_has_the_version() {
+	local version
+	version=$("$BUILD/donard-cli" version | sed -nE '1s/^[^0-9]*([0-9.]+).*/\1/p')
+	printf 'version %s, changelog: %s\n' "$version" "$(head -n 1 debian/changelog)"
+	[[ $(head -n 1 debian/changelog) == "donard ($version) "* ]]
+}
+
+# Of each symbol version in the map, debian/ says since when it is there.
+debian_has_the_symbols() {
+	diff -u --label map --label symbols <(grep -oE '^DONARD_[0-9.]+' lib/libdonard.map) \
+		<(grep -oE '\(symver\)DONARD_[0-9.]+' debian/libdonard0.symbols | sed 's/(symver)//')
+}
+
+run_install() {
+	progress "install and uninstall"
+	make -s userspace "BUILD=$BUILD"
+	try "install: uninstall removes what install put there" uninstall_removes_what_install_put
+	try "install: debian divides what is installed" debian_divides_what_is_installed
+	try "install: debian has the version" debian_has_the_version
+	try "install: debian has the symbol versions" debian_has_the_symbols
+}
+
+# --- the packages, in make check-long ---
+
+in_packages() {
+	# shellcheck disable=SC2016
+	bash -c 'RIG_DIR=$1; shift
+		. "$RIG_DIR/common.sh"
+		for part in apt kernels debug root source stage packages; do . "$RIG_DIR/make/$part.sh"; done
+		"$@"' rig "$REPO/tests/rig" "$@"
+}
+
+# packages_of RELEASE SERIES... - built, checked and used there.
+packages_of() {
+	local release=$1 dir=$LOGS/packages-$1
+	shift
+	rm -rf "$dir"
+	mkdir -p "$dir"
+	try "packages: build on $release" in_packages build_packages "$release" "$dir"
+	[[ -n $(compgen -G "$dir/*.changes") ]] || return
+	try "packages: lintian of $release" lintian_is_content "$release" "$dir"
+	try "packages: install, use and purge on $release, modules for $*" \
+		in_packages use_packages "$release" "$dir" "$REPO/tests/host/packages-hook" "$@"
+}
+
+lintian_is_content() {
+	local out
+	out=$(in_packages check_packages "$@" 2>&1) || { printf '%s\n' "$out"; return 1; }
+	! grep -E '^[EW]: ' <<<"$out"
+}
+
+run_packages() {
+	progress "packages"
+	packages_of bookworm 6.1
+	packages_of trixie 6.12 7
+}

@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# donard-cli top, with a sysfs made up for it. Sourced by tests/check, never run.
+
+# top_tree - $LOGS/top has one region and one drive.
+top_tree() {
+	local tree=$LOGS/top file
+	local region=$tree/class/p2pmem/p2pmem0 controller=$tree/devices/nvme0
+	rm -rf "$tree"
+	mkdir -p "$region/statistics" "$tree/class/nvme" "$tree/block" "$controller/nvme0n1"
+	for file in kind=pci-bar bdf=0000:03:00.0 bar=2 offset=0 size=268435456 available=134217728 page_type=generic \
+		memtype=wc persistent=0 pinned_importers=0 state=ready unrouted= 'holders=12 my tool 4096 1'; do
+		printf '%s\n' "${file#*=}" >"$region/${file%%=*}"
+	done
+	for file in maps=10 faults=20 pins=1 routes=2 read_bytes=0 written_bytes=0 taken_bytes=134217728 peak_bytes=134217728; do
+		printf '%s\n' "${file#*=}" >"$region/statistics/${file%%=*}"
+	done
+	for file in transport=pcie address=0000:04:00.0 state=live model=M serial=S; do
+		printf '%s\n' "${file#*=}" >"$controller/${file%%=*}"
+	done
+	echo '5 0 8 0 6 0 16 0 3 0 0' >"$controller/nvme0n1/stat"
+	ln -s "$controller" "$tree/class/nvme/nvme0"
+	ln -s "$controller/nvme0n1" "$tree/block/nvme0n1"
+	export DONARD_SYSFS_ROOT=$tree DONARD_DEV_ROOT=$tree
+}
+
+# in_top_tree FUNCTION...
+in_top_tree() (
+	top_tree
+	"$@"
+)
+
+top_without_module() {
+	says 3 'not loaded' "$BUILD/donard-cli" top &&
+		[[ $("$BUILD/donard-cli" top --json 2>/dev/null) == '{'*'"code":"no-module"'*'}' ]]
+}
+
+top_json() {
+	"$BUILD/donard-cli" top --json --count 2 >"$LOGS/top.json" || return
+	cat "$LOGS/top.json"
+	python3 - "$LOGS/top.json" <<-'END'
+		import json, sys
+		first, second = map(json.loads, open(sys.argv[1]))
+		assert first["seconds"] is None and second["seconds"] > 0, (first["seconds"], second["seconds"])
+		assert first["time_seconds"] > 0 and second["time_seconds"] > 0, (first, second)
+		region, drive = first["regions"][0], first["drives"][0]
+		assert (region["name"], region["maps"], region["peak_bytes"], region["available"]) == ("p2pmem0", 10, 1 << 27, 1 << 27)
+		assert region["holders"] == [{"pid": 12, "command": "my tool", "bytes": 4096, "pinned_pages": 1}], region
+		assert drive == {"name": "nvme0n1", "reads": 5, "read_bytes": 4096, "writes": 6, "written_bytes": 8192, "in_flight": 3}
+	END
+}
+
+top_without_holders() {
+	[[ $("$BUILD/donard-cli" top --count 1) == *'my tool'* ]] || return
+	[[ $("$BUILD/donard-cli" top --count 1 --no-holders) != *'my tool'* ]] || return
+	[[ $("$BUILD/donard-cli" top --count 1 --no-holders) != *'shown to root'* ]] || return
+	[[ $("$BUILD/donard-cli" top --count 1 --no-holders --json) == *'"holders":null'* ]]
+}
+
+# top_says REGEX TIMES - the top that runs has written as many such lines: soon, or it fails.
+top_says() {
+	local _
+	for _ in {1..600}; do
+		(($(grep -cE "$1" "$LOGS/top.txt") < $2)) || return 0
+		sleep 0.1
+	done
+	printf 'expected %s lines like %s; it said:\n' "$2" "$1"
+	cat "$LOGS/top.txt"
+	return 1
+}
+
+# put VALUE FILE - in one step, as sysfs has it.
+put() {
+	printf '%s\n' "$1" >"$2.new" && mv "$2.new" "$2"
+}
+
+# What changed between two samples, and what did not; another region of the name has no rates yet.
+top_changes() {
+	local tree=$LOGS/top region=$LOGS/top/class/p2pmem/p2pmem0
+	local owned='^p2pmem0 +ready +128 MiB +256 MiB +128 MiB'
+	top_says "$owned +- +- +- +- +-\$" 1 && top_says '^p2pmem0  12   my tool  4 KiB  1' 1 || return
+	put 1010 "$region/statistics/maps"
+	top_says "$owned +[1-9][0-9]* +0 +0 +0 +0\$" 1 || return
+	put '5 0 2097160 0 6 0 16 0 0 0 0' "$tree/devices/nvme0/nvme0n1/stat"
+	top_says '^nvme0n1 +0 +[1-9][0-9.]* MiB/s +0 +0 +0$' 1 || return
+	put 4096 "$region/statistics/taken_bytes"
+	top_says "$owned +- +- +- +- +-\$" 2 || return
+	put 0000:05:00.0 "$region/bdf"
+	top_says "$owned +- +- +- +- +-\$" 3
+}
+
+top_rates() {
+	local pid status=0
+	"$BUILD/donard-cli" top >"$LOGS/top.txt" &
+	pid=$!
+	top_changes || status=1
+	kill "$pid"
+	wait "$pid"
+	(($? == 130 && !status))
+}
+
+# The command of a holder may be anything; a terminal is told nothing by it.
+top_escapes() {
+	local said
+	printf '12 a\033[31mb\302\233c\177 4096 1\n' >"$LOGS/top/class/p2pmem/p2pmem0/holders"
+	said=$("$BUILD/donard-cli" top --count 1) || return
+	printf '%s\n' "$said"
+	[[ $said == *'12   a?[31mb?c?  4 KiB'* && $said != *$'\033'* ]]
+}
+
+top_at_terminal() {
+	python3 tests/host/terminal.py "$BUILD/donard-cli"
+}
+
+run_top() {
+	try "cli: top without the module" top_without_module
+	try "cli: top, no such interval" cli_exits 2 'not a number from 1 to 3600' top --interval 0
+	try "cli: top, JSON" in_top_tree top_json
+	try "cli: top, no holders" in_top_tree top_without_holders
+	try "cli: top, rates" in_top_tree top_rates
+	try "cli: top, escapes in a name" in_top_tree top_escapes
+	try "cli: top at a terminal" in_top_tree top_at_terminal
+}

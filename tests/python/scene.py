@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A sysfs in which a file of this machine lies on an NVMe drive, as tests/unit/test_queue.c has it; in the build folder."""
+import os
+import pathlib
+import shutil
+import tempfile
+
+BLOCK = 64 << 10
+BDF = "0000:01:00.0"
+
+
+class Scene:
+    """Folders below root; close() removes them."""
+
+    def __init__(self):
+        self.root = pathlib.Path(tempfile.mkdtemp(prefix="scene-", dir=os.path.abspath(os.environ["LD_LIBRARY_PATH"])))
+        self.path = self.root / "d" / "file"
+        self.path.parent.mkdir()
+        self.data = os.urandom(16 * BLOCK)
+        self.path.write_bytes(self.data)
+        self._nvme()
+        device = self.path.stat().st_dev
+        self._link(f"dev/block/{os.major(device)}:{os.minor(device)}", "block/nvme7n1")
+
+    def _file(self, path, value):
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(f"{value}\n")
+
+    def _link(self, path, target):
+        place = self.root / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.symlink_to(self.root / target)
+
+    def _files(self, folder, **values):
+        for name, value in values.items():
+            self._file(f"{folder}/{name}", value)
+
+    def _nvme(self):
+        home = f"devices/pci/{BDF}/nvme/nvme7"
+        self._files(home, transport="pcie", address=BDF, state="live", model="Model X", serial="S1")
+        self._files(f"{home}/nvme7n1", size=2048)
+        self._files(f"{home}/nvme7n1/queue", logical_block_size=4096, max_sectors_kb=128)
+        self._link(f"{home}/nvme7n1/device", home)
+        self._link("class/nvme/nvme7", home)
+        self._link("block/nvme7n1", f"{home}/nvme7n1")
+
+    def region(self, name="p2pmem0"):
+        """Nothing but its attributes: it cannot be opened."""
+        self._files(f"class/p2pmem/{name}", kind="nvme-pmr", bdf="0000:03:00.0", bar=2, offset=4096, size=268435456,
+                    available=134217728, page_type="generic", memtype="uc", persistent=1, state="ready",
+                    unrouted="0000:05:00.0\n0000:06:00.0", holders="12 fio 4096 0\n13 my tool 8192 2 0000:01:00.0")
+
+    def close(self):
+        shutil.rmtree(self.root)

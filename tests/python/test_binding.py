@@ -1,0 +1,593 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The binding on this machine: memory, errors, threads; and queues over a file, with a sysfs made up for it."""
+import asyncio
+import errno
+import gc
+import json
+import os
+import pathlib
+import pickle
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import unittest
+import unittest.mock
+import weakref
+
+import numpy
+from scene import BDF, BLOCK, Scene
+
+import donard
+import donard.aio
+from donard._library import lib
+
+
+class WithContext(unittest.TestCase):
+    def setUp(self):
+        self.context = donard.Context()
+        self.addCleanup(self.context.close)
+
+
+class Memory(WithContext):
+    def test_numpy_sees_the_bytes(self):
+        with self.context.dram(8192) as memory:
+            seen = numpy.asarray(memory)
+            self.assertEqual((seen.dtype, seen.shape, seen.sum()), (numpy.uint8, (8192,), 0))
+            seen[:4] = [1, 2, 3, 4]
+            self.assertEqual(memory.read(0, 5), b"\1\2\3\4\0")
+            memory.write(b"after", 8187)
+            self.assertEqual(bytes(seen[8187:]), b"after")
+            self.assertEqual(seen.ctypes.data, memory.info.address)
+            del seen
+
+    def test_a_view_keeps_it_open(self):
+        memory = self.context.dram(4096)
+        for take in (numpy.asarray, lambda memory: memory.view()[16:32], lambda memory: numpy.frombuffer(memory.view(), "u4")):
+            view = take(memory)
+            with self.assertRaisesRegex(BufferError, "in use by a view"):
+                memory.close()
+            with self.assertRaisesRegex(BufferError, "in use by a view"):
+                self.context.close()
+            memory.write(b"still open")
+            del view
+        memory.close()
+        with self.assertRaisesRegex(ValueError, "memory is closed"):
+            memory.read()
+
+    def test_a_view_outlives_what_is_forgotten(self):
+        context = donard.Context()
+        memory = context.dram(4096)
+        memory.write(b"here")
+        view, gone = numpy.asarray(memory), weakref.ref(context)
+        del memory, context
+        gc.collect()
+        self.assertEqual(bytes(view[:4]), b"here")
+        view[:] = 1
+        del view
+        gc.collect()
+        self.assertIsNone(gone())
+
+    # The collector runs the finalizers of a cycle in any order.
+    def test_a_cycle_ends_the_context_last(self):
+        script = """
+import gc, donard, donard._context as under
+real, order = under.lib, []
+class Told:
+    def __getattr__(self, name):
+        call = getattr(real, name)
+        if name not in ("donard_close", "donard_queue_close", "donard_memory_free"):
+            return call
+        return lambda handle: (order.append(name), call(handle))
+under.lib = Told()
+def make():
+    context = donard.Context()
+    memory = context.dram(4096)
+    context.cycle = [context, memory]
+    try:
+        context.cycle.append(context.queue())
+    except donard.Error:
+        pass
+make()
+gc.collect()
+print(order[-1], order.count("donard_close"), len(order) > 1)"""
+        seen = subprocess.run([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, check=True)
+        self.assertEqual(seen.stdout, "donard_close 1 True\n")
+
+    def test_an_error_is_not_hidden_by_a_view(self):
+        with self.assertRaisesRegex(ZeroDivisionError, "division"):
+            with self.context.dram(4096) as memory:
+                view = numpy.asarray(memory)
+                view[0] = 1 // 0
+        del view
+
+    def test_it_is_a_buffer_from_3_12_on(self):
+        with self.context.dram(4096) as memory:
+            if sys.version_info >= (3, 12):
+                self.assertEqual(len(memoryview(memory)), 4096)
+            else:
+                self.assertRaises(TypeError, memoryview, memory)
+
+    def test_bytes_come_and_go(self):
+        with self.context.dram(4096) as memory:
+            memory.write(bytes(range(256)) * 16)
+            memory.zero(256, 256)
+            into = bytearray(512)
+            memory.readinto(into, 128)
+            self.assertEqual(into, bytes(range(128, 256)) + bytes(256) + bytes(range(128)))
+            memory.sync()
+            self.assertEqual((memory.state, memory.fileno(), len(memory)), ("ready", -1, 4096))
+            with self.assertRaises(donard.Error) as caught:
+                memory.read(4096, 1)
+            self.assertEqual((caught.exception.errno, caught.exception.code), (errno.ENXIO, "past-end"))
+            with self.assertRaises(donard.Error) as caught:
+                memory.export()
+            self.assertEqual((caught.exception.errno, caught.exception.exit_status), (errno.EOPNOTSUPP, 3))
+
+    def test_no_length(self):
+        with self.assertRaisesRegex(donard.Error, "no memory has a length of 0"):
+            self.context.dram(0)
+
+    def test_wrong_numbers_are_called_by_name(self):
+        with self.context.dram(4096) as memory, self.context.queue() as queue:
+            for kind, said, call in (
+                    (ValueError, "length_bytes is -1; it may be from 0", lambda: self.context.dram(-1)),
+                    (ValueError, "length_bytes is 18446744073709551616", lambda: self.context.dram(2**64)),
+                    (TypeError, "length_bytes is no integer, but '4K'", lambda: self.context.dram("4K")),
+                    (TypeError, "length_bytes is no integer, but 1.5", lambda: self.context.alloc("p2pmem0", 1.5)),
+                    (ValueError, "offset_bytes is -4096", lambda: self.context.claim("p2pmem0", -4096)),
+                    (ValueError, "file_offset_bytes is -1", lambda: self.context.adopt_memory(0, -1, 4096)),
+                    (ValueError, "fd is -1", lambda: self.context.adopt_file(-1)),
+                    (TypeError, "fd is no integer, but None", lambda: self.context.adopt_file(None)),
+                    (ValueError, "offset_bytes is -1", lambda: memory.read(-1)),
+                    (ValueError, "offset_bytes is -1", lambda: memory.readinto(bytearray(1), -1)),
+                    (ValueError, "length_bytes is -5", lambda: memory.zero(0, -5)),
+                    (ValueError, "offset_bytes is -1", lambda: memory.write(b"x", -1)),
+                    (ValueError, "length_bytes is -1", lambda: memory.export(0, -1)),
+                    (ValueError, "depth is -1", lambda: self.context.queue(-1)),
+                    (TypeError, "file is no donard.File, but None", lambda: queue.read(None, memory)),
+                    (ValueError, "block_bytes is -1", lambda: self.context.copy("a", "b", block_bytes=-1)),
+                    (ValueError, "queue_depth is 4294967296", lambda: self.context.copy("a", "b", queue_depth=2**32))):
+                with self.subTest(said), self.assertRaises(kind) as caught:
+                    call()
+                self.assertIn(said, str(caught.exception))
+
+    def test_wrong_names_and_buffers_are_called_by_name(self):
+        with self.context.dram(4096) as memory:
+            for kind, said, call in (
+                    (TypeError, "path is no string and no path, but None", lambda: self.context.open(None)),
+                    (TypeError, "region is no string and no path, but 0", lambda: self.context.region(0)),
+                    (TypeError, "src is no string and no path, but 1", lambda: self.context.copy(1, "b")),
+                    (ValueError, "dst has a null character", lambda: self.context.copy("a", "b\0c")),
+                    (TypeError, "data is not bytes, nor another contiguous buffer: str", lambda: memory.write("text")),
+                    (TypeError, "into is not a buffer that can be written: bytes", lambda: memory.readinto(b"x"))):
+                with self.subTest(said), self.assertRaises(kind) as caught:
+                    call()
+                self.assertIn(said, str(caught.exception))
+
+    def test_more_than_there_is_is_not_allocated_first(self):
+        with self.context.dram(4096) as memory, self.assertRaises(donard.Error) as caught:
+            memory.read(0, 2**60)
+        self.assertEqual(caught.exception.code, "past-end")
+
+
+class Errors(WithContext):
+    def test_what_fails_says_why(self):
+        with self.assertRaises(OSError) as caught:
+            self.context.open("/nonexistent/file")
+        error = caught.exception
+        self.assertIsInstance(error, donard.Error)
+        self.assertEqual(error.errno, errno.ENOENT)
+        self.assertIn("/nonexistent/file", str(error))
+
+    def test_a_file_of_no_drive(self):
+        with self.assertRaises(donard.Error) as caught:
+            self.context.open("/proc/self/status")
+        self.assertIn(caught.exception.code, ("not-nvme", "file-system"))
+
+    def test_it_can_be_pickled(self):
+        with self.assertRaises(donard.Error) as caught:
+            self.context.copy("/dev/null", "/dev/null")
+        error, again = caught.exception, pickle.loads(pickle.dumps(caught.exception))
+        self.assertEqual((again.code, again.errno, str(again), again.result), (error.code, error.errno, str(error), error.result))
+
+    def test_a_copy_that_failed_has_a_result(self):
+        with self.assertRaises(donard.Error) as caught:
+            self.context.copy("/dev/null", "/dev/null")
+        self.assertEqual((caught.exception.result.bytes, caught.exception.result.route), (0, "none"))
+
+    def test_statuses_are_those_of_the_command(self):
+        command = pathlib.Path(os.environ["LD_LIBRARY_PATH"]) / "donard-cli"
+        if not command.exists():
+            self.fail(f"there is no {command}: make userspace")
+        for source, target in (("/dev/null", "/dev/null"), ("p2pmem0", "p2pmem0"), ("/nonexistent", "p2pmem0")):
+            seen = subprocess.run([command, "copy", source, target, "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+            with self.assertRaises(donard.Error) as caught:
+                self.context.copy(source, target)
+            said = json.loads(seen.stdout)["error"]
+            error = caught.exception
+            self.assertEqual((error.exit_status, error.code, str(error)), (seen.returncode, said["code"], said["message"]))
+
+    def test_another_thread_is_refused(self):
+        caught = []
+
+        def other():
+            try:
+                self.context.clients()
+            except donard.Error as error:
+                caught.append((error.code, error.errno))
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        self.assertEqual(caught, [("wrong-thread", errno.EPERM)])
+
+    def test_another_thread_may_not_close_it(self):
+        caught = []
+
+        def other():
+            try:
+                self.context.close()
+            except donard.Error as error:
+                caught.append(str(error))
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        self.assertEqual(caught, ["this context belongs to another thread. Make one in each."])
+        self.context.clients()
+
+    def test_what_is_closed_says_so(self):
+        context = donard.Context()
+        memory = context.dram(4096)
+        context.close()
+        context.close()
+        for call in (context.clients, memory.read, lambda: context.dram(1)):
+            with self.assertRaisesRegex(ValueError, "closed"):
+                call()
+
+    def imported_with(self, folder):
+        seen = subprocess.run([sys.executable, "-c", "import donard"], env={**os.environ, "LD_LIBRARY_PATH": folder},
+                              stderr=subprocess.PIPE, text=True)
+        return seen.stderr
+
+    def test_no_library(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "libdonard.so.0").write_text("no library")
+            self.assertIn("Install the package libdonard0", self.imported_with(folder))
+
+    def test_the_library_of_another_version_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-x", "c", "-o", f"{folder}/libdonard.so.0",
+                            "-"], input='const char *donard_version(void) { return "9.9.9"; }', text=True, check=True)
+            self.assertIn("libdonard.so.0 is of version 9.9.9, and this package of 0.", self.imported_with(folder))
+
+
+class Meters(WithContext):
+    def test_nothing_is_counted(self):
+        with self.context.dram(4096) as memory, self.context.measure("none", payload=[memory]) as measuring:
+            pass
+        self.assertEqual((measuring.result.meter, measuring.result.exact), ("none", False))
+        self.assertTrue(measuring.result.missing)
+        json.dumps(measuring.result.as_dict())
+
+    def test_alone(self):
+        with donard.measure("none") as measuring:
+            pass
+        self.assertEqual(measuring.result.meter, "none")
+
+    def test_no_such_meter(self):
+        with self.assertRaises(donard.Error) as caught:
+            with self.context.measure("frob"):
+                self.fail("it began")
+        self.assertEqual(caught.exception.exit_status, 2)
+
+
+class Lists(unittest.TestCase):
+    def setUp(self):
+        self.scene = Scene()
+        self.addCleanup(self.scene.close)
+        self.context = donard.Context(sysfs_root=str(self.scene.root), dev_root=str(self.scene.root))
+        self.addCleanup(self.context.close)
+
+    def test_regions(self):
+        self.scene.region()
+        region, = self.context.regions()
+        self.assertEqual(region, self.context.region("p2pmem0"))
+        self.assertEqual((region.name, region.kind, region.page_type, region.state), ("p2pmem0", "nvme-pmr", "generic", "ready"))
+        self.assertEqual((region.size_bytes, region.available_bytes, region.offset_bytes), (256 << 20, 128 << 20, 4096))
+        self.assertIs(region.persistent, True)
+        self.assertIn("13 my tool 8192", region.holders)
+        json.dumps(region.as_dict())
+
+    def test_no_such_region(self):
+        self.scene.region()
+        with self.assertRaises(donard.Error) as caught:
+            self.context.region("p2pmem9")
+        self.assertEqual((caught.exception.code, caught.exception.exit_status), ("no-such-region", 1))
+
+    def test_counts(self):
+        self.scene.region()
+        with self.assertRaisesRegex(donard.Error, "does not count maps"):
+            self.context.region_counts("p2pmem0")
+        self.scene._files("class/p2pmem/p2pmem0/statistics", maps=1, faults=2, pins=3, routes=4, read_bytes=5, written_bytes=6,
+                          taken_bytes=7, peak_bytes=8)
+        self.assertEqual(self.context.region_counts("p2pmem0"), donard.RegionCounts(1, 2, 3, 4, 5, 6, 7, 8))
+        self.scene._file("block/nvme7n1/stat", "1 0 2 0 3 0 4 0 5 0 0")
+        self.assertEqual(self.context.drive_counts("nvme7n1"), donard.DriveCounts(1, 3, 1024, 2048, 5))
+
+    def test_clients(self):
+        client, = self.context.clients()
+        self.assertEqual((client.name, client.bdf, client.type, client.namespaces), ("nvme7", BDF, "nvme", ("nvme7n1",)))
+
+
+class Queues(unittest.TestCase):
+    def setUp(self):
+        self.scene = Scene()
+        self.addCleanup(self.scene.close)
+        self.context = donard.Context(sysfs_root=str(self.scene.root), dev_root=str(self.scene.root))
+        self.addCleanup(self.context.close)
+        try:
+            self.file = self.context.open(self.scene.path, write=True)
+        except donard.Error as error:
+            if error.code != "file-system":
+                raise
+            self.skipTest("/tmp is neither ext4 nor xfs")
+        self.memory = self.context.dram(len(self.scene.data))
+
+    def queue(self, **options):
+        try:
+            return self.context.queue(**options)
+        except donard.Error as error:
+            if error.code != "unsupported":
+                raise
+            self.skipTest("io_uring is switched off on this machine")
+
+    def read_blocks(self, queue, count=16):
+        for index in range(count):
+            queue.read(self.file, self.memory, file_offset=index * BLOCK, memory_offset=index * BLOCK, length_bytes=BLOCK,
+                       user=("block", index))
+
+    def test_reads_and_writes_in_flight(self):
+        queue = self.queue()
+        self.read_blocks(queue)
+        self.assertEqual(queue.info().in_flight, 16)
+        got = []
+        while len(got) < 16:
+            got += queue.wait(16 - len(got))
+        self.assertEqual(sorted(one.user for one in got), [("block", index) for index in range(16)])
+        self.assertEqual({(one.check(), one.route, one.error, one.bounced) for one in got}, {(BLOCK, "dram", None, False)})
+        self.assertEqual(self.memory.read(), self.scene.data)
+        view = numpy.asarray(self.memory)
+        view += 1
+        expected = view.tobytes()
+        del view
+        queue.write(self.file, self.memory)
+        self.assertEqual(queue.wait()[0].check(), len(expected))
+        queue.flush(self.file, user=self)
+        self.assertIs(queue.wait()[0].user, self)
+        self.assertEqual(self.scene.path.read_bytes(), expected)
+        self.assertEqual((queue.info().requests, queue.info().in_flight), (18, 0))
+
+    def test_the_object_lives_until_its_completion(self):
+        class Token:
+            pass
+
+        queue, token = self.queue(), Token()
+        seen = weakref.ref(token)
+        queue.read(self.file, self.memory, user=token)
+        del token
+        gc.collect()
+        self.assertIsNotNone(seen())
+        completion, = queue.wait()
+        self.assertIs(completion.user, seen())
+        del completion
+        gc.collect()
+        self.assertIsNone(seen())
+
+    def test_a_refused_request_leaves_nothing(self):
+        class Token:
+            pass
+
+        queue, token = self.queue(), Token()
+        with self.assertRaises(donard.Error) as caught:
+            queue.read(self.file, self.memory, file_offset=1, user=token)
+        self.assertEqual((caught.exception.errno, caught.exception.code), (errno.EINVAL, "alignment"))
+        del caught
+        seen = weakref.ref(token)
+        del token
+        gc.collect()
+        self.assertIsNone(seen())
+        self.assertEqual(queue.wait(), [])
+
+    def test_a_full_queue(self):
+        queue = self.queue(depth=2)
+        self.read_blocks(queue, 2)
+        with self.assertRaises(donard.Error) as caught:
+            self.read_blocks(queue, 1)
+        self.assertEqual((caught.exception.errno, caught.exception.code), (errno.EAGAIN, "queue-full"))
+        got = queue.wait(2)
+        self.assertEqual(len(got), 2)
+
+    def interrupted(self, name, call):
+        """Ctrl-C the moment after that call of the library has returned."""
+        real = getattr(lib, name)
+
+        class Interrupted:
+            def __getattr__(self, other):
+                if other != name:
+                    return getattr(lib, other)
+                return lambda *arguments: (real(*arguments), os.kill(os.getpid(), signal.SIGINT))[0]
+
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
+        try:
+            with unittest.mock.patch("donard._queue.lib", Interrupted()), self.assertRaises(KeyboardInterrupt):
+                call()
+        finally:
+            signal.signal(signal.SIGINT, before)
+
+    def test_a_request_that_a_signal_broke_off(self):
+        queue = self.queue()
+        self.interrupted("donard_queue_read", lambda: queue.read(self.file, self.memory, user="first"))
+        queue.read(self.file, self.memory, user="second")
+        self.assertEqual(sorted(one.user for one in queue.wait(2)), ["first", "second"])
+
+    def test_a_wait_that_a_signal_broke_off(self):
+        queue = self.queue()
+        self.read_blocks(queue, 3)
+        self.interrupted("donard_queue_wait", lambda: queue.wait(3))
+        self.assertEqual(sorted(one.user for one in queue.wait(3)), [("block", index) for index in range(3)])
+        self.assertEqual(queue.wait(), [])
+
+    # Each wait of the library is ended by a signal: the whole ends all the same.
+    def test_a_wait_keeps_its_time(self):
+        class Interrupted:
+            def __getattr__(self, name):
+                return (lambda *arguments: -errno.EINTR) if name == "donard_queue_wait" else getattr(lib, name)
+
+        queue = self.queue()
+        with unittest.mock.patch("donard._queue.lib", Interrupted()):
+            self.assertEqual(queue.wait(timeout=0.05), [])
+
+    def test_more_than_the_library_takes_at_once(self):
+        queue = self.queue(depth=256)
+        for index in range(128):
+            queue.read(self.file, self.memory, length_bytes=BLOCK, user=index)
+        self.assertEqual(len(queue.wait(128)), 128)
+        self.assertEqual(queue.info().in_flight, 0)
+
+    def test_it_can_be_polled(self):
+        queue = self.queue()
+        self.read_blocks(queue)
+        queue.submit()
+        got = []
+        while len(got) < 16:
+            self.assertTrue(select.select([queue], [], [], 60)[0])
+            got += queue.poll()
+        self.assertEqual(queue.poll(), [])
+        self.assertEqual(self.memory.read(), self.scene.data)
+
+    def test_nothing_in_flight(self):
+        queue = self.queue()
+        self.assertEqual((queue.wait(timeout=0), queue.poll(), queue.cancel(None)), ([], [], 0))
+
+    def test_another_thread_is_refused(self):
+        queue, caught = self.queue(), []
+
+        def other():
+            for call in (queue.poll, queue.submit, queue.wait, queue.info, queue.fileno, queue.close):
+                try:
+                    call()
+                except donard.Error as error:
+                    caught.append((error.code, str(error)))
+
+        thread = threading.Thread(target=other)
+        thread.start()
+        thread.join()
+        self.assertEqual(caught, [("wrong-thread", "this queue belongs to another thread or process. Make one in each.")] * 6)
+        self.assertEqual(queue.poll(), [])
+
+    def test_closed_with_requests_in_flight(self):
+        queue = self.queue()
+        self.read_blocks(queue)
+        queue.submit()
+        self.memory.close()
+        self.file.close()
+        queue.close()
+        with self.assertRaisesRegex(ValueError, "queue is closed"):
+            queue.poll()
+
+    def test_short_at_the_end_of_a_file(self):
+        queue = self.queue()
+        queue.read(self.file, self.memory, file_offset=8 * BLOCK)
+        self.assertEqual(queue.wait()[0].check(), 8 * BLOCK)
+
+    def test_a_file_that_is_not_open_for_writing(self):
+        queue = self.queue()
+        with self.context.open(self.scene.path) as file, self.assertRaises(donard.Error) as caught:
+            queue.write(file, self.memory)
+        self.assertEqual(caught.exception.errno, errno.EROFS)
+
+    def test_info_of_a_file(self):
+        info = self.file.info
+        self.assertEqual((info.kind, info.disk, info.size_bytes, info.clients, info.writable),
+                         ("file", "nvme7n1", len(self.scene.data), (BDF,), True))
+        self.assertGreaterEqual(info.align_bytes, 512)
+
+    def test_asyncio(self):
+        self.queue().close()
+
+        async def everything():
+            async with donard.aio.Queue(self.context, depth=4) as queue:
+                done = await asyncio.gather(*(queue.read(self.file, self.memory, file_offset=at, memory_offset=at,
+                                                         length_bytes=BLOCK)
+                                              for at in range(0, len(self.memory), BLOCK)))
+                self.assertEqual(self.memory.read(), self.scene.data)
+                self.memory.zero()
+                await queue.write(self.file, self.memory)
+                await queue.flush(self.file)
+                with self.assertRaises(donard.Error):
+                    await queue.read(self.file, self.memory, file_offset=1)
+                return done, queue.queue.info()
+
+        done, info = asyncio.run(everything())
+        self.assertEqual([one.check() for one in done], [BLOCK] * 16)
+        self.assertEqual((info.depth, info.requests), (4, 18))
+        self.assertEqual(set(self.scene.path.read_bytes()), {0})
+
+    # Its requests fail with what kept them from it, and none before the device has let go.
+    def test_asyncio_a_queue_that_cannot_begin(self):
+        self.queue().close()
+
+        async def failing():
+            async with donard.aio.Queue(self.context) as queue:
+                refusal = donard.Error(errno.ENOMEM, "no memory", "no-memory")
+                with unittest.mock.patch.object(queue.queue, "submit", side_effect=refusal):
+                    with self.assertRaises(donard.Error) as caught:
+                        await queue.read(self.file, self.memory)
+                self.assertIs(caught.exception, refusal)
+                return queue.queue.info().in_flight
+
+        self.assertEqual(asyncio.run(failing()), 0)
+
+    def test_asyncio_canceled_at_the_end(self):
+        self.queue().close()
+        queues = []
+
+        async def body():
+            async with donard.aio.Queue(self.context) as queue:
+                queues.append(queue.queue)
+                asyncio.ensure_future(queue.read(self.file, self.memory))
+                await asyncio.sleep(0)
+
+        async def canceled():
+            task = asyncio.ensure_future(body())
+            await asyncio.sleep(0)
+            task.cancel()
+            with self.assertRaises(asyncio.CancelledError):
+                await task
+
+        asyncio.run(canceled())
+        with self.assertRaisesRegex(ValueError, "queue is closed"):
+            queues[0].poll()
+
+    def test_asyncio_a_canceled_task_waits_for_the_device(self):
+        self.queue().close()
+
+        async def canceled():
+            async with donard.aio.Queue(self.context) as queue:
+                task = asyncio.ensure_future(queue.read(self.file, self.memory))
+                await asyncio.sleep(0)
+                self.assertEqual(queue.queue.info().in_flight, 1)
+                task.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await task
+                return queue.queue.info().in_flight
+
+        self.assertEqual(asyncio.run(canceled()), 0)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The client of a write cache: what the library is asked, and whose the completions are. No RDMA: see server.py."""
+import asyncio
+import errno
+import unittest
+import unittest.mock
+
+from server import Library
+
+import donard
+import donard.aio
+from donard._library import lib
+
+
+class WithLibrary(unittest.TestCase):
+    def setUp(self):
+        self.library = Library()
+        for module in ("_cache", "_queue"):
+            patch = unittest.mock.patch(f"donard.{module}.lib", self.library)
+            patch.start()
+            self.addCleanup(patch.stop)
+        self.context = donard.Context()
+        self.addCleanup(self.context.close)
+        self.memory = self.context.dram(8192)
+        try:
+            self.context.queue().close()
+        except donard.Error as error:
+            if error.code != "unsupported":
+                raise
+            self.skipTest("io_uring is switched off on this machine")
+
+
+class Caches(WithLibrary):
+    def setUp(self):
+        super().setUp()
+        self.queue = self.context.queue()
+
+    def test_what_is_asked(self):
+        with self.queue.connect("192.0.2.1", port=7, depth=3, timeout_ms=500) as cache:
+            cache.write(self.memory, drive_offset=4096, memory_offset=4096)
+            cache.read(self.memory, length_bytes=512)
+            cache.trim(drive_offset=1 << 40, length_bytes=512)
+            cache.flush()
+            cache.flush(to_drive=True)
+            cache.register(self.memory, reads=False)
+        self.assertEqual(self.library.calls, [
+            ("connect", "192.0.2.1", 7, 3, 500), ("write", 4096, 4096, 4096), ("read", 0, 0, 512), ("trim", 1 << 40, 512),
+            ("flush", 0), ("flush", lib.DONARD_CACHE_TO_DRIVE), ("register", lib.DONARD_CACHE_FOR_WRITES), ("close",)])
+
+    def test_completions_are_the_queues(self):
+        one, other = self.queue.connect("192.0.2.1"), self.queue.connect("192.0.2.2")
+        one.write(self.memory, user="one")
+        other.flush(user="other")
+        self.library.complete(8192, lib.DONARD_COMPLETION_VOLATILE)
+        self.library.complete(-errno.ECONNRESET)
+        first, second = self.queue.poll()
+        self.assertEqual((first.user, first.check(), first.volatile), ("one", 8192, True))
+        self.assertEqual((second.user, second.result, second.volatile), ("other", -errno.ECONNRESET, False))
+        self.assertRaises(donard.Error, second.check)
+
+    def test_a_cache_that_is_closed_leaves_the_others_requests(self):
+        one, other = self.queue.connect("192.0.2.1"), self.queue.connect("192.0.2.2")
+        one.flush(user="one")
+        self.library.complete()
+        one.flush(user="lost")
+        one.close()
+        other.flush(user="other")
+        self.library.complete()
+        self.assertEqual([done.user for done in self.queue.poll()], ["other"])
+        with self.assertRaisesRegex(ValueError, "cache is closed"):
+            one.flush()
+
+    def test_a_queue_closes_its_caches(self):
+        cache = self.queue.connect("192.0.2.1")
+        self.queue.close()
+        self.assertEqual(self.library.calls[-1], ("close",))
+        with self.assertRaisesRegex(ValueError, "queue is closed"):
+            cache.info()
+        cache.close()
+        self.assertEqual(self.library.calls.count(("close",)), 1)
+
+    def test_wrong_arguments_are_called_by_name(self):
+        cache = self.queue.connect("192.0.2.1")
+        for kind, said, call in (
+                (ValueError, "port is 65536", lambda: self.queue.connect("192.0.2.1", port=65536)),
+                (TypeError, "address is no string", lambda: self.queue.connect(7)),
+                (TypeError, "memory is no donard.Memory", lambda: cache.write(b"bytes")),
+                (ValueError, "drive_offset is -1", lambda: cache.read(self.memory, drive_offset=-1)),
+                (ValueError, "memory_offset is -1", lambda: cache.read(self.memory, memory_offset=-1)),
+                (TypeError, "length_bytes is no integer", lambda: cache.trim(drive_offset=0, length_bytes="4K"))):
+            with self.assertRaisesRegex(kind, said):
+                call()
+
+
+class Awaited(WithLibrary):
+    """take() stands for the queue's descriptor, which nothing makes readable here."""
+
+    def take(self, queue, **how):
+        self.library.complete(**how)
+        queue._take()
+
+    def test_room_is_that_of_the_cache(self):
+        async def body():
+            async with donard.aio.Queue(self.context) as queue, queue.connect("192.0.2.1", depth=1) as cache:
+                tasks = [asyncio.ensure_future(cache.write(self.memory)), asyncio.ensure_future(cache.flush())]
+                await asyncio.sleep(0)
+                self.assertEqual(self.library.calls[1:], [("write", 0, 0, 8192)])
+                self.take(queue, result=8192)
+                self.assertEqual((await tasks[0]).result, 8192)
+                await asyncio.sleep(0)
+                self.assertEqual(self.library.calls[2:], [("flush", 0)])
+                self.take(queue, result=-errno.ECONNRESET)
+                with self.assertRaises(donard.Error):
+                    await tasks[1]
+
+        asyncio.run(body())
+        self.assertEqual(self.library.calls[-1], ("close",))
+
+    def test_a_queue_that_ends_gives_up_its_caches(self):
+        async def body():
+            queue = donard.aio.Queue(self.context)
+            cache = queue.connect("192.0.2.1")
+            task = asyncio.ensure_future(cache.flush())
+            await asyncio.sleep(0)
+            queue._end(donard.Error(errno.EIO, "no more", "io"))
+            with self.assertRaisesRegex(donard.Error, "no more"):
+                await task
+
+        asyncio.run(body())
+
+
+if __name__ == "__main__":
+    unittest.main()

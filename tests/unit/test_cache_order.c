@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * The order of the server's steps between clients, NVRAM and drive: commit.c and destage.c, with a
+ * client, a drive's queue and an NVRAM that write down what they are asked for.
+ *
+ *	a	APPEND, or a mark in a record
+ *	t	TAIL
+ *	B	barrier
+ *	K	ACK
+ *	D	the drive is told to trim
+ *	W	the drive is told to write
+ *	F	and to flush
+ */
+#include <errno.h>
+
+#include "unit.h"
+#include "cache/server.h"
+#include "drive/drive.h"
+#include "join/join.h"
+
+#define BLOCK		4096U
+#define NVRAM_BYTES	(512U << 10)
+#define REQUESTS	8U
+
+struct scene {
+	struct dnd_cache_server server;
+	struct dnd_cache_session session, *sessions[2];
+	struct dnd_cache_request requests[REQUESTS];
+	unsigned int asked;
+	uint8_t nvram[NVRAM_BYTES];
+	char steps[64];
+	bool barrier_fails, drive_lost;
+	struct donard_file file;
+	struct donard_memory memory;
+};
+
+static struct scene *scene;
+
+static void note(char step)
+{
+	size_t count = strlen(scene->steps);
+
+	assert_true(count + 1 < sizeof(scene->steps));
+	scene->steps[count] = step;
+}
+
+static void steps_are(const char *expected)
+{
+	assert_string_equal(scene->steps, expected);
+}
+
+/* ---- the NVRAM ---- */
+
+static int nvram_read(struct dnd_cache_store *store, uint64_t at, void *to, size_t length)
+{
+	(void)store;
+	memcpy(to, scene->nvram + at, length);
+	return 0;
+}
+
+static int nvram_write(struct dnd_cache_store *store, uint64_t at, const void *from, size_t length)
+{
+	(void)store;
+	note(at < DND_CACHE_RECORDS_AT ? 't' : 'a');
+	memcpy(scene->nvram + at, from, length);
+	return 0;
+}
+
+static int nvram_barrier(struct dnd_cache_store *store)
+{
+	(void)store;
+	note('B');
+	return scene->barrier_fails ? -EIO : 0;
+}
+
+/* ---- the client ---- */
+
+void __wrap_dnd_cache_answer(struct dnd_cache_request *request, enum dnd_wire_status status);
+void __wrap_dnd_cache_answer(struct dnd_cache_request *request, enum dnd_wire_status status)
+{
+	(void)request;
+	assert_int_equal(status, DND_WIRE_OK);
+	note('K');
+}
+
+void __wrap_dnd_cache_session_send(struct dnd_cache_session *session);
+void __wrap_dnd_cache_session_send(struct dnd_cache_session *session)
+{
+	(void)session;
+}
+
+static void ask(struct dnd_wire_message message)
+{
+	struct dnd_cache_request *request = &scene->requests[scene->asked++];
+
+	assert_true(scene->asked <= REQUESTS);
+	*request = (struct dnd_cache_request){ .message = message, .session = &scene->session };
+	dnd_list_add(&scene->session.waiting, request);
+}
+
+static void ask_write(uint64_t at, uint64_t block)
+{
+	uint8_t *bytes = scene->nvram + dnd_cache_window_at(&scene->server.log, 0) + at;
+
+	memset(bytes, (int)block + 1, BLOCK);
+	ask((struct dnd_wire_message){ .type = DND_WIRE_WRITE, .address = at, .drive_offset = block * BLOCK,
+				       .length = BLOCK, .key = dnd_cache_checksum(0, bytes, BLOCK) });
+}
+
+/* ---- the drive ---- */
+
+int __wrap_donard_queue_write(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
+			      struct donard_memory *memory, uint64_t memory_offset, uint64_t length, void *user);
+int __wrap_donard_queue_write(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
+			      struct donard_memory *memory, uint64_t memory_offset, uint64_t length, void *user)
+{
+	(void)queue, (void)file, (void)file_offset, (void)memory, (void)memory_offset, (void)length, (void)user;
+	note('W');
+	return 0;
+}
+
+int __wrap_donard_queue_flush(struct donard_queue *queue, struct donard_file *file, void *user);
+int __wrap_donard_queue_flush(struct donard_queue *queue, struct donard_file *file, void *user)
+{
+	(void)queue, (void)file, (void)user;
+	note('F');
+	return 0;
+}
+
+int __wrap_dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
+int __wrap_dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	assert_ptr_equal(drive, &scene->file.drive);
+	return scene->drive_lost ? dnd_fail(ctx, DND_E_DRIVE_GONE, "it went away") : 0;
+}
+
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t length);
+int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
+{
+	(void)fd, (void)mode, (void)offset, (void)length;
+	note('D');
+	return 0;
+}
+
+static void complete(struct dnd_cache_io *io, int64_t result)
+{
+	const struct donard_completion completion = {
+		.result = result, .error = "the drive failed", .error_code = "device",
+	};
+
+	io->done(&scene->server, io, &completion);
+	dnd_cache_destage_step(&scene->server);
+}
+
+static void written(int64_t result)
+{
+	complete(&scene->server.destage.write_io, result);
+}
+
+static void flushed(int64_t result)
+{
+	complete(&scene->server.destage.flush_io, result);
+}
+
+/* The pause after an error is over. */
+static void pause_ends(void)
+{
+	assert_int_equal(scene->server.destage.state, DND_DESTAGE_PAUSED);
+	scene->server.destage.until_ns = 0;
+	dnd_cache_destage_step(&scene->server);
+}
+
+/* ---- the scene ---- */
+
+static void set_up_session(void)
+{
+	struct dnd_cache_session *session = &scene->session;
+
+	session->server = &scene->server;
+	session->unanswered = 1;
+	dnd_list_init(&session->waiting);
+	dnd_list_init(&session->reads);
+	dnd_list_init(&session->flushes);
+	scene->sessions[0] = session;
+	scene->server.sessions = scene->sessions;
+}
+
+static int set_up(void **state)
+{
+	static const struct dnd_cache_geometry geometry = {
+		.length_bytes = NVRAM_BYTES, .windows = 2, .block_bytes = BLOCK, .drive_bytes = 1 << 20, .drive_id = "eui.1",
+	};
+	struct dnd_cache_server *server;
+
+	(void)state;
+	scene = calloc(1, sizeof(*scene));
+	assert_non_null(scene);
+	server = &scene->server;
+	server->nvram.store = (struct dnd_cache_store){
+		.length_bytes = NVRAM_BYTES, .read = nvram_read, .write = nvram_write, .barrier = nvram_barrier,
+	};
+	server->persistent = true;
+	server->file = &scene->file;
+	server->nvram.memory = &scene->memory;
+	server->request_bytes_max = BLOCK;
+	/* Nothing goes to the drive unless a test drains, or a flush waits. */
+	server->options.flags = DONARD_CACHE_NO_CLEANER;
+	server->options.high_percent = server->options.low_percent = 100;
+	server->drive.kind = DONARD_FILE_KIND_REGULAR;
+	server->drive.request_bytes = 1 << 20;
+	assert_int_equal(donard_open(&server->ctx, NULL), 0);
+	assert_int_equal(dnd_cache_format(server->ctx, &server->nvram.store, &geometry), 0);
+	assert_int_equal(dnd_cache_open(server->ctx, &server->nvram.store, &server->log), 0);
+	assert_int_equal(dnd_cache_begin(&server->log), 0);
+	server->appended_ns = calloc(server->log.super.records, sizeof(*server->appended_ns));
+	assert_non_null(server->appended_ns);
+	set_up_session();
+	memset(scene->steps, 0, sizeof(scene->steps));
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	(void)state;
+	dnd_cache_destage_close(&scene->server);
+	dnd_cache_close(&scene->server.log);
+	free(scene->server.appended_ns);
+	donard_close(scene->server.ctx);
+	free(scene);
+	return 0;
+}
+
+/* Two blocks are acknowledged, and on their way to the drive. */
+static void drain_two(void)
+{
+	ask_write(0, 3);
+	ask_write(BLOCK, 9);
+	dnd_cache_group(&scene->server);
+	memset(scene->steps, 0, sizeof(scene->steps));
+	scene->server.draining = true;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("WW");
+}
+
+/* ---- tests ---- */
+
+static void acknowledged_after_the_barrier(void **state)
+{
+	(void)state;
+	ask_write(0, 3);
+	ask_write(BLOCK, 9);
+	ask((struct dnd_wire_message){ .type = DND_WIRE_TRIM, .length = BLOCK });
+	dnd_cache_group(&scene->server);
+	steps_are("aBKKK");
+}
+
+static void nothing_without_the_barrier(void **state)
+{
+	(void)state;
+	scene->barrier_fails = true;
+	ask_write(0, 3);
+	ask((struct dnd_wire_message){ .type = DND_WIRE_FLUSH });
+	dnd_cache_group(&scene->server);
+	dnd_cache_group(&scene->server);
+	steps_are("aB");
+	assert_true(scene->server.ends);
+}
+
+static void tail_after_the_flush(void **state)
+{
+	struct dnd_cache_log *log = &scene->server.log;
+
+	(void)state;
+	drain_two();
+	written(BLOCK);
+	steps_are("WW");
+	written(BLOCK);
+	steps_are("WWF");
+	assert_int_equal(log->tail, 1);
+	flushed(0);
+	steps_are("WWFtB");
+	assert_int_equal(log->tail, 3);
+	assert_true(dnd_cache_window_empty(log, 0));
+}
+
+static void nothing_is_free_without_the_tail(void **state)
+{
+	(void)state;
+	drain_two();
+	scene->barrier_fails = true;
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	steps_are("WWFtB");
+	assert_true(scene->server.ends);
+	assert_false(dnd_cache_window_empty(&scene->server.log, 0));
+}
+
+/* A drive that failed a flush may have lost what it had taken. */
+static void all_again_after_an_error(void **state)
+{
+	(void)state;
+	drain_two();
+	written(-EIO);
+	written(BLOCK);
+	steps_are("WW");
+	pause_ends();
+	steps_are("WWWW");
+	written(BLOCK);
+	written(BLOCK);
+	flushed(-EIO);
+	steps_are("WWWWF");
+	pause_ends();
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	steps_are("WWWWFWWFtB");
+}
+
+/* What comes meanwhile is not behind the tail, though it may be of the same block. */
+static void newer_records_stay(void **state)
+{
+	struct dnd_cache_log *log = &scene->server.log;
+
+	(void)state;
+	drain_two();
+	ask_write(2 * BLOCK, 3);
+	dnd_cache_group(&scene->server);
+	written(BLOCK);
+	written(BLOCK);
+	scene->server.draining = false;
+	flushed(0);
+	steps_are("WWaBKFtB");
+	assert_int_equal(log->tail, 3);
+	assert_int_equal(dnd_cache_blocks_find(&log->blocks, 3), 3);
+	assert_int_equal(dnd_cache_blocks_find(&log->blocks, 9), 0);
+}
+
+static void reads_hold_back_the_tail(void **state)
+{
+	(void)state;
+	drain_two();
+	scene->server.active_reads = 1;
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	steps_are("WWF");
+	scene->server.active_reads = 0;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("WWFtB");
+}
+
+static void flush_to_the_drive_is_answered_last(void **state)
+{
+	(void)state;
+	drain_two();
+	ask((struct dnd_wire_message){ .type = DND_WIRE_FLUSH, .flags = DND_WIRE_TO_DRIVE });
+	dnd_cache_group(&scene->server);
+	written(BLOCK);
+	written(BLOCK);
+	dnd_cache_group(&scene->server);
+	steps_are("WWF");
+	flushed(0);
+	dnd_cache_group(&scene->server);
+	steps_are("WWFtBK");
+}
+
+static void trims_before_writes(void **state)
+{
+	(void)state;
+	ask((struct dnd_wire_message){ .type = DND_WIRE_TRIM, .drive_offset = 3 * BLOCK, .length = BLOCK });
+	ask_write(0, 3);
+	dnd_cache_group(&scene->server);
+	scene->server.draining = true;
+	dnd_cache_destage_step(&scene->server);
+	written(BLOCK);
+	flushed(0);
+	steps_are("aBKKDWFtB");
+}
+
+/* Whatever the code of the error is: nothing is tried again, and the records stay. */
+static void gone_drive_ends_it(void **state)
+{
+	(void)state;
+	drain_two();
+	scene->drive_lost = true;
+	written(-EIO);
+	assert_int_equal(scene->server.ends, -ENODEV);
+	assert_true(scene->server.drive_gone);
+	assert_string_equal(donard_error_code(scene->server.ctx), "drive-gone");
+	assert_int_equal(scene->server.log.next - scene->server.log.tail, 2);
+	written(BLOCK);
+	steps_are("WW");
+}
+
+#define TEST(name)	cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(acknowledged_after_the_barrier), TEST(nothing_without_the_barrier), TEST(tail_after_the_flush),
+		TEST(nothing_is_free_without_the_tail), TEST(all_again_after_an_error), TEST(gone_drive_ends_it),
+		TEST(newer_records_stay),
+		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(trims_before_writes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What could be a region, and how it is known again: over an invented machine. */
+#include "unit.h"
+#include "donard/candidate.h"
+#include "fake_sysfs.h"
+
+static const struct donard_candidate_info *only(struct fake *fake,
+						struct donard_candidate_list **list)
+{
+	assert_int_equal(donard_candidate_list(fake->ctx, list), 1);
+	return donard_candidate_get(*list, 0);
+}
+
+static void a_bar(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_candidate_info *info;
+	struct donard_candidate_list *list;
+
+	fake_pci(fake, "0000:03:00.0", "pci0000:00/0000:00:03.0/0000:01:00.0/0000:02:01.0", "0x050000",
+		 FAKE_16K FAKE_NO_BAR FAKE_64M FAKE_NO_BAR FAKE_NO_BAR FAKE_NO_BAR);
+	fake_pci_serial(fake, "0000:03:00.0");
+	fake_file(fake, "bus/pci/slots/7/address", "0000:03:00");
+	fake_file(fake, "bus/pci/slots/8/address", "0000:03:01");
+	info = only(fake, &list);
+	assert_int_equal(info->size, sizeof(*info));
+	assert_int_equal(info->kind, DONARD_KIND_PCI_BAR);
+	assert_int_equal(info->bar, 2);
+	assert_int_equal(info->size_bytes, 64 << 20);
+	assert_string_equal(info->bdf, "0000:03:00.0");
+	assert_string_equal(info->driver, "");
+	assert_string_equal(info->serial, "00-11-22-33-44-55-66-77");
+	assert_string_equal(info->path, "pci-0000:00:03.0/00.0/01.0/00.0");
+	assert_string_equal(info->slot, "7");
+	assert_string_equal(info->by_id, "pci-00-11-22-33-44-55-66-77-bar2");
+	assert_string_equal(info->by_path, "pci-0000:00:03.0-00.0-01.0-00.0-bar2");
+	assert_string_equal(info->obstacle, "");
+	assert_null(donard_candidate_get(list, 1));
+	donard_candidate_list_free(list);
+}
+
+static void a_drive(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_candidate_info *cmb, *other;
+	struct donard_candidate_list *list;
+
+	fake_cmb_drive(fake, "0000:04:00.0", "pci0000:00", "  S4YNNE0M1  ");
+	assert_int_equal(donard_candidate_list(fake->ctx, &list), 2);
+	cmb = donard_candidate_get(list, 0);
+	other = donard_candidate_get(list, 1);
+	assert_int_equal(cmb->kind, DONARD_KIND_NVME_CMB);
+	assert_int_equal(cmb->bar, 2);
+	assert_int_equal(cmb->offset_bytes, 1 << 20);
+	assert_int_equal(cmb->size_bytes, 32 << 20);
+	assert_string_equal(cmb->serial, "S4YNNE0M1");
+	assert_string_equal(cmb->by_id, "nvme-Fast_Drive-2_S4YNNE0M1-cmb");
+	assert_string_equal(cmb->by_path, "pci-0000:04:00.0-cmb");
+	assert_string_equal(cmb->obstacle, "");
+	/* That it is a PMR only registers tell, which the module reads: tests/guest/regions.sh. */
+	assert_int_equal(other->kind, DONARD_KIND_PCI_BAR);
+	assert_int_equal(other->bar, 4);
+	assert_int_equal(other->size_bytes, 64 << 20);
+	assert_non_null(strstr(other->obstacle, "for root: modprobe p2pmem"));
+	donard_candidate_list_free(list);
+}
+
+/* A CMB that nobody has enabled is listed once, and its BAR not again. */
+static void a_hidden_cmb(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_candidate_info *cmb;
+	struct donard_candidate_list *list;
+
+	fake_cmb_drive(fake, "0000:04:00.0", "pci0000:00", "S4");
+	fake_file(fake, "bus/pci/devices/0000:04:00.0/nvme/nvme0/cmb", "cmbloc : 0x00000000\ncmbsz  : 0x00000000");
+	cmb = only(fake, &list);
+	assert_int_equal(cmb->kind, DONARD_KIND_NVME_CMB);
+	assert_int_equal(cmb->size_bytes, 0);
+	assert_string_equal(cmb->obstacle, "");
+	donard_candidate_list_free(list);
+}
+
+static void obstacles(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_candidate_info *info;
+	struct donard_candidate_list *list;
+
+	fake_pci(fake, "0000:05:00.1", "pci0000:00", "0x030000", FAKE_64M);
+	fake_driver(fake, "0000:05:00.1", "amdgpu");
+	fake_pci_serial(fake, "0000:05:00.1");
+	info = only(fake, &list);
+	assert_non_null(strstr(info->obstacle, "the driver amdgpu uses 0000:05:00.1: unbind it first"));
+	/* Functions of one card share its number. */
+	assert_string_equal(info->by_id, "pci-00-11-22-33-44-55-66-77.1-bar0");
+	donard_candidate_list_free(list);
+	fake_pci(fake, "0000:06:00.0", "pci0000:00", "0x030000",
+		 "0x0000000000000000 0x0000000003ffffff 0x000000002014220c\n");
+	assert_int_equal(donard_candidate_list(fake->ctx, &list), 2);
+	assert_non_null(strstr(donard_candidate_get(list, 1)->obstacle, "above 4 GiB"));
+	donard_candidate_list_free(list);
+}
+
+/* BAR1 as NVIDIA's driver leaves it; the registers are no candidate. */
+static void a_gpu(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_candidate_info *info;
+	struct donard_candidate_list *list;
+
+	fake_pci(fake, "0000:05:00.0", "pci0000:00", "0x030000",
+		 "0x00000000f6000000 0x00000000f6ffffff 0x0000000000040200\n"
+		 "0x0000004000000000 0x0000004fffffffff 0x000000000014220c\n" FAKE_NO_BAR
+		 "0x0000005000000000 0x0000005001ffffff 0x000000000014220c\n");
+	fake_driver(fake, "0000:05:00.0", "nvidia");
+	info = only(fake, &list);
+	assert_int_equal(info->kind, DONARD_KIND_GPU_NVIDIA);
+	assert_int_equal(info->bar, 1);
+	assert_int_equal(info->size_bytes, 64ULL << 30);
+	assert_string_equal(info->by_path, "pci-0000:05:00.0-gpu");
+	assert_string_equal(info->obstacle, "");
+	donard_candidate_list_free(list);
+	fake_folder(fake, "module/nv");
+	fake_link(fake, "bus/pci/drivers/nvidia/module", "module/nv");
+	fake_file(fake, "module/nv/taint", "POE");
+	info = only(fake, &list);
+	assert_non_null(strstr(info->obstacle, "NVIDIA's proprietary module, which GPL modules cannot use: install"));
+	donard_candidate_list_free(list);
+}
+
+static void nothing(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_candidate_list *list;
+
+	assert_int_equal(donard_candidate_list(fake->ctx, &list), 0);
+	assert_null(donard_candidate_get(list, 0));
+	donard_candidate_list_free(list);
+	/* The windows of a bridge, a register BAR, an I/O BAR. */
+	fake_pci(fake, "0000:00:01.0", "pci0000:00", "0x060400", FAKE_64M);
+	fake_pci(fake, "0000:00:02.0", "pci0000:00", "0x020000", FAKE_16K
+		 "0x0000000000000000 0x0000000007ffffff 0x0000000000040101\n");
+	assert_int_equal(donard_candidate_list(fake->ctx, &list), 0);
+	donard_candidate_list_free(list);
+}
+
+/* A list of capabilities that goes in a circle ends. */
+static void a_circle(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_candidate_list *list;
+	uint8_t config[4096] = { 0 };
+
+	memcpy(config + 0x100, "\x01\x00\x02\x10", 4);
+	fake_pci(fake, "0000:03:00.0", "pci0000:00", "0x050000", FAKE_64M);
+	fake_bytes(fake, "bus/pci/devices/0000:03:00.0/config", config, sizeof(config));
+	assert_string_equal(only(fake, &list)->serial, "");
+	donard_candidate_list_free(list);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_bar, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_drive, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_hidden_cmb, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(obstacles, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_gpu, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(nothing, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_circle, fake_setup, fake_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

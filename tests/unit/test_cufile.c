@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * libcufile's driver, settings, files and buffers: no device, no root.  Needs ext4 or
+ * xfs under /tmp, and io_uring.
+ */
+#include <sys/resource.h>
+
+#include "cufile_scene.h"
+
+/* ---- the driver ---- */
+
+static void test_open_and_close(void **state)
+{
+	struct cuf_properties properties;
+	int version = 0;
+
+	(void)state;
+	assert_int_equal(cuFileUseCount(), 0);
+	assert_int_equal(cuFileDriverClose_v2().code, CUF_DRIVER_NOT_INITIALIZED);
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	assert_int_equal(cuFileUseCount(), 2);
+	assert_int_equal(cuFileDriverClose().code, 0);
+	assert_int_equal(cuFileUseCount(), 1);
+	assert_int_equal(cuFileDriverGetProperties(&properties).code, 0);
+	assert_int_equal(properties.driver.max_direct_kib, 16384);
+	assert_int_equal(properties.driver.controls, 0);
+	assert_int_equal(properties.driver.file_systems, 1 << CUF_FS_NVME);
+	assert_int_equal(properties.max_cache_kib, 131072);
+	assert_int_equal(properties.max_batch, 128);
+	assert_int_equal(cuFileDriverGetProperties(NULL).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	assert_int_equal(cuFileDriverClose_v2().code, CUF_DRIVER_NOT_INITIALIZED);
+	assert_int_equal(cuFileGetVersion(&version).code, 0);
+	assert_int_equal(version, 1090);
+	assert_int_equal(cuFileGetVersion(NULL).code, CUF_INVALID_VALUE);
+}
+
+/* A call that opens it by itself counts once; whoever opens it then owns that. */
+static void test_opens_by_itself(void **state)
+{
+	(void)state;
+	assert_int_equal(cuFileDriverSetMaxPinnedMemSize(1024).code, 0);
+	assert_int_equal(cuFileUseCount(), 1);
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	assert_int_equal(cuFileUseCount(), 1);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	assert_int_equal(cuFileUseCount(), 0);
+}
+
+static void test_without_module(void **state)
+{
+	struct scene *scene = *state;
+	char folder[128];
+
+	snprintf(folder, sizeof(folder), "%s/class/p2pmem", machine->root);
+	assert_int_equal(rmdir(folder), 0);
+	assert_int_equal(cuFileDriverOpen().code, CUF_DRIVER_NOT_INITIALIZED);
+	assert_says(scene, "modprobe p2pmem");
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	fake_folder(machine, "class/p2pmem");
+}
+
+static void test_set_properties(void **state)
+{
+	struct cuf_properties properties;
+
+	(void)state;
+	assert_int_equal(cuFileDriverSetPollMode(true, 8).code, 0);
+	assert_int_equal(cuFileDriverSetMaxDirectIOSize(4096).code, 0);
+	assert_int_equal(cuFileDriverSetMaxCacheSize(1024).code, 0);
+	assert_int_equal(cuFileDriverSetMaxPinnedMemSize(8192).code, 0);
+	assert_int_equal(cuFileDriverSetMaxDirectIOSize(3).code, CUF_DRIVER_UNSUPPORTED_LIMIT);
+	assert_int_equal(cuFileDriverSetPollMode(false, 5).code, CUF_DRIVER_UNSUPPORTED_LIMIT);
+	assert_int_equal(cuFileDriverGetProperties(&properties).code, 0);
+	assert_int_equal(properties.driver.controls, 1 << CUF_CONTROL_POLL);
+	assert_int_equal(properties.driver.poll_threshold_kib, 8);
+	assert_int_equal(properties.driver.max_direct_kib, 4096);
+	assert_int_equal(properties.max_cache_kib, 1024);
+	assert_int_equal(properties.max_pinned_kib, 8192);
+}
+
+/* ---- settings ---- */
+
+static void test_json(void **state)
+{
+	struct scene *scene = *state;
+	struct cuf_properties properties;
+
+	write_text(scene->json, "/* own */ { \"properties\": { \"allow_compat_mode\": true, // yes\n"
+		   "\"max_direct_io_size_kb\": 1024, \"unknown\": [] }, \"execution\": { \"max_io_threads\": 2 } }");
+	assert_int_equal(cuFileDriverGetProperties(&properties).code, 0);
+	assert_int_equal(properties.driver.max_direct_kib, 1024);
+	assert_int_equal(properties.driver.controls, 1 << CUF_CONTROL_COMPAT);
+}
+
+static void assert_bad_json(struct scene *scene, const char *text, const char *said)
+{
+	write_text(scene->json, text);
+	assert_int_equal(cuFileDriverOpen().code, CUF_DRIVER_INVALID_PROPS);
+	assert_says(scene, said);
+	assert_int_equal(cuFileUseCount(), 0);
+}
+
+static void test_bad_json(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_bad_json(scene, "{\n\"properties\": {\n", "line 3");
+	assert_bad_json(scene, "[]", "it is no object");
+	assert_bad_json(scene, "{ \"properties\": {} },\n\"denylist\": { \"filesystems\": [ \"xfs\" ] } }",
+			"line 1: there is something behind the object");
+	assert_bad_json(scene, "{ } /* own */ // and\n{ }", "line 2: there is something");
+	assert_bad_json(scene, "{ } /* without an end", "");
+	assert_bad_json(scene, "", "cufile.json: line 1");
+	assert_bad_json(scene, "{ \"properties\": { \"allow_compat_mode\": 1 } }", "allow_compat_mode is not true or false");
+	assert_bad_json(scene, "{ \"properties\": { \"per_buffer_cache_size_kb\": 65 } }", "a multiple of 4 from 64");
+	assert_bad_json(scene, "{ \"logging\": { \"level\": \"LOUD\" } }", "logging.level is not NOTICE");
+	assert_bad_json(scene, "{ \"denylist\": { \"devices\": [ 1 ] } }", "denylist.devices is not a list");
+	assert_bad_json(scene, "{ \"denylist\": { \"drivers\": [ \"nvme\" ] } }", "drivers cannot be denied");
+	unlink(scene->json);
+	assert_int_equal(cuFileDriverOpen().code, CUF_DRIVER_INVALID_PROPS);
+	assert_says(scene, "No such file");
+	write_text(scene->json, "{ \"denylist\": { \"drivers\": [] } }");
+	assert_int_equal(cuFileDriverOpen().code, 0);
+}
+
+/* What the program set holds until a driver that was open is closed. */
+static void test_failed_open_keeps_parameters(void **state)
+{
+	struct scene *scene = *state;
+	size_t value = 0;
+
+	assert_int_equal(cuFileSetParameterSizeT(CUF_SIZE_BATCH, 7).code, 0);
+	assert_bad_json(scene, "[]", "it is no object");
+	write_text(scene->json, "{}");
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	assert_int_equal(cuFileGetParameterSizeT(CUF_SIZE_BATCH, &value).code, 0);
+	assert_int_equal(value, 7);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	assert_int_equal(cuFileGetParameterSizeT(CUF_SIZE_BATCH, &value).code, 0);
+	assert_int_equal(value, 128);
+}
+
+static void test_force_compat(void **state)
+{
+	struct scene *scene = *state;
+	struct cuf_properties properties;
+
+	write_text(scene->json, "{ \"properties\": { \"force_compat_mode\": true } }");
+	scene_of(state);
+	assert_int_equal(cuFileDriverGetProperties(&properties).code, 0);
+	assert_int_equal(properties.driver.controls, 1 << CUF_CONTROL_COMPAT);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), 4096);
+	assert_int_equal(counted().compat_bytes, 4096);
+	assert_says(scene, "NOTICE");	/* at the default level */
+}
+
+/* The program's word counts more than the environment's, and that more than the file's. */
+static void test_parameters(void **state)
+{
+	char text[16];
+	size_t value = 0, most = 0;
+	bool flag = false;
+
+	(void)state;
+	assert_int_equal(cuFileSetParameterSizeT(CUF_SIZE_BATCH, 7).code, 0);
+	assert_int_equal(cuFileSetParameterBool(CUF_FLAG_ALLOW_COMPAT, false).code, 0);
+	assert_int_equal(cuFileSetParameterString(CUF_TEXT_LOG_LEVEL, "WARN").code, 0);
+	assert_int_equal(cuFileSetParameterSizeT(CUF_SIZE_BATCH, 0).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileSetParameterSizeT(CUF_SIZE_COUNT, 1).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileSetParameterString(CUF_TEXT_LOG_LEVEL, "LOUD").code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileGetParameterSizeT(CUF_SIZE_BATCH, &value).code, 0);
+	assert_int_equal(value, 7);
+	setenv("CUFILE_ALLOW_COMPAT_MODE", "true", 1);
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	unsetenv("CUFILE_ALLOW_COMPAT_MODE");
+	assert_int_equal(cuFileGetParameterSizeT(CUF_SIZE_BATCH, &value).code, 0);
+	assert_int_equal(value, 7);
+	assert_int_equal(cuFileGetParameterBool(CUF_FLAG_ALLOW_COMPAT, &flag).code, 0);
+	assert_false(flag);
+	assert_int_equal(cuFileGetParameterString(CUF_TEXT_LOG_LEVEL, text, 5).code, 0);
+	assert_string_equal(text, "WARN");
+	assert_int_equal(cuFileGetParameterString(CUF_TEXT_LOG_LEVEL, text, 4).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileGetParameterBool(-1, &flag).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileSetParameterSizeT(CUF_SIZE_BATCH, 9).code, CUF_DRIVER_ALREADY_OPEN);
+	assert_int_equal(cuFileGetParameterMinMaxValue(CUF_SIZE_BATCH, &value, &most).code, 0);
+	assert_int_equal(value, 1);
+	assert_int_equal(most, 4096);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	assert_int_equal(cuFileGetParameterSizeT(CUF_SIZE_BATCH, &value).code, 0);
+	assert_int_equal(value, 128);
+}
+
+/* ---- files ---- */
+
+static void test_handles(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct cuf_descriptor descriptor = { .type = CUF_DESCRIPTOR_USERSPACE };
+	void *again = NULL;
+	int pipes[2], other;
+
+	assert_int_equal(register_fd(scene->fd, &again).code, CUF_HANDLE_ALREADY_REGISTERED);
+	other = open(scene->path, O_RDONLY);	/* without O_DIRECT, too */
+	assert_int_equal(register_fd(other, &again).code, 0);
+	assert_ptr_not_equal(again, scene->handle);
+	cuFileHandleDeregister(again);
+	close(other);
+	other = open(scene->path, O_RDWR | O_APPEND | O_DIRECT);
+	assert_int_equal(register_fd(other, &again).code, CUF_INVALID_FILE_OPEN_FLAG);
+	close(other);
+	assert_int_equal(register_fd(other, &again).code, CUF_INVALID_VALUE);
+	assert_int_equal(register_fd(-1, &again).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileHandleRegister(&again, NULL).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileHandleRegister(&again, &descriptor).code, CUF_IO_NOT_SUPPORTED);
+	assert_int_equal(pipe(pipes), 0);
+	assert_int_equal(register_fd(pipes[0], &again).code, CUF_INVALID_FILE_TYPE);
+	close(pipes[0]);
+	close(pipes[1]);
+	cuFileHandleDeregister(scene->handle);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), -CUF_HANDLE_NOT_REGISTERED);
+	cuFileHandleDeregister(scene->handle);	/* which is told in the log alone */
+	assert_says(scene, "is no handle");
+	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
+}
+
+static int fds(void)
+{
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return count;
+}
+
+static void *read_once(void *data)
+{
+	struct scene *scene = data;
+
+	return (void *)(intptr_t)cuFileRead(scene->handle, scene->host, 4096, 0, 0);
+}
+
+struct sleeper {
+	struct scene *scene;
+	pthread_barrier_t at;
+};
+
+static void *read_and_sleep(void *data)
+{
+	struct sleeper *sleeper = data;
+	ssize_t got = cuFileRead(sleeper->scene->handle, sleeper->scene->host, 4096, 0, 0);
+
+	pthread_barrier_wait(&sleeper->at);
+	pthread_barrier_wait(&sleeper->at);
+	return (void *)(intptr_t)got;
+}
+
+/* A thread that used the file, and sleeps, does not keep it open. */
+static void test_deregister_reaches_sleepers(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct sleeper sleeper = { .scene = scene };
+	char link[64], target[256];
+	pthread_t thread;
+	void *got;
+
+	pthread_barrier_init(&sleeper.at, NULL, 2);
+	pthread_create(&thread, NULL, read_and_sleep, &sleeper);
+	pthread_barrier_wait(&sleeper.at);
+	cuFileHandleDeregister(scene->handle);
+	close(scene->fd);
+	for (int fd = 0; fd < 1024; fd++) {
+		ssize_t bytes;
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		bytes = readlink(link, target, sizeof(target) - 1);
+		target[bytes > 0 ? bytes : 0] = '\0';
+		assert_string_not_equal(target, scene->path);
+	}
+	scene->fd = -1;
+	pthread_barrier_wait(&sleeper.at);
+	pthread_join(thread, &got);
+	assert_int_equal((intptr_t)got, 4096);
+	pthread_barrier_destroy(&sleeper.at);
+}
+
+/* Nothing of a thread stays behind when it ends. */
+static void test_threads_end(void **state)
+{
+	struct scene *scene = scene_of(state);
+	pthread_t thread;
+	void *got;
+	int before;
+
+	for (int i = 0; i < 3; i++) {
+		before = fds();
+		pthread_create(&thread, NULL, read_once, scene);
+		pthread_join(thread, &got);
+		assert_int_equal((intptr_t)got, 4096);
+		assert_int_equal(fds(), before);
+	}
+}
+
+static void test_access_modes(void **state)
+{
+	struct scene *scene = scene_with(state, O_WRONLY | O_DIRECT);
+	void *handle = NULL;
+	int fd;
+
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), -1);
+	assert_int_equal(errno, EBADF);
+	memcpy(scene->host, scene->data + 4096, 4096);
+	memcpy(scene->data, scene->data + 4096, 4096);
+	assert_int_equal(cuFileWrite(scene->handle, scene->host, 4096, 0, 0), 4096);
+	assert_file(scene, BYTES);
+	fd = open(scene->path, O_RDONLY | O_DIRECT);
+	assert_int_equal(register_fd(fd, &handle).code, 0);
+	assert_int_equal(cuFileWrite(handle, scene->host, 4096, 0, 0), -1);
+	assert_int_equal(errno, EBADF);
+	close(fd);		/* before it is deregistered: the handle goes on */
+	assert_int_equal(cuFileRead(handle, scene->host, 4096, 8192, 0), 4096);
+	assert_memory_equal(scene->host, scene->data + 8192, 4096);
+}
+
+/* It is passing: no reason to go through DRAM from now on, though that is allowed. */
+static void test_too_many_files(void **state)
+{
+	struct scene *scene = *state;
+	struct rlimit before, limit;
+	void *handle = NULL;
+	int code, free_fd;
+
+	needs_supported_file_system(scene);
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	scene->fd = open(scene->path, O_RDWR | O_DIRECT);
+	free_fd = dup(scene->fd);
+	close(free_fd);
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (rlim_t more = 0; more < 3; more++) {
+		limit = (struct rlimit){ .rlim_cur = (rlim_t)free_fd + more, .rlim_max = before.rlim_max };
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+		code = register_fd(scene->fd, &handle).code;
+		assert_int_equal(setrlimit(RLIMIT_NOFILE, &before), 0);
+		assert_int_equal(code, CUF_GETNEWFD_FAILED);
+	}
+	assert_int_equal(register_fd(scene->fd, &handle).code, 0);
+}
+
+static void test_denied(void **state)
+{
+	struct scene *scene = *state;
+	void *handle = NULL;
+
+	needs_supported_file_system(scene);
+	write_text(scene->json, "{ \"denylist\": { \"filesystems\": [ \"ext4\", \"xfs\" ] } }");
+	scene->fd = open(scene->path, O_RDWR | O_DIRECT);
+	assert_int_equal(register_fd(scene->fd, &handle).code, CUF_IO_DISABLED);
+	assert_says(scene, "denylist");
+}
+
+/* ---- buffers ---- */
+
+static void test_buffers(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	assert_int_equal(gpu.pins, 1);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_MEMORY_ALREADY_REGISTERED);
+	assert_int_equal(cuFileBufRegister(scene->device + 65536, BYTES, 0).code, CUF_CUDA_POINTER_RANGE_ERROR);
+	assert_int_equal(cuFileBufRegister(scene->host, BYTES, 0).code, 0);
+	assert_int_equal(gpu.pins, 1);
+	assert_int_equal(cuFileBufDeregister(scene->host).code, 0);
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+	assert_int_equal(cuFileBufDeregister(scene->device).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBufDeregister(NULL).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBufRegister(NULL, BYTES, 0).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBufRegister(scene->device, 0, 0).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 64).code, CUF_INVALID_VALUE);
+	/* Where CUDA knows the GPU's address space, and no allocation. */
+	assert_int_equal(cuFileBufRegister(gpu.memory + GPU_BYTES - 65536, 65536, 0).code, CUF_CUDA_DRIVER_ERROR);
+	assert_int_equal(cuFileBufRegister(gpu.memory + GPU_BYTES - 65536, 65536, 0).cuda, 1);
+}
+
+static void test_pin_limit(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(cuFileDriverSetMaxPinnedMemSize(BYTES / 1024 - 64).code, 0);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_INVALID_MAPPING_SIZE);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES / 2, 0).code, 0);
+	assert_int_equal(cuFileBufRegister(scene->device + BYTES / 2, BYTES / 2, 0).code, CUF_GPU_MEMORY_PINNING_FAILED);
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+	assert_int_equal(cuFileBufRegister(scene->device + BYTES / 2, BYTES / 2, 0).code, 0);
+	gpu.pin_fails = -ENOMEM;
+	assert_int_equal(cuFileBufRegister(scene->device, 65536, 0).code, CUF_GPU_MEMORY_PINNING_FAILED);
+	gpu.pin_fails = -EOPNOTSUPP;
+	assert_int_equal(cuFileBufRegister(scene->device, 65536, 0).code, CUF_DEVICE_NOT_SUPPORTED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCENE_TEST(test_open_and_close),
+		SCENE_TEST(test_opens_by_itself),
+		SCENE_TEST(test_without_module),
+		SCENE_TEST(test_set_properties),
+		SCENE_TEST(test_json),
+		SCENE_TEST(test_bad_json),
+		SCENE_TEST(test_parameters),
+		SCENE_TEST(test_failed_open_keeps_parameters),
+		SCENE_TEST(test_force_compat),
+		SCENE_TEST(test_handles),
+		SCENE_TEST(test_deregister_reaches_sleepers),
+		SCENE_TEST(test_threads_end),
+		SCENE_TEST(test_access_modes),
+		SCENE_TEST(test_too_many_files),
+		SCENE_TEST(test_denied),
+		SCENE_TEST(test_buffers),
+		SCENE_TEST(test_pin_limit),
+	};
+
+	return cmocka_run_group_tests_name("cufile", tests, make_machine, remove_machine);
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * libcufile's batches and streams.  Needs ext4 or xfs under /tmp, and io_uring.
+ */
+#include <limits.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "cufile_scene.h"
+
+/* ---- batches ---- */
+
+static struct cuf_batch_request batch_read(struct scene *scene, unsigned int i)
+{
+	return (struct cuf_batch_request){
+		.mode = CUF_MODE_BATCH, .base = scene->device, .file_offset = i * 65536, .offset = i * 65536,
+		.bytes = 65536, .handle = scene->handle, .operation = CUF_READ, .cookie = (void *)(uintptr_t)(i + 1),
+	};
+}
+
+static void test_batch(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct cuf_batch_request requests[32];
+	struct cuf_batch_event events[32];
+	unsigned int count, seen = 0;
+	uint32_t cookies = 0;
+	void *batch;
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	for (unsigned int i = 0; i < 32; i++)
+		requests[i] = batch_read(scene, i);
+	requests[30].bytes = 1001;	/* unaligned */
+	requests[31].handle = NULL;
+	assert_int_equal(cuFileBatchIOSetUp(&batch, 32).code, 0);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 32, requests, 0).code, 0);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 1, requests, 0).code, CUF_BATCH_FULL);
+	while (seen < 32) {
+		count = 32;
+		assert_int_equal(cuFileBatchIOGetStatus(batch, 1, &count, events, NULL).code, 0);
+		assert_in_range(count, 1, 32);
+		for (unsigned int i = 0; i < count; i++) {
+			uintptr_t cookie = (uintptr_t)events[i].cookie;
+
+			cookies |= 1U << (cookie - 1);
+			assert_int_equal(events[i].status, cookie == 32 ? CUF_INVALID : CUF_COMPLETE);
+			assert_int_equal((ssize_t)events[i].result, cookie == 31 ? 1001 :
+					 cookie == 32 ? -CUF_HANDLE_NOT_REGISTERED : 65536);
+		}
+		seen += count;
+	}
+	assert_int_equal(cookies, UINT32_MAX);
+	assert_memory_equal(scene->device, scene->data, 30 * 65536 + 1001);
+	count = 32;
+	assert_int_equal(cuFileBatchIOGetStatus(batch, 32, &count, events, NULL).code, 0);
+	assert_int_equal(count, 0);
+	requests[0].operation = CUF_WRITE;
+	assert_int_equal(cuFileBatchIOSubmit(batch, 1, requests, 0).code, 0);
+	count = 1;
+	assert_int_equal(cuFileBatchIOGetStatus(batch, 1, &count, events, &(struct timespec){ .tv_sec = 60 }).code, 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(events[0].result, 65536);
+	cuFileBatchIODestroy(batch);
+	assert_int_equal(cuFileBatchIOCancel(batch).code, CUF_INVALID_VALUE);
+}
+
+static void test_bad_batches(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct cuf_batch_request request = batch_read(scene, 0);
+	struct cuf_batch_event event;
+	unsigned int count = 1;
+	void *batch;
+
+	assert_int_equal(cuFileBatchIOSetUp(&batch, 0).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBatchIOSetUp(&batch, 129).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBatchIOSetUp(NULL, 1).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBatchIOSetUp(&batch, 1).code, 0);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 0, &request, 0).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 2, &request, 0).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 1, &request, 1).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 1, NULL, 0).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBatchIOSubmit(NULL, 1, &request, 0).code, CUF_INVALID_VALUE);
+	request.operation = 2;
+	assert_int_equal(cuFileBatchIOSubmit(batch, 1, &request, 0).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBatchIOGetStatus(batch, 2, &count, &event, NULL).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileBatchIOGetStatus(batch, 0, &count, &event, NULL).code, 0);
+	assert_int_equal(count, 0);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 1, &(struct cuf_batch_request){ .mode = CUF_MODE_BATCH }, 0).code, 0);
+	count = 1;
+	assert_int_equal(cuFileBatchIOGetStatus(batch, 1, &count, &event,
+						&(struct timespec){ .tv_sec = LONG_MAX }).code, 0);
+	assert_int_equal(count, 1);
+	assert_int_equal(event.status, CUF_INVALID);
+	cuFileBatchIODestroy(NULL);
+}
+
+/* One thread works on the first; what waits behind it is canceled, and told so. */
+static void test_cancel(void **state)
+{
+	struct scene *scene = *state;
+	struct cuf_batch_request requests[8];
+	struct cuf_batch_event events[8];
+	unsigned int count = 8, canceled = 0;
+	void *batch;
+
+	write_text(scene->json, "{ \"execution\": { \"max_io_threads\": 1 } }");
+	scene = scene_of(state);
+	for (unsigned int i = 0; i < 8; i++) {
+		requests[i] = batch_read(scene, i);
+		requests[i].base = i ? scene->host : scene->device;
+	}
+	assert_int_equal(cuFileBatchIOSetUp(&batch, 8).code, 0);
+	pthread_mutex_lock(&gpu.gate);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 8, requests, 0).code, 0);
+	while (!__atomic_load_n(&gpu.copies, __ATOMIC_RELAXED))
+		sched_yield();
+	assert_int_equal(cuFileBatchIOCancel(batch).code, 0);
+	pthread_mutex_unlock(&gpu.gate);
+	assert_int_equal(cuFileBatchIOGetStatus(batch, 8, &count, events, NULL).code, 0);
+	assert_int_equal(count, 8);
+	for (unsigned int i = 0; i < 8; i++) {
+		canceled += events[i].status == CUF_CANCELED;
+		assert_true(events[i].status == CUF_CANCELED || events[i].status == CUF_COMPLETE);
+		assert_int_equal(events[i].result, events[i].status == CUF_CANCELED ? 0 : 65536);
+	}
+	assert_int_equal(canceled, 7);
+	assert_int_equal(counted().reads, 1);
+	/* Destroyed and closed with requests in flight. */
+	assert_int_equal(cuFileBatchIOSubmit(batch, 8, requests, 0).code, 0);
+	cuFileBatchIODestroy(batch);
+	assert_int_equal(cuFileBatchIOSetUp(&batch, 8).code, 0);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 8, requests, 0).code, 0);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+}
+
+/* ---- streams ---- */
+
+static void test_stream(void **state)
+{
+	struct scene *scene = scene_of(state);
+	size_t bytes = BYTES;
+	off_t at = 0, offset = 0;
+	ssize_t first = 0, second = 0;
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	assert_int_equal(cuFileStreamRegister(&stream, 0).code, 0);
+	pthread_mutex_lock(&stream.gate);
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->device, &bytes, &at, &offset, &first, &stream).code, 0);
+	/* Read at its turn. */
+	bytes = 70001;
+	at = 4096;
+	offset = 3;
+	assert_int_equal(first, 0);
+	pthread_mutex_unlock(&stream.gate);
+	assert_int_equal(cuFileWriteAsync(scene->handle, scene->device, &bytes, &at, &offset, &second, &stream).code, 0);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(first, 70001);
+	assert_int_equal(second, 70001);
+	assert_memory_equal(scene->device + 3, scene->data + 4096, 70001);
+	assert_file(scene, BYTES);
+	assert_int_equal(cuFileStreamDeregister(&stream).code, 0);
+	assert_int_equal(cuFileStreamDeregister(&stream).code, 0);	/* it need not be registered */
+	assert_int_equal(cuFileStreamDeregister(&gpu).code, CUF_INVALID_VALUE);
+}
+
+/* What was promised not to change is read at once. */
+static void test_fixed_stream(void **state)
+{
+	struct scene *scene = scene_of(state);
+	size_t bytes = 8192;
+	off_t at = 4096, offset = 4096;
+	ssize_t done = 0;
+
+	assert_int_equal(cuFileStreamRegister(&stream, 16).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileStreamRegister(&gpu, 15).code, CUF_INVALID_VALUE);
+	assert_int_equal(cuFileStreamRegister(&stream, 15).code, 0);
+	pthread_mutex_lock(&stream.gate);
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->host, &bytes, &at, &offset, &done, &stream).code, 0);
+	bytes = 1;
+	at = offset = 0;
+	pthread_mutex_unlock(&stream.gate);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(done, 8192);
+	assert_memory_equal(scene->host + 4096, scene->data + 4096, 8192);
+}
+
+static void test_bad_streams(void **state)
+{
+	struct scene *scene = scene_of(state);
+	size_t bytes = 8192;
+	off_t at = 0, offset = 0;
+	ssize_t done = 0;
+
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->host, NULL, &at, &offset, &done, &stream).code,
+			 CUF_INVALID_VALUE);
+	assert_int_equal(cuFileReadAsync(NULL, scene->host, &bytes, &at, &offset, &done, &stream).code,
+			 CUF_HANDLE_NOT_REGISTERED);
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->host, &bytes, &at, &offset, &done, &gpu).code,
+			 CUF_CUDA_DRIVER_ERROR);
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->host, &bytes, &at, &offset, &done, NULL).code, 0);
+	assert_int_equal(done, 8192);	/* in no stream it waits */
+	at = -5;
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->host, &bytes, &at, &offset, &done, &stream).code, 0);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(done, -CUF_INVALID_VALUE);
+	/* Its turn comes after the driver's end. */
+	pthread_mutex_lock(&stream.gate);
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->host, &bytes, &at, &offset, &done, &stream).code, 0);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	pthread_mutex_unlock(&stream.gate);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(done, -CUF_DRIVER_NOT_INITIALIZED);
+}
+
+static struct cuf_error read_in_stream(struct scene *scene, ssize_t *done)
+{
+	static size_t bytes = 8192;
+	static off_t at, offset;
+
+	return cuFileReadAsync(scene->handle, scene->host, &bytes, &at, &offset, done, &stream);
+}
+
+/* Whoever registers it does not wait for what it does. */
+static void test_busy_stream(void **state)
+{
+	struct scene *scene = scene_of(state);
+	ssize_t done = 0;
+
+	pthread_mutex_lock(&stream.gate);
+	assert_int_equal(read_in_stream(scene, &done).code, 0);
+	assert_int_equal(cuFileStreamRegister(&stream, 0).code, 0);
+	assert_int_equal(done, 0);
+	pthread_mutex_unlock(&stream.gate);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(done, 8192);
+}
+
+/* A graph may run never, or often: nothing is put into it. */
+static void test_captured_stream(void **state)
+{
+	struct scene *scene = scene_of(state);
+	unsigned int calls = stream.calls;
+	ssize_t done = 0;
+
+	stream.captured = true;
+	assert_int_equal(cuFileStreamRegister(&stream, 0).code, CUF_ASYNC_NOT_SUPPORTED);
+	assert_int_equal(read_in_stream(scene, &done).code, CUF_ASYNC_NOT_SUPPORTED);
+	assert_int_equal(stream.calls, calls);
+	assert_int_equal(done, 0);
+}
+
+/* Its request ends with the registration of the stream, and writes nowhere: that memory may be gone. */
+static void test_failed_stream(void **state)
+{
+	struct scene *scene = scene_of(state);
+	ssize_t *done = calloc(1, sizeof(*done));
+
+	stream.rc = 719;	/* CUDA_ERROR_LAUNCH_FAILED */
+	assert_int_equal(read_in_stream(scene, done).code, 0);
+	assert_int_equal(*done, 0);
+	free(done);
+	assert_int_equal(cuFileStreamDeregister(&stream).code, 0);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+}
+
+/* What the child does with the driver is not told to the parent's request. */
+static void test_stream_and_fork(void **state)
+{
+	struct scene *scene = scene_of(state);
+	ssize_t *done = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int status = 0;
+	pid_t child;
+
+	pthread_mutex_lock(&stream.gate);
+	assert_int_equal(read_in_stream(scene, done).code, 0);
+	child = fork();
+	if (!child)
+		_exit(cuFileDriverClose_v2().code);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	assert_int_equal(*done, 0);
+	pthread_mutex_unlock(&stream.gate);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(*done, 8192);
+	munmap(done, 4096);
+}
+
+/* Whatever calls twice, a request runs once. */
+static void test_repeated_turn(void **state)
+{
+	struct scene *scene = scene_of(state);
+	ssize_t done = 0;
+
+	stream.repeats = true;
+	assert_int_equal(read_in_stream(scene, &done).code, 0);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(done, 8192);
+	assert_int_equal(counted().reads, 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCENE_TEST(test_batch),
+		SCENE_TEST(test_bad_batches),
+		SCENE_TEST(test_cancel),
+		SCENE_TEST(test_stream),
+		SCENE_TEST(test_fixed_stream),
+		SCENE_TEST(test_bad_streams),
+		SCENE_TEST(test_busy_stream),
+		SCENE_TEST(test_captured_stream),
+		SCENE_TEST(test_failed_stream),
+		SCENE_TEST(test_stream_and_fork),
+		SCENE_TEST(test_repeated_turn),
+	};
+
+	return cmocka_run_group_tests_name("cufile_async", tests, make_machine, remove_machine);
+}

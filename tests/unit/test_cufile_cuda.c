@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What libcufile makes of CUDA's answers about a pointer: no GPU, and no libcuda. */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "unit.h"
+#include "cufile/gpu.h"
+
+static struct {
+	int rc;			/* a CUresult */
+	unsigned int type;
+	bool managed;
+	void *context;
+	unsigned int retained;
+	bool strict;		/* nothing is told without a context */
+	unsigned int depth;
+	int stream_rc, capture_rc, capture_status;
+} answer;
+
+static char primary;	/* the context of device 3 */
+
+static int get_attribute(void *data, int attribute, uint64_t pointer)
+{
+	if (answer.rc)
+		return answer.rc;
+	if (!answer.depth && (answer.strict || attribute == 11 || attribute == 12))
+		return 201;	/* CUDA_ERROR_INVALID_CONTEXT */
+	switch (attribute) {
+	case 1:	/* CU_POINTER_ATTRIBUTE_CONTEXT */
+		*(void **)data = answer.context;
+		break;
+	case 2:	/* _MEMORY_TYPE */
+		*(unsigned int *)data = answer.type;
+		break;
+	case 8:	/* _IS_MANAGED */
+		*(bool *)data = answer.managed;
+		break;
+	case 9:	/* _DEVICE_ORDINAL */
+		*(int *)data = 3;
+		break;
+	case 11:	/* _RANGE_START_ADDR */
+		*(uint64_t *)data = pointer & ~0xffffULL;
+		break;
+	case 12:	/* _RANGE_SIZE */
+		*(size_t *)data = 65536;
+		break;
+	default:
+		return 1;
+	}
+	return 0;
+}
+
+static int get_device(int *device, int ordinal)
+{
+	*device = 100 + ordinal;
+	return 0;
+}
+
+static int retain_primary(void **context, int device)
+{
+	assert_true(device == 103 || (device == 100 && answer.strict));
+	answer.retained += device == 103;
+	*context = &primary;
+	return 0;
+}
+
+static int query(void *stream)
+{
+	assert_ptr_equal(stream, &primary);
+	return answer.stream_rc;
+}
+
+static int is_capturing(void *stream, int *status)
+{
+	assert_ptr_equal(stream, &primary);
+	*status = answer.capture_status;
+	return answer.capture_rc;
+}
+
+static int push(void *context)
+{
+	assert_true(context == &primary || context == &answer);
+	answer.depth++;
+	return 0;
+}
+
+static int pop(void **context)
+{
+	*context = &primary;
+	answer.depth--;
+	return 0;
+}
+
+void *__wrap_dlopen(const char *name, int flags);
+void *__wrap_dlsym(void *library, const char *name);
+
+void *__wrap_dlopen(const char *name, int flags)
+{
+	assert_string_equal(name, "libcuda.so.1");
+	assert_int_equal(flags & RTLD_NOLOAD, RTLD_NOLOAD);
+	return &answer;
+}
+
+void *__wrap_dlsym(void *library, const char *name)
+{
+	assert_ptr_equal(library, &answer);
+	if (!strcmp(name, "cuPointerGetAttribute"))
+		return (void *)get_attribute;
+	if (!strcmp(name, "cuStreamQuery"))
+		return (void *)query;
+	if (!strcmp(name, "cuStreamIsCapturing"))
+		return (void *)is_capturing;
+	if (!strcmp(name, "cuDeviceGet"))
+		return (void *)get_device;
+	if (!strcmp(name, "cuCtxPushCurrent_v2"))
+		return (void *)push;
+	if (!strcmp(name, "cuCtxPopCurrent_v2"))
+		return (void *)pop;
+	return !strcmp(name, "cuDevicePrimaryCtxRetain") ? (void *)retain_primary : NULL;
+}
+
+static void ask(int rc, unsigned int type, bool managed, struct cuf_pointer *found)
+{
+	answer.rc = rc;
+	answer.type = type;
+	answer.managed = managed;
+	assert_int_equal(cuf_gpu->look_up((void *)0x7f0000012345, found), 0);
+	assert_int_equal(answer.depth, 0);
+}
+
+static void test_kinds(void **state)
+{
+	struct cuf_pointer found;
+
+	(void)state;
+	ask(0, 1, false, &found);
+	assert_int_equal(found.kind, CUF_KIND_HOST);
+	ask(0, 2, true, &found);
+	assert_int_equal(found.kind, CUF_KIND_MANAGED);
+	answer.context = &answer;
+	ask(0, 2, false, &found);
+	assert_int_equal(found.kind, CUF_KIND_DEVICE);
+	assert_ptr_equal(found.context, &answer);
+	assert_int_equal(found.start, 0x7f0000010000);
+	assert_int_equal(found.bytes, 65536);
+}
+
+/* As cuMemAllocAsync() and cuMemMap() give it: its device's primary context, retained once. */
+static void test_no_context(void **state)
+{
+	struct cuf_pointer found;
+
+	(void)state;
+	answer.context = NULL;
+	for (int i = 0; i < 2; i++) {
+		ask(0, 2, false, &found);
+		assert_int_equal(found.kind, CUF_KIND_DEVICE);
+		assert_ptr_equal(found.context, &primary);
+		assert_int_equal(answer.retained, 1);
+	}
+}
+
+/* A thread of ours has none, and CUDA tells it nothing. */
+static void test_thread_without_context(void **state)
+{
+	struct cuf_pointer found;
+
+	(void)state;
+	answer.strict = true;
+	answer.context = &answer;
+	ask(0, 2, false, &found);
+	assert_int_equal(found.kind, CUF_KIND_DEVICE);
+	assert_int_equal(found.start, 0x7f0000010000);
+	ask(0, 2, true, &found);
+	assert_int_equal(found.kind, CUF_KIND_MANAGED);
+	ask(1, 0, false, &found);
+	assert_int_equal(found.kind, CUF_KIND_HOST);
+	answer.strict = false;
+}
+
+/* "No pointer of mine", and "not begun", which a child hears after fork(). */
+static void test_unknown_is_host(void **state)
+{
+	struct cuf_pointer found;
+
+	(void)state;
+	ask(1, 2, false, &found);
+	assert_int_equal(found.kind, CUF_KIND_HOST);
+	ask(3, 2, false, &found);
+	assert_int_equal(found.kind, CUF_KIND_HOST);
+}
+
+/* A pointer of which CUDA cannot tell is nobody's, and no failure of it is lost. */
+static void test_failure_is_told(void **state)
+{
+	static const int failures[] = { 4, 100, 201, 700, 719, 999 };
+	struct cuf_pointer found;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		answer.rc = failures[i];
+		assert_int_equal(cuf_gpu->look_up((void *)0x7f0000012345, &found), failures[i]);
+	}
+}
+
+/* One that works, is busy, or has failed is a stream; what CUDA does not know, or whose context is gone, is none. */
+static void test_streams(void **state)
+{
+	static const int streams[] = { 0, 600, 700, 719, 999 }, none[] = { 1, 3, 201, 400, 709 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(streams) / sizeof(streams[0]); i++) {
+		answer.stream_rc = streams[i];
+		assert_true(cuf_gpu->is_stream(&primary));
+	}
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++) {
+		answer.stream_rc = none[i];
+		assert_false(cuf_gpu->is_stream(&primary));
+	}
+}
+
+/* Captured, or its capture is broken; or the default stream while another one is captured (906). */
+static void test_captured(void **state)
+{
+	static const struct {
+		int rc, status;
+		bool captured;
+	} answers[] = { { 0, 0, false }, { 0, 1, true }, { 0, 2, true }, { 906, 0, true }, { 400, 0, false }, { 700, 0, false } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(answers) / sizeof(answers[0]); i++) {
+		answer.capture_rc = answers[i].rc;
+		answer.capture_status = answers[i].status;
+		assert_int_equal(cuf_gpu->is_captured(&primary), answers[i].captured);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_kinds),
+		cmocka_unit_test(test_no_context),
+		cmocka_unit_test(test_thread_without_context),
+		cmocka_unit_test(test_unknown_is_host),
+		cmocka_unit_test(test_failure_is_told),
+		cmocka_unit_test(test_streams),
+		cmocka_unit_test(test_captured),
+	};
+
+	return cmocka_run_group_tests_name("cufile_cuda", tests, NULL, NULL);
+}

@@ -1,0 +1,751 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What libcufile does when a call beneath it fails, and when threads write beside each
+ * other.  Needs ext4 or xfs under /tmp, and io_uring.
+ */
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "cufile_scene.h"
+#include "donard/queue.h"
+
+/* ---- calls of the library and the kernel, which fail or dawdle as a test says ---- */
+
+static struct {
+	int open_rc, flush_rc, wait_rc;	/* -errno; wait_rc once */
+	unsigned int flushes, opens, polls, waits;
+	const void *foreign;	/* memory of a device begins there */
+	bool dawdles;		/* between reading a block and writing it, and before a file is cut */
+} faults;
+
+int __real_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
+			     struct donard_queue **queue);
+int __real_donard_queue_flush(struct donard_queue *queue, struct donard_file *file, void *user);
+int __real_donard_queue_write(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
+			      struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,
+			      void *user);
+int __real_donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t timeout_ns,
+			     struct donard_completion *completions, unsigned int most);
+int __real_donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions, unsigned int most);
+int __real_donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t length_bytes,
+				   struct donard_memory **memory);
+int __real_ftruncate(int fd, off_t bytes);
+
+int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
+			     struct donard_queue **queue);
+int __wrap_donard_queue_flush(struct donard_queue *queue, struct donard_file *file, void *user);
+int __wrap_donard_queue_write(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
+			      struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,
+			      void *user);
+int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t timeout_ns,
+			     struct donard_completion *completions, unsigned int most);
+int __wrap_donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions, unsigned int most);
+int __wrap_donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t length_bytes,
+				   struct donard_memory **memory);
+int __wrap_ftruncate(int fd, off_t bytes);
+
+int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
+			     struct donard_queue **queue)
+{
+	__atomic_add_fetch(&faults.opens, 1, __ATOMIC_RELAXED);
+	return faults.open_rc ? faults.open_rc : __real_donard_queue_open(ctx, options, queue);
+}
+
+int __wrap_donard_queue_flush(struct donard_queue *queue, struct donard_file *file, void *user)
+{
+	__atomic_add_fetch(&faults.flushes, 1, __ATOMIC_RELAXED);
+	return faults.flush_rc ? faults.flush_rc : __real_donard_queue_flush(queue, file, user);
+}
+
+static void dawdle(void)
+{
+	if (faults.dawdles)
+		usleep(500);
+}
+
+int __wrap_donard_queue_write(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
+			      struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,
+			      void *user)
+{
+	dawdle();
+	return __real_donard_queue_write(queue, file, file_offset, memory, memory_offset, length_bytes, user);
+}
+
+/* The request goes on, and its completion is not taken. */
+int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t timeout_ns,
+			     struct donard_completion *completions, unsigned int most)
+{
+	int rc = __atomic_exchange_n(&faults.wait_rc, 0, __ATOMIC_RELAXED);
+
+	__atomic_add_fetch(&faults.waits, 1, __ATOMIC_RELAXED);
+	if (!rc)
+		return __real_donard_queue_wait(queue, least, timeout_ns, completions, most);
+	assert_int_equal(donard_queue_submit(queue), 0);
+	return rc;
+}
+
+int __wrap_donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions, unsigned int most)
+{
+	__atomic_add_fetch(&faults.polls, 1, __ATOMIC_RELAXED);
+	return __real_donard_queue_poll(queue, completions, most);
+}
+
+int __wrap_donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t length_bytes,
+				   struct donard_memory **memory)
+{
+	return address && address == faults.foreign ? -EHOSTUNREACH :
+	       __real_donard_memory_from_host(ctx, address, length_bytes, memory);
+}
+
+int __wrap_ftruncate(int fd, off_t bytes)
+{
+	dawdle();
+	return __real_ftruncate(fd, bytes);
+}
+
+static int setup(void **state)
+{
+	memset(&faults, 0, sizeof(faults));
+	return scene_setup(state);
+}
+
+/* ---- failures ---- */
+
+static struct scene *durable_scene(void **state)
+{
+	struct scene *scene = *state;
+
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	return scene_with(state, O_RDWR | O_DIRECT | O_SYNC);
+}
+
+/* Once a write, however many pieces it has; and not for a read. */
+static void test_durable(void **state)
+{
+	struct scene *scene = durable_scene(state);
+
+	assert_int_equal(cuFileWrite(scene->handle, scene->host, 65536, 0, 0), 65536);
+	assert_int_equal(faults.flushes, 1);
+	assert_int_equal(cuFileWrite(scene->handle, scene->host, 20000, 1000, 1000), 20000);
+	assert_int_equal(faults.flushes, 2);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 65536, 0, 0), 65536);
+	assert_int_equal(faults.flushes, 2);
+}
+
+/* Bytes that are not durable were not written, and no other way is tried. */
+static void test_flush_fails(void **state)
+{
+	struct scene *scene = durable_scene(state);
+
+	faults.flush_rc = -EIO;
+	assert_int_equal(cuFileWrite(scene->handle, scene->host, 65536, 0, 0), -1);
+	assert_int_equal(errno, EIO);
+	faults.flush_rc = -EOPNOTSUPP;
+	assert_int_equal(cuFileWrite(scene->handle, scene->host, 65536, 0, 0), -CUF_IO_NOT_SUPPORTED);
+	assert_int_equal(counted().compat_bytes, 0);
+}
+
+/* The result of a request that was given up is not the next one's. */
+static void test_lost_request(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), 4096);
+	faults.wait_rc = -EIO;
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 65536, 0, 0), -1);
+	assert_int_equal(errno, EIO);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 8192, 0), 4096);
+	assert_memory_equal(scene->host, scene->data + 8192, 4096);
+}
+
+static void *read_once(void *data)
+{
+	struct scene *scene = data;
+
+	return (void *)(intptr_t)cuFileRead(scene->handle, scene->host, 4096, 8192, 0);
+}
+
+static ssize_t read_in_thread(struct scene *scene)
+{
+	pthread_t thread;
+	void *got;
+
+	pthread_create(&thread, NULL, read_once, scene);
+	pthread_join(thread, &got);
+	return (intptr_t)got;
+}
+
+/* Where io_uring is switched off, compatibility mode still works. */
+static void test_without_io_uring(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	faults.open_rc = -EOPNOTSUPP;
+	assert_int_equal(read_in_thread(scene), -CUF_IO_NOT_SUPPORTED);
+	assert_int_equal(faults.opens, 1);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
+	assert_int_equal(read_in_thread(scene), 4096);
+	assert_memory_equal(scene->host, scene->data + 8192, 4096);
+	assert_int_equal(counted().compat_bytes, 4096);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"properties\": { \"force_compat_mode\": true } }");
+	faults.opens = 0;
+	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
+	assert_int_equal(read_in_thread(scene), 4096);
+	assert_int_equal(faults.opens, 0);
+}
+
+/* A pointer that nobody may read or write: no signal, and the next call works. */
+static void test_bad_address(void **state)
+{
+	struct scene *scene = scene_of(state);
+	uint8_t *nothing = mmap(NULL, 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	static const off_t places[] = { 0, 1 };
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		assert_int_equal(cuFileRead(scene->handle, nothing, 4096, places[i], 0), -1);
+		assert_int_equal(errno, EFAULT);
+		assert_int_equal(cuFileWrite(scene->handle, nothing, 4096, places[i], 0), -1);
+		assert_int_equal(errno, EFAULT);
+	}
+	assert_file(scene, BYTES);
+	assert_int_equal(cuFileWrite(scene->handle, scene->data + 1, 100, 1, 0), 100);
+	munmap(nothing, 65536);
+}
+
+/* Requests up to that size are polled for. */
+static void test_poll_mode(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	assert_int_equal(cuFileDriverSetPollMode(true, 4).code, 0);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 8192, 0), 4096);
+	assert_memory_equal(scene->host, scene->data + 8192, 4096);
+	assert_true(faults.polls > 0);
+	assert_int_equal(faults.waits, 0);
+	faults.polls = 0;
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 8192, 0, 0), 8192);
+	assert_int_equal(faults.polls, 0);
+	assert_true(faults.waits > 0);
+}
+
+/* A mapping of a device is not the host's memory: no byte goes there as if it were. */
+static void test_foreign_memory(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	faults.foreign = scene->host;
+	assert_int_equal(cuFileBufRegister(scene->host, BYTES, 0).code, CUF_CUDA_MEMORY_TYPE_INVALID);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), -CUF_CUDA_MEMORY_TYPE_INVALID);
+	assert_int_equal(cuFileWrite(scene->handle, scene->host, 4096, 0, 0), -CUF_CUDA_MEMORY_TYPE_INVALID);
+	assert_file(scene, BYTES);
+	assert_int_equal(counted().read_bytes + counted().written_bytes, 0);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), 4096);
+	assert_memory_equal(scene->host, scene->data, 4096);
+	assert_int_equal(counted().compat_bytes, 4096);
+}
+
+/* ---- threads that write beside each other ---- */
+
+struct writer {
+	void *handle;
+	const uint8_t *from;
+	size_t bytes;		/* 0: the thread ends */
+	off_t at;
+	ssize_t wrote;
+	pthread_barrier_t *barrier;
+	pthread_t thread;
+};
+
+/* They live as long as the test: the sanitizer takes a ring of a thread that began where one ended for the same. */
+struct pair {
+	struct writer writers[2];
+	pthread_barrier_t barrier;
+};
+
+static void *write_when_told(void *data)
+{
+	struct writer *writer = data;
+
+	for (pthread_barrier_wait(writer->barrier); writer->bytes; pthread_barrier_wait(writer->barrier)) {
+		writer->wrote = cuFileWrite(writer->handle, writer->from, writer->bytes, writer->at, 0);
+		pthread_barrier_wait(writer->barrier);
+	}
+	return NULL;
+}
+
+static void begin_pair(struct pair *pair)
+{
+	faults.dawdles = true;
+	pthread_barrier_init(&pair->barrier, NULL, 3);
+	for (int i = 0; i < 2; i++) {
+		pair->writers[i] = (struct writer){ .barrier = &pair->barrier };
+		pthread_create(&pair->writers[i].thread, NULL, write_when_told, &pair->writers[i]);
+	}
+}
+
+static void tell(struct writer *writer, void *handle, const uint8_t *from, size_t bytes, off_t at)
+{
+	writer->handle = handle;
+	writer->from = from;
+	writer->bytes = bytes;
+	writer->at = at;
+}
+
+static void write_both(struct pair *pair)
+{
+	pthread_barrier_wait(&pair->barrier);
+	pthread_barrier_wait(&pair->barrier);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(pair->writers[i].wrote, pair->writers[i].bytes);
+}
+
+static void end_pair(struct pair *pair)
+{
+	for (int i = 0; i < 2; i++)
+		pair->writers[i].bytes = 0;
+	pthread_barrier_wait(&pair->barrier);
+	for (int i = 0; i < 2; i++)
+		pthread_join(pair->writers[i].thread, NULL);
+	pthread_barrier_destroy(&pair->barrier);
+}
+
+/* The lock is the file's, and not the registration's. */
+static void test_two_handles(void **state)
+{
+	struct scene *scene = scene_of(state);
+	int fd = open(scene->path, O_RDWR | O_DIRECT);
+	void *other = NULL;
+	struct pair pair;
+
+	assert_int_equal(register_fd(fd, &other).code, 0);
+	begin_pair(&pair);
+	for (int i = 0; i < 40; i++) {
+		tell(&pair.writers[0], scene->handle, scene->data, 100, 0);
+		tell(&pair.writers[1], i % 2 ? other : scene->handle, scene->data + 100, 100, 100);
+		dnd_memory_nonce(scene->data, 200);
+		write_both(&pair);
+		assert_file(scene, BYTES);
+	}
+	end_pair(&pair);
+	close(fd);
+}
+
+/* Who cuts the file to its bytes does not cut off what another thread wrote behind them. */
+static void test_growth(void **state)
+{
+	struct scene *scene = scene_of(state);
+	uint8_t *aligned = aligned_alloc(4096, 65536);
+	struct pair pair;
+	struct stat st;
+
+	memcpy(aligned, scene->data + 4096, 65536);
+	begin_pair(&pair);
+	tell(&pair.writers[0], scene->handle, scene->data, 100, 0);
+	tell(&pair.writers[1], scene->handle, aligned, 65536, 4096);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(__real_ftruncate(scene->fd, 0), 0);
+		write_both(&pair);
+		assert_int_equal(fstat(scene->fd, &st), 0);
+		assert_int_equal(st.st_size, 4096 + 65536);
+	}
+	end_pair(&pair);
+	free(aligned);
+}
+
+/* ---- deregistering, while others read ---- */
+
+struct reader {
+	struct scene *scene;
+	void *other;		/* a handle that it reads by first, or NULL */
+	ssize_t got[2];
+	pthread_barrier_t at;
+	pthread_t thread;
+};
+
+/* The second read is not aligned, and waits at the gate of the GPU's copies. */
+static void *read_twice(void *data)
+{
+	struct reader *reader = data;
+	struct scene *scene = reader->scene;
+
+	if (reader->other)
+		reader->got[0] = cuFileRead(reader->other, scene->host, 4096, 0, 0);
+	reader->got[1] = cuFileRead(scene->handle, scene->device, 4096, 1, 0);
+	pthread_barrier_wait(&reader->at);
+	pthread_barrier_wait(&reader->at);
+	return NULL;
+}
+
+static void begin_reader(struct reader *reader)
+{
+	pthread_barrier_init(&reader->at, NULL, 2);
+	pthread_mutex_lock(&gpu.gate);
+	pthread_create(&reader->thread, NULL, read_twice, reader);
+	while (!__atomic_load_n(&gpu.copies, __ATOMIC_RELAXED))
+		sched_yield();
+}
+
+static void end_reader(struct reader *reader)
+{
+	pthread_barrier_wait(&reader->at);
+	pthread_join(reader->thread, NULL);
+	pthread_barrier_destroy(&reader->at);
+}
+
+static int fds_of_file(const struct scene *scene)
+{
+	char link[64], target[256];
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		ssize_t bytes;
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		bytes = readlink(link, target, sizeof(target) - 1);
+		target[bytes > 0 ? bytes : 0] = '\0';
+		count += !strcmp(target, scene->path);
+	}
+	return count;
+}
+
+/* Of one file and one buffer, while a thread that knows both reads another file. */
+static void test_deregister_waits_for_no_other(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct reader reader = { .scene = scene };
+	int before = fds_of_file(scene), fd = open(scene->path, O_RDONLY | O_DIRECT);
+
+	assert_int_equal(register_fd(fd, &reader.other).code, 0);
+	assert_int_equal(cuFileBufRegister(scene->host, BYTES, 0).code, 0);
+	begin_reader(&reader);
+	alarm(120);		/* a call that hangs is a failure, too */
+	cuFileHandleDeregister(reader.other);
+	assert_int_equal(cuFileBufDeregister(scene->host).code, 0);
+	alarm(0);
+	close(fd);
+	pthread_mutex_unlock(&gpu.gate);
+	pthread_barrier_wait(&reader.at);
+	assert_int_equal(fds_of_file(scene), before + 1);	/* the thread's, of the file that is registered */
+	end_reader(&reader);
+	assert_int_equal(reader.got[0], 4096);
+	assert_int_equal(reader.got[1], 4096);
+}
+
+/* A thread that takes away what the reader uses. */
+struct taker {
+	void (*take)(struct scene *scene);
+	struct scene *scene;
+	bool begun, ended;
+};
+
+static void take_file(struct scene *scene)
+{
+	cuFileHandleDeregister(scene->handle);
+}
+
+static void take_buffer(struct scene *scene)
+{
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+}
+
+static void take_driver(struct scene *scene)
+{
+	(void)scene;
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+}
+
+static void *take_away(void *data)
+{
+	struct taker *taker = data;
+
+	__atomic_store_n(&taker->begun, true, __ATOMIC_RELEASE);
+	taker->take(taker->scene);
+	__atomic_store_n(&taker->ended, true, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void check_waits(struct scene *scene, void (*take)(struct scene *scene))
+{
+	struct reader reader = { .scene = scene };
+	struct taker taker = { .take = take, .scene = scene };
+	pthread_t thread;
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	begin_reader(&reader);
+	pthread_create(&thread, NULL, take_away, &taker);
+	while (!__atomic_load_n(&taker.begun, __ATOMIC_ACQUIRE))
+		sched_yield();
+	usleep(50000);		/* for what must not happen */
+	assert_false(__atomic_load_n(&taker.ended, __ATOMIC_ACQUIRE));
+	pthread_mutex_unlock(&gpu.gate);
+	pthread_join(thread, NULL);
+	pthread_barrier_wait(&reader.at);
+	if (take != take_buffer)
+		assert_int_equal(fds_of_file(scene), 1);
+	end_reader(&reader);
+	assert_int_equal(reader.got[1], 4096);
+	assert_memory_equal(scene->device, scene->data + 1, 4096);
+}
+
+/* But for who reads that very file, or into that very buffer. */
+static void test_file_waits_for_reader(void **state)
+{
+	check_waits(scene_of(state), take_file);
+}
+
+static void test_buffer_waits_for_reader(void **state)
+{
+	check_waits(scene_of(state), take_buffer);
+}
+
+static void test_close_waits_for_reader(void **state)
+{
+	check_waits(scene_of(state), take_driver);
+}
+
+/* A thread that is canceled ends behind its request, and holds nobody up. */
+static void test_canceled_thread(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct reader reader = { .scene = scene };
+	void *ended;
+
+	begin_reader(&reader);
+	assert_int_equal(pthread_cancel(reader.thread), 0);
+	pthread_mutex_unlock(&gpu.gate);
+	pthread_barrier_wait(&reader.at);
+	pthread_barrier_wait(&reader.at);
+	assert_int_equal(pthread_join(reader.thread, &ended), 0);
+	assert_int_equal(reader.got[1], 4096);
+	alarm(120);
+	cuFileHandleDeregister(scene->handle);
+	alarm(0);
+}
+
+/* ---- closing, while others register ---- */
+
+struct registrar {
+	int fd;
+	bool stop;
+	int bad;		/* a code that none of these calls may have */
+	unsigned int registered;	/* bits: a file, a batch, a buffer */
+};
+
+static bool may_be(int code)
+{
+	return !code || code == CUF_DRIVER_CLOSING || code == CUF_DRIVER_NOT_INITIALIZED;
+}
+
+static void *register_often(void *data)
+{
+	struct registrar *registrar = data;
+	void *handle = NULL, *batch = NULL, *host = aligned_alloc(4096, 4096);
+	int codes[4] = { 0 };
+
+	while (!__atomic_load_n(&registrar->stop, __ATOMIC_RELAXED)) {
+		codes[0] = register_fd(registrar->fd, &handle).code;
+		codes[1] = cuFileBatchIOSetUp(&batch, 4).code;
+		codes[2] = cuFileBufRegister(host, 4096, 0).code;
+		codes[3] = cuFileBufDeregister(host).code;
+		for (int i = 0; i < 3; i++)
+			if (!codes[i])
+				__atomic_or_fetch(&registrar->registered, 1U << i, __ATOMIC_RELAXED);
+		if (!codes[1])
+			cuFileBatchIODestroy(batch);
+		if (!codes[0])
+			cuFileHandleDeregister(handle);
+		for (int i = 0; i < 4; i++)
+			if (!may_be(codes[i]) && codes[i] != CUF_INVALID_VALUE)
+				registrar->bad = codes[i];
+	}
+	free(host);
+	return NULL;
+}
+
+static bool all_registered(struct registrar *registrars, int count)
+{
+	unsigned int all = 7;
+
+	for (int i = 0; i < count; i++)
+		all &= __atomic_load_n(&registrars[i].registered, __ATOMIC_RELAXED);
+	return all == 7;
+}
+
+/* Each call is before the end or after it, and none has half of a driver. */
+static void test_close_against_registration(void **state)
+{
+	struct scene *scene = *state;
+	struct registrar registrars[3];
+	pthread_t threads[3];
+
+	needs_supported_file_system(scene);
+	for (int i = 0; i < 3; i++) {
+		registrars[i] = (struct registrar){ .fd = open(scene->path, O_RDWR | O_DIRECT) };
+		pthread_create(&threads[i], NULL, register_often, &registrars[i]);
+	}
+	for (int i = 0; i < 200 || !all_registered(registrars, 3); i++)
+		assert_true(may_be(cuFileDriverClose_v2().code));
+	for (int i = 0; i < 3; i++) {
+		__atomic_store_n(&registrars[i].stop, true, __ATOMIC_RELAXED);
+		pthread_join(threads[i], NULL);
+		assert_int_equal(registrars[i].bad, 0);
+		close(registrars[i].fd);
+	}
+}
+
+/* ---- fork() ---- */
+
+/* What a child does without threads: of whatever the parent's were doing, nothing holds it up. */
+static int child_works(struct scene *scene, void *batch)
+{
+	struct cuf_batch_event events[4];
+	unsigned int count = 4;
+	void *handle = NULL;
+	bool works;
+
+	alarm(120);		/* a child that hangs is a failure, too */
+	works = !register_fd(open(scene->path, O_RDWR | O_DIRECT), &handle).code &&
+		cuFileRead(handle, scene->host + 1, 100, 1, 0) == 100 &&
+		cuFileWrite(handle, scene->data + 5, 100, 5, 0) == 100 &&
+		!cuFileBatchIOGetStatus(batch, 4, &count, events, NULL).code && count == 4;
+	cuFileHandleDeregister(handle);
+	cuFileBatchIODestroy(batch);
+	return !works;
+}
+
+static struct cuf_batch_request whole_read(struct scene *scene)
+{
+	return (struct cuf_batch_request){
+		.mode = CUF_MODE_BATCH, .base = scene->host, .file_offset = 65536, .offset = 65536,
+		.bytes = 65536, .handle = scene->handle, .operation = CUF_READ,
+	};
+}
+
+/* By another program: valgrind takes what the parent's threads have for leaks of the child. */
+static void end_child(int failed)
+{
+	if (!failed)
+		execl("/bin/true", "true", NULL);
+	_exit(1);
+}
+
+/* Also of a batch on which the parent's threads work. */
+static void test_fork_with_threads(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct registrar registrar = { .fd = open(scene->path, O_RDWR | O_DIRECT) };
+	struct cuf_batch_request requests[4];
+	pthread_t thread;
+	int status;
+	void *batch;
+	pid_t child;
+
+	pthread_create(&thread, NULL, register_often, &registrar);
+	for (int i = 0; i < 4; i++)
+		requests[i] = whole_read(scene);
+	for (int i = 0; i < 20; i++) {
+		assert_int_equal(cuFileBatchIOSetUp(&batch, 4).code, 0);
+		assert_int_equal(cuFileBatchIOSubmit(batch, 4, requests, 0).code, 0);
+		child = fork();
+		if (!child)
+			end_child(child_works(scene, batch));
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+		cuFileBatchIODestroy(batch);
+	}
+	__atomic_store_n(&registrar.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_int_equal(registrar.bad, 0);
+	close(registrar.fd);
+}
+
+static void *close_often(void *data)
+{
+	struct registrar *registrar = data;
+
+	while (!__atomic_load_n(&registrar->stop, __ATOMIC_RELAXED)) {
+		if (cuFileDriverOpen().code || cuFileDriverClose_v2().code)
+			registrar->bad = 1;
+		sched_yield();
+	}
+	return NULL;
+}
+
+/* Whatever a close was at: the child has a driver that opens, and nothing of the parent's. */
+static void test_fork_while_closing(void **state)
+{
+	struct scene *scene = *state;
+	struct registrar registrar = { 0 };
+	void *handle = NULL;
+	pthread_t thread;
+	pid_t child;
+	int status;
+
+	needs_supported_file_system(scene);
+	pthread_create(&thread, NULL, close_often, &registrar);
+	for (int i = 0; i < 40; i++) {
+		child = fork();
+		if (!child) {
+			alarm(120);
+			end_child(register_fd(open(scene->path, O_RDWR | O_DIRECT), &handle).code ||
+				  cuFileRead(handle, scene->host, 4096, 8192, 0) != 4096 ||
+				  cuFileDriverClose_v2().code);
+		}
+		assert_int_equal(waitpid(child, &status, 0), child);
+		assert_int_equal(status, 0);
+	}
+	__atomic_store_n(&registrar.stop, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_int_equal(registrar.bad, 0);
+}
+
+/* What a thread of the parent had open is not left open in a child. */
+static void test_child_lets_go(void **state)
+{
+	struct scene *scene = scene_of(state);
+	int status, before = fds_of_file(scene);
+	pid_t child;
+
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), 4096);
+	assert_int_equal(fds_of_file(scene), before + 1);
+	child = fork();
+	if (!child)
+		end_child(fds_of_file(scene) != before);
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+#define FAULT_TEST(name) cmocka_unit_test_setup_teardown(name, setup, scene_teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		FAULT_TEST(test_durable),
+		FAULT_TEST(test_flush_fails),
+		FAULT_TEST(test_lost_request),
+		FAULT_TEST(test_without_io_uring),
+		FAULT_TEST(test_bad_address),
+		FAULT_TEST(test_poll_mode),
+		FAULT_TEST(test_foreign_memory),
+		FAULT_TEST(test_two_handles),
+		FAULT_TEST(test_growth),
+		FAULT_TEST(test_deregister_waits_for_no_other),
+		FAULT_TEST(test_file_waits_for_reader),
+		FAULT_TEST(test_buffer_waits_for_reader),
+		FAULT_TEST(test_close_waits_for_reader),
+		FAULT_TEST(test_canceled_thread),
+		FAULT_TEST(test_close_against_registration),
+		FAULT_TEST(test_fork_with_threads),
+		FAULT_TEST(test_fork_while_closing),
+		FAULT_TEST(test_child_lets_go),
+	};
+
+	return cmocka_run_group_tests_name("cufile_faults", tests, make_machine, remove_machine);
+}

@@ -1,0 +1,432 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What libcufile reads and writes, by whatever alignment and thread.  Needs ext4 or xfs
+ * under /tmp, and io_uring.
+ */
+#include <sys/mman.h>
+#include <sys/wait.h>
+
+#include "cufile_scene.h"
+
+/* ---- reads and writes ---- */
+
+static void read_part(struct scene *scene, uint8_t *buffer, off_t at, off_t offset, size_t bytes)
+{
+	uint8_t guard = 0x5a;
+
+	memset(buffer, guard, BYTES);
+	assert_int_equal(cuFileRead(scene->handle, buffer, bytes, at, offset), bytes);
+	assert_memory_equal(buffer + offset, scene->data + at, bytes);
+	if (offset)
+		assert_int_equal(buffer[offset - 1], guard);
+	assert_int_equal(buffer[offset + bytes], guard);
+}
+
+static void write_part(struct scene *scene, uint8_t *buffer, off_t at, off_t offset, size_t bytes)
+{
+	memset(buffer, 0xee, BYTES);
+	dnd_memory_nonce(buffer + offset, bytes);
+	memcpy(scene->data + at, buffer + offset, bytes);
+	assert_int_equal(cuFileWrite(scene->handle, buffer, bytes, at, offset), bytes);
+	assert_file(scene, BYTES);
+}
+
+static const struct {
+	off_t at, offset;
+	size_t bytes;
+} parts[] = {
+	{ 0, 0, 65536 },		/* whole blocks */
+	{ 4096, 8192, 1048576 },
+	{ 1, 0, 4096 },			/* an unaligned begin in the file */
+	{ 0, 1, 4096 },			/* in the buffer */
+	{ 0, 0, 1 },
+	{ 4095, 4095, 2 },		/* the same of both, over two blocks */
+	{ 1000, 1000, 200000 },		/* then the middle is aligned */
+	{ 1000, 3, 2500000 },		/* more than a stage, and never aligned */
+	{ 8192, 0, 70001 },		/* an unaligned end */
+	{ BYTES - 100, 0, 100 },	/* at the end of the file */
+};
+
+static void all_parts(struct scene *scene, uint8_t *buffer)
+{
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		read_part(scene, buffer, parts[i].at, parts[i].offset, parts[i].bytes);
+		write_part(scene, buffer, parts[i].at, parts[i].offset, parts[i].bytes);
+	}
+}
+
+static void test_host_memory(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	all_parts(scene, scene->host);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 0, 0, 0), 0);
+	assert_int_equal(gpu.copies, 0);
+}
+
+static void test_registered_host_memory(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	assert_int_equal(cuFileBufRegister(scene->host, BYTES, 0).code, 0);
+	all_parts(scene, scene->host);
+}
+
+static void test_registered_memory(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	all_parts(scene, scene->device);
+	assert_int_equal(counted().compat_bytes, 0);
+}
+
+/* Aligned requests of a registered buffer are not staged; also of a pointer into it. */
+static void test_goes_straight(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	read_part(scene, scene->device, 65536, 65536, 1048576);
+	assert_int_equal(cuFileRead(scene->handle, scene->device + 4096, 65536, 0, 4096), 65536);
+	assert_memory_equal(scene->device + 8192, scene->data, 65536);
+	assert_int_equal(gpu.copies, 0);
+	assert_int_equal(counted().staged_bytes, 0);
+	assert_int_equal(counted().read_bytes, 1048576 + 65536);
+	assert_int_equal(counted().reads, 2);
+	/* And not when it is registered no more. */
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+	assert_int_equal(cuFileRead(scene->handle, scene->device + 4096, 65536, 0, 4096), 65536);
+	assert_int_equal(counted().staged_bytes, 65536);
+}
+
+static void test_unregistered_memory(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	all_parts(scene, scene->device);
+	assert_int_equal(counted().compat_bytes, 0);
+	assert_int_equal(counted().staged_bytes, counted().read_bytes + counted().written_bytes);
+	assert_int_equal(gpu.pins, 1);	/* the stage, once */
+}
+
+/* A context that was reset took the stage with it; its addresses are others' by now. */
+static void test_reset_gpu(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	read_part(scene, scene->device, 1, 0, 8192);
+	assert_int_equal(gpu.pins, 1);
+	gpu.resets++;
+	read_part(scene, scene->device, 1, 0, 8192);
+	assert_int_equal(gpu.pins, 2);
+	assert_int_equal(gpu.frees, 0);
+	read_part(scene, scene->device, 1, 0, 8192);
+	assert_int_equal(gpu.pins, 2);
+	gpu.resets++;
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	assert_int_equal(gpu.frees, 0);
+}
+
+static void test_at_the_end(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 8192, BYTES - 4096, 0), 4096);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 8192, BYTES, 0), 0);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 100, BYTES + 5, 0), 0);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 0, 0, 0), 0);
+	assert_int_equal(ftruncate(scene->fd, 10001), 0);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 65536, 0, 0), 10001);
+	assert_memory_equal(scene->device, scene->data, 10001);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 65536, 10000, 7), 1);
+	assert_int_equal(scene->device[7], scene->data[10000]);
+}
+
+static off_t size_of(const struct scene *scene)
+{
+	struct stat st;
+
+	assert_int_equal(fstat(scene->fd, &st), 0);
+	return st.st_size;
+}
+
+/* A file grows by what is written, and not by whole blocks. */
+static void test_grows(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	assert_int_equal(ftruncate(scene->fd, 0), 0);
+	memcpy(scene->device, scene->data, BYTES);
+	assert_int_equal(cuFileWrite(scene->handle, scene->device, 5000, 0, 0), 5000);
+	assert_int_equal(size_of(scene), 5000);
+	assert_int_equal(cuFileWrite(scene->handle, scene->device, 100, 5000, 5000), 100);
+	assert_int_equal(size_of(scene), 5100);
+	assert_int_equal(cuFileWrite(scene->handle, scene->device, 10, 20, 20), 10);
+	assert_int_equal(size_of(scene), 5100);
+	assert_int_equal(cuFileWrite(scene->handle, scene->device, 65536 + 3, 4096, 4096), 65536 + 3);
+	assert_file(scene, 4096 + 65536 + 3);
+}
+
+static void test_bad_requests(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES / 2, 0).code, 0);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, BYTES, 0, 0), -CUF_INVALID_MAPPING_RANGE);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 4096, 0, BYTES / 2), -CUF_INVALID_MAPPING_RANGE);
+	assert_int_equal(cuFileRead(scene->handle, scene->device + BYTES / 2, BYTES, 0, 0), -CUF_CUDA_POINTER_RANGE_ERROR);
+	assert_int_equal(cuFileRead(scene->handle, NULL, 4096, 0, 0), -CUF_INVALID_VALUE);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 4096, -1, 0), -CUF_INVALID_VALUE);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 4096, 0, -1), -CUF_INVALID_VALUE);
+	assert_int_equal(cuFileRead(NULL, scene->device, 4096, 0, 0), -CUF_HANDLE_NOT_REGISTERED);
+	assert_int_equal(counted().failures, 7);
+	assert_int_equal(counted().read_bytes, 0);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 4096, 0, 0), -CUF_DRIVER_NOT_INITIALIZED);
+}
+
+/* What is not supported is refused, unless it is allowed; then it is counted. */
+static void test_no_silent_fallback(void **state)
+{
+	struct scene *scene = *state;
+	int fd = memfd_create("tmpfs", 0);
+	void *handle = NULL;
+
+	assert_int_equal(write(fd, scene->data, BYTES), BYTES);
+	assert_int_equal(register_fd(fd, &handle).code, CUF_IO_NOT_SUPPORTED);
+	assert_null(handle);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	assert_int_equal(register_fd(fd, &handle).code, 0);
+	assert_int_equal(cuFileRead(handle, scene->device, 2500000, 1000, 3), 2500000);
+	assert_memory_equal(scene->device + 3, scene->data + 1000, 2500000);
+	assert_int_equal(cuFileWrite(handle, scene->host, 100, BYTES, 0), 100);
+	assert_int_equal(counted().compat_bytes, 2500100);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	close(fd);
+}
+
+/* GPU memory that cannot be pinned. */
+static void test_unpinned(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	gpu.pin_fails = -EOPNOTSUPP;
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_DEVICE_NOT_SUPPORTED);
+	assert_true(cuFileRead(scene->handle, scene->device, 4096, 0, 0) < 0);
+	assert_int_equal(counted().compat_bytes, 0);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
+	read_part(scene, scene->device, 0, 0, 65536);
+	assert_int_equal(counted().compat_bytes, 65536);
+	/* What is wrong with the call, or passing, is told in this mode, too. */
+	gpu.pin_fails = -EINVAL;
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_CUDA_POINTER_INVALID);
+	gpu.pin_fails = -EIO;
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_NVFS_DRIVER_ERROR);
+	gpu.pin_fails = -EOPNOTSUPP;
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	read_part(scene, scene->device, 0, 0, 65536);
+	assert_int_equal(counted().compat_bytes, 2 * 65536);
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 65536, 0, 0), 65536);
+	assert_int_equal(counted().compat_bytes, 2 * 65536);
+}
+
+/* As a second buffer in one page of the GPU's: no failure, and no byte goes through DRAM. */
+static void test_busy_page(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	gpu.pin_fails = -EBUSY;
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	gpu.pin_fails = 0;
+	read_part(scene, scene->device, 0, 0, 65536);
+	assert_int_equal(counted().staged_bytes, 65536);
+	assert_int_equal(counted().compat_bytes, 0);
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+}
+
+/* What is passing is told, also where compatibility mode is allowed. */
+static void test_stage_cannot_be_pinned_now(void **state)
+{
+	static const struct { int failure, code; } failures[] = {
+		{ -EMFILE, CUF_GETNEWFD_FAILED }, { -ENFILE, CUF_GETNEWFD_FAILED }, { -EBUSY, CUF_INTERNAL_ERROR },
+		{ -EINTR, CUF_INTERNAL_ERROR }, { -ENOMEM, CUF_INTERNAL_ERROR },
+	};
+	struct scene *scene = *state;
+
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	scene = scene_of(state);
+	for (size_t i = 0; i < sizeof(failures) / sizeof(failures[0]); i++) {
+		gpu.pin_fails = failures[i].failure;
+		assert_int_equal(cuFileRead(scene->handle, scene->device, 4096, 0, 0), -failures[i].code);
+	}
+	assert_int_equal(counted().compat_bytes, 0);
+	gpu.pin_fails = 0;
+	read_part(scene, scene->device, 0, 0, 4096);
+	assert_int_equal(counted().staged_bytes, 4096);
+}
+
+/* Whatever the reason: GPU memory that is not registered has its way by the stage, which is not pinned. */
+static void test_unregistered_and_unpinned(void **state)
+{
+	static const int failures[] = { -EACCES, -EINVAL, -EIO, -ENODEV, -ENOSPC, -ENXIO, -EOPNOTSUPP };
+	struct scene *scene = scene_of(state);
+	size_t count = sizeof(failures) / sizeof(failures[0]);
+
+	for (size_t i = 0; i < count; i++) {
+		gpu.pin_fails = failures[i];
+		assert_int_equal(cuFileRead(scene->handle, scene->device, 4096, 0, 0), -CUF_GPU_MEMORY_PINNING_FAILED);
+	}
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
+	for (size_t i = 0; i < count; i++) {
+		gpu.pin_fails = failures[i];
+		read_part(scene, scene->device, 4096, 0, 8192);
+		write_part(scene, scene->device, 4096, 0, 8192);
+		assert_int_equal(counted().compat_bytes, (i + 1) * 2 * 8192);
+	}
+}
+
+/* A buffer past the limit is staged on the GPU, as if it were not registered. */
+static void test_over_the_limit(void **state)
+{
+	struct scene *scene = *state;
+
+	write_text(scene->json, "{ \"properties\": { \"max_device_pinned_mem_size_kb\": 64 } }");
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_INVALID_MAPPING_SIZE);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true, "
+		   "\"max_device_pinned_mem_size_kb\": 64 } }");
+	scene_of(state);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	read_part(scene, scene->device, 0, 0, 65536);
+	assert_int_equal(counted().compat_bytes, 0);
+	assert_int_equal(counted().staged_bytes, 65536);
+}
+
+/* ---- threads ---- */
+
+struct worker {
+	struct scene *scene;
+	unsigned int number;
+	int failed;
+};
+
+static void *work(void *data)
+{
+	struct worker *worker = data;
+	struct scene *scene = worker->scene;
+	off_t at = (off_t)worker->number * (BYTES / 4);
+
+	for (int i = 0; i < 20 && !worker->failed; i++) {
+		off_t skip = i % 2 ? 100 : 0;
+		size_t bytes = BYTES / 4 - 200;
+
+		memset(scene->device + at, 0, BYTES / 4);
+		worker->failed = cuFileRead(scene->handle, scene->device, bytes, at + skip, at + skip) != (ssize_t)bytes ||
+				 memcmp(scene->device + at + skip, scene->data + at + skip, bytes) ||
+				 cuFileWrite(scene->handle, scene->device, bytes, at + skip, at + skip) != (ssize_t)bytes;
+	}
+	return NULL;
+}
+
+/* One handle and one buffer, of which each has a quarter: also ends of blocks beside each other. */
+static void test_threads(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct worker workers[4];
+	pthread_t threads[4];
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	for (unsigned int i = 0; i < 4; i++) {
+		workers[i] = (struct worker){ .scene = scene, .number = i };
+		pthread_create(&threads[i], NULL, work, &workers[i]);
+	}
+	for (unsigned int i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		assert_false(workers[i].failed);
+	}
+	assert_file(scene, BYTES);
+}
+
+static void *open_and_close(void *data)
+{
+	struct worker *worker = data;
+	void *handle;
+	int fd;
+
+	for (int i = 0; i < 30 && !worker->failed; i++) {
+		fd = open(worker->scene->path, O_RDONLY | O_DIRECT);
+		worker->failed = register_fd(fd, &handle).code ||
+				 cuFileRead(handle, worker->scene->host, 4096, 0, 0) != 4096;
+		cuFileHandleDeregister(handle);
+		close(fd);
+	}
+	return NULL;
+}
+
+/* Handles come and go while other threads read. */
+static void test_threads_with_own_files(void **state)
+{
+	struct scene *scene = scene_of(state);
+	struct worker workers[4];
+	pthread_t threads[4];
+
+	for (unsigned int i = 0; i < 4; i++) {
+		workers[i] = (struct worker){ .scene = scene, .number = i };
+		pthread_create(&threads[i], NULL, i % 2 ? open_and_close : work, &workers[i]);
+	}
+	for (unsigned int i = 0; i < 4; i++) {
+		pthread_join(threads[i], NULL);
+		assert_false(workers[i].failed);
+	}
+}
+
+/* A child reads the parent's file by an engine of its own. */
+static void test_fork(void **state)
+{
+	struct scene *scene = scene_of(state);
+	int status = 0;
+	pid_t child;
+
+	read_part(scene, scene->host, 0, 0, 4096);
+	child = fork();
+	if (!child)
+		_exit(cuFileRead(scene->handle, scene->host, 4096, 8192, 0) != 4096 ||
+		      memcmp(scene->host, scene->data + 8192, 4096));
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+	read_part(scene, scene->host, 0, 0, 4096);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		SCENE_TEST(test_host_memory),
+		SCENE_TEST(test_registered_host_memory),
+		SCENE_TEST(test_registered_memory),
+		SCENE_TEST(test_goes_straight),
+		SCENE_TEST(test_unregistered_memory),
+		SCENE_TEST(test_reset_gpu),
+		SCENE_TEST(test_at_the_end),
+		SCENE_TEST(test_grows),
+		SCENE_TEST(test_bad_requests),
+		SCENE_TEST(test_no_silent_fallback),
+		SCENE_TEST(test_unpinned),
+		SCENE_TEST(test_busy_page),
+		SCENE_TEST(test_stage_cannot_be_pinned_now),
+		SCENE_TEST(test_unregistered_and_unpinned),
+		SCENE_TEST(test_over_the_limit),
+		SCENE_TEST(test_threads),
+		SCENE_TEST(test_threads_with_own_files),
+		SCENE_TEST(test_fork),
+	};
+
+	return cmocka_run_group_tests_name("cufile_io", tests, make_machine, remove_machine);
+}

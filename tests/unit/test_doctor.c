@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How the doctor reads configuration space, and what it knows of host bridges. Whole machines: tests/data/machines. */
+#include "unit.h"
+#include "cli/doctor/route.h"
+
+#define CONFIG_BYTES	4096
+#define RUNS		20000
+
+static uint32_t seed;
+
+static uint32_t draw(void)
+{
+	seed = seed * 1664525 + 1013904223;
+	return seed >> 8;
+}
+
+static void acs_of_a_port(void **state)
+{
+	static const struct {
+		unsigned int control;
+		bool redirects;
+	} cases[] = { { 0x00, false }, { 0x01, false }, { 0x04, true }, { 0x08, true }, { 0x20, true },
+		      { 0x11, false }, { 0x1d, true } };
+	uint8_t config[CONFIG_BYTES] = { [0x06] = 0x10, [0x34] = 0x50, [0x50] = 0x05, [0x51] = 0x60,
+					 [0x60] = 0x10, [0x62] = 0x62, [0x100] = 0x0d, [0x102] = 0x01 };
+	struct pci_function function = { .driver = "" };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		config[0x106] = (uint8_t)cases[i].control;
+		pci_parse_config(&function, config, sizeof(config));
+		assert_true(function.has_acs && function.config_whole);
+		assert_int_equal(function.port, PCI_PORT_DOWNSTREAM);
+		assert_int_equal(pci_redirects(&function), cases[i].redirects);
+	}
+}
+
+/* Others than root read 64 bytes: that is no absence of ACS. */
+static void part_of_a_port(void **state)
+{
+	uint8_t config[64] = { [0x06] = 0x10, [0x34] = 0x50 };
+	struct pci_function function;
+
+	(void)state;
+	pci_parse_config(&function, config, sizeof(config));
+	assert_false(function.config_whole);
+	assert_int_equal(function.port, -1);
+	assert_false(function.has_acs);
+}
+
+/* Nor is it where the extended part is not shown, of a function that has one. */
+static void ordinary_part_of_a_port(void **state)
+{
+	uint8_t config[256] = { [0x06] = 0x10, [0x34] = 0x60, [0x60] = 0x10, [0x62] = 0x62 };
+	struct pci_function function;
+
+	(void)state;
+	pci_parse_config(&function, config, sizeof(config));
+	assert_int_equal(function.port, PCI_PORT_DOWNSTREAM);
+	assert_false(function.config_whole);
+	config[0x60] = 0x05;	/* a conventional one, which has no more */
+	pci_parse_config(&function, config, sizeof(config));
+	assert_true(function.config_whole);
+}
+
+/* Lists of capabilities that go in circles, or beyond the end; whatever a broken device answers. */
+static void garbage(void **state)
+{
+	uint8_t *config = malloc(CONFIG_BYTES), *exact;
+	struct pci_function function;
+
+	(void)state;
+	for (seed = 0; seed < RUNS; seed++) {
+		uint32_t kept = seed;
+		size_t bytes = draw() % (CONFIG_BYTES + 1);
+
+		for (int i = 0; i < CONFIG_BYTES; i++)
+			config[i] = (uint8_t)(draw() % 3 ? draw() : 0);
+		/* At the end of a piece of its own, for the sanitizers. */
+		exact = memcpy(malloc(bytes ? bytes : 1), config, bytes);
+		pci_parse_config(&function, exact, bytes);
+		assert_in_range(function.port + 1, 0, 16);
+		assert_true(!function.has_acs || bytes >= 0x100 + 8);
+		assert_true(!function.config_whole || bytes > 64);
+		free(exact);
+		seed = kept;
+	}
+	free(config);
+}
+
+static void bars(void **state)
+{
+	struct pci_bar bar = { 0 };
+
+	(void)state;
+	pci_parse_resource(&bar, "0x0000000000000000 0x0000000000000000 0x0000000000000000");
+	assert_false(bar.memory);
+	pci_parse_resource(&bar, "no resource");
+	assert_false(bar.memory);
+	pci_parse_resource(&bar, "0x0000000800000000 0x0000000803ffffff 0x000000000014220c");
+	assert_true(bar.memory && bar.prefetchable && bar.is_64 && !bar.unset);
+	assert_int_equal(bar.bytes, 64 << 20);
+	pci_parse_resource(&bar, "0x0000000000000000 0x00000000ffffffff 0x000000002014220c");
+	assert_true(bar.unset);
+}
+
+/* Two root ports on one root bus, or on two; a host bridge in front of each. */
+struct small {
+	struct pci_function functions[4];
+	struct pci pci;
+};
+
+static void make_small(struct small *small, unsigned int vendor, unsigned int device, bool two)
+{
+	static const char *const bdfs[] = { "0000:00:00.0", "0000:00:01.0", "0000:80:00.0", "0000:80:01.0" };
+
+	memset(small, 0, sizeof(*small));
+	for (int i = 0; i < 4; i++) {
+		strcpy(small->functions[i].bdf, two || i < 2 ? bdfs[i] : i == 2 ? "0000:00:02.0" : "0000:00:03.0");
+		strcpy(small->functions[i].root_bus, two && i > 1 ? "pci0000:80" : "pci0000:00");
+		small->functions[i].class = 0x060400;
+		small->functions[i].config_whole = true;
+		small->functions[i].port = PCI_PORT_ROOT;
+	}
+	small->functions[0].vendor = small->functions[2].vendor = vendor;
+	small->functions[0].device = small->functions[2].device = device;
+	small->pci.functions = small->functions;
+	small->pci.count = 4;
+}
+
+static void host_bridges(void **state)
+{
+	static const struct {
+		unsigned int vendor, device, family;
+		const char *cpu;
+		bool p2pdma, one, two;
+	} cases[] = {
+		{ 0x8086, 0x29c0, 6, "GenuineIntel", true, false, false },
+		{ 0x8086, 0x09a2, 6, "GenuineIntel", true, true, true },
+		{ 0x8086, 0x2f00, 6, "GenuineIntel", true, true, false },	/* same host bridge only */
+		{ 0x8086, 0x09a2, 6, "GenuineIntel", false, false, false },	/* a kernel without the list */
+		{ 0x1022, 0x1480, 0x17, "AuthenticAMD", true, true, true },
+		{ 0x1022, 0x1480, 0x17, "AuthenticAMD", false, true, true },
+		{ 0x1022, 0x1576, 0x15, "AuthenticAMD", true, false, false },
+		{ 0x1ae0, 0x1234, 6, "GenuineIntel", true, true, true },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kernel kernel = { .cpu_family = cases[i].family, .p2pdma = cases[i].p2pdma };
+		struct small small;
+
+		strcpy(kernel.cpu_vendor, cases[i].cpu);
+		make_small(&small, cases[i].vendor, cases[i].device, false);
+		assert_int_equal(route_forwards(&small.pci, &kernel, &small.functions[1], &small.functions[3]), cases[i].one);
+		make_small(&small, cases[i].vendor, cases[i].device, true);
+		assert_int_equal(route_forwards(&small.pci, &kernel, &small.functions[1], &small.functions[3]), cases[i].two);
+	}
+}
+
+/* kernel/route.c: a client whose domain may change at any moment is taken to be translated. */
+static void translation(void **state)
+{
+	static const struct {
+		const char *group, *driver;
+		bool translated;
+	} cases[] = {
+		{ "", "nvme", false }, { "DMA", "nvme", true }, { "DMA-FQ", "nvme", true }, { "identity", "nvme", false },
+		{ "identity", "", true }, { "identity", "vfio-pci", true }, { "unknown", "nvme", true }, { "", "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct pci_function client = { .vendor = 0 };
+
+		strcpy(client.iommu, cases[i].group);
+		strcpy(client.driver, cases[i].driver);
+		assert_int_equal(route_translated(&client), cases[i].translated);
+	}
+}
+
+static void swiotlb_arguments(void **state)
+{
+	static const struct {
+		const char *arguments;
+		bool forced;
+	} cases[] = {
+		{ "ro swiotlb=force quiet", true }, { "swiotlb=65536,force", true }, { "swiotlb=65536,4,force", true },
+		{ "swiotlb=65536", false }, { "swiotlb=noforce", false }, { "noswiotlb=force", false },
+		{ "swiotlb=forced", false }, { "swiotlb=force swiotlb=65536", true }, { "", false },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kernel kernel = { .major = 7 };
+
+		strcpy(kernel.cmdline, cases[i].arguments);
+		assert_int_equal(kernel_forces_swiotlb(&kernel), cases[i].forced);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(acs_of_a_port), cmocka_unit_test(part_of_a_port),
+		cmocka_unit_test(ordinary_part_of_a_port), cmocka_unit_test(garbage),
+		cmocka_unit_test(bars), cmocka_unit_test(host_bridges), cmocka_unit_test(translation),
+		cmocka_unit_test(swiotlb_arguments),
+	};
+
+	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);
+}

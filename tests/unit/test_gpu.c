@@ -1,0 +1,762 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Memory of a GPU over a libcuda that this program plays, strict as the real one is
+ * by its documentation, and with each of its answers.  Files stand for the regions.
+ */
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdbool.h>
+#include <sys/ioctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "fake_sysfs.h"
+#include "gpu/gpu.h"
+
+#define VRAM_BYTES	(4U << 20)
+#define CHUNK		0x302000000ULL
+#define BDF		"0000:af:00.0"
+
+/* --- libcuda --- */
+
+static struct {
+	/* what it answers */
+	const char *loader_says, *missing;
+	CUresult init, retain, alloc, set, ordinal, managed_rc, push;
+	bool managed, host, pool, capable, strict;
+	unsigned int out_of_memory;	/* so often */
+	uint64_t skew;			/* of what it allocates */
+	const char *bdf;
+	/* what it was told */
+	unsigned int retained, depth, allocations, sync, frees, closed, flushed;
+	CUcontext stack[4];
+	uint64_t allocated;
+	unsigned long long identity;
+	CUstreamCaptureMode mode;
+} gpu;
+
+static struct CUctx_st { int of; } primary = { 0 }, programs = { 1 };
+
+static CUresult in_context(void)
+{
+	return gpu.depth ? CUDA_SUCCESS : CUDA_ERROR_INVALID_CONTEXT;
+}
+
+static CUresult init(unsigned int flags)
+{
+	assert_int_equal(flags, 0);
+	return gpu.init;
+}
+
+static CUresult error_name(CUresult rc, const char **name)
+{
+	*name = "CUDA_ERROR_PLAYED";
+	return rc == 12345 ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+}
+
+static CUresult device_get(CUdevice *device, int ordinal)
+{
+	*device = ordinal + 100;	/* a handle, not the number */
+	return ordinal ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
+}
+
+static CUresult device_count(int *count)
+{
+	*count = 1;
+	return CUDA_SUCCESS;
+}
+
+static CUresult device_bdf(char *text, int bytes, CUdevice device)
+{
+	assert_int_equal(device, 100);
+	snprintf(text, (size_t)bytes, "%s", gpu.bdf);
+	return CUDA_SUCCESS;
+}
+
+static CUresult device_bytes(size_t *bytes, CUdevice device)
+{
+	assert_int_equal(device, 100);
+	*bytes = VRAM_BYTES;
+	return CUDA_SUCCESS;
+}
+
+static CUresult primary_state(CUdevice device, unsigned int *flags, int *active)
+{
+	assert_int_equal(device, 100);
+	*flags = 0;
+	*active = !!gpu.retained;
+	return CUDA_SUCCESS;
+}
+
+static CUresult retain(CUcontext *context, CUdevice device)
+{
+	assert_int_equal(device, 100);
+	if (gpu.retain)
+		return gpu.retain;
+	gpu.retained++;
+	*context = &primary;
+	return CUDA_SUCCESS;
+}
+
+static CUresult release(CUdevice device)
+{
+	assert_int_equal(device, 100);
+	assert_true(gpu.retained);
+	gpu.retained--;
+	return CUDA_SUCCESS;
+}
+
+static CUresult push(CUcontext context)
+{
+	assert_true(context == &programs || (context == &primary && gpu.retained));
+	if (gpu.push)
+		return gpu.push;
+	gpu.stack[gpu.depth++] = context;
+	return CUDA_SUCCESS;
+}
+
+static CUresult pop(CUcontext *context)
+{
+	assert_true(gpu.depth);
+	*context = gpu.stack[--gpu.depth];
+	return CUDA_SUCCESS;
+}
+
+static CUresult allocate(CUdeviceptr *address, size_t bytes)
+{
+	assert_false(in_context());
+	assert_int_equal(gpu.mode, CU_STREAM_CAPTURE_MODE_RELAXED);
+	if (gpu.out_of_memory) {
+		gpu.out_of_memory--;
+		return CUDA_ERROR_OUT_OF_MEMORY;
+	}
+	if (gpu.alloc)
+		return gpu.alloc;
+	gpu.allocations++;
+	gpu.allocated = bytes;
+	gpu.identity++;
+	*address = CHUNK + gpu.skew;
+	return CUDA_SUCCESS;
+}
+
+static CUresult free_it(CUdeviceptr address)
+{
+	assert_false(in_context());
+	assert_int_equal(address, CHUNK + gpu.skew);
+	gpu.frees++;
+	gpu.allocated = 0;
+	return CUDA_SUCCESS;
+}
+
+static CUresult to_host(void *to, CUdeviceptr from, size_t bytes)
+{
+	assert_false(in_context());
+	memset(to, (int)(from >> 16), bytes);
+	return CUDA_SUCCESS;
+}
+
+static CUresult from_host(CUdeviceptr to, const void *from, size_t bytes)
+{
+	(void)to;
+	(void)from;
+	(void)bytes;
+	return in_context();
+}
+
+static bool knows(CUdeviceptr address)
+{
+	return address >= CHUNK + gpu.skew && address < CHUNK + gpu.skew + gpu.allocated;
+}
+
+static CUresult address_range(CUdeviceptr *base, size_t *bytes, CUdeviceptr address)
+{
+	if (in_context())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!knows(address))
+		return CUDA_ERROR_NOT_FOUND;
+	*base = CHUNK + gpu.skew;
+	*bytes = gpu.allocated;
+	return CUDA_SUCCESS;
+}
+
+static CUresult get_attribute(void *value, CUpointer_attribute attribute, CUdeviceptr address)
+{
+	static const unsigned int no = 0, yes = 1;
+	CUcontext context = gpu.pool ? NULL : &programs;
+	unsigned int type = gpu.host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
+
+	if (gpu.strict && in_context())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	if (!knows(address))
+		return CUDA_ERROR_INVALID_VALUE;
+	switch (attribute) {
+	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
+		memcpy(value, &type, sizeof(type));
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_CONTEXT:
+		memcpy(value, &context, sizeof(context));
+		return gpu.pool && gpu.strict ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_IS_MANAGED:
+		memcpy(value, gpu.managed ? &yes : &no, 1);
+		return gpu.managed_rc;
+	case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+		memcpy(value, &no, sizeof(no));
+		return gpu.ordinal;
+	case CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE:
+		memcpy(value, gpu.capable ? &yes : &no, 1);
+		return CUDA_SUCCESS;
+	case CU_POINTER_ATTRIBUTE_BUFFER_ID:
+		memcpy(value, &gpu.identity, sizeof(gpu.identity));
+		return CUDA_SUCCESS;
+	default:
+		fail_msg("attribute %d", (int)attribute);
+		return CUDA_ERROR_INVALID_VALUE;
+	}
+}
+
+static unsigned int pins;
+
+static CUresult set_attribute(const void *value, CUpointer_attribute attribute, CUdeviceptr address)
+{
+	assert_int_equal(attribute, CU_POINTER_ATTRIBUTE_SYNC_MEMOPS);
+	assert_int_equal(*(const unsigned int *)value, 1);
+	assert_true(knows(address));
+	assert_true(pins);	/* before that a refusal would leave it set */
+	if (in_context())
+		return CUDA_ERROR_INVALID_CONTEXT;
+	gpu.sync += !gpu.set;
+	return gpu.set;
+}
+
+static CUresult capture_mode(CUstreamCaptureMode *mode)
+{
+	CUstreamCaptureMode old = gpu.mode;
+
+	gpu.mode = *mode;
+	*mode = old;
+	return CUDA_SUCCESS;
+}
+
+static CUresult flush(CUflushGPUDirectRDMAWritesTarget target, CUflushGPUDirectRDMAWritesScope scope)
+{
+	assert_int_equal(target, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX);
+	assert_int_equal(scope, CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER);
+	gpu.flushed++;
+	return in_context();
+}
+
+static const struct dnd_cuda played = {
+	.init = init, .error_name = error_name, .device_get = device_get, .device_count = device_count,
+	.device_bdf = device_bdf, .device_bytes = device_bytes, .state = primary_state, .retain = retain,
+	.release = release, .push = push, .pop = pop, .alloc = allocate, .free = free_it, .to_host = to_host,
+	.from_host = from_host, .range = address_range, .get_attribute = get_attribute,
+	.set_attribute = set_attribute, .capture_mode = capture_mode, .flush = flush,
+};
+
+#define CALL(name, member) { name, (const void *)&played.member }
+
+static const struct {
+	const char *name;
+	const void *call;	/* where its address is */
+} symbols[] = {
+	CALL("cuInit", init), CALL("cuGetErrorName", error_name), CALL("cuDeviceGet", device_get),
+	CALL("cuDeviceGetCount", device_count), CALL("cuDeviceGetPCIBusId", device_bdf),
+	CALL("cuDeviceTotalMem_v2", device_bytes), CALL("cuDevicePrimaryCtxGetState", state),
+	CALL("cuDevicePrimaryCtxRetain", retain), CALL("cuDevicePrimaryCtxRelease_v2", release),
+	CALL("cuCtxPushCurrent_v2", push), CALL("cuCtxPopCurrent_v2", pop), CALL("cuMemAlloc_v2", alloc),
+	CALL("cuMemFree_v2", free), CALL("cuMemcpyDtoH_v2", to_host), CALL("cuMemcpyHtoD_v2", from_host),
+	CALL("cuMemGetAddressRange_v2", range), CALL("cuPointerGetAttribute", get_attribute),
+	CALL("cuPointerSetAttribute", set_attribute), CALL("cuThreadExchangeStreamCaptureMode", capture_mode),
+	CALL("cuFlushGPUDirectRDMAWrites", flush),
+};
+
+void *__wrap_dlopen(const char *name, int flags);
+void *__wrap_dlsym(void *library, const char *name);
+char *__wrap_dlerror(void);
+int __wrap_dlclose(void *library);
+
+void *__wrap_dlopen(const char *name, int flags)
+{
+	assert_string_equal(name, "libcuda.so.1");
+	assert_int_equal(flags, RTLD_LAZY);
+	return gpu.loader_says ? NULL : &gpu;
+}
+
+char *__wrap_dlerror(void)
+{
+	return (char *)(uintptr_t)gpu.loader_says;
+}
+
+int __wrap_dlclose(void *library)
+{
+	assert_ptr_equal(library, &gpu);
+	gpu.closed++;
+	return 0;
+}
+
+void *__wrap_dlsym(void *library, const char *name)
+{
+	void *symbol = NULL;
+
+	assert_ptr_equal(library, &gpu);
+	for (size_t i = 0; i < sizeof(symbols) / sizeof(symbols[0]); i++)
+		if (!strcmp(symbols[i].name, name) && (!gpu.missing || strcmp(gpu.missing, name)))
+			memcpy(&symbol, symbols[i].call, sizeof(symbol));
+	return symbol;
+}
+
+/* --- the module --- */
+
+static int pin_errno[8];	/* of one pin after the other */
+static unsigned int asked;
+static uint64_t pinned_at, pinned_bytes;
+
+static int play_pin(struct p2pmem_pin_gpu *pin)
+{
+	int rc = asked < 8 ? pin_errno[asked] : 0;
+
+	asked++;
+	assert_int_equal(pin->va % 65536, 0);
+	assert_int_equal(pin->length % 65536, 0);
+	strcpy(pin->reason, "the module's reason");
+	if (rc) {
+		errno = rc;
+		return -1;
+	}
+	pinned_at = pin->va;
+	pinned_bytes = pin->length;
+	pins++;
+	return 0;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *argument;
+
+	(void)fd;
+	va_start(args, request);
+	argument = va_arg(args, void *);
+	va_end(args);
+	if (request == P2PMEM_IOC_PIN_GPU)
+		return play_pin(argument);
+	if (request == P2PMEM_IOC_INFO) {
+		struct p2pmem_info *info = argument;
+
+		info->region_bytes = VRAM_BYTES;
+		info->granule_bytes = 4096;
+		info->pci_bus = 0xaf;
+		info->state = P2PMEM_STATE_READY;
+	}
+	return 0;
+}
+
+/* --- scenes --- */
+
+static void add_region(struct fake *fake, const char *name)
+{
+	char path[128];
+	int fd;
+
+	fake_region(fake, name, "gpu-nvidia", BDF);
+	snprintf(path, sizeof(path), "%s/%s", fake->root, name);
+	fd = open(path, O_CREAT | O_RDWR, 0600);
+	assert_int_equal(ftruncate(fd, VRAM_BYTES), 0);
+	close(fd);
+}
+
+static int setup(void **state)
+{
+	if (fake_setup(state))
+		return -1;
+	add_region(*state, "p2pmem0");
+	memset(&gpu, 0, sizeof(gpu));
+	memset(pin_errno, 0, sizeof(pin_errno));
+	gpu.bdf = "0000:AF:00.0";
+	gpu.strict = true;
+	pins = asked = 0;
+	unsetenv("CUDA_VISIBLE_DEVICES");
+	return 0;
+}
+
+/* Whatever happened, the program's thread is as before, and nothing is kept. */
+static int teardown(void **state)
+{
+	assert_int_equal(gpu.retained, 0);
+	assert_int_equal(gpu.mode, CU_STREAM_CAPTURE_MODE_GLOBAL);
+	return fake_teardown(state);
+}
+
+/* What a program allocated. */
+static void program_allocates(uint64_t bytes)
+{
+	gpu.allocated = bytes;
+	gpu.identity = 7;
+}
+
+static struct donard_memory *take(struct fake *fake, uint64_t address, uint64_t bytes)
+{
+	struct donard_memory *memory = NULL;
+	int rc = donard_memory_from_cuda(fake->ctx, address, bytes, &memory);
+
+	if (rc)
+		print_message("  %s\n", donard_error(fake->ctx));
+	assert_int_equal(rc, 0);
+	return memory;
+}
+
+static void says(struct fake *fake, int want, int rc, const char *code, const char *words)
+{
+	print_message("  %s\n", donard_error(fake->ctx));
+	assert_int_equal(rc, want);
+	assert_string_equal(donard_error_code(fake->ctx), code);
+	assert_non_null(strstr(donard_error(fake->ctx), words));
+}
+
+static void refused(struct fake *fake, int want, const char *code, const char *words)
+{
+	struct donard_memory *memory = NULL;
+
+	says(fake, want, donard_memory_from_cuda(fake->ctx, CHUNK + gpu.skew, 65536, &memory), code, words);
+	assert_null(memory);
+	assert_int_equal(gpu.sync, 0);
+}
+
+static void alloc_refused(struct fake *fake, int want, const char *code, const char *words)
+{
+	struct donard_memory *memory = NULL;
+	uint64_t address = 5;
+
+	says(fake, want, donard_memory_alloc_cuda(fake->ctx, 0, 65536, &address, &memory), code, words);
+	assert_null(memory);
+	assert_int_equal(address, 5);
+	assert_int_equal(gpu.allocations, gpu.frees);
+}
+
+/* --- the library; these first, since one that was found stays --- */
+
+static void no_library(void **state)
+{
+	program_allocates(65536);
+	gpu.loader_says = "libcuda.so.1: wrong ELF class: ELFCLASS32";
+	refused(*state, -EOPNOTSUPP, "unsupported", "wrong ELF class");
+	refused(*state, -EOPNOTSUPP, "unsupported", "apt install libcuda1");
+}
+
+static void missing_symbol(void **state)
+{
+	gpu.missing = "cuPointerSetAttribute";
+	refused(*state, -EOPNOTSUPP, "unsupported", "no cuPointerSetAttribute");
+	assert_int_equal(gpu.closed, 1);
+}
+
+/* A driver of CUDA 11.0; in a child, since what was loaded stays. */
+static void without_flush(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory = NULL;
+	int status = -1;
+	pid_t child = fork();
+
+	if (!child) {
+		uint64_t address;
+
+		gpu.missing = "cuFlushGPUDirectRDMAWrites";
+		_exit(donard_memory_alloc_cuda(fake->ctx, 0, 65536, &address, &memory) || dnd_gpu_flush(memory) || gpu.flushed);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_int_equal(status, 0);
+}
+
+static void start_errors(void **state)
+{
+	static const struct { int cuda, rc; const char *code, *words; } cases[] = {
+		{ CUDA_ERROR_NO_DEVICE, -ENODEV, "no-such-device", "lspci -k" },
+		{ CUDA_ERROR_NOT_INITIALIZED, -EIO, "device", "A child of fork()" },
+		{ CUDA_ERROR_STUB_LIBRARY, -EOPNOTSUPP, "unsupported", "toolkit's stub" },
+		{ CUDA_ERROR_SYSTEM_NOT_READY, -EIO, "device", "nvidia-fabricmanager" },
+		{ CUDA_ERROR_SYSTEM_DRIVER_MISMATCH, -EOPNOTSUPP, "unsupported", "reboot" },
+		{ CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE, -EOPNOTSUPP, "unsupported", "cuda-compat" },
+		{ CUDA_ERROR_UNKNOWN, -EIO, "device", "nvidia_uvm" },
+		{ 12345, -EIO, "device", "an error of a later CUDA, 12345" },
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		gpu.init = (CUresult)cases[i].cuda;
+		refused(*state, cases[i].rc, cases[i].code, cases[i].words);
+	}
+	gpu.init = CUDA_ERROR_NO_DEVICE;
+	setenv("CUDA_VISIBLE_DEVICES", "", 1);
+	refused(*state, -ENODEV, "no-such-device", "CUDA_VISIBLE_DEVICES is ''");
+}
+
+/* --- what a program allocated --- */
+
+/* An I/O thread has no context, and CUDA refuses it everything. */
+static void thread_without_context(void **state)
+{
+	struct donard_memory *memory;
+
+	program_allocates(1 << 20);
+	memory = take(*state, CHUNK + 65536 + 4096, 100000);
+	assert_int_equal(gpu.depth, 0);
+	assert_int_equal(gpu.retained, 0);
+	assert_int_equal(gpu.sync, 1);
+	assert_int_equal(pinned_at, CHUNK + 65536);
+	assert_int_equal(pinned_bytes, 2 * 65536);
+	donard_memory_free(memory);
+	assert_int_equal(gpu.frees, 0);
+}
+
+static void thread_with_context(void **state)
+{
+	program_allocates(1 << 20);
+	gpu.stack[gpu.depth++] = &programs;
+	donard_memory_free(take(*state, CHUNK, 65536));
+	assert_int_equal(gpu.depth, 1);
+	assert_ptr_equal(gpu.stack[0], &programs);
+	gpu.depth = 0;
+}
+
+static void older_cuda_needs_no_context(void **state)
+{
+	program_allocates(1 << 20);
+	gpu.strict = false;
+	gpu.retain = CUDA_ERROR_DEVICE_UNAVAILABLE;	/* and gets none made */
+	donard_memory_free(take(*state, CHUNK, 65536));
+}
+
+static void no_context_can_be_made(void **state)
+{
+	program_allocates(1 << 20);
+	gpu.retain = CUDA_ERROR_DEVICE_UNAVAILABLE;
+	refused(*state, -EBUSY, "busy", "nvidia-smi -c DEFAULT");
+}
+
+/* cuMemAllocAsync() and cuMemCreate(): of no context. */
+static void memory_of_pools(void **state)
+{
+	program_allocates(1 << 20);
+	gpu.pool = true;
+	for (int strict = 0; strict < 2; strict++) {
+		gpu.strict = strict;
+		gpu.capable = false;
+		refused(*state, -EINVAL, "bad-option", "not made for GPUDirect RDMA");
+		assert_int_equal(asked, 0);
+		gpu.capable = true;
+		donard_memory_free(take(*state, CHUNK, 65536));
+		gpu.sync = asked = 0;
+	}
+	gpu.set = CUDA_ERROR_NOT_SUPPORTED;
+	refused(*state, -EOPNOTSUPP, "unsupported", "SYNC_MEMOPS cannot be set");
+}
+
+static void other_memory(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory = NULL;
+
+	refused(fake, -EINVAL, "bad-option", "it was freed");
+	program_allocates(65536);
+	gpu.managed = true;
+	refused(fake, -EINVAL, "bad-option", "moves between GPU and host");
+	gpu.managed_rc = CUDA_ERROR_UNKNOWN;
+	refused(fake, -EIO, "device", "does not say what it is");
+	gpu.managed_rc = CUDA_SUCCESS;
+	gpu.managed = false;
+	gpu.host = true;
+	refused(fake, -EINVAL, "bad-option", "memory of the host that CUDA knows");
+	gpu.host = false;
+	gpu.ordinal = CUDA_ERROR_INVALID_VALUE;
+	refused(fake, -EINVAL, "bad-option", "which GPU has it");
+	gpu.ordinal = CUDA_SUCCESS;
+	says(fake, -ENXIO, donard_memory_from_cuda(fake->ctx, CHUNK + 1, 65536, &memory), "past-end", "take each by itself");
+	says(fake, -EINVAL, donard_memory_from_cuda(fake->ctx, CHUNK, 0, &memory), "bad-option", "not GPU memory");
+	says(fake, -EINVAL, donard_memory_from_cuda(fake->ctx, UINT64_MAX, 1, &memory), "bad-option", "not GPU memory");
+	assert_int_equal(asked, 0);
+}
+
+static void addresses_of_functions(void **state)
+{
+	struct fake *fake = *state;
+
+	program_allocates(65536);
+	gpu.bdf = "00000000:AF:00.0";
+	donard_memory_free(take(fake, CHUNK, 65536));
+	gpu.sync = 0;
+	gpu.bdf = "00010000:AF:00.0";
+	refused(fake, -ENODEV, "no-such-device", "region add --kind gpu-nvidia --device 10000:af:00.0");
+	gpu.bdf = "NVLINK";
+	refused(fake, -EOPNOTSUPP, "unsupported", "not the address of a PCI device");
+}
+
+/* --- regions --- */
+
+static void module_refuses(void **state)
+{
+	static const struct { int error_number, rc; const char *code, *words; } cases[] = {
+		{ EBUSY, -EBUSY, "busy", "make one memory of both" },
+		{ ENXIO, -EXDEV, "outside-region", "the module's reason" },
+		{ ENOSPC, -ENOSPC, "no-space", "the module's reason" },
+		{ EINVAL, -EINVAL, "bad-option", "the module's reason" },
+		{ ENODEV, -ENODEV, "region-gone", "the module's reason" },
+		{ ENOTTY, -EOPNOTSUPP, "unsupported", "the loaded module cannot" },
+	};
+
+	program_allocates(65536);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		asked = 0;
+		pin_errno[0] = cases[i].error_number;
+		refused(*state, cases[i].rc, cases[i].code, cases[i].words);
+		assert_int_equal(asked, 1);
+	}
+}
+
+static void interrupted(void **state)
+{
+	program_allocates(65536);
+	pin_errno[0] = pin_errno[1] = EINTR;
+	donard_memory_free(take(*state, CHUNK, 65536));
+	assert_int_equal(asked, 3);
+}
+
+/* One that is removed may be there still when the next one is. */
+static void region_that_leaves(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory_info info = { .size = sizeof(info) };
+	struct donard_memory *memory;
+
+	program_allocates(65536);
+	add_region(fake, "p2pmem3");
+	fake_file(fake, "class/p2pmem/p2pmem0/state", "draining");
+	memory = take(fake, CHUNK, 65536);
+	assert_int_equal(donard_memory_info(memory, &info), 0);
+	assert_string_equal(info.region, "p2pmem3");
+	donard_memory_free(memory);
+	gpu.sync = asked = 0;
+	fake_file(fake, "class/p2pmem/p2pmem3/state", "draining");
+	refused(fake, -ENODEV, "region-gone", "is being taken away");
+	fake_file(fake, "class/p2pmem/p2pmem0/kind", "pci-bar");
+	fake_file(fake, "class/p2pmem/p2pmem3/kind", "pci-bar");
+	refused(fake, -ENODEV, "no-such-device", "has no region to pin its memory in");
+	assert_int_equal(asked, 0);
+}
+
+/* --- allocated here --- */
+
+static struct donard_memory *allocate_memory(struct fake *fake, uint64_t bytes, uint64_t *address)
+{
+	struct donard_memory *memory = NULL;
+	int rc = donard_memory_alloc_cuda(fake->ctx, 0, bytes, address, &memory);
+
+	if (rc)
+		print_message("  %s\n", donard_error(fake->ctx));
+	assert_int_equal(rc, 0);
+	assert_int_equal(gpu.retained, 1);
+	assert_int_equal(gpu.depth, 0);
+	return memory;
+}
+
+/* Another's bytes in the same page would exclude one of the two memories. */
+static void small_memory_has_its_pages(void **state)
+{
+	struct donard_memory *memory;
+	uint64_t address;
+	uint8_t byte;
+
+	gpu.skew = 512;
+	memory = allocate_memory(*state, 100, &address);
+	assert_int_equal(address % 65536, 0);
+	assert_true(address >= CHUNK + gpu.skew);
+	assert_true(address + 65536 <= CHUNK + gpu.skew + gpu.allocated);
+	assert_int_equal(pinned_at, address);
+	assert_int_equal(pinned_bytes, 65536);
+	assert_int_equal(dnd_gpu_load(memory, 0, &byte, 1), 0);
+	assert_int_equal(byte, (uint8_t)(address >> 16));
+	assert_int_equal(dnd_gpu_flush(memory), 0);
+	assert_int_equal(gpu.flushed, 1);
+	donard_memory_free(memory);
+	assert_int_equal(gpu.frees, gpu.allocations);
+	gpu.skew = 0;
+	gpu.allocations = gpu.frees = 0;
+	donard_memory_free(allocate_memory(*state, 65536, &address));
+	assert_int_equal(gpu.allocations, 1);
+}
+
+static void memory_that_is_free_soon(void **state)
+{
+	uint64_t address;
+
+	gpu.out_of_memory = 3;
+	donard_memory_free(allocate_memory(*state, 65536, &address));
+	gpu.out_of_memory = UINT32_MAX;
+	alloc_refused(*state, -ENOSPC, "no-space", "nvidia-smi lists them");
+}
+
+/* cudaDeviceReset() took it, and CUDA has given the address out again. */
+static void strangers_memory_stays(void **state)
+{
+	struct donard_memory *memory;
+	uint64_t address;
+
+	memory = allocate_memory(*state, 65536, &address);
+	gpu.identity++;
+	donard_memory_free(memory);
+	assert_int_equal(gpu.frees, 0);
+	memory = allocate_memory(*state, 65536, &address);
+	gpu.push = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	donard_memory_free(memory);
+	assert_int_equal(gpu.frees, 0);
+}
+
+static void each_step_of_allocating_fails(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory = NULL;
+	uint64_t address = 5;
+
+	gpu.retain = CUDA_ERROR_DEVICE_UNAVAILABLE;
+	alloc_refused(fake, -EBUSY, "busy", "nvidia-smi -c DEFAULT");
+	gpu.retain = CUDA_ERROR_OUT_OF_MEMORY;
+	alloc_refused(fake, -ENOSPC, "no-space", "nvidia-smi");
+	gpu.retain = CUDA_SUCCESS;
+	gpu.push = CUDA_ERROR_CONTEXT_IS_DESTROYED;
+	alloc_refused(fake, -EIO, "device", "context was destroyed");
+	gpu.push = CUDA_SUCCESS;
+	gpu.alloc = CUDA_ERROR_ECC_UNCORRECTABLE;
+	alloc_refused(fake, -EIO, "device", "see the kernel log");
+	gpu.alloc = CUDA_SUCCESS;
+	pin_errno[0] = ENOSPC;
+	alloc_refused(fake, -ENOSPC, "no-space", "the module's reason");
+	gpu.set = CUDA_ERROR_INVALID_VALUE;
+	alloc_refused(fake, -EINVAL, "bad-option", "SYNC_MEMOPS");
+	gpu.bdf = "?";
+	alloc_refused(fake, -EOPNOTSUPP, "unsupported", "not the address of a PCI device");
+	says(fake, -ENODEV, donard_memory_alloc_cuda(fake->ctx, 1, 1, &address, &memory), "no-such-device",
+	     "CUDA sees 1, numbered from 0");
+	says(fake, -ENODEV, donard_memory_alloc_cuda(fake->ctx, UINT32_MAX, 1, &address, &memory), "no-such-device",
+	     "no GPU has such a number");
+	says(fake, -EINVAL, donard_memory_alloc_cuda(fake->ctx, 0, 0, &address, &memory), "bad-option", "more than none");
+	assert_int_equal(address, 5);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(no_library), CASE(missing_symbol), CASE(without_flush), CASE(start_errors),
+	};
+	const struct CMUnitTest found[] = {
+		CASE(thread_without_context), CASE(thread_with_context), CASE(older_cuda_needs_no_context),
+		CASE(no_context_can_be_made), CASE(memory_of_pools), CASE(other_memory), CASE(addresses_of_functions),
+		CASE(module_refuses), CASE(interrupted), CASE(region_that_leaves), CASE(small_memory_has_its_pages),
+		CASE(memory_that_is_free_soon), CASE(strangers_memory_stays), CASE(each_step_of_allocating_fails),
+	};
+	int rc = cmocka_run_group_tests_name("gpu, libcuda", tests, NULL, NULL);
+
+	return rc ? rc : cmocka_run_group_tests_name("gpu", found, NULL, NULL);
+}

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The thread behind a connection of the nbdkit plugin, with a cache that is an array of this process. */
+#include <errno.h>
+#include <pthread.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "nbd/worker.h"
+
+#define DRIVE_BYTES	(4U << 20)
+#define DEPTH		4
+#define THREADS		16
+#define BAD_OFFSET	(3U << 20)	/* writes there fail */
+
+/* What the cache was asked, and does when it is polled: the newest first. */
+static struct {
+	uint8_t drive[DRIVE_BYTES];
+	uint8_t *memory;
+	struct donard_completion waiting[DEPTH];
+	unsigned int count, most, flushes, trims, closed;
+	int fd;
+	int refuses;		/* to connect, with this */
+	pthread_t thread;
+} fake;
+
+#define IS_WORKERS() assert_true(pthread_equal(fake.thread, pthread_self()))
+
+int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
+			     struct donard_queue **queue);
+void __wrap_donard_queue_close(struct donard_queue *queue);
+int __wrap_donard_queue_descriptor(struct donard_queue *queue);
+int __wrap_donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions, unsigned int most);
+int __wrap_donard_cache_connect(struct donard_queue *queue, const struct donard_cache_options *options,
+				struct donard_cache **cache);
+void __wrap_donard_cache_close(struct donard_cache *cache);
+int __wrap_donard_cache_info(const struct donard_cache *cache, struct donard_cache_info *info);
+int __wrap_donard_cache_register(struct donard_cache *cache, struct donard_memory *memory, unsigned int directions);
+int __wrap_donard_cache_write(struct donard_cache *cache, uint64_t offset, struct donard_memory *memory, uint64_t at,
+			      uint64_t length, void *user);
+int __wrap_donard_cache_read(struct donard_cache *cache, uint64_t offset, struct donard_memory *memory, uint64_t at,
+			     uint64_t length, void *user);
+int __wrap_donard_cache_trim(struct donard_cache *cache, uint64_t offset, uint64_t length, void *user);
+int __wrap_donard_cache_flush(struct donard_cache *cache, uint32_t flags, void *user);
+
+int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
+			     struct donard_queue **queue)
+{
+	(void)ctx;
+	(void)options;
+	fake.thread = pthread_self();
+	*queue = (struct donard_queue *)&fake;
+	return 0;
+}
+
+void __wrap_donard_queue_close(struct donard_queue *queue)
+{
+	if (queue)
+		IS_WORKERS();
+}
+
+int __wrap_donard_queue_descriptor(struct donard_queue *queue)
+{
+	(void)queue;
+	return fake.fd;
+}
+
+int __wrap_donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions, unsigned int most)
+{
+	unsigned int count = 0;
+	eventfd_t ignored;
+
+	(void)queue;
+	IS_WORKERS();
+	eventfd_read(fake.fd, &ignored);
+	while (fake.count && count < most)
+		completions[count++] = fake.waiting[--fake.count];
+	return (int)count;
+}
+
+int __wrap_donard_cache_connect(struct donard_queue *queue, const struct donard_cache_options *options,
+				struct donard_cache **cache)
+{
+	(void)queue;
+	IS_WORKERS();
+	assert_int_equal(options->depth, DEPTH);
+	*cache = (struct donard_cache *)&fake;
+	return fake.refuses;
+}
+
+void __wrap_donard_cache_close(struct donard_cache *cache)
+{
+	if (cache)
+		fake.closed++;
+}
+
+int __wrap_donard_cache_info(const struct donard_cache *cache, struct donard_cache_info *info)
+{
+	(void)cache;
+	info->drive_bytes = DRIVE_BYTES;
+	info->block_bytes = 512;
+	return 0;
+}
+
+int __wrap_donard_cache_register(struct donard_cache *cache, struct donard_memory *memory, unsigned int directions)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+
+	(void)cache;
+	assert_int_equal(directions, DONARD_CACHE_FOR_READS | DONARD_CACHE_FOR_WRITES);
+	assert_int_equal(donard_memory_info(memory, &info), 0);
+	fake.memory = info.address;
+	return 0;
+}
+
+/* Never more than it holds. */
+static int complete(void *user, int64_t result, const char *error)
+{
+	IS_WORKERS();
+	assert_true(fake.count < DEPTH);
+	fake.waiting[fake.count++] = (struct donard_completion){
+		.user = user, .result = result, .error = error, .error_code = "",
+	};
+	if (fake.count > fake.most)
+		fake.most = fake.count;
+	eventfd_write(fake.fd, 1);
+	return 0;
+}
+
+int __wrap_donard_cache_write(struct donard_cache *cache, uint64_t offset, struct donard_memory *memory, uint64_t at,
+			      uint64_t length, void *user)
+{
+	(void)cache;
+	(void)memory;
+	if (offset == BAD_OFFSET)
+		return complete(user, -EIO, "the drive failed");
+	memcpy(fake.drive + offset, fake.memory + at, length);
+	return complete(user, (int64_t)length, "");
+}
+
+int __wrap_donard_cache_read(struct donard_cache *cache, uint64_t offset, struct donard_memory *memory, uint64_t at,
+			     uint64_t length, void *user)
+{
+	(void)cache;
+	(void)memory;
+	memcpy(fake.memory + at, fake.drive + offset, length);
+	return complete(user, (int64_t)length, "");
+}
+
+int __wrap_donard_cache_trim(struct donard_cache *cache, uint64_t offset, uint64_t length, void *user)
+{
+	(void)cache;
+	memset(fake.drive + offset, 0, length);
+	fake.trims++;
+	return complete(user, 0, "");
+}
+
+int __wrap_donard_cache_flush(struct donard_cache *cache, uint32_t flags, void *user)
+{
+	(void)cache;
+	(void)flags;
+	fake.flushes++;
+	return complete(user, 0, "");
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&fake, 0, sizeof(fake));
+	fake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	return close(fake.fd);
+}
+
+static struct nbd_worker *start(void)
+{
+	struct donard_cache_options options = { .size = sizeof(options), .address = "192.0.2.1", .depth = DEPTH };
+	struct nbd_failure failure = { 0 };
+	struct nbd_worker *worker = nbd_worker_start(&options, &failure);
+
+	assert_non_null(worker);
+	return worker;
+}
+
+static void one_after_the_other(void **state)
+{
+	struct nbd_worker *worker = start();
+	struct nbd_failure failure;
+	uint8_t data[1024], back[1024];
+
+	(void)state;
+	memset(data, 'a', sizeof(data));
+	assert_int_equal(nbd_worker_info(worker)->drive_bytes, DRIVE_BYTES);
+	assert_int_equal(nbd_worker_do(worker, NBD_WRITE, 4096, data, sizeof(data), &failure), 0);
+	assert_int_equal(nbd_worker_do(worker, NBD_FLUSH, 0, NULL, 0, &failure), 0);
+	assert_int_equal(nbd_worker_do(worker, NBD_READ, 4096, back, sizeof(back), &failure), 0);
+	assert_memory_equal(back, data, sizeof(data));
+	assert_int_equal(nbd_worker_do(worker, NBD_TRIM, 4096, NULL, sizeof(data), &failure), 0);
+	assert_int_equal(fake.flushes, 1);
+	assert_int_equal(fake.trims, 1);
+	nbd_worker_stop(worker);
+	assert_int_equal(fake.closed, 1);
+}
+
+/* Longer than a place: piece by piece. */
+static void longer_than_a_place(void **state)
+{
+	struct nbd_worker *worker = start();
+	struct nbd_failure failure;
+	size_t length = (1U << 20) + 512;
+	uint8_t *data = malloc(length), *back = calloc(1, length);
+
+	(void)state;
+	for (size_t i = 0; i < length; i++)
+		data[i] = (uint8_t)(i * 7 + (i >> 12));
+	assert_int_equal(nbd_worker_do(worker, NBD_WRITE, 512, data, length, &failure), 0);
+	assert_memory_equal(fake.drive + 512, data, length);
+	assert_int_equal(nbd_worker_do(worker, NBD_READ, 512, back, length, &failure), 0);
+	assert_memory_equal(back, data, length);
+	nbd_worker_stop(worker);
+	free(data);
+	free(back);
+}
+
+static void failure_is_the_requests(void **state)
+{
+	struct nbd_worker *worker = start();
+	struct nbd_failure failure;
+	uint8_t data[512] = { 1 };
+
+	(void)state;
+	assert_int_equal(nbd_worker_do(worker, NBD_WRITE, BAD_OFFSET, data, sizeof(data), &failure), -1);
+	assert_int_equal(failure.error_number, EIO);
+	assert_string_equal(failure.text, "the drive failed");
+	assert_int_equal(nbd_worker_do(worker, NBD_WRITE, 0, data, sizeof(data), &failure), 0);
+	nbd_worker_stop(worker);
+}
+
+static void refused(void **state)
+{
+	struct donard_cache_options options = { .size = sizeof(options), .address = "192.0.2.1", .depth = DEPTH };
+	struct nbd_failure failure = { 0 };
+
+	(void)state;
+	fake.refuses = -EBUSY;
+	assert_null(nbd_worker_start(&options, &failure));
+	assert_int_equal(failure.error_number, EBUSY);
+}
+
+struct writer {
+	pthread_t thread;
+	struct nbd_worker *worker;
+	uint64_t offset;
+	bool differs;
+};
+
+static void *write_and_read(void *user)
+{
+	struct writer *writer = user;
+	struct nbd_failure failure;
+	uint8_t data[512], back[512];
+
+	for (int round = 0; round < 200 && !writer->differs; round++) {
+		memset(data, round + (int)(writer->offset >> 9), sizeof(data));
+		writer->differs = nbd_worker_do(writer->worker, NBD_WRITE, writer->offset, data, sizeof(data), &failure) ||
+				  nbd_worker_do(writer->worker, NBD_READ, writer->offset, back, sizeof(back), &failure) ||
+				  memcmp(data, back, sizeof(data));
+	}
+	return NULL;
+}
+
+/* More threads than places: each waits for one, and gets its own bytes. */
+static void many_threads(void **state)
+{
+	struct writer writers[THREADS];
+	struct nbd_worker *worker = start();
+
+	(void)state;
+	for (unsigned int i = 0; i < THREADS; i++) {
+		writers[i] = (struct writer){ .worker = worker, .offset = i * 512 };
+		assert_int_equal(pthread_create(&writers[i].thread, NULL, write_and_read, &writers[i]), 0);
+	}
+	for (unsigned int i = 0; i < THREADS; i++) {
+		pthread_join(writers[i].thread, NULL);
+		assert_false(writers[i].differs);
+	}
+	nbd_worker_stop(worker);
+	assert_in_range(fake.most, 1, DEPTH);
+}
+
+int main(void)
+{
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		test(one_after_the_other),
+		test(longer_than_a_place),
+		test(failure_is_the_requests),
+		test(refused),
+		test(many_threads),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

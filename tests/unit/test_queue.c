@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Queues between files and plain memory: no device, no root.  Needs ext4 or xfs
+ * under /tmp, and io_uring.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "fake_sysfs.h"
+#include "donard/queue.h"
+
+#define BYTES (1U << 20)
+
+struct scene {
+	struct fake *fake;
+	struct donard_context *ctx;
+	char path[128];
+	uint8_t *data;
+	struct donard_queue *queue;
+	struct donard_file *file;
+	struct donard_memory *memory;
+	uint8_t *bytes;		/* of the memory */
+	uint32_t align;
+	struct donard_completion got[64];
+};
+
+static void write_file(const char *path, const uint8_t *data, size_t bytes)
+{
+	int fd = open(path, O_CREAT | O_RDWR | O_TRUNC, 0600);
+
+	assert_int_equal(write(fd, data, bytes), bytes);
+	close(fd);
+}
+
+static void make_scene(struct scene *scene)
+{
+	struct stat st;
+	char link[96];
+
+	assert_int_equal(fake_setup((void **)&scene->fake), 0);
+	assert_int_equal(stat(scene->fake->root, &st), 0);
+	scene->ctx = scene->fake->ctx;
+	fake_nvme(scene->fake, 7, "0000:01:00.0");
+	fake_file(scene->fake, "block/nvme7n1/queue/max_sectors_kb", "128");
+	snprintf(link, sizeof(link), "dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
+	fake_link(scene->fake, link, "block/nvme7n1");
+	fake_folder(scene->fake, "d");
+	snprintf(scene->path, sizeof(scene->path), "%s/d/file", scene->fake->root);
+	scene->data = malloc(BYTES);
+	dnd_memory_nonce(scene->data, BYTES);
+	write_file(scene->path, scene->data, BYTES);
+}
+
+static void open_queue(struct scene *scene, uint32_t depth, uint32_t flags)
+{
+	struct donard_queue_options options = { .size = sizeof(options), .depth = depth, .flags = flags };
+
+	donard_queue_close(scene->queue);
+	if (donard_queue_open(scene->ctx, &options, &scene->queue) == -EOPNOTSUPP)
+		skip();		/* io_uring is switched off on this machine */
+	assert_non_null(scene->queue);
+}
+
+static int setup(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+	struct donard_memory_info info = { .size = sizeof(info) };
+	struct donard_file_info about = { .size = sizeof(about) };
+
+	*state = scene;
+	make_scene(scene);
+	if (donard_file_open(scene->ctx, scene->path, DONARD_FILE_WRITE, &scene->file))
+		return strcmp(donard_error_code(scene->ctx), "file-system") ? -1 : 0;
+	assert_int_equal(donard_file_info(scene->file, &about), 0);
+	scene->align = about.align_bytes;
+	assert_int_equal(donard_memory_dram(scene->ctx, BYTES, &scene->memory), 0);
+	assert_int_equal(donard_memory_info(scene->memory, &info), 0);
+	scene->bytes = info.address;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct scene *scene = *state;
+	void *fake = scene->fake;
+
+	donard_queue_close(scene->queue);
+	donard_file_close(scene->file);
+	donard_memory_free(scene->memory);
+	fake_teardown(&fake);
+	free(scene->data);
+	free(scene);
+	return 0;
+}
+
+/* The scene of a test, with a queue. */
+static struct scene *scene_of(void **state, uint32_t depth, uint32_t flags)
+{
+	struct scene *scene = *state;
+
+	if (!scene->file)
+		skip();		/* /tmp is neither ext4 nor xfs */
+	open_queue(scene, depth, flags);
+	return scene;
+}
+
+static int reads(struct scene *scene, uint64_t from, uint64_t to, uint64_t bytes, uintptr_t user)
+{
+	return donard_queue_read(scene->queue, scene->file, from, scene->memory, to, bytes, (void *)user);
+}
+
+static int writes(struct scene *scene, uint64_t to, uint64_t from, uint64_t bytes, uintptr_t user)
+{
+	return donard_queue_write(scene->queue, scene->file, to, scene->memory, from, bytes, (void *)user);
+}
+
+static int waits(struct scene *scene, unsigned int least)
+{
+	return donard_queue_wait(scene->queue, least, -1, scene->got, 64);
+}
+
+static struct donard_queue_info about(struct scene *scene)
+{
+	struct donard_queue_info info = { .size = sizeof(info) };
+
+	assert_int_equal(donard_queue_info(scene->queue, &info), 0);
+	return info;
+}
+
+static void assert_refused(struct scene *scene, int rc, int error, const char *word)
+{
+	assert_int_equal(rc, -error);
+	assert_string_equal(donard_error_code(scene->ctx), word);
+}
+
+/* 1 MiB in eight commands of 128 KiB is one request with one completion. */
+static void one_long_request(void **state)
+{
+	struct scene *scene = scene_of(state, 1, 0);
+
+	assert_int_equal(reads(scene, 0, 0, BYTES, 7), 0);
+	assert_int_equal(waits(scene, 1), 1);
+	assert_int_equal(scene->got[0].result, BYTES);
+	assert_int_equal((uintptr_t)scene->got[0].user, 7);
+	assert_int_equal(scene->got[0].route, DONARD_ROUTE_DRAM);
+	assert_memory_equal(scene->bytes, scene->data, BYTES);
+	assert_int_equal(about(scene).bytes, BYTES);
+	assert_int_equal(about(scene).in_flight, 0);
+}
+
+static void many_each_once(void **state)
+{
+	struct scene *scene = scene_of(state, 32, 0);
+	uint64_t seen = 0;
+	int got = 0;
+
+	for (uintptr_t i = 0; i < 32; i++)
+		assert_int_equal(reads(scene, i * 32768, (31 - i) * 32768, 32768, i), 0);
+	assert_refused(scene, reads(scene, 0, 0, 4096, 99), EAGAIN, "queue-full");
+	while (got < 32) {
+		int more = waits(scene, 1);
+
+		assert_true(more > 0);
+		for (int i = 0; i < more; i++)
+			seen |= 1ULL << (uintptr_t)scene->got[i].user;
+		got += more;
+	}
+	assert_int_equal(seen, 0xffffffff);
+	for (size_t i = 0; i < 32; i++)
+		assert_memory_equal(scene->bytes + (31 - i) * 32768, scene->data + i * 32768, 32768);
+	assert_int_equal(waits(scene, 1), 0);	/* nothing is in flight: no wait for ever */
+}
+
+static void writes_and_grows(void **state)
+{
+	struct scene *scene = scene_of(state, 8, 0);
+	uint8_t *seen = malloc(BYTES);
+	int fd;
+
+	memcpy(scene->bytes, scene->data, BYTES);
+	assert_int_equal(writes(scene, BYTES, 0, 65536, 1), 0);
+	assert_int_equal(writes(scene, 0, 65536, 65536, 2), 0);
+	assert_int_equal(waits(scene, 2), 2);
+	assert_int_equal(donard_queue_flush(scene->queue, scene->file, (void *)3), 0);
+	assert_int_equal(waits(scene, 1), 1);
+	assert_int_equal(scene->got[0].result, 0);
+	assert_int_equal(scene->got[0].route, DONARD_ROUTE_NONE);
+	fd = open(scene->path, O_RDONLY);
+	assert_int_equal(lseek(fd, 0, SEEK_END), BYTES + 65536);
+	assert_int_equal(pread(fd, seen, 65536, BYTES), 65536);
+	assert_memory_equal(seen, scene->data, 65536);
+	assert_int_equal(pread(fd, seen, 65536, 0), 65536);
+	assert_memory_equal(seen, scene->data + 65536, 65536);
+	close(fd);
+	free(seen);
+}
+
+static void ends_with_the_file(void **state)
+{
+	struct scene *scene = scene_of(state, 8, 0);
+
+	assert_int_equal(truncate(scene->path, 200001), 0);
+	assert_int_equal(reads(scene, 0, 0, BYTES, 0), 0);
+	assert_int_equal(reads(scene, 262144, 0, 65536, 1), 0);
+	assert_int_equal(waits(scene, 2), 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(scene->got[i].result, scene->got[i].user ? 0 : 200001);
+	assert_memory_equal(scene->bytes, scene->data, 200001);
+}
+
+/* Half of a transfer came, and only polling follows: it goes on by itself. */
+static void goes_on_when_polled(void **state)
+{
+	struct scene *scene = scene_of(state, 8, 0);
+	struct pollfd polled = { .fd = donard_queue_descriptor(scene->queue), .events = POLLIN };
+	int got = 0;
+
+	assert_int_equal(truncate(scene->path, 8192), 0);
+	assert_int_equal(reads(scene, 0, 0, 65536, 0), 0);
+	assert_int_equal(donard_queue_submit(scene->queue), 0);
+	while (!got) {
+		assert_int_equal(poll(&polled, 1, 10000), 1);
+		got = donard_queue_poll(scene->queue, scene->got, 8);
+	}
+	assert_int_equal(got, 1);
+	assert_int_equal(scene->got[0].result, 8192);
+}
+
+/* By leave of the caller, exactly, and counted. */
+static void unaligned(void **state)
+{
+	struct scene *scene = scene_of(state, 8, 0);
+	struct stat st;
+
+	assert_refused(scene, reads(scene, 1, 0, 4096, 0), EINVAL, "alignment");
+	assert_non_null(strstr(donard_error(scene->ctx), "multiples of"));
+	assert_refused(scene, reads(scene, 0, 3, 4096, 0), EINVAL, "alignment");
+	open_queue(scene, 8, DONARD_QUEUE_ALLOW_BOUNCE);
+	assert_int_equal(reads(scene, 1, 3, 100001, 0), 0);
+	assert_int_equal(waits(scene, 1), 1);
+	assert_int_equal(scene->got[0].result, 100001);
+	assert_int_equal(scene->got[0].route, DONARD_ROUTE_BOUNCED);
+	assert_int_equal(scene->got[0].flags, DONARD_COMPLETION_BOUNCED);
+	assert_memory_equal(scene->bytes + 3, scene->data + 1, 100001);
+	assert_int_equal(about(scene).bounced_bytes, 100001);
+	memset(scene->bytes, 0x5a, 77);
+	assert_int_equal(writes(scene, BYTES - 7, 0, 77, 0), 0);	/* over the end */
+	assert_int_equal(waits(scene, 1), 1);
+	assert_int_equal(scene->got[0].result, 77);
+	assert_int_equal(stat(scene->path, &st), 0);
+	assert_int_equal(st.st_size, BYTES + 70);
+	assert_int_equal(reads(scene, BYTES - 4096, 8192, 8192, 0), 0);	/* a direct read finds it */
+	assert_int_equal(waits(scene, 1), 1);
+	assert_int_equal(scene->got[0].result, 4096 + 70);
+	assert_memory_equal(scene->bytes + 8192, scene->data + BYTES - 4096, 4096 - 7);
+	assert_memory_equal(scene->bytes + 8192 + 4089, scene->bytes, 77);
+}
+
+static void refuses(void **state)
+{
+	struct scene *scene = scene_of(state, 2, 0);
+	struct donard_file *other;
+	struct donard_queue_options options = { .size = sizeof(options), .depth = 5000 };
+
+	assert_refused(scene, donard_queue_open(scene->ctx, &options, &scene->queue), EINVAL, "bad-option");
+	options = (struct donard_queue_options){ .size = sizeof(options), .flags = 0x80 };
+	assert_refused(scene, donard_queue_open(scene->ctx, &options, &scene->queue), EINVAL, "bad-option");
+	assert_refused(scene, reads(scene, 0, 0, 0, 0), EINVAL, "bad-option");
+	assert_refused(scene, donard_queue_read(scene->queue, NULL, 0, scene->memory, 0, 4096, NULL), EINVAL,
+		       "bad-option");
+	assert_refused(scene, donard_queue_read(scene->queue, scene->file, 0, NULL, 0, 4096, NULL), EINVAL,
+		       "bad-option");
+	assert_refused(scene, donard_queue_flush(scene->queue, NULL, NULL), EINVAL, "bad-option");
+	assert_refused(scene, reads(scene, 0, 0, 2ULL << 30, 0), EINVAL, "bad-option");
+	assert_refused(scene, reads(scene, 1ULL << 63, 0, 4096, 0), EINVAL, "bad-option");
+	assert_refused(scene, reads(scene, 0, BYTES, 4096, 0), ENXIO, "past-end");
+	assert_refused(scene, donard_queue_wait(scene->queue, 3, 0, scene->got, 2), EINVAL, "bad-option");
+	assert_int_equal(donard_file_open(scene->ctx, scene->path, 0, &other), 0);
+	assert_refused(scene, donard_queue_write(scene->queue, other, 0, scene->memory, 0, 4096, NULL), EROFS,
+		       "read-only");
+	assert_refused(scene, donard_queue_flush(scene->queue, other, NULL), EROFS, "read-only");
+	donard_file_close(other);
+	assert_int_equal(about(scene).in_flight, 0);
+	assert_int_equal(waits(scene, 1), 0);
+}
+
+static void files(void **state)
+{
+	struct scene *scene = scene_of(state, 2, 0);
+	struct donard_file_info info = { .size = sizeof(info) };
+	struct donard_file *file;
+	char path[160];
+	int fd;
+
+	assert_refused(scene, donard_file_open(scene->ctx, scene->path, DONARD_FILE_CREATE, &file), EINVAL,
+		       "bad-option");
+	snprintf(path, sizeof(path), "%s.new", scene->path);
+	assert_int_equal(donard_file_open(scene->ctx, path, 0, &file), -ENOENT);
+	assert_refused(scene, donard_file_open(scene->ctx, path, DONARD_FILE_WRITE, &file), ENODEV,
+		       "no-such-device");
+	assert_int_equal(access(path, F_OK), -1);
+	assert_int_equal(donard_file_open(scene->ctx, path, DONARD_FILE_WRITE | DONARD_FILE_CREATE, &file), 0);
+	assert_int_equal(donard_file_info(file, &info), 0);
+	assert_int_equal(info.kind, DONARD_FILE_KIND_REGULAR);
+	assert_int_equal(info.size_bytes, 0);
+	assert_string_equal(info.path, path);
+	assert_string_equal(info.disk, "nvme7n1");
+	assert_string_equal(donard_file_client(file, 0), "0000:01:00.0");
+	assert_null(donard_file_client(file, 1));
+	donard_file_close(file);
+	assert_int_equal(access(path, F_OK), 0);
+	fd = open(scene->path, O_RDONLY);
+	assert_refused(scene, donard_file_adopt(scene->ctx, fd, &file), EINVAL, "bad-option");
+	close(fd);
+	assert_refused(scene, donard_file_adopt(scene->ctx, fd, &file), EINVAL, "bad-option");
+	fd = open(scene->path, O_RDWR | O_DIRECT | O_APPEND);
+	assert_refused(scene, donard_file_adopt(scene->ctx, fd, &file), EINVAL, "bad-option");
+	close(fd);
+	fd = open(scene->path, O_RDONLY | O_DIRECT);
+	assert_int_equal(lseek(fd, 8192, SEEK_SET), 8192);
+	assert_int_equal(donard_file_adopt(scene->ctx, fd, &file), 0);
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 8192);	/* the program's position is its own */
+	close(fd);
+	assert_int_equal(donard_queue_read(scene->queue, file, 0, scene->memory, 0, 65536, NULL), 0);
+	donard_file_close(file);	/* the request has it still */
+	assert_int_equal(waits(scene, 1), 1);
+	assert_int_equal(scene->got[0].result, 65536);
+	assert_memory_equal(scene->bytes, scene->data, 65536);
+}
+
+static void registered_again_and_again(void **state)
+{
+	struct scene *scene = scene_of(state, 8, 0);
+	int registered = donard_queue_register(scene->queue, scene->memory);
+
+	assert_in_range(registered, 0, 1);
+	assert_int_equal(donard_queue_register(scene->queue, scene->memory), registered);
+	for (int round = 0; round < 3; round++) {
+		memset(scene->bytes, 0, BYTES);
+		for (uintptr_t i = 0; i < 8; i++)
+			assert_int_equal(reads(scene, i * 131072, i * 131072, 131072, i), 0);
+		assert_int_equal(waits(scene, 8), 8);
+		assert_memory_equal(scene->bytes, scene->data, BYTES);
+		for (int i = 0; i < 8; i++)
+			assert_int_equal(scene->got[i].flags, registered ? DONARD_COMPLETION_REGISTERED : 0);
+	}
+	assert_int_equal(about(scene).registered_requests, registered ? 24 : 0);
+	assert_int_equal(donard_queue_unregister(scene->queue, scene->memory), 0);
+	assert_int_equal(donard_queue_unregister(scene->queue, scene->memory), 0);
+	assert_int_equal(reads(scene, 0, 0, 4096, 0), 0);
+	assert_int_equal(waits(scene, 1), 1);
+	assert_int_equal(scene->got[0].flags, 0);
+}
+
+static bool readable(int fd, int timeout_ms)
+{
+	struct pollfd polled = { .fd = fd, .events = POLLIN };
+
+	return poll(&polled, 1, timeout_ms) == 1;
+}
+
+/* Readable as long as there is something to take, and not longer. */
+static void event_loop(void **state)
+{
+	struct scene *scene = scene_of(state, 8, 0);
+	int fd = donard_queue_descriptor(scene->queue);
+
+	assert_true(fd >= 0);
+	assert_int_equal(donard_queue_descriptor(scene->queue), fd);
+	assert_int_equal(donard_queue_poll(scene->queue, scene->got, 1), 0);
+	for (int round = 0; round < 3; round++) {
+		assert_false(readable(fd, 0));
+		for (uintptr_t i = 0; i < 8; i++)
+			assert_int_equal(reads(scene, i * 4096, i * 4096, 4096, i), 0);
+		assert_int_equal(donard_queue_submit(scene->queue), 0);
+		for (int got = 0; got < 8;) {
+			int more;
+
+			assert_true(readable(fd, 10000));
+			more = donard_queue_poll(scene->queue, scene->got, 1);
+			assert_in_range(more, 0, 1);
+			got += more;
+		}
+		assert_int_equal(donard_queue_poll(scene->queue, scene->got, 8), 0);
+	}
+	assert_false(readable(fd, 0));
+}
+
+static void time_runs_out(void **state)
+{
+	struct scene *scene = scene_of(state, 8, 0);
+
+	assert_int_equal(donard_queue_wait(scene->queue, 1, 0, scene->got, 8), 0);
+	assert_int_equal(donard_queue_wait(scene->queue, 1, 1000000, scene->got, 8), 0);
+	assert_int_equal(reads(scene, 0, 0, 4096, 0), 0);
+	assert_int_equal(donard_queue_wait(scene->queue, 8, 10000000000, scene->got, 8), 1);
+	assert_int_equal(reads(scene, 0, 0, 4096, 0), 0);
+	assert_int_equal(donard_queue_wait(scene->queue, 1, INT64_MAX, scene->got, 8), 1);
+}
+
+/* Whatever it finds, each request completes once. */
+static void cancels(void **state)
+{
+	struct scene *scene = scene_of(state, 16, 0);
+	int found, got;
+
+	for (uintptr_t i = 0; i < 16; i++)
+		assert_int_equal(reads(scene, 0, i * 65536, 65536, i % 2), 0);
+	found = donard_queue_cancel(scene->queue, (void *)1);
+	assert_in_range(found, 0, 8);
+	got = waits(scene, 16);
+	assert_int_equal(got, 16);
+	for (int i = 0; i < got; i++) {
+		if (scene->got[i].result == 65536)
+			continue;
+		assert_int_equal(scene->got[i].result, -ECANCELED);
+		assert_string_equal(scene->got[i].error_code, "canceled");
+		assert_int_equal((uintptr_t)scene->got[i].user, 1);
+	}
+	assert_int_equal(donard_queue_cancel(scene->queue, (void *)1), 0);
+}
+
+/* What was never submitted never reaches the drive. */
+static void cancels_what_was_not_submitted(void **state)
+{
+	struct scene *scene = scene_of(state, 16, 0);
+	uint8_t *seen = malloc(BYTES);
+	int fd = open(scene->path, O_RDONLY);
+
+	for (uintptr_t i = 0; i < 8; i++)
+		assert_int_equal(writes(scene, i * 131072, i * 131072, 131072, 1), 0);
+	assert_int_equal(donard_queue_cancel(scene->queue, (void *)1), 8);
+	assert_int_equal(waits(scene, 8), 8);
+	for (int i = 0; i < 8; i++)
+		assert_int_equal(scene->got[i].result, -ECANCELED);
+	for (uintptr_t i = 0; i < 8; i++)
+		assert_int_equal(writes(scene, i * 131072, i * 131072, 131072, 1), 0);
+	donard_queue_close(scene->queue);
+	scene->queue = NULL;
+	assert_int_equal(pread(fd, seen, BYTES, 0), BYTES);
+	assert_memory_equal(seen, scene->data, BYTES);
+	close(fd);
+	free(seen);
+}
+
+static void closed_with_requests_in_flight(void **state)
+{
+	struct scene *scene = scene_of(state, 16, 0);
+
+	for (uintptr_t i = 0; i < 16; i++)
+		assert_int_equal(reads(scene, i * 65536, i * 65536, 65536, i), 0);
+	assert_int_equal(donard_queue_submit(scene->queue), 0);
+	donard_memory_free(scene->memory);
+	donard_file_close(scene->file);
+	donard_queue_close(scene->queue);
+	scene->memory = NULL;
+	scene->file = NULL;
+	scene->queue = NULL;
+}
+
+static void *use_it(void *user)
+{
+	struct scene *scene = user;
+
+	return (void *)(intptr_t)donard_queue_submit(scene->queue);
+}
+
+static void of_one_thread(void **state)
+{
+	struct scene *scene = scene_of(state, 2, 0);
+	pthread_t thread;
+	void *result;
+	int status;
+
+	assert_int_equal(pthread_create(&thread, NULL, use_it, scene), 0);
+	pthread_join(thread, &result);
+	assert_int_equal((intptr_t)result, -EPERM);
+	assert_int_equal(reads(scene, 0, 65536, 4096, 0), 0);
+	assert_int_equal(donard_queue_submit(scene->queue), 0);
+	if (!fork()) {
+		struct donard_queue *own;
+		int rc = donard_queue_submit(scene->queue);
+
+		rc = rc == -EPERM ? donard_queue_open(scene->ctx, NULL, &own) : 1;
+		if (!rc)
+			rc = donard_queue_read(own, scene->file, 0, scene->memory, 0, 4096, NULL);
+		if (!rc)
+			rc = donard_queue_wait(own, 1, -1, scene->got, 1) != 1 || scene->got[0].result != 4096;
+		if (!rc)
+			rc = donard_queue_submit(scene->queue) != -EPERM;
+		donard_queue_close(scene->queue);
+		donard_queue_close(own);
+		_exit(!!rc);
+	}
+	wait(&status);
+	assert_int_equal(status, 0);
+	assert_int_equal(reads(scene, 0, 0, 4096, 0), 0);
+	assert_int_equal(waits(scene, 2), 2);
+	assert_int_equal(scene->got[0].result, 4096);
+	assert_int_equal(scene->got[1].result, 4096);
+}
+
+/* More pairs than are remembered. */
+static void many_memories(void **state)
+{
+	struct scene *scene = scene_of(state, 4, 0);
+	struct donard_memory *memory;
+
+	for (int i = 0; i < 600; i++) {
+		assert_int_equal(donard_memory_dram(scene->ctx, 4096, &memory), 0);
+		assert_int_equal(donard_queue_read(scene->queue, scene->file, 0, memory, 0, 4096, NULL), 0);
+		donard_memory_free(memory);
+		assert_int_equal(waits(scene, 1), 1);
+		assert_int_equal(scene->got[0].result, 4096);
+	}
+}
+
+/* Read-only memory stands for a drive that fails: the text is the completion's. */
+static void failure_of_a_request(void **state)
+{
+	struct scene *scene = scene_of(state, 4, 0);
+	struct donard_memory_info info = { .size = sizeof(info) };
+
+	assert_refused(scene, reads(scene, 0, 0, 0, 0), EINVAL, "bad-option");
+	assert_int_equal(donard_memory_info(scene->memory, &info), 0);
+	assert_int_equal(mprotect(info.address, BYTES, PROT_READ), 0);
+	assert_int_equal(reads(scene, 8192, 0, 4096, 5), 0);
+	assert_int_equal(waits(scene, 1), 1);
+	assert_int_equal(scene->got[0].result, -EFAULT);
+	assert_non_null(strstr(scene->got[0].error, "read at offset 8192 failed"));
+	assert_string_equal(donard_error_code(scene->ctx), "bad-option");	/* the context's own stays */
+	for (uintptr_t i = 0; i < 4; i++)	/* its place in the queue is free, its text still there */
+		assert_int_equal(reads(scene, 8192, 0, 4096, i), 0);
+	assert_non_null(strstr(scene->got[0].error, "read at offset 8192 failed"));
+	assert_int_equal(waits(scene, 4), 4);
+	assert_int_equal(mprotect(info.address, BYTES, PROT_READ | PROT_WRITE), 0);
+}
+
+int main(void)
+{
+#define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		test(one_long_request),
+		test(many_each_once),
+		test(writes_and_grows),
+		test(ends_with_the_file),
+		test(goes_on_when_polled),
+		test(unaligned),
+		test(refuses),
+		test(files),
+		test(registered_again_and_again),
+		test(event_loop),
+		test(time_runs_out),
+		test(cancels),
+		test(cancels_what_was_not_submitted),
+		test(closed_with_requests_in_flight),
+		test(of_one_thread),
+		test(many_memories),
+		test(failure_of_a_request),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The configuration of regions that stay: what it takes, what it refuses, and what it means. */
+#include <ftw.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "says.h"
+#include "cli/regionmatch.h"
+#include "cli/regionwrite.h"
+
+struct place {
+	char dir[64];
+	struct region_config config;
+};
+
+static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
+{
+	(void)st;
+	(void)flag;
+	(void)ftw;
+	return remove(path);
+}
+
+static int setup(void **state)
+{
+	struct place *place = calloc(1, sizeof(*place));
+
+	strcpy(place->dir, "/tmp/donard-conf-XXXXXX");
+	*state = place;
+	return mkdtemp(place->dir) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct place *place = *state;
+
+	regionconf_free(&place->config);
+	nftw(place->dir, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	free(place);
+	return 0;
+}
+
+static void put(struct place *place, const char *name, const char *text)
+{
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/regions.d", place->dir);
+	mkdir(path, 0755);
+	snprintf(path, sizeof(path), "%s/%s", place->dir, name);
+	file = fopen(path, "w");
+	fputs(text, file);
+	fclose(file);
+}
+
+static int load(struct place *place, const char *text)
+{
+	put(place, "regions.conf", text);
+	regionconf_free(&place->config);
+	return regionconf_load(&place->config, place->dir);
+}
+
+static void all_keys(void **state)
+{
+	struct place *place = *state;
+	const struct region_section *s;
+
+	assert_int_equal(load(place, "# of ours\n\n[gpu]\npath = pci-0000:00:03.0/00.0 ; below the switch\n"
+			      "function = 1\nkind = pci-bar\nbar=2\noffset = 64M\nlength = 1GiB\n"
+			      "page-type = p2pdma\nmemtype = uc\nfolio = 1G\npinned-importers = yes\nuser = daemon\n"
+			      "group = root\nmode = 600\n"), 0);
+	assert_int_equal(place->config.count, 1);
+	s = regionconf_find(&place->config, "gpu");
+	assert_non_null(s);
+	assert_int_equal(s->line, 3);
+	assert_string_equal(s->path, "pci-0000:00:03.0/00.0");
+	assert_int_equal(s->function, 1);
+	assert_int_equal(s->kind, DONARD_KIND_PCI_BAR);
+	assert_int_equal(s->bar, 2);
+	assert_int_equal(s->offset_bytes, 64 << 20);
+	assert_int_equal(s->length_bytes, 1 << 30);
+	assert_int_equal(s->page_type, DONARD_PAGES_P2PDMA);
+	assert_int_equal(s->memtype, DONARD_MEMTYPE_UC);
+	assert_int_equal(s->folio_bytes, 1 << 30);
+	assert_true(s->pinned_importers);
+	assert_string_equal(s->user, "daemon");
+	assert_string_equal(s->group, "root");
+	assert_int_equal(s->mode, 0600);
+}
+
+static void defaults(void **state)
+{
+	struct place *place = *state;
+	const struct region_section *s;
+
+	assert_int_equal(load(place, "[a]\nserial=S1\nkind=nvme-cmb\n"), 0);
+	s = regionconf_find(&place->config, "a");
+	assert_int_equal(s->function, -1);
+	assert_int_equal(s->length_bytes, 0);
+	assert_int_equal(s->page_type, DONARD_PAGES_DEFAULT);
+	assert_string_equal(s->user, "root");
+	assert_string_equal(s->group, "p2pmem");
+	assert_int_equal(s->mode, 0660);
+}
+
+static void files_in_order(void **state)
+{
+	struct place *place = *state;
+
+	put(place, "regions.d/20.conf", "[c]\nslot = 7\nkind = nvme-pmr\n");
+	put(place, "regions.d/10.conf", "[b]\nslot = 7\nkind = nvme-pmr\n");
+	put(place, "regions.d/15.conf.new", "half a file");
+	put(place, "regions.d/.hidden.conf", "?");
+	assert_int_equal(load(place, "[a]\nslot = 7\nkind = nvme-pmr\n"), 0);
+	assert_int_equal(place->config.count, 3);
+	assert_string_equal(place->config.sections[0].name, "a");
+	assert_string_equal(place->config.sections[1].name, "b");
+	assert_string_equal(place->config.sections[2].name, "c");
+}
+
+static void nothing(void **state)
+{
+	struct place *place = *state;
+
+	assert_int_equal(regionconf_load(&place->config, "/nowhere"), 0);
+	assert_int_equal(place->config.count, 0);
+}
+
+/* Each text is refused at that line, with these words. */
+static void refusals(void **state)
+{
+	static const struct {
+		const char *text;
+		unsigned int line;
+		const char *says;
+	} cases[] = {
+		{ "[a]\nserial = S\nkind = nvme-cmb\npagetype = generic\n", 4,
+		  "'pagetype' is no key. Did you mean 'page-type'?" },
+		{ "[a]\nfrobnicate = 1\n", 2, "'frobnicate' is no key. donard-regions.conf(5)" },
+		{ "kind = nvme-cmb\n", 1, "before the first section. Begin with [NAME]" },
+		{ "[a]\nserial = S\nkind = cmb\n", 3, "kind: 'cmb' is unknown. Choose one of pci-bar" },
+		{ "[a]\nserial = S\nkind = nvme-cmb\npage-type = huge\n", 4, "Choose one of generic, p2pdma" },
+		{ "[a]\nserial = S\nkind = nvme-cmb\nmemtype = wt\n", 4, "Choose one of uc, wc, wb" },
+		{ "[a]\nserial = S\nkind = pci-bar\nfolio = 4M\n", 4, "folio: '4M' is unknown. Choose one of 4K, 2M, 1G" },
+		{ "[a]\nserial = S\nkind = pci-bar\nbar = 6\n", 4, "bar: '6' is no number from 0 to 5" },
+		{ "[a]\nserial = S\nkind = pci-bar\nbar = 2x\n", 4, "bar: '2x' is no number from 0 to 5" },
+		{ "[a]\nserial = S\nfunction = 8\n", 3, "'8' is no number from 0 to 7" },
+		{ "[a]\nserial = S\nkind = pci-bar\noffset = 1M\n", 4, "'1M' is not a multiple of 2 MiB" },
+		{ "[a]\nserial = S\nkind = pci-bar\nlength = 0\n", 4, "'0' is not a multiple of 2 MiB" },
+		{ "[a]\nserial = S\nkind = pci-bar\nlength = all\n", 4, "'all' is not a multiple of 2 MiB" },
+		{ "[a]\nuser = nobody-of-that-name\n", 2, "no user 'nobody-of-that-name'. Create it" },
+		{ "[a]\ngroup = none-of-that-name\n", 2, "no group 'none-of-that-name'. Create it" },
+		{ "[a]\nmode = 0777\n", 2, "'0777' is no mode of a device" },
+		{ "[a]\nmode = rw\n", 2, "'rw' is no mode of a device" },
+		{ "[a]\npinned-importers = maybe\n", 2, "Choose one of yes, no" },
+		{ "[a]\npath = 0000:03:00.0\n", 2, "'0000:03:00.0' is no path" },
+		{ "[a]\nserial =\n", 2, "there is no value" },
+		{ "[a]\nkind = nvme-cmb\n", 1, "[a] does not name its device" },
+		{ "[a]\nserial = S\nslot = 1\nkind = nvme-cmb\n", 1, "[a] names its device in several ways" },
+		{ "[a]\nserial = S\n", 1, "[a] has no kind" },
+		{ "[a]\nserial = S\nkind = nvme-pmr\nbar = 4\n", 1, "a bar, which is only for pci-bar" },
+		{ "[a]\nserial = S\nserial = T\n", 3, "'serial' is given twice" },
+		{ "[a]\nserial = S\n  T\nkind = nvme-cmb\n", 3, "begin no line with a blank" },
+		{ "[a]\nserial = S\nkind = nvme-cmb\n\n[a]\nserial = T\nkind = nvme-cmb\n", 5,
+		  "regions.conf:1 already. Choose another name" },
+		{ "\n[a]\n[b]\nserial = S\nkind = nvme-cmb\n", 2, "the section is empty" },
+		{ "[a]\nserial = S\nkind = nvme-cmb\n[b]\n", 4, "the section is empty" },
+		{ "[a b]\nserial = S\n", 1, "'a b' is no name of a region" },
+		{ "[../x]\nserial = S\n", 1, "'../x' is no name of a region" },
+		{ "[a]\nserial S\n", 2, "neither [NAME] nor KEY = VALUE" },
+		{ "[a\nserial = S\n", 1, "the head has no ']'" },
+	};
+	struct place *place = *state;
+	char where[128];
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		assert_int_equal(load(place, cases[i].text), -1);
+		snprintf(where, sizeof(where), "%s/regions.conf:%u: ", place->dir, cases[i].line);
+		assert_says(place->config.error, where);
+		assert_says(place->config.error, cases[i].says);
+	}
+}
+
+/* What libinih would cut into two, or cut off. */
+static void long_things(void **state)
+{
+	struct place *place = *state;
+	char text[512];
+
+	snprintf(text, sizeof(text), "[a]\nserial = %0250d\n", 7);
+	assert_int_equal(load(place, text), -1);
+	assert_says(place->config.error, ":2: the line has more than 198 characters");
+	snprintf(text, sizeof(text), "[a%060d]\nserial = 7\n", 7);
+	assert_int_equal(load(place, text), -1);
+	assert_says(place->config.error, "is no name of a region. Use up to 48 letters");
+	snprintf(text, sizeof(text), "[a]\nserial = %070d\n", 7);
+	assert_int_equal(load(place, text), -1);
+	assert_says(place->config.error, ":2: serial: the value has more than 63 characters");
+}
+
+/* What 'region save' writes is what 'region apply' reads. */
+static void there_and_back(void **state)
+{
+	struct place *place = *state;
+	struct region_section section = {
+		.name = "gpu", .path = "pci-0000:00:03.0/00.0", .function = 1,
+		.kind = DONARD_KIND_PCI_BAR, .bar = 2, .offset_bytes = 64 << 20,
+		.length_bytes = 128 << 20, .page_type = DONARD_PAGES_GENERIC,
+		.memtype = DONARD_MEMTYPE_WC, .folio_bytes = 2 << 20, .pinned_importers = true, .user = "daemon",
+		.group = "root", .mode = 0640,
+	};
+	const struct region_section *read;
+	char path[256];
+
+	assert_int_equal(regionwrite_file(&section, place->dir, path, sizeof(path)), 0);
+	assert_true(regionwrite_owns(path));
+	assert_int_equal(regionconf_load(&place->config, place->dir), 0);
+	read = regionconf_find(&place->config, "gpu");
+	assert_non_null(read);
+	assert_true(regionwrite_equal(&section, read));
+	assert_string_equal(read->path, section.path);
+	assert_int_equal(read->function, 1);
+	/* A second section: somebody edited it. */
+	put(place, "regions.d/own.conf", "[own]\nserial = S\nkind = nvme-cmb\n");
+	snprintf(path, sizeof(path), "%s/regions.d/own.conf", place->dir);
+	assert_false(regionwrite_owns(path));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(all_keys, setup, teardown),
+		cmocka_unit_test_setup_teardown(defaults, setup, teardown),
+		cmocka_unit_test_setup_teardown(files_in_order, setup, teardown),
+		cmocka_unit_test_setup_teardown(nothing, setup, teardown),
+		cmocka_unit_test_setup_teardown(refusals, setup, teardown),
+		cmocka_unit_test_setup_teardown(long_things, setup, teardown),
+		cmocka_unit_test_setup_teardown(there_and_back, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

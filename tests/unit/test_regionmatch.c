@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Which memory a section means, over an invented machine: two drives, and a card with two functions. */
+#include "unit.h"
+#include "cli/regionmatch.h"
+#include "cli/regionwrite.h"
+#include "fake_sysfs.h"
+
+#define SERIAL	"00-11-22-33-44-55-66-77"
+
+static void invent(struct fake *fake)
+{
+	fake_cmb_drive(fake, "0000:04:00.0", "pci0000:00/0000:00:03.0", "S1");
+	fake_cmb_drive(fake, "0000:05:00.0", "pci0000:00/0000:00:04.0", "S2");
+	fake_pci(fake, "0000:06:00.0", "pci0000:00/0000:00:05.0", "0x120000", FAKE_64M);
+	fake_pci_serial(fake, "0000:06:00.0");
+	fake_pci(fake, "0000:06:00.1", "pci0000:00/0000:00:05.0", "0x120000", FAKE_64M);
+	fake_pci_serial(fake, "0000:06:00.1");
+	fake_file(fake, "bus/pci/slots/7/address", "0000:05:00");
+}
+
+static struct region_section section(enum donard_region_kind kind)
+{
+	struct region_section made = { .kind = kind, .function = -1 };
+
+	return made;
+}
+
+/* The BDF that the section means; "" for none, "several" for more than one. */
+static const char *means(const struct machine *machine, const struct region_section *what)
+{
+	const struct donard_candidate_info *found;
+	unsigned int count = machine_find(machine, what, &found);
+
+	return count > 1 ? "several" : count ? found->bdf : "";
+}
+
+static void identities(void **state)
+{
+	struct fake *fake = *state;
+	struct region_section cmb = section(DONARD_KIND_NVME_CMB);
+	struct region_section bar = section(DONARD_KIND_PCI_BAR);
+	struct machine machine;
+
+	invent(fake);
+	assert_int_equal(machine_look(fake->ctx, &machine, false), 0);
+	strcpy(cmb.serial, "S2");
+	assert_string_equal(means(&machine, &cmb), "0000:05:00.0");
+	strcpy(cmb.serial, "S");	/* the beginning of a number is another number */
+	assert_string_equal(means(&machine, &cmb), "");
+	cmb.serial[0] = '\0';
+	strcpy(cmb.path, "pci-0000:00:03.0/00.0");
+	assert_string_equal(means(&machine, &cmb), "0000:04:00.0");
+	cmb.path[0] = '\0';
+	strcpy(cmb.slot, "7");
+	assert_string_equal(means(&machine, &cmb), "0000:05:00.0");
+	cmb.function = 1;
+	assert_string_equal(means(&machine, &cmb), "");
+	strcpy(bar.serial, SERIAL);
+	assert_string_equal(means(&machine, &bar), "several");
+	bar.function = 1;
+	assert_string_equal(means(&machine, &bar), "0000:06:00.1");
+	bar.bar = 2;
+	assert_string_equal(means(&machine, &bar), "");
+	machine_forget(&machine);
+}
+
+/* The number goes with the drive; nothing else is the same. */
+static void another_slot(void **state)
+{
+	struct fake *fake = *state;
+	struct region_section by_serial = section(DONARD_KIND_NVME_CMB), by_path = by_serial;
+	struct machine machine;
+
+	strcpy(by_serial.serial, "S1");
+	strcpy(by_path.path, "pci-0000:00:03.0/00.0");
+	fake_cmb_drive(fake, "0000:0b:00.0", "pci0000:00/0000:00:09.0/0000:0a:02.0", "S1");
+	assert_int_equal(machine_look(fake->ctx, &machine, false), 0);
+	assert_string_equal(means(&machine, &by_serial), "0000:0b:00.0");
+	assert_string_equal(means(&machine, &by_path), "");
+	machine_forget(&machine);
+}
+
+static void regions(void **state)
+{
+	struct fake *fake = *state;
+	struct region_section bar = section(DONARD_KIND_PCI_BAR);
+	const struct donard_candidate_info *candidate;
+	const struct donard_region_info *region;
+	struct machine machine;
+
+	invent(fake);
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
+	fake_file(fake, "class/p2pmem/p2pmem0/bar", "0");
+	fake_file(fake, "class/p2pmem/p2pmem0/offset", "2097152");
+	fake_file(fake, "class/p2pmem/p2pmem0/size", "4194304");
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	region = donard_region_get(machine.regions, 0);
+	candidate = machine_candidate_of(&machine, region);
+	assert_string_equal(candidate->bdf, "0000:06:00.1");
+	assert_int_equal(region_offset(candidate, region), 2 << 20);
+	assert_false(section_is_region(&bar, candidate, region));
+	bar.offset_bytes = 2 << 20;
+	assert_true(section_is_region(&bar, candidate, region));
+	bar.length_bytes = 2 << 20;
+	assert_false(section_is_region(&bar, candidate, region));
+	machine_forget(&machine);
+}
+
+/* What is saved means this region and no other. */
+static void described(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_candidate_info *candidate;
+	const struct donard_region_info *region;
+	struct region_section made;
+	struct machine machine;
+
+	invent(fake);
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
+	fake_file(fake, "class/p2pmem/p2pmem0/bar", "0");
+	fake_file(fake, "class/p2pmem/p2pmem0/size", "67108864");
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	region = donard_region_get(machine.regions, 0);
+	candidate = machine_candidate_of(&machine, region);
+	regionwrite_describe(&machine, candidate, region, &made);
+	assert_string_equal(made.serial, SERIAL);	/* which the other function has, too */
+	assert_int_equal(made.function, 1);
+	assert_int_equal(made.length_bytes, 0);		/* all of the BAR */
+	assert_int_equal(made.page_type, DONARD_PAGES_GENERIC);
+	assert_string_equal(means(&machine, &made), "0000:06:00.1");
+	assert_true(section_is_region(&made, candidate, region));
+	machine_forget(&machine);
+}
+
+/* Two drives of one number, as clones in a virtual machine have: the path tells them apart. */
+static void twins(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_region_info *region;
+	struct region_section made;
+	struct machine machine;
+
+	fake_cmb_drive(fake, "0000:04:00.0", "pci0000:00/0000:00:03.0", "S1");
+	fake_cmb_drive(fake, "0000:05:00.0", "pci0000:00/0000:00:04.0", "S1");
+	fake_region(fake, "p2pmem0", "nvme-cmb", "0000:05:00.0");
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	region = donard_region_get(machine.regions, 0);
+	regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &made);
+	assert_string_equal(made.serial, "");
+	assert_string_equal(made.path, "pci-0000:00:04.0/00.0");
+	assert_int_equal(made.function, -1);
+	machine_forget(&machine);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(identities, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(another_slot, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(regions, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(described, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(twins, fake_setup, fake_teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

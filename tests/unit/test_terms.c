@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The library's errors in the words of the command line. */
+#include <string.h>
+
+#include "unit.h"
+#include "tool/terms.h"
+
+static void becomes(const char *text, const char *expected)
+{
+	char out[CLI_ERROR_BYTES];
+
+	assert_string_equal(cli_in_options(text, out, sizeof(out)), expected);
+}
+
+static void test_terms(void **state)
+{
+	(void)state;
+	becomes("or pass ALLOW_BOUNCE.", "or pass --allow-bounce.");
+	becomes("options.block_bytes is at most 1 GiB.", "--block-size is at most 1 GiB.");
+	becomes("Use a smaller options.length_bytes or options.offset_bytes.", "Use a smaller --size or --offset.");
+	becomes("VERIFY", "--verify");
+	becomes("", "");
+}
+
+/* Of a longer word, or of a file's name, nothing is replaced. */
+static void test_parts_of_words(void **state)
+{
+	(void)state;
+	becomes("/mnt/VERIFY: no", "/mnt/VERIFY: no");
+	becomes("/mnt/VERIFY_ME: no", "/mnt/VERIFY_ME: no");
+	becomes("DONARD_COPY_VERIFY", "DONARD_COPY_VERIFY");
+	becomes("my.options.via", "my.options.via");
+	becomes("options.viaduct", "options.viaduct");
+}
+
+/* However little room there is, what is written ends with a NUL. */
+static void test_room(void **state)
+{
+	char out[8];
+
+	(void)state;
+	for (size_t bytes = 1; bytes <= sizeof(out); bytes++) {
+		memset(out, 'x', sizeof(out));
+		cli_in_options("a ALLOW_BOUNCE", out, bytes);
+		assert_int_equal(strlen(out), bytes - 1);
+		assert_memory_equal(out, "a --allow", bytes - 1);
+	}
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_parts_of_words),
+		cmocka_unit_test(test_room),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
