@@ -48,11 +48,22 @@ end_run() {
 	exit "$status"
 }
 
+# Kernels that calibrate their timers side by side starve each other where processors are few: runs of the lab boot one
+# after another. The turn is a lock that descriptor 8 of this shell alone has.
+take_turn() {
+	exec 8>"$CACHE_DIR/.lock-boot"
+	flock 8
+}
+
+end_turn() {
+	exec 8>&-
+}
+
 # start_guest DIR QEMU-ARG...
 start_guest() {
 	local dir=$1
 	shift
-	timeout -k 5 "$OPT_TIMEOUT" "${FLUSHES[@]}" "${EMULATOR[@]}" "$@" </dev/null >"$dir/qemu.log" 2>&1 &
+	timeout -k 5 "$OPT_TIMEOUT" "${FLUSHES[@]}" "${EMULATOR[@]}" "$@" </dev/null >"$dir/qemu.log" 2>&1 8>&- &
 	PID_OF[$dir]=$!
 }
 
@@ -118,7 +129,7 @@ follow() {
 start_peer() {
 	[[ -n $OPT_PEER ]] || return 0
 	start_guest "$LAB_DIR/peer" "${PEER_ARGS[@]}"
-	power_switch &
+	power_switch 8>&- &
 	POWER_SWITCH=$!
 }
 
@@ -186,11 +197,13 @@ run_guest() {
 	printf '%s\0' "$@" >"$RUN_DIR/command"
 	channel stdout
 	channel stderr
-	start_bridge
+	take_turn
+	start_bridge 8>&-
 	start_peer
 	start_guest "$RUN_DIR" "${QEMU_ARGS[@]}"
 	[[ -z $OPT_PEER ]] || await_boot "$LAB_DIR/peer" "${PEER_ARGS[@]}"
 	await_boot "$RUN_DIR" "${QEMU_ARGS[@]}"
+	end_turn
 	watch_guest "$RUN_DIR" &
 	[[ -z $OPT_PEER ]] || watch_guest "$LAB_DIR/peer" &
 	follow stdout &
