@@ -25,9 +25,24 @@ matrix_can() {
 	matrix_rows kernel | awk -v kernel="$1" '$1 == kernel { $1 = $2 = ""; print $0 }' | xargs
 }
 
-# matrix_guests WHEN - "KERNEL TOPOLOGY FABRIC SUITE..." a line.
+# matrix_guests RING - "KERNEL TOPOLOGY FABRIC SUITE..." a line.
 matrix_guests() {
-	matrix_rows guest | awk -v when="$1" '$1 == when { $1 = ""; print $0 }' | sed 's/^ //'
+	matrix_rows guest | awk -v ring="$1" '$1 == ring { $1 = ""; print $0 }' | sed 's/^ //'
+}
+
+# matrix_host [RING] - the suites that need no guest, of one ring if given.
+matrix_host() {
+	matrix_rows host | awk -v ring="${1-}" 'ring == "" || $1 == ring { for (i = 2; i <= NF; i++) if (!seen[$i]++) print $i }'
+}
+
+# matrix_budget - of the gate: minutes by the clock, and of processor time.
+matrix_budget() {
+	matrix_rows budget
+}
+
+# matrix_is_exact SUITE - a suite whose failures no slow host causes.
+matrix_is_exact() {
+	[[ " $(matrix_rows exact | xargs) " == *" $1 "* ]]
 }
 
 # matrix_may_skip KERNEL "SUITE: TEST..." - does a row allow that this test skips?

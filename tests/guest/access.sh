@@ -78,10 +78,10 @@ freezes() {
 for name in $(access --list); do
 	case $name in
 	*-until-the-end | stalled-* | *-for-ever) ;; # below
-	*) t "$name" of_access "$name" ;;
+	*) core t "$name" of_access "$name" ;;
 	esac
 done
-lt "a removal ends reads" removal_ends_it reads-until-the-end
+core lt "a removal ends reads" removal_ends_it reads-until-the-end
 lt "a removal ends copies" removal_ends_it copies-until-the-end
 lt "a stalled read holds up nobody" stalled stalled-read
 lt "a stalled write holds up nobody" stalled stalled-write
@@ -90,4 +90,4 @@ if ! can debug; then
 	t "a copy freezes" freezes copies-for-ever
 	t "an export freezes" freezes exports-for-ever
 fi
-t "a reset is told" reset_ends_it
+core t "a reset is told" reset_ends_it

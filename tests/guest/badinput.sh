@@ -210,27 +210,27 @@ no_module() {
 	exits 0 'bounced' donard-cli copy "$LAB_ALPHA" "$LAB_BETA" --size 1M --force-bounce --verify
 }
 
-t "missing device" missing_device
-t "missing region" missing_region
+core t "missing device" missing_device
+core t "missing region" missing_region
 t "nearly a region" nearly_a_region
 t "whole regions" whole_regions
-t "read-only drive" read_only_drive
-t "nothing to copy" nothing_to_copy
+core t "read-only drive" read_only_drive
+core t "nothing to copy" nothing_to_copy
 if can pool; then
-	t "page type of a published CMB" page_type_of_published_cmb
+	core t "page type of a published CMB" page_type_of_published_cmb
 else
-	skip "page type of a published CMB" "the nvme driver of kernel $LAB_KERNEL publishes none here"
+	core skip "page type of a published CMB" "the nvme driver of kernel $LAB_KERNEL publishes none here"
 fi
-t "alignment" alignment
+core t "alignment" alignment
 t "no space" no_space
-t "past the end" past_end
+core t "past the end" past_end
 t "held by somebody else" busy
-t "mounted destination" mounted_target
-t "not an NVMe drive" not_nvme
-t "source is destination" same_bytes_twice
-t "persistent memory for staging" persistent_staging
+core t "mounted destination" mounted_target
+core t "not an NVMe drive" not_nvme
+core t "source is destination" same_bytes_twice
+core t "persistent memory for staging" persistent_staging
 t "wrong use" wrong_use
 t "bad regions" bad_regions
-t "errors in JSON" json_errors
-t "full stdout" full_stdout
-t "without the module" no_module
+core t "errors in JSON" json_errors
+core t "full stdout" full_stdout
+core t "without the module" no_module

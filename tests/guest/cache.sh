@@ -57,8 +57,8 @@ destages_straight() {
 	says 'done' destage
 	seen_dma
 	(($(dma write pmr) >= 4 * MIB)) ||
-		fail "out of the PMR: expected at least $((4 * MIB)) bytes, seen $(cat "$WORK/witness")"
-	equal "bytes that the drive pulled out of DRAM ($(cat "$WORK/witness"))" 0 "$(dram write)"
+		wrong "out of the PMR: expected at least $((4 * MIB)) bytes, seen $(cat "$WORK/witness")"
+	exactly "bytes that the drive pulled out of DRAM ($(cat "$WORK/witness"))" 0 "$(dram write)"
 	on_drive "equal $((4 * MIB))" 0 $((4 * MIB)) 5
 	equal "records" 0 "$(of records)"
 }
@@ -356,23 +356,23 @@ no_server() {
 	equal "status without a server ($(cat "$WORK/out"))" 1 "$status"
 }
 
-t "acknowledged: after a barrier, before any drive command" acknowledged
+core t "acknowledged: after a barrier, before any drive command" acknowledged
 t "acknowledged: in groups" group_commit
-t "destage: straight out of the PMR" destages_straight
+core t "destage: straight out of the PMR" destages_straight
 t "destage: newest bytes alone" coalesces
 t "destage: more than the log holds" back_pressure
 t "destage: while nobody writes" cleaner
 t "trim" trims
 t "write: read back" reads_back
 t "destage: passthrough" passthrough
-t "read: log and drive" reads_see_the_newest
+core t "read: log and drive" reads_see_the_newest
 t "SIGTERM: all is on the drive" drains_when_told
-t "SIGKILL: all that was acknowledged is recovered" killed_server
+core t "SIGKILL: all that was acknowledged is recovered" killed_server
 t "client killed" killed_client
 t "one window" one_window
-t "refused: no log, wrong options" refused
-t "refused: volatile memory" refuses_volatile
-t "refused: foreign data" refuses_foreign_data
+core t "refused: no log, wrong options" refused
+core t "refused: volatile memory" refuses_volatile
+core t "refused: foreign data" refuses_foreign_data
 t "refused: foreign data behind zeros" refuses_foreign_data_at_the_end
 t "refused: a status path that is a file" refuses_a_foreign_status_path
 t "refused: a file that is served" refuses_a_served_file
@@ -382,6 +382,6 @@ t "refused: another drive" refuses_another_drive
 t "refused: another version" refuses_another_version
 t "refused: a drive in use" refuses_a_mounted_drive
 t "volatile memory" volatile
-t "region removed" region_removed
+core t "region removed" region_removed
 t "top" follows
 t "status without a server" no_server

@@ -254,7 +254,7 @@ file_system_and_database() {
 	with_disk on_ext4_again
 }
 
-t "put and get" there_and_back $((8 * MIB))
+core t "put and get" there_and_back $((8 * MIB))
 t "put and get, many small requests" there_and_back $((2 * MIB)) --block-size 4K --queue-depth 64
 t "put and get, one at a time" there_and_back "$MIB" --block-size 64K --queue-depth 1
 t "through pipes" from_a_pipe
@@ -270,6 +270,6 @@ t "more than the window holds" waits_for_room
 t "two clients" two_clients
 t "server killed" server_is_killed
 t "nobody there" nobody_there
-t "disk: the drive's shape" disk_has_the_drives_shape
+core t "disk: the drive's shape" disk_has_the_drives_shape
 t "disk: fio" disk_under_fio
 t "disk: ext4 and sqlite, server killed in between" file_system_and_database

@@ -615,7 +615,7 @@ thorough t "drive: reads fail" drive_fails_reads
 thorough t "drive: SIGTERM while it fails" stopped_while_drive_fails
 thorough t "drive: full" drive_is_full
 thorough t "drive: its size has changed" drive_changed_its_size
-t "drive: unplugged" drive_goes
+core t "drive: unplugged" drive_goes
 t "NVRAM: unplugged" nvram_goes
 t "client: killed in its write" client_dies_in_its_write
 thorough t "log: damaged" log_is_damaged

@@ -218,11 +218,11 @@ in_area() {
 	local seen
 	seen=$(jq ".bytes.${1%.*}.${1#*.}" <"$WORK/witness")
 	((seen >= BYTES && seen <= BYTES + 8192)) ||
-		fail "$1: expected $BYTES bytes, seen $seen: $(cat "$WORK/witness")"
+		wrong "$1: expected $BYTES bytes, seen $seen: $(cat "$WORK/witness")"
 }
 
 in_ram() {
-	equal "bytes that drives $1 at RAM" 0 "$(dram "$1")"
+	exactly "bytes that drives $1 at RAM" 0 "$(dram "$1")"
 }
 
 staged_witness() {
@@ -525,39 +525,39 @@ passed_old_kernel() {
 VIA=()
 for type in generic p2pdma; do
 	if [[ $type == p2pdma ]] && ! can p2pdma; then
-		skip "p2pdma pages" "kernel $LAB_KERNEL has no P2PDMA"
+		core skip "p2pdma pages" "kernel $LAB_KERNEL has no P2PDMA"
 		continue
 	fi
-	t "drive to bar, $type" typed $type direction alpha bar
-	t "bar to drive, $type" typed $type direction bar beta
+	core t "drive to bar, $type" typed $type direction alpha bar
+	core t "bar to drive, $type" typed $type direction bar beta
 	t "bar to bar, $type" typed $type bar_to_bar
-	t "drive to drive by bar, $type" typed $type direction alpha beta "$BYTES" --via p2pmem0
-	t "files on ext4, $type" typed $type on_fs ext4 file_directions
+	core t "drive to drive by bar, $type" typed $type direction alpha beta "$BYTES" --via p2pmem0
+	core t "files on ext4, $type" typed $type on_fs ext4 file_directions
 	t "files on xfs, $type" typed $type on_fs xfs file_directions
 	t "file tails, $type" typed $type on_fs ext4 file_tails
-	t "witness: drive to bar, $type" typed $type witnessed alpha bar read.gpu
-	t "witness: bar to drive, $type" typed $type witnessed bar beta write.gpu
+	core t "witness: drive to bar, $type" typed $type witnessed alpha bar read.gpu
+	core t "witness: bar to drive, $type" typed $type witnessed bar beta write.gpu
 	t "witness: drive to drive, $type" typed $type staged_witness
 done
 t "drive to its own cmb" direction alpha cmb
 t "cmb to its own drive" direction cmb alpha
-t "other drive to cmb" direction beta cmb
-t "cmb to other drive" direction cmb beta
+core t "other drive to cmb" direction beta cmb
+core t "cmb to other drive" direction cmb beta
 t "drive to drive by cmb" direction alpha beta "$BYTES" --via p2pmem1
-t "drive to pmr" pmr_is_durable
+core t "drive to pmr" pmr_is_durable
 t "drive to its own pmr" direction beta pmr
-t "pmr to drive" direction pmr alpha
-t "bar to cmb" direction bar cmb
+core t "pmr to drive" direction pmr alpha
+core t "bar to cmb" direction bar cmb
 t "cmb to bar" direction cmb bar
 t "bar to pmr" direction bar pmr
 t "pmr to bar" direction pmr bar
 t "witness: drive to cmb" witnessed alpha cmb read.cmb
 t "witness: drive to pmr" witnessed alpha pmr read.pmr
 t "witness: pmr to drive" witnessed pmr alpha write.pmr
-t "tail on a drive" tail_on_drive direction
+core t "tail on a drive" tail_on_drive direction
 t "tail in a region" tail_in_region
 t "hole in a file, ext4" on_fs ext4 file_hole
-t "hole in a file, xfs" on_fs xfs file_hole
+core t "hole in a file, xfs" on_fs xfs file_hole
 t "file larger than the cmb" on_fs ext4 larger_than_cmb
 t "file is not truncated" on_fs xfs file_is_not_truncated
 t "block sizes and depths" shapes
@@ -565,14 +565,14 @@ t "protection information" protection_information
 t "one copy right after another" in_a_row
 t "side by side, neighbours" neighbours
 t "side by side, parts of pages" small_neighbours
-t "what lies in free memory stays" nobodys_bytes_stay
+core t "what lies in free memory stays" nobodys_bytes_stay
 if ! can passthrough; then
-	t "passthrough is refused" passed_old_kernel
+	core t "passthrough is refused" passed_old_kernel
 else
 	t "passthrough: bar" passed_both_ways bar
-	t "passthrough: cmb" passed_cmb
+	core t "passthrough: cmb" passed_cmb
 	t "passthrough: pmr" passed_pmr
-	t "passthrough: drive to drive" passed alpha beta "$((BYTES + 123))" --via p2pmem0
+	core t "passthrough: drive to drive" passed alpha beta "$((BYTES + 123))" --via p2pmem0
 	if can p2pdma; then
 		t "passthrough: bar, p2pdma" typed p2pdma passed_both_ways bar
 	fi
@@ -583,6 +583,6 @@ else
 	t "passthrough: page cache" passed_page_cache
 	t "passthrough: partition" passed_partition
 	t "passthrough: one right after another" passed_in_a_row
-	t "passthrough: refusals" on_fs ext4 passed_file_refusals
-	t "passthrough: permission" passed_permission
+	core t "passthrough: refusals" on_fs ext4 passed_file_refusals
+	core t "passthrough: permission" passed_permission
 fi

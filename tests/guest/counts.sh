@@ -269,21 +269,21 @@ p2pmem_state: p2pmem0 ready" "$(tail -n 2 "$WORK/states")"
 	within 10 region_is_free p2pmem0
 }
 
-t "mappings and faults" maps_and_faults
+core t "mappings and faults" maps_and_faults
 t "a mapping that is refused" refused_maps
-t "reads and writes" reads_and_writes
+core t "reads and writes" reads_and_writes
 t "on each processor" on_each_processor
-t "copies between regions" copies
+core t "copies between regions" copies
 t "routes" routes
 t "the peak" peak
-t "everybody may read" everybody_may_read
-t "top follows a copy" top_follows
+core t "everybody may read" everybody_may_read
+core t "top follows a copy" top_follows
 t "top shows holders to some" top_of_others
 t "top opens no region" top_opens_no_region
 t "formats of events have numbers" formats_have_numbers
-t "events of a mapping" events_of_a_map
+core t "events of a mapping" events_of_a_map
 t "events of a route" events_of_a_route
 ! can ring-buffers || t "events of a ring's buffer" events_of_a_ring
-t "events of a dma-buf" events_of_a_dmabuf
+core t "events of a dma-buf" events_of_a_dmabuf
 lt "events of a removal" events_of_a_removal
 t "unloaded while somebody listens" unloaded_while_traced

@@ -196,20 +196,20 @@ killed_copy() {
 	equal holders "" "$(attr p2pmem0 holders)"
 }
 
-t "lab: libcuda" lab_cuda
+core t "lab: libcuda" lab_cuda
 t "lab: libcuda, scattered memory" lab_cuda scatter=1
 t "lab: libcuda, driver without the persistent calls" lab_cuda --callback
 t "lab: freed memory has the pattern" freed_memory_is_watched
 t "memory: of an allocation, and bad input" sound_memory generic
 t "memory: scattered, driver without the persistent calls" revocable_memory
-t "memory: freed while a drive writes to it" memory_freed_in_flight
+core t "memory: freed while a drive writes to it" memory_freed_in_flight
 t "memory: nine tenths of it, again and again" most_of_the_memory
 t "memory: a region without that part of BAR1" memory_outside_of_region
 t "memory: GPU without a region" memory_without_region
 t "memory: no libcuda" memory_without_cuda
-t "copy: gpu:N as source and destination" copies_of_gpu
+core t "copy: gpu:N as source and destination" copies_of_gpu
 t "copy: gpu:N from and to each kind of end" copies_to_all_ends
 t "copy: gpu:N, interrupted" interrupted_copy
-t "copy: gpu:N that cannot be had" bad_copies_of_gpu
+core t "copy: gpu:N that cannot be had" bad_copies_of_gpu
 t "copy: killed" killed_copy generic
 ! can p2pdma || t "copy: killed, driver without the persistent calls" killed_copy p2pdma --callback

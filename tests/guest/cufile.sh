@@ -137,7 +137,7 @@ packaged() {
 	fi
 }
 
-packaged "on ext4" on_a_file ext4
+core packaged "on ext4" on_a_file ext4
 packaged "on xfs" on_a_file xfs
 packaged "on a drive" on_a_drive
 packaged "on a file of md" on_md runs host /mnt/fs/cufile
@@ -148,7 +148,7 @@ packaged "a mapping of a region" foreign_memory generic
 ! can p2pdma || packaged "a mapping of a region, p2pdma" foreign_memory p2pdma
 t "a wrapper in Python" wrapper cufile_wrapper.py
 packaged "a wrapper in C++" wrapper cufile_wrapper
-packaged "GPU memory, straight on a file" gpu_straight /mnt/fs/cufile
+core packaged "GPU memory, straight on a file" gpu_straight /mnt/fs/cufile
 packaged "GPU memory, straight on a drive" gpu_straight "$LAB_ALPHA"
 packaged "GPU memory, straight on a file of md" on_md gpu_straight /mnt/fs/cufile
 t "GPU memory by a wrapper in Python" gpu_wrapper cufile_wrapper.py
@@ -156,4 +156,4 @@ packaged "GPU memory by a wrapper in C++" gpu_wrapper cufile_wrapper
 packaged "GPU memory through DRAM" gpu_allowed ''
 t "GPU memory through DRAM, by a wrapper in Python" gpu_wrapper_allowed cufile_wrapper.py
 packaged "GPU memory in compatibility mode" gpu_allowed ', "force_compat_mode": true' scatter=1
-packaged "GPU memory without leave" gpu_without_leave
+core packaged "GPU memory without leave" gpu_without_leave

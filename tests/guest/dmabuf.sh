@@ -617,24 +617,24 @@ plugged_over_quarantine() {
 # --- by topology ---
 
 addresses() {
-	t "addresses: below a switch, those of the BAR on the bus" \
+	core t "addresses: below a switch, those of the BAR on the bus" \
 		address_is_memory p2pmem0 "$LAB_GPU_BDF" gpu "$LAB_ALPHA_BDF"
 	t "addresses: persistent memory" address_is_memory p2pmem2 "$LAB_BETA_BDF" beta "$LAB_ALPHA_BDF"
-	t "addresses: a drive's CMB, for another drive" address_in_cmb "$LAB_BETA_BDF"
+	core t "addresses: a drive's CMB, for another drive" address_in_cmb "$LAB_BETA_BDF"
 	t "addresses: a drive's CMB, for itself" address_in_cmb "$LAB_ALPHA_BDF"
 	t "addresses: memory in two pieces" fragmented
-	! can p2pdma || t "addresses: page type p2pdma" address_of_p2pdma
+	! can p2pdma || core t "addresses: page type p2pdma" address_of_p2pdma
 	t "addresses: told to whoever has the dma-buf" located
 	t "addresses: told of memory in two pieces" located_in_pieces
 }
 
 refusals() {
-	t "refused: wrong requests" bad_requests
-	t "refused: a range that is not there, or not ours" not_owned
+	core t "refused: wrong requests" bad_requests
+	core t "refused: a range that is not there, or not ours" not_owned
 	t "refused: more access than the file has" access_modes
-	t "refused: struct pages, vmap, no PCI function" struct_pages_wanted
+	core t "refused: struct pages, vmap, no PCI function" struct_pages_wanted
 	t "refused: a DMA mask that does not reach" mask_too_small
-	! can revocable || t "refused: importers that cannot let go" pinned_is_refused
+	! can revocable || core t "refused: importers that cannot let go" pinned_is_refused
 	t "refused: an unlisted bridge, to whoever lacks CAP_SYS_RAWIO" unlisted_needs_capability
 }
 
@@ -685,25 +685,25 @@ ownership() {
 		# shellcheck disable=SC2086  # three words
 		t "ownership: closed in the order ${order// /, }" with_pinned_importers closed_in_order $order
 	done
-	t "ownership: zeroed for the next user" zeroed_for_the_next
+	core t "ownership: zeroed for the next user" zeroed_for_the_next
 	t "ownership: awaits the memory of a file just closed" export_awaits_a_closed_file
 	lt "ownership: exporter killed, dynamic importer" exporter_killed dynamic
 	lt "ownership: exporter killed, pinned importer" with_pinned_importers exporter_killed pinned
 	t "ownership: a request outlasts its mapping" request_outlasts_mapping
 	t "ownership: an exported region is not idle" exported_is_not_idle
-	lt "ownership: rmmod" module_is_held_until_closed
+	core lt "ownership: rmmod" module_is_held_until_closed
 }
 
 removals() {
 	local mode
 	for mode in $OBEDIENT pinned; do
-		lt "region remove, $mode" with_pinned_importers removed "$mode"
+		core lt "region remove, $mode" with_pinned_importers removed "$mode"
 		lt "driver unbind, $mode" with_pinned_importers unbound "$mode"
 		lt "hot-unplug, $mode" with_pinned_importers unplugged "$mode"
 		! can p2pdma || lt "region remove, p2pdma pages, $mode" with_pinned_importers p2pdma_removed "$mode"
 	done
-	lt "removal names the importer" with_pinned_importers removal_names_importer
-	lt "removal ends with the importer" with_pinned_importers importer_killed
+	core lt "removal names the importer" with_pinned_importers removal_names_importer
+	core lt "removal ends with the importer" with_pinned_importers importer_killed
 	lt "removal waits for a fence" fence_is_awaited
 	lt "removal while importers come and go" removed_while_they_come_and_go
 	t "nvme unbind under its CMB, dynamic" drive_unbound dynamic
@@ -718,14 +718,14 @@ switch)
 	ownership
 	removals
 	;;
-swiotlb | high-bar) t "$LAB_TOPOLOGY: not bounced, and the BAR's own address" \
+swiotlb | high-bar) core t "$LAB_TOPOLOGY: not bounced, and the BAR's own address" \
 	address_is_memory p2pmem0 "$LAB_GPU_BDF" gpu "$LAB_ALPHA_BDF" ;;
-rootports) t "root ports: refused, naming the bridge; with leave" route_refused ;;
-iommu) t "iommu: translated addresses" translated ;;
-iommu-unlisted) t "iommu, unlisted bridge: refused, naming the bridge; with leave" translated_unlisted ;;
+rootports) core t "root ports: refused, naming the bridge; with leave" route_refused ;;
+iommu) core t "iommu: translated addresses" translated ;;
+iommu-unlisted) core t "iommu, unlisted bridge: refused, naming the bridge; with leave" translated_unlisted ;;
 pciehp)
 	for mode in $OBEDIENT pinned; do
-		lt "surprise removal, $mode" with_pinned_importers surprise "$mode"
+		core lt "surprise removal, $mode" with_pinned_importers surprise "$mode"
 		lt "surprise removal, p2pdma pages, $mode" with_pinned_importers surprise_p2pdma "$mode"
 		lt "hot-unplug, $mode" with_pinned_importers unplugged "$mode"
 	done

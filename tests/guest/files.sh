@@ -43,9 +43,9 @@ moved_straight() {
 	local seen dram
 	read -r seen dram < <(jq -r ".bytes | \"\(.$1.gpu) \([.read, .write | .ram + .elsewhere] | add)\"" "$WORK/witness")
 	((seen >= $2 - $3 && seen <= $2 + PROOF)) ||
-		fail "NVMe ${1}s in the BAR: expected $(($2 - $3)) bytes, seen $seen: $(cat "$WORK/witness")"
+		wrong "NVMe ${1}s in the BAR: expected $(($2 - $3)) bytes, seen $seen: $(cat "$WORK/witness")"
 	((dram <= METADATA)) ||
-		fail "NVMe in DRAM: expected at most $METADATA bytes of metadata, seen $(cat "$WORK/witness")"
+		wrong "NVMe in DRAM: expected at most $METADATA bytes of metadata, seen $(cat "$WORK/witness")"
 }
 
 # out_of FILE [BYTES] - into the BAR, past DRAM.
@@ -98,7 +98,7 @@ refused() {
 	watch_dma
 	exits 3 "$1.*--allow-bounce" donard-cli copy "$2" "$3" --size "$BYTES"
 	seen_dma
-	equal "bytes that were moved" "0 0" "$(dma read gpu) $(dma write gpu)"
+	exactly "bytes that were moved" "0 0" "$(dma read gpu) $(dma write gpu)"
 	equal "state of $file" "$before" "$(state_of "$file")"
 	equal "what is in its folder" "$folder" "$(ls -A "$(dirname "$file")")"
 }
@@ -116,7 +116,7 @@ counted() {
 	seen_dma
 	result_is "$BYTES" bounced "$BYTES"
 	equal "how that is known" certain "$(field bounced_evidence)"
-	equal "bytes that drives moved at the BAR" "0 0" "$(dma read gpu) $(dma write gpu)"
+	exactly "bytes that drives moved at the BAR" "0 0" "$(dma read gpu) $(dma write gpu)"
 }
 
 # bounces REGEX SOURCE TARGET - neither goes straight.
@@ -195,7 +195,7 @@ sparse_files() {
 	watch_dma
 	copy /mnt/fs/empty p2pmem0
 	seen_dma
-	equal "bytes that a drive moved of a hole" 0 "$(dma read gpu)"
+	exactly "bytes that a drive moved of a hole" 0 "$(dma read gpu)"
 	result_is "$BYTES" switch 0
 }
 
@@ -336,10 +336,10 @@ other_places() {
 	other_place /mnt/over/file
 }
 
-t "ext4" ext4 "" rw straight
+core t "ext4" ext4 "" rw straight
 t "ext4, partial last blocks" ext4 "" rw tails
 t "ext4, cached before" ext4 "" rw cached_before
-t "ext4, data=journal" ext4 "" data=journal bounces "data=journal" "$SOURCE" "$TARGET"
+core t "ext4, data=journal" ext4 "" data=journal bounces "data=journal" "$SOURCE" "$TARGET"
 t "ext4, +j" ext4 "" nodelalloc journalled_files
 t "ext4, fs-verity" ext4 "-O verity" rw verity
 t "ext4, encrypted" ext4 "-O encrypt" rw encrypted
@@ -348,7 +348,7 @@ t "ext4, no extents" ext4 "-O ^extents,^64bit,^metadata_csum" rw without_extents
 t "xfs" xfs "" rw straight
 t "xfs, shared blocks" xfs "-m reflink=1" rw shared_blocks
 t "xfs, stable pages" stable_pages xfs "" rw bounces "stable pages" "$SOURCE" "$TARGET"
-t "whole drives" whole_drives
+core t "whole drives" whole_drives
 # The same ways in and out of the page cache, with other words.
 can thorough || return 0
 t "ext4, sparse and unwritten" ext4 "" rw sparse_files

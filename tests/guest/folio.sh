@@ -51,13 +51,13 @@ folios_refused() {
 	equal "folio size of the region that is there" 4096 "$(attr p2pmem0 folio_bytes)"
 }
 
-t "whole chunks are mapped at once" of_folio whole-chunks
-! can chunks || t "whole chunks need no page tables" of_folio no-tables
-t "odd mappings fall back" of_folio odd-mappings
-t "pieces can be unmapped" of_folio pieces
-t "children share" of_folio children
-t "a mapping can move" of_folio moving
-t "advice changes nothing" advised
+core t "whole chunks are mapped at once" of_folio whole-chunks
+! can chunks || core t "whole chunks need no page tables" of_folio no-tables
+core t "odd mappings fall back" of_folio odd-mappings
+core t "pieces can be unmapped" of_folio pieces
+core t "children share" of_folio children
+core t "a mapping can move" of_folio moving
+core t "advice changes nothing" advised
 t "file and memory out of step" of_folio out-of-step
 t "owners of all sizes mix" of_folio owners
 t "faults of both sizes race" of_folio race

@@ -148,12 +148,12 @@ proprietary_driver() {
 		donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
 }
 
-t "copy: no driver" no_driver
+core t "copy: no driver" no_driver
 t "copy: wrong names" wrong_names
 t "copy: a GPU that refuses" gpus_that_refuse
 t "copy: two at a time" second_process
 t "copy: stopped" stopped_copies
-t "doctor, list and candidates show a GPU" shows_gpu
+core t "doctor, list and candidates show a GPU" shows_gpu
 t "a GPU whose DMA mask does not reach" short_mask
 if can p2pdma; then
 	t "static BAR1" static_bar1

@@ -407,11 +407,11 @@ persistent_pins() {
 	for name in $(gpupin --list); do
 		t "$name" pins "$name"
 	done
-	t "a drive reads and writes it" pins drive "$LAB_BETA"
+	core t "a drive reads and writes it" pins drive "$LAB_BETA"
 	t "pages that lie apart" scattered
 	t "outlives its allocation" pins outlives-its-allocation
 	t "attributes" attributes
-	t "errors of the driver" errors_of_the_driver
+	core t "errors of the driver" errors_of_the_driver
 	t "BAR1 is too small" small_bar1
 	t "room that comes back" room_comes_back
 	t "driver does not take it back at once" put_fails_once
@@ -423,9 +423,9 @@ persistent_pins() {
 	t "unknown page size" unknown_page_size
 	t "outside of the region" outside_of_the_region
 	t "region is refused" region_is_refused
-	t "killed under reads" killed_under_reads
+	core t "killed under reads" killed_under_reads
 	t "driver stays while pinned" driver_stays_while_pinned
-	t "region removed under reads" region_removed_under_reads
+	core t "region removed under reads" region_removed_under_reads
 	t "driver unbound under reads" driver_unbound_under_reads
 	t "unplugged under reads" unplugged_under_reads
 	t "freed under a ring's requests" held freed-under-a-ring "$LAB_BETA"
@@ -449,7 +449,7 @@ revocable_pins() {
 	t "callback, $type: freed at any moment" pins freed-at-any-moment
 	t "callback, $type: freed while it is pinned" revoked_in get
 	t "callback, $type: freed while it is put" revoked_in put
-	t "callback, $type: freed under reads" pins freed-under-reads "$LAB_BETA"
+	core t "callback, $type: freed under reads" pins freed-under-reads "$LAB_BETA"
 	t "callback, $type: closed by another process" pins closed-by-another-process
 	t "callback, $type: killed under reads" killed_under_reads
 	t "callback, $type: region removed under reads" callback_region_removed --page-type "$type"
@@ -458,7 +458,7 @@ revocable_pins() {
 	t "callback, $type: freed under a ring's requests" held freed-under-a-ring "$LAB_BETA"
 	t "callback, $type: held by a request" held held-by-a-request "$LAB_BETA"
 	t "callback, $type: dma-buf of what was freed" held dmabuf-shows-nothing-else
-	t "callback, $type: half of a dma-buf" held half-of-a-dmabuf
+	core t "callback, $type: half of a dma-buf" held half-of-a-dmabuf
 	if can revocable; then
 		t "callback, $type: importers let go" imported importers-let-go
 		t "callback, $type: importers that would stay" imported importers-that-stay
@@ -579,6 +579,6 @@ if can p2pdma; then
 	t "static BAR1: no other page type" static_bar1_is_fixed
 	t "static BAR1: killed under reads, region removed" static_bar1_under_reads
 fi
-t "callback, default: refused" default_is_refused
+core t "callback, default: refused" default_is_refused
 revocable_pins generic
 ! can p2pdma || revocable_pins p2pdma

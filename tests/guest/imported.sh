@@ -71,7 +71,8 @@ tells_a_reset() {
 for name in $(imported --list); do
 	case $name in
 	until-the-end | *-until-a-reset) ;; # below
-	gpu) t "$name" of_gpu ;;
+	gpu) core t "$name" of_gpu ;;
+	ours | ours-by-queue | device-pages | refused) core t "$name" of_import "$name" ;;
 	host-pages | device-page-amid-host-pages | host-memory-of-a-device) ! can nodes || t "$name" of_import "$name" ;;
 	unknown-pages) can nodes || t "$name" of_import "$name" ;;
 	udmabuf | system-heap) ! can heaps || t "$name" of_import "$name" ;;

@@ -2,13 +2,14 @@
 # shellcheck shell=bash
 # Harness of the suites that run in a guest. Sourced by run.sh, never run.
 #
-# A suite is a file of functions; its last lines name them by t or skip. Each test runs in a process
-# group of its own under a time limit. Output, one line a test:
+# A suite is a file of functions; its last lines name them by t or skip, behind the word "core" where make check runs
+# the test, too. Each test runs in a process group of its own under a time limit. Output, one line a test:
 #
 #   # run SUITE/NAME           before it: a boot that dies names its test
 #   ok - SUITE: NAME
 #   skip - SUITE: NAME: REASON
-#   not ok - SUITE: NAME       and then what was expected and seen, and how to run it alone
+#   not ok - SUITE: NAME       and then what was expected and seen, and how to run it alone; "not of speed" where a
+#                              slow host cannot be the cause (tests/host/chances.sh)
 
 # Time limits are those of an idle host, this many times over: a busy one stands still for seconds at a time. No test is
 # about time; a limit only keeps what never happens from being waited for without end.
@@ -21,8 +22,14 @@ TEST_SECONDS=${TEST_SECONDS:-$((60 * PATIENCE))}
 readonly TROUBLE='WARNING|BUG|Oops|Call Trace|leak|refcount|Bad page|general protection fault[,:]'
 # Words that look like the above but are no trouble. VM_FAULT_OOM: a fault that finds no memory is taken again.
 readonly NO_TROUBLE='memory leak.*disabled|kmemleak: Kernel memory leak detector|kmemleak: Cannot allocate a scan area|VM_FAULT_OOM leaked out'
+# What only a wrong program does, however slow its host is: a complaint of the kernel, other bytes than those expected, a
+# program that says so (status 4), and what the programs of tests/guest compare.
+readonly NOT_OF_SPEED='^WRONG: |^the kernel complained:|differ: (byte|char) |cmp: EOF on|[sS]tatus 4([^0-9]|$)|, seen .4.$|"mismatch"|: line [0-9]+: (not so: |.*: expected )|another (owner|user).s bytes|in time: region_is_free'
 SUITE=
 ONLY=
+# In which ring this guest runs (tests/matrix): in the gate only what is core.
+RING=${RING:-all}
+CORE=
 WORK=/tmp/test
 
 # A program takes 15 ms to start under emulation, and each test needs these (package bash-builtins).
@@ -33,9 +40,19 @@ done
 exec {KMSG}</dev/kmsg
 fdflags -s +nonblock "$KMSG"
 
-# wanted NAME - does --only leave it in?
+# wanted NAME - is it of this ring, and does --only leave it in? One that is named runs in each ring.
 wanted() {
-	[[ -z $ONLY || $ONLY == "$1" ]]
+	if [[ -n $ONLY ]]; then
+		[[ $ONLY == "$1" ]]
+	else
+		[[ $RING != gate || -n $CORE ]]
+	fi
+}
+
+# core t|skip NAME ... - one of the gate's: it shows that a capability works, its main refusal, or a fault of it.
+core() {
+	local CORE=1
+	"$@"
 }
 
 # t NAME FUNCTION [ARG...]
@@ -104,14 +121,23 @@ run_limited() {
 	return "$status"
 }
 
+# ring_option - of tests/check.
+ring_option() {
+	case $RING in
+	all) printf ' --long' ;;
+	debug) printf ' --debug' ;;
+	esac
+}
+
 report_failure() {
 	local name=$1 status=$2 log=$3
 	printf 'not ok - %s: %s\n' "$SUITE" "$name"
 	printf '#   exit status %s; its last output:\n' "$status"
 	tail -n 25 "$log" | cut -c1-400 | sed 's/^/#   | /'
+	! grep -qE "$NOT_OF_SPEED" "$log" || printf '#   not of speed\n'
 	printf '#   last kernel messages:\n'
 	dmesg | tail -n 12 | cut -c1-240 | sed 's/^/#   | /'
-	printf '#   again: tests/check --only %s/%s --kernel %s --topology %s\n' "$SUITE" "$name" \
+	printf '#   again: tests/check%s --only %q --kernel %s --topology %s\n' "$(ring_option)" "$SUITE/$name" \
 		"$LAB_KERNEL" "$LAB_TOPOLOGY${LAB_FABRIC:+ --fabric $LAB_FABRIC}"
 }
 
@@ -180,6 +206,13 @@ fail() {
 	exit 1
 }
 
+# wrong WHAT... - like fail, of what no slow host can cause: bytes that are not those expected, or a count of them.
+wrong() {
+	printf 'WRONG: %s\n' "$*"
+	printf 'at: %s\n' "$(caller_chain)"
+	exit 1
+}
+
 say_failed() {
 	printf 'FAILED: %s\n' "$*"
 	printf 'at: %s\n' "$(caller_chain)"
@@ -198,6 +231,11 @@ equal() {
 	[[ $2 == "$3" ]] || fail "$1: expected '$2', seen '$3'"
 }
 
+# exactly WHAT EXPECTED SEEN - equal, of a count that is the same on each host.
+exactly() {
+	[[ $2 == "$3" ]] || wrong "$1: expected '$2', seen '$3'"
+}
+
 # matches WHAT REGEX SEEN
 matches() {
 	[[ $3 =~ $2 ]] || fail "$1: expected something like '$2', seen '$3'"
@@ -205,7 +243,7 @@ matches() {
 
 # same_bytes WHAT FILE FILE BYTES [SKIP-IN-FIRST [SKIP-IN-SECOND]]
 same_bytes() {
-	cmp -n "$4" -i "${5:-0}:${6:-0}" "$2" "$3" || fail "$1: $2 and $3 differ"
+	cmp -n "$4" -i "${5:-0}:${6:-0}" "$2" "$3" || wrong "$1: $2 and $3 differ"
 }
 
 # exits STATUS REGEX COMMAND... - its output, both streams, must match.
@@ -217,12 +255,13 @@ exits() {
 	matches "output of '$*'" "$regex" "$seen"
 }
 
-# within SECONDS COMMAND... - polls until it succeeds, as long as that on an idle host.
+# within SECONDS COMMAND... - polls until it succeeds, as long as that on an idle host. While the host stands still the clock
+# goes on and the polls do not: so many as an idle host makes have their time, up to a limit.
 within() {
-	local deadline=$((SECONDS + PATIENCE * $1))
+	local from=$SECONDS limit=$((PATIENCE * $1)) polls=$((10 * $1))
 	shift
 	until "$@"; do
-		((SECONDS < deadline)) || fail "in time: $*"
+		((SECONDS - from < limit || (--polls > 0 && SECONDS - from < 4 * limit))) || fail "in time: $*"
 		sleep 0.1
 	done
 }
@@ -364,9 +403,9 @@ field() {
 result_is() {
 	local bytes route bounced
 	read -r bytes route bounced < <(jq -r '"\(.bytes) \(.route) \(.bounced_bytes)"' <<<"$RESULT")
-	equal "bytes of $RESULT" "$1" "$bytes"
+	exactly "bytes of $RESULT" "$1" "$bytes"
 	matches "route of $RESULT" "^($2)$" "$route"
-	equal "bounced_bytes of $RESULT" "$3" "$bounced"
+	exactly "bounced_bytes of $RESULT" "$3" "$bounced"
 }
 
 # --- the emulator's witness ---

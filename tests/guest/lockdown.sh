@@ -35,4 +35,4 @@ locked_down() {
 		donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
 }
 
-t "a GPU's region" locked_down
+core t "a GPU's region" locked_down

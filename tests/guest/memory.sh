@@ -26,7 +26,7 @@ ends_as_an_event() {
 for name in $(memory --list); do
 	case $name in
 	until-the-end) ;; # below
-	*) t "$name" of_memory "$name" ;;
+	*) core t "$name" of_memory "$name" ;;
 	esac
 done
-lt "the end of a region is an event" ends_as_an_event
+core lt "the end of a region is an event" ends_as_an_event

@@ -11,7 +11,7 @@ readonly BYTES=$((8 * MIB))
 # known MODE [ARG...] - metertest, in a file of counts; count NAME - one of them.
 known() {
 	metertest "$@" >"$WORK/counts" || fail "metertest $*: $(cat "$WORK/counts")"
-	equal "the meter" lab "$(count meter)"
+	exactly "the meter" lab "$(count meter)"
 }
 
 count() {
@@ -21,7 +21,7 @@ count() {
 # counts NAME VALUE...
 counts() {
 	while (($#)); do
-		equal "$1" "$2" "$(count "$1")"
+		exactly "$1" "$2" "$(count "$1")"
 		shift 2
 	done
 }
@@ -81,16 +81,16 @@ copies() {
 	# A clock of instructions is short of the time that the kernel gives the pins of the copy before to go.
 	within 60 nobody_holds_any
 	donard-cli copy "$@" --measure --json >"$WORK/copy" || fail "copy $*: $(cat "$WORK/copy")"
-	equal "the meter" "lab true" "$(measured meter) $(measured exact)"
+	exactly "the meter" "lab true" "$(measured meter) $(measured exact)"
 }
 
 # past_dram BAR-BYTES - not one byte of payload met DRAM, by DMA or by CPU.
 past_dram() {
 	local what
 	for what in dram_dma_payload_bytes dram_cpu_payload_bytes bounced_bytes; do
-		equal "$what" 0 "$(measured "$what")"
+		exactly "$what" 0 "$(measured "$what")"
 	done
-	equal "bar_dma_bytes" "$1" "$(measured bar_dma_bytes)"
+	exactly "bar_dma_bytes" "$1" "$(measured bar_dma_bytes)"
 }
 
 # both_ways REGION
@@ -116,9 +116,9 @@ bounced() {
 	source_data
 	copies "$LAB_ALPHA" p2pmem0 --size "$BYTES"
 	copies "$LAB_ALPHA" p2pmem0 --size "$BYTES" --force-bounce
-	equal "DMA into DRAM" "$BYTES" "$(measured dram_dma_payload_bytes)"
-	equal "loads of it" "$BYTES" "$(measured dram_cpu_payload_bytes)"
-	equal "DMA into the BAR" 0 "$(measured bar_dma_bytes)"
+	exactly "DMA into DRAM" "$BYTES" "$(measured dram_dma_payload_bytes)"
+	exactly "loads of it" "$BYTES" "$(measured dram_cpu_payload_bytes)"
+	exactly "DMA into the BAR" 0 "$(measured bar_dma_bytes)"
 	(($(measured bar_cpu_bytes) >= BYTES)) || fail "stores into the BAR: $(measured bar_cpu_bytes)"
 }
 
@@ -180,7 +180,7 @@ other_programs() {
 	source_data
 	donard-cli measure --payload "$BYTES" --json dd if="$LAB_ALPHA" of=/dev/null bs=1M count=8 iflag=direct \
 		>"$WORK/copy" 2>/dev/null
-	equal "dd's DMA into DRAM" "$BYTES" "$(measured dram_dma_payload_bytes)"
+	exactly "dd's DMA into DRAM" "$BYTES" "$(measured dram_dma_payload_bytes)"
 	exits 3 'No such file' donard-cli measure --json sh -c 'ls /nowhere; exit 3'
 	exits 127 'no-such-program' donard-cli measure no-such-program
 	exits 2 'COMMAND' donard-cli measure
@@ -192,7 +192,7 @@ stopped_command() {
 	# shellcheck disable=SC2016  # for the inner shell
 	donard-cli measure --json sh -c 'kill -INT $PPID; exec sleep 60' >"$WORK/copy" || status=$?
 	equal "exit status" 130 "$status"
-	equal "the result" "lab true 130" "$(measured meter) $(measured exact) $(measured exit_status)"
+	exactly "the result" "lab true 130" "$(measured meter) $(measured exact) $(measured exit_status)"
 	(($(measured instructions_user) > 1000)) || fail "only $(measured instructions_user) instructions of a shell"
 	donard-cli measure true >"$WORK/next"
 }
@@ -310,19 +310,19 @@ for_root_only() {
 	exits 1 "Only root may use the lab's meter" as user donard-cli copy p2pmem0 p2pmem0+64M --size 4096 --meter lab
 }
 
-t "a known memcpy" known_memcpy
-t "a known DMA" known_dma
-t "a hidden copy" hidden_copy
+core t "a known memcpy" known_memcpy
+core t "a known DMA" known_dma
+core t "a hidden copy" hidden_copy
 t "an idle period" in_two_samples idle_period
 t "one measurement at a time" one_at_a_time
-t "BAR, both ways" both_ways p2pmem0
-t "CMB, both ways" both_ways p2pmem1
-t "PMR, both ways" both_ways p2pmem2
+core t "BAR, both ways" both_ways p2pmem0
+core t "CMB, both ways" both_ways p2pmem1
+core t "PMR, both ways" both_ways p2pmem2
 if can p2pdma; then
 	t "BAR of page type p2pdma, both ways" as_p2pdma
 fi
-t "drive to drive" from_drive_to_drive
-t "a bounced copy" bounced
+core t "drive to drive" from_drive_to_drive
+core t "a bounced copy" bounced
 if can thorough; then
 	t "repeated" in_two_samples repeated
 fi
@@ -342,4 +342,4 @@ t "cuFile on top of the queue, 64 KiB" in_two_samples cufile_costs 65536
 t "cuFile on top of the queue, 1 MiB" in_two_samples cufile_costs 1048576
 tell_costs
 t "a meter that is not here" not_here
-t "root only" for_root_only
+core t "root only" for_root_only

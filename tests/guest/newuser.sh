@@ -79,7 +79,7 @@ progress_in_any_terminal() {
 	[[ $shown == *$'\r\033[K'* ]] || fail "no line drawn over in xterm: $(cat -v <<<"$shown")"
 }
 
-t "a program of one's own" own_program
+core t "a program of one's own" own_program
 for example in own-read.c event-loop.c dma-buf.c message-buffer.c queue.cpp; do
 	t "example $example" example "$example"
 done

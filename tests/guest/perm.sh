@@ -88,13 +88,13 @@ capability_is_checked() {
 		uapi control-without-capability "$LAB_GPU_BDF"
 }
 
-t "modes of the nodes" nodes
-t "the group may use regions" group_may
-t "others may not" others_may_not
-t "others see what is public" others_see_what_is_public
-t "anyone may list" anyone_may_list
-t "holders are not public" holders_are_not_public
-t "leftovers stay in their user namespace" leftovers_stay_in_their_namespace
-t "a user may not add or remove" user_may_not_add
-t "a user may not change the page type" user_may_not_set_page_type
-t "the capability is checked" capability_is_checked
+core t "modes of the nodes" nodes
+core t "the group may use regions" group_may
+core t "others may not" others_may_not
+core t "others see what is public" others_see_what_is_public
+core t "anyone may list" anyone_may_list
+core t "holders are not public" holders_are_not_public
+core t "leftovers stay in their user namespace" leftovers_stay_in_their_namespace
+core t "a user may not add or remove" user_may_not_add
+core t "a user may not change the page type" user_may_not_set_page_type
+core t "the capability is checked" capability_is_checked

@@ -79,12 +79,12 @@ sum of sums: $sum" "$LAB_ALPHA" p2pmem0
 	within 10 region_is_free p2pmem0
 }
 
-t "lists what the command lists" binding lists
+core t "lists what the command lists" binding lists
 t "numpy sees device memory" of_drive buffer "$WORK/data"
 t "a dma-buf is the same memory" binding imported
-t "reads in flight" of_drive in_flight "$WORK/data"
+core t "reads in flight" of_drive in_flight "$WORK/data"
 t "copies as the command does" of_drive copies
-t "a refusal is that of a copy" refused
+core t "a refusal is that of a copy" refused
 t "example notebook.py" notebook
 t "example event-loop.py" event_loop
 lt "the region is removed under a view" region_ends leave 0 closed

@@ -31,10 +31,10 @@ counted() {
 	queue straight "$LAB_ALPHA"
 	seen_dma
 	# The proof reads its block twice, and a write reads back before and after.
-	equal "drive reads that went to the BAR" $((2 * MIB + 2 * 512 + 3 * 512)) "$(dma read gpu)"
-	equal "drive writes that came from the BAR" $((2 * MIB + 512)) "$(dma write gpu)"
-	equal "drive reads that went to DRAM" $((4 * MIB)) "$(dram read)"
-	equal "drive writes that came from DRAM" 0 "$(dram write)"
+	exactly "drive reads that went to the BAR" $((2 * MIB + 2 * 512 + 3 * 512)) "$(dma read gpu)"
+	exactly "drive writes that came from the BAR" $((2 * MIB + 512)) "$(dma write gpu)"
+	exactly "drive reads that went to DRAM" $((4 * MIB)) "$(dram read)"
+	exactly "drive writes that came from DRAM" 0 "$(dram write)"
 }
 
 # journalled data goes through the page cache: refused as a copy is.
@@ -77,14 +77,14 @@ killed() {
 }
 
 for name in $(queue --list); do
-	t "$name" of_queue "$name"
+	core t "$name" of_queue "$name"
 done
-t "straight on a file" on_a_file straight
+core t "straight on a file" on_a_file straight
 t "registered on a file" on_a_file registered
 t "bounced-by-leave on a file" on_a_file bounced-by-leave
-t "every byte counted" counted
-! can passthrough || t "NVMe commands" of_queue passthrough
-t "a refusal is that of a copy" refused_file
+core t "every byte counted" counted
+! can passthrough || core t "NVMe commands" of_queue passthrough
+core t "a refusal is that of a copy" refused_file
 t "killed in traffic" killed
-lt "the region is removed in traffic" ends_with region-gone until-the-end donard-cli region remove p2pmem0
+core lt "the region is removed in traffic" ends_with region-gone until-the-end donard-cli region remove p2pmem0
 lt "the region is removed from an idle queue" ends_with ended idle-until-the-end donard-cli region remove p2pmem0

@@ -638,16 +638,16 @@ verbs_example() {
 	within 10 region_is_free p2pmem0
 }
 
-t "BAR, both ways" both_ways p2pmem0+16M
-t "BAR to BAR" bar_to_bar
-t "region removed while served" region_is_removed
-t "client killed while writing" client_is_killed write
-t "exceeding the range" exceed_range
+core t "BAR, both ways" both_ways p2pmem0+16M
+core t "BAR to BAR" bar_to_bar
+core t "region removed while served" region_is_removed
+core t "client killed while writing" client_is_killed write
+core t "exceeding the range" exceed_range
 can thorough || return 0
 t "example verbs.c" verbs_example
 t "plain memory, both ways" both_ways dram
-t "memory of a GPU at either end" gpu_sides
-t "PMR, both ways" both_ways p2pmem2
+core t "memory of a GPU at either end" gpu_sides
+core t "PMR, both ways" both_ways p2pmem2
 t "PMR as the near side" from_pmr
 t "BAR on both sides" both_ways p2pmem0 p2pmem0+64M
 t "BAR to BAR, reading" bar_to_bar_reading
@@ -667,7 +667,7 @@ t "bandwidth, reading" bandwidth read
 t "latency, writing" latency write
 t "latency, reading" latency read
 t "past the end" past_the_end
-t "rights" rights
+core t "rights" rights
 t "fill on request" fill_on_request
 t "exceeding the rights" exceed_rights
 t "a key from before" stale_key
@@ -676,8 +676,8 @@ t "the refused do not count" refused_do_not_count
 t "one client at a time" busy
 t "loopback by default" not_elsewhere
 t "an address without a device" no_such_address
-! can p2pdma || t "p2pdma pages are refused" p2pdma_is_refused
-t "registration by the library" registration
+! can p2pdma || core t "p2pdma pages are refused" p2pdma_is_refused
+core t "registration by the library" registration
 t "registration of what came as a dma-buf" registration_of_imported
 t "port down" port_down
 t "limit of locked memory" locked_memory
@@ -689,9 +689,9 @@ t "client stopped" client_is_stopped
 t "server killed under writes" server_is_killed write
 t "server killed under reads" server_is_killed read
 t "server told to end" server_is_stopped
-t "wire cut under writes" wire_is_cut write
+core t "wire cut under writes" wire_is_cut write
 t "wire cut under reads" wire_is_cut read
 t "near region removed" local_region_is_removed
-t "nobody there" nobody_there
+core t "nobody there" nobody_there
 t "nobody answers" nobody_answers
 t "stopped while the server works" stopped_while_server_works

@@ -321,13 +321,13 @@ systemd_brings_regions_back() {
 	done
 }
 
-rt "candidates are all memory" candidates_are_all_memory
+core rt "candidates are all memory" candidates_are_all_memory
 rt "the commands of candidates work" commands_work
-rt "regions come back after the module was away" regions_come_back
+core rt "regions come back after the module was away" regions_come_back
 rt "a missing device stops no other" missing_stops_no_other
 rt "drives are found in other slots" slots_change
-rt "a wrong configuration changes nothing" wrong_configuration_changes_nothing
-rt "users may not apply" users_may_not
+core rt "a wrong configuration changes nothing" wrong_configuration_changes_nothing
+core rt "users may not apply" users_may_not
 rt "save leaves what a person wrote" save_leaves_hands_alone
 rt "udev names regions and gives them to their users" udev_names_and_gives
 rt "udev keeps all out while the configuration is wrong" udev_keeps_out_while_wrong

@@ -341,26 +341,26 @@ doctor_on_swiotlb() {
 }
 
 on_switch() {
-	t "switch: doctor" doctor_says 0 ready switch
-	t "switch: doctor proves each way" doctor_proves
-	t "switch: doctor of an ordinary user" doctor_of_others
+	core t "switch: doctor" doctor_says 0 ready switch
+	core t "switch: doctor proves each way" doctor_proves
+	core t "switch: doctor of an ordinary user" doctor_of_others
 	t "switch: doctor writes to scratch" doctor_writes_scratch
 	t "switch: doctor makes scratch and removes it" doctor_makes_scratch
 	t "switch: doctor ends when it is told to, and leaves a persistent region as it was" doctor_is_ended
 	t "switch: doctor catches a read that is lost" doctor_catches_lost read
-	t "switch: doctor catches a write that is lost" doctor_catches_lost write
-	t "switch: the default page type" default_is_generic
-	t "switch: the route" goes_by switch
-	t "switch: topo" topo_says switch
+	core t "switch: doctor catches a write that is lost" doctor_catches_lost write
+	core t "switch: the default page type" default_is_generic
+	core t "switch: the route" goes_by switch
+	core t "switch: topo" topo_says switch
 	t "switch: topo of a drive's own memory" topo_says "$LAB_ALPHA_BDF +p2pmem1 +own memory "
 	t "switch: a client whose device lock is held" locked_client
 }
 
 default_on_rootports() {
 	if can p2pdma; then
-		t "root ports: the default page type" default_is_p2pdma
+		core t "root ports: the default page type" default_is_p2pdma
 	else
-		t "root ports: no default page type" default_is_refused
+		core t "root ports: no default page type" default_is_refused
 	fi
 	t "root ports: no default page type of a PMR" default_of_pmr_is_refused
 	t "root ports: generic by name" generic_by_name
@@ -368,15 +368,15 @@ default_on_rootports() {
 }
 
 on_rootports() {
-	t "root ports: refused, naming the bridge" refused_for \
+	core t "root ports: refused, naming the bridge" refused_for \
 		'unlisted host bridge.*[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7].*allow-bounce'
 	t "root ports: a queue refuses as a copy does" queue_refuses 'unlisted host bridge.*ALLOW_BOUNCE'
-	t "root ports: bounced with leave" bounces
+	core t "root ports: bounced with leave" bounces
 	t "root ports: an unlisted bridge with leave" unlisted_bridge
 	t "root ports: a drive's own memory" own_memory
-	t "root ports: topo" topo_says 'none|unlisted'
+	core t "root ports: topo" topo_says 'none|unlisted'
 	! can p2pdma || t "root ports: p2pdma pages" p2pdma_between_root_ports
-	t "root ports: doctor" doctor_says 3 unlisted none
+	core t "root ports: doctor" doctor_says 3 unlisted none
 	t "root ports: doctor refuses" doctor_refuses 'unlisted host bridge'
 	t "root ports: doctor tries an unlisted bridge" doctor_tries_unlisted
 	default_on_rootports
@@ -384,16 +384,16 @@ on_rootports() {
 
 on_iommu() {
 	t "iommu: doctor" doctor_on_iommu
-	t "iommu: the route" goes_by iommu
-	t "iommu: topo" topo_says iommu
-	! can p2pdma || t "iommu: p2pdma pages are refused" p2pdma_behind_iommu
+	core t "iommu: the route" goes_by iommu
+	core t "iommu: topo" topo_says iommu
+	! can p2pdma || core t "iommu: p2pdma pages are refused" p2pdma_behind_iommu
 }
 
 # An IOMMU makes no route between root ports of a root complex that is not known to forward.
 on_iommu_unlisted() {
 	t "iommu, unlisted bridge: doctor" doctor_says 3 unlisted none
-	t "iommu, unlisted bridge: refused" refused_for 'unlisted host bridge.*allow-bounce'
-	t "iommu, unlisted bridge: with leave" goes_by iommu --allow-unlisted-bridge
+	core t "iommu, unlisted bridge: refused" refused_for 'unlisted host bridge.*allow-bounce'
+	core t "iommu, unlisted bridge: with leave" goes_by iommu --allow-unlisted-bridge
 	t "iommu, unlisted bridge: topo" topo_says 'none.*unlisted'
 	t "iommu, unlisted bridge: generic by name" generic_by_name
 	t "iommu, unlisted bridge: a client without a driver" driverless_client
@@ -402,16 +402,16 @@ on_iommu_unlisted() {
 on_swiotlb() {
 	t "swiotlb: doctor" doctor_on_swiotlb "$(can pool && echo blocked || echo impossible)"
 	# The names that were typed, beside the addresses, and what to do about swiotlb.
-	t "swiotlb: refused" refused_for \
+	core t "swiotlb: refused" refused_for \
 		'/dev/nvme[0-9]n1 \([0-9a-f:.]+\) cannot reach p2pmem0 \([0-9a-f:.]+\): .*Boot without swiotlb=force'
 	t "swiotlb: a queue refuses as a copy does" queue_refuses 'Boot without swiotlb=force'
 	t "swiotlb: bounced with leave" bounces
-	t "swiotlb: topo" topo_says bounced
+	core t "swiotlb: topo" topo_says bounced
 }
 
 on_high_bar() {
-	t "high BAR: where it lies" above_4g
-	t "high BAR: the route" goes_by switch
+	core t "high BAR: where it lies" above_4g
+	core t "high BAR: the route" goes_by switch
 	t "high BAR: its end" far_end
 }
 

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs suites inside a guest: run.sh [--thorough] SUITE[/NAME]...
-# --thorough: as on the kernel that tests/matrix calls thorough, and at greater length (can long).
+# Runs suites inside a guest: run.sh [--ring RING] SUITE[/NAME]...
+# RING is one of tests/matrix. gate: of each suite what is core, or the test that is named; all (the default): as on the
+# kernel that the matrix calls thorough, and at greater length (can long); debug: whole suites.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 # shellcheck source=lib.sh
@@ -19,10 +20,11 @@ run_suite() {
 	printf '# end %s\n' "$SUITE"
 }
 
-if [[ ${1-} == --thorough ]]; then
-	LAB_CAN+=" thorough long"
-	shift
+if [[ ${1-} == --ring ]]; then
+	RING=$2
+	shift 2
 fi
+[[ $RING != all ]] || LAB_CAN+=" thorough long"
 for suite in "$@"; do
 	run_suite "$suite"
 done

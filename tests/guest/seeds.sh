@@ -96,18 +96,18 @@ rping_between() {
 	matches "the server's end" 'server DISCONNECT EVENT' "$(cat "$WORK/server")"
 }
 
-t "ibv_devices" device_is_listed here
-t "ibv_devices, other machine" device_is_listed peer
-t "ibv_devinfo: PORT_ACTIVE" port_is_active here
-t "ibv_devinfo: PORT_ACTIVE, other machine" port_is_active peer
+core t "ibv_devices" device_is_listed here
+core t "ibv_devices, other machine" device_is_listed peer
+core t "ibv_devinfo: PORT_ACTIVE" port_is_active here
+core t "ibv_devinfo: PORT_ACTIVE, other machine" port_is_active peer
 t "rping, loopback" rping_between here here
-t "rping, two machines" rping_between peer here
+core t "rping, two machines" rping_between peer here
 t "rping, two machines, the other way round" rping_between here peer
 t "rping, two machines, IPv6" rping_between peer here "$LAB_PEER_ADDR6"
 if [[ $LAB_FABRIC == rxe ]]; then
 	t "ibv_rc_pingpong, loopback" pingpong here here
-	t "ibv_rc_pingpong, two machines" pingpong peer here
+	core t "ibv_rc_pingpong, two machines" pingpong peer here
 	t "ibv_devinfo: PORT_DOWN when the wire is cut" port_follows_wire
 else
-	t "ibv_rc_pingpong cannot connect by iWARP" pingpong_cannot_connect
+	core t "ibv_rc_pingpong cannot connect by iWARP" pingpong_cannot_connect
 fi

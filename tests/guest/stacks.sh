@@ -120,9 +120,9 @@ moved_straight() {
 	local seen dram
 	read -r seen dram < <(jq -r ".bytes | \"\(.$1.gpu) \([.read, .write | .ram + .elsewhere] | add)\"" "$WORK/witness")
 	((seen >= $2 && seen <= $2 + PROOF)) ||
-		fail "NVMe ${1}s at the BAR: expected $2 bytes, seen $seen: $(cat "$WORK/witness")"
+		wrong "NVMe ${1}s at the BAR: expected $2 bytes, seen $seen: $(cat "$WORK/witness")"
 	((dram <= METADATA)) ||
-		fail "NVMe in DRAM: expected at most $METADATA bytes of metadata, seen $(cat "$WORK/witness")"
+		wrong "NVMe in DRAM: expected at most $METADATA bytes of metadata, seen $(cat "$WORK/witness")"
 }
 
 # legs_are COUNT - each by the switch, and proven.
@@ -236,7 +236,7 @@ refused() {
 	exits 3 "$regex" donard-cli copy "$NODE" p2pmem0 --size 1M "$@"
 	exits 3 "$regex" donard-cli copy p2pmem0 "$NODE" --size 1M "$@"
 	seen_dma
-	equal "bytes that were moved" "0 0" "$(dma read gpu) $(dma write gpu)"
+	exactly "bytes that were moved" "0 0" "$(dma read gpu) $(dma write gpu)"
 }
 
 refused_raid5() {
@@ -434,8 +434,8 @@ of_queue() {
 	queue straight "$NODE"
 	seen_dma
 	# What the program compares with goes to DRAM: 4 MiB, and the proofs' blocks do not.
-	equal "drive reads that went to DRAM" $((4 * MIB)) "$(dram read)"
-	(($(dram write) <= METADATA)) || fail "drive writes that came from DRAM: $(cat "$WORK/witness")"
+	exactly "drive reads that went to DRAM" $((4 * MIB)) "$(dram read)"
+	(($(dram write) <= METADATA)) || wrong "drive writes that came from DRAM: $(cat "$WORK/witness")"
 	within 10 region_is_free p2pmem0
 }
 
@@ -498,17 +498,17 @@ if [[ $LAB_TOPOLOGY == two-paths ]]; then
 	t "two paths: one goes" path_goes
 	return
 fi
-t "partitions" make_legs
+core t "partitions" make_legs
 wanted "partitions" || { mkdir -p "$WORK"; make_legs; }
 t "raid0" goes raid0 "$BYTES" 2
-t "raid1" goes raid1 $((2 * BYTES)) 2
+core t "raid1" goes raid1 $((2 * BYTES)) 2
 t "raid10" goes raid10 "$RAID10_WRITTEN" 2
-t "linear" goes linear "$BYTES" 2
+core t "linear" goes linear "$BYTES" 2
 t "striped" goes striped "$BYTES" 2
 t "logical volume" goes volume "$BYTES" 2
 t "ext4 on striped" file_on striped ext4 "$BYTES" 2
-t "refused: raid5" refused_raid5
-t "refused: crypt" refused_crypt
+core t "refused: raid5" refused_raid5
+core t "refused: crypt" refused_crypt
 t "write-behind" write_behind
 t "ordinary user" ordinary_user
 t "degraded" degraded

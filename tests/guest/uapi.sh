@@ -169,35 +169,36 @@ unprefetchable() {
 
 for name in $(uapi --list); do
 	case $name in
-	probe-switch) t "$name" of_uapi "$name" "$LAB_ALPHA_BDF" ;;
-	add-twice) t "$name" of_uapi "$name" "$LAB_GPU_BDF" ;;
+	probe-switch) core t "$name" of_uapi "$name" "$LAB_ALPHA_BDF" ;;
+	add-twice) core t "$name" of_uapi "$name" "$LAB_GPU_BDF" ;;
 	unwritable-add) t "$name" unwritable_add ;;
 	reset-is-told-once | control-without-capability) ;; # below; perm.sh
-	*) t "$name" of_uapi "$name" ;;
+	mmap-reads-zero | pinned-for-long) t "$name" of_uapi "$name" ;;
+	*) core t "$name" of_uapi "$name" ;;
 	esac
 done
 if can ring-buffers; then
-	t "ring buffer, data" of_ring data
-	t "ring buffer, another user's bytes" ring_shows_nothing_else
-	t "ring buffer, bad input" of_ring bad-input
+	core t "ring buffer, data" of_ring data
+	core t "ring buffer, another user's bytes" ring_shows_nothing_else
+	core t "ring buffer, bad input" of_ring bad-input
 	t "ring buffer, p2pdma pages" ring_of_p2pdma
 else
-	t "ring buffer, none before Linux 7.3" of_ring none
+	core t "ring buffer, none before Linux 7.3" of_ring none
 fi
-t "attributes" attributes
-t "reset of the PMR is told once" pmr_reset_is_told
-t "bus reset of the BAR is told once" function_reset_is_told p2pmem0 "$LAB_GPU_BDF" bus
-t "FLR under the CMB is told once" function_reset_is_told p2pmem1 "$LAB_ALPHA_BDF" flr
+core t "attributes" attributes
+core t "reset of the PMR is told once" pmr_reset_is_told
+core t "bus reset of the BAR is told once" function_reset_is_told p2pmem0 "$LAB_GPU_BDF" bus
+core t "FLR under the CMB is told once" function_reset_is_told p2pmem1 "$LAB_ALPHA_BDF" flr
 t "bus reset under the CMB is told once" function_reset_is_told p2pmem1 "$LAB_ALPHA_BDF" bus
 t "FLR under the PMR is told once" function_reset_is_told p2pmem2 "$LAB_BETA_BDF" flr
-t "controller reset under the CMB is told once" cmb_reset_is_told
+core t "controller reset under the CMB is told once" cmb_reset_is_told
 t "no write-back for persistent memory" no_write_back_for_persistent
 t "BAR that is not prefetchable" unprefetchable
-t "barrier of the PMR" pmr_barrier
-t "PMR survives its region" pmr_survives_its_region
-t "CMB after a reset" cmb_after_reset
+core t "barrier of the PMR" pmr_barrier
+core t "PMR survives its region" pmr_survives_its_region
+core t "CMB after a reset" cmb_after_reset
 if can p2pdma; then
-	t "page type p2pdma" page_type_p2pdma
+	core t "page type p2pdma" page_type_p2pdma
 else
-	t "page type p2pdma is refused" no_p2pdma
+	core t "page type p2pdma is refused" no_p2pdma
 fi

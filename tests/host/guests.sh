@@ -26,7 +26,7 @@ planned_guests() {
 		# shellcheck disable=SC2086  # words
 		mapfile -t wanted < <(wanted_suites $suites)
 		((${#wanted[@]} == 0)) || (IFS=$'\t'; echo "$kernel"$'\t'"$topology"$'\t'"$fabric"$'\t'"${wanted[*]}")
-	done < <(matrix_guests "$OPT_WHEN")
+	done < <(matrix_guests "$OPT_RING")
 }
 
 # wanted_suites SUITE... - those that --only leaves, as run.sh takes them.
@@ -68,6 +68,7 @@ run_guests() {
 	while ((${#RUNNING[@]})); do
 		finish_one
 	done
+	run_chances
 }
 
 # start_host SUITE... - in the background, one after another: most of them keep one processor busy.
@@ -111,7 +112,7 @@ finish_host() {
 # start_guest KERNEL TOPOLOGY FABRIC SUITE... - in the background.
 start_guest() {
 	local kernel=$1 topology=$2 fabric=$3 where="$1 $2" dir
-	local -a machine=() plan=("$@") thorough=()
+	local -a machine=() plan=("$@")
 	shift 3
 	case $fabric in
 	-) ;;
@@ -119,7 +120,6 @@ start_guest() {
 	meter) machine=(--meter); where+=" $fabric" ;;
 	*) machine=(--peer --fabric "$fabric"); where+=" $fabric" ;;
 	esac
-	[[ $OPT_WHEN != long ]] || thorough=(--thorough)
 	progress "guest: kernel $where: ${*%%/*}"
 	dir=$(mktemp -d "$LOGS/guest.XXXXXX")
 	printf '%s\n' "$where" "$@" >"$dir/what"
@@ -127,7 +127,7 @@ start_guest() {
 	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
 	note_time "$dir/took" tests/rig/lab run --kernel "$kernel" --topology "$topology" "${machine[@]}" \
 		--share "$REPO/tests/guest" --append iomem=relaxed --timeout "$(guest_seconds "$kernel")" \
-		-- bash /mnt/share/run.sh "${thorough[@]}" "$@" 2>"$dir/err" >"$dir/out" &
+		-- bash /mnt/share/run.sh --ring "$OPT_RING" "$@" 2>"$dir/err" >"$dir/out" &
 	RUNNING[$!]=$dir
 }
 
@@ -146,40 +146,65 @@ finish_one() {
 
 # finish_guest STATUS DIR
 finish_guest() {
-	local status=$1 dir=$2
+	local status=$1 dir=$2 sound=
 	local -a what
 	guest_took "$(head -n 1 "$dir/what")" "$dir"
 	mapfile -t what <"$dir/what"
 	! runs_again "$status" "$dir" || return 0
 	progress "guest: kernel ${what[0]}: at its end"
-	count_guest "${what[0]}" "$dir/out"
+	if [[ -e $dir/chance ]]; then
+		judge_chance "$status" "$dir"
+		return
+	fi
+	((status != 0)) || ! grep -qx '# end of boot' "$dir/out" || sound=1
+	count_guest "${what[0]}" "$dir" "$sound"
 	! grep -q '^# counts ' "$dir/out" || guard_counts "${what[0]}" "$dir"
 	judge_guest "${what[0]}" "$status" "$dir/out" "$dir/err" "${what[@]:1}"
 }
 
 # runs_again STATUS DIR - once, when the emulator was at fault.
 runs_again() {
-	local why
+	local why mark
 	local -a plan
 	[[ ! -e $2/again ]] && why=$(emulators_fault "$1" "$2/err") || return
 	mapfile -t plan <"$2/plan"
 	progress "$why; all of this guest once more: ${plan[*]:0:3}"
 	start_guest "${plan[@]}"
 	touch "${RUNNING[$!]}/again"
-	[[ ! -e $2/second ]] || touch "${RUNNING[$!]}/second"
+	for mark in second chance; do
+		[[ ! -e $2/$mark ]] || cp "$2/$mark" "${RUNNING[$!]}/"
+	done
 }
 
-# count_guest WHERE OUTPUT
+# count_guest WHERE DIR SOUND - SOUND is empty where the guest did not come to its end as it should.
 count_guest() {
-	local line
+	local line name='' text=$2/text
 	while IFS= read -r line; do
+		if [[ -n $name && $line == '#   '* ]]; then
+			printf '%s\n' "$line" >>"$text"
+			continue
+		fi
+		[[ -z $name ]] || guest_failed "$1" "$name" "$2" "$3"
+		name=
 		case $line in
 		'ok - '*) pass "$1: ${line#ok - }" ;;
 		'skip - '*) count_skip "$1" "${line#skip - }" ;;
-		'not ok - '*) failed "$1: ${line#not ok - }" ;;
-		'#   '*) printf '%s\n' "$line" ;;
+		'not ok - '*)
+			name=${line#not ok - }
+			: >"$text"
+			;;
 		esac
-	done <"$2"
+	done <"$2/out"
+	[[ -z $name ]] || guest_failed "$1" "$name" "$2" "$3"
+}
+
+# guest_failed WHERE NAME DIR SOUND
+guest_failed() {
+	if has_chance "$2" "$3/text" "$3" "$4"; then
+		give_chance "$1" "$2" "$3/text" "$3"
+	else
+		count_failure "$1: $2" "$3/text"
+	fi
 }
 
 # count_skip "KERNEL ..." TEST - a test that must run there, and does not, has failed.

@@ -117,8 +117,11 @@ checkpatch_clean() {
 }
 
 run_kernel_style() {
-	local kernel
-	for kernel in $(matrix_kernels archive); do
+	local kernel kernels
+	# Guests build it for the others, too; what W=1 and sparse find on the newest is nearly all that they find.
+	kernels=$(matrix_newest)
+	! in_ring all || kernels=$(matrix_kernels archive)
+	for kernel in $kernels; do
 		progress "module for $kernel with W=1 and sparse"
 		try "style: module for $kernel, W=1 and sparse" no_warnings "$kernel"
 	done
@@ -136,7 +139,7 @@ unit_run() {
 		case $line in
 		*'# SKIP'*) skipped "$1: ${line#ok }" "by the test itself" ;;
 		'ok '[0-9]*) pass "$1: ${line#ok * - }" ;;
-		'not ok '[0-9]*) failed "$1: ${line#not ok * - }" ;;
+		'not ok '[0-9]*) failed "$1: ${line#not ok * - }" '' "make $1" ;;
 		esac
 	done <"$log"
 	if ((status != 0)) || ! grep -q '^ok ' "$log"; then
@@ -147,9 +150,10 @@ unit_run() {
 run_unit() {
 	unit_run unit
 	unit_run unit-asan
+	run_python
+	in_ring all || return 0
 	unit_run unit-tsan
 	unit_run unit-valgrind
-	run_python
 }
 
 # --- command line, on a machine without the module ---

@@ -54,10 +54,7 @@ run_model() {
 	progress "model"
 	try "model: names of steps" model_and_code_name_the_same
 	# shellcheck disable=SC2086  # words
-	if [[ $OPT_WHEN == long ]]; then
-		try "model: two places, three writes, a trim, two cuts, a kill" model_holds both $BOTH_MODEL
-		return
-	fi
+	! in_ring all || try "model: two places, three writes, a trim, two cuts, a kill" model_holds both $BOTH_MODEL
 	# shellcheck disable=SC2086
 	try "model: two places, three writes, a trim, two cuts" model_holds cuts $CUT_MODEL
 	# shellcheck disable=SC2086
@@ -66,5 +63,5 @@ run_model() {
 		# shellcheck disable=SC2086
 		try "model: with $fault a write is lost" model_fails "$fault" $BOTH_MODEL "-D$fault"
 	done
-	run_mutants
+	! in_ring all || run_mutants
 }

@@ -48,6 +48,19 @@ guest_took() {
 	TIMES+=("$(<"$2/took") guest $1"$'\t'"$suites")
 }
 
+# budget_told - the whole against the gate's budget: said, and no failure, since the host has its part in it.
+budget_told() {
+	local wall processor seconds=0 row over=''
+	read -r wall processor < <(matrix_budget)
+	for row in "${TIMES[@]}"; do
+		read -r _ row _ <<<"$row"
+		seconds=$((seconds + row))
+	done
+	((SECONDS <= 60 * wall && seconds <= 60 * processor)) || over=': OVER BUDGET'
+	printf 'check: the gate took %d:%02d by the clock (budget %d min) and %d:%02d of processor time (budget %d min)%s\n' \
+		$((SECONDS / 60)) $((SECONDS % 60)) "$wall" $((seconds / 60)) $((seconds % 60)) "$processor" "$over" >&2
+}
+
 times_end() {
 	((${#TIMES[@]})) || return 0
 	{

@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What tests/check makes of failures in guests: who gets a second chance, and what comes of it. The guests are made up.
+# Sourced by tests/check, never run.
+
+# verdict STATUS FIRST SECOND - the end of a run whose guest printed FIRST and ended with STATUS. SECOND is what a guest
+# prints that boots for a single test.
+verdict() {
+	# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
+	(
+		LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") HOST=''
+		PASSED=0 FAILED=0 SKIPPED=0 FLAKY=0 CHANCES=() RUNNING=() TIMES=()
+		progress() { :; }
+		planned_guests() { printf '7\tswitch\t-\tperm\n'; }
+		guest_status=$1 first=$2 second=$3
+		start_guest() {
+			local dir
+			dir=$(mktemp -d "$LOGS/guest.XXXXXX")
+			printf '%s\n' "$1 $2" "${@:4}" >"$dir/what"
+			printf '%s\n' "$@" >"$dir/plan"
+			echo '1 1' >"$dir/took"
+			echo 'the last of its words' >"$dir/err"
+			if [[ $4 == */* ]]; then
+				printf '%b' "$second" >"$dir/out"
+				true &
+			else
+				printf '%b' "$first" >"$dir/out"
+				(exit "$guest_status") &
+			fi
+			RUNNING[$!]=$dir
+		}
+		run_guests
+		results_tell
+		results_end
+	)
+}
+
+# ends_as STATUS REGEX LAST-LINE FIRST SECOND [GUEST-STATUS] - the run's status, what is in its output, and its last line.
+ends_as() {
+	local status=0 out
+	out=$(verdict "${6:-0}" "$4" "$5") || status=$?
+	printf 'expected status %d, /%s/ and at the end "%s"; seen %d and:\n%s\n' "$1" "$2" "$3" "$status" "$out"
+	((status == $1)) && grep -qE -- "$2" <<<"$out" && [[ ${out##*$'\n'} == "$3" ]]
+}
+
+readonly SOUND_END='# end perm\n# end of boot\n'
+readonly FELL='not ok - perm: a: b\n#   exit status 1; its last output:\n#   | FAILED: in time: something\n#   again: this\n'
+
+# of_speed LINE - would a test that failed with that as its output run once more?
+of_speed() {
+	# shellcheck disable=SC2016  # the harness's own
+	! grep -qE "$(sed -n "s/^readonly NOT_OF_SPEED='\(.*\)'\$/\1/p" tests/guest/lib.sh)" <<<"$1"
+}
+
+not_of_speed() {
+	! of_speed "$1" || { echo "it would run once more: $1"; return 1; }
+}
+
+each_not_of_speed() {
+	local line
+	for line in 'WRONG: on the drive: /a and /b differ' 'the kernel complained:' '/a /b differ: byte 5, line 1' \
+		'/a /b differ: char 5, line 1' 'cmp: EOF on /a' "FAILED: exit status of 'x' (it said: y): expected '0', seen '4'" \
+		'donard-cli copy: status 4, {}' 'uapi: line 12: not so: fd >= 0' "access: line 7: byte: expected 1 (0x1), seen 0 (0)" \
+		"folio: round 3: another owner's bytes" 'FAILED: in time: region_is_free p2pmem0'; do
+		not_of_speed "$line" || return
+	done
+}
+
+each_of_speed() {
+	local line
+	for line in 'FAILED: in time: region_gone p2pmem0' "FAILED: state: expected 'ready', seen 'draining'" \
+		'stopped after 300 s' "FAILED: exit status of 'x' (it said: y): expected '1', seen '137'"; do
+		of_speed "$line" || { echo "it would not run once more: $line"; return 1; }
+	done
+}
+
+run_verdict() {
+	local four='' n
+	for n in 1 2 3 4; do
+		four+=${FELL/a: b/test $n}
+	done
+	progress "verdict"
+	try "verdict: what passes alone is flaky, and counted" ends_as 0 '^flaky - 7 switch: perm: a: b$' \
+		'2 passed, 0 failed, 0 skipped' "ok - perm: c\n$FELL$SOUND_END" "ok - perm: a: b\n$SOUND_END"
+	try "verdict: with what was seen first" ends_as 0 '#   first: \| FAILED: in time: something' \
+		'1 passed, 0 failed, 0 skipped' "$FELL$SOUND_END" "ok - perm: a: b\n$SOUND_END"
+	try "verdict: what fails again has failed" ends_as 1 '^not ok - 7 switch: perm: a: b$' \
+		'0 passed, 1 failed, 0 skipped' "$FELL$SOUND_END" "$FELL$SOUND_END"
+	try "verdict: what does not run again has failed" ends_as 1 '^not ok - 7 switch: perm: a: b$' \
+		'0 passed, 1 failed, 0 skipped' "$FELL$SOUND_END" "$SOUND_END"
+	try "verdict: nor does it pass in a guest without an end" ends_as 1 '^not ok - 7 switch: perm: a: b$' \
+		'0 passed, 1 failed, 0 skipped' "$FELL$SOUND_END" "ok - perm: a: b\n"
+	try "verdict: no second chance for what speed does not cause" ends_as 1 '^not ok - 7 switch: perm: a: b$' \
+		'0 passed, 1 failed, 0 skipped' "$FELL#   not of speed\n$SOUND_END" "ok - perm: a: b\n$SOUND_END"
+	try "verdict: nor for a suite that is exact" ends_as 1 '^not ok - 7 switch: meter: a: b$' \
+		'0 passed, 1 failed, 0 skipped' "${FELL/perm/meter}$SOUND_END" "ok - meter: a: b\n$SOUND_END"
+	try "verdict: nor in a guest that ended badly" ends_as 1 'the guest ended with status 125 .*: the last of its words' \
+		'0 passed, 2 failed, 0 skipped' "$FELL$SOUND_END" "ok - perm: a: b\n$SOUND_END" 125
+	try "verdict: nor for four" ends_as 1 '^not ok - 7 switch: perm: test 4$' \
+		'0 passed, 4 failed, 0 skipped' "$four$SOUND_END" "ok - perm: test 1\n$SOUND_END"
+	try "verdict: what failed is said again at the end, with its command" ends_as 1 '^#   again: this$' \
+		'0 passed, 1 failed, 0 skipped' "$FELL#   not of speed\n$SOUND_END" ''
+	try "verdict: what a slow host does not cause" each_not_of_speed
+	try "verdict: what it may cause" each_of_speed
+}
