@@ -603,32 +603,27 @@ loses_power_at() {
 	on_drive "equal $MIB" 524288 "$MIB" 2
 }
 
-# In make check one of each kind; all of them in make check-long.
-thorough() {
-	! can long || "$@"
-}
-
 t "drive: writes fail" drive_fails write
-thorough t "drive: flushes fail" drive_fails flush
-thorough t "drive: writes fail, and the log is full" drive_fails_and_log_is_full
-thorough t "drive: reads fail" drive_fails_reads
-thorough t "drive: SIGTERM while it fails" stopped_while_drive_fails
-thorough t "drive: full" drive_is_full
-thorough t "drive: its size has changed" drive_changed_its_size
+t "drive: flushes fail" drive_fails flush
+t "drive: writes fail, and the log is full" drive_fails_and_log_is_full
+t "drive: reads fail" drive_fails_reads
+t "drive: SIGTERM while it fails" stopped_while_drive_fails
+t "drive: full" drive_is_full
+t "drive: its size has changed" drive_changed_its_size
 core t "drive: unplugged" drive_goes
 t "NVRAM: unplugged" nvram_goes
 t "client: killed in its write" client_dies_in_its_write
-thorough t "log: damaged" log_is_damaged
-thorough t "log: older" log_is_older
-thorough t "log: truncated" log_is_truncated
-thorough t "log: killed in its recovery" killed_in_recovery
+t "log: damaged" log_is_damaged
+t "log: older" log_is_older
+t "log: truncated" log_is_truncated
+t "log: killed in its recovery" killed_in_recovery
 t "memory: none for a while" no_memory_for_a_while
-thorough t "memory: each allocation fails" each_allocation_fails
-thorough t "dm: refused" refuses_targets
-thorough t "dm: flakey" flakey_drive
-thorough t "dm: table swapped" table_is_swapped
-thorough t "dm: power lost before the flush" loses_power_at donard_queue_flush 1
-thorough t "dm: power lost before the tail" loses_power_at dnd_cache_retire 1
+t "memory: each allocation fails" each_allocation_fails
+t "dm: refused" refuses_targets
+t "dm: flakey" flakey_drive
+t "dm: table swapped" table_is_swapped
+t "dm: power lost before the flush" loses_power_at donard_queue_flush 1
+t "dm: power lost before the tail" loses_power_at dnd_cache_retire 1
 t "dm: power lost behind the tail" loses_power_at dnd_cache_blocks_drop 1
 t "wire: cut" wire_is_cut
-thorough t "NVRAM: dies" nvram_dies
+t "NVRAM: dies" nvram_dies
