@@ -88,6 +88,20 @@ static void give_idle(struct p2pmem_pin *pin)
 			p2pmem_extent_give(r, e);
 }
 
+/* Of the pin's pages; what is given back already is not among them. */
+static bool is_referred_to(struct p2pmem_pin *pin)
+{
+	struct p2pmem_extent *e;
+
+	lockdep_assert_held(&pin->region->alloc_lock);
+	if (pin->region->gone) /* and with it its pages, which may not be touched */
+		return false;
+	list_for_each_entry(e, &pin->extents, pin_link)
+		if (!p2pmem_range_idle(pin->region, e->first, e->count))
+			return true;
+	return false;
+}
+
 enum left {
 	LEFT_NOTHING,
 	LEFT_FOR_NOW,
@@ -99,7 +113,7 @@ static enum left what_is_left(struct p2pmem_pin *pin)
 {
 	struct p2pmem_region *r = pin->region;
 	enum p2pmem_importers importers = P2PMEM_IMPORTERS_NONE;
-	bool over;
+	bool over, transfers;
 
 	/* What was lent has nothing else there later, so that no dma-buf is of another pin. */
 	if (pin->lent)
@@ -112,12 +126,16 @@ static enum left what_is_left(struct p2pmem_pin *pin)
 	over = list_empty(&pin->extents);
 	if (!over)
 		p2pmem_reap_soon(r);
+	/*
+	 * Only generic pages are ever held for longer than a transfer takes.  Importers do not
+	 * refer to pages; of them STAY may only say that a lock was busy.
+	 */
+	transfers = r->backing.type == P2PMEM_PAGES_P2PDMA &&
+		    (importers != P2PMEM_IMPORTERS_STAY || is_referred_to(pin));
 	mutex_unlock(&r->alloc_lock);
 	if (over)
 		return LEFT_NOTHING;
-	/* Only generic pages are ever held for longer than a transfer takes. */
-	return r->backing.type == P2PMEM_PAGES_P2PDMA && importers != P2PMEM_IMPORTERS_STAY ?
-	       LEFT_FOR_NOW : LEFT_FOR_GOOD;
+	return transfers ? LEFT_FOR_NOW : LEFT_FOR_GOOD;
 }
 
 /* Who opened the file is all that is known of who refers to the pages. */
@@ -132,15 +150,17 @@ static void report(struct p2pmem_pin *pin, const char *what)
 	kfree(text);
 }
 
-/* Until nothing refers to the memory; false when that may be never, after a time. */
+/* Until nothing refers to the memory; false when that may be never, after a time in which each look said so. */
 static bool await_end(struct p2pmem_pin *pin)
 {
-	unsigned long begun = jiffies, reported = jiffies;
+	unsigned long for_good_since = jiffies, reported = jiffies;
 	long nap = NAP_MIN;
 	enum left left;
 
 	while ((left = what_is_left(pin)) != LEFT_NOTHING) {
-		if (left == LEFT_FOR_GOOD && time_after(jiffies, begun + WAIT_LIMIT))
+		if (left == LEFT_FOR_NOW)
+			for_good_since = jiffies;
+		if (time_after(jiffies, for_good_since + WAIT_LIMIT))
 			return false;
 		if (time_after(jiffies, reported + REPORT_INTERVAL)) {
 			report(pin, "waiting for transfers and pins to end");

@@ -154,9 +154,8 @@ static bool holders_name_us(void)
 }
 
 /* The call that frees waits for it, whoever holds is named, and no byte comes after that call. */
-static void held_by_a_request(void)
+static void held_by(struct pinned p, unsigned int seconds)
 {
-	struct pinned p = pinned_anew(BYTES);
 	struct request q = request_of(&p);
 	struct uffdio_zeropage page = { .range = { (uintptr_t)q.missing, PAGE } };
 	struct uffd_msg message;
@@ -170,11 +169,48 @@ static void held_by_a_request(void)
 	while (alive(p.map))
 		usleep(1000);
 	CHECK(holders_name_us());
+	sleep(seconds);
 	CHECK(!atomic_load(&freed));
 	WORKS(ioctl(q.handler, UFFDIO_ZEROPAGE, &page));
 	pthread_join(reader, NULL);
 	pthread_join(freer, NULL);
 	gpu_alloc(p.gpu, BYTES);	/* the same pages, which the driver looks at */
+}
+
+static void held_by_a_request(void)
+{
+	held_by(pinned_anew(BYTES), 0);
+}
+
+/* --- the same, while others export all the time, which keeps the list of dma-bufs from whoever looks at it --- */
+
+/* Longer than the callback waits for what may be for good (WAIT_LIMIT, kernel/gpu_revoke.c). */
+#define PATIENT_SECONDS	80
+#define EXPORTERS	4
+
+static atomic_bool enough;
+
+static void *exports_on(void *arg)
+{
+	while (!atomic_load(&enough))
+		close(exported(arg));
+	return NULL;
+}
+
+static void held_beside_exports(void)
+{
+	struct pinned p = pinned_anew(BYTES), other = { .gpu = p.gpu, .fd = open_region(region_path) };
+	pthread_t threads[EXPORTERS];
+
+	other.va = gpu_alloc(other.gpu, 2 * BYTES);	/* a line of holders that differs */
+	PINS(pin(other.fd, other.va, 2 * BYTES, 0));
+	close(exported(&p));
+	for (int i = 0; i < EXPORTERS; i++)
+		EQUAL(0, pthread_create(&threads[i], NULL, exports_on, &other));
+	held_by(p, PATIENT_SECONDS);
+	atomic_store(&enough, true);
+	for (int i = 0; i < EXPORTERS; i++)
+		pthread_join(threads[i], NULL);
 }
 
 /* --- importers of a dma-buf: the argument is the function that imports --- */
@@ -460,6 +496,7 @@ static const struct named_test tests[] = {
 	{ "put-fails", put_fails },
 	{ "dmabuf-shows-nothing-else", dmabuf_shows_nothing_else },
 	{ "held-by-a-request", held_by_a_request },
+	{ "held-beside-exports", held_beside_exports },
 	{ "importers-let-go", importers_let_go },
 	{ "importers-that-stay", importers_that_stay },
 	{ "no-importer", no_importer },

@@ -468,6 +468,7 @@ revocable_pins() {
 	t "callback, $type: handed to another program" held handed-on gone
 	if [[ $type == p2pdma ]]; then
 		t "callback, $type: not pinned for long" pins not-pinned-for-long
+		t "callback, $type: held by a request, beside exports" held held-beside-exports "$LAB_BETA"
 	else
 		t "callback, $type: freed under RDMA" called_back_under_rdma
 	fi

@@ -61,7 +61,7 @@ judge_chance() {
 		} | tee -a "$LOGS/flaky"
 	else
 		{
-			printf '#   | and alone, in a guest that ended with status %d: %s\n' "$1" "$(tail -n 1 "$2/err")"
+			printf '#   | and alone, in a guest that ended with status %d %s\n' "$1" "$( (($1 == 0)) || tail -n 1 "$2/err")"
 			sed -n '/^not ok - /,/^[^#]/{/^#   /p}' "$2/out"
 		} >>"$text"
 		count_failure "$name" "$text"
