@@ -96,29 +96,32 @@ static int enter_at_rest(struct p2pmem_region *a, struct p2pmem_region *b)
 }
 
 /*
- * Enters the region of an open file and finds the granule that stands behind one of
- * the file, fit to be seen.  What a file owns stays while it is open.  -ENXIO:
- * it owns nothing there.
+ * The granule that stands behind one of the file, fit to be seen until the region is
+ * left.  -ENXIO: it owns nothing there.
  */
+static int find_visible(struct p2pmem_file *f, u64 at, u64 *granule)
+{
+	struct p2pmem_span span;
+
+	if (!p2pmem_file_find(f, at, &span))
+		return -ENXIO;
+	*granule = p2pmem_span_at(&span, at);
+	p2pmem_make_visible(f, *granule, 1);
+	return 0;
+}
+
+/* Enters the region of an open file, at a granule of it. */
 static int enter_at(struct p2pmem_file *f, u64 at, u64 *granule)
 {
 	struct p2pmem_region *r = f->region;
-	struct p2pmem_extent *e;
 	int ret = enter_at_rest(r, r);
 
 	if (ret)
 		return ret;
-	mutex_lock(&f->lock);
-	e = p2pmem_extent_find(f, at);
-	if (e) {
-		*granule = e->first + (at - e->file_first);
-		p2pmem_make_visible(f, *granule, 1);
-	}
-	mutex_unlock(&f->lock);
-	if (e)
-		return 0;
-	p2pmem_leave(r);
-	return -ENXIO;
+	ret = find_visible(f, at, granule);
+	if (ret)
+		p2pmem_leave(r);
+	return ret;
 }
 
 /* Memory for what has none, as mmap() would give it. */
@@ -318,49 +321,11 @@ static size_t next_part(const struct copy_job *job)
 	return min3(to, from, job->length);
 }
 
-/*
- * Both regions are entered.  What a file owns stays while it is open, but for memory
- * of a GPU that its driver takes away.
- */
-static bool still_owns(struct p2pmem_file *f, u64 at, u64 granule)
-{
-	struct p2pmem_extent *e;
-	bool owns;
-
-	if (!f->region->provider->pinned)
-		return true;
-	mutex_lock(&f->lock);
-	e = p2pmem_extent_find(f, at);
-	owns = e && e->first + (at - e->file_first) == granule;
-	mutex_unlock(&f->lock);
-	return owns;
-}
-
-static int copy_part(const struct copy_job *job, u64 to_offset, u64 from_offset, size_t bytes)
+/* In both regions, at granules that are fit to be seen. */
+static void move_part(const struct copy_job *job, void *target, const void *source, size_t bytes)
 {
 	struct p2pmem_region *to = job->to->region, *from = job->from->region;
-	u64 to_granule, from_granule;
-	void *target, *source;
-	int ret;
 
-	ret = enter_at(job->from, from_offset >> PAGE_SHIFT, &from_granule);
-	if (ret)
-		return ret;
-	p2pmem_leave(from);
-	ret = enter_at(job->to, to_offset >> PAGE_SHIFT, &to_granule);
-	if (ret)
-		return ret;
-	p2pmem_leave(to);
-	ret = enter_at_rest(to, from);
-	if (ret)
-		return ret;
-	if (!still_owns(job->to, to_offset >> PAGE_SHIFT, to_granule) ||
-	    !still_owns(job->from, from_offset >> PAGE_SHIFT, from_granule)) {
-		leave_both(to, from);
-		return -ENXIO;
-	}
-	target = p2pmem_kaddr(to, to_granule) + offset_in_page(to_offset);
-	source = p2pmem_kaddr(from, from_granule) + offset_in_page(from_offset);
 	if (job->down)
 		move_down(target, source, bytes);
 	else
@@ -369,9 +334,25 @@ static int copy_part(const struct copy_job *job, u64 to_offset, u64 from_offset,
 	p2pmem_count(to, written_bytes, bytes);
 	if (to->backing.memtype == P2PMEM_MEMTYPE_WB)
 		clflush_cache_range(target, bytes);
-	p2pmem_stores_arrive(to, to_granule);
+}
+
+static int copy_part(const struct copy_job *job, u64 to_offset, u64 from_offset, size_t bytes)
+{
+	struct p2pmem_region *to = job->to->region, *from = job->from->region;
+	u64 to_granule, from_granule;
+	int ret = enter_at_rest(to, from);
+
+	if (ret)
+		return ret;
+	ret = find_visible(job->from, from_offset >> PAGE_SHIFT, &from_granule) ?:
+	      find_visible(job->to, to_offset >> PAGE_SHIFT, &to_granule);
+	if (!ret) {
+		move_part(job, p2pmem_kaddr(to, to_granule) + offset_in_page(to_offset),
+			  p2pmem_kaddr(from, from_granule) + offset_in_page(from_offset), bytes);
+		p2pmem_stores_arrive(to, to_granule);
+	}
 	leave_both(to, from);
-	return 0;
+	return ret;
 }
 
 static int copy_all(struct copy_job *job)

@@ -45,20 +45,30 @@ static void refer(struct page *page, u64 bytes, bool adds)
 }
 
 /*
- * No request uses the buffer any more.  With the last reference the module may
- * go: p2pmem_exit() waits for who is still in here.
+ * With the last reference the module may go: p2pmem_exit() waits for who is still in
+ * here.
  */
-static void let_go(void *data)
+static void drop_pieces(struct p2pmem_buffer *buffer)
 {
-	struct p2pmem_buffer *buffer = data;
-	struct bio_vec last = buffer->piece[--buffer->pieces];
+	struct bio_vec last = { };
 	unsigned int i;
 
-	trace_p2pmem_unpin(buffer->region, P2PMEM_PINNER_RING, buffer->bytes);
+	if (buffer->pieces)
+		last = buffer->piece[--buffer->pieces];
 	for (i = 0; i < buffer->pieces; i++)
 		refer(buffer->piece[i].bv_page, buffer->piece[i].bv_len, false);
 	kvfree(buffer);
-	refer(last.bv_page, last.bv_len, false);
+	if (last.bv_page)
+		refer(last.bv_page, last.bv_len, false);
+}
+
+/* No request uses the buffer any more. */
+static void let_go(void *data)
+{
+	struct p2pmem_buffer *buffer = data;
+
+	trace_p2pmem_unpin(buffer->region, P2PMEM_PINNER_RING, buffer->bytes);
+	drop_pieces(buffer);
 }
 
 /* A piece ends with its chunk: others count on none that is larger than a folio. */
@@ -67,71 +77,48 @@ static u64 piece_bytes(phys_addr_t phys, phys_addr_t end)
 	return min_t(u64, end, round_down(phys, PMD_SIZE) + PMD_SIZE) - phys;
 }
 
-static unsigned int count_pieces(const struct p2pmem_range *ranges,
-				 unsigned int nr_ranges)
+/* What is made of a part of a file: counted first. */
+struct making {
+	phys_addr_t base;
+	unsigned int room;
+	struct p2pmem_buffer *buffer;
+};
+
+/* What a GPU's driver may take away must not be held for good. */
+static int count_pieces(const struct p2pmem_span *part, void *data)
 {
-	unsigned int i, n = 0;
+	struct making *m = data;
+	phys_addr_t at = m->base + (part->first << PAGE_SHIFT);
+	phys_addr_t end = at + (part->count << PAGE_SHIFT);
 
-	for (i = 0; i < nr_ranges; i++) {
-		phys_addr_t at = ranges[i].phys, end = at + ranges[i].bytes;
-
-		for (; at < end; at += piece_bytes(at, end))
-			n++;
-	}
-	return n;
+	if (part->revocable)
+		return -EOPNOTSUPP;
+	for (; at < end; at += piece_bytes(at, end))
+		m->room++;
+	return 0;
 }
 
-static struct p2pmem_buffer *buffer_from(const struct p2pmem_range *ranges,
-					 unsigned int nr_ranges)
+/* The gate is open, so that a removal finds the references. */
+static int add_pieces(const struct p2pmem_span *part, void *data)
 {
-	struct p2pmem_buffer *buffer;
-	unsigned int i;
+	struct making *m = data;
+	struct p2pmem_buffer *buffer = m->buffer;
+	phys_addr_t at = m->base + (part->first << PAGE_SHIFT);
+	phys_addr_t end = at + (part->count << PAGE_SHIFT);
 
-	buffer = kvzalloc(struct_size(buffer, piece,
-				      count_pieces(ranges, nr_ranges)),
-			  GFP_KERNEL_ACCOUNT);
-	for (i = 0; buffer && i < nr_ranges; i++) {
-		phys_addr_t at = ranges[i].phys, end = at + ranges[i].bytes;
+	if (part->revocable)
+		return -EOPNOTSUPP;
+	for (; at < end; at += piece_bytes(at, end)) {
+		struct page *page = pfn_to_page(PHYS_PFN(at));
 
-		for (; at < end; at += piece_bytes(at, end)) {
-			struct page *page = pfn_to_page(PHYS_PFN(at));
-
-			refer(page, piece_bytes(at, end), true);
-			bvec_set_page(&buffer->piece[buffer->pieces++], page,
-				      piece_bytes(at, end), 0);
-		}
+		if (buffer->pieces == m->room)	/* what is there now was taken since */
+			return -ENXIO;
+		refer(page, piece_bytes(at, end), true);
+		bvec_set_page(&buffer->piece[buffer->pieces++], page,
+			      piece_bytes(at, end), 0);
+		buffer->bytes += piece_bytes(at, end);
 	}
-	return buffer;
-}
-
-/*
- * The gate is open, so that a removal finds the references.  What a GPU's driver may
- * take away must not be held for good.
- */
-static struct p2pmem_buffer *buffer_new(struct p2pmem_file *f, u64 first,
-					u64 count)
-{
-	unsigned int n = p2pmem_file_ranges(f, first, count, NULL);
-	struct p2pmem_range *ranges;
-	struct p2pmem_buffer *buffer;
-
-	lockdep_assert_held(&f->region->gate);
-	if (!n)
-		return ERR_PTR(-ENXIO);
-	if (p2pmem_file_is_revocable(f, first, count))
-		return ERR_PTR(-EOPNOTSUPP);
-	ranges = kvcalloc(n, sizeof(*ranges), GFP_KERNEL);
-	if (!ranges)
-		return NULL;
-	n = p2pmem_file_ranges(f, first, count, ranges);
-	buffer = buffer_from(ranges, n);
-	kvfree(ranges);
-	if (!buffer)
-		return NULL;
-	buffer->region = f->region->id;
-	buffer->bytes = count << PAGE_SHIFT;
-	trace_p2pmem_pin(buffer->region, P2PMEM_PINNER_RING, buffer->bytes);
-	return buffer;
+	return 0;
 }
 
 /*
@@ -149,15 +136,24 @@ static int check_type(struct p2pmem_region *r)
 	return fit ? 0 : -EOPNOTSUPP;
 }
 
-static struct p2pmem_buffer *take(struct p2pmem_file *f, u64 first, u64 count)
+static struct p2pmem_buffer *buffer_new(struct p2pmem_file *f, u64 first, u64 count)
 {
-	struct p2pmem_buffer *buffer;
+	struct making m = { .base = f->region->backing.phys };
+	int ret = p2pmem_file_walk(f, first, count, count_pieces, &m);
 
-	if (!p2pmem_enter(f->region))
-		return ERR_PTR(-ENODEV);
-	buffer = buffer_new(f, first, count);
-	p2pmem_leave(f->region);
-	return buffer ?: ERR_PTR(-ENOMEM);
+	if (ret)
+		return ERR_PTR(ret);
+	m.buffer = kvzalloc(struct_size(m.buffer, piece, m.room), GFP_KERNEL_ACCOUNT);
+	if (!m.buffer)
+		return ERR_PTR(-ENOMEM);
+	m.buffer->region = f->region->id;
+	ret = p2pmem_file_walk(f, first, count, add_pieces, &m);
+	if (ret) {
+		drop_pieces(m.buffer);
+		return ERR_PTR(ret);
+	}
+	trace_p2pmem_pin(m.buffer->region, P2PMEM_PINNER_RING, m.buffer->bytes);
+	return m.buffer;
 }
 
 /* What requests may do with it: as with a mapping of the file. */
@@ -194,7 +190,7 @@ int p2pmem_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	      p2pmem_file_prepare(f, offset >> PAGE_SHIFT, count);
 	if (ret)
 		return ret;
-	buffer = take(f, offset >> PAGE_SHIFT, count);
+	buffer = buffer_new(f, offset >> PAGE_SHIFT, count);
 	if (IS_ERR(buffer))
 		return PTR_ERR(buffer);
 	ret = io_buffer_register_bvec(cmd, buffer->piece, buffer->pieces, let_go,

@@ -202,46 +202,17 @@ static long ioc_claim(void *object, void *arg)
 	return ret ?: p2pmem_await_ready(r);
 }
 
-#define SYNC_BATCH	256
-
-/*
- * Moves *@g behind what the file owns from there on, as far as @end; -ENXIO at a
- * gap.  Extents stay while the file is open: faults may have the lock in between.
- */
-static int skip_owned(struct p2pmem_file *f, u64 *g, u64 end)
-{
-	unsigned int i;
-	int ret = 0;
-
-	mutex_lock(&f->lock);
-	for (i = 0; i < SYNC_BATCH && *g <= end && !ret; i++) {
-		struct p2pmem_extent *e = p2pmem_extent_find(f, *g);
-
-		if (e)
-			*g = e->file_first + e->count;
-		else
-			ret = -ENXIO;
-	}
-	mutex_unlock(&f->lock);
-	cond_resched();
-	return ret;
-}
-
 /* A range that this file does not own cannot be synced by it. */
 static int check_sync_range(struct p2pmem_file *f, struct p2pmem_sync *s)
 {
-	u64 g = s->file_offset >> PAGE_SHIFT;
-	u64 end;
-	int ret = 0;
+	u64 first = s->file_offset >> PAGE_SHIFT, last;
 
 	if (!s->length)
 		return s->file_offset ? -EINVAL : 0;
 	if (s->length > LLONG_MAX || s->file_offset > LLONG_MAX - s->length)
 		return -EINVAL;
-	end = (s->file_offset + s->length - 1) >> PAGE_SHIFT;
-	while (g <= end && !ret)
-		ret = skip_owned(f, &g, end);
-	return ret;
+	last = (s->file_offset + s->length - 1) >> PAGE_SHIFT;
+	return p2pmem_file_walk(f, first, last - first + 1, NULL, NULL);
 }
 
 /*
@@ -304,23 +275,21 @@ static long ioc_locate(void *object, void *arg)
 {
 	struct p2pmem_file *f = object;
 	struct p2pmem_locate *l = arg;
-	struct p2pmem_extent *e;
+	u64 granule = l->file_offset >> PAGE_SHIFT;
+	struct p2pmem_span span;
+	bool found;
 
 	if (l->flags || !PAGE_ALIGNED(l->file_offset))
 		return -EINVAL;
 	if (!p2pmem_enter(f->region))
 		return -ENODEV;
-	mutex_lock(&f->lock);
-	e = p2pmem_extent_find(f, l->file_offset >> PAGE_SHIFT);
-	if (e) {
-		u64 skip = (l->file_offset >> PAGE_SHIFT) - e->file_first;
-
-		l->region_offset = (e->first + skip) << PAGE_SHIFT;
-		l->length = (e->count - skip) << PAGE_SHIFT;
-	}
-	mutex_unlock(&f->lock);
+	found = p2pmem_file_find(f, granule, &span);
 	p2pmem_leave(f->region);
-	return e ? 0 : -ENXIO;
+	if (!found)
+		return -ENXIO;
+	l->region_offset = p2pmem_span_at(&span, granule) << PAGE_SHIFT;
+	l->length = (span.count - (granule - span.file_first)) << PAGE_SHIFT;
+	return 0;
 }
 
 static long ioc_locate_dmabuf(void *object, void *arg)

@@ -71,6 +71,15 @@ static int export_end_cpu_access(struct dma_buf *dmabuf,
 	return ret;
 }
 
+static void export_free(struct p2pmem_export *x)
+{
+	struct file *file = x->file;
+
+	kvfree(x->ranges);
+	kfree(x);
+	fput(file);	/* with it may go the extents, and the region's struct */
+}
+
 /*
  * No descriptor, attachment or mapping of the dma-buf is left.  Requests that
  * importers announced by fences may outlast their mappings; fences are bound
@@ -86,8 +95,7 @@ static void export_release(struct dma_buf *dmabuf)
 	mutex_lock(&r->exports_lock);
 	list_del(&x->link);
 	mutex_unlock(&r->exports_lock);
-	fput(x->file);	/* with it may go the extents, and the region's struct */
-	kvfree(x);
+	export_free(x);
 }
 
 /* No vmap: device memory is not for the kernel's memcpy(). */
@@ -134,36 +142,30 @@ static int check_request(struct p2pmem_file *f,
 	return may_try_bridges(req->flags) ? 0 : -EPERM;
 }
 
-/* Every granule of the range is owned, and stays so while the file is open. */
+/* What there may be many pieces of is looked up before the region is entered for the export. */
 static struct p2pmem_export *export_new(struct p2pmem_file *f,
 					const struct p2pmem_export_dmabuf *req)
 {
-	u64 first = req->file_offset >> PAGE_SHIFT;
-	u64 count = req->length >> PAGE_SHIFT;
-	struct p2pmem_region *r = f->region;
-	struct p2pmem_export *x;
-	unsigned int n;
+	struct p2pmem_export *x = kzalloc(sizeof(*x), GFP_KERNEL_ACCOUNT);
+	struct p2pmem_range *ranges;
 
-	lockdep_assert_held(&r->gate);
-	n = p2pmem_file_ranges(f, first, count, NULL);
-	if (!n)
-		return ERR_PTR(-ENXIO);
-	x = kvzalloc(struct_size(x, ranges, n), GFP_KERNEL_ACCOUNT);
 	if (!x)
 		return ERR_PTR(-ENOMEM);
-	x->nr_ranges = p2pmem_file_ranges(f, first, count, x->ranges);
-	x->region = r;
-	x->file_first = first;
+	x->region = f->region;
+	x->file_first = req->file_offset >> PAGE_SHIFT;
 	x->flags = req->flags;
 	x->writable = (req->fd_flags & O_ACCMODE) == O_RDWR;
-	x->bus_offset = p2pmem_bus_address(r) - r->backing.phys;
+	ranges = p2pmem_file_ranges(f, x->file_first, req->length >> PAGE_SHIFT, &x->nr_ranges);
+	if (IS_ERR(ranges)) {
+		kfree(x);
+		return ERR_CAST(ranges);
+	}
+	x->ranges = ranges;
 	x->file = get_file(f->filp);
-	x->revocable = p2pmem_file_is_revocable(f, first, count);
-	p2pmem_file_lend(f, first, count);
 	return x;
 }
 
-/* Takes over @x, whether it succeeds or not. */
+/* Puts it on the list; on failure it is still the caller's. */
 static struct dma_buf *publish(struct p2pmem_export *x,
 			       const struct p2pmem_export_dmabuf *req)
 {
@@ -172,40 +174,55 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 	struct dma_buf *dmabuf;
 
 	lockdep_assert_held(&r->exports_lock);
+	lockdep_assert_held(&r->gate);
+	x->bus_offset = p2pmem_bus_address(r) - r->backing.phys;
+	x->revocable = p2pmem_file_lend(x->file->private_data, x->file_first,
+					req->length >> PAGE_SHIFT);
 	info.ops = &export_ops;
 	info.exp_name = dev_name(&r->dev);	/* the open file keeps it */
 	info.size = req->length;
 	info.flags = req->fd_flags & O_ACCMODE;
 	info.priv = x;
 	dmabuf = dma_buf_export(&info);
-	if (IS_ERR(dmabuf)) {
-		fput(x->file);
-		kvfree(x);
+	if (IS_ERR(dmabuf))
 		return dmabuf;
-	}
 	x->dmabuf = dmabuf;
 	list_add_tail(&x->link, &r->exports);
 	return dmabuf;
 }
 
 /*
- * The gate is open until the export is on the list: a removal finds it there.  Nobody
- * waits in the gate for who has the list, and is perhaps in an importer.
+ * The gate is open until the export is on the list: a removal finds it there, and what a
+ * GPU's driver takes back is found to be gone.  Nobody waits in the gate for who has the
+ * list, and is perhaps in an importer.
  */
-static struct dma_buf *export_range(struct p2pmem_file *f,
-				    const struct p2pmem_export_dmabuf *req)
+static struct dma_buf *publish_in_gate(struct p2pmem_file *f, struct p2pmem_export *x,
+				       const struct p2pmem_export_dmabuf *req, u64 taken_back)
 {
 	struct p2pmem_region *r = f->region;
 	struct dma_buf *dmabuf = ERR_PTR(-ENODEV);
-	struct p2pmem_export *x;
 
 	mutex_lock(&r->exports_lock);
 	if (p2pmem_enter(r)) {
-		x = export_new(f, req);
-		dmabuf = IS_ERR(x) ? ERR_CAST(x) : publish(x, req);
+		dmabuf = f->taken_back == taken_back ? publish(x, req) : ERR_PTR(-ENXIO);
 		p2pmem_leave(r);
 	}
 	mutex_unlock(&r->exports_lock);
+	return dmabuf;
+}
+
+static struct dma_buf *export_range(struct p2pmem_file *f,
+				    const struct p2pmem_export_dmabuf *req)
+{
+	u64 taken_back = READ_ONCE(f->taken_back);
+	struct p2pmem_export *x = export_new(f, req);
+	struct dma_buf *dmabuf;
+
+	if (IS_ERR(x))
+		return ERR_CAST(x);
+	dmabuf = publish_in_gate(f, x, req, taken_back);
+	if (IS_ERR(dmabuf))
+		export_free(x);
 	return dmabuf;
 }
 

@@ -31,6 +31,7 @@
  * @revoked: no new mapping; set without the reservation lock, by who then looks at @maps
  * @told: importers were told to let go
  * @maps: DMA mappings that importers hold now; raised before the look at @revoked
+ * @nr_ranges, @ranges: where the memory lies
  */
 struct p2pmem_export {
 	struct list_head link;
@@ -46,7 +47,7 @@ struct p2pmem_export {
 	bool told;
 	atomic_t maps;
 	unsigned int nr_ranges;
-	struct p2pmem_range ranges[];
+	struct p2pmem_range *ranges;
 };
 
 /**

@@ -15,7 +15,7 @@
  *
  * A region may be added with larger struct pages instead: folios that the pagemap
  * is made of, most of whose struct pages share their memory.  No one can split
- * them, so each has one owner (extent.c).
+ * them, so each has one owner (take.c).
  */
 #include <linux/page_ref.h>
 #include <linux/sched.h>
@@ -120,44 +120,71 @@ void p2pmem_unshape(struct p2pmem_region *r)
 	}
 }
 
-/*
- * Gives a chunk its shape, but leaves the lock to others between one and the
- * next.  Only one that the extent covers in part is anybody else's concern, and
- * they would split it as well.
- */
-static void shape(struct p2pmem_region *r, u64 chunk, bool joined,
-		  unsigned long given)
+/* Does memory of the region change its shape with its owner? */
+bool p2pmem_has_shapes(const struct p2pmem_region *r)
 {
-	bool fits;
+	return COMPAT_HAS_FOLIOS && !r->folio_order && !r->borrowed;
+}
 
-	mutex_lock(&r->alloc_lock);	/* who splits it now has ended */
-	fits = !!PageHead(p2pmem_page(r, chunk)) == joined;
-	mutex_unlock(&r->alloc_lock);
-	if (fits)
-		return;
-	cond_synchronize_rcu(given);
-	mutex_lock(&r->alloc_lock);
+/* The first chunk that @e touches, which may begin before it; what begins before the region is none. */
+u64 p2pmem_first_chunk(const struct p2pmem_region *r, const struct p2pmem_extent *e)
+{
+	u64 chunk = chunk_from(r, e->first);
+
+	return chunk > e->first && chunk >= P2PMEM_CHUNK ? chunk - P2PMEM_CHUNK : chunk;
+}
+
+/* File and region agree on where it begins, and the extent has all of it. */
+static bool suits_folio(const struct p2pmem_extent *e, u64 chunk)
+{
+	return !((e->first ^ e->file_first) % P2PMEM_CHUNK) && chunk >= e->first &&
+	       e->first + e->count >= chunk + P2PMEM_CHUNK;
+}
+
+/*
+ * Only a chunk that the extent covers in part is anybody else's concern, and they would
+ * split it as well.
+ */
+static bool shape(struct p2pmem_region *r, const struct p2pmem_extent *e, u64 chunk,
+		  bool may_change)
+{
+	bool joined = suits_folio(e, chunk);
+
+	lockdep_assert_held(&r->alloc_lock);
+	if (!!PageHead(p2pmem_page(r, chunk)) == joined)
+		return true;
+	if (!may_change)
+		return false;
 	if (joined)
 		join(r, chunk);
 	else
 		split(r, chunk);
-	mutex_unlock(&r->alloc_lock);
-	cond_resched();
+	return true;
 }
 
-/* @e has just been taken, when memory had come back at @given; nobody has seen it. */
-void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e,
-			 unsigned long given)
-{
-	u64 end = e->first + e->count;
-	bool congruent = !((e->first ^ e->file_first) % P2PMEM_CHUNK);
-	u64 chunk = chunk_from(r, e->first);
+#define BATCH_CHUNKS	16
 
-	if (!COMPAT_HAS_FOLIOS || r->folio_order || r->borrowed)
-		return;
-	/* One that begins before the extent, and before the region if it is none. */
-	if (chunk > e->first && chunk >= P2PMEM_CHUNK)
-		shape(r, chunk - P2PMEM_CHUNK, false, given);
-	for (; chunk < end; chunk += P2PMEM_CHUNK)
-		shape(r, chunk, congruent && end - chunk >= P2PMEM_CHUNK, given);
+/*
+ * Gives a batch of chunks, from *@chunk on, the shape that suits @e, which nobody has seen.
+ * Without @may_change it returns false at the first that has another shape: an RCU grace
+ * period has to lie between the end of the last owner and the change.  The region is
+ * entered; the lock is left to others between one chunk and the next.
+ */
+bool p2pmem_shape_some(struct p2pmem_region *r, const struct p2pmem_extent *e,
+		       u64 *chunk, bool may_change)
+{
+	int n;
+
+	lockdep_assert_held(&r->gate);
+	for (n = 0; n < BATCH_CHUNKS && *chunk < e->first + e->count; n++) {
+		bool fits;
+
+		mutex_lock(&r->alloc_lock);
+		fits = shape(r, e, *chunk, may_change);
+		mutex_unlock(&r->alloc_lock);
+		if (!fits)
+			return false;
+		*chunk += P2PMEM_CHUNK;
+	}
+	return true;
 }

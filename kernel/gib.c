@@ -153,7 +153,7 @@ bool p2pmem_gib_fits(struct vm_fault *vmf)
  * may wait for them with the locks it has.
  */
 vm_fault_t p2pmem_gib_insert(struct p2pmem_file *f, struct vm_fault *vmf,
-			     struct p2pmem_extent *e)
+			     const struct p2pmem_span *span)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	struct p2pmem_watch *w = vma->vm_private_data;
@@ -163,8 +163,8 @@ vm_fault_t p2pmem_gib_insert(struct p2pmem_file *f, struct vm_fault *vmf,
 	u64 granule;
 
 	/* Extents are made of whole folios. */
-	granule = e->first + (linear_page_index(vma, addr) - e->file_first);
-	if (p2pmem_make_more_visible(f, granule, p2pmem_unit(f->region)))
+	granule = p2pmem_span_at(span, linear_page_index(vma, addr));
+	if (p2pmem_make_more_visible_locked(f, granule, p2pmem_unit(f->region)))
 		return 0;
 	seq = mmu_interval_read_begin(&w->notifier);
 	spin_lock(&w->lock);

@@ -322,36 +322,27 @@ void p2pmem_pins_end(struct p2pmem_region *r)
 	await_persistent(r);
 }
 
-/* May the GPU's driver take a part of it away?  The gate keeps it, and the pins, as they are. */
-bool p2pmem_file_is_revocable(struct p2pmem_file *f, u64 first, u64 count)
-{
-	struct p2pmem_extent *e;
-	bool found = false;
-
-	lockdep_assert_held(&f->region->gate);
-	mutex_lock(&f->lock);
-	for (e = p2pmem_extent_from(f, first); e && e->file_first < first + count && !found;
-	     e = p2pmem_extent_next(e))
-		found = e->pin && !e->pin->persistent;
-	mutex_unlock(&f->lock);
-	return found;
-}
-
 /*
  * A dma-buf is made of it.  Mappings of that may outlive it, in whatever process.  They
  * show what the file has there; so what is taken back is followed by nothing (detach_from()).
+ * Returns whether the GPU's driver may take a part of it away.
  */
-void p2pmem_file_lend(struct p2pmem_file *f, u64 first, u64 count)
+bool p2pmem_file_lend(struct p2pmem_file *f, u64 first, u64 count)
 {
 	struct p2pmem_extent *e;
+	bool revocable = false;
 
 	lockdep_assert_held(&f->region->gate);
+	if (!f->region->provider->pinned)
+		return false;
 	mutex_lock(&f->lock);
 	for (e = p2pmem_extent_from(f, first); e && e->file_first < first + count;
-	     e = p2pmem_extent_next(e))
-		if (e->pin)
-			e->pin->lent = true;
+	     e = p2pmem_extent_next(e)) {
+		e->pin->lent = true;
+		revocable |= !e->pin->persistent;
+	}
 	mutex_unlock(&f->lock);
+	return revocable;
 }
 
 /* --- making --- */
@@ -622,7 +613,7 @@ static int own(struct p2pmem_file *f, struct p2pmem_pin *pin, struct p2pmem_pin_
 
 	do {
 		ret = READ_ONCE(pin->revoked) ? -ESTALE :
-		      p2pmem_file_own(f, req->offset >> PAGE_SHIFT, pin);
+		      p2pmem_file_own(f, pin);
 	} while (ret == -EBUSY && p2pmem_settle(f->region, asked));
 	explain_own(f, req, ret);
 	if (ret == -ETXTBSY)

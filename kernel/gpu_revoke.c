@@ -44,6 +44,8 @@ static void detach_from(struct p2pmem_file *f, struct p2pmem_pin *pin)
 	struct p2pmem_region *r = pin->region;
 	struct p2pmem_extent *e;
 
+	lockdep_assert_held_write(&r->gate);
+	f->taken_back++;
 	mutex_lock(&f->lock);
 	if (pin->lent) {
 		f->dead_from = f->dead_to ? min(f->dead_from, pin->part.first) : pin->part.first;

@@ -14,29 +14,29 @@
  * far as mapping and extent go; the next entry may map a chunk.
  */
 static vm_fault_t insert_around(struct p2pmem_file *f, struct vm_fault *vmf,
-				struct p2pmem_extent *e)
+				const struct p2pmem_span *span)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long start = max(vmf->address & PMD_MASK, vma->vm_start);
 	unsigned long end = min((vmf->address & PMD_MASK) + PMD_SIZE, vma->vm_end);
-	u64 from = max_t(u64, linear_page_index(vma, start), e->file_first);
+	u64 from = max_t(u64, linear_page_index(vma, start), span->file_first);
 	u64 to = min_t(u64, linear_page_index(vma, end),
-		       e->file_first + e->count);
-	u64 granule = e->first + (from - e->file_first);
+		       span->file_first + span->count);
+	u64 granule = p2pmem_span_at(span, from);
 	unsigned long addr = vma->vm_start +
 			     ((unsigned long)(from - vma->vm_pgoff) << PAGE_SHIFT);
 
 	/* A chunk that another thread has mapped by one entry meanwhile. */
 	if (compat_maps_chunk(READ_ONCE(*vmf->pmd)))
 		return VM_FAULT_NOPAGE;
-	p2pmem_make_visible(f, granule, to - from);
+	p2pmem_make_visible_locked(f, granule, to - from);
 	return compat_insert_pages(vma, addr, p2pmem_page(f->region, granule),
 				   to - from);
 }
 
 /* A chunk by one entry, or VM_FAULT_FALLBACK where it is not that simple. */
 static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
-			       struct p2pmem_extent *e)
+			       const struct p2pmem_span *span)
 {
 	struct vm_area_struct *vma = vmf->vma;
 	unsigned long addr = vmf->address & PMD_MASK;
@@ -49,13 +49,13 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 	if (addr < vma->vm_start || vma->vm_end - addr < PMD_SIZE)
 		return VM_FAULT_FALLBACK;
 	at = vma->vm_pgoff + ((addr - vma->vm_start) >> PAGE_SHIFT);
-	if (at < e->file_first ||
-	    at + P2PMEM_CHUNK > e->file_first + e->count)
+	if (at < span->file_first ||
+	    at + P2PMEM_CHUNK > span->file_first + span->count)
 		return VM_FAULT_FALLBACK;
-	granule = e->first + (at - e->file_first);
+	granule = p2pmem_span_at(span, at);
 	if (!p2pmem_is_chunk(f->region, granule))
 		return VM_FAULT_FALLBACK;
-	p2pmem_make_visible(f, granule, P2PMEM_CHUNK);
+	p2pmem_make_visible_locked(f, granule, P2PMEM_CHUNK);
 	return compat_insert_chunk(vmf, p2pmem_page(f->region, granule));
 }
 
@@ -69,25 +69,27 @@ static vm_fault_t fault_again(void)
 	return fatal_signal_pending(current) ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
 }
 
-/* Runs @insert on the extent that covers the fault, if the region is in use. */
+/*
+ * Runs @insert on the memory behind the fault, if the region is in use.  The file's lock
+ * makes faults of both sizes take turns: each looks first at what the other has made.
+ */
 static vm_fault_t handle_fault(struct vm_fault *vmf,
 			       vm_fault_t (*insert)(struct p2pmem_file *f,
 						    struct vm_fault *vmf,
-						    struct p2pmem_extent *e))
+						    const struct p2pmem_span *span))
 {
 	struct p2pmem_file *f = vmf->vma->vm_file->private_data;
 	struct p2pmem_region *r = f->region;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
-	struct p2pmem_extent *e;
+	struct p2pmem_span span;
 
 	down_read(&r->gate);
 	if (r->state == P2PMEM_STATE_READY && r->resetting) {
 		ret = fault_again();
 	} else if (r->state == P2PMEM_STATE_READY) {
 		mutex_lock(&f->lock);
-		e = p2pmem_extent_find(f, vmf->pgoff);
-		if (e)
-			ret = insert(f, vmf, e);
+		if (p2pmem_file_find_locked(f, vmf->pgoff, &span))
+			ret = insert(f, vmf, &span);
 		mutex_unlock(&f->lock);
 		if (ret == VM_FAULT_NOPAGE)
 			p2pmem_count(r, faults, 1);

@@ -160,10 +160,11 @@ struct p2pmem_file {
 	struct file *filp;		/* that this is the private data of */
 	u64 serial;			/* of no other file */
 	struct list_head link;
-	struct mutex back_lock;		/* who makes extents, or undoes it */
+	struct mutex back_lock;		/* who takes memory for it: take.c */
 	struct mutex lock;		/* extents, and zeroing on first touch */
 	struct rb_root extents;
 	u64 promised;			/* of region->promised; under its alloc_lock */
+	u64 taken_back;			/* how often a GPU's driver took some back; under gate */
 	u64 dead_from, dead_to;		/* what was taken back and is in dma-bufs, and between; under lock */
 	u64 resets_seen;		/* at open, and at the last good SYNC */
 	u32 owner;			/* whose bytes it may see, for bytes.h */
@@ -184,6 +185,29 @@ struct p2pmem_extent {
 	struct p2pmem_pin *pin;		/* what it is a part of, or NULL; under alloc_lock */
 	struct list_head pin_link;	/* in pin->extents */
 };
+
+/**
+ * struct p2pmem_span - memory behind a part of an open file
+ * @file_first: where that part begins
+ * @first: where the memory does, in the region
+ * @count: granules that follow there one another, in the file and in the region
+ * @revocable: a GPU's driver may take it away
+ */
+struct p2pmem_span {
+	u64 file_first;
+	u64 first;
+	u64 count;
+	bool revocable;
+};
+
+/* What stands behind a granule of the file that the span covers. */
+static inline u64 p2pmem_span_at(const struct p2pmem_span *span, u64 granule)
+{
+	return span->first + (granule - span->file_first);
+}
+
+/* Pieces after which whoever goes through many leaves region and locks to others. */
+#define P2PMEM_BATCH_PIECES	256
 
 #define to_p2pmem_region(d) container_of(d, struct p2pmem_region, dev)
 
@@ -284,8 +308,10 @@ struct folio *p2pmem_folio_at(struct p2pmem_region *r, u64 granule, u64 end,
 u64 p2pmem_chunk_skew(const struct p2pmem_region *r);
 bool p2pmem_is_chunk(struct p2pmem_region *r, u64 granule);
 void p2pmem_unshape(struct p2pmem_region *r);
-void p2pmem_shape_extent(struct p2pmem_region *r, const struct p2pmem_extent *e,
-			 unsigned long given);
+bool p2pmem_has_shapes(const struct p2pmem_region *r);
+u64 p2pmem_first_chunk(const struct p2pmem_region *r, const struct p2pmem_extent *e);
+bool p2pmem_shape_some(struct p2pmem_region *r, const struct p2pmem_extent *e,
+		       u64 *chunk, bool may_change);
 
 /* memtype.c */
 void __iomem *p2pmem_memtype_anchor(phys_addr_t phys, u32 memtype);
@@ -312,15 +338,22 @@ int p2pmem_flush(struct p2pmem_region *r);
 
 /* extent.c */
 struct p2pmem_extent *p2pmem_extent_from(struct p2pmem_file *f, u64 granule);
-struct p2pmem_extent *p2pmem_extent_find(struct p2pmem_file *f, u64 granule);
 struct p2pmem_extent *p2pmem_extent_next(const struct p2pmem_extent *e);
+void p2pmem_extent_insert(struct p2pmem_file *f, struct p2pmem_extent *new);
+bool p2pmem_file_find_locked(struct p2pmem_file *f, u64 granule, struct p2pmem_span *span);
+bool p2pmem_file_find(struct p2pmem_file *f, u64 granule, struct p2pmem_span *span);
+int p2pmem_file_walk(struct p2pmem_file *f, u64 first, u64 count,
+		     int (*each)(const struct p2pmem_span *part, void *data), void *data);
+void p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count);
+void p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count);
+bool p2pmem_make_more_visible_locked(struct p2pmem_file *f, u64 granule, u64 count);
+int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
+
+/* take.c */
+int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count);
 int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 		      u64 first);
-int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count);
-int p2pmem_file_own(struct p2pmem_file *f, u64 first, struct p2pmem_pin *pin);
-void p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count);
-bool p2pmem_make_more_visible(struct p2pmem_file *f, u64 granule, u64 count);
-int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
+int p2pmem_file_own(struct p2pmem_file *f, struct p2pmem_pin *pin);
 
 /* access.c */
 ssize_t p2pmem_read_iter(struct kiocb *iocb, struct iov_iter *to);
@@ -336,7 +369,7 @@ void p2pmem_gib_open(struct vm_area_struct *vma);
 void p2pmem_gib_close(struct vm_area_struct *vma);
 bool p2pmem_gib_fits(struct vm_fault *vmf);
 vm_fault_t p2pmem_gib_insert(struct p2pmem_file *f, struct vm_fault *vmf,
-			     struct p2pmem_extent *e);
+			     const struct p2pmem_span *span);
 int p2pmem_gib_may_split(struct vm_area_struct *vma, unsigned long addr);
 int p2pmem_gib_mprotect(struct vm_area_struct *vma, unsigned long start,
 			unsigned long end, unsigned long flags);
@@ -353,8 +386,8 @@ struct p2pmem_range {
 
 int p2pmem_file_back_settled(struct p2pmem_file *f, u64 first, u64 count);
 int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count);
-unsigned int p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
-				struct p2pmem_range *ranges);
+struct p2pmem_range *p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
+					unsigned int *nr_ranges);
 
 /* buffer.c */
 int p2pmem_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
@@ -364,8 +397,7 @@ long p2pmem_pin_gpu(struct p2pmem_file *f, struct p2pmem_pin_gpu *req);
 void p2pmem_pins_put_mine(struct p2pmem_region *r);
 bool p2pmem_pins_have_memory(struct p2pmem_region *r);
 void p2pmem_pin_leave(struct p2pmem_extent *e);
-bool p2pmem_file_is_revocable(struct p2pmem_file *f, u64 first, u64 count);
-void p2pmem_file_lend(struct p2pmem_file *f, u64 first, u64 count);
+bool p2pmem_file_lend(struct p2pmem_file *f, u64 first, u64 count);
 bool p2pmem_pins_are_put(struct p2pmem_region *r);
 void p2pmem_pins_give(struct p2pmem_region *r);
 void p2pmem_pins_end(struct p2pmem_region *r);

@@ -3,6 +3,8 @@
  * Ranges of an open file for who takes no faults: backed, fit to be seen, and
  * where in the region they lie.
  */
+#include <linux/slab.h>
+
 #include "p2pmem.h"
 
 /* Backed as mmap() would; waits for memory of files that were closed a moment before. */
@@ -37,41 +39,58 @@ int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count)
 	       p2pmem_file_show(f, first, count);
 }
 
-/*
- * Counts the contiguous pieces of [first, first + count), which is owned by the
- * file; notes them if @ranges.  None if the driver of a GPU took a part of it away.
- */
-unsigned int p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
-				struct p2pmem_range *ranges)
+/* What p2pmem_file_ranges() notes; only counts where there is no room. */
+struct noted {
+	phys_addr_t base;
+	struct p2pmem_range *ranges;
+	unsigned int room;
+	unsigned int nr_ranges;
+	phys_addr_t end;
+};
+
+/* Pieces that follow one another in the region, too, are one range. */
+static int note(const struct p2pmem_span *part, void *data)
 {
-	u64 end = first + count;
-	struct p2pmem_extent *e;
-	phys_addr_t expected = 0;
-	unsigned int n = 0;
+	struct noted *n = data;
+	phys_addr_t phys = n->base + (part->first << PAGE_SHIFT);
+	bool follows = n->nr_ranges && phys == n->end;
 
-	mutex_lock(&f->lock);
-	for (e = p2pmem_extent_find(f, first); first < end; e = p2pmem_extent_next(e)) {
-		u64 skip, granules;
-		phys_addr_t phys;
+	n->end = phys + (part->count << PAGE_SHIFT);
+	if (!follows && n->nr_ranges++ == UINT_MAX)
+		return -E2BIG;
+	if (!n->ranges)
+		return 0;
+	if (n->nr_ranges > n->room)	/* what is there now was taken since */
+		return -ENXIO;
+	if (!follows)
+		n->ranges[n->nr_ranges - 1].phys = phys;
+	n->ranges[n->nr_ranges - 1].bytes = n->end - n->ranges[n->nr_ranges - 1].phys;
+	return 0;
+}
 
-		if (!e || e->file_first > first) {
-			n = 0;
-			break;
-		}
-		skip = first - e->file_first;
-		granules = min(e->count - skip, end - first);
-		phys = f->region->backing.phys + ((e->first + skip) << PAGE_SHIFT);
-		if (!n || phys != expected) {
-			n++;
-			if (ranges)
-				ranges[n - 1] = (struct p2pmem_range){ phys, 0 };
-		}
-		if (ranges)
-			ranges[n - 1].bytes += granules << PAGE_SHIFT;
-		expected = phys + (granules << PAGE_SHIFT);
-		first += granules;
-		cond_resched();
+/*
+ * Where [first, first + count) of the file lies: an array that the caller frees by
+ * kvfree().  It stays true while the file is open, but for memory that a GPU's driver
+ * takes away (file->taken_back).
+ */
+struct p2pmem_range *p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
+					unsigned int *nr_ranges)
+{
+	struct noted n = { .base = f->region->backing.phys };
+	int ret = p2pmem_file_walk(f, first, count, note, &n);
+
+	if (ret)
+		return ERR_PTR(ret);
+	n.room = n.nr_ranges;
+	n.nr_ranges = 0;
+	n.ranges = kvcalloc(n.room, sizeof(*n.ranges), GFP_KERNEL_ACCOUNT);
+	if (!n.ranges)
+		return ERR_PTR(-ENOMEM);
+	ret = p2pmem_file_walk(f, first, count, note, &n);
+	if (ret) {
+		kvfree(n.ranges);
+		return ERR_PTR(ret);
 	}
-	mutex_unlock(&f->lock);
-	return n;
+	*nr_ranges = n.nr_ranges;
+	return n.ranges;
 }

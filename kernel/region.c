@@ -524,16 +524,36 @@ static void end_reset(struct p2pmem_region *r)
 	dev_warn(&r->dev, "the device was reset; what was written to its memory may be lost\n");
 }
 
+/* The first region of @pdev whose number is at least @id, with a reference. */
+static struct p2pmem_region *region_from(struct pci_dev *pdev, unsigned int id)
+{
+	struct p2pmem_region *r, *found = NULL;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		if (r->pdev == pdev && r->id >= id && (!found || r->id < found->id))
+			found = r;
+	if (found)
+		get_device(&found->dev);
+	mutex_unlock(&regions_lock);
+	return found;
+}
+
+/*
+ * @call may wait for who is in the region.  So regions_lock is not held: whoever binds
+ * another function needs it.
+ */
 static void for_regions_of(struct pci_dev *pdev,
 			   void (*call)(struct p2pmem_region *r))
 {
 	struct p2pmem_region *r;
+	unsigned int id = 0;
 
-	mutex_lock(&regions_lock);
-	list_for_each_entry(r, &regions, link)
-		if (r->pdev == pdev)
-			call(r);
-	mutex_unlock(&regions_lock);
+	while ((r = region_from(pdev, id))) {
+		id = r->id + 1;
+		call(r);
+		p2pmem_region_put(r);
+	}
 }
 
 /* The device of these regions forgets, or is about to, until the call below. */

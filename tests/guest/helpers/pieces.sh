@@ -73,6 +73,35 @@ pieces_end_with_their_process() {
 	equal "pieces that both took" $((1000 + $(tripped after) + PIECES)) "$(tripped hits)"
 }
 
+# Another process of the same open file could copy from what goes to somebody else in a moment.
+pieces_are_seen_once_all_are_there() {
+	shatter
+	trip p2pmem_alloc_take 3000
+	equal "what the other process saw" "found 0 times, then killed" "$(pieces look p2pmem0)"
+	equal "free after it" "$FREE" "$(attr p2pmem0 available)"
+}
+
+# An export looks twice at each piece, and a ring's buffer: by batches, as mmap takes them.
+exported_pieces_make_room() {
+	shatter
+	trip p2pmem_enter 0
+	equal "what an export gets" "exported $FREE" "$(pieces export p2pmem0)"
+	at_least "times that an export of $PIECES pieces entered the region" $((3 * PIECES / PIECES_AT_ONCE)) "$(tripped hits)"
+}
+
+# Memory that was in 2 MiB folios is mapped where these do not fit: each is split, after one grace period for all.
+folios_are_split_after_one_grace_period() {
+	FREE=$(attr p2pmem0 available)
+	maps_all_that_is_free
+	pieces hold-few p2pmem0 >"$WORK/hold" 2>&1 &
+	at_end "kill -KILL $! 2>/dev/null"
+	within 60 grep -q ready "$WORK/hold"
+	trip cond_synchronize_rcu 0
+	FREE=$(attr p2pmem0 available)
+	maps_all_that_is_free
+	at_most "grace periods that a mapping of $FREE bytes asked for" 4 "$(tripped hits)"
+}
+
 removed_while_pieces_are_mapped() {
 	local mapper
 	shatter
@@ -103,5 +132,8 @@ pieces_tests() {
 	lt "pieces make room for others" pieces_make_room
 	lt "pieces are not taken in vain" pieces_are_not_taken_in_vain
 	lt "pieces end with their process" pieces_end_with_their_process
+	core lt "pieces are seen once all are there" pieces_are_seen_once_all_are_there
+	lt "exported pieces make room for others" exported_pieces_make_room
+	! can folios || lt "folios are split after one grace period" folios_are_split_after_one_grace_period
 	lt "region remove, while pieces are mapped" removed_while_pieces_are_mapped
 }
