@@ -5,19 +5,13 @@ VERSION   := $(shell sed -n "s/^\#define DONARD_VERSION_[MP][A-Z]*\t*//p" includ
 BUILD     ?= build
 PREFIX    ?= /usr/local
 DESTDIR   ?=
-KDIR      ?= /lib/modules/$(shell uname -r)/build
 CC        ?= gcc
 CFLAGS    ?= -O2 -g
 PKG_CONFIG ?= pkg-config
 
 all: userspace module
 
-include mk/userspace.mk mk/install.mk mk/unit.mk mk/python.mk
-
-module:
-	@[ -d "$(KDIR)" ] || { echo "make: $(KDIR): no headers of this kernel. Install them (apt install" \
-		"linux-headers-$$(uname -r)), name others with KDIR=, or build without the module: make userspace" >&2; exit 2; }
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules
+include mk/userspace.mk mk/install.mk mk/module.mk mk/unit.mk mk/python.mk
 
 check:
 	tests/check

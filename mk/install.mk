@@ -74,51 +74,9 @@ $(BUILD)/%.rules: service/%.rules.in FORCE
 $(BUILD)/%.service: service/%.service.in FORCE
 	$(fill_in)
 
-# The kernel that KDIR builds for; of a tree that says so itself, or by its own make.
-KVER = $(or $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null),$(shell $(MAKE) -s -C $(KDIR) kernelrelease))
-
-# First the group, then the rule that names it. Both belong to the system, as the module does.
-install-rules:
-	install -d $(DESTDIR)/usr/lib/sysusers.d
-	install -m 644 kernel/p2pmem.sysusers $(DESTDIR)/usr/lib/sysusers.d/p2pmem.conf
-	$(if $(DESTDIR),,systemd-sysusers p2pmem.conf || groupadd --system --force p2pmem)
-	$(call put,644,/usr/lib/udev/rules.d,kernel/60-p2pmem.rules)
-	$(if $(DESTDIR),,-udevadm control --reload)
-
-# The group stays: files may belong to it.
-uninstall-rules:
-	rm -f $(DESTDIR)/usr/lib/udev/rules.d/60-p2pmem.rules $(DESTDIR)/usr/lib/sysusers.d/p2pmem.conf
-	$(if $(DESTDIR),,-udevadm control --reload)
-
 # A page for each function of the library, from the comments of its headers.
 man3: $(BUILD)/man3.ok
 $(BUILD)/man3.ok: mk/manpages.py $(PUBLIC_HEADERS)
 	rm -rf $(BUILD)/man3
 	mk/manpages.py --version $(VERSION) --into $(BUILD)/man3 $(PUBLIC_HEADERS)
 	touch $@
-
-install-module: module install-rules
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel INSTALL_MOD_PATH=$(DESTDIR) modules_install
-	$(if $(DESTDIR),,depmod -a $(KVER))
-
-# Wherever modules_install put it.
-uninstall-module: uninstall-rules
-	find "$(DESTDIR)/lib/modules/$(KVER)" -name 'p2pmem.ko*' -not -path '*/dkms/*' -delete
-	$(if $(DESTDIR),,depmod -a $(KVER))
-
-# DKMS builds the module anew for each kernel that comes, from this copy.
-DKMS_DIR = $(DESTDIR)/usr/src/p2pmem-$(VERSION)
-dkms-source:
-	install -d $(DKMS_DIR)/kernel/compat $(DKMS_DIR)/include/uapi $(DKMS_DIR)/include/donard
-	install -m 644 kernel/Kbuild $(wildcard kernel/*.[ch]) $(DKMS_DIR)/kernel/
-	install -m 644 $(wildcard kernel/compat/*.[ch]) $(DKMS_DIR)/kernel/compat/
-	install -m 644 include/uapi/p2pmem.h $(DKMS_DIR)/include/uapi/
-	install -m 644 include/donard/version.h $(DKMS_DIR)/include/donard/
-	sed 's|@VERSION@|$(VERSION)|' kernel/dkms.conf.in >$(DKMS_DIR)/dkms.conf
-
-install-dkms: install-rules dkms-source
-	$(if $(DESTDIR),,dkms install p2pmem/$(VERSION) -k $(KVER))
-
-uninstall-dkms: uninstall-rules
-	$(if $(DESTDIR),,-dkms remove p2pmem/$(VERSION) --all)
-	rm -rf $(DKMS_DIR)

@@ -62,10 +62,37 @@ debian_has_the_symbols() {
 		<(grep -oE '\(symver\)DONARD_[0-9.]+' debian/libdonard0.symbols | sed 's/(symver)//')
 }
 
+# Of a checkout whose module is one line: the folder that modules_install fills is the one that depmod and dkms are told of,
+# and that uninstall-module empties. The headers of Debian's 6.1 name two releases.
+modules_go_where_they_are_sought() {
+	local dir=$LOGS/modules root kernel
+	root=$(in_rig guest_root) && kernel=$(in_rig kernel_version "$root" 6.1) || return
+	mkdir -p "$dir/kernel"
+	cp -r --parents Makefile mk include/donard/version.h kernel/{dkms.conf.in,60-p2pmem.rules,p2pmem.sysusers} "$dir"
+	echo 'obj-m := p2pmem.o' >"$dir/kernel/Kbuild"
+	printf '#include <linux/module.h>\nMODULE_LICENSE("GPL");\nMODULE_DESCRIPTION("empty");\n' >"$dir/kernel/p2pmem.c"
+	# shellcheck disable=SC2016  # for the shell inside
+	in_rig in_root "$root" "$dir" bash -ec '
+		cd /out
+		for_kernel=(make -s "KDIR=/usr/src/linux-headers-$1")
+		"${for_kernel[@]}" install-module DESTDIR=/out/dest
+		filled=$(cd dest/lib/modules && find . -name p2pmem.ko)
+		depmod=$("${for_kernel[@]}" -n install-module DESTDIR= | sed -n "s/^depmod -a //p")
+		dkms=$("${for_kernel[@]}" -n install-dkms DESTDIR= | sed -n "s/^dkms install .* -k //p")
+		echo "expected $1; filled: $filled; depmod: $depmod; dkms: $dkms"
+		[[ $filled == "./$1/"*/p2pmem.ko && $depmod == "$1" && $dkms == "$1" ]]
+		"${for_kernel[@]}" uninstall-module DESTDIR=/out/dest
+		left=$(find dest -name "*p2pmem*")
+		echo "left: $left"
+		[[ -z $left ]]
+	' install "$kernel"
+}
+
 run_install() {
 	progress "install and uninstall"
 	make -s userspace "BUILD=$BUILD"
 	try "install: uninstall removes what install put there" uninstall_removes_what_install_put
+	try "install: modules go where depmod and dkms look" modules_go_where_they_are_sought
 	try "install: debian divides what is installed" debian_divides_what_is_installed
 	try "install: debian has the version" debian_has_the_version
 	try "install: debian has the symbol versions" debian_has_the_symbols
