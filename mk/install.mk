@@ -36,7 +36,7 @@ install: userspace $(BUILD)/man3.ok $(SERVICE_FILES)
 	$(call put,644,$(MANDIR)/man5,$(MAN5_FILES))
 	$(call put,644,$(EXAMPLEDIR),docs/examples/*)
 	install -d $(DESTDIR)$(COMPDIR)
-	install -m 644 $(BUILD)/completion.bash $(DESTDIR)$(COMPDIR)/donard-cli
+	install -m 644 cli/completion.bash $(DESTDIR)$(COMPDIR)/donard-cli
 	ln -sf donard-cli $(DESTDIR)$(COMPDIR)/donard-bench
 	$(call put,644,$(UNITDIR),$(filter %.service,$(SERVICE_FILES)))
 	$(call put,644,$(RULESDIR),$(filter %.rules,$(SERVICE_FILES)))

@@ -32,7 +32,7 @@ NBD_PLUGIN := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes
 # Where nbdkit looks for plugins by their short names.
 NBD_DIR    = $(eval NBD_DIR := $(shell $(PKG_CONFIG) --variable=plugindir nbdkit))$(NBD_DIR)
 
-userspace: $(BUILD)/completion.bash $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \
+userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \
 	$(BUILD)/cufile/$(CUFILE_SONAME) $(NBD_PLUGIN) \
 	$(BUILD)/donard-bench $(BUILD)/donard-stat \
 	$(BUILD)/libdonard.pc $(BUILD)/header.ok
@@ -100,10 +100,6 @@ $(BUILD)/donard-bench: $(BENCH_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so
 $(BUILD)/donard-stat: bench/donard-stat
 	@mkdir -p $(@D)
 	ln -sf $(abspath $<) $@
-
-$(BUILD)/completion.bash: cli/completion.bash.in cli/make-completion $(BUILD)/donard-cli $(BUILD)/donard-bench
-	cli/make-completion $< $(BUILD)/donard-cli $(BUILD)/donard-bench > $@.new
-	mv $@.new $@
 
 # A text that depends on PREFIX, which is no file: made each time, and put in place where it differs.
 .PHONY: FORCE

@@ -192,6 +192,28 @@ pc_follows_prefix() {
 	pc_prefix /usr && pc_prefix /opt/donard
 }
 
+# What was built for another machine cannot be run here: everything is linked anew by a compiler whose programs nobody may run.
+runs_nothing_that_it_built() {
+	local dir=$LOGS/foreign status=0
+	mkdir -p "$dir/build"
+	tar -c -C "$BUILD" --exclude='./*san' --exclude=./tests . | tar -x -C "$dir/build"
+	find "$dir/build" -type f -perm /111 -delete
+	cat >"$dir/cc" <<-'END'
+		#!/bin/bash
+		gcc "$@" || exit
+		last=
+		for word; do
+			[[ $last != -o ]] || chmod -x "$word"
+			last=$word
+		done
+	END
+	chmod +x "$dir/cc"
+	make -s userspace install "BUILD=$dir/build" "CC=$dir/cc" "DESTDIR=$dir/dest" || return
+	"$dir/build/donard-cli" || status=$?
+	printf 'status %d (expected 126)\n' "$status"
+	((status == 126)) && [[ -s $dir/dest/usr/local/share/bash-completion/completions/donard-cli ]]
+}
+
 # fake_kdir DIR - a tree of kernel headers that are not the running kernel's.
 fake_kdir() {
 	mkdir -p "$1/include/generated"
@@ -247,6 +269,7 @@ run_build() {
 	try "build: no libraries" no_libraries
 	try "build: warnings stop the check only" warnings_stop_the_check_only
 	try "build: libdonard.pc follows PREFIX" pc_follows_prefix
+	try "build: nothing that was built is run" runs_nothing_that_it_built
 	try "build: the group comes before the udev rule" group_comes_before_rule
 	try "build: one version" one_version
 	try "build: what DKMS gets is whole" dkms_builds

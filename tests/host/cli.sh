@@ -89,9 +89,9 @@ completion_knows_where_it_is() {
 # gpus_completed LAST-WORDS - what bash offers behind "copy", on a machine with one GPU, for words as bash breaks them.
 gpus_completed() {
 	# shellcheck disable=SC2016  # the inner shell's
-	PATH="$BUILD:$PATH" bash -c '. "$0"; _donard_gpus() { printf "%s\n" gpu:0 gpu:0000:03:00.0; }; cd /
+	PATH="$(realpath "$BUILD"):$PATH" bash -c '. "$0"; _donard_gpus() { printf "%s\n" gpu:0 gpu:0000:03:00.0; }; cd /
 		COMP_WORDBREAKS=$'"' \t:'"' COMP_WORDS=(donard-cli "$@"); COMP_CWORD=$#
-		_donard_cli; printf "%s\n" "${COMPREPLY[@]}"' "$BUILD/completion.bash" "$@" | paste -sd' '
+		_donard_cli; printf "%s\n" "${COMPREPLY[@]}"' cli/completion.bash "$@" | paste -sd' '
 }
 
 # By number and by address, also once the first colon is typed.

@@ -203,7 +203,7 @@ bench_by_both_names() {
 completes() {
 	# shellcheck disable=SC2016  # the inner shell's
 	PATH="$BUILD:$PATH" bash -c '. "$0"; COMP_WORDS=(donard-cli "$@"); COMP_CWORD=$#
-		_donard_cli; printf "%s\n" "${COMPREPLY[@]}"' "$BUILD/completion.bash" "$@"
+		_donard_cli; printf "%s\n" "${COMPREPLY[@]}"' cli/completion.bash "$@"
 }
 
 completes_bench() {

@@ -1,5 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
-# bash completion of donard-cli and donard-bench. cli/make-completion puts their command tables in.
+# shellcheck shell=bash
+# bash completion of donard-cli and donard-bench: each shell asks both for their command tables, once.
+
+# The options of each command, "--size=SIZE --json"; kept in the shell.
+declare -gA _donard_options=()
+
+# A command whose own commands another program has is no command here: 'bench'.
+_donard_read_tables()
+{
+	local program kind command word argument
+	for program in donard-cli donard-bench; do
+		while IFS='|' read -r kind command word argument _; do
+			if [[ $kind == option ]]; then
+				_donard_options[$command]+=" $word${argument:+=$argument}"
+			elif [[ $word != COMMAND ]]; then
+				_donard_options[$command]=''
+			fi
+		done < <("$program" --dump-commands 2>/dev/null | tr '|\t' ' |')
+	done
+}
 
 # bash breaks words at colons: a GPU is one word again.  Sets typed, the words up to the cursor.
 _donard_typed()
@@ -66,11 +85,10 @@ _donard_wanted()
 
 _donard_cli()
 {
-	local -A options=(
-@TABLE@
-	)
+	local -n options=_donard_options
 	local cur command='' words='' files='' before=''
 	local -a typed=()
+	((${#options[@]})) || _donard_read_tables
 	_donard_typed
 	cur=${typed[-1]}
 	_donard_command
