@@ -25,7 +25,7 @@ install: userspace $(BUILD)/man3.ok $(SERVICE_FILES)
 	$(call put,644,$(STATDIR),bench/donardstat/*.py)
 	$(call put,644,$(STATDIR)/words,bench/donardstat/words/*)
 	$(call put,644,$(LIBDIR),$(BUILD)/$(SONAME) $(BUILD)/libdonard.a)
-	ln -sf $(SONAME) $(DESTDIR)$(LIBDIR)/libdonard.so
+	ln -sf $(SONAME) "$(DESTDIR)$(LIBDIR)/libdonard.so"
 	$(call put,644,$(CUFILEDIR),$(BUILD)/cufile/$(CUFILE_SONAME))
 	$(if $(NBD_PLUGIN),$(call put,644,$(NBD_DIR),$(NBD_PLUGIN)))
 	$(call put,644,$(PREFIX)/include,lib/cufile/donard-cufile.h)
@@ -35,9 +35,9 @@ install: userspace $(BUILD)/man3.ok $(SERVICE_FILES)
 	$(call put,644,$(MANDIR)/man3,$(BUILD)/man3/*.3)
 	$(call put,644,$(MANDIR)/man5,$(MAN5_FILES))
 	$(call put,644,$(EXAMPLEDIR),docs/examples/*)
-	install -d $(DESTDIR)$(COMPDIR)
-	install -m 644 cli/completion.bash $(DESTDIR)$(COMPDIR)/donard-cli
-	ln -sf donard-cli $(DESTDIR)$(COMPDIR)/donard-bench
+	install -d "$(DESTDIR)$(COMPDIR)"
+	install -m 644 cli/completion.bash "$(DESTDIR)$(COMPDIR)/donard-cli"
+	ln -sf donard-cli "$(DESTDIR)$(COMPDIR)/donard-bench"
 	$(call put,644,$(UNITDIR),$(filter %.service,$(SERVICE_FILES)))
 	$(call put,644,$(RULESDIR),$(filter %.rules,$(SERVICE_FILES)))
 	$(if $(DESTDIR),,-ldconfig)
@@ -63,8 +63,8 @@ OWN_FOLDERS = $(EXAMPLEDIR) $(PREFIX)/share/doc/donard $(STATDIR)/words $(STATDI
 
 # With the PREFIX and LIBDIR of "install". Folders that hold what others put there stay.
 uninstall: $(BUILD)/man3.ok
-	rm -f $(addprefix $(DESTDIR),$(INSTALLED))
-	rm -rf $(DESTDIR)$(STATDIR)/__pycache__
+	rm -f $(foreach file,$(INSTALLED),"$(DESTDIR)$(file)")
+	rm -rf "$(DESTDIR)$(STATDIR)/__pycache__"
 	-for folder in $(OWN_FOLDERS); do rmdir "$(DESTDIR)$$folder" 2>/dev/null; done; true
 	$(if $(DESTDIR),,-ldconfig)
 	$(if $(DESTDIR),,-udevadm control --reload)

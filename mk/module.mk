@@ -13,11 +13,13 @@ kernel-headers:
 	@[ -n "$(KVER)" ] || { echo "make: $(KDIR): no headers of this kernel. Install them (apt install" \
 		"linux-headers-$$(uname -r)), name others with KDIR=, or build without the module: make userspace" >&2; exit 2; }
 
+for_kernel = $(MAKE) -C kernel "KDIR=$(abspath $(KDIR))"
+
 module: kernel-headers
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules
+	$(for_kernel) modules
 
 install-module: module install-rules
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel INSTALL_MOD_PATH=$(DESTDIR) modules_install
+	$(for_kernel) "INSTALL_MOD_PATH=$(abspath $(DESTDIR))" modules_install
 	$(if $(DESTDIR),,depmod -a $(KVER))
 
 # Wherever modules_install put it.
@@ -27,30 +29,29 @@ uninstall-module: kernel-headers uninstall-rules
 
 # First the group, then the rule that names it.
 install-rules:
-	install -d $(DESTDIR)/usr/lib/sysusers.d
-	install -m 644 kernel/p2pmem.sysusers $(DESTDIR)/usr/lib/sysusers.d/p2pmem.conf
+	install -d "$(DESTDIR)/usr/lib/sysusers.d"
+	install -m 644 kernel/p2pmem.sysusers "$(DESTDIR)/usr/lib/sysusers.d/p2pmem.conf"
 	$(if $(DESTDIR),,systemd-sysusers p2pmem.conf || groupadd --system --force p2pmem)
 	$(call put,644,/usr/lib/udev/rules.d,kernel/60-p2pmem.rules)
 	$(if $(DESTDIR),,-udevadm control --reload)
 
 # The group stays: files may belong to it.
 uninstall-rules:
-	rm -f $(DESTDIR)/usr/lib/udev/rules.d/60-p2pmem.rules $(DESTDIR)/usr/lib/sysusers.d/p2pmem.conf
+	rm -f "$(DESTDIR)/usr/lib/udev/rules.d/60-p2pmem.rules" "$(DESTDIR)/usr/lib/sysusers.d/p2pmem.conf"
 	$(if $(DESTDIR),,-udevadm control --reload)
 
 # DKMS builds the module anew for each kernel that comes, from this copy.
-DKMS_DIR = $(DESTDIR)/usr/src/p2pmem-$(VERSION)
+DKMS_DIR = /usr/src/p2pmem-$(VERSION)
 dkms-source:
-	install -d $(DKMS_DIR)/kernel/compat $(DKMS_DIR)/include/uapi $(DKMS_DIR)/include/donard
-	install -m 644 kernel/Kbuild $(wildcard kernel/*.[ch]) $(DKMS_DIR)/kernel/
-	install -m 644 $(wildcard kernel/compat/*.[ch]) $(DKMS_DIR)/kernel/compat/
-	install -m 644 include/uapi/p2pmem.h $(DKMS_DIR)/include/uapi/
-	install -m 644 include/donard/version.h $(DKMS_DIR)/include/donard/
-	sed 's|@VERSION@|$(VERSION)|' kernel/dkms.conf.in >$(DKMS_DIR)/dkms.conf
+	$(call put,644,$(DKMS_DIR)/kernel,kernel/Kbuild kernel/Makefile $(wildcard kernel/*.[ch]))
+	$(call put,644,$(DKMS_DIR)/kernel/compat,$(wildcard kernel/compat/*.[ch]))
+	$(call put,644,$(DKMS_DIR)/include/uapi,include/uapi/p2pmem.h)
+	$(call put,644,$(DKMS_DIR)/include/donard,include/donard/version.h)
+	sed 's|@VERSION@|$(VERSION)|' kernel/dkms.conf.in >"$(DESTDIR)$(DKMS_DIR)/dkms.conf"
 
 install-dkms: $(if $(DESTDIR),,kernel-headers) install-rules dkms-source
 	$(if $(DESTDIR),,dkms install p2pmem/$(VERSION) -k $(KVER))
 
 uninstall-dkms: uninstall-rules
 	$(if $(DESTDIR),,-dkms remove p2pmem/$(VERSION) --all)
-	rm -rf $(DKMS_DIR)
+	rm -rf "$(DESTDIR)$(DKMS_DIR)"

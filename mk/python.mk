@@ -26,9 +26,9 @@ install-python: python
 	$(call put,644,$(PYTHONDIR)/donard,$(PY_DECLARATIONS) $(PY_FILES))
 
 uninstall-python:
-	rm -f $(addprefix $(PY_HOME)/,$(notdir $(PY_FILES) $(PY_DECLARATIONS)))
-	rm -rf $(PY_HOME)/__pycache__
-	-rmdir $(PY_HOME) 2>/dev/null; true
+	rm -f $(foreach file,$(notdir $(PY_FILES) $(PY_DECLARATIONS)),"$(PY_HOME)/$(file)")
+	rm -rf "$(PY_HOME)/__pycache__"
+	-rmdir "$(PY_HOME)" 2>/dev/null; true
 
 # With the library beside it, and nothing installed.
 unit-python: python $(BUILD)/libdonard.so

@@ -76,39 +76,48 @@ $(BUILD)/cufile/$(CUFILE_SONAME): $(CUFILE_OBJS) lib/cufile/libcufile.map $(BUIL
 		-Wl,-z,nodelete $(CFLAGS) $(LDFLAGS) -pthread $(CUFILE_RPATH) -o $@ $(CUFILE_OBJS) -L$(BUILD) -ldonard \
 		$(shell $(PKG_CONFIG) --libs json-c)
 
-# Finds the library beside itself in the build folder, and by ld.so's own rules when installed.
-NBD_RPATH ?= '-Wl,-rpath,$$ORIGIN'
-$(BUILD)/nbdkit-donard-cache-plugin.so: $(NBD_OBJS) $(BUILD)/libdonard.so
+# What is linked finds the library beside itself in the build folder, or where LIBDIR is from its own folder, wherever both
+# were moved to; and by ld.so's own rules. Packages, whose library ld.so finds, set none.
+# $(call library_from,FOLDER)
+library_from = '-Wl,-rpath,$$ORIGIN:$$ORIGIN/$(shell realpath -sm --relative-to=$(1) $(LIBDIR))'
+
+NBD_RPATH ?= $(call library_from,$(NBD_DIR))
+$(BUILD)/nbdkit-donard-cache-plugin.so: $(NBD_OBJS) $(BUILD)/libdonard.so $(BUILD)/rpath
 	$(CC) -shared $(CFLAGS) $(LDFLAGS) -pthread $(NBD_RPATH) -o $@ $(NBD_OBJS) -L$(BUILD) -ldonard
 
-# Finds the library beside itself in the build folder, and by ld.so's own
-# rules or below ../lib when installed.  Packages, whose library ld.so finds, set none.
-RPATH ?= '-Wl,-rpath,$$ORIGIN:$$ORIGIN/../lib'
+RPATH ?= $(call library_from,$(BINDIR))
 LINK_PROGRAM = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(RPATH) -o $@ \
 	$(filter %.o,$^) -L$(BUILD) -ldonard
 
 $(CLI_OBJS) $(BENCH_OBJS): ALL_CFLAGS += -iquote tool
 $(BUILD)/cli/doctor/%.o: ALL_CFLAGS += -iquote .
 
-$(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so
+$(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/rpath
 	$(LINK_PROGRAM) $(CLI_LIBS)
 
-$(BUILD)/donard-bench: $(BENCH_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so
+$(BUILD)/donard-bench: $(BENCH_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/rpath
 	$(LINK_PROGRAM) $(BENCH_LIBS)
 
 # donard-bench looks for it beside itself.
 $(BUILD)/donard-stat: bench/donard-stat
 	@mkdir -p $(@D)
-	ln -sf $(abspath $<) $@
+	ln -sf "$(CURDIR)/$<" $@
 
-# A text that depends on PREFIX, which is no file: made each time, and put in place where it differs.
+# A text that depends on PREFIX or LIBDIR, which are no files: made each time, and put in place where it differs.
 .PHONY: FORCE
+where_it_differs = cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 define fill_in
 @mkdir -p $(@D)
 @sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@BIN@|$(BINDIR)|' \
 	-e 's|@VERSION@|$(VERSION)|' $< >$@.new
-@cmp -s $@.new $@ && rm $@.new || mv $@.new $@
+@$(where_it_differs)
 endef
+
+# What depends on it is linked again.
+$(BUILD)/rpath: FORCE
+	@mkdir -p $(@D)
+	@echo $(RPATH) $(if $(NBD_PLUGIN),$(NBD_RPATH)) >$@.new
+	@$(where_it_differs)
 
 $(BUILD)/libdonard.pc: lib/libdonard.pc.in FORCE
 	$(fill_in)

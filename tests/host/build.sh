@@ -192,12 +192,32 @@ pc_follows_prefix() {
 	pc_prefix /usr && pc_prefix /opt/donard
 }
 
+# built_copy DIR - of what was built; only linking is left to do.
+built_copy() {
+	mkdir -p "$1"
+	tar -c -C "$BUILD" --exclude='./*san' --exclude=./tests . | tar -x -C "$1"
+	find "$1" \( -type l -o -type f -perm /111 \) -delete
+}
+
+# A checkout, and a folder to install to, whose paths have a space.
+space_in_a_path() {
+	local dir="$LOGS/a checkout" left
+	mkdir -p "$dir"
+	sources | tar -c -T - | tar -x -C "$dir"
+	built_copy "$dir/build"
+	make -s -C "$dir" userspace install "DESTDIR=$dir/a dest" &&
+		LD_LIBRARY_PATH='' "$dir/a dest/usr/local/bin/donard-cli" version &&
+		[[ $(readlink -e "$dir/build/donard-stat") == "$dir/bench/donard-stat" ]] &&
+		make -s -C "$dir" uninstall "DESTDIR=$dir/a dest" || return
+	left=$(find "$dir/a dest" -not -type d)
+	printf 'left: %s\n' "$left"
+	[[ -z $left ]]
+}
+
 # What was built for another machine cannot be run here: everything is linked anew by a compiler whose programs nobody may run.
 runs_nothing_that_it_built() {
 	local dir=$LOGS/foreign status=0
-	mkdir -p "$dir/build"
-	tar -c -C "$BUILD" --exclude='./*san' --exclude=./tests . | tar -x -C "$dir/build"
-	find "$dir/build" -type f -perm /111 -delete
+	built_copy "$dir/build"
 	cat >"$dir/cc" <<-'END'
 		#!/bin/bash
 		gcc "$@" || exit
@@ -218,7 +238,27 @@ runs_nothing_that_it_built() {
 fake_kdir() {
 	mkdir -p "$1/include/generated"
 	echo '#define UTS_RELEASE "6.99-other"' >"$1/include/generated/utsrelease.h"
-	printf 'modules modules_install:\n\t@true\n' >"$1/Makefile"
+	# shellcheck disable=SC2016  # for make
+	printf 'modules modules_install:\n\t@echo "$@ LLVM=$(LLVM)"\n' >"$1/Makefile"
+}
+
+# built_by LLVM CONFIG... - with which LLVM= a kernel's make is called whose configuration has these lines.
+built_by() {
+	local llvm=$1 out
+	shift
+	mkdir -p "$LOGS/kdir/include/config"
+	printf '%s\n' "$@" >"$LOGS/kdir/include/config/auto.conf"
+	out=$(make -s install-module "KDIR=$LOGS/kdir" "DESTDIR=$LOGS/kdest" ${GIVEN:+"$GIVEN"})
+	printf 'expected LLVM=%s: %s\n' "$llvm" "$out"
+	[[ $out == "modules LLVM=$llvm"$'\n'"modules_install LLVM=$llvm" ]]
+}
+
+module_is_built_as_its_kernel() {
+	local GIVEN=''
+	fake_kdir "$LOGS/kdir"
+	built_by '' CONFIG_CC_IS_GCC=y CONFIG_LD_IS_BFD=y && built_by 1 CONFIG_CC_IS_CLANG=y CONFIG_LD_IS_LLD=y || return
+	GIVEN=LLVM=-19
+	built_by -19 CONFIG_CC_IS_CLANG=y CONFIG_LD_IS_LLD=y && built_by -19 CONFIG_CC_IS_GCC=y
 }
 
 # The rule names a group: whoever makes it must come first.
@@ -257,6 +297,15 @@ dkms_builds() {
 	in_rig in_root "$root" "$dir/tree" bash -ec '
 		dkms_tree=/out kernel_source_dir=/usr/src/linux-headers-$1
 		. /out/p2pmem/*/build/dkms.conf
+		for kernel in "$1" 6.1.0-50-amd64 6.12.117+deb13-amd64 7.0-rc1; do
+			[[ $kernel =~ $BUILD_EXCLUSIVE_KERNEL ]] || { echo "$kernel: left out"; false; }
+		done
+		for kernel in 5.10.0-30-amd64 6.0.3-1-amd64 8.0.1 16.1.0; do
+			[[ ! $kernel =~ $BUILD_EXCLUSIVE_KERNEL ]] || { echo "$kernel: not left out"; false; }
+		done
+		for setting in $BUILD_EXCLUSIVE_CONFIG; do
+			grep -x "$setting=[ym]" "$kernel_source_dir/.config"
+		done
 		cd "/out/$PACKAGE_NAME/$PACKAGE_VERSION/build"
 		eval "${MAKE[0]}"
 		[[ $(modinfo -F version "${BUILT_MODULE_LOCATION[0]}/${BUILT_MODULE_NAME[0]}.ko") == "$PACKAGE_VERSION" ]]
@@ -269,6 +318,8 @@ run_build() {
 	try "build: no libraries" no_libraries
 	try "build: warnings stop the check only" warnings_stop_the_check_only
 	try "build: libdonard.pc follows PREFIX" pc_follows_prefix
+	try "build: a space in a path" space_in_a_path
+	try "build: the module as its kernel, by gcc or clang" module_is_built_as_its_kernel
 	try "build: nothing that was built is run" runs_nothing_that_it_built
 	try "build: the group comes before the udev rule" group_comes_before_rule
 	try "build: one version" one_version

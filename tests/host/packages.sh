@@ -27,7 +27,15 @@ undoes() {
 }
 
 uninstall_removes_what_install_put() {
-	undoes PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu UNITDIR=/lib/systemd/system RPATH= && undoes PREFIX=/opt/other
+	undoes PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu UNITDIR=/lib/systemd/system && undoes PREFIX=/opt/other
+}
+
+# Where ld.so looks for no library: what is installed finds it all the same, wherever the whole was moved to.
+libdir_is_where_programs_look() {
+	local dir=$LOGS/libdir
+	make -s "BUILD=$BUILD" "DESTDIR=$dir" PREFIX=/opt/donard LIBDIR=/opt/donard/lib64 install || return
+	(cd / && "$dir/opt/donard/bin/donard-cli" version && "$dir/opt/donard/bin/donard-bench" version) &&
+		grep -x 'libdir=/opt/donard/lib64' "$dir/opt/donard/lib64/pkgconfig/libdonard.pc"
 }
 
 # Each file goes into one package, and each line of debian/*.install takes one.
@@ -63,28 +71,35 @@ debian_has_the_symbols() {
 }
 
 # Of a checkout whose module is one line: the folder that modules_install fills is the one that depmod and dkms are told of,
-# and that uninstall-module empties. The headers of Debian's 6.1 name two releases.
+# and that uninstall-module empties. The headers of Debian's 6.1 name two releases. Then the same from a path with a space,
+# which Kbuild does not take.
 modules_go_where_they_are_sought() {
-	local dir=$LOGS/modules root kernel
+	local dir=$LOGS/modules checkout=$LOGS/modules/checkout root kernel
 	root=$(in_rig guest_root) && kernel=$(in_rig kernel_version "$root" 6.1) || return
-	mkdir -p "$dir/kernel"
-	cp -r --parents Makefile mk include/donard/version.h kernel/{dkms.conf.in,60-p2pmem.rules,p2pmem.sysusers} "$dir"
-	echo 'obj-m := p2pmem.o' >"$dir/kernel/Kbuild"
-	printf '#include <linux/module.h>\nMODULE_LICENSE("GPL");\nMODULE_DESCRIPTION("empty");\n' >"$dir/kernel/p2pmem.c"
+	mkdir -p "$checkout/kernel"
+	cp -r --parents Makefile mk include/donard/version.h kernel/{Makefile,dkms.conf.in,60-p2pmem.rules,p2pmem.sysusers} \
+		"$checkout"
+	echo 'obj-m := p2pmem.o' >"$checkout/kernel/Kbuild"
+	printf '#include <linux/module.h>\nMODULE_LICENSE("GPL");\nMODULE_DESCRIPTION("empty");\n' >"$checkout/kernel/p2pmem.c"
 	# shellcheck disable=SC2016  # for the shell inside
 	in_rig in_root "$root" "$dir" bash -ec '
 		cd /out
+		cp -r checkout "a checkout"
+		cd checkout
 		for_kernel=(make -s "KDIR=/usr/src/linux-headers-$1")
 		"${for_kernel[@]}" install-module DESTDIR=/out/dest
-		filled=$(cd dest/lib/modules && find . -name p2pmem.ko)
+		filled=$(cd /out/dest/lib/modules && find . -name p2pmem.ko)
 		depmod=$("${for_kernel[@]}" -n install-module DESTDIR= | sed -n "s/^depmod -a //p")
 		dkms=$("${for_kernel[@]}" -n install-dkms DESTDIR= | sed -n "s/^dkms install .* -k //p")
 		echo "expected $1; filled: $filled; depmod: $depmod; dkms: $dkms"
 		[[ $filled == "./$1/"*/p2pmem.ko && $depmod == "$1" && $dkms == "$1" ]]
 		"${for_kernel[@]}" uninstall-module DESTDIR=/out/dest
-		left=$(find dest -name "*p2pmem*")
+		left=$(find /out/dest -name "*p2pmem*")
 		echo "left: $left"
 		[[ -z $left ]]
+		cd "/out/a checkout"
+		"${for_kernel[@]}" install-module DESTDIR=/out/dest
+		[[ -s /out/dest/lib/modules/$filled && -z $(find /tmp -name "p2pmem*") ]]
 	' install "$kernel"
 }
 
@@ -92,6 +107,7 @@ run_install() {
 	progress "install and uninstall"
 	make -s userspace "BUILD=$BUILD"
 	try "install: uninstall removes what install put there" uninstall_removes_what_install_put
+	try "install: LIBDIR is where programs look" libdir_is_where_programs_look
 	try "install: modules go where depmod and dkms look" modules_go_where_they_are_sought
 	try "install: debian divides what is installed" debian_divides_what_is_installed
 	try "install: debian has the version" debian_has_the_version
