@@ -91,7 +91,11 @@ int dnd_fail_errno(struct donard_context *ctx, int error_number, const char *for
 int dnd_fail_access(struct donard_context *ctx, int error_number, const char *remedy,
 		    const char *format, ...) DND_PRINTF(4, 5);
 #define DND_ROOT_ONLY	"Only root may add, remove and change regions (CAP_SYS_RAWIO)"
+/* What came of the last failure besides: behind its text, whose code stays. */
+void dnd_fail_more(struct donard_context *ctx, const char *format, ...) DND_PRINTF(2, 3);
 int dnd_fail_memory(struct donard_context *ctx);
+/* uring.c: the errno with which the kernel refused to set up an io_uring; who forbids it is asked. */
+int dnd_fail_uring(struct donard_context *ctx, int error_number);
 /*
  * What is tried in passing, and what undoes work after a failure, may fail
  * without being the news: keep the failure before it, and put it back after.

@@ -150,6 +150,16 @@ int dnd_fail_access(struct donard_context *ctx, int error_number, const char *re
 	return rc;
 }
 
+void dnd_fail_more(struct donard_context *ctx, const char *format, ...)
+{
+	size_t used = strlen(ctx->failure.text);
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(ctx->failure.text + used, sizeof(ctx->failure.text) - used, format, args);
+	va_end(args);
+}
+
 int dnd_fail_memory(struct donard_context *ctx)
 {
 	return dnd_fail(ctx, DND_E_NO_MEMORY, "the program ran out of memory. Free some, or use "

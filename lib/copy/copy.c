@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A copy, in order: open and check both sides, choose the route, map memory,
- * prove the route, move, finish the tail, make it durable, verify.  Nothing
- * is written before the checks and the route are through.
+ * set up the engine, prove the route, move, finish the tail, make it durable,
+ * verify.  The proof is the first that writes to the destination, and puts back
+ * what was there: what may be refused comes before it.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -62,9 +63,9 @@ static bool pays_to_register(struct dnd_copy *copy)
 	return copy->buffers || dnd_copy_region(copy)->info.flags & P2PMEM_REGION_FOLIOS;
 }
 
-static int run_engine(struct dnd_copy *copy)
+static void plan_transfer(struct dnd_copy *copy)
 {
-	struct dnd_transfer transfer = {
+	copy->transfer = (struct dnd_transfer){
 		.plan = &copy->plan,
 		.read_fd = copy->src.is_region ? -1 : copy->src.drive.fd,
 		.write_fd = copy->dst.is_region ? -1 : copy->dst.drive.fd,
@@ -81,17 +82,37 @@ static int run_engine(struct dnd_copy *copy)
 		.progress_fn = dnd_copy_progress,
 		.progress_user = copy,
 	};
-	int rc = dnd_copy_passthrough_begin(copy);
+}
 
-	if (rc)
-		return rc;
-	rc = dnd_uring_run(&transfer);
+/* All that may be refused: it comes before the proof, which writes to the destination. */
+static int open_engine(struct dnd_copy *copy)
+{
+	int rc;
+
+	if (copy->src.is_region && copy->dst.is_region)
+		return 0;
+	plan_transfer(copy);
+	rc = dnd_engine_open(&copy->transfer, &copy->engine);
+	return rc ? dnd_fail_uring(copy->ctx, -rc) : dnd_copy_passthrough_begin(copy);
+}
+
+static void close_engine(struct dnd_copy *copy)
+{
+	dnd_engine_close(copy->engine);
+	copy->engine = NULL;
+}
+
+static int run_engine(struct dnd_copy *copy)
+{
+	const struct dnd_transfer *transfer = &copy->transfer;
+	int rc = dnd_engine_run(copy->engine);
+
 	dnd_copy_passthrough_end(copy);
-	copy->nvme_status = transfer.nvme_status;
-	copy->result->bytes = transfer.gapless_bytes;
-	copy->result->fixed_buffers = transfer.fixed_buffers;
+	copy->nvme_status = transfer->nvme_status;
+	copy->result->bytes = transfer->gapless_bytes;
+	copy->result->fixed_buffers = transfer->fixed_buffers;
 	if (rc)
-		return dnd_copy_failed(copy, transfer.failed_step, transfer.failed_offset, -rc);
+		return dnd_copy_failed(copy, transfer->failed_step, transfer->failed_offset, -rc);
 	rc = dnd_copy_tail(copy);
 	if (!rc)
 		copy->result->bytes = copy->length;
@@ -108,6 +129,16 @@ static int move_bytes(struct dnd_copy *copy)
 	return rc;
 }
 
+/* Through DRAM after all: with other memory, and so with another ring. */
+static int fall_back(struct dnd_copy *copy)
+{
+	int rc;
+
+	close_engine(copy);
+	rc = dnd_copy_map_bounce(copy);
+	return rc ? rc : open_engine(copy);
+}
+
 /* A new file has shown only now what it is like. */
 static int prepare_target(struct dnd_copy *copy)
 {
@@ -117,10 +148,11 @@ static int prepare_target(struct dnd_copy *copy)
 	if (copy->dst.is_region)
 		return 0;
 	rc = dnd_drive_prepare(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
+	copy->transfer.write_fd = copy->dst.drive.fd;
 	if (!rc)
 		rc = dnd_copy_check_files(copy);
 	if (!rc && copy->bounced && !bounced)
-		rc = dnd_copy_map_bounce(copy);
+		rc = fall_back(copy);
 	return rc;
 }
 
@@ -130,12 +162,15 @@ static int map_and_prove(struct dnd_copy *copy)
 	int rc = dnd_copy_map(copy);
 
 	if (!rc)
-		rc = prepare_target(copy);
+		rc = open_engine(copy);
+	if (rc)
+		return rc;
+	rc = prepare_target(copy);
 	if (!rc)
 		rc = dnd_copy_prove(copy);
 	if ((rc == -EHOSTUNREACH || rc == -EBADMSG || rc == -EOPNOTSUPP) && !copy->bounced &&
 	    dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
-		rc = dnd_copy_map_bounce(copy);
+		rc = fall_back(copy);
 	return rc;
 }
 
@@ -360,6 +395,7 @@ static void close_side(struct dnd_side *side)
 static void clean_up(struct dnd_copy *copy)
 {
 	dnd_copy_watch_free(copy);
+	close_engine(copy);
 	dnd_copy_unmap(copy);
 	dnd_region_close(&copy->via);
 	if (copy->one_region)

@@ -40,6 +40,8 @@ struct dnd_copy {
 	uint64_t length;
 	uint32_t align;
 	struct dnd_plan plan;
+	struct dnd_transfer transfer;
+	struct dnd_engine *engine;	/* set up for it, or NULL */
 	double looked_seconds;		/* when region_lost was last looked at */
 	bool region_lost;		/* it is being taken away */
 	uint32_t nvme_status;		/* of a failed command, or 0 */

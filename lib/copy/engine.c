@@ -15,7 +15,7 @@ struct lane {
 	enum dnd_step step;
 };
 
-struct engine {
+struct dnd_engine {
 	struct dnd_transfer *transfer;
 	struct dnd_ring ring;
 	struct lane *lanes;
@@ -28,7 +28,7 @@ struct engine {
 	int error;		/* the first; no new request starts after it */
 };
 
-static void submit(struct engine *engine, struct lane *lane)
+static void submit(struct dnd_engine *engine, struct lane *lane)
 {
 	const struct dnd_transfer *transfer = engine->transfer;
 	bool reads = lane->step == DND_STEP_READ;
@@ -41,7 +41,7 @@ static void submit(struct engine *engine, struct lane *lane)
 	dnd_io_start(&engine->ring, &lane->io);
 }
 
-static void fail(struct engine *engine, const struct lane *lane, int error)
+static void fail(struct dnd_engine *engine, const struct lane *lane, int error)
 {
 	struct dnd_transfer *transfer = engine->transfer;
 
@@ -50,16 +50,16 @@ static void fail(struct engine *engine, const struct lane *lane, int error)
 	if (engine->error)
 		return;
 	engine->error = error;
-	transfer->failed_step = lane ? lane->step : DND_STEP_SETUP;
+	transfer->failed_step = lane ? lane->step : DND_STEP_RING;
 	transfer->failed_offset = lane ? lane->request.offset_bytes : 0;
 }
 
-static void finish(struct engine *engine, struct lane *lane)
+static void finish(struct dnd_engine *engine, struct lane *lane)
 {
 	engine->idle[engine->idle_count++] = lane->number;
 }
 
-static bool cpu_step(struct engine *engine, struct lane *lane, void *to, const void *from)
+static bool cpu_step(struct dnd_engine *engine, struct lane *lane, void *to, const void *from)
 {
 	int rc = dnd_memory_copy(to, from, lane->request.length_bytes);
 
@@ -81,7 +81,7 @@ static uint8_t *own_place(const struct dnd_transfer *transfer, uint64_t offset)
  * by itself each page from the one that faulted to the request's end (mm/gup.c: the slow path takes over all that
  * the fast one has left). A hint: what goes wrong here the request says.
  */
-static void fault_in(struct engine *engine, const struct lane *lane)
+static void fault_in(struct dnd_engine *engine, const struct lane *lane)
 {
 	const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
 	uintptr_t at = (uintptr_t)lane->io.memory, end = at + lane->request.length_bytes;
@@ -92,7 +92,7 @@ static void fault_in(struct engine *engine, const struct lane *lane)
 	engine->mapped_end = at;
 }
 
-static void start_request(struct engine *engine)
+static void start_request(struct dnd_engine *engine)
 {
 	struct dnd_transfer *transfer = engine->transfer;
 	uint32_t number = engine->idle[--engine->idle_count];
@@ -113,7 +113,7 @@ static void start_request(struct engine *engine)
 	submit(engine, lane);
 }
 
-static void step_done(struct engine *engine, struct lane *lane)
+static void step_done(struct dnd_engine *engine, struct lane *lane)
 {
 	struct dnd_transfer *transfer = engine->transfer;
 
@@ -129,7 +129,7 @@ static void step_done(struct engine *engine, struct lane *lane)
 	finish(engine, lane);
 }
 
-static void complete(struct engine *engine, struct lane *lane, int64_t result)
+static void complete(struct dnd_engine *engine, struct lane *lane, int64_t result)
 {
 	if (lane->io.nvme_status && !engine->error)
 		engine->transfer->nvme_status = lane->io.nvme_status;
@@ -141,7 +141,7 @@ static void complete(struct engine *engine, struct lane *lane, int64_t result)
 	finish(engine, lane);
 }
 
-static void report_progress(struct engine *engine)
+static void report_progress(struct dnd_engine *engine)
 {
 	struct dnd_transfer *transfer = engine->transfer;
 
@@ -152,7 +152,7 @@ static void report_progress(struct engine *engine)
 		engine->error = -ECANCELED;
 }
 
-static void reap(struct engine *engine)
+static void reap(struct dnd_engine *engine)
 {
 	struct dnd_io *io;
 	int64_t result;
@@ -162,13 +162,13 @@ static void reap(struct engine *engine)
 	report_progress(engine);
 }
 
-static bool may_start(const struct engine *engine)
+static bool may_start(const struct dnd_engine *engine)
 {
 	return !engine->error && engine->idle_count &&
 	       engine->next_request < engine->transfer->plan->requests;
 }
 
-static void loop(struct engine *engine)
+static void loop(struct dnd_engine *engine)
 {
 	uint32_t lanes = engine->transfer->plan->lanes;
 	int rc;
@@ -205,7 +205,7 @@ static struct dnd_holding holding_of(const struct dnd_transfer *transfer)
 	return holding;
 }
 
-static int open_ring(struct engine *engine)
+static int open_ring(struct dnd_engine *engine)
 {
 	const struct dnd_transfer *transfer = engine->transfer;
 	const struct dnd_holding holding = holding_of(transfer);
@@ -219,21 +219,16 @@ static int open_ring(struct engine *engine)
 	return rc;
 }
 
-static int engine_init(struct engine *engine, struct dnd_transfer *transfer)
+static int make_lanes(struct dnd_engine *engine)
 {
-	uint32_t lanes = transfer->plan->lanes;
-	int rc;
+	uint32_t lanes = engine->transfer->plan->lanes;
 
-	engine->transfer = transfer;
-	rc = open_ring(engine);
-	if (rc)
-		return rc;
 	engine->lanes = calloc(lanes, sizeof(*engine->lanes));
 	engine->idle = calloc(lanes, sizeof(*engine->idle));
 	if (!engine->lanes || !engine->idle)
 		return -ENOMEM;
 	while (engine->idle_count < lanes) {
-		engine->lanes[engine->idle_count].io.align_bytes = transfer->plan->align_bytes;
+		engine->lanes[engine->idle_count].io.align_bytes = engine->transfer->plan->align_bytes;
 		engine->lanes[engine->idle_count].io.buffers = &engine->buffers;
 		engine->lanes[engine->idle_count].number = engine->idle_count;
 		engine->idle[engine->idle_count] = engine->idle_count;
@@ -242,32 +237,50 @@ static int engine_init(struct engine *engine, struct dnd_transfer *transfer)
 	return 0;
 }
 
-static void engine_exit(struct engine *engine)
+int dnd_engine_open(struct dnd_transfer *transfer, struct dnd_engine **engine_out)
 {
+	struct dnd_engine *engine;
+	int rc;
+
+	*engine_out = NULL;
+	if (!transfer->plan->requests)
+		return 0;
+	engine = calloc(1, sizeof(*engine));
+	if (!engine)
+		return -ENOMEM;
+	engine->transfer = transfer;
+	rc = open_ring(engine);
+	if (!rc)
+		rc = make_lanes(engine);
+	if (rc) {
+		dnd_engine_close(engine);
+		return rc;
+	}
+	*engine_out = engine;
+	return 0;
+}
+
+void dnd_engine_close(struct dnd_engine *engine)
+{
+	if (!engine)
+		return;
 	dnd_ring_close(&engine->ring);
 	free(engine->lanes);
 	free(engine->idle);
+	free(engine);
 }
 
-int dnd_uring_run(struct dnd_transfer *transfer)
+int dnd_engine_run(struct dnd_engine *engine)
 {
-	struct engine engine = { 0 };
-	int rc;
+	struct dnd_transfer *transfer;
 
-	transfer->gapless_bytes = 0;
-	if (!transfer->plan->requests)
+	if (!engine)
 		return 0;
-	rc = engine_init(&engine, transfer);
-	if (rc) {
-		transfer->failed_step = DND_STEP_SETUP;
-	} else {
-		transfer->gapless_bytes = transfer->plan->full_bytes;
-		loop(&engine);
-		transfer->gapless_bytes = dnd_min(transfer->gapless_bytes, engine.next_request *
-						  transfer->plan->block_bytes);
-		transfer->fixed_buffers = engine.buffers.base;
-		rc = engine.error;
-	}
-	engine_exit(&engine);
-	return rc;
+	transfer = engine->transfer;
+	transfer->gapless_bytes = transfer->plan->full_bytes;
+	loop(engine);
+	transfer->gapless_bytes = dnd_min(transfer->gapless_bytes,
+					  engine->next_request * transfer->plan->block_bytes);
+	transfer->fixed_buffers = engine->buffers.base;
+	return engine->error;
 }

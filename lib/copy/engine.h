@@ -47,7 +47,7 @@ struct dnd_request dnd_plan_request(const struct dnd_plan *plan, uint64_t index)
  * A side with a generic device is read or written by NVMe commands to that
  * (nvme.c), any other by io_uring's reads and writes.
  */
-enum dnd_step { DND_STEP_NONE, DND_STEP_READ, DND_STEP_WRITE, DND_STEP_CPU, DND_STEP_SETUP };
+enum dnd_step { DND_STEP_NONE, DND_STEP_READ, DND_STEP_WRITE, DND_STEP_CPU, DND_STEP_RING };
 
 struct dnd_transfer {
 	const struct dnd_plan *plan;
@@ -70,7 +70,16 @@ struct dnd_transfer {
 	uint32_t nvme_status;		/* of a command that the drive failed: type << 8 | code */
 };
 
-/* 0, -errno of the first failed step, or -ECANCELED; nothing is in flight. */
-int dnd_uring_run(struct dnd_transfer *transfer);
+struct dnd_engine;
+
+/*
+ * Sets up all that a run needs and that may be refused: the ring, its registered memory, the lanes.  Nothing is
+ * moved, and *engine is NULL where the plan has no request.  @transfer, and what it names, stay until the engine is
+ * closed.  -errno without a text.
+ */
+int dnd_engine_open(struct dnd_transfer *transfer, struct dnd_engine **engine);
+/* Once.  0, -errno of the first failed step, or -ECANCELED; nothing is in flight. */
+int dnd_engine_run(struct dnd_engine *engine);
+void dnd_engine_close(struct dnd_engine *engine);
 
 #endif /* DONARD_COPY_ENGINE_H */

@@ -13,7 +13,6 @@ static struct dnd_proof proof_of(const struct dnd_copy *copy, const struct dnd_s
 		.offset = side->offset,
 		.blocks = copy->plan.full_bytes / copy->align,
 		.target = side == &copy->dst,
-		.creates = side->drive.to_create,
 	};
 }
 
@@ -25,13 +24,13 @@ bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at)
 	return window->data + at + copy->align <= window->map + window->map_bytes;
 }
 
-/* Unless a copy is to follow there, the destination keeps what was there. */
+/* What was there is put back: the copy may fail before its first block. */
 static int prove_in_place(struct dnd_copy *copy, bool *proven)
 {
 	const struct dnd_place place = dnd_copy_place(&copy->dst, 0);
 	const struct dnd_proof proof = proof_of(copy, &copy->src);
 	uint8_t *kept = malloc(copy->align);
-	int rc, back = 0;
+	int rc, back;
 
 	if (!kept)
 		return dnd_fail_memory(copy->ctx);
@@ -41,8 +40,7 @@ static int prove_in_place(struct dnd_copy *copy, bool *proven)
 		return dnd_copy_failed(copy, DND_STEP_CPU, 0, -rc);
 	}
 	rc = dnd_join_prove_read(&copy->src.join, &proof, &place, proven);
-	if (rc || !copy->plan.full_bytes)
-		back = dnd_place_store(&place, kept, copy->align);
+	back = dnd_place_store(&place, kept, copy->align);
 	free(kept);
 	return !rc && back ? dnd_copy_failed(copy, DND_STEP_CPU, 0, -back) : rc;
 }

@@ -95,7 +95,6 @@ struct dnd_proof {
 	uint64_t offset;	/* of the first block, on the drive */
 	uint64_t blocks;	/* so many from there on may be looked at */
 	bool target;		/* the drive is written: what fails is a write */
-	bool creates;		/* nothing was at @offset before */
 };
 
 /* Reads into @place, over what is there. */

@@ -171,7 +171,7 @@ static int see_on_leg(struct dnd_trial *top, const struct dnd_place_on_leg *copy
 		dnd_trial_fill_complement(&trial, top->kept);
 		rc = dnd_trial_read_over(&trial, back, &got);
 		if (!rc)
-			rc = dnd_trial_compare(&trial, back, top->kept, top->join->align, "");
+			rc = dnd_trial_compare(&trial, back, top->kept, top->join->align);
 		dnd_trial_end(&trial);
 	}
 	dnd_drive_close(&alone.drive);
@@ -196,9 +196,8 @@ static int write_nonce(struct dnd_trial *trial, const struct dnd_places *places,
 		       const struct dnd_place *spare, bool *proven)
 {
 	const struct dnd_place back = dnd_place_behind(spare, trial->join->align);
-	struct dnd_failure first;
 	size_t got;
-	int rc, again;
+	int rc;
 
 	rc = dnd_trial_read_over(trial, &back, &got);
 	if (!rc)
@@ -207,18 +206,12 @@ static int write_nonce(struct dnd_trial *trial, const struct dnd_places *places,
 		return rc;
 	dnd_memory_nonce(trial->kept, trial->join->align);
 	rc = dnd_trial_store(trial, spare, trial->kept);
-	if (!rc)
-		rc = dnd_trial_write(trial, spare);
+	if (rc)
+		return rc;
+	rc = dnd_trial_write(trial, spare);
 	if (!rc)
 		rc = see_copies(trial, places, &back, proven);
-	/* Whatever came of it. */
-	first = dnd_failure_keep(trial->join->ctx);
-	again = dnd_trial_store(trial, spare, trial->seen);
-	if (!again)
-		again = dnd_trial_write(trial, spare);
-	if (rc)
-		dnd_failure_put_back(trial->join->ctx, &first);
-	return rc ? rc : again;
+	return dnd_trial_put_back(trial, spare, rc);
 }
 
 static int write_leg(struct dnd_join *join, uint64_t offset, const struct dnd_places *places,

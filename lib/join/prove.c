@@ -13,8 +13,10 @@
  *   write: the destination's first block is proven to read well into a spare
  *          block (spare.c), which harms nothing.  Then the payload's first block
  *          is written and read back over its own complement.  If the bytes would
- *          look the same without a write, a nonce takes their place, and the
- *          block itself is written after it.
+ *          look the same without a write, a nonce takes their place.  Whatever
+ *          comes of it, the destination gets again what it held: whoever fails
+ *          between the proof and the payload has changed nothing.  Behind the
+ *          end of a file nothing was held, and the payload's block stays there.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,9 +29,10 @@ int dnd_trial_begin(struct dnd_trial *trial, struct dnd_join *join, const struct
 {
 	trial->join = join;
 	trial->proof = proof;
-	trial->memory = calloc(3, join->align);
-	if (!trial->memory)
+	if (posix_memalign(&trial->memory, dnd_max((size_t)sysconf(_SC_PAGESIZE), join->align),
+			   3ULL * join->align))
 		return dnd_fail_memory(join->ctx);
+	memset(trial->memory, 0, 3ULL * join->align);
 	trial->fill = trial->memory;
 	trial->seen = trial->fill + join->align;
 	trial->kept = trial->seen + join->align;
@@ -86,25 +89,25 @@ int dnd_trial_read_over(struct dnd_trial *trial, const struct dnd_place *place, 
 	return rc ? rc : read_watched(trial, trial->proof->offset, place, got);
 }
 
-static int not_delivered(struct dnd_trial *trial, const char *consequence)
+static int not_delivered(struct dnd_trial *trial)
 {
 	char client[DND_JOIN_NAME_BYTES], region[DND_JOIN_NAME_BYTES];
 
 	return dnd_fail(trial->join->ctx, DND_E_NOT_DELIVERED, "%s: the DMA reported success but the data "
 			"did not arrive: %s does not really reach %s (an emulated IOMMU, or a "
-			"bridge that drops peer-to-peer traffic).%s Put both below one PCIe switch "
+			"bridge that drops peer-to-peer traffic). Put both below one PCIe switch "
 			"without such an IOMMU, or pass ALLOW_BOUNCE.", trial->join->drive->path,
 			dnd_join_client_text(trial->join, client),
-			dnd_join_region_text(trial->join, region), consequence);
+			dnd_join_region_text(trial->join, region));
 }
 
 int dnd_trial_compare(struct dnd_trial *trial, const struct dnd_place *place, const uint8_t *expected,
-		      size_t bytes, const char *consequence)
+		      size_t bytes)
 {
 	size_t where;
 	int difference = dnd_place_compare(place, expected, bytes, &where);
 
-	return difference > 0 ? not_delivered(trial, consequence) : lost(trial, difference);
+	return difference > 0 ? not_delivered(trial) : lost(trial, difference);
 }
 
 /*
@@ -118,9 +121,9 @@ static int compare_looks(struct dnd_trial *trial, const struct dnd_place *place,
 	int difference;
 
 	if (!bytes || !dnd_blockdev_is_mirrored(&trial->join->drive->blockdev))
-		return dnd_trial_compare(trial, place, trial->seen, bytes, "");
+		return dnd_trial_compare(trial, place, trial->seen, bytes);
 	difference = dnd_place_compare(place, trial->fill, bytes, &where);
-	return difference ? lost(trial, difference) : not_delivered(trial, "");
+	return difference ? lost(trial, difference) : not_delivered(trial);
 }
 
 /* The kernel itself, not the drive, writes the zeros of a hole. */
@@ -157,14 +160,14 @@ static int look_elsewhere(struct dnd_trial *trial, const struct dnd_place *place
 	return rc ? rc : dnd_join_seen_to_bounce(trial->join);
 }
 
-/* Leaves the drive's block in trial->seen. */
-static int prove_read(struct dnd_trial *trial, const struct dnd_place *place, bool *proven)
+/* Leaves the drive's block in trial->seen, *first bytes of it: fewer at the end of a file. */
+static int prove_read(struct dnd_trial *trial, const struct dnd_place *place, bool *proven, size_t *first)
 {
-	size_t first, second;
+	size_t second;
 	int rc;
 
 	dnd_memory_nonce(trial->fill, trial->join->align);
-	rc = dnd_trial_read_over(trial, place, &first);
+	rc = dnd_trial_read_over(trial, place, first);
 	if (!rc)
 		rc = dnd_trial_load(trial, place, trial->seen);
 	if (rc)
@@ -173,15 +176,15 @@ static int prove_read(struct dnd_trial *trial, const struct dnd_place *place, bo
 	rc = dnd_trial_read_over(trial, place, &second);
 	if (rc)
 		return rc;
-	if (first != second)
+	if (*first != second)
 		return failed(trial, trial->proof->offset, EIO);
 	if (trial->join->cached == DND_CACHED_SEEN)
 		rc = look_elsewhere(trial, place);
 	if (rc)
 		return rc;
-	if (!first || !drive_holds(trial))
+	if (!*first || !drive_holds(trial))
 		*proven = false;
-	return compare_looks(trial, place, first);
+	return compare_looks(trial, place, *first);
 }
 
 /* Could a write that was lost leave the same bytes? */
@@ -214,25 +217,59 @@ int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from)
 	return failed(trial, offset, put < 0 ? errno : EIO);
 }
 
+/* By a way that the proof has nothing to say of. */
+static int put_back_from_dram(struct dnd_trial *trial)
+{
+	uint64_t offset = trial->proof->offset;
+	ssize_t put = pwrite(trial->join->drive->fd, trial->seen, trial->join->align, (off_t)offset);
+
+	return put == (ssize_t)trial->join->align ? 0 : -1;
+}
+
+int dnd_trial_put_back(struct dnd_trial *trial, const struct dnd_place *spare, int rc)
+{
+	int back = 0;
+
+	if (!rc) {
+		back = dnd_trial_store(trial, spare, trial->seen);
+		return back ? back : dnd_trial_write(trial, spare);
+	}
+	if (put_back_from_dram(trial))
+		dnd_fail_more(trial->join->ctx, " A block of the destination was overwritten (offset %llu), and could not "
+			      "be put back.", (unsigned long long)trial->proof->offset);
+	return rc;
+}
+
+/* The block is on the drive; is it really? */
+static int see_written(struct dnd_trial *trial, const struct dnd_place *back)
+{
+	size_t got;
+	int rc;
+
+	dnd_trial_fill_complement(trial, trial->kept);
+	rc = dnd_trial_read_over(trial, back, &got);
+	return rc ? rc : dnd_trial_compare(trial, back, trial->kept, trial->join->align);
+}
+
 static int prove_write(struct dnd_trial *trial, const struct dnd_place *from, const struct dnd_place *spare)
 {
 	const struct dnd_place back = dnd_place_behind(spare, trial->join->align), *payload = from;
 	bool ignored = true;
-	size_t got;
-	int rc = prove_read(trial, &back, &ignored);
+	size_t held = 0;
+	int rc = prove_read(trial, &back, &ignored, &held);
 
 	if (!rc)
 		rc = choose_written(trial, &from, spare);
-	if (!rc)
-		rc = dnd_trial_write(trial, from);
 	if (rc)
 		return rc;
-	dnd_trial_fill_complement(trial, trial->kept);
-	rc = dnd_trial_read_over(trial, &back, &got);
+	rc = dnd_trial_write(trial, from);
 	if (!rc)
-		rc = dnd_trial_compare(trial, &back, trial->kept, trial->join->align, trial->proof->creates ? "" :
-			     " The first block of the destination was overwritten.");
-	return rc || from == payload ? rc : dnd_trial_write(trial, payload);
+		rc = see_written(trial, &back);
+	if (!held)
+		return rc || from == payload ? rc : dnd_trial_write(trial, payload);
+	/* What lay behind the end of a file reads as zero. */
+	memset(trial->seen + held, 0, trial->join->align - held);
+	return dnd_trial_put_back(trial, spare, rc);
 }
 
 void dnd_trial_end(struct dnd_trial *trial)
@@ -244,11 +281,12 @@ int dnd_prove_read(struct dnd_join *join, const struct dnd_proof *proof,
 		   const struct dnd_place *place, bool *proven)
 {
 	struct dnd_trial trial;
+	size_t ignored;
 	int rc = dnd_trial_begin(&trial, join, proof);
 
 	if (rc)
 		return rc;
-	rc = prove_read(&trial, place, proven);
+	rc = prove_read(&trial, place, proven, &ignored);
 	dnd_trial_end(&trial);
 	return rc;
 }

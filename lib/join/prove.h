@@ -5,7 +5,7 @@
 
 #include "join/join.h"
 
-/* DRAM of the CPU's side, a block each. */
+/* DRAM of the CPU's side, a block each, aligned to a block. */
 struct dnd_trial {
 	struct dnd_join *join;
 	const struct dnd_proof *proof;
@@ -24,9 +24,14 @@ void dnd_trial_fill_complement(struct dnd_trial *trial, const uint8_t *expected)
 int dnd_trial_read_over(struct dnd_trial *trial, const struct dnd_place *place, size_t *got);
 /* Out of @from, to the proof's offset. */
 int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from);
-/* The failure that the data did not arrive, with the @consequence, or 0. */
+/*
+ * After a proof that wrote, and came to @rc: the drive gets trial->seen again.  Out of @spare, or where the route
+ * failed out of DRAM; what fails then is said beside the failure before it.  Returns @rc, or the failure to put it back.
+ */
+int dnd_trial_put_back(struct dnd_trial *trial, const struct dnd_place *spare, int rc);
+/* The failure that the data did not arrive, or 0. */
 int dnd_trial_compare(struct dnd_trial *trial, const struct dnd_place *place, const uint8_t *expected,
-		      size_t bytes, const char *consequence);
+		      size_t bytes);
 
 /* The drive as a whole, by what its own device says; as dnd_join_prove_read() and _write(). */
 int dnd_prove_read(struct dnd_join *join, const struct dnd_proof *proof,

@@ -40,10 +40,7 @@ static int open_ring(struct donard_queue *queue)
 	bool commands = queue->options.flags & DONARD_QUEUE_PASSTHROUGH;
 	int rc = dnd_ring_open(&queue->ring, queue->options.depth, DND_SLOTS_MAX, commands);
 
-	if (!rc || rc == -ENOMEM || rc == -EMFILE || rc == -ENFILE)
-		return rc ? dnd_fail_errno(queue->ctx, -rc, "a queue cannot be opened") : 0;
-	return dnd_fail(queue->ctx, DND_E_UNSUPPORTED, "io_uring cannot be used (%s). See "
-			"kernel.io_uring_disabled, and the limits of the process.", strerror(-rc));
+	return rc ? dnd_fail_uring(queue->ctx, -rc) : 0;
 }
 
 static int open_queue(struct donard_queue *queue, const struct donard_queue_options *options)

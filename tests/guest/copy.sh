@@ -360,6 +360,43 @@ nobodys_bytes_stay() {
 	done
 }
 
+# --- where io_uring is refused ---
+
+# nothing_without_uring REGEX COMMAND... - each kind of destination is as it was.
+nothing_without_uring() {
+	local regex=$1 to before
+	shift
+	random_file "$WORK/data" "$BYTES"
+	random_file "$WORK/old" "$BYTES"
+	put bar "$WORK/data"
+	for to in beta cmb; do
+		put "$to" "$WORK/old"
+	done
+	exits 3 "$regex" "$@" donard-cli copy p2pmem0+2M "$LAB_BETA" --size "$BYTES" --dst-offset "${DRIVE_AT}M"
+	holds beta "$WORK/old"
+	exits 3 "$regex" "$@" donard-cli copy "$LAB_ALPHA" p2pmem1+2M --size "$BYTES"
+	holds cmb "$WORK/old"
+	cp "$WORK/old" /mnt/fs/target
+	sync /mnt/fs/target
+	before=$(stat -c '%s %b %Y' /mnt/fs/target)
+	exits 3 "$regex" "$@" donard-cli copy p2pmem0+2M /mnt/fs/target --size $((2 * BYTES))
+	equal "state of the file" "$before" "$(stat -c '%s %b %Y' /mnt/fs/target)"
+	holds file "$WORK/old"
+	exits 3 "$regex" "$@" donard-cli copy p2pmem0+2M /mnt/fs/new --size "$BYTES"
+	[[ ! -e /mnt/fs/new ]] || fail "a copy that was refused made its destination"
+}
+
+without_uring() {
+	local sysctl=/proc/sys/kernel/io_uring_disabled
+	with_file_system ext4 "$LAB_ALPHA"
+	nothing_without_uring 'seccomp.*kernel.io_uring_disabled' forbid EPERM
+	nothing_without_uring 'seccomp' forbid ENOSYS
+	[[ -e $sysctl ]] || return 0
+	echo 2 >"$sysctl"
+	at_end "echo 0 >$sysctl"
+	nothing_without_uring 'kernel.io_uring_disabled is 2' env
+}
+
 # --- NVMe commands past the block layer (--passthrough) ---
 
 # passed FROM TO BYTES [ARG...] - a direction by NVMe commands; none is longer than the drive takes.
@@ -566,6 +603,7 @@ t "one copy right after another" in_a_row
 t "side by side, neighbours" neighbours
 t "side by side, parts of pages" small_neighbours
 core t "what lies in free memory stays" nobodys_bytes_stay
+t "nothing is changed without io_uring" without_uring
 if ! can passthrough; then
 	core t "passthrough is refused" passed_old_kernel
 else

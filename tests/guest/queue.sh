@@ -30,9 +30,9 @@ counted() {
 	watch_dma
 	queue straight "$LAB_ALPHA"
 	seen_dma
-	# The proof reads its block twice, and a write reads back before and after.
+	# The proof reads its block twice; that of a write reads back before and after, and puts back what it overwrote.
 	exactly "drive reads that went to the BAR" $((2 * MIB + 2 * 512 + 3 * 512)) "$(dma read gpu)"
-	exactly "drive writes that came from the BAR" $((2 * MIB + 512)) "$(dma write gpu)"
+	exactly "drive writes that came from the BAR" $((2 * MIB + 2 * 512)) "$(dma write gpu)"
 	exactly "drive reads that went to DRAM" $((4 * MIB)) "$(dram read)"
 	exactly "drive writes that came from DRAM" 0 "$(dram write)"
 }
