@@ -272,7 +272,7 @@ static void name_route(struct dnd_copy *copy)
 static int move_timed(struct dnd_copy *copy)
 {
 	double start = dnd_now_seconds();
-	int rc = move_bytes(copy);
+	int rc = dnd_copy_check_resets(copy, move_bytes(copy));
 
 	if (!rc)
 		rc = settle(copy);
@@ -382,7 +382,7 @@ static int run(struct dnd_copy *copy, const char *src, const char *dst)
 		rc = dnd_copy_watch_end(copy);
 	if (!rc && dnd_copy_flag(copy, DONARD_COPY_VERIFY))
 		rc = dnd_copy_verify(copy);
-	return rc;
+	return dnd_copy_check_resets(copy, rc);
 }
 
 static void close_side(struct dnd_side *side)

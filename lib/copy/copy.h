@@ -115,6 +115,8 @@ int dnd_copy_check_files(struct dnd_copy *copy);	/* may set copy->bounced */
 void dnd_copy_watch_begin(struct dnd_copy *copy);
 int dnd_copy_watch_end(struct dnd_copy *copy);
 void dnd_copy_watch_free(struct dnd_copy *copy);
+/* reset.c: after work that came to @rc: the failure that a region was reset since it was opened, or @rc */
+int dnd_copy_check_resets(struct dnd_copy *copy, int rc);
 /* prove.c: chooses the places for the proofs of both sides */
 int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);

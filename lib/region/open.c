@@ -320,6 +320,35 @@ int dnd_region_export(const struct dnd_region *region, uint64_t file_offset, uin
 	return fd < 0 ? -errno : fd;
 }
 
+/*
+ * INFO looks at the device, and fails while the region is taken away; then STATUS tells what was noticed, and
+ * whether the device is still there.
+ */
+static int count_resets(const struct dnd_region *region, uint64_t *resets)
+{
+	struct p2pmem_info info = { .size = sizeof(info) };
+	struct p2pmem_status status = { .size = sizeof(status) };
+
+	if (!ioctl(region->fd, P2PMEM_IOC_INFO, &info)) {
+		*resets = info.resets;
+		return 0;
+	}
+	if (errno != ENODEV || ioctl(region->fd, P2PMEM_IOC_STATUS, &status))
+		return -errno;
+	*resets = status.resets;
+	return status.state == P2PMEM_STATE_READY || status.state == P2PMEM_STATE_DRAINING ? 0 : -ENODEV;
+}
+
+int dnd_region_check_resets(struct donard_context *ctx, const struct dnd_region *region)
+{
+	uint64_t resets = 0;
+	int rc = count_resets(region, &resets);
+
+	if (!rc && resets != region->info.resets)
+		rc = -EIO;
+	return rc ? dnd_region_access_failed(ctx, region, -rc) : 0;
+}
+
 int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable)
 {
 	struct p2pmem_sync sync = {

@@ -53,6 +53,8 @@ void dnd_window_unmap(struct dnd_window *window);
 int dnd_region_export(const struct dnd_region *region, uint64_t file_offset, uint64_t length,
 		      int access);
 int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable);
+/* Was its device reset since the region was opened, or did it go away?  0, or the failure that says so. */
+int dnd_region_check_resets(struct donard_context *ctx, const struct dnd_region *region);
 
 /*
  * access.c: bytes of an open region, by address for devices and by its file for

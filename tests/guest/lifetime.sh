@@ -486,6 +486,40 @@ copy_interrupted() {
 	copy_again
 }
 
+# reset_under ID REGION RESET SRC DST [ARG...] - each request succeeds, and what the region held is gone: no copy calls that done.
+reset_under() {
+	local id=$1 region=$2 reset=$3 status=0
+	shift 3
+	start_copy "$id" "$@" "${PASS[@]}"
+	echo 1 >"$reset"
+	labctl slow "$id" 0
+	within 40 copy_is_over
+	wait "$COPY" || status=$?
+	equal "status of the copy ($(cat "$WORK/copy.err"))" 1 "$status"
+	equal "what the copy says" "device 0 false false" \
+		"$(jq -r '"\(.error.code) \(.bytes) \(.durable) \(.verified)"' "$WORK/copy")"
+	matches "the copy's message" "^$region: the device was reset meanwhile" "$(jq -r .error.message "$WORK/copy")"
+}
+
+bar_reset_under() {
+	reset_under beta p2pmem0 "/sys/bus/pci/devices/$LAB_GPU_BDF/reset" "$@"
+}
+
+source_reset() {
+	bar_reset_under p2pmem0 "$LAB_BETA" --verify
+	copy_again
+}
+
+staging_reset() {
+	bar_reset_under "$LAB_ALPHA" "$LAB_BETA" --via p2pmem0
+	copy_again
+}
+
+cmb_reset() {
+	local -a controller=("/sys/bus/pci/devices/$LAB_ALPHA_BDF/nvme/"nvme*/reset_controller)
+	reset_under beta p2pmem1 "${controller[0]}" p2pmem1 "$LAB_BETA"
+}
+
 # Killed, it leaves commands behind: their memory is nobody's before they end.
 copy_killed() {
 	start_copy alpha "$LAB_ALPHA" p2pmem0 "${PASS[@]}"
@@ -626,6 +660,9 @@ else
 	core lt "source unplugged, copy" source_unplugged
 	core lt "destination unplugged, copy" target_unplugged
 	lt "interrupted, copy" copy_interrupted
+	lt "source reset, copy" source_reset
+	lt "staging reset, copy" staging_reset
+	lt "CMB reset by its controller, copy" cmb_reset
 	if ! can passthrough; then
 		core skip "passthrough in flight" "kernel $LAB_KERNEL is too old for it"
 	else
