@@ -24,21 +24,21 @@ int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slot
 	if (rc)
 		return rc;
 	ring->open = true;
-	ring->commands = commands;
 	if (slots && !io_uring_register_buffers_sparse(&ring->uring, slots))
 		ring->slots.count = slots;
 	return 0;
 }
 
 /*
- * Exiting the ring also gives back the pins of the fixed buffers, but some time
- * after; of a ring for commands it was seen to be too late for the next copy.
+ * Exiting the ring also gives back the pins of the fixed buffers, but some time after:
+ * it was seen to be too late for the next copy, and never to come while a debugger
+ * keeps the process stopped.
  */
 void dnd_ring_close(struct dnd_ring *ring)
 {
 	if (!ring->open)
 		return;
-	if (ring->slots.count && ring->commands)
+	if (ring->slots.count)
 		io_uring_unregister_buffers(&ring->uring);
 	io_uring_queue_exit(&ring->uring);
 	ring->open = false;

@@ -43,7 +43,6 @@ struct dnd_ring {
 	struct io_uring uring;
 	struct dnd_slots slots;
 	bool open;
-	bool commands;		/* its entries are large enough for NVMe commands */
 	bool again;		/* a transfer goes on, and is to be handed over */
 	int error;		/* the ring's own: it takes nothing any more */
 	struct dnd_io *lost;	/* what it did not take: done, with that error */
@@ -70,7 +69,10 @@ struct dnd_io {
 	bool dropped;		/* before the kernel saw it */
 };
 
-/* With room for @entries at a time; more are handed over as they come. @slots: for how many buffers. -errno */
+/*
+ * With room for @entries at a time; more are handed over as they come.  @slots: for how many buffers.  @commands: entries
+ * are large enough for NVMe commands.  -errno
+ */
 int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slots, bool commands);
 /* Nothing is in flight. */
 void dnd_ring_close(struct dnd_ring *ring);
