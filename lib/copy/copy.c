@@ -111,6 +111,8 @@ static int run_engine(struct dnd_copy *copy)
 	copy->nvme_status = transfer->nvme_status;
 	copy->result->bytes = transfer->gapless_bytes;
 	copy->result->fixed_buffers = transfer->fixed_buffers;
+	/* It has memory of the region registered: a removal would wait for all that follows. */
+	close_engine(copy);
 	if (rc)
 		return dnd_copy_failed(copy, transfer->failed_step, transfer->failed_offset, -rc);
 	rc = dnd_copy_tail(copy);

@@ -486,6 +486,18 @@ copy_interrupted() {
 	copy_again
 }
 
+# A copy that compares has no request under way: nothing of it is pinned, however long that takes.
+verifying_holds_up_nobody() {
+	random_file "$WORK/data" "$MIB"
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	stopat "$(readlink -f /usr/lib/libdonard.so)" dnd_copy_verify 1 \
+		donard-cli copy "$LAB_ALPHA" p2pmem0 --size 1M --verify >"$WORK/copy" 2>&1 &
+	at_end "kill -KILL $! 2>/dev/null"
+	within 30 grep -qx stopped "$WORK/copy"
+	in_background donard-cli region remove p2pmem0
+	event_succeeds
+}
+
 # reset_under ID REGION RESET SRC DST [ARG...] - each request succeeds, and what the region held is gone: no copy calls that done.
 reset_under() {
 	local id=$1 region=$2 reset=$3 status=0
@@ -660,6 +672,7 @@ else
 	core lt "source unplugged, copy" source_unplugged
 	core lt "destination unplugged, copy" target_unplugged
 	lt "interrupted, copy" copy_interrupted
+	lt "region remove, while a copy verifies" verifying_holds_up_nobody
 	lt "source reset, copy" source_reset
 	lt "staging reset, copy" staging_reset
 	lt "CMB reset by its controller, copy" cmb_reset
