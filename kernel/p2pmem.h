@@ -174,7 +174,7 @@ struct p2pmem_file {
 
 struct p2pmem_extent {
 	struct rb_node node;		/* in file->extents, by file_first; cleared after */
-	struct list_head link;		/* in region->draining */
+	struct list_head link;		/* of who takes it (take.c); in region->draining */
 	u64 file_first;
 	u64 first;
 	u64 count;
