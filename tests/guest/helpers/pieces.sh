@@ -91,6 +91,7 @@ exported_pieces_make_room() {
 
 # Memory that was in 2 MiB folios is mapped where these do not fit: each is split, after one grace period for all.
 folios_are_split_after_one_grace_period() {
+	within 30 region_is_free p2pmem0
 	FREE=$(attr p2pmem0 available)
 	maps_all_that_is_free
 	pieces hold-few p2pmem0 >"$WORK/hold" 2>&1 &
@@ -121,6 +122,7 @@ removed_while_pieces_are_mapped() {
 # Zeros are posted writes. An emulator carries out each before the next, so it cannot show one that is
 # late: what can be shown is that each batch of them, 2 MiB in a fault, is read back once.
 zeros_are_read_back() {
+	within 30 region_is_free p2pmem0
 	FREE=$(attr p2pmem0 available)
 	trip p2pmem_stores_arrive 0
 	maps_all_that_is_free
