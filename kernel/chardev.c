@@ -54,8 +54,7 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	f->serial = atomic64_inc_return(&files_opened);
 	f->extents = RB_ROOT;
 	f->owner = current_owner();
-	f->pid = task_tgid_nr(current);
-	get_task_comm(f->comm, current);
+	p2pmem_who_is_current(&f->who);
 	mutex_init(&f->back_lock);
 	mutex_init(&f->lock);
 

@@ -54,7 +54,8 @@ static long ctl_region_add(void *object, void *arg)
 /* Those who held it may be gone by now. */
 static void explain_use(struct p2pmem_region *r, char *reason)
 {
-	if (!p2pmem_holders_text(r, reason, P2PMEM_REASON_BYTES))
+	if (!p2pmem_holders_text(r, reason, P2PMEM_REASON_BYTES,
+				 task_active_pid_ns(current)))
 		p2pmem_reason(reason, "p2pmem%u was in use a moment ago: try again", r->id);
 }
 

@@ -308,13 +308,16 @@ static void tell(struct p2pmem_export *x)
 	compat_dma_buf_invalidate(x->dmabuf);
 	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
 		struct p2pmem_attachment *a = attach->priv;
+		char name[P2PMEM_SHOWN_BYTES];
 
-		if (a->maps)
-			dev_info(&x->region->dev, "dma-buf mapped for %s by %s (pid %d): %s\n",
-				 dev_name(attach->dev), a->comm, a->pid,
-				 compat_dma_buf_revocable(attach) ?
-				 "told to let go" :
-				 "cannot be revoked, waiting until it lets go");
+		if (!a->maps)
+			continue;
+		p2pmem_printable(name, a->who.comm);
+		dev_info(&x->region->dev, "dma-buf mapped for %s by \"%s\" (pid %d): %s\n",
+			 dev_name(attach->dev), name, a->who.pid,
+			 compat_dma_buf_revocable(attach) ?
+			 "told to let go" :
+			 "cannot be revoked, waiting until it lets go");
 	}
 }
 
@@ -418,11 +421,10 @@ static bool lock_briefly(struct dma_resv *resv)
 }
 
 /* A line for each attachment: as for a holder, and the importing device; none while it is busy. */
-size_t p2pmem_importers_text(struct p2pmem_region *r, char *buf, size_t bytes)
+void p2pmem_importers_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 {
 	struct dma_buf_attachment *attach;
 	struct p2pmem_export *x;
-	size_t n = 0;
 
 	mutex_lock(&r->exports_lock);
 	list_for_each_entry(x, &r->exports, link) {
@@ -431,15 +433,15 @@ size_t p2pmem_importers_text(struct p2pmem_region *r, char *buf, size_t bytes)
 		list_for_each_entry(attach, &x->dmabuf->attachments, node) {
 			struct p2pmem_attachment *a = attach->priv;
 			size_t pages = a->maps ? x->dmabuf->size >> PAGE_SHIFT : 0;
+			struct p2pmem_shown who;
 
-			n += scnprintf(buf + n, bytes - n, "%d %s %zu %zu %s\n",
-				       a->pid, a->comm, x->dmabuf->size, pages,
-				       dev_name(attach->dev));
+			p2pmem_who_show(&a->who, lines->reader, &who);
+			p2pmem_lines_add(lines, "%d %s %zu %zu %s\n", who.pid, who.name,
+					 x->dmabuf->size, pages, dev_name(attach->dev));
 		}
 		dma_resv_unlock(x->dmabuf->resv);
 	}
 	mutex_unlock(&r->exports_lock);
-	return n;
 }
 
 MODULE_IMPORT_NS(COMPAT_NS_DMA_BUF);

@@ -15,7 +15,6 @@
 
 #include <linux/dma-buf.h>
 #include <linux/list.h>
-#include <linux/sched.h>
 
 #include "p2pmem.h"
 
@@ -55,14 +54,13 @@ struct p2pmem_export {
  * @bus_addresses: requests are turned round below a switch: give bus addresses
  * @translated: an IOMMU gives the addresses
  * @maps: DMA mappings of this one
- * @pid, @comm: who had it attached
+ * @who: had it attached
  */
 struct p2pmem_attachment {
 	bool bus_addresses;
 	bool translated;
 	unsigned int maps;
-	pid_t pid;
-	char comm[TASK_COMM_LEN];
+	struct p2pmem_who who;
 };
 
 /* dmabuf_attach.c */

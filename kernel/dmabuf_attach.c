@@ -26,9 +26,11 @@
 static void say_refused(struct p2pmem_export *x, struct dma_buf_attachment *attach,
 			const char *cause)
 {
-	dev_warn_ratelimited(&x->region->dev, "dma-buf refused to %s for %s (pid %d): %s\n",
-			     dev_name(attach->dev), current->comm,
-			     task_tgid_nr(current), cause);
+	char name[P2PMEM_SHOWN_BYTES];
+
+	p2pmem_printable(name, current->comm);
+	dev_warn_ratelimited(&x->region->dev, "dma-buf refused to %s for \"%s\" (pid %d): %s\n",
+			     dev_name(attach->dev), name, task_tgid_nr(current), cause);
 }
 
 /* 0 or -EHOSTUNREACH; the region is in use, and the caller the importer's driver. */
@@ -86,8 +88,7 @@ int p2pmem_dmabuf_attach(struct dma_buf *dmabuf,
 	a = kzalloc(sizeof(*a), GFP_KERNEL);
 	if (!a)
 		return -ENOMEM;
-	a->pid = task_tgid_nr(current);
-	get_task_comm(a->comm, current);
+	p2pmem_who_is_current(&a->who);
 	if (p2pmem_enter(x->region)) {
 		p2pmem_revalidate(x->region);
 		ret = find_route(x, attach, a);

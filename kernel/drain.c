@@ -58,7 +58,7 @@ static void report_holders(struct p2pmem_region *r)
 
 	if (!text)
 		return;
-	p2pmem_holders_text(r, text, 512);
+	p2pmem_holders_text(r, text, 512, &init_pid_ns);
 	dev_warn(&r->dev, "removal waits for these holders (pid, command, bytes, pinned pages, importing device):\n%s",
 		 text);
 	kfree(text);

@@ -144,9 +144,13 @@ static enum left what_is_left(struct p2pmem_pin *pin)
 static void report(struct p2pmem_pin *pin, const char *what)
 {
 	char *text = kmalloc(256, GFP_KERNEL);
+	struct p2pmem_lines lines;
 
-	if (text)
-		p2pmem_pins_text(pin->region, text, 256);
+	if (text) {
+		p2pmem_lines_begin(&lines, text, 256, &init_pid_ns);
+		p2pmem_pins_lines(pin->region, &lines);
+		p2pmem_lines_end(&lines);
+	}
 	dev_warn(&pin->region->dev, "the GPU's driver takes %llu bytes back (at offset %llu, by process %d): %s. Those who opened it (pid, command, bytes, pinned pages):\n%s",
 		 pin->bytes, pin->part.first << PAGE_SHIFT, pid_nr(pin->owner), what, text ?: "");
 	kfree(text);

@@ -36,10 +36,13 @@ static u64 range_pins(struct p2pmem_region *r, u64 at, u64 count)
 	return pinned;
 }
 
-static size_t holder_line(char *buf, size_t bytes, pid_t pid, const char *comm,
-			  u64 granules, u64 pinned)
+static void holder_line(struct p2pmem_lines *lines, const struct p2pmem_who *who,
+			u64 granules, u64 pinned)
 {
-	return scnprintf(buf, bytes, "%d %s %llu %llu\n", pid, comm,
+	struct p2pmem_shown as;
+
+	p2pmem_who_show(who, lines->reader, &as);
+	p2pmem_lines_add(lines, "%d %s %llu %llu\n", as.pid, as.name,
 			 granules << PAGE_SHIFT, pinned);
 }
 
@@ -61,11 +64,23 @@ static bool count_some(struct p2pmem_file *f, struct tally *t)
 	return !left;
 }
 
-static size_t file_line(struct p2pmem_file *f, char *buf, size_t bytes)
+/*
+ * Who opened it, unless that one has ended and left it to a child.  Who has mappings
+ * alone is not found: then nobody is known but who opened it.
+ */
+static const struct p2pmem_who *who_has(struct p2pmem_file *f)
+{
+	if (p2pmem_who_lives(&f->who) || !p2pmem_who_has(&f->heir, f->filp))
+		return &f->who;
+	return &f->heir;
+}
+
+static void file_line(struct p2pmem_file *f, struct p2pmem_lines *lines)
 {
 	struct tally t = { };
 	bool more;
 
+	lockdep_assert_held(&f->region->files_lock);
 	do {
 		mutex_lock(&f->lock);
 		mutex_lock(&f->region->alloc_lock);
@@ -74,11 +89,10 @@ static size_t file_line(struct p2pmem_file *f, char *buf, size_t bytes)
 		mutex_unlock(&f->lock);
 		cond_resched();
 	} while (more);
-	return holder_line(buf, bytes, f->pid, f->comm, t.granules, t.pinned);
+	holder_line(lines, who_has(f), t.granules, t.pinned);
 }
 
-static size_t draining_line(struct p2pmem_region *r, const struct p2pmem_extent *e,
-			    char *buf, size_t bytes)
+static u64 draining_pins(struct p2pmem_region *r, const struct p2pmem_extent *e)
 {
 	u64 at, count, pinned = 0;
 
@@ -89,7 +103,7 @@ static size_t draining_line(struct p2pmem_region *r, const struct p2pmem_extent 
 		mutex_unlock(&r->alloc_lock);
 		cond_resched();
 	}
-	return holder_line(buf, bytes, e->pid, e->comm, e->count, pinned);
+	return pinned;
 }
 
 /* The extent that drains after @e, or the first if that is NULL; NULL: none. */
@@ -106,21 +120,44 @@ static struct p2pmem_extent *next_draining(struct p2pmem_region *r,
 				      list_entry(link, struct p2pmem_extent, link);
 }
 
-/* The reaper waits, so that the extents stay where they are. */
-static size_t draining_lines(struct p2pmem_region *r, char *buf, size_t bytes)
+static bool same_process(const struct p2pmem_who *a, const struct p2pmem_who *b)
 {
-	struct p2pmem_extent *e = NULL;
-	size_t n = 0;
+	return a->pid == b->pid && a->started_ns == b->started_ns;
+}
+
+/*
+ * A line for the extents from @e on that one process left; returns the one after
+ * them.  The reaper waits, so that the extents stay where they are.
+ */
+static struct p2pmem_extent *draining_line(struct p2pmem_region *r,
+					   struct p2pmem_extent *e,
+					   struct p2pmem_lines *lines)
+{
+	const struct p2pmem_who *who = &e->who;
+	u64 granules = 0, pinned = 0;
+
+	for (; e && same_process(&e->who, who); e = next_draining(r, e)) {
+		granules += e->count;
+		if (!p2pmem_lines_full(lines))
+			pinned += draining_pins(r, e);
+		cond_resched();
+	}
+	holder_line(lines, who, granules, pinned);
+	return e;
+}
+
+static void draining_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
+{
+	struct p2pmem_extent *e;
 
 	mutex_lock(&r->reap_lock);
-	while (n + 1 < bytes && (e = next_draining(r, e)))
-		n += draining_line(r, e, buf + n, bytes - n);
+	for (e = next_draining(r, NULL); e; )
+		e = draining_line(r, e, lines);
 	mutex_unlock(&r->reap_lock);
-	return n;
 }
 
 /* What a GPU's driver takes back, and no file has any more, of one pin. */
-static size_t pin_line(struct p2pmem_pin *pin, char *buf, size_t bytes)
+static void pin_line(struct p2pmem_pin *pin, struct p2pmem_lines *lines)
 {
 	struct p2pmem_extent *e, *detached = NULL;
 	u64 granules = 0, pinned = 0;
@@ -132,65 +169,74 @@ static size_t pin_line(struct p2pmem_pin *pin, char *buf, size_t bytes)
 		granules += e->count;
 		pinned += range_pins(pin->region, e->first, e->count);
 	}
-	return detached ? holder_line(buf, bytes, detached->pid, detached->comm,
-				      granules, pinned) : 0;
+	if (detached)
+		holder_line(lines, &detached->who, granules, pinned);
 }
 
 /* A line for each pin that is being taken back, as for an open file. */
-size_t p2pmem_pins_text(struct p2pmem_region *r, char *buf, size_t bytes)
+void p2pmem_pins_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 {
 	struct p2pmem_pin *pin;
-	size_t n = 0;
 
-	if (bytes)
-		buf[0] = '\0';
 	mutex_lock(&r->alloc_lock);
 	list_for_each_entry(pin, &r->pins, link)
 		if (pin->revoked)
-			n += pin_line(pin, buf + n, bytes - n);
+			pin_line(pin, lines);
 	mutex_unlock(&r->alloc_lock);
-	return n;
 }
 
 /*
  * Nobody knows which process it is that mounted a disk, or refers to pages of a file
  * that was on it: those are looked for once the region waits for them.
  */
-static size_t pmem_line(struct p2pmem_region *r, char *buf, size_t bytes)
+static void pmem_line(struct p2pmem_region *r, struct p2pmem_lines *lines)
 {
 	char disk[DISK_NAME_LEN];
 	bool in_use;
 	u64 pinned = 0;
 
 	if (!p2pmem_is_pmem(r))
-		return 0;
+		return;
 	in_use = p2pmem_pmem_in_use(r);
 	if (!in_use && READ_ONCE(r->state) != P2PMEM_STATE_READY)
 		pinned = p2pmem_pmem_referred(r);
 	if (!in_use && !pinned)
-		return 0;
+		return;
 	p2pmem_pmem_text(r, disk, sizeof(disk));
-	return holder_line(buf, bytes, 0, disk, r->backing.bytes >> PAGE_SHIFT, pinned);
+	p2pmem_lines_add(lines, "0 %s %llu %llu\n", disk, r->backing.bytes, pinned);
+}
+
+static void file_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
+{
+	struct p2pmem_file *f;
+
+	mutex_lock(&r->files_lock);
+	list_for_each_entry(f, &r->files, link) {
+		if (p2pmem_lines_full(lines))
+			p2pmem_lines_leave_out(lines, 1);
+		else
+			file_line(f, lines);
+	}
+	mutex_unlock(&r->files_lock);
 }
 
 /*
- * A line for each open file, for a pmem device whose disk is open (pid 0), each pin of a GPU's that is being taken back, and each extent of a closed file: pid, command,
- * bytes owned, pages pinned; and for each importer of a dma-buf: pid, command,
- * bytes of the dma-buf, pages mapped, importing device.
+ * A line for each open file, for a pmem device whose disk is open (pid 0), each pin of
+ * a GPU's that is being taken back, and each process that left memory which is still
+ * referred to: pid, command, bytes owned, pages pinned; and for each importer of a
+ * dma-buf: pid, command, bytes of the dma-buf, pages mapped, importing device.  What
+ * does not fit is counted by the last line.  Pids are those of @reader.
  */
-size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes)
+size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes,
+			   struct pid_namespace *reader)
 {
-	struct p2pmem_file *f;
-	size_t n = 0;
+	struct p2pmem_lines lines;
 
-	if (bytes)
-		buf[0] = '\0';
-	mutex_lock(&r->files_lock);
-	list_for_each_entry(f, &r->files, link)
-		n += file_line(f, buf + n, bytes - n);
-	mutex_unlock(&r->files_lock);
-	n += pmem_line(r, buf + n, bytes - n);
-	n += p2pmem_pins_text(r, buf + n, bytes - n);
-	n += draining_lines(r, buf + n, bytes - n);
-	return n + p2pmem_importers_text(r, buf + n, bytes - n);
+	p2pmem_lines_begin(&lines, buf, bytes, reader);
+	file_lines(r, &lines);
+	pmem_line(r, &lines);
+	p2pmem_pins_lines(r, &lines);
+	draining_lines(r, &lines);
+	p2pmem_importers_lines(r, &lines);
+	return p2pmem_lines_end(&lines);
 }

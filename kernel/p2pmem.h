@@ -37,7 +37,9 @@
 #include "../include/uapi/p2pmem.h"
 #include "alloc.h"
 #include "compat/compat.h"
+#include "lines.h"
 #include "provider.h"
+#include "who.h"
 
 #ifndef CONFIG_X86_64
 #error "p2pmem runs on x86-64 only: it reads memory types from x86 page tables, and its barriers and peer-to-peer rules were tried nowhere else"
@@ -168,8 +170,8 @@ struct p2pmem_file {
 	u64 dead_from, dead_to;		/* what was taken back and is in dma-bufs, and between; under lock */
 	u64 resets_seen;		/* at open, and at the last good SYNC */
 	u32 owner;			/* whose bytes it may see, for bytes.h */
-	pid_t pid;
-	char comm[TASK_COMM_LEN];
+	struct p2pmem_who who;		/* opened it */
+	struct p2pmem_who heir;		/* has it, if that one has ended; under region->files_lock */
 };
 
 struct p2pmem_extent {
@@ -179,8 +181,7 @@ struct p2pmem_extent {
 	u64 first;
 	u64 count;
 	u32 owner;
-	pid_t pid;
-	char comm[TASK_COMM_LEN];
+	struct p2pmem_who who;		/* opened the file */
 	u64 idle;			/* draining: so many pages are known to be */
 	struct p2pmem_pin *pin;		/* what it is a part of, or NULL; under alloc_lock */
 	struct list_head pin_link;	/* in pin->extents */
@@ -401,7 +402,7 @@ bool p2pmem_file_lend(struct p2pmem_file *f, u64 first, u64 count);
 bool p2pmem_pins_are_put(struct p2pmem_region *r);
 void p2pmem_pins_give(struct p2pmem_region *r);
 void p2pmem_pins_end(struct p2pmem_region *r);
-size_t p2pmem_pins_text(struct p2pmem_region *r, char *buf, size_t bytes);
+void p2pmem_pins_lines(struct p2pmem_region *r, struct p2pmem_lines *lines);
 
 /* reap.c */
 void p2pmem_extent_give(struct p2pmem_region *r, struct p2pmem_extent *e);
@@ -413,7 +414,8 @@ bool p2pmem_settling(struct p2pmem_region *r);
 bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked);
 
 /* holders.c */
-size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes);
+size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes,
+			   struct pid_namespace *reader);
 
 /* drain.c */
 void p2pmem_remove_fn(struct work_struct *work);
@@ -444,7 +446,7 @@ struct p2pmem_part {
 
 enum p2pmem_importers p2pmem_exports_revoke_part(struct p2pmem_region *r,
 						 const struct p2pmem_part *part);
-size_t p2pmem_importers_text(struct p2pmem_region *r, char *buf, size_t bytes);
+void p2pmem_importers_lines(struct p2pmem_region *r, struct p2pmem_lines *lines);
 
 /* ioctl.c */
 enum p2pmem_answer {

@@ -81,7 +81,7 @@ static ssize_t holders_show(struct device *dev, struct device_attribute *attr,
 {
 	struct p2pmem_region *r = to_p2pmem_region(dev);
 
-	return p2pmem_holders_text(r, buf, PAGE_SIZE);
+	return p2pmem_holders_text(r, buf, PAGE_SIZE, task_active_pid_ns(current));
 }
 
 static ssize_t pmem_show(struct device *dev, struct device_attribute *attr,

@@ -44,8 +44,7 @@ static struct p2pmem_extent *extent_new(struct p2pmem_file *f, u64 file_first)
 	RB_CLEAR_NODE(&e->node);
 	e->file_first = file_first;
 	e->owner = f->owner;
-	e->pid = f->pid;
-	memcpy(e->comm, f->comm, sizeof(e->comm));
+	e->who = f->who;
 	return e;
 }
 

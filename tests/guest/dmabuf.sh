@@ -490,7 +490,7 @@ removal_names_importer() {
 	dmesg -C
 	taken_from pinned donard-cli region remove p2pmem0
 	within 5 grep -q "dmabuf (pid $(pid_of owner), device $LAB_ALPHA_BDF)" "$WORK/event"
-	matches "kernel log" "mapped for $LAB_ALPHA_BDF by dmabuf" "$(dmesg)"
+	matches "kernel log" "mapped for $LAB_ALPHA_BDF by \"dmabuf\"" "$(dmesg)"
 	matches "donard-cli info" "$LAB_ALPHA_BDF" "$(donard-cli info p2pmem0)"
 	revoked_for pinned
 	event_succeeds

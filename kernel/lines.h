@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A list for people in a text that may be too short for it: whole lines, and as the
+ * last one how many more there are.
+ */
+#ifndef P2PMEM_LINES_H
+#define P2PMEM_LINES_H
+
+#include <linux/compiler_attributes.h>
+#include <linux/types.h>
+
+struct pid_namespace;
+
+/**
+ * struct p2pmem_lines - a list that grows
+ * @text: what is there, always ended
+ * @bytes, @used: of @text
+ * @left_out: lines that did not fit; none is added after the first
+ * @reader: whose pids are told
+ */
+struct p2pmem_lines {
+	char *text;
+	size_t bytes;
+	size_t used;
+	unsigned long left_out;
+	struct pid_namespace *reader;
+};
+
+/* @bytes: more than the last line takes. */
+void p2pmem_lines_begin(struct p2pmem_lines *lines, char *text, size_t bytes,
+			struct pid_namespace *reader);
+/* @fmt ends with a newline. */
+__printf(2, 3) void p2pmem_lines_add(struct p2pmem_lines *lines, const char *fmt, ...);
+/* Counts @count more without a look at what they would say. */
+void p2pmem_lines_leave_out(struct p2pmem_lines *lines, unsigned long count);
+/* Returns how many bytes the text has. */
+size_t p2pmem_lines_end(struct p2pmem_lines *lines);
+
+static inline bool p2pmem_lines_full(const struct p2pmem_lines *lines)
+{
+	return lines->left_out;
+}
+
+#endif
