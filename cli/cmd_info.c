@@ -5,6 +5,7 @@
 
 #include "donard/donard.h"
 #include "errors.h"
+#include "lib/base/printable.h"
 #include "model.h"
 #include "output.h"
 
@@ -25,22 +26,26 @@ static struct json_object *build(const struct donard_region_info *info)
 	return model;
 }
 
-static void print_holders(struct json_object *holders)
+/* A name that might be more is quoted. */
+static void print_holder(const char *title, struct json_object *holder)
 {
-	char text[DONARD_SIZE_TEXT_BYTES];
+	struct json_object *device = json_object_object_get(holder, "device");
+	const char *command = cli_text_of(holder, "command"), *quote = dnd_quote_of(command);
+	char text[DONARD_SIZE_TEXT_BYTES], pid[32] = "no pid";
 
-	for (size_t i = 0; i < json_object_array_length(holders); i++) {
-		struct json_object *holder = json_object_array_get_idx(holders, i);
-		struct json_object *device = json_object_object_get(holder, "device");
+	if (cli_number_of(holder, "pid"))
+		snprintf(pid, sizeof(pid), "pid %llu", (unsigned long long)cli_number_of(holder, "pid"));
+	printf("%-12s %s%s%s (%s): %s, %llu pinned pages%s%s\n", title, quote, command, quote, pid,
+	       cli_size_of(holder, "bytes", text), (unsigned long long)cli_number_of(holder, "pinned_pages"),
+	       device ? ", dma-buf mapped for " : "", device ? json_object_get_string(device) : "");
+}
 
-		printf("%-12s %s (pid %llu): %s, %llu pinned pages%s%s\n", i ? "" : "holders",
-		       json_object_get_string(json_object_object_get(holder, "command")),
-		       (unsigned long long)cli_number_of(holder, "pid"),
-		       cli_size_of(holder, "bytes", text),
-		       (unsigned long long)cli_number_of(holder, "pinned_pages"),
-		       device ? ", dma-buf mapped for " : "",
-		       device ? json_object_get_string(device) : "");
-	}
+static void print_holders(struct json_object *holders, uint64_t left_out)
+{
+	for (size_t i = 0; i < json_object_array_length(holders); i++)
+		print_holder(i ? "" : "holders", json_object_array_get_idx(holders, i));
+	if (left_out)
+		printf("%-12s and %llu more\n", "", (unsigned long long)left_out);
 	if (!json_object_array_length(holders))
 		printf("%-12s none\n", "holders");
 }
@@ -61,8 +66,10 @@ static void print_text(struct json_object *model)
 	json_object_object_foreach(model, key, value) {
 		const char *shown = json_object_get_string(value);
 
+		if (!strcmp(key, "holders_left_out"))
+			continue;
 		if (value && !strcmp(key, "holders")) {
-			print_holders(value);
+			print_holders(value, cli_number_of(model, "holders_left_out"));
 			continue;
 		}
 		if (json_object_is_type(value, json_type_array)) {

@@ -57,25 +57,26 @@ static struct json_object *model_holder(char *line)
 	return model;
 }
 
-/* NULL, which JSON shows as null, if the caller may not see them. */
-static struct json_object *model_holders(const char *lines)
+/* null, both of them, if the caller may not see them. */
+static void add_holders(struct json_object *model, const char *lines)
 {
-	struct json_object *holders = json_object_new_array(), *holder;
-	char *copy, *line, *next = NULL;
+	struct json_object *holders = lines ? json_object_new_array() : NULL, *holder;
+	char *copy = strdup(lines ? lines : ""), *line, *next = NULL;
+	unsigned long left_out = 0;
 
-	if (!lines) {
-		json_object_put(holders);
-		return NULL;
-	}
-	copy = strdup(lines);
 	for (line = copy ? strtok_r(copy, "\n", &next) : NULL; line;
 	     line = strtok_r(NULL, "\n", &next)) {
+		sscanf(line, "and %lu more", &left_out);
 		holder = model_holder(line);
 		if (holder)
 			json_object_array_add(holders, holder);
 	}
 	free(copy);
-	return holders;
+	json_object_object_add(model, "holders", holders);
+	if (lines)
+		cli_add_number(model, "holders_left_out", left_out);
+	else
+		json_object_object_add(model, "holders_left_out", NULL);
 }
 
 static struct json_object *model_lines(const char *lines)
@@ -109,7 +110,7 @@ struct json_object *cli_model_region(const struct donard_region_info *info)
 	json_object_object_add(model, "pinned_importers",
 			       json_object_new_boolean(info->pinned_importers));
 	cli_add_text(model, "state", donard_region_state_text(info->state));
-	json_object_object_add(model, "holders", model_holders(info->holders));
+	add_holders(model, info->holders);
 	json_object_object_add(model, "unrouted", model_lines(info->unrouted));
 	return model;
 }

@@ -245,16 +245,23 @@ static bool add_holders(struct json_object *rows, struct json_object *region)
 
 static void print_holders(FILE *out, struct json_object *sample)
 {
+	unsigned long long left_out = 0;
 	struct json_object *regions = json_object_object_get(sample, "regions"), *rows = json_object_new_array();
 	bool seen = true;
 
-	for (size_t i = 0; i < json_object_array_length(regions); i++)
-		seen = add_holders(rows, json_object_array_get_idx(regions, i)) && seen;
+	for (size_t i = 0; i < json_object_array_length(regions); i++) {
+		struct json_object *region = json_object_array_get_idx(regions, i);
+
+		seen = add_holders(rows, region) && seen;
+		left_out += cli_number_of(region, "holders_left_out");
+	}
 	if (!seen)
 		fputs("\nWho holds memory is shown to root and the group p2pmem.\n", out);
 	else if (json_object_array_length(rows)) {
 		fputc('\n', out);
 		cli_print_table_to(out, rows, holder_columns);
+		if (left_out)
+			fprintf(out, "and %llu more\n", left_out);
 	}
 	json_object_put(rows);
 }

@@ -8,6 +8,7 @@
 #include "donard/queue.h"
 #include "errors.h"
 #include "help.h"
+#include "lib/base/printable.h"
 #include "output.h"
 #include "similar.h"
 #include "terms.h"
@@ -44,9 +45,14 @@ static void print_error_object(bool on_one_line, struct json_object *root, const
 		cli_print_json(root);
 }
 
-static int fail(const struct cli *cli, int exit_code, const char *code, const char *text,
+/* A text has names that others chose, and words of the command line. */
+static int fail(const struct cli *cli, int exit_code, const char *code, const char *raw,
 		struct json_object *model)
 {
+	char text[2 * CLI_ERROR_BYTES];
+
+	snprintf(text, sizeof(text), "%s", raw);
+	dnd_make_printable(text, sizeof(text));
 	fprintf(stderr, "%s: %s: %s\n", cli_name, cli->command->name, text);
 	if (cli->json)
 		print_error_object(cli->command->json_lines, model, code, text);
@@ -166,6 +172,7 @@ int cli_no_command(bool json, int argc, char **words)
 	char text[1024];
 
 	explain(text, sizeof(text), argc, words, group);
+	dnd_make_printable(text, sizeof(text));
 	fprintf(stderr, "%s: %s\n", cli_name, text);
 	if (group)
 		cli_print_group_help(stderr, words[0]);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/printable.h"
 #include "output.h"
 #include "utf8.h"
 
@@ -33,20 +34,6 @@ static void join(struct json_object *array, char cell[CELL_BYTES])
 			json_object_get_string(json_object_array_get_idx(array, i)));
 }
 
-/* Names of processes and files may be anything: none is to move the cursor of a terminal. */
-static void make_printable(char *cell)
-{
-	char *to = cell;
-
-	for (; *cell; cell++) {
-		bool is_c1 = cell[0] == '\xc2' && (cell[1] & 0xe0) == 0x80;
-
-		*to++ = is_c1 || (unsigned char)*cell < ' ' || *cell == 0x7f ? '?' : *cell;
-		cell += is_c1;
-	}
-	*to = '\0';
-}
-
 static void format_cell(struct json_object *row, const struct cli_column *column,
 			char cell[CELL_BYTES])
 {
@@ -63,7 +50,7 @@ static void format_cell(struct json_object *row, const struct cli_column *column
 		snprintf(cell, CELL_BYTES, "%s", json_object_get_boolean(value) ? "yes" : "no");
 	else
 		snprintf(cell, CELL_BYTES, "%s", text && text[0] ? text : "-");
-	make_printable(cell);
+	dnd_make_printable(cell, CELL_BYTES);
 	if (!cell[0])
 		strcpy(cell, "-");
 }

@@ -116,7 +116,8 @@ void donard_close(struct donard_context *ctx);
  * donard_error() - the text of the last failure
  * @ctx: on which a call failed
  *
- * Names the object, the cause and a remedy, in one or two sentences.
+ * Names the object, the cause and a remedy, in one or two sentences on one line. What stands in it of other
+ * people's names is printable: "\x1b" for a byte that is not.
  *
  * Returns the text, never NULL; it lives until the next call with this context.
  */
@@ -262,7 +263,8 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @state: ready, or why not
  * @persistent: it keeps its contents without power
  * @pinned_importers: dma-bufs go to drivers that cannot be told to let go
- * @holders: lines of "pid comm bytes pinned_pages [device]"; NULL if the caller
+ * @holders: lines of "pid comm bytes pinned_pages [device]", the last one perhaps
+ *	"and N more"; pid 0: ended, or not the caller's to see; NULL if the caller
  *	may not see them, which root and the group p2pmem may, or did not ask
  * @granule_bytes, @bus_address: 0 when the node was not asked, or could not be opened
  * @unknown: why the last two are 0, or ""

@@ -121,11 +121,17 @@ void dnd_struct_give(void *caller, const void *from, size_t known);
 int dnd_struct_copy(void *to, size_t known, const void *from);
 #define DND_TAKE(ctx, to, from, name) dnd_struct_take(ctx, to, sizeof(*(to)), from, name)
 
-/* sysfs.c: paths are below sysfs_root; values come without the newline. */
+/*
+ * sysfs.c: paths are below sysfs_root; values come without the newline, and printable (printable.h), for
+ * devices and processes choose some of them.
+ */
 int dnd_sysfs_path(const struct donard_context *ctx, char path[PATH_MAX], const char *format, ...)
 	DND_PRINTF(3, 4);
 int dnd_sysfs_read(const struct donard_context *ctx, char *value, size_t value_bytes,
 		   const char *format, ...) DND_PRINTF(4, 5);
+/* Of a file that has a list. */
+int dnd_sysfs_lines(const struct donard_context *ctx, char *lines, size_t lines_bytes,
+		    const char *format, ...) DND_PRINTF(4, 5);
 int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const char *format, ...)
 	DND_PRINTF(3, 4);
 int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const char *format, ...)

@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "base/printable.h"
 
 static const struct {
 	const char *word;
@@ -72,6 +73,7 @@ int dnd_error_errno(enum dnd_error error)
 static void set_text(struct donard_context *ctx, const char *format, va_list args)
 {
 	vsnprintf(ctx->failure.text, sizeof(ctx->failure.text), format, args);
+	dnd_make_printable(ctx->failure.text, sizeof(ctx->failure.text));
 }
 
 static void append(struct donard_context *ctx, const char *before, const char *text)

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/printable.h"
 
 int dnd_path_below(char path[PATH_MAX], const char *root, const char *format, va_list args)
 {
@@ -45,6 +46,7 @@ int dnd_file_text(const char *path, char *text, size_t text_bytes)
 	text[got > 0 ? got : 0] = '\0';
 	while (got > 0 && strchr("\n ", text[got - 1]))
 		text[--got] = '\0';
+	dnd_make_lines_printable(text, text_bytes);
 	return got < 0 ? (int)got : 0;
 }
 

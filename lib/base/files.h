@@ -14,7 +14,7 @@
 int dnd_path_below(char path[PATH_MAX], const char *root, const char *format, va_list args);
 /* How many bytes there are up to the first that cannot be read, at most @bytes; or -errno. */
 long dnd_file_bytes(const char *path, void *to, size_t bytes);
-/* Without newlines and spaces at the end; 0, or -errno with *text "". */
+/* Printable lines, without newlines and spaces at the end; 0, or -errno with *text "". */
 int dnd_file_text(const char *path, char *text, size_t text_bytes);
 /*
  * Calls @each for every entry but hidden ones, in order: numbers by their value, PCI addresses as the

@@ -7,6 +7,7 @@
 
 #include "base/base.h"
 #include "base/files.h"
+#include "base/printable.h"
 
 int dnd_sysfs_path(const struct donard_context *ctx, char path[PATH_MAX], const char *format, ...)
 {
@@ -19,18 +20,39 @@ int dnd_sysfs_path(const struct donard_context *ctx, char path[PATH_MAX], const 
 	return rc;
 }
 
+static int read_text(const struct donard_context *ctx, char *value, size_t value_bytes,
+		     const char *format, va_list args)
+{
+	char path[PATH_MAX];
+	int rc = dnd_path_below(path, ctx->sysfs_root, format, args);
+
+	value[0] = '\0';
+	return rc ? rc : dnd_file_text(path, value, value_bytes);
+}
+
 int dnd_sysfs_read(const struct donard_context *ctx, char *value, size_t value_bytes,
 		   const char *format, ...)
 {
-	char path[PATH_MAX];
 	va_list args;
 	int rc;
 
-	value[0] = '\0';
 	va_start(args, format);
-	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
+	rc = read_text(ctx, value, value_bytes, format, args);
 	va_end(args);
-	return rc ? rc : dnd_file_text(path, value, value_bytes);
+	dnd_make_printable(value, value_bytes);
+	return rc;
+}
+
+int dnd_sysfs_lines(const struct donard_context *ctx, char *lines, size_t lines_bytes,
+		    const char *format, ...)
+{
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	rc = read_text(ctx, lines, lines_bytes, format, args);
+	va_end(args);
+	return rc;
 }
 
 int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const char *format, ...)

@@ -47,7 +47,7 @@ static int read_bar(const struct donard_context *ctx, const char *bdf, unsigned 
 	char text[1024], *line = text;
 	uint64_t end;
 
-	if (dnd_sysfs_read(ctx, text, sizeof(text), "bus/pci/devices/%s/resource", bdf))
+	if (dnd_sysfs_lines(ctx, text, sizeof(text), "bus/pci/devices/%s/resource", bdf))
 		return -ENODEV;
 	while (index-- && line)
 		if ((line = strchr(line, '\n')))

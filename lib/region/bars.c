@@ -13,7 +13,7 @@ void dnd_bars_read(const struct donard_context *ctx, const char *bdf, struct dnd
 	unsigned long long start, end, flags;
 	char text[2048], *line = text;
 
-	dnd_sysfs_read(ctx, text, sizeof(text), "bus/pci/devices/%s/resource", bdf);
+	dnd_sysfs_lines(ctx, text, sizeof(text), "bus/pci/devices/%s/resource", bdf);
 	for (int i = 0; i < DND_BARS && line; i++) {
 		if (sscanf(line, "%llx %llx %llx", &start, &end, &flags) == 3 && end > start) {
 			bars[i].start = start;

@@ -65,7 +65,7 @@ static void read_cmb(const struct donard_context *ctx, const char *bdf, const ch
 	uint32_t location, size;
 	char text[128];
 
-	dnd_sysfs_read(ctx, text, sizeof(text), "bus/pci/devices/%s/nvme/%s/cmb", bdf, entry);
+	dnd_sysfs_lines(ctx, text, sizeof(text), "bus/pci/devices/%s/nvme/%s/cmb", bdf, entry);
 	if (sscanf(text, "cmbloc : 0x%x cmbsz : 0x%x", &location, &size) != 2 &&
 	    sscanf(text, "cmbloc : x%x cmbsz : x%x", &location, &size) != 2)
 		return;

@@ -5,9 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "region/holders.h"
 
 #define SMALL_BYTES	(2U << 20)	/* two blocks, of 1 MiB at most */
+#define LINES_BYTES	4096		/* what sysfs has of any file */
+#define HOLDER_BYTES	256
 
 /* @device: the PCI function that a dma-buf was imported for, or the RDMA device that pins, or "" */
 struct holder {
@@ -51,39 +54,87 @@ static bool parse_holder(char *line, struct holder *holder)
 	return true;
 }
 
+/* The last line, of those that did not fit into sysfs. */
+static unsigned long left_out_by(const char *line)
+{
+	unsigned long count;
+
+	return sscanf(line, "and %lu more", &count) == 1 ? count : 0;
+}
+
 bool dnd_region_has_small_holder(struct donard_context *ctx, const char *name, uint64_t folio_bytes)
 {
 	uint64_t small = dnd_max((uint64_t)SMALL_BYTES, 2 * folio_bytes);
-	char lines[4096], *line, *next;
+	char lines[LINES_BYTES], *line, *next;
 	struct holder holder;
 
-	dnd_sysfs_read(ctx, lines, sizeof(lines), "class/p2pmem/%s/holders", name);
+	dnd_sysfs_lines(ctx, lines, sizeof(lines), "class/p2pmem/%s/holders", name);
 	for (line = strtok_r(lines, "\n", &next); line; line = strtok_r(NULL, "\n", &next))
 		if (parse_holder(line, &holder) && holder.bytes && holder.bytes <= small)
 			return true;
 	return false;
 }
 
+/* "fio (pid 12)": no pid if the kernel tells none, and quoted if it might be more than a name. */
+static void describe(struct holder *holder, char text[HOLDER_BYTES])
+{
+	const char *quote = dnd_quote_of(holder->command);
+	char pid[32] = "no pid";
+
+	if (holder->pid)
+		snprintf(pid, sizeof(pid), "pid %d", holder->pid);
+	if (!holder->device[0] && holder->pins && holder->pid)
+		dnd_rdma_devices_of(holder->pid, holder->device, sizeof(holder->device));
+	snprintf(text, HOLDER_BYTES, "%s%s%s (%s%s%s)", quote, holder->command, quote, pid,
+		 holder->device[0] ? ", device " : "", holder->device);
+}
+
+struct sentence {
+	char *text;
+	size_t bytes;
+	size_t used;
+	unsigned long left_out;
+};
+
+/* Room for the last words is kept. */
+static void add_holder(struct sentence *s, const char *holder)
+{
+	size_t need = strlen(holder) + strlen("; held by ");
+
+	if (s->left_out || s->used + need + sizeof(", and 18446744073709551615 more") > s->bytes) {
+		s->left_out++;
+		return;
+	}
+	s->used += (size_t)snprintf(s->text + s->used, s->bytes - s->used, "%s%s",
+				    s->used ? ", " : "; held by ", holder);
+}
+
+static void end_sentence(struct sentence *s)
+{
+	if (s->left_out)
+		snprintf(s->text + s->used, s->bytes - s->used, "%s%lu%s",
+			 s->used ? ", and " : "; held by ", s->left_out, s->used ? " more" : "");
+}
+
 void dnd_region_holders_text(struct donard_context *ctx, const char *name, char *text,
 			     size_t text_bytes)
 {
-	char lines[1024], *line, *next;
+	struct sentence s = { .text = text, .bytes = text_bytes };
+	char lines[LINES_BYTES], one[HOLDER_BYTES], *line, *next;
 	struct holder holder;
-	size_t used = 0;
 
 	text[0] = '\0';
-	if (dnd_sysfs_read(ctx, lines, sizeof(lines), "class/p2pmem/%s/holders", name) == -EACCES)
+	if (dnd_sysfs_lines(ctx, lines, sizeof(lines), "class/p2pmem/%s/holders", name) == -EACCES)
 		snprintf(text, text_bytes,
 			 "; only root and the group p2pmem may see who holds it");
 	for (line = strtok_r(lines, "\n", &next); line; line = strtok_r(NULL, "\n", &next)) {
-		if (!parse_holder(line, &holder) || holder.pid == (int)getpid())
+		unsigned long more = left_out_by(line);
+
+		s.left_out += more;
+		if (more || !parse_holder(line, &holder) || holder.pid == (int)getpid())
 			continue;
-		if (!holder.device[0] && holder.pins)
-			dnd_rdma_devices_of(holder.pid, holder.device, sizeof(holder.device));
-		used += (size_t)snprintf(text + used, text_bytes - used, "%s%s (pid %d%s%s)",
-					 used ? ", " : "; held by ", holder.command, holder.pid,
-					 holder.device[0] ? ", device " : "", holder.device);
-		if (used >= text_bytes)
-			return;
+		describe(&holder, one);
+		add_holder(&s, one);
 	}
+	end_sentence(&s);
 }

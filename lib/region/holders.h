@@ -5,7 +5,10 @@
 
 #include "region/region.h"
 
-/* "; held by fio (pid 12), app (pid 13, device 0000:01:00.0)" or "" */
+/*
+ * "; held by fio (pid 12), \"my app\" (pid 13, device 0000:01:00.0), and 2 more" or "".  Of a pid that is not
+ * the caller's to see it says "no pid".
+ */
 void dnd_region_holders_text(struct donard_context *ctx, const char *name, char *text,
 			     size_t text_bytes);
 

@@ -74,8 +74,8 @@ static bool read_state(struct donard_context *ctx, struct record *record)
 
 static void read_holders(struct donard_context *ctx, struct record *record)
 {
-	record->holders_unseen = dnd_sysfs_read(ctx, record->holders, sizeof(record->holders),
-						"class/p2pmem/%s/holders", record->name) == -EACCES;
+	record->holders_unseen = dnd_sysfs_lines(ctx, record->holders, sizeof(record->holders),
+						 "class/p2pmem/%s/holders", record->name) == -EACCES;
 }
 
 static void read_parts(struct donard_context *ctx, struct record *record, unsigned int parts)
@@ -103,7 +103,8 @@ static void read_record(struct donard_context *ctx, struct record *record)
 	info->page_type = donard_page_type_of(word);
 	read_word(ctx, record, word, sizeof(word), "memtype");
 	info->memtype = donard_memtype_of(word);
-	read_word(ctx, record, record->unrouted, sizeof(record->unrouted), "unrouted");
+	dnd_sysfs_lines(ctx, record->unrouted, sizeof(record->unrouted), "class/p2pmem/%s/unrouted",
+			record->name);
 	read_word(ctx, record, record->pmem, sizeof(record->pmem), "pmem");
 	info->bar = (unsigned int)read_number(ctx, record, "bar");
 	info->offset_bytes = read_number(ctx, record, "offset");

@@ -58,6 +58,67 @@ holders_are_not_public() {
 	exits 0 "holders +holder \\(pid $pid\\)" as user donard-cli info p2pmem0
 }
 
+# printable WHAT TEXT - of ASCII, and no line that moves a cursor.
+printable() {
+	local LC_ALL=C other=$'[^[:print:]\n]'
+	# shellcheck disable=SC2053  # a pattern
+	[[ $2 != *$other* ]] || fail "$1 is not printable: $(printf %q "$2")"
+}
+
+# A process names itself: no name is another line, or a command of root's terminal.
+names_forge_nothing() {
+	local forged=$'a\n1 init 9 0\e\x9b' pid seen
+	cp "$(command -v holder)" "$WORK/$forged"
+	"$WORK/$forged" mapping p2pmem0 "$MIB" "$LAB_ALPHA" >"$WORK/said" 2>&1 &
+	pid=$!
+	at_end "kill -KILL $pid"
+	within 10 grep -q ready "$WORK/said"
+	equal "holders" "$pid a\\x0a1 init 9 0\\x1b\\x9b $MIB 0" "$(attr p2pmem0 holders)"
+	seen=$(donard-cli info p2pmem0 --json)
+	equal "pids in JSON" "[$pid]" "$(jq -c '[.holders[].pid]' <<<"$seen")"
+	printable JSON "$seen"
+	seen=$(donard-cli info p2pmem0)
+	printable info "$seen"
+	matches info 'holders +"a.x0a1 init 9 0.x1b.x9b" .pid' "$seen"
+	seen=$(donard-cli region remove p2pmem0 --if-idle 2>&1) && fail "p2pmem0 was removed"
+	printable "the refusal" "$seen"
+	matches "the refusal" "held by \"a.x0a1 init 9 0.x1b.x9b\" .pid $pid." "$seen"
+	equal "lines of the refusal" 1 "$(wc -l <<<"$seen")"
+}
+
+# What does not fit into a page is counted.
+many_holders() {
+	local fd said shown me=$BASHPID
+	for ((said = 0; said < 400; said++)); do
+		# shellcheck disable=SC2034  # open until the test ends
+		exec {fd}<>/dev/p2pmem0
+	done
+	shown=$(attr p2pmem0 holders | grep -c "^$me bash 0 0\$")
+	equal "the last line" "and $((400 - shown)) more" "$(attr p2pmem0 holders | tail -n 1)"
+	equal "in JSON" "$shown $((400 - shown))" \
+		"$(donard-cli info p2pmem0 --json | jq -r '"\(.holders | length) \(.holders_left_out)"')"
+	matches info "holders +bash .*and $((400 - shown)) more" "$(donard-cli info p2pmem0)"
+}
+
+# What a reader in another PID namespace could take for one of its own processes has no pid there.
+pids_are_the_readers() {
+	exec 5<>/dev/p2pmem0
+	equal "from outside" "$BASHPID bash 0 0" "$(attr p2pmem0 holders)"
+	equal "from inside" "0 bash 0 0" "$(unshare --pid --fork cat /sys/class/p2pmem/p2pmem0/holders)"
+	exec 5>&-
+	# shellcheck disable=SC2016
+	equal "of one inside" "1 bash 0 0" \
+		"$(unshare --pid --fork bash -c 'exec 5<>/dev/p2pmem0; cat /sys/class/p2pmem/p2pmem0/holders')"
+}
+
+# Who opened it has ended; who has it is named.
+heirs_are_holders() {
+	local child
+	child=$(bash -c 'exec 5<>/dev/p2pmem0; sleep 1000 >/dev/null & echo $!')
+	at_end "kill $child"
+	equal "holders" "$child sleep 0 0" "$(attr p2pmem0 holders)"
+}
+
 # The same user id in another user namespace, which any number of containers may map, is somebody else.
 leftovers_stay_in_their_namespace() {
 	random_file "$WORK/data" "$MIB"
@@ -94,6 +155,10 @@ core t "others may not" others_may_not
 core t "others see what is public" others_see_what_is_public
 core t "anyone may list" anyone_may_list
 core t "holders are not public" holders_are_not_public
+core t "names forge nothing" names_forge_nothing
+t "many holders" many_holders
+t "pids are the reader's" pids_are_the_readers
+t "heirs are holders" heirs_are_holders
 core t "leftovers stay in their user namespace" leftovers_stay_in_their_namespace
 core t "a user may not add or remove" user_may_not_add
 core t "a user may not change the page type" user_may_not_set_page_type

@@ -15,11 +15,11 @@ it = json.loads(open(sys.argv[1], "rb").read().decode("utf-8"))
 sys.exit(not eval(sys.argv[2]))' "$LOGS/json" "$check"
 }
 
-# A file name may hold any byte; the message in JSON stays UTF-8.
+# A file name may hold any byte; a message, also as JSON, shows those that are no character.
 json_of_any_name() {
-	json_of 1 '"bad�.bin" in it["error"]["message"]' copy --json $'/nowhere/bad\xff.bin' /nowhere/b &&
-		json_of 2 '"frob�(" in it["error"]["message"]' $'frob\xc3\x28' --json &&
-		json_of 2 '"é�" in it["error"]["message"]' list $'\xc3\xa9\xe2\x82' --json
+	json_of 1 'r"bad\xff.bin" in it["error"]["message"]' copy --json $'/nowhere/bad\xff.bin' /nowhere/b &&
+		json_of 2 'r"frob\xc3(" in it["error"]["message"]' $'frob\xc3\x28' --json &&
+		json_of 2 'r"é\xe2\x82" in it["error"]["message"]' list $'\xc3\xa9\xe2\x82' --json
 }
 
 # tool/utf8.c makes every string of a model.

@@ -105,7 +105,7 @@ top_escapes() {
 	printf '12 a\033[31mb\302\233c\177 4096 1\n' >"$LOGS/top/class/p2pmem/p2pmem0/holders"
 	said=$("$BUILD/donard-cli" top --count 1) || return
 	printf '%s\n' "$said"
-	[[ $said == *'12   a?[31mb?c?  4 KiB'* && $said != *$'\033'* ]]
+	[[ $said == *'12   a\x1b[31mb\xc2\x9bc\x7f  4 KiB'* && $said != *$'\033'* ]]
 }
 
 top_at_terminal() {

@@ -31,7 +31,13 @@ static void regions(void **state)
 	assert_null(donard_region_get(list, 2));
 	donard_region_list_free(list);
 	dnd_region_holders_text(fake->ctx, "p2pmem2", text, sizeof(text));
-	assert_string_equal(text, "; held by fio (pid 12), my tool (pid 13, device 0000:01:00.0)");
+	assert_string_equal(text, "; held by fio (pid 12), \"my tool\" (pid 13, device 0000:01:00.0)");
+	dnd_region_holders_text(fake->ctx, "p2pmem2", text, 40);
+	assert_string_equal(text, "; held by 2");
+	fake_file(fake, "class/p2pmem/p2pmem2/holders",
+		  "0 systemd (pid 1) 0 0\n14 a\033[2J\\x0ab 4096 0\nand 7 more");
+	dnd_region_holders_text(fake->ctx, "p2pmem2", text, sizeof(text));
+	assert_string_equal(text, "; held by \"systemd (pid 1)\" (no pid), \"a\\x1b[2J\\x0ab\" (pid 14), and 7 more");
 	fake_file(fake, "class/p2pmem/p2pmem2/state", "draining");
 	snprintf(text, sizeof(text), "%s/p2pmem2", fake->root);	/* as a device node is written */
 	assert_int_equal(donard_region_find(fake->ctx, text, &list), 0);

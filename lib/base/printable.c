@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See printable.h. */
+#include <ctype.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "printable.h"
+
+#define ESCAPED_BYTES	4	/* "\x1b" */
+
+/* Bytes of the character that begins with @lead, and the limits of the second byte; 0 if none does. */
+static size_t sequence(unsigned char lead, unsigned char *low, unsigned char *high)
+{
+	*low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;	/* else overlong */
+	*high = lead == 0xed ? 0x9f : lead == 0xf4 ? 0x8f : 0xbf;	/* surrogates; the last plane */
+	if (lead < 0x80)
+		return 1;
+	if (lead >= 0xc2 && lead <= 0xdf)
+		return 2;
+	if (lead >= 0xe0 && lead <= 0xef)
+		return 3;
+	return lead >= 0xf0 && lead <= 0xf4 ? 4 : 0;
+}
+
+size_t dnd_character_bytes(const char *text)
+{
+	const unsigned char *bytes = (const unsigned char *)text;
+	unsigned char low, high;
+	size_t count = sequence(bytes[0], &low, &high);
+
+	for (size_t i = 1; i < count; i++) {
+		if (bytes[i] < low || bytes[i] > high)
+			return 0;
+		low = 0x80;
+		high = 0xbf;
+	}
+	return count;
+}
+
+static unsigned int code_point(const char *text, size_t bytes)
+{
+	unsigned int code = (unsigned char)text[0];
+
+	if (bytes > 1)
+		code &= 0x7fU >> bytes;
+	for (size_t i = 1; i < bytes; i++)
+		code = code << 6 | ((unsigned char)text[i] & 0x3fU);
+	return code;
+}
+
+/* Controls; separators of lines; marks, embeddings, overrides and isolates of a direction. */
+static bool is_control(unsigned int code)
+{
+	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x61c ||
+	       code == 0x200e || code == 0x200f || (code >= 0x2028 && code <= 0x202e) ||
+	       (code >= 0x2066 && code <= 0x2069);
+}
+
+/* How many bytes from @text on are printed as they are, as one character; 0: the first is not. */
+static size_t printed(const char *text, const char *kept)
+{
+	size_t bytes = dnd_character_bytes(text);
+
+	if (bytes == 1 && strchr(kept, text[0]))
+		return 1;
+	return bytes && is_control(code_point(text, bytes)) ? 0 : bytes;
+}
+
+/* Escapes each byte of a character that is not printed. */
+static size_t escape(char *to, unsigned char byte)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	to[0] = '\\';
+	to[1] = 'x';
+	to[2] = digits[byte >> 4];
+	to[3] = digits[byte & 15];
+	return ESCAPED_BYTES;
+}
+
+/* How many bytes of @text there is room for, once it is printable. */
+static size_t that_fit(const char *text, size_t text_bytes, const char *kept)
+{
+	size_t from = 0, to = 0;
+
+	while (text[from]) {
+		size_t bytes = printed(text + from, kept);
+
+		to += bytes ? bytes : ESCAPED_BYTES;
+		if (to >= text_bytes)
+			break;
+		from += bytes ? bytes : 1;
+	}
+	return from;
+}
+
+/*
+ * What is to be changed is moved to the end of the room first.  No byte becomes less than one, and all have
+ * room: so what is written never overtakes what is read.
+ */
+static void make_printable(char *text, size_t text_bytes, const char *kept)
+{
+	size_t left = that_fit(text, text_bytes, kept), bytes;
+	char *from = text + text_bytes - left - 1;
+
+	memmove(from, text, left);
+	from[left] = '\0';
+	for (; *from; from += bytes ? bytes : 1) {
+		bytes = printed(from, kept);
+		if (bytes)
+			memmove(text, from, bytes);
+		text += bytes ? bytes : escape(text, (unsigned char)*from);
+	}
+	*text = '\0';
+}
+
+void dnd_make_printable(char *text, size_t text_bytes)
+{
+	make_printable(text, text_bytes, "");
+}
+
+void dnd_make_lines_printable(char *text, size_t text_bytes)
+{
+	make_printable(text, text_bytes, "\n\t");
+}
+
+const char *dnd_quote_of(const char *name)
+{
+	const char *at = name;
+
+	while (isalnum((unsigned char)*at) || (*at && strchr("-+._/@:", *at)))
+		at++;
+	return *at || at == name ? "\"" : "";
+}
