@@ -2,14 +2,15 @@
 # shellcheck shell=bash
 # The lab's judgement of a run, given the logs that kernels left (tests/data/console). Sourced by tests/check, never run.
 
-# in_lab DIR SCRIPT - with the lab's functions; DIR is the directory of a guest.
+# in_lab DIR SCRIPT - with the lab's functions; DIR is the directory of a guest. From a file, as the lab itself: what "bash -c"
+# knows of jobs that ended differs.
 in_lab() {
 	# shellcheck disable=SC2016
-	bash -c 'set -uo pipefail
+	bash <(echo 'set -uo pipefail
 		RIG_DIR=$1 LAB_DIR=$2 RUN_DIR=$2 OPT_TIMEOUT=600 OPT_KEEP=1
 		. "$RIG_DIR/common.sh"
-		for part in ntb run watch verdict blame; do . "$RIG_DIR/boot/$part.sh"; done
-		eval "$3"' lab "$REPO/tests/rig" "$1" "$2"
+		for part in ntb job run watch verdict blame; do . "$RIG_DIR/boot/$part.sh"; done
+		eval "$3"') "$REPO/tests/rig" "$1" "$2"
 }
 
 # guest_left LOG [VERDICT] - prints a directory as a guest with that log leaves it.
@@ -101,6 +102,36 @@ stalled_boot_runs_again() {
 	((status == 125)) && (($(wc -l <"$dir/boots") == 3)) && in_lab "$dir" "emulators_fault 125 '$dir/said'"
 }
 
+# emulator_ended_as REGEX SHELL-LINE - an emulator that is that line, and at its end before the lab waits for it.
+emulator_ended_as() {
+	local dir status=0
+	dir=$(mktemp -d "$LOGS/left.XXXXXX")
+	touch "$dir"/{console.log,verdict}
+	# shellcheck disable=SC2016  # expanded in the lab's shell
+	LINE=$2 in_lab "$dir" 'EMULATOR=(sh -c "$LINE") FLUSHES=()
+		start_guest "$LAB_DIR"
+		await_boot "$LAB_DIR"
+		while kill -0 "${PID_OF[$LAB_DIR]}" 2>/dev/null; do sleep 0.1; done
+		sleep 0.1
+		judge_guests' 2>"$dir/said" || status=$?
+	printf 'expected 125 and "%s", seen %d and: %s\n' "$1" "$status" "$(said_last "$dir/said")"
+	((status == 125)) && grep -qE -- "$1" < <(said_last "$dir/said")
+}
+
+# ends_what_it_runs - a job that is told to end passes that on, and has the status of what it ran.
+ends_what_it_runs() {
+	local status=0 dir
+	dir=$(mktemp -d "$LOGS/left.XXXXXX")
+	mkfifo "$dir/runs"
+	# shellcheck disable=SC2016  # expanded in the lab's shell
+	in_lab "$dir" 'as_job sh -c "trap \"exit 7\" TERM; : >\"\$1\"; while :; do sleep 0.1; done" sh "$LAB_DIR/runs" &
+		: <"$LAB_DIR/runs"
+		kill "$!"
+		wait "$!"' || status=$?
+	echo "expected 7, seen $status"
+	((status == 7))
+}
+
 # What handles a region's pages and objects, and README.md says is instrumented. A folder that is kept in is named by "!".
 all_of_ours_is_instrumented() {
 	local dir left=tests/rig/debug/uninstrumented
@@ -144,6 +175,10 @@ run_lab() {
 	try "lab: the same report after the first program is a failure" is_the_guests late-kasan
 	try "lab: nor is that kernel booted again" booted_times 1 late-kasan
 	try "lab: a kernel that stalls before its init is given up, and that guest runs again" stalled_boot_runs_again
+	# shellcheck disable=SC2016  # the emulator's shell's
+	try "lab: an emulator that aborts at its start is told" emulator_ended_as \
+		'the emulator failed with status 134: its last words' 'echo its last words; kill -ABRT $$'
+	try "lab: a job ends what it runs" ends_what_it_runs
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \
 		'bridge ended before the guests, with status 3: the last of its words' "$GUEST_RUNS (exit 3) & DEVICE_PID=\$!; judge_guests"
 	try "lab: so does one that ends well" bridge_ended_as \

@@ -24,18 +24,11 @@ note_processor() {
 	PROCESSOR_SECONDS=$(awk -F '[ms ]+' 'NR == 2 { printf "%d\n", 60 * ($1 + $3) + $2 + $4 }' "$file")
 }
 
-# note_time FILE COMMAND... - leaves "WALL-SECONDS PROCESSOR-SECONDS" in FILE. For a command in the background: what
-# ends it must reach the command itself.
+# note_time FILE COMMAND... - leaves "WALL-SECONDS PROCESSOR-SECONDS" in FILE. For a command in the background (as_job).
 note_time() {
-	local file=$1 from=$SECONDS pid status=0
+	local file=$1 from=$SECONDS status=0
 	shift
-	trap 'kill "$pid"' TERM INT HUP
-	"$@" &
-	pid=$!
-	while kill -0 "$pid" 2>/dev/null; do
-		status=0
-		wait "$pid" || status=$?
-	done
+	as_job "$@" || status=$?
 	note_processor
 	echo "$((SECONDS - from)) $PROCESSOR_SECONDS" >"$file"
 	return "$status"

@@ -44,7 +44,7 @@ start_bridge() {
 	local deadline=$((SECONDS + 20))
 	[[ $OPT_FABRIC == ntb ]] || return 0
 	vfio_user_emulator "$(vfio_user_qemu)"
-	"$(device_programs)/ntbd" "$LAB_DIR" "$NTB_WINDOW_MIB" >"$LAB_DIR/ntbd.log" 2>&1 &
+	as_job "$(device_programs)/ntbd" "$LAB_DIR" "$NTB_WINDOW_MIB" >"$LAB_DIR/ntbd.log" 2>&1 &
 	DEVICE_PID=$!
 	until [[ -S $LAB_DIR/ntb.sock ]]; do
 		kill -0 "$DEVICE_PID" 2>/dev/null || die "$EX_LAB" "the bridge did not start: $(<"$LAB_DIR/ntbd.log")"

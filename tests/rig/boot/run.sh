@@ -63,7 +63,7 @@ end_turn() {
 start_guest() {
 	local dir=$1
 	shift
-	timeout -k 5 "$OPT_TIMEOUT" "${FLUSHES[@]}" "${EMULATOR[@]}" "$@" </dev/null >"$dir/qemu.log" 2>&1 8>&- &
+	as_job timeout -k 5 "$OPT_TIMEOUT" "${FLUSHES[@]}" "${EMULATOR[@]}" "$@" </dev/null >"$dir/qemu.log" 2>&1 8>&- &
 	PID_OF[$dir]=$!
 }
 
