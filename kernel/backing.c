@@ -251,6 +251,7 @@ noinline void p2pmem_stores_arrive(struct p2pmem_region *r, u64 granule)
 {
 	const u64 *end = p2pmem_kaddr(r, granule + 1);
 
-	wmb(); /* out of the CPU's buffers before the device is asked */
+	/* Not wmb(): a read of write-combined memory may pass it. */
+	mb(); /* out of the CPU's buffers before the device is asked */
 	READ_ONCE(end[-1]);
 }
