@@ -60,8 +60,9 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 }
 
 /*
- * Zeros would be lost.  The access is repeated; signals are heeded in between, but
- * not by one that the kernel makes for the process: that must end here.
+ * During a reset zeros would be lost.  The access is repeated; signals are heeded in
+ * between, but not by one that the kernel makes for the process: that must end here.
+ * Outside of the gate, which the end of the region waits for.
  */
 static vm_fault_t fault_again(void)
 {
@@ -82,11 +83,12 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 	struct p2pmem_region *r = f->region;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	struct p2pmem_span span;
+	bool resetting;
 
-	down_read(&r->gate);
-	if (r->state == P2PMEM_STATE_READY && r->resetting) {
-		ret = fault_again();
-	} else if (r->state == P2PMEM_STATE_READY) {
+	if (!p2pmem_enter(r))
+		return ret;
+	resetting = r->resetting;
+	if (!resetting) {
 		mutex_lock(&f->lock);
 		if (p2pmem_file_find_locked(f, vmf->pgoff, &span))
 			ret = insert(f, vmf, &span);
@@ -94,8 +96,8 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 		if (ret == VM_FAULT_NOPAGE)
 			p2pmem_count(r, faults, 1);
 	}
-	up_read(&r->gate);
-	return ret;
+	p2pmem_leave(r);
+	return resetting ? fault_again() : ret;
 }
 
 static vm_fault_t p2pmem_fault(struct vm_fault *vmf)
