@@ -148,6 +148,14 @@ static void table_free(struct sg_table *table, unsigned int entries)
 	kfree(table);
 }
 
+/* Does the address that the DMA API gave lead the importer to @phys?  On some buses the CPU's does not. */
+static bool leads_to(struct p2pmem_export *x, struct dma_buf_attachment *attach,
+		     dma_addr_t dma, phys_addr_t phys)
+{
+	return p2pmem_route_by_address(to_pci_dev(attach->dev), P2PMEM_ROUTE_BRIDGE, dma,
+				       phys + x->bus_offset, phys) == P2PMEM_ROUTE_BRIDGE;
+}
+
 static int map_piece(struct p2pmem_export *x, struct dma_buf_attachment *attach,
 		     phys_addr_t phys, unsigned int bytes,
 		     enum dma_data_direction dir, dma_addr_t *dma)
@@ -163,10 +171,15 @@ static int map_piece(struct p2pmem_export *x, struct dma_buf_attachment *attach,
 	if (a->bus_addresses)
 		return 0;
 	*dma = dma_map_resource(attach->dev, phys, bytes, dir, 0);
-	if (!dma_mapping_error(attach->dev, *dma))
+	if (dma_mapping_error(attach->dev, *dma)) {
+		say_refused(x, attach, "the kernel maps no device memory for it (swiotlb=force, or no IOMMU address is free)");
+		return -ENOMEM;
+	}
+	if (leads_to(x, attach, *dma, phys))
 		return 0;
-	say_refused(x, attach, "the kernel maps no device memory for it (swiotlb=force, or no IOMMU address is free)");
-	return -ENOMEM;
+	dma_unmap_resource(attach->dev, *dma, bytes, dir, 0);
+	say_refused(x, attach, "the kernel gives it the CPU's address of the BAR, which is another one on its bus: let an IOMMU translate");
+	return -EHOSTUNREACH;
 }
 
 static void unmap_table(struct dma_buf_attachment *attach, struct sg_table *table,

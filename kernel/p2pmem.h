@@ -471,6 +471,8 @@ const char *p2pmem_page_type_name(u32 type);
 
 /* route.c */
 bool p2pmem_uses_dma_api(struct pci_dev *client);
+u32 p2pmem_route_by_address(struct pci_dev *client, u32 route, dma_addr_t dma, u64 bus,
+			    phys_addr_t phys);
 struct iommu_domain *p2pmem_translation(struct pci_dev *client);
 
 /* Without translation: does the client's DMA mask cover the last byte? */

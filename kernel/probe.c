@@ -20,10 +20,8 @@
 static void judge_address(struct p2pmem_region *r, struct pci_dev *client,
 			  struct p2pmem_probe *out, dma_addr_t dma)
 {
-	struct iommu_domain *domain = p2pmem_translation(client);
-	phys_addr_t phys = domain ? iommu_iova_to_phys(domain, dma) : 0;
-	u32 route = p2pmem_address_judge(out->route, dma, out->bus_address,
-					 r->backing.phys, phys);
+	u32 route = p2pmem_route_by_address(client, out->route, dma, out->bus_address,
+					    r->backing.phys);
 
 	out->dma_address = dma;
 	out->flags |= P2PMEM_PROBE_MAPPED;

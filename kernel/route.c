@@ -194,6 +194,20 @@ static void explain(const struct p2pmem_way *way, struct pci_dev *client,
 			      pci_name(client));
 }
 
+/*
+ * The route again, now that @client was given the address @dma for memory that lies at
+ * @bus on its own bus and at @phys for the CPU.  The caller keeps the driver of @client,
+ * which uses the DMA API.
+ */
+u32 p2pmem_route_by_address(struct pci_dev *client, u32 route, dma_addr_t dma, u64 bus,
+			    phys_addr_t phys)
+{
+	struct iommu_domain *domain = p2pmem_translation(client);
+
+	return p2pmem_address_judge(route, dma, bus, phys,
+				    domain ? iommu_iova_to_phys(domain, dma) : 0);
+}
+
 /* It has an IOMMU, which leaves what it sends as it is. */
 static bool passes_through(struct pci_dev *client)
 {
