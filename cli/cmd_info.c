@@ -59,6 +59,11 @@ static void print_list(const char *key, struct json_object *list)
 		printf("%-12s none\n", key);
 }
 
+static bool is_for_few(const char *key)
+{
+	return !strcmp(key, "holders") || !strcmp(key, "unrouted");
+}
+
 static void print_text(struct json_object *model)
 {
 	char text[DONARD_SIZE_TEXT_BYTES];
@@ -77,7 +82,7 @@ static void print_text(struct json_object *model)
 			continue;
 		}
 		if (!value)
-			shown = strcmp(key, "holders") ? "not known" : "not shown: only root and the group p2pmem may see them";
+			shown = is_for_few(key) ? "not shown: only root and the group p2pmem may see them" : "not known";
 		else if (!strcmp(key, "size") || !strcmp(key, "available") || !strcmp(key, "granule") ||
 			 !strcmp(key, "folio"))
 			shown = donard_format_size(text, sizeof(text),

@@ -64,8 +64,9 @@ static void print_warnings(struct json_object *regions)
 	for (size_t i = 0; i < json_object_array_length(regions); i++) {
 		struct json_object *region = json_object_array_get_idx(regions, i);
 		struct json_object *unrouted = json_object_object_get(region, "unrouted");
+		size_t count = unrouted ? json_object_array_length(unrouted) : 0;
 
-		for (size_t u = 0; u < json_object_array_length(unrouted); u++)
+		for (size_t u = 0; u < count; u++)
 			printf("Warning: %s has no route to %s, and nothing in the kernel stops its transfers "
 			       "(donard-cli topo says why).\n",
 			       json_object_get_string(json_object_array_get_idx(unrouted, u)),

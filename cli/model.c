@@ -79,10 +79,11 @@ static void add_holders(struct json_object *model, const char *lines)
 		json_object_object_add(model, "holders_left_out", NULL);
 }
 
+/* null if the caller may not see them. */
 static struct json_object *model_lines(const char *lines)
 {
-	struct json_object *array = json_object_new_array();
-	char *copy = strdup(lines ? lines : ""), *line, *next = NULL;
+	struct json_object *array = lines ? json_object_new_array() : NULL;
+	char *copy = lines ? strdup(lines) : NULL, *line, *next = NULL;
 
 	for (line = copy ? strtok_r(copy, "\n", &next) : NULL; line;
 	     line = strtok_r(NULL, "\n", &next))

@@ -116,8 +116,9 @@ static DEVICE_ATTR_RO(resets);
  * that may open regions (60-p2pmem.rules).
  */
 static DEVICE_ATTR_ADMIN_RO(holders);
+/* Each reader tries for the device locks of other functions, which a reset of theirs fails on. */
+static DEVICE_ATTR_ADMIN_RO(unrouted);
 static DEVICE_ATTR_RO(pmem);
-static DEVICE_ATTR_RO(unrouted);
 static DEVICE_ATTR_RW(page_type);
 static DEVICE_ATTR_RW(pinned_importers);
 

@@ -105,7 +105,7 @@ static void unrouted(struct examination *x, const char *region, const char *bdf)
 
 static void check_unrouted(struct examination *x, const struct donard_region_info *region)
 {
-	char *lines = strdup(region->unrouted), *next = NULL, *bdf;
+	char *lines = region->unrouted ? strdup(region->unrouted) : NULL, *next = NULL, *bdf;
 
 	for (bdf = lines ? strtok_r(lines, "\n", &next) : NULL; bdf; bdf = strtok_r(NULL, "\n", &next))
 		unrouted(x, region->name, bdf);

@@ -86,7 +86,8 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"Raise it: ulimit -l, 'memlock' in /etc/security/limits.conf, or LimitMEMLOCK= of a service." },
 	[CODE_NOT_ROOT] = { "not-root", NOTE,
 		"this ran without root's rights",
-		"ACS, which is beyond the first 64 bytes of configuration space, PMRs and PCI serial numbers were not seen.",
+		"ACS, which is beyond the first 64 bytes of configuration space, PMRs and PCI serial numbers were not seen, "
+		"nor, outside of the group p2pmem, functions without a route to a region.",
 		"sudo donard-cli doctor" },
 	[CODE_IOMMU_TRANSLATES] = { "iommu-translates", WARNING,
 		"an IOMMU translates what clients send",

@@ -268,7 +268,8 @@ const char *donard_region_state_text(enum donard_region_state state);
  *	may not see them, which root and the group p2pmem may, or did not ask
  * @granule_bytes, @bus_address: 0 when the node was not asked, or could not be opened
  * @unknown: why the last two are 0, or ""
- * @unrouted: lines of BDFs: functions without a route that the kernel would not stop
+ * @unrouted: lines of BDFs: functions without a route that the kernel would not stop;
+ *	NULL if the caller may not see them, which root and the group p2pmem may
  * @offset_bytes: where it begins within its BAR
  * @folio_bytes: what has one owner: 4096, or more if it was added with large folios
  * @pmem: its block device, "pmem0", or "" if it is no pmem device or that has no disk

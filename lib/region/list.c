@@ -7,15 +7,17 @@
 #include "region/names.h"
 #include "region/region.h"
 
+#define LINES_BYTES	4096	/* what sysfs has of any file */
 #define ALL_PARTS	(DONARD_REGION_NODE | DONARD_REGION_HOLDERS)
 
 struct record {
 	struct donard_region_info info;
 	char name[P2PMEM_NAME_BYTES];
 	char bdf[DONARD_BDF_BYTES];
-	char holders[4096];
+	char holders[LINES_BYTES];
 	bool holders_unseen;
-	char unrouted[4096];
+	char unrouted[LINES_BYTES];
+	bool unrouted_unseen;
 	char pmem[32];
 	char unknown[256];
 };
@@ -72,16 +74,17 @@ static bool read_state(struct donard_context *ctx, struct record *record)
 	return true;
 }
 
-static void read_holders(struct donard_context *ctx, struct record *record)
+/* Are the lines of @attribute for root and the group only? */
+static bool unseen_lines(struct donard_context *ctx, const struct record *record, char lines[LINES_BYTES],
+			 const char *attribute)
 {
-	record->holders_unseen = dnd_sysfs_lines(ctx, record->holders, sizeof(record->holders),
-						 "class/p2pmem/%s/holders", record->name) == -EACCES;
+	return dnd_sysfs_lines(ctx, lines, LINES_BYTES, "class/p2pmem/%s/%s", record->name, attribute) == -EACCES;
 }
 
 static void read_parts(struct donard_context *ctx, struct record *record, unsigned int parts)
 {
 	if (parts & DONARD_REGION_HOLDERS)
-		read_holders(ctx, record);
+		record->holders_unseen = unseen_lines(ctx, record, record->holders, "holders");
 	else
 		record->holders_unseen = true;
 	if (parts & DONARD_REGION_NODE)
@@ -103,8 +106,7 @@ static void read_record(struct donard_context *ctx, struct record *record)
 	info->page_type = donard_page_type_of(word);
 	read_word(ctx, record, word, sizeof(word), "memtype");
 	info->memtype = donard_memtype_of(word);
-	dnd_sysfs_lines(ctx, record->unrouted, sizeof(record->unrouted), "class/p2pmem/%s/unrouted",
-			record->name);
+	record->unrouted_unseen = unseen_lines(ctx, record, record->unrouted, "unrouted");
 	read_word(ctx, record, record->pmem, sizeof(record->pmem), "pmem");
 	info->bar = (unsigned int)read_number(ctx, record, "bar");
 	info->offset_bytes = read_number(ctx, record, "offset");
@@ -124,7 +126,7 @@ static void point_at_strings(struct record *record)
 	record->info.bdf = record->bdf;
 	record->info.holders = record->holders_unseen ? NULL : record->holders;
 	record->info.unknown = record->unknown;
-	record->info.unrouted = record->unrouted;
+	record->info.unrouted = record->unrouted_unseen ? NULL : record->unrouted;
 	record->info.pmem = record->pmem;
 }
 

@@ -29,7 +29,7 @@ class Region(Record):
     granule_bytes: int
     bus_address: int
     unknown: str
-    unrouted: str
+    unrouted: str | None
     offset_bytes: int
     folio_bytes: int
     pmem: str

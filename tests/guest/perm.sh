@@ -11,7 +11,7 @@ nodes() {
 	for node in /dev/p2pmem[0-9]*; do
 		equal "mode of $node" "660 root:p2pmem" "$(mode_of "$node")"
 	done
-	for node in /sys/class/p2pmem/p2pmem[0-9]*/holders; do
+	for node in /sys/class/p2pmem/p2pmem[0-9]*/{holders,unrouted}; do
 		equal "mode of $node" "440 root:p2pmem" "$(mode_of "$node")"
 	done
 	equal "mode of the control node" "600 root:root" "$(mode_of /dev/p2pmem_control)"
@@ -56,6 +56,8 @@ holders_are_not_public() {
 	exits 0 'holders +not shown: only root and the group p2pmem' as other donard-cli info p2pmem0
 	equal "holders for others, as JSON" null "$(as other donard-cli info p2pmem0 --json | jq -c .holders)"
 	exits 0 "holders +holder \\(pid $pid\\)" as user donard-cli info p2pmem0
+	exits 0 'unrouted +not shown: only root and the group p2pmem' as other donard-cli info p2pmem0
+	equal "unrouted for others, as JSON" null "$(as other donard-cli list --json | jq -c '.regions[0].unrouted')"
 }
 
 # printable WHAT TEXT - of ASCII, and no line that moves a cursor.
