@@ -9,7 +9,8 @@
 #include "nvme_regs.h"
 #include "p2pmem.h"
 
-static int may_administer(char *reason)
+/* Whoever changes what a region is: by the control node, or by sysfs. */
+int p2pmem_may_administer(char *reason)
 {
 	if (!capable(CAP_SYS_RAWIO)) {
 		p2pmem_reason(reason, "CAP_SYS_RAWIO is missing: run as root");
@@ -46,7 +47,7 @@ static long ctl_region_add(void *object, void *arg)
 		p2pmem_reason(req->reason, "flags and reserved fields must be zero");
 		return -EINVAL;
 	}
-	ret = may_administer(req->reason) ?: p2pmem_region_add(req, made);
+	ret = p2pmem_may_administer(req->reason) ?: p2pmem_region_add(req, made);
 	explain_errno(req->reason, ret);
 	return ret;
 }
@@ -90,7 +91,7 @@ static long ctl_region_remove(void *object, void *arg)
 	memset(req->reason, 0, sizeof(req->reason));
 	if (req->flags & ~P2PMEM_REMOVE_IF_IDLE || req->reserved0)
 		return -EINVAL;
-	ret = may_administer(req->reason);
+	ret = p2pmem_may_administer(req->reason);
 	if (ret)
 		return ret;
 	r = p2pmem_region_get(req->region);
@@ -122,7 +123,7 @@ static long ctl_nvme_memory(void *object, void *arg)
 		p2pmem_reason(req->reason, "flags and reserved fields must be zero");
 		return -EINVAL;
 	}
-	return may_administer(req->reason) ?: p2pmem_nvme_look(req);
+	return p2pmem_may_administer(req->reason) ?: p2pmem_nvme_look(req);
 }
 
 static const struct p2pmem_ioctl ctl_table[] = {

@@ -516,6 +516,7 @@ void p2pmem_pseudofs_exit(void);
 struct inode *p2pmem_pseudofs_inode(unsigned int flags);
 
 /* control.c */
+int p2pmem_may_administer(char *reason);
 int p2pmem_control_init(void);
 void p2pmem_control_exit(void);
 

@@ -44,10 +44,22 @@ REGION_ATTR(state, "%s", state_names[r->state])
 REGION_ATTR(resets, "%lld", atomic64_read(&r->resets))
 REGION_ATTR(page_type, "%s", p2pmem_page_type_name(r->backing.type))
 
+/* Says in the log why not: a file of sysfs tells an errno only. */
+static int may_store(struct p2pmem_region *r, const struct device_attribute *attr)
+{
+	char reason[P2PMEM_REASON_BYTES];
+	int ret = p2pmem_may_administer(reason);
+
+	if (ret)
+		dev_warn_ratelimited(&r->dev, "%s cannot be set: %s\n", attr->attr.name, reason);
+	return ret;
+}
+
 static ssize_t page_type_store(struct device *dev,
 			       struct device_attribute *attr,
 			       const char *buf, size_t count)
 {
+	struct p2pmem_region *r = to_p2pmem_region(dev);
 	int type;
 	int ret;
 
@@ -56,7 +68,7 @@ static ssize_t page_type_store(struct device *dev,
 			break;
 	if (type > P2PMEM_PAGES_PMEM)
 		return -EINVAL;
-	ret = p2pmem_region_set_page_type(to_p2pmem_region(dev), type);
+	ret = may_store(r, attr) ?: p2pmem_region_set_page_type(r, type);
 	return ret ?: count;
 }
 
@@ -67,12 +79,13 @@ static ssize_t pinned_importers_store(struct device *dev,
 				      struct device_attribute *attr,
 				      const char *buf, size_t count)
 {
+	struct p2pmem_region *r = to_p2pmem_region(dev);
 	bool allowed;
-	int ret = kstrtobool(buf, &allowed);
+	int ret = kstrtobool(buf, &allowed) ?: may_store(r, attr);
 
 	if (ret)
 		return ret;
-	WRITE_ONCE(to_p2pmem_region(dev)->pinned_importers, allowed);
+	WRITE_ONCE(r->pinned_importers, allowed);
 	return count;
 }
 

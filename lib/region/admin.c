@@ -205,6 +205,18 @@ static int no_such_page_type(struct donard_context *ctx, const char *name, const
 			"Linux 6.13 or later with CONFIG_PCI_P2PDMA.", name, page_type);
 }
 
+/* The module lets who has CAP_SYS_RAWIO change a region, unless the kernel is locked down. */
+static int refused(struct donard_context *ctx, const char *name, const char *setting, int error_number)
+{
+	char mode[64];
+
+	if (error_number == EPERM && !dnd_sysfs_read(ctx, mode, sizeof(mode), "kernel/security/lockdown") &&
+	    !strstr(mode, "[none]"))
+		return dnd_fail(ctx, DND_E_PERMISSION, "%s: the %s cannot be set: the kernel is locked down (PCI access). "
+				"Boot without lockdown, or disable Secure Boot.", name, setting);
+	return dnd_fail_access(ctx, error_number, DND_ROOT_ONLY, "%s: the %s cannot be set", name, setting);
+}
+
 static int set_failed(struct donard_context *ctx, const char *name, const char *page_type,
 		      int error_number)
 {
@@ -219,8 +231,7 @@ static int set_failed(struct donard_context *ctx, const char *name, const char *
 	}
 	if (error_number == EOPNOTSUPP || error_number == EINVAL)
 		return no_such_page_type(ctx, name, page_type);
-	return dnd_fail_access(ctx, error_number, DND_ROOT_ONLY, "%s: the page type cannot be set",
-			       name);
+	return refused(ctx, name, "page type", error_number);
 }
 
 DND_PUBLIC int donard_region_set_page_type(struct donard_context *ctx, const char *name,
@@ -254,6 +265,5 @@ DND_PUBLIC int donard_region_set_pinned_importers(struct donard_context *ctx, co
 	rc = dnd_sysfs_write(ctx, allowed ? "1" : "0", "class/p2pmem/%s/pinned_importers", known);
 	if (rc == -ENOENT || rc == -ENODEV)
 		return dnd_region_missing(ctx, known);
-	return rc ? dnd_fail_access(ctx, -rc, DND_ROOT_ONLY, "%s: pinned_importers cannot be set",
-				    known) : 0;
+	return rc ? refused(ctx, known, "attribute pinned_importers", -rc) : 0;
 }

@@ -20,7 +20,7 @@ nothing_is_pinned() {
 	[[ $(lever pinned_pages) == 0 ]]
 }
 
-# What is there goes on; nothing is added.
+# What is there goes on; nothing is added or changed.
 locked_down() {
 	# shellcheck disable=SC2119
 	with_gpu
@@ -33,6 +33,10 @@ locked_down() {
 	within 10 nothing_is_pinned
 	exits 1 'the kernel is locked down .PCI access.: boot without lockdown' \
 		donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
+	exits 1 'page type cannot be set: the kernel is locked down .PCI access.' \
+		donard-cli region set p2pmem0 --page-type generic
+	exits 1 'not permitted' bash -c 'echo 1 >/sys/class/p2pmem/p2pmem0/pinned_importers'
+	exits 0 'pinned_importers cannot be set: the kernel is locked down' dmesg
 }
 
 core t "a GPU's region" locked_down

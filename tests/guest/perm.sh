@@ -145,10 +145,19 @@ user_may_not_set_page_type() {
 	exits 1 'ermission' as user bash -c 'echo generic >/sys/class/p2pmem/p2pmem0/page_type'
 }
 
-# Opened by root with the capability dropped: the call itself checks, not the node's mode alone.
+# By root with the capability dropped: the acts themselves check, not the modes of the nodes alone.
+without_capability() {
+	setpriv --bounding-set -sys_rawio --inh-caps -sys_rawio "$@"
+}
+
 capability_is_checked() {
-	exits 0 'EPERM.*CAP_SYS_RAWIO' setpriv --bounding-set -sys_rawio --inh-caps -sys_rawio \
-		uapi control-without-capability "$LAB_GPU_BDF"
+	exits 0 'EPERM.*CAP_SYS_RAWIO' without_capability uapi control-without-capability "$LAB_GPU_BDF"
+	exits 1 'not permitted' without_capability bash -c 'echo generic >/sys/class/p2pmem/p2pmem0/page_type'
+	exits 1 'not permitted' without_capability bash -c 'echo 1 >/sys/class/p2pmem/p2pmem0/pinned_importers'
+	equal "pinned_importers" 0 "$(attr p2pmem0 pinned_importers)"
+	exits 1 'page type cannot be set.*Only root.*CAP_SYS_RAWIO' \
+		without_capability donard-cli region set p2pmem0 --page-type generic
+	exits 0 'pinned_importers cannot be set: CAP_SYS_RAWIO is missing' dmesg
 }
 
 core t "modes of the nodes" nodes
