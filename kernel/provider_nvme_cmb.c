@@ -12,6 +12,7 @@
 
 #include "nvme_regs.h"
 #include "p2pmem.h"
+#include "pool.h"
 
 struct cmb {
 	void __iomem *regs;
@@ -64,17 +65,19 @@ static int cmb_locate(struct pci_dev *pdev, void __iomem *regs,
 	return 0;
 }
 
-/* The part of the CMB that was asked for. */
+/* The part of the CMB that was asked for; else as much as struct pages can be made for. */
 static int cmb_narrow(struct p2pmem_region_add *req, struct p2pmem_place *place)
 {
+	u64 rest = place->bytes - req->offset;
+
 	if (req->offset >= place->bytes ||
-	    req->length > place->bytes - req->offset) {
+	    req->length > rest) {
 		p2pmem_reason(req->reason, "the range ends past the CMB (%llu bytes)",
 			      place->bytes);
 		return -ENXIO;
 	}
 	place->offset += req->offset;
-	place->bytes = req->length ?: place->bytes - req->offset;
+	place->bytes = req->length ?: round_down(rest, P2PMEM_PAGEMAP_ALIGN) ?: rest;
 	return 0;
 }
 
@@ -110,23 +113,19 @@ static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 	return 0;
 }
 
-/*
- * The pool does not say how much of it is free in one piece: ask for less and
- * less.  The nvme driver keeps what its queues took.
- */
+/* As much as is free in one piece, at most.  The nvme driver keeps what its queues took. */
 static int take_from_pool(struct pci_dev *pdev, struct p2pmem_region_add *req,
 			  struct p2pmem_place *place)
 {
-	u64 step = max_t(u64, place->bytes / 1024, PAGE_SIZE);
+	u64 step = p2pmem_pool_step(place->bytes, PAGE_SIZE);
+	u64 bytes = req->length ?: place->bytes;
 	phys_addr_t phys;
 
-	place->bytes = req->length ?: round_up(place->bytes, step);
-	for (;;) {
-		place->kaddr = pci_alloc_p2pmem(pdev, place->bytes);
-		if (place->kaddr || req->length || place->bytes <= step)
-			break;
-		place->bytes -= step;
-	}
+	do {
+		place->bytes = bytes;
+		place->kaddr = pci_alloc_p2pmem(pdev, bytes);
+		bytes = req->length ? 0 : p2pmem_pool_smaller(bytes, step);
+	} while (!place->kaddr && bytes);
 	if (!place->kaddr) {
 		p2pmem_reason(req->reason, "the CMB of %s has not that much free memory%s; ask for less, or remove that first",
 			      pci_name(pdev), p2pmem_region_exists(pdev, P2PMEM_KIND_NVME_CMB) ?
