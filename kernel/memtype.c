@@ -7,12 +7,22 @@
  * A type that is reserved already wins (arch/x86/mm/pat/memtype.c), so an
  * ioremap of one page of the range beforehand decides it.  What really came
  * out is read back from the kernel's page table; user mappings follow that.
+ *
+ * Without PAT nothing is reserved: memremap_pages() then maps write-back whatever was
+ * asked for, and only the MTRRs, which are the firmware's, make it another type.
  */
 #include <linux/io.h>
 #include <linux/pgtable.h>
+#include <asm/memtype.h>
 #include <asm/pgtable_types.h>
 
 #include "p2pmem.h"
+
+/* Can the kernel's own mapping of the pages be of another type than wb? */
+bool p2pmem_memtype_can_be_chosen(void)
+{
+	return pat_enabled();
+}
 
 void __iomem *p2pmem_memtype_anchor(phys_addr_t phys, u32 memtype)
 {
@@ -57,6 +67,9 @@ u32 p2pmem_memtype_of(const void *kaddr)
 		prot = pgprot_large_2_4k(prot);
 	if (same_cache_bits(prot, PAGE_KERNEL))
 		return P2PMEM_MEMTYPE_WB;
+	/* First: without PAT the two look alike, and are not combined. */
+	if (same_cache_bits(prot, pgprot_noncached(PAGE_KERNEL)))
+		return P2PMEM_MEMTYPE_UC;
 	if (same_cache_bits(prot, pgprot_writecombine(PAGE_KERNEL)))
 		return P2PMEM_MEMTYPE_WC;
 	return P2PMEM_MEMTYPE_UC;

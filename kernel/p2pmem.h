@@ -316,6 +316,7 @@ bool p2pmem_shape_some(struct p2pmem_region *r, const struct p2pmem_extent *e,
 
 /* memtype.c */
 void __iomem *p2pmem_memtype_anchor(phys_addr_t phys, u32 memtype);
+bool p2pmem_memtype_can_be_chosen(void);
 u32 p2pmem_memtype_of(const void *kaddr);
 pgprot_t p2pmem_memtype_prot(pgprot_t prot, u32 memtype);
 const char *p2pmem_memtype_name(u32 memtype);

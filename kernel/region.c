@@ -187,6 +187,12 @@ static int choose_memtype(const struct p2pmem_provider *p, struct pci_dev *pdev,
 
 	*memtype = req->memtype ?:
 		   prefetchable ? p->default_memtype : P2PMEM_MEMTYPE_UC;
+	if (*memtype != P2PMEM_MEMTYPE_WB && !p2pmem_memtype_can_be_chosen()) {
+		p2pmem_reason(req->reason, "the kernel has no PAT (nopat, or a processor without it), so the pages cannot have memory type %s: boot without nopat%s",
+			      p2pmem_memtype_name(*memtype),
+			      p->persistent || !prefetchable ? "" : ", or use memory type wb");
+		return -EOPNOTSUPP;
+	}
 	if (p->persistent && *memtype == P2PMEM_MEMTYPE_WB) {
 		p2pmem_reason(req->reason, "memory type wb would leave stores in the CPU's cache, where no SYNC makes them durable: use wc or uc");
 		return -EOPNOTSUPP;

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# A machine that is booted twice with the same configuration, its devices in other slots the second time. Sourced by
-# tests/check, never run.
+# Machines that are booted in another way than the suites' guests: twice, with the same configuration, its devices in other
+# slots the second time; and with a kernel that lacks something. Sourced by tests/check, never run.
 
 # boot TOPOLOGY OPTION... -- COMMAND...
 boot() {
@@ -26,7 +26,25 @@ regions_after_reboot() {
 	END
 }
 
+# Such a kernel maps the pages write-back, so that the other types are refused, and by their cause.
+without_pat() {
+	local kernel=$1 add="donard-cli region add --kind pci-bar --device \$LAB_GPU_BDF --bar 2" seen
+	seen=$(tests/rig/lab run --kernel "$kernel" --append nopat --no-regions -- sh -c "
+		$add --memtype uc; echo status \$?
+		$add; echo status \$?
+		$add --memtype wb >/dev/null; echo status \$?
+		cat /sys/class/p2pmem/p2pmem0/memtype" 2>&1 | grep -E '^(donard-cli|status|wb|wc|uc)')
+	seen=${seen//$'\r'/}
+	printf 'seen: %s\n' "$seen"
+	[[ $seen == *'no PAT'*'memory type uc'*'use memory type wb'*'status 3'*'no PAT'*'memory type wc'*'status 3'*'status 0'*wb ]]
+}
+
 run_reboot() {
+	local kernel
+
 	progress "reboot"
 	try "reboot: regions come back, drives' in other slots, too" regions_after_reboot
+	for kernel in 7 6.12 6.1; do
+		try "reboot: a kernel without PAT is named, $kernel" without_pat "$kernel"
+	done
 }
