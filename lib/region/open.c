@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "region/control.h"
 #include "region/holders.h"
 
@@ -25,6 +26,17 @@ int dnd_require_module(struct donard_context *ctx)
 	return dnd_fail(ctx, DND_E_NO_MODULE, "the kernel module p2pmem is not loaded");
 }
 
+/* A node of an earlier time, in a container, has a number that is another region's now. */
+static int is_another(struct donard_context *ctx, struct dnd_region *region)
+{
+	region->info.name[sizeof(region->info.name) - 1] = '\0';
+	dnd_make_printable(region->info.name, sizeof(region->info.name));
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: its node in %s leads to %s now. Have the node made anew "
+			"(udev does so), or name %s.", region->name, ctx->dev_root, region->info.name,
+			region->info.name);
+}
+
+/* Of what was opened, which says itself who it is. */
 static int read_info(struct donard_context *ctx, struct dnd_region *region)
 {
 	struct dnd_bdf bdf;
@@ -34,6 +46,8 @@ static int read_info(struct donard_context *ctx, struct dnd_region *region)
 	if (ioctl(region->fd, P2PMEM_IOC_INFO, &region->info) < 0)
 		return errno == ENODEV ? dnd_region_missing(ctx, region->name) :
 					 dnd_fail_errno(ctx, errno, "%s: cannot be queried", region->name);
+	if (strncmp(region->info.name, region->name, sizeof(region->info.name)))
+		return is_another(ctx, region);
 	bdf.domain = region->info.pci_domain;
 	bdf.bus = region->info.pci_bus;
 	bdf.devfn = region->info.pci_devfn;

@@ -197,6 +197,22 @@ json_errors() {
 	equal "code" no-such-region "$(jq -r .error.code <<<"$out")"
 }
 
+# A container's node from before the regions were added anew. What it leads to is left alone.
+stale_node() {
+	local number
+	number=$(attr p2pmem2 dev)
+	regio read p2pmem2 0 "$MIB" "$WORK/before"
+	mv /dev/p2pmem0 /dev/p2pmem0.kept
+	at_end "mv -f /dev/p2pmem0.kept /dev/p2pmem0"
+	mknod /dev/p2pmem0 c "${number%:*}" "${number#*:}"
+	refuses 1 'p2pmem0: its node in /dev leads to p2pmem2 now' copy "$LAB_ALPHA" p2pmem0 --size 1M
+	refuses 1 'p2pmem0: its node in /dev leads to p2pmem2 now' copy p2pmem0 p2pmem1 --size 4096
+	refuses 1 'p2pmem0: its node in /dev leads to p2pmem2 now' copy "$LAB_ALPHA" "$LAB_BETA" --size 1M --via p2pmem0
+	exits 0 'unknown +p2pmem0: its node in /dev leads to p2pmem2' donard-cli info p2pmem0
+	regio read p2pmem2 0 "$MIB" "$WORK/after"
+	same_bytes "p2pmem2" "$WORK/after" "$WORK/before" "$MIB"
+}
+
 full_stdout() {
 	exits 1 'No space' sh -c 'donard-cli list >/dev/full'
 }
@@ -232,5 +248,6 @@ core t "persistent memory for staging" persistent_staging
 t "wrong use" wrong_use
 t "bad regions" bad_regions
 core t "errors in JSON" json_errors
+core t "node of another region" stale_node
 core t "full stdout" full_stdout
 core t "without the module" no_module

@@ -6,6 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "unit.h"
+
 #include "fake_sysfs.h"
 
 static int remove_entry(const char *path, const struct stat *st, int flag, struct FTW *ftw)
@@ -198,4 +200,13 @@ void fake_cmb_drive(struct fake *fake, const char *bdf, const char *place, const
 	attribute(fake, folder, "serial", serial);
 	attribute(fake, folder, "model", "Fast Drive/2");
 	attribute(fake, folder, "cmb", "cmbloc : 0x00001002\ncmbsz  : 0x0002021f");
+}
+
+void fake_info_name(int fd, struct p2pmem_info *info)
+{
+	char link[64], node[PATH_MAX] = "";
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	assert_true(readlink(link, node, sizeof(node) - 1) > 0);
+	snprintf(info->name, sizeof(info->name), "%s", basename(node));
 }

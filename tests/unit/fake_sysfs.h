@@ -23,6 +23,9 @@ void fake_link(struct fake *fake, const char *path, const char *target);
 void fake_region(struct fake *fake, const char *name, const char *kind, const char *bdf);
 void fake_nvme(struct fake *fake, int number, const char *bdf);
 
+/* What INFO calls an opened region: what its node is called. */
+void fake_info_name(int fd, struct p2pmem_info *info);
+
 /* Lines of the file "resource": a BAR each. */
 #define FAKE_NO_BAR "0x0000000000000000 0x0000000000000000 0x0000000000000000\n"
 #define FAKE_64M "0x0000000800000000 0x0000000803ffffff 0x000000000014220c\n"

@@ -21,8 +21,9 @@
 static uint32_t played_route = P2PMEM_ROUTE_SWITCH, played_flags, played_region_flags;
 static uint64_t played_available;
 
-static void play_info(struct p2pmem_info *info)
+static void play_info(int fd, struct p2pmem_info *info)
 {
+	fake_info_name(fd, info);
 	info->flags = played_region_flags;
 	info->region_bytes = REGION_BYTES;
 	info->available_bytes = played_available;
@@ -72,7 +73,7 @@ int ioctl(int fd, unsigned long request, ...)
 	if (request == FS_IOC_GETFLAGS)
 		return (int)syscall(SYS_ioctl, fd, request, argument);
 	if (request == P2PMEM_IOC_INFO)
-		play_info(argument);
+		play_info(fd, argument);
 	else if (request == P2PMEM_IOC_PROBE_PEER)
 		play_probe(argument);
 	else if (request == P2PMEM_IOC_CLAIM)

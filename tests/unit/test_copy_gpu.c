@@ -188,8 +188,9 @@ int dnd_cuda_failed(struct donard_context *ctx, const struct dnd_cuda *cuda, CUr
 static unsigned int pins;
 static bool played_small_bar1;
 
-static void play_info(struct p2pmem_info *info)
+static void play_info(int fd, struct p2pmem_info *info)
 {
+	fake_info_name(fd, info);
 	info->region_bytes = VRAM_BYTES;
 	info->granule_bytes = 4096;
 	info->pci_bus = 3;
@@ -221,7 +222,7 @@ int ioctl(int fd, unsigned long request, ...)
 	case FS_IOC_GETFLAGS:
 		return (int)syscall(SYS_ioctl, fd, request, argument);
 	case P2PMEM_IOC_INFO:
-		play_info(argument);
+		play_info(fd, argument);
 		break;
 	case P2PMEM_IOC_PROBE_PEER:
 		((struct p2pmem_probe *)argument)->route = P2PMEM_ROUTE_SWITCH;
