@@ -40,13 +40,16 @@ static int refused(struct donard_context *ctx, int error_number)
 			"was built without it" : "a seccomp filter of this container or service forbids it");
 }
 
+bool dnd_uring_is_refused(int rc)
+{
+	return rc == -EPERM || rc == -EACCES || rc == -ENOSYS;
+}
+
 int dnd_fail_uring(struct donard_context *ctx, int error_number)
 {
-	switch (error_number) {
-	case EPERM:
-	case EACCES:
-	case ENOSYS:
+	if (dnd_uring_is_refused(-error_number))
 		return refused(ctx, error_number);
+	switch (error_number) {
 	case EMFILE:
 	case ENFILE:
 		return dnd_fail_errno(ctx, error_number, "io_uring cannot be set up. Raise the limit of open files (ulimit -n), "

@@ -208,8 +208,11 @@ struct dnd_command {
 void dnd_nvme_prepare(struct io_uring_sqe *sqe, const struct dnd_command *command);
 /* The length, or -errno; a failure that the drive reports is -EIO with a status. */
 int dnd_nvme_result(int result, uint32_t length_bytes, uint32_t *status);
-/* 0 if the kernel takes such commands for the open generic device. */
-int dnd_nvme_probe(int fd);
+/*
+ * 0 if the kernel takes such commands for the open generic device, else -errno; *setup is the part of it with which
+ * the io_uring itself could not be set up, or 0.
+ */
+int dnd_nvme_probe(int fd, int *setup);
 /* Of a command that the drive failed. */
 const char *dnd_nvme_status_text(uint32_t status);
 

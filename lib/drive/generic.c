@@ -185,8 +185,11 @@ static int check_kernel(struct donard_context *ctx, const struct dnd_drive *driv
 static int check_ring(struct donard_context *ctx, const struct dnd_drive *drive,
 		      const struct dnd_generic *generic, const char *path)
 {
-	int rc = dnd_nvme_probe(generic->fd);
+	int setup, rc = dnd_nvme_probe(generic->fd, &setup);
 
+	/* Before Linux 5.19 the kernel does not know such large entries. */
+	if (setup && setup != -EINVAL)
+		return dnd_fail_uring(ctx, -setup);
 	if (rc == -EACCES || rc == -EPERM)
 		return no_access(ctx, drive, path, -rc);
 	if (!rc)

@@ -104,13 +104,14 @@ static int ask(struct io_uring *ring, int fd)
 	return rc ? rc : cqe->res;
 }
 
-int dnd_nvme_probe(int fd)
+int dnd_nvme_probe(int fd, int *setup)
 {
 	struct io_uring ring;
-	int rc = io_uring_queue_init(1, &ring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
+	int rc;
 
-	if (rc)
-		return rc;
+	*setup = io_uring_queue_init(1, &ring, IORING_SETUP_SQE128 | IORING_SETUP_CQE32);
+	if (*setup)
+		return *setup;
 	rc = ask(&ring, fd);
 	io_uring_queue_exit(&ring);
 	return rc == -ENOTTY ? 0 : rc < 0 ? rc : -EOPNOTSUPP;
