@@ -86,6 +86,7 @@ static struct json_object *build(const struct donard_copy_result *result,
 	cli_add_number(model, "queue_depth", result->queue_depth);
 	add_flag(model, "fixed_buffers", result->fixed_buffers);
 	add_flag(model, "passthrough", result->passthrough);
+	add_flag(model, "aio", result->aio);
 	if (measurement->meter)
 		cli_add_measurement(model, measurement, result->bytes);
 	return model;
@@ -174,6 +175,8 @@ static void print_text(struct json_object *model)
 	print_legs(model);
 	if (cli_true(model, "passthrough"))
 		puts("requests  NVMe commands, without the block layer (--passthrough)");
+	if (cli_true(model, "aio"))
+		puts("requests  Linux AIO, because the kernel refuses io_uring to this process");
 	print_bounced(model);
 	if (cli_number_of(model, "kept_bytes"))
 		printf("kept      %s of the file behind the copy\n",

@@ -172,6 +172,7 @@ struct donard_leg {
  * @passthrough: drives were read and written with NVMe commands that donard built
  * @via: the region that the data was staged in, or ""
  * @bridge: the bridge that decides about the route, or ""
+ * @aio: the requests went by Linux AIO, because the kernel refuses io_uring to this process: no memory was registered
  * @src_gpu, @dst_gpu: the PCI address of the GPU whose memory the source or the destination was, or ""
  */
 struct donard_copy_result {
@@ -194,6 +195,8 @@ struct donard_copy_result {
 	char bridge[DONARD_BDF_BYTES];
 	struct donard_leg legs[DONARD_COPY_LEGS];
 	char src_gpu[DONARD_BDF_BYTES], dst_gpu[DONARD_BDF_BYTES];
+	bool aio;
+	bool reserved[7];
 };
 
 /**

@@ -111,6 +111,7 @@ static int run_engine(struct dnd_copy *copy)
 	copy->nvme_status = transfer->nvme_status;
 	copy->result->bytes = transfer->gapless_bytes;
 	copy->result->fixed_buffers = transfer->fixed_buffers;
+	copy->result->aio = transfer->aio;
 	/* It has memory of the region registered: a removal would wait for all that follows. */
 	close_engine(copy);
 	if (rc)

@@ -214,6 +214,9 @@ static int open_ring(struct dnd_engine *engine)
 			     dnd_buffers_slots(holding.bytes, holding.unit_bytes) : 0;
 	int rc = dnd_ring_open(&engine->ring, transfer->plan->lanes, slots, commands);
 
+	/* As containers have it.  No engine builds commands but io_uring. */
+	if (dnd_uring_is_refused(rc) && !commands)
+		return dnd_ring_open_aio(&engine->ring, transfer->plan->lanes) ? rc : 0;
 	if (!rc && slots)
 		rc = dnd_buffers_register(&engine->buffers, &engine->ring, &holding);
 	return rc;
@@ -282,5 +285,6 @@ int dnd_engine_run(struct dnd_engine *engine)
 	transfer->gapless_bytes = dnd_min(transfer->gapless_bytes,
 					  engine->next_request * transfer->plan->block_bytes);
 	transfer->fixed_buffers = engine->buffers.base;
+	transfer->aio = engine->ring.aio;
 	return engine->error;
 }

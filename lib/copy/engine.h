@@ -45,7 +45,8 @@ struct dnd_request dnd_plan_request(const struct dnd_plan *plan, uint64_t index)
  * source or target: then the DMA goes there and the CPU touches no payload.
  *
  * A side with a generic device is read or written by NVMe commands to that
- * (nvme.c), any other by io_uring's reads and writes.
+ * (nvme.c), any other by reads and writes of io_uring, or of Linux AIO where the
+ * kernel refuses that.
  */
 enum dnd_step { DND_STEP_NONE, DND_STEP_READ, DND_STEP_WRITE, DND_STEP_CPU, DND_STEP_RING };
 
@@ -64,6 +65,7 @@ struct dnd_transfer {
 	void *progress_user;
 	/* out */
 	bool fixed_buffers;
+	bool aio;			/* by Linux AIO: io_uring is refused */
 	uint64_t gapless_bytes;		/* copied from the start on */
 	enum dnd_step failed_step;
 	uint64_t failed_offset;

@@ -2,7 +2,7 @@
 /* See ring.h. */
 #include <string.h>
 
-#include "ring/ring.h"
+#include "ring/aio.h"
 
 #define TRIES		1000
 #define COMMAND_FLAGS	(IORING_SETUP_SQE128 | IORING_SETUP_CQE32)
@@ -29,6 +29,14 @@ int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slot
 	return 0;
 }
 
+int dnd_ring_open_aio(struct dnd_ring *ring, unsigned int entries)
+{
+	int rc = dnd_aio_open(&ring->aio, entries);
+
+	ring->open = !rc;
+	return rc;
+}
+
 /*
  * Exiting the ring also gives back the pins of the fixed buffers, but some time after:
  * it was seen to be too late for the next copy, and never to come while a debugger
@@ -38,10 +46,14 @@ void dnd_ring_close(struct dnd_ring *ring)
 {
 	if (!ring->open)
 		return;
+	ring->open = false;
+	if (ring->aio) {
+		dnd_aio_close(ring->aio);
+		return;
+	}
 	if (ring->slots.count)
 		io_uring_unregister_buffers(&ring->uring);
 	io_uring_queue_exit(&ring->uring);
-	ring->open = false;
 }
 
 static void prepare_command(struct io_uring_sqe *sqe, const struct dnd_io *io, int index,
@@ -101,10 +113,15 @@ static inline struct io_uring_sqe *entry_of(struct dnd_ring *ring)
 
 static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 {
-	struct io_uring_sqe *sqe = entry_of(ring);
+	struct io_uring_sqe *sqe;
 	uint8_t *memory = io->memory;
 	int index = -1;
 
+	if (ring->aio) {
+		dnd_aio_prepare(ring->aio, io);
+		return;
+	}
+	sqe = entry_of(ring);
 	if (!sqe) {
 		io->next_lost = ring->lost;
 		ring->lost = io;
@@ -166,6 +183,8 @@ static int hand_over(struct dnd_ring *ring)
 {
 	int rc = 0;
 
+	if (ring->aio)
+		return dnd_aio_enter(ring->aio, 0);
 	for (int tries = 0; tries < TRIES && io_uring_sq_ready(&ring->uring); tries++) {
 		rc = io_uring_submit(&ring->uring);
 		if (!may_pass(rc))
@@ -180,6 +199,8 @@ int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
 
 	if (!wait_for)
 		return hand_over(ring);
+	if (ring->aio)
+		return dnd_aio_enter(ring->aio, wait_for);
 	rc = io_uring_submit_and_wait(&ring->uring, wait_for);
 	return may_pass(rc) ? 0 : rc;
 }
@@ -263,18 +284,31 @@ static struct dnd_io *take_lost(struct dnd_ring *ring, int64_t *result)
 	return io;
 }
 
-struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result)
+/* A completion that has come; false: none has.  *io: NULL of a request of the ring's own. */
+static bool take(struct dnd_ring *ring, struct dnd_io **io, int *got)
 {
 	struct io_uring_cqe *cqe;
 
-	while (!io_uring_peek_cqe(&ring->uring, &cqe)) {
-		struct dnd_io *io = io_uring_cqe_get_data(cqe);
-		int got = cqe->res;
+	if (ring->aio) {
+		*io = dnd_aio_next(ring->aio, got);
+		return *io;
+	}
+	if (io_uring_peek_cqe(&ring->uring, &cqe))
+		return false;
+	*io = io_uring_cqe_get_data(cqe);
+	*got = cqe->res;
+	io_uring_cqe_seen(&ring->uring, cqe);
+	return true;
+}
 
-		io_uring_cqe_seen(&ring->uring, cqe);
+struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result)
+{
+	struct dnd_io *io;
+	int got;
+
+	while (take(ring, &io, &got))
 		if (io && done(ring, io, got, result))
 			return io;
-	}
 	if (ring->again) {
 		ring->again = false;
 		hand_over(ring);

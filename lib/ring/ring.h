@@ -41,6 +41,7 @@ struct dnd_holding {
  */
 struct dnd_ring {
 	struct io_uring uring;
+	struct dnd_aio *aio;	/* in its place, where the kernel refuses it */
 	struct dnd_slots slots;
 	bool open;
 	bool again;		/* a transfer goes on, and is to be handed over */
@@ -74,6 +75,11 @@ struct dnd_io {
  * are large enough for NVMe commands.  -errno
  */
 int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slots, bool commands);
+/*
+ * The same by Linux AIO: for reads, writes and flushes, at most @entries in flight; no slots, no cancel, no
+ * dnd_ring_enter_timed().
+ */
+int dnd_ring_open_aio(struct dnd_ring *ring, unsigned int entries);
 /* Nothing is in flight. */
 void dnd_ring_close(struct dnd_ring *ring);
 /* Prepares it; dnd_ring_enter() hands it to the kernel. */

@@ -45,6 +45,7 @@ class CopyResult(Record):
     bridge: str
     src_gpu: str
     dst_gpu: str
+    aio: bool
     legs: tuple[Leg, ...] = ()
     measurement: Measurement | None = None
 

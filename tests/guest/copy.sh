@@ -386,15 +386,40 @@ nothing_without_uring() {
 	[[ ! -e /mnt/fs/new ]] || fail "a copy that was refused made its destination"
 }
 
+without_any() {
+	with_file_system ext4 "$LAB_ALPHA"
+	nothing_without_uring 'seccomp.*kernel.io_uring_disabled' forbid EPERM all
+	nothing_without_uring 'seccomp' forbid ENOSYS all
+}
+
+# moved_by_aio FROM TO [COMMAND...] - by donard-cli below that command.
+moved_by_aio() {
+	local -a CLI=("${@:3}" donard-cli)
+	direction "$1" "$2" "$BYTES" --block-size 64K
+	equal "aio" true "$(field aio)"
+	equal "fixed_buffers" false "$(field fixed_buffers)"
+}
+
+# As in most containers: the same bytes by the same routes, and without --passthrough only.
 without_uring() {
 	local sysctl=/proc/sys/kernel/io_uring_disabled
-	with_file_system ext4 "$LAB_ALPHA"
-	nothing_without_uring 'seccomp.*kernel.io_uring_disabled' forbid EPERM
-	nothing_without_uring 'seccomp' forbid ENOSYS
+	with_file_system ext4 "$LAB_BETA"
+	moved_by_aio bar alpha forbid EPERM io_uring
+	moved_by_aio alpha cmb forbid ENOSYS io_uring
+	moved_by_aio file bar forbid EPERM io_uring
+	moved_by_aio bar file forbid EPERM io_uring
+	direction alpha bar
+	equal "aio, where io_uring is allowed" false "$(field aio)"
+	if can passthrough; then
+		put alpha "$WORK/data"
+		exits 3 'io_uring is refused.*seccomp' forbid EPERM io_uring \
+			donard-cli copy p2pmem0+2M "$LAB_ALPHA" --size "$MIB" --dst-offset "${DRIVE_AT}M" --passthrough
+		holds alpha "$WORK/data"
+	fi
 	[[ -e $sysctl ]] || return 0
 	echo 2 >"$sysctl"
 	at_end "echo 0 >$sysctl"
-	nothing_without_uring 'kernel.io_uring_disabled is 2' env
+	moved_by_aio bar alpha
 }
 
 # --- NVMe commands past the block layer (--passthrough) ---
@@ -507,6 +532,22 @@ passed_partition() {
 	exits 1 "would be truncated" donard-cli copy p2pmem0 "$part" --size 17M --passthrough
 }
 
+# A partition that shrinks in mid copy: what lies behind its new end is somebody else's.
+passed_shrinking() {
+	local part=${LAB_BETA}p1 start=32 last=80
+	partition_table "$LAB_BETA" $((start * MIB / 512)) $((64 * MIB / 512))
+	at_end "dd if=/dev/zero of=$LAB_BETA count=1 oflag=direct status=none; blockdev --rereadpt $LAB_BETA"
+	within 5 test -b "$part"
+	random_file "$WORK/before" $((8 * MIB))
+	put_on_drive "$WORK/before" "$LAB_BETA" "$last"
+	start_copy beta p2pmem0 "$part" --passthrough
+	resizepart "$LAB_BETA" 1 $((MIB / 512))
+	labctl slow beta 0
+	copy_ends 1 device 'its size or its format was changed during the copy'
+	take_from_drive "$LAB_BETA" "$last" $((8 * MIB)) "$WORK/seen"
+	same_bytes "behind the partition" "$WORK/seen" "$WORK/before" $((8 * MIB))
+}
+
 passed_in_a_row() {
 	local round
 	random_file "$WORK/data" "$BYTES"
@@ -603,7 +644,8 @@ t "one copy right after another" in_a_row
 t "side by side, neighbours" neighbours
 t "side by side, parts of pages" small_neighbours
 core t "what lies in free memory stays" nobodys_bytes_stay
-t "nothing is changed without io_uring" without_uring
+core t "without io_uring" without_uring
+t "nothing is changed without io_uring and AIO" without_any
 if ! can passthrough; then
 	core t "passthrough is refused" passed_old_kernel
 else

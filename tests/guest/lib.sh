@@ -388,10 +388,13 @@ with_file_system() {
 	at_end "umount /mnt/fs"
 }
 
+# What runs donard-cli: perhaps with less than it usually may.
+CLI=(donard-cli)
+
 # copy ARGUMENT... - the JSON of a copy that must succeed, in $RESULT.
 copy() {
 	local status=0
-	RESULT=$(donard-cli copy --json "$@" 2>"$WORK/copy.err") || status=$?
+	RESULT=$("${CLI[@]}" copy --json "$@" 2>"$WORK/copy.err") || status=$?
 	((status == 0)) || fail "donard-cli copy $*: status $status, $(cat "$WORK/copy.err") $RESULT"
 }
 
