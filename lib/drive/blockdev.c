@@ -49,6 +49,17 @@ int dnd_blockdev_resolve(struct donard_context *ctx, dev_t device, const char *l
 	return rc;
 }
 
+bool dnd_blockdev_is_zoned(struct donard_context *ctx, const struct dnd_blockdev *blockdev)
+{
+	char zoned[32];
+
+	for (size_t leg = 0; leg < dnd_blockdev_leg_count(blockdev); leg++)
+		if (!dnd_sysfs_read(ctx, zoned, sizeof(zoned), "block/%s/queue/zoned",
+				    dnd_blockdev_leg(blockdev, leg)->disk) && !strcmp(zoned, "host-managed"))
+			return true;
+	return false;
+}
+
 void dnd_blockdev_release(struct dnd_blockdev *blockdev)
 {
 	dnd_stack_free(blockdev->stack);

@@ -39,6 +39,8 @@ enum dnd_health { DND_HEALTH_GONE, DND_HEALTH_RESETTING, DND_HEALTH_LIVE };
  */
 enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
 				    const struct dnd_blockdev *blockdev, size_t *leg);
+/* Host-managed: each zone is written in order.  By any leg. */
+bool dnd_blockdev_is_zoned(struct donard_context *ctx, const struct dnd_blockdev *blockdev);
 bool dnd_blockdev_is_partition(struct donard_context *ctx, dev_t device);
 void dnd_blockdev_release(struct dnd_blockdev *blockdev);
 /* A drive is its own and only leg. */

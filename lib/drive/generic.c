@@ -155,12 +155,7 @@ static int identify(struct donard_context *ctx, const struct dnd_drive *drive,
 
 static int check_zoned(struct donard_context *ctx, const struct dnd_drive *drive)
 {
-	char zoned[32];
-
-	if (dnd_sysfs_read(ctx, zoned, sizeof(zoned), "block/%s/queue/zoned",
-			   drive->blockdev.disk) || !strcmp(zoned, "none"))
-		return 0;
-	return unfit(ctx, drive, "it is zoned");
+	return dnd_blockdev_is_zoned(ctx, &drive->blockdev) ? unfit(ctx, drive, "it is zoned") : 0;
 }
 
 bool dnd_generic_kernel_fits(const char *release)

@@ -149,15 +149,27 @@ static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
 	return is_read_only(ctx, drive);
 }
 
+/* Before anything is written: the drive itself would fail the second copy, and call that a medium error. */
+static int check_zones(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	if (!drive->writable || drive->is_file || !dnd_blockdev_is_zoned(ctx, &drive->blockdev))
+		return 0;
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it is zoned: each zone takes writes from its write pointer on only, which a "
+			"copy does not do. Choose another destination.", drive->path);
+}
+
 static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 {
-	int flags = O_DIRECT | O_CLOEXEC | (drive->writable ? O_RDWR : O_RDONLY);
+	int rc, flags = O_DIRECT | O_CLOEXEC | (drive->writable ? O_RDWR : O_RDONLY);
 
 	/* O_EXCL on a device: refused while it or a partition is mounted. */
 	if (drive->writable && !drive->is_file)
 		flags |= O_EXCL;
 	drive->fd = open(drive->path, flags);
-	return drive->fd < 0 ? open_failed(ctx, drive, errno) : check_writable(ctx, drive);
+	if (drive->fd < 0)
+		return open_failed(ctx, drive, errno);
+	rc = check_writable(ctx, drive);
+	return rc ? rc : check_zones(ctx, drive);
 }
 
 /*
@@ -221,6 +233,20 @@ static int check_realtime(struct donard_context *ctx, const struct dnd_drive *dr
 			"anything is written).", drive->path);
 }
 
+/* As the kernel has a namespace whose format it cannot use. */
+static int no_capacity(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	uint64_t metadata_bytes = 0;
+	char format[96] = "its format is one that the kernel cannot use, such as one with metadata inside of the blocks";
+
+	/* Since Linux 6.8. */
+	if (!dnd_sysfs_read_u64(ctx, &metadata_bytes, "block/%s/metadata_bytes", drive->blockdev.disk) && metadata_bytes)
+		snprintf(format, sizeof(format), "its format puts %llu bytes of metadata into each block (extended LBAs)",
+			 (unsigned long long)metadata_bytes);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel gives it no capacity: %s. Format it in another way (nvme id-ns "
+			"lists them, nvme format destroys all data).", drive->path, format);
+}
+
 /* Not by the position of the descriptor, which may be shared. */
 static int read_size(struct donard_context *ctx, struct dnd_drive *drive)
 {
@@ -231,6 +257,8 @@ static int read_size(struct donard_context *ctx, struct dnd_drive *drive)
 		return dnd_fail_errno(ctx, errno, "%s: its size is unknown", drive->path);
 	if (drive->is_file)
 		drive->size_bytes = (uint64_t)st.st_size;
+	else if (!drive->size_bytes)
+		return no_capacity(ctx, drive);
 	drive->align_bytes = drive->blockdev.block_bytes;
 	drive->memory_align_bytes = drive->blockdev.memory_align_bytes;
 	drive->bounce = dnd_blockdev_bounce(&drive->blockdev, drive->writable);

@@ -255,6 +255,14 @@ protection_information() {
 	same_bytes beta "$WORK/seen" "$WORK/data" "$MIB"
 }
 
+# The kernel gives such a namespace no capacity.
+extended_lbas() {
+	nvme format "$LAB_BETA" --lbaf=1 --ms=1 --force || true
+	at_end "nvme format $LAB_BETA --lbaf=0 --ms=0 --force"
+	exits 3 'the kernel gives it no capacity.*metadata' donard-cli copy "$LAB_BETA" p2pmem0
+	exits 3 'the kernel gives it no capacity.*metadata' donard-cli copy p2pmem0 "$LAB_BETA" --size 1M
+}
+
 # io_uring gives its pins back some time after a program has ended; the next must not fail for that.
 in_a_row() {
 	local round
@@ -640,6 +648,7 @@ t "file larger than the cmb" on_fs ext4 larger_than_cmb
 t "file is not truncated" on_fs xfs file_is_not_truncated
 t "block sizes and depths" shapes
 t "protection information" protection_information
+t "metadata inside of the blocks" extended_lbas
 t "one copy right after another" in_a_row
 t "side by side, neighbours" neighbours
 t "side by side, parts of pages" small_neighbours
