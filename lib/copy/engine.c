@@ -157,9 +157,12 @@ static void reap(struct dnd_engine *engine)
 	struct dnd_io *io;
 	int64_t result;
 
-	while ((io = dnd_io_next(&engine->ring, &result)))
+	while ((io = dnd_io_next(&engine->ring, &result))) {
 		complete(engine, (struct lane *)io, result);
+		engine->ring.stops = engine->error;
+	}
 	report_progress(engine);
+	engine->ring.stops = engine->error;
 }
 
 static bool may_start(const struct dnd_engine *engine)

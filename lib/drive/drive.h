@@ -159,6 +159,8 @@ void dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
  */
 struct dnd_generic {
 	int fd;				/* -1: not in use */
+	int block_fd;			/* the drive's, borrowed: the block device */
+	uint64_t size_bytes;		/* of that when it was opened */
 	uint32_t nsid;
 	uint32_t lba_bytes;
 	uint64_t start_bytes;		/* of the partition; 0 for the namespace */
@@ -170,6 +172,12 @@ struct dnd_generic {
 int dnd_generic_open(struct donard_context *ctx, const struct dnd_drive *drive, uint32_t align,
 		     struct dnd_generic *generic);
 void dnd_generic_close(struct dnd_generic *generic);
+/*
+ * Does the block device still have its size and logical block (else -ESTALE), and may it be written (-EROFS)?  No command
+ * is kept from what lies behind a partition that shrank, or from blocks of another format, but by this question before
+ * it: what is in flight is past it.
+ */
+int dnd_generic_check(const struct dnd_generic *generic, bool writes);
 
 /*
  * The page cache of a drive that takes commands: what it has of the range is

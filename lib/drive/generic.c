@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See generic.h. */
 #include <fcntl.h>
+#include <linux/fs.h>
 #include <linux/nvme_ioctl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,8 @@ int dnd_generic_limits(struct donard_context *ctx, const struct dnd_drive *drive
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 	uint64_t segments = queue_value(ctx, drive, "max_segments", 0), bytes;
 
+	generic->block_fd = drive->fd;
+	generic->size_bytes = drive->size_bytes;
 	generic->lba_bytes = drive->blockdev.block_bytes;
 	generic->start_bytes = drive->blockdev.start_bytes;
 	generic->memory_align_bytes = (uint32_t)queue_value(ctx, drive, "dma_alignment", 511) + 1;
@@ -250,6 +253,19 @@ void dnd_generic_close(struct dnd_generic *generic)
 	if (generic->fd >= 0)
 		close(generic->fd);
 	generic->fd = -1;
+}
+
+/* A device that is gone has no size: the drive's own answer tells that better. */
+int dnd_generic_check(const struct dnd_generic *generic, bool writes)
+{
+	uint64_t bytes = 0;
+	int block_bytes = 0, read_only = 0;
+
+	if (ioctl(generic->block_fd, BLKGETSIZE64, &bytes) || !bytes || ioctl(generic->block_fd, BLKSSZGET, &block_bytes))
+		return 0;
+	if (bytes != generic->size_bytes || (uint32_t)block_bytes != generic->lba_bytes)
+		return -ESTALE;
+	return writes && !ioctl(generic->block_fd, BLKROGET, &read_only) && read_only ? -EROFS : 0;
 }
 
 int dnd_generic_write_back(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t offset,

@@ -90,6 +90,26 @@ static int failed_in_reset(struct dnd_join *join, const char *what, uint64_t off
 			join->drive->path, what, (unsigned long long)offset);
 }
 
+/* The kernel's own word for it (drivers/nvme/host/ioctl.c: NVME_REQ_CANCELLED). */
+static int cancelled(struct dnd_join *join, const char *what, uint64_t offset)
+{
+	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: %s at offset %llu was cancelled: the drive did not answer in time, or was "
+			"reset. Look at dmesg, and repeat the copy.", join->drive->path, what, (unsigned long long)offset);
+}
+
+/* What was in flight at that moment is past the question. */
+static int changed_below(struct dnd_join *join, const char *what, uint64_t offset, int error_number)
+{
+	if (error_number == EROFS)
+		return dnd_fail(join->ctx, DND_E_READ_ONLY, "%s: it was made read-only during the copy, and the %s at offset "
+				"%llu was not sent. Make it writable (blockdev --setrw), and copy again.", join->drive->path,
+				what, (unsigned long long)offset);
+	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: its size or its format was changed during the copy, and the %s at "
+			"offset %llu was not sent: PASSTHROUGH's commands know no partition, and would reach what lies behind "
+			"it. Those in flight at that moment went where it had been. Look at the partition table, and copy again.",
+			join->drive->path, what, (unsigned long long)offset);
+}
+
 /* EILSEQ: the drive found it out, or the block layer. */
 static int protection_failed(struct dnd_join *join, const char *what, uint64_t offset)
 {
@@ -113,6 +133,10 @@ int dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int err
 		return rc;
 	if (meets_reset(join))
 		return failed_in_reset(join, what, offset);
+	if ((error_number == ESTALE || error_number == EROFS) && join->generic)
+		return changed_below(join, what, offset, error_number);
+	if (error_number == EINTR && join->generic)
+		return cancelled(join, what, offset);
 	if (error_number == EILSEQ)
 		return protection_failed(join, what, offset);
 	if (join->region && !join->bounced && (error_number == EINVAL || error_number == EREMOTEIO))

@@ -111,20 +111,27 @@ static inline struct io_uring_sqe *entry_of(struct dnd_ring *ring)
 	return sqe ? sqe : make_room(ring);
 }
 
+static void lose(struct dnd_ring *ring, struct dnd_io *io, int error)
+{
+	io->error = error;
+	io->next_lost = ring->lost;
+	ring->lost = io;
+}
+
 static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 {
 	struct io_uring_sqe *sqe;
 	uint8_t *memory = io->memory;
-	int index = -1;
+	int rc, index = -1;
 
 	if (ring->aio) {
 		dnd_aio_prepare(ring->aio, io);
 		return;
 	}
-	sqe = entry_of(ring);
+	rc = io->generic ? dnd_generic_check(io->generic, io->kind == DND_IO_WRITE) : 0;
+	sqe = rc ? NULL : entry_of(ring);
 	if (!sqe) {
-		io->next_lost = ring->lost;
-		ring->lost = io;
+		lose(ring, io, rc ? rc : ring->error);
 		return;
 	}
 	io->entry = ring->uring.sq.sqe_tail - 1;
@@ -144,6 +151,7 @@ void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io)
 {
 	io->moved_bytes = 0;
 	io->nvme_status = 0;
+	io->tries = 0;
 	io->stops = io->dropped = false;
 	prepare(ring, io);
 }
@@ -224,13 +232,26 @@ static void go_on(struct dnd_ring *ring, struct dnd_io *io)
 	ring->again = true;
 }
 
+/*
+ * Interrupted, or for want of something in the kernel: another try may move it.  A command that ends with EINTR was
+ * cancelled, by the time-out of its drive or by a reset, and would be so again.
+ */
+static bool may_try_again(const struct dnd_ring *ring, struct dnd_io *io, int got)
+{
+	if (got != -EAGAIN && (got != -EINTR || io->generic))
+		return false;
+	return !io->stops && !ring->stops && ++io->tries < TRIES;
+}
+
 /* Whole, or short at the end of a file; else it goes on.  True when it is done. */
 static bool blocks_done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *result)
 {
-	if (got > 0)
+	if (got > 0) {
 		io->moved_bytes += (uint64_t)got;
+		io->tries = 0;
+	}
 	*result = got < 0 ? got : (int64_t)io->moved_bytes;
-	if (got <= 0 || io->moved_bytes >= io->length_bytes || io->moved_bytes % io->align_bytes)
+	if (got <= 0 || io->moved_bytes >= io->length_bytes || io->moved_bytes % io->align_bytes || ring->stops)
 		return true;
 	go_on(ring, io);
 	return false;
@@ -243,7 +264,7 @@ static bool blocks_done(struct dnd_ring *ring, struct dnd_io *io, int got, int64
  */
 static bool command_done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *result)
 {
-	if (got == -EINVAL && io->fixed) {
+	if (got == -EINVAL && io->fixed && !ring->stops) {
 		io->buffers->base = NULL;
 		go_on(ring, io);
 		return false;
@@ -262,7 +283,7 @@ static bool done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *res
 		*result = -ECANCELED;
 		return true;
 	}
-	if (got == -EAGAIN || got == -EINTR) {
+	if (may_try_again(ring, io, got)) {
 		go_on(ring, io);
 		return false;
 	}
@@ -279,7 +300,7 @@ static struct dnd_io *take_lost(struct dnd_ring *ring, int64_t *result)
 
 	if (io) {
 		ring->lost = io->next_lost;
-		*result = ring->error;
+		*result = io->error;
 	}
 	return io;
 }

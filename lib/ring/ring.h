@@ -45,8 +45,9 @@ struct dnd_ring {
 	struct dnd_slots slots;
 	bool open;
 	bool again;		/* a transfer goes on, and is to be handed over */
+	bool stops;		/* set by who uses it: nothing goes on, or is tried again */
 	int error;		/* the ring's own: it takes nothing any more */
-	struct dnd_io *lost;	/* what it did not take: done, with that error */
+	struct dnd_io *lost;	/* what it did not take: done, each with its error */
 };
 
 enum dnd_io_kind { DND_IO_READ, DND_IO_WRITE, DND_IO_FLUSH };
@@ -65,6 +66,8 @@ struct dnd_io {
 	uint32_t nvme_status;	/* of a command that the drive failed: type << 8 | code */
 	unsigned int entry;	/* its place in the ring */
 	struct dnd_io *next_lost;
+	int error;		/* why the ring did not take it */
+	unsigned int tries;	/* in a row that moved nothing */
 	bool fixed;		/* the entry names a registered buffer */
 	bool stops;		/* somebody wants it to end: it is not tried again */
 	bool dropped;		/* before the kernel saw it */
@@ -93,7 +96,7 @@ int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t 
 /*
  * A request that is done, or NULL: then what goes on has been handed over, and
  * what was prepared with it.  *result: the bytes moved, fewer at the end of a
- * file, or -errno.
+ * file, or -errno; of a command that was not sent that of dnd_generic_check().
  */
 struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result);
 

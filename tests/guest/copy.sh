@@ -5,6 +5,9 @@
 #
 # Sides: alpha and beta (drives, from 16 MiB on), bar, cmb, pmr (regions, from 2 MiB on), file.
 
+# shellcheck source=helpers/held_copy.sh
+. helpers/held_copy.sh
+
 readonly DRIVE_AT=16 REGION_AT=2
 readonly BYTES=$((4 * MIB))
 
@@ -402,6 +405,7 @@ without_any() {
 
 # moved_by_aio FROM TO [COMMAND...] - by donard-cli below that command.
 moved_by_aio() {
+	# shellcheck disable=SC2034  # copy()
 	local -a CLI=("${@:3}" donard-cli)
 	direction "$1" "$2" "$BYTES" --block-size 64K
 	equal "aio" true "$(field aio)"
@@ -671,6 +675,7 @@ else
 	t "passthrough: tail on a drive" tail_on_drive passed
 	t "passthrough: page cache" passed_page_cache
 	t "passthrough: partition" passed_partition
+	core t "passthrough: partition that shrinks" passed_shrinking
 	t "passthrough: one right after another" passed_in_a_row
 	core t "passthrough: refusals" on_fs ext4 passed_file_refusals
 	core t "passthrough: permission" passed_permission
