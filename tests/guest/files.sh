@@ -336,6 +336,34 @@ other_places() {
 	other_place /mnt/over/file
 }
 
+# Their bytes are on a device that neither st_dev nor the mount names: a loop device in DRAM, here.
+realtime() {
+	local loop file=/mnt/fs/folder/file
+	modprobe -q loop || true
+	modprobe -q xfs || true
+	truncate -s 64M "$WORK/realtime"
+	loop=$(losetup --find --show "$WORK/realtime")
+	at_end "losetup --detach $loop"
+	mkdir -p /mnt/fs
+	mkfs.xfs -q -f -m reflink=0,rmapbt=0 -r rtdev="$loop" "$LAB_BETA"
+	mount -t xfs -o rtdev="$loop" "$LAB_BETA" /mnt/fs
+	at_end "umount /mnt/fs"
+	mkdir /mnt/fs/folder
+	xfs_io -c 'chattr +t' /mnt/fs/folder
+	watch_dma
+	exits 3 'realtime section' donard-cli copy p2pmem0 "$file" --size "$BYTES"
+	[[ ! -e $file ]] || fail "a copy that was refused made its destination"
+	filled "$file"
+	exits 3 'realtime section' donard-cli copy "$file" p2pmem0
+	exits 3 'realtime section' donard-cli copy "$file" p2pmem0 --allow-bounce
+	exits 3 'realtime section' donard-cli copy p2pmem0 "$file" --size "$BYTES"
+	seen_dma
+	exactly "bytes that drives moved at the BAR" "0 0" "$(dma read gpu) $(dma write gpu)"
+	# What the folder does not pass on lies where the file system does.
+	filled "$SOURCE"
+	out_of "$SOURCE"
+}
+
 core t "ext4" ext4 "" rw straight
 t "ext4, partial last blocks" ext4 "" rw tails
 t "ext4, cached before" ext4 "" rw cached_before
@@ -346,6 +374,7 @@ t "ext4, encrypted" ext4 "-O encrypt" rw encrypted
 t "ext4, inline data" ext4 "-O inline_data -I 512" rw inline_data
 t "ext4, no extents" ext4 "-O ^extents,^64bit,^metadata_csum" rw without_extents
 t "xfs" xfs "" rw straight
+t "xfs, realtime section" realtime
 t "xfs, shared blocks" xfs "-m reflink=1" rw shared_blocks
 t "xfs, stable pages" stable_pages xfs "" rw bounces "stable pages" "$SOURCE" "$TARGET"
 core t "whole drives" whole_drives

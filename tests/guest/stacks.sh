@@ -482,6 +482,21 @@ path_without_route() {
 	equal "routes of the legs" "bridge switch" "$(jq -r '[.legs[].route] | sort | join(" ")' <<<"$RESULT")"
 }
 
+# The second controller is there, and the namespace is not attached to it: its route does not matter.
+path_detached() {
+	local second nvme identity
+	second=$(second_path)
+	nvme=$(grep -l "$second" /sys/class/nvme/nvme*/address | sed 's|/address$||')
+	identity=$(<"$nvme/cntlid")
+	nvme detach-ns "/dev/${nvme##*/}" --namespace-id=1 --controllers="$identity"
+	at_end "nvme attach-ns /dev/${nvme##*/} --namespace-id=1 --controllers=$identity"
+	copy "$LAB_BETA" p2pmem0 --size "$BYTES" --verify
+	result_is "$BYTES" switch 0
+	nvme attach-ns "/dev/${nvme##*/}" --namespace-id=1 --controllers="$identity"
+	within 10 eval "! donard-cli copy '$LAB_BETA' p2pmem0 --size 1M >/dev/null 2>&1"
+	exits 1 "${LAB_BETA} \($second\) cannot reach p2pmem0" donard-cli copy "$LAB_BETA" p2pmem0 --size 1M
+}
+
 # Without the second path the first is all that there is.
 path_goes() {
 	labctl unplug beta2
@@ -495,6 +510,7 @@ if [[ $LAB_TOPOLOGY == two-paths ]]; then
 	t "two paths: partitions" make_legs
 	wanted "two paths: partitions" || { mkdir -p "$WORK"; make_legs; }
 	t "two paths: one without a route" path_without_route
+	t "two paths: one is not attached" path_detached
 	t "two paths: one goes" path_goes
 	return
 fi
