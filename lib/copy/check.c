@@ -9,11 +9,19 @@
 #define MIN_ALIGN_BYTES	512U
 #define MAX_ALIGN_BYTES	(1U << 20)
 
+/* That of the name, "p2pmem0+64M", comes to that of the options. */
+static int add_offset(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec)
+{
+	if (!__builtin_add_overflow(side->offset, spec->offset_bytes, &side->offset))
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: its offset and that of the options are more than any device holds. Choose "
+			"smaller ones.", spec->path);
+}
+
 static int open_region_side(struct dnd_copy *copy, struct dnd_side *side,
 			    const struct dnd_spec *spec)
 {
 	side->is_region = true;
-	side->offset += spec->offset_bytes;
 	/* Both sides in one region share the open file, which owns the memory. */
 	if (side == &copy->dst && copy->src.is_region &&
 	    !strcmp(copy->src.region.name, spec->region)) {
@@ -26,7 +34,11 @@ static int open_region_side(struct dnd_copy *copy, struct dnd_side *side,
 
 static int open_side(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec)
 {
+	int rc = add_offset(copy, side, spec);
+
 	side->label = spec->path;
+	if (rc)
+		return rc;
 	if (spec->is_gpu)
 		return dnd_copy_gpu_open(copy, side, spec);
 	if (spec->is_region)

@@ -19,7 +19,6 @@ int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct
 
 	side->is_gpu = true;
 	side->gpu = spec->gpu;
-	side->offset += spec->offset_bytes;
 	if (side == &copy->src && !copy->options.length_bytes)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for this copy and has no end of "
 				"its own. Say how much to copy by options.length_bytes.", side->label);

@@ -66,9 +66,27 @@ static bool stop(struct dnd_copy *copy, uint64_t done_bytes)
 				    dnd_min(done_bytes, copy->length), copy->length);
 }
 
+/* What a file system wrote through its page cache it would read from there again. */
+static int drop_cached(struct dnd_copy *copy)
+{
+	const struct dnd_drive *drive = &copy->dst.drive;
+	int64_t pages;
+
+	if (copy->dst.is_region || !drive->bounce)
+		return 0;
+	dnd_residency_drop(drive->fd, copy->dst.offset, copy->length);
+	pages = dnd_residency_pages(drive->fd, copy->dst.offset, copy->length);
+	if (pages <= 0)
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_BUSY, "%s: %lld pages of it stay in the page cache, for another program that maps or reads "
+			"it, so that VERIFY would compare these with SRC, and not what the drive has. All was copied. End that "
+			"program and copy again, or compare the files yourself after a remount.", drive->path,
+			(long long)pages);
+}
+
 int dnd_copy_verify(struct dnd_copy *copy)
 {
-	int rc = copy->dst.is_gpu ? dnd_gpu_flush(copy->dst.memory) : 0;
+	int rc = copy->dst.is_gpu ? dnd_gpu_flush(copy->dst.memory) : drop_cached(copy);
 	void *memory;
 
 	if (rc)

@@ -336,6 +336,24 @@ other_places() {
 	other_place /mnt/over/file
 }
 
+# What stays in the page cache would be compared with itself.
+cached_verify() {
+	filled "$TARGET"
+	random_file "$WORK/data" "$BYTES"
+	regio write p2pmem0 0 "$BYTES" "$WORK/data"
+	copy p2pmem0 "$TARGET" --size "$BYTES" --allow-bounce --verify
+	equal "verified" true "$(field verified)"
+	python3 -c 'import mmap, sys
+map = mmap.mmap(open(sys.argv[1], "rb").fileno(), 0, prot=mmap.PROT_READ)
+sum(map[::4096])
+print("ready", flush=True)
+sys.stdin.read()' "$TARGET" < <(sleep 1000) >"$WORK/mapper" &
+	at_end "kill -KILL $! 2>/dev/null"
+	within 30 grep -q ready "$WORK/mapper"
+	exits 1 'stay in the page cache' donard-cli copy p2pmem0 "$TARGET" --size "$BYTES" --allow-bounce --verify
+	holds_data "$TARGET"
+}
+
 # Their bytes are on a device that neither st_dev nor the mount names: a loop device in DRAM, here.
 realtime() {
 	local loop file=/mnt/fs/folder/file
@@ -368,6 +386,7 @@ core t "ext4" ext4 "" rw straight
 t "ext4, partial last blocks" ext4 "" rw tails
 t "ext4, cached before" ext4 "" rw cached_before
 core t "ext4, data=journal" ext4 "" data=journal bounces "data=journal" "$SOURCE" "$TARGET"
+t "ext4, data=journal, verified" ext4 "" data=journal cached_verify
 t "ext4, +j" ext4 "" nodelalloc journalled_files
 t "ext4, fs-verity" ext4 "-O verity" rw verity
 t "ext4, encrypted" ext4 "-O encrypt" rw encrypted

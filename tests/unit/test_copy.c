@@ -576,6 +576,8 @@ static void refusals(void **state)
 	assert_int_equal(copy(scene, "p2pmem0", "p2pmem0"), -EINVAL);
 	scene->options.src_offset_bytes = 5 * REGION_BYTES;
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENXIO);
+	scene->options.src_offset_bytes = UINT64_MAX - 4095;
+	assert_int_equal(copy(scene, "p2pmem0+4096", scene->out), -ENXIO);
 	scene->options.src_offset_bytes = 0;
 	scene->options.block_bytes = 5000;
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EINVAL);
