@@ -66,14 +66,15 @@ static void report_holders(struct p2pmem_region *r)
 
 static bool device_vanished(struct p2pmem_region *r)
 {
-	return r->pdev->error_state == pci_channel_io_perm_failure ||
+	return READ_ONCE(r->lost) ||
+	       r->pdev->error_state == pci_channel_io_perm_failure ||
 	       !pci_device_is_present(r->pdev);
 }
 
 /* It answers nothing now, and will again. */
 static bool device_resets(struct p2pmem_region *r)
 {
-	return READ_ONCE(r->resetting) &&
+	return READ_ONCE(r->resetting) && !READ_ONCE(r->lost) &&
 	       r->pdev->error_state != pci_channel_io_perm_failure;
 }
 

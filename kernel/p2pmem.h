@@ -153,6 +153,7 @@ struct p2pmem_region {
 	atomic64_t resets;
 	u64 function_resets;		/* guard.c: those of the function that are in resets */
 	bool resetting;			/* a reset is under way; set under gate */
+	bool lost;			/* one that the device did not come back from */
 	struct resource quarantine;	/* keeps the range of a vanished BAR */
 	struct pci_dev *quarantine_bridge;
 };
@@ -264,6 +265,7 @@ void p2pmem_for_each_region(void (*each)(struct p2pmem_region *r, void *data),
 void p2pmem_remove_regions_of(struct pci_dev *pdev);
 void p2pmem_resets_begin(struct pci_dev *pdev);
 void p2pmem_resets_end(struct pci_dev *pdev);
+void p2pmem_regions_lost(struct pci_dev *pdev);
 void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace);
 void p2pmem_forget_lenders(struct pci_dev *pdev);
 int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type);

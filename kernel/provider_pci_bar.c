@@ -9,94 +9,28 @@
 #include <linux/slab.h>
 
 #include "p2pmem.h"
+#include "resets.h"
 
 static int pci_bar_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 {
 	int ret = pci_enable_device_mem(pdev);
 
-	if (!ret)
-		pci_save_state(pdev);	/* for slot_reset() */
+	if (ret)
+		return ret;
+	ret = p2pmem_resets_watch(pdev);
+	if (ret)
+		pci_disable_device(pdev);
 	return ret;
 }
 
 /* Returns when no page is referred to, or the region is in quarantine. */
 static void pci_bar_remove(struct pci_dev *pdev)
 {
+	p2pmem_resets_leave(pdev);
 	p2pmem_remove_regions_of(pdev);
 	pci_disable_device(pdev);
+	p2pmem_resets_free(pdev);
 }
-
-/* A call to the end follows, whether the reset succeeded or not. */
-static void pci_bar_reset_prepare(struct pci_dev *pdev)
-{
-	p2pmem_resets_begin(pdev);
-}
-
-static void pci_bar_reset_done(struct pci_dev *pdev)
-{
-	pci_save_state(pdev);	/* before 7.x a restore uses it up */
-	p2pmem_resets_end(pdev);
-}
-
-/*
- * Some request was lost, even if the link needs no reset.  resume() follows only
- * if every function below the port agrees (drivers/pci/pcie/err.c), so nothing
- * waits for it but after a frozen link, whose failed recovery ends the regions.
- */
-static pci_ers_result_t pci_bar_error_detected(struct pci_dev *pdev,
-					       pci_channel_state_t state)
-{
-	if (state == pci_channel_io_normal) {
-		p2pmem_resets_end(pdev);	/* counts it */
-		return PCI_ERS_RESULT_CAN_RECOVER;
-	}
-	if (state == pci_channel_io_perm_failure) {
-		if (pdev->error_state != pci_channel_io_normal)
-			p2pmem_remove_regions_soon(pdev, 0);
-		return PCI_ERS_RESULT_DISCONNECT;
-	}
-	p2pmem_resets_begin(pdev);
-	return PCI_ERS_RESULT_NEED_RESET;
-}
-
-static pci_ers_result_t pci_bar_slot_reset(struct pci_dev *pdev)
-{
-	pci_restore_state(pdev);
-	pci_save_state(pdev);
-	return PCI_ERS_RESULT_RECOVERED;
-}
-
-static void pci_bar_resume(struct pci_dev *pdev)
-{
-	p2pmem_resets_end(pdev);
-}
-
-static const struct pci_error_handlers pci_bar_errors = {
-	.reset_prepare = pci_bar_reset_prepare,
-	.reset_done = pci_bar_reset_done,
-	.error_detected = pci_bar_error_detected,
-	.slot_reset = pci_bar_slot_reset,
-	.resume = pci_bar_resume,
-};
-
-/*
- * Processes are frozen, and devices that know the memory's address suspend by
- * themselves.  The PCI core takes the power; regions stay, their bytes may not.
- */
-static int pci_bar_suspend(struct device *dev)
-{
-	p2pmem_resets_begin(to_pci_dev(dev));
-	return 0;
-}
-
-static int pci_bar_wake(struct device *dev)
-{
-	pci_save_state(to_pci_dev(dev));
-	p2pmem_resets_end(to_pci_dev(dev));
-	return 0;
-}
-
-static DEFINE_SIMPLE_DEV_PM_OPS(pci_bar_pm, pci_bar_suspend, pci_bar_wake);
 
 static const struct pci_device_id pci_bar_ids[] = { { } };
 
@@ -105,8 +39,8 @@ static struct pci_driver pci_bar_driver = {
 	.id_table = pci_bar_ids,
 	.probe = pci_bar_probe,
 	.remove = pci_bar_remove,
-	.err_handler = &pci_bar_errors,
-	.driver.pm = pm_sleep_ptr(&pci_bar_pm),
+	.err_handler = &p2pmem_resets_handlers,
+	.driver.pm = pm_sleep_ptr(&p2pmem_resets_pm),
 };
 
 int p2pmem_pci_bar_init(void)
@@ -209,6 +143,11 @@ static int pci_bar_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 		p2pmem_reason(req->reason, "%s is driven by %s: bind it to p2pmem first (driver_override)",
 			      pci_name(pdev),
 			      pdev->dev.driver ? pdev->dev.driver->name : "nothing");
+		return -EBUSY;
+	}
+	if (!p2pmem_resets_over(pdev)) {
+		p2pmem_reason(req->reason, "%s does not work: it recovers from an error, or failed to, or its memory is disabled; try again, and if that does not help, remove the function and rescan its bus",
+			      pci_name(pdev));
 		return -EBUSY;
 	}
 	if (!bytes && pci_resource_len(pdev, req->bar) > req->offset)

@@ -574,6 +574,18 @@ void p2pmem_resets_end(struct pci_dev *pdev)
 	for_regions_of(pdev, end_reset);
 }
 
+static void lose(struct p2pmem_region *r)
+{
+	WRITE_ONCE(r->lost, true);
+	p2pmem_remove_start(r);
+}
+
+/* It does not, and will not: they end as if it had been pulled out.  Waits for nothing. */
+void p2pmem_regions_lost(struct pci_dev *pdev)
+{
+	for_regions_of(pdev, lose);
+}
+
 /*
  * Takes away every region of a function whose driver is about to leave (or of
  * all, at module exit).  Returns when no page of them is referred to, or, if

@@ -37,6 +37,17 @@ static inline struct class *compat_class_create(const char *name)
 #endif
 
 /*
+ * Since 6.18 error recovery (drivers/pci/pcie/err.c) calls error_detected() with
+ * pci_channel_io_perm_failure when it has failed, and resets the bus after an error
+ * that is not fatal if a driver asks for it.  Before, it did neither.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define COMPAT_TELLS_FAILED_RECOVERY	1
+#else
+#define COMPAT_TELLS_FAILED_RECOVERY	0
+#endif
+
+/*
  * io_buffer_register_bvec() takes any memory of a driver as a ring's buffer in
  * 7.3; in 6.15 it was for the requests of a block device only.
  */

@@ -9,6 +9,8 @@
 . helpers/held_copy.sh
 # shellcheck source=helpers/pieces.sh
 . helpers/pieces.sh
+# shellcheck source=helpers/recovery.sh
+. helpers/recovery.sh
 # shellcheck source=helpers/traced.sh
 . helpers/traced.sh
 
@@ -669,6 +671,7 @@ else
 	lt "again and again" again_and_again
 	lt "removal under forks and moves" no_entry_is_left
 	pieces_tests
+	recovery_tests
 	core lt "source unplugged, copy" source_unplugged
 	core lt "destination unplugged, copy" target_unplugged
 	lt "interrupted, copy" copy_interrupted

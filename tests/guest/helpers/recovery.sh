@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Resets of p2pmem0's function, and recoveries of it from an error with each outcome (modules/recovery): which calls the kernel
+# makes then, what becomes of the region, and of whoever touches it meanwhile. Sourced by lifetime.sh, never run.
+
+# enum pci_ers_result, of all functions below the port together
+readonly VOTE_RESET=3 VOTE_NO_HANDLERS=6
+# What is touched, each page for the first time.
+readonly TOUCHED_BYTES=$((2 * MIB)) TOUCHED_FROM=$((16 * MIB))
+# Before 6.18 the end of a recovery that failed is told by nobody, and 90 s go by (kernel/resets.c).
+readonly SILENCE_SECONDS=100
+
+# start_recovery [PARAMETER=VALUE...] - of modules/recovery.
+start_recovery() {
+	RESETS=$(attr p2pmem0 resets)
+	insmod /opt/donard/modules/recovery.ko bdf="$LAB_GPU_BDF" "$@"
+	at_end "rmmod recovery"
+}
+
+recovery_is() {
+	[[ $(cat "/sys/module/recovery/parameters/$1") == Y ]]
+}
+
+# recovery_ends CALLS - these, of which the last comes since 6.18 only where it is "failed".
+recovery_ends() {
+	local calls=$1
+	can failed-recovery || calls=${calls% failed}
+	within 20 recovery_is over
+	equal "the kernel's calls" "$calls" "$(cat /sys/module/recovery/parameters/calls)"
+}
+
+# leave_bytes - of root's; who is given the memory must not see them.
+leave_bytes() {
+	random_file "$WORK/before" "$TOUCHED_BYTES"
+	regio write p2pmem0 "$TOUCHED_FROM" "$TOUCHED_BYTES" "$WORK/before"
+	head -c "$TOUCHED_BYTES" /dev/zero >"$WORK/zeros"
+}
+
+look() {
+	as user regio read p2pmem0 "$TOUCHED_FROM" "$TOUCHED_BYTES" "$1"
+}
+
+# start_touch - of those pages, by somebody else; TOUCH is the pid.
+start_touch() {
+	touch "$WORK/seen"
+	chown user "$WORK" "$WORK/seen"
+	look "$WORK/seen" >"$WORK/touch" 2>&1 &
+	TOUCH=$!
+	at_end "kill -KILL $TOUCH 2>/dev/null"
+}
+
+touch_waits() {
+	sleep 1
+	! ended "$TOUCH" || fail "the touch did not wait: $(cat "$WORK/touch")"
+}
+
+# touch_ends STATUS
+touch_ends() {
+	local status=0
+	within 20 ended "$TOUCH"
+	wait "$TOUCH" || status=$?
+	equal "status of the touch ($(cat "$WORK/touch"))" "$1" "$status"
+}
+
+# shows_nothing - neither what was seen then nor what is there now are another user's bytes.
+shows_nothing() {
+	same_bytes "what was seen meanwhile" "$WORK/zeros" "$WORK/seen" "$TOUCHED_BYTES"
+	look "$WORK/seen"
+	same_bytes "what is seen afterwards" "$WORK/zeros" "$WORK/seen" "$TOUCHED_BYTES"
+}
+
+# goes_on - the reset was counted once, and the region works.
+goes_on() {
+	equal "state" ready "$(attr p2pmem0 state)"
+	equal "resets" $((RESETS + 1)) "$(attr p2pmem0 resets)"
+	copy_again
+}
+
+# Zeros for a page that is touched while the bus is reset would be lost, and the page be taken for a clean one.
+touched_in_recovery() {
+	local calls=$1
+	shift
+	leave_bytes
+	start_recovery hold=Y "$@"
+	within 20 recovery_is held
+	start_touch
+	touch_waits
+	equal "resets while it goes on" "$RESETS" "$(attr p2pmem0 resets)"
+	echo N >/sys/module/recovery/parameters/hold
+	recovery_ends "$calls"
+	touch_ends 0
+	shows_nothing
+	goes_on
+}
+
+# Nothing is reset where nobody asks for it, nor before 6.18.
+recovered_without_reset() {
+	local calls=$1
+	shift
+	start_recovery "$@"
+	recovery_ends "$calls"
+	goes_on
+}
+
+# --- the recovery fails ---
+
+# bring_back - the function, as an administrator does.
+bring_back() {
+	exits 1 "remove the function and rescan its bus" \
+		donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2
+	rescan_gpu
+	copy_again
+}
+
+rescan_gpu() {
+	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/remove"
+	echo 1 >/sys/bus/pci/rescan
+	within 20 gpu_is_back
+}
+
+# The function does not work any more: whoever waits is told, and a pin keeps the memory out of other hands.
+function_is_lost() {
+	local calls=$1
+	shift
+	at_end "gpu_is_back && region_exists p2pmem0 || rescan_gpu"
+	hold vmsplice
+	start_recovery hold=Y fail=Y "$@"
+	within 20 recovery_is held
+	look /dev/null >"$WORK/touch" 2>&1 &
+	TOUCH=$!
+	touch_waits
+	echo N >/sys/module/recovery/parameters/hold
+	recovery_ends "$calls"
+	within "$SILENCE_SECONDS" ended "$TOUCH"
+	touch_ends 135
+	within 20 is_quarantined
+	matches holders "$HOLDER holder" "$(attr p2pmem0 holders)"
+	let_go
+	within 20 region_gone p2pmem0
+	bring_back
+}
+
+resets_are() {
+	region_gone p2pmem0 || [[ $(attr p2pmem0 resets) == "$1" ]]
+}
+
+# It works again, but another function below the port does not. Before 6.2 or so the kernel leaves it frozen then.
+others_fail() {
+	at_end "gpu_is_back && region_exists p2pmem0 || rescan_gpu"
+	start_recovery fatal=Y disagree=Y
+	recovery_ends "frozen reset slot_reset failed"
+	within "$SILENCE_SECONDS" resets_are $((RESETS + 1))
+	if [[ $LAB_KERNEL == 6.1 ]]; then
+		within 20 region_gone p2pmem0
+		bring_back
+	else
+		goes_on
+	fi
+}
+
+recovery_tests() {
+	core lt "error recovery, fatal" touched_in_recovery "frozen reset slot_reset resume" fatal=Y
+	lt "error recovery, not fatal" recovered_without_reset "normal resume"
+	if can failed-recovery; then
+		lt "error recovery, not fatal, bus is reset" touched_in_recovery "normal reset slot_reset resume" vote=$VOTE_RESET
+		lt "failed recovery, not fatal, bus is reset" function_is_lost "normal reset failed" vote=$VOTE_RESET
+		lt "failed recovery, fatal, no handlers" function_is_lost "frozen reset failed" fatal=Y fail=N vote=$VOTE_NO_HANDLERS
+	else
+		lt "error recovery, not fatal, reset asked for" recovered_without_reset "normal slot_reset resume" vote=$VOTE_RESET
+	fi
+	lt "failed recovery, not fatal" recovered_without_reset "normal failed" vote=$VOTE_NO_HANDLERS
+	lt "failed recovery, fatal" function_is_lost "frozen reset failed" fatal=Y
+	lt "failed recovery, fatal, of others" others_fail
+	lt "suspended" touched_in_recovery "suspend reset wake" sleep=Y
+}
