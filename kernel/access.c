@@ -97,7 +97,7 @@ static int enter_at_rest(struct p2pmem_region *a, struct p2pmem_region *b)
 
 /*
  * The granule that stands behind one of the file, fit to be seen until the region is
- * left.  -ENXIO: it owns nothing there.
+ * left.  -ENXIO: it owns nothing there.  -EIO: the device is reset, or away.
  */
 static int find_visible(struct p2pmem_file *f, u64 at, u64 *granule)
 {
@@ -106,8 +106,7 @@ static int find_visible(struct p2pmem_file *f, u64 at, u64 *granule)
 	if (!p2pmem_file_find(f, at, &span))
 		return -ENXIO;
 	*granule = p2pmem_span_at(&span, at);
-	p2pmem_make_visible(f, *granule, 1);
-	return 0;
+	return p2pmem_make_visible(f, *granule, 1) ? -EIO : 0;
 }
 
 /* Enters the region of an open file, at a granule of it. */

@@ -245,13 +245,38 @@ void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule)
  * Returns when the CPU's stores are at the device, up to those to @granule, which
  * were the last.  Stores leave the CPU's buffers at the barrier, but they are posted:
  * one may still be on its way when a peer, by another way, reads what was there
- * before.  The answer to a read of the last of them comes behind them all.
+ * before.  The answer to a read of the last of them comes behind them all: the
+ * granule's last word.
  */
-noinline void p2pmem_stores_arrive(struct p2pmem_region *r, u64 granule)
+noinline u64 p2pmem_stores_arrive(struct p2pmem_region *r, u64 granule)
 {
 	const u64 *end = p2pmem_kaddr(r, granule + 1);
 
 	/* Not wmb(): a read of write-combined memory may pass it. */
 	mb(); /* out of the CPU's buffers before the device is asked */
-	READ_ONCE(end[-1]);
+	return READ_ONCE(end[-1]);
+}
+
+/* No answer of a device that is away: some of these are ones, some zeros. */
+#define ARRIVAL_MARK	0x6f72657a6d6d3270ULL
+
+static u64 store_last(struct p2pmem_region *r, u64 granule, u64 word)
+{
+	u64 *end = p2pmem_kaddr(r, granule + 1);
+
+	WRITE_ONCE(end[-1], word);
+	if (r->backing.memtype == P2PMEM_MEMTYPE_WB)
+		clflush_cache_range(&end[-1], sizeof(word));
+	return p2pmem_stores_arrive(r, granule);
+}
+
+/*
+ * The same of zeros, which nobody may see yet; false if they are lost.  A mark takes
+ * the place of the last one for a moment, and comes back from a device that keeps
+ * what is stored.
+ */
+noinline bool p2pmem_zeros_arrive(struct p2pmem_region *r, u64 granule)
+{
+	return store_last(r, granule, ARRIVAL_MARK) == ARRIVAL_MARK &&
+	       !store_last(r, granule, 0);
 }

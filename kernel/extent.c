@@ -136,12 +136,41 @@ int p2pmem_file_walk(struct p2pmem_file *f, u64 first, u64 count,
 	return ret;
 }
 
-/* Granules of the region that the file owns; its device is there (gate). */
-void p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count)
+/*
+ * Stores zeros where bytes are unknown, if any: @at is the first such granule.  They
+ * are lost if the device is reset meanwhile (-EAGAIN), or away before anybody has
+ * been told (-EIO).
+ */
+static int zero_unknown(struct p2pmem_region *r, u64 at, u64 end)
+{
+	u64 resets = p2pmem_resets_seen(r), last = at;
+	bool kept;
+
+	while (at < end) {
+		last = at;
+		p2pmem_zero_granule(r, at);
+		at = p2pmem_bytes_next_unknown(&r->alloc.bytes, at + 1, end);
+	}
+	kept = p2pmem_zeros_arrive(r, last);
+	if (r->provider->forgot && r->provider->forgot(r))
+		return -EIO;
+	mb(); /* of registers, and of memory: p2pmem_revalidate() */
+	if (p2pmem_resets_seen(r) != resets)
+		return -EAGAIN;
+	return kept ? 0 : -EIO;
+}
+
+/*
+ * Granules of the region that the file owns.  Nothing has changed after -EIO, the
+ * device does not keep what is stored, and -EAGAIN, it was reset meanwhile: without
+ * zeros nobody may see them.
+ */
+int p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count)
 {
 	struct p2pmem_region *r = f->region;
 	struct p2pmem_bytes *bytes = &r->alloc.bytes;
-	u64 end = granule + count, at, last;
+	u64 end = granule + count, at;
+	int ret;
 
 	lockdep_assert_held(&f->lock);
 	lockdep_assert_held(&r->gate);
@@ -151,53 +180,57 @@ void p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count)
 	}
 	at = p2pmem_bytes_next_unknown(bytes, granule, end);
 	if (at == end)
-		return;
-	while (at < end) {
-		last = at;
-		p2pmem_zero_granule(r, at);
-		at = p2pmem_bytes_next_unknown(bytes, at + 1, end);
+		return 0;
+	ret = zero_unknown(r, at, end);
+	if (ret == -EIO && r->provider->forgot) {
+		p2pmem_revalidate(r);	/* perhaps its memory was disabled only */
+		ret = zero_unknown(r, at, end);
 	}
-	p2pmem_stores_arrive(r, last);
-	p2pmem_bytes_show(bytes, granule, end - granule);
+	if (!ret)
+		p2pmem_bytes_show(bytes, granule, end - granule);
+	return ret;
 }
 
-void p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count)
+int p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count)
 {
+	int ret;
+
 	mutex_lock(&f->lock);
-	p2pmem_make_visible_locked(f, granule, count);
+	ret = p2pmem_make_visible_locked(f, granule, count);
 	mutex_unlock(&f->lock);
+	return ret;
 }
 
-/* The first chunk that is not, for who has the file's lock; false when all of it is visible. */
-bool p2pmem_make_more_visible_locked(struct p2pmem_file *f, u64 granule, u64 count)
+/* The first chunk that is not, for who has the file's lock: 1, or -errno; 0 when all of it is visible. */
+int p2pmem_make_more_visible_locked(struct p2pmem_file *f, u64 granule, u64 count)
 {
 	u64 end = granule + count;
 	u64 at = p2pmem_bytes_next_unknown(&f->region->alloc.bytes, granule, end);
 
 	if (at == end)
-		return false;
-	p2pmem_make_visible_locked(f, at, min_t(u64, end - at, P2PMEM_CHUNK));
-	return true;
+		return 0;
+	return p2pmem_make_visible_locked(f, at, min_t(u64, end - at, P2PMEM_CHUNK)) ?: 1;
 }
 
 static int show_piece(struct p2pmem_file *f, u64 first, u64 end)
 {
 	struct p2pmem_span part;
+	int ret = 0;
 
-	for (; first < end; first += part.count) {
+	for (; first < end && !ret; first += part.count) {
 		if (!find_part(f, first, end, &part))
 			return -ENXIO;
-		p2pmem_make_visible(f, part.first, part.count);
+		ret = p2pmem_make_visible(f, part.first, part.count);
 	}
-	return 0;
+	return ret;
 }
 
 /*
  * Makes owned granules fit to be seen by a device, which takes no fault.  This
  * may take long, so the region is left between pieces; what a file owns stays
  * while it is open, but for memory of a GPU that its driver takes away (-ENXIO).
- * -ENODEV if the region goes away meanwhile.  The caller holds
- * no lock: who is frozen here keeps it.
+ * -ENODEV if the region goes away meanwhile, -EIO if the device does not keep what
+ * is stored.  The caller holds no lock: who is frozen here keeps it.
  */
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count)
 {
@@ -213,9 +246,13 @@ int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count)
 			return -ENODEV;
 		if (!f->region->resetting) {
 			ret = show_piece(f, first, to);
-			first = to;
+			first = ret ? first : to;
 		}
 		p2pmem_leave(f->region);
+		if (ret == -EAGAIN) {
+			schedule_timeout_killable(1);
+			ret = 0;
+		}
 		try_to_freeze();	/* a suspend does not wait for the rest */
 		if (fatal_signal_pending(current))
 			return -EINTR;

@@ -60,6 +60,18 @@ void p2pmem_revalidate(struct p2pmem_region *r)
 	mutex_unlock(&r->revalidate_lock);
 }
 
+/*
+ * Changes with each reset of a foreign function, and while one goes on.  Of others
+ * none begins before the region is left.
+ */
+u64 p2pmem_resets_seen(struct p2pmem_region *r)
+{
+	lockdep_assert_held(&r->gate);
+	if (!r->provider->foreign)
+		return 0;
+	return p2pmem_guard_resets(r->pdev) + atomic64_read(&r->resets);
+}
+
 #define READY_INTERVAL	msecs_to_jiffies(20)
 
 /*

@@ -161,11 +161,13 @@ vm_fault_t p2pmem_gib_insert(struct p2pmem_file *f, struct vm_fault *vmf,
 	vm_fault_t ret = 0;	/* the access is repeated */
 	unsigned long seq;
 	u64 granule;
+	int more;
 
 	/* Extents are made of whole folios. */
 	granule = p2pmem_span_at(span, linear_page_index(vma, addr));
-	if (p2pmem_make_more_visible_locked(f, granule, p2pmem_unit(f->region)))
-		return 0;
+	more = p2pmem_make_more_visible_locked(f, granule, p2pmem_unit(f->region));
+	if (more)
+		return more < 0 ? p2pmem_unseen(more) : 0;
 	seq = mmu_interval_read_begin(&w->notifier);
 	spin_lock(&w->lock);
 	if (!mmu_interval_read_retry(&w->notifier, seq))

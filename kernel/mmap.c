@@ -9,6 +9,12 @@
 #include "p2pmem.h"
 #include "trace.h"
 
+/* What a fault answers if p2pmem_make_visible_locked() failed.  handle_fault() waits before it is repeated. */
+vm_fault_t p2pmem_unseen(int err)
+{
+	return err == -EAGAIN ? VM_FAULT_RETRY : VM_FAULT_SIGBUS;
+}
+
 /*
  * The page that faulted and all others below its entry of the level above, as
  * far as mapping and extent go; the next entry may map a chunk.
@@ -25,11 +31,14 @@ static vm_fault_t insert_around(struct p2pmem_file *f, struct vm_fault *vmf,
 	u64 granule = p2pmem_span_at(span, from);
 	unsigned long addr = vma->vm_start +
 			     ((unsigned long)(from - vma->vm_pgoff) << PAGE_SHIFT);
+	int ret;
 
 	/* A chunk that another thread has mapped by one entry meanwhile. */
 	if (compat_maps_chunk(READ_ONCE(*vmf->pmd)))
 		return VM_FAULT_NOPAGE;
-	p2pmem_make_visible_locked(f, granule, to - from);
+	ret = p2pmem_make_visible_locked(f, granule, to - from);
+	if (ret)
+		return p2pmem_unseen(ret);
 	return compat_insert_pages(vma, addr, p2pmem_page(f->region, granule),
 				   to - from);
 }
@@ -42,6 +51,7 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 	unsigned long addr = vmf->address & PMD_MASK;
 	pmd_t pmd = READ_ONCE(*vmf->pmd);
 	u64 at, granule;
+	int ret;
 
 	/* Another thread has begun to map the chunk by pages. */
 	if (!pmd_none(pmd) && !compat_maps_chunk(pmd))
@@ -55,7 +65,9 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 	granule = p2pmem_span_at(span, at);
 	if (!p2pmem_is_chunk(f->region, granule))
 		return VM_FAULT_FALLBACK;
-	p2pmem_make_visible_locked(f, granule, P2PMEM_CHUNK);
+	ret = p2pmem_make_visible_locked(f, granule, P2PMEM_CHUNK);
+	if (ret)
+		return p2pmem_unseen(ret);
 	return compat_insert_chunk(vmf, p2pmem_page(f->region, granule));
 }
 
@@ -97,7 +109,7 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 			p2pmem_count(r, faults, 1);
 	}
 	p2pmem_leave(r);
-	return resetting ? fault_again() : ret;
+	return resetting || ret == VM_FAULT_RETRY ? fault_again() : ret;
 }
 
 static vm_fault_t p2pmem_fault(struct vm_fault *vmf)

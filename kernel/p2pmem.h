@@ -15,7 +15,7 @@
  * region->files_lock -> file->lock -> region->alloc_lock; gates of two regions
  * in the order of their numbers;
  * region->exports_lock -> region->gate; region->exports_lock -> reservation lock of
- * a dma-buf; and
+ * a dma-buf; file->lock -> region->revalidate_lock -> the lock of guard.c; and
  * region->reap_lock -> region->alloc_lock.
  * None of them is held over copy_{to,from}_user or (un)mapping a backing,
  * but for region->gate in region_set_page_type(), which no fault can meet.
@@ -279,7 +279,8 @@ void p2pmem_close_generic(struct p2pmem_backing *b);
 int p2pmem_backing_open(struct p2pmem_region *r, u32 type);
 void p2pmem_backing_close(struct p2pmem_region *r);
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule);
-void p2pmem_stores_arrive(struct p2pmem_region *r, u64 granule);
+u64 p2pmem_stores_arrive(struct p2pmem_region *r, u64 granule);
+bool p2pmem_zeros_arrive(struct p2pmem_region *r, u64 granule);
 
 /* borrow.c */
 bool p2pmem_range_is_p2pdma(phys_addr_t phys, u64 bytes);
@@ -333,6 +334,7 @@ int p2pmem_await_ready(struct p2pmem_region *r);
 int p2pmem_await_reset(struct p2pmem_region *r);
 void p2pmem_leave(struct p2pmem_region *r);
 void p2pmem_revalidate(struct p2pmem_region *r);
+u64 p2pmem_resets_seen(struct p2pmem_region *r);
 bool p2pmem_answers(struct p2pmem_region *r);
 struct p2pmem_guarded;
 bool p2pmem_was_reset(struct p2pmem_region *r, const struct p2pmem_guarded *g,
@@ -348,9 +350,9 @@ bool p2pmem_file_find_locked(struct p2pmem_file *f, u64 granule, struct p2pmem_s
 bool p2pmem_file_find(struct p2pmem_file *f, u64 granule, struct p2pmem_span *span);
 int p2pmem_file_walk(struct p2pmem_file *f, u64 first, u64 count,
 		     int (*each)(const struct p2pmem_span *part, void *data), void *data);
-void p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count);
-void p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count);
-bool p2pmem_make_more_visible_locked(struct p2pmem_file *f, u64 granule, u64 count);
+int p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count);
+int p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count);
+int p2pmem_make_more_visible_locked(struct p2pmem_file *f, u64 granule, u64 count);
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
 
 /* take.c */
@@ -365,6 +367,7 @@ ssize_t p2pmem_write_iter(struct kiocb *iocb, struct iov_iter *from);
 long p2pmem_copy(struct p2pmem_file *to, const struct p2pmem_copy *req);
 
 /* mmap.c */
+vm_fault_t p2pmem_unseen(int err);
 int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /* gib.c, where COMPAT_HAS_PUDS */

@@ -38,7 +38,8 @@
  *   EUCLEAN     the kernel once failed to make struct pages for it, and did not
  *               clean up: until the next boot it cannot be offered
  *   EIO         the device lost its state (reset): what was written since
- *               the last successful SYNC may be lost
+ *               the last successful SYNC may be lost; or it is away, and does not
+ *               keep the zeros that an export or a ring's buffer needs
  *   EINTR       a signal ended the wait; the removal goes on by itself
  *   ENOMEM      the kernel has no memory for its own records; nothing changed
  *   EACCES      the file was opened for less than is asked

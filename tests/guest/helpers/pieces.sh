@@ -124,7 +124,7 @@ removed_while_pieces_are_mapped() {
 zeros_are_read_back() {
 	within 30 region_is_free p2pmem0
 	FREE=$(attr p2pmem0 available)
-	trip p2pmem_stores_arrive 0
+	trip p2pmem_zeros_arrive 0
 	maps_all_that_is_free
 	equal "times that zeros were read back" $((FREE / (2 * MIB))) "$(tripped hits)"
 }

@@ -93,6 +93,26 @@ touched_in_recovery() {
 	goes_on
 }
 
+# command_register FROM TO OPTION - two bytes of the function's configuration, in either direction.
+command_register() {
+	dd if="$1" of="$2" bs=1 "${@:3}" count=2 conv=notrunc status=none
+}
+
+# A link that is down takes the stores already before the kernel has heard of an error: no page is taken for a clean one then.
+touched_before_anybody_knows() {
+	local config=/sys/bus/pci/devices/$LAB_GPU_BDF/config
+	leave_bytes
+	command_register "$config" "$WORK/command" skip=4
+	at_end "command_register $WORK/command $config seek=4"
+	command_register /dev/zero "$config" seek=4
+	start_touch
+	touch_ends 135
+	command_register "$WORK/command" "$config" seek=4
+	look "$WORK/seen"
+	same_bytes "what is seen afterwards" "$WORK/zeros" "$WORK/seen" "$TOUCHED_BYTES"
+	copy_again
+}
+
 # Nothing is reset where nobody asks for it, nor before 6.18.
 recovered_without_reset() {
 	local calls=$1
@@ -171,5 +191,6 @@ recovery_tests() {
 	lt "failed recovery, not fatal" recovered_without_reset "normal failed" vote=$VOTE_NO_HANDLERS
 	lt "failed recovery, fatal" function_is_lost "frozen reset failed" fatal=Y
 	lt "failed recovery, fatal, of others" others_fail
+	lt "touched while nothing answers" touched_before_anybody_knows
 	lt "suspended" touched_in_recovery "suspend reset wake" sleep=Y
 }
