@@ -17,8 +17,10 @@
 #include "dmabuf.h"
 
 /*
- * The mapping becomes one of the region's file: the same faults, the same
- * extents, and revoked with all others.
+ * The same faults and the same extents as a mapping of the region's file has, and
+ * revoked with all others (publish()).  But it stays a mapping of the dma-buf:
+ * remap_file_pages() asks the file of a mapping for other parts of it, and the region's
+ * file would give all that it owns.
  */
 static int export_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
@@ -26,9 +28,17 @@ static int export_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 
 	if (READ_ONCE(x->revoked))
 		return -ENODEV;
-	vma_set_file(vma, x->file);
 	vma->vm_pgoff += x->file_first;
 	return p2pmem_mmap(x->file, vma);
+}
+
+/* The open file that a dma-buf's own file stands for. */
+struct p2pmem_file *p2pmem_dmabuf_file(const struct file *filp)
+{
+	const struct dma_buf *dmabuf = filp->private_data;
+	const struct p2pmem_export *x = dmabuf->priv;
+
+	return x->file->private_data;
 }
 
 /*
@@ -187,6 +197,7 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 	if (IS_ERR(dmabuf))
 		return dmabuf;
 	x->dmabuf = dmabuf;
+	dmabuf->file->f_mapping = r->inode->i_mapping;	/* where mappings are revoked */
 	list_add_tail(&x->link, &r->exports);
 	return dmabuf;
 }

@@ -82,6 +82,14 @@ static vm_fault_t fault_again(void)
 	return fatal_signal_pending(current) ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
 }
 
+/* Whose memory a mapping shows: of an open file, or of the one that a dma-buf was made of. */
+static struct p2pmem_file *file_behind(const struct vm_area_struct *vma)
+{
+	struct file *filp = vma->vm_file;
+
+	return filp->f_op == &p2pmem_fops ? filp->private_data : p2pmem_dmabuf_file(filp);
+}
+
 /*
  * Runs @insert on the memory behind the fault, if the region is in use.  The file's lock
  * makes faults of both sizes take turns: each looks first at what the other has made.
@@ -91,7 +99,7 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 						    struct vm_fault *vmf,
 						    const struct p2pmem_span *span))
 {
-	struct p2pmem_file *f = vmf->vma->vm_file->private_data;
+	struct p2pmem_file *f = file_behind(vmf->vma);
 	struct p2pmem_region *r = f->region;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	struct p2pmem_span span;
@@ -176,7 +184,8 @@ static int map(struct p2pmem_file *f, struct vm_area_struct *vma)
 	if ((u64)vma->vm_pgoff + vma_pages(vma) > LLONG_MAX >> PAGE_SHIFT)
 		return -EINVAL;
 	ret = back_mapping(f, vma);
-	if (!ret && COMPAT_HAS_PUDS)
+	/* mremap() asks a dma-buf for no address: p2pmem_gib_area() would not clear entries. */
+	if (!ret && COMPAT_HAS_PUDS && vma->vm_file->f_op == &p2pmem_fops)
 		ret = p2pmem_gib_watch(f, vma);
 	if (ret)
 		return ret;

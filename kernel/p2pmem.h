@@ -430,6 +430,7 @@ int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible);
 long p2pmem_remove_wait_briefly(struct p2pmem_region *r, long timeout);
 
 /* dmabuf.c */
+struct p2pmem_file *p2pmem_dmabuf_file(const struct file *filp);
 long p2pmem_dmabuf_export(struct p2pmem_file *f,
 			  const struct p2pmem_export_dmabuf *req);
 long p2pmem_dmabuf_locate(struct p2pmem_file *f,

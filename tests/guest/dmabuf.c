@@ -8,6 +8,7 @@
  *   attach MODE BDF       MODE: static no-p2p dynamic revocable pinned; BDF "none": no PCI function
  *   map to|from|both   unmap   detach   vmap   fence   signal   state   close-importer
  *   mmap | mmap-ro        of the dma-buf; munmap; fill BYTE; sum: of all bytes; sync
+ *   remap PAGE            the mapping to another part of its file
  *   claim OFFSET BYTES             of the region, at the same offset of the file
  *   take PID FD                    a dma-buf that another process has
  *   locate REGION OFFSET | locate-raw REGION SIZE FLAGS RESERVED    of the dma-buf, through a file that owns nothing
@@ -312,6 +313,12 @@ static int step_munmap(char **argument)
 	return rc;
 }
 
+/* What the file of the mapping has at another offset, in pages: a dma-buf has its own range alone. */
+static int step_remap(char **argument)
+{
+	return remap_file_pages((void *)(uintptr_t)map, export_bytes, 0, number(argument[0]), 0);
+}
+
 static int bus_error(void)
 {
 	errno = EFAULT;
@@ -466,6 +473,7 @@ static const struct step {
 	{ "mmap", 0, step_mmap },
 	{ "mmap-ro", 0, step_mmap_ro },
 	{ "munmap", 0, step_munmap },
+	{ "remap", 1, step_remap },
 	{ "fill", 1, step_fill },
 	{ "sum", 0, step_sum },
 	{ "sync", 0, step_sync },

@@ -248,6 +248,11 @@ not_owned() {
 	steps open p2pmem2 export 8192 4096
 }
 
+# Whoever is handed a dma-buf has no right to the rest of the file that it was made of.
+other_part() {
+	refused EINVAL remap open p2pmem0 export 0 4096 mmap remap 1
+}
+
 access_modes() {
 	steps open p2pmem0 export 0 4096
 	matches "flags that were asked for" "bytes=4096 cloexec=1" "$(said export)"
@@ -631,6 +636,7 @@ addresses() {
 refusals() {
 	core t "refused: wrong requests" bad_requests
 	core t "refused: a range that is not there, or not ours" not_owned
+	core t "refused: another part of the exporter's file" other_part
 	t "refused: more access than the file has" access_modes
 	core t "refused: struct pages, vmap, no PCI function" struct_pages_wanted
 	t "refused: a DMA mask that does not reach" mask_too_small
