@@ -144,7 +144,7 @@ int p2pmem_file_walk(struct p2pmem_file *f, u64 first, u64 count,
 static int zero_unknown(struct p2pmem_region *r, u64 at, u64 end)
 {
 	u64 resets = p2pmem_resets_seen(r), last = at;
-	bool kept;
+	bool kept, disabled;
 
 	while (at < end) {
 		last = at;
@@ -152,12 +152,12 @@ static int zero_unknown(struct p2pmem_region *r, u64 at, u64 end)
 		at = p2pmem_bytes_next_unknown(&r->alloc.bytes, at + 1, end);
 	}
 	kept = p2pmem_zeros_arrive(r, last);
-	if (r->provider->forgot && r->provider->forgot(r))
-		return -EIO;
+	disabled = r->provider->forgot && r->provider->forgot(r);
 	mb(); /* of registers, and of memory: p2pmem_revalidate() */
+	/* While another driver's reset is under way, each look counts anew. */
 	if (p2pmem_resets_seen(r) != resets)
 		return -EAGAIN;
-	return kept ? 0 : -EIO;
+	return kept && !disabled ? 0 : -EIO;
 }
 
 /*

@@ -32,6 +32,15 @@ of_cmb() {
 	paired "$1" "$2" p2pmem1 -o /dev/p2pmem0 -m -R "${reset[0]}" -e "${@:3}"
 }
 
+# of_cmb_in_reset SEED SECONDS - its bus is reset: for a tenth of a second it loses stores and answers with ones.
+of_cmb_in_reset() {
+	local dir=/sys/bus/pci/devices/$LAB_ALPHA_BDF before
+	before=$(<"$dir/reset_method")
+	at_end "echo $before >$dir/reset_method"
+	echo bus >"$dir/reset_method"
+	paired "$1" "$2" p2pmem1 -o /dev/p2pmem0 -m -R "$dir/reset"
+}
+
 cmb_is_back() {
 	region_exists p2pmem1 || donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF"
 	chgrp p2pmem /dev/p2pmem1
@@ -44,4 +53,5 @@ if can thorough; then
 	lt "every pair" of_bar "$((SRANDOM))" 120 -a
 	! can p2pdma || lt "P2PDMA pages" typed p2pdma of_bar "$((SRANDOM))" 60
 	lt "of a CMB" of_cmb "$((SRANDOM))" 60
+	lt "of a CMB whose bus is reset" of_cmb_in_reset "$((SRANDOM))" 60
 fi
