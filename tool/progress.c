@@ -17,21 +17,32 @@ static void on_signal(int number)
 	stopped = 1;
 }
 
-/* No SA_RESTART: the wait for completions must end.  A second one kills. */
+static void catch_unless_ignored(int number, const struct sigaction *action)
+{
+	struct sigaction before;
+
+	if (!sigaction(number, NULL, &before) && before.sa_handler != SIG_IGN)
+		sigaction(number, action, NULL);
+}
+
+/*
+ * No SA_RESTART: the wait for completions must end.  A second one kills.  The end of the terminal stops, too, but
+ * not a program that was started to outlive it (nohup).
+ */
 void cli_catch_signals(void)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND };
 
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
+	catch_unless_ignored(SIGHUP, &action);
 }
 
 void cli_catch_signal(int number, void (*handler)(int number))
 {
-	struct sigaction action = { .sa_handler = handler ? handler : on_signal }, before;
+	struct sigaction action = { .sa_handler = handler ? handler : on_signal };
 
-	if (!sigaction(number, NULL, &before) && before.sa_handler != SIG_IGN)
-		sigaction(number, &action, NULL);
+	catch_unless_ignored(number, &action);
 }
 
 int cli_stopped(void *user)

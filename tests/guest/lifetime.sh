@@ -479,9 +479,10 @@ staged_unplugged() {
 	matches "message" "^$LAB_BETA: " "$(jq -r .error.message "$WORK/copy")"
 }
 
+# copy_interrupted SIGNAL - by Ctrl-C, or by the end of the terminal.
 copy_interrupted() {
 	start_copy alpha "$LAB_ALPHA" p2pmem0 "${PASS[@]}"
-	kill -INT "$COPY"
+	kill "-$1" "$COPY"
 	copy_ends 130 canceled stopped
 	nobody_holds p2pmem0
 	equal "commands in flight" 0 "$(in_flight "$LAB_ALPHA_BDF")"
@@ -616,7 +617,7 @@ passing_tests() {
 	lt "source unplugged, passthrough" passing source_unplugged
 	core lt "destination unplugged, passthrough" passing target_unplugged
 	lt "destination unplugged, drive to drive, passthrough" passing staged_unplugged
-	lt "interrupted, passthrough" passing copy_interrupted
+	lt "interrupted, passthrough" passing copy_interrupted INT
 	lt "process death, passthrough" passing copy_killed
 	lt "region remove, passthrough" passing region_removed_under
 	lt "hot-unplug, passthrough" passing gpu_unplugged_under
@@ -674,7 +675,8 @@ else
 	recovery_tests
 	core lt "source unplugged, copy" source_unplugged
 	core lt "destination unplugged, copy" target_unplugged
-	lt "interrupted, copy" copy_interrupted
+	lt "interrupted, copy" copy_interrupted INT
+	lt "end of the terminal, copy" copy_interrupted HUP
 	lt "region remove, while a copy verifies" verifying_holds_up_nobody
 	lt "source reset, copy" source_reset
 	lt "staging reset, copy" staging_reset
