@@ -153,8 +153,10 @@ struct donard_leg {
  * @size: in: sizeof(struct donard_copy_result)
  * @bytes: from the start of the range, without a gap, that were copied
  * @bounced_bytes: of those, how many went through DRAM.  Where a file has to end within
- *	a block, the file system itself completes the block there: the last bytes,
- *	fewer than a block, then count although the route is direct
+ *	a block, the file system itself completes the block there, and the partial last
+ *	block of a copy into persistent memory is stored by the CPU, which overwrites
+ *	nothing behind it: the last bytes, fewer than a block, then count although the
+ *	route is direct
  * @bounced_evidence: how that is known
  * @kept_bytes: of a file that was written, how many lie behind the copy, unchanged.  None when
  *	neither length_bytes nor dst_offset_bytes was given: the file then ends where the copy ends

@@ -81,11 +81,31 @@ static int into_region_by_spare(struct dnd_copy *copy, const struct dnd_place *t
 	return rc ? rc : move_tail(copy, target, &copy->spare.place);
 }
 
+static int by_dram(struct dnd_copy *copy, const struct dnd_place *target)
+{
+	struct dnd_place block = { 0 };
+	void *memory;
+	int rc;
+
+	if (posix_memalign(&memory, copy->align, copy->align))
+		return dnd_fail_memory(copy->ctx);
+	block.address = memory;
+	rc = read_block(copy, &block);
+	if (!rc)
+		rc = lost(copy, dnd_place_store(target, memory, copy->plan.tail_bytes));
+	if (!rc && !copy->bounced)
+		copy->result->bounced_bytes += copy->plan.tail_bytes;
+	free(memory);
+	return rc;
+}
+
 /* The block is not the copy's own to its end where it is larger than a page. */
 static int into_region(struct dnd_copy *copy)
 {
 	const struct dnd_place target = dnd_copy_place(&copy->dst, copy->plan.full_bytes);
 
+	if (dnd_region_persistent(&copy->dst.region))
+		return by_dram(copy, &target);
 	if (!copy->spare.place.address && dnd_copy_owns_block(copy, copy->plan.full_bytes))
 		return into_region_in_place(copy, &target);
 	if (dnd_copy_spare_take(copy))

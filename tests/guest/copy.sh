@@ -154,6 +154,22 @@ tail_in_region() {
 		$((REGION_AT * MIB + bytes)) "$bytes"
 }
 
+# The drive overwrites nothing that a power cut could lose: the last bytes go by way of DRAM, and count.
+tail_in_pmr() {
+	local bytes=$((MIB + 123)) at=$((REGION_AT * MIB))
+	random_file "$WORK/before" $((2 * MIB))
+	put pmr "$WORK/before"
+	random_file "$WORK/data" "$bytes"
+	put alpha "$WORK/data"
+	watch_dma
+	move alpha pmr "$bytes"
+	seen_dma
+	result_is "$bytes" switch 123
+	exactly "bytes that the drive wrote to the PMR" $((MIB + 512)) "$(dma read pmr)"
+	holds pmr "$WORK/data"
+	same_bytes "bytes behind the copy" "$(backing beta)" "$WORK/before" $((2 * MIB - bytes)) $((at + bytes)) "$bytes"
+}
+
 file_hole() {
 	random_file "$WORK/data" "$MIB"
 	truncate -s $((3 * MIB)) "$WORK/data"
@@ -646,6 +662,7 @@ t "witness: drive to pmr" witnessed alpha pmr read.pmr
 t "witness: pmr to drive" witnessed pmr alpha write.pmr
 core t "tail on a drive" tail_on_drive direction
 t "tail in a region" tail_in_region
+t "tail in persistent memory" tail_in_pmr
 t "hole in a file, ext4" on_fs ext4 file_hole
 core t "hole in a file, xfs" on_fs xfs file_hole
 t "file larger than the cmb" on_fs ext4 larger_than_cmb
