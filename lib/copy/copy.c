@@ -6,7 +6,6 @@
  * what was there: what may be refused comes before it.
  */
 #include <stdio.h>
-#include <unistd.h>
 
 #include "copy/copy.h"
 #include "meter/meter.h"
@@ -63,6 +62,14 @@ static bool pays_to_register(struct dnd_copy *copy)
 	return copy->buffers || dnd_copy_region(copy)->info.flags & P2PMEM_REGION_FOLIOS;
 }
 
+/* A file's length grows with the requests: what it says is there is there, whatever becomes of this program. */
+static uint64_t ordered_from(const struct dnd_copy *copy)
+{
+	if (!dnd_copy_into_old_file(copy))
+		return UINT64_MAX;
+	return dnd_max(copy->dst.drive.size_bytes, copy->dst.offset) - copy->dst.offset;
+}
+
 static void plan_transfer(struct dnd_copy *copy)
 {
 	copy->transfer = (struct dnd_transfer){
@@ -78,6 +85,7 @@ static void plan_transfer(struct dnd_copy *copy)
 		.buffers = copy->buffers,
 		.region = dnd_copy_region(copy),
 		.window = window_of(copy),
+		.ordered_from = ordered_from(copy),
 		.registers = pays_to_register(copy),
 		.progress_fn = dnd_copy_progress,
 		.progress_user = copy,
@@ -142,21 +150,15 @@ static int fall_back(struct dnd_copy *copy)
 	return rc ? rc : open_engine(copy);
 }
 
-/* A new file has shown only now what it is like. */
-static int prepare_target(struct dnd_copy *copy)
+/*
+ * The blocks of a new file are reserved before the proof, which asks where they lie; those behind the end of another
+ * after it, since the proof ends by giving it its length again.
+ */
+static int reserve(struct dnd_copy *copy, bool unnamed)
 {
-	bool bounced = copy->bounced;
-	int rc;
-
-	if (copy->dst.is_region)
+	if (copy->dst.is_region || copy->dst.drive.unnamed != unnamed)
 		return 0;
-	rc = dnd_drive_prepare(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
-	copy->transfer.write_fd = copy->dst.drive.fd;
-	if (!rc)
-		rc = dnd_copy_check_files(copy);
-	if (!rc && copy->bounced && !bounced)
-		rc = fall_back(copy);
-	return rc;
+	return dnd_drive_prepare(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
 }
 
 /* A proof that failed leaves the bounce, if the caller allowed it. */
@@ -166,66 +168,14 @@ static int map_and_prove(struct dnd_copy *copy)
 
 	if (!rc)
 		rc = open_engine(copy);
-	if (rc)
-		return rc;
-	rc = prepare_target(copy);
+	if (!rc)
+		rc = reserve(copy, true);
 	if (!rc)
 		rc = dnd_copy_prove(copy);
 	if ((rc == -EHOSTUNREACH || rc == -EBADMSG || rc == -EOPNOTSUPP) && !copy->bounced &&
 	    dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
 		rc = fall_back(copy);
-	return rc;
-}
-
-/* Where the file ends that is written, and what of it stays behind the copy. */
-static int set_length(struct dnd_copy *copy)
-{
-	const struct dnd_drive *drive = &copy->dst.drive;
-	uint64_t end = copy->dst.offset + copy->result->bytes;
-	uint64_t whole = copy->cuts ? end : dnd_max(end, drive->size_bytes);
-	int rc = dnd_drive_settle(copy->ctx, &copy->dst.drive, whole);
-
-	if (rc < 0)
-		return rc;
-	/* The last block of the copy went through DRAM after all. */
-	if (rc && whole == end && !copy->bounced)
-		copy->result->bounced_bytes += dnd_min(end % drive->fs_block_bytes,
-						       copy->result->bytes);
-	if (drive->is_file)
-		copy->result->kept_bytes = whole - end;
-	return 0;
-}
-
-static int settle_drive(struct dnd_copy *copy)
-{
-	struct dnd_drive *drive = &copy->dst.drive;
-	int rc = set_length(copy);
-
-	if (rc)
-		return rc;
-	if (fsync(drive->fd)) {
-		int error_number = errno;
-
-		rc = dnd_drive_lost(copy->ctx, drive);
-		return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: fsync failed",
-						drive->path);
-	}
-	copy->result->durable = true;
-	return 0;
-}
-
-/* The data is where it stays, whatever a power cut does, if the target can. */
-static int settle(struct dnd_copy *copy)
-{
-	struct dnd_region *region = &copy->dst.region;
-	int rc;
-
-	dnd_copy_progress(copy, DONARD_PHASE_FLUSH, copy->result->bytes, copy->length);
-	if (!copy->dst.is_region)
-		return settle_drive(copy);
-	rc = dnd_region_sync(copy->ctx, region, dnd_region_persistent(region));
-	copy->result->durable = !rc && dnd_region_persistent(region);
-	return rc;
+	return rc ? rc : reserve(copy, false);
 }
 
 static void name_leg(const struct dnd_copy *copy, const struct dnd_side *side, size_t index,
@@ -278,7 +228,7 @@ static int move_timed(struct dnd_copy *copy)
 	int rc = dnd_copy_check_resets(copy, move_bytes(copy));
 
 	if (!rc)
-		rc = settle(copy);
+		rc = dnd_copy_settle(copy);
 	copy->result->seconds = dnd_now_seconds() - start;
 	return rc;
 }
@@ -294,7 +244,6 @@ static int move_metered(struct dnd_copy *copy)
 				       move_timed(copy));
 }
 
-/* After a failure a file keeps the gapless part and what it had before. */
 static int move_and_settle(struct dnd_copy *copy)
 {
 	int rc = map_and_prove(copy);
@@ -304,31 +253,17 @@ static int move_and_settle(struct dnd_copy *copy)
 		dnd_copy_watch_begin(copy);
 		rc = copy->options.meter ? move_metered(copy) : move_timed(copy);
 	}
-	if (rc && !copy->dst.is_region && copy->dst.drive.fd >= 0 &&
-	    copy->result->bytes < copy->length) {
-		struct dnd_failure first = dnd_failure_keep(copy->ctx);
-
-		dnd_drive_settle(copy->ctx, &copy->dst.drive,
-				 dnd_max(copy->dst.offset + copy->result->bytes,
-					 copy->dst.drive.size_bytes));
-		dnd_failure_put_back(copy->ctx, &first);
-		if (copy->dst.drive.to_create && !copy->result->bytes)
-			unlink(copy->dst.drive.path);
-	}
+	if (rc)
+		dnd_copy_settle_failed(copy);
 	return rc;
 }
 
 /* Of no bytes all are equal. */
 static int copy_nothing(struct dnd_copy *copy)
 {
-	int rc;
-
 	copy->result->verified = dnd_copy_flag(copy, DONARD_COPY_VERIFY);
 	copy->result->bounced_evidence = DONARD_BOUNCE_CERTAIN;
-	if (copy->dst.is_region)
-		return 0;
-	rc = dnd_drive_prepare(copy->ctx, &copy->dst.drive, 0);
-	return rc ? rc : set_length(copy);
+	return dnd_copy_settle_nothing(copy);
 }
 
 static uint64_t request_limit(const struct dnd_copy *copy, const struct dnd_side *side)

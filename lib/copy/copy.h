@@ -35,6 +35,7 @@ struct dnd_copy {
 	const struct dnd_join *worst;	/* whose route the copy has; NULL: no drive has a part in it */
 	bool bounced;
 	bool cuts;			/* a file of the destination ends where the copy ends */
+	bool tail_cached;		/* the last bytes went by way of the page cache */
 	uint8_t *dram;			/* buffers of a bounced copy */
 	uint8_t *buffers;		/* of the lanes, or NULL */
 	uint64_t length;
@@ -65,7 +66,16 @@ static inline struct dnd_region *dnd_copy_region(struct dnd_copy *copy)
 	return copy->dst.is_region ? &copy->dst.region : &copy->via;
 }
 
-/* A partial last block that must keep what the destination holds behind it. */
+/* The destination is a file that was there before. */
+static inline bool dnd_copy_into_old_file(const struct dnd_copy *copy)
+{
+	return !copy->dst.is_region && copy->dst.drive.is_file && !copy->dst.drive.unnamed;
+}
+
+/*
+ * A partial last block is merged with what the destination holds behind it: of a drive, and within a file.  Where a
+ * file ends, and where it is cut, the last bytes are written alone (tail.c).
+ */
 static inline bool dnd_copy_patches(const struct dnd_copy *copy)
 {
 	const struct dnd_side *dst = &copy->dst;
@@ -74,7 +84,7 @@ static inline bool dnd_copy_patches(const struct dnd_copy *copy)
 		return false;
 	if (!dst->drive.is_file)
 		return true;
-	return !copy->cuts && dst->offset + copy->length < dst->drive.size_bytes;
+	return !copy->cuts && dst->offset + dnd_round_up(copy->length, copy->align) <= dnd_drive_length(&dst->drive);
 }
 
 /* check.c: opens both sides and refuses what cannot or must not be done */
@@ -120,6 +130,14 @@ int dnd_copy_check_resets(struct dnd_copy *copy, int rc);
 /* prove.c: chooses the places for the proofs of both sides */
 int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
+/* settle.c: the length and name of the file that is written, and the flush */
+int dnd_copy_settle(struct dnd_copy *copy);
+/* Of no bytes there is nothing to flush. */
+int dnd_copy_settle_nothing(struct dnd_copy *copy);
+/* After a failure: a new file has the gapless part, if any, and one that was there keeps its length. */
+void dnd_copy_settle_failed(struct dnd_copy *copy);
+/* After a proof that came to @rc, whose block may have been behind the end of a file: that has its length again. */
+int dnd_copy_settle_proof(struct dnd_copy *copy, int rc);
 /* tail.c: the last, partial block */
 int dnd_copy_tail(struct dnd_copy *copy);
 /* progress.c: tells the caller; nonzero when the copy is to stop */

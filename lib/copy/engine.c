@@ -165,10 +165,19 @@ static void reap(struct dnd_engine *engine)
 	engine->ring.stops = engine->error;
 }
 
+static bool goes_alone(const struct dnd_engine *engine)
+{
+	struct dnd_request next = dnd_plan_request(engine->transfer->plan, engine->next_request);
+
+	return next.offset_bytes + next.length_bytes > engine->transfer->ordered_from;
+}
+
 static bool may_start(const struct dnd_engine *engine)
 {
-	return !engine->error && engine->idle_count &&
-	       engine->next_request < engine->transfer->plan->requests;
+	const struct dnd_plan *plan = engine->transfer->plan;
+
+	return !engine->error && engine->idle_count && engine->next_request < plan->requests &&
+	       (engine->idle_count == plan->lanes || !goes_alone(engine));
 }
 
 static void loop(struct dnd_engine *engine)

@@ -59,6 +59,7 @@ struct dnd_transfer {
 	uint8_t *buffers;		/* one block a lane, or NULL */
 	const struct dnd_region *region;	/* in whose window the requests' memory lies, */
 	const struct dnd_window *window;	/* or NULL: in DRAM */
+	uint64_t ordered_from;		/* requests that end behind it go alone, in order: a file's length grows with them */
 	bool registers;			/* what is read and written, with io_uring, if it can be;
 					 * always with buffers */
 	donard_progress_fn progress_fn;

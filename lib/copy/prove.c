@@ -7,11 +7,21 @@
 
 #include "copy/copy.h"
 
+/* Within the file: of what is behind its end nothing is written but the first block, with which it grows. */
+static uint64_t blocks_of(const struct dnd_copy *copy, const struct dnd_side *side)
+{
+	uint64_t bytes = copy->plan.full_bytes;
+
+	if (side == &copy->dst && dnd_copy_into_old_file(copy))
+		bytes = dnd_min(bytes, dnd_max(side->drive.size_bytes, side->offset) - side->offset);
+	return bytes / copy->align;
+}
+
 static struct dnd_proof proof_of(const struct dnd_copy *copy, const struct dnd_side *side)
 {
 	return (struct dnd_proof){
 		.offset = side->offset,
-		.blocks = copy->plan.full_bytes / copy->align,
+		.blocks = blocks_of(copy, side),
 		.target = side == &copy->dst,
 	};
 }
@@ -88,7 +98,11 @@ static int prove_with_spare(struct dnd_copy *copy, bool *proven)
 	if (!rc && !copy->plan.full_bytes)
 		*proven = false;
 	else if (!rc)
-		rc = dnd_join_prove_write(&copy->dst.join, &writes, &from, &copy->spare.place, proven);
+		rc = dnd_copy_settle_proof(copy, dnd_join_prove_write(&copy->dst.join, &writes, &from,
+								      &copy->spare.place, proven));
+	/* Which legs the rest will go to shows when it is written. */
+	if (copy->dst.drive.blockdev.stack && writes.blocks < copy->plan.full_bytes / copy->align)
+		*proven = false;
 	return rc;
 }
 

@@ -2,9 +2,13 @@
 /*
  * The last, partial block.  The device moves whole blocks, and only the bytes
  * of the copy may change the destination.  In a region the bytes behind them
- * are kept aside and put back: they are not payload.  For a drive the block is
- * merged with the drive's own in spare blocks, of the region or of DRAM in a
- * bounced copy.
+ * are kept aside and put back: they are not payload.  In a persistent one a power
+ * cut in between would lose them: there the last bytes go by way of DRAM, and are
+ * counted.  For a drive, and within a
+ * file, the block is merged with what is there in spare blocks, of the region or
+ * of DRAM in a bounced copy.  Where a file ends, or is to be cut, another program
+ * may be adding to it: there the last bytes are written alone, by way of the page
+ * cache, and counted.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -128,25 +132,57 @@ static int patch_drive(struct dnd_copy *copy, const struct dnd_place *block)
 	return rc ? rc : write_block(copy, &merged);
 }
 
+/* Leaves the tail in *block, which has room for all of it. */
+static int fetch_tail(struct dnd_copy *copy, struct dnd_place *block)
+{
+	if (copy->src.is_region) {
+		*block = dnd_copy_place(&copy->src, copy->plan.full_bytes);
+		return 0;
+	}
+	*block = copy->spare.place;
+	return read_block(copy, block);
+}
+
+static int into_file(struct dnd_copy *copy)
+{
+	uint64_t at = copy->plan.full_bytes;
+	uint8_t *bytes = malloc(copy->plan.tail_bytes);
+	struct dnd_place from;
+	int rc;
+
+	if (!bytes)
+		return dnd_fail_memory(copy->ctx);
+	rc = fetch_tail(copy, &from);
+	if (!rc)
+		rc = lost(copy, dnd_place_load(&from, bytes, copy->plan.tail_bytes));
+	if (!rc) {
+		rc = dnd_drive_write_cached(&copy->dst.drive, bytes, copy->plan.tail_bytes, copy->dst.offset + at);
+		copy->tail_cached = !rc;
+		if (rc)
+			rc = dnd_copy_failed(copy, DND_STEP_WRITE, at, -rc);
+	}
+	free(bytes);
+	return rc;
+}
+
 static int into_drive(struct dnd_copy *copy)
 {
 	struct dnd_place block, from;
-	int rc = 0;
+	int rc;
 
-	if (dnd_copy_patches(copy) && dnd_copy_spare_take(copy))
+	if (!dnd_copy_patches(copy))
+		return into_file(copy);
+	if (dnd_copy_spare_take(copy))
 		return dnd_copy_no_spare(copy);
-	block = copy->spare.place;
-	if (copy->src.is_region)
-		from = dnd_copy_place(&copy->src, copy->plan.full_bytes);
-	if (!copy->src.is_region)
-		rc = read_block(copy, &block);
-	else if (copy->bounced)
-		rc = move_tail(copy, &block, &from);
-	else
-		block = from;
+	rc = fetch_tail(copy, &from);
 	if (rc)
 		return rc;
-	return dnd_copy_patches(copy) ? patch_drive(copy, &block) : write_block(copy, &block);
+	block = from;
+	if (copy->src.is_region && copy->bounced) {
+		block = copy->spare.place;
+		rc = move_tail(copy, &block, &from);
+	}
+	return rc ? rc : patch_drive(copy, &block);
 }
 
 int dnd_copy_tail(struct dnd_copy *copy)

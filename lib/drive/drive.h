@@ -105,7 +105,8 @@ struct dnd_drive {
 	const char *path;	/* borrowed */
 	int fd;
 	bool is_file;
-	bool to_create;		/* a new file: made when the copy may start */
+	bool unnamed;		/* a new file, which nobody sees before dnd_drive_name() */
+	bool reserved;		/* there are blocks behind the end of the file, for what is to be written */
 	bool writable;
 	bool shared;		/* the position of fd is somebody else's, too */
 	uint32_t align_bytes;	/* of offsets and lengths */
@@ -119,16 +120,27 @@ struct dnd_drive {
 };
 
 int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct dnd_drive *drive);
-/* Does not create, change or truncate anything. */
+/* A new file is open without a name: whatever becomes of the program, nothing is left of it. */
 int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct dnd_drive *drive);
-/* Makes the file if it is new and reserves space up to @end_bytes. */
-int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes);
 /*
- * Gives a file that was written its length.  Returns 1 where that cut a block
- * in two: the file system has then read it into DRAM, zeroed the rest and will
- * write it again.  Else 0, or -errno.
+ * Reserves space up to @end_bytes, so that a full disk moves nothing.  A new file has that length from then on;
+ * one that exists keeps its length, which grows with what is written.
  */
-int dnd_drive_settle(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes);
+int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes);
+/* Gives a new file its name, unless somebody else has made one of that name; of others nothing is done. */
+int dnd_drive_name(struct donard_context *ctx, struct dnd_drive *drive);
+/* A file's length as of now; 0 where nobody says. */
+uint64_t dnd_drive_length(const struct dnd_drive *drive);
+/*
+ * Gives a file the length @to_bytes if it has the length @from_bytes, and nothing reserved behind it.  0: it has,
+ * or somebody else has moved its length, which stays; or -errno.
+ */
+int dnd_drive_cut(struct donard_context *ctx, struct dnd_drive *drive, uint64_t from_bytes, uint64_t to_bytes);
+/*
+ * Writes these bytes of a file, not whole blocks, by way of the page cache: what lies beside them stays, whoever
+ * changes it.  Nothing else of @drive is in flight.  0 or -errno without a text.
+ */
+int dnd_drive_write_cached(const struct dnd_drive *drive, const void *bytes, size_t length, uint64_t offset);
 /* What somebody else opened: @drive opens it again, or has a copy of @fd.  Without O_DIRECT it is refused. */
 int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct dnd_drive *drive);
 void dnd_drive_close(struct dnd_drive *drive);

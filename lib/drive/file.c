@@ -58,13 +58,12 @@ static int open_drive(struct donard_file *file, unsigned int flags)
 	if (!(flags & DONARD_FILE_WRITE))
 		return dnd_drive_open_source(file->ctx, file->path, drive);
 	rc = dnd_drive_open_target(file->ctx, file->path, drive);
-	if (rc || !drive->to_create)
+	if (rc || !drive->unnamed)
 		return rc;
 	if (!(flags & DONARD_FILE_CREATE))
 		return dnd_fail(file->ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such file. Create it "
 				"(DONARD_FILE_CREATE), or name another.", file->path);
-	rc = dnd_drive_prepare(file->ctx, drive, 0);
-	drive->to_create = false;
+	rc = dnd_drive_name(file->ctx, drive);
 	dnd_drive_ask(file->ctx, drive);
 	return rc;
 }

@@ -135,7 +135,7 @@ static int open_failed(struct donard_context *ctx, struct dnd_drive *drive, int 
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its file system refuses O_DIRECT. "
 				"Use ext4 or XFS with its default options.", drive->path);
 	return dnd_fail_access(ctx, error_number, access_remedy(drive), "%s: cannot be %s",
-			       drive->path, drive->to_create ? "created" : "opened");
+			       drive->path, drive->unnamed ? "created" : "opened");
 }
 
 /* A device that blockdev --setro closed may be opened for writing, and then refuses each write. */
@@ -178,7 +178,7 @@ static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
  */
 static uint32_t file_align(const struct dnd_drive *drive, const struct dnd_file_facts *facts)
 {
-	bool may_share = drive->writable && !drive->to_create && facts->magic == DND_XFS_MAGIC;
+	bool may_share = drive->writable && !drive->unnamed && facts->magic == DND_XFS_MAGIC;
 	uint64_t align = dnd_max(facts->dio_offset_bytes, drive->blockdev.block_bytes);
 
 	return (uint32_t)dnd_max(align, may_share ? facts->fs_block_bytes : 0);
@@ -370,19 +370,20 @@ int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct
 }
 
 /*
- * What a new file will be like depends on its folder, of which it inherits.  A
- * file without a name tells; it is gone when it is closed.
+ * What the file is like depends on its folder, of which it inherits.  Without a name it is gone when it is closed,
+ * by a program that was killed as well: no part of a copy is ever taken for the whole.
  */
-static int ask_of_new_file(struct donard_context *ctx, struct dnd_drive *drive, const char *folder)
+static int open_unnamed(struct donard_context *ctx, struct dnd_drive *drive, const char *folder)
 {
-	int rc, fd = open(folder, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
+	struct stat st;
 
-	if (fd < 0)
+	drive->fd = open(folder, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0666);
+	if (drive->fd < 0)
 		return open_failed(ctx, drive, errno);
-	ask(ctx, drive, fd);
-	rc = check_realtime(ctx, drive, fd);
-	close(fd);
-	return rc;
+	if (!fstat(drive->fd, &st))
+		drive->inode = st.st_ino;
+	ask(ctx, drive, drive->fd);
+	return check_realtime(ctx, drive, drive->fd);
 }
 
 static int no_folder(struct donard_context *ctx, const char *path, const char *folder)
@@ -402,6 +403,9 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 	struct stat st;
 	int rc;
 
+	if (!lstat(drive->path, &st))
+		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: it is a link to what does not exist. Name the file itself, "
+				"or remove the link.", drive->path);
 	snprintf(copy, sizeof(copy), "%s", drive->path);
 	folder = dirname(copy);
 	if (stat(folder, &st))
@@ -414,11 +418,12 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 	if (rc)
 		return rc;
 	drive->is_file = true;
-	drive->to_create = true;
+	drive->unnamed = true;
 	drive->device = st.st_dev;
-	if (access(folder, W_OK))
-		return open_failed(ctx, drive, errno);
-	return ask_of_new_file(ctx, drive, folder);
+	rc = open_unnamed(ctx, drive, folder);
+	if (rc)
+		dnd_drive_close(drive);
+	return rc;
 }
 
 int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct dnd_drive *drive)
@@ -434,49 +439,6 @@ int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct d
 	if (errno != ENOENT)
 		return no_stat(ctx, path);
 	return plan_new_file(ctx, drive);
-}
-
-static int create(struct donard_context *ctx, struct dnd_drive *drive)
-{
-	struct stat st;
-
-	drive->fd = open(drive->path, O_RDWR | O_CREAT | O_EXCL | O_DIRECT | O_CLOEXEC, 0666);
-	if (drive->fd < 0)
-		return open_failed(ctx, drive, errno);
-	if (!fstat(drive->fd, &st))
-		drive->inode = st.st_ino;
-	dnd_drive_ask_again(ctx, drive);
-	return 0;
-}
-
-int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes)
-{
-	int rc = drive->to_create ? create(ctx, drive) : 0;
-
-	if (rc)
-		return rc;
-	if (!drive->is_file || end_bytes <= drive->size_bytes)
-		return 0;
-	/* Reserved before the first write, so that a full disk moves nothing. */
-	if (!fallocate(drive->fd, 0, (off_t)drive->size_bytes,
-		       (off_t)(end_bytes - drive->size_bytes)) || errno == EOPNOTSUPP)
-		return 0;
-	return dnd_fail_errno(ctx, errno, "%s: no room for the copy", drive->path);
-}
-
-int dnd_drive_settle(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes)
-{
-	off_t now;
-
-	if (drive->fd < 0 || !drive->is_file || !drive->writable)
-		return 0;
-	now = lseek(drive->fd, 0, SEEK_END);
-	/* A length that is right already costs a block in DRAM, too. */
-	if (now >= 0 && (uint64_t)now == end_bytes)
-		return 0;
-	if (now < 0 || ftruncate(drive->fd, (off_t)end_bytes))
-		return dnd_fail_errno(ctx, errno, "%s: its length cannot be set", drive->path);
-	return drive->fs_block_bytes && end_bytes % drive->fs_block_bytes != 0;
 }
 
 void dnd_drive_close(struct dnd_drive *drive)
@@ -495,7 +457,7 @@ static enum dnd_sharing ranges_overlap(uint64_t a, uint64_t b, uint64_t length)
 enum dnd_sharing dnd_drive_overlap(const struct dnd_drive *a, uint64_t a_offset, const struct dnd_drive *b,
 				   uint64_t b_offset, uint64_t length)
 {
-	if (a->to_create || b->to_create || a->is_file != b->is_file)
+	if (a->is_file != b->is_file)
 		return DND_APART;
 	if (a->is_file)
 		return a->device == b->device && a->inode == b->inode ?

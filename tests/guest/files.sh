@@ -225,6 +225,83 @@ length_of_file() {
 	equal "length" $((3 * MIB)) "$(stat -c %s "$TARGET")"
 }
 
+# copy_appended BYTES LENGTH - a copy of SOURCE into TARGET, to which another program adds in the middle until it
+# has that length. Prints "done", or the code of the failure.
+copy_appended() {
+	python3 - "$SOURCE" "$TARGET" "$2" "$1" <<-'END'
+		import donard, os, sys
+		source, target, length = sys.argv[1], sys.argv[2], int(sys.argv[3])
+		def progress(phase, done, total):
+		    if done and os.stat(target).st_size < length:
+		        os.truncate(target, length)
+		try:
+		    donard.copy(source, target, via="p2pmem0", block_bytes=65536, progress=progress, length_bytes=int(sys.argv[4]))
+		    print("done")
+		except donard.Error as error:
+		    print(error.code)
+	END
+}
+
+# What another program adds to the file stays, also where the copy was to cut what lies behind it.
+appended() {
+	filled "$SOURCE" $((4 * MIB))
+	filled "$TARGET" $((8 * MIB))
+	cp "$TARGET" "$WORK/before"
+	equal "a part" 'done' "$(copy_appended $((4 * MIB)) $((16 * MIB)))"
+	equal "length after a part" $((16 * MIB)) "$(stat -c %s "$TARGET")"
+	same_bytes "the copy" "$TARGET" "$SOURCE" $((4 * MIB))
+	same_bytes "behind it" "$TARGET" "$WORK/before" $((4 * MIB)) $((4 * MIB)) $((4 * MIB))
+	truncate -s 8M "$TARGET"
+	equal "all of it" busy "$(copy_appended 0 $((16 * MIB)))"
+	equal "length after all of it" $((16 * MIB)) "$(stat -c %s "$TARGET")"
+	truncate -s 2M "$TARGET"
+	equal "grown by both" 'done' "$(copy_appended $((4 * MIB)) $((3 * MIB)))"
+	equal "length after both" $((4 * MIB)) "$(stat -c %s "$TARGET")"
+	same_bytes "the copy that grew" "$TARGET" "$SOURCE" $((4 * MIB))
+}
+
+# Two copies into adjacent parts of a file, one of them behind its end.
+side_by_side() {
+	local first
+	filled "$SOURCE" $((4 * MIB))
+	filled "$TARGET" $((4 * MIB))
+	donard-cli copy "$SOURCE" "$TARGET" --via p2pmem0 --dst-offset 4M --block-size 64K >"$WORK/first" 2>&1 &
+	first=$!
+	at_end "kill -KILL $first 2>/dev/null"
+	copy "$SOURCE" "$TARGET" --via p2pmem0 --size 4M --block-size 64K
+	wait "$first" || fail "the first copy failed: $(cat "$WORK/first")"
+	equal "length" $((8 * MIB)) "$(stat -c %s "$TARGET")"
+	same_bytes "the first part" "$TARGET" "$SOURCE" $((4 * MIB))
+	same_bytes "the second part" "$TARGET" "$SOURCE" $((4 * MIB)) $((4 * MIB)) 0
+}
+
+# stopped_copy SIGNAL TARGET - gets that signal in the middle.
+stopped_copy() {
+	stopat "$(readlink -f /usr/lib/libdonard.so)" dnd_copy_progress 4 \
+		donard-cli copy p2pmem0 "$2" --size 8M --block-size 64K --queue-depth 2 >"$WORK/copy" 2>&1 &
+	at_end "kill -KILL $! 2>/dev/null"
+	within 30 grep -qx stopped "$WORK/copy"
+	kill "-$1" $!
+	wait $! || true
+}
+
+# A file is never longer than what was copied, and a new one is not there before all of it is.
+killed() {
+	local used length
+	used=$(stat -f -c %f /mnt/fs)
+	random_file "$WORK/data" $((8 * MIB))
+	regio write p2pmem0 0 $((8 * MIB)) "$WORK/data"
+	stopped_copy KILL /mnt/fs/new
+	[[ ! -e /mnt/fs/new ]] || fail "a copy that was killed left $(stat -c %s /mnt/fs/new) bytes under the new name"
+	sync -f /mnt/fs
+	within 10 eval "(( \$(stat -f -c %f /mnt/fs) >= $used - 16 ))"
+	filled "$TARGET" 4096
+	stopped_copy KILL "$TARGET"
+	length=$(stat -c %s "$TARGET")
+	((length >= 4096 && length < 8 * MIB)) || wrong "length of the file: expected less than 8 MiB, seen $length"
+	((length == 4096)) || same_bytes "what it has" "$TARGET" "$WORK/data" "$length"
+}
+
 reached_otherwise() {
 	filled "$SOURCE"
 	ln "$SOURCE" /mnt/fs/link
@@ -401,6 +478,11 @@ core t "whole drives" whole_drives
 can thorough || return 0
 t "ext4, sparse and unwritten" ext4 "" rw sparse_files
 t "ext4, length of a file" ext4 "" rw length_of_file
+core t "ext4, file that grows meanwhile" ext4 "" rw appended
+t "xfs, file that grows meanwhile" xfs "" rw appended
+t "ext4, two copies into one file" ext4 "" rw side_by_side
+core t "ext4, killed copy" ext4 "" rw killed
+t "xfs, killed copy" xfs "" rw killed
 t "ext4, hard links, bind mounts, immutable" ext4 "" rw reached_otherwise
 t "ext4, flags that it ignores" ext4 "" rw ignored_flags
 t "ext4, bigalloc" ext4 "-O bigalloc -C 65536" rw straight

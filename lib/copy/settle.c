@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * How a copy leaves its destination: a region after its barrier, a drive flushed, a file with its length and name.
+ *
+ * A new file has no name before all of it is there (drive/length.c), or as much as there will be.  The length of a file
+ * that was there is never set to one that was read earlier, since another program, another copy too, may have added to
+ * it: it grows with what is written, in order (engine.c), and only a copy of all of a source cuts what lies behind.
+ */
+#include <unistd.h>
+
+#include "copy/copy.h"
+
+static uint64_t end_of(const struct dnd_copy *copy)
+{
+	return copy->dst.offset + copy->result->bytes;
+}
+
+/* As cp does, but of what somebody else has added meanwhile nothing. */
+static int cut(struct dnd_copy *copy)
+{
+	struct dnd_drive *drive = &copy->dst.drive;
+	uint64_t end = end_of(copy);
+	int rc = 0;
+
+	if (dnd_drive_length(drive) != end)
+		rc = dnd_drive_cut(copy->ctx, drive, dnd_max(end, drive->size_bytes), end);
+	if (rc || dnd_drive_length(drive) == end)
+		return rc;
+	return dnd_fail(copy->ctx, DND_E_BUSY, "%s: another program changed its length during the copy. All was copied, and "
+			"nothing was cut from the file, which is longer than SRC. Wait for that program, and copy again.",
+			drive->path);
+}
+
+static int set_length(struct dnd_copy *copy)
+{
+	struct dnd_drive *drive = &copy->dst.drive;
+	uint64_t end = end_of(copy), rest = drive->fs_block_bytes ? end % drive->fs_block_bytes : 0;
+	bool halved = copy->tail_cached;
+	int rc = 0;
+
+	if (!drive->is_file)
+		return 0;
+	if (copy->cuts) {
+		halved |= dnd_drive_length(drive) != end;
+		rc = cut(copy);
+	}
+	if (!rc)
+		rc = dnd_drive_name(copy->ctx, drive);
+	if (rc)
+		return rc;
+	/* The file system has completed its last block in DRAM. */
+	if (halved && !copy->bounced)
+		copy->result->bounced_bytes += dnd_min(rest, copy->result->bytes);
+	copy->result->kept_bytes = dnd_max(dnd_drive_length(drive), end) - end;
+	return 0;
+}
+
+static int settle_drive(struct dnd_copy *copy)
+{
+	struct dnd_drive *drive = &copy->dst.drive;
+	int rc = set_length(copy);
+
+	if (rc)
+		return rc;
+	if (fsync(drive->fd)) {
+		int error_number = errno;
+
+		rc = dnd_drive_lost(copy->ctx, drive);
+		return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: fsync failed",
+						drive->path);
+	}
+	copy->result->durable = true;
+	return 0;
+}
+
+/* The data is where it stays, whatever a power cut does, if the target can. */
+int dnd_copy_settle(struct dnd_copy *copy)
+{
+	struct dnd_region *region = &copy->dst.region;
+	int rc;
+
+	dnd_copy_progress(copy, DONARD_PHASE_FLUSH, copy->result->bytes, copy->length);
+	if (!copy->dst.is_region)
+		return settle_drive(copy);
+	rc = dnd_region_sync(copy->ctx, region, dnd_region_persistent(region));
+	copy->result->durable = !rc && dnd_region_persistent(region);
+	return rc;
+}
+
+int dnd_copy_settle_nothing(struct dnd_copy *copy)
+{
+	return copy->dst.is_region ? 0 : set_length(copy);
+}
+
+int dnd_copy_settle_proof(struct dnd_copy *copy, int rc)
+{
+	struct dnd_drive *drive = &copy->dst.drive;
+	struct dnd_failure failure = dnd_failure_keep(copy->ctx);
+	uint64_t end = copy->dst.offset + copy->align;
+	int back;
+
+	if (!dnd_copy_into_old_file(copy) || end <= drive->size_bytes)
+		return rc;
+	back = dnd_drive_cut(copy->ctx, drive, end, drive->size_bytes);
+	if (rc)
+		dnd_failure_put_back(copy->ctx, &failure);
+	return rc ? rc : back;
+}
+
+/* Blocks that were reserved behind the end go when it gets the length that it has. */
+static void leave_file(struct dnd_copy *copy)
+{
+	struct dnd_drive *drive = &copy->dst.drive;
+	uint64_t end = end_of(copy), length = drive->unnamed ? dnd_drive_length(drive) : dnd_max(drive->size_bytes, end);
+
+	if (drive->reserved)
+		dnd_drive_cut(copy->ctx, drive, length, length);
+	if (drive->unnamed && copy->result->bytes && !dnd_drive_cut(copy->ctx, drive, length, end))
+		dnd_drive_name(copy->ctx, drive);
+}
+
+void dnd_copy_settle_failed(struct dnd_copy *copy)
+{
+	struct dnd_failure failure = dnd_failure_keep(copy->ctx);
+
+	if (!copy->dst.is_region && copy->dst.drive.is_file && copy->dst.drive.fd >= 0 &&
+	    copy->result->bytes < copy->length)
+		leave_file(copy);
+	dnd_failure_put_back(copy->ctx, &failure);
+}

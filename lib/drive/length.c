@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * A file's length and name.  The length says what is there: of a file that exists it grows with what is written, and
+ * nothing is cut but what this program added, or was asked to cut, and what nobody has moved since.  A new file has
+ * no name before all of it is there.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "drive/drive.h"
+
+uint64_t dnd_drive_length(const struct dnd_drive *drive)
+{
+	struct stat st;
+
+	return fstat(drive->fd, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes)
+{
+	uint64_t length = drive->is_file ? dnd_drive_length(drive) : end_bytes;
+
+	if (end_bytes <= length)
+		return 0;
+	if (!fallocate(drive->fd, drive->unnamed ? 0 : FALLOC_FL_KEEP_SIZE, (off_t)length,
+		       (off_t)(end_bytes - length))) {
+		drive->reserved = !drive->unnamed;
+		return 0;
+	}
+	return errno == EOPNOTSUPP ? 0 : dnd_fail_errno(ctx, errno, "%s: no room for the copy", drive->path);
+}
+
+/* Without privileges older kernels want the way by /proc. */
+static int link_to(int fd, const char *path)
+{
+	char self[64];
+
+	if (!linkat(fd, "", AT_FDCWD, path, AT_EMPTY_PATH))
+		return 0;
+	if (errno != ENOENT && errno != EPERM)
+		return -errno;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -errno : 0;
+}
+
+int dnd_drive_name(struct donard_context *ctx, struct dnd_drive *drive)
+{
+	int rc = drive->unnamed ? link_to(drive->fd, drive->path) : 0;
+
+	if (rc == -EEXIST)
+		return dnd_fail(ctx, DND_E_BUSY, "%s: another program has made a file of that name meanwhile, which was left as "
+				"it is. Choose another name, or remove it, and start again.", drive->path);
+	if (rc)
+		return dnd_fail_errno(ctx, -rc, "%s: the new file cannot be given its name", drive->path);
+	drive->unnamed = false;
+	return 0;
+}
+
+int dnd_drive_cut(struct donard_context *ctx, struct dnd_drive *drive, uint64_t from_bytes, uint64_t to_bytes)
+{
+	if (dnd_drive_length(drive) != from_bytes || !ftruncate(drive->fd, (off_t)to_bytes))
+		return 0;
+	return dnd_fail_errno(ctx, errno, "%s: its length cannot be set", drive->path);
+}
+
+static int write_all(int fd, const uint8_t *bytes, size_t length, uint64_t offset)
+{
+	while (length) {
+		ssize_t put = pwrite(fd, bytes, length, (off_t)offset);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put <= 0)
+			return put ? -errno : -EIO;
+		bytes += put;
+		offset += (uint64_t)put;
+		length -= (size_t)put;
+	}
+	return 0;
+}
+
+int dnd_drive_write_cached(const struct dnd_drive *drive, const void *bytes, size_t length, uint64_t offset)
+{
+	int flags = fcntl(drive->fd, F_GETFL), rc;
+
+	if (flags < 0 || fcntl(drive->fd, F_SETFL, flags & ~O_DIRECT))
+		return -errno;
+	rc = write_all(drive->fd, bytes, length, offset);
+	if (fcntl(drive->fd, F_SETFL, flags) && !rc)
+		rc = -errno;
+	return rc;
+}
