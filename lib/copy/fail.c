@@ -16,7 +16,8 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset, 
 	if (error_number == ECANCELED)
 		return dnd_fail(copy->ctx, DND_E_CANCELED, "stopped");
 	if (step == DND_STEP_RING)
-		return dnd_fail_errno(copy->ctx, error_number, "io_uring failed in mid copy");
+		return dnd_fail_errno(copy->ctx, error_number, "%s failed in mid copy",
+				      copy->transfer.aio ? "Linux AIO" : "io_uring");
 	if (dnd_copy_region_gone(copy))
 		return gone(copy);
 	if (step == DND_STEP_CPU)

@@ -87,10 +87,16 @@ static void forget(struct dnd_aio *aio, unsigned int count)
 	memmove(aio->blocks, aio->blocks + count, aio->prepared * sizeof(*aio->blocks));
 }
 
-static void add_event(struct dnd_aio *aio, uint64_t data, int64_t result)
+/* Events come behind those that are there. */
+static void make_room(struct dnd_aio *aio)
 {
 	memmove(aio->events, aio->events + aio->first, aio->count * sizeof(*aio->events));
 	aio->first = 0;
+}
+
+static void add_event(struct dnd_aio *aio, uint64_t data, int64_t result)
+{
+	make_room(aio);
 	aio->events[aio->count++] = (struct io_event){ .data = data, .res = result };
 }
 
@@ -120,8 +126,7 @@ int dnd_aio_enter(struct dnd_aio *aio, unsigned int wait_for)
 	hand_over(aio);
 	if (!aio->in_flight || aio->count >= wait_for)
 		return 0;
-	memmove(aio->events, aio->events + aio->first, aio->count * sizeof(*aio->events));
-	aio->first = 0;
+	make_room(aio);
 	got = syscall(SYS_io_getevents, aio->context, (long)dnd_min(wait_for - aio->count, aio->in_flight),
 		      (long)(aio->entries - aio->count), aio->events + aio->count, NULL);
 	if (got < 0)

@@ -111,8 +111,10 @@ static inline struct io_uring_sqe *entry_of(struct dnd_ring *ring)
 	return sqe ? sqe : make_room(ring);
 }
 
+/* It has no entry in the ring that a cancel could take back. */
 static void lose(struct dnd_ring *ring, struct dnd_io *io, int error)
 {
+	io->dropped = true;
 	io->error = error;
 	io->next_lost = ring->lost;
 	ring->lost = io;
@@ -205,7 +207,8 @@ int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
 {
 	int rc;
 
-	if (!wait_for)
+	/* What was not sent is done. */
+	if (!wait_for || ring->lost)
 		return hand_over(ring);
 	if (ring->aio)
 		return dnd_aio_enter(ring->aio, wait_for);
@@ -221,6 +224,8 @@ int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t 
 	struct io_uring_cqe *cqe;
 	int rc;
 
+	if (ring->lost)
+		return hand_over(ring);
 	rc = io_uring_submit_and_wait_timeout(&ring->uring, &cqe, wait_for,
 					      timeout_ns == UINT64_MAX ? NULL : &timeout, NULL);
 	return rc == -EINTR || !may_pass(rc) ? rc : 0;

@@ -89,7 +89,10 @@ void dnd_ring_close(struct dnd_ring *ring);
 void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io);
 /* If no device has begun it, it ends with -ECANCELED. */
 void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io);
-/* Hands over what was prepared and waits for @wait_for completions; 0 or -errno of the ring. */
+/*
+ * Hands over what was prepared and waits for @wait_for completions, or for none if a request is done that was not
+ * sent; 0 or -errno of the ring.
+ */
 int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for);
 /* The same, for @timeout_ns at most, UINT64_MAX: for ever.  -ETIME, -EINTR. */
 int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t timeout_ns);

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The engine on ordinary files and memory: no device, no root. */
+#include <linux/fs.h>
+#include <stdarg.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -167,6 +171,39 @@ static void compares(void **state)
 	assert_int_equal(where, LENGTH - 3);
 }
 
+/* Of a block device that is half as large now. */
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *argument;
+
+	va_start(args, request);
+	argument = va_arg(args, void *);
+	va_end(args);
+	if (request == BLKGETSIZE64)
+		*(uint64_t *)argument = LENGTH / 2;
+	else if (request == BLKSSZGET)
+		*(int *)argument = 512;
+	else
+		return (int)syscall(SYS_ioctl, fd, request, argument);
+	return 0;
+}
+
+/* No command is sent, so none completes: there is nothing to wait for. */
+static void changed_below(void **state)
+{
+	struct setup *s = *state;
+	struct dnd_generic generic = { .fd = s->in, .block_fd = s->in, .size_bytes = LENGTH, .lba_bytes = 512 };
+	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = s->in, .write_fd = -1,
+					 .read_generic = &generic, .target = s->memory };
+
+	alarm(60);
+	assert_int_equal(run_engine(&transfer), -ESTALE);
+	alarm(0);
+	assert_int_equal(transfer.gapless_bytes, 0);
+	assert_int_equal(transfer.failed_step, DND_STEP_READ);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -177,6 +214,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reports_failure, setup, teardown),
 		cmocka_unit_test_setup_teardown(sigbus_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(compares, setup, teardown),
+		cmocka_unit_test_setup_teardown(changed_below, setup, teardown),
 	};
 
 	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
