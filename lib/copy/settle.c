@@ -44,8 +44,6 @@ static int set_length(struct dnd_copy *copy)
 		halved |= dnd_drive_length(drive) != end;
 		rc = cut(copy);
 	}
-	if (!rc)
-		rc = dnd_drive_name(copy->ctx, drive);
 	if (rc)
 		return rc;
 	/* The file system has completed its last block in DRAM. */
@@ -55,22 +53,36 @@ static int set_length(struct dnd_copy *copy)
 	return 0;
 }
 
+static int flush(struct dnd_copy *copy)
+{
+	const struct dnd_drive *drive = &copy->dst.drive;
+	int rc, error_number;
+
+	if (!fsync(drive->fd))
+		return 0;
+	error_number = errno;
+	rc = dnd_drive_lost(copy->ctx, drive);
+	return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: fsync failed", drive->path);
+}
+
+/* A power cut leaves no name of what is not all there: the flush of the bytes precedes it, and one of the name follows. */
+static int name_file(struct dnd_copy *copy)
+{
+	int rc = copy->dst.drive.unnamed ? flush(copy) : 0;
+
+	return rc ? rc : dnd_drive_name(copy->ctx, &copy->dst.drive);
+}
+
 static int settle_drive(struct dnd_copy *copy)
 {
-	struct dnd_drive *drive = &copy->dst.drive;
 	int rc = set_length(copy);
 
-	if (rc)
-		return rc;
-	if (fsync(drive->fd)) {
-		int error_number = errno;
-
-		rc = dnd_drive_lost(copy->ctx, drive);
-		return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: fsync failed",
-						drive->path);
-	}
-	copy->result->durable = true;
-	return 0;
+	if (!rc)
+		rc = name_file(copy);
+	if (!rc)
+		rc = flush(copy);
+	copy->result->durable = !rc;
+	return rc;
 }
 
 /* The data is where it stays, whatever a power cut does, if the target can. */
@@ -89,7 +101,9 @@ int dnd_copy_settle(struct dnd_copy *copy)
 
 int dnd_copy_settle_nothing(struct dnd_copy *copy)
 {
-	return copy->dst.is_region ? 0 : set_length(copy);
+	int rc = copy->dst.is_region ? 0 : set_length(copy);
+
+	return rc || copy->dst.is_region ? rc : dnd_drive_name(copy->ctx, &copy->dst.drive);
 }
 
 int dnd_copy_settle_proof(struct dnd_copy *copy, int rc)
