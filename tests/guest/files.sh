@@ -420,11 +420,12 @@ cached_verify() {
 	regio write p2pmem0 0 "$BYTES" "$WORK/data"
 	copy p2pmem0 "$TARGET" --size "$BYTES" --allow-bounce --verify
 	equal "verified" true "$(field verified)"
-	python3 -c 'import mmap, sys
-map = mmap.mmap(open(sys.argv[1], "rb").fileno(), 0, prot=mmap.PROT_READ)
+	python3 -c 'import mmap, sys, time
+file = open(sys.argv[1], "rb")
+map = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
 sum(map[::4096])
 print("ready", flush=True)
-sys.stdin.read()' "$TARGET" < <(sleep 1000) >"$WORK/mapper" &
+time.sleep(1000)' "$TARGET" >"$WORK/mapper" &
 	at_end "kill -KILL $! 2>/dev/null"
 	within 30 grep -q ready "$WORK/mapper"
 	exits 1 'stay in the page cache' donard-cli copy p2pmem0 "$TARGET" --size "$BYTES" --allow-bounce --verify

@@ -328,7 +328,13 @@ interrupted_removal() {
 	matches "topo" 'being taken away' "$(donard-cli topo)"
 	let_go
 	within 10 region_gone p2pmem0
+	# Nobody has waited for the removal: its pages, and then its claim on the BAR, go after the node.
+	within 20 bar_is_unclaimed
 	copy_again
+}
+
+bar_is_unclaimed() {
+	! grep -q ' : p2pmem$' /proc/iomem
 }
 
 # told_of EVENTS COMMAND... - what an open file is told when the command takes its region away.

@@ -44,7 +44,7 @@ run_reboot() {
 
 	progress "reboot"
 	try "reboot: regions come back, drives' in other slots, too" regions_after_reboot
-	for kernel in 7 6.12 6.1; do
+	for kernel in $(matrix_kernels archive); do
 		try "reboot: a kernel without PAT is named, $kernel" without_pat "$kernel"
 	done
 }

@@ -168,7 +168,9 @@ static int take_handlers(void)
 
 	device_lock(&pdev->dev);
 	driver = pdev->driver;
-	if (driver && driver->err_handler) {
+	if (driver && sleep && !driver->driver.pm) {
+		ret = -EOPNOTSUPP;	/* a kernel without CONFIG_PM_SLEEP */
+	} else if (driver && driver->err_handler) {
 		real = driver->err_handler;
 		handlers = *real;
 		handlers.error_detected = error_detected;
