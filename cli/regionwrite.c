@@ -196,9 +196,12 @@ static void put_section(FILE *file, const struct region_section *section)
 		section->mode);
 }
 
+/* Everybody may read what is below it, whatever the umask. */
 static int make_folder(const char *path)
 {
-	return mkdir(path, 0755) && errno != EEXIST ? errno : 0;
+	if (mkdir(path, 0755))
+		return errno == EEXIST ? 0 : errno;
+	return chmod(path, 0755) ? errno : 0;
 }
 
 /* A crash leaves the old file or the new one. */

@@ -48,6 +48,7 @@ dkms-source:
 	$(call put,644,$(DKMS_DIR)/include/uapi,include/uapi/p2pmem.h)
 	$(call put,644,$(DKMS_DIR)/include/donard,include/donard/version.h)
 	sed 's|@VERSION@|$(VERSION)|' kernel/dkms.conf.in >"$(DESTDIR)$(DKMS_DIR)/dkms.conf"
+	chmod 644 "$(DESTDIR)$(DKMS_DIR)/dkms.conf"
 
 install-dkms: $(if $(DESTDIR),,kernel-headers) install-rules dkms-source
 	$(if $(DESTDIR),,dkms install p2pmem/$(VERSION) -k $(KVER))

@@ -227,6 +227,31 @@ static void there_and_back(void **state)
 	assert_false(regionwrite_owns(path));
 }
 
+static unsigned int mode_of(const char *path)
+{
+	struct stat facts;
+
+	assert_int_equal(stat(path, &facts), 0);
+	return facts.st_mode & 07777;
+}
+
+/* Everybody may read what 'region save' writes, whatever the umask. */
+static void for_everybody(void **state)
+{
+	struct place *place = *state;
+	struct region_section section = { .name = "own", .serial = "S", .kind = DONARD_KIND_NVME_CMB };
+	char path[256], dir[256], folder[sizeof(dir) + sizeof("/regions.d")];
+	mode_t before = umask(077);
+
+	snprintf(dir, sizeof(dir), "%s/new", place->dir);
+	snprintf(folder, sizeof(folder), "%s/regions.d", dir);
+	assert_int_equal(regionwrite_file(&section, dir, path, sizeof(path)), 0);
+	umask(before);
+	assert_int_equal(mode_of(dir), 0755);
+	assert_int_equal(mode_of(folder), 0755);
+	assert_int_equal(mode_of(path), 0644);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -237,6 +262,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(long_things, setup, teardown),
 		cmocka_unit_test_setup_teardown(there_and_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(for_everybody, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
