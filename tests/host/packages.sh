@@ -30,6 +30,14 @@ uninstall_removes_what_install_put() {
 	undoes PREFIX=/usr LIBDIR=/usr/lib/x86_64-linux-gnu UNITDIR=/lib/systemd/system && undoes PREFIX=/opt/other
 }
 
+installed_for_everybody() {
+	local dir=$LOGS/everybody closed
+	(umask 077 && installs "$dir" PREFIX=/usr >/dev/null) || return
+	closed=$(find "$dir" -not -type l \( -not -perm -444 -o -type d -not -perm -111 \))
+	printf 'closed to others: %s\n' "$closed"
+	[[ -z $closed ]]
+}
+
 # Where ld.so looks for no library: what is installed finds it all the same, wherever the whole was moved to.
 libdir_is_where_programs_look() {
 	local dir=$LOGS/libdir
@@ -107,6 +115,7 @@ run_install() {
 	progress "install and uninstall"
 	make -s userspace "BUILD=$BUILD"
 	try "install: uninstall removes what install put there" uninstall_removes_what_install_put
+	try "install: files are for everybody, whatever the umask" installed_for_everybody
 	try "install: LIBDIR is where programs look" libdir_is_where_programs_look
 	try "install: modules go where depmod and dkms look" modules_go_where_they_are_sought
 	try "install: debian divides what is installed" debian_divides_what_is_installed
