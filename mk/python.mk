@@ -31,5 +31,5 @@ uninstall-python:
 	-rmdir "$(PY_HOME)" 2>/dev/null; true
 
 # With the library beside it, and nothing installed.
-unit-python: python $(BUILD)/libdonard.so
+unit-python: python userspace
 	LD_LIBRARY_PATH=$(BUILD) PYTHONPATH=$(BUILD)/python CC='$(CC)' $(PYTHON) -B -m unittest discover -v -s tests/python
