@@ -152,7 +152,7 @@ left_out_without_packages() {
 	local dir=$LOGS/no-cufile
 	mkdir -p "$dir/dest/opt/donard/tests/bin"
 	# shellcheck disable=SC2016  # expanded in the lab's shell
-	without_packages "$dir" 'set -e; build_cufile_programs '"$dir"' /nowhere "$(packaged_cufile)"; packaged_cufile' || return
+	without_packages "$dir" 'set -e; build_cufile_programs '"${dir@Q}"' /nowhere "$(packaged_cufile)"; packaged_cufile' || return
 	cat "$dir/dest/opt/donard/tests/no-cufile"
 	grep -q '^no packaged cuFile: .*bookworm (non-free)' "$dir/dest/opt/donard/tests/no-cufile" &&
 		(($(wc -l <"$dir/cache/asked") == 1))

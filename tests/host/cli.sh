@@ -194,9 +194,8 @@ measure_stopped_late() {
 measure_cannot_fork() {
 	local folder=$LOGS/limited status=0 out
 	local -a as=()
-	mkdir -p "$folder"
-	cp "$BUILD/donard-cli" "$BUILD/libdonard.so.0" "$folder/"
-	chmod 755 "$LOGS" "$folder"
+	chmod 755 "$LOGS"
+	install -D -m 755 -t "$folder" "$BUILD/donard-cli" "$BUILD/libdonard.so.0"
 	((EUID != 0)) || as=(setpriv --reuid 65533 --regid 65533 --clear-groups)
 	# shellcheck disable=SC2016  # for the inner shell
 	out=$(cd / && "${as[@]}" bash -c 'ulimit -u 0; exec "$0" measure --meter none true' "$folder/donard-cli" 2>&1) ||

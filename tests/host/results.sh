@@ -6,7 +6,10 @@ PASSED=0 FAILED=0 SKIPPED=0
 LOGS=
 
 results_begin() {
-	LOGS=$(mktemp -d "${TMPDIR:-/tmp}/donard-check.XXXXXX")
+	local place=${TMPDIR:-/tmp}
+	# make builds in it, and takes no path with a space.
+	[[ $place != *[[:space:]]* ]] || place=/tmp
+	LOGS=$(mktemp -d "$place/donard-check.XXXXXX")
 	trap results_clean_up EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM HUP

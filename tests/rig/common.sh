@@ -2,12 +2,15 @@
 # shellcheck shell=bash
 # Shared by the lab's commands: messages, the cache and its locks. Sourced, never run.
 
+# What goes into the cache is for every user of a guest.
+umask 022
+
 # Failures inside $(...) count too.
 shopt -s inherit_errexit
 
 RIG_DIR=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 # The cache lies outside the clone: a fresh clone must not have to build the guest root again.
-CACHE_DIR=${DONARD_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/donard}
+CACHE_DIR=${DONARD_CACHE:-${XDG_CACHE_HOME:-~/.cache}/donard}
 # shellcheck disable=SC2034  # read by the files that source this one
 REPO_DIR=$(cd "$RIG_DIR/../.." && pwd)
 

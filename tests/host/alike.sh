@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Every run begins alike, whoever starts it: results say nothing about the terminal, the locale or the shell that they were
+# asked for in. tests/host/started.sh tries it. Sourced by tests/check, never run.
+
+# What whoever starts a run may ignore: nohup, a background job of a script, a service of systemd.
+readonly IGNORABLE=(HUP INT QUIT PIPE)
+
+# begin_alike ARGUMENT... - of tests/check. It comes back in a run that has what the tests need.
+begin_alike() {
+	exec </dev/null
+	umask 022
+	export LC_ALL=C.UTF-8 TERM=dumb
+	unset LANGUAGE COLUMNS LINES
+	! ignores_signals || begin_again "$@"
+}
+
+# ignores_signals - asked of a child: this shell has its own ideas.
+ignores_signals() {
+	local ignored signal
+	ignored=$(sed -n 's/^SigIgn:[[:space:]]*//p' /proc/self/status 2>/dev/null)
+	for signal in "${IGNORABLE[@]}"; do
+		! ((16#${ignored:-0} >> ($(kill -l "$signal") - 1) & 1)) || return 0
+	done
+	return 1
+}
+
+# begin_again ARGUMENT... - a shell cannot give to its children the signals that it was started without. So another tests/check
+# runs with all of them, in a session of its own: what was to be ignored is sent to the terminal's group, and does not reach
+# it. What is not ignored ends this one, which ends the other.
+begin_again() {
+	local status=0
+	as_job env "--default-signal=$(IFS=,; echo "${IGNORABLE[*]}")" setsid "$REPO/tests/check" "$@" || status=$?
+	exit "$status"
+}

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# The suites of the host again, by runs that are started in other ways: nothing of it changes the outcome (alike.sh). Sourced
+# by tests/check, never run.
+
+# As the gate has them. Not style and model: they take minutes, and run nothing of donard's.
+readonly STARTED_SUITES=(unit install cli foreign abi lab report verdict)
+
+# pass_started WAY... - each by a run of its own, which WAY starts; tells what failed.
+pass_started() {
+	local suite bad=0
+	for suite in "${STARTED_SUITES[@]}"; do
+		! "$@" "$REPO/tests/check" --only "$suite" >"$LOGS/started" 2>&1 || continue
+		bad=1
+		printf '%s: ' "$suite"
+		sed -n '/^# What failed:/,$p' "$LOGS/started" | grep . || tail -n 3 "$LOGS/started"
+	done
+	return "$bad"
+}
+
+# As by nohup, in the background of a script, or by systemd.
+ignoring_signals() (
+	trap '' HUP INT QUIT PIPE
+	exec "$@"
+)
+
+without_input() {
+	"$@" <&-
+}
+
+# Where the lab's cache is said to be elsewhere, it is there still.
+with_path_alone() {
+	env -i "PATH=$PATH" ${DONARD_CACHE:+"DONARD_CACHE=$DONARD_CACHE"} ${XDG_CACHE_HOME:+"XDG_CACHE_HOME=$XDG_CACHE_HOME"} "$@"
+}
+
+for_owner_alone() (
+	umask 077
+	exec "$@"
+)
+
+below_a_space() {
+	mkdir -p "$LOGS/a folder"
+	TMPDIR="$LOGS/a folder" "$@"
+}
+
+# Numbers have a comma in Turkish, and 'i' is no small 'I'. Without the package "locales" there is no such locale, of which each
+# program may complain.
+in_turkish() {
+	localedef -i tr_TR -f UTF-8 "$LOGS/tr_TR.UTF-8" || true
+	LOCPATH=$LOGS LC_ALL=tr_TR.UTF-8 LANGUAGE=tr "$@"
+}
+
+in_20_columns() {
+	COLUMNS=20 LINES=5 script -qec "stty cols 20 rows 5; $(printf '%q ' "$@")" /dev/null
+}
+
+run_started() {
+	progress "started in other ways"
+	try "started: with signals ignored" pass_started ignoring_signals
+	try "started: without input" pass_started without_input
+	try "started: with PATH alone" pass_started with_path_alone
+	try "started: with umask 077" pass_started for_owner_alone
+	try "started: with a space in TMPDIR" pass_started below_a_space
+	try "started: without TERM" pass_started env -u TERM
+	try "started: at a dumb terminal" pass_started env TERM=dumb
+	try "started: in another locale" pass_started in_turkish
+	try "started: in 20 columns" pass_started in_20_columns
+}
