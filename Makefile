@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # donard: kernel module, library, command.  'make help' lists the targets.
 # One place has the version.
-VERSION   := $(shell sed -n "s/^\#define DONARD_VERSION_[MP][A-Z]*\t*//p" include/donard/version.h | paste -sd.)
+VERSION   := $(shell sed -n "s/^\#define DONARD_VERSION_[MP][^\t]*\t*//p" include/donard/version.h | paste -sd.)
 BUILD     ?= build
 PREFIX    ?= /usr/local
 DESTDIR   ?=

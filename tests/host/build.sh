@@ -283,6 +283,11 @@ one_version() {
 		grep -qx "PACKAGE_VERSION=\"$version\"" "$LOGS/versions/usr/src/p2pmem-$version/dkms.conf"
 }
 
+version_is_that_of_any_locale() {
+	make -s dkms-source "DESTDIR=$LOGS/english" && in_turkish make -s dkms-source "DESTDIR=$LOGS/turkish" &&
+		diff -r "$LOGS/english" "$LOGS/turkish"
+}
+
 # By the words of dkms.conf, from what install-dkms copies and nothing else, for a kernel of the guests.
 dkms_builds() {
 	local dir=$LOGS/dkms root kernel
@@ -323,6 +328,7 @@ run_build() {
 	try "build: nothing that was built is run" runs_nothing_that_it_built
 	try "build: the group comes before the udev rule" group_comes_before_rule
 	try "build: one version" one_version
+	try "build: the same in another locale" version_is_that_of_any_locale
 	try "build: what DKMS gets is whole" dkms_builds
 }
 
