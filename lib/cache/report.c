@@ -48,8 +48,9 @@ int dnd_cache_report_open(struct dnd_cache_server *server)
 
 	if (dnd_report_address(name, &address))
 		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: too long for the path of a socket.", name);
-	if (!server->options.status_path)
-		mkdir(DND_REPORT_FOLDER, 0755);
+	/* Everybody may ask, whatever the umask. */
+	if (!server->options.status_path && !mkdir(DND_REPORT_FOLDER, 0755))
+		chmod(DND_REPORT_FOLDER, 0755);
 	rc = clear_way(server, &address);
 	if (rc)
 		return rc;

@@ -350,6 +350,14 @@ follows() {
 	matches "fill" '16 of [0-9]+ records' "$(cat "$WORK/fill")"
 }
 
+# Whatever the umask of whoever started the server.
+others_may_ask() {
+	rm -rf /run/donard
+	umask 077
+	fresh --no-cleaner
+	setpriv --reuid other --regid other --init-groups donard-cli cache status "$NVRAM" | grep '^fill'
+}
+
 no_server() {
 	local status=0
 	donard-cli cache status p2pmem0 >"$WORK/out" 2>&1 || status=$?
@@ -384,4 +392,5 @@ t "refused: a drive in use" refuses_a_mounted_drive
 t "volatile memory" volatile
 core t "region removed" region_removed
 t "top" follows
+t "status for other users" others_may_ask
 t "status without a server" no_server
