@@ -8,7 +8,7 @@
 #   # run SUITE/NAME           before it: a boot that dies names its test
 #   ok - SUITE: NAME
 #   skip - SUITE: NAME: REASON
-#   not ok - SUITE: NAME       and then what was expected and seen, and how to run it alone; "not of speed" where a
+#   not ok - SUITE: NAME       and then what was expected and seen; "not of speed" where a
 #                              slow host cannot be the cause (tests/host/chances.sh)
 
 # Time limits are those of an idle host, this many times over: a busy one stands still for seconds at a time. No test is
@@ -121,14 +121,6 @@ run_limited() {
 	return "$status"
 }
 
-# ring_option - of tests/check.
-ring_option() {
-	case $RING in
-	all) printf ' --long' ;;
-	debug) printf ' --debug' ;;
-	esac
-}
-
 report_failure() {
 	local name=$1 status=$2 log=$3
 	printf 'not ok - %s: %s\n' "$SUITE" "$name"
@@ -137,8 +129,6 @@ report_failure() {
 	! grep -qE "$NOT_OF_SPEED" "$log" || printf '#   not of speed\n'
 	printf '#   last kernel messages:\n'
 	dmesg | tail -n 12 | cut -c1-240 | sed 's/^/#   | /'
-	printf '#   again: tests/check%s --only %q --kernel %s --topology %s\n' "$(ring_option)" "$SUITE/$name" \
-		"$LAB_KERNEL" "$LAB_TOPOLOGY${LAB_FABRIC:+ --fabric $LAB_FABRIC}"
 }
 
 # read_kernel_log - in NEWS what came since it was last read, in the form of /dev/kmsg. It ends before its end where the

@@ -33,11 +33,11 @@ run_chances() {
 	local dir
 	local -a plan
 	for dir in "${CHANCES[@]}"; do
+		mapfile -t plan <"$dir/plan"
 		if ((${#CHANCES[@]} > MAX_FLAKY)); then
-			count_failure "$(<"$dir/name")" "$dir/text"
+			count_failure "$(<"$dir/name")" "$dir/text" guest "${plan[@]}"
 			continue
 		fi
-		mapfile -t plan <"$dir/plan"
 		start_guest "${plan[@]}"
 		echo "$dir" >"${RUNNING[$!]}/chance"
 		while ((${#RUNNING[@]})); do
@@ -64,6 +64,7 @@ judge_chance() {
 			printf '#   | and alone, in a guest that ended with status %d %s\n' "$1" "$( (($1 == 0)) || tail -n 1 "$2/err")"
 			sed -n '/^not ok - /,/^[^#]/{/^#   /p}' "$2/out"
 		} >>"$text"
-		count_failure "$name" "$text"
+		# shellcheck disable=SC2153  # finish_guest has it
+		count_failure "$name" "$text" guest "${PLAN[@]}"
 	fi
 }

@@ -19,6 +19,7 @@ guest_seconds() {
 planned_guests() {
 	local kernel topology fabric suites
 	local -a wanted
+	[[ -z $OPT_FAILED ]] || { failed_guests; return; }
 	while read -r kernel topology fabric suites; do
 		[[ -z $OPT_KERNEL || $OPT_KERNEL == "$kernel" ]] || continue
 		[[ -z $OPT_TOPOLOGY || $OPT_TOPOLOGY == "$topology" ]] || continue
@@ -88,6 +89,8 @@ run_host() {
 	local dir=$1 suite
 	shift
 	for suite in "$@"; do
+		# shellcheck disable=SC2034  # results.sh
+		SUITE=$suite
 		timed "$suite" "run_$suite"
 	done
 	printf '%s\n' "${TIMES[@]}" >"$dir/times"
@@ -101,7 +104,7 @@ finish_host() {
 	HOST=
 	cat "$1/out"
 	if ! read -r passed failed skipped 2>/dev/null <"$1/counts"; then
-		failed "the suites of the host did not come to their end"
+		failed "the suites of the host did not come to their end" ''
 		return
 	fi
 	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
@@ -124,9 +127,10 @@ start_guest() {
 	dir=$(mktemp -d "$LOGS/guest.XXXXXX")
 	printf '%s\n' "$where" "$@" >"$dir/what"
 	printf '%s\n' "${plan[@]}" >"$dir/plan"
+	printf '%s\n' "$KEPT/${where// /-}.${dir##*.}" >"$dir/logs"
 	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
 	note_time "$dir/took" tests/rig/lab run --kernel "$kernel" --topology "$topology" "${machine[@]}" \
-		--share "$REPO/tests/guest" --append iomem=relaxed --timeout "$(guest_seconds "$kernel")" \
+		--share "$REPO/tests/guest" --append iomem=relaxed --timeout "$(guest_seconds "$kernel")" --logs "$(<"$dir/logs")" \
 		-- bash /mnt/share/run.sh --ring "$OPT_RING" "$@" 2>"$dir/err" >"$dir/out" &
 	RUNNING[$!]=$dir
 }
@@ -146,16 +150,31 @@ finish_one() {
 
 # finish_guest STATUS DIR
 finish_guest() {
-	local status=$1 dir=$2 sound=
-	local -a what
+	local status=$1 dir=$2 before
+	local -a what PLAN
 	guest_took "$(head -n 1 "$dir/what")" "$dir"
 	mapfile -t what <"$dir/what"
-	! runs_again "$status" "$dir" || return 0
+	# What runs again, for whatever of this guest has failed.
+	mapfile -t PLAN <"$dir/plan"
+	! runs_again "$status" "$dir" || { forget_guest "$dir"; return 0; }
 	progress "guest: kernel ${what[0]}: at its end"
+	before=$FAILED/${#CHANCES[@]}
 	if [[ -e $dir/chance ]]; then
 		judge_chance "$status" "$dir"
-		return
+	else
+		count_results "$status" "$dir" "${what[@]}"
 	fi
+	if [[ $FAILED/${#CHANCES[@]} == "$before" ]]; then
+		forget_guest "$dir"
+	else
+		keep_guest "$dir"
+	fi
+}
+
+# count_results STATUS DIR WHERE SUITE...
+count_results() {
+	local status=$1 dir=$2 sound=
+	local -a what=("${@:3}")
 	((status != 0)) || ! grep -qx '# end of boot' "$dir/out" || sound=1
 	count_guest "${what[0]}" "$dir" "$sound"
 	! grep -q '^# counts ' "$dir/out" || guard_counts "${what[0]}" "$dir"
@@ -203,7 +222,7 @@ guest_failed() {
 	if has_chance "$2" "$3/text" "$3" "$4"; then
 		give_chance "$1" "$2" "$3/text" "$3"
 	else
-		count_failure "$1: $2" "$3/text"
+		count_failure "$1: $2" "$3/text" guest "${PLAN[@]:0:3}" "${2%%: *}/${2#*: }"
 	fi
 }
 
@@ -213,25 +232,26 @@ count_skip() {
 		SKIPPED=$((SKIPPED + 1))
 		printf 'skip - %s: %s\n' "$1" "$2"
 	else
-		failed "$1: $2: skipped, and no row may-skip of tests/matrix allows that"
+		failed "$1: $2: skipped, and no row may-skip of tests/matrix allows that" '' guest "${PLAN[@]:0:3}" "${2%%: *}"
 	fi
 }
 
 # guard_counts "KERNEL ..." DIR - against the committed baseline of that kernel, by what a guest counted.
 guard_counts() {
 	local kernel=${1%% *} dir=$2 line judged=0
+	local -a again=(guest "${PLAN[@]:0:3}" meter/counts)
 	sed -n 's/^# counts //p' "$dir/out" | tail -n 1 >"$dir/counts.json"
 	bench/guard "bench/baseline/$kernel.json" "$dir/counts.json" >"$dir/guard" 2>&1 || true
 	! counts_again "$1" "$dir" || return 0
 	while IFS= read -r line; do
 		case $line in
 		'ok - '*) judged=1; pass "$1: baseline: ${line#ok - }" ;;
-		'not ok - '*) judged=1; failed "$1: baseline: ${line#not ok - }" ;;
-		'# '*' were not measured now') failed "$1: baseline: ${line#\# }" ;;
+		'not ok - '*) judged=1; failed "$1: baseline: ${line#not ok - }" '' "${again[@]}" ;;
+		'# '*' were not measured now') failed "$1: baseline: ${line#\# }" '' "${again[@]}" ;;
 		*) printf '%s\n' "$line" ;;
 		esac
 	done <"$dir/guard"
-	((judged)) || failed "$1: baseline: the guard compared nothing"
+	((judged)) || failed "$1: baseline: the guard compared nothing" "$dir/guard" "${again[@]}"
 }
 
 # counts_again "KERNEL ..." DIR - once, and only when nothing but a bound was exceeded: the host disturbs such counts now
@@ -261,9 +281,10 @@ judge_guest() {
 	shift 4
 	for suite in "$@"; do
 		suite=${suite%%/*}
-		grep -qx "# end $suite" "$out" || failed "$where: $suite: the suite did not come to its end"
+		grep -qx "# end $suite" "$out" ||
+			failed "$where: $suite: the suite did not come to its end" '' guest "${PLAN[@]:0:3}" "$suite"
 	done
 	if ((status != 0)) || ! grep -qx '# end of boot' "$out"; then
-		failed "$where: the guest ended with status $status $(last_run "$out"): $(tail -n 1 "$err")" "$err"
+		failed "$where: the guest ended with status $status $(last_run "$out"): $(tail -n 1 "$err")" "$err" guest "${PLAN[@]}"
 	fi
 }

@@ -130,16 +130,25 @@ run_kernel_style() {
 
 # --- unit ---
 
+# told_after FILE LINE REGEX - what FILE has between that line and the next that REGEX matches.
+told_after() {
+	LINE=$2 REGEX=$3 awk '$0 == ENVIRON["LINE"] { on = 1; next } $0 ~ ENVIRON["REGEX"] { on = 0 } on' "$1"
+}
+
 # unit_run TARGET - counts the lines of cmocka's TAP output.
 unit_run() {
 	local log=$LOGS/$1.log status=0 line
 	progress "$1"
 	CMOCKA_MESSAGE_OUTPUT=TAP make -s "$1" "BUILD=$BUILD" >"$log" 2>&1 || status=$?
+	# shellcheck disable=SC2094  # nobody writes to it
 	while IFS= read -r line; do
 		case $line in
 		*'# SKIP'*) skipped "$1: ${line#ok }" "by the test itself" ;;
 		'ok '[0-9]*) pass "$1: ${line#ok * - }" ;;
-		'not ok '[0-9]*) failed "$1: ${line#not ok * - }" '' "make $1" ;;
+		'not ok '[0-9]*)
+			told_after "$log" "$line" "^(not )?ok " >"$LOGS/said"
+			failed "$1: ${line#not ok * - }" "$LOGS/said"
+			;;
 		esac
 	done <"$log"
 	if ((status != 0)) || ! grep -q '^ok ' "$log"; then

@@ -7,7 +7,7 @@
 in_lab() {
 	# shellcheck disable=SC2016
 	bash <(echo 'set -uo pipefail
-		RIG_DIR=$1 LAB_DIR=$2 RUN_DIR=$2 OPT_TIMEOUT=600 OPT_KEEP=1
+		RIG_DIR=$1 LAB_DIR=$2 RUN_DIR=$2 OPT_TIMEOUT=600 OPT_KEEP=1 OPT_LOGS=
 		. "$RIG_DIR/common.sh"
 		for part in ntb job run watch verdict blame; do . "$RIG_DIR/boot/$part.sh"; done
 		eval "$3"') "$REPO/tests/rig" "$1" "$2"
@@ -83,6 +83,16 @@ booted_times() {
 	seen=$(boots "$2")
 	echo "expected $1 boots, seen $seen"
 	((seen == $1))
+}
+
+# What is left of a run lies where it was asked for, and is named there.
+logs_are_left() {
+	local dir status=0
+	dir=$(guest_left module-kasan booted)
+	in_lab "$dir" "OPT_KEEP='' OPT_LOGS='$dir.logs'; trap end_run EXIT; judge '$dir' 1" 2>"$LOGS/said" || status=$?
+	echo "expected status 125, seen $status"
+	((status == 125)) && [[ ! -e $dir ]] &&
+		cmp tests/data/console/module-kasan.log "$(sed -n 's/^.*the whole log: //p' "$LOGS/said")"
 }
 
 # stalled_boot_runs_again - a kernel that never gets to its init: the lab gives it up, and tests/check takes another guest.
@@ -186,6 +196,7 @@ run_lab() {
 	# shellcheck disable=SC2016  # the lab's shell's
 	try "lab: and one that is gone when they have ended" bridge_ended_as \
 		'bridge ended with status 7' '(exit 7) & DEVICE_PID=$!; while kill -0 $DEVICE_PID; do :; done; stop_bridge'
+	try "lab: logs are left where they are asked for" logs_are_left
 	try "lab: a report of upstream's own is known" knows_report pciehp-lockdep
 	try "lab: with a frame of a module it is not" knows_no_other_report 's|pciehp_ist+0x2a5/0x490|&0 [p2pmem]|'
 	try "lab: nor with another lock" knows_no_other_report 's/pci_rescan_remove_lock/p2pmem_gate/'

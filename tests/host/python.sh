@@ -9,12 +9,16 @@ unit_python() {
 	local log=$LOGS/unit-python.log status=0 line name
 	progress "unit-python"
 	make -s unit-python "BUILD=$BUILD" >"$log" 2>&1 || status=$?
+	# shellcheck disable=SC2094  # nobody writes to it
 	while IFS= read -r line; do
 		name=${line%% *}
 		case $line in
 		test_*' ... ok') pass "unit-python: ${name//_/ }" ;;
 		test_*' ... skipped '*) skipped "unit-python: ${name//_/ }" "${line#* ... skipped }" ;;
-		test_*' ... '*) failed "unit-python: ${name//_/ }" ;;
+		test_*' ... '*)
+			sed -n "/^[A-Z]*: $name /,/^=====/p" "$log" >"$LOGS/said"
+			failed "unit-python: ${name//_/ }" "$LOGS/said"
+			;;
 		esac
 	done <"$log"
 	if ((status != 0)) || ! grep -q ' ok$' "$log"; then

@@ -4,12 +4,15 @@
 
 PASSED=0 FAILED=0 SKIPPED=0
 LOGS=
+# The suite of the host that runs.
+SUITE=
 
 results_begin() {
 	local place=${TMPDIR:-/tmp}
 	# make builds in it, and takes no path with a space.
 	[[ $place != *[[:space:]]* ]] || place=/tmp
 	LOGS=$(mktemp -d "$place/donard-check.XXXXXX")
+	failures_begin
 	trap results_clean_up EXIT
 	trap 'exit 130' INT
 	trap 'exit 143' TERM HUP
@@ -33,29 +36,40 @@ pass() {
 	printf 'ok - %s\n' "$1"
 }
 
-# failed NAME [LOG [AGAIN]] - with the end of a log, and the command that runs it alone.
+# failed NAME LOG [ROW-WORD...] - with the end of a log, or none (''), and what runs it again (failures.sh): else the suite of
+# the host that runs.
 failed() {
-	local text=$LOGS/failed.$BASHPID
-	[[ -z ${2-} ]] || tail -n 40 "$2" | cut -c1-300 | sed 's/^/#   | /' >"$text"
-	[[ -z ${3-} ]] || printf '#   again: %s\n' "$3" >>"$text"
-	count_failure "$1" "$text"
+	local name=$1 log=$2 text=$LOGS/failed.$BASHPID
+	shift 2
+	: >"$text"
+	if [[ -n $log ]]; then
+		tail -n 40 "$log" | cut -c1-300 | sed 's/^/#   | /' >"$text"
+		[[ -z $SUITE ]] || printf '#   log: %s\n' "$(keep_log "$name" "$log")" >>"$text"
+	fi
+	(($# || ${#SUITE} == 0)) || set -- host "$SUITE"
+	count_failure "$name" "$text" "$@"
 	rm -f "$text"
 }
 
-# count_failure NAME [FILE] - FILE has what is told of it, each line behind "#   ".
+# count_failure NAME FILE [ROW-WORD...] - FILE has what is told of it, each line behind "#   ".
 count_failure() {
+	local name=$1 text=$2
+	shift 2
 	FAILED=$((FAILED + 1))
-	printf 'not ok - %s\n' "$1"
-	[[ ! -s ${2-} ]] || cat "$2"
-	note_failure "$1" "${2-}" >>"$LOGS/failures"
+	if (($#)); then
+		printf '#   again: %s\n' "$(again_command "$@")" >>"$text"
+		note_again "$@"
+	fi
+	printf 'not ok - %s\n' "$name"
+	cat "$text"
+	note_failure "$name" "$text" >>"$LOGS/failures"
 }
 
-# note_failure NAME [FILE] - the same in short, for the end of the run: what was seen last, and the command.
+# note_failure NAME FILE - the same in short, for the end of the run: what was seen last, the log, and the command.
 note_failure() {
 	printf 'not ok - %s\n' "$1"
-	[[ -s ${2-} ]] || return 0
 	grep '^#   | ' "$2" | grep -v '^#   | \[ *[0-9.]*\]' | tail -n 10
-	grep '^#   again: ' "$2" | tail -n 1
+	grep -E '^#   (log|again): ' "$2" | tail -n 2
 }
 
 skipped() {
@@ -70,17 +84,18 @@ try() {
 	if "$@" >"$log" 2>&1; then
 		pass "$name"
 	else
-		failed "$name" "$log" "tests/check$(ring_option) --only ${name%%: *}    # $*"
+		failed "$name" "$log"
 	fi
 }
 
 # results_tell - at the end of the run, where it is read: what failed, and what was flaky.
 results_tell() {
 	if ((PASSED + FAILED + SKIPPED == 0)); then
-		failed "nothing was run: no guest of this ring has that suite, kernel and topology (tests/check --list, --long)"
+		failed "nothing was run: no guest of this ring has that suite, kernel and topology (tests/check --list, --long)" ''
 	fi
 	[[ ! -s $LOGS/failures ]] || { echo "# What failed:"; cat "$LOGS/failures"; }
 	[[ ! -s $LOGS/flaky ]] || { echo "# What passed only when it was run once more, alone:"; cat "$LOGS/flaky"; }
+	failures_tell
 }
 
 results_end() {

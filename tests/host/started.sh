@@ -10,7 +10,7 @@ readonly STARTED_SUITES=(unit install cli foreign abi lab report verdict)
 pass_started() {
 	local suite bad=0
 	for suite in "${STARTED_SUITES[@]}"; do
-		! "$@" "$REPO/tests/check" --only "$suite" >"$LOGS/started" 2>&1 || continue
+		! "$@" env "DONARD_FAILED=$LOGS/kept" "$REPO/tests/check" --only "$suite" >"$LOGS/started" 2>&1 || continue
 		bad=1
 		printf '%s: ' "$suite"
 		sed -n '/^# What failed:/,$p' "$LOGS/started" | grep . || tail -n 3 "$LOGS/started"

@@ -8,7 +8,9 @@
 verdict() {
 	# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 	(
-		LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") HOST=''
+		LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") HOST='' SUITE=''
+		KEPT=$LOGS/kept
+		failures_begin
 		PASSED=0 FAILED=0 SKIPPED=0 FLAKY=0 CHANCES=() RUNNING=() TIMES=()
 		progress() { :; }
 		planned_guests() { printf '7\tswitch\t-\tperm\n'; }
@@ -19,6 +21,7 @@ verdict() {
 			printf '%s\n' "$1 $2" "${@:4}" >"$dir/what"
 			printf '%s\n' "$@" >"$dir/plan"
 			echo '1 1' >"$dir/took"
+			echo "$KEPT/guest.${dir##*.}" >"$dir/logs"
 			echo 'the last of its words' >"$dir/err"
 			if [[ $4 == */* ]]; then
 				printf '%b' "$second" >"$dir/out"
@@ -44,7 +47,7 @@ ends_as() {
 }
 
 readonly SOUND_END='# end perm\n# end of boot\n'
-readonly FELL='not ok - perm: a: b\n#   exit status 1; its last output:\n#   | FAILED: in time: something\n#   again: this\n'
+readonly FELL='not ok - perm: a: b\n#   exit status 1; its last output:\n#   | FAILED: in time: something\n'
 
 # of_speed LINE - would a test that failed with that as its output run once more?
 of_speed() {
@@ -74,6 +77,31 @@ each_of_speed() {
 	done
 }
 
+# Failures, and the run that --failed asks for then.
+# shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
+failed_run_again() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE=''
+	KEPT=$LOGS/kept OPT_RING=all
+	failures_begin
+	failed a '' guest 7 switch - "perm/it's so"
+	failed b '' guest 7 switch - copy perm
+	failed c '' guest 6.1 switch one "perm/it's so"
+	SUITE=cli failed d ''
+	OPT_RING=gate
+	failures_read
+	diff <(printf '%s\n' "7	switch	-	perm/it's so	copy	perm" "6.1	switch	one	perm/it's so") <(failed_guests) &&
+		has_failed cli && ! has_failed unit && in_ring all
+)
+
+# A shell takes it as it stands.
+commands_are_for_a_shell() {
+	local command
+	command=$(again_command guest 7 switch rxe "rdma/it's \"so\", # and \$so")
+	echo "$command"
+	eval "set -- $command"
+	[[ $# == 9 && $2 == --only && $3 == "rdma/it's \"so\", # and \$so" && $9 == rxe ]]
+}
+
 run_verdict() {
 	local four='' n
 	for n in 1 2 3 4; do
@@ -98,8 +126,10 @@ run_verdict() {
 		'0 passed, 2 failed, 0 skipped' "$FELL$SOUND_END" "ok - perm: a: b\n$SOUND_END" 125
 	try "verdict: nor for four" ends_as 1 '^not ok - 7 switch: perm: test 4$' \
 		'0 passed, 4 failed, 0 skipped' "$four$SOUND_END" "ok - perm: test 1\n$SOUND_END"
-	try "verdict: what failed is said again at the end, with its command" ends_as 1 '^#   again: this$' \
+	try "verdict: what failed is said again at the end, with its command" ends_as 1 '^#   again: tests/check --only perm/a:\\ b --kernel 7 --topology switch --fabric -$' \
 		'0 passed, 1 failed, 0 skipped' "$FELL#   not of speed\n$SOUND_END" ''
+	try "verdict: and run again by --failed" failed_run_again
+	try "verdict: by a command for a shell" commands_are_for_a_shell
 	try "verdict: what a slow host does not cause" each_not_of_speed
 	try "verdict: what it may cause" each_of_speed
 }

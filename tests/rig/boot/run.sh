@@ -34,13 +34,31 @@ stop_guests() {
 	PID_OF=()
 }
 
+# save_logs - of both guests, without the trace, which may be large.
+save_logs() {
+	[[ -n $OPT_LOGS ]] || return 0
+	mkdir -p "$OPT_LOGS" &&
+		(cd "$LAB_DIR" && find . \( -name 'console.log*' -o -name qemu.log -o -name verdict -o -name registers -o -name ntbd.log \) \
+			-exec cp --parents -t "$OPT_LOGS" {} +)
+}
+
+# log_place DIR - where the logs of a guest lie when the run has ended.
+log_place() {
+	if [[ -n $OPT_LOGS ]]; then
+		printf '%s\n' "$OPT_LOGS${1#"$LAB_DIR"}"
+	else
+		printf '%s\n' "$1"
+	fi
+}
+
 end_run() {
 	local status=$?
 	trap - EXIT
 	stop_guests
+	save_logs || say "the logs could not be left in $OPT_LOGS"
 	if [[ -n $OPT_KEEP ]]; then
 		say "kept $LAB_DIR"
-	elif ((status == EX_LAB)); then
+	elif ((status == EX_LAB)) && [[ -z $OPT_LOGS ]]; then
 		find "$LAB_DIR" \( -name '*.img' -o -name '*.bar' -o -name '*.pmr' -o -name '*.durable' -o -name initrd -o -name '*.sock' \) -delete
 	else
 		remove_tree "$LAB_DIR"

@@ -65,6 +65,6 @@ unsound() {
 	stop_guests
 	say "last lines of the kernel log:"
 	tail -n 40 "$1/console.log" >&2
-	say "the whole log: $1/console.log"
+	say "the whole log: $(log_place "$1")/console.log"
 	die "$EX_LAB" "$who$2"
 }

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# What is left of what failed when the run is over: its logs, and what runs it again. Sourced by tests/check, never run.
+
+# A folder: logs, the "ring", and in "again" a row for each failure, "host SUITE" or "guest KERNEL TOPOLOGY FABRIC SUITE[/TEST]...",
+# its words between tabs. Of one run: the next one in this work tree clears it. Another place is for runs within a run.
+KEPT=${DONARD_FAILED:-$REPO/build/failed}
+# The rows of the run before, where --failed asks for them.
+FAILED_ROWS=()
+
+failures_begin() {
+	rm -rf "$KEPT"
+	mkdir -p "$KEPT"
+	printf '%s\n' "$OPT_RING" >"$KEPT/ring"
+}
+
+# failures_read - for --failed: what failed last, in its ring.
+failures_read() {
+	if [[ ! -s $KEPT/again ]]; then
+		echo "check: nothing failed last" >&2
+		exit 0
+	fi
+	OPT_RING=$(<"$KEPT/ring")
+	mapfile -t FAILED_ROWS <"$KEPT/again"
+}
+
+# has_failed SUITE - of the host, when it was last run?
+has_failed() {
+	grep -qxF "host"$'\t'"$1" < <(printf '%s\n' "${FAILED_ROWS[@]}")
+}
+
+# failed_guests - as planned_guests: each machine once, with all that failed on it.
+failed_guests() {
+	printf '%s\n' "${FAILED_ROWS[@]}" | awk -F '\t' '$1 == "guest" {
+		where = $2 FS $3 FS $4
+		if (!(where in suites))
+			order[++count] = where
+		for (i = 5; i <= NF; i++)
+			if (!seen[where, $i]++)
+				suites[where] = suites[where] FS $i
+	} END {
+		for (i = 1; i <= count; i++)
+			print order[i] suites[order[i]]
+	}'
+}
+
+# note_again WORD... - a row.
+note_again() {
+	(IFS=$'\t'; printf '%s\n' "$*" >>"$KEPT/again")
+}
+
+# again_command WORD... - that of a row, for a shell. Of several suites in a guest it names none: all of that machine run.
+again_command() {
+	printf 'tests/check%s' "$(ring_option)"
+	if [[ $1 == host ]]; then
+		printf ' --only %q\n' "$2"
+	else
+		(($# != 5)) || printf ' --only %q' "$5"
+		printf ' --kernel %q --topology %q --fabric %q\n' "${@:2:3}"
+	fi
+}
+
+# keep_log NAME LOG - of a test on the host; prints where it is.
+keep_log() {
+	local file=${1//[^[:alnum:].-]/_}
+	file=$KEPT/${file:0:150}.log
+	cp "$2" "$file"
+	printf '%s\n' "$file"
+}
+
+# keep_guest DIR - beside the logs that the lab left.
+keep_guest() {
+	local logs
+	logs=$(<"$1/logs")
+	mkdir -p "$logs"
+	cp "$1/out" "$1/err" "$logs/"
+}
+
+forget_guest() {
+	rm -rf "$(<"$1/logs")"
+}
+
+# failures_tell - where the logs are, and what runs all of it again.
+failures_tell() {
+	[[ -s $KEPT/again ]] || return 0
+	echo "# The logs of what failed:"
+	find "$KEPT" -mindepth 1 -maxdepth 1 -not -name ring -not -name again | sort | sed 's/^/#   /'
+	echo "# All of it again: tests/check --failed"
+}
