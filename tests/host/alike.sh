@@ -11,7 +11,7 @@ begin_alike() {
 	exec </dev/null
 	umask 022
 	export LC_ALL=C.UTF-8 TERM=dumb
-	unset LANGUAGE COLUMNS LINES
+	unset LANGUAGE LOCPATH COLUMNS LINES
 	! ignores_signals || begin_again "$@"
 }
 
