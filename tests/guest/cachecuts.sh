@@ -44,7 +44,7 @@ cache_begins() {
 # A life of the server takes minutes on a busy host.
 RANDOM_CUTS=2
 if can long; then
-	RANDOM_CUTS=45
+	RANDOM_CUTS=$((45 * SOAK))
 	within_cuts "${#CACHE_STEPS[@]}" t "at every step" cut_at_every_step cache_begins cache_life "$CACHE" "${CACHE_STEPS[@]}"
 fi
 within_cuts "$RANDOM_CUTS" t "at any moment" cut_at_random cache_begins cache_life "$RANDOM_CUTS"

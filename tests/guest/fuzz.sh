@@ -25,11 +25,11 @@ start_others() {
 	at_end "rdma link delete rxe0"
 }
 
-# fuzzed SEED SECONDS - and then everything is given back.
+# fuzzed SECONDS - and then everything is given back.
 fuzzed() {
 	local region
 	start_others
-	fuzz -s "$1" -t "$2" -j 3 -c "$CORPUS" -d "$LAB_ALPHA" -p "$LAB_BETA_BDF" /dev/p2pmem0 /dev/p2pmem1 /dev/p2pmem2 |
+	fuzz -s "$SEED" -t $(($1 * SOAK)) -j 3 -c "$CORPUS" -d "$LAB_ALPHA" -p "$LAB_BETA_BDF" /dev/p2pmem0 /dev/p2pmem1 /dev/p2pmem2 |
 		tee "$WORK/out"
 	matches "programs run" ' [1-9][0-9]* programs' "$(cat "$WORK/out")"
 	if can coverage; then
@@ -46,7 +46,7 @@ fuzzed_gpu() {
 	with_gpu "${@:2}"
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type "$1"
 	start_others
-	fuzz -s 1 -t 30 -j 3 -c "$CORPUS" -d "$LAB_ALPHA" -p "$LAB_BETA_BDF" /dev/p2pmem0 /dev/p2pmem0 /dev/p2pmem2 |
+	fuzz -s "$SEED" -t $((30 * SOAK)) -j 3 -c "$CORPUS" -d "$LAB_ALPHA" -p "$LAB_BETA_BDF" /dev/p2pmem0 /dev/p2pmem0 /dev/p2pmem2 |
 		tee "$WORK/out"
 	matches "programs run" ' [1-9][0-9]* programs' "$(cat "$WORK/out")"
 	within 20 nothing_is_pinned
@@ -62,12 +62,12 @@ enters_enough() {
 
 if can coverage; then
 	# shellcheck disable=SC2034  # run_limited
-	TEST_SECONDS=1800
-	t "led by coverage" fuzzed "$((SRANDOM))" 600
+	TEST_SECONDS=$((1800 * SOAK))
+	t "led by coverage" fuzzed 600
 	# Told even of a run that passed.
 	sed -n 's/^\(fuzz: .* programs, .*\|fuzz: .* of the module entered\).*/#   \1/p' "$WORK/out"
 else
-	t "corpus and random programs" fuzzed 1 45
+	t "corpus and random programs" fuzzed 45
 fi
 # Generic pages can be pinned for long, which a callback would wait for.
 t "GPU memory" fuzzed_gpu generic

@@ -30,6 +30,8 @@ ONLY=
 # In which ring this guest runs (tests/matrix): in the gate only what is core.
 RING=${RING:-all}
 CORE=
+# What is random begins with SEED. Soaks take SOAK times as long as they are declared.
+SEED=${SEED:-1} SOAK=${SOAK:-1}
 WORK=/tmp/test
 
 # A program takes 15 ms to start under emulation, and each test needs these (package bash-builtins).

@@ -10,35 +10,35 @@
 # shellcheck source=removal.sh
 . ./removal.sh
 
-# paired SEED SECONDS REGION [ARG...] - and then everything is given back.
+# paired SECONDS REGION [ARG...] - and then everything is given back.
 paired() {
 	within 10 region_is_free p2pmem0
 	within 10 region_is_free p2pmem1
-	pairs -s "$1" -t "$2" "${@:4}" "/dev/$3" "$LAB_BETA" | tee "$WORK/out"
+	pairs -s "$SEED" -t $(($1 * SOAK)) "${@:3}" "/dev/$2" "$LAB_BETA" | tee "$WORK/out"
 	matches "rounds made" ' [1-9][0-9]* rounds' "$(cat "$WORK/out")"
 	within 20 region_is_free p2pmem0
 	within 20 region_is_free p2pmem1
 }
 
-# of_bar SEED SECONDS [ARG...] - every kind of round: COPY to memory that is slow, resets, removals.
+# of_bar SECONDS [ARG...] - every kind of round: COPY to memory that is slow, resets, removals.
 of_bar() {
-	paired "$1" "$2" p2pmem0 -o /dev/p2pmem1 -R "/sys/bus/pci/devices/$LAB_GPU_BDF/reset" -e "${@:3}"
+	paired "$1" p2pmem0 -o /dev/p2pmem1 -R "/sys/bus/pci/devices/$LAB_GPU_BDF/reset" -e "${@:2}"
 }
 
-# of_cmb SEED SECONDS [ARG...] - its resets are its controller's, of which only the nvme driver is told.
+# of_cmb SECONDS [ARG...] - its resets are its controller's, of which only the nvme driver is told.
 of_cmb() {
 	local -a reset=("/sys/bus/pci/devices/$LAB_ALPHA_BDF/nvme/"nvme*/reset_controller)
 	at_end cmb_is_back
-	paired "$1" "$2" p2pmem1 -o /dev/p2pmem0 -m -R "${reset[0]}" -e "${@:3}"
+	paired "$1" p2pmem1 -o /dev/p2pmem0 -m -R "${reset[0]}" -e "${@:2}"
 }
 
-# of_cmb_in_reset SEED SECONDS - its bus is reset: for a tenth of a second it loses stores and answers with ones.
+# of_cmb_in_reset SECONDS - its bus is reset: for a tenth of a second it loses stores and answers with ones.
 of_cmb_in_reset() {
 	local dir=/sys/bus/pci/devices/$LAB_ALPHA_BDF before
 	before=$(<"$dir/reset_method")
 	at_end "echo $before >$dir/reset_method"
 	echo bus >"$dir/reset_method"
-	paired "$1" "$2" p2pmem1 -o /dev/p2pmem0 -m -R "$dir/reset"
+	paired "$1" p2pmem1 -o /dev/p2pmem0 -m -R "$dir/reset"
 }
 
 cmb_is_back() {
@@ -46,12 +46,12 @@ cmb_is_back() {
 	chgrp p2pmem /dev/p2pmem1
 }
 
-core lt "beside resets and removals" of_bar 1 10
+core lt "beside resets and removals" of_bar 10
 if can thorough; then
 	# shellcheck disable=SC2034  # run_limited
-	TEST_SECONDS=1800
-	lt "every pair" of_bar "$((SRANDOM))" 120 -a
-	! can p2pdma || lt "P2PDMA pages" typed p2pdma of_bar "$((SRANDOM))" 60
-	lt "of a CMB" of_cmb "$((SRANDOM))" 60
-	lt "of a CMB whose bus is reset" of_cmb_in_reset "$((SRANDOM))" 60
+	TEST_SECONDS=$((1800 * SOAK))
+	lt "every pair" of_bar 120 -a
+	! can p2pdma || lt "P2PDMA pages" typed p2pdma of_bar 60
+	lt "of a CMB" of_cmb 60
+	lt "of a CMB whose bus is reset" of_cmb_in_reset 60
 fi

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Runs suites inside a guest: run.sh [--ring RING] SUITE[/NAME]...
+# Runs suites inside a guest: run.sh [--ring RING] [--seed N] [--soak N] SUITE[/NAME]...
 # RING is one of tests/matrix. gate: of each suite what is core, or the test that is named; all (the default): as on the
 # kernel that the matrix calls thorough, and at greater length (can long); debug: whole suites.
+# What is random begins with the seed; soaks take N times as long.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
 # shellcheck source=lib.sh
@@ -20,10 +21,15 @@ run_suite() {
 	printf '# end %s\n' "$SUITE"
 }
 
-if [[ ${1-} == --ring ]]; then
-	RING=$2
+while [[ ${1-} == --* ]]; do
+	case $1 in
+	--ring) RING=$2 ;;
+	--seed) SEED=$2 ;;
+	--soak) SOAK=$2 ;;
+	esac
 	shift 2
-fi
+done
+((TEST_SECONDS *= SOAK))
 [[ $RING != all ]] || LAB_CAN+=" thorough long"
 for suite in "$@"; do
 	run_suite "$suite"

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # What is left of what failed when the run is over: its logs, and what runs it again. Sourced by tests/check, never run.
 
-# A folder: logs, the "ring", and in "again" a row for each failure, "host SUITE" or "guest KERNEL TOPOLOGY FABRIC SUITE[/TEST]...",
+# A folder: logs, the "ring" with its seed and soak, and in "again" a row for each failure, "host SUITE" or "guest KERNEL TOPOLOGY FABRIC SUITE[/TEST]...",
 # its words between tabs. Of one run: the next one in this work tree clears it. Another place is for runs within a run.
 KEPT=${DONARD_FAILED:-$REPO/build/failed}
 # The rows of the run before, where --failed asks for them.
@@ -11,7 +11,7 @@ FAILED_ROWS=()
 failures_begin() {
 	rm -rf "$KEPT"
 	mkdir -p "$KEPT"
-	printf '%s\n' "$OPT_RING" >"$KEPT/ring"
+	printf '%s\n' "$OPT_RING $SEED $OPT_SOAK" >"$KEPT/ring"
 }
 
 # failures_read - for --failed: what failed last, in its ring.
@@ -20,7 +20,8 @@ failures_read() {
 		echo "check: nothing failed last" >&2
 		exit 0
 	fi
-	OPT_RING=$(<"$KEPT/ring")
+	# shellcheck disable=SC2034  # tests/check
+	read -r OPT_RING OPT_SEED OPT_SOAK <"$KEPT/ring"
 	mapfile -t FAILED_ROWS <"$KEPT/again"
 }
 
@@ -51,7 +52,7 @@ note_again() {
 
 # again_command WORD... - that of a row, for a shell. Of several suites in a guest it names none: all of that machine run.
 again_command() {
-	printf 'tests/check%s' "$(ring_option)"
+	printf 'tests/check%s' "$(ring_options)"
 	if [[ $1 == host ]]; then
 		printf ' --only %q\n' "$2"
 	else

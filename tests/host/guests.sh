@@ -8,9 +8,9 @@ readonly GUEST_SECONDS=2700
 # guest_seconds KERNEL
 guest_seconds() {
 	if [[ " $(matrix_can "$1") " == *' debug '* ]]; then
-		echo $((3 * GUEST_SECONDS))
+		echo $((3 * OPT_SOAK * GUEST_SECONDS))
 	else
-		echo "$GUEST_SECONDS"
+		echo $((OPT_SOAK * GUEST_SECONDS))
 	fi
 }
 
@@ -30,11 +30,13 @@ planned_guests() {
 	done < <(matrix_guests "$OPT_RING")
 }
 
-# wanted_suites SUITE... - those that --only leaves, as run.sh takes them.
+# wanted_suites SUITE... - those that --only and --since leave, as run.sh takes them.
 wanted_suites() {
 	local suite
 	for suite in "$@"; do
-		if [[ -z $OPT_ONLY ]]; then
+		if [[ -n $OPT_SINCE && -z ${SINCE[$suite]-} ]]; then
+			continue
+		elif [[ -z $OPT_ONLY ]]; then
 			echo "$suite"
 		elif [[ ${OPT_ONLY%%/*} == "$suite" ]]; then
 			echo "$OPT_ONLY"
@@ -57,14 +59,20 @@ declare -A RUNNING=()
 HOST=
 
 run_guests() {
-	local slots row
+	local slots row key
 	local -a planned words
 	slots=$(guest_slots)
 	mapfile -t planned < <(planned_guests)
 	for row in "${planned[@]}"; do
 		((${#RUNNING[@]} < slots)) || finish_one
 		IFS=$'\t' read -ra words <<<"$row"
-		start_guest "${words[@]}"
+		key=$(result_key "${words[@]}")
+		if has_result "$key"; then
+			take_result "$key" "${words[@]}"
+		else
+			start_guest "${words[@]}"
+			printf '%s' "$key" >"${RUNNING[$!]}/key"
+		fi
 	done
 	while ((${#RUNNING[@]})); do
 		finish_one
@@ -112,26 +120,38 @@ finish_host() {
 	TIMES+=("${times[@]}")
 }
 
+# guest_machine KERNEL TOPOLOGY FABRIC - leaves its name in "where", and in "machine" the options of the lab that make it.
+guest_machine() {
+	where="$1 $2"
+	[[ $3 == - ]] || where+=" $3"
+	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
+	machine=(--kernel "$1" --topology "$2" --append iomem=relaxed)
+	case $3 in
+	-) ;;
+	one) machine+=(--one-processor) ;;
+	meter) machine+=(--meter) ;;
+	*) machine+=(--peer --fabric "$3") ;;
+	esac
+}
+
+# note_guest DIR WHERE KERNEL TOPOLOGY FABRIC SUITE... - leaves in DIR what finish_guest reads.
+note_guest() {
+	printf '%s\n' "$2" "${@:6}" >"$1/what"
+	printf '%s\n' "${@:3}" >"$1/plan"
+	printf '%s\n' "$KEPT/${2// /-}.${1##*.}" >"$1/logs"
+}
+
 # start_guest KERNEL TOPOLOGY FABRIC SUITE... - in the background.
 start_guest() {
-	local kernel=$1 topology=$2 fabric=$3 where="$1 $2" dir
-	local -a machine=() plan=("$@")
-	shift 3
-	case $fabric in
-	-) ;;
-	one) machine=(--one-processor); where+=" $fabric" ;;
-	meter) machine=(--meter); where+=" $fabric" ;;
-	*) machine=(--peer --fabric "$fabric"); where+=" $fabric" ;;
-	esac
-	progress "guest: kernel $where: ${*%%/*}"
+	local where dir
+	local -a machine
+	guest_machine "$1" "$2" "$3"
 	dir=$(mktemp -d "$LOGS/guest.XXXXXX")
-	printf '%s\n' "$where" "$@" >"$dir/what"
-	printf '%s\n' "${plan[@]}" >"$dir/plan"
-	printf '%s\n' "$KEPT/${where// /-}.${dir##*.}" >"$dir/logs"
-	# iomem=relaxed: poke.c reaches the registers of a drive that its driver has claimed.
-	note_time "$dir/took" tests/rig/lab run --kernel "$kernel" --topology "$topology" "${machine[@]}" \
-		--share "$REPO/tests/guest" --append iomem=relaxed --timeout "$(guest_seconds "$kernel")" --logs "$(<"$dir/logs")" \
-		-- bash /mnt/share/run.sh --ring "$OPT_RING" "$@" 2>"$dir/err" >"$dir/out" &
+	note_guest "$dir" "$where" "$@"
+	progress "guest: kernel $where: ${*:4}"
+	note_time "$dir/took" tests/rig/lab run "${machine[@]}" --share "$REPO/tests/guest" \
+		--timeout "$(guest_seconds "$1")" --logs "$(<"$dir/logs")" \
+		-- bash /mnt/share/run.sh --ring "$OPT_RING" --seed "$SEED" --soak "$OPT_SOAK" "${@:4}" 2>"$dir/err" >"$dir/out" &
 	RUNNING[$!]=$dir
 }
 
@@ -165,6 +185,7 @@ finish_guest() {
 		count_results "$status" "$dir" "${what[@]}"
 	fi
 	if [[ $FAILED/${#CHANCES[@]} == "$before" ]]; then
+		keep_result "$dir"
 		forget_guest "$dir"
 	else
 		keep_guest "$dir"
@@ -190,7 +211,7 @@ runs_again() {
 	progress "$why; all of this guest once more: ${plan[*]:0:3}"
 	start_guest "${plan[@]}"
 	touch "${RUNNING[$!]}/again"
-	for mark in second chance; do
+	for mark in second chance key; do
 		[[ ! -e $2/$mark ]] || cp "$2/$mark" "${RUNNING[$!]}/"
 	done
 }
@@ -262,6 +283,7 @@ counts_again() {
 	! grep -q ': expected' < <(sed '/^not ok/!d; s/: expected at most//g' "$2/guard") || return
 	mapfile -t plan <"$2/plan"
 	progress "guest: kernel $1: beyond the baseline; a second sample"
+	forget_result "$2"
 	sed -n 's/^not ok - \(.*\); to accept it:.*/# \1/p' "$2/guard"
 	start_guest "${plan[@]:0:3}" meter/counts
 	touch "${RUNNING[$!]}/second"

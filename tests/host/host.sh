@@ -64,6 +64,23 @@ pipes_are_read() {
 	! grep -nE '(^|[^|])\| *(grep +-[a-zA-Z]*[qm]|head( |$))' "${files[@]}"
 }
 
+# What tests/check --since knows: a row for each file, files for each row, and no suite that there is not.
+each_file_calls_for_suites() {
+	local bad=0 path suites suite file
+	touches_read
+	while read -r path suites; do
+		[[ -n $(compgen -G "$path") ]] || { echo "no file: touches $path"; bad=1; }
+		for suite in $suites; do
+			grep -qxF -- "$suite" < <(matrix_suites; matrix_host; printf '%s\n' ALL - USERS) ||
+				{ echo "no suite '$suite': touches $path"; bad=1; }
+		done
+	done < <(matrix_rows touches)
+	while read -r file; do
+		[[ -n $(row_of "$file") ]] || { echo "tests/matrix: no row touches $file"; bad=1; }
+	done < <(sources)
+	return "$bad"
+}
+
 run_style() {
 	progress "style"
 	try "style: licence lines" has_spdx
@@ -71,6 +88,7 @@ run_style() {
 	try "style: kernel versions only in kernel/compat" versions_in_compat
 	try "style: shellcheck" shell_is_clean
 	try "style: pipes are read to the end" pipes_are_read
+	try "style: each file calls for suites" each_file_calls_for_suites
 	run_rooms
 	run_kernel_style
 }

@@ -96,6 +96,7 @@ results_tell() {
 	[[ ! -s $LOGS/failures ]] || { echo "# What failed:"; cat "$LOGS/failures"; }
 	[[ ! -s $LOGS/flaky ]] || { echo "# What passed only when it was run once more, alone:"; cat "$LOGS/flaky"; }
 	failures_tell
+	kept_told
 }
 
 results_end() {

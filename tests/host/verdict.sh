@@ -93,6 +93,71 @@ failed_run_again() (
 		has_failed cli && ! has_failed unit && in_ring all
 )
 
+# kept_again RING FRESH ONLY - what two runs say, of one guest, that is made of the same things each time.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
+kept_again() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE='' OPT_RING=$1 OPT_FRESH=$2 OPT_ONLY=$3
+	KEPT=$LOGS/kept
+	export DONARD_CACHE=$LOGS/cache
+	mkdir "$DONARD_CACHE"
+	failures_begin
+	progress() { :; }
+	tests/rig/lab() { echo parts; }
+	planned_guests() { printf '7\tswitch\t-\tperm\n'; }
+	start_guest() {
+		local where dir
+		local -a machine
+		guest_machine "$1" "$2" "$3"
+		dir=$(mktemp -d "$LOGS/guest.XXXXXX")
+		note_guest "$dir" "$where" "$@"
+		echo '1 1' >"$dir/took"
+		: >"$dir/err"
+		printf '%b' "$TOLD" >"$dir/out"
+		true &
+		RUNNING[$!]=$dir
+		echo started
+	}
+	for turn in first second; do
+		echo "run $turn"
+		PASSED=0 FAILED=0 SKIPPED=0 CHANCES=() RUNNING=() TIMES=() HOST=''
+		run_guests
+	done
+)
+
+# keeps WHAT-IS-SAID RING FRESH ONLY TOLD - of the second run's test.
+keeps() {
+	local TOLD=$5 seen
+	seen=$(kept_again "$2" "$3" "$4" | sed '1,/^run second$/d' | grep -E '^(ok|started)')
+	printf 'expected "%s", seen "%s"\n' "$1" "$seen"
+	[[ $seen == "$1" ]]
+}
+
+# calls_for SUITES FILE - by --since.
+calls_for() {
+	local seen
+	touches_read
+	seen=$(touched_by "$2" | xargs)
+	printf 'expected "%s", seen "%s"\n' "$1" "$seen"
+	[[ $seen == "$1" ]]
+}
+
+# shellcheck disable=SC2031  # by other functions, for themselves
+every_file_of_a_diff_counts() {
+	local dir=$LOGS/since
+	git init -q "$dir" && (
+		cd "$dir" || exit
+		mkdir -p kernel lib/rdma
+		touch kernel/window.c kernel/pmem.c
+		git add . && git -c user.name=a -c user.email=a commit -qm one
+		rm kernel/pmem.c
+		touch lib/rdma/new.c 'a name'
+		echo >kernel/window.c
+		# shellcheck disable=SC2034  # since.sh
+		OPT_SINCE=HEAD
+		diff <(printf '%s\0' kernel/pmem.c kernel/window.c 'a name' lib/rdma/new.c) <(changed_files)
+	)
+}
+
 # A shell takes it as it stands.
 commands_are_for_a_shell() {
 	local command
@@ -130,6 +195,19 @@ run_verdict() {
 		'0 passed, 1 failed, 0 skipped' "$FELL#   not of speed\n$SOUND_END" ''
 	try "verdict: and run again by --failed" failed_run_again
 	try "verdict: by a command for a shell" commands_are_for_a_shell
+	local told='ok - perm: a\n# end perm\n# end of boot\n'
+	try "verdict: a guest that passed is kept" keeps 'ok - 7 switch kept: perm: a' all '' '' "$told"
+	try "verdict: not for a fresh run" keeps $'started\nok - 7 switch: perm: a' all 1 '' "$told"
+	try "verdict: not for who names a suite" keeps $'started\nok - 7 switch: perm: a' all '' perm "$told"
+	try "verdict: not in the gate" keeps $'started\nok - 7 switch: perm: a' gate '' '' "$told"
+	try "verdict: nor a guest of which a test failed" keeps $'started\nok - 7 switch: perm: a' all '' '' \
+		"not ok - perm: b\n#   not of speed\n$told"
+	try "verdict: a folder calls for its suites" calls_for 'unit rdma seeds traffic' lib/rdma/session.c
+	try "verdict: the longest row counts" calls_for 'uapi folio bigbar' kernel/window.c
+	try "verdict: a script calls for its suite" calls_for copy tests/guest/copy.sh
+	try "verdict: a program calls for its users" calls_for pairs tests/guest/pairs_calls.h
+	try "verdict: a file without a row calls for all" calls_for "$(all_suites | xargs)" unheard/of.c
+	try "verdict: every file of a diff counts" every_file_of_a_diff_counts
 	try "verdict: what a slow host does not cause" each_not_of_speed
 	try "verdict: what it may cause" each_of_speed
 }

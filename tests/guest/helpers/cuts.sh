@@ -4,10 +4,8 @@
 # run.
 #
 # A life of the second guest writes lines as cutlog.c does (holds, torn, recovered, ack) to a file of this guest, which
-# no cut concerns. The lives of a test are numbered; "again" with the seed that a test prints draws the same numbers.
+# no cut concerns. The lives of a test are numbered. The same seed draws the same numbers, but for the moments of the emulators.
 
-# CUT_SEED draws the same again, but for the moments of the emulators.
-SEED=${CUT_SEED:-$RANDOM$RANDOM}
 # Of this guest's boot, as the host counts them.
 CUTS=0
 
@@ -136,7 +134,6 @@ cut_at_every_step() {
 	local begin=$1 life_of=$2 object=$3 life=1 step count
 	shift 3
 	RANDOM=$((SEED % 32768))
-	echo "seed $SEED: again with CUT_SEED=$SEED"
 	"$begin"
 	labctl lossy "$SEED"
 	for step in "$@"; do
@@ -157,7 +154,6 @@ cut_at_random() {
 	local begin=$1 life_of=$2 cuts=$3 life
 	RANDOM=$((SEED % 32768))
 	AT=()
-	echo "seed $SEED: again with CUT_SEED=$SEED"
 	"$begin"
 	labctl lossy "$SEED"
 	for ((life = 1; life <= cuts; life++)); do
