@@ -16,15 +16,27 @@
 
 struct cmb {
 	void __iomem *regs;
-	u64 bus_address;
+	u64 enabled;		/* what CMBMSC has then */
 	bool pool;		/* the nvme driver's: it enables and disables the CMB */
 	bool has_cmbmsc;	/* before NVMe 1.4 a CMB has no enable bit */
 };
 
+/*
+ * Two stores, and a reset of another driver's function may take the first.  The second
+ * alone would have the controller take a piece of the host's memory for its own, and
+ * keep what it should write there: so it is made only over the first, and is taken
+ * back if that is gone.
+ */
 static void cmb_enable(struct cmb *cmb)
 {
-	hi_lo_writeq(cmb->bus_address | NVME_CMBMSC_CMSE | NVME_CMBMSC_CRE,
-		     cmb->regs + NVME_CMBMSC);
+	void __iomem *low = cmb->regs + NVME_CMBMSC, *high = low + 4;
+
+	writel(upper_32_bits(cmb->enabled), high);
+	if (readl(high) != upper_32_bits(cmb->enabled))
+		return;
+	writel(lower_32_bits(cmb->enabled), low);
+	if (readl(high) != upper_32_bits(cmb->enabled))
+		writel(0, low);
 }
 
 /* CMBLOC and CMBSZ read as zero until CMBMSC.CRE is set. */
@@ -101,8 +113,8 @@ static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 	hi_lo_writeq(NVME_CMBMSC_CRE, cmb->regs + NVME_CMBMSC);
 	ret = cmb_locate(pdev, cmb->regs, req, place);
 	if (!ret) {
-		cmb->bus_address = pci_bus_address(pdev, place->bar) +
-				   place->offset;
+		cmb->enabled = (pci_bus_address(pdev, place->bar) + place->offset) |
+			       NVME_CMBMSC_CMSE | NVME_CMBMSC_CRE;
 		ret = cmb_narrow(req, place);
 	}
 	if (ret) {
@@ -157,7 +169,7 @@ static int cmb_find_pool(struct pci_dev *pdev, struct cmb *cmb,
 	if (ret)
 		return ret;
 	cmb->pool = true;
-	cmb->bus_address = pci_bus_address(pdev, place->bar) + place->offset;
+	cmb->enabled = hi_lo_readq(cmb->regs + NVME_CMBMSC);
 	return take_from_pool(pdev, req, place);
 }
 
@@ -206,7 +218,7 @@ static bool cmb_forgot(struct p2pmem_region *r)
 	struct cmb *cmb = r->provider_data;
 
 	return cmb->has_cmbmsc &&
-	       !(hi_lo_readq(cmb->regs + NVME_CMBMSC) & NVME_CMBMSC_CMSE);
+	       hi_lo_readq(cmb->regs + NVME_CMBMSC) != cmb->enabled;
 }
 
 static void cmb_enable_anew(struct p2pmem_region *r)
