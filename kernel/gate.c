@@ -40,7 +40,7 @@ void p2pmem_leave(struct p2pmem_region *r)
 void p2pmem_revalidate(struct p2pmem_region *r)
 {
 	u64 resets;
-	bool lost;
+	bool lost, reset;
 
 	lockdep_assert_held(&r->gate);
 	if (!r->provider->foreign)
@@ -48,11 +48,14 @@ void p2pmem_revalidate(struct p2pmem_region *r)
 	mutex_lock(&r->revalidate_lock);
 	lost = r->provider->forgot && r->provider->forgot(r);
 	resets = p2pmem_guard_resets(r->pdev);
-	if (lost || resets != r->function_resets) {
+	reset = lost || resets != r->function_resets;
+	if (reset)
 		atomic64_inc(&r->resets);
+	/* Each look counts while a reset goes on, and the log has it once. */
+	if (reset && !r->in_reset)
 		dev_warn_ratelimited(&r->dev, "the device was reset%s; what was written to its memory may be lost\n",
 				     lost ? " and had its memory disabled, which is enabled again" : "");
-	}
+	r->in_reset = reset;
 	r->function_resets = resets;
 	mb(); /* counted before the evidence goes: p2pmem_was_reset() */
 	if (lost)

@@ -151,6 +151,7 @@ struct p2pmem_region {
 
 	struct mutex revalidate_lock;	/* the device's enable bit, and resets */
 	atomic64_t resets;
+	bool in_reset;			/* found by the last look; revalidate_lock */
 	u64 function_resets;		/* guard.c: those of the function that are in resets */
 	bool resetting;			/* a reset is under way; set under gate */
 	bool lost;			/* one that the device did not come back from */
