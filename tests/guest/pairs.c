@@ -173,7 +173,7 @@ static bool disturbed(const struct cycle *c)
 /* Bytes may be lost then, and none are another's. */
 static bool lost(const struct cycle *c, uint64_t word)
 {
-	return (word == ONES || !word) && disturbed(c);
+	return (word == ONES || word == IN_FLIGHT || !word) && disturbed(c);
 }
 
 static void victim_looks(const struct cycle *c, const char *where, const uint64_t *words, uint64_t page, bool written)
