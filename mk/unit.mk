@@ -20,6 +20,9 @@ CUFILE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cufile test_cufile_io test
 	test_cufile_cuda test_cufile_faults)
 $(CUFILE_TESTS): $(CUFILE_OBJS) $(addprefix $(BUILD)/tests/unit/,cufile_scene.o cufile_gpu.o)
 $(CUFILE_TESTS): UNIT_LIBS := -ljson-c
+COPY_TESTS := $(addprefix $(BUILD)/tests/unit/,test_copy test_copy_causes)
+$(COPY_TESTS): $(BUILD)/tests/unit/copy_scene.o
+
 CACHE_LOG_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_recover test_cache_place)
 $(CACHE_LOG_TESTS): $(BUILD)/tests/unit/cache_nvram.o
 # Calls that fail when a test says so.
@@ -67,4 +70,4 @@ unit-valgrind:
 	$(MAKE) UNIT_RUNNER='$(VALGRIND)' unit
 
 -include $(addsuffix .d,$(UNIT_PROGS)) $(BUILD)/tests/unit/cufile_scene.d $(BUILD)/tests/unit/cufile_gpu.d \
-	$(BUILD)/tests/unit/cache_nvram.d $(BUILD)/tests/unit/vfio_client.d $(wildcard $(BUILD)/tests/rig/devices/*.d)
+	$(BUILD)/tests/unit/cache_nvram.d $(BUILD)/tests/unit/copy_scene.d $(BUILD)/tests/unit/vfio_client.d $(wildcard $(BUILD)/tests/rig/devices/*.d)

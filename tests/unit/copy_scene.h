@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Whole copies with a file in place of each region and of each drive: the
+ * kernel's ioctls, and the single reads and writes of a lossy route, are
+ * played by the program.  Needs ext4 or xfs under /tmp.
+ */
+#ifndef COPY_SCENE_H
+#define COPY_SCENE_H
+
+#include "unit.h"
+#include "fake_sysfs.h"
+#include "region/region.h"
+
+#define REGION_BYTES (1U << 20)
+
+struct scene {
+	struct fake *fake;
+	char in[128], out[128];
+	uint8_t *data;
+	struct donard_copy_options options;
+	struct donard_copy_result result;
+};
+
+/* Each as copy_setup() leaves it: nothing goes wrong. */
+extern uint32_t played_route, played_flags, played_region_flags;
+extern uint64_t played_available;
+/* The next claims find their range taken. */
+extern unsigned int played_busy_claims;
+/* The region that is being taken away, if any. */
+extern const char *played_gone;
+/* A lossy route says that it did what it did not. */
+extern bool played_lost_reads, played_lost_writes, played_failed_reads, played_failed_dram_writes;
+/* A route that fails; what else happens when a read fails. */
+extern bool played_failed_direct_reads;
+extern void (*played_at_failure)(void);
+/* Another program that writes to the file's first block before each of so many reads. */
+extern unsigned int played_writers;
+/* A file system that does no direct I/O and does not say so; or another program that reads the file, once. */
+extern bool played_fallback;
+extern unsigned int played_readers;
+/* Single reads and writes of drives, of or to DRAM. */
+extern size_t dram_transfers;
+
+int copy_setup(void **state);
+int copy_teardown(void **state);
+/* Skips the test where /tmp is neither ext4 nor xfs. */
+int copy(struct scene *scene, const char *src, const char *dst);
+/* @data NULL: zeros. */
+void write_file(const char *path, const uint8_t *data, size_t bytes);
+void assert_file(const char *path, const uint8_t *data, size_t bytes);
+void read_through_cache(int fd);
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, copy_setup, copy_teardown)
+
+#endif /* COPY_SCENE_H */
