@@ -7,7 +7,7 @@ SONAME    := libdonard.so.0
 LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out lib/cufile/%,$(wildcard lib/*/*.c))))
 # A library of its own, by the public calls of the other.  The number is that of the ABI that it stands in for.
 CUFILE_SONAME := libcufile.so.0
-CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)))
+CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) lib/base/mounts.c)
 # Both commands print names of others as the library does.
 TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c)) lib/base/printable.c)
 # The doctor predicts routes by the module's own rules, which are pure, and reads files as the library does.

@@ -5,11 +5,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/mounts.h"
 #include "cufile/denied.h"
 #include "cufile/log.h"
 #include "cufile/settings.h"
 
 struct mount {
+	int id;
 	char place[PATH_MAX], type[64], source[PATH_MAX];
 };
 
@@ -30,48 +32,16 @@ static int mount_of(int fd)
 	return number;
 }
 
-/* Blanks and the like stand there as "\040". */
-static void decode(char *text)
+static int take_mount(void *user, const struct dnd_mount *found)
 {
-	unsigned int byte;
-	char *to = text;
+	struct mount *mount = user;
 
-	for (; *text; text++) {
-		if (*text == '\\' && sscanf(text + 1, "%3o", &byte) == 1 && strspn(text + 1, "01234567") >= 3) {
-			*to++ = (char)byte;
-			text += 3;
-		} else {
-			*to++ = *text;
-		}
-	}
-	*to = '\0';
-}
-
-/* "36 35 98:0 /root /mnt options - ext4 /dev/sda rw"; optional fields stand before the dash. */
-static bool parse_line(const char *line, int wanted, struct mount *mount)
-{
-	const char *rest = strstr(line, " - ");
-	int number;
-
-	if (!rest || sscanf(line, "%d %*d %*s %*s %4095s", &number, mount->place) != 2 || number != wanted ||
-	    sscanf(rest, " - %63s %4095s", mount->type, mount->source) != 2)
-		return false;
-	decode(mount->place);
-	decode(mount->source);
-	return true;
-}
-
-static bool find_mount(int number, struct mount *mount)
-{
-	FILE *file = fopen("/proc/self/mountinfo", "re");
-	char line[3 * PATH_MAX];
-	bool found = false;
-
-	while (file && !found && fgets(line, sizeof(line), file))
-		found = parse_line(line, number, mount);
-	if (file)
-		fclose(file);
-	return found;
+	if (found->id != mount->id)
+		return 0;
+	snprintf(mount->place, sizeof(mount->place), "%s", found->place);
+	snprintf(mount->type, sizeof(mount->type), "%s", found->type);
+	snprintf(mount->source, sizeof(mount->source), "%s", found->source);
+	return 1;
 }
 
 static bool is_on(enum cuf_denied list, const char *word, const struct cuf_file *file)
@@ -102,7 +72,8 @@ bool cuf_denied(const struct cuf_file *file, int fd)
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	if (!file->is_regular)
 		return readlink(link, path, sizeof(path) - 1) > 0 && is_on(CUF_DENIED_DEVICES, path, file);
-	if (!find_mount(mount_of(fd), &mount))
+	mount.id = mount_of(fd);
+	if (dnd_mounts_each(take_mount, &mount) != 1)
 		return is_unknown(file);
 	return is_on(CUF_DENIED_DEVICES, mount.source, file) || is_on(CUF_DENIED_MOUNTS, mount.place, file) ||
 	       is_on(CUF_DENIED_FILE_SYSTEMS, mount.type, file);

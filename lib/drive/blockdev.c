@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <sys/sysmacros.h>
 
+#include "base/mounts.h"
 #include "drive/blockdev.h"
 #include "drive/disk.h"
 #include "drive/stack.h"
@@ -214,20 +215,33 @@ static bool same_disk(struct donard_context *ctx, dev_t device, const char *numb
 	       !dnd_sysfs_exists(ctx, "dev/block/%s/partition", text);
 }
 
-void dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *text,
-			      size_t text_bytes)
+struct mounted {
+	struct donard_context *ctx;
+	dev_t device;
+	char *text;
+	size_t text_bytes;
+};
+
+static int note_mount(void *user, const struct dnd_mount *mount)
 {
-	char line[2048], number[32], place[1024];
-	FILE *mounts = fopen("/proc/self/mountinfo", "re");
+	const struct mounted *mounted = user;
+	char number[32];
+
+	snprintf(number, sizeof(number), "%u:%u", mount->major_number, mount->minor_number);
+	if (!same_disk(mounted->ctx, mounted->device, number))
+		return 0;
+	snprintf(mounted->text, mounted->text_bytes, "%s", mount->place);
+	return 1;
+}
+
+int dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes)
+{
+	struct mounted mounted = { ctx, device, text, text_bytes };
+	int rc;
 
 	text[0] = '\0';
-	if (!mounts)
-		return;
-	while (!text[0] && fgets(line, sizeof(line), mounts))
-		if (sscanf(line, "%*d %*d %31s %*s %1023s", number, place) == 2 &&
-		    same_disk(ctx, device, number))
-			snprintf(text, text_bytes, "%s", place);
-	fclose(mounts);
+	rc = dnd_mounts_each(note_mount, &mounted);
+	return rc < 0 ? rc : 0;
 }
 
 struct holder {

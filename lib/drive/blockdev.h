@@ -14,9 +14,8 @@ int dnd_blockdev_resolve(struct donard_context *ctx, dev_t device, const char *l
  */
 int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const char *label,
 			       struct dnd_blockdev *blockdev);
-/* Where the device or a partition of it is mounted: "" or a mount point. */
-void dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *text,
-			      size_t text_bytes);
+/* Where the device or a partition of it is mounted: "" or a mount point.  -errno without a text: nobody says. */
+int dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes);
 
 /* The array or volume that the device or a partition of it is a leg of: "md0", or "". */
 void dnd_blockdev_holder(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes);

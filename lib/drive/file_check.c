@@ -23,6 +23,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/mounts.h"
 #include "drive/file_check.h"
 
 /* Headers older than the kernel lack some of them. */
@@ -85,43 +86,13 @@ const struct dnd_bounce *dnd_file_judge(const struct dnd_file_facts *facts, bool
 	return NULL;
 }
 
-static bool has_word(const char *list, const char *word)
+static int note_journal(void *user, const struct dnd_mount *mount)
 {
-	size_t length = strlen(word), part;
+	struct dnd_file_facts *facts = user;
 
-	for (; *list; list += part + (list[part] != '\0')) {
-		part = strcspn(list, ",\n");
-		if (part == length && !strncmp(list, word, length))
-			return true;
-	}
-	return false;
-}
-
-bool dnd_mountinfo_says(const char *line, unsigned int major_number, unsigned int minor_number,
-			const char *option)
-{
-	const char *rest = strstr(line, " - ");
-	char options[512];
-	unsigned int a, b;
-
-	/* Behind the dash: type, source, options of the file system itself. */
-	return sscanf(line, "%*d %*d %u:%u", &a, &b) == 2 && a == major_number &&
-	       b == minor_number && rest && sscanf(rest, " - %*s %*s %511s", options) == 1 &&
-	       has_word(options, option);
-}
-
-static bool mounted_with(const struct dnd_file_facts *facts, const char *option)
-{
-	FILE *mounts = fopen("/proc/self/mountinfo", "re");
-	char line[4096];
-	bool found = false;
-
-	if (!mounts)
-		return false;
-	while (!found && fgets(line, sizeof(line), mounts))
-		found = dnd_mountinfo_says(line, facts->major_number, facts->minor_number, option);
-	fclose(mounts);
-	return found;
+	facts->mounted_journal |= mount->major_number == facts->major_number &&
+				  mount->minor_number == facts->minor_number && dnd_mount_has(mount, "data=journal");
+	return 0;
 }
 
 /* By the raw call: older C libraries lack the members. */
@@ -158,5 +129,5 @@ void dnd_file_ask(struct donard_context *ctx, int fd, const char *disk,
 		facts->flags = (uint32_t)flags;
 	dnd_sysfs_read_u64(ctx, &stable_pages, "block/%s/queue/stable_writes", disk);
 	facts->stable_pages = stable_pages;
-	facts->mounted_journal = mounted_with(facts, "data=journal");
+	dnd_mounts_each(note_journal, facts);	/* it names the cause alone */
 }

@@ -29,8 +29,5 @@ void dnd_file_ask(struct donard_context *ctx, int fd, const char *disk,
 		  struct dnd_file_facts *facts);
 /* NULL: reads, or with @writes reads and writes, go straight to the drive.  Pure. */
 const struct dnd_bounce *dnd_file_judge(const struct dnd_file_facts *facts, bool writes);
-/* Is the line of /proc/self/mountinfo about that device, with that option of its file system?  Pure. */
-bool dnd_mountinfo_says(const char *line, unsigned int major_number, unsigned int minor_number,
-			const char *option);
 
 #endif /* DND_FILE_CHECK_H */

@@ -322,8 +322,11 @@ static int open_again(struct donard_context *ctx, int fd, int access_mode, struc
 static int check_unused(struct donard_context *ctx, int fd, const struct dnd_drive *drive)
 {
 	char place[512];
+	int rc = dnd_blockdev_mount_point(ctx, drive->device, place, sizeof(place));
 
-	dnd_blockdev_mount_point(ctx, drive->device, place, sizeof(place));
+	if (rc)
+		return dnd_fail_errno(ctx, rc, "%s: whether it is mounted cannot be told, and descriptor %d would write under "
+				      "the file system. Let this process read /proc/self/mountinfo", drive->path, fd);
 	if (place[0])
 		return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s, and descriptor %d would "
 				"write under the file system. Unmount it first.", drive->path, place, fd);

@@ -96,33 +96,11 @@ static void holes_without_extents(void **state)
 	assert_bounces(facts, true, "block by block");
 }
 
-static const char ext4_line[] =
-	"36 25 259:1 / /mnt/fs rw,relatime shared:7 - ext4 /dev/nvme1n1 rw,data=journal\n";
-
-static void mounts(void **state)
-{
-	const char *bind = "37 25 259:1 /a\\040b /mnt/b rw - ext4 /dev/nvme1n1 rw,errors=continue,data=journal";
-
-	(void)state;
-	assert_true(dnd_mountinfo_says(ext4_line, 259, 1, "data=journal"));
-	assert_true(dnd_mountinfo_says(bind, 259, 1, "data=journal"));
-	assert_false(dnd_mountinfo_says(ext4_line, 259, 2, "data=journal"));
-	assert_false(dnd_mountinfo_says(ext4_line, 259, 1, "data=journa"));
-	assert_false(dnd_mountinfo_says(ext4_line, 259, 1, "relatime"));
-	assert_false(dnd_mountinfo_says("36 25 259:1 / / rw - ext4 /dev/x rw,data=ordered", 259, 1,
-					"data=journal"));
-	assert_false(dnd_mountinfo_says("36 25 259:1 / / rw,data=journal - xfs /dev/x rw", 259, 1,
-					"data=journal"));
-	assert_false(dnd_mountinfo_says("36 25 259:1 / / rw", 259, 1, "data=journal"));
-	assert_false(dnd_mountinfo_says("", 259, 1, "data=journal"));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(goes_straight), cmocka_unit_test(names_the_cause),
 		cmocka_unit_test(what_is_said_is_not_all), cmocka_unit_test(holes_without_extents),
-		cmocka_unit_test(mounts),
 	};
 
 	return cmocka_run_group_tests_name("file_check", tests, NULL, NULL);

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See mounts.h. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/mounts.h"
+
+#define OCTAL	"01234567"
+
+/* Blanks and the like stand there as "\040". */
+static char *decode(char *text)
+{
+	const char *from = text;
+	char *to = text;
+
+	if (!text)
+		return NULL;
+	while (*from) {
+		if (*from == '\\' && strspn(from + 1, OCTAL) >= 3) {
+			*to++ = (char)((from[1] - '0') << 6 | (from[2] - '0') << 3 | (from[3] - '0'));
+			from += 4;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	*to = '\0';
+	return text;
+}
+
+/* "36 35 98:0 /root /mnt options shared:7 - ext4 /dev/sda rw"; fields that may lack stand before the dash. */
+bool dnd_mount_parse(char *line, struct dnd_mount *mount)
+{
+	char *number = strsep(&line, " "), *device, *dash;
+
+	strsep(&line, " ");	/* the mount that it is on */
+	device = strsep(&line, " ");
+	strsep(&line, " ");	/* its root in the file system */
+	mount->place = decode(strsep(&line, " "));
+	do
+		dash = strsep(&line, " ");
+	while (dash && strcmp(dash, "-"));
+	mount->type = strsep(&line, " ");
+	mount->source = decode(strsep(&line, " "));
+	mount->options = strsep(&line, " ");
+	return mount->options && sscanf(number, "%d", &mount->id) == 1 &&
+	       sscanf(device, "%u:%u", &mount->major_number, &mount->minor_number) == 2;
+}
+
+bool dnd_mount_has(const struct dnd_mount *mount, const char *option)
+{
+	size_t length = strlen(option), part;
+
+	for (const char *at = mount->options; *at; at += part + (at[part] != '\0')) {
+		part = strcspn(at, ",");
+		if (part == length && !strncmp(at, option, length))
+			return true;
+	}
+	return false;
+}
+
+int dnd_mounts_each(int (*each)(void *user, const struct dnd_mount *mount), void *user)
+{
+	FILE *file = fopen("/proc/self/mountinfo", "re");
+	struct dnd_mount mount;
+	size_t room = 0;
+	char *line = NULL;
+	int rc = 0;
+
+	if (!file)
+		return -errno;
+	while (!rc && getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		if (dnd_mount_parse(line, &mount))
+			rc = each(user, &mount);
+	}
+	free(line);
+	fclose(file);
+	return rc;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Lines of /proc/self/mountinfo. */
+#include "unit.h"
+
+#include "base/mounts.h"
+
+static char text[512];
+
+static bool parse(const char *line, struct dnd_mount *mount)
+{
+	snprintf(text, sizeof(text), "%s", line);
+	return dnd_mount_parse(text, mount);
+}
+
+static void fields(void **state)
+{
+	struct dnd_mount mount;
+
+	(void)state;
+	assert_true(parse("36 25 259:1 / /mnt/fs rw,relatime shared:7 master:2 - ext4 /dev/nvme1n1 rw,data=journal", &mount));
+	assert_int_equal(mount.id, 36);
+	assert_int_equal(mount.major_number, 259);
+	assert_int_equal(mount.minor_number, 1);
+	assert_string_equal(mount.place, "/mnt/fs");
+	assert_string_equal(mount.type, "ext4");
+	assert_string_equal(mount.source, "/dev/nvme1n1");
+	assert_true(dnd_mount_has(&mount, "data=journal"));
+	assert_true(dnd_mount_has(&mount, "rw"));
+	assert_false(dnd_mount_has(&mount, "data=journa"));
+	assert_false(dnd_mount_has(&mount, "relatime"));	/* the mount's, and not the file system's */
+}
+
+static void names_are_decoded(void **state)
+{
+	struct dnd_mount mount;
+
+	(void)state;
+	assert_true(parse("37 25 259:1 /a\\040b /mnt/my\\040disk\\134\\011\\0401 rw - xfs /dev/x\\012y rw", &mount));
+	assert_string_equal(mount.place, "/mnt/my disk\\\t 1");
+	assert_string_equal(mount.source, "/dev/x\ny");
+	assert_true(parse("37 25 0:5 / /a\\04 rw - tmpfs none\\ rw", &mount));
+	assert_string_equal(mount.place, "/a\\04");
+	assert_string_equal(mount.source, "none\\");
+}
+
+static void other_lines(void **state)
+{
+	static const char *const lines[] = {
+		"", " ", "36 25 259:1 / / rw", "36 25 259:1 / / rw -", "36 25 259:1 / / rw - ext4", "x 25 259:1 / / rw - ext4 a b",
+		"36 25 259 / / rw - ext4 a b",
+	};
+	struct dnd_mount mount;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
+		assert_false(parse(lines[i], &mount));
+}
+
+static int find_root(void *user, const struct dnd_mount *mount)
+{
+	(void)user;
+	return !strcmp(mount->place, "/");
+}
+
+static void of_this_process(void **state)
+{
+	(void)state;
+	assert_int_equal(dnd_mounts_each(find_root, NULL), 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(fields), cmocka_unit_test(names_are_decoded), cmocka_unit_test(other_lines),
+		cmocka_unit_test(of_this_process),
+	};
+
+	return cmocka_run_group_tests_name("mounts", tests, NULL, NULL);
+}
