@@ -26,10 +26,18 @@ struct dnd_failure {
 	char text[DND_TEXT_BYTES];
 };
 
+/* What of sysfs could not be read for want of descriptors or memory: how often, and the last of it. */
+struct dnd_unread {
+	unsigned int count;
+	int error_number;
+	char path[PATH_MAX / 2];
+};
+
 struct donard_context {
 	char sysfs_root[PATH_MAX / 2];
 	char dev_root[PATH_MAX / 2];
 	struct dnd_failure failure;
+	struct dnd_unread *unread;	/* its own: who only reads sysfs notes it, too */
 };
 
 /* Stable error words; error.c has the table of texts and errno values. */
@@ -144,8 +152,17 @@ bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t name_bytes,
 			const char *format, ...) DND_PRINTF(4, 5);
 /*
+ * A value that was taken for absent may have been there, and not to be read for want of a descriptor or of memory.  Who
+ * concludes from what is absent keeps the count of before, and returns what comes of the check: the failure that
+ * something since then could not be read, or @rc with its text.
+ */
+unsigned int dnd_sysfs_unread(const struct donard_context *ctx);
+int dnd_sysfs_check(struct donard_context *ctx, unsigned int before, int rc);
+/* The failure that there is no sysfs, or 0. */
+int dnd_require_sysfs(struct donard_context *ctx);
+/*
  * Calls @each for every entry but "." and "..", in the order of strverscmp().  A
- * missing folder is empty; one that cannot be read fails, with a text.
+ * missing folder is empty, if sysfs itself is there; one that cannot be read fails, with a text.
  */
 int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 		       int (*each)(struct donard_context *ctx, const char *entry, void *data),

@@ -21,14 +21,18 @@ DND_PUBLIC int donard_open(struct donard_context **ctx_out, const struct donard_
 	if (rc)
 		return rc;
 	ctx = calloc(1, sizeof(*ctx));
-	if (!ctx)
+	if (ctx)
+		ctx->unread = calloc(1, sizeof(*ctx->unread));
+	if (!ctx || !ctx->unread) {
+		free(ctx);
 		return -ENOMEM;
+	}
 	ctx->failure.code = dnd_error_word(DND_OK);
 	rc = copy_root(ctx->sysfs_root, sizeof(ctx->sysfs_root), taken.sysfs_root, "/sys");
 	if (!rc)
 		rc = copy_root(ctx->dev_root, sizeof(ctx->dev_root), taken.dev_root, "/dev");
 	if (rc) {
-		free(ctx);
+		donard_close(ctx);
 		return rc;
 	}
 	*ctx_out = ctx;
@@ -37,5 +41,7 @@ DND_PUBLIC int donard_open(struct donard_context **ctx_out, const struct donard_
 
 DND_PUBLIC void donard_close(struct donard_context *ctx)
 {
+	if (ctx)
+		free(ctx->unread);
 	free(ctx);
 }

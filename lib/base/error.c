@@ -122,6 +122,19 @@ static enum dnd_error from_errno(int error_number)
 	}
 }
 
+/* What helps whatever was to be opened. */
+static const char *of_descriptors(int error_number)
+{
+	switch (error_number) {
+	case EMFILE:
+		return "This process has as many descriptors as it may: close some, or raise its limit (ulimit -n)";
+	case ENFILE:
+		return "All programs together have as many files open as the machine allows: end some, or raise the limit "
+		       "(sysctl fs.file-max)";
+	}
+	return NULL;
+}
+
 int dnd_fail_errno(struct donard_context *ctx, int error_number, const char *format, ...)
 {
 	va_list args;
@@ -132,6 +145,8 @@ int dnd_fail_errno(struct donard_context *ctx, int error_number, const char *for
 	set_text(ctx, format, args);
 	va_end(args);
 	append(ctx, ": ", strerror(error_number));
+	if (of_descriptors(error_number))
+		append(ctx, " ", of_descriptors(error_number));
 	ctx->failure.code = errors[from_errno(error_number)].word;
 	return -error_number;
 }

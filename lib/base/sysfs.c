@@ -1,5 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads and writes single sysfs values, and goes through folders. */
+/*
+ * Reads and writes single sysfs values, and goes through folders.
+ *
+ * Most of those who read take a value that is not there for none: not each device has each.  What could not be read for
+ * want of a descriptor or of memory says nothing of the device: it is noted, and who asks afterwards fails.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,6 +25,42 @@ int dnd_sysfs_path(const struct donard_context *ctx, char path[PATH_MAX], const 
 	return rc;
 }
 
+/* Returns @rc, which came of looking at @path. */
+static int note(const struct donard_context *ctx, const char *path, int rc)
+{
+	struct dnd_unread *unread = ctx->unread;
+
+	if (rc != -EMFILE && rc != -ENFILE && rc != -ENOMEM)
+		return rc;
+	unread->count++;
+	unread->error_number = -rc;
+	snprintf(unread->path, sizeof(unread->path), "%s", path);
+	return rc;
+}
+
+unsigned int dnd_sysfs_unread(const struct donard_context *ctx)
+{
+	return ctx->unread->count;
+}
+
+int dnd_sysfs_check(struct donard_context *ctx, unsigned int before, int rc)
+{
+	const struct dnd_unread *unread = ctx->unread;
+
+	return unread->count == before ? rc : dnd_fail_errno(ctx, unread->error_number, "%s cannot be read", unread->path);
+}
+
+/* Each kernel's has all of these. */
+int dnd_require_sysfs(struct donard_context *ctx)
+{
+	if (dnd_sysfs_exists(ctx, "class") || dnd_sysfs_exists(ctx, "block") || dnd_sysfs_exists(ctx, "bus") ||
+	    dnd_sysfs_exists(ctx, "dev"))
+		return 0;
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: no sysfs is mounted there, so that nothing tells of drives, regions and "
+			"modules. Mount it (mount -t sysfs sysfs %s), or give this container that of its host.",
+			ctx->sysfs_root, ctx->sysfs_root);
+}
+
 static int read_text(const struct donard_context *ctx, char *value, size_t value_bytes,
 		     const char *format, va_list args)
 {
@@ -27,7 +68,7 @@ static int read_text(const struct donard_context *ctx, char *value, size_t value
 	int rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 
 	value[0] = '\0';
-	return rc ? rc : dnd_file_text(path, value, value_bytes);
+	return rc ? rc : note(ctx, path, dnd_file_text(path, value, value_bytes));
 }
 
 int dnd_sysfs_read(const struct donard_context *ctx, char *value, size_t value_bytes,
@@ -65,7 +106,7 @@ int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const 
 	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
 	if (!rc)
-		rc = dnd_file_text(path, text, sizeof(text));
+		rc = note(ctx, path, dnd_file_text(path, text, sizeof(text)));
 	if (rc)
 		return rc;
 	errno = 0;
@@ -119,7 +160,7 @@ int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t nam
 	if (rc)
 		return rc;
 	if (!realpath(path, target))
-		return -errno;
+		return note(ctx, path, -errno);
 	slash = strrchr(target, '/');
 	rc = snprintf(name, name_bytes, "%s", slash ? slash + 1 : target);
 	return rc < 0 || (size_t)rc >= name_bytes ? -ENAMETOOLONG : 0;
@@ -152,7 +193,10 @@ int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 	if (rc)
 		return dnd_fail_errno(ctx, rc, "%s cannot be read", folder);
 	rc = dnd_folder_each(path, visit_entry, &visit);
-	if (visit.rc || !rc || rc == -ENOENT)
+	if (!visit.rc && rc == -ENOENT)
+		return dnd_require_sysfs(ctx);
+	if (visit.rc || !rc)
 		return visit.rc;
+	note(ctx, path, rc);
 	return dnd_fail_errno(ctx, rc, "%s cannot be read", path);
 }

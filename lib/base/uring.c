@@ -49,14 +49,8 @@ int dnd_fail_uring(struct donard_context *ctx, int error_number)
 {
 	if (dnd_uring_is_refused(-error_number))
 		return refused(ctx, error_number);
-	switch (error_number) {
-	case EMFILE:
-	case ENFILE:
-		return dnd_fail_errno(ctx, error_number, "io_uring cannot be set up. Raise the limit of open files (ulimit -n), "
-				      "or close some");
-	case ENOMEM:
+	if (error_number == ENOMEM)
 		return dnd_fail_errno(ctx, error_number, "io_uring cannot be set up. Free memory, or raise the limit of locked "
 				      "memory (ulimit -l)");
-	}
 	return dnd_fail_errno(ctx, error_number, "io_uring cannot be set up");
 }

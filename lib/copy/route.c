@@ -73,32 +73,37 @@ static bool usable_for_staging(const struct donard_region_info *info)
 	return info->state == DONARD_STATE_READY && !info->persistent && info->available_bytes;
 }
 
+/* -errno with a text where it cannot be used. */
 static int rank_of(struct dnd_copy *copy, const char *name)
 {
 	struct dnd_region region;
-	int rank = -1;
+	int rc = dnd_region_open(copy->ctx, name, &region);
 
-	if (dnd_region_open(copy->ctx, name, &region))
-		return -1;
-	if (!probe_region(copy, &region))
-		rank = dnd_route_rank(&copy->worst->route);
+	if (rc)
+		return rc;
+	rc = probe_region(copy, &region);
+	if (!rc)
+		rc = dnd_route_rank(&copy->worst->route);
 	dnd_region_close(&region);
 	copy->src.join.region = copy->dst.join.region = NULL;
 	copy->worst = NULL;
-	return rank;
+	return rc;
 }
 
-/* Name of the best region, "" when there is none. */
+/* Name of the best region, "" when there is none; what keeps the last from use is the failure where none is of use. */
 static int choose_staging(struct dnd_copy *copy, char name[P2PMEM_NAME_BYTES])
 {
 	struct donard_region_list *list;
-	int best = -1, rank, count = donard_region_list_parts(copy->ctx, 0, &list);
+	int best = -1, rank, rc = 0, count = donard_region_list_parts(copy->ctx, 0, &list);
 
 	name[0] = '\0';
 	for (int i = 0; i < count; i++) {
 		const struct donard_region_info *info = donard_region_get(list, (size_t)i);
 
-		rank = usable_for_staging(info) ? rank_of(copy, info->name) : -1;
+		if (!usable_for_staging(info))
+			continue;
+		rank = rank_of(copy, info->name);
+		rc = rank < 0 ? rank : rc;
 		if (rank <= best)
 			continue;
 		best = rank;
@@ -107,7 +112,7 @@ static int choose_staging(struct dnd_copy *copy, char name[P2PMEM_NAME_BYTES])
 	if (count < 0)
 		return count;
 	donard_region_list_free(list);
-	return 0;
+	return name[0] ? 0 : rc;
 }
 
 static int no_staging(struct dnd_copy *copy)

@@ -21,8 +21,7 @@ static void fit_to_stack(struct dnd_blockdev *blockdev)
 				stack->legs[i].blockdev.memory_align_bytes);
 }
 
-int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const char *label,
-			       struct dnd_blockdev *blockdev)
+static int resolve(struct donard_context *ctx, dev_t device, const char *label, struct dnd_blockdev *blockdev)
 {
 	char number[32];
 	int rc = dnd_disk_look_up(ctx, device, label, number, blockdev);
@@ -35,6 +34,17 @@ int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const c
 	if (!rc)
 		fit_to_stack(blockdev);
 	return rc;
+}
+
+int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const char *label,
+			       struct dnd_blockdev *blockdev)
+{
+	unsigned int unread = dnd_sysfs_unread(ctx);
+	int rc = resolve(ctx, device, label, blockdev), checked = dnd_sysfs_check(ctx, unread, rc);
+
+	if (!rc && checked)
+		dnd_blockdev_release(blockdev);
+	return checked;
 }
 
 int dnd_blockdev_resolve(struct donard_context *ctx, dev_t device, const char *label,

@@ -139,14 +139,21 @@ static int find_controllers(struct donard_context *ctx, struct dnd_blockdev *blo
 	return dnd_for_each_entry(ctx, folder, add_if_path, blockdev);
 }
 
+/* File systems such as btrfs have device numbers of their own, which are no disk's. */
+static int not_in_sysfs(struct donard_context *ctx, const char *label, const char *number)
+{
+	int rc = dnd_require_sysfs(ctx);
+
+	return rc ? rc : dnd_fail(ctx, DND_E_NOT_NVME, "%s: block device %s is not in sysfs", label, number);
+}
+
 int dnd_disk_look_up(struct donard_context *ctx, dev_t device, const char *label, char number[32],
 		     struct dnd_blockdev *blockdev)
 {
 	memset(blockdev, 0, sizeof(*blockdev));
 	snprintf(number, 32, "%u:%u", major(device), minor(device));
 	if (dnd_disk_name(ctx, number, blockdev->disk, sizeof(blockdev->disk)))
-		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: block device %s is not in sysfs", label,
-				number);
+		return not_in_sysfs(ctx, label, number);
 	if (read_geometry(ctx, number, blockdev))
 		return not_nvme(ctx, label, blockdev->disk);
 	return 0;

@@ -162,8 +162,8 @@ int dnd_drive_open_leg(const struct donard_context *ctx, const struct dnd_drive 
 		       const char *path, struct dnd_drive *leg_drive);
 /* Asks the file system about a file: alignments, @bounce.  Of a block device nothing is asked. */
 void dnd_drive_ask(struct donard_context *ctx, struct dnd_drive *drive);
-/* Once more: sets @bounce alone, since requests keep to the alignments that they were told. */
-void dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
+/* Once more: sets @bounce alone, since requests keep to the alignments that they were told.  Fails if nobody answers. */
+int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
 
 /*
  * generic.c: the generic character device of an NVMe namespace (/dev/ng0n1):

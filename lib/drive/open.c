@@ -210,14 +210,16 @@ void dnd_drive_ask(struct donard_context *ctx, struct dnd_drive *drive)
 		ask(ctx, drive, drive->fd);
 }
 
-void dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive)
+int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive)
 {
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	struct dnd_file_facts facts;
 
 	if (!drive->is_file || drive->fd < 0)
-		return;
+		return 0;
 	dnd_file_ask(ctx, drive->fd, drive->blockdev.disk, &facts);
 	judge(drive, &facts);
+	return dnd_sysfs_check(ctx, unread, 0);
 }
 
 /* XFS may keep a file's data on another device, which nothing but the superblock names. */
@@ -266,9 +268,19 @@ static int read_size(struct donard_context *ctx, struct dnd_drive *drive)
 	return check_realtime(ctx, drive, drive->fd);
 }
 
+/* What was concluded from sysfs holds if it could be read. */
+static int opened(struct donard_context *ctx, struct dnd_drive *drive, unsigned int unread, int rc)
+{
+	rc = dnd_sysfs_check(ctx, unread, rc);
+	if (rc)
+		dnd_drive_close(drive);
+	return rc;
+}
+
 static int open_existing(struct donard_context *ctx, struct dnd_drive *drive,
 			 const struct stat *st)
 {
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	int rc = check_type(ctx, drive, st);
 
 	if (!rc)
@@ -277,14 +289,28 @@ static int open_existing(struct donard_context *ctx, struct dnd_drive *drive,
 		rc = open_fd(ctx, drive);
 	if (!rc)
 		rc = read_size(ctx, drive);
-	if (rc)
-		dnd_drive_close(drive);
-	return rc;
+	return opened(ctx, drive, unread, rc);
+}
+
+/* The failure that it is a link to what does not exist, or 0. */
+static int check_link(struct donard_context *ctx, const char *path)
+{
+	char target[PATH_MAX];
+	ssize_t length = readlink(path, target, sizeof(target) - 1);
+
+	if (length < 0)
+		return 0;
+	target[length] = '\0';
+	dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: it is a link to %s, which does not exist. Name what is meant itself, or remove "
+		 "the link.", path, target);
+	return -ENOENT;
 }
 
 static int no_stat(struct donard_context *ctx, const char *path)
 {
 	if (errno == ENOENT) {
+		if (check_link(ctx, path))
+			return -ENOENT;
 		dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such file or device. 'donard-cli list' shows "
 			 "the drives.", path);
 		return -ENOENT;
@@ -350,6 +376,7 @@ static int adopt_fd(struct donard_context *ctx, int fd, struct dnd_drive *drive)
 
 int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct dnd_drive *drive)
 {
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	char folder[64];
 	struct stat st;
 	int rc;
@@ -367,9 +394,7 @@ int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct
 		rc = adopt_fd(ctx, fd, drive);
 	if (!rc)
 		rc = read_size(ctx, drive);
-	if (rc)
-		dnd_drive_close(drive);
-	return rc;
+	return opened(ctx, drive, unread, rc);
 }
 
 /*
@@ -394,6 +419,8 @@ static int no_folder(struct donard_context *ctx, const char *path, const char *f
 	if (errno != ENOENT)
 		return dnd_fail_access(ctx, errno, "The permissions of a folder above it do not allow it",
 				       "%s: cannot be created", path);
+	if (check_link(ctx, folder))
+		return -ENOENT;
 	dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: cannot be created: there is no folder %s. Make it first (mkdir -p), or "
 		 "choose another destination.", path, folder);
 	return -ENOENT;
@@ -402,9 +429,10 @@ static int no_folder(struct donard_context *ctx, const char *path, const char *f
 /* A file that does not exist yet lives where its folder lives. */
 static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 {
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	char copy[PATH_MAX], *folder;
 	struct stat st;
-	int rc;
+	int rc = check_link(ctx, drive->path);
 
 	if (!lstat(drive->path, &st))
 		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: it is a link to what does not exist. Name the file itself, "
@@ -423,10 +451,7 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 	drive->is_file = true;
 	drive->unnamed = true;
 	drive->device = st.st_dev;
-	rc = open_unnamed(ctx, drive, folder);
-	if (rc)
-		dnd_drive_close(drive);
-	return rc;
+	return opened(ctx, drive, unread, open_unnamed(ctx, drive, folder));
 }
 
 int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct dnd_drive *drive)

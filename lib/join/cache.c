@@ -90,6 +90,7 @@ void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length,
 int dnd_join_watched(struct dnd_join *join, const struct dnd_residency *before, uint64_t *grown_bytes)
 {
 	int64_t grown;
+	int rc;
 
 	if (!before->pages)
 		return 0;
@@ -99,6 +100,6 @@ int dnd_join_watched(struct dnd_join *join, const struct dnd_residency *before, 
 	if (grown <= 0)
 		return 0;
 	*grown_bytes += (uint64_t)grown;
-	dnd_drive_ask_again(join->ctx, join->drive);
-	return join->drive->bounce ? refuse(join, join->drive->bounce) : 0;
+	rc = dnd_drive_ask_again(join->ctx, join->drive);
+	return !rc && join->drive->bounce ? refuse(join, join->drive->bounce) : rc;
 }

@@ -249,9 +249,10 @@ static int ask_again(struct donard_queue *queue, const struct dnd_queue_request 
 		return 0;
 	if (queue->looked_seconds - pair->asked_seconds >= ASK_EVERY_SECONDS) {
 		rc = check_unchanged(queue, drive, pair);
+		if (!rc)
+			rc = dnd_drive_ask_again(queue->ctx, drive);
 		if (rc)		/* and at the next request, too */
 			return rc;
-		dnd_drive_ask_again(queue->ctx, drive);
 		pair->asked_seconds = queue->looked_seconds;
 	}
 	if (drive->bounce && !pair->bounced)

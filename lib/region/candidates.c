@@ -33,14 +33,18 @@ DND_PUBLIC int donard_candidate_list(struct donard_context *ctx,
 				     struct donard_candidate_list **out)
 {
 	struct donard_candidate_list *list = calloc(1, sizeof(*list));
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	int rc;
 
 	if (!list)
 		return dnd_fail_memory(ctx);
 	rc = dnd_for_each_entry(ctx, "bus/pci/devices", scan_function, list);
+	if (rc == -ENOMEM)
+		dnd_fail_memory(ctx);
+	rc = dnd_sysfs_check(ctx, unread, rc);
 	if (rc) {
 		donard_candidate_list_free(list);
-		return rc == -ENOMEM ? dnd_fail_memory(ctx) : rc;
+		return rc;
 	}
 	*out = list;
 	return (int)list->count;

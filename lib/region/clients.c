@@ -7,6 +7,7 @@
 DND_PUBLIC int donard_client_list(struct donard_context *ctx, struct donard_client_list **out)
 {
 	struct donard_client_list *list = calloc(1, sizeof(*list));
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	int rc;
 
 	if (!list)
@@ -16,9 +17,12 @@ DND_PUBLIC int donard_client_list(struct donard_context *ctx, struct donard_clie
 		rc = dnd_scan_rdma(ctx, list);
 	if (!rc)
 		rc = dnd_scan_gpu(ctx, list);
+	if (rc == -ENOMEM)
+		dnd_fail_memory(ctx);
+	rc = dnd_sysfs_check(ctx, unread, rc);
 	if (rc) {
 		donard_client_list_free(list);
-		return rc == -ENOMEM ? dnd_fail_memory(ctx) : rc;
+		return rc;
 	}
 	*out = list;
 	return (int)list->count;

@@ -112,15 +112,19 @@ static int look_at_regions(struct donard_context *ctx, struct scan *scan)
 DND_PUBLIC int donard_gpu_list(struct donard_context *ctx, struct donard_gpu_list **out)
 {
 	struct scan scan = { .list = calloc(1, sizeof(*scan.list)), .names = dnd_pci_names_open() };
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	int rc = scan.list && scan.names ? look_at_regions(ctx, &scan) : -ENOMEM;
 
 	if (!rc)
 		rc = dnd_for_each_entry(ctx, "bus/pci/devices", scan_function, &scan);
 	dnd_pci_names_close(scan.names);
 	donard_region_list_free(scan.regions);
+	if (rc == -ENOMEM)
+		dnd_fail_memory(ctx);
+	rc = dnd_sysfs_check(ctx, unread, rc);
 	if (rc) {
 		donard_gpu_list_free(scan.list);
-		return rc == -ENOMEM ? dnd_fail_memory(ctx) : rc;
+		return rc;
 	}
 	*out = scan.list;
 	return (int)scan.list->count;

@@ -180,6 +180,7 @@ static void read_all(struct donard_context *ctx, struct donard_region_list *list
 static int list_regions(struct donard_context *ctx, struct donard_region_list **out,
 			const char *only, unsigned int parts)
 {
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	struct donard_region_list *list;
 	struct scan scan = { .only = only };
 	int rc;
@@ -192,11 +193,13 @@ static int list_regions(struct donard_context *ctx, struct donard_region_list **
 		return dnd_fail_memory(ctx);
 	scan.list = list;
 	rc = dnd_for_each_entry(ctx, "class/p2pmem", add_region, &scan);
+	if (!rc)
+		read_all(ctx, list, parts);
+	rc = dnd_sysfs_check(ctx, unread, rc);
 	if (rc) {
 		donard_region_list_free(list);
 		return rc;
 	}
-	read_all(ctx, list, parts);
 	*out = list;
 	return (int)list->count;
 }

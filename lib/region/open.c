@@ -21,9 +21,12 @@
 
 int dnd_require_module(struct donard_context *ctx)
 {
+	int rc;
+
 	if (dnd_sysfs_exists(ctx, "class/p2pmem"))
 		return 0;
-	return dnd_fail(ctx, DND_E_NO_MODULE, "the kernel module p2pmem is not loaded");
+	rc = dnd_require_sysfs(ctx);
+	return rc ? rc : dnd_fail(ctx, DND_E_NO_MODULE, "the kernel module p2pmem is not loaded");
 }
 
 /* A node of an earlier time, in a container, has a number that is another region's now. */
@@ -59,11 +62,12 @@ static int read_info(struct donard_context *ctx, struct dnd_region *region)
 
 int dnd_region_missing(struct donard_context *ctx, const char *name)
 {
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	char state[16];
 
 	if (dnd_sysfs_read(ctx, state, sizeof(state), "class/p2pmem/%s/state", name))
-		return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region",
-				name);
+		return dnd_sysfs_check(ctx, unread, dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region",
+							     name));
 	if (!strcmp(state, "ready"))
 		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: the region exists, but %s has no node of "
 				"it. Is udev running, and does this container have the node?", name,

@@ -28,6 +28,7 @@ int fake_setup(void **state)
 		return -1;
 	config.sysfs_root = fake->root;
 	config.dev_root = fake->root;
+	fake_folder(fake, "class");	/* else there is no sysfs at all */
 	*state = fake;
 	return donard_open(&fake->ctx, &config);
 }
