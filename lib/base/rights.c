@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/rights.h"
@@ -20,15 +23,33 @@ bool dnd_in_group(gid_t group)
 	return found;
 }
 
+/* Modes and owners say EACCES, as does a mount; the device cgroup alone says EPERM of a node. */
+const char *dnd_node_obstacle(const char *path, bool writes)
+{
+	struct statvfs fs;
+
+	if (!statvfs(path, &fs) && fs.f_flag & ST_NODEV)
+		return "Its node is on a file system that is mounted with nodev: use a node on another one";
+	if (faccessat(AT_FDCWD, path, writes ? R_OK | W_OK : R_OK, AT_EACCESS) && errno == EPERM)
+		return "The device cgroup of this container or service does not allow it: let it have the device (docker run "
+		       "--device, DeviceAllow= of systemd)";
+	return NULL;
+}
+
 /* Of a group that may open it, to become a member; else whoever set its rights has to change them. */
 void dnd_node_remedy(const char *path, char *text, size_t text_bytes)
 {
+	const char *obstacle = dnd_node_obstacle(path, true);
 	const struct group *group;
 	struct stat st;
 
 	text[0] = '\0';
 	if (stat(path, &st))
 		return;
+	if (obstacle) {
+		snprintf(text, text_bytes, "%s", obstacle);
+		return;
+	}
 	group = getgrgid(st.st_gid);
 	if (group && st.st_gid && (st.st_mode & 060) == 060 && !dnd_in_group(st.st_gid))
 		snprintf(text, text_bytes, "Join its group (sudo adduser $USER %s) and log in again, or run as root",

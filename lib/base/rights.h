@@ -8,6 +8,8 @@
 #include <sys/types.h>
 
 bool dnd_in_group(gid_t group);
+/* What forbids the node to root as well, and what helps, without a full stop; NULL: nothing that can be asked. */
+const char *dnd_node_obstacle(const char *path, bool writes);
 /* What lets this user open the node for reading and writing, without a full stop; "" if there is no such node. */
 void dnd_node_remedy(const char *path, char *text, size_t text_bytes);
 

@@ -144,7 +144,11 @@ int dnd_drive_write_cached(const struct dnd_drive *drive, const void *bytes, siz
 /* What somebody else opened: @drive opens it again, or has a copy of @fd.  Without O_DIRECT it is refused. */
 int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct dnd_drive *drive);
 void dnd_drive_close(struct dnd_drive *drive);
-/* lost.c: the failure that the drive is not there any more, or 0 if it is */
+/* denied.c: the failure that @path, its own or the folder of a new file, may not be opened */
+int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, const char *path, int error_number);
+/* What the open file forbids to whoever writes, or NULL: a part of a sentence. */
+const char *dnd_drive_forbidden(const struct dnd_drive *drive);
+/* lost.c: the failure that the drive, or its namespace, is not there any more, or 0 if it is */
 int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
 /* Do the two byte ranges share bytes on the medium or in a file? */
 enum dnd_sharing {

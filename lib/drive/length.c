@@ -6,6 +6,7 @@
  */
 #include <fcntl.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,6 +17,23 @@ uint64_t dnd_drive_length(const struct dnd_drive *drive)
 	struct stat st;
 
 	return fstat(drive->fd, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+static int no_room(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes, int error_number)
+{
+	const char *forbidden = dnd_drive_forbidden(drive);
+	struct rlimit limit;
+
+	if (error_number == ENOSPC || error_number == EDQUOT)
+		return dnd_fail_errno(ctx, error_number, "%s: no room for the copy", drive->path);
+	if (error_number == EFBIG && !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < end_bytes)
+		return dnd_fail(ctx, DND_E_NO_SPACE, "%s: this process may write files of %llu bytes at most, and this one gets %llu. "
+				"Raise the limit (ulimit -f).", drive->path, (unsigned long long)limit.rlim_cur,
+				(unsigned long long)end_bytes);
+	if (error_number == EPERM && forbidden)
+		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be written: %s, or choose another destination.", drive->path,
+				forbidden);
+	return dnd_fail_errno(ctx, error_number, "%s: space for the copy cannot be reserved", drive->path);
 }
 
 int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes)
@@ -29,7 +47,7 @@ int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint6
 		drive->reserved = !drive->unnamed;
 		return 0;
 	}
-	return errno == EOPNOTSUPP ? 0 : dnd_fail_errno(ctx, errno, "%s: no room for the copy", drive->path);
+	return errno == EOPNOTSUPP ? 0 : no_room(ctx, drive, end_bytes, errno);
 }
 
 /* Without privileges older kernels want the way by /proc. */

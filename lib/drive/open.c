@@ -118,14 +118,8 @@ static int is_read_only(struct donard_context *ctx, struct dnd_drive *drive)
 			drive->is_file ? "mount -o remount,rw" : "blockdev --setrw");
 }
 
-static const char *access_remedy(const struct dnd_drive *drive)
-{
-	return drive->is_file ? "The permissions of the file, or of the folder that it is in, do not "
-				"allow it" :
-				"Run as root, or as a member of the group that owns the device node";
-}
-
-static int open_failed(struct donard_context *ctx, struct dnd_drive *drive, int error_number)
+/* @path: the drive's, or the folder of a new file. */
+static int open_failed(struct donard_context *ctx, struct dnd_drive *drive, const char *path, int error_number)
 {
 	if (error_number == EBUSY)
 		return open_mounted(ctx, drive);
@@ -134,8 +128,7 @@ static int open_failed(struct donard_context *ctx, struct dnd_drive *drive, int 
 	if (error_number == EINVAL)
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its file system refuses O_DIRECT. "
 				"Use ext4 or XFS with its default options.", drive->path);
-	return dnd_fail_access(ctx, error_number, access_remedy(drive), "%s: cannot be %s",
-			       drive->path, drive->unnamed ? "created" : "opened");
+	return dnd_drive_denied(ctx, drive, path, error_number);
 }
 
 /* A device that blockdev --setro closed may be opened for writing, and then refuses each write. */
@@ -167,7 +160,7 @@ static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 		flags |= O_EXCL;
 	drive->fd = open(drive->path, flags);
 	if (drive->fd < 0)
-		return open_failed(ctx, drive, errno);
+		return open_failed(ctx, drive, drive->path, errno);
 	rc = check_writable(ctx, drive);
 	return rc ? rc : check_zones(ctx, drive);
 }
@@ -407,7 +400,7 @@ static int open_unnamed(struct donard_context *ctx, struct dnd_drive *drive, con
 
 	drive->fd = open(folder, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0666);
 	if (drive->fd < 0)
-		return open_failed(ctx, drive, errno);
+		return open_failed(ctx, drive, folder, errno);
 	if (!fstat(drive->fd, &st))
 		drive->inode = st.st_ino;
 	ask(ctx, drive, drive->fd);
@@ -434,9 +427,8 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 	struct stat st;
 	int rc = check_link(ctx, drive->path);
 
-	if (!lstat(drive->path, &st))
-		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: it is a link to what does not exist. Name the file itself, "
-				"or remove the link.", drive->path);
+	if (rc)
+		return rc;
 	snprintf(copy, sizeof(copy), "%s", drive->path);
 	folder = dirname(copy);
 	if (stat(folder, &st))

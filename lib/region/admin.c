@@ -14,17 +14,19 @@
 
 int dnd_control_open(struct donard_context *ctx)
 {
+	int fd, error_number, rc = dnd_require_module(ctx);
+	const char *obstacle;
 	char path[PATH_MAX];
-	int fd, rc;
 
-	rc = dnd_require_module(ctx);
 	if (rc)
 		return rc;
 	snprintf(path, sizeof(path), "%s/p2pmem_control", ctx->dev_root);
 	fd = open(path, O_RDWR | O_CLOEXEC);
-	if (fd < 0)
-		return dnd_fail_access(ctx, errno, DND_ROOT_ONLY, "%s: cannot be opened", path);
-	return fd;
+	if (fd >= 0)
+		return fd;
+	error_number = errno;
+	obstacle = dnd_node_obstacle(path, true);
+	return dnd_fail_access(ctx, error_number, obstacle ? obstacle : DND_ROOT_ONLY, "%s: cannot be opened", path);
 }
 
 static int bad_number(struct donard_context *ctx, const char *what, unsigned int number,

@@ -133,6 +133,43 @@ mounted_target() {
 	equal "the file" keep "$(cat /mnt/fs/short)"
 }
 
+mounted_with_blanks() {
+	local place='/mnt/my  disk'
+	mkfs.ext4 -q -F "$LAB_BETA"
+	mkdir -p "$place"
+	mount "$LAB_BETA" "$place"
+	at_end "umount '$place'"
+	exits 1 "mounted at $place;" donard-cli copy p2pmem0 "$LAB_BETA" --size 4096
+}
+
+node_on_nodev() {
+	mkdir "$WORK/nodes"
+	mount -t tmpfs -o nodev tmpfs "$WORK/nodes"
+	at_end "umount $WORK/nodes"
+	cp -a "$LAB_ALPHA" "$WORK/nodes/drive"
+	refuses 1 'Permission denied. Its node is on a file system that is mounted with nodev' copy "$WORK/nodes/drive" p2pmem0 --size 4096
+}
+
+no_sysfs() {
+	local command
+	for command in list topo "copy $LAB_ALPHA p2pmem0 --size 4096" "copy $LAB_ALPHA $LAB_BETA --size 4096 --force-bounce"; do
+		exits 3 '/sys: no sysfs is mounted there.*Mount it' unshare --mount sh -c "umount -l /sys; exec donard-cli $command"
+	done
+}
+
+# With ever more descriptors, from as many as the loader needs on.
+few_descriptors() {
+	local most status=1
+	for ((most = 4; status; most++)); do
+		status=0
+		prlimit --nofile="$most" donard-cli copy "$LAB_ALPHA" "$LAB_BETA" --size 1M --via p2pmem0 >"$WORK/out" 2>&1 || status=$?
+		echo "$most: $status $(cat "$WORK/out")"
+		((!status)) || matches "failure with $most descriptors" 'Too many open files.*ulimit -n' "$(cat "$WORK/out")"
+		((most < 64)) || fail "64 descriptors are too few"
+	done
+	((most > 6)) || fail "nothing needs more than $most descriptors"
+}
+
 not_nvme() {
 	local disk
 	disk=$(grep -m1 '^vd' < <(lsblk -dno NAME))
@@ -242,6 +279,9 @@ t "no space" no_space
 core t "past the end" past_end
 t "held by somebody else" busy
 core t "mounted destination" mounted_target
+t "mount point with blanks" mounted_with_blanks
+t "node on nodev" node_on_nodev
+t "few descriptors" few_descriptors
 core t "not an NVMe drive" not_nvme
 core t "source is destination" same_bytes_twice
 core t "persistent memory for staging" persistent_staging
@@ -250,4 +290,5 @@ t "bad regions" bad_regions
 core t "errors in JSON" json_errors
 core t "node of another region" stale_node
 core t "full stdout" full_stdout
+t "without sysfs" no_sysfs
 core t "without the module" no_module

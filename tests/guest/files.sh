@@ -315,6 +315,25 @@ reached_otherwise() {
 	out_of "$SOURCE"
 }
 
+# What binds root as well is no matter of permissions.
+protected_files() {
+	filled "$TARGET"
+	chattr +i "$TARGET"
+	at_end "chattr -ia $TARGET"
+	exits 1 "$TARGET: cannot be opened for writing: it is immutable.*chattr -i" donard-cli copy p2pmem0 "$TARGET" --size "$BYTES"
+	chattr -i "$TARGET"
+	chattr +a "$TARGET"
+	exits 1 "$TARGET: .*can only be appended to.*chattr -a" donard-cli copy p2pmem0 "$TARGET" --size "$BYTES"
+	out_of "$TARGET"
+	mkdir /mnt/fs/folder
+	chattr +i /mnt/fs/folder
+	at_end "chattr -ia /mnt/fs/folder"
+	exits 1 "new: cannot be created in /mnt/fs/folder: it is immutable.*chattr -i" donard-cli copy p2pmem0 /mnt/fs/folder/new --size "$BYTES"
+	chattr -i /mnt/fs/folder
+	chattr +a /mnt/fs/folder
+	into /mnt/fs/folder/new
+}
+
 # What the page cache holds of the file before does not matter, clean or not.
 cached_before() {
 	filled "$SOURCE"
@@ -485,6 +504,8 @@ t "ext4, two copies into one file" ext4 "" rw side_by_side
 core t "ext4, killed copy" ext4 "" rw killed
 t "xfs, killed copy" xfs "" rw killed
 t "ext4, hard links, bind mounts, immutable" ext4 "" rw reached_otherwise
+t "ext4, immutable and append-only" ext4 "" rw protected_files
+t "xfs, immutable and append-only" xfs "" rw protected_files
 t "ext4, flags that it ignores" ext4 "" rw ignored_flags
 t "ext4, bigalloc" ext4 "-O bigalloc -C 65536" rw straight
 t "ext4, blocks of 1 KiB" ext4 "-b 1024" rw straight

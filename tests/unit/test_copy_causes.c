@@ -83,10 +83,29 @@ static void few_descriptors(void **state)
 	assert_true(failures >= 4);
 }
 
+static void dangling_links(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+	char path[192];
+
+	fake_link(scene->fake, "d/link", "nowhere");
+	snprintf(path, sizeof(path), "%s/d/link", scene->fake->root);
+	assert_int_equal(copy(scene, path, "p2pmem0"), -ENOENT);
+	assert_says(donard_error(ctx), "it is a link to");
+	assert_says(donard_error(ctx), "/nowhere, which does not exist");
+	assert_int_equal(copy(scene, "p2pmem0", path), -ENOENT);
+	assert_says(donard_error(ctx), "/nowhere, which does not exist");
+	snprintf(path, sizeof(path), "%s/d/link/file", scene->fake->root);
+	assert_int_equal(copy(scene, "p2pmem0", path), -ENOENT);
+	assert_says(donard_error(ctx), "/nowhere, which does not exist");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(no_sysfs), CASE(few_descriptors),
+		CASE(dangling_links),
 	};
 
 	return cmocka_run_group_tests_name("copy_causes", tests, NULL, NULL);

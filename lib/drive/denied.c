@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Why a file or device may not be opened: EACCES and EPERM come of modes and groups, of attributes that bind root as
+ * well, of mounts, of device cgroups and of security modules.  Each is asked for.
+ */
+#include <fcntl.h>
+#include <linux/stat.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "drive/drive.h"
+
+#ifndef STATX_ATTR_VERITY
+#define STATX_ATTR_VERITY	0x00100000
+#endif
+
+static uint64_t attributes_of(int fd, const char *path)
+{
+	struct statx st = { 0 };
+
+	return syscall(SYS_statx, fd, path, path[0] ? 0 : AT_EMPTY_PATH, 0, &st) ? 0 : st.stx_attributes;
+}
+
+/* What a file, or the folder of a new one, forbids to root as well; NULL: nothing. */
+static const char *forbidden(uint64_t attributes)
+{
+	if (attributes & STATX_ATTR_IMMUTABLE)
+		return "it is immutable. Take that from it (chattr -i)";
+	if (attributes & STATX_ATTR_APPEND)
+		return "it can only be appended to, and a copy writes in any order. Take that from it (chattr -a)";
+	if (attributes & STATX_ATTR_VERITY)
+		return "it has fs-verity, which makes it read-only for good. Write a copy of it without that";
+	return NULL;
+}
+
+static bool may_enter(const struct dnd_drive *drive, const char *path)
+{
+	return !faccessat(AT_FDCWD, path, drive->writable ? R_OK | W_OK : R_OK, AT_EACCESS);
+}
+
+static const char *remedy_for_file(const struct dnd_drive *drive, const char *path)
+{
+	if (may_enter(drive, path))
+		return "Its permissions and those of its folder allow it: a security module (SELinux, AppArmor) or a seccomp "
+		       "filter does not. Have that changed";
+	return "The permissions of the file, or of the folder that it is in, do not allow it";
+}
+
+static const char *remedy_for_device(const struct dnd_drive *drive, const char *path)
+{
+	const char *obstacle = dnd_node_obstacle(path, drive->writable);
+
+	return obstacle ? obstacle : "Run as root, or as a member of the group that owns the device node";
+}
+
+int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, const char *path, int error_number)
+{
+	const char *what = drive->unnamed ? "created" : "opened";
+	/* In a folder that can only be appended to, files can be made. */
+	const uint64_t attributes = attributes_of(AT_FDCWD, path) & ~(drive->unnamed ? (uint64_t)STATX_ATTR_APPEND : 0);
+	const char *cause = drive->writable && drive->is_file && error_number == EPERM ? forbidden(attributes) : NULL;
+
+	if (cause && drive->unnamed)
+		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be created in %s: %s, or choose another destination.",
+				drive->path, path, cause);
+	if (cause)
+		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be opened for writing: %s, or choose another destination.",
+				drive->path, cause);
+	return dnd_fail_access(ctx, error_number, drive->is_file ? remedy_for_file(drive, path) : remedy_for_device(drive, path),
+			       "%s: cannot be %s", drive->path, what);
+}
+
+const char *dnd_drive_forbidden(const struct dnd_drive *drive)
+{
+	return drive->is_file && drive->fd >= 0 ? forbidden(attributes_of(drive->fd, "")) : NULL;
+}
