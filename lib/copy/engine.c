@@ -137,7 +137,7 @@ static void complete(struct dnd_engine *engine, struct lane *lane, int64_t resul
 		step_done(engine, lane);
 		return;
 	}
-	fail(engine, lane, result < 0 ? (int)result : -EIO);
+	fail(engine, lane, result < 0 ? (int)result : -DND_CUT_SHORT);
 	finish(engine, lane);
 }
 

@@ -22,7 +22,6 @@ static struct dnd_proof proof_of(const struct dnd_copy *copy, const struct dnd_s
 	return (struct dnd_proof){
 		.offset = side->offset,
 		.blocks = blocks_of(copy, side),
-		.target = side == &copy->dst,
 	};
 }
 

@@ -23,7 +23,7 @@ static int read_block(struct dnd_copy *copy, const struct dnd_place *block)
 
 	if (got >= (ssize_t)copy->plan.tail_bytes)
 		return 0;
-	return dnd_copy_failed(copy, DND_STEP_READ, at, got < 0 ? errno : EIO);
+	return dnd_copy_failed(copy, DND_STEP_READ, at, got < 0 ? errno : DND_CUT_SHORT);
 }
 
 static int write_block(struct dnd_copy *copy, const struct dnd_place *block)
@@ -34,7 +34,7 @@ static int write_block(struct dnd_copy *copy, const struct dnd_place *block)
 
 	if (put == (ssize_t)copy->align)
 		return 0;
-	return dnd_copy_failed(copy, DND_STEP_WRITE, at, put < 0 ? errno : EIO);
+	return dnd_copy_failed(copy, DND_STEP_WRITE, at, put < 0 ? errno : DND_CUT_SHORT);
 }
 
 static int lost(struct dnd_copy *copy, int rc)

@@ -27,6 +27,8 @@ static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at,
 		return 0;
 	error_number = got < 0 ? errno : EIO;
 	rc = dnd_drive_lost(copy->ctx, &side->drive);
+	if (!rc)
+		rc = dnd_drive_shrank(copy->ctx, &side->drive, side->offset + at + bytes);
 	return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: reading it again failed",
 					side->label);
 }

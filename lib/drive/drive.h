@@ -39,6 +39,8 @@ enum dnd_health { DND_HEALTH_GONE, DND_HEALTH_RESETTING, DND_HEALTH_LIVE };
  */
 enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
 				    const struct dnd_blockdev *blockdev, size_t *leg);
+/* Is there a controller that served it?  Then what is gone is its namespace. */
+bool dnd_blockdev_has_controller(struct donard_context *ctx, const struct dnd_blockdev *blockdev);
 /* Host-managed: each zone is written in order.  By any leg. */
 bool dnd_blockdev_is_zoned(struct donard_context *ctx, const struct dnd_blockdev *blockdev);
 bool dnd_blockdev_is_partition(struct donard_context *ctx, dev_t device);
@@ -150,6 +152,10 @@ int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, 
 const char *dnd_drive_forbidden(const struct dnd_drive *drive);
 /* lost.c: the failure that the drive, or its namespace, is not there any more, or 0 if it is */
 int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
+/* In the place of an errno: a request that moved fewer bytes than were asked for. */
+#define DND_CUT_SHORT	4096
+/* The failure that the drive or file is shorter by now than @end_bytes, to which it was to be moved, or 0 if it is not */
+int dnd_drive_shrank(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes);
 /* Do the two byte ranges share bytes on the medium or in a file? */
 enum dnd_sharing {
 	DND_APART,

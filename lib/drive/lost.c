@@ -1,23 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether a drive that failed is there any more. */
+/* Whether a drive that failed is there any more, and all of it. */
+#include <linux/fs.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+
 #include "drive/drive.h"
+
+static int gone(struct donard_context *ctx, const struct dnd_drive *drive, size_t leg)
+{
+	const struct dnd_blockdev *blockdev = dnd_blockdev_leg(&drive->blockdev, leg);
+	char text[DND_LEG_TEXT_BYTES];
+	const char *what = dnd_blockdev_leg_text(&drive->blockdev, leg, text)[0] ? text : "the drive";
+
+	if (dnd_blockdev_has_controller(ctx, blockdev))
+		return dnd_fail(ctx, DND_E_DRIVE_GONE, "%s: the namespace of %s went away during the transfer: it was detached or "
+				"deleted, and its controller %s is still there. Attach it again (nvme attach-ns), and repeat "
+				"it.", drive->path, what, blockdev->controllers[0]);
+	return dnd_fail(ctx, DND_E_DRIVE_GONE, "%s: %s went away during the transfer: its "
+			"controller %s was unplugged or unbound, or has died. Bring it back, and "
+			"repeat it.", drive->path, what, blockdev->controllers[0]);
+}
 
 int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive)
 {
-	const struct dnd_blockdev *blockdev = &drive->blockdev;
 	struct dnd_failure before = dnd_failure_keep(ctx);
-	char leg_text[DND_LEG_TEXT_BYTES];
 	size_t leg = 0;
 	int ignored;
 
 	/* Which legs it still has. */
 	dnd_drive_look_again(ctx, drive, &ignored);
 	dnd_failure_put_back(ctx, &before);
-	if (dnd_blockdev_health(ctx, blockdev, &leg) != DND_HEALTH_GONE)
+	return dnd_blockdev_health(ctx, &drive->blockdev, &leg) == DND_HEALTH_GONE ? gone(ctx, drive, leg) : 0;
+}
+
+/* UINT64_MAX: nobody says. */
+static uint64_t size_now(const struct dnd_drive *drive)
+{
+	uint64_t bytes = 0;
+	struct stat st;
+
+	if (drive->is_file)
+		return fstat(drive->fd, &st) ? UINT64_MAX : (uint64_t)st.st_size;
+	return ioctl(drive->fd, BLKGETSIZE64, &bytes) ? UINT64_MAX : bytes;
+}
+
+int dnd_drive_shrank(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes)
+{
+	uint64_t bytes = size_now(drive);
+
+	if (bytes >= end_bytes)
 		return 0;
-	dnd_blockdev_leg_text(blockdev, leg, leg_text);
-	return dnd_fail(ctx, DND_E_DRIVE_GONE, "%s: %s went away during the transfer: its "
-			"controller %s was unplugged or unbound, or has died. Bring it back, and "
-			"repeat it.", drive->path, leg_text[0] ? leg_text : "the drive",
-			dnd_blockdev_leg(blockdev, leg)->controllers[0]);
+	if (drive->is_file)
+		return dnd_fail(ctx, DND_E_BUSY, "%s: another program cut it to %llu bytes during the transfer, which goes to %llu. "
+				"Wait for that program, and repeat it.", drive->path, (unsigned long long)bytes,
+				(unsigned long long)end_bytes);
+	if (!bytes)
+		return dnd_fail(ctx, DND_E_DRIVE_GONE, "%s: it has no blocks any more: its namespace was detached, deleted or "
+				"formatted during the transfer. Attach it again (nvme attach-ns), and repeat it.", drive->path);
+	return dnd_fail(ctx, DND_E_BUSY, "%s: it was made smaller during the transfer, which goes to %llu: it has %llu bytes now. "
+			"Look at its partition table and namespace, and repeat it with what there is.", drive->path,
+			(unsigned long long)end_bytes, (unsigned long long)bytes);
 }

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What an errno of a read or write into device memory means. */
+/*
+ * What an errno of a read or write into device memory means.  Each has several causes, and the usual one is not blamed
+ * before the others were asked for: is the region there, the drive, all of it; may the file be written; does the drive
+ * give the block to DRAM?  The route is to blame only if the proof of it failed.
+ */
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "join/join.h"
 
@@ -60,8 +66,29 @@ static const char *drive_said(uint32_t nvme_status, char *text, size_t text_byte
 	return text;
 }
 
-static int device_failed(struct dnd_join *join, const char *what, uint64_t offset,
-			 int error_number, const char *said)
+/* Can the block be read by a way that no region has a part in? */
+static bool dram_gets(const struct dnd_join *join, uint64_t offset)
+{
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	void *memory;
+	ssize_t got;
+
+	if (posix_memalign(&memory, dnd_max(page, join->align), join->align))
+		return false;
+	got = pread(join->drive->fd, memory, join->align, (off_t)offset);
+	free(memory);
+	return got >= 0;
+}
+
+static int drive_failed(struct dnd_join *join, const char *what, uint64_t offset, int error_number, const char *said,
+			const char *why_not_route)
+{
+	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: %s%s. %s: look at dmesg for a medium error, "
+			"a namespace that was detached, or what else its drive reported.", join->drive->path, what, (unsigned long long)offset,
+			strerror(error_number), said, why_not_route);
+}
+
+static int route_failed(struct dnd_join *join, const char *what, uint64_t offset, int error_number, const char *said)
 {
 	const struct donard_route *route = &join->route;
 
@@ -71,6 +98,19 @@ static int device_failed(struct dnd_join *join, const char *what, uint64_t offse
 			(unsigned long long)offset, strerror(error_number), said, join->region->name,
 			donard_route_text(route->route),
 			route->bridge[0] ? " through " : "", route->bridge);
+}
+
+/* Between the drive and a region; a drive's word (ENODATA is of its medium, too) may stand for what the route did. */
+static int direct_failed(struct dnd_join *join, bool writes, uint64_t offset, int error_number, const char *said)
+{
+	const char *what = writes ? "write" : "read";
+	bool refusal = error_number == EINVAL || error_number == EREMOTEIO;
+
+	if (join->proven)
+		return drive_failed(join, what, offset, error_number, said, "Blocks went this way before");
+	if (!dram_gets(join, offset))
+		return drive_failed(join, what, offset, error_number, said, "DRAM cannot get the block either");
+	return refusal ? refused(join, what, error_number) : route_failed(join, what, offset, error_number, said);
 }
 
 /* The block layer would have waited, and tried again. */
@@ -118,6 +158,33 @@ static int protection_failed(struct dnd_join *join, const char *what, uint64_t o
 			"copy other blocks.", join->drive->path, what, (unsigned long long)offset);
 }
 
+static int cut_short(struct dnd_join *join, const char *what, uint64_t offset)
+{
+	return dnd_fail(join->ctx, DND_E_SYSTEM, "%s: %s at offset %llu ended early: another program changes its length, or "
+			"its size. Wait for that to end, and repeat it.", join->drive->path, what,
+			(unsigned long long)offset);
+}
+
+static int forbidden(struct dnd_join *join, uint64_t offset, int error_number)
+{
+	const char *cause = error_number == EPERM ? dnd_drive_forbidden(join->drive) : NULL;
+
+	return cause ? dnd_fail(join->ctx, DND_E_PERMISSION, "%s: write at offset %llu failed: %s, and repeat it.",
+				join->drive->path, (unsigned long long)offset, cause) : 0;
+}
+
+/* What became of the file or drive since it was opened. */
+static int changed(struct dnd_join *join, bool writes, uint64_t offset, int error_number)
+{
+	const struct dnd_drive *drive = join->drive;
+	int rc = 0;
+
+	/* A file grows with what is written.  What failed before its new end did so of something else. */
+	if (!writes || !drive->is_file)
+		rc = dnd_drive_shrank(join->ctx, drive, error_number == DND_CUT_SHORT ? drive->size_bytes : offset + 1);
+	return !rc && writes ? forbidden(join, offset, error_number) : rc;
+}
+
 int dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int error_number,
 		    uint32_t nvme_status)
 {
@@ -135,15 +202,18 @@ int dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int err
 		return failed_in_reset(join, what, offset);
 	if ((error_number == ESTALE || error_number == EROFS) && join->generic)
 		return changed_below(join, what, offset, error_number);
+	rc = changed(join, writes, offset, error_number);
+	if (rc)
+		return rc;
+	if (error_number == DND_CUT_SHORT)
+		return cut_short(join, what, offset);
 	if (error_number == EINTR && join->generic)
 		return cancelled(join, what, offset);
 	if (error_number == EILSEQ)
 		return protection_failed(join, what, offset);
-	if (join->region && !join->bounced && (error_number == EINVAL || error_number == EREMOTEIO))
-		return refused(join, what, error_number);
-	/* ENODATA: the drive said that its medium failed. */
-	if (join->region && !join->bounced && (error_number == EIO || error_number == ENODATA))
-		return device_failed(join, what, offset, error_number, said);
+	if (join->region && !join->bounced && (error_number == EINVAL || error_number == EREMOTEIO ||
+					       error_number == EIO || error_number == ENODATA))
+		return direct_failed(join, writes, offset, error_number, said);
 	return dnd_fail_errno(join->ctx, error_number, "%s: %s at offset %llu failed%s",
 			      join->drive->path, what, (unsigned long long)offset, said);
 }

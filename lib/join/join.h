@@ -42,6 +42,7 @@ struct dnd_join {
 	size_t leg;				/* which it serves */
 	struct dnd_join_legs legs;
 	bool bounced;				/* it was decided so */
+	bool proven;				/* a block was seen to go the way that this is asked about */
 	enum dnd_cached cached;			/* as last seen */
 };
 
@@ -94,7 +95,6 @@ void dnd_spare_give(struct dnd_spare *spare);
 struct dnd_proof {
 	uint64_t offset;	/* of the first block, on the drive */
 	uint64_t blocks;	/* so many from there on may be looked at */
-	bool target;		/* the drive is written: what fails is a write */
 };
 
 /* Reads into @place, over what is there. */

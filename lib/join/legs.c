@@ -156,7 +156,7 @@ static bool is_outdated(const struct dnd_join *join, size_t leg, bool *proven)
 static int see_on_leg(struct dnd_trial *top, const struct dnd_place_on_leg *copy,
 		      const struct dnd_place *back, bool *proven)
 {
-	const struct dnd_proof proof = { .offset = copy->offset_bytes, .blocks = 1, .target = true };
+	const struct dnd_proof proof = { .offset = copy->offset_bytes, .blocks = 1 };
 	struct dnd_trial trial;
 	struct alone alone;
 	size_t got;
@@ -217,7 +217,7 @@ static int write_nonce(struct dnd_trial *trial, const struct dnd_places *places,
 static int write_leg(struct dnd_join *join, uint64_t offset, const struct dnd_places *places,
 		     const struct dnd_place *spare, bool *proven)
 {
-	const struct dnd_proof proof = { .offset = offset, .blocks = 1, .target = true };
+	const struct dnd_proof proof = { .offset = offset, .blocks = 1 };
 	struct dnd_trial trial;
 	int rc = dnd_trial_begin(&trial, join, &proof);
 
@@ -267,7 +267,10 @@ int dnd_join_prove_read(struct dnd_join *join, const struct dnd_proof *proof,
 {
 	int rc = dnd_prove_read(join, proof, place, proven);
 
-	return rc ? rc : prove_legs_read(join, place, proven);
+	if (!rc)
+		rc = prove_legs_read(join, place, proven);
+	join->proven = !rc && *proven;
+	return rc;
 }
 
 int dnd_join_prove_write(struct dnd_join *join, const struct dnd_proof *proof,
@@ -278,5 +281,8 @@ int dnd_join_prove_write(struct dnd_join *join, const struct dnd_proof *proof,
 
 	if (!rc)
 		rc = prove_legs_read(join, &back, proven);
-	return rc ? rc : prove_legs_write(join, proof, spare, proven);
+	if (!rc)
+		rc = prove_legs_write(join, proof, spare, proven);
+	join->proven = !rc && *proven;
+	return rc;
 }

@@ -6,8 +6,11 @@
  *
  *   read:  the place, which is the destination's own or a spare block, is
  *          filled with a nonce and the drive's block read over it, then with the
- *          complement of what is there now and read over again.  Both times the same bytes must be there: then the device
- *          wrote each of them, whatever they are.  And the page cache must not
+ *          complement of what is there now and read over again.  A byte that is not
+ *          what the CPU put there was written by the device.  The block may change
+ *          meanwhile, as one that is in use does, and of a mirror two legs may
+ *          answer that differ in what was never written: where a byte happens to be
+ *          what was put there, more nonces tell.  And the page cache must not
  *          hold the block afterwards: else the file system read into DRAM, and
  *          the CPU wrote them (cache.c).
  *   write: the destination's first block is proven to read well into a spare
@@ -24,18 +27,20 @@
 #include "join/prove.h"
 
 #define LOOKS 3
+#define READS 8	/* a byte stays what the CPU put there by chance in one of 256 */
 
 int dnd_trial_begin(struct dnd_trial *trial, struct dnd_join *join, const struct dnd_proof *proof)
 {
 	trial->join = join;
 	trial->proof = proof;
 	if (posix_memalign(&trial->memory, dnd_max((size_t)sysconf(_SC_PAGESIZE), join->align),
-			   3ULL * join->align))
+			   4ULL * join->align))
 		return dnd_fail_memory(join->ctx);
-	memset(trial->memory, 0, 3ULL * join->align);
+	memset(trial->memory, 0, 4ULL * join->align);
 	trial->fill = trial->memory;
 	trial->seen = trial->fill + join->align;
 	trial->kept = trial->seen + join->align;
+	trial->missing = trial->kept + join->align;
 	return 0;
 }
 
@@ -61,9 +66,9 @@ void dnd_trial_fill_complement(struct dnd_trial *trial, const uint8_t *expected)
 		trial->fill[i] = (uint8_t)~expected[i];
 }
 
-static int failed(struct dnd_trial *trial, uint64_t offset, int error_number)
+static int failed(struct dnd_trial *trial, bool writes, uint64_t offset, int error_number)
 {
-	return dnd_join_failed(trial->join, trial->proof->target, offset, error_number, 0);
+	return dnd_join_failed(trial->join, writes, offset, error_number, 0);
 }
 
 /* A block of the drive into the place, with an eye on the page cache. */
@@ -74,7 +79,7 @@ static int read_watched(struct dnd_trial *trial, uint64_t offset, const struct d
 	ssize_t bytes = pread(join->drive->fd, place->address, join->align, (off_t)offset);
 
 	if (bytes < 0)
-		return failed(trial, offset, errno);
+		return failed(trial, false, offset, errno);
 	if (absent)
 		dnd_join_note_cached(join, offset);
 	*got = (size_t)bytes;
@@ -108,22 +113,6 @@ int dnd_trial_compare(struct dnd_trial *trial, const struct dnd_place *place, co
 	int difference = dnd_place_compare(place, expected, bytes, &where);
 
 	return difference > 0 ? not_delivered(trial) : lost(trial, difference);
-}
-
-/*
- * After the second read.  Of a mirror two legs may have answered, and what was never
- * written may differ on them: that something came is all that shows here, and the
- * legs have proofs of their own (legs.c).
- */
-static int compare_looks(struct dnd_trial *trial, const struct dnd_place *place, size_t bytes)
-{
-	size_t where;
-	int difference;
-
-	if (!bytes || !dnd_blockdev_is_mirrored(&trial->join->drive->blockdev))
-		return dnd_trial_compare(trial, place, trial->seen, bytes);
-	difference = dnd_place_compare(place, trial->fill, bytes, &where);
-	return difference ? lost(trial, difference) : not_delivered(trial);
 }
 
 /* The kernel itself, not the drive, writes the zeros of a hole. */
@@ -160,31 +149,57 @@ static int look_elsewhere(struct dnd_trial *trial, const struct dnd_place *place
 	return rc ? rc : dnd_join_seen_to_bounce(trial->join);
 }
 
-/* Leaves the drive's block in trial->seen, *first bytes of it: fewer at the end of a file. */
-static int prove_read(struct dnd_trial *trial, const struct dnd_place *place, bool *proven, size_t *first)
+/* Once more over trial->fill, of which *left bytes have never been overwritten. */
+static int look_once(struct dnd_trial *trial, const struct dnd_place *place, size_t *got, size_t *left)
 {
-	size_t second;
+	int rc = dnd_trial_read_over(trial, place, got);
+
+	if (!rc)
+		rc = dnd_trial_load(trial, place, trial->seen);
+	*left = 0;
+	for (size_t i = 0; !rc && i < *got; i++) {
+		trial->missing[i] &= trial->seen[i] == trial->fill[i];
+		*left += trial->missing[i];
+	}
+	return rc;
+}
+
+/* Nothing but a drive that does not reach the place leaves all of a nonce there. */
+static int look_until_sure(struct dnd_trial *trial, const struct dnd_place *place, size_t *got, size_t *left)
+{
+	int rc;
+
+	memset(trial->missing, 1, trial->join->align);
+	dnd_trial_fill_complement(trial, trial->seen);
+	rc = look_once(trial, place, got, left);
+	for (int i = 2; !rc && *left && i < READS; i++) {
+		dnd_memory_nonce(trial->fill, trial->join->align);
+		rc = look_once(trial, place, got, left);
+		if (*left == *got)
+			break;
+	}
+	return rc;
+}
+
+/* Leaves the drive's block in trial->seen, *held bytes of it: fewer at the end of a file. */
+static int prove_read(struct dnd_trial *trial, const struct dnd_place *place, bool *proven, size_t *held)
+{
+	size_t left;
 	int rc;
 
 	dnd_memory_nonce(trial->fill, trial->join->align);
-	rc = dnd_trial_read_over(trial, place, first);
+	rc = dnd_trial_read_over(trial, place, held);
 	if (!rc)
 		rc = dnd_trial_load(trial, place, trial->seen);
-	if (rc)
-		return rc;
-	dnd_trial_fill_complement(trial, trial->seen);
-	rc = dnd_trial_read_over(trial, place, &second);
-	if (rc)
-		return rc;
-	if (*first != second)
-		return failed(trial, trial->proof->offset, EIO);
-	if (trial->join->cached == DND_CACHED_SEEN)
+	if (!rc)
+		rc = look_until_sure(trial, place, held, &left);
+	if (!rc && trial->join->cached == DND_CACHED_SEEN)
 		rc = look_elsewhere(trial, place);
 	if (rc)
 		return rc;
-	if (!*first || !drive_holds(trial))
+	if (!*held || !drive_holds(trial))
 		*proven = false;
-	return compare_looks(trial, place, *first);
+	return left ? not_delivered(trial) : 0;
 }
 
 /* Could a write that was lost leave the same bytes? */
@@ -214,7 +229,7 @@ int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from)
 
 	if (put == (ssize_t)trial->join->align)
 		return 0;
-	return failed(trial, offset, put < 0 ? errno : EIO);
+	return failed(trial, true, offset, put < 0 ? errno : DND_CUT_SHORT);
 }
 
 /* By a way that the proof has nothing to say of. */

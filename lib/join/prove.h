@@ -12,6 +12,7 @@ struct dnd_trial {
 	uint8_t *fill;		/* is in the place before a read */
 	uint8_t *seen;		/* what the drive was seen to hold */
 	uint8_t *kept;		/* what is written */
+	uint8_t *missing;	/* not 0 where no read has brought anything */
 	void *memory;
 };
 

@@ -34,7 +34,6 @@ static struct dnd_proof proof_of(const struct dnd_queue_request *request)
 	return (struct dnd_proof){
 		.offset = request->file_offset,
 		.blocks = request->length / request->file->drive.align_bytes,
-		.target = request->kind == DND_IO_WRITE,
 	};
 }
 
@@ -189,6 +188,7 @@ struct dnd_join dnd_pair_join_of(const struct donard_queue *queue,
 	join.bounced = request->dram;
 	if (!pair)
 		return join;
+	join.proven = request->kind == DND_IO_READ ? pair->read_proven : pair->write_proven;
 	join.route = pair->route;
 	memcpy(join.client, pair->client, sizeof(join.client));
 	join.leg = pair->leg;

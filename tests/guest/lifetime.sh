@@ -485,6 +485,25 @@ staged_unplugged() {
 	matches "message" "^$LAB_BETA: " "$(jq -r .error.message "$WORK/copy")"
 }
 
+# The controller stays. How far the kernel is when the copy asks differs; that the route is to blame it never says.
+namespace_detached() {
+	local controller id status=0 message
+	controller=$(basename "/sys/bus/pci/devices/$LAB_ALPHA_BDF/nvme/"nvme*)
+	id=$(<"/sys/class/nvme/$controller/cntlid")
+	start_copy alpha "$LAB_ALPHA" p2pmem0
+	nvme detach-ns "/dev/$controller" --namespace-id=1 --controllers="$id"
+	at_end "within 30 test -b $LAB_ALPHA"
+	at_end "nvme attach-ns /dev/$controller --namespace-id=1 --controllers=$id"
+	labctl slow alpha 0
+	within 40 copy_is_over
+	wait "$COPY" || status=$?
+	equal "status of the copy" 1 "$status"
+	message=$(jq -r .error.message "$WORK/copy")
+	matches "the copy's message" namespace "$message"
+	[[ $message != *peer-to-peer* ]] || fail "the route is blamed: $message"
+	nobody_holds p2pmem0
+}
+
 # copy_interrupted SIGNAL - by Ctrl-C, or by the end of the terminal.
 copy_interrupted() {
 	start_copy alpha "$LAB_ALPHA" p2pmem0 "${PASS[@]}"
@@ -681,6 +700,7 @@ else
 	recovery_tests
 	core lt "source unplugged, copy" source_unplugged
 	core lt "destination unplugged, copy" target_unplugged
+	lt "namespace detached, copy" namespace_detached
 	lt "interrupted, copy" copy_interrupted INT
 	lt "end of the terminal, copy" copy_interrupted HUP
 	lt "region remove, while a copy verifies" verifying_holds_up_nobody

@@ -9,6 +9,109 @@
 #include "donard/gpu.h"
 #include "says.h"
 
+/* A source whose first block is being written arrives, whatever it is by then; no bounce is made of it. */
+static void first_block_changes(void **state)
+{
+	struct scene *scene = *state;
+	const unsigned int writers[] = { 1, 2, 3, 1000 };
+
+	scene->options.flags = DONARD_COPY_ALLOW_BOUNCE;
+	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++) {
+		write_file(scene->in, scene->data, 65536);
+		played_writers = writers[i];
+		assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+		assert_int_equal(scene->result.route, DONARD_ROUTE_SWITCH);
+		assert_int_equal(scene->result.route_evidence, DONARD_EVIDENCE_PROVEN);
+		assert_int_equal(scene->result.bounced_bytes, 0);
+	}
+	scene->options.flags = 0;
+	played_lost_reads = true;
+	played_writers = 1000;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EBADMSG);
+}
+
+static off_t played_cut_bytes;
+
+static int cut_source(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	struct scene *scene = user;
+
+	(void)phase, (void)done_bytes, (void)total_bytes;
+	assert_int_equal(truncate(scene->in, played_cut_bytes), 0);
+	return 0;
+}
+
+static void source_is_cut(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 300001);
+	scene->options.queue_depth = 1;
+	scene->options.progress_fn = cut_source;
+	scene->options.progress_user = scene;
+	played_cut_bytes = 100000;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EBUSY);
+	assert_says(donard_error(scene->fake->ctx), "another program cut it to 100000 bytes during the transfer, which goes to 300001");
+	write_file(scene->in, scene->data, 65536 + 123);	/* the last, partial block */
+	played_cut_bytes = 65536;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EBUSY);
+	assert_says(donard_error(scene->fake->ctx), "another program cut it to 65536 bytes during the transfer, which goes to 65659");
+}
+
+static int break_route(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)user, (void)phase, (void)done_bytes, (void)total_bytes;
+	played_failed_direct_reads = true;
+	return 0;
+}
+
+/* The route is to blame if the proof of it failed, and the drive can be read otherwise. */
+static void who_is_blamed(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+
+	write_file(scene->in, scene->data, 65536 + 123);
+	played_failed_direct_reads = true;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EIO);
+	assert_says(donard_error(ctx), "read at offset 0 failed");
+	assert_says(donard_error(ctx), "drops peer-to-peer traffic");
+	assert_int_equal(copy(scene, "p2pmem0", scene->in), -EIO);
+	assert_says(donard_error(ctx), "read at offset 0 failed");	/* of what the destination holds */
+	played_failed_direct_reads = false;
+	played_failed_reads = true;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EIO);
+	assert_says(donard_error(ctx), "DRAM cannot get the block either");
+	assert_null(strstr(donard_error(ctx), "peer-to-peer"));
+	played_failed_reads = false;
+	scene->options.progress_fn = break_route;	/* once it was proven: the last block fails */
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EIO);
+	assert_says(donard_error(ctx), "read at offset 65536 failed");
+	assert_says(donard_error(ctx), "Blocks went this way before");
+	assert_null(strstr(donard_error(ctx), "peer-to-peer"));
+}
+
+static char detached[256];
+
+static void detach(void)
+{
+	unlink(detached);
+}
+
+static void namespace_is_detached(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 65536);
+	snprintf(detached, sizeof(detached), "%s/block/nvme7n1", scene->fake->root);
+	played_failed_reads = true;
+	played_at_failure = detach;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENODEV);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "drive-gone");
+	assert_says(donard_error(scene->fake->ctx), "the namespace of the drive went away");
+	assert_says(donard_error(scene->fake->ctx), "its controller 0000:01:00.0 is still there");
+}
+
 static void no_sysfs(void **state)
 {
 	struct scene *scene = *state;
@@ -104,7 +207,8 @@ static void dangling_links(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(no_sysfs), CASE(few_descriptors),
+		CASE(first_block_changes), CASE(source_is_cut), CASE(who_is_blamed),
+		CASE(namespace_is_detached), CASE(no_sysfs), CASE(few_descriptors),
 		CASE(dangling_links),
 	};
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The engine on ordinary files and memory: no device, no root. */
+#include <fcntl.h>
 #include <linux/fs.h>
 #include <stdarg.h>
 #include <sys/ioctl.h>
@@ -141,9 +142,25 @@ static void reports_failure(void **state)
 					 .read_offset = LENGTH, .target = s->memory };
 	int rc = run_engine(&transfer);
 
-	assert_int_equal(rc, -EIO);	/* the file ends in between */
+	assert_int_equal(rc, -DND_CUT_SHORT);	/* the file ends in between */
 	assert_int_equal(transfer.failed_step, DND_STEP_READ);
 	assert_true(transfer.gapless_bytes <= 4096);
+}
+
+/* A program that closed its input has a ring in its place, which is closed like any other. */
+static void descriptor_zero(void **state)
+{
+	struct setup *s = *state;
+	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = s->in, .write_fd = -1,
+					 .read_offset = 4096, .target = s->memory };
+	int input = dup(0), left;
+
+	close(0);
+	run(&transfer);
+	left = fcntl(0, F_GETFD);
+	dup2(input, 0);
+	close(input);
+	assert_int_equal(left, -1);
 }
 
 /* A mapping behind the end of its file raises SIGBUS, as a revoked one does. */
@@ -212,6 +229,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(file_to_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(stops, setup, teardown),
 		cmocka_unit_test_setup_teardown(reports_failure, setup, teardown),
+		cmocka_unit_test_setup_teardown(descriptor_zero, setup, teardown),
 		cmocka_unit_test_setup_teardown(sigbus_is_an_error, setup, teardown),
 		cmocka_unit_test_setup_teardown(compares, setup, teardown),
 		cmocka_unit_test_setup_teardown(changed_below, setup, teardown),
