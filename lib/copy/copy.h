@@ -143,7 +143,6 @@ int dnd_copy_tail(struct dnd_copy *copy);
 /* progress.c: tells the caller; nonzero when the copy is to stop */
 int dnd_copy_progress(void *copy, enum donard_phase phase, uint64_t done_bytes,
 		      uint64_t total_bytes);
-bool dnd_copy_region_gone(struct dnd_copy *copy);
 /* cpu.c: region to region */
 int dnd_copy_cpu(struct dnd_copy *copy);
 /* verify.c: reads both sides again */
@@ -151,6 +150,7 @@ int dnd_copy_verify(struct dnd_copy *copy);
 /* fail.c: names the side that failed, and why */
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 		    int error_number);
+bool dnd_copy_region_gone(const struct dnd_copy *copy);	/* any that takes part is being taken away */
 int dnd_copy_no_spare(struct dnd_copy *copy);	/* fails for want of spare blocks */
 
 #endif /* DND_COPY_H */

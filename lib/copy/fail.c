@@ -2,9 +2,33 @@
 /* Whose failure it was: a side's, the region's, the caller's. */
 #include "copy/copy.h"
 
+/* Each region that takes part is asked: the kernel's COPY says ENODEV of either. */
+static const struct dnd_region *find_gone(const struct dnd_copy *copy)
+{
+	const struct dnd_region *const regions[] = { &copy->src.region, &copy->via, &copy->dst.region };
+
+	for (size_t i = 0; i < sizeof(regions) / sizeof(regions[0]); i++)
+		if (dnd_region_called_back(regions[i]))
+			return regions[i];
+	return NULL;
+}
+
+bool dnd_copy_region_gone(const struct dnd_copy *copy)
+{
+	return find_gone(copy);
+}
+
 static int gone(struct dnd_copy *copy)
 {
-	return dnd_region_access_failed(copy->ctx, dnd_copy_region(copy), ENODEV);
+	const struct dnd_region *region = find_gone(copy);
+
+	return dnd_region_access_failed(copy->ctx, region ? region : dnd_copy_region(copy), ENODEV);
+}
+
+/* ENXIO: a GPU's memory was freed. */
+static const struct dnd_region *accessed(struct dnd_copy *copy, int error_number)
+{
+	return error_number == ENXIO && copy->dst.is_gpu && !copy->src.is_gpu ? &copy->dst.region : dnd_copy_region(copy);
 }
 
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset, int error_number)
@@ -21,7 +45,7 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset, 
 	if (dnd_copy_region_gone(copy))
 		return gone(copy);
 	if (step == DND_STEP_CPU)
-		return dnd_region_access_failed(copy->ctx, dnd_copy_region(copy), error_number);
+		return dnd_region_access_failed(copy->ctx, accessed(copy, error_number), error_number);
 	side->join.bounced = copy->bounced;
 	return dnd_join_failed(&side->join, step == DND_STEP_WRITE, side->offset + offset,
 			       error_number, copy->nvme_status);

@@ -8,11 +8,6 @@
 
 #define LOOK_EVERY_SECONDS	0.1
 
-bool dnd_copy_region_gone(struct dnd_copy *copy)
-{
-	return dnd_region_called_back(dnd_copy_region(copy));
-}
-
 DND_PUBLIC const char *donard_phase_text(enum donard_phase phase)
 {
 	switch (phase) {

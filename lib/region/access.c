@@ -146,6 +146,8 @@ int dnd_region_access_failed(struct donard_context *ctx, const struct dnd_region
 		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region went away. Add it again, and "
 				"start again.", region->name);
 	case ENXIO:
+		if (region->info.kind != P2PMEM_KIND_GPU_NVIDIA)
+			break;
 		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: its memory was freed (cuMemFree(), or the end of the process that "
 				"allocated it), and the GPU's driver took it back. Free it after the donard memory.",
 				region->name);

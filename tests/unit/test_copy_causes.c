@@ -112,6 +112,24 @@ static void namespace_is_detached(void **state)
 	assert_says(donard_error(scene->fake->ctx), "its controller 0000:01:00.0 is still there");
 }
 
+static void the_region_that_went(void **state)
+{
+	struct scene *scene = *state;
+	const char *const regions[] = { "p2pmem0", "p2pmem1" };
+	char path[128];
+
+	fake_region(scene->fake, "p2pmem1", "pci-bar", "0000:04:00.0");
+	snprintf(path, sizeof(path), "%s/p2pmem1", scene->fake->root);
+	write_file(path, NULL, REGION_BYTES);
+	scene->options.length_bytes = 65536;
+	for (size_t i = 0; i < 2; i++) {
+		played_gone = regions[i];
+		assert_int_equal(copy(scene, "p2pmem0", "p2pmem1"), -ENODEV);
+		assert_string_equal(donard_error_code(scene->fake->ctx), "region-gone");
+		assert_memory_equal(donard_error(scene->fake->ctx), regions[i], strlen(regions[i]));
+	}
+}
+
 static void no_sysfs(void **state)
 {
 	struct scene *scene = *state;
@@ -208,7 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(first_block_changes), CASE(source_is_cut), CASE(who_is_blamed),
-		CASE(namespace_is_detached), CASE(no_sysfs), CASE(few_descriptors),
+		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(few_descriptors),
 		CASE(dangling_links),
 	};
 
