@@ -221,21 +221,34 @@ static int verify(struct dnd_session *session, const struct dnd_message *request
 	return 0;
 }
 
-static int answer_request(struct dnd_session *session)
+static int work(struct dnd_session *session)
 {
-	const struct dnd_message request = session->request;
-	struct dnd_message answer = { .type = DND_DONE, .sequence = request.sequence };
+	const struct dnd_message *request = &session->request;
+	struct dnd_message answer = { .type = DND_DONE, .sequence = request->sequence };
 	int rc = 0;
 
-	if (request.type != DND_BYE && !dnd_range_fits(request.offset, request.length,
-						       session->service->memory->length))
+	if (request->type != DND_BYE && !dnd_range_fits(request->offset, request->length,
+							session->service->memory->length))
 		return -EPROTO;
-	if (request.type == DND_FILL)
-		rc = fill(session, &request, &answer);
-	else if (request.type == DND_VERIFY)
-		rc = verify(session, &request, &answer);
-	session->request.type = 0;
-	return rc ? rc : dnd_talk_send(&session->link, session->nonce, &answer);
+	if (request->type == DND_FILL)
+		rc = fill(session, request, &answer);
+	else if (request->type == DND_VERIFY)
+		rc = verify(session, request, &answer);
+	session->answer = answer;
+	return rc;
+}
+
+/* All slots may be under way, with answers to pings: the completion of one wakes the server, which comes here again. */
+static int answer_request(struct dnd_session *session)
+{
+	int rc = session->answer.type ? 0 : work(session);
+
+	if (!rc)
+		rc = dnd_talk_send(&session->link, session->nonce, &session->answer);
+	if (rc == -EAGAIN)
+		return 0;
+	session->request.type = session->answer.type = 0;
+	return rc;
 }
 
 /* ---- how it goes on ---- */
@@ -284,8 +297,10 @@ static int explain(struct dnd_session *session, int rc)
 		return dnd_target_gone_text(ctx, session->service->memory);
 	case -ECONNRESET:
 		return dnd_session_lost(session);
+	case -ECANCELED:	/* the server is to end, and says so itself */
+		return rc;
 	}
-	return rc;
+	return dnd_memory_access_failed(session->service->memory, -rc);
 }
 
 int dnd_session_serve(struct dnd_session *session)

@@ -30,7 +30,8 @@ struct dnd_session {
 	struct dnd_link link;
 	uint64_t nonce;
 	struct dnd_registration registration;
-	struct dnd_message request;	/* type 0: none */
+	struct dnd_message request;	/* that is served, until its answer is sent; type 0: none */
+	struct dnd_message answer;	/* that waits for a slot to be sent from; type 0: none does */
 	char peer[DND_PEER_BYTES];
 	char device[64];
 	bool took;			/* what is offered; the memory is this client's */

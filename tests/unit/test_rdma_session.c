@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A server's session on a link whose device is played by this program. */
+#include "unit.h"
+#include "fake_sysfs.h"
+#include "memory/memory.h"
+#include "rdma/session.h"
+#include "says.h"
+
+static struct dnd_message played_sent;
+static unsigned int played_sends;
+static uint64_t played_done;	/* the slot whose send completes at the next look, plus one */
+
+static int play_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)qp;
+	(void)bad;
+	assert_int_equal(dnd_message_decode(&played_sent, (const uint8_t *)(uintptr_t)wr->sg_list->addr, DND_MESSAGE_BYTES), 0);
+	played_sends++;
+	return 0;
+}
+
+static int play_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	(void)cq;
+	(void)count;
+	if (!played_done)
+		return 0;
+	*wc = (struct ibv_wc){ .wr_id = DND_WR_SEND | (played_done - 1), .status = IBV_WC_SUCCESS };
+	played_done = 0;
+	return 1;
+}
+
+static int play_notify(struct ibv_cq *cq, int solicited)
+{
+	(void)cq;
+	(void)solicited;
+	return 0;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
+{
+	(void)channel;
+	(void)cq;
+	(void)context;
+	return -1;
+}
+
+struct scene {
+	struct fake *fake;
+	struct ibv_context verbs;
+	struct ibv_qp qp;
+	struct ibv_cq cq;
+	struct ibv_mr mr;
+	struct rdma_cm_id id;
+	struct donard_memory memory;
+	struct dnd_service service;
+	struct dnd_session session;
+};
+
+static void play_link(struct scene *scene)
+{
+	struct dnd_link *link = &scene->session.link;
+
+	scene->verbs.ops.post_send = play_post_send;
+	scene->verbs.ops.poll_cq = play_poll_cq;
+	scene->verbs.ops.req_notify_cq = play_notify;
+	scene->qp.context = scene->cq.context = &scene->verbs;
+	scene->id.qp = &scene->qp;
+	link->id = &scene->id;
+	link->cq = &scene->cq;
+	link->mr = &scene->mr;
+	link->size = dnd_talk_size(0);
+	link->messages = calloc(link->size.recvs + link->size.sends, link->size.message_bytes);
+	link->free_sends = calloc(link->size.sends, sizeof(*link->free_sends));
+	link->heard = dnd_now_seconds();
+}
+
+static int setup(void **state)
+{
+	struct scene *scene = calloc(1, sizeof(*scene));
+
+	if (fake_setup((void **)&scene->fake))
+		return -1;
+	scene->memory.ctx = scene->service.ctx = scene->fake->ctx;
+	scene->memory.region.fd = -1;
+	scene->memory.length = 65536;
+	strcpy(scene->memory.region.name, "p2pmem0");
+	scene->service.memory = &scene->memory;
+	scene->service.timeout_ms = 10000;
+	scene->service.may_fill = true;
+	scene->session.service = &scene->service;
+	strcpy(scene->session.peer, "192.0.2.7");
+	play_link(scene);
+	played_sends = 0;
+	*state = scene;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct scene *scene = *state;
+	void *fake = scene->fake;
+
+	free(scene->session.link.messages);
+	free(scene->session.link.free_sends);
+	free(scene);
+	return fake_teardown(&fake);
+}
+
+/* Answers to pings have all slots: the answer waits for the first of them, and ends nobody. */
+static void answer_waits_for_a_slot(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->session.request = (struct dnd_message){ .type = DND_BYE, .sequence = 5 };
+	for (int i = 0; i < 3; i++)
+		assert_int_equal(dnd_session_serve(&scene->session), 0);
+	assert_int_equal(played_sends, 0);
+	assert_int_equal(scene->session.request.type, DND_BYE);
+	played_done = 1;
+	assert_int_equal(dnd_session_serve(&scene->session), 0);
+	assert_int_equal(played_sends, 1);
+	assert_int_equal(played_sent.type, DND_DONE);
+	assert_int_equal(played_sent.sequence, 5);
+	assert_int_equal(scene->session.request.type, 0);
+	played_done = 1;
+	assert_int_equal(dnd_session_serve(&scene->session), 0);
+	assert_int_equal(played_sends, 1);
+}
+
+/* No end has the text of an earlier failure. */
+static void each_end_has_its_text(void **state)
+{
+	struct scene *scene = *state;
+
+	dnd_fail(scene->fake->ctx, DND_E_BUSY, "an earlier failure");
+	scene->session.request = (struct dnd_message){ .type = DND_FILL, .length = 4096 };
+	assert_true(dnd_session_serve(&scene->session) < 0);
+	assert_says(donard_error(scene->fake->ctx), "p2pmem0: its bytes cannot be accessed");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { CASE(answer_waits_for_a_slot), CASE(each_end_has_its_text) };
+
+	return cmocka_run_group_tests_name("rdma_session", tests, NULL, NULL);
+}
