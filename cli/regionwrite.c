@@ -6,6 +6,7 @@
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -204,19 +205,26 @@ static int make_folder(const char *path)
 	return chmod(path, 0755) ? errno : 0;
 }
 
-/* A crash leaves the old file or the new one. */
+/* A crash leaves the old file or the new one.  Nobody else has a part of that name. */
 static int write_whole(const struct region_section *section, const char *path)
 {
 	char part[PATH_MAX];
 	FILE *file;
-	int rc = 0;
+	int fd, rc = 0;
 
-	if (snprintf(part, sizeof(part), "%s.new", path) >= (int)sizeof(part))
+	if (snprintf(part, sizeof(part), "%s.XXXXXX", path) >= (int)sizeof(part))
 		return ENAMETOOLONG;
-	file = fopen(part, "we");
-	if (!file)
+	fd = mkostemp(part, O_CLOEXEC);
+	if (fd < 0)
 		return errno;
-	fchmod(fileno(file), 0644);
+	file = fdopen(fd, "w");
+	if (!file) {
+		rc = errno;
+		close(fd);
+		unlink(part);
+		return rc;
+	}
+	fchmod(fd, 0644);
 	put_section(file, section);
 	if (fflush(file) || fsync(fileno(file)))
 		rc = errno;

@@ -13,6 +13,8 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -155,29 +157,29 @@ static void try_read(struct trial *trial)
 }
 
 /*
- * A file that nobody else has: in a directory one without a name, else one that is made, and *made.  Never through a link that
- * somebody put there.  -EEXIST where @given is there and is no directory.
+ * A file that nobody else has, nor finds: it has no name, in @given or where a file of that name would be.  -EEXIST where
+ * @given is there, if only as a link, and is no directory.
  */
-static int make_scratch(const char *given, bool *made)
+static int make_scratch(const char *given)
 {
-	const int flags = O_RDWR | O_DIRECT | O_CLOEXEC;
+	char folder[PATH_MAX];
 	struct stat st;
 	int fd;
 
-	*made = false;
-	if (!stat(given, &st) && S_ISDIR(st.st_mode)) {
-		fd = open(given, O_TMPFILE | flags, 0600);
-		return fd < 0 ? -errno : fd;
+	snprintf(folder, sizeof(folder), "%s", given);
+	if (stat(given, &st) || !S_ISDIR(st.st_mode)) {
+		if (!lstat(given, &st))
+			return -EEXIST;
+		dirname(folder);
 	}
-	fd = open(given, O_CREAT | O_EXCL | flags, 0600);
-	*made = fd >= 0;
+	fd = open(folder[0] ? folder : ".", O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
 }
 
 /* Returns as donard_file_open(), where the failure of the library is told. */
-static int open_scratch(struct trial *trial, const char *given, bool *made, struct donard_file **file)
+static int open_scratch(struct trial *trial, const char *given, struct donard_file **file)
 {
-	int rc, fd = make_scratch(given, made);
+	int rc, fd = make_scratch(given);
 
 	if (fd == -EEXIST) {
 		rc = donard_file_open(trial->x->ctx, given, DONARD_FILE_WRITE, file);
@@ -248,18 +250,16 @@ static bool write_scratch(struct trial *trial)
 {
 	const char *given = trial->x->request->scratch;
 	struct donard_file *file;
-	bool made, told = true;
+	bool told = true;
 
 	if (!given)
 		return false;
-	if (open_scratch(trial, given, &made, &file) >= 0) {
+	if (open_scratch(trial, given, &file) >= 0) {
 		told = is_on_drive(trial, file);
 		if (told)
 			try_write(trial, file);
 		donard_file_close(file);
 	}
-	if (made)
-		unlink(given);
 	return told;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The server's socket: whoever connects is sent the status, and that is all. */
+#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,27 @@ static int cannot_listen(struct dnd_cache_server *server, const struct sockaddr_
 			      "names another one)", address->sun_path);
 }
 
+/*
+ * Removes that file, and no other that got its name meanwhile: what is there is taken aside and looked at, and comes back
+ * if it is another.
+ */
+static int remove_known(const char *path, dev_t device, ino_t inode)
+{
+	char aside[PATH_MAX];
+	struct stat taken;
+	bool known;
+
+	if (lstat(path, &taken) || taken.st_dev != device || taken.st_ino != inode)
+		return 0;
+	snprintf(aside, sizeof(aside), "%s.%d", path, (int)getpid());
+	if (rename(path, aside))
+		return errno == ENOENT ? 0 : -errno;
+	known = !lstat(aside, &taken) && taken.st_dev == device && taken.st_ino == inode;
+	if (!known && link(aside, path) && errno != EEXIST)	/* EEXIST: somebody has made one anew */
+		return -errno;
+	return unlink(aside) ? -errno : 0;
+}
+
 /* A server that was killed left its socket; anything else of that name is somebody's. */
 static int clear_way(struct dnd_cache_server *server, const struct sockaddr_un *address)
 {
@@ -23,6 +45,11 @@ static int clear_way(struct dnd_cache_server *server, const struct sockaddr_un *
 
 	if (fd < 0)
 		return cannot_listen(server, address, errno);
+	if (lstat(address->sun_path, &there)) {
+		rc = errno;
+		close(fd);
+		return rc == ENOENT ? 0 : cannot_listen(server, address, rc);
+	}
 	rc = connect(fd, (const struct sockaddr *)address, sizeof(*address)) ? errno : 0;
 	close(fd);
 	if (!rc || rc == EAGAIN)
@@ -30,12 +57,12 @@ static int clear_way(struct dnd_cache_server *server, const struct sockaddr_un *
 				"(options.status_path), or end that server.", address->sun_path);
 	if (rc == ENOENT)
 		return 0;
-	if (rc == ECONNREFUSED && !lstat(address->sun_path, &there) && !S_ISSOCK(there.st_mode))
+	if (rc == ECONNREFUSED && !S_ISSOCK(there.st_mode))
 		return dnd_fail(server->ctx, DND_E_BUSY, "%s: it is no socket of a server. Name another path "
 				"(options.status_path).", address->sun_path);
-	if (rc == ECONNREFUSED && !unlink(address->sun_path))
-		return 0;
-	return cannot_listen(server, address, rc == ECONNREFUSED ? errno : rc);
+	if (rc == ECONNREFUSED)
+		rc = -remove_known(address->sun_path, there.st_dev, there.st_ino);
+	return rc ? cannot_listen(server, address, rc) : 0;
 }
 
 /* Nobody but who owns the NVRAM has this name: what a killed server left there is in the way of nobody else. */
@@ -44,6 +71,7 @@ int dnd_cache_report_open(struct dnd_cache_server *server)
 	const char *name = server->options.status_path ? server->options.status_path :
 			   dnd_memory_name(server->nvram.memory);
 	struct sockaddr_un address;
+	struct stat made;
 	int rc;
 
 	if (dnd_report_address(name, &address))
@@ -57,7 +85,11 @@ int dnd_cache_report_open(struct dnd_cache_server *server)
 	server->status_fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (server->status_fd < 0 || bind(server->status_fd, (struct sockaddr *)&address, sizeof(address)))
 		return cannot_listen(server, &address, errno);
-	memcpy(server->status_path, address.sun_path, sizeof(server->status_path));
+	if (!lstat(address.sun_path, &made)) {
+		memcpy(server->status_path, address.sun_path, sizeof(server->status_path));
+		server->status_device = made.st_dev;
+		server->status_inode = made.st_ino;
+	}
 	if (chmod(address.sun_path, 0666) || listen(server->status_fd, ASKED_AT_ONCE))
 		return cannot_listen(server, &address, errno);
 	return 0;
@@ -69,7 +101,7 @@ void dnd_cache_report_close(struct dnd_cache_server *server)
 		return;
 	close(server->status_fd);
 	if (server->status_path[0])
-		unlink(server->status_path);
+		remove_known(server->status_path, server->status_device, server->status_inode);
 }
 
 static uint64_t used_bytes(const struct dnd_cache_log *log)

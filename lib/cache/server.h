@@ -134,6 +134,8 @@ struct dnd_cache_server {
 	bool drive_gone;
 	int status_fd;
 	char status_path[108];
+	dev_t status_device;		/* of the socket of that name */
+	ino_t status_inode;
 	bool again;				/* what was in the way of requests has gone: another round at once */
 	int ends;				/* -errno: the server is to end */
 	struct dnd_failure why;			/* and the text that says why */

@@ -204,7 +204,10 @@ save_leaves_hands_alone() {
 	donard-cli region save p2pmem0
 	region=$(ls "$CONF/regions.d")
 	chmod 0600 /dev/p2pmem0
+	echo mine >"$CONF/regions.d/$region.new"
 	exits 0 'saved' donard-cli region save p2pmem0
+	equal "a file of another name" mine "$(<"$CONF/regions.d/$region.new")"
+	rm "$CONF/regions.d/$region.new"
 	equal files "$region" "$(ls "$CONF/regions.d")"
 	matches "mode in it" 'mode = 0600' "$(<"$CONF/regions.d/$region")"
 	echo '# mine' | cat - "$CONF/regions.d/$region" >"$WORK/own"
