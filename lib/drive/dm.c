@@ -147,11 +147,17 @@ static int add_slave(struct donard_context *ctx, const char *slave, void *user)
 }
 
 /* What everybody may know; which bytes are where is not part of it. */
-static int add_without_table(struct table *table)
+/* @rc: why it is not told.  A container may lack the node, whoever asks. */
+static int add_without_table(struct table *table, int rc)
 {
 	struct dnd_stack_walk *walk = table->walk;
 	char folder[PATH_MAX];
 
+	if (!dnd_dm_all_plain(walk->ctx) && rc == -ENOENT)
+		return dnd_fail(walk->ctx, DND_E_PERMISSION, "%s: %s is a device-mapper device, and there is no %s/mapper/control, "
+				"by which the kernel tells its table; without it nobody knows whether the data passes "
+				"through the CPU, since other targets than linear and striped are in use on this machine. "
+				"Give this container that node.", walk->label, table->title, walk->ctx->dev_root);
 	if (!dnd_dm_all_plain(walk->ctx))
 		return dnd_fail(walk->ctx, DND_E_PERMISSION, "%s: %s is a device-mapper device, and the "
 				"kernel tells its table to root alone; without it nobody knows whether the "
@@ -175,7 +181,7 @@ static int read_table(struct table *table, const char *number)
 	if (table->rc || !rc)
 		return table->rc;
 	if (rc == -EACCES || rc == -EPERM || rc == -ENOENT)
-		return add_without_table(table);
+		return add_without_table(table, rc);
 	return dnd_fail_errno(table->walk->ctx, rc, "%s: the table of %s cannot be read",
 			      table->walk->label, table->title);
 }

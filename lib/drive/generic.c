@@ -96,7 +96,9 @@ static int unfit(struct donard_context *ctx, const struct dnd_drive *drive, cons
 static int no_access(struct donard_context *ctx, const struct dnd_drive *drive, const char *path,
 		     int error_number)
 {
-	return dnd_fail_access(ctx, error_number, "Run as root (CAP_SYS_ADMIN), or copy without "
+	const char *obstacle = dnd_node_obstacle(path, drive->writable);
+
+	return dnd_fail_access(ctx, error_number, obstacle ? obstacle : "Run as root (CAP_SYS_ADMIN), or copy without "
 			       "PASSTHROUGH", "%s: its generic device %s cannot be used",
 			       drive->path, path);
 }

@@ -3,6 +3,7 @@
 #include <ifaddrs.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "rdma/address.h"
 #include "rdma/device.h"
@@ -91,29 +92,32 @@ static void list_addresses(char *text, size_t text_bytes)
 	freeifaddrs(all);
 }
 
-/* False, and the failure told, when there is none at all. */
-static bool have_devices(struct donard_context *ctx, const char *what, char *text, size_t text_bytes)
+/* The failure that there is none at all, or that they cannot be listed; or 0. */
+static int have_devices(struct donard_context *ctx, const char *what, char *text, size_t text_bytes)
 {
 	struct ibv_device **devices;
 	int count = 0;
 
 	devices = ibv_get_device_list(&count);
+	if (!devices && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+		return dnd_fail_errno(ctx, errno, "%s: the RDMA devices of this machine cannot be listed", what);
 	list_devices(devices, count, text, text_bytes);
 	if (devices)
 		ibv_free_device_list(devices);
-	if (!text[0])
-		dnd_fail(ctx, DND_E_NO_RDMA, "%s: this machine has no RDMA device. Load the driver of "
-			 "its NIC, or make a soft one: 'modprobe rdma_rxe' and 'rdma link add rxe0 "
-			 "type rxe netdev NAME'.", what);
-	return text[0];
+	if (text[0])
+		return 0;
+	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: this machine has no RDMA device. Load the driver of "
+			"its NIC, or make a soft one: 'modprobe rdma_rxe' and 'rdma link add rxe0 "
+			"type rxe netdev NAME'.", what);
 }
 
 int dnd_no_device(struct donard_context *ctx, const char *name)
 {
 	char devices[LIST_BYTES];
+	int rc = have_devices(ctx, name, devices, sizeof(devices));
 
-	if (!have_devices(ctx, name, devices, sizeof(devices)))
-		return -dnd_error_errno(DND_E_NO_RDMA);
+	if (rc)
+		return rc;
 	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no such RDMA device; there are: %s. 'rdma link' shows "
 			"which network interface each belongs to.", name, devices);
 }
@@ -121,9 +125,10 @@ int dnd_no_device(struct donard_context *ctx, const char *name)
 int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopback)
 {
 	char devices[LIST_BYTES], addresses[LIST_BYTES];
+	int rc = have_devices(ctx, address, devices, sizeof(devices));
 
-	if (!have_devices(ctx, address, devices, sizeof(devices)))
-		return -dnd_error_errno(DND_E_NO_RDMA);
+	if (rc)
+		return rc;
 	list_addresses(addresses, sizeof(addresses));
 	if (!addresses[0])
 		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has an address; there are: %s. "
@@ -135,6 +140,24 @@ int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopb
 				"the server with options.bind and that address: %s.", address, addresses);
 	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has this address or a route to it. The "
 			"RDMA devices of this machine have: %s.", address, addresses);
+}
+
+/* By which librdmacm reaches it: there is none without its module, and perhaps none in a container. */
+#define MANAGER_NODE	"/dev/infiniband/rdma_cm"
+
+int dnd_no_manager(struct donard_context *ctx, const char *address, bool loopback, int error_number)
+{
+	char devices[LIST_BYTES];
+	int rc;
+
+	if (access(MANAGER_NODE, F_OK)) {
+		rc = have_devices(ctx, address, devices, sizeof(devices));
+		return rc ? rc : dnd_fail(ctx, DND_E_NO_RDMA, "%s: there is no " MANAGER_NODE ", by which connections are made. Load "
+					  "its module (modprobe rdma_ucm), or give this container that node.", address);
+	}
+	if (error_number == ENODEV || error_number == ENOENT)
+		return dnd_no_device_at(ctx, address, loopback);
+	return dnd_fail_errno(ctx, error_number, "%s: the RDMA connection manager cannot be used", address);
 }
 
 static int port_down(struct donard_context *ctx, const char *device, uint8_t port,

@@ -12,6 +12,8 @@
 /* Fail with a text that lists the devices there are, or the addresses that they have. */
 int dnd_no_device(struct donard_context *ctx, const char *name);
 int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopback);
+/* The failure that the connection manager cannot be used for @address. */
+int dnd_no_manager(struct donard_context *ctx, const char *address, bool loopback, int error_number);
 int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs, uint8_t port);
 /* What is sent on this connection stays on its device; iWARP, which has no GIDs, counts as local. */
 bool dnd_device_route_is_local(struct rdma_cm_id *id);

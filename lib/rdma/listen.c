@@ -25,12 +25,6 @@ static int bind_failed(struct donard_context *ctx, const struct dnd_listener *li
 	return dnd_fail_errno(ctx, error_number, "%s: cannot be bound", host);
 }
 
-static int no_manager(struct donard_context *ctx, int error_number)
-{
-	return dnd_fail_errno(ctx, error_number, "the RDMA connection manager cannot be used "
-			      "(modprobe rdma_ucm)");
-}
-
 int dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *host,
 		      uint16_t port)
 {
@@ -44,11 +38,8 @@ int dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener,
 		return rc;
 	listener->local_only = dnd_address_is_loopback((struct sockaddr *)&address);
 	listener->events = rdma_create_event_channel();
-	if (!listener->events)
-		return errno == ENODEV || errno == ENOENT ?
-		       dnd_no_device_at(ctx, host, listener->local_only) : no_manager(ctx, errno);
-	if (rdma_create_id(listener->events, &listener->id, NULL, RDMA_PS_TCP))
-		return no_manager(ctx, errno);
+	if (!listener->events || rdma_create_id(listener->events, &listener->id, NULL, RDMA_PS_TCP))
+		return dnd_no_manager(ctx, host, listener->local_only, errno);
 	if (rdma_bind_addr(listener->id, (struct sockaddr *)&address))
 		return bind_failed(ctx, listener, host, port, errno);
 	fcntl(listener->events->fd, F_SETFL, fcntl(listener->events->fd, F_GETFL) | O_NONBLOCK);

@@ -151,15 +151,9 @@ int dnd_reach_take_events(struct dnd_reach *reach)
 static int open_manager(struct dnd_reach *reach)
 {
 	reach->events = rdma_create_event_channel();
-	if (!reach->events)
-		return errno == ENODEV || errno == ENOENT ?
-		       dnd_no_device_at(reach->ctx, reach->peer, reach->loopback) :
-		       dnd_fail_errno(reach->ctx, errno, "the RDMA connection manager cannot be "
-				      "used (modprobe rdma_ucm)");
+	if (!reach->events || rdma_create_id(reach->events, &reach->id, NULL, RDMA_PS_TCP))
+		return dnd_no_manager(reach->ctx, reach->peer, reach->loopback, errno);
 	fcntl(reach->events->fd, F_SETFL, fcntl(reach->events->fd, F_GETFL) | O_NONBLOCK);
-	if (rdma_create_id(reach->events, &reach->id, NULL, RDMA_PS_TCP))
-		return dnd_fail_errno(reach->ctx, errno, "the RDMA connection manager cannot be used "
-				      "(modprobe rdma_ucm)");
 	return 0;
 }
 

@@ -149,18 +149,34 @@ static bool has_limit(uint64_t *limit_kib)
 	return true;
 }
 
+/* What this process has pinned, or locked: most transports count the one, siw the other. */
+static uint64_t held_kib(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	unsigned long long most = 0, kib;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "VmPin: %llu", &kib) == 1 || sscanf(line, "VmLck: %llu", &kib) == 1)
+			most = dnd_max(most, kib);
+	if (file)
+		fclose(file);
+	return most;
+}
+
 static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int error_number)
 {
 	struct donard_context *ctx = part->memory->ctx;
 	const char *name = dnd_memory_name(part->memory);
-	uint64_t limit_kib = 0;
+	uint64_t limit_kib = 0, kib = (part->length + 1023) / 1024, held = held_kib();
 
-	if (error_number == ENOMEM && has_limit(&limit_kib))
+	/* Else it is the machine's memory that lacks, or the device's. */
+	if (error_number == ENOMEM && has_limit(&limit_kib) && held + kib > limit_kib)
 		return dnd_fail(ctx, DND_E_LOCKED_MEMORY, "%s cannot register %llu KiB of %s: this "
-				"process may lock %llu KiB of memory in all. Raise the limit by 'ulimit -l' "
+				"process may lock %llu KiB of memory in all, and holds %llu. Raise the limit by 'ulimit -l' "
 				"(or LimitMEMLOCK= of its service), or use a smaller options.length_bytes.",
-				device_name(pd), (unsigned long long)(part->length + 1023) / 1024,
-				name, (unsigned long long)limit_kib);
+				device_name(pd), (unsigned long long)kib, name, (unsigned long long)limit_kib,
+				(unsigned long long)held);
 	if (dnd_target_gone(part->memory))
 		return dnd_target_gone_text(ctx, part->memory);
 	return dnd_fail_errno(ctx, error_number, "%s cannot register %llu bytes of %s",

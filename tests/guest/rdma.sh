@@ -422,6 +422,8 @@ no_such_address() {
 		donard-cli rdma serve dram --bind 10.99.0.1 --json
 	exits 3 "no RDMA device has an address; there are: $LAB_RDMA_DEVICE \\(active\\)" \
 		unshare --net donard-cli rdma serve dram --bind 10.99.0.1
+	exits 3 'there is no /dev/infiniband/rdma_cm.*modprobe rdma_ucm' unshare --mount \
+		sh -c 'mount -t tmpfs none /dev/infiniband; exec donard-cli rdma serve dram --bind 10.99.0.1'
 	at_end "ip link set wire0 up; within 10 port_is ACTIVE"
 	ip link set wire0 down
 	within 10 port_is DOWN
