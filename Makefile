@@ -11,7 +11,7 @@ PKG_CONFIG ?= pkg-config
 
 all: userspace module
 
-include mk/userspace.mk mk/install.mk mk/module.mk mk/unit.mk mk/python.mk
+include mk/tools.mk mk/userspace.mk mk/install.mk mk/module.mk mk/unit.mk mk/python.mk
 
 check:
 	tests/check

@@ -20,7 +20,7 @@ MAN5_FILES := docs/donard-regions.conf.5
 # $(call put,MODE,FOLDER,FILES)
 put = install -d "$(DESTDIR)$(2)" && install -m $(1) $(3) "$(DESTDIR)$(2)/"
 
-install: userspace $(BUILD)/man3.ok $(SERVICE_FILES)
+install: $(BUILD)/man3.ok userspace $(SERVICE_FILES)
 	$(call put,755,$(BINDIR),$(BUILD)/donard-cli $(BUILD)/donard-bench bench/donard-stat)
 	$(call put,644,$(STATDIR),bench/donardstat/*.py)
 	$(call put,644,$(STATDIR)/words,bench/donardstat/words/*)
@@ -41,7 +41,8 @@ install: userspace $(BUILD)/man3.ok $(SERVICE_FILES)
 	$(call put,644,$(UNITDIR),$(filter %.service,$(SERVICE_FILES)))
 	$(call put,644,$(RULESDIR),$(filter %.rules,$(SERVICE_FILES)))
 	$(if $(DESTDIR),,-ldconfig)
-	$(if $(DESTDIR),,-udevadm control --reload)
+	$(if $(DESTDIR),,$(tell_udev); $(tell_systemd))
+	$(if $(DESTDIR),,$(call told_without,systemctl,nothing brings regions back at boot unless it runs 'donard-cli region apply'))
 
 # The files of "install", and the folders that are ours alone.
 INSTALLED = $(addprefix $(BINDIR)/,donard-cli donard-bench donard-stat) \
@@ -61,13 +62,17 @@ INSTALLED = $(addprefix $(BINDIR)/,donard-cli donard-bench donard-stat) \
 OWN_FOLDERS = $(EXAMPLEDIR) $(PREFIX)/share/doc/donard $(STATDIR)/words $(STATDIR) $(PREFIX)/share/donard $(PREFIX)/include/donard \
 	$(CUFILEDIR) $(LIBDIR)/donard
 
+# An enabled service would leave a link to nothing.
+disable = if [ -e "$(UNITDIR)/$(1)" ] && command -v systemctl >/dev/null; then systemctl --quiet disable $(1); fi
+
 # With the PREFIX and LIBDIR of "install". Folders that hold what others put there stay.
 uninstall: $(BUILD)/man3.ok
+	$(if $(DESTDIR),,-$(call disable,donard-regions.service))
 	rm -f $(foreach file,$(INSTALLED),"$(DESTDIR)$(file)")
 	rm -rf "$(DESTDIR)$(STATDIR)/__pycache__"
 	-for folder in $(OWN_FOLDERS); do rmdir "$(DESTDIR)$$folder" 2>/dev/null; done; true
 	$(if $(DESTDIR),,-ldconfig)
-	$(if $(DESTDIR),,-udevadm control --reload)
+	$(if $(DESTDIR),,$(tell_udev); $(tell_systemd))
 
 $(BUILD)/%.rules: service/%.rules.in FORCE
 	$(fill_in)
@@ -77,6 +82,7 @@ $(BUILD)/%.service: service/%.service.in FORCE
 # A page for each function of the library, from the comments of its headers.
 man3: $(BUILD)/man3.ok
 $(BUILD)/man3.ok: mk/manpages.py $(PUBLIC_HEADERS)
+	$(call require,python3)
 	rm -rf $(BUILD)/man3
 	mk/manpages.py --version $(VERSION) --into $(BUILD)/man3 $(PUBLIC_HEADERS)
 	touch $@

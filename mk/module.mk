@@ -8,37 +8,60 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 KVER = $(eval KVER := $(shell sed -n 's/^.define UTS_RELEASE "\(.*\)"$$/\1/p' \
 	"$(KDIR)/include/generated/utsrelease.h" 2>/dev/null))$(KVER)
 
-.PHONY: kernel-headers
+.PHONY: kernel-headers kernel-fits
 kernel-headers:
 	@[ -n "$(KVER)" ] || { echo "make: $(KDIR): no headers of this kernel. Install them (apt install" \
 		"linux-headers-$$(uname -r)), name others with KDIR=, or build without the module: make userspace" >&2; exit 2; }
 
+# $(call dkms_words,KERNEL|CONFIG) - the kernels that the module is for, and what they have: one list for DKMS and make.
+dkms_words = $(shell sed -n 's/^BUILD_EXCLUSIVE_$(1)="\(.*\)"$$/\1/p' kernel/dkms.conf.in)
+
+kernel-fits: kernel-headers
+	@echo "$(KVER)" | grep -qE "$(call dkms_words,KERNEL)" || { \
+		echo "make: $(KDIR): Linux $(KVER): p2pmem is for Linux 6.1 and later 6.x, and 7.x." \
+			"Name the headers of such a kernel with KDIR=, or build without the module: make userspace" >&2; exit 2; }
+	@missing=; for c in $(call dkms_words,CONFIG); do \
+		grep -qsx "$$c=[ym]" "$(KDIR)/include/config/auto.conf" || missing="$$missing $$c"; done; \
+	[ -z "$$missing" ] || { \
+		echo "make: $(KDIR): Linux $(KVER) was built without$$missing, which p2pmem needs." \
+			"Name the headers of another kernel with KDIR=, or build without the module: make userspace" >&2; exit 2; }
+
 for_kernel = $(MAKE) -C kernel "KDIR=$(abspath $(KDIR))"
 
-module: kernel-headers
+module: kernel-fits
 	$(for_kernel) modules
 
-install-module: module install-rules
+# With what the kernel's own "make modules_install" compresses modules, if it does.
+.PHONY: needs-compressor
+needs-compressor: kernel-headers
+	@by=$$(sed -n 's/^CONFIG_MODULE_COMPRESS_\(XZ\|ZSTD\|GZIP\)=y$$/\L\1/p' "$(KDIR)/include/config/auto.conf" 2>/dev/null); \
+	[ -z "$$by" ] || $(MAKE) -s "needs-$$by"
+
+install-module: $(if $(DESTDIR),,needs-depmod) needs-compressor module install-rules
 	$(for_kernel) "INSTALL_MOD_PATH=$(abspath $(DESTDIR))" modules_install
 	$(if $(DESTDIR),,depmod -a $(KVER))
 
 # Wherever modules_install put it.
 uninstall-module: kernel-headers uninstall-rules
 	find "$(DESTDIR)/lib/modules/$(KVER)" -name 'p2pmem.ko*' -not -path '*/dkms/*' -delete
-	$(if $(DESTDIR),,depmod -a $(KVER))
+	$(if $(DESTDIR),,if command -v depmod >/dev/null; then depmod -a $(KVER); fi)
+
+BY_HAND = nobody gives regions to the group p2pmem. Install it (on Debian: apt install udev), or type after each \
+	'region add': chgrp p2pmem /dev/p2pmemN && chmod 660 /dev/p2pmemN
 
 # First the group, then the rule that names it.
-install-rules:
+install-rules: $(if $(DESTDIR),,needs-group)
 	install -d "$(DESTDIR)/usr/lib/sysusers.d"
 	install -m 644 kernel/p2pmem.sysusers "$(DESTDIR)/usr/lib/sysusers.d/p2pmem.conf"
-	$(if $(DESTDIR),,systemd-sysusers p2pmem.conf || groupadd --system --force p2pmem)
+	$(if $(DESTDIR),,systemd-sysusers p2pmem.conf 2>/dev/null || groupadd --system --force p2pmem)
 	$(call put,644,/usr/lib/udev/rules.d,kernel/60-p2pmem.rules)
-	$(if $(DESTDIR),,-udevadm control --reload)
+	$(if $(DESTDIR),,$(tell_udev))
+	$(if $(DESTDIR),,$(call told_without,udevadm,$(BY_HAND)))
 
 # The group stays: files may belong to it.
 uninstall-rules:
 	rm -f "$(DESTDIR)/usr/lib/udev/rules.d/60-p2pmem.rules" "$(DESTDIR)/usr/lib/sysusers.d/p2pmem.conf"
-	$(if $(DESTDIR),,-udevadm control --reload)
+	$(if $(DESTDIR),,$(tell_udev))
 
 # DKMS builds the module anew for each kernel that comes, from this copy.
 DKMS_DIR = /usr/src/p2pmem-$(VERSION)
@@ -50,9 +73,10 @@ dkms-source:
 	sed 's|@VERSION@|$(VERSION)|' kernel/dkms.conf.in >"$(DESTDIR)$(DKMS_DIR)/dkms.conf"
 	chmod 644 "$(DESTDIR)$(DKMS_DIR)/dkms.conf"
 
-install-dkms: $(if $(DESTDIR),,kernel-headers) install-rules dkms-source
+install-dkms: $(if $(DESTDIR),,needs-dkms kernel-fits) install-rules dkms-source
 	$(if $(DESTDIR),,dkms install p2pmem/$(VERSION) -k $(KVER))
 
 uninstall-dkms: uninstall-rules
-	$(if $(DESTDIR),,-dkms remove p2pmem/$(VERSION) --all)
+	$(if $(DESTDIR),,-if command -v dkms >/dev/null; then dkms remove p2pmem/$(VERSION) --all; fi)
+	$(if $(DESTDIR),,$(call told_without,dkms,what it built stays in /lib/modules/*/updates/dkms))
 	rm -rf "$(DESTDIR)$(DKMS_DIR)"

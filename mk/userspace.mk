@@ -52,6 +52,9 @@ packages:
 	[ -z "$$missing" ] || { \
 		echo "make: $(firstword $(PKG_CONFIG)) does not find$$missing." \
 			"On Debian: apt install $$(echo $$missing | $(DEBIAN_DEV))" >&2; exit 1; }
+	@command -v $(firstword $(CC)) >/dev/null || { \
+		echo "make: there is no compiler $(firstword $(CC)). On Debian: apt install build-essential;" \
+			"or name another one: make CC=..." >&2; exit 1; }
 
 $(BUILD)/%.o: %.c | packages
 	@mkdir -p $(@D)
@@ -105,7 +108,6 @@ $(BUILD)/donard-stat: bench/donard-stat
 	ln -sf "$(CURDIR)/$<" $@
 
 # A text that depends on PREFIX or LIBDIR, which are no files: made each time, and put in place where it differs.
-.PHONY: FORCE
 where_it_differs = cmp -s $@.new $@ && rm $@.new || mv $@.new $@
 define fill_in
 @mkdir -p $(@D)

@@ -168,6 +168,10 @@ no_pkg_config() {
 		make userspace "BUILD=$LOGS/bare" PKG_CONFIG=/nowhere/pkg-config
 }
 
+no_compiler() {
+	says 2 'no compiler /nowhere/cc.*apt install build-essential' make userspace "BUILD=$LOGS/bare" CC=/nowhere/cc
+}
+
 no_libraries() {
 	PKG_CONFIG_LIBDIR=/nowhere says 2 'does not find liburing libpci .*apt install liburing-dev libpci-dev' \
 		make userspace "BUILD=$LOGS/bare"
@@ -234,10 +238,17 @@ runs_nothing_that_it_built() {
 	((status == 126)) && [[ -s $dir/dest/usr/local/share/bash-completion/completions/donard-cli ]]
 }
 
-# fake_kdir DIR - a tree of kernel headers that are not the running kernel's.
+# configures DIR CONFIG... - that kernel has what the module needs, and these lines.
+configures() {
+	mkdir -p "$1/include/config"
+	printf '%s\n' CONFIG_PCI=y CONFIG_ZONE_DEVICE=y CONFIG_DMA_SHARED_BUFFER=y "${@:2}" >"$1/include/config/auto.conf"
+}
+
+# fake_kdir DIR [RELEASE] - a tree of kernel headers that are not the running kernel's.
 fake_kdir() {
 	mkdir -p "$1/include/generated"
-	echo '#define UTS_RELEASE "6.99-other"' >"$1/include/generated/utsrelease.h"
+	echo "#define UTS_RELEASE \"${2:-6.99-other}\"" >"$1/include/generated/utsrelease.h"
+	configures "$1"
 	# shellcheck disable=SC2016  # for make
 	printf 'modules modules_install:\n\t@echo "$@ LLVM=$(LLVM)"\n' >"$1/Makefile"
 }
@@ -246,8 +257,7 @@ fake_kdir() {
 built_by() {
 	local llvm=$1 out
 	shift
-	mkdir -p "$LOGS/kdir/include/config"
-	printf '%s\n' "$@" >"$LOGS/kdir/include/config/auto.conf"
+	configures "$LOGS/kdir" "$@"
 	out=$(make -s install-module "KDIR=$LOGS/kdir" "DESTDIR=$LOGS/kdest" ${GIVEN:+"$GIVEN"})
 	printf 'expected LLVM=%s: %s\n' "$llvm" "$out"
 	[[ $out == "modules LLVM=$llvm"$'\n'"modules_install LLVM=$llvm" ]]
@@ -259,6 +269,16 @@ module_is_built_as_its_kernel() {
 	built_by '' CONFIG_CC_IS_GCC=y CONFIG_LD_IS_BFD=y && built_by 1 CONFIG_CC_IS_CLANG=y CONFIG_LD_IS_LLD=y || return
 	GIVEN=LLVM=-19
 	built_by -19 CONFIG_CC_IS_CLANG=y CONFIG_LD_IS_LLD=y && built_by -19 CONFIG_CC_IS_GCC=y
+}
+
+# Before hundreds of lines say what one can.
+other_kernels_are_named() {
+	local module=(make install-module "KDIR=$LOGS/kdir" "DESTDIR=$LOGS/kdest")
+	fake_kdir "$LOGS/kdir" 5.10.0-30-amd64
+	says 2 'Linux 5.10.0-30-amd64: p2pmem is for Linux 6.1 and later.*KDIR=' "${module[@]}" || return
+	fake_kdir "$LOGS/kdir"
+	sed -i /ZONE_DEVICE/d "$LOGS/kdir/include/config/auto.conf"
+	says 2 'Linux 6.99-other was built without CONFIG_ZONE_DEVICE, .*KDIR=' "${module[@]}"
 }
 
 # The rule names a group: whoever makes it must come first.
@@ -321,10 +341,12 @@ run_build() {
 	progress "build and install"
 	try "build: no pkg-config" no_pkg_config
 	try "build: no libraries" no_libraries
+	try "build: no compiler" no_compiler
 	try "build: warnings stop the check only" warnings_stop_the_check_only
 	try "build: libdonard.pc follows PREFIX" pc_follows_prefix
 	try "build: a space in a path" space_in_a_path
 	try "build: the module as its kernel, by gcc or clang" module_is_built_as_its_kernel
+	try "build: a kernel that the module is not for is named" other_kernels_are_named
 	try "build: nothing that was built is run" runs_nothing_that_it_built
 	try "build: the group comes before the udev rule" group_comes_before_rule
 	try "build: one version" one_version

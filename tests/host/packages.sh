@@ -78,6 +78,12 @@ debian_has_the_symbols() {
 		<(grep -oE '\(symver\)DONARD_[0-9.]+' debian/libdonard0.symbols | sed 's/(symver)//')
 }
 
+# small_module DIR - in place of the kernel module of a checkout.
+small_module() {
+	echo 'obj-m := p2pmem.o' >"$1/kernel/Kbuild"
+	printf '#include <linux/module.h>\nMODULE_LICENSE("GPL");\nMODULE_DESCRIPTION("empty");\n' >"$1/kernel/p2pmem.c"
+}
+
 # Of a checkout whose module is one line: the folder that modules_install fills is the one that depmod and dkms are told of,
 # and that uninstall-module empties. The headers of Debian's 6.1 name two releases. Then the same from a path with a space,
 # which Kbuild does not take.
@@ -87,8 +93,7 @@ modules_go_where_they_are_sought() {
 	mkdir -p "$checkout/kernel"
 	cp -r --parents Makefile mk include/donard/version.h kernel/{Makefile,dkms.conf.in,60-p2pmem.rules,p2pmem.sysusers} \
 		"$checkout"
-	echo 'obj-m := p2pmem.o' >"$checkout/kernel/Kbuild"
-	printf '#include <linux/module.h>\nMODULE_LICENSE("GPL");\nMODULE_DESCRIPTION("empty");\n' >"$checkout/kernel/p2pmem.c"
+	small_module "$checkout"
 	# shellcheck disable=SC2016  # for the shell inside
 	in_rig in_root "$root" "$dir" bash -ec '
 		cd /out
@@ -111,6 +116,18 @@ modules_go_where_they_are_sought() {
 	' install "$kernel"
 }
 
+# In a layer over the guest's root, which loses the programs one after another. Nothing is compiled but the small module.
+minimal_system_is_told() {
+	local dir=$LOGS/minimal root kernel compressed
+	root=$(in_rig guest_root) && kernel=$(in_rig kernel_version "$root" 6.1) &&
+		compressed=$(in_rig kernel_version "$root" 6.12) || return
+	mkdir -p "$dir/checkout/build"
+	sources | tar -c -T - | tar -x -C "$dir/checkout"
+	tar -c -C "$BUILD" --exclude='./*san' --exclude=./tests . | tar -x -C "$dir/checkout/build"
+	small_module "$dir/checkout"
+	LAYER=1 in_rig in_root "$root" "$dir" bash /src/tests/host/minimal "$kernel" "$compressed"
+}
+
 run_install() {
 	progress "install and uninstall"
 	make -s userspace "BUILD=$BUILD"
@@ -118,6 +135,7 @@ run_install() {
 	try "install: files are for everybody, whatever the umask" installed_for_everybody
 	try "install: LIBDIR is where programs look" libdir_is_where_programs_look
 	try "install: modules go where depmod and dkms look" modules_go_where_they_are_sought
+	! in_ring all || try "install: a minimal system is told what it lacks" minimal_system_is_told
 	try "install: debian divides what is installed" debian_divides_what_is_installed
 	try "install: debian has the version" debian_has_the_version
 	try "install: debian has the symbol versions" debian_has_the_symbols
