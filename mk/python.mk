@@ -11,9 +11,14 @@ PYTHONDIR ?= $(if $(filter /usr/local,$(PREFIX)),$(shell $(PYTHON) -c \
 	'import sysconfig; print(sysconfig.get_path("purelib"))'),$(PREFIX)/lib/python3/dist-packages)
 PY_HOME    = $(DESTDIR)$(PYTHONDIR)/donard
 
+.PHONY: needs-python
+needs-python:
+	@command -v $(firstword $(PYTHON)) >/dev/null || { echo "make: there is no Python $(firstword $(PYTHON))." \
+		"On Debian: apt install python3 python3-cffi; or name another one: make PYTHON=..." >&2; exit 2; }
+
 python: $(PY_DECLARATIONS) $(patsubst python/donard/%,$(PY_BUILD)/%,$(PY_FILES))
 
-$(PY_DECLARATIONS): mk/pydeclarations.py $(PUBLIC_HEADERS)
+$(PY_DECLARATIONS): mk/pydeclarations.py $(PUBLIC_HEADERS) | needs-python
 	@mkdir -p $(@D)
 	$(PYTHON) mk/pydeclarations.py --cc '$(CC)' $@.new $(PUBLIC_HEADERS)
 	mv $@.new $@
@@ -25,7 +30,7 @@ $(PY_BUILD)/%: python/donard/%
 install-python: python
 	$(call put,644,$(PYTHONDIR)/donard,$(PY_DECLARATIONS) $(PY_FILES))
 
-uninstall-python:
+uninstall-python: needs-python
 	rm -f $(foreach file,$(notdir $(PY_FILES) $(PY_DECLARATIONS)),"$(PY_HOME)/$(file)")
 	rm -rf "$(PY_HOME)/__pycache__"
 	-rmdir "$(PY_HOME)" 2>/dev/null; true
