@@ -40,10 +40,17 @@ needs-compressor: kernel-headers
 install-module: $(if $(DESTDIR),,needs-depmod) needs-compressor module install-rules
 	$(for_kernel) "INSTALL_MOD_PATH=$(abspath $(DESTDIR))" modules_install
 	$(if $(DESTDIR),,depmod -a $(KVER))
+	$(if $(DESTDIR),,$(told_of_dkms))
+
+told_of_dkms = @case "$$(modinfo -k $(KVER) -n p2pmem)" in (*/dkms/*) \
+	echo "make: modprobe takes the module that DKMS built, and not this one, until that is gone:" \
+		"dkms remove p2pmem/VERSION --all ('dkms status p2pmem' says which)" >&2;; esac
 
 # Wherever modules_install put it.
+remove_own_module = find "$(DESTDIR)/lib/modules/$(KVER)" -name 'p2pmem.ko*' -not -path '*/dkms/*' -delete
+
 uninstall-module: kernel-headers uninstall-rules
-	find "$(DESTDIR)/lib/modules/$(KVER)" -name 'p2pmem.ko*' -not -path '*/dkms/*' -delete
+	$(remove_own_module)
 	$(if $(DESTDIR),,if command -v depmod >/dev/null; then depmod -a $(KVER); fi)
 
 BY_HAND = nobody gives regions to the group p2pmem. Install it (on Debian: apt install udev), or type after each \
@@ -73,7 +80,10 @@ dkms-source:
 	sed 's|@VERSION@|$(VERSION)|' kernel/dkms.conf.in >"$(DESTDIR)$(DKMS_DIR)/dkms.conf"
 	chmod 644 "$(DESTDIR)$(DKMS_DIR)/dkms.conf"
 
+# What DKMS has of this version already may be of an older source, and beside one of the same version it installs none.
 install-dkms: $(if $(DESTDIR),,needs-dkms kernel-fits) install-rules dkms-source
+	$(if $(DESTDIR),,if [ -n "$$(dkms status p2pmem/$(VERSION))" ]; then dkms remove p2pmem/$(VERSION) --all; fi)
+	$(if $(DESTDIR),,$(remove_own_module))
 	$(if $(DESTDIR),,dkms install p2pmem/$(VERSION) -k $(KVER))
 
 uninstall-dkms: uninstall-rules
