@@ -128,6 +128,28 @@ minimal_system_is_told() {
 	LAYER=1 in_rig in_root "$root" "$dir" bash /src/tests/host/minimal "$kernel" "$compressed"
 }
 
+# recipes_say SED EXPECTED - recipes.py says so of a copy whose README, or table, was changed.
+recipes_say() {
+	local copy=$LOGS/recipes-copy status=0 out
+	rm -rf "$copy"
+	mkdir -p "$copy/docs" "$copy/tests/host" "$copy/tests/guest"
+	cp --parents README.md docs/install.md tests/{recipes,matrix} tests/host/recipes.py tests/guest/*.sh "$copy"
+	sed -i "$1" "$copy"/{README.md,tests/recipes}
+	out=$("$copy/tests/host/recipes.py" check) || status=$?
+	printf '%s: status %d (expected 1), expected: %s\n%s\n' "$1" "$status" "$2" "$out"
+	((status == 1)) && grep -qF -- "$2" <<<"$out"
+}
+
+# shellcheck disable=SC2016  # the quotes are Markdown's
+recipe_without_test_is_noticed() {
+	recipes_say 's/^    donard-cli rdma write/& --more/' 'README.md: Over RDMA: 1: no test runs: donard-cli rdma write --more' &&
+		recipes_say 's/^## Over RDMA/    sudo make more\n\n&/' 'README.md: On real hardware: 4: no test runs: sudo make more' &&
+		recipes_say 's/^When something/Type `sudo make more`. &/' 'README.md: no test runs: sudo make more' &&
+		recipes_say '/^run .*removed/d' 'docs/install.md: Removing it: 2: no test runs: sudo make uninstall-dkms' &&
+		recipes_say 's/^held  fio/held  oif/' 'tests/recipes: no suite oif' &&
+		recipes_say 's/: 64M --measure/&x/; s/^held  none: sudo delgroup.*/&x/' 'tests/recipes: nobody is told to type: sudo delgroup p2pmemx'
+}
+
 run_install() {
 	progress "install and uninstall"
 	make -s userspace "BUILD=$BUILD"
@@ -135,6 +157,8 @@ run_install() {
 	try "install: files are for everybody, whatever the umask" installed_for_everybody
 	try "install: LIBDIR is where programs look" libdir_is_where_programs_look
 	try "install: modules go where depmod and dkms look" modules_go_where_they_are_sought
+	try "install: each recipe has a test" tests/host/recipes.py check
+	try "install: a recipe without a test is noticed" recipe_without_test_is_noticed
 	! in_ring all || try "install: a minimal system is told what it lacks" minimal_system_is_told
 	try "install: debian divides what is installed" debian_divides_what_is_installed
 	try "install: debian has the version" debian_has_the_version
@@ -151,6 +175,14 @@ in_packages() {
 		"$@"' rig "$REPO/tests/rig" "$@"
 }
 
+# What docs/install.md says to install is what was built.
+install_names_each_package() {
+	local dir=$1 line
+	line=$(grep '^    sudo apt install \.\./' docs/install.md)
+	diff <(cd "$dir/donard" && eval "printf '%s\n' ${line#*install }" | sed 's|.*/||' | sort) \
+		<(cd "$dir" && printf '%s\n' *.deb | grep -v -- -dbgsym_ | sort)
+}
+
 # packages_of RELEASE SERIES... - built, checked and used there.
 packages_of() {
 	local release=$1 dir=$LOGS/packages-$1
@@ -160,6 +192,7 @@ packages_of() {
 	try "packages: build on $release" in_packages build_packages "$release" "$dir"
 	[[ -n $(compgen -G "$dir/*.changes") ]] || return
 	try "packages: lintian of $release" lintian_is_content "$release" "$dir"
+	try "packages: docs/install.md names each of $release" install_names_each_package "$dir"
 	try "packages: install, use and purge on $release, modules for $*" \
 		in_packages use_packages "$release" "$dir" "$REPO/tests/host/packages-hook" "$@"
 }

@@ -18,7 +18,7 @@ write_env() {
 	# shellcheck disable=SC2153  # OPT_* come from the command line, in lab
 	cat >"$RUN_DIR/env" <<-END
 		LAB_MODE=$MODE LAB_BARE=$OPT_BARE LAB_NO_REGIONS=$OPT_NO_REGIONS LAB_TRACE=$OPT_TRACE
-		LAB_ROWS=$rows LAB_COLUMNS=$columns LAB_NAME=${GUEST_NAMES[GUEST]}
+		LAB_ROWS=$rows LAB_COLUMNS=$columns LAB_NAME=${GUEST_NAMES[GUEST]} LAB_IMAGE=${OPT_IMAGE:+1}
 		export LAB_KERNEL=$OPT_KERNEL LAB_TOPOLOGY=$OPT_TOPOLOGY LAB_METER=$OPT_METER
 		export LAB_CAN='$(matrix_can "$OPT_KERNEL")' TERM=${TERM:-dumb}
 	END
@@ -47,7 +47,7 @@ debug_machine() {
 configure() {
 	local root image vmlinuz
 	root=$(guest_root)
-	image=$(guest_image)
+	image=${OPT_IMAGE:-$(guest_image)}
 	vmlinuz=$(vmlinuz_of "$root" "$OPT_KERNEL")
 	blank_machine
 	base_machine "$image"
