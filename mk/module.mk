@@ -34,7 +34,7 @@ module: kernel-fits
 # With what the kernel's own "make modules_install" compresses modules, if it does.
 .PHONY: needs-compressor
 needs-compressor: kernel-headers
-	@by=$$(sed -n 's/^CONFIG_MODULE_COMPRESS_\(XZ\|ZSTD\|GZIP\)=y$$/\L\1/p' "$(KDIR)/include/config/auto.conf" 2>/dev/null); \
+	@by=$$(LC_ALL=C sed -n 's/^CONFIG_MODULE_COMPRESS_\(XZ\|ZSTD\|GZIP\)=y$$/\L\1/p' "$(KDIR)/include/config/auto.conf" 2>/dev/null); \
 	[ -z "$$by" ] || $(MAKE) -s "needs-$$by"
 
 install-module: $(if $(DESTDIR),,needs-depmod) needs-compressor module install-rules

@@ -19,7 +19,7 @@ SPAN = re.compile(r"`([^`]*\bsudo [^`]*)`")
 def blocks_of(document):
     """Each indented block: (heading, its number below that, its lines); lines that go on are joined."""
     heading, number, lines, before = "", 0, [], ""
-    for line in [*(ROOT / document).read_text().split("\n"), ""]:
+    for line in [*(ROOT / document).read_text(encoding="utf-8").split("\n"), ""]:
         if line.startswith("    ") and (lines or not before):
             if lines and lines[-1].endswith("\\"):
                 lines[-1] = lines[-1][:-1].rstrip() + " " + line.strip()
@@ -37,14 +37,14 @@ def blocks_of(document):
 
 
 def spans_of(document):
-    prose = "\n".join(line for line in (ROOT / document).read_text().split("\n") if not line.startswith("    "))
+    prose = "\n".join(line for line in (ROOT / document).read_text(encoding="utf-8").split("\n") if not line.startswith("    "))
     return [" ".join(span.split()) for span in SPAN.findall(prose)]
 
 
 def read_rows():
     """run: {(document, heading, number): step}; held: {command: suite}; shown: {(document, heading, number)}."""
     run, held, shown = {}, {}, set()
-    for line in (ROOT / "tests/recipes").read_text().split("\n"):
+    for line in (ROOT / "tests/recipes").read_text(encoding="utf-8").split("\n"):
         kind, _, rest = line.partition(" ")
         if not line or line.startswith("#"):
             continue
@@ -67,7 +67,7 @@ def read_rows():
 
 def suites():
     names = {path.stem for path in (ROOT / "tests/guest").glob("*.sh")}
-    for line in (ROOT / "tests/matrix").read_text().split("\n"):
+    for line in (ROOT / "tests/matrix").read_text(encoding="utf-8").split("\n"):
         if line.startswith("host "):
             names.update(line.split()[2:])
     return names | {"none"}
