@@ -101,7 +101,7 @@ static void tell_came(struct dnd_server *server)
 {
 	struct dnd_session *session = &server->session;
 
-	if (session->came || !session->took)
+	if (session->came || !session->heard.took)
 		return;
 	session->came = true;
 	tell_session(server, DONARD_RDMA_CLIENT_CAME, "");
@@ -111,20 +111,18 @@ static const char *why_refused(const struct dnd_session *session, const char *wh
 {
 	if (!session->link.established)
 		return "it knocked, and did not complete the connection";
-	return session->said_bye ? "it did not want what is offered" : why_lost;
+	return session->heard.said_bye ? "it did not want what is offered" : why_lost;
 }
 
 static void tell_end(struct dnd_server *server, const char *why_lost)
 {
 	const struct dnd_session *session = &server->session;
+	enum donard_rdma_event_type word = dnd_heard_end(&session->heard);
 
 	tell_came(server);
-	if (!session->came)
-		tell_session(server, DONARD_RDMA_CLIENT_REFUSED, why_refused(session, why_lost));
-	else if (session->said_bye)
-		tell_session(server, DONARD_RDMA_CLIENT_LEFT, "");
-	else
-		tell_session(server, DONARD_RDMA_CLIENT_LOST, why_lost);
+	if (word == DONARD_RDMA_CLIENT_REFUSED)
+		why_lost = why_refused(session, why_lost);
+	tell_session(server, word, word == DONARD_RDMA_CLIENT_LEFT ? "" : why_lost);
 }
 
 static void tell_refused(struct dnd_server *server, struct rdma_cm_id *id, const char *text)

@@ -128,28 +128,9 @@ static int on_message(void *user, const uint8_t *bytes, size_t length)
 	struct dnd_message message;
 	int rc = dnd_talk_take(session->nonce, bytes, length, &message);
 
-	if (rc || session->withdrawn)
-		return rc;
-	session->sent_message = true;
-	if (message.type == DND_PING)
-		return send_alive(session);
-	if (message.type == DND_TAKE) {
-		session->took = true;
-		return 0;
-	}
-	/* At once, since the end of the connection may be the next thing that is read. */
-	if (message.type == DND_BYE) {
-		session->said_bye = true;
-		/* It leaves while its request is served, and waits for no answer. */
-		if (session->request.type)
-			return -ECONNRESET;
-	}
-	/* One request at a time, of the kinds that a client has; before taking, only to leave. */
-	if (message.type > DND_BYE || session->request.type ||
-	    (!session->took && !session->said_bye))
-		return -EPROTO;
-	session->request = message;
-	return 0;
+	if (!rc)
+		rc = dnd_hear(&session->heard, &message);
+	return rc == DND_HEARD_PING ? send_alive(session) : rc;
 }
 
 static int on_data(void *user, uint64_t number)
@@ -223,7 +204,7 @@ static int verify(struct dnd_session *session, const struct dnd_message *request
 
 static int work(struct dnd_session *session)
 {
-	const struct dnd_message *request = &session->request;
+	const struct dnd_message *request = &session->heard.request;
 	struct dnd_message answer = { .type = DND_DONE, .sequence = request->sequence };
 	int rc = 0;
 
@@ -247,7 +228,7 @@ static int answer_request(struct dnd_session *session)
 		rc = dnd_talk_send(&session->link, session->nonce, &session->answer);
 	if (rc == -EAGAIN)
 		return 0;
-	session->request.type = session->answer.type = 0;
+	session->heard.request.type = session->answer.type = 0;
 	return rc;
 }
 
@@ -258,7 +239,7 @@ static unsigned int silence_ms(const struct dnd_session *session)
 {
 	const unsigned int timeout_ms = session->service->timeout_ms;
 
-	if (session->link.established && !session->sent_message)
+	if (session->link.established && !session->heard.any)
 		return (unsigned int)dnd_max(timeout_ms, DONARD_RDMA_FIRST_MESSAGE_MS);
 	return timeout_ms;
 }
@@ -274,7 +255,7 @@ int dnd_session_lost(struct dnd_session *session)
 {
 	struct donard_context *ctx = session->service->ctx;
 
-	if (session->said_bye)
+	if (session->heard.said_bye)
 		return -ESHUTDOWN;
 	if (session->link.status != IBV_WC_SUCCESS && session->link.status != IBV_WC_WR_FLUSH_ERR)
 		return dnd_fail(ctx, DND_E_PEER_LOST, "%s: %s.", session->peer,
@@ -310,12 +291,12 @@ int dnd_session_serve(struct dnd_session *session)
 	dnd_link_disarm(&session->link);
 	dnd_link_arm(&session->link);
 	rc = take_completions(session);
-	if (!rc && session->request.type)
+	if (!rc && session->heard.request.type)
 		rc = answer_request(session);
 	if (rc)
 		return explain(session, rc);
 	if ((dnd_now_seconds() - session->link.heard) * 1000 > silence_ms(session))
-		return session->said_bye ? -ESHUTDOWN : silent(session);
+		return session->heard.said_bye ? -ESHUTDOWN : silent(session);
 	return 0;
 }
 
@@ -327,8 +308,8 @@ void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status stat
 	double deadline = dnd_now_seconds() + FAREWELL_MS / 1000.0;
 	struct pollfd pollfd = { .fd = session->link.channel->fd, .events = POLLIN };
 
-	session->withdrawn = true;
-	if (session->link.lost || dnd_talk_send(&session->link, session->nonce, &message))
+	if (!dnd_heard_cut_off(&session->heard) || session->link.lost ||
+	    dnd_talk_send(&session->link, session->nonce, &message))
 		return;
 	while (dnd_link_sends_under_way(&session->link) && dnd_now_seconds() < deadline) {
 		dnd_link_disarm(&session->link);

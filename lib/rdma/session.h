@@ -9,6 +9,7 @@
 #include <sys/resource.h>
 
 #include "rdma/address.h"
+#include "rdma/heard.h"
 #include "rdma/register.h"
 #include "rdma/talk.h"
 
@@ -30,15 +31,11 @@ struct dnd_session {
 	struct dnd_link link;
 	uint64_t nonce;
 	struct dnd_registration registration;
-	struct dnd_message request;	/* that is served, until its answer is sent; type 0: none */
+	struct dnd_heard heard;
 	struct dnd_message answer;	/* that waits for a slot to be sent from; type 0: none does */
 	char peer[DND_PEER_BYTES];
 	char device[64];
-	bool took;			/* what is offered; the memory is this client's */
 	bool came;			/* the caller was told so */
-	bool said_bye;			/* of its own accord, before the memory was withdrawn */
-	bool withdrawn;			/* nothing that it says counts any more */
-	bool sent_message;
 	bool changed;			/* the memory may hold this client's bytes */
 	double started, alive_sent, looked;
 	struct rusage usage;		/* of this process when it came */
@@ -62,7 +59,7 @@ void dnd_session_reject(struct rdma_cm_id *id, enum dnd_rdma_status status);
 int dnd_session_serve(struct dnd_session *session);
 /* The text for a connection that ended without a good-bye. */
 int dnd_session_lost(struct dnd_session *session);
-/* Tells the client, so far as that goes within a moment. */
+/* Cuts the client off, unless it has left already: tells it, so far as that goes within a moment. */
 void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status status);
 void dnd_session_end(struct dnd_session *session);
 

@@ -6,6 +6,7 @@
 #include "unit.h"
 #include "rdma/address.h"
 #include "rdma/client.h"
+#include "rdma/heard.h"
 #include "rdma/pattern.h"
 #include "rdma/protocol.h"
 
@@ -173,6 +174,74 @@ static void ranges(void **state)
 	assert_false(dnd_range_fits(1, 10, 10));
 	assert_false(dnd_range_fits(UINT64_MAX, 2, 10));
 	assert_false(dnd_range_fits(2, UINT64_MAX, 10));
+}
+
+/* ---- what a server makes of what it hears ---- */
+
+static int says(struct dnd_heard *heard, enum dnd_rdma_type type)
+{
+	const struct dnd_message message = { .type = type };
+
+	return dnd_hear(heard, &message);
+}
+
+/* As the server does once it has answered. */
+static void is_answered(struct dnd_heard *heard)
+{
+	heard->request.type = 0;
+}
+
+static void clients_take_and_leave(void **state)
+{
+	struct dnd_heard heard = { 0 };
+
+	(void)state;
+	assert_int_equal(dnd_heard_end(&heard), DONARD_RDMA_CLIENT_REFUSED);
+	assert_int_equal(says(&heard, DND_PING), DND_HEARD_PING);
+	assert_int_equal(says(&heard, DND_TAKE), 0);
+	assert_int_equal(dnd_heard_end(&heard), DONARD_RDMA_CLIENT_LOST);
+	assert_int_equal(says(&heard, DND_VERIFY), 0);
+	assert_int_equal(heard.request.type, DND_VERIFY);
+	assert_int_equal(says(&heard, DND_FILL), -EPROTO);
+	is_answered(&heard);
+	assert_int_equal(says(&heard, DND_DONE), -EPROTO);
+	assert_int_equal(says(&heard, DND_BYE), 0);
+	assert_int_equal(dnd_heard_end(&heard), DONARD_RDMA_CLIENT_LEFT);
+}
+
+static void clients_leave_at_once(void **state)
+{
+	struct dnd_heard stranger = { 0 }, busy = { 0 };
+
+	(void)state;
+	assert_int_equal(says(&stranger, DND_VERIFY), -EPROTO);
+	assert_int_equal(says(&stranger, DND_BYE), 0);
+	assert_int_equal(dnd_heard_end(&stranger), DONARD_RDMA_CLIENT_REFUSED);
+	says(&busy, DND_TAKE);
+	says(&busy, DND_VERIFY);
+	assert_int_equal(says(&busy, DND_BYE), -ECONNRESET);
+	assert_int_equal(dnd_heard_end(&busy), DONARD_RDMA_CLIENT_LEFT);
+}
+
+/* Whatever is on its way when the server takes its memory back: one that has no answer yet gets none. */
+static void clients_are_cut_off(void **state)
+{
+	const enum dnd_rdma_type said[] = { DND_TAKE, DND_PING, DND_VERIFY, DND_BYE };
+	struct dnd_heard late = { .took = true }, waits = { .took = true }, gone = { .took = true };
+
+	(void)state;
+	assert_true(dnd_heard_cut_off(&late));
+	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
+		assert_int_equal(says(&late, said[i]), 0);
+	assert_int_equal(late.request.type, 0);
+	assert_int_equal(dnd_heard_end(&late), DONARD_RDMA_CLIENT_LOST);
+	says(&waits, DND_BYE);
+	assert_true(dnd_heard_cut_off(&waits));
+	assert_int_equal(dnd_heard_end(&waits), DONARD_RDMA_CLIENT_LOST);
+	says(&gone, DND_BYE);
+	is_answered(&gone);
+	assert_false(dnd_heard_cut_off(&gone));
+	assert_int_equal(dnd_heard_end(&gone), DONARD_RDMA_CLIENT_LEFT);
 }
 
 /* A part of the pattern, made alone, is the part of the whole. */
@@ -375,7 +444,8 @@ int main(void)
 		cmocka_unit_test(short_and_foreign_offers),
 		cmocka_unit_test(refusals_need_nothing_else), cmocka_unit_test(hellos),
 		cmocka_unit_test(messages), cmocka_unit_test(random_bytes),
-		cmocka_unit_test(ranges), cmocka_unit_test(pattern_has_positions),
+		cmocka_unit_test(clients_take_and_leave), cmocka_unit_test(clients_leave_at_once),
+		cmocka_unit_test(clients_are_cut_off), cmocka_unit_test(ranges), cmocka_unit_test(pattern_has_positions),
 		cmocka_unit_test(pattern_is_unlike), cmocka_unit_test(pattern_finds_the_byte),
 		cmocka_unit_test(percentiles), cmocka_unit_test(requests_go_round),
 		cmocka_unit_test(large_requests_go_in_pieces), cmocka_unit_test(slots_are_bounded),

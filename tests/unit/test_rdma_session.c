@@ -112,17 +112,17 @@ static void answer_waits_for_a_slot(void **state)
 {
 	struct scene *scene = *state;
 
-	scene->session.request = (struct dnd_message){ .type = DND_BYE, .sequence = 5 };
+	scene->session.heard.request = (struct dnd_message){ .type = DND_BYE, .sequence = 5 };
 	for (int i = 0; i < 3; i++)
 		assert_int_equal(dnd_session_serve(&scene->session), 0);
 	assert_int_equal(played_sends, 0);
-	assert_int_equal(scene->session.request.type, DND_BYE);
+	assert_int_equal(scene->session.heard.request.type, DND_BYE);
 	played_done = 1;
 	assert_int_equal(dnd_session_serve(&scene->session), 0);
 	assert_int_equal(played_sends, 1);
 	assert_int_equal(played_sent.type, DND_DONE);
 	assert_int_equal(played_sent.sequence, 5);
-	assert_int_equal(scene->session.request.type, 0);
+	assert_int_equal(scene->session.heard.request.type, 0);
 	played_done = 1;
 	assert_int_equal(dnd_session_serve(&scene->session), 0);
 	assert_int_equal(played_sends, 1);
@@ -134,7 +134,7 @@ static void each_end_has_its_text(void **state)
 	struct scene *scene = *state;
 
 	dnd_fail(scene->fake->ctx, DND_E_BUSY, "an earlier failure");
-	scene->session.request = (struct dnd_message){ .type = DND_FILL, .length = 4096 };
+	scene->session.heard.request = (struct dnd_message){ .type = DND_FILL, .length = 4096 };
 	assert_true(dnd_session_serve(&scene->session) < 0);
 	assert_says(donard_error(scene->fake->ctx), "p2pmem0: its bytes cannot be accessed");
 }

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See heard.h. */
+#include "rdma/heard.h"
+
+/* At once, since the end of the connection may be the next thing that is read. */
+static int take_bye(struct dnd_heard *heard)
+{
+	heard->said_bye = true;
+	return heard->request.type ? -ECONNRESET : 0;
+}
+
+static int take_request(struct dnd_heard *heard, const struct dnd_message *message)
+{
+	int rc = message->type == DND_BYE ? take_bye(heard) : 0;
+
+	if (rc)
+		return rc;
+	/* One at a time, of the kinds that a client has; before taking, only to leave. */
+	if (message->type > DND_BYE || heard->request.type || (!heard->took && !heard->said_bye))
+		return -EPROTO;
+	heard->request = *message;
+	return 0;
+}
+
+int dnd_hear(struct dnd_heard *heard, const struct dnd_message *message)
+{
+	if (heard->cut_off)
+		return 0;
+	heard->any = true;
+	if (message->type == DND_PING)
+		return DND_HEARD_PING;
+	if (message->type != DND_TAKE)
+		return take_request(heard, message);
+	heard->took = true;
+	return 0;
+}
+
+bool dnd_heard_cut_off(struct dnd_heard *heard)
+{
+	if (heard->said_bye && !heard->request.type)
+		return false;
+	heard->cut_off = true;
+	return true;
+}
+
+enum donard_rdma_event_type dnd_heard_end(const struct dnd_heard *heard)
+{
+	if (!heard->took)
+		return DONARD_RDMA_CLIENT_REFUSED;
+	return heard->said_bye && !heard->cut_off ? DONARD_RDMA_CLIENT_LEFT : DONARD_RDMA_CLIENT_LOST;
+}
