@@ -17,8 +17,8 @@
  *     -E2BIG. Of one that comes out, the library fills what both know and zeroes the rest.
  *     Reserved members must be zero.
  *   - Enumerations grow at their end: expect values that you do not know. The calls named donard_..._text() have words for them.
- *   - No call installs a signal handler but donard_copy() where it goes through DRAM: while its CPU touches device memory, a region
- *     that goes away ends as an error and not as SIGBUS. Do not change the action of SIGBUS in another thread meanwhile.
+ *   - No call installs a signal handler, or changes what is blocked: where a call touches device memory by the CPU, a region that
+ *     goes away ends as an error and not as SIGBUS.
  *
  * errno values with one meaning everywhere:
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the room base offers to all others: the context, errors, sysfs, the
- * clock, PCI addresses, guarded access to device memory, the pagemap.
+ * clock, PCI addresses, random bytes, the pagemap.
  * It knows nothing of regions, drives or copies.
  */
 #ifndef DND_BASE_H
@@ -195,13 +195,8 @@ struct dnd_bdf {
 int dnd_bdf_parse(const char *text, struct dnd_bdf *bdf);
 void dnd_bdf_format(char text[DONARD_BDF_BYTES], struct dnd_bdf bdf);
 
-/*
- * memory.c: a copy between a mapping of device memory and DRAM, as a copy bounces:
- * read() and write() of a region would put a page between them.  It is guarded:
- * a region that goes away raises SIGBUS, which ends the call with -ENODEV instead.
- */
-int dnd_memory_copy(void *to, const void *from, size_t bytes);
-void dnd_memory_nonce(void *dram, size_t bytes);
+/* nonce.c: bytes that nobody can know before */
+void dnd_nonce(void *dram, size_t bytes);
 
 /*
  * dmabuf.c: a dma-buf of any exporter.  Accesses to a mapping of it raise no

@@ -127,7 +127,7 @@ static int set_up(struct dnd_cache_session *session)
 		rc = dnd_link_open(server->ctx, &session->link, session->id, &size);
 	if (rc)
 		return rc;
-	dnd_memory_nonce(&session->nonce, sizeof(session->nonce));
+	dnd_nonce(&session->nonce, sizeof(session->nonce));
 	dnd_link_set_timeout(session->id, server->options.timeout_ms);
 	rc = register_memory(session);
 	if (!rc && dnd_link_arm(&session->link))

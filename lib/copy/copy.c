@@ -51,6 +51,11 @@ static const struct dnd_window *window_of(const struct dnd_copy *copy)
 	return copy->src.is_region ? &copy->src.window : &copy->dst.window;
 }
 
+static struct dnd_place place_of(const struct dnd_side *side)
+{
+	return side->is_region ? dnd_copy_place(side, 0) : (struct dnd_place){ 0 };
+}
+
 /*
  * Registering pins memory once and for all, page by page. That pays for what is
  * used again and again; memory that is read or written once is pinned faster
@@ -80,8 +85,8 @@ static void plan_transfer(struct dnd_copy *copy)
 		.write_offset = copy->dst.offset,
 		.read_generic = generic_of(&copy->src),
 		.write_generic = generic_of(&copy->dst),
-		.source = copy->src.window.data,
-		.target = copy->dst.window.data,
+		.source = place_of(&copy->src),
+		.target = place_of(&copy->dst),
 		.buffers = copy->buffers,
 		.region = dnd_copy_region(copy),
 		.window = window_of(copy),

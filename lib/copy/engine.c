@@ -59,10 +59,8 @@ static void finish(struct dnd_engine *engine, struct lane *lane)
 	engine->idle[engine->idle_count++] = lane->number;
 }
 
-static bool cpu_step(struct dnd_engine *engine, struct lane *lane, void *to, const void *from)
+static bool cpu_step(struct dnd_engine *engine, struct lane *lane, int rc)
 {
-	int rc = dnd_memory_copy(to, from, lane->request.length_bytes);
-
 	if (rc) {
 		lane->step = DND_STEP_CPU;
 		fail(engine, lane, rc);
@@ -71,9 +69,23 @@ static bool cpu_step(struct dnd_engine *engine, struct lane *lane, void *to, con
 	return !rc;
 }
 
-static uint8_t *own_place(const struct dnd_transfer *transfer, uint64_t offset)
+static bool take_from_source(struct dnd_engine *engine, struct lane *lane)
 {
-	return (transfer->target ? transfer->target : transfer->source) + offset;
+	struct dnd_place place = dnd_place_behind(&engine->transfer->source, lane->request.offset_bytes);
+
+	return cpu_step(engine, lane, dnd_place_load(&place, lane->io.memory, lane->request.length_bytes));
+}
+
+static bool put_into_target(struct dnd_engine *engine, struct lane *lane)
+{
+	struct dnd_place place = dnd_place_behind(&engine->transfer->target, lane->request.offset_bytes);
+
+	return cpu_step(engine, lane, dnd_place_store(&place, lane->io.memory, lane->request.length_bytes));
+}
+
+static uint8_t *own_memory(const struct dnd_transfer *transfer)
+{
+	return transfer->target.address ? transfer->target.address : transfer->source.address;
 }
 
 /*
@@ -97,17 +109,14 @@ static void start_request(struct dnd_engine *engine)
 	struct dnd_transfer *transfer = engine->transfer;
 	uint32_t number = engine->idle[--engine->idle_count];
 	struct lane *lane = &engine->lanes[number];
-	uint64_t offset;
 
 	lane->request = dnd_plan_request(transfer->plan, engine->next_request++);
 	lane->io.length_bytes = lane->request.length_bytes;
-	offset = lane->request.offset_bytes;
 	lane->io.memory = transfer->buffers ? transfer->buffers + number * transfer->plan->block_bytes :
-					   own_place(transfer, offset);
+					   own_memory(transfer) + lane->request.offset_bytes;
 	if (!transfer->registers)
 		fault_in(engine, lane);
-	if (transfer->source && transfer->buffers &&
-	    !cpu_step(engine, lane, lane->io.memory, transfer->source + offset))
+	if (transfer->source.address && transfer->buffers && !take_from_source(engine, lane))
 		return;
 	lane->step = transfer->read_fd >= 0 ? DND_STEP_READ : DND_STEP_WRITE;
 	submit(engine, lane);
@@ -117,8 +126,8 @@ static void step_done(struct dnd_engine *engine, struct lane *lane)
 {
 	struct dnd_transfer *transfer = engine->transfer;
 
-	if (lane->step == DND_STEP_READ && transfer->target && transfer->buffers &&
-	    !cpu_step(engine, lane, transfer->target + lane->request.offset_bytes, lane->io.memory))
+	if (lane->step == DND_STEP_READ && transfer->target.address && transfer->buffers &&
+	    !put_into_target(engine, lane))
 		return;
 	if (lane->step == DND_STEP_READ && transfer->write_fd >= 0) {
 		lane->step = DND_STEP_WRITE;
@@ -202,7 +211,7 @@ static struct dnd_holding holding_of(const struct dnd_transfer *transfer)
 {
 	const struct dnd_plan *plan = transfer->plan;
 	struct dnd_holding holding = {
-		.base = transfer->target ? transfer->target : transfer->source,
+		.base = own_memory(transfer),
 		.bytes = plan->full_bytes,
 		.unit_bytes = plan->block_bytes,
 		.align_bytes = plan->align_bytes,

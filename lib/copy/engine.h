@@ -55,7 +55,7 @@ struct dnd_transfer {
 	int read_fd, write_fd;		/* -1: none */
 	uint64_t read_offset, write_offset;
 	const struct dnd_generic *read_generic, *write_generic;	/* NULL: by read_fd, write_fd */
-	uint8_t *source, *target;	/* device memory or NULL */
+	struct dnd_place source, target;	/* device memory; without an address: none */
 	uint8_t *buffers;		/* one block a lane, or NULL */
 	const struct dnd_region *region;	/* in whose window the requests' memory lies, */
 	const struct dnd_window *window;	/* or NULL: in DRAM */

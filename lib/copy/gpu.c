@@ -49,7 +49,7 @@ static int fill(struct dnd_copy *copy, const struct dnd_side *side)
 	uint64_t *words = malloc(FILL_BYTES);
 	int rc = words ? 0 : dnd_fail_memory(copy->ctx);
 
-	dnd_memory_nonce(&nonce, sizeof(nonce));
+	dnd_nonce(&nonce, sizeof(nonce));
 	for (uint64_t at = 0; !rc && at < length; at += FILL_BYTES) {
 		make_pattern(words, FILL_BYTES / sizeof(*words), nonce, at / sizeof(*words));
 		rc = dnd_gpu_store(side->memory, side->offset + at, words, dnd_min(FILL_BYTES, length - at));

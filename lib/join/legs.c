@@ -204,7 +204,7 @@ static int write_nonce(struct dnd_trial *trial, const struct dnd_places *places,
 		rc = dnd_trial_load(trial, &back, trial->seen);
 	if (rc)
 		return rc;
-	dnd_memory_nonce(trial->kept, trial->join->align);
+	dnd_nonce(trial->kept, trial->join->align);
 	rc = dnd_trial_store(trial, spare, trial->kept);
 	if (rc)
 		return rc;

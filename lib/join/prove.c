@@ -140,7 +140,7 @@ static int look_elsewhere(struct dnd_trial *trial, const struct dnd_place *place
 
 	for (int i = 0; !rc && i < LOOKS && proof->blocks &&
 	     trial->join->cached == DND_CACHED_SEEN; i++) {
-		dnd_memory_nonce(&random, sizeof(random));
+		dnd_nonce(&random, sizeof(random));
 		offset = proof->offset + random % proof->blocks * trial->join->align;
 		rc = read_watched(trial, offset, place, &got);
 	}
@@ -173,7 +173,7 @@ static int look_until_sure(struct dnd_trial *trial, const struct dnd_place *plac
 	dnd_trial_fill_complement(trial, trial->seen);
 	rc = look_once(trial, place, got, left);
 	for (int i = 2; !rc && *left && i < READS; i++) {
-		dnd_memory_nonce(trial->fill, trial->join->align);
+		dnd_nonce(trial->fill, trial->join->align);
 		rc = look_once(trial, place, got, left);
 		if (*left == *got)
 			break;
@@ -187,7 +187,7 @@ static int prove_read(struct dnd_trial *trial, const struct dnd_place *place, bo
 	size_t left;
 	int rc;
 
-	dnd_memory_nonce(trial->fill, trial->join->align);
+	dnd_nonce(trial->fill, trial->join->align);
 	rc = dnd_trial_read_over(trial, place, held);
 	if (!rc)
 		rc = dnd_trial_load(trial, place, trial->seen);
@@ -217,7 +217,7 @@ static int choose_written(struct dnd_trial *trial, const struct dnd_place **from
 
 	if (rc || telling(trial))
 		return rc;
-	dnd_memory_nonce(trial->kept, trial->join->align);
+	dnd_nonce(trial->kept, trial->join->align);
 	*from = spare;
 	return dnd_trial_store(trial, spare, trial->kept);
 }

@@ -68,7 +68,7 @@ static int set_up(struct dnd_session *session)
 
 	if (rc)
 		return rc;
-	dnd_memory_nonce(&session->nonce, sizeof(session->nonce));
+	dnd_nonce(&session->nonce, sizeof(session->nonce));
 	dnd_link_set_timeout(session->id, service->timeout_ms);
 	rc = dnd_register(service->memory, 0, service->memory->length, session->link.pd,
 			  service->rights, &session->registration);

@@ -133,7 +133,7 @@ static void write_nonce(int fd)
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	other = open(path, O_WRONLY);
 	assert_true(other >= 0);
-	dnd_memory_nonce(nonce, sizeof(nonce));
+	dnd_nonce(nonce, sizeof(nonce));
 	assert_int_equal(syscall(SYS_pwrite64, other, nonce, sizeof(nonce), 0L), sizeof(nonce));
 	assert_int_equal(syscall(SYS_fsync, other), 0);
 	posix_fadvise(other, 0, 0, POSIX_FADV_DONTNEED);
@@ -264,7 +264,7 @@ int copy_setup(void **state)
 	snprintf(scene->out, sizeof(scene->out), "%s/d/out", scene->fake->root);
 	fake_folder(scene->fake, "d");
 	scene->data = malloc(4 * REGION_BYTES);
-	dnd_memory_nonce(scene->data, 4 * REGION_BYTES);
+	dnd_nonce(scene->data, 4 * REGION_BYTES);
 	scene->options.size = sizeof(scene->options);
 	scene->options.block_bytes = 65536;
 	scene->options.flags = DONARD_COPY_VERIFY;

@@ -23,7 +23,7 @@ static void make_data(struct scene *scene)
 	int fd = open(scene->path, O_CREAT | O_RDWR | O_TRUNC, 0600);
 
 	scene->data = malloc(BYTES);
-	dnd_memory_nonce(scene->data, BYTES);
+	dnd_nonce(scene->data, BYTES);
 	assert_int_equal(write(fd, scene->data, BYTES), BYTES);
 	close(fd);
 }

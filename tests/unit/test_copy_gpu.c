@@ -262,7 +262,7 @@ static int setup(void **state)
 	assert_int_equal(ftruncate(vram_fd, VRAM_BYTES), 0);
 	fake_folder(scene->fake, "d");
 	snprintf(scene->file, sizeof(scene->file), "%s/d/file", scene->fake->root);
-	dnd_memory_nonce(scene->data, sizeof(scene->data));
+	dnd_nonce(scene->data, sizeof(scene->data));
 	scene->options.size = sizeof(scene->options);
 	scene->options.flags = DONARD_COPY_VERIFY;
 	scene->options.block_bytes = 65536;

@@ -329,7 +329,7 @@ static void test_two_handles(void **state)
 	for (int i = 0; i < 40; i++) {
 		tell(&pair.writers[0], scene->handle, scene->data, 100, 0);
 		tell(&pair.writers[1], i % 2 ? other : scene->handle, scene->data + 100, 100, 100);
-		dnd_memory_nonce(scene->data, 200);
+		dnd_nonce(scene->data, 200);
 		write_both(&pair);
 		assert_file(scene, BYTES);
 	}

@@ -25,7 +25,7 @@ static void read_part(struct scene *scene, uint8_t *buffer, off_t at, off_t offs
 static void write_part(struct scene *scene, uint8_t *buffer, off_t at, off_t offset, size_t bytes)
 {
 	memset(buffer, 0xee, BYTES);
-	dnd_memory_nonce(buffer + offset, bytes);
+	dnd_nonce(buffer + offset, bytes);
 	memcpy(scene->data + at, buffer + offset, bytes);
 	assert_int_equal(cuFileWrite(scene->handle, buffer, bytes, at, offset), bytes);
 	assert_file(scene, BYTES);

@@ -54,7 +54,7 @@ static void make_scene(struct scene *scene)
 	fake_folder(scene->fake, "d");
 	snprintf(scene->path, sizeof(scene->path), "%s/d/file", scene->fake->root);
 	scene->data = malloc(BYTES);
-	dnd_memory_nonce(scene->data, BYTES);
+	dnd_nonce(scene->data, BYTES);
 	write_file(scene->path, scene->data, BYTES);
 }
 
