@@ -64,9 +64,11 @@ static void add_sides(struct json_object *model, const struct donard_rdma_option
 	cli_add_text(remote, "method", donard_rdma_method_text(result->remote_method));
 	json_object_object_add(remote, "persistent",
 			       json_object_new_boolean(result->remote_persistent));
+	cli_add_number(remote, "resets", result->remote_resets);
 	cli_add_text(local, "target", options->local ? options->local : "dram");
 	cli_add_text(local, "method", donard_rdma_method_text(result->local_method));
 	cli_add_text(local, "reason", result->local_reason);
+	cli_add_number(local, "resets", result->local_resets);
 	json_object_object_add(model, "remote", remote);
 	json_object_object_add(model, "local", local);
 }
@@ -92,6 +94,8 @@ static struct json_object *build(const struct donard_rdma_options *options,
 						       result->verified_bytes == result->bytes));
 	cli_add_number(model, "verified_bytes", result->verified_bytes);
 	cli_add_verified_by(model, result->verified_by);
+	json_object_object_add(model, "durable", json_object_new_boolean(result->durable));
+	cli_add_text(model, "durable_reason", result->durable_reason);
 	cli_add_text(model, "device", result->device);
 	cli_add_text(model, "transport", donard_rdma_transport_text(result->transport));
 	add_sides(model, options, result);
@@ -145,6 +149,14 @@ static void print_verified(struct json_object *model)
 	putchar('\n');
 }
 
+static void print_durable(struct json_object *model)
+{
+	if (cli_true(model, "durable"))
+		puts("durable   yes: the barrier of its device has passed");
+	else
+		printf("durable   no: %s\n", cli_text_of(model, "durable_reason"));
+}
+
 static void print_text(struct json_object *model)
 {
 	double rate = json_object_get_double(get(model, "bytes_per_second"));
@@ -159,6 +171,7 @@ static void print_text(struct json_object *model)
 	print_side("remote", get(model, "remote"));
 	print_side("local", get(model, "local"));
 	print_verified(model);
+	print_durable(model);
 	if (get(model, "latency_ns"))
 		print_latency(get(model, "latency_ns"));
 	json_object_put(model);

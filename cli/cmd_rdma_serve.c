@@ -17,6 +17,7 @@ static const char *const event_words[] = {
 	[DONARD_RDMA_CLIENT_LEFT] = "left",
 	[DONARD_RDMA_CLIENT_LOST] = "lost",
 	[DONARD_RDMA_CLIENT_REFUSED] = "refused",
+	[DONARD_RDMA_RESET] = "reset",
 };
 
 static const char *rights_word(unsigned int rights)
@@ -49,6 +50,17 @@ static void add_end(struct json_object *model, const struct donard_rdma_event *e
 	cli_add_number(model, "checked_bytes", event->checked_bytes);
 }
 
+/* What became of the bytes. */
+static void add_fate(struct json_object *model, const struct donard_rdma_event *event)
+{
+	if (event->type == DONARD_RDMA_RESET)
+		cli_add_text(model, "target", event->target);
+	if (event->type == DONARD_RDMA_RESET || event->type == DONARD_RDMA_CLIENT_LOST)
+		cli_add_number(model, "resets", event->resets);
+	if (event->type == DONARD_RDMA_CLIENT_LEFT)
+		json_object_object_add(model, "durable", json_object_new_boolean(event->durable));
+}
+
 static struct json_object *build(const struct donard_rdma_event *event)
 {
 	const char *word = event_words[event->type];
@@ -59,7 +71,10 @@ static struct json_object *build(const struct donard_rdma_event *event)
 		add_what(model, event);
 	if (event->type == DONARD_RDMA_CLIENT_LEFT || event->type == DONARD_RDMA_CLIENT_LOST)
 		add_end(model, event);
+	add_fate(model, event);
 	cli_event_message(model, event->text);
+	if (event->code[0])
+		cli_add_text(model, "code", event->code);
 	return model;
 }
 
@@ -90,6 +105,14 @@ static void print_text(struct json_object *model, int type)
 	case DONARD_RDMA_CLIENT_CAME:
 		printf("client %s came", cli_text_of(model, "peer"));
 		print_registration(model);
+		break;
+	case DONARD_RDMA_CLIENT_LEFT:
+		cli_event_print_client(model);
+		if (cli_true(model, "durable"))
+			printf("what %s wrote is durable\n", cli_text_of(model, "peer"));
+		break;
+	case DONARD_RDMA_RESET:
+		puts(cli_text_of(model, "message"));
 		break;
 	default:
 		cli_event_print_client(model);
@@ -134,7 +157,8 @@ static int take_options(const struct cli *cli, struct donard_rdma_serve_options 
 	options->bind = cli_value(cli, "bind");
 	options->port = (uint16_t)port;
 	options->clients = (unsigned int)clients;
-	options->flags = cli_given(cli, "fill") ? DONARD_RDMA_MAY_FILL : 0;
+	options->flags = (cli_given(cli, "fill") ? DONARD_RDMA_MAY_FILL : 0) |
+			 (cli_given(cli, "read-back") ? DONARD_RDMA_READ_BACK : 0);
 	return rc;
 }
 
@@ -162,6 +186,7 @@ static const struct cli_option options_table[] = {
 	{ "size", "SIZE", "how much; default: to the end of the region; 64M of dram and of a GPU" },
 	{ "access", "WHAT", "what clients may do: read, write or both; default both" },
 	{ "fill", NULL, "fill the memory with test data if a client that may only read asks for it" },
+	{ "read-back", NULL, "have clients of soft devices read back the end of what they wrote, too" },
 	{ "clients", "N", "end after N clients have taken what is offered" },
 	{ "once", NULL, "end after one client" },
 	{ "timeout", "SECONDS", "how long a client may be silent; default 10" },

@@ -141,6 +141,7 @@ enum donard_rdma_event_type {
 	DONARD_RDMA_CLIENT_LEFT,	/* after it said good-bye */
 	DONARD_RDMA_CLIENT_LOST,	/* without good-bye, or cut off by the server: text says why */
 	DONARD_RDMA_CLIENT_REFUSED,	/* or did not take what is offered; not counted */
+	DONARD_RDMA_RESET,		/* the device of @target was reset: what it held may be lost.  A client that is served is cut off */
 };
 
 /**
@@ -152,7 +153,7 @@ enum donard_rdma_event_type {
  * @device: "rxe0", or "" while no client has chosen one
  * @target: "p2pmem0" or "dram"
  * @method, @reason: as of struct donard_rdma_memory_info; DONARD_RDMA_UNREGISTERED and "" before
- * @text: why a client was lost or refused, or ""
+ * @text: why a client was lost or refused, why one that left did not get to its end, what a reset means; or ""
  * @memory: what is offered, as this process maps it
  * @offset_bytes, @length_bytes: what is offered of @target
  * @rights: what clients may do with it, DONARD_RDMA_READ and DONARD_RDMA_WRITE
@@ -161,6 +162,10 @@ enum donard_rdma_event_type {
  * @user_seconds, @system_seconds, @minor_faults, @major_faults: this process's
  *	getrusage() meanwhile
  * @checked_bytes, @filled_bytes: test patterns on request of the client
+ * @code: of @text, as donard_error_code() has them; "" where there is no text, and of a client that was refused
+ * @resets: of LOST, how often the device was reset since the client came; of RESET, since the server began
+ * @durable: of LEFT: all that this client wrote survives a power cut.  Its device's barrier passed before the
+ *	server answered
  *
  * Strings live until the function that got the event returns.
  */
@@ -187,6 +192,10 @@ struct donard_rdma_event {
 	double system_seconds;
 	uint64_t minor_faults;
 	uint64_t major_faults;
+	const char *code;
+	uint64_t resets;
+	bool durable;
+	bool reserved2[7];
 };
 
 typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event *event);
@@ -195,6 +204,7 @@ typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event 
 typedef int (*donard_stop_fn)(void *user);
 
 #define DONARD_RDMA_MAY_FILL	(1U << 0)	/* fill with test patterns when a client asks */
+#define DONARD_RDMA_READ_BACK	(1U << 1)	/* have clients of soft devices read back what they wrote, too */
 
 /**
  * struct donard_rdma_serve_options - zero means the default
@@ -207,7 +217,10 @@ typedef int (*donard_stop_fn)(void *user);
  * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
  *	between connecting and its first message, while it registers memory of
  *	its own, at least DONARD_RDMA_FIRST_MESSAGE_MS
- * @flags: DONARD_RDMA_MAY_FILL; a client that may write may always ask for it
+ * @flags: DONARD_RDMA_MAY_FILL; a client that may write may always ask for it.
+ *	DONARD_RDMA_READ_BACK: a NIC that does DMA may hold written bytes back after the client was told that they
+ *	had arrived, and a client that may read reads the end of them, which pushes them out.  Soft RDMA copies by
+ *	CPU, and does not need that
  * @event_fn: told of each event; may be NULL
  * @stop_fn: asked whether to end; may be NULL
  * @user: handed to both
@@ -239,8 +252,13 @@ struct donard_rdma_serve_options {
  * refused.  Volatile memory that a client could change is zeroed before the
  * next one comes; persistent memory never is.
  *
+ * Before a client's good-bye is answered, and before its data are compared, the barrier of the
+ * memory's device passes (donard_memory_sync()).  A client is cut off when the device was
+ * reset since it came, for nobody knows what became of the bytes; the server goes on.
+ *
  * Returns 0 when stop_fn asked for it or after the last client; -ENODEV when the
- * region went away (it is free by then, so that its removal goes through);
+ * region went away (it is free by then, so that its removal goes through); -EIO when
+ * its device does not work again after a reset;
  * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EINVAL, -E2BIG for
  * wrong options.
  */
@@ -336,9 +354,12 @@ struct donard_rdma_latency {
  * @transport: that the requests took
  * @remote_method, @local_method: by which either side registered its memory
  * @remote_persistent: what is offered keeps its contents without power
+ * @durable: what was moved survives a power cut: the barrier of the device that it went to has passed
  * @local_reason: why this side did not register it the other way
  * @device: that the requests went through, "rxe0"
  * @remote_target: what the server offers, "p2pmem0" or "dram"
+ * @remote_resets, @local_resets: how often the device of either memory was reset meanwhile; then the call fails
+ * @durable_reason: why it is not durable, or ""
  */
 struct donard_rdma_result {
 	size_t size;
@@ -356,11 +377,15 @@ struct donard_rdma_result {
 	enum donard_rdma_method remote_method;
 	enum donard_rdma_method local_method;
 	bool remote_persistent;
-	bool reserved[7];
+	bool durable;
+	bool reserved[6];
 	struct donard_rdma_latency latency;
 	char local_reason[DONARD_REASON_BYTES];
 	char device[64];
 	char remote_target[32];
+	uint64_t remote_resets;
+	uint64_t local_resets;
+	char durable_reason[DONARD_REASON_BYTES];
 };
 
 /**
@@ -371,7 +396,8 @@ struct donard_rdma_result {
  *
  * Nothing is sent when the range or the direction is not offered.
  *
- * Returns 0; -EBADMSG when data did not compare equal; -EACCES for what is not
+ * Returns 0; -EBADMSG when data did not compare equal; -EIO when the device of a region that took
+ * part was reset meanwhile, at either end, and @result counts no bytes; -EACCES for what is not
  * offered; -ECONNREFUSED, -ECONNRESET, -ETIMEDOUT, -ESHUTDOWN, -EPROTO of the
  * peer; -EOPNOTSUPP, -ENETDOWN when no device reaches it; -ECANCELED when
  * stopped; -EINVAL, -E2BIG for wrong options.

@@ -271,8 +271,9 @@ static int time_requests(struct dnd_client *client)
 static int say_bye(struct dnd_client *client)
 {
 	struct dnd_message bye = { .type = DND_BYE };
+	int rc = dnd_client_push(client);
 
-	return dnd_client_ask(client, &bye);
+	return rc ? rc : dnd_client_ask(client, &bye);
 }
 
 /*
@@ -281,7 +282,9 @@ static int say_bye(struct dnd_client *client)
  */
 static void leave_early(struct dnd_client *client)
 {
-	struct dnd_message bye = { .type = DND_BYE };
+	struct dnd_message bye = {
+		.type = DND_BYE, .status = client->result->local_resets ? DND_STATUS_RESET : DND_STATUS_STOPPED,
+	};
 
 	client->answer.type = 0;
 	if (!client->link.lost && client->withdrawn == DND_STATUS_OK &&
@@ -327,8 +330,23 @@ static int work(struct dnd_client *client)
 	if (!rc)
 		rc = run_mode(client);
 	if (!rc)
+		rc = dnd_client_settle_near(client);
+	if (!rc)
 		rc = say_bye(client);
+	if (!rc)
+		dnd_client_judge_durable(client);
 	return end_meter(client, dnd_client_explain(client, rc));
+}
+
+/* Nobody knows which of them are good. */
+static void disown_bytes(struct dnd_client *client)
+{
+	struct donard_rdma_result *result = client->result;
+
+	if (!result->remote_resets && !result->local_resets)
+		return;
+	result->bytes = result->requests = result->verified_bytes = 0;
+	result->verified_by = 0;
 }
 
 /* A near side of known size first: a large one takes longer than the server may wait. */
@@ -356,14 +374,14 @@ static int reach_and_hear(struct dnd_client *client)
 }
 
 /*
- * Whether written data may be read back is known only from the server's refusal: one that offers memory for
- * writing alone admits no connection that could carry reads.
+ * Whether written data may be read back, and shall be, is known only from the server's answer: one that offers memory
+ * for writing alone admits no connection that could carry reads.
  */
 static int find_and_connect(struct dnd_client *client)
 {
 	int rc;
 
-	client->carries_reads = dnd_client_reads(client) || dnd_client_verifies(client);
+	client->carries_reads = true;
 	rc = reach_and_hear(client);
 	if (!client->reading_refused || dnd_client_reads(client))
 		return rc;
@@ -389,6 +407,7 @@ static int run(struct dnd_client *client)
 		rc = work(client);
 	if (rc)
 		leave_early(client);
+	disown_bytes(client);
 	return rc;
 }
 

@@ -90,6 +90,19 @@ static inline struct dnd_pass dnd_client_pass(const struct dnd_client *client)
 				  .block = client->result->block_bytes };
 }
 
+/* Reads the end of what was written, where the offer asks for it: no device there holds bytes back after it. */
+int dnd_client_push(struct dnd_client *client);
+
+/* near.c: the near side; what fails here has its text */
+/* Fails once its device was reset, as far as the kernel has noticed. */
+int dnd_client_check_near(struct dnd_client *client);
+/* Its device's barrier, which also tells whether the device was reset meanwhile. */
+int dnd_client_settle_near(struct dnd_client *client);
+/* After an access by the CPU that came to @rc, without a text. */
+int dnd_client_near_failed(struct dnd_client *client, int rc);
+/* After the good-bye and its answer: is what was moved durable?  Else why not. */
+void dnd_client_judge_durable(struct dnd_client *client);
+
 /* verify.c */
 /* Test data, where the options ask for them, in the first @bytes of the side that a pass moves from. */
 int dnd_client_prepare(struct dnd_client *client, uint32_t pass, uint64_t bytes);

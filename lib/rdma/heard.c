@@ -3,15 +3,16 @@
 #include "rdma/heard.h"
 
 /* At once, since the end of the connection may be the next thing that is read. */
-static int take_bye(struct dnd_heard *heard)
+static int take_bye(struct dnd_heard *heard, const struct dnd_message *bye)
 {
 	heard->said_bye = true;
+	heard->bye_status = bye->status;
 	return heard->request.type ? -ECONNRESET : 0;
 }
 
 static int take_request(struct dnd_heard *heard, const struct dnd_message *message)
 {
-	int rc = message->type == DND_BYE ? take_bye(heard) : 0;
+	int rc = message->type == DND_BYE ? take_bye(heard, message) : 0;
 
 	if (rc)
 		return rc;
@@ -37,7 +38,7 @@ int dnd_hear(struct dnd_heard *heard, const struct dnd_message *message)
 
 bool dnd_heard_cut_off(struct dnd_heard *heard)
 {
-	if (heard->said_bye && !heard->request.type)
+	if (heard->cut_off || (heard->said_bye && !heard->request.type))
 		return false;
 	heard->cut_off = true;
 	return true;

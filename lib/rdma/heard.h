@@ -13,6 +13,7 @@ struct dnd_heard {
 	bool any;			/* it said something */
 	bool took;			/* what is offered; the memory is this client's */
 	bool said_bye;
+	enum dnd_rdma_status bye_status;
 	bool cut_off;			/* by the server: nothing that it says counts any more */
 };
 
@@ -24,8 +25,8 @@ struct dnd_heard {
  */
 int dnd_hear(struct dnd_heard *heard, const struct dnd_message *message);
 /*
- * The server takes its memory back.  False if the client was gone by then: it said good-bye, and has had its answer.
- * Else the client is one that was cut off, whatever it still says.
+ * The server takes its memory back.  False if there is nobody to tell: the client said good-bye and has had its answer,
+ * or was cut off before.  Else it is one that was cut off, whatever it still says.
  */
 bool dnd_heard_cut_off(struct dnd_heard *heard);
 /* DONARD_RDMA_CLIENT_REFUSED, _LEFT or _LOST. */

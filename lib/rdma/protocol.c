@@ -6,7 +6,11 @@
 #define FLAG_MAY_FILL	1U
 #define FLAG_DMABUF	2U
 #define FLAG_PERSISTENT	4U
-#define FLAGS_KNOWN	7U
+#define FLAG_READ_BACK	8U
+#define FLAGS_KNOWN	15U
+
+/* Of a message. */
+#define FLAG_DURABLE	1U
 
 static const struct dnd_protocol protocol = { .magic = 0x444e5244U /* "DNRD" */, .version = DND_RDMA_VERSION };
 
@@ -41,7 +45,7 @@ void dnd_offer_encode(const struct dnd_offer *offer, uint8_t bytes[DND_OFFER_BYT
 	at = dnd_put_be(at, offer->nonce, 8);
 	at = dnd_put_be(at, offer->silence_ms, 4);
 	at = dnd_put_be(at, (offer->may_fill ? FLAG_MAY_FILL : 0) | (offer->dmabuf ? FLAG_DMABUF : 0) |
-		 (offer->persistent ? FLAG_PERSISTENT : 0), 4);
+		 (offer->persistent ? FLAG_PERSISTENT : 0) | (offer->read_back ? FLAG_READ_BACK : 0), 4);
 	memset(at, 0, (size_t)(bytes + DND_OFFER_BYTES - at));
 	memcpy(at, offer->target, DND_TARGET_BYTES - 1);
 }
@@ -50,7 +54,7 @@ static bool offer_is_sound(const struct dnd_offer *offer, uint64_t flags)
 {
 	return offer->rights && !(offer->rights & ~DND_RIGHTS) && offer->length &&
 	       offer->length <= UINT64_MAX - offer->address && !(flags & ~(uint64_t)FLAGS_KNOWN) &&
-	       dnd_is_silence(offer->silence_ms) &&
+	       (!offer->read_back || offer->rights & DONARD_RDMA_READ) && dnd_is_silence(offer->silence_ms) &&
 	       dnd_is_name(offer->target, sizeof(offer->target));
 }
 
@@ -80,6 +84,7 @@ int dnd_offer_decode(struct dnd_offer *offer, const void *bytes, size_t length)
 	offer->may_fill = flags & FLAG_MAY_FILL;
 	offer->dmabuf = flags & FLAG_DMABUF;
 	offer->persistent = flags & FLAG_PERSISTENT;
+	offer->read_back = flags & FLAG_READ_BACK;
 	memcpy(offer->target, at, sizeof(offer->target));
 	if (status != DND_STATUS_OK)
 		return 0;	/* a refusal has nothing but its status */
@@ -97,14 +102,15 @@ void dnd_message_encode(const struct dnd_message *message, uint8_t bytes[DND_MES
 	at = dnd_put_be(at, message->length, 8);
 	at = dnd_put_be(at, message->seed, 8);
 	at = dnd_put_be(at, message->where, 8);
-	memset(at, 0, (size_t)(bytes + DND_MESSAGE_BYTES - at));
+	at = dnd_put_be(at, message->durable ? FLAG_DURABLE : 0, 4);
+	dnd_put_be(at, message->resets, 4);
 }
 
 int dnd_message_decode(struct dnd_message *message, const void *bytes, size_t length)
 {
 	const uint8_t *at = bytes;
+	uint64_t status, flags;
 	uint32_t type;
-	uint64_t status;
 	int rc;
 
 	memset(message, 0, sizeof(*message));
@@ -124,5 +130,8 @@ int dnd_message_decode(struct dnd_message *message, const void *bytes, size_t le
 	message->length = dnd_get_be(&at, 8);
 	message->seed = dnd_get_be(&at, 8);
 	message->where = dnd_get_be(&at, 8);
-	return dnd_get_be(&at, 8) ? -EPROTO : 0;
+	flags = dnd_get_be(&at, 4);
+	message->durable = flags & FLAG_DURABLE;
+	message->resets = (uint32_t)dnd_get_be(&at, 4);
+	return flags & ~(uint64_t)FLAG_DURABLE ? -EPROTO : 0;
 }

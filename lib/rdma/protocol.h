@@ -9,6 +9,7 @@
  *                                              status says why)
  *     SEND: take, or bye                ->
  *     RDMA WRITE, RDMA READ at will
+ *     (RDMA READ of what was written)   ->
  *     SEND: ping, fill, verify, bye     ->
  *                                       <-     SEND: alive, done
  *                                       <-     SEND: withdrawn, at any time
@@ -17,6 +18,14 @@
  * its near side is ready; before, it only leaves.  The server counts who took.
  * Take has no answer, ping is answered by alive, every other request by one
  * "done" with its sequence; during long work the server sends alive by itself.
+ *
+ * Before it answers verify and bye the server runs the barrier of its memory's device.
+ * So what was written before a bye is durable once that is answered, if the answer
+ * says so.  Where the offer asks for it (read_back), a client that wrote first reads
+ * the end of it back: its completion says that no device of the server's holds bytes
+ * back any more.  A device that was reset since the client came ends the connection:
+ * withdrawn, and why.
+ *
  * All numbers are big-endian; reserved bytes are zero.  Encoding and decoding
  * are pure: they refuse whatever they do not know, and touch no device.
  */
@@ -26,7 +35,7 @@
 #include "base/base.h"
 #include "donard/rdma.h"
 
-#define DND_RDMA_VERSION	2
+#define DND_RDMA_VERSION	3
 #define DND_HELLO_BYTES		16
 #define DND_OFFER_BYTES		80
 #define DND_MESSAGE_BYTES	64
@@ -43,7 +52,8 @@ enum dnd_rdma_status {
 	DND_STATUS_MISMATCH,	/* first wrong byte at where */
 	DND_STATUS_NOT_ALLOWED,	/* to fill what the client may not write */
 	DND_STATUS_REGION_GONE,
-	DND_STATUS_STOPPED,	/* the server was told to end */
+	DND_STATUS_STOPPED,	/* the server was told to end; of a bye: the client did not get to the end */
+	DND_STATUS_RESET,	/* the device of its memory was reset: what was moved may be lost */
 	DND_STATUS_COUNT
 };
 
@@ -65,6 +75,7 @@ enum dnd_rdma_type {
  * @nonce: names the connection; every message carries it
  * @silence_ms: a client that is not heard for so long is given up
  * @may_fill: the server writes test patterns when asked
+ * @read_back: who wrote reads the end of it before verify and bye
  * @dmabuf: how the memory was registered
  * @target: "p2pmem0" or "dram", for people
  */
@@ -77,6 +88,7 @@ struct dnd_offer {
 	uint64_t nonce;
 	uint32_t silence_ms;
 	bool may_fill;
+	bool read_back;
 	bool dmabuf;
 	bool persistent;
 	char target[DND_TARGET_BYTES];
@@ -91,6 +103,8 @@ struct dnd_message {
 	uint64_t length;
 	uint64_t seed;
 	uint64_t where;		/* first wrong byte, in what was offered */
+	bool durable;		/* what this client wrote, of the answer to its bye */
+	uint32_t resets;	/* of the device since the client came, of a withdrawal */
 };
 
 void dnd_hello_encode(uint8_t bytes[DND_HELLO_BYTES]);

@@ -15,7 +15,9 @@
 #define TICK_MS			100
 #define ZERO_STEP_BYTES		(1U << 20)
 #define DEFAULT_DRAM_BYTES	(64ULL << 20)
-#define KNOWN_FLAGS		DONARD_RDMA_MAY_FILL
+#define RESET_SECONDS		10	/* until the device works again */
+#define RESET_NAP_MS		20
+#define KNOWN_FLAGS		(DONARD_RDMA_MAY_FILL | DONARD_RDMA_READ_BACK)
 
 struct dnd_server {
 	struct donard_context *ctx;
@@ -24,6 +26,8 @@ struct dnd_server {
 	struct dnd_session session;
 	struct dnd_listener listener;
 	unsigned int served;
+	uint64_t resets;		/* of the device, that were told */
+	uint64_t resets_before;		/* those before the server */
 };
 
 /* ---- what the caller hears ---- */
@@ -36,7 +40,7 @@ static struct donard_rdma_event new_event(const struct dnd_server *server,
 	return (struct donard_rdma_event){
 		.size = sizeof(struct donard_rdma_event),
 		.type = type,
-		.peer = "", .device = "", .reason = "", .text = "",
+		.peer = "", .device = "", .reason = "", .text = "", .code = "",
 		.target = dnd_memory_name(memory),
 		.memory = memory->window.data,
 		.offset_bytes = dnd_memory_file_offset(memory),
@@ -82,7 +86,7 @@ static void add_usage(struct donard_rdma_event *event, const struct dnd_session 
 }
 
 static void tell_session(struct dnd_server *server, enum donard_rdma_event_type type,
-			 const char *text)
+			 const char *text, const char *code)
 {
 	struct donard_rdma_event event = new_event(server, type);
 	const struct dnd_session *session = &server->session;
@@ -90,9 +94,13 @@ static void tell_session(struct dnd_server *server, enum donard_rdma_event_type 
 	event.peer = session->peer;
 	event.device = session->device;
 	event.text = text;
+	event.code = *text ? code : "";
 	name_registration(&event, &session->registration);
 	if (type == DONARD_RDMA_CLIENT_LEFT || type == DONARD_RDMA_CLIENT_LOST)
 		add_usage(&event, session);
+	if (type == DONARD_RDMA_CLIENT_LOST)
+		event.resets = dnd_session_resets(session);
+	event.durable = type == DONARD_RDMA_CLIENT_LEFT && session->durable;
 	tell(server, &event);
 }
 
@@ -104,7 +112,7 @@ static void tell_came(struct dnd_server *server)
 	if (session->came || !session->heard.took)
 		return;
 	session->came = true;
-	tell_session(server, DONARD_RDMA_CLIENT_CAME, "");
+	tell_session(server, DONARD_RDMA_CLIENT_CAME, "", "");
 }
 
 static const char *why_refused(const struct dnd_session *session, const char *why_lost)
@@ -114,15 +122,32 @@ static const char *why_refused(const struct dnd_session *session, const char *wh
 	return session->heard.said_bye ? "it did not want what is offered" : why_lost;
 }
 
-static void tell_end(struct dnd_server *server, const char *why_lost)
+/* @why_lost has the @code. */
+static void tell_end(struct dnd_server *server, const char *why_lost, const char *code)
 {
 	const struct dnd_session *session = &server->session;
 	enum donard_rdma_event_type word = dnd_heard_end(&session->heard);
 
 	tell_came(server);
 	if (word == DONARD_RDMA_CLIENT_REFUSED)
-		why_lost = why_refused(session, why_lost);
-	tell_session(server, word, word == DONARD_RDMA_CLIENT_LEFT ? "" : why_lost);
+		tell_session(server, word, why_refused(session, why_lost), "");
+	else if (word == DONARD_RDMA_CLIENT_LOST)
+		tell_session(server, word, why_lost, code);
+	else if (session->heard.bye_status == DND_STATUS_RESET)
+		tell_session(server, word, "the device of its own memory was reset meanwhile",
+			     dnd_error_word(DND_E_DEVICE));
+	else
+		tell_session(server, word, "", "");
+}
+
+static void tell_reset(const struct dnd_server *server)
+{
+	struct donard_rdma_event event = new_event(server, DONARD_RDMA_RESET);
+
+	event.resets = server->resets - server->resets_before;
+	event.text = donard_error(server->ctx);
+	event.code = donard_error_code(server->ctx);
+	tell(server, &event);
 }
 
 static void tell_refused(struct dnd_server *server, struct rdma_cm_id *id, const char *text)
@@ -177,11 +202,47 @@ static int forget_bytes(struct dnd_server *server)
 /* The context's text says why, unless it said good-bye. */
 static int client_ended(struct dnd_server *server)
 {
-	tell_end(server, donard_error(server->ctx));
+	tell_end(server, donard_error(server->ctx), donard_error_code(server->ctx));
 	dnd_session_end(&server->session);
 	if (server->session.came)
 		server->served++;
 	return forget_bytes(server);
+}
+
+/* ---- a device that is reset ---- */
+
+/* The first barrier after a reset tells of it, and those while it goes on fail. */
+static int until_it_works(struct dnd_server *server)
+{
+	double deadline = dnd_now_seconds() + RESET_SECONDS;
+	int rc;
+
+	while ((rc = dnd_target_settle(server->service.memory)) == -EIO && !must_end(server) &&
+	       dnd_now_seconds() < deadline)
+		poll(NULL, 0, RESET_NAP_MS);
+	return rc == -EIO ? rc : 0;	/* of one that is gone must_end() tells */
+}
+
+/* Who is served is cut off: what it moved may be lost.  The next one finds memory that works. */
+static int was_reset(struct dnd_server *server)
+{
+	int rc;
+
+	dnd_target_reset_text(server->ctx, server->service.memory);
+	if (server->session.id)
+		dnd_session_withdraw(&server->session, DND_STATUS_RESET);
+	rc = until_it_works(server);
+	server->resets = dnd_target_resets(server->service.memory);
+	tell_reset(server);
+	if (rc || must_end(server))
+		return rc;
+	return server->session.id ? client_ended(server) : 0;
+}
+
+/* What the kernel has noticed since the last look. */
+static int look_for_reset(struct dnd_server *server)
+{
+	return dnd_target_resets(server->service.memory) == server->resets ? 0 : was_reset(server);
 }
 
 /* ---- connection manager ---- */
@@ -194,11 +255,17 @@ static int refuse(struct dnd_server *server, struct rdma_cm_id *id, enum dnd_rdm
 	return 0;
 }
 
+/* Of the resets before it a client hears nothing: a barrier finds those that the kernel had not noticed. */
 static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 {
 	struct donard_rdma_event event;
-	int rc = dnd_session_begin(&server->session, &server->service, id);
+	int rc = dnd_target_settle(server->service.memory) == -EIO ? was_reset(server) : 0;
 
+	if (rc) {
+		dnd_session_reject(id, DND_STATUS_CANNOT_OFFER);
+		return rc;
+	}
+	rc = dnd_session_begin(&server->session, &server->service, id);
 	if (!rc)
 		return 0;
 	event = new_event(server, DONARD_RDMA_CLIENT_REFUSED);
@@ -233,7 +300,8 @@ static int connect_request(struct dnd_server *server, const struct dnd_happening
 static int disconnected(struct dnd_server *server)
 {
 	/* A good-bye may have come before the disconnect and not been read yet. */
-	dnd_session_serve(&server->session);
+	if (dnd_session_serve(&server->session) == -EIO)
+		return was_reset(server);
 	dnd_session_lost(&server->session);
 	return client_ended(server);
 }
@@ -288,7 +356,7 @@ static int serve_session(struct dnd_server *server)
 	/* The server's own end is told to the client in withdraw(). */
 	if (must_end(server))
 		return 0;
-	return client_ended(server);
+	return rc == -EIO ? was_reset(server) : client_ended(server);
 }
 
 static void withdraw(struct dnd_server *server, int why)
@@ -299,7 +367,10 @@ static void withdraw(struct dnd_server *server, int why)
 		return;
 	dnd_session_withdraw(&server->session, gone ? DND_STATUS_REGION_GONE :
 			     DND_STATUS_STOPPED);
-	tell_end(server, gone ? "the region was taken away under it" : "the server ended under it");
+	if (gone)
+		tell_end(server, "the region was taken away under it", dnd_error_word(DND_E_REGION_GONE));
+	else
+		tell_end(server, "the server ended under it", dnd_error_word(DND_E_WITHDRAWN));
 }
 
 static int run(struct dnd_server *server)
@@ -313,6 +384,8 @@ static int run(struct dnd_server *server)
 			rc = serve_session(server);
 		if (!rc)
 			rc = must_end(server);
+		if (!rc)
+			rc = look_for_reset(server);
 	}
 	withdraw(server, rc);
 	return rc;
@@ -388,6 +461,7 @@ static int take_options(struct dnd_server *server, const struct donard_rdma_serv
 	server->service.timeout_ms = taken->timeout_ms;
 	server->service.may_fill = taken->rights & DONARD_RDMA_WRITE ||
 				   taken->flags & DONARD_RDMA_MAY_FILL;
+	server->service.read_back = taken->flags & DONARD_RDMA_READ_BACK;
 	server->service.must_end_fn = must_end;
 	server->service.user = server;
 	return 0;
@@ -411,6 +485,8 @@ DND_PUBLIC int donard_rdma_serve(struct donard_context *ctx, const char *target,
 	if (!rc)
 		rc = dnd_target_open(ctx, target, server.options.length_bytes, DEFAULT_DRAM_BYTES,
 				     &server.service.memory);
+	if (!rc)
+		server.resets = server.resets_before = dnd_target_resets(server.service.memory);
 	if (!rc)
 		rc = dnd_listener_open(ctx, &server.listener, server.options.bind, server.options.port);
 	if (!rc)

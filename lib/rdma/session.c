@@ -3,15 +3,24 @@
 #include <poll.h>
 #include <stdio.h>
 
+#include "rdma/device.h"
 #include "rdma/pattern.h"
 #include "rdma/session.h"
+#include "rdma/target.h"
 
 #define ALIVE_SECONDS		1.0
 #define LOOK_SECONDS		0.1
 #define FAREWELL_MS		500
+#define RESET_FAREWELL_MS	2000	/* nobody waits for the memory */
 #define POLLS_AT_ONCE		4	/* then the rest of the server has its turn */
 
 /* ---- admission ---- */
+
+/* A device that does DMA may hold the last bytes back, and a read of its own pushes them out. */
+static bool holds_back(const struct dnd_session *session)
+{
+	return session->service->read_back || !dnd_device_copies_by_cpu(session->id->verbs);
+}
 
 static void fill_offer(const struct dnd_session *session, struct dnd_offer *offer)
 {
@@ -27,8 +36,9 @@ static void fill_offer(const struct dnd_session *session, struct dnd_offer *offe
 		.nonce = session->nonce,
 		.silence_ms = service->timeout_ms,
 		.may_fill = service->may_fill,
+		.read_back = service->rights & DONARD_RDMA_READ && holds_back(session),
 		.dmabuf = session->registration.dmabuf,
-		.persistent = dnd_region_persistent(&memory->region),
+		.persistent = dnd_target_persistent(memory),
 	};
 	snprintf(offer->target, sizeof(offer->target), "%s", dnd_memory_name(memory));
 }
@@ -96,6 +106,7 @@ int dnd_session_begin(struct dnd_session *session, struct dnd_service *service,
 	session->id = id;
 	session->started = dnd_now_seconds();
 	session->changed = service->rights & DONARD_RDMA_WRITE;
+	session->resets = dnd_target_resets(service->memory);
 	getrusage(RUSAGE_SELF, &session->usage);
 	dnd_address_text(rdma_get_peer_addr(id), session->peer);
 	snprintf(session->device, sizeof(session->device), "%s",
@@ -190,16 +201,35 @@ static int verify(struct dnd_session *session, const struct dnd_message *request
 		  struct dnd_message *answer)
 {
 	const struct dnd_place place = dnd_memory_place(session->service->memory, request->offset);
-	int rc = dnd_pattern_check(&place, request->seed,
-				   request->offset, request->length, &answer->where,
-				   while_working, session);
+	int rc = dnd_target_settle(session->service->memory);
 
+	if (!rc)
+		rc = dnd_pattern_check(&place, request->seed, request->offset, request->length, &answer->where,
+				       while_working, session);
 	if (rc < 0)
 		return rc;
 	session->checked_bytes += request->length;
 	answer->where += request->offset;
 	answer->status = rc ? DND_STATUS_MISMATCH : DND_STATUS_OK;
 	return 0;
+}
+
+/* Only one that got to its end has read back what a device held. */
+static bool is_durable(const struct dnd_session *session, const struct dnd_message *bye)
+{
+	const struct dnd_service *service = session->service;
+
+	return bye->status == DND_STATUS_OK && service->rights & DONARD_RDMA_WRITE &&
+	       dnd_target_persistent(service->memory) &&
+	       (service->rights & DONARD_RDMA_READ || !holds_back(session));
+}
+
+static int settle(struct dnd_session *session, const struct dnd_message *bye, struct dnd_message *answer)
+{
+	int rc = dnd_target_settle(session->service->memory);
+
+	session->durable = answer->durable = !rc && is_durable(session, bye);
+	return rc;
 }
 
 static int work(struct dnd_session *session)
@@ -215,7 +245,10 @@ static int work(struct dnd_session *session)
 		rc = fill(session, request, &answer);
 	else if (request->type == DND_VERIFY)
 		rc = verify(session, request, &answer);
-	session->answer = answer;
+	else if (request->type == DND_BYE)
+		rc = settle(session, request, &answer);
+	if (!rc)
+		session->answer = answer;
 	return rc;
 }
 
@@ -224,6 +257,9 @@ static int answer_request(struct dnd_session *session)
 {
 	int rc = session->answer.type ? 0 : work(session);
 
+	/* It still waits: what became of the memory is the answer. */
+	if (rc == -EIO || rc == -ENODEV)
+		return rc;
 	if (!rc)
 		rc = dnd_talk_send(&session->link, session->nonce, &session->answer);
 	if (rc == -EAGAIN)
@@ -276,12 +312,19 @@ static int explain(struct dnd_session *session, int rc)
 				session->peer);
 	case -ENODEV:
 		return dnd_target_gone_text(ctx, session->service->memory);
+	case -EIO:
+		return dnd_target_reset_text(ctx, session->service->memory);
 	case -ECONNRESET:
 		return dnd_session_lost(session);
 	case -ECANCELED:	/* the server is to end, and says so itself */
 		return rc;
 	}
 	return dnd_memory_access_failed(session->service->memory, -rc);
+}
+
+uint64_t dnd_session_resets(const struct dnd_session *session)
+{
+	return dnd_target_resets(session->service->memory) - session->resets;
 }
 
 int dnd_session_serve(struct dnd_session *session)
@@ -302,16 +345,29 @@ int dnd_session_serve(struct dnd_session *session)
 
 /* ---- the end ---- */
 
+/*
+ * iWARP completes a message when TCP has taken it, behind all that the client reads, and the end of the connection throws
+ * away what is not sent yet: there the client closes when it has been told.
+ */
+static bool is_on_its_way(const struct dnd_session *session)
+{
+	return dnd_link_sends_under_way(&session->link) ||
+	       session->id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+}
+
 void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status status)
 {
-	struct dnd_message message = { .type = DND_WITHDRAWN, .status = status };
-	double deadline = dnd_now_seconds() + FAREWELL_MS / 1000.0;
+	struct dnd_message message = {
+		.type = DND_WITHDRAWN, .status = status, .resets = (uint32_t)dnd_session_resets(session),
+	};
+	double deadline = dnd_now_seconds() +
+			  (status == DND_STATUS_RESET ? RESET_FAREWELL_MS : FAREWELL_MS) / 1000.0;
 	struct pollfd pollfd = { .fd = session->link.channel->fd, .events = POLLIN };
 
 	if (!dnd_heard_cut_off(&session->heard) || session->link.lost ||
 	    dnd_talk_send(&session->link, session->nonce, &message))
 		return;
-	while (dnd_link_sends_under_way(&session->link) && dnd_now_seconds() < deadline) {
+	while (is_on_its_way(session) && dnd_now_seconds() < deadline) {
 		dnd_link_disarm(&session->link);
 		dnd_link_arm(&session->link);
 		if (take_completions(session))

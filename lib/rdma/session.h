@@ -20,6 +20,7 @@ struct dnd_service {
 	unsigned int rights;
 	unsigned int timeout_ms;
 	bool may_fill;
+	bool read_back;			/* wanted of clients of every device */
 	/* Negative errno when the server has to end: told to, or region gone. */
 	int (*must_end_fn)(void *user);
 	void *user;
@@ -37,6 +38,8 @@ struct dnd_session {
 	char device[64];
 	bool came;			/* the caller was told so */
 	bool changed;			/* the memory may hold this client's bytes */
+	bool durable;			/* what it wrote before its good-bye */
+	uint64_t resets;		/* that the device had seen when it came */
 	double started, alive_sent, looked;
 	struct rusage usage;		/* of this process when it came */
 	uint64_t filled_bytes, checked_bytes;
@@ -54,9 +57,11 @@ void dnd_session_reject(struct rdma_cm_id *id, enum dnd_rdma_status status);
 /*
  * Serves what has come.  0 to go on; -ESHUTDOWN after a good-bye; else the
  * session is to end, and the context's text says why.  A verdict of must_end_fn
- * is passed on.
+ * is passed on, and so is -EIO: the memory's device was reset.
  */
 int dnd_session_serve(struct dnd_session *session);
+/* How often the device was reset since the client came, as far as that is known. */
+uint64_t dnd_session_resets(const struct dnd_session *session);
 /* The text for a connection that ended without a good-bye. */
 int dnd_session_lost(struct dnd_session *session);
 /* Cuts the client off, unless it has left already: tells it, so far as that goes within a moment. */

@@ -48,3 +48,23 @@ int dnd_target_gone_text(struct donard_context *ctx, const struct donard_memory 
 	return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region was taken away while RDMA used it. "
 			"Add it again, and start again.", dnd_memory_name(memory));
 }
+
+bool dnd_target_persistent(const struct donard_memory *memory)
+{
+	return dnd_region_persistent(&memory->region);
+}
+
+int dnd_target_settle(const struct donard_memory *memory)
+{
+	return dnd_memory_is_region(memory) ? dnd_region_try_sync(&memory->region, dnd_target_persistent(memory)) : 0;
+}
+
+uint64_t dnd_target_resets(const struct donard_memory *memory)
+{
+	return dnd_region_resets(&memory->region);
+}
+
+int dnd_target_reset_text(struct donard_context *ctx, const struct donard_memory *memory)
+{
+	return dnd_region_access_failed(ctx, &memory->region, EIO);
+}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that RDMA reads and writes, as a user names it. */
+/* Memory that RDMA reads and writes, as a user names it, and what becomes of it meanwhile. */
 #ifndef DONARD_RDMA_TARGET_H
 #define DONARD_RDMA_TARGET_H
 
@@ -12,5 +12,16 @@ int dnd_target_open(struct donard_context *ctx, const char *text, uint64_t lengt
 /* Somebody removes the region, or its device went. @memory NULL: there is none yet. */
 bool dnd_target_gone(const struct donard_memory *memory);
 int dnd_target_gone_text(struct donard_context *ctx, const struct donard_memory *memory);
+
+/* Whether it keeps its bytes without power, once the barrier of its device has passed. */
+bool dnd_target_persistent(const struct donard_memory *memory);
+/*
+ * Runs that barrier.  0 or -errno without a text: -EIO when its device was reset since the last time, -ENODEV.
+ * Of DRAM there is nothing to do.
+ */
+int dnd_target_settle(const struct donard_memory *memory);
+/* How often its device was reset, as far as the kernel has noticed; costs one system call. */
+uint64_t dnd_target_resets(const struct donard_memory *memory);
+int dnd_target_reset_text(struct donard_context *ctx, const struct donard_memory *memory);
 
 #endif /* DONARD_RDMA_TARGET_H */

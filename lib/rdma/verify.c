@@ -8,6 +8,7 @@
 #include "rdma/client.h"
 #include "rdma/pattern.h"
 
+#define PUSH_BYTES	8ULL
 #define BACK_BYTES	(1ULL << 20)	/* read back at a time; it counts as locked memory, too */
 
 /* A region is written as it is unless test data are asked for. */
@@ -59,8 +60,8 @@ int dnd_client_prepare(struct dnd_client *client, uint32_t pass, uint64_t bytes)
 	uint64_t seed = seed_of(client, pass);
 
 	if (uses_test_data(client))
-		return dnd_pattern_fill(&place, seed,
-					client->result->offset_bytes, bytes, while_working, client);
+		return dnd_client_near_failed(client, dnd_pattern_fill(&place, seed, client->result->offset_bytes, bytes,
+								       while_working, client));
 	if (dnd_client_reads(client) && dnd_client_verifies(client))
 		return fill_there(client, seed, bytes);
 	return 0;
@@ -77,8 +78,10 @@ static int mismatch(struct dnd_client *client, const char *who, uint64_t where)
 
 static int compare_there(struct dnd_client *client, uint64_t seed, uint64_t bytes)
 {
-	int rc = ask_server(client, DND_VERIFY, seed, bytes);
+	int rc = dnd_client_push(client);
 
+	if (!rc)
+		rc = ask_server(client, DND_VERIFY, seed, bytes);
 	if (rc)
 		return rc;
 	if (client->answer.status != DND_STATUS_OK)
@@ -96,6 +99,7 @@ static int compare_here(struct dnd_client *client, const struct dnd_side *side, 
 	int rc = dnd_pattern_check(&place, seed, offset, bytes, &where, while_working,
 				   client);
 
+	rc = dnd_client_near_failed(client, rc);
 	if (rc == 1)
 		return mismatch(client, "this client", offset + where);
 	if (!rc)
@@ -109,19 +113,39 @@ static bool may_read_back(const struct dnd_client *client)
 	       client->offer.rights & DONARD_RDMA_READ;
 }
 
+static bool pushes(const struct dnd_client *client)
+{
+	return !dnd_client_reads(client) && client->offer.read_back;
+}
+
+static uint64_t back_bytes(const struct dnd_client *client)
+{
+	return dnd_min(client->result->length_bytes, may_read_back(client) ? BACK_BYTES : PUSH_BYTES);
+}
+
 int dnd_client_open_back(struct dnd_client *client)
 {
 	struct dnd_side *back = &client->back;
 	int rc;
 
-	if (!may_read_back(client))
+	if (!may_read_back(client) && !pushes(client))
 		return 0;
-	rc = dnd_target_open(client->ctx, "dram", dnd_min(client->result->length_bytes, BACK_BYTES), 0,
-			     &back->memory);
+	rc = dnd_target_open(client->ctx, "dram", back_bytes(client), 0, &back->memory);
 	if (!rc)
 		rc = dnd_register(back->memory, 0, back->memory->length, client->link.pd,
 				  DONARD_RDMA_LOCAL_WRITE, &back->registration);
 	return rc;
+}
+
+/* Requests of a connection are served in order, and by one device: this read comes behind all that was written. */
+int dnd_client_push(struct dnd_client *client)
+{
+	const struct donard_rdma_result *result = client->result;
+	uint64_t bytes = dnd_min(result->length_bytes, PUSH_BYTES);
+
+	if (!pushes(client))
+		return 0;
+	return dnd_client_read_back(client, result->offset_bytes + result->length_bytes - bytes, bytes);
 }
 
 /* What an earlier part left in the memory is of other positions, and compares unequal. */
@@ -144,8 +168,10 @@ static int compare(struct dnd_client *client, uint64_t seed, uint64_t bytes)
 {
 	int rc;
 
-	if (dnd_client_reads(client))
-		return compare_here(client, &client->local, seed, client->result->offset_bytes, bytes);
+	if (dnd_client_reads(client)) {
+		rc = dnd_client_settle_near(client);
+		return rc ? rc : compare_here(client, &client->local, seed, client->result->offset_bytes, bytes);
+	}
 	rc = compare_there(client, seed, bytes);
 	if (!rc && may_read_back(client))
 		rc = compare_back(client, seed, bytes);

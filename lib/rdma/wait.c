@@ -12,6 +12,16 @@
 
 /* ---- what came ---- */
 
+static void take_withdrawal(struct dnd_client *client, const struct dnd_message *message)
+{
+	client->withdrawn = message->status;
+	if (message->status != DND_STATUS_REGION_GONE && message->status != DND_STATUS_RESET)
+		client->withdrawn = DND_STATUS_STOPPED;
+	/* One that is under way is not counted yet. */
+	if (message->status == DND_STATUS_RESET)
+		client->result->remote_resets = dnd_max(message->resets, 1);
+}
+
 static int on_message(void *user, const uint8_t *bytes, size_t length)
 {
 	struct dnd_client *client = user;
@@ -27,8 +37,7 @@ static int on_message(void *user, const uint8_t *bytes, size_t length)
 		client->answer = message;
 		return 0;
 	case DND_WITHDRAWN:
-		client->withdrawn = message.status == DND_STATUS_REGION_GONE ?
-				    DND_STATUS_REGION_GONE : DND_STATUS_STOPPED;
+		take_withdrawal(client, &message);
 		return -ECONNRESET;
 	default:
 		return -EPROTO;
@@ -52,6 +61,10 @@ static int withdrawn(struct dnd_client *client)
 		return dnd_fail(client->ctx, DND_E_WITHDRAWN, "%s: the region %s was taken away on the "
 				"server. Add it again there, and start the server again.",
 				client->reach.peer, client->offer.target);
+	if (client->withdrawn == DND_STATUS_RESET)
+		return dnd_fail(client->ctx, DND_E_DEVICE, "%s: the device of %s was reset on the server meanwhile: "
+				"what was read or written may be lost. Do it again.", client->reach.peer,
+				client->offer.target);
 	return dnd_fail(client->ctx, DND_E_WITHDRAWN, "%s: the server was told to end.",
 			client->reach.peer);
 }
@@ -144,6 +157,8 @@ int dnd_client_tick(struct dnd_client *client)
 		rc = -ETIMEDOUT;
 	if (!rc && dnd_target_gone(client->local.memory))
 		rc = -ENODEV;
+	if (!rc)
+		rc = dnd_client_check_near(client);
 	if (!rc && stop_asked(client))
 		rc = -ECANCELED;
 	return rc ? rc : ping(client, now);

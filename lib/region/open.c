@@ -367,21 +367,30 @@ int dnd_region_check_resets(struct donard_context *ctx, const struct dnd_region 
 	return rc ? dnd_region_access_failed(ctx, region, -rc) : 0;
 }
 
-int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable)
+uint64_t dnd_region_resets(const struct dnd_region *region)
+{
+	struct p2pmem_status status = { .size = sizeof(status) };
+
+	return region->fd < 0 || ioctl(region->fd, P2PMEM_IOC_STATUS, &status) ? 0 : status.resets;
+}
+
+int dnd_region_try_sync(const struct dnd_region *region, bool durable)
 {
 	struct p2pmem_sync sync = {
 		.size = sizeof(sync),
 		.flags = durable ? P2PMEM_SYNC_DURABLE : 0,
 	};
 
-	if (!ioctl(region->fd, P2PMEM_IOC_SYNC, &sync))
+	return ioctl(region->fd, P2PMEM_IOC_SYNC, &sync) ? -errno : 0;
+}
+
+int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable)
+{
+	int rc = dnd_region_try_sync(region, durable);
+
+	if (!rc)
 		return 0;
-	if (errno == EIO)
-		return dnd_fail(ctx, DND_E_DEVICE, "%s: the device was reset: what was written "
-				"may be lost. Copy again.", region->name);
-	if (errno == ENODEV)
-		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region went away before its "
-				"data could be made safe. Add it again, and repeat the copy.",
-				region->name);
-	return dnd_fail_errno(ctx, errno, "%s: the barrier failed", region->name);
+	if (rc == -EIO || rc == -ENODEV)
+		return dnd_region_access_failed(ctx, region, -rc);
+	return dnd_fail_errno(ctx, -rc, "%s: the barrier failed", region->name);
 }

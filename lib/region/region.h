@@ -52,7 +52,11 @@ void dnd_window_unmap(struct dnd_window *window);
 /* A descriptor of granules of the file as a dma-buf, or -errno; @access: O_RDWR or O_RDONLY. */
 int dnd_region_export(const struct dnd_region *region, uint64_t file_offset, uint64_t length,
 		      int access);
+/* 0 or -errno without a text: -EIO when its device was reset since the last time, -ENODEV. */
+int dnd_region_try_sync(const struct dnd_region *region, bool durable);
 int dnd_region_sync(struct donard_context *ctx, const struct dnd_region *region, bool durable);
+/* How often its device was reset, as far as the kernel has noticed.  Never waits, and does not look at the device. */
+uint64_t dnd_region_resets(const struct dnd_region *region);
 /* Was its device reset since the region was opened, or did it go away?  0, or the failure that says so. */
 int dnd_region_check_resets(struct donard_context *ctx, const struct dnd_region *region);
 

@@ -9,11 +9,6 @@
 
 # --- the trace ---
 
-# Reads of PMRSTS, which are the PMR's barrier.
-barriers_seen() {
-	grep -c 'pci_nvme_mmio_read.*0xe08' "$WORK/trace" || true
-}
-
 # Commands of the drives' I/O queues, whatever they do.
 commands_seen() {
 	grep -c pci_nvme_io_cmd "$WORK/trace" || true

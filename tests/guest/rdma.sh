@@ -9,6 +9,8 @@
 . helpers/served.sh
 # shellcheck source=helpers/gpu.sh
 . helpers/gpu.sh
+# shellcheck source=helpers/settled.sh
+. helpers/settled.sh
 
 readonly SIZE=$((4 * MIB))
 # Between the death of one side and the word of the other.
@@ -144,12 +146,9 @@ gpu_sides() {
 # The other guest's clients, of a server here.
 gpu_far_side() {
 	local direction
-	start_serving donard-cli rdma serve "gpu:$LAB_GPU_BDF" --size "$SIZE" --bind "$LAB_ADDR" --clients 2
-	at_end "kill -KILL $SERVER 2>/dev/null; wait $SERVER"
-	until_listening
+	serve_here "gpu:$LAB_GPU_BDF" --size "$SIZE" --clients 2
 	for direction in write read; do
-		RESULT=$(labctl peer donard-cli rdma "$direction" "$LAB_ADDR" --verify --json </dev/null) ||
-			fail "$direction: $RESULT; the server: $(cat "$WORK/served" "$WORK/served.err")"
+		far_client "$direction" --verify
 		verified "$SIZE"
 	done
 	server_ends 0
@@ -650,6 +649,16 @@ t "example verbs.c" verbs_example
 t "plain memory, both ways" both_ways dram
 core t "memory of a GPU at either end" gpu_sides
 core t "PMR, both ways" both_ways p2pmem2
+core t "durable in a PMR" durable_there
+t "not durable in volatile memory" volatile_there
+t "durable in the near PMR" durable_here
+t "read back before the barrier" read_back_before_the_barrier
+t "device reset under writes" served_device_is_reset write
+t "device reset under reads" served_device_is_reset read
+t "near device reset under writes" near_device_is_reset write
+t "near device reset under reads" near_device_is_reset read
+t "reset found at the end" reset_is_found_at_the_end
+t "reset between two clients" reset_between_clients
 t "PMR as the near side" from_pmr
 t "BAR on both sides" both_ways p2pmem0 p2pmem0+64M
 t "BAR to BAR, reading" bar_to_bar_reading

@@ -60,6 +60,7 @@ static void wraps(struct dnd_offer *offer) { offer->address = UINT64_MAX - 5; }
 static void too_quick(struct dnd_offer *offer) { offer->silence_ms = 0; }
 static void never(struct dnd_offer *offer) { offer->silence_ms = UINT32_MAX; }
 static void nameless(struct dnd_offer *offer) { offer->target[0] = '\0'; }
+static void no_way_to_read_back(struct dnd_offer *offer) { offer->read_back = true; }
 static void escapes(struct dnd_offer *offer) { strcpy(offer->target, "\033[2Jp2pmem0"); }
 static void unknown_status(struct dnd_offer *offer) { offer->status = DND_STATUS_COUNT; }
 
@@ -67,7 +68,7 @@ static void bad_offers(void **state)
 {
 	void (*const changes[])(struct dnd_offer *) = {
 		no_rights, more_rights, no_length, wraps, too_quick, never, nameless, escapes,
-		unknown_status,
+		no_way_to_read_back, unknown_status,
 	};
 
 	(void)state;
@@ -123,7 +124,7 @@ static void messages(void **state)
 {
 	const struct dnd_message sent = {
 		.type = DND_VERIFY, .status = DND_STATUS_MISMATCH, .nonce = 7, .sequence = 9,
-		.offset = 1ULL << 33, .length = UINT64_MAX, .seed = 11, .where = 13,
+		.offset = 1ULL << 33, .length = UINT64_MAX, .seed = 11, .where = 13, .durable = true, .resets = 17,
 	};
 	uint8_t bytes[DND_MESSAGE_BYTES], again[DND_MESSAGE_BYTES];
 	struct dnd_message seen;
@@ -133,11 +134,31 @@ static void messages(void **state)
 	assert_int_equal(dnd_message_decode(&seen, bytes, sizeof(bytes)), 0);
 	assert_int_equal(seen.type, sent.type);
 	assert_int_equal(seen.length, sent.length);
+	assert_true(seen.durable);
+	assert_int_equal(seen.resets, sent.resets);
 	dnd_message_encode(&seen, again);
 	assert_memory_equal(again, bytes, sizeof(bytes));
 	assert_int_equal(dnd_message_decode(&seen, bytes, sizeof(bytes) - 1), -EPROTO);
-	bytes[DND_MESSAGE_BYTES - 1] = 1;
+	bytes[DND_MESSAGE_BYTES - 5] = 2;	/* a flag that nobody knows */
 	assert_int_equal(dnd_message_decode(&seen, bytes, sizeof(bytes)), -EPROTO);
+}
+
+/* One that runs no barriers: neither end takes the other for its like. */
+static void earlier_version(void **state)
+{
+	uint8_t hello[DND_HELLO_BYTES], offer[DND_OFFER_BYTES], message[DND_MESSAGE_BYTES];
+	const struct dnd_message ping = { .type = DND_PING };
+	struct dnd_message seen_message;
+	struct dnd_offer seen_offer;
+
+	(void)state;
+	dnd_hello_encode(hello);
+	dnd_offer_encode(&sound_offer, offer);
+	dnd_message_encode(&ping, message);
+	hello[5] = offer[5] = message[5] = 2;
+	assert_int_equal(dnd_hello_decode(hello, sizeof(hello)), -EPROTONOSUPPORT);
+	assert_int_equal(dnd_offer_decode(&seen_offer, offer, sizeof(offer)), -EPROTONOSUPPORT);
+	assert_int_equal(dnd_message_decode(&seen_message, message, sizeof(message)), -EPROTONOSUPPORT);
 }
 
 /* Whatever bytes come: refused or understood, never read past the end. */
@@ -154,7 +175,7 @@ static void random_bytes(void **state)
 
 		bytes = malloc(length + 1);
 		for (size_t i = 0; i < length; i++)
-			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\2"[i] : random());
+			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\3"[i] : random());
 		dnd_hello_decode(bytes, length);
 		dnd_message_decode(&message, bytes, length);
 		if (!dnd_offer_decode(&offer, bytes, length) && offer.status == DND_STATUS_OK)
@@ -231,6 +252,7 @@ static void clients_are_cut_off(void **state)
 
 	(void)state;
 	assert_true(dnd_heard_cut_off(&late));
+	assert_false(dnd_heard_cut_off(&late));
 	for (size_t i = 0; i < sizeof(said) / sizeof(said[0]); i++)
 		assert_int_equal(says(&late, said[i]), 0);
 	assert_int_equal(late.request.type, 0);
@@ -443,7 +465,7 @@ int main(void)
 		cmocka_unit_test(offers_survive), cmocka_unit_test(bad_offers),
 		cmocka_unit_test(short_and_foreign_offers),
 		cmocka_unit_test(refusals_need_nothing_else), cmocka_unit_test(hellos),
-		cmocka_unit_test(messages), cmocka_unit_test(random_bytes),
+		cmocka_unit_test(messages), cmocka_unit_test(earlier_version), cmocka_unit_test(random_bytes),
 		cmocka_unit_test(clients_take_and_leave), cmocka_unit_test(clients_leave_at_once),
 		cmocka_unit_test(clients_are_cut_off), cmocka_unit_test(ranges), cmocka_unit_test(pattern_has_positions),
 		cmocka_unit_test(pattern_is_unlike), cmocka_unit_test(pattern_finds_the_byte),

@@ -50,3 +50,8 @@ client_of() {
 	((status == 0)) ||
 		fail "donard-cli $*: status $status, $RESULT, $(cat "$WORK/client.err"); server: $(what_was_served)"
 }
+
+# Between watch_dma and seen_dma: reads of PMRSTS, which are a PMR's barrier.
+barriers_seen() {
+	grep -c 'pci_nvme_mmio_read.*0xe08' "$WORK/trace" || true
+}
