@@ -82,6 +82,7 @@ static struct json_object *build(const struct donard_copy_result *result,
 	cli_add_number(model, "kept_bytes", result->kept_bytes);
 	add_flag(model, "verified", result->verified);
 	add_flag(model, "durable", result->durable);
+	cli_add_text(model, "durable_reason", result->durable_reason);
 	cli_add_number(model, "block_size", result->block_bytes);
 	cli_add_number(model, "queue_depth", result->queue_depth);
 	add_flag(model, "fixed_buffers", result->fixed_buffers);
@@ -182,6 +183,7 @@ static void print_text(struct json_object *model)
 		printf("kept      %s of the file behind the copy\n",
 		       cli_size_of(model, "kept_bytes", text));
 	printf("verified  %s\n", cli_true(model, "verified") ? "yes" : "not asked for (--verify)");
+	printf("durable   %s%s\n", cli_true(model, "durable") ? "yes" : "no: ", cli_text_of(model, "durable_reason"));
 }
 
 static void print(const struct cli *cli, struct json_object *model)

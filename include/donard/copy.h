@@ -170,7 +170,8 @@ struct donard_leg {
  *	are in flight where memory or the copy is too small
  * @verified: every byte was read again and compared
  * @fixed_buffers: the memory was registered with io_uring
- * @durable: the data survives a power cut
+ * @durable: the data survives a power cut: it was flushed, and nothing on its way was told to send no flush
+ * @durable_reason: why it is not durable, or ""
  * @passthrough: drives were read and written with NVMe commands that donard built
  * @via: the region that the data was staged in, or ""
  * @bridge: the bridge that decides about the route, or ""
@@ -199,6 +200,7 @@ struct donard_copy_result {
 	char src_gpu[DONARD_BDF_BYTES], dst_gpu[DONARD_BDF_BYTES];
 	bool aio;
 	bool reserved[7];
+	char durable_reason[DONARD_REASON_BYTES];
 };
 
 /**

@@ -99,6 +99,9 @@ const char *donard_file_kind_text(enum donard_file_kind kind);
  * @stack: how @disk is made of others: "linear", "striped", "raid0", "raid1", "raid10",
  *	or ""
  * @leg_count: the drives and partitions that it is made of; see donard_file_leg()
+ * @not_flushed: why a flush (donard_queue_flush()) that succeeds makes nothing durable, or "": its file system is
+ *	mounted with nobarrier, or a block device below it was told that its write cache is write-through, which
+ *	the drive denies; as it was when the file was opened
  *
  * Strings live as long as the file.
  */
@@ -118,6 +121,7 @@ struct donard_file_info {
 	bool reserved[7];
 	const char *stack;
 	size_t leg_count;
+	const char *not_flushed;
 };
 
 /**

@@ -163,7 +163,8 @@ int donard_queue_write(struct donard_queue *queue, struct donard_file *file, uin
  * @user: comes back with the completion
  *
  * Covers every write whose completion was taken before this call.  It may cover
- * others.
+ * others.  Where the kernel was told to flush no drive (info.not_flushed of the file) it
+ * succeeds, and its completion has DONARD_COMPLETION_VOLATILE.
  *
  * Returns 0; -EAGAIN, -EROFS, -EPERM.
  */
@@ -179,7 +180,8 @@ int donard_queue_submit(struct donard_queue *queue);
 
 #define DONARD_COMPLETION_BOUNCED	(1U << 0)	/* its bytes went through DRAM */
 #define DONARD_COMPLETION_REGISTERED	(1U << 1)	/* by registered memory */
-#define DONARD_COMPLETION_VOLATILE	(1U << 2)	/* of a cache: a power cut of the server loses it, until a flush */
+/* Of a cache: a power cut of the server loses it, until a flush.  Of a flush: nothing is durable by it (info.not_flushed). */
+#define DONARD_COMPLETION_VOLATILE	(1U << 2)
 
 /**
  * struct donard_completion - how a request ended

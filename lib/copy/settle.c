@@ -6,6 +6,7 @@
  * that was there is never set to one that was read earlier, since another program, another copy too, may have added to
  * it: it grows with what is written, in order (engine.c), and only a copy of all of a source cuts what lies behind.
  */
+#include <stdio.h>
 #include <unistd.h>
 
 #include "copy/copy.h"
@@ -73,6 +74,24 @@ static int name_file(struct dnd_copy *copy)
 	return rc ? rc : dnd_drive_name(copy->ctx, &copy->dst.drive);
 }
 
+/* As it was mounted and set up when the flush had passed. */
+static void judge_drive(struct dnd_copy *copy)
+{
+	struct dnd_doubt doubt;
+
+	copy->result->durable = dnd_drive_is_durable(copy->ctx, &copy->dst.drive, &doubt);
+	snprintf(copy->result->durable_reason, sizeof(copy->result->durable_reason), "%s", doubt.text);
+}
+
+static void judge_region(struct dnd_copy *copy)
+{
+	const struct dnd_region *region = &copy->dst.region;
+
+	copy->result->durable = dnd_region_persistent(region);
+	if (!copy->result->durable)
+		snprintf(copy->result->durable_reason, sizeof(copy->result->durable_reason), "%s is volatile", region->name);
+}
+
 static int settle_drive(struct dnd_copy *copy)
 {
 	int rc = set_length(copy);
@@ -81,7 +100,8 @@ static int settle_drive(struct dnd_copy *copy)
 		rc = name_file(copy);
 	if (!rc)
 		rc = flush(copy);
-	copy->result->durable = !rc;
+	if (!rc)
+		judge_drive(copy);
 	return rc;
 }
 
@@ -95,7 +115,8 @@ int dnd_copy_settle(struct dnd_copy *copy)
 	if (!copy->dst.is_region)
 		return settle_drive(copy);
 	rc = dnd_region_sync(copy->ctx, region, dnd_region_persistent(region));
-	copy->result->durable = !rc && dnd_region_persistent(region);
+	if (!rc)
+		judge_region(copy);
 	return rc;
 }
 

@@ -156,6 +156,11 @@ int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
 #define DND_CUT_SHORT	4096
 /* The failure that the drive or file is shorter by now than @end_bytes, to which it was to be moved, or 0 if it is not */
 int dnd_drive_shrank(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes);
+/* durable.c: what is flushed (fsync()) survives a power cut, as far as the kernel's settings tell; else why not */
+struct dnd_doubt {
+	char text[DONARD_REASON_BYTES];	/* a sentence without its dot */
+};
+bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
 /* Do the two byte ranges share bytes on the medium or in a file? */
 enum dnd_sharing {
 	DND_APART,
@@ -218,6 +223,7 @@ struct donard_file {
 	struct dnd_drive drive;
 	struct dnd_generic generic;	/* once a queue asked for it */
 	int plain_fd;			/* without O_DIRECT, once a queue asked for it; or -1 */
+	struct dnd_doubt doubt;		/* when it was opened: why what is flushed is not durable, or "" */
 	bool plain_written;		/* the page cache may have bytes that the drive has not */
 };
 

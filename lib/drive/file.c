@@ -46,6 +46,7 @@ static int give(struct donard_file *file, int rc, struct donard_file **out)
 		donard_file_close(file);
 		return rc;
 	}
+	dnd_drive_is_durable(file->ctx, &file->drive, &file->doubt);
 	*out = file;
 	return 0;
 }
@@ -154,6 +155,7 @@ DND_PUBLIC int donard_file_info(const struct donard_file *file, struct donard_fi
 		.writable = drive->writable,
 		.stack = stack ? stack->kind : "",
 		.leg_count = stack ? stack->leg_count : 0,
+		.not_flushed = file->doubt.text,
 	};
 
 	if (info->size < sizeof(info->size))

@@ -19,7 +19,9 @@
 #include <linux/stat.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
@@ -86,13 +88,45 @@ const struct dnd_bounce *dnd_file_judge(const struct dnd_file_facts *facts, bool
 	return NULL;
 }
 
-static int note_journal(void *user, const struct dnd_mount *mount)
-{
-	struct dnd_file_facts *facts = user;
+enum mounted { MOUNTED_UNKNOWN, MOUNTED_WITHOUT, MOUNTED_WITH };
 
-	facts->mounted_journal |= mount->major_number == facts->major_number &&
-				  mount->minor_number == facts->minor_number && dnd_mount_has(mount, "data=journal");
-	return 0;
+struct mount_question {
+	unsigned int major_number, minor_number;
+	const char *option;
+	enum mounted answer;
+};
+
+static int ask_mount(void *user, const struct dnd_mount *mount)
+{
+	struct mount_question *question = user;
+
+	if (mount->major_number != question->major_number || mount->minor_number != question->minor_number)
+		return 0;
+	question->answer = dnd_mount_has(mount, question->option) ? MOUNTED_WITH : MOUNTED_WITHOUT;
+	return question->answer == MOUNTED_WITH;
+}
+
+static enum mounted mounted(unsigned int major_number, unsigned int minor_number, const char *option)
+{
+	struct mount_question question = { major_number, minor_number, option, MOUNTED_UNKNOWN };
+
+	dnd_mounts_each(ask_mount, &question);
+	return question.answer;
+}
+
+bool dnd_file_is_flushed(int fd, struct dnd_doubt *doubt)
+{
+	enum mounted without = MOUNTED_UNKNOWN;
+	struct stat st;
+
+	if (!fstat(fd, &st))
+		without = mounted(major(st.st_dev), minor(st.st_dev), "nobarrier");
+	if (without == MOUNTED_WITHOUT)
+		return true;
+	snprintf(doubt->text, sizeof(doubt->text), without == MOUNTED_WITH ?
+		 "its file system is mounted with nobarrier, and flushes no drive. Mount it with barrier" :
+		 "whether its file system is mounted with nobarrier is not known: /proc/self/mountinfo does not list it");
+	return false;
 }
 
 /* By the raw call: older C libraries lack the members. */
@@ -129,5 +163,5 @@ void dnd_file_ask(struct donard_context *ctx, int fd, const char *disk,
 		facts->flags = (uint32_t)flags;
 	dnd_sysfs_read_u64(ctx, &stable_pages, "block/%s/queue/stable_writes", disk);
 	facts->stable_pages = stable_pages;
-	dnd_mounts_each(note_journal, facts);	/* it names the cause alone */
+	facts->mounted_journal = mounted(facts->major_number, facts->minor_number, "data=journal") == MOUNTED_WITH;
 }

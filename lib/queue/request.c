@@ -193,5 +193,6 @@ DND_PUBLIC int donard_queue_flush(struct donard_queue *queue, struct donard_file
 {
 	return add(queue, &(struct dnd_queue_request){
 		.completion.user = user, .kind = DND_IO_FLUSH, .file = file,
+		.completion.flags = file && file->doubt.text[0] ? DONARD_COMPLETION_VOLATILE : 0,
 	});
 }

@@ -46,6 +46,7 @@ class CopyResult(Record):
     src_gpu: str
     dst_gpu: str
     aio: bool
+    durable_reason: str
     legs: tuple[Leg, ...] = ()
     measurement: Measurement | None = None
 

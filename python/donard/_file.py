@@ -26,6 +26,7 @@ class FileInfo(Record):
     bounces: str
     writable: bool
     stack: str
+    not_flushed: str
     clients: tuple[str, ...]
     legs: tuple[str, ...]
 

@@ -35,7 +35,8 @@ class Completion:
     evidence: of the route, "predicted" or "proven"
     bounced: the bytes went through DRAM
     registered: by registered memory
-    volatile: of a cache: a power cut of its server loses what was written, until a flush
+    volatile: of a cache: a power cut of its server loses what was written, until a flush;
+        of a flush: nothing is durable by it (FileInfo.not_flushed)
     """
     user: Any
     result: int

@@ -58,6 +58,16 @@ destages_straight() {
 	equal "records" 0 "$(of records)"
 }
 
+# What the drive was told to flush the log forgets.
+refuses_unflushed_drive() {
+	local cache=/sys/block/${LAB_ALPHA##*/}/queue/write_cache
+	at_end "echo 'write back' >$cache"
+	echo 'write through' >"$cache"
+	refuses 3 unsupported --format
+	echo 'write back' >"$cache"
+	fresh
+}
+
 # Newer bytes of the same blocks: the older ones are never written.
 coalesces() {
 	fresh --no-cleaner --high 90
@@ -384,6 +394,7 @@ t "refused: a log with records" refuses_a_log_with_records
 t "refused: another drive" refuses_another_drive
 t "refused: another version" refuses_another_version
 t "refused: a drive in use" refuses_a_mounted_drive
+t "refused: a drive that is not flushed" refuses_unflushed_drive
 t "volatile memory" volatile
 core t "region removed" region_removed
 t "top" follows

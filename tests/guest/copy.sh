@@ -208,6 +208,19 @@ file_is_not_truncated() {
 	same_bytes behind /mnt/fs/target "$WORK/long" "$MIB" $((2 * MIB)) $((2 * MIB))
 }
 
+# The kernel sends no flush to a drive whose cache somebody called write-through, whatever the drive says.
+drive_is_not_flushed() {
+	local disk=${LAB_BETA##*/} cache
+	cache=/sys/block/$disk/queue/write_cache
+	copy p2pmem0 "$LAB_BETA" --size 1M
+	equal "durable, and why not" "true " "$(field durable) $(field durable_reason)"
+	at_end "echo 'write back' >$cache"
+	echo 'write through' >"$cache"
+	copy p2pmem0 "$LAB_BETA" --size 1M
+	matches "durable, and why not" "^false $disk has a volatile write cache, and is not flushed: $cache says" \
+		"$(field durable) $(field durable_reason)"
+}
+
 pmr_is_durable() {
 	direction alpha pmr
 	equal durable true "$(field durable)"
@@ -666,6 +679,7 @@ core t "other drive to cmb" direction beta cmb
 core t "cmb to other drive" direction cmb beta
 t "drive to drive by cmb" direction alpha beta "$BYTES" --via p2pmem1
 core t "drive to pmr" pmr_is_durable
+t "a drive that is not flushed" drive_is_not_flushed
 t "drive to its own pmr" direction beta pmr
 core t "pmr to drive" direction pmr alpha
 core t "bar to cmb" direction bar cmb

@@ -84,6 +84,7 @@ straight() {
 	out_of "$SOURCE"
 	into "$TARGET"
 	equal "how that is known" watched "$(field bounced_evidence)"
+	equal "durable, and why not" "true " "$(field durable) $(field durable_reason)"
 	holds_data "$TARGET"
 	into "$TARGET"
 	holds_data "$TARGET"
@@ -479,7 +480,17 @@ realtime() {
 	out_of "$SOURCE"
 }
 
+# A file system that flushes no drive: what was copied is there, and is not called durable.
+not_flushed() {
+	filled "$SOURCE"
+	out_of "$SOURCE"
+	into "$TARGET"
+	equal durable false "$(field durable)"
+	matches "why not" 'mounted with nobarrier' "$(field durable_reason)"
+}
+
 core t "ext4" ext4 "" rw straight
+t "ext4, nobarrier" ext4 "" nobarrier not_flushed
 t "ext4, partial last blocks" ext4 "" rw tails
 t "ext4, cached before" ext4 "" rw cached_before
 core t "ext4, data=journal" ext4 "" data=journal bounces "data=journal" "$SOURCE" "$TARGET"

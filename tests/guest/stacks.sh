@@ -457,6 +457,27 @@ queue_into_holes() {
 	queue into-holes /mnt/fs/file
 }
 
+# --- what a flush is worth ---
+
+# told_write_through DISK - though its cache is volatile, until the end of the test.
+told_write_through() {
+	local cache=/sys/block/$1/queue/write_cache
+	equal "the word of $1 on its cache" 1 "$(<"${cache%/*}/fua")"
+	at_end "echo 'write back' >$cache"
+	echo 'write through' >"$cache"
+}
+
+# A flush goes from the top to each leg: what was told to send none swallows it.
+flush_is_lost() {
+	"$1"
+	copy p2pmem0 "$NODE" --size "$BYTES"
+	equal "durable, and why not" "true " "$(field durable) $(field durable_reason)"
+	told_write_through "$2"
+	copy p2pmem0 "$NODE" --size "$BYTES"
+	matches "durable, and why not" "^false $2 has a volatile write cache, and is not flushed: .*write through" \
+		"$(field durable) $(field durable_reason)"
+}
+
 # --- two controllers that share a namespace, one of them without a route ---
 
 # second_path - the controller of beta that is not below the switch, and so has the shorter path from the root.
@@ -525,6 +546,8 @@ t "logical volume" goes volume "$BYTES" 2
 t "ext4 on striped" file_on striped ext4 "$BYTES" 2
 core t "refused: raid5" refused_raid5
 core t "refused: crypt" refused_crypt
+t "a leg is not flushed" flush_is_lost raid1 "${LAB_BETA##*/}"
+t "an array is not flushed" flush_is_lost raid0 md7
 t "write-behind" write_behind
 t "ordinary user" ordinary_user
 t "degraded" degraded

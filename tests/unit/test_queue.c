@@ -49,6 +49,8 @@ static void make_scene(struct scene *scene)
 	scene->ctx = scene->fake->ctx;
 	fake_nvme(scene->fake, 7, "0000:01:00.0");
 	fake_file(scene->fake, "block/nvme7n1/queue/max_sectors_kb", "128");
+	fake_file(scene->fake, "block/nvme7n1/queue/write_cache", "write back");
+	fake_file(scene->fake, "block/nvme7n1/queue/fua", "1");
 	snprintf(link, sizeof(link), "dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
 	fake_link(scene->fake, link, "block/nvme7n1");
 	fake_folder(scene->fake, "d");
@@ -200,6 +202,32 @@ static void writes_and_grows(void **state)
 	assert_memory_equal(seen, scene->data + 65536, 65536);
 	close(fd);
 	free(seen);
+}
+
+static uint32_t flags_of_flush(struct scene *scene, struct donard_file *file)
+{
+	assert_int_equal(donard_queue_flush(scene->queue, file, NULL), 0);
+	assert_int_equal(donard_queue_wait(scene->queue, 1, -1, scene->got, 1), 1);
+	assert_int_equal(scene->got[0].result, 0);
+	return scene->got[0].flags;
+}
+
+/* It succeeds all the same where the kernel was told to send the drive none. */
+static void flush_says_what_it_is_worth(void **state)
+{
+	struct donard_file_info info = { .size = sizeof(info) };
+	struct scene *scene = scene_of(state, 8, 0);
+	struct donard_file *unflushed;
+
+	assert_int_equal(flags_of_flush(scene, scene->file) & DONARD_COMPLETION_VOLATILE, 0);
+	assert_int_equal(donard_file_info(scene->file, &info), 0);
+	assert_string_equal(info.not_flushed, "");
+	fake_file(scene->fake, "block/nvme7n1/queue/write_cache", "write through");
+	assert_int_equal(donard_file_open(scene->ctx, scene->path, DONARD_FILE_WRITE, &unflushed), 0);
+	assert_int_equal(flags_of_flush(scene, unflushed), DONARD_COMPLETION_VOLATILE);
+	assert_int_equal(donard_file_info(unflushed, &info), 0);
+	assert_non_null(strstr(info.not_flushed, "nvme7n1 has a volatile write cache"));
+	donard_file_close(unflushed);
 }
 
 static void ends_with_the_file(void **state)
@@ -550,7 +578,7 @@ int main(void)
 		test(one_long_request),
 		test(many_each_once),
 		test(writes_and_grows),
-		test(ends_with_the_file),
+		test(flush_says_what_it_is_worth), test(ends_with_the_file),
 		test(goes_on_when_polled),
 		test(unaligned),
 		test(refuses),

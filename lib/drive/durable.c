@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Does fsync() end in the drive's medium?  It succeeds all the same where a part of the way was told to send no
+ * flush: a file system mounted without barriers, or a block device whose write cache somebody called write-through
+ * (queue/write_cache).
+ *
+ * The drive's own word (VWC of its Identify) is queue/fua: the nvme driver sets both attributes by it, dm and md
+ * by what lies below, and only write_cache can be changed afterwards.
+ */
+#include <stdio.h>
+#include <sys/sysmacros.h>
+
+#include "drive/disk.h"
+#include "drive/file_check.h"
+#include "drive/stack.h"
+
+/* @queue: the folder of a block device below /sys, and @name what people call it. */
+static bool passes_flushes(struct donard_context *ctx, const char *queue, const char *name, struct dnd_doubt *doubt)
+{
+	char cache[32];
+	uint64_t fua;
+
+	if (dnd_sysfs_read(ctx, cache, sizeof(cache), "%s/write_cache", queue) ||
+	    dnd_sysfs_read_u64(ctx, &fua, "%s/fua", queue)) {
+		snprintf(doubt->text, sizeof(doubt->text), "whether %s is flushed is not known: /sys/%s cannot be read", name,
+			 queue);
+		return false;
+	}
+	if (strcmp(cache, "write through") || !fua)
+		return true;
+	snprintf(doubt->text, sizeof(doubt->text), "%s has a volatile write cache, and is not flushed: /sys/%s/write_cache "
+		 "says 'write through'. Write 'write back' to it", name, queue);
+	return false;
+}
+
+static bool disk_passes(struct donard_context *ctx, const char *disk, struct dnd_doubt *doubt)
+{
+	char queue[96];
+
+	snprintf(queue, sizeof(queue), "block/%s/queue", disk);
+	return passes_flushes(ctx, queue, disk, doubt);
+}
+
+/* Each path of native multipath has a queue of its own, in which flushes end as well. */
+static bool paths_pass(struct donard_context *ctx, const struct dnd_blockdev *drive, struct dnd_doubt *doubt)
+{
+	char queue[128], path[48];
+	unsigned int subsystem, head, controller;
+
+	if (!drive->multipath || sscanf(drive->disk, "nvme%un%u", &subsystem, &head) != 2)
+		return true;
+	for (size_t i = 0; i < drive->controller_count; i++) {
+		if (sscanf(drive->controller_names[i], "nvme%u", &controller) != 1)
+			continue;
+		snprintf(path, sizeof(path), "nvme%uc%un%u", subsystem, controller, head);
+		snprintf(queue, sizeof(queue), "class/nvme/%s/%s/queue", drive->controller_names[i], path);
+		if (!passes_flushes(ctx, queue, path, doubt))
+			return false;
+	}
+	return true;
+}
+
+/* Of a stack each device between the top and the legs. */
+static bool nodes_pass(struct donard_context *ctx, const struct dnd_stack *stack, struct dnd_doubt *doubt)
+{
+	char number[32], disk[64];
+
+	for (size_t i = 0; i < stack->node_count; i++) {
+		dev_t device = stack->nodes[i].device;
+
+		snprintf(number, sizeof(number), "%u:%u", major(device), minor(device));
+		if (device && !dnd_disk_name(ctx, number, disk, sizeof(disk)) && !disk_passes(ctx, disk, doubt))
+			return false;
+	}
+	return true;
+}
+
+static bool blockdev_passes(struct donard_context *ctx, const struct dnd_blockdev *blockdev, struct dnd_doubt *doubt)
+{
+	if (!disk_passes(ctx, blockdev->disk, doubt) ||
+	    (blockdev->stack && !nodes_pass(ctx, blockdev->stack, doubt)))
+		return false;
+	for (size_t leg = 0; leg < dnd_blockdev_leg_count(blockdev); leg++) {
+		const struct dnd_blockdev *drive = dnd_blockdev_leg(blockdev, leg);
+
+		if (!disk_passes(ctx, drive->disk, doubt) || !paths_pass(ctx, drive, doubt))
+			return false;
+	}
+	return true;
+}
+
+bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
+{
+	doubt->text[0] = '\0';
+	if (drive->is_file && !dnd_file_is_flushed(drive->fd, doubt))
+		return false;
+	return blockdev_passes(ctx, &drive->blockdev, doubt);
+}
