@@ -188,14 +188,15 @@ static void name_leg(const struct dnd_copy *copy, const struct dnd_side *side, s
 {
 	const struct dnd_join_legs *legs = &side->join.legs;
 	uint32_t proven = side == &copy->dst ? legs->written : legs->read;
+	bool has_paths = dnd_blockdev_has_paths(dnd_blockdev_leg(&side->drive.blockdev, index));
 	const char *name, *under;
 
 	dnd_blockdev_leg_names(&side->drive.blockdev, index, &name, &under);
 	snprintf(leg->name, sizeof(leg->name), "%s", name);
 	snprintf(leg->under, sizeof(leg->under), "%s", under);
 	leg->route = copy->bounced ? DONARD_ROUTE_BOUNCED : legs->routes[index];
-	leg->route_evidence = copy->bounced || proven & 1U << index ? DONARD_EVIDENCE_PROVEN :
-								      DONARD_EVIDENCE_PREDICTED;
+	leg->route_evidence = copy->bounced || (proven & 1U << index && !has_paths) ? DONARD_EVIDENCE_PROVEN :
+										    DONARD_EVIDENCE_PREDICTED;
 }
 
 static void name_legs(struct dnd_copy *copy, const struct dnd_side *side)

@@ -119,6 +119,11 @@ static int prove_to_drive(struct dnd_copy *copy, bool *proven)
 	return rc;
 }
 
+static bool has_paths(const struct dnd_side *side)
+{
+	return !side->is_region && dnd_blockdev_has_paths(&side->drive.blockdev);
+}
+
 int dnd_copy_prove(struct dnd_copy *copy)
 {
 	bool proven = true;
@@ -127,7 +132,7 @@ int dnd_copy_prove(struct dnd_copy *copy)
 	if (copy->bounced || (copy->src.is_region && copy->dst.is_region))
 		return 0;
 	rc = copy->dst.is_region ? prove_in_destination(copy, &proven) : prove_to_drive(copy, &proven);
-	if (!rc && proven)
+	if (!rc && proven && !has_paths(&copy->src) && !has_paths(&copy->dst))
 		copy->result->route_evidence = DONARD_EVIDENCE_PROVEN;
 	return rc;
 }

@@ -87,6 +87,14 @@ const struct dnd_blockdev *dnd_blockdev_leg(const struct dnd_blockdev *blockdev,
 	return blockdev->stack ? &blockdev->stack->legs[leg].blockdev : blockdev;
 }
 
+bool dnd_blockdev_has_paths(const struct dnd_blockdev *blockdev)
+{
+	for (size_t leg = 0; leg < dnd_blockdev_leg_count(blockdev); leg++)
+		if (dnd_blockdev_leg(blockdev, leg)->controller_count > 1)
+			return true;
+	return false;
+}
+
 bool dnd_blockdev_is_mirrored(const struct dnd_blockdev *blockdev)
 {
 	return blockdev->stack && blockdev->stack->mirrored;

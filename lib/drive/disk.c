@@ -94,7 +94,7 @@ static int add_controller(struct donard_context *ctx, const char *name, void *da
 	    dnd_sysfs_read(ctx, address, sizeof(address), "class/nvme/%s/address", name))
 		return 0;
 	if (strcmp(transport, "pcie"))
-		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: its controller %s is not on PCIe but reached by %s, "
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its controller %s is not on PCIe but reached by %s, "
 				"which moves data through DRAM. Use a drive on PCIe, or disconnect %s if other "
 				"controllers serve it, too (nvme disconnect -d %s).", blockdev->disk, name,
 				transport, name, name);

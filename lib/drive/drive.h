@@ -48,6 +48,11 @@ void dnd_blockdev_release(struct dnd_blockdev *blockdev);
 /* A drive is its own and only leg. */
 size_t dnd_blockdev_leg_count(const struct dnd_blockdev *blockdev);
 const struct dnd_blockdev *dnd_blockdev_leg(const struct dnd_blockdev *blockdev, size_t leg);
+/*
+ * Do several controllers serve it (native multipath)?  The kernel chooses, and may change to another at any time: a
+ * proof is one of the path that it took.
+ */
+bool dnd_blockdev_has_paths(const struct dnd_blockdev *blockdev);
 /* May two reads of a byte be answered by two legs, which need not agree on what was never written? */
 bool dnd_blockdev_is_mirrored(const struct dnd_blockdev *blockdev);
 /* Is there a leg that gets what is written, and of which nobody knows where it lies? */

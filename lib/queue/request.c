@@ -100,6 +100,14 @@ static int use_commands(struct donard_queue *queue, struct dnd_queue_request *re
 	return 0;
 }
 
+/* The path that a request takes is not known where there are several. */
+static bool is_proven(const struct dnd_queue_request *request, const struct dnd_pair *pair)
+{
+	if (pair->route.route != DONARD_ROUTE_DRAM && dnd_blockdev_has_paths(&request->file->drive.blockdev))
+		return false;
+	return request->kind == DND_IO_READ ? pair->read_proven : pair->write_proven;
+}
+
 static int choose_way(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	struct dnd_queue_registration *registration;
@@ -118,7 +126,7 @@ static int choose_way(struct donard_queue *queue, struct dnd_queue_request *requ
 	if (pair->bounced)
 		return dnd_bounce_prepare(queue, request);
 	request->completion.route = pair->route.route;
-	if (request->kind == DND_IO_READ ? pair->read_proven : pair->write_proven)
+	if (is_proven(request, pair))
 		request->completion.evidence = DONARD_EVIDENCE_PROVEN;
 	registration = dnd_registration_find(queue, request->memory);
 	if (registration && !registration->leaving)

@@ -500,6 +500,8 @@ path_without_route() {
 	result_is "$BYTES" bounced "$BYTES"
 	copy "$NODE" p2pmem0 --size "$BYTES" --allow-unlisted-bridge
 	result_is "$BYTES" bridge 0
+	equal "what a proof by one of two paths says" "predicted predicted proven" \
+		"$(jq -r '[.route_evidence, (.legs | sort_by(.route_evidence)[].route_evidence)] | join(" ")' <<<"$RESULT")"
 	equal "routes of the legs" "bridge switch" "$(jq -r '[.legs[].route] | sort | join(" ")' <<<"$RESULT")"
 }
 
@@ -527,12 +529,92 @@ path_goes() {
 	both_ways "$NODE" $((2 * BYTES)) 2
 }
 
+# loop_path - a target on this machine, under the name of beta's subsystem and with another medium: to the kernel it is one
+# more path to the namespace, and it is no PCIe function. Until the end of the test.
+loop_path() {
+	local target=/sys/kernel/config/nvmet nqn subsystem
+	nqn=$(<"/sys/block/${LAB_BETA##*/}/device/subsysnqn")
+	subsystem=$target/subsystems/$nqn
+	modprobe -qa loop nvmet nvme-loop || fail "this kernel's nvme-loop does not load"
+	mountpoint -q /sys/kernel/config || mount -t configfs none /sys/kernel/config
+	truncate -s "$(blockdev --getsize64 "$LAB_BETA")" /dev/shm/medium
+	LOOP=$(losetup --find --show /dev/shm/medium)
+	at_end "losetup -d $LOOP; rm -f /dev/shm/medium"
+	mkdir "$subsystem" "$subsystem/namespaces/1" "$target/ports/7"
+	at_end "rmdir '$subsystem/namespaces/1' '$subsystem' $target/ports/7"
+	echo 1 >"$subsystem/attr_allow_any_host"
+	echo 100 >"$subsystem/attr_cntlid_min"
+	# As QEMU's, which the kernel takes for none.
+	echo 00000000-0000-0000-0000-000000000000 >"$subsystem/namespaces/1/device_uuid"
+	echo "$LOOP" >"$subsystem/namespaces/1/device_path"
+	echo 1 >"$subsystem/namespaces/1/enable"
+	at_end "echo 0 >'$subsystem/namespaces/1/enable'"
+	echo loop >"$target/ports/7/addr_trtype"
+	ln -s "$subsystem" "$target/ports/7/subsystems/$nqn"
+	at_end "rm '$target/ports/7/subsystems/$nqn'"
+	nvme connect --transport loop --nqn "$nqn" --hostnqn nqn.2014-08.org.nvmexpress:lab >/dev/null
+	at_end "nvme disconnect --device \$(by_loop)"
+	within 10 loop_serves
+}
+
+# by_loop - the controller
+by_loop() {
+	local nvme
+	for nvme in /sys/class/nvme/nvme*; do
+		[[ $(<"$nvme/transport") != loop ]] || echo "${nvme##*/}"
+	done
+}
+
+loop_serves() {
+	local paths
+	paths=$(echo /sys/class/nvme/"$(by_loop)"/nvme*c*n*)
+	[[ -e $paths ]]
+}
+
+# What it moves goes through DRAM, and nothing would show that.
+path_not_on_pcie() {
+	local nvme
+	loop_path
+	nvme=$(by_loop)
+	exits 3 "controller $nvme is not on PCIe but reached by loop, which moves data through DRAM.*disconnect -d $nvme" \
+		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M
+	exits 3 "controller $nvme is not on PCIe" donard-cli copy p2pmem0 "$LAB_BETA" --size 1M --allow-bounce
+	nvme disconnect --device "$nvme"
+	copy "$LAB_BETA" p2pmem0 --size "$BYTES" --verify
+	result_is "$BYTES" switch 0
+	equal evidence proven "$(field route_evidence)"
+}
+
+waits_for_reader() {
+	grep -q pipe_write "/proc/$COPY/wchan"
+}
+
+# A full pipe, to which it tells its progress, holds it behind its proof and before its last look at the paths.
+path_not_on_pcie_comes() {
+	local pipe
+	mkfifo "$WORK/progress"
+	exec {pipe}<>"$WORK/progress"
+	dd if=/dev/zero of="$WORK/progress" bs=4096 oflag=nonblock status=none 2>/dev/null || true
+	donard-cli copy "$LAB_BETA" p2pmem0 --size "$BYTES" --progress --json >"$WORK/copy" 2>"$WORK/progress" &
+	COPY=$!
+	at_end "kill -KILL $COPY 2>/dev/null"
+	within 30 waits_for_reader
+	loop_path
+	cat <&"$pipe" >/dev/null &
+	at_end "kill -KILL $! 2>/dev/null"
+	wait "$COPY" || fail "the copy failed: $(cat "$WORK/copy")"
+	equal "bytes that bounced, and how that is known" "$BYTES changed" \
+		"$(jq -r '"\(.bounced_bytes) \(.bounced_evidence)"' "$WORK/copy")"
+}
+
 if [[ $LAB_TOPOLOGY == two-paths ]]; then
 	t "two paths: partitions" make_legs
 	wanted "two paths: partitions" || { mkdir -p "$WORK"; make_legs; }
 	t "two paths: one without a route" path_without_route
 	t "two paths: one is not attached" path_detached
 	t "two paths: one goes" path_goes
+	t "two paths: one is not on PCIe" path_not_on_pcie
+	t "two paths: one comes that is not on PCIe" path_not_on_pcie_comes
 	return
 fi
 core t "partitions" make_legs
