@@ -48,10 +48,10 @@ static int examine(struct cli *cli)
 		.unlisted = cli_given(cli, "allow-unlisted-bridge"), .scratch = cli_value(cli, "scratch"),
 	};
 	struct json_object *model;
-	int code = doctor_examine(&request, &model);
+	int code = doctor_examine(cli, &request, &model);
 
-	if (code < 0)
-		return cli_fail_text(cli, EXIT_FAILED, "system", strerror(-code));
+	if (!model)
+		return code;
 	json_object_object_add(model, "probed", json_object_new_boolean(request.probe));
 	if (cli->json) {
 		cli_print_json(model);

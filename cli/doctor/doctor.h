@@ -16,8 +16,13 @@ struct doctor_request {
 	const char *scratch;	/* file, drive or directory that may be written, or NULL */
 };
 
-/* *model is set to what was found, which is the caller's. Returns the exit code that goes with it, or -errno. */
-int doctor_examine(const struct doctor_request *request, struct json_object **model);
+struct cli;
+
+/*
+ * *model is set to what was found, which is the caller's, or to NULL after a failure that @cli has been told. Returns the
+ * exit code that goes with it.
+ */
+int doctor_examine(const struct cli *cli, const struct doctor_request *request, struct json_object **model);
 /* The same as text: the verdict first. */
 void doctor_print(struct json_object *model);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checks.h"
+#include "errors.h"
 #include "exit.h"
 #include "output.h"
 #include "pairs.h"
@@ -228,24 +229,39 @@ static int examine(struct examination *x, struct json_object *model)
 	return exit_code(verdict, &proof);
 }
 
-int doctor_examine(const struct doctor_request *request, struct json_object **model)
+/* What could not be examined; the failures of the library have a text. */
+static int fail(const struct cli *cli, const struct examination *x, int rc)
+{
+	struct cli own = *cli;
+
+	own.ctx = x->ctx;
+	if (!x->ctx || rc == -ENOMEM || !strcmp(donard_error_code(x->ctx), "ok"))
+		return cli_fail_text(cli, EXIT_FAILED, "system", strerror(-rc));
+	return cli_fail(&own, rc);
+}
+
+int doctor_examine(const struct cli *cli, const struct doctor_request *request, struct json_object **model)
 {
 	struct examination x = { .request = request };
 	int rc;
 
+	*model = NULL;
 	snprintf(x.source.root, sizeof(x.source.root), "%s", request->root ? request->root : "");
 	x.source.live = !request->root;
 	rc = open_context(&x);
 	if (rc)
-		return rc;
+		return fail(cli, &x, rc);
 	kernel_read(&x.source, &x.kernel);
 	rc = read_devices(&x);
 	if (!rc) {
 		x.findings = json_object_new_array();
 		*model = json_object_new_object();
 		rc = examine(&x, *model);
-		if (rc < 0)
-			json_object_put(*model);
+	}
+	if (rc < 0) {
+		rc = fail(cli, &x, rc);
+		json_object_put(*model);
+		*model = NULL;
 	}
 	forget(&x);
 	return rc;

@@ -245,7 +245,11 @@ run_cli_contracts() {
 	try "cli: doctor, scratch for nothing" cli_exits 2 '--scratch needs --probe' doctor --scratch /tmp
 	try "cli: doctor, a file is no machine" cli_exits 1 'not a folder that can be read' doctor --root "$BUILD/donard-cli"
 	try "cli: doctor, no such machine" cli_exits 1 'not a folder that can be read' doctor --root /nonexistent
-	try "cli: doctor, an empty machine" json_of 3 'it["verdict"] == "impossible" and len(it["findings"]) > 3' doctor --json --root "$LOGS"
+	mkdir -p "$LOGS/empty/sys/class"
+	try "cli: doctor, an empty machine" json_of 3 'it["verdict"] == "impossible" and len(it["findings"]) > 3' \
+		doctor --json --root "$LOGS/empty"
+	try "cli: doctor, a machine without sysfs" json_of 3 '"no sysfs is mounted there" in it["error"]["message"]' \
+		doctor --json --root "$LOGS"
 	try "cli: man page of donard-bench has its table" tests/host/manual.py "$BUILD/donard-bench" docs/donard-bench.1
 	try "cli: limits in a man page that are not the table's are caught" limits_are_compared
 	try "cli: fractions enter JSON at one place" fractions_enter_json_once
