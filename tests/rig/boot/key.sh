@@ -43,7 +43,7 @@ list_emulator() {
 run_key() {
 	local name listed
 	listed=$(
-		for name in KERNEL TOPOLOGY PEER PEER_KERNEL FABRIC BARE NO_REGIONS TRACE APPEND ICOUNT METER ONE_PROCESSOR; do
+		for name in KERNEL TOPOLOGY IMAGE PEER PEER_KERNEL FABRIC BARE NO_REGIONS TRACE APPEND ICOUNT METER ONE_PROCESSOR; do
 			name=OPT_$name
 			printf '%s=%s\n' "$name" "${!name}"
 		done
