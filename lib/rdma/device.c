@@ -92,6 +92,29 @@ static void list_addresses(char *text, size_t text_bytes)
 	freeifaddrs(all);
 }
 
+static int note_device(struct donard_context *ctx, const char *entry, void *name)
+{
+	(void)ctx;
+	snprintf(name, DEVICE_BYTES, "%s", entry);
+	return 0;
+}
+
+/* The verbs list no device without a node, as a container may have it. */
+static int nothing_listed(struct donard_context *ctx, const char *what)
+{
+	char name[DEVICE_BYTES] = "";
+	int rc = dnd_for_each_entry(ctx, "class/infiniband", note_device, name);
+
+	if (rc)
+		return rc;
+	if (name[0])
+		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: this machine has the RDMA device %s, and no node of it is in /dev/infiniband. "
+				"Give this container that folder, or load the module (modprobe ib_uverbs).", what, name);
+	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: this machine has no RDMA device. Load the driver of "
+			"its NIC, or make a soft one: 'modprobe rdma_rxe' and 'rdma link add rxe0 "
+			"type rxe netdev NAME'.", what);
+}
+
 /* The failure that there is none at all, or that they cannot be listed; or 0. */
 static int have_devices(struct donard_context *ctx, const char *what, char *text, size_t text_bytes)
 {
@@ -104,11 +127,7 @@ static int have_devices(struct donard_context *ctx, const char *what, char *text
 	list_devices(devices, count, text, text_bytes);
 	if (devices)
 		ibv_free_device_list(devices);
-	if (text[0])
-		return 0;
-	return dnd_fail(ctx, DND_E_NO_RDMA, "%s: this machine has no RDMA device. Load the driver of "
-			"its NIC, or make a soft one: 'modprobe rdma_rxe' and 'rdma link add rxe0 "
-			"type rxe netdev NAME'.", what);
+	return text[0] ? 0 : nothing_listed(ctx, what);
 }
 
 int dnd_no_device(struct donard_context *ctx, const char *name)

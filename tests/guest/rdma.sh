@@ -421,8 +421,12 @@ no_such_address() {
 		donard-cli rdma serve dram --bind 10.99.0.1 --json
 	exits 3 "no RDMA device has an address; there are: $LAB_RDMA_DEVICE \\(active\\)" \
 		unshare --net donard-cli rdma serve dram --bind 10.99.0.1
-	exits 3 'there is no /dev/infiniband/rdma_cm.*modprobe rdma_ucm' unshare --mount \
+	exits 3 "the RDMA device $LAB_RDMA_DEVICE, and no node of it is in /dev/infiniband" unshare --mount \
 		sh -c 'mount -t tmpfs none /dev/infiniband; exec donard-cli rdma serve dram --bind 10.99.0.1'
+	cp -a /dev/infiniband "$WORK/nodes"
+	rm "$WORK/nodes/rdma_cm"
+	exits 3 'there is no /dev/infiniband/rdma_cm.*modprobe rdma_ucm' unshare --mount \
+		sh -c "mount --bind $WORK/nodes /dev/infiniband; exec donard-cli rdma serve dram --bind 10.99.0.1"
 	at_end "ip link set wire0 up; within 10 port_is ACTIVE"
 	ip link set wire0 down
 	within 10 port_is DOWN
