@@ -28,6 +28,7 @@
 
 #define LOOKS 3
 #define READS 8	/* a byte stays what the CPU put there by chance in one of 256 */
+#define SURE_BYTES 8	/* that many do not */
 
 int dnd_trial_begin(struct dnd_trial *trial, struct dnd_join *join, const struct dnd_proof *proof)
 {
@@ -149,13 +150,26 @@ static int look_elsewhere(struct dnd_trial *trial, const struct dnd_place *place
 	return rc ? rc : dnd_join_seen_to_bounce(trial->join);
 }
 
-/* Once more over trial->fill, of which *left bytes have never been overwritten. */
-static int look_once(struct dnd_trial *trial, const struct dnd_place *place, size_t *got, size_t *left)
+/*
+ * The drive's block over trial->fill, into trial->seen.  One read of which nothing arrives is enough: of several paths or
+ * mirrors another one may have brought the others.
+ */
+static int look(struct dnd_trial *trial, const struct dnd_place *place, size_t *got)
 {
 	int rc = dnd_trial_read_over(trial, place, got);
 
 	if (!rc)
 		rc = dnd_trial_load(trial, place, trial->seen);
+	if (!rc && *got >= SURE_BYTES && !memcmp(trial->seen, trial->fill, *got))
+		rc = not_delivered(trial);
+	return rc;
+}
+
+/* Once more, where *left bytes have never been overwritten. */
+static int look_once(struct dnd_trial *trial, const struct dnd_place *place, size_t *got, size_t *left)
+{
+	int rc = look(trial, place, got);
+
 	*left = 0;
 	for (size_t i = 0; !rc && i < *got; i++) {
 		trial->missing[i] &= trial->seen[i] == trial->fill[i];
@@ -164,7 +178,6 @@ static int look_once(struct dnd_trial *trial, const struct dnd_place *place, siz
 	return rc;
 }
 
-/* Nothing but a drive that does not reach the place leaves all of a nonce there. */
 static int look_until_sure(struct dnd_trial *trial, const struct dnd_place *place, size_t *got, size_t *left)
 {
 	int rc;
@@ -175,8 +188,6 @@ static int look_until_sure(struct dnd_trial *trial, const struct dnd_place *plac
 	for (int i = 2; !rc && *left && i < READS; i++) {
 		dnd_nonce(trial->fill, trial->join->align);
 		rc = look_once(trial, place, got, left);
-		if (*left == *got)
-			break;
 	}
 	return rc;
 }
@@ -188,9 +199,7 @@ static int prove_read(struct dnd_trial *trial, const struct dnd_place *place, bo
 	int rc;
 
 	dnd_nonce(trial->fill, trial->join->align);
-	rc = dnd_trial_read_over(trial, place, held);
-	if (!rc)
-		rc = dnd_trial_load(trial, place, trial->seen);
+	rc = look(trial, place, held);
 	if (!rc)
 		rc = look_until_sure(trial, place, held, &left);
 	if (!rc && trial->join->cached == DND_CACHED_SEEN)

@@ -100,6 +100,7 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
 }
 
 /* A lossy route says that it did what it did not. */
+uint32_t played_lost_turns;
 bool played_lost_reads, played_lost_writes, played_failed_reads, played_failed_dram_writes;
 /* A route that fails; what else happens when a read fails. */
 bool played_failed_direct_reads;
@@ -190,10 +191,12 @@ ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
 		played_readers -= !!played_readers;
 		read_through_cache(fd);
 	}
-	if (played_lost_reads && in_region(to))
+	if (in_region(to) && (played_lost_reads || played_lost_turns & 1))
 		assert_int_equal(posix_memalign(&lost, 4096, bytes), 0);
 	got = syscall(SYS_pread64, fd, lost ? lost : to, bytes, offset);
 	free(lost);
+	if (in_region(to))
+		played_lost_turns >>= 1;
 	return got;
 }
 
@@ -243,6 +246,7 @@ int copy_setup(void **state)
 	played_region_flags = 0;
 	played_available = REGION_BYTES;
 	played_lost_reads = false;
+	played_lost_turns = 0;
 	played_lost_writes = false;
 	played_failed_dram_writes = false;
 	played_failed_reads = false;

@@ -356,6 +356,19 @@ static void lost_reads(void **state)
 	assert_file(scene->out, scene->data, 300001);
 }
 
+/* One path of several that does not get there, whichever turn it has. */
+static void some_lost_reads(void **state)
+{
+	static const uint32_t turns[] = { 1, 1 << 1, 0x55555555, 0xaaaaaaaa };
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 300001);
+	for (size_t i = 0; i < sizeof(turns) / sizeof(turns[0]); i++) {
+		played_lost_turns = turns[i];
+		assert_not_delivered(scene, scene->in, "p2pmem0");
+	}
+}
+
 /* Content that a lost write would leave as well does not hide it; and what was there before is put back. */
 static void lost_writes(void **state)
 {
@@ -499,7 +512,7 @@ int main(void)
 		CASE(there_and_back), CASE(long_blocks_become_commands), CASE(staged), CASE(patches), CASE(bounced), CASE(nothing),
 		CASE(two_ways_to_bounce),
 		CASE(forced_bounce_without_module), CASE(by_cpu),
-		CASE(refusals), CASE(lost_reads), CASE(lost_writes), CASE(no_dram),
+		CASE(refusals), CASE(lost_reads), CASE(some_lost_reads), CASE(lost_writes), CASE(no_dram),
 		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare),
 		CASE(drive_gone), CASE(silent_fallback), CASE(reader_during_the_proof),
 		CASE(reader_during_the_copy), CASE(length_of_the_file), CASE(length_after_a_failure),
