@@ -74,7 +74,7 @@ static bool dram_gets(const struct dnd_join *join, uint64_t offset)
 	ssize_t got;
 
 	if (posix_memalign(&memory, dnd_max(page, join->align), join->align))
-		return false;
+		return true;
 	got = pread(join->drive->fd, memory, join->align, (off_t)offset);
 	free(memory);
 	return got >= 0;
@@ -106,7 +106,8 @@ static int direct_failed(struct dnd_join *join, bool writes, uint64_t offset, in
 	const char *what = writes ? "write" : "read";
 	bool refusal = error_number == EINVAL || error_number == EREMOTEIO;
 
-	if (join->proven)
+	/* One of several paths that was proven says nothing of the others. */
+	if (join->proven && !dnd_blockdev_has_paths(&join->drive->blockdev))
 		return drive_failed(join, what, offset, error_number, said, "Blocks went this way before");
 	if (!dram_gets(join, offset))
 		return drive_failed(join, what, offset, error_number, said, "DRAM cannot get the block either");
@@ -158,10 +159,14 @@ static int protection_failed(struct dnd_join *join, const char *what, uint64_t o
 			"copy other blocks.", join->drive->path, what, (unsigned long long)offset);
 }
 
-static int cut_short(struct dnd_join *join, const char *what, uint64_t offset)
+static int cut_short(struct dnd_join *join, bool writes, uint64_t offset)
 {
+	if (writes && join->drive->is_file)
+		return dnd_fail(join->ctx, DND_E_SYSTEM, "%s: write at offset %llu ended early: its file system is full, or "
+				"another program changes its length. Make room, or wait for that to end, and repeat it.",
+				join->drive->path, (unsigned long long)offset);
 	return dnd_fail(join->ctx, DND_E_SYSTEM, "%s: %s at offset %llu ended early: another program changes its length, or "
-			"its size. Wait for that to end, and repeat it.", join->drive->path, what,
+			"its size. Wait for that to end, and repeat it.", join->drive->path, writes ? "write" : "read",
 			(unsigned long long)offset);
 }
 
@@ -206,7 +211,7 @@ int dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int err
 	if (rc)
 		return rc;
 	if (error_number == DND_CUT_SHORT)
-		return cut_short(join, what, offset);
+		return cut_short(join, writes, offset);
 	if (error_number == EINTR && join->generic)
 		return cancelled(join, what, offset);
 	if (error_number == EILSEQ)
