@@ -173,6 +173,8 @@ static int map_and_prove(struct dnd_copy *copy)
 
 	if (!rc)
 		rc = open_engine(copy);
+	if (!rc && !copy->dst.is_region)
+		rc = dnd_drive_check_limit(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
 	if (!rc)
 		rc = reserve(copy, true);
 	if (!rc)

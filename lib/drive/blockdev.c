@@ -184,12 +184,12 @@ static enum dnd_health controller_health(struct donard_context *ctx, const char 
 	return strcmp(state, "live") ? DND_HEALTH_RESETTING : DND_HEALTH_LIVE;
 }
 
-bool dnd_blockdev_has_controller(struct donard_context *ctx, const struct dnd_blockdev *blockdev)
+const char *dnd_blockdev_controller_left(struct donard_context *ctx, const struct dnd_blockdev *blockdev)
 {
 	for (size_t i = 0; i < blockdev->controller_count; i++)
 		if (controller_health(ctx, blockdev->controller_names[i]) != DND_HEALTH_GONE)
-			return true;
-	return false;
+			return blockdev->controllers[i];
+	return NULL;
 }
 
 static enum dnd_health drive_health(struct donard_context *ctx, const struct dnd_blockdev *blockdev)

@@ -39,8 +39,8 @@ enum dnd_health { DND_HEALTH_GONE, DND_HEALTH_RESETTING, DND_HEALTH_LIVE };
  */
 enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
 				    const struct dnd_blockdev *blockdev, size_t *leg);
-/* Is there a controller that served it?  Then what is gone is its namespace. */
-bool dnd_blockdev_has_controller(struct donard_context *ctx, const struct dnd_blockdev *blockdev);
+/* The address of a controller that served it and is there still, or NULL.  Then what is gone is its namespace. */
+const char *dnd_blockdev_controller_left(struct donard_context *ctx, const struct dnd_blockdev *blockdev);
 /* Host-managed: each zone is written in order.  By any leg. */
 bool dnd_blockdev_is_zoned(struct donard_context *ctx, const struct dnd_blockdev *blockdev);
 bool dnd_blockdev_is_partition(struct donard_context *ctx, dev_t device);
@@ -129,6 +129,11 @@ struct dnd_drive {
 int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct dnd_drive *drive);
 /* A new file is open without a name: whatever becomes of the program, nothing is left of it. */
 int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct dnd_drive *drive);
+/*
+ * May this process write up to there (RLIMIT_FSIZE)?  The kernel asks of each write, also of one that makes nothing longer,
+ * and ends by a signal who goes beyond: so this comes before the first.
+ */
+int dnd_drive_check_limit(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes);
 /*
  * Reserves space up to @end_bytes, so that a full disk moves nothing.  A new file has that length from then on;
  * one that exists keeps its length, which grows with what is written.

@@ -19,17 +19,23 @@ uint64_t dnd_drive_length(const struct dnd_drive *drive)
 	return fstat(drive->fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-static int no_room(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes, int error_number)
+int dnd_drive_check_limit(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes)
+{
+	struct rlimit limit;
+
+	if (!drive->is_file || getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= end_bytes)
+		return 0;
+	return dnd_fail(ctx, DND_E_NO_SPACE, "%s: this process may write files up to %llu bytes, and the copy ends at %llu. "
+			"Raise the limit (ulimit -f).", drive->path, (unsigned long long)limit.rlim_cur,
+			(unsigned long long)end_bytes);
+}
+
+static int no_room(struct donard_context *ctx, const struct dnd_drive *drive, int error_number)
 {
 	const char *forbidden = dnd_drive_forbidden(drive);
-	struct rlimit limit;
 
 	if (error_number == ENOSPC || error_number == EDQUOT)
 		return dnd_fail_errno(ctx, error_number, "%s: no room for the copy", drive->path);
-	if (error_number == EFBIG && !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur < end_bytes)
-		return dnd_fail(ctx, DND_E_NO_SPACE, "%s: this process may write files of %llu bytes at most, and this one gets %llu. "
-				"Raise the limit (ulimit -f).", drive->path, (unsigned long long)limit.rlim_cur,
-				(unsigned long long)end_bytes);
 	if (error_number == EPERM && forbidden)
 		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be written: %s, or choose another destination.", drive->path,
 				forbidden);
@@ -47,7 +53,7 @@ int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint6
 		drive->reserved = !drive->unnamed;
 		return 0;
 	}
-	return errno == EOPNOTSUPP ? 0 : no_room(ctx, drive, end_bytes, errno);
+	return errno == EOPNOTSUPP ? 0 : no_room(ctx, drive, errno);
 }
 
 /* Without privileges older kernels want the way by /proc. */

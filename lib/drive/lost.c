@@ -11,11 +11,12 @@ static int gone(struct donard_context *ctx, const struct dnd_drive *drive, size_
 	const struct dnd_blockdev *blockdev = dnd_blockdev_leg(&drive->blockdev, leg);
 	char text[DND_LEG_TEXT_BYTES];
 	const char *what = dnd_blockdev_leg_text(&drive->blockdev, leg, text)[0] ? text : "the drive";
+	const char *left = dnd_blockdev_controller_left(ctx, blockdev);
 
-	if (dnd_blockdev_has_controller(ctx, blockdev))
+	if (left)
 		return dnd_fail(ctx, DND_E_DRIVE_GONE, "%s: the namespace of %s went away during the transfer: it was detached or "
 				"deleted, and its controller %s is still there. Attach it again (nvme attach-ns), and repeat "
-				"it.", drive->path, what, blockdev->controllers[0]);
+				"it.", drive->path, what, left);
 	return dnd_fail(ctx, DND_E_DRIVE_GONE, "%s: %s went away during the transfer: its "
 			"controller %s was unplugged or unbound, or has died. Bring it back, and "
 			"repeat it.", drive->path, what, blockdev->controllers[0]);
@@ -24,13 +25,17 @@ static int gone(struct donard_context *ctx, const struct dnd_drive *drive, size_
 int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive)
 {
 	struct dnd_failure before = dnd_failure_keep(ctx);
+	unsigned int unread = dnd_sysfs_unread(ctx);
 	size_t leg = 0;
 	int ignored;
 
 	/* Which legs it still has. */
 	dnd_drive_look_again(ctx, drive, &ignored);
 	dnd_failure_put_back(ctx, &before);
-	return dnd_blockdev_health(ctx, &drive->blockdev, &leg) == DND_HEALTH_GONE ? gone(ctx, drive, leg) : 0;
+	if (dnd_blockdev_health(ctx, &drive->blockdev, &leg) != DND_HEALTH_GONE)
+		return 0;
+	/* What could not be read for want of descriptors is not gone. */
+	return dnd_sysfs_unread(ctx) == unread ? gone(ctx, drive, leg) : 0;
 }
 
 /* UINT64_MAX: nobody says. */

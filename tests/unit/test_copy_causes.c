@@ -30,6 +30,25 @@ static void first_block_changes(void **state)
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EBADMSG);
 }
 
+/* The kernel would end the process by a signal, in the middle. */
+static void limit_of_file_size(void **state)
+{
+	struct scene *scene = *state;
+	struct rlimit before, less = { 0 };
+
+	write_file(scene->in, scene->data, 65536);
+	write_file(scene->out, scene->data, 3 * REGION_BYTES);
+	scene->options.dst_offset_bytes = 2 * REGION_BYTES;
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	less.rlim_cur = 2 * REGION_BYTES;
+	less.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+	assert_int_equal(copy(scene, scene->in, scene->out), -ENOSPC);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_says(donard_error(scene->fake->ctx), "ulimit -f");
+	assert_file(scene->out, scene->data, 3 * REGION_BYTES);
+}
+
 static off_t played_cut_bytes;
 
 static int cut_source(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
@@ -225,7 +244,7 @@ static void dangling_links(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(first_block_changes), CASE(source_is_cut), CASE(who_is_blamed),
+		CASE(first_block_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(few_descriptors),
 		CASE(dangling_links),
 	};
