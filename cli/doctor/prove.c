@@ -162,17 +162,18 @@ static void try_read(struct trial *trial)
  */
 static int make_scratch(const char *given)
 {
-	char folder[PATH_MAX];
+	const char *folder = given;
+	char copy[PATH_MAX];
 	struct stat st;
 	int fd;
 
-	snprintf(folder, sizeof(folder), "%s", given);
 	if (stat(given, &st) || !S_ISDIR(st.st_mode)) {
 		if (!lstat(given, &st))
 			return -EEXIST;
-		dirname(folder);
+		snprintf(copy, sizeof(copy), "%s", given);
+		folder = dirname(copy);
 	}
-	fd = open(folder[0] ? folder : ".", O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
+	fd = open(folder, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
 	return fd < 0 ? -errno : fd;
 }
 
