@@ -226,7 +226,7 @@ static int until_it_works(struct dnd_server *server)
 /* Who is served is cut off: what it moved may be lost.  The next one finds memory that works. */
 static int was_reset(struct dnd_server *server)
 {
-	int rc;
+	int rc, end;
 
 	dnd_target_reset_text(server->ctx, server->service.memory);
 	if (server->session.id)
@@ -234,8 +234,11 @@ static int was_reset(struct dnd_server *server)
 	rc = until_it_works(server);
 	server->resets = dnd_target_resets(server->service.memory);
 	tell_reset(server);
-	if (rc || must_end(server))
-		return rc;
+	end = must_end(server);
+	if (end)
+		return end;
+	if (rc)
+		return dnd_target_reset_text(server->ctx, server->service.memory);
 	return server->session.id ? client_ended(server) : 0;
 }
 
@@ -369,6 +372,8 @@ static void withdraw(struct dnd_server *server, int why)
 			     DND_STATUS_STOPPED);
 	if (gone)
 		tell_end(server, "the region was taken away under it", dnd_error_word(DND_E_REGION_GONE));
+	else if (why == -EIO)	/* was_reset() */
+		tell_end(server, donard_error(server->ctx), donard_error_code(server->ctx));
 	else
 		tell_end(server, "the server ended under it", dnd_error_word(DND_E_WITHDRAWN));
 }
