@@ -39,6 +39,18 @@ static void cmb_enable(struct cmb *cmb)
 		writel(0, low);
 }
 
+/* Does CMBMSC have what was found there, or what was stored? */
+static int cmb_check(struct pci_dev *pdev, struct cmb *cmb, struct p2pmem_region_add *req)
+{
+	u64 now = hi_lo_readq(cmb->regs + NVME_CMBMSC);
+
+	if (!cmb->has_cmbmsc || (now == cmb->enabled && now != ~0ULL && now & NVME_CMBMSC_CMSE))
+		return 0;
+	p2pmem_reason(req->reason, "the CMB of %s cannot be enabled (CMBMSC is %#llx): its device does not answer, or does not keep the address",
+		      pci_name(pdev), now);
+	return -EIO;
+}
+
 /* CMBLOC and CMBSZ read as zero until CMBMSC.CRE is set. */
 static int cmb_locate(struct pci_dev *pdev, void __iomem *regs,
 		      struct p2pmem_region_add *req, struct p2pmem_place *place)
@@ -122,7 +134,10 @@ static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 		return ret;
 	}
 	cmb_enable(cmb);
-	return 0;
+	ret = cmb_check(pdev, cmb, req);
+	if (ret)
+		hi_lo_writeq(before, cmb->regs + NVME_CMBMSC);
+	return ret;
 }
 
 /* As much as is free in one piece, at most.  The nvme driver keeps what its queues took. */
@@ -170,6 +185,9 @@ static int cmb_find_pool(struct pci_dev *pdev, struct cmb *cmb,
 		return ret;
 	cmb->pool = true;
 	cmb->enabled = hi_lo_readq(cmb->regs + NVME_CMBMSC);
+	ret = cmb_check(pdev, cmb, req);
+	if (ret)
+		return ret;
 	return take_from_pool(pdev, req, place);
 }
 
@@ -212,13 +230,16 @@ static void cmb_release(struct pci_dev *pdev, void *data, bool alive)
 	kfree(cmb);
 }
 
-/* A reset of the function clears CMBMSC, and the nvme driver sets it only once. */
+/*
+ * A reset of the function clears CMBMSC, and the nvme driver sets it only once.  All
+ * ones are no answer.
+ */
 static bool cmb_forgot(struct p2pmem_region *r)
 {
 	struct cmb *cmb = r->provider_data;
+	u64 now = cmb->has_cmbmsc ? hi_lo_readq(cmb->regs + NVME_CMBMSC) : cmb->enabled;
 
-	return cmb->has_cmbmsc &&
-	       hi_lo_readq(cmb->regs + NVME_CMBMSC) != cmb->enabled;
+	return now != cmb->enabled && now != ~0ULL;
 }
 
 static void cmb_enable_anew(struct p2pmem_region *r)
