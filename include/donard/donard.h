@@ -17,7 +17,7 @@
  *     -E2BIG. Of one that comes out, the library fills what both know and zeroes the rest.
  *     Reserved members must be zero.
  *   - Enumerations grow at their end: expect values that you do not know. The calls named donard_..._text() have words for them.
- *   - No call installs a signal handler, or changes what is blocked: where a call touches device memory by the CPU, a region that
+ *   - No call leaves a signal handler behind, or other signals blocked than before: where a call touches device memory by the CPU, a region that
  *     goes away ends as an error and not as SIGBUS.
  *
  * errno values with one meaning everywhere:

@@ -250,8 +250,8 @@ static int open_drive(struct dnd_cache_server *server)
 		return dnd_fail(server->ctx, DND_E_BOUNCES, "%s: its bytes would go through DRAM: %s.",
 				server->drive.path, server->drive.bounces);
 	if (server->drive.not_flushed[0])
-		return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: the log forgets what the drive has been told to flush, and a "
-				"power cut would lose it: %s.", server->drive.path, server->drive.not_flushed);
+		return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: the log forgets what the drive has been told to flush, which a "
+				"power cut may lose: %s.", server->drive.path, server->drive.not_flushed);
 	return lock_file(server);
 }
 

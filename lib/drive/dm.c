@@ -146,8 +146,10 @@ static int add_slave(struct donard_context *ctx, const char *slave, void *user)
 	return table->walk->add(table->walk, number, &table->targets[table->count++].node);
 }
 
-/* What everybody may know; which bytes are where is not part of it. */
-/* @rc: why it is not told.  A container may lack the node, whoever asks. */
+/*
+ * What everybody may know; which bytes are where is not part of it.  @rc: why the rest is not told; a container may
+ * lack the node, whoever asks.
+ */
 static int add_without_table(struct table *table, int rc)
 {
 	struct dnd_stack_walk *walk = table->walk;
