@@ -134,20 +134,22 @@ guest_machine() {
 	esac
 }
 
-# note_guest DIR WHERE KERNEL TOPOLOGY FABRIC SUITE... - leaves in DIR what finish_guest reads.
-note_guest() {
-	printf '%s\n' "$2" "${@:6}" >"$1/what"
-	printf '%s\n' "${@:3}" >"$1/plan"
-	printf '%s\n' "$KEPT/${2// /-}.${1##*.}" >"$1/logs"
+# new_guest WORD KERNEL TOPOLOGY FABRIC SUITE... - as guest_machine, and in "dir" a directory with what finish_guest reads; WORD,
+# if any, becomes a part of the name.
+new_guest() {
+	guest_machine "${@:2:3}"
+	where+=${1:+ $1}
+	dir=$(mktemp -d "$LOGS/guest.XXXXXX")
+	printf '%s\n' "$where" "${@:5}" >"$dir/what"
+	printf '%s\n' "${@:2}" >"$dir/plan"
+	printf '%s\n' "$KEPT/${where// /-}.${dir##*.}" >"$dir/logs"
 }
 
 # start_guest KERNEL TOPOLOGY FABRIC SUITE... - in the background.
 start_guest() {
 	local where dir
 	local -a machine
-	guest_machine "$1" "$2" "$3"
-	dir=$(mktemp -d "$LOGS/guest.XXXXXX")
-	note_guest "$dir" "$where" "$@"
+	new_guest '' "$@"
 	progress "guest: kernel $where: ${*:4}"
 	note_time "$dir/took" tests/rig/lab run "${machine[@]}" --share "$REPO/tests/guest" \
 		--timeout "$(guest_seconds "$1")" --logs "$(<"$dir/logs")" \

@@ -95,11 +95,12 @@ run_style() {
 
 # --- the modules, compiled with all warnings for each kernel, inside the guest's root ---
 
+# in_rig COMMAND... - with the lab's functions.
 in_rig() {
 	# shellcheck disable=SC2016
 	bash -c 'RIG_DIR=$1; shift
 		. "$RIG_DIR/common.sh"
-		for part in apt kernels debug root source cufile nvidia stage; do . "$RIG_DIR/make/$part.sh"; done
+		for part in apt kernels debug root source cufile nvidia stage packages recipes; do . "$RIG_DIR/make/$part.sh"; done
 		"$@"' rig "$REPO/tests/rig" "$@"
 }
 

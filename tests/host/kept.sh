@@ -67,13 +67,11 @@ take_result() {
 	place=$(result_place "$1")
 	touch -c "$place" # forget_unused
 	shift
-	guest_machine "$1" "$2" "$3"
-	progress "guest: kernel $where: kept: nothing that it is made of has changed"
-	dir=$(mktemp -d "$LOGS/guest.XXXXXX")
+	new_guest kept "$@"
+	progress "guest: kernel $where: nothing that it is made of has changed"
 	cp "$place/out" "$dir/"
 	: >"$dir/err"
 	echo '0 0' >"$dir/took"
-	note_guest "$dir" "$where kept" "$@"
 	KEPT_GUESTS=$((KEPT_GUESTS + 1))
 	finish_guest 0 "$dir"
 }

@@ -167,14 +167,6 @@ run_install() {
 
 # --- the packages, in make check-long ---
 
-in_packages() {
-	# shellcheck disable=SC2016
-	bash -c 'RIG_DIR=$1; shift
-		. "$RIG_DIR/common.sh"
-		for part in apt kernels debug root source stage packages; do . "$RIG_DIR/make/$part.sh"; done
-		"$@"' rig "$REPO/tests/rig" "$@"
-}
-
 # What docs/install.md says to install is what was built.
 install_names_each_package() {
 	local dir=$1 line
@@ -189,17 +181,17 @@ packages_of() {
 	shift
 	rm -rf "$dir"
 	mkdir -p "$dir"
-	try "packages: build on $release" in_packages build_packages "$release" "$dir"
+	try "packages: build on $release" in_rig build_packages "$release" "$dir"
 	[[ -n $(compgen -G "$dir/*.changes") ]] || return
 	try "packages: lintian of $release" lintian_is_content "$release" "$dir"
 	try "packages: docs/install.md names each of $release" install_names_each_package "$dir"
 	try "packages: install, use and purge on $release, modules for $*" \
-		in_packages use_packages "$release" "$dir" "$REPO/tests/host/packages-hook" "$@"
+		in_rig use_packages "$release" "$dir" "$REPO/tests/host/packages-hook" "$@"
 }
 
 lintian_is_content() {
 	local out
-	out=$(in_packages check_packages "$@" 2>&1) || { printf '%s\n' "$out"; return 1; }
+	out=$(in_rig check_packages "$@" 2>&1) || { printf '%s\n' "$out"; return 1; }
 	! grep -E '^[EW]: ' <<<"$out"
 }
 

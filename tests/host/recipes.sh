@@ -3,14 +3,6 @@
 # The recipes of README.md and docs/install.md, typed as they are written (tests/recipes says where). Sourced by tests/check, never
 # run.
 
-in_recipes() {
-	# shellcheck disable=SC2016
-	bash -c 'RIG_DIR=$1; shift
-		. "$RIG_DIR/common.sh"
-		for part in apt kernels debug root source stage recipes; do . "$RIG_DIR/make/$part.sh"; done
-		"$@"' rig "$REPO/tests/rig" "$@"
-}
-
 # recipe_commands STEP... - one a line.
 recipe_commands() {
 	local step
@@ -31,7 +23,7 @@ recipes_of() {
 	done
 	recipe_commands module booted removed | grep -vE "$BUILDS" >"$dir/guest/booted"
 	cp tests/host/recipes-guest "$dir/guest/"
-	try "recipes: installed and removed on $release" in_recipes type_recipes "$release" "$series" "$dir" \
+	try "recipes: installed and removed on $release" in_rig type_recipes "$release" "$series" "$dir" \
 		"$REPO/tests/host/recipes-hook"
 	for way in module dkms; do
 		[[ -e $dir/$way.squashfs ]] || continue

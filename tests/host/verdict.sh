@@ -107,9 +107,7 @@ kept_again() (
 	start_guest() {
 		local where dir
 		local -a machine
-		guest_machine "$1" "$2" "$3"
-		dir=$(mktemp -d "$LOGS/guest.XXXXXX")
-		note_guest "$dir" "$where" "$@"
+		new_guest '' "$@"
 		echo '1 1' >"$dir/took"
 		: >"$dir/err"
 		printf '%b' "$TOLD" >"$dir/out"

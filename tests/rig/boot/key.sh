@@ -3,7 +3,7 @@
 # What a run is made of, as a hash: whoever keeps the outcome of a run knows by it whether another one would tell anything new.
 # Sourced, never run.
 
-# Files of the lab that a run depends on and that are not in what stage_of prints.
+# Files of the lab that a run depends on and that are not in what list_system prints.
 readonly KEY_FILES=(lab common.sh boot devices guest initramfs meter power topologies)
 
 # list_tree DIR - names, modes and content of all below it, wherever it lies.
