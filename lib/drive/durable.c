@@ -14,6 +14,12 @@
 #include "drive/file_check.h"
 #include "drive/stack.h"
 
+static bool not_known(struct dnd_doubt *doubt, const char *name)
+{
+	snprintf(doubt->text, sizeof(doubt->text), "whether %s is flushed is not known: sysfs does not show it", name);
+	return false;
+}
+
 /* @queue: the folder of a block device below /sys, and @name what people call it. */
 static bool passes_flushes(struct donard_context *ctx, const char *queue, const char *name, struct dnd_doubt *doubt)
 {
@@ -47,11 +53,13 @@ static bool paths_pass(struct donard_context *ctx, const struct dnd_blockdev *dr
 	char queue[128], path[48];
 	unsigned int subsystem, head, controller;
 
-	if (!drive->multipath || sscanf(drive->disk, "nvme%un%u", &subsystem, &head) != 2)
+	if (!drive->multipath)
 		return true;
+	if (sscanf(drive->disk, "nvme%un%u", &subsystem, &head) != 2)
+		return not_known(doubt, drive->disk);
 	for (size_t i = 0; i < drive->controller_count; i++) {
 		if (sscanf(drive->controller_names[i], "nvme%u", &controller) != 1)
-			continue;
+			return not_known(doubt, drive->controller_names[i]);
 		snprintf(path, sizeof(path), "nvme%uc%un%u", subsystem, controller, head);
 		snprintf(queue, sizeof(queue), "class/nvme/%s/%s/queue", drive->controller_names[i], path);
 		if (!passes_flushes(ctx, queue, path, doubt))
@@ -68,8 +76,12 @@ static bool nodes_pass(struct donard_context *ctx, const struct dnd_stack *stack
 	for (size_t i = 0; i < stack->node_count; i++) {
 		dev_t device = stack->nodes[i].device;
 
+		if (!device)
+			continue;
 		snprintf(number, sizeof(number), "%u:%u", major(device), minor(device));
-		if (device && !dnd_disk_name(ctx, number, disk, sizeof(disk)) && !disk_passes(ctx, disk, doubt))
+		if (dnd_disk_name(ctx, number, disk, sizeof(disk)))
+			return not_known(doubt, number);
+		if (!disk_passes(ctx, disk, doubt))
 			return false;
 	}
 	return true;

@@ -106,6 +106,11 @@ static void each_level_is_asked(void **state)
 	not_durable(fake, &drive, "nvme0n1 has a volatile write cache");
 	says_of_itself(fake, "block/dm-0", "write through", "1");
 	not_durable(fake, &drive, "dm-0 has a volatile write cache");
+	says_of_itself(fake, "block/dm-0", "write back", "1");
+	says_of_itself(fake, "block/nvme0n1", "write back", "1");
+	is_durable(fake, &drive);
+	stack.nodes[1].device = makedev(9, 1);
+	not_durable(fake, &drive, "9:1 is flushed is not known");
 }
 
 /* Of a file its file system is asked first; one that no mount is of is not known. */
