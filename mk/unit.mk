@@ -34,6 +34,8 @@ $(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/unit/test_cache_order: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,fallocate \
 	dnd_cache_answer dnd_cache_session_send dnd_drive_lost donard_queue_write donard_queue_flush)
 
+$(BUILD)/tests/unit/test_rdma_session: UNIT_LIBS := -Wl$(comma)--wrap=dnd_region_try_sync
+
 # The thread alone, without nbdkit.
 $(BUILD)/tests/unit/test_nbd_worker: $(BUILD)/nbd/worker.o
 $(BUILD)/tests/unit/test_nbd_worker: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=donard_,\

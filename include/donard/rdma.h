@@ -253,8 +253,12 @@ struct donard_rdma_serve_options {
  * next one comes; persistent memory never is.
  *
  * Before a client's good-bye is answered, and before its data are compared, the barrier of the
- * memory's device passes (donard_memory_sync()).  A client is cut off when the device was
- * reset since it came, for nobody knows what became of the bytes; the server goes on.
+ * memory's device passes (donard_memory_sync()); while it takes its time the client hears that the
+ * server is there.  A client is cut off when the device was reset since it came, for nobody knows
+ * what became of the bytes; the server goes on.
+ *
+ * A call that is stopped does not wait for a barrier of persistent memory.  A thread, which ends
+ * with the process, has the memory until the barrier has ended.
  *
  * Returns 0 when stop_fn asked for it or after the last client; -ENODEV when the
  * region went away (it is free by then, so that its removal goes through); -EIO when
@@ -394,7 +398,8 @@ struct donard_rdma_result {
  * @options: what to move
  * @result: filled in, after a failure too
  *
- * Nothing is sent when the range or the direction is not offered.
+ * Nothing is sent when the range or the direction is not offered.  A call that is stopped does not
+ * wait for a barrier of its own persistent memory, as donard_rdma_serve() does not.
  *
  * Returns 0; -EBADMSG when data did not compare equal; -EIO when the device of a region that took
  * part was reset meanwhile, at either end, and @result counts no bytes; -EACCES for what is not

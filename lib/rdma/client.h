@@ -61,8 +61,8 @@ int dnd_client_connect(struct dnd_client *client);
 double dnd_client_ping_seconds(const struct dnd_client *client);
 /* To be called every now and then: pings, deadlines, the caller's wish to stop. */
 int dnd_client_tick(struct dnd_client *client);
-/* The same between the steps of long work, for which the server is not to blame. */
-int dnd_client_keep_up(struct dnd_client *client);
+/* The same between the steps of long work of @user, the client, for which the server is not to blame. */
+int dnd_client_keep_up(void *user);
 /* Takes completions; when there are none for a while, sleeps unless @spin. */
 int dnd_client_wait(struct dnd_client *client, bool spin);
 /* Asks the server, and waits for its answer in client->answer. */

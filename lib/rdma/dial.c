@@ -5,12 +5,11 @@
  * the one of pthread_cancel() needs no handler of ours in the caller's process.
  */
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <time.h>
 
 #include "rdma/dial.h"
+#include "rdma/thread.h"
 
 #define TICK_NS		100000000L
 #define SECOND_NS	1000000000L
@@ -27,19 +26,6 @@ static void *dial(void *user)
 
 	request->error_number = rdma_connect(request->id, request->param) ? errno : 0;
 	return NULL;
-}
-
-/* Without the caller's signals: those are for the caller's own threads. */
-static int start(pthread_t *thread, struct dial *request)
-{
-	sigset_t all, former;
-	int rc;
-
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &former);
-	rc = pthread_create(thread, NULL, dial, request);
-	pthread_sigmask(SIG_SETMASK, &former, NULL);
-	return rc;
 }
 
 static bool ends_within_tick(pthread_t thread)
@@ -62,7 +48,7 @@ int dnd_dial(struct rdma_cm_id *id, struct rdma_conn_param *param,
 	pthread_t thread;
 	int rc;
 
-	*error_number = start(&thread, &request);
+	*error_number = dnd_thread_start(&thread, dial, &request);
 	if (*error_number)
 		return 0;
 	while (!ends_within_tick(thread)) {

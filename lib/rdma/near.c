@@ -33,7 +33,7 @@ int dnd_client_check_near(struct dnd_client *client)
 
 int dnd_client_settle_near(struct dnd_client *client)
 {
-	return dnd_client_near_failed(client, dnd_target_settle(client->local.memory));
+	return dnd_client_near_failed(client, dnd_target_settle(client->local.memory, dnd_client_keep_up, client));
 }
 
 /* ---- durable ---- */

@@ -17,7 +17,7 @@
  * A client takes the offer once it knows that this is what it came for and that
  * its near side is ready; before, it only leaves.  The server counts who took.
  * Take has no answer, ping is answered by alive, every other request by one
- * "done" with its sequence; during long work the server sends alive by itself.
+ * "done" with its sequence; during long work, a barrier too, the server sends alive by itself.
  *
  * Before it answers verify and bye the server runs the barrier of its memory's device.
  * So what was written before a bye is durable once that is answered, if the answer

@@ -211,15 +211,24 @@ static int client_ended(struct dnd_server *server)
 
 /* ---- a device that is reset ---- */
 
-/* The first barrier after a reset tells of it, and those while it goes on fail. */
+static int settle(struct dnd_server *server)
+{
+	return dnd_target_settle(server->service.memory, must_end, server);
+}
+
+/*
+ * The first barrier after a reset tells of it, and those while it goes on fail.  The time begins behind the first, which
+ * waits for as long as memory needs that gets ready.
+ */
 static int until_it_works(struct dnd_server *server)
 {
+	int rc = settle(server);
 	double deadline = dnd_now_seconds() + RESET_SECONDS;
-	int rc;
 
-	while ((rc = dnd_target_settle(server->service.memory)) == -EIO && !must_end(server) &&
-	       dnd_now_seconds() < deadline)
+	while (rc == -EIO && !must_end(server) && dnd_now_seconds() < deadline) {
 		poll(NULL, 0, RESET_NAP_MS);
+		rc = settle(server);
+	}
 	return rc == -EIO ? rc : 0;	/* of one that is gone must_end() tells */
 }
 
@@ -262,8 +271,10 @@ static int refuse(struct dnd_server *server, struct rdma_cm_id *id, enum dnd_rdm
 static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 {
 	struct donard_rdma_event event;
-	int rc = dnd_target_settle(server->service.memory) == -EIO ? was_reset(server) : 0;
+	int rc = settle(server);
 
+	if (rc == -EIO)
+		rc = was_reset(server);
 	if (rc) {
 		dnd_session_reject(id, DND_STATUS_CANNOT_OFFER);
 		return rc;

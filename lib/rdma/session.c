@@ -197,11 +197,19 @@ static int fill(struct dnd_session *session, const struct dnd_message *request,
 				session);
 }
 
+/* A barrier that an earlier client left alone may have been told of a reset in the place of this one. */
+static int settle(struct dnd_session *session)
+{
+	int rc = dnd_target_settle(session->service->memory, while_working, session);
+
+	return !rc && dnd_session_resets(session) ? -EIO : rc;
+}
+
 static int verify(struct dnd_session *session, const struct dnd_message *request,
 		  struct dnd_message *answer)
 {
 	const struct dnd_place place = dnd_memory_place(session->service->memory, request->offset);
-	int rc = dnd_target_settle(session->service->memory);
+	int rc = settle(session);
 
 	if (!rc)
 		rc = dnd_pattern_check(&place, request->seed, request->offset, request->length, &answer->where,
@@ -224,9 +232,9 @@ static bool is_durable(const struct dnd_session *session, const struct dnd_messa
 	       (service->rights & DONARD_RDMA_READ || !holds_back(session));
 }
 
-static int settle(struct dnd_session *session, const struct dnd_message *bye, struct dnd_message *answer)
+static int take_leave(struct dnd_session *session, const struct dnd_message *bye, struct dnd_message *answer)
 {
-	int rc = dnd_target_settle(session->service->memory);
+	int rc = settle(session);
 
 	session->durable = answer->durable = !rc && is_durable(session, bye);
 	return rc;
@@ -246,7 +254,7 @@ static int work(struct dnd_session *session)
 	else if (request->type == DND_VERIFY)
 		rc = verify(session, request, &answer);
 	else if (request->type == DND_BYE)
-		rc = settle(session, request, &answer);
+		rc = take_leave(session, request, &answer);
 	if (!rc)
 		session->answer = answer;
 	return rc;
@@ -257,8 +265,8 @@ static int answer_request(struct dnd_session *session)
 {
 	int rc = session->answer.type ? 0 : work(session);
 
-	/* It still waits: what became of the memory is the answer. */
-	if (rc == -EIO || rc == -ENODEV)
+	/* It still waits: what became of the memory, or of the server, is the answer. */
+	if (rc == -EIO || rc == -ENODEV || rc == -ECANCELED)
 		return rc;
 	if (!rc)
 		rc = dnd_talk_send(&session->link, session->nonce, &session->answer);

@@ -54,11 +54,6 @@ bool dnd_target_persistent(const struct donard_memory *memory)
 	return dnd_region_persistent(&memory->region);
 }
 
-int dnd_target_settle(const struct donard_memory *memory)
-{
-	return dnd_memory_is_region(memory) ? dnd_region_try_sync(&memory->region, dnd_target_persistent(memory)) : 0;
-}
-
 uint64_t dnd_target_resets(const struct donard_memory *memory)
 {
 	return dnd_region_resets(&memory->region);

@@ -16,10 +16,14 @@ int dnd_target_gone_text(struct donard_context *ctx, const struct donard_memory 
 /* Whether it keeps its bytes without power, once the barrier of its device has passed. */
 bool dnd_target_persistent(const struct donard_memory *memory);
 /*
- * Runs that barrier.  0 or -errno without a text: -EIO when its device was reset since the last time, -ENODEV.
+ * settle.c: runs that barrier.  0 or -errno without a text: -EIO when its device was reset since the last time, -ENODEV.
  * Of DRAM there is nothing to do.
+ *
+ * That of persistent memory may take minutes, and @meanwhile_fn is called every few milliseconds until it has passed.
+ * What that returns other than 0 is returned, and the barrier is left alone: until it ends it has the memory, and it may
+ * be the one that is told of a reset, as dnd_target_resets() tells all the same.
  */
-int dnd_target_settle(const struct donard_memory *memory);
+int dnd_target_settle(const struct donard_memory *memory, int (*meanwhile_fn)(void *user), void *user);
 /* How often its device was reset, as far as the kernel has noticed; costs one system call. */
 uint64_t dnd_target_resets(const struct donard_memory *memory);
 int dnd_target_reset_text(struct donard_context *ctx, const struct donard_memory *memory);

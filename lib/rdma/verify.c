@@ -18,11 +18,6 @@ static bool uses_test_data(const struct dnd_client *client)
 	       (dnd_client_verifies(client) || !dnd_memory_is_region(client->local.memory));
 }
 
-static int while_working(void *user)
-{
-	return dnd_client_keep_up(user);
-}
-
 static uint64_t seed_of(const struct dnd_client *client, uint32_t pass)
 {
 	return client->offer.nonce + pass;
@@ -61,7 +56,7 @@ int dnd_client_prepare(struct dnd_client *client, uint32_t pass, uint64_t bytes)
 
 	if (uses_test_data(client))
 		return dnd_client_near_failed(client, dnd_pattern_fill(&place, seed, client->result->offset_bytes, bytes,
-								       while_working, client));
+								       dnd_client_keep_up, client));
 	if (dnd_client_reads(client) && dnd_client_verifies(client))
 		return fill_there(client, seed, bytes);
 	return 0;
@@ -96,8 +91,7 @@ static int compare_here(struct dnd_client *client, const struct dnd_side *side, 
 {
 	const struct dnd_place place = dnd_memory_place(side->memory, 0);
 	uint64_t where = 0;
-	int rc = dnd_pattern_check(&place, seed, offset, bytes, &where, while_working,
-				   client);
+	int rc = dnd_pattern_check(&place, seed, offset, bytes, &where, dnd_client_keep_up, client);
 
 	rc = dnd_client_near_failed(client, rc);
 	if (rc == 1)

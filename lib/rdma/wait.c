@@ -175,8 +175,9 @@ static int take_completions(struct dnd_client *client)
 	return dnd_link_poll(&client->link, &handler);
 }
 
-int dnd_client_keep_up(struct dnd_client *client)
+int dnd_client_keep_up(void *user)
 {
+	struct dnd_client *client = user;
 	int rc = take_completions(client);
 
 	client->link.heard = dnd_now_seconds();

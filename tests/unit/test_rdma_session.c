@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A server's session on a link whose device is played by this program. */
+/* A server's session on a link whose device is played by this program, as is the barrier of its memory's device. */
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <unistd.h>
+
 #include "unit.h"
 #include "fake_sysfs.h"
 #include "memory/memory.h"
@@ -10,12 +14,38 @@ static struct dnd_message played_sent;
 static unsigned int played_sends;
 static uint64_t played_done;	/* the slot whose send completes at the next look, plus one */
 
+#define PATIENCE_SECONDS	10	/* of a barrier, which then ends by itself: the test has failed */
+
+static atomic_uint barriers_to_hold, barriers_passed;
+static atomic_int barrier_result;
+
+static bool barrier_is_held(void)
+{
+	return atomic_load(&barriers_to_hold);
+}
+
+/* Of a device that gets ready when it is told to. */
+int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable);
+int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable)
+{
+	double deadline = dnd_now_seconds() + PATIENCE_SECONDS;
+
+	(void)region;
+	(void)durable;
+	while (barrier_is_held() && dnd_now_seconds() < deadline)
+		usleep(1000);
+	atomic_fetch_add(&barriers_passed, 1);
+	return atomic_load(&barrier_result);
+}
+
 static int play_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	(void)qp;
 	(void)bad;
 	assert_int_equal(dnd_message_decode(&played_sent, (const uint8_t *)(uintptr_t)wr->sg_list->addr, DND_MESSAGE_BYTES), 0);
 	played_sends++;
+	if (played_sent.type == DND_ALIVE)
+		atomic_store(&barriers_to_hold, 0);
 	return 0;
 }
 
@@ -139,11 +169,97 @@ static void each_end_has_its_text(void **state)
 	assert_says(donard_error(scene->fake->ctx), "p2pmem0: its bytes cannot be accessed");
 }
 
+static int told_to_end(void *user)
+{
+	(void)user;
+	return -ECANCELED;
+}
+
+static int goes_on(void *user)
+{
+	(void)user;
+	return 0;
+}
+
+/* A client whose last word waits for the barrier of a PMR, which takes its time. */
+static void says_bye_to_a_pmr(struct scene *scene)
+{
+	scene->session.heard = (struct dnd_heard){
+		.took = true, .said_bye = true, .request = { .type = DND_BYE, .sequence = 5 },
+	};
+	scene->session.link.free_count = scene->session.link.size.sends;
+	for (uint32_t i = 0; i < scene->session.link.size.sends; i++)
+		scene->session.link.free_sends[i] = i;
+	scene->memory.region.fd = open("/dev/null", O_RDONLY);
+	scene->memory.region.info.flags = P2PMEM_REGION_PERSISTENT;
+	scene->service.rights = DONARD_RDMA_READ | DONARD_RDMA_WRITE;
+	scene->service.must_end_fn = goes_on;
+	atomic_store(&barriers_passed, 0);
+	atomic_store(&barriers_to_hold, 1);
+	atomic_store(&barrier_result, 0);
+}
+
+static void forget_pmr(struct scene *scene)
+{
+	double deadline = dnd_now_seconds() + PATIENCE_SECONDS;
+
+	atomic_store(&barriers_to_hold, 0);
+	while (!atomic_load(&barriers_passed) && dnd_now_seconds() < deadline)
+		usleep(1000);
+	close(scene->memory.region.fd);
+	scene->memory.region.fd = -1;
+}
+
+/* The client hears that the server is there: here the barrier ends only then. */
+static void client_hears_of_a_barrier(void **state)
+{
+	struct scene *scene = *state;
+
+	says_bye_to_a_pmr(scene);
+	assert_int_equal(dnd_session_serve(&scene->session), 0);
+	assert_int_equal(played_sends, 2);
+	assert_int_equal(played_sent.type, DND_DONE);
+	assert_int_equal(played_sent.sequence, 5);
+	assert_true(played_sent.durable);
+	forget_pmr(scene);
+}
+
+/* Whoever ends the server does not wait for the device; the client has no answer, and is told so. */
+static void server_ends_during_a_barrier(void **state)
+{
+	struct scene *scene = *state;
+
+	says_bye_to_a_pmr(scene);
+	scene->service.must_end_fn = told_to_end;
+	assert_int_equal(dnd_session_serve(&scene->session), -ECANCELED);
+	assert_true(barrier_is_held());
+	assert_int_equal(scene->session.heard.request.type, DND_BYE);
+	assert_true(dnd_heard_cut_off(&scene->session.heard));
+	assert_int_equal(dnd_heard_end(&scene->session.heard), DONARD_RDMA_CLIENT_LOST);
+	forget_pmr(scene);
+}
+
+static void barrier_tells_of_a_reset(void **state)
+{
+	struct scene *scene = *state;
+
+	says_bye_to_a_pmr(scene);
+	atomic_store(&barriers_to_hold, 0);
+	atomic_store(&barrier_result, -EIO);
+	assert_int_equal(dnd_session_serve(&scene->session), -EIO);
+	assert_int_equal(scene->session.heard.request.type, DND_BYE);
+	assert_int_equal(played_sends, 0);
+	forget_pmr(scene);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { CASE(answer_waits_for_a_slot), CASE(each_end_has_its_text) };
+	const struct CMUnitTest tests[] = {
+		CASE(answer_waits_for_a_slot), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
+		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
+	};
 
 	return cmocka_run_group_tests_name("rdma_session", tests, NULL, NULL);
 }
