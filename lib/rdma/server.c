@@ -162,7 +162,7 @@ static void tell_refused(struct dnd_server *server, struct rdma_cm_id *id, const
 	tell(server, &event);
 }
 
-/* ---- the end of all, and of a client ---- */
+/* ---- the end of all ---- */
 
 static int must_end(void *user)
 {
@@ -178,35 +178,6 @@ static int must_end(void *user)
 static bool is_last(const struct dnd_server *server)
 {
 	return server->options.clients && server->served >= server->options.clients;
-}
-
-/*
- * The next client must not see what this one left.  One that took nothing may
- * have written as well: its queue pair takes requests before it is established.
- */
-static int forget_bytes(struct dnd_server *server)
-{
-	struct donard_memory *memory = server->service.memory;
-	int rc = 0;
-
-	if (!server->session.changed || dnd_region_persistent(&memory->region) || is_last(server))
-		return 0;
-	for (uint64_t at = 0; at < memory->length && !rc; at += ZERO_STEP_BYTES) {
-		rc = donard_memory_zero(memory, at, dnd_min(memory->length - at, ZERO_STEP_BYTES));
-		if (!rc)
-			rc = must_end(server);
-	}
-	return rc;
-}
-
-/* The context's text says why, unless it said good-bye. */
-static int client_ended(struct dnd_server *server)
-{
-	tell_end(server, donard_error(server->ctx), donard_error_code(server->ctx));
-	dnd_session_end(&server->session);
-	if (server->session.came)
-		server->served++;
-	return forget_bytes(server);
 }
 
 /* ---- a device that is reset ---- */
@@ -232,23 +203,78 @@ static int until_it_works(struct dnd_server *server)
 	return rc == -EIO ? rc : 0;	/* of one that is gone must_end() tells */
 }
 
-/* Who is served is cut off: what it moved may be lost.  The next one finds memory that works. */
-static int was_reset(struct dnd_server *server)
+/* Says so, and waits until the device works again. */
+static int heed_reset(struct dnd_server *server)
 {
 	int rc, end;
 
 	dnd_target_reset_text(server->ctx, server->service.memory);
-	if (server->session.id)
-		dnd_session_withdraw(&server->session, DND_STATUS_RESET);
 	rc = until_it_works(server);
 	server->resets = dnd_target_resets(server->service.memory);
 	tell_reset(server);
 	end = must_end(server);
 	if (end)
 		return end;
-	if (rc)
-		return dnd_target_reset_text(server->ctx, server->service.memory);
-	return server->session.id ? client_ended(server) : 0;
+	return rc ? dnd_target_reset_text(server->ctx, server->service.memory) : 0;
+}
+
+/* ---- the end of a client ---- */
+
+static int zero(struct dnd_server *server)
+{
+	struct donard_memory *memory = server->service.memory;
+	int rc = 0;
+
+	for (uint64_t at = 0; at < memory->length && !rc; at += ZERO_STEP_BYTES) {
+		rc = donard_memory_zero(memory, at, dnd_min(memory->length - at, ZERO_STEP_BYTES));
+		if (!rc)
+			rc = must_end(server);
+	}
+	return rc;
+}
+
+/*
+ * The next client must not see what this one left.  One that took nothing may
+ * have written as well: its queue pair takes requests before it is established.
+ * A reset, which the barrier tells of, may have lost the zeros.
+ */
+static int forget_bytes(struct dnd_server *server)
+{
+	int rc;
+
+	if (!server->session.changed || dnd_region_persistent(&server->service.memory->region) || is_last(server))
+		return 0;
+	for (;;) {
+		rc = zero(server);
+		if (!rc)
+			rc = settle(server);
+		if (rc != -EIO)
+			return rc;
+		rc = heed_reset(server);
+		if (rc)
+			return rc;
+	}
+}
+
+/* The context's text says why, unless it said good-bye. */
+static int client_ended(struct dnd_server *server)
+{
+	tell_end(server, donard_error(server->ctx), donard_error_code(server->ctx));
+	dnd_session_end(&server->session);
+	if (server->session.came)
+		server->served++;
+	return forget_bytes(server);
+}
+
+/* Who is served is cut off: what it moved may be lost.  The next one finds memory that works. */
+static int was_reset(struct dnd_server *server)
+{
+	int rc;
+
+	if (server->session.id)
+		dnd_session_withdraw(&server->session, DND_STATUS_RESET);
+	rc = heed_reset(server);
+	return !rc && server->session.id ? client_ended(server) : rc;
 }
 
 /* What the kernel has noticed since the last look. */

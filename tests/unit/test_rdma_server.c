@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A server whose clients, memory and device are played by this program: who is told what, and how it goes on. */
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "fake_sysfs.h"
+#include "memory/memory.h"
+#include "rdma/listen.h"
+#include "rdma/session.h"
+
+#define MEMORY_BYTES	(3ULL << 20)
+
+static struct {
+	struct fake *fake;
+	struct donard_memory memory;
+	struct rdma_cm_id listener;
+	struct rdma_event_channel events;
+	struct ibv_context verbs;
+	struct ibv_device device;
+	struct ibv_comp_channel channel;
+	struct rdma_cm_id clients[8];
+	struct dnd_happening knocks[8];
+	unsigned int knock_count, next_knock;
+	bool served;			/* somebody is: the others knock later */
+	uint64_t resets;
+	unsigned int barriers_to_fail;	/* of those to come */
+	uint64_t zeros_until_reset;	/* calls; 0: there is none */
+	bool reset_after_zeros;		/* which the next barrier tells of */
+	uint64_t zeroed_bytes;		/* from the first one on, without a gap */
+	int told[32];			/* events */
+	unsigned int told_count;
+	int rejected;			/* the status of the last one */
+} scene;
+
+/* ---- what the server calls ---- */
+
+int __wrap_dnd_target_open(struct donard_context *ctx, const char *text, uint64_t length, uint64_t dram_length,
+			   struct donard_memory **memory);
+int __wrap_dnd_target_open(struct donard_context *ctx, const char *text, uint64_t length, uint64_t dram_length,
+			   struct donard_memory **memory)
+{
+	(void)text;
+	(void)length;
+	(void)dram_length;
+	scene.memory.ctx = ctx;
+	*memory = &scene.memory;
+	return 0;
+}
+
+void __wrap_donard_memory_free(struct donard_memory *memory);
+void __wrap_donard_memory_free(struct donard_memory *memory)
+{
+	(void)memory;
+}
+
+static void reset(unsigned int barriers)
+{
+	scene.resets++;
+	scene.barriers_to_fail = barriers;
+	scene.zeroed_bytes = 0;
+}
+
+int __wrap_donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes, uint64_t length_bytes);
+int __wrap_donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes, uint64_t length_bytes)
+{
+	if (scene.zeros_until_reset && !--scene.zeros_until_reset) {
+		reset(2);
+		return dnd_region_access_failed(memory->ctx, &memory->region, EIO);
+	}
+	if (offset_bytes == scene.zeroed_bytes)
+		scene.zeroed_bytes += length_bytes;
+	if (scene.zeroed_bytes == MEMORY_BYTES && scene.reset_after_zeros) {
+		scene.reset_after_zeros = false;
+		reset(1);
+	}
+	return 0;
+}
+
+int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable);
+int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable)
+{
+	(void)region;
+	(void)durable;
+	if (!scene.barriers_to_fail)
+		return 0;
+	scene.barriers_to_fail--;
+	return -EIO;
+}
+
+uint64_t __wrap_dnd_region_resets(const struct dnd_region *region);
+uint64_t __wrap_dnd_region_resets(const struct dnd_region *region)
+{
+	(void)region;
+	return scene.resets;
+}
+
+int __wrap_dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *host, uint16_t port);
+int __wrap_dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *host, uint16_t port)
+{
+	(void)ctx;
+	(void)host;
+	(void)port;
+	*listener = (struct dnd_listener){ .events = &scene.events, .id = &scene.listener };
+	return 0;
+}
+
+int __wrap_dnd_listen(struct donard_context *ctx, struct dnd_listener *listener);
+int __wrap_dnd_listen(struct donard_context *ctx, struct dnd_listener *listener)
+{
+	(void)ctx;
+	(void)listener;
+	return 0;
+}
+
+void __wrap_dnd_listener_close(struct dnd_listener *listener);
+void __wrap_dnd_listener_close(struct dnd_listener *listener)
+{
+	(void)listener;
+}
+
+bool __wrap_dnd_listener_next(struct dnd_listener *listener, struct dnd_happening *happening);
+bool __wrap_dnd_listener_next(struct dnd_listener *listener, struct dnd_happening *happening)
+{
+	(void)listener;
+	if (scene.served || scene.next_knock == scene.knock_count)
+		return false;
+	*happening = scene.knocks[scene.next_knock++];
+	return true;
+}
+
+/* A client that takes what is offered, and has said good-bye. */
+int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *service, struct rdma_cm_id *id);
+int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *service, struct rdma_cm_id *id)
+{
+	scene.served = true;
+	*session = (struct dnd_session){
+		.service = service, .id = id, .changed = true, .heard = { .took = true, .said_bye = true },
+		.link = { .channel = &scene.channel, .established = true },
+	};
+	return 0;
+}
+
+int __wrap_dnd_session_serve(struct dnd_session *session);
+int __wrap_dnd_session_serve(struct dnd_session *session)
+{
+	(void)session;
+	return -ESHUTDOWN;
+}
+
+void __wrap_dnd_session_end(struct dnd_session *session);
+void __wrap_dnd_session_end(struct dnd_session *session)
+{
+	session->id = NULL;
+	scene.served = false;
+}
+
+void __wrap_dnd_session_reject(struct rdma_cm_id *id, enum dnd_rdma_status status);
+void __wrap_dnd_session_reject(struct rdma_cm_id *id, enum dnd_rdma_status status)
+{
+	(void)id;
+	scene.rejected = (int)status;
+}
+
+/* ---- the scene ---- */
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&scene, 0, sizeof(scene));
+	if (fake_setup((void **)&scene.fake))
+		return -1;
+	/* Readable at any time, and nothing else. */
+	scene.events.fd = scene.channel.fd = scene.memory.region.fd = open("/dev/zero", O_RDONLY);
+	scene.memory.length = MEMORY_BYTES;
+	strcpy(scene.memory.region.name, "p2pmem0");
+	scene.listener.route.addr.src_sin.sin_family = AF_INET;
+	scene.verbs.device = &scene.device;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	void *fake = scene.fake;
+
+	(void)state;
+	close(scene.events.fd);
+	return fake_teardown(&fake);
+}
+
+static struct dnd_happening *knocks(bool would_read)
+{
+	struct rdma_cm_id *id = &scene.clients[scene.knock_count];
+	struct dnd_happening *knock = &scene.knocks[scene.knock_count++];
+
+	id->route.addr.dst_sin.sin_family = AF_INET;
+	id->verbs = &scene.verbs;
+	*knock = (struct dnd_happening){
+		.turn = DND_TURN_KNOCK, .id = id, .would_read = would_read, .said_bytes = DND_HELLO_BYTES,
+	};
+	dnd_hello_encode(knock->said);
+	return knock;
+}
+
+static void hear(void *user, const struct donard_rdma_event *event)
+{
+	(void)user;
+	assert_true(scene.told_count < sizeof(scene.told) / sizeof(scene.told[0]));
+	scene.told[scene.told_count++] = (int)event->type;
+}
+
+static int serve(unsigned int clients, unsigned int rights)
+{
+	const struct donard_rdma_serve_options options = {
+		.size = sizeof(options), .clients = clients, .rights = rights, .event_fn = hear,
+	};
+
+	return donard_rdma_serve(scene.fake->ctx, "p2pmem0", &options);
+}
+
+static void assert_told(const enum donard_rdma_event_type *expected, size_t count)
+{
+	assert_int_equal(scene.told_count, count);
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(scene.told[i], expected[i]);
+}
+
+#define TOLD(...) assert_told((const enum donard_rdma_event_type[]){ __VA_ARGS__ }, \
+			      sizeof((int[]){ __VA_ARGS__ }) / sizeof(int))
+
+/* ---- tests ---- */
+
+static void bytes_are_forgotten(void **state)
+{
+	(void)state;
+	knocks(false);
+	knocks(false);
+	assert_int_equal(serve(2, 0), 0);
+	assert_int_equal(scene.zeroed_bytes, MEMORY_BYTES);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT, DONARD_RDMA_CLIENT_CAME,
+	     DONARD_RDMA_CLIENT_LEFT);
+}
+
+/* All of them, once the device works again; and the next client comes. */
+static void reset_while_bytes_are_forgotten(void **state)
+{
+	(void)state;
+	knocks(false);
+	knocks(false);
+	scene.zeros_until_reset = 2;
+	assert_int_equal(serve(2, 0), 0);
+	assert_int_equal(scene.zeroed_bytes, MEMORY_BYTES);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT, DONARD_RDMA_RESET,
+	     DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
+}
+
+/* No call failed: the barrier behind the zeros tells that they may be lost. */
+static void reset_behind_the_zeros(void **state)
+{
+	(void)state;
+	knocks(false);
+	knocks(false);
+	scene.reset_after_zeros = true;
+	assert_int_equal(serve(2, 0), 0);
+	assert_int_equal(scene.zeroed_bytes, MEMORY_BYTES);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT, DONARD_RDMA_RESET,
+	     DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(bytes_are_forgotten), CASE(reset_while_bytes_are_forgotten), CASE(reset_behind_the_zeros),
+	};
+
+	return cmocka_run_group_tests_name("rdma_server", tests, NULL, NULL);
+}
