@@ -89,12 +89,13 @@ int dnd_client_find(struct dnd_client *client)
 
 int dnd_client_connect(struct dnd_client *client)
 {
+	const struct dnd_hello hello = { .reads_optional = !dnd_client_reads(client) };
 	struct rdma_conn_param param;
-	uint8_t hello[DND_HELLO_BYTES];
+	uint8_t bytes[DND_HELLO_BYTES];
 
-	dnd_hello_encode(hello);
+	dnd_hello_encode(&hello, bytes);
 	dnd_link_params(client->reach.id, client->carries_reads, false, &param);
-	param.private_data = hello;
-	param.private_data_len = sizeof(hello);
+	param.private_data = bytes;
+	param.private_data_len = sizeof(bytes);
 	return dnd_reach_connect(&client->reach, &param);
 }

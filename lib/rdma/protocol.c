@@ -9,29 +9,34 @@
 #define FLAG_READ_BACK	8U
 #define FLAGS_KNOWN	15U
 
+/* Of a hello. */
+#define FLAG_READS_OPTIONAL	1U
+
 /* Of a message. */
 #define FLAG_DURABLE	1U
 
 static const struct dnd_protocol protocol = { .magic = 0x444e5244U /* "DNRD" */, .version = DND_RDMA_VERSION };
 
-void dnd_hello_encode(uint8_t bytes[DND_HELLO_BYTES])
+void dnd_hello_encode(const struct dnd_hello *hello, uint8_t bytes[DND_HELLO_BYTES])
 {
 	memset(bytes, 0, DND_HELLO_BYTES);
-	dnd_put_head(bytes, &protocol, 0);
+	dnd_put_head(bytes, &protocol, hello->reads_optional ? FLAG_READS_OPTIONAL : 0);
 }
 
-int dnd_hello_decode(const void *bytes, size_t length)
+int dnd_hello_decode(struct dnd_hello *hello, const void *bytes, size_t length)
 {
 	const uint8_t *at = bytes;
-	uint32_t word;
+	uint32_t flags;
 	int rc;
 
+	memset(hello, 0, sizeof(*hello));
 	if (!bytes || length < DND_HELLO_BYTES)
 		return -EPROTO;
-	rc = dnd_get_head(&at, &protocol, &word);
+	rc = dnd_get_head(&at, &protocol, &flags);
 	if (rc)
 		return rc;
-	return word || dnd_get_be(&at, 8) ? -EPROTO : 0;
+	hello->reads_optional = flags & FLAG_READS_OPTIONAL;
+	return flags & ~FLAG_READS_OPTIONAL || dnd_get_be(&at, 8) ? -EPROTO : 0;
 }
 
 void dnd_offer_encode(const struct dnd_offer *offer, uint8_t bytes[DND_OFFER_BYTES])

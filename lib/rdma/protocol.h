@@ -35,7 +35,7 @@
 #include "base/base.h"
 #include "donard/rdma.h"
 
-#define DND_RDMA_VERSION	3
+#define DND_RDMA_VERSION	4
 #define DND_HELLO_BYTES		16
 #define DND_OFFER_BYTES		80
 #define DND_MESSAGE_BYTES	64
@@ -67,6 +67,14 @@ enum dnd_rdma_type {
 	DND_DONE,
 	DND_WITHDRAWN,
 	DND_TYPE_END
+};
+
+/**
+ * struct dnd_hello - what a client says when it knocks
+ * @reads_optional: refused for want of a connection that carries READs, it comes again without them
+ */
+struct dnd_hello {
+	bool reads_optional;
 };
 
 /**
@@ -107,9 +115,9 @@ struct dnd_message {
 	uint32_t resets;	/* of the device since the client came, of a withdrawal */
 };
 
-void dnd_hello_encode(uint8_t bytes[DND_HELLO_BYTES]);
+void dnd_hello_encode(const struct dnd_hello *hello, uint8_t bytes[DND_HELLO_BYTES]);
 /* -EPROTO: no donard client; -EPROTONOSUPPORT: of another version. */
-int dnd_hello_decode(const void *bytes, size_t length);
+int dnd_hello_decode(struct dnd_hello *hello, const void *bytes, size_t length);
 
 void dnd_offer_encode(const struct dnd_offer *offer, uint8_t bytes[DND_OFFER_BYTES]);
 int dnd_offer_decode(struct dnd_offer *offer, const void *bytes, size_t length);

@@ -316,9 +316,19 @@ static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 	return 0;
 }
 
+/* One that only asks whether it may is refused nothing: it comes again. */
+static int refuse_reading(struct dnd_server *server, struct rdma_cm_id *id, const struct dnd_hello *hello)
+{
+	if (!hello->reads_optional)
+		return refuse(server, id, DND_STATUS_NO_READING, "it would read, and may only write");
+	dnd_session_reject(id, DND_STATUS_NO_READING);
+	return 0;
+}
+
 static int connect_request(struct dnd_server *server, const struct dnd_happening *knock)
 {
-	int rc = dnd_hello_decode(knock->said, knock->said_bytes);
+	struct dnd_hello hello;
+	int rc = dnd_hello_decode(&hello, knock->said, knock->said_bytes);
 
 	/* It would reach what the last client left, which is to stay. */
 	if (is_last(server))
@@ -328,7 +338,7 @@ static int connect_request(struct dnd_server *server, const struct dnd_happening
 	if (rc)
 		return refuse(server, knock->id, DND_STATUS_VERSION, "it is no donard client");
 	if (knock->would_read && !(server->service.rights & DONARD_RDMA_READ))
-		return refuse(server, knock->id, DND_STATUS_NO_READING, "it would read, and may only write");
+		return refuse_reading(server, knock->id, &hello);
 	if (dnd_listener_excludes(&server->listener, knock->id))
 		return refuse(server, knock->id, DND_STATUS_LOCAL_ONLY, "it is on another machine, and "
 			      "this server is bound to loopback (options.bind)");

@@ -159,7 +159,7 @@ static const char *send_and_see(uint8_t message[MESSAGE_BYTES])
 
 static void make_message(uint8_t message[MESSAGE_BYTES], const struct offer *offer, int type)
 {
-	memcpy(message, "DNRD\0\3", 6);
+	memcpy(message, "DNRD\0\4", 6);
 	put(message + 6, (uint64_t)type, 2);
 	put(message + 12, 1, 4);
 	put(message + 16, offer->nonce, 8);
@@ -235,7 +235,7 @@ static const char *knock(char **argv, const uint8_t hello[HELLO_BYTES])
 
 int main(int argc, char **argv)
 {
-	uint8_t hello[HELLO_BYTES] = "DNRD\0\3", garbage[MESSAGE_BYTES];
+	uint8_t hello[HELLO_BYTES] = "DNRD\0\4", garbage[MESSAGE_BYTES];
 	struct offer offer;
 
 	if (argc < 4)

@@ -106,18 +106,24 @@ static void refusals_need_nothing_else(void **state)
 static void hellos(void **state)
 {
 	uint8_t bytes[DND_HELLO_BYTES + 40] = { 0 };
+	struct dnd_hello seen;
 
 	(void)state;
-	dnd_hello_encode(bytes);
-	assert_int_equal(dnd_hello_decode(bytes, sizeof(bytes)), 0);
-	assert_int_equal(dnd_hello_decode(bytes, DND_HELLO_BYTES), 0);
-	assert_int_equal(dnd_hello_decode(bytes, DND_HELLO_BYTES - 1), -EPROTO);
-	assert_int_equal(dnd_hello_decode(NULL, 0), -EPROTO);
+	dnd_hello_encode(&(struct dnd_hello){ 0 }, bytes);
+	assert_int_equal(dnd_hello_decode(&seen, bytes, sizeof(bytes)), 0);
+	assert_false(seen.reads_optional);
+	dnd_hello_encode(&(struct dnd_hello){ .reads_optional = true }, bytes);
+	assert_int_equal(dnd_hello_decode(&seen, bytes, DND_HELLO_BYTES), 0);
+	assert_true(seen.reads_optional);
+	assert_int_equal(dnd_hello_decode(&seen, bytes, DND_HELLO_BYTES - 1), -EPROTO);
+	assert_int_equal(dnd_hello_decode(&seen, NULL, 0), -EPROTO);
 	bytes[DND_HELLO_BYTES - 1] = 1;
-	assert_int_equal(dnd_hello_decode(bytes, sizeof(bytes)), -EPROTO);
+	assert_int_equal(dnd_hello_decode(&seen, bytes, sizeof(bytes)), -EPROTO);
 	bytes[DND_HELLO_BYTES - 1] = 0;
+	bytes[7] = 2;	/* a flag that nobody knows */
+	assert_int_equal(dnd_hello_decode(&seen, bytes, sizeof(bytes)), -EPROTO);
 	bytes[4] = 9;
-	assert_int_equal(dnd_hello_decode(bytes, sizeof(bytes)), -EPROTONOSUPPORT);
+	assert_int_equal(dnd_hello_decode(&seen, bytes, sizeof(bytes)), -EPROTONOSUPPORT);
 }
 
 static void messages(void **state)
@@ -143,20 +149,21 @@ static void messages(void **state)
 	assert_int_equal(dnd_message_decode(&seen, bytes, sizeof(bytes)), -EPROTO);
 }
 
-/* One that runs no barriers: neither end takes the other for its like. */
+/* Neither end takes the other for its like. */
 static void earlier_version(void **state)
 {
 	uint8_t hello[DND_HELLO_BYTES], offer[DND_OFFER_BYTES], message[DND_MESSAGE_BYTES];
 	const struct dnd_message ping = { .type = DND_PING };
 	struct dnd_message seen_message;
 	struct dnd_offer seen_offer;
+	struct dnd_hello seen_hello;
 
 	(void)state;
-	dnd_hello_encode(hello);
+	dnd_hello_encode(&(struct dnd_hello){ 0 }, hello);
 	dnd_offer_encode(&sound_offer, offer);
 	dnd_message_encode(&ping, message);
-	hello[5] = offer[5] = message[5] = 2;
-	assert_int_equal(dnd_hello_decode(hello, sizeof(hello)), -EPROTONOSUPPORT);
+	hello[5] = offer[5] = message[5] = DND_RDMA_VERSION - 1;
+	assert_int_equal(dnd_hello_decode(&seen_hello, hello, sizeof(hello)), -EPROTONOSUPPORT);
 	assert_int_equal(dnd_offer_decode(&seen_offer, offer, sizeof(offer)), -EPROTONOSUPPORT);
 	assert_int_equal(dnd_message_decode(&seen_message, message, sizeof(message)), -EPROTONOSUPPORT);
 }
@@ -166,6 +173,7 @@ static void random_bytes(void **state)
 {
 	struct dnd_message message;
 	struct dnd_offer offer;
+	struct dnd_hello hello;
 	uint8_t *bytes;
 
 	(void)state;
@@ -175,8 +183,8 @@ static void random_bytes(void **state)
 
 		bytes = malloc(length + 1);
 		for (size_t i = 0; i < length; i++)
-			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\3"[i] : random());
-		dnd_hello_decode(bytes, length);
+			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\4"[i] : random());
+		dnd_hello_decode(&hello, bytes, length);
 		dnd_message_decode(&message, bytes, length);
 		if (!dnd_offer_decode(&offer, bytes, length) && offer.status == DND_STATUS_OK)
 			assert_true(strnlen(offer.target, sizeof(offer.target)) <

@@ -189,8 +189,9 @@ static int teardown(void **state)
 	return fake_teardown(&fake);
 }
 
-static struct dnd_happening *knocks(bool would_read)
+static void knocks(bool would_read, bool reads_optional)
 {
+	const struct dnd_hello hello = { .reads_optional = reads_optional };
 	struct rdma_cm_id *id = &scene.clients[scene.knock_count];
 	struct dnd_happening *knock = &scene.knocks[scene.knock_count++];
 
@@ -199,8 +200,7 @@ static struct dnd_happening *knocks(bool would_read)
 	*knock = (struct dnd_happening){
 		.turn = DND_TURN_KNOCK, .id = id, .would_read = would_read, .said_bytes = DND_HELLO_BYTES,
 	};
-	dnd_hello_encode(knock->said);
-	return knock;
+	dnd_hello_encode(&hello, knock->said);
 }
 
 static void hear(void *user, const struct donard_rdma_event *event)
@@ -234,8 +234,8 @@ static void assert_told(const enum donard_rdma_event_type *expected, size_t coun
 static void bytes_are_forgotten(void **state)
 {
 	(void)state;
-	knocks(false);
-	knocks(false);
+	knocks(false, true);
+	knocks(false, true);
 	assert_int_equal(serve(2, 0), 0);
 	assert_int_equal(scene.zeroed_bytes, MEMORY_BYTES);
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT, DONARD_RDMA_CLIENT_CAME,
@@ -246,8 +246,8 @@ static void bytes_are_forgotten(void **state)
 static void reset_while_bytes_are_forgotten(void **state)
 {
 	(void)state;
-	knocks(false);
-	knocks(false);
+	knocks(false, true);
+	knocks(false, true);
 	scene.zeros_until_reset = 2;
 	assert_int_equal(serve(2, 0), 0);
 	assert_int_equal(scene.zeroed_bytes, MEMORY_BYTES);
@@ -259,13 +259,34 @@ static void reset_while_bytes_are_forgotten(void **state)
 static void reset_behind_the_zeros(void **state)
 {
 	(void)state;
-	knocks(false);
-	knocks(false);
+	knocks(false, true);
+	knocks(false, true);
 	scene.reset_after_zeros = true;
 	assert_int_equal(serve(2, 0), 0);
 	assert_int_equal(scene.zeroed_bytes, MEMORY_BYTES);
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT, DONARD_RDMA_RESET,
 	     DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
+}
+
+/* A writer that asks for reads as well comes again without, and only who would read is refused. */
+static void writer_asks_whether_it_may_read(void **state)
+{
+	(void)state;
+	knocks(true, true);
+	knocks(false, true);
+	assert_int_equal(serve(1, DONARD_RDMA_WRITE), 0);
+	assert_int_equal(scene.rejected, DND_STATUS_NO_READING);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
+}
+
+static void reader_is_refused(void **state)
+{
+	(void)state;
+	knocks(true, false);
+	knocks(false, true);
+	assert_int_equal(serve(1, DONARD_RDMA_WRITE), 0);
+	assert_int_equal(scene.rejected, DND_STATUS_NO_READING);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_REFUSED, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -274,6 +295,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(bytes_are_forgotten), CASE(reset_while_bytes_are_forgotten), CASE(reset_behind_the_zeros),
+		CASE(writer_asks_whether_it_may_read), CASE(reader_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("rdma_server", tests, NULL, NULL);
