@@ -10,8 +10,8 @@
 
 #define ALIVE_SECONDS		1.0
 #define LOOK_SECONDS		0.1
-#define FAREWELL_MS		500
-#define RESET_FAREWELL_MS	2000	/* nobody waits for the memory */
+#define FAREWELL_SECONDS	2.0	/* as a client gives its own; it may be on a slow machine, with much in flight */
+#define FAREWELL_NAP_MS		20
 #define POLLS_AT_ONCE		4	/* then the rest of the server has its turn */
 
 /* ---- admission ---- */
@@ -368,20 +368,24 @@ void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status stat
 	struct dnd_message message = {
 		.type = DND_WITHDRAWN, .status = status, .resets = (uint32_t)dnd_session_resets(session),
 	};
-	double deadline = dnd_now_seconds() +
-			  (status == DND_STATUS_RESET ? RESET_FAREWELL_MS : FAREWELL_MS) / 1000.0;
+	double deadline = dnd_now_seconds() + FAREWELL_SECONDS;
 	struct pollfd pollfd = { .fd = session->link.channel->fd, .events = POLLIN };
+	int rc = -EAGAIN;
 
-	if (!dnd_heard_cut_off(&session->heard) || session->link.lost ||
-	    dnd_talk_send(&session->link, session->nonce, &message))
+	if (!dnd_heard_cut_off(&session->heard) || session->link.lost)
 		return;
-	while (is_on_its_way(session) && dnd_now_seconds() < deadline) {
+	do {
+		/* Answers to pings may have all slots. */
+		if (rc == -EAGAIN)
+			rc = dnd_talk_send(&session->link, session->nonce, &message);
+		if (rc != -EAGAIN && (rc || !is_on_its_way(session)))
+			return;
 		dnd_link_disarm(&session->link);
 		dnd_link_arm(&session->link);
 		if (take_completions(session))
 			return;
-		poll(&pollfd, 1, 20);
-	}
+		poll(&pollfd, 1, FAREWELL_NAP_MS);
+	} while (dnd_now_seconds() < deadline);
 }
 
 void dnd_session_end(struct dnd_session *session)

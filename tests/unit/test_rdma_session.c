@@ -13,6 +13,7 @@
 static struct dnd_message played_sent;
 static unsigned int played_sends;
 static uint64_t played_done;	/* the slot whose send completes at the next look, plus one */
+static bool played_arrives;	/* what is sent completes by itself */
 
 #define PATIENCE_SECONDS	10	/* of a barrier, which then ends by itself: the test has failed */
 
@@ -44,6 +45,8 @@ static int play_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 	(void)bad;
 	assert_int_equal(dnd_message_decode(&played_sent, (const uint8_t *)(uintptr_t)wr->sg_list->addr, DND_MESSAGE_BYTES), 0);
 	played_sends++;
+	if (played_arrives)
+		played_done = DND_WR_NUMBER(wr->wr_id) + 1;
 	if (played_sent.type == DND_ALIVE)
 		atomic_store(&barriers_to_hold, 0);
 	return 0;
@@ -81,6 +84,8 @@ struct scene {
 	struct ibv_qp qp;
 	struct ibv_cq cq;
 	struct ibv_mr mr;
+	struct ibv_device device;
+	struct ibv_comp_channel channel;
 	struct rdma_cm_id id;
 	struct donard_memory memory;
 	struct dnd_service service;
@@ -95,8 +100,12 @@ static void play_link(struct scene *scene)
 	scene->verbs.ops.poll_cq = play_poll_cq;
 	scene->verbs.ops.req_notify_cq = play_notify;
 	scene->qp.context = scene->cq.context = &scene->verbs;
+	scene->verbs.device = &scene->device;
+	scene->id.verbs = &scene->verbs;
 	scene->id.qp = &scene->qp;
-	link->id = &scene->id;
+	scene->channel.fd = -1;
+	scene->session.id = link->id = &scene->id;
+	link->channel = &scene->channel;
 	link->cq = &scene->cq;
 	link->mr = &scene->mr;
 	link->size = dnd_talk_size(0);
@@ -122,6 +131,8 @@ static int setup(void **state)
 	strcpy(scene->session.peer, "192.0.2.7");
 	play_link(scene);
 	played_sends = 0;
+	played_done = 0;
+	played_arrives = false;
 	*state = scene;
 	return 0;
 }
@@ -156,6 +167,21 @@ static void answer_waits_for_a_slot(void **state)
 	played_done = 1;
 	assert_int_equal(dnd_session_serve(&scene->session), 0);
 	assert_int_equal(played_sends, 1);
+}
+
+/* So does the word that takes the memory back. */
+static void withdrawal_waits_for_a_slot(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->session.heard.took = true;
+	scene->session.link.size.sends = 1;
+	played_done = 1;
+	played_arrives = true;
+	dnd_session_withdraw(&scene->session, DND_STATUS_STOPPED);
+	assert_int_equal(played_sends, 1);
+	assert_int_equal(played_sent.type, DND_WITHDRAWN);
+	assert_int_equal(dnd_heard_end(&scene->session.heard), DONARD_RDMA_CLIENT_LOST);
 }
 
 /* No end has the text of an earlier failure. */
@@ -257,7 +283,7 @@ static void barrier_tells_of_a_reset(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(answer_waits_for_a_slot), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
+		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
 		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
 	};
 
