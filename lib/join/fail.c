@@ -109,7 +109,9 @@ static int direct_failed(struct dnd_join *join, bool writes, uint64_t offset, in
 	/* One of several paths that was proven says nothing of the others. */
 	if (join->proven && !dnd_blockdev_has_paths(&join->drive->blockdev))
 		return drive_failed(join, what, offset, error_number, said, "Blocks went this way before");
-	if (!dram_gets(join, offset))
+	if (join->dram == DND_DRAM_ASK_LATER)
+		return -EINPROGRESS;
+	if (join->dram == DND_DRAM_FAILS || (join->dram == DND_DRAM_ASK && !dram_gets(join, offset)))
 		return drive_failed(join, what, offset, error_number, said, "DRAM cannot get the block either");
 	return refusal ? refused(join, what, error_number) : route_failed(join, what, offset, error_number, said);
 }

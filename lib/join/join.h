@@ -17,6 +17,14 @@ enum dnd_cached {
 	DND_CACHED_NOT,		/* it was not, at least once: direct I/O is direct */
 };
 
+/* Can the block that failed be read into DRAM?  That waits for the drive. */
+enum dnd_dram {
+	DND_DRAM_ASK,
+	DND_DRAM_ASK_LATER,	/* by the caller, who may not wait */
+	DND_DRAM_GETS,		/* the caller has asked */
+	DND_DRAM_FAILS,
+};
+
 #define DND_JOIN_BOUNCE		1U	/* the caller takes a way through DRAM */
 #define DND_JOIN_UNLISTED	2U	/* and a host bridge that no list has */
 
@@ -44,6 +52,7 @@ struct dnd_join {
 	bool bounced;				/* it was decided so */
 	bool proven;				/* a block was seen to go the way that this is asked about */
 	enum dnd_cached cached;			/* as last seen */
+	enum dnd_dram dram;			/* of dnd_join_failed() */
 };
 
 /* route.c: asks the kernel, for each controller of the drive */
@@ -107,7 +116,10 @@ int dnd_join_prove_write(struct dnd_join *join, const struct dnd_proof *proof,
 /* The legs that a range is on, as bits; *all becomes false where it may be on others, too. */
 uint32_t dnd_join_legs_of(const struct dnd_drive *drive, uint64_t offset, uint64_t length, bool *all);
 
-/* fail.c: what an errno of a read or write means; each sets the text and returns it */
+/*
+ * fail.c: what an errno of a read or write means: sets the text and returns it.  -EINPROGRESS, without a text, if that
+ * is not known before the caller has asked (DND_DRAM_ASK_LATER), and calls again.
+ */
 int dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int error_number,
 		    uint32_t nvme_status);
 

@@ -70,14 +70,10 @@ static uint64_t part_bytes(const struct dnd_queue_request *request)
 	return dnd_round_down(limit, drive->align_bytes);
 }
 
-static void start_part(struct donard_queue *queue, struct dnd_queue_request *request, uint64_t at,
-		       uint64_t bytes)
+static void add_part(struct donard_queue *queue, struct dnd_queue_request *request, uint64_t at, const struct dnd_io *io)
 {
 	struct dnd_part *part = take_part(queue);
-	uint8_t *memory = request->dram;
 
-	if (!memory && request->memory)
-		memory = request->memory->window.data + request->memory_offset;
 	part->request = request;
 	part->previous = NULL;
 	part->next = request->first_part;
@@ -85,7 +81,20 @@ static void start_part(struct donard_queue *queue, struct dnd_queue_request *req
 		part->next->previous = part;
 	request->first_part = part;
 	part->at = at;
-	part->io = (struct dnd_io){
+	part->io = *io;
+	request->parts++;
+	dnd_io_start(&queue->ring, &part->io);
+}
+
+static void start_part(struct donard_queue *queue, struct dnd_queue_request *request, uint64_t at,
+		       uint64_t bytes)
+{
+	uint8_t *memory = request->dram;
+	struct dnd_io io;
+
+	if (!memory && request->memory)
+		memory = request->memory->window.data + request->memory_offset;
+	io = (struct dnd_io){
 		.kind = request->kind,
 		.fd = request->fd,
 		.generic = request->generic,
@@ -95,8 +104,7 @@ static void start_part(struct donard_queue *queue, struct dnd_queue_request *req
 		.align_bytes = plain(request) ? 1 : request->file->drive.align_bytes,
 		.buffers = request->registration ? &request->registration->buffers : NULL,
 	};
-	request->parts++;
-	dnd_io_start(&queue->ring, &part->io);
+	add_part(queue, request, at, &io);
 }
 
 int dnd_transfer_reserve(struct donard_queue *queue, const struct dnd_queue_request *request)
@@ -121,6 +129,7 @@ void dnd_transfer_start(struct donard_queue *queue, struct dnd_queue_request *re
 
 	request->ended_at = UINT64_MAX;
 	request->error = 0;
+	request->dram_answer = DND_DRAM_ASK_LATER;
 	do {
 		start_part(queue, request, at, dnd_min(step, request->length - at));
 		at += step;
@@ -181,6 +190,7 @@ void dnd_request_recycle(struct donard_queue *queue, struct dnd_queue_request *r
 {
 	free(request->told);
 	free(request->dram);
+	free(request->asks);
 	if (request->file)
 		donard_file_close(request->file);
 	donard_memory_free(request->memory);
@@ -224,8 +234,41 @@ static int failure_of(struct donard_queue *queue, struct dnd_queue_request *requ
 	if (request->error == -EFAULT && taken_back(request))
 		return dnd_memory_access_failed(request->memory, ENODEV);
 	join = dnd_pair_join_of(queue, request);
+	join.dram = request->dram_answer;
 	return dnd_join_failed(&join, request->kind != DND_IO_READ, request->file_offset + request->ended_at,
 			       (int)-request->error, request->nvme_status);
+}
+
+/* Into DRAM, one block more: the drive may take its time to fail that, too, and nobody is to wait for it. */
+static bool ask_drive(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	const struct dnd_drive *drive = &request->file->drive;
+	void *block;
+
+	if (posix_memalign(&block, dnd_max((uint64_t)sysconf(_SC_PAGESIZE), drive->align_bytes), drive->align_bytes))
+		return false;
+	request->asks = block;
+	add_part(queue, request, request->ended_at, &(struct dnd_io){
+		.kind = DND_IO_READ,
+		.fd = drive->fd,
+		.offset_bytes = request->file_offset + request->ended_at,
+		.memory = block,
+		.length_bytes = drive->align_bytes,
+		.align_bytes = drive->align_bytes,
+	});
+	queue->ring.again = true;	/* to be handed over by whoever takes completions */
+	return true;
+}
+
+/* The request's own failure, or -EINPROGRESS while the drive is asked. */
+static int explain(struct donard_queue *queue, struct dnd_queue_request *request)
+{
+	int rc = failure_of(queue, request);
+
+	if (rc != -EINPROGRESS || request->dram_answer != DND_DRAM_ASK_LATER || ask_drive(queue, request))
+		return rc;
+	request->dram_answer = DND_DRAM_GETS;	/* nobody knows */
+	return failure_of(queue, request);
 }
 
 /* A failure is the completion's, and not the context's last one. */
@@ -233,15 +276,24 @@ static void transfer_done(struct donard_queue *queue, struct dnd_queue_request *
 {
 	uint64_t moved = dnd_min(request->length, request->ended_at);
 	struct dnd_failure before;
+	int64_t result;
 
 	if (!request->error && !request->dram) {
 		dnd_request_end(queue, request, (int64_t)moved);
 		return;
 	}
 	before = dnd_failure_keep(queue->ctx);
-	dnd_request_end(queue, request, request->error ? failure_of(queue, request) :
-			dnd_bounce_deliver(request, moved));
+	result = request->error ? explain(queue, request) : dnd_bounce_deliver(request, moved);
+	if (!request->asks)
+		dnd_request_end(queue, request, result);
 	dnd_failure_put_back(queue->ctx, &before);
+}
+
+static void take_answer(struct dnd_queue_request *request, int64_t result)
+{
+	free(request->asks);
+	request->asks = NULL;
+	request->dram_answer = result >= 0 || result == -ECANCELED ? DND_DRAM_GETS : DND_DRAM_FAILS;
 }
 
 /* The first gap decides: what lies behind it does not count. */
@@ -250,7 +302,9 @@ static void part_done(struct donard_queue *queue, struct dnd_part *part, int64_t
 	struct dnd_queue_request *request = part->request;
 	uint64_t end = part->at + (result > 0 ? (uint64_t)result : 0);
 
-	if ((result < 0 || (uint64_t)result < part->io.length_bytes) && end < request->ended_at) {
+	if (request->asks) {
+		take_answer(request, result);
+	} else if ((result < 0 || (uint64_t)result < part->io.length_bytes) && end < request->ended_at) {
 		request->ended_at = end;
 		request->error = result < 0 ? result : 0;
 		request->nvme_status = part->io.nvme_status;

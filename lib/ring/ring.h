@@ -44,7 +44,7 @@ struct dnd_ring {
 	struct dnd_aio *aio;	/* in its place, where the kernel refuses it */
 	struct dnd_slots slots;
 	bool open;
-	bool again;		/* a transfer goes on, and is to be handed over */
+	bool again;		/* a transfer goes on, or was started between two that were taken, and is to be handed over */
 	bool stops;		/* set by who uses it: nothing goes on, or is tried again */
 	int error;		/* the ring's own: it takes nothing any more */
 	struct dnd_io *lost;	/* what it did not take: done, each with its error */

@@ -15,6 +15,8 @@
 #include "unit.h"
 #include "fake_sysfs.h"
 #include "donard/queue.h"
+#include "queue/queue.h"
+#include "says.h"
 
 #define BYTES (1U << 20)
 
@@ -571,6 +573,81 @@ static void failure_of_a_request(void **state)
 	assert_int_equal(mprotect(info.address, BYTES, PROT_READ | PROT_WRITE), 0);
 }
 
+/* As of an unproven route to a region, which no unit test has. */
+static enum dnd_dram played_answers[4];
+static unsigned int played_explanations;
+static bool played_route;
+
+int __real_dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int error_number, uint32_t nvme_status);
+int __wrap_dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int error_number, uint32_t nvme_status);
+int __wrap_dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int error_number, uint32_t nvme_status)
+{
+	if (!played_route)
+		return __real_dnd_join_failed(join, writes, offset, error_number, nvme_status);
+	assert_true(played_explanations < sizeof(played_answers) / sizeof(played_answers[0]));
+	assert_int_equal(offset, 8192);
+	played_answers[played_explanations++] = join->dram;
+	return join->dram == DND_DRAM_ASK_LATER ? -EINPROGRESS : dnd_fail(join->ctx, DND_E_DEVICE, "who is to blame");
+}
+
+/* The drive is asked by a request like others, which a call that never waits only begins. */
+static void asks_before_it_blames(struct scene *scene, enum dnd_dram answer)
+{
+	int got = 0;
+
+	played_explanations = 0;
+	assert_int_equal(reads(scene, 8192, 0, 4096, 5), 0);
+	assert_int_equal(donard_queue_submit(scene->queue), 0);
+	while (!played_explanations)
+		got += donard_queue_poll(scene->queue, scene->got, 64);
+	assert_int_equal(played_explanations, 1);
+	assert_int_equal(got, 0);
+	assert_int_equal(about(scene).in_flight, 1);
+	assert_int_equal(waits(scene, 1), 1);
+	assert_int_equal(played_explanations, 2);
+	assert_int_equal(played_answers[0], DND_DRAM_ASK_LATER);
+	assert_int_equal(played_answers[1], answer);
+	assert_int_equal(scene->got[0].result, -EIO);
+	assert_string_equal(scene->got[0].error, "who is to blame");
+	assert_int_equal(about(scene).in_flight, 0);
+}
+
+static void drive_is_asked_without_a_wait(void **state)
+{
+	struct scene *scene = scene_of(state, 4, 0);
+	struct donard_memory_info info = { .size = sizeof(info) };
+	int unreadable;
+
+	assert_int_equal(donard_memory_info(scene->memory, &info), 0);
+	assert_int_equal(mprotect(info.address, BYTES, PROT_READ), 0);
+	played_route = true;
+	asks_before_it_blames(scene, DND_DRAM_GETS);
+	unreadable = open(scene->path, O_WRONLY | O_DIRECT);
+	assert_int_equal(dup2(unreadable, scene->file->drive.fd), scene->file->drive.fd);
+	close(unreadable);
+	asks_before_it_blames(scene, DND_DRAM_FAILS);
+	played_route = false;
+	assert_int_equal(mprotect(info.address, BYTES, PROT_READ | PROT_WRITE), 0);
+}
+
+static void answer_decides(void **state)
+{
+	struct scene *scene = scene_of(state, 4, 0);
+	const struct dnd_region region = { .name = "p2pmem0", .fd = -1 };
+	struct dnd_join join = {
+		.ctx = scene->ctx, .region = &region, .drive = &scene->file->drive, .align = scene->align,
+		.dram = DND_DRAM_ASK_LATER,
+	};
+
+	assert_int_equal(__real_dnd_join_failed(&join, false, 0, EIO, 0), -EINPROGRESS);
+	join.dram = DND_DRAM_GETS;
+	assert_int_equal(__real_dnd_join_failed(&join, false, 0, EIO, 0), -EIO);
+	assert_says(donard_error(scene->ctx), "drops peer-to-peer traffic");
+	join.dram = DND_DRAM_FAILS;
+	assert_int_equal(__real_dnd_join_failed(&join, false, 0, EIO, 0), -EIO);
+	assert_says(donard_error(scene->ctx), "DRAM cannot get the block either");
+}
+
 int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -592,6 +669,8 @@ int main(void)
 		test(of_one_thread),
 		test(many_memories),
 		test(failure_of_a_request),
+		test(drive_is_asked_without_a_wait),
+		test(answer_decides),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
