@@ -20,6 +20,10 @@
  * its text says that the first block is overwritten.  What could only be predicted is
  * tried again after a second.  The last 256 pairs are remembered.
  *
+ * A file can become one that goes through DRAM (chattr +j).  The file system is asked after the requests have ended: what
+ * it no longer moves straight completes as bounced, and further requests are refused.  A change of what a
+ * file or a volume lies on (device-mapper, md, a further path) is noticed within a second.
+ *
  * Requests are in no order.  Two that touch the same bytes, of a file or of memory,
  * are the caller's to keep apart.
  */
@@ -178,7 +182,8 @@ int donard_queue_flush(struct donard_queue *queue, struct donard_file *file, voi
  */
 int donard_queue_submit(struct donard_queue *queue);
 
-#define DONARD_COMPLETION_BOUNCED	(1U << 0)	/* its bytes went through DRAM */
+/* Its bytes went through DRAM.  With DONARD_EVIDENCE_PREDICTED nobody asked for that: the file system stopped direct I/O of the file. */
+#define DONARD_COMPLETION_BOUNCED	(1U << 0)
 #define DONARD_COMPLETION_REGISTERED	(1U << 1)	/* by registered memory */
 /* Of a cache: a power cut of the server loses it, until a flush.  Of a flush: nothing is durable by it (info.not_flushed). */
 #define DONARD_COMPLETION_VOLATILE	(1U << 2)

@@ -189,6 +189,8 @@ int dnd_drive_open_leg(const struct donard_context *ctx, const struct dnd_drive 
 void dnd_drive_ask(struct donard_context *ctx, struct dnd_drive *drive);
 /* Once more: sets @bounce alone, since requests keep to the alignments that they were told.  Fails if nobody answers. */
 int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
+/* Does the file system still do direct I/O of the file?  One system call; what lies below is not looked at. */
+bool dnd_drive_is_direct(const struct dnd_drive *drive);
 
 /*
  * generic.c: the generic character device of an NVMe namespace (/dev/ng0n1):

@@ -146,6 +146,14 @@ static void ask_statx(int fd, struct dnd_file_facts *facts)
 	facts->dio_offset_bytes = st.stx_dio_offset_align;
 }
 
+bool dnd_file_is_direct(int fd)
+{
+	struct dnd_file_facts facts = { 0 };
+
+	ask_statx(fd, &facts);
+	return facts.dio_known && facts.dio_memory_bytes && !(facts.attributes & STATX_ATTR_DAX);
+}
+
 void dnd_file_ask(struct donard_context *ctx, int fd, const char *disk,
 		  struct dnd_file_facts *facts)
 {

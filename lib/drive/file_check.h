@@ -29,6 +29,8 @@ void dnd_file_ask(struct donard_context *ctx, int fd, const char *disk,
 		  struct dnd_file_facts *facts);
 /* NULL: reads, or with @writes reads and writes, go straight to the drive.  Pure. */
 const struct dnd_bounce *dnd_file_judge(const struct dnd_file_facts *facts, bool writes);
+/* Of a file that was judged: does its file system still move it straight?  One system call. */
+bool dnd_file_is_direct(int fd);
 /* Is its file system mounted so that fsync() flushes the drive? */
 bool dnd_file_is_flushed(int fd, struct dnd_doubt *doubt);
 

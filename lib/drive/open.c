@@ -215,6 +215,11 @@ int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive)
 	return dnd_sysfs_check(ctx, unread, 0);
 }
 
+bool dnd_drive_is_direct(const struct dnd_drive *drive)
+{
+	return !drive->is_file || drive->fd < 0 || dnd_file_is_direct(drive->fd);
+}
+
 /* XFS may keep a file's data on another device, which nothing but the superblock names. */
 static int check_realtime(struct donard_context *ctx, const struct dnd_drive *drive, int fd)
 {

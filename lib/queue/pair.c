@@ -260,6 +260,13 @@ static int ask_again(struct donard_queue *queue, const struct dnd_queue_request 
 	return 0;
 }
 
+void dnd_pairs_judge_again(struct donard_queue *queue, const struct donard_file *file)
+{
+	for (size_t i = 0; i < queue->pair_count; i++)
+		if (queue->pairs[i].file == file->handle.identity)
+			queue->pairs[i].asked_seconds = -ASK_EVERY_SECONDS;
+}
+
 /* A write that goes to a leg for the first time, or may, as into a hole of a file; a drive has no legs. */
 static bool meets_new_leg(const struct dnd_queue_request *request, struct dnd_pair *pair)
 {

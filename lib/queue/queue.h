@@ -159,6 +159,8 @@ bool dnd_queue_inherited(const struct donard_queue *queue);
 /* pair.c: finds or makes it, and proves it for this request: sets @pair, or fails with a text */
 int dnd_pair_find(struct donard_queue *queue, const struct dnd_queue_request *request,
 		  struct dnd_pair **pair);
+/* Each pair of the file: at its next request. */
+void dnd_pairs_judge_again(struct donard_queue *queue, const struct donard_file *file);
 /* What a request that failed says of it. */
 struct dnd_join dnd_pair_join_of(const struct donard_queue *queue,
 				 const struct dnd_queue_request *request);
@@ -185,6 +187,9 @@ void dnd_queue_count(struct donard_queue *queue, const struct donard_completion 
 void dnd_queue_forget_told(struct donard_queue *queue);
 /* Gives back all that it holds. */
 void dnd_request_recycle(struct donard_queue *queue, struct dnd_queue_request *request);
+
+/* vouch.c: of the requests from @ended on, which nobody was told of yet, which went through DRAM unasked? */
+void dnd_queue_vouch(struct donard_queue *queue, struct dnd_queue_request *ended);
 
 /* bounce.c: through DRAM */
 bool dnd_request_is_aligned(const struct dnd_queue_request *request);

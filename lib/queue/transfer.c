@@ -318,11 +318,13 @@ static void part_done(struct donard_queue *queue, struct dnd_part *part, int64_t
 
 void dnd_queue_reap(struct donard_queue *queue)
 {
+	struct dnd_queue_request **ended = queue->done.last;
 	struct dnd_io *io;
 	int64_t result;
 
 	while ((io = dnd_io_next(&queue->ring, &result)))
 		part_done(queue, (struct dnd_part *)io, result);
+	dnd_queue_vouch(queue, *ended);
 }
 
 /* The failures of the ring itself, which no request has. */

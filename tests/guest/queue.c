@@ -399,6 +399,24 @@ static void changed_below(void)
 	EQUAL(-EHOSTUNREACH, donard_queue_write(queue, file, 0, memory, 0, 4096, NULL));
 }
 
+/* The command in the argument ends direct I/O of the file between the choice of a way and the begin of the request. */
+static void no_longer_direct(void)
+{
+	GOES(donard_queue_write(queue, file, 0, memory, 0, MIB, NULL));
+	complete(1, MIB, DONARD_ROUTE_SWITCH, 0);
+	EQUAL(0, counts().bounced_bytes);
+	GOES(donard_queue_write(queue, file, MIB, memory, 0, MIB, NULL));
+	EQUAL(0, system(argument));
+	EQUAL(1, donard_queue_wait(queue, 1, -1, got, 1));
+	EQUAL(MIB, got[0].result);
+	EQUAL(DONARD_ROUTE_BOUNCED, got[0].route);
+	EQUAL(DONARD_EVIDENCE_PREDICTED, got[0].evidence);
+	EQUAL(DONARD_COMPLETION_BOUNCED, got[0].flags);
+	EQUAL(MIB, counts().bounced_bytes);
+	EQUAL(-EOPNOTSUPP, donard_queue_write(queue, file, 0, memory, 0, MIB, NULL));
+	CHECK(strstr(donard_error(ctx), "would go through DRAM"));
+}
+
 /* A leg of the mirror fails before the first write: that has no proof on it, and needs none. */
 static void leg_failed(void)
 {
@@ -435,6 +453,7 @@ static const struct {
 	{ "passthrough", passthrough, true },
 	{ "as-a-copy", as_a_copy, true },
 	{ "changed-below", changed_below, true },
+	{ "no-longer-direct", no_longer_direct, true },
 	{ "leg-failed", leg_failed, true },
 	{ "into-holes", into_holes, true },
 	{ "until-the-end", until_the_end, true },

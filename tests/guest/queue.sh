@@ -47,6 +47,14 @@ refused_file() {
 	matches "what both say" '^bounces .*would go through DRAM' "$(cat "$WORK/said")"
 }
 
+# The same, once requests are under way.
+becomes_journalled() {
+	with_file_system ext4 "$LAB_BETA" nodelalloc
+	random_file /mnt/fs/file $((8 * MIB))
+	sync /mnt/fs/file
+	queue no-longer-direct /mnt/fs/file "chattr +j /mnt/fs/file"
+}
+
 # ends_with WHAT TEST COMMAND... - when the command takes the region away the program ends by itself, and says WHAT.
 ends_with() {
 	local what=$1 test=$2 pid
@@ -85,6 +93,7 @@ t "bounced-by-leave on a file" on_a_file bounced-by-leave
 core t "every byte counted" counted
 ! can passthrough || core t "NVMe commands" of_queue passthrough
 core t "a refusal is that of a copy" refused_file
+core t "a file that becomes journalled" becomes_journalled
 t "killed in traffic" killed
 core lt "the region is removed in traffic" ends_with region-gone until-the-end donard-cli region remove p2pmem0
 lt "the region is removed from an idle queue" ends_with ended idle-until-the-end donard-cli region remove p2pmem0
