@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# A drive whose blocks are larger than a page of memory: what a copy's last block may touch of either side.
+# A drive whose blocks are larger than a page of memory: what a copy's last block may touch of either side. And one whose
+# blocks are written in order only.
 
+ZONED=$(grep -l host-managed /sys/class/block/nvme*/queue/zoned | sed -nE 's,.*/(nvme[0-9]+)(c[0-9]+)?(n[0-9]+)/.*,/dev/\1\3,p;q')
+readonly ZONED
 readonly PARTIAL=$((MIB + 5000))
 
 # filled REGION - with bytes of which none may change that a copy does not own.
@@ -26,11 +29,12 @@ into_region() {
 	has "$1" "$2"
 }
 
-# Nowhere in persistent memory may the drive write the rest of the block, and no copy begins that cannot end.
+# Nowhere in persistent memory may the drive write the rest of the block: these bytes come through DRAM.
 into_persistent_memory() {
 	filled p2pmem2
-	exits 1 "is persistent memory.*multiple of 16384" donard-cli copy "$LAB_ALPHA" p2pmem2 --size "$PARTIAL"
-	has p2pmem2 0
+	copy "$LAB_ALPHA" p2pmem2 --size "$PARTIAL" --verify
+	result_is "$PARTIAL" switch $((PARTIAL % 16384))
+	has p2pmem2 "$PARTIAL"
 }
 
 from_persistent_memory() {
@@ -62,6 +66,29 @@ between() {
 	same_bytes "$2" "$WORK/seen" "$WORK/data" "$PARTIAL"
 }
 
+zoned_refused() {
+	exits 3 "$ZONED: $1.*zone" donard-cli copy p2pmem0 "$ZONED" --size 1M "${@:2}"
+}
+
+# Its writes go on from a write pointer: one that a copy has not moved is where it was.
+to_zones() {
+	regio write p2pmem0 0 "$MIB" <(head -c "$MIB" /dev/urandom)
+	zoned_refused "it is zoned"
+	zoned_refused "it is zoned" --allow-bounce
+	zoned_refused "it is zoned" --passthrough
+	equal "zones that were written" 0 "$(blkzone report "$ZONED" | grep -vc 'zcond: 1')"
+}
+
+from_zones() {
+	random_file "$WORK/data" "$MIB"
+	put_on_drive "$WORK/data" "$ZONED" 0
+	at_end "blkzone reset $ZONED"
+	copy "$ZONED" p2pmem0 --size "$MIB" --verify
+	result_is "$MIB" switch 0
+	regio read p2pmem0 0 "$MIB" "$WORK/seen"
+	same_bytes p2pmem0 "$WORK/seen" "$WORK/data" "$MIB"
+}
+
 t "into a region, whole blocks" into_region p2pmem0 "$MIB"
 t "into a region, a partial block" into_region p2pmem0 "$PARTIAL"
 t "into persistent memory, whole blocks" into_region p2pmem2 "$MIB"
@@ -70,3 +97,5 @@ t "from a region, a partial block" from_region p2pmem0
 t "from persistent memory, a partial block" from_persistent_memory
 t "to a drive of small blocks" between "$LAB_ALPHA" "$LAB_BETA"
 t "from a drive of small blocks" between "$LAB_BETA" "$LAB_ALPHA"
+t "to a zoned drive" to_zones
+t "from a zoned drive" from_zones

@@ -123,6 +123,12 @@ beta() {
 	endpoint beta beta.pmr "nvme,id=beta,serial=beta,bus=$1,drive=beta-disk,pmrdev=beta-mem"
 }
 
+# zoned CONTROLLER - a second namespace of a drive, which takes the writes of each zone in order.
+zoned() {
+	drive zoned
+	qemu_arg -device "nvme-ns,drive=zoned-disk,bus=$1,nsid=2,zoned=on,zoned.zone_size=64M,physical_block_size=4096,logical_block_size=4096"
+}
+
 # shared_beta BUS BUS - the same namespace by two controllers: beta, without a PMR, and beta2.
 shared_beta() {
 	drive beta
