@@ -150,6 +150,23 @@ node_on_nodev() {
 	refuses 1 'Permission denied. Its node is on a file system that is mounted with nodev' copy "$WORK/nodes/drive" p2pmem0 --size 4096
 }
 
+# As a container has it: all devices but a few are denied.
+node_of_denied_device() {
+	local number group=$WORK/devices/container program='echo $$ >"$0/cgroup.procs"; exec donard-cli copy "$@" --size 4096'
+	mkdir "$WORK/devices"
+	mount -t cgroup -o devices devices "$WORK/devices"
+	at_end "umount $WORK/devices"
+	mkdir "$group"
+	at_end "rmdir $group"
+	number=$(attr p2pmem0 dev)
+	echo "c $number rwm" >"$group/devices.deny"
+	exits 1 'p2pmem0.*The device cgroup of this container' sh -c "$program" "$group" "$LAB_ALPHA" p2pmem0
+	echo "c $number rwm" >"$group/devices.allow"
+	number=$(<"/sys/class/block/${LAB_ALPHA#/dev/}/dev")
+	echo "b $number rwm" >"$group/devices.deny"
+	exits 1 "$LAB_ALPHA.*The device cgroup of this container" sh -c "$program" "$group" "$LAB_ALPHA" p2pmem0
+}
+
 no_sysfs() {
 	local command
 	for command in list topo "copy $LAB_ALPHA p2pmem0 --size 4096" "copy $LAB_ALPHA $LAB_BETA --size 4096 --force-bounce"; do
@@ -281,6 +298,7 @@ t "held by somebody else" busy
 core t "mounted destination" mounted_target
 t "mount point with blanks" mounted_with_blanks
 t "node on nodev" node_on_nodev
+t "node of a denied device" node_of_denied_device
 t "few descriptors" few_descriptors
 core t "not an NVMe drive" not_nvme
 core t "source is destination" same_bytes_twice
