@@ -192,6 +192,7 @@ void p2pmem_warn_unrouted(struct p2pmem_region *r, char *reason)
 	u32 type = READ_ONCE(r->backing.type);
 	struct names astray;
 
+	device_lock_assert(&r->pdev->dev);
 	if (!type)
 		return;
 	name_clients(r, type, &astray);

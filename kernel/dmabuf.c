@@ -346,6 +346,7 @@ static enum p2pmem_importers tell_importers(struct p2pmem_export *x)
 	enum p2pmem_importers left = P2PMEM_IMPORTERS_LEAVE;
 	struct dma_buf_attachment *attach;
 
+	dma_resv_assert_held(x->dmabuf->resv);
 	if (!x->told)
 		tell(x);
 	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
@@ -419,12 +420,13 @@ enum p2pmem_importers p2pmem_exports_revoke_part(struct p2pmem_region *r,
 #define LOCK_TRIES	20
 
 /* Not for as long as an importer likes: exports_lock is held. */
-static bool lock_briefly(struct dma_resv *resv)
+static bool lock_briefly(struct p2pmem_export *x)
 {
 	int i;
 
+	lockdep_assert_held(&x->region->exports_lock);
 	for (i = 0; i < LOCK_TRIES; i++) {
-		if (dma_resv_trylock(resv))
+		if (dma_resv_trylock(x->dmabuf->resv))
 			return true;
 		schedule_timeout_idle(1);
 	}
@@ -439,7 +441,7 @@ void p2pmem_importers_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 
 	mutex_lock(&r->exports_lock);
 	list_for_each_entry(x, &r->exports, link) {
-		if (!lock_briefly(x->dmabuf->resv))
+		if (!lock_briefly(x))
 			continue;
 		list_for_each_entry(attach, &x->dmabuf->attachments, node) {
 			struct p2pmem_attachment *a = attach->priv;

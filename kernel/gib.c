@@ -189,6 +189,7 @@ int p2pmem_gib_may_split(struct vm_area_struct *vma, unsigned long addr)
 int p2pmem_gib_mprotect(struct vm_area_struct *vma, unsigned long start,
 			unsigned long end, unsigned long flags)
 {
+	mmap_assert_write_locked(vma->vm_mm);
 	if (vma->vm_private_data && !(flags & VM_ACCESS_FLAGS))
 		compat_zap_mapping(vma);
 	return 0;

@@ -482,6 +482,7 @@ int p2pmem_pmem_open(struct p2pmem_region *r, struct p2pmem_backing *b)
 	struct p2pmem_pmem *p;
 	int ret;
 
+	device_lock_assert(&r->pdev->dev);
 	if (!IS_ALIGNED(b->phys | b->bytes, P2PMEM_PAGEMAP_ALIGN))
 		return -EINVAL;
 	ret = nd_get();
