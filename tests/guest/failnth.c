@@ -3,9 +3,10 @@
  * Fails the first allocation of an operation of p2pmem, then the second, and so on until none is left to fail, by the
  * kernel's /proc/self/fail-nth (CONFIG_FAULT_INJECTION). LIBS: -luring
  *
- *	failnth OPERATION NODE [BDF [KIND [BAR]] | MODULE]
+ *	failnth OPERATION NODE [BDF [KIND [BAR [PAGE-TYPE [FOLIO-BYTES]]]] | MODULE]
  *
- * With a KIND the region NODE is made anew first: that of a BAR in 2 MiB of it.
+ * KIND, BAR, PAGE-TYPE and FOLIO-BYTES are numbers, as in struct p2pmem_region_add. With a KIND the region NODE is made
+ * anew first: that of a BAR, or of a GPU's aperture, in 2 MiB of it.
  *
  * After each failure: the errno is ENOMEM (EFAULT where the failed call was a copy from or to user space, which counts
  * as an allocation here; EBUSY where ioremap() failed, which does not say why; ECANCELED where a ring found no worker;
@@ -160,6 +161,25 @@ static int act_locate(void)
 	struct p2pmem_locate place = { .size = sizeof(place) };
 
 	return result(ioctl(file, P2PMEM_IOC_LOCATE, &place));
+}
+
+static int act_locate_dmabuf(void)
+{
+	struct p2pmem_locate_dmabuf place = { .size = sizeof(place), .dmabuf_fd = other };
+
+	return result(ioctl(file, P2PMEM_IOC_LOCATE_DMABUF, &place));
+}
+
+static int act_nvme_memory(void)
+{
+	struct p2pmem_nvme_memory memory = {
+		.size = sizeof(memory), .pci_domain = add.pci_domain,
+		.pci_bus = add.pci_bus, .pci_devfn = add.pci_devfn,
+	};
+	int rc = result(ioctl(control, P2PMEM_CTL_NVME_MEMORY, &memory));
+
+	unexplained += rc == -ENOMEM && !memory.reason[0];
+	return rc;
 }
 
 static int act_probe(void)
@@ -390,13 +410,33 @@ static void must_remove(void)
 		die("remove");
 }
 
-static int write_page_type(const char *type)
+static int open_attribute(const char *name, int flags)
 {
 	char path[64];
-	int fd, rc;
 
-	snprintf(path, sizeof(path), "/sys/class/p2pmem/%s/page_type", node + strlen("/dev/"));
-	fd = open(path, O_WRONLY | O_CLOEXEC);
+	snprintf(path, sizeof(path), "/sys/class/p2pmem/%s/%s", node + strlen("/dev/"), name);
+	return open(path, flags | O_CLOEXEC);
+}
+
+/* A list without this process, which holds memory, is no success. */
+static int act_holders(void)
+{
+	int fd = open_attribute("holders", O_RDONLY);
+	char text[4096] = "", line[32];
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	rc = result(read(fd, text, sizeof(text) - 1));
+	close(fd);
+	snprintf(line, sizeof(line), "%d failnth %lu ", getpid(), LENGTH);
+	return rc ?: strstr(text, line) ? 0 : -ENOENT;
+}
+
+static int write_page_type(const char *type)
+{
+	int fd = open_attribute("page_type", O_WRONLY), rc;
+
 	if (fd < 0)
 		return -errno;
 	rc = result(write(fd, type, strlen(type)));
@@ -462,10 +502,13 @@ static const struct scenario {
 	{ "info", open_region, act_info, nothing, close_region, false, 0 },
 	{ "claim", open_region, act_claim, reopen_region, close_region, false, 0 },
 	{ "sync", open_region, act_sync, nothing, close_region, false, 0 },
-	{ "read", open_and_own, act_read, nothing, close_region, false, false },
-	{ "write", open_and_own, act_write, nothing, close_region, false, false },
-	{ "copy", open_and_own, act_copy, reopen_and_own, close_region, false, false },
-	{ "locate", open_and_own, act_locate, nothing, close_region, false, false },
+	{ "read", open_and_own, act_read, nothing, close_region, false, 0 },
+	{ "write", open_and_own, act_write, nothing, close_region, false, 0 },
+	{ "copy", open_and_own, act_copy, reopen_and_own, close_region, false, 0 },
+	{ "locate", open_and_own, act_locate, nothing, close_region, false, 0 },
+	{ "locate-dmabuf", open_and_export, act_locate_dmabuf, nothing, close_both, false, 0 },
+	{ "holders", open_and_own, act_holders, nothing, close_region, false, 0 },
+	{ "nvme-memory", nothing, act_nvme_memory, nothing, nothing, false, 0 },
 	{ "probe", open_region, act_probe, nothing, close_region, false, 0 },
 	{ "mmap", open_region, act_mmap, undo_mmap, close_region, false, 0 },
 	{ "populate", open_region, act_populate, undo_mmap, close_region, false, 0 },
@@ -589,6 +632,19 @@ static const struct scenario *find_scenario(const char *name)
 	exit(2);
 }
 
+/* BDF [KIND [BAR [PAGE-TYPE [FOLIO-BYTES]]]] */
+static void read_add(int argc, char **argv)
+{
+	name_function(argv[0]);
+	add.kind = argc > 1 ? atoi(argv[1]) : 0;
+	add.bar = argc > 2 ? atoi(argv[2]) : 0;
+	add.page_type = argc > 3 ? atoi(argv[3]) : 0;
+	add.folio_bytes = argc > 4 ? strtoull(argv[4], NULL, 0) : 0;
+	/* One section of memory: what upstream leaves of several, nobody can undo (docs/uapi.md). */
+	if (add.kind == P2PMEM_KIND_PCI_BAR || add.kind == P2PMEM_KIND_GPU_NVIDIA)
+		add.length = LENGTH;
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_handler = bus_error };
@@ -596,7 +652,7 @@ int main(int argc, char **argv)
 	unsigned int place = 1;
 
 	if (argc < 3) {
-		fprintf(stderr, "usage: failnth OPERATION NODE [BDF [KIND [BAR]] | MODULE]\n");
+		fprintf(stderr, "usage: failnth OPERATION NODE [BDF [KIND [BAR [PAGE-TYPE [FOLIO-BYTES]]]] | MODULE]\n");
 		return 2;
 	}
 	operation = argv[1];
@@ -606,11 +662,7 @@ int main(int argc, char **argv)
 	if (argc > 3 && argv[3][0] == '/')
 		module_path = argv[3];
 	else if (argc > 3)
-		name_function(argv[3]);
-	add.kind = argc > 4 ? atoi(argv[4]) : 0;
-	add.bar = argc > 5 ? atoi(argv[5]) : 0;
-	/* One section of memory: what upstream leaves of several, nobody can undo (docs/uapi.md). */
-	add.length = add.kind == P2PMEM_KIND_PCI_BAR ? LENGTH : 0;
+		read_add(argc - 3, argv + 3);
 	control = open("/dev/p2pmem_control", O_RDWR | O_CLOEXEC);
 	fail_nth = open("/proc/self/fail-nth", O_RDWR | O_CLOEXEC);
 	if (fail_nth < 0 || (control < 0 && !module_path))

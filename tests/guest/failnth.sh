@@ -6,7 +6,8 @@
 # shellcheck source=helpers/gpu.sh
 . ./helpers/gpu.sh
 
-readonly PCI_BAR=1 NVME_CMB=2 NVME_PMR=3
+readonly PCI_BAR=1 NVME_CMB=2 NVME_PMR=3 GPU_NVIDIA=4 # enum p2pmem_kind
+readonly GENERIC=1 PMEM=3 # enum p2pmem_page_type
 
 # function_range NAME - first address of a function of the kernel, and the first behind it.
 function_range() {
@@ -73,6 +74,26 @@ changes_region() {
 	fails_each "$@"
 }
 
+# folio_fails OPERATION - of a region whose struct pages are one folio of 2 MiB.
+folio_fails() {
+	can folios || give_up_as_skip "kernel $LAB_KERNEL: no folios of 2 MiB"
+	changes_region "$1" /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2 "$GENERIC" "$((2 << 20))"
+}
+
+# pmem_fails OPERATION - of a region that is a pmem device. Its driver is loaded before, so that no call fails to load it.
+pmem_fails() {
+	modprobe -q nd_pmem || true
+	[[ -d /sys/bus/nd/drivers/nd_pmem ]] || give_up_as_skip "kernel $LAB_KERNEL has no driver for pmem devices"
+	changes_region "$1" /dev/p2pmem2 "$LAB_BETA_BDF" "$NVME_PMR" 0 "$PMEM"
+}
+
+# gpu_region_fails OPERATION - of a GPU's aperture, in which nothing is pinned yet.
+gpu_region_fails() {
+	with_gpu
+	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
+	fails_each "$1" /dev/p2pmem0 "$LAB_GPU_BDF" "$GPU_NVIDIA"
+}
+
 # pin_fails PAGE-TYPE [ARGUMENT...] - of with_gpu.
 pin_fails() {
 	with_gpu "${@:2}"
@@ -87,10 +108,11 @@ load_fails() {
 	fails_each load none /opt/donard/modules/p2pmem.ko
 }
 
-for operation in open info claim sync read write copy locate mmap populate fault fork export dma-buf-mmap ring; do
+for operation in open info claim sync read write copy locate locate-dmabuf holders mmap populate fault fork export dma-buf-mmap ring; do
 	t "$operation" fails_each "$operation" /dev/p2pmem0
 done
 t "probe" fails_each probe /dev/p2pmem0 "$LAB_BETA_BDF"
+t "nvme-memory" fails_each nvme-memory /dev/p2pmem1 "$LAB_ALPHA_BDF"
 for operation in open mmap fault sync; do
 	t "$operation, CMB" fails_each "$operation" /dev/p2pmem1
 	t "$operation, PMR" fails_each "$operation" /dev/p2pmem2
@@ -99,6 +121,9 @@ for operation in add remove; do
 	t "$operation, BAR" changes_region "$operation" /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
 	t "$operation, CMB" changes_region "$operation" /dev/p2pmem1 "$LAB_ALPHA_BDF" "$NVME_CMB"
 	t "$operation, PMR" changes_region "$operation" /dev/p2pmem2 "$LAB_BETA_BDF" "$NVME_PMR"
+	t "$operation, folios" folio_fails "$operation"
+	t "$operation, pmem device" pmem_fails "$operation"
+	t "$operation, GPU" gpu_region_fails "$operation"
 done
 t "page type to-generic" changes_region to-generic /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
 LEFT_OUT=$LEFT_OUT_OF_P2PDMA t "page type to-p2pdma" changes_region to-p2pdma /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
