@@ -10,6 +10,7 @@
 
 #include "nvme_regs.h"
 #include "p2pmem.h"
+#include "pmr.h"
 
 struct pmr {
 	void __iomem *regs;
@@ -18,14 +19,6 @@ struct pmr {
 	unsigned long ready_by;	/* jiffies: PMRCAP.PMRTO after it was enabled */
 	bool was_enabled;
 };
-
-/* PMRCAP.PMRTO in units of 500 ms or, if PMRTU is 1, minutes. */
-static unsigned int ready_timeout_ms(u32 cap)
-{
-	unsigned int unit_ms = FIELD_GET(NVME_PMRCAP_PMRTU, cap) ? 60000 : 500;
-
-	return max(FIELD_GET(NVME_PMRCAP_PMRTO, cap), 1U) * unit_ms;
-}
 
 static bool pmr_enabled(struct pmr *pmr)
 {
@@ -39,7 +32,7 @@ static void pmr_enable(struct pmr *pmr)
 	if (pmr->cap & NVME_PMRCAP_CMSS)
 		hi_lo_writeq(pmr->bus_address | NVME_PMRMSC_CMSE,
 			     pmr->regs + NVME_PMRMSCL);
-	WRITE_ONCE(pmr->ready_by, jiffies + msecs_to_jiffies(ready_timeout_ms(pmr->cap)));
+	WRITE_ONCE(pmr->ready_by, jiffies + msecs_to_jiffies(p2pmem_pmr_timeout_ms(pmr->cap)));
 	writel(NVME_PMRCTL_EN, pmr->regs + NVME_PMRCTL);
 }
 
@@ -70,6 +63,45 @@ static void pmr_disable(struct pmr *pmr)
 		hi_lo_writeq(0, pmr->regs + NVME_PMRMSCL);
 }
 
+static int pmr_explain(struct pci_dev *pdev, enum p2pmem_pmr_fit fit, unsigned int bar,
+		       char *reason)
+{
+	switch (fit) {
+	case P2PMEM_PMR_FITS:
+		return 0;
+	case P2PMEM_PMR_NOWHERE:
+		p2pmem_reason(reason, "the PMR of %s names a BAR that is not there, or one that ends before the offset",
+			      pci_name(pdev));
+		return -ENXIO;
+	case P2PMEM_PMR_IN_REGISTERS:
+		p2pmem_reason(reason, "the PMR of %s names BAR%u, where registers lie: the drive is at fault, and this memory cannot be offered",
+			      pci_name(pdev), bar);
+		return -EOPNOTSUPP;
+	case P2PMEM_PMR_TOO_SHORT:
+		break;
+	}
+	p2pmem_reason(reason, "the range ends past the PMR of %s", pci_name(pdev));
+	return -ENXIO;
+}
+
+static int pmr_place(struct pci_dev *pdev, struct pmr *pmr,
+		     struct p2pmem_region_add *req, struct p2pmem_place *place)
+{
+	unsigned int bar = p2pmem_pmr_bar(pmr->cap);
+	u64 bar_bytes = bar < PCI_STD_NUM_BARS ? pci_resource_len(pdev, bar) : 0;
+	enum p2pmem_pmr_fit fit;
+
+	fit = p2pmem_pmr_check(bar, bar_bytes, req->offset, req->length, &place->bytes);
+	if (fit == P2PMEM_PMR_FITS && p2pmem_bar_has_msix(pdev, bar, 0, U64_MAX))
+		fit = P2PMEM_PMR_IN_REGISTERS;
+	if (fit != P2PMEM_PMR_FITS)
+		return pmr_explain(pdev, fit, bar, req->reason);
+	place->bar = bar;
+	place->offset = req->offset;
+	pmr->bus_address = pci_bus_address(pdev, bar);
+	return 0;
+}
+
 static int pmr_vet(struct pci_dev *pdev, struct pmr *pmr,
 		   struct p2pmem_region_add *req, struct p2pmem_place *place)
 {
@@ -89,28 +121,7 @@ static int pmr_vet(struct pci_dev *pdev, struct pmr *pmr,
 			      pci_name(pdev));
 		return -EOPNOTSUPP;
 	}
-	place->bar = (pmr->cap >> 5) & 7;
-	place->offset = req->offset;
-	if (place->bar > 5 || pci_resource_len(pdev, place->bar) <= req->offset) {
-		p2pmem_reason(req->reason, "the PMR of %s names a BAR that is not there, or one that ends before the offset",
-			      pci_name(pdev));
-		return -ENXIO;
-	}
-	/* PMRCAP.BIR: 2 to 5; below are the controller's registers. */
-	if (place->bar < 2 || p2pmem_bar_has_msix(pdev, place->bar, 0, U64_MAX)) {
-		p2pmem_reason(req->reason, "the PMR of %s names BAR%u, where registers lie: the drive is at fault, and this memory cannot be offered",
-			      pci_name(pdev), place->bar);
-		return -EOPNOTSUPP;
-	}
-	place->bytes = pci_resource_len(pdev, place->bar) - req->offset;
-	if (req->length > place->bytes) {
-		p2pmem_reason(req->reason, "the range ends past the PMR of %s",
-			      pci_name(pdev));
-		return -ENXIO;
-	}
-	place->bytes = req->length ?: place->bytes;
-	pmr->bus_address = pci_bus_address(pdev, place->bar);
-	return 0;
+	return pmr_place(pdev, pmr, req, place);
 }
 
 static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,

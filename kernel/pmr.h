@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/*
+ * What PMRCAP of an NVMe controller (Base Specification 2.0, 3.1.4.20) says of the place
+ * of its PMR, and how long the controller may take to make it ready.
+ *
+ * Pure logic, as alloc.h.
+ */
+#ifndef P2PMEM_PMR_H
+#define P2PMEM_PMR_H
+
+#ifdef __KERNEL__
+#include <linux/types.h>
+#else
+#include <stdint.h>
+#include <linux/types.h>
+#endif
+
+enum p2pmem_pmr_fit {
+	P2PMEM_PMR_FITS,
+	P2PMEM_PMR_NOWHERE,	/* its BAR is not there, or ends before the offset */
+	P2PMEM_PMR_IN_REGISTERS,
+	P2PMEM_PMR_TOO_SHORT,	/* for the length that is wanted */
+};
+
+/* PMRCAP.BIR: the BAR that is the PMR; 6 and 7 are none. */
+static inline unsigned int p2pmem_pmr_bar(__u32 cap)
+{
+	return cap >> 5 & 7;
+}
+
+/**
+ * p2pmem_pmr_check() - does a PMR have the part that is wanted?
+ * @bar: its BAR; the specification has 2 to 5, and the controller's registers in 0 and 1
+ * @bar_bytes: the size of that BAR, 0 if there is none
+ * @offset: where the part begins
+ * @length: its length in bytes; 0: up to the end
+ * @bytes: out: how long it is, if it fits
+ */
+static inline enum p2pmem_pmr_fit p2pmem_pmr_check(unsigned int bar, __u64 bar_bytes,
+						   __u64 offset, __u64 length,
+						   __u64 *bytes)
+{
+	if (bar < 2)
+		return P2PMEM_PMR_IN_REGISTERS;
+	if (bar > 5 || offset >= bar_bytes)
+		return P2PMEM_PMR_NOWHERE;
+	if (length > bar_bytes - offset)
+		return P2PMEM_PMR_TOO_SHORT;
+	*bytes = length ? length : bar_bytes - offset;
+	return P2PMEM_PMR_FITS;
+}
+
+/* PMRCAP.PMRTO in units of 500 ms or, by PMRTU, of minutes; one unit where it is 0. */
+static inline __u32 p2pmem_pmr_timeout_ms(__u32 cap)
+{
+	__u32 units = cap >> 16 & 0xff;
+
+	return (units ? units : 1) * (cap >> 8 & 3 ? 60000 : 500);
+}
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Where a PMR may lie, and how long it may take to be ready, by its capabilities. */
+#include "unit.h"
+#include "../../kernel/pmr.h"
+
+#define MIB	(1ULL << 20)
+
+static __u32 cap_of_bar(unsigned int bar)
+{
+	return (~0U & ~(7U << 5)) | bar << 5;
+}
+
+static void bars(void **state)
+{
+	(void)state;
+	for (unsigned int bar = 0; bar < 8; bar++) {
+		enum p2pmem_pmr_fit want = bar < 2 ? P2PMEM_PMR_IN_REGISTERS :
+					   bar > 5 ? P2PMEM_PMR_NOWHERE : P2PMEM_PMR_FITS;
+		__u64 bytes = 0;
+
+		assert_int_equal(p2pmem_pmr_bar(cap_of_bar(bar)), bar);
+		assert_int_equal(p2pmem_pmr_check(bar, 64 * MIB, 0, 0, &bytes), want);
+		assert_int_equal(bytes, want ? 0 : 64 * MIB);
+	}
+}
+
+/* Whatever else is wrong with what is wanted: the registers' BAR is named as that. */
+static void registers_are_no_memory(void **state)
+{
+	static const __u64 offsets[] = { 0, 2 * MIB, UINT64_MAX };
+	__u64 bytes = 7;
+
+	(void)state;
+	for (unsigned int bar = 0; bar < 2; bar++)
+		for (size_t i = 0; i < 3; i++)
+			for (size_t j = 0; j < 3; j++)
+				assert_int_equal(p2pmem_pmr_check(bar, MIB, offsets[i], offsets[j], &bytes),
+						 P2PMEM_PMR_IN_REGISTERS);
+	assert_int_equal(bytes, 7);
+}
+
+static void parts(void **state)
+{
+	__u64 bytes = 0;
+
+	(void)state;
+	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, 2 * MIB, 0, &bytes), P2PMEM_PMR_FITS);
+	assert_int_equal(bytes, 62 * MIB);
+	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, 2 * MIB, 62 * MIB, &bytes), P2PMEM_PMR_FITS);
+	assert_int_equal(bytes, 62 * MIB);
+	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, 2 * MIB, 62 * MIB + 1, &bytes), P2PMEM_PMR_TOO_SHORT);
+	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, 62 * MIB, UINT64_MAX, &bytes), P2PMEM_PMR_TOO_SHORT);
+	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, 64 * MIB, 0, &bytes), P2PMEM_PMR_NOWHERE);
+	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, UINT64_MAX, 1, &bytes), P2PMEM_PMR_NOWHERE);
+	assert_int_equal(p2pmem_pmr_check(4, 0, 0, 0, &bytes), P2PMEM_PMR_NOWHERE);
+	assert_int_equal(bytes, 62 * MIB);
+}
+
+static void times(void **state)
+{
+	(void)state;
+	assert_int_equal(p2pmem_pmr_timeout_ms(0), 500);
+	assert_int_equal(p2pmem_pmr_timeout_ms(1 << 16), 500);
+	assert_int_equal(p2pmem_pmr_timeout_ms(0xff << 16), 127500);
+	assert_int_equal(p2pmem_pmr_timeout_ms(1 << 8), 60000);
+	assert_int_equal(p2pmem_pmr_timeout_ms(0xff << 16 | 1 << 8), 255 * 60000);
+	/* Its neighbours in the register say nothing about it. */
+	assert_int_equal(p2pmem_pmr_timeout_ms(0xff00fcff), 500);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(bars), cmocka_unit_test(registers_are_no_memory), cmocka_unit_test(parts),
+		cmocka_unit_test(times),
+	};
+
+	return cmocka_run_group_tests_name("pmr", tests, NULL, NULL);
+}
