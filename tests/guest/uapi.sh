@@ -53,6 +53,15 @@ reset_attribute() {
 	done
 }
 
+# The emulator's PMR is ready at once, so the module answers for it.
+pmr_is_not_ready_yet() {
+	local answer=/sys/module/answer
+	at_end "[[ ! -d $answer ]] || rmmod answer"
+	UNREADY="insmod /opt/donard/modules/answer.ko symbol=pmr_ready value=0" READY="rmmod answer" \
+		CALLS=$answer/parameters/calls unready
+	within 10 region_is_free p2pmem2
+}
+
 # The barrier of PMRCAP.PMRWBM is a read of PMRSTS, offset 0xe08: the emulator saw it.
 pmr_barrier() {
 	watch_dma
@@ -195,6 +204,7 @@ core t "controller reset under the CMB is told once" cmb_reset_is_told
 t "no write-back for persistent memory" no_write_back_for_persistent
 t "BAR that is not prefetchable" unprefetchable
 core t "barrier of the PMR" pmr_barrier
+t "PMR that is not ready yet" pmr_is_not_ready_yet
 core t "PMR survives its region" pmr_survives_its_region
 core t "CMB after a reset" cmb_after_reset
 if can p2pdma; then
