@@ -16,12 +16,13 @@ const char *dnd_disk_describe(const char *disk)
 		{ "zram", "compressed RAM" },
 		{ "ram", "a RAM disk" },
 		{ "nbd", "a network block device" },
+		{ "pmem", "a persistent memory device" },
 	};
 
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strncmp(disk, known[i].prefix, strlen(known[i].prefix)))
 			return known[i].what;
-	return "not an NVMe device";
+	return "a block device of another kind";
 }
 
 static int not_nvme(struct donard_context *ctx, const char *label, const char *disk)

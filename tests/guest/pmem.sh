@@ -249,6 +249,19 @@ refusals() {
 	equal "claim of the BAR after refusals" nvme "$(claim_of_pmr)"
 }
 
+# No drive moves the bytes of such a file: the CPU does, and donard does not do it in its place, not even when it may bounce.
+dax_file_is_refused() {
+	local before bounce
+	local why='^donard-cli: copy: /mnt/dax/file: pmem0 is a persistent memory device, not an NVMe drive\. Name'
+	dax store /mnt/dax/file "kept by msync"
+	before=$(sha256sum /mnt/dax/file)
+	for bounce in "" --allow-bounce; do
+		exits 1 "$why" donard-cli copy /mnt/dax/file p2pmem0 --size 1M ${bounce:+"$bounce"}
+		exits 1 "$why" donard-cli copy p2pmem0 /mnt/dax/file --size 1M ${bounce:+"$bounce"}
+	done
+	equal "the file" "$before" "$(sha256sum /mnt/dax/file)"
+}
+
 # As where the modules are not installed.
 no_driver() {
 	donard-cli region remove p2pmem2
@@ -424,6 +437,7 @@ pt "mode devdax" refused_mode devdax dax_pmem
 pt "mode fsdax" refused_mode fsdax nd_pmem
 pt "no memory for files" no_memory_for_files
 core pt "refusals" refusals
+pt "a file on DAX is refused" with_dax dax_file_is_refused
 pt "saved" saved
 core pt "mounted stays" with_dax mounted_stays
 if can folios; then
