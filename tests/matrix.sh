@@ -20,6 +20,16 @@ matrix_newest() {
 	matrix_rows kernel | awk 'NR == 1 { print $1 }'
 }
 
+# matrix_oldest - of those that Debian builds.
+matrix_oldest() {
+	matrix_kernels archive | sort -V | awk 'NR == 1 { print $1 }'
+}
+
+# matrix_releases - "RELEASE KERNEL..." a line.
+matrix_releases() {
+	matrix_rows release
+}
+
 # matrix_can KERNEL - its capabilities, on one line.
 matrix_can() {
 	matrix_rows kernel | awk -v kernel="$1" '$1 == kernel { $1 = $2 = ""; print $0 }' | xargs

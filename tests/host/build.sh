@@ -308,10 +308,14 @@ version_is_that_of_any_locale() {
 		diff -r "$LOGS/english" "$LOGS/turkish"
 }
 
-# By the words of dkms.conf, from what install-dkms copies and nothing else, for a kernel of the guests.
+# By the words of dkms.conf, which take each kernel of the guests, from what install-dkms copies and nothing else, for the
+# newest.
 dkms_builds() {
-	local dir=$LOGS/dkms root kernel
-	root=$(in_rig guest_root) && kernel=$(in_rig kernel_version "$root" 7) || return
+	local dir=$LOGS/dkms root series kernels=()
+	root=$(in_rig guest_root) || return
+	for series in $(matrix_kernels archive); do
+		kernels+=("$(in_rig kernel_version "$root" "$series")") || return
+	done
 	make -s install-dkms "DESTDIR=$dir/dest" || return
 	mkdir -p "$dir/tree/p2pmem"
 	for version in "$dir"/dest/usr/src/p2pmem-*; do
@@ -322,7 +326,7 @@ dkms_builds() {
 	in_rig in_root "$root" "$dir/tree" bash -ec '
 		dkms_tree=/out kernel_source_dir=/usr/src/linux-headers-$1
 		. /out/p2pmem/*/build/dkms.conf
-		for kernel in "$1" 6.1.0-50-amd64 6.12.117+deb13-amd64 7.0-rc1; do
+		for kernel in "$@" 7.0-rc1; do
 			[[ $kernel =~ $BUILD_EXCLUSIVE_KERNEL ]] || { echo "$kernel: left out"; false; }
 		done
 		for kernel in 5.10.0-30-amd64 6.0.3-1-amd64 8.0.1 16.1.0; do
@@ -334,7 +338,7 @@ dkms_builds() {
 		cd "/out/$PACKAGE_NAME/$PACKAGE_VERSION/build"
 		eval "${MAKE[0]}"
 		[[ $(modinfo -F version "${BUILT_MODULE_LOCATION[0]}/${BUILT_MODULE_NAME[0]}.ko") == "$PACKAGE_VERSION" ]]
-	' dkms "$kernel"
+	' dkms "${kernels[@]}"
 }
 
 run_build() {

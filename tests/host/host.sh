@@ -81,6 +81,17 @@ each_file_calls_for_suites() {
 	return "$bad"
 }
 
+# All that a new kernel is, as tests/matrix says.
+each_kernel_is_whole() {
+	local bad=0 kernel
+	for kernel in $(matrix_kernels archive); do
+		matrix_releases | grep -xE ".*[[:space:]]${kernel//./\\.}([[:space:]].*)?" || { echo "no release has kernel $kernel"; bad=1; }
+		matrix_guests gate | grep "^$kernel " || { echo "no guest of the gate boots kernel $kernel"; bad=1; }
+		[[ -s bench/baseline/$kernel.json ]] || { echo "no bench/baseline/$kernel.json"; bad=1; }
+	done
+	return "$bad"
+}
+
 run_style() {
 	progress "style"
 	try "style: licence lines" has_spdx
@@ -89,8 +100,19 @@ run_style() {
 	try "style: shellcheck" shell_is_clean
 	try "style: pipes are read to the end" pipes_are_read
 	try "style: each file calls for suites" each_file_calls_for_suites
+	try "style: each kernel has releases, guests and a baseline" each_kernel_is_whole
 	run_rooms
 	run_kernel_style
+}
+
+# each_release FUNCTION - FUNCTION RELEASE KERNEL...
+each_release() {
+	local rows row words
+	mapfile -t rows < <(matrix_releases)
+	for row in "${rows[@]}"; do
+		read -ra words <<<"$row"
+		"$1" "${words[@]}"
+	done
 }
 
 # --- the modules, compiled with all warnings for each kernel, inside the guest's root ---

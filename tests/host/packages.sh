@@ -85,11 +85,11 @@ small_module() {
 }
 
 # Of a checkout whose module is one line: the folder that modules_install fills is the one that depmod and dkms are told of,
-# and that uninstall-module empties. The headers of Debian's 6.1 name two releases. Then the same from a path with a space,
-# which Kbuild does not take.
+# and that uninstall-module empties. The headers of the oldest kernel name two releases (mk/module.mk). Then the same from a
+# path with a space, which Kbuild does not take.
 modules_go_where_they_are_sought() {
 	local dir=$LOGS/modules checkout=$LOGS/modules/checkout root kernel
-	root=$(in_rig guest_root) && kernel=$(in_rig kernel_version "$root" 6.1) || return
+	root=$(in_rig guest_root) && kernel=$(in_rig kernel_version "$root" "$(matrix_oldest)") || return
 	mkdir -p "$checkout/kernel"
 	cp -r --parents Makefile mk include/donard/version.h kernel/{Makefile,dkms.conf.in,60-p2pmem.rules,p2pmem.sysusers} \
 		"$checkout"
@@ -117,10 +117,11 @@ modules_go_where_they_are_sought() {
 }
 
 # In a layer over the guest's root, which loses the programs one after another. Nothing is compiled but the small module.
+# Debian compresses the modules of its newest kernel.
 minimal_system_is_told() {
 	local dir=$LOGS/minimal root kernel compressed
-	root=$(in_rig guest_root) && kernel=$(in_rig kernel_version "$root" 6.1) &&
-		compressed=$(in_rig kernel_version "$root" 6.12) || return
+	root=$(in_rig guest_root) && kernel=$(in_rig kernel_version "$root" "$(matrix_oldest)") &&
+		compressed=$(in_rig kernel_version "$root" "$(matrix_newest)") || return
 	mkdir -p "$dir/checkout/build"
 	sources | tar -c -T - | tar -x -C "$dir/checkout"
 	tar -c -C "$BUILD" --exclude='./*san' --exclude=./tests . | tar -x -C "$dir/checkout/build"
@@ -175,7 +176,7 @@ install_names_each_package() {
 		<(cd "$dir" && printf '%s\n' *.deb | grep -v -- -dbgsym_ | sort)
 }
 
-# packages_of RELEASE SERIES... - built, checked and used there.
+# packages_of RELEASE KERNEL... - built, checked and used there.
 packages_of() {
 	local release=$1 dir=$LOGS/packages-$1
 	shift
@@ -197,6 +198,5 @@ lintian_is_content() {
 
 run_packages() {
 	progress "packages"
-	packages_of bookworm 6.1
-	packages_of trixie 6.12 7
+	each_release packages_of
 }

@@ -14,7 +14,8 @@ recipe_commands() {
 # Builds and installs: natively, in the clean Debian. Everything else waits until that has booted.
 readonly BUILDS='(^|[[:space:]])(make|apt|apt-get|systemctl)[[:space:]]'
 
-# recipes_of RELEASE SERIES - installed, booted, used and removed there, with the module by itself and by DKMS.
+# recipes_of RELEASE KERNEL... - installed, booted with the first kernel, used and removed there, with the module by itself
+# and by DKMS.
 recipes_of() {
 	local release=$1 series=$2 dir=$LOGS/recipes-$1 way
 	mkdir -p "$dir/in" "$dir/guest"
@@ -42,8 +43,7 @@ lab_recipe() {
 run_recipes() {
 	local command
 	progress "recipes"
-	recipes_of bookworm 6.1
-	recipes_of trixie 6.12
+	each_release recipes_of
 	while IFS= read -r command; do
 		try "recipes: $command" lab_recipe "$command"
 	done < <(recipe_commands lab)
