@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A write cache: clients write over RDMA into a server's NVRAM, and hear that their
- * bytes are durable before any drive is touched.  The server then has an NVMe drive
- * pull them out of the NVRAM by itself.
+ * A write cache: clients write over RDMA into a server's NVRAM, and the server tells them
+ * that their bytes are durable before any drive is touched.  It then has an NVMe drive
+ * pull the bytes out of the NVRAM by itself.
  *
- * Conventions and errno values as in donard.h.
+ * Conventions and errno values are those of donard.h.
  */
 #ifndef DONARD_CACHE_H
 #define DONARD_CACHE_H
@@ -19,12 +19,12 @@ extern "C" {
 
 /* ---- server ------------------------------------------------------------ */
 
-#define DONARD_CACHE_FORMAT		(1U << 0)	/* lay a new log, where there is none or an empty one */
-#define DONARD_CACHE_VOLATILE_OK	(1U << 1)	/* NVRAM that a power cut empties; clients are told */
+#define DONARD_CACHE_FORMAT		(1U << 0)	/* make a new log if there is none, or an empty one */
+#define DONARD_CACHE_VOLATILE_OK	(1U << 1)	/* allow NVRAM that a power cut empties; clients are told */
 #define DONARD_CACHE_NO_CLEANER		(1U << 2)	/* leave the log as it is while nobody writes */
 #define DONARD_CACHE_READ_BACK		(1U << 3)	/* have clients of every device read back what they wrote */
 #define DONARD_CACHE_PASSTHROUGH	(1U << 4)	/* as DONARD_QUEUE_PASSTHROUGH, for the drive */
-#define DONARD_CACHE_GIVE_UP_DAMAGED	(1U << 5)	/* acknowledged records whose bytes are damaged, and no others */
+#define DONARD_CACHE_GIVE_UP_DAMAGED	(1U << 5)	/* lose acknowledged records whose bytes are damaged, and no others */
 
 enum donard_cache_event_type {
 	DONARD_CACHE_FORMATTED,		/* a new log lies in the NVRAM */
@@ -34,7 +34,7 @@ enum donard_cache_event_type {
 	DONARD_CACHE_CLIENT_LEFT,	/* after it said good-bye */
 	DONARD_CACHE_CLIENT_LOST,	/* without good-bye, or cut off by the server: text says why */
 	DONARD_CACHE_CLIENT_REFUSED,
-	DONARD_CACHE_DRIVE_FAILED,	/* what was to go to the drive is kept, and tried again */
+	DONARD_CACHE_DRIVE_FAILED,	/* the records are kept, and tried again */
 	DONARD_CACHE_DRIVE_WORKS,	/* again */
 	DONARD_CACHE_DRAINING,		/* told to end; number: records that go to the drive first */
 };
@@ -52,10 +52,10 @@ const char *donard_cache_event_text(enum donard_cache_event_type type);
  * struct donard_cache_event - something happened on a server
  * @size: of this record, as the library filled it
  * @type: what happened
- * @port: of LISTENING, that the server listens at; else 0
+ * @port: for LISTENING, the port that the server listens at; else 0
  * @peer: "192.0.2.1:4711", or when listening the server's own address; else ""
  * @text: why a client was lost or refused, or what is wrong with the drive; or ""
- * @number: records, of RECOVERED and DRAINING
+ * @number: how many records, for RECOVERED and DRAINING
  * @identity: of the log
  *
  * Strings live until the function that got the event returns.
@@ -78,19 +78,19 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * @size: sizeof(struct donard_cache_serve_options)
  * @nvram: the region that holds the log, "p2pmem2"; required
  * @backing: the drive, partition or file behind it, "/dev/nvme1n1"; required
- * @listen: address to listen at; NULL is loopback, and nowhere else
- * @status_path: of the socket that donard_cache_status() asks; NULL is
+ * @listen: address to listen at; NULL: loopback only
+ * @status_path: of the socket that donard_cache_status() asks; NULL:
  *	/run/donard/cache-NVRAM
  * @discard: with FORMAT: the identity of a log whose records may be lost
  * @flags: DONARD_CACHE_*
  * @clients: with FORMAT: how many at once, each with a part of the NVRAM; default 8
- * @high_percent: of the log, above which records go to the drive; default 60
- * @low_percent: down to which they go; default 30
- * @idle_ms: after which records go to the drive because nobody writes; default 500
+ * @high_percent: records go to the drive when the log is fuller than this; default 60
+ * @low_percent: they go until the log is this full; default 30
+ * @idle_ms: records go to the drive when nobody has written for so long; default 500
  * @timeout_ms: how long a client may be silent; default DONARD_RDMA_TIMEOUT_MS
  * @port: 0 lets the kernel choose; DONARD_CACHE_PORT is what clients expect
  * @event_fn: told of each event; may be NULL
- * @stop_fn: asked whether to end: then all goes to the drive first; may be NULL
+ * @stop_fn: asked whether to end; all records then go to the drive first; may be NULL
  * @user: handed to both
  */
 struct donard_cache_serve_options {
@@ -118,19 +118,19 @@ struct donard_cache_serve_options {
  * @ctx: the context
  * @options: how
  *
- * The log in the NVRAM is recovered first: what was acknowledged and is not on the drive
- * yet goes there.  The drive keeps what it holds; the cache is in front of it, and as long
- * as records are in the log, the drive alone is not up to date.  The log remembers
- * the drive, and is served with no other.
+ * The server first recovers the log in the NVRAM: acknowledged writes that are not on the
+ * drive yet go there.  The drive keeps what it holds.  The cache is in front of it, and as
+ * long as records are in the log, the drive alone is not up to date.  The log remembers its
+ * drive, and the server serves it with no other.
  *
- * A write is acknowledged when it and its record are in the NVRAM and the device's own
- * barrier has passed.  Errors of the drive are tried again, with growing pauses; the
- * records stay.
+ * The server acknowledges a write when the bytes and their record are in the NVRAM and the
+ * device's own barrier has passed.  If the drive fails, the records stay, and the server
+ * tries again, with growing pauses.
  *
  * Returns 0 when stop_fn asked for it and all is on the drive; -ENODEV when the
- * NVRAM or the drive went away (what was acknowledged is in the log), or the drive is another
- * one than the log's; -ENODATA where there is no log, -EILSEQ for a damaged one,
- * -EPROTONOSUPPORT for one of another version; -EBUSY where FORMAT would destroy data, and when
+ * NVRAM or the drive went away (acknowledged writes are in the log), or the drive is not
+ * the log's; -ENODATA when there is no log, -EILSEQ for a damaged one,
+ * -EPROTONOSUPPORT for one of another version; -EBUSY when FORMAT would destroy data, and when
  * NVRAM, drive or port are in use; -EHOSTUNREACH, -EOPNOTSUPP when the drive cannot reach the NVRAM
  * straight; -EOPNOTSUPP also for volatile NVRAM, or an address that no RDMA device serves; -ENOSPC
  * for too little NVRAM; -EIO, -ENOMEM; -EINVAL, -E2BIG for wrong options.
@@ -159,21 +159,21 @@ struct donard_cache_latency {
  * @epoch: how often the log was opened
  * @persistent: 1 when a power cut loses nothing, else 0
  * @draining: 1 when the server was told to end, else 0
- * @clients, @clients_ever: now, and since the server began
+ * @clients, @clients_ever: how many there are now, and since the server began
  * @recovered: records that were in the log when the server began
  * @records, @records_most: in the log, and how many there is room for
  * @window_bytes, @window_bytes_most: of clients' data in the log, and the room for them
- * @fill_percent: of what is fullest: records, or a client's window
- * @oldest_ms: since when the oldest record is in the log; 0 of an empty one
+ * @fill_percent: of whichever is fuller: the records, or a client's window
+ * @oldest_ms: how long the oldest record has been in the log; 0 if the log is empty
  * @writes, @reads, @trims, @flushes: requests that were answered
- * @written_bytes, @read_bytes: of these
+ * @written_bytes, @read_bytes: bytes of these requests
  * @groups: groups of requests that were acknowledged together
  * @barriers: of the NVRAM
- * @destaged_bytes, @coalesced_bytes: that went to the drive, and that needed not, since
- *	newer ones came
+ * @destaged_bytes, @coalesced_bytes: bytes that went to the drive, and bytes that did not
+ *	need to, since newer ones came
  * @drive_writes, @drive_flushes, @drive_reads: requests to the drive
- * @ignored_trims: that the drive cannot do, or failed
- * @drive_errors: of requests to the drive; each was tried again
+ * @ignored_trims: trims that the drive cannot do, or that failed
+ * @drive_errors: failed requests to the drive; each was tried again
  * @mismatches: writes whose bytes were not what their checksum says
  * @write_latency: of writes
  */
@@ -202,7 +202,7 @@ struct donard_cache_status {
  * @nvram: of the server, "p2pmem2"; or the path of its socket
  * @status: filled in
  *
- * Returns 0; -ENODEV when no server serves it; -EACCES; -EPROTO when what answers is of
+ * Returns 0; -ENODEV when no server serves it; -EACCES; -EPROTO when the server is of
  * another version; -EINVAL for a bad size.
  */
 int donard_cache_status(struct donard_context *ctx, const char *nvram,

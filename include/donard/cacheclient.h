@@ -8,24 +8,24 @@
  *	donard_cache_write(cache, 0, memory, 0, 1 << 20, me);
  *	donard_queue_wait(queue, 1, -1, &completion, 1);
  *
- * Conventions and errno values as in donard.h.  Completions come out of the queue, beside
- * those of files: donard_queue_poll(), donard_queue_wait(), donard_queue_descriptor() and
- * donard_queue_cancel() are for both.  A cache belongs to the thread of its queue.
+ * Conventions and errno values are those of donard.h.  Completions come out of the queue,
+ * beside those of files: donard_queue_poll(), donard_queue_wait(), donard_queue_descriptor()
+ * and donard_queue_cancel() serve both.  A cache belongs to the thread of its queue.
  *
- * There is no thread behind it.  What the connection needs is done within the queue's poll
- * and wait, and the queue's descriptor asks for them in time.  A program that calls neither
- * for longer than the server's limit (info.silence_ms) is given up by the server: its
- * requests then complete with -ECONNRESET.
+ * No thread works behind it.  The queue's poll and wait do what the connection needs, and the
+ * queue's descriptor asks for them in time.  If a program calls neither for longer than the
+ * server's limit (info.silence_ms), the server gives it up: its requests then complete with
+ * -ECONNRESET.
  *
- * Requests are in no order.  Two that are in flight and touch the same blocks, or the same
- * memory, are the caller's to keep apart; one that is sent after another's completion was
- * taken comes after it.
+ * Requests have no order.  The caller keeps apart requests in flight that touch the same
+ * blocks or the same memory.  A request that is sent after another's completion was taken
+ * comes after that one.
  *
- * A completion of a write says that the bytes, and all that was acknowledged before, survive a power cut of
- * the server; unless its flags have DONARD_COMPLETION_VOLATILE: then only after a flush.  Of a
- * write that completes with a failure, or was in flight when the connection ended, each
- * block is old or new; of one that fits into one request of the protocol
- * (info.request_bytes_max) all blocks are, together.
+ * A completion of a write says that the bytes, and all that was acknowledged before, survive a
+ * power cut of the server.  If its flags have DONARD_COMPLETION_VOLATILE, they do so only after
+ * a flush.  When a write completes with a failure, or was in flight when the connection ended,
+ * each of its blocks is either old or new; if it fits into one request of the protocol
+ * (info.request_bytes_max), all of its blocks are old, or all are new.
  *
  * When the connection is lost, each request completes with -ECONNRESET, and each call after that
  * fails with it.  Close the cache, and connect again.
@@ -49,7 +49,7 @@ struct donard_cache;
  * @address: of the server; required
  * @port: default DONARD_CACHE_PORT
  * @reserved: zero
- * @depth: requests that are held at most; default 64, up to 1024
+ * @depth: how many requests are held at most, up to 1024; default 64
  * @timeout_ms: how long the server may be silent; default DONARD_RDMA_TIMEOUT_MS
  * @flags: zero
  */
@@ -65,11 +65,11 @@ struct donard_cache_options {
 
 /**
  * donard_cache_connect() - connect to a server
- * @queue: that completions come out of; several caches may share one
+ * @queue: the queue that completions come out of; several caches may share one
  * @options: where
  * @cache: set to the connection, which donard_cache_close() ends
  *
- * Waits for the server's answer.
+ * The call waits for the server's answer.
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
  * machine; -EBUSY when it has as many clients as it can; -ETIMEDOUT without an answer;
@@ -81,10 +81,10 @@ int donard_cache_connect(struct donard_queue *queue, const struct donard_cache_o
 
 /**
  * donard_cache_close() - end a connection
- * @cache: NULL is fine; by the thread of its queue, before or after the queue is closed
+ * @cache: may be NULL; the thread of its queue closes it, before or after the queue
  *
  * Completions that were not taken are lost, and requests in flight end as if the connection was
- * lost; no device writes into their memory after that.  What was acknowledged stays so.
+ * lost; no device writes into their memory after that.  Acknowledged writes stay.
  */
 void donard_cache_close(struct donard_cache *cache);
 
@@ -94,13 +94,13 @@ void donard_cache_close(struct donard_cache *cache);
  * @identity: of the log in the server's NVRAM
  * @drive_bytes: how long the drive is
  * @window_bytes: how much may be on its way to the drive at once
- * @request_bytes_max: of one request of the protocol; longer ones are cut
- * @block_bytes: offsets and lengths are multiples of it
- * @depth: requests of the protocol in flight at most
+ * @request_bytes_max: the longest request of the protocol; longer requests are cut
+ * @block_bytes: offsets and lengths are multiples of this
+ * @depth: how many requests of the protocol are in flight at most
  * @silence_ms: how long the server waits for a sign of life
  * @in_flight: requests that have no completion yet, or one that was not taken
- * @requests: that were taken so far
- * @messages: that they were cut into so far
+ * @requests: how many requests were taken so far
+ * @messages: how many requests of the protocol they were cut into so far
  * @waited: requests that had to wait because the server's log was full
  * @durable: writes survive a power cut of the server when they complete
  * @reads_back: each write is read back, so that no device holds it
@@ -144,20 +144,20 @@ int donard_cache_info(const struct donard_cache *cache, struct donard_cache_info
  * @cache: the connection
  * @drive_offset: a multiple of info.block_bytes
  * @memory: of the same context; the CPU must reach it, since it takes a checksum of the bytes
- * @memory_offset: in it; aligned to nothing
- * @length_bytes: a multiple of info.block_bytes; longer than info.request_bytes_max is cut
+ * @memory_offset: in it; any
+ * @length_bytes: a multiple of info.block_bytes; cut if longer than info.request_bytes_max
  * @user: comes back with the completion
  *
- * It begins at once.  While the server's log is full it waits, and does not fail.  The
- * bytes must stay as they are until it completes.
+ * The write begins at once.  While the server's log is full it waits, and does not fail.
+ * The bytes must stay as they are until it completes.
  *
- * The memory is registered with the device, and held, when it is first used: until
- * donard_cache_forget() or the connection's end, or until 64 others were used and nothing is
- * in flight in it.  When its region goes away the connection lets go of it by itself.
+ * The first use of a memory registers it with the device.  The connection then holds it until
+ * donard_cache_forget() or its own end, or until 64 others were used and nothing is in flight
+ * in this one.  When the memory's region goes away the connection lets go of it by itself.
  *
  * Returns 0; -EAGAIN when options.depth requests are held: take completions; -EINVAL for the
  * alignment; -ENXIO past the end of the drive or the memory; -EOPNOTSUPP for memory that the
- * device cannot register, or that the CPU does not reach; -ENODEV when its region is going
+ * device cannot register, or that the CPU cannot reach; -ENODEV when its region is going
  * away; -ECONNRESET, -EPERM, -ENOMEM.
  */
 int donard_cache_write(struct donard_cache *cache, uint64_t drive_offset,
@@ -169,12 +169,12 @@ int donard_cache_write(struct donard_cache *cache, uint64_t drive_offset,
  * @cache: the connection
  * @drive_offset: a multiple of info.block_bytes
  * @memory: of the same context
- * @memory_offset: in it; aligned to nothing
- * @length_bytes: a multiple of info.block_bytes; longer than info.request_bytes_max is cut
+ * @memory_offset: in it; any
+ * @length_bytes: a multiple of info.block_bytes; cut if longer than info.request_bytes_max
  * @user: comes back with the completion
  *
- * The server puts them there by itself, for which it gets the right to write into all of this
- * memory until the memory is forgotten or the connection ends.
+ * The server itself writes the bytes into the memory.  For that it has the right to write into
+ * all of this memory until the memory is forgotten or the connection ends.
  *
  * Returns as donard_cache_write(); -EROFS for memory that may not be written.
  */
@@ -189,14 +189,14 @@ int donard_cache_read(struct donard_cache *cache, uint64_t drive_offset,
  * @length_bytes: a multiple of info.block_bytes, and not 0
  * @user: comes back with the completion
  *
- * What they read as afterwards is not defined.  A drive that cannot do it ignores it.
+ * What the blocks read as afterwards is not defined.  A drive that cannot trim ignores it.
  *
  * Returns 0; -EAGAIN, -EINVAL, -ENXIO, -ECONNRESET, -EPERM.
  */
 int donard_cache_trim(struct donard_cache *cache, uint64_t drive_offset, uint64_t length_bytes,
 		      void *user);
 
-#define DONARD_CACHE_TO_DRIVE	(1U << 0)	/* as far as the drive, not only the NVRAM */
+#define DONARD_CACHE_TO_DRIVE	(1U << 0)	/* in the drive, not only in the NVRAM */
 
 /**
  * donard_cache_flush() - make durable what was written
@@ -204,9 +204,9 @@ int donard_cache_trim(struct donard_cache *cache, uint64_t drive_offset, uint64_
  * @flags: DONARD_CACHE_TO_DRIVE
  * @user: comes back with the completion
  *
- * Covers every write and trim whose completion was taken before this call.  In durable NVRAM
- * they are so already, and it costs one message; with DONARD_CACHE_TO_DRIVE, or without such
- * NVRAM, it completes when the drive has them durably.
+ * The flush covers every write and trim whose completion was taken before this call.  In
+ * durable NVRAM these are durable already, and the flush costs one message.  With
+ * DONARD_CACHE_TO_DRIVE, or without such NVRAM, it completes when they are durable in the drive.
  *
  * Returns 0; -EAGAIN, -EINVAL, -ECONNRESET, -EPERM.
  */
@@ -221,7 +221,7 @@ int donard_cache_flush(struct donard_cache *cache, uint32_t flags, void *user);
  * @memory: of the same context
  * @directions: DONARD_CACHE_FOR_WRITES, DONARD_CACHE_FOR_READS, or both
  *
- * What the first request with it would do otherwise.
+ * Otherwise the first request with that memory does it.
  *
  * Returns 0; -EINVAL, -EOPNOTSUPP, -EROFS, -ENODEV, -EAGAIN, -ECONNRESET, -EPERM, -ENOMEM.
  */
@@ -231,7 +231,7 @@ int donard_cache_register(struct donard_cache *cache, struct donard_memory *memo
 /**
  * donard_cache_forget() - let go of a memory
  * @cache: the connection
- * @memory: that was used, or not
+ * @memory: the memory, whether it was used or not
  *
  * Returns 0; -EBUSY while requests in flight use it; -EPERM.
  */

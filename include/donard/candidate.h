@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What could be a region: memory behind the BARs of this machine, and how to know it
- * again after a reboot.  The conventions are those of donard.h.
+ * What could be a region: memory behind the BARs of this machine, and how to recognise it
+ * after a reboot.  The conventions are those of donard.h.
  */
 #ifndef DONARD_CANDIDATE_H
 #define DONARD_CANDIDATE_H
@@ -18,15 +18,15 @@ extern "C" {
  * @bdf: "0000:03:00.0"
  * @kind: a Controller Memory Buffer, a Persistent Memory Region, or any other memory BAR
  * @bar: which BAR it lies in
- * @size_bytes: 0 when only the device could tell, and did not; then @bar and @offset_bytes are
- *	not known either.  So it is with a Controller Memory Buffer that nobody has enabled
+ * @size_bytes: 0 when only the device could tell, and did not, as for a Controller Memory Buffer
+ *	that nobody has enabled; @bar and @offset_bytes are then not known either
  * @offset_bytes: where it begins within its BAR
  * @driver: of the function, or ""
- * @serial: of the NVMe controller, else the PCI Device Serial Number
+ * @serial: that of the NVMe controller, else the PCI Device Serial Number
  *	("00-11-22-33-44-55-66-77"); "" when there is none, or only root could see it
  * @path: from the root of the PCI tree, "pci-0000:00:03.0/00.0/01.0": the same as
  *	long as the device is in its slot, whatever the buses are numbered
- * @slot: of the machine, as the firmware or the hotplug driver calls it, or ""
+ * @slot: the slot's name, as the firmware or the hotplug driver has it, or ""
  * @by_id: name of the memory by @serial, "nvme-MODEL_SERIAL-cmb" or
  *	"pci-00-11-22-33-44-55-66-77-bar2", or ""
  * @by_path: name of the memory by @path, "pci-0000:00:03.0/00.0/01.0-bar2" with each
@@ -56,9 +56,9 @@ struct donard_candidate_list;
  * @ctx: the context
  * @list: set to the list, which donard_candidate_list_free() frees
  *
- * Looks at memory BARs of 2 MiB or more of functions that are no bridges, and at what
- * NVMe controllers say of themselves.  Needs no module, but what tells a Persistent
- * Memory Region from another BAR are registers that the module reads, for root.  Only
+ * The call looks at memory BARs of 2 MiB or more of functions that are no bridges, and at
+ * what NVMe controllers say about themselves.  It needs no module; but to tell a Persistent
+ * Memory Region from another BAR takes registers, which the module reads for root.  Only
  * root sees PCI serial numbers.
  *
  * Returns how many there are, which may be 0; -ENOMEM.
@@ -85,7 +85,7 @@ const struct donard_candidate_info *donard_candidate_get(const struct donard_can
 
 /**
  * donard_candidate_list_free() - free a list and all its records
- * @list: NULL is fine
+ * @list: may be NULL
  */
 void donard_candidate_list_free(struct donard_candidate_list *list);
 
@@ -97,7 +97,7 @@ void donard_candidate_list_free(struct donard_candidate_list *list);
  *
  * The removal of a region waits for such importers.
  *
- * Returns 0; -ENODEV; -EINVAL when @name cannot be a region's; -EACCES unless the
+ * Returns 0; -ENODEV; -EINVAL when @name cannot name a region; -EACCES unless the
  * caller is root.
  */
 int donard_region_set_pinned_importers(struct donard_context *ctx, const char *name,

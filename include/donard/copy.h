@@ -2,7 +2,7 @@
 /*
  * Copies between drives, files, regions and GPUs, in one call.
  *
- * Conventions and errno values as in donard.h, which includes this file.
+ * Conventions and errno values are those of donard.h, which includes this file.
  */
 #ifndef DONARD_COPY_H
 #define DONARD_COPY_H
@@ -20,7 +20,7 @@ struct donard_measurement;
 /** enum donard_phase - what a copy or an RDMA transfer is doing */
 enum donard_phase {
 	DONARD_PHASE_COPY,	/* moving the data */
-	DONARD_PHASE_FLUSH,	/* making it durable: called once, and cannot be stopped */
+	DONARD_PHASE_FLUSH,	/* making it durable: told once, and cannot be stopped */
 	DONARD_PHASE_VERIFY,	/* reading it again and comparing it */
 };
 
@@ -66,23 +66,23 @@ const char *donard_evidence_text(enum donard_evidence evidence);
 
 /**
  * enum donard_bounce_evidence - how it is known what went through DRAM
- * @DONARD_BOUNCE_UNKNOWN: it is not known, as of a copy that failed
+ * @DONARD_BOUNCE_UNKNOWN: it is not known, for instance after a copy that failed
  * @DONARD_BOUNCE_STATED: the file system says that it reads and writes the file
- *	directly; its page cache could not be watched, as by a user who may
- *	read the file and not write it
- * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache, which
- *	held no more of a file's range after the copy than before; a drive as a
- *	whole, or a partition, has no other way through it
- * @DONARD_BOUNCE_CERTAIN: donard did it itself, or no drive had a part in it
+ *	directly; its page cache could not be watched, for instance by a user who may
+ *	read the file but not write it
+ * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache, and the cache
+ *	held no more of a file's range after the copy than before; a whole drive or a
+ *	partition has no other way through it
+ * @DONARD_BOUNCE_CERTAIN: donard bounced the bytes itself, or no drive took part
  * @DONARD_BOUNCE_AT_MOST: pages of the range came into the page cache meanwhile,
  *	by another program or by a bounce, and all of them are counted
- * @DONARD_BOUNCE_CHANGED: what LVM, md or multipath makes the drive of changed meanwhile,
- *	nobody knows by which way the bytes went, and all of them are counted
+ * @DONARD_BOUNCE_CHANGED: the devices that LVM, md or multipath makes the drive of changed
+ *	meanwhile; nobody knows which way the bytes went, and all of them are counted
  *
  * One bounce is never counted.  While another program writes to the very pages of
- * the destination through the page cache, the kernel may write them through it, too,
- * and drop them: on drives, partitions and ext4.  Do not write to a destination
- * during a copy.
+ * the destination through the page cache, the kernel may write the copy's data through
+ * the cache too, and drop the pages: on drives, partitions and ext4.  Do not write to a
+ * destination during a copy.
  */
 enum donard_bounce_evidence {
 	DONARD_BOUNCE_UNKNOWN,
@@ -107,13 +107,13 @@ const char *donard_bounce_evidence_text(enum donard_bounce_evidence evidence);
  * @length_bytes: default: to the end of the source
  * @src_offset_bytes, @dst_offset_bytes: where to start
  * @block_bytes: size of one request, default 1 MiB.  A request that is longer than a
- *	command of the drive becomes several
+ *	command of the drive becomes several commands
  * @queue_depth: requests of @block_bytes in flight, default 16
  * @flags: DONARD_COPY_*
  * @via: the region that a drive-to-drive copy stages its data in; NULL: the best one
  * @progress_fn: may be NULL
  * @progress_user: handed to @progress_fn
- * @meter: NULL, or a meter, which counts during exactly the @seconds of the result
+ * @meter: NULL, or a meter that counts exactly during the @seconds of the result
  * @measurement: filled with what @meter counted; required with @meter
  */
 struct donard_copy_options {
@@ -151,26 +151,26 @@ struct donard_leg {
 /**
  * struct donard_copy_result - what happened; valid after a failure too
  * @size: in: sizeof(struct donard_copy_result)
- * @bytes: from the start of the range, without a gap, that were copied
- * @bounced_bytes: of those, how many went through DRAM.  Where a file has to end within
- *	a block, the file system itself completes the block there, and the partial last
- *	block of a copy into persistent memory is stored by the CPU, which overwrites
- *	nothing behind it: the last bytes, fewer than a block, then count although the
- *	route is direct
+ * @bytes: how many bytes were copied, from the start of the range and without a gap
+ * @bounced_bytes: how many of those went through DRAM.  The last bytes, fewer than a block,
+ *	may count although the route is direct.  If a file has to end within a block, the
+ *	file system itself completes that block; and the CPU stores the partial last block of
+ *	a copy into persistent memory, so that nothing behind it is overwritten
  * @bounced_evidence: how that is known
- * @kept_bytes: of a file that was written, how many lie behind the copy, unchanged.  None when
+ * @kept_bytes: how many bytes of a file that was written lie behind the copy, unchanged.  None when
  *	neither length_bytes nor dst_offset_bytes was given: the file then ends where the copy ends
- * @seconds: of moving the bytes and making them durable: after the checks and the proof, before the verification
+ * @seconds: how long it took to move the bytes and to make them durable, without the checks and the proof
+ *	before and the verification after that
  * @route: DONARD_ROUTE_NONE when nothing was copied, as when the source is empty
- * @route_evidence: predicted, or proven: a probe was moved and compared, by each leg that has bytes of the copy
+ * @route_evidence: proven if each leg that has bytes of the copy moved a probe that compared equal; else predicted
  * @leg_count: how many of @legs are filled in
- * @legs: of the source and then of the destination, where these are made of other devices, as by LVM or md
- * @block_bytes, @queue_depth: the values that were used.  Blocks are smaller than asked
- *	for, and more are in flight, where one command of the drive holds less; fewer
- *	are in flight where memory or the copy is too small
+ * @legs: those of the source, then those of the destination, if LVM or md makes them of other devices
+ * @block_bytes, @queue_depth: the values that were used.  If one command of the drive holds less than was
+ *	asked for, blocks are smaller and more of them are in flight; if memory or the copy is too small,
+ *	fewer are in flight
  * @verified: every byte was read again and compared
  * @fixed_buffers: the memory was registered with io_uring
- * @durable: the data survives a power cut: it was flushed, and nothing on its way was told to send no flush
+ * @durable: the data survives a power cut: it was flushed, and nothing on its way was told to drop flushes
  * @durable_reason: why it is not durable, or ""
  * @passthrough: drives were read and written with NVMe commands that donard built
  * @via: the region that the data was staged in, or ""
@@ -210,10 +210,11 @@ struct donard_copy_result {
  * @options: NULL for the defaults
  * @result: filled in, after a failure too
  *
- * Nothing is written if a check refuses.  "gpu:N" is the GPU that CUDA numbers N, and "gpu:0000:03:00.0"
- * the one at that address: its memory is allocated and pinned for this copy
- * (donard_memory_alloc_cuda()), then freed.  As @src, or if it is to be verified, it is first filled with
- * a pattern that no other copy has; as @src it needs options.length_bytes.  VERIFY reads it by cuMemcpyDtoH().
+ * Nothing is written if a check refuses the copy.  "gpu:N" is the GPU that CUDA numbers N, and
+ * "gpu:0000:03:00.0" the one at that address.  The call allocates and pins memory of that GPU for this copy
+ * (donard_memory_alloc_cuda()), and then frees it.  If a GPU is @src, or the copy is to be verified, its
+ * memory is first filled with a pattern that no other copy has; a GPU as @src needs options.length_bytes.
+ * VERIFY reads the memory by cuMemcpyDtoH().
  *
  * Returns 0; -EBADMSG when data did not arrive or verification failed;
  * -EHOSTUNREACH without a route; -ECANCELED when stopped; -EINVAL, -E2BIG for

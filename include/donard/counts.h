@@ -3,8 +3,8 @@
  * What regions and drives have done so far, as the kernel counts it.  The conventions
  * are those of donard.h.
  *
- * Counts only grow, from 0, as long as the region or the drive is there: the
- * difference of two is what happened in between.
+ * Counts start at 0 and only grow as long as the region or the drive is there, so the
+ * difference of two counts is what happened in between.
  */
 #ifndef DONARD_COUNTS_H
 #define DONARD_COUNTS_H
@@ -21,13 +21,13 @@ extern "C" {
  * @maps: mappings made
  * @faults: page faults of mappings
  * @pins: buffers of io_uring that were registered without a mapping, and mappings of
- *	dma-bufs by devices.  What the kernel pins of a mapping, as for O_DIRECT, is not
- *	in it: nobody tells the module
+ *	dma-bufs by devices.  It leaves out what the kernel pins of a mapping, for O_DIRECT
+ *	for instance, since nobody tells the module
  * @routes: routes of functions that were judged
  * @read_bytes: what the CPU read out of the region, by read() and by copies between regions
  * @written_bytes: likewise, into the region
  * @taken_bytes: memory that was taken, whether or not it has come back
- * @peak_bytes: the most that was owned at a time; not the difference of two.  Memory of a
+ * @peak_bytes: the most that was owned at a time; differences of it mean nothing.  Memory of a
  *	closed file is owned until nobody has it pinned
  *
  * What devices move is counted by them: donard_drive_counts().
@@ -51,7 +51,7 @@ struct donard_region_counts {
  * @counts: filled in
  *
  * Returns 0; -ENODEV when there is no such region; -EOPNOTSUPP without the module, or
- * when it is of an older release; -EINVAL.
+ * with the module of an older release; -EINVAL.
  */
 int donard_region_counts(struct donard_context *ctx, const char *region,
 			 struct donard_region_counts *counts);
@@ -63,11 +63,11 @@ int donard_region_counts(struct donard_context *ctx, const char *region,
  * @writes: likewise
  * @read_bytes: into a region or into DRAM
  * @written_bytes: likewise
- * @in_flight: now; not the difference of two
+ * @in_flight: how many are in flight now; differences of it mean nothing
  *
- * NVMe passthrough is in it only where queue/iostats_passthrough is 1 (Linux 6.13 and later).
- * All but @in_flight stay 0 while queue/iostats is 0.  Of a namespace with several paths (native
- * NVMe multipath), which counts nothing itself before Linux 6.4, it is the sum of the paths.
+ * NVMe passthrough counts only where queue/iostats_passthrough is 1 (Linux 6.13 and later).
+ * All but @in_flight stay 0 while queue/iostats is 0.  A namespace with several paths (native
+ * NVMe multipath) counts nothing itself before Linux 6.4; its counts are the sums of its paths.
  */
 struct donard_drive_counts {
 	size_t size;

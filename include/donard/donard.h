@@ -12,13 +12,14 @@
  *   - A context and what came out of it belong to one thread at a time; use one context a thread.
  *   - Strings inside of returned records live as long as their list.
  *   - Structures begin with their size, which the caller sets to sizeof. Later releases append
- *     members. Of a structure that goes in, members that the caller does not know are taken as
- *     zero; members that the library does not know must be zero, else the call fails with
- *     -E2BIG. Of one that comes out, the library fills what both know and zeroes the rest.
+ *     members. In a structure that goes in, the library takes members that the caller does
+ *     not know as zero; members that the library does not know must be zero, else the call fails
+ *     with -E2BIG. In one that comes out, it fills the members that both know and zeroes the rest.
  *     Reserved members must be zero.
- *   - Enumerations grow at their end: expect values that you do not know. The calls named donard_..._text() have words for them.
- *   - No call leaves a signal handler behind, or other signals blocked than before: where a call touches device memory by the CPU, a region that
- *     goes away ends as an error and not as SIGBUS.
+ *   - Enumerations grow at their end: expect values that you do not know. The calls named
+ *     donard_..._text() have words for them.
+ *   - No call leaves a signal handler or a changed signal mask behind. If a region goes away while
+ *     a call touches device memory by the CPU, the call fails; no SIGBUS reaches the program.
  *
  * errno values with one meaning everywhere:
  *
@@ -31,7 +32,7 @@
  *   ECONNREFUSED  the RDMA peer does not want this client
  *   ECONNRESET  the RDMA peer, or the link to it, is gone
  *   EHOSTUNREACH  no peer-to-peer route between the two devices
- *   EFAULT      a buffer of the program is not all there, or no plain memory
+ *   EFAULT      a buffer of the program is not wholly mapped, or is not plain memory
  *   EILSEQ      the log of a write cache is damaged
  *   EINTR       a signal ended the wait
  *   EINVAL      a wrong argument: a bad name, size, flag or alignment
@@ -40,7 +41,7 @@
  *   EMFILE      the process has too many open files
  *   ENETDOWN    the port of an RDMA device is not active
  *   ENODATA     there is no log of a write cache
- *   ENODEV      there is no such device or region, or not any more
+ *   ENODEV      there is no such device or region, or it is gone
  *   ENOENT      there is no such file
  *   ENOMEM      there is too little memory, or the limit of locked memory is too low
  *   ENOSPC      the region or the meter has no room left
@@ -99,16 +100,15 @@ struct donard_config {
  * @config: NULL for the defaults; copied
  *
  * Returns 0; -ENOMEM; -EINVAL for a bad size, -E2BIG for unknown members that
- * are set. There is no text of these failures.
+ * are set. These failures have no text.
  */
 int donard_open(struct donard_context **ctx, const struct donard_config *config);
 
 /**
  * donard_close() - free a context
- * @ctx: NULL is fine
+ * @ctx: may be NULL
  *
- * Queues, files, memories, lists, meters and registrations are freed before it, by their
- * own calls.
+ * First free its queues, files, memories, lists, meters and registrations, by their own calls.
  */
 void donard_close(struct donard_context *ctx);
 
@@ -116,8 +116,8 @@ void donard_close(struct donard_context *ctx);
  * donard_error() - the text of the last failure
  * @ctx: on which a call failed
  *
- * Names the object, the cause and a remedy, in one or two sentences on one line. What stands in it of other
- * people's names is printable: "\x1b" for a byte that is not.
+ * It names the object, the cause and a remedy, in one or two sentences on one line. Names from elsewhere
+ * are made printable: a byte that is not stands there as "\x1b".
  *
  * Returns the text, never NULL; it lives until the next call with this context.
  */
@@ -172,10 +172,10 @@ enum donard_region_kind {
 };
 
 enum donard_page_type {
-	DONARD_PAGES_DEFAULT,	/* of the kind, where one is asked for; else unknown */
+	DONARD_PAGES_DEFAULT,	/* in a request: the kind's default; in an answer: unknown */
 	DONARD_PAGES_GENERIC,
 	DONARD_PAGES_P2PDMA,
-	DONARD_PAGES_PMEM,	/* of a pmem device, which alone has the memory */
+	DONARD_PAGES_PMEM,	/* a pmem device has the memory, and nobody else */
 };
 
 enum donard_memtype {
@@ -190,7 +190,7 @@ enum donard_region_state {
 	DONARD_STATE_READY,
 	DONARD_STATE_DRAINING,		/* being taken away */
 	DONARD_STATE_QUARANTINED,	/* gone; a device may still write there */
-	DONARD_STATE_GONE,		/* ended: of memory that is still held, never in a list */
+	DONARD_STATE_GONE,		/* ended; only told of memory that is still held, never in a list */
 };
 
 /**
@@ -257,22 +257,22 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @kind: what kind of memory of that device
  * @bar: the BAR that it lies in
  * @size_bytes: of the whole region
- * @available_bytes: that nobody owns
+ * @available_bytes: how much of it nobody owns
  * @page_type: whether the kernel checks routes for its pages
  * @memtype: how the CPU's caches treat it
  * @state: ready, or why not
  * @persistent: it keeps its contents without power
  * @pinned_importers: dma-bufs go to drivers that cannot be told to let go
- * @holders: lines of "pid comm bytes pinned_pages [device]", the last one perhaps
- *	"and N more"; pid 0: ended, or not the caller's to see; NULL if the caller
- *	may not see them, which root and the group p2pmem may, or did not ask
+ * @holders: lines of "pid comm bytes pinned_pages [device]"; the last one may be
+ *	"and N more"; pid 0: the process has ended, or the caller cannot see it; NULL
+ *	if the caller did not ask, or is neither root nor in the group p2pmem
  * @granule_bytes, @bus_address: 0 when the node was not asked, or could not be opened
  * @unknown: why the last two are 0, or ""
  * @unrouted: lines of BDFs: functions without a route that the kernel would not stop;
- *	NULL if the caller may not see them, which root and the group p2pmem may
+ *	NULL if the caller is neither root nor in the group p2pmem
  * @offset_bytes: where it begins within its BAR
- * @folio_bytes: what has one owner: 4096, or more if it was added with large folios
- * @pmem: its block device, "pmem0", or "" if it is no pmem device or that has no disk
+ * @folio_bytes: the unit that has one owner: 4096, or more if it was added with large folios
+ * @pmem: its block device, "pmem0", or "" if it is no pmem device, or has no disk now
  */
 struct donard_region_info {
 	size_t size;
@@ -319,7 +319,7 @@ int donard_region_list(struct donard_context *ctx, struct donard_region_list **l
  * @parts: any of DONARD_REGION_*; 0 opens no region and looks at no memory
  * @list: set to the list, which donard_region_list_free() frees
  *
- * For programs that list often.  donard_region_list() asks all.
+ * For programs that list often.  donard_region_list() asks for all parts.
  *
  * Returns how many there are, which may be 0; -EOPNOTSUPP without the module;
  * -EINVAL for unknown parts.
@@ -347,7 +347,7 @@ const struct donard_region_info *donard_region_get(const struct donard_region_li
 
 /**
  * donard_region_list_free() - free a list and all its records
- * @list: NULL is fine
+ * @list: may be NULL
  */
 void donard_region_list_free(struct donard_region_list *list);
 
@@ -357,7 +357,7 @@ void donard_region_list_free(struct donard_region_list *list);
  * @name: "p2pmem0" or "/dev/p2pmem0", here and wherever a region is named
  * @list: set to the list, which donard_region_list_free() frees
  *
- * Returns 0; -ENODEV when there is no such region; -EINVAL when @name cannot be a region's.
+ * Returns 0; -ENODEV when there is no such region; -EINVAL when @name cannot name a region.
  */
 int donard_region_find(struct donard_context *ctx, const char *name, struct donard_region_list **list);
 
@@ -368,14 +368,14 @@ int donard_region_find(struct donard_context *ctx, const char *name, struct dona
  * @kind: what kind of its memory
  * @bar: only for DONARD_KIND_PCI_BAR
  * @page_type: 0 for generic if each NVMe and RDMA function of the machine has a route,
- *	else p2pdma where that is available; pmem for a pmem device, of persistent memory
+ *	else p2pdma where that is available; pmem makes persistent memory a pmem device
  * @memtype: 0 for the default of the kind
  * @offset_bytes, @length_bytes: part of the BAR; length 0 is all of it
- * @note: NULL, or DONARD_REASON_BYTES that get a sentence: which functions decided about
- *	the page type, or have no route although it was asked for
- * @folio_bytes: 0 or 4096 for struct pages of 4 KiB each.  2 MiB or 1 GiB saves most of their
- *	memory, and of the time to map and pin; but whoever uses a part takes that much, and
- *	1 GiB is mapped at once only for programs with CAP_SYS_RAWIO
+ * @note: NULL, or a buffer of DONARD_REASON_BYTES for a sentence that says which functions
+ *	decided about the page type, or have no route although you asked for that type
+ * @folio_bytes: 0 or 4096 for struct pages of 4 KiB each.  2 MiB or 1 GiB saves most of the
+ *	memory for struct pages and most of the time to map and pin; but whoever uses a part
+ *	takes that much, and only programs with CAP_SYS_RAWIO map 1 GiB at once
  */
 struct donard_region_add {
 	size_t size;
@@ -393,10 +393,10 @@ struct donard_region_add {
 /**
  * donard_region_add() - offer device memory as /dev/p2pmemN
  * @ctx: the context
- * @what: the memory, and how
+ * @what: which memory, and how
  *
- * A function of DONARD_KIND_PCI_BAR is bound to the driver p2pmem first. That
- * is undone when the kernel refuses the region.
+ * For DONARD_KIND_PCI_BAR the call first binds the function to the driver p2pmem. It
+ * undoes that when the kernel refuses the region.
  *
  * Returns N; -EBUSY when another driver owns the function; -EACCES unless the caller is root;
  * -EHOSTUNREACH when no page type was named and none is safe; -EINVAL, -E2BIG when @what describes no memory.
@@ -428,8 +428,8 @@ int donard_region_remove(struct donard_context *ctx, const char *name, unsigned 
  * @name: of the region
  * @page_type: DONARD_PAGES_GENERIC or DONARD_PAGES_P2PDMA
  *
- * Returns 0; -EBUSY unless it is idle; -EOPNOTSUPP when the kernel or the kind of region
- * lacks that page type, or it is a pmem device; -EACCES unless the caller is root.
+ * Returns 0; -EBUSY unless the region is idle; -EOPNOTSUPP when the kernel or the kind of
+ * region lacks that page type, or the region is a pmem device; -EACCES unless the caller is root.
  */
 int donard_region_set_page_type(struct donard_context *ctx, const char *name, enum donard_page_type page_type);
 
@@ -504,7 +504,7 @@ const struct donard_client_info *donard_client_get(const struct donard_client_li
 
 /**
  * donard_client_list_free() - free a list and all its records
- * @list: NULL is fine
+ * @list: may be NULL
  */
 void donard_client_list_free(struct donard_client_list *list);
 
@@ -543,7 +543,7 @@ const char *donard_route_text(enum donard_route_type route);
  * @translated: an IOMMU translates what the client sends
  * @beyond_mask: the client's DMA mask, or its bus's limit, ends below the memory
  * @bus_address: of the region's first page, as devices on its PCI bus address it
- * @dma_address: that the kernel gave the client for it; 0 if it could not be mapped
+ * @dma_address: the address that the kernel gave the client for that page; 0 if it gave none
  * @bridge: the bridge that decides, or ""
  * @reason: a sentence
  */
@@ -577,7 +577,7 @@ struct donard_route {
 int donard_route_probe(struct donard_context *ctx, const char *region, const char *client_bdf,
 		       struct donard_route *route);
 
-/* What becomes of a request by a route. */
+/* What becomes of a request that takes a route. */
 enum donard_verdict {
 	DONARD_VERDICT_NO,		/* refused */
 	DONARD_VERDICT_UNLISTED,	/* the host bridge may lose it: refused, unless ALLOW_UNLISTED is passed */
@@ -585,7 +585,7 @@ enum donard_verdict {
 };
 
 /**
- * donard_route_verdict() - whether copies and queues go by a route
+ * donard_route_verdict() - whether copies and queues take a route
  * @route: as donard_route_probe() has filled it
  *
  * Returns the verdict.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPUs of this machine, and what each lacks so that programs' memory on it can be
- * pinned (donard_memory_from_cuda() of memory.h).  The conventions are those of donard.h.
+ * The GPUs of this machine, and what each still lacks before memory of programs on it can
+ * be pinned (donard_memory_from_cuda() of memory.h).  The conventions are those of donard.h.
  */
 #ifndef DONARD_GPU_H
 #define DONARD_GPU_H
@@ -16,7 +16,7 @@ extern "C" {
  * enum donard_gpu_driver - which driver a GPU has
  * @DONARD_GPU_DRIVER_NONE: none is bound
  * @DONARD_GPU_DRIVER_OPEN: NVIDIA's open kernel module
- * @DONARD_GPU_DRIVER_PROPRIETARY: NVIDIA's proprietary one, which cannot pin for others
+ * @DONARD_GPU_DRIVER_PROPRIETARY: NVIDIA's proprietary module, which cannot pin for others
  * @DONARD_GPU_DRIVER_OTHER: any other: nouveau, amdgpu, i915, vfio-pci
  */
 enum donard_gpu_driver {
@@ -40,17 +40,16 @@ const char *donard_gpu_driver_text(enum donard_gpu_driver driver);
  * @bdf: "0000:03:00.0"
  * @model: as the PCI ids name it, "" when unknown
  * @driver: its name, or ""
- * @driver_version: as its module says, or ""
- * @driver_kind: which of NVIDIA's, or another
- * @bar: BAR1 as NVIDIA counts, the aperture through which peers reach its memory: the number
- *	that Linux has for it
- * @bar_bytes: its size, 0 without one.  A program cannot pin more, and the driver keeps 36 MiB
- * @bar_largest_bytes: that Resizable BAR would give, 0 where the function has no such capability,
+ * @driver_version: what its module says, or ""
+ * @driver_kind: one of NVIDIA's drivers, or another
+ * @bar: Linux's number of the BAR through which peers reach the GPU's memory (NVIDIA calls it BAR1)
+ * @bar_bytes: the size of that BAR, 0 without one.  A program cannot pin more, and the driver keeps 36 MiB
+ * @bar_largest_bytes: the size that Resizable BAR would give, 0 if the function has no such capability,
  *	or the kernel does not say
- * @static_bar1: the driver has struct pages of its own for all of it, which a region uses
- * @region: of kind gpu-nvidia that is for its memory, or ""
- * @obstacle: why nothing can be pinned as things are, with a remedy, or "".  What only a pin shows
- *	(a GPU that is partitioned, or virtual) is not in it
+ * @static_bar1: the driver has struct pages of its own for the whole BAR, which a region uses
+ * @region: the region of kind gpu-nvidia for its memory, or ""
+ * @obstacle: why nothing can be pinned as things are, with a remedy, or "".  It leaves out what only a
+ *	pin shows (that a GPU is partitioned, or virtual)
  */
 struct donard_gpu_info {
 	size_t size;
@@ -75,7 +74,7 @@ struct donard_gpu_list;
  * @ctx: the context
  * @list: set to the list, which donard_gpu_list_free() frees
  *
- * Display controllers of any vendor.  Needs no module, no driver and no rights.
+ * The list has display controllers of any vendor.  The call needs no module, no driver and no rights.
  *
  * Returns how many there are, which may be 0; -ENOMEM.
  */
@@ -100,7 +99,7 @@ const struct donard_gpu_info *donard_gpu_get(const struct donard_gpu_list *list,
 
 /**
  * donard_gpu_list_free() - free a list and all its records
- * @list: NULL is fine
+ * @list: may be NULL
  */
 void donard_gpu_list_free(struct donard_gpu_list *list);
 
@@ -108,10 +107,10 @@ void donard_gpu_list_free(struct donard_gpu_list *list);
  * donard_gpu_memory() - ask CUDA how much memory a GPU has
  * @ctx: the context
  * @bdf: "0000:03:00.0"
- * @number: set to CUDA's number of it, the N of "gpu:N"
- * @bytes: set to how much it has
+ * @number: set to CUDA's number of the GPU, the N of "gpu:N"
+ * @bytes: set to how much memory it has
  *
- * Loads libcuda.so.1 and starts CUDA in this process, which takes a moment; a child of
+ * The call loads libcuda.so.1 and starts CUDA in this process, which takes a moment; a child of
  * fork() cannot use CUDA afterwards.
  *
  * Returns 0; -EOPNOTSUPP without libcuda; -ENODEV when CUDA has no such GPU; -EIO.

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Memory that devices read and write: a range of a region, plain DRAM, or what
- * somebody handed over as a dma-buf, behind one handle.
+ * Memory that devices read and write, behind one handle: a range of a region, plain
+ * DRAM, or a dma-buf that somebody handed over.
  *
- * Conventions and errno values as in donard.h.  A memory belongs to the context
- * that it was made with, and to one thread at a time; several threads that
- * share one make a memory each of one descriptor (donard_memory_adopt()).
+ * Conventions and errno values are those of donard.h.  A memory belongs to the context
+ * that it was made with, and to one thread at a time.  Threads that share the bytes
+ * each make a memory of their own from one descriptor (donard_memory_adopt()).
  *
- * Nobody else has the bytes of a memory: whoever is to share them is given the
- * descriptor (info.fd), over a UNIX socket or by fork(), or a dma-buf.
+ * No other process has the bytes of a memory unless it is given them: pass it the
+ * descriptor (info.fd), over a UNIX socket or by fork(), or pass it a dma-buf.
  *
- * The end of a region comes as an event: poll() reports POLLPRI for info.fd, and
- * donard_memory_state() says what happened.  The library's own accesses then
- * fail with -ENODEV.  Loads and stores of the program itself through info.address
- * raise SIGBUS from then on, as those behind the end of a file do: a program
- * that cannot stop in time reads and writes by donard_memory_read() and _write(),
- * which never do.  None of these calls installs a signal handler.
+ * When a region ends, poll() reports POLLPRI for info.fd, and donard_memory_state()
+ * says what happened.  The library's own accesses then fail with -ENODEV.  The
+ * program's own loads and stores through info.address raise SIGBUS from then on, as
+ * accesses past the end of a file do.  A program that cannot stop in time uses
+ * donard_memory_read() and _write(), which never raise it.  None of these calls
+ * installs a signal handler.
  */
 #ifndef DONARD_MEMORY_H
 #define DONARD_MEMORY_H
@@ -34,7 +34,7 @@ struct donard_memory;
  * @length_bytes: more than 0
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * The baseline to compare with: whole pages, zeroed, in DRAM.
+ * The memory is whole pages of DRAM, zeroed.  It is the baseline for comparisons.
  *
  * Returns 0; -ENOMEM; -EINVAL for no length.
  */
@@ -42,16 +42,16 @@ int donard_memory_dram(struct donard_context *ctx, uint64_t length_bytes,
 		       struct donard_memory **memory);
 
 /**
- * donard_memory_from_host() - plain memory of the host that the program has already
+ * donard_memory_from_host() - plain memory of the host that the program already has
  * @ctx: the context
- * @address: of its first byte; aligned to nothing, but requests are where files ask for it
+ * @address: of its first byte; any, but a request for a file is aligned as that file asks
  * @length_bytes: more than 0
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * Nothing is copied or pinned: the program keeps the bytes mapped until the memory is
- * freed and requests have ended, and frees them itself.  If the first or the last byte is
- * a device's, as in a mapping of /dev/p2pmem0, it is refused: requests would go to the
- * device with no route judged.
+ * Nothing is copied or pinned.  The program keeps the bytes mapped until the memory is
+ * freed and its requests have ended, and then frees them itself.  The call fails if the
+ * first or the last byte belongs to a device, as in a mapping of /dev/p2pmem0: requests
+ * would go to that device although nobody judged the route.
  *
  * Returns 0; -EINVAL for no address, no length, or a range that wraps; -EHOSTUNREACH for
  * memory of a device; -ENOMEM.
@@ -62,29 +62,29 @@ int donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t 
 /**
  * donard_memory_alloc() - free memory of a region
  * @ctx: the context
- * @region: "p2pmem0"; a volatile one
+ * @region: "p2pmem0", which must be volatile
  * @length_bytes: more than 0
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * It reads as zero, and may lie in several pieces of the region.
+ * The memory reads as zero.  It may consist of several pieces of the region.
  *
- * Returns 0; -ENOSPC when less is free; -EOPNOTSUPP for a persistent region, of
- * which ranges are claimed; -ENODEV, -EACCES, -EINVAL, -ENOMEM.
+ * Returns 0; -ENOSPC when less is free; -EOPNOTSUPP for a persistent region: call
+ * donard_memory_claim() there; -ENODEV, -EACCES, -EINVAL, -ENOMEM.
  */
 int donard_memory_alloc(struct donard_context *ctx, const char *region, uint64_t length_bytes,
 			struct donard_memory **memory);
 
 /**
- * donard_memory_claim() - one range of a region, at its place
+ * donard_memory_claim() - a given range of a region
  * @ctx: the context
  * @region: "p2pmem0"
  * @offset_bytes: where in the region
- * @length_bytes: 0 is to the end of the region
+ * @length_bytes: 0: up to the end of the region
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * The bytes are what they were if the region is persistent, or if they belonged to
- * the same user; else they read as zero.  What shares a granule with the range is
- * owned with it.
+ * The bytes are what they were if the region is persistent, or if they last belonged to
+ * the same user; else they read as zero.  The memory also owns the rest of each granule
+ * that the range begins or ends in.
  *
  * Returns 0; -EBUSY when another owns part of it; -ENXIO past the region's end;
  * -ENODEV, -EACCES, -EINVAL, -ENOMEM.
@@ -95,14 +95,14 @@ int donard_memory_claim(struct donard_context *ctx, const char *region, uint64_t
 /**
  * donard_memory_adopt() - memory of an open file of a region that somebody else made
  * @ctx: the context
- * @fd: of /dev/p2pmemN, as info.fd of another memory; it is duplicated
+ * @fd: of /dev/p2pmemN, such as info.fd of another memory; the call duplicates it
  * @file_offset_bytes: info.file_offset_bytes of that memory
  * @length_bytes: more than 0
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * Both have the same bytes, which last as long as either.
+ * Both memories have the same bytes, which last as long as either memory.
  *
- * Returns 0; -EINVAL when @fd is no region's; -ENXIO when that file owns no such
+ * Returns 0; -EINVAL when @fd is not of a region; -ENXIO when that file owns no such
  * range; -ENODEV, -EACCES, -ENOMEM.
  */
 int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset_bytes,
@@ -111,30 +111,31 @@ int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset
 /**
  * donard_memory_from_dmabuf() - memory that somebody handed over as a dma-buf
  * @ctx: the context
- * @fd: of the dma-buf, by any exporter; it is duplicated
- * @offset_bytes: in the dma-buf; aligned to nothing
- * @length_bytes: 0 is to its end
+ * @fd: of the dma-buf, which any driver may have exported; the call duplicates it
+ * @offset_bytes: in the dma-buf; any
+ * @length_bytes: 0: up to its end
  * @memory: set to the memory, which donard_memory_free() frees
  *
  * A dma-buf that p2pmem exported, in this process or another, is memory of its region:
- * same bytes, same place, same routes, same end.  It makes nobody a second owner; the
- * dma-buf keeps the memory.  The caller must be able to open its device node; who is
- * not can still map the dma-buf, since whoever has its descriptor may.
+ * same bytes, same place, same routes, same end.  The caller becomes no second owner:
+ * the dma-buf keeps the memory.  The caller must have the right to open the region's
+ * device node.  Without that right a program can still mmap() the dma-buf itself, as
+ * everybody can who has its descriptor.
  *
- * Of any other exporter, info.pages says what it gives.  Where it maps struct pages of
- * the host's memory, transfers go there without a copy; they are not peer-to-peer, and
- * their completions say so.  Where it maps without struct pages, queues reach it by
- * the CPU, with DONARD_QUEUE_ALLOW_BOUNCE.  Where it maps nothing (info.address is NULL and
- * info.unmapped says why), only devices that import dma-bufs reach it:
- * donard_rdma_register().  Such an exporter tells nobody when it takes the memory
+ * If another driver exported the dma-buf, info.pages says what that driver gives.  Where
+ * it maps struct pages of the host's memory, transfers go there without a copy; they are
+ * not peer-to-peer, and their completions say so.  Where it maps memory without struct
+ * pages, queues reach it by the CPU, with DONARD_QUEUE_ALLOW_BOUNCE.  Where it maps nothing
+ * (info.address is NULL and info.unmapped says why), only devices that import dma-bufs
+ * reach it: donard_rdma_register().  Such a driver tells nobody when it takes the memory
  * back; from then on accesses fail, and loads and stores raise SIGBUS.
  *
  * The call itself moves nothing: it touches no page frames, and tells no exporter of an
  * access.  donard_memory_read(), _write(), _zero() and _sync(), and requests that are bounced,
- * do tell him (DMA_BUF_IOCTL_SYNC).  He may then move the buffer to the host's memory,
- * and the call waits for him and for devices that work on it.
+ * do tell the exporter (DMA_BUF_IOCTL_SYNC).  It may then move the buffer to the host's
+ * memory, and the call waits for that and for devices that work on the buffer.
  *
- * Returns 0; -EINVAL when @fd is no dma-buf's, or closed; -ENXIO past its end; -EACCES
+ * Returns 0; -EINVAL when @fd is closed or not of a dma-buf; -ENXIO past its end; -EACCES
  * when its region may not be opened; -ENODEV when its region was taken away;
  * -EOPNOTSUPP when the module is too old to tell whose it is, or without /proc;
  * -EMFILE, -ENOMEM.
@@ -145,29 +146,32 @@ int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offse
 /**
  * donard_memory_from_cuda() - memory of a GPU that the program has allocated
  * @ctx: the context
- * @address: as cuMemAlloc() or cudaMalloc() gave it, or within; aligned to nothing
- * @length_bytes: more than 0; all of it in that allocation
+ * @address: what cuMemAlloc() or cudaMalloc() returned, or any address within
+ * @length_bytes: more than 0; the range ends within that allocation
  * @memory: set to the memory, which donard_memory_free() frees
  *
  * The bytes stay where they are: drives and NICs reach them by the GPU's BAR1, in a
- * region of kind gpu-nvidia, whole pages of 64 KiB.  libcuda.so.1 is loaded when this is
- * first called.  Nothing else of CUDA is needed.  The thread needs no context; its
- * current one is the same before and after.
+ * region of kind gpu-nvidia, whole pages of 64 KiB.  The first call loads libcuda.so.1;
+ * nothing else of CUDA is needed.  The thread needs no current context, and keeps the one
+ * that it has.
  *
- * SYNC_MEMOPS is set for the allocation and stays set, which waits for copies under way: from
- * then on a copy by the GPU that returned is seen by peers.  The other way, bytes that a
- * drive has delivered are seen by kernels that are launched after the completion, unless
- * the device's CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING is NONE: then call
+ * The call sets SYNC_MEMOPS for the allocation, where it stays set, and by that waits for
+ * copies under way.  From then on peers see the bytes of each copy by the GPU that has
+ * returned.  In the other direction, kernels see the bytes that a drive has delivered if
+ * they are launched after the completion, unless the device's
+ * CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING is NONE: then call
  * cuFlushGPUDirectRDMAWrites() in between.
  *
- * CUDA cuts small allocations from a chunk of 2 MiB.  Two that lie in one page of 64 KiB
- * cannot be two memories: make one of both, or allocate 64 KiB more for each.  Memory of
- * cuMemAllocAsync()'s pools and of cuMemCreate() is taken if it was made for GPUDirect RDMA.
+ * CUDA cuts small allocations from chunks of 2 MiB.  Two allocations that share a page of
+ * 64 KiB cannot be two memories: make one memory of both, or allocate 64 KiB more for each.
+ * Memory of cuMemAllocAsync()'s pools and of cuMemCreate() is taken if it was made for
+ * GPUDirect RDMA.
  *
- * Free the memory before the allocation.  An allocation with a chunk of its own (2 MiB and
- * more) that is freed first keeps its bytes until the memory is freed where the driver pins
- * persistently; else accesses fail from then on, as those of a region that went away.  Of a
- * smaller one nobody is told: CUDA gives the bytes out again, and drives go on writing there.
+ * Free the memory before the allocation.  If you free the allocation first, it depends on
+ * its size and on the driver what happens.  One with a chunk of its own (2 MiB and more)
+ * keeps its bytes until the memory is freed where the driver pins persistently; elsewhere
+ * accesses fail from then on, as those of a region that went away.  When a smaller one is
+ * freed, nobody is told: CUDA gives the bytes out again, and drives go on writing there.
  *
  * Returns 0; -EINVAL when the address is not GPU memory, or is managed or unpinnable memory;
  * -ENXIO past the allocation; -EXDEV when the GPU's regions leave that part of its BAR out; -ENOSPC
@@ -186,12 +190,12 @@ int donard_memory_from_cuda(struct donard_context *ctx, uint64_t address, uint64
  * @address: set to its address for CUDA's calls, a multiple of 64 KiB; a failure leaves it alone
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * Allocated in the GPU's primary context, whole pages of its own, not cleared, and freed with the
- * memory: for all who have it, processes that adopted it and importers of dma-bufs, too.  Let
- * them end first.  cuMemFree() may wait for the GPU, in the thread that frees the memory or ends
- * its last request: no kernel may wait for that thread.
+ * The call allocates whole pages in the GPU's primary context, and does not clear them.  They
+ * are freed with the memory, also for processes that adopted it and for importers of its
+ * dma-bufs: let those end first.  The thread that frees the memory or ends its last request
+ * calls cuMemFree(), which may wait for the GPU: no kernel may wait for that thread.
  *
- * CUDA's numbers are its own: the fastest GPU is 0, unless CUDA_DEVICE_ORDER=PCI_BUS_ID is set.
+ * CUDA numbers the GPUs itself: 0 is the fastest, unless CUDA_DEVICE_ORDER=PCI_BUS_ID is set.
  *
  * Returns as donard_memory_from_cuda(); -ENOSPC also when the GPU has less.
  */
@@ -200,10 +204,11 @@ int donard_memory_alloc_cuda(struct donard_context *ctx, unsigned int gpu, uint6
 
 /**
  * donard_memory_free() - give memory back
- * @memory: NULL is fine; registrations with RDMA and accesses have ended
+ * @memory: may be NULL; its registrations with RDMA and accesses to it must have ended
  *
- * Requests of queues that are in flight keep it until they have ended.  Other processes that
- * adopted it, and importers of dma-bufs, keep it, but for that of donard_memory_alloc_cuda().
+ * Requests of queues that are in flight keep the memory until they have ended.  Other
+ * processes that adopted it and importers of its dma-bufs keep it as well, unless it came
+ * from donard_memory_alloc_cuda().
  */
 void donard_memory_free(struct donard_memory *memory);
 
@@ -224,8 +229,8 @@ const char *donard_memory_kind_text(enum donard_memory_kind kind);
 
 /* The struct pages behind a mapping, by which the kernel gives memory to devices. */
 enum donard_memory_pages {
-	DONARD_PAGES_UNKNOWN,	/* some, and nobody tells of what */
-	DONARD_PAGES_NONE,	/* or there is no mapping */
+	DONARD_PAGES_UNKNOWN,	/* there are some, but nobody says of which memory */
+	DONARD_PAGES_NONE,	/* there are none, or there is no mapping */
 	DONARD_PAGES_HOST,	/* of DRAM */
 	DONARD_PAGES_DEVICE,
 };
@@ -243,23 +248,25 @@ const char *donard_memory_pages_text(enum donard_memory_pages pages);
  * @size: in: sizeof(struct donard_memory_info)
  * @kind: of a region, plain DRAM, or a dma-buf of another exporter
  * @region: "p2pmem0", or ""
- * @bdf: of the device that has it, or ""
+ * @bdf: of the device that the memory is part of, or ""
  * @address: where the CPU sees it, or NULL
  * @unmapped: why @address is NULL, or ""
  * @length_bytes: of the whole memory
- * @align_bytes: what an address and a length must be a multiple of for others to
- *	map or import a part of it
- * @region_offset_bytes: of its first byte; of DRAM 0
- * @contiguous_bytes: from there on, so many lie in the region without a gap
- * @file_offset_bytes: of its first byte, in the file behind @fd; 0 if it came as a dma-buf,
- *	of which that file owns nothing
- * @fd: to poll, to pass on; it stays the memory's.  -1 of DRAM, and of a dma-buf of
- *	another exporter.  Of one of ours it is to poll only: pass @dmabuf_fd on
+ * @align_bytes: others can map or import a part whose address and length are multiples
+ *	of this
+ * @region_offset_bytes: where its first byte lies in the region; 0 for DRAM
+ * @contiguous_bytes: how many bytes lie in the region without a gap from there on
+ * @file_offset_bytes: where its first byte lies in the file behind @fd; 0 for a memory that
+ *	came as a dma-buf, since that file owns nothing of it
+ * @fd: a descriptor to poll and to pass on; it stays the memory's.  It is -1 for DRAM and
+ *	for a dma-buf of another exporter.  If the memory came as a dma-buf of p2pmem, only
+ *	poll this one, and pass @dmabuf_fd on
  * @persistent: it keeps its contents without power
  * @read_only: the dma-buf that it came as was exported O_RDONLY
  * @exporter: of that dma-buf, as its driver calls itself: "udmabuf", "p2pmem0"; or ""
  * @dmabuf_offset_bytes: of the first byte, in that dma-buf
- * @dmabuf_fd: of that dma-buf, to pass on; it stays the memory's.  -1 where there is none
+ * @dmabuf_fd: a descriptor of that dma-buf to pass on; it stays the memory's.  -1 if there
+ *	is none
  * @pages: what is behind the mapping at @address
  *
  * Strings live as long as the memory.
@@ -297,29 +304,30 @@ int donard_memory_info(const struct donard_memory *memory, struct donard_memory_
 
 /**
  * donard_memory_state() - what became of the region
- * @memory: the memory; of DRAM, and of a dma-buf of another exporter, nothing is told
+ * @memory: the memory; DRAM and a dma-buf of another exporter are always READY
  *
- * Never waits.
+ * The call never waits.
  *
- * Returns DONARD_STATE_READY; DRAINING or QUARANTINED: let go of it, somebody
- * waits; GONE.
+ * Returns DONARD_STATE_READY; DRAINING or QUARANTINED when somebody waits until you let
+ * go of the memory; GONE.
  */
 enum donard_region_state donard_memory_state(const struct donard_memory *memory);
 
 /**
- * donard_memory_read() - bytes of a memory
+ * donard_memory_read() - read bytes of a memory
  * @memory: the memory
  * @offset_bytes: in it
  * @to: where they go; plain memory of the program
- * @length_bytes: how many; aligned to nothing, but whole pages are what is fast
+ * @length_bytes: how many; any number, but whole pages are fast
  *
- * The CPU loads them: no device has a part in it.  Of device memory that is slow.
+ * The CPU loads the bytes, and no device takes part.  Loads from device memory are slow.
  *
  * Returns 0; -ENXIO past its end; -ENODEV when the region is going away, the exporter of a
  * dma-buf took it back, or GPU memory was freed that its driver does not keep; -EIO when the
- * device was reset meanwhile; -EOPNOTSUPP where the CPU has no mapping; -EFAULT when @to is
- * not all there, or, of what came as a dma-buf, no plain memory; -EPERM, -ENOSYS when a
- * sandbox forbids process_vm_readv(), by which the bytes of a dma-buf are accessed.
+ * device was reset meanwhile; -EOPNOTSUPP where the CPU has no mapping; -EFAULT when a
+ * part of @to is not mapped or, if the memory came as a dma-buf, is not plain memory;
+ * -EPERM, -ENOSYS when a sandbox forbids process_vm_readv(), by which the bytes of a
+ * dma-buf are accessed.
  */
 int donard_memory_read(struct donard_memory *memory, uint64_t offset_bytes, void *to,
 		       size_t length_bytes);
@@ -331,10 +339,10 @@ int donard_memory_read(struct donard_memory *memory, uint64_t offset_bytes, void
  * @from: the bytes
  * @length_bytes: how many
  *
- * When it returns other devices see them; to make them durable takes
- * donard_memory_sync().
+ * Other devices see the bytes when the call returns.  donard_memory_sync() makes them
+ * durable.
  *
- * Returns as donard_memory_read(); -EROFS of a dma-buf that was exported O_RDONLY.
+ * Returns as donard_memory_read(); -EROFS for a dma-buf that was exported O_RDONLY.
  */
 int donard_memory_write(struct donard_memory *memory, uint64_t offset_bytes, const void *from,
 			size_t length_bytes);
@@ -349,32 +357,32 @@ int donard_memory_write(struct donard_memory *memory, uint64_t offset_bytes, con
  */
 int donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes, uint64_t length_bytes);
 
-#define DONARD_SYNC_DURABLE	1U	/* in persistent memory, so that a power cut does no harm */
+#define DONARD_SYNC_DURABLE	1U	/* the bytes survive a power cut; persistent memory only */
 
 /**
- * donard_memory_sync() - what was written is at the device
+ * donard_memory_sync() - wait until what was written is at the device
  * @memory: the memory
  * @flags: DONARD_SYNC_DURABLE, or 0
  *
- * A barrier for the CPU's own stores through info.address, and for what devices
- * wrote before.  Of a dma-buf of another exporter it is that exporter's
+ * The call is a barrier for the CPU's own stores through info.address, and for what
+ * devices wrote before.  For a dma-buf of another exporter it asks that exporter
  * (DMA_BUF_IOCTL_SYNC).
  *
- * Returns 0; -EOPNOTSUPP when durability is asked of volatile memory; -EIO when the
- * device was reset since the last one: what was written may be lost; -ENODEV.
+ * Returns 0; -EOPNOTSUPP for DONARD_SYNC_DURABLE on volatile memory; -EIO when the device
+ * was reset since the last call, so that what was written may be lost; -ENODEV.
  */
 int donard_memory_sync(struct donard_memory *memory, unsigned int flags);
 
 /**
- * donard_memory_export() - a dma-buf of a memory
+ * donard_memory_export() - export a memory as a dma-buf
  * @memory: of a region
  * @offset_bytes: a multiple of info.align_bytes
- * @length_bytes: likewise; 0 is to the end
+ * @length_bytes: likewise; 0: up to the end
  * @flags: O_RDWR or O_RDONLY: what importers may do
- * @fd: set to its descriptor, which is the caller's, and has FD_CLOEXEC
+ * @fd: set to the dma-buf's descriptor, which is the caller's and has FD_CLOEXEC
  *
- * Returns 0; -EINVAL, -ENXIO; -EOPNOTSUPP of DRAM, and of what came as a dma-buf: pass that
- * on; -EMFILE, -ENODEV.
+ * Returns 0; -EINVAL, -ENXIO; -EOPNOTSUPP for DRAM, and for a memory that came as a
+ * dma-buf: pass that dma-buf on; -EMFILE, -ENODEV.
  */
 int donard_memory_export(struct donard_memory *memory, uint64_t offset_bytes,
 			 uint64_t length_bytes, int flags, int *fd);
@@ -385,8 +393,8 @@ int donard_memory_export(struct donard_memory *memory, uint64_t offset_bytes,
  * @client_bdf: of the function that would start the DMA
  * @route: filled in, as by donard_route_probe()
  *
- * Returns as donard_route_probe(); -EOPNOTSUPP of DRAM, which each device reaches, and
- * of a dma-buf of another exporter, who does not tell where it lies.
+ * Returns as donard_route_probe(); -EOPNOTSUPP for DRAM, which each device reaches, and
+ * for a dma-buf of another exporter, which does not tell where it lies.
  */
 int donard_memory_route(struct donard_memory *memory, const char *client_bdf,
 			struct donard_route *route);

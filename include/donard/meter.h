@@ -50,7 +50,7 @@ extern "C" {
  * @DONARD_DRAM_READ, @DONARD_DRAM_WRITTEN, @DONARD_DRAM_TOTAL: of the whole
  *	machine, at the memory controllers: loads, stores, DMA, everything
  * @DONARD_DRAM_CACHE: of the whole machine, between the last caches and DRAM
- *	on behalf of programs: DMA is not in it
+ *	on behalf of programs, without DMA
  * @DONARD_INTERRUPTS, @DONARD_CONTEXT_SWITCHES: of the lab's machine meanwhile.
  *	The host's speed decides how many completions come with one interrupt and
  *	how often a copier has to wait; each costs the kernel instructions and
@@ -124,7 +124,7 @@ int donard_meter_open(struct donard_context *ctx, const char *kind, struct donar
 
 /**
  * donard_meter_close() - free a meter; a measurement under way ends
- * @meter: NULL is fine
+ * @meter: may be NULL
  */
 void donard_meter_close(struct donard_meter *meter);
 
@@ -143,10 +143,10 @@ const char *donard_meter_name(const struct donard_meter *meter);
  * @memory: of this process
  * @bytes: its length
  *
- * At most 8 ranges per measurement, named before donard_meter_begin().  Pages
- * that are present at the beginning count by whatever address they are reached;
+ * A measurement has at most 8 such ranges, named before donard_meter_begin().  Pages
+ * that are present at the beginning count by whatever address the CPU reaches them;
  * pages that come later count by this address only.  Meters that cannot tell
- * payload apart ignore it.
+ * payload apart ignore the call.
  *
  * Returns 0; -ENOSPC when there are as many already.
  */
@@ -158,8 +158,8 @@ int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter, con
  * @ctx: the context
  * @meter: the meter
  * @pid: of a process of this machine; 0 is this one
- * @memory: there.  Its pages have to be pinned, or at least there, from
- *	donard_meter_begin() on; those that are not are no payload.
+ * @memory: address in that process.  Its pages have to be pinned, or at least present,
+ *	from donard_meter_begin() on; pages that are not do not count as payload.
  * @bytes: its length
  *
  * Otherwise as donard_meter_own().

@@ -7,25 +7,26 @@
  *	donard_queue_submit(queue);
  *	donard_queue_wait(queue, 1, -1, &completion, 1);
  *
- * Conventions and errno values as in donard.h.  A queue belongs to the thread that
- * opened it, and takes no locks: a call from another thread, or from the child of
- * a fork(), fails with -EPERM, and leaves the context and its text alone.  Threads that share memory or files have a queue
- * each.
+ * Conventions and errno values are those of donard.h.  A queue belongs to the thread that
+ * opened it, and takes no locks: a call from another thread, or from the child of a fork(),
+ * fails with -EPERM, and leaves the context and its text alone.  Threads that share memory
+ * or files have a queue each.
  *
  * The first request between a file and a memory asks the kernel for their route, and
  * moves one block there and back to prove it, as donard_copy() does: that call
  * waits for a few blocks.  The first write puts its first block on the drive ahead
- * of the rest; where that block would prove nothing, other bytes go before it for a
- * moment.  A refusal changes nothing, but that of a write that was lost on its way:
- * its text says that the first block is overwritten.  What could only be predicted is
- * tried again after a second.  The last 256 pairs are remembered.
+ * of the rest; where that block would prove nothing, other bytes stand in its place for
+ * a moment before it.  A refusal changes nothing, with one exception: if a write was lost
+ * on its way, the first block is overwritten, and the text says so.  A route that could
+ * only be predicted is tried again after a second.  The last 256 pairs are remembered.
  *
- * A file can become one that goes through DRAM (chattr +j).  The file system is asked after the requests have ended: what
- * it no longer moves straight completes as bounced, and further requests are refused.  A change of what a
- * file or a volume lies on (device-mapper, md, a further path) is noticed within a second.
+ * A file can become one that goes through DRAM (chattr +j).  The queue asks the file system
+ * after requests have ended: those that may have gone through DRAM complete as bounced, and it
+ * refuses further ones.  It notices a change of what a file or a volume lies on (device-mapper,
+ * md, a further path) within a second.
  *
- * Requests are in no order.  Two that touch the same bytes, of a file or of memory,
- * are the caller's to keep apart.
+ * Requests have no order.  The caller keeps apart requests that touch the same bytes of a
+ * file or of memory.
  */
 #ifndef DONARD_QUEUE_H
 #define DONARD_QUEUE_H
@@ -39,22 +40,22 @@ extern "C" {
 
 struct donard_queue;
 
-#define DONARD_QUEUE_ALLOW_BOUNCE	(1U << 0)	/* through DRAM what cannot go straight; counted */
+#define DONARD_QUEUE_ALLOW_BOUNCE	(1U << 0)	/* what cannot go straight goes through DRAM, and is counted */
 #define DONARD_QUEUE_ALLOW_UNLISTED	(1U << 1)	/* try a host bridge on no list */
 #define DONARD_QUEUE_PASSTHROUGH	(1U << 2)	/* NVMe commands that bypass the block layer */
 
 /**
  * struct donard_queue_options - how a queue works; zeroed means the defaults
  * @size: sizeof(struct donard_queue_options)
- * @depth: requests that it holds at most, 0 is 64; up to 4096
+ * @depth: requests that it holds at most, up to 4096; 0: 64
  * @flags: DONARD_QUEUE_*
  *
- * With DONARD_QUEUE_ALLOW_BOUNCE also requests that are aligned to nothing are
- * served; one that writes part of a block reads the block before.
+ * With DONARD_QUEUE_ALLOW_BOUNCE the queue also takes requests that are not aligned; one
+ * that writes a part of a block reads the block first.
  *
- * With DONARD_QUEUE_PASSTHROUGH drives and partitions are reached by NVMe commands;
- * it needs Linux 6.12 and root.  What the page cache holds of the drive is written
- * back once, at the first request: nobody else may use the drive meanwhile.
+ * With DONARD_QUEUE_PASSTHROUGH the queue sends NVMe commands to drives and partitions,
+ * which needs Linux 6.12 and root.  The first request writes back, once, what the page
+ * cache holds of the drive: nobody else may use the drive meanwhile.
  */
 struct donard_queue_options {
 	size_t size;
@@ -65,7 +66,7 @@ struct donard_queue_options {
 /**
  * donard_queue_open() - make a queue
  * @ctx: the context
- * @options: NULL: the defaults
+ * @options: NULL for the defaults
  * @queue: set to the queue, which donard_queue_close() closes
  *
  * Returns 0; -EINVAL; -EOPNOTSUPP where io_uring is switched off; -EMFILE, -ENOMEM;
@@ -76,11 +77,11 @@ int donard_queue_open(struct donard_context *ctx, const struct donard_queue_opti
 
 /**
  * donard_queue_close() - end a queue
- * @queue: NULL is fine; by the thread that opened it.  Another one can close it once
- *	that thread has ended and nothing is in flight; else nothing happens
+ * @queue: may be NULL.  The thread that opened it closes it; another one can do so once
+ *	that thread has ended and nothing is in flight, and otherwise does nothing
  *
- * What no device has begun is canceled, and the rest waited for: no device writes
- * into memory after that.  Completions that were not taken are lost.
+ * The call cancels the requests that no device has begun, and waits for the rest: no device
+ * writes into memory after that.  Completions that were not taken are lost.
  *
  * In the child of a fork() it ends the child's hold on the parent's queue, and
  * leaves the requests alone.
@@ -92,14 +93,14 @@ void donard_queue_close(struct donard_queue *queue);
  * @queue: the queue
  * @memory: of the same context
  *
- * Requests in it then cost less.  It waits for the requests in flight.  The memory
- * is held until donard_queue_unregister(); when its region goes away the queue lets
- * go of it by itself.  Some kernels register no device memory, or none of some page
- * types, and a dma-buf of another exporter than p2pmem is never registered, since nobody
- * tells when it takes the memory back: then requests cost what they did, and that is no
- * failure.
+ * Requests for that memory then cost less.  The call waits for the requests in flight.
+ * The queue holds the memory until donard_queue_unregister(), or until its region goes
+ * away.  Some memory cannot be registered: some kernels register no device memory, or
+ * none of some page types, and a dma-buf of another exporter than p2pmem never is, since
+ * that exporter tells nobody when it takes the memory back.  Requests then cost as much as
+ * before, and the call does not fail.
  *
- * Returns 1 when it is registered, 0 when it cannot be; -ENOSPC when 64 others are;
+ * Returns 1 when the memory is registered, 0 when it cannot be; -ENOSPC when 64 others are;
  * -EINVAL for memory of another context; -EIO, -EPERM, -ENOMEM.
  */
 int donard_queue_register(struct donard_queue *queue, struct donard_memory *memory);
@@ -107,9 +108,9 @@ int donard_queue_register(struct donard_queue *queue, struct donard_memory *memo
 /**
  * donard_queue_unregister() - let go of a registered memory
  * @queue: the queue
- * @memory: that was registered, or not
+ * @memory: the memory, registered or not
  *
- * It waits for the requests in flight that use it.
+ * The call waits for the requests in flight that use it.
  *
  * Returns 0; -EIO, -EPERM.
  */
@@ -126,10 +127,11 @@ int donard_queue_unregister(struct donard_queue *queue, struct donard_memory *me
  * @length_bytes: up to 1 GiB; a multiple of the file's align_bytes
  * @user: comes back with the completion
  *
- * It begins with donard_queue_submit(), or when completions are waited for.  At the
- * end of a file fewer bytes come.
+ * The request begins with donard_queue_submit() or donard_queue_wait().  At the end of a
+ * file fewer bytes come.
  *
- * The first of a pair moves a block before it returns; see the top.
+ * The first request of a file and a memory moves a block before the call returns; see the
+ * top.
  *
  * Returns 0; -EAGAIN when the queue is full: take completions; -EHOSTUNREACH,
  * -EBADMSG and -EOPNOTSUPP when the pair is refused as donard_copy() refuses it;
@@ -151,8 +153,8 @@ int donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint
  * @length_bytes: up to 1 GiB; a multiple of the file's align_bytes
  * @user: comes back with the completion
  *
- * A regular file grows.  To be durable it needs donard_queue_flush() after its
- * completion.
+ * A regular file grows.  Call donard_queue_flush() after the completion to make the data
+ * durable.
  *
  * Returns as donard_queue_read(); -EROFS when the file is not open for writing.
  */
@@ -166,7 +168,7 @@ int donard_queue_write(struct donard_queue *queue, struct donard_file *file, uin
  * @file: opened for writing
  * @user: comes back with the completion
  *
- * Covers every write whose completion was taken before this call.  It may cover
+ * The flush covers every write whose completion was taken before this call, and perhaps
  * others.  Where the kernel was told to flush no drive (info.not_flushed of the file) it
  * succeeds, and its completion has DONARD_COMPLETION_VOLATILE.
  *
@@ -182,19 +184,19 @@ int donard_queue_flush(struct donard_queue *queue, struct donard_file *file, voi
  */
 int donard_queue_submit(struct donard_queue *queue);
 
-/* Its bytes went through DRAM.  With DONARD_EVIDENCE_PREDICTED nobody asked for that: the file system stopped direct I/O of the file. */
+/* Its bytes went through DRAM.  With DONARD_EVIDENCE_PREDICTED they may have: the file system stopped direct I/O of the file. */
 #define DONARD_COMPLETION_BOUNCED	(1U << 0)
 #define DONARD_COMPLETION_REGISTERED	(1U << 1)	/* by registered memory */
-/* Of a cache: a power cut of the server loses it, until a flush.  Of a flush: nothing is durable by it (info.not_flushed). */
+/* For a cache: a power cut of the server loses it, until a flush.  For a flush: it made nothing durable (info.not_flushed). */
 #define DONARD_COMPLETION_VOLATILE	(1U << 2)
 
 /**
  * struct donard_completion - how a request ended
  * @user: of the request
- * @result: bytes moved, 0 of a flush, or -errno
- * @error_code: the stable word of a failure as by donard_error_code(), or ""
- * @error: its text as by donard_error(), or ""
- * @route: how the bytes went; DONARD_ROUTE_NONE of a flush
+ * @result: bytes moved, 0 for a flush, or -errno
+ * @error_code: the stable word of a failure, as of donard_error_code(), or ""
+ * @error: its text, as of donard_error(), or ""
+ * @route: how the bytes went; DONARD_ROUTE_NONE for a flush
  * @evidence: of the route
  * @flags: DONARD_COMPLETION_*
  *
@@ -218,8 +220,8 @@ struct donard_completion {
  * @completions: filled in
  * @most: as many as there is room for
  *
- * Never waits.  The kernel may end a transfer half way: it then goes on, and what was
- * prepared begins with it.
+ * The call never waits.  If the kernel ended a transfer half way, the call lets it go on,
+ * and begins what was prepared with it.
  *
  * Returns how many, 0 if there are none; -EIO, -EPERM.
  */
@@ -230,12 +232,12 @@ int donard_queue_poll(struct donard_queue *queue, struct donard_completion *comp
  * donard_queue_wait() - begin what was prepared, and wait for completions
  * @queue: the queue
  * @least: how many to wait for, at most as many as are in flight
- * @timeout_ns: for so long at most; less than 0: as long as it takes
+ * @timeout_ns: how long to wait at most; less than 0: as long as it takes
  * @completions: filled in
  * @most: as many as there is room for, and at least @least
  *
- * Returns how many, which is fewer than @least when the time is over, or nothing
- * more is in flight; -EINTR when a signal came before the first; -EINVAL, -EIO, -EPERM.
+ * Returns how many, which are fewer than @least when the time is over or nothing more
+ * is in flight; -EINTR when a signal came before the first; -EINVAL, -EIO, -EPERM.
  */
 int donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t timeout_ns,
 		      struct donard_completion *completions, unsigned int most);
@@ -244,11 +246,12 @@ int donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t ti
  * donard_queue_descriptor() - something to poll for
  * @queue: the queue
  *
- * Level-triggered; donard_queue_poll() clears it, and nobody else reads from it.
+ * The descriptor is level-triggered.  donard_queue_poll() clears it, and nobody else reads
+ * from it.
  *
- * Readable (POLLIN) when there may be completions, or when the region of a
- * memory is going away that donard_queue_register() was called for: then call donard_queue_poll().  Submitting is
- * left to the program: a request that was not submitted never completes.
+ * It is readable (POLLIN) when there may be completions, or when the region of a registered
+ * memory is going away: then call donard_queue_poll().  The program itself submits: a
+ * request that was not submitted never completes.
  *
  * Returns a descriptor, which stays the queue's; -EPERM, -EMFILE, -ENOMEM.
  */
@@ -257,7 +260,7 @@ int donard_queue_descriptor(struct donard_queue *queue);
 /**
  * donard_queue_cancel() - end requests that have not begun
  * @queue: the queue
- * @user: of the requests: of all that have this one, be it NULL
+ * @user: ends all requests that have this one, which may be NULL
  *
  * Each still completes: with -ECANCELED, or normally if a device has begun it.
  *
@@ -269,11 +272,11 @@ int donard_queue_cancel(struct donard_queue *queue, const void *user);
  * struct donard_queue_info - what a queue has done
  * @size: in: sizeof(struct donard_queue_info)
  * @depth: requests that it holds at most
- * @in_flight: that have no completion yet, or one that was not taken
- * @requests: completed so far
- * @bytes: moved by them
- * @bounced_bytes: of these through DRAM
- * @registered_requests: by registered memory
+ * @in_flight: requests that have no completion yet, or one that was not taken
+ * @requests: requests completed so far
+ * @bytes: bytes that these moved
+ * @bounced_bytes: how many of the bytes went through DRAM
+ * @registered_requests: how many of the requests used registered memory
  * @proofs: blocks that were moved to prove routes
  */
 struct donard_queue_info {

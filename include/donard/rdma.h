@@ -3,7 +3,7 @@
  * RDMA into and out of regions: memory for programs that use verbs themselves,
  * a server that offers a region, and a client that reads and writes there.
  *
- * Conventions and errno values as in donard.h.
+ * Conventions and errno values are those of donard.h.
  */
 #ifndef DONARD_RDMA_H
 #define DONARD_RDMA_H
@@ -29,7 +29,7 @@ struct ibv_mr;
 /**
  * donard_rdma_open_device() - open a verbs device that has an active port
  * @ctx: the context
- * @name: "mlx5_0"; NULL takes the first that has one
+ * @name: "mlx5_0"; NULL: the first device that has an active port
  * @verbs: set to the device, which ibv_close_device() ends
  *
  * Returns 0; -EOPNOTSUPP when there is no such device (the text lists the
@@ -75,11 +75,11 @@ struct donard_rdma_registration;
  * struct donard_rdma_registration_info - what was registered, and how
  * @size: in: sizeof(struct donard_rdma_registration_info)
  * @mr: with lkey and rkey; owned by the registration
- * @address: of the first byte, in requests of this side and of peers; where the CPU sees no
- *	mapping (info.address of the memory is NULL) its place in the dma-buf
+ * @address: of the first byte, in requests of this side and of peers; if the CPU has no
+ *	mapping (info.address of the memory is NULL), the place in the dma-buf
  * @length_bytes: of the whole registration
- * @method: by which it was registered
- * @reason: why it was not the other one; lives as long as the registration
+ * @method: how the memory was registered
+ * @reason: why it was not registered the other way; lives as long as the registration
  */
 struct donard_rdma_registration_info {
 	size_t size;
@@ -95,13 +95,13 @@ struct donard_rdma_registration_info {
  * donard_rdma_register() - make memory known to a verbs device
  * @memory: of any kind; must outlive the registration
  * @offset_bytes: in it
- * @length_bytes: 0 is to its end
- * @pd: whose device is meant; must outlive the registration
+ * @length_bytes: 0: up to its end
+ * @pd: of the device; must outlive the registration
  * @rights: DONARD_RDMA_*; verbs make DONARD_RDMA_WRITE imply LOCAL_WRITE
  * @registration: set to what donard_rdma_deregister() ends
  *
  * The memory is registered as a dma-buf if device and region support that, and
- * by its mapping otherwise.  What came as a dma-buf is handed to the device as it is.
+ * by its mapping otherwise.  The device gets a memory that came as a dma-buf as that dma-buf.
  * Peers get exactly the given rights; donard asks for neither on-demand paging nor
  * relaxed ordering.
  *
@@ -125,7 +125,7 @@ int donard_rdma_registration_info(const struct donard_rdma_registration *registr
 
 /**
  * donard_rdma_deregister() - end a registration; the memory stays
- * @registration: that no queue pair uses any more; NULL is fine
+ * @registration: no queue pair uses it any more; may be NULL
  */
 void donard_rdma_deregister(struct donard_rdma_registration *registration);
 
@@ -137,10 +137,10 @@ void donard_rdma_deregister(struct donard_rdma_registration *registration);
 
 enum donard_rdma_event_type {
 	DONARD_RDMA_LISTENING,
-	DONARD_RDMA_CLIENT_CAME,	/* and took what is offered: it counts */
+	DONARD_RDMA_CLIENT_CAME,	/* and took the offered memory: it counts */
 	DONARD_RDMA_CLIENT_LEFT,	/* after it said good-bye */
 	DONARD_RDMA_CLIENT_LOST,	/* without good-bye, or cut off by the server: text says why */
-	DONARD_RDMA_CLIENT_REFUSED,	/* or did not take what is offered; not counted */
+	DONARD_RDMA_CLIENT_REFUSED,	/* or did not take the offered memory; not counted */
 	DONARD_RDMA_RESET,		/* the device of @target was reset: what it held may be lost.  A client that is served is cut off */
 };
 
@@ -148,24 +148,26 @@ enum donard_rdma_event_type {
  * struct donard_rdma_event - something happened on a server
  * @size: of this record, as the library filled it
  * @type: what happened
- * @port: of LISTENING, that the server listens at; else 0
+ * @port: for LISTENING, the port that the server listens at; else 0
  * @peer: "192.0.2.1:4711", or when listening the server's own address
  * @device: "rxe0", or "" while no client has chosen one
  * @target: "p2pmem0" or "dram"
- * @method, @reason: as of struct donard_rdma_memory_info; DONARD_RDMA_UNREGISTERED and "" before
+ * @method, @reason: as in struct donard_rdma_registration_info; DONARD_RDMA_UNREGISTERED and "" before the
+ *	memory is registered
  * @text: why a client was lost or refused, why one that left did not get to its end, what a reset means; or ""
- * @memory: what is offered, as this process maps it
- * @offset_bytes, @length_bytes: what is offered of @target
+ * @memory: where this process maps the offered memory
+ * @offset_bytes, @length_bytes: the offered part of @target
  * @rights: what clients may do with it, DONARD_RDMA_READ and DONARD_RDMA_WRITE
- * @clients: that have taken what is offered, until now
- * @seconds: of the connection, once it ended
+ * @clients: how many have taken the offered memory until now
+ * @seconds: how long the connection lasted, once it has ended
  * @user_seconds, @system_seconds, @minor_faults, @major_faults: this process's
  *	getrusage() meanwhile
- * @checked_bytes, @filled_bytes: test patterns on request of the client
- * @code: of @text, as donard_error_code() has them; "" where there is no text, and of a client that was refused
- * @resets: of LOST, how often the device was reset since the client came; of RESET, since the server began
- * @durable: of LEFT: all that this client wrote survives a power cut.  Its device's barrier passed before the
- *	server answered
+ * @checked_bytes, @filled_bytes: bytes of test patterns, at the client's request
+ * @code: the stable word of @text, as of donard_error_code(); "" if there is no text, and for a client that
+ *	was refused
+ * @resets: for LOST, how often the device was reset since the client came; for RESET, since the server began
+ * @durable: for LEFT: all that this client wrote survives a power cut, since the device's barrier passed before
+ *	the server answered
  *
  * Strings live until the function that got the event returns.
  */
@@ -204,23 +206,23 @@ typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event 
 typedef int (*donard_stop_fn)(void *user);
 
 #define DONARD_RDMA_MAY_FILL	(1U << 0)	/* fill with test patterns when a client asks */
-#define DONARD_RDMA_READ_BACK	(1U << 1)	/* have clients of soft devices read back what they wrote, too */
+#define DONARD_RDMA_READ_BACK	(1U << 1)	/* have clients of soft devices also read back what they wrote */
 
 /**
  * struct donard_rdma_serve_options - zero means the default
  * @size: sizeof(struct donard_rdma_serve_options)
- * @bind: address to listen at; NULL is loopback, and nowhere else
+ * @bind: address to listen at; NULL: loopback only
  * @port: 0 lets the kernel choose; DONARD_RDMA_PORT is what clients expect
  * @rights: default both
- * @clients: end after so many clients have taken what is offered; 0 is never
+ * @clients: end after so many clients have taken the offered memory; 0: never
  * @length_bytes: default: to the end of the region; "dram" and "gpu:0": 64 MiB
  * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
  *	between connecting and its first message, while it registers memory of
  *	its own, at least DONARD_RDMA_FIRST_MESSAGE_MS
  * @flags: DONARD_RDMA_MAY_FILL; a client that may write may always ask for it.
- *	DONARD_RDMA_READ_BACK: a NIC that does DMA may hold written bytes back after the client was told that they
- *	had arrived, and a client that may read reads the end of them, which pushes them out.  Soft RDMA copies by
- *	CPU, and does not need that
+ *	DONARD_RDMA_READ_BACK.  A NIC that does DMA may hold written bytes back after it told the client that they
+ *	had arrived.  A client that may read therefore reads the end of them, which pushes them out.  Soft RDMA
+ *	copies by CPU and does not need that; the flag has its clients do it too
  * @event_fn: told of each event; may be NULL
  * @stop_fn: asked whether to end; may be NULL
  * @user: handed to both
@@ -244,24 +246,25 @@ struct donard_rdma_serve_options {
 /**
  * donard_rdma_serve() - offer memory to RDMA clients, one after the other
  * @ctx: the context
- * @target: "p2pmem0", "p2pmem0+64M", "dram", or "gpu:0": memory of that GPU of CUDA's, allocated for the server
+ * @target: "p2pmem0", "p2pmem0+64M", "dram", or "gpu:0": memory that is allocated for the server on the GPU that CUDA numbers 0
  * @options: how
  *
- * Each client gets its own protection domain and its own registration, with
- * exactly that range and those rights; while one is served, others are
- * refused.  Volatile memory that a client could change is zeroed before the
- * next one comes; persistent memory never is.
+ * Each client gets its own protection domain and its own registration, with exactly that
+ * range and those rights.  While the server serves one client, it refuses others.  It zeroes
+ * volatile memory that a client could change before the next one comes; it never zeroes
+ * persistent memory.
  *
- * Before a client's good-bye is answered, and before its data are compared, the barrier of the
- * memory's device passes (donard_memory_sync()); while it takes its time the client hears that the
- * server is there.  A client is cut off when the device was reset since it came, for nobody knows
- * what became of the bytes; the server goes on.
+ * The server passes the barrier of the memory's device (donard_memory_sync()) before it
+ * compares a client's data, and before it answers the client's good-bye.  The client hears that
+ * the server is there while the barrier takes its time.  The server cuts off a client if the
+ * device was reset since that client came, since nobody knows what became of the bytes, and
+ * goes on.
  *
  * A call that is stopped does not wait for a barrier of persistent memory.  A thread, which ends
  * with the process, has the memory until the barrier has ended.
  *
  * Returns 0 when stop_fn asked for it or after the last client; -ENODEV when the
- * region went away (it is free by then, so that its removal goes through); -EIO when
+ * region went away (the server has let go of it by then, so that its removal goes on); -EIO when
  * its device does not work again after a reset;
  * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EINVAL, -E2BIG for
  * wrong options.
@@ -272,7 +275,7 @@ int donard_rdma_serve(struct donard_context *ctx, const char *target,
 /* ---- RDMA: client ------------------------------------------------------ */
 
 enum donard_rdma_mode {
-	DONARD_RDMA_TRANSFER,	/* the range, iterations times, each time verified */
+	DONARD_RDMA_TRANSFER,	/* moves the range, iterations times, and verifies each time */
 	DONARD_RDMA_BANDWIDTH,	/* iterations requests that cycle through the range */
 	DONARD_RDMA_LATENCY,	/* the same, one after the other, each one timed */
 };
@@ -286,10 +289,10 @@ enum donard_rdma_mode {
  * @mode: one transfer, or many requests to time them
  * @port: default DONARD_RDMA_PORT
  * @direction: DONARD_RDMA_WRITE or DONARD_RDMA_READ
- * @offset_bytes: where in what is offered
- * @length_bytes: default: what is offered from there; for BANDWIDTH and
- *	LATENCY queue_depth blocks of it.  More than 1 GiB is never a default.
- *	When given, the near side is registered before connecting.
+ * @offset_bytes: where in the offered memory
+ * @length_bytes: default: the offered memory from there on; for BANDWIDTH and LATENCY
+ *	queue_depth blocks of it.  The default is never more than 1 GiB.  If you give a
+ *	length, the near side is registered before the connection is made.
  * @block_bytes: size of one request, default 64 KiB; LATENCY: 8.  More than 1 MiB is
  *	sent as several work requests
  * @queue_depth: requests in flight, default 16; LATENCY: always 1.  There are fewer
@@ -299,12 +302,12 @@ enum donard_rdma_mode {
  * @local: "dram" (the default), a region, or a GPU ("gpu:0": memory allocated for this): the near side of the transfer.
  *	The contents of a region are sent unchanged, unless VERIFY asks for test data.
  * @flags: DONARD_RDMA_VERIFY
- * @timeout_ms: give up when nothing completes for this long; connecting, which runs in
- *	a thread of its own, ends by then, too, or when progress_fn stops it
+ * @timeout_ms: give up when nothing completes for this long.  Connecting, in a thread of
+ *	its own, also ends by then, or when progress_fn stops it
  * @progress_fn: may be NULL
  * @progress_user: handed to @progress_fn
- * @meter: NULL, or a meter, which counts from the first request until the server has
- *	confirmed the last byte, including test data that is laid or compared meanwhile
+ * @meter: NULL, or a meter that counts from the first request until the server has
+ *	confirmed the last byte, including test data that is written or compared meanwhile
  * @measurement: filled with what @meter counted; required with @meter
  */
 struct donard_rdma_options {
@@ -345,25 +348,25 @@ struct donard_rdma_latency {
 /**
  * struct donard_rdma_result - what happened; valid after a failure too
  * @size: in: sizeof(struct donard_rdma_result)
- * @bytes, @requests: that completed
- * @offset_bytes, @length_bytes: the range of what is offered that was used
+ * @bytes, @requests: how many completed
+ * @offset_bytes, @length_bytes: the range of the offered memory that was used
  * @block_bytes, @queue_depth, @iterations: the values that were used
- * @seconds: first request posted to last one completed; no verification
+ * @seconds: from posting the first request to the completion of the last one, without verification
  * @verified_bytes: bytes of test data that were compared and equal; with VERIFY
  *	all of them, since each round over the range has data of its own
- * @verified_by: who compared, DONARD_RDMA_BY_*.  What was written the server
- *	compares, and the client once more, by reading it back, where it may read;
- *	what was read, after the server laid it there, the client
- * @latency: of LATENCY
- * @transport: that the requests took
- * @remote_method, @local_method: by which either side registered its memory
- * @remote_persistent: what is offered keeps its contents without power
- * @durable: what was moved survives a power cut: the barrier of the device that it went to has passed
- * @local_reason: why this side did not register it the other way
- * @device: that the requests went through, "rxe0"
+ * @verified_by: who compared, DONARD_RDMA_BY_*.  The server compares what was written,
+ *	and the client does so once more, by reading it back, if it may read.  The client
+ *	compares what it read, after the server wrote it there
+ * @latency: for LATENCY
+ * @transport: what carried the requests
+ * @remote_method, @local_method: how either side registered its memory
+ * @remote_persistent: the offered memory keeps its contents without power
+ * @durable: the bytes survive a power cut: the barrier of the device that they went to has passed
+ * @local_reason: why this side did not register its memory the other way
+ * @device: the RDMA device of this side, "rxe0"
  * @remote_target: what the server offers, "p2pmem0" or "dram"
  * @remote_resets, @local_resets: how often the device of either memory was reset meanwhile; then the call fails
- * @durable_reason: why it is not durable, or ""
+ * @durable_reason: why the bytes are not durable, or ""
  */
 struct donard_rdma_result {
 	size_t size;
@@ -393,18 +396,19 @@ struct donard_rdma_result {
 };
 
 /**
- * donard_rdma_run() - write to, or read from, what a server offers
+ * donard_rdma_run() - write to, or read from, the memory that a server offers
  * @ctx: the context
  * @options: what to move
  * @result: filled in, after a failure too
  *
- * Nothing is sent when the range or the direction is not offered.  A call that is stopped does not
- * wait for a barrier of its own persistent memory, as donard_rdma_serve() does not.
+ * Nothing is sent if the server does not offer the range or the direction.  A call that is
+ * stopped does not wait for a barrier of its own persistent memory, as donard_rdma_serve() does
+ * not.
  *
  * Returns 0; -EBADMSG when data did not compare equal; -EIO when the device of a region that took
- * part was reset meanwhile, at either end, and @result counts no bytes; -EACCES for what is not
- * offered; -ECONNREFUSED, -ECONNRESET, -ETIMEDOUT, -ESHUTDOWN, -EPROTO of the
- * peer; -EOPNOTSUPP, -ENETDOWN when no device reaches it; -ECANCELED when
+ * part was reset meanwhile, at either end: @result then counts no bytes; -EACCES for a range or
+ * direction that is not offered; -ECONNREFUSED, -ECONNRESET, -ETIMEDOUT, -ESHUTDOWN, -EPROTO
+ * for the peer; -EOPNOTSUPP, -ENETDOWN when no device reaches it; -ECANCELED when
  * stopped; -EINVAL, -E2BIG for wrong options.
  */
 int donard_rdma_run(struct donard_context *ctx, const struct donard_rdma_options *options,
