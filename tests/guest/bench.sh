@@ -381,7 +381,7 @@ table_here_refusals() {
 if [[ -n ${LAB_FABRIC:-} ]]; then
 	t "rdma, samples" rdma_samples
 	t "rdma, a direction that is not offered" rdma_direction_that_is_not_offered
-	patiently t "rdma, perftest beside it" perftest_beside
+	t "rdma, perftest beside it" perftest_beside
 	t "rdma, perftest that does not end" perftest_that_does_not_end
 	t "rdma, perftest without sense of its clock" perftest_without_sense_of_its_clock
 	t "rdma, perftest without its server" perftest_without_server

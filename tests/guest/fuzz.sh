@@ -61,8 +61,6 @@ enters_enough() {
 }
 
 if can coverage; then
-	# shellcheck disable=SC2034  # run_limited
-	TEST_SECONDS=$((1800 * SOAK))
 	t "led by coverage" fuzzed 600
 	# Told even of a run that passed.
 	sed -n 's/^\(fuzz: .* programs, .*\|fuzz: .* of the module entered\).*/#   \1/p' "$WORK/out"

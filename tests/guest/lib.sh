@@ -15,10 +15,12 @@
 # about time; a limit only keeps what never happens from being waited for without end.
 PATIENCE=5
 [[ " ${LAB_CAN-} " != *' debug '* ]] || PATIENCE=20
-readonly PATIENCE
+# What only ends a hang: of a program (limited), so that its test can say so and clean up, and twice as long of a test.
+HANG_SECONDS=$((60 * PATIENCE))
 # The clock of a metered guest counts instructions, and is not the host's: the host limits the whole run.
-[[ -z ${LAB_METER-} ]] || TEST_SECONDS=1800
-TEST_SECONDS=${TEST_SECONDS:-$((60 * PATIENCE))}
+[[ -z ${LAB_METER-} ]] || HANG_SECONDS=900
+readonly PATIENCE HANG_SECONDS
+TEST_SECONDS=${TEST_SECONDS:-$((2 * HANG_SECONDS))}
 readonly TROUBLE='WARNING|BUG|Oops|Call Trace|leak|refcount|Bad page|general protection fault[,:]'
 # Words that look like the above but are no trouble. VM_FAULT_OOM: a fault that finds no memory is taken again.
 readonly NO_TROUBLE='memory leak.*disabled|kmemleak: Kernel memory leak detector|kmemleak: Cannot allocate a scan area|VM_FAULT_OOM leaked out'
@@ -75,12 +77,6 @@ t() {
 	77) printf 'skip - %s: %s: %s\n' "$SUITE" "$name" "$(tail -n 1 "$log")" ;;
 	*) report_failure "$name" "$status" "$log" ;;
 	esac
-}
-
-# patiently t NAME FUNCTION [ARG...] - a test of other people's programs, which may take several tries.
-patiently() {
-	local TEST_SECONDS=$((2 * TEST_SECONDS))
-	"$@"
 }
 
 # skip NAME REASON - for what this machine cannot do.
@@ -256,6 +252,12 @@ within() {
 		((SECONDS - from < limit || (--polls > 0 && SECONDS - from < 4 * limit))) || fail "in time: $*"
 		sleep 0.1
 	done
+}
+
+# limited COMMAND... - a program that answers at once or never: then it is ended, with status 124, and so is what it runs in
+# the other guest. It stays in the group of its test, and does not outlive that.
+limited() {
+	timeout --foreground -k 5 "$HANG_SECONDS" "$@"
 }
 
 # ended PID - the process is gone, or nothing of it is left but its status.

@@ -81,9 +81,9 @@ ping_pongs() {
 
 cmb_is_refused() {
 	local status=0
-	ib_write_bw -d "$LAB_RDMA_DEVICE" -s "$BYTES" --mmap=/dev/p2pmem1 >"$WORK/server" 2>&1 &
+	limited ib_write_bw -d "$LAB_RDMA_DEVICE" -s "$BYTES" --mmap=/dev/p2pmem1 >"$WORK/server" 2>&1 &
 	within 20 server_is_up ib_write_bw
-	labctl peer timeout 20 ib_write_bw -d "$LAB_RDMA_DEVICE" -s "$BYTES" "$LAB_ADDR" >"$WORK/client" 2>&1 ||
+	limited labctl peer ib_write_bw -d "$LAB_RDMA_DEVICE" -s "$BYTES" "$LAB_ADDR" >"$WORK/client" 2>&1 ||
 		status=$?
 	((status != 0)) || fail "the client succeeded: $(cat "$WORK/client")"
 	wait "$!" && fail "the server succeeded"
@@ -93,9 +93,9 @@ cmb_is_refused() {
 
 # all_tools REGION WHAT [ARG...]
 all_tools() {
-	patiently t "ib_write_bw${3:+ $3}, $2" moves "$1" ib_write_bw "${@:3}"
-	patiently t "ib_read_bw${3:+ $3}, $2" moves "$1" ib_read_bw "${@:3}"
-	patiently t "ib_write_lat${3:+ $3}, $2" ping_pongs "$1" "${@:3}"
+	t "ib_write_bw${3:+ $3}, $2" moves "$1" ib_write_bw "${@:3}"
+	t "ib_read_bw${3:+ $3}, $2" moves "$1" ib_read_bw "${@:3}"
+	t "ib_write_lat${3:+ $3}, $2" ping_pongs "$1" "${@:3}"
 }
 
 all_tools p2pmem0 bar -R

@@ -226,7 +226,7 @@ start_udev() {
 }
 
 settled() {
-	udevadm settle --timeout="$TEST_SECONDS"
+	udevadm settle --timeout="$HANG_SECONDS"
 }
 
 # owner REGION

@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # The matrix of guests, what runs beside them on the host, and what is made of the output. Sourced by tests/check, never run.
 
-# A boot takes its time; a guest with all suites is the longest.
-readonly GUEST_SECONDS=2700
+# What only ends a hang, tens of times what the longest takes on an idle host: of a guest, and of a test on the host.
+readonly GUEST_SECONDS=14400 HOST_SECONDS=7200
 
 # guest_seconds KERNEL
 guest_seconds() {
@@ -90,6 +90,15 @@ start_host() {
 	set +m
 	HOST=$!
 	RUNNING[$HOST]=$dir
+	watch_host "$HOST" "$dir/out" >/dev/null 2>&1 &
+}
+
+# watch_host PID OUT - ends the suites of the host if none of their tests comes to its end.
+watch_host() {
+	while kill -0 "$1" 2>/dev/null; do
+		[[ -z $(find "$2" -mmin +$((HOST_SECONDS / 60))) ]] || kill -KILL -- "-$1"
+		sleep 5
+	done
 }
 
 # run_host DIR SUITE... - leaves there what it counted, and the times.
@@ -112,7 +121,7 @@ finish_host() {
 	HOST=
 	cat "$1/out"
 	if ! read -r passed failed skipped 2>/dev/null <"$1/counts"; then
-		failed "the suites of the host did not come to their end" ''
+		failed "the suites of the host did not come to their end, after: $(tail -n 1 "$1/out")" ''
 		return
 	fi
 	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))

@@ -212,7 +212,7 @@ run_lab() {
 provoke() {
 	local kernel=$1 status=0
 	# shellcheck disable=SC2016  # the guest's
-	tests/rig/lab run --kernel "$kernel" --no-regions --append panic_on_warn=0 --timeout 1800 -- bash -c '
+	tests/rig/lab run --kernel "$kernel" --no-regions --append panic_on_warn=0 --timeout "$(guest_seconds "$kernel")" -- bash -c '
 		for what in lockdep sleep ubsan objects kasan leak; do
 			! [[ -d /sys/module/trouble ]] || rmmod trouble
 			insmod /opt/donard/modules/trouble.ko what=$what

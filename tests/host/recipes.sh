@@ -37,7 +37,7 @@ recipes_of() {
 
 # As at a terminal, where a shell of the lab is left at once.
 lab_recipe() {
-	echo exit | timeout 600 script -qec "$1" /dev/null
+	echo exit | script -qec "$1" /dev/null
 }
 
 run_recipes() {

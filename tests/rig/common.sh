@@ -18,6 +18,10 @@ REPO_DIR=$(cd "$RIG_DIR/../.." && pwd)
 # shellcheck disable=SC2034
 readonly EX_USAGE=2 EX_UNSUPPORTED=3 EX_LAB=125
 
+# What only ends a wait for what never happens: many times what that takes on an idle host. Guests have it as LAB_HANG_SECONDS.
+# shellcheck disable=SC2034
+readonly HANG_SECONDS=300
+
 say() {
 	printf '%s: %s\n' "${0##*/}" "$*" >&2
 }

@@ -425,7 +425,7 @@ static void test_deregister_waits_for_no_other(void **state)
 	assert_int_equal(register_fd(fd, &reader.other).code, 0);
 	assert_int_equal(cuFileBufRegister(scene->host, BYTES, 0).code, 0);
 	begin_reader(&reader);
-	alarm(120);		/* a call that hangs is a failure, too */
+	alarm(HANG_SECONDS);		/* a call that hangs is a failure, too */
 	cuFileHandleDeregister(reader.other);
 	assert_int_equal(cuFileBufDeregister(scene->host).code, 0);
 	alarm(0);
@@ -524,7 +524,7 @@ static void test_canceled_thread(void **state)
 	pthread_barrier_wait(&reader.at);
 	assert_int_equal(pthread_join(reader.thread, &ended), 0);
 	assert_int_equal(reader.got[1], 4096);
-	alarm(120);
+	alarm(HANG_SECONDS);
 	cuFileHandleDeregister(scene->handle);
 	alarm(0);
 }
@@ -610,7 +610,7 @@ static int child_works(struct scene *scene, void *batch)
 	void *handle = NULL;
 	bool works;
 
-	alarm(120);		/* a child that hangs is a failure, too */
+	alarm(HANG_SECONDS);		/* a child that hangs is a failure, too */
 	works = !register_fd(open(scene->path, O_RDWR | O_DIRECT), &handle).code &&
 		cuFileRead(handle, scene->host + 1, 100, 1, 0) == 100 &&
 		cuFileWrite(handle, scene->data + 5, 100, 5, 0) == 100 &&
@@ -693,7 +693,7 @@ static void test_fork_while_closing(void **state)
 	for (int i = 0; i < 40; i++) {
 		child = fork();
 		if (!child) {
-			alarm(120);
+			alarm(HANG_SECONDS);
 			end_child(register_fd(open(scene->path, O_RDWR | O_DIRECT), &handle).code ||
 				  cuFileRead(handle, scene->host, 4096, 8192, 0) != 4096 ||
 				  cuFileDriverClose_v2().code);

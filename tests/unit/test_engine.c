@@ -255,7 +255,7 @@ static void changed_below(void **state)
 	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = s->in, .write_fd = -1,
 					 .read_generic = &generic, .target = { .address = s->memory } };
 
-	alarm(60);
+	alarm(HANG_SECONDS);
 	assert_int_equal(run_engine(&transfer), -ESTALE);
 	alarm(0);
 	assert_int_equal(transfer.gapless_bytes, 0);

@@ -256,7 +256,7 @@ static void goes_on_when_polled(void **state)
 	assert_int_equal(reads(scene, 0, 0, 65536, 0), 0);
 	assert_int_equal(donard_queue_submit(scene->queue), 0);
 	while (!got) {
-		assert_int_equal(poll(&polled, 1, 10000), 1);
+		assert_int_equal(poll(&polled, 1, HANG_SECONDS * 1000), 1);
 		got = donard_queue_poll(scene->queue, scene->got, 8);
 	}
 	assert_int_equal(got, 1);
@@ -413,7 +413,7 @@ static void event_loop(void **state)
 		for (int got = 0; got < 8;) {
 			int more;
 
-			assert_true(readable(fd, 10000));
+			assert_true(readable(fd, HANG_SECONDS * 1000));
 			more = donard_queue_poll(scene->queue, scene->got, 1);
 			assert_in_range(more, 0, 1);
 			got += more;

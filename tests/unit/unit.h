@@ -13,4 +13,7 @@
 
 #include <cmocka.h>
 
+/* What only ends a hang, by alarm() or poll(). */
+#define HANG_SECONDS 120
+
 #endif /* UNIT_H */

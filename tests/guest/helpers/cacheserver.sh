@@ -53,7 +53,7 @@ refuses() {
 	local want=$1 code=$2 status=0 seen
 	shift 2
 	within 10 region_is_free "$NVRAM"
-	seen=$(timeout 60 donard-cli cache serve --nvram "$NVRAM" --backing "${BACKING:-$LAB_ALPHA}" --listen "$LAB_ADDR" \
+	seen=$(limited donard-cli cache serve --nvram "$NVRAM" --backing "${BACKING:-$LAB_ALPHA}" --listen "$LAB_ADDR" \
 		--json "$@" 2>"$WORK/refused") || status=$?
 	equal "status of cache serve $* (it said: $seen)" "$want" "$status"
 	equal "code of cache serve $* (it said: $seen)" "$code" "$(jq -rs '.[-1].error.code' <<<"$seen")"
@@ -72,11 +72,7 @@ log_is_empty() {
 
 # client ARGUMENT... - on the other machine, if there is one
 client() {
-	if [[ -n ${LAB_PEER_ADDR-} ]]; then
-		labctl peer timeout 120 cacheio "$LAB_ADDR" "$PORT" "$@" </dev/null
-	else
-		timeout 120 cacheio "$LAB_ADDR" "$PORT" "$@"
-	fi
+	limited ${LAB_PEER_ADDR:+labctl peer} cacheio "$LAB_ADDR" "$PORT" "$@" </dev/null
 }
 
 # says EXPECTED ARGUMENT... - a client with these arguments

@@ -167,7 +167,7 @@ cut_at_random() {
 
 # within_cuts CUTS t NAME FUNCTION... - each of them takes a boot.
 within_cuts() {
-	local TEST_SECONDS=$((TEST_SECONDS + 60 * PATIENCE * $1))
+	local TEST_SECONDS=$((TEST_SECONDS + HANG_SECONDS * $1))
 	shift
 	"$@"
 }

@@ -27,7 +27,7 @@ without_gpu() {
 	done
 	module=$(basename "$(readlink -f /sys/bus/pci/drivers/nvidia/module)")
 	echo >"/sys/bus/pci/devices/$LAB_GPU_BDF/driver_override"
-	timeout $((20 * PATIENCE)) rmmod "$module" ||
+	limited rmmod "$module" ||
 		spoil "the GPU's driver is still in use: $(<"/sys/module/$module/refcnt") references, $(lever pinned_pages) pages"
 	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2
 	chgrp p2pmem /dev/p2pmem0

@@ -41,7 +41,7 @@ ntb() {
 
 # start_bridge - before the emulators, which connect to it.
 start_bridge() {
-	local deadline=$((SECONDS + 20))
+	local deadline=$((SECONDS + HANG_SECONDS))
 	[[ $OPT_FABRIC == ntb ]] || return 0
 	vfio_user_emulator "$(vfio_user_qemu)"
 	as_job "$(device_programs)/ntbd" "$LAB_DIR" "$NTB_WINDOW_MIB" >"$LAB_DIR/ntbd.log" 2>&1 &
