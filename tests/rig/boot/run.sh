@@ -81,15 +81,16 @@ end_turn() {
 start_guest() {
 	local dir=$1
 	shift
+	touch "$dir/console.log"
 	as_job timeout -k 5 "$OPT_TIMEOUT" "${FLUSHES[@]}" "${EMULATOR[@]}" "$@" </dev/null >"$dir/qemu.log" 2>&1 8>&- &
 	PID_OF[$dir]=$!
 }
 
 # Before anything of ours runs: on a busy host the emulator loses a timer of a processor in one boot of some
-# dozens, and the kernel waits for it forever, or panics.
+# dozens, and the kernel waits for it forever, or panics. A kernel that boots has something to say all the time.
 readonly BOOT_TRIES=3 BOOT_SECONDS=120 DEBUG_BOOT_SECONDS=600
 
-# boot_seconds DIR - how long its kernel may take until init runs.
+# boot_seconds DIR - how long its kernel may say nothing until init runs.
 boot_seconds() {
 	if [[ -e $1/slow ]]; then
 		echo "$DEBUG_BOOT_SECONDS"
@@ -98,14 +99,15 @@ boot_seconds() {
 	fi
 }
 
-# stalled_boot DIR DEADLINE ENDED - why the kernel is to be booted again; fails while it may still come up, and if it
+# stalled_boot DIR ENDED - why the kernel is to be booted again; fails while it may still come up, and if it
 # ended for another reason.
 stalled_boot() {
 	local early
-	if [[ -n $3 ]]; then
+	if [[ -n $2 ]]; then
 		early=$(early_panic "$1") && echo "the kernel died before its first program ($early)"
 	else
-		((SECONDS >= $2)) && echo "the kernel does not come up within $(boot_seconds "$1") s"
+		(($(silence "$1/console.log") >= $(boot_seconds "$1"))) &&
+			echo "the kernel does not come up: silent for $(boot_seconds "$1") s"
 	fi
 }
 
@@ -116,21 +118,18 @@ give_up_boot() {
 
 # await_boot DIR QEMU-ARG... - until the guest's init runs; a kernel that does not get there is booted again.
 await_boot() {
-	local dir=$1 tries=1 seconds deadline ended why
-	seconds=$(boot_seconds "$dir")
-	deadline=$((SECONDS + seconds))
+	local dir=$1 tries=1 ended why
 	shift
 	until grep -qsx booted "$dir/verdict"; do
 		# Asked once: it may end at any moment.
 		ended=
 		kill -0 "${PID_OF[$dir]}" 2>/dev/null || ended=1
-		if why=$(stalled_boot "$dir" "$deadline" "$ended"); then
+		if why=$(stalled_boot "$dir" "$ended"); then
 			((tries++ < BOOT_TRIES)) || give_up_boot "$dir" "$why" "$ended" || return 0
 			say "$why; booting again"
 			kill "${PID_OF[$dir]}" 2>/dev/null || true
 			wait "${PID_OF[$dir]}" || true
 			start_guest "$dir" "$@"
-			deadline=$((SECONDS + seconds))
 		elif [[ -n $ended ]]; then
 			# The verdict says why.
 			return 0

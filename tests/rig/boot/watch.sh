@@ -27,9 +27,14 @@ ask_emulator() {
 	exec {in}>&- {out}>&-
 }
 
+# silence FILE - for how many seconds nobody has written to it.
+silence() {
+	echo $(($(date +%s) - $(stat -c %Y "$1")))
+}
+
 # is_silent DIR SECONDS
 is_silent() {
-	[[ -s $1/heartbeat ]] && (($(date +%s) - $(stat -c %Y "$1/heartbeat") > $2))
+	[[ -s $1/heartbeat ]] && (($(silence "$1/heartbeat") > $2))
 }
 
 # all_idle - processors whose registers stdin shows: halted, and open to interrupts (bit 9 of EFLAGS).
