@@ -586,7 +586,7 @@ surprise() {
 	else
 		within 30 region_gone p2pmem0
 	fi
-	sleep 3
+	within 20 test ! -e "/sys/bus/pci/devices/$LAB_GPU_BDF"
 	go_on owner
 	within 20 region_gone p2pmem0
 	plug_gpu
@@ -605,7 +605,6 @@ plugged_over_quarantine() {
 	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach pinned "$LAB_ALPHA_BDF" map both wait close-importer close-dmabuf close-region wait
 	labctl surprise-remove "$LAB_GPU_BDF"
 	within 30 is_quarantined
-	sleep 3
 	plug_gpu
 	stale_env
 	if donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >"$WORK/add" 2>&1; then

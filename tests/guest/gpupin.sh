@@ -289,7 +289,6 @@ vanishes_under_reads() {
 	kill -KILL "$READER"
 	within 20 nothing_is_pinned
 	within 20 driver_has_left
-	sleep 3	# the slot takes a new card only then
 	gpu_again "$@"
 }
 
@@ -305,7 +304,6 @@ vanishes_while_pinned_for_long() {
 	within 20 driver_has_left
 	within 20 driver_is_idle "$GPU_MODULE"
 	matches holders "^[0-9]+ gpuheld $((4 * MIB)) 1024" "$(attr "${REGION##*/}" holders)"
-	sleep 3	# the slot takes a new card only then
 	kill -KILL "$child"
 	within 20 region_gone "${REGION##*/}"
 	gpu_again "$@"

@@ -132,13 +132,13 @@ surprise() {
 	if pins "$kind"; then
 		within 30 is_quarantined
 		matches holders "$HOLDER holder" "$(attr p2pmem0 holders)"
-		sleep 3
+		within 20 test ! -e "/sys/bus/pci/devices/$LAB_GPU_BDF"
+		is_quarantined || fail "the region has left its quarantine"
 		let_go
 	else
 		within 30 region_gone p2pmem0
 		[[ $kind != mapping ]] || holder_sees sigbus
 		let_go
-		sleep 3
 	fi
 	within 20 region_gone p2pmem0
 	plug_gpu
@@ -157,7 +157,6 @@ plugged_over_quarantine() {
 	hold vmsplice
 	labctl surprise-remove "$LAB_GPU_BDF"
 	within 30 is_quarantined
-	sleep 3
 	plug_gpu
 	stale_env
 	let_go
@@ -171,7 +170,6 @@ lose_held() {
 	hold vmsplice
 	labctl surprise-remove "$LAB_GPU_BDF"
 	within 30 is_quarantined
-	sleep 3	# the slot takes a new card only then
 	let_go
 	within 20 grep -q 'p2pmem_state: p2pmem0 gone' /sys/kernel/tracing/trace
 }
@@ -367,7 +365,6 @@ told_of_unbind() {
 told_of_surprise() {
 	told_of "2 pri,3 pri err" labctl surprise-remove "$LAB_GPU_BDF"
 	within 20 region_gone p2pmem0
-	sleep 3
 	plug_gpu
 	copy_again
 }
@@ -633,7 +630,6 @@ gpu_vanishes_under() {
 	labctl surprise-remove "$LAB_GPU_BDF"
 	copy_ends 1 region-gone '^p2pmem0: the region went away'
 	within 30 region_gone p2pmem0
-	sleep 3
 	plug_gpu
 	copy_again
 }
