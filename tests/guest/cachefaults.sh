@@ -251,7 +251,7 @@ wire_is_cut() {
 	# The server and its log outlive that; the device of rxe may not (helpers/fabric.sh).
 	equal "drive errors" 0 "$(of drive_errors)"
 	drain
-	mend_both_rxe
+	renew_both
 	serve --no-cleaner --high 90
 	what_was_acknowledged
 }

@@ -568,7 +568,7 @@ wire_is_cut() {
 	labctl wire up
 	within 30 region_is_free p2pmem0
 	within 30 peer_is_free p2pmem0
-	mend_both_rxe
+	renew_both
 	serve p2pmem0 --size 2M
 	client write --verify
 }

@@ -29,9 +29,14 @@ legs_of() {
 	within 5 test -b "${1}p4"
 }
 
+udev_is_gone() {
+	! pgrep udev >/dev/null
+}
+
 # udev would read of each new device what it may hold, and the trace sees that.
 make_legs() {
-	pkill -KILL udev && sleep 1
+	pkill -KILL udev || true
+	within 20 udev_is_gone
 	modprobe -qa raid0 raid1 raid10 raid456 dm-mod || fail "this kernel's md or device-mapper does not load"
 	legs_of "$LAB_ALPHA"
 	legs_of "$LAB_BETA"

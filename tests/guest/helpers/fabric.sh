@@ -48,21 +48,8 @@ received_bytes() {
 	echo "$(</sys/class/net/wire0/statistics/rx_bytes)"
 }
 
-# A message of the connection manager that rxe cannot send, for the link is down, leaves the queue pair of
-# all such messages in error (seen on 7.3), and nobody connects any more until the device is made anew.
-mend_rxe() {
-	local tries
-	grep -q 'GSI state ERR' < <(rdma resource show qp) || return 0
-	rdma link delete "$LAB_RDMA_DEVICE"
-	rdma link add "$LAB_RDMA_DEVICE" type rxe netdev wire0
-	for ((tries = 0; tries < 100; tries++)); do
-		! grep -qi 'ffff:0a4d' "/sys/class/infiniband/$LAB_RDMA_DEVICE/ports/1/gids"/* 2>/dev/null || return 0
-		sleep 0.1
-	done
-	return 1
-}
-
-mend_both_rxe() {
-	mend_rxe
-	labctl peer bash -c "LAB_RDMA_DEVICE=$LAB_RDMA_DEVICE; $(declare -f mend_rxe); mend_rxe" </dev/null
+# renew_both - an RDMA device that has not outlived its wire is made anew, at either end.
+renew_both() {
+	/opt/lab/fabric renew
+	labctl peer /opt/lab/fabric renew </dev/null
 }
