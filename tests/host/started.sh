@@ -4,7 +4,7 @@
 # by tests/check, never run.
 
 # As the gate has them. Not style and model: they take minutes, and run nothing of donard's.
-readonly STARTED_SUITES=(unit install cli foreign abi lab report verdict)
+readonly STARTED_SUITES=(unit install cli abi lab report verdict)
 
 # pass_started WAY... - each by a run of its own, which WAY starts; tells what failed.
 pass_started() {

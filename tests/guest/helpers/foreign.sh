@@ -7,9 +7,9 @@
 # is run again, a few times, and says so. Whatever else goes wrong fails.
 
 # Each end, and how often a pair is run before its limits are a fault of ours.
-readonly FOREIGN_SECONDS=${FOREIGN_SECONDS:-60} FOREIGN_TRIES=4
+readonly FOREIGN_SECONDS=60 FOREIGN_TRIES=4
 # How long one end may go on after the other has failed.
-readonly FOREIGN_GRACE_SECONDS=${FOREIGN_GRACE_SECONDS:-$((5 * PATIENCE))}
+readonly FOREIGN_GRACE_SECONDS=$((5 * PATIENCE))
 
 # gave_up - a program says that its transport did: retries exceeded (12), receiver not ready (13) for too long, or the
 # connection manager's rejection before the server's transport took connections (8, include/rdma/ib_cm.h). A server
