@@ -1,28 +1,30 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Unit tests of the Python binding, by Debian's Python, which is the one that its packages are for. Sourced, never run.
+# Tests in Python, by Debian's, which is the one that the packages of the binding are for. Sourced, never run.
 
 export PYTHON=/usr/bin/python3
 
-# unit_python - counts the lines of unittest's output: "test_name (where) ... ok".
-unit_python() {
-	local log=$LOGS/unit-python.log status=0 line name
-	progress "unit-python"
-	make -s unit-python "BUILD=$BUILD" >"$log" 2>&1 || status=$?
+# unittests PREFIX COMMAND... - counts the lines of unittest's output, which end in " ... ok": "test_name (where)", or what the
+# test says of itself.
+unittests() {
+	local prefix=$1 log=$LOGS/unittests.log status=0 line name shown
+	shift
+	"$@" >"$log" 2>&1 || status=$?
 	# shellcheck disable=SC2094  # nobody writes to it
 	while IFS= read -r line; do
-		name=${line%% *}
+		name=${line% ... *} shown=${line% ... *}
+		[[ $name != test_* ]] || { name=${name%% *} && shown=${name//_/ }; }
 		case $line in
-		test_*' ... ok') pass "unit-python: ${name//_/ }" ;;
-		test_*' ... skipped '*) skipped "unit-python: ${name//_/ }" "${line#* ... skipped }" ;;
-		test_*' ... '*)
-			sed -n "/^[A-Z]*: $name /,/^=====/p" "$log" >"$LOGS/said"
-			failed "unit-python: ${name//_/ }" "$LOGS/said"
+		*' ... ok') pass "$prefix$shown" ;;
+		*' ... skipped '*) skipped "$prefix$shown" "${line##* ... skipped }" ;;
+		*' ... FAIL' | *' ... ERROR')
+			NAME=$name awk -v RS='\n==*\n' 'NR > 1 && index($0, ENVIRON["NAME"])' "$log" >"$LOGS/said"
+			failed "$prefix$shown" "$LOGS/said"
 			;;
 		esac
 	done <"$log"
 	if ((status != 0)) || ! grep -q ' ok$' "$log"; then
-		failed "unit-python: make unit-python ended with status $status" "$log"
+		failed "$prefix$* ended with status $status" "$log"
 	fi
 }
 
@@ -41,6 +43,14 @@ a_forgotten_member_is_caught() {
 }
 
 run_python() {
-	unit_python
+	progress "unit-python"
+	unittests 'unit-python: ' make -s unit-python "BUILD=$BUILD"
 	try "unit-python: a forgotten member is caught" a_forgotten_member_is_caught
+}
+
+# Of bench/donard-stat, which turns samples into figures.
+run_report() {
+	progress "report"
+	PYTHONPATH=bench unittests '' "$PYTHON" -B -m unittest discover -v -s tests/bench
+	try "report: bench/run describes itself" bench/run --help
 }
