@@ -52,7 +52,6 @@ DEVICE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_vfio_server test_vfio_dma 
 $(DEVICE_TESTS): $(BUILD)/tests/unit/vfio_client.o \
 	$(addprefix $(BUILD)/tests/rig/devices/,server.o dma.o pci.o listen.o)
 $(BUILD)/tests/unit/test_ntb: $(BUILD)/tests/rig/devices/ntb.o
-$(BUILD)/tests/unit/test_device_control: $(addprefix $(BUILD)/tests/rig/devices/,control.o listen.o)
 
 $(UNIT_PROGS): %: %.o $(UNIT_HELP) $(BUILD)/libdonard.a
 	$(CC) $(CFLAGS) $(LDFLAGS) -pthread -o $@ $(filter %.o,$^) $(BUILD)/libdonard.a \

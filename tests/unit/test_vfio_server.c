@@ -253,77 +253,7 @@ static void accesses_past_the_end_do_not(void **state)
 	assert_int_equal(scene->reads + scene->writes, 0);
 }
 
-/* The message says how long it is, and so does the access. */
-static void writes_without_their_data_are_refused(void **state)
-{
-	struct scene *scene = *state;
-	struct {
-		struct vfu_region_access access;
-		uint8_t data[8];
-	} payload = { .access = { .count = 8 } };
-
-	assert_int_equal(client_call(&scene->client, VFU_REGION_WRITE, &payload, sizeof(payload) - 1), EINVAL);
-	assert_int_equal(client_call(&scene->client, VFU_REGION_WRITE, &payload, sizeof(payload.access)), EINVAL);
-	payload.access.count = UINT32_MAX;
-	assert_int_equal(client_call(&scene->client, VFU_REGION_WRITE, &payload, sizeof(payload)), EINVAL);
-	payload.access.count = 4;
-	assert_int_equal(client_call(&scene->client, VFU_REGION_WRITE, &payload, sizeof(payload)), EINVAL);
-	assert_int_equal(scene->writes, 0);
-}
-
 /* --- the stream --- */
-
-static void payloads_have_their_length(void **state)
-{
-	struct client *client = &((struct scene *)*state)->client;
-	const uint8_t zeros[64] = { 0 };
-	const struct { enum vfu_command command; size_t bytes; bool may_be_longer; } payloads[] = {
-		{ VFU_DMA_MAP, 32, false }, { VFU_DMA_UNMAP, 24, false }, { VFU_GET_INFO, 16, false },
-		{ VFU_GET_REGION_INFO, 32, true }, { VFU_GET_IRQ_INFO, 16, false }, { VFU_SET_IRQS, 20, false },
-		{ VFU_REGION_READ, 16, false }, { VFU_REGION_WRITE, 16, true }, { VFU_VERSION, 4, true },
-	};
-
-	for (size_t i = 0; i < sizeof(payloads) / sizeof(payloads[0]); i++) {
-		assert_int_equal(client_call(client, payloads[i].command, zeros, payloads[i].bytes - 1), EINVAL);
-		assert_int_equal(client_call(client, payloads[i].command, NULL, 0), EINVAL);
-		if (!payloads[i].may_be_longer)
-			assert_int_equal(client_call(client, payloads[i].command, zeros, payloads[i].bytes + 1), EINVAL);
-	}
-	assert_int_equal(client_call(client, VFU_RESET, zeros, 1), EINVAL);
-	assert_int_equal(client_try_read(client, 0, 0, 4), 0);
-}
-
-static void lengths_that_cannot_be_end_it(void **state)
-{
-	const uint32_t lengths[] = { 0, 1, sizeof(struct vfu_header) - 1, VFU_MAX_MESSAGE + 1, UINT32_MAX };
-	struct scene *scene = *state;
-
-	for (size_t i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++) {
-		const struct vfu_header header = { .command = VFU_RESET, .bytes = lengths[i] };
-
-		client_send(&scene->client, &header, sizeof(header), NULL, 0);
-		client_pump(&scene->client);
-		assert_true(client_is_dropped(&scene->client));
-		assert_int_equal(scene->detached, i + 1);
-		client_disconnect(&scene->client);
-		client_connect(&scene->client, &scene->server);
-		client_greet(&scene->client);
-	}
-	assert_int_equal(scene->resets, 0);
-}
-
-static void answers_are_no_commands(void **state)
-{
-	struct scene *scene = *state;
-	const struct vfu_header header = { .command = VFU_RESET, .bytes = sizeof(header), .flags = VFU_TYPE_REPLY };
-	const struct vfu_header *answer = (const struct vfu_header *)scene->client.answer;
-
-	client_send(&scene->client, &header, sizeof(header), NULL, 0);
-	client_pump(&scene->client);
-	assert_true(client_take(&scene->client));
-	assert_int_equal(answer->error, EINVAL);
-	assert_int_equal(scene->resets, 0);
-}
 
 static void messages_arrive_in_pieces(void **state)
 {
@@ -340,22 +270,6 @@ static void messages_arrive_in_pieces(void **state)
 	}
 	assert_true(client_take(&scene->client));
 	assert_int_equal(client_read(&scene->client, 0, 8, 4), 0xabcdef01);
-}
-
-static void a_message_cut_short_is_none(void **state)
-{
-	struct scene *scene = *state;
-	const struct { struct vfu_header header; struct vfu_region_access access; uint32_t value; } message = {
-		.header = { .command = VFU_REGION_WRITE, .bytes = 36 }, .access = { .count = 4 },
-	};
-
-	client_send(&scene->client, &message, message.header.bytes - 1, NULL, 0);
-	client_pump(&scene->client);
-	assert_false(client_is_dropped(&scene->client));
-	client_disconnect(&scene->client);
-	assert_true(client_is_dropped(&scene->client));
-	assert_int_equal(scene->writes, 0);
-	assert_int_equal(scene->detached, 1);
 }
 
 static void posted_writes_have_no_answer(void **state)
@@ -527,46 +441,6 @@ static void a_client_raises_and_drops_them(void **state)
 	close(fd);
 }
 
-static int set_irqs(struct client *client, uint32_t flags, uint32_t index, uint32_t start, uint32_t count)
-{
-	const struct vfu_irq_set set = { .argsz = sizeof(set), .flags = flags, .index = index, .start = start,
-					 .count = count };
-
-	return client_call(client, VFU_SET_IRQS, &set, sizeof(set));
-}
-
-static void vectors_that_are_not_there_are_refused(void **state)
-{
-	struct client *client = &((struct scene *)*state)->client;
-	const uint32_t give = VFIO_IRQ_SET_DATA_EVENTFD | VFIO_IRQ_SET_ACTION_TRIGGER;
-
-	assert_int_equal(set_irqs(client, give, VFIO_PCI_MSIX_IRQ_INDEX, 0, 25), EINVAL);
-	assert_int_equal(set_irqs(client, give, VFIO_PCI_MSIX_IRQ_INDEX, 24, 1), EINVAL);
-	assert_int_equal(set_irqs(client, give, VFIO_PCI_MSIX_IRQ_INDEX, UINT32_MAX, 2), EINVAL);
-	assert_int_equal(set_irqs(client, give, VFIO_PCI_MSIX_IRQ_INDEX, 1, UINT32_MAX), EINVAL);
-	assert_int_equal(set_irqs(client, give, VFIO_PCI_INTX_IRQ_INDEX, 0, 1), EINVAL);
-	assert_int_equal(set_irqs(client, give, 99, 0, 1), EINVAL);
-	assert_int_equal(set_irqs(client, VFIO_IRQ_SET_DATA_NONE | VFIO_IRQ_SET_ACTION_MASK, VFIO_PCI_MSIX_IRQ_INDEX, 0, 1),
-			 EINVAL);
-	assert_int_equal(set_irqs(client, 0, VFIO_PCI_MSIX_IRQ_INDEX, 0, 1), EINVAL);
-}
-
-static void only_eventfds_are_vectors(void **state)
-{
-	struct scene *scene = *state;
-	int pipes[2], fds[2] = { eventfd(0, EFD_NONBLOCK), eventfd(0, EFD_NONBLOCK) };
-
-	assert_return_code(pipe(pipes), errno);
-	assert_int_equal(client_set_vectors(&scene->client, 0, 1, &pipes[1], 1), EINVAL);
-	assert_int_equal(client_set_vectors(&scene->client, 0, 1, &scene->client.socket, 1), EINVAL);
-	assert_int_equal(client_set_vectors(&scene->client, 0, 1, fds, 2), EINVAL);
-	assert_int_equal(client_set_vectors(&scene->client, 0, 3, fds, 2), EINVAL);
-	for (int i = 0; i < 2; i++) {
-		close(pipes[i]);
-		close(fds[i]);
-	}
-}
-
 /* One that blocks when it is full, and is full: the server does not wait for it. */
 static void a_full_eventfd_blocks_nobody(void **state)
 {
@@ -631,15 +505,11 @@ int main(void)
 		GREETED(it_says_what_it_has), GREETED(it_says_nothing_of_what_it_has_not),
 		GREETED(config_is_that_of_a_function), GREETED(config_takes_what_may_be_written),
 		GREETED(accesses_reach_the_device), GREETED(accesses_past_the_end_do_not),
-		GREETED(writes_without_their_data_are_refused), GREETED(payloads_have_their_length),
-		GREETED(lengths_that_cannot_be_end_it), GREETED(answers_are_no_commands),
-		GREETED(messages_arrive_in_pieces), GREETED(a_message_cut_short_is_none),
-		GREETED(posted_writes_have_no_answer), GREETED(who_does_not_listen_waits),
-		GREETED(a_client_comes_after_another),
+		GREETED(messages_arrive_in_pieces), GREETED(posted_writes_have_no_answer),
+		GREETED(who_does_not_listen_waits), GREETED(a_client_comes_after_another),
 		GREETED(descriptors_that_nobody_asked_for_are_closed), GREETED(too_many_descriptors_end_it),
 		GREETED(descriptors_add_up), GREETED(descriptors_stay_with_their_message),
 		GREETED(vectors_are_raised), GREETED(a_client_raises_and_drops_them),
-		GREETED(vectors_that_are_not_there_are_refused), GREETED(only_eventfds_are_vectors),
 		GREETED(a_full_eventfd_blocks_nobody), GREETED(random_messages),
 	};
 
