@@ -23,7 +23,7 @@ $(CUFILE_TESTS): UNIT_LIBS := -ljson-c
 COPY_TESTS := $(addprefix $(BUILD)/tests/unit/,test_copy test_copy_causes)
 $(COPY_TESTS): $(BUILD)/tests/unit/copy_scene.o
 
-CACHE_LOG_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_recover test_cache_place)
+CACHE_LOG_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_recover test_cache_place test_cache_start)
 $(CACHE_LOG_TESTS): $(BUILD)/tests/unit/cache_nvram.o
 # Calls that fail when a test says so.
 $(BUILD)/tests/unit/test_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dlopen dlsym dlerror dlclose)
