@@ -13,6 +13,7 @@
 #include <sys/time.h>
 #include <sys/uio.h>
 
+#include "named.h"
 #include "uapi.h"
 
 #define SOME 100001		/* bytes: several pages, and no whole number of words */
@@ -547,10 +548,7 @@ static void exports_for_ever(void)
 	} while (buf >= 0 && !close(buf));
 }
 
-static const struct {
-	const char *name;
-	void (*function)(void);
-} tests[] = {
+static const struct named_test tests[] = {
 	{ "read-sees-stores", read_sees_stores },
 	{ "loads-see-writes", loads_see_writes },
 	{ "vectors", vectors },
@@ -578,15 +576,8 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	for (size_t i = 0; argc == 2 && i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (!strcmp(argv[1], "--list"))
-			puts(tests[i].name);
-		if (strcmp(argv[1], tests[i].name))
-			continue;
-		tests[i].function();
-		return 0;
-	}
-	if (argc == 2 && !strcmp(argv[1], "--list"))
-		return 0;
-	errx(2, "usage: access TEST, or access --list");
+	if (argc != 2)
+		errx(2, "usage: access TEST, or access --list");
+	RUN_NAMED(tests, argv[1]);
+	return 0;
 }

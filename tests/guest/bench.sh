@@ -144,10 +144,6 @@ with_gpu_region() {
 	export LD_LIBRARY_PATH=$LD_LIBRARY_PATH:/usr/lib/donard/cufile CUFILE_LOGFILE_PATH=$WORK/cufile.log
 }
 
-nothing_is_pinned() {
-	[[ $(lever pinned_pages) == 0 ]]
-}
-
 # more WHAT - of the larger size than of the smaller, by method and direction; jq.
 more() {
 	printf 'group_by([.method, .direction]) | map({ method: .[0].method, bytes: ((map(.bytes) | max) - (map(.bytes) | min)),
@@ -184,9 +180,9 @@ bad_gpu() {
 
 readonly PORT=7077 PERFTEST_PORT=18515
 
-# offer TARGET PORT - a server in the other machine, until the end of the test.
+# offer TARGET PORT [ARGUMENT...] - a server in the other machine, until the end of the test.
 offer() {
-	labctl peer donard-cli rdma serve "$1" --size 16M --bind "$LAB_PEER_ADDR" --port "$2" --json \
+	labctl peer donard-cli rdma serve "$1" --size 16M --bind "$LAB_PEER_ADDR" --port "$2" --json "${@:3}" \
 		>"$WORK/served.$2" 2>&1 </dev/null &
 	at_end "kill $! 2>/dev/null; wait $!; within 10 port_is_quiet peer $2"
 	within 20 grep -q '"event":"listening"' "$WORK/served.$2"
@@ -203,10 +199,7 @@ rdma_samples() {
 }
 
 rdma_direction_that_is_not_offered() {
-	labctl peer donard-cli rdma serve dram --size 1M --bind "$LAB_PEER_ADDR" --access write --json \
-		>"$WORK/served" 2>&1 </dev/null &
-	at_end "kill $! 2>/dev/null; wait $!; within 10 port_is_quiet peer $PORT"
-	within 20 grep -q '"event":"listening"' "$WORK/served"
+	offer dram "$PORT" --access write
 	exits 1 'offered for writing only|may only write' donard-cli bench rdma "$LAB_PEER_ADDR" --direction read \
 		--block-sizes 4K --rounds 1
 	bench rdma "$LAB_PEER_ADDR" --direction write --block-sizes 4K --queue-depths 4 --iterations 10 --rounds 1

@@ -70,8 +70,7 @@ pages_alone() {
 # Two places in one folio, which one claim takes.
 copied_within_a_folio() {
 	added "$1"
-	random_file "$WORK/data" "$MIB"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha "$MIB"
 	copy "$LAB_ALPHA" p2pmem0 --size 1M
 	copy p2pmem0 p2pmem0+1M --size 1M --verify
 	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$MIB" "$MIB"

@@ -11,8 +11,7 @@ readonly PARTIAL=$((MIB + 5000))
 filled() {
 	random_file "$WORK/before" $((2 * MIB))
 	regio write "$1" 0 $((2 * MIB)) "$WORK/before"
-	random_file "$WORK/data" "$PARTIAL"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha "$PARTIAL"
 }
 
 # has REGION BYTES - that many bytes of the data, and behind them what was there before.

@@ -299,15 +299,7 @@ refuses_another_drive() {
 }
 
 refuses_another_version() {
-	local at
-	fresh --no-cleaner
-	kill_server
-	within 10 region_is_free "$NVRAM"
-	regio read "$NVRAM" 0 8192 "$WORK/supers"
-	for at in 8 $((4096 + 8)); do
-		printf '\x09' | dd of="$WORK/supers" bs=1 seek="$at" conv=notrunc status=none
-	done
-	regio write "$NVRAM" 0 8192 "$WORK/supers"
+	log_of_version 9
 	refuses 1 other-version
 	refuses 1 other-version --format
 	forget_log

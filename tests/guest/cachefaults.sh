@@ -353,15 +353,7 @@ log_is_damaged() {
 }
 
 log_is_older() {
-	local at
-	fresh --no-cleaner
-	kill_server
-	within 10 region_is_free "$NVRAM"
-	regio read "$NVRAM" 0 8192 "$WORK/supers"
-	for at in 8 $((4096 + 8)); do
-		printf '\0' | dd of="$WORK/supers" bs=1 seek="$at" conv=notrunc status=none
-	done
-	regio write "$NVRAM" 0 8192 "$WORK/supers"
+	log_of_version 0
 	refuses 1 other-version
 	matches "message" 'of version 0.*Start the version that wrote it' "$(cat "$WORK/refused")"
 	forget_log
@@ -533,18 +525,15 @@ refuses_targets() {
 	matches "message" "the target 'log-writes', which .*linear or striped" "$(cat "$WORK/refused")"
 }
 
-# All goes wrong that is written (error_writes), then nothing does.
-flakey_drive() {
-	modprobe dm-flakey
-	mapped lab-flakey "$(flakey 1 0)"
-	SERVE_BY=(env "LD_PRELOAD=$PRELOADED/plaindm")
+# fails_for_a_while NAME BAD-TABLE GOOD-TABLE - the mapped device below a running server; what is acknowledged comes to the drive.
+fails_for_a_while() {
 	fresh --no-cleaner --high 90
 	says "acknowledged $MIB" write 0 "$MIB" 1 65536
-	remapped lab-flakey "$(flakey 0 1 1 error_writes)"
+	remapped "$1" "$2"
 	in_background destage
 	within "$SECONDS_TO_NOTICE" has_event drive-failed
 	says 'acknowledged 65536' write $((2 * MIB)) 65536 2
-	remapped lab-flakey "$(flakey 1 0)"
+	remapped "$1" "$3"
 	within $((3 * SECONDS_TO_NOTICE)) has_event drive-works
 	client_ends 'done'
 	drain
@@ -552,21 +541,18 @@ flakey_drive() {
 	on_drive 'equal 65536' $((2 * MIB)) 65536 2
 }
 
+# All goes wrong that is written (error_writes), then nothing does.
+flakey_drive() {
+	modprobe dm-flakey
+	mapped lab-flakey "$(flakey 1 0)"
+	SERVE_BY=(env "LD_PRELOAD=$PRELOADED/plaindm")
+	fails_for_a_while lab-flakey "$(flakey 0 1 1 error_writes)" "$(flakey 1 0)"
+}
+
 # Another table under the running server: nothing goes there that has no proven route; the former one serves again.
 table_is_swapped() {
 	mapped lab-linear "$(linear)"
-	fresh --no-cleaner --high 90
-	says "acknowledged $MIB" write 0 "$MIB" 1 65536
-	remapped lab-linear "0 $(sectors_of "$LAB_ALPHA") error"
-	in_background destage
-	within "$SECONDS_TO_NOTICE" has_event drive-failed
-	says 'acknowledged 65536' write $((2 * MIB)) 65536 2
-	remapped lab-linear "$(linear)"
-	within $((3 * SECONDS_TO_NOTICE)) has_event drive-works
-	client_ends 'done'
-	drain
-	on_drive "equal $MIB" 0 "$MIB" 1
-	on_drive 'equal 65536' $((2 * MIB)) 65536 2
+	fails_for_a_while lab-linear "0 $(sectors_of "$LAB_ALPHA") error" "$(linear)"
 }
 
 # loses_power_at FUNCTION COUNT - of a server that destages: it dies there, and its drive loses what no flush made durable: it gets

@@ -20,17 +20,10 @@ region_of_side() {
 	esac
 }
 
-drive_of_side() {
-	case $1 in
-	alpha) echo "$LAB_ALPHA" ;;
-	beta) echo "$LAB_BETA" ;;
-	esac
-}
-
 # put SIDE FILE - fills a side with the bytes of FILE.
 put() {
 	case $1 in
-	alpha | beta) put_on_drive "$2" "$(drive_of_side "$1")" "$DRIVE_AT" ;;
+	alpha | beta) put_on_drive "$2" "$(drive_of "$1")" "$DRIVE_AT" ;;
 	file) cp "$2" /mnt/fs/source; sync /mnt/fs/source ;;
 	*) regio write "$(region_of_side "$1")" $((REGION_AT * MIB)) "$(stat -c %s "$2")" "$2" ;;
 	esac
@@ -42,7 +35,7 @@ holds() {
 	bytes=$(stat -c %s "$2")
 	case $1 in
 	alpha | beta)
-		take_from_drive "$(drive_of_side "$1")" "$DRIVE_AT" "$bytes" "$WORK/seen"
+		take_from_drive "$(drive_of "$1")" "$DRIVE_AT" "$bytes" "$WORK/seen"
 		same_bytes "$1" "$WORK/seen" "$2" "$bytes"
 		;;
 	bar) same_bytes "host's view of the BAR" "$(backing gpu)" "$2" "$bytes" "$skip" ;;
@@ -61,7 +54,7 @@ holds() {
 # name_of SIDE source|target - as donard-cli is told.
 name_of() {
 	case $1 in
-	alpha | beta) drive_of_side "$1" ;;
+	alpha | beta) drive_of "$1" ;;
 	file) echo "/mnt/fs/$2" ;;
 	*) echo "$(region_of_side "$1")+${REGION_AT}M" ;;
 	esac
@@ -284,8 +277,7 @@ protection_information() {
 	echo 0 >"$integrity/write_generate"
 	exits 1 'a block does not go with its protection information. It was not written since' \
 		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M
-	random_file "$WORK/data" "$MIB"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha "$MIB"
 	copy "$LAB_ALPHA" "$LAB_BETA" --size 1M --verify
 	result_is "$MIB" switch 0
 	take_from_drive "$LAB_BETA" 0 "$MIB" "$WORK/seen"

@@ -165,20 +165,12 @@ interrupted_copy() {
 	within 10 nothing_is_pinned
 }
 
-# gpu_refused STATUS REGEX ARGUMENT... - and nothing stays pinned.
-gpu_refused() {
-	exits "$1" "$2" donard-cli copy "${@:3}"
-	within 10 nothing_is_pinned
-}
-
 bad_copies_of_gpu() {
 	with_gpu
 	gpu_refused 1 "region add --kind gpu-nvidia --device $LAB_GPU_BDF" "$LAB_ALPHA" gpu:0 --size 1M
 	LD_LIBRARY_PATH='' gpu_refused 3 "apt install libcuda1" "$LAB_ALPHA" gpu:0 --size 1M
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type generic
-	gpu_refused 1 "gpu:7: there is no such GPU" "$LAB_ALPHA" gpu:7 --size 1M
 	gpu_refused 2 "gpu:0: .*Say how much to copy by --size" gpu:0 "$LAB_BETA"
-	gpu_refused 1 "gpu:0\+100: offset 100 is not a multiple of" "$LAB_ALPHA" gpu:0+100 --size 1M
 	gpu_refused 1 "past the end" gpu:0+64T "$LAB_BETA" --size 1M
 	lever bar1_mib 38
 	gpu_refused 1 BAR1 "$LAB_ALPHA" gpu:0 --size 16M

@@ -558,7 +558,7 @@ p2pdma_removed() {
 # The nvme driver leaves under its own CMB, which on 7.x is a pool of that driver.
 drive_unbound() {
 	begin owner open p2pmem1 export 0 "$EXPORT_BYTES" attach "$1" "$LAB_BETA_BDF" map both wait map both detach wait
-	in_background bash -c "echo $LAB_ALPHA_BDF >/sys/bus/pci/drivers/nvme/unbind"
+	in_background unbind_nvme "$LAB_ALPHA_BDF"
 	if [[ $1 == pinned ]]; then
 		sleep 2
 		! event_ended || fail "the driver left under a pinned importer"
@@ -569,9 +569,7 @@ drive_unbound() {
 	go_on owner
 	event_succeeds
 	within 10 region_gone p2pmem1
-	echo "$LAB_ALPHA_BDF" >/sys/bus/pci/drivers/nvme/bind
-	labctl wait-drives
-	stale_env
+	bind_nvme "$LAB_ALPHA_BDF"
 	donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF" >/dev/null
 	chgrp p2pmem /dev/p2pmem1
 }

@@ -13,17 +13,7 @@ with_gpu_region() {
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" >/dev/null
 }
 
-nothing_is_pinned() {
-	[[ $(lever pinned_pages) == 0 ]]
-}
-
 # --- gpu:N that cannot be had, or is not waited for ---
-
-# refused STATUS REGEX ARGUMENT... - and nothing stays pinned.
-refused() {
-	exits "$1" "$2" donard-cli copy "${@:3}"
-	within 10 nothing_is_pinned
-}
 
 no_driver() {
 	LD_LIBRARY_PATH=/opt/donard/tests/lib exits 1 'CUDA finds no GPU' donard-cli copy "$LAB_ALPHA" gpu:0 --size 1M
@@ -31,23 +21,23 @@ no_driver() {
 
 wrong_names() {
 	with_gpu_region
-	refused 1 'gpu:9: there is no such GPU' "$LAB_ALPHA" gpu:9 --size 1M
-	refused 2 'gpu:x: no GPU is named like this; they look like gpu:0' "$LAB_ALPHA" gpu:x --size 1M
-	refused 2 "gpu:0\+x: 'x' is not an offset" "$LAB_ALPHA" gpu:0+x --size 1M
-	refused 1 'gpu:0\+3: offset 3 is not a multiple of' "$LAB_ALPHA" gpu:0+3 --size 1M
+	gpu_refused 1 'gpu:9: there is no such GPU' "$LAB_ALPHA" gpu:9 --size 1M
+	gpu_refused 2 'gpu:x: no GPU is named like this; they look like gpu:0' "$LAB_ALPHA" gpu:x --size 1M
+	gpu_refused 2 "gpu:0\+x: 'x' is not an offset" "$LAB_ALPHA" gpu:0+x --size 1M
+	gpu_refused 1 'gpu:0\+3: offset 3 is not a multiple of' "$LAB_ALPHA" gpu:0+3 --size 1M
 }
 
 # What only the pin shows, with a region whose pages nobody chose by name.
 gpus_that_refuse() {
 	with_gpu_region
 	lever vgpu 1
-	refused 3 'vGPU' "$LAB_ALPHA" gpu:0 --size 1M
+	gpu_refused 3 'vGPU' "$LAB_ALPHA" gpu:0 --size 1M
 	lever vgpu 0
 	lever mig 1
-	refused 3 'can take pinned memory back at any time.*add the region with page type' "$LAB_ALPHA" gpu:0 --size 1M
+	gpu_refused 3 'can take pinned memory back at any time.*add the region with page type' "$LAB_ALPHA" gpu:0 --size 1M
 	lever mig 0
 	lever table_version $((0x30000))
-	refused 3 'page table has version 0x30000' "$LAB_ALPHA" gpu:0 --size 1M
+	gpu_refused 3 'page table has version 0x30000' "$LAB_ALPHA" gpu:0 --size 1M
 	lever table_version 0
 }
 

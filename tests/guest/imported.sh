@@ -9,8 +9,7 @@
 . ./helpers/gpu.sh
 
 of_import() {
-	random_file "$WORK/data" $((8 * MIB))
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha $((8 * MIB))
 	imported "$1" "$LAB_ALPHA" "$LAB_ALPHA_BDF"
 	within 10 region_is_free p2pmem0
 	within 10 region_is_free p2pmem2

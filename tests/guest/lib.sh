@@ -362,10 +362,34 @@ put_on_drive() {
 	dd if="$1" of="$2" bs=1M seek="$3" oflag=direct conv=sync,notrunc status=none
 }
 
+# data_on_alpha BYTES - random ones in $WORK/data, and on that drive from its start.
+data_on_alpha() {
+	random_file "$WORK/data" "$1"
+	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+}
+
 # take_from_drive DRIVE OFFSET-MIB BYTES FILE
 take_from_drive() {
 	dd if="$1" bs=1M skip="$2" count="$((($3 + MIB - 1) / MIB))" iflag=direct status=none >"$4"
 	truncate -s "$3" "$4"
+}
+
+# drive_of alpha|beta
+drive_of() {
+	case $1 in
+	alpha) echo "$LAB_ALPHA" ;;
+	beta) echo "$LAB_BETA" ;;
+	esac
+}
+
+unbind_nvme() {
+	echo "$1" >/sys/bus/pci/drivers/nvme/unbind
+}
+
+bind_nvme() {
+	echo "$1" >/sys/bus/pci/drivers/nvme/bind
+	labctl wait-drives
+	stale_env
 }
 
 # with_file_system TYPE [DRIVE [OPTIONS]] - made anew at /mnt/fs, until the end of the test.

@@ -200,8 +200,7 @@ drive_unbound() {
 	bind_nvme "$bdf"
 	donard-cli region add --kind "$kind" --device "$bdf" >/dev/null
 	chgrp p2pmem "/dev/$region"
-	random_file "$WORK/data" "$MIB"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha "$MIB"
 	copy "$LAB_ALPHA" "$region" --size 1M --verify
 }
 
@@ -210,7 +209,8 @@ drive_unbound() {
 others_go_on() {
 	local region=$1 rebind=$3
 	hold vmsplice "$region"
-	in_background "$2"
+	# shellcheck disable=SC2086  # words
+	in_background $2
 	within 20 drains "$region"
 	# Longer than the unbind gives requests in flight.
 	sleep 4
@@ -243,16 +243,12 @@ rebind_gpu() {
 
 rebind_alpha() {
 	unbind_nvme "$LAB_ALPHA_BDF"
-	echo "$LAB_ALPHA_BDF" >/sys/bus/pci/drivers/nvme/bind
-}
-
-unbind_beta() {
-	unbind_nvme "$LAB_BETA_BDF"
+	bind_nvme "$LAB_ALPHA_BDF"
 }
 
 # restore_regions BDF-OF-BETA - in this order, so that each region gets its own name.
 restore_regions() {
-	[[ -e /sys/bus/pci/drivers/nvme/$1 ]] || echo "$1" >/sys/bus/pci/drivers/nvme/bind
+	[[ -e /sys/bus/pci/drivers/nvme/$1 ]] || bind_nvme "$1"
 	restore_gpu
 	restore_drive alpha
 	restore_drive beta
@@ -269,7 +265,7 @@ others_go_on_beside_gpu() {
 others_go_on_beside_pmr() {
 	local beta=$LAB_BETA_BDF
 	at_end "restore_regions $beta"
-	others_go_on p2pmem2 unbind_beta rebind_gpu
+	others_go_on p2pmem2 "unbind_nvme $beta" rebind_gpu
 	restore_regions "$beta"
 	copy_again
 }
@@ -278,21 +274,11 @@ others_go_on_beside_pmr() {
 driverless_drive() {
 	local beta=$LAB_BETA_BDF
 	at_end "restore_regions $beta"
-	unbind_beta
+	unbind_nvme "$beta"
 	exits 1 'nvme' donard-cli region add --kind nvme-pmr --device "$beta"
 	bind_nvme "$beta" || fail "the nvme driver does not take the drive: $(dmesg | tail -n 3)"
 	restore_regions "$beta"
 	copy_again
-}
-
-unbind_nvme() {
-	echo "$1" >/sys/bus/pci/drivers/nvme/unbind
-}
-
-bind_nvme() {
-	echo "$1" >/sys/bus/pci/drivers/nvme/bind
-	labctl wait-drives
-	stale_env
 }
 
 # --- the rest ---
@@ -513,8 +499,7 @@ copy_interrupted() {
 
 # A copy that compares has no request under way: nothing of it is pinned, however long that takes.
 verifying_holds_up_nobody() {
-	random_file "$WORK/data" "$MIB"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha "$MIB"
 	stopat "$(readlink -f /usr/lib/libdonard.so)" dnd_copy_verify 1 \
 		donard-cli copy "$LAB_ALPHA" p2pmem0 --size 1M --verify >"$WORK/copy" 2>&1 &
 	at_end "kill -KILL $! 2>/dev/null"
@@ -596,13 +581,6 @@ memory_unplugged() {
 	event_succeeds
 	region_gone "$region" || fail "the region is there without its device"
 	equal "commands in flight" 0 "$(in_flight "$(bdf_of "$drive")")"
-}
-
-drive_of() {
-	case $1 in
-	alpha) echo "$LAB_ALPHA" ;;
-	beta) echo "$LAB_BETA" ;;
-	esac
 }
 
 gpu_unplugged_under() {

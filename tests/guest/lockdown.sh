@@ -16,10 +16,6 @@ codes() {
 	donard-cli doctor --json | jq -r '.findings[] | select(.severity == "fault") | .code' | paste -sd' '
 }
 
-nothing_is_pinned() {
-	[[ $(lever pinned_pages) == 0 ]]
-}
-
 # What is there goes on; nothing is added or changed.
 locked_down() {
 	# shellcheck disable=SC2119

@@ -26,11 +26,6 @@ counts() {
 	done
 }
 
-source_data() {
-	random_file "$WORK/data" "$BYTES"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
-}
-
 known_memcpy() {
 	known memcpy "$BYTES"
 	counts dram_cpu_payload_bytes $((2 * BYTES)) dram_dma_payload_bytes 0 bar_cpu_bytes 0 bar_dma_bytes 0
@@ -39,7 +34,7 @@ known_memcpy() {
 }
 
 known_dma() {
-	source_data
+	data_on_alpha "$BYTES"
 	known dma "$BYTES" "$LAB_ALPHA"
 	counts dram_dma_payload_bytes "$BYTES" dram_cpu_payload_bytes 0 bar_dma_bytes 0 bar_cpu_bytes 0
 	# A completion has 16 bytes, and no command moves more than 512 KiB.
@@ -49,7 +44,7 @@ known_dma() {
 
 # Nobody declares the page cache: the meter finds it by the pages that DMA touched.
 hidden_copy() {
-	source_data
+	data_on_alpha "$BYTES"
 	known hidden "$BYTES" "$LAB_ALPHA" /dev/p2pmem0
 	counts dram_dma_payload_bytes "$BYTES" bar_cpu_bytes "$BYTES" bar_dma_bytes 0
 	(($(count dram_cpu_payload_bytes) >= BYTES)) ||
@@ -95,7 +90,7 @@ past_dram() {
 
 # both_ways REGION
 both_ways() {
-	source_data
+	data_on_alpha "$BYTES"
 	# What is zeroed for a new owner is no payload of the copy that follows.
 	copies "$LAB_ALPHA" "$1" --size "$BYTES"
 	copies "$LAB_ALPHA" "$1" --size "$BYTES"
@@ -113,7 +108,7 @@ as_p2pdma() {
 }
 
 bounced() {
-	source_data
+	data_on_alpha "$BYTES"
 	copies "$LAB_ALPHA" p2pmem0 --size "$BYTES"
 	copies "$LAB_ALPHA" p2pmem0 --size "$BYTES" --force-bounce
 	exactly "DMA into DRAM" "$BYTES" "$(measured dram_dma_payload_bytes)"
@@ -123,7 +118,7 @@ bounced() {
 }
 
 from_drive_to_drive() {
-	source_data
+	data_on_alpha "$BYTES"
 	copies "$LAB_ALPHA" "$LAB_BETA" --size "$BYTES" --verify
 	past_dram $((2 * BYTES))
 }
@@ -177,7 +172,7 @@ less_than_block_layer() {
 
 # Any program, by the same meter.
 other_programs() {
-	source_data
+	data_on_alpha "$BYTES"
 	donard-cli measure --payload "$BYTES" --json dd if="$LAB_ALPHA" of=/dev/null bs=1M count=8 iflag=direct \
 		>"$WORK/copy" 2>/dev/null
 	exactly "dd's DMA into DRAM" "$BYTES" "$(measured dram_dma_payload_bytes)"

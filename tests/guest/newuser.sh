@@ -44,8 +44,7 @@ example() {
 	# shellcheck source=helpers/examples.sh
 	. helpers/examples.sh
 	build_example "$1" "$program"
-	random_file "$WORK/data" $((64 * MIB))
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha $((64 * MIB))
 	case $1 in
 	own-read.c)
 		example_says "$program" 'reaches p2pmem0 by: switch' "$LAB_ALPHA" p2pmem0

@@ -303,26 +303,16 @@ mounted_stays() {
 	at_least "msync afterwards" 1
 }
 
-drive_bound_again() {
-	echo "$LAB_BETA_BDF" >/sys/bus/pci/drivers/nvme/bind
-	labctl wait-drives
-	stale_env
-}
-
-unbind_beta() {
-	echo "$1" >/sys/bus/pci/drivers/nvme/unbind
-}
-
 # Its claim is made again before it gives all of them up.
 driver_leaves_idle() {
 	local bdf=$LAB_BETA_BDF
-	unbind_beta "$bdf"
+	unbind_nvme "$bdf"
 	touch /run/lab-env-stale
 	region_gone p2pmem2 || fail "the region is there without its driver"
 	[[ ! -e /sys/block/pmem0 ]] || fail "the disk is there without its region"
 	equal "claim of the BAR without a driver" "$bdf" "$(claim_of "$bdf")"
 	! grep -q 'nonexistent resource' < <(dmesg) || fail "a claim was given up twice"
-	LAB_BETA_BDF=$bdf drive_bound_again
+	bind_nvme "$bdf"
 	equal "claim of the BAR" nvme "$(claim_of_pmr)"
 }
 
@@ -355,7 +345,7 @@ with_mapped() {
 # The file system goes on, with the barrier, until it is unmounted and the last mapping of a file of it is gone.
 driver_leaves() {
 	local bdf=$LAB_BETA_BDF
-	in_background unbind_beta "$bdf"
+	in_background unbind_nvme "$bdf"
 	touch /run/lab-env-stale
 	pmr_waits
 	barriers dax store /mnt/dax/file "meanwhile"
@@ -366,7 +356,7 @@ driver_leaves() {
 	event_succeeds
 	region_gone p2pmem2 || fail "the region is there without its driver"
 	[[ ! -e /sys/block/pmem0 ]] || fail "the disk is there without its region"
-	LAB_BETA_BDF=$bdf drive_bound_again
+	bind_nvme "$bdf"
 	equal "claim of the BAR" nvme "$(claim_of_pmr)"
 }
 

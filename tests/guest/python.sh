@@ -15,8 +15,7 @@ binding() {
 }
 
 with_data() {
-	random_file "$WORK/data" $((64 * MIB))
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha $((64 * MIB))
 }
 
 of_drive() {

@@ -10,33 +10,18 @@
 #include <signal.h>
 
 #include "donard/queue.h"
-#include "uapi.h"
+#include "library.h"
 
 #define BYTES (2 * MIB)
 
-static struct donard_context *ctx;
 static const char *path, *argument;
 static struct donard_completion got[64];
-
-#define GOES(call) do { \
-	int r_ = (call); \
-	if (r_ < 0) \
-		errx(1, "line %d: %s: %d (%s)", __LINE__, #call, r_, donard_error(ctx)); \
-} while (0)
 
 /* What most tests have. */
 static struct donard_queue *queue;
 static struct donard_file *file;
 static struct donard_memory *memory, *dram;
 static uint8_t *seen;		/* the bytes of dram */
-
-static void *address_of(const struct donard_memory *of)
-{
-	struct donard_memory_info info = { .size = sizeof(info) };
-
-	GOES(donard_memory_info(of, &info));
-	return info.address;
-}
 
 static struct donard_queue_info counts(void)
 {
@@ -54,7 +39,7 @@ static void set_up(unsigned int flags)
 	GOES(donard_file_open(ctx, path, DONARD_FILE_WRITE, &file));
 	GOES(donard_memory_alloc(ctx, "p2pmem0", BYTES, &memory));
 	GOES(donard_memory_dram(ctx, BYTES, &dram));
-	seen = address_of(dram);
+	seen = about(dram).address;
 }
 
 static void tear_down(void)
@@ -179,7 +164,7 @@ static void forced(void)
 	complete(1, 99999, DONARD_ROUTE_BOUNCED, DONARD_COMPLETION_BOUNCED);
 	GOES(donard_queue_read(queue, file, 13, dram, 7, 99999, NULL));
 	complete(1, 99999, DONARD_ROUTE_BOUNCED, DONARD_COMPLETION_BOUNCED);
-	CHECK(!memcmp((uint8_t *)address_of(memory) + 7, seen + 7, 99999));
+	CHECK(!memcmp((uint8_t *)about(memory).address + 7, seen + 7, 99999));
 	memset(seen, 0x77, 5000);
 	GOES(donard_memory_write(memory, 1, seen, 5000));
 	GOES(donard_queue_write(queue, file, 4 * MIB + 3, memory, 1, 5000, NULL));
@@ -438,49 +423,39 @@ static void into_holes(void)
 	EQUAL(DONARD_EVIDENCE_PREDICTED, got[0].evidence);
 }
 
-static const struct {
-	const char *name;
-	void (*run)(void);
-	bool particular;
-} tests[] = {
-	{ "straight", straight, false },
-	{ "registered", registered, false },
-	{ "freed-while-registered", freed_while_registered, false },
-	{ "bounced-by-leave", forced, false },
-	{ "closed-in-flight", closed_in_flight, false },
-	{ "event-loop", event_loop, false },
-	{ "two-threads", two_threads, false },
-	{ "passthrough", passthrough, true },
-	{ "as-a-copy", as_a_copy, true },
-	{ "changed-below", changed_below, true },
-	{ "no-longer-direct", no_longer_direct, true },
-	{ "leg-failed", leg_failed, true },
-	{ "into-holes", into_holes, true },
-	{ "until-the-end", until_the_end, true },
-	{ "idle-until-the-end", idle_until_the_end, true },
+static const struct named_test tests[] = {
+	{ "straight", straight },
+	{ "registered", registered },
+	{ "freed-while-registered", freed_while_registered },
+	{ "bounced-by-leave", forced },
+	{ "closed-in-flight", closed_in_flight },
+	{ "event-loop", event_loop },
+	{ "two-threads", two_threads },
+	{ NULL, NULL },
+	{ "passthrough", passthrough },
+	{ "as-a-copy", as_a_copy },
+	{ "changed-below", changed_below },
+	{ "no-longer-direct", no_longer_direct },
+	{ "leg-failed", leg_failed },
+	{ "into-holes", into_holes },
+	{ "until-the-end", until_the_end },
+	{ "idle-until-the-end", idle_until_the_end },
 };
 
 int main(int argc, char **argv)
 {
-	if (argc == 2 && !strcmp(argv[1], "--list")) {
-		for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-			if (!tests[i].particular)
-				puts(tests[i].name);
-		return 0;
+	if (argc < 2)
+		errx(2, "usage: queue TEST FILE [ARGUMENT], or queue --list");
+	if (argc > 2) {
+		path = argv[2];
+		argument = argv[3];
+		GOES(donard_open(&ctx, NULL));
+		set_up(0);
 	}
-	if (argc < 3)
-		errx(2, "usage: queue TEST FILE [ARGUMENT]");
-	path = argv[2];
-	argument = argv[3];
-	if (donard_open(&ctx, NULL))
-		errx(1, "no context");
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		if (!strcmp(tests[i].name, argv[1])) {
-			set_up(0);
-			tests[i].run();
-			tear_down();
-			donard_close(ctx);
-			return 0;
-		}
-	errx(2, "no such test: %s", argv[1]);
+	RUN_NAMED(tests, argv[1]);
+	if (argc > 2) {
+		tear_down();
+		donard_close(ctx);
+	}
+	return 0;
 }

@@ -9,8 +9,7 @@ REGISTERS=
 can fixed-buffers && REGISTERS=registers
 
 of_queue() {
-	random_file "$WORK/data" $((8 * MIB))
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha $((8 * MIB))
 	queue "$1" "$LAB_ALPHA" "$REGISTERS"
 	within 10 region_is_free p2pmem0
 }
@@ -25,8 +24,7 @@ on_a_file() {
 
 # Of 4 MiB that a queue moves, none goes through DRAM, and the 4 MiB that it compares with do.
 counted() {
-	random_file "$WORK/data" $((8 * MIB))
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha $((8 * MIB))
 	watch_dma
 	queue straight "$LAB_ALPHA"
 	seen_dma
@@ -59,8 +57,7 @@ becomes_journalled() {
 ends_with() {
 	local what=$1 test=$2 pid
 	shift 2
-	random_file "$WORK/data" $((8 * MIB))
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha $((8 * MIB))
 	queue "$test" "$LAB_ALPHA" "$REGISTERS" >"$WORK/seen" 2>"$WORK/err" &
 	pid=$!
 	at_end "kill -KILL $pid 2>/dev/null"
@@ -73,8 +70,7 @@ ends_with() {
 
 killed() {
 	local pid
-	random_file "$WORK/data" $((8 * MIB))
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha $((8 * MIB))
 	queue until-the-end "$LAB_ALPHA" "$REGISTERS" >"$WORK/seen" &
 	pid=$!
 	within 60 grep -qx ready "$WORK/seen"

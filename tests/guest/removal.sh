@@ -40,8 +40,7 @@ healed() {
 # The region works as before.
 copy_again() {
 	restore_gpu
-	random_file "$WORK/data" "$MIB"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha "$MIB"
 	copy "$LAB_ALPHA" p2pmem0 --size 1M --verify
 	result_is "$MIB" switch 0
 	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$MIB"

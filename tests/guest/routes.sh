@@ -7,11 +7,6 @@
 
 readonly BYTES=$((4 * MIB))
 
-prepare() {
-	random_file "$WORK/data" "$BYTES"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
-}
-
 arrived() {
 	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$BYTES"
 }
@@ -20,7 +15,7 @@ arrived() {
 goes_by() {
 	local route=$1
 	shift
-	prepare
+	data_on_alpha "$BYTES"
 	copy "$LAB_ALPHA" p2pmem0 --size "$BYTES" --verify "$@"
 	result_is "$BYTES" "$route" 0
 	arrived
@@ -32,7 +27,7 @@ goes_by() {
 
 # refused_for REGEX - nothing is written; with leave it goes through DRAM and says so.
 refused_for() {
-	prepare
+	data_on_alpha "$BYTES"
 	cmp -s -n "$BYTES" "$(backing gpu)" "$WORK/data" && fail "the data is there before the copy"
 	exits 1 "$1" donard-cli copy "$LAB_ALPHA" p2pmem0 --size "$BYTES"
 	cmp -s -n 4096 "$(backing gpu)" "$WORK/data" && fail "a refused copy wrote"
@@ -40,7 +35,7 @@ refused_for() {
 }
 
 bounces() {
-	prepare
+	data_on_alpha "$BYTES"
 	copy "$LAB_ALPHA" p2pmem0 --size "$BYTES" --verify --allow-bounce
 	result_is "$BYTES" bounced "$BYTES"
 	arrived
@@ -54,8 +49,7 @@ topo_says() {
 }
 
 own_memory() {
-	random_file "$WORK/data" "$MIB"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha "$MIB"
 	copy "$LAB_ALPHA" p2pmem1 --size "$MIB" --verify
 	result_is "$MIB" switch 0
 }
@@ -73,7 +67,7 @@ above_4g() {
 }
 
 far_end() {
-	prepare
+	data_on_alpha "$BYTES"
 	copy "$LAB_ALPHA" p2pmem0+4088M --size "$BYTES" --verify
 	result_is "$BYTES" switch 0
 	same_bytes "host's view of the BAR's end" "$(backing gpu)" "$WORK/data" "$BYTES" \
@@ -187,21 +181,15 @@ locked_client() {
 # at the one it has, and an IOMMU is taken to translate.
 driverless_client() {
 	local beta=$LAB_BETA_BDF type=/sys/bus/pci/devices/$LAB_BETA_BDF/iommu_group/type
-	at_end "bind_beta $beta; donard-cli region add --kind nvme-pmr --device $beta --page-type generic; chgrp p2pmem /dev/p2pmem2"
+	at_end "bind_nvme $beta; donard-cli region add --kind nvme-pmr --device $beta --page-type generic; chgrp p2pmem /dev/p2pmem2"
 	at_end "echo DMA >$type"
-	at_end "echo $beta >/sys/bus/pci/drivers/nvme/unbind"
+	at_end "unbind_nvme $beta"
 	equal "bound" "none mapped translated" "$(rules probe p2pmem0 "$beta")"
-	echo "$beta" >/sys/bus/pci/drivers/nvme/unbind
+	unbind_nvme "$beta"
 	echo identity >"$type"
 	equal "without a driver" "none translated" "$(rules probe p2pmem0 "$beta")"
-	bind_beta "$beta"
+	bind_nvme "$beta"
 	equal "bound again" "none mapped passthrough" "$(rules probe p2pmem0 "$beta")"
-}
-
-bind_beta() {
-	echo "$1" >/sys/bus/pci/drivers/nvme/bind
-	labctl wait-drives
-	stale_env
 }
 
 # A queue says what a copy says.
@@ -223,8 +211,7 @@ doctor_says() {
 # Drives that are mounted, and whatever is in the persistent region, stay as they are.
 doctor_proves() {
 	local end=$((64 * MIB - 4096))
-	random_file "$WORK/data" $((2 * MIB))
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha $((2 * MIB))
 	with_file_system ext4
 	regio write p2pmem2 "$end" 4096 "$WORK/data"
 	doctor 0

@@ -5,6 +5,7 @@
  * Needs root, p2pmem0 (volatile) and p2pmem2 (persistent), both idle.
  */
 #define _GNU_SOURCE
+#include "named.h"
 #include "uapi.h"
 
 static const char *client_bdf;
@@ -717,10 +718,7 @@ static void unwritable_add(void)
 	EQUAL(0, add.region);
 }
 
-static const struct {
-	const char *name;
-	void (*function)(void);
-} tests[] = {
+static const struct named_test tests[] = {
 	{ "info-describes", info_describes },
 	{ "sizes", sizes },
 	{ "numbers", numbers },
@@ -763,23 +761,11 @@ static const struct {
 	{ "control-without-capability", control_without_capability },
 };
 
-static int list_tests(void)
-{
-	for (size_t i = 0; i < sizeof(tests) / sizeof(tests[0]); i++)
-		puts(tests[i].name);
-	return 0;
-}
-
 int main(int argc, char **argv)
 {
-	if (argc == 2 && !strcmp(argv[1], "--list"))
-		return list_tests();
+	if (argc < 2)
+		errx(2, "usage: uapi TEST [BDF], or uapi --list");
 	client_bdf = argc > 2 ? argv[2] : NULL;
-	for (size_t i = 0; argc > 1 && i < sizeof(tests) / sizeof(tests[0]); i++) {
-		if (strcmp(argv[1], tests[i].name))
-			continue;
-		tests[i].function();
-		return 0;
-	}
-	errx(2, "usage: uapi TEST [BDF], or uapi --list");
+	RUN_NAMED(tests, argv[1]);
+	return 0;
 }

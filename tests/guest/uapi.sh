@@ -86,8 +86,7 @@ pmr_survives_its_region() {
 # On 6.x a reset disables the CMB: it is enabled again before anyone uses it.
 cmb_after_reset() {
 	echo 1 >"$(reset_attribute "$LAB_ALPHA_BDF")"
-	random_file "$WORK/data" "$MIB"
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha "$MIB"
 	copy "$LAB_ALPHA" p2pmem1 --size 1M --verify
 	regio read p2pmem1 0 "$MIB" "$WORK/seen"
 	same_bytes "the CMB" "$WORK/data" "$WORK/seen" "$MIB"
@@ -106,8 +105,7 @@ no_p2pdma() {
 }
 
 of_ring() {
-	random_file "$WORK/data" $((16 * MIB))
-	put_on_drive "$WORK/data" "$LAB_ALPHA" 0
+	data_on_alpha $((16 * MIB))
 	ring "$1" "$LAB_ALPHA"
 	within 10 region_is_free p2pmem0
 }

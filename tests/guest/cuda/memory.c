@@ -144,11 +144,6 @@ STUB CUresult cuMemsetD8_v2(CUdeviceptr to, unsigned char value, size_t count)
 	return set(to, value, 1, count);
 }
 
-STUB CUresult cuMemsetD16_v2(CUdeviceptr to, unsigned short value, size_t count)
-{
-	return set(to, value, 2, count);
-}
-
 STUB CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned int value, size_t count)
 {
 	return set(to, value, 4, count);

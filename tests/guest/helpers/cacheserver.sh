@@ -59,6 +59,19 @@ refuses() {
 	equal "code of cache serve $* (it said: $seen)" "$code" "$(jq -rs '.[-1].error.code' <<<"$seen")"
 }
 
+# log_of_version DIGIT - in the NVRAM: both of its copies say so.
+log_of_version() {
+	local at
+	fresh --no-cleaner
+	kill_server
+	within 10 region_is_free "$NVRAM"
+	regio read "$NVRAM" 0 8192 "$WORK/supers"
+	for at in 8 $((4096 + 8)); do
+		printf '%b' "\\x0$1" | dd of="$WORK/supers" bs=1 seek="$at" conv=notrunc status=none
+	done
+	regio write "$NVRAM" 0 8192 "$WORK/supers"
+}
+
 # of WORD - from the status
 of() {
 	donard-cli cache status "$NVRAM" --json | jq -r ".$1"

@@ -45,3 +45,9 @@ lever() {
 nothing_is_pinned() {
 	[[ $(lever pinned_pages) == 0 ]]
 }
+
+# gpu_refused STATUS REGEX ARGUMENT... - and nothing stays pinned.
+gpu_refused() {
+	exits "$1" "$2" donard-cli copy "${@:3}"
+	within 10 nothing_is_pinned
+}
