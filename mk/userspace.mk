@@ -60,9 +60,10 @@ $(BUILD)/%.o: %.c | packages
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# It stays loaded: a barrier's thread that was left alone ends in it (lib/rdma/settle.c).
 $(BUILD)/$(SONAME): $(LIB_OBJS) lib/libdonard.map
 	$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/libdonard.map -Wl,-z,defs \
-		$(CFLAGS) $(LDFLAGS) -pthread -o $@ $(LIB_OBJS) $(LIB_LIBS)
+		-Wl,-z,nodelete $(CFLAGS) $(LDFLAGS) -pthread -o $@ $(LIB_OBJS) $(LIB_LIBS)
 
 $(BUILD)/libdonard.so: $(BUILD)/$(SONAME)
 	ln -sf $(SONAME) $@

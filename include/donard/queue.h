@@ -21,8 +21,8 @@
  * only be predicted is tried again after a second.  The last 256 pairs are remembered.
  *
  * A file can become one that goes through DRAM (chattr +j).  The queue asks the file system
- * after requests have ended: those that may have gone through DRAM complete as bounced, and it
- * refuses further ones.  It notices a change of what a file or a volume lies on (device-mapper,
+ * after requests have ended: those that may have gone through DRAM complete as bounced.  It
+ * refuses further ones, or bounces them with ALLOW_BOUNCE.  It notices a change of what a file or a volume lies on (device-mapper,
  * md, a further path) within a second.
  *
  * Requests have no order.  The caller keeps apart requests that touch the same bytes of a

@@ -260,8 +260,8 @@ struct donard_rdma_serve_options {
  * device was reset since that client came, since nobody knows what became of the bytes, and
  * goes on.
  *
- * A call that is stopped does not wait for a barrier of persistent memory.  A thread, which ends
- * with the process, has the memory until the barrier has ended.
+ * A call that ends early does not wait for a barrier of persistent memory.  A thread has the
+ * memory until the barrier or the process has ended; until then the memory may be busy.
  *
  * Returns 0 when stop_fn asked for it or after the last client; -ENODEV when the
  * region went away (the server has let go of it by then, so that its removal goes on); -EIO when
@@ -401,9 +401,8 @@ struct donard_rdma_result {
  * @options: what to move
  * @result: filled in, after a failure too
  *
- * Nothing is sent if the server does not offer the range or the direction.  A call that is
- * stopped does not wait for a barrier of its own persistent memory, as donard_rdma_serve() does
- * not.
+ * Nothing is sent if the server does not offer the range or the direction.  A call that ends
+ * early does not wait for a barrier of its own persistent memory; see donard_rdma_serve().
  *
  * Returns 0; -EBADMSG when data did not compare equal; -EIO when the device of a region that took
  * part was reset meanwhile, at either end: @result then counts no bytes; -EACCES for a range or

@@ -418,18 +418,23 @@ void dnd_cache_session_withdraw(struct dnd_cache_session *session, enum dnd_wire
 {
 	struct pollfd pollfd = { .fd = session->link.channel->fd, .events = POLLIN };
 	double deadline = dnd_now_seconds() + FAREWELL_MS / 1000.0;
+	int rc = -EAGAIN;
 
 	session->withdrawn = true;
-	if (session->ends || send_message(session, (struct dnd_wire_message){
-			.type = DND_WIRE_WITHDRAWN, .status = status }))
+	if (session->ends)
 		return;
-	while (dnd_link_sends_under_way(&session->link) && dnd_now_seconds() < deadline) {
+	do {
+		/* Answers may have all slots. */
+		if (rc == -EAGAIN)
+			rc = send_message(session, (struct dnd_wire_message){ .type = DND_WIRE_WITHDRAWN, .status = status });
+		if (rc != -EAGAIN && (rc || !dnd_link_sends_under_way(&session->link)))
+			return;
 		dnd_link_disarm(&session->link);
 		dnd_link_arm(&session->link);
 		if (poll_link(session))
 			return;
 		poll(&pollfd, 1, 20);
-	}
+	} while (dnd_now_seconds() < deadline);
 }
 
 static void tell_end(const struct dnd_cache_session *session)

@@ -106,8 +106,8 @@ static int direct_failed(struct dnd_join *join, bool writes, uint64_t offset, in
 	const char *what = writes ? "write" : "read";
 	bool refusal = error_number == EINVAL || error_number == EREMOTEIO;
 
-	/* One of several paths that was proven says nothing of the others. */
-	if (join->proven && !dnd_blockdev_has_paths(&join->drive->blockdev))
+	/* One of several paths that was proven says nothing of the others, and what was seen to fail alone goes before. */
+	if (join->dram != DND_DRAM_GETS && join->proven && !dnd_blockdev_has_paths(&join->drive->blockdev))
 		return drive_failed(join, what, offset, error_number, said, "Blocks went this way before");
 	if (join->dram == DND_DRAM_ASK_LATER)
 		return -EINPROGRESS;

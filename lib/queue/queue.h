@@ -71,6 +71,7 @@ struct dnd_queue_request {
 	uint64_t ended_at;		/* where the first part ended that did not move all */
 	int64_t error;			/* of that part, or 0 at the end of the file */
 	uint32_t nvme_status;
+	bool ends;			/* it was canceled, or the queue closes */
 	uint8_t *asks;			/* whether DRAM gets the block that failed, or NULL */
 	enum dnd_dram dram_answer;	/* DND_DRAM_ASK_LATER, or what it was */
 };

@@ -138,6 +138,7 @@ void dnd_transfer_start(struct donard_queue *queue, struct dnd_queue_request *re
 
 void dnd_transfer_cancel(struct donard_queue *queue, struct dnd_queue_request *request)
 {
+	request->ends = true;
 	for (struct dnd_part *part = request->first_part; part; part = part->next)
 		dnd_io_cancel(&queue->ring, &part->io);
 }
@@ -256,7 +257,7 @@ static bool ask_drive(struct donard_queue *queue, struct dnd_queue_request *requ
 		.length_bytes = drive->align_bytes,
 		.align_bytes = drive->align_bytes,
 	});
-	queue->ring.again = true;	/* to be handed over by whoever takes completions */
+	dnd_ring_hand_over_soon(&queue->ring);
 	return true;
 }
 
@@ -265,7 +266,8 @@ static int explain(struct donard_queue *queue, struct dnd_queue_request *request
 {
 	int rc = failure_of(queue, request);
 
-	if (rc != -EINPROGRESS || request->dram_answer != DND_DRAM_ASK_LATER || ask_drive(queue, request))
+	if (rc != -EINPROGRESS || request->dram_answer != DND_DRAM_ASK_LATER ||
+	    (!request->ends && ask_drive(queue, request)))
 		return rc;
 	request->dram_answer = DND_DRAM_GETS;	/* nobody knows */
 	return failure_of(queue, request);
@@ -289,11 +291,14 @@ static void transfer_done(struct donard_queue *queue, struct dnd_queue_request *
 	dnd_failure_put_back(queue->ctx, &before);
 }
 
-static void take_answer(struct dnd_queue_request *request, int64_t result)
+/* A block that the drive was not asked for tells nothing. */
+static void take_answer(const struct dnd_part *part, int64_t result)
 {
+	struct dnd_queue_request *request = part->request;
+
 	free(request->asks);
 	request->asks = NULL;
-	request->dram_answer = result >= 0 || result == -ECANCELED ? DND_DRAM_GETS : DND_DRAM_FAILS;
+	request->dram_answer = result >= 0 || result == -ECANCELED || part->io.dropped ? DND_DRAM_GETS : DND_DRAM_FAILS;
 }
 
 /* The first gap decides: what lies behind it does not count. */
@@ -303,7 +308,7 @@ static void part_done(struct donard_queue *queue, struct dnd_part *part, int64_t
 	uint64_t end = part->at + (result > 0 ? (uint64_t)result : 0);
 
 	if (request->asks) {
-		take_answer(request, result);
+		take_answer(part, result);
 	} else if ((result < 0 || (uint64_t)result < part->io.length_bytes) && end < request->ended_at) {
 		request->ended_at = end;
 		request->error = result < 0 ? result : 0;

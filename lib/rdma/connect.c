@@ -20,6 +20,9 @@ static int refused(struct dnd_client *client, enum dnd_rdma_status status)
 	case DND_STATUS_LOCAL_ONLY:
 		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server admits only clients on "
 				"its own machine. Start it with options.bind and this address.", peer);
+	case DND_STATUS_STOPPED:
+		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server was told to end before it "
+				"admitted this client. Try again when it runs.", peer);
 	default:
 		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server could not register its "
 				"memory for this client. Its own output says why.", peer);

@@ -71,7 +71,7 @@ enum dnd_rdma_type {
 
 /**
  * struct dnd_hello - what a client says when it knocks
- * @reads_optional: refused for want of a connection that carries READs, it comes again without them
+ * @reads_optional: if the server refuses the connection because it could carry READs, the client connects again without
  */
 struct dnd_hello {
 	bool reads_optional;

@@ -293,16 +293,19 @@ static int refuse(struct dnd_server *server, struct rdma_cm_id *id, enum dnd_rdm
 	return 0;
 }
 
-/* Of the resets before it a client hears nothing: a barrier finds those that the kernel had not noticed. */
+/*
+ * A client hears nothing of the resets before it: a barrier finds those that the kernel had not noticed.  One that an
+ * earlier client left alone may have been told in its place.
+ */
 static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 {
 	struct donard_rdma_event event;
 	int rc = settle(server);
 
-	if (rc == -EIO)
+	if (rc == -EIO || (!rc && dnd_target_resets(server->service.memory) != server->resets))
 		rc = was_reset(server);
 	if (rc) {
-		dnd_session_reject(id, DND_STATUS_CANNOT_OFFER);
+		dnd_session_reject(id, rc == -ECANCELED ? DND_STATUS_STOPPED : DND_STATUS_CANNOT_OFFER);
 		return rc;
 	}
 	rc = dnd_session_begin(&server->session, &server->service, id);

@@ -11,6 +11,7 @@
 #define ALIVE_SECONDS		1.0
 #define LOOK_SECONDS		0.1
 #define FAREWELL_SECONDS	2.0	/* as a client gives its own; it may be on a slow machine, with much in flight */
+#define GONE_SECONDS		1.0	/* the kernel gives 2 s to whoever holds memory that is unplugged (kernel/drain.c) */
 #define FAREWELL_NAP_MS		20
 #define POLLS_AT_ONCE		4	/* then the rest of the server has its turn */
 
@@ -180,29 +181,34 @@ static int while_working(void *user)
 	return rc;
 }
 
-static int fill(struct dnd_session *session, const struct dnd_message *request,
-		struct dnd_message *answer)
-{
-	const struct dnd_service *service = session->service;
-	struct dnd_place place;
-
-	if (!service->may_fill) {
-		answer->status = DND_STATUS_NOT_ALLOWED;
-		return 0;
-	}
-	session->changed = true;
-	session->filled_bytes += request->length;
-	place = dnd_memory_place(service->memory, request->offset);
-	return dnd_pattern_fill(&place, request->seed, request->offset, request->length, while_working,
-				session);
-}
-
 /* A barrier that an earlier client left alone may have been told of a reset in the place of this one. */
 static int settle(struct dnd_session *session)
 {
 	int rc = dnd_target_settle(session->service->memory, while_working, session);
 
 	return !rc && dnd_session_resets(session) ? -EIO : rc;
+}
+
+static int fill(struct dnd_session *session, const struct dnd_message *request,
+		struct dnd_message *answer)
+{
+	const struct dnd_service *service = session->service;
+	struct dnd_place place;
+	int rc;
+
+	if (!service->may_fill) {
+		answer->status = DND_STATUS_NOT_ALLOWED;
+		return 0;
+	}
+	/* Memory that gets ready after a reset is not waited for by writing to it. */
+	rc = settle(session);
+	if (rc)
+		return rc;
+	session->changed = true;
+	session->filled_bytes += request->length;
+	place = dnd_memory_place(service->memory, request->offset);
+	return dnd_pattern_fill(&place, request->seed, request->offset, request->length, while_working,
+				session);
 }
 
 static int verify(struct dnd_session *session, const struct dnd_message *request,
@@ -368,7 +374,7 @@ void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status stat
 	struct dnd_message message = {
 		.type = DND_WITHDRAWN, .status = status, .resets = (uint32_t)dnd_session_resets(session),
 	};
-	double deadline = dnd_now_seconds() + FAREWELL_SECONDS;
+	double deadline = dnd_now_seconds() + (status == DND_STATUS_REGION_GONE ? GONE_SECONDS : FAREWELL_SECONDS);
 	struct pollfd pollfd = { .fd = session->link.channel->fd, .events = POLLIN };
 	int rc = -EAGAIN;
 

@@ -64,7 +64,7 @@ int dnd_session_serve(struct dnd_session *session);
 uint64_t dnd_session_resets(const struct dnd_session *session);
 /* The text for a connection that ended without a good-bye. */
 int dnd_session_lost(struct dnd_session *session);
-/* Cuts the client off, unless it has left already: tells it, so far as that goes within a moment. */
+/* Cuts the client off, unless it has left already: tells it, so far as that goes within a second or two. */
 void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status status);
 void dnd_session_end(struct dnd_session *session);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * See target.h.  In the kernel the barrier of a persistent region waits until memory that was reset is ready again, for
- * minutes at worst, and only a deadly signal ends that.  So it has a thread, and who asked for it goes on meanwhile.
+ * as long as PMRCAP allows the drive, and only a deadly signal ends that.  So it has a thread, and who asked for it goes on meanwhile.
  *
  * The thread has descriptors of its own and shares no memory with anybody, so that it can be left alone: it ends once
  * the device is ready, the region goes away, or the process ends.
@@ -84,7 +84,7 @@ static bool has_ended(int told, int wait_ms)
 
 static int await(int told, int (*meanwhile_fn)(void *user), void *user)
 {
-	eventfd_t word = 1;
+	eventfd_t word = EIO + 1;	/* not passed, if nobody says so */
 	int rc;
 
 	while (!has_ended(told, TICK_MS)) {

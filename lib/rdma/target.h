@@ -19,7 +19,7 @@ bool dnd_target_persistent(const struct donard_memory *memory);
  * settle.c: runs that barrier.  0 or -errno without a text: -EIO when its device was reset since the last time, -ENODEV.
  * Of DRAM there is nothing to do.
  *
- * That of persistent memory may take minutes, and @meanwhile_fn is called every few milliseconds until it has passed.
+ * That of persistent memory may take minutes, and @meanwhile_fn is called every 20 ms until it has passed.
  * What that returns other than 0 is returned, and the barrier is left alone: until it ends it has the memory, and it may
  * be the one that is told of a reset, as dnd_target_resets() tells all the same.
  */

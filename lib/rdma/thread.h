@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Threads for calls of the kernel that nothing else ends. */
+/* Threads for calls that cannot be interrupted: the caller goes on, and leaves the thread alone if it has to. */
 #ifndef DONARD_RDMA_THREAD_H
 #define DONARD_RDMA_THREAD_H
 

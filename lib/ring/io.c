@@ -234,7 +234,7 @@ int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t 
 static void go_on(struct dnd_ring *ring, struct dnd_io *io)
 {
 	prepare(ring, io);
-	ring->again = true;
+	dnd_ring_hand_over_soon(ring);
 }
 
 /*

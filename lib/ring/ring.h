@@ -44,7 +44,7 @@ struct dnd_ring {
 	struct dnd_aio *aio;	/* in its place, where the kernel refuses it */
 	struct dnd_slots slots;
 	bool open;
-	bool again;		/* a transfer goes on, or was started between two that were taken, and is to be handed over */
+	bool again;		/* something was started while completions are taken, and is to be handed over */
 	bool stops;		/* set by who uses it: nothing goes on, or is tried again */
 	int error;		/* the ring's own: it takes nothing any more */
 	struct dnd_io *lost;	/* what it did not take: done, each with its error */
@@ -87,6 +87,12 @@ int dnd_ring_open_aio(struct dnd_ring *ring, unsigned int entries);
 void dnd_ring_close(struct dnd_ring *ring);
 /* Prepares it; dnd_ring_enter() hands it to the kernel. */
 void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io);
+/* Of what is started between two calls of dnd_io_next(): that hands it over when nothing more is there to be taken. */
+static inline void dnd_ring_hand_over_soon(struct dnd_ring *ring)
+{
+	ring->again = true;
+}
+
 /* If no device has begun it, it ends with -ECANCELED. */
 void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io);
 /*

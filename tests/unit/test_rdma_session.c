@@ -243,7 +243,8 @@ static void client_hears_of_a_barrier(void **state)
 
 	says_bye_to_a_pmr(scene);
 	assert_int_equal(dnd_session_serve(&scene->session), 0);
-	assert_int_equal(played_sends, 2);
+	/* One ALIVE or more, as fast as the host is, and the answer. */
+	assert_true(played_sends >= 2);
 	assert_int_equal(played_sent.type, DND_DONE);
 	assert_int_equal(played_sent.sequence, 5);
 	assert_true(played_sent.durable);
@@ -258,7 +259,7 @@ static void server_ends_during_a_barrier(void **state)
 	says_bye_to_a_pmr(scene);
 	scene->service.must_end_fn = told_to_end;
 	assert_int_equal(dnd_session_serve(&scene->session), -ECANCELED);
-	assert_true(barrier_is_held());
+	assert_int_equal(atomic_load(&barriers_passed), 0);
 	assert_int_equal(scene->session.heard.request.type, DND_BYE);
 	assert_true(dnd_heard_cut_off(&scene->session.heard));
 	assert_int_equal(dnd_heard_end(&scene->session.heard), DONARD_RDMA_CLIENT_LOST);
