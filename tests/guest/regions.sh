@@ -318,7 +318,7 @@ systemd_brings_regions_back() {
 	equal "owner of the BAR" 'user:p2pmem 600' "$(owner "$(basename "$(readlink -f /dev/p2pmem/by-name/gpu)")")"
 	for region in gpu:gpu alpha:cmb; do
 		labctl unplug "${region%:*}"
-		within 10 not_named "${region#*:}"
+		within 200 not_named "${region#*:}"
 		labctl plug "${region%:*}"
 		within 200 named "${region#*:}"
 	done
