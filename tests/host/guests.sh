@@ -2,8 +2,8 @@
 # shellcheck shell=bash
 # The matrix of guests, what runs beside them on the host, and what is made of the output. Sourced by tests/check, never run.
 
-# What only ends a hang, tens of times what the longest takes on an idle host: of a guest, and of a test on the host.
-readonly GUEST_SECONDS=14400 HOST_SECONDS=7200
+# What only ends a hang, fifteen times what the longest takes on an idle host: of a guest, and of a test on the host.
+readonly GUEST_SECONDS=7200 HOST_SECONDS=7200
 
 # guest_seconds KERNEL
 guest_seconds() {
