@@ -63,6 +63,8 @@ double dnd_client_ping_seconds(const struct dnd_client *client);
 int dnd_client_tick(struct dnd_client *client);
 /* The same between the steps of long work of @user, the client, for which the server is not to blame. */
 int dnd_client_keep_up(void *user);
+/* The barrier of the near side's device, which also tells whether the device was reset meanwhile. */
+int dnd_client_settle_near(struct dnd_client *client);
 /* Takes completions; when there are none for a while, sleeps unless @spin. */
 int dnd_client_wait(struct dnd_client *client, bool spin);
 /* Asks the server, and waits for its answer in client->answer. */
@@ -96,8 +98,6 @@ int dnd_client_push(struct dnd_client *client);
 /* near.c: the near side; what fails here has its text */
 /* Fails once its device was reset, as far as the kernel has noticed. */
 int dnd_client_check_near(struct dnd_client *client);
-/* Its device's barrier, which also tells whether the device was reset meanwhile. */
-int dnd_client_settle_near(struct dnd_client *client);
 /* After an access by the CPU that came to @rc, without a text. */
 int dnd_client_near_failed(struct dnd_client *client, int rc);
 /* After the good-bye and its answer: is what was moved durable?  Else why not. */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What becomes of the near side meanwhile: its device may be reset, and has a barrier for what was read into it. */
+/* What becomes of the near side meanwhile: its device may be reset, and what was read into it may be durable. */
 #include <stdio.h>
 
 #include "rdma/client.h"
@@ -29,11 +29,6 @@ int dnd_client_check_near(struct dnd_client *client)
 	if (dnd_target_resets(memory) == memory->region.info.resets)
 		return 0;
 	return was_reset(client);
-}
-
-int dnd_client_settle_near(struct dnd_client *client)
-{
-	return dnd_client_near_failed(client, dnd_target_settle(client->local.memory, dnd_client_keep_up, client));
 }
 
 /* ---- durable ---- */

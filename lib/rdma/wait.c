@@ -184,6 +184,11 @@ int dnd_client_keep_up(void *user)
 	return rc < 0 ? rc : dnd_client_tick(client);
 }
 
+int dnd_client_settle_near(struct dnd_client *client)
+{
+	return dnd_client_near_failed(client, dnd_target_settle(client->local.memory, dnd_client_keep_up, client));
+}
+
 static int poll_for_a_while(struct dnd_client *client, unsigned int polls)
 {
 	int rc = 0;
