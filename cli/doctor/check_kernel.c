@@ -62,16 +62,6 @@ static void check_options(struct examination *x)
 		find(x, CODE_DMA_API_DEBUG, "", "kernel %s has CONFIG_DMA_API_DEBUG", kernel->release);
 }
 
-static void check_io_uring(struct examination *x)
-{
-	int64_t disabled = source_number(&x->source, 0, "/proc/sys/kernel/io_uring_disabled");
-
-	if (disabled >= 2)
-		find(x, CODE_NO_IO_URING, "", "the sysctl kernel.io_uring_disabled is %d", (int)disabled);
-	else if (!kernel_option(&x->kernel, "IO_URING"))
-		find(x, CODE_NO_IO_URING, "", "kernel %s has no CONFIG_IO_URING", x->kernel.release);
-}
-
 /* "none [integrity] confidentiality": what is in brackets holds. */
 static void check_lockdown(struct examination *x)
 {
@@ -90,7 +80,6 @@ void check_kernel(struct examination *x)
 
 	check_release(x);
 	check_options(x);
-	check_io_uring(x);
 	check_lockdown(x);
 	if (kernel_forces_swiotlb(kernel))
 		find(x, CODE_SWIOTLB_FORCED, "", "the kernel's argument swiotlb= says force");

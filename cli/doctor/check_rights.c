@@ -77,17 +77,6 @@ static void check_group(struct examination *x)
 	}
 }
 
-/* kernel.io_uring_disabled=1 leaves io_uring to one group. 2, to nobody: check_kernel.c. */
-static void check_io_uring_group(struct examination *x)
-{
-	int64_t group = source_number(&x->source, -1, "/proc/sys/kernel/io_uring_group");
-
-	if (source_number(&x->source, 0, "/proc/sys/kernel/io_uring_disabled") == 1 &&
-	    (group < 0 || !dnd_in_group((gid_t)group)))
-		find(x, CODE_NO_IO_URING, "", "the sysctl kernel.io_uring_disabled is 1, and user %u is not in the group that "
-		     "kernel.io_uring_group names (%lld)", (unsigned int)getuid(), (long long)group);
-}
-
 static void check_locked_memory(struct examination *x)
 {
 	struct rlimit limit;
@@ -104,7 +93,6 @@ void check_rights(struct examination *x)
 		check_nodes(x);
 	else
 		check_group(x);
-	check_io_uring_group(x);
 	check_locked_memory(x);
 	find(x, CODE_NOT_ROOT, "", "this ran as user %u", (unsigned int)getuid());
 }

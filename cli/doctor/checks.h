@@ -6,6 +6,7 @@
 #include "examination.h"
 
 void check_kernel(struct examination *x);
+void check_requests(struct examination *x);
 void check_module(struct examination *x);
 void check_rights(struct examination *x);
 void check_memory(struct examination *x);

@@ -36,10 +36,17 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"From Linux 7.3 on its check refuses generic pages: direct I/O to them fails with a warning in the kernel's log. "
 		"dma_debug=off does not help.",
 		"Use page type p2pdma (region add --page-type p2pdma), or a kernel without that option." },
-	[CODE_NO_IO_URING] = { "no-io-uring", FAULT,
-		"io_uring is switched off",
+	[CODE_NO_IO_URING] = { "no-io-uring", WARNING,
+		"io_uring is refused, by a sysctl, a seccomp filter or the kernel's options",
+		"Copies go by Linux AIO: slower, as it has no registered memory, and without --passthrough. Queues are refused, "
+		"and with them what is built on them: the Python package, cuFile, the write cache and its clients, the nbdkit plugin, "
+		"and --probe, so that routes are predicted alone.",
+		"Set the sysctl kernel.io_uring_disabled to 0, or to 1 with your group in kernel.io_uring_group, and let a seccomp "
+		"filter allow io_uring_setup, io_uring_enter and io_uring_register." },
+	[CODE_NO_ASYNC_IO] = { "no-async-io", FAULT,
+		"io_uring is refused, and so is Linux AIO",
 		"Copies and queues cannot run.",
-		"Set the sysctl kernel.io_uring_disabled to 0, or to 1 with your group in kernel.io_uring_group." },
+		"Use a kernel with CONFIG_IO_URING=y or CONFIG_AIO=y, and a seccomp filter that allows one of them." },
 	[CODE_LOCKDOWN] = { "lockdown", FAULT,
 		"the kernel is locked down",
 		"Nobody can add or remove regions, because it would let root choose DMA addresses.",

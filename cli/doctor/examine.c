@@ -211,6 +211,7 @@ static int examine(struct examination *x, struct json_object *model)
 	if (rc)
 		return rc;
 	check_kernel(x);
+	check_requests(x);
 	check_module(x);
 	check_rights(x);
 	check_memory(x);

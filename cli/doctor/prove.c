@@ -94,7 +94,7 @@ static const char *say_whose_option(char text[CLI_ERROR_BYTES])
 	return text;
 }
 
-/* Of the library's last call, which returned @rc. */
+/* Of a request, or of what was to be done with the memory: the library's last call, which returned @rc. */
 static void say_failure(struct trial *trial, const char *direction, int rc)
 {
 	char text[CLI_ERROR_BYTES];
@@ -473,6 +473,17 @@ static void try_neither(struct trial *trial, const char *reason)
 	say_both(trial, "not-tried", reason);
 }
 
+/* The library's last call: before there is a request, it says nothing of the route. */
+static void say_not_opened(struct trial *trial)
+{
+	static const char intro[] = "not probed: ";
+	char text[CLI_ERROR_BYTES + sizeof(intro)];
+
+	strcpy(text, intro);
+	cli_in_options(donard_error(trial->x->ctx), text + strlen(intro), CLI_ERROR_BYTES);
+	try_neither(trial, text);
+}
+
 static void try_both(struct trial *trial)
 {
 	trial->info.size = sizeof(trial->info);
@@ -489,8 +500,7 @@ static void try_drive(struct trial *trial)
 	int rc = open_drive(trial);
 
 	if (rc) {
-		say_failure(trial, "read", rc);
-		say(trial, "write", "not-tried", "reading comes first");
+		say_not_opened(trial);
 	} else if (trial->controllers > 1) {
 		try_neither(trial, "several controllers serve this drive, and the kernel chooses one for each block");
 	} else {

@@ -14,6 +14,7 @@
 #include <sys/types.h>
 
 #include "base/rights.h"
+#include "base/uring_refused.h"
 #include "donard/donard.h"
 
 #define DND_TEXT_BYTES	1024
@@ -102,8 +103,6 @@ int dnd_fail_access(struct donard_context *ctx, int error_number, const char *re
 /* What came of the last failure besides: behind its text, whose code stays. */
 void dnd_fail_more(struct donard_context *ctx, const char *format, ...) DND_PRINTF(2, 3);
 int dnd_fail_memory(struct donard_context *ctx);
-/* uring.c: does -errno of setting up an io_uring say that somebody forbids it? */
-bool dnd_uring_is_refused(int rc);
 /* The errno with which an io_uring could not be set up; who forbids it is asked. */
 int dnd_fail_uring(struct donard_context *ctx, int error_number);
 /*

@@ -2,10 +2,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
+#include <linux/capability.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/rights.h"
@@ -21,6 +24,34 @@ bool dnd_in_group(gid_t group)
 		found |= groups[i] == group;
 	free(groups);
 	return found;
+}
+
+/* user_namespaces(7): the machine's own maps all users to themselves, in one line. */
+bool dnd_in_user_namespace(unsigned int *outside)
+{
+	unsigned int inside, first, count, user = (unsigned int)geteuid(), found = UINT32_MAX;
+	FILE *map = fopen("/proc/self/uid_map", "re");
+	bool own = map;
+
+	while (map && fscanf(map, "%u %u %u", &inside, &first, &count) == 3) {
+		own &= inside || first || count != UINT32_MAX;
+		if (user >= inside && user - inside < count)
+			found = first + (user - inside);
+	}
+	if (map)
+		fclose(map);
+	if (outside)
+		*outside = found;
+	return own;
+}
+
+bool dnd_has_capability(unsigned int capability)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[_LINUX_CAPABILITY_U32S_3];
+
+	return !syscall(SYS_capget, &header, data) && !dnd_in_user_namespace(NULL) &&
+	       data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
 }
 
 /* Modes and owners say EACCES, as does a mount; the device cgroup alone says EPERM of a node. */

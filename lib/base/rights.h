@@ -8,6 +8,10 @@
 #include <sys/types.h>
 
 bool dnd_in_group(gid_t group);
+/* In another one than the machine's?  *@outside, unless NULL: who this user is outside, UINT32_MAX: nobody. */
+bool dnd_in_user_namespace(unsigned int *outside);
+/* CAP_* of linux/capability.h over this machine, and not over a user namespace alone. */
+bool dnd_has_capability(unsigned int capability);
 /* What forbids the node to root as well, and what helps, without a full stop; NULL: nothing that can be asked. */
 const char *dnd_node_obstacle(const char *path, bool writes);
 /* What lets this user open the node for reading and writing, without a full stop; "" if there is no such node. */

@@ -245,6 +245,42 @@ doctor_of_others() {
 	finds_not not-in-group
 }
 
+# uring_is_refused REGEX COMMAND... - and that is no word about any route.
+uring_is_refused() {
+	local regex=$1
+	shift
+	RESULT=$("$@" donard-cli doctor --json --probe) || fail "status $?: $RESULT"
+	equal "verdict" ready "$(jq -r .verdict <<<"$RESULT")"
+	equal "verdicts of pairs" yes "$(each_pair .verdict)"
+	equal "evidence" predicted "$(each_pair .evidence)"
+	equal "each way" not-tried "$(each_pair '.read.state, .write.state')"
+	matches "why" "^not probed: io_uring is refused.*$regex" "$(each_pair .read.reason)"
+	matches "cause" "$regex" "$(finds no-io-uring)"
+	finds_not no-async-io
+}
+
+# Copies go by Linux AIO there, unless that is refused, too.
+doctor_without_uring() {
+	local sysctl=/proc/sys/kernel/io_uring_disabled status=0
+	uring_is_refused seccomp forbid EPERM io_uring
+	uring_is_refused seccomp forbid ENOSYS io_uring
+	RESULT=$(forbid EPERM all donard-cli doctor --json) || status=$?
+	equal "status without AIO" 3 "$status"
+	equal "verdict without AIO" blocked "$(jq -r .verdict <<<"$RESULT")"
+	matches "cause" 'seccomp.*Linux AIO' "$(finds no-async-io)"
+	finds_not no-io-uring
+	[[ -e $sysctl ]] || return 0
+	at_end "echo 0 >$sysctl"
+	echo 2 >"$sysctl"
+	uring_is_refused 'kernel.io_uring_disabled is 2' env
+	echo 1 >"$sysctl"
+	RESULT=$(as user donard-cli doctor --json)
+	matches "cause, of one group" 'kernel.io_uring_disabled is 1' "$(finds no-io-uring)"
+	doctor 0
+	finds_not no-io-uring
+	uring_is_refused seccomp forbid EPERM io_uring
+}
+
 doctor_writes_scratch() {
 	with_file_system ext4 "$LAB_ALPHA"
 	doctor 0 --probe --scratch /mnt/fs
@@ -331,6 +367,7 @@ on_switch() {
 	core t "switch: doctor" doctor_says 0 ready switch
 	core t "switch: doctor proves each way" doctor_proves
 	core t "switch: doctor of an ordinary user" doctor_of_others
+	t "switch: doctor where io_uring is refused" doctor_without_uring
 	t "switch: doctor writes to scratch" doctor_writes_scratch
 	t "switch: doctor makes scratch and removes it" doctor_makes_scratch
 	t "switch: doctor ends when it is told to, and leaves a persistent region as it was" doctor_is_ended

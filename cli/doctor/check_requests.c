@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+/* How requests are handed to the kernel: by io_uring; copies, where that is refused, by Linux AIO. */
+#include <errno.h>
+#include <linux/aio_abi.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "checks.h"
+#include "lib/base/uring_refused.h"
+
+#define AIO_REMEDY	"for copies it is enough that a seccomp filter allows io_setup, io_submit, io_getevents and io_destroy, " \
+			"and that the kernel has CONFIG_AIO"
+
+/* 0, or the errno with which it is refused. That the machine's contexts (fs.aio-max-nr) are all taken passes. */
+static int ask_aio(void)
+{
+	aio_context_t context = 0;
+
+	if (!syscall(SYS_io_setup, 1, &context))
+		return syscall(SYS_io_destroy, context) ? errno : 0;
+	return errno == EAGAIN || errno == ENOMEM ? 0 : errno;
+}
+
+/* This process may be refused what others may do. */
+static void check_live(struct examination *x)
+{
+	struct dnd_uring_refusal refusal;
+	int aio, error_number = dnd_uring_ask();
+
+	if (!error_number)
+		return;
+	dnd_uring_refusal(error_number, &refusal);
+	aio = ask_aio();
+	if (aio)
+		find_remedy(find(x, CODE_NO_ASYNC_IO, "", "io_uring is refused (%s): %s; Linux AIO is, too (%s)",
+				 strerror(error_number), refusal.cause, strerror(aio)),
+			    "%s; " AIO_REMEDY ".", refusal.remedy);
+	else
+		find_remedy(find(x, CODE_NO_IO_URING, "", "io_uring is refused (%s): %s", strerror(error_number), refusal.cause),
+			    "%s.", refusal.remedy);
+}
+
+/* What the kernel forbids to everybody. */
+static void check_captured(struct examination *x)
+{
+	bool aio = kernel_option(&x->kernel, "AIO");
+	enum code code = aio ? CODE_NO_IO_URING : CODE_NO_ASYNC_IO;
+	const char *besides = aio ? "" : ", nor CONFIG_AIO";
+	int64_t disabled = source_number(&x->source, 0, "/proc/sys/kernel/io_uring_disabled");
+
+	if (!kernel_option(&x->kernel, "IO_URING"))
+		find(x, code, "", "kernel %s has no CONFIG_IO_URING%s", x->kernel.release, besides);
+	else if (disabled >= 2)
+		find(x, code, "", "the sysctl kernel.io_uring_disabled is %d, which forbids it to every process%s", (int)disabled,
+		     aio ? "" : "; the kernel has no CONFIG_AIO");
+}
+
+void check_requests(struct examination *x)
+{
+	if (x->source.live)
+		check_live(x);
+	else
+		check_captured(x);
+}

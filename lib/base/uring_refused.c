@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <linux/capability.h>
+#include <linux/io_uring.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/rights.h"
+#include "base/uring_refused.h"
+
+#define SYSCTL		"kernel.io_uring_disabled"
+#define FILTER_REMEDY	"Let the filter allow io_uring_setup, io_uring_enter and io_uring_register"
+
+bool dnd_uring_is_refused(int rc)
+{
+	return rc == -EPERM || rc == -EACCES || rc == -ENOSYS;
+}
+
+int dnd_uring_ask(void)
+{
+	struct io_uring_params params;
+	int fd;
+
+	memset(&params, 0, sizeof(params));
+	fd = (int)syscall(SYS_io_uring_setup, 1, &params);
+	if (fd < 0)
+		return dnd_uring_is_refused(-errno) ? errno : 0;
+	close(fd);
+	return 0;
+}
+
+/* @otherwise: there is no such sysctl (Linux before 6.6), or it cannot be read. */
+static int sysctl_value(const char *path, int otherwise)
+{
+	char text[32];
+	int value;
+
+	return dnd_file_text(path, text, sizeof(text)) || sscanf(text, "%d", &value) != 1 ? otherwise : value;
+}
+
+/* io_uring_allowed() in io_uring/io_uring.c: 1 leaves it to CAP_SYS_ADMIN and to one group. */
+static int sysctl_forbids(void)
+{
+	int disabled = sysctl_value("/proc/sys/kernel/io_uring_disabled", 0);
+	int group = sysctl_value("/proc/sys/kernel/io_uring_group", -1);
+
+	if (disabled == 1 && (dnd_has_capability(CAP_SYS_ADMIN) || (group >= 0 && dnd_in_group((gid_t)group))))
+		return 0;
+	return disabled;
+}
+
+/* Is this process under a seccomp filter?  Yes where /proc does not say. */
+static bool is_filtered(void)
+{
+	char text[8192];
+	const char *at;
+
+	if (dnd_file_bytes("/proc/self/status", memset(text, 0, sizeof(text)), sizeof(text) - 1) <= 0)
+		return true;
+	at = strstr(text, "\nSeccomp:\t");
+	return !at || at[strlen("\nSeccomp:\t")] == '2';
+}
+
+static void tell(struct dnd_uring_refusal *refusal, const char *cause, const char *remedy)
+{
+	snprintf(refusal->cause, sizeof(refusal->cause), "%s", cause);
+	snprintf(refusal->remedy, sizeof(refusal->remedy), "%s", remedy);
+}
+
+static void tell_unfiltered(int error_number, struct dnd_uring_refusal *refusal)
+{
+	if (error_number == ENOSYS)
+		tell(refusal, "the kernel was built without CONFIG_IO_URING", "Use a kernel that has it");
+	else
+		tell(refusal, "neither the sysctl " SYSCTL " nor a seccomp filter forbids it: a security module does",
+		     "Change its policy (SELinux, AppArmor)");
+}
+
+void dnd_uring_refusal(int error_number, struct dnd_uring_refusal *refusal)
+{
+	int disabled = error_number == ENOSYS ? 0 : sysctl_forbids();
+	bool filtered = is_filtered();
+
+	if (disabled >= 2)
+		tell(refusal, "the sysctl " SYSCTL " is 2, which forbids it to every process", filtered ?
+		     "Set it to 0; the seccomp filter of this process may forbid io_uring, too" : "Set it to 0");
+	else if (disabled == 1)
+		tell(refusal, "the sysctl " SYSCTL " is 1, which forbids it outside of the group that kernel.io_uring_group "
+		     "names", "Join that group, or set the sysctl to 0");
+	else if (!filtered)
+		tell_unfiltered(error_number, refusal);
+	else if (error_number == ENOSYS)
+		tell(refusal, "a seccomp filter of this container or service forbids it, or the kernel was built without it",
+		     FILTER_REMEDY);
+	else
+		tell(refusal, "a seccomp filter of this container or service forbids it, and the sysctl " SYSCTL " does not",
+		     FILTER_REMEDY);
+}
