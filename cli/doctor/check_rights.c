@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What this process may do; nothing is known of others, nor of a captured machine. */
 #include <grp.h>
-#include <stdio.h>
-#include <string.h>
+#include <linux/capability.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,58 +9,7 @@
 #include "lib/base/rights.h"
 
 #define GROUP		"p2pmem"
-#define REMEDY_BYTES	256
 #define ENOUGH_BYTES	(64ULL << 20)
-
-/* False if the region can be opened. */
-static bool is_closed(const struct examination *x, const struct donard_region_info *region, char remedy[REMEDY_BYTES])
-{
-	char path[PATH_MAX];
-
-	source_path(&x->source, path, "/dev/%s", region->name);
-	if (!access(path, R_OK | W_OK))
-		return false;
-	dnd_node_remedy(path, remedy, REMEDY_BYTES);
-	return remedy[0];
-}
-
-/* Whether one of the regions before that one is closed, with the same remedy. */
-static bool said_before(const struct examination *x, size_t region, const char *remedy)
-{
-	char other[REMEDY_BYTES];
-
-	for (size_t i = 0; i < region; i++)
-		if (is_closed(x, donard_region_get(x->regions, i), other) && !strcmp(remedy, other))
-			return true;
-	return false;
-}
-
-/* Names of all regions with that remedy, "p2pmem0, p2pmem1". */
-static void name_closed(const struct examination *x, const char *remedy, char *names, size_t names_bytes)
-{
-	const struct donard_region_info *region;
-	char other[REMEDY_BYTES];
-	size_t used = 0;
-
-	for (size_t i = 0; (region = donard_region_get(x->regions, i)) && used < names_bytes; i++)
-		if (is_closed(x, region, other) && !strcmp(remedy, other))
-			used += (size_t)snprintf(names + used, names_bytes - used, "%s%s", used ? ", " : "", region->name);
-}
-
-/* Each region may have an owner, a group and a mode of its own: a finding for each remedy. */
-static void check_nodes(struct examination *x)
-{
-	const struct donard_region_info *region;
-	char remedy[REMEDY_BYTES], names[512];
-
-	for (size_t i = 0; (region = donard_region_get(x->regions, i)); i++) {
-		if (!is_closed(x, region, remedy) || said_before(x, i, remedy))
-			continue;
-		name_closed(x, remedy, names, sizeof(names));
-		find_remedy(find(x, CODE_NOT_IN_GROUP, names, "user %u cannot open %s for reading and writing",
-				 (unsigned int)getuid(), names), "%s.", remedy);
-	}
-}
 
 static void check_group(struct examination *x)
 {
@@ -77,22 +25,57 @@ static void check_group(struct examination *x)
 	}
 }
 
+/* Whoever may lock any amount is not asked for the limit. */
 static void check_locked_memory(struct examination *x)
 {
 	struct rlimit limit;
 
-	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur != RLIM_INFINITY && limit.rlim_cur < ENOUGH_BYTES)
+	if (!dnd_has_capability(CAP_IPC_LOCK) && !getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur != RLIM_INFINITY &&
+	    limit.rlim_cur < ENOUGH_BYTES)
 		find(x, CODE_LOCKED_MEMORY, "", "you may lock %llu KiB", (unsigned long long)limit.rlim_cur >> 10);
+}
+
+/* Engines leave a file of their own: podman, docker, systemd-nspawn. */
+static const char *container_file(const struct examination *x)
+{
+	static const char *const files[] = { "/run/.containerenv", "/.dockerenv", "/run/host/container-manager" };
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
+		if (source_exists(&x->source, "%s", files[i]))
+			return files[i];
+	return NULL;
+}
+
+static void check_container(struct examination *x)
+{
+	const char *file = container_file(x);
+	unsigned int outside;
+
+	if (dnd_in_user_namespace(&outside))
+		find(x, CODE_CONTAINER, "", "this process is in a user namespace, whose user %u is user %u outside",
+		     (unsigned int)geteuid(), outside);
+	else if (file)
+		find(x, CODE_CONTAINER, "", "there is %s, which an engine leaves in its containers", file);
+}
+
+static void check_root(struct examination *x)
+{
+	unsigned int user = (unsigned int)geteuid();
+
+	if (user)
+		find(x, CODE_NOT_ROOT, "", "this ran as user %u", user);
+	else if (!dnd_has_capability(CAP_SYS_ADMIN))
+		find(x, CODE_NOT_ROOT, "", "this ran as user 0 without CAP_SYS_ADMIN over the machine");
 }
 
 void check_rights(struct examination *x)
 {
-	if (!x->source.live || !geteuid())
+	if (!x->source.live)
 		return;
-	if (donard_region_count(x->regions))
-		check_nodes(x);
-	else
+	check_nodes(x);
+	if (!donard_region_count(x->regions) && geteuid())
 		check_group(x);
 	check_locked_memory(x);
-	find(x, CODE_NOT_ROOT, "", "this ran as user %u", (unsigned int)getuid());
+	check_container(x);
+	check_root(x);
 }

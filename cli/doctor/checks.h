@@ -9,6 +9,7 @@ void check_kernel(struct examination *x);
 void check_requests(struct examination *x);
 void check_module(struct examination *x);
 void check_rights(struct examination *x);
+void check_nodes(struct examination *x);
 void check_memory(struct examination *x);
 void check_clients(struct examination *x);
 /* Appends each, as JSON, to @models. */

@@ -145,6 +145,16 @@ static void name_others(const struct tally *tally, char *text, size_t text_bytes
 		snprintf(text + used, text_bytes - used, "%s%u of a GPU", separator, tally->of_gpu);
 }
 
+/* The verdict is about the machine. */
+static void name_closed(const struct examination *x, char *text, size_t text_bytes)
+{
+	size_t used = strlen(text), regions = donard_region_count(x->regions);
+
+	if (x->regions_closed)
+		snprintf(text + used, text_bytes - used, "; %zu of %zu regions can be opened here", regions - x->regions_closed,
+			 regions);
+}
+
 static void name_evidence(const struct tally *tally, unsigned int good, char text[64])
 {
 	if (!tally->proven)
@@ -224,6 +234,7 @@ static int examine(struct examination *x, struct json_object *model)
 	tally = count(&pairs);
 	verdict = judge(x, &tally, summary);
 	name_others(&tally, summary, sizeof(summary));
+	name_closed(x, summary, sizeof(summary));
 	pairs_forget(&pairs);
 	cli_add_text(model, "verdict", verdict);
 	cli_add_text(model, "summary", summary);

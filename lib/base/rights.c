@@ -54,6 +54,13 @@ bool dnd_has_capability(unsigned int capability)
 	       data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
 }
 
+const char *dnd_namespace_remedy(void)
+{
+	return dnd_in_user_namespace(NULL) ?
+	       "This process is in a user namespace, whose root has no more rights than who made it: outside, join the group "
+	       "of the node, and keep it inside (podman run --group-add keep-groups)" : NULL;
+}
+
 /* Modes and owners say EACCES, as does a mount; the device cgroup alone says EPERM of a node. */
 const char *dnd_node_obstacle(const char *path, bool writes)
 {
@@ -70,15 +77,17 @@ const char *dnd_node_obstacle(const char *path, bool writes)
 /* Of a group that may open it, to become a member; else whoever set its rights has to change them. */
 void dnd_node_remedy(const char *path, char *text, size_t text_bytes)
 {
-	const char *obstacle = dnd_node_obstacle(path, true);
+	const char *known = dnd_node_obstacle(path, true);
 	const struct group *group;
 	struct stat st;
 
 	text[0] = '\0';
 	if (stat(path, &st))
 		return;
-	if (obstacle) {
-		snprintf(text, text_bytes, "%s", obstacle);
+	if (!known)
+		known = dnd_namespace_remedy();
+	if (known) {
+		snprintf(text, text_bytes, "%s", known);
 		return;
 	}
 	group = getgrgid(st.st_gid);

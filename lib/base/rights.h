@@ -14,6 +14,8 @@ bool dnd_in_user_namespace(unsigned int *outside);
 bool dnd_has_capability(unsigned int capability);
 /* What forbids the node to root as well, and what helps, without a full stop; NULL: nothing that can be asked. */
 const char *dnd_node_obstacle(const char *path, bool writes);
+/* What lets a user namespace in where owner, group and mode of a node do not; NULL: this process is in none. */
+const char *dnd_namespace_remedy(void);
 /* What lets this user open the node for reading and writing, without a full stop; "" if there is no such node. */
 void dnd_node_remedy(const char *path, char *text, size_t text_bytes);
 

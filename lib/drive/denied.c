@@ -49,9 +49,11 @@ static const char *remedy_for_file(const struct dnd_drive *drive, const char *pa
 
 static const char *remedy_for_device(const struct dnd_drive *drive, const char *path)
 {
-	const char *obstacle = dnd_node_obstacle(path, drive->writable);
+	const char *remedy = dnd_node_obstacle(path, drive->writable);
 
-	return obstacle ? obstacle : "Run as root, or as a member of the group that owns the device node";
+	if (!remedy)
+		remedy = dnd_namespace_remedy();
+	return remedy ? remedy : "Run as root, or as a member of the group that owns the device node";
 }
 
 int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, const char *path, int error_number)

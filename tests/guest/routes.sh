@@ -2,6 +2,8 @@
 # shellcheck shell=bash
 # What a copy says and does on each topology; other tests assume that the route is a switch.
 
+# shellcheck source=helpers/container.sh
+. helpers/container.sh
 # shellcheck source=helpers/doctor.sh
 . helpers/doctor.sh
 
@@ -281,6 +283,63 @@ doctor_without_uring() {
 	uring_is_refused seccomp forbid EPERM io_uring
 }
 
+# all_but NAME... - the other regions and drives of this machine, as doctor names them.
+all_but() {
+	local all name
+	all=" $(donard-cli list --json | jq -r '[.regions[].name, .clients[].namespaces[]?] | join(" ")') "
+	for name; do
+		all=${all/ $name / }
+	done
+	read -r all <<<"$all"
+	printf '%s\n' "${all// /, }"
+}
+
+# remedy_of CODE
+remedy_of() {
+	jq -r ".findings[] | select(.code == \"$1\") | .remedy" <<<"$RESULT"
+}
+
+# Root of a container asks for each node as anybody does.
+doctor_in_container() {
+	with_drive_of_user
+	RESULT=$(in_container donard-cli doctor --json)
+	equal "cause" "/dev has no node of $(all_but p2pmem0 "${LAB_BETA#/dev/}")" "$(finds node-missing)"
+	matches "container" "a user namespace, whose user 0 is user $(id -u user) outside" "$(finds container)"
+	matches "summary" '; 1 of 3 regions can be opened here' "$(jq -r .summary <<<"$RESULT")"
+	finds_not node-forbidden
+	finds_not not-in-group
+	finds not-root
+	RESULT=$(as_root_of_nothing donard-cli doctor --json)
+	equal "cause" "user 0 cannot open $(all_but)" "$(finds node-forbidden)"
+	matches "remedy" keep-groups "$(remedy_of node-forbidden)"
+	matches "summary" '; 0 of 3 regions can be opened here' "$(jq -r .summary <<<"$RESULT")"
+	finds container
+	doctor 0
+	finds_not container
+	finds_not not-root
+	finds_not drive-closed
+}
+
+doctor_in_device_cgroup() {
+	with_device_cgroup
+	RESULT=$(in_device_cgroup donard-cli doctor --json)
+	equal "cause" "user 0 cannot open $(all_but p2pmem0 "${LAB_ALPHA#/dev/}")" "$(finds node-forbidden)"
+	matches "remedy" 'device cgroup.*DeviceAllow=' "$(remedy_of node-forbidden)"
+	matches "summary" '; 1 of 3 regions can be opened here' "$(jq -r .summary <<<"$RESULT")"
+	finds_not not-in-group
+}
+
+# A node on a mount with nodev, none at all, and one that leads to another device.
+doctor_of_nodes() {
+	# shellcheck disable=SC2016  # the inner shell's
+	local inner='mount -t tmpfs -o nodev tmpfs /mnt; cp -a /dev/p2pmem1 /mnt/; : >/mnt/p2pmem0; mknod /mnt/p2pmem2 c 1 3;
+		cp -a "$1" /mnt/; mount --rbind /mnt /dev; exec donard-cli doctor --json'
+	RESULT=$(unshare --mount bash -euc "$inner" nodes "$LAB_ALPHA")
+	equal "cause" "/dev has no node of p2pmem0, p2pmem2, ${LAB_BETA#/dev/}" "$(finds node-missing)"
+	equal "cause" "user 0 cannot open p2pmem1, ${LAB_ALPHA#/dev/}" "$(finds node-forbidden)"
+	matches "remedy" 'nodev' "$(remedy_of node-forbidden)"
+}
+
 doctor_writes_scratch() {
 	with_file_system ext4 "$LAB_ALPHA"
 	doctor 0 --probe --scratch /mnt/fs
@@ -368,6 +427,9 @@ on_switch() {
 	core t "switch: doctor proves each way" doctor_proves
 	core t "switch: doctor of an ordinary user" doctor_of_others
 	t "switch: doctor where io_uring is refused" doctor_without_uring
+	t "switch: doctor in a container" doctor_in_container
+	t "switch: doctor in a device cgroup" doctor_in_device_cgroup
+	t "switch: doctor of nodes" doctor_of_nodes
 	t "switch: doctor writes to scratch" doctor_writes_scratch
 	t "switch: doctor makes scratch and removes it" doctor_makes_scratch
 	t "switch: doctor ends when it is told to, and leaves a persistent region as it was" doctor_is_ended
