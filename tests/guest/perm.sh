@@ -2,6 +2,9 @@
 # shellcheck shell=bash
 # Who may do what: "user" is in the group p2pmem, "other" is not.
 
+# shellcheck source=helpers/container.sh
+. helpers/container.sh
+
 mode_of() {
 	stat -c '%a %U:%G' "$1"
 }
@@ -160,6 +163,26 @@ capability_is_checked() {
 	exits 0 'pinned_importers cannot be set: CAP_SYS_RAWIO is missing' dmesg
 }
 
+# Root of a container copies both ways with two nodes, also where a seccomp filter refuses io_uring.
+container_copies() {
+	local filter
+	with_drive_of_user
+	random_file "$WORK/data" $((4 * MIB))
+	put_on_drive "$WORK/data" "$LAB_BETA" 0
+	for filter in env "forbid EPERM io_uring"; do
+		# shellcheck disable=SC2034,SC2206  # copy(); words
+		CLI=(in_container $filter donard-cli)
+		copy "$LAB_BETA" p2pmem0 --size 4M --verify
+		result_is $((4 * MIB)) switch 0
+		equal "evidence" proven "$(field route_evidence)"
+		copy p2pmem0 "$LAB_BETA" --size 4M --dst-offset 8M --verify
+		result_is $((4 * MIB)) switch 0
+		equal "evidence" proven "$(field route_evidence)"
+	done
+	exits 1 'p2pmem1' in_container donard-cli copy "$LAB_BETA" p2pmem1 --size 4096
+	exits 1 'p2pmem_control' in_container donard-cli region remove p2pmem0
+}
+
 core t "modes of the nodes" nodes
 core t "the group may use regions" group_may
 core t "others may not" others_may_not
@@ -174,3 +197,4 @@ core t "leftovers stay in their user namespace" leftovers_stay_in_their_namespac
 core t "a user may not add or remove" user_may_not_add
 core t "a user may not change the page type" user_may_not_set_page_type
 core t "the capability is checked" capability_is_checked
+t "a container copies" container_copies
