@@ -44,7 +44,7 @@ help:
 	@echo 'demo            boot the lab and show one copy, end to end'
 	@echo 'check           that everything works, in some fifteen minutes; installs what it needs'
 	@echo 'check-long      every test, for hours; tests/matrix says which rings there are'
-	@echo 'check-debug     the module on a kernel that checks itself, and every failure tried'
+	@echo 'check-debug     the module on kernels that check themselves, and every failure tried'
 	@echo 'unit            unit tests; also unit-asan, unit-tsan, unit-valgrind, unit-python'
 	@echo 'bench           the benchmarks of bench/'
 	@echo 'clean           remove $(BUILD)'

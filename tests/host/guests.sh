@@ -188,7 +188,7 @@ finish_guest() {
 	# What runs again, for whatever of this guest has failed.
 	mapfile -t PLAN <"$dir/plan"
 	! runs_again "$status" "$dir" || { forget_guest "$dir"; return 0; }
-	progress "guest: kernel ${what[0]}: at its end"
+	progress "guest: kernel ${what[0]}: at its end$(sed -n 's/^lab: \(data races that p2pmem has no part in\)/; \1/p' "$dir/err")"
 	before=$FAILED/${#CHANCES[@]}
 	if [[ -e $dir/chance ]]; then
 		judge_chance "$status" "$dir"

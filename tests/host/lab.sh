@@ -157,25 +157,32 @@ trouble_left() {
 	in_lab "$LOGS" "trouble_in '$1'"
 }
 
-# knows_report LOG - it is taken out, and the lines around it stay.
+# knows_report LOG WORDS LINE - it is taken out, and the lines around it stay.
 knows_report() {
 	local log=tests/data/console/$1.log trouble
 	trouble=$(trouble_left "$log")
 	echo "trouble seen: $trouble"
-	[[ -z $trouble ]] && grep -q 'possible circular' "$log" &&
-		grep -q 'Card present' < <(tests/rig/guest/known-reports "$log")
+	[[ -z $trouble ]] && grep -q "$2" "$log" && grep -q "$3" < <(tests/rig/guest/known-reports "$log")
 }
 
-# knows_no_other_report SED-SCRIPT - which makes another one of it.
+# knows_no_other_report LOG WORDS SED-SCRIPT - which makes another one of it.
 knows_no_other_report() {
-	sed "$1" tests/data/console/pciehp-lockdep.log >"$LOGS/other.log"
-	! cmp -s "$LOGS/other.log" tests/data/console/pciehp-lockdep.log &&
-		trouble_left "$LOGS/other.log" | grep 'possible circular'
+	local log=tests/data/console/$1.log
+	sed "$3" "$log" >"$LOGS/other.log"
+	! cmp -s "$LOGS/other.log" "$log" && trouble_left "$LOGS/other.log" | grep "$2"
+}
+
+# races_are_told LOG COUNT - of those that p2pmem has no part in, and the run is sound.
+races_are_told() {
+	local dir
+	dir=$(guest_left "$1" $'status 0\nend')
+	in_lab "$dir" "judge '$dir' 0" 2>"$dir/said" || { cat "$dir/said"; return 1; }
+	grep -x ".*: data races that p2pmem has no part in: $2" "$dir/said"
 }
 
 run_lab() {
 	progress "lab"
-	try "lab: KASAN and UBSAN see what handles a region" all_of_ours_is_instrumented
+	try "lab: KASAN, UBSAN and KCSAN see what handles a region" all_of_ours_is_instrumented
 	try "lab: a panic before the first program is told" judged_as 'died before its first program: .*IO-APIC' io-apic 1
 	try "lab: and that guest runs again" is_the_emulators io-apic
 	try "lab: it is booted again, twice at most" booted_times 3 io-apic
@@ -197,10 +204,18 @@ run_lab() {
 	try "lab: and one that is gone when they have ended" bridge_ended_as \
 		'bridge ended with status 7' '(exit 7) & DEVICE_PID=$!; while kill -0 $DEVICE_PID; do :; done; stop_bridge'
 	try "lab: logs are left where they are asked for" logs_are_left
-	try "lab: a report of upstream's own is known" knows_report pciehp-lockdep
-	try "lab: with a frame of a module it is not" knows_no_other_report 's|pciehp_ist+0x2a5/0x490|&0 [p2pmem]|'
-	try "lab: nor with another lock" knows_no_other_report 's/pci_rescan_remove_lock/p2pmem_gate/'
-	try "lab: what follows it is not" knows_no_other_report "\$a WARNING: possible circular locking dependency detected"
+	try "lab: a report of upstream's own is known" knows_report pciehp-lockdep \
+		'possible circular' 'Card present'
+	try "lab: with a frame of a module it is not" knows_no_other_report pciehp-lockdep 'possible circular' 's|pciehp_ist+0x2a5/0x490|&0 [p2pmem]|'
+	try "lab: nor with another lock" knows_no_other_report pciehp-lockdep 'possible circular' 's/pci_rescan_remove_lock/p2pmem_gate/'
+	try "lab: what follows it is not" knows_no_other_report pciehp-lockdep 'possible circular' \
+		"\$a WARNING: possible circular locking dependency detected"
+	try "lab: data races that p2pmem has no part in are counted" races_are_told kcsan 2
+	try "lab: what comes after them stays" knows_report kcsan 'BUG: KCSAN' 'p2pmem0: removed'
+	try "lab: one with a frame of p2pmem in either stack is a failure" knows_no_other_report kcsan 'BUG: KCSAN' \
+		'0,/worker_thread+0x2c1.0x590/s//p2pmem_reap_fn+0x2c1\/0x590 [p2pmem]/'
+	try "lab: so is what stands between the lines of another" knows_no_other_report kcsan 'WARNING: ' \
+		'0,/worker_thread/s//WARNING: CPU: 0 PID: 1 at kernel\/x.c:1 &/'
 	try "lab: a KASAN report of a module is a failure" judged_as 'complained: .*KASAN.*p2pmem_release' module-kasan 1 booted
 	try "lab: and that guest does not run again" is_the_guests module-kasan booted
 	try "lab: nor is its kernel booted again" booted_times 1 module-kasan
@@ -208,15 +223,15 @@ run_lab() {
 
 # --- what a debug kernel notices ends a run: a module provokes each (tests/guest/modules/trouble) ---
 
-# provoke KERNEL - all of them in one guest, whose log goes on after a warning; leaves it in $LOGS/trouble.
+# provoke KERNEL WHAT... - all of them in one guest, whose log goes on after a warning; leaves it in $LOGS/trouble.
 provoke() {
 	local kernel=$1 status=0
 	# shellcheck disable=SC2016  # the guest's
 	tests/rig/lab run --kernel "$kernel" --no-regions --append panic_on_warn=0 --timeout "$(guest_seconds "$kernel")" -- bash -c '
-		for what in lockdep sleep ubsan objects kasan leak; do
+		for what; do
 			! [[ -d /sys/module/trouble ]] || rmmod trouble
 			insmod /opt/donard/modules/trouble.ko what=$what
-		done' 2>"$LOGS/trouble.err" || status=$?
+		done' provoke "${@:2}" 2>"$LOGS/trouble.err" || status=$?
 	cp "$(sed -n 's/^.*the whole log: //p' "$LOGS/trouble.err")" "$LOGS/trouble"
 	tail -n 5 "$LOGS/trouble.err"
 	((status == 125))
@@ -226,8 +241,7 @@ provoke() {
 noticed() {
 	sed -n "/trouble: begin $1/,/trouble: end $1/p" "$LOGS/trouble" >"$LOGS/part"
 	head -n 5 "$LOGS/part"
-	# shellcheck disable=SC2016  # the lab's
-	grep -qE -- "$2" "$LOGS/part" && in_lab "$LOGS" 'grep -qaE "$KERNEL_TROUBLE" "$LAB_DIR/part"'
+	grep -qE -- "$2" "$LOGS/part" && [[ -n $(trouble_left "$LOGS/part") ]]
 }
 
 # Leaks are looked for when all else has ended: by their module, which is there still to have its name in the trace.
@@ -241,12 +255,21 @@ run_trouble() {
 	local kernel
 	for kernel in $(matrix_kernels source); do
 		progress "lab: what $kernel notices"
-		try "lab: $kernel: trouble ends a run" provoke "$kernel"
-		try "lab: $kernel: locks taken in both orders" noticed lockdep 'possible circular locking dependency'
-		try "lab: $kernel: sleep under a spinlock" noticed sleep 'BUG: sleeping function called from invalid context'
-		try "lab: $kernel: a shift that is too wide" noticed ubsan 'UBSAN: shift-out-of-bounds'
-		try "lab: $kernel: an armed timer that is freed" noticed objects 'ODEBUG: free active .* object type: timer_list'
-		try "lab: $kernel: a read beyond an allocation" noticed kasan 'BUG: KASAN: slab-out-of-bounds'
-		try "lab: $kernel: an allocation that nobody frees" leak_is_noticed
+		"run_trouble_${kernel##*-}" "$kernel"
 	done
+}
+
+run_trouble_debug() {
+	try "lab: $1: trouble ends a run" provoke "$1" lockdep sleep ubsan objects kasan leak
+	try "lab: $1: locks taken in both orders" noticed lockdep 'possible circular locking dependency'
+	try "lab: $1: sleep under a spinlock" noticed sleep 'BUG: sleeping function called from invalid context'
+	try "lab: $1: a shift that is too wide" noticed ubsan 'UBSAN: shift-out-of-bounds'
+	try "lab: $1: an armed timer that is freed" noticed objects 'ODEBUG: free active .* object type: timer_list'
+	try "lab: $1: a read beyond an allocation" noticed kasan 'BUG: KASAN: slab-out-of-bounds'
+	try "lab: $1: an allocation that nobody frees" leak_is_noticed
+}
+
+run_trouble_kcsan() {
+	try "lab: $1: trouble ends a run" provoke "$1" race
+	try "lab: $1: a count without a lock" noticed race 'BUG: KCSAN: data-race in count_without_a_lock'
 }

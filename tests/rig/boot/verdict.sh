@@ -26,6 +26,18 @@ trouble_in() {
 	grep -m 5 -aE "$KERNEL_TROUBLE" <<<"$log" || true
 }
 
+# races_elsewhere LOG - how many data races its kernel reported that p2pmem has no part in.
+races_elsewhere() {
+	tr -d '\r\0' <"$1" | "$RIG_DIR/guest/known-reports" | grep -caF "upstream's own: data-race in " || true
+}
+
+# tell_races DIR - they fail no run, and are not lost.
+tell_races() {
+	local races
+	races=$(races_elsewhere "$1/console.log")
+	((races == 0)) || say "data races that p2pmem has no part in: $races"
+}
+
 # status_of DIR - what the guest's command ended with; nothing if it did not come to its end.
 status_of() {
 	! grep -qx end "$1/verdict" || sed -n 's/^status //p' "$1/verdict"
@@ -34,6 +46,7 @@ status_of() {
 # judge DIR QEMU-STATUS - exits with 125 unless the guest went its whole way.
 judge() {
 	local dir=$1 status trouble early
+	tell_races "$dir"
 	status=$(status_of "$dir")
 	trouble=$(trouble_in "$dir/console.log")
 	if grep -q '^failed ' "$dir/verdict"; then

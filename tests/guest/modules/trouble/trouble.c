@@ -5,8 +5,11 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -14,7 +17,7 @@
 
 static char *what = "";
 module_param(what, charp, 0);
-MODULE_PARM_DESC(what, "kasan, ubsan, lockdep, sleep, objects or leak");
+MODULE_PARM_DESC(what, "kasan, ubsan, lockdep, sleep, objects, leak or race");
 
 /* Unknown to the compiler. */
 static int seven = 7;
@@ -84,23 +87,54 @@ static void leak(void)
 	}
 }
 
+static unsigned long raced;
+
+static int count_without_a_lock(void *until)
+{
+	while (time_before(jiffies, (unsigned long)until)) {
+		raced++;
+		barrier();
+	}
+	return 0;
+}
+
+static void race(void)
+{
+	void *until = (void *)(jiffies + 5 * HZ);
+	struct task_struct *other = kthread_create(count_without_a_lock, until, "trouble");
+
+	if (IS_ERR(other))
+		return;
+	get_task_struct(other);
+	wake_up_process(other);
+	count_without_a_lock(until);
+	kthread_stop(other);
+	put_task_struct(other);
+}
+
 static const struct {
 	const char *name;
 	void (*provoke)(void);
+	bool noticed;
 } troubles[] = {
-	{ "kasan", read_beyond }, { "ubsan", shift_too_far }, { "lockdep", lock_in_both_orders },
-	{ "sleep", sleep_under_spinlock }, { "objects", free_armed_timer }, { "leak", leak },
+	{ "kasan", read_beyond, IS_ENABLED(CONFIG_KASAN) },
+	{ "ubsan", shift_too_far, IS_ENABLED(CONFIG_UBSAN_SHIFT) },
+	{ "lockdep", lock_in_both_orders, IS_ENABLED(CONFIG_PROVE_LOCKING) },
+	{ "sleep", sleep_under_spinlock, IS_ENABLED(CONFIG_DEBUG_ATOMIC_SLEEP) },
+	{ "objects", free_armed_timer, IS_ENABLED(CONFIG_DEBUG_OBJECTS_TIMERS) },
+	{ "leak", leak, IS_ENABLED(CONFIG_DEBUG_KMEMLEAK) },
+	{ "race", race, IS_ENABLED(CONFIG_KCSAN) },
 };
 
 static int __init trouble_init(void)
 {
 	size_t i;
 
-	if (!IS_ENABLED(CONFIG_KASAN) || !IS_ENABLED(CONFIG_DEBUG_OBJECTS_TIMERS))
-		return -EOPNOTSUPP;
 	for (i = 0; i < ARRAY_SIZE(troubles); i++) {
 		if (strcmp(troubles[i].name, what))
 			continue;
+		if (!troubles[i].noticed)
+			return -EOPNOTSUPP;
 		pr_info("begin %s\n", what);
 		troubles[i].provoke();
 		pr_info("end %s\n", what);
