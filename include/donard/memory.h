@@ -127,7 +127,7 @@ int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset
  * not peer-to-peer, and their completions say so.  Where it maps memory without struct
  * pages, queues reach it by the CPU, with DONARD_QUEUE_ALLOW_BOUNCE.  Where it maps nothing
  * (info.address is NULL and info.unmapped says why), only devices that import dma-bufs
- * reach it: donard_rdma_register().  Such a driver tells nobody when it takes the memory
+ * reach it: donard_rdma_register().  None of these drivers tells when it takes the memory
  * back; from then on accesses fail, and loads and stores raise SIGBUS.
  *
  * The call itself moves nothing: it touches no page frames, and tells no exporter of an

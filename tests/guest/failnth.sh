@@ -80,11 +80,14 @@ folio_fails() {
 	changes_region "$1" /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2 "$GENERIC" "$((2 << 20))"
 }
 
-# pmem_fails OPERATION - of a region that is a pmem device. Its driver is loaded before, so that no call fails to load it.
+# pmem_fails OPERATION - of a region that is a pmem device, which keeps the module. Its driver is loaded before, so that no
+# call fails to load it.
 pmem_fails() {
 	modprobe -q nd_pmem || true
 	[[ -d /sys/bus/nd/drivers/nd_pmem ]] || give_up_as_skip "kernel $LAB_KERNEL has no driver for pmem devices"
-	changes_region "$1" /dev/p2pmem2 "$LAB_BETA_BDF" "$NVME_PMR" 0 "$PMEM"
+	at_end regions_again
+	at_end "region_gone p2pmem2 || donard-cli region remove p2pmem2"
+	fails_each "$1" /dev/p2pmem2 "$LAB_BETA_BDF" "$NVME_PMR" 0 "$PMEM"
 }
 
 # gpu_region_fails OPERATION - of a GPU's aperture, in which nothing is pinned yet.
