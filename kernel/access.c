@@ -89,7 +89,7 @@ static int enter_at_rest(struct p2pmem_region *a, struct p2pmem_region *b)
 			return -EINTR;
 		if (!enter_both(a, b))
 			return -ENODEV;
-		if (!a->resetting && !b->resetting)
+		if (!READ_ONCE(a->resetting) && !READ_ONCE(b->resetting))
 			return 0;
 		leave_both(a, b);
 	}

@@ -204,7 +204,7 @@ int p2pmem_backing_open(struct p2pmem_region *r, u32 type)
 	else
 		ret = p2pmem_open_generic(r, b);
 	if (!ret)
-		b->type = type;
+		WRITE_ONCE(b->type, type);
 	return ret;
 }
 
@@ -224,7 +224,7 @@ void p2pmem_backing_close(struct p2pmem_region *r)
 	else
 		p2pmem_close_generic(b);
 	b->kaddr = NULL;
-	b->type = 0;
+	WRITE_ONCE(b->type, 0);
 }
 
 /*

@@ -238,9 +238,10 @@ static long ioc_sync(void *object, void *arg)
 	ret = p2pmem_flush(r);
 	p2pmem_revalidate(r);
 	resets = atomic64_read(&r->resets);
-	if (resets != f->resets_seen)
+	/* Two callers at a time: a reset is told once more, rather than never. */
+	if (resets != READ_ONCE(f->resets_seen))
 		ret = -EIO;
-	f->resets_seen = resets;
+	WRITE_ONCE(f->resets_seen, resets);
 	p2pmem_leave(r);
 	/*
 	 * The device said by the flush that it is ready, and nobody reset it since: to ask

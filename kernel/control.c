@@ -73,7 +73,7 @@ static int close_unless_used(struct p2pmem_region *r, bool if_idle, char *reason
 	ready = r->state == P2PMEM_STATE_READY;
 	used = ready && (if_idle ? !p2pmem_region_idle(r) : p2pmem_pmem_in_use(r));
 	if (ready && !used)
-		r->state = P2PMEM_STATE_DRAINING;
+		WRITE_ONCE(r->state, P2PMEM_STATE_DRAINING);
 	up_write(&r->gate);
 	if (used)
 		explain_use(r, reason);

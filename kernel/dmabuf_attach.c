@@ -117,7 +117,7 @@ int p2pmem_dmabuf_pin(struct dma_buf_attachment *attach)
 {
 	struct p2pmem_export *x = attach->dmabuf->priv;
 
-	return x->revoked ? -ENODEV : 0;
+	return READ_ONCE(x->revoked) ? -ENODEV : 0;
 }
 
 void p2pmem_dmabuf_unpin(struct dma_buf_attachment *attach)

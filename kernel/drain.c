@@ -67,7 +67,7 @@ static void report_holders(struct p2pmem_region *r)
 static bool device_vanished(struct p2pmem_region *r)
 {
 	return READ_ONCE(r->lost) ||
-	       r->pdev->error_state == pci_channel_io_perm_failure ||
+	       READ_ONCE(r->pdev->error_state) == pci_channel_io_perm_failure ||
 	       !pci_device_is_present(r->pdev);
 }
 
@@ -75,7 +75,7 @@ static bool device_vanished(struct p2pmem_region *r)
 static bool device_resets(struct p2pmem_region *r)
 {
 	return READ_ONCE(r->resetting) && !READ_ONCE(r->lost) &&
-	       r->pdev->error_state != pci_channel_io_perm_failure;
+	       READ_ONCE(r->pdev->error_state) != pci_channel_io_perm_failure;
 }
 
 /*
@@ -115,7 +115,7 @@ static void quarantine(struct p2pmem_region *r, bool pages_idle)
 	if (pages_idle)
 		drop_pages(r);
 	/* One that merely does not answer may come back, with the memory in other hands. */
-	if (r->pdev->error_state == pci_channel_io_perm_failure)
+	if (READ_ONCE(r->pdev->error_state) == pci_channel_io_perm_failure)
 		p2pmem_pins_give(r);
 	p2pmem_quarantine_enter(r);
 }
@@ -172,7 +172,7 @@ void p2pmem_remove_fn(struct work_struct *work)
 					       remove_work);
 
 	down_write(&r->gate);	/* faults and ioctls under way have ended */
-	r->state = P2PMEM_STATE_DRAINING;
+	WRITE_ONCE(r->state, P2PMEM_STATE_DRAINING);
 	up_write(&r->gate);
 	wake_up_all(&r->wait);
 	trace_p2pmem_state(r, P2PMEM_STATE_DRAINING);

@@ -244,7 +244,7 @@ int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count)
 			return -EINTR;
 		if (!p2pmem_enter(f->region))
 			return -ENODEV;
-		if (!f->region->resetting) {
+		if (!READ_ONCE(f->region->resetting)) {
 			ret = show_piece(f, first, to);
 			first = ret ? first : to;
 		}

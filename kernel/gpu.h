@@ -51,7 +51,7 @@ enum p2pmem_pin_state {
  * struct p2pmem_pin - memory of a GPU
  * @link: in region->pins, until it is put or revoked
  * @extents: what was made of it (extent->pin_link)
- * @state, @revoked: under region->alloc_lock, as are the lists
+ * @state, @revoked: change under region->alloc_lock, which the lists are under
  * @part: where its extents are; the file may have been closed
  * @lent: a dma-buf was made of a part of it; under the file's lock, or revoked
  * @counted: one that the driver may take away

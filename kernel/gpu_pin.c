@@ -63,7 +63,7 @@ static void leave_to_callback(struct p2pmem_pin *pin, int err)
 	mutex_lock(&r->alloc_lock);
 	revoked = pin->revoked;
 	if (!revoked)
-		pin->state = P2PMEM_PIN_KEPT;
+		WRITE_ONCE(pin->state, P2PMEM_PIN_KEPT);
 	mutex_unlock(&r->alloc_lock);
 	wake_up_all(&r->wait);
 	if (revoked)
@@ -149,7 +149,7 @@ static struct p2pmem_pin *next_to_give(struct p2pmem_region *r)
 		if (!found && pin->persistent && pin->state == P2PMEM_PIN_LIVE)
 			found = pin;
 	if (found)
-		found->state = P2PMEM_PIN_PUTTING;
+		WRITE_ONCE(found->state, P2PMEM_PIN_PUTTING);
 	mutex_unlock(&r->alloc_lock);
 	return found;
 }
@@ -166,7 +166,7 @@ static void give_to_driver(struct p2pmem_pin *pin)
 	mutex_lock(&r->alloc_lock);
 	unused = list_empty(&pin->extents);
 	if (!unused)
-		pin->state = P2PMEM_PIN_GIVEN;
+		WRITE_ONCE(pin->state, P2PMEM_PIN_GIVEN);
 	mutex_unlock(&r->alloc_lock);
 	if (unused)
 		pin_end(pin);
@@ -208,7 +208,7 @@ static struct p2pmem_pin *next_of_mine(struct p2pmem_region *r)
 		    !pin->revoked && is_mine(pin))
 			found = pin;
 	if (found)
-		found->state = P2PMEM_PIN_PUTTING;
+		WRITE_ONCE(found->state, P2PMEM_PIN_PUTTING);
 	mutex_unlock(&r->alloc_lock);
 	return found;
 }
@@ -233,10 +233,10 @@ static void pin_unused(struct p2pmem_pin *pin)
 	if (pin->state != P2PMEM_PIN_LIVE && pin->state != P2PMEM_PIN_GIVEN)
 		return;
 	if (!pin->persistent) {
-		pin->state = P2PMEM_PIN_UNUSED;
+		WRITE_ONCE(pin->state, P2PMEM_PIN_UNUSED);
 		return;
 	}
-	pin->state = P2PMEM_PIN_PUTTING;
+	WRITE_ONCE(pin->state, P2PMEM_PIN_PUTTING);
 	queue_delayed_work(p2pmem_wq, &pin->work, 0);
 }
 
@@ -501,7 +501,7 @@ static int begin_making(struct p2pmem_pin *pin, char *reason)
 	mutex_lock(&r->alloc_lock);
 	revoked = pin->revoked;
 	if (!revoked)
-		pin->state = P2PMEM_PIN_MAKING;
+		WRITE_ONCE(pin->state, P2PMEM_PIN_MAKING);
 	mutex_unlock(&r->alloc_lock);
 	if (!revoked)
 		return 0;
@@ -635,7 +635,7 @@ static void pin_unmake(struct p2pmem_pin *pin)
 
 	mutex_lock(&r->alloc_lock);
 	revoked = pin->revoked;
-	pin->state = revoked ? P2PMEM_PIN_UNUSED : P2PMEM_PIN_PUTTING;
+	WRITE_ONCE(pin->state, revoked ? P2PMEM_PIN_UNUSED : P2PMEM_PIN_PUTTING);
 	mutex_unlock(&r->alloc_lock);
 	wake_up_all(&r->wait);
 	if (!revoked)

@@ -31,7 +31,7 @@ static bool begin(struct p2pmem_pin *pin)
 
 	mutex_lock(&r->alloc_lock);
 	mine = pin->state != P2PMEM_PIN_PUTTING && pin->state != P2PMEM_PIN_GETTING;
-	pin->revoked = true;	/* from here on, unless mine, it may be freed */
+	WRITE_ONCE(pin->revoked, true);	/* from here on, unless mine, it may be freed */
 	mutex_unlock(&r->alloc_lock);
 	/* The ioctl reads the driver's table, which goes when we return. */
 	if (mine)
@@ -45,7 +45,7 @@ static void detach_from(struct p2pmem_file *f, struct p2pmem_pin *pin)
 	struct p2pmem_extent *e;
 
 	lockdep_assert_held_write(&r->gate);
-	f->taken_back++;
+	WRITE_ONCE(f->taken_back, f->taken_back + 1);
 	mutex_lock(&f->lock);
 	if (pin->lent) {
 		f->dead_from = f->dead_to ? min(f->dead_from, pin->part.first) : pin->part.first;

@@ -107,7 +107,7 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 
 	if (!p2pmem_enter(r))
 		return ret;
-	resetting = r->resetting;
+	resetting = READ_ONCE(r->resetting);
 	if (!resetting) {
 		mutex_lock(&f->lock);
 		if (p2pmem_file_find_locked(f, vmf->pgoff, &span))

@@ -55,7 +55,7 @@
 
 /**
  * struct p2pmem_backing - the struct pages of a region
- * @type: enum p2pmem_page_type
+ * @type: enum p2pmem_page_type; changes under the region's gate, read anywhere
  * @kaddr: kernel linear mapping of the first byte
  * @phys, @bytes: where it is, as the CPU sees it
  * @anchor: generic: an ioremap that fixes the memory type before
@@ -117,7 +117,7 @@ struct p2pmem_region {
 	struct inode *inode;		/* one address_space for all mappings */
 
 	struct rw_semaphore gate;	/* read: use pages; write: stop use */
-	u32 state;			/* enum p2pmem_state, under gate */
+	u32 state;			/* enum p2pmem_state; changes under gate, read anywhere */
 
 	struct mutex files_lock;
 	struct list_head files;
@@ -153,7 +153,7 @@ struct p2pmem_region {
 	atomic64_t resets;
 	bool in_reset;			/* found by the last look; revalidate_lock */
 	u64 function_resets;		/* guard.c: those of the function that are in resets */
-	bool resetting;			/* a reset is under way; set under gate */
+	bool resetting;			/* a reset is under way; set under gate, cleared anywhere */
 	bool lost;			/* one that the device did not come back from */
 	struct resource quarantine;	/* keeps the range of a vanished BAR */
 	struct pci_dev *quarantine_bridge;
@@ -241,8 +241,10 @@ static inline bool p2pmem_is_pmem(const struct p2pmem_region *r)
 /* What files may still take; of a GPU they have what they pin. */
 static inline u64 p2pmem_available_bytes(const struct p2pmem_region *r)
 {
-	return r->provider->pinned || p2pmem_is_pmem(r) ? 0 :
-	       READ_ONCE(r->alloc.free) << PAGE_SHIFT;
+	if (r->provider->pinned || p2pmem_is_pmem(r))
+		return 0;
+	/* A figure to show, that of some moment: alloc_lock is not taken. */
+	return data_race(READ_ONCE(r->alloc.free)) << PAGE_SHIFT;
 }
 
 /* What a device on the region's own PCI bus puts into a TLP. */

@@ -110,7 +110,7 @@ static void drain_extent(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
 	lockdep_assert_held(&r->alloc_lock);
 	list_add_tail(&e->link, &r->draining);
-	r->drains++;
+	WRITE_ONCE(r->drains, r->drains + 1);
 	r->drained = jiffies;
 	reap_soon(r);
 	__module_get(THIS_MODULE);
@@ -186,7 +186,7 @@ static unsigned int reap_some(struct p2pmem_region *r, unsigned long *left)
 		if (seen == BUSY)
 			continue;
 		list_del(&e->link);
-		r->drains--;
+		WRITE_ONCE(r->drains, r->drains - 1);
 		reaped++;
 		if (r->gone)
 			extent_free(e);

@@ -518,7 +518,7 @@ static struct p2pmem_region *region_of(struct pci_dev *pdev)
 static void begin_reset(struct p2pmem_region *r)
 {
 	down_write(&r->gate);	/* whoever zeroes pages has ended */
-	r->resetting = true;
+	WRITE_ONCE(r->resetting, true);
 	up_write(&r->gate);
 }
 
@@ -649,13 +649,13 @@ static int reopen_backing(struct p2pmem_region *r, u32 type)
 	ret = p2pmem_backing_open(r, type);
 	if (ret && (!old || p2pmem_backing_open(r, old))) {
 		/* No pages at all: nothing is left to drain. */
-		r->state = P2PMEM_STATE_DRAINING;
+		WRITE_ONCE(r->state, P2PMEM_STATE_DRAINING);
 		wake_up_all(&r->wait);
 		dev_err(&r->dev, "has no struct pages (%pe): write its page type to try again, or remove the region\n",
 			ERR_PTR(ret));
 		return ret;
 	}
-	r->state = P2PMEM_STATE_READY;
+	WRITE_ONCE(r->state, P2PMEM_STATE_READY);
 	return ret;
 }
 

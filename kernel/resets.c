@@ -47,7 +47,7 @@ static bool answers(struct pci_dev *pdev)
 
 static bool works(struct pci_dev *pdev)
 {
-	return pdev->error_state == pci_channel_io_normal && answers(pdev);
+	return READ_ONCE(pdev->error_state) == pci_channel_io_normal && answers(pdev);
 }
 
 /* Before one of the flags is set. */

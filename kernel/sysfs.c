@@ -40,9 +40,9 @@ REGION_ATTR(available, "%llu", p2pmem_available_bytes(r))
 REGION_ATTR(memtype, "%s", p2pmem_memtype_name(r->backing.memtype))
 REGION_ATTR(persistent, "%d", r->persistent)
 REGION_ATTR(folio_bytes, "%llu", p2pmem_unit(r) << PAGE_SHIFT)
-REGION_ATTR(state, "%s", state_names[r->state])
+REGION_ATTR(state, "%s", state_names[READ_ONCE(r->state)])
 REGION_ATTR(resets, "%lld", atomic64_read(&r->resets))
-REGION_ATTR(page_type, "%s", p2pmem_page_type_name(r->backing.type))
+REGION_ATTR(page_type, "%s", p2pmem_page_type_name(READ_ONCE(r->backing.type)))
 
 /* Says in the log why not: a file of sysfs tells an errno only. */
 static int may_store(struct p2pmem_region *r, const struct device_attribute *attr)

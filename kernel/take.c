@@ -490,7 +490,7 @@ static int adopt(struct p2pmem_pin *pin, struct taking *t)
 	if (pin->revoked) {
 		ret = -ESTALE;
 	} else {
-		pin->state = P2PMEM_PIN_LIVE;
+		WRITE_ONCE(pin->state, P2PMEM_PIN_LIVE);
 		list_for_each_entry(e, &t->pieces, link) {
 			e->pin = pin;
 			list_add_tail(&e->pin_link, &pin->extents);
