@@ -98,9 +98,11 @@ memory_outside_of_region() {
 
 # --- gpu:N as an end of a copy ---
 
-# words_alike A B BYTES - how many words of both are the same at the same place; BYTES is below 16 MiB.
+# words_alike A B BYTES - how many whole words of both are the same at the same place; BYTES is below 16 MiB. Of a part of a
+# word chance makes some alike: one byte of 256.
 words_alike() {
-	comm -12 --nocheck-order <(head -c "$3" "$1" | od -Ax -v -tx8 -w8) <(head -c "$3" "$2" | od -Ax -v -tx8 -w8) | grep -c ' ' || true
+	local bytes=$(($3 / 8 * 8))
+	comm -12 --nocheck-order <(head -c "$bytes" "$1" | od -Ax -v -tx8 -w8) <(head -c "$bytes" "$2" | od -Ax -v -tx8 -w8) | grep -c ' ' || true
 }
 
 # Of scattered memory: what the drive wrote by the BAR and what the GPU reads meet in no other way.
