@@ -12,6 +12,7 @@ void check_rights(struct examination *x);
 void check_nodes(struct examination *x);
 void check_memory(struct examination *x);
 void check_clients(struct examination *x);
+void check_raids(struct examination *x);
 /* Appends each, as JSON, to @models. */
 void check_gpus(struct examination *x, struct json_object *models);
 

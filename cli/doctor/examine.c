@@ -226,6 +226,7 @@ static int examine(struct examination *x, struct json_object *model)
 	check_rights(x);
 	check_memory(x);
 	check_clients(x);
+	check_raids(x);
 	check_gpus(x, gpus);
 	if (x->request->probe && x->source.live)
 		prove_pairs(x, &pairs, &proof);
