@@ -3,6 +3,9 @@
 # Bad input to donard-cli: the exit code, a message that names object and cause, and nothing changed.
 # Exit codes: 0 done, 1 failed, 2 wrong use, 3 unsupported here, 4 data mismatch.
 
+# shellcheck source=helpers/container.sh
+. helpers/container.sh
+
 # fingerprint - of what a mistaken copy would touch: where the devices begin, by the host's files (a
 # mounted drive changes by itself), and the folders in which a file could appear.
 fingerprint() {
@@ -152,19 +155,10 @@ node_on_nodev() {
 
 # As a container has it: all devices but a few are denied.
 node_of_denied_device() {
-	local number group=$WORK/devices/container program='echo $$ >"$0/cgroup.procs"; exec donard-cli copy "$@" --size 4096'
-	mkdir "$WORK/devices"
-	mount -t cgroup -o devices devices "$WORK/devices"
-	at_end "umount $WORK/devices"
-	mkdir "$group"
-	at_end "rmdir $group"
-	number=$(attr p2pmem0 dev)
-	echo "c $number rwm" >"$group/devices.deny"
-	exits 1 'p2pmem0.*The device cgroup of this container' sh -c "$program" "$group" "$LAB_ALPHA" p2pmem0
-	echo "c $number rwm" >"$group/devices.allow"
-	number=$(<"/sys/class/block/${LAB_ALPHA#/dev/}/dev")
-	echo "b $number rwm" >"$group/devices.deny"
-	exits 1 "$LAB_ALPHA.*The device cgroup of this container" sh -c "$program" "$group" "$LAB_ALPHA" p2pmem0
+	with_device_cgroup
+	exits 0 'proven' in_device_cgroup donard-cli copy "$LAB_ALPHA" p2pmem0 --size 4096
+	exits 1 'p2pmem2.*The device cgroup of this container' in_device_cgroup donard-cli copy "$LAB_ALPHA" p2pmem2 --size 4096
+	exits 1 "$LAB_BETA.*The device cgroup of this container" in_device_cgroup donard-cli copy "$LAB_BETA" p2pmem0 --size 4096
 }
 
 no_sysfs() {
