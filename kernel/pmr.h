@@ -11,6 +11,7 @@
 #ifdef __KERNEL__
 #include <linux/types.h>
 #else
+#include <stdbool.h>
 #include <stdint.h>
 #include <linux/types.h>
 #endif
@@ -31,16 +32,18 @@ static inline unsigned int p2pmem_pmr_bar(__u32 cap)
 /**
  * p2pmem_pmr_check() - does a PMR have the part that is wanted?
  * @bar: its BAR; the specification has 2 to 5, and the controller's registers in 0 and 1
+ * @has_registers: others lie in this BAR, such as the table of MSI-X
  * @bar_bytes: the size of that BAR, 0 if there is none
  * @offset: where the part begins
  * @length: its length in bytes; 0: up to the end
  * @bytes: out: how long it is, if it fits
  */
-static inline enum p2pmem_pmr_fit p2pmem_pmr_check(unsigned int bar, __u64 bar_bytes,
+static inline enum p2pmem_pmr_fit p2pmem_pmr_check(unsigned int bar, bool has_registers,
+						   __u64 bar_bytes,
 						   __u64 offset, __u64 length,
 						   __u64 *bytes)
 {
-	if (bar < 2)
+	if (bar < 2 || has_registers)
 		return P2PMEM_PMR_IN_REGISTERS;
 	if (bar > 5 || offset >= bar_bytes)
 		return P2PMEM_PMR_NOWHERE;

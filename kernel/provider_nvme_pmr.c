@@ -91,9 +91,8 @@ static int pmr_place(struct pci_dev *pdev, struct pmr *pmr,
 	u64 bar_bytes = bar < PCI_STD_NUM_BARS ? pci_resource_len(pdev, bar) : 0;
 	enum p2pmem_pmr_fit fit;
 
-	fit = p2pmem_pmr_check(bar, bar_bytes, req->offset, req->length, &place->bytes);
-	if (fit == P2PMEM_PMR_FITS && p2pmem_bar_has_msix(pdev, bar, 0, U64_MAX))
-		fit = P2PMEM_PMR_IN_REGISTERS;
+	fit = p2pmem_pmr_check(bar, p2pmem_bar_has_msix(pdev, bar, 0, U64_MAX), bar_bytes,
+			       req->offset, req->length, &place->bytes);
 	if (fit != P2PMEM_PMR_FITS)
 		return pmr_explain(pdev, fit, bar, req->reason);
 	place->bar = bar;

@@ -19,7 +19,7 @@ static void bars(void **state)
 		__u64 bytes = 0;
 
 		assert_int_equal(p2pmem_pmr_bar(cap_of_bar(bar)), bar);
-		assert_int_equal(p2pmem_pmr_check(bar, 64 * MIB, 0, 0, &bytes), want);
+		assert_int_equal(p2pmem_pmr_check(bar, false, 64 * MIB, 0, 0, &bytes), want);
 		assert_int_equal(bytes, want ? 0 : 64 * MIB);
 	}
 }
@@ -34,7 +34,7 @@ static void registers_are_no_memory(void **state)
 	for (unsigned int bar = 0; bar < 2; bar++)
 		for (size_t i = 0; i < 3; i++)
 			for (size_t j = 0; j < 3; j++)
-				assert_int_equal(p2pmem_pmr_check(bar, MIB, offsets[i], offsets[j], &bytes),
+				assert_int_equal(p2pmem_pmr_check(bar, false, MIB, offsets[i], offsets[j], &bytes),
 						 P2PMEM_PMR_IN_REGISTERS);
 	assert_int_equal(bytes, 7);
 }
@@ -44,15 +44,16 @@ static void parts(void **state)
 	__u64 bytes = 0;
 
 	(void)state;
-	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, 2 * MIB, 0, &bytes), P2PMEM_PMR_FITS);
+	assert_int_equal(p2pmem_pmr_check(4, false, 64 * MIB, 2 * MIB, 0, &bytes), P2PMEM_PMR_FITS);
 	assert_int_equal(bytes, 62 * MIB);
-	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, 2 * MIB, 62 * MIB, &bytes), P2PMEM_PMR_FITS);
+	assert_int_equal(p2pmem_pmr_check(4, false, 64 * MIB, 2 * MIB, 62 * MIB, &bytes), P2PMEM_PMR_FITS);
 	assert_int_equal(bytes, 62 * MIB);
-	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, 2 * MIB, 62 * MIB + 1, &bytes), P2PMEM_PMR_TOO_SHORT);
-	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, 62 * MIB, UINT64_MAX, &bytes), P2PMEM_PMR_TOO_SHORT);
-	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, 64 * MIB, 0, &bytes), P2PMEM_PMR_NOWHERE);
-	assert_int_equal(p2pmem_pmr_check(4, 64 * MIB, UINT64_MAX, 1, &bytes), P2PMEM_PMR_NOWHERE);
-	assert_int_equal(p2pmem_pmr_check(4, 0, 0, 0, &bytes), P2PMEM_PMR_NOWHERE);
+	assert_int_equal(p2pmem_pmr_check(4, false, 64 * MIB, 2 * MIB, 62 * MIB + 1, &bytes), P2PMEM_PMR_TOO_SHORT);
+	assert_int_equal(p2pmem_pmr_check(4, false, 64 * MIB, 62 * MIB, UINT64_MAX, &bytes), P2PMEM_PMR_TOO_SHORT);
+	assert_int_equal(p2pmem_pmr_check(4, false, 64 * MIB, 64 * MIB, 0, &bytes), P2PMEM_PMR_NOWHERE);
+	assert_int_equal(p2pmem_pmr_check(4, false, 64 * MIB, UINT64_MAX, 1, &bytes), P2PMEM_PMR_NOWHERE);
+	assert_int_equal(p2pmem_pmr_check(4, false, 0, 0, 0, &bytes), P2PMEM_PMR_NOWHERE);
+	assert_int_equal(p2pmem_pmr_check(4, true, 64 * MIB, 0, UINT64_MAX, &bytes), P2PMEM_PMR_IN_REGISTERS);
 	assert_int_equal(bytes, 62 * MIB);
 }
 
