@@ -92,6 +92,8 @@ static enum code ask(const struct examination *x, struct node *node)
 	forbidden = dnd_node_obstacle(path, node->is_region);
 	if (!forbidden)
 		forbidden = dnd_namespace_remedy();
+	if (!forbidden)
+		forbidden = dnd_root_remedy();
 	if (forbidden) {
 		snprintf(node->remedy, sizeof(node->remedy), "%s", forbidden);
 		return CODE_NODE_FORBIDDEN;
@@ -144,6 +146,7 @@ void check_nodes(struct examination *x)
 		return;
 	for (size_t i = 0; i < nodes.count; i++) {
 		nodes.nodes[i].code = ask(x, &nodes.nodes[i]);
+		x->regions_ready += nodes.nodes[i].is_region;
 		x->regions_closed += nodes.nodes[i].is_region && nodes.nodes[i].code != CODE_COUNT;
 	}
 	for (size_t i = 0; i < nodes.count; i++)

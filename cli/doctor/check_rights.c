@@ -2,6 +2,8 @@
 /* What this process may do; nothing is known of others, nor of a captured machine. */
 #include <grp.h>
 #include <linux/capability.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -50,10 +52,17 @@ static void check_container(struct examination *x)
 {
 	const char *file = container_file(x);
 	unsigned int outside;
+	char who[32];
 
-	if (dnd_in_user_namespace(&outside))
-		find(x, CODE_CONTAINER, "", "this process is in a user namespace, whose user %u is user %u outside",
-		     (unsigned int)geteuid(), outside);
+	if (!dnd_in_user_namespace(&outside))
+		who[0] = '\0';
+	else if (outside == UINT32_MAX)
+		snprintf(who, sizeof(who), "nobody");
+	else
+		snprintf(who, sizeof(who), "user %u", outside);
+	if (who[0])
+		find(x, CODE_CONTAINER, "", "this process is in a user namespace, whose user %u is %s outside",
+		     (unsigned int)geteuid(), who);
 	else if (file)
 		find(x, CODE_CONTAINER, "", "there is %s, which an engine leaves in its containers", file);
 }

@@ -24,6 +24,7 @@ struct examination {
 	struct donard_gpu_list *gpus;
 	struct json_object *findings;	/* of the model */
 	unsigned int faults;		/* findings of that severity */
+	unsigned int regions_ready;
 	unsigned int regions_closed;	/* that are ready, and not to this process */
 };
 

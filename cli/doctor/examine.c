@@ -148,11 +148,11 @@ static void name_others(const struct tally *tally, char *text, size_t text_bytes
 /* The verdict is about the machine. */
 static void name_closed(const struct examination *x, char *text, size_t text_bytes)
 {
-	size_t used = strlen(text), regions = donard_region_count(x->regions);
+	size_t used = strlen(text);
 
 	if (x->regions_closed)
-		snprintf(text + used, text_bytes - used, "; %zu of %zu regions can be opened here", regions - x->regions_closed,
-			 regions);
+		snprintf(text + used, text_bytes - used, "; %u of %u regions can be opened here",
+			 x->regions_ready - x->regions_closed, x->regions_ready);
 }
 
 static void name_evidence(const struct tally *tally, unsigned int good, char text[64])

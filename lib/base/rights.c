@@ -61,6 +61,13 @@ const char *dnd_namespace_remedy(void)
 	       "of the node, and keep it inside (podman run --group-add keep-groups)" : NULL;
 }
 
+const char *dnd_root_remedy(void)
+{
+	return geteuid() ? NULL :
+	       "Its owner, group and mode do not keep root out: this process lacks CAP_DAC_OVERRIDE, or a security module "
+	       "(SELinux, AppArmor) forbids it. Give it the capability, or change the module's policy";
+}
+
 /* Modes and owners say EACCES, as does a mount; the device cgroup alone says EPERM of a node. */
 const char *dnd_node_obstacle(const char *path, bool writes)
 {
@@ -86,6 +93,8 @@ void dnd_node_remedy(const char *path, char *text, size_t text_bytes)
 		return;
 	if (!known)
 		known = dnd_namespace_remedy();
+	if (!known)
+		known = dnd_root_remedy();
 	if (known) {
 		snprintf(text, text_bytes, "%s", known);
 		return;

@@ -16,6 +16,8 @@ bool dnd_has_capability(unsigned int capability);
 const char *dnd_node_obstacle(const char *path, bool writes);
 /* What lets a user namespace in where owner, group and mode of a node do not; NULL: this process is in none. */
 const char *dnd_namespace_remedy(void);
+/* What lets root in whom the node's owner, group and mode do not keep out; NULL: this is not root. */
+const char *dnd_root_remedy(void);
 /* What lets this user open the node for reading and writing, without a full stop; "" if there is no such node. */
 void dnd_node_remedy(const char *path, char *text, size_t text_bytes);
 

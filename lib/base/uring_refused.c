@@ -89,7 +89,8 @@ void dnd_uring_refusal(int error_number, struct dnd_uring_refusal *refusal)
 		     "Set it to 0; the seccomp filter of this process may forbid io_uring, too" : "Set it to 0");
 	else if (disabled == 1)
 		tell(refusal, "the sysctl " SYSCTL " is 1, which forbids it outside of the group that kernel.io_uring_group "
-		     "names", "Join that group, or set the sysctl to 0");
+		     "names", filtered ? "Join that group, or set the sysctl to 0; the seccomp filter of this process may forbid "
+		     "io_uring, too" : "Join that group, or set the sysctl to 0");
 	else if (!filtered)
 		tell_unfiltered(error_number, refusal);
 	else if (error_number == ENOSYS)
