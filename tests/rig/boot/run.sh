@@ -81,14 +81,15 @@ end_turn() {
 start_guest() {
 	local dir=$1
 	shift
-	touch "$dir/console.log"
+	touch "$dir/console.log" "$dir/started"
 	as_job timeout -k 5 "$OPT_TIMEOUT" "${FLUSHES[@]}" "${EMULATOR[@]}" "$@" </dev/null >"$dir/qemu.log" 2>&1 8>&- &
 	PID_OF[$dir]=$!
 }
 
 # Before anything of ours runs: on a busy host the emulator loses a timer of a processor in one boot of some
 # dozens, and the kernel waits for it forever, or panics. A kernel that boots has something to say all the time.
-readonly BOOT_TRIES=3 BOOT_SECONDS=120 DEBUG_BOOT_SECONDS=600
+# It complains of the lost timer as well.
+readonly BOOT_TRIES=3 BOOT_SECONDS=120 DEBUG_BOOT_SECONDS=600 BOOT_SILENCES=10
 
 # boot_seconds DIR - how long its kernel may say nothing until init runs.
 boot_seconds() {
@@ -105,9 +106,13 @@ stalled_boot() {
 	local early
 	if [[ -n $2 ]]; then
 		early=$(early_panic "$1") && echo "the kernel died before its first program ($early)"
+	elif grep -qsa "$LOST_TIMER" "$1/console.log"; then
+		echo "the kernel does not come up: it waits for a timer that the emulator has lost"
+	elif (($(silence "$1/console.log") >= $(boot_seconds "$1"))); then
+		echo "the kernel does not come up: silent for $(boot_seconds "$1") s"
 	else
-		(($(silence "$1/console.log") >= $(boot_seconds "$1"))) &&
-			echo "the kernel does not come up: silent for $(boot_seconds "$1") s"
+		(($(silence "$1/started") >= BOOT_SILENCES * $(boot_seconds "$1"))) &&
+			echo "the kernel does not come up in $((BOOT_SILENCES * $(boot_seconds "$1"))) s"
 	fi
 }
 
