@@ -93,7 +93,7 @@ const char *donard_file_kind_text(enum donard_file_kind kind);
  * @align_bytes: offsets and lengths must be multiples of this
  * @memory_align_bytes: places in memory must be multiples of this
  * @request_bytes: the longest request that is one command; longer ones are split
- * @client_count: how many controllers serve it or its legs; see donard_file_client()
+ * @client_count: how many controllers serve it or its legs, each counted once; see donard_file_client()
  * @bounces: why its bytes go through DRAM, or ""
  * @writable: it was opened for writing
  * @stack: how @disk is made of others: "linear", "striped", "raid0", "raid1", "raid10",

@@ -144,7 +144,7 @@ const char *donard_meter_name(const struct donard_meter *meter);
  * @bytes: its length
  *
  * A measurement has at most 8 such ranges, named before donard_meter_begin().  Pages
- * that are present at the beginning count by whatever address the CPU reaches them;
+ * that are present at the beginning count by whatever address they are reached;
  * pages that come later count by this address only.  Meters that cannot tell
  * payload apart ignore the call.
  *

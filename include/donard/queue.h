@@ -249,9 +249,10 @@ int donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t ti
  * The descriptor is level-triggered.  donard_queue_poll() clears it, and nobody else reads
  * from it.
  *
- * It is readable (POLLIN) when there may be completions, or when the region of a registered
- * memory is going away: then call donard_queue_poll().  The program itself submits: a
- * request that was not submitted never completes.
+ * It is readable (POLLIN) when there may be completions, or when the region of a memory is
+ * going away that donard_queue_register() was called for, whatever that returned: then call
+ * donard_queue_poll().  The program itself submits: a request that was not submitted never
+ * completes.
  *
  * Returns a descriptor, which stays the queue's; -EPERM, -EMFILE, -ENOMEM.
  */
