@@ -149,8 +149,7 @@ static bool is_host(int result)
 
 static int ask(uint64_t address, struct cuf_pointer *found)
 {
-	unsigned int type = 0;
-	bool managed = false;
+	unsigned int type = 0, managed = 0;	/* a flag is four bytes, too */
 	int rc = cuda.pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
 
 	if (rc)

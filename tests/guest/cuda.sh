@@ -9,7 +9,7 @@
 
 lab_cuda() {
 	with_gpu "$@"
-	cudalab.py
+	cudafacts.py
 	equal "pages pinned" 0 "$(lever pinned_pages)"
 }
 

@@ -35,7 +35,7 @@ static int get_attribute(void *data, int attribute, uint64_t pointer)
 		*(unsigned int *)data = answer.type;
 		break;
 	case 8:	/* _IS_MANAGED */
-		*(bool *)data = answer.managed;
+		*(unsigned int *)data = answer.managed;
 		break;
 	case 9:	/* _DEVICE_ORDINAL */
 		*(int *)data = 3;

@@ -16,18 +16,16 @@ static void put(void *data, const void *value, size_t bytes)
 	memcpy(data, value, bytes);
 }
 
-static CUresult get_flag(void *data, bool flag)
-{
-	uint8_t byte = flag;
-
-	put(data, &byte, sizeof(byte));
-	return CUDA_SUCCESS;
-}
-
 static CUresult get_number(void *data, unsigned int number)
 {
 	put(data, &number, sizeof(number));
 	return CUDA_SUCCESS;
+}
+
+/* The documentation says "boolean", and NVIDIA's driver writes four bytes. */
+static CUresult get_flag(void *data, bool flag)
+{
+	return get_number(data, flag);
 }
 
 static CUresult get_wide(void *data, uint64_t number)
@@ -129,8 +127,9 @@ STUB CUresult cuPointerSetAttribute(const void *value, CUpointer_attribute attri
 		rc = find(ptr, &known);
 	if (rc)
 		return rc;
-	if (attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || known.host || known.block.kind != STUB_PLAIN)
+	if (attribute != CU_POINTER_ATTRIBUTE_SYNC_MEMOPS)
 		return CUDA_ERROR_INVALID_VALUE;
-	stub_set_synchronous(ptr, *(const unsigned int *)value);
+	if (!known.host)
+		stub_set_synchronous(ptr, *(const unsigned int *)value);
 	return CUDA_SUCCESS;
 }
