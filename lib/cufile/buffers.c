@@ -8,6 +8,7 @@
 #include "cufile/log.h"
 #include "cufile/map.h"
 #include "cufile/settings.h"
+#include "gpu/cuda.h"
 
 #define KIB	1024ULL
 
@@ -169,6 +170,15 @@ static int add(struct donard_context *ctx, struct cuf_buffer *buffer)
 	return cuf_map_put(&buffers, buffer->base, buffer) ? CUF_INTERNAL_ERROR : 0;
 }
 
+/* Where CUDA does not tell, as in a child of fork(), nothing is known against it. */
+bool cuf_buffer_is_gone(const struct cuf_buffer *buffer)
+{
+	uint64_t now = 0;
+	int cuda = cuf_gpu->identify((const void *)(uintptr_t)buffer->base, &now);
+
+	return cuda == CUDA_ERROR_INVALID_VALUE || (!cuda && now != buffer->number);
+}
+
 int cuf_buffer_register(const void *base, size_t bytes, int *cuda)
 {
 	struct cuf_buffer *buffer = calloc(1, sizeof(*buffer));
@@ -179,6 +189,8 @@ int cuf_buffer_register(const void *base, size_t bytes, int *cuda)
 	buffer->base = (uintptr_t)base;
 	buffer->bytes = bytes;
 	*cuda = cuf_gpu->look_up(base, &buffer->pointer);	/* CUDA has locks of its own: none of ours */
+	if (!*cuda && buffer->pointer.kind == CUF_KIND_DEVICE)
+		*cuda = cuf_gpu->identify(base, &buffer->number);
 	if (*cuda) {
 		free(buffer);
 		return CUF_CUDA_DRIVER_ERROR;

@@ -8,6 +8,7 @@
 struct cuf_buffer {
 	uint64_t base, bytes;
 	struct cuf_pointer pointer;
+	uint64_t number;		/* of CUF_KIND_DEVICE: which allocation that is */
 	struct donard_memory *memory;	/* pinned, in the home's context; or NULL */
 };
 
@@ -24,6 +25,8 @@ void cuf_buffer_free(struct cuf_buffer *buffer);
 /* With the home's lock held: by its first address; or one that has all these bytes. */
 struct cuf_buffer *cuf_buffer_find(uint64_t base);
 struct cuf_buffer *cuf_buffer_around(uint64_t start, uint64_t bytes);
+/* GPU memory that was freed, or ended with its context, while it is registered: the address may be another's. */
+bool cuf_buffer_is_gone(const struct cuf_buffer *buffer);
 void cuf_buffers_end(void);
 
 #endif /* CUF_BUFFERS_H */

@@ -19,11 +19,17 @@ static void take_host(struct cuf_engine *engine, struct cuf_target *target)
 	target->place = (uintptr_t)target->address - base;
 }
 
-static void take_device(const struct cuf_place *place, struct cuf_target *target)
+static int take_device(const struct cuf_place *place, struct cuf_target *target)
 {
+	if (cuf_buffer_is_gone(place->buffer)) {
+		cuf_log(CUF_LOG_ERROR, "the buffer at %#llx was freed, or its GPU reset, while it was registered: "
+			"deregister it first", (unsigned long long)place->buffer->base);
+		return -CUF_CUDA_POINTER_INVALID;
+	}
 	target->context = place->buffer->pointer.context;
 	target->memory = place->memory;
 	target->place = (uintptr_t)target->address - place->buffer->base;
+	return 0;
 }
 
 static int take_registered(struct cuf_engine *engine, const struct cuf_transfer *transfer,
@@ -37,7 +43,7 @@ static int take_registered(struct cuf_engine *engine, const struct cuf_transfer 
 	if (target->kind == CUF_KIND_HOST)
 		take_host(engine, target);
 	else if (target->kind == CUF_KIND_DEVICE)
-		take_device(place, target);
+		return take_device(place, target);
 	return 0;
 }
 
@@ -65,9 +71,7 @@ static int take_unregistered(struct cuf_engine *engine, const struct cuf_transfe
 	if (start - pointer.start > pointer.bytes || transfer->bytes > pointer.bytes - (start - pointer.start))
 		return out_of_range(transfer, CUF_CUDA_POINTER_RANGE_ERROR);
 	place = cuf_engine_around(engine, start, transfer->bytes, &code);
-	if (place)
-		take_device(place, target);
-	return -code;
+	return place ? take_device(place, target) : -code;
 }
 
 int cuf_target_find(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_place *place,

@@ -110,6 +110,23 @@ static void test_unregistered_memory(void **state)
 	assert_int_equal(gpu.pins, 1);	/* the stage, once */
 }
 
+/* Freed while it is registered: what was pinned is nobody's, and its address may be another's by now. */
+static void test_freed_while_registered(void **state)
+{
+	struct scene *scene = scene_of(state);
+	uint8_t *inside = scene->device + 4096;
+
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	read_part(scene, scene->device, 1, 0, 8192);
+	gpu.resets++;
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 8192, 0, 0), -CUF_CUDA_POINTER_INVALID);
+	assert_int_equal(cuFileWrite(scene->handle, scene->device, 8192, 0, 0), -CUF_CUDA_POINTER_INVALID);
+	assert_int_equal(cuFileRead(scene->handle, inside, 8192, 0, 0), -CUF_CUDA_POINTER_INVALID);
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	read_part(scene, scene->device, 1, 0, 8192);
+}
+
 /* A context that was reset took the stage with it; its addresses are others' by now. */
 static void test_reset_gpu(void **state)
 {
@@ -414,6 +431,7 @@ int main(void)
 		SCENE_TEST(test_goes_straight),
 		SCENE_TEST(test_unregistered_memory),
 		SCENE_TEST(test_reset_gpu),
+		SCENE_TEST(test_freed_while_registered),
 		SCENE_TEST(test_at_the_end),
 		SCENE_TEST(test_grows),
 		SCENE_TEST(test_bad_requests),
