@@ -22,6 +22,10 @@ check-long:
 check-debug:
 	tests/check --debug
 
+# On a machine with an NVIDIA GPU and its driver.
+check-gpu: userspace
+	tests/gpu/check
+
 demo:
 	tests/demo
 
@@ -45,10 +49,11 @@ help:
 	@echo 'check           that everything works, in some fifteen minutes; installs what it needs'
 	@echo 'check-long      every test, for hours; tests/matrix says which rings there are'
 	@echo 'check-debug     the module on kernels that check themselves, and every failure tried'
+	@echo 'check-gpu       on a machine with an NVIDIA GPU: what donard relies on of CUDA, and its libcufile'
 	@echo 'unit            unit tests; also unit-asan, unit-tsan, unit-valgrind, unit-python'
 	@echo 'bench           the benchmarks of bench/'
 	@echo 'clean           remove $(BUILD)'
 
 .PHONY: all userspace python module install uninstall install-python uninstall-python man3 install-module uninstall-module \
 	install-dkms uninstall-dkms dkms-source install-rules uninstall-rules unit unit-asan unit-tsan unit-valgrind \
-	unit-python check check-long check-debug demo bench clean help
+	unit-python check check-long check-debug check-gpu demo bench clean help

@@ -194,5 +194,6 @@ int dnd_gpu_make_synchronous(struct donard_context *ctx, const struct dnd_cuda *
 		dnd_cuda_leave(cuda, mode);
 	}
 	return rc ? dnd_cuda_failed(ctx, cuda, rc, "%#llx: SYNC_MEMOPS cannot be set, without which a peer may miss what the "
-				    "GPU's copies write. Use memory of cuMemAlloc()", range->address) : 0;
+				    "GPU's copies write. Use memory of cuMemAlloc() or cudaMalloc(); in PyTorch, leave out "
+				    "expandable_segments", range->address) : 0;
 }

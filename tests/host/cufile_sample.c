@@ -10,6 +10,7 @@
  *	cufile_sample gpu FILE		GPU memory of whatever libcuda.so.1 there is, straight
  *	cufile_sample gpu-compat FILE	the same, where it is allowed
  *	cufile_sample gpu-refused FILE	the same without leave, where it has no region
+ *	cufile_sample theirs FILE	as gpu-compat, where the library is NVIDIA's: what differs is told
  *	cufile_sample foreign FILE	memory of a device that is not CUDA's: a mapping of p2pmem0
  *	cufile_sample foreign-compat FILE	the same, where it is allowed
  */
@@ -76,7 +77,7 @@ static const struct {
 	{ "cuStreamSynchronize", &cuda.stream_wait },
 };
 
-static int has_gpu;
+static int has_gpu, is_theirs;
 
 static int open_gpu(void)
 {
@@ -211,7 +212,10 @@ static void the_driver(void)
 {
 	CUfileDrvProps_t properties;
 
-	the_parameters();
+	if (is_theirs && !dlsym(RTLD_DEFAULT, "cuFileSetParameterSizeT"))
+		CHECK(cuFileDriverOpen().err, CU_FILE_SUCCESS);
+	else
+		the_parameters();
 	CHECK(cuFileUseCount(), 1);
 	CHECK(cuFileDriverSetPollMode(true, 4).err, CU_FILE_SUCCESS);
 	CHECK(cuFileDriverSetMaxDirectIOSize(1024).err, CU_FILE_SUCCESS);
@@ -288,10 +292,12 @@ static void take_events(CUfileBatchHandle_t batch, unsigned int missing)
 	struct timespec timeout = { .tv_sec = 600 };
 	CUfileIOEvents_t events[16];
 	unsigned int count;
+	int failed = 0;
 
-	while (missing && !failures) {
+	while (missing && !failed) {
 		count = 16;
-		CHECK(cuFileBatchIOGetStatus(batch, 1, &count, events, &timeout).err, CU_FILE_SUCCESS);
+		failed = cuFileBatchIOGetStatus(batch, 1, &count, events, &timeout).err;
+		CHECK(failed, CU_FILE_SUCCESS);
 		for (unsigned int i = 0; i < count; i++) {
 			CHECK(events[i].status, CUFILE_COMPLETE);
 			CHECK(events[i].ret, 65536);
@@ -382,6 +388,18 @@ static void the_counts(int compat)
 		CHECK(counts.staged_bytes > 0 && counts.staged_bytes < counts.read_bytes, 1);
 }
 
+/* Each call says so, until it is deregistered; its pages are not the program's any more. */
+static void freed_while_registered(CUfileHandle_t handle)
+{
+	void *memory = take_memory();
+
+	CHECK(cuFileBufRegister(memory, BYTES, 0).err, CU_FILE_SUCCESS);
+	give_memory(memory);
+	CHECK(cuFileRead(handle, memory, 65536, 0, 0), -CU_FILE_CUDA_POINTER_INVALID);
+	CHECK(cuFileWrite(handle, memory, 65536, 0, 0), -CU_FILE_CUDA_POINTER_INVALID);
+	CHECK(cuFileBufDeregister(memory).err, CU_FILE_SUCCESS);
+}
+
 /* The header makes one of the other; programs have either. */
 static void close_by_name(const char *name)
 {
@@ -421,7 +439,10 @@ static void all(const char *path, int compat)
 	with_buffers(handle, memory);
 	a_batch(handle, memory);
 	a_stream(handle, memory);
-	the_counts(compat);
+	if (!is_theirs)
+		the_counts(compat);
+	if (has_gpu && !is_theirs)
+		freed_while_registered(handle);
 	cuFileHandleDeregister(handle);
 	close(fd);
 	CHECK(cuFileDriverClose().err, CU_FILE_SUCCESS);
@@ -500,7 +521,8 @@ int main(int argc, char **argv)
 {
 	if (argc != 3)
 		return 2;
-	if (strstr(argv[1], "gpu") && open_gpu())
+	is_theirs = !strcmp(argv[1], "theirs");
+	if ((strstr(argv[1], "gpu") || is_theirs) && open_gpu())
 		return 1;
 	if (!strcmp(argv[1], "refused"))
 		refused(argv[2]);
@@ -509,7 +531,7 @@ int main(int argc, char **argv)
 	else if (!strncmp(argv[1], "foreign", 7))
 		foreign(argv[2], !!strstr(argv[1], "compat"));
 	else
-		all(argv[2], !!strstr(argv[1], "compat"));
+		all(argv[2], is_theirs || strstr(argv[1], "compat"));
 	printf("%d failures\n", failures);
 	return failures != 0;
 }
