@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from . import cache, folios, gpu, plots, sections
+from . import cache, folios, gpu, maps, plots, sections
 from .results import Refused, Run, is_emulated, read
 from .text import MARK
 
@@ -47,6 +47,7 @@ class Page:
             *self.plot("instructions-by-block", "Instructions per MiB against block size"),
             *self.plot("overhead-by-block", "Bytes of overhead in DRAM per byte copied against block size"),
             *section("Requests of a queue", [*words("requests"), "", *sections.requests(results)]),
+            "", "### Maps for DMA", "", *maps.commands(results),
             *section("Memory of a GPU", [*words("gpu"), "", *gpu.requests(results)]),
             *section("The floor, and what brings it down", sections.floor(results)), *words("floor"),
             *section("Setting up", sections.setting_up(results)),

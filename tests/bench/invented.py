@@ -128,6 +128,13 @@ def cache_run() -> Iterator[Json]:
                "seconds": seconds * (round_ + 1)}
 
 
+def maps() -> Iterator[Json]:
+    """A queue maps memory for each command, and fio for every other one."""
+    for block, (method, each) in itertools.product((4096, MIB), (("queue", 1), ("fio", 0.5), ("queue-registered", 1))):
+        yield {"method": method, "page_type": "generic", "block_bytes": block, "commands": 96, "maps": 96 * each, "unmaps": 0,
+               "iommu_maps": 96 * each}
+
+
 def null_run() -> Iterator[Json]:
     for method, _ in itertools.product(("nothing", "process"), range(3)):
         yield {"method": method, "wall_seconds": 0.001, "user_seconds": 0, "system_seconds": 0, "minor_faults": 20,
@@ -135,13 +142,14 @@ def null_run() -> Iterator[Json]:
 
 
 OF_COPIES = {"page_type": "generic", "size": 16777216, "rounds": 3}
-KINDS: dict[str, tuple[str, str, Json, Any]] = {
+KINDS: dict[str, tuple[str, str | None, Json, Any]] = {
     "copy-counts": ("copy", "lab", OF_COPIES, one_shape), "copy-rates": ("copy", "none", OF_COPIES, one_shape),
     "copy-sweep": ("copy", "lab", OF_COPIES, sweep), "queue-counts": ("queue", "lab", OF_COPIES, requests),
     "gpu-counts": ("queue", "lab", OF_COPIES, gpu),
     "setup": ("setup", "lab", {"rounds": 1}, setup),
     "table1": ("table1", "none", {"rounds": 3}, table1), "rdma-counts": ("table1", "lab", {"rounds": 3}, rdma_counts),
     "cache": ("cache", "lab", {"rounds": 3}, cache_run),
+    "maps": ("maps", None, {}, maps),
     "null": ("null", "lab", {"rounds": 3}, null_run)}
 
 

@@ -74,6 +74,7 @@ def fill(folder: Path) -> None:
     put(folder / "page", "table1-rxe", results("table1"))
     put(folder / "page", "rdma-counts-rxe", results("rdma-counts"))
     put(folder / "page", "cache-rxe", results("cache"))
+    put(folder / "page", "maps-7", results("maps"))
     for name in ("copy-rates", "copy-sweep", "null"):
         put(folder / "page", name, results(name))
     put(folder / "page", "setup",
@@ -128,6 +129,11 @@ class Report(unittest.TestCase):
         start = r"^\| 6\.12\.9 \| generic \| drive to region \| 64 KiB \| 1 \| "
         self.shows(start + r"queue, registered memory \| 18,594 \| 0\.50 \| 1,311 \| 0\.40 \| 1\.00 \|")
         self.shows(start + r"fio p2p, fixed buffers \| 37,188 \| 1\.00 \| 3,277 \| 1\.00 \| 1\.00 \|")
+
+    def test_maps(self):
+        """report: maps for DMA of a command, alike methods in one line"""
+        self.shows(r"^\| 7\.3\.4 \| switch \| generic \| 4 KiB \| queue, registered memory, queue \| 1 \| 0 \| 1 \|$")
+        self.shows(r"^\| 7\.3\.4 \| switch \| generic \| 1 MiB \| fio p2p \| 0\.50 \| 0 \| 0\.50 \|$")
 
     def test_gpu(self):
         """report: what cuFile costs on top of the queue, and by which way the payload goes"""

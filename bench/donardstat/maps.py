@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How often the kernel maps memory for DMA, for each command to a drive."""
+from collections.abc import Sequence
+
+from .results import Run, runs
+from .stats import Sample
+from .text import absent, method_name, size, table
+
+ORDER = ("queue-registered", "queue", "donard", "donard-passthrough", "fio-fixed", "fio")
+
+
+def _each(sample: Sample, what: str) -> str:
+    return f"{sample[what] / sample['commands']:.2f}".removesuffix(".00")
+
+
+def _alike(cells: Sequence[list[str]]) -> list[list[str]]:
+    """One line for methods that cost the same on the same kernel and pages."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for *where, method, maps, unmaps, entries in cells:
+        found.setdefault((*where, maps, unmaps, entries), []).append(method)
+    return [[*key[:-3], ", ".join(methods), *key[-3:]] for key, methods in found.items()]
+
+
+def _lines(run: Run) -> list[list[str]]:
+    samples = sorted(run.samples, key=lambda sample: (sample["page_type"], sample["block_bytes"],
+                                                      ORDER.index(sample["method"])))
+    way = "IOMMU" if "iommu" in run.data["topology"] else "switch"
+    return _alike([[run.data["kernel"], way, sample["page_type"], size(sample["block_bytes"]), method_name(sample["method"]),
+                    _each(sample, "maps"), _each(sample, "unmaps"), _each(sample, "iommu_maps")] for sample in samples])
+
+
+def commands(results: Sequence[Run]) -> list[str]:
+    """By kernel, way and pages; what costs the same stands in one line."""
+    there = sorted(runs(results, "maps"), key=lambda run: [int(part) for part in run.data["kernel"].split("-")[0].split("+")[0].split(".")])
+    if not there:
+        return absent("maps-*.json", "bench/run maps")
+    heads = ["kernel", "way", "pages", "block", "methods", "maps", "unmaps", "entries into an IOMMU"]
+    return ["How often the kernel maps memory for DMA, for each NVMe command of a drive that reads into the region: calls of the "
+            "functions by which all its drivers do that, exactly. Where an IOMMU translates, each map is an entry into its "
+            "tables, and each unmap a flush of its cache; without one a map is some arithmetic. Nothing is mapped for pages of "
+            "type p2pdma: below one switch the drive has their bus addresses. A buffer that is registered with a ring is "
+            "pinned once, but the kernel has no way to keep its DMA addresses: up to Linux 7.3 it is mapped with each "
+            "command. `copy` makes one command of blocks that lie side by side.", "",
+            *table(5, heads, [line for run in there for line in _lines(run)])]
