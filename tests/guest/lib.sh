@@ -187,6 +187,14 @@ refresh_env() {
 	. <(labctl env)
 }
 
+# bdf_of ID - of a drive as it is now: nothing while it is unplugged.
+bdf_of() {
+	case $1 in
+	alpha) echo "$LAB_ALPHA_BDF" ;;
+	beta) echo "$LAB_BETA_BDF" ;;
+	esac
+}
+
 # --- assertions: each says what was expected and what was seen, and ends the test ---
 
 fail() {

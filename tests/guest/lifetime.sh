@@ -427,19 +427,6 @@ passing() {
 	"$@"
 }
 
-# restore_drive ID - what an unplugged drive takes with it: the drive, and the region of its own memory.
-restore_drive() {
-	local region=p2pmem1 kind=nvme-cmb
-	[[ $1 == alpha ]] || { region=p2pmem2; kind=nvme-pmr; }
-	stale_env
-	[[ -n $(bdf_of "$1") ]] || labctl plug "$1"
-	labctl wait-drives
-	stale_env
-	region_exists "$region" && return
-	donard-cli region add --kind "$kind" --device "$(bdf_of "$1")" >/dev/null
-	chgrp p2pmem "/dev/$region"
-}
-
 # unplug_under ID SRC DST - a drive of the copy; the region stays.
 unplug_under() {
 	local id=$1 bdf

@@ -68,6 +68,15 @@ ends_with() {
 	equal "the last that it said" "$what" "$(tail -n 1 "$WORK/seen")"
 }
 
+# The region stays, and works with the drive that comes back.
+drive_unplugged() {
+	at_end "restore_drive alpha"
+	ends_with drive-gone until-the-end labctl unplug alpha
+	within 10 region_is_free p2pmem0
+	restore_drive alpha
+	copy_again
+}
+
 killed() {
 	local pid
 	data_on_alpha $((8 * MIB))
@@ -92,4 +101,5 @@ core t "a refusal is that of a copy" refused_file
 core t "a file that becomes journalled" becomes_journalled
 t "killed in traffic" killed
 core lt "the region is removed in traffic" ends_with region-gone until-the-end donard-cli region remove p2pmem0
+lt "the drive is unplugged in traffic" drive_unplugged
 lt "the region is removed from an idle queue" ends_with ended idle-until-the-end donard-cli region remove p2pmem0

@@ -14,6 +14,19 @@ restore_gpu() {
 	equal state ready "$(attr p2pmem0 state)"
 }
 
+# restore_drive ID - what an unplugged drive takes with it: the drive, and the region of its own memory.
+restore_drive() {
+	local region=p2pmem1 kind=nvme-cmb
+	[[ $1 == alpha ]] || { region=p2pmem2; kind=nvme-pmr; }
+	stale_env
+	[[ -n $(bdf_of "$1") ]] || labctl plug "$1"
+	labctl wait-drives
+	stale_env
+	region_exists "$region" && return
+	donard-cli region add --kind "$kind" --device "$(bdf_of "$1")" >/dev/null
+	chgrp p2pmem "/dev/$region"
+}
+
 # heal - after a test that failed half way: the next one finds a machine as it should be.
 heal() {
 	local n

@@ -28,13 +28,6 @@ start_copy() {
 	within 30 copy_moves "$bdf"
 }
 
-bdf_of() {
-	case $1 in
-	alpha) echo "$LAB_ALPHA_BDF" ;;
-	beta) echo "$LAB_BETA_BDF" ;;
-	esac
-}
-
 # in_flight BDF - commands that the drive has and has not answered, whoever sent them: by the block layer's statistics
 # where these count the commands of passthrough, too (from 6.13 on, count_passthrough), else by its debugfs.
 in_flight() {
