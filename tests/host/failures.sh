@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # What is left of what failed when the run is over: its logs, and what runs it again. Sourced by tests/check, never run.
 
-# A folder: logs, the "ring" with its seed and soak, and in "again" a row for each failure, "host SUITE" or "guest KERNEL TOPOLOGY FABRIC SUITE[/TEST]...",
+# A folder: logs, the "ring" with its seed and soak, and in "again" a row for each failure, "host SUITE [TEST]" or "guest KERNEL TOPOLOGY FABRIC SUITE[/TEST]...",
 # its words between tabs. Of one run: the next one in this work tree clears it. Another place is for runs within a run.
 KEPT=${DONARD_FAILED:-$REPO/build/failed}
 # The rows of the run before, where --failed asks for them.
@@ -25,9 +25,11 @@ failures_read() {
 	mapfile -t FAILED_ROWS <"$KEPT/again"
 }
 
-# has_failed SUITE - of the host, when it was last run?
+# has_failed SUITE [TEST] - of the host, when it was last run? Of a row that names no test, all.
 has_failed() {
-	grep -qxF "host"$'\t'"$1" < <(printf '%s\n' "${FAILED_ROWS[@]}")
+	local row=$'host\t'$1 name=${2-}
+	printf '%s\n' "${FAILED_ROWS[@]}" | awk -v row="$row" -v name="${name#"$1: "}" '
+		$0 == row || index($0, row "\t") == 1 && (name == "" || $0 == row "\t" name) { found = 1 } END { exit !found }'
 }
 
 # failed_guests - as planned_guests: each machine once, with all that failed on it.
@@ -54,7 +56,7 @@ note_again() {
 again_command() {
 	printf 'tests/check%s' "$(ring_options)"
 	if [[ $1 == host ]]; then
-		printf ' --only %q\n' "$2"
+		printf ' --only %q\n' "$2${3:+/$3}"
 	else
 		(($# != 5)) || printf ' --only %q' "$5"
 		printf ' --kernel %q --topology %q --fabric %q\n' "${@:2:3}"

@@ -81,6 +81,28 @@ each_file_calls_for_suites() {
 	return "$bad"
 }
 
+# A suite that no row of tests/matrix names would never run, nor one that has no file.
+each_suite_has_a_row() {
+	local bad=0 file suite begin said
+	local -a functions
+	for file in tests/guest/*.sh; do
+		suite=$(basename "$file" .sh)
+		[[ $suite != lib && $suite != run ]] || continue
+		grep -qxF -- "$suite" < <(matrix_suites) || grep -qxE "\. (\./)?$suite\.sh" tests/guest/*.sh ||
+			{ echo "tests/matrix: no row guest names the suite $suite"; bad=1; }
+	done
+	mapfile -t functions < <(for suite in $(matrix_host); do host_functions "$suite"; done)
+	said=$(text_of "${functions[@]}")
+	for begin in $(compgen -A function run_); do
+		! grep -qE '\<(try|try_first|unittests|unit_run) ' < <(declare -f "$begin") || grep -q "^$begin ()" <<<"$said" ||
+			{ echo "tests/matrix: no row host names the suite of $begin"; bad=1; }
+	done
+	for suite in $(matrix_suites) $(matrix_host); do
+		[[ -e tests/guest/$suite.sh ]] || declare -F "run_$suite" >/dev/null || { echo "tests/matrix: there is no suite $suite"; bad=1; }
+	done
+	return "$bad"
+}
+
 # All that a new kernel is, as tests/matrix says.
 each_kernel_is_whole() {
 	local bad=0 kernel
@@ -100,6 +122,7 @@ run_style() {
 	try "style: shellcheck" shell_is_clean
 	try "style: pipes are read to the end" pipes_are_read
 	try "style: each file calls for suites" each_file_calls_for_suites
+	try "style: each suite has a row" each_suite_has_a_row
 	try "style: each kernel has releases, guests and a baseline" each_kernel_is_whole
 	run_rooms
 	run_kernel_style
@@ -176,13 +199,27 @@ told_after() {
 	LINE=$2 REGEX=$3 awk '$0 == ENVIRON["LINE"] { on = 1; next } $0 ~ ENVIRON["REGEX"] { on = 0 } on' "$1"
 }
 
+# unit_programs TARGET - those with a test that is wanted, as make takes them.
+unit_programs() {
+	local file name
+	while IFS=: read -r file name; do
+		! wanted "$1: $name" || basename "$file" .c
+	done < <(unit_names) | sort -u | xargs
+}
+
 # unit_run TARGET - counts the lines of cmocka's TAP output.
 unit_run() {
 	local log=$LOGS/$1.log status=0 line
+	local -a some=()
+	if [[ $OPT_ONLY == */* || -n $OPT_FAILED ]]; then
+		some=("UNIT_NAMES=$(unit_programs "$1")")
+		[[ ${some[*]} != *= ]] || return 0
+	fi
 	progress "$1"
-	CMOCKA_MESSAGE_OUTPUT=TAP make -s "$1" "BUILD=$BUILD" >"$log" 2>&1 || status=$?
+	CMOCKA_MESSAGE_OUTPUT=TAP make -s "$1" "BUILD=$BUILD" "${some[@]}" >"$log" 2>&1 || status=$?
 	# shellcheck disable=SC2094  # nobody writes to it
 	while IFS= read -r line; do
+		! [[ $line =~ ^(not )?ok\ [0-9]+\ -\ ([^ ]*) ]] || wanted "$1: ${BASH_REMATCH[2]}" || continue
 		case $line in
 		*'# SKIP'*) skipped "$1: ${line#ok }" "by the test itself" ;;
 		'ok '[0-9]*) pass "$1: ${line#ok * - }" ;;
@@ -193,7 +230,7 @@ unit_run() {
 		esac
 	done <"$log"
 	if ((status != 0)) || ! grep -q '^ok ' "$log"; then
-		failed "$1: make $1 ended with status $status" "$log"
+		failed "$1: make $1 ended with status $status" "$log" host unit
 	fi
 }
 
@@ -265,7 +302,7 @@ completes_bench() {
 
 run_cli() {
 	progress "command line"
-	try "cli: build" make -s userspace "BUILD=$BUILD"
+	try_first "cli: build" make -s userspace "BUILD=$BUILD"
 	run_build
 	run_nvp2p
 	run_cudaapi

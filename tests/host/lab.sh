@@ -260,7 +260,7 @@ run_trouble() {
 }
 
 run_trouble_debug() {
-	try "lab: $1: trouble ends a run" provoke "$1" lockdep sleep ubsan objects kasan leak
+	try_first "lab: $1: trouble ends a run" provoke "$1" lockdep sleep ubsan objects kasan leak
 	try "lab: $1: locks taken in both orders" noticed lockdep 'possible circular locking dependency'
 	try "lab: $1: sleep under a spinlock" noticed sleep 'BUG: sleeping function called from invalid context'
 	try "lab: $1: a shift that is too wide" noticed ubsan 'UBSAN: shift-out-of-bounds'
@@ -270,6 +270,6 @@ run_trouble_debug() {
 }
 
 run_trouble_kcsan() {
-	try "lab: $1: trouble ends a run" provoke "$1" race
+	try_first "lab: $1: trouble ends a run" provoke "$1" race
 	try "lab: $1: a count without a lock" noticed race 'BUG: KCSAN: data-race in count_without_a_lock'
 }

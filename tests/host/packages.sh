@@ -182,7 +182,7 @@ packages_of() {
 	shift
 	rm -rf "$dir"
 	mkdir -p "$dir"
-	try "packages: build on $release" in_rig build_packages "$release" "$dir"
+	try_first "packages: build on $release" in_rig build_packages "$release" "$dir"
 	[[ -n $(compgen -G "$dir/*.changes") ]] || return
 	try "packages: lintian of $release" lintian_is_content "$release" "$dir"
 	try "packages: docs/install.md names each of $release" install_names_each_package "$dir"

@@ -4,16 +4,18 @@
 
 export PYTHON=/usr/bin/python3
 
-# unittests PREFIX COMMAND... - counts the lines of unittest's output, which end in " ... ok": "test_name (where)", or what the
-# test says of itself.
+# unittests PREFIX FOLDER COMMAND... - if a test of FOLDER is wanted. Counts the lines of unittest's output, which end in " ... ok":
+# "test_name (where)", or what the test says of itself.
 unittests() {
 	local prefix=$1 log=$LOGS/unittests.log status=0 line name shown
-	shift
+	any_wanted "$prefix" < <(python_names "$2") || return 0
+	shift 2
 	"$@" >"$log" 2>&1 || status=$?
 	# shellcheck disable=SC2094  # nobody writes to it
 	while IFS= read -r line; do
 		name=${line% ... *} shown=${line% ... *}
 		[[ $name != test_* ]] || { name=${name%% *} && shown=${name//_/ }; }
+		wanted "$prefix$shown" || continue
 		case $line in
 		*' ... ok') pass "$prefix$shown" ;;
 		*' ... skipped '*) skipped "$prefix$shown" "${line##* ... skipped }" ;;
@@ -24,7 +26,7 @@ unittests() {
 		esac
 	done <"$log"
 	if ((status != 0)) || ! grep -q ' ok$' "$log"; then
-		failed "$prefix$* ended with status $status" "$log"
+		failed "$prefix$* ended with status $status" "$log" host "$SUITE"
 	fi
 }
 
@@ -44,13 +46,13 @@ a_forgotten_member_is_caught() {
 
 run_python() {
 	progress "unit-python"
-	unittests 'unit-python: ' make -s unit-python "BUILD=$BUILD"
+	unittests 'unit-python: ' tests/python make -s unit-python "BUILD=$BUILD"
 	try "unit-python: a forgotten member is caught" a_forgotten_member_is_caught
 }
 
 # Of bench/donard-stat, which turns samples into figures.
 run_report() {
 	progress "report"
-	PYTHONPATH=bench unittests '' "$PYTHON" -B -m unittest discover -v -s tests/bench
+	PYTHONPATH=bench unittests '' tests/bench "$PYTHON" -B -m unittest discover -v -s tests/bench
 	try "report: bench/run describes itself" bench/run --help
 }

@@ -24,7 +24,7 @@ recipes_of() {
 	done
 	recipe_commands module booted removed | grep -vE "$BUILDS" >"$dir/guest/booted"
 	cp tests/host/recipes-guest "$dir/guest/"
-	try "recipes: installed and removed on $release" in_rig type_recipes "$release" "$series" "$dir" \
+	try_first "recipes: installed and removed on $release" in_rig type_recipes "$release" "$series" "$dir" \
 		"$REPO/tests/host/recipes-hook"
 	for way in module dkms; do
 		[[ -e $dir/$way.squashfs ]] || continue

@@ -31,13 +31,32 @@ progress() {
 	printf 'check: [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2
 }
 
+# wanted NAME - of a result of the host's: is it among those that --only or --failed asks for? The other tests do not run.
+wanted() {
+	local name=${OPT_ONLY#*/}
+	if [[ -n $OPT_FAILED ]]; then
+		has_failed "$SUITE" "$1"
+	else
+		[[ $OPT_ONLY != */* || $name == "$1" || $name == "${1#*: }" ]]
+	fi
+}
+
+# any_wanted PREFIX - of the names on stdin, with PREFIX before each?
+any_wanted() {
+	local name found=1
+	while IFS= read -r name; do
+		! wanted "$1$name" || found=0
+	done
+	return "$found"
+}
+
 pass() {
 	PASSED=$((PASSED + 1))
 	printf 'ok - %s\n' "$1"
 }
 
 # failed NAME LOG [ROW-WORD...] - with the end of a log, or none (''), and what runs it again (failures.sh): else the suite of
-# the host that runs.
+# the host that runs, and of it the test NAME.
 failed() {
 	local name=$1 log=$2 text=$LOGS/failed.$BASHPID
 	shift 2
@@ -46,7 +65,7 @@ failed() {
 		tail -n 40 "$log" | cut -c1-300 | sed 's/^/#   | /' >"$text"
 		[[ -z $SUITE ]] || printf '#   log: %s\n' "$(keep_log "$name" "$log")" >>"$text"
 	fi
-	(($# || ${#SUITE} == 0)) || set -- host "$SUITE"
+	(($# || ${#SUITE} == 0)) || set -- host "$SUITE" "${name#"$SUITE: "}"
 	count_failure "$name" "$text" "$@"
 	rm -f "$text"
 }
@@ -79,6 +98,11 @@ skipped() {
 
 # try NAME COMMAND... - one test that is one command.
 try() {
+	! wanted "$1" || try_first "$@"
+}
+
+# try_first NAME COMMAND... - one that others stand on: it runs whenever one of its suite does.
+try_first() {
 	local name=$1 log=$LOGS/try.log
 	shift
 	if "$@" >"$log" 2>&1; then

@@ -86,11 +86,14 @@ failed_run_again() (
 	failed a '' guest 7 switch - "perm/it's so"
 	failed b '' guest 7 switch - copy perm
 	failed c '' guest 6.1 switch one "perm/it's so"
-	SUITE=cli failed d ''
+	SUITE=cli failed "cli: d" ''
+	SUITE=unit failed "unit-asan: e" ''
+	SUITE=lab failed "the lab" '' host lab
 	OPT_RING=gate
 	failures_read
 	diff <(printf '%s\n' "7	switch	-	perm/it's so	copy	perm" "6.1	switch	one	perm/it's so") <(failed_guests) &&
-		has_failed cli && ! has_failed unit && in_ring all
+		has_failed cli && has_failed cli "cli: d" && ! has_failed cli "cli: e" && has_failed unit "unit-asan: e" &&
+		! has_failed unit "unit: e" && has_failed lab "lab: a" && ! has_failed abi && in_ring all
 )
 
 # kept_again RING FRESH ONLY - what two runs say, of one guest, that is made of the same things each time.
@@ -165,6 +168,65 @@ commands_are_for_a_shell() {
 	[[ $# == 9 && $2 == --only && $3 == "rdma/it's \"so\", # and \$so" && $9 == rxe ]]
 }
 
+# only_runs ONLY COUNTS - of three tests of the host's, passed and failed.
+# shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
+only_runs() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE=cli OPT_ONLY=$1 OPT_FAILED='' PASSED=0 FAILED=0
+	KEPT=$LOGS/kept
+	failures_begin
+	try "cli: a: b" true
+	try "cli: c" false
+	try "build: d" true
+	printf 'expected %s passed and failed, seen %s\n' "$2" "$PASSED $FAILED"
+	[[ "$PASSED $FAILED" == "$2" ]]
+)
+
+tests_are_known() {
+	local suite name bad=0
+	while read -r suite name; do
+		has_test "$suite" "$name" || { echo "refused: $suite/$name"; bad=1; }
+	done <<-END
+		cli bad size
+		cli cli: bad size
+		cli build: one version
+		cli top, JSON
+		unit test_terms
+		abi a program of trixie runs in compatibility mode
+		copy drive to bar, p2pdma
+		dmabuf region remove, pinned
+		access reads-until-the-end
+		verdict tests are known before anything boots
+	END
+	return "$bad"
+}
+
+# unknown SUITE/NAME - by its status, without a word of what would follow.
+unknown() {
+	local status=0 out
+	out=$("$REPO/tests/check" --only "$1" 2>&1) || status=$?
+	printf 'expected status 2, seen %d: %s\n' "$status" "$out"
+	((status == 2)) && [[ $out == "check: the suite '${1%%/*}' has no test '${1#*/}'" ]]
+}
+
+unknown_are_refused() {
+	local name
+	for name in cli/frob 'copy/drive to bar' access/frob 'cli/lab: a job ends what it runs' unit/test_ perm/; do
+		unknown "$name" || return
+	done
+}
+
+# shellcheck disable=SC2031,SC2317  # for the function that is tried
+an_unnamed_suite_is_caught() (
+	# In no text as one word: that would be a caller.
+	local suite=frob
+	matrix_suites() { matrix_rows guest | awk '{ for (i = 5; i <= NF; i++) if ($i != "perm") print $i }'; }
+	eval "run_$suite() { try 'a: b' true; }"
+	! each_suite_has_a_row >"$LOGS/rows" && diff - "$LOGS/rows" <<-END
+		tests/matrix: no row guest names the suite perm
+		tests/matrix: no row host names the suite of run_$suite
+	END
+)
+
 run_verdict() {
 	local four='' n
 	for n in 1 2 3 4; do
@@ -200,6 +262,12 @@ run_verdict() {
 	try "verdict: not in the gate" keeps $'started\nok - 7 switch: perm: a' gate '' '' "$told"
 	try "verdict: nor a guest of which a test failed" keeps $'started\nok - 7 switch: perm: a' all '' '' \
 		"not ok - perm: b\n#   not of speed\n$told"
+	try "verdict: one test of a suite of the host" only_runs 'cli/a: b' '1 0'
+	try "verdict: or of a part of it" only_runs cli/d '1 0'
+	try "verdict: all of a suite" only_runs cli '2 1'
+	try "verdict: tests are known before anything boots" tests_are_known
+	try "verdict: others are refused" unknown_are_refused
+	try "verdict: a suite that no row names is caught" an_unnamed_suite_is_caught
 	try "verdict: a folder calls for its suites" calls_for 'unit rdma seeds traffic' lib/rdma/session.c
 	try "verdict: the longest row counts" calls_for 'uapi folio bigbar' kernel/window.c
 	try "verdict: a script calls for its suite" calls_for copy tests/guest/copy.sh

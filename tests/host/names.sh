@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# Which tests there are, by what the suites' files say: --only SUITE/NAME is refused before anything is built or booted if there
+# is none of that name. Sourced by tests/check, never run.
+
+# name_patterns - of the tests that the shell's text on stdin declares: the first string behind t, skip, try, or a function that
+# hands its own first argument on to one of them. What is expanded in a name is "*" in its pattern.
+name_patterns() {
+	awk '
+		BEGIN { declares["t"] = declares["skip"] = declares["try"] = declares["try_first"] }
+		{ line[NR] = $0 }
+		/^[a-z_]+ ?\(\)/ { name = $1; sub(/\(.*/, "", name) }
+		/(^|[ \t])(t|skip|skipped|try) "\$[1@]"/ { declares[name] }
+		END {
+			for (i = 1; i <= NR; i++)
+				for (word in declares)
+					if (match(line[i], "(^|[^a-z_$-])" word " \"[^\"]*\""))
+						tell(substr(line[i], RSTART, RLENGTH))
+		}
+		function tell(text) {
+			sub(/^[^"]*"/, "", text)
+			sub(/"$/, "", text)
+			if (text ~ /^\$[1@]$/)
+				return
+			gsub(/[][*?\\]/, "\\\\&", text)
+			gsub(/\$\{[^}]*\}|\$\(\([^)]*\)+|\$\([^)]*\)|\$[A-Za-z_0-9@]+/, "*", text)
+			print text
+		}' | sort -u
+}
+
+# text_of FUNCTION... - of these, and of all that they name.
+text_of() {
+	local text
+	local -a left=("$@")
+	local -A seen=()
+	while ((${#left[@]})); do
+		if [[ -z ${seen[${left[0]}]-} ]] && text=$(declare -f "${left[0]}"); then
+			printf '%s\n' "$text"
+			mapfile -t -O "${#left[@]}" left < <(grep -oE '[a-z_0-9]+' <<<"$text" | sort -u | grep -xFf <(compgen -A function))
+		fi
+		seen[${left[0]}]=1 left=("${left[@]:1}")
+	done
+}
+
+# host_functions SUITE - with which it begins. What a kernel that checks itself notices is of the suite "lab" (tests/check).
+host_functions() {
+	echo "run_$1"
+	[[ $1 != lab ]] || compgen -A function run_trouble
+}
+
+# unit_names - of the programs of tests/unit, as "FILE:NAME".
+unit_names() {
+	grep -oE '^static void [a-z_0-9]+\(void \*\*' tests/unit/test_*.c | sed -E 's/:static void ([a-z_0-9]+).*/:\1/'
+}
+
+# python_names FOLDER - as unittests (python.sh) prints them: what the test says of itself, if it does.
+python_names() {
+	sed -nE '/^ +def test_/{s/^ +def (test_[a-z_0-9]+).*/\1/; s/_/ /g; p; n; s/^ +"""([^"]*).*/\1/p}' "$1"/test_*.py
+}
+
+# names_of SUITE - patterns. A result of the host has its suite, or a part of it, before its name: it may be left out.
+names_of() {
+	local file=tests/guest/$1.sh
+	local -a functions sourced
+	if grep -qxF -- "$1" < <(matrix_suites); then
+		mapfile -t sourced < <(sed -nE 's,^\. (\./)?([a-z/]+\.sh)$,tests/guest/\2,p' "$file")
+		name_patterns < <(cat "$file" "${sourced[@]}")
+		return
+	fi
+	mapfile -t functions < <(host_functions "$1")
+	name_patterns < <(text_of "${functions[@]}") | sed 'p; s/^[^:]*: //'
+	case $1 in
+	unit)
+		unit_names | sed 's/.*://; h; p; s/^/unit-asan: /p; g; s/^/unit-tsan: /p; g; s/^/unit-valgrind: /'
+		python_names tests/python | sed 'p; s/^/unit-python: /'
+		;;
+	report) python_names tests/bench ;;
+	esac
+}
+
+# is_said NAME SUITE - each part of it between commas, where names come from that are nothing but expansions: loops of the suite,
+# programs of guests, and the documents whose commands are tests.
+is_said() {
+	local part
+	while IFS= read -r part; do
+		grep -qFe "\"$part\"" tests/guest/*.[ch] || grep -qwFe "$part" "tests/guest/$2.sh" README.md docs/install.md 2>/dev/null ||
+			return
+	done <<<"${1//, /$'\n'}"
+}
+
+# has_test SUITE NAME
+has_test() {
+	local pattern
+	while IFS= read -r pattern; do
+		# shellcheck disable=SC2053  # a pattern
+		if [[ $2 == $pattern ]]; then
+			[[ $pattern == *[[:alpha:]]* ]] || is_said "$2" "$1" || continue
+			return 0
+		fi
+	done < <(names_of "$1")
+	return 1
+}
