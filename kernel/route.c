@@ -6,9 +6,7 @@
  */
 #include <linux/iommu.h>
 #include <linux/pci.h>
-#ifdef CONFIG_X86
 #include <asm/processor.h>
-#endif
 
 #include "p2pmem.h"
 #include "path.h"
@@ -51,12 +49,7 @@ static struct pci_dev *root_of(struct pci_dev *pdev)
  */
 static bool cpu_forwards(void)
 {
-#ifdef CONFIG_X86
-	return boot_cpu_data.x86_vendor == X86_VENDOR_AMD &&
-	       boot_cpu_data.x86 >= 0x17;
-#else
-	return false;
-#endif
+	return boot_cpu_data.x86_vendor == X86_VENDOR_AMD && boot_cpu_data.x86 >= 0x17;
 }
 
 /* Another function on the root bus of @root, or NULL; with a reference. */

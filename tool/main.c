@@ -15,7 +15,7 @@
 
 static int run_command(struct cli *cli)
 {
-	/* The tests replay captured trees; see tests/unit and tests/cli. */
+	/* The tests replay captured trees; see tests/unit and tests/host. */
 	struct donard_config config = {
 		.size = sizeof(config),
 		.sysfs_root = getenv("DONARD_SYSFS_ROOT"),

@@ -149,11 +149,11 @@ static void take_flush(struct group *group, struct dnd_cache_request *request)
 	struct dnd_cache_server *server = group->server;
 
 	if (server->persistent && !(request->message.flags & DND_WIRE_TO_DRIVE)) {
-		dnd_list_add(&group->members, request);
+		dnd_cache_list_add(&group->members, request);
 		return;
 	}
 	request->sequence = server->log.next - 1;
-	dnd_list_add(&request->session->flushes, request);
+	dnd_cache_list_add(&request->session->flushes, request);
 }
 
 /* Each client's requests in their order: -EAGAIN when the first of them has to wait. */
@@ -177,13 +177,13 @@ static int take_request(struct group *group, struct dnd_cache_request *request)
 	}
 	if (rc)
 		return rc;
-	dnd_list_take(&session->waiting);
+	dnd_cache_list_take(&session->waiting);
 	if (request->message.type == DND_WIRE_READ)
-		dnd_list_add(&session->reads, request);
+		dnd_cache_list_add(&session->reads, request);
 	else if (request->message.type == DND_WIRE_FLUSH)
 		take_flush(group, request);
 	else
-		dnd_list_add(&group->members, request);
+		dnd_cache_list_add(&group->members, request);
 	return 0;
 }
 
@@ -229,7 +229,7 @@ static void acknowledge(struct group *group)
 {
 	struct dnd_cache_request *request;
 
-	while ((request = dnd_list_take(&group->members))) {
+	while ((request = dnd_cache_list_take(&group->members))) {
 		count_answer(group->server, request);
 		dnd_cache_answer(request, request->status);
 		dnd_cache_session_send(request->session);
@@ -240,7 +240,7 @@ static void acknowledge(struct group *group)
 static void answer_flushes(struct dnd_cache_server *server, struct dnd_cache_session *session)
 {
 	while (session->flushes.first && session->flushes.first->sequence < server->log.tail) {
-		struct dnd_cache_request *request = dnd_list_take(&session->flushes);
+		struct dnd_cache_request *request = dnd_cache_list_take(&session->flushes);
 
 		count_answer(server, request);
 		dnd_cache_answer(request, DND_WIRE_OK);
@@ -252,7 +252,7 @@ void dnd_cache_group(struct dnd_cache_server *server)
 	struct group group = { .server = server };
 	int rc;
 
-	dnd_list_init(&group.members);
+	dnd_cache_list_init(&group.members);
 	server->starved = false;
 	for (unsigned int i = 0; i < server->log.super.windows; i++) {
 		if (!server->sessions[i])

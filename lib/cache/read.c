@@ -235,7 +235,7 @@ static bool may_begin(const struct dnd_cache_server *server, const struct dnd_ca
 
 static void begin_next(struct dnd_cache_server *server, struct dnd_cache_session *session, struct dnd_cache_read *read)
 {
-	struct dnd_cache_request *request = dnd_list_take(&session->reads);
+	struct dnd_cache_request *request = dnd_cache_list_take(&session->reads);
 
 	if (!refused(server, request))
 		begin(server, read, request);

@@ -144,20 +144,20 @@ struct dnd_cache_server {
 	void (*forget_reads)(struct dnd_cache_server *server, struct dnd_cache_session *session);
 };
 
-static inline void dnd_list_init(struct dnd_cache_list *list)
+static inline void dnd_cache_list_init(struct dnd_cache_list *list)
 {
 	list->first = NULL;
 	list->end = &list->first;
 }
 
-static inline void dnd_list_add(struct dnd_cache_list *list, struct dnd_cache_request *request)
+static inline void dnd_cache_list_add(struct dnd_cache_list *list, struct dnd_cache_request *request)
 {
 	request->next = NULL;
 	*list->end = request;
 	list->end = &request->next;
 }
 
-static inline struct dnd_cache_request *dnd_list_take(struct dnd_cache_list *list)
+static inline struct dnd_cache_request *dnd_cache_list_take(struct dnd_cache_list *list)
 {
 	struct dnd_cache_request *request = list->first;
 

@@ -84,17 +84,17 @@ void dnd_cache_refuse(struct dnd_cache_server *server, struct rdma_cm_id *id, co
 
 static int make_requests(struct dnd_cache_session *session)
 {
-	dnd_list_init(&session->unused);
-	dnd_list_init(&session->waiting);
-	dnd_list_init(&session->reads);
-	dnd_list_init(&session->flushes);
-	dnd_list_init(&session->answers);
+	dnd_cache_list_init(&session->unused);
+	dnd_cache_list_init(&session->waiting);
+	dnd_cache_list_init(&session->reads);
+	dnd_cache_list_init(&session->flushes);
+	dnd_cache_list_init(&session->answers);
 	session->requests = calloc(session->depth, sizeof(*session->requests));
 	if (!session->requests)
 		return dnd_fail_memory(session->server->ctx);
 	for (uint32_t i = 0; i < session->depth; i++) {
 		session->requests[i].session = session;
-		dnd_list_add(&session->unused, &session->requests[i]);
+		dnd_cache_list_add(&session->unused, &session->requests[i]);
 	}
 	return 0;
 }
@@ -195,7 +195,7 @@ void dnd_cache_session_fail(struct dnd_cache_session *session, int error_number,
 
 static int queue_request(struct dnd_cache_session *session, const struct dnd_wire_message *message)
 {
-	struct dnd_cache_request *request = dnd_list_take(&session->unused);
+	struct dnd_cache_request *request = dnd_cache_list_take(&session->unused);
 
 	/* More than it was offered, or one after its good-bye. */
 	if (!request || session->said_bye)
@@ -204,7 +204,7 @@ static int queue_request(struct dnd_cache_session *session, const struct dnd_wir
 	request->received_ns = dnd_now_ns();
 	session->unanswered++;
 	session->said_bye = message->type == DND_WIRE_BYE;
-	dnd_list_add(&session->waiting, request);
+	dnd_cache_list_add(&session->waiting, request);
 	return 0;
 }
 
@@ -330,7 +330,7 @@ void dnd_cache_session_take(struct dnd_cache_session *session)
 void dnd_cache_answer(struct dnd_cache_request *request, enum dnd_wire_status status)
 {
 	request->status = status;
-	dnd_list_add(&request->session->answers, request);
+	dnd_cache_list_add(&request->session->answers, request);
 }
 
 static int send_message(struct dnd_cache_session *session, struct dnd_wire_message message)
@@ -364,7 +364,7 @@ static int send_answers(struct dnd_cache_session *session)
 			break;
 		session->told_bytes = dnd_cache_released(session);
 		session->unanswered--;
-		dnd_list_add(&session->unused, dnd_list_take(&session->answers));
+		dnd_cache_list_add(&session->unused, dnd_cache_list_take(&session->answers));
 	}
 	return rc;
 }

@@ -133,7 +133,7 @@ static int check_local(struct dnd_client *client)
 static int open_local(struct dnd_client *client)
 {
 	struct donard_rdma_result *result = client->result;
-	struct dnd_side *local = &client->local;
+	struct dnd_near *local = &client->local;
 	int rc = dnd_target_open(client->ctx, client->options.local, result->length_bytes, 0,
 				 &local->memory);
 
@@ -292,7 +292,7 @@ static void leave_early(struct dnd_client *client)
 		dnd_client_linger(client, FAREWELL_SECONDS);
 }
 
-static void close_side(struct dnd_side *side)
+static void close_side(struct dnd_near *side)
 {
 	dnd_unregister(&side->registration);
 	donard_memory_free(side->memory);

@@ -13,7 +13,7 @@
 #include "rdma/talk.h"
 
 /* Memory of this process that requests write from, or read into. */
-struct dnd_side {
+struct dnd_near {
 	struct donard_memory *memory;
 	struct dnd_registration registration;
 };
@@ -21,7 +21,7 @@ struct dnd_side {
 /* What is moved between memory here and a range there. */
 struct dnd_job {
 	struct dnd_pass pass;
-	const struct dnd_side *near;
+	const struct dnd_near *near;
 	uint64_t offset;	/* of the range in what is offered */
 	uint64_t started_ns;
 	bool reads;
@@ -36,8 +36,8 @@ struct dnd_client {
 	struct dnd_link link;
 	struct dnd_offer offer;
 	uint32_t sequence;			/* of the last request */
-	struct dnd_side local;
-	struct dnd_side back;			/* what was written is read back here, to be compared */
+	struct dnd_near local;
+	struct dnd_near back;			/* what was written is read back here, to be compared */
 	uint32_t slots;				/* work requests that may be under way */
 	bool carries_reads;			/* the connection can */
 	bool reading_refused;

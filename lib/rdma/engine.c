@@ -73,7 +73,7 @@ static uint64_t fill_request(const struct dnd_client *client, uint64_t position,
 			     struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
 	const struct dnd_job *job = &client->job;
-	struct dnd_piece piece = dnd_pass_piece(&job->pass, position);
+	struct dnd_pass_piece piece = dnd_pass_piece(&job->pass, position);
 
 	sge->addr = (uintptr_t)job->near->memory->window.data + piece.at;
 	sge->length = piece.length;

@@ -47,10 +47,10 @@ uint32_t dnd_pass_slots(uint64_t block, uint32_t depth)
 	return (uint32_t)dnd_min(depth * pieces, dnd_max(depth, MAX_PIECES));
 }
 
-struct dnd_piece dnd_pass_piece(const struct dnd_pass *pass, uint64_t position)
+struct dnd_pass_piece dnd_pass_piece(const struct dnd_pass *pass, uint64_t position)
 {
 	uint64_t at = position % pass->length;
 	uint64_t rest = dnd_min(pass->block - at % pass->block, pass->length - at);
 
-	return (struct dnd_piece){ .at = at, .length = (uint32_t)dnd_min(rest, DND_PIECE_BYTES) };
+	return (struct dnd_pass_piece){ .at = at, .length = (uint32_t)dnd_min(rest, DND_PIECE_BYTES) };
 }

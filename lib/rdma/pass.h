@@ -20,7 +20,7 @@ struct dnd_pass {
 };
 
 /* One work request, in the range. */
-struct dnd_piece {
+struct dnd_pass_piece {
 	uint64_t at;
 	uint32_t length;
 };
@@ -35,6 +35,6 @@ uint64_t dnd_pass_requests(const struct dnd_pass *pass, uint64_t bytes);
 uint64_t dnd_pass_pieces(const struct dnd_pass *pass, uint64_t bytes);
 /* For the queue pair: work requests under way at most, with requests of @block bytes, @depth in flight. */
 uint32_t dnd_pass_slots(uint64_t block, uint32_t depth);
-struct dnd_piece dnd_pass_piece(const struct dnd_pass *pass, uint64_t position);
+struct dnd_pass_piece dnd_pass_piece(const struct dnd_pass *pass, uint64_t position);
 
 #endif /* DONARD_RDMA_PASS_H */

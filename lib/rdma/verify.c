@@ -86,7 +86,7 @@ static int compare_there(struct dnd_client *client, uint64_t seed, uint64_t byte
 }
 
 /* @side holds what was read from @offset on in what is offered. */
-static int compare_here(struct dnd_client *client, const struct dnd_side *side, uint64_t seed,
+static int compare_here(struct dnd_client *client, const struct dnd_near *side, uint64_t seed,
 			uint64_t offset, uint64_t bytes)
 {
 	const struct dnd_place place = dnd_memory_place(side->memory, 0);
@@ -119,7 +119,7 @@ static uint64_t back_bytes(const struct dnd_client *client)
 
 int dnd_client_open_back(struct dnd_client *client)
 {
-	struct dnd_side *back = &client->back;
+	struct dnd_near *back = &client->back;
 	int rc;
 
 	if (!may_read_back(client) && !pushes(client))

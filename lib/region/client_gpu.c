@@ -12,7 +12,7 @@ struct gpu_scan {
 static int add_if_gpu(struct donard_context *ctx, const char *bdf, void *data)
 {
 	struct gpu_scan *scan = data;
-	struct dnd_client *client;
+	struct dnd_dma_client *client;
 
 	if (!dnd_is_gpu(ctx, bdf))
 		return 0;

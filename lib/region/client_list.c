@@ -5,10 +5,10 @@
 
 #include "region/client_list.h"
 
-struct dnd_client *dnd_client_add(struct donard_client_list *list, enum donard_client_type type,
+struct dnd_dma_client *dnd_client_add(struct donard_client_list *list, enum donard_client_type type,
 				  const char *name, const char *bdf)
 {
-	struct dnd_client **clients, *client = calloc(1, sizeof(*client));
+	struct dnd_dma_client **clients, *client = calloc(1, sizeof(*client));
 
 	clients = realloc(list->clients, (list->count + 1) * sizeof(*clients));
 	if (clients)
@@ -29,7 +29,7 @@ struct dnd_client *dnd_client_add(struct donard_client_list *list, enum donard_c
 	return client;
 }
 
-int dnd_client_add_namespace(struct dnd_client *client, const char *name)
+int dnd_client_add_namespace(struct dnd_dma_client *client, const char *name)
 {
 	size_t count = client->info.namespace_count;
 	char **names;
@@ -60,7 +60,7 @@ donard_client_get(const struct donard_client_list *list, size_t index)
 	return list && index < list->count ? &list->clients[index]->info : NULL;
 }
 
-static void free_client(struct dnd_client *client)
+static void free_client(struct dnd_dma_client *client)
 {
 	for (size_t i = 0; i < client->info.namespace_count; i++)
 		free(client->namespaces[i]);

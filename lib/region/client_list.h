@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-struct dnd_client {
+struct dnd_dma_client {
 	struct donard_client_info info;
 	char name[64];
 	char bdf[DONARD_BDF_BYTES];
@@ -16,12 +16,12 @@ struct dnd_client {
 
 struct donard_client_list {
 	size_t count;
-	struct dnd_client **clients;	/* each allocated: pointers stay valid */
+	struct dnd_dma_client **clients;	/* each allocated: pointers stay valid */
 };
 
 /* NULL without memory; the list owns the record. */
-struct dnd_client *dnd_client_add(struct donard_client_list *list, enum donard_client_type type,
+struct dnd_dma_client *dnd_client_add(struct donard_client_list *list, enum donard_client_type type,
 				  const char *name, const char *bdf);
-int dnd_client_add_namespace(struct dnd_client *client, const char *name);
+int dnd_client_add_namespace(struct dnd_dma_client *client, const char *name);
 
 #endif /* DONARD_CLIENT_LIST_H */

@@ -45,7 +45,7 @@ static int add_entry(struct donard_context *ctx, const char *entry, void *data)
 static int add_controller(struct donard_context *ctx, const char *entry, void *data)
 {
 	char transport[16], bdf[64], folder[PATH_MAX];
-	struct dnd_client *client;
+	struct dnd_dma_client *client;
 
 	dnd_sysfs_read(ctx, transport, sizeof(transport), "class/nvme/%s/transport", entry);
 	if (strcmp(transport, "pcie"))

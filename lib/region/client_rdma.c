@@ -6,7 +6,7 @@
 
 static int add_device(struct donard_context *ctx, const char *entry, void *data)
 {
-	struct dnd_client *client;
+	struct dnd_dma_client *client;
 	struct dnd_bdf bdf;
 	char parent[64];
 

@@ -358,8 +358,32 @@ run_build() {
 	try "build: what DKMS gets is whole" dkms_builds
 }
 
+# tags_twice FOLDER... - each tag of a header that is defined in another file, too. Those of one file's own may recur.
+tags_twice() {
+	grep -rnE '^(struct|union|enum) [a-z_0-9]+ \{' "$@" --include='*.[ch]' |
+		sed -E 's/:[0-9]+:([a-z]+ [a-z_0-9]+).*/ \1/' | awk '
+			{ tag = $2 " " $3; where[tag] = where[tag] " " $1; count[tag]++ }
+			$1 ~ /\.h$/ { shared[tag] }
+			END { for (tag in shared) if (count[tag] > 1) print tag ":" where[tag] }'
+}
+
+tags_are_unique() {
+	! tags_twice lib cli bench tool nbd include | grep .
+}
+
+a_tag_twice_is_caught() {
+	local tree=$LOGS/tags
+	mkdir -p "$tree/lib" "$tree/cli"
+	printf 'struct %s {\n};\n' one two >"$tree/lib/a.h"
+	printf 'struct %s {\n};\n' two own >"$tree/lib/b.c"
+	printf 'struct %s {\n};\n' own >"$tree/cli/c.c"
+	diff - <(cd "$tree" && tags_twice lib cli) <<<'struct two: lib/a.h lib/b.c'
+}
+
 run_rooms() {
 	progress "rooms"
+	try "style: a tag of a header has one definition" tags_are_unique
+	try "style: a tag that is defined twice is caught" a_tag_twice_is_caught
 	try "style: rooms include one way" rooms_import_one_way
 	try "style: rooms of the library, and files of a room, call one way" rooms_call_one_way
 	try "style: a forbidden include is caught" forbidden_includes_are_caught

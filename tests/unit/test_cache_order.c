@@ -95,7 +95,7 @@ static void ask(struct dnd_wire_message message)
 
 	assert_true(scene->asked <= REQUESTS);
 	*request = (struct dnd_cache_request){ .message = message, .session = &scene->session };
-	dnd_list_add(&scene->session.waiting, request);
+	dnd_cache_list_add(&scene->session.waiting, request);
 }
 
 static void ask_write(uint64_t at, uint64_t block)
@@ -178,9 +178,9 @@ static void set_up_session(void)
 
 	session->server = &scene->server;
 	session->unanswered = 1;
-	dnd_list_init(&session->waiting);
-	dnd_list_init(&session->reads);
-	dnd_list_init(&session->flushes);
+	dnd_cache_list_init(&session->waiting);
+	dnd_cache_list_init(&session->reads);
+	dnd_cache_list_init(&session->flushes);
 	scene->sessions[0] = session;
 	scene->server.sessions = scene->sessions;
 }

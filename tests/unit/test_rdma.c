@@ -377,7 +377,7 @@ static void walk(uint64_t length, uint64_t block, uint64_t rounds)
 {
 	const struct dnd_pass pass = { .length = length, .block = block };
 	uint64_t position = 0, pieces = 0, requests = 0;
-	struct dnd_piece piece;
+	struct dnd_pass_piece piece;
 
 	while (position < rounds * length) {
 		piece = dnd_pass_piece(&pass, position);
