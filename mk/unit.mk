@@ -41,7 +41,7 @@ $(BUILD)/tests/unit/test_rdma_server: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap
 	$(addprefix dnd_session_,begin serve end reject))
 
 # The thread alone, without nbdkit.
-$(BUILD)/tests/unit/test_nbd_worker: $(BUILD)/nbd/worker.o
+$(BUILD)/tests/unit/test_nbd_worker: $(BUILD)/nbd/worker.o $(BUILD)/tool/terms.o
 $(BUILD)/tests/unit/test_nbd_worker: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=donard_,\
 	$(addprefix queue_,open close descriptor poll) $(addprefix cache_,connect close info register write read trim flush))
 

@@ -28,7 +28,7 @@ CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c inih)
 BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 
 # The plugin is built where nbdkit's headers are: nothing else needs them.
-NBD_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard nbd/*.c)))
+NBD_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard nbd/*.c)) tool/terms.c)
 NBD_PLUGIN := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes),$(BUILD)/nbdkit-donard-cache-plugin.so)
 # Where nbdkit looks for plugins by their short names.
 NBD_DIR    = $(eval NBD_DIR := $(shell $(PKG_CONFIG) --variable=plugindir nbdkit))$(NBD_DIR)
@@ -95,7 +95,7 @@ LINK_PROGRAM = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(RPATH) -o $@ \
 	$(filter %.o,$^) -L$(BUILD) -ldonard
 
 $(CLI_OBJS) $(BENCH_OBJS): ALL_CFLAGS += -iquote tool
-$(BUILD)/cli/%.o $(BUILD)/tool/%.o: ALL_CFLAGS += -iquote .
+$(BUILD)/cli/%.o $(BUILD)/tool/%.o $(BUILD)/nbd/%.o: ALL_CFLAGS += -iquote .
 
 $(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/rpath
 	$(LINK_PROGRAM) $(CLI_LIBS)

@@ -16,6 +16,8 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "tool/terms.h"
+
 #define PLACE_BYTES	(256U << 10)	/* of registered memory; longer requests go piece by piece */
 #define COMPLETIONS	64
 
@@ -50,10 +52,11 @@ struct nbd_worker {
 
 /* ---- in the worker's thread ---- */
 
+/* What the library says names calls; who reads it types commands. */
 static void set_failure(struct nbd_failure *failure, int64_t result, const char *text)
 {
 	failure->error_number = (int)-result;
-	snprintf(failure->text, sizeof(failure->text), "%s", text);
+	cli_in_options(text, failure->text, sizeof(failure->text));
 }
 
 static int open_memory(struct nbd_worker *worker)

@@ -2,6 +2,7 @@
 /* See gpu.h. */
 #include "gpu.h"
 #include "output.h"
+#include "terms.h"
 
 static const struct cli_column columns[] = {
 	{ "bdf", "GPU", false }, { "driver", "DRIVER", false }, { "driver_version", "VERSION", false },
@@ -20,6 +21,7 @@ static void add_size(struct json_object *model, const char *key, uint64_t bytes)
 struct json_object *cli_model_gpu(const struct donard_gpu_info *info)
 {
 	struct json_object *model = json_object_new_object();
+	char obstacle[CLI_ERROR_BYTES];
 
 	cli_add_text(model, "bdf", info->bdf);
 	cli_add_text(model, "driver", info->driver);
@@ -34,7 +36,7 @@ struct json_object *cli_model_gpu(const struct donard_gpu_info *info)
 	json_object_object_add(model, "memory", NULL);
 	cli_add_text(model, "mode", info->static_bar1 ? "static-bar1" : "");
 	cli_add_text(model, "region", info->region);
-	cli_add_text(model, "obstacle", info->obstacle);
+	cli_add_text(model, "obstacle", cli_in_options(info->obstacle, obstacle, sizeof(obstacle)));
 	return model;
 }
 

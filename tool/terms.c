@@ -6,12 +6,25 @@
 
 #include "donard/donard.h"
 
+/*
+ * A word of the library's, and the command line's. A call that takes arguments ends in "(": the text has them behind it, and a ")",
+ * and they stand at %1 and %2.
+ */
 struct term {
 	const char *library;
 	const char *option;
 };
 
 static const struct term terms[] = {
+	{ "donard_cache_serve()", "'donard-cli cache serve'" },
+	{ "donard_candidate_list()", "'donard-cli region candidates'" },
+	{ "donard_client_list()", "'donard-cli list'" },
+	{ "donard_rdma_serve()", "'donard-cli rdma serve'" },
+	{ "donard_region_add()", "'donard-cli region add'" },
+	{ "donard_region_add(", "donard-cli region add --kind %1 --device %2" },
+	{ "donard_region_list()", "'donard-cli list'" },
+	{ "donard_region_set_page_type(", "'donard-cli region set %1 --page-type %2'" },
+	{ "donard_route_probe()", "'donard-cli topo'" },
 	{ "ALLOW_BOUNCE", "--allow-bounce" },
 	{ "ALLOW_UNLISTED", "--allow-unlisted-bridge" },
 	{ "FORCE_BOUNCE", "--force-bounce" },
@@ -46,6 +59,27 @@ static const struct term terms[] = {
 	{ "options.via", "--via" },
 };
 
+/* What the command line knows beyond the library's text, by the failure's code. */
+static const struct {
+	const char *code;
+	const char *text;
+} remedies[] = {
+	{ "no-module", " If that fails, 'donard-cli doctor' says why." },
+};
+
+struct out {
+	char *text;
+	size_t bytes, used;
+};
+
+static void put(struct out *out, const char *piece, size_t length)
+{
+	if (length > out->bytes - 1 - out->used)
+		length = out->bytes - 1 - out->used;
+	memcpy(out->text + out->used, piece, length);
+	out->used += length;
+}
+
 static bool in_word(char c)
 {
 	return isalnum((unsigned char)c) || c == '_';
@@ -59,33 +93,70 @@ static const struct term *term_at(const char *text, const char *at)
 	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
 		size_t length = strlen(terms[i].library);
 
-		if (!strncmp(at, terms[i].library, length) && !in_word(at[length]))
+		if (!strncmp(at, terms[i].library, length) &&
+		    (!in_word(at[length - 1]) || !in_word(at[length])))
 			return &terms[i];
 	}
 	return NULL;
 }
 
+/* The one with that number of "a, b)". */
+static void put_argument(struct out *out, const char *arguments, int number)
+{
+	size_t length = strcspn(arguments, ",)");
+
+	for (; number > 1 && arguments[length] == ','; number--) {
+		arguments += length + strspn(arguments + length, ", ");
+		length = strcspn(arguments, ",)");
+	}
+	put(out, arguments, number > 1 ? 0 : length);
+}
+
+/* Returns where the text goes on. */
+static const char *put_term(struct out *out, const struct term *term, const char *at)
+{
+	const char *behind = at + strlen(term->library), *end = strchr(behind, ')');
+
+	if (behind[-1] != '(') {
+		put(out, term->option, strlen(term->option));
+		return behind;
+	}
+	if (!end) {
+		put(out, at, (size_t)(behind - at));
+		return behind;
+	}
+	for (const char *c = term->option; *c; c++)
+		if (*c == '%')
+			put_argument(out, behind, *++c - '0');
+		else
+			put(out, c, 1);
+	return end + 1;
+}
+
 const char *cli_in_options(const char *text, char *out, size_t out_bytes)
 {
+	struct out to = { .text = out, .bytes = out_bytes };
 	const char *at = text;
-	size_t used = 0;
 
-	while (*at && used + 1 < out_bytes) {
+	while (*at && to.used + 1 < out_bytes) {
 		const struct term *term = term_at(text, at);
-		const char *piece = term ? term->option : at;
-		size_t length = term ? strlen(term->option) : 1;
 
-		if (length > out_bytes - 1 - used)
-			length = out_bytes - 1 - used;
-		memcpy(out + used, piece, length);
-		used += length;
-		at += term ? strlen(term->library) : 1;
+		if (term)
+			at = put_term(&to, term, at);
+		else
+			put(&to, at++, 1);
 	}
-	out[used] = '\0';
+	out[to.used] = '\0';
 	return out;
 }
 
 const char *cli_error(const struct cli *cli, char text[CLI_ERROR_BYTES])
 {
-	return cli_in_options(donard_error(cli->ctx), text, CLI_ERROR_BYTES);
+	const char *code = donard_error_code(cli->ctx);
+
+	cli_in_options(donard_error(cli->ctx), text, CLI_ERROR_BYTES);
+	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++)
+		if (!strcmp(code, remedies[i].code))
+			strncat(text, remedies[i].text, CLI_ERROR_BYTES - 1 - strlen(text));
+	return text;
 }

@@ -10,12 +10,12 @@
 #define CLI_ERROR_BYTES	1024
 
 /*
- * The library calls an option what its headers call it: "options.block_bytes", "ALLOW_BOUNCE". Writes @text with the
- * names that the command line has for them: "--block-size", "--allow-bounce". Returns @out.
+ * The library names what its headers name: "options.block_bytes", "ALLOW_BOUNCE", "donard_region_list()". Writes @text with
+ * what the command line has for it: "--block-size", "--allow-bounce", "'donard-cli list'". Returns @out.
  */
 const char *cli_in_options(const char *text, char *out, size_t out_bytes);
 
-/* donard_error() so. */
+/* donard_error() so, and what helps beyond it. */
 const char *cli_error(const struct cli *cli, char text[CLI_ERROR_BYTES]);
 
 #endif /* DONARD_TERMS_H */

@@ -8,6 +8,8 @@
  *     donard_error() then gives object, cause and remedy as one text. The text names a member
  *     of a structure of options "options.block_bytes", and a flag by the end of its name:
  *     "ALLOW_BOUNCE" is DONARD_COPY_ALLOW_BOUNCE of a copy, DONARD_QUEUE_ALLOW_BOUNCE of a queue.
+ *     A call that helps stands there as in "donard_region_add(gpu-nvidia, 0000:03:00.0)", with the
+ *     words of its arguments.
  *   - The library never prints and never exits. Lengths and offsets are bytes.
  *   - A context and what came out of it belong to one thread at a time; use one context a thread.
  *   - Strings inside of returned records live as long as their list.

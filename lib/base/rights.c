@@ -76,8 +76,8 @@ const char *dnd_node_obstacle(const char *path, bool writes)
 	if (!statvfs(path, &fs) && fs.f_flag & ST_NODEV)
 		return "Its node is on a file system that is mounted with nodev: use a node on another one";
 	if (faccessat(AT_FDCWD, path, writes ? R_OK | W_OK : R_OK, AT_EACCESS) && errno == EPERM)
-		return "The device cgroup of this container or service does not allow it: let it have the device (docker run "
-		       "--device, DeviceAllow= of systemd)";
+		return "The device cgroup of this container or service does not allow it: let it have the device "
+		       "(docker run --device, DeviceAllow= of systemd)";
 	return NULL;
 }
 

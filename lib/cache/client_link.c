@@ -60,7 +60,7 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 
 	if (dnd_wire_offer_decode(&cache->offer, bytes, length) || cache->offer.status != DND_WIRE_OK ||
 	    cache->offer.depth > DND_WIRE_DEPTH_MAX)
-		return dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: what answers there is no 'donard-cli cache serve' of this "
+		return dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: what answers there is no donard_cache_serve() of this "
 				"version.", cache->reach.peer);
 	cache->link.established = true;
 	return 0;
@@ -89,8 +89,8 @@ static int reach(struct donard_cache *cache)
 	int rc;
 
 	cache->reach = (struct dnd_reach){
-		.ctx = cache->ctx, .ops = &reach_ops, .user = cache, .server = "donard-cli cache serve",
-		.listen_option = "--listen", .timeout_ms = cache->options.timeout_ms,
+		.ctx = cache->ctx, .ops = &reach_ops, .user = cache, .server = "donard_cache_serve()",
+		.listen_option = "options.listen", .timeout_ms = cache->options.timeout_ms,
 	};
 	rc = dnd_reach_find(&cache->reach, cache->options.address, cache->options.port);
 	if (!rc)

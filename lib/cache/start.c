@@ -29,7 +29,7 @@ static int check_persistent(struct dnd_cache_server *server, struct donard_memor
 	if (server->persistent || server->options.flags & DONARD_CACHE_VOLATILE_OK)
 		return 0;
 	return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: a power cut empties it, and with it what clients were told is "
-			"durable. Take a region of persistent memory ('donard-cli list' shows which are), or pass "
+			"durable. Take a region of persistent memory (donard_region_list() shows which are), or pass "
 			"VOLATILE_OK: then each acknowledgement says so.", dnd_memory_name(memory));
 }
 

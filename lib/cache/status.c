@@ -10,7 +10,7 @@ static int cannot_ask(struct donard_context *ctx, const char *nvram, const char 
 {
 	if (errno == ENOENT || errno == ECONNREFUSED)
 		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: no cache is served from it (nobody answers at %s). Start it "
-				"with 'donard-cli cache serve'.", nvram, path);
+				"with donard_cache_serve().", nvram, path);
 	return dnd_fail_errno(ctx, errno, "%s", path);
 }
 

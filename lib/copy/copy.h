@@ -11,7 +11,7 @@ struct dnd_side {
 	const char *label;
 	bool is_region;
 	struct dnd_drive drive;		/* if not */
-	struct dnd_generic generic;	/* of the drive, with --passthrough */
+	struct dnd_generic generic;	/* of the drive, with PASSTHROUGH */
 	struct dnd_join join;		/* of the drive and the copy's region */
 	struct dnd_region region;	/* if so */
 	struct dnd_window window;

@@ -120,7 +120,7 @@ static int no_staging(struct dnd_copy *copy)
 	if (!dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
 		return dnd_fail(copy->ctx, DND_E_UNREACHABLE, "no volatile region with free memory "
 				"is ready to carry the data between %s and %s. Add one with "
-				"'donard-cli region add', or pass ALLOW_BOUNCE.",
+				"donard_region_add(), or pass ALLOW_BOUNCE.",
 				copy->src.label, copy->dst.label);
 	copy->bounced = true;
 	return 0;

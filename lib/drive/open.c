@@ -309,7 +309,7 @@ static int no_stat(struct donard_context *ctx, const char *path)
 	if (errno == ENOENT) {
 		if (check_link(ctx, path))
 			return -ENOENT;
-		dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such file or device. 'donard-cli list' shows "
+		dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such file or device. donard_client_list() shows "
 			 "the drives.", path);
 		return -ENOENT;
 	}
@@ -440,7 +440,7 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 		return no_folder(ctx, drive->path, folder);
 	/* A mistyped device would fill /dev's RAM disk otherwise. */
 	if (!strcmp(folder, ctx->dev_root))
-		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such device. 'donard-cli list' shows "
+		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such device. donard_client_list() shows "
 				"the drives.", drive->path);
 	rc = resolve(ctx, drive, folder, &st);
 	if (rc)

@@ -83,7 +83,7 @@ static int no_region(struct donard_context *ctx, const struct dnd_gpu_range *ran
 		return dnd_fail(ctx, DND_E_REGION_GONE, "GPU %d (%s): its region %s is being taken away. Wait for that, and "
 				"add it again.", range->gpu, range->bdf, leaving);
 	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "GPU %d (%s) has no region to pin its memory in. Add it, as root: "
-			"donard-cli region add --kind gpu-nvidia --device %s", range->gpu, range->bdf, range->bdf);
+			"donard_region_add(gpu-nvidia, %s)", range->gpu, range->bdf, range->bdf);
 }
 
 /* A GPU has one; another may be on its way out. */

@@ -21,7 +21,7 @@ static int stops_p2pdma(struct dnd_join *join, const char *what, int error_numbe
 
 	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s: the kernel refused to %s it directly (%s): "
 			"this kernel lets no P2PDMA pages, which %s has, pass through %s. Give the region "
-			"generic pages (donard-cli region set %s --page-type generic), or pass "
+			"generic pages (donard_region_set_page_type(%s, generic)), or pass "
 			"ALLOW_BOUNCE.", join->drive->path, what, strerror(error_number), region,
 			join->drive->blockdev.disk, region);
 }
@@ -53,7 +53,7 @@ static int refused(struct dnd_join *join, const char *what, int error_number)
 			"pass ALLOW_BOUNCE.", join->drive->path, what, strerror(error_number),
 			dnd_join_client_text(join, client), dnd_join_region_text(join, region),
 			route->bridge[0] ? "at bridge " : "", route->bridge[0] ? route->bridge :
-			"by an unknown path", route->reason[0] ? " (see 'donard-cli topo')" : "");
+			"by an unknown path", route->reason[0] ? " (see donard_route_probe())" : "");
 }
 
 /* Without the block layer the drive's own word is known. */

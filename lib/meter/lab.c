@@ -164,8 +164,8 @@ static int open_lab(struct donard_context *ctx, struct donard_meter *meter)
 	int rc;
 
 	if (!find_meter(ctx, bdf))
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this machine is not the donard lab booted with "
-				"--meter.");
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this machine is not the donard lab, booted with its "
+				"meter.");
 	if (translates(ctx))
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "a drive is behind a translating IOMMU, and the "
 				"emulator's trace has addresses before translation. Boot with iommu=pt, "

@@ -49,8 +49,8 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 	int rc = dnd_offer_decode(&client->offer, bytes, length);
 
 	if (rc || client->offer.status != DND_STATUS_OK)
-		return dnd_fail(client->ctx, DND_E_PROTOCOL, "%s: what answers there is no 'donard-cli "
-				"rdma serve' of this version.", client->reach.peer);
+		return dnd_fail(client->ctx, DND_E_PROTOCOL, "%s: what answers there is no donard_rdma_serve() "
+				"of this version.", client->reach.peer);
 	client->link.established = true;
 	client->link.heard = dnd_now_seconds();
 	return 0;
@@ -77,8 +77,8 @@ int dnd_client_find(struct dnd_client *client)
 	int rc;
 
 	client->reach = (struct dnd_reach){
-		.ctx = client->ctx, .ops = &ops, .user = client, .server = "donard-cli rdma serve",
-		.listen_option = "--bind", .timeout_ms = client->options.timeout_ms,
+		.ctx = client->ctx, .ops = &ops, .user = client, .server = "donard_rdma_serve()",
+		.listen_option = "options.bind", .timeout_ms = client->options.timeout_ms,
 	};
 	rc = dnd_reach_find(&client->reach, client->options.address, client->options.port);
 	client->slots = dnd_pass_slots(client->options.block_bytes, client->options.queue_depth);

@@ -14,8 +14,8 @@
 
 int dnd_reach_nobody(struct dnd_reach *reach)
 {
-	return dnd_fail(reach->ctx, DND_E_REFUSED, "%s: nobody listens there. Start '%s' on that machine "
-			"with %s and --port of this address.", reach->peer, reach->server, reach->listen_option);
+	return dnd_fail(reach->ctx, DND_E_REFUSED, "%s: nobody listens there. Start %s on that machine "
+			"with %s and options.port of this address.", reach->peer, reach->server, reach->listen_option);
 }
 
 /*
@@ -31,7 +31,7 @@ static int rejected(struct dnd_reach *reach, const struct rdma_conn_param *param
 static int unreachable(struct dnd_reach *reach, const char *step, int error_number)
 {
 	return dnd_fail(reach->ctx, DND_E_PEER_SILENT, "%s: no answer to the %s (%s). Check that the "
-			"machine is up, that the link is ('rdma link'), and that '%s' runs there.",
+			"machine is up, that the link is ('rdma link'), and that %s runs there.",
 			reach->peer, step, strerror(error_number), reach->server);
 }
 

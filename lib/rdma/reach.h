@@ -25,8 +25,8 @@ struct dnd_reach {
 	struct donard_context *ctx;	/* these are the owner's */
 	const struct dnd_reach_ops *ops;
 	void *user;
-	const char *server;		/* the command that should run there, */
-	const char *listen_option;	/* and its option for an address */
+	const char *server;		/* the call that should serve there, */
+	const char *listen_option;	/* and its member for an address */
 	unsigned int timeout_ms;
 	struct rdma_event_channel *events;	/* nonblocking */
 	struct rdma_cm_id *id;

@@ -119,8 +119,8 @@ static int no_pins(const struct donard_memory *memory, const struct ibv_pd *pd,
 				"stays p2pdma. Use a region of another kind, or a device that "
 				"imports dma-bufs.", device_name(pd), name, cause,
 				registration->reason);
-	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s cannot register %s: %s %s. Use 'donard-cli "
-			"region set %s --page-type generic', or a device that imports dma-bufs.",
+	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s cannot register %s: %s %s. Use "
+			"donard_region_set_page_type(%s, generic), or a device that imports dma-bufs.",
 			device_name(pd), name, cause, registration->reason, name);
 }
 

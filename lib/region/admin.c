@@ -103,7 +103,7 @@ static int add_failed(struct donard_context *ctx, const char *bdf,
 	int reason_bytes = (int)sizeof(add->reason) - 1;
 
 	if (error_number == E2BIG)
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel module p2pmem is older than donard-cli, "
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel module p2pmem is older than this library, "
 				"and knows no large folios. Install the module of this version, or leave "
 				"the folio size out.", bdf);
 	if (!add->reason[0])

@@ -55,7 +55,7 @@ static void find_obstacle(struct gpu *gpu)
 	dnd_gpu_obstacle(&gpu->facts, gpu->obstacle, sizeof(gpu->obstacle));
 	if (!gpu->obstacle[0])
 		snprintf(gpu->obstacle, sizeof(gpu->obstacle), "%s has no region to pin its memory in. Add it, as root: "
-			 "donard-cli region add --kind gpu-nvidia --device %s", gpu->bdf, gpu->bdf);
+			 "donard_region_add(gpu-nvidia, %s)", gpu->bdf, gpu->bdf);
 }
 
 static void fill(const struct donard_context *ctx, struct gpu *gpu, const struct dnd_bar bars[DND_BARS])

@@ -18,10 +18,10 @@ static int refuse_other_driver(struct donard_context *ctx, const char *bdf, cons
 {
 	if (!strcmp(driver, "pcieport"))
 		return dnd_fail(ctx, DND_E_OTHER_DRIVER, "%s: it is a bridge, and the devices below it need its driver "
-				"(%s). 'donard-cli region candidates' shows what can be a region.", bdf, driver);
+				"(%s). donard_candidate_list() shows what can be a region.", bdf, driver);
 	if (!strcmp(driver, "nvme"))
 		return dnd_fail(ctx, DND_E_OTHER_DRIVER, "%s: it is a drive, and its driver (%s) is using it. Add its "
-				"memory as nvme-cmb or nvme-pmr; 'donard-cli region candidates' shows which it has.",
+				"memory as nvme-cmb or nvme-pmr; donard_candidate_list() shows which it has.",
 				bdf, driver);
 	return dnd_fail(ctx, DND_E_OTHER_DRIVER, "%s: the driver %s is using it. If that may "
 			"end, run: echo %s > %s/bus/pci/drivers/%s/unbind", bdf, driver, bdf,

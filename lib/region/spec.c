@@ -110,7 +110,7 @@ int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PM
 
 	if (!split_region(node_name(ctx, text), &spec, &offset))
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a region; they look like p2pmem0, and "
-				"'donard-cli list' shows what exists.", text[0] ? text : "(empty)");
+				"donard_region_list() shows what exists.", text[0] ? text : "(empty)");
 	if (offset)
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: a whole region is meant here: write %s "
 				"without an offset.", text, spec.region);

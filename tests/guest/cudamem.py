@@ -366,7 +366,7 @@ def no_region():
     cuda = start_cuda()
     address = alloc(cuda, PAGE)
     refused(address, PAGE, -19, "no-such-device",
-            f"donard-cli region add --kind gpu-nvidia --device {os.environ['LAB_GPU_BDF']}")
+            f"donard_region_add(gpu-nvidia, {os.environ['LAB_GPU_BDF']})")
     equal("SYNC_MEMOPS", 0, is_synchronous(cuda, address))
 
 

@@ -222,18 +222,53 @@ bench_shows_a_table() {
 	[[ $out =~ ^between\ the\ markers.*nothing\ .*process\  ]]
 }
 
-# The library names options as its headers do; one place of the programs has the names of the command line.
-options_are_named_by_programs() {
-	local option
-	! grep -rnE '"[^"]*(pass|without|Use|Choose|smaller|longer)[^"]* --[a-z]' lib || return
+# literals_of FOLDER - FILE:LINE:"TEXT" of each that its C files have.
+literals_of() {
+	grep -rnoE '"([^"\\]|\\.)*"' "$1" --include='*.[ch]'
+}
+
+# options_in FOLDER - literals with what only the command line has. Other programs have options, too.
+options_in() {
+	literals_of "$1" | sed -E 's/(mdadm|blockdev|podman run|docker run) [^)"]*//g' | grep -E 'donard-cli|[ "]--[a-z][a-z-]*([^a-z=-]|$)'
+}
+
+library_speaks_api() {
+	! options_in lib
+}
+
+command_line_in_library_is_caught() {
+	local tree=$LOGS/speaks
+	mkdir -p "$tree"
+	cat >"$tree/a.c" <<-'END'
+		fail("%s: no. 'donard-cli list' shows them.", a);
+		fail("%s: no. Start it (mdadm --run).", a);
+		fail("%s: a smaller " "--block-size.", a);
+		fail("Start it (mdadm --run) or pass --via.");
+		argv = { "perf", "--log-fd=1" };
+	END
+	diff - <(cd "$tree" && options_in . | cut -d: -f2) <<<$'1\n3\n4'
+}
+
+# What the library names as its headers do, one place of the programs has in the words of the command line.
+names_of_library_have_options() {
+	local option call command
 	! grep -rn 'donard_error(' tool cli bench --include='*.c' | grep -v 'cli_in_options(donard_error(' || return
 	for option in $(grep -oE '"--[a-z-]+"' tool/terms.c | tr -d '"'); do
 		grep -q "	$option	" < <("$BUILD/donard-cli" --dump-commands) || { echo "$option: no command has it"; return 1; }
 	done
+	# Who has handles of memory, meters and registrations of its own is a program.
+	for call in $(literals_of lib | grep -oE '\<donard_[a-z_]+\(\)?' | grep -vE '^donard_(memory|meter|rdma_register)' | sort -u); do
+		grep -qF "\"$call\"" tool/terms.c || { echo "$call: an error names it, and tool/terms.c does not"; return 1; }
+	done
+	while read -ra command; do
+		"$BUILD/donard-cli" help "${command[@]:1}" >"$LOGS/help" 2>&1 || { cat "$LOGS/help"; return 1; }
+	done < <(grep -oE "donard-cli( [a-z]+)+" tool/terms.c)
 }
 
 run_cli_contracts() {
-	try "cli: options in errors have the names of the command line" options_are_named_by_programs
+	try "cli: errors of the library name no command and no option" library_speaks_api
+	try "cli: one that does is caught" command_line_in_library_is_caught
+	try "cli: what errors name has a name of the command line" names_of_library_have_options
 	try "cli: JSON of a name that is not UTF-8" json_of_any_name
 	try "cli: strings enter JSON at one place" strings_enter_json_once
 	try "cli: completion is the command table" completion_is_the_table

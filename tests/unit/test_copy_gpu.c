@@ -449,7 +449,7 @@ static void refusals(void **state)
 	played_small_bar1 = true;
 	assert_refused(scene, scene->file, "gpu:0", -ENOSPC, "BAR1 is too small");
 	fake_file(scene->fake, "class/p2pmem/p2pmem0/kind", "pci-bar");
-	assert_refused(scene, scene->file, "gpu:0", -ENODEV, "region add --kind gpu-nvidia --device " BDF);
+	assert_refused(scene, scene->file, "gpu:0", -ENODEV, "donard_region_add(gpu-nvidia, " BDF ")");
 	played_no_cuda = true;
 	assert_refused(scene, scene->file, "gpu:0", -EOPNOTSUPP, "libcuda.so.1");
 }

@@ -587,7 +587,7 @@ static void addresses_of_functions(void **state)
 	donard_memory_free(take(fake, CHUNK, 65536));
 	gpu.sync = 0;
 	gpu.bdf = "00010000:AF:00.0";
-	refused(fake, -ENODEV, "no-such-device", "region add --kind gpu-nvidia --device 10000:af:00.0");
+	refused(fake, -ENODEV, "no-such-device", "donard_region_add(gpu-nvidia, 10000:af:00.0)");
 	gpu.bdf = "NVLINK";
 	refused(fake, -EOPNOTSUPP, "unsupported", "not the address of a PCI device");
 }

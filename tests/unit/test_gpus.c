@@ -48,7 +48,7 @@ static void of_the_open_driver(void **state)
 	assert_int_equal(info->bar_largest_bytes, 32ULL << 30);
 	assert_false(info->static_bar1);
 	assert_string_equal(info->region, "");
-	assert_non_null(strstr(info->obstacle, "donard-cli region add --kind gpu-nvidia --device " BDF));
+	assert_non_null(strstr(info->obstacle, "donard_region_add(gpu-nvidia, " BDF ")"));
 	donard_gpu_list_free(list);
 }
 
@@ -97,7 +97,7 @@ static void static_bar1(void **state)
 	fake_file(fake, "bus/pci/devices/" BDF "/p2pmem/size", "268435456");
 	info = only(fake, &list);
 	assert_true(info->static_bar1);
-	assert_non_null(strstr(info->obstacle, "region add"));
+	assert_non_null(strstr(info->obstacle, "donard_region_add("));
 	donard_gpu_list_free(list);
 }
 

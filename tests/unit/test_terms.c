@@ -22,6 +22,27 @@ static void test_terms(void **state)
 	becomes("", "");
 }
 
+static void test_calls(void **state)
+{
+	(void)state;
+	becomes("no such device. donard_client_list() shows the drives.", "no such device. 'donard-cli list' shows the drives.");
+	becomes("Add it: donard_region_add(gpu-nvidia, 0000:03:00.0)",
+		"Add it: donard-cli region add --kind gpu-nvidia --device 0000:03:00.0");
+	becomes("Add one with donard_region_add(), or not.", "Add one with 'donard-cli region add', or not.");
+	becomes("pages (donard_region_set_page_type(p2pmem0, generic)), or pass ALLOW_BOUNCE.",
+		"pages ('donard-cli region set p2pmem0 --page-type generic'), or pass --allow-bounce.");
+}
+
+/* Of a call, what is cut off or is too little. */
+static void test_parts_of_calls(void **state)
+{
+	(void)state;
+	becomes("donard_region_add(gpu-nvidia, 0000:0", "donard_region_add(gpu-nvidia, 0000:0");
+	becomes("donard_region_add(gpu-nvidia)", "donard-cli region add --kind gpu-nvidia --device ");
+	becomes("donard_region_list", "donard_region_list");
+	becomes("my_donard_region_list()", "my_donard_region_list()");
+}
+
 /* Of a longer word, or of a file's name, nothing is replaced. */
 static void test_parts_of_words(void **state)
 {
@@ -51,6 +72,8 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_parts_of_calls),
 		cmocka_unit_test(test_parts_of_words),
 		cmocka_unit_test(test_room),
 	};
