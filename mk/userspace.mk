@@ -7,7 +7,7 @@ SONAME    := libdonard.so.0
 LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out lib/cufile/%,$(wildcard lib/*/*.c))))
 # A library of its own, by the public calls of the other.  The number is that of the ABI that it stands in for.
 CUFILE_SONAME := libcufile.so.0
-CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) lib/base/mounts.c)
+CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) lib/base/mounts.c tool/terms.c)
 # Both commands print names of others as the library does.
 TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c)) lib/base/printable.c)
 # The doctor predicts routes by the module's own rules, which are pure, and reads files as the library does.
@@ -95,7 +95,7 @@ LINK_PROGRAM = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(RPATH) -o $@ \
 	$(filter %.o,$^) -L$(BUILD) -ldonard
 
 $(CLI_OBJS) $(BENCH_OBJS): ALL_CFLAGS += -iquote tool
-$(BUILD)/cli/%.o $(BUILD)/tool/%.o $(BUILD)/nbd/%.o: ALL_CFLAGS += -iquote .
+$(BUILD)/cli/%.o $(BUILD)/tool/%.o $(BUILD)/nbd/%.o $(BUILD)/lib/cufile/%.o: ALL_CFLAGS += -iquote .
 
 $(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/rpath
 	$(LINK_PROGRAM) $(CLI_LIBS)

@@ -56,7 +56,7 @@ struct nbd_worker {
 static void set_failure(struct nbd_failure *failure, int64_t result, const char *text)
 {
 	failure->error_number = (int)-result;
-	cli_in_options(text, failure->text, sizeof(failure->text));
+	cli_in_commands(text, failure->text, sizeof(failure->text));
 }
 
 static int open_memory(struct nbd_worker *worker)

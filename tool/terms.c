@@ -15,7 +15,7 @@ struct term {
 	const char *option;
 };
 
-static const struct term terms[] = {
+static const struct term calls[] = {
 	{ "donard_cache_serve()", "'donard-cli cache serve'" },
 	{ "donard_candidate_list()", "'donard-cli region candidates'" },
 	{ "donard_client_list()", "'donard-cli list'" },
@@ -25,6 +25,9 @@ static const struct term terms[] = {
 	{ "donard_region_list()", "'donard-cli list'" },
 	{ "donard_region_set_page_type(", "'donard-cli region set %1 --page-type %2'" },
 	{ "donard_route_probe()", "'donard-cli topo'" },
+};
+
+static const struct term options[] = {
 	{ "ALLOW_BOUNCE", "--allow-bounce" },
 	{ "ALLOW_UNLISTED", "--allow-unlisted-bridge" },
 	{ "FORCE_BOUNCE", "--force-bounce" },
@@ -85,12 +88,10 @@ static bool in_word(char c)
 	return isalnum((unsigned char)c) || c == '_';
 }
 
-/* The term that stands at @at as a word of its own, and not in a path or a longer name. */
-static const struct term *term_at(const char *text, const char *at)
+/* The term that stands at @at as a word of its own. */
+static const struct term *term_of(const struct term *terms, size_t count, const char *at)
 {
-	if (at > text && !strchr(" (", at[-1]))
-		return NULL;
-	for (size_t i = 0; i < sizeof(terms) / sizeof(terms[0]); i++) {
+	for (size_t i = 0; i < count; i++) {
 		size_t length = strlen(terms[i].library);
 
 		if (!strncmp(at, terms[i].library, length) &&
@@ -98,6 +99,17 @@ static const struct term *term_at(const char *text, const char *at)
 			return &terms[i];
 	}
 	return NULL;
+}
+
+/* Not in a path or a longer name. */
+static const struct term *term_at(const char *text, const char *at, bool with_options)
+{
+	const struct term *term;
+
+	if (at > text && !strchr(" (", at[-1]))
+		return NULL;
+	term = term_of(calls, sizeof(calls) / sizeof(calls[0]), at);
+	return term || !with_options ? term : term_of(options, sizeof(options) / sizeof(options[0]), at);
 }
 
 /* The one with that number of "a, b)". */
@@ -133,13 +145,13 @@ static const char *put_term(struct out *out, const struct term *term, const char
 	return end + 1;
 }
 
-const char *cli_in_options(const char *text, char *out, size_t out_bytes)
+static const char *translate(const char *text, bool with_options, char *out, size_t out_bytes)
 {
 	struct out to = { .text = out, .bytes = out_bytes };
 	const char *at = text;
 
 	while (*at && to.used + 1 < out_bytes) {
-		const struct term *term = term_at(text, at);
+		const struct term *term = term_at(text, at, with_options);
 
 		if (term)
 			at = put_term(&to, term, at);
@@ -148,6 +160,16 @@ const char *cli_in_options(const char *text, char *out, size_t out_bytes)
 	}
 	out[to.used] = '\0';
 	return out;
+}
+
+const char *cli_in_options(const char *text, char *out, size_t out_bytes)
+{
+	return translate(text, true, out, out_bytes);
+}
+
+const char *cli_in_commands(const char *text, char *out, size_t out_bytes)
+{
+	return translate(text, false, out, out_bytes);
 }
 
 const char *cli_error(const struct cli *cli, char text[CLI_ERROR_BYTES])

@@ -15,6 +15,9 @@
  */
 const char *cli_in_options(const char *text, char *out, size_t out_bytes);
 
+/* The calls alone: for readers of a plugin's or library's texts, who have the commands, and other options or none. */
+const char *cli_in_commands(const char *text, char *out, size_t out_bytes);
+
 /* donard_error() so, and what helps beyond it. */
 const char *cli_error(const struct cli *cli, char text[CLI_ERROR_BYTES]);
 

@@ -12,6 +12,7 @@
 
 #include "cufile/locks.h"
 #include "cufile/log.h"
+#include "tool/terms.h"
 
 static const char *const words[] = { "NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
 
@@ -60,7 +61,7 @@ static void write_line(enum cuf_level level, const char *text)
 
 void cuf_log(enum cuf_level level, const char *format, ...)
 {
-	char text[2048];
+	char text[2048], line[2048];
 	va_list args;
 
 	if (level > __atomic_load_n(&most, __ATOMIC_RELAXED))
@@ -68,8 +69,10 @@ void cuf_log(enum cuf_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
+	/* What libdonard says names calls; who reads a log types commands. */
+	cli_in_commands(text, line, sizeof(line));
 	cuf_lock(CUF_LOCK_LOG);
-	write_line(level, text);
+	write_line(level, line);
 	cuf_unlock(CUF_LOCK_LOG);
 }
 

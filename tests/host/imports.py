@@ -47,10 +47,10 @@ ROOMS = {
     "bench": ["tool", "include/donard", "include/uapi"],
 }
 # One header of a room is for these, too: module and library are of one release, CUDA's numbers are CUDA's, and the doctor is built
-# with some files of others, which need nothing of their rooms. The plugin of nbdkit tells people the library's errors.
+# with some files of others, which need nothing of their rooms. The plugin of nbdkit and the log of cuFile tell people the library's errors.
 SHARED = {"include/donard/version.h": ["kernel"], "kernel/path.h": ["cli/doctor"],
           "lib/gpu/cuda.h": ["lib/cufile"], "lib/base/files.h": ["cli/doctor"], "lib/base/mounts.h": ["lib/cufile", "lib/drive"], "lib/base/printable.h": ["tool", "cli", "lib/region"], "lib/base/rights.h": ["cli/doctor"],
-          "lib/base/uring_refused.h": ["cli/doctor"], "tool/terms.h": ["nbd"]}
+          "lib/base/uring_refused.h": ["cli/doctor"], "tool/terms.h": ["nbd", "lib/cufile"]}
 # A library of its own, which the linker gives the other's public calls alone.
 LINKED = "lib/cufile"
 # Rooms whose files go one way.

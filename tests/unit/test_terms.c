@@ -33,6 +33,16 @@ static void test_calls(void **state)
 		"pages ('donard-cli region set p2pmem0 --page-type generic'), or pass --allow-bounce.");
 }
 
+/* For who has no options of ours. */
+static void test_calls_alone(void **state)
+{
+	char out[128];
+
+	(void)state;
+	assert_string_equal(cli_in_commands("donard_region_list(), or pass ALLOW_BOUNCE", out, sizeof(out)),
+			    "'donard-cli list', or pass ALLOW_BOUNCE");
+}
+
 /* Of a call, what is cut off or is too little. */
 static void test_parts_of_calls(void **state)
 {
@@ -73,6 +83,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_terms),
 		cmocka_unit_test(test_calls),
+		cmocka_unit_test(test_calls_alone),
 		cmocka_unit_test(test_parts_of_calls),
 		cmocka_unit_test(test_parts_of_words),
 		cmocka_unit_test(test_room),
