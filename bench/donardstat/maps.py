@@ -10,7 +10,7 @@ ORDER = ("queue-registered", "queue", "donard", "donard-passthrough", "fio-fixed
 
 
 def _each(sample: Sample, what: str) -> str:
-    return f"{sample[what] / sample['commands']:.2f}".removesuffix(".00")
+    return f"{sample[what] / sample['commands']:.1f}".removesuffix(".0")
 
 
 def _alike(cells: Sequence[list[str]]) -> list[list[str]]:
