@@ -34,7 +34,8 @@ $(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/unit/test_cache_order: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,fallocate \
 	dnd_cache_answer dnd_cache_session_send dnd_drive_lost donard_queue_write donard_queue_flush)
 
-$(BUILD)/tests/unit/test_queue: UNIT_LIBS := -Wl$(comma)--wrap=dnd_join_failed
+$(BUILD)/tests/unit/test_engine $(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init
+$(BUILD)/tests/unit/test_queue: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_join_failed io_uring_queue_init)
 $(BUILD)/tests/unit/test_rdma_session: UNIT_LIBS := -Wl$(comma)--wrap=dnd_region_try_sync
 $(BUILD)/tests/unit/test_rdma_server: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,donard_memory_free donard_memory_zero dnd_listen \
 	$(addprefix dnd_,region_resets region_try_sync target_open) $(addprefix dnd_listener_,open next close) \

@@ -1,26 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How requests are handed to the kernel: by io_uring; copies, where that is refused, by Linux AIO. */
+/* How requests are handed to the kernel: by io_uring, or by Linux AIO where that is refused. */
 #include <errno.h>
-#include <linux/aio_abi.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "checks.h"
 #include "lib/base/uring_refused.h"
 
-#define AIO_REMEDY	"for copies it is enough that a seccomp filter allows io_setup, io_submit, io_getevents and io_destroy, " \
+#define AIO_REMEDY	"it is enough that a seccomp filter allows io_setup, io_submit, io_getevents and io_destroy, " \
 			"and that the kernel has CONFIG_AIO"
 
 /* 0, or the errno with which it is refused. That the machine's contexts (fs.aio-max-nr) are all taken passes. */
-static int ask_aio(void)
+static int aio_is_refused(void)
 {
-	aio_context_t context = 0;
+	int error_number = dnd_aio_ask();
 
-	if (!syscall(SYS_io_setup, 1, &context))
-		return syscall(SYS_io_destroy, context) ? errno : 0;
-	return errno == EAGAIN || errno == ENOMEM ? 0 : errno;
+	return error_number == EAGAIN || error_number == ENOMEM ? 0 : error_number;
 }
 
 /* This process may be refused what others may do. */
@@ -32,7 +26,7 @@ static void check_live(struct examination *x)
 	if (!error_number)
 		return;
 	dnd_uring_refusal(error_number, &refusal);
-	aio = ask_aio();
+	aio = aio_is_refused();
 	if (aio)
 		find_remedy(find(x, CODE_NO_ASYNC_IO, "", "io_uring is refused (%s): %s; Linux AIO is, too (%s)",
 				 strerror(error_number), refusal.cause, strerror(aio)),

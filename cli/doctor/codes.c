@@ -38,14 +38,13 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"Use page type p2pdma (region add --page-type p2pdma), or a kernel without that option." },
 	[CODE_NO_IO_URING] = { "no-io-uring", WARNING,
 		"io_uring is refused, by a sysctl, a seccomp filter or the kernel's options",
-		"Copies go by Linux AIO: slower, as it has no registered memory, and without --passthrough. Queues are refused, "
-		"and with them what is built on them: the Python package, cuFile, the write cache and its clients, the nbdkit plugin, "
-		"and --probe, so that routes are predicted alone.",
+		"Copies, queues and what is built on these go by Linux AIO: slower, as it has no registered memory, and without "
+		"--passthrough.",
 		"Set the sysctl kernel.io_uring_disabled to 0, or to 1 with your group in kernel.io_uring_group, and let a seccomp "
 		"filter allow io_uring_setup, io_uring_enter and io_uring_register." },
 	[CODE_NO_ASYNC_IO] = { "no-async-io", FAULT,
 		"io_uring is refused, and so is Linux AIO",
-		"Copies and queues cannot run.",
+		"Copies and queues cannot run, nor what is built on these: --probe, cuFile, the write cache, the Python package.",
 		"Use a kernel with CONFIG_IO_URING=y or CONFIG_AIO=y, and a seccomp filter that allows one of them; docs/containers.md." },
 	[CODE_LOCKDOWN] = { "lockdown", FAULT,
 		"the kernel is locked down",

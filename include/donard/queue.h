@@ -25,6 +25,11 @@
  * refuses further ones, or bounces them with ALLOW_BOUNCE.  It notices a change of what a file or a volume lies on (device-mapper,
  * md, a further path) within a second.
  *
+ * Where the kernel refuses io_uring to the process, as in most containers, the requests go by Linux AIO
+ * (no_io_uring of struct donard_queue_info).  Then no memory is registered, PASSTHROUGH is refused, a request that
+ * was submitted is not canceled any more, and what hands requests to the kernel, donard_queue_poll() too, may wait: for
+ * room in a drive's queue, for a file that grows, and for a request that is not aligned.
+ *
  * Requests have no order.  The caller keeps apart requests that touch the same bytes of a
  * file or of memory.
  */
@@ -69,8 +74,8 @@ struct donard_queue_options {
  * @options: NULL for the defaults
  * @queue: set to the queue, which donard_queue_close() closes
  *
- * Returns 0; -EINVAL; -EOPNOTSUPP where io_uring is switched off; -EMFILE, -ENOMEM;
- * -E2BIG.
+ * Returns 0; -EINVAL; -EOPNOTSUPP where io_uring is refused, and Linux AIO as well, or passthrough is asked for;
+ * -EMFILE, -ENOMEM; -E2BIG.
  */
 int donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
 		      struct donard_queue **queue);
@@ -96,7 +101,7 @@ void donard_queue_close(struct donard_queue *queue);
  * Requests for that memory then cost less.  The call waits for the requests in flight.
  * The queue holds the memory until donard_queue_unregister(), or until its region goes
  * away.  Some memory cannot be registered: some kernels register no device memory, or
- * none of some page types, and a dma-buf of another exporter than p2pmem never is, since
+ * none of some page types, Linux AIO registers none, and a dma-buf of another exporter than p2pmem never is, since
  * that exporter tells nobody when it takes the memory back.  Requests then cost as much as
  * before, and the call does not fail.
  *
@@ -263,7 +268,7 @@ int donard_queue_descriptor(struct donard_queue *queue);
  * @queue: the queue
  * @user: ends all requests that have this one, which may be NULL
  *
- * Each still completes: with -ECANCELED, or normally if a device has begun it.
+ * Each still completes: with -ECANCELED, or normally if a device has begun it, or, by Linux AIO, if it was submitted.
  *
  * Returns how many requests of that @user are in flight; -EPERM.
  */
@@ -279,6 +284,8 @@ int donard_queue_cancel(struct donard_queue *queue, const void *user);
  * @bounced_bytes: how many of the bytes went through DRAM
  * @registered_requests: how many of the requests used registered memory
  * @proofs: blocks that were moved to prove routes
+ * @no_io_uring: who refuses io_uring to this process, so that the requests go by Linux AIO; or "".  It lives as long
+ *	as the queue
  */
 struct donard_queue_info {
 	size_t size;
@@ -289,6 +296,7 @@ struct donard_queue_info {
 	uint64_t bounced_bytes;
 	uint64_t registered_requests;
 	uint64_t proofs;
+	const char *no_io_uring;
 };
 
 /**

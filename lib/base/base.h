@@ -103,8 +103,8 @@ int dnd_fail_access(struct donard_context *ctx, int error_number, const char *re
 /* What came of the last failure besides: behind its text, whose code stays. */
 void dnd_fail_more(struct donard_context *ctx, const char *format, ...) DND_PRINTF(2, 3);
 int dnd_fail_memory(struct donard_context *ctx);
-/* The errno with which an io_uring could not be set up; who forbids it is asked. */
-int dnd_fail_uring(struct donard_context *ctx, int error_number);
+/* The errno with which an io_uring, for @commands or else Linux AIO, could not be set up; who forbids it is asked. */
+int dnd_fail_uring(struct donard_context *ctx, int error_number, bool commands);
 /*
  * What is tried in passing, and what undoes work after a failure, may fail
  * without being the news: keep the failure before it, and put it back after.

@@ -1,20 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Why io_uring cannot be used. */
+#include <stdio.h>
+
 #include "base/base.h"
 
-static int refused(struct donard_context *ctx, int error_number)
+/* What there is beside io_uring, and why that is of no use. */
+static void tell_of_aio(char *text, size_t text_bytes, bool commands)
 {
-	struct dnd_uring_refusal refusal;
+	int aio = commands ? 0 : dnd_aio_ask();
 
-	dnd_uring_refusal(error_number, &refusal);
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "io_uring is refused (%s): %s. %s.", strerror(error_number), refusal.cause,
-			refusal.remedy);
+	if (commands)
+		snprintf(text, text_bytes, "; PASSTHROUGH goes by nothing else");
+	else if (aio == EAGAIN)
+		snprintf(text, text_bytes, "; of Linux AIO other programs have all that the sysctl fs.aio-max-nr allows");
+	else if (aio)
+		snprintf(text, text_bytes, "; Linux AIO is, too (%s)", strerror(aio));
+	else
+		text[0] = '\0';
 }
 
-int dnd_fail_uring(struct donard_context *ctx, int error_number)
+static int refused(struct donard_context *ctx, int error_number, bool commands)
+{
+	struct dnd_uring_refusal refusal;
+	char besides[128];
+
+	dnd_uring_refusal(error_number, &refusal);
+	tell_of_aio(besides, sizeof(besides), commands);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "io_uring is refused (%s): %s%s. %s.", strerror(error_number), refusal.cause,
+			besides, refusal.remedy);
+}
+
+int dnd_fail_uring(struct donard_context *ctx, int error_number, bool commands)
 {
 	if (dnd_uring_is_refused(-error_number))
-		return refused(ctx, error_number);
+		return refused(ctx, error_number, commands);
 	if (error_number == ENOMEM)
 		return dnd_fail_errno(ctx, error_number, "io_uring cannot be set up. Free memory, or raise the limit of locked "
 				      "memory (ulimit -l)");

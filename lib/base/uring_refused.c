@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <linux/aio_abi.h>
 #include <linux/capability.h>
 #include <linux/io_uring.h>
 #include <stdio.h>
@@ -30,6 +31,15 @@ int dnd_uring_ask(void)
 		return dnd_uring_is_refused(-errno) ? errno : 0;
 	close(fd);
 	return 0;
+}
+
+int dnd_aio_ask(void)
+{
+	aio_context_t context = 0;
+
+	if (!syscall(SYS_io_setup, 1, &context))
+		return syscall(SYS_io_destroy, context) ? errno : 0;
+	return errno;
 }
 
 /* @otherwise: there is no such sysctl (Linux before 6.6), or it cannot be read. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who keeps io_uring from this process: asked, and not guessed.  Knows no context: see files.h. */
+/* Who keeps io_uring, or Linux AIO, from this process: asked, and not guessed.  Knows no context: see files.h. */
 #ifndef DND_URING_REFUSED_H
 #define DND_URING_REFUSED_H
 
@@ -15,6 +15,8 @@ struct dnd_uring_refusal {
 bool dnd_uring_is_refused(int rc);
 /* May this process set one up?  0, or the errno of a refusal; what else may fail, such as for want of memory, is none. */
 int dnd_uring_ask(void);
+/* May it use Linux AIO?  0, or the errno; EAGAIN: not now, as others have all that the machine allows. */
+int dnd_aio_ask(void);
 /* Of the errno of a refusal. */
 void dnd_uring_refusal(int error_number, struct dnd_uring_refusal *refusal);
 

@@ -106,7 +106,9 @@ static int open_engine(struct dnd_copy *copy)
 		return 0;
 	plan_transfer(copy);
 	rc = dnd_engine_open(&copy->transfer, &copy->engine);
-	return rc ? dnd_fail_uring(copy->ctx, -rc) : dnd_copy_passthrough_begin(copy);
+	if (rc)
+		return dnd_fail_uring(copy->ctx, -rc, copy->transfer.read_generic || copy->transfer.write_generic);
+	return dnd_copy_passthrough_begin(copy);
 }
 
 static void close_engine(struct dnd_copy *copy)

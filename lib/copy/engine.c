@@ -235,9 +235,6 @@ static int open_ring(struct dnd_engine *engine)
 			     dnd_buffers_slots(holding.bytes, holding.unit_bytes) : 0;
 	int rc = dnd_ring_open(&engine->ring, transfer->plan->lanes, slots, commands);
 
-	/* As containers have it.  No engine builds commands but io_uring. */
-	if (dnd_uring_is_refused(rc) && !commands)
-		return dnd_ring_open_aio(&engine->ring, transfer->plan->lanes) ? rc : 0;
 	if (!rc && slots)
 		rc = dnd_buffers_register(&engine->buffers, &engine->ring, &holding);
 	return rc;

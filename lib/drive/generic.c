@@ -189,7 +189,7 @@ static int check_ring(struct donard_context *ctx, const struct dnd_drive *drive,
 
 	/* Before Linux 5.19 the kernel does not know such large entries. */
 	if (setup && setup != -EINVAL)
-		return dnd_fail_uring(ctx, -setup);
+		return dnd_fail_uring(ctx, -setup, true);
 	if (rc == -EACCES || rc == -EPERM)
 		return no_access(ctx, drive, path, -rc);
 	if (!rc)

@@ -12,11 +12,6 @@ DND_PUBLIC int donard_queue_submit(struct donard_queue *queue)
 		return rc;
 	dnd_queue_look_after(queue);
 	rc = dnd_ring_enter(&queue->ring, 0);
-	/* What was not sent is done, and no completion of the ring tells a program that sleeps on the descriptor. */
-	if (queue->ring.lost) {
-		dnd_queue_reap(queue);
-		dnd_queue_tell(queue);
-	}
 	return rc ? dnd_queue_ring_failed(queue, rc) : 0;
 }
 

@@ -35,10 +35,9 @@ void dnd_queue_watch(struct donard_queue *queue, const struct donard_memory *mem
 		epoll_ctl(queue->epoll_fd, watch ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, memory->region.fd, &event);
 }
 
+/* The event is the ring's. */
 void dnd_queue_close_events(struct donard_queue *queue)
 {
-	if (queue->event_fd >= 0)
-		close(queue->event_fd);
 	if (queue->epoll_fd >= 0)
 		close(queue->epoll_fd);
 	queue->epoll_fd = queue->event_fd = -1;
@@ -47,16 +46,14 @@ void dnd_queue_close_events(struct donard_queue *queue)
 static int open_events(struct donard_queue *queue)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	int rc;
+	int rc = dnd_ring_event(&queue->ring);
 
-	queue->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	queue->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (queue->event_fd < 0 || queue->epoll_fd < 0 ||
-	    epoll_ctl(queue->epoll_fd, EPOLL_CTL_ADD, queue->event_fd, &event))
-		return dnd_fail_errno(queue->ctx, errno, "the queue has no descriptor");
-	rc = io_uring_register_eventfd(&queue->ring.uring, queue->event_fd);
-	if (rc)
+	if (rc < 0)
 		return dnd_fail_errno(queue->ctx, -rc, "the queue has no descriptor");
+	queue->event_fd = rc;
+	queue->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (queue->epoll_fd < 0 || epoll_ctl(queue->epoll_fd, EPOLL_CTL_ADD, queue->event_fd, &event))
+		return dnd_fail_errno(queue->ctx, errno, "the queue has no descriptor");
 	for (size_t i = 0; i < queue->registration_count; i++)
 		if (queue->registrations[i].memory)
 			dnd_queue_watch(queue, queue->registrations[i].memory, true);

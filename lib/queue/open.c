@@ -40,7 +40,11 @@ static int open_ring(struct donard_queue *queue)
 	bool commands = queue->options.flags & DONARD_QUEUE_PASSTHROUGH;
 	int rc = dnd_ring_open(&queue->ring, queue->options.depth, DND_SLOTS_MAX, commands);
 
-	return rc ? dnd_fail_uring(queue->ctx, -rc) : 0;
+	if (rc)
+		return dnd_fail_uring(queue->ctx, -rc, commands);
+	if (queue->ring.aio)
+		dnd_uring_refusal(queue->ring.refused, &queue->refusal);
+	return 0;
 }
 
 static int open_queue(struct donard_queue *queue, const struct donard_queue_options *options)
@@ -157,6 +161,7 @@ DND_PUBLIC int donard_queue_info(const struct donard_queue *queue, struct donard
 	if (info->size < sizeof(info->size))
 		return -EINVAL;
 	found.depth = queue->options.depth;
+	found.no_io_uring = queue->refusal.cause;
 	found.in_flight = queue->working + queue->done_count + dnd_sources_working(queue) + dnd_sources_done(queue);
 	dnd_struct_give(info, &found, sizeof(found));
 	return 0;

@@ -130,6 +130,7 @@ struct donard_queue {
 	uint64_t owner;			/* thread.c */
 	unsigned int process;
 	struct dnd_ring ring;
+	struct dnd_uring_refusal refusal;	/* empty, unless the ring goes by Linux AIO */
 	struct dnd_queue_request *requests;	/* as many as the depth */
 	struct dnd_queue_request *idle;
 	struct dnd_part *idle_parts;

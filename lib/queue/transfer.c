@@ -335,8 +335,8 @@ void dnd_queue_reap(struct donard_queue *queue)
 /* The failures of the ring itself, which no request has. */
 int dnd_queue_ring_failed(struct donard_queue *queue, int rc)
 {
-	return dnd_fail(queue->ctx, DND_E_SYSTEM, "the queue's io_uring failed (%s). Close the queue, and open "
-			"another one.", strerror(-rc));
+	return dnd_fail(queue->ctx, DND_E_SYSTEM, "the queue's %s failed (%s). Close the queue, and open "
+			"another one.", queue->ring.aio ? "Linux AIO" : "io_uring", strerror(-rc));
 }
 
 int dnd_queue_drain(struct donard_queue *queue, const struct dnd_queue_registration *registration)

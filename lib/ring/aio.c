@@ -12,44 +12,91 @@
 struct dnd_aio {
 	aio_context_t context;
 	unsigned int entries;
-	struct iocb *blocks;		/* of what was prepared; the kernel keeps no reference to them */
+	struct iocb *blocks;		/* of one call; the kernel keeps no reference to them */
 	struct iocb **list;
-	unsigned int prepared;
+	struct dnd_io *first, *last;	/* prepared, and not the kernel's yet */
+	bool full;			/* some of these were to be handed over */
 	unsigned int in_flight;
 	struct io_event *events;	/* that have come, and were not taken yet */
-	unsigned int first, count;
+	unsigned int at, count;
 };
 
-int dnd_aio_open(struct dnd_aio **aio_out, unsigned int entries)
+/* The machine has a number of them, which others use, too; what has no room waits here. */
+static int set_up(struct dnd_aio *aio, unsigned int entries)
+{
+	for (aio->entries = entries; aio->entries; aio->entries /= 2) {
+		if (!syscall(SYS_io_setup, aio->entries, &aio->context))
+			return 0;
+		if (errno != EAGAIN)
+			break;
+	}
+	return -errno;
+}
+
+int dnd_aio_open(struct dnd_ring *ring, unsigned int entries)
 {
 	struct dnd_aio *aio = calloc(1, sizeof(*aio));
 	int rc = -ENOMEM;
 
 	if (!aio)
 		return rc;
-	aio->entries = entries;
 	aio->blocks = calloc(entries, sizeof(*aio->blocks));
 	aio->list = calloc(entries, sizeof(struct iocb *));
 	aio->events = calloc(entries, sizeof(*aio->events));
 	if (aio->blocks && aio->list && aio->events)
-		rc = syscall(SYS_io_setup, entries, &aio->context) ? -errno : 0;
+		rc = set_up(aio, entries);
 	if (rc) {
 		dnd_aio_close(aio);
 		return rc;
 	}
-	*aio_out = aio;
+	for (unsigned int i = 0; i < entries; i++)
+		aio->list[i] = &aio->blocks[i];
+	ring->aio = aio;
 	return 0;
 }
 
 void dnd_aio_close(struct dnd_aio *aio)
 {
 	if (aio->context)
-		syscall(SYS_io_destroy, aio->context);
+		syscall(SYS_io_destroy, aio->context);	/* in the child of a fork() there is none of that number */
 	free(aio->blocks);
 	free(aio->list);
 	free(aio->events);
 	free(aio);
 }
+
+/* ---- what was prepared ---- */
+
+void dnd_aio_prepare(struct dnd_aio *aio, struct dnd_io *io)
+{
+	io->next = NULL;
+	io->previous = aio->last;
+	*(aio->last ? &aio->last->next : &aio->first) = io;
+	aio->last = io;
+	io->prepared = true;
+}
+
+static void unlink_io(struct dnd_aio *aio, struct dnd_io *io)
+{
+	*(io->previous ? &io->previous->next : &aio->first) = io->next;
+	*(io->next ? &io->next->previous : &aio->last) = io->previous;
+	io->prepared = false;
+}
+
+bool dnd_aio_take_back(struct dnd_aio *aio, struct dnd_io *io)
+{
+	if (!io->prepared)
+		return false;
+	unlink_io(aio, io);
+	return true;
+}
+
+bool dnd_aio_is_full(const struct dnd_aio *aio)
+{
+	return aio->full && aio->first;
+}
+
+/* ---- to the kernel ---- */
 
 static unsigned int operation_of(const struct dnd_io *io)
 {
@@ -63,86 +110,97 @@ static unsigned int operation_of(const struct dnd_io *io)
 	}
 }
 
-void dnd_aio_prepare(struct dnd_aio *aio, struct dnd_io *io)
+static void describe(struct iocb *block, const struct dnd_io *io, int event_fd)
 {
-	struct iocb *block = &aio->blocks[aio->prepared];
-
 	memset(block, 0, sizeof(*block));
 	block->aio_data = (uintptr_t)io;
 	block->aio_lio_opcode = (uint16_t)operation_of(io);
 	block->aio_fildes = (uint32_t)io->fd;
-	if (io->kind != DND_IO_FLUSH) {
-		block->aio_buf = (uintptr_t)io->memory + io->moved_bytes;
-		block->aio_nbytes = io->length_bytes - io->moved_bytes;
-		block->aio_offset = (int64_t)(io->offset_bytes + io->moved_bytes);
-	}
-	aio->list[aio->prepared] = block;
-	aio->prepared++;
+	block->aio_flags = IOCB_FLAG_RESFD;
+	block->aio_resfd = (uint32_t)event_fd;
+	if (io->kind == DND_IO_FLUSH)
+		return;
+	block->aio_buf = (uintptr_t)io->memory + io->moved_bytes;
+	block->aio_nbytes = io->length_bytes - io->moved_bytes;
+	block->aio_offset = (int64_t)(io->offset_bytes + io->moved_bytes);
 }
 
-/* The first @count of what was prepared are the kernel's, or done. */
-static void forget(struct dnd_aio *aio, unsigned int count)
+/* As many as there is room for. */
+static unsigned int describe_all(struct dnd_aio *aio, int event_fd)
 {
-	aio->prepared -= count;
-	memmove(aio->blocks, aio->blocks + count, aio->prepared * sizeof(*aio->blocks));
+	unsigned int count = 0;
+
+	for (struct dnd_io *io = aio->first; io && count < aio->entries - aio->in_flight; io = io->next)
+		describe(&aio->blocks[count++], io, event_fd);
+	return count;
 }
 
-/* Events come behind those that are there. */
-static void make_room(struct dnd_aio *aio)
+/* The error is the first one's own: nothing of it is in flight. */
+static void lose_first(struct dnd_ring *ring, int error_number)
 {
-	memmove(aio->events, aio->events + aio->first, aio->count * sizeof(*aio->events));
-	aio->first = 0;
+	struct dnd_io *io = ring->aio->first;
+
+	unlink_io(ring->aio, io);
+	io->dropped = error_number == EAGAIN;
+	/* As many fit as were asked for: so it is memory that lacks, and not room. */
+	dnd_ring_lose(ring, io, error_number == EAGAIN ? -ENOMEM : -error_number);
 }
 
-static void add_event(struct dnd_aio *aio, uint64_t data, int64_t result)
+static void hand_over(struct dnd_ring *ring)
 {
-	make_room(aio);
-	aio->events[aio->count++] = (struct io_event){ .data = data, .res = result };
-}
+	struct dnd_aio *aio = ring->aio;
+	unsigned int count;
 
-/* An error is the first block's own: nothing of it is in flight. */
-static void hand_over(struct dnd_aio *aio)
-{
-	while (aio->prepared) {
-		long taken = syscall(SYS_io_submit, aio->context, (long)aio->prepared, aio->list);
+	while ((count = describe_all(aio, ring->event_fd))) {
+		long taken = syscall(SYS_io_submit, aio->context, (long)count, aio->list);
 
 		if (taken < 0 && errno == EINTR)
 			continue;
 		if (taken <= 0) {
-			/* As many fit as were asked for: so it is memory that lacks, and not room. */
-			add_event(aio, aio->blocks[0].aio_data, taken < 0 && errno != EAGAIN ? -errno : -ENOMEM);
-			taken = 1;
-		} else {
-			aio->in_flight += (unsigned int)taken;
+			lose_first(ring, taken < 0 ? errno : EAGAIN);
+			continue;
 		}
-		forget(aio, (unsigned int)taken);
+		aio->in_flight += (unsigned int)taken;
+		while (taken--)
+			unlink_io(aio, aio->first);
 	}
+	aio->full = aio->first;
 }
 
-int dnd_aio_enter(struct dnd_aio *aio, unsigned int wait_for)
-{
-	long got;
+/* ---- from the kernel ---- */
 
-	hand_over(aio);
-	if (!aio->in_flight || aio->count >= wait_for)
-		return 0;
-	make_room(aio);
-	got = syscall(SYS_io_getevents, aio->context, (long)dnd_min(wait_for - aio->count, aio->in_flight),
-		      (long)(aio->entries - aio->count), aio->events + aio->count, NULL);
+static int get_events(struct dnd_aio *aio, unsigned int least, const struct __kernel_timespec *timeout)
+{
+	long got = syscall(SYS_io_getevents, aio->context, (long)least, (long)aio->entries, aio->events, timeout);
+
 	if (got < 0)
-		return errno == EINTR ? 0 : -errno;
-	aio->count += (unsigned int)got;
+		return -errno;
+	aio->at = 0;
+	aio->count = (unsigned int)got;
 	aio->in_flight -= (unsigned int)got;
-	return 0;
+	return got || !least ? 0 : -ETIME;
+}
+
+int dnd_aio_enter(struct dnd_ring *ring, unsigned int wait_for, const struct __kernel_timespec *timeout)
+{
+	struct dnd_aio *aio = ring->aio;
+
+	hand_over(ring);
+	if (!wait_for || ring->lost || aio->count || !aio->in_flight)
+		return 0;
+	/* What has no room yet goes as soon as there is some. */
+	return get_events(aio, aio->full ? 1 : dnd_min(wait_for, aio->in_flight), timeout);
 }
 
 struct dnd_io *dnd_aio_next(struct dnd_aio *aio, int *got)
 {
-	const struct io_event *event = &aio->events[aio->first];
+	const struct io_event *event;
 
+	if (!aio->count && aio->in_flight)
+		get_events(aio, 0, NULL);
 	if (!aio->count)
 		return NULL;
-	aio->first++;
+	event = &aio->events[aio->at++];
 	aio->count--;
 	*got = (int)event->res;
 	return (struct dnd_io *)(uintptr_t)event->data;

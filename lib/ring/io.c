@@ -5,56 +5,6 @@
 #include "ring/aio.h"
 
 #define TRIES		1000
-#define COMMAND_FLAGS	(IORING_SETUP_SQE128 | IORING_SETUP_CQE32)
-
-/* Completions are handled where they are asked for; old kernels lack the flags. */
-static int open_uring(struct io_uring *uring, unsigned int entries, unsigned int flags)
-{
-	int rc = io_uring_queue_init(entries, uring, flags | IORING_SETUP_SINGLE_ISSUER |
-				     IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_TASKRUN_FLAG |
-				     IORING_SETUP_SUBMIT_ALL);
-
-	return rc == -EINVAL ? io_uring_queue_init(entries, uring, flags) : rc;
-}
-
-int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slots, bool commands)
-{
-	int rc = open_uring(&ring->uring, entries, commands ? COMMAND_FLAGS : 0);
-
-	if (rc)
-		return rc;
-	ring->open = true;
-	if (slots && !io_uring_register_buffers_sparse(&ring->uring, slots))
-		ring->slots.count = slots;
-	return 0;
-}
-
-int dnd_ring_open_aio(struct dnd_ring *ring, unsigned int entries)
-{
-	int rc = dnd_aio_open(&ring->aio, entries);
-
-	ring->open = !rc;
-	return rc;
-}
-
-/*
- * Exiting the ring also gives back the pins of the fixed buffers, but some time after:
- * it was seen to be too late for the next copy, and never to come while a debugger
- * keeps the process stopped.
- */
-void dnd_ring_close(struct dnd_ring *ring)
-{
-	if (!ring->open)
-		return;
-	ring->open = false;
-	if (ring->aio) {
-		dnd_aio_close(ring->aio);
-		return;
-	}
-	if (ring->slots.count)
-		io_uring_unregister_buffers(&ring->uring);
-	io_uring_queue_exit(&ring->uring);
-}
 
 static void prepare_command(struct io_uring_sqe *sqe, const struct dnd_io *io, int index,
 			    uint8_t *memory)
@@ -111,15 +61,6 @@ static inline struct io_uring_sqe *entry_of(struct dnd_ring *ring)
 	return sqe ? sqe : make_room(ring);
 }
 
-/* It has no entry in the ring that a cancel could take back. */
-static void lose(struct dnd_ring *ring, struct dnd_io *io, int error)
-{
-	io->dropped = true;
-	io->error = error;
-	io->next_lost = ring->lost;
-	ring->lost = io;
-}
-
 static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 {
 	struct io_uring_sqe *sqe;
@@ -133,7 +74,9 @@ static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 	rc = io->generic ? dnd_generic_check(io->generic, io->kind == DND_IO_WRITE) : 0;
 	sqe = rc ? NULL : entry_of(ring);
 	if (!sqe) {
-		lose(ring, io, rc ? rc : ring->error);
+		/* It has no entry in the ring that a cancel could take back. */
+		io->dropped = true;
+		dnd_ring_lose(ring, io, rc ? rc : ring->error);
 		return;
 	}
 	io->entry = ring->uring.sq.sqe_tail - 1;
@@ -174,11 +117,23 @@ static bool drop(struct dnd_ring *ring, struct dnd_io *io)
 	return true;
 }
 
+static void cancel_aio(struct dnd_ring *ring, struct dnd_io *io)
+{
+	if (!dnd_aio_take_back(ring->aio, io))
+		return;
+	io->dropped = true;
+	dnd_ring_lose(ring, io, -ECANCELED);
+}
+
 void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io)
 {
 	struct io_uring_sqe *sqe;
 
 	io->stops = true;
+	if (ring->aio) {
+		cancel_aio(ring, io);
+		return;
+	}
 	if (io->dropped || drop(ring, io))
 		return;
 	sqe = entry_of(ring);
@@ -194,7 +149,7 @@ static int hand_over(struct dnd_ring *ring)
 	int rc = 0;
 
 	if (ring->aio)
-		return dnd_aio_enter(ring->aio, 0);
+		return dnd_aio_enter(ring, 0, NULL);
 	for (int tries = 0; tries < TRIES && io_uring_sq_ready(&ring->uring); tries++) {
 		rc = io_uring_submit(&ring->uring);
 		if (!may_pass(rc))
@@ -210,24 +165,23 @@ int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
 	/* What was not sent is done. */
 	if (!wait_for || ring->lost)
 		return hand_over(ring);
-	if (ring->aio)
-		return dnd_aio_enter(ring->aio, wait_for);
-	rc = io_uring_submit_and_wait(&ring->uring, wait_for);
+	rc = ring->aio ? dnd_aio_enter(ring, wait_for, NULL) : io_uring_submit_and_wait(&ring->uring, wait_for);
 	return may_pass(rc) ? 0 : rc;
 }
 
 int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t timeout_ns)
 {
-	struct __kernel_timespec timeout = {
+	struct __kernel_timespec limit = {
 		.tv_sec = (long long)(timeout_ns / 1000000000), .tv_nsec = (long long)(timeout_ns % 1000000000),
 	};
+	struct __kernel_timespec *timeout = timeout_ns == UINT64_MAX ? NULL : &limit;
 	struct io_uring_cqe *cqe;
 	int rc;
 
 	if (ring->lost)
 		return hand_over(ring);
-	rc = io_uring_submit_and_wait_timeout(&ring->uring, &cqe, wait_for,
-					      timeout_ns == UINT64_MAX ? NULL : &timeout, NULL);
+	rc = ring->aio ? dnd_aio_enter(ring, wait_for, timeout) :
+			 io_uring_submit_and_wait_timeout(&ring->uring, &cqe, wait_for, timeout, NULL);
 	return rc == -EINTR || !may_pass(rc) ? rc : 0;
 }
 
@@ -299,17 +253,6 @@ static bool done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *res
 	return io->generic ? command_done(ring, io, got, result) : blocks_done(ring, io, got, result);
 }
 
-static struct dnd_io *take_lost(struct dnd_ring *ring, int64_t *result)
-{
-	struct dnd_io *io = ring->lost;
-
-	if (io) {
-		ring->lost = io->next_lost;
-		*result = io->error;
-	}
-	return io;
-}
-
 /* A completion that has come; false: none has.  *io: NULL of a request of the ring's own. */
 static bool take(struct dnd_ring *ring, struct dnd_io **io, int *got)
 {
@@ -335,9 +278,9 @@ struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result)
 	while (take(ring, &io, &got))
 		if (io && done(ring, io, got, result))
 			return io;
-	if (ring->again) {
+	if (ring->again || (ring->aio && dnd_aio_is_full(ring->aio))) {
 		ring->again = false;
 		hand_over(ring);
 	}
-	return take_lost(ring, result);
+	return ring->lost ? dnd_ring_take_lost(ring, result) : NULL;
 }

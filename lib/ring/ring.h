@@ -42,8 +42,10 @@ struct dnd_holding {
 struct dnd_ring {
 	struct io_uring uring;
 	struct dnd_aio *aio;	/* in its place, where the kernel refuses it */
+	int refused;		/* the errno with which it does, or 0 */
 	struct dnd_slots slots;
 	bool open;
+	int event_fd;		/* -1: none */
 	bool again;		/* something was started while completions are taken, and is to be handed over */
 	bool stops;		/* set by who uses it: nothing goes on, or is tried again */
 	int error;		/* the ring's own: it takes nothing any more */
@@ -65,26 +67,30 @@ struct dnd_io {
 	uint64_t moved_bytes;	/* short transfers go on */
 	uint32_t nvme_status;	/* of a command that the drive failed: type << 8 | code */
 	unsigned int entry;	/* its place in the ring */
-	struct dnd_io *next_lost;
+	struct dnd_io *next, *previous;	/* of what is prepared for Linux AIO, or next of what was lost */
 	int error;		/* why the ring did not take it */
 	unsigned int tries;	/* in a row that moved nothing */
 	bool fixed;		/* the entry names a registered buffer */
 	bool stops;		/* somebody wants it to end: it is not tried again */
 	bool dropped;		/* before the kernel saw it */
+	bool prepared;		/* for Linux AIO, and not handed over */
 };
 
 /*
- * With room for @entries at a time; more are handed over as they come.  @slots: for how many buffers.  @commands: entries
- * are large enough for NVMe commands.  -errno
+ * open.c: with room for @entries at a time; more are handed over as they come.  @slots: for how many buffers.
+ * @commands: entries are large enough for NVMe commands.  Where the kernel refuses io_uring the ring goes by Linux AIO,
+ * without slots, and is refused with @commands.  -errno
  */
 int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slots, bool commands);
-/*
- * The same by Linux AIO: for reads, writes and flushes, at most @entries in flight; no slots, no cancel, no
- * dnd_ring_enter_timed().
- */
-int dnd_ring_open_aio(struct dnd_ring *ring, unsigned int entries);
 /* Nothing is in flight. */
 void dnd_ring_close(struct dnd_ring *ring);
+/* The ring's eventfd, which each completion from now on writes to; -errno */
+int dnd_ring_event(struct dnd_ring *ring);
+
+/* lost.c: it is done with -errno, and the event told; and the next of these, of which there is one */
+void dnd_ring_lose(struct dnd_ring *ring, struct dnd_io *io, int error);
+struct dnd_io *dnd_ring_take_lost(struct dnd_ring *ring, int64_t *result);
+
 /* Prepares it; dnd_ring_enter() hands it to the kernel. */
 void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io);
 /* Of what is started between two calls of dnd_io_next(): that hands it over when nothing more is there to be taken. */
@@ -93,11 +99,11 @@ static inline void dnd_ring_hand_over_soon(struct dnd_ring *ring)
 	ring->again = true;
 }
 
-/* If no device has begun it, it ends with -ECANCELED. */
+/* If no device has begun it, it ends with -ECANCELED; by Linux AIO, if it was not handed over. */
 void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io);
 /*
- * Hands over what was prepared and waits for @wait_for completions, or for none if a request is done that was not
- * sent; 0 or -errno of the ring.
+ * Hands over what was prepared and waits for @wait_for completions, for fewer if not all have room, or for none if a
+ * request is done that was not sent; 0 or -errno of the ring.
  */
 int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for);
 /* The same, for @timeout_ns at most, UINT64_MAX: for ever.  -ETIME, -EINTR. */

@@ -64,6 +64,7 @@ class QueueInfo(Record):
     bounced_bytes: int
     registered_requests: int
     proofs: int
+    no_io_uring: str
 
 
 class _Request(NamedTuple):

@@ -247,30 +247,38 @@ doctor_of_others() {
 	finds_not not-in-group
 }
 
-# uring_is_refused REGEX COMMAND... - and that is no word about any route.
+# uring_is_refused REGEX COMMAND... - who does it is said, and routes are proven by Linux AIO.
 uring_is_refused() {
 	local regex=$1
 	shift
 	RESULT=$("$@" donard-cli doctor --json --probe) || fail "status $?: $RESULT"
 	equal "verdict" ready "$(jq -r .verdict <<<"$RESULT")"
-	equal "verdicts of pairs" yes "$(each_pair .verdict)"
-	equal "evidence" predicted "$(each_pair .evidence)"
-	equal "each way" not-tried "$(each_pair '.read.state, .write.state')"
-	matches "why" "^not probed: io_uring is refused.*$regex" "$(each_pair .read.reason)"
+	equal "evidence" proven "$(each_pair .evidence)"
+	equal "each way" proven "$(each_pair '.read.state, .write.state')"
 	matches "cause" "$regex" "$(finds no-io-uring)"
 	finds_not no-async-io
 }
 
-# Copies go by Linux AIO there, unless that is refused, too.
-doctor_without_uring() {
-	local sysctl=/proc/sys/kernel/io_uring_disabled status=0
-	uring_is_refused seccomp forbid EPERM io_uring
-	uring_is_refused seccomp forbid ENOSYS io_uring
-	RESULT=$(forbid EPERM all donard-cli doctor --json) || status=$?
+# That nothing can be tried is no word about any route.
+no_request_is_made() {
+	local status=0
+	RESULT=$(forbid "$1" all donard-cli doctor --json --probe) || status=$?
 	equal "status without AIO" 3 "$status"
 	equal "verdict without AIO" blocked "$(jq -r .verdict <<<"$RESULT")"
+	equal "verdicts of pairs" yes "$(each_pair .verdict)"
+	equal "evidence" predicted "$(each_pair .evidence)"
+	equal "each way" not-tried "$(each_pair '.read.state, .write.state')"
+	matches "why" '^not probed: io_uring is refused.*seccomp.*Linux AIO is, too' "$(each_pair .read.reason)"
 	matches "cause" 'seccomp.*Linux AIO' "$(finds no-async-io)"
 	finds_not no-io-uring
+}
+
+doctor_without_uring() {
+	local sysctl=/proc/sys/kernel/io_uring_disabled
+	uring_is_refused seccomp forbid EPERM io_uring
+	uring_is_refused seccomp forbid ENOSYS io_uring
+	no_request_is_made EPERM
+	no_request_is_made ENOSYS
 	[[ -e $sysctl ]] || return 0
 	at_end "echo 0 >$sysctl"
 	echo 2 >"$sysctl"

@@ -9,7 +9,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "engines.h"
 #include "base/base.h"
 #include "copy/engine.h"
 
@@ -67,6 +67,7 @@ static int run_engine(struct dnd_transfer *transfer)
 	assert_int_equal(rc, 0);
 	rc = dnd_engine_run(engine);
 	dnd_engine_close(engine);
+	assert_int_equal(transfer->aio, !!refused_with);
 	return rc;
 }
 
@@ -274,8 +275,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_signal_takes_part, setup, teardown),
 		cmocka_unit_test_setup_teardown(foreign_address_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(compares, setup, teardown),
+	};
+	const struct CMUnitTest by_commands[] = {	/* of which Linux AIO has none */
 		cmocka_unit_test_setup_teardown(changed_below, setup, teardown),
 	};
+	int failed = cmocka_run_group_tests_name("commands", by_commands, NULL, NULL);
 
-	return cmocka_run_group_tests_name("engine", tests, NULL, NULL);
+	return failed + run_by_both_engines(tests);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A queue that has a source: no device, no root.  Needs io_uring. */
+/* A queue that has a source: no device, no root. */
 #include <netinet/in.h>
 #include <poll.h>
 #include <pthread.h>
@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "unit.h"
+#include "engines.h"
 #include "queue/queue.h"
 
 #define REQUESTS 8
@@ -403,5 +403,5 @@ int main(void)
 		test(signal_ends_the_wait),
 	};
 
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return run_by_both_engines(tests);
 }
