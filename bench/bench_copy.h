@@ -53,6 +53,8 @@ struct bench_method {
 
 extern const struct bench_method bench_methods[];	/* ends with a NULL name */
 const struct bench_method *bench_find_method(const char *name);
+/* donard's own report says that the kernel refused io_uring. */
+bool bench_went_by_aio(const char *report);
 
 /* plain.c: what people write who do not know peer-to-peer memory; the report goes to stdout */
 int bench_plain_copy(const void *piece);	/* O_DIRECT read into DRAM, memcpy into the BAR; or back */

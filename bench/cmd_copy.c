@@ -60,6 +60,7 @@ struct run {
 	struct cli_job jobs[2 * BENCH_THREADS_MAX];
 	int reports[BENCH_THREADS_MAX];
 	size_t job_count;
+	bool aio;	/* the requests of one went by Linux AIO */
 };
 
 static struct bench_piece piece_of(const struct bench *bench, const struct point *point, uint64_t index)
@@ -99,7 +100,7 @@ static int prepare(const struct bench *bench, const struct point *point, struct 
 }
 
 /* The slowest thread's, or -1. */
-static double reported_seconds(const struct point *point, const struct run *run)
+static double reported_seconds(const struct point *point, struct run *run)
 {
 	static char report[REPORT_BYTES];
 	double longest = -1, seconds;
@@ -108,6 +109,7 @@ static double reported_seconds(const struct point *point, const struct run *run)
 	for (uint64_t i = 0; i < point->threads; i++) {
 		length = pread(run->reports[i], report, sizeof(report) - 1, 0);
 		report[length > 0 ? length : 0] = '\0';
+		run->aio |= bench_went_by_aio(report);
 		seconds = point->method->seconds(report);
 		if (seconds < 0)
 			return -1;
@@ -183,7 +185,15 @@ static int method_failed(const struct bench *bench, const struct point *point, c
 	return cli_fail_text(bench->cli, EXIT_FAILED, "method-failed", text);
 }
 
-static int add_sample(const struct bench *bench, const struct point *point, const struct run *run,
+/* Of one round: the others are no different. */
+static void say_aio(const struct point *point)
+{
+	if (!point->round)
+		bench_say("%s: the kernel refuses io_uring, so its requests go by Linux AIO (\"aio\" in the samples)",
+			  point->method->name);
+}
+
+static int add_sample(const struct bench *bench, const struct point *point, struct run *run,
 		      const struct cli_job_usage *usage, const struct donard_measurement *measurement)
 {
 	struct json_object *sample;
@@ -197,6 +207,9 @@ static int add_sample(const struct bench *bench, const struct point *point, cons
 	cli_add_double(sample, "seconds", seconds < 0 ? NAN : seconds);
 	cli_add_job_usage(sample, usage);
 	json_object_object_add(sample, "verified", verified(bench, point, &wrong));
+	json_object_object_add(sample, "aio", json_object_new_boolean(run->aio));
+	if (run->aio)
+		say_aio(point);
 	if (bench->meter)
 		bench_add_measured(sample, measurement);
 	bench_add_sample(bench->model, sample);

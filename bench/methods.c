@@ -113,6 +113,11 @@ static double own_seconds(const char *report)
 	return field(report, "seconds");
 }
 
+bool bench_went_by_aio(const char *report)
+{
+	return field(report, "aio") > 0;
+}
+
 /* ---- plain programs ---- */
 
 static int plain(const struct bench_piece *piece, int output_fd, struct bench_command *command)

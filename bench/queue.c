@@ -118,6 +118,7 @@ static int move(struct load *load)
 
 static int run(const struct bench_piece *piece, bool registers)
 {
+	struct donard_queue_info info = { .size = sizeof(info), .no_io_uring = "" };
 	struct load load = { .piece = piece };
 	char text[CLI_ERROR_BYTES];
 	double start;
@@ -126,6 +127,8 @@ static int run(const struct bench_piece *piece, bool registers)
 	if (rc)
 		return rc;
 	rc = set_up(&load, registers);
+	if (!rc)
+		rc = donard_queue_info(load.queue, &info);
 	start = cli_now_seconds();
 	if (!rc)
 		rc = move(&load);
@@ -133,7 +136,8 @@ static int run(const struct bench_piece *piece, bool registers)
 		dprintf(STDERR_FILENO, "%s: %s\n", cli_name,
 			cli_in_options(donard_error(load.ctx), text, sizeof(text)));
 	else
-		dprintf(STDOUT_FILENO, "{\"seconds\":%.9f}\n", cli_now_seconds() - start);
+		dprintf(STDOUT_FILENO, "{\"seconds\":%.9f,\"aio\":%s}\n", cli_now_seconds() - start,
+			*info.no_io_uring ? "true" : "false");
 	if (!rc && is_gpu(&load))
 		rc = bench_gpu_check(&load.gpu, piece, load.last_place);
 	donard_queue_close(load.queue);

@@ -166,6 +166,18 @@ gpu_by_each_way() {
 		--block-sizes 64K --queue-depths 1,4
 }
 
+# What went by Linux AIO is not taken for what io_uring costs.
+without_uring() {
+	local -a few=(--size 1M --block-sizes 64K --queue-depths 4 --rounds 1 --methods "donard,queue,queue-registered,dd")
+	local filter='[.samples[] | select(.aio) | .method] | unique'
+	RESULT=$(forbid EPERM io_uring donard-cli bench copy "$LAB_ALPHA" p2pmem0 "${few[@]}" --json 2>"$WORK/err") ||
+		fail "status $?: $(cat "$WORK/err")"
+	equal "methods by Linux AIO" '["donard","queue","queue-registered"]' "$(jq -c "$filter" <<<"$RESULT")"
+	matches "what is said" 'queue: the kernel refuses io_uring' "$(cat "$WORK/err")"
+	bench copy "$LAB_ALPHA" p2pmem0 "${few[@]}"
+	equal "methods by Linux AIO, where io_uring is allowed" '[]' "$(jq -c "$filter" "$WORK/json")"
+}
+
 bad_gpu() {
 	exits 1 'no region of a GPU.*region add --kind gpu-nvidia' donard-cli bench queue "$LAB_ALPHA" gpu:0
 	with_gpu_region
@@ -388,6 +400,7 @@ else
 	t "setup, persistent bytes stay" persistent_bytes_stay
 	t "setup, bad input" bad_input
 	t "setup, a signal" stops_cleanly
+	t "copy, without io_uring" without_uring
 	t "queue on a GPU, by each way" gpu_by_each_way
 	t "queue on a GPU, bad input" bad_gpu
 	t "table1 in one machine, payload" bar_keeps_its_bytes_out
