@@ -53,14 +53,22 @@ static int64_t finish(struct cuf_engine *engine, uint64_t bytes)
 	return done.result;
 }
 
-static int need_queue(struct cuf_engine *engine)
+static int open_queue(struct cuf_engine *engine)
 {
-	int rc = engine->queue ? 0 : donard_queue_open(engine->ctx, NULL, &engine->queue);
+	struct donard_queue_info info = { .size = sizeof(info) };
+	int rc = donard_queue_open(engine->ctx, NULL, &engine->queue);
 
 	if (rc)
 		cuf_log(CUF_LOG_ERROR, "this thread can neither read nor write straight: %s",
 			donard_error(engine->ctx));
+	else if (!donard_queue_info(engine->queue, &info) && *info.no_io_uring)
+		cuf_log(CUF_LOG_WARN, "requests go by Linux AIO, as io_uring is refused: %s", info.no_io_uring);
 	return rc;
+}
+
+static int need_queue(struct cuf_engine *engine)
+{
+	return engine->queue ? 0 : open_queue(engine);
 }
 
 int64_t cuf_engine_move(struct cuf_engine *engine, bool writes, const struct cuf_use *use,

@@ -33,6 +33,13 @@ on_a_drive() {
 	runs host "$LAB_ALPHA"
 }
 
+# The same by Linux AIO. The sample sets the log's level to WARN.
+without_uring() {
+	with_file_system ext4
+	must '{}' forbid EPERM io_uring cufile_sample host /mnt/fs/cufile
+	matches "the log" 'go by Linux AIO.*seccomp' "$(cat "$WORK/cufile.log")"
+}
+
 # The largest stage is smaller than what is read, and polled for.
 with_settings() {
 	with_file_system ext4
@@ -142,6 +149,7 @@ packaged "on xfs" on_a_file xfs
 packaged "on a drive" on_a_drive
 packaged "on a file of md" on_md runs host /mnt/fs/cufile
 packaged "on device-mapper" on_dm
+packaged "without io_uring" without_uring
 packaged "with other settings" with_settings
 packaged "a mounted drive" mounted_drive
 packaged "a mapping of a region" foreign_memory generic
