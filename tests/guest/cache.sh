@@ -44,6 +44,12 @@ group_commit() {
 	((after - before < 256)) || fail "barriers of 256 writes, 16 in flight: expected fewer than 256, seen $((after - before))"
 }
 
+# without_uring FUNCTION... - of the server, as in most containers.
+without_uring() {
+	SERVE_BY=(forbid EPERM io_uring)
+	"$@"
+}
+
 # The drive pulls the bytes out of the PMR: none of the payload comes from DRAM.
 destages_straight() {
 	fresh --no-cleaner --high 90
@@ -364,6 +370,7 @@ no_server() {
 core t "acknowledged: after a barrier, before any drive command" acknowledged
 t "acknowledged: in groups" group_commit
 core t "destage: straight out of the PMR" destages_straight
+t "destage: without io_uring" without_uring destages_straight
 t "destage: newest bytes alone" coalesces
 t "destage: more than the log holds" back_pressure
 t "destage: while nobody writes" cleaner

@@ -7,9 +7,12 @@
 # shellcheck source=helpers/examples.sh
 . helpers/examples.sh
 
+# The interpreter, and what runs it.
+PYTHON=(python3)
+
 binding() {
 	local said status=0
-	said=$(python3 python/binding.py "$@" 2>&1) || status=$?
+	said=$("${PYTHON[@]}" python/binding.py "$@" 2>&1) || status=$?
 	equal "status of binding.py $*, which said: $said" 0 "$status"
 	within 10 region_is_free p2pmem0
 }
@@ -21,6 +24,12 @@ with_data() {
 of_drive() {
 	with_data
 	binding "$1" "$LAB_ALPHA" "${@:2}"
+}
+
+# without_uring FUNCTION... - as in most containers.
+without_uring() {
+	local -a PYTHON=(forbid EPERM io_uring python3)
+	"$@"
 }
 
 # journalled data goes through the page cache.
@@ -35,7 +44,7 @@ refused() {
 # region_ends TOUCH STATUS SAID - the status that the program ends with, and its last word, when its region is removed.
 region_ends() {
 	local pid status=0
-	python3 python/binding.py until_the_end "$1" >"$WORK/seen" 2>"$WORK/err" &
+	"${PYTHON[@]}" python/binding.py until_the_end "$1" >"$WORK/seen" 2>"$WORK/err" &
 	pid=$!
 	at_end "kill -KILL $pid 2>/dev/null"
 	within 60 grep -qx ready "$WORK/seen"
@@ -47,11 +56,11 @@ region_ends() {
 }
 
 notebook_py() {
-	python3 "$EXAMPLES/notebook.py" "$@"
+	"${PYTHON[@]}" "$EXAMPLES/notebook.py" "$@"
 }
 
 event_loop_py() {
-	python3 "$EXAMPLES/event-loop.py" "$@"
+	"${PYTHON[@]}" "$EXAMPLES/event-loop.py" "$@"
 }
 
 # The sum of the bytes, by Python's own arithmetic.
@@ -82,6 +91,9 @@ core t "lists what the command lists" binding lists
 t "numpy sees device memory" of_drive buffer "$WORK/data"
 t "a dma-buf is the same memory" binding imported
 core t "reads in flight" of_drive in_flight "$WORK/data"
+t "reads in flight, without io_uring" without_uring of_drive in_flight "$WORK/data" seccomp
+t "copies as the command does, without io_uring" without_uring of_drive copies
+t "example event-loop.py, without io_uring" without_uring event_loop
 t "copies as the command does" of_drive copies
 core t "a refusal is that of a copy" refused
 t "example notebook.py" notebook

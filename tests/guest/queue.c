@@ -423,6 +423,45 @@ static void into_holes(void)
 	EQUAL(DONARD_EVIDENCE_PREDICTED, got[0].evidence);
 }
 
+static void mapper(const char *act)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "dmsetup %s --noudevsync %s", act, argument);
+	EQUAL(0, system(command));
+}
+
+/* The device of device-mapper in the argument stands still: a wait ends with its time, and the request with the device's. */
+static void stalled(void)
+{
+	GOES(donard_queue_read(queue, file, 0, memory, 0, 4096, NULL));
+	complete(1, 4096, DONARD_ROUTE_SWITCH, 0);
+	mapper("suspend");
+	GOES(donard_queue_read(queue, file, 0, memory, 0, 4096, got));
+	EQUAL(0, donard_queue_wait(queue, 1, 100000000, got, 64));
+	EQUAL(0, donard_queue_poll(queue, got, 64));
+	EQUAL(1, donard_queue_cancel(queue, got));
+	EQUAL(0, donard_queue_wait(queue, 1, 0, got, 64));
+	mapper("resume");
+	EQUAL(1, donard_queue_wait(queue, 1, -1, got, 64));
+	if (got[0].result != -ECANCELED || *counts().no_io_uring)
+		EQUAL(4096, got[0].result);
+}
+
+/* Below forbid(): the same by Linux AIO, and what that lacks is refused by name. */
+static void without_uring(void)
+{
+	const struct donard_queue_options options = { .size = sizeof(options), .flags = DONARD_QUEUE_PASSTHROUGH };
+	struct donard_queue *none;
+
+	CHECK(strstr(counts().no_io_uring, "seccomp"));
+	EQUAL(0, donard_queue_register(queue, memory));
+	there_and_back(0);
+	event_loop();
+	EQUAL(-EOPNOTSUPP, donard_queue_open(ctx, &options, &none));
+	CHECK(strstr(donard_error(ctx), "io_uring is refused") && strstr(donard_error(ctx), "PASSTHROUGH"));
+}
+
 static const struct named_test tests[] = {
 	{ "straight", straight },
 	{ "registered", registered },
@@ -432,6 +471,8 @@ static const struct named_test tests[] = {
 	{ "event-loop", event_loop },
 	{ "two-threads", two_threads },
 	{ NULL, NULL },
+	{ "without-io-uring", without_uring },
+	{ "stalled", stalled },
 	{ "passthrough", passthrough },
 	{ "as-a-copy", as_a_copy },
 	{ "changed-below", changed_below },

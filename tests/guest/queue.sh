@@ -5,12 +5,21 @@
 # shellcheck source=removal.sh
 . ./removal.sh
 
+# The program, and what runs it.
+QUEUE=(queue)
 REGISTERS=
 can fixed-buffers && REGISTERS=registers
 
+# without_uring FUNCTION... - its queues go by Linux AIO.
+without_uring() {
+	local REGISTERS=
+	local -a QUEUE=(forbid EPERM io_uring queue)
+	"$@"
+}
+
 of_queue() {
 	data_on_alpha $((8 * MIB))
-	queue "$1" "$LAB_ALPHA" "$REGISTERS"
+	"${QUEUE[@]}" "$1" "$LAB_ALPHA" "$REGISTERS"
 	within 10 region_is_free p2pmem0
 }
 
@@ -18,7 +27,7 @@ on_a_file() {
 	with_file_system ext4
 	random_file /mnt/fs/queue $((8 * MIB))
 	sync /mnt/fs/queue
-	queue "$1" /mnt/fs/queue "$REGISTERS"
+	"${QUEUE[@]}" "$1" /mnt/fs/queue "$REGISTERS"
 	within 10 region_is_free p2pmem0
 }
 
@@ -26,7 +35,7 @@ on_a_file() {
 counted() {
 	data_on_alpha $((8 * MIB))
 	watch_dma
-	queue straight "$LAB_ALPHA"
+	"${QUEUE[@]}" straight "$LAB_ALPHA"
 	seen_dma
 	# The proof reads its block twice; that of a write reads back before and after, and puts back what it overwrote.
 	exactly "drive reads that went to the BAR" $((2 * MIB + 2 * 512 + 3 * 512)) "$(dma read gpu)"
@@ -41,7 +50,7 @@ refused_file() {
 	touch /mnt/fs/journalled
 	chattr +j /mnt/fs/journalled
 	random_file /mnt/fs/journalled $((8 * MIB))
-	queue as-a-copy /mnt/fs/journalled >"$WORK/said" || fail "$(cat "$WORK/said")"
+	"${QUEUE[@]}" as-a-copy /mnt/fs/journalled >"$WORK/said" || fail "$(cat "$WORK/said")"
 	matches "what both say" '^bounces .*would go through DRAM' "$(cat "$WORK/said")"
 }
 
@@ -50,7 +59,26 @@ becomes_journalled() {
 	with_file_system ext4 "$LAB_BETA" nodelalloc
 	random_file /mnt/fs/file $((8 * MIB))
 	sync /mnt/fs/file
-	queue no-longer-direct /mnt/fs/file "chattr +j /mnt/fs/file"
+	"${QUEUE[@]}" no-longer-direct /mnt/fs/file "chattr +j /mnt/fs/file"
+}
+
+on_a_stalled_drive() {
+	modprobe -q dm-mod
+	printf '0 16384 linear %s 2048\n' "$LAB_ALPHA" |
+		dmsetup create queue --noudevsync >"$WORK/dmsetup" 2>&1 || fail "dmsetup: $(cat "$WORK/dmsetup")"
+	at_end "dmsetup resume --noudevsync queue; dmsetup remove --noudevsync queue"
+	"${QUEUE[@]}" stalled "/dev/dm-$(dmsetup info --noheadings -c -o minor queue)" queue
+}
+
+# Of what Linux AIO may have in flight on this machine, others have nearly all, or all.
+few_contexts() {
+	local limit=/proc/sys/fs/aio-max-nr used
+	used=$(</proc/sys/fs/aio-nr)
+	at_end "echo $(<$limit) >$limit"
+	echo $((used + 3)) >$limit
+	of_queue straight
+	echo "$used" >$limit
+	exits 1 'io_uring is refused.*fs\.aio-max-nr' "${QUEUE[@]}" straight "$LAB_ALPHA"
 }
 
 # ends_with WHAT TEST COMMAND... - when the command takes the region away the program ends by itself, and says WHAT.
@@ -58,7 +86,7 @@ ends_with() {
 	local what=$1 test=$2 pid
 	shift 2
 	data_on_alpha $((8 * MIB))
-	queue "$test" "$LAB_ALPHA" "$REGISTERS" >"$WORK/seen" 2>"$WORK/err" &
+	"${QUEUE[@]}" "$test" "$LAB_ALPHA" "$REGISTERS" >"$WORK/seen" 2>"$WORK/err" &
 	pid=$!
 	at_end "kill -KILL $pid 2>/dev/null"
 	within 60 grep -qx ready "$WORK/seen"
@@ -80,7 +108,7 @@ drive_unplugged() {
 killed() {
 	local pid
 	data_on_alpha $((8 * MIB))
-	queue until-the-end "$LAB_ALPHA" "$REGISTERS" >"$WORK/seen" &
+	"${QUEUE[@]}" until-the-end "$LAB_ALPHA" "$REGISTERS" >"$WORK/seen" &
 	pid=$!
 	within 60 grep -qx ready "$WORK/seen"
 	kill -KILL "$pid"
@@ -92,6 +120,21 @@ killed() {
 for name in $(queue --list); do
 	core t "$name" of_queue "$name"
 done
+core t "without io_uring" without_uring of_queue without-io-uring
+for name in $(queue --list); do
+	t "without io_uring: $name" without_uring of_queue "$name"
+done
+t "without io_uring: straight on a file" without_uring on_a_file straight
+t "without io_uring: every byte counted" without_uring counted
+t "without io_uring: a refusal is that of a copy" without_uring refused_file
+t "without io_uring: a file that becomes journalled" without_uring becomes_journalled
+t "without io_uring: killed in traffic" without_uring killed
+t "without io_uring: a drive that stands still" without_uring on_a_stalled_drive
+t "without io_uring: few requests left" without_uring few_contexts
+lt "without io_uring: the region is removed in traffic" without_uring ends_with region-gone until-the-end \
+	donard-cli region remove p2pmem0
+lt "without io_uring: the region is removed from an idle queue" without_uring ends_with ended idle-until-the-end \
+	donard-cli region remove p2pmem0
 core t "straight on a file" on_a_file straight
 t "registered on a file" on_a_file registered
 t "bounced-by-leave on a file" on_a_file bounced-by-leave
@@ -100,6 +143,7 @@ core t "every byte counted" counted
 core t "a refusal is that of a copy" refused_file
 core t "a file that becomes journalled" becomes_journalled
 t "killed in traffic" killed
+t "a drive that stands still" on_a_stalled_drive
 core lt "the region is removed in traffic" ends_with region-gone until-the-end donard-cli region remove p2pmem0
 lt "the drive is unplugged in traffic" drive_unplugged
 lt "the region is removed from an idle queue" ends_with ended idle-until-the-end donard-cli region remove p2pmem0

@@ -86,7 +86,7 @@ def imported():
             equal("code", "bad-name", error.code)
 
 
-def in_flight(drive, path):
+def in_flight(drive, path, refused_by=""):
     with donard.Context() as context, context.open(drive) as file, context.queue(depth=16) as queue:
         memory = context.alloc("p2pmem0", 4 * MIB)
         registered = queue.register(memory)
@@ -104,6 +104,8 @@ def in_flight(drive, path):
             equal("bytes", True, memory.read() == data.read(4 * MIB))
         equal("bounced", 0, queue.info().bounced_bytes)
         equal("proofs", 1, queue.info().proofs)
+        why = queue.info().no_io_uring
+        equal("who refuses io_uring: " + why, (bool(refused_by), True), (bool(why), refused_by in why))
         queue.unregister(memory)
 
 
