@@ -24,7 +24,7 @@ probe() {
 	done
 }
 
-# A kernel with iommu_map_nosync() has it called by iommu_map_sg(), others do not.
+# A kernel with iommu_map_nosync() has it called by all others.
 probe_all() {
 	local i
 	: >"$TRACING/kprobe_events"
@@ -36,7 +36,10 @@ probe_all() {
 	done
 	# shellcheck disable=SC2086
 	probe tables0 $TABLES
-	grep -qE ' [tT] iommu_map_nosync( |$)' /proc/kallsyms || probe tables1 iommu_map_sg
+	! grep -qE ' [tT] iommu_map_nosync( |$)' /proc/kallsyms || return 0
+	probe tables1 iommu_map_sg
+	probe tables2 iommu_map_atomic		# Linux 6.1, and the next
+	probe tables3 iommu_map_sg_atomic
 }
 
 events() {
@@ -70,6 +73,7 @@ moved() {
 counted() {
 	start_counting
 	moved "$@" || return
+	sleep 0.1				# what a completion leaves behind is undone a moment later
 	echo "$(hits nvme_setup_cmd) $(hits maps) $(hits unmaps) $(hits tables)"
 }
 

@@ -132,8 +132,8 @@ class Report(unittest.TestCase):
 
     def test_maps(self):
         """report: maps for DMA of a command, alike methods in one line"""
-        self.shows(r"^\| 7\.3\.4 \| switch \| generic \| 4 KiB \| queue, registered memory, queue \| 1 \| 0 \| 1 \|$")
-        self.shows(r"^\| 7\.3\.4 \| switch \| generic \| 1 MiB \| fio p2p \| 0\.5 \| 0 \| 0\.5 \|$")
+        self.shows(r"^\| 7\.3\.4 \| switch \| generic \| 4 KiB; 1 MiB \| queue, registered memory; queue \| 1 \| 0 \| 1 \|$")
+        self.shows(r"^\| 7\.3\.4 \| switch \| generic \| 4 KiB; 1 MiB \| fio p2p \| 0\.5 \| 0 \| 0\.5 \|$")
 
     def test_gpu(self):
         """report: what cuFile costs on top of the queue, and by which way the payload goes"""
