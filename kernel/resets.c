@@ -225,6 +225,8 @@ const struct pci_error_handlers p2pmem_resets_handlers = {
 /*
  * Processes are frozen, and devices that know the memory's address suspend by
  * themselves.  The PCI core takes the power; regions stay, their bytes may not.
+ * No device sleeps before the one call, nor when the other comes: importers of dma-bufs
+ * are told while their devices still do what they are told.
  */
 static int sleep_begins(struct device *dev)
 {
@@ -232,10 +234,12 @@ static int sleep_begins(struct device *dev)
 	return 0;
 }
 
-static int sleep_ends(struct device *dev)
+static void sleep_ends(struct device *dev)
 {
 	reset_done(to_pci_dev(dev));
-	return 0;
 }
 
-DEFINE_SIMPLE_DEV_PM_OPS(p2pmem_resets_pm, sleep_begins, sleep_ends);
+const struct dev_pm_ops p2pmem_resets_pm = {
+	.prepare = sleep_begins,
+	.complete = sleep_ends,
+};

@@ -192,5 +192,5 @@ recovery_tests() {
 	lt "failed recovery, fatal" function_is_lost "frozen reset failed" fatal=Y
 	lt "failed recovery, fatal, of others" others_fail
 	lt "touched while nothing answers" touched_before_anybody_knows
-	! can suspend || lt "suspended" touched_in_recovery "suspend reset wake" sleep=Y
+	! can suspend || lt "suspended" touched_in_recovery "prepare reset complete" sleep=Y
 }

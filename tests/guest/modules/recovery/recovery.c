@@ -114,15 +114,15 @@ static void sleep_and_wake(void)
 	const struct dev_pm_ops *pm = driver->driver.pm;
 
 	device_lock(&pdev->dev);
-	pm->suspend(&pdev->dev);
-	called("suspend");
+	pm->prepare(&pdev->dev);
+	called("prepare");
 	pci_save_state(pdev);
 	device_unlock(&pdev->dev);
 	reset_bus(pci_upstream_bridge(pdev));
 	device_lock(&pdev->dev);
 	pci_restore_state(pdev);
-	pm->resume(&pdev->dev);
-	called("wake");
+	pm->complete(&pdev->dev);
+	called("complete");
 	device_unlock(&pdev->dev);
 }
 
