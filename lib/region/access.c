@@ -66,7 +66,10 @@ static int move_mapped(const struct dnd_place *place, uint8_t *bytes, size_t len
 			dnd_dmabuf_load(place->dmabuf, place->address, bytes, length);
 }
 
-/* The dma-buf's calls fail while a device is away or is reset; one that was reset meanwhile is told here. */
+/*
+ * The dma-buf's calls fail while a device is away or is reset; one that was reset meanwhile is told here.  They
+ * also tell, once, of a reset before this call, of which dnd_region_sync() tells: so they are asked again.
+ */
 static int transfer_mapped(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
 {
 	uint64_t before = 0, after = 0;
@@ -76,6 +79,8 @@ static int transfer_mapped(const struct dnd_place *place, uint8_t *bytes, size_t
 		return move_mapped(place, bytes, length, writes);
 	rc = count_resets(place->region, &before);
 	if (!rc)
+		rc = move_mapped(place, bytes, length, writes);
+	if (rc == -EIO)
 		rc = move_mapped(place, bytes, length, writes);
 	if (!rc)
 		rc = count_resets(place->region, &after);
