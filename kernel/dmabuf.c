@@ -62,8 +62,23 @@ static int export_begin_cpu_access(struct dma_buf *dmabuf,
 }
 
 /*
- * A device that is away, or is reset, answers with ones.  Of a reset that is over
- * P2PMEM_IOC_INFO tells.
+ * Was there a reset since the last time?  One that is under way is told of now, and not
+ * once more when it is over.
+ */
+static bool tells_of_reset(struct p2pmem_export *x)
+{
+	u64 seen = READ_ONCE(x->resets_seen);
+	u64 resets = atomic64_read(&x->region->resets);
+
+	if (READ_ONCE(x->region->resetting))
+		resets++;
+	WRITE_ONCE(x->resets_seen, resets);
+	return resets != seen;
+}
+
+/*
+ * A device that is away, or is reset, answers with ones.  Of a reset that is over the
+ * next call tells, as SYNC does for an open file.
  */
 static int export_end_cpu_access(struct dma_buf *dmabuf,
 				 enum dma_data_direction dir)
@@ -76,6 +91,9 @@ static int export_end_cpu_access(struct dma_buf *dmabuf,
 	if (dir != DMA_FROM_DEVICE)
 		ret = p2pmem_flush(x->region);
 	else if (!p2pmem_answers(x->region))
+		ret = -EIO;
+	p2pmem_revalidate(x->region);
+	if (tells_of_reset(x))
 		ret = -EIO;
 	p2pmem_leave(x->region);
 	return ret;
@@ -197,6 +215,8 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 	if (IS_ERR(dmabuf))
 		return dmabuf;
 	x->dmabuf = dmabuf;
+	x->told_epoch = atomic64_read(&r->import_epoch);
+	x->resets_seen = atomic64_read(&r->resets);
 	dmabuf->file->f_mapping = r->inode->i_mapping;	/* where mappings are revoked */
 	list_add_tail(&x->link, &r->exports);
 	return dmabuf;
@@ -308,14 +328,17 @@ long p2pmem_dmabuf_locate(struct p2pmem_file *f, struct p2pmem_locate_dmabuf *l)
 	return ret;
 }
 
-/* exports_lock keeps the dma-buf; its reservation lock is held. */
-static void tell(struct p2pmem_export *x)
+/*
+ * To let go.  The log has a line for each that has not done so at once: what is to be
+ * said of one that can, and of others.  exports_lock keeps the dma-buf; its reservation
+ * lock is held.
+ */
+void p2pmem_export_tell(struct p2pmem_export *x, const char *revocable, const char *others)
 {
 	struct dma_buf_attachment *attach;
 
 	lockdep_assert_held(&x->region->exports_lock);
 	dma_resv_assert_held(x->dmabuf->resv);
-	x->told = true;
 	compat_dma_buf_invalidate(x->dmabuf);
 	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
 		struct p2pmem_attachment *a = attach->priv;
@@ -324,11 +347,9 @@ static void tell(struct p2pmem_export *x)
 		if (!a->maps)
 			continue;
 		p2pmem_printable(name, a->who.comm);
-		dev_info(&x->region->dev, "dma-buf mapped for %s by \"%s\" (pid %d): %s\n",
-			 dev_name(attach->dev), name, a->who.pid,
-			 compat_dma_buf_revocable(attach) ?
-			 "told to let go" :
-			 "cannot be revoked, waiting until it lets go");
+		dev_info_ratelimited(&x->region->dev, "dma-buf mapped for %s by \"%s\" (pid %d): %s\n",
+				     dev_name(attach->dev), name, a->who.pid,
+				     compat_dma_buf_revocable(attach) ? revocable : others);
 	}
 }
 
@@ -348,7 +369,9 @@ static enum p2pmem_importers tell_importers(struct p2pmem_export *x)
 
 	dma_resv_assert_held(x->dmabuf->resv);
 	if (!x->told)
-		tell(x);
+		p2pmem_export_tell(x, "told to let go",
+				   "cannot be revoked, waiting until it lets go");
+	x->told = true;
 	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
 		struct p2pmem_attachment *a = attach->priv;
 
@@ -358,10 +381,15 @@ static enum p2pmem_importers tell_importers(struct p2pmem_export *x)
 	return left;
 }
 
-static bool is_unmapped(struct p2pmem_export *x)
+/* That fences announce. */
+bool p2pmem_export_has_no_requests(const struct p2pmem_export *x)
 {
-	return !atomic_read(&x->maps) &&
-	       dma_resv_test_signaled(x->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
+	return dma_resv_test_signaled(x->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+bool p2pmem_export_is_unmapped(const struct p2pmem_export *x)
+{
+	return !atomic_read(&x->maps) && p2pmem_export_has_no_requests(x);
 }
 
 /*
@@ -376,13 +404,13 @@ static enum p2pmem_importers try_revoke(struct p2pmem_export *x)
 
 	WRITE_ONCE(x->revoked, true);
 	smp_mb(); /* with p2pmem_dmabuf_map(): it sees this, or we see its count */
-	if (is_unmapped(x))
+	if (p2pmem_export_is_unmapped(x))
 		return P2PMEM_IMPORTERS_NONE;
 	if (!dma_resv_trylock(resv))
 		return P2PMEM_IMPORTERS_STAY;
 	left = tell_importers(x);
 	dma_resv_unlock(resv);
-	return is_unmapped(x) ? P2PMEM_IMPORTERS_NONE : left;
+	return p2pmem_export_is_unmapped(x) ? P2PMEM_IMPORTERS_NONE : left;
 }
 
 /* Of all memory (@part is NULL), or of some. */

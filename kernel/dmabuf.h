@@ -8,7 +8,8 @@
  *   attachment  owned by the attachment of the dma-buf; freed by detach().
  *
  * What changes after the export (told, attachments and their counts of mappings) is
- * under the dma-buf's reservation lock.
+ * under the dma-buf's reservation lock, and what importers were told of resets under
+ * the region's exports_lock.
  */
 #ifndef P2PMEM_DMABUF_H
 #define P2PMEM_DMABUF_H
@@ -28,7 +29,10 @@
  * @writable: devices may write
  * @revocable: a GPU's driver may take the memory back
  * @revoked: no new mapping; set without the reservation lock, by who then looks at @maps
- * @told: importers were told to let go
+ * @told: importers were told to let go, for good
+ * @told_epoch: the last reset that they were told of, by region->import_epoch
+ * @staying: so many mappings were of importers that could not let go then
+ * @resets_seen: of the region, when DMA_BUF_IOCTL_SYNC last ended
  * @maps: DMA mappings that importers hold now; raised before the look at @revoked
  * @nr_ranges, @ranges: where the memory lies
  */
@@ -44,6 +48,9 @@ struct p2pmem_export {
 	bool revocable;
 	bool revoked;
 	bool told;
+	u64 told_epoch;
+	unsigned int staying;
+	u64 resets_seen;
 	atomic_t maps;
 	unsigned int nr_ranges;
 	struct p2pmem_range *ranges;
@@ -53,15 +60,22 @@ struct p2pmem_export {
  * struct p2pmem_attachment - one importing device
  * @bus_addresses: requests are turned round below a switch: give bus addresses
  * @translated: an IOMMU gives the addresses
+ * @epoch: region->import_epoch when it attached; it maps in no other
  * @maps: DMA mappings of this one
  * @who: had it attached
  */
 struct p2pmem_attachment {
+	u64 epoch;
 	bool bus_addresses;
 	bool translated;
 	unsigned int maps;
 	struct p2pmem_who who;
 };
+
+/* dmabuf.c */
+void p2pmem_export_tell(struct p2pmem_export *x, const char *revocable, const char *others);
+bool p2pmem_export_has_no_requests(const struct p2pmem_export *x);
+bool p2pmem_export_is_unmapped(const struct p2pmem_export *x);
 
 /* dmabuf_attach.c */
 int p2pmem_dmabuf_attach(struct dma_buf *dmabuf,

@@ -75,6 +75,27 @@ static int check_importer(struct p2pmem_export *x, struct dma_buf_attachment *at
 	return 0;
 }
 
+/*
+ * A reset is not waited for: the importer may hold what that needs, such as the lock of
+ * a device that an error recovery is yet to ask.
+ */
+static int attach_in_gate(struct p2pmem_export *x, struct dma_buf_attachment *attach,
+			  struct p2pmem_attachment *a)
+{
+	struct p2pmem_region *r = x->region;
+	int ret;
+
+	if (!p2pmem_enter(r))
+		return -ENODEV;
+	p2pmem_revalidate(r);
+	a->epoch = atomic64_read(&r->import_epoch);
+	ret = READ_ONCE(r->resetting) ? -EAGAIN : find_route(x, attach, a);
+	p2pmem_leave(r);
+	if (ret == -EAGAIN)
+		say_refused(x, attach, "the device is being reset: try again");
+	return ret;
+}
+
 int p2pmem_dmabuf_attach(struct dma_buf *dmabuf,
 			 struct dma_buf_attachment *attach)
 {
@@ -89,13 +110,7 @@ int p2pmem_dmabuf_attach(struct dma_buf *dmabuf,
 	if (!a)
 		return -ENOMEM;
 	p2pmem_who_is_current(&a->who);
-	if (p2pmem_enter(x->region)) {
-		p2pmem_revalidate(x->region);
-		ret = find_route(x, attach, a);
-		p2pmem_leave(x->region);
-	} else {
-		ret = -ENODEV;
-	}
+	ret = attach_in_gate(x, attach, a);
 	if (ret)
 		kfree(a);
 	else
@@ -110,14 +125,29 @@ void p2pmem_dmabuf_detach(struct dma_buf *dmabuf,
 }
 
 /*
+ * EIO once the device was reset.  Not EAGAIN: mlx5 would repeat the access for as long as
+ * it gets that.
+ */
+static int may_map(struct dma_buf_attachment *attach)
+{
+	const struct p2pmem_attachment *a = attach->priv;
+	struct p2pmem_export *x = attach->dmabuf->priv;
+
+	if (READ_ONCE(x->revoked))
+		return -ENODEV;
+	if (atomic64_read(&x->region->import_epoch) == a->epoch)
+		return 0;
+	say_refused(x, attach, "the device was reset since it attached: register or import the dma-buf once more");
+	return -EIO;
+}
+
+/*
  * The memory never moves, so there is nothing to hold on to.  What makes a
  * removal wait is a mapping, pinned or not.
  */
 int p2pmem_dmabuf_pin(struct dma_buf_attachment *attach)
 {
-	struct p2pmem_export *x = attach->dmabuf->priv;
-
-	return READ_ONCE(x->revoked) ? -ENODEV : 0;
+	return may_map(attach);
 }
 
 void p2pmem_dmabuf_unpin(struct dma_buf_attachment *attach)
@@ -253,23 +283,23 @@ struct sg_table *p2pmem_dmabuf_map(struct dma_buf_attachment *attach,
 	struct p2pmem_export *x = attach->dmabuf->priv;
 	struct p2pmem_attachment *a = attach->priv;
 	struct sg_table *table;
+	int ret;
 
 	if (!x->writable && dir != DMA_TO_DEVICE) {
 		say_refused(x, attach, "it wants to write, and the dma-buf was exported O_RDONLY: export it O_RDWR");
 		return ERR_PTR(-EACCES);
 	}
 	atomic_inc(&x->maps);
-	smp_mb(); /* with try_revoke(): we see the mark, or it our count */
-	if (READ_ONCE(x->revoked)) {
-		atomic_dec(&x->maps);
-		return ERR_PTR(-ENODEV);
-	}
-	table = map_new(x, attach, dir);
+	/* With try_revoke() and p2pmem_imports_outdate(): we see the mark, or they our count. */
+	smp_mb();
+	ret = may_map(attach);
+	table = ret ? ERR_PTR(ret) : map_new(x, attach, dir);
 	if (IS_ERR(table)) {
 		atomic_dec(&x->maps);
 		return table;
 	}
 	a->maps++;
+	p2pmem_imports_watch(x->region);
 	p2pmem_count(x->region, pins, 1);
 	trace_p2pmem_pin(x->region->id, P2PMEM_PINNER_DMABUF, attach->dmabuf->size);
 	return table;

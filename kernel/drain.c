@@ -178,6 +178,7 @@ void p2pmem_remove_fn(struct work_struct *work)
 	trace_p2pmem_state(r, P2PMEM_STATE_DRAINING);
 	if (r->backing.type)
 		drain(r);
+	p2pmem_imports_unwatch(r);
 	cdev_device_del(&r->cdev, &r->dev);	/* waits for sysfs readers */
 	drop_pages(r);
 	p2pmem_pins_end(r);

@@ -49,14 +49,16 @@ void p2pmem_revalidate(struct p2pmem_region *r)
 	lost = r->provider->forgot && r->provider->forgot(r);
 	resets = p2pmem_guard_resets(r->pdev);
 	reset = lost || resets != r->function_resets;
-	if (reset)
+	if (reset) {
 		atomic64_inc(&r->resets);
+		p2pmem_imports_outdate(r);
+	}
 	/* Each look counts while a reset goes on, and the log has it once. */
 	if (reset && !r->in_reset)
 		dev_warn_ratelimited(&r->dev, "the device was reset%s; what was written to its memory may be lost\n",
 				     lost ? " and had its memory disabled, which is enabled again" : "");
 	r->in_reset = reset;
-	r->function_resets = resets;
+	WRITE_ONCE(r->function_resets, resets);
 	mb(); /* counted before the evidence goes: p2pmem_was_reset() */
 	if (lost)
 		r->provider->enable(r);

@@ -124,6 +124,9 @@ struct p2pmem_region {
 
 	struct mutex exports_lock;	/* exports */
 	struct list_head exports;	/* dmabuf.c: those that are open */
+	atomic64_t import_epoch;	/* attachments of an earlier one map no more */
+	struct work_struct outdate_work;	/* tells them: dmabuf_reset.c */
+	struct delayed_work watch_work;	/* foreign: looks for resets while importers have mappings */
 
 	bool generic_by_name;		/* root asked for that page type */
 	struct list_head pins;		/* gpu.h; under alloc_lock */
@@ -266,9 +269,7 @@ void p2pmem_region_forget(struct p2pmem_region *r);
 void p2pmem_for_each_region(void (*each)(struct p2pmem_region *r, void *data),
 			    void *data);
 void p2pmem_remove_regions_of(struct pci_dev *pdev);
-void p2pmem_resets_begin(struct pci_dev *pdev);
-void p2pmem_resets_end(struct pci_dev *pdev);
-void p2pmem_regions_lost(struct pci_dev *pdev);
+void p2pmem_for_regions_of(struct pci_dev *pdev, void (*call)(struct p2pmem_region *r));
 void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace);
 void p2pmem_forget_lenders(struct pci_dev *pdev);
 int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type);
@@ -457,6 +458,14 @@ struct p2pmem_part {
 enum p2pmem_importers p2pmem_exports_revoke_part(struct p2pmem_region *r,
 						 const struct p2pmem_part *part);
 void p2pmem_importers_lines(struct p2pmem_region *r, struct p2pmem_lines *lines);
+
+/* dmabuf_reset.c */
+void p2pmem_imports_outdate(struct p2pmem_region *r);
+void p2pmem_imports_await(struct p2pmem_region *r);
+void p2pmem_outdate_fn(struct work_struct *work);
+void p2pmem_imports_watch(struct p2pmem_region *r);
+void p2pmem_imports_unwatch(struct p2pmem_region *r);
+void p2pmem_watch_fn(struct work_struct *work);
 
 /* ioctl.c */
 enum p2pmem_answer {

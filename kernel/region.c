@@ -103,6 +103,8 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 	INIT_LIST_HEAD(&r->draining);
 	INIT_DELAYED_WORK(&r->reap_work, p2pmem_reap_fn);
 	INIT_WORK(&r->remove_work, p2pmem_remove_fn);
+	INIT_WORK(&r->outdate_work, p2pmem_outdate_fn);
+	INIT_DELAYED_WORK(&r->watch_work, p2pmem_watch_fn);
 	init_waitqueue_head(&r->wait);
 	device_initialize(&r->dev);
 	r->dev.class = p2pmem_class;
@@ -515,21 +517,6 @@ static struct p2pmem_region *region_of(struct pci_dev *pdev)
 	return found;
 }
 
-static void begin_reset(struct p2pmem_region *r)
-{
-	down_write(&r->gate);	/* whoever zeroes pages has ended */
-	WRITE_ONCE(r->resetting, true);
-	up_write(&r->gate);
-}
-
-static void end_reset(struct p2pmem_region *r)
-{
-	atomic64_inc(&r->resets);
-	WRITE_ONCE(r->resetting, false);
-	wake_up_all(&r->wait);
-	dev_warn(&r->dev, "the device was reset; what was written to its memory may be lost\n");
-}
-
 /* The first region of @pdev whose number is at least @id, with a reference. */
 static struct p2pmem_region *region_from(struct pci_dev *pdev, unsigned int id)
 {
@@ -549,7 +536,7 @@ static struct p2pmem_region *region_from(struct pci_dev *pdev, unsigned int id)
  * @call may wait for who is in the region.  So regions_lock is not held: whoever binds
  * another function needs it.
  */
-static void for_regions_of(struct pci_dev *pdev,
+void p2pmem_for_regions_of(struct pci_dev *pdev,
 			   void (*call)(struct p2pmem_region *r))
 {
 	struct p2pmem_region *r;
@@ -560,30 +547,6 @@ static void for_regions_of(struct pci_dev *pdev,
 		call(r);
 		p2pmem_region_put(r);
 	}
-}
-
-/* The device of these regions forgets, or is about to, until the call below. */
-void p2pmem_resets_begin(struct pci_dev *pdev)
-{
-	for_regions_of(pdev, begin_reset);
-}
-
-/* It works again.  Counted at the end: who syncs meanwhile has an error anyway. */
-void p2pmem_resets_end(struct pci_dev *pdev)
-{
-	for_regions_of(pdev, end_reset);
-}
-
-static void lose(struct p2pmem_region *r)
-{
-	WRITE_ONCE(r->lost, true);
-	p2pmem_remove_start(r);
-}
-
-/* It does not, and will not: they end as if it had been pulled out.  Waits for nothing. */
-void p2pmem_regions_lost(struct pci_dev *pdev)
-{
-	for_regions_of(pdev, lose);
 }
 
 /*
@@ -611,7 +574,7 @@ void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace)
 	struct p2pmem_region *r;
 
 	device_lock_assert(&pdev->dev);
-	for_regions_of(pdev, p2pmem_remove_start);
+	p2pmem_for_regions_of(pdev, p2pmem_remove_start);
 	while (grace && (r = region_of(pdev))) {
 		grace = p2pmem_remove_wait_briefly(r, grace);
 		p2pmem_region_put(r);
@@ -621,7 +584,7 @@ void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace)
 /* The driver of these regions' function is about to give up its claims. */
 void p2pmem_forget_lenders(struct pci_dev *pdev)
 {
-	for_regions_of(pdev, p2pmem_pmem_forget_lender);
+	p2pmem_for_regions_of(pdev, p2pmem_pmem_forget_lender);
 }
 
 bool p2pmem_region_idle(struct p2pmem_region *r)

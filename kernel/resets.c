@@ -50,12 +50,40 @@ static bool works(struct pci_dev *pdev)
 	return READ_ONCE(pdev->error_state) == pci_channel_io_normal && answers(pdev);
 }
 
-/* Before one of the flags is set. */
+static void close_region(struct p2pmem_region *r)
+{
+	down_write(&r->gate);	/* whoever zeroes pages has ended */
+	WRITE_ONCE(r->resetting, true);
+	p2pmem_imports_outdate(r);
+	up_write(&r->gate);
+}
+
+/* Counted at the end: who syncs meanwhile has an error anyway. */
+static void open_region(struct p2pmem_region *r)
+{
+	if (!READ_ONCE(r->resetting))	/* an error closed nothing */
+		p2pmem_imports_outdate(r);
+	atomic64_inc(&r->resets);
+	WRITE_ONCE(r->resetting, false);
+	wake_up_all(&r->wait);
+	dev_warn(&r->dev, "the device was reset; what was written to its memory may be lost\n");
+}
+
+/* They end as if the device had been pulled out.  Waits for nothing. */
+static void lose_region(struct p2pmem_region *r)
+{
+	WRITE_ONCE(r->lost, true);
+	p2pmem_remove_start(r);
+}
+
+/* The device forgets, or is about to.  Before one of the flags is set. */
 static void begin(struct function *f)
 {
 	device_lock_assert(&f->pdev->dev);
-	if (!f->resetting && !f->recovering)
-		p2pmem_resets_begin(f->pdev);
+	if (f->resetting || f->recovering)
+		return;
+	p2pmem_for_regions_of(f->pdev, close_region);
+	p2pmem_for_regions_of(f->pdev, p2pmem_imports_await);
 }
 
 /* After one of them was cleared. */
@@ -65,10 +93,10 @@ static void settle(struct function *f)
 	if (f->resetting || f->recovering)
 		return;
 	if (works(f->pdev)) {
-		p2pmem_resets_end(f->pdev);
+		p2pmem_for_regions_of(f->pdev, open_region);
 	} else {
 		pci_err(f->pdev, "does not work after a reset or an error: its regions end; remove the function and rescan its bus to have it back\n");
-		p2pmem_regions_lost(f->pdev);
+		p2pmem_for_regions_of(f->pdev, lose_region);
 	}
 }
 
@@ -192,7 +220,7 @@ static pci_ers_result_t error_detected(struct pci_dev *pdev,
 	if (COMPAT_TELLS_FAILED_RECOVERY)
 		return recover(f, PCI_ERS_RESULT_CAN_RECOVER);
 	if (!f->resetting && !f->recovering)
-		p2pmem_resets_end(pdev);	/* counts it */
+		p2pmem_for_regions_of(pdev, open_region);	/* counts it */
 	return PCI_ERS_RESULT_CAN_RECOVER;
 }
 

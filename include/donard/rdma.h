@@ -105,6 +105,9 @@ struct donard_rdma_registration_info {
  * Peers get exactly the given rights; donard asks for neither on-demand paging nor
  * relaxed ordering.
  *
+ * A reset of the memory's device ends what was registered as a dma-buf, if the verbs device
+ * can be told (docs/lifetime.md): requests fail from then on; register again.
+ *
  * Returns 0; -EOPNOTSUPP when this device cannot register this region; -ENOMEM
  * when the limit of locked memory is too low; -ENXIO past the memory's end;
  * -ENODEV when the region is going away; -EINVAL for other rights.

@@ -53,7 +53,9 @@
  * An importer that is refused a dma-buf gets EOPNOTSUPP (it is no PCI
  * function, or cannot do without struct pages), EHOSTUNREACH (no route),
  * ERANGE (its DMA mask does not reach the BAR), EACCES (a write into a
- * read-only export) or ENODEV (revoked); the kernel log has the reason.
+ * read-only export), EAGAIN (it attaches while the device is reset), EIO (the
+ * device was reset since it attached: attach anew) or ENODEV (revoked); the kernel
+ * log has the reason.
  */
 #ifndef _UAPI_P2PMEM_H
 #define _UAPI_P2PMEM_H
@@ -282,7 +284,8 @@ struct p2pmem_probe {
  * Attachments must take memory without struct pages (peer2peer), be made for
  * a PCI function, and have a route (P2PMEM_IOC_PROBE_PEER).  When the region
  * goes away mappings are revoked; a pinned importer that cannot let go makes
- * the removal wait.
+ * the removal wait.  A reset of the device ends attachments, for good: importers let go,
+ * and attach again afterwards.  The next end of DMA_BUF_IOCTL_SYNC fails once with EIO.
  * Errors: EINVAL, EACCES, ENOSPC, EBUSY, ENXIO, ENODEV; EMFILE; EPERM for
  * P2PMEM_EXPORT_ALLOW_UNLISTED without CAP_SYS_RAWIO.
  */

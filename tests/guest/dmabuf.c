@@ -6,7 +6,7 @@
  *   export OFFSET BYTES | export-ro OFFSET BYTES | export-unlisted OFFSET BYTES    close-dmabuf
  *   export-raw SIZE FLAGS OFFSET BYTES FD-FLAGS RESERVED
  *   attach MODE BDF       MODE: static no-p2p dynamic revocable pinned; BDF "none": no PCI function
- *   map to|from|both   unmap   detach   vmap   fence   signal   state   close-importer
+ *   map to|from|both   unmap   detach   vmap   fence   signal   hold   state   close-importer
  *   mmap | mmap-ro        of the dma-buf; munmap; fill BYTE; sum: of all bytes; sync
  *   remap PAGE            the mapping to another part of its file
  *   claim OFFSET BYTES             of the region, at the same offset of the file
@@ -263,6 +263,13 @@ static int step_signal(char **argument)
 	return ioctl(importer_fd, IMPORTER_SIGNAL);
 }
 
+/* The dma-buf's reservation lock, while /sys/module/importer/parameters/stall is Y. */
+static int step_hold(char **argument)
+{
+	(void)argument;
+	return ioctl(importer_fd, IMPORTER_HOLD);
+}
+
 static int step_state(char **argument)
 {
 	struct importer_state state;
@@ -468,6 +475,7 @@ static const struct step {
 	{ "vmap", 0, step_vmap },
 	{ "fence", 0, step_fence },
 	{ "signal", 0, step_signal },
+	{ "hold", 0, step_hold },
 	{ "state", 0, step_state },
 	{ "close-importer", 0, step_close_importer },
 	{ "mmap", 0, step_mmap },

@@ -6,6 +6,10 @@
 
 # shellcheck source=removal.sh
 . ./removal.sh
+# shellcheck source=helpers/recovery.sh
+. helpers/recovery.sh
+# shellcheck source=helpers/import_reset.sh
+. helpers/import_reset.sh
 
 readonly EXPORT_BYTES=$((2 * MIB))
 # Importers that let go when they are told to, and those that cannot.
@@ -720,6 +724,7 @@ switch)
 	refusals
 	ownership
 	removals
+	resets
 	;;
 swiotlb | high-bar) core t "$LAB_TOPOLOGY: not bounced, and the BAR's own address" \
 	address_is_memory p2pmem0 "$LAB_GPU_BDF" gpu "$LAB_ALPHA_BDF" ;;

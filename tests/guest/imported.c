@@ -342,6 +342,24 @@ static void writes_until_a_reset(void)
 	until_a_reset(write_all);
 }
 
+/* For imported.sh: one between two calls is told by sync alone, as for the region's own file. */
+static void after_a_reset(void)
+{
+	int fd = exported("p2pmem0", 0, O_RDWR);
+	struct donard_memory *memory = import(fd, 0, 0);
+	char byte = 0;
+
+	puts("going");
+	fflush(stdout);
+	CHECK(getchar() == '\n');
+	GOES(donard_memory_read(memory, 0, &byte, 1));
+	REFUSES(EIO, "device", donard_memory_sync(memory, 0));
+	GOES(donard_memory_sync(memory, 0));
+	donard_memory_free(memory);
+	donard_memory_free(owner);
+	close(fd);
+}
+
 /* --- of strangers --- */
 
 static void looks_like(const struct donard_memory *memory, enum donard_memory_pages pages, const char *exporter)
@@ -613,6 +631,7 @@ static const struct named_test tests[] = {
 	{ "until-the-end", until_the_end },
 	{ "reads-until-a-reset", reads_until_a_reset },
 	{ "writes-until-a-reset", writes_until_a_reset },
+	{ "after-a-reset", after_a_reset },
 	{ "host-pages", host_pages },
 	{ "frames", frames },
 	{ "import-moves-nothing", import_moves_nothing },

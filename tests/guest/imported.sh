@@ -55,12 +55,16 @@ ends_with_its_region() {
 
 # What a device answers that is reset is no data.
 tells_a_reset() {
-	local pid
-	imported "$1" >"$WORK/seen" 2>&1 &
+	local pid answers
+	mkfifo "$WORK/answers"
+	exec {answers}<>"$WORK/answers"
+	imported "$1" <"$WORK/answers" >"$WORK/seen" 2>&1 &
 	pid=$!
 	at_end "kill -KILL $pid 2>/dev/null"
 	within 30 grep -qx going "$WORK/seen"
 	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/reset"
+	echo >&"$answers"
+	exec {answers}>&-
 	wait "$pid" || fail "the program ended with status $?: $(cat "$WORK/seen")"
 	within 10 region_is_free p2pmem0
 	copy_again
@@ -69,7 +73,7 @@ tells_a_reset() {
 [[ -d /sys/module/exporter ]] || insmod /opt/donard/modules/exporter.ko
 for name in $(imported --list); do
 	case $name in
-	until-the-end | *-until-a-reset) ;; # below
+	until-the-end | *-a-reset) ;; # below
 	gpu) core t "$name" of_gpu ;;
 	ours | ours-by-queue | device-pages | refused) core t "$name" of_import "$name" ;;
 	host-pages | device-page-amid-host-pages | host-memory-of-a-device) ! can nodes || t "$name" of_import "$name" ;;
@@ -84,6 +88,7 @@ done
 t "without-proc" unshare --mount bash -c 'mount -t tmpfs none /proc && exec importbad without-proc'
 t "reads-until-a-reset" tells_a_reset reads-until-a-reset
 t "writes-until-a-reset" tells_a_reset writes-until-a-reset
+t "after-a-reset" tells_a_reset after-a-reset
 if can p2pdma; then
 	t "ours-by-queue, p2pdma pages" of_p2pdma ours-by-queue
 	! can nodes || t "host-memory-of-a-device, p2pdma pages" of_p2pdma host-memory-of-a-device

@@ -4,6 +4,7 @@
  * that drivers do, tells the addresses it got, and holds them for as long as
  * its file is open or until it is told to let go.  See importer.h.
  */
+#include <linux/delay.h>
 #include <linux/dma-buf.h>
 #include <linux/dma-fence.h>
 #include <linux/dma-resv.h>
@@ -18,6 +19,10 @@
 
 #include "compat.h"
 #include "importer.h"
+
+static bool stall;
+module_param(stall, bool, 0644);
+MODULE_PARM_DESC(stall, "until this is N, some callers do not get on (importer.h)");
 
 /* Table and pinned are under the reservation lock. */
 struct importer {
@@ -67,11 +72,18 @@ static void importer_unmap_soon(struct dma_buf_attachment *attach)
 	schedule_work(&im->unmap_work);
 }
 
+static void wait_while_stalled(void)
+{
+	while (READ_ONCE(stall))
+		msleep(20);
+}
+
 static void importer_unmap_now(struct dma_buf_attachment *attach)
 {
 	struct importer *im = attach->importer_priv;
 
 	im->notified++;
+	wait_while_stalled();
 	unmap_locked(im);
 }
 
@@ -281,6 +293,16 @@ static void signal_fence(struct importer *im)
 	im->fence = NULL;
 }
 
+static long do_hold(struct importer *im)
+{
+	if (!im->attach)
+		return -EINVAL;
+	dma_resv_lock(im->dmabuf->resv, NULL);
+	wait_while_stalled();
+	dma_resv_unlock(im->dmabuf->resv);
+	return 0;
+}
+
 static void detach(struct importer *im)
 {
 	if (!im->attach)
@@ -317,6 +339,8 @@ static long call(struct importer *im, unsigned int cmd, void __user *user)
 	case IMPORTER_SIGNAL:
 		signal_fence(im);
 		return 0;
+	case IMPORTER_HOLD:
+		return do_hold(im);
 	default:
 		return -ENOTTY;
 	}

@@ -17,7 +17,7 @@ enum importer_mode {
 	IMPORTER_STATIC,	/* dma_buf_attach(): no callback, struct pages */
 	IMPORTER_NO_P2P,	/* dynamic, but wants struct pages */
 	IMPORTER_DYNAMIC,	/* unmaps a moment after it is told to */
-	IMPORTER_REVOCABLE,	/* pinned; unmaps in the callback, as RDMA does */
+	IMPORTER_REVOCABLE,	/* pinned; unmaps in the callback, as RDMA does; not before stall is N */
 	IMPORTER_PINNED,	/* pinned; cannot let go (7.x: no callback at all) */
 };
 
@@ -55,5 +55,6 @@ struct importer_state {
 #define IMPORTER_VMAP	_IO('i', 5)
 #define IMPORTER_FENCE	_IO('i', 6)	/* a request under way on the dma-buf ... */
 #define IMPORTER_SIGNAL	_IO('i', 7)	/* ... and its end */
+#define IMPORTER_HOLD	_IO('i', 8)	/* the reservation lock, while the module's parameter stall is Y */
 
 #endif

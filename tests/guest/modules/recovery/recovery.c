@@ -42,9 +42,13 @@ static bool hold;
 module_param(hold, bool, 0644);
 MODULE_PARM_DESC(hold, "until this is N, the reset does not end");
 
+static bool early;
+module_param(early, bool, 0);
+MODULE_PARM_DESC(early, "hold is waited for before the reset, and not after it");
+
 static bool held;
 module_param(held, bool, 0444);
-MODULE_PARM_DESC(held, "the bus has been reset, and hold is waited for");
+MODULE_PARM_DESC(held, "the bus has been reset (early: is about to be), and hold is waited for");
 
 static bool over;
 module_param(over, bool, 0444);
@@ -94,17 +98,25 @@ static void resume(struct pci_dev *dev)
 
 static struct pci_error_handlers handlers;
 
+static void wait_while_held(void)
+{
+	WRITE_ONCE(held, true);
+	while (READ_ONCE(hold))
+		msleep(20);
+}
+
 static pci_ers_result_t reset_bus(struct pci_dev *bridge)
 {
+	if (early)
+		wait_while_held();
 	device_lock(&pdev->dev);
 	pci_cfg_access_lock(bridge);
 	pci_bridge_secondary_bus_reset(bridge);
 	pci_cfg_access_unlock(bridge);
 	device_unlock(&pdev->dev);
 	called("reset");
-	WRITE_ONCE(held, true);
-	while (READ_ONCE(hold))
-		msleep(20);
+	if (!early)
+		wait_while_held();
 	return fail ? PCI_ERS_RESULT_DISCONNECT : PCI_ERS_RESULT_RECOVERED;
 }
 
