@@ -225,7 +225,7 @@ class Report(unittest.TestCase):
         shutil.copytree(self.folder / "page", self.folder / "own")
         self.assertEqual(command.main(["report", str(self.folder / "own" / "data"), "--out",
                                        str(self.folder / "own.md")]), 0)
-        self.assertEqual(len(list((self.folder / "own" / "data").iterdir())), 12)
+        self.assertEqual(len(list((self.folder / "own" / "data").iterdir())), 13)
 
     def test_refusals(self):
         """report: without results there is no page"""
