@@ -63,7 +63,7 @@ static int export_begin_cpu_access(struct dma_buf *dmabuf,
 
 /*
  * Was there a reset since the last time?  One that is under way is told of now, and not
- * once more when it is over.
+ * once more when it is over.  In the gate, so that it does not end meanwhile.
  */
 static bool tells_of_reset(struct p2pmem_export *x)
 {
@@ -120,7 +120,13 @@ static void export_release(struct dma_buf *dmabuf)
 
 	dma_resv_wait_timeout(dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
 			      MAX_SCHEDULE_TIMEOUT);
-	mutex_lock(&r->exports_lock);
+	for (;;) {
+		wait_event(r->wait, !READ_ONCE(x->telling));
+		mutex_lock(&r->exports_lock);
+		if (!x->telling)
+			break;
+		mutex_unlock(&r->exports_lock);
+	}
 	list_del(&x->link);
 	mutex_unlock(&r->exports_lock);
 	export_free(x);
@@ -330,14 +336,13 @@ long p2pmem_dmabuf_locate(struct p2pmem_file *f, struct p2pmem_locate_dmabuf *l)
 
 /*
  * To let go.  The log has a line for each that has not done so at once: what is to be
- * said of one that can, and of others.  exports_lock keeps the dma-buf; its reservation
- * lock is held.
+ * said of one that can, and of others.  The caller keeps the dma-buf, by exports_lock or
+ * by @telling; its reservation lock is held.
  */
 void p2pmem_export_tell(struct p2pmem_export *x, const char *revocable, const char *others)
 {
 	struct dma_buf_attachment *attach;
 
-	lockdep_assert_held(&x->region->exports_lock);
 	dma_resv_assert_held(x->dmabuf->resv);
 	compat_dma_buf_invalidate(x->dmabuf);
 	list_for_each_entry(attach, &x->dmabuf->attachments, node) {

@@ -30,6 +30,8 @@
  * @revocable: a GPU's driver may take the memory back
  * @revoked: no new mapping; set without the reservation lock, by who then looks at @maps
  * @told: importers were told to let go, for good
+ * @telling: importers are being told of a reset: whoever does that has let go of exports_lock,
+ *	and release() waits for it
  * @told_epoch: the last reset that they were told of, by region->import_epoch
  * @staying: so many mappings were of importers that could not let go then
  * @resets_seen: of the region, when DMA_BUF_IOCTL_SYNC last ended
@@ -48,6 +50,7 @@ struct p2pmem_export {
 	bool revocable;
 	bool revoked;
 	bool told;
+	bool telling;
 	u64 told_epoch;
 	unsigned int staying;
 	u64 resets_seen;
@@ -76,6 +79,9 @@ struct p2pmem_attachment {
 void p2pmem_export_tell(struct p2pmem_export *x, const char *revocable, const char *others);
 bool p2pmem_export_has_no_requests(const struct p2pmem_export *x);
 bool p2pmem_export_is_unmapped(const struct p2pmem_export *x);
+
+/* dmabuf_reset.c */
+bool p2pmem_imports_may_begin(struct p2pmem_export *x, u64 epoch);
 
 /* dmabuf_attach.c */
 int p2pmem_dmabuf_attach(struct dma_buf *dmabuf,

@@ -89,10 +89,10 @@ static int attach_in_gate(struct p2pmem_export *x, struct dma_buf_attachment *at
 		return -ENODEV;
 	p2pmem_revalidate(r);
 	a->epoch = atomic64_read(&r->import_epoch);
-	ret = READ_ONCE(r->resetting) ? -EAGAIN : find_route(x, attach, a);
+	ret = p2pmem_imports_may_begin(x, a->epoch) ? find_route(x, attach, a) : -EAGAIN;
 	p2pmem_leave(r);
 	if (ret == -EAGAIN)
-		say_refused(x, attach, "the device is being reset: try again");
+		say_refused(x, attach, "the device is being reset, or importers are still told of that: try again");
 	return ret;
 }
 

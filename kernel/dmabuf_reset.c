@@ -60,22 +60,47 @@ static unsigned int count_staying(struct p2pmem_export *x)
 	return staying;
 }
 
+/* With exports_lock held. */
+static void was_told(struct p2pmem_export *x, u64 epoch, unsigned int staying)
+{
+	lockdep_assert_held(&x->region->exports_lock);
+	x->staying = staying;
+	WRITE_ONCE(x->told_epoch, epoch);
+}
+
+/*
+ * An importer may take its time in here.  Meanwhile others use the list: @telling keeps
+ * this export on it.  The reservation lock is held, and given back.
+ */
+static void tell(struct p2pmem_export *x, u64 epoch)
+{
+	struct p2pmem_region *r = x->region;
+	unsigned int staying;
+
+	WRITE_ONCE(x->telling, true);
+	mutex_unlock(&r->exports_lock);
+	p2pmem_export_tell(x, "told to let go, since the device is reset",
+			   "cannot be revoked, and keeps its mapping although the device is reset");
+	staying = count_staying(x);
+	dma_resv_unlock(x->dmabuf->resv);
+	mutex_lock(&r->exports_lock);
+	was_told(x, epoch, staying);
+	WRITE_ONCE(x->telling, false);
+	wake_up_all(&r->wait);
+}
+
 /* False: somebody has the reservation lock, so that they are yet to be told. */
 static bool tell_of_reset(struct p2pmem_export *x, u64 epoch)
 {
 	if (x->told_epoch == epoch)
 		return true;
-	if (!p2pmem_export_is_unmapped(x)) {
-		if (!dma_resv_trylock(x->dmabuf->resv))
-			return false;
-		p2pmem_export_tell(x, "told to let go, since the device is reset",
-				   "cannot be revoked, and keeps its mapping although the device is reset");
-		x->staying = count_staying(x);
-		dma_resv_unlock(x->dmabuf->resv);
-	} else {
-		x->staying = 0;
+	if (p2pmem_export_is_unmapped(x)) {
+		was_told(x, epoch, 0);
+		return true;
 	}
-	x->told_epoch = epoch;
+	if (!dma_resv_trylock(x->dmabuf->resv))
+		return false;
+	tell(x, epoch);
 	return true;
 }
 
@@ -93,7 +118,10 @@ void p2pmem_outdate_fn(struct work_struct *work)
 	struct p2pmem_region *r = container_of(work, struct p2pmem_region, outdate_work);
 	long nap = NAP_MIN;
 
-	while (!all_exports(r, tell_of_reset)) {
+	for (;;) {
+		wait_event(r->wait, !READ_ONCE(r->asleep));	/* so may importers' devices be */
+		if (all_exports(r, tell_of_reset))
+			break;
 		schedule_timeout_idle(nap);
 		nap = min(nap * 2, (long)NAP_MAX);
 	}
@@ -109,17 +137,19 @@ void p2pmem_imports_outdate(struct p2pmem_region *r)
 	atomic64_inc(&r->import_epoch);
 	smp_mb__after_atomic(); /* with p2pmem_dmabuf_map(): it sees this, or we see its count */
 	get_device(&r->dev);
-	if (!queue_work(p2pmem_wq, &r->outdate_work))
+	/* Of another driver's function nobody says when it sleeps; then this sleeps with all. */
+	if (!queue_work(r->provider->foreign ? system_freezable_wq : p2pmem_wq, &r->outdate_work))
 		put_device(&r->dev);
 }
 
-/* Returns when they have let go, or after a moment: a reset waits no longer for anybody's driver. */
+/*
+ * Returns when they have let go, or a moment after the reset began, however many regions
+ * the function has: it waits no longer for anybody's driver.
+ */
 void p2pmem_imports_await(struct p2pmem_region *r)
 {
-	unsigned long end = jiffies + IMPORTERS_GRACE;
-
 	while (!all_exports(r, has_settled)) {
-		if (time_after(jiffies, end)) {
+		if (time_after(jiffies, r->reset_began + IMPORTERS_GRACE)) {
 			dev_warn(&r->dev, "the device is reset although importers of its dma-bufs have not let go yet\n");
 			return;
 		}
@@ -129,22 +159,53 @@ void p2pmem_imports_await(struct p2pmem_region *r)
 
 /* --- functions of other drivers --- */
 
+/* The guard tells that a reset is under way by a different answer each time. */
+static bool is_being_reset(struct p2pmem_region *r)
+{
+	return p2pmem_guard_resets(r->pdev) != p2pmem_guard_resets(r->pdev);
+}
+
 /*
  * By the guard alone while a reset is under way: the device's registers may not be
- * there.  It tells that by a different answer each time.  The gate is open.
+ * there.  The gate is open.
  */
 static void look_for_reset(struct p2pmem_region *r)
 {
-	u64 resets;
+	lockdep_assert_held(&r->gate);
+	if (p2pmem_guard_resets(r->pdev) == READ_ONCE(r->function_resets))
+		return;
+	if (is_being_reset(r))
+		p2pmem_imports_outdate(r);
+	else
+		p2pmem_revalidate(r);
+}
+
+/* Whom nobody has to tell anything: then a new importer is told of the next reset, and of none before. */
+static bool has_told(struct p2pmem_export *x, u64 epoch)
+{
+	struct p2pmem_region *r = x->region;
+
+	if (READ_ONCE(x->told_epoch) == epoch)
+		return true;
+	if (!mutex_trylock(&r->exports_lock))
+		return false;
+	if (!x->telling && p2pmem_export_is_unmapped(x))
+		was_told(x, epoch, 0);
+	mutex_unlock(&r->exports_lock);
+	return READ_ONCE(x->told_epoch) == epoch;
+}
+
+/*
+ * May somebody attach, as of @epoch?  Not while the device is reset, nor while others are
+ * told of that: all importers of a dma-buf are told at once, and a pinned one would be
+ * revoked for good.  In the gate; waits for nobody.
+ */
+bool p2pmem_imports_may_begin(struct p2pmem_export *x, u64 epoch)
+{
+	struct p2pmem_region *r = x->region;
 
 	lockdep_assert_held(&r->gate);
-	resets = p2pmem_guard_resets(r->pdev);
-	if (resets == READ_ONCE(r->function_resets))
-		return;
-	if (p2pmem_guard_resets(r->pdev) == resets)
-		p2pmem_revalidate(r);
-	else
-		p2pmem_imports_outdate(r);
+	return !READ_ONCE(r->resetting) && !is_being_reset(r) && has_told(x, epoch);
 }
 
 static bool has_no_mapping(struct p2pmem_export *x, u64 epoch)
@@ -185,4 +246,6 @@ void p2pmem_imports_unwatch(struct p2pmem_region *r)
 {
 	if (cancel_delayed_work_sync(&r->watch_work))
 		p2pmem_region_put(r);
+	if (r->provider->foreign)	/* on no queue that the module's end waits for */
+		flush_work(&r->outdate_work);
 }

@@ -126,6 +126,8 @@ struct p2pmem_region {
 	struct list_head exports;	/* dmabuf.c: those that are open */
 	atomic64_t import_epoch;	/* attachments of an earlier one map no more */
 	struct work_struct outdate_work;	/* tells them: dmabuf_reset.c */
+	unsigned long reset_began;	/* jiffies */
+	bool asleep;			/* in a suspend; with @wait */
 	struct delayed_work watch_work;	/* foreign: looks for resets while importers have mappings */
 
 	bool generic_by_name;		/* root asked for that page type */
@@ -156,7 +158,7 @@ struct p2pmem_region {
 	atomic64_t resets;
 	bool in_reset;			/* found by the last look; revalidate_lock */
 	u64 function_resets;		/* guard.c: those of the function that are in resets */
-	bool resetting;			/* a reset is under way; set under gate, cleared anywhere */
+	bool resetting;			/* a reset is under way; set and cleared under gate */
 	bool lost;			/* one that the device did not come back from */
 	struct resource quarantine;	/* keeps the range of a vanished BAR */
 	struct pci_dev *quarantine_bridge;

@@ -53,6 +53,7 @@ static bool works(struct pci_dev *pdev)
 static void close_region(struct p2pmem_region *r)
 {
 	down_write(&r->gate);	/* whoever zeroes pages has ended */
+	r->reset_began = jiffies;
 	WRITE_ONCE(r->resetting, true);
 	p2pmem_imports_outdate(r);
 	up_write(&r->gate);
@@ -63,8 +64,10 @@ static void open_region(struct p2pmem_region *r)
 {
 	if (!READ_ONCE(r->resetting))	/* an error closed nothing */
 		p2pmem_imports_outdate(r);
+	down_write(&r->gate);	/* whoever is in there sees both, or neither */
 	atomic64_inc(&r->resets);
 	WRITE_ONCE(r->resetting, false);
+	up_write(&r->gate);
 	wake_up_all(&r->wait);
 	dev_warn(&r->dev, "the device was reset; what was written to its memory may be lost\n");
 }
@@ -250,20 +253,33 @@ const struct pci_error_handlers p2pmem_resets_handlers = {
 	.resume = resume,
 };
 
+static void fall_asleep(struct p2pmem_region *r)
+{
+	WRITE_ONCE(r->asleep, true);
+}
+
+static void wake(struct p2pmem_region *r)
+{
+	WRITE_ONCE(r->asleep, false);
+	wake_up_all(&r->wait);
+}
+
 /*
  * Processes are frozen, and devices that know the memory's address suspend by
  * themselves.  The PCI core takes the power; regions stay, their bytes may not.
  * No device sleeps before the one call, nor when the other comes: importers of dma-bufs
- * are told while their devices still do what they are told.
+ * are told while their devices still do what they are told, or else afterwards.
  */
 static int sleep_begins(struct device *dev)
 {
 	reset_prepare(to_pci_dev(dev));
+	p2pmem_for_regions_of(to_pci_dev(dev), fall_asleep);
 	return 0;
 }
 
 static void sleep_ends(struct device *dev)
 {
+	p2pmem_for_regions_of(to_pci_dev(dev), wake);
 	reset_done(to_pci_dev(dev));
 }
 

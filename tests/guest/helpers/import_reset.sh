@@ -135,10 +135,16 @@ told_late() {
 	copy_again
 }
 
+# Meanwhile others export, close and look at holders; but nobody joins those who are being told.
 callback_stalls() {
 	stall
 	importing revocable p2pmem0 "$LAB_ALPHA_BDF" state map both
 	reset_goes_on
+	limited dmabuf open p2pmem0 export 0 "$EXPORT_BYTES" close-dmabuf >"$WORK/other"
+	matches "what another exporter said" 'close-dmabuf: ok' "$(cat "$WORK/other")"
+	limited cat /sys/class/p2pmem/p2pmem0/holders >/dev/null
+	limited dmabuf take "$(pid_of owner)" "$(fd_of owner)" attach dynamic "$LAB_BETA_BDF" >"$WORK/joins" || true
+	matches "what who joins said" 'attach: EAGAIN' "$(cat "$WORK/joins")"
 	told_late
 }
 
