@@ -211,7 +211,7 @@ unit_programs() {
 unit_run() {
 	local log=$LOGS/$1.log status=0 line
 	local -a some=()
-	if [[ $OPT_ONLY == */* || -n $OPT_FAILED ]]; then
+	if by_name; then
 		some=("UNIT_NAMES=$(unit_programs "$1")")
 		[[ ${some[*]} != *= ]] || return 0
 	fi

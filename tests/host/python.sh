@@ -4,11 +4,11 @@
 
 export PYTHON=/usr/bin/python3
 
-# unittests PREFIX FOLDER COMMAND... - if a test of FOLDER is wanted. Counts the lines of unittest's output, which end in " ... ok":
-# "test_name (where)", or what the test says of itself.
+# unittests PREFIX FOLDER COMMAND... - runs nothing where tests are asked for by their names and FOLDER has none of them. Counts
+# the lines of unittest's output, which end in " ... ok": "test_name (where)", or what the test says of itself.
 unittests() {
 	local prefix=$1 log=$LOGS/unittests.log status=0 line name shown
-	any_wanted "$prefix" < <(python_names "$2") || return 0
+	! by_name || any_wanted "$prefix" < <(python_names "$2") || return 0
 	shift 2
 	"$@" >"$log" 2>&1 || status=$?
 	# shellcheck disable=SC2094  # nobody writes to it

@@ -31,6 +31,11 @@ progress() {
 	printf 'check: [%d:%02d] %s\n' $((SECONDS / 60)) $((SECONDS % 60)) "$*" >&2
 }
 
+# by_name - do --only or --failed ask for tests by their names?
+by_name() {
+	[[ $OPT_ONLY == */* || -n $OPT_FAILED ]]
+}
+
 # wanted NAME - of a result of the host's: is it among those that --only or --failed asks for? The other tests do not run.
 wanted() {
 	local name=${OPT_ONLY#*/}

@@ -181,6 +181,17 @@ only_runs() (
 	[[ "$PASSED $FAILED" == "$2" ]]
 )
 
+# no_unittests ONLY COUNT - how much fails where a folder has no tests in Python: none of that name may be there, but not none at all.
+# shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
+no_unittests() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE=report OPT_ONLY=$1 OPT_FAILED='' FAILED=0
+	KEPT=$LOGS/kept
+	failures_begin
+	unittests '' "$LOGS" true
+	printf 'expected %s failed, seen %s\n' "$2" "$FAILED"
+	((FAILED == $2))
+)
+
 tests_are_known() {
 	local suite name bad=0
 	while read -r suite name; do
@@ -265,6 +276,8 @@ run_verdict() {
 	try "verdict: one test of a suite of the host" only_runs 'cli/a: b' '1 0'
 	try "verdict: or of a part of it" only_runs cli/d '1 0'
 	try "verdict: all of a suite" only_runs cli '2 1'
+	try "verdict: a suite without a test in Python fails" no_unittests '' 1
+	try "verdict: not where another test was asked for" no_unittests report/a 0
 	try "verdict: tests are known before anything boots" tests_are_known
 	try "verdict: others are refused" unknown_are_refused
 	try "verdict: a suite that no row names is caught" an_unnamed_suite_is_caught
