@@ -19,6 +19,7 @@ cufile_of() {
 # try_packaged NAME COMMAND... - a test that needs the packaged header or library.
 try_packaged() {
 	local why
+	wanted "$1" || return 0
 	if why=$(cufile_is_missing); then
 		skipped "$1" "$why"
 	else

@@ -58,6 +58,7 @@ lab_library_fits() {
 
 # compare_cuda NAME RELEASE COMMAND... - a test, unless the archive lacks the header, or does not give parts of packages.
 compare_cuda() {
+	wanted "$1" || return 0
 	if [[ -z $CUDA_HEADERS ]]; then
 		skipped "$1" "the header of nvidia-cuda-dev could not be fetched: $(tail -n 1 "$LOGS/cuda-headers")"
 	elif [[ ! -d $CUDA_HEADERS/$2 ]]; then

@@ -28,7 +28,9 @@ failures_read() {
 # has_failed SUITE [TEST] - of the host, when it was last run? Of a row that names no test, all.
 has_failed() {
 	local row=$'host\t'$1 name=${2-}
-	printf '%s\n' "${FAILED_ROWS[@]}" | awk -v row="$row" -v name="${name#"$1: "}" '
+	# By the environment: of "-v" awk would take backslashes for its own.
+	printf '%s\n' "${FAILED_ROWS[@]}" | ROW=$row NAME=${name#"$1: "} awk '
+		BEGIN { row = ENVIRON["ROW"]; name = ENVIRON["NAME"] }
 		$0 == row || index($0, row "\t") == 1 && (name == "" || $0 == row "\t" name) { found = 1 } END { exit !found }'
 }
 

@@ -111,20 +111,20 @@ run_host() {
 		timed "$suite" "run_$suite"
 	done
 	printf '%s\n' "${TIMES[@]}" >"$dir/times"
-	echo "$PASSED $FAILED $SKIPPED" >"$dir/counts"
+	echo "$PASSED $FAILED $SKIPPED $BESIDE" >"$dir/counts"
 }
 
 # finish_host DIR - its results, and those of a subshell that died.
 finish_host() {
-	local passed failed skipped
+	local passed failed skipped beside
 	local -a times
 	HOST=
 	cat "$1/out"
-	if ! read -r passed failed skipped 2>/dev/null <"$1/counts"; then
+	if ! read -r passed failed skipped beside 2>/dev/null <"$1/counts"; then
 		failed "the suites of the host did not come to their end, after: $(tail -n 1 "$1/out")" ''
 		return
 	fi
-	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped))
+	PASSED=$((PASSED + passed)) FAILED=$((FAILED + failed)) SKIPPED=$((SKIPPED + skipped)) BESIDE=$((BESIDE + beside))
 	mapfile -t times <"$1/times"
 	TIMES+=("${times[@]}")
 }

@@ -11,7 +11,7 @@ verdict() {
 		LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") HOST='' SUITE=''
 		KEPT=$LOGS/kept
 		failures_begin
-		PASSED=0 FAILED=0 SKIPPED=0 FLAKY=0 CHANCES=() RUNNING=() TIMES=()
+		PASSED=0 FAILED=0 SKIPPED=0 BESIDE=0 FLAKY=0 CHANCES=() RUNNING=() TIMES=()
 		progress() { :; }
 		planned_guests() { printf '7\tswitch\t-\tperm\n'; }
 		guest_status=$1 first=$2 second=$3
@@ -87,13 +87,14 @@ failed_run_again() (
 	failed b '' guest 7 switch - copy perm
 	failed c '' guest 6.1 switch one "perm/it's so"
 	SUITE=cli failed "cli: d" ''
+	SUITE=cli failed 'cli: \t' ''
 	SUITE=unit failed "unit-asan: e" ''
 	SUITE=lab failed "the lab" '' host lab
 	OPT_RING=gate
 	failures_read
 	diff <(printf '%s\n' "7	switch	-	perm/it's so	copy	perm" "6.1	switch	one	perm/it's so") <(failed_guests) &&
-		has_failed cli && has_failed cli "cli: d" && ! has_failed cli "cli: e" && has_failed unit "unit-asan: e" &&
-		! has_failed unit "unit: e" && has_failed lab "lab: a" && ! has_failed abi && in_ring all
+		has_failed cli && has_failed cli "cli: d" && has_failed cli 'cli: \t' && ! has_failed cli "cli: e" &&
+		has_failed unit "unit-asan: e" && ! has_failed unit "unit: e" && has_failed lab "lab: a" && ! has_failed abi && in_ring all
 )
 
 # kept_again RING FRESH ONLY - what two runs say, of one guest, that is made of the same things each time.
@@ -181,6 +182,30 @@ only_runs() (
 	[[ "$PASSED $FAILED" == "$2" ]]
 )
 
+# ran_what_it_asked_for STATUS ONLY [ROW] - how a run ends of which "cli: a" runs whenever one of its suite does. ROW is of --failed.
+# shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
+ran_what_it_asked_for() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE=cli OPT_ONLY=$2 OPT_FAILED=${3:+1} FAILED_ROWS=("${@:3}") status=0
+	PASSED=0 FAILED=0 SKIPPED=0 BESIDE=0 FLAKY=0
+	KEPT=$LOGS/kept
+	failures_begin
+	try_first "cli: a" true
+	try "cli: b" true
+	results_tell
+	results_end || status=$?
+	echo "expected status $1, seen $status"
+	((status == $1)) && { ((status == 0)) || grep -q '^not ok - nothing was run: ' "$LOGS/failures"; }
+)
+
+each_asks_for_what_runs() {
+	ran_what_it_asked_for 0 '' && ran_what_it_asked_for 0 cli && ran_what_it_asked_for 0 cli/a && ran_what_it_asked_for 0 cli/b &&
+		ran_what_it_asked_for 0 '' $'host\tcli\tb' && ran_what_it_asked_for 0 '' $'host\tcli'
+}
+
+none_asks_for_what_runs() {
+	ran_what_it_asked_for 1 cli/c && ran_what_it_asked_for 1 '' $'host\tcli\tc'
+}
+
 # no_unittests ONLY COUNT - how much fails where a folder has no tests in Python: none of that name may be there, but not none at all.
 # shellcheck disable=SC2030,SC2031,SC2034  # for the functions that are tried
 no_unittests() (
@@ -221,7 +246,7 @@ unknown() {
 
 unknown_are_refused() {
 	local name
-	for name in cli/frob 'copy/drive to bar' access/frob 'cli/lab: a job ends what it runs' unit/test_ perm/; do
+	for name in cli/frob 'copy/drive to bar' access/frob 'cli/lab: a job ends what it runs' unit/test_ perm/ 'cli/not --failed'; do
 		unknown "$name" || return
 	done
 }
@@ -276,6 +301,8 @@ run_verdict() {
 	try "verdict: one test of a suite of the host" only_runs 'cli/a: b' '1 0'
 	try "verdict: or of a part of it" only_runs cli/d '1 0'
 	try "verdict: all of a suite" only_runs cli '2 1'
+	try "verdict: what was asked for has run" each_asks_for_what_runs
+	try "verdict: what it stands on is not enough" none_asks_for_what_runs
 	try "verdict: a suite without a test in Python fails" no_unittests '' 1
 	try "verdict: not where another test was asked for" no_unittests report/a 0
 	try "verdict: tests are known before anything boots" tests_are_known
