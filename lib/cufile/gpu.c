@@ -147,8 +147,9 @@ static bool is_host(int result)
 	return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_INITIALIZED;
 }
 
-static int ask(uint64_t address, struct cuf_pointer *found)
+static int ask_kind(uint64_t address, void *found_)
 {
+	struct cuf_pointer *found = found_;
 	unsigned int type = 0, managed = 0;	/* a flag is four bytes, too */
 	int rc = cuda.pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
 
@@ -161,24 +162,41 @@ static int ask(uint64_t address, struct cuf_pointer *found)
 	return 0;
 }
 
+static int ask_number(uint64_t address, void *number)
+{
+	return cuda.pointer_get_attribute(number, CU_POINTER_ATTRIBUTE_BUFFER_ID, address);
+}
+
 /*
- * A thread of ours has no context of its own, and CUDA may refuse it each question.
+ * A thread may have no context, as those of ours, and CUDA may refuse it each question.
  * Addresses mean the same in all contexts.
  */
-static int look_up(const void *pointer, struct cuf_pointer *found)
+static int ask(int (*question)(uint64_t address, void *answer), const void *pointer, void *answer)
 {
 	void *context;
-	int rc;
+	int rc = question((uintptr_t)pointer, answer);
 
-	*found = (struct cuf_pointer){ .kind = CUF_KIND_HOST };
-	if (!is_loaded() || !cuda.pointer_get_attribute)
-		return 0;
-	rc = ask((uintptr_t)pointer, found);
 	if (rc != CUDA_ERROR_INVALID_CONTEXT || primary_context(0, &context) || enter(context))
 		return rc;
-	rc = ask((uintptr_t)pointer, found);
+	rc = question((uintptr_t)pointer, answer);
 	leave();
 	return rc;
+}
+
+static bool can_ask(void)
+{
+	return is_loaded() && cuda.pointer_get_attribute;
+}
+
+static int look_up(const void *pointer, struct cuf_pointer *found)
+{
+	*found = (struct cuf_pointer){ .kind = CUF_KIND_HOST };
+	return can_ask() ? ask(ask_kind, pointer, found) : 0;
+}
+
+static int identify(const void *pointer, uint64_t *number)
+{
+	return can_ask() ? ask(ask_number, pointer, number) : CUDA_ERROR_NOT_FOUND;
 }
 
 static int allocate(void *context, size_t bytes, void **pointer)
@@ -221,12 +239,6 @@ static void close_stream(void *context, void *stream)
 	if (cuda.stream_destroy)
 		cuda.stream_destroy(stream);
 	leave();
-}
-
-static int identify(const void *pointer, uint64_t *number)
-{
-	return is_loaded() && cuda.pointer_get_attribute ?
-	       cuda.pointer_get_attribute(number, CU_POINTER_ATTRIBUTE_BUFFER_ID, (uintptr_t)pointer) : CUDA_ERROR_NOT_FOUND;
 }
 
 /* Not in the default stream: that waits for the program's, which may wait for this copy. */

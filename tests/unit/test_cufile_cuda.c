@@ -34,6 +34,9 @@ static int get_attribute(void *data, int attribute, uint64_t pointer)
 	case 2:	/* _MEMORY_TYPE */
 		*(unsigned int *)data = answer.type;
 		break;
+	case 7:	/* _BUFFER_ID */
+		*(uint64_t *)data = 42;
+		break;
 	case 8:	/* _IS_MANAGED */
 		*(unsigned int *)data = answer.managed;
 		break;
@@ -180,6 +183,20 @@ static void test_thread_without_context(void **state)
 	answer.strict = false;
 }
 
+/* Nor would it tell such a thread which allocation an address is of. */
+static void test_number_without_context(void **state)
+{
+	uint64_t number = 0;
+
+	(void)state;
+	answer.rc = 0;
+	answer.strict = true;
+	assert_int_equal(cuf_gpu->identify((void *)0x7f0000012345, &number), 0);
+	assert_int_equal(number, 42);
+	assert_int_equal(answer.depth, 0);
+	answer.strict = false;
+}
+
 /* "No pointer of mine", and "not begun", which a child hears after fork(). */
 static void test_unknown_is_host(void **state)
 {
@@ -243,6 +260,7 @@ int main(void)
 		cmocka_unit_test(test_kinds),
 		cmocka_unit_test(test_no_context),
 		cmocka_unit_test(test_thread_without_context),
+		cmocka_unit_test(test_number_without_context),
 		cmocka_unit_test(test_unknown_is_host),
 		cmocka_unit_test(test_failure_is_told),
 		cmocka_unit_test(test_streams),
