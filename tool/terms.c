@@ -8,12 +8,14 @@
 
 /*
  * A word of the library's, and the command line's. A call that takes arguments ends in "(": the text has them behind it, and a ")",
- * and they stand at %1 and %2.
+ * and they stand at %1 and %2. They are names, words and addresses of PCI; where anything else stands, the text is somebody else's.
  */
 struct term {
 	const char *library;
 	const char *option;
 };
+
+static const char in_arguments[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._, -";
 
 static const struct term calls[] = {
 	{ "donard_cache_serve()", "'donard-cli cache serve'" },
@@ -127,13 +129,13 @@ static void put_argument(struct out *out, const char *arguments, int number)
 /* Returns where the text goes on. */
 static const char *put_term(struct out *out, const struct term *term, const char *at)
 {
-	const char *behind = at + strlen(term->library), *end = strchr(behind, ')');
+	const char *behind = at + strlen(term->library), *end = behind + strspn(behind, in_arguments);
 
 	if (behind[-1] != '(') {
 		put(out, term->option, strlen(term->option));
 		return behind;
 	}
-	if (!end) {
+	if (*end != ')') {
 		put(out, at, (size_t)(behind - at));
 		return behind;
 	}

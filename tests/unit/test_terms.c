@@ -53,6 +53,15 @@ static void test_parts_of_calls(void **state)
 	becomes("my_donard_region_list()", "my_donard_region_list()");
 }
 
+/* What stands in a file's name goes on with something else, or has no end. */
+static void test_names_like_calls(void **state)
+{
+	(void)state;
+	becomes("/x donard_region_add(: no such file (or folder)", "/x donard_region_add(: no such file (or folder)");
+	becomes("/x donard_region_add(/y: it is open (by another)", "/x donard_region_add(/y: it is open (by another)");
+	becomes("donard_region_add(a, b: donard_region_list() shows it", "donard_region_add(a, b: 'donard-cli list' shows it");
+}
+
 /* Of a longer word, or of a file's name, nothing is replaced. */
 static void test_parts_of_words(void **state)
 {
@@ -85,6 +94,7 @@ int main(void)
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_calls_alone),
 		cmocka_unit_test(test_parts_of_calls),
+		cmocka_unit_test(test_names_like_calls),
 		cmocka_unit_test(test_parts_of_words),
 		cmocka_unit_test(test_room),
 	};
