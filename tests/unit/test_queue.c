@@ -65,7 +65,7 @@ static void open_queue(struct scene *scene, uint32_t depth, uint32_t flags)
 
 	donard_queue_close(scene->queue);
 	if (donard_queue_open(scene->ctx, &options, &scene->queue) == -EOPNOTSUPP)
-		skip();		/* io_uring is switched off on this machine */
+		skip();		/* neither io_uring nor Linux AIO is allowed here */
 	assert_non_null(scene->queue);
 }
 
