@@ -63,7 +63,7 @@ static int run_engine(struct dnd_transfer *transfer)
 	int rc = dnd_engine_open(transfer, &engine);
 
 	if (rc == -EPERM || rc == -ENOSYS)
-		skip();	/* io_uring is switched off on this machine */
+		skip();	/* neither io_uring nor Linux AIO is allowed here */
 	assert_int_equal(rc, 0);
 	rc = dnd_engine_run(engine);
 	dnd_engine_close(engine);

@@ -131,7 +131,7 @@ static struct scene *scene_of(void **state)
 	struct scene *scene = *state;
 
 	if (!scene->queue)
-		skip();		/* io_uring is switched off on this machine */
+		skip();		/* neither io_uring nor Linux AIO is allowed here */
 	return scene;
 }
 
