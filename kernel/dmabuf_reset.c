@@ -36,7 +36,7 @@ static bool all_exports(struct p2pmem_region *r,
 
 	if (!mutex_trylock(&r->exports_lock))
 		return false;
-	epoch = atomic64_read(&r->import_epoch);	/* of no export there is a later one */
+	epoch = atomic64_read(&r->import_epoch);
 	list_for_each_entry(x, &r->exports, link)
 		if (!each(x, epoch))
 			all = false;
@@ -60,10 +60,12 @@ static unsigned int count_staying(struct p2pmem_export *x)
 	return staying;
 }
 
-/* With exports_lock held. */
+/* With exports_lock held.  Of a later reset somebody may have told meanwhile. */
 static void was_told(struct p2pmem_export *x, u64 epoch, unsigned int staying)
 {
 	lockdep_assert_held(&x->region->exports_lock);
+	if (x->told_epoch >= epoch)
+		return;
 	x->staying = staying;
 	WRITE_ONCE(x->told_epoch, epoch);
 }
@@ -92,7 +94,7 @@ static void tell(struct p2pmem_export *x, u64 epoch)
 /* False: somebody has the reservation lock, so that they are yet to be told. */
 static bool tell_of_reset(struct p2pmem_export *x, u64 epoch)
 {
-	if (x->told_epoch == epoch)
+	if (x->told_epoch >= epoch)
 		return true;
 	if (p2pmem_export_is_unmapped(x)) {
 		was_told(x, epoch, 0);
@@ -107,7 +109,7 @@ static bool tell_of_reset(struct p2pmem_export *x, u64 epoch)
 /* Nobody has a mapping of whom that can be expected otherwise, nor a request under way. */
 static bool has_settled(struct p2pmem_export *x, u64 epoch)
 {
-	unsigned int staying = x->told_epoch == epoch ? x->staying : 0;
+	unsigned int staying = x->told_epoch >= epoch ? x->staying : 0;
 
 	return atomic_read(&x->maps) <= staying && p2pmem_export_has_no_requests(x);
 }
@@ -119,7 +121,9 @@ void p2pmem_outdate_fn(struct work_struct *work)
 	long nap = NAP_MIN;
 
 	for (;;) {
-		wait_event(r->wait, !READ_ONCE(r->asleep));	/* so may importers' devices be */
+		/* Importers' devices sleep, too; of a function that is gone nobody says that it awakes. */
+		wait_event_idle(r->wait, !READ_ONCE(r->asleep) ||
+				READ_ONCE(r->state) != P2PMEM_STATE_READY);
 		if (all_exports(r, tell_of_reset))
 			break;
 		schedule_timeout_idle(nap);
@@ -137,8 +141,7 @@ void p2pmem_imports_outdate(struct p2pmem_region *r)
 	atomic64_inc(&r->import_epoch);
 	smp_mb__after_atomic(); /* with p2pmem_dmabuf_map(): it sees this, or we see its count */
 	get_device(&r->dev);
-	/* Of another driver's function nobody says when it sleeps; then this sleeps with all. */
-	if (!queue_work(r->provider->foreign ? system_freezable_wq : p2pmem_wq, &r->outdate_work))
+	if (!queue_work(p2pmem_wq, &r->outdate_work))
 		put_device(&r->dev);
 }
 
@@ -185,14 +188,14 @@ static bool has_told(struct p2pmem_export *x, u64 epoch)
 {
 	struct p2pmem_region *r = x->region;
 
-	if (READ_ONCE(x->told_epoch) == epoch)
+	if (READ_ONCE(x->told_epoch) >= epoch)
 		return true;
 	if (!mutex_trylock(&r->exports_lock))
 		return false;
 	if (!x->telling && p2pmem_export_is_unmapped(x))
 		was_told(x, epoch, 0);
 	mutex_unlock(&r->exports_lock);
-	return READ_ONCE(x->told_epoch) == epoch;
+	return READ_ONCE(x->told_epoch) >= epoch;
 }
 
 /*
@@ -246,6 +249,4 @@ void p2pmem_imports_unwatch(struct p2pmem_region *r)
 {
 	if (cancel_delayed_work_sync(&r->watch_work))
 		p2pmem_region_put(r);
-	if (r->provider->foreign)	/* on no queue that the module's end waits for */
-		flush_work(&r->outdate_work);
 }
