@@ -170,17 +170,19 @@ static bool is_being_reset(struct p2pmem_region *r)
 
 /*
  * By the guard alone while a reset is under way: the device's registers may not be
- * there.  The gate is open.
+ * there.  The gate is open.  Returns whether one is.
  */
-static void look_for_reset(struct p2pmem_region *r)
+static bool look_for_reset(struct p2pmem_region *r)
 {
 	lockdep_assert_held(&r->gate);
 	if (p2pmem_guard_resets(r->pdev) == READ_ONCE(r->function_resets))
-		return;
-	if (is_being_reset(r))
+		return false;
+	if (is_being_reset(r)) {
 		p2pmem_imports_outdate(r);
-	else
-		p2pmem_revalidate(r);
+		return true;
+	}
+	p2pmem_revalidate(r);
+	return false;
 }
 
 /* Whom nobody has to tell anything: then a new importer is told of the next reset, and of none before. */
@@ -223,9 +225,11 @@ void p2pmem_watch_fn(struct work_struct *work)
 					       struct p2pmem_region, watch_work);
 
 	if (p2pmem_enter(r)) {
-		look_for_reset(r);
+		/* Until it is over, it is not counted. */
+		bool goes_on = look_for_reset(r);
+
 		p2pmem_leave(r);
-		if (!all_exports(r, has_no_mapping))
+		if (goes_on || !all_exports(r, has_no_mapping))
 			p2pmem_imports_watch(r);
 	}
 	p2pmem_region_put(r);
