@@ -63,7 +63,7 @@ names_of() {
 	local file=tests/guest/$1.sh
 	local -a functions sourced
 	if grep -qxF -- "$1" < <(matrix_suites); then
-		mapfile -t sourced < <(sed -nE 's,^\. (\./)?([a-z/]+\.sh)$,tests/guest/\2,p' "$file")
+		mapfile -t sourced < <(sed -nE 's,^\. (\./)?([a-z_/]+\.sh)$,tests/guest/\2,p' "$file")
 		name_patterns < <(cat "$file" "${sourced[@]}")
 		return
 	fi
