@@ -5,11 +5,12 @@
  * A reset ends each attachment that was made before it: its importer is told to let
  * go, and what it asks for afterwards is refused (EIO).  So whoever uses it hears of
  * the reset from its own device, and does not read on in memory that was lost.  A new
- * attachment is as good as any.  The memory keeps its owner and its place meanwhile: an
- * importer that lets go late, or never, harms nobody else.
+ * attachment is as good as any.  The memory keeps its owner and its place meanwhile, so
+ * that an importer that lets go late, or never, reaches nobody else's bytes.
  *
  * A worker tells them, since they may wait for whatever they like, and whoever resets a
- * device holds locks.  That one gives them a moment and no more.
+ * device holds locks.  That one gives them a moment and no more.  It tells one dma-buf
+ * after the other: while an importer does not return, others of the region are not told.
  *
  * Nobody tells p2pmem of resets of another driver's function.  They are looked for while
  * an importer has a mapping.
