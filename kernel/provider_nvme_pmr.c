@@ -17,6 +17,8 @@ struct pmr {
 	u64 bus_address;
 	u32 cap;
 	unsigned long ready_by;	/* jiffies: PMRCAP.PMRTO after it was enabled */
+	unsigned int enables;
+	unsigned int readied;	/* it got ready after so many of them */
 	bool was_enabled;
 };
 
@@ -33,6 +35,7 @@ static void pmr_enable(struct pmr *pmr)
 		hi_lo_writeq(pmr->bus_address | NVME_PMRMSC_CMSE,
 			     pmr->regs + NVME_PMRMSCL);
 	WRITE_ONCE(pmr->ready_by, jiffies + msecs_to_jiffies(p2pmem_pmr_timeout_ms(pmr->cap)));
+	WRITE_ONCE(pmr->enables, pmr->enables + 1);
 	writel(NVME_PMRCTL_EN, pmr->regs + NVME_PMRCTL);
 }
 
@@ -184,10 +187,22 @@ static void pmr_enable_anew(struct p2pmem_region *r)
 	pmr_enable(r->provider_data);
 }
 
+/*
+ * Asked once for each time it was enabled: a read of PMRSTS is a barrier, and each read()
+ * and write() comes by here.  What it says later, commit() hears.
+ */
 static int pmr_ready(struct p2pmem_region *r)
 {
-	int state = pmr_state(r->provider_data);
+	struct pmr *pmr = r->provider_data;
+	unsigned int enables = READ_ONCE(pmr->enables);
+	int state;
 
+	if (READ_ONCE(pmr->readied) == enables)
+		return 1;
+	rmb(); /* the count first: what was said before it was enabled goes by the old one */
+	state = pmr_state(pmr);
+	if (state > 0)
+		WRITE_ONCE(pmr->readied, enables);
 	if (state < 0)
 		dev_err_ratelimited(&r->dev, "the PMR does not become ready again\n");
 	return state;
