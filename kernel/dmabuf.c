@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ranges of a region as dma-bufs: export, the CPU's access, and revocation.
+ * Ranges of a region as dma-bufs: export, and the CPU's access.
  *
  * An export is one more reference to the open file, as a mapping is, so memory
  * finds no new owner while the dma-buf lives.  For the region's removal it is
@@ -120,15 +120,10 @@ static void export_release(struct dma_buf *dmabuf)
 
 	dma_resv_wait_timeout(dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP, false,
 			      MAX_SCHEDULE_TIMEOUT);
-	for (;;) {
-		wait_event(r->wait, !READ_ONCE(x->telling));
-		mutex_lock(&r->exports_lock);
-		if (!x->telling)
-			break;
-		mutex_unlock(&r->exports_lock);
-	}
+	mutex_lock(&r->exports_lock);
 	list_del(&x->link);
 	mutex_unlock(&r->exports_lock);
+	p2pmem_export_tell_end(x);
 	export_free(x);
 }
 
@@ -185,6 +180,7 @@ static struct p2pmem_export *export_new(struct p2pmem_file *f,
 
 	if (!x)
 		return ERR_PTR(-ENOMEM);
+	p2pmem_export_tell_init(x);
 	x->region = f->region;
 	x->file_first = req->file_offset >> PAGE_SHIFT;
 	x->flags = req->flags;
@@ -230,8 +226,7 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 
 /*
  * The gate is open until the export is on the list: a removal finds it there, and what a
- * GPU's driver takes back is found to be gone.  Nobody waits in the gate for who has the
- * list, and is perhaps in an importer.
+ * GPU's driver takes back is found to be gone.
  */
 static struct dma_buf *publish_in_gate(struct p2pmem_file *f, struct p2pmem_export *x,
 				       const struct p2pmem_export_dmabuf *req, u64 taken_back)
@@ -332,122 +327,6 @@ long p2pmem_dmabuf_locate(struct p2pmem_file *f, struct p2pmem_locate_dmabuf *l)
 	}
 	dma_buf_put(dmabuf);
 	return ret;
-}
-
-/*
- * To let go.  The log has a line for each that has not done so at once: what is to be
- * said of one that can, and of others.  The caller keeps the dma-buf, by exports_lock or
- * by @telling; its reservation lock is held.
- */
-void p2pmem_export_tell(struct p2pmem_export *x, const char *revocable, const char *others)
-{
-	struct dma_buf_attachment *attach;
-
-	dma_resv_assert_held(x->dmabuf->resv);
-	compat_dma_buf_invalidate(x->dmabuf);
-	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
-		struct p2pmem_attachment *a = attach->priv;
-		char name[P2PMEM_SHOWN_BYTES];
-
-		if (!a->maps)
-			continue;
-		p2pmem_printable(name, a->who.comm);
-		dev_info_ratelimited(&x->region->dev, "dma-buf mapped for %s by \"%s\" (pid %d): %s\n",
-				     dev_name(attach->dev), name, a->who.pid,
-				     compat_dma_buf_revocable(attach) ? revocable : others);
-	}
-}
-
-static bool overlaps(const struct p2pmem_export *x, const struct p2pmem_part *part)
-{
-	const struct p2pmem_file *f = x->file->private_data;
-
-	return f->serial == part->file_serial && x->file_first < part->end &&
-	       part->first < x->file_first + (x->dmabuf->size >> PAGE_SHIFT);
-}
-
-/* Tells them unless that was done; the reservation lock is held. */
-static enum p2pmem_importers tell_importers(struct p2pmem_export *x)
-{
-	enum p2pmem_importers left = P2PMEM_IMPORTERS_LEAVE;
-	struct dma_buf_attachment *attach;
-
-	dma_resv_assert_held(x->dmabuf->resv);
-	if (!x->told)
-		p2pmem_export_tell(x, "told to let go",
-				   "cannot be revoked, waiting until it lets go");
-	x->told = true;
-	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
-		struct p2pmem_attachment *a = attach->priv;
-
-		if (a->maps && compat_dma_buf_may_stay(attach))
-			left = P2PMEM_IMPORTERS_STAY;
-	}
-	return left;
-}
-
-/* That fences announce. */
-bool p2pmem_export_has_no_requests(const struct p2pmem_export *x)
-{
-	return dma_resv_test_signaled(x->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
-}
-
-bool p2pmem_export_is_unmapped(const struct p2pmem_export *x)
-{
-	return !atomic_read(&x->maps) && p2pmem_export_has_no_requests(x);
-}
-
-/*
- * The caller looks again, so this waits for no lock: whoever has one may be in an
- * importer, which may wait for the GPU's driver, inside of which the caller may be.
- * Without a mapping none is needed.
- */
-static enum p2pmem_importers try_revoke(struct p2pmem_export *x)
-{
-	struct dma_resv *resv = x->dmabuf->resv;
-	enum p2pmem_importers left;
-
-	WRITE_ONCE(x->revoked, true);
-	smp_mb(); /* with p2pmem_dmabuf_map(): it sees this, or we see its count */
-	if (p2pmem_export_is_unmapped(x))
-		return P2PMEM_IMPORTERS_NONE;
-	if (!dma_resv_trylock(resv))
-		return P2PMEM_IMPORTERS_STAY;
-	left = tell_importers(x);
-	dma_resv_unlock(resv);
-	return p2pmem_export_is_unmapped(x) ? P2PMEM_IMPORTERS_NONE : left;
-}
-
-/* Of all memory (@part is NULL), or of some. */
-static enum p2pmem_importers revoke_exports(struct p2pmem_region *r,
-					    const struct p2pmem_part *part)
-{
-	enum p2pmem_importers left = P2PMEM_IMPORTERS_NONE;
-	struct p2pmem_export *x;
-
-	if (!mutex_trylock(&r->exports_lock))
-		return P2PMEM_IMPORTERS_STAY;
-	list_for_each_entry(x, &r->exports, link)
-		if (!part || overlaps(x, part))
-			left = max(left, try_revoke(x));
-	mutex_unlock(&r->exports_lock);
-	return left;
-}
-
-/*
- * The gate is closed, so that no export is added.  Says who has a mapping, or had one
- * that a request under way may still use.
- */
-enum p2pmem_importers p2pmem_exports_revoke(struct p2pmem_region *r)
-{
-	return revoke_exports(r, NULL);
-}
-
-/* The same for a part of a file that has nothing any more, so that no export of it is added. */
-enum p2pmem_importers p2pmem_exports_revoke_part(struct p2pmem_region *r,
-						 const struct p2pmem_part *part)
-{
-	return revoke_exports(r, part);
 }
 
 #define LOCK_TRIES	20

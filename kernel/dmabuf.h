@@ -7,9 +7,9 @@
  *               the module.
  *   attachment  owned by the attachment of the dma-buf; freed by detach().
  *
- * What changes after the export (told, attachments and their counts of mappings) is
- * under the dma-buf's reservation lock, and what importers were told of resets under
- * the region's exports_lock.
+ * What changes after the export (attachments and their counts of mappings) is under the
+ * dma-buf's reservation lock, and what importers were told of resets under the region's
+ * exports_lock.  No lock of p2pmem is held while importers are told but that reservation lock.
  */
 #ifndef P2PMEM_DMABUF_H
 #define P2PMEM_DMABUF_H
@@ -29,9 +29,10 @@
  * @writable: devices may write
  * @revocable: a GPU's driver may take the memory back
  * @revoked: no new mapping; set without the reservation lock, by who then looks at @maps
+ * @tell_work: tells the importers (dmabuf_tell.c); release() waits for it
  * @told: importers were told to let go, for good
- * @telling: importers are being told of a reset: whoever does that has let go of exports_lock,
- *	and release() waits for it
+ * @left: who has a mapping since then
+ * @telling: importers are being told of a reset
  * @told_epoch: the last reset that they were told of, by region->import_epoch
  * @staying: so many mappings were of importers that could not let go then
  * @resets_seen: of the region, when DMA_BUF_IOCTL_SYNC last ended
@@ -49,7 +50,9 @@ struct p2pmem_export {
 	bool writable;
 	bool revocable;
 	bool revoked;
+	struct work_struct tell_work;
 	bool told;
+	enum p2pmem_importers left;
 	bool telling;
 	u64 told_epoch;
 	unsigned int staying;
@@ -75,12 +78,16 @@ struct p2pmem_attachment {
 	struct p2pmem_who who;
 };
 
-/* dmabuf.c */
-void p2pmem_export_tell(struct p2pmem_export *x, const char *revocable, const char *others);
+/* dmabuf_tell.c */
+void p2pmem_export_tell_init(struct p2pmem_export *x);
+void p2pmem_export_tell_soon(struct p2pmem_export *x);
+void p2pmem_export_tell_end(struct p2pmem_export *x);
 bool p2pmem_export_has_no_requests(const struct p2pmem_export *x);
 bool p2pmem_export_is_unmapped(const struct p2pmem_export *x);
 
 /* dmabuf_reset.c */
+bool p2pmem_telling_begins(struct p2pmem_export *x, u64 *epoch);
+void p2pmem_telling_ends(struct p2pmem_export *x, u64 epoch, unsigned int staying);
 bool p2pmem_imports_may_begin(struct p2pmem_export *x, u64 epoch);
 
 /* dmabuf_attach.c */

@@ -290,7 +290,7 @@ struct sg_table *p2pmem_dmabuf_map(struct dma_buf_attachment *attach,
 		return ERR_PTR(-EACCES);
 	}
 	atomic_inc(&x->maps);
-	/* With try_revoke() and p2pmem_imports_outdate(): we see the mark, or they our count. */
+	/* With revoke() and p2pmem_imports_outdate(): we see the mark, or they our count. */
 	smp_mb();
 	ret = may_map(attach);
 	table = ret ? ERR_PTR(ret) : map_new(x, attach, dir);

@@ -8,14 +8,13 @@
  * attachment is as good as any.  The memory keeps its owner and its place meanwhile, so
  * that an importer that lets go late, or never, reaches nobody else's bytes.
  *
- * A worker tells them, since they may wait for whatever they like, and whoever resets a
- * device holds locks.  That one gives them a moment and no more.  It tells one dma-buf
- * after the other: while an importer does not return, others of the region are not told.
+ * Each dma-buf's work item tells them (dmabuf_tell.c), since they may wait for whatever
+ * they like, and whoever resets a device holds locks.  That one gives them a moment and no
+ * more.
  *
  * Nobody tells p2pmem of resets of another driver's function.  They are looked for while
  * an importer has a mapping.
  */
-#include <linux/dma-resv.h>
 #include <linux/pci.h>
 #include <linux/workqueue.h>
 
@@ -23,11 +22,10 @@
 
 /* An importer that stops its device does so within less. */
 #define IMPORTERS_GRACE		HZ
-#define NAP_MIN			1
-#define NAP_MAX			(HZ / 4)
+#define NAP			1
 #define WATCH_INTERVAL		(HZ / 4)
 
-/* True if @each is, of all exports.  Whoever has the list may be in an importer: false. */
+/* True if @each is, of all exports.  False also while somebody else has the list. */
 static bool all_exports(struct p2pmem_region *r,
 			bool (*each)(struct p2pmem_export *x, u64 epoch))
 {
@@ -45,22 +43,6 @@ static bool all_exports(struct p2pmem_region *r,
 	return all;
 }
 
-/* Mappings of those that cannot let go; the reservation lock is held. */
-static unsigned int count_staying(struct p2pmem_export *x)
-{
-	struct dma_buf_attachment *attach;
-	unsigned int staying = 0;
-
-	dma_resv_assert_held(x->dmabuf->resv);
-	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
-		struct p2pmem_attachment *a = attach->priv;
-
-		if (!compat_dma_buf_revocable(attach))
-			staying += a->maps;
-	}
-	return staying;
-}
-
 /* With exports_lock held.  Of a later reset somebody may have told meanwhile. */
 static void was_told(struct p2pmem_export *x, u64 epoch, unsigned int staying)
 {
@@ -72,39 +54,31 @@ static void was_told(struct p2pmem_export *x, u64 epoch, unsigned int staying)
 }
 
 /*
- * An importer may take its time in here.  Meanwhile others use the list: @telling keeps
- * this export on it.  The reservation lock is held, and given back.
+ * Before importers are told; false if nobody needs to be.  Whoever comes meanwhile is
+ * refused: see p2pmem_imports_may_begin().
  */
-static void tell(struct p2pmem_export *x, u64 epoch)
+bool p2pmem_telling_begins(struct p2pmem_export *x, u64 *epoch)
 {
 	struct p2pmem_region *r = x->region;
-	unsigned int staying;
 
-	WRITE_ONCE(x->telling, true);
-	mutex_unlock(&r->exports_lock);
-	p2pmem_export_tell(x, "told to let go, since the device is reset",
-			   "cannot be revoked, and keeps its mapping although the device is reset");
-	staying = count_staying(x);
-	dma_resv_unlock(x->dmabuf->resv);
 	mutex_lock(&r->exports_lock);
-	was_told(x, epoch, staying);
-	WRITE_ONCE(x->telling, false);
-	wake_up_all(&r->wait);
+	*epoch = atomic64_read(&r->import_epoch);
+	if (p2pmem_export_is_unmapped(x))
+		was_told(x, *epoch, 0);
+	x->telling = x->told_epoch < *epoch;
+	mutex_unlock(&r->exports_lock);
+	return x->telling;
 }
 
-/* False: somebody has the reservation lock, so that they are yet to be told. */
-static bool tell_of_reset(struct p2pmem_export *x, u64 epoch)
+/* Mappings of as many remain for good. */
+void p2pmem_telling_ends(struct p2pmem_export *x, u64 epoch, unsigned int staying)
 {
-	if (x->told_epoch >= epoch)
-		return true;
-	if (p2pmem_export_is_unmapped(x)) {
-		was_told(x, epoch, 0);
-		return true;
-	}
-	if (!dma_resv_trylock(x->dmabuf->resv))
-		return false;
-	tell(x, epoch);
-	return true;
+	struct p2pmem_region *r = x->region;
+
+	mutex_lock(&r->exports_lock);
+	was_told(x, epoch, staying);
+	x->telling = false;
+	mutex_unlock(&r->exports_lock);
 }
 
 /* Nobody has a mapping of whom that can be expected otherwise, nor a request under way. */
@@ -115,21 +89,19 @@ static bool has_settled(struct p2pmem_export *x, u64 epoch)
 	return atomic_read(&x->maps) <= staying && p2pmem_export_has_no_requests(x);
 }
 
-/* A reference of the region is this one's. */
+/*
+ * Not by whoever resets, who may be in the gate: exports_lock comes before it.  A reference
+ * of the region is this one's.
+ */
 void p2pmem_outdate_fn(struct work_struct *work)
 {
 	struct p2pmem_region *r = container_of(work, struct p2pmem_region, outdate_work);
-	long nap = NAP_MIN;
+	struct p2pmem_export *x;
 
-	for (;;) {
-		/* Importers' devices sleep, too; of a function that is gone nobody says that it awakes. */
-		wait_event_idle(r->wait, !READ_ONCE(r->asleep) ||
-				READ_ONCE(r->state) != P2PMEM_STATE_READY);
-		if (all_exports(r, tell_of_reset))
-			break;
-		schedule_timeout_idle(nap);
-		nap = min(nap * 2, (long)NAP_MAX);
-	}
+	mutex_lock(&r->exports_lock);
+	list_for_each_entry(x, &r->exports, link)
+		p2pmem_export_tell_soon(x);
+	mutex_unlock(&r->exports_lock);
 	p2pmem_region_put(r);
 }
 
@@ -157,7 +129,7 @@ void p2pmem_imports_await(struct p2pmem_region *r)
 			dev_warn(&r->dev, "the device is reset although importers of its dma-bufs have not let go yet\n");
 			return;
 		}
-		schedule_timeout_idle(NAP_MIN);
+		schedule_timeout_idle(NAP);
 	}
 }
 

@@ -130,7 +130,8 @@ static enum left what_is_left(struct p2pmem_pin *pin)
 		p2pmem_reap_soon(r);
 	/*
 	 * Only generic pages are ever held for longer than a transfer takes.  Importers do not
-	 * refer to pages; of them STAY may only say that a lock was busy.
+	 * refer to pages; of them STAY may only say that they have not been told yet, or that a
+	 * lock was busy.
 	 */
 	transfers = r->backing.type == P2PMEM_PAGES_P2PDMA &&
 		    (importers != P2PMEM_IMPORTERS_STAY || is_referred_to(pin));

@@ -47,9 +47,12 @@ static int __init p2pmem_init(void)
 	ret = p2pmem_pseudofs_init();
 	if (ret)
 		return ret;
-	ret = p2pmem_regions_init();
+	ret = p2pmem_exports_init();
 	if (ret)
 		goto err_pseudofs_exit;
+	ret = p2pmem_regions_init();
+	if (ret)
+		goto err_exports_exit;
 	ret = p2pmem_clients_init();
 	if (ret)
 		goto err_regions_exit;
@@ -67,6 +70,8 @@ err_clients_exit:
 	p2pmem_clients_exit();
 err_regions_exit:
 	p2pmem_regions_exit();
+err_exports_exit:
+	p2pmem_exports_exit();
 err_pseudofs_exit:
 	p2pmem_pseudofs_exit();
 	return ret;
@@ -85,6 +90,7 @@ static void __exit p2pmem_exit(void)
 	p2pmem_pci_bar_exit();
 	p2pmem_clients_exit();
 	p2pmem_regions_exit();
+	p2pmem_exports_exit();
 	p2pmem_pseudofs_exit();
 	synchronize_rcu_tasks();
 }

@@ -14,9 +14,8 @@
  * Lock order: device lock -> mmap_lock -> file->back_lock -> region->gate ->
  * region->files_lock -> file->lock -> region->alloc_lock; gates of two regions
  * in the order of their numbers;
- * region->exports_lock -> region->gate; region->exports_lock -> reservation lock of
- * a dma-buf; file->lock -> region->revalidate_lock -> the lock of guard.c; and
- * region->reap_lock -> region->alloc_lock.
+ * region->exports_lock -> region->gate; file->lock -> region->revalidate_lock -> the
+ * lock of guard.c; and region->reap_lock -> region->alloc_lock.
  * None of them is held over copy_{to,from}_user or (un)mapping a backing,
  * but for region->gate in region_set_page_type(), which no fault can meet.
  */
@@ -125,7 +124,7 @@ struct p2pmem_region {
 	struct mutex exports_lock;	/* exports */
 	struct list_head exports;	/* dmabuf.c: those that are open */
 	atomic64_t import_epoch;	/* attachments of an earlier one map no more */
-	struct work_struct outdate_work;	/* tells them: dmabuf_reset.c */
+	struct work_struct outdate_work;	/* has them told: dmabuf_reset.c */
 	unsigned long reset_began;	/* jiffies */
 	bool asleep;			/* in a suspend; with @wait */
 	struct delayed_work watch_work;	/* foreign: looks for resets while importers have mappings */
@@ -449,6 +448,9 @@ enum p2pmem_importers {
 	P2PMEM_IMPORTERS_STAY,	/* somebody who perhaps never does */
 };
 
+/* dmabuf_tell.c */
+int p2pmem_exports_init(void);
+void p2pmem_exports_exit(void);
 enum p2pmem_importers p2pmem_exports_revoke(struct p2pmem_region *r);
 /* Granules of a file, which may have been closed. */
 struct p2pmem_part {

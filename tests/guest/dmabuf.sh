@@ -524,6 +524,22 @@ fence_is_awaited() {
 	copy_again
 }
 
+# An importer that does not return keeps the removal waiting, and nobody else.
+removal_tells_others() {
+	stall
+	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach revocable "$LAB_ALPHA_BDF" map both wait state
+	begin bystander open p2pmem0 export 0 4096 attach dynamic "$LAB_BETA_BDF" map both wait state
+	in_background donard-cli region remove p2pmem0
+	is_told_meanwhile
+	equal "state of the region" draining "$(attr p2pmem0 state)"
+	echo N >"$STALL"
+	event_succeeds
+	go_on owner
+	ends owner
+	says state "ok notified=1 mapped=0"
+	copy_again
+}
+
 # Whatever an importer is about to do, the removal finds it; and nothing is left behind.
 removed_while_they_come_and_go() {
 	local i pids=()
@@ -712,6 +728,7 @@ removals() {
 	core lt "removal names the importer" with_pinned_importers removal_names_importer
 	core lt "removal ends with the importer" with_pinned_importers importer_killed
 	lt "removal waits for a fence" fence_is_awaited
+	lt "removal: an importer that does not return, others are told" removal_tells_others
 	lt "removal while importers come and go" removed_while_they_come_and_go
 	t "nvme unbind under its CMB, dynamic" drive_unbound dynamic
 	t "nvme unbind under its CMB, pinned" with_pinned_importers drive_unbound pinned

@@ -135,17 +135,32 @@ told_late() {
 	copy_again
 }
 
-# Meanwhile others export, close and look at holders; but nobody joins those who are being told.
+# Meanwhile others export, close and look at holders, and importers of another dma-buf are told; but nobody joins those who are
+# being told.
 callback_stalls() {
 	stall
 	importing revocable p2pmem0 "$LAB_ALPHA_BDF" state map both
+	begin bystander open p2pmem0 export 0 4096 attach dynamic "$LAB_BETA_BDF" map both wait state
 	reset_goes_on
+	is_told_meanwhile
 	limited dmabuf open p2pmem0 export 0 "$EXPORT_BYTES" close-dmabuf >"$WORK/other"
 	matches "what another exporter said" 'close-dmabuf: ok' "$(cat "$WORK/other")"
 	limited cat /sys/class/p2pmem/p2pmem0/holders >/dev/null
 	limited dmabuf take "$(pid_of owner)" "$(fd_of owner)" attach dynamic "$LAB_BETA_BDF" >"$WORK/joins" || true
 	matches "what who joins said" 'attach: EAGAIN' "$(cat "$WORK/joins")"
 	told_late
+}
+
+# BYSTANDER's mapping goes, whatever OWNER's importer does.
+is_told_meanwhile() {
+	within 15 bystander_is_unmapped
+	go_on bystander
+	ends bystander
+	says state "ok notified=1 mapped=0"
+}
+
+bystander_is_unmapped() {
+	[[ $(attr p2pmem0 holders) == *" 4096 0 $LAB_BETA_BDF"* ]]
 }
 
 # A line of holders is left out while the lock is taken.

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Importers of a dma-buf are told to let go: for good when its memory is revoked, and
+ * also when the device is reset (dmabuf_reset.c).
+ *
+ * Each export has a work item for that, since an importer may wait for whatever it likes
+ * in its callback, or with the reservation lock.  Only the release of this dma-buf waits
+ * for the work item, and by then no importer is left.  Whoever revokes or resets only
+ * looks whether they have let go.
+ */
+#include <linux/dma-resv.h>
+#include <linux/pci.h>
+#include <linux/workqueue.h>
+
+#include "dmabuf.h"
+
+/*
+ * Not p2pmem_wq: a workqueue runs only so many items at a time, and the end of a region
+ * must not queue behind importers that do not return.
+ */
+static struct workqueue_struct *importers_wq;
+
+/* Devices of importers sleep, too; of a function that is gone nobody says that it awakes. */
+static bool may_tell(struct p2pmem_region *r)
+{
+	return !READ_ONCE(r->asleep) || READ_ONCE(r->state) != P2PMEM_STATE_READY;
+}
+
+static void lock_awake(struct p2pmem_export *x)
+{
+	for (;;) {
+		wait_event_idle(x->region->wait, may_tell(x->region));
+		dma_resv_lock(x->dmabuf->resv, NULL);
+		if (may_tell(x->region))
+			return;
+		dma_resv_unlock(x->dmabuf->resv);
+	}
+}
+
+/* The log has a line for each that has not let go at once: one text for those that can, and one for others. */
+static void tell(struct p2pmem_export *x, const char *revocable, const char *others)
+{
+	struct dma_buf_attachment *attach;
+
+	dma_resv_assert_held(x->dmabuf->resv);
+	compat_dma_buf_invalidate(x->dmabuf);
+	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
+		struct p2pmem_attachment *a = attach->priv;
+		char name[P2PMEM_SHOWN_BYTES];
+
+		if (!a->maps)
+			continue;
+		p2pmem_printable(name, a->who.comm);
+		dev_info_ratelimited(&x->region->dev, "dma-buf mapped for %s by \"%s\" (pid %d): %s\n",
+				     dev_name(attach->dev), name, a->who.pid,
+				     compat_dma_buf_revocable(attach) ? revocable : others);
+	}
+}
+
+/* --- because of a reset --- */
+
+/* Mappings of those that cannot let go. */
+static unsigned int count_staying(struct p2pmem_export *x)
+{
+	struct dma_buf_attachment *attach;
+	unsigned int staying = 0;
+
+	dma_resv_assert_held(x->dmabuf->resv);
+	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
+		struct p2pmem_attachment *a = attach->priv;
+
+		if (!compat_dma_buf_revocable(attach))
+			staying += a->maps;
+	}
+	return staying;
+}
+
+static void tell_of_reset(struct p2pmem_export *x)
+{
+	unsigned int staying;
+	u64 epoch;
+
+	if (!p2pmem_telling_begins(x, &epoch))
+		return;
+	lock_awake(x);
+	tell(x, "told to let go, since the device is reset",
+	     "cannot be revoked, and keeps its mapping although the device is reset");
+	staying = count_staying(x);
+	dma_resv_unlock(x->dmabuf->resv);
+	p2pmem_telling_ends(x, epoch, staying);
+}
+
+/* --- for good --- */
+
+static enum p2pmem_importers who_is_left(struct p2pmem_export *x)
+{
+	struct dma_buf_attachment *attach;
+
+	dma_resv_assert_held(x->dmabuf->resv);
+	list_for_each_entry(attach, &x->dmabuf->attachments, node) {
+		struct p2pmem_attachment *a = attach->priv;
+
+		if (a->maps && compat_dma_buf_may_stay(attach))
+			return P2PMEM_IMPORTERS_STAY;
+	}
+	return P2PMEM_IMPORTERS_LEAVE;
+}
+
+/* No mapping is added any more: that all leave stays true once it is. */
+static void tell_for_good(struct p2pmem_export *x)
+{
+	lock_awake(x);
+	if (!x->told)
+		tell(x, "told to let go", "cannot be revoked, waiting until it lets go");
+	x->told = true;
+	WRITE_ONCE(x->left, who_is_left(x));
+	dma_resv_unlock(x->dmabuf->resv);
+}
+
+static void tell_fn(struct work_struct *work)
+{
+	struct p2pmem_export *x = container_of(work, struct p2pmem_export, tell_work);
+
+	if (READ_ONCE(x->revoked))
+		tell_for_good(x);
+	else
+		tell_of_reset(x);
+}
+
+/* --- offered to the rest --- */
+
+void p2pmem_export_tell_init(struct p2pmem_export *x)
+{
+	INIT_WORK(&x->tell_work, tell_fn);
+	x->left = P2PMEM_IMPORTERS_STAY;	/* until they have been told */
+}
+
+/* What there is to tell, as it stands when the work item runs.  The export is on the list. */
+void p2pmem_export_tell_soon(struct p2pmem_export *x)
+{
+	lockdep_assert_held(&x->region->exports_lock);
+	queue_work(importers_wq, &x->tell_work);
+}
+
+/* In release(): no importer is left, and the export is on no list. */
+void p2pmem_export_tell_end(struct p2pmem_export *x)
+{
+	cancel_work_sync(&x->tell_work);
+}
+
+/* That fences announce. */
+bool p2pmem_export_has_no_requests(const struct p2pmem_export *x)
+{
+	return dma_resv_test_signaled(x->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
+}
+
+bool p2pmem_export_is_unmapped(const struct p2pmem_export *x)
+{
+	return !atomic_read(&x->maps) && p2pmem_export_has_no_requests(x);
+}
+
+/* The caller looks again: this waits for nobody. */
+static enum p2pmem_importers revoke(struct p2pmem_export *x)
+{
+	enum p2pmem_importers left;
+
+	WRITE_ONCE(x->revoked, true);
+	smp_mb(); /* with p2pmem_dmabuf_map(): it sees this, or we see its count */
+	if (p2pmem_export_is_unmapped(x))
+		return P2PMEM_IMPORTERS_NONE;
+	left = READ_ONCE(x->left);
+	if (left == P2PMEM_IMPORTERS_STAY)
+		p2pmem_export_tell_soon(x);
+	return left;
+}
+
+static bool overlaps(const struct p2pmem_export *x, const struct p2pmem_part *part)
+{
+	const struct p2pmem_file *f = x->file->private_data;
+
+	return f->serial == part->file_serial && x->file_first < part->end &&
+	       part->first < x->file_first + (x->dmabuf->size >> PAGE_SHIFT);
+}
+
+/*
+ * Of all memory (@part is NULL), or of some.  Only tries the lock: the caller may be inside
+ * of a GPU's driver, for which whoever has the lock may wait.
+ */
+static enum p2pmem_importers revoke_exports(struct p2pmem_region *r,
+					    const struct p2pmem_part *part)
+{
+	enum p2pmem_importers left = P2PMEM_IMPORTERS_NONE;
+	struct p2pmem_export *x;
+
+	if (!mutex_trylock(&r->exports_lock))
+		return P2PMEM_IMPORTERS_STAY;
+	list_for_each_entry(x, &r->exports, link)
+		if (!part || overlaps(x, part))
+			left = max(left, revoke(x));
+	mutex_unlock(&r->exports_lock);
+	return left;
+}
+
+/*
+ * The gate is closed, so that no export is added.  Says who has a mapping, or had one
+ * that a request under way may still use.
+ */
+enum p2pmem_importers p2pmem_exports_revoke(struct p2pmem_region *r)
+{
+	return revoke_exports(r, NULL);
+}
+
+/* The same for a part of a file that has nothing any more, so that no export of it is added. */
+enum p2pmem_importers p2pmem_exports_revoke_part(struct p2pmem_region *r,
+						 const struct p2pmem_part *part)
+{
+	return revoke_exports(r, part);
+}
+
+int p2pmem_exports_init(void)
+{
+	importers_wq = alloc_workqueue("p2pmem-importers", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	return importers_wq ? 0 : -ENOMEM;
+}
+
+/* No export is left: each holds the module. */
+void p2pmem_exports_exit(void)
+{
+	destroy_workqueue(importers_wq);
+}
