@@ -2,7 +2,6 @@
 /* copy: moves bytes and says by which route they went. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "donard/donard.h"
 #include "donard/meter.h"
@@ -93,12 +92,12 @@ static struct json_object *build(const struct donard_copy_result *result,
 	return model;
 }
 
-/* ---- text, from the model ---- */
+/* ---- text: words from the model, which is printable, and decisions from the result ---- */
 
-static const char *route_text(const char *route)
+static const char *route_text(enum donard_route_type route)
 {
-	return route[0] == 'c' ? "cpu (loads and stores from BAR to BAR; no DMA engine between "
-				 "two regions)" : route;
+	return route == DONARD_ROUTE_CPU ? "cpu (loads and stores from BAR to BAR; no DMA engine between two regions)" :
+					   donard_route_text(route);
 }
 
 static void print_nothing(struct json_object *model)
@@ -119,24 +118,27 @@ static void print_copied(struct json_object *model)
 	putchar('\n');
 }
 
-static const char *bounce_words(const char *evidence)
+static void print_bounced(const struct donard_copy_result *result)
 {
-	if (!strcmp(evidence, "at-most"))
-		return " (pages came into the page cache meanwhile, which another program may have read)";
-	if (!strcmp(evidence, "changed"))
-		return " (what the drive is made of changed meanwhile: LVM, md or multipath)";
-	return !strcmp(evidence, "stated") ?
-	       " (as the file system says; its page cache could not be watched)" : "";
-}
-
-static void print_bounced(struct json_object *model)
-{
-	const char *evidence = cli_text_of(model, "bounced_evidence");
-	bool at_most = !strcmp(evidence, "at-most") || !strcmp(evidence, "changed");
+	const char *at_most = "", *words = "";
 	char text[DONARD_SIZE_TEXT_BYTES];
 
-	printf("bounced   %s%s%s\n", at_most ? "at most " : "",
-	       cli_size_of(model, "bounced_bytes", text), bounce_words(evidence));
+	switch (result->bounced_evidence) {
+	case DONARD_BOUNCE_AT_MOST:
+		at_most = "at most ";
+		words = " (pages came into the page cache meanwhile, which another program may have read)";
+		break;
+	case DONARD_BOUNCE_CHANGED:
+		at_most = "at most ";
+		words = " (what the drive is made of changed meanwhile: LVM, md or multipath)";
+		break;
+	case DONARD_BOUNCE_STATED:
+		words = " (as the file system says; its page cache could not be watched)";
+		break;
+	default:
+		break;
+	}
+	printf("bounced   %s%s%s\n", at_most, donard_format_size(text, sizeof(text), result->bounced_bytes), words);
 }
 
 static void print_legs(struct json_object *model)
@@ -159,40 +161,40 @@ static void print_gpu(struct json_object *model, const char *key, const char *si
 }
 
 /* Of no bytes nothing is measured. */
-static void print_text(struct json_object *model)
+static void print_text(struct json_object *model, const struct donard_copy_result *result)
 {
 	const char *via = cli_text_of(model, "via");
 	char text[DONARD_SIZE_TEXT_BYTES];
 
-	if (!cli_number_of(model, "bytes")) {
+	if (!result->bytes) {
 		print_nothing(model);
 		return;
 	}
 	print_copied(model);
-	printf("route     %s, %s%s%s\n", route_text(cli_text_of(model, "route")),
+	printf("route     %s, %s%s%s\n", route_text(result->route),
 	       cli_text_of(model, "route_evidence"), via[0] ? ", staged in " : "", via);
 	print_gpu(model, "src_gpu", "SRC");
 	print_gpu(model, "dst_gpu", "DST");
 	print_legs(model);
-	if (cli_true(model, "passthrough"))
+	if (result->passthrough)
 		puts("requests  NVMe commands, without the block layer (--passthrough)");
-	if (cli_true(model, "aio"))
+	if (result->aio)
 		puts("requests  Linux AIO, because the kernel refuses io_uring to this process");
-	print_bounced(model);
-	if (cli_number_of(model, "kept_bytes"))
+	print_bounced(result);
+	if (result->kept_bytes)
 		printf("kept      %s of the file behind the copy\n",
-		       cli_size_of(model, "kept_bytes", text));
+		       donard_format_size(text, sizeof(text), result->kept_bytes));
 	printf("verified  %s\n", cli_true(model, "verified") ? "yes" : "not asked for (--verify)");
 	printf("durable   %s%s\n", cli_true(model, "durable") ? "yes" : "no: ", cli_text_of(model, "durable_reason"));
 }
 
-static void print(const struct cli *cli, struct json_object *model)
+static void print(const struct cli *cli, struct json_object *model, const struct donard_copy_result *result)
 {
 	if (cli->json) {
 		cli_print_json(model);
 		return;
 	}
-	print_text(model);
+	print_text(model, result);
 	cli_print_measurement(model);
 	json_object_put(model);
 }
@@ -231,7 +233,7 @@ static int copy(struct cli *cli, struct donard_copy_options *options)
 	cli_progress_end(&progress);
 	if (rc)
 		return failed(cli, rc, &result, &measurement);
-	print(cli, build(&result, &measurement));
+	print(cli, build(&result, &measurement), &result);
 	return EXIT_DONE;
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* info: everything about one region. */
 #include <stdio.h>
-#include <string.h>
 
 #include "donard/donard.h"
 #include "errors.h"
@@ -59,38 +58,69 @@ static void print_list(const char *key, struct json_object *list)
 		printf("%-12s none\n", key);
 }
 
-static bool is_for_few(const char *key)
+/* ---- text: a line for each field ---- */
+
+static void show_word(const char *key, struct json_object *value, struct json_object *model)
 {
-	return !strcmp(key, "holders") || !strcmp(key, "unrouted");
+	const char *word = value ? json_object_get_string(value) : "not known";
+
+	(void)model;
+	printf("%-12s %s\n", key, word[0] ? word : "-");
 }
 
-static void print_text(struct json_object *model)
+static void show_size(const char *key, struct json_object *value, struct json_object *model)
 {
 	char text[DONARD_SIZE_TEXT_BYTES];
 
-	json_object_object_foreach(model, key, value) {
-		const char *shown = json_object_get_string(value);
+	printf("%-12s %s\n", key, value ? cli_size_of(model, key, text) : "not known");
+}
 
-		if (!strcmp(key, "holders_left_out"))
-			continue;
-		if (value && !strcmp(key, "holders")) {
-			print_holders(value, cli_number_of(model, "holders_left_out"));
-			continue;
-		}
-		if (json_object_is_type(value, json_type_array)) {
-			print_list(key, value);
-			continue;
-		}
-		if (!value)
-			shown = is_for_few(key) ? "not shown: only root and the group p2pmem may see them" : "not known";
-		else if (!strcmp(key, "size") || !strcmp(key, "available") || !strcmp(key, "granule") ||
-			 !strcmp(key, "folio"))
-			shown = donard_format_size(text, sizeof(text),
-						   (uint64_t)json_object_get_int64(value));
-		else if (json_object_is_type(value, json_type_boolean))
-			shown = json_object_get_boolean(value) ? "yes" : "no";
-		printf("%-12s %s\n", key, shown[0] ? shown : "-");
-	}
+static void show_flag(const char *key, struct json_object *value, struct json_object *model)
+{
+	(void)model;
+	printf("%-12s %s\n", key, json_object_get_boolean(value) ? "yes" : "no");
+}
+
+static void show_nobody(const char *key)
+{
+	printf("%-12s not shown: only root and the group p2pmem may see them\n", key);
+}
+
+static void show_list(const char *key, struct json_object *value, struct json_object *model)
+{
+	(void)model;
+	if (value)
+		print_list(key, value);
+	else
+		show_nobody(key);
+}
+
+static void show_holders(const char *key, struct json_object *value, struct json_object *model)
+{
+	if (value)
+		print_holders(value, cli_number_of(model, "holders_left_out"));
+	else
+		show_nobody(key);
+}
+
+static const struct {
+	const char *key;
+	void (*show)(const char *key, struct json_object *value, struct json_object *model);
+} fields[] = {
+	{ "name", show_word }, { "kind", show_word }, { "bdf", show_word }, { "bar", show_word }, { "offset", show_word },
+	{ "size", show_size }, { "available", show_size }, { "page_type", show_word }, { "pmem", show_word },
+	{ "memtype", show_word }, { "folio", show_size }, { "persistent", show_flag },
+	{ "pinned_importers", show_flag }, { "state", show_word }, { "holders", show_holders },
+	{ "unrouted", show_list }, { "granule", show_size }, { "bus_address", show_word }, { "unknown", show_word },
+};
+
+static void print_text(struct json_object *model)
+{
+	struct json_object *value;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (json_object_object_get_ex(model, fields[i].key, &value))
+			fields[i].show(fields[i].key, value, model);
 	json_object_put(model);
 }
 

@@ -157,12 +157,12 @@ static void print_durable(struct json_object *model)
 		printf("durable   no: %s\n", cli_text_of(model, "durable_reason"));
 }
 
-static void print_text(struct json_object *model)
+static void print_text(struct json_object *model, unsigned int direction)
 {
 	double rate = json_object_get_double(get(model, "bytes_per_second"));
 	char text[DONARD_SIZE_TEXT_BYTES];
 
-	printf("%-9s %s in %.3f s, %.1f MiB/s\n", cli_text_of(model, "direction")[0] == 'r' ? "read" :
+	printf("%-9s %s in %.3f s, %.1f MiB/s\n", direction == DONARD_RDMA_READ ? "read" :
 	       "wrote", cli_size_of(model, "bytes", text), json_object_get_double(get(model, "seconds")),
 	       rate / 1048576);
 	printf("requests  %s of %s, ", cli_text_of(model, "requests"), cli_size_of(model, "block_size", text));
@@ -210,7 +210,7 @@ static int run(struct cli *cli, struct donard_rdma_options *options)
 	if (cli->json)
 		cli_print_json(build(options, &result));
 	else
-		print_text(build(options, &result));
+		print_text(build(options, &result), options->direction);
 	return EXIT_DONE;
 }
 

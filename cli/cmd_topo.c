@@ -14,9 +14,16 @@ static const struct cli_column columns[] = {
 	{ "bridge", "BRIDGE", false }, { "reason", "REASON", false }, { 0 },
 };
 
-static struct json_object *build(const struct donard_client_info *client,
-				 const struct donard_region_info *region,
-				 const struct donard_route *route)
+/* To its own memory a client needs no switch; in JSON the route is the kernel's word. */
+static const char *route_text(const struct cli *cli, const struct donard_route *route)
+{
+	if (!cli->json && route->same_device && route->route != DONARD_ROUTE_NONE)
+		return "own memory";
+	return donard_route_text(route->route);
+}
+
+static struct json_object *build(const struct cli *cli, const struct donard_client_info *client,
+				 const struct donard_region_info *region, const struct donard_route *route)
 {
 	struct json_object *model = json_object_new_object();
 
@@ -24,7 +31,7 @@ static struct json_object *build(const struct donard_client_info *client,
 	json_object_object_add(model, "client_bdf", cli_json_string(client->bdf));
 	json_object_object_add(model, "region", cli_json_string(region->name));
 	json_object_object_add(model, "region_bdf", cli_json_string(region->bdf));
-	json_object_object_add(model, "route", cli_json_string(donard_route_text(route->route)));
+	json_object_object_add(model, "route", cli_json_string(route_text(cli, route)));
 	json_object_object_add(model, "route_evidence", cli_json_string("predicted"));
 	json_object_object_add(model, "bridge", cli_json_string(route->bridge));
 	json_object_object_add(model, "distance", json_object_new_int((int)route->distance));
@@ -65,7 +72,7 @@ static int probe_all(struct cli *cli, struct json_object *rows,
 			rc = probe(cli, region, client, &route);
 			if (rc)
 				return rc;
-			json_object_array_add(rows, build(client, region, &route));
+			json_object_array_add(rows, build(cli, client, region, &route));
 		}
 	}
 	return 0;
@@ -88,18 +95,11 @@ static int load(struct cli *cli, struct json_object *rows)
 	return rc;
 }
 
-/* To its own memory a client needs no switch; in JSON the route is the kernel's word. */
 static void print_text(struct json_object *rows)
 {
 	if (!json_object_array_length(rows)) {
 		puts("No pair of a client and a region; 'donard-cli list' shows what exists.");
 		return;
-	}
-	for (size_t i = 0; i < json_object_array_length(rows); i++) {
-		struct json_object *row = json_object_array_get_idx(rows, i);
-
-		if (cli_true(row, "same_device") && strcmp(cli_text_of(row, "route"), "none"))
-			cli_add_text(row, "route", "own memory");
 	}
 	cli_print_table(rows, columns);
 }
