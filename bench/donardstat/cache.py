@@ -142,9 +142,8 @@ def section(results: Sequence[Run]) -> list[str]:
 COUNT_WORDS = (
     "Figures are of one write, as the difference of two runs of different length. **Messages** are the SENDs that the server's "
     "RDMA device sent and received; an RDMA write is none of them, and is in the **packets**, which include acknowledgements of "
-    "the transport. **Barriers** are reads of the NVRAM's PMRSTS (a SYNC may read it twice, as its barrier and to see that the "
-    "memory is ready), and **drive commands** those of all I/O queues of both drives, until "
-    "the last write was acknowledged; both are from the emulator's trace. The **server's instructions** are all that its machine "
+    "the transport. **Barriers** are reads of the NVRAM's PMRSTS, and **drive commands** those of all I/O queues of both drives, "
+    "until the last write was acknowledged; both are from the emulator's trace. The **server's instructions** are all that its machine "
     "executed, kernel and interrupts included, by the meter; a dash: that run had none.")
 BYTES_WORDS = (
     "What the drives were told to pull for these writes to be on the drive, from the emulator's trace. dm-writecache reads "
