@@ -4,6 +4,8 @@
 
 # shellcheck source=helpers/cuts.sh
 . helpers/cuts.sh
+# shellcheck source=helpers/disk.sh
+. helpers/disk.sh
 
 # DATA: the bytes have come, and the message that says so.
 readonly CACHE_STEPS=(DATA:dnd_cache_check_turn ACK:dnd_cache_answer "${STEPS[@]}")
@@ -41,10 +43,78 @@ cache_begins() {
 	end_server "$!"
 }
 
+# --- a file system and a database on the cache ---
+
+# serve_anew LIFE - in SERVER.
+serve_anew() {
+	local FORMAT=()
+	cache_serve >"$WORK/server.$1" 2>&1 &
+	SERVER=$!
+	within 60 grep -q '"event":"listening"' "$WORK/server.$1"
+}
+
+# Rows of a table, one transaction each, told to this guest once they are durable. Until the disk fails, or there are enough.
+insert_rows() {
+	local n
+	for ((n = 1; n <= 1000; n++)); do
+		database "insert into t values($n, randomblob(20000));" 2>>"$WORK/writer.err" || return 0
+		echo "$n" >>"$WORK/acknowledged"
+	done
+}
+
+has_rows() {
+	(($(wc -l <"$WORK/acknowledged") >= $1))
+}
+
+until_the_power_goes() {
+	local writer
+	mkfs.ext4 -q -E nodiscard /dev/nbd0 64M
+	mount /dev/nbd0 "$WORK/mnt"
+	database 'create table t(n integer primary key, b blob);'
+	: >"$WORK/acknowledged"
+	insert_rows &
+	writer=$!
+	at_end "kill -KILL $writer 2>/dev/null"
+	within 60 has_rows $((1 + RANDOM % 8))
+	count_cuts
+	labctl cut-power
+	within 60 was_cut $((CUTS + 1))
+	within 120 ended "$writer"
+	umount "$WORK/mnt"
+}
+
+# The journals of both are read first, which is what they are for.
+as_they_say() {
+	mount /dev/nbd0 "$WORK/mnt"
+	equal "sqlite's check" ok "$(database 'pragma integrity_check')"
+	# The transaction that was under way may be there, too.
+	database 'select n from t' >"$WORK/rows"
+	equal "rows that were acknowledged and are not there" "" "$(sort "$WORK/acknowledged" | comm -23 - <(sort "$WORK/rows"))"
+	umount "$WORK/mnt"
+	disk_is_sound
+}
+
+database_over_a_cut() {
+	RANDOM=$((SEED % 32768))
+	AT=()
+	cache_begins
+	labctl lossy "$SEED"
+	serve_anew 1
+	with_disk until_the_power_goes
+	without_disk
+	within 120 peer_is_up
+	find_peer_drive
+	serve_anew 2
+	with_disk as_they_say
+	without_disk
+	end_server "$SERVER"
+}
+
 # A life of the server takes minutes on a busy host.
 RANDOM_CUTS=2
 if can long; then
 	RANDOM_CUTS=$((45 * SOAK))
+	within_cuts 1 t "disk: ext4 and sqlite, power cut" database_over_a_cut
 	within_cuts "${#CACHE_STEPS[@]}" t "at every step" cut_at_every_step cache_begins cache_life "$CACHE" "${CACHE_STEPS[@]}"
 fi
 within_cuts "$RANDOM_CUTS" t "at any moment" cut_at_random cache_begins cache_life "$RANDOM_CUTS"

@@ -9,6 +9,8 @@
 . helpers/served.sh
 # shellcheck source=helpers/examples.sh
 . helpers/examples.sh
+# shellcheck source=helpers/disk.sh
+. helpers/disk.sh
 
 readonly NVRAM=p2pmem2
 # Of the other guest, where it has the same name.
@@ -200,22 +202,8 @@ disk_under_fio() {
 	serve
 	# shellcheck disable=SC2016  # nbdkit's shell
 	disk 'fio --name=disk --ioengine=nbd --uri="$uri" --rw=randwrite --bs=4k --size=8M --iodepth=16 --verify=crc32c \
-		--do_verify=1 --verify_fatal=1 --fsync=64 --randseed=7' >"$WORK/fio" 2>&1 || fail "$(cat "$WORK/fio")"
+		--do_verify=1 --verify_fatal=1 --fsync=64 --randseed=7 --aux-path='"$WORK" >"$WORK/fio" 2>&1 || fail "$(cat "$WORK/fio")"
 	matches "what fio says" 'err= 0' "$(cat "$WORK/fio")"
-}
-
-# with_disk COMMAND... - /dev/nbd0 is there meanwhile.
-with_disk() {
-	local socket=$WORK/nbd.sock
-	modprobe nbd max_part=0
-	nbdkit -f -U "$socket" -P "$WORK/nbdkit.pid" donard-cache server="$LAB_PEER_ADDR" timeout=60 2>"$WORK/nbdkit.err" &
-	NBDKIT=$!
-	at_end "kill $NBDKIT 2>/dev/null; wait $NBDKIT"
-	within 20 test -e "$WORK/nbdkit.pid"
-	nbd-client -unix "$socket" /dev/nbd0 >/dev/null || fail "nbd-client: $(cat "$WORK/nbdkit.err")"
-	at_end "umount $WORK/mnt 2>/dev/null; nbd-client -d /dev/nbd0"
-	mkdir -p "$WORK/mnt"
-	"$@"
 }
 
 on_ext4() {
@@ -223,20 +211,20 @@ on_ext4() {
 	mount /dev/nbd0 "$WORK/mnt"
 	random_file "$WORK/data" $((4 * MIB))
 	cp "$WORK/data" "$WORK/mnt/file"
-	sqlite3 "$WORK/mnt/db" 'pragma synchronous=full; create table t(n integer primary key, b blob);' >/dev/null
+	database 'create table t(n integer primary key, b blob);'
 	for n in 1 2 3 4 5; do
-		sqlite3 "$WORK/mnt/db" "pragma synchronous=full; insert into t values($n, randomblob(20000));" >/dev/null
+		database "insert into t values($n, randomblob(20000));"
 	done
 	umount "$WORK/mnt"
 }
 
 # What the page cache had is gone by then.
 on_ext4_again() {
-	e2fsck -fn /dev/nbd0 >"$WORK/fsck" || fail "$(cat "$WORK/fsck")"
+	disk_is_sound
 	mount /dev/nbd0 "$WORK/mnt"
 	cmp "$WORK/data" "$WORK/mnt/file"
-	equal "sqlite's check" ok "$(sqlite3 "$WORK/mnt/db" 'pragma integrity_check')"
-	equal "rows" 5 "$(sqlite3 "$WORK/mnt/db" 'select count(*) from t')"
+	equal "sqlite's check" ok "$(database 'pragma integrity_check')"
+	equal "rows" 5 "$(database 'select count(*) from t')"
 	umount "$WORK/mnt"
 }
 
@@ -244,13 +232,10 @@ on_ext4_again() {
 file_system_and_database() {
 	serve
 	with_disk on_ext4
-	nbd-client -d /dev/nbd0
-	kill "$NBDKIT"
-	wait "$NBDKIT" || true
+	without_disk
 	labctl peer pkill -KILL -x donard-cli </dev/null
 	wait "$SERVER" || true
 	start_server
-	rm -f "$WORK/nbd.sock" "$WORK/nbdkit.pid"
 	with_disk on_ext4_again
 }
 

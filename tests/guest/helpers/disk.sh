@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
+# A write cache of the other guest as a block device of this one. Sourced by suites, from their directory.
+
+# with_disk COMMAND... - /dev/nbd0 is there meanwhile, and to the end of the test unless without_disk takes it away.
+with_disk() {
+	local socket=$WORK/nbd.sock
+	modprobe nbd max_part=0
+	nbdkit -f -U "$socket" -P "$WORK/nbdkit.pid" donard-cache server="$LAB_PEER_ADDR" timeout=60 2>"$WORK/nbdkit.err" &
+	NBDKIT=$!
+	at_end "kill $NBDKIT 2>/dev/null; wait $NBDKIT"
+	within 20 test -e "$WORK/nbdkit.pid"
+	nbd-client -unix "$socket" /dev/nbd0 >/dev/null || fail "nbd-client: $(cat "$WORK/nbdkit.err")"
+	at_end "umount $WORK/mnt 2>/dev/null; nbd-client -d /dev/nbd0"
+	mkdir -p "$WORK/mnt"
+	"$@"
+}
+
+without_disk() {
+	nbd-client -d /dev/nbd0
+	kill "$NBDKIT" 2>/dev/null || true
+	wait "$NBDKIT" || true
+	rm -f "$WORK/nbd.sock" "$WORK/nbdkit.pid"
+}
+
+# disk_is_sound - by the file system's own check.
+disk_is_sound() {
+	e2fsck -fn /dev/nbd0 >"$WORK/fsck" || fail "$(cat "$WORK/fsck")"
+}
+
+# database SQL - each statement is durable when this returns: after "full" a power cut may bring the journal back that a
+# transaction ended by deleting, and so undo it (sqlite.org/pragma.html, "synchronous").
+database() {
+	sqlite3 "$WORK/mnt/db" "pragma synchronous=extra; $1"
+}
