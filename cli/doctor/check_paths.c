@@ -32,24 +32,57 @@ static void list_add(char **list, const char *separator, const char *word)
 	*list = longer;
 }
 
-static void check_bridges(struct examination *x, const struct pair *pair)
+/* "pci0000:00", or both: "pci0000:00, pci0000:80". */
+static void name_bridges(const struct pair *pair, char *text, size_t text_bytes)
 {
 	const struct pci_function *a = pci_root_of(pair->function), *b = pci_root_of(pair->memory->function);
-	const struct pci_function *bridge = route_host_bridge(&x->pci, a);
+
+	if (!strcmp(a->root_bus, b->root_bus))
+		snprintf(text, text_bytes, "%s", a->root_bus);
+	else
+		snprintf(text, text_bytes, "%s, %s", a->root_bus, b->root_bus);
+}
+
+/* What has to be done before the module can ask the kernel about the pair. */
+static void find_asking_remedy(const struct examination *x, const struct pair *pair, struct json_object *finding)
+{
+	const char *then = pair->memory->region ? "" : "'donard-cli region candidates' has the command that adds the region. Then: ";
+
+	if (!x->source.live)
+		find_remedy(finding, "On that machine, where p2pmem is loaded (sudo modprobe p2pmem): %ssudo donard-cli doctor", then);
+	else if (!x->kernel.module_loaded)
+		find_remedy(finding, "sudo modprobe p2pmem. %ssudo donard-cli doctor", then);
+	else
+		find_remedy(finding, "%ssudo donard-cli doctor", then);
+}
+
+static void report_unasked(struct examination *x, const struct pair *pair)
+{
+	struct json_object *finding;
+	char object[64];
+
+	name_bridges(pair, object, sizeof(object));
+	finding = find(x, CODE_BRIDGE_UNASKED, object, "between %s and %s, for one, requests cross the host bridge of %s, of which "
+		       "the kernel was not asked", pair->client->name, pair->memory->name, object);
+	find_asking_remedy(x, pair, finding);
+}
+
+static void check_bridges(struct examination *x, const struct pair *pair)
+{
+	const struct pci_function *bridge = route_host_bridge(&x->pci, pair->function);
 	char object[64], known_by[80] = "which has no function to know it by";
 
 	if (pair->proven && pair->route.unlisted_bridge)
 		find(x, CODE_UNLISTED_FORWARDS, "", "from %s to %s and back, for one, bytes arrived over an unlisted host bridge",
 		     pair->client->name, pair->memory->name);
-	if (pair->verdict != DONARD_VERDICT_UNLISTED || pair->tree.behind_redirect)
+	if (pair->undecided)
+		report_unasked(x, pair);
+	if (pair->undecided || pair->verdict != DONARD_VERDICT_UNLISTED || pair->tree.behind_redirect)
 		return;
 	if (bridge)
 		snprintf(known_by, sizeof(known_by), "known by %s, %04x:%04x", bridge->bdf, bridge->vendor,
 			 bridge->device);
-	if (!strcmp(a->root_bus, b->root_bus))
-		snprintf(object, sizeof(object), "%s", a->root_bus);
-	else
-		snprintf(object, sizeof(object), "%s, %s", a->root_bus, b->root_bus);
+	name_bridges(pair, object, sizeof(object));
 	find(x, CODE_UNLISTED_BRIDGE, object, "between %s and %s, for one, requests cross the host bridge of %s (%s), which is on no "
 	     "list of those that forward", pair->client->name, pair->memory->name, object, known_by);
 }

@@ -56,7 +56,7 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"Boot without mem_encrypt=on; a confidential guest cannot have regions." },
 	[CODE_NOT_X86] = { "not-x86", WARNING,
 		"the processor is no x86-64",
-		"donard is tested on x86-64 alone. The rules about host bridges that it knows are those of x86.",
+		"donard is tested on x86-64 alone.",
 		"Trust nothing here but what --probe proves." },
 	[CODE_MODULE_MISSING] = { "module-missing", WARNING,
 		"the module p2pmem is not installed for the running kernel",
@@ -125,6 +125,12 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"the kernel was booted with swiotlb=force, or with sizes and force",
 		"The CPU copies everything that devices send or get through a buffer in DRAM.",
 		"Boot without it." },
+	[CODE_BRIDGE_UNASKED] = { "host-bridge-unasked", WARNING,
+		"requests between some devices would pass a root complex, and the running kernel was not asked whether it forwards "
+		"them",
+		"Whether there is a route is not known: that is for the running kernel's own list of host bridges to say, which the "
+		"module asks for a region.",
+		"Load the module, add the region, and run 'sudo donard-cli doctor' again." },
 	[CODE_UNLISTED_BRIDGE] = { "unlisted-host-bridge", WARNING,
 		"requests between some devices would pass a root complex that is not known to forward them",
 		"They may be lost without an error. donard refuses such pairs.",
@@ -136,8 +142,8 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"copy --allow-unlisted-bridge uses it, and proves it again for each pair." },
 	[CODE_ACS_REDIRECTS] = { "acs-redirects", WARNING,
 		"Access Control Services send the requests of devices below one switch up to the root complex",
-		"Without that these pairs would have the route 'switch'; with it they have none, as the root complex is not known to "
-		"forward.",
+		"Without that these pairs would have the route 'switch'; with it they have one only where the running kernel knows "
+		"that the root complex forwards.",
 		"Switch ACS redirection off for these ports. Virtual machines that were each given a device below that switch are then "
 		"no longer kept apart there." },
 	[CODE_ACS_DETOUR] = { "acs-detour", NOTE,
@@ -158,8 +164,8 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"Another slot; a reseated card or cable; the slot's settings in the firmware's setup." },
 	[CODE_BEHIND_VMD] = { "behind-vmd", WARNING,
 		"drives are behind an Intel Volume Management Device",
-		"They are in a PCI domain of their own, whose root is on no list: no device outside that domain has a route to or from "
-		"them.",
+		"They are in a PCI domain of their own: no device outside that domain has a route to or from them, unless the running "
+		"kernel lists the host bridge of that domain.",
 		"Switch VMD off for these slots in the firmware's setup. RAID volumes made with it are lost." },
 	[CODE_VIRTUAL_MACHINE] = { "virtual-machine", NOTE,
 		"this is a virtual machine",

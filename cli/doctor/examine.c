@@ -100,7 +100,7 @@ static struct json_object *machine_of(const struct examination *x)
 
 /* Pairs of two devices: what a drive does with its own memory is no news, and donard starts no DMA of a GPU. */
 struct tally {
-	unsigned int pairs, own, of_gpu, with_region, without_region, unlisted, allowed, proven;
+	unsigned int pairs, own, of_gpu, with_region, without_region, undecided, unlisted, allowed, proven;
 };
 
 static struct tally count(const struct pairs *pairs)
@@ -121,7 +121,8 @@ static struct tally count(const struct pairs *pairs)
 		tally.pairs++;
 		tally.proven += pair->proven;
 		tally.allowed += pair->verdict == DONARD_VERDICT_YES && pair->route.unlisted_bridge;
-		tally.unlisted += pair->verdict == DONARD_VERDICT_UNLISTED;
+		tally.undecided += pair->undecided;
+		tally.unlisted += pair->verdict == DONARD_VERDICT_UNLISTED && !pair->undecided;
 		if (pair->verdict == DONARD_VERDICT_YES && pair->memory->region)
 			tally.with_region++;
 		else if (pair->verdict == DONARD_VERDICT_YES)
@@ -145,6 +146,14 @@ static void name_others(const struct tally *tally, char *text, size_t text_bytes
 		snprintf(text + used, text_bytes - used, "%s%u of a GPU", separator, tally->of_gpu);
 }
 
+static void name_undecided(const struct tally *tally, char *text, size_t text_bytes)
+{
+	size_t used = strlen(text);
+
+	if (tally->undecided && tally->with_region + tally->without_region)
+		snprintf(text + used, text_bytes - used, "; of %u the running kernel was not asked", tally->undecided);
+}
+
 /* The verdict is about the machine. */
 static void name_closed(const struct examination *x, char *text, size_t text_bytes)
 {
@@ -165,16 +174,27 @@ static void name_evidence(const struct tally *tally, unsigned int good, char tex
 		snprintf(text, 64, "%u proven, %u predicted", tally->proven, good - tally->proven);
 }
 
+/* How long it is. */
+static size_t name_faults(const struct examination *x, char text[SUMMARY_BYTES])
+{
+	if (!x->faults)
+		return 0;
+	return (size_t)snprintf(text, SUMMARY_BYTES, "%u %s in the way; without, ", x->faults,
+				x->faults == 1 ? "fault is" : "faults are");
+}
+
 /* The word, and what it means here. */
 static const char *judge(const struct examination *x, const struct tally *tally, char text[SUMMARY_BYTES])
 {
 	unsigned int good = tally->with_region + tally->without_region;
 	char evidence[64];
+	size_t used;
 
 	name_evidence(tally, good, evidence);
 	if (x->faults && good) {
-		snprintf(text, SUMMARY_BYTES, "%u %s in the way; without, a device would reach another's memory in %u of %u "
-			 "pairs (%s)", x->faults, x->faults == 1 ? "fault is" : "faults are", good, tally->pairs, evidence);
+		used = name_faults(x, text);
+		snprintf(text + used, SUMMARY_BYTES - used, "a device would reach another's memory in %u of %u pairs (%s)", good,
+			 tally->pairs, evidence);
 		return "blocked";
 	}
 	if (good) {
@@ -182,6 +202,12 @@ static const char *judge(const struct examination *x, const struct tally *tally,
 			 tally->pairs, tally->with_region ? "" : ", once it is a region", evidence,
 			 tally->allowed ? "; where the host bridge is unlisted, with --allow-unlisted-bridge" : "");
 		return tally->with_region ? "ready" : "possible";
+	}
+	if (tally->undecided) {
+		used = name_faults(x, text);
+		snprintf(text + used, SUMMARY_BYTES - used, "whether a device reaches another's memory is for the running kernel to "
+			 "say, as the ways cross a host bridge, and the kernel was not asked");
+		return x->faults ? "blocked" : "unknown";
 	}
 	if (tally->unlisted) {
 		snprintf(text, SUMMARY_BYTES, "every way between two devices crosses a host bridge that may forward requests, or "
@@ -234,6 +260,7 @@ static int examine(struct examination *x, struct json_object *model)
 	check_paths(x, &pairs);
 	tally = count(&pairs);
 	verdict = judge(x, &tally, summary);
+	name_undecided(&tally, summary, sizeof(summary));
 	name_others(&tally, summary, sizeof(summary));
 	name_closed(x, summary, sizeof(summary));
 	pairs_forget(&pairs);

@@ -67,14 +67,12 @@ static bool encrypts_memory(const struct source *source, const struct kernel *ke
 static void read_cpu(const struct source *source, struct kernel *kernel)
 {
 	char *cpuinfo = source_whole(source, "/proc/cpuinfo");
-	char text[4096];
+	char vendor[32], text[4096];
 
-	cpu_line(cpuinfo, "vendor_id", kernel->cpu_vendor, sizeof(kernel->cpu_vendor));
+	cpu_line(cpuinfo, "vendor_id", vendor, sizeof(vendor));
 	cpu_line(cpuinfo, "model name", kernel->cpu_model, sizeof(kernel->cpu_model));
-	cpu_line(cpuinfo, "cpu family", text, sizeof(text));
-	kernel->cpu_family = (unsigned int)strtoul(text, NULL, 10);
 	cpu_line(cpuinfo, "flags", text, sizeof(text));
-	kernel->is_x86 = kernel->cpu_vendor[0] && text[0];	/* s390 has a vendor, too */
+	kernel->is_x86 = vendor[0] && text[0];	/* s390 has a vendor, too */
 	kernel->virtual = has_word(text, "hypervisor");
 	kernel->encrypts = encrypts_memory(source, kernel, text);
 	free(cpuinfo);

@@ -11,8 +11,7 @@ struct kernel {
 	char cmdline[4096];
 	char *config;		/* its options, or NULL */
 	bool module_loaded;
-	char cpu_vendor[32], cpu_model[64];
-	unsigned int cpu_family;
+	char cpu_model[64];
 	bool is_x86, virtual, p2pdma;
 	bool encrypts;		/* its memory, as far as the processor and the arguments say */
 };

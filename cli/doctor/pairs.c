@@ -72,21 +72,70 @@ static void add_candidates(struct examination *x, struct pairs *pairs)
 	}
 }
 
-/* A region that goes away meanwhile, or cannot be opened, leaves what sysfs says. */
-static void ask_module(struct examination *x, struct pair *pair)
+static bool has_line(const char *lines, const char *line)
 {
-	pair->route = pair->tree.route;
-	if (!pair->memory->region || !x->source.live)
-		return;
-	pair->route.size = sizeof(pair->route);
-	pair->by_module = !donard_route_probe(x->ctx, pair->memory->name, pair->client->bdf, &pair->route);
-	if (!pair->by_module)
-		pair->route = pair->tree.route;
-	else if (pair->tree.certain && (pair->route.route != pair->tree.route.route ||
-					pair->route.unlisted_bridge != pair->tree.route.unlisted_bridge))
+	size_t bytes = strlen(line);
+
+	for (; *lines; lines += strspn(lines, "\n")) {
+		if (strcspn(lines, "\n") == bytes && !strncmp(lines, line, bytes))
+			return true;
+		lines += strcspn(lines, "\n");
+	}
+	return false;
+}
+
+/*
+ * The module asks the kernel.  Where it cannot be asked itself (a captured machine, a region that is closed to this
+ * process), a region of generic pages still names the drives and NICs for which it was told no.
+ */
+static enum kernel_word heard(const struct examination *x, const struct pair *pair)
+{
+	const struct donard_region_info *region = pair->memory->region;
+
+	if (pair->by_module)
+		return pair->route.unlisted_bridge ? KERNEL_UNLISTED : KERNEL_FORWARDS;
+	if (!region || !region->unrouted || region->page_type != DONARD_PAGES_GENERIC ||
+	    pair->client->type == DONARD_CLIENT_GPU || !source_exists(&x->source, "/sys/class/p2pmem/%s/unrouted", region->name))
+		return KERNEL_NOT_ASKED;
+	return has_line(region->unrouted, pair->client->bdf) ? KERNEL_UNLISTED : KERNEL_FORWARDS;
+}
+
+static void compare(struct examination *x, const struct pair *pair)
+{
+	const struct donard_route *module = &pair->route, *sysfs = &pair->tree.route;
+
+	if (pair->tree.certain && (module->route != sysfs->route || module->unlisted_bridge != sysfs->unlisted_bridge))
 		find(x, CODE_PREDICTION_DIFFERS, pair->client->bdf, "from %s to %s: the module says '%s' (%s), sysfs '%s' "
-		     "(%s)", pair->client->bdf, pair->memory->name, donard_route_text(pair->route.route),
-		     pair->route.reason, donard_route_text(pair->tree.route.route), pair->tree.route.reason);
+		     "(%s)", pair->client->bdf, pair->memory->name, donard_route_text(module->route), module->reason,
+		     donard_route_text(sysfs->route), sysfs->reason);
+}
+
+static void say_undecided(const struct examination *x, struct pair *pair)
+{
+	char *reason = pair->route.reason;
+	size_t used = strlen(reason);
+
+	snprintf(reason + used, sizeof(pair->route.reason) - used, "; not known until %s: %s decides",
+		 pair->memory->region ? "the module is asked" : x->kernel.module_loaded ? "this is a region" :
+		 "the module is loaded and this is a region", x->kernel.p2pdma ? "the running kernel's own list" : "the module");
+}
+
+/* A region that goes away meanwhile, or cannot be opened, leaves what sysfs says. */
+static void predict(struct examination *x, struct pair *pair)
+{
+	const struct memory *memory = pair->memory;
+
+	pair->route.size = sizeof(pair->route);
+	pair->by_module = memory->region && x->source.live &&
+			  !donard_route_probe(x->ctx, memory->name, pair->client->bdf, &pair->route);
+	route_predict(&x->kernel, memory->function, pair->function, memory->page_type, heard(x, pair), &pair->tree);
+	if (pair->by_module) {
+		compare(x, pair);
+		return;
+	}
+	pair->route = pair->tree.route;
+	if (pair->tree.undecided)
+		say_undecided(x, pair);
 }
 
 void pair_set_verdict(struct pair *pair, enum donard_verdict verdict)
@@ -94,7 +143,21 @@ void pair_set_verdict(struct pair *pair, enum donard_verdict verdict)
 	static const char *const words[] = { "no", "unlisted", "yes" };
 
 	pair->verdict = verdict;
+	pair->undecided = false;
 	cli_add_text(pair->model, "verdict", words[verdict]);
+}
+
+static void set_undecided(struct pair *pair)
+{
+	pair_set_verdict(pair, DONARD_VERDICT_UNLISTED);
+	pair->undecided = true;
+	cli_add_text(pair->model, "verdict", "unknown");
+}
+
+/* Undecided, only topology can be told. */
+static const char *route_text(const struct pair *pair, const struct donard_route *route)
+{
+	return pair->tree.undecided ? "unknown" : donard_route_text(route->route);
 }
 
 void pair_set_proven(struct pair *pair)
@@ -122,10 +185,10 @@ static struct json_object *model_of(const struct pair *pair)
 	json_object_object_add(model, "is_region", json_object_new_boolean(pair->memory->region != NULL));
 	cli_add_text(model, "page_type", donard_page_type_text(pair->memory->page_type));
 	cli_add_text(model, "evidence", donard_evidence_text(DONARD_EVIDENCE_PREDICTED));
-	cli_add_text(model, "route", donard_route_text(pair->route.route));
+	cli_add_text(model, "route", route_text(pair, &pair->route));
 	cli_add_text(model, "predicted_by", pair->by_module ? "module" : "sysfs");
-	cli_add_text(model, "sysfs_route", donard_route_text(pair->tree.route.route));
-	json_object_object_add(model, "sysfs_certain", json_object_new_boolean(pair->tree.certain));
+	cli_add_text(model, "sysfs_route", route_text(pair, &pair->tree.route));
+	json_object_object_add(model, "sysfs_certain", json_object_new_boolean(pair->tree.certain && !pair->tree.undecided));
 	cli_add_number(model, "distance", pair->route.distance);
 	cli_add_text(model, "bridge", pair->route.bridge);
 	cli_add_text(model, "reason", pair->route.reason);
@@ -148,10 +211,12 @@ static void add_pair(struct examination *x, struct pairs *pairs, const struct do
 	    (memory->function == pair->function || !pair->function->driver[0] ||
 	     !strcmp(pair->function->driver, "p2pmem")))
 		return;
-	route_predict(&x->pci, &x->kernel, memory->function, pair->function, memory->page_type, &pair->tree);
-	ask_module(x, pair);
+	predict(x, pair);
 	pair->model = model_of(pair);
-	pair_set_verdict(pair, donard_route_verdict(&pair->route));
+	if (pair->tree.undecided)
+		set_undecided(pair);
+	else
+		pair_set_verdict(pair, donard_route_verdict(&pair->route));
 	json_object_array_add(models, pair->model);
 	pairs->count++;
 }

@@ -19,10 +19,11 @@ struct pair {
 	const struct donard_client_info *client;
 	const struct pci_function *function;	/* the client's */
 	const struct memory *memory;
-	struct tree_route tree;		/* by sysfs */
+	struct tree_route tree;		/* by sysfs, and by the kernel's word on host bridges */
 	struct donard_route route;	/* the module's, where it was asked */
 	bool by_module;
 	enum donard_verdict verdict;
+	bool undecided;			/* _UNLISTED, until the kernel says what it thinks of a host bridge */
 	bool proven;			/* bytes were seen to arrive, each way */
 	struct json_object *model;
 };

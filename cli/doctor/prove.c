@@ -547,7 +547,7 @@ static void try_pair(struct examination *x, struct pair *pair, struct proof_tall
 	if (!pair->memory->region)
 		try_neither(&trial, "it is no region yet");
 	else if (pair->client->type == DONARD_CLIENT_RDMA)
-		say_both(&trial, good ? "predicted" : "refused", good ? "RDMA is not probed, since bytes move with a peer alone: "
+		say_both(&trial, good ? "predicted" : pair->undecided ? "not-tried" : "refused", good ? "RDMA is not probed, since bytes move with a peer alone: "
 			 "'donard-cli rdma serve' here, and 'donard-cli rdma write --verify' on another machine, prove it" :
 			 pair->route.reason);
 	else if (pair->client->type != DONARD_CLIENT_NVME)

@@ -5,45 +5,6 @@
 #include "kernel/path.h"
 #include "route.h"
 
-#define ANY_DEVICE	0x10000
-#define ZEN		0x17	/* the first family of AMD's whose root complex forwards */
-
-/*
- * Host bridges that forward the requests of peers, by the function that stands for them: those of
- * pci_p2pdma_whitelist in drivers/pci/p2pdma.c of Linux 7.3.  A kernel has a list of its own, which may be
- * shorter; where the module is loaded, that one decides.
- */
-static const struct listed {
-	unsigned int vendor, device;
-	bool same_bridge;	/* only between ports of one host bridge */
-} listed[] = {
-	/* Xeon E5 and Core i7, Xeon E5 v3 and E7 v3 */
-	{ 0x8086, 0x3c00, true }, { 0x8086, 0x3c01, true }, { 0x8086, 0x2f00, true }, { 0x8086, 0x2f01, true },
-	/* Skylake-SP and its successors */
-	{ 0x8086, 0x2020, false }, { 0x8086, 0x2030, false }, { 0x8086, 0x2031, false },
-	{ 0x8086, 0x2032, false }, { 0x8086, 0x2033, false },
-	/* Ice Lake-SP and later */
-	{ 0x8086, 0x09a2, false },
-	/* accelerators that are alone on a root bus of theirs: DSA, IAA, QAT */
-	{ 0x8086, 0x0b25, false }, { 0x8086, 0x0cfe, false }, { 0x8086, 0x11fb, false },
-	{ 0x8086, 0x1212, false }, { 0x8086, 0x1216, false }, { 0x8086, 0x4940, false },
-	{ 0x8086, 0x4942, false }, { 0x8086, 0x4944, false }, { 0x8086, 0x4946, false },
-	{ 0x8086, 0x4948, false },
-	/* Google's machines; NVIDIA's processors */
-	{ 0x1ae0, ANY_DEVICE, false },
-	{ 0x10de, 0x2f95, false }, { 0x10de, 0x2f96, false }, { 0x10de, 0x2f97, false },
-	{ 0x10de, 0x2f98, false },
-};
-
-static bool is_listed(const struct pci_function *bridge, bool same_bridge)
-{
-	for (size_t i = 0; bridge && i < sizeof(listed) / sizeof(listed[0]); i++)
-		if (listed[i].vendor == bridge->vendor &&
-		    (listed[i].device == ANY_DEVICE || listed[i].device == bridge->device))
-			return same_bridge || !listed[i].same_bridge;
-	return false;
-}
-
 /* Where the configuration space cannot be read, a bridge on a root bus is taken for a root port. */
 static bool is_root_port(const struct pci_function *function)
 {
@@ -64,49 +25,6 @@ const struct pci_function *route_host_bridge(const struct pci *pci, const struct
 		if (!pci->functions[i].up && !strcmp(pci->functions[i].root_bus, root->root_bus))
 			first = &pci->functions[i];
 	return first && (is_at(first, "00.0") || is_root_port(first)) ? first : NULL;
-}
-
-static bool is_zen(const struct kernel *kernel)
-{
-	return !strcmp(kernel->cpu_vendor, "AuthenticAMD") && kernel->cpu_family >= ZEN;
-}
-
-static bool same_root_bus(const struct pci_function *a, const struct pci_function *b)
-{
-	return !strcmp(pci_root_of(a)->root_bus, pci_root_of(b)->root_bus);
-}
-
-/* Another function on the root bus, without which the kernel cannot be asked. */
-static bool has_neighbour(const struct pci *pci, const struct pci_function *function)
-{
-	const struct pci_function *root = pci_root_of(function);
-
-	for (size_t i = 0; i < pci->count; i++)
-		if (&pci->functions[i] != root && !pci->functions[i].up &&
-		    !strcmp(pci->functions[i].root_bus, root->root_bus))
-			return true;
-	return false;
-}
-
-static bool bridges_listed(const struct pci *pci, const struct pci_function *a,
-			   const struct pci_function *b)
-{
-	if (same_root_bus(a, b))
-		return is_listed(route_host_bridge(pci, a), true);
-	return is_listed(route_host_bridge(pci, a), false) && is_listed(route_host_bridge(pci, b), false);
-}
-
-/* kernel/route.c, root_complex_forwards() */
-bool route_forwards(const struct pci *pci, const struct kernel *kernel, const struct pci_function *a,
-		    const struct pci_function *b)
-{
-	if (!kernel->p2pdma)
-		return is_zen(kernel) && !strncmp(a->bdf, b->bdf, strcspn(a->bdf, ":"));
-	if (is_zen(kernel))
-		return true;
-	if (pci_root_of(a) == pci_root_of(b) && !has_neighbour(pci, a))
-		return false;
-	return bridges_listed(pci, a, b);
 }
 
 /* Drivers that hand the function on, so that it may get another IOMMU domain at any moment. */
@@ -160,6 +78,21 @@ static bool acs_known(const struct p2pmem_path *path, const struct pci_function 
 	return a == b || !common || (common->config_whole && all_known(a, common) && all_known(b, common));
 }
 
+static void explain_undecided(struct tree_route *out, const struct p2pmem_way *way,
+			      const struct pci_function *client, const struct pci_function *bridge)
+{
+	char *text = out->route.reason;
+	const size_t bytes = sizeof(out->route.reason);
+
+	if (way->path.redirect)
+		snprintf(text, bytes, "ACS at %s sends peer requests up to a host bridge", bridge->bdf);
+	else if (way->translated)
+		snprintf(text, bytes, "an IOMMU translates %s, so its requests cross a host bridge (above %s)", client->bdf,
+			 bridge->bdf);
+	else
+		snprintf(text, bytes, "the path crosses a host bridge (above %s)", bridge->bdf);
+}
+
 static void explain(struct tree_route *out, const struct p2pmem_way *way,
 		    const struct pci_function *client, const struct pci_function *bridge)
 {
@@ -169,6 +102,8 @@ static void explain(struct tree_route *out, const struct p2pmem_way *way,
 
 	if (route->route == DONARD_ROUTE_BOUNCED)
 		snprintf(text, bytes, "swiotlb=force gives %s a bounce buffer in DRAM", client->bdf);
+	else if (out->undecided)
+		explain_undecided(out, way, client, bridge);
 	else if (route->unlisted_bridge && way->path.redirect)
 		snprintf(text, bytes, "ACS at %s sends peer requests up to a host bridge that is on no list",
 			 bridge->bdf);
@@ -206,13 +141,13 @@ static bool bounces(const struct kernel *kernel, const struct p2pmem_way *way)
 	       way->page_type == P2PMEM_PAGES_GENERIC;
 }
 
-void route_predict(const struct pci *pci, const struct kernel *kernel, const struct pci_function *memory,
+void route_predict(const struct kernel *kernel, const struct pci_function *memory,
 		   const struct pci_function *client, enum donard_page_type page_type,
-		   struct tree_route *out)
+		   enum kernel_word word, struct tree_route *out)
 {
 	struct p2pmem_way way = {
 		.same = memory == client,
-		.forwards = route_forwards(pci, kernel, memory, client),
+		.forwards = word == KERNEL_FORWARDS,
 		.translated = route_translated(client),
 		.page_type = page_type == DONARD_PAGES_P2PDMA ? P2PMEM_PAGES_P2PDMA : P2PMEM_PAGES_GENERIC,
 	};
@@ -227,6 +162,8 @@ void route_predict(const struct pci *pci, const struct kernel *kernel, const str
 		out->route.route = DONARD_ROUTE_BOUNCED;
 	out->route.distance = way.path.distance;
 	out->route.unlisted_bridge = flags & P2PMEM_PROBE_UNLISTED_BRIDGE;
+	out->undecided = out->route.unlisted_bridge && word == KERNEL_NOT_ASKED &&
+			 out->route.route != DONARD_ROUTE_BOUNCED;
 	out->route.same_device = way.same;
 	out->route.acs_redirect = way.path.redirect;
 	out->route.translated = way.translated;

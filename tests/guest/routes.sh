@@ -202,7 +202,7 @@ queue_refuses() {
 
 # --- donard-cli doctor ---
 
-# doctor_says STATUS VERDICT ROUTE - of alpha and the BAR; by the module, and by sysfs alone.
+# doctor_says STATUS VERDICT ROUTE - of alpha and the BAR; by the module, and by sysfs.
 doctor_says() {
 	doctor "$1"
 	equal verdict "$2" "$(jq -r .verdict <<<"$RESULT")"

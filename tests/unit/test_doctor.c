@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* How the doctor reads configuration space, and what it knows of host bridges. Whole machines: tests/data/machines. */
+/* How the doctor reads configuration space, and what it leaves to the kernel. Whole machines: tests/data/machines. */
 #include "unit.h"
 #include "cli/doctor/route.h"
 
@@ -104,58 +104,62 @@ static void bars(void **state)
 	assert_true(bar.unset);
 }
 
-/* Two root ports on one root bus, or on two; a host bridge in front of each. */
+/* A drive and a card, each on a root port of its own, or both below the first; a group of the drive's for an IOMMU. */
 struct small {
-	struct pci_function functions[4];
-	struct pci pci;
+	struct pci_function ports[2], drive, card;
 };
 
-static void make_small(struct small *small, unsigned int vendor, unsigned int device, bool two)
+static void make_small(struct small *small, bool one_port, const char *iommu)
 {
-	static const char *const bdfs[] = { "0000:00:00.0", "0000:00:01.0", "0000:80:00.0", "0000:80:01.0" };
-
 	memset(small, 0, sizeof(*small));
-	for (int i = 0; i < 4; i++) {
-		strcpy(small->functions[i].bdf, two || i < 2 ? bdfs[i] : i == 2 ? "0000:00:02.0" : "0000:00:03.0");
-		strcpy(small->functions[i].root_bus, two && i > 1 ? "pci0000:80" : "pci0000:00");
-		small->functions[i].class = 0x060400;
-		small->functions[i].config_whole = true;
-		small->functions[i].port = PCI_PORT_ROOT;
-	}
-	small->functions[0].vendor = small->functions[2].vendor = vendor;
-	small->functions[0].device = small->functions[2].device = device;
-	small->pci.functions = small->functions;
-	small->pci.count = 4;
+	strcpy(small->ports[0].bdf, "0000:00:01.0");
+	strcpy(small->ports[1].bdf, "0000:00:02.0");
+	strcpy(small->drive.bdf, "0000:01:00.0");
+	strcpy(small->card.bdf, "0000:02:00.0");
+	strcpy(small->drive.driver, "nvme");
+	strcpy(small->drive.iommu, iommu);
+	small->drive.up = &small->ports[0];
+	small->card.up = &small->ports[!one_port];
+	small->ports[0].config_whole = small->ports[1].config_whole = true;
+	small->drive.config_whole = small->card.config_whole = true;
 }
 
-static void host_bridges(void **state)
+/* Whether a host bridge forwards is the running kernel's to say; below one bridge nobody is asked. */
+static void the_kernels_word(void **state)
 {
 	static const struct {
-		unsigned int vendor, device, family;
-		const char *cpu;
-		bool p2pdma, one, two;
+		bool one_port;
+		const char *iommu;
+		enum kernel_word word;
+		enum donard_route_type route;
+		bool unlisted, undecided;
 	} cases[] = {
-		{ 0x8086, 0x29c0, 6, "GenuineIntel", true, false, false },
-		{ 0x8086, 0x09a2, 6, "GenuineIntel", true, true, true },
-		{ 0x8086, 0x2f00, 6, "GenuineIntel", true, true, false },	/* same host bridge only */
-		{ 0x8086, 0x09a2, 6, "GenuineIntel", false, false, false },	/* a kernel without the list */
-		{ 0x1022, 0x1480, 0x17, "AuthenticAMD", true, true, true },
-		{ 0x1022, 0x1480, 0x17, "AuthenticAMD", false, true, true },
-		{ 0x1022, 0x1576, 0x15, "AuthenticAMD", true, false, false },
-		{ 0x1ae0, 0x1234, 6, "GenuineIntel", true, true, true },
+		{ true, "", KERNEL_NOT_ASKED, DONARD_ROUTE_SWITCH, false, false },
+		{ true, "", KERNEL_UNLISTED, DONARD_ROUTE_SWITCH, false, false },
+		{ false, "", KERNEL_NOT_ASKED, DONARD_ROUTE_NONE, true, true },
+		{ false, "", KERNEL_UNLISTED, DONARD_ROUTE_NONE, true, false },
+		{ false, "", KERNEL_FORWARDS, DONARD_ROUTE_BRIDGE, false, false },
+		{ true, "DMA", KERNEL_NOT_ASKED, DONARD_ROUTE_NONE, true, true },
+		{ true, "DMA", KERNEL_UNLISTED, DONARD_ROUTE_NONE, true, false },
+		{ true, "DMA", KERNEL_FORWARDS, DONARD_ROUTE_IOMMU, false, false },
 	};
+	const struct kernel kernel = { .major = 7 }, bouncing = { .major = 7, .cmdline = "swiotlb=force" };
+	struct tree_route route;
+	struct small small;
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct kernel kernel = { .cpu_family = cases[i].family, .p2pdma = cases[i].p2pdma };
-		struct small small;
-
-		strcpy(kernel.cpu_vendor, cases[i].cpu);
-		make_small(&small, cases[i].vendor, cases[i].device, false);
-		assert_int_equal(route_forwards(&small.pci, &kernel, &small.functions[1], &small.functions[3]), cases[i].one);
-		make_small(&small, cases[i].vendor, cases[i].device, true);
-		assert_int_equal(route_forwards(&small.pci, &kernel, &small.functions[1], &small.functions[3]), cases[i].two);
+		make_small(&small, cases[i].one_port, cases[i].iommu);
+		route_predict(&kernel, &small.card, &small.drive, DONARD_PAGES_GENERIC, cases[i].word, &route);
+		assert_int_equal(route.route.route, cases[i].route);
+		assert_int_equal(route.route.unlisted_bridge, cases[i].unlisted);
+		assert_int_equal(route.undecided, cases[i].undecided);
 	}
+	/* Nobody needs to know of the bridge: it does not go there. */
+	make_small(&small, false, "");
+	route_predict(&bouncing, &small.card, &small.drive, DONARD_PAGES_GENERIC, KERNEL_NOT_ASKED, &route);
+	assert_int_equal(route.route.route, DONARD_ROUTE_BOUNCED);
+	assert_false(route.undecided);
 }
 
 /* kernel/route.c: a client whose domain may change at any moment is taken to be translated. */
@@ -204,7 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(acs_of_a_port), cmocka_unit_test(part_of_a_port),
 		cmocka_unit_test(ordinary_part_of_a_port), cmocka_unit_test(garbage),
-		cmocka_unit_test(bars), cmocka_unit_test(host_bridges), cmocka_unit_test(translation),
+		cmocka_unit_test(bars), cmocka_unit_test(the_kernels_word), cmocka_unit_test(translation),
 		cmocka_unit_test(swiotlb_arguments),
 	};
 
