@@ -16,6 +16,8 @@
  * the one test for "nobody refers to it".
  */
 #include <linux/io.h>
+#include <linux/memory_hotplug.h>
+#include <linux/moduleparam.h>
 #include <linux/page_ref.h>
 
 #include <asm/cacheflush.h>
@@ -36,6 +38,49 @@ bool p2pmem_range_has_pagemap(phys_addr_t phys, u64 bytes)
 		}
 	}
 	return false;
+}
+
+/*
+ * The last address of which the kernel makes struct pages: its direct map ends there.
+ * KASLR may have cut that short (arch/x86/mm/kaslr.c): to RAM and
+ * CONFIG_RANDOMIZE_MEMORY_PHYSICAL_PADDING TiB before 6.19, and before the stable
+ * kernels of January 2026.  BARs of large servers lie higher.
+ */
+static u64 direct_map_end(void)
+{
+	return mhp_get_pluggable_range(true).end;
+}
+
+/* For donard-cli doctor, before anybody adds a region. */
+static int get_direct_map_end(char *buf, const struct kernel_param *param)
+{
+	return sysfs_emit(buf, "%#llx\n", direct_map_end());
+}
+
+static const struct kernel_param_ops direct_map_end_ops = {
+	.get = get_direct_map_end,
+};
+
+module_param_cb(direct_map_end, &direct_map_end_ops, NULL, 0444);
+MODULE_PARM_DESC(direct_map_end, "the last physical address that can be in a region on this kernel (to read)");
+
+/* memremap_pages() says EINVAL of what lies beyond, as of much else. */
+static bool is_beyond_direct_map(const struct p2pmem_backing *b)
+{
+	return b->phys + b->bytes - 1 > direct_map_end();
+}
+
+void p2pmem_explain_direct_map(struct p2pmem_region *r, char *reason)
+{
+	u64 last = r->backing.phys + r->backing.bytes - 1;
+	u64 end = direct_map_end();
+
+	if (end < (1ULL << MAX_PHYSMEM_BITS) - 1)
+		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx, since KASLR cut its direct map short: boot with nokaslr, or have the firmware place BARs lower; Linux 6.19 does not cut it",
+			      last, end);
+	else
+		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx: have the firmware place BARs lower",
+			      last, end);
 }
 
 /*
@@ -195,6 +240,9 @@ int p2pmem_backing_open(struct p2pmem_region *r, u32 type)
 	struct p2pmem_backing *b = &r->backing;
 	int ret;
 
+	/* What others have struct pages for is within. */
+	if (is_beyond_direct_map(b))
+		return -ERANGE;
 	if (type == P2PMEM_PAGES_P2PDMA)
 		ret = open_p2pdma(r, b);
 	else if (type == P2PMEM_PAGES_PMEM)

@@ -279,6 +279,7 @@ const char *p2pmem_kind_name(u32 kind);
 
 /* backing.c */
 bool p2pmem_range_has_pagemap(phys_addr_t phys, u64 bytes);
+void p2pmem_explain_direct_map(struct p2pmem_region *r, char *reason);
 int p2pmem_open_generic(struct p2pmem_region *r, struct p2pmem_backing *b);
 void p2pmem_close_generic(struct p2pmem_backing *b);
 int p2pmem_backing_open(struct p2pmem_region *r, u32 type);

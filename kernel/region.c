@@ -161,6 +161,8 @@ static int explain_backing(struct p2pmem_region *r, struct p2pmem_region_add *re
 		p2pmem_reason(req->reason, "this memory is offered already (by a region, or as the P2PDMA pool of its own driver)");
 	else if (err == -EINVAL)
 		p2pmem_reason(req->reason, "BAR%u: its memory is not aligned to 2 MiB, which struct pages of devices need; choose another BAR, offset or length", req->bar);
+	else if (err == -ERANGE)
+		p2pmem_explain_direct_map(r, req->reason);
 	else if (err == -EBUSY)
 		p2pmem_reason(req->reason, "another mapping of the BAR has a different memory type (p2pdma pages are always uc), or the function has a P2PDMA pool already, or the kernel had no memory left to map it (the kernel log says so)");
 	else if (err == -EUCLEAN)
@@ -177,7 +179,7 @@ static int explain_backing(struct p2pmem_region *r, struct p2pmem_region_add *re
 		p2pmem_reason(req->reason, "page type p2pdma needs a kernel with CONFIG_PCI_P2PDMA (6.13 or later) and a BAR that p2pmem drives itself");
 	else
 		p2pmem_reason(req->reason, "the kernel could not make struct pages for the memory (errno %d)", -err);
-	return err == -ENOPKG || err == -EMEDIUMTYPE ? -EOPNOTSUPP : err;
+	return err == -ENOPKG || err == -EMEDIUMTYPE || err == -ERANGE ? -EOPNOTSUPP : err;
 }
 
 /* The memory type that a range of a BAR gets, and whether it may: 0 or -errno. */

@@ -73,7 +73,7 @@ static bool check_candidate(struct examination *x, const struct donard_candidate
 	char object[64];
 
 	if (!info->obstacle[0])
-		return true;
+		return !is_beyond_direct_map(x, info);
 	if (is_region(x, info))
 		return false;
 	if (info->kind == DONARD_KIND_GPU_NVIDIA)

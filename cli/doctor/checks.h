@@ -11,6 +11,9 @@ void check_module(struct examination *x);
 void check_rights(struct examination *x);
 void check_nodes(struct examination *x);
 void check_memory(struct examination *x);
+void check_direct_map(struct examination *x);
+/* The kernel says that it has no room for struct pages of all of it. */
+bool is_beyond_direct_map(const struct examination *x, const struct donard_candidate_info *candidate);
 void check_clients(struct examination *x);
 void check_raids(struct examination *x);
 /* Appends each, as JSON, to @models. */

@@ -19,7 +19,8 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"Run 'donard-cli doctor --probe' after the first region, or install one of these series." },
 	[CODE_CONFIG_UNREADABLE] = { "config-unreadable", NOTE,
 		"the kernel's configuration cannot be read",
-		"Whether it was built with CONFIG_ZONE_DEVICE, CONFIG_IO_URING and CONFIG_DMA_API_DEBUG is not checked.",
+		"Whether it was built with CONFIG_ZONE_DEVICE, CONFIG_IO_URING, CONFIG_DMA_API_DEBUG and CONFIG_RANDOMIZE_MEMORY is not "
+		"checked.",
 		"Make /boot/config-$(uname -r) readable, or install the kernel's headers." },
 	[CODE_NO_ZONE_DEVICE] = { "no-zone-device", FAULT,
 		"the kernel was built without CONFIG_ZONE_DEVICE",
@@ -198,6 +199,18 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"Only that part of the device's memory can be a region.",
 		"Enable 'Resizable BAR' in the firmware's setup, or, with no driver bound, write the binary logarithm of the size in "
 		"MiB to the function's resourceN_resize in sysfs: 15 for 32 GiB." },
+	[CODE_BEYOND_DIRECT_MAP] = { "beyond-direct-map", WARNING,
+		"a device's memory lies beyond the end of the kernel's direct map, which KASLR may have cut short",
+		"The kernel has no room for its struct pages there: region add is refused.",
+		"Boot with nokaslr, which leaves the map as long as it can be. Or have the firmware place BARs lower (in its setup, often "
+		"'MMIO High Base' or 'MMIOH Base'), or use Linux 6.19 or later, or a stable kernel since January 2026, whose KASLR does not "
+		"cut it." },
+	[CODE_KASLR_DIRECT_MAP] = { "kaslr-direct-map", NOTE,
+		"KASLR (CONFIG_RANDOMIZE_MEMORY) may have cut the kernel's direct map too short for a device's memory",
+		"If it has, the kernel has no room for struct pages of that memory, and region add is refused. Kernels before 6.19 cut it, "
+		"but for stable ones since January 2026: the running one alone knows, and tells the module.",
+		"sudo modprobe p2pmem, then: sudo donard-cli doctor. If it then says beyond-direct-map: boot with nokaslr, have the "
+		"firmware place BARs lower, or update the kernel." },
 	[CODE_MEMORY_UNKNOWN] = { "memory-unknown", NOTE,
 		"a drive has memory that is not known to be of use",
 		"It is left out of the routes.",

@@ -251,6 +251,7 @@ static int examine(struct examination *x, struct json_object *model)
 	check_module(x);
 	check_rights(x);
 	check_memory(x);
+	check_direct_map(x);
 	check_clients(x);
 	check_raids(x);
 	check_gpus(x, gpus);

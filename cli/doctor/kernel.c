@@ -5,6 +5,8 @@
 
 #include "kernel.h"
 
+#define TIB	(1ULL << 40)
+
 /* The first line "name<tabs>: value" of /proc/cpuinfo; "" without one. */
 static void cpu_line(const char *cpuinfo, const char *name, char *value, size_t value_bytes)
 {
@@ -102,6 +104,16 @@ static bool has_symbol(const struct source *source, const char *name)
 	return found;
 }
 
+/* "MemTotal:  16307744 kB" is the first line. */
+static uint64_t read_ram(const struct source *source)
+{
+	unsigned long long kib = 0;
+	char text[128];
+
+	source_text(source, text, sizeof(text), "/proc/meminfo");
+	return sscanf(text, "MemTotal: %llu", &kib) == 1 ? kib << 10 : 0;
+}
+
 void kernel_read(const struct source *source, struct kernel *kernel)
 {
 	int option;
@@ -113,6 +125,8 @@ void kernel_read(const struct source *source, struct kernel *kernel)
 	kernel->module_loaded = source_exists(source, "/sys/module/p2pmem");
 	read_config(source, kernel);
 	read_cpu(source, kernel);
+	kernel->ram_bytes = read_ram(source);
+	kernel->direct_map_end = (uint64_t)source_number(source, 0, "/sys/module/p2pmem/parameters/direct_map_end");
 	option = kernel_option(kernel, "PCI_P2PDMA");
 	if (option < 0)
 		option = has_symbol(source, "pci_p2pdma_distance_many");
@@ -140,6 +154,26 @@ int kernel_option(const struct kernel *kernel, const char *name)
 	snprintf(line, sizeof(line), "\nCONFIG_%s=", name);
 	at = strstr(kernel->config, line);
 	return at && strchr("ym", at[strlen(line)]);
+}
+
+uint64_t kernel_option_number(const struct kernel *kernel, const char *name, uint64_t otherwise)
+{
+	const char *at;
+	char line[64];
+
+	snprintf(line, sizeof(line), "\nCONFIG_%s=", name);
+	at = kernel->config ? strstr(kernel->config, line) : NULL;
+	return at ? strtoull(at + strlen(line), NULL, 0) : otherwise;
+}
+
+/* arch/x86/mm/kaslr.c; Linux 6.19 leaves the direct map as it is wherever devices have struct pages. */
+uint64_t kernel_kaslr_leaves(const struct kernel *kernel)
+{
+	if (!kernel->is_x86 || kernel_since(kernel, 6, 19) || kernel_option(kernel, "RANDOMIZE_MEMORY") != 1 ||
+	    has_word(kernel->cmdline, "nokaslr"))
+		return 0;
+	return ((kernel->ram_bytes ? (kernel->ram_bytes - 1) / TIB : 0) + 1 +
+		kernel_option_number(kernel, "RANDOMIZE_MEMORY_PHYSICAL_PADDING", 0xa)) * TIB - 1;
 }
 
 bool kernel_forces_swiotlb(const struct kernel *kernel)

@@ -14,6 +14,8 @@ struct kernel {
 	char cpu_model[64];
 	bool is_x86, virtual, p2pdma;
 	bool encrypts;		/* its memory, as far as the processor and the arguments say */
+	uint64_t ram_bytes;
+	uint64_t direct_map_end;	/* the last address with room for struct pages, as the module says; 0: not asked */
 };
 
 /* p2pdma: has the kernel a list of host bridges that p2pmem asks? */
@@ -22,6 +24,10 @@ void kernel_forget(struct kernel *kernel);
 bool kernel_since(const struct kernel *kernel, unsigned int major, unsigned int minor);
 /* Of CONFIG_@name: 1 (y or m), 0, or -1 if that is not known. */
 int kernel_option(const struct kernel *kernel, const char *name);
+/* The value of CONFIG_@name, a number; @otherwise without one. */
+uint64_t kernel_option_number(const struct kernel *kernel, const char *name, uint64_t otherwise);
+/* The last address in the direct map where KASLR cuts that as short as it may; 0: it does not cut it. */
+uint64_t kernel_kaslr_leaves(const struct kernel *kernel);
 /* "swiotlb=force", or with sizes in front, "swiotlb=65536,4,force": the first that says so counts. */
 bool kernel_forces_swiotlb(const struct kernel *kernel);
 

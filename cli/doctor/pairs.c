@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "checks.h"
 #include "output.h"
 #include "pairs.h"
 
@@ -67,7 +68,7 @@ static void add_candidates(struct examination *x, struct pairs *pairs)
 		struct memory memory = { .candidate = candidate, .page_type = page_type_of(x, candidate) };
 
 		name_candidate(&memory, candidate);
-		if (!candidate->obstacle[0] && !is_region(x, candidate))
+		if (!candidate->obstacle[0] && !is_beyond_direct_map(x, candidate) && !is_region(x, candidate))
 			add_memory(x, pairs, &memory, candidate->bdf);
 	}
 }

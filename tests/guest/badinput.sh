@@ -5,6 +5,8 @@
 
 # shellcheck source=helpers/container.sh
 . helpers/container.sh
+# shellcheck source=helpers/doctor.sh
+. helpers/doctor.sh
 
 # fingerprint - of what a mistaken copy would touch: where the devices begin, by the host's files (a
 # mounted drive changes by itself), and the folders in which a file could appear.
@@ -238,6 +240,21 @@ bad_regions() {
 	equal "regions" 3 "$(donard-cli list --json | jq '.regions | length')"
 }
 
+# beyond_direct_map - as on a kernel whose direct map KASLR cut short, in the middle of the BAR.
+beyond_direct_map() {
+	local start
+	start=$(sed -n '3s/ .*//p' "/sys/bus/pci/devices/$LAB_GPU_BDF/resource")
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; chgrp p2pmem /dev/p2pmem0"
+	donard-cli region remove p2pmem0
+	insmod /opt/donard/modules/shortmap.ko end=$((start + 256 * MIB - 1))
+	at_end "rmmod shortmap"
+	refuses 3 'KASLR cut its direct map short: boot with nokaslr' region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2
+	RESULT=$(donard-cli doctor --json) || true
+	matches "doctor" "BAR 2 ends at .*$(printf '0x%x' $((start + 256 * MIB - 1)))" "$(finds beyond-direct-map)"
+	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --length 256M
+	donard-cli region remove p2pmem0
+}
+
 json_errors() {
 	local out status=0
 	out=$(donard-cli copy --json "$LAB_ALPHA" p2pmem77 --size 4096 2>/dev/null) || status=$?
@@ -299,6 +316,7 @@ core t "source is destination" same_bytes_twice
 core t "persistent memory for staging" persistent_staging
 t "wrong use" wrong_use
 t "bad regions" bad_regions
+t "memory beyond the kernel's direct map" beyond_direct_map
 core t "errors in JSON" json_errors
 core t "node of another region" stale_node
 core t "full stdout" full_stdout

@@ -3,7 +3,7 @@
 
 A line each; what is in quotes may hold spaces:
 
-    kernel RELEASE             and "config NAME...": options that are y; without the line no options can be read
+    kernel RELEASE             and "config NAME...": options that are y, or NAME=VALUE; without the line no options can be read
     cmdline TEXT               arguments of the kernel
     cpu VENDOR FAMILY "MODEL" [FLAG...]
     file PATH TEXT             a file as it is; "\\n" is a new line
@@ -54,8 +54,9 @@ class Machine:
         self.release = release
         self.file("proc/sys/kernel/osrelease", release)
 
-    def do_config(self, *names):
-        self.file(f"boot/config-{self.release}", "\\n".join(["# options", *(f"CONFIG_{name}=y" for name in names)]))
+    def do_config(self, *names, **values):
+        self.file(f"boot/config-{self.release}", "\\n".join(["# options", *(f"CONFIG_{name}=y" for name in names),
+                                                           *(f"CONFIG_{name}={value}" for name, value in values.items())]))
 
     def do_cmdline(self, text):
         self.file("proc/cmdline", text)

@@ -203,13 +203,47 @@ static void swiotlb_arguments(void **state)
 	}
 }
 
+/* Where KASLR cuts the kernel's direct map at least: arch/x86/mm/kaslr.c, before 6.19. */
+static void kaslr(void **state)
+{
+	static const struct {
+		const char *config, *arguments;
+		unsigned int major, minor;
+		uint64_t ram_tib_tenths;
+		uint64_t tib;	/* 0: not at all */
+	} cases[] = {
+		{ "#\nCONFIG_RANDOMIZE_MEMORY=y\n", "quiet", 6, 12, 1, 11 },
+		{ "#\nCONFIG_RANDOMIZE_MEMORY=y\n", "quiet", 6, 12, 0, 11 },
+		{ "#\nCONFIG_RANDOMIZE_MEMORY=y\n", "quiet", 6, 12, 10, 11 },
+		{ "#\nCONFIG_RANDOMIZE_MEMORY=y\n", "quiet", 6, 12, 11, 12 },
+		{ "#\nCONFIG_RANDOMIZE_MEMORY=y\nCONFIG_RANDOMIZE_MEMORY_PHYSICAL_PADDING=0x40\n", "", 6, 1, 1, 65 },
+		{ "#\nCONFIG_RANDOMIZE_MEMORY=y\n", "quiet nokaslr", 6, 12, 1, 0 },
+		{ "#\nCONFIG_RANDOMIZE_MEMORY=y\n", "x.nokaslr", 6, 12, 1, 11 },
+		{ "#\nCONFIG_RANDOMIZE_MEMORY=y\n", "", 6, 19, 1, 0 }, { "#\nCONFIG_RANDOMIZE_MEMORY=y\n", "", 7, 3, 1, 0 },
+		{ "#\n# CONFIG_RANDOMIZE_MEMORY is not set\n", "", 6, 12, 1, 0 }, { NULL, "", 6, 12, 1, 0 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kernel kernel = {
+			.config = (char *)cases[i].config, .major = cases[i].major, .minor = cases[i].minor, .is_x86 = true,
+			.ram_bytes = (cases[i].ram_tib_tenths << 40) / 10,
+		};
+
+		strcpy(kernel.cmdline, cases[i].arguments);
+		assert_int_equal(kernel_kaslr_leaves(&kernel), cases[i].tib ? (cases[i].tib << 40) - 1 : 0);
+		kernel.is_x86 = false;
+		assert_int_equal(kernel_kaslr_leaves(&kernel), 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(acs_of_a_port), cmocka_unit_test(part_of_a_port),
 		cmocka_unit_test(ordinary_part_of_a_port), cmocka_unit_test(garbage),
 		cmocka_unit_test(bars), cmocka_unit_test(the_kernels_word), cmocka_unit_test(translation),
-		cmocka_unit_test(swiotlb_arguments),
+		cmocka_unit_test(swiotlb_arguments), cmocka_unit_test(kaslr),
 	};
 
 	return cmocka_run_group_tests_name("doctor", tests, NULL, NULL);

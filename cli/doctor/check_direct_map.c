@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Memory for which the kernel may have no room in its direct map, where struct pages of devices need a place.  KASLR makes
+ * the map shorter than addresses can be: on which kernels, and by how much, the running one alone knows, and tells the module.
+ */
+#include <stdio.h>
+
+#include "checks.h"
+
+/* The last address of its BAR; 0 where that is not known. */
+static uint64_t last_address(const struct examination *x, const struct donard_candidate_info *candidate)
+{
+	const struct pci_function *function = pci_find(&x->pci, candidate->bdf);
+	const struct pci_bar *bar = function && candidate->bar < PCI_BARS ? &function->bars[candidate->bar] : NULL;
+
+	return bar && bar->memory && !bar->unset ? bar->start + bar->bytes - 1 : 0;
+}
+
+bool is_beyond_direct_map(const struct examination *x, const struct donard_candidate_info *candidate)
+{
+	return x->kernel.direct_map_end && last_address(x, candidate) > x->kernel.direct_map_end;
+}
+
+static void check_candidate(struct examination *x, const struct donard_candidate_info *candidate)
+{
+	uint64_t last = last_address(x, candidate), least = kernel_kaslr_leaves(&x->kernel);
+	char object[64];
+
+	snprintf(object, sizeof(object), "%s BAR %u", candidate->bdf, candidate->bar);
+	if (is_beyond_direct_map(x, candidate))
+		find(x, CODE_BEYOND_DIRECT_MAP, object, "%s ends at 0x%llx, and the kernel's direct map at 0x%llx", object,
+		     (unsigned long long)last, (unsigned long long)x->kernel.direct_map_end);
+	else if (!x->kernel.direct_map_end && least && last > least)
+		find(x, CODE_KASLR_DIRECT_MAP, object, "%s ends at 0x%llx, and KASLR may leave the kernel's direct map no more than "
+		     "0x%llx", object, (unsigned long long)last, (unsigned long long)least);
+}
+
+void check_direct_map(struct examination *x)
+{
+	const struct donard_candidate_info *candidate;
+
+	for (size_t i = 0; (candidate = donard_candidate_get(x->candidates, i)); i++)
+		if (!candidate->obstacle[0])
+			check_candidate(x, candidate);
+}
