@@ -11,6 +11,7 @@
 #include "cufile/log.h"
 
 static struct donard_cufile_counts counts;	/* each member atomic */
+static __thread uint64_t of_thread[CUF_WAYS];
 
 static void add(uint64_t *count, uint64_t more)
 {
@@ -26,9 +27,16 @@ void cuf_count_request(bool writes, bool failed)
 
 void cuf_count_bytes(bool writes, enum cuf_way way, uint64_t bytes)
 {
+	of_thread[way] += bytes;
 	add(writes ? &counts.written_bytes : &counts.read_bytes, bytes);
 	if (way != CUF_WAY_DIRECT)
 		add(way == CUF_WAY_STAGED ? &counts.staged_bytes : &counts.compat_bytes, bytes);
+}
+
+void cuf_count_take(uint64_t bytes[CUF_WAYS])
+{
+	memcpy(bytes, of_thread, sizeof(of_thread));
+	memset(of_thread, 0, sizeof(of_thread));
 }
 
 static struct donard_cufile_counts read_all(void)

@@ -127,6 +127,19 @@ static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfe
 	return done || rc >= 0 ? (ssize_t)done : rc;
 }
 
+/* A line for each request. */
+static void tell_ways(const struct cuf_transfer *transfer, const struct cuf_use *use, ssize_t result)
+{
+	uint64_t bytes[CUF_WAYS];
+
+	cuf_count_take(bytes);
+	cuf_log(CUF_LOG_TRACE, "%s: %s %lld of %llu bytes at %lld: %llu straight, %llu staged, %llu in compatibility mode%s",
+		use->file->name, transfer->writes ? "wrote" : "read", result < 0 ? 0LL : (long long)result,
+		(unsigned long long)transfer->bytes, (long long)transfer->file_offset,
+		(unsigned long long)bytes[CUF_WAY_DIRECT], (unsigned long long)bytes[CUF_WAY_STAGED],
+		(unsigned long long)bytes[CUF_WAY_COMPAT], result < 0 ? "; the request failed" : "");
+}
+
 /* A drive does not grow. */
 static int end_at(struct cuf_transfer *transfer, const struct cuf_use *use)
 {
@@ -156,6 +169,7 @@ static ssize_t begin(struct cuf_engine *engine, struct cuf_transfer *transfer)
 	struct cuf_place *place = NULL;
 	struct cuf_target target;
 	struct cuf_use *use;
+	ssize_t result;
 	int code;
 
 	use = find(engine, transfer, &place, &code);
@@ -168,7 +182,11 @@ static ssize_t begin(struct cuf_engine *engine, struct cuf_transfer *transfer)
 	code = code ? -code : cuf_target_find(engine, transfer, place, &target);
 	if (!code)
 		code = end_at(transfer, use);
-	return code || !transfer->bytes ? code : run(engine, transfer, use, &target);
+	if (code || !transfer->bytes)
+		return code;
+	result = run(engine, transfer, use, &target);
+	tell_ways(transfer, use, result);
+	return result;
 }
 
 static ssize_t transfer_now(struct cuf_transfer transfer)

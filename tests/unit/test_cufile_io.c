@@ -100,6 +100,32 @@ static void test_goes_straight(void **state)
 	assert_int_equal(counted().staged_bytes, 65536);
 }
 
+/* With TRACE the log has a line of each call: how many bytes went which way. */
+static void test_says_which_way(void **state)
+{
+	struct scene *scene;
+	void *handle;
+	int fd;
+
+	write_text(((struct scene *)*state)->json, "{ \"logging\": { \"level\": \"TRACE\" }, "
+		   "\"properties\": { \"allow_compat_mode\": true } }");
+	scene = scene_of(state);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	read_part(scene, scene->device, 4096, 8192, 1048576);
+	assert_says(scene, "d/file: read 1048576 of 1048576 bytes at 4096: 1048576 straight, 0 staged, 0 in compatibility mode");
+	write_part(scene, scene->device, 4096, 8192, 8193);
+	assert_says(scene, "d/file: wrote 8193 of 8193 bytes at 4096: 8192 straight, 1 staged, 0 in compatibility mode");
+	/* Nothing of the call before is in the next one's line; a read ends with the file. */
+	assert_int_equal(cuFileRead(scene->handle, scene->device, 8192, BYTES - 4096, 0), 4096);
+	assert_says(scene, "d/file: read 4096 of 8192 bytes at 4190208: 4096 straight, 0 staged, 0 in compatibility mode");
+	fd = memfd_create("tmpfs", 0);
+	assert_int_equal(write(fd, scene->data, BYTES), BYTES);
+	assert_int_equal(register_fd(fd, &handle).code, 0);
+	assert_int_equal(cuFileRead(handle, scene->device, 8192, 0, 0), 8192);
+	assert_says(scene, "read 8192 of 8192 bytes at 0: 0 straight, 0 staged, 8192 in compatibility mode");
+	close(fd);
+}
+
 static void test_unregistered_memory(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -429,6 +455,7 @@ int main(void)
 		SCENE_TEST(test_registered_host_memory),
 		SCENE_TEST(test_registered_memory),
 		SCENE_TEST(test_goes_straight),
+		SCENE_TEST(test_says_which_way),
 		SCENE_TEST(test_unregistered_memory),
 		SCENE_TEST(test_reset_gpu),
 		SCENE_TEST(test_freed_while_registered),
