@@ -411,7 +411,7 @@ long p2pmem_copy(struct p2pmem_file *to, const struct p2pmem_copy *req)
 		return -EBADF;
 	job.from = from->private_data;
 	ret = -EINVAL;
-	if (from->f_op != &p2pmem_fops)
+	if (from->f_op->read_iter != p2pmem_read_iter)
 		goto out_put;
 	ret = -EACCES;
 	if (!(from->f_mode & FMODE_READ) || !(to->filp->f_mode & FMODE_WRITE))

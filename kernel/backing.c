@@ -2,8 +2,8 @@
 /*
  * The struct pages behind a region, in three forms:
  *
- *   generic            a MEMORY_DEVICE_GENERIC pagemap of our own, or several
- *                      (window.c)
+ *   generic            a MEMORY_DEVICE_GENERIC pagemap of our own (generic.c),
+ *                      or several (window.c)
  *   p2pdma, own BAR    the whole BAR becomes a P2PDMA pool, and all of the
  *                      pool is taken out of it at once
  *   p2pdma, foreign    one piece out of the pool that the nvme driver
@@ -16,130 +16,21 @@
  * the one test for "nobody refers to it".
  */
 #include <linux/io.h>
-#include <linux/memory_hotplug.h>
-#include <linux/moduleparam.h>
 #include <linux/page_ref.h>
 
 #include <asm/cacheflush.h>
 
 #include "p2pmem.h"
 
-bool p2pmem_range_has_pagemap(phys_addr_t phys, u64 bytes)
-{
-	phys_addr_t at[] = { phys, phys + bytes - 1 };
-	int i;
-
-	for (i = 0; i < ARRAY_SIZE(at); i++) {
-		struct dev_pagemap *other = compat_get_dev_pagemap(PHYS_PFN(at[i]));
-
-		if (other) {
-			put_dev_pagemap(other);
-			return true;
-		}
-	}
-	return false;
-}
-
-/*
- * The last address of which the kernel makes struct pages: its direct map ends there.
- * KASLR may have cut that short (arch/x86/mm/kaslr.c): to RAM and
- * CONFIG_RANDOMIZE_MEMORY_PHYSICAL_PADDING TiB before 6.19, and before the stable
- * kernels of January 2026.  BARs of large servers lie higher.
- */
-static u64 direct_map_end(void)
-{
-	return mhp_get_pluggable_range(true).end;
-}
-
-/* For donard-cli doctor, before anybody adds a region. */
-static int get_direct_map_end(char *buf, const struct kernel_param *param)
-{
-	return sysfs_emit(buf, "%#llx\n", direct_map_end());
-}
-
-static const struct kernel_param_ops direct_map_end_ops = {
-	.get = get_direct_map_end,
+static const char *const page_type_names[] = {
+	[P2PMEM_PAGES_GENERIC] = "generic",
+	[P2PMEM_PAGES_P2PDMA] = "p2pdma",
+	[P2PMEM_PAGES_PMEM] = "pmem",
 };
 
-module_param_cb(direct_map_end, &direct_map_end_ops, NULL, 0444);
-MODULE_PARM_DESC(direct_map_end, "the last physical address that can be in a region on this kernel (to read)");
-
-/* memremap_pages() says EINVAL of what lies beyond, as of much else. */
-static bool is_beyond_direct_map(const struct p2pmem_backing *b)
+const char *p2pmem_page_type_name(u32 type)
 {
-	return b->phys + b->bytes - 1 > direct_map_end();
-}
-
-void p2pmem_explain_direct_map(struct p2pmem_region *r, char *reason)
-{
-	u64 last = r->backing.phys + r->backing.bytes - 1;
-	u64 end = direct_map_end();
-
-	if (end < (1ULL << MAX_PHYSMEM_BITS) - 1)
-		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx, since KASLR cut its direct map short: boot with nokaslr, or have the firmware place BARs lower; Linux 6.19 does not cut it",
-			      last, end);
-	else
-		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx: have the firmware place BARs lower",
-			      last, end);
-}
-
-/*
- * memremap_pages() that runs out of memory leaves parts of its work behind
- * (mm/memory_hotplug.c, __add_pages()): until the next boot it says EEXIST of
- * that range, although nobody has pages there.
- */
-static int half_made(int err)
-{
-	return err == -EEXIST ? -EUCLEAN : err;
-}
-
-int p2pmem_open_generic(struct p2pmem_region *r, struct p2pmem_backing *b)
-{
-	u32 memtype = r->want_memtype;
-	int ret;
-
-	if (!IS_ALIGNED(b->phys | b->bytes, P2PMEM_PAGEMAP_ALIGN))
-		return -EINVAL;
-	if (p2pmem_range_has_pagemap(b->phys, b->bytes))
-		return -EEXIST;
-	b->anchor = p2pmem_memtype_anchor(b->phys, memtype);
-	if (!b->anchor)
-		return -EBUSY;
-
-	memset(&b->pgmap, 0, sizeof(b->pgmap));
-	b->pgmap.type = MEMORY_DEVICE_GENERIC;
-	b->pgmap.range.start = b->phys;
-	b->pgmap.range.end = b->phys + b->bytes - 1;
-	b->pgmap.nr_range = 1;
-	b->pgmap.vmemmap_shift = r->folio_order;
-	b->kaddr = memremap_pages(&b->pgmap, dev_to_node(&r->pdev->dev));
-	if (IS_ERR(b->kaddr)) {
-		ret = half_made(PTR_ERR(b->kaddr));
-		goto err_unmap_anchor;
-	}
-	b->memtype = p2pmem_memtype_of(b->kaddr);
-	if (b->memtype != memtype) {
-		dev_err(&r->pdev->dev, "BAR%u: memory type %s was asked for, but the range is mapped as %s already\n",
-			r->bar, p2pmem_memtype_name(memtype),
-			p2pmem_memtype_name(b->memtype));
-		ret = -EBUSY;
-		goto err_unmap_pages;
-	}
-	return 0;
-
-err_unmap_pages:
-	memunmap_pages(&b->pgmap);
-err_unmap_anchor:
-	iounmap(b->anchor);
-	b->anchor = NULL;
-	return ret;
-}
-
-void p2pmem_close_generic(struct p2pmem_backing *b)
-{
-	memunmap_pages(&b->pgmap);
-	iounmap(b->anchor);
-	b->anchor = NULL;
+	return type ? page_type_names[type] : "none";
 }
 
 /* Pool memory rests at zero: give every page its base reference ... */
@@ -178,7 +69,7 @@ static int open_own_pool(struct p2pmem_region *r, struct p2pmem_backing *b)
 	ret = pci_p2pdma_add_resource(r->pdev, r->bar, b->bytes, r->bar_offset);
 	devres_close_group(dev, b->group);
 	if (ret) {
-		ret = half_made(ret);
+		ret = p2pmem_half_made(ret);
 		goto err_release_group;
 	}
 	b->kaddr = pci_alloc_p2pmem(r->pdev, b->bytes);
@@ -241,7 +132,7 @@ int p2pmem_backing_open(struct p2pmem_region *r, u32 type)
 	int ret;
 
 	/* What others have struct pages for is within. */
-	if (is_beyond_direct_map(b))
+	if (p2pmem_is_beyond_direct_map(b))
 		return -ERANGE;
 	if (type == P2PMEM_PAGES_P2PDMA)
 		ret = open_p2pdma(r, b);

@@ -1,27 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /* /dev/p2pmem_control: the administrator's interface. */
-#include <linux/capability.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/security.h>
 
 #include "nvme_regs.h"
 #include "p2pmem.h"
-
-/* Whoever changes what a region is: by the control node, or by sysfs. */
-int p2pmem_may_administer(char *reason)
-{
-	if (!capable(CAP_SYS_RAWIO)) {
-		p2pmem_reason(reason, "CAP_SYS_RAWIO is missing: run as root");
-		return -EPERM;
-	}
-	if (security_locked_down(LOCKDOWN_PCI_ACCESS)) {
-		p2pmem_reason(reason, "the kernel is locked down (PCI access): boot without lockdown, or disable secure boot");
-		return -EPERM;
-	}
-	return 0;
-}
 
 /* Where nobody who knew more has said why. */
 static void explain_errno(char *reason, int err)

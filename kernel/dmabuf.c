@@ -32,15 +32,6 @@ static int export_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 	return p2pmem_mmap(x->file, vma);
 }
 
-/* The open file that a dma-buf's own file stands for. */
-struct p2pmem_file *p2pmem_dmabuf_file(const struct file *filp)
-{
-	const struct dma_buf *dmabuf = filp->private_data;
-	const struct p2pmem_export *x = dmabuf->priv;
-
-	return x->file->private_data;
-}
-
 /*
  * No cache lies between: the CPU reads from the device, once its memory is there
  * again.

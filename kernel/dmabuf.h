@@ -78,6 +78,15 @@ struct p2pmem_attachment {
 	struct p2pmem_who who;
 };
 
+/* The open file that a dma-buf's own file stands for. */
+static inline struct p2pmem_file *p2pmem_dmabuf_file(const struct file *filp)
+{
+	const struct dma_buf *dmabuf = filp->private_data;
+	const struct p2pmem_export *x = dmabuf->priv;
+
+	return x->file->private_data;
+}
+
 /* dmabuf_tell.c */
 void p2pmem_export_tell_init(struct p2pmem_export *x);
 void p2pmem_export_tell_soon(struct p2pmem_export *x);

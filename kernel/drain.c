@@ -190,36 +190,3 @@ void p2pmem_remove_fn(struct work_struct *work)
 	p2pmem_region_put(r);	/* of region_alloc() */
 	module_put(THIS_MODULE);
 }
-
-void p2pmem_remove_start(struct p2pmem_region *r)
-{
-	if (test_and_set_bit(0, &r->removing))
-		return;
-	__module_get(THIS_MODULE);
-	get_device(&r->dev);
-	queue_work(p2pmem_wq, &r->remove_work);
-}
-
-static bool removal_over(struct p2pmem_region *r)
-{
-	return READ_ONCE(r->finished) ||
-	       READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED;
-}
-
-/* 0 when the region has ended or is in quarantine, -EINTR on a signal. */
-int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible)
-{
-	if (!interruptible) {
-		wait_event_idle(r->wait, removal_over(r));
-		return 0;
-	}
-	if (wait_event_interruptible(r->wait, removal_over(r)))
-		return -EINTR;
-	return 0;
-}
-
-/* The same for @timeout at most; returns what is left of it, 0 when it is over. */
-long p2pmem_remove_wait_briefly(struct p2pmem_region *r, long timeout)
-{
-	return wait_event_idle_timeout(r->wait, removal_over(r), timeout);
-}

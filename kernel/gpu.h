@@ -99,7 +99,11 @@ void p2pmem_gpu_explain_foreign(struct p2pmem_region *r, phys_addr_t phys, char 
 void p2pmem_gpu_revoke(void *pin);
 bool p2pmem_gpu_is_over(struct p2pmem_pin *pin);
 
-/* gpu_pin.c */
+/* gpu_put.c */
+extern struct mutex p2pmem_gpu_driver_mutex;
+extern atomic_t p2pmem_revocable_pins;	/* pins that are counted */
+void p2pmem_pin_end(struct p2pmem_pin *pin);
+void p2pmem_pin_put(struct p2pmem_pin *pin);
 void p2pmem_pin_drop(struct p2pmem_pin *pin);
 
 #endif

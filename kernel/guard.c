@@ -6,7 +6,7 @@
  * The driver core says so by BUS_NOTIFY_UNBIND_DRIVER, before the driver's
  * .remove, with the bus's chain of notifiers locked for reading: who registers a
  * notifier then waits, and after it every bind and unbind of the bus.  So the
- * notifier only begins the removal, and gives requests in flight a moment.
+ * notifier (notifier.c) only begins the removal, and gives requests in flight a moment.
  *
  * What is held for longer is waited for by the guard, a device resource of the
  * function.  The core releases it after .remove and before anybody else can have
@@ -29,9 +29,6 @@
 #include <linux/slab.h>
 
 #include "p2pmem.h"
-
-/* Requests of a healthy device are over by then, pins perhaps not. */
-#define UNBIND_GRACE	(2 * HZ)
 
 /*
  * A function with a guard.  On the list until BUS_NOTIFY_UNBOUND_DRIVER, which
@@ -208,18 +205,14 @@ bool p2pmem_guard_saw_reset(const struct p2pmem_guarded *g, u64 resets)
 	return !marked || READ_ONCE(g->resets) != resets;
 }
 
-/* From the notifier: what it may wait for has a bound. */
-void p2pmem_guard_unbinding(struct pci_dev *pdev)
+bool p2pmem_is_guarded(struct pci_dev *pdev)
 {
 	bool guarded;
 
 	mutex_lock(&guarded_lock);
 	guarded = guarded_find(pdev);
 	mutex_unlock(&guarded_lock);
-	if (!guarded)
-		return;
-	p2pmem_remove_regions_soon(pdev, UNBIND_GRACE);
-	p2pmem_forget_lenders(pdev);
+	return guarded;
 }
 
 /* From the notifier: the driver and its resources are gone. */

@@ -240,3 +240,17 @@ size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes,
 	p2pmem_importers_lines(r, &lines);
 	return p2pmem_lines_end(&lines);
 }
+
+/* Nobody has it open, and no memory of it is held.  That stays so while the caller has shut the gate. */
+bool p2pmem_region_idle(struct p2pmem_region *r)
+{
+	bool idle;
+
+	mutex_lock(&r->files_lock);
+	idle = list_empty(&r->files);
+	mutex_unlock(&r->files_lock);
+	mutex_lock(&r->alloc_lock);
+	idle = idle && list_empty(&r->draining) && !p2pmem_pins_have_memory(r);
+	mutex_unlock(&r->alloc_lock);
+	return idle && !p2pmem_pmem_in_use(r);
+}

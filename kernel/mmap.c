@@ -6,14 +6,8 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 
-#include "p2pmem.h"
+#include "dmabuf.h"
 #include "trace.h"
-
-/* What a fault answers if p2pmem_make_visible_locked() failed.  handle_fault() waits before it is repeated. */
-vm_fault_t p2pmem_unseen(int err)
-{
-	return err == -EAGAIN ? VM_FAULT_RETRY : VM_FAULT_SIGBUS;
-}
 
 /*
  * The page that faulted and all others below its entry of the level above, as
@@ -82,12 +76,18 @@ static vm_fault_t fault_again(void)
 	return fatal_signal_pending(current) ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
 }
 
+/* Not a dma-buf's, whose mappings come by export_mmap(). */
+static bool is_own(const struct file *filp)
+{
+	return filp->f_op->mmap == p2pmem_mmap;
+}
+
 /* Whose memory a mapping shows: of an open file, or of the one that a dma-buf was made of. */
 static struct p2pmem_file *file_behind(const struct vm_area_struct *vma)
 {
 	struct file *filp = vma->vm_file;
 
-	return filp->f_op == &p2pmem_fops ? filp->private_data : p2pmem_dmabuf_file(filp);
+	return is_own(filp) ? filp->private_data : p2pmem_dmabuf_file(filp);
 }
 
 /*
@@ -185,7 +185,7 @@ static int map(struct p2pmem_file *f, struct vm_area_struct *vma)
 		return -EINVAL;
 	ret = back_mapping(f, vma);
 	/* mremap() asks a dma-buf for no address: p2pmem_gib_area() would not clear entries. */
-	if (!ret && COMPAT_HAS_PUDS && vma->vm_file->f_op == &p2pmem_fops)
+	if (!ret && COMPAT_HAS_PUDS && is_own(vma->vm_file))
 		ret = p2pmem_gib_watch(f, vma);
 	if (ret)
 		return ret;

@@ -98,7 +98,7 @@ enum p2pmem_pinner {
 struct p2pmem_region {
 	struct device dev;
 	struct cdev cdev;
-	struct list_head link;		/* region.c: all regions */
+	struct list_head link;		/* registry.c: all regions */
 	const struct p2pmem_provider *provider;
 	void *provider_data;
 	struct pci_dev *pdev;
@@ -258,30 +258,45 @@ static inline u64 p2pmem_bus_address(struct p2pmem_region *r)
 	       pci_resource_start(r->pdev, r->bar);
 }
 
-/* region.c */
+/* registry.c */
 extern struct workqueue_struct *p2pmem_wq;
-int p2pmem_regions_init(void);
-void p2pmem_regions_exit(void);
-int p2pmem_region_add(struct p2pmem_region_add *req, struct p2pmem_region **made);
-struct p2pmem_region *p2pmem_region_get(unsigned int id);
-bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind);
-void p2pmem_region_put(struct p2pmem_region *r);
+int p2pmem_registry_init(void);
+void p2pmem_registry_exit(void);
+int p2pmem_region_number(void);
+void p2pmem_region_number_free(unsigned int id);
+void p2pmem_region_place_node(struct p2pmem_region *r);
+int p2pmem_region_publish(struct p2pmem_region *r);
 void p2pmem_region_forget(struct p2pmem_region *r);
+struct p2pmem_region *p2pmem_region_get(unsigned int id);
+void p2pmem_region_put(struct p2pmem_region *r);
+bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind);
+struct p2pmem_region *p2pmem_region_of(struct pci_dev *pdev);
 void p2pmem_for_each_region(void (*each)(struct p2pmem_region *r, void *data),
 			    void *data);
-void p2pmem_remove_regions_of(struct pci_dev *pdev);
 void p2pmem_for_regions_of(struct pci_dev *pdev, void (*call)(struct p2pmem_region *r));
-void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace);
-void p2pmem_forget_lenders(struct pci_dev *pdev);
-int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type);
-bool p2pmem_region_idle(struct p2pmem_region *r);
-const char *p2pmem_kind_name(u32 kind);
 
-/* backing.c */
+/* create.c */
+int p2pmem_region_add(struct p2pmem_region_add *req, struct p2pmem_region **made);
+
+/* page_type.c */
+int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type);
+
+/* notifier.c */
+int p2pmem_regions_init(void);
+void p2pmem_regions_exit(void);
+
+/* generic.c */
 bool p2pmem_range_has_pagemap(phys_addr_t phys, u64 bytes);
-void p2pmem_explain_direct_map(struct p2pmem_region *r, char *reason);
+int p2pmem_half_made(int err);
 int p2pmem_open_generic(struct p2pmem_region *r, struct p2pmem_backing *b);
 void p2pmem_close_generic(struct p2pmem_backing *b);
+
+/* direct_map.c */
+bool p2pmem_is_beyond_direct_map(const struct p2pmem_backing *b);
+void p2pmem_explain_direct_map(struct p2pmem_region *r, char *reason);
+
+/* backing.c */
+const char *p2pmem_page_type_name(u32 type);
 int p2pmem_backing_open(struct p2pmem_region *r, u32 type);
 void p2pmem_backing_close(struct p2pmem_region *r);
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule);
@@ -299,7 +314,7 @@ int p2pmem_pmem_vet(struct p2pmem_region *r, struct p2pmem_region_add *req);
 int p2pmem_pmem_open(struct p2pmem_region *r, struct p2pmem_backing *b);
 bool p2pmem_pmem_leave(struct p2pmem_region *r);
 void p2pmem_pmem_close(struct p2pmem_region *r, struct p2pmem_backing *b);
-void p2pmem_pmem_forget_lender(struct p2pmem_region *r);
+void p2pmem_forget_lenders(struct pci_dev *pdev);
 void p2pmem_pmem_silence(struct p2pmem_region *r);
 u64 p2pmem_pmem_referred(struct p2pmem_region *r);
 struct dev_pagemap *p2pmem_pmem_pages_get(struct p2pmem_region *r);
@@ -361,6 +376,12 @@ int p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count);
 int p2pmem_make_more_visible_locked(struct p2pmem_file *f, u64 granule, u64 count);
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
 
+/* What a fault answers if p2pmem_make_visible_locked() failed.  handle_fault() waits before it is repeated. */
+static inline vm_fault_t p2pmem_unseen(int err)
+{
+	return err == -EAGAIN ? VM_FAULT_RETRY : VM_FAULT_SIGBUS;
+}
+
 /* take.c */
 int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count);
 int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
@@ -373,7 +394,6 @@ ssize_t p2pmem_write_iter(struct kiocb *iocb, struct iov_iter *from);
 long p2pmem_copy(struct p2pmem_file *to, const struct p2pmem_copy *req);
 
 /* mmap.c */
-vm_fault_t p2pmem_unseen(int err);
 int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);
 
 /* gib.c, where COMPAT_HAS_PUDS */
@@ -407,6 +427,8 @@ int p2pmem_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags);
 
 /* gpu_pin.c */
 long p2pmem_pin_gpu(struct p2pmem_file *f, struct p2pmem_pin_gpu *req);
+
+/* gpu_put.c */
 void p2pmem_pins_put_mine(struct p2pmem_region *r);
 bool p2pmem_pins_have_memory(struct p2pmem_region *r);
 void p2pmem_pin_leave(struct p2pmem_extent *e);
@@ -414,7 +436,6 @@ bool p2pmem_file_lend(struct p2pmem_file *f, u64 first, u64 count);
 bool p2pmem_pins_are_put(struct p2pmem_region *r);
 void p2pmem_pins_give(struct p2pmem_region *r);
 void p2pmem_pins_end(struct p2pmem_region *r);
-void p2pmem_pins_lines(struct p2pmem_region *r, struct p2pmem_lines *lines);
 
 /* reap.c */
 void p2pmem_extent_give(struct p2pmem_region *r, struct p2pmem_extent *e);
@@ -426,17 +447,21 @@ bool p2pmem_settling(struct p2pmem_region *r);
 bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked);
 
 /* holders.c */
+bool p2pmem_region_idle(struct p2pmem_region *r);
+void p2pmem_pins_lines(struct p2pmem_region *r, struct p2pmem_lines *lines);
 size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes,
 			   struct pid_namespace *reader);
 
 /* drain.c */
 void p2pmem_remove_fn(struct work_struct *work);
+
+/* removal.c */
 void p2pmem_remove_start(struct p2pmem_region *r);
 int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible);
-long p2pmem_remove_wait_briefly(struct p2pmem_region *r, long timeout);
+void p2pmem_remove_regions_of(struct pci_dev *pdev);
+void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace);
 
 /* dmabuf.c */
-struct p2pmem_file *p2pmem_dmabuf_file(const struct file *filp);
 long p2pmem_dmabuf_export(struct p2pmem_file *f,
 			  const struct p2pmem_export_dmabuf *req);
 long p2pmem_dmabuf_locate(struct p2pmem_file *f,
@@ -491,7 +516,6 @@ long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
 
 /* sysfs.c */
 extern const struct attribute_group *p2pmem_region_groups[];
-const char *p2pmem_page_type_name(u32 type);
 
 /* route.c */
 bool p2pmem_uses_dma_api(struct pci_dev *client);
@@ -513,7 +537,7 @@ int p2pmem_guard(struct pci_dev *pdev);
 u64 p2pmem_guard_resets(struct pci_dev *pdev);
 const struct p2pmem_guarded *p2pmem_guard_of(struct pci_dev *pdev);
 bool p2pmem_guard_saw_reset(const struct p2pmem_guarded *g, u64 resets);
-void p2pmem_guard_unbinding(struct pci_dev *pdev);
+bool p2pmem_is_guarded(struct pci_dev *pdev);
 void p2pmem_guard_unbound(struct pci_dev *pdev);
 void p2pmem_guards_exit(void);
 
@@ -539,8 +563,10 @@ int p2pmem_pseudofs_init(void);
 void p2pmem_pseudofs_exit(void);
 struct inode *p2pmem_pseudofs_inode(unsigned int flags);
 
-/* control.c */
+/* rights.c */
 int p2pmem_may_administer(char *reason);
+
+/* control.c */
 int p2pmem_control_init(void);
 void p2pmem_control_exit(void);
 

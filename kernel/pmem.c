@@ -168,12 +168,18 @@ static void claim_give_back(struct p2pmem_pmem *p)
 }
 
 /* The lender leaves, and gives up all its claims: this one is no longer to be made again. */
-void p2pmem_pmem_forget_lender(struct p2pmem_region *r)
+static void forget_lender(struct p2pmem_region *r)
 {
 	mutex_lock(&pmem_lock);
 	if (r->backing.pmem)
 		r->backing.pmem->lender = NULL;
 	mutex_unlock(&pmem_lock);
+}
+
+/* The driver of these regions' function is about to give up its claims. */
+void p2pmem_forget_lenders(struct pci_dev *pdev)
+{
+	p2pmem_for_regions_of(pdev, forget_lender);
 }
 
 /* --- flush --- */

@@ -5,17 +5,6 @@
 
 #include "p2pmem.h"
 
-static const char *const page_type_names[] = {
-	[P2PMEM_PAGES_GENERIC] = "generic",
-	[P2PMEM_PAGES_P2PDMA] = "p2pdma",
-	[P2PMEM_PAGES_PMEM] = "pmem",
-};
-
-const char *p2pmem_page_type_name(u32 type)
-{
-	return type ? page_type_names[type] : "none";
-}
-
 static const char *const state_names[] = {
 	[P2PMEM_STATE_READY] = "ready",
 	[P2PMEM_STATE_DRAINING] = "draining",
@@ -64,7 +53,7 @@ static ssize_t page_type_store(struct device *dev,
 	int ret;
 
 	for (type = P2PMEM_PAGES_GENERIC; type <= P2PMEM_PAGES_PMEM; type++)
-		if (sysfs_streq(buf, page_type_names[type]))
+		if (sysfs_streq(buf, p2pmem_page_type_name(type)))
 			break;
 	if (type > P2PMEM_PAGES_PMEM)
 		return -EINVAL;

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The life of a region from add to its place on the list; its end is drain.c. */
+/*
+ * A region is made: the request is checked, a provider finds the memory, what was left
+ * open is chosen, and the region gets its pages and its node.  Whoever is refused is told
+ * why.
+ */
 #include <linux/fs.h>
-#include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/pci.h>
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
 #include "p2pmem.h"
-#include "trace.h"
 
 static const struct p2pmem_provider *const providers[] = {
 	&p2pmem_provider_pci_bar,
@@ -16,22 +18,6 @@ static const struct p2pmem_provider *const providers[] = {
 	&p2pmem_provider_nvme_pmr,
 	&p2pmem_provider_gpu_nvidia,
 };
-
-static DEFINE_IDA(region_ids);
-static DEFINE_MUTEX(regions_lock);
-static LIST_HEAD(regions);
-static struct class *p2pmem_class;
-static dev_t p2pmem_devt;
-struct workqueue_struct *p2pmem_wq;
-
-void p2pmem_reason(char *reason, const char *fmt, ...)
-{
-	va_list args;
-
-	va_start(args, fmt);
-	vsnprintf(reason, P2PMEM_REASON_BYTES, fmt, args);
-	va_end(args);
-}
 
 static const struct p2pmem_provider *provider_of(u32 kind)
 {
@@ -43,12 +29,7 @@ static const struct p2pmem_provider *provider_of(u32 kind)
 	return NULL;
 }
 
-const char *p2pmem_kind_name(u32 kind)
-{
-	const struct p2pmem_provider *p = provider_of(kind);
-
-	return p ? p->name : "unknown";
-}
+/* --- the object --- */
 
 /* Last reference: the pages have been gone since drain.c finished. */
 static void region_release(struct device *dev)
@@ -62,7 +43,7 @@ static void region_release(struct device *dev)
 	kvfree(r->alloc.bytes.of_block);
 	p2pmem_windows_free(r);
 	if (!r->finished)
-		ida_free(&region_ids, r->id);
+		p2pmem_region_number_free(r->id);
 	pci_dev_put(r->pdev);
 	free_percpu(r->counts);
 	kfree(r);
@@ -79,7 +60,7 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 		return ERR_PTR(-ENOMEM);
 	r->counts = alloc_percpu(struct p2pmem_counts);
 	if (r->counts)
-		id = ida_alloc_max(&region_ids, P2PMEM_MAX_REGIONS - 1, GFP_KERNEL);
+		id = p2pmem_region_number();
 	if (id < 0) {
 		free_percpu(r->counts);
 		kfree(r);
@@ -107,8 +88,7 @@ static struct p2pmem_region *region_alloc(const struct p2pmem_provider *p,
 	INIT_DELAYED_WORK(&r->watch_work, p2pmem_watch_fn);
 	init_waitqueue_head(&r->wait);
 	device_initialize(&r->dev);
-	r->dev.class = p2pmem_class;
-	r->dev.devt = p2pmem_devt + id;
+	p2pmem_region_place_node(r);
 	r->dev.release = region_release;
 	r->dev.groups = p2pmem_region_groups;
 	cdev_init(&r->cdev, &p2pmem_fops);
@@ -139,6 +119,41 @@ static int region_alloc_state(struct p2pmem_region *r)
 	p2pmem_alloc_init(&r->alloc, used, bytes, nodes, ok ? granules : 0,
 			  p2pmem_unit(r));
 	return ok ? 0 : -ENOMEM;
+}
+
+/* --- what was asked for, and what was not --- */
+
+static int check_folios(struct p2pmem_region_add *req)
+{
+	if (req->folio_bytes <= PAGE_SIZE && !(req->folio_bytes % PAGE_SIZE))
+		return 0;
+	if (req->folio_bytes != PMD_SIZE && req->folio_bytes != PUD_SIZE) {
+		p2pmem_reason(req->reason, "folios have 4 KiB, 2 MiB or 1 GiB: of other sizes no entry of a page table can map one");
+		return -EINVAL;
+	}
+	if (!COMPAT_HAS_FOLIOS) {
+		p2pmem_reason(req->reason, "folios of a pagemap need Linux 7.0 with CONFIG_TRANSPARENT_HUGEPAGE: leave them out");
+		return -EOPNOTSUPP;
+	}
+	if (req->folio_bytes == PUD_SIZE && !compat_has_puds()) {
+		p2pmem_reason(req->reason, "entries of 1 GiB need Linux 7.3 with CONFIG_FS_DAX and CONFIG_MMU_NOTIFIER, and a processor that has them (pdpe1gb in /proc/cpuinfo): use folios of 2 MiB");
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int check_request(struct p2pmem_region_add *req)
+{
+	if (req->page_type > P2PMEM_PAGES_PMEM ||
+	    req->memtype > P2PMEM_MEMTYPE_WB || req->bar > 5) {
+		p2pmem_reason(req->reason, "the BAR, page type or memory type is not a known one");
+		return -EINVAL;
+	}
+	if (!IS_ALIGNED(req->offset | req->length, P2PMEM_PAGEMAP_ALIGN)) {
+		p2pmem_reason(req->reason, "offset and length must be multiples of 2 MiB");
+		return -EINVAL;
+	}
+	return check_folios(req);
 }
 
 static void explain_no_memory(struct p2pmem_region *r, struct p2pmem_region_add *req)
@@ -281,24 +296,7 @@ static void region_set_place(struct p2pmem_region *r,
 	r->borrowed = place->borrowed;
 }
 
-/* From here on it can be opened, and be removed by another caller. */
-static int publish(struct p2pmem_region *r)
-{
-	int ret;
-
-	ret = dev_set_name(&r->dev, "p2pmem%u", r->id);
-	if (ret)
-		return ret;
-	mutex_lock(&regions_lock);
-	ret = cdev_device_add(&r->cdev, &r->dev);
-	if (!ret) {
-		list_add_tail(&r->link, &regions);
-		/* Before anybody finds it, and removes it. */
-		trace_p2pmem_state(r, P2PMEM_STATE_READY);
-	}
-	mutex_unlock(&regions_lock);
-	return ret;
-}
+/* --- making --- */
 
 /* The caller has a reference. */
 static void announce(struct p2pmem_region *r, struct p2pmem_region_add *req)
@@ -358,7 +356,7 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 		goto err_put;
 	}
 	get_device(&r->dev);
-	ret = publish(r);
+	ret = p2pmem_region_publish(r);
 	if (ret) {
 		req->reason[0] = '\0';	/* why the page type was chosen */
 		goto err_close_backing;
@@ -379,39 +377,6 @@ err_free_place:
 	if (p->release)
 		p->release(pdev, data, true);
 	return ret;
-}
-
-static int check_folios(struct p2pmem_region_add *req)
-{
-	if (req->folio_bytes <= PAGE_SIZE && !(req->folio_bytes % PAGE_SIZE))
-		return 0;
-	if (req->folio_bytes != PMD_SIZE && req->folio_bytes != PUD_SIZE) {
-		p2pmem_reason(req->reason, "folios have 4 KiB, 2 MiB or 1 GiB: of other sizes no entry of a page table can map one");
-		return -EINVAL;
-	}
-	if (!COMPAT_HAS_FOLIOS) {
-		p2pmem_reason(req->reason, "folios of a pagemap need Linux 7.0 with CONFIG_TRANSPARENT_HUGEPAGE: leave them out");
-		return -EOPNOTSUPP;
-	}
-	if (req->folio_bytes == PUD_SIZE && !compat_has_puds()) {
-		p2pmem_reason(req->reason, "entries of 1 GiB need Linux 7.3 with CONFIG_FS_DAX and CONFIG_MMU_NOTIFIER, and a processor that has them (pdpe1gb in /proc/cpuinfo): use folios of 2 MiB");
-		return -EOPNOTSUPP;
-	}
-	return 0;
-}
-
-static int check_request(struct p2pmem_region_add *req)
-{
-	if (req->page_type > P2PMEM_PAGES_PMEM ||
-	    req->memtype > P2PMEM_MEMTYPE_WB || req->bar > 5) {
-		p2pmem_reason(req->reason, "the BAR, page type or memory type is not a known one");
-		return -EINVAL;
-	}
-	if (!IS_ALIGNED(req->offset | req->length, P2PMEM_PAGEMAP_ALIGN)) {
-		p2pmem_reason(req->reason, "offset and length must be multiples of 2 MiB");
-		return -EINVAL;
-	}
-	return check_folios(req);
 }
 
 /* The caller gets a reference in *@made. */
@@ -451,313 +416,4 @@ int p2pmem_region_add(struct p2pmem_region_add *req, struct p2pmem_region **made
 out_put:
 	pci_dev_put(pdev);
 	return ret;
-}
-
-struct p2pmem_region *p2pmem_region_get(unsigned int id)
-{
-	struct p2pmem_region *r, *found = NULL;
-
-	mutex_lock(&regions_lock);
-	list_for_each_entry(r, &regions, link)
-		if (r->id == id)
-			found = r;
-	if (found)
-		get_device(&found->dev);
-	mutex_unlock(&regions_lock);
-	return found;
-}
-
-/* The caller holds the device lock of @pdev, so none is added meanwhile. */
-bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind)
-{
-	struct p2pmem_region *r;
-	bool found = false;
-
-	device_lock_assert(&pdev->dev);
-	mutex_lock(&regions_lock);
-	list_for_each_entry(r, &regions, link)
-		found |= r->pdev == pdev && r->provider->kind == kind;
-	mutex_unlock(&regions_lock);
-	return found;
-}
-
-void p2pmem_region_put(struct p2pmem_region *r)
-{
-	put_device(&r->dev);
-}
-
-/*
- * The node is away, so its name and number are free for the next region, even
- * if a process still holds a descriptor of this one.
- */
-void p2pmem_region_forget(struct p2pmem_region *r)
-{
-	mutex_lock(&regions_lock);
-	list_del_init(&r->link);
-	ida_free(&region_ids, r->id);
-	WRITE_ONCE(r->finished, true);
-	mutex_unlock(&regions_lock);
-	wake_up_all(&r->wait);
-}
-
-/* The first region of @pdev (of any if NULL) whose end nobody awaited yet. */
-static struct p2pmem_region *region_of(struct pci_dev *pdev)
-{
-	struct p2pmem_region *r, *found = NULL;
-
-	mutex_lock(&regions_lock);
-	list_for_each_entry(r, &regions, link) {
-		if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED)
-			continue;
-		if (!pdev || r->pdev == pdev) {
-			found = r;
-			get_device(&found->dev);
-			break;
-		}
-	}
-	mutex_unlock(&regions_lock);
-	return found;
-}
-
-/* The first region of @pdev whose number is at least @id, with a reference. */
-static struct p2pmem_region *region_from(struct pci_dev *pdev, unsigned int id)
-{
-	struct p2pmem_region *r, *found = NULL;
-
-	mutex_lock(&regions_lock);
-	list_for_each_entry(r, &regions, link)
-		if (r->pdev == pdev && r->id >= id && (!found || r->id < found->id))
-			found = r;
-	if (found)
-		get_device(&found->dev);
-	mutex_unlock(&regions_lock);
-	return found;
-}
-
-/*
- * @call may wait for who is in the region.  So regions_lock is not held: whoever binds
- * another function needs it.
- */
-void p2pmem_for_regions_of(struct pci_dev *pdev,
-			   void (*call)(struct p2pmem_region *r))
-{
-	struct p2pmem_region *r;
-	unsigned int id = 0;
-
-	while ((r = region_from(pdev, id))) {
-		id = r->id + 1;
-		call(r);
-		p2pmem_region_put(r);
-	}
-}
-
-/*
- * Takes away every region of a function whose driver is about to leave (or of
- * all, at module exit).  Returns when no page of them is referred to, or, if
- * the device has gone by surprise, when they are in quarantine.
- */
-void p2pmem_remove_regions_of(struct pci_dev *pdev)
-{
-	struct p2pmem_region *r;
-
-	while ((r = region_of(pdev))) {
-		p2pmem_remove_start(r);
-		p2pmem_remove_wait(r, false);
-		p2pmem_region_put(r);
-	}
-}
-
-/*
- * Begins the same, and returns when it is done or @grace, in jiffies, is over.
- * The caller holds the device lock, so no region is added.
- */
-void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace)
-{
-	struct p2pmem_region *r;
-
-	device_lock_assert(&pdev->dev);
-	p2pmem_for_regions_of(pdev, p2pmem_remove_start);
-	while (grace && (r = region_of(pdev))) {
-		grace = p2pmem_remove_wait_briefly(r, grace);
-		p2pmem_region_put(r);
-	}
-}
-
-/* The driver of these regions' function is about to give up its claims. */
-void p2pmem_forget_lenders(struct pci_dev *pdev)
-{
-	p2pmem_for_regions_of(pdev, p2pmem_pmem_forget_lender);
-}
-
-bool p2pmem_region_idle(struct p2pmem_region *r)
-{
-	bool idle;
-
-	mutex_lock(&r->files_lock);
-	idle = list_empty(&r->files);
-	mutex_unlock(&r->files_lock);
-	mutex_lock(&r->alloc_lock);
-	idle = idle && list_empty(&r->draining) && !p2pmem_pins_have_memory(r);
-	mutex_unlock(&r->alloc_lock);
-	return idle && !p2pmem_pmem_in_use(r);
-}
-
-static int reopen_backing(struct p2pmem_region *r, u32 type)
-{
-	u32 old = r->backing.type;
-	int ret;
-
-	device_lock_assert(&r->pdev->dev);
-	lockdep_assert_held_write(&r->gate);
-	if (old)
-		p2pmem_backing_close(r);
-	ret = p2pmem_backing_open(r, type);
-	if (ret && (!old || p2pmem_backing_open(r, old))) {
-		/* No pages at all: nothing is left to drain. */
-		WRITE_ONCE(r->state, P2PMEM_STATE_DRAINING);
-		wake_up_all(&r->wait);
-		dev_err(&r->dev, "has no struct pages (%pe): write its page type to try again, or remove the region\n",
-			ERR_PTR(ret));
-		return ret;
-	}
-	WRITE_ONCE(r->state, P2PMEM_STATE_READY);
-	return ret;
-}
-
-/* A change of page type failed, and so did the way back: another one may not. */
-static bool lost_its_pages(struct p2pmem_region *r)
-{
-	return r->state == P2PMEM_STATE_DRAINING && !r->backing.type &&
-	       !test_bit(0, &r->removing);
-}
-
-/*
- * Called from a sysfs store, which region removal waits for while it may hold
- * the device lock: only try that lock.
- */
-static int set_page_type(struct p2pmem_region *r, u32 type)
-{
-	int ret = 0;
-
-	if (!device_trylock(&r->pdev->dev))
-		return -EBUSY;
-	down_write(&r->gate);
-	if (r->state != P2PMEM_STATE_READY && !lost_its_pages(r))
-		ret = -ENODEV;
-	else if (!p2pmem_region_idle(r))
-		ret = -EBUSY;
-	else if (type != r->backing.type)
-		ret = reopen_backing(r, type);
-	if (!ret)
-		r->generic_by_name = type == P2PMEM_PAGES_GENERIC;
-	up_write(&r->gate);
-	if (!ret)
-		p2pmem_warn_unrouted(r, NULL);
-	device_unlock(&r->pdev->dev);
-	return ret;
-}
-
-int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
-{
-	unsigned long asked = jiffies;
-	int ret;
-
-	if (type == P2PMEM_PAGES_P2PDMA && !COMPAT_HAS_P2PDMA)
-		return -EOPNOTSUPP;
-	if (type != r->backing.type && (type == P2PMEM_PAGES_PMEM || p2pmem_is_pmem(r)))
-		return -EOPNOTSUPP;
-	if ((!r->provider->can_p2pdma || r->folio_order || r->borrowed) && type != r->backing.type)
-		return -EOPNOTSUPP;
-	do {
-		ret = set_page_type(r, type);
-	} while (ret == -EBUSY && p2pmem_settle(r, asked));
-	return ret;
-}
-
-/* @each must not wait: region_create() and removals are held up. */
-void p2pmem_for_each_region(void (*each)(struct p2pmem_region *r, void *data),
-			    void *data)
-{
-	struct p2pmem_region *r;
-
-	mutex_lock(&regions_lock);
-	list_for_each_entry(r, &regions, link)
-		each(r, data);
-	mutex_unlock(&regions_lock);
-}
-
-/* A driver is about to take a function that was placed on a quarantined range. */
-static void fence_off(struct p2pmem_region *r, void *data)
-{
-	if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED && r->pdev != data)
-		p2pmem_quarantine_fence(r, data);
-}
-
-/*
- * The chain of notifiers is locked: nothing here waits without a bound.  The
- * regions of the driver p2pmem are left to its own remove().
- */
-static int pci_notify(struct notifier_block *nb, unsigned long action,
-		      void *data)
-{
-	struct pci_dev *pdev = to_pci_dev((struct device *)data);
-
-	if (action == BUS_NOTIFY_UNBIND_DRIVER)
-		p2pmem_guard_unbinding(pdev);
-	else if (action == BUS_NOTIFY_UNBOUND_DRIVER)
-		p2pmem_guard_unbound(pdev);
-	else if (action == BUS_NOTIFY_BIND_DRIVER)
-		p2pmem_for_each_region(fence_off, pdev);
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block pci_nb = { .notifier_call = pci_notify };
-
-static char *p2pmem_devnode(COMPAT_DEVNODE_CONST struct device *dev,
-			    umode_t *mode)
-{
-	if (mode)
-		*mode = 0660;
-	return NULL;
-}
-
-int p2pmem_regions_init(void)
-{
-	int ret;
-
-	p2pmem_wq = alloc_workqueue("p2pmem", WQ_UNBOUND, 0);
-	if (!p2pmem_wq)
-		return -ENOMEM;
-	ret = alloc_chrdev_region(&p2pmem_devt, 0, P2PMEM_MAX_REGIONS, "p2pmem");
-	if (ret)
-		goto err_destroy_wq;
-	p2pmem_class = compat_class_create("p2pmem");
-	if (IS_ERR(p2pmem_class)) {
-		ret = PTR_ERR(p2pmem_class);
-		goto err_unregister_chrdev;
-	}
-	p2pmem_class->devnode = p2pmem_devnode;
-	ret = bus_register_notifier(&pci_bus_type, &pci_nb);
-	if (ret)
-		goto err_destroy_class;
-	return 0;
-
-err_destroy_class:
-	class_destroy(p2pmem_class);
-err_unregister_chrdev:
-	unregister_chrdev_region(p2pmem_devt, P2PMEM_MAX_REGIONS);
-err_destroy_wq:
-	destroy_workqueue(p2pmem_wq);
-	return ret;
-}
-
-void p2pmem_regions_exit(void)
-{
-	p2pmem_guards_exit();
-	bus_unregister_notifier(&pci_bus_type, &pci_nb);
-	p2pmem_remove_regions_of(NULL);
-	destroy_workqueue(p2pmem_wq);
-	class_destroy(p2pmem_class);
-	unregister_chrdev_region(p2pmem_devt, P2PMEM_MAX_REGIONS);
-	ida_destroy(&region_ids);
 }

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Memory for which the kernel has no struct pages to give: its direct map ends below it. */
+#include <linux/memory_hotplug.h>
+#include <linux/moduleparam.h>
+#include <linux/sysfs.h>
+
+#include "p2pmem.h"
+
+/*
+ * The last address of which the kernel makes struct pages: its direct map ends there.
+ * KASLR may have cut that short (arch/x86/mm/kaslr.c): to RAM and
+ * CONFIG_RANDOMIZE_MEMORY_PHYSICAL_PADDING TiB before 6.19, and before the stable
+ * kernels of January 2026.  BARs of large servers lie higher.
+ */
+static u64 direct_map_end(void)
+{
+	return mhp_get_pluggable_range(true).end;
+}
+
+/* For donard-cli doctor, before anybody adds a region. */
+static int get_direct_map_end(char *buf, const struct kernel_param *param)
+{
+	return sysfs_emit(buf, "%#llx\n", direct_map_end());
+}
+
+static const struct kernel_param_ops direct_map_end_ops = {
+	.get = get_direct_map_end,
+};
+
+module_param_cb(direct_map_end, &direct_map_end_ops, NULL, 0444);
+MODULE_PARM_DESC(direct_map_end, "the last physical address that can be in a region on this kernel (to read)");
+
+/* memremap_pages() says EINVAL of what lies beyond, as of much else. */
+bool p2pmem_is_beyond_direct_map(const struct p2pmem_backing *b)
+{
+	return b->phys + b->bytes - 1 > direct_map_end();
+}
+
+void p2pmem_explain_direct_map(struct p2pmem_region *r, char *reason)
+{
+	u64 last = r->backing.phys + r->backing.bytes - 1;
+	u64 end = direct_map_end();
+
+	if (end < (1ULL << MAX_PHYSMEM_BITS) - 1)
+		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx, since KASLR cut its direct map short: boot with nokaslr, or have the firmware place BARs lower; Linux 6.19 does not cut it",
+			      last, end);
+	else
+		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx: have the firmware place BARs lower",
+			      last, end);
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Another kind of struct pages for a region that nobody uses. */
+#include <linux/device.h>
+#include <linux/pci.h>
+
+#include "p2pmem.h"
+
+static int reopen_backing(struct p2pmem_region *r, u32 type)
+{
+	u32 old = r->backing.type;
+	int ret;
+
+	device_lock_assert(&r->pdev->dev);
+	lockdep_assert_held_write(&r->gate);
+	if (old)
+		p2pmem_backing_close(r);
+	ret = p2pmem_backing_open(r, type);
+	if (ret && (!old || p2pmem_backing_open(r, old))) {
+		/* No pages at all: nothing is left to drain. */
+		WRITE_ONCE(r->state, P2PMEM_STATE_DRAINING);
+		wake_up_all(&r->wait);
+		dev_err(&r->dev, "has no struct pages (%pe): write its page type to try again, or remove the region\n",
+			ERR_PTR(ret));
+		return ret;
+	}
+	WRITE_ONCE(r->state, P2PMEM_STATE_READY);
+	return ret;
+}
+
+/* A change of page type failed, and so did the way back: another one may not. */
+static bool lost_its_pages(struct p2pmem_region *r)
+{
+	return r->state == P2PMEM_STATE_DRAINING && !r->backing.type &&
+	       !test_bit(0, &r->removing);
+}
+
+/*
+ * Called from a sysfs store, which region removal waits for while it may hold
+ * the device lock: only try that lock.
+ */
+static int set_page_type(struct p2pmem_region *r, u32 type)
+{
+	int ret = 0;
+
+	if (!device_trylock(&r->pdev->dev))
+		return -EBUSY;
+	down_write(&r->gate);
+	if (r->state != P2PMEM_STATE_READY && !lost_its_pages(r))
+		ret = -ENODEV;
+	else if (!p2pmem_region_idle(r))
+		ret = -EBUSY;
+	else if (type != r->backing.type)
+		ret = reopen_backing(r, type);
+	if (!ret)
+		r->generic_by_name = type == P2PMEM_PAGES_GENERIC;
+	up_write(&r->gate);
+	if (!ret)
+		p2pmem_warn_unrouted(r, NULL);
+	device_unlock(&r->pdev->dev);
+	return ret;
+}
+
+int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type)
+{
+	unsigned long asked = jiffies;
+	int ret;
+
+	if (type == P2PMEM_PAGES_P2PDMA && !COMPAT_HAS_P2PDMA)
+		return -EOPNOTSUPP;
+	if (type != r->backing.type && (type == P2PMEM_PAGES_PMEM || p2pmem_is_pmem(r)))
+		return -EOPNOTSUPP;
+	if ((!r->provider->can_p2pdma || r->folio_order || r->borrowed) && type != r->backing.type)
+		return -EOPNOTSUPP;
+	do {
+		ret = set_page_type(r, type);
+	} while (ret == -EBUSY && p2pmem_settle(r, asked));
+	return ret;
+}

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Why a call failed, and what to do about it, in words that the caller gets. */
+#include <linux/kernel.h>
+
+#include "p2pmem.h"
+
+void p2pmem_reason(char *reason, const char *fmt, ...)
+{
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(reason, P2PMEM_REASON_BYTES, fmt, args);
+	va_end(args);
+}

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The regions that there are: their numbers, their nodes' class, and the list on which
+ * a region is from publish to forget.  Whoever finds one there gets a reference.
+ *
+ * Nothing here calls what a region is made of: create.c puts regions on the list, drain.c
+ * takes them off it.
+ */
+#include <linux/fs.h>
+#include <linux/idr.h>
+#include <linux/pci.h>
+
+#include "p2pmem.h"
+#include "trace.h"
+
+static DEFINE_IDA(region_ids);
+static DEFINE_MUTEX(regions_lock);
+static LIST_HEAD(regions);
+static struct class *p2pmem_class;
+static dev_t p2pmem_devt;
+
+/* For the work items of regions. */
+struct workqueue_struct *p2pmem_wq;
+
+/* --- numbers and nodes --- */
+
+/* A number that no region has, or -errno. */
+int p2pmem_region_number(void)
+{
+	return ida_alloc_max(&region_ids, P2PMEM_MAX_REGIONS - 1, GFP_KERNEL);
+}
+
+/* Of a region that was not forgotten. */
+void p2pmem_region_number_free(unsigned int id)
+{
+	ida_free(&region_ids, id);
+}
+
+/* The region's node is to be that of its number. */
+void p2pmem_region_place_node(struct p2pmem_region *r)
+{
+	r->dev.class = p2pmem_class;
+	r->dev.devt = p2pmem_devt + r->id;
+}
+
+/* --- the list --- */
+
+/* From here on it can be opened, and be removed by another caller. */
+int p2pmem_region_publish(struct p2pmem_region *r)
+{
+	int ret;
+
+	ret = dev_set_name(&r->dev, "p2pmem%u", r->id);
+	if (ret)
+		return ret;
+	mutex_lock(&regions_lock);
+	ret = cdev_device_add(&r->cdev, &r->dev);
+	if (!ret) {
+		list_add_tail(&r->link, &regions);
+		/* Before anybody finds it, and removes it. */
+		trace_p2pmem_state(r, P2PMEM_STATE_READY);
+	}
+	mutex_unlock(&regions_lock);
+	return ret;
+}
+
+/*
+ * The node is away, so its name and number are free for the next region, even
+ * if a process still holds a descriptor of this one.
+ */
+void p2pmem_region_forget(struct p2pmem_region *r)
+{
+	mutex_lock(&regions_lock);
+	list_del_init(&r->link);
+	ida_free(&region_ids, r->id);
+	WRITE_ONCE(r->finished, true);
+	mutex_unlock(&regions_lock);
+	wake_up_all(&r->wait);
+}
+
+struct p2pmem_region *p2pmem_region_get(unsigned int id)
+{
+	struct p2pmem_region *r, *found = NULL;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		if (r->id == id)
+			found = r;
+	if (found)
+		get_device(&found->dev);
+	mutex_unlock(&regions_lock);
+	return found;
+}
+
+void p2pmem_region_put(struct p2pmem_region *r)
+{
+	put_device(&r->dev);
+}
+
+/* The caller holds the device lock of @pdev, so none is added meanwhile. */
+bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind)
+{
+	struct p2pmem_region *r;
+	bool found = false;
+
+	device_lock_assert(&pdev->dev);
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		found |= r->pdev == pdev && r->provider->kind == kind;
+	mutex_unlock(&regions_lock);
+	return found;
+}
+
+/* The first region of @pdev (of any if NULL) whose end nobody awaited yet. */
+struct p2pmem_region *p2pmem_region_of(struct pci_dev *pdev)
+{
+	struct p2pmem_region *r, *found = NULL;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link) {
+		if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED)
+			continue;
+		if (!pdev || r->pdev == pdev) {
+			found = r;
+			get_device(&found->dev);
+			break;
+		}
+	}
+	mutex_unlock(&regions_lock);
+	return found;
+}
+
+/* The first region of @pdev whose number is at least @id, with a reference. */
+static struct p2pmem_region *region_from(struct pci_dev *pdev, unsigned int id)
+{
+	struct p2pmem_region *r, *found = NULL;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		if (r->pdev == pdev && r->id >= id && (!found || r->id < found->id))
+			found = r;
+	if (found)
+		get_device(&found->dev);
+	mutex_unlock(&regions_lock);
+	return found;
+}
+
+/*
+ * @call may wait for who is in the region.  So regions_lock is not held: whoever binds
+ * another function needs it.
+ */
+void p2pmem_for_regions_of(struct pci_dev *pdev,
+			   void (*call)(struct p2pmem_region *r))
+{
+	struct p2pmem_region *r;
+	unsigned int id = 0;
+
+	while ((r = region_from(pdev, id))) {
+		id = r->id + 1;
+		call(r);
+		p2pmem_region_put(r);
+	}
+}
+
+/* @each must not wait: region_create() and removals are held up. */
+void p2pmem_for_each_region(void (*each)(struct p2pmem_region *r, void *data),
+			    void *data)
+{
+	struct p2pmem_region *r;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		each(r, data);
+	mutex_unlock(&regions_lock);
+}
+
+/* --- init and exit --- */
+
+static char *p2pmem_devnode(COMPAT_DEVNODE_CONST struct device *dev,
+			    umode_t *mode)
+{
+	if (mode)
+		*mode = 0660;
+	return NULL;
+}
+
+int p2pmem_registry_init(void)
+{
+	int ret;
+
+	p2pmem_wq = alloc_workqueue("p2pmem", WQ_UNBOUND, 0);
+	if (!p2pmem_wq)
+		return -ENOMEM;
+	ret = alloc_chrdev_region(&p2pmem_devt, 0, P2PMEM_MAX_REGIONS, "p2pmem");
+	if (ret)
+		goto err_destroy_wq;
+	p2pmem_class = compat_class_create("p2pmem");
+	if (IS_ERR(p2pmem_class)) {
+		ret = PTR_ERR(p2pmem_class);
+		goto err_unregister_chrdev;
+	}
+	p2pmem_class->devnode = p2pmem_devnode;
+	return 0;
+
+err_unregister_chrdev:
+	unregister_chrdev_region(p2pmem_devt, P2PMEM_MAX_REGIONS);
+err_destroy_wq:
+	destroy_workqueue(p2pmem_wq);
+	return ret;
+}
+
+/* No region is left. */
+void p2pmem_registry_exit(void)
+{
+	destroy_workqueue(p2pmem_wq);
+	class_destroy(p2pmem_class);
+	unregister_chrdev_region(p2pmem_devt, P2PMEM_MAX_REGIONS);
+	ida_destroy(&region_ids);
+}
