@@ -16,7 +16,12 @@
 
 #include <asm/cacheflush.h>
 
+#include "access.h"
+#include "backing.h"
+#include "extent.h"
+#include "gate.h"
 #include "p2pmem.h"
+#include "range.h"
 
 static bool words_fit(const void *a, const void *b)
 {

@@ -20,7 +20,16 @@
 
 #include <asm/cacheflush.h>
 
+#include "backing.h"
+#include "borrow.h"
+#include "direct_map.h"
+#include "folio.h"
+#include "generic.h"
+#include "guard.h"
+#include "memtype.h"
 #include "p2pmem.h"
+#include "pmem.h"
+#include "window.h"
 
 static const char *const page_type_names[] = {
 	[P2PMEM_PAGES_GENERIC] = "generic",

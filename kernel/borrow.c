@@ -6,6 +6,8 @@
  * resting count to one, the base reference, and put to rest when it is given back; so
  * the pool's own page_free() never runs for it.
  */
+#include "alloc.h"
+#include "borrow.h"
 #include "p2pmem.h"
 
 /* Both ends in one P2PDMA pagemap. */

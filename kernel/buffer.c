@@ -16,7 +16,11 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
+#include "buffer.h"
+#include "extent.h"
+#include "gate.h"
 #include "p2pmem.h"
+#include "range.h"
 #include "trace.h"
 
 #if COMPAT_HAS_RING_BUFFERS

@@ -8,7 +8,23 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "access.h"
+#include "buffer.h"
+#include "bytes.h"
+#include "chardev.h"
+#include "dmabuf.h"
+#include "extent.h"
+#include "folio.h"
+#include "gate.h"
+#include "gib.h"
+#include "ioctl.h"
+#include "mmap.h"
 #include "p2pmem.h"
+#include "pins.h"
+#include "probe.h"
+#include "reap.h"
+#include "take.h"
+#include "who.h"
 
 /*
  * Whom leftovers are kept for.  The user id says who that is in the initial user

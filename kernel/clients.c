@@ -12,7 +12,12 @@
 #include <linux/pci.h>
 #include <linux/string.h>
 
+#include "backing.h"
+#include "clients.h"
 #include "p2pmem.h"
+#include "reason.h"
+#include "registry.h"
+#include "route.h"
 
 #define NVME_CLASS	0x0108	/* class and subclass; any programming interface */
 /* For who binds or resets a function, before the worst is taken for true. */

@@ -4,8 +4,17 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 
+#include "control.h"
+#include "create.h"
+#include "holders.h"
+#include "ioctl.h"
 #include "nvme_regs.h"
 #include "p2pmem.h"
+#include "pmem.h"
+#include "reason.h"
+#include "registry.h"
+#include "removal.h"
+#include "rights.h"
 
 /* Where nobody who knew more has said why. */
 static void explain_errno(char *reason, int err)

@@ -10,7 +10,27 @@
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
+#include "alloc.h"
+#include "backing.h"
+#include "bytes.h"
+#include "chardev.h"
+#include "clients.h"
+#include "create.h"
+#include "direct_map.h"
+#include "drain.h"
+#include "guard.h"
+#include "importers.h"
+#include "memtype.h"
 #include "p2pmem.h"
+#include "pmem.h"
+#include "provider.h"
+#include "pseudofs.h"
+#include "reap.h"
+#include "reason.h"
+#include "registry.h"
+#include "runs.h"
+#include "sysfs.h"
+#include "window.h"
 
 static const struct p2pmem_provider *const providers[] = {
 	&p2pmem_provider_pci_bar,

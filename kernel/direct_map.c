@@ -4,7 +4,9 @@
 #include <linux/moduleparam.h>
 #include <linux/sysfs.h>
 
+#include "direct_map.h"
 #include "p2pmem.h"
+#include "reason.h"
 
 /*
  * The last address of which the kernel makes struct pages: its direct map ends there.

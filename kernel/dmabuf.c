@@ -15,6 +15,13 @@
 #include <linux/slab.h>
 
 #include "dmabuf.h"
+#include "exports.h"
+#include "gate.h"
+#include "lines.h"
+#include "mmap.h"
+#include "pins.h"
+#include "range.h"
+#include "who.h"
 
 /*
  * The same faults and the same extents as a mapping of the region's file has, and

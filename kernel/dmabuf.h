@@ -1,114 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * A range of a region that was exported as a dma-buf.
- *
- *   export      owned by its dma-buf, freed by release().  Holds the open file
- *               whose memory it is, hence its extents, the region's struct and
- *               the module.
- *   attachment  owned by the attachment of the dma-buf; freed by detach().
- *
- * What changes after the export (attachments and their counts of mappings) is under the
- * dma-buf's reservation lock, and what importers were told of resets under the region's
- * exports_lock.  No lock of p2pmem is held while importers are told but that reservation lock.
- */
+/* Ranges of an open file as dma-bufs. */
 #ifndef P2PMEM_DMABUF_H
 #define P2PMEM_DMABUF_H
 
-#include <linux/dma-buf.h>
-#include <linux/list.h>
-
+#include "lines.h"
 #include "p2pmem.h"
 
-/**
- * struct p2pmem_export - what a dma-buf stands for
- * @link: in region->exports
- * @file: keeps the extents; also what mappings of the dma-buf map
- * @file_first: where in @file the range begins, in granules
- * @bus_offset: what to add to a physical address for a bus address
- * @flags: P2PMEM_EXPORT_*
- * @writable: devices may write
- * @revocable: a GPU's driver may take the memory back
- * @revoked: no new mapping; set without the reservation lock, by who then looks at @maps
- * @tell_work: tells the importers (dmabuf_tell.c); release() waits for it
- * @told: importers were told to let go, for good
- * @left: who has a mapping since then
- * @telling: importers are being told of a reset
- * @told_epoch: the last reset that they were told of, by region->import_epoch
- * @staying: so many mappings were of importers that could not let go then
- * @resets_seen: of the region, when DMA_BUF_IOCTL_SYNC last ended
- * @maps: DMA mappings that importers hold now; raised before the look at @revoked
- * @nr_ranges, @ranges: where the memory lies
- */
-struct p2pmem_export {
-	struct list_head link;
-	struct p2pmem_region *region;
-	struct file *file;
-	struct dma_buf *dmabuf;
-	u64 file_first;
-	u64 bus_offset;
-	u32 flags;
-	bool writable;
-	bool revocable;
-	bool revoked;
-	struct work_struct tell_work;
-	bool told;
-	enum p2pmem_importers left;
-	bool telling;
-	u64 told_epoch;
-	unsigned int staying;
-	u64 resets_seen;
-	atomic_t maps;
-	unsigned int nr_ranges;
-	struct p2pmem_range *ranges;
-};
-
-/**
- * struct p2pmem_attachment - one importing device
- * @bus_addresses: requests are turned round below a switch: give bus addresses
- * @translated: an IOMMU gives the addresses
- * @epoch: region->import_epoch when it attached; it maps in no other
- * @maps: DMA mappings of this one
- * @who: had it attached
- */
-struct p2pmem_attachment {
-	u64 epoch;
-	bool bus_addresses;
-	bool translated;
-	unsigned int maps;
-	struct p2pmem_who who;
-};
-
-/* The open file that a dma-buf's own file stands for. */
-static inline struct p2pmem_file *p2pmem_dmabuf_file(const struct file *filp)
-{
-	const struct dma_buf *dmabuf = filp->private_data;
-	const struct p2pmem_export *x = dmabuf->priv;
-
-	return x->file->private_data;
-}
-
-/* dmabuf_tell.c */
-void p2pmem_export_tell_init(struct p2pmem_export *x);
-void p2pmem_export_tell_soon(struct p2pmem_export *x);
-void p2pmem_export_tell_end(struct p2pmem_export *x);
-bool p2pmem_export_has_no_requests(const struct p2pmem_export *x);
-bool p2pmem_export_is_unmapped(const struct p2pmem_export *x);
-
-/* dmabuf_reset.c */
-bool p2pmem_telling_begins(struct p2pmem_export *x, u64 *epoch);
-void p2pmem_telling_ends(struct p2pmem_export *x, u64 epoch, unsigned int staying);
-bool p2pmem_imports_may_begin(struct p2pmem_export *x, u64 epoch);
-
-/* dmabuf_attach.c */
-int p2pmem_dmabuf_attach(struct dma_buf *dmabuf,
-			 struct dma_buf_attachment *attach);
-void p2pmem_dmabuf_detach(struct dma_buf *dmabuf,
-			  struct dma_buf_attachment *attach);
-int p2pmem_dmabuf_pin(struct dma_buf_attachment *attach);
-void p2pmem_dmabuf_unpin(struct dma_buf_attachment *attach);
-struct sg_table *p2pmem_dmabuf_map(struct dma_buf_attachment *attach,
-				   enum dma_data_direction dir);
-void p2pmem_dmabuf_unmap(struct dma_buf_attachment *attach,
-			 struct sg_table *table, enum dma_data_direction dir);
+long p2pmem_dmabuf_export(struct p2pmem_file *f,
+			  const struct p2pmem_export_dmabuf *req);
+long p2pmem_dmabuf_locate(struct p2pmem_file *f,
+			  struct p2pmem_locate_dmabuf *l);
+void p2pmem_importers_lines(struct p2pmem_region *r, struct p2pmem_lines *lines);
 
 #endif

@@ -17,8 +17,13 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 
-#include "dmabuf.h"
+#include "exports.h"
+#include "gate.h"
+#include "importers.h"
+#include "probe.h"
+#include "route.h"
 #include "trace.h"
+#include "who.h"
 
 /* sg_dma_len() has 32 bits. */
 #define SG_BYTES	SZ_2G

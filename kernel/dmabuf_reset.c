@@ -18,7 +18,11 @@
 #include <linux/pci.h>
 #include <linux/workqueue.h>
 
-#include "dmabuf.h"
+#include "exports.h"
+#include "gate.h"
+#include "guard.h"
+#include "importers.h"
+#include "registry.h"
 
 /* An importer that stops its device does so within less. */
 #define IMPORTERS_GRACE		HZ

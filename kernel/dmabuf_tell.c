@@ -12,7 +12,9 @@
 #include <linux/pci.h>
 #include <linux/workqueue.h>
 
-#include "dmabuf.h"
+#include "exports.h"
+#include "importers.h"
+#include "who.h"
 
 /*
  * Not p2pmem_wq: a workqueue runs only so many items at a time, and the end of a region

@@ -11,7 +11,17 @@
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
+#include "alloc.h"
+#include "backing.h"
+#include "drain.h"
+#include "holders.h"
+#include "importers.h"
 #include "p2pmem.h"
+#include "pins.h"
+#include "pmem.h"
+#include "quarantine.h"
+#include "reap.h"
+#include "registry.h"
 #include "trace.h"
 
 #define DRAIN_INTERVAL_MIN	msecs_to_jiffies(5)

@@ -7,6 +7,10 @@
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 
+#include "backing.h"
+#include "bytes.h"
+#include "extent.h"
+#include "gate.h"
 #include "gpu.h"
 
 /* The first extent that covers @granule or what comes after it, or NULL. */

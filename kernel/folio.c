@@ -20,6 +20,7 @@
 #include <linux/page_ref.h>
 #include <linux/sched.h>
 
+#include "folio.h"
 #include "p2pmem.h"
 
 /* The folio at @granule, and in *@count how many granules of [granule, end) it has. */

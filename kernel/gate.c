@@ -6,6 +6,9 @@
  */
 #include <linux/pci.h>
 
+#include "gate.h"
+#include "guard.h"
+#include "importers.h"
 #include "p2pmem.h"
 
 /* True: the region is in use until p2pmem_leave(); false: it is going away. */

@@ -6,6 +6,8 @@
 #include <linux/io.h>
 #include <linux/memremap.h>
 
+#include "generic.h"
+#include "memtype.h"
 #include "p2pmem.h"
 
 bool p2pmem_range_has_pagemap(phys_addr_t phys, u64 bytes)

@@ -31,6 +31,8 @@
 #include <linux/refcount.h>
 #include <linux/slab.h>
 
+#include "extent.h"
+#include "gib.h"
 #include "p2pmem.h"
 
 #if COMPAT_HAS_PUDS

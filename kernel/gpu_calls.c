@@ -6,6 +6,7 @@
 #include <linux/module.h>
 
 #include "gpu.h"
+#include "reason.h"
 
 static void put_pair(const void *get, const void *put, const char *get_name,
 		     const char *put_name)

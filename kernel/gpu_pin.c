@@ -7,7 +7,14 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "gate.h"
 #include "gpu.h"
+#include "pins.h"
+#include "reap.h"
+#include "reason.h"
+#include "registry.h"
+#include "take.h"
+#include "window.h"
 
 static int check_request(struct p2pmem_file *f, struct p2pmem_pin_gpu *req)
 {

@@ -7,7 +7,10 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "extent.h"
 #include "gpu.h"
+#include "pins.h"
+#include "registry.h"
 
 /* The driver knows nothing of it any more, and it has no extents. */
 static void pin_free(struct p2pmem_pin *pin)

@@ -3,6 +3,7 @@
 #include <linux/pci.h>
 
 #include "gpu.h"
+#include "reason.h"
 
 /* What the driver keeps of BAR1 for itself. */
 #define BAR1_RESERVE_MIB	36

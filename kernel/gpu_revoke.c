@@ -16,6 +16,11 @@
 #include <linux/slab.h>
 
 #include "gpu.h"
+#include "holders.h"
+#include "importers.h"
+#include "lines.h"
+#include "reap.h"
+#include "registry.h"
 
 /* Twice what a drive is given to answer by default. */
 #define WAIT_LIMIT	(60 * HZ)

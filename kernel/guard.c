@@ -28,7 +28,9 @@
 #include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
+#include "guard.h"
 #include "p2pmem.h"
+#include "removal.h"
 
 /*
  * A function with a guard.  On the list until BUS_NOTIFY_UNBOUND_DRIVER, which

@@ -3,7 +3,15 @@
 #include <linux/blkdev.h>
 #include <linux/mm.h>
 
+#include "dmabuf.h"
+#include "extent.h"
+#include "folio.h"
 #include "gpu.h"
+#include "holders.h"
+#include "lines.h"
+#include "pins.h"
+#include "pmem.h"
+#include "who.h"
 
 /* What is looked at of a file or an extent before the locks are left to others. */
 #define BATCH_GRANULES	(1ULL << 15)

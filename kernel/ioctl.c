@@ -3,6 +3,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "ioctl.h"
 #include "p2pmem.h"
 
 static const struct p2pmem_ioctl *lookup(const struct p2pmem_ioctl *table,

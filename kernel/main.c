@@ -2,12 +2,18 @@
 /* Init and exit order, and the two refusals that concern the whole machine. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cc_platform.h>
 #include <linux/module.h>
 #include <linux/namei.h>
 #include <linux/path.h>
 #include <linux/rcupdate.h>
 
-#include "p2pmem.h"
+#include "clients.h"
+#include "control.h"
+#include "importers.h"
+#include "notifier.h"
+#include "provider.h"
+#include "pseudofs.h"
 #include "../include/donard/version.h"
 
 /*

@@ -16,6 +16,7 @@
 #include <asm/memtype.h>
 #include <asm/pgtable_types.h>
 
+#include "memtype.h"
 #include "p2pmem.h"
 
 /* Can the kernel's own mapping of the pages be of another type than wb? */

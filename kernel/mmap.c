@@ -6,7 +6,15 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 
-#include "dmabuf.h"
+#include "exports.h"
+#include "extent.h"
+#include "folio.h"
+#include "gate.h"
+#include "gib.h"
+#include "memtype.h"
+#include "mmap.h"
+#include "reap.h"
+#include "take.h"
 #include "trace.h"
 
 /*

@@ -6,7 +6,13 @@
 #include <linux/notifier.h>
 #include <linux/pci.h>
 
+#include "guard.h"
+#include "notifier.h"
 #include "p2pmem.h"
+#include "pmem.h"
+#include "quarantine.h"
+#include "registry.h"
+#include "removal.h"
 
 /* Requests of a healthy device are over by then, pins perhaps not. */
 #define UNBIND_GRACE	(2 * HZ)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "nvme_regs.h"
 #include "p2pmem.h"
+#include "reason.h"
 
 #define NVME_CLASS	0x010802
 

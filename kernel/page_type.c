@@ -3,7 +3,12 @@
 #include <linux/device.h>
 #include <linux/pci.h>
 
+#include "backing.h"
+#include "clients.h"
+#include "holders.h"
 #include "p2pmem.h"
+#include "page_type.h"
+#include "reap.h"
 
 static int reopen_backing(struct p2pmem_region *r, u32 type)
 {

@@ -28,7 +28,13 @@
 #include <linux/slab.h>
 
 #include "compat/disk.h"
+#include "gate.h"
+#include "guard.h"
+#include "memtype.h"
 #include "p2pmem.h"
+#include "pmem.h"
+#include "reason.h"
+#include "registry.h"
 
 /* The pmem driver is probed by a thread of its own; a failure is not told. */
 #define PROBE_TIMEOUT		(10 * HZ)

@@ -9,8 +9,13 @@
 #include <linux/pci.h>
 #include <linux/scatterlist.h>
 
+#include "gate.h"
 #include "p2pmem.h"
 #include "path.h"
+#include "pmem.h"
+#include "probe.h"
+#include "reason.h"
+#include "route.h"
 #include "trace.h"
 
 #define PROBE_TRIES	10

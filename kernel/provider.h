@@ -73,7 +73,4 @@ bool p2pmem_bar_has_msix(struct pci_dev *pdev, unsigned int bar, u64 offset,
 int p2pmem_pci_bar_init(void);
 void p2pmem_pci_bar_exit(void);
 
-__printf(2, 3)
-void p2pmem_reason(char *reason, const char *fmt, ...);
-
 #endif

@@ -8,7 +8,12 @@
 #include <linux/module.h>
 #include <linux/pci.h>
 
+#include "borrow.h"
+#include "generic.h"
 #include "gpu.h"
+#include "provider.h"
+#include "reason.h"
+#include "registry.h"
 
 #define DRIVER_NAME	"nvidia"
 

@@ -13,6 +13,9 @@
 #include "nvme_regs.h"
 #include "p2pmem.h"
 #include "pool.h"
+#include "provider.h"
+#include "reason.h"
+#include "registry.h"
 
 struct cmb {
 	void __iomem *regs;

@@ -11,6 +11,9 @@
 #include "nvme_regs.h"
 #include "p2pmem.h"
 #include "pmr.h"
+#include "provider.h"
+#include "reason.h"
+#include "registry.h"
 
 struct pmr {
 	void __iomem *regs;

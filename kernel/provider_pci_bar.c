@@ -9,6 +9,9 @@
 #include <linux/slab.h>
 
 #include "p2pmem.h"
+#include "provider.h"
+#include "reason.h"
+#include "removal.h"
 #include "resets.h"
 
 static int pci_bar_probe(struct pci_dev *pdev, const struct pci_device_id *id)

@@ -9,6 +9,7 @@
 #include <linux/pseudo_fs.h>
 
 #include "p2pmem.h"
+#include "pseudofs.h"
 
 #define P2PMEM_FS_MAGIC	0x7032706d	/* "p2pm" */
 

@@ -19,6 +19,8 @@
 #include <linux/pci.h>
 
 #include "p2pmem.h"
+#include "pmem.h"
+#include "quarantine.h"
 #include "trace.h"
 
 void p2pmem_quarantine_enter(struct p2pmem_region *r)

@@ -5,7 +5,12 @@
  */
 #include <linux/slab.h>
 
+#include "extent.h"
+#include "gate.h"
 #include "p2pmem.h"
+#include "range.h"
+#include "reap.h"
+#include "take.h"
 
 /* Backed as mmap() would; waits for memory of files that were closed a moment before. */
 int p2pmem_file_back_settled(struct p2pmem_file *f, u64 first, u64 count)

@@ -10,7 +10,13 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "alloc.h"
+#include "borrow.h"
+#include "folio.h"
 #include "p2pmem.h"
+#include "pins.h"
+#include "reap.h"
+#include "registry.h"
 
 /* How soon the worker looks again: twice as late each time that it was in vain. */
 #define REAP_DELAY_MIN		msecs_to_jiffies(20)

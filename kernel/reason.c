@@ -3,6 +3,7 @@
 #include <linux/kernel.h>
 
 #include "p2pmem.h"
+#include "reason.h"
 
 void p2pmem_reason(char *reason, const char *fmt, ...)
 {

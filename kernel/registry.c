@@ -11,6 +11,7 @@
 #include <linux/pci.h>
 
 #include "p2pmem.h"
+#include "registry.h"
 #include "trace.h"
 
 static DEFINE_IDA(region_ids);

@@ -7,6 +7,8 @@
 #include <linux/pci.h>
 
 #include "p2pmem.h"
+#include "registry.h"
+#include "removal.h"
 
 void p2pmem_remove_start(struct p2pmem_region *r)
 {

@@ -15,7 +15,10 @@
 #include <linux/pci.h>
 #include <linux/slab.h>
 
+#include "importers.h"
 #include "p2pmem.h"
+#include "registry.h"
+#include "removal.h"
 #include "resets.h"
 
 /*

@@ -3,7 +3,8 @@
 #include <linux/capability.h>
 #include <linux/security.h>
 
-#include "p2pmem.h"
+#include "reason.h"
+#include "rights.h"
 
 /* By the control node, or by sysfs. */
 int p2pmem_may_administer(char *reason)

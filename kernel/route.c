@@ -10,6 +10,8 @@
 
 #include "p2pmem.h"
 #include "path.h"
+#include "reason.h"
+#include "route.h"
 
 static const void *bridge_above(const void *node)
 {

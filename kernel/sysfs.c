@@ -3,7 +3,15 @@
 #include <linux/device.h>
 #include <linux/sysfs.h>
 
+#include "backing.h"
+#include "clients.h"
+#include "holders.h"
+#include "memtype.h"
 #include "p2pmem.h"
+#include "page_type.h"
+#include "pmem.h"
+#include "rights.h"
+#include "sysfs.h"
 
 static const char *const state_names[] = {
 	[P2PMEM_STATE_READY] = "ready",

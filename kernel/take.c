@@ -13,7 +13,14 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
+#include "alloc.h"
+#include "borrow.h"
+#include "bytes.h"
+#include "extent.h"
+#include "folio.h"
+#include "gate.h"
 #include "gpu.h"
+#include "take.h"
 
 /**
  * struct taking - what one call takes

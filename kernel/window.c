@@ -15,7 +15,9 @@
 #include <linux/io.h>
 #include <linux/slab.h>
 
+#include "generic.h"
 #include "p2pmem.h"
+#include "window.h"
 
 /* A memory section: what the kernel makes struct pages for in one piece. */
 #define WINDOW_BYTES	(128ULL << 20)

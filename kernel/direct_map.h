@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Memory for which the kernel has no struct pages to give. */
+#ifndef P2PMEM_DIRECT_MAP_H
+#define P2PMEM_DIRECT_MAP_H
+
+#include "p2pmem.h"
+
+bool p2pmem_is_beyond_direct_map(const struct p2pmem_backing *b);
+void p2pmem_explain_direct_map(struct p2pmem_region *r, char *reason);
+
+#endif

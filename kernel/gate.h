@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The way in and out for who uses a region, and what is asked of its device in between. */
+#ifndef P2PMEM_GATE_H
+#define P2PMEM_GATE_H
+
+#include "p2pmem.h"
+
+struct p2pmem_guarded;
+
+bool p2pmem_enter(struct p2pmem_region *r);
+bool p2pmem_enter_second(struct p2pmem_region *r);
+int p2pmem_await_ready(struct p2pmem_region *r);
+int p2pmem_await_reset(struct p2pmem_region *r);
+void p2pmem_leave(struct p2pmem_region *r);
+void p2pmem_revalidate(struct p2pmem_region *r);
+u64 p2pmem_resets_seen(struct p2pmem_region *r);
+bool p2pmem_answers(struct p2pmem_region *r);
+bool p2pmem_was_reset(struct p2pmem_region *r, const struct p2pmem_guarded *g,
+		      u64 resets, u64 function_resets);
+int p2pmem_barrier(struct p2pmem_region *r);
+int p2pmem_flush(struct p2pmem_region *r);
+
+#endif

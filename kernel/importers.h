@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Importers of a region's dma-bufs: they are told to let go, and waited for. */
+#ifndef P2PMEM_IMPORTERS_H
+#define P2PMEM_IMPORTERS_H
+
+#include <linux/workqueue.h>
+
+#include "p2pmem.h"
+
+/* Who has mappings of dma-bufs that were revoked. */
+enum p2pmem_importers {
+	P2PMEM_IMPORTERS_NONE,
+	P2PMEM_IMPORTERS_LEAVE,	/* somebody, who was told to let go */
+	P2PMEM_IMPORTERS_STAY,	/* somebody who perhaps never does */
+};
+
+/* dmabuf_tell.c */
+int p2pmem_exports_init(void);
+void p2pmem_exports_exit(void);
+enum p2pmem_importers p2pmem_exports_revoke(struct p2pmem_region *r);
+enum p2pmem_importers p2pmem_exports_revoke_part(struct p2pmem_region *r,
+						 const struct p2pmem_part *part);
+
+/* dmabuf_reset.c */
+void p2pmem_imports_outdate(struct p2pmem_region *r);
+void p2pmem_imports_await(struct p2pmem_region *r);
+void p2pmem_outdate_fn(struct work_struct *work);
+void p2pmem_imports_watch(struct p2pmem_region *r);
+void p2pmem_imports_unwatch(struct p2pmem_region *r);
+void p2pmem_watch_fn(struct work_struct *work);
+
+#endif

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Mappings of an open file. */
+#ifndef P2PMEM_MMAP_H
+#define P2PMEM_MMAP_H
+
+#include <linux/mm_types.h>
+
+int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);
+
+#endif

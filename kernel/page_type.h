@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Another kind of struct pages for a region. */
+#ifndef P2PMEM_PAGE_TYPE_H
+#define P2PMEM_PAGE_TYPE_H
+
+#include "p2pmem.h"
+
+int p2pmem_region_set_page_type(struct p2pmem_region *r, u32 type);
+
+#endif

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The range of a device that has gone, while somebody holds its memory. */
+#ifndef P2PMEM_QUARANTINE_H
+#define P2PMEM_QUARANTINE_H
+
+#include "p2pmem.h"
+
+void p2pmem_quarantine_enter(struct p2pmem_region *r);
+void p2pmem_quarantine_leave(struct p2pmem_region *r);
+void p2pmem_quarantine_fence(struct p2pmem_region *r, struct pci_dev *pdev);
+
+#endif

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Regions are asked to end, and waited for. */
+#ifndef P2PMEM_REMOVAL_H
+#define P2PMEM_REMOVAL_H
+
+#include "p2pmem.h"
+
+void p2pmem_remove_start(struct p2pmem_region *r);
+int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible);
+void p2pmem_remove_regions_of(struct pci_dev *pdev);
+void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace);
+
+#endif
