@@ -169,6 +169,12 @@ no_warnings() {
 		grep -vE '^(\./)?(/usr/src/|include/|arch/)'
 }
 
+# module_calls_one_way SERIES - the files of that module, by its objects.
+module_calls_one_way() {
+	[[ -e $LOGS/build-$1/kernel/main.o ]] || build_log "$1" "$LOGS/build-$1" >"$LOGS/build.log" 2>&1 || { cat "$LOGS/build.log"; return 1; }
+	tests/host/imports.py --objects "$LOGS/build-$1"
+}
+
 # Of its complaints two cannot be met: kzalloc_obj() is younger than 6.1, and KERNEL_VERSION() stands where
 # every other module has it.
 checkpatch_clean() {
@@ -188,6 +194,7 @@ run_kernel_style() {
 	for kernel in $kernels; do
 		progress "module for $kernel with W=1 and sparse"
 		try "style: module for $kernel, W=1 and sparse" no_warnings "$kernel"
+		try "style: files of the module for $kernel call one way" module_calls_one_way "$kernel"
 	done
 	try "style: checkpatch" checkpatch_clean
 }
