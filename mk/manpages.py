@@ -184,7 +184,7 @@ def errors(function, table):
 def threads(function):
     objects = [name for name in function.types if name not in FREE_TYPES]
     if "*" in function.prototype and objects:
-        return "A context and what came out of it belong to one thread at a time. Use one context a thread."
+        return "A context and what came out of it belong to one thread at a time. Use one context per thread."
     return "Any thread may call it at any time."
 
 

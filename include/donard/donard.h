@@ -5,36 +5,37 @@
  * Conventions, the same for every call:
  *
  *   - Calls return 0 or a positive value on success and -errno on failure.
- *     donard_error() then gives object, cause and remedy as one text. The text names a member
- *     of a structure of options "options.block_bytes", and a flag by the end of its name:
- *     "ALLOW_BOUNCE" is DONARD_COPY_ALLOW_BOUNCE of a copy, DONARD_QUEUE_ALLOW_BOUNCE of a queue.
- *     A call that helps stands there as in "donard_region_add(gpu-nvidia, 0000:03:00.0)", with the
- *     words of its arguments.
+ *     donard_error() then returns one text that names the object, the cause and the remedy. The
+ *     text writes a member of an options structure as "options.block_bytes", and shortens a flag to
+ *     the end of its name: "ALLOW_BOUNCE" means DONARD_COPY_ALLOW_BOUNCE for a copy and
+ *     DONARD_QUEUE_ALLOW_BOUNCE for a queue. If another call helps, the text shows that call with
+ *     its arguments as words, as in "donard_region_add(gpu-nvidia, 0000:03:00.0)".
  *   - The library never prints and never exits. Lengths and offsets are bytes.
- *   - A context and what came out of it belong to one thread at a time; use one context a thread.
- *   - Strings inside of returned records live as long as their list.
+ *   - A context and everything made from it belong to one thread at a time; use one context per
+ *     thread.
+ *   - The strings in a record of a list live as long as the list.
  *   - Structures begin with their size, which the caller sets to sizeof. Later releases append
- *     members. In a structure that goes in, the library takes members that the caller does
- *     not know as zero; members that the library does not know must be zero, else the call fails
- *     with -E2BIG. In one that comes out, it fills the members that both know and zeroes the rest.
- *     Reserved members must be zero.
- *   - Enumerations grow at their end: expect values that you do not know. The calls named
- *     donard_..._text() have words for them.
+ *     members. In a structure that the caller passes in, the library treats members that the caller
+ *     does not know as zero; members that the library does not know must be zero, or the call fails
+ *     with -E2BIG. In a structure that the library fills in, it sets the members that both know and
+ *     zeroes the rest. Reserved members must be zero.
+ *   - Later releases append values to enumerations: expect values that you do not know. The calls
+ *     named donard_..._text() return the word for a value, and "unknown" for one that they do not know.
  *   - No call leaves a signal handler or a changed signal mask behind. If a region goes away while
- *     a call touches device memory by the CPU, the call fails; no SIGBUS reaches the program.
+ *     a call accesses device memory with the CPU, the call fails; no SIGBUS reaches the program.
  *
  * errno values with one meaning everywhere:
  *
  *   E2BIG       a structure has members set that this library does not know
- *   EACCES      a permission is missing; the text says whose
+ *   EACCES      a permission is missing; the text says for what
  *   EAGAIN      a queue is full; take completions first
  *   EBADMSG     the data at the destination is not the data of the source
- *   EBUSY       somebody else uses it; the text says who
- *   ECANCELED   the caller's progress function asked to stop
- *   ECONNREFUSED  the RDMA peer does not want this client
+ *   EBUSY       something else uses it or has data in it; the text says what
+ *   ECANCELED   the caller's progress function asked to stop, or the request was canceled
+ *   ECONNREFUSED  nobody listens at the RDMA address, or the server refuses this client
  *   ECONNRESET  the RDMA peer, or the link to it, is gone
  *   EHOSTUNREACH  no peer-to-peer route between the two devices
- *   EFAULT      a buffer of the program is not wholly mapped, or is not plain memory
+ *   EFAULT      part of the program's buffer is not mapped, or the buffer is not plain memory
  *   EILSEQ      the log of a write cache is damaged
  *   EINTR       a signal ended the wait
  *   EINVAL      a wrong argument: a bad name, size, flag or alignment
@@ -42,23 +43,23 @@
  *   EMEDIUMTYPE  the file is on a file system other than ext4 and XFS
  *   EMFILE      the process has too many open files
  *   ENETDOWN    the port of an RDMA device is not active
- *   ENODATA     there is no log of a write cache
+ *   ENODATA     the memory holds no log of a write cache
  *   ENODEV      there is no such device or region, or it is gone
  *   ENOENT      there is no such file
  *   ENOMEM      there is too little memory, or the limit of locked memory is too low
- *   ENOSPC      the region or the meter has no room left
- *   ENOSYS      this kernel does not have the call
- *   ENOTBLK     no NVMe drive is below it
+ *   ENOSPC      there is no room left; the text says where
+ *   ENOSYS      this kernel does not have the system call, or a sandbox pretends so
+ *   ENOTBLK     the path names nothing that lies on NVMe drives
  *   ENXIO       the range goes past the end
  *   EOPNOTSUPP  this machine, kernel or device cannot do it
- *   EPERM       a queue belongs to another thread or process; or a sandbox forbids a system call
+ *   EPERM       the queue belongs to another thread or process, or a sandbox forbids a system call
  *   EPROTO      the RDMA peer is not donard, or is another version of it
  *   EPROTONOSUPPORT  the log of a write cache is of another version
  *   ERANGE      the number is too large
  *   EROFS       it is read-only, or was not opened for writing
- *   ESHUTDOWN   the RDMA server took its memory back
+ *   ESHUTDOWN   the RDMA server is ending, or its memory or drive is gone
  *   ETIMEDOUT   the RDMA peer was silent for longer than the time limit
- *   EXDEV       the GPU's memory lies outside of the part of its BAR that a region has
+ *   EXDEV       the GPU memory lies outside the part of the GPU's BAR that a region covers
  */
 #ifndef DONARD_H
 #define DONARD_H
@@ -110,16 +111,17 @@ int donard_open(struct donard_context **ctx, const struct donard_config *config)
  * donard_close() - free a context
  * @ctx: may be NULL
  *
- * First free its queues, files, memories, lists, meters and registrations, by their own calls.
+ * First free everything made from it: queues, files, memories, lists, meters and registrations have calls of their own
+ * for that.
  */
 void donard_close(struct donard_context *ctx);
 
 /**
  * donard_error() - the text of the last failure
- * @ctx: on which a call failed
+ * @ctx: the context with which the call failed
  *
- * It names the object, the cause and a remedy, in one or two sentences on one line. Names from elsewhere
- * are made printable: a byte that is not stands there as "\x1b".
+ * The text names the object, the cause and a remedy, in one or two sentences on one line. Names that come
+ * from elsewhere are made printable: the text writes an unprintable byte as an escape such as "\x1b".
  *
  * Returns the text, never NULL; it lives until the next call with this context.
  */
@@ -127,9 +129,9 @@ const char *donard_error(const struct donard_context *ctx);
 
 /**
  * donard_error_code() - a stable word for the last failure
- * @ctx: on which a call failed
+ * @ctx: the context with which the call failed
  *
- * Programs compare it; it does not change between releases.
+ * Programs can compare the word: it does not change between releases.
  *
  * Returns a word such as "unreachable" or "busy", never NULL.
  */
@@ -139,25 +141,25 @@ const char *donard_error_code(const struct donard_context *ctx);
 
 /**
  * donard_parse_size() - read "4096", "64K", "1MiB", "2kB", "0x1000"
- * @text: the size, with nothing before or behind it
+ * @text: the size, with nothing before or after it
  * @bytes: set to the size
  *
- * K, M, G, T and KiB.. are powers of 1024; kB, MB, GB, TB powers of 1000.
- * Zero is accepted here; callers that need a length refuse it.
+ * K, M, G, T and KiB, MiB, GiB, TiB are powers of 1024; kB, MB, GB, TB are powers of 1000.
+ * The call accepts zero; calls that need a length refuse it.
  *
  * Returns 0, -EINVAL (not a size) or -ERANGE (over 2^63 - 1).
  */
 int donard_parse_size(const char *text, uint64_t *bytes);
 
-#define DONARD_SIZE_TEXT_BYTES	40	/* of the longest, NUL included */
+#define DONARD_SIZE_TEXT_BYTES	40	/* the longest text, NUL included */
 
 /**
  * donard_format_size() - write "256 MiB", "512 B", "1.50 GiB (1610612736 B)"
- * @text: where it goes; DONARD_SIZE_TEXT_BYTES suffice
- * @text_bytes: how long @text is; no more is written, the NUL included
+ * @text: where the text goes; DONARD_SIZE_TEXT_BYTES are enough
+ * @text_bytes: the length of @text; the call writes no more than that, NUL included
  * @bytes: the size
  *
- * Where the unit would hide bytes, the exact number follows.
+ * If the size is not a whole number of its unit, the exact number of bytes follows.
  *
  * Returns @text.
  */
@@ -170,14 +172,14 @@ enum donard_region_kind {
 	DONARD_KIND_PCI_BAR,	/* a memory BAR that root named */
 	DONARD_KIND_NVME_CMB,	/* a drive's Controller Memory Buffer */
 	DONARD_KIND_NVME_PMR,	/* a drive's Persistent Memory Region */
-	DONARD_KIND_GPU_NVIDIA,	/* what processes pin of a GPU */
+	DONARD_KIND_GPU_NVIDIA,	/* GPU memory that processes pin */
 };
 
 enum donard_page_type {
 	DONARD_PAGES_DEFAULT,	/* in a request: the kind's default; in an answer: unknown */
 	DONARD_PAGES_GENERIC,
 	DONARD_PAGES_P2PDMA,
-	DONARD_PAGES_PMEM,	/* a pmem device has the memory, and nobody else */
+	DONARD_PAGES_PMEM,	/* a pmem device owns the memory, and nobody else can */
 };
 
 enum donard_memtype {
@@ -190,9 +192,9 @@ enum donard_memtype {
 enum donard_region_state {
 	DONARD_STATE_UNKNOWN,
 	DONARD_STATE_READY,
-	DONARD_STATE_DRAINING,		/* being taken away */
-	DONARD_STATE_QUARANTINED,	/* gone; a device may still write there */
-	DONARD_STATE_GONE,		/* ended; only told of memory that is still held, never in a list */
+	DONARD_STATE_DRAINING,		/* being removed */
+	DONARD_STATE_QUARANTINED,	/* gone, but a device may still write there */
+	DONARD_STATE_GONE,		/* ended: donard_memory_state() reports it, a list never does */
 };
 
 /**
@@ -257,24 +259,26 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @name: "p2pmem0"
  * @bdf: "0000:03:00.0"
  * @kind: what kind of memory of that device
- * @bar: the BAR that it lies in
+ * @bar: the BAR that the region lies in
  * @size_bytes: of the whole region
  * @available_bytes: how much of it nobody owns
  * @page_type: whether the kernel checks routes for its pages
  * @memtype: how the CPU's caches treat it
  * @state: ready, or why not
  * @persistent: it keeps its contents without power
- * @pinned_importers: dma-bufs go to drivers that cannot be told to let go
- * @holders: lines of "pid comm bytes pinned_pages [device]"; the last one may be
- *	"and N more"; pid 0: the process has ended, or the caller cannot see it; NULL
- *	if the caller did not ask, or is neither root nor in the group p2pmem
- * @granule_bytes, @bus_address: 0 when the node was not asked, or could not be opened
+ * @pinned_importers: drivers that cannot let go when they are told to may import its dma-bufs
+ * @holders: a line per holder, "pid comm bytes pinned_pages [device]"; the last line may be
+ *	"and N more".  A pid of 0 means that the process has ended, that the caller cannot see
+ *	it, or that the line is about the disk of a pmem device.  NULL if the caller did not
+ *	ask, or is neither root nor in the group p2pmem
+ * @granule_bytes, @bus_address: 0 if the caller did not ask for DONARD_REGION_NODE, or if the
+ *	region's device node could not be opened
  * @unknown: why the last two are 0, or ""
- * @unrouted: lines of BDFs: functions without a route that the kernel would not stop;
- *	NULL if the caller is neither root nor in the group p2pmem
- * @offset_bytes: where it begins within its BAR
- * @folio_bytes: the unit that has one owner: 4096, or more if it was added with large folios
- * @pmem: its block device, "pmem0", or "" if it is no pmem device, or has no disk now
+ * @unrouted: a line per function, its BDF: functions that have no route here although the kernel
+ *	would let them use the pages; NULL if the caller is neither root nor in the group p2pmem
+ * @offset_bytes: where the region begins within its BAR
+ * @folio_bytes: the unit of ownership: 4096, or more if the region was added with large folios
+ * @pmem: its block device, "pmem0"; "" if the region is no pmem device, or has no disk now
  */
 struct donard_region_info {
 	size_t size;
@@ -311,17 +315,17 @@ struct donard_region_list;
  */
 int donard_region_list(struct donard_context *ctx, struct donard_region_list **list);
 
-/* What to ask of each region beside its cheap files in sysfs: bits. */
-#define DONARD_REGION_NODE	(1U << 0)	/* opens it: granule_bytes and bus_address */
-#define DONARD_REGION_HOLDERS	(1U << 1)	/* the kernel looks at all memory that is owned */
+/* Bits: what to find out about each region beyond its cheap files in sysfs. */
+#define DONARD_REGION_NODE	(1U << 0)	/* opens its node, for granule_bytes and bus_address */
+#define DONARD_REGION_HOLDERS	(1U << 1)	/* has the kernel look at all memory that is owned */
 
 /**
- * donard_region_list_parts() - list every region, and ask only some things
+ * donard_region_list_parts() - list every region, but find out only some things
  * @ctx: the context
  * @parts: any of DONARD_REGION_*; 0 opens no region and looks at no memory
  * @list: set to the list, which donard_region_list_free() frees
  *
- * For programs that list often.  donard_region_list() asks for all parts.
+ * The call is for programs that list often.  donard_region_list() asks for all parts.
  *
  * Returns how many there are, which may be 0; -EOPNOTSUPP without the module;
  * -EINVAL for unknown parts.
@@ -356,7 +360,7 @@ void donard_region_list_free(struct donard_region_list *list);
 /**
  * donard_region_find() - a list of exactly one region
  * @ctx: the context
- * @name: "p2pmem0" or "/dev/p2pmem0", here and wherever a region is named
+ * @name: "p2pmem0" or "/dev/p2pmem0"; every call that takes a region's name accepts both
  * @list: set to the list, which donard_region_list_free() frees
  *
  * Returns 0; -ENODEV when there is no such region; -EINVAL when @name cannot name a region.
@@ -367,17 +371,19 @@ int donard_region_find(struct donard_context *ctx, const char *name, struct dona
  * struct donard_region_add - what to offer
  * @size: sizeof(struct donard_region_add)
  * @bdf: of the function, "0000:03:00.0"
- * @kind: what kind of its memory
- * @bar: only for DONARD_KIND_PCI_BAR
- * @page_type: 0 for generic if each NVMe and RDMA function of the machine has a route,
+ * @kind: which kind of that function's memory
+ * @bar: for DONARD_KIND_PCI_BAR, and for DONARD_KIND_GPU_NVIDIA if it is not the largest
+ *	prefetchable one; else 0
+ * @page_type: 0 means generic if each NVMe and RDMA function of the machine has a route,
  *	else p2pdma where that is available; pmem makes persistent memory a pmem device
- * @memtype: 0 for the default of the kind
+ * @memtype: 0 means the default of the kind
  * @offset_bytes, @length_bytes: part of the BAR; length 0 is all of it
  * @note: NULL, or a buffer of DONARD_REASON_BYTES for a sentence that says which functions
- *	decided about the page type, or have no route although you asked for that type
+ *	decided the page type, or have no route although you asked for that type
  * @folio_bytes: 0 or 4096 for struct pages of 4 KiB each.  2 MiB or 1 GiB saves most of the
- *	memory for struct pages and most of the time to map and pin; but whoever uses a part
- *	takes that much, and only programs with CAP_SYS_RAWIO map 1 GiB at once
+ *	memory that struct pages take and most of the time to map and pin; but a program that
+ *	uses part of a folio takes all of it, and only programs with CAP_SYS_RAWIO can map
+ *	1 GiB at once
  */
 struct donard_region_add {
 	size_t size;
@@ -397,15 +403,15 @@ struct donard_region_add {
  * @ctx: the context
  * @what: which memory, and how
  *
- * For DONARD_KIND_PCI_BAR the call first binds the function to the driver p2pmem. It
- * undoes that when the kernel refuses the region.
+ * For DONARD_KIND_PCI_BAR the call first binds the function to the driver p2pmem, and
+ * undoes that if the kernel refuses the region.
  *
  * Returns N; -EBUSY when another driver owns the function; -EACCES unless the caller is root;
  * -EHOSTUNREACH when no page type was named and none is safe; -EINVAL, -E2BIG when @what describes no memory.
  */
 int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what);
 
-/* Called about once a second while a removal waits, with a sentence. */
+/* Called about once a second while a removal waits, with a sentence that says for whom. */
 typedef void (*donard_wait_fn)(void *user, const char *text);
 
 #define DONARD_REMOVE_IF_IDLE	1U	/* -EBUSY instead of revoking mappings */
@@ -418,8 +424,9 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  * @wait_fn: may be NULL; called on the calling thread
  * @user: for @wait_fn
  *
- * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE; -EINTR after a signal (the
- * removal then goes on by itself); -ENODEV; -EACCES unless the caller is root.
+ * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE when the region is in use or being removed
+ * already, and for a pmem device whose disk is in use; -EINTR after a signal (the removal
+ * then goes on by itself); -ENODEV; -EACCES unless the caller is root.
  */
 int donard_region_remove(struct donard_context *ctx, const char *name, unsigned int flags,
 			 donard_wait_fn wait_fn, void *user);
@@ -517,12 +524,12 @@ void donard_client_list_free(struct donard_client_list *list);
 
 enum donard_route_type {
 	DONARD_ROUTE_NONE,	/* there is none */
-	DONARD_ROUTE_SWITCH,	/* turned round below a PCIe switch */
+	DONARD_ROUTE_SWITCH,	/* turns around at a PCIe switch */
 	DONARD_ROUTE_BRIDGE,	/* through a host bridge */
 	DONARD_ROUTE_IOMMU,	/* translated by the root complex */
 	DONARD_ROUTE_BOUNCED,	/* through DRAM */
 	DONARD_ROUTE_CPU,	/* the CPU loads and stores: region to region */
-	DONARD_ROUTE_DRAM,	/* the memory is the host's, which each device reaches */
+	DONARD_ROUTE_DRAM,	/* host memory, which every device reaches */
 };
 
 /**
@@ -536,9 +543,9 @@ const char *donard_route_text(enum donard_route_type route);
 /**
  * struct donard_route - a prediction: how a client reaches a region
  * @size: in: sizeof(struct donard_route)
- * @route: the verdict
+ * @route: the predicted route
  * @distance: links between the two: 0 for the client's own memory, 4 below one switch
- * @unlisted_bridge: crosses a host bridge on no allow-list
+ * @unlisted_bridge: the path crosses a host bridge that is on no allow-list
  * @same_device: the client and the memory are one function
  * @acs_redirect: ACS sends the client's requests up to the root complex
  * @passthrough: there is an IOMMU, and it does not translate for the client
@@ -574,21 +581,22 @@ struct donard_route {
  * @route: filled in
  *
  * Returns 0 whatever the route is, even if there is none; -ENODEV when the
- * region or the function does not exist; -EINVAL for a malformed name.
+ * region or the function does not exist; -EBUSY while the function is being
+ * bound, unbound or reset; -EINVAL for a malformed name.
  */
 int donard_route_probe(struct donard_context *ctx, const char *region, const char *client_bdf,
 		       struct donard_route *route);
 
-/* What becomes of a request that takes a route. */
+/* Whether copies and queues use a route. */
 enum donard_verdict {
 	DONARD_VERDICT_NO,		/* refused */
-	DONARD_VERDICT_UNLISTED,	/* the host bridge may lose it: refused, unless ALLOW_UNLISTED is passed */
-	DONARD_VERDICT_YES,		/* tried, and proved at the first request */
+	DONARD_VERDICT_UNLISTED,	/* the host bridge may drop the data: refused unless ALLOW_UNLISTED is passed */
+	DONARD_VERDICT_YES,		/* used, once the first request has proved it */
 };
 
 /**
- * donard_route_verdict() - whether copies and queues take a route
- * @route: as donard_route_probe() has filled it
+ * donard_route_verdict() - whether copies and queues use a route
+ * @route: as donard_route_probe() filled it in
  *
  * Returns the verdict.
  */
@@ -598,7 +606,7 @@ enum donard_verdict donard_route_verdict(const struct donard_route *route);
 }
 #endif
 
-/* A program that copies needs nothing else. */
+/* A program that only copies needs no other header. */
 #include "copy.h"
 
 #endif /* DONARD_H */
