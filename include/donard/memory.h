@@ -7,12 +7,12 @@
  * that it was made with, and to one thread at a time.  Threads that share the bytes
  * each make a memory of their own from one descriptor (donard_memory_adopt()).
  *
- * No other process has the bytes of a memory unless it is given them: pass it the
- * descriptor (info.fd), over a UNIX socket or by fork(), or pass it a dma-buf.
+ * Other processes see the bytes of a memory only if the program passes them on: as the
+ * descriptor (info.fd), over a UNIX socket or by fork(), or as a dma-buf.
  *
  * When a region ends, poll() reports POLLPRI for info.fd, and donard_memory_state()
- * says what happened.  The library's own accesses then fail with -ENODEV.  The
- * program's own loads and stores through info.address raise SIGBUS from then on, as
+ * says what happened.  From then on the library's accesses fail with -ENODEV, and the
+ * program's own loads and stores through info.address raise SIGBUS, as
  * accesses past the end of a file do.  A program that cannot stop in time uses
  * donard_memory_read() and _write(), which never raise it.  None of these calls
  * installs a signal handler.
@@ -44,14 +44,14 @@ int donard_memory_dram(struct donard_context *ctx, uint64_t length_bytes,
 /**
  * donard_memory_from_host() - plain memory of the host that the program already has
  * @ctx: the context
- * @address: of its first byte; any, but a request for a file is aligned as that file asks
+ * @address: of its first byte; any, but requests must keep to the alignment of their file
  * @length_bytes: more than 0
  * @memory: set to the memory, which donard_memory_free() frees
  *
  * Nothing is copied or pinned.  The program keeps the bytes mapped until the memory is
  * freed and its requests have ended, and then frees them itself.  The call fails if the
  * first or the last byte belongs to a device, as in a mapping of /dev/p2pmem0: requests
- * would go to that device although nobody judged the route.
+ * would reach that device although nobody has judged the route.
  *
  * Returns 0; -EINVAL for no address, no length, or a range that wraps; -EHOSTUNREACH for
  * memory of a device; -ENOMEM.
@@ -82,9 +82,10 @@ int donard_memory_alloc(struct donard_context *ctx, const char *region, uint64_t
  * @length_bytes: 0: up to the end of the region
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * The bytes are what they were if the region is persistent, or if they last belonged to
- * the same user; else they read as zero.  The memory also owns the rest of each granule
- * that the range begins or ends in.
+ * The bytes keep their contents if the region is persistent, if they last belonged to the
+ * same user, or if the caller has CAP_SYS_RAWIO; else they read as zero.  The memory owns
+ * whole granules, or whole folios in a region of large folios, so also the bytes of these
+ * that lie before and after the range.
  *
  * Returns 0; -EBUSY when another owns part of it; -ENXIO past the region's end;
  * -ENODEV, -EACCES, -EINVAL, -ENOMEM.
@@ -93,17 +94,17 @@ int donard_memory_claim(struct donard_context *ctx, const char *region, uint64_t
 			uint64_t length_bytes, struct donard_memory **memory);
 
 /**
- * donard_memory_adopt() - memory of an open file of a region that somebody else made
+ * donard_memory_adopt() - memory that an open file of a region already owns
  * @ctx: the context
  * @fd: of /dev/p2pmemN, such as info.fd of another memory; the call duplicates it
  * @file_offset_bytes: info.file_offset_bytes of that memory
  * @length_bytes: more than 0
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * Both memories have the same bytes, which last as long as either memory.
+ * Both memories have the same bytes, which last as long as either memory does.
  *
- * Returns 0; -EINVAL when @fd is not of a region; -ENXIO when that file owns no such
- * range; -ENODEV, -EACCES, -ENOMEM.
+ * Returns 0; -EINVAL when @fd is not of a region; -ENXIO when that file does not own the
+ * whole range; -ENODEV, -EACCES, -ENOMEM.
  */
 int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset_bytes,
 			uint64_t length_bytes, struct donard_memory **memory);
@@ -116,29 +117,29 @@ int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset
  * @length_bytes: 0: up to its end
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * A dma-buf that p2pmem exported, in this process or another, is memory of its region:
- * same bytes, same place, same routes, same end.  The caller becomes no second owner:
- * the dma-buf keeps the memory.  The caller must have the right to open the region's
- * device node.  Without that right a program can still mmap() the dma-buf itself, as
- * everybody can who has its descriptor.
+ * If p2pmem exported the dma-buf, in this process or another, the new memory is memory of
+ * the region: it has the same place and the same routes, and ends when the region ends.  It
+ * does not own the bytes: the dma-buf does.  The caller must have the right to open the
+ * region's device node.  Without that right a program can still mmap() the dma-buf itself,
+ * as can everybody who has its descriptor.
  *
- * If another driver exported the dma-buf, info.pages says what that driver gives.  Where
- * it maps struct pages of the host's memory, transfers go there without a copy; they are
- * not peer-to-peer, and their completions say so.  Where it maps memory without struct
- * pages, queues reach it by the CPU, with DONARD_QUEUE_ALLOW_BOUNCE.  Where it maps nothing
- * (info.address is NULL and info.unmapped says why), only devices that import dma-bufs
- * reach it: donard_rdma_register().  None of these drivers tells when it takes the memory
- * back; from then on accesses fail, and loads and stores raise SIGBUS.
+ * If another driver exported the dma-buf, info.pages says what that driver maps.  If it
+ * maps struct pages of the host's memory, transfers go there without a copy; they are not
+ * peer-to-peer, and their completions say so.  If it maps memory without struct pages,
+ * queues reach that with the CPU, and only with DONARD_QUEUE_ALLOW_BOUNCE.  If it maps
+ * nothing (info.address is NULL and info.unmapped says why), only devices that import
+ * dma-bufs reach the memory: donard_rdma_register().  These drivers do not say when they
+ * take the memory back; from then on accesses fail, and loads and stores raise SIGBUS.
  *
- * The call itself moves nothing: it touches no page frames, and tells no exporter of an
- * access.  donard_memory_read(), _write(), _zero() and _sync(), and requests that are bounced,
- * do tell the exporter (DMA_BUF_IOCTL_SYNC).  It may then move the buffer to the host's
- * memory, and the call waits for that and for devices that work on the buffer.
+ * The call itself moves nothing: it touches no page frames, and announces no access to the
+ * exporter.  donard_memory_read(), _write(), _zero() and _sync(), and requests that bounce,
+ * do announce theirs (DMA_BUF_IOCTL_SYNC).  The exporter may then move the buffer to the
+ * host's memory, and they wait for that and for the devices that work on the buffer.
  *
  * Returns 0; -EINVAL when @fd is closed or not of a dma-buf; -ENXIO past its end; -EACCES
- * when its region may not be opened; -ENODEV when its region was taken away;
- * -EOPNOTSUPP when the module is too old to tell whose it is, or without /proc;
- * -EMFILE, -ENOMEM.
+ * when the caller may not open its region; -ENODEV when its region was taken away;
+ * -EOPNOTSUPP when the module is too old to tell which memory the dma-buf has, or without
+ * /proc; -EMFILE, -ENOMEM.
  */
 int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offset_bytes,
 			      uint64_t length_bytes, struct donard_memory **memory);
@@ -146,69 +147,69 @@ int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offse
 /**
  * donard_memory_from_cuda() - memory of a GPU that the program has allocated
  * @ctx: the context
- * @address: what cuMemAlloc() or cudaMalloc() returned, or any address within
+ * @address: what cuMemAlloc() or cudaMalloc() returned, or any address in that allocation
  * @length_bytes: more than 0; the range ends within that allocation
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * The bytes stay where they are: drives and NICs reach them by the GPU's BAR1, in a
- * region of kind gpu-nvidia, whole pages of 64 KiB.  The first call loads libcuda.so.1;
+ * The bytes stay where they are: drives and NICs reach them through the GPU's BAR1, in a
+ * region of kind gpu-nvidia, as whole pages of 64 KiB.  The first call loads libcuda.so.1;
  * nothing else of CUDA is needed.  The thread needs no current context, and keeps the one
  * that it has.
  *
- * The call sets SYNC_MEMOPS for the allocation, where it stays set, and by that waits for
- * copies under way.  From then on peers see the bytes of each copy by the GPU that has
- * returned.  In the other direction, kernels see the bytes that a drive has delivered if
- * they are launched after the completion, unless the device's
+ * The call sets SYNC_MEMOPS for the allocation, and thereby waits for copies under way; the
+ * attribute stays set.  From then on, once a copy by the GPU has returned, peers see its
+ * bytes.  In the other direction, a kernel sees the bytes that a drive has delivered if it
+ * is launched after the completion, unless the device's
  * CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING is NONE: then call
  * cuFlushGPUDirectRDMAWrites() in between.
  *
  * CUDA cuts small allocations from chunks of 2 MiB.  Two allocations that share a page of
  * 64 KiB cannot be two memories: make one memory of both, or allocate 64 KiB more for each.
- * Memory of cuMemAllocAsync()'s pools and of cuMemCreate() is taken if it was made for
- * GPUDirect RDMA.
+ * Memory from the pools of cuMemAllocAsync() or from cuMemCreate() works if it was allocated
+ * for GPUDirect RDMA.
  *
- * Free the memory before the allocation.  If you free the allocation first, it depends on
- * its size and on the driver what happens.  One with a chunk of its own (2 MiB and more)
- * keeps its bytes until the memory is freed where the driver pins persistently; elsewhere
- * accesses fail from then on, as those of a region that went away.  When a smaller one is
- * freed, nobody is told: CUDA gives the bytes out again, and drives go on writing there.
+ * Free the memory before the allocation.  What happens in the other order depends on the
+ * size of the allocation and on the driver.  An allocation with a chunk of its own (2 MiB or
+ * more) keeps its bytes until the memory is freed, if the driver pins persistently; else
+ * accesses fail from then on, like those to a region that went away.  When a smaller one is
+ * freed, nobody is told: CUDA allocates the bytes again, and drives go on writing there.
  *
  * Returns 0; -EINVAL when the address is not GPU memory, or is managed or unpinnable memory;
  * -ENXIO past the allocation; -EXDEV when the GPU's regions leave that part of its BAR out; -ENOSPC
- * when BAR1 is too small; -EBUSY when it is pinned already, or CUDA can create no context; -EOPNOTSUPP
- * without libcuda, or when the driver cannot; -ENODEV without a GPU, or without a region of it:
- * the text has the command that adds it; -EACCES, -EIO, -ENOMEM.
+ * when BAR1 is too small; -EBUSY when it is pinned already, or CUDA cannot create a context; -EOPNOTSUPP
+ * without libcuda, or when the driver cannot pin; -ENODEV without a GPU, or when the GPU has no region:
+ * the text has the call that adds one; -EACCES, -EIO, -ENOMEM.
  */
 int donard_memory_from_cuda(struct donard_context *ctx, uint64_t address, uint64_t length_bytes,
 			    struct donard_memory **memory);
 
 /**
- * donard_memory_alloc_cuda() - memory of a GPU, allocated for this
+ * donard_memory_alloc_cuda() - allocate memory of a GPU
  * @ctx: the context
- * @gpu: CUDA's number of it, from 0
+ * @gpu: CUDA's number of the GPU, from 0
  * @length_bytes: more than 0
- * @address: set to its address for CUDA's calls, a multiple of 64 KiB; a failure leaves it alone
+ * @address: set to the memory's address for CUDA's calls, a multiple of 64 KiB; left alone on failure
  * @memory: set to the memory, which donard_memory_free() frees
  *
- * The call allocates whole pages in the GPU's primary context, and does not clear them.  They
- * are freed with the memory, also for processes that adopted it and for importers of its
- * dma-bufs: let those end first.  The thread that frees the memory or ends its last request
- * calls cuMemFree(), which may wait for the GPU: no kernel may wait for that thread.
+ * The call allocates whole pages in the GPU's primary context, and does not clear them.
+ * donard_memory_free() frees them also for processes that adopted the memory and for importers
+ * of its dma-bufs: let those end first.  The thread that frees the memory or ends its last
+ * request calls cuMemFree(), which may wait for the GPU: no GPU kernel may wait for that thread.
  *
  * CUDA numbers the GPUs itself: 0 is the fastest, unless CUDA_DEVICE_ORDER=PCI_BUS_ID is set.
  *
- * Returns as donard_memory_from_cuda(); -ENOSPC also when the GPU has less.
+ * Returns as donard_memory_from_cuda(); -ENOSPC also when the GPU has less memory than that.
  */
 int donard_memory_alloc_cuda(struct donard_context *ctx, unsigned int gpu, uint64_t length_bytes,
 			     uint64_t *address, struct donard_memory **memory);
 
 /**
  * donard_memory_free() - give memory back
- * @memory: may be NULL; its registrations with RDMA and accesses to it must have ended
+ * @memory: may be NULL; its RDMA registrations and all accesses to it must have ended
  *
- * Requests of queues that are in flight keep the memory until they have ended.  Other
- * processes that adopted it and importers of its dma-bufs keep it as well, unless it came
- * from donard_memory_alloc_cuda().
+ * Requests in flight keep the memory until they have ended.  Processes that adopted it
+ * and importers of its dma-bufs keep it as well, unless it came from
+ * donard_memory_alloc_cuda().
  */
 void donard_memory_free(struct donard_memory *memory);
 
@@ -227,9 +228,9 @@ enum donard_memory_kind {
  */
 const char *donard_memory_kind_text(enum donard_memory_kind kind);
 
-/* The struct pages behind a mapping, by which the kernel gives memory to devices. */
+/* The struct pages behind a mapping: the kernel needs them to let drives access the memory. */
 enum donard_memory_pages {
-	DONARD_PAGES_UNKNOWN,	/* there are some, but nobody says of which memory */
+	DONARD_PAGES_UNKNOWN,	/* there are some, but nobody says for which memory */
 	DONARD_PAGES_NONE,	/* there are none, or there is no mapping */
 	DONARD_PAGES_HOST,	/* of DRAM */
 	DONARD_PAGES_DEVICE,
@@ -252,20 +253,20 @@ const char *donard_memory_pages_text(enum donard_memory_pages pages);
  * @address: where the CPU sees it, or NULL
  * @unmapped: why @address is NULL, or ""
  * @length_bytes: of the whole memory
- * @align_bytes: others can map or import a part whose address and length are multiples
- *	of this
+ * @align_bytes: another process or device can map or import only a part whose address and
+ *	length are multiples of this
  * @region_offset_bytes: where its first byte lies in the region; 0 for DRAM
- * @contiguous_bytes: how many bytes lie in the region without a gap from there on
+ * @contiguous_bytes: how many bytes follow from there in the region without a gap
  * @file_offset_bytes: where its first byte lies in the file behind @fd; 0 for a memory that
- *	came as a dma-buf, since that file owns nothing of it
- * @fd: a descriptor to poll and to pass on; it stays the memory's.  It is -1 for DRAM and
+ *	came as a dma-buf, since that file does not own the bytes
+ * @fd: a descriptor to poll and to pass on, which the memory owns.  It is -1 for DRAM and
  *	for a dma-buf of another exporter.  If the memory came as a dma-buf of p2pmem, only
- *	poll this one, and pass @dmabuf_fd on
+ *	poll this descriptor, and pass @dmabuf_fd on
  * @persistent: it keeps its contents without power
  * @read_only: the dma-buf that it came as was exported O_RDONLY
- * @exporter: of that dma-buf, as its driver calls itself: "udmabuf", "p2pmem0"; or ""
- * @dmabuf_offset_bytes: of the first byte, in that dma-buf
- * @dmabuf_fd: a descriptor of that dma-buf to pass on; it stays the memory's.  -1 if there
+ * @exporter: the exporter of that dma-buf, as it names itself: "udmabuf", "p2pmem0"; or ""
+ * @dmabuf_offset_bytes: where the first byte lies in that dma-buf
+ * @dmabuf_fd: a descriptor of that dma-buf to pass on, which the memory owns; -1 if there
  *	is none
  * @pages: what is behind the mapping at @address
  *
@@ -308,38 +309,38 @@ int donard_memory_info(const struct donard_memory *memory, struct donard_memory_
  *
  * The call never waits.
  *
- * Returns DONARD_STATE_READY; DRAINING or QUARANTINED when somebody waits until you let
- * go of the memory; GONE.
+ * Returns DONARD_STATE_READY; DRAINING or QUARANTINED when the region waits for you to let
+ * go of the memory; GONE; UNKNOWN when the kernel's module does not say.
  */
 enum donard_region_state donard_memory_state(const struct donard_memory *memory);
 
 /**
  * donard_memory_read() - read bytes of a memory
  * @memory: the memory
- * @offset_bytes: in it
- * @to: where they go; plain memory of the program
+ * @offset_bytes: of the first byte, in the memory
+ * @to: where the bytes go; plain memory of the program
  * @length_bytes: how many; any number, but whole pages are fast
  *
- * The CPU loads the bytes, and no device takes part.  Loads from device memory are slow.
+ * The CPU loads the bytes; no device starts DMA.  Loads from device memory are slow.
  *
- * Returns 0; -ENXIO past its end; -ENODEV when the region is going away, the exporter of a
- * dma-buf took it back, or GPU memory was freed that its driver does not keep; -EIO when the
- * device was reset meanwhile; -EOPNOTSUPP where the CPU has no mapping; -EFAULT when a
+ * Returns 0; -ENXIO past its end; -ENODEV when the region is going away, when the exporter of
+ * a dma-buf took it back, or when GPU memory was freed and its driver does not keep it; -EIO
+ * when the device was reset meanwhile; -EOPNOTSUPP if the CPU has no mapping; -EFAULT when a
  * part of @to is not mapped or, if the memory came as a dma-buf, is not plain memory;
- * -EPERM, -ENOSYS when a sandbox forbids process_vm_readv(), by which the bytes of a
- * dma-buf are accessed.
+ * -EPERM, -ENOSYS when a sandbox forbids process_vm_readv(), which the library needs to
+ * access the bytes of a dma-buf.
  */
 int donard_memory_read(struct donard_memory *memory, uint64_t offset_bytes, void *to,
 		       size_t length_bytes);
 
 /**
- * donard_memory_write() - set bytes of a memory
+ * donard_memory_write() - write bytes of a memory
  * @memory: the memory
- * @offset_bytes: in it
+ * @offset_bytes: of the first byte, in the memory
  * @from: the bytes
  * @length_bytes: how many
  *
- * Other devices see the bytes when the call returns.  donard_memory_sync() makes them
+ * Other devices see the bytes once the call has returned.  donard_memory_sync() makes them
  * durable.
  *
  * Returns as donard_memory_read(); -EROFS for a dma-buf that was exported O_RDONLY.
@@ -350,7 +351,7 @@ int donard_memory_write(struct donard_memory *memory, uint64_t offset_bytes, con
 /**
  * donard_memory_zero() - make bytes of a memory zero
  * @memory: the memory
- * @offset_bytes: in it
+ * @offset_bytes: of the first byte, in the memory
  * @length_bytes: how many
  *
  * Returns as donard_memory_write().
@@ -365,24 +366,25 @@ int donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes, uint
  * @flags: DONARD_SYNC_DURABLE, or 0
  *
  * The call is a barrier for the CPU's own stores through info.address, and for what
- * devices wrote before.  For a dma-buf of another exporter it asks that exporter
+ * devices wrote before.  For a dma-buf of another exporter the call asks that exporter
  * (DMA_BUF_IOCTL_SYNC).
  *
  * Returns 0; -EOPNOTSUPP for DONARD_SYNC_DURABLE on volatile memory; -EIO when the device
- * was reset since the last call, so that what was written may be lost; -ENODEV.
+ * was reset since the last call, so that bytes written since then may be lost; -ENODEV.
  */
 int donard_memory_sync(struct donard_memory *memory, unsigned int flags);
 
 /**
  * donard_memory_export() - export a memory as a dma-buf
  * @memory: of a region
- * @offset_bytes: a multiple of info.align_bytes
- * @length_bytes: likewise; 0: up to the end
+ * @offset_bytes: in the memory; its sum with info.file_offset_bytes is a multiple of
+ *	info.align_bytes
+ * @length_bytes: a multiple of info.align_bytes; 0: up to the end
  * @flags: O_RDWR or O_RDONLY: what importers may do
- * @fd: set to the dma-buf's descriptor, which is the caller's and has FD_CLOEXEC
+ * @fd: set to the dma-buf's descriptor, which the caller owns and which has FD_CLOEXEC
  *
  * Returns 0; -EINVAL, -ENXIO; -EOPNOTSUPP for DRAM, and for a memory that came as a
- * dma-buf: pass that dma-buf on; -EMFILE, -ENODEV.
+ * dma-buf (pass that dma-buf on instead); -EMFILE, -ENODEV.
  */
 int donard_memory_export(struct donard_memory *memory, uint64_t offset_bytes,
 			 uint64_t length_bytes, int flags, int *fd);
@@ -393,8 +395,8 @@ int donard_memory_export(struct donard_memory *memory, uint64_t offset_bytes,
  * @client_bdf: of the function that would start the DMA
  * @route: filled in, as by donard_route_probe()
  *
- * Returns as donard_route_probe(); -EOPNOTSUPP for DRAM, which each device reaches, and
- * for a dma-buf of another exporter, which does not tell where it lies.
+ * Returns as donard_route_probe(); -EOPNOTSUPP for DRAM, which every device reaches, and
+ * for a dma-buf of another exporter, which does not say where the memory lies.
  */
 int donard_memory_route(struct donard_memory *memory, const char *client_bdf,
 			struct donard_route *route);
