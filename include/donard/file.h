@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Drives, partitions and files that fill device memory, or are written from it.  They are
- * opened and looked at once, and used by many requests (queue.h).
+ * Drives, partitions and files whose bytes are read into device memory or written from it.
+ * A program opens one once, and then makes many requests for it (queue.h).
  *
  * Conventions and errno values are those of donard.h.  A file belongs to the context
- * that it was opened with, and to one thread at a time.  Several threads open one
- * each.  A drive can be open for writing only once: one thread opens it, and the others
- * adopt info.fd.
+ * that it was opened with, and to one thread at a time.  If several threads use the same
+ * path, each opens its own file.  A drive can be open for writing only once: one thread
+ * opens it, and the others adopt info.fd.
  */
 #ifndef DONARD_FILE_H
 #define DONARD_FILE_H
@@ -19,28 +19,30 @@ extern "C" {
 
 struct donard_file;
 
-#define DONARD_FILE_WRITE	(1U << 0)	/* open for reading and writing; else for reading */
-#define DONARD_FILE_CREATE	(1U << 1)	/* make the regular file if there is none; with WRITE */
+#define DONARD_FILE_WRITE	(1U << 0)	/* open for reading and writing; without it, for reading */
+#define DONARD_FILE_CREATE	(1U << 1)	/* create the regular file if there is none; only with WRITE */
 
 /**
  * donard_file_open() - open a drive, a partition or a regular file
  * @ctx: the context
- * @path: of an NVMe namespace or its partition, of a device that LVM or md makes of those, or
- *	of a file on ext4 or XFS on any of them
+ * @path: of an NVMe namespace or a partition of one, of a device that LVM or md makes of
+ *	those, or of a file on ext4 or XFS on any of them
  * @flags: DONARD_FILE_*
  * @file: set to the file, which donard_file_close() closes
  *
- * A drive that is opened for writing must not be mounted, and cannot be while
- * it is open.  Nothing is written or truncated.
+ * A drive must not be mounted when it is opened for writing, and cannot be mounted while
+ * it is open.  The call writes and truncates nothing.
  *
- * You can open a file whose bytes would go through DRAM in any case: info.bounces says why,
- * and requests for it are refused unless they may bounce.
+ * You can also open a file whose bytes would go through DRAM on every route: info.bounces says
+ * why, and queues refuse requests for it unless they may bounce.
  *
- * Returns 0; -ENOENT when there is nothing to read, -ENODEV when there is nothing to write;
- * -ENOTBLK when something other than NVMe drives on PCIe is below it; -EMEDIUMTYPE for another
- * file system; -EBUSY when it is mounted or in use; -EROFS; -EOPNOTSUPP when it takes no
- * O_DIRECT, or is made of other devices in a way that lets the CPU see the data; -EACCES, also
- * for a device-mapper table that only root may read; -EINVAL, -EMFILE, -ENOMEM.
+ * Returns 0; -ENOENT when a file to read, or the folder of a file to create, does not exist,
+ * or @path is a link to what does not exist; -ENODEV when a file to write does not exist and
+ * CREATE is not set; -ENOTBLK when it does not lie on NVMe drives on PCIe; -EMEDIUMTYPE for
+ * another file system; -EBUSY when it is mounted or in use; -EROFS; -EOPNOTSUPP when it
+ * cannot be opened O_DIRECT, or is made of other devices in a way that the CPU must see the
+ * data; -EACCES, also for a device-mapper table that only root may read; -EINVAL, -EMFILE,
+ * -ENOMEM.
  */
 int donard_file_open(struct donard_context *ctx, const char *path, unsigned int flags,
 		     struct donard_file **file);
@@ -48,13 +50,14 @@ int donard_file_open(struct donard_context *ctx, const char *path, unsigned int 
 /**
  * donard_file_adopt() - use a file that the program has open
  * @ctx: the context
- * @fd: opened with O_DIRECT, and O_RDONLY or O_RDWR; the call duplicates it
+ * @fd: opened with O_DIRECT, O_RDONLY or O_RDWR, and without O_APPEND; it stays the caller's,
+ *	which may close it after the call
  * @file: set to the file, which donard_file_close() closes
  *
  * The file is open for writing if @fd is.
  *
- * Returns as donard_file_open(); -EINVAL for a descriptor without O_DIRECT, or one that is
- * open only for writing, since the proof of a route reads.
+ * Returns as donard_file_open(); -EINVAL for a descriptor without O_DIRECT, with O_APPEND,
+ * or open only for writing, since the proof of a route reads.
  */
 int donard_file_adopt(struct donard_context *ctx, int fd, struct donard_file **file);
 
@@ -62,7 +65,7 @@ int donard_file_adopt(struct donard_context *ctx, int fd, struct donard_file **f
  * donard_file_close() - let go of a file
  * @file: may be NULL
  *
- * Requests in flight keep what they need of it until they have ended.
+ * Requests in flight keep what they need of the file until they have ended.
  */
 void donard_file_close(struct donard_file *file);
 
@@ -71,7 +74,7 @@ enum donard_file_kind {
 	DONARD_FILE_KIND_DRIVE,	/* a whole namespace */
 	DONARD_FILE_KIND_PARTITION,
 	DONARD_FILE_KIND_REGULAR,	/* on a file system */
-	DONARD_FILE_KIND_STACK,	/* made of other devices, by device-mapper (LVM) or md */
+	DONARD_FILE_KIND_STACK,	/* device-mapper (LVM) or md makes it of other devices */
 };
 
 /**
@@ -85,23 +88,23 @@ const char *donard_file_kind_text(enum donard_file_kind kind);
 /**
  * struct donard_file_info - what a file is
  * @size: in: sizeof(struct donard_file_info)
- * @kind: drive, partition or regular file
- * @fd: its descriptor, which stays the file's
- * @path: as it was opened
+ * @kind: drive, partition, regular file, or a device made of others
+ * @fd: its descriptor, which the file owns
+ * @path: the path that it was opened by
  * @disk: the disk that it is on, "nvme0n1" or "md0"
  * @size_bytes: its size when it was opened
  * @align_bytes: offsets and lengths must be multiples of this
- * @memory_align_bytes: places in memory must be multiples of this
- * @request_bytes: the longest request that is one command; longer ones are split
+ * @memory_align_bytes: addresses in memory must be multiples of this
+ * @request_bytes: the longest request that becomes one command, 0 if not known; longer ones are split
  * @client_count: how many controllers serve it or its legs, each counted once; see donard_file_client()
  * @bounces: why its bytes go through DRAM, or ""
  * @writable: it was opened for writing
  * @stack: how @disk is made of others: "linear", "striped", "raid0", "raid1", "raid10",
  *	or ""
  * @leg_count: how many drives and partitions it is made of; see donard_file_leg()
- * @not_flushed: why a flush (donard_queue_flush()) that succeeds makes nothing durable, or "", as it was when the
- *	file was opened.  The file system may be mounted with nobarrier, or a block device below it may have been
- *	told that its write cache is write-through, which the drive denies
+ * @not_flushed: why a flush (donard_queue_flush()) may make nothing durable although it succeeds, or "", as of when the
+ *	file was opened.  The file system may be mounted with nobarrier, or somebody may have set the write cache of a
+ *	block device below it to write-through although the drive says that it has a volatile one
  *
  * Strings live as long as the file.
  */
@@ -136,11 +139,11 @@ int donard_file_info(const struct donard_file *file, struct donard_file_info *in
 /**
  * donard_file_client() - a controller that serves a file
  * @file: the file
- * @index: less than info.client_count; more than one with native multipath, LVM or md
+ * @index: less than info.client_count, which may exceed 1 with native multipath, LVM or md
  *
- * Ask donard_memory_route() for the route from this controller to a memory.
+ * donard_memory_route() tells the route from this controller to a memory.
  *
- * Returns "0000:01:00.0", or NULL; it lives as long as the file.
+ * Returns its PCI address, "0000:01:00.0", or NULL past the last; it lives as long as the file.
  */
 const char *donard_file_client(const struct donard_file *file, size_t index);
 
@@ -149,7 +152,7 @@ const char *donard_file_client(const struct donard_file *file, size_t index);
  * @file: the file
  * @index: less than info.leg_count
  *
- * Returns "nvme0n1p2", or NULL; it lives as long as the file.
+ * Returns its name, "nvme0n1p2", or NULL past the last; it lives as long as the file.
  */
 const char *donard_file_leg(const struct donard_file *file, size_t index);
 
