@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * A write cache: clients write over RDMA into a server's NVRAM, and the server tells them
- * that their bytes are durable before any drive is touched.  It then has an NVMe drive
- * pull the bytes out of the NVRAM by itself.
+ * that their bytes are durable before it touches a drive.  Later the server has an NVMe drive
+ * read the bytes out of the NVRAM by DMA.
  *
  * Conventions and errno values are those of donard.h.
  */
@@ -19,29 +19,29 @@ extern "C" {
 
 /* ---- server ------------------------------------------------------------ */
 
-#define DONARD_CACHE_FORMAT		(1U << 0)	/* make a new log if there is none, or an empty one */
-#define DONARD_CACHE_VOLATILE_OK	(1U << 1)	/* allow NVRAM that a power cut empties; clients are told */
-#define DONARD_CACHE_NO_CLEANER		(1U << 2)	/* leave the log as it is while nobody writes */
-#define DONARD_CACHE_READ_BACK		(1U << 3)	/* have clients of every device read back what they wrote */
-#define DONARD_CACHE_PASSTHROUGH	(1U << 4)	/* as DONARD_QUEUE_PASSTHROUGH, for the drive */
-#define DONARD_CACHE_GIVE_UP_DAMAGED	(1U << 5)	/* lose acknowledged records whose bytes are damaged, and no others */
+#define DONARD_CACHE_FORMAT		(1U << 0)	/* make a new log if the NVRAM holds none, or one without records */
+#define DONARD_CACHE_VOLATILE_OK	(1U << 1)	/* allow volatile NVRAM, and tell clients so */
+#define DONARD_CACHE_NO_CLEANER		(1U << 2)	/* while nobody writes, leave the records in the log */
+#define DONARD_CACHE_READ_BACK		(1U << 3)	/* make clients of every device read back what they wrote */
+#define DONARD_CACHE_PASSTHROUGH	(1U << 4)	/* send NVMe commands to the drive, as DONARD_QUEUE_PASSTHROUGH does */
+#define DONARD_CACHE_GIVE_UP_DAMAGED	(1U << 5)	/* drop acknowledged records whose bytes are damaged, and no others */
 
 enum donard_cache_event_type {
-	DONARD_CACHE_FORMATTED,		/* a new log lies in the NVRAM */
-	DONARD_CACHE_RECOVERED,		/* a log was there; number: its records */
+	DONARD_CACHE_FORMATTED,		/* the server made a new log in the NVRAM */
+	DONARD_CACHE_RECOVERED,		/* the NVRAM held a log; number: its records */
 	DONARD_CACHE_LISTENING,
 	DONARD_CACHE_CLIENT_CAME,
 	DONARD_CACHE_CLIENT_LEFT,	/* after it said good-bye */
 	DONARD_CACHE_CLIENT_LOST,	/* without good-bye, or cut off by the server: text says why */
 	DONARD_CACHE_CLIENT_REFUSED,
-	DONARD_CACHE_DRIVE_FAILED,	/* the records are kept, and tried again */
-	DONARD_CACHE_DRIVE_WORKS,	/* again */
-	DONARD_CACHE_DRAINING,		/* told to end; number: records that go to the drive first */
+	DONARD_CACHE_DRIVE_FAILED,	/* the server keeps the records, and tries again */
+	DONARD_CACHE_DRIVE_WORKS,	/* again, after DRIVE_FAILED */
+	DONARD_CACHE_DRAINING,		/* told to end; number: records that first go to the drive */
 };
 
 /**
  * donard_cache_event_text() - the word for an event
- * @type: any value
+ * @type: of struct donard_cache_event
  *
  * Returns "formatted", "recovered", "listening", "came", "left", "lost", "refused",
  * "drive-failed", "drive-works", "draining", or "unknown".
@@ -53,12 +53,12 @@ const char *donard_cache_event_text(enum donard_cache_event_type type);
  * @size: of this record, as the library filled it
  * @type: what happened
  * @port: for LISTENING, the port that the server listens at; else 0
- * @peer: "192.0.2.1:4711", or when listening the server's own address; else ""
+ * @peer: the client's address, "192.0.2.1:4711"; for LISTENING, the server's own; else ""
  * @text: why a client was lost or refused, or what is wrong with the drive; or ""
  * @number: how many records, for RECOVERED and DRAINING
  * @identity: of the log
  *
- * Strings live until the function that got the event returns.
+ * Strings live until event_fn returns.
  */
 struct donard_cache_event {
 	size_t size;
@@ -79,18 +79,19 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * @nvram: the region that holds the log, "p2pmem2"; required
  * @backing: the drive, partition or file behind it, "/dev/nvme1n1"; required
  * @listen: address to listen at; NULL: loopback only
- * @status_path: of the socket that donard_cache_status() asks; NULL:
+ * @status_path: path of the socket that donard_cache_status() connects to; NULL:
  *	/run/donard/cache-NVRAM
  * @discard: with FORMAT: the identity of a log whose records may be lost
  * @flags: DONARD_CACHE_*
- * @clients: with FORMAT: how many at once, each with a part of the NVRAM; default 8
- * @high_percent: records go to the drive when the log is fuller than this; default 60
- * @low_percent: they go until the log is this full; default 30
- * @idle_ms: records go to the drive when nobody has written for so long; default 500
+ * @clients: with FORMAT: how many clients can connect at once; each gets a part of the
+ *	NVRAM; default 8
+ * @high_percent: when the log is fuller than this, records go to the drive; default 60
+ * @low_percent: they go until the log is only this full; default half of @high_percent
+ * @idle_ms: when nobody has written for this long, records go to the drive; default 500
  * @timeout_ms: how long a client may be silent; default DONARD_RDMA_TIMEOUT_MS
  * @port: 0 lets the kernel choose; DONARD_CACHE_PORT is what clients expect
- * @event_fn: told of each event; may be NULL
- * @stop_fn: asked whether to end; all records then go to the drive first; may be NULL
+ * @event_fn: called with each event; may be NULL
+ * @stop_fn: asked whether to end; before the server ends, all records go to the drive; may be NULL
  * @user: handed to both
  */
 struct donard_cache_serve_options {
@@ -118,21 +119,21 @@ struct donard_cache_serve_options {
  * @ctx: the context
  * @options: how
  *
- * The server first recovers the log in the NVRAM: acknowledged writes that are not on the
- * drive yet go there.  The drive keeps what it holds.  The cache is in front of it, and as
- * long as records are in the log, the drive alone is not up to date.  The log remembers its
- * drive, and the server serves it with no other.
+ * The server first recovers the log in the NVRAM, so that acknowledged writes that are not on
+ * the drive yet get there.  What the drive held before stays: the cache lies in front of it.  As
+ * long as the log has records, the drive alone is not up to date.  The log remembers its drive,
+ * and the server serves it with no other.
  *
- * The server acknowledges a write when the bytes and their record are in the NVRAM and the
- * device's own barrier has passed.  If the drive fails, the records stay, and the server
- * tries again, with growing pauses.
+ * The server acknowledges a write when its bytes and its record are in the NVRAM and the NVRAM
+ * device's own barrier has passed.  If the drive fails, the records stay in the log, and the
+ * server tries again, with growing pauses.
  *
- * Returns 0 when stop_fn asked for it and all is on the drive; -ENODEV when the
- * NVRAM or the drive went away (acknowledged writes are in the log), or the drive is not
- * the log's; -ENODATA when there is no log, -EILSEQ for a damaged one,
+ * Returns 0 when stop_fn asked for the end and all records are on the drive; -ENODEV when the
+ * NVRAM or the drive went away (acknowledged writes are in the log), or when the log belongs to
+ * another drive; -ENODATA when there is no log, -EILSEQ for a damaged one,
  * -EPROTONOSUPPORT for one of another version; -EBUSY when FORMAT would destroy data, and when
  * NVRAM, drive or port are in use; -EHOSTUNREACH, -EOPNOTSUPP when the drive cannot reach the NVRAM
- * straight; -EOPNOTSUPP also for volatile NVRAM, or an address that no RDMA device serves; -ENOSPC
+ * directly; -EOPNOTSUPP also for volatile NVRAM, or an address that no RDMA device serves; -ENOSPC
  * for too little NVRAM; -EIO, -ENOMEM; -EINVAL, -E2BIG for wrong options.
  */
 int donard_cache_serve(struct donard_context *ctx,
@@ -142,39 +143,41 @@ int donard_cache_serve(struct donard_context *ctx,
 
 /**
  * struct donard_cache_latency - from a request's arrival to its acknowledgement
- * @count: how many were timed
- * @p50_ns, @p90_ns, @p99_ns, @p999_ns: so many percent took no longer, to about 6 %
- * @max_ns: the longest
+ * @count: how many requests were timed
+ * @p50_ns, @p90_ns, @p99_ns, @p999_ns: 50, 90, 99 and 99.9 % of them took no longer than this,
+ *	which is exact to about 6 %
+ * @max_ns: the longest time
  */
 struct donard_cache_latency {
 	uint64_t count, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
 };
 
 /**
- * struct donard_cache_status - what a server has done, and what it holds
+ * struct donard_cache_status - what a server has done, and what its log holds
  * @size: in: sizeof(struct donard_cache_status)
  * @nvram: "p2pmem2"
  * @drive: "nvme1n1"
  * @identity: of the log
- * @epoch: how often the log was opened
- * @persistent: 1 when a power cut loses nothing, else 0
+ * @epoch: how often a server has opened the log
+ * @persistent: 1 when a power cut loses no acknowledged write, else 0
  * @draining: 1 when the server was told to end, else 0
- * @clients, @clients_ever: how many there are now, and since the server began
+ * @clients, @clients_ever: how many there are now, and how many came since the server began
  * @recovered: records that were in the log when the server began
- * @records, @records_most: in the log, and how many there is room for
- * @window_bytes, @window_bytes_most: of clients' data in the log, and the room for them
- * @fill_percent: of whichever is fuller: the records, or a client's window
+ * @records, @records_most: how many records the log has, and how many it has room for
+ * @window_bytes, @window_bytes_most: how many bytes of clients' data the log has, and how many
+ *	it has room for
+ * @fill_percent: how full the records or the fullest client's window are, whichever is more
  * @oldest_ms: how long the oldest record has been in the log; 0 if the log is empty
  * @writes, @reads, @trims, @flushes: requests that were answered
  * @written_bytes, @read_bytes: bytes of these requests
  * @groups: groups of requests that were acknowledged together
- * @barriers: of the NVRAM
+ * @barriers: barriers of the NVRAM
  * @destaged_bytes, @coalesced_bytes: bytes that went to the drive, and bytes that did not
- *	need to, since newer ones came
+ *	need to because newer bytes replaced them
  * @drive_writes, @drive_flushes, @drive_reads: requests to the drive
  * @ignored_trims: trims that the drive cannot do, or that failed
  * @drive_errors: failed requests to the drive; each was tried again
- * @mismatches: writes whose bytes were not what their checksum says
+ * @mismatches: writes whose bytes did not match their checksum
  * @write_latency: of writes
  */
 struct donard_cache_status {
@@ -197,9 +200,9 @@ struct donard_cache_status {
 };
 
 /**
- * donard_cache_status() - ask a server of this machine
+ * donard_cache_status() - ask a server on this machine for its status
  * @ctx: the context
- * @nvram: of the server, "p2pmem2"; or the path of its socket
+ * @nvram: the server's region, "p2pmem2"; or the path of its socket
  * @status: filled in
  *
  * Returns 0; -ENODEV when no server serves it; -EACCES; -EPROTO when the server is of

@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client of a write cache (donard/cache.h has the server): writes are durable in the
- * server's NVRAM when they complete, and reads see the newest of them.
+ * A client of a write cache (donard/cache.h has the server): a write is durable in the
+ * server's NVRAM when it completes, and reads return the newest bytes.
  *
  *	donard_queue_open(ctx, NULL, &queue);
  *	donard_cache_connect(queue, &options, &cache);
  *	donard_cache_write(cache, 0, memory, 0, 1 << 20, me);
  *	donard_queue_wait(queue, 1, -1, &completion, 1);
  *
- * Conventions and errno values are those of donard.h.  Completions come out of the queue,
- * beside those of files: donard_queue_poll(), donard_queue_wait(), donard_queue_descriptor()
- * and donard_queue_cancel() serve both.  A cache belongs to the thread of its queue.
+ * Conventions and errno values are those of donard.h.  The queue delivers the completions
+ * together with those of files: donard_queue_poll(), donard_queue_wait(),
+ * donard_queue_descriptor() and donard_queue_cancel() serve both.  A cache belongs to the
+ * thread of its queue.
  *
- * No thread works behind it.  The queue's poll and wait do what the connection needs, and the
- * queue's descriptor asks for them in time.  If a program calls neither for longer than the
- * server's limit (info.silence_ms), the server gives it up: its requests then complete with
- * -ECONNRESET.
+ * The library starts no thread for it.  The queue's poll and wait do what the connection needs,
+ * and the queue's descriptor becomes readable in time for that.  If a program calls neither for
+ * longer than the server's limit (info.silence_ms), the server drops the client, whose requests
+ * then complete with -ECONNRESET.
  *
- * Requests have no order.  The caller keeps apart requests in flight that touch the same
- * blocks or the same memory.  A request that is sent after another's completion was taken
- * comes after that one.
+ * Requests have no order.  The caller must not have requests in flight together that touch the
+ * same blocks or the same memory.  A request that is made after the completion of another was
+ * taken takes effect after that one.
  *
- * A completion of a write says that the bytes, and all that was acknowledged before, survive a
- * power cut of the server.  If its flags have DONARD_COMPLETION_VOLATILE, they do so only after
- * a flush.  When a write completes with a failure, or was in flight when the connection ended,
- * each of its blocks is either old or new; if it fits into one request of the protocol
- * (info.request_bytes_max), all of its blocks are old, or all are new.
+ * The completion of a write says that its bytes, and all writes that were acknowledged before,
+ * survive a power cut of the server.  If its flags have DONARD_COMPLETION_VOLATILE, they survive
+ * one only after a flush.  When a write completes with a failure, or was in flight when the
+ * connection ended, each of its blocks is either old or new; if the write fits into one request
+ * of the protocol (info.request_bytes_max), its blocks are all old or all new.
  *
- * When the connection is lost, each request completes with -ECONNRESET, and each call after that
+ * When the connection is lost, each request completes with -ECONNRESET, and each later call
  * fails with it.  Close the cache, and connect again.
  */
 #ifndef DONARD_CACHECLIENT_H
@@ -49,7 +50,7 @@ struct donard_cache;
  * @address: of the server; required
  * @port: default DONARD_CACHE_PORT
  * @reserved: zero
- * @depth: how many requests are held at most, up to 1024; default 64
+ * @depth: how many requests the connection holds at most, up to 1024; default 64
  * @timeout_ms: how long the server may be silent; default DONARD_RDMA_TIMEOUT_MS
  * @flags: zero
  */
@@ -65,8 +66,8 @@ struct donard_cache_options {
 
 /**
  * donard_cache_connect() - connect to a server
- * @queue: the queue that completions come out of; several caches may share one
- * @options: where
+ * @queue: the queue that delivers the completions; several caches may share one
+ * @options: where to connect, and how
  * @cache: set to the connection, which donard_cache_close() ends
  *
  * The call waits for the server's answer.
@@ -83,28 +84,28 @@ int donard_cache_connect(struct donard_queue *queue, const struct donard_cache_o
  * donard_cache_close() - end a connection
  * @cache: may be NULL; the thread of its queue closes it, before or after the queue
  *
- * Completions that were not taken are lost, and requests in flight end as if the connection was
- * lost; no device writes into their memory after that.  Acknowledged writes stay.
+ * Completions that were not taken are lost.  Requests in flight end as if the connection had been
+ * lost; no device writes into their memory after that.  Acknowledged writes are kept.
  */
 void donard_cache_close(struct donard_cache *cache);
 
 /**
- * struct donard_cache_info - what the server offers, and what was done
+ * struct donard_cache_info - what the server offers, and what this client has done
  * @size: in: sizeof(struct donard_cache_info)
  * @identity: of the log in the server's NVRAM
- * @drive_bytes: how long the drive is
- * @window_bytes: how much may be on its way to the drive at once
- * @request_bytes_max: the longest request of the protocol; longer requests are cut
+ * @drive_bytes: the size of the drive
+ * @window_bytes: how many bytes may be on their way to the drive at once
+ * @request_bytes_max: the longest request of the protocol; longer requests are split
  * @block_bytes: offsets and lengths are multiples of this
  * @depth: how many requests of the protocol are in flight at most
  * @silence_ms: how long the server waits for a sign of life
- * @in_flight: requests that have no completion yet, or one that was not taken
- * @requests: how many requests were taken so far
- * @messages: how many requests of the protocol they were cut into so far
+ * @in_flight: requests whose completion has not been taken
+ * @requests: how many requests the program has made so far
+ * @messages: how many requests of the protocol these became so far
  * @waited: requests that had to wait because the server's log was full
  * @durable: writes survive a power cut of the server when they complete
- * @reads_back: each write is read back, so that no device holds it
- * @connected: the connection lasts
+ * @reads_back: the client reads back each write, so that the server's RDMA device holds none of it back
+ * @connected: the connection still exists
  * @reserved: zero
  * @drive: "nvme1n1", for people
  * @nvram: "p2pmem2", for people
@@ -131,7 +132,7 @@ struct donard_cache_info {
 };
 
 /**
- * donard_cache_info() - say what the server offers, and what was done
+ * donard_cache_info() - say what the server offers, and what this client has done
  * @cache: the connection
  * @info: filled in
  *
@@ -143,19 +144,20 @@ int donard_cache_info(const struct donard_cache *cache, struct donard_cache_info
  * donard_cache_write() - write to the drive behind the cache
  * @cache: the connection
  * @drive_offset: a multiple of info.block_bytes
- * @memory: of the same context; the CPU must reach it, since it takes a checksum of the bytes
- * @memory_offset: in it; any
- * @length_bytes: a multiple of info.block_bytes; cut if longer than info.request_bytes_max
+ * @memory: of the same context; the CPU must reach it, to compute a checksum of the bytes
+ * @memory_offset: in the memory; any
+ * @length_bytes: a multiple of info.block_bytes; split if longer than info.request_bytes_max
  * @user: comes back with the completion
  *
- * The write begins at once.  While the server's log is full it waits, and does not fail.
- * The bytes must stay as they are until it completes.
+ * The write begins at once.  While the server's log is full, the write waits and does not fail.
+ * The bytes must not change until it completes.
  *
- * The first use of a memory registers it with the device.  The connection then holds it until
- * donard_cache_forget() or its own end, or until 64 others were used and nothing is in flight
- * in this one.  When the memory's region goes away the connection lets go of it by itself.
+ * The first use of a memory registers it with the device.  The connection then holds the memory
+ * until donard_cache_forget(), until the connection ends, or until the program uses 64 other
+ * memories and no request uses this one.  When the memory's region goes away, the connection
+ * lets go of the memory by itself.
  *
- * Returns 0; -EAGAIN when options.depth requests are held: take completions; -EINVAL for the
+ * Returns 0; -EAGAIN when the connection holds options.depth requests: take completions; -EINVAL for the
  * alignment; -ENXIO past the end of the drive or the memory; -EOPNOTSUPP for memory that the
  * device cannot register, or that the CPU cannot reach; -ENODEV when its region is going
  * away; -ECONNRESET, -EPERM, -ENOMEM.
@@ -165,16 +167,16 @@ int donard_cache_write(struct donard_cache *cache, uint64_t drive_offset,
 		       void *user);
 
 /**
- * donard_cache_read() - read the newest bytes, wherever they are
+ * donard_cache_read() - read the newest bytes, from the NVRAM or the drive
  * @cache: the connection
  * @drive_offset: a multiple of info.block_bytes
  * @memory: of the same context
- * @memory_offset: in it; any
- * @length_bytes: a multiple of info.block_bytes; cut if longer than info.request_bytes_max
+ * @memory_offset: in the memory; any
+ * @length_bytes: a multiple of info.block_bytes; split if longer than info.request_bytes_max
  * @user: comes back with the completion
  *
  * The server itself writes the bytes into the memory.  For that it has the right to write into
- * all of this memory until the memory is forgotten or the connection ends.
+ * all of this memory until donard_cache_forget() or the end of the connection.
  *
  * Returns as donard_cache_write(); -EROFS for memory that may not be written.
  */
@@ -189,24 +191,25 @@ int donard_cache_read(struct donard_cache *cache, uint64_t drive_offset,
  * @length_bytes: a multiple of info.block_bytes, and not 0
  * @user: comes back with the completion
  *
- * What the blocks read as afterwards is not defined.  A drive that cannot trim ignores it.
+ * What a read of the blocks returns afterwards is not defined.  A drive that cannot trim ignores the call.
  *
  * Returns 0; -EAGAIN, -EINVAL, -ENXIO, -ECONNRESET, -EPERM.
  */
 int donard_cache_trim(struct donard_cache *cache, uint64_t drive_offset, uint64_t length_bytes,
 		      void *user);
 
-#define DONARD_CACHE_TO_DRIVE	(1U << 0)	/* in the drive, not only in the NVRAM */
+#define DONARD_CACHE_TO_DRIVE	(1U << 0)	/* make it durable on the drive, not only in the NVRAM */
 
 /**
- * donard_cache_flush() - make durable what was written
+ * donard_cache_flush() - make durable what requests have written
  * @cache: the connection
- * @flags: DONARD_CACHE_TO_DRIVE
+ * @flags: DONARD_CACHE_TO_DRIVE, or 0
  * @user: comes back with the completion
  *
- * The flush covers every write and trim whose completion was taken before this call.  In
- * durable NVRAM these are durable already, and the flush costs one message.  With
- * DONARD_CACHE_TO_DRIVE, or without such NVRAM, it completes when they are durable in the drive.
+ * The flush covers every write and trim whose completion was taken before this call.  If the
+ * NVRAM is durable, so are they already, and the flush costs one message.  With
+ * DONARD_CACHE_TO_DRIVE, or if the NVRAM is volatile, the flush completes when they are durable
+ * on the drive.
  *
  * Returns 0; -EAGAIN, -EINVAL, -ECONNRESET, -EPERM.
  */
@@ -221,7 +224,7 @@ int donard_cache_flush(struct donard_cache *cache, uint32_t flags, void *user);
  * @memory: of the same context
  * @directions: DONARD_CACHE_FOR_WRITES, DONARD_CACHE_FOR_READS, or both
  *
- * Otherwise the first request with that memory does it.
+ * Without this call, the first request that uses the memory registers it.
  *
  * Returns 0; -EINVAL, -EOPNOTSUPP, -EROFS, -ENODEV, -EAGAIN, -ECONNRESET, -EPERM, -ENOMEM.
  */
