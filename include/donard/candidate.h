@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What could be a region: memory behind the BARs of this machine, and how to recognise it
- * after a reboot.  The conventions are those of donard.h.
+ * What could be a region: memory behind the BARs of this machine, and names by which to
+ * recognise it after a reboot.  The conventions are those of donard.h.
  */
 #ifndef DONARD_CANDIDATE_H
 #define DONARD_CANDIDATE_H
@@ -16,22 +16,23 @@ extern "C" {
  * struct donard_candidate_info - memory that could be a region
  * @size: of this record, as the library filled it
  * @bdf: "0000:03:00.0"
- * @kind: a Controller Memory Buffer, a Persistent Memory Region, or any other memory BAR
+ * @kind: a Controller Memory Buffer, a Persistent Memory Region, a GPU's memory, or any
+ *	other memory BAR
  * @bar: which BAR it lies in
- * @size_bytes: 0 when only the device could tell, and did not, as for a Controller Memory Buffer
+ * @size_bytes: 0 if only the device could tell, and did not, as with a Controller Memory Buffer
  *	that nobody has enabled; @bar and @offset_bytes are then not known either
- * @offset_bytes: where it begins within its BAR
- * @driver: of the function, or ""
- * @serial: that of the NVMe controller, else the PCI Device Serial Number
- *	("00-11-22-33-44-55-66-77"); "" when there is none, or only root could see it
- * @path: from the root of the PCI tree, "pci-0000:00:03.0/00.0/01.0": the same as
- *	long as the device is in its slot, whatever the buses are numbered
- * @slot: the slot's name, as the firmware or the hotplug driver has it, or ""
- * @by_id: name of the memory by @serial, "nvme-MODEL_SERIAL-cmb" or
+ * @offset_bytes: where the memory begins within its BAR
+ * @driver: the function's driver, or ""
+ * @serial: the serial number of the NVMe controller, else the PCI Device Serial Number
+ *	("00-11-22-33-44-55-66-77"); "" if there is none, or if only root could see it
+ * @path: from the root of the PCI tree, "pci-0000:00:03.0/00.0/01.0"; it stays the same as
+ *	long as the device is in its slot, even if the buses get other numbers
+ * @slot: the slot's name, as the firmware or the hotplug driver gives it, or ""
+ * @by_id: a name for the memory made from @serial, "nvme-MODEL_SERIAL-cmb" or
  *	"pci-00-11-22-33-44-55-66-77-bar2", or ""
- * @by_path: name of the memory by @path, "pci-0000:00:03.0/00.0/01.0-bar2" with each
- *	slash as a dash
- * @obstacle: why it cannot be offered as things are, with a remedy, or ""
+ * @by_path: a name for the memory made from @path, "pci-0000:00:03.0/00.0/01.0-bar2", but with
+ *	a dash for each slash
+ * @obstacle: why it cannot be offered now, with a remedy, or ""
  */
 struct donard_candidate_info {
 	size_t size;
@@ -56,10 +57,10 @@ struct donard_candidate_list;
  * @ctx: the context
  * @list: set to the list, which donard_candidate_list_free() frees
  *
- * The call looks at memory BARs of 2 MiB or more of functions that are no bridges, and at
- * what NVMe controllers say about themselves.  It needs no module; but to tell a Persistent
- * Memory Region from another BAR takes registers, which the module reads for root.  Only
- * root sees PCI serial numbers.
+ * The call looks at memory BARs of 2 MiB or more on functions other than bridges, and at what
+ * NVMe controllers say about themselves.  It needs no module, but only registers, which the
+ * module reads for root, tell a Persistent Memory Region from another BAR.  Only root sees PCI
+ * serial numbers.
  *
  * Returns how many there are, which may be 0; -ENOMEM.
  */
@@ -90,10 +91,10 @@ const struct donard_candidate_info *donard_candidate_get(const struct donard_can
 void donard_candidate_list_free(struct donard_candidate_list *list);
 
 /**
- * donard_region_set_pinned_importers() - whether dma-bufs go to drivers that cannot let go
+ * donard_region_set_pinned_importers() - allow drivers that cannot let go to import dma-bufs
  * @ctx: the context
  * @name: of the region
- * @allowed: for importers that attach from now on
+ * @allowed: whether such drivers may attach from now on; those that have attached stay
  *
  * The removal of a region waits for such importers.
  *

@@ -3,8 +3,8 @@
  * What regions and drives have done so far, as the kernel counts it.  The conventions
  * are those of donard.h.
  *
- * Counts start at 0 and only grow as long as the region or the drive is there, so the
- * difference of two counts is what happened in between.
+ * Counts start at 0 and only grow while the region or the drive exists, so the difference
+ * between two readings is what happened in between.
  */
 #ifndef DONARD_COUNTS_H
 #define DONARD_COUNTS_H
@@ -20,17 +20,17 @@ extern "C" {
  * @size: in: sizeof(struct donard_region_counts)
  * @maps: mappings made
  * @faults: page faults of mappings
- * @pins: buffers of io_uring that were registered without a mapping, and mappings of
- *	dma-bufs by devices.  It leaves out what the kernel pins of a mapping, for O_DIRECT
- *	for instance, since nobody tells the module
- * @routes: routes of functions that were judged
- * @read_bytes: what the CPU read out of the region, by read() and by copies between regions
- * @written_bytes: likewise, into the region
- * @taken_bytes: memory that was taken, whether or not it has come back
- * @peak_bytes: the most that was owned at a time; differences of it mean nothing.  Memory of a
- *	closed file is owned until nobody has it pinned
+ * @pins: io_uring buffers that were registered without a mapping, and mappings of dma-bufs
+ *	by devices.  It does not count what the kernel pins of a mapping, for O_DIRECT for
+ *	instance, because the kernel does not tell the module of it
+ * @routes: how often the module judged the route of a function
+ * @read_bytes: what the CPU read from the region, by read() and by copies between regions
+ * @written_bytes: what the CPU wrote into the region, by write() and by copies between regions
+ * @taken_bytes: memory that open files have taken, given back or not
+ * @peak_bytes: the most memory that was owned at one time; a difference between two readings
+ *	means nothing.  The memory of a closed file stays owned until nobody has it pinned
  *
- * What devices move is counted by them: donard_drive_counts().
+ * The region does not count what devices move: see donard_drive_counts().
  */
 struct donard_region_counts {
 	size_t size;
@@ -57,17 +57,18 @@ int donard_region_counts(struct donard_context *ctx, const char *region,
 			 struct donard_region_counts *counts);
 
 /**
- * struct donard_drive_counts - what the block layer counts of a drive
+ * struct donard_drive_counts - what the block layer counts for a drive
  * @size: in: sizeof(struct donard_drive_counts)
- * @reads: commands that ended
- * @writes: likewise
- * @read_bytes: into a region or into DRAM
- * @written_bytes: likewise
- * @in_flight: how many are in flight now; differences of it mean nothing
+ * @reads: read commands that have ended
+ * @writes: write commands that have ended
+ * @read_bytes: bytes read, into a region or into DRAM
+ * @written_bytes: bytes written, from a region or from DRAM
+ * @in_flight: how many commands are in flight now; a difference between two readings means nothing
  *
- * NVMe passthrough counts only where queue/iostats_passthrough is 1 (Linux 6.13 and later).
- * All but @in_flight stay 0 while queue/iostats is 0.  A namespace with several paths (native
- * NVMe multipath) counts nothing itself before Linux 6.4; its counts are the sums of its paths.
+ * NVMe passthrough is counted only if queue/iostats_passthrough is 1 (Linux 6.13 and later).
+ * While queue/iostats is 0, nothing but @in_flight is counted.  Before Linux 6.4 the kernel counts
+ * nothing for a namespace with several paths (native NVMe multipath); the call then adds up the
+ * counts of its paths.
  */
 struct donard_drive_counts {
 	size_t size;

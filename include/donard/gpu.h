@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The GPUs of this machine, and what each still lacks before memory of programs on it can
- * be pinned (donard_memory_from_cuda() of memory.h).  The conventions are those of donard.h.
+ * The GPUs of this machine, and what each still lacks before programs can pin memory on it
+ * (donard_memory_from_cuda() of memory.h).  The conventions are those of donard.h.
  */
 #ifndef DONARD_GPU_H
 #define DONARD_GPU_H
@@ -16,7 +16,7 @@ extern "C" {
  * enum donard_gpu_driver - which driver a GPU has
  * @DONARD_GPU_DRIVER_NONE: none is bound
  * @DONARD_GPU_DRIVER_OPEN: NVIDIA's open kernel module
- * @DONARD_GPU_DRIVER_PROPRIETARY: NVIDIA's proprietary module, which cannot pin for others
+ * @DONARD_GPU_DRIVER_PROPRIETARY: NVIDIA's proprietary module, which cannot pin memory for donard
  * @DONARD_GPU_DRIVER_OTHER: any other: nouveau, amdgpu, i915, vfio-pci
  */
 enum donard_gpu_driver {
@@ -35,21 +35,22 @@ enum donard_gpu_driver {
 const char *donard_gpu_driver_text(enum donard_gpu_driver driver);
 
 /**
- * struct donard_gpu_info - a GPU, without asking CUDA
+ * struct donard_gpu_info - a GPU, as the kernel shows it
  * @size: of this record, as the library filled it
  * @bdf: "0000:03:00.0"
  * @model: as the PCI ids name it, "" when unknown
- * @driver: its name, or ""
- * @driver_version: what its module says, or ""
+ * @driver: the name of its driver, or ""
+ * @driver_version: the version that the driver's module reports, or ""
  * @driver_kind: one of NVIDIA's drivers, or another
  * @bar: Linux's number of the BAR through which peers reach the GPU's memory (NVIDIA calls it BAR1)
- * @bar_bytes: the size of that BAR, 0 without one.  A program cannot pin more, and the driver keeps 36 MiB
- * @bar_largest_bytes: the size that Resizable BAR would give, 0 if the function has no such capability,
+ * @bar_bytes: the size of that BAR, 0 if there is none.  Programs cannot pin more than this, less 36 MiB
+ *	that the driver keeps
+ * @bar_largest_bytes: the size that Resizable BAR could give it, 0 if the function has no such capability,
  *	or the kernel does not say
  * @static_bar1: the driver has struct pages of its own for the whole BAR, which a region uses
  * @region: the region of kind gpu-nvidia for its memory, or ""
- * @obstacle: why nothing can be pinned as things are, with a remedy, or "".  It leaves out what only a
- *	pin shows (that a GPU is partitioned, or virtual)
+ * @obstacle: why nothing can be pinned now, with a remedy, or "".  It does not cover what only an attempt
+ *	to pin reveals (that a GPU is partitioned, or virtual)
  */
 struct donard_gpu_info {
 	size_t size;
@@ -74,7 +75,8 @@ struct donard_gpu_list;
  * @ctx: the context
  * @list: set to the list, which donard_gpu_list_free() frees
  *
- * The list has display controllers of any vendor.  The call needs no module, no driver and no rights.
+ * The list has the display controllers of every vendor.  The call needs no kernel module, no driver
+ * and no privileges.
  *
  * Returns how many there are, which may be 0; -ENOMEM.
  */
@@ -107,11 +109,11 @@ void donard_gpu_list_free(struct donard_gpu_list *list);
  * donard_gpu_memory() - ask CUDA how much memory a GPU has
  * @ctx: the context
  * @bdf: "0000:03:00.0"
- * @number: set to CUDA's number of the GPU, the N of "gpu:N"
- * @bytes: set to how much memory it has
+ * @number: set to CUDA's number of the GPU, the N in "gpu:N"
+ * @bytes: set to how much memory the GPU has
  *
- * The call loads libcuda.so.1 and starts CUDA in this process, which takes a moment; a child of
- * fork() cannot use CUDA afterwards.
+ * The call loads libcuda.so.1 and starts CUDA in this process, which takes a moment; children that
+ * the process forks afterwards cannot use CUDA.
  *
  * Returns 0; -EOPNOTSUPP without libcuda; -ENODEV when CUDA has no such GPU; -EIO.
  */
