@@ -20,8 +20,8 @@ struct donard_measurement;
 /** enum donard_phase - what a copy or an RDMA transfer is doing */
 enum donard_phase {
 	DONARD_PHASE_COPY,	/* moving the data */
-	DONARD_PHASE_FLUSH,	/* making it durable: told once, and cannot be stopped */
-	DONARD_PHASE_VERIFY,	/* reading it again and comparing it */
+	DONARD_PHASE_FLUSH,	/* making the data durable: reported once, and cannot be stopped */
+	DONARD_PHASE_VERIFY,	/* reading the data again and comparing it */
 };
 
 /**
@@ -34,21 +34,21 @@ const char *donard_phase_text(enum donard_phase phase);
 
 /*
  * Called now and then with how much of the phase is done.  Return nonzero to stop the
- * copy; it ends when the requests in flight have ended.
+ * call, which then ends when the requests in flight have ended.
  */
 typedef int (*donard_progress_fn)(void *user, enum donard_phase phase, uint64_t done_bytes,
 				  uint64_t total_bytes);
 
 #define DONARD_COPY_VERIFY		(1U << 0)	/* re-read both sides, compare */
-#define DONARD_COPY_ALLOW_BOUNCE	(1U << 1)	/* through DRAM if there is no route */
-#define DONARD_COPY_ALLOW_UNLISTED	(1U << 2)	/* try a host bridge on no list */
-#define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* never peer-to-peer: a baseline; without ALLOW_BOUNCE */
+#define DONARD_COPY_ALLOW_BOUNCE	(1U << 1)	/* go through DRAM if there is no route */
+#define DONARD_COPY_ALLOW_UNLISTED	(1U << 2)	/* try a host bridge that is on no list */
+#define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* always go through DRAM, as a baseline; excludes ALLOW_BOUNCE */
 #define DONARD_COPY_PASSTHROUGH		(1U << 4)	/* NVMe commands that bypass the block layer */
 
 /*
  * DONARD_COPY_PASSTHROUGH works only for whole namespaces and their partitions,
- * through /dev/ngXnY; anything else gives -EOPNOTSUPP.  I/O schedulers, cgroup
- * limits and the kernel's statistics do not see these requests.
+ * through /dev/ngXnY; for anything else the call fails with -EOPNOTSUPP.  I/O
+ * schedulers, cgroup limits and the kernel's statistics do not see these requests.
  */
 
 enum donard_evidence {
@@ -65,21 +65,21 @@ enum donard_evidence {
 const char *donard_evidence_text(enum donard_evidence evidence);
 
 /**
- * enum donard_bounce_evidence - how it is known what went through DRAM
+ * enum donard_bounce_evidence - how the library knows how much went through DRAM
  * @DONARD_BOUNCE_UNKNOWN: it is not known, for instance after a copy that failed
  * @DONARD_BOUNCE_STATED: the file system says that it reads and writes the file
- *	directly; its page cache could not be watched, for instance by a user who may
- *	read the file but not write it
- * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache, and the cache
- *	held no more of a file's range after the copy than before; a whole drive or a
- *	partition has no other way through it
+ *	directly; the copy could not watch the file's page cache, for instance because the
+ *	user may read the file but not write it
+ * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache, and after the copy
+ *	the cache held no more of a file's range than before; bytes of a whole drive or a
+ *	partition cannot go through it in another way
  * @DONARD_BOUNCE_CERTAIN: donard bounced the bytes itself, or no drive took part
- * @DONARD_BOUNCE_AT_MOST: pages of the range came into the page cache meanwhile,
- *	by another program or by a bounce, and all of them are counted
+ * @DONARD_BOUNCE_AT_MOST: another program or a bounce brought pages of the range into the
+ *	page cache during the copy; the count has all of these pages
  * @DONARD_BOUNCE_CHANGED: the devices that LVM, md or multipath makes the drive of changed
- *	meanwhile; nobody knows which way the bytes went, and all of them are counted
+ *	during the copy; nobody knows which way the bytes went, and the count has all of them
  *
- * One bounce is never counted.  While another program writes to the very pages of
+ * One kind of bounce is never counted.  While another program writes to the very pages of
  * the destination through the page cache, the kernel may write the copy's data through
  * the cache too, and drop the pages: on drives, partitions and ext4.  Do not write to a
  * destination during a copy.
@@ -94,7 +94,7 @@ enum donard_bounce_evidence {
 };
 
 /**
- * donard_bounce_evidence_text() - the word for what is known of a bounce
+ * donard_bounce_evidence_text() - the word for how a bounce is known
  * @evidence: of struct donard_copy_result
  *
  * Returns "stated", "watched", "certain", "at-most", "changed", or "unknown".
@@ -104,13 +104,13 @@ const char *donard_bounce_evidence_text(enum donard_bounce_evidence evidence);
 /**
  * struct donard_copy_options - zero means the default
  * @size: sizeof(struct donard_copy_options)
- * @length_bytes: default: to the end of the source
- * @src_offset_bytes, @dst_offset_bytes: where to start
+ * @length_bytes: default: up to the end of the source
+ * @src_offset_bytes, @dst_offset_bytes: where to start in the source and in the destination
  * @block_bytes: size of one request, default 1 MiB.  A request that is longer than a
  *	command of the drive becomes several commands
- * @queue_depth: requests of @block_bytes in flight, default 16
+ * @queue_depth: how many requests of @block_bytes are in flight, default 16
  * @flags: DONARD_COPY_*
- * @via: the region that a drive-to-drive copy stages its data in; NULL: the best one
+ * @via: the region in which a copy from drive to drive stages its data; NULL: the best one
  * @progress_fn: may be NULL
  * @progress_user: handed to @progress_fn
  * @meter: NULL, or a meter that counts exactly during the @seconds of the result
@@ -137,9 +137,9 @@ struct donard_copy_options {
  * struct donard_leg - a drive or partition that a device of LVM or md is made of
  * @name: "nvme0n1p2"
  * @under: the device that it is a leg of: "md0"
- * @route: the worst of its controllers'
- * @route_evidence: proven: a block of this leg was moved in the direction of the copy
- *	and compared
+ * @route: the worst of the routes of its controllers
+ * @route_evidence: proven if a block of this leg was moved in the direction of the copy
+ *	and compared equal
  */
 struct donard_leg {
 	char name[48];
@@ -153,30 +153,30 @@ struct donard_leg {
  * @size: in: sizeof(struct donard_copy_result)
  * @bytes: how many bytes were copied, from the start of the range and without a gap
  * @bounced_bytes: how many of those went through DRAM.  The last bytes, fewer than a block,
- *	may count although the route is direct.  If a file has to end within a block, the
- *	file system itself completes that block; and the CPU stores the partial last block of
- *	a copy into persistent memory, so that nothing behind it is overwritten
+ *	may count although the route is direct: if a file has to end within a block, the
+ *	file system itself completes that block; and if a copy into persistent memory ends
+ *	within a block, the CPU stores that part, so that nothing after it is overwritten
  * @bounced_evidence: how that is known
- * @kept_bytes: how many bytes of a file that was written lie behind the copy, unchanged.  None when
+ * @kept_bytes: how many bytes of the destination file lie after the copy, unchanged.  It is 0 if
  *	neither length_bytes nor dst_offset_bytes was given: the file then ends where the copy ends
- * @seconds: how long it took to move the bytes and to make them durable, without the checks and the proof
- *	before and the verification after that
- * @route: DONARD_ROUTE_NONE when nothing was copied, as when the source is empty
+ * @seconds: how long it took to move the bytes and to make them durable; the checks and the proof before
+ *	that and the verification after it do not count
+ * @route: DONARD_ROUTE_NONE if nothing was copied, for instance because the source is empty
  * @route_evidence: proven if each leg that has bytes of the copy moved a probe that compared equal; else predicted
  * @leg_count: how many of @legs are filled in
- * @legs: those of the source, then those of the destination, if LVM or md makes them of other devices
+ * @legs: the legs of the source, then those of the destination, where LVM or md makes one of other devices
  * @block_bytes, @queue_depth: the values that were used.  If one command of the drive holds less than was
  *	asked for, blocks are smaller and more of them are in flight; if memory or the copy is too small,
  *	fewer are in flight
- * @verified: every byte was read again and compared
+ * @verified: every byte was read again and compared equal
  * @fixed_buffers: the memory was registered with io_uring
  * @durable: the data survives a power cut: it was flushed, and nothing on its way was told to drop flushes
- * @durable_reason: why it is not durable, or ""
+ * @durable_reason: why the data is not durable, or ""
  * @passthrough: drives were read and written with NVMe commands that donard built
- * @via: the region that the data was staged in, or ""
- * @bridge: the bridge that decides about the route, or ""
- * @aio: the requests went by Linux AIO, because the kernel refuses io_uring to this process: no memory was registered
- * @src_gpu, @dst_gpu: the PCI address of the GPU whose memory the source or the destination was, or ""
+ * @via: the region in which the data was staged, or ""
+ * @bridge: the bridge that decides the route, or ""
+ * @aio: the copy used Linux AIO, because the kernel refuses io_uring to this process: no memory was registered
+ * @src_gpu, @dst_gpu: the PCI address of the GPU whose memory is the source or the destination, or ""
  */
 struct donard_copy_result {
 	size_t size;
@@ -210,16 +210,17 @@ struct donard_copy_result {
  * @options: NULL for the defaults
  * @result: filled in, after a failure too
  *
- * Nothing is written if a check refuses the copy.  "gpu:N" is the GPU that CUDA numbers N, and
+ * The call writes nothing if a check refuses the copy.  "gpu:N" is the GPU that CUDA numbers N, and
  * "gpu:0000:03:00.0" the one at that address.  The call allocates and pins memory of that GPU for this copy
- * (donard_memory_alloc_cuda()), and then frees it.  If a GPU is @src, or the copy is to be verified, its
- * memory is first filled with a pattern that no other copy has; a GPU as @src needs options.length_bytes.
- * VERIFY reads the memory by cuMemcpyDtoH().
+ * (donard_memory_alloc_cuda()), and then frees it.  If a GPU is @src, or the copy is to be verified, the call
+ * first fills that memory with a pattern that no other copy has; a GPU as @src needs options.length_bytes.
+ * VERIFY reads the memory with cuMemcpyDtoH().
  *
  * Returns 0; -EBADMSG when data did not arrive or verification failed;
- * -EHOSTUNREACH without a route; -ECANCELED when stopped; -EINVAL, -E2BIG for
- * malformed arguments; -EOPNOTSUPP for what this machine cannot do; -EACCES,
- * -EBUSY, -ENODEV, -ENOSPC, -ENXIO, -EXDEV for either side; -EIO when a device failed.
+ * -EHOSTUNREACH without a route; -ECANCELED when progress_fn stopped it; -EINVAL, -E2BIG for
+ * malformed arguments; -EOPNOTSUPP for what this machine cannot do; -EACCES, -EBUSY,
+ * -EMEDIUMTYPE, -ENODEV, -ENOENT, -ENOSPC, -ENOTBLK, -ENXIO, -EROFS, -EXDEV for either side;
+ * -EIO when a device failed.
  */
 int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
 		const struct donard_copy_options *options, struct donard_copy_result *result);

@@ -268,7 +268,7 @@ static int move_and_settle(struct dnd_copy *copy)
 	return rc;
 }
 
-/* Of no bytes all are equal. */
+/* A copy of no bytes is verified: there is nothing that could differ. */
 static int copy_nothing(struct dnd_copy *copy)
 {
 	copy->result->verified = dnd_copy_flag(copy, DONARD_COPY_VERIFY);

@@ -132,7 +132,7 @@ int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
 /* settle.c: the length and name of the file that is written, and the flush */
 int dnd_copy_settle(struct dnd_copy *copy);
-/* Of no bytes there is nothing to flush. */
+/* After a copy of no bytes, which leaves nothing to flush. */
 int dnd_copy_settle_nothing(struct dnd_copy *copy);
 /* After a failure: a new file has the gapless part, if any, and one that was there keeps its length. */
 void dnd_copy_settle_failed(struct dnd_copy *copy);
