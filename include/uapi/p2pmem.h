@@ -4,22 +4,22 @@
  *
  * Two kinds of device node:
  *
- *   /dev/p2pmemN         one region of device memory; open, mmap and the
+ *   /dev/p2pmemN         one region of device memory: open, mmap and the
  *                        P2PMEM_IOC_* ioctls below.
- *   /dev/p2pmem_control  adds and removes regions, and looks at drives; P2PMEM_CTL_* ioctls,
- *                        CAP_SYS_RAWIO required.
+ *   /dev/p2pmem_control  adds and removes regions, and looks at drives: P2PMEM_CTL_* ioctls,
+ *                        which require CAP_SYS_RAWIO.
  *
  * Every struct begins with its own size in bytes.  The kernel accepts a
- * larger struct when the bytes that it does not know are zero (E2BIG if
+ * larger struct if the bytes that it does not know are zero (E2BIG if
  * not), and a smaller one down to the first published size (EINVAL below
- * it); it never writes more than that size.  Reserved fields must be zero
- * and unknown flags are refused (EINVAL).
+ * that); it never writes more bytes than the struct has.  Reserved fields must
+ * be zero, and the kernel refuses unknown flags (EINVAL).
  *
- * The numbers are _IOWR() of the struct, so they change when a struct grows.
- * The kernel goes by magic, number and direction, and takes the number of every
- * version of a struct; only, the struct's own size must not be below the
- * number's (EINVAL).  Programs that were built with an older or a newer header
- * keep working.
+ * The request codes are _IOWR() of the struct, so a code changes when its struct
+ * grows.  The kernel looks only at the magic, the number and the direction in a
+ * code, and so accepts the code of every version of a struct; but the struct's
+ * own size must not be below the size in the code (EINVAL).  Programs that were
+ * built with an older or a newer header keep working.
  *
  * errno table (the same meaning in every call):
  *
@@ -28,34 +28,34 @@
  *   EFAULT      a pointer is bad; nothing changed
  *   EPERM       CAP_SYS_RAWIO is missing, or the kernel is locked down
  *   ENODEV      the region or PCI function does not exist, or is going away
- *   EBUSY       the range (persistent: file offset) or region has a holder
- *   ENOSPC      a volatile region has not that much free memory
- *   ENXIO       the range lies outside of the region or the dma-buf, or the file owns
- *               nothing there; of a kind that has only what is pinned (gpu-nvidia):
- *               nothing is pinned there
+ *   EBUSY       the range (persistent: file offset) or the region has a holder
+ *   ENOSPC      a volatile region does not have that much free memory
+ *   ENXIO       the range lies outside the region or the dma-buf, or the file owns
+ *               nothing there; in a region whose only memory is what files pin
+ *               (gpu-nvidia): nothing is pinned there
  *   EOPNOTSUPP  this provider, page type or kernel cannot do it
  *   EEXIST      the memory is offered as a region already
- *   EUCLEAN     the kernel once failed to make struct pages for it, and did not
- *               clean up: until the next boot it cannot be offered
- *   EIO         the device lost its state (reset): what was written since
- *               the last successful SYNC may be lost; or it is away, and does not
+ *   EUCLEAN     the kernel once failed to make struct pages for the memory, and did
+ *               not clean up: it cannot be offered until the next boot
+ *   EIO         the device lost its state (reset): bytes written since the last
+ *               successful SYNC may be lost; or the device is away, and does not
  *               keep the zeros that an export or a ring's buffer needs
  *   EINTR       a signal ended the wait; the removal goes on by itself
  *   ENOMEM      the kernel has no memory for its own records; nothing changed
- *   EACCES      the file was opened for less than is asked
+ *   EACCES      the file was not opened for reading, or for writing, as the call needs
  *   EBADF       the descriptor in the struct is not open
  *   EMFILE, ENFILE  the process, or the system, has no descriptor left for a dma-buf
- *   EAGAIN      ask again: the client is being bound, unbound or reset; or, of
- *               mmap(), EBUSY or ENOSPC while pins of a file that was closed
- *               within the last second are on their way out
- *   EHOSTUNREACH  there is no route, and page type generic was not asked for
+ *   EAGAIN      try again: the client is being bound, unbound or reset; mmap() returns
+ *               it instead of EBUSY or ENOSPC if a file was closed within the last
+ *               second and its pins are about to end
+ *   EHOSTUNREACH  there is no route, and the caller did not ask for page type generic
  *
- * An importer that is refused a dma-buf gets EOPNOTSUPP (it is no PCI
- * function, or cannot do without struct pages), EHOSTUNREACH (no route),
- * ERANGE (its DMA mask does not reach the BAR), EACCES (a write into a
- * read-only export), EAGAIN (it attaches while the device is reset), EIO (the
- * device was reset since it attached: attach anew) or ENODEV (revoked); the kernel
- * log has the reason.
+ * If the kernel refuses a dma-buf to an importer, the importer gets EOPNOTSUPP (it is
+ * not a PCI function, or needs struct pages), EHOSTUNREACH (no route), ERANGE (its
+ * DMA mask does not reach the BAR), EACCES (a write into a read-only export),
+ * EAGAIN (it attaches while the device is being reset), EIO (the device was reset
+ * since it attached: attach anew) or ENODEV (revoked); the kernel log has the
+ * reason.
  */
 #ifndef _UAPI_P2PMEM_H
 #define _UAPI_P2PMEM_H
@@ -79,7 +79,7 @@ enum p2pmem_page_type {
 	P2PMEM_PAGES_DEFAULT = 0,
 	P2PMEM_PAGES_GENERIC = 1,	/* pins, O_DIRECT, fixed buffers, ibv_reg_mr */
 	P2PMEM_PAGES_P2PDMA = 2,	/* O_DIRECT with the kernel's route checks */
-	P2PMEM_PAGES_PMEM = 3,		/* a pmem device's (/dev/pmemN); open files have none */
+	P2PMEM_PAGES_PMEM = 3,		/* a pmem device (/dev/pmemN) has the memory, and open files have none */
 };
 
 /** CPU memory types; 0 asks for the default of the kind. */
@@ -92,13 +92,13 @@ enum p2pmem_memtype {
 
 enum p2pmem_state {
 	P2PMEM_STATE_READY = 1,
-	P2PMEM_STATE_DRAINING = 2,	/* removed, waits for its holders */
-	P2PMEM_STATE_QUARANTINED = 3,	/* device is gone, pages still referenced */
-	P2PMEM_STATE_GONE = 4,		/* ended; only P2PMEM_IOC_STATUS says so */
+	P2PMEM_STATE_DRAINING = 2,	/* removed, and waits for its holders */
+	P2PMEM_STATE_QUARANTINED = 3,	/* the device is gone, but its pages are still referenced */
+	P2PMEM_STATE_GONE = 4,		/* ended; only P2PMEM_IOC_STATUS reports it */
 };
 
 #define P2PMEM_REGION_PERSISTENT	(1U << 0)
-#define P2PMEM_REGION_FOLIOS		(1U << 1)	/* 2 MiB that are mapped whole pin as one; not with folios of 1 GiB */
+#define P2PMEM_REGION_FOLIOS		(1U << 1)	/* a pin takes 2 MiB that are mapped whole as one; not with folios of 1 GiB */
 
 /**
  * struct p2pmem_info - what a region is (P2PMEM_IOC_INFO, out)
@@ -106,12 +106,12 @@ enum p2pmem_state {
  * @flags: P2PMEM_REGION_*
  * @region_bytes: length of the region
  * @available_bytes: memory that no open file owns now
- * @bus_address: what a device on the same PCI bus puts into a TLP
+ * @bus_address: the address that a device on the same PCI bus puts into a TLP
  * @granule_bytes: allocation unit; offsets and lengths are multiples of it
- * @resets: how often the device was found to have lost its enable bit
- * @folio_bytes: size of the pieces that have one owner each.  Whoever maps, claims or
- *	exports a part of one takes all of it.  granule_bytes, unless the region was
- *	added with larger folios; 0 if the kernel's module is older
+ * @resets: how often the module found that the device had lost its enable bit
+ * @folio_bytes: size of the pieces that have one owner each.  A file that maps, claims or
+ *	exports a part of a piece takes all of it.  It is granule_bytes, unless the region
+ *	was added with larger folios; 0 if the kernel's module is older than this field
  */
 struct p2pmem_info {
 	__u32 size;
@@ -138,19 +138,20 @@ struct p2pmem_info {
  * struct p2pmem_status - what has become of the region (P2PMEM_IOC_STATUS, out)
  * @size: in: sizeof(struct p2pmem_status)
  * @state: enum p2pmem_state
- * @resets: as in struct p2pmem_info, without a look at the device
+ * @resets: as in struct p2pmem_info, but the call does not look at the device
  *
- * Never waits, and works as long as the file is open.  poll() says when to ask:
+ * The call never waits, and works as long as the file is open.  poll() says when to
+ * make it:
  *
  *   POLLPRI            let go: the region is being removed.  Mappings are gone;
- *                      pins, memory regions, rings' buffers and imported dma-bufs
- *                      hold the removal up
- *   POLLPRI | POLLERR  the device went away; the rest of the memory is held for
- *                      whoever still pins it (P2PMEM_STATE_QUARANTINED)
+ *                      pins, RDMA memory regions, rings' buffers and imported dma-bufs
+ *                      hold up the removal
+ *   POLLPRI | POLLERR  the device went away; the kernel keeps the memory that is still
+ *                      pinned for those who pin it (P2PMEM_STATE_QUARANTINED)
  *   POLLPRI | POLLERR | POLLHUP
  *                      the region has ended
  *
- * and nothing while the region is ready.
+ * poll() reports nothing while the region is ready.
  */
 struct p2pmem_status {
 	__u32 size;
@@ -159,25 +160,25 @@ struct p2pmem_status {
 };
 
 /**
- * struct p2pmem_claim - own a range of a region at its own place
+ * struct p2pmem_claim - own a given range of a region
  * @size: in: sizeof(struct p2pmem_claim)
  * @flags: P2PMEM_CLAIM_*
  * @region_offset: where in the region; multiple of granule_bytes
  * @length: bytes; multiple of granule_bytes, > 0
- * @file_offset: where the range shows in this open file, for mmap
+ * @file_offset: where the range appears in this open file, for mmap
  *
  * A plain mmap() of a volatile region is backed by whatever memory is free.
- * A claim asks for one range instead, so that two programs can meet at the
- * same bytes one after the other.  The bytes are left as they are only if
- * the range was last owned by the same user of the initial user namespace (or
- * whoever opened the file has CAP_SYS_RAWIO, which may read the BAR anyway);
- * otherwise they read as zero.  Persistent regions claim by mmap already; there file_offset must
- * equal region_offset.  The range is given back with the last reference.
+ * A claim asks for one range instead, so that two programs can use the same
+ * bytes one after the other.  The bytes keep their contents only if the range was
+ * last owned by the same user of the initial user namespace, or if the program that
+ * opened the file has CAP_SYS_RAWIO, with which it may read the BAR anyway;
+ * otherwise they read as zero.  In a persistent region mmap() itself claims; there
+ * file_offset must equal region_offset.  The range is given back with the last reference.
  *
- * In a region of large folios (folio_bytes) the claim takes whole ones, and
+ * In a region of large folios (folio_bytes) the claim takes whole folios, and
  * file_offset must equal region_offset modulo folio_bytes.
- * Errors: EBUSY, ENXIO, EINVAL, ENODEV; EEXIST if file_offset is in use; EOPNOTSUPP of
- * a kind whose memory is pinned.
+ * Errors: EBUSY, ENXIO, EINVAL, ENODEV; EEXIST if file_offset is in use; EOPNOTSUPP in
+ * a region whose only memory is what files pin (gpu-nvidia).
  */
 struct p2pmem_claim {
 	__u32 size;
@@ -188,15 +189,15 @@ struct p2pmem_claim {
 };
 
 /**
- * struct p2pmem_sync - barrier: bytes written before are at the device
+ * struct p2pmem_sync - barrier: all bytes that were written before are at the device
  * @size: in: sizeof(struct p2pmem_sync)
- * @flags: P2PMEM_SYNC_DURABLE asks that they are persistent
+ * @flags: P2PMEM_SYNC_DURABLE asks that they survive a power cut
  * @file_offset: range in this open file; 0/0 means all of it
  * @length: bytes
  *
- * Waits for the CPU's own stores and then runs the device's barrier: for a
- * PMR the read that PMRCAP.PMRWBM names (NVMe Base 2.0, 3.1.4.21), for others a
- * read from the BAR.  EOPNOTSUPP if durability is asked of volatile memory;
+ * The call waits for the CPU's own stores and then runs the device's barrier: for
+ * a PMR the read that PMRCAP.PMRWBM names (NVMe Base 2.0, 3.1.4.21), for other kinds
+ * a read from the BAR.  EOPNOTSUPP for P2PMEM_SYNC_DURABLE on volatile memory;
  * EIO if the device was reset since the last SYNC.
  */
 #define P2PMEM_SYNC_DURABLE	(1U << 0)
@@ -208,14 +209,14 @@ struct p2pmem_sync {
 };
 
 /**
- * How a client reaches a region.  Topology decides, by the rules that the kernel
+ * How a client reaches a region.  The topology decides, by the rules that the kernel
  * has for P2PDMA pages (drivers/pci/p2pdma.c), never more permissively.  An IOMMU
- * makes no route: what it translates passes the root complex, which must be known
- * to forward the requests of peers, wherever the two functions lie.
+ * does not make a route: requests that it translates pass the root complex, which
+ * must be known to forward the requests of peers, wherever the two functions lie.
  */
 enum p2pmem_route {
 	P2PMEM_ROUTE_NONE = 0,		/* refused; the reason says why */
-	P2PMEM_ROUTE_SWITCH = 1,	/* turned round below a PCIe switch */
+	P2PMEM_ROUTE_SWITCH = 1,	/* turns around at a PCIe switch */
 	P2PMEM_ROUTE_BRIDGE = 2,	/* through a host bridge */
 	P2PMEM_ROUTE_IOMMU = 3,		/* translated by a root complex that forwards it */
 	P2PMEM_ROUTE_BOUNCED = 4,	/* the kernel would copy through DRAM */
@@ -236,18 +237,18 @@ enum p2pmem_route {
  * @route: out: enum p2pmem_route
  * @flags: out: P2PMEM_PROBE_*; in: must be zero
  * @bus_address: out: bus address of the region's first page
- * @dma_address: out: what the DMA API gave the client for that page
+ * @dma_address: out: the address that the DMA API gave the client for that page
  * @bridge_domain, @bridge_bus, @bridge_devfn: out: the bridge that decides:
- *	the common switch port, or the one at which the path fails
+ *	the common switch port, or the bridge at which the path fails
  * @distance: out: links between the two: 0 for the client's own memory, 4 below
  *	one switch
  * @reason: out: a sentence, NUL-terminated
  *
- * The verdict is a prediction: topology, plus one page mapped for the client
- * and unmapped again without any transfer.  A function that does no DMA (a
- * bridge, without a driver, no bus master) has its topology only.  The client's
- * device lock is tried for 100 ms and then held while the page is mapped, so
- * that its driver stays: EAGAIN if somebody else has it.
+ * The verdict is a prediction: the call judges the topology, maps one page for the
+ * client, and unmaps it again without any transfer.  For a function that does no DMA
+ * (a bridge, one without a driver, one that VFIO has, one that is not bus master) it
+ * judges only the topology.  The call tries for 100 ms to take the client's device lock, and holds it
+ * while the page is mapped, so that the driver stays: EAGAIN if somebody else has it.
  */
 struct p2pmem_probe {
 	__u32 size;
@@ -275,21 +276,22 @@ struct p2pmem_probe {
  * @fd_flags: O_RDONLY or O_RDWR, and O_CLOEXEC
  * @reserved0: must be zero
  *
- * Returns a file descriptor.  Parts of the range that have no memory yet are
- * given some, as mmap() would, and read as zero.  The dma-buf keeps the open
- * file, and so all that it owns, until the last reference is gone.  Devices
- * may read an O_RDONLY one and nothing else; O_RDWR needs the region to be
- * open for writing.
+ * The call returns a file descriptor.  It gives memory to parts of the range that
+ * have none yet, as mmap() would; these read as zero.  The dma-buf keeps the open
+ * file, and so all that the file owns, until the last reference is gone.  Devices
+ * can only read an O_RDONLY dma-buf; O_RDWR needs a file that was opened for
+ * writing.
  *
- * Attachments must take memory without struct pages (peer2peer), be made for
- * a PCI function, and have a route (P2PMEM_IOC_PROBE_PEER).  When the region
- * goes away mappings are revoked; a pinned importer that cannot let go makes
- * the removal wait.  A reset of the device ends attachments, for good: importers let go,
- * and attach again afterwards.  The next end of DMA_BUF_IOCTL_SYNC fails once with EIO.
+ * Attachments must accept memory without struct pages (peer2peer), be made for
+ * a PCI function, and have a route (P2PMEM_IOC_PROBE_PEER).  When the region goes
+ * away, the kernel revokes their mappings; an importer that pinned the dma-buf and
+ * cannot let go makes the removal wait.  A reset of the device ends attachments for good:
+ * importers let go, and attach again afterwards.  After a reset the next end of a
+ * DMA_BUF_IOCTL_SYNC fails once with EIO.
  * Errors: EINVAL, EACCES, ENOSPC, EBUSY, ENXIO, ENODEV; EMFILE; EPERM for
  * P2PMEM_EXPORT_ALLOW_UNLISTED without CAP_SYS_RAWIO.
  */
-#define P2PMEM_EXPORT_ALLOW_UNLISTED	(1U << 0) /* cross a host bridge on no allow-list; CAP_SYS_RAWIO */
+#define P2PMEM_EXPORT_ALLOW_UNLISTED	(1U << 0) /* cross a host bridge that is on no allow-list; CAP_SYS_RAWIO */
 struct p2pmem_export_dmabuf {
 	__u32 size;
 	__u32 flags;
@@ -305,17 +307,17 @@ struct p2pmem_export_dmabuf {
  * @flags: must be zero
  * @from_fd: an open file of any region, this one included
  * @reserved0: must be zero
- * @to_offset: in this open file; backed as by mmap()
- * @from_offset: in that one, which owns the range (ENXIO)
- * @length: bytes; any, and aligned to nothing, but 8 bytes are what is fast
+ * @to_offset: in this open file; gets memory as with mmap()
+ * @from_offset: in the file behind @from_fd, which must own the range (else ENXIO)
+ * @length: bytes; any number and any alignment, but multiples of 8 bytes are fast
  *
- * The CPU loads from the one device and stores to the other, and no buffer in DRAM
- * has the bytes in between.  Ranges of one file may overlap.  When the call
- * returns the bytes are at the device, where other devices see them.  After a
- * failure any part may have been copied; EIO: one of the devices was reset or
- * is away, and what was copied means nothing.  Only a signal that kills ends
- * the call: ask for some MiB at a time.
- * Errors: EBADF; EINVAL if @from_fd is no region's; EACCES unless that file is
+ * The CPU loads from the one device and stores to the other; no buffer in DRAM
+ * holds the bytes in between.  Ranges of one file may overlap.  When the call
+ * returns, the bytes are at the device, where other devices see them.  After a
+ * failure any part may have been copied; EIO means that one of the devices was reset
+ * or is away, and that the copied bytes mean nothing.  Only a fatal signal ends
+ * the call early: copy some MiB at a time.
+ * Errors: EBADF; EINVAL if @from_fd is not a region's; EACCES unless that file is
  * open for reading and this one for writing; ENOSPC, EBUSY, ENXIO, ENODEV, EIO.
  */
 struct p2pmem_copy {
@@ -333,11 +335,11 @@ struct p2pmem_copy {
  * @size: in: sizeof(struct p2pmem_locate)
  * @flags: must be zero
  * @file_offset: in: multiple of granule_bytes
- * @region_offset: out: of the same byte
- * @length: out: so many bytes lie there without a gap, at least; the next may
- *	follow them or not
+ * @region_offset: out: where the same byte lies in the region
+ * @length: out: how many bytes lie there without a gap, at least; the bytes after
+ *	them may or may not follow directly
  *
- * It stays true while the file is open.  Errors: ENXIO if the file owns no
+ * The answer stays true while the file is open.  Errors: ENXIO if the file owns no
  * memory there; EINVAL, ENODEV.
  */
 struct p2pmem_locate {
@@ -352,18 +354,18 @@ struct p2pmem_locate {
  * struct p2pmem_locate_dmabuf - where in the region a place of a dma-buf lies
  * @size: in: sizeof(struct p2pmem_locate_dmabuf)
  * @flags: in: must be zero
- * @dmabuf_fd: in: of P2PMEM_IOC_EXPORT_DMABUF, by whichever open file of this region
+ * @dmabuf_fd: in: a dma-buf that P2PMEM_IOC_EXPORT_DMABUF made with any open file of this region
  * @reserved0: in: must be zero
  * @offset: in: in the dma-buf; multiple of granule_bytes
- * @region_offset: out: of the same byte
- * @length: out: so many bytes lie there without a gap
+ * @region_offset: out: where the same byte lies in the region
+ * @length: out: how many bytes lie there without a gap
  *
- * So a program that was handed a dma-buf learns whose memory it is.  It owns nothing
- * by that: the dma-buf keeps the memory, and is what to map.  /proc/PID/fdinfo of its
- * descriptor names the region as the exporter ("exp_name: p2pmem0"), which tells what
- * to open for this call.
- * Errors: EBADF; EINVAL if @dmabuf_fd is no dma-buf of this region, or of one that had
- * its name before; ENXIO past its end; ENODEV.
+ * With this call a program that was handed a dma-buf learns which memory that is.  The
+ * program does not become an owner: the dma-buf keeps the memory, and is what to map.
+ * /proc/PID/fdinfo of the descriptor names the region as the exporter
+ * ("exp_name: p2pmem0"), and thereby the node to open for this call.
+ * Errors: EBADF; EINVAL if @dmabuf_fd is not a dma-buf of this region, also if it is one of
+ * an earlier region of the same name; ENXIO past its end; ENODEV.
  */
 struct p2pmem_locate_dmabuf {
 	__u32 size;
@@ -376,23 +378,24 @@ struct p2pmem_locate_dmabuf {
 };
 
 /**
- * struct p2pmem_pin_gpu - memory of a GPU becomes memory of this file (P2PMEM_IOC_PIN_GPU)
+ * struct p2pmem_pin_gpu - make memory of a GPU memory of this file (P2PMEM_IOC_PIN_GPU)
  * @size: in: sizeof(struct p2pmem_pin_gpu)
  * @flags: in: must be zero
  * @va: in: address in the calling process, as cuMemAlloc() gave it
  * @length: in: bytes, > 0; @va and @length are multiples of 64 KiB, and the range
  *	lies in one allocation
- * @offset: in: where it shows in this open file; a multiple of 64 KiB, nothing is there yet
+ * @offset: in: where it appears in this open file; a multiple of 64 KiB where nothing is yet
  * @reason: out: on failure cause and remedy, NUL-terminated
  *
- * The file has the GPU's own bytes from then on, which are never zeroed: mmap(),
- * O_DIRECT, exports and so on work there as on any memory.  It is unpinned when the
- * file is closed and nobody refers to a page of it.  Freeing it in the GPU's own API
- * before that leaves it in place where the driver pins persistently.  Where it does
- * not (a partitioned or virtual GPU, drivers before 535), the call that frees it waits
- * for the transfers under way; after it the file has nothing at @offset (ENXIO, SIGBUS).
+ * From then on the file has the GPU's own bytes, which are never zeroed: mmap(),
+ * O_DIRECT, exports and so on work there as on any memory.  The memory is unpinned when
+ * the file is closed and nobody refers to a page of it.  If the program frees it in the
+ * GPU's own API before that, it stays in place if the driver pins persistently.  If the
+ * driver does not (a partitioned or virtual GPU, drivers before 535), the call that frees
+ * it waits for the transfers under way; after that the file has nothing at @offset
+ * (ENXIO, SIGBUS).
  * Errors: EINVAL (alignment; the driver knows no such memory), ENXIO (another GPU's),
- * EEXIST (@offset is in use, or had been exported as a dma-buf), EBUSY (pinned already), ENOSPC (BAR1 is too small),
+ * EEXIST (@offset is in use, or was exported as a dma-buf), EBUSY (pinned already), ENOSPC (BAR1 is too small),
  * EOPNOTSUPP (no driver, or one that cannot; a region of another kind), EIO, ENODEV,
  * ENOMEM, EINTR.
  */
@@ -420,21 +423,20 @@ struct p2pmem_pin_gpu {
 /**
  * struct p2pmem_uring_buffer - a range of an open file as a fixed buffer of a
  * ring, without a mapping (P2PMEM_URING_BUFFER, in the cmd of an SQE)
- * @file_offset: multiple of the granule; backed as by mmap() and zeroed
- * @granules: its length, below 4 GiB in bytes
- * @index: of an empty place in the ring's table of buffers
+ * @file_offset: multiple of the granule; gets memory as with mmap(), zeroed
+ * @granules: the length in granules, below 4 GiB in bytes
+ * @index: of an empty slot in the ring's table of buffers
  *
- * An IORING_OP_URING_CMD, which waits as an ioctl would, the ring with it, and
- * completes with 0 or an errno: besides those of mmap(), EBUSY if the place is
- * not empty, EINVAL if there is none, and EOPNOTSUPP for P2PDMA pages, for memory
- * that a GPU's driver may take back (P2PMEM_IOC_PIN_GPU), and before
- * Linux 7.3 (where the file takes no commands at all).  Requests name the buffer
- * by its index, and give the distance from its beginning as their address.  A
- * file that was opened for reading only may be the source of data, not their
- * destination.
+ * This is an IORING_OP_URING_CMD.  It waits as an ioctl would, and the ring waits
+ * with it.  It completes with 0 or an errno: besides those of mmap(), EBUSY if the slot
+ * is not empty, EINVAL if there is no such slot, and EOPNOTSUPP for P2PDMA pages, for
+ * memory that a GPU's driver may take back (P2PMEM_IOC_PIN_GPU), and before Linux 7.3,
+ * where the file accepts no commands at all.  Requests name the buffer by its index, and
+ * their address is the distance from the beginning of the buffer.  A buffer of a file
+ * that was opened only for reading can be the source of data but not the destination.
  *
- * It holds the memory like any pin until IORING_REGISTER_BUFFERS_UPDATE or the
- * end of the ring takes it away and no request uses it.
+ * The buffer holds the memory like any pin, until IORING_REGISTER_BUFFERS_UPDATE or the
+ * end of the ring removes it and no request uses it.
  */
 struct p2pmem_uring_buffer {
 	__u64 file_offset;
@@ -450,28 +452,28 @@ struct p2pmem_uring_buffer {
  * @kind: in: enum p2pmem_kind
  * @bar: in: BAR number 0..5, for P2PMEM_KIND_PCI_BAR, and for P2PMEM_KIND_GPU_NVIDIA if
  *	it is not the largest prefetchable one; else 0
- * @page_type: in: 0 for the default; out: the one that the region has
+ * @page_type: in: 0 for the default; out: the type that the region has
  * @memtype: in: 0 for the default
  * @offset, @length: in: part of the BAR (2 MiB aligned); length 0 is all
  * @region: out: N of /dev/p2pmemN
  * @reason: out: on failure cause and remedy; on success which functions decided
- *	about the page type, or which have no route although it was asked for.
+ *	the page type, or which have no route although the caller asked for that type.
  *	NUL-terminated
  * @folio_bytes: in: 0 or 4096: struct pages of 4 KiB each; 2 MiB or 1 GiB:
- *	folios of that size from the beginning, which save most of the struct
- *	pages' memory, and have one owner each (docs/uapi.md)
+ *	folios of that size from the start of the region, which save most of the
+ *	memory that struct pages take, and have one owner each (docs/uapi.md)
  *
  * The default page type is generic if each NVMe controller and RDMA function of
- * the machine has a route to the region; else p2pdma, where kernel and provider
- * have it; else the call fails with EHOSTUNREACH.  Generic pages are mapped by
- * the kernel for any device without a look at the route.  Memory that its own
- * driver has published is p2pdma.  Page type pmem makes persistent memory a pmem
+ * the machine has a route to the region; else p2pdma, if kernel and provider
+ * support it; else the call fails with EHOSTUNREACH.  The kernel maps generic
+ * pages for any device without a look at the route.  Memory that its own driver
+ * has published is p2pdma.  Page type pmem makes persistent memory a pmem
  * device (docs/uapi.md).
  *
  * pci-bar needs the function to be bound to the driver "p2pmem" first
  * (driver_override, then bind); nvme-cmb and nvme-pmr need it to stay bound
  * to the nvme driver, gpu-nvidia to the driver "nvidia".  A gpu-nvidia region has no
- * free memory: open files have what they pin (P2PMEM_IOC_PIN_GPU).
+ * free memory: an open file has only what it pins (P2PMEM_IOC_PIN_GPU).
  */
 struct p2pmem_region_add {
 	__u32 size;
@@ -496,11 +498,12 @@ struct p2pmem_region_add {
  * @size: in: sizeof(struct p2pmem_region_remove)
  * @flags: P2PMEM_REMOVE_*
  * @region: in: N of /dev/p2pmemN
- * @reason: out: who holds it, when EBUSY or EINTR
+ * @reason: out: with EBUSY who holds it; with EINTR that the removal goes on; on success
+ *	that the region stays in quarantine, if it does.  NUL-terminated
  *
- * Mappings are revoked (SIGBUS), then the call waits until no device and no
- * pin refers to the memory.  A signal ends the wait, not the removal.  EBUSY for
- * a pmem device whose disk is open, a mounted one for example.
+ * The call revokes mappings (SIGBUS), then waits until no device and no pin refers to
+ * the memory.  A signal ends the wait, not the removal.  EBUSY for a pmem device whose
+ * disk is open, because it is mounted for example.
  */
 #define P2PMEM_REMOVE_IF_IDLE	(1U << 0)	/* EBUSY instead of revoking */
 struct p2pmem_region_remove {
@@ -512,18 +515,18 @@ struct p2pmem_region_remove {
 };
 
 /**
- * struct p2pmem_nvme_memory - what an NVMe controller says of its memory (P2PMEM_CTL_NVME_MEMORY)
+ * struct p2pmem_nvme_memory - what an NVMe controller says about its memory (P2PMEM_CTL_NVME_MEMORY)
  * @size: in: sizeof(struct p2pmem_nvme_memory)
  * @flags: in: must be zero
  * @pci_domain, @pci_bus, @pci_devfn: in: the controller, which the nvme driver runs
  * @reserved0, @reserved1: in: must be zero
- * @cap: out: CAP; its bits 56 and 57 say whether there is a PMR, a CMB
- * @cmbloc, @cmbsz: out: zero while the CMB is disabled
- * @pmrcap: out: PMRCAP, zero without a PMR
+ * @cap: out: CAP; its bits 56 and 57 say whether there is a PMR and a CMB
+ * @cmbloc, @cmbsz: out: CMBLOC and CMBSZ; zero while the CMB is disabled
+ * @pmrcap: out: PMRCAP; zero without a PMR
  * @reason: out: on failure cause and remedy, NUL-terminated
  *
- * Reads registers (NVMe Base 2.0, 3.1.4) and changes none.  Userspace cannot map them
- * where the kernel keeps the memory of drivers to itself (CONFIG_IO_STRICT_DEVMEM).
+ * The call reads registers (NVMe Base 2.0, 3.1.4) and changes none.  Userspace cannot map
+ * them if the kernel keeps the memory of drivers to itself (CONFIG_IO_STRICT_DEVMEM).
  */
 struct p2pmem_nvme_memory {
 	__u32 size;
