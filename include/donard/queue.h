@@ -57,8 +57,8 @@ struct donard_queue;
  * @depth: requests that it holds at most, up to 4096; 0: 64
  * @flags: DONARD_QUEUE_*
  *
- * With DONARD_QUEUE_ALLOW_BOUNCE the queue also takes requests that are not aligned; a
- * request that writes part of a block reads the block first.
+ * With DONARD_QUEUE_ALLOW_BOUNCE, and without DONARD_QUEUE_PASSTHROUGH, the queue also takes
+ * requests that are not aligned; a request that writes part of a block reads the block first.
  *
  * With DONARD_QUEUE_PASSTHROUGH the queue sends NVMe commands to drives and partitions,
  * which needs Linux 6.12 and root.  The first request writes back what the page cache holds

@@ -247,8 +247,9 @@ enum p2pmem_route {
  * The verdict is a prediction: the call judges the topology, maps one page for the
  * client, and unmaps it again without any transfer.  For a function that does no DMA
  * (a bridge, one without a driver, one that VFIO has, one that is not bus master) it
- * judges only the topology.  The call tries for 100 ms to take the client's device lock, and holds it
- * while the page is mapped, so that the driver stays: EAGAIN if somebody else has it.
+ * judges only the topology.  The call tries for 100 ms to take the client's device lock,
+ * and holds it while the page is mapped, so that the driver stays: EAGAIN if somebody
+ * else has it.
  */
 struct p2pmem_probe {
 	__u32 size;
