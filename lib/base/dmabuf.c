@@ -34,7 +34,7 @@ static int read_exporter(struct donard_context *ctx, struct dnd_dmabuf *dmabuf)
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", dmabuf->fd);
 	file = fopen(path, "re");
 	if (!file)
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s, which tells whose the dma-buf is, cannot be opened (%s). "
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s, which names the exporter of the dma-buf, cannot be opened (%s). "
 				"Mount /proc.", path, strerror(errno));
 	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "exp_name: %31s", dmabuf->exporter) == 1)
@@ -48,10 +48,10 @@ static int read_exporter(struct donard_context *ctx, struct dnd_dmabuf *dmabuf)
 static int refuse(struct donard_context *ctx, int fd)
 {
 	if (fcntl(fd, F_GETFD) < 0)
-		return dnd_fail(ctx, DND_E_BAD_NAME, "descriptor %d is not open. Hand over the dma-buf's "
-				"before it is closed.", fd);
-	return dnd_fail(ctx, DND_E_BAD_NAME, "descriptor %d is no dma-buf's. Hand over what an exporter gave, "
-			"as donard_memory_export() does, or cuMemGetHandleForAddressRange().", fd);
+		return dnd_fail(ctx, DND_E_BAD_NAME, "descriptor %d is not open. Pass the descriptor of a "
+				"dma-buf before it is closed.", fd);
+	return dnd_fail(ctx, DND_E_BAD_NAME, "descriptor %d is not a dma-buf's. Pass one that an exporter returned, "
+			"such as donard_memory_export() or cuMemGetHandleForAddressRange().", fd);
 }
 
 int dnd_dmabuf_open(struct donard_context *ctx, int fd, struct dnd_dmabuf *dmabuf)

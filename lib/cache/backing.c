@@ -17,8 +17,8 @@ static int read_identity(struct donard_context *ctx, const char *disk, char *tex
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++)
 		if (!dnd_sysfs_read(ctx, text, bytes, "class/block/%s/%s", disk, places[i]) && *text)
 			return 0;
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel has no lasting name for it (wwid), by which a swapped "
-			"drive would be noticed. Use another drive.", disk);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel has no lasting name for it (wwid), without which a "
+			"swapped drive would go unnoticed. Use another drive.", disk);
 }
 
 /* What is too long for the log ends with a checksum of all of it: the namespace's number comes last. */

@@ -24,8 +24,8 @@ static int refused(struct donard_cache *cache, enum dnd_wire_status status)
 
 	switch (status) {
 	case DND_WIRE_BUSY:
-		return dnd_fail(cache->ctx, DND_E_BUSY, "%s: every window of the cache has a client, or bytes of one that "
-				"left. Try again, or start the server with options.clients for more.", peer);
+		return dnd_fail(cache->ctx, DND_E_BUSY, "%s: every window of the cache has a client, or still has bytes of a "
+				"client that left. Try again, or start the server with options.clients for more.", peer);
 	case DND_WIRE_BAD_VERSION:
 		return dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: the server speaks another version of the protocol. "
 				"Use the same version of donard on both sides.", peer);
@@ -60,7 +60,7 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 
 	if (dnd_wire_offer_decode(&cache->offer, bytes, length) || cache->offer.status != DND_WIRE_OK ||
 	    cache->offer.depth > DND_WIRE_DEPTH_MAX)
-		return dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: what answers there is no donard_cache_serve() of this "
+		return dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: what answers there is not a donard_cache_serve() of this "
 				"version.", cache->reach.peer);
 	cache->link.established = true;
 	return 0;
@@ -301,7 +301,7 @@ static void lost(struct donard_cache *cache, int rc)
 	if (cache->withdrawn != DND_WIRE_OK)
 		rc = -ENODEV;
 	if (rc == -EPROTO || rc == -EPROTONOSUPPORT)
-		dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: the server sent what this client does not understand. Use the "
+		dnd_fail(cache->ctx, DND_E_PROTOCOL, "%s: the server sent something that this client does not understand. Use the "
 			 "same version of donard on both sides.", peer);
 	else if (rc == -ETIMEDOUT)
 		dnd_fail(cache->ctx, DND_E_PEER_SILENT, "%s: nothing came back for %u ms: the server, or the link to it, "
@@ -310,8 +310,8 @@ static void lost(struct donard_cache *cache, int rc)
 	else if (rc == -ENODEV)
 		withdrawn(cache);
 	else
-		dnd_fail(cache->ctx, DND_E_PEER_LOST, "%s: %s. Whether requests without a completion were done is not "
-			 "known.", peer, dnd_link_status_text(&cache->link));
+		dnd_fail(cache->ctx, DND_E_PEER_LOST, "%s: %s. It is not known whether requests without a completion were "
+			 "done.", peer, dnd_link_status_text(&cache->link));
 	over(cache);
 	dnd_failure_put_back(cache->ctx, &before);
 }

@@ -58,7 +58,7 @@ static int add(struct donard_cache *cache, struct donard_memory *memory, struct 
 	struct dnd_cclient_memory *place = place_for(cache);
 
 	if (!place)
-		return dnd_fail(cache->ctx, DND_E_QUEUE_FULL, "requests of %d memories are in flight, as many as a "
+		return dnd_fail(cache->ctx, DND_E_QUEUE_FULL, "%d memories have requests in flight, as many as a "
 				"connection registers. Take completions first.", DND_CCLIENT_MEMORIES_MAX);
 	dnd_handle_get(&memory->handle);
 	place->memory = memory;

@@ -257,7 +257,7 @@ static int refused(struct donard_cache *cache, const struct dnd_wire_message *me
 				"nothing was written. The memory changed during the request, or the network, or the "
 				"NVRAM is at fault.", peer);
 	case DND_WIRE_BAD_RANGE:
-		return dnd_fail(cache->ctx, DND_E_PAST_END, "%s: the server takes no request of that place and length.",
+		return dnd_fail(cache->ctx, DND_E_PAST_END, "%s: the server takes no request of that offset and length.",
 				peer);
 	case DND_WIRE_NO_MEMORY:
 		return dnd_fail(cache->ctx, DND_E_NO_MEMORY, "%s: the server has no memory left for this request.", peer);

@@ -83,8 +83,8 @@ static void note_time(struct dnd_cache_server *server, uint64_t sequence)
 static int check_write(struct dnd_cache_server *server, const struct dnd_cache_entry *entry)
 {
 	if (entry->length_bytes > server->request_bytes_max || entry->length_bytes % server->log.super.block_bytes)
-		return dnd_fail(server->ctx, DND_E_PROTOCOL, "a client wrote %llu bytes at once, where whole blocks of %u bytes, "
-				"and %u bytes at most, are one request", (unsigned long long)entry->length_bytes,
+		return dnd_fail(server->ctx, DND_E_PROTOCOL, "a client wrote %llu bytes in one request, which has to be whole "
+				"blocks of %u bytes, and %u bytes at most", (unsigned long long)entry->length_bytes,
 				server->log.super.block_bytes, server->request_bytes_max);
 	return dnd_cache_check_turn(&server->log, entry);
 }

@@ -154,8 +154,8 @@ int dnd_cache_check_turn(struct dnd_cache_log *log, const struct dnd_cache_entry
 
 	if (length <= size && entry->at == head && skipped + length <= room)
 		return 0;
-	return dnd_fail(log->ctx, DND_E_PROTOCOL, "a client wrote %llu bytes at %llu of its window, where %llu at "
-			"%llu were its turn", (unsigned long long)length, (unsigned long long)entry->at,
+	return dnd_fail(log->ctx, DND_E_PROTOCOL, "a client wrote %llu bytes at %llu of its window, where it had room for %llu "
+			"at %llu", (unsigned long long)length, (unsigned long long)entry->at,
 			(unsigned long long)dnd_cache_window_room(log, entry->window),
 			(unsigned long long)head);
 }

@@ -31,9 +31,9 @@ struct recovery {
 
 static int damaged(struct donard_context *ctx, const char *what)
 {
-	return dnd_fail(ctx, DND_E_DAMAGED, "the log in the NVRAM is damaged: %s. Nothing was changed. Put back the "
-			"NVRAM's contents, of the same moment as the drive's. Only if there are none: what was acknowledged and "
-			"not destaged is lost by formatting it.", what);
+	return dnd_fail(ctx, DND_E_DAMAGED, "the log in the NVRAM is damaged: %s. Nothing was changed. Restore the "
+			"NVRAM's contents, of the same moment as the drive's. Format it only if you have none: that loses what "
+			"was acknowledged and not destaged.", what);
 }
 
 /* ---- superblock and tail ---- */
@@ -49,10 +49,10 @@ static int read_super(struct donard_context *ctx, struct dnd_cache_store *store,
 	if (found == DND_CACHE_FOUND_DAMAGED)
 		return damaged(ctx, "no copy of its superblock is whole");
 	if (found == DND_CACHE_FOUND_UNFINISHED)
-		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "no write cache's log is in this NVRAM: to format it was begun, and not "
+		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "this NVRAM holds no write cache's log: formatting it was begun, and not "
 				"finished. Format it.");
 	if (found != DND_CACHE_FOUND_LOG)
-		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "no write cache's log is in this NVRAM%s. Format it.",
+		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "this NVRAM holds no write cache's log%s. Format it.",
 				found == DND_CACHE_FOUND_OTHER ? ", but other data" : "");
 	if (super->version != DND_CACHE_VERSION)
 		return dnd_fail(ctx, DND_E_OTHER_VERSION, "the log in the NVRAM is of version %u, and this program knows "
@@ -60,7 +60,7 @@ static int read_super(struct donard_context *ctx, struct dnd_cache_store *store,
 				super->version, DND_CACHE_VERSION);
 	if (super->length_bytes > store->length_bytes)
 		return dnd_fail(ctx, DND_E_DAMAGED, "the log has %llu bytes and the NVRAM %llu: a part of the log is missing. "
-				"Nothing was changed. Give it all of the NVRAM that it was laid in.",
+				"Nothing was changed. Give it all of the NVRAM that it was made in.",
 				(unsigned long long)super->length_bytes,
 				(unsigned long long)store->length_bytes);
 	return 0;
@@ -280,7 +280,7 @@ static int check_voids(const struct recovery *recovery)
 	if (!count || recovery->gives_up)
 		return 0;
 	return dnd_fail(log->ctx, DND_E_DAMAGED, "the bytes of %llu acknowledged records in the NVRAM are not what their checksums "
-			"say: %s%s. All others are whole. Nothing was changed. Put back the NVRAM's contents, of the same "
+			"say: %s%s. All others are whole. Nothing was changed. Restore the NVRAM's contents, of the same "
 			"moment as the drive's; or give up these records, and no others (GIVE_UP_DAMAGED).",
 			(unsigned long long)count, what, count > NAMED_MOST ? " ..." : "");
 }

@@ -58,7 +58,7 @@ static int clear_way(struct dnd_cache_server *server, const struct sockaddr_un *
 	if (rc == ENOENT)
 		return 0;
 	if (rc == ECONNREFUSED && !S_ISSOCK(there.st_mode))
-		return dnd_fail(server->ctx, DND_E_BUSY, "%s: it is no socket of a server. Name another path "
+		return dnd_fail(server->ctx, DND_E_BUSY, "%s: it is not the socket of a server. Name another path "
 				"(options.status_path).", address->sun_path);
 	if (rc == ECONNREFUSED)
 		rc = -remove_known(address->sun_path, there.st_dev, there.st_ino);

@@ -106,8 +106,8 @@ static int format(struct dnd_cache_server *server, const char *drive_id)
 	int rc;
 
 	if (!geometry.drive_bytes)
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: it has no bytes to be a drive with. Make the file as large "
-				"as it shall be (fallocate -l SIZE).", drive->path);
+		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: it has not one whole block. Make the file as large as the "
+				"drive that clients are to see (fallocate -l SIZE).", drive->path);
 	rc = prove_route(server, geometry.length_bytes);
 	return rc ? rc : dnd_cache_format(server->ctx, &server->nvram.store, &geometry);
 }
@@ -116,8 +116,8 @@ static int other_data(struct dnd_cache_server *server)
 {
 	const char *name = dnd_memory_name(server->nvram.memory);
 
-	return dnd_fail(server->ctx, DND_E_HAS_DATA, "%s: it holds data of something else. If nobody needs them, make them "
-			"zeros (dd if=/dev/zero of=/dev/%s bs=1M), and start again.", name, name);
+	return dnd_fail(server->ctx, DND_E_HAS_DATA, "%s: it holds data of something else. If nobody needs them, overwrite "
+			"them with zeros (dd if=/dev/zero of=/dev/%s bs=1M), and start again.", name, name);
 }
 
 /* A log of records that nobody said may be lost. */
@@ -165,9 +165,9 @@ static int format_if_told(struct dnd_cache_server *server, const char *drive_id)
 	if (found == DND_CACHE_FOUND_OTHER)
 		return other_data(server);
 	if (found == DND_CACHE_FOUND_DAMAGED)
-		return dnd_fail(server->ctx, DND_E_DAMAGED, "%s: it held a log, and no copy of its superblock is whole: what was "
-				"in it cannot be told. If it may be lost, make it zeros (dd if=/dev/zero of=/dev/%s "
-				"bs=1M).", dnd_memory_name(server->nvram.memory),
+		return dnd_fail(server->ctx, DND_E_DAMAGED, "%s: it held a log, but no copy of its superblock is whole, so nobody "
+				"knows what was in it. If it may be lost, overwrite it with zeros (dd if=/dev/zero "
+				"of=/dev/%s bs=1M).", dnd_memory_name(server->nvram.memory),
 				dnd_memory_name(server->nvram.memory));
 	if (found == DND_CACHE_FOUND_LOG)
 		rc = may_format(server, &super);
@@ -181,12 +181,12 @@ static int check_drive(struct dnd_cache_server *server, const char *drive_id)
 
 	if (strcmp(super->drive_id, drive_id))
 		return dnd_fail(server->ctx, DND_E_OTHER_DRIVE, "%s: this is the drive %s, and the log in %s belongs to %s. "
-				"Name that one.", drive->path, drive_id,
+				"Name that drive.", drive->path, drive_id,
 				dnd_memory_name(server->nvram.memory), super->drive_id);
 	if (super->drive_bytes != dnd_round_down(drive->size_bytes, super->block_bytes) ||
 	    super->block_bytes % drive->align_bytes)
 		return dnd_fail(server->ctx, DND_E_OTHER_DRIVE, "%s: it has %llu bytes in blocks of %u now, and had %llu in blocks of %u "
-				"when the log was laid. Bring back that size; or drain the log there, and format it anew.",
+				"when the log was made. Bring back that size; or drain the log there, and format it anew.",
 				drive->path, (unsigned long long)drive->size_bytes, drive->align_bytes,
 				(unsigned long long)super->drive_bytes, super->block_bytes);
 	return 0;
@@ -250,8 +250,8 @@ static int open_drive(struct dnd_cache_server *server)
 		return dnd_fail(server->ctx, DND_E_BOUNCES, "%s: its bytes would go through DRAM: %s.",
 				server->drive.path, server->drive.bounces);
 	if (server->drive.not_flushed[0])
-		return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: the log forgets what the drive has been told to flush, which a "
-				"power cut may lose: %s.", server->drive.path, server->drive.not_flushed);
+		return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: the log forgets records once the drive was told to flush them, but "
+				"a power cut may still lose them: %s.", server->drive.path, server->drive.not_flushed);
 	return lock_file(server);
 }
 
@@ -286,8 +286,8 @@ static int size_requests(struct dnd_cache_server *server)
 	for (uint64_t i = 0; i < super->records; i++)
 		server->appended_ns[i] = dnd_now_ns();
 	if (!server->request_bytes_max)
-		return dnd_fail(server->ctx, DND_E_NO_SPACE, "%s: the log leaves no room behind it that reads could be "
-				"staged in. Drain it with the version that laid it.",
+		return dnd_fail(server->ctx, DND_E_NO_SPACE, "%s: the log leaves no room after it in which reads "
+				"could be staged. Drain it with the version that made it.",
 				dnd_memory_name(server->nvram.memory));
 	return dnd_cache_reads_open(server);
 }

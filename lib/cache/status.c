@@ -55,7 +55,7 @@ static int ask(struct donard_context *ctx, const char *nvram, const struct socka
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
 		rc = cannot_ask(ctx, nvram, address->sun_path);
 	else if (read_report(fd, status))
-		rc = dnd_fail(ctx, DND_E_PROTOCOL, "%s: what answers there is no cache of this version of donard.",
+		rc = dnd_fail(ctx, DND_E_PROTOCOL, "%s: what answers there is not a cache of this version of donard.",
 			      address->sun_path);
 	else
 		rc = 0;

@@ -45,6 +45,6 @@ void dnd_cache_check_gone(struct dnd_cache_server *server, const char *code)
 		return;
 	server->drive_gone = true;
 	dnd_cache_server_fail(server, dnd_fail(server->ctx, DND_E_DRIVE_GONE, "%s: the drive is gone. What it has not "
-			      "got is kept in %s: bring it back, and start the cache again.",
+			      "received is kept in %s: bring it back, and start the cache again.",
 			      server->drive.path, dnd_memory_name(server->nvram.memory)));
 }

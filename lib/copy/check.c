@@ -14,8 +14,8 @@ static int add_offset(struct dnd_copy *copy, struct dnd_side *side, const struct
 {
 	if (!__builtin_add_overflow(side->offset, spec->offset_bytes, &side->offset))
 		return 0;
-	return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: its offset and that of the options are more than any device holds. Choose "
-			"smaller ones.", spec->path);
+	return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: its offset and the one in the options add up to more than any device holds. "
+			"Choose smaller ones.", spec->path);
 }
 
 static int open_region_side(struct dnd_copy *copy, struct dnd_side *side,
@@ -198,9 +198,9 @@ static int check_overlap(struct dnd_copy *copy)
 		dnd_drive_overlap(&src->drive, src->offset, &dst->drive, dst->offset, copy->length) : DND_APART;
 
 	if (sharing == DND_MAY_SHARE)
-		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s: both lie on one drive, and which bytes of "
-				"it are whose is not known (a device-mapper table that only root is told, raid0 of "
-				"legs of different sizes, or a far layout of raid10). Copy as root, or by way of "
+		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s: both lie on one drive, and it is not "
+				"known whether they share bytes of it (a device-mapper table that only root can read, "
+				"raid0 of legs of different sizes, or a far layout of raid10). Copy as root, or by way of "
 				"another drive.", src->label, dst->label);
 	if (sharing == DND_SHARE)
 		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s: source and destination "

@@ -59,11 +59,11 @@ int dnd_copy_no_spare(struct dnd_copy *copy)
 		return gone(copy);
 	if (dnd_region_persistent(dnd_copy_region(copy)))
 		return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the last block of the copy is "
-				"partial, and no block of %s, which is persistent memory, is used to "
-				"merge it with what %s holds. Use a options.length_bytes that is a multiple of %u.",
+				"partial, and donard uses no block of %s, which is persistent memory, to "
+				"merge it with what %s holds. Make options.length_bytes a multiple of %u.",
 				copy->dst.label, region, copy->dst.label, copy->align);
 	return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the last block of the copy is partial, "
-			"and %s has no spare block in which to merge it with what %s holds. Use a "
-			"options.length_bytes that is a multiple of %u, or free some of the region.",
+			"and %s has no spare block in which to merge it with what %s holds. Make "
+			"options.length_bytes a multiple of %u, or free some of the region.",
 			copy->dst.label, region, copy->dst.label, copy->align);
 }

@@ -20,8 +20,8 @@ int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct
 	side->is_gpu = true;
 	side->gpu = spec->gpu;
 	if (side == &copy->src && !copy->options.length_bytes)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for this copy and has no end of "
-				"its own. Say how much to copy by options.length_bytes.", side->label);
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for this copy and has no length "
+				"of its own. Say how much to copy with options.length_bytes.", side->label);
 	if (spec->gpu_bdf[0])
 		rc = dnd_gpu_by_address(copy->ctx, spec->gpu_bdf, &side->gpu);
 	return rc ? rc : dnd_gpu_bytes(copy->ctx, side->gpu, &side->gpu_bytes);

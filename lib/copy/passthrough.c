@@ -29,8 +29,8 @@ int dnd_copy_passthrough_open(struct dnd_copy *copy)
 	if (!dnd_copy_flag(copy, DONARD_COPY_PASSTHROUGH))
 		return 0;
 	if (copy->src.is_region && copy->dst.is_region)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "PASSTHROUGH is about the commands to "
-				"a drive, and both ends are regions here. Copy without it.");
+		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "PASSTHROUGH concerns the commands to "
+				"a drive, but here both ends are regions. Copy without it.");
 	rc = open_side(copy, &copy->src);
 	if (!rc)
 		rc = open_side(copy, &copy->dst);

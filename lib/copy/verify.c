@@ -80,8 +80,8 @@ static int drop_cached(struct dnd_copy *copy)
 	pages = dnd_residency_pages(drive->fd, copy->dst.offset, copy->length);
 	if (pages <= 0)
 		return 0;
-	return dnd_fail(copy->ctx, DND_E_BUSY, "%s: %lld pages of it stay in the page cache, for another program that maps or reads "
-			"it, so that VERIFY would compare these with SRC, and not what the drive has. All was copied. End that "
+	return dnd_fail(copy->ctx, DND_E_BUSY, "%s: %lld pages of it stay in the page cache because another program maps or reads "
+			"it: VERIFY would compare these with SRC, and not what the drive holds. All was copied. End that "
 			"program and copy again, or compare the files yourself after a remount.", drive->path,
 			(long long)pages);
 }

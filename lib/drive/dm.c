@@ -157,14 +157,14 @@ static int add_without_table(struct table *table, int rc)
 
 	if (!dnd_dm_all_plain(walk->ctx) && rc == -ENOENT)
 		return dnd_fail(walk->ctx, DND_E_PERMISSION, "%s: %s is a device-mapper device, and there is no %s/mapper/control, "
-				"by which the kernel tells its table; without it nobody knows whether the data passes "
-				"through the CPU, since other targets than linear and striped are in use on this machine. "
-				"Give this container that node.", walk->label, table->title, walk->ctx->dev_root);
+				"through which the kernel shows its table; without it nobody knows whether the data "
+				"passes through the CPU, since this machine also uses targets other than linear and "
+				"striped. Give this container that node.", walk->label, table->title, walk->ctx->dev_root);
 	if (!dnd_dm_all_plain(walk->ctx))
 		return dnd_fail(walk->ctx, DND_E_PERMISSION, "%s: %s is a device-mapper device, and the "
-				"kernel tells its table to root alone; without it nobody knows whether the "
-				"data passes through the CPU, since other targets than linear and striped "
-				"are in use on this machine. Run as root (CAP_SYS_ADMIN).", walk->label,
+				"kernel shows its table only to root; without it nobody knows whether the "
+				"data passes through the CPU, since this machine also uses targets other "
+				"than linear and striped. Run as root (CAP_SYS_ADMIN).", walk->label,
 				table->title);
 	table->node.layout = DND_LAYOUT_UNKNOWN;
 	dnd_stack_set_kind(walk, "linear or striped");

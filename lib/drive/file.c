@@ -75,8 +75,8 @@ DND_PUBLIC int donard_file_open(struct donard_context *ctx, const char *path, un
 	struct donard_file *file;
 
 	if (flags & ~KNOWN_FLAGS || flags == DONARD_FILE_CREATE)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: it is opened with DONARD_FILE_WRITE, with that "
-				"and DONARD_FILE_CREATE, or with 0; not with %#x.", path, flags);
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: it cannot be opened with the flags %#x. Use 0, "
+				"DONARD_FILE_WRITE, or that with DONARD_FILE_CREATE.", path, flags);
 	file = file_new(ctx, path);
 	return file ? give(file, open_drive(file, flags), file_out) : -ENOMEM;
 }

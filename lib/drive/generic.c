@@ -69,7 +69,7 @@ int dnd_generic_limits(struct donard_context *ctx, const struct dnd_drive *drive
 	generic->limit_bytes = dnd_round_down(bytes, generic->lba_bytes);
 	if (generic->limit_bytes && generic->start_bytes % generic->lba_bytes == 0)
 		return 0;
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the limits of %s are unknown or of no use. Copy "
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the limits of %s are unknown or unusable. Copy "
 			"without PASSTHROUGH.", drive->path, drive->blockdev.disk);
 }
 

@@ -62,7 +62,7 @@ static int refuse_level(const struct array *array)
 	return dnd_fail(array->walk->ctx, DND_E_UNSUPPORTED, "%s: %s is a software RAID of the level "
 			"'%s'%s. Use raid0, raid1 or raid10, or what lies below.", array->walk->label,
 			array->disk, array->level, parity ? ", for which the CPU must see all data to "
-			"compute parity" : ", which donard does not know to pass data on");
+			"compute parity" : ", which donard does not know how to pass data through");
 }
 
 static int check_state(const struct array *array)
@@ -77,7 +77,7 @@ static int check_state(const struct array *array)
 	/* Not sync_action: a reshape that was frozen or interrupted says "frozen" or "idle" there. */
 	if (strcmp(position, "none"))
 		return dnd_fail(array->walk->ctx, DND_E_UNSUPPORTED, "%s: the software RAID %s is being "
-				"reshaped: where its bytes are changes. Wait for the end "
+				"reshaped, which moves its bytes. Wait for the end "
 				"(/proc/mdstat), or go on with it (mdadm --grow --continue).",
 				array->walk->label, array->disk);
 	return 0;

@@ -147,8 +147,8 @@ static int check_zones(struct donard_context *ctx, const struct dnd_drive *drive
 {
 	if (!drive->writable || drive->is_file || !dnd_blockdev_is_zoned(ctx, &drive->blockdev))
 		return 0;
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it is zoned: each zone takes writes from its write pointer on only, which a "
-			"copy does not do. Choose another destination.", drive->path);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it is zoned: each zone takes writes only in order, at its write pointer, which "
+			"a copy does not keep to. Choose another destination.", drive->path);
 }
 
 static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
@@ -243,7 +243,7 @@ static int no_capacity(struct donard_context *ctx, const struct dnd_drive *drive
 	if (!dnd_sysfs_read_u64(ctx, &metadata_bytes, "block/%s/metadata_bytes", drive->blockdev.disk) && metadata_bytes)
 		snprintf(format, sizeof(format), "its format puts %llu bytes of metadata into each block (extended LBAs)",
 			 (unsigned long long)metadata_bytes);
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel gives it no capacity: %s. Format it in another way (nvme id-ns "
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the kernel gives it no capacity: %s. Give it another format (nvme id-ns "
 			"lists them, nvme format destroys all data).", drive->path, format);
 }
 
@@ -349,8 +349,8 @@ static int check_unused(struct donard_context *ctx, int fd, const struct dnd_dri
 	int rc = dnd_blockdev_mount_point(ctx, drive->device, place, sizeof(place));
 
 	if (rc)
-		return dnd_fail_errno(ctx, rc, "%s: whether it is mounted cannot be told, and descriptor %d would write under "
-				      "the file system. Let this process read /proc/self/mountinfo", drive->path, fd);
+		return dnd_fail_errno(ctx, rc, "%s: it is not known whether it is mounted; if so, descriptor %d would write "
+				      "under the file system. Let this process read /proc/self/mountinfo", drive->path, fd);
 	if (place[0])
 		return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s, and descriptor %d would "
 				"write under the file system. Unmount it first.", drive->path, place, fd);
@@ -363,8 +363,8 @@ static int adopt_fd(struct donard_context *ctx, int fd, struct dnd_drive *drive)
 	int rc = 0, flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0 || !(flags & O_DIRECT) || flags & O_APPEND || (flags & O_ACCMODE) == O_WRONLY)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: descriptor %d is not open for direct reads at any "
-				"place. Open it with O_DIRECT, O_RDONLY or O_RDWR, and without O_APPEND.",
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: descriptor %d does not allow direct reads at any "
+				"offset. Open it with O_DIRECT, O_RDONLY or O_RDWR, and without O_APPEND.",
 				drive->path, fd);
 	drive->writable = (flags & O_ACCMODE) == O_RDWR;
 	if (drive->writable && !drive->is_file)

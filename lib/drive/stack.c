@@ -113,7 +113,7 @@ static int whole_number(struct dnd_stack_walk *walk, const char *number, char wh
 static int gone(struct dnd_stack_walk *walk, const char *number)
 {
 	return dnd_fail(walk->ctx, DND_E_NO_SUCH_DEVICE, "%s: the block device %s below it is not "
-			"in sysfs. It has just gone: repeat this.", walk->label, number);
+			"in sysfs. It has just gone away: try again.", walk->label, number);
 }
 
 /* A device that is made of others, or a partition of one. */

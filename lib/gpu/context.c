@@ -72,8 +72,8 @@ static int read_bdf(struct donard_context *ctx, const struct dnd_cuda *cuda, str
 		return dnd_cuda_failed(ctx, cuda, rc, "gpu:%d: CUDA does not give its PCI address", range->gpu);
 	if (range->bdf[0])
 		return 0;
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "gpu:%d: '%s' is not the address of a PCI device: there is no BAR1 to reach "
-			"its memory by. Use a GPU on PCI Express.", range->gpu, text);
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "gpu:%d: '%s' is not the address of a PCI device: there is no BAR1 through "
+			"which to reach its memory. Use a GPU on PCI Express.", range->gpu, text);
 }
 
 int dnd_gpu_by_address(struct donard_context *ctx, const char *bdf, unsigned int *gpu)

@@ -145,7 +145,7 @@ static int check_range(struct donard_context *ctx, const struct dnd_cuda *cuda, 
 	if (dnd_range_fits(range->address - base, range->bytes, bytes))
 		return 0;
 	return dnd_fail(ctx, DND_E_PAST_END, "%#llx: %llu bytes from there go past the end of its allocation, which has %zu "
-			"bytes from %#llx on. A range lies in one allocation: take each by itself.", range->address,
+			"bytes from %#llx on. A memory lies in one allocation: make one of each.", range->address,
 			(unsigned long long)range->bytes, bytes, base);
 }
 

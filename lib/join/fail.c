@@ -20,7 +20,7 @@ static int stops_p2pdma(struct dnd_join *join, const char *what, int error_numbe
 	const char *region = join->region->name;
 
 	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s: the kernel refused to %s it directly (%s): "
-			"this kernel lets no P2PDMA pages, which %s has, pass through %s. Give the region "
+			"this kernel does not let P2PDMA pages, which %s has, pass through %s. Give the region "
 			"generic pages (donard_region_set_page_type(%s, generic)), or pass "
 			"ALLOW_BOUNCE.", join->drive->path, what, strerror(error_number), region,
 			join->drive->blockdev.disk, region);
@@ -148,15 +148,15 @@ static int changed_below(struct dnd_join *join, const char *what, uint64_t offse
 				"%llu was not sent. Make it writable (blockdev --setrw), and copy again.", join->drive->path,
 				what, (unsigned long long)offset);
 	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: its size or its format was changed during the copy, and the %s at "
-			"offset %llu was not sent: PASSTHROUGH's commands know no partition, and would reach what lies behind "
-			"it. Those in flight at that moment went where it had been. Look at the partition table, and copy again.",
+			"offset %llu was not sent: commands of PASSTHROUGH do not stop at the end of a partition. Those in "
+			"flight at that moment went to the old place. Look at the partition table, and copy again.",
 			join->drive->path, what, (unsigned long long)offset);
 }
 
 /* EILSEQ: the drive found it out, or the block layer. */
 static int protection_failed(struct dnd_join *join, const char *what, uint64_t offset)
 {
-	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: a block does not go with its protection "
+	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: a block does not match its protection "
 			"information. It was not written since the drive was formatted, or is damaged: write it, or "
 			"copy other blocks.", join->drive->path, what, (unsigned long long)offset);
 }

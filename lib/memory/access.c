@@ -55,8 +55,8 @@ int dnd_memory_check_direct(const struct donard_memory *memory, uint64_t offset,
 				"the kernel needs to let a drive reach it. If it is memory of the host, use the "
 				"program's own mapping (donard_memory_from_host()); else let a device import the "
 				"dma-buf (donard_rdma_register()), or pass ALLOW_BOUNCE.", dnd_memory_name(memory));
-	return dnd_fail(memory->ctx, DND_E_UNREACHABLE, "%s: its pages are of a device, or of nobody knows what, and its "
-			"exporter does not tell where they lie, so that no route can be judged. Use memory of a region, "
+	return dnd_fail(memory->ctx, DND_E_UNREACHABLE, "%s: its pages are a device's, or nobody knows whose, and its "
+			"exporter does not say where they lie, so that no route can be judged. Use memory of a region, "
 			"or pass ALLOW_BOUNCE.", dnd_memory_name(memory));
 }
 
@@ -70,8 +70,8 @@ int dnd_memory_load(const struct donard_memory *memory, uint64_t offset, void *t
 int dnd_memory_access_failed(const struct donard_memory *memory, int error_number)
 {
 	if (dnd_memory_is_imported(memory) && error_number == EFAULT)
-		return dnd_fail_errno(memory->ctx, EFAULT, "%s: the program's own buffer is not all there, or is no plain "
-				      "memory but a device's. Use memory of malloc() or the like",
+		return dnd_fail_errno(memory->ctx, EFAULT, "%s: a part of the program's own buffer is not mapped, or it is a "
+				      "device's memory. Use plain memory, as malloc() returns it",
 				      dnd_memory_name(memory));
 	if (dnd_memory_is_imported(memory) && (error_number == EPERM || error_number == ENOSYS))
 		return dnd_fail_errno(memory->ctx, error_number, "%s: this process may not call process_vm_readv() and "

@@ -89,8 +89,8 @@ static int gone(const struct donard_memory *memory)
 
 static int too_old(const struct donard_memory *memory)
 {
-	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s: the loaded kernel module does not tell whose memory its "
-			"dma-bufs are. Load the p2pmem of release %s or later, and export again.",
+	return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s: the loaded kernel module does not say which memory its "
+			"dma-bufs have. Load the p2pmem of release %s or later, and export again.",
 			memory->dmabuf.name, donard_version());
 }
 
@@ -109,7 +109,7 @@ static int locate_failed(const struct donard_memory *memory, int rc)
 		return too_old(memory);
 	if (rc == -EINVAL || rc == -ENODEV)
 		return gone(memory);
-	return dnd_fail_errno(memory->ctx, -rc, "%s: its place in the region cannot be asked for",
+	return dnd_fail_errno(memory->ctx, -rc, "%s: the kernel does not say where in the region it lies",
 			      memory->dmabuf.name);
 }
 

@@ -52,8 +52,8 @@ static int map_dram(struct donard_memory *memory, uint64_t length)
 		    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (map == MAP_FAILED)
-		return dnd_fail(memory->ctx, DND_E_NO_MEMORY, "dram: no %llu bytes of memory can be "
-				"had. Ask for less.", (unsigned long long)length);
+		return dnd_fail(memory->ctx, DND_E_NO_MEMORY, "dram: %llu bytes of memory cannot be "
+				"allocated. Ask for less.", (unsigned long long)length);
 	memory->pages = DONARD_PAGES_HOST;
 	memory->window.map = memory->window.data = map;
 	memory->window.map_bytes = bytes;
@@ -89,11 +89,11 @@ DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address
 	if (!length_bytes)
 		return no_length(ctx, "memory of the program");
 	if (!address || length_bytes > UINTPTR_MAX - (uintptr_t)address)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "%llu bytes at address %p are no memory of the "
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "%llu bytes at address %p are not memory of the "
 				"program.", (unsigned long long)length_bytes, address);
 	if (is_of_device(address, length_bytes))
-		return dnd_fail(ctx, DND_E_UNREACHABLE, "the %llu bytes at address %p are memory of a device, to which "
-				"nobody judges a route by its address. Use donard_memory_adopt() or "
+		return dnd_fail(ctx, DND_E_UNREACHABLE, "the %llu bytes at address %p are memory of a device, and no "
+				"route can be judged by such an address. Use donard_memory_adopt() or "
 				"donard_memory_from_dmabuf().", (unsigned long long)length_bytes, address);
 	memory = dnd_memory_new(ctx, "dram");
 	if (!memory)
@@ -181,7 +181,7 @@ static int name_of(struct donard_memory *memory, int fd)
 				major(found.st_rdev), minor(found.st_rdev)))
 		name[0] = '\0';
 	if (dnd_region_name(memory->ctx, name, memory->region.name))
-		return dnd_fail(memory->ctx, DND_E_BAD_NAME, "descriptor %d is no region's.", fd);
+		return dnd_fail(memory->ctx, DND_E_BAD_NAME, "descriptor %d is not a region's.", fd);
 	return 0;
 }
 
@@ -194,8 +194,8 @@ static int owns(struct donard_memory *memory, uint64_t start, uint64_t end)
 		if (ioctl(memory->region.fd, P2PMEM_IOC_LOCATE, &place))
 			return errno == ENXIO ?
 			       dnd_fail(memory->ctx, DND_E_PAST_END, "%s: that file owns nothing at "
-					"its offset %llu. Of memory that came as a dma-buf, pass "
-					"info.dmabuf_fd on.", memory->region.name,
+					"its offset %llu. If the memory came as a dma-buf, pass "
+					"on info.dmabuf_fd.", memory->region.name,
 					(unsigned long long)at) :
 			       dnd_fail_errno(memory->ctx, errno, "%s: cannot be adopted",
 					      memory->region.name);

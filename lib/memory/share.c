@@ -15,7 +15,7 @@ static int check_part(const struct donard_memory *memory, uint64_t offset, uint6
 
 	if ((dnd_memory_file_offset(memory) + offset) % granule || length % granule)
 		return dnd_fail(memory->ctx, DND_E_ALIGNMENT, "%s: a dma-buf of %llu bytes from offset "
-				"%llu is not of whole granules of %llu bytes.", dnd_memory_name(memory),
+				"%llu is not made of whole granules of %llu bytes.", dnd_memory_name(memory),
 				(unsigned long long)length, (unsigned long long)offset,
 				(unsigned long long)granule);
 	return dnd_memory_check_range(memory, offset, length);

@@ -199,9 +199,9 @@ struct dnd_join dnd_pair_join_of(const struct donard_queue *queue,
 static int refuse_change(struct donard_queue *queue, const struct dnd_drive *drive, int rc)
 {
 	if (rc == -EACCES)
-		return dnd_fail(queue->ctx, DND_E_PERMISSION, "%s: nobody tells any more what %s is made of: "
-				"other device-mapper targets than linear and striped came into use on this "
-				"machine, and its table is told to root alone. Open it again as root "
+		return dnd_fail(queue->ctx, DND_E_PERMISSION, "%s: it is no longer known what %s is made of: "
+				"device-mapper targets other than linear and striped came into use on this "
+				"machine, and only root can read its table. Open it again as root "
 				"(CAP_SYS_ADMIN), or pass ALLOW_BOUNCE.", drive->path, drive->blockdev.disk);
 	if (rc) {
 		int lost = dnd_drive_lost(queue->ctx, drive);

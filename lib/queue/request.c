@@ -23,7 +23,7 @@ static int check_length(struct donard_queue *queue, const struct dnd_queue_reque
 	uint64_t end = request->file_offset + request->length;
 
 	if (!request->length || request->length > REQUEST_BYTES_MAX || end > INT64_MAX || end < request->length)
-		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%s: %llu bytes at offset %llu are no request. Use a "
+		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%s: %llu bytes at offset %llu are not a valid request. Use a "
 				"length from 1 byte to 1 GiB, and an offset below 8 EiB.", drive->path,
 				(unsigned long long)request->length, (unsigned long long)request->file_offset);
 	if (drive->is_file || end <= drive->size_bytes)
@@ -55,11 +55,11 @@ static int check_alignment(struct donard_queue *queue, const struct dnd_queue_re
 	    (dnd_queue_may_bounce(queue) && !(queue->options.flags & DONARD_QUEUE_PASSTHROUGH)))
 		return 0;
 	return dnd_fail(queue->ctx, DND_E_ALIGNMENT, "%s: offset %llu and length %llu must be multiples of "
-			"%u, and the address of the memory, %p, of %u. Use such, or %s.", drive->path,
+			"%u, and the address of the memory, %p, of %u. Align them, or %s.", drive->path,
 			(unsigned long long)request->file_offset, (unsigned long long)request->length,
 			drive->align_bytes, (void *)(request->memory->window.data + request->memory_offset),
 			drive->memory_align_bytes,
-			queue->options.flags & DONARD_QUEUE_PASSTHROUGH ? "a queue without passthrough" :
+			queue->options.flags & DONARD_QUEUE_PASSTHROUGH ? "use a queue without passthrough" :
 			"let the queue bounce (ALLOW_BOUNCE)");
 }
 

@@ -113,8 +113,8 @@ int dnd_transfer_reserve(struct donard_queue *queue, const struct dnd_queue_requ
 	uint64_t busy = queue->chunk_count * PARTS_AT_A_TIME - queue->idle_part_count;
 
 	if (busy && busy + parts > PARTS_MAX)
-		return dnd_fail(queue->ctx, DND_E_QUEUE_FULL, "the requests in flight are %llu commands, and this one "
-				"is %llu more. Take completions first.", (unsigned long long)busy,
+		return dnd_fail(queue->ctx, DND_E_QUEUE_FULL, "the requests in flight take %llu commands, and this one "
+				"takes %llu more: too many. Take completions first.", (unsigned long long)busy,
 				(unsigned long long)parts);
 	while (queue->idle_part_count < parts)
 		if (more_parts(queue))

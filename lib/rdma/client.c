@@ -111,8 +111,8 @@ static int check_offer(struct dnd_client *client)
 				(unsigned long long)result->offset_bytes,
 				(unsigned long long)client->offer.length, client->offer.target);
 	if (!client->options.length_bytes && result->length_bytes > DEFAULT_MAX_BYTES)
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: %llu bytes of %s are offered: more "
-				"than is moved unless you say so. Give the amount with options.length_bytes.",
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: %llu bytes of %s are offered: too "
+				"many to move by default. Give the amount with options.length_bytes.",
 				client->reach.peer, (unsigned long long)result->length_bytes,
 				client->offer.target);
 	result->block_bytes = dnd_min(client->options.block_bytes, result->length_bytes);

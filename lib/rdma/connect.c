@@ -49,7 +49,7 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 	int rc = dnd_offer_decode(&client->offer, bytes, length);
 
 	if (rc || client->offer.status != DND_STATUS_OK)
-		return dnd_fail(client->ctx, DND_E_PROTOCOL, "%s: what answers there is no donard_rdma_serve() "
+		return dnd_fail(client->ctx, DND_E_PROTOCOL, "%s: what answers there is not a donard_rdma_serve() "
 				"of this version.", client->reach.peer);
 	client->link.established = true;
 	client->link.heard = dnd_now_seconds();

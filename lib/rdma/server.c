@@ -323,7 +323,7 @@ static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 static int refuse_reading(struct dnd_server *server, struct rdma_cm_id *id, const struct dnd_hello *hello)
 {
 	if (!hello->reads_optional)
-		return refuse(server, id, DND_STATUS_NO_READING, "it would read, and may only write");
+		return refuse(server, id, DND_STATUS_NO_READING, "it asks to read, but the server only lets clients write");
 	dnd_session_reject(id, DND_STATUS_NO_READING);
 	return 0;
 }

@@ -321,7 +321,7 @@ static int explain(struct dnd_session *session, int rc)
 	switch (rc) {
 	case -EPROTO:
 	case -EPROTONOSUPPORT:
-		return dnd_fail(ctx, DND_E_PROTOCOL, "%s sent what this server does not understand, "
+		return dnd_fail(ctx, DND_E_PROTOCOL, "%s sent something that this server does not understand, "
 				"and was cut off. Use the same version of donard on both sides.",
 				session->peer);
 	case -ENODEV:

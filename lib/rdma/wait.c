@@ -93,7 +93,7 @@ int dnd_client_explain(struct dnd_client *client, int rc)
 	switch (rc) {
 	case -EPROTO:
 	case -EPROTONOSUPPORT:
-		return dnd_fail(client->ctx, DND_E_PROTOCOL, "%s: the server sent what this client does "
+		return dnd_fail(client->ctx, DND_E_PROTOCOL, "%s: the server sent something that this client does "
 				"not understand. Use the same version of donard on both sides.",
 				client->reach.peer);
 	case -ENODEV:

@@ -168,7 +168,7 @@ static int is_disk(struct donard_context *ctx, const char *name)
 
 	dnd_sysfs_read(ctx, disk, sizeof(disk), "class/p2pmem/%s/pmem", name);
 	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it is the pmem device %s%s, whose driver alone has the memory. Use "
-			"that, or remove the region and add it with another page type.", name,
+			"that device, or remove the region and add it with another page type.", name,
 			disk[0] ? "/dev/" : "of the nvdimm layer", disk);
 }
 

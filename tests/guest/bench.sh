@@ -212,7 +212,7 @@ rdma_samples() {
 
 rdma_direction_that_is_not_offered() {
 	offer dram "$PORT" --access write
-	exits 1 'offered for writing only|may only write' donard-cli bench rdma "$LAB_PEER_ADDR" --direction read \
+	exits 1 'offered for writing only|only lets clients write' donard-cli bench rdma "$LAB_PEER_ADDR" --direction read \
 		--block-sizes 4K --rounds 1
 	bench rdma "$LAB_PEER_ADDR" --direction write --block-sizes 4K --queue-depths 4 --iterations 10 --rounds 1
 }

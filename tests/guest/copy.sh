@@ -275,7 +275,7 @@ protection_information() {
 		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M --passthrough
 	echo 0 >"$integrity/read_verify"
 	echo 0 >"$integrity/write_generate"
-	exits 1 'a block does not go with its protection information. It was not written since' \
+	exits 1 'a block does not match its protection information. It was not written since' \
 		donard-cli copy "$LAB_BETA" p2pmem0 --size 1M
 	data_on_alpha "$MIB"
 	copy "$LAB_ALPHA" "$LAB_BETA" --size 1M --verify

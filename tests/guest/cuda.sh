@@ -172,7 +172,7 @@ bad_copies_of_gpu() {
 	gpu_refused 1 "region add --kind gpu-nvidia --device $LAB_GPU_BDF" "$LAB_ALPHA" gpu:0 --size 1M
 	LD_LIBRARY_PATH='' gpu_refused 3 "apt install libcuda1" "$LAB_ALPHA" gpu:0 --size 1M
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type generic
-	gpu_refused 2 "gpu:0: .*Say how much to copy by --size" gpu:0 "$LAB_BETA"
+	gpu_refused 2 "gpu:0: .*Say how much to copy with --size" gpu:0 "$LAB_BETA"
 	gpu_refused 1 "past the end" gpu:0+64T "$LAB_BETA" --size 1M
 	lever bar1_mib 38
 	gpu_refused 1 BAR1 "$LAB_ALPHA" gpu:0 --size 16M

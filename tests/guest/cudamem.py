@@ -343,7 +343,7 @@ def bad():
     first, second = alloc(cuda, 2 * PAGE), alloc(cuda, 2 * PAGE)
     host = ctypes.create_string_buffer(PAGE)
     refused(ctypes.addressof(host), PAGE, -22, "bad-option", "donard_memory_from_host()")
-    refused(first + PAGE, 2 * PAGE, -6, "past-end", "take each by itself")
+    refused(first + PAGE, 2 * PAGE, -6, "past-end", "make one of each")
     refused(first, 0, -22, "bad-option", "not GPU memory")
     refused(1 << 63, PAGE, -22, "bad-option", "not GPU memory")
     cuda.cuMemFree_v2(U64(second))

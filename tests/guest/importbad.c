@@ -24,7 +24,7 @@ static void refused(void)
 	REFUSES(ENXIO, "past-end", donard_memory_from_dmabuf(ctx, fd, UINT64_MAX, 2, &memory));
 	WORKS(pipe(pipes));
 	REFUSES(EINVAL, "bad-name", donard_memory_from_dmabuf(ctx, pipes[0], 0, 0, &memory));
-	SAID("is no dma-buf's");
+	SAID("is not a dma-buf's");
 	close(fd);
 	REFUSES(EINVAL, "bad-name", donard_memory_from_dmabuf(ctx, fd, 0, 0, &memory));
 	SAID("is not open");

@@ -436,7 +436,7 @@ static void unknown_pages(void)
 
 	CHECK(!has_nodes());
 	looks_like(memory, DONARD_PAGES_UNKNOWN, "stranger");
-	bounces(memory, EHOSTUNREACH, "unreachable", "of nobody knows what");
+	bounces(memory, EHOSTUNREACH, "unreachable", "or nobody knows whose");
 	donard_memory_free(memory);
 }
 

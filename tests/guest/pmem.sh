@@ -229,7 +229,7 @@ reset_is_told() {
 no_memory_for_files() {
 	exits 1 'Operation not supported' regio read p2pmem2 0 4096 "$WORK/data"
 	exits 1 'Operation not supported' dd if=/dev/p2pmem2 of="$WORK/data" bs=4k count=1
-	exits 3 'p2pmem2: it is the pmem device /dev/pmem0, whose driver alone has the memory. Use that, or remove' \
+	exits 3 'p2pmem2: it is the pmem device /dev/pmem0, whose driver alone has the memory. Use that device, or remove' \
 		donard-cli copy "$LAB_ALPHA" p2pmem2 --size 1M
 }
 

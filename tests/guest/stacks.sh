@@ -227,7 +227,7 @@ p2pdma_on() {
 	"$1"
 	case $1 in
 	raid*) both_ways "$NODE" "$2" "$3" ;;
-	*) exits 1 "lets no P2PDMA pages.* pass through dm-.*generic pages" donard-cli copy "$NODE" p2pmem0 --size 1M ;;
+	*) exits 1 "does not let P2PDMA pages.* pass through dm-.*generic pages" donard-cli copy "$NODE" p2pmem0 --size 1M ;;
 	esac
 }
 
@@ -362,7 +362,7 @@ ordinary_user() {
 	equal "evidence of the legs" "predicted proven" "$(jq -r '[.legs[].route_evidence] | sort | join(" ")' <<<"$RESULT")"
 	modprobe dm-crypt
 	mapped lab-crypt "0 65536 crypt aes-xts-plain64 $(printf '%0128d' 0 | tr 0 a | sed 's/^a/b/') 0 ${LAB_ALPHA}p2 0"
-	exits 1 "tells its table to root alone.*Run as root" as user donard-cli copy "/dev/$(node_of lab-linear)" p2pmem0 --size 1M
+	exits 1 "shows its table only to root.*Run as root" as user donard-cli copy "/dev/$(node_of lab-linear)" p2pmem0 --size 1M
 }
 
 # --- legs that fail ---

@@ -22,7 +22,7 @@ static void refused(struct nvram *nvram, int expected, const char *code, const c
 
 static void nothing_there(void **state)
 {
-	refused(*state, -ENODATA, "not-formatted", "no write cache's log is in this NVRAM. Format it");
+	refused(*state, -ENODATA, "not-formatted", "this NVRAM holds no write cache's log. Format it");
 }
 
 static void other_data_there(void **state)
@@ -86,7 +86,7 @@ static void truncated(void **state)
 	nvram->store.length_bytes = NVRAM_BYTES / 2;
 	refused(nvram, -EILSEQ, "damaged", "the log has 524288 bytes and the NVRAM 262144");
 	nvram->store.length_bytes = DND_CACHE_PAGE_BYTES;
-	refused(nvram, -ENODATA, "not-formatted", "no write cache's log is in this NVRAM");
+	refused(nvram, -ENODATA, "not-formatted", "this NVRAM holds no write cache's log");
 }
 
 static void both_tails_damaged(void **state)

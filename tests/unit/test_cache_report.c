@@ -86,7 +86,7 @@ static void name_of_another(void **state)
 	assert_true(is_there(scene, &after));
 	assert_int_equal(before.st_ino, after.st_ino);
 	assert_true(dnd_cache_report_open(scene->server) < 0);
-	assert_says(donard_error(scene->fake->ctx), "it is no socket of a server");
+	assert_says(donard_error(scene->fake->ctx), "it is not the socket of a server");
 	assert_true(is_there(scene, &after));
 	assert_int_equal(before.st_ino, after.st_ino);
 }

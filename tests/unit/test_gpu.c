@@ -572,7 +572,7 @@ static void other_memory(void **state)
 	gpu.ordinal = CUDA_ERROR_INVALID_VALUE;
 	refused(fake, -EINVAL, "bad-option", "which GPU has it");
 	gpu.ordinal = CUDA_SUCCESS;
-	says(fake, -ENXIO, donard_memory_from_cuda(fake->ctx, CHUNK + 1, 65536, &memory), "past-end", "take each by itself");
+	says(fake, -ENXIO, donard_memory_from_cuda(fake->ctx, CHUNK + 1, 65536, &memory), "past-end", "make one of each");
 	says(fake, -EINVAL, donard_memory_from_cuda(fake->ctx, CHUNK, 0, &memory), "bad-option", "not GPU memory");
 	says(fake, -EINVAL, donard_memory_from_cuda(fake->ctx, UINT64_MAX, 1, &memory), "bad-option", "not GPU memory");
 	assert_int_equal(asked, 0);
@@ -739,7 +739,7 @@ static void each_step_of_allocating_fails(void **state)
 	     "CUDA sees 1, numbered from 0");
 	says(fake, -ENODEV, donard_memory_alloc_cuda(fake->ctx, UINT32_MAX, 1, &address, &memory), "no-such-device",
 	     "no GPU has such a number");
-	says(fake, -EINVAL, donard_memory_alloc_cuda(fake->ctx, 0, 0, &address, &memory), "bad-option", "more than none");
+	says(fake, -EINVAL, donard_memory_alloc_cuda(fake->ctx, 0, 0, &address, &memory), "bad-option", "at least one byte");
 	assert_int_equal(address, 5);
 }
 

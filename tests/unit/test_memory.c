@@ -112,7 +112,7 @@ static void test_refusals(void **state)
 	assert_int_equal(donard_memory_adopt(fake->ctx, -1, 0, 4096, &memory), -EINVAL);
 	assert_int_equal(pipe(pipes), 0);
 	assert_int_equal(donard_memory_adopt(fake->ctx, pipes[0], 0, 4096, &memory), -EINVAL);
-	assert_non_null(strstr(donard_error(fake->ctx), "no region's"));
+	assert_non_null(strstr(donard_error(fake->ctx), "not a region's"));
 	assert_null(memory);
 	memory = dram(fake, 4096);
 	assert_int_equal(donard_memory_export(memory, 0, 0, O_RDWR, &fd), -EOPNOTSUPP);
@@ -144,12 +144,12 @@ static void test_from_dmabuf(void **state)
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(donard_memory_from_dmabuf(fake->ctx, i < 2 ? pipes[i] : fd, 0, 4096, &memory), -EINVAL);
 		assert_string_equal(donard_error_code(fake->ctx), "bad-name");
-		assert_non_null(strstr(donard_error(fake->ctx), "no dma-buf's. Hand over"));
+		assert_non_null(strstr(donard_error(fake->ctx), "not a dma-buf's. Pass one"));
 		close(i < 2 ? pipes[i] : fd);
 	}
 	unlink(path);
 	assert_int_equal(donard_memory_from_dmabuf(fake->ctx, not_even_a_file(), 0, 0, &memory), -EINVAL);
-	assert_non_null(strstr(donard_error(fake->ctx), "is not open. Hand over"));
+	assert_non_null(strstr(donard_error(fake->ctx), "is not open. Pass the descriptor"));
 	assert_int_equal(donard_memory_from_dmabuf(fake->ctx, -1, 0, 0, &memory), -EINVAL);
 	assert_null(memory);
 }

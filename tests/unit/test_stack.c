@@ -375,7 +375,7 @@ static void without_the_table(void **state)
 	fake_file(fake, "module/dm_snapshot/refcnt", "1");
 	assert_int_equal(resolve_volume(fake, &blockdev), -EACCES);
 	assert_non_null(strstr(donard_error(fake->ctx), "dm-3 (vg-data)"));
-	assert_non_null(strstr(donard_error(fake->ctx), "/mapper/control, by which the kernel tells its table"));
+	assert_non_null(strstr(donard_error(fake->ctx), "/mapper/control, through which the kernel shows its table"));
 	assert_null(strstr(donard_error(fake->ctx), "Run as root"));	/* which helps nobody without the node */
 }
 
