@@ -100,8 +100,8 @@ bool p2pmem_was_reset(struct p2pmem_region *r, const struct p2pmem_guarded *g,
 /*
  * Memory that revalidate() enabled may be used.  A PMR is given as long as its
  * PMRCAP says: so this is called outside of enter and leave, with no lock held, and
- * never where mmap_lock may be, which mmap and page faults come with.  Who maps
- * memory that is not ready yet is told by SYNC, as of any reset.
+ * never where mmap_lock may be, which mmap and page faults come with.  A process that
+ * maps memory that is not ready yet learns that from SYNC, as it does of any reset.
  */
 int p2pmem_await_ready(struct p2pmem_region *r)
 {

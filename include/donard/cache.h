@@ -41,7 +41,7 @@ enum donard_cache_event_type {
 
 /**
  * donard_cache_event_text() - the word for an event
- * @type: of struct donard_cache_event
+ * @type: as in struct donard_cache_event
  *
  * Returns "formatted", "recovered", "listening", "came", "left", "lost", "refused",
  * "drive-failed", "drive-works", "draining", or "unknown".

@@ -58,7 +58,7 @@ enum donard_evidence {
 
 /**
  * donard_evidence_text() - the word for the evidence of a route
- * @evidence: of struct donard_copy_result
+ * @evidence: as in struct donard_copy_result
  *
  * Returns "predicted", "proven", or "unknown".
  */
@@ -95,7 +95,7 @@ enum donard_bounce_evidence {
 
 /**
  * donard_bounce_evidence_text() - the word for how a bounce is known
- * @evidence: of struct donard_copy_result
+ * @evidence: as in struct donard_copy_result
  *
  * Returns "stated", "watched", "certain", "at-most", "changed", or "unknown".
  */

@@ -199,7 +199,7 @@ enum donard_region_state {
 
 /**
  * donard_region_kind_text() - the word for a kind of region
- * @kind: of struct donard_region_info
+ * @kind: as in struct donard_region_info
  *
  * Returns "pci-bar", "nvme-cmb", "nvme-pmr", "gpu-nvidia", or "unknown".
  */
@@ -215,7 +215,7 @@ enum donard_region_kind donard_region_kind_of(const char *word);
 
 /**
  * donard_page_type_text() - the word for a page type
- * @page_type: of struct donard_region_info
+ * @page_type: as in struct donard_region_info
  *
  * Returns "generic", "p2pdma", "pmem", or "unknown".
  */
@@ -231,7 +231,7 @@ enum donard_page_type donard_page_type_of(const char *word);
 
 /**
  * donard_memtype_text() - the word for a memory type
- * @memtype: of struct donard_region_info
+ * @memtype: as in struct donard_region_info
  *
  * Returns "uc", "wc", "wb", or "unknown".
  */
@@ -247,7 +247,7 @@ enum donard_memtype donard_memtype_of(const char *word);
 
 /**
  * donard_region_state_text() - the word for the state of a region
- * @state: of struct donard_region_info
+ * @state: as in struct donard_region_info
  *
  * Returns "ready", "draining", "quarantined", "gone", or "unknown".
  */
@@ -453,7 +453,7 @@ enum donard_client_type {
 
 /**
  * donard_client_type_text() - the word for a type of client
- * @type: of struct donard_client_info
+ * @type: as in struct donard_client_info
  *
  * Returns "nvme", "rdma", "gpu", or "unknown".
  */
@@ -534,7 +534,7 @@ enum donard_route_type {
 
 /**
  * donard_route_text() - the word for a route
- * @route: of struct donard_route or struct donard_copy_result
+ * @route: as in struct donard_route or struct donard_copy_result
  *
  * Returns "none", "switch", "bridge", "iommu", "bounced", "cpu", "dram", or "unknown".
  */

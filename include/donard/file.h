@@ -79,7 +79,7 @@ enum donard_file_kind {
 
 /**
  * donard_file_kind_text() - the word for a kind of file
- * @kind: of struct donard_file_info
+ * @kind: as in struct donard_file_info
  *
  * Returns "drive", "partition", "file", "stack", or "unknown".
  */

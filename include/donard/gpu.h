@@ -28,7 +28,7 @@ enum donard_gpu_driver {
 
 /**
  * donard_gpu_driver_text() - the word for a driver
- * @driver: of struct donard_gpu_info
+ * @driver: as in struct donard_gpu_info
  *
  * Returns "none", "open", "proprietary", "other", or "unknown".
  */

@@ -96,7 +96,7 @@ int donard_memory_claim(struct donard_context *ctx, const char *region, uint64_t
 /**
  * donard_memory_adopt() - memory that an open file of a region already owns
  * @ctx: the context
- * @fd: of /dev/p2pmemN, such as info.fd of another memory; the call duplicates it
+ * @fd: a descriptor of /dev/p2pmemN, such as info.fd of another memory; the call duplicates it
  * @file_offset_bytes: info.file_offset_bytes of that memory
  * @length_bytes: more than 0
  * @memory: set to the memory, which donard_memory_free() frees
@@ -112,7 +112,7 @@ int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset
 /**
  * donard_memory_from_dmabuf() - memory that somebody handed over as a dma-buf
  * @ctx: the context
- * @fd: of the dma-buf, which any driver may have exported; the call duplicates it
+ * @fd: a descriptor of the dma-buf, which any driver may have exported; the call duplicates it
  * @offset_bytes: in the dma-buf; any
  * @length_bytes: 0: up to its end
  * @memory: set to the memory, which donard_memory_free() frees
@@ -222,7 +222,7 @@ enum donard_memory_kind {
 
 /**
  * donard_memory_kind_text() - the word for a kind of memory
- * @kind: of struct donard_memory_info
+ * @kind: as in struct donard_memory_info
  *
  * Returns "dram", "region", "dma-buf", or "unknown".
  */
@@ -238,7 +238,7 @@ enum donard_memory_pages {
 
 /**
  * donard_memory_pages_text() - the word for what is behind a mapping
- * @pages: of struct donard_memory_info
+ * @pages: as in struct donard_memory_info
  *
  * Returns "none", "host", "device", or "unknown".
  */

@@ -61,8 +61,9 @@ struct donard_queue;
  * requests that are not aligned; a request that writes part of a block reads the block first.
  *
  * With DONARD_QUEUE_PASSTHROUGH the queue sends NVMe commands to drives and partitions,
- * which needs Linux 6.12 and root.  The first request writes back what the page cache holds
- * of the drive, and no later request does: nobody else may use the drive meanwhile.
+ * which needs Linux 6.12 and root.  The first request for a file writes back and drops what
+ * the page cache holds of the drive; later ones do not look there, so nobody else may use the
+ * drive while the file is open.
  */
 struct donard_queue_options {
 	size_t size;

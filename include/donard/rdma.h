@@ -96,7 +96,7 @@ struct donard_rdma_registration_info {
  * @memory: of any kind; must outlive the registration
  * @offset_bytes: in the memory
  * @length_bytes: 0: up to the end of the memory
- * @pd: of the device; must outlive the registration
+ * @pd: a protection domain of the device; must outlive the registration
  * @rights: DONARD_RDMA_*; verbs make DONARD_RDMA_WRITE imply LOCAL_WRITE
  * @registration: set to what donard_rdma_deregister() ends
  *
@@ -118,7 +118,7 @@ int donard_rdma_register(struct donard_memory *memory, uint64_t offset_bytes,
 
 /**
  * donard_rdma_registration_info() - say what was registered, and how
- * @registration: of donard_rdma_register()
+ * @registration: from donard_rdma_register()
  * @info: filled in
  *
  * Returns 0; -EINVAL for a bad size.
