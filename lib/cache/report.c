@@ -12,8 +12,8 @@
 
 static int cannot_listen(struct dnd_cache_server *server, const struct sockaddr_un *address, int error_number)
 {
-	return dnd_fail_errno(server->ctx, error_number, "%s: the socket of the status cannot be made (options.status_path "
-			      "names another one)", address->sun_path);
+	return dnd_fail_errno(server->ctx, error_number, "%s: the status socket cannot be made (options.status_path can "
+			      "name another)", address->sun_path);
 }
 
 /*

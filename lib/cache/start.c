@@ -28,7 +28,7 @@ static int check_persistent(struct dnd_cache_server *server, struct donard_memor
 	server->persistent = server->persistent && !rc;
 	if (server->persistent || server->options.flags & DONARD_CACHE_VOLATILE_OK)
 		return 0;
-	return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: a power cut empties it, and with it what clients were told is "
+	return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: a power cut empties it, so clients would lose what they were told is "
 			"durable. Take a region of persistent memory (donard_region_list() shows which are), or pass "
 			"VOLATILE_OK: then each acknowledgement says so.", dnd_memory_name(memory));
 }
@@ -232,8 +232,8 @@ static int lock_file(struct dnd_cache_server *server)
 		return 0;
 	if (errno != EWOULDBLOCK)
 		return dnd_fail_errno(server->ctx, errno, "%s: it cannot be locked", server->drive.path);
-	return dnd_fail(server->ctx, DND_E_BUSY, "%s: another program has locked it: a cache is served from another region in "
-			"front of it, for instance. End that one, or take another file.", server->drive.path);
+	return dnd_fail(server->ctx, DND_E_BUSY, "%s: another program has locked it, for instance a cache that is served from "
+			"another region in front of it. End that program, or take another file.", server->drive.path);
 }
 
 static int open_drive(struct dnd_cache_server *server)

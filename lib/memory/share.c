@@ -25,8 +25,8 @@ static int export_failed(const struct donard_memory *memory, int error_number)
 {
 	if (error_number == ENODEV)
 		return dnd_fail(memory->ctx, DND_E_REGION_GONE, "%s: the region is being taken away, and "
-				"exports nothing any more.", dnd_memory_name(memory));
-	return dnd_fail_errno(memory->ctx, error_number, "%s: exports no dma-buf",
+				"no longer exports anything.", dnd_memory_name(memory));
+	return dnd_fail_errno(memory->ctx, error_number, "%s: no dma-buf of it can be exported",
 			      dnd_memory_name(memory));
 }
 

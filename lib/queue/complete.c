@@ -108,7 +108,7 @@ DND_PUBLIC int donard_queue_wait(struct donard_queue *queue, unsigned int least,
 	if (rc)
 		return rc;
 	if (least > most)
-		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%u completions are waited for, and there is room "
+		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "the call is to wait for %u completions, and has room "
 				"for %u.", least, most);
 	forget_texts(queue);
 	dnd_queue_look_after(queue);

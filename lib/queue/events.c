@@ -49,11 +49,11 @@ static int open_events(struct donard_queue *queue)
 	int rc = dnd_ring_event(&queue->ring);
 
 	if (rc < 0)
-		return dnd_fail_errno(queue->ctx, -rc, "the queue has no descriptor");
+		return dnd_fail_errno(queue->ctx, -rc, "no descriptor of the queue can be made");
 	queue->event_fd = rc;
 	queue->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (queue->epoll_fd < 0 || epoll_ctl(queue->epoll_fd, EPOLL_CTL_ADD, queue->event_fd, &event))
-		return dnd_fail_errno(queue->ctx, errno, "the queue has no descriptor");
+		return dnd_fail_errno(queue->ctx, errno, "no descriptor of the queue can be made");
 	for (size_t i = 0; i < queue->registration_count; i++)
 		if (queue->registrations[i].memory)
 			dnd_queue_watch(queue, queue->registrations[i].memory, true);
