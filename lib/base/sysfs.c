@@ -56,8 +56,8 @@ int dnd_require_sysfs(struct donard_context *ctx)
 	if (dnd_sysfs_exists(ctx, "class") || dnd_sysfs_exists(ctx, "block") || dnd_sysfs_exists(ctx, "bus") ||
 	    dnd_sysfs_exists(ctx, "dev"))
 		return 0;
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: no sysfs is mounted there, and without it drives, regions and modules "
-			"cannot be found. Mount it (mount -t sysfs sysfs %s), or give this container that of its host.",
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: no sysfs is mounted there, so that nothing tells of drives, regions and "
+			"modules. Mount it (mount -t sysfs sysfs %s), or give this container that of its host.",
 			ctx->sysfs_root, ctx->sysfs_root);
 }
 
