@@ -76,10 +76,11 @@ static void called(const char *what)
 static pci_ers_result_t error_detected(struct pci_dev *dev, pci_channel_state_t state)
 {
 	static const char *const names[] = { "?", "normal", "frozen", "failed" };
+	unsigned int at = (__force unsigned int)state;
 	pci_ers_result_t own = real->error_detected(dev, state);
 
-	called(names[state <= 3 ? state : 0]);
-	return vote && state != pci_channel_io_perm_failure ? vote : own;
+	called(names[at < ARRAY_SIZE(names) ? at : 0]);
+	return vote && state != pci_channel_io_perm_failure ? (__force pci_ers_result_t)vote : own;
 }
 
 static pci_ers_result_t slot_reset(struct pci_dev *dev)
