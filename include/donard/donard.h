@@ -137,6 +137,28 @@ const char *donard_error(const struct donard_context *ctx);
  */
 const char *donard_error_code(const struct donard_context *ctx);
 
+/**
+ * donard_fail() - make a failure of the caller's own the last one
+ * @ctx: whose donard_error() and donard_error_code() tell it from now on
+ * @error: an errno, positive or negative
+ * @code: a word that donard_error_code() returns for failures of the library; NULL or any
+ *	other word stands for the one that belongs to @error
+ * @text: object, cause and remedy; copied, and made printable
+ *
+ * For functions that the library calls (donard_begin_fn), and for libraries that are built on this one.
+ *
+ * Returns @error, negative, so that a function can end with "return donard_fail(...)".
+ */
+int donard_fail(struct donard_context *ctx, int error, const char *code, const char *text);
+
+/**
+ * donard_sysfs_root() - where a context finds sysfs
+ * @ctx: the context
+ *
+ * Returns "/sys", or what struct donard_config said; it lives as long as the context.
+ */
+const char *donard_sysfs_root(const struct donard_context *ctx);
+
 /* ---- sizes ------------------------------------------------------------ */
 
 /**

@@ -13,19 +13,14 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
+#include "base/failure.h"
 #include "base/rights.h"
+#include "base/sized.h"
 #include "base/uring_refused.h"
 #include "donard/donard.h"
 
-#define DND_TEXT_BYTES	1024
 #define DND_PUBLIC	__attribute__((visibility("default")))
-#define DND_PRINTF(a, b) __attribute__((format(printf, a, b)))
-
-/* The last failure: its stable word and its text. */
-struct dnd_failure {
-	const char *code;
-	char text[DND_TEXT_BYTES];
-};
 
 /* What of sysfs could not be read for want of descriptors or memory: how often, and the last of it. */
 struct dnd_unread {
@@ -39,56 +34,6 @@ struct donard_context {
 	char dev_root[PATH_MAX / 2];
 	struct dnd_failure failure;
 	struct dnd_unread *unread;	/* its own: who only reads sysfs notes it, too */
-};
-
-/* Stable error words; error.c has the table of texts and errno values. */
-enum dnd_error {
-	DND_OK,
-	DND_E_SYSTEM,
-	DND_E_NO_MEMORY,
-	DND_E_NO_MODULE,
-	DND_E_NO_SUCH_REGION,
-	DND_E_NO_SUCH_DEVICE,
-	DND_E_BAD_NAME,
-	DND_E_BAD_OPTION,
-	DND_E_PERMISSION,
-	DND_E_ALIGNMENT,
-	DND_E_PAST_END,
-	DND_E_NO_SPACE,
-	DND_E_BUSY,
-	DND_E_MOUNTED,
-	DND_E_READ_ONLY,
-	DND_E_NOT_NVME,
-	DND_E_FILE_SYSTEM,
-	DND_E_OVERLAP,
-	DND_E_OTHER_DRIVER,
-	DND_E_UNREACHABLE,
-	DND_E_UNSUPPORTED,
-	DND_E_NOT_DELIVERED,
-	DND_E_MISMATCH,
-	DND_E_OUTSIDE,
-	DND_E_REGION_GONE,
-	DND_E_DRIVE_GONE,
-	DND_E_DEVICE,
-	DND_E_BOUNCES,
-	DND_E_CANCELED,
-	DND_E_NO_RDMA,
-	DND_E_PORT_DOWN,
-	DND_E_LOCKED_MEMORY,
-	DND_E_NOT_OFFERED,
-	DND_E_REFUSED,
-	DND_E_PEER_LOST,
-	DND_E_PEER_SILENT,
-	DND_E_PROTOCOL,
-	DND_E_WITHDRAWN,
-	DND_E_TOO_NEW,
-	DND_E_QUEUE_FULL,
-	DND_E_NOT_FORMATTED,
-	DND_E_DAMAGED,
-	DND_E_OTHER_VERSION,
-	DND_E_HAS_DATA,
-	DND_E_OTHER_DRIVE,
-	DND_E_COUNT
 };
 
 /* Each sets the text of the context and returns the negative errno. */
@@ -113,21 +58,11 @@ int dnd_fail_uring(struct donard_context *ctx, int error_number, bool commands);
 bool dnd_failed_with(const struct donard_context *ctx, enum dnd_error error);
 struct dnd_failure dnd_failure_keep(const struct donard_context *ctx);
 void dnd_failure_put_back(struct donard_context *ctx, const struct dnd_failure *kept);
-const char *dnd_error_word(enum dnd_error error);
-int dnd_error_errno(enum dnd_error error);
 
-/*
- * struct.c: structures of callers, which begin with their size.  Take copies the
- * members that both know from the caller's to one of @known bytes and zeroes the
- * rest; it fails when the caller set members that are not known here.  Give fills
- * the caller's, and leaves its size.
- */
+/* struct.c: structures of callers, as sized.h has them, with a text for what is wrong with one. */
 int dnd_struct_take(struct donard_context *ctx, void *to, size_t known, const void *from,
 		    const char *name);
 int dnd_struct_check(struct donard_context *ctx, const void *caller, const char *name);
-void dnd_struct_give(void *caller, const void *from, size_t known);
-/* The same without a context, for the call that makes one. */
-int dnd_struct_copy(void *to, size_t known, const void *from);
 #define DND_TAKE(ctx, to, from, name) dnd_struct_take(ctx, to, sizeof(*(to)), from, name)
 
 /*
@@ -180,10 +115,6 @@ void dnd_handle_init(struct dnd_handle *handle);
 void dnd_handle_get(struct dnd_handle *handle);
 /* True: that was the last. */
 bool dnd_handle_put(struct dnd_handle *handle);
-
-/* clock.c: monotonic */
-uint64_t dnd_now_ns(void);
-double dnd_now_seconds(void);
 
 /* bdf.c */
 struct dnd_bdf {

@@ -2,7 +2,7 @@
 /* The clock by which everything is timed: it never steps. */
 #include <time.h>
 
-#include "base/base.h"
+#include "base/clock.h"
 
 uint64_t dnd_now_ns(void)
 {

@@ -39,6 +39,11 @@ DND_PUBLIC int donard_open(struct donard_context **ctx_out, const struct donard_
 	return 0;
 }
 
+DND_PUBLIC const char *donard_sysfs_root(const struct donard_context *ctx)
+{
+	return ctx->sysfs_root;
+}
+
 DND_PUBLIC void donard_close(struct donard_context *ctx)
 {
 	if (ctx)

@@ -77,3 +77,20 @@ int dnd_folder_each(const char *path, int (*each)(void *user, const char *entry)
 	free(entries);
 	return rc;
 }
+
+/* Each kernel's has all of these. */
+bool dnd_no_sysfs(const char *root, char *text, size_t text_bytes)
+{
+	static const char *const folders[] = { "class", "block", "bus", "dev" };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		int length = snprintf(path, sizeof(path), "%s/%s", root, folders[i]);
+
+		if (length > 0 && length < PATH_MAX && !access(path, F_OK))
+			return false;
+	}
+	snprintf(text, text_bytes, "%s: no sysfs is mounted there, so that nothing tells of drives, regions and modules. "
+		 "Mount it (mount -t sysfs sysfs %s), or give this container that of its host.", root, root);
+	return true;
+}

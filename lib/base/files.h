@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Small files of sysfs and /proc, and their folders, by whole paths.  Knows no context: donard-cli's
- * doctor, which also reads captured machines, is built with the same file.
+ * doctor, which also reads captured machines, and libdonard-meter are built with the same file.
  */
 #ifndef DND_FILES_H
 #define DND_FILES_H
 
 #include <limits.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 /* @root, and below it what @format says, with one slash between; -ENAMETOOLONG. */
@@ -21,5 +22,8 @@ int dnd_file_text(const char *path, char *text, size_t text_bytes);
  * hexadecimal that they are.  Ends with what @each returned other than 0; -errno if there is no such folder.
  */
 int dnd_folder_each(const char *path, int (*each)(void *user, const char *entry), void *user);
+
+/* Is no sysfs mounted there?  Then the text of a failure that says so. */
+bool dnd_no_sysfs(const char *root, char *text, size_t text_bytes);
 
 #endif /* DND_FILES_H */

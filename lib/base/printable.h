@@ -2,7 +2,7 @@
 /*
  * Text of others, for people: names of processes, files and devices may hold any byte, and none is to
  * begin a line of its own, move the cursor of a terminal, or turn what follows round.  Knows no context:
- * the commands are built with the same file.
+ * the commands and libdonard-meter are built with the same file.
  */
 #ifndef DND_PRINTABLE_H
 #define DND_PRINTABLE_H

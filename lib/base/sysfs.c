@@ -50,15 +50,11 @@ int dnd_sysfs_check(struct donard_context *ctx, unsigned int before, int rc)
 	return unread->count == before ? rc : dnd_fail_errno(ctx, unread->error_number, "%s cannot be read", unread->path);
 }
 
-/* Each kernel's has all of these. */
 int dnd_require_sysfs(struct donard_context *ctx)
 {
-	if (dnd_sysfs_exists(ctx, "class") || dnd_sysfs_exists(ctx, "block") || dnd_sysfs_exists(ctx, "bus") ||
-	    dnd_sysfs_exists(ctx, "dev"))
-		return 0;
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: no sysfs is mounted there, so that nothing tells of drives, regions and "
-			"modules. Mount it (mount -t sysfs sysfs %s), or give this container that of its host.",
-			ctx->sysfs_root, ctx->sysfs_root);
+	char text[DND_TEXT_BYTES];
+
+	return dnd_no_sysfs(ctx->sysfs_root, text, sizeof(text)) ? dnd_fail(ctx, DND_E_UNSUPPORTED, "%s", text) : 0;
 }
 
 static int read_text(const struct donard_context *ctx, char *value, size_t value_bytes,

@@ -101,6 +101,27 @@ static void contexts(void **state)
 	assert_int_equal(donard_open(&ctx, &config.known), -EINVAL);
 }
 
+/* Of a function that the library called, or of a library on top of it. */
+static void failures_of_others(void **state)
+{
+	struct donard_context *ctx = ((struct fake *)*state)->ctx;
+	char text[3000];
+
+	assert_int_equal(donard_fail(ctx, -EBUSY, "mounted", "scales: in use\n"), -EBUSY);
+	assert_string_equal(donard_error_code(ctx), "mounted");
+	assert_string_equal(donard_error(ctx), "scales: in use\\x0a");
+	assert_int_equal(donard_fail(ctx, EACCES, NULL, donard_error(ctx)), -EACCES);
+	assert_string_equal(donard_error_code(ctx), "permission");
+	assert_string_equal(donard_error(ctx), "scales: in use\\x0a");
+	assert_int_equal(donard_fail(ctx, EDOM, "no word of the library's", ""), -EDOM);
+	assert_string_equal(donard_error_code(ctx), "system");
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	donard_fail(ctx, EIO, NULL, text);
+	assert_true(strlen(donard_error(ctx)) < sizeof(text) - 1);
+	assert_string_equal(donard_sysfs_root(ctx), ((struct fake *)*state)->root);
+}
+
 static void words(void **state)
 {
 	(void)state;
@@ -143,6 +164,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(longer_result, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(shorter_result, fake_setup, fake_teardown),
 		cmocka_unit_test(contexts),
+		cmocka_unit_test_setup_teardown(failures_of_others, fake_setup, fake_teardown),
 		cmocka_unit_test(words),
 	};
 

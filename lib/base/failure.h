@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A failure: its stable word, its errno, its text.  Knows no context: libdonard-meter is built with the
+ * same file.
+ */
+#ifndef DND_FAILURE_H
+#define DND_FAILURE_H
+
+#include <stdarg.h>
+
+#define DND_TEXT_BYTES	1024
+#define DND_PRINTF(a, b) __attribute__((format(printf, a, b)))
+
+struct dnd_failure {
+	const char *code;
+	char text[DND_TEXT_BYTES];
+};
+
+/* Stable error words; failure.c has the table of texts and errno values. */
+enum dnd_error {
+	DND_OK,
+	DND_E_SYSTEM,
+	DND_E_NO_MEMORY,
+	DND_E_NO_MODULE,
+	DND_E_NO_SUCH_REGION,
+	DND_E_NO_SUCH_DEVICE,
+	DND_E_BAD_NAME,
+	DND_E_BAD_OPTION,
+	DND_E_PERMISSION,
+	DND_E_ALIGNMENT,
+	DND_E_PAST_END,
+	DND_E_NO_SPACE,
+	DND_E_BUSY,
+	DND_E_MOUNTED,
+	DND_E_READ_ONLY,
+	DND_E_NOT_NVME,
+	DND_E_FILE_SYSTEM,
+	DND_E_OVERLAP,
+	DND_E_OTHER_DRIVER,
+	DND_E_UNREACHABLE,
+	DND_E_UNSUPPORTED,
+	DND_E_NOT_DELIVERED,
+	DND_E_MISMATCH,
+	DND_E_OUTSIDE,
+	DND_E_REGION_GONE,
+	DND_E_DRIVE_GONE,
+	DND_E_DEVICE,
+	DND_E_BOUNCES,
+	DND_E_CANCELED,
+	DND_E_NO_RDMA,
+	DND_E_PORT_DOWN,
+	DND_E_LOCKED_MEMORY,
+	DND_E_NOT_OFFERED,
+	DND_E_REFUSED,
+	DND_E_PEER_LOST,
+	DND_E_PEER_SILENT,
+	DND_E_PROTOCOL,
+	DND_E_WITHDRAWN,
+	DND_E_TOO_NEW,
+	DND_E_QUEUE_FULL,
+	DND_E_NOT_FORMATTED,
+	DND_E_DAMAGED,
+	DND_E_OTHER_VERSION,
+	DND_E_HAS_DATA,
+	DND_E_OTHER_DRIVE,
+	DND_E_COUNT
+};
+
+const char *dnd_error_word(enum dnd_error error);
+int dnd_error_errno(enum dnd_error error);
+/* The error whose word that is; else, or of NULL, the one that stands for the errno. */
+enum dnd_error dnd_error_of(const char *word, int error_number);
+
+/* Each fills in the failure, and returns the negative errno. */
+int dnd_failure_set(struct dnd_failure *failure, enum dnd_error error, const char *format, va_list args)
+	DND_PRINTF(3, 0);
+/* With the words of the errno, which may be negative, behind it. */
+int dnd_failure_set_errno(struct dnd_failure *failure, int error_number, const char *format, va_list args)
+	DND_PRINTF(3, 0);
+/* The same, with @remedy behind it when a permission is missing. */
+int dnd_failure_set_access(struct dnd_failure *failure, int error_number, const char *remedy,
+			   const char *format, va_list args) DND_PRINTF(4, 0);
+/* In words of somebody else's: an errno, a word or NULL, a text. */
+int dnd_failure_set_text(struct dnd_failure *failure, int error_number, const char *word, const char *text);
+
+#endif /* DND_FAILURE_H */
