@@ -37,7 +37,7 @@ clean:
 
 help:
 	@echo 'all             userspace and module (default)'
-	@echo 'userspace       $(BUILD)/donard-cli, $(BUILD)/donard-bench and $(BUILD)/libdonard.so'
+	@echo 'userspace       $(BUILD)/donard-cli, $(BUILD)/donard-bench, $(BUILD)/libdonard.so and $(BUILD)/libdonard-meter.so'
 	@echo 'python          $(BUILD)/python, the Python binding; needs python3-cffi'
 	@echo 'module          the kernel module for KDIR=$(KDIR)'
 	@echo 'install         userspace below DESTDIR/PREFIX ($(PREFIX))'

@@ -62,6 +62,9 @@ static bool stops(void)
 
 int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdma *run, bool again)
 {
+	struct donard_metering metering = {
+		.size = sizeof(metering), .meter = meter, .measurement = &run->measurement,
+	};
 	struct cli_progress progress;
 	int rc, tries = again ? FAREWELL_TRIES : 0;
 
@@ -69,8 +72,9 @@ int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdm
 	run->options.size = sizeof(run->options);
 	run->options.progress_fn = cli_progress_tick;
 	run->options.progress_user = &progress;
-	run->options.meter = meter;
-	run->options.measurement = &run->measurement;
+	run->options.begin_fn = donard_meter_interval_begin;
+	run->options.end_fn = donard_meter_interval_end;
+	run->options.interval_user = &metering;
 	do {
 		rc = run_once(cli, run);
 	} while ((rc == -ECONNREFUSED || rc == -EBUSY) && tries-- > 0 && !stops());

@@ -217,14 +217,19 @@ static int failed(const struct cli *cli, int rc, const struct donard_copy_result
 	return exit_code;
 }
 
-static int copy(struct cli *cli, struct donard_copy_options *options)
+static int copy(struct cli *cli, struct donard_copy_options *options, struct donard_meter *meter)
 {
 	struct donard_copy_result result = { .size = sizeof(result) };
 	struct donard_measurement measurement = { .size = sizeof(measurement) };
+	struct donard_metering metering = {
+		.size = sizeof(metering), .meter = meter, .measurement = &measurement,
+	};
 	struct cli_progress progress;
 	int rc;
 
-	options->measurement = &measurement;
+	options->begin_fn = donard_meter_interval_begin;
+	options->end_fn = donard_meter_interval_end;
+	options->interval_user = &metering;
 	options->progress_fn = cli_progress_tick;
 	options->progress_user = &progress;
 	cli_progress_init(&progress, cli_given(cli, "progress"));
@@ -240,16 +245,17 @@ static int copy(struct cli *cli, struct donard_copy_options *options)
 static int run(struct cli *cli)
 {
 	struct donard_copy_options options = { .size = sizeof(options) };
+	struct donard_meter *meter;
 	int rc = take_options(cli, &options);
 
 	if (rc)
 		return rc;
 	options.flags = take_flags(cli);
-	rc = cli_open_meter(cli, &options.meter);
+	rc = cli_open_meter(cli, &meter);
 	if (rc)
 		return cli_fail(cli, rc);
-	rc = copy(cli, &options);
-	donard_meter_close(options.meter);
+	rc = copy(cli, &options, meter);
+	donard_meter_close(meter);
 	return rc;
 }
 

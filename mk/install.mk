@@ -24,12 +24,13 @@ install: $(BUILD)/man3.ok userspace $(SERVICE_FILES)
 	$(call put,755,$(BINDIR),$(BUILD)/donard-cli $(BUILD)/donard-bench bench/donard-stat)
 	$(call put,644,$(STATDIR),bench/donardstat/*.py)
 	$(call put,644,$(STATDIR)/words,bench/donardstat/words/*)
-	$(call put,644,$(LIBDIR),$(BUILD)/$(SONAME) $(BUILD)/libdonard.a)
+	$(call put,644,$(LIBDIR),$(addprefix $(BUILD)/,$(SONAME) libdonard.a $(METER_SONAME) libdonard-meter.a))
 	ln -sf $(SONAME) "$(DESTDIR)$(LIBDIR)/libdonard.so"
+	ln -sf $(METER_SONAME) "$(DESTDIR)$(LIBDIR)/libdonard-meter.so"
 	$(call put,644,$(CUFILEDIR),$(BUILD)/cufile/$(CUFILE_SONAME))
 	$(if $(NBD_PLUGIN),$(call put,644,$(NBD_DIR),$(NBD_PLUGIN)))
 	$(call put,644,$(PREFIX)/include,lib/cufile/donard-cufile.h)
-	$(call put,644,$(LIBDIR)/pkgconfig,$(BUILD)/libdonard.pc)
+	$(call put,644,$(LIBDIR)/pkgconfig,$(BUILD)/libdonard.pc $(BUILD)/libdonard-meter.pc)
 	$(call put,644,$(PREFIX)/include/donard,$(PUBLIC_HEADERS) include/uapi/p2pmem.h)
 	$(call put,644,$(MANDIR)/man1,$(MAN1_FILES))
 	$(call put,644,$(MANDIR)/man3,$(BUILD)/man3/*.3)
@@ -49,6 +50,7 @@ INSTALLED = $(addprefix $(BINDIR)/,donard-cli donard-bench donard-stat) \
 	$(addprefix $(STATDIR)/,$(notdir $(wildcard bench/donardstat/*.py))) \
 	$(addprefix $(STATDIR)/words/,$(notdir $(wildcard bench/donardstat/words/*))) \
 	$(addprefix $(LIBDIR)/,$(SONAME) libdonard.a libdonard.so pkgconfig/libdonard.pc) \
+	$(addprefix $(LIBDIR)/,$(METER_SONAME) libdonard-meter.a libdonard-meter.so pkgconfig/libdonard-meter.pc) \
 	$(CUFILEDIR)/$(CUFILE_SONAME) $(PREFIX)/include/donard-cufile.h \
 	$(if $(NBD_PLUGIN),$(NBD_DIR)/$(notdir $(NBD_PLUGIN))) \
 	$(addprefix $(PREFIX)/include/donard/,$(notdir $(PUBLIC_HEADERS)) p2pmem.h) \
@@ -79,7 +81,7 @@ $(BUILD)/%.rules: service/%.rules.in FORCE
 $(BUILD)/%.service: service/%.service.in FORCE
 	$(fill_in)
 
-# A page for each function of the library, from the comments of its headers.
+# A page for each function of the libraries, from the comments of its headers.
 man3: $(BUILD)/man3.ok
 $(BUILD)/man3.ok: mk/manpages.py $(PUBLIC_HEADERS)
 	$(call require,python3)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Man pages of the library's functions, from the comments of its headers.
+"""Man pages of the libraries' functions, from the comments of their headers.
 
 usage: manpages.py [--check] [--version V] --into DIR HEADER...
 
@@ -194,11 +194,15 @@ def prototype(text):
 
 def page(function, version, known, table, values, siblings):
     doc = function.doc
+    library = LIBRARIES.get(function.path.name, "libdonard")
+    link = [".IR \\-ldonard ."]
+    if library != "libdonard":
+        link = [".I " + roff("-l" + library.removeprefix("lib")), "and", *link]
     out = ['.\\" SPDX-License-Identifier: Apache-2.0', '.\\" From the comment in the header, by mk/manpages.py.',
-           f'.TH {function.name} 3 "" "libdonard {version}" "Library functions"',
+           f'.TH {function.name} 3 "" "{library} {version}" "Library functions"',
            ".SH NAME", f"{function.name} \\- {roff(doc.summary)}", ".SH SYNOPSIS", ".nf",
            f"#include <donard/{function.path.name}>", "\\&", *prototype(function.prototype), ".fi", ".PP",
-           "Link with", ".IR \\-ldonard ."]
+           "Link with", *link]
     paragraphs = doc.paragraphs or [doc.summary[0].upper() + doc.summary[1:].rstrip(".") + "."]
     out += [".SH DESCRIPTION", roff(paragraphs[0])]
     out += [line for text in paragraphs[1:] for line in (".PP", roff(text))]
@@ -217,6 +221,8 @@ def page(function, version, known, table, values, siblings):
     return "\n".join(out) + "\n"
 
 
+# That of a header's functions, unless it is libdonard, on which each is built.
+LIBRARIES = {"meter.h": "libdonard-meter"}
 # Enumerations that are only numbers: no object lies behind them.
 FREE_TYPES = set()
 

@@ -20,7 +20,10 @@ CUFILE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cufile test_cufile_io test
 	test_cufile_cuda test_cufile_faults)
 $(CUFILE_TESTS): $(CUFILE_OBJS) $(addprefix $(BUILD)/tests/unit/,cufile_scene.o cufile_gpu.o)
 $(CUFILE_TESTS): UNIT_LIBS := -ljson-c
-COPY_TESTS := $(addprefix $(BUILD)/tests/unit/,test_copy test_copy_causes)
+# The other tests show that libdonard does without.
+METER_TESTS := $(addprefix $(BUILD)/tests/unit/,test_meter test_meter_parse)
+$(METER_TESTS): $(METER_OBJS)
+COPY_TESTS := $(addprefix $(BUILD)/tests/unit/,test_copy test_copy_causes test_interval)
 $(COPY_TESTS): $(BUILD)/tests/unit/copy_scene.o
 
 CACHE_LOG_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_recover test_cache_place test_cache_start)

@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# libdonard (static for the tests, shared for users), donard-cli, donard-bench.
+# libdonard and libdonard-meter (static for the tests, shared for users), donard-cli, donard-bench.
 LIB_PKGS  := liburing libpci libibverbs librdmacm libisal
 PKGS      := $(LIB_PKGS) json-c inih
 # See include/donard/version.h about the number.
 SONAME    := libdonard.so.0
-LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out lib/cufile/%,$(wildcard lib/*/*.c))))
-# A library of its own, by the public calls of the other.  The number is that of the ABI that it stands in for.
+LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out lib/cufile/% lib/meter/%,$(wildcard lib/*/*.c))))
+# Libraries of their own, by the public calls of that one, and with files of it that know no context.
+METER_SONAME := libdonard-meter.so.0
+METER_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/meter/*.c)))
+METER_SHARES := $(addprefix $(BUILD)/lib/base/,clock.o failure.o files.o printable.o sized.o)
+# The number is that of the ABI that it stands in for.
 CUFILE_SONAME := libcufile.so.0
 CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) lib/base/mounts.c tool/terms.c)
 # Both commands print names of others as the library does.
@@ -33,10 +37,10 @@ NBD_PLUGIN := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes
 # Where nbdkit looks for plugins by their short names.
 NBD_DIR    = $(eval NBD_DIR := $(shell $(PKG_CONFIG) --variable=plugindir nbdkit))$(NBD_DIR)
 
-userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/donard-cli \
-	$(BUILD)/cufile/$(CUFILE_SONAME) $(NBD_PLUGIN) \
+userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/libdonard-meter.so $(BUILD)/libdonard-meter.a \
+	$(BUILD)/donard-cli $(BUILD)/cufile/$(CUFILE_SONAME) $(NBD_PLUGIN) \
 	$(BUILD)/donard-bench $(BUILD)/donard-stat \
-	$(BUILD)/libdonard.pc $(BUILD)/header.ok
+	$(BUILD)/libdonard.pc $(BUILD)/libdonard-meter.pc $(BUILD)/header.ok
 
 # The files of the library name each other by room: "base/base.h".  Nobody else sees them.
 $(BUILD)/lib/%.o: ALL_CFLAGS += -iquote lib
@@ -72,6 +76,20 @@ $(BUILD)/libdonard.a: $(LIB_OBJS)
 	rm -f $@
 	$(AR) qcs $@ $(LIB_OBJS)
 
+# It finds the other beside itself.
+METER_RPATH ?= '-Wl,-rpath,$$ORIGIN'
+$(BUILD)/$(METER_SONAME): $(METER_OBJS) $(METER_SHARES) lib/meter/libdonard-meter.map $(BUILD)/libdonard.so
+	$(CC) -shared -Wl,-soname,$(METER_SONAME) -Wl,--version-script=lib/meter/libdonard-meter.map -Wl,-z,defs \
+		$(CFLAGS) $(LDFLAGS) -pthread $(METER_RPATH) -o $@ $(METER_OBJS) $(METER_SHARES) -L$(BUILD) -ldonard
+
+$(BUILD)/libdonard-meter.so: $(BUILD)/$(METER_SONAME)
+	ln -sf $(METER_SONAME) $@
+
+# Static programs have the rest from libdonard.a.
+$(BUILD)/libdonard-meter.a: $(METER_OBJS)
+	rm -f $@
+	$(AR) qcs $@ $(METER_OBJS)
+
 # In a folder of its own, where only who asks for it finds it: NVIDIA's has the same name.  It stays loaded:
 # threads that end later still call it.
 CUFILE_RPATH ?= '-Wl,-rpath,$$ORIGIN/..:$$ORIGIN/../..'
@@ -92,15 +110,15 @@ $(BUILD)/nbdkit-donard-cache-plugin.so: $(NBD_OBJS) $(BUILD)/libdonard.so $(BUIL
 
 RPATH ?= $(call library_from,$(BINDIR))
 LINK_PROGRAM = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(RPATH) -o $@ \
-	$(filter %.o,$^) -L$(BUILD) -ldonard
+	$(filter %.o,$^) -L$(BUILD) -ldonard-meter -ldonard
 
 $(CLI_OBJS) $(BENCH_OBJS): ALL_CFLAGS += -iquote tool
 $(BUILD)/cli/%.o $(BUILD)/tool/%.o $(BUILD)/nbd/%.o $(BUILD)/lib/cufile/%.o: ALL_CFLAGS += -iquote .
 
-$(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/rpath
+$(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/libdonard-meter.so $(BUILD)/rpath
 	$(LINK_PROGRAM) $(CLI_LIBS)
 
-$(BUILD)/donard-bench: $(BENCH_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/rpath
+$(BUILD)/donard-bench: $(BENCH_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/libdonard-meter.so $(BUILD)/rpath
 	$(LINK_PROGRAM) $(BENCH_LIBS)
 
 # donard-bench looks for it beside itself.
@@ -125,6 +143,8 @@ $(BUILD)/rpath: FORCE
 
 $(BUILD)/libdonard.pc: lib/libdonard.pc.in FORCE
 	$(fill_in)
+$(BUILD)/libdonard-meter.pc: lib/meter/libdonard-meter.pc.in FORCE
+	$(fill_in)
 
 # The public headers compile alone, as C and (with a compiler for it) C++, and pad no structure:
 # a hole is a member that nobody set.
@@ -139,4 +159,4 @@ $(BUILD)/header.ok: $(PUBLIC_HEADERS) include/uapi/p2pmem.h
 	done
 	touch $@
 
--include $(LIB_OBJS:.o=.d) $(CUFILE_OBJS:.o=.d) $(TOOL_OBJS:.o=.d) $(CLI_OBJS:.o=.d) $(BENCH_OBJS:.o=.d) $(NBD_OBJS:.o=.d)
+-include $(LIB_OBJS:.o=.d) $(METER_OBJS:.o=.d) $(CUFILE_OBJS:.o=.d) $(TOOL_OBJS:.o=.d) $(CLI_OBJS:.o=.d) $(BENCH_OBJS:.o=.d) $(NBD_OBJS:.o=.d)

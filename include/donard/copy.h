@@ -13,10 +13,6 @@
 extern "C" {
 #endif
 
-/* donard/meter.h */
-struct donard_meter;
-struct donard_measurement;
-
 /** enum donard_phase - what a copy or an RDMA transfer is doing */
 enum donard_phase {
 	DONARD_PHASE_COPY,	/* moving the data */
@@ -38,6 +34,50 @@ const char *donard_phase_text(enum donard_phase phase);
  */
 typedef int (*donard_progress_fn)(void *user, enum donard_phase phase, uint64_t done_bytes,
 				  uint64_t total_bytes);
+
+/**
+ * struct donard_payload - DRAM that the bytes of a call go through
+ * @address: where it begins, in this process
+ * @length_bytes: how long it is
+ */
+struct donard_payload {
+	const void *address;
+	uint64_t length_bytes;
+};
+
+/**
+ * struct donard_interval - the part of a call that begin_fn and end_fn surround
+ * @size: of this record, as the library filled it
+ * @ctx: the context of the call
+ * @payload: memory that the library allocated in DRAM and that the bytes go through; NULL if there
+ *	is none, as in a copy without a bounce
+ * @payload_count: how many of them
+ */
+struct donard_interval {
+	size_t size;
+	struct donard_context *ctx;
+	const struct donard_payload *payload;
+	size_t payload_count;
+};
+
+/*
+ * A copy and an RDMA transfer call begin_fn right before, and end_fn right after, the part that their options name.  Both
+ * run in the thread that made the call, and neither counts in the time of the result.  Both may make other calls with
+ * interval->ctx.  The interval and its payload live until end_fn returns.
+ *
+ * The library calls begin_fn once, when all is checked, proven and ready; never in a call that fails before that, or that has
+ * nothing to move.  begin_fn returns 0 to go on.  If it returns a negative errno, the call fails with that and moves
+ * nothing; a positive number counts as -ECANCELED.
+ *
+ * The library calls end_fn exactly once after a begin_fn that returned 0, whatever came of the work, and just so where there is
+ * no begin_fn: @rc is 0 or what the work failed with.  A call whose work failed returns that with its text, whatever
+ * end_fn returns.  Else a number other than 0 makes the call fail, as one of begin_fn does, although all bytes were moved.
+ *
+ * A failure of either has the text of donard_fail(), or of the last other call with interval->ctx that failed inside; without
+ * one the library says which function failed.
+ */
+typedef int (*donard_begin_fn)(void *user, const struct donard_interval *interval);
+typedef int (*donard_end_fn)(void *user, const struct donard_interval *interval, int rc);
 
 #define DONARD_COPY_VERIFY		(1U << 0)	/* re-read both sides, compare */
 #define DONARD_COPY_ALLOW_BOUNCE	(1U << 1)	/* go through DRAM if there is no route */
@@ -113,8 +153,9 @@ const char *donard_bounce_evidence_text(enum donard_bounce_evidence evidence);
  * @via: the region in which a copy from drive to drive stages its data; NULL: the best one
  * @progress_fn: may be NULL
  * @progress_user: handed to @progress_fn
- * @meter: NULL, or a meter that counts exactly during the @seconds of the result
- * @measurement: filled with what @meter counted; required with @meter
+ * @begin_fn, @end_fn: called right before and right after the @seconds of the result, for instance by a meter
+ *	(donard/meter.h); each may be NULL
+ * @interval_user: handed to both
  */
 struct donard_copy_options {
 	size_t size;
@@ -127,8 +168,9 @@ struct donard_copy_options {
 	const char *via;
 	donard_progress_fn progress_fn;
 	void *progress_user;
-	struct donard_meter *meter;
-	struct donard_measurement *measurement;
+	donard_begin_fn begin_fn;
+	donard_end_fn end_fn;
+	void *interval_user;
 };
 
 #define DONARD_COPY_LEGS	64

@@ -14,8 +14,10 @@
  * bounced copy and the copy itself, and compare.  Only the exact meter tells
  * DMA from loads and stores, and payload from the kernel's own work.
  *
- * The conventions are those of donard.h.  Two measurements at the same time
- * disturb each other; the exact meter refuses the second with -EBUSY.
+ * The library is libdonard-meter, which is built on libdonard; link with both
+ * (pkg-config libdonard-meter).  The conventions are those of donard.h.  Two
+ * measurements at the same time disturb each other; the exact meter refuses the
+ * second with -EBUSY.
  */
 #ifndef DONARD_METER_H
 #define DONARD_METER_H
@@ -190,6 +192,42 @@ int donard_meter_begin(struct donard_context *ctx, struct donard_meter *meter);
  */
 int donard_meter_end(struct donard_context *ctx, struct donard_meter *meter,
 		     struct donard_measurement *result);
+
+/**
+ * struct donard_metering - a meter for a copy or an RDMA transfer
+ * @size: sizeof(struct donard_metering)
+ * @meter: NULL: nothing is counted
+ * @measurement: filled in with what @meter counted; required with @meter
+ *
+ *	options.begin_fn = donard_meter_interval_begin;
+ *	options.end_fn = donard_meter_interval_end;
+ *	options.interval_user = &metering;
+ */
+struct donard_metering {
+	size_t size;
+	struct donard_meter *meter;
+	struct donard_measurement *measurement;
+};
+
+/**
+ * donard_meter_interval_begin() - the begin_fn of a call that is metered
+ * @user: its interval_user, a struct donard_metering, which has to last until the call returns
+ * @interval: of the call, whose payload the meter owns (donard_meter_own()) for this measurement
+ *
+ * Returns 0; else what donard_meter_own() or donard_meter_begin() returned; -EINVAL for
+ * a meter without a measurement.
+ */
+int donard_meter_interval_begin(void *user, const struct donard_interval *interval);
+
+/**
+ * donard_meter_interval_end() - the end_fn of a call that is metered
+ * @user: its interval_user, a struct donard_metering
+ * @interval: of the call
+ * @rc: what the work came to; the measurement is filled in also after a failure
+ *
+ * Returns what donard_meter_end() returned.
+ */
+int donard_meter_interval_end(void *user, const struct donard_interval *interval, int rc);
 
 #ifdef __cplusplus
 }

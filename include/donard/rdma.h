@@ -311,9 +311,10 @@ enum donard_rdma_mode {
  *	its own, also ends by then, or when progress_fn stops the call
  * @progress_fn: may be NULL
  * @progress_user: handed to @progress_fn
- * @meter: NULL, or a meter that counts from the first request until the server has
- *	confirmed the last byte, including test data that is written or compared meanwhile
- * @measurement: filled with what @meter counted; required with @meter
+ * @begin_fn, @end_fn: called right before the first request, and when the server has confirmed the last byte or the
+ *	work has failed, for instance by a meter (donard/meter.h); test data that is written or compared meanwhile lies between them.
+ *	Each may be NULL; see copy.h
+ * @interval_user: handed to both
  */
 struct donard_rdma_options {
 	size_t size;
@@ -333,8 +334,9 @@ struct donard_rdma_options {
 	unsigned int reserved2;
 	donard_progress_fn progress_fn;
 	void *progress_user;
-	struct donard_meter *meter;
-	struct donard_measurement *measurement;
+	donard_begin_fn begin_fn;
+	donard_end_fn end_fn;
+	void *interval_user;
 };
 
 #define DONARD_RDMA_BY_SERVER	(1U << 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What the room base offers to all others: the context, errors, sysfs, the
- * clock, PCI addresses, random bytes, the pagemap.
+ * clock, PCI addresses, random bytes.
  * It knows nothing of regions, drives or copies.
  */
 #ifndef DND_BASE_H
@@ -149,13 +149,24 @@ int dnd_dmabuf_sync(const struct dnd_dmabuf *dmabuf);
 int dnd_dmabuf_load(const struct dnd_dmabuf *dmabuf, const void *mapping, void *to, size_t bytes);
 int dnd_dmabuf_store(const struct dnd_dmabuf *dmabuf, void *mapping, const void *from, size_t bytes);
 
-/* pagemap.c: physical addresses of a process's memory, which /proc shows to root alone. */
-/* A piece without a gap. */
-typedef void (*dnd_pagemap_fn)(void *user, uint64_t address, uint64_t bytes);
+/*
+ * interval.c: what of a call is timed, and the caller's functions that surround it.  Begin fails with the text that begin_fn
+ * left; then there is no end.  End returns @rc of the work, whose text stays, or if that is 0 what end_fn came to.
+ */
+#define DND_PAYLOAD_MAX	2
 
-/* Calls @fn for the pages of that memory that are there, neighbours together. @pid 0: of this process. */
-int dnd_pagemap_walk(struct donard_context *ctx, pid_t pid, const void *memory, size_t bytes,
-		     dnd_pagemap_fn fn, void *user);
+struct dnd_interval {
+	donard_begin_fn begin_fn;	/* each may be NULL */
+	donard_end_fn end_fn;
+	void *user;
+	bool begun;
+	struct donard_payload payload[DND_PAYLOAD_MAX];
+	struct donard_interval told;	/* what the functions get */
+};
+
+void dnd_interval_add(struct dnd_interval *interval, const void *dram, uint64_t length_bytes);
+int dnd_interval_begin(struct donard_context *ctx, struct dnd_interval *interval);
+int dnd_interval_end(struct donard_context *ctx, struct dnd_interval *interval, int rc);
 
 /* Arithmetic on sizes. */
 static inline uint64_t dnd_round_down(uint64_t value, uint64_t unit)

@@ -8,7 +8,6 @@
 #include <stdio.h>
 
 #include "copy/copy.h"
-#include "meter/meter.h"
 
 #define DEFAULT_BLOCK_BYTES	(1ULL << 20)
 #define DEFAULT_QUEUE_DEPTH	16
@@ -26,9 +25,6 @@ static int take_options(struct dnd_copy *copy, const struct donard_copy_options 
 	if (copy->options.flags & ~KNOWN_FLAGS)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "unknown copy flags %#x.",
 				copy->options.flags & ~KNOWN_FLAGS);
-	if (copy->options.meter && (!copy->options.measurement ||
-	    copy->options.measurement->size < sizeof(size_t)))
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "a meter needs a measurement to fill in.");
 	if (!copy->options.block_bytes)
 		copy->options.block_bytes = DEFAULT_BLOCK_BYTES;
 	if (!copy->options.queue_depth)
@@ -231,7 +227,6 @@ static void name_route(struct dnd_copy *copy)
 	name_legs(copy, &copy->dst);
 }
 
-/* The interval that is timed and, if the caller wants, metered. */
 static int move_timed(struct dnd_copy *copy)
 {
 	double start = dnd_now_seconds();
@@ -243,15 +238,18 @@ static int move_timed(struct dnd_copy *copy)
 	return rc;
 }
 
-static int move_metered(struct dnd_copy *copy)
+/* Between the caller's functions, if there are any. */
+static int move_interval(struct dnd_copy *copy)
 {
-	const struct dnd_owned buffers = {
-		copy->buffers, copy->plan.block_bytes * copy->plan.lanes
+	struct dnd_interval interval = {
+		.begin_fn = copy->options.begin_fn, .end_fn = copy->options.end_fn, .user = copy->options.interval_user,
 	};
-	int rc = dnd_meter_begin(copy->ctx, copy->options.meter, &buffers, copy->dram ? 1 : 0);
+	int rc;
 
-	return rc ? rc : dnd_meter_end(copy->ctx, copy->options.meter, copy->options.measurement,
-				       move_timed(copy));
+	if (copy->dram)
+		dnd_interval_add(&interval, copy->buffers, copy->plan.block_bytes * copy->plan.lanes);
+	rc = dnd_interval_begin(copy->ctx, &interval);
+	return rc ? rc : dnd_interval_end(copy->ctx, &interval, move_timed(copy));
 }
 
 static int move_and_settle(struct dnd_copy *copy)
@@ -261,7 +259,7 @@ static int move_and_settle(struct dnd_copy *copy)
 	if (!rc) {
 		name_route(copy);
 		dnd_copy_watch_begin(copy);
-		rc = copy->options.meter ? move_metered(copy) : move_timed(copy);
+		rc = move_interval(copy);
 	}
 	if (rc)
 		dnd_copy_settle_failed(copy);

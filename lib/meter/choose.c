@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See donard/meter.h.  Chooses a kind of meter, and brackets what it counts. */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "meter/kind.h"
-#include "meter/meter.h"
 
 /* The best first. */
 static const struct dnd_meter_kind *const kinds[] = {
@@ -44,18 +45,18 @@ static int open_named(struct donard_context *ctx, struct donard_meter *meter, co
 	for (size_t i = 0; i < KINDS; i++)
 		if (!strcmp(kinds[i]->name, name))
 			return open_kind(ctx, meter, kinds[i]);
-	return dnd_fail(ctx, DND_E_BAD_OPTION, "there is no meter '%s'. There are: lab, likwid, perf, "
+	return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "there is no meter '%s'. There are: lab, likwid, perf, "
 			"resctrl, none.", name);
 }
 
-DND_PUBLIC int donard_meter_open(struct donard_context *ctx, const char *kind,
+DND_METER_PUBLIC int donard_meter_open(struct donard_context *ctx, const char *kind,
 				 struct donard_meter **meter)
 {
 	struct donard_meter *made = calloc(1, sizeof(*made));
 	int rc;
 
 	if (!made)
-		return dnd_fail_memory(ctx);
+		return dnd_meter_fail_memory(ctx);
 	rc = kind ? open_named(ctx, made, kind) : open_best(ctx, made);
 	if (rc) {
 		free(made);
@@ -66,7 +67,7 @@ DND_PUBLIC int donard_meter_open(struct donard_context *ctx, const char *kind,
 	return 0;
 }
 
-DND_PUBLIC void donard_meter_close(struct donard_meter *meter)
+DND_METER_PUBLIC void donard_meter_close(struct donard_meter *meter)
 {
 	if (!meter)
 		return;
@@ -75,33 +76,33 @@ DND_PUBLIC void donard_meter_close(struct donard_meter *meter)
 	free(meter);
 }
 
-DND_PUBLIC const char *donard_meter_name(const struct donard_meter *meter)
+DND_METER_PUBLIC const char *donard_meter_name(const struct donard_meter *meter)
 {
 	return meter->kind->name;
 }
 
-DND_PUBLIC int donard_meter_own_of(struct donard_context *ctx, struct donard_meter *meter, pid_t pid,
+DND_METER_PUBLIC int donard_meter_own_of(struct donard_context *ctx, struct donard_meter *meter, pid_t pid,
 				   const void *memory, size_t bytes)
 {
 	if (meter->own_count == DND_METER_OWN_MAX)
-		return dnd_fail(ctx, DND_E_NO_SPACE, "a meter takes at most %d ranges of memory.",
+		return dnd_meter_fail(ctx, DND_E_NO_SPACE, "a meter takes at most %d ranges of memory.",
 				DND_METER_OWN_MAX);
 	meter->own[meter->own_count++] = (struct dnd_meter_own){ pid, memory, bytes };
 	return 0;
 }
 
-DND_PUBLIC int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter,
+DND_METER_PUBLIC int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter,
 				const void *memory, size_t bytes)
 {
 	return donard_meter_own_of(ctx, meter, 0, memory, bytes);
 }
 
-DND_PUBLIC int donard_meter_begin(struct donard_context *ctx, struct donard_meter *meter)
+DND_METER_PUBLIC int donard_meter_begin(struct donard_context *ctx, struct donard_meter *meter)
 {
 	int rc;
 
 	if (meter->counting)
-		return dnd_fail(ctx, DND_E_BUSY, "this meter is counting already: end that first.");
+		return dnd_meter_fail(ctx, DND_E_BUSY, "this meter is counting already: end that first.");
 	rc = meter->kind->begin(ctx, meter);
 	if (rc)
 		return rc;
@@ -111,7 +112,7 @@ DND_PUBLIC int donard_meter_begin(struct donard_context *ctx, struct donard_mete
 	return 0;
 }
 
-DND_PUBLIC int donard_meter_end(struct donard_context *ctx, struct donard_meter *meter,
+DND_METER_PUBLIC int donard_meter_end(struct donard_context *ctx, struct donard_meter *meter,
 				struct donard_measurement *result)
 {
 	struct donard_measurement found = {
@@ -119,12 +120,12 @@ DND_PUBLIC int donard_meter_end(struct donard_context *ctx, struct donard_meter 
 		.meter = meter->kind->name,
 		.exact = meter->kind->exact,
 	};
-	int rc = dnd_struct_check(ctx, result, "donard_measurement");
+	int rc;
 
-	if (rc)
-		return rc;
+	if (!dnd_struct_has_size(result))
+		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, DND_NO_SIZE, "donard_measurement", "donard_measurement");
 	if (!meter->counting)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "this meter is not counting: call "
+		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "this meter is not counting: call "
 				"donard_meter_begin() first.");
 	found.seconds = dnd_now_seconds() - meter->started_seconds;
 	dnd_instructions_end(meter, &found);
@@ -132,32 +133,5 @@ DND_PUBLIC int donard_meter_end(struct donard_context *ctx, struct donard_meter 
 	meter->counting = false;
 	meter->own_count = 0;
 	dnd_struct_give(result, &found, sizeof(found));
-	return rc;
-}
-
-int dnd_meter_begin(struct donard_context *ctx, struct donard_meter *meter,
-		    const struct dnd_owned *own, size_t own_count)
-{
-	size_t before = meter->own_count;
-	int rc = 0;
-
-	for (size_t i = 0; i < own_count && !rc; i++)
-		rc = donard_meter_own(ctx, meter, own[i].memory, own[i].bytes);
-	if (!rc)
-		rc = donard_meter_begin(ctx, meter);
-	if (rc)
-		meter->own_count = before;	/* the memory goes */
-	return rc;
-}
-
-int dnd_meter_end(struct donard_context *ctx, struct donard_meter *meter,
-		  struct donard_measurement *measurement, int rc)
-{
-	struct dnd_failure first = dnd_failure_keep(ctx);
-	int ended = donard_meter_end(ctx, meter, measurement);
-
-	if (!rc)
-		return ended;
-	dnd_failure_put_back(ctx, &first);
 	return rc;
 }

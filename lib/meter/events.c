@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What the whole machine was interrupted and switched between threads while a meter counted: /proc/stat. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "meter/kind.h"

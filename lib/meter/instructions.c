@@ -3,9 +3,11 @@
  * Instructions of this process and of what it starts, by perf events.  The
  * tools of meter/tool.c are among that: they sleep while we count.
  */
+#include <errno.h>
 #include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>

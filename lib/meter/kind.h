@@ -5,8 +5,12 @@
 
 #include <stdio.h>
 
+#include "base/clock.h"
+#include "base/sized.h"
 #include "donard/meter.h"
-#include "base/base.h"
+#include "meter/fail.h"
+
+#define DND_METER_PUBLIC	__attribute__((visibility("default")))
 
 #define DND_METER_OWN_MAX	8
 

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The exact meter of the donard lab: its emulator counts, this side marks. See donard-lab/meter.h. */
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "meter/kind.h"
+#include "meter/pagemap.h"
+#include "meter/sysfs.h"
 #include "donard-lab/meter.h"
 
 #define IVSHMEM_VENDOR	0x1af4	/* QEMU's docs/specs/ivshmem-spec */
@@ -47,7 +51,7 @@ static int read_bar(const struct donard_context *ctx, const char *bdf, unsigned 
 	char text[1024], *line = text;
 	uint64_t end;
 
-	if (dnd_sysfs_lines(ctx, text, sizeof(text), "bus/pci/devices/%s/resource", bdf))
+	if (dnd_meter_text(ctx, text, sizeof(text), "bus/pci/devices/%s/resource", bdf))
 		return -ENODEV;
 	while (index-- && line)
 		if ((line = strchr(line, '\n')))
@@ -63,8 +67,8 @@ static bool is_meter(const struct donard_context *ctx, const char *bdf)
 	uint64_t vendor, device;
 	struct bar bar;
 
-	return !dnd_sysfs_read_u64(ctx, &vendor, "bus/pci/devices/%s/vendor", bdf) &&
-	       !dnd_sysfs_read_u64(ctx, &device, "bus/pci/devices/%s/device", bdf) &&
+	return !dnd_meter_number(ctx, &vendor, "bus/pci/devices/%s/vendor", bdf) &&
+	       !dnd_meter_number(ctx, &device, "bus/pci/devices/%s/device", bdf) &&
 	       vendor == IVSHMEM_VENDOR && device == IVSHMEM_DEVICE &&
 	       !read_bar(ctx, bdf, METER_BAR, &bar) && bar.bytes == DND_LAB_BAR_BYTES;
 }
@@ -76,7 +80,7 @@ static bool find_meter(const struct donard_context *ctx, char bdf[DONARD_BDF_BYT
 	bool found = false;
 	DIR *dir;
 
-	dnd_sysfs_path(ctx, path, "bus/pci/devices");
+	dnd_meter_path(ctx, path, "bus/pci/devices");
 	dir = opendir(path);
 	while (dir && !found && (entry = readdir(dir))) {
 		found = strlen(entry->d_name) < DONARD_BDF_BYTES && is_meter(ctx, entry->d_name);
@@ -93,17 +97,17 @@ static int map_page(struct donard_context *ctx, struct lab *lab, const char *bdf
 	char path[PATH_MAX];
 	void *page;
 
-	dnd_sysfs_path(ctx, path, "bus/pci/devices/%s/resource%d", bdf, METER_BAR);
+	dnd_meter_path(ctx, path, "bus/pci/devices/%s/resource%d", bdf, METER_BAR);
 	lab->fd = open(path, O_RDWR | O_CLOEXEC);
 	if (lab->fd < 0)
-		return dnd_fail_access(ctx, errno, "Only root may use the lab's meter",
+		return dnd_meter_fail_access(ctx, errno, "Only root may use the lab's meter",
 				       "cannot open the lab's meter %s", bdf);
 	page = mmap(NULL, DND_LAB_BAR_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, lab->fd, 0);
 	if (page == MAP_FAILED)
-		return dnd_fail_errno(ctx, errno, "cannot map the lab's meter %s", bdf);
+		return dnd_meter_fail_errno(ctx, errno, "cannot map the lab's meter %s", bdf);
 	lab->page = page;
 	if (lab->page->magic != DND_LAB_MAGIC)
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "the shared memory %s is not the lab's meter.",
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "the shared memory %s is not the lab's meter.",
 				bdf);
 	return 0;
 }
@@ -116,10 +120,10 @@ static bool translates(const struct donard_context *ctx)
 	bool found = false;
 	DIR *dir;
 
-	dnd_sysfs_path(ctx, path, "class/nvme");
+	dnd_meter_path(ctx, path, "class/nvme");
 	dir = opendir(path);
 	while (dir && !found && (entry = readdir(dir)))
-		found = !dnd_sysfs_read(ctx, type, sizeof(type),
+		found = !dnd_meter_text(ctx, type, sizeof(type),
 					"class/nvme/%s/device/iommu_group/type", entry->d_name) &&
 			strncmp(type, "identity", 8) != 0;
 	if (dir)
@@ -164,15 +168,15 @@ static int open_lab(struct donard_context *ctx, struct donard_meter *meter)
 	int rc;
 
 	if (!find_meter(ctx, bdf))
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this machine is not the donard lab, booted with its "
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "this machine is not the donard lab, booted with its "
 				"meter.");
 	if (translates(ctx))
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "a drive is behind a translating IOMMU, and the "
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "a drive is behind a translating IOMMU, and the "
 				"emulator's trace has addresses before translation. Boot with iommu=pt, "
 				"or in another topology.");
 	lab = calloc(1, sizeof(*lab));
 	if (!lab)
-		return dnd_fail_memory(ctx);
+		return dnd_meter_fail_memory(ctx);
 	lab->fd = -1;
 	meter->state = lab;
 	rc = map_page(ctx, lab, bdf);
@@ -289,7 +293,7 @@ static int describe(struct donard_context *ctx, const struct donard_meter *meter
 		return rc;
 	add_doorbells(ctx, lab);
 	if (lab->page->area_count == DND_LAB_AREAS_MAX)
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this machine has too many regions and drives for "
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "this machine has too many regions and drives for "
 				"the lab's meter.");
 	lab->page->own_count = 0;
 	for (size_t i = 0; i < meter->own_count; i++)
@@ -306,7 +310,7 @@ static int arm(struct donard_context *ctx, const struct donard_meter *meter, str
 	sync();
 	MARK(DND_LAB_ARM);
 	if (!reaches(lab, DND_LAB_ARMED))
-		rc = dnd_fail(ctx, DND_E_DEVICE, "the lab's meter does not answer.");
+		rc = dnd_meter_fail(ctx, DND_E_DEVICE, "the lab's meter does not answer.");
 	if (!rc)
 		rc = add_frames(ctx, meter, lab);
 	if (rc)
@@ -320,7 +324,7 @@ static int begin_lab(struct donard_context *ctx, struct donard_meter *meter)
 	int rc;
 
 	if (flock(lab->fd, LOCK_EX | LOCK_NB))
-		return dnd_fail(ctx, DND_E_BUSY, "another process measures. Wait for it to end.");
+		return dnd_meter_fail(ctx, DND_E_BUSY, "another process measures. Wait for it to end.");
 	rc = describe(ctx, meter, lab);
 	if (!rc)
 		rc = arm(ctx, meter, lab);
@@ -353,10 +357,10 @@ static int refuse_counts(struct donard_context *ctx, uint32_t state,
 			 const struct dnd_lab_counts *counts)
 {
 	if (state == DND_LAB_ELSEWHERE)
-		return dnd_fail(ctx, DND_E_DEVICE, "the drives moved %llu bytes to or from addresses that "
+		return dnd_meter_fail(ctx, DND_E_DEVICE, "the drives moved %llu bytes to or from addresses that "
 				"are neither DRAM nor the BAR of a region: they cannot be attributed.",
 				(unsigned long long)counts->elsewhere_dma_bytes);
-	return dnd_fail(ctx, DND_E_DEVICE, "the emulator's trace of DMA is off, or the lab's meter did not "
+	return dnd_meter_fail(ctx, DND_E_DEVICE, "the emulator's trace of DMA is off, or the lab's meter did not "
 			"end (state %u).", state);
 }
 

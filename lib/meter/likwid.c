@@ -11,7 +11,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "meter/sysfs.h"
 #include "meter/tool.h"
 
 #define SOCKETS_MAX	32
@@ -35,14 +37,14 @@ static int add_cpu(struct donard_context *ctx, const char *name, void *data)
 	size_t used = strlen(likwid->cpus);
 	uint64_t package;
 
-	if (strncmp(name, "cpu", 3) || dnd_sysfs_read_u64(ctx, &package,
+	if (strncmp(name, "cpu", 3) || dnd_meter_number(ctx, &package,
 			"devices/system/cpu/%s/topology/physical_package_id", name))
 		return 0;
 	for (unsigned int i = 0; i < likwid->sockets; i++)
 		if (list->packages[i] == package)
 			return 0;
 	if (likwid->sockets == SOCKETS_MAX)
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this machine has more than %d sockets.",
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "this machine has more than %d sockets.",
 				SOCKETS_MAX);
 	list->packages[likwid->sockets++] = package;
 	snprintf(likwid->cpus + used, sizeof(likwid->cpus) - used, "%s%s", used ? "," : "",
@@ -53,7 +55,7 @@ static int add_cpu(struct donard_context *ctx, const char *name, void *data)
 static int find_sockets(struct donard_context *ctx, struct likwid *likwid)
 {
 	struct cpu_list list = { .likwid = likwid };
-	int rc = dnd_for_each_entry(ctx, "devices/system/cpu", add_cpu, &list);
+	int rc = dnd_meter_each(ctx, "devices/system/cpu", add_cpu, &list);
 
 	if (rc || likwid->sockets)
 		return rc;
@@ -194,7 +196,7 @@ static int open_likwid(struct donard_context *ctx, struct donard_meter *meter)
 	int rc;
 
 	if (!likwid)
-		return dnd_fail_memory(ctx);
+		return dnd_meter_fail_memory(ctx);
 	dnd_tool_init(&likwid->tool);
 	meter->state = likwid;
 	rc = find_sockets(ctx, likwid);

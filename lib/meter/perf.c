@@ -9,7 +9,9 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "meter/sysfs.h"
 #include "meter/tool.h"
 
 #define DEVICES		"bus/event_source/devices"
@@ -84,14 +86,14 @@ static int add_event(struct donard_context *ctx, struct perf *perf, const char *
 	size_t used = strlen(perf->list);
 
 	if (perf->event_count == EVENTS_MAX)
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this machine has more than %d events of "
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "this machine has more than %d events of "
 				"memory controllers.", EVENTS_MAX);
 	perf->event_count++;
 	added->quantity = quantity;
 	snprintf(added->name, sizeof(added->name), "%s/%s/", device, event);
 	if ((size_t)snprintf(perf->list + used, sizeof(perf->list) - used, "%s%s",
 			     used ? "," : "", added->name) >= sizeof(perf->list) - used)
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "the names of this machine's memory "
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "the names of this machine's memory "
 				"controllers' events are too long.");
 	return 0;
 }
@@ -105,7 +107,7 @@ static int add_device(struct donard_context *ctx, const char *device, void *data
 		if (known_events[i].family == perf->family &&
 		    is_named(device, known_events[i].device) &&
 		    (known_events[i].by_number ||
-		     dnd_sysfs_exists(ctx, DEVICES "/%s/events/%s", device, known_events[i].event)))
+		     dnd_meter_exists(ctx, DEVICES "/%s/events/%s", device, known_events[i].event)))
 			rc = add_event(ctx, perf, device, known_events[i].event,
 				       known_events[i].quantity);
 	return rc;
@@ -116,13 +118,13 @@ static int find_events(struct donard_context *ctx, struct perf *perf)
 	int rc = 0;
 
 	for (perf->family = 1; perf->family <= FAMILIES; perf->family++) {
-		rc = dnd_for_each_entry(ctx, DEVICES, add_device, perf);
+		rc = dnd_meter_each(ctx, DEVICES, add_device, perf);
 		if (rc || perf->event_count)
 			return rc;
 	}
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s/" DEVICES " has no events of memory "
+	return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s/" DEVICES " has no events of memory "
 			"controllers: virtual machines have none; else try 'modprobe intel_uncore' "
-			"or 'modprobe amd_uncore'.", ctx->sysfs_root);
+			"or 'modprobe amd_uncore'.", donard_sysfs_root(ctx));
 }
 
 /* What perf said of the events of one quantity. */
@@ -276,7 +278,7 @@ static int open_perf(struct donard_context *ctx, struct donard_meter *meter)
 	int rc;
 
 	if (!perf)
-		return dnd_fail_memory(ctx);
+		return dnd_meter_fail_memory(ctx);
 	dnd_tool_init(&perf->tool);
 	meter->state = perf;
 	rc = find_events(ctx, perf);

@@ -9,10 +9,13 @@
  * nothing documents whom their eviction is charged to.  Reads are not told from
  * writes.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "meter/kind.h"
+#include "meter/sysfs.h"
 
 #define RESCTRL		"fs/resctrl"
 
@@ -26,18 +29,18 @@ static int add_file(struct donard_context *ctx, struct sum *sum, const char *dom
 {
 	char text[64], *end;
 	uint64_t bytes;
-	int rc = dnd_sysfs_read(ctx, text, sizeof(text), "%s/mon_data/%s/mbm_total_bytes",
+	int rc = dnd_meter_text(ctx, text, sizeof(text), "%s/mon_data/%s/mbm_total_bytes",
 				sum->group, domain);
 
 	if (rc == -ENOENT)
 		return 0;
 	if (rc)
-		return dnd_fail_access(ctx, rc, "Run as root", "%s/%s/mon_data/%s/mbm_total_bytes "
-				       "cannot be read", ctx->sysfs_root, sum->group, domain);
+		return dnd_meter_fail_access(ctx, rc, "Run as root", "%s/%s/mon_data/%s/mbm_total_bytes "
+				       "cannot be read", donard_sysfs_root(ctx), sum->group, domain);
 	bytes = strtoull(text, &end, 10);
 	if (end == text || *end)
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s/%s/mon_data/%s/mbm_total_bytes says "
-				"'%s': the processor has no count now.%s", ctx->sysfs_root,
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s/%s/mon_data/%s/mbm_total_bytes says "
+				"'%s': the processor has no count now.%s", donard_sysfs_root(ctx),
 				sum->group, domain, text, strcmp(text, "Unassigned") ? "" :
 				" Assign a counter: see mbm_L3_assignments there.");
 	sum->bytes += bytes;
@@ -57,7 +60,7 @@ static int add_group(struct donard_context *ctx, const char *group, struct sum *
 
 	snprintf(folder, sizeof(folder), "%s/mon_data", group);
 	sum->group = group;
-	return dnd_for_each_entry(ctx, folder, add_domain, sum);
+	return dnd_meter_each(ctx, folder, add_domain, sum);
 }
 
 /* Groups with an allocation of their own; what only monitors is in its parent's sum. */
@@ -68,26 +71,26 @@ static int add_entry(struct donard_context *ctx, const char *name, void *data)
 	if (!strcmp(name, "info") || !strcmp(name, "mon_data") || !strcmp(name, "mon_groups"))
 		return 0;
 	snprintf(group, sizeof(group), RESCTRL "/%s", name);
-	return dnd_sysfs_exists(ctx, "%s/mon_data", group) ? add_group(ctx, group, data) : 0;
+	return dnd_meter_exists(ctx, "%s/mon_data", group) ? add_group(ctx, group, data) : 0;
 }
 
 static int add_all(struct donard_context *ctx, struct sum *sum)
 {
 	int rc = add_group(ctx, RESCTRL, sum);
 
-	return rc ? rc : dnd_for_each_entry(ctx, RESCTRL, add_entry, sum);
+	return rc ? rc : dnd_meter_each(ctx, RESCTRL, add_entry, sum);
 }
 
 static int refuse(struct donard_context *ctx)
 {
-	if (!dnd_sysfs_exists(ctx, RESCTRL))
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "this kernel or processor has no resctrl: "
-				"%s/" RESCTRL " does not exist.", ctx->sysfs_root);
-	if (!dnd_sysfs_exists(ctx, RESCTRL "/info"))
-		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s/" RESCTRL " is not mounted. Mount it "
-				"with: mount -t resctrl resctrl /sys/fs/resctrl", ctx->sysfs_root);
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "this processor does not monitor memory bandwidth: "
-			"%s/" RESCTRL "/mon_data has no mbm_total_bytes.", ctx->sysfs_root);
+	if (!dnd_meter_exists(ctx, RESCTRL))
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "this kernel or processor has no resctrl: "
+				"%s/" RESCTRL " does not exist.", donard_sysfs_root(ctx));
+	if (!dnd_meter_exists(ctx, RESCTRL "/info"))
+		return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s/" RESCTRL " is not mounted. Mount it "
+				"with: mount -t resctrl resctrl /sys/fs/resctrl", donard_sysfs_root(ctx));
+	return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "this processor does not monitor memory bandwidth: "
+			"%s/" RESCTRL "/mon_data has no mbm_total_bytes.", donard_sysfs_root(ctx));
 }
 
 static int open_resctrl(struct donard_context *ctx, struct donard_meter *meter)
@@ -100,7 +103,7 @@ static int open_resctrl(struct donard_context *ctx, struct donard_meter *meter)
 	if (!sum.files)
 		return refuse(ctx);
 	meter->state = calloc(1, sizeof(sum));
-	return meter->state ? 0 : dnd_fail_memory(ctx);
+	return meter->state ? 0 : dnd_meter_fail_memory(ctx);
 }
 
 static int begin_resctrl(struct donard_context *ctx, struct donard_meter *meter)

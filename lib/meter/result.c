@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The names of what is counted, and the words for what is not. */
 #include <stdio.h>
+#include <string.h>
 
 #include "meter/kind.h"
 
@@ -23,7 +24,7 @@ static const char *const quantity_names[DONARD_QUANTITIES] = {
 	[DONARD_CONTEXT_SWITCHES] = "context_switches",
 };
 
-DND_PUBLIC const char *donard_quantity_name(enum donard_quantity quantity)
+DND_METER_PUBLIC const char *donard_quantity_name(enum donard_quantity quantity)
 {
 	return (unsigned int)quantity < DONARD_QUANTITIES ? quantity_names[quantity] : NULL;
 }

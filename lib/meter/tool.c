@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See tool.h.  Nothing here waits longer than dnd_tool_limit_ms. */
 #include <ctype.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -139,7 +141,7 @@ void dnd_tool_init(struct dnd_tool *tool)
 
 static int fail_missing(struct donard_context *ctx, const struct dnd_tool *tool)
 {
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s is not installed, or not in PATH.", tool->name);
+	return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s is not installed, or not in PATH.", tool->name);
 }
 
 int dnd_tool_start(struct donard_context *ctx, struct dnd_tool *tool, const char *const argv[])
@@ -151,7 +153,7 @@ int dnd_tool_start(struct donard_context *ctx, struct dnd_tool *tool, const char
 	dnd_tool_init(tool);
 	tool->name = argv[0];
 	if (!environment)
-		return dnd_fail_memory(ctx);
+		return dnd_meter_fail_memory(ctx);
 	rc = connect_all(tool, theirs);
 	if (!rc)
 		rc = spawn(tool, argv, environment, theirs);
@@ -163,7 +165,7 @@ int dnd_tool_start(struct donard_context *ctx, struct dnd_tool *tool, const char
 	dnd_tool_kill(tool);
 	if (rc == -ENOENT)
 		return fail_missing(ctx, tool);
-	return dnd_fail_errno(ctx, rc, "%s cannot be started", argv[0]);
+	return dnd_meter_fail_errno(ctx, rc, "%s cannot be started", argv[0]);
 }
 
 /* What does not fit is dropped: then the text lacks its end, which parsers check. */
@@ -313,9 +315,9 @@ int dnd_tool_refused(struct donard_context *ctx, struct dnd_tool *tool, const ch
 	collect_words(tool, words);
 	if (strstr(said, "ermission denied") || strstr(said, "not permitted") ||
 	    strstr(said, "Access to performance monitoring"))
-		return dnd_fail(ctx, DND_E_PERMISSION, "%s %s: %s. Run as root.", tool->name, what,
+		return dnd_meter_fail(ctx, DND_E_PERMISSION, "%s %s: %s. Run as root.", tool->name, what,
 				words);
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s %s: %s.%s", tool->name, what, words,
+	return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s %s: %s.%s", tool->name, what, words,
 			geteuid() ? " Root may see more." : "");
 }
 
@@ -382,7 +384,7 @@ int dnd_tool_try(struct donard_context *ctx, struct donard_meter *meter,
 	nanosleep(&pause, NULL);
 	rc = measure(ctx, meter, &trial);
 	if (!rc && !trial.known)
-		rc = dnd_fail(ctx, DND_E_UNSUPPORTED, "%s", trial.missing);
+		rc = dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s", trial.missing);
 	return rc;
 }
 

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "meter/meter.h"
 #include "rdma/client.h"
 #include "rdma/device.h"
 
@@ -53,9 +52,6 @@ static int take_options(struct dnd_client *client, const struct donard_rdma_opti
 	    (options->direction != DONARD_RDMA_READ && options->direction != DONARD_RDMA_WRITE))
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "no address, no direction, unknown "
 				"flags, or reserved members that are set.");
-	if (options->meter && (!options->measurement ||
-	    options->measurement->size < sizeof(size_t)))
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "a meter needs a measurement to fill in.");
 	if (options->queue_depth > MAX_DEPTH || options->block_bytes > MAX_BLOCK_BYTES)
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "at most %u requests of at most %llu "
 				"bytes can be in flight.", MAX_DEPTH,
@@ -165,34 +161,34 @@ static void describe(struct dnd_client *client)
 	snprintf(result->remote_target, sizeof(result->remote_target), "%s", client->offer.target);
 }
 
-/* ---- the meter ---- */
+/* ---- the interval ---- */
 
 /*
  * Before the first request, and once.  The near side carries payload where it is
  * DRAM, and so does what is read back.  The far side is the caller's to name.
  */
-static int begin_meter(struct dnd_client *client)
+static int begin_interval(struct dnd_client *client)
 {
-	const struct donard_memory *memories[] = { client->local.memory, client->back.memory };
-	struct dnd_owned own[2];
-	size_t count = 0;
+	const struct donard_memory *memories[DND_PAYLOAD_MAX] = { client->local.memory, client->back.memory };
 	int rc;
 
-	if (!client->options.meter || client->metered)
+	if (client->interval.begun)
 		return 0;
-	for (size_t i = 0; i < sizeof(memories) / sizeof(memories[0]); i++)
+	client->interval.begin_fn = client->options.begin_fn;
+	client->interval.end_fn = client->options.end_fn;
+	client->interval.user = client->options.interval_user;
+	for (size_t i = 0; i < DND_PAYLOAD_MAX; i++)
 		if (memories[i] && !dnd_memory_is_region(memories[i]))
-			own[count++] = (struct dnd_owned){ memories[i]->window.data, memories[i]->length };
-	rc = dnd_meter_begin(client->ctx, client->options.meter, own, count);
-	client->metered = !rc;
+			dnd_interval_add(&client->interval, memories[i]->window.data, memories[i]->length);
+	rc = dnd_interval_begin(client->ctx, &client->interval);
+	client->refused = rc != 0;
 	return rc;
 }
 
-static int end_meter(struct dnd_client *client, int rc)
+/* A failure of the caller's own has its text. */
+static int end_interval(struct dnd_client *client, int rc)
 {
-	if (!client->metered)
-		return rc;
-	return dnd_meter_end(client->ctx, client->options.meter, client->options.measurement, rc);
+	return dnd_interval_end(client->ctx, &client->interval, client->refused ? rc : dnd_client_explain(client, rc));
 }
 
 /* ---- modes ---- */
@@ -207,7 +203,7 @@ static int transfer(struct dnd_client *client)
 	for (uint32_t pass = 0; pass < client->options.iterations && !rc; pass++) {
 		rc = dnd_client_prepare(client, pass, length);
 		if (!rc)
-			rc = begin_meter(client);
+			rc = begin_interval(client);
 		if (!rc)
 			rc = dnd_client_move(client, dnd_pass_blocks(&range));
 		if (!rc)
@@ -225,7 +221,7 @@ static int measure_round(struct dnd_client *client, uint32_t pass, uint64_t requ
 	int rc = dnd_client_prepare(client, pass, touched);
 
 	if (!rc)
-		rc = begin_meter(client);
+		rc = begin_interval(client);
 	if (!rc)
 		rc = samples_ns ? dnd_client_time(client, requests, samples_ns) :
 		     dnd_client_move(client, requests);
@@ -335,7 +331,7 @@ static int work(struct dnd_client *client)
 		rc = say_bye(client);
 	if (!rc)
 		dnd_client_judge_durable(client);
-	return end_meter(client, dnd_client_explain(client, rc));
+	return end_interval(client, rc);
 }
 
 /* Nobody knows which of them are good. */

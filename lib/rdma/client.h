@@ -41,7 +41,8 @@ struct dnd_client {
 	uint32_t slots;				/* work requests that may be under way */
 	bool carries_reads;			/* the connection can */
 	bool reading_refused;
-	bool metered;				/* the meter has begun */
+	bool refused;				/* by the caller's begin_fn */
+	struct dnd_interval interval;
 
 	struct dnd_job job;			/* under way */
 	uint64_t done_bytes, expected_bytes;	/* over all passes, for progress */

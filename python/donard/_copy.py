@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Callable
 
 from ._errors import error_of
 from ._library import Record, ffi, lib, name, number, sized, sizes, word
-from ._meter import Measurement, Meter
+from ._meter import Measurement, Metering
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -86,13 +86,12 @@ def copy_with(context: Context, src: str | os.PathLike[str], dst: str | os.PathL
                     queue_depth=number("queue_depth", queue_depth, 2**32 - 1),
                     flags=sum(flag for wanted, flag in switches if wanted), via=via_name,
                     progress_fn=calls.callback)
-    counter = Meter(context, meter) if meter is not None else None
-    measured = sized("donard_measurement")
-    if counter is not None:
-        options.meter, options.measurement = counter.handle, measured
+    counter = Metering(context, meter) if meter is not None else None
     try:
+        if counter is not None:
+            counter.attach(options)
         rc = lib.donard_copy(context._handle, name("src", src), name("dst", dst), options, result)
-        measurement = Measurement.of(measured) if counter is not None else None
+        measurement = counter.result if counter is not None else None
     finally:
         if counter is not None:
             counter.close()

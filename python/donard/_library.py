@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The shared library, by the declarations that were made of its headers (mk/pydeclarations.py)."""
+"""The shared libraries, by the declarations that were made of their headers (mk/pydeclarations.py)."""
 from __future__ import annotations
 
 import dataclasses
@@ -10,16 +10,21 @@ from typing import Any, TypeVar
 from ._declarations import ffi
 
 _SONAME = "libdonard.so.0"
+_METER_SONAME = "libdonard-meter.so.0"
 _MOST_BYTES = 2**64 - 1
 _MOST_DESCRIPTORS = 2**31 - 1
 
 
-def _load() -> Any:
+def _open(soname: str, package: str) -> Any:
     try:
-        library = ffi.dlopen(_SONAME)
+        return ffi.dlopen(soname)
     except OSError as error:
-        raise ImportError(f"{error}. Install the package libdonard0, or name the folder of {_SONAME} in "
+        raise ImportError(f"{error}. Install the package {package}, or name the folder of {soname} in "
                           "LD_LIBRARY_PATH.") from None
+
+
+def _load() -> Any:
+    library = _open(_SONAME, "libdonard0")
     declared = f"{library.DONARD_VERSION_MAJOR}.{library.DONARD_VERSION_MINOR}"
     found = ffi.string(library.donard_version()).decode()
     if not found.startswith(declared + "."):
@@ -28,6 +33,8 @@ def _load() -> Any:
 
 
 lib = _load()
+# Needs the one above, which is loaded already, by the same name.
+meter_lib = _open(_METER_SONAME, "libdonard-meter0")
 
 
 def version() -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any, Iterable
 
-from ._library import Record, ffi, lib, name, sized, text
+from ._library import Record, ffi, lib, meter_lib, name, sized, text
 
 if TYPE_CHECKING:
     from ._context import Context
@@ -27,7 +27,7 @@ class Measurement(Record):
     @classmethod
     def of(cls, pointer: Any) -> Measurement:
         known = (index for index in range(lib.DONARD_QUANTITIES) if pointer.known >> index & 1)
-        counts = {text(lib.donard_quantity_name(index)): int(pointer.count[index]) for index in known}
+        counts = {text(meter_lib.donard_quantity_name(index)): int(pointer.count[index]) for index in known}
         return cls._of(pointer, counts=counts)
 
 
@@ -35,10 +35,31 @@ class Meter:
     """A meter of the library; close() ends it."""
 
     def __init__(self, context: Context, kind: str | None) -> None:
-        self.handle = context._make("donard_meter", lib.donard_meter_close, lib.donard_meter_open, name("kind", kind, optional=True))
+        self.handle = context._make("donard_meter", meter_lib.donard_meter_close, meter_lib.donard_meter_open, name("kind", kind, optional=True))
 
     def close(self) -> None:
         ffi.release(self.handle)
+
+
+class Metering:
+    """Meters one call of the library, by its options; result has the Measurement after that."""
+
+    def __init__(self, context: Context, kind: str) -> None:
+        self._meter = Meter(context, kind)
+        self._measured = sized("donard_measurement")
+        self._metering = sized("donard_metering", meter=self._meter.handle, measurement=self._measured)
+
+    def attach(self, options: Any) -> None:
+        options.begin_fn = ffi.addressof(meter_lib, "donard_meter_interval_begin")
+        options.end_fn = ffi.addressof(meter_lib, "donard_meter_interval_end")
+        options.interval_user = self._metering
+
+    @property
+    def result(self) -> Measurement:
+        return Measurement.of(self._measured)
+
+    def close(self) -> None:
+        self._meter.close()
 
 
 class Measuring:
@@ -52,14 +73,14 @@ class Measuring:
 
     def _own(self, memory: Memory) -> None:
         address = ffi.cast("void *", memory.info.address)
-        self._context._check(lib.donard_meter_own(self._context._handle, self._meter.handle, address, len(memory)))
+        self._context._check(meter_lib.donard_meter_own(self._context._handle, self._meter.handle, address, len(memory)))
 
     def __enter__(self) -> Measuring:
         self._meter = Meter(self._context, self._kind)
         try:
             for memory in self._payload:
                 self._own(memory)
-            self._context._check(lib.donard_meter_begin(self._context._handle, self._meter.handle))
+            self._context._check(meter_lib.donard_meter_begin(self._context._handle, self._meter.handle))
         except BaseException:
             self._meter.close()
             raise
@@ -68,7 +89,7 @@ class Measuring:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         measured = sized("donard_measurement")
         try:
-            rc = lib.donard_meter_end(self._context._handle, self._meter.handle, measured)
+            rc = meter_lib.donard_meter_end(self._context._handle, self._meter.handle, measured)
             if error is None:
                 self._context._check(rc)
             self.result = Measurement.of(measured)

@@ -4,7 +4,7 @@
  * request of BLOCK bytes between FILE and a GPU's memory, one at a time, and system calls of this process for COUNT of them, all
  * and those that are not io_uring_enter(); prints "reads|writes queue|cufile USER-INSTRUCTIONS KERNEL-INSTRUCTIONS CALLS OTHERS".
  * Of each the least in ROUNDS samples, since whatever else the machine does, and what is asked now and then, only adds.
- * LIBS: -ldonard -ldl
+ * LIBS: -ldonard-meter -ldonard -ldl
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

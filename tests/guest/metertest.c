@@ -3,7 +3,7 @@
  * metertest memcpy BYTES | dma BYTES DRIVE | hidden BYTES DRIVE REGION | idle SECONDS | twice
  *
  * Work whose traffic is known beforehand, under the best meter there is; prints "QUANTITY COUNT" lines.
- * LIBS: -ldonard
+ * LIBS: -ldonard-meter -ldonard
  */
 #define _GNU_SOURCE
 #include <err.h>

@@ -406,6 +406,12 @@ registration() {
 	within 5 region_is_free p2pmem0
 }
 
+# A program's own functions round what is timed.
+interval() {
+	serve dram --size 1M
+	rdmainterval "$LAB_PEER_ADDR" || fail "the server: $(what_was_served)"
+}
+
 # What came as a dma-buf: soft devices import none, so that pages are what counts.
 registration_of_imported() {
 	[[ -d /sys/module/exporter ]] || insmod /opt/donard/modules/exporter.ko
@@ -695,6 +701,7 @@ t "loopback by default" not_elsewhere
 t "an address without a device" no_such_address
 ! can p2pdma || core t "p2pdma pages are refused" p2pdma_is_refused
 core t "registration by the library" registration
+core t "functions round what is timed" interval
 t "registration of what came as a dma-buf" registration_of_imported
 t "port down" port_down
 t "limit of locked memory" locked_memory

@@ -34,6 +34,8 @@ forbidden_includes_are_caught() {
 		caught lib/drive/open.c '# include "copy/copy.h"' 'lib/drive may not include lib/copy' &&
 		caught lib/copy/check.c '#include "drive/blockdev.h"' 'lib/drive/blockdev.h is private to lib/drive' &&
 		caught lib/rdma/link.c '#include <donard-lab/meter.h>' 'only lib/meter/lab.c may include' &&
+		caught lib/copy/check.c '#include "donard/meter.h"' 'lib/copy may not know include/donard/meter.h' &&
+		caught lib/meter/perf.c '#include "base/base.h"' 'lib/meter may not include lib/base' &&
 		caught cli/cmd_copy.c '#include "base/base.h"' 'cli may not include lib/base' &&
 		caught tool/main.c '#include "../cli/measure.h"' 'tool may not include cli' &&
 		caught kernel/compat/compat.h '#include "../p2pmem.h"' 'kernel/compat may not include kernel' &&
@@ -75,36 +77,72 @@ opened_circles_are_caught() {
 
 # donard/donard.h declares calls of every room: an include cannot tell.
 forbidden_calls_are_caught() {
-	calls_caught lib/base/low lib/region/high 0 'lib/base/low.c: calls b() of lib/region/high.c'
+	calls_caught lib/base/low lib/region/high 0 'lib/base/low.c: calls b() of lib/region/high.c' &&
+		calls_caught lib/copy/low lib/meter/other 0 'lib/copy/low.c: calls b() of lib/meter/other.c'
 }
 
-# --- the library's interface ---
+# --- the libraries' interfaces ---
+
+readonly LIBRARIES=(libdonard libdonard-meter)
+
+# headers_of LIBRARY
+headers_of() {
+	if [[ $1 == libdonard-meter ]]; then
+		echo include/donard/meter.h
+	else
+		printf '%s\n' include/donard/*.h | grep -v '/meter.h$'
+	fi
+}
+
+# map_of LIBRARY
+map_of() {
+	if [[ $1 == libdonard-meter ]]; then
+		echo lib/meter/libdonard-meter.map
+	else
+		echo lib/libdonard.map
+	fi
+}
 
 functions_of_headers() {
 	# shellcheck disable=SC2046  # file names of our own
-	sed -n 's/^[a-z].*[ *]\(donard_[a-z0-9_]*\)(.*/\1/p' $(ls include/donard/*.h) | grep -v '_fn$' | sort
+	sed -n 's/^[a-z].*[ *]\(donard_[a-z0-9_]*\)(.*/\1/p' $(headers_of "$1") | grep -v '_fn$' | sort
 }
 
 functions_of_map() {
-	sed -n 's/^\t\t\(donard_[a-z0-9_]*\);$/\1/p' lib/libdonard.map | sort
+	sed -n 's/^\t\t\(donard_[a-z0-9_]*\);$/\1/p' "$(map_of "$1")" | sort
 }
 
 exported_functions() {
-	make -s userspace "BUILD=$BUILD" && nm -D --defined-only "$BUILD/libdonard.so" |
+	make -s userspace "BUILD=$BUILD" && nm -D --defined-only "$BUILD/$1.so" |
 		awk '$2 != "A" { sub(/@.*/, "", $3); print $3 }' | sort
 }
 
 exports_are_one_list() {
-	diff -u --label headers --label map <(functions_of_headers) <(functions_of_map) &&
-		diff -u --label map --label libdonard.so <(functions_of_map) <(exported_functions) &&
-		(($(functions_of_map | wc -l) > 30))
+	local library
+	for library in "${LIBRARIES[@]}"; do
+		diff -u --label headers --label map <(functions_of_headers "$library") <(functions_of_map "$library") &&
+			diff -u --label map --label "$library.so" <(functions_of_map "$library") <(exported_functions "$library") ||
+			return
+	done
+	(($(functions_of_map libdonard | wc -l) > 30 && $(functions_of_map libdonard-meter | wc -l) > 7))
 }
 
-# What libdonard.so does not export a program can still find in libdonard.a: it must not be one of donard's names.
+# What a library does not export a program can still find in its archive: it must not be one of donard's names.
 archive_adds_no_name() {
+	local library
 	make -s userspace "BUILD=$BUILD" || return
-	diff -u --label map --label libdonard.a <(functions_of_map) \
-		<(nm --defined-only "$BUILD/libdonard.a" | awk '$3 ~ /^donard_/ && $2 ~ /[TDRB]/ { print $3 }' | sort)
+	for library in "${LIBRARIES[@]}"; do
+		diff -u --label map --label "$library.a" <(functions_of_map "$library") \
+			<(nm --defined-only "$BUILD/$library.a" | awk '$3 ~ /^donard_/ && $2 ~ /[TDRB]/ { print $3 }' | sort) || return
+	done
+}
+
+# What a program of libdonard's gets has nothing of what counts, nor of the lab: by names and by texts.
+library_knows_no_meter() {
+	local stripped=$LOGS/stripped.so
+	make -s userspace "BUILD=$BUILD" && strip --strip-debug -o "$stripped" "$BUILD/libdonard.so.0" || return
+	! strings -a "$stripped" | grep -iE '(^|[^a-z])(meters?|quantit(y|ies)|labs?)([^a-z]|$)' &&
+		grep -q "the lab's meter" < <(strings -a "$BUILD/libdonard-meter.so.0")
 }
 
 a_hole_is_caught() {
@@ -139,9 +177,12 @@ omissions_are_caught() {
 
 # A page for each function; the missing date is meant: the version says which they are.
 pages_are_sound() {
-	local pages=$LOGS/pages out
+	local pages=$LOGS/pages library out
 	mk/manpages.py --version 1 --into "$pages" include/donard/*.h || return
-	diff -u --label map --label pages <(functions_of_map) <(printf '%s\n' "$pages"/*.3 | sed 's|.*/||; s|\.3$||' | sort) ||
+	grep -A1 '^Link with' "$pages/donard_meter_open.3" | grep -F 'ldonard\-meter' && ! grep -F 'ldonard\-meter' "$pages/donard_copy.3" ||
+		return
+	diff -u --label map --label pages <(for library in "${LIBRARIES[@]}"; do functions_of_map "$library"; done | sort) \
+		<(printf '%s\n' "$pages"/*.3 | sed 's|.*/||; s|\.3$||' | sort) ||
 		return
 	out=$(mandoc -Tlint -Wwarning "$pages"/*.3 | grep -v 'missing date')
 	printf '%s\n' "$out"
@@ -149,12 +190,13 @@ pages_are_sound() {
 }
 
 run_interface() {
-	progress "the library's interface"
+	progress "the libraries' interfaces"
 	try "lib: comments name parameters, results and errors" functions_are_documented
 	try "lib: an omission in a comment is caught" omissions_are_caught
 	try "lib: man pages of the functions" pages_are_sound
 	try "lib: headers, map and exports are one list" exports_are_one_list
 	try "lib: the archive adds no name" archive_adds_no_name
+	try "lib: libdonard knows no meter" library_knows_no_meter
 	try "lib: a hole in a public structure is caught" a_hole_is_caught
 }
 
@@ -194,8 +236,11 @@ warnings_stop_the_check_only() {
 
 # pc_prefix PREFIX
 pc_prefix() {
-	make -s "BUILD=$LOGS/bare" "PREFIX=$1" "$LOGS/bare/libdonard.pc" &&
-		says 0 "^prefix=$1\$" grep '^prefix=' "$LOGS/bare/libdonard.pc"
+	local library
+	for library in "${LIBRARIES[@]}"; do
+		make -s "BUILD=$LOGS/bare" "PREFIX=$1" "$LOGS/bare/$library.pc" &&
+			says 0 "^prefix=$1\$" grep '^prefix=' "$LOGS/bare/$library.pc" || return
+	done
 }
 
 pc_follows_prefix() {

@@ -195,7 +195,7 @@ measure_cannot_fork() {
 	local folder=$LOGS/limited status=0 out
 	local -a as=()
 	chmod 755 "$LOGS"
-	install -D -m 755 -t "$folder" "$BUILD/donard-cli" "$BUILD/libdonard.so.0"
+	install -D -m 755 -t "$folder" "$BUILD/donard-cli" "$BUILD"/libdonard{,-meter}.so.0
 	((EUID != 0)) || as=(setpriv --reuid 65533 --regid 65533 --clear-groups)
 	# shellcheck disable=SC2016  # for the inner shell
 	out=$(cd / && "${as[@]}" bash -c 'ulimit -u 0; exec "$0" measure --meter none true' "$folder/donard-cli" 2>&1) ||
@@ -208,7 +208,7 @@ measure_cannot_fork() {
 bench_without_stat() {
 	local folder=$LOGS/alone out
 	mkdir -p "$folder"
-	cp "$BUILD/donard-bench" "$BUILD/libdonard.so.0" "$folder/"
+	cp "$BUILD/donard-bench" "$BUILD"/libdonard{,-meter}.so.0 "$folder/"
 	out=$(PATH=/nowhere "$folder/donard-bench" null --rounds 1 2>"$folder/err") || return 1
 	cat "$folder/err"
 	grep -q 'donard-stat.*neither beside this program nor in PATH' "$folder/err" &&

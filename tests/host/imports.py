@@ -36,11 +36,11 @@ ROOMS = {
     "lib/drive": ["lib/region", "lib/base", "include/donard", "include/uapi"],
     "lib/ring": ["lib/drive", "lib/region", "lib/base", "include/donard", "include/uapi"],
     "lib/join": ["lib/drive", "lib/region", "lib/base", "include/donard", "include/uapi"],
-    "lib/meter": ["lib/region", "lib/base", "include/donard"],
-    "lib/copy": ["lib/join", "lib/ring", "lib/drive", "lib/meter", "lib/gpu", "lib/memory", "lib/region", "lib/base", "include/donard"],
+    "lib/copy": ["lib/join", "lib/ring", "lib/drive", "lib/gpu", "lib/memory", "lib/region", "lib/base", "include/donard"],
     "lib/queue": ["lib/join", "lib/ring", "lib/drive", "lib/memory", "lib/region", "lib/base", "include/donard", "include/uapi"],
-    "lib/rdma": ["lib/meter", "lib/gpu", "lib/memory", "lib/region", "lib/base", "include/donard"],
+    "lib/rdma": ["lib/gpu", "lib/memory", "lib/region", "lib/base", "include/donard"],
     "lib/cache": ["lib/queue", "lib/rdma", "lib/drive", "lib/memory", "lib/region", "lib/base", "include/donard"],
+    "lib/meter": ["include/donard"],
     "lib/cufile": ["include/donard"],
     "nbd": ["include/donard"],
     "tool": ["include/donard"],
@@ -48,13 +48,15 @@ ROOMS = {
     "cli": ["cli/doctor", "tool", "include/donard"],
     "bench": ["tool", "include/donard", "include/uapi"],
 }
-# One header of a room is for these, too: module and library are of one release, CUDA's numbers are CUDA's, and the doctor is built
-# with some files of others, which need nothing of their rooms. The plugin of nbdkit and the log of cuFile tell people the library's errors.
+# One header of a room is for these, too: module and library are of one release, CUDA's numbers are CUDA's, and the doctor and the meters
+# are built with some files of others, which need nothing of their rooms. The plugin of nbdkit and the log of cuFile tell people the library's errors.
 SHARED = {"include/donard/version.h": ["kernel"], "kernel/path.h": ["cli/doctor"],
-          "lib/gpu/cuda.h": ["lib/cufile"], "lib/base/files.h": ["cli/doctor"], "lib/base/mounts.h": ["lib/cufile", "lib/drive"], "lib/base/printable.h": ["tool", "cli", "lib/region"], "lib/base/rights.h": ["cli/doctor"],
+          "lib/base/clock.h": ["lib/meter"], "lib/base/failure.h": ["lib/meter"], "lib/base/sized.h": ["lib/meter"],
+          "lib/gpu/cuda.h": ["lib/cufile"], "lib/base/files.h": ["cli/doctor", "lib/meter"], "lib/base/mounts.h": ["lib/cufile", "lib/drive"], "lib/base/printable.h": ["tool", "cli", "lib/region"], "lib/base/rights.h": ["cli/doctor"],
           "lib/base/uring_refused.h": ["cli/doctor"], "tool/terms.h": ["nbd", "lib/cufile"]}
-# A library of its own, which the linker gives the other's public calls alone.
-LINKED = "lib/cufile"
+# Libraries of their own, which the linker gives libdonard's public calls alone. Its rooms know nothing of theirs.
+LINKED = ["lib/cufile", "lib/meter"]
+OF_LINKED = {"include/donard/meter.h": "lib/meter"}
 # Rooms whose files go one way.
 LAYERED = ["tool", "nbd", "cli", "cli/doctor", "bench", "lib/base", "lib/region", "lib/drive", "lib/ring", "lib/join", "lib/meter", "lib/copy", "lib/queue", "lib/rdma", "lib/cache", "kernel", "kernel/ntb"]
 # Calls that close a circle of files and are left so: by whom, of what, and why.
@@ -96,6 +98,8 @@ def fault(path, target):
         return None if path in LAB or here == there else f"only {', '.join(LAB)} may include what is the lab's"
     if here == there or here in SHARED.get(target, []):
         return None
+    if here.startswith("lib/") and OF_LINKED.get(target, here) != here:
+        return f"{here} may not know {target}, which another library is for"
     if there not in ROOMS[here]:
         allowed = ", ".join(ROOMS[here]) or "nothing"
         return f"{here} may not include {there}; it may include {allowed}"
@@ -222,7 +226,7 @@ def call_faults(root, build):
         yield f"{build}: no objects; run make userspace, or build the module first"
     calls = [(path, symbol, defines[symbol]) for path, symbol in needs if symbol in defines]
     for path, symbol, target in calls:
-        if path.startswith("lib/") and room_of(path) != LINKED and room_of(target) not in [room_of(path), *ROOMS[room_of(path)]]:
+        if path.startswith("lib/") and room_of(path) not in LINKED and room_of(target) not in [room_of(path), *ROOMS[room_of(path)]]:
             yield f"{path}: calls {symbol}() of {target}: {room_of(path)} may not use {room_of(target)}"
     yield from circle_faults("calls", ((path, target) for path, symbol, target in calls if symbol not in CIRCLES.get(path, ())))
     yield from struck_faults(calls)

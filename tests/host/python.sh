@@ -35,7 +35,7 @@ a_forgotten_member_is_caught() {
 	local tree=$LOGS/forgotten status=0 out
 	rm -rf "$tree"
 	mkdir -p "$tree"
-	cp -r --parents include lib/libdonard.map mk Makefile python tests/python "$tree"
+	cp -r --parents include lib/libdonard.map lib/meter/libdonard-meter.map mk Makefile python tests/python "$tree"
 	sed -i 's/^\tuint64_t offset_bytes;$/&\n\tuint64_t colour;/' "$tree"/include/donard/{donard,copy}.h
 	make -s -C "$tree" "BUILD=$tree/build" python || return
 	out=$(LD_LIBRARY_PATH=$BUILD PYTHONPATH=$tree/build/python "$PYTHON" -B -m unittest discover -s "$tree/tests/python" \

@@ -260,6 +260,11 @@ class Errors(WithContext):
             (pathlib.Path(folder) / "libdonard.so.0").write_text("no library")
             self.assertIn("Install the package libdonard0", self.imported_with(folder))
 
+    def test_no_library_of_meters(self):
+        with tempfile.TemporaryDirectory() as folder:
+            (pathlib.Path(folder) / "libdonard-meter.so.0").write_text("no library")
+            self.assertIn("Install the package libdonard-meter0", self.imported_with(f"{folder}:{os.environ['LD_LIBRARY_PATH']}"))
+
     def test_the_library_of_another_version_is_refused(self):
         with tempfile.TemporaryDirectory() as folder:
             subprocess.run([*os.environ.get("CC", "cc").split(), "-shared", "-fPIC", "-x", "c", "-o", f"{folder}/libdonard.so.0",

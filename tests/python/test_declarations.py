@@ -10,7 +10,7 @@ import unittest
 
 import donard
 from donard._declarations import ffi
-from donard._library import lib
+from donard._library import lib, meter_lib
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 HEADERS = sorted((ROOT / "include/donard").glob("*.h"))
@@ -63,10 +63,11 @@ class Declarations(unittest.TestCase):
                 self.assertIsInstance(getattr(lib, name, None), int, name)
 
     def test_each_function_of_the_map_can_be_called(self):
-        names = re.findall(r"^\t\t(donard_\w+);$", (ROOT / "lib/libdonard.map").read_text(), re.M)
-        self.assertGreater(len(names), 60)
-        for name in names:
-            self.assertEqual(ffi.typeof(getattr(lib, name)).kind, "function", name)
+        for library, path, fewest in ((lib, "lib/libdonard.map", 60), (meter_lib, "lib/meter/libdonard-meter.map", 8)):
+            names = re.findall(r"^\t\t(donard_\w+);$", (ROOT / path).read_text(), re.M)
+            self.assertGreater(len(names), fewest)
+            for name in names:
+                self.assertEqual(ffi.typeof(getattr(library, name)).kind, "function", name)
 
 
 class Records(unittest.TestCase):
@@ -97,9 +98,10 @@ class Records(unittest.TestCase):
 
         from donard._copy import copy_with
         named = set(inspect.signature(copy_with).parameters) - {"context", "src", "dst", "progress", "verify", "allow_bounce",
-                                                                "allow_unlisted", "force_bounce", "passthrough"}
+                                                                "allow_unlisted", "force_bounce", "passthrough", "meter"}
         members = {name for name, _ in ffi.typeof("struct donard_copy_options").fields}
-        self.assertEqual(members - {"size", "flags", "progress_fn", "progress_user", "measurement"}, named)
+        self.assertEqual(members - {"size", "flags", "progress_fn", "progress_user", "begin_fn", "end_fn", "interval_user"},
+                         named)
 
     def test_a_connection_has_each_option(self):
         import inspect

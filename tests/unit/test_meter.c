@@ -364,6 +364,53 @@ static void the_best_of_none(void **state)
 	assert_says(result.missing, "resctrl: this kernel or processor has no resctrl");
 }
 
+static void no_sysfs(void **state)
+{
+	struct donard_config config = { .size = sizeof(config), .sysfs_root = "/nowhere" };
+	struct fake nowhere = { 0 };
+
+	(void)state;
+	assert_int_equal(donard_open(&nowhere.ctx, &config), 0);
+	assert_refused(&nowhere, "perf", -EOPNOTSUPP, "/nowhere: no sysfs is mounted there");
+	donard_close(nowhere.ctx);
+}
+
+/* Round what a copy or an RDMA transfer times. */
+static void intervals(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_measurement result = { .size = sizeof(result) };
+	struct donard_metering metering = { .size = sizeof(metering), .measurement = &result };
+	struct donard_payload payload[DND_METER_OWN_MAX + 1] = { { &result, sizeof(result) }, { fake, sizeof(*fake) } };
+	struct donard_interval interval = { .size = sizeof(interval), .ctx = fake->ctx, .payload = payload, .payload_count = 2 };
+
+	assert_int_equal(donard_meter_interval_begin(&metering, &interval), 0);
+	assert_int_equal(donard_meter_interval_end(&metering, &interval, 0), 0);
+	assert_null(result.meter);
+	assert_int_equal(donard_meter_open(fake->ctx, "none", &metering.meter), 0);
+	for (int round = 0; round < 2; round++) {
+		result.meter = NULL;
+		assert_int_equal(donard_meter_interval_begin(&metering, &interval), 0);
+		assert_int_equal(metering.meter->own_count, 2);
+		assert_ptr_equal(metering.meter->own[1].memory, fake);
+		assert_int_equal(metering.meter->own[1].bytes, sizeof(*fake));
+		assert_int_equal(donard_meter_interval_begin(&metering, &interval), -EBUSY);
+		assert_int_equal(metering.meter->own_count, 2);
+		assert_int_equal(donard_meter_interval_end(&metering, &interval, -EIO), 0);
+		assert_string_equal(result.meter, "none");
+		assert_int_equal(metering.meter->own_count, 0);
+	}
+	interval.payload_count = DND_METER_OWN_MAX + 1;
+	assert_int_equal(donard_meter_interval_begin(&metering, &interval), -ENOSPC);
+	assert_int_equal(metering.meter->own_count, 0);
+	result.size = 0;
+	assert_int_equal(donard_meter_interval_begin(&metering, &interval), -EINVAL);
+	metering.measurement = NULL;
+	assert_int_equal(donard_meter_interval_begin(&metering, &interval), -EINVAL);
+	assert_says(donard_error(fake->ctx), "a meter without a measurement");
+	donard_meter_close(metering.meter);
+}
+
 /* Either a count or a reason, never both and never neither. */
 static void instructions(void **state)
 {
@@ -420,7 +467,7 @@ int main(void)
 		TEST(tools_that_refuse), TEST(tools_that_are_missing),
 		TEST(tools_that_misbehave), TEST(tools_that_fail_later), TEST(counts_resctrl),
 		TEST(refuses_resctrl), TEST(none_and_unknown), TEST(the_best_of_none),
-		TEST(instructions), TEST(instructions_by_a_clock),
+		TEST(instructions), TEST(instructions_by_a_clock), TEST(intervals), TEST(no_sysfs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See pagemap.h. The entries' form: Documentation/admin-guide/mm/pagemap.rst of the kernel. */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/base.h"
+#include "meter/fail.h"
+#include "meter/pagemap.h"
 
 #define ENTRY_PRESENT	(1ULL << 63)
 #define ENTRY_FRAME	((1ULL << 55) - 1)
@@ -38,7 +40,7 @@ static int open_map(struct donard_context *ctx, pid_t pid, char path[64])
 	snprintf(path, 64, "/proc/%d/pagemap", pid ? (int)pid : (int)getpid());
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0)
-		return dnd_fail_access(ctx, errno, "Only root may look where memory lies", "cannot open %s", path);
+		return dnd_meter_fail_access(ctx, errno, "Only root may look where memory lies", "cannot open %s", path);
 	return fd;
 }
 
@@ -52,7 +54,7 @@ static int walk_pages(struct donard_context *ctx, int fd, const char *path, uint
 	for (uint64_t page = from / page_bytes; page * page_bytes < to; page++) {
 		got = pread(fd, &entry, sizeof(entry), (off_t)(page * sizeof(entry)));
 		if (got != sizeof(entry))
-			return dnd_fail_errno(ctx, got < 0 ? errno : EIO, "cannot read %s", path);
+			return dnd_meter_fail_errno(ctx, got < 0 ? errno : EIO, "cannot read %s", path);
 		if (entry & ENTRY_PRESENT)
 			add_page(walk, (entry & ENTRY_FRAME) * page_bytes, page_bytes);
 	}

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A meter round what a copy or an RDMA transfer times. */
+#include "meter/kind.h"
+
+static int take(struct donard_context *ctx, struct donard_metering *metering, const void *user)
+{
+	if (dnd_struct_copy(metering, sizeof(*metering), user) ||
+	    (metering->meter && (!metering->measurement || !dnd_struct_has_size(metering->measurement))))
+		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "struct donard_metering has no size, members set that this library "
+				      "does not know, or a meter without a measurement to fill in.");
+	return 0;
+}
+
+/* The meter owns the payload for this one measurement; nothing is left of a failure. */
+static int begin(const struct donard_interval *interval, struct donard_meter *meter)
+{
+	size_t before = meter->own_count;
+	int rc = 0;
+
+	for (size_t i = 0; i < interval->payload_count && !rc; i++)
+		rc = donard_meter_own(interval->ctx, meter, interval->payload[i].address,
+				      interval->payload[i].length_bytes);
+	if (!rc)
+		rc = donard_meter_begin(interval->ctx, meter);
+	if (rc)
+		meter->own_count = before;	/* the memory goes */
+	return rc;
+}
+
+DND_METER_PUBLIC int donard_meter_interval_begin(void *user, const struct donard_interval *interval)
+{
+	struct donard_metering metering;
+	int rc = take(interval->ctx, &metering, user);
+
+	return rc || !metering.meter ? rc : begin(interval, metering.meter);
+}
+
+DND_METER_PUBLIC int donard_meter_interval_end(void *user, const struct donard_interval *interval, int rc)
+{
+	struct donard_metering metering;
+	int failed = take(interval->ctx, &metering, user);
+
+	(void)rc;	/* the call tells that */
+	return failed || !metering.meter ? failed :
+	       donard_meter_end(interval->ctx, metering.meter, metering.measurement);
+}
