@@ -43,7 +43,7 @@ libdir_is_where_programs_look() {
 	local dir=$LOGS/libdir
 	make -s "BUILD=$BUILD" "DESTDIR=$dir" PREFIX=/opt/donard LIBDIR=/opt/donard/lib64 install || return
 	(cd / && "$dir/opt/donard/bin/donard-cli" version && "$dir/opt/donard/bin/donard-bench" version) &&
-		grep -x 'libdir=/opt/donard/lib64' "$dir/opt/donard/lib64/pkgconfig/libdonard.pc"
+		grep -x 'libdir=/opt/donard/lib64' "$dir"/opt/donard/lib64/pkgconfig/libdonard{,-meter}.pc
 }
 
 # Each file goes into one package, and each line of debian/*.install takes one.
@@ -72,10 +72,13 @@ debian_has_the_version() {
 	[[ $(head -n 1 debian/changelog) == "donard ($version) "* ]]
 }
 
-# Of each symbol version in the map, debian/ says since when it is there.
+# Of each symbol version in a library's map, debian/ says since when it is there.
 debian_has_the_symbols() {
-	diff -u --label map --label symbols <(grep -oE '^DONARD_[0-9.]+' lib/libdonard.map) \
-		<(grep -oE '\(symver\)DONARD_[0-9.]+' debian/libdonard0.symbols | sed 's/(symver)//')
+	local library
+	for library in "${LIBRARIES[@]}"; do
+		diff -u --label map --label symbols <(grep -oE '^DONARD_(METER_)?[0-9.]+' "$(map_of "$library")") \
+			<(grep -oE '\(symver\)DONARD_(METER_)?[0-9.]+' "debian/${library}0.symbols" | sed 's/(symver)//') || return
+	done
 }
 
 # small_module DIR - in place of the kernel module of a checkout.
