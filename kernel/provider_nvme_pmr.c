@@ -20,8 +20,7 @@ struct pmr {
 	u64 bus_address;
 	u32 cap;
 	unsigned long ready_by;	/* jiffies: PMRCAP.PMRTO after it was enabled */
-	unsigned int enables;
-	unsigned int readied;	/* it got ready after so many of them */
+	u64 readied;		/* it was ready after so many resets of the region; U64_MAX: ask */
 	bool was_enabled;
 };
 
@@ -38,16 +37,19 @@ static void pmr_enable(struct pmr *pmr)
 		hi_lo_writeq(pmr->bus_address | NVME_PMRMSC_CMSE,
 			     pmr->regs + NVME_PMRMSCL);
 	WRITE_ONCE(pmr->ready_by, jiffies + msecs_to_jiffies(p2pmem_pmr_timeout_ms(pmr->cap)));
-	WRITE_ONCE(pmr->enables, pmr->enables + 1);
 	writel(NVME_PMRCTL_EN, pmr->regs + NVME_PMRCTL);
 }
 
-/* 1: ready; 0: not yet; -errno: it does not become so. */
+/*
+ * 1: ready; 0: not yet; -errno: it does not become so.  Of a PMR that is not enabled
+ * PMRSTS need not say that it is not ready.
+ */
 static int pmr_state(struct pmr *pmr)
 {
+	bool enabled = pmr_enabled(pmr);	/* before its status is read */
 	u32 status = readl(pmr->regs + NVME_PMRSTS);
 
-	if (status & NVME_PMRSTS_NRDY)
+	if (!enabled || status & NVME_PMRSTS_NRDY)
 		return time_after(jiffies, READ_ONCE(pmr->ready_by)) ? -EIO : 0;
 	return status & (NVME_PMRSTS_ERR | NVME_PMRSTS_HSTS) ? -EIO : 1;
 }
@@ -144,6 +146,7 @@ static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	pmr = kzalloc(sizeof(*pmr), GFP_KERNEL);
 	if (!pmr)
 		return -ENOMEM;
+	pmr->readied = U64_MAX;
 	pmr->regs = p2pmem_nvme_map(pdev, req->reason);
 	ret = PTR_ERR_OR_ZERO((void __force *)pmr->regs);
 	if (ret)
@@ -191,21 +194,23 @@ static void pmr_enable_anew(struct p2pmem_region *r)
 }
 
 /*
- * Asked once for each time it was enabled: a read of PMRSTS is a barrier, and each read()
- * and write() comes by here.  What it says later, commit() hears.
+ * Asked once for each reset: a read of PMRSTS is a barrier, and each read() and write()
+ * comes by here.  p2pmem_revalidate() counts a reset before it enables the PMR anew, so
+ * a state that was read after the count is that of a PMR which was enabled since.  If the
+ * PMR fails by itself, commit() hears of it, and it is asked again.
  */
 static int pmr_ready(struct p2pmem_region *r)
 {
 	struct pmr *pmr = r->provider_data;
-	unsigned int enables = READ_ONCE(pmr->enables);
+	u64 resets = atomic64_read(&r->resets);
 	int state;
 
-	if (READ_ONCE(pmr->readied) == enables)
+	if (READ_ONCE(pmr->readied) == resets)
 		return 1;
-	rmb(); /* the count first: what was said before it was enabled goes by the old one */
+	rmb(); /* the count first */
 	state = pmr_state(pmr);
 	if (state > 0)
-		WRITE_ONCE(pmr->readied, enables);
+		WRITE_ONCE(pmr->readied, resets);
 	if (state < 0)
 		dev_err_ratelimited(&r->dev, "the PMR does not become ready again\n");
 	return state;
@@ -223,7 +228,10 @@ static int pmr_commit(struct p2pmem_region *r)
 	if (!(FIELD_GET(NVME_PMRCAP_PMRWBM, pmr->cap) & 2))
 		READ_ONCE(*(u64 *)r->backing.kaddr);
 	status = readl(pmr->regs + NVME_PMRSTS);	/* all ones: gone */
-	return status & (NVME_PMRSTS_NRDY | NVME_PMRSTS_ERR | NVME_PMRSTS_HSTS) ? -EIO : 0;
+	if (!(status & (NVME_PMRSTS_NRDY | NVME_PMRSTS_ERR | NVME_PMRSTS_HSTS)))
+		return 0;
+	WRITE_ONCE(pmr->readied, U64_MAX);
+	return -EIO;
 }
 
 const struct p2pmem_provider p2pmem_provider_nvme_pmr = {
