@@ -329,18 +329,17 @@ long p2pmem_dmabuf_locate(struct p2pmem_file *f, struct p2pmem_locate_dmabuf *l)
 
 #define LOCK_TRIES	20
 
-/* Not for as long as an importer likes: exports_lock is held. */
-static bool lock_briefly(struct p2pmem_export *x)
+/* Not for as long as importers like: exports_lock is held.  @tries are left for all exports. */
+static bool lock_briefly(struct p2pmem_export *x, int *tries)
 {
-	int i;
-
 	lockdep_assert_held(&x->region->exports_lock);
-	for (i = 0; i < LOCK_TRIES; i++) {
-		if (dma_resv_trylock(x->dmabuf->resv))
-			return true;
+	while (!dma_resv_trylock(x->dmabuf->resv)) {
+		if (*tries <= 0)
+			return false;
+		(*tries)--;
 		schedule_timeout_idle(1);
 	}
-	return false;
+	return true;
 }
 
 /* A line for each attachment: as for a holder, and the importing device; none while it is busy. */
@@ -348,10 +347,11 @@ void p2pmem_importers_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 {
 	struct dma_buf_attachment *attach;
 	struct p2pmem_export *x;
+	int tries = LOCK_TRIES;
 
 	mutex_lock(&r->exports_lock);
 	list_for_each_entry(x, &r->exports, link) {
-		if (!lock_briefly(x))
+		if (!lock_briefly(x, &tries))
 			continue;
 		list_for_each_entry(attach, &x->dmabuf->attachments, node) {
 			struct p2pmem_attachment *a = attach->priv;

@@ -90,7 +90,7 @@ static int attach_in_gate(struct p2pmem_export *x, struct dma_buf_attachment *at
 	struct p2pmem_region *r = x->region;
 	int ret;
 
-	if (!p2pmem_enter(r))
+	if (READ_ONCE(x->revoked) || !p2pmem_enter(r))
 		return -ENODEV;
 	p2pmem_revalidate(r);
 	a->epoch = atomic64_read(&r->import_epoch);

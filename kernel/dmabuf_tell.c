@@ -22,20 +22,34 @@
  */
 static struct workqueue_struct *importers_wq;
 
-/* Devices of importers sleep, too; of a function that is gone nobody says that it awakes. */
-static bool may_tell(struct p2pmem_region *r)
+#define NAP_MIN			1
+#define NAP_MAX			(HZ / 4)
+
+/*
+ * Devices of importers sleep, too; of a function that is gone nobody says that it awakes,
+ * and where nobody is to be told nobody waits.
+ */
+static bool may_tell(struct p2pmem_export *x)
 {
-	return !READ_ONCE(r->asleep) || READ_ONCE(r->state) != P2PMEM_STATE_READY;
+	return !READ_ONCE(x->region->asleep) || READ_ONCE(x->region->state) != P2PMEM_STATE_READY ||
+	       READ_ONCE(x->released);
 }
 
+/* Naps, so that an importer which keeps the lock for minutes makes no hung task of this one. */
 static void lock_awake(struct p2pmem_export *x)
 {
+	struct dma_resv *resv = x->dmabuf->resv;
+	long nap = NAP_MIN;
+
 	for (;;) {
-		wait_event_idle(x->region->wait, may_tell(x->region));
-		dma_resv_lock(x->dmabuf->resv, NULL);
-		if (may_tell(x->region))
-			return;
-		dma_resv_unlock(x->dmabuf->resv);
+		wait_event_idle(x->region->wait, may_tell(x));
+		if (dma_resv_trylock(resv)) {
+			if (may_tell(x))
+				return;
+			dma_resv_unlock(resv);
+		}
+		schedule_timeout_idle(nap);
+		nap = min(nap * 2, (long)NAP_MAX);
 	}
 }
 
@@ -108,15 +122,23 @@ static enum p2pmem_importers who_is_left(struct p2pmem_export *x)
 	return P2PMEM_IMPORTERS_LEAVE;
 }
 
-/* No mapping is added any more: that all leave stays true once it is. */
+/*
+ * No mapping is added any more: that all leave stays true once it is.  Of a reset there is
+ * nothing else to tell.
+ */
 static void tell_for_good(struct p2pmem_export *x)
 {
+	u64 epoch = atomic64_read(&x->region->import_epoch);
+	unsigned int staying;
+
 	lock_awake(x);
 	if (!x->told)
 		tell(x, "told to let go", "cannot be revoked, waiting until it lets go");
 	x->told = true;
 	WRITE_ONCE(x->left, who_is_left(x));
+	staying = count_staying(x);
 	dma_resv_unlock(x->dmabuf->resv);
+	p2pmem_telling_ends(x, epoch, staying);
 }
 
 static void tell_fn(struct work_struct *work)
@@ -147,6 +169,8 @@ void p2pmem_export_tell_soon(struct p2pmem_export *x)
 /* In release(): no importer is left, and the export is on no list. */
 void p2pmem_export_tell_end(struct p2pmem_export *x)
 {
+	WRITE_ONCE(x->released, true);
+	wake_up_all(&x->region->wait);
 	cancel_work_sync(&x->tell_work);
 }
 

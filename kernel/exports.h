@@ -32,6 +32,7 @@
  * @revocable: a GPU's driver may take the memory back
  * @revoked: no new mapping; set without the reservation lock, by who then looks at @maps
  * @tell_work: tells the importers (dmabuf_tell.c); release() waits for it
+ * @released: nobody has the dma-buf any more, so that nobody is to be told
  * @told: importers were told to let go, for good
  * @left: who has a mapping since then
  * @telling: importers are being told of a reset
@@ -53,6 +54,7 @@ struct p2pmem_export {
 	bool revocable;
 	bool revoked;
 	struct work_struct tell_work;
+	bool released;
 	bool told;
 	enum p2pmem_importers left;
 	bool telling;
