@@ -140,8 +140,8 @@ int p2pmem_backing_open(struct p2pmem_region *r, u32 type)
 	struct p2pmem_backing *b = &r->backing;
 	int ret;
 
-	/* What others have struct pages for is within. */
-	if (p2pmem_is_beyond_direct_map(b))
+	/* What others have struct pages for is within.  The pmem driver may need none. */
+	if (type != P2PMEM_PAGES_PMEM && p2pmem_is_beyond_direct_map(b))
 		return -ERANGE;
 	if (type == P2PMEM_PAGES_P2PDMA)
 		ret = open_p2pdma(r, b);
@@ -153,6 +153,8 @@ int p2pmem_backing_open(struct p2pmem_region *r, u32 type)
 		ret = p2pmem_open_generic(r, b);
 	if (!ret)
 		WRITE_ONCE(b->type, type);
+	else if (p2pmem_is_beyond_direct_map(b))
+		ret = -ERANGE;
 	return ret;
 }
 

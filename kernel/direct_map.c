@@ -25,7 +25,14 @@ static int get_direct_map_end(char *buf, const struct kernel_param *param)
 	return sysfs_emit(buf, "%#llx\n", direct_map_end());
 }
 
+/* An argument of modprobe comes by here, whatever the mode of the file. */
+static int refuse_direct_map_end(const char *val, const struct kernel_param *param)
+{
+	return -EPERM;
+}
+
 static const struct kernel_param_ops direct_map_end_ops = {
+	.set = refuse_direct_map_end,
 	.get = get_direct_map_end,
 };
 
@@ -44,7 +51,7 @@ void p2pmem_explain_direct_map(struct p2pmem_region *r, char *reason)
 	u64 end = direct_map_end();
 
 	if (end < (1ULL << MAX_PHYSMEM_BITS) - 1)
-		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx, since KASLR cut its direct map short: boot with nokaslr, or have the firmware place BARs lower; Linux 6.19 does not cut it",
+		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx, since KASLR cut its direct map short: boot with nokaslr, or have the firmware place BARs lower; Linux 6.19, and stable kernels since January 2026, do not cut it",
 			      last, end);
 	else
 		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx: have the firmware place BARs lower",
