@@ -7,13 +7,13 @@
 
 #include "checks.h"
 
-/* The last address of its BAR; 0 where that is not known. */
+/* The last address of its BAR; 0 where that is not known, as of a CMB that nobody has enabled. */
 static uint64_t last_address(const struct examination *x, const struct donard_candidate_info *candidate)
 {
 	const struct pci_function *function = pci_find(&x->pci, candidate->bdf);
 	const struct pci_bar *bar = function && candidate->bar < PCI_BARS ? &function->bars[candidate->bar] : NULL;
 
-	return bar && bar->memory && !bar->unset ? bar->start + bar->bytes - 1 : 0;
+	return candidate->size_bytes && bar && bar->memory && !bar->unset ? bar->start + bar->bytes - 1 : 0;
 }
 
 bool is_beyond_direct_map(const struct examination *x, const struct donard_candidate_info *candidate)

@@ -74,11 +74,13 @@ static bool read_state(struct donard_context *ctx, struct record *record)
 	return true;
 }
 
-/* Are the lines of @attribute for root and the group only? */
+/* Lines of @attribute that are there and could not be read: they are for root and the group only, or the region goes. */
 static bool unseen_lines(struct donard_context *ctx, const struct record *record, char lines[LINES_BYTES],
 			 const char *attribute)
 {
-	return dnd_sysfs_lines(ctx, lines, LINES_BYTES, "class/p2pmem/%s/%s", record->name, attribute) == -EACCES;
+	int rc = dnd_sysfs_lines(ctx, lines, LINES_BYTES, "class/p2pmem/%s/%s", record->name, attribute);
+
+	return rc && rc != -ENOENT;
 }
 
 static void read_parts(struct donard_context *ctx, struct record *record, unsigned int parts)
