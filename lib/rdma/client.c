@@ -283,7 +283,7 @@ static void leave_early(struct dnd_client *client)
 	};
 
 	client->answer.type = 0;
-	if (!client->link.lost && client->withdrawn == DND_STATUS_OK &&
+	if (!client->link.lost && !client->parted && client->withdrawn == DND_STATUS_OK &&
 	    !dnd_talk_send(&client->link, client->offer.nonce, &bye))
 		dnd_client_linger(client, FAREWELL_SECONDS);
 }
@@ -329,6 +329,7 @@ static int work(struct dnd_client *client)
 		rc = dnd_client_settle_near(client);
 	if (!rc)
 		rc = say_bye(client);
+	client->parted = !rc;
 	if (!rc)
 		dnd_client_judge_durable(client);
 	return end_interval(client, rc);

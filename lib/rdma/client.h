@@ -42,6 +42,7 @@ struct dnd_client {
 	bool carries_reads;			/* the connection can */
 	bool reading_refused;
 	bool refused;				/* by the caller's begin_fn */
+	bool parted;				/* the server has answered the good-bye */
 	struct dnd_interval interval;
 
 	struct dnd_job job;			/* under way */

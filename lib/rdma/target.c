@@ -12,7 +12,7 @@ static int open_gpu(struct donard_context *ctx, const struct dnd_spec *spec, uin
 	int rc = 0;
 
 	if (spec->offset_bytes)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for the server, so it takes no offset: write "
+		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for this call, so it takes no offset: write "
 				"%.*s.", spec->path, (int)strcspn(spec->path, "+"), spec->path);
 	if (spec->gpu_bdf[0])
 		rc = dnd_gpu_by_address(ctx, spec->gpu_bdf, &gpu);
