@@ -127,15 +127,15 @@ static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfe
 	return done || rc >= 0 ? (ssize_t)done : rc;
 }
 
-/* A line for each request. */
-static void tell_ways(const struct cuf_transfer *transfer, const struct cuf_use *use, ssize_t result)
+/* A line for each request of a handle that there is: @asked bytes of it. */
+static void tell_ways(const struct cuf_transfer *transfer, const struct cuf_use *use, uint64_t asked, ssize_t result)
 {
 	uint64_t bytes[CUF_WAYS];
 
 	cuf_count_take(bytes);
 	cuf_log(CUF_LOG_TRACE, "%s: %s %lld of %llu bytes at %lld: %llu straight, %llu staged, %llu in compatibility mode%s",
 		use->file->name, transfer->writes ? "wrote" : "read", result < 0 ? 0LL : (long long)result,
-		(unsigned long long)transfer->bytes, (long long)transfer->file_offset,
+		(unsigned long long)asked, (long long)transfer->file_offset,
 		(unsigned long long)bytes[CUF_WAY_DIRECT], (unsigned long long)bytes[CUF_WAY_STAGED],
 		(unsigned long long)bytes[CUF_WAY_COMPAT], result < 0 ? "; the request failed" : "");
 }
@@ -164,17 +164,12 @@ static struct cuf_use *find(struct cuf_engine *engine, const struct cuf_transfer
 	return use;
 }
 
-static ssize_t begin(struct cuf_engine *engine, struct cuf_transfer *transfer)
+/* @code: 0, or why there is no @place. */
+static ssize_t begin_on(struct cuf_engine *engine, struct cuf_transfer *transfer, const struct cuf_use *use,
+			struct cuf_place *place, int code)
 {
-	struct cuf_place *place = NULL;
 	struct cuf_target target;
-	struct cuf_use *use;
-	ssize_t result;
-	int code;
 
-	use = find(engine, transfer, &place, &code);
-	if (!use)
-		return -code;
 	if (transfer->bytes > INT64_MAX - (uint64_t)transfer->file_offset)
 		return -CUF_INVALID_VALUE;
 	if (!(transfer->writes ? use->file->writable : use->file->readable))
@@ -182,10 +177,22 @@ static ssize_t begin(struct cuf_engine *engine, struct cuf_transfer *transfer)
 	code = code ? -code : cuf_target_find(engine, transfer, place, &target);
 	if (!code)
 		code = end_at(transfer, use);
-	if (code || !transfer->bytes)
-		return code;
-	result = run(engine, transfer, use, &target);
-	tell_ways(transfer, use, result);
+	return code || !transfer->bytes ? code : run(engine, transfer, use, &target);
+}
+
+static ssize_t begin(struct cuf_engine *engine, struct cuf_transfer *transfer)
+{
+	uint64_t asked = transfer->bytes;
+	struct cuf_place *place = NULL;
+	struct cuf_use *use;
+	ssize_t result;
+	int code;
+
+	use = find(engine, transfer, &place, &code);
+	if (!use)
+		return -code;
+	result = begin_on(engine, transfer, use, place, code);
+	tell_ways(transfer, use, asked, result);
 	return result;
 }
 
