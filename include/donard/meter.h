@@ -215,7 +215,7 @@ struct donard_metering {
  * @interval: of the call, whose payload the meter owns (donard_meter_own()) for this measurement
  *
  * Returns 0; else what donard_meter_own() or donard_meter_begin() returned; -EINVAL for
- * a meter without a measurement.
+ * a meter without a measurement; -E2BIG for members of struct donard_metering that this library does not know.
  */
 int donard_meter_interval_begin(void *user, const struct donard_interval *interval);
 

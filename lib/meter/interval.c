@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A meter round what a copy or an RDMA transfer times. */
+#include <errno.h>
+
 #include "meter/kind.h"
 
 static int take(struct donard_context *ctx, struct donard_metering *metering, const void *user)
 {
-	if (dnd_struct_copy(metering, sizeof(*metering), user) ||
-	    (metering->meter && (!metering->measurement || !dnd_struct_has_size(metering->measurement))))
-		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "struct donard_metering has no size, members set that this library "
-				      "does not know, or a meter without a measurement to fill in.");
+	int rc = dnd_struct_copy(metering, sizeof(*metering), user);
+
+	if (rc == -E2BIG)
+		return dnd_meter_fail(ctx, DND_E_TOO_NEW, "struct donard_metering has members set that this library does not "
+				      "know.");
+	if (rc || (metering->meter && (!metering->measurement || !dnd_struct_has_size(metering->measurement))))
+		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "struct donard_metering has no size, or a meter without a "
+				      "measurement to fill in.");
 	return 0;
 }
 
