@@ -36,7 +36,7 @@ typedef int (*donard_progress_fn)(void *user, enum donard_phase phase, uint64_t 
 				  uint64_t total_bytes);
 
 /**
- * struct donard_payload - DRAM that the bytes of a call go through
+ * struct donard_payload - DRAM that the bytes of a call go through; it never grows, as it comes in an array
  * @address: where it begins, in this process
  * @length_bytes: how long it is
  */
@@ -63,11 +63,12 @@ struct donard_interval {
 /*
  * A copy and an RDMA transfer call begin_fn right before, and end_fn right after, the part that their options name.  Both
  * run in the thread that made the call, and neither counts in the time of the result.  Both may make other calls with
- * interval->ctx.  The interval and its payload live until end_fn returns.
+ * interval->ctx.  The interval and its payload live until end_fn returns.  Neither may touch the files that take part: what a
+ * copy finds in the page cache afterwards counts as bounced.
  *
  * The library calls begin_fn once, when all is checked, proven and ready; never in a call that fails before that, or that has
  * nothing to move.  begin_fn returns 0 to go on.  If it returns a negative errno, the call fails with that and moves
- * nothing; a positive number counts as -ECANCELED.
+ * nothing; a positive number counts as -ECANCELED, and the text is then "stopped".
  *
  * The library calls end_fn exactly once after a begin_fn that returned 0, whatever came of the work, and just so where there is
  * no begin_fn: @rc is 0 or what the work failed with.  A call whose work failed returns that with its text, whatever
@@ -259,7 +260,7 @@ struct donard_copy_result {
  * VERIFY reads the memory with cuMemcpyDtoH().
  *
  * Returns 0; -EBADMSG when data did not arrive or verification failed;
- * -EHOSTUNREACH without a route; -ECANCELED when progress_fn stopped it; -EINVAL, -E2BIG for
+ * -EHOSTUNREACH without a route; -ECANCELED when progress_fn stopped it; what begin_fn or end_fn failed with; -EINVAL, -E2BIG for
  * malformed arguments; -EOPNOTSUPP for what this machine cannot do; -EACCES, -EBUSY,
  * -EMEDIUMTYPE, -ENODEV, -ENOENT, -ENOSPC, -ENOTBLK, -ENXIO, -EROFS, -EXDEV for either side;
  * -EIO when a device failed.

@@ -142,7 +142,7 @@ const char *donard_error_code(const struct donard_context *ctx);
  * @ctx: whose donard_error() and donard_error_code() tell it from now on
  * @error: an errno, positive or negative
  * @code: a word that donard_error_code() returns for failures of the library; NULL or any
- *	other word stands for the one that belongs to @error
+ *	other word stands for the one that @error has as the kernel's, such as "permission" for EACCES, or "system"
  * @text: object, cause and remedy; copied, and made printable
  *
  * For functions that the library calls (donard_begin_fn), and for libraries that are built on this one.

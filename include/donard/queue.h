@@ -85,8 +85,9 @@ int donard_queue_open(struct donard_context *ctx, const struct donard_queue_opti
 
 /**
  * donard_queue_close() - end a queue
- * @queue: may be NULL.  The thread that opened it closes it.  Another thread can close it
- *	once that thread has ended and nothing is in flight; before, its call does nothing
+ * @queue: may be NULL.  The thread that opened it closes it.  Another thread may close it
+ *	only once that thread has ended, which the caller has to make sure of: the call frees
+ *	the queue.  With requests in flight, the call of another thread does nothing
  *
  * The call cancels the requests that no device has begun, and waits for the rest: no device
  * writes into memory after that.  Completions that were not taken are lost.

@@ -313,7 +313,8 @@ enum donard_rdma_mode {
  * @progress_user: handed to @progress_fn
  * @begin_fn, @end_fn: called right before the first request, and when the server has confirmed the last byte or the
  *	work has failed, for instance by a meter (donard/meter.h); test data that is written or compared meanwhile lies between them.
- *	Each may be NULL; see copy.h
+ *	Each may be NULL; see copy.h.  The server hears nothing of this side while begin_fn runs, and may give up: it has to
+ *	return well within the server's time limit, 10 seconds by default
  * @interval_user: handed to both
  */
 struct donard_rdma_options {
@@ -416,7 +417,7 @@ struct donard_rdma_result {
  * during the call, at either end: @result then counts no bytes; -EACCES for a direction that is
  * not offered, -ENXIO for a range that is not; -ECONNREFUSED, -ECONNRESET, -ETIMEDOUT, -ESHUTDOWN,
  * -EPROTO for the peer, -EBUSY when it serves another client; -EOPNOTSUPP, -ENETDOWN when no
- * device reaches it; -ECANCELED when progress_fn stopped it; -EINVAL, -E2BIG for wrong options.
+ * device reaches it; -ECANCELED when progress_fn stopped it; what begin_fn or end_fn failed with; -EINVAL, -E2BIG for wrong options.
  */
 int donard_rdma_run(struct donard_context *ctx, const struct donard_rdma_options *options,
 		    struct donard_rdma_result *result);

@@ -154,10 +154,10 @@ int dnd_cache_check_turn(struct dnd_cache_log *log, const struct dnd_cache_entry
 
 	if (length <= size && entry->at == head && skipped + length <= room)
 		return 0;
-	return dnd_fail(log->ctx, DND_E_PROTOCOL, "a client wrote %llu bytes at %llu of its window, where it had room for %llu "
-			"at %llu", (unsigned long long)length, (unsigned long long)entry->at,
-			(unsigned long long)dnd_cache_window_room(log, entry->window),
-			(unsigned long long)head);
+	return dnd_fail(log->ctx, DND_E_PROTOCOL, "a client wrote %llu bytes at %llu of its window, and its turn is at %llu, with room "
+			"for %llu in all", (unsigned long long)length, (unsigned long long)entry->at,
+			(unsigned long long)head,
+			(unsigned long long)dnd_cache_window_room(log, entry->window));
 }
 
 static void fill(const struct dnd_cache_log *log, const struct dnd_cache_entry *entry,
