@@ -357,8 +357,9 @@ bar_keeps_its_bytes_out() {
 	has_all_targets
 	holds "payload of both ends, or of one" "all($MOVED; .measured.dram_dma_payload_bytes +
 		.measured.dram_cpu_payload_bytes == .bytes * if .name == \"dram\" then 2 else 1 end)"
-	holds "the rest by way of the BAR" "all($MOVED; .measured.bar_dma_bytes + .measured.bar_cpu_bytes ==
-		if .name == \"dram\" then 0 else .bytes end)"
+	# A barrier of memory that is not persistent is a load of 8 bytes from it.
+	holds "the rest by way of the BAR" "all($MOVED; .measured.bar_dma_bytes + .measured.bar_cpu_bytes
+		- if .name == \"dram\" then 0 else .bytes end | . >= 0 and . <= 64 and . % 8 == 0)"
 	holds "all of it" "all($MOVED; .measured.dram_cpu_overhead_bytes > 0 and .measured.instructions_kernel > 0)"
 	equal "payload in the second round" "$(<"$WORK/payload0")" "$(<"$WORK/payload1")"
 	holds "what the servers cost" "all($MOVED; .server_cpu_seconds_per_gib >= 0 and .server_faults >= 0) and

@@ -2,6 +2,7 @@
 /* The driver, its device and contexts. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,7 @@ struct CUctx_st {
 #define STACK 16
 
 static int node = -1;
-static pid_t owner;
+static bool inherited;		/* by fork(): of no use in a child */
 static struct CUctx_st primary, others[STACK];
 static __thread CUcontext stack[STACK];
 static __thread int depth;
@@ -39,11 +40,17 @@ bool stub_lever(const char *name)
 
 CUresult stub_ready(bool context)
 {
-	if (node < 0 || owner != getpid())
+	if (node < 0 || inherited)
 		return CUDA_ERROR_NOT_INITIALIZED;
 	if (context && !stub_context())
 		return CUDA_ERROR_INVALID_CONTEXT;
 	return context && !stub_context()->live ? CUDA_ERROR_CONTEXT_IS_DESTROYED : CUDA_SUCCESS;
+}
+
+/* The environment is looked at last: a program asks with each request. */
+CUresult stub_ready_to_tell(void)
+{
+	return stub_ready((!stub_context() || !stub_context()->live) && stub_lever("LAB_CUDA_STRICT"));
 }
 
 CUresult stub_call(unsigned long request, void *arg)
@@ -66,6 +73,17 @@ CUresult stub_call(unsigned long request, void *arg)
 	}
 }
 
+static void in_child(void)
+{
+	inherited = node >= 0;
+}
+
+/* getpid() instead would be a system call for each question about a pointer, of which CUDA makes none. */
+__attribute__((constructor)) static void watch_forks(void)
+{
+	pthread_atfork(NULL, NULL, in_child);
+}
+
 STUB CUresult cuInit(unsigned int flags)
 {
 	if (flags)
@@ -73,7 +91,6 @@ STUB CUresult cuInit(unsigned int flags)
 	if (node >= 0)
 		return stub_ready(false);
 	node = open("/dev/" NVLAB_NODE, O_RDWR | O_CLOEXEC);
-	owner = getpid();
 	return node < 0 ? CUDA_ERROR_NO_DEVICE : CUDA_SUCCESS;
 }
 

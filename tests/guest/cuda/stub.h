@@ -21,6 +21,8 @@
 
 /* init.c: fails before cuInit(), in a child of fork(), and without a current, live context if @context. */
 CUresult stub_ready(bool context);
+/* The same for a question about a pointer, which needs no context unless LAB_CUDA_STRICT says so. */
+CUresult stub_ready_to_tell(void);
 CUcontext stub_context(void);
 bool stub_lever(const char *name);
 /* The ioctl's errno as a result. */
