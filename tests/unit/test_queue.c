@@ -122,9 +122,15 @@ static int writes(struct scene *scene, uint64_t to, uint64_t from, uint64_t byte
 	return donard_queue_write(scene->queue, scene->file, to, scene->memory, from, bytes, (void *)user);
 }
 
+/* The end of an earlier test's io_uring can interrupt a wait by Linux AIO, without a signal (io_ring_exit_work()). */
 static int waits(struct scene *scene, unsigned int least)
 {
-	return donard_queue_wait(scene->queue, least, -1, scene->got, 64);
+	int rc;
+
+	do {
+		rc = donard_queue_wait(scene->queue, least, -1, scene->got, 64);
+	} while (rc == -EINTR);
+	return rc;
 }
 
 static struct donard_queue_info about(struct scene *scene)
