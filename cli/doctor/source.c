@@ -34,15 +34,13 @@ long source_bytes(const struct source *source, void *to, size_t bytes, const cha
 
 int source_text(const struct source *source, char *text, size_t text_bytes, const char *format, ...)
 {
-	char path[PATH_MAX];
 	va_list args;
 	int rc;
 
-	text[0] = '\0';
 	va_start(args, format);
-	rc = dnd_path_below(path, source->root, format, args);
+	rc = dnd_text_below(source->root, text, text_bytes, format, args);
 	va_end(args);
-	return rc ? rc : dnd_file_text(path, text, text_bytes);
+	return rc;
 }
 
 char *source_whole(const struct source *source, const char *format, ...)
@@ -69,30 +67,25 @@ char *source_whole(const struct source *source, const char *format, ...)
 
 int64_t source_number(const struct source *source, int64_t otherwise, const char *format, ...)
 {
-	char path[PATH_MAX], text[64], *end;
-	int64_t value;
+	uint64_t number;
 	va_list args;
 	int rc;
 
 	va_start(args, format);
-	rc = dnd_path_below(path, source->root, format, args);
+	rc = dnd_number_below(source->root, &number, format, args);
 	va_end(args);
-	if (rc || dnd_file_text(path, text, sizeof(text)))
-		return otherwise;
-	value = strtoll(text, &end, 0);
-	return end == text ? otherwise : value;
+	return rc ? otherwise : (int64_t)number;
 }
 
 bool source_exists(const struct source *source, const char *format, ...)
 {
-	char path[PATH_MAX];
 	va_list args;
-	int rc;
+	bool exists;
 
 	va_start(args, format);
-	rc = dnd_path_below(path, source->root, format, args);
+	exists = dnd_exists_below(source->root, format, args);
 	va_end(args);
-	return !rc && !access(path, F_OK);
+	return exists;
 }
 
 void source_link(const struct source *source, char *name, size_t name_bytes, const char *format, ...)
@@ -119,10 +112,10 @@ int source_each(const struct source *source, const char *folder,
 		int (*each)(void *user, const char *entry), void *user)
 {
 	char path[PATH_MAX];
-	int rc;
+	int unread, rc;
 
 	if (source_path(source, path, "%s", folder))
 		return 0;
-	rc = dnd_folder_each(path, each, user);
-	return rc > 0 || rc == -ENOMEM ? rc : 0;	/* else there is no such folder */
+	rc = dnd_folder_each(path, &unread, each, user);
+	return unread == -ENOMEM ? unread : rc;		/* else there is no such folder */
 }

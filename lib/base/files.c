@@ -50,6 +50,42 @@ int dnd_file_text(const char *path, char *text, size_t text_bytes)
 	return got < 0 ? (int)got : 0;
 }
 
+int dnd_file_number(const char *path, uint64_t *number)
+{
+	char text[32], *end;
+	int rc = dnd_file_text(path, text, sizeof(text));
+
+	if (rc)
+		return rc;
+	errno = 0;
+	*number = strtoull(text, &end, 0);
+	return errno || end == text ? -EINVAL : 0;
+}
+
+int dnd_text_below(const char *root, char *text, size_t text_bytes, const char *format, va_list args)
+{
+	char path[PATH_MAX];
+	int rc = dnd_path_below(path, root, format, args);
+
+	text[0] = '\0';
+	return rc ? rc : dnd_file_text(path, text, text_bytes);
+}
+
+int dnd_number_below(const char *root, uint64_t *number, const char *format, va_list args)
+{
+	char path[PATH_MAX];
+	int rc = dnd_path_below(path, root, format, args);
+
+	return rc ? rc : dnd_file_number(path, number);
+}
+
+bool dnd_exists_below(const char *root, const char *format, va_list args)
+{
+	char path[PATH_MAX];
+
+	return !dnd_path_below(path, root, format, args) && access(path, F_OK) == 0;
+}
+
 static int by_name(const struct dirent **a, const struct dirent **b)
 {
 	const char *one = (*a)->d_name, *other = (*b)->d_name;
@@ -62,13 +98,14 @@ static int not_hidden(const struct dirent *entry)
 	return entry->d_name[0] != '.';
 }
 
-int dnd_folder_each(const char *path, int (*each)(void *user, const char *entry), void *user)
+int dnd_folder_each(const char *path, int *unread, int (*each)(void *user, const char *entry), void *user)
 {
 	struct dirent **entries;
 	int rc = 0, count = scandir(path, &entries, not_hidden, by_name);
 
-	if (count < 0)
-		return -errno;
+	*unread = count < 0 ? -errno : 0;
+	if (*unread)
+		return 0;
 	for (int i = 0; i < count; i++) {
 		if (!rc)
 			rc = each(user, entries[i]->d_name);

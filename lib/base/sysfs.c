@@ -94,20 +94,14 @@ int dnd_sysfs_lines(const struct donard_context *ctx, char *lines, size_t lines_
 
 int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const char *format, ...)
 {
-	char path[PATH_MAX], text[32], *end;
+	char path[PATH_MAX];
 	va_list args;
 	int rc;
 
 	va_start(args, format);
 	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
 	va_end(args);
-	if (!rc)
-		rc = note(ctx, path, dnd_file_text(path, text, sizeof(text)));
-	if (rc)
-		return rc;
-	errno = 0;
-	*value = strtoull(text, &end, 0);
-	return errno || end == text ? -EINVAL : 0;
+	return rc ? rc : note(ctx, path, dnd_file_number(path, value));
 }
 
 int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const char *format, ...)
@@ -132,14 +126,13 @@ int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const c
 
 bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 {
-	char path[PATH_MAX];
 	va_list args;
-	int rc;
+	bool exists;
 
 	va_start(args, format);
-	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
+	exists = dnd_exists_below(ctx->sysfs_root, format, args);
 	va_end(args);
-	return !rc && access(path, F_OK) == 0;
+	return exists;
 }
 
 int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t name_bytes,
@@ -166,16 +159,13 @@ struct visit {
 	struct donard_context *ctx;
 	int (*each)(struct donard_context *ctx, const char *entry, void *data);
 	void *data;
-	int rc;
 };
 
-/* Its own failure has a text; that of the folder has none yet. */
 static int visit_entry(void *user, const char *entry)
 {
 	struct visit *visit = user;
 
-	visit->rc = visit->each(visit->ctx, entry, visit->data);
-	return visit->rc;
+	return visit->each(visit->ctx, entry, visit->data);
 }
 
 int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
@@ -184,15 +174,15 @@ int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 {
 	struct visit visit = { .ctx = ctx, .each = each, .data = data };
 	char path[PATH_MAX];
-	int rc = dnd_sysfs_path(ctx, path, "%s", folder);
+	int unread, rc = dnd_sysfs_path(ctx, path, "%s", folder);
 
 	if (rc)
 		return dnd_fail_errno(ctx, rc, "%s cannot be read", folder);
-	rc = dnd_folder_each(path, visit_entry, &visit);
-	if (!visit.rc && rc == -ENOENT)
+	rc = dnd_folder_each(path, &unread, visit_entry, &visit);
+	if (!unread)
+		return rc;
+	if (unread == -ENOENT)
 		return dnd_require_sysfs(ctx);
-	if (visit.rc || !rc)
-		return visit.rc;
-	note(ctx, path, rc);
-	return dnd_fail_errno(ctx, rc, "%s cannot be read", path);
+	note(ctx, path, unread);
+	return dnd_fail_errno(ctx, unread, "%s cannot be read", path);
 }

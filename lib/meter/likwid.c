@@ -26,13 +26,15 @@ struct likwid {
 };
 
 struct cpu_list {
+	struct donard_context *ctx;
 	struct likwid *likwid;
 	uint64_t packages[SOCKETS_MAX];
 };
 
-static int add_cpu(struct donard_context *ctx, const char *name, void *data)
+static int add_cpu(void *user, const char *name)
 {
-	struct cpu_list *list = data;
+	struct cpu_list *list = user;
+	struct donard_context *ctx = list->ctx;
 	struct likwid *likwid = list->likwid;
 	size_t used = strlen(likwid->cpus);
 	uint64_t package;
@@ -54,7 +56,7 @@ static int add_cpu(struct donard_context *ctx, const char *name, void *data)
 
 static int find_sockets(struct donard_context *ctx, struct likwid *likwid)
 {
-	struct cpu_list list = { .likwid = likwid };
+	struct cpu_list list = { .ctx = ctx, .likwid = likwid };
 	int rc = dnd_meter_each(ctx, "devices/system/cpu", add_cpu, &list);
 
 	if (rc || likwid->sockets)

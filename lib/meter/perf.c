@@ -98,27 +98,34 @@ static int add_event(struct donard_context *ctx, struct perf *perf, const char *
 	return 0;
 }
 
-static int add_device(struct donard_context *ctx, const char *device, void *data)
+struct search {
+	struct donard_context *ctx;
+	struct perf *perf;
+};
+
+static int add_device(void *user, const char *device)
 {
-	struct perf *perf = data;
+	struct search *search = user;
+	struct perf *perf = search->perf;
 	int rc = 0;
 
 	for (size_t i = 0; !rc && i < KNOWN_EVENTS; i++)
 		if (known_events[i].family == perf->family &&
 		    is_named(device, known_events[i].device) &&
 		    (known_events[i].by_number ||
-		     dnd_meter_exists(ctx, DEVICES "/%s/events/%s", device, known_events[i].event)))
-			rc = add_event(ctx, perf, device, known_events[i].event,
+		     dnd_meter_exists(search->ctx, DEVICES "/%s/events/%s", device, known_events[i].event)))
+			rc = add_event(search->ctx, perf, device, known_events[i].event,
 				       known_events[i].quantity);
 	return rc;
 }
 
 static int find_events(struct donard_context *ctx, struct perf *perf)
 {
+	struct search search = { .ctx = ctx, .perf = perf };
 	int rc = 0;
 
 	for (perf->family = 1; perf->family <= FAMILIES; perf->family++) {
-		rc = dnd_meter_each(ctx, DEVICES, add_device, perf);
+		rc = dnd_meter_each(ctx, DEVICES, add_device, &search);
 		if (rc || perf->event_count)
 			return rc;
 	}

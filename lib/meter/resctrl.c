@@ -20,13 +20,15 @@
 #define RESCTRL		"fs/resctrl"
 
 struct sum {
+	struct donard_context *ctx;
 	const char *group;		/* folder below sysfs_root */
 	uint64_t bytes;
 	unsigned int files;
 };
 
-static int add_file(struct donard_context *ctx, struct sum *sum, const char *domain)
+static int add_file(struct sum *sum, const char *domain)
 {
+	struct donard_context *ctx = sum->ctx;
 	char text[64], *end;
 	uint64_t bytes;
 	int rc = dnd_meter_text(ctx, text, sizeof(text), "%s/mon_data/%s/mbm_total_bytes",
@@ -49,35 +51,38 @@ static int add_file(struct donard_context *ctx, struct sum *sum, const char *dom
 }
 
 /* mon_L3_00 and so on; with sub-NUMA clusters it is the sum of those below it. */
-static int add_domain(struct donard_context *ctx, const char *name, void *data)
+static int add_domain(void *user, const char *name)
 {
-	return strncmp(name, "mon_L3_", 7) ? 0 : add_file(ctx, data, name);
+	return strncmp(name, "mon_L3_", 7) ? 0 : add_file(user, name);
 }
 
-static int add_group(struct donard_context *ctx, const char *group, struct sum *sum)
+static int add_group(struct sum *sum, const char *group)
 {
 	char folder[PATH_MAX / 4];
 
 	snprintf(folder, sizeof(folder), "%s/mon_data", group);
 	sum->group = group;
-	return dnd_meter_each(ctx, folder, add_domain, sum);
+	return dnd_meter_each(sum->ctx, folder, add_domain, sum);
 }
 
 /* Groups with an allocation of their own; what only monitors is in its parent's sum. */
-static int add_entry(struct donard_context *ctx, const char *name, void *data)
+static int add_entry(void *user, const char *name)
 {
+	struct sum *sum = user;
 	char group[PATH_MAX / 8];
 
 	if (!strcmp(name, "info") || !strcmp(name, "mon_data") || !strcmp(name, "mon_groups"))
 		return 0;
 	snprintf(group, sizeof(group), RESCTRL "/%s", name);
-	return dnd_meter_exists(ctx, "%s/mon_data", group) ? add_group(ctx, group, data) : 0;
+	return dnd_meter_exists(sum->ctx, "%s/mon_data", group) ? add_group(sum, group) : 0;
 }
 
 static int add_all(struct donard_context *ctx, struct sum *sum)
 {
-	int rc = add_group(ctx, RESCTRL, sum);
+	int rc;
 
+	*sum = (struct sum){ .ctx = ctx };
+	rc = add_group(sum, RESCTRL);
 	return rc ? rc : dnd_meter_each(ctx, RESCTRL, add_entry, sum);
 }
 
@@ -95,7 +100,7 @@ static int refuse(struct donard_context *ctx)
 
 static int open_resctrl(struct donard_context *ctx, struct donard_meter *meter)
 {
-	struct sum sum = { 0 };
+	struct sum sum;
 	int rc = add_all(ctx, &sum);
 
 	if (rc)
@@ -108,17 +113,14 @@ static int open_resctrl(struct donard_context *ctx, struct donard_meter *meter)
 
 static int begin_resctrl(struct donard_context *ctx, struct donard_meter *meter)
 {
-	struct sum *start = meter->state;
-
-	*start = (struct sum){ 0 };
-	return add_all(ctx, start);
+	return add_all(ctx, meter->state);
 }
 
 static int end_resctrl(struct donard_context *ctx, struct donard_meter *meter,
 		       struct donard_measurement *result)
 {
 	const struct sum *start = meter->state;
-	struct sum sum = { 0 };
+	struct sum sum;
 	int rc = add_all(ctx, &sum);
 
 	if (rc)

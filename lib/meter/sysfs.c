@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See sysfs.h. */
 #include <errno.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "base/files.h"
 #include "meter/fail.h"
@@ -21,77 +19,49 @@ int dnd_meter_path(const struct donard_context *ctx, char path[PATH_MAX], const 
 
 int dnd_meter_text(const struct donard_context *ctx, char *text, size_t text_bytes, const char *format, ...)
 {
-	char path[PATH_MAX];
 	va_list args;
 	int rc;
 
-	text[0] = '\0';
 	va_start(args, format);
-	rc = dnd_path_below(path, donard_sysfs_root(ctx), format, args);
+	rc = dnd_text_below(donard_sysfs_root(ctx), text, text_bytes, format, args);
 	va_end(args);
-	return rc ? rc : dnd_file_text(path, text, text_bytes);
+	return rc;
 }
 
 int dnd_meter_number(const struct donard_context *ctx, uint64_t *number, const char *format, ...)
 {
-	char path[PATH_MAX], text[32], *end;
 	va_list args;
 	int rc;
 
 	va_start(args, format);
-	rc = dnd_path_below(path, donard_sysfs_root(ctx), format, args);
+	rc = dnd_number_below(donard_sysfs_root(ctx), number, format, args);
 	va_end(args);
-	if (!rc)
-		rc = dnd_file_text(path, text, sizeof(text));
-	if (rc)
-		return rc;
-	errno = 0;
-	*number = strtoull(text, &end, 0);
-	return errno || end == text ? -EINVAL : 0;
+	return rc;
 }
 
 bool dnd_meter_exists(const struct donard_context *ctx, const char *format, ...)
 {
-	char path[PATH_MAX];
 	va_list args;
-	int rc;
+	bool exists;
 
 	va_start(args, format);
-	rc = dnd_path_below(path, donard_sysfs_root(ctx), format, args);
+	exists = dnd_exists_below(donard_sysfs_root(ctx), format, args);
 	va_end(args);
-	return !rc && access(path, F_OK) == 0;
+	return exists;
 }
 
-struct visit {
-	struct donard_context *ctx;
-	int (*each)(struct donard_context *ctx, const char *entry, void *data);
-	void *data;
-	int rc;
-};
-
-/* Its own failure has a text; that of the folder has none yet. */
-static int visit_entry(void *user, const char *entry)
+int dnd_meter_each(struct donard_context *ctx, const char *folder, int (*each)(void *user, const char *entry), void *user)
 {
-	struct visit *visit = user;
-
-	visit->rc = visit->each(visit->ctx, entry, visit->data);
-	return visit->rc;
-}
-
-int dnd_meter_each(struct donard_context *ctx, const char *folder,
-		   int (*each)(struct donard_context *ctx, const char *entry, void *data), void *data)
-{
-	struct visit visit = { .ctx = ctx, .each = each, .data = data };
 	char path[PATH_MAX], text[DND_TEXT_BYTES];
-	int rc = dnd_meter_path(ctx, path, "%s", folder);
+	int unread, rc = dnd_meter_path(ctx, path, "%s", folder);
 
 	if (rc)
 		return dnd_meter_fail_errno(ctx, rc, "%s cannot be read", folder);
-	rc = dnd_folder_each(path, visit_entry, &visit);
-	if (!visit.rc && rc == -ENOENT)
+	rc = dnd_folder_each(path, &unread, each, user);
+	if (!unread)
+		return rc;
+	if (unread == -ENOENT)
 		return dnd_no_sysfs(donard_sysfs_root(ctx), text, sizeof(text)) ?
 		       dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s", text) : 0;
-	if (visit.rc || !rc)
-		return visit.rc;
-	return dnd_meter_fail_errno(ctx, rc, "%s cannot be read", path);
+	return dnd_meter_fail_errno(ctx, unread, "%s cannot be read", path);
 }

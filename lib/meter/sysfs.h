@@ -18,7 +18,6 @@ int dnd_meter_text(const struct donard_context *ctx, char *text, size_t text_byt
 int dnd_meter_number(const struct donard_context *ctx, uint64_t *number, const char *format, ...) DND_PRINTF(3, 4);
 bool dnd_meter_exists(const struct donard_context *ctx, const char *format, ...) DND_PRINTF(2, 3);
 /* Calls @each for every entry, in order.  A missing folder is empty, if sysfs itself is there; a failure has its text. */
-int dnd_meter_each(struct donard_context *ctx, const char *folder,
-		   int (*each)(struct donard_context *ctx, const char *entry, void *data), void *data);
+int dnd_meter_each(struct donard_context *ctx, const char *folder, int (*each)(void *user, const char *entry), void *user);
 
 #endif /* DND_METER_SYSFS_H */
