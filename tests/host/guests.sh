@@ -168,14 +168,14 @@ start_guest() {
 
 # finish_one - waits for one, whichever ends first, and counts its results.
 finish_one() {
-	local pid status=0 dir
-	wait -n -p pid "${!RUNNING[@]}" || status=$?
-	dir=${RUNNING[$pid]}
-	unset "RUNNING[$pid]"
-	if [[ $pid == "$HOST" ]]; then
+	local dir
+	await_any "${!RUNNING[@]}"
+	dir=${RUNNING[$CHILD]}
+	unset "RUNNING[$CHILD]"
+	if [[ $CHILD == "$HOST" ]]; then
 		finish_host "$dir"
 	else
-		finish_guest "$status" "$dir"
+		finish_guest "$CHILD_STATUS" "$dir"
 	fi
 }
 

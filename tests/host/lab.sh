@@ -47,7 +47,6 @@ bridge_ended_as() {
 	((status == 125)) && grep -qE -- "$regex" < <(said_last "$dir/said")
 }
 
-# The bridge of these tests ends a second later: bash's "wait -n" may not hear of a process that has ended before it is called.
 # shellcheck disable=SC2016  # expanded in the lab's shell
 readonly GUEST_RUNS='sleep 1000 & PID_OF[$LAB_DIR]=$!;'
 
@@ -200,7 +199,10 @@ run_lab() {
 	try "lab: a bridge that dies before its guests ends the run" bridge_ended_as \
 		'bridge ended before the guests, with status 3: the last of its words' "$GUEST_RUNS (sleep 1; exit 3) & DEVICE_PID=\$!; judge_guests"
 	try "lab: so does one that ends well" bridge_ended_as \
-		'bridge ended before the guests, with status 0' "$GUEST_RUNS sleep 1 & DEVICE_PID=\$!; judge_guests"
+		'bridge ended before the guests, with status 0' "$GUEST_RUNS true & DEVICE_PID=\$!; judge_guests"
+	# shellcheck disable=SC2016  # the other shell's
+	try "lab: and one that was killed before it is waited for" bridge_ended_as \
+		'bridge ended before the guests, with status 137' "$GUEST_RUNS "'bash -c "kill -KILL \$\$" & DEVICE_PID=$!; sleep 0.5; judge_guests'
 	# shellcheck disable=SC2016  # the lab's shell's
 	try "lab: and one that is gone when they have ended" bridge_ended_as \
 		'bridge ended with status 7' '(exit 7) & DEVICE_PID=$!; while kill -0 $DEVICE_PID; do :; done; stop_bridge'

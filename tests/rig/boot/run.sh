@@ -100,7 +100,7 @@ boot_seconds() {
 	fi
 }
 
-# stalled_boot DIR ENDED - why the kernel is to be booted again; fails while it may still come up, and if it
+# stalled_boot DIR CHILD - why the kernel is to be booted again; fails while it may still come up, and if it
 # ended for another reason.
 stalled_boot() {
 	local early
@@ -116,7 +116,7 @@ stalled_boot() {
 	fi
 }
 
-# give_up_boot DIR WHY ENDED - fails if it ended: then the verdict says why.
+# give_up_boot DIR WHY CHILD - fails if it ended: then the verdict says why.
 give_up_boot() {
 	[[ -z $3 ]] && unsound "$1" "$2, $BOOT_TRIES times"
 }
@@ -250,20 +250,19 @@ run_terminal() {
 
 # judge_guests - each as it ends. If one ends badly, nobody waits for the other.
 judge_guests() {
-	local dir pid status
+	local dir
 	while ((${#PID_OF[@]})); do
-		status=0
 		# shellcheck disable=SC2086  # there may be no bridge
-		wait -n -p pid "${PID_OF[@]}" $DEVICE_PID || status=$?
-		[[ $pid != "$DEVICE_PID" ]] ||
-			unsound "$LAB_DIR" "the bridge ended before the guests, with status $status: $(tail -n 3 "$LAB_DIR/ntbd.log")"
+		await_any $DEVICE_PID "${PID_OF[@]}"
+		[[ $CHILD != "$DEVICE_PID" ]] ||
+			unsound "$LAB_DIR" "the bridge ended before the guests, with status $CHILD_STATUS: $(tail -n 3 "$LAB_DIR/ntbd.log")"
 		for dir in "${!PID_OF[@]}"; do
-			[[ ${PID_OF[$dir]} == "$pid" ]] || continue
+			[[ ${PID_OF[$dir]} == "$CHILD" ]] || continue
 			unset "PID_OF[$dir]"
 			if [[ -e $dir/cut ]]; then
 				power_on "$dir" "${PEER_ARGS[@]}"
 			else
-				judge "$dir" "$status"
+				judge "$dir" "$CHILD_STATUS"
 			fi
 		done
 	done
