@@ -239,7 +239,7 @@ class Errors(WithContext):
         thread.start()
         thread.join()
         self.assertEqual(caught, ["this context belongs to another thread. Make one in each."])
-        self.context.clients()
+        self.context.dram(1)
 
     def test_what_is_closed_says_so(self):
         context = donard.Context()
