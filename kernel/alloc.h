@@ -3,7 +3,7 @@
  * Which granules of a region are owned, and whose bytes lie in the free ones.
  *
  * Pure logic: no locks, no allocation and no kernel call, so that the unit
- * tests run the very same file in userspace.  The caller serialises.
+ * tests run the very same file in userspace.  The caller serialises the calls.
  */
 #ifndef P2PMEM_ALLOC_H
 #define P2PMEM_ALLOC_H
@@ -11,15 +11,15 @@
 #include "bytes.h"
 #include "runs.h"
 
-/* Runs that are looked at, one by one, for a place in phase. */
+/* How many runs p2pmem_alloc_take() looks at, one by one, for a place in phase. */
 #define P2PMEM_ALLOC_TRIES	256
 
 /**
  * struct p2pmem_alloc - ownership of a region
- * @runs: what no open file owns
- * @bytes: whose bytes they are
- * @granules: how many there are
- * @free: how many are not owned
+ * @runs: the granules that no open file owns
+ * @bytes: whose bytes lie in each granule
+ * @granules: how many granules the region has
+ * @free: how many of them are not owned
  */
 struct p2pmem_alloc {
 	struct p2pmem_runs runs;
@@ -31,22 +31,22 @@ struct p2pmem_alloc {
 /*
  * Takes over three arrays that the caller owns and frees: @used of
  * p2pmem_runs_words() entries, @bytes of p2pmem_bytes_entries(), @nodes of
- * p2pmem_runs_nodes().  All granules are free, their bytes unknown.
+ * p2pmem_runs_nodes().  All granules are free, and their bytes are UNKNOWN.
  *
- * @unit is a power of two.  @granules is a multiple of it, and so is each count that
- * the caller takes or gives: hence each run begins and ends at a multiple of it.
+ * @unit is a power of two.  @granules and each count that the caller takes or gives
+ * are multiples of it, so that each run begins and ends at a multiple of it.
  */
 void p2pmem_alloc_init(struct p2pmem_alloc *a, u64 *used, u32 *bytes,
 		       struct p2pmem_runs_node *nodes, u64 granules, u64 unit);
 
 /*
- * Takes a run of at most @want free granules: the first of exactly @want if
- * there is any, else the longest.  Returns its length and puts its place into
- * @first; 0 when the region is full.  The bytes become UNKNOWN.
+ * Takes a run of at most @want free granules: the first place that has @want of
+ * them, or the longest run if no place does.  Returns its length and stores where it
+ * begins in @first; returns 0 if the region is full.  The bytes become UNKNOWN.
  *
- * Of runs of at least @chunk granules (a power of two), one of exactly @want
- * whose place agrees with @phase modulo @chunk is preferred: surely if there is
- * one among the first P2PMEM_ALLOC_TRIES, or a run longer by @chunk.
+ * If @want is at least @chunk (a power of two), a place that equals @phase modulo
+ * @chunk is preferred.  It is found if one of the first P2PMEM_ALLOC_TRIES runs has
+ * it, or if some run is longer than @want by @chunk.
  */
 u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase,
 		      u64 *first);
@@ -54,7 +54,7 @@ u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase,
 /* Takes exactly [first, first + count); false if any of it is owned. */
 bool p2pmem_alloc_take_at(struct p2pmem_alloc *a, u64 first, u64 count);
 
-/* Gives a range back; what its owner saw is remembered as @uid's. */
+/* Gives a range back.  The bytes that its owner could see are remembered as @uid's. */
 void p2pmem_alloc_give(struct p2pmem_alloc *a, u64 first, u64 count, u32 uid);
 
 /* The first free granule at or after @from, or @a->granules. */

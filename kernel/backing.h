@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The struct pages of a region, whatever kind they are; and its bytes. */
+/* The struct pages of a region, of whatever page type, and access to its bytes. */
 #ifndef P2PMEM_BACKING_H
 #define P2PMEM_BACKING_H
 

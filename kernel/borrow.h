@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Struct pages that are another driver's. */
+/* Regions that use struct pages which another driver made. */
 #ifndef P2PMEM_BORROW_H
 #define P2PMEM_BORROW_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Registered buffers of an io_uring. */
+/* A region's memory as registered buffers of an io_uring. */
 #ifndef P2PMEM_BUFFER_H
 #define P2PMEM_BUFFER_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The functions that a region could lead astray. */
+/* NVMe and RDMA functions of this machine, and whether each has a route to a region. */
 #ifndef P2PMEM_CLIENTS_H
 #define P2PMEM_CLIENTS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How a region is made. */
+/* The creation of a region. */
 #ifndef P2PMEM_CREATE_H
 #define P2PMEM_CREATE_H
 

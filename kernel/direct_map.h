@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory for which the kernel has no struct pages to give. */
+/* Memory beyond the kernel's direct map, for which there can be no struct pages. */
 #ifndef P2PMEM_DIRECT_MAP_H
 #define P2PMEM_DIRECT_MAP_H
 

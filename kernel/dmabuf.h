@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Ranges of an open file as dma-bufs. */
+/* The export of a range of an open file as a dma-buf. */
 #ifndef P2PMEM_DMABUF_H
 #define P2PMEM_DMABUF_H
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A range of a region that was exported as a dma-buf: for dmabuf*.c, and for mmap.c, which
- * looks for the memory behind a mapping.  dmabuf.h and importers.h are for the others.
+ * A range of a region that was exported as a dma-buf.  Only dmabuf*.c include this header,
+ * and mmap.c, which looks for the memory behind a mapping; others use dmabuf.h and
+ * importers.h.
  *
- *   export      owned by its dma-buf, freed by release().  Holds the open file
- *               whose memory it is, hence its extents, the region's struct and
+ *   export      owned by its dma-buf; release() frees it.  It holds the open file
+ *               whose memory it is, and with it the extents, the region's struct and
  *               the module.
- *   attachment  owned by the attachment of the dma-buf; freed by detach().
+ *   attachment  owned by the attachment of the dma-buf; detach() frees it.
  *
- * What changes after the export (attachments and their counts of mappings) is under the
- * dma-buf's reservation lock, and what importers were told of resets under the region's
- * exports_lock.  No lock of p2pmem is held while importers are told but that reservation lock.
+ * The dma-buf's reservation lock protects the attachments and their counts of mappings.
+ * The region's exports_lock protects what importers were told about resets.  While
+ * importers are told, no lock is held but the reservation lock.
  */
 #ifndef P2PMEM_EXPORTS_H
 #define P2PMEM_EXPORTS_H
@@ -24,22 +25,22 @@
 /**
  * struct p2pmem_export - what a dma-buf stands for
  * @link: in region->exports
- * @file: keeps the extents; also what mappings of the dma-buf map
+ * @file: keeps the extents; mappings of the dma-buf map this file
  * @file_first: where in @file the range begins, in granules
- * @bus_offset: what to add to a physical address for a bus address
+ * @bus_offset: add it to a physical address to get the bus address
  * @flags: P2PMEM_EXPORT_*
  * @writable: devices may write
  * @revocable: a GPU's driver may take the memory back
- * @revoked: no new mapping; set without the reservation lock, by who then looks at @maps
+ * @revoked: refuses new mappings.  It is set without the reservation lock, and then @maps is read
  * @tell_work: tells the importers (dmabuf_tell.c); release() waits for it
- * @released: nobody has the dma-buf any more, so that nobody is to be told
- * @told: importers were told to let go, for good
- * @left: who has a mapping since then
- * @telling: importers are being told of a reset
- * @told_epoch: the last reset that they were told of, by region->import_epoch
- * @staying: so many mappings were of importers that could not let go then
- * @resets_seen: of the region, when DMA_BUF_IOCTL_SYNC last ended
- * @maps: DMA mappings that importers hold now; raised before the look at @revoked
+ * @released: nobody has the dma-buf any more, so there is nobody to tell
+ * @told: importers were told to let go for good
+ * @left: what kind of importer still has a mapping after that
+ * @telling: importers are being told about a reset
+ * @told_epoch: the value of region->import_epoch at the last reset that they were told about
+ * @staying: how many mappings belonged to importers that could not let go then
+ * @resets_seen: the count of resets of the region when DMA_BUF_IOCTL_SYNC last ended
+ * @maps: DMA mappings that importers hold now; incremented before @revoked is read
  * @nr_ranges, @ranges: where the memory lies
  */
 struct p2pmem_export {
@@ -68,11 +69,11 @@ struct p2pmem_export {
 
 /**
  * struct p2pmem_attachment - one importing device
- * @bus_addresses: requests are turned round below a switch: give bus addresses
- * @translated: an IOMMU gives the addresses
- * @epoch: region->import_epoch when it attached; it maps in no other
- * @maps: DMA mappings of this one
- * @who: had it attached
+ * @bus_addresses: a switch routes the requests, so that the device needs bus addresses
+ * @translated: an IOMMU translates the addresses
+ * @epoch: the value of region->import_epoch when it attached; it can map in no other epoch
+ * @maps: DMA mappings of this attachment
+ * @who: the process that attached it
  */
 struct p2pmem_attachment {
 	u64 epoch;
@@ -82,7 +83,7 @@ struct p2pmem_attachment {
 	struct p2pmem_who who;
 };
 
-/* The open file that a dma-buf's own file stands for. */
+/* The open file whose memory a dma-buf is, given the dma-buf's own struct file. */
 static inline struct p2pmem_file *p2pmem_dmabuf_file(const struct file *filp)
 {
 	const struct dma_buf *dmabuf = filp->private_data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What stands behind an open file, and that nobody sees bytes which are not his. */
+/* The extents of an open file, and the zeroing that hides the bytes of earlier owners. */
 #ifndef P2PMEM_EXTENT_H
 #define P2PMEM_EXTENT_H
 
@@ -19,7 +19,7 @@ int p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count);
 int p2pmem_make_more_visible_locked(struct p2pmem_file *f, u64 granule, u64 count);
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count);
 
-/* What a fault answers if p2pmem_make_visible_locked() failed.  handle_fault() waits before it is repeated. */
+/* What a fault returns if p2pmem_make_visible_locked() failed.  handle_fault() waits before the retry. */
 static inline vm_fault_t p2pmem_unseen(int err)
 {
 	return err == -EAGAIN ? VM_FAULT_RETRY : VM_FAULT_SIGBUS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Folios of a region's pages. */
+/* Large folios made of a region's pages. */
 #ifndef P2PMEM_FOLIO_H
 #define P2PMEM_FOLIO_H
 

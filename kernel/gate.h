@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The way in and out for who uses a region, and what is asked of its device in between. */
+/* The gate that each user of a region enters and leaves, and the checks of the device in between. */
 #ifndef P2PMEM_GATE_H
 #define P2PMEM_GATE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Generic pagemaps of our own. */
+/* Pagemaps of type MEMORY_DEVICE_GENERIC that p2pmem makes. */
 #ifndef P2PMEM_GENERIC_H
 #define P2PMEM_GENERIC_H
 

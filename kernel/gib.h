@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Folios of 1 GiB by one page-table entry, where COMPAT_HAS_PUDS. */
+/* Folios of 1 GiB that one page-table entry maps, where COMPAT_HAS_PUDS. */
 #ifndef P2PMEM_GIB_H
 #define P2PMEM_GIB_H
 

@@ -2,16 +2,17 @@
 /*
  * Memory of a GPU that a process pinned (P2PMEM_IOC_PIN_GPU).
  *
- *   pin   what the GPU's driver was asked for at one time, and the extents made of
- *         it.  It goes back to the driver when the last of them is given back.
- *         Holds the region's struct, this module, and the driver's (symbol_get()).
+ *   pin   the memory that one request to the GPU's driver pinned, and the extents made
+ *         of it.  The driver gets it back when the last extent has been given back.
+ *         It holds the region's struct, this module, and the driver's module
+ *         (symbol_get()).
  *
  * With the driver's persistent calls nothing else ends a pin.  Without them the
  * driver may take the memory away by a callback, and only the process that pinned
- * it can give it back: gpu_revoke.c.
+ * it can give it back (gpu_revoke.c).
  *
- * No lock of ours is held while the driver is called: it has its own, which are
- * held in the callback, and which are above mmap_lock as well as below.
+ * p2pmem holds none of its locks while it calls the driver.  The driver holds its own
+ * locks in the callback, and takes them both above and below mmap_lock.
  */
 #ifndef P2PMEM_GPU_H
 #define P2PMEM_GPU_H
@@ -23,10 +24,10 @@
 #include "nv_p2p.h"
 #include "p2pmem.h"
 
-/* The driver says so; userspace knows no such errno. */
+/* The driver returns it; userspace has no such errno. */
 #define P2PMEM_GPU_ENOTSUPP	524
 
-/* The driver's functions, each with a reference to its module; NULL: it has none. */
+/* The driver's functions, each with a reference to its module; NULL if the driver lacks it. */
 struct p2pmem_gpu_calls {
 	int (*get_persistent)(u64 va, u64 length, struct nvidia_p2p_page_table **table,
 			      u32 flags);
@@ -38,27 +39,27 @@ struct p2pmem_gpu_calls {
 };
 
 enum p2pmem_pin_state {
-	P2PMEM_PIN_GETTING,	/* the driver is asked; a callback leaves it to the ioctl */
+	P2PMEM_PIN_GETTING,	/* the driver is asked; a callback leaves the work to the ioctl */
 	P2PMEM_PIN_MAKING,	/* the ioctl reads the table; a callback waits */
 	P2PMEM_PIN_LIVE,	/* has extents */
-	P2PMEM_PIN_UNUSED,	/* has none any more; is to be put */
-	P2PMEM_PIN_PUTTING,	/* whoever puts it has it */
-	P2PMEM_PIN_KEPT,	/* a put has failed: it ends with its callback */
-	P2PMEM_PIN_GIVEN,	/* has extents; the driver of a lost GPU has it already */
+	P2PMEM_PIN_UNUSED,	/* has no extents any more; must be put */
+	P2PMEM_PIN_PUTTING,	/* belongs to the caller that puts it */
+	P2PMEM_PIN_KEPT,	/* a put failed; the callback ends it */
+	P2PMEM_PIN_GIVEN,	/* has extents, but the driver of a lost GPU has the memory back */
 };
 
 /**
  * struct p2pmem_pin - memory of a GPU
  * @link: in region->pins, until it is put or revoked
- * @extents: what was made of it (extent->pin_link)
- * @state, @revoked: change under region->alloc_lock, which the lists are under
+ * @extents: the extents made of it (extent->pin_link)
+ * @state, @revoked: region->alloc_lock protects them, and both lists
  * @part: where its extents are; the file may have been closed
- * @lent: a dma-buf was made of a part of it; under the file's lock, or revoked
- * @counted: one that the driver may take away
- * @table: the driver's; of a callback pin it is gone with the callback
- * @owner: callback: the process that may put it
- * @work: puts it (persistent), or frees it (callback)
- * @tries: of putting it, that failed
+ * @lent: a dma-buf was made of a part of it; set under the file's lock, or when revoked
+ * @counted: it is one that the driver may take away
+ * @table: the driver's table; the callback of a callback pin ends it
+ * @owner: callback pins: the process that may put it
+ * @work: puts it (persistent pins), or frees it (callback pins)
+ * @tries: how many attempts to put it failed
  */
 struct p2pmem_pin {
 	struct p2pmem_region *region;
@@ -81,7 +82,7 @@ struct p2pmem_pin {
 	struct p2pmem_range *ranges;
 };
 
-/* Its file does not have it any more, nor is it closed and drains.  Under alloc_lock. */
+/* It is neither in a file nor in the list of draining extents.  The caller holds alloc_lock. */
 static inline bool p2pmem_extent_detached(const struct p2pmem_extent *e)
 {
 	return RB_EMPTY_NODE(&e->node) && list_empty(&e->link);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Functions that another driver runs: their resets, and the end of the regions on them. */
+/* Resets and unbinding of functions that another driver runs and that have regions. */
 #ifndef P2PMEM_GUARD_H
 #define P2PMEM_GUARD_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Importers of a region's dma-bufs: they are told to let go, and waited for. */
+/* Telling the importers of a region's dma-bufs to let go, and waiting for them. */
 #ifndef P2PMEM_IMPORTERS_H
 #define P2PMEM_IMPORTERS_H
 
@@ -7,11 +7,11 @@
 
 #include "p2pmem.h"
 
-/* Who has mappings of dma-bufs that were revoked. */
+/* What kind of importer still has mappings of a revoked dma-buf. */
 enum p2pmem_importers {
 	P2PMEM_IMPORTERS_NONE,
-	P2PMEM_IMPORTERS_LEAVE,	/* somebody, who was told to let go */
-	P2PMEM_IMPORTERS_STAY,	/* somebody who perhaps never does */
+	P2PMEM_IMPORTERS_LEAVE,	/* one that was told to let go */
+	P2PMEM_IMPORTERS_STAY,	/* one that may never let go */
 };
 
 /* dmabuf_tell.c */

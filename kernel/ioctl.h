@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* One way in and out for all ioctls. */
+/* The dispatch of all ioctls: sizes, copies of the struct, and the answer. */
 #ifndef P2PMEM_IOCTL_H
 #define P2PMEM_IOCTL_H
 
 #include <linux/types.h>
 
 enum p2pmem_answer {
-	P2PMEM_ANSWER_NONE,	/* the struct does not go back to the caller */
-	P2PMEM_ANSWER_REASON,	/* it does, if it can: for its reason */
-	P2PMEM_ANSWER_NEEDED,	/* without it the call has failed */
+	P2PMEM_ANSWER_NONE,	/* the struct is not copied back to the caller */
+	P2PMEM_ANSWER_REASON,	/* it is, for its reason; a failure to do so is ignored */
+	P2PMEM_ANSWER_NEEDED,	/* it is, and the call fails if that fails */
 };
 
 struct p2pmem_ioctl {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A list for people in a text that may be too short for it: whole lines, and as the
- * last one how many more there are.
+ * A list for people, in a text that may be too short for it.  It has whole lines only, and
+ * its last line says how many more there are.
  */
 #ifndef P2PMEM_LINES_H
 #define P2PMEM_LINES_H
@@ -13,10 +13,10 @@ struct pid_namespace;
 
 /**
  * struct p2pmem_lines - a list that grows
- * @text: what is there, always ended
- * @bytes, @used: of @text
- * @left_out: lines that did not fit; none is added after the first
- * @reader: whose pids are told
+ * @text: the list so far, always NUL-terminated
+ * @bytes, @used: the size of @text, and how much of it is used
+ * @left_out: lines that did not fit; after the first of them no other is added
+ * @reader: the namespace in which pids are shown
  */
 struct p2pmem_lines {
 	char *text;
@@ -26,12 +26,12 @@ struct p2pmem_lines {
 	struct pid_namespace *reader;
 };
 
-/* @bytes: more than the last line takes. */
+/* @bytes is more than the last line takes. */
 void p2pmem_lines_begin(struct p2pmem_lines *lines, char *text, size_t bytes,
 			struct pid_namespace *reader);
 /* @fmt ends with a newline. */
 __printf(2, 3) void p2pmem_lines_add(struct p2pmem_lines *lines, const char *fmt, ...);
-/* Counts @count more without a look at what they would say. */
+/* Counts @count more lines without formatting them. */
 void p2pmem_lines_leave_out(struct p2pmem_lines *lines, unsigned long count);
 /* Returns how many bytes the text has. */
 size_t p2pmem_lines_end(struct p2pmem_lines *lines);

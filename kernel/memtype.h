@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* How the CPU maps memory: uc, wc, wb. */
+/* Memory types by which the CPU maps a region: uc, wc, wb. */
 #ifndef P2PMEM_MEMTYPE_H
 #define P2PMEM_MEMTYPE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Init and exit of all that concerns regions. */
+/* Init and exit of the parts of the module that serve regions, in order. */
 #ifndef P2PMEM_NOTIFIER_H
 #define P2PMEM_NOTIFIER_H
 

@@ -28,21 +28,21 @@
 #define NVME_PMRSTS		0xe08
 #define NVME_PMRSTS_ERR		GENMASK(7, 0)
 #define NVME_PMRSTS_NRDY	BIT(8)
-#define NVME_PMRSTS_HSTS	GENMASK(11, 9)	/* 0: what it has is sound */
+#define NVME_PMRSTS_HSTS	GENMASK(11, 9)	/* 0: its content is sound */
 #define NVME_PMRMSCL		0xe14
 #define NVME_PMRMSC_CMSE	BIT(1)
 
-/* Registers up to PMRMSCU; the doorbells behind them are the driver's. */
+/* Registers up to PMRMSCU; the doorbells that follow belong to the nvme driver. */
 #define NVME_REGS_BYTES		0x1000
 
 /*
- * Our own view of BAR0 of a controller that the nvme driver runs, or an
- * ERR_PTR(), with the cause in @reason.
+ * Maps BAR0 of a controller that the nvme driver runs.  Returns an ERR_PTR(), with the
+ * cause in @reason, if that fails.
  */
 void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason);
 
 struct p2pmem_nvme_memory;
-/* Fills in what the controller says of its memory. */
+/* Fills in what the controller says about its memory. */
 int p2pmem_nvme_look(struct p2pmem_nvme_memory *req);
 
 #endif

@@ -2,24 +2,24 @@
 /*
  * The objects of p2pmem and who owns what.
  *
- *   region   owned by its struct device (reference counted).  Its pages are
- *            owned by the backing, which drain.c alone may close.
- *   file     one per open(); owns extents; holds a device reference of the
- *            region, so the struct outlives the pages.
+ *   region   owned by its struct device (reference counted).  The backing owns
+ *            its pages, and only drain.c may close the backing.
+ *   file     one per open(); owns extents.  It holds a reference to the region's
+ *            device, so that the struct outlives the pages.
  *   extent   a range of the region that one file owns.  After the file is
  *            closed it moves to the region's draining list until no pin is
  *            left, holding a module reference.
  *   export   a dma-buf; holds the open file, and through it all of the above.
  *
- * What may be asked of them is in the header of each concept: registry.h, gate.h, extent.h ...
+ * The calls for each concept are in its own header: registry.h, gate.h, extent.h ...
  *
  * Lock order: device lock -> mmap_lock -> file->back_lock -> region->gate ->
- * region->files_lock -> file->lock -> region->alloc_lock; gates of two regions
- * in the order of their numbers;
- * region->exports_lock -> region->gate; file->lock -> region->revalidate_lock -> the
- * lock of guard.c; and region->reap_lock -> region->alloc_lock.
- * None of them is held over copy_{to,from}_user or (un)mapping a backing,
- * but for region->gate in region_set_page_type(), which no fault can meet.
+ * region->files_lock -> file->lock -> region->alloc_lock; the gates of two regions
+ * in the order of the regions' numbers; region->exports_lock -> region->gate;
+ * file->lock -> region->revalidate_lock -> the lock of guard.c; and
+ * region->reap_lock -> region->alloc_lock.
+ * None of them is held over copy_{to,from}_user() or while a backing is mapped or
+ * unmapped, except region->gate in p2pmem_region_set_page_type(), when no fault can happen.
  */
 #ifndef P2PMEM_H
 #define P2PMEM_H
@@ -47,21 +47,21 @@
 #define P2PMEM_MAX_REGIONS	256
 /* Pagemaps begin and end at a memory subsection (mm/memremap.c). */
 #define P2PMEM_PAGEMAP_ALIGN	(2UL << 20)
-/* Granules of a large folio, which one page-middle-directory entry maps. */
+/* Granules of a large folio that one entry of the page middle directory maps. */
 #define P2PMEM_CHUNK_ORDER	(PMD_SHIFT - PAGE_SHIFT)
 #define P2PMEM_CHUNK		(1UL << P2PMEM_CHUNK_ORDER)
 #define P2PMEM_HAS_CHUNKS	(COMPAT_HAS_FOLIOS || COMPAT_HAS_DEVMAP)
 
 /**
  * struct p2pmem_backing - the struct pages of a region
- * @type: enum p2pmem_page_type; changes under the region's gate, read anywhere
- * @kaddr: kernel linear mapping of the first byte
- * @phys, @bytes: where it is, as the CPU sees it
- * @anchor: generic: an ioremap that fixes the memory type before
+ * @type: enum p2pmem_page_type; written under the region's gate, read without
+ * @kaddr: the first byte in the kernel's linear mapping
+ * @phys, @bytes: where the memory is, as the CPU sees it
+ * @anchor: generic pages: an ioremap() that fixes the memory type before
  *	memremap_pages() asks for one
- * @windows: generic, of a kind whose memory is pinned: the pages are theirs
- * @group: p2pdma on a BAR of ours: devres group of the P2PDMA pool
- * @pmem: pmem: whose driver has the pages; @kaddr is that of the first only
+ * @windows: generic pages of a provider with @pinned: they own the pages
+ * @group: p2pdma pages on a BAR that p2pmem drives: devres group of the P2PDMA pool
+ * @pmem: pmem pages: the device whose driver owns them; @kaddr is valid for the first byte only
  */
 struct p2pmem_backing {
 	u32 type;
@@ -77,19 +77,19 @@ struct p2pmem_backing {
 };
 
 /*
- * What happened since the region was added: each processor counts its own, and
- * whoever reads adds up (sysfs.c).  Nothing is decided by them.
+ * What happened since the region was added.  Each processor has its own counters, and
+ * the reader adds them up (sysfs.c).  No decision depends on them.
  */
 struct p2pmem_counts {
-	u64 maps;		/* by mmap() */
-	u64 faults;		/* of mappings, that were served */
-	u64 pins;		/* enum p2pmem_pinner; the kernel's own are unseen */
-	u64 routes;		/* that were judged */
-	u64 read_bytes;		/* by read() and P2PMEM_IOC_COPY, out of the region */
-	u64 written_bytes;	/* by write() and P2PMEM_IOC_COPY, into it */
+	u64 maps;		/* calls of mmap() */
+	u64 faults;		/* page faults that were served */
+	u64 pins;		/* by enum p2pmem_pinner; the kernel's own pins are not counted */
+	u64 routes;		/* routes that were judged */
+	u64 read_bytes;		/* out of the region, by read() and P2PMEM_IOC_COPY */
+	u64 written_bytes;	/* into it, by write() and P2PMEM_IOC_COPY */
 };
 
-/* Who refers to pages by a call of this module. */
+/* What takes references to pages through this module. */
 enum p2pmem_pinner {
 	P2PMEM_PINNER_RING,	/* a buffer of an io_uring */
 	P2PMEM_PINNER_DMABUF,	/* the mapping of a dma-buf */
@@ -106,98 +106,98 @@ struct p2pmem_region {
 	unsigned int bar;
 	u64 bar_offset;
 	u32 want_memtype;
-	unsigned int folio_order;	/* of the pagemap; 0: single pages, which folio.c may join */
+	unsigned int folio_order;	/* of the pagemap; 0: single pages, which folio.c may join to large ones */
 	bool persistent;
-	bool borrowed;			/* its pages are another driver's: borrow.c */
-	bool pinned_importers;		/* root lets importers hold up a removal */
+	bool borrowed;			/* its pages belong to another driver: borrow.c */
+	bool pinned_importers;		/* root allows importers that can hold up a removal */
 
 	struct p2pmem_counts __percpu *counts;
 	struct p2pmem_backing backing;
 	struct inode *inode;		/* one address_space for all mappings */
 
-	struct rw_semaphore gate;	/* read: use pages; write: stop use */
-	u32 state;			/* enum p2pmem_state; changes under gate, read anywhere */
+	struct rw_semaphore gate;	/* read: to use pages; write: to stop all use */
+	u32 state;			/* enum p2pmem_state; written under gate, read without */
 
 	struct mutex files_lock;
 	struct list_head files;
 
-	struct mutex exports_lock;	/* exports */
-	struct list_head exports;	/* dmabuf.c: those that are open */
-	atomic64_t import_epoch;	/* attachments of an earlier one map no more */
-	struct work_struct outdate_work;	/* has them told: dmabuf_reset.c */
+	struct mutex exports_lock;	/* protects exports */
+	struct list_head exports;	/* open dma-bufs: dmabuf.c */
+	atomic64_t import_epoch;	/* attachments of earlier epochs cannot map */
+	struct work_struct outdate_work;	/* has importers told about a reset: dmabuf_reset.c */
 	unsigned long reset_began;	/* jiffies */
-	bool asleep;			/* in a suspend; with @wait */
-	struct delayed_work watch_work;	/* foreign: looks for resets while importers have mappings */
+	bool asleep;			/* suspended; @wait is woken when it ends */
+	struct delayed_work watch_work;	/* foreign providers: looks for resets while importers have mappings */
 
 	bool generic_by_name;		/* root asked for that page type */
 	struct list_head pins;		/* gpu.h; under alloc_lock */
 
-	/* alloc, promised, taken, peak, drain*, given, reap_delay, gone */
+	/* protects alloc, promised, taken, peak, drain*, given, reap_delay, gone */
 	struct mutex alloc_lock;
 	struct p2pmem_alloc alloc;
 	u64 promised;			/* free granules that files are about to take */
-	u64 taken;			/* granules, all that files ever took */
-	u64 peak;			/* granules, the most that were owned at a time */
+	u64 taken;			/* granules that files ever took, in all */
+	u64 peak;			/* granules, the most that were owned at once */
 	struct list_head draining;
-	struct mutex reap_lock;		/* order of draining; nothing leaves it */
-	unsigned long drains;		/* how many are draining */
+	struct mutex reap_lock;		/* while it is held, nothing leaves draining, and its order stays */
+	unsigned long drains;		/* how many extents are draining */
 	unsigned long drained;		/* jiffies when the last one joined them */
 	unsigned long given;		/* RCU state when memory last came back */
-	unsigned long gives;		/* how often it did */
+	unsigned long gives;		/* how often memory came back */
 
 	struct delayed_work reap_work;	/* extents of closed files */
-	unsigned long reap_delay;	/* until its next look; 0: none to come */
+	unsigned long reap_delay;	/* until reap_work next looks; 0: it is not queued */
 	struct work_struct remove_work;
-	unsigned long removing;		/* bit 0: remove_work owns the end */
+	unsigned long removing;		/* bit 0: remove_work was queued, and ends the region */
 	bool gone;			/* no page may be touched any more */
-	bool finished;			/* node, pages and claims are away */
+	bool finished;			/* node, pages and claims are gone */
 	wait_queue_head_t wait;
 
 	struct mutex revalidate_lock;	/* the device's enable bit, and resets */
 	atomic64_t resets;
-	bool in_reset;			/* found by the last look; revalidate_lock */
-	u64 function_resets;		/* guard.c: those of the function that are in resets */
+	bool in_reset;			/* as of the last look at the device; under revalidate_lock */
+	u64 function_resets;		/* guard.c: how many of the function's resets are counted in resets */
 	bool resetting;			/* a reset is under way; set and cleared under gate */
-	bool lost;			/* one that the device did not come back from */
+	bool lost;			/* the device did not come back from a reset */
 	struct resource quarantine;	/* keeps the range of a vanished BAR */
 	struct pci_dev *quarantine_bridge;
 };
 
 struct p2pmem_file {
 	struct p2pmem_region *region;
-	struct file *filp;		/* that this is the private data of */
-	u64 serial;			/* of no other file */
+	struct file *filp;		/* its private_data is this struct */
+	u64 serial;			/* unique */
 	struct list_head link;
-	struct mutex back_lock;		/* who takes memory for it: take.c */
-	struct mutex lock;		/* extents, and zeroing on first touch */
+	struct mutex back_lock;		/* held while memory is taken for it: take.c */
+	struct mutex lock;		/* protects extents, and zeroing on first touch */
 	struct rb_root extents;
-	u64 promised;			/* of region->promised; under its alloc_lock */
-	u64 taken_back;			/* how often a GPU's driver took some back; under gate */
-	u64 dead_from, dead_to;		/* what was taken back and is in dma-bufs, and between; under lock */
+	u64 promised;			/* its part of region->promised; under alloc_lock */
+	u64 taken_back;			/* how often a GPU's driver took memory back; under gate */
+	u64 dead_from, dead_to;		/* a range with all that was taken back while in dma-bufs; under lock */
 	u64 resets_seen;		/* at open, and at the last good SYNC */
-	u32 owner;			/* whose bytes it may see, for bytes.h */
-	struct p2pmem_who who;		/* opened it */
-	struct p2pmem_who heir;		/* has it, if that one has ended; under region->files_lock */
+	u32 owner;			/* the uid whose bytes it may see: bytes.h */
+	struct p2pmem_who who;		/* the process that opened it */
+	struct p2pmem_who heir;		/* one that has it, if that process ended; under region->files_lock */
 };
 
 struct p2pmem_extent {
-	struct rb_node node;		/* in file->extents, by file_first; cleared after */
-	struct list_head link;		/* of who takes it (take.c); in region->draining */
+	struct rb_node node;		/* in file->extents, by file_first; cleared when removed */
+	struct list_head link;		/* in the list of the caller that takes it (take.c), or in region->draining */
 	u64 file_first;
 	u64 first;
 	u64 count;
 	u32 owner;
-	struct p2pmem_who who;		/* opened the file */
-	u64 idle;			/* draining: so many pages are known to be */
-	struct p2pmem_pin *pin;		/* what it is a part of, or NULL; under alloc_lock */
+	struct p2pmem_who who;		/* the process that opened the file */
+	u64 idle;			/* while draining: how many of its pages are known to be idle */
+	struct p2pmem_pin *pin;		/* the pin that it is a part of, or NULL; under alloc_lock */
 	struct list_head pin_link;	/* in pin->extents */
 };
 
 /**
  * struct p2pmem_span - memory behind a part of an open file
  * @file_first: where that part begins
- * @first: where the memory does, in the region
- * @count: granules that follow there one another, in the file and in the region
+ * @first: where its memory begins in the region
+ * @count: how many granules are contiguous, both in the file and in the region
  * @revocable: a GPU's driver may take it away
  */
 struct p2pmem_span {
@@ -220,13 +220,13 @@ struct p2pmem_part {
 	u64 end;
 };
 
-/* What stands behind a granule of the file that the span covers. */
+/* The region's granule behind a granule of the file that the span covers. */
 static inline u64 p2pmem_span_at(const struct p2pmem_span *span, u64 granule)
 {
 	return span->first + (granule - span->file_first);
 }
 
-/* Pieces after which whoever goes through many leaves region and locks to others. */
+/* A walk over many pieces leaves the region and its locks to others after so many. */
 #define P2PMEM_BATCH_PIECES	256
 
 #define to_p2pmem_region(d) container_of(d, struct p2pmem_region, dev)
@@ -243,28 +243,28 @@ static inline void *p2pmem_kaddr(struct p2pmem_region *r, u64 granule)
 	return r->backing.kaddr + (granule << PAGE_SHIFT);
 }
 
-/* Granules that have one owner: of a folio that no one can split. */
+/* Granules that must have the same owner: those of a folio that cannot be split. */
 static inline u64 p2pmem_unit(const struct p2pmem_region *r)
 {
 	return 1ULL << r->folio_order;
 }
 
-/* A pmem device, for as long as it lives: no file has memory of it. */
+/* It is a pmem device for all its life, and no file has memory of it. */
 static inline bool p2pmem_is_pmem(const struct p2pmem_region *r)
 {
 	return READ_ONCE(r->backing.type) == P2PMEM_PAGES_PMEM;
 }
 
-/* What files may still take; of a GPU they have what they pin. */
+/* What files can still take.  From a GPU they have only what they pin. */
 static inline u64 p2pmem_available_bytes(const struct p2pmem_region *r)
 {
 	if (r->provider->pinned || p2pmem_is_pmem(r))
 		return 0;
-	/* A figure to show, that of some moment: alloc_lock is not taken. */
+	/* A figure to show, true at some moment: it needs no alloc_lock. */
 	return data_race(READ_ONCE(r->alloc.free)) << PAGE_SHIFT;
 }
 
-/* What a device on the region's own PCI bus puts into a TLP. */
+/* The address that a device on the region's own PCI bus puts into a TLP. */
 static inline u64 p2pmem_bus_address(struct p2pmem_region *r)
 {
 	return pci_bus_address(r->pdev, r->bar) + r->backing.phys -

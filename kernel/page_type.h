@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Another kind of struct pages for a region. */
+/* Changing the page type of a region. */
 #ifndef P2PMEM_PAGE_TYPE_H
 #define P2PMEM_PAGE_TYPE_H
 

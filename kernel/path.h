@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * Which way requests between two PCI functions take, and whether anything is
- * known to turn them round: the rules of drivers/pci/p2pdma.c, which GENERIC
- * pages and kernels without P2PDMA would go without.
+ * The path that requests between two PCI functions take, and whether a switch or a host
+ * bridge is known to forward them.  These are the rules of drivers/pci/p2pdma.c, which the
+ * kernel applies neither to GENERIC pages nor where it lacks P2PDMA.
  *
  * Pure logic, as alloc.h: the unit tests run the very same file over generated
  * trees.
@@ -21,8 +21,8 @@
 
 /**
  * struct p2pmem_tree - how to climb; a function and a bridge are both nodes
- * @up: the bridge above a node, or NULL on a root bus
- * @redirects: does ACS of this node send the requests of peers up?
+ * @up: returns the bridge above a node, or NULL on a root bus
+ * @redirects: does ACS of this node redirect the requests of peers upstream?
  */
 struct p2pmem_tree {
 	const void *(*up)(const void *node);
@@ -31,10 +31,10 @@ struct p2pmem_tree {
 
 /**
  * struct p2pmem_path - the way between two functions
- * @common: where the two ways up meet, or NULL: only the root complex joins them.
- *	It is one of the two if that lies above the other, or is the other
- * @redirect: the first node below or at @common whose ACS redirects, or NULL
- * @distance: links on the way; where nothing is common, those up to the root
+ * @common: the node where the two paths up meet; NULL if only the root complex joins
+ *	them.  It can be one of the two functions, if that is or lies above the other
+ * @redirect: the first node at or below @common whose ACS redirects, or NULL
+ * @distance: the number of links between the two; if @common is NULL, those up to the root
  *	buses
  */
 struct p2pmem_path {
@@ -47,7 +47,7 @@ void p2pmem_path_find(const struct p2pmem_tree *tree, const void *provider,
 		      const void *client, struct p2pmem_path *path);
 
 /**
- * struct p2pmem_way - what decides about a route
+ * struct p2pmem_way - what a route is judged by
  * @path: by p2pmem_path_find()
  * @same: provider and client are one function
  * @forwards: the root complex is known to forward the requests of peers
@@ -68,13 +68,14 @@ __u32 p2pmem_way_judge(const struct p2pmem_way *way, __u32 *flags);
 /**
  * p2pmem_address_judge() - a route, given the address that a device was told
  * @route: by p2pmem_way_judge()
- * @dma: what the device would put into its requests
- * @bus: where the memory lies for devices on its own bus
- * @phys: where it lies for the CPU
- * @translates_to: what an IOMMU makes of @dma; 0 if none translates, or not it
+ * @dma: the address that the device would put into its requests
+ * @bus: the memory's address for devices on its own bus
+ * @phys: the memory's address for the CPU
+ * @translates_to: what an IOMMU translates @dma to; 0 if no IOMMU translates, or none
+ *	translates @dma
  *
- * P2PMEM_ROUTE_BOUNCED when it is not the memory's address at all, and _NONE
- * when it is the CPU's, which means something else on the bus.
+ * Returns P2PMEM_ROUTE_BOUNCED if @dma is not an address of the memory at all, and
+ * P2PMEM_ROUTE_NONE if it is the CPU's, which means something else on the bus.
  */
 __u32 p2pmem_address_judge(__u32 route, __u64 dma, __u64 bus, __u64 phys,
 			   __u64 translates_to);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory of a GPU that files have pinned, for the rest of the module; gpu.h says what a pin is. */
+/* Calls of the rest of the module for GPU memory that files have pinned; gpu.h says what a pin is. */
 #ifndef P2PMEM_PINS_H
 #define P2PMEM_PINS_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A region as a pmem device. */
+/* A region that serves as a pmem device. */
 #ifndef P2PMEM_PMEM_H
 #define P2PMEM_PMEM_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * What PMRCAP of an NVMe controller (Base Specification 2.0, 3.1.4.20) says of the place
- * of its PMR, and how long the controller may take to make it ready.
+ * PMRCAP of an NVMe controller (Base Specification 2.0, 3.1.4.20): where its PMR lies, and how
+ * long the controller may take to make it ready.
  *
  * Pure logic, as alloc.h.
  */
@@ -18,24 +18,24 @@
 
 enum p2pmem_pmr_fit {
 	P2PMEM_PMR_FITS,
-	P2PMEM_PMR_NOWHERE,	/* its BAR is not there, or ends before the offset */
+	P2PMEM_PMR_NOWHERE,	/* the BAR does not exist, or ends before the offset */
 	P2PMEM_PMR_IN_REGISTERS,
-	P2PMEM_PMR_TOO_SHORT,	/* for the length that is wanted */
+	P2PMEM_PMR_TOO_SHORT,	/* for the requested length */
 };
 
-/* PMRCAP.BIR: the BAR that is the PMR; 6 and 7 are none. */
+/* PMRCAP.BIR: the BAR that holds the PMR; there are no BARs 6 and 7. */
 static inline unsigned int p2pmem_pmr_bar(__u32 cap)
 {
 	return cap >> 5 & 7;
 }
 
 /**
- * p2pmem_pmr_check() - does a PMR have the part that is wanted?
- * @bar: its BAR; the specification has 2 to 5, and the controller's registers in 0 and 1
- * @has_registers: others lie in this BAR, such as the table of MSI-X
+ * p2pmem_pmr_check() - does a PMR have the requested part?
+ * @bar: its BAR; the specification allows 2 to 5, as the controller's registers are in 0 and 1
+ * @has_registers: other registers lie in this BAR, such as the MSI-X table
  * @bar_bytes: the size of that BAR, 0 if there is none
  * @offset: where the part begins
- * @length: its length in bytes; 0: up to the end
+ * @length: its length in bytes; 0 means up to the end
  * @bytes: out: how long it is, if it fits
  */
 static inline enum p2pmem_pmr_fit p2pmem_pmr_check(unsigned int bar, bool has_registers,
@@ -53,7 +53,7 @@ static inline enum p2pmem_pmr_fit p2pmem_pmr_check(unsigned int bar, bool has_re
 	return P2PMEM_PMR_FITS;
 }
 
-/* PMRCAP.PMRTO in units of 500 ms or, by PMRTU, of minutes; one unit where it is 0. */
+/* PMRCAP.PMRTO, in units of 500 ms or, if PMRTU says so, of minutes; 0 counts as one unit. */
 static inline __u32 p2pmem_pmr_timeout_ms(__u32 cap)
 {
 	__u32 units = cap >> 16 & 0xff;

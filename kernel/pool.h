@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
 /*
- * The sizes that a piece of a P2PDMA pool is asked for in, largest first: a pool does not
- * say how much of it is free in one piece.
+ * The sizes in which a P2PDMA pool is asked for one piece, largest first: a pool does not
+ * say how long its longest free piece is.
  *
  * Pure logic, as alloc.h.
  */
@@ -16,11 +16,11 @@
 #endif
 
 /**
- * p2pmem_pool_step() - by how much each size is smaller than the one before
+ * p2pmem_pool_step() - the difference between one size and the next
  * @pool_bytes: the size of the whole pool, whole pages
  * @page_bytes: the size of a page
  *
- * A thousandth of the pool, in whole pages.
+ * Returns about a thousandth of the pool, in whole pages.
  */
 static inline __u64 p2pmem_pool_step(__u64 pool_bytes, __u64 page_bytes)
 {

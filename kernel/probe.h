@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* A route that is tried. */
+/* P2PMEM_IOC_PROBE_PEER: judges the route of a function to a region. */
 #ifndef P2PMEM_PROBE_H
 #define P2PMEM_PROBE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The range of a device that has gone, while somebody holds its memory. */
+/* Keeps the address range of a device that is gone while somebody still holds its memory. */
 #ifndef P2PMEM_QUARANTINE_H
 #define P2PMEM_QUARANTINE_H
 

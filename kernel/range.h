@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Ranges of an open file for who takes no faults. */
+/* Ranges of an open file for users that take no page faults, such as dma-bufs. */
 #ifndef P2PMEM_RANGE_H
 #define P2PMEM_RANGE_H
 

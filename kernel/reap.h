@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The end of an extent. */
+/* Extents of closed files, until nobody refers to their pages. */
 #ifndef P2PMEM_REAP_H
 #define P2PMEM_REAP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The regions that there are. */
+/* All regions: their numbers, publication and lookup. */
 #ifndef P2PMEM_REGISTRY_H
 #define P2PMEM_REGISTRY_H
 

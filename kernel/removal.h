@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Regions are asked to end, and waited for. */
+/* Starting the removal of regions, and waiting for its end. */
 #ifndef P2PMEM_REMOVAL_H
 #define P2PMEM_REMOVAL_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the driver p2pmem owes to resets and errors of the functions that it drives. */
+/* Resets, errors and suspend of the functions that the driver p2pmem drives. */
 #ifndef P2PMEM_RESETS_H
 #define P2PMEM_RESETS_H
 

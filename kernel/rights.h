@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Who may change what a region is. */
+/* The right to change regions. */
 #ifndef P2PMEM_RIGHTS_H
 #define P2PMEM_RIGHTS_H
 
-/* 0, or -EPERM and the cause. */
+/* Returns 0, or -EPERM with the cause in @reason. */
 int p2pmem_may_administer(char *reason);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Which way requests of a PCI function take to a region. */
+/* The route of a PCI function to a region, as the topology and the address predict it. */
 #ifndef P2PMEM_ROUTE_H
 #define P2PMEM_ROUTE_H
 
@@ -15,7 +15,7 @@ u32 p2pmem_route_by_address(struct pci_dev *client, u32 route, dma_addr_t dma, u
 			    phys_addr_t phys);
 struct iommu_domain *p2pmem_translation(struct pci_dev *client);
 
-/* Without translation: does the client's DMA mask cover the last byte? */
+/* Does the client's DMA mask cover the last byte, if no IOMMU translates? */
 static inline bool p2pmem_mask_reaches(struct device *dev, dma_addr_t last)
 {
 	return last <= min_not_zero(dma_get_mask(dev), dev->bus_dma_limit);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Memory for an open file. */
+/* Taking memory of a region for an open file. */
 #ifndef P2PMEM_TAKE_H
 #define P2PMEM_TAKE_H
 

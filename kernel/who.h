@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A process, as it is told to people: in sysfs, in the log, in reasons.
+ * A process as it is shown to people: in sysfs, in the log, and in reasons.
  *
- * A process names itself, and a name may hold anything: newlines that begin a line of
- * their own, and what moves the cursor of root's terminal.  So whatever is said of a
- * process passes here.
+ * A process chooses its own name, which can contain anything: newlines that forge a line,
+ * and escapes that move the cursor of root's terminal.  So each name that is shown passes
+ * through this file.
  */
 #ifndef P2PMEM_WHO_H
 #define P2PMEM_WHO_H
@@ -17,11 +17,11 @@ struct file;
 
 /**
  * struct p2pmem_who - a process, which may have ended since
- * @pid: of the thread group, in the first PID namespace
- * @started_ns: tells it from a later one of that number
- * @comm: as it was then: raw
+ * @pid: its thread group in the initial PID namespace
+ * @started_ns: when it started, which tells it from a later process with the same pid
+ * @comm: its name at that time, unescaped
  *
- * Holds no reference, and may be copied.
+ * It holds no reference, and may be copied.
  */
 struct p2pmem_who {
 	pid_t pid;
@@ -33,27 +33,27 @@ struct p2pmem_who {
 #define P2PMEM_SHOWN_BYTES	(4 * TASK_COMM_LEN)
 
 /**
- * struct p2pmem_shown - the same, for a reader
+ * struct p2pmem_shown - a process as one reader sees it
  * @pid: in the reader's PID namespace; 0 if it has ended, or cannot be seen from there
- * @name: of printable ASCII, without quotation marks and backslashes but those of "\x0a"
+ * @name: in printable ASCII, without quotation marks; backslashes only in escapes such as "\x0a"
  */
 struct p2pmem_shown {
 	pid_t pid;
 	char name[P2PMEM_SHOWN_BYTES];
 };
 
-/* The caller; from process context. */
+/* Fills in the calling process; call it in process context. */
 void p2pmem_who_is_current(struct p2pmem_who *who);
-/* @comm, which ends within TASK_COMM_LEN, as p2pmem_shown.name. */
+/* Escapes @comm, which ends within TASK_COMM_LEN, as for p2pmem_shown.name. */
 void p2pmem_printable(char name[P2PMEM_SHOWN_BYTES], const char *comm);
 void p2pmem_who_show(const struct p2pmem_who *who, struct pid_namespace *ns,
 		     struct p2pmem_shown *as);
-/* Has it not ended? */
+/* Is it still running? */
 bool p2pmem_who_lives(const struct p2pmem_who *who);
 /*
- * Finds a process with a descriptor of @file: the one that *@who is, if that still has
- * one; false, with *@who cleared, if there is none.  The caller keeps the file.  Looks
- * at all processes, but never sleeps.
+ * Finds a process that has a descriptor of @file, and prefers the one in *@who.  Returns
+ * false, with *@who cleared, if there is none.  The caller holds the file.  The call looks at
+ * all processes, but never sleeps.
  */
 bool p2pmem_who_has(struct p2pmem_who *who, const struct file *file);
 

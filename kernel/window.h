@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Generic pagemaps of an aperture, made when they are needed. */
+/* Generic pagemaps for parts of a BAR, made when they are needed. */
 #ifndef P2PMEM_WINDOW_H
 #define P2PMEM_WINDOW_H
 
