@@ -45,6 +45,7 @@ struct json_object *cli_cache_model(const struct donard_cache_status *status)
 		cli_add_number(model, counts[i].word,
 			       *(const uint64_t *)((const char *)status + counts[i].at));
 	add_latency(model, &status->write_latency);
+	json_object_object_add(model, "aio", json_object_new_boolean(status->aio != 0));
 	return model;
 }
 
@@ -74,6 +75,8 @@ void cli_cache_print(FILE *out, struct json_object *model)
 	fprintf(out, "drive       %s in %llu writes and %llu flushes; %s never written, since newer came\n",
 	       cli_size_of(model, "destaged_bytes", used), (unsigned long long)cli_number_of(model, "drive_writes"),
 	       (unsigned long long)cli_number_of(model, "drive_flushes"), cli_size_of(model, "coalesced_bytes", most));
+	if (cli_true(model, "aio"))
+		fputs("requests    to the drive by Linux AIO, because the kernel refuses io_uring to the server\n", out);
 	fprintf(out, "errors      %llu of the drive, %llu of checksums\n",
 	       (unsigned long long)cli_number_of(model, "drive_errors"),
 	       (unsigned long long)cli_number_of(model, "mismatches"));

@@ -179,6 +179,7 @@ struct donard_cache_latency {
  * @drive_errors: failed requests to the drive; each was tried again
  * @mismatches: writes whose bytes did not match their checksum
  * @write_latency: of writes
+ * @aio: 1 when the server's requests to the drive use Linux AIO, because the kernel refuses io_uring to it, else 0
  */
 struct donard_cache_status {
 	size_t size;
@@ -197,6 +198,7 @@ struct donard_cache_status {
 	uint64_t drive_writes, drive_flushes, drive_reads;
 	uint64_t ignored_trims, drive_errors, mismatches;
 	struct donard_cache_latency write_latency;
+	uint64_t aio;
 };
 
 /**

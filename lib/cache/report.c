@@ -122,6 +122,13 @@ static uint64_t count_clients(const struct dnd_cache_server *server)
 	return clients;
 }
 
+static bool uses_aio(const struct dnd_cache_server *server)
+{
+	struct donard_queue_info info = { .size = sizeof(info) };
+
+	return !donard_queue_info(server->queue, &info) && info.no_io_uring[0];
+}
+
 static void fill(const struct dnd_cache_server *server, struct donard_cache_status *status)
 {
 	const struct dnd_cache_log *log = &server->log;
@@ -144,6 +151,7 @@ static void fill(const struct dnd_cache_server *server, struct donard_cache_stat
 		status->oldest_ms = (dnd_now_ns() - server->appended_ns[log->tail % log->super.records]) / 1000000;
 	status->barriers = server->nvram.barriers;
 	dnd_tally_latency(&server->tally, &status->write_latency);
+	status->aio = uses_aio(server);
 }
 
 /* A new socket has room for it: nobody is waited for. */

@@ -48,7 +48,7 @@ group_commit() {
 
 # without_uring FUNCTION... - of the server, as in most containers.
 without_uring() {
-	SERVE_BY=(forbid EPERM io_uring)
+	SERVE_BY=(forbid EPERM io_uring) BY_AIO=true
 	"$@"
 }
 
@@ -64,6 +64,7 @@ destages_straight() {
 	exactly "bytes that the drive pulled out of DRAM ($(cat "$WORK/witness"))" 0 "$(dram write)"
 	on_drive "equal $((4 * MIB))" 0 $((4 * MIB)) 5
 	equal "records" 0 "$(of records)"
+	equal "requests by Linux AIO" "${BY_AIO:-false}" "$(of aio)"
 }
 
 # What the drive was told to flush the log forgets.
