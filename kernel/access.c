@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The CPU's way to the memory of an open file without a mapping: read(), write()
- * and P2PMEM_IOC_COPY.  A program whose mapping is revoked under its loads and
- * stores gets SIGBUS; these calls end with an error, and say when the bytes that
- * they saw may be none (a device that was reset, or is away, answers with ones).
+ * The CPU's access to the memory of an open file without a mapping: read(), write() and
+ * P2PMEM_IOC_COPY.  If a mapping is revoked under a program's loads and stores, the
+ * program gets SIGBUS.  These calls return an error instead.  They also fail if the bytes
+ * that they read may not be valid: a device that was reset or is gone answers with ones.
  *
- * The region is entered for a page at a time, so that a removal waits for no
- * more, and never while the caller's memory is touched.
+ * The caller is in the region for one page at a time, so a removal waits for no more than
+ * that.  It is never in the region while it touches the caller's memory.
  */
 #include <linux/file.h>
 #include <linux/freezer.h>
@@ -29,8 +29,8 @@ static bool words_fit(const void *a, const void *b)
 }
 
 /*
- * Eight bytes an access, as p2pmem_zero_granule() does; single ones up to where both
- * are aligned, and all the way if they never are.
+ * Moves eight bytes at a time, like p2pmem_zero_granule().  It moves single bytes until
+ * both addresses are aligned, and moves nothing but single bytes if they never are.
  */
 static void move_up(u8 *to, const u8 *from, size_t bytes)
 {
@@ -45,7 +45,7 @@ static void move_up(u8 *to, const u8 *from, size_t bytes)
 		WRITE_ONCE(*to++, READ_ONCE(*from++));
 }
 
-/* The same from the end, for ranges that overlap. */
+/* Does the same from the end, for ranges that overlap. */
 static void move_down(u8 *to, const u8 *from, size_t bytes)
 {
 	to += bytes;
@@ -62,8 +62,8 @@ static void move_down(u8 *to, const u8 *from, size_t bytes)
 }
 
 /*
- * Both regions, always in one order: a removal that waits for one of them lets
- * nobody in any more.
+ * Enters both regions, always in the order of their numbers.  Otherwise two copies could
+ * deadlock, because a removal that waits for a gate lets nobody in any more.
  */
 static bool enter_both(struct p2pmem_region *a, struct p2pmem_region *b)
 {
@@ -86,7 +86,10 @@ static void leave_both(struct p2pmem_region *a, struct p2pmem_region *b)
 		p2pmem_leave(b);
 }
 
-/* Enters them while neither device is being reset: none can be, before they are left. */
+/*
+ * Enters both regions when neither device is being reset.  A reset that p2pmem is told of
+ * then waits until the caller has left them.
+ */
 static int enter_at_rest(struct p2pmem_region *a, struct p2pmem_region *b)
 {
 	for (;;) {
@@ -101,8 +104,9 @@ static int enter_at_rest(struct p2pmem_region *a, struct p2pmem_region *b)
 }
 
 /*
- * The granule that stands behind one of the file, fit to be seen until the region is
- * left.  -ENXIO: it owns nothing there.  -EIO: the device is reset, or away.
+ * Finds the granule of the region behind granule @at of the file, and makes it visible.
+ * The result holds until the caller leaves the region.  Returns -ENXIO if the file owns
+ * nothing there, and -EIO if the device was reset or is gone.
  */
 static int find_visible(struct p2pmem_file *f, u64 at, u64 *granule)
 {
@@ -114,7 +118,7 @@ static int find_visible(struct p2pmem_file *f, u64 at, u64 *granule)
 	return p2pmem_make_visible(f, *granule, 1) ? -EIO : 0;
 }
 
-/* Enters the region of an open file, at a granule of it. */
+/* Enters the region of an open file and finds the granule behind granule @at of the file. */
 static int enter_at(struct p2pmem_file *f, u64 at, u64 *granule)
 {
 	struct p2pmem_region *r = f->region;
@@ -128,7 +132,7 @@ static int enter_at(struct p2pmem_file *f, u64 at, u64 *granule)
 	return ret;
 }
 
-/* Memory for what has none, as mmap() would give it. */
+/* Gives memory to those parts of the range that have none, as mmap() does. */
 static int back(struct p2pmem_file *f, u64 offset, u64 bytes)
 {
 	u64 first = offset >> PAGE_SHIFT;
@@ -137,7 +141,10 @@ static int back(struct p2pmem_file *f, u64 offset, u64 bytes)
 	return p2pmem_file_back_settled(f, first, end - first);
 }
 
-/* How many resets the device has seen, once its memory is enabled. */
+/*
+ * Enables the device's memory if a reset disabled it, and notes how many resets were
+ * counted.
+ */
 static int count_resets(struct p2pmem_region *r, u64 *resets)
 {
 	if (!p2pmem_enter(r))
@@ -149,8 +156,8 @@ static int count_resets(struct p2pmem_region *r, u64 *resets)
 }
 
 /*
- * Of a device that is reset, or away, a load says nothing, and a store is lost.
- * Since there were @before resets: has it been there all the time?
+ * While a device is being reset or is gone, loads from it mean nothing and stores to it
+ * are lost.  Checks that it is there, and that no reset came after the count was @before.
  */
 static int check_device(struct p2pmem_region *r, u64 before)
 {
@@ -167,7 +174,7 @@ static int check_device(struct p2pmem_region *r, u64 before)
 
 /* --- read() and write() --- */
 
-/* Moves what the caller asks for page by page, once @own has made the range the file's. */
+/* Moves the caller's bytes page by page, after @own has given the range to the file. */
 static ssize_t move(struct kiocb *iocb, struct iov_iter *iter,
 		    int (*own)(struct p2pmem_file *f, u64 offset, u64 bytes),
 		    int (*move_page)(struct p2pmem_file *f, struct kiocb *iocb,
@@ -200,8 +207,9 @@ static ssize_t move(struct kiocb *iocb, struct iov_iter *iter,
 }
 
 /*
- * Where nothing is owned, volatile memory reads as zero, up to the region's end; and
- * ends where memory is pinned.
+ * Handles a read where the file owns nothing.  Volatile memory reads as zero there, up to
+ * the end of the region.  Beyond that, and in regions that are persistent or whose memory
+ * is pinned, the file ends.
  */
 static int load_hole(struct p2pmem_region *r, u64 offset, void *to, size_t bytes)
 {
@@ -227,7 +235,7 @@ static int load(struct p2pmem_file *f, u64 offset, void *to, size_t bytes)
 	return 0;
 }
 
-/* What of the page at @offset a call gets that wants @count bytes. */
+/* How many of @count bytes from @offset on lie in the same page. */
 static size_t part_of_page(u64 offset, size_t count)
 {
 	return min_t(size_t, count, PAGE_SIZE - offset_in_page(offset));
@@ -246,7 +254,10 @@ static int read_page(struct p2pmem_file *f, struct kiocb *iocb, void *page, stru
 	return copied < bytes ? -EFAULT : 0;
 }
 
-/* A persistent region is read like a disk, by its owner: the range becomes the file's. */
+/*
+ * A read of a persistent region first gives the range to the file.  So the region reads
+ * like a disk, but only to its owner.
+ */
 static int own_what_is_read(struct p2pmem_file *f, u64 offset, u64 bytes)
 {
 	u64 end = f->region->backing.bytes;
@@ -260,7 +271,7 @@ ssize_t p2pmem_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	ssize_t ret = move(iocb, to, own_what_is_read, read_page);
 
-	/* Past the end of the file there is nothing. */
+	/* -ENXIO before the first byte means the end of the file. */
 	return ret == -ENXIO ? 0 : ret;
 }
 
@@ -310,10 +321,13 @@ struct copy_job {
 	struct p2pmem_file *to, *from;
 	u64 to_offset, from_offset;
 	u64 length;
-	bool down;		/* ranges of one file that overlap: from the end */
+	bool down;		/* the ranges overlap in one file: copy from the end */
 };
 
-/* As many bytes, at the end of the job or its beginning, as lie in one page at both sides. */
+/*
+ * How many bytes to copy next, at the beginning of the job or at its end.  They lie in
+ * one page of the source and in one page of the target.
+ */
 static size_t next_part(const struct copy_job *job)
 {
 	u64 to = job->to_offset, from = job->from_offset;
@@ -325,7 +339,7 @@ static size_t next_part(const struct copy_job *job)
 	return min3(to, from, job->length);
 }
 
-/* In both regions, at granules that are fit to be seen. */
+/* The caller is in both regions, and both granules are visible. */
 static void move_part(const struct copy_job *job, void *target, const void *source, size_t bytes)
 {
 	struct p2pmem_region *to = job->to->region, *from = job->from->region;
@@ -374,7 +388,10 @@ static int copy_all(struct copy_job *job)
 		}
 		job->length -= bytes;
 		try_to_freeze();	/* a suspend does not wait for the rest */
-		/* Repeated, a copy onto itself would go wrong: only who is killed ends it. */
+		/*
+		 * Restarting a copy between overlapping ranges would corrupt the data, so
+		 * only a fatal signal ends it.
+		 */
 		if (!ret && fatal_signal_pending(current) && job->length)
 			ret = -EINTR;
 		cond_resched();

@@ -6,7 +6,7 @@ static u64 count_trailing_zeros(u64 word)
 	return (u64)__builtin_ctzll(word);
 }
 
-/* First bit in [from, end) that is set once XORed with @flip, or @end. */
+/* The first bit in [from, end) that is set after an XOR with @flip, or @end. */
 static u64 next_bit(const u64 *bits, u64 from, u64 end, u64 flip)
 {
 	u64 index = from / 64;
@@ -74,9 +74,9 @@ static u64 in_phase(u64 at, u64 chunk, u64 phase)
 }
 
 /*
- * Where @want granules are free in phase, or @a->granules.  Runs may be many,
- * and none in phase: after some of them it takes one that is so long that it
- * must be.
+ * Returns where @want free granules begin in phase, or @a->granules.  There may be many
+ * runs without such a place.  So after P2PMEM_ALLOC_TRIES runs it only looks for a run
+ * that is long enough to contain one wherever the run begins.
  */
 static u64 find_in_phase(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The struct pages behind a region, in three forms:
+ * The struct pages behind a region:
  *
  *   generic            a MEMORY_DEVICE_GENERIC pagemap of our own (generic.c),
  *                      or several (window.c)
- *   p2pdma, own BAR    the whole BAR becomes a P2PDMA pool, and all of the
- *                      pool is taken out of it at once
- *   p2pdma, foreign    one piece out of the pool that the nvme driver
- *                      published; of a GPU's with static BAR1 the pages
- *                      themselves, one by one (borrow.c)
+ *   p2pdma, own pool   p2pmem makes a P2PDMA pool of the region's part of the BAR,
+ *                      and takes the whole pool at once
+ *   p2pdma, foreign    a piece of the pool that the nvme driver published, or the
+ *                      pages that a GPU's driver has made (static BAR1, borrow.c)
+ *   pmem               the pmem driver has the pages (pmem.c)
  *
- * In all of them each page rests at one reference, the base reference, which
- * belongs to the backing.  Whoever maps or pins a page adds to it.  Thus no
- * page ever falls to zero while the region lives, and "all back at one" is
- * the one test for "nobody refers to it".
+ * In the first three, each page rests at one reference, the base reference, which belongs
+ * to the backing.  (Pages of static BAR1 have it only while a file owns them.)  Each pin
+ * adds a reference.  Thus no page falls to zero while the region lives, and "all pages
+ * are back at one" is the one test for "nobody refers to them".
  */
 #include <linux/io.h>
 #include <linux/page_ref.h>
@@ -42,7 +42,7 @@ const char *p2pmem_page_type_name(u32 type)
 	return type ? page_type_names[type] : "none";
 }
 
-/* Pool memory rests at zero: give every page its base reference ... */
+/* The pool's pages rest at COMPAT_P2PDMA_REST.  Gives each page its base reference. */
 static void take_base_references(struct p2pmem_backing *b)
 {
 	unsigned long pfn = PHYS_PFN(b->phys);
@@ -52,7 +52,7 @@ static void take_base_references(struct p2pmem_backing *b)
 		set_page_count(pfn_to_page(pfn), 1);
 }
 
-/* ... and take it back without running the pool's own page_free(). */
+/* Takes the base references back, without running the pool's own page_free(). */
 static void drop_base_references(struct p2pmem_backing *b)
 {
 	unsigned long pfn = PHYS_PFN(b->phys);
@@ -88,7 +88,10 @@ static int open_own_pool(struct p2pmem_region *r, struct p2pmem_backing *b)
 	}
 	if (!r->provider->foreign)
 		return 0;
-	/* Device resources go in reverse order: the guard's wait precedes the pool's end. */
+	/*
+	 * The core releases device resources in reverse order, so the guard, which is
+	 * added after the pool, waits before the pool goes.
+	 */
 	ret = p2pmem_guard(r->pdev);
 	if (!ret)
 		return 0;
@@ -134,13 +137,17 @@ static void close_p2pdma(struct p2pmem_region *r, struct p2pmem_backing *b)
 	b->group = NULL;
 }
 
-/* The place (phys, bytes, and kaddr of a foreign pool) is set by the caller. */
+/* The caller has set phys and bytes, and for a foreign pool kaddr. */
 int p2pmem_backing_open(struct p2pmem_region *r, u32 type)
 {
 	struct p2pmem_backing *b = &r->backing;
 	int ret;
 
-	/* What others have struct pages for is within.  The pmem driver may need none. */
+	/*
+	 * Memory that already has struct pages lies within the direct map.  The pmem
+	 * driver may need no struct pages, so for its type the end of the direct map only
+	 * explains a failure.
+	 */
 	if (type != P2PMEM_PAGES_PMEM && p2pmem_is_beyond_direct_map(b))
 		return -ERANGE;
 	if (type == P2PMEM_PAGES_P2PDMA)
@@ -158,7 +165,10 @@ int p2pmem_backing_open(struct p2pmem_region *r, u32 type)
 	return ret;
 }
 
-/* No page may be mapped or pinned: drain.c has seen to that. */
+/*
+ * Nobody has a page mapped or pinned: drain.c has waited for that, and for other callers
+ * the region is idle.
+ */
 void p2pmem_backing_close(struct p2pmem_region *r)
 {
 	struct p2pmem_backing *b = &r->backing;
@@ -178,8 +188,8 @@ void p2pmem_backing_close(struct p2pmem_region *r)
 }
 
 /*
- * Eight bytes a store: some devices (an emulated CMB among them) decode
- * nothing wider, and rep stosb would be one access a byte.
+ * Stores eight bytes at a time.  Some devices (an emulated CMB among them) decode nothing
+ * wider, and rep stosb would access them byte by byte.
  */
 void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule)
 {
@@ -192,11 +202,11 @@ void p2pmem_zero_granule(struct p2pmem_region *r, u64 granule)
 }
 
 /*
- * Returns when the CPU's stores are at the device, up to those to @granule, which
- * were the last.  Stores leave the CPU's buffers at the barrier, but they are posted:
- * one may still be on its way when a peer, by another way, reads what was there
- * before.  The answer to a read of the last of them comes behind them all: the
- * granule's last word.
+ * Returns when the CPU's stores have arrived at the device, up to those to @granule,
+ * which were the last.  The barrier empties the CPU's buffers, but the stores are posted
+ * writes: one may still be under way when a peer, on another path, reads the old bytes.
+ * So this reads the last word of the granule.  The answer to that read comes after all
+ * the stores.
  */
 noinline u64 p2pmem_stores_arrive(struct p2pmem_region *r, u64 granule)
 {
@@ -207,7 +217,7 @@ noinline u64 p2pmem_stores_arrive(struct p2pmem_region *r, u64 granule)
 	return READ_ONCE(end[-1]);
 }
 
-/* No answer of a device that is away: some of these are ones, some zeros. */
+/* A device that is gone answers with ones or with zeros, and never with this. */
 #define ARRIVAL_MARK	0x6f72657a6d6d3270ULL
 
 static u64 store_last(struct p2pmem_region *r, u64 granule, u64 word)
@@ -221,9 +231,9 @@ static u64 store_last(struct p2pmem_region *r, u64 granule, u64 word)
 }
 
 /*
- * The same of zeros, which nobody may see yet; false if they are lost.  A mark takes
- * the place of the last one for a moment, and comes back from a device that keeps
- * what is stored.
+ * Like p2pmem_stores_arrive(), for zeros that nobody may see yet.  Returns false if they
+ * were lost.  It puts a mark in the place of the last word for a moment: only a device
+ * that keeps what is stored answers with the mark.
  */
 noinline bool p2pmem_zeros_arrive(struct p2pmem_region *r, u64 granule)
 {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Struct pages that a GPU's driver has made for all of its aperture (static BAR1), as
- * a P2PDMA pool.  The pool is never allocated from: it gives out what lies behind the
- * memory of processes.  Instead, a page that a process has pinned is taken from its
- * resting count to one, the base reference, and put to rest when it is given back; so
- * the pool's own page_free() never runs for it.
+ * Struct pages that a GPU's driver has made for its whole aperture (static BAR1), as a
+ * P2PDMA pool.  p2pmem never allocates from that pool, because the pool gives out pages
+ * behind the memory of processes.  Instead, when a process has pinned memory, p2pmem
+ * raises each of its pages from the resting count to one, the base reference.  It puts
+ * the page back to rest when the memory is given back.  So the pool's own page_free()
+ * never runs for such a page.
  */
 #include "alloc.h"
 #include "borrow.h"
 #include "p2pmem.h"
 
-/* Both ends in one P2PDMA pagemap. */
+/* Do both ends lie in the same P2PDMA pagemap? */
 bool p2pmem_range_is_p2pdma(phys_addr_t phys, u64 bytes)
 {
 	struct dev_pagemap *first = compat_get_dev_pagemap(PHYS_PFN(phys));
@@ -23,8 +24,9 @@ bool p2pmem_range_is_p2pdma(phys_addr_t phys, u64 bytes)
 }
 
 /*
- * False if a mapping of the pool (p2pmem/allocate in sysfs) has one of them.  What a
- * driver takes out of the pool by a call leaves no trace in the pages.
+ * Takes the base references.  Returns false if a mapping of the pool (p2pmem/allocate in
+ * sysfs) has one of the pages.  Memory that a driver took out of the pool by a call
+ * leaves no trace in the pages.
  */
 bool p2pmem_borrow(struct p2pmem_region *r, u64 first, u64 count)
 {
@@ -44,8 +46,8 @@ bool p2pmem_borrow(struct p2pmem_region *r, u64 first, u64 count)
 #define REST_TRIES	100000
 
 /*
- * Who maps pages of the pool takes and drops references without regard to others; then
- * this page is not ours to put to rest.
+ * Whoever maps pages of the pool takes and drops references without regard to p2pmem.
+ * Such a page is not ours to put to rest.
  */
 static void rest(struct p2pmem_region *r, u64 granule)
 {
@@ -61,7 +63,10 @@ static void rest(struct p2pmem_region *r, u64 granule)
 	}
 }
 
-/* Nobody refers to them.  Once the region is gone, all of them have been put to rest. */
+/*
+ * Nobody refers to the pages.  If the region is gone, p2pmem_put_all_to_rest() has put
+ * all of them to rest already.
+ */
 void p2pmem_put_to_rest(struct p2pmem_region *r, u64 first, u64 count)
 {
 	u64 i;
@@ -75,7 +80,10 @@ void p2pmem_put_to_rest(struct p2pmem_region *r, u64 first, u64 count)
 
 #define BATCH_GRANULES	(1ULL << 15)
 
-/* Those that files still own: the region goes, and leaves the pagemap to the driver. */
+/*
+ * Puts the pages that files still own to rest, before the region goes and leaves the
+ * pagemap to the driver.
+ */
 void p2pmem_put_all_to_rest(struct p2pmem_region *r)
 {
 	struct p2pmem_alloc *a = &r->alloc;

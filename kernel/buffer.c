@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory of an open file as a fixed buffer of an io_uring, without page tables:
- * the ring asks the file for it (P2PMEM_URING_BUFFER) instead of looking up
- * and pinning each page of a mapping.
+ * Memory of an open file as a fixed buffer of an io_uring, without page tables: the ring
+ * asks the file for it (P2PMEM_URING_BUFFER) instead of looking up and pinning each page
+ * of a mapping.
  *
- * The buffer has a reference to each folio, as a pin has, and drops it when the
- * buffer is unregistered or the ring closed, and no request uses it any more.
- * So whatever waits for pins waits for it, whoever names holders names it, and
- * when the file is closed its extents stay on the draining list, which holds
- * region and module, until the ring has let go.
+ * The buffer holds a reference to each folio, as a pin does.  It drops them when the
+ * buffer is unregistered or the ring is closed, and no request uses the buffer any more.
+ * So whatever waits for pins also waits for the buffer, and whatever names holders names
+ * it.  When the file is closed, its extents stay on the draining list, which holds the
+ * region and the module, until the ring has let go.
  */
 #include <linux/bvec.h>
 #include <linux/fs.h>
@@ -26,13 +26,16 @@
 #if COMPAT_HAS_RING_BUFFERS
 
 struct p2pmem_buffer {
-	unsigned int region;	/* its number: of an ended one nothing else is left */
+	unsigned int region;	/* its number; the buffer has no reference to it */
 	unsigned int pieces;
 	u64 bytes;
 	struct bio_vec piece[];
 };
 
-/* Adds a reference to each folio of a piece, or drops one.  Their shapes stay meanwhile. */
+/*
+ * Adds a reference to each folio of a piece, or drops one.  The folios keep their shapes
+ * meanwhile.
+ */
 static void refer(struct page *page, u64 bytes, bool adds)
 {
 	struct page *end = page + (bytes >> PAGE_SHIFT);
@@ -49,8 +52,8 @@ static void refer(struct page *page, u64 bytes, bool adds)
 }
 
 /*
- * With the last reference the module may go: p2pmem_exit() waits for who is still in
- * here.
+ * The module may be unloaded once the last reference is gone.  p2pmem_exit() waits for
+ * whoever is still in this function.
  */
 static void drop_pieces(struct p2pmem_buffer *buffer)
 {
@@ -75,20 +78,23 @@ static void let_go(void *data)
 	drop_pieces(buffer);
 }
 
-/* A piece ends with its chunk: others count on none that is larger than a folio. */
+/*
+ * A piece ends where its chunk ends: users of a buffer rely on no piece being larger than
+ * a folio.
+ */
 static u64 piece_bytes(phys_addr_t phys, phys_addr_t end)
 {
 	return min_t(u64, end, round_down(phys, PMD_SIZE) + PMD_SIZE) - phys;
 }
 
-/* What is made of a part of a file: counted first. */
+/* A buffer that is being made.  Its pieces are counted first, in @room. */
 struct making {
 	phys_addr_t base;
 	unsigned int room;
 	struct p2pmem_buffer *buffer;
 };
 
-/* What a GPU's driver may take away must not be held for good. */
+/* A GPU's driver may take this memory back, so nothing may hold it for good. */
 static int count_pieces(const struct p2pmem_span *part, void *data)
 {
 	struct making *m = data;
@@ -102,7 +108,7 @@ static int count_pieces(const struct p2pmem_span *part, void *data)
 	return 0;
 }
 
-/* The gate is open, so that a removal finds the references. */
+/* The caller is in the region, so that a removal will find the references. */
 static int add_pieces(const struct p2pmem_span *part, void *data)
 {
 	struct making *m = data;
@@ -115,7 +121,7 @@ static int add_pieces(const struct p2pmem_span *part, void *data)
 	for (; at < end; at += piece_bytes(at, end)) {
 		struct page *page = pfn_to_page(PHYS_PFN(at));
 
-		if (buffer->pieces == m->room)	/* what is there now was taken since */
+		if (buffer->pieces == m->room)	/* the file got more memory after the count */
 			return -ENXIO;
 		refer(page, piece_bytes(at, end), true);
 		bvec_set_page(&buffer->piece[buffer->pieces++], page,
@@ -126,8 +132,8 @@ static int add_pieces(const struct p2pmem_span *part, void *data)
 }
 
 /*
- * P2PDMA pages are only for queues that say so, which get_user_pages() is asked
- * and a ring's buffer is not.  The type stays while the file is open.
+ * P2PDMA pages are only for queues that support them.  get_user_pages() checks that, but
+ * nothing does for a ring's buffer.  The page type cannot change while the file is open.
  */
 static int check_type(struct p2pmem_region *r)
 {
@@ -160,7 +166,7 @@ static struct p2pmem_buffer *buffer_new(struct p2pmem_file *f, u64 first, u64 co
 	return m.buffer;
 }
 
-/* What requests may do with it: as with a mapping of the file. */
+/* Requests may do the same with the buffer as with a mapping of the file. */
 static u8 directions(const struct p2pmem_file *f)
 {
 	return (f->filp->f_mode & FMODE_READ ? IO_BUF_SOURCE : 0) |
@@ -168,9 +174,10 @@ static u8 directions(const struct p2pmem_file *f)
 }
 
 /*
- * Backing and zeroing wait, as an ioctl would: not with the ring's lock held,
- * which whoever else wants the ring waits for.  Told not to wait, it leaves the
- * command to a worker of the ring, which holds none of its locks.
+ * Taking memory and zeroing it may sleep, as in an ioctl.  That must not happen under the
+ * ring's lock, because everybody else who wants the ring waits for that lock.  So if the
+ * caller must not sleep, this returns -EAGAIN, and the ring passes the command to one of
+ * its workers, which holds none of its locks.
  */
 int p2pmem_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {

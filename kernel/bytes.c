@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 #include "bytes.h"
 
-#define MIXED	((u32)-3)	/* of a block: each granule has an entry */
+#define MIXED	((u32)-3)	/* in a block's entry: each granule has an entry of its own */
 
-/* What becomes of entries that say @from, and of the others. */
+/* Entries that equal @from become @to.  The others become @others_to, or stay. */
 struct change {
 	u32 from;
 	u32 to;
@@ -56,7 +56,7 @@ u64 p2pmem_bytes_next_unknown(const struct p2pmem_bytes *b, u64 from, u64 end)
 	return end;
 }
 
-/* Each granule of the block by itself from now on. */
+/* Gives each granule of the block an entry of its own. */
 static void part(struct p2pmem_bytes *b, u64 block)
 {
 	u32 all = b->of_block[block];
@@ -69,7 +69,10 @@ static void part(struct p2pmem_bytes *b, u64 block)
 	b->of_block[block] = MIXED;
 }
 
-/* [first, end) lies in one block; a part of it has entries of its own. */
+/*
+ * [first, end) lies in one block.  If it is only a part of the block, each granule of the
+ * block gets an entry of its own.
+ */
 static void change_in_block(struct p2pmem_bytes *b, u64 first, u64 end,
 			    const struct change *change)
 {

@@ -27,9 +27,9 @@
 #include "who.h"
 
 /*
- * Whom leftovers are kept for.  The user id says who that is in the initial user
- * namespace only: in others it stands for as many parties as there are
- * containers that map it.  Nothing is kept for them.
+ * The user for whom the bytes of the memory are kept.  A uid says who that is only in the
+ * initial user namespace.  In others it stands for as many parties as there are
+ * containers that map it, so nothing is kept for files opened there.
  */
 static u32 current_owner(void)
 {
@@ -39,8 +39,8 @@ static u32 current_owner(void)
 }
 
 /*
- * Of persistent memory each place is the only one.  So a program that follows
- * another one waits here for that one's pins, and not in mmap().
+ * In persistent memory no other place can stand in for a busy one.  So a program that
+ * follows another one waits here for the pins of that program, and not in mmap().
  */
 static void await_places(struct p2pmem_region *r, const struct file *filp)
 {
@@ -96,7 +96,7 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-/* No descriptor and no mapping of it is left; pins may be. */
+/* No descriptor and no mapping of the file is left; pins may be. */
 static int p2pmem_release(struct inode *inode, struct file *filp)
 {
 	struct p2pmem_file *f = filp->private_data;
@@ -113,7 +113,7 @@ static int p2pmem_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-/* Lets a program ask for the size of a region as of a disk's. */
+/* Lets a program find the size of a region as it finds that of a disk. */
 static loff_t p2pmem_llseek(struct file *filp, loff_t offset, int whence)
 {
 	struct p2pmem_file *f = filp->private_data;
@@ -169,7 +169,7 @@ static long ioc_status(void *object, void *arg)
 	return 0;
 }
 
-/* Asks whoever holds memory of the region to let go of it. */
+/* Tells programs that hold memory of the region when to let go of it. */
 static __poll_t p2pmem_poll(struct file *filp, struct poll_table_struct *table)
 {
 	struct p2pmem_file *f = filp->private_data;
@@ -217,7 +217,7 @@ static long ioc_claim(void *object, void *arg)
 	return ret ?: p2pmem_await_ready(r);
 }
 
-/* A range that this file does not own cannot be synced by it. */
+/* A file can only sync a range that it owns. */
 static int check_sync_range(struct p2pmem_file *f, struct p2pmem_sync *s)
 {
 	u64 first = s->file_offset >> PAGE_SHIFT, last;
@@ -231,8 +231,8 @@ static int check_sync_range(struct p2pmem_file *f, struct p2pmem_sync *s)
 }
 
 /*
- * The barrier works on the device as a whole; the range is only checked.  A
- * reset since the last good SYNC of this file is told once.
+ * The barrier works on the device as a whole; the range is only checked.  SYNC fails once
+ * if a reset was counted since the last SYNC of this file, or since its open.
  */
 static long ioc_sync(void *object, void *arg)
 {
@@ -254,15 +254,15 @@ static long ioc_sync(void *object, void *arg)
 	ret = p2pmem_flush(r);
 	p2pmem_revalidate(r);
 	resets = atomic64_read(&r->resets);
-	/* Two callers at a time: a reset is told once more, rather than never. */
+	/* If two callers race, both may report the reset; that is better than neither. */
 	if (resets != READ_ONCE(f->resets_seen))
 		ret = -EIO;
 	WRITE_ONCE(f->resets_seen, resets);
 	p2pmem_leave(r);
 	/*
-	 * The device said by the flush that it is ready, and nobody reset it since: to ask
-	 * again would be a second barrier.  Else what is written after this must not be
-	 * lost in a device that gets ready.
+	 * On success the flush has shown that the device is ready and was not reset, and
+	 * asking again would be a second barrier.  Otherwise wait until the device is
+	 * ready, so that what the caller writes next is not lost.
 	 */
 	return ret ? p2pmem_await_ready(r) ?: ret : 0;
 }
@@ -351,8 +351,8 @@ static long p2pmem_file_ioctl(struct file *filp, unsigned int cmd,
 
 #ifdef CONFIG_TRANSPARENT_HUGEPAGE
 /*
- * Where chunks of the file lie as they lie in physical memory.  Only a hint: a
- * mapping that lies elsewhere takes single pages.
+ * Prefers an address at which chunks of the file are aligned as they are in physical
+ * memory.  It is only a hint: a mapping at any other address gets single pages.
  */
 static unsigned long p2pmem_get_unmapped_area(struct file *filp,
 					      unsigned long addr,

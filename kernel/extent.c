@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Extents: which bytes of a region stand behind which offset of an open file,
- * and that nobody sees bytes which are not his.
+ * Extents say which memory of a region lies behind which offset of an open file.  This
+ * file also makes sure that nobody sees the bytes of an earlier owner.
  */
 #include <linux/freezer.h>
 #include <linux/mm.h>
@@ -13,7 +13,7 @@
 #include "gate.h"
 #include "gpu.h"
 
-/* The first extent that covers @granule or what comes after it, or NULL. */
+/* The first extent that covers @granule or a later one, or NULL. */
 struct p2pmem_extent *p2pmem_extent_from(struct p2pmem_file *f, u64 granule)
 {
 	struct rb_node *node = f->extents.rb_node;
@@ -33,7 +33,7 @@ struct p2pmem_extent *p2pmem_extent_from(struct p2pmem_file *f, u64 granule)
 	return found;
 }
 
-/* The one that follows in the file, or NULL. */
+/* The next extent in the file, or NULL. */
 struct p2pmem_extent *p2pmem_extent_next(const struct p2pmem_extent *e)
 {
 	return rb_entry_safe(rb_next(&e->node), struct p2pmem_extent, node);
@@ -56,10 +56,10 @@ void p2pmem_extent_insert(struct p2pmem_file *f, struct p2pmem_extent *new)
 }
 
 /*
- * The way from an offset of a file to memory: what stands behind @granule of it, or
- * false.  What is found stays the file's until the caller leaves the region.  An extent
- * is published when nothing can fail any more (take.c), and while the file is open only
- * a GPU's driver takes some away, for which the gate is shut (gpu_revoke.c).
+ * Leads from an offset of a file to memory: finds what lies behind @granule, or returns
+ * false.  What it finds stays the file's until the caller leaves the region.  An extent
+ * is published when nothing can fail any more (take.c).  While the file is open, only a
+ * GPU's driver takes extents away, and the gate is closed for that (gpu_revoke.c).
  */
 bool p2pmem_file_find_locked(struct p2pmem_file *f, u64 granule, struct p2pmem_span *span)
 {
@@ -77,7 +77,7 @@ bool p2pmem_file_find_locked(struct p2pmem_file *f, u64 granule, struct p2pmem_s
 	return true;
 }
 
-/* The same, for who has not the file's lock. */
+/* The same, for a caller that does not hold the file's lock. */
 bool p2pmem_file_find(struct p2pmem_file *f, u64 granule, struct p2pmem_span *span)
 {
 	bool found;
@@ -88,7 +88,7 @@ bool p2pmem_file_find(struct p2pmem_file *f, u64 granule, struct p2pmem_span *sp
 	return found;
 }
 
-/* And no more than [granule, end) of it. */
+/* The same, but only for the part of the memory behind [granule, end). */
 static bool find_part(struct p2pmem_file *f, u64 granule, u64 end,
 		      struct p2pmem_span *part)
 {
@@ -100,7 +100,7 @@ static bool find_part(struct p2pmem_file *f, u64 granule, u64 end,
 	return true;
 }
 
-/* A batch of p2pmem_file_walk(); advances *@first. */
+/* One batch of p2pmem_file_walk(); advances *@first. */
 static int walk_some(struct p2pmem_file *f, u64 *first, u64 end,
 		     int (*each)(const struct p2pmem_span *part, void *data), void *data)
 {
@@ -117,10 +117,10 @@ static int walk_some(struct p2pmem_file *f, u64 *first, u64 end,
 }
 
 /*
- * Calls @each for what stands behind [first, first + count), piece by piece; the region
- * is entered, and left after each batch, so that a removal need not wait for all of
- * them.  -ENXIO at a gap, -ENODEV, -EINTR for who is killed, or what @each returns
- * if that is not 0.
+ * Calls @each for the memory behind [first, first + count), piece by piece.  It enters
+ * the region for a batch of pieces at a time, so that a removal need not wait for all of
+ * them.  Returns -ENXIO at a gap, -ENODEV if the region goes away, -EINTR if the caller
+ * is killed, or what @each returns if that is not 0.
  */
 int p2pmem_file_walk(struct p2pmem_file *f, u64 first, u64 count,
 		     int (*each)(const struct p2pmem_span *part, void *data), void *data)
@@ -141,9 +141,9 @@ int p2pmem_file_walk(struct p2pmem_file *f, u64 first, u64 count,
 }
 
 /*
- * Stores zeros where bytes are unknown, if any: @at is the first such granule.  They
- * are lost if the device is reset meanwhile (-EAGAIN), or away before anybody has
- * been told (-EIO).
+ * Stores zeros in all granules before @end whose bytes are unknown; @at is the first of
+ * them.  The zeros are lost if the device is reset meanwhile (-EAGAIN), or if it is gone
+ * and nobody has been told yet (-EIO).
  */
 static int zero_unknown(struct p2pmem_region *r, u64 at, u64 end)
 {
@@ -157,17 +157,17 @@ static int zero_unknown(struct p2pmem_region *r, u64 at, u64 end)
 	}
 	kept = p2pmem_zeros_arrive(r, last);
 	disabled = r->provider->forgot && r->provider->forgot(r);
-	mb(); /* of registers, and of memory: p2pmem_revalidate() */
-	/* While another driver's reset is under way, each look counts anew. */
+	mb(); /* orders registers and memory; pairs with p2pmem_revalidate() */
+	/* While another driver's reset is under way, each call counts one more. */
 	if (p2pmem_resets_seen(r) != resets)
 		return -EAGAIN;
 	return kept && !disabled ? 0 : -EIO;
 }
 
 /*
- * Granules of the region that the file owns.  Nothing has changed after -EIO, the
- * device does not keep what is stored, and -EAGAIN, it was reset meanwhile: without
- * zeros nobody may see them.
+ * Makes granules of the region visible, which the file owns.  After -EIO (the device does
+ * not keep what is stored) and -EAGAIN (it was reset meanwhile) nothing has changed,
+ * because nobody may see the granules without the zeros.
  */
 int p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count)
 {
@@ -178,7 +178,7 @@ int p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count)
 
 	lockdep_assert_held(&f->lock);
 	lockdep_assert_held(&r->gate);
-	if (r->folio_order) {	/* its bytes have entries of whole blocks only */
+	if (r->folio_order) {	/* its bytes only have entries for whole blocks */
 		end = round_up(end, P2PMEM_BYTES_BLOCK);
 		granule = round_down(granule, P2PMEM_BYTES_BLOCK);
 	}
@@ -187,7 +187,7 @@ int p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count)
 		return 0;
 	ret = zero_unknown(r, at, end);
 	if (ret == -EIO && r->provider->forgot) {
-		p2pmem_revalidate(r);	/* perhaps its memory was disabled only */
+		p2pmem_revalidate(r);	/* perhaps its memory was only disabled */
 		ret = zero_unknown(r, at, end);
 	}
 	if (!ret)
@@ -205,7 +205,10 @@ int p2pmem_make_visible(struct p2pmem_file *f, u64 granule, u64 count)
 	return ret;
 }
 
-/* The first chunk that is not, for who has the file's lock: 1, or -errno; 0 when all of it is visible. */
+/*
+ * Makes one more chunk visible, the first that is not.  Returns 1 if it did, 0 if all of
+ * the range is visible, or -errno.  The caller holds the file's lock.
+ */
 int p2pmem_make_more_visible_locked(struct p2pmem_file *f, u64 granule, u64 count)
 {
 	u64 end = granule + count;
@@ -230,11 +233,11 @@ static int show_piece(struct p2pmem_file *f, u64 first, u64 end)
 }
 
 /*
- * Makes owned granules fit to be seen by a device, which takes no fault.  This
- * may take long, so the region is left between pieces; what a file owns stays
- * while it is open, but for memory of a GPU that its driver takes away (-ENXIO).
- * -ENODEV if the region goes away meanwhile, -EIO if the device does not keep what
- * is stored.  The caller holds no lock: who is frozen here keeps it.
+ * Makes owned granules visible to a device, which takes no fault.  This may take long, so
+ * it leaves the region between pieces.  What a file owns stays while the file is open,
+ * except for memory of a GPU that its driver takes away (-ENXIO).  Returns -ENODEV if the
+ * region goes away meanwhile, and -EIO if the device does not keep what is stored.  The
+ * caller holds no lock, because a process that is frozen here would keep it.
  */
 int p2pmem_file_show(struct p2pmem_file *f, u64 first, u64 count)
 {
