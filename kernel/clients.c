@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The functions of this machine whose drivers do DMA to memory that a user
- * names, NVMe controllers and RDMA functions, and which of them a region would
- * lead astray: the kernel maps its pages for them though no route is there.
+ * Clients are the functions of this machine whose drivers do DMA to memory that a user
+ * names: NVMe controllers and RDMA functions.  A region leads a client astray if the
+ * kernel maps the region's pages for it although there is no route.
  *
- * GENERIC pages are mapped for everybody, and only donard's own programs ask
- * PROBE_PEER first.  So they are the default only where everybody has a route.
+ * The kernel maps GENERIC pages for everybody, and only donard's own programs ask
+ * PROBE_PEER first.  So they are the default only where every client has a route.
  */
 #include <linux/delay.h>
 #include <linux/notifier.h>
@@ -20,10 +20,13 @@
 #include "route.h"
 
 #define NVME_CLASS	0x0108	/* class and subclass; any programming interface */
-/* For who binds or resets a function, before the worst is taken for true. */
+/*
+ * How long to try for the lock of a function that is being bound or reset.  After that,
+ * the worst is assumed.
+ */
 #define LOCK_TRIES	10
 #define LOCK_RETRY_MS	10
-/* What of P2PMEM_REASON_BYTES names of functions may take. */
+/* The part of P2PMEM_REASON_BYTES that names of functions may take. */
 #define NAMES_BYTES	84
 
 struct names {
@@ -38,7 +41,7 @@ static int is_infiniband(struct device *dev, void *unused)
 	return dev->class && !strcmp(dev->class->name, "infiniband");
 }
 
-/* Drivers in two parts put the RDMA device below an auxiliary one. */
+/* A driver in two parts puts the RDMA device below an auxiliary one. */
 static int offers_rdma(struct device *dev, void *unused)
 {
 	if (dev->bus && !strcmp(dev->bus->name, "auxiliary"))
@@ -47,9 +50,9 @@ static int offers_rdma(struct device *dev, void *unused)
 }
 
 /*
- * Soft RDMA copies by CPU, and its device has no PCI function for a parent (rxe,
- * siw).  One whose driver registers it long after it was bound is found by whoever
- * looks then.
+ * Soft RDMA (rxe, siw) copies by CPU, and its device has no PCI function as parent, so
+ * this does not find it.  If a driver registers its RDMA device long after it was bound,
+ * only later calls find that function.
  */
 static bool is_client(struct pci_dev *pdev)
 {
@@ -58,9 +61,9 @@ static bool is_client(struct pci_dev *pdev)
 }
 
 /*
- * Would the kernel map pages of @type for @client although nothing leads its
- * requests to them?  P2PDMA pages it refuses by itself where the path crosses
- * an unlisted host bridge.  @steady: as of p2pmem_predict().
+ * Would the kernel map pages of @type for @client although its requests have no route to
+ * them?  The kernel itself refuses P2PDMA pages where the path crosses an unlisted host
+ * bridge.  p2pmem_predict() explains @steady.
  */
 static bool is_astray(struct p2pmem_region *r, struct pci_dev *client, u32 type,
 		      bool steady)
@@ -76,7 +79,7 @@ static bool is_astray(struct p2pmem_region *r, struct pci_dev *client, u32 type,
 	       !(probe.flags & P2PMEM_PROBE_UNLISTED_BRIDGE);
 }
 
-/* A second device lock is only tried for: whoever has it may wait for the first one. */
+/* Only tries for a second device lock: whoever holds it may wait for the first one. */
 static bool try_to_lock(struct pci_dev *pdev)
 {
 	int tries = LOCK_TRIES;
@@ -87,7 +90,7 @@ static bool try_to_lock(struct pci_dev *pdev)
 	return true;
 }
 
-/* The same; the caller has the device lock of @held, or of none if it is NULL. */
+/* Like is_astray().  The caller holds the device lock of @held, or none if that is NULL. */
 static bool goes_astray(struct p2pmem_region *r, struct pci_dev *client, u32 type,
 			const struct pci_dev *held)
 {
@@ -114,8 +117,8 @@ static void add_name(struct names *names, struct pci_dev *pdev)
 }
 
 /*
- * Names all clients, or those only that pages of @astray would lead astray.  The
- * device lock of the region's function is held.
+ * Names all clients, or, if @astray is a page type, those that pages of that type would
+ * lead astray.  The caller holds the device lock of the region's function.
  */
 static void name_clients(struct p2pmem_region *r, u32 astray, struct names *names)
 {
@@ -133,7 +136,7 @@ static void name_clients(struct p2pmem_region *r, u32 astray, struct names *name
 			 names->left_out);
 }
 
-/* Lines for sysfs: the functions that the region as it is leads astray. */
+/* Writes a line for sysfs for each function that the region leads astray now. */
 size_t p2pmem_unrouted_text(struct p2pmem_region *r, char *buf, size_t bytes)
 {
 	u32 type = READ_ONCE(r->backing.type);
@@ -163,8 +166,9 @@ static int choose_generic(struct p2pmem_region *r, struct p2pmem_region_add *req
 }
 
 /*
- * The page type of a region whose adder named none, and in req->reason why; or
- * -EHOSTUNREACH.  The device lock of the region's function is held.
+ * Chooses the page type of a region that was added without one, and writes into
+ * req->reason why.  Returns -EHOSTUNREACH if no type is safe.  The caller holds the
+ * device lock of the region's function.
  */
 int p2pmem_default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *req)
 {
@@ -188,9 +192,9 @@ int p2pmem_default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *
 }
 
 /*
- * The region has its pages, and is known to clients_notify(): says in the log
- * whom they lead astray, and in @reason unless it is NULL.  The device lock of the
- * region's function is held.
+ * Says in the log, and in @reason unless it is NULL, whom the region leads astray.  The
+ * region has its pages, and clients_notify() knows it, so later clients are reported
+ * there.  The caller holds the device lock of the region's function.
  */
 void p2pmem_warn_unrouted(struct p2pmem_region *r, char *reason)
 {
@@ -222,9 +226,9 @@ static void warn_of_newcomer(struct p2pmem_region *r, void *data)
 }
 
 /*
- * By now its IOMMU domain is set up and, where both parts of its driver were
- * loaded, its RDMA device is there.  The newcomer's device lock is held: nothing
- * here takes one, or waits for a region.
+ * By now the newcomer's IOMMU domain is set up.  If both parts of its driver were loaded,
+ * its RDMA device is there, too.  The driver core holds the newcomer's device lock, so
+ * nothing here takes a device lock or waits for a region.
  */
 static int clients_notify(struct notifier_block *nb, unsigned long action,
 			  void *data)

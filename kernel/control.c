@@ -16,7 +16,7 @@
 #include "removal.h"
 #include "rights.h"
 
-/* Where nobody who knew more has said why. */
+/* Explains an error for which nobody has written a more precise reason. */
 static void explain_errno(char *reason, int err)
 {
 	if (!err || reason[0])
@@ -45,7 +45,7 @@ static long ctl_region_add(void *object, void *arg)
 	return ret;
 }
 
-/* Those who held it may be gone by now. */
+/* Names the holders, which may have let go by now. */
 static void explain_use(struct p2pmem_region *r, char *reason)
 {
 	if (!p2pmem_holders_text(r, reason, P2PMEM_REASON_BYTES,
@@ -54,9 +54,10 @@ static void explain_use(struct p2pmem_region *r, char *reason)
 }
 
 /*
- * The gate makes it one step: who opens the region later finds it draining.  Nobody
- * can take a mounted file system's pages back: so root is to unmount it first.  Holders
- * are named with the gate open: who has their locks may wait for it.
+ * The gate makes the check and the change one step, so whoever opens the region later
+ * finds it draining.  Nobody can take the pages of a mounted file system back, so root
+ * has to unmount it first.  Holders are named with the gate open, because whoever has the
+ * locks that this takes may wait for the gate.
  */
 static int close_unless_used(struct p2pmem_region *r, bool if_idle, char *reason)
 {

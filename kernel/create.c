@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A region is made: the request is checked, a provider finds the memory, what was left
- * open is chosen, and the region gets its pages and its node.  Whoever is refused is told
- * why.
+ * Makes a region: checks the request, has a provider find the memory, chooses what the
+ * request left open, and gives the region its pages and its node.  A request that is
+ * refused gets a reason.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -51,7 +51,10 @@ static const struct p2pmem_provider *provider_of(u32 kind)
 
 /* --- the object --- */
 
-/* Last reference: the pages have been gone since drain.c finished. */
+/*
+ * The last reference is gone.  The pages went earlier: when drain.c finished, or when the
+ * creation failed.
+ */
 static void region_release(struct device *dev)
 {
 	struct p2pmem_region *r = to_p2pmem_region(dev);
@@ -141,7 +144,7 @@ static int region_alloc_state(struct p2pmem_region *r)
 	return ok ? 0 : -ENOMEM;
 }
 
-/* --- what was asked for, and what was not --- */
+/* --- checks the request, and chooses what it left open --- */
 
 static int check_folios(struct p2pmem_region_add *req)
 {
@@ -191,7 +194,7 @@ static void explain_no_memory(struct p2pmem_region *r, struct p2pmem_region_add 
 static int explain_backing(struct p2pmem_region *r, struct p2pmem_region_add *req,
 			   int err)
 {
-	req->reason[0] = '\0';	/* why the page type was chosen */
+	req->reason[0] = '\0';	/* it said why the page type was chosen */
 	if (err == -EEXIST)
 		p2pmem_reason(req->reason, "this memory is offered already (by a region, or as the P2PDMA pool of its own driver)");
 	else if (err == -EINVAL)
@@ -217,7 +220,10 @@ static int explain_backing(struct p2pmem_region *r, struct p2pmem_region_add *re
 	return err == -ENOPKG || err == -EMEDIUMTYPE || err == -ERANGE ? -EOPNOTSUPP : err;
 }
 
-/* The memory type that a range of a BAR gets, and whether it may: 0 or -errno. */
+/*
+ * Chooses the memory type for a range of a BAR.  Returns 0, or -errno if the range cannot
+ * have it.
+ */
 static int choose_memtype(const struct p2pmem_provider *p, struct pci_dev *pdev,
 			  const struct p2pmem_place *place,
 			  struct p2pmem_region_add *req, u32 *memtype)
@@ -332,7 +338,7 @@ static void announce(struct p2pmem_region *r, struct p2pmem_region_add *req)
 	p2pmem_warn_unrouted(r, req->reason);
 }
 
-/* The device lock of @pdev is held: neither its driver nor it can go away. */
+/* The caller holds the device lock of @pdev, so neither @pdev nor its driver can go away. */
 static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 			 struct p2pmem_region_add *req,
 			 struct p2pmem_region **made)
@@ -347,7 +353,10 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	ret = p->find(pdev, req, &place, &data);
 	if (ret)
 		return ret;
-	/* A driver is bound, as find() saw: without one the guard would keep all away. */
+	/*
+	 * find() has seen that a driver is bound.  Without one, the guard would keep
+	 * every driver from binding.
+	 */
 	ret = p->foreign ? p2pmem_guard(pdev) : 0;
 	if (ret)
 		goto err_free_place;
@@ -378,7 +387,7 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	get_device(&r->dev);
 	ret = p2pmem_region_publish(r);
 	if (ret) {
-		req->reason[0] = '\0';	/* why the page type was chosen */
+		req->reason[0] = '\0';	/* it said why the page type was chosen */
 		goto err_close_backing;
 	}
 	announce(r, req);
@@ -419,11 +428,14 @@ int p2pmem_region_add(struct p2pmem_region_add *req, struct p2pmem_region **made
 		p2pmem_reason(req->reason, "there is no such PCI function");
 		return -ENODEV;
 	}
-	/* An unbind may hold it for as long as a region drains. */
+	/* An unbind may hold the device lock for as long as a region drains. */
 	ret = device_lock_interruptible(&pdev->dev);
 	if (ret)
 		goto out_put;
-	/* One that sleeps (D3cold) does not answer either.  With a region, it stays awake: guard.c. */
+	/*
+	 * A device that sleeps (D3cold) does not answer either, so wake it.  While it has
+	 * a region it stays awake: see guard.c.
+	 */
 	pm_runtime_get_sync(&pdev->dev);
 	if (pci_device_is_present(pdev)) {
 		ret = region_create(p, pdev, req, made);

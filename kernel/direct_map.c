@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Memory for which the kernel has no struct pages to give: its direct map ends below it. */
+/* Memory that can have no struct pages, because it lies beyond the kernel's direct map. */
 #include <linux/memory_hotplug.h>
 #include <linux/moduleparam.h>
 #include <linux/sysfs.h>
@@ -9,10 +9,10 @@
 #include "reason.h"
 
 /*
- * The last address of which the kernel makes struct pages: its direct map ends there.
- * KASLR may have cut that short (arch/x86/mm/kaslr.c): to RAM and
- * CONFIG_RANDOMIZE_MEMORY_PHYSICAL_PADDING TiB before 6.19, and before the stable
- * kernels of January 2026.  BARs of large servers lie higher.
+ * The last address for which the kernel can make struct pages: its direct map ends there.
+ * Before 6.19, and before the stable kernels of January 2026, KASLR may have cut it
+ * short, to RAM and CONFIG_RANDOMIZE_MEMORY_PHYSICAL_PADDING TiB (arch/x86/mm/kaslr.c).
+ * BARs of large servers lie higher.
  */
 static u64 direct_map_end(void)
 {
@@ -25,7 +25,7 @@ static int get_direct_map_end(char *buf, const struct kernel_param *param)
 	return sysfs_emit(buf, "%#llx\n", direct_map_end());
 }
 
-/* An argument of modprobe comes by here, whatever the mode of the file. */
+/* An argument of modprobe gets here whatever the mode of the file is. */
 static int refuse_direct_map_end(const char *val, const struct kernel_param *param)
 {
 	return -EPERM;
@@ -39,7 +39,7 @@ static const struct kernel_param_ops direct_map_end_ops = {
 module_param_cb(direct_map_end, &direct_map_end_ops, NULL, 0444);
 MODULE_PARM_DESC(direct_map_end, "the last physical address that can be in a region on this kernel (to read)");
 
-/* memremap_pages() says EINVAL of what lies beyond, as of much else. */
+/* memremap_pages() returns -EINVAL for memory beyond, as it does for many other causes. */
 bool p2pmem_is_beyond_direct_map(const struct p2pmem_backing *b)
 {
 	return b->phys + b->bytes - 1 > direct_map_end();

@@ -27,8 +27,8 @@ bool p2pmem_range_has_pagemap(phys_addr_t phys, u64 bytes)
 }
 
 /*
- * memremap_pages() that runs out of memory leaves parts of its work behind
- * (mm/memory_hotplug.c, __add_pages()): until the next boot it says EEXIST of
+ * If memremap_pages() runs out of memory, it leaves parts of its work behind
+ * (mm/memory_hotplug.c, __add_pages()).  Until the next boot it then returns -EEXIST for
  * that range, although nobody has pages there.
  */
 int p2pmem_half_made(int err)
