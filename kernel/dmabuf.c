@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ranges of a region as dma-bufs: export, and the CPU's access.
+ * Ranges of a region as dma-bufs: the export, and the CPU's access.
  *
- * An export is one more reference to the open file, as a mapping is, so memory
- * finds no new owner while the dma-buf lives.  For the region's removal it is
- * one more thing to revoke and to wait for: see docs/lifetime.md.
+ * Like a mapping, an export is one more reference to the open file, so the memory gets no
+ * new owner while the dma-buf lives.  A removal of the region has to revoke exports and
+ * to wait for their importers: see docs/lifetime.md.
  */
 #include <linux/dma-resv.h>
 #include <linux/fcntl.h>
@@ -24,10 +24,10 @@
 #include "who.h"
 
 /*
- * The same faults and the same extents as a mapping of the region's file has, and
- * revoked with all others (publish()).  But it stays a mapping of the dma-buf:
- * remap_file_pages() asks the file of a mapping for other parts of it, and the region's
- * file would give all that it owns.
+ * A mapping of the dma-buf has the same faults and the same extents as a mapping of the
+ * region's file, and is revoked with all others (publish()).  But its vm_file stays that
+ * of the dma-buf: remap_file_pages() asks the file of a mapping for other parts of it,
+ * and the region's file would give out everything that it owns.
  */
 static int export_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 {
@@ -40,8 +40,8 @@ static int export_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 }
 
 /*
- * No cache lies between: the CPU reads from the device, once its memory is there
- * again.
+ * No cache lies between, so the CPU reads from the device.  This only waits until the
+ * device's memory can be used again.
  */
 static int export_begin_cpu_access(struct dma_buf *dmabuf,
 				   enum dma_data_direction dir)
@@ -60,8 +60,9 @@ static int export_begin_cpu_access(struct dma_buf *dmabuf,
 }
 
 /*
- * Was there a reset since the last time?  One that is under way is told of now, and not
- * once more when it is over.  In the gate, so that it does not end meanwhile.
+ * Was there a reset since the last call?  A reset that is under way is reported now, and
+ * not again when it is over.  The caller is in the region, so the reset cannot end
+ * meanwhile.
  */
 static bool tells_of_reset(struct p2pmem_export *x)
 {
@@ -75,8 +76,8 @@ static bool tells_of_reset(struct p2pmem_export *x)
 }
 
 /*
- * A device that is away, or is reset, answers with ones.  Of a reset that is over the
- * next call tells, as SYNC does for an open file.
+ * A device that is gone or is being reset answers with ones, so this fails.  After a
+ * reset it fails once, as SYNC does for an open file.
  */
 static int export_end_cpu_access(struct dma_buf *dmabuf,
 				 enum dma_data_direction dir)
@@ -103,13 +104,13 @@ static void export_free(struct p2pmem_export *x)
 
 	kvfree(x->ranges);
 	kfree(x);
-	fput(file);	/* with it may go the extents, and the region's struct */
+	fput(file);	/* may free the extents and the region's struct */
 }
 
 /*
- * No descriptor, attachment or mapping of the dma-buf is left.  Requests that
- * importers announced by fences may outlast their mappings; fences are bound
- * to be signaled, and until then nobody else gets the memory.
+ * No descriptor, attachment or mapping of the dma-buf is left.  Requests that importers
+ * announced by fences may outlast their mappings.  So this waits for the fences, which
+ * are certain to be signaled, and until then nobody else gets the memory.
  */
 static void export_release(struct dma_buf *dmabuf)
 {
@@ -125,7 +126,7 @@ static void export_release(struct dma_buf *dmabuf)
 	export_free(x);
 }
 
-/* No vmap: device memory is not for the kernel's memcpy(). */
+/* No vmap: the kernel must not use its memcpy() on device memory. */
 static const struct dma_buf_ops export_ops = {
 	.attach = p2pmem_dmabuf_attach,
 	.detach = p2pmem_dmabuf_detach,
@@ -140,8 +141,8 @@ static const struct dma_buf_ops export_ops = {
 };
 
 /*
- * What an unknown root complex does with requests of peers concerns the whole
- * machine: they may vanish, or take its other traffic along.
+ * An unknown root complex may drop requests of peers, and other traffic with them.  That
+ * concerns the whole machine, so it takes CAP_SYS_RAWIO.
  */
 static bool may_try_bridges(u32 flags)
 {
@@ -169,7 +170,10 @@ static int check_request(struct p2pmem_file *f,
 	return may_try_bridges(req->flags) ? 0 : -EPERM;
 }
 
-/* What there may be many pieces of is looked up before the region is entered for the export. */
+/*
+ * The memory may be in many pieces, so it is looked up before the region is entered for
+ * the export.
+ */
 static struct p2pmem_export *export_new(struct p2pmem_file *f,
 					const struct p2pmem_export_dmabuf *req)
 {
@@ -193,7 +197,10 @@ static struct p2pmem_export *export_new(struct p2pmem_file *f,
 	return x;
 }
 
-/* Puts it on the list; on failure it is still the caller's. */
+/*
+ * Makes the dma-buf and puts the export on the list.  On failure @x still belongs to the
+ * caller.
+ */
 static struct dma_buf *publish(struct p2pmem_export *x,
 			       const struct p2pmem_export_dmabuf *req)
 {
@@ -223,8 +230,8 @@ static struct dma_buf *publish(struct p2pmem_export *x,
 }
 
 /*
- * The gate is open until the export is on the list: a removal finds it there, and what a
- * GPU's driver takes back is found to be gone.
+ * Stays in the region until the export is on the list, so that a removal finds it there.
+ * If a GPU's driver took memory back since @taken_back was read, this returns -ENXIO.
  */
 static struct dma_buf *publish_in_gate(struct p2pmem_file *f, struct p2pmem_export *x,
 				       const struct p2pmem_export_dmabuf *req, u64 taken_back)
@@ -279,7 +286,7 @@ long p2pmem_dmabuf_export(struct p2pmem_file *f,
 	return ret;
 }
 
-/* What was exported stays where it is for as long as the dma-buf lives. */
+/* Exported memory stays where it is for as long as the dma-buf lives. */
 static long locate(const struct p2pmem_export *x, struct p2pmem_locate_dmabuf *l)
 {
 	u64 skip = l->offset;
@@ -299,8 +306,9 @@ static long locate(const struct p2pmem_export *x, struct p2pmem_locate_dmabuf *l
 }
 
 /*
- * A region that had this one's name before is another: its exports outlive it.
- * dma_buf_put() may be the last, since the descriptor can be closed meanwhile.
+ * Compares the structs and not the names, because an export may outlive its region, and a
+ * new region may get the same name.  dma_buf_put() may drop the last reference, since the
+ * descriptor can be closed meanwhile.
  */
 long p2pmem_dmabuf_locate(struct p2pmem_file *f, struct p2pmem_locate_dmabuf *l)
 {
@@ -329,7 +337,10 @@ long p2pmem_dmabuf_locate(struct p2pmem_file *f, struct p2pmem_locate_dmabuf *l)
 
 #define LOCK_TRIES	20
 
-/* Not for as long as importers like: exports_lock is held.  @tries are left for all exports. */
+/*
+ * Tries for the reservation lock.  The caller holds exports_lock, so it cannot wait for
+ * as long as importers may keep that lock.  @tries is what is left for all exports.
+ */
 static bool lock_briefly(struct p2pmem_export *x, int *tries)
 {
 	lockdep_assert_held(&x->region->exports_lock);
@@ -342,7 +353,10 @@ static bool lock_briefly(struct p2pmem_export *x, int *tries)
 	return true;
 }
 
-/* A line for each attachment: as for a holder, and the importing device; none while it is busy. */
+/*
+ * Adds a line for each attachment: the fields of a holder, and the importing device.
+ * While the reservation lock of a dma-buf is busy, its importers are left out.
+ */
 void p2pmem_importers_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 {
 	struct dma_buf_attachment *attach;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Importers of a dma-buf: who may attach, and which addresses it gets.
+ * Importers of a dma-buf: which devices may attach, and which addresses they get.
  *
- * A client whose requests are turned round below a switch gets bus addresses,
- * as the P2PDMA core would give them, with no part of the DMA API involved.
- * Every other one gets what dma_map_resource() says: the physical address
- * through a host bridge, an IOVA behind an IOMMU.  The P2PDMA core's own helper
- * (dma_buf_phys_vec_to_sgt) is not used: it wants pcim_p2pdma_init() on a
- * function that another driver may own, knows no IOMMU below a switch, and
- * exists in 7.x only.
+ * If a switch forwards a client's requests without the root complex, the client gets bus
+ * addresses, as the P2PDMA core would give it, and the DMA API is not involved.  Every
+ * other client gets what dma_map_resource() returns: the physical address through a host
+ * bridge, or an IOVA behind an IOMMU.  The P2PDMA core's own helper
+ * (dma_buf_phys_vec_to_sgt) is not used: it needs pcim_p2pdma_init() on a function that
+ * another driver may own, does not handle an IOMMU below a switch, and exists in 7.x
+ * only.
  */
 #include <linux/dma-mapping.h>
 #include <linux/dma-resv.h>
@@ -38,7 +38,10 @@ static void say_refused(struct p2pmem_export *x, struct dma_buf_attachment *atta
 			     dev_name(attach->dev), name, task_tgid_nr(current), cause);
 }
 
-/* 0 or -EHOSTUNREACH; the region is in use, and the caller the importer's driver. */
+/*
+ * Returns 0 or -EHOSTUNREACH.  The caller is in the region, and the importer's driver is
+ * calling, so that driver stays bound.
+ */
 static int find_route(struct p2pmem_export *x, struct dma_buf_attachment *attach,
 		      struct p2pmem_attachment *a)
 {
@@ -81,8 +84,8 @@ static int check_importer(struct p2pmem_export *x, struct dma_buf_attachment *at
 }
 
 /*
- * A reset is not waited for: the importer may hold what that needs, such as the lock of
- * a device that an error recovery is yet to ask.
+ * Does not wait until a reset is over.  The importer may hold a lock that the reset
+ * needs, such as the lock of a device that an error recovery has yet to call.
  */
 static int attach_in_gate(struct p2pmem_export *x, struct dma_buf_attachment *attach,
 			  struct p2pmem_attachment *a)
@@ -130,8 +133,8 @@ void p2pmem_dmabuf_detach(struct dma_buf *dmabuf,
 }
 
 /*
- * EIO once the device was reset.  Not EAGAIN: mlx5 would repeat the access for as long as
- * it gets that.
+ * Returns -EIO once the device was reset.  It must not be -EAGAIN: mlx5 repeats the
+ * access for as long as it gets that.
  */
 static int may_map(struct dma_buf_attachment *attach)
 {
@@ -147,8 +150,8 @@ static int may_map(struct dma_buf_attachment *attach)
 }
 
 /*
- * The memory never moves, so there is nothing to hold on to.  What makes a
- * removal wait is a mapping, pinned or not.
+ * The memory never moves, so there is nothing to do for a pin.  A removal waits for
+ * mappings, pinned or not.
  */
 int p2pmem_dmabuf_pin(struct dma_buf_attachment *attach)
 {
@@ -172,7 +175,7 @@ static struct sg_table *table_alloc(struct p2pmem_export *x)
 		kfree(table);
 		return NULL;
 	}
-	table->nents = 0;	/* counts what has an address */
+	table->nents = 0;	/* counts the entries that have an address */
 	return table;
 }
 
@@ -183,7 +186,10 @@ static void table_free(struct sg_table *table, unsigned int entries)
 	kfree(table);
 }
 
-/* Does the address that the DMA API gave lead the importer to @phys?  On some buses the CPU's does not. */
+/*
+ * Does the address that the DMA API gave lead the importer to @phys?  On some buses the
+ * CPU's address of the BAR does not.
+ */
 static bool leads_to(struct p2pmem_export *x, struct dma_buf_attachment *attach,
 		     dma_addr_t dma, phys_addr_t phys)
 {
@@ -277,7 +283,7 @@ static struct sg_table *map_new(struct p2pmem_export *x, struct dma_buf_attachme
 		table_free(table, entries);
 		return ERR_PTR(ret);
 	}
-	table->orig_nents = 0;	/* no list for the CPU: importers look at it */
+	table->orig_nents = 0;	/* importers look at it: there is no list for the CPU */
 	return table;
 }
 
@@ -295,7 +301,10 @@ struct sg_table *p2pmem_dmabuf_map(struct dma_buf_attachment *attach,
 		return ERR_PTR(-EACCES);
 	}
 	atomic_inc(&x->maps);
-	/* With revoke() and p2pmem_imports_outdate(): we see the mark, or they our count. */
+	/*
+	 * Pairs with revoke() and p2pmem_imports_outdate(): either this sees the mark, or
+	 * they see the count.
+	 */
 	smp_mb();
 	ret = may_map(attach);
 	table = ret ? ERR_PTR(ret) : map_new(x, attach, dir);

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Importers of dma-bufs when the exporter's device is reset.
+ * What becomes of the importers of dma-bufs when the exporter's device is reset.
  *
- * A reset ends each attachment that was made before it: its importer is told to let
- * go, and what it asks for afterwards is refused (EIO).  So whoever uses it hears of
- * the reset from its own device, and does not read on in memory that was lost.  A new
- * attachment is as good as any.  The memory keeps its owner and its place meanwhile, so
- * that an importer that lets go late, or never, reaches nobody else's bytes.
+ * A reset ends each attachment that was made before it.  The importer is told to let go,
+ * and what it asks for afterwards is refused (-EIO).  So its users hear of the reset from
+ * their own device, and do not read on in memory that was lost.  A new attachment works
+ * as usual.  The memory keeps its owner and its place meanwhile, so an importer that lets
+ * go late, or never, reaches nobody else's bytes.
  *
- * Each dma-buf's work item tells them (dmabuf_tell.c), since they may wait for whatever
- * they like, and whoever resets a device holds locks.  That one gives them a moment and no
- * more.
+ * The work item of each dma-buf tells the importers (dmabuf_tell.c), because they may
+ * wait for whatever they like, and whoever resets a device holds locks.  The reset gives
+ * them a moment and no more.
  *
- * Nobody tells p2pmem of resets of another driver's function.  They are looked for while
- * an importer has a mapping.
+ * Nobody tells p2pmem of resets of a function that another driver runs.  p2pmem looks for
+ * them while an importer has a mapping.
  */
 #include <linux/pci.h>
 #include <linux/workqueue.h>
@@ -24,12 +24,12 @@
 #include "importers.h"
 #include "registry.h"
 
-/* An importer that stops its device does so within less. */
+/* An importer that stops its device needs less than this. */
 #define IMPORTERS_GRACE		HZ
 #define NAP			1
 #define WATCH_INTERVAL		(HZ / 4)
 
-/* True if @each is, of all exports.  False also while somebody else has the list. */
+/* Is @each true for all exports?  Also returns false while somebody else holds the list. */
 static bool all_exports(struct p2pmem_region *r,
 			bool (*each)(struct p2pmem_export *x, u64 epoch))
 {
@@ -47,7 +47,10 @@ static bool all_exports(struct p2pmem_region *r,
 	return all;
 }
 
-/* With exports_lock held.  Of a later reset somebody may have told meanwhile. */
+/*
+ * Notes that importers were told of the reset of @epoch, unless they were told of a later
+ * one meanwhile.  The caller holds exports_lock.
+ */
 static void was_told(struct p2pmem_export *x, u64 epoch, unsigned int staying)
 {
 	lockdep_assert_held(&x->region->exports_lock);
@@ -58,8 +61,8 @@ static void was_told(struct p2pmem_export *x, u64 epoch, unsigned int staying)
 }
 
 /*
- * Before importers are told; false if nobody needs to be.  Whoever comes meanwhile is
- * refused: see p2pmem_imports_may_begin().
+ * Called before importers are told.  Returns false if nobody has to be.  Importers that
+ * come meanwhile are refused: see p2pmem_imports_may_begin().
  */
 bool p2pmem_telling_begins(struct p2pmem_export *x, u64 *epoch)
 {
@@ -74,7 +77,7 @@ bool p2pmem_telling_begins(struct p2pmem_export *x, u64 *epoch)
 	return x->telling;
 }
 
-/* Mappings of as many remain for good. */
+/* Called after importers were told.  @staying of their mappings remain for good. */
 void p2pmem_telling_ends(struct p2pmem_export *x, u64 epoch, unsigned int staying)
 {
 	struct p2pmem_region *r = x->region;
@@ -85,7 +88,7 @@ void p2pmem_telling_ends(struct p2pmem_export *x, u64 epoch, unsigned int stayin
 	mutex_unlock(&r->exports_lock);
 }
 
-/* Nobody has a mapping of whom that can be expected otherwise, nor a request under way. */
+/* No importer has a mapping but those that cannot let go, and no request is under way. */
 static bool has_settled(struct p2pmem_export *x, u64 epoch)
 {
 	unsigned int staying = x->told_epoch >= epoch ? x->staying : 0;
@@ -94,8 +97,8 @@ static bool has_settled(struct p2pmem_export *x, u64 epoch)
 }
 
 /*
- * Not by whoever resets, who may be in the gate: exports_lock comes before it.  A reference
- * of the region is this one's.
+ * A work item does this, because whoever resets may be in the gate, and exports_lock
+ * comes before the gate.  The work item owns a reference to the region.
  */
 void p2pmem_outdate_fn(struct work_struct *work)
 {
@@ -110,21 +113,21 @@ void p2pmem_outdate_fn(struct work_struct *work)
 }
 
 /*
- * What importers have mapped is lost, or is about to be: they get no mapping by an
- * attachment that they have now, and will be told.  Waits for nobody.
+ * What importers have mapped is lost, or is about to be.  They get no more mappings by
+ * the attachments that they have now, and will be told.  Waits for nobody.
  */
 void p2pmem_imports_outdate(struct p2pmem_region *r)
 {
 	atomic64_inc(&r->import_epoch);
-	smp_mb__after_atomic(); /* with p2pmem_dmabuf_map(): it sees this, or we see its count */
+	smp_mb__after_atomic(); /* pairs with p2pmem_dmabuf_map(): it sees this, or we its count */
 	get_device(&r->dev);
 	if (!queue_work(p2pmem_wq, &r->outdate_work))
 		put_device(&r->dev);
 }
 
 /*
- * Returns when they have let go, or a moment after the reset began, however many regions
- * the function has: it waits no longer for anybody's driver.
+ * Returns when the importers have let go, or a moment after the reset began, whichever
+ * comes first.  That moment covers all regions of the function together.
  */
 void p2pmem_imports_await(struct p2pmem_region *r)
 {
@@ -139,15 +142,15 @@ void p2pmem_imports_await(struct p2pmem_region *r)
 
 /* --- functions of other drivers --- */
 
-/* The guard tells that a reset is under way by a different answer each time. */
+/* While a reset is under way, the guard gives a different answer each time. */
 static bool is_being_reset(struct p2pmem_region *r)
 {
 	return p2pmem_guard_resets(r->pdev) != p2pmem_guard_resets(r->pdev);
 }
 
 /*
- * By the guard alone while a reset is under way: the device's registers may not be
- * there.  The gate is open.  Returns whether one is.
+ * While a reset is under way, relies on the guard alone, because the device's registers
+ * may not be there.  The caller is in the region.  Returns whether a reset is under way.
  */
 static bool look_for_reset(struct p2pmem_region *r)
 {
@@ -162,7 +165,10 @@ static bool look_for_reset(struct p2pmem_region *r)
 	return false;
 }
 
-/* Whom nobody has to tell anything: then a new importer is told of the next reset, and of none before. */
+/*
+ * Have the importers been told of the reset of @epoch?  If there is nobody to tell, notes
+ * that, so that a new importer is told of the next reset and of none before.
+ */
 static bool has_told(struct p2pmem_export *x, u64 epoch)
 {
 	struct p2pmem_region *r = x->region;
@@ -178,9 +184,10 @@ static bool has_told(struct p2pmem_export *x, u64 epoch)
 }
 
 /*
- * May somebody attach, as of @epoch?  Not while the device is reset, nor while others are
- * told of that: all importers of a dma-buf are told at once, and a pinned one would be
- * revoked for good.  In the gate; waits for nobody.
+ * May somebody attach, as of @epoch?  Not while the device is being reset, and not while
+ * others are told of a reset: all importers of a dma-buf are told at once, and a new
+ * pinned importer would be revoked for good.  The caller is in the region.  Waits for
+ * nobody.
  */
 bool p2pmem_imports_may_begin(struct p2pmem_export *x, u64 epoch)
 {
@@ -195,14 +202,14 @@ static bool has_no_mapping(struct p2pmem_export *x, u64 epoch)
 	return !atomic_read(&x->maps);
 }
 
-/* A reference of the region is this one's. */
+/* The work item owns a reference to the region. */
 void p2pmem_watch_fn(struct work_struct *work)
 {
 	struct p2pmem_region *r = container_of(to_delayed_work(work),
 					       struct p2pmem_region, watch_work);
 
 	if (p2pmem_enter(r)) {
-		/* Until it is over, it is not counted. */
+		/* A reset is not counted before it is over. */
 		bool goes_on = look_for_reset(r);
 
 		p2pmem_leave(r);
@@ -213,8 +220,8 @@ void p2pmem_watch_fn(struct work_struct *work)
 }
 
 /*
- * After an importer has mapped.  Freezable: nothing is looked at while the device
- * sleeps.
+ * Called after an importer has mapped.  The work is freezable, so nothing is looked at
+ * while the device sleeps.
  */
 void p2pmem_imports_watch(struct p2pmem_region *r)
 {
@@ -225,7 +232,7 @@ void p2pmem_imports_watch(struct p2pmem_region *r)
 		put_device(&r->dev);
 }
 
-/* At the region's end, when no importer maps any more. */
+/* Called at the region's end, when no importer can map any more. */
 void p2pmem_imports_unwatch(struct p2pmem_region *r)
 {
 	if (cancel_delayed_work_sync(&r->watch_work))

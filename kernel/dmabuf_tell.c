@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Importers of a dma-buf are told to let go: for good when its memory is revoked, and
+ * Tells the importers of a dma-buf to let go: for good when its memory is revoked, and
  * also when the device is reset (dmabuf_reset.c).
  *
- * Each export has a work item for that, since an importer may wait for whatever it likes
- * in its callback, or with the reservation lock.  Only the release of this dma-buf waits
- * for the work item, and by then no importer is left.  Whoever revokes or resets only
- * looks whether they have let go.
+ * Each export has a work item for that, because an importer may wait for whatever it
+ * likes in its callback, or while it holds the reservation lock.  Only the release of
+ * this dma-buf waits for the work item, and by then no importer is left.  Whoever revokes
+ * or resets only looks whether the importers have let go.
  */
 #include <linux/dma-resv.h>
 #include <linux/pci.h>
@@ -17,8 +17,8 @@
 #include "who.h"
 
 /*
- * Not p2pmem_wq: a workqueue runs only so many items at a time, and the end of a region
- * must not queue behind importers that do not return.
+ * This is not p2pmem_wq, because a workqueue runs only so many items at a time, and the
+ * end of a region must not queue behind importers that do not return.
  */
 static struct workqueue_struct *importers_wq;
 
@@ -26,8 +26,9 @@ static struct workqueue_struct *importers_wq;
 #define NAP_MAX			(HZ / 4)
 
 /*
- * Devices of importers sleep, too; of a function that is gone nobody says that it awakes,
- * and where nobody is to be told nobody waits.
+ * During a suspend nobody is told, because the devices of importers sleep, too.  A region
+ * that is ending does not wait: nobody says when a function that is gone wakes up.  Nor
+ * does an export that was released, because nobody is left to be told.
  */
 static bool may_tell(struct p2pmem_export *x)
 {
@@ -35,7 +36,10 @@ static bool may_tell(struct p2pmem_export *x)
 	       READ_ONCE(x->released);
 }
 
-/* Naps, so that an importer which keeps the lock for minutes makes no hung task of this one. */
+/*
+ * Takes the reservation lock while importers may be told.  It naps in between, so that an
+ * importer which keeps the lock for minutes does not make this a hung task.
+ */
 static void lock_awake(struct p2pmem_export *x)
 {
 	struct dma_resv *resv = x->dmabuf->resv;
@@ -53,7 +57,10 @@ static void lock_awake(struct p2pmem_export *x)
 	}
 }
 
-/* The log has a line for each that has not let go at once: one text for those that can, and one for others. */
+/*
+ * Tells the importers.  The log gets a line for each that has not let go at once:
+ * @revocable for those that can, @others for those that cannot.
+ */
 static void tell(struct p2pmem_export *x, const char *revocable, const char *others)
 {
 	struct dma_buf_attachment *attach;
@@ -75,7 +82,7 @@ static void tell(struct p2pmem_export *x, const char *revocable, const char *oth
 
 /* --- because of a reset --- */
 
-/* Mappings of those that cannot let go. */
+/* Counts the mappings of importers that cannot let go. */
 static unsigned int count_staying(struct p2pmem_export *x)
 {
 	struct dma_buf_attachment *attach;
@@ -123,8 +130,8 @@ static enum p2pmem_importers who_is_left(struct p2pmem_export *x)
 }
 
 /*
- * No mapping is added any more: that all leave stays true once it is.  Of a reset there is
- * nothing else to tell.
+ * No mapping is added any more: once only importers that can let go are left, it stays
+ * so.  They need not be told of a reset besides.
  */
 static void tell_for_good(struct p2pmem_export *x)
 {
@@ -151,7 +158,7 @@ static void tell_fn(struct work_struct *work)
 		tell_of_reset(x);
 }
 
-/* --- offered to the rest --- */
+/* --- called by other files --- */
 
 void p2pmem_export_tell_init(struct p2pmem_export *x)
 {
@@ -159,14 +166,17 @@ void p2pmem_export_tell_init(struct p2pmem_export *x)
 	x->left = P2PMEM_IMPORTERS_STAY;	/* until they have been told */
 }
 
-/* What there is to tell, as it stands when the work item runs.  The export is on the list. */
+/*
+ * Queues the work item, which tells what there is to tell when it runs.  The export is on
+ * the list.
+ */
 void p2pmem_export_tell_soon(struct p2pmem_export *x)
 {
 	lockdep_assert_held(&x->region->exports_lock);
 	queue_work(importers_wq, &x->tell_work);
 }
 
-/* In release(): no importer is left, and the export is on no list. */
+/* Called by release(): no importer is left, and the export is on no list. */
 void p2pmem_export_tell_end(struct p2pmem_export *x)
 {
 	WRITE_ONCE(x->released, true);
@@ -174,7 +184,7 @@ void p2pmem_export_tell_end(struct p2pmem_export *x)
 	cancel_work_sync(&x->tell_work);
 }
 
-/* That fences announce. */
+/* Is no request pending that a fence announced? */
 bool p2pmem_export_has_no_requests(const struct p2pmem_export *x)
 {
 	return dma_resv_test_signaled(x->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
@@ -185,13 +195,13 @@ bool p2pmem_export_is_unmapped(const struct p2pmem_export *x)
 	return !atomic_read(&x->maps) && p2pmem_export_has_no_requests(x);
 }
 
-/* The caller looks again: this waits for nobody. */
+/* Waits for nobody; the caller looks again. */
 static enum p2pmem_importers revoke(struct p2pmem_export *x)
 {
 	enum p2pmem_importers left;
 
 	WRITE_ONCE(x->revoked, true);
-	smp_mb(); /* with p2pmem_dmabuf_map(): it sees this, or we see its count */
+	smp_mb(); /* pairs with p2pmem_dmabuf_map(): it sees this, or we see its count */
 	if (p2pmem_export_is_unmapped(x))
 		return P2PMEM_IMPORTERS_NONE;
 	left = READ_ONCE(x->left);
@@ -209,8 +219,8 @@ static bool overlaps(const struct p2pmem_export *x, const struct p2pmem_part *pa
 }
 
 /*
- * Of all memory (@part is NULL), or of some.  Only tries the lock: the caller may be inside
- * of a GPU's driver, for which whoever has the lock may wait.
+ * Revokes the exports of @part, or all if it is NULL.  It only tries the lock: the caller
+ * may be inside a GPU's driver, and whoever has the lock may wait for that driver.
  */
 static enum p2pmem_importers revoke_exports(struct p2pmem_region *r,
 					    const struct p2pmem_part *part)
@@ -228,15 +238,18 @@ static enum p2pmem_importers revoke_exports(struct p2pmem_region *r,
 }
 
 /*
- * The gate is closed, so that no export is added.  Says who has a mapping, or had one
- * that a request under way may still use.
+ * The gate is closed, so no export is added.  Returns what kind of importer has a
+ * mapping, or had one that a pending request may still use.
  */
 enum p2pmem_importers p2pmem_exports_revoke(struct p2pmem_region *r)
 {
 	return revoke_exports(r, NULL);
 }
 
-/* The same for a part of a file that has nothing any more, so that no export of it is added. */
+/*
+ * The same for a part of a file.  The part has no memory any more, so no export of it is
+ * added.
+ */
 enum p2pmem_importers p2pmem_exports_revoke_part(struct p2pmem_region *r,
 						 const struct p2pmem_part *part)
 {
@@ -249,7 +262,7 @@ int p2pmem_exports_init(void)
 	return importers_wq ? 0 : -ENOMEM;
 }
 
-/* No export is left: each holds the module. */
+/* No export is left, because each holds the module. */
 void p2pmem_exports_exit(void)
 {
 	destroy_workqueue(importers_wq);
