@@ -27,12 +27,15 @@
 #define DRAIN_INTERVAL_MIN	msecs_to_jiffies(5)
 #define DRAIN_INTERVAL_MAX	msecs_to_jiffies(250)
 #define DRAIN_REPORT_INTERVAL	(10 * HZ)
-/* Looked at before alloc_lock is left to who closes a file. */
+/* How much is looked at before those who close files get alloc_lock. */
 #define SLICE_GRANULES		(1ULL << 15)
-/* In-flight requests of a device that vanished end within its time-outs. */
+/*
+ * After a device has vanished, requests in flight have this long to end by their own
+ * time-outs.
+ */
 #define SURPRISE_GRACE		(2 * HZ)
 
-/* The owned granules next to *@at, which it advances, but no more than a slice. */
+/* Are the next owned granules from *@at on idle?  Advances *@at, by one slice at most. */
 static bool slice_idle(struct p2pmem_region *r, u64 *at)
 {
 	struct p2pmem_alloc *a = &r->alloc;
@@ -45,8 +48,8 @@ static bool slice_idle(struct p2pmem_region *r, u64 *at)
 }
 
 /*
- * Every owned page is back at its base reference; free ones always are.  The
- * gate is shut, so that no more are taken while the lock is left to others.
+ * Is every owned page back at its base reference?  Free pages always are.  The gate is
+ * closed, so no page is taken while others have the lock.
  */
 static bool region_pages_idle(struct p2pmem_region *r)
 {
@@ -81,7 +84,7 @@ static bool device_vanished(struct p2pmem_region *r)
 	       !pci_device_is_present(r->pdev);
 }
 
-/* It answers nothing now, and will again. */
+/* The device does not answer now, but will again. */
 static bool device_resets(struct p2pmem_region *r)
 {
 	return READ_ONCE(r->resetting) && !READ_ONCE(r->lost) &&
@@ -89,8 +92,8 @@ static bool device_resets(struct p2pmem_region *r)
 }
 
 /*
- * A fork or mremap that is under way cannot put entries back behind the sweep
- * (docs/lifetime.md); it is repeated nevertheless while somebody is waited for.
+ * A fork or mremap that is under way cannot leave entries behind this sweep
+ * (docs/lifetime.md).  The removal repeats it nevertheless, for as long as it waits.
  */
 static void revoke_mappings(struct p2pmem_region *r)
 {
@@ -99,8 +102,8 @@ static void revoke_mappings(struct p2pmem_region *r)
 }
 
 /*
- * From here no page is touched: extents that closed files left behind are
- * reaped without a look at them.
+ * No page is touched after this.  Extents that closed files left behind are reaped
+ * without a look at their pages.
  */
 static void drop_pages(struct p2pmem_region *r)
 {
@@ -112,10 +115,11 @@ static void drop_pages(struct p2pmem_region *r)
 }
 
 /*
- * The device has gone and somebody does not let go: its driver need not wait.
- * When all that is held are mappings of dma-bufs, which name addresses and no
- * struct page, the pages go now; of P2PDMA pages that is what the driver core
- * waits for.  P2PDMA pages that are referred to cannot be for long: wait.
+ * The device is gone and somebody does not let go, but the driver need not wait for that.
+ * If only mappings of dma-bufs are left, the pages go now, because such mappings name
+ * addresses and no struct page.  With P2PDMA pages, the driver core waits for that.
+ * References to P2PDMA pages cannot last long, so this waits for them and does not
+ * quarantine.
  */
 static void quarantine(struct p2pmem_region *r, bool pages_idle)
 {
@@ -124,7 +128,10 @@ static void quarantine(struct p2pmem_region *r, bool pages_idle)
 	report_holders(r);
 	if (pages_idle)
 		drop_pages(r);
-	/* One that merely does not answer may come back, with the memory in other hands. */
+	/*
+	 * A device that merely does not answer may come back.  If its driver had got the
+	 * pins back, the memory could belong to somebody else by then.
+	 */
 	if (READ_ONCE(r->pdev->error_state) == pci_channel_io_perm_failure)
 		p2pmem_pins_give(r);
 	p2pmem_quarantine_enter(r);
@@ -175,7 +182,7 @@ static void end_claims(struct p2pmem_region *r)
 				     !device_vanished(r));
 }
 
-/* The one place where a region ends, whoever asked for it. */
+/* Every region ends here, whoever asked for it. */
 void p2pmem_remove_fn(struct work_struct *work)
 {
 	struct p2pmem_region *r = container_of(work, struct p2pmem_region,

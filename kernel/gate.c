@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The gate of a region: whoever uses its pages passes in and out here, and
- * removal shuts it.  Besides, what is asked of the device in between: whether it
- * still has its memory, and that the CPU's stores are there.
+ * The gate of a region: whoever uses the region's pages enters and leaves here, and a
+ * removal closes the gate.  This file also asks the device whether it still has its
+ * memory, and whether the CPU's stores have arrived.
  */
 #include <linux/pci.h>
 
@@ -11,7 +11,7 @@
 #include "importers.h"
 #include "p2pmem.h"
 
-/* True: the region is in use until p2pmem_leave(); false: it is going away. */
+/* If true, the region is in use until p2pmem_leave().  If false, it is going away. */
 bool p2pmem_enter(struct p2pmem_region *r)
 {
 	down_read(&r->gate);
@@ -21,7 +21,7 @@ bool p2pmem_enter(struct p2pmem_region *r)
 	return false;
 }
 
-/* The same, by who is in another region, of a smaller number. */
+/* The same, for a caller that is in another region already, one with a smaller number. */
 bool p2pmem_enter_second(struct p2pmem_region *r)
 {
 	down_read_nested(&r->gate, SINGLE_DEPTH_NESTING);
@@ -37,8 +37,8 @@ void p2pmem_leave(struct p2pmem_region *r)
 }
 
 /*
- * Was the device of a foreign driver reset?  Its memory is enabled again if need
- * be, and the reset is counted.  Of others p2pmem is the driver, and is told.
+ * Was the device of another driver reset?  If so, counts it, and enables the memory again
+ * if need be.  p2pmem is the driver of all other devices, and is told of their resets.
  */
 void p2pmem_revalidate(struct p2pmem_region *r)
 {
@@ -56,7 +56,7 @@ void p2pmem_revalidate(struct p2pmem_region *r)
 		atomic64_inc(&r->resets);
 		p2pmem_imports_outdate(r);
 	}
-	/* Each look counts while a reset goes on, and the log has it once. */
+	/* While a reset goes on, each look counts one more, but the log has only one line. */
 	if (reset && !r->in_reset)
 		dev_warn_ratelimited(&r->dev, "the device was reset%s; what was written to its memory may be lost\n",
 				     lost ? " and had its memory disabled, which is enabled again" : "");
@@ -69,8 +69,9 @@ void p2pmem_revalidate(struct p2pmem_region *r)
 }
 
 /*
- * Changes with each reset of a foreign function, and while one goes on.  Of others
- * none begins before the region is left.
+ * Changes with each reset of another driver's function, and with each call while a reset
+ * goes on.  For p2pmem's own functions it is 0: no reset begins before the caller leaves
+ * the region.
  */
 u64 p2pmem_resets_seen(struct p2pmem_region *r)
 {
@@ -83,25 +84,26 @@ u64 p2pmem_resets_seen(struct p2pmem_region *r)
 #define READY_INTERVAL	msecs_to_jiffies(20)
 
 /*
- * The same question without a lock and without an answer to it: has there been a
- * reset since there were @resets of the region?  Who finds one counts it before it
- * does away with the evidence, which is looked at here in the opposite order.
+ * Was there a reset since the region had counted @resets and its function
+ * @function_resets?  Takes no lock, and does nothing about the reset.  Whoever finds one
+ * counts it first, and removes the evidence afterwards.  So this looks at the evidence
+ * first, and at the counts afterwards.
  */
 bool p2pmem_was_reset(struct p2pmem_region *r, const struct p2pmem_guarded *g,
 		      u64 resets, u64 function_resets)
 {
 	bool lost = r->provider->forgot && r->provider->forgot(r);
 
-	mb(); /* of registers, and of memory: p2pmem_revalidate() */
+	mb(); /* orders registers and memory; pairs with p2pmem_revalidate() */
 	return lost || p2pmem_guard_saw_reset(g, function_resets) ||
 	       atomic64_read(&r->resets) != resets;
 }
 
 /*
- * Memory that revalidate() enabled may be used.  A PMR is given as long as its
- * PMRCAP says: so this is called outside of enter and leave, with no lock held, and
- * never where mmap_lock may be, which mmap and page faults come with.  A process that
- * maps memory that is not ready yet learns that from SYNC, as it does of any reset.
+ * Waits until memory that p2pmem_revalidate() has enabled can be used.  A PMR may take as
+ * long as its PMRCAP says.  So the caller is not in the region and holds no lock.  It
+ * must not be mmap() or a page fault either, which come with mmap_lock.  If a process
+ * maps memory that is not ready yet, SYNC tells it so, as it does of any reset.
  */
 int p2pmem_await_ready(struct p2pmem_region *r)
 {
@@ -122,22 +124,26 @@ int p2pmem_await_ready(struct p2pmem_region *r)
 	}
 }
 
-/* Outside of enter and leave: a reset is over, or the region on its way out. */
+/*
+ * Waits until a reset is over, or the region is going away.  The caller is not in the
+ * region.
+ */
 int p2pmem_await_reset(struct p2pmem_region *r)
 {
 	return wait_event_killable(r->wait, !READ_ONCE(r->resetting) ||
 				   READ_ONCE(r->state) != P2PMEM_STATE_READY);
 }
 
-/* Is what the device answers its memory's?  Never sleeps. */
+/* Are the device's answers those of its memory?  Never sleeps. */
 bool p2pmem_answers(struct p2pmem_region *r)
 {
 	return pci_device_is_present(r->pdev) && !READ_ONCE(r->resetting);
 }
 
 /*
- * Returns when the CPU's own stores, write-combined ones too, are at the device.  The
- * caller keeps the region's registers.  Never sleeps where memory is persistent.
+ * Returns when the CPU's own stores, write-combined ones too, have arrived at the device.
+ * The caller makes sure that the region's registers stay mapped.  Never sleeps for
+ * persistent memory.
  */
 int p2pmem_barrier(struct p2pmem_region *r)
 {
@@ -153,7 +159,7 @@ int p2pmem_barrier(struct p2pmem_region *r)
 	return p2pmem_answers(r) ? ret : -EIO;
 }
 
-/* The same, between enter and leave. */
+/* The same, for a caller that is in the region. */
 int p2pmem_flush(struct p2pmem_region *r)
 {
 	lockdep_assert_held(&r->gate);

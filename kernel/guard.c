@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Functions that another driver runs (nvme): the end of the regions on them when
- * that driver leaves, and resets, of which that driver alone is told.
+ * Functions that another driver runs (nvme): ends their regions when that driver leaves,
+ * and finds out about resets, of which only that driver is told.
  *
- * The driver core says so by BUS_NOTIFY_UNBIND_DRIVER, before the driver's
- * .remove, with the bus's chain of notifiers locked for reading: who registers a
- * notifier then waits, and after it every bind and unbind of the bus.  So the
- * notifier (notifier.c) only begins the removal, and gives requests in flight a moment.
+ * The driver core announces by BUS_NOTIFY_UNBIND_DRIVER that the driver leaves.  This
+ * comes before the driver's .remove, with the bus's chain of notifiers locked for
+ * reading.  Whoever registers a notifier then waits, and behind it every bind and unbind
+ * of the bus.  So the notifier (notifier.c) only begins the removal, and gives requests
+ * in flight a moment.
  *
- * What is held for longer is waited for by the guard, a device resource of the
- * function.  The core releases it after .remove and before anybody else can have
- * the function, with no lock but the function's own.  The memory is there until
- * then: .remove stops the controller, but neither takes its power nor its BARs.
- * Resources are released in reverse order, and the guard is the last whenever a
- * region is added: so its wait precedes the end of a P2PDMA pool that the region
- * is a part of.
+ * The guard, a device resource of the function, waits for what is held longer.  The core
+ * releases it after .remove and before anybody else can have the function, and holds no
+ * lock but the function's own.  The memory is there until then: .remove stops the
+ * controller, but takes away neither its power nor its BARs.  Resources are released in
+ * reverse order, and the guard becomes the last one whenever a region is added.  So its
+ * wait precedes the end of a P2PDMA pool that the region is a part of.
  *
- * A reset is found out by a mark in the copy of the function's configuration space
- * that the PCI core keeps in struct pci_dev.  The core overwrites the copy before it
- * resets a function by any method and before it suspends it, and so does the nvme
- * driver in each reset of the controller and recovery of an error.  The mark stands
- * for a read-only register: should it ever be restored, nothing takes it.
+ * A reset is found by a mark in the copy of the function's configuration space that the
+ * PCI core keeps in struct pci_dev.  The core overwrites the copy before it resets a
+ * function by any method, and before it suspends it.  So does the nvme driver in each
+ * reset of the controller and recovery from an error.  The mark has the place of a
+ * read-only register, so it does nothing if it is ever restored.
  */
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -33,9 +33,9 @@
 #include "removal.h"
 
 /*
- * A function with a guard.  On the list until BUS_NOTIFY_UNBOUND_DRIVER, which
- * follows the release of the guard under the same hold of the device lock: who
- * has that lock and finds the function gone knows that guard_release() is over.
+ * A function with a guard.  It is on the list until BUS_NOTIFY_UNBOUND_DRIVER, which
+ * follows the release of the guard before the device lock is dropped.  So whoever takes
+ * that lock and finds the function gone from the list knows that guard_release() is over.
  */
 struct p2pmem_guarded {
 	struct list_head link;
@@ -44,7 +44,10 @@ struct p2pmem_guarded {
 	u64 resets;
 };
 
-/* In the place of vendor and device; no device has it, nor has one that is gone. */
+/*
+ * Replaces the vendor and device IDs.  No device has it, and one that is gone does not
+ * return it.
+ */
 #define RESET_MARK	0x70326d6d
 #define MARK_INDEX	(PCI_VENDOR_ID / 4)
 
@@ -56,7 +59,7 @@ static void guard_release(struct device *dev, void *res)
 	p2pmem_remove_regions_of(to_pci_dev(dev));
 }
 
-/* guarded_lock is held. */
+/* The caller holds guarded_lock. */
 static struct p2pmem_guarded *guarded_find(struct pci_dev *pdev)
 {
 	struct p2pmem_guarded *g;
@@ -69,8 +72,8 @@ static struct p2pmem_guarded *guarded_find(struct pci_dev *pdev)
 }
 
 /*
- * The device lock is held, which resets are made under: the mark is in place
- * before one begins, or after it ended.
+ * The caller holds the device lock, under which resets are made.  So the mark is in place
+ * before a reset begins, or after it ended.
  */
 static void put_mark(struct p2pmem_guarded *g)
 {
@@ -86,7 +89,7 @@ static bool mark_is_there(const struct p2pmem_guarded *g)
 	       READ_ONCE(g->pdev->saved_config_space[MARK_INDEX]) == RESET_MARK;
 }
 
-/* guarded_lock and the device lock are held. */
+/* The caller holds guarded_lock and the device lock. */
 static struct p2pmem_guarded *guarded_new(struct pci_dev *pdev)
 {
 	struct p2pmem_guarded *g = kzalloc(sizeof(*g), GFP_KERNEL);
@@ -95,7 +98,7 @@ static struct p2pmem_guarded *guarded_new(struct pci_dev *pdev)
 	if (!g)
 		return NULL;
 	g->pdev = pci_dev_get(pdev);
-	/* Without a driver it might lose power while the guard waits. */
+	/* Without a driver, the function might lose power while the guard waits. */
 	pm_runtime_get_noresume(&pdev->dev);
 	put_mark(g);
 	list_add(&g->link, &guarded_functions);
@@ -118,7 +121,10 @@ static int guarded_add(struct pci_dev *pdev)
 	return g ? 0 : -ENOMEM;
 }
 
-/* The device lock is held: the copy is again what the PCI core had read. */
+/*
+ * The caller holds the device lock.  Replaces the mark by the IDs that the PCI core had
+ * read there.
+ */
 static void guarded_forget(struct pci_dev *pdev)
 {
 	struct p2pmem_guarded *g;
@@ -139,8 +145,8 @@ static void guarded_forget(struct pci_dev *pdev)
 }
 
 /*
- * Before a region is added to a function that another driver runs.  The device
- * lock is held.
+ * Called before a region is added to a function that another driver runs.  The caller
+ * holds the device lock.
  */
 int p2pmem_guard(struct pci_dev *pdev)
 {
@@ -161,8 +167,8 @@ int p2pmem_guard(struct pci_dev *pdev)
 }
 
 /*
- * Resets of the function that were noticed so far.  While the device lock cannot be
- * had, a reset may be under way that is yet to do its harm: each look counts anew,
+ * How many resets of the function were noticed so far.  If the device lock is busy, a
+ * reset may be under way that has yet to do its harm.  Then each call counts one more,
  * until the mark is back.
  */
 u64 p2pmem_guard_resets(struct pci_dev *pdev)
@@ -186,7 +192,7 @@ u64 p2pmem_guard_resets(struct pci_dev *pdev)
 	return resets;
 }
 
-/* For who ends before the function's guard does; the device lock is held. */
+/* For a caller that ends before the function's guard does.  It holds the device lock. */
 const struct p2pmem_guarded *p2pmem_guard_of(struct pci_dev *pdev)
 {
 	const struct p2pmem_guarded *g;
@@ -198,12 +204,12 @@ const struct p2pmem_guarded *p2pmem_guard_of(struct pci_dev *pdev)
 	return g;
 }
 
-/* Without a lock: has there been a reset since there were @resets? */
+/* Was there a reset since the count was @resets?  Takes no lock. */
 bool p2pmem_guard_saw_reset(const struct p2pmem_guarded *g, u64 resets)
 {
 	bool marked = mark_is_there(g);
 
-	smp_rmb(); /* put_mark() */
+	smp_rmb(); /* pairs with put_mark() */
 	return !marked || READ_ONCE(g->resets) != resets;
 }
 
@@ -217,7 +223,7 @@ bool p2pmem_is_guarded(struct pci_dev *pdev)
 	return guarded;
 }
 
-/* From the notifier: the driver and its resources are gone. */
+/* Called by the notifier when the driver and its device resources are gone. */
 void p2pmem_guard_unbound(struct pci_dev *pdev)
 {
 	guarded_forget(pdev);
@@ -235,7 +241,7 @@ static struct pci_dev *guarded_first(void)
 	return pdev;
 }
 
-/* At module exit, while the notifier is still there. */
+/* Called at module exit, while the notifier is still registered. */
 void p2pmem_guards_exit(void)
 {
 	struct pci_dev *pdev;
