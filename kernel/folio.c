@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Chunks: 2 MiB that an extent covers whole are mapped by one entry.  Where the
- * kernel has large folios of device memory, they become one: a pin or an idle
- * check then costs one step, too, instead of 512.  A region starts out as single
- * pages; whenever an extent takes memory the chunks that it touches get the
- * shape that suits it.  So a large folio never has two owners, and "its
- * references are back at one" answers for the extent alone.
+ * Chunks: if an extent covers 2 MiB as a whole, one page-table entry maps them.  Where
+ * the kernel has large folios of device memory, the chunk becomes one folio.  Then a pin
+ * or an idle check costs one step as well, instead of 512.  A region starts out as single
+ * pages.  Whenever an extent takes memory, the chunks that it touches get the shape that
+ * suits it.  So a large folio never has two owners, and "its references are back at one"
+ * answers for the extent alone.
  *
- * Shapes change while nobody owns the chunk.  Lockless walkers of page tables
- * (get_user_pages_fast()) may follow an entry that has gone since, and count a
- * single page and a large folio differently: so an RCU grace period, which waits
- * for them, lies between the last owner and the change.  All counts are frozen
- * at zero meanwhile, which refuses anybody else.
+ * A chunk changes its shape when its last owner is gone and nobody has seen the next one
+ * yet.  Lockless walkers of page tables (get_user_pages_fast()) may follow an entry that
+ * is gone by now, and they count a single page and a large folio differently.  So an RCU
+ * grace period, which waits for them, lies between the last owner and the change.  All
+ * counts are frozen at zero meanwhile, so nobody else can take a reference.
  *
- * A region may be added with larger struct pages instead: folios that the pagemap
- * is made of, most of whose struct pages share their memory.  No one can split
- * them, so each has one owner (take.c).
+ * A region may be added with large folios instead.  Its pagemap is made of them, and most
+ * of their struct pages share the same memory.  Nobody can split such a folio, so each
+ * has one owner (take.c).
  */
 #include <linux/page_ref.h>
 #include <linux/sched.h>
@@ -50,7 +50,10 @@ static bool freeze_pages(struct page *page, unsigned int count)
 	return true;
 }
 
-/* One folio out of 512 pages; another time if somebody looks at one of them. */
+/*
+ * Makes one folio out of 512 pages.  If somebody holds a passing reference to one of
+ * them, they stay single for now.
+ */
 static void join(struct p2pmem_region *r, u64 chunk)
 {
 	struct page *page = p2pmem_page(r, chunk);
@@ -79,8 +82,8 @@ static void split(struct p2pmem_region *r, u64 chunk)
 }
 
 /*
- * How far the region begins behind a place where a chunk may: a piece out of
- * a foreign pool lies anywhere.
+ * How many granules after a chunk boundary the region begins.  A piece of a foreign pool
+ * may begin anywhere.
  */
 u64 p2pmem_chunk_skew(const struct p2pmem_region *r)
 {
@@ -95,7 +98,10 @@ static u64 chunk_from(const struct p2pmem_region *r, u64 granule)
 	return round_up(granule + skew, P2PMEM_CHUNK) - skew;
 }
 
-/* From @granule on, a chunk may be mapped by one entry.  Its extent is in use. */
+/*
+ * May one entry map a chunk from @granule on?  Its extent is in use, so the shape cannot
+ * change meanwhile.
+ */
 bool p2pmem_is_chunk(struct p2pmem_region *r, u64 granule)
 {
 	struct page *page = p2pmem_page(r, granule);
@@ -106,7 +112,7 @@ bool p2pmem_is_chunk(struct p2pmem_region *r, u64 granule)
 	return P2PMEM_HAS_CHUNKS && chunk_from(r, granule) == granule;
 }
 
-/* Before the backing of a region goes that nobody uses: single pages again. */
+/* Makes single pages of all chunks before the backing of an unused region goes. */
 void p2pmem_unshape(struct p2pmem_region *r)
 {
 	u64 chunk;
@@ -121,13 +127,13 @@ void p2pmem_unshape(struct p2pmem_region *r)
 	}
 }
 
-/* Does memory of the region change its shape with its owner? */
+/* Do chunks of the region change their shape with their owner? */
 bool p2pmem_has_shapes(const struct p2pmem_region *r)
 {
 	return COMPAT_HAS_FOLIOS && !r->folio_order && !r->borrowed;
 }
 
-/* The first chunk that @e touches, which may begin before it; what begins before the region is none. */
+/* The first chunk that @e touches.  It may begin before @e, but not before the region. */
 u64 p2pmem_first_chunk(const struct p2pmem_region *r, const struct p2pmem_extent *e)
 {
 	u64 chunk = chunk_from(r, e->first);
@@ -135,7 +141,7 @@ u64 p2pmem_first_chunk(const struct p2pmem_region *r, const struct p2pmem_extent
 	return chunk > e->first && chunk >= P2PMEM_CHUNK ? chunk - P2PMEM_CHUNK : chunk;
 }
 
-/* File and region agree on where it begins, and the extent has all of it. */
+/* Do file and region agree on where the chunk begins, and does the extent cover all of it? */
 static bool suits_folio(const struct p2pmem_extent *e, u64 chunk)
 {
 	return !((e->first ^ e->file_first) % P2PMEM_CHUNK) && chunk >= e->first &&
@@ -143,8 +149,9 @@ static bool suits_folio(const struct p2pmem_extent *e, u64 chunk)
 }
 
 /*
- * Only a chunk that the extent covers in part is anybody else's concern, and they would
- * split it as well.
+ * Gives a chunk the shape that suits @e.  Others can own a part of it only if the extent
+ * does not cover it, and they would split it as well.  Returns false if @may_change is
+ * false and the chunk has another shape.
  */
 static bool shape(struct p2pmem_region *r, const struct p2pmem_extent *e, u64 chunk,
 		  bool may_change)
@@ -166,10 +173,10 @@ static bool shape(struct p2pmem_region *r, const struct p2pmem_extent *e, u64 ch
 #define BATCH_CHUNKS	16
 
 /*
- * Gives a batch of chunks, from *@chunk on, the shape that suits @e, which nobody has seen.
- * Without @may_change it returns false at the first that has another shape: an RCU grace
- * period has to lie between the end of the last owner and the change.  The region is
- * entered; the lock is left to others between one chunk and the next.
+ * Gives a batch of chunks, from *@chunk on, the shape that suits @e, which nobody has
+ * seen yet.  Without @may_change, it returns false at the first chunk that has another
+ * shape, because an RCU grace period has to lie between the last owner and the change.
+ * The caller is in the region.  Others may take alloc_lock between two chunks.
  */
 bool p2pmem_shape_some(struct p2pmem_region *r, const struct p2pmem_extent *e,
 		       u64 *chunk, bool may_change)

@@ -1,27 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Folios of 1 GiB by one page-table entry each.  The core has such entries for
- * files of DAX devices, and leaves gaps which are closed here:
+ * Folios of 1 GiB that one page-table entry maps each.  The core has such entries for
+ * files of DAX devices, but leaves gaps, which this file closes:
  *
- *   - zap_pud_range() (mm/memory.c) and walkers look at an entry without its lock,
- *     split it, and look again: one that a fault put there in between would be
- *     cleared without its reference.  A watch tells when anybody clears entries of
- *     the mapping, and none is made meanwhile.
- *   - mremap() takes them for broken ones and clears them without their references
- *     (mm/mremap.c, get_old_pud()).  It asks for an address first; there all that
- *     this process has at these places of the file go.
- *   - A process that sees one without access would be told "not present" again and
- *     again (mm/gup.c, follow_huge_pud(); mm/memory.c, huge_pud_set_accessed()).  So
- *     no mapping without access has any.
- *   - follow_pud_mask() (mm/gup.c) finds an entry, takes the lock, and does not look
- *     whether it is a table by then.  Tables come where the process has forbidden
- *     itself large pages (PR_SET_THP_DISABLE, MADV_NOHUGEPAGE), of which no driver is
- *     told; and the page that is then pinned may be anybody's.  So only those have
- *     such entries who may do input and output past the kernel anyway.
+ *   - zap_pud_range() (mm/memory.c) and walkers look at an entry without its lock, split it,
+ *     and look again.  If a fault put an entry there in between, they would clear that one
+ *     without dropping its reference.  A watch tells when anybody clears entries of the
+ *     mapping, and no entry is made meanwhile.
+ *   - mremap() takes such entries for broken ones and clears them without dropping their
+ *     references (mm/mremap.c, get_old_pud()).  It asks for an address first.  At that point
+ *     p2pmem clears all entries that this process has at these offsets of the file.
+ *   - A process that meets an entry without access would be told "not present" again and
+ *     again (mm/gup.c, follow_huge_pud(); mm/memory.c, huge_pud_set_accessed()).  So a mapping
+ *     without access has no such entry.
+ *   - follow_pud_mask() (mm/gup.c) finds an entry, takes the lock, and does not check whether
+ *     the entry has become a table.  Tables come where the process has forbidden itself large
+ *     pages (PR_SET_THP_DISABLE, MADV_NOHUGEPAGE), of which no driver is told.  The page that
+ *     is then pinned may be anybody's.  So only processes that may bypass the kernel
+ *     for input and output anyway (CAP_SYS_RAWIO) have such entries.
  *
- * The watch belongs to the mappings that were cut out of one mmap(), all of the
- * same process.  A child has none: while its address space is copied, no watch can
- * be registered.
+ * The watch belongs to the mappings that were cut out of one mmap(), all of the same
+ * process.  A child's mapping has none, because no watch can be registered while an
+ * address space is copied.
  */
 #include <linux/capability.h>
 #include <linux/fs.h>
@@ -59,7 +59,7 @@ static const struct mmu_interval_notifier_ops watch_ops = {
 	.invalidate = begin_to_clear,
 };
 
-/* The process holds its mmap_lock for writing. */
+/* The caller holds mmap_lock for writing. */
 static int watch(struct vm_area_struct *vma)
 {
 	struct p2pmem_watch *w = kzalloc(sizeof(*w), GFP_KERNEL);
@@ -82,8 +82,8 @@ static int watch(struct vm_area_struct *vma)
 }
 
 /*
- * A new mapping, which gets a watch if it may have large entries.  A signal ends the
- * registration: then the system call is made again.
+ * Gives a new mapping a watch if it may have large entries.  If a signal ends the
+ * registration, the system call is restarted.
  */
 int p2pmem_gib_watch(struct p2pmem_file *f, struct vm_area_struct *vma)
 {
@@ -105,8 +105,9 @@ static bool covers(const struct p2pmem_watch *w, const struct vm_area_struct *vm
 }
 
 /*
- * A copy of a mapping: one half of it, which has the same watch; its like at the place
- * to which it moves, which has no entry yet; or that of a child.
+ * Called for a copy of a mapping.  One half of a mapping that was split has the same
+ * watch.  A mapping that moves has no entry at its new place yet, and gets a watch of its
+ * own.  A child's mapping gets none.
  */
 void p2pmem_gib_open(struct vm_area_struct *vma)
 {
@@ -133,7 +134,7 @@ void p2pmem_gib_close(struct vm_area_struct *vma)
 	kfree(w);
 }
 
-/* All of the folio's place at @addr belongs to the mapping, so one entry may map it. */
+/* Does the mapping have the whole place of the folio at @addr, so that one entry may map it? */
 static bool fits(struct vm_area_struct *vma, unsigned long addr)
 {
 	return vma->vm_private_data && addr >= vma->vm_start &&
@@ -141,7 +142,7 @@ static bool fits(struct vm_area_struct *vma, unsigned long addr)
 	       IS_ALIGNED(linear_page_index(vma, addr), PUD_SIZE >> PAGE_SHIFT);
 }
 
-/* Whether it is a matter of p2pmem_gib_insert(). */
+/* Is the fault one for p2pmem_gib_insert()? */
 bool p2pmem_gib_fits(struct vm_fault *vmf)
 {
 	return vmf->vma->vm_flags & VM_ACCESS_FLAGS &&
@@ -149,10 +150,10 @@ bool p2pmem_gib_fits(struct vm_fault *vmf)
 }
 
 /*
- * No entry of 2 MiB can map a part of such a folio: for those mm/huge_memory.c wants a
- * folio of their size (vmf_insert_folio_pmd()).  Zeroing takes long, so the access is
- * repeated after each chunk of that.  Who clears entries waits for no fault, so this
- * may wait for them with the locks it has.
+ * No entry of 2 MiB can map a part of such a folio, because vmf_insert_folio_pmd()
+ * (mm/huge_memory.c) wants a folio of that size.  Zeroing takes long, so the access is
+ * repeated after each chunk of it.  Whoever clears entries does not wait for a fault, so
+ * this may wait for the clearing with the locks that it holds.
  */
 vm_fault_t p2pmem_gib_insert(struct p2pmem_file *f, struct vm_fault *vmf,
 			     const struct p2pmem_span *span)
@@ -179,15 +180,18 @@ vm_fault_t p2pmem_gib_insert(struct p2pmem_file *f, struct vm_fault *vmf,
 }
 
 /*
- * The core leaves an entry in place when it splits the mapping there, and then two
- * mappings would share it: as for hugetlbfs and DAX devices.
+ * If the core splits a mapping in the middle of an entry, it leaves the entry in place,
+ * and two mappings would share it.  So this refuses, as hugetlbfs and DAX devices do.
  */
 int p2pmem_gib_may_split(struct vm_area_struct *vma, unsigned long addr)
 {
 	return IS_ALIGNED(addr, PUD_SIZE) || !fits(vma, addr & PUD_MASK) ? 0 : -EINVAL;
 }
 
-/* mmap_lock is held for writing, and without it no entry comes (p2pmem_huge_fault()). */
+/*
+ * A mapping without access loses its entries.  The core holds mmap_lock for writing, and
+ * no fault makes an entry without that lock (p2pmem_huge_fault()).
+ */
 int p2pmem_gib_mprotect(struct vm_area_struct *vma, unsigned long start,
 			unsigned long end, unsigned long flags)
 {
@@ -197,7 +201,10 @@ int p2pmem_gib_mprotect(struct vm_area_struct *vma, unsigned long start,
 	return 0;
 }
 
-/* This process asks for an address for these places of the file: it may be mremap(). */
+/*
+ * The process asks for an address for these offsets of the file, perhaps for mremap().
+ * Clears the entries that it has there.
+ */
 static void clear_entries(struct file *filp, unsigned long first, unsigned long pages)
 {
 	VMA_ITERATOR(vmi, current->mm, 0);
@@ -211,7 +218,10 @@ static void clear_entries(struct file *filp, unsigned long first, unsigned long 
 			compat_zap_mapping(vma);
 }
 
-/* Where folios lie as they lie in physical memory; only a hint. */
+/*
+ * Prefers an address at which folios are aligned as they are in physical memory.  It is
+ * only a hint.
+ */
 unsigned long p2pmem_gib_area(struct file *filp, unsigned long addr, unsigned long len,
 			      unsigned long pgoff, unsigned long flags)
 {
