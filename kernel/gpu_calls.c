@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The functions of the GPU's driver, looked up for each pin and kept as long: so
- * this module loads without that driver, and the driver stays while it is needed.
+ * The functions of the GPU's driver.  They are looked up for each pin and kept for its
+ * lifetime.  So this module loads without that driver, and the driver stays while it is
+ * needed.
  */
 #include <linux/module.h>
 
@@ -25,7 +26,7 @@ void p2pmem_gpu_calls_put(struct p2pmem_gpu_calls *calls)
 	memset(calls, 0, sizeof(*calls));
 }
 
-/* *@persistent tells whether both calls of that kind are there. */
+/* *@persistent says whether both persistent calls are there. */
 int p2pmem_gpu_calls_get(struct p2pmem_gpu_calls *calls, bool *persistent, char *reason)
 {
 	calls->get_persistent = symbol_get(nvidia_p2p_get_pages_persistent);

@@ -53,7 +53,10 @@ static int check_region(struct p2pmem_region *r, char *reason)
 
 #define LOOK_INTERVAL	(HZ / 4)
 
-/* Persistent, and unused; or revoked, so that the driver has it already. */
+/*
+ * Puts a persistent pin that is unused.  The driver has taken a revoked pin back already;
+ * that one ends when nothing refers to its memory any more.
+ */
 static void pin_work(struct work_struct *work)
 {
 	struct p2pmem_pin *pin = container_of(to_delayed_work(work), struct p2pmem_pin, work);
@@ -93,8 +96,8 @@ static struct p2pmem_pin *pin_new(struct p2pmem_file *f, const struct p2pmem_pin
 }
 
 /*
- * The callback ends when the pages are free of references.  Those that can be pinned
- * for long are taken for that only if root asked for them.
+ * The driver's callback does not end before the pages are free of references.  Pages that
+ * can be pinned for long may be in such a pin only if root asked for that page type.
  */
 static int check_revocable(struct p2pmem_region *r, char *reason)
 {
@@ -106,7 +109,7 @@ static int check_revocable(struct p2pmem_region *r, char *reason)
 	return -EOPNOTSUPP;
 }
 
-/* A driver whose GPU is partitioned has the persistent calls, and refuses them. */
+/* The driver of a partitioned GPU has the persistent calls, but refuses them. */
 static bool lacks_persistent(const struct p2pmem_pin *pin, int err)
 {
 	return (err == -P2PMEM_GPU_ENOTSUPP || err == -EOPNOTSUPP) && pin->calls.get &&
@@ -120,7 +123,7 @@ static int call_get(struct p2pmem_pin *pin)
 	return pin->calls.get(0, 0, pin->va, pin->bytes, &pin->table, p2pmem_gpu_revoke, pin);
 }
 
-/* Where the driver never calls back, nobody is in anybody's way. */
+/* While all pins are persistent, the driver never calls back, and the mutex is not needed. */
 static int ask_once(struct p2pmem_pin *pin)
 {
 	int ret;
@@ -134,7 +137,7 @@ static int ask_once(struct p2pmem_pin *pin)
 	return ret;
 }
 
-/* Room that a file had which was closed a moment before may be on its way back. */
+/* If a file was closed a moment ago, its room in BAR1 may be on its way back. */
 static int ask(struct p2pmem_pin *pin)
 {
 	unsigned long asked = jiffies;
@@ -169,14 +172,14 @@ static int get_table(struct p2pmem_pin *pin, char *reason)
 		if (!ret)
 			return 0;
 		pin->persistent = false;
-		wake_up_all(&pin->region->wait); /* await_persistent() */
+		wake_up_all(&pin->region->wait); /* for await_persistent() */
 		if (!lacks_persistent(pin, ret))
 			return p2pmem_gpu_explain(pin->region, pin->bytes, ret, reason);
 	}
 	return ask_revocable(pin, reason);
 }
 
-/* The table may be read from now on, unless it has gone already. */
+/* Begins to read the table, unless the driver has taken the memory back already. */
 static int begin_making(struct p2pmem_pin *pin, char *reason)
 {
 	struct p2pmem_region *r = pin->region;
@@ -217,7 +220,7 @@ static bool in_region(const struct p2pmem_region *r, phys_addr_t phys)
 	       r->backing.bytes - (phys - r->backing.phys) >= NV_P2P_PAGE_BYTES;
 }
 
-/* Pages that follow one another become one range. */
+/* Contiguous pages become one range. */
 static void add_page(struct p2pmem_pin *pin, phys_addr_t phys)
 {
 	struct p2pmem_range *last = pin->ranges + pin->nr_ranges - 1;
@@ -289,7 +292,7 @@ static void explain_own(struct p2pmem_file *f, struct p2pmem_pin_gpu *req, int e
 		p2pmem_reason(req->reason, "the memory was freed while it was being pinned");
 }
 
-/* From here on the pin belongs to its extents. */
+/* On success the pin belongs to its extents. */
 static int own(struct p2pmem_file *f, struct p2pmem_pin *pin, struct p2pmem_pin_gpu *req)
 {
 	unsigned long asked = jiffies;
@@ -311,7 +314,7 @@ static int pin_make(struct p2pmem_file *f, struct p2pmem_pin *pin, struct p2pmem
 	       own(f, pin, req);
 }
 
-/* It has no extents.  If the driver has taken it away, the callback goes on with it. */
+/* The pin has no extents.  If the driver has taken it away, the callback goes on with it. */
 static void pin_unmake(struct p2pmem_pin *pin)
 {
 	struct p2pmem_region *r = pin->region;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pins of a GPU's memory from when they have extents: they go back to the driver when
- * nobody refers to them.  gpu.h says what a pin is, gpu_pin.c how it is made.
+ * How pins of a GPU's memory end once they have extents: they go back to the driver when
+ * nobody refers to them. gpu.h says what a pin is, gpu_pin.c how it is made.
  */
 #include <linux/module.h>
 #include <linux/sched/signal.h>
@@ -12,7 +12,7 @@
 #include "pins.h"
 #include "registry.h"
 
-/* The driver knows nothing of it any more, and it has no extents. */
+/* The driver knows nothing of the pin any more, and the pin has no extents. */
 static void pin_free(struct p2pmem_pin *pin)
 {
 	struct p2pmem_region *r = pin->region;
@@ -31,7 +31,10 @@ void p2pmem_pin_end(struct p2pmem_pin *pin)
 {
 	struct p2pmem_region *r = pin->region;
 
-	/* First: once no pin is seen the region goes, and then its driver may be unloaded. */
+	/*
+	 * This comes first.  When no pin is on the list any more, the region goes, and
+	 * then the GPU's driver may be unloaded.
+	 */
 	p2pmem_gpu_calls_put(&pin->calls);
 	mutex_lock(&r->alloc_lock);
 	list_del(&pin->link);
@@ -43,9 +46,10 @@ void p2pmem_pin_end(struct p2pmem_pin *pin)
 }
 
 /*
- * Held while the driver makes a pin, and while one is put that it may take away: a
- * callback that comes between the last look and the put frees the pin's table, and no
- * later pin may have its address by then.  The callback does not take it.
+ * Held while the driver makes a pin, and while a callback pin is put.  If a callback
+ * comes between the last look at ->revoked and the put, it frees the pin's table.  No
+ * later pin may get a table at that address before the put has ended.  The callback does
+ * not take this mutex.
  */
 DEFINE_MUTEX(p2pmem_gpu_driver_mutex);
 
@@ -55,7 +59,10 @@ static void say_kept(struct p2pmem_pin *pin, int err, const char *until)
 		pin->bytes, -err, until);
 }
 
-/* It failed, so its table and we are still known to the driver, unless it has called back. */
+/*
+ * The put failed, so the driver still knows the table and the pin, unless it has called
+ * back.
+ */
 static void leave_to_callback(struct p2pmem_pin *pin, int err)
 {
 	struct p2pmem_region *r = pin->region;
@@ -73,7 +80,7 @@ static void leave_to_callback(struct p2pmem_pin *pin, int err)
 		say_kept(pin, err, "their process frees the memory, or ends");
 }
 
-/* Killed while it waits: its process ends, and so the callback comes. */
+/* If the process is killed while it waits here, it ends, and so the callback comes. */
 static void put_revocable(struct p2pmem_pin *pin)
 {
 	int ret = 0;
@@ -95,8 +102,9 @@ static void put_revocable(struct p2pmem_pin *pin)
 #define PUT_INTERVAL	HZ
 
 /*
- * Nothing but this ends it.  A driver that had no memory for the call is asked again.
- * After any other error it must not be: it has dropped what the pin held of the GPU.
+ * Nothing but this ends a persistent pin.  If the driver had no memory for the call, it
+ * is asked again.  After any other error it must not be, because it has dropped what the
+ * pin held of the GPU.
  */
 static void put_persistent(struct p2pmem_pin *pin)
 {
@@ -113,7 +121,7 @@ static void put_persistent(struct p2pmem_pin *pin)
 	p2pmem_pin_end(pin);
 }
 
-/* Its state is PUTTING, so it is the caller's; no lock is held. */
+/* The pin's state is PUTTING, so it belongs to the caller, who holds no lock. */
 void p2pmem_pin_put(struct p2pmem_pin *pin)
 {
 	if (pin->persistent)
@@ -123,8 +131,8 @@ void p2pmem_pin_put(struct p2pmem_pin *pin)
 }
 
 /*
- * The device has gone, and pages are referred to that will not be reached any more: the
- * driver, which waits for its pins, gets them; what they were stays with the extents.
+ * The device is gone, and somebody refers to pages that nobody will reach any more.  The
+ * driver waits for its pins, so it gets them back.  The extents keep the range.
  */
 static struct p2pmem_pin *next_to_give(struct p2pmem_region *r)
 {
@@ -166,7 +174,7 @@ void p2pmem_pins_give(struct p2pmem_region *r)
 		give_to_driver(pin);
 }
 
-/* Somebody is about to give room in BAR1 back. */
+/* Is somebody about to give room in BAR1 back? */
 bool p2pmem_pins_are_put(struct p2pmem_region *r)
 {
 	struct p2pmem_pin *pin;
@@ -200,9 +208,9 @@ static struct p2pmem_pin *next_of_mine(struct p2pmem_region *r)
 }
 
 /*
- * Callback pins that nothing uses any more can be put by their process alone.  So
- * each of its calls that may, does; what is left goes when it frees the memory, or
- * ends.  No lock is held.
+ * Only its process can put a callback pin that nothing uses any more.  So each call of
+ * that process that can put such pins does so.  What is left goes when the process frees
+ * the memory, or ends.  The caller holds no lock.
  */
 void p2pmem_pins_put_mine(struct p2pmem_region *r)
 {
@@ -212,7 +220,7 @@ void p2pmem_pins_put_mine(struct p2pmem_region *r)
 		p2pmem_pin_put(pin);
 }
 
-/* The last extent has gone. */
+/* The last extent is gone. */
 static void pin_unused(struct p2pmem_pin *pin)
 {
 	lockdep_assert_held(&pin->region->alloc_lock);
@@ -226,7 +234,7 @@ static void pin_unused(struct p2pmem_pin *pin)
 	queue_delayed_work(p2pmem_wq, &pin->work, 0);
 }
 
-/* @e is not a part of its pin any more: it is given back, or its region has ended. */
+/* @e is no part of its pin any more: it is given back, or its region has ended. */
 void p2pmem_pin_leave(struct p2pmem_extent *e)
 {
 	struct p2pmem_pin *pin = e->pin;
@@ -240,7 +248,7 @@ void p2pmem_pin_leave(struct p2pmem_extent *e)
 		pin_unused(pin);
 }
 
-/* Of a region that has ended, an extent that neither a file has nor the list of draining ones. */
+/* The region has ended.  An extent that is neither in a file nor draining is freed here. */
 static void leave_at_end(struct p2pmem_extent *e)
 {
 	p2pmem_pin_leave(e);
@@ -248,7 +256,7 @@ static void leave_at_end(struct p2pmem_extent *e)
 		kfree(e);
 }
 
-/* The region is gone, so that its pages are not looked at any more. */
+/* The region is gone, so nobody looks at its pages any more. */
 void p2pmem_pin_drop(struct p2pmem_pin *pin)
 {
 	struct p2pmem_extent *e, *next;
@@ -258,7 +266,7 @@ void p2pmem_pin_drop(struct p2pmem_pin *pin)
 		leave_at_end(e);
 }
 
-/* Also memory that no file has any more, since its driver took it back. */
+/* Includes memory that no file has any more, because the GPU's driver took it back. */
 bool p2pmem_pins_have_memory(struct p2pmem_region *r)
 {
 	struct p2pmem_pin *pin;
@@ -282,7 +290,7 @@ static bool has_persistent(struct p2pmem_region *r)
 	return found;
 }
 
-/* Looking takes a lock that sleeps, so that wait_event() will not do. */
+/* has_persistent() takes a mutex, so wait_event() will not do. */
 static void await_persistent(struct p2pmem_region *r)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
@@ -294,8 +302,8 @@ static void await_persistent(struct p2pmem_region *r)
 }
 
 /*
- * No page of the region is referred to, and none will be: the driver gets all of it
- * back.  What its process alone can put stays until that ends, or frees it.
+ * Nobody refers to a page of the region, or will.  So the driver gets all of it back.  A
+ * pin that only its process can put stays until that process frees the memory, or ends.
  */
 void p2pmem_pins_end(struct p2pmem_region *r)
 {
@@ -309,9 +317,10 @@ void p2pmem_pins_end(struct p2pmem_region *r)
 }
 
 /*
- * A dma-buf is made of it.  Mappings of that may outlive it, in whatever process.  They
- * show what the file has there; so what is taken back is followed by nothing (detach_from()).
- * Returns whether the GPU's driver may take a part of it away.
+ * A dma-buf is being made of the range.  Mappings of the dma-buf may outlive the memory,
+ * in whatever process, and they show what the file has there.  So when memory is taken
+ * back, the file gets no other memory at that place (detach_from()).  Returns whether the
+ * GPU's driver may take a part of the range away.
  */
 bool p2pmem_file_lend(struct p2pmem_file *f, u64 first, u64 count)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What the driver's errors mean, and what helps.  Its errnos are not all userspace's. */
+/* What the driver's errors mean, and what helps.  Userspace does not know all of its errnos. */
 #include <linux/pci.h>
 
 #include "gpu.h"
@@ -8,7 +8,7 @@
 /* What the driver keeps of BAR1 for itself. */
 #define BAR1_RESERVE_MIB	36
 
-/* The largest size that the card offers for its BAR, in MiB; 0: it cannot be resized. */
+/* The largest size that the card offers for its BAR, in MiB, or 0 if it cannot be resized. */
 static u64 largest_bar_mib(struct p2pmem_region *r)
 {
 	u64 sizes = pci_rebar_get_possible_sizes(r->pdev, r->bar);
@@ -29,7 +29,10 @@ static void explain_room(struct p2pmem_region *r, u64 bytes, char *reason)
 			      pci_name(r->pdev), now_mib, BAR1_RESERVE_MIB, bytes >> 10);
 }
 
-/* @err is the driver's; returns ours, which every caller documents. */
+/*
+ * Explains the driver's @err.  Returns our errno for it, one of those that the UAPI
+ * header lists.
+ */
 int p2pmem_gpu_explain(struct p2pmem_region *r, u64 bytes, int err, char *reason)
 {
 	switch (err) {
@@ -62,7 +65,7 @@ int p2pmem_gpu_explain(struct p2pmem_region *r, u64 bytes, int err, char *reason
 	}
 }
 
-/* The function one of whose BARs @phys lies in, with a reference; or NULL. */
+/* The function that has @phys in one of its BARs, with a reference, or NULL. */
 static struct pci_dev *function_at(phys_addr_t phys)
 {
 	struct pci_dev *pdev = NULL;
@@ -78,7 +81,7 @@ static struct pci_dev *function_at(phys_addr_t phys)
 	return NULL;
 }
 
-/* The memory is not of this region. */
+/* Explains that the memory is not of this region. */
 void p2pmem_gpu_explain_foreign(struct p2pmem_region *r, phys_addr_t phys, char *reason)
 {
 	struct pci_dev *owner = function_at(phys);

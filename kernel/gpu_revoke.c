@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The GPU's driver takes memory away that a process frees, or leaves behind: its free
- * callback, which only a pin without the persistent calls has.
+ * The GPU's driver takes memory away that a process frees or leaves behind.  It does so
+ * by its free callback, which only pins without the persistent calls have.
  *
- * It runs in the call that frees, inside of the driver's locks, which may be above
- * mmap_lock and below it.  So it takes none of ours that is ever held while the driver
- * is called, or above mmap_lock; and it returns when no mapping and no transfer reaches
- * the memory.  Transfers of P2PDMA pages end by themselves, so that it waits for as long
- * as they take.  Generic pages may be pinned for good (a memory region, which the very
- * process that waits here would have to give up), and so may importers of dma-bufs have
- * them: after a time it leaves the range fenced off, and says so.
+ * The callback runs in the call that frees the memory, inside the driver's locks, which
+ * may be above mmap_lock or below it.  So the callback takes none of our locks that
+ * anybody holds while calling the driver, and none above mmap_lock.  It returns when no
+ * mapping and no transfer reaches the memory.  Transfers of P2PDMA pages end by
+ * themselves, so it waits for as long as they take.  Generic pages may be pinned for good
+ * (by a memory region, which the very process that waits here would have to give up), and
+ * importers of dma-bufs may keep them for good.  After a time the callback leaves such a
+ * range fenced off, and says so.
  */
 #include <linux/module.h>
 #include <linux/rcupdate.h>
@@ -22,13 +23,17 @@
 #include "reap.h"
 #include "registry.h"
 
-/* Twice what a drive is given to answer by default. */
+/* Twice the time that a drive has to answer by default. */
 #define WAIT_LIMIT	(60 * HZ)
 #define REPORT_INTERVAL	(10 * HZ)
 #define NAP_MIN		msecs_to_jiffies(2)
 #define NAP_MAX		msecs_to_jiffies(100)
 
-/* Has it extents, or may it get some?  Not if whoever asks for it, or puts it, has it. */
+/*
+ * Marks the pin revoked.  Returns whether the callback has to end the pin, because it has
+ * extents or may get some.  If somebody is asking the driver for the pin, or is putting
+ * it, they end it.
+ */
 static bool begin(struct p2pmem_pin *pin)
 {
 	struct p2pmem_region *r = pin->region;
@@ -36,9 +41,9 @@ static bool begin(struct p2pmem_pin *pin)
 
 	mutex_lock(&r->alloc_lock);
 	mine = pin->state != P2PMEM_PIN_PUTTING && pin->state != P2PMEM_PIN_GETTING;
-	WRITE_ONCE(pin->revoked, true);	/* from here on, unless mine, it may be freed */
+	WRITE_ONCE(pin->revoked, true);	/* unless mine, it may be freed from here on */
 	mutex_unlock(&r->alloc_lock);
-	/* The ioctl reads the driver's table, which goes when we return. */
+	/* The ioctl reads the driver's table, which goes when the callback returns. */
 	if (mine)
 		wait_event_idle(r->wait, READ_ONCE(pin->state) != P2PMEM_PIN_MAKING);
 	return mine;
@@ -67,7 +72,7 @@ static void detach_from(struct p2pmem_file *f, struct p2pmem_pin *pin)
 	mutex_unlock(&f->lock);
 }
 
-/* Nobody is in the region meanwhile; whoever comes later finds nothing there. */
+/* Nobody is in the region meanwhile.  Whoever enters it later finds nothing there. */
 static void detach(struct p2pmem_pin *pin)
 {
 	struct p2pmem_region *r = pin->region;
@@ -95,13 +100,13 @@ static void give_idle(struct p2pmem_pin *pin)
 			p2pmem_extent_give(r, e);
 }
 
-/* Of the pin's pages; what is given back already is not among them. */
+/* Does anybody refer to the pin's pages?  Those that were given back are not among them. */
 static bool is_referred_to(struct p2pmem_pin *pin)
 {
 	struct p2pmem_extent *e;
 
 	lockdep_assert_held(&pin->region->alloc_lock);
-	if (pin->region->gone) /* and with it its pages, which may not be touched */
+	if (pin->region->gone) /* the pages are gone, too, and must not be touched */
 		return false;
 	list_for_each_entry(e, &pin->extents, pin_link)
 		if (!p2pmem_range_idle(pin->region, e->first, e->count))
@@ -112,17 +117,20 @@ static bool is_referred_to(struct p2pmem_pin *pin)
 enum left {
 	LEFT_NOTHING,
 	LEFT_FOR_NOW,
-	LEFT_FOR_GOOD,	/* perhaps */
+	LEFT_FOR_GOOD,	/* may never go */
 };
 
-/* One look: what refers to the memory?  Files that closed have their worker. */
+/* Looks once at what refers to the memory.  The worker in reap.c takes care of closed files. */
 static enum left what_is_left(struct p2pmem_pin *pin)
 {
 	struct p2pmem_region *r = pin->region;
 	enum p2pmem_importers importers = P2PMEM_IMPORTERS_NONE;
 	bool over, transfers;
 
-	/* What was lent has nothing else there later, so that no dma-buf is of another pin. */
+	/*
+	 * A range that was lent gets no other memory later, so these dma-bufs are of this
+	 * pin.
+	 */
 	if (pin->lent)
 		importers = p2pmem_exports_revoke_part(r, &pin->part);
 	mutex_lock(&r->alloc_lock);
@@ -134,9 +142,9 @@ static enum left what_is_left(struct p2pmem_pin *pin)
 	if (!over)
 		p2pmem_reap_soon(r);
 	/*
-	 * Only generic pages are ever held for longer than a transfer takes.  Importers do not
-	 * refer to pages; of them STAY may only say that they have not been told yet, or that a
-	 * lock was busy.
+	 * Only generic pages are ever held for longer than a transfer takes.  Importers
+	 * do not refer to pages.  STAY may only mean that importers have not been told
+	 * yet, or that a lock was busy.
 	 */
 	transfers = r->backing.type == P2PMEM_PAGES_P2PDMA &&
 		    (importers != P2PMEM_IMPORTERS_STAY || is_referred_to(pin));
@@ -146,7 +154,7 @@ static enum left what_is_left(struct p2pmem_pin *pin)
 	return transfers ? LEFT_FOR_NOW : LEFT_FOR_GOOD;
 }
 
-/* Who opened the file is all that is known of who refers to the pages. */
+/* Nobody knows who refers to the pages, so this names the process that opened the file. */
 static void report(struct p2pmem_pin *pin, const char *what)
 {
 	char *text = kmalloc(256, GFP_KERNEL);
@@ -162,7 +170,10 @@ static void report(struct p2pmem_pin *pin, const char *what)
 	kfree(text);
 }
 
-/* Until nothing refers to the memory; false when that may be never, after a time in which each look said so. */
+/*
+ * Waits until nothing refers to the memory.  Returns false if each look in a period of
+ * WAIT_LIMIT found that this may never happen.
+ */
 static bool await_end(struct p2pmem_pin *pin)
 {
 	unsigned long for_good_since = jiffies, reported = jiffies;
@@ -184,7 +195,7 @@ static bool await_end(struct p2pmem_pin *pin)
 	return true;
 }
 
-/* One more look, after the driver: what outlasted it is fenced off until then. */
+/* Looks again, after the callback.  The range stays fenced off while anything refers to it. */
 bool p2pmem_gpu_is_over(struct p2pmem_pin *pin)
 {
 	return what_is_left(pin) == LEFT_NOTHING;
@@ -200,7 +211,7 @@ static void revoke(struct p2pmem_pin *pin)
 	queue_delayed_work(p2pmem_wq, &pin->work, 0);
 }
 
-/* The driver's free callback.  Others may free the pin before this has returned. */
+/* The driver's free callback.  Others may free the pin before this returns. */
 void p2pmem_gpu_revoke(void *data)
 {
 	struct p2pmem_pin *pin = data;
