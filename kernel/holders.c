@@ -13,10 +13,10 @@
 #include "pmem.h"
 #include "who.h"
 
-/* What is looked at of a file or an extent before the locks are left to others. */
+/* How much of a file or an extent is looked at before the locks are dropped for others. */
 #define BATCH_GRANULES	(1ULL << 15)
 
-/* What a file owns, as far as it was looked at: up to @next in the file. */
+/* What a file owns up to granule @next of the file. */
 struct tally {
 	u64 next;
 	u64 granules;
@@ -24,9 +24,9 @@ struct tally {
 };
 
 /*
- * How many pages of a range somebody besides its mappings refers to: those
- * with references that are neither the base reference nor a mapping's.  The
- * lock keeps the pages from going meanwhile.
+ * Counts the pages of a range that are pinned: they have references other than the
+ * base reference and those of mappings.  alloc_lock keeps the pages from going
+ * meanwhile.
  */
 static u64 range_pins(struct p2pmem_region *r, u64 at, u64 count)
 {
@@ -54,7 +54,7 @@ static void holder_line(struct p2pmem_lines *lines, const struct p2pmem_who *who
 			 granules << PAGE_SHIFT, pinned);
 }
 
-/* Adds a batch to @t; false when the file has no more. */
+/* Adds a batch to @t; returns false if it reached the last extent of the file. */
 static bool count_some(struct p2pmem_file *f, struct tally *t)
 {
 	struct p2pmem_extent *e = p2pmem_extent_from(f, t->next);
@@ -73,8 +73,9 @@ static bool count_some(struct p2pmem_file *f, struct tally *t)
 }
 
 /*
- * Who opened it, unless that one has ended and left it to a child.  Who has mappings
- * alone is not found: then nobody is known but who opened it.
+ * The process that opened the file or, if that has ended, another one that has a
+ * descriptor of it.  A process with nothing but mappings is not found: then the opener
+ * is the only one known.
  */
 static const struct p2pmem_who *who_has(struct p2pmem_file *f)
 {
@@ -114,7 +115,7 @@ static u64 draining_pins(struct p2pmem_region *r, const struct p2pmem_extent *e)
 	return pinned;
 }
 
-/* The extent that drains after @e, or the first if that is NULL; NULL: none. */
+/* The draining extent after @e, or the first one if @e is NULL; NULL if there is none. */
 static struct p2pmem_extent *next_draining(struct p2pmem_region *r,
 					   struct p2pmem_extent *e)
 {
@@ -134,8 +135,8 @@ static bool same_process(const struct p2pmem_who *a, const struct p2pmem_who *b)
 }
 
 /*
- * A line for the extents from @e on that one process left; returns the one after
- * them.  The reaper waits, so that the extents stay where they are.
+ * Writes one line for the extents from @e on that one process left, and returns the
+ * extent after them.  reap_lock keeps the reaper away, so the list does not change.
  */
 static struct p2pmem_extent *draining_line(struct p2pmem_region *r,
 					   struct p2pmem_extent *e,
@@ -164,7 +165,7 @@ static void draining_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 	mutex_unlock(&r->reap_lock);
 }
 
-/* What a GPU's driver takes back, and no file has any more, of one pin. */
+/* Writes a line for the extents of a revoked pin that have left their file. */
 static void pin_line(struct p2pmem_pin *pin, struct p2pmem_lines *lines)
 {
 	struct p2pmem_extent *e, *detached = NULL;
@@ -181,7 +182,7 @@ static void pin_line(struct p2pmem_pin *pin, struct p2pmem_lines *lines)
 		holder_line(lines, &detached->who, granules, pinned);
 }
 
-/* A line for each pin that is being taken back, as for an open file. */
+/* Writes a line, as for an open file, for each pin that a GPU's driver takes back. */
 void p2pmem_pins_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 {
 	struct p2pmem_pin *pin;
@@ -194,8 +195,9 @@ void p2pmem_pins_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 }
 
 /*
- * Nobody knows which process it is that mounted a disk, or refers to pages of a file
- * that was on it: those are looked for once the region waits for them.
+ * p2pmem does not know which process mounted the disk, or which one refers to pages of
+ * a file that was on it.  It counts such references only once the disk is closed and
+ * the region waits for them.
  */
 static void pmem_line(struct p2pmem_region *r, struct p2pmem_lines *lines)
 {
@@ -229,11 +231,11 @@ static void file_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 }
 
 /*
- * A line for each open file, for a pmem device whose disk is open (pid 0), each pin of
- * a GPU's that is being taken back, and each process that left memory which is still
- * referred to: pid, command, bytes owned, pages pinned; and for each importer of a
- * dma-buf: pid, command, bytes of the dma-buf, pages mapped, importing device.  What
- * does not fit is counted by the last line.  Pids are those of @reader.
+ * Writes a line (pid, command, bytes owned, pages pinned) for each open file, for a pmem
+ * device in use (pid 0), for each pin that a GPU's driver takes back, and for each process
+ * that left memory behind which is still referred to.  An importer of a dma-buf has a
+ * line, too: pid, command, bytes of the dma-buf, pages mapped, importing device.  The last
+ * line counts the lines that do not fit.  Pids are those of the namespace @reader.
  */
 size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes,
 			   struct pid_namespace *reader)
@@ -249,7 +251,10 @@ size_t p2pmem_holders_text(struct p2pmem_region *r, char *buf, size_t bytes,
 	return p2pmem_lines_end(&lines);
 }
 
-/* Nobody has it open, and no memory of it is held.  That stays so while the caller has shut the gate. */
+/*
+ * Nobody has the region open or holds memory of it.  That stays true while the caller
+ * holds the gate for writing.
+ */
 bool p2pmem_region_idle(struct p2pmem_region *r)
 {
 	bool idle;

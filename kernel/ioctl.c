@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* One way in and out for all ioctls: sized structs, copied as a whole. */
+/* All ioctls enter and return here, with sized structs that are copied as a whole. */
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
@@ -11,7 +11,7 @@ static const struct p2pmem_ioctl *lookup(const struct p2pmem_ioctl *table,
 {
 	size_t i;
 
-	/* Not the size: the caller's struct may be an older or a newer one. */
+	/* The sizes may differ: the caller's struct may be older or newer than this one. */
 	for (i = 0; i < entries; i++)
 		if (!((table[i].cmd ^ cmd) & ~IOCSIZE_MASK))
 			return &table[i];
@@ -19,10 +19,11 @@ static const struct p2pmem_ioctl *lookup(const struct p2pmem_ioctl *table,
 }
 
 /*
- * What a call changed is never reported as EFAULT.  Calls that change something
- * need no answer, but for REGION_ADD, whose caller needs the number: control.c
- * takes the region back.  A refusal carries its reason in the struct, and stays
- * that refusal if the reason cannot be written.  No lock is held over a copy.
+ * A call that changed something does not fail with EFAULT, since its caller can do without
+ * the answer.  The exception is REGION_ADD, whose caller needs the region's number: if the
+ * copy fails, control.c removes the region again.  A refusal carries its reason in the
+ * struct, and its errno stays the same if the reason cannot be copied.  No lock is held
+ * over a copy.
  */
 long p2pmem_ioctl_dispatch(const struct p2pmem_ioctl *table, size_t entries,
 			   void *object, unsigned int cmd, void __user *uarg)

@@ -4,7 +4,7 @@
 
 #include "lines.h"
 
-/* Room for it is kept from the start. */
+/* p2pmem_lines_add() always leaves room for the last line. */
 #define LAST_BYTES	sizeof("and 18446744073709551615 more\n")
 
 void p2pmem_lines_begin(struct p2pmem_lines *lines, char *text, size_t bytes,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Init and exit order, and the two refusals that concern the whole machine. */
+/* The order of init and exit, and two reasons not to load on a machine at all. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cc_platform.h>
@@ -17,8 +17,8 @@
 #include "../include/donard/version.h"
 
 /*
- * Eideticom's out-of-tree p2pmem-pci uses the same node names.  Its class is
- * the one trace of it that is visible to a module.
+ * Eideticom's out-of-tree p2pmem-pci uses the same node names.  Another module can
+ * recognise it only by its class.
  */
 static bool __init other_module_loaded(void)
 {
@@ -84,11 +84,11 @@ err_pseudofs_exit:
 }
 
 /*
- * Open files, pins of closed files, removals under way and quarantines each
- * hold a module reference: what is left here is idle.  But nobody holds one for
- * io_uring's let_go() (buffer.c) and the GPU driver's callback (gpu_revoke.c)
- * while they return, after which the last object may go: a grace period for tasks
- * waits for whoever was preempted in there.
+ * Open files, pins of closed files, removals under way and quarantines each hold a
+ * module reference, so all that is left here is idle.  But io_uring's let_go()
+ * (buffer.c) and the GPU driver's callback (gpu_revoke.c) hold none while they return:
+ * the last object may go before they have.  A grace period for tasks waits for a task
+ * that was preempted in them.
  */
 static void __exit p2pmem_exit(void)
 {

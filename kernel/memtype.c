@@ -4,12 +4,12 @@
  *
  * memremap_pages() asks x86's PAT code for write-back and takes what it gets:
  * UC- where the MTRRs say so, WB for a BAR that the firmware left out of them.
- * A type that is reserved already wins (arch/x86/mm/pat/memtype.c), so an
- * ioremap of one page of the range beforehand decides it.  What really came
- * out is read back from the kernel's page table; user mappings follow that.
+ * A type that is already reserved wins (arch/x86/mm/pat/memtype.c), so an ioremap()
+ * of one page of the range beforehand decides the type.  p2pmem then reads the
+ * resulting type from the kernel's page table, and uses it for user mappings as well.
  *
- * Without PAT nothing is reserved: memremap_pages() then maps write-back whatever was
- * asked for, and only the MTRRs, which are the firmware's, make it another type.
+ * Without PAT no type is reserved: memremap_pages() maps write-back whatever type was
+ * asked for, and only the firmware's MTRRs can make it another one.
  */
 #include <linux/io.h>
 #include <linux/pgtable.h>
@@ -19,7 +19,7 @@
 #include "memtype.h"
 #include "p2pmem.h"
 
-/* Can the kernel's own mapping of the pages be of another type than wb? */
+/* Can the kernel's own mapping of the pages have a type other than wb? */
 bool p2pmem_memtype_can_be_chosen(void)
 {
 	return pat_enabled();
@@ -68,7 +68,7 @@ u32 p2pmem_memtype_of(const void *kaddr)
 		prot = pgprot_large_2_4k(prot);
 	if (same_cache_bits(prot, PAGE_KERNEL))
 		return P2PMEM_MEMTYPE_WB;
-	/* First: without PAT the two look alike, and are not combined. */
+	/* UC comes first: without PAT it has the same bits as WC, and writes are not combined. */
 	if (same_cache_bits(prot, pgprot_noncached(PAGE_KERNEL)))
 		return P2PMEM_MEMTYPE_UC;
 	if (same_cache_bits(prot, pgprot_writecombine(PAGE_KERNEL)))

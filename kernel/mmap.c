@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Mappings of an open file and their page faults.  See docs/lifetime.md for
- * what removal relies on.
+ * Mappings of an open file and their page faults.  docs/lifetime.md says what
+ * removal relies on.
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
@@ -18,8 +18,9 @@
 #include "trace.h"
 
 /*
- * The page that faulted and all others below its entry of the level above, as
- * far as mapping and extent go; the next entry may map a chunk.
+ * Maps the page that faulted and the others below the same page-middle-directory entry,
+ * as far as the mapping and the extent reach.  It stops there because the next such
+ * entry may map a chunk.
  */
 static vm_fault_t insert_around(struct p2pmem_file *f, struct vm_fault *vmf,
 				const struct p2pmem_span *span)
@@ -35,7 +36,7 @@ static vm_fault_t insert_around(struct p2pmem_file *f, struct vm_fault *vmf,
 			     ((unsigned long)(from - vma->vm_pgoff) << PAGE_SHIFT);
 	int ret;
 
-	/* A chunk that another thread has mapped by one entry meanwhile. */
+	/* Another thread has mapped the chunk by one entry meanwhile. */
 	if (compat_maps_chunk(READ_ONCE(*vmf->pmd)))
 		return VM_FAULT_NOPAGE;
 	ret = p2pmem_make_visible_locked(f, granule, to - from);
@@ -45,7 +46,7 @@ static vm_fault_t insert_around(struct p2pmem_file *f, struct vm_fault *vmf,
 				   to - from);
 }
 
-/* A chunk by one entry, or VM_FAULT_FALLBACK where it is not that simple. */
+/* Maps a chunk by one entry, or returns VM_FAULT_FALLBACK where that is not possible. */
 static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 			       const struct p2pmem_span *span)
 {
@@ -74,9 +75,10 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 }
 
 /*
- * During a reset zeros would be lost.  The access is repeated; signals are heeded in
- * between, but not by one that the kernel makes for the process: that must end here.
- * Outside of the gate, which the end of the region waits for.
+ * A reset would swallow the zeros of a new page, so the process is made to repeat the
+ * access.  It handles signals between two tries.  If the kernel makes the access for it,
+ * nobody handles them, so a fatal signal ends the access here.  The caller has left the
+ * gate, for which the end of the region waits.
  */
 static vm_fault_t fault_again(void)
 {
@@ -84,13 +86,13 @@ static vm_fault_t fault_again(void)
 	return fatal_signal_pending(current) ? VM_FAULT_SIGBUS : VM_FAULT_NOPAGE;
 }
 
-/* Not a dma-buf's, whose mappings come by export_mmap(). */
+/* The file is a region's own.  Mappings of a dma-buf come by export_mmap(). */
 static bool is_own(const struct file *filp)
 {
 	return filp->f_op->mmap == p2pmem_mmap;
 }
 
-/* Whose memory a mapping shows: of an open file, or of the one that a dma-buf was made of. */
+/* The open file whose memory a mapping shows; a dma-buf shows that of the exported file. */
 static struct p2pmem_file *file_behind(const struct vm_area_struct *vma)
 {
 	struct file *filp = vma->vm_file;
@@ -99,8 +101,9 @@ static struct p2pmem_file *file_behind(const struct vm_area_struct *vma)
 }
 
 /*
- * Runs @insert on the memory behind the fault, if the region is in use.  The file's lock
- * makes faults of both sizes take turns: each looks first at what the other has made.
+ * Calls @insert for the memory behind the fault, unless the region is ending.  The file's
+ * lock makes faults of all sizes take turns: each first looks at the entries that others
+ * have made.
  */
 static vm_fault_t handle_fault(struct vm_fault *vmf,
 			       vm_fault_t (*insert)(struct p2pmem_file *f,
@@ -144,8 +147,8 @@ static vm_fault_t __maybe_unused p2pmem_huge_fault(struct vm_fault *vmf,
 }
 
 /*
- * No page_mkwrite: get_user_pages() would take the file for one that tracks
- * dirty pages and refuse long-term pins (mm/gup.c, writable_file_mapping_allowed).
+ * There is no page_mkwrite(): with it, get_user_pages() would take the file for one that
+ * tracks dirty pages, and refuse long-term pins (mm/gup.c, writable_file_mapping_allowed).
  */
 static const struct vm_operations_struct p2pmem_vm_ops = {
 	.fault = p2pmem_fault,
@@ -158,7 +161,7 @@ static const struct vm_operations_struct p2pmem_vm_ops = {
 #endif
 };
 
-/* Memory for a mapping; its page protection follows the kernel's own mapping. */
+/* Takes memory for a mapping, and gives it the memory type of the kernel's own mapping. */
 static int back_mapping(struct p2pmem_file *f, struct vm_area_struct *vma)
 {
 	struct p2pmem_region *r = f->region;
@@ -173,8 +176,8 @@ static int back_mapping(struct p2pmem_file *f, struct vm_area_struct *vma)
 	p2pmem_leave(r);
 	ret = p2pmem_file_back(f, vma->vm_pgoff, vma_pages(vma));
 	/*
-	 * Nobody waits here with mmap_lock: the caller tries again, also if what it
-	 * needs came back after the look at what is free.
+	 * mmap_lock is held, so nothing waits here: the caller tries again.  It does so,
+	 * too, if memory came back after p2pmem_file_back() had looked for free memory.
 	 */
 	if (ret == -ENOSPC && READ_ONCE(r->gives) != gives)
 		return -EAGAIN;
@@ -192,7 +195,10 @@ static int map(struct p2pmem_file *f, struct vm_area_struct *vma)
 	if ((u64)vma->vm_pgoff + vma_pages(vma) > LLONG_MAX >> PAGE_SHIFT)
 		return -EINVAL;
 	ret = back_mapping(f, vma);
-	/* mremap() asks a dma-buf for no address: p2pmem_gib_area() would not clear entries. */
+	/*
+	 * A dma-buf's mapping gets no entries of 1 GiB: for a dma-buf, mremap() would not
+	 * call p2pmem_gib_area(), which clears them.
+	 */
 	if (!ret && COMPAT_HAS_PUDS && is_own(vma->vm_file))
 		ret = p2pmem_gib_watch(f, vma);
 	if (ret)

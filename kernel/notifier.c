@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What becomes of regions when drivers come and go, of which the PCI bus tells; and the
- * order in which all that concerns regions begins and ends.
+ * What happens to regions when the PCI bus says that a driver comes or goes, and the order
+ * in which the parts that deal with regions are set up and torn down.
  */
 #include <linux/notifier.h>
 #include <linux/pci.h>
@@ -14,12 +14,12 @@
 #include "registry.h"
 #include "removal.h"
 
-/* Requests of a healthy device are over by then, pins perhaps not. */
+/* Requests of a healthy device end within this time; pins may last longer. */
 #define UNBIND_GRACE	(2 * HZ)
 
 /*
- * Another driver is about to leave a function with regions (guard.c): what this waits for
- * has a bound.
+ * Another driver is about to leave a function with regions (guard.c).  The wait here has
+ * a bound.
  */
 static void foreign_unbinding(struct pci_dev *pdev)
 {
@@ -29,7 +29,7 @@ static void foreign_unbinding(struct pci_dev *pdev)
 	p2pmem_forget_lenders(pdev);
 }
 
-/* A driver is about to take a function that was placed on a quarantined range. */
+/* A driver is about to take the function @data, which may lie on a quarantined range. */
 static void fence_off(struct p2pmem_region *r, void *data)
 {
 	if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED && r->pdev != data)
@@ -37,8 +37,8 @@ static void fence_off(struct p2pmem_region *r, void *data)
 }
 
 /*
- * The chain of notifiers is locked: nothing here waits without a bound.  The
- * regions of the driver p2pmem are left to its own remove().
+ * The chain of notifiers is locked, so nothing here waits without a bound.  If p2pmem
+ * drives the function, its own remove() ends the regions.
  */
 static int pci_notify(struct notifier_block *nb, unsigned long action,
 		      void *data)

@@ -5,7 +5,7 @@
 
 #define NVME_CLASS	0x010802
 
-/* Nobody maps these registers otherwise than uncached: what fails is for lack of memory. */
+/* Everybody maps these registers uncached, so ioremap() fails only for lack of memory. */
 void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason)
 {
 	void __iomem *regs;
@@ -62,7 +62,7 @@ int p2pmem_nvme_look(struct p2pmem_nvme_memory *req)
 		p2pmem_reason(req->reason, "there is no such PCI function");
 		return -ENODEV;
 	}
-	/* So that its driver stays; an unbind may hold it for long. */
+	/* The lock keeps the driver bound.  An unbind may hold it for long. */
 	ret = device_lock_interruptible(&pdev->dev);
 	if (!ret) {
 		ret = look_at(pdev, req);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Another kind of struct pages for a region that nobody uses. */
+/* Changes the page type of a region that nobody uses. */
 #include <linux/device.h>
 #include <linux/pci.h>
 
@@ -21,7 +21,7 @@ static int reopen_backing(struct p2pmem_region *r, u32 type)
 		p2pmem_backing_close(r);
 	ret = p2pmem_backing_open(r, type);
 	if (ret && (!old || p2pmem_backing_open(r, old))) {
-		/* No pages at all: nothing is left to drain. */
+		/* The region has no pages at all, so there is nothing to drain. */
 		WRITE_ONCE(r->state, P2PMEM_STATE_DRAINING);
 		wake_up_all(&r->wait);
 		dev_err(&r->dev, "has no struct pages (%pe): write its page type to try again, or remove the region\n",
@@ -32,7 +32,7 @@ static int reopen_backing(struct p2pmem_region *r, u32 type)
 	return ret;
 }
 
-/* A change of page type failed, and so did the way back: another one may not. */
+/* A change of page type failed, and so did the way back.  Another change may succeed. */
 static bool lost_its_pages(struct p2pmem_region *r)
 {
 	return r->state == P2PMEM_STATE_DRAINING && !r->backing.type &&
@@ -40,8 +40,9 @@ static bool lost_its_pages(struct p2pmem_region *r)
 }
 
 /*
- * Called from a sysfs store, which region removal waits for while it may hold
- * the device lock: only try that lock.
+ * A sysfs store calls this.  The removal of the region waits for such a store, perhaps
+ * while somebody holds the device lock and waits for the removal.  So the lock is only
+ * tried.
  */
 static int set_page_type(struct p2pmem_region *r, u32 type)
 {

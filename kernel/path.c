@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 #include "path.h"
 
-/* Links from @node up to @above, or -1 if it is not above. */
+/* The number of links from @node up to @above, or -1 if @above is not above @node. */
 static int links_up(const struct p2pmem_tree *tree, const void *node,
 		    const void *above)
 {
@@ -23,7 +23,7 @@ static unsigned int links_to_root_complex(const struct p2pmem_tree *tree,
 	return links;
 }
 
-/* The first node from @node up to, and without, @end whose ACS redirects. */
+/* The first node whose ACS redirects, from @node up to @end, which is not included. */
 static const void *first_redirect(const struct p2pmem_tree *tree,
 				  const void *node, const void *end)
 {
@@ -34,8 +34,8 @@ static const void *first_redirect(const struct p2pmem_tree *tree,
 }
 
 /*
- * The common node's ACS counts, too: a root port that redirects sends up what
- * two functions below it send each other.  So does that of the two functions.
+ * The ACS of the common node and of the two functions counts, too.  A root port that
+ * redirects sends the requests between two functions below it upstream.
  */
 static const void *find_redirect(const struct p2pmem_tree *tree,
 				 const void *provider, const void *client,
@@ -74,9 +74,9 @@ void p2pmem_path_find(const struct p2pmem_tree *tree, const void *provider,
 }
 
 /*
- * Below a switch whatever has a bus address is turned round.  All else passes
- * the root complex, and so does every address that an IOMMU is to translate:
- * only a root complex that is known to forward may be trusted with it.
+ * A switch turns round the requests that carry bus addresses.  All others pass the root
+ * complex, as do all requests that an IOMMU translates.  They need a root complex that is
+ * known to forward them.
  */
 __u32 p2pmem_way_judge(const struct p2pmem_way *way, __u32 *flags)
 {
@@ -91,9 +91,9 @@ __u32 p2pmem_way_judge(const struct p2pmem_way *way, __u32 *flags)
 	if (below && !way->translated)
 		return P2PMEM_ROUTE_SWITCH;
 	/*
-	 * P2PDMA pages have bus addresses, which are for nobody to translate (seen
-	 * with intel-iommu: writes vanish and the command succeeds).  What a
-	 * function sends to itself never leaves it.
+	 * Devices get bus addresses for P2PDMA pages, which no IOMMU knows (seen with
+	 * intel-iommu: writes vanish and the command succeeds).  The requests of a
+	 * function to itself never leave it.
 	 */
 	if (below && way->page_type == P2PMEM_PAGES_P2PDMA)
 		return way->same ? P2PMEM_ROUTE_SWITCH : P2PMEM_ROUTE_NONE;

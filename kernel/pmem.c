@@ -3,19 +3,19 @@
  * Page type pmem: the region is a pmem device of the kernel's nvdimm layer
  * (libnvdimm), whose flush is the barrier of the region's device.
  *
- * The pages are the pmem driver's then, which makes and frees them: no open file of
- * the region has any.  The barrier is a register's read, which no instruction of a
- * program stands for: the nvdimm region is declared asynchronous, so that MAP_SYNC is
- * refused and a file system flushes at fsync().
+ * The pmem driver makes and frees the pages, and open files of the region have none.
+ * The barrier is the read of a register, which no instruction of a program can replace.
+ * So the nvdimm region is declared asynchronous: MAP_SYNC is refused, and a file system
+ * flushes at fsync().
  *
- * The pmem driver claims the range for itself, which the nvme driver has claimed
- * with all BARs of its function.  It never touches the BAR of a PMR, so its claim is
- * lent: given up while the region lives, and made again in its name afterwards.
- * The nvme driver gives its claims up when it leaves, and may do so before the pmem
- * driver has let go: then nothing is made again.
+ * The pmem driver claims the range, but the nvme driver has already claimed it with all
+ * BARs of its function.  The nvme driver never touches the BAR of a PMR, so it lends its
+ * claim: p2pmem releases the claim while the region lives, and makes it again in the nvme
+ * driver's name afterwards.  When the nvme driver leaves, it gives up all its claims,
+ * perhaps before the pmem driver has let go.  Then p2pmem does not make the claim again.
  *
- * The functions of libnvdimm are looked up for the first such region and kept until
- * the last one has ended: this module loads without them.
+ * p2pmem looks up the functions of libnvdimm for the first such region, and keeps them
+ * until the last one has ended.  So this module loads without them.
  */
 #include <linux/blkdev.h>
 #include <linux/delay.h>
@@ -36,22 +36,24 @@
 #include "reason.h"
 #include "registry.h"
 
-/* The pmem driver is probed by a thread of its own; a failure is not told. */
+/* The pmem driver's probe runs in another thread, and nobody reports its failure. */
 #define PROBE_TIMEOUT		(10 * HZ)
 #define PROBE_INTERVAL_MS	10
 
 /**
- * struct p2pmem_pmem - what a region has of page type pmem
- * @bus, @range: of the nvdimm layer
- * @bus_dev, @modes: to be told of what ndctl makes of the namespace
- * @never: a device without a driver, for which the modes that are refused wait
- * @refused: such a mode is what the memory says it has
- * @lender: driver whose claim of the BAR is lent, or NULL; under pmem_lock
- * @guard, @resets_seen, @function_resets: how many resets the region, and its function,
- *	had when it was added
+ * struct p2pmem_pmem - what a region of page type pmem has
+ * @bus, @range: the region's objects in the nvdimm layer
+ * @bus_dev: the device of @bus
+ * @modes: a notifier, which sees what ndctl makes of the namespace
+ * @never: a device that never gets a driver; the modes that are refused wait for it
+ * @refused: the memory's own metadata asks for such a mode
+ * @lender: the driver that lent its claim of the BAR, or NULL; under pmem_lock
+ * @guard: the guard of the function
+ * @resets_seen, @function_resets: how many resets the region and the function had when
+ *	the region was added
  * @look: counts a reset that a flush has seen, and enables the memory again
- * @silent: the registers go, or are gone: no flush may read them
- * @disk: while it leaves: its disk, which nobody can mount any more
+ * @silent: no flush may read the registers, which are about to go or have gone
+ * @disk: while the pmem device leaves: the claim of its disk, which nobody can mount then
  * @leave: takes the pmem device away
  * @left: bit 0: @leave was queued; bit 1: it has ended
  */
@@ -77,7 +79,7 @@ struct p2pmem_pmem {
 	unsigned long left;
 };
 
-/* Of every region: backing.pmem, for who does not keep the region from its end, and lenders. */
+/* Protects the lenders, and backing.pmem for callers that do not keep the region from ending. */
 static DEFINE_MUTEX(pmem_lock);
 
 /* --- libnvdimm --- */
@@ -150,7 +152,7 @@ static void nd_put(void)
 
 /* --- the claim of the BAR --- */
 
-/* The device lock is held, and the function's driver is bound. */
+/* The caller holds the device lock, and the function's driver is bound. */
 static void claim_lend(struct p2pmem_pmem *p)
 {
 	struct p2pmem_region *r = p->region;
@@ -173,7 +175,7 @@ static void claim_give_back(struct p2pmem_pmem *p)
 	mutex_unlock(&pmem_lock);
 }
 
-/* The lender leaves, and gives up all its claims: this one is no longer to be made again. */
+/* The lender leaves and gives up all its claims, so p2pmem must not make this one again. */
 static void forget_lender(struct p2pmem_region *r)
 {
 	mutex_lock(&pmem_lock);
@@ -182,7 +184,7 @@ static void forget_lender(struct p2pmem_region *r)
 	mutex_unlock(&pmem_lock);
 }
 
-/* The driver of these regions' function is about to give up its claims. */
+/* The driver of @pdev is about to give up its claims. */
 void p2pmem_forget_lenders(struct pci_dev *pdev)
 {
 	p2pmem_for_regions_of(pdev, forget_lender);
@@ -191,8 +193,8 @@ void p2pmem_forget_lenders(struct pci_dev *pdev)
 /* --- flush --- */
 
 /*
- * A reset may have taken with it what was written before: everybody is told from
- * then on, since nobody knows whose writes those were.
+ * A reset may have lost earlier writes, and nobody knows whose they were.  So every flush
+ * fails from then on.
  */
 static int flush_range(struct p2pmem_pmem *p)
 {
@@ -207,10 +209,10 @@ static int flush_range(struct p2pmem_pmem *p)
 }
 
 /*
- * A btt calls it with a spinlock held, and a file system while it writes memory back
- * that the kernel is short of: so it takes no lock and waits for nothing.  A region
- * that drains answers flushes until the pmem driver has left; one in quarantine has
- * no registers any more.
+ * A btt calls this with a spinlock held, and a file system calls it while it writes pages
+ * back because the kernel is short of memory.  So it takes no lock and waits for nothing.
+ * A draining region answers flushes until the pmem driver has left; a region in
+ * quarantine has no registers any more.
  */
 static int pmem_flush(struct nd_region *range, struct bio *bio)
 {
@@ -224,7 +226,7 @@ static int pmem_flush(struct nd_region *range, struct bio *bio)
 	return ret;
 }
 
-/* No flush reads a register of the region from here on. */
+/* When this returns, no flush reads a register of the region any more. */
 void p2pmem_pmem_silence(struct p2pmem_region *r)
 {
 	if (!p2pmem_is_pmem(r))
@@ -236,7 +238,7 @@ void p2pmem_pmem_silence(struct p2pmem_region *r)
 	synchronize_rcu();
 }
 
-/* The memory is enabled again, for whoever reads it, and open files are told. */
+/* Enables the memory again for its readers, and counts the reset for open files. */
 static void look_fn(struct work_struct *work)
 {
 	struct p2pmem_pmem *p = container_of(work, struct p2pmem_pmem, look);
@@ -268,7 +270,7 @@ static int look_at_disk(struct device *dev, void *data)
 	return 1;
 }
 
-/* A disk's parent is a namespace, or what ndctl made of one: a child of the range. */
+/* The disk's parent is a child of the range: a namespace, or what ndctl made of one. */
 static int look_below(struct device *dev, void *data)
 {
 	return device_for_each_child(dev, data, look_at_disk);
@@ -295,7 +297,7 @@ bool p2pmem_pmem_in_use(struct p2pmem_region *r)
 	return find_disk(r, &disk) && disk.in_use;
 }
 
-/* The name of its disk, "" if it has none, as while ndctl changes its mode. */
+/* Writes the name of its disk, or "" if it has none, as while ndctl changes the mode. */
 size_t p2pmem_pmem_text(struct p2pmem_region *r, char *buf, size_t bytes)
 {
 	struct disk disk;
@@ -338,11 +340,12 @@ static int has_claimed(struct device *child, void *dev)
 }
 
 /*
- * Device-dax (nd_dax) gives every program MAP_SYNC, whatever the region says, and has no
+ * Device-dax (nd_dax) grants every program MAP_SYNC, whatever the region says, and has no
  * flush: nothing that is stored there would be durable.  A namespace with struct pages
  * of its own (nd_pfn) may have them in the drive's memory, which goes when the drive
- * does.  No callback is asked, so neither gets a driver: it waits for a device that
- * never has one.  Without either, the namespace has pages in DRAM and DAX.
+ * does.  libnvdimm has no callback that could refuse these modes.  So a device link makes
+ * them wait for a device that never gets a driver, and they never get one either.  Without
+ * them, the namespace has its pages in DRAM, and DAX.
  */
 static int mode_added(struct notifier_block *nb, unsigned long action, void *data)
 {
@@ -378,7 +381,7 @@ static int modes_watch(struct p2pmem_pmem *p)
 	return ret;
 }
 
-/* The nvdimm bus is gone. */
+/* Called when the nvdimm bus is gone. */
 static void modes_forget(struct p2pmem_pmem *p)
 {
 	bus_unregister_notifier(p->bus_dev->bus, &p->modes);
@@ -401,7 +404,7 @@ static int pmem_register(struct p2pmem_pmem *p)
 	};
 	int ret;
 
-	/* No parent: a function that is unplugged goes before its quarantine ends. */
+	/* The bus has no parent, since an unplugged function goes before its quarantine ends. */
 	p->bus = nd.bus_register(NULL, &p->desc);
 	if (!p->bus)
 		return -ENOMEM;
@@ -461,8 +464,8 @@ static struct p2pmem_pmem *pmem_alloc(struct p2pmem_region *r)
 }
 
 /*
- * The pmem driver's pages stay until the pagemap is put: NULL where it has none just
- * now, since ndctl changes its mode, or has put it into sector mode.
+ * Keeps the pmem driver's pages until the caller puts the pagemap.  Returns NULL if there
+ * are none now, because ndctl changes the mode or has set sector mode.
  */
 struct dev_pagemap *p2pmem_pmem_pages_get(struct p2pmem_region *r)
 {
@@ -470,8 +473,8 @@ struct dev_pagemap *p2pmem_pmem_pages_get(struct p2pmem_region *r)
 }
 
 /*
- * In the kernel's own mapping of its pages the memory type is the anchor's, as it is
- * where there are no pages.
+ * Checks that the kernel's own mapping of the pages has the anchor's memory type.  Where
+ * there are no pages, there is only the anchor's.
  */
 static int check_memtype(struct p2pmem_region *r, struct p2pmem_backing *b)
 {
@@ -486,8 +489,8 @@ static int check_memtype(struct p2pmem_region *r, struct p2pmem_backing *b)
 }
 
 /*
- * Holds a reference of the module until it is closed: a mounted file system ends
- * by root's word only.  The device lock is held.
+ * Holds a module reference until p2pmem_pmem_close(), because only root can end a mounted
+ * file system.  The caller holds the device lock.
  */
 int p2pmem_pmem_open(struct p2pmem_region *r, struct p2pmem_backing *b)
 {
@@ -504,7 +507,7 @@ int p2pmem_pmem_open(struct p2pmem_region *r, struct p2pmem_backing *b)
 	b->anchor = p2pmem_memtype_anchor(b->phys, r->want_memtype);
 	if (!b->anchor)
 		goto err_put_nd;
-	b->kaddr = (void __force *)b->anchor;	/* what a barrier reads: one page */
+	b->kaddr = (void __force *)b->anchor;	/* one page, which a barrier reads */
 	ret = -ENOMEM;
 	p = pmem_alloc(r);
 	if (!p)
@@ -534,7 +537,7 @@ err_put_nd:
 	return ret;
 }
 
-/* How many of its pages somebody refers to besides the pmem driver. */
+/* Counts the pages to which somebody other than the pmem driver refers. */
 u64 p2pmem_pmem_referred(struct p2pmem_region *r)
 {
 	u64 granules = r->backing.bytes >> PAGE_SHIFT, at, referred = 0;
@@ -551,9 +554,10 @@ u64 p2pmem_pmem_referred(struct p2pmem_region *r)
 }
 
 /*
- * Nobody has its disk open, can mount it from here on, or refers to its pages.  A pipe
- * or a request of another device may do so when the file is no longer mapped and, up
- * to 6.14, the file system unmounted: memunmap_pages() waits for none of them.
+ * Claims the disk, so that nobody can mount it any more, if nobody has it open or refers
+ * to its pages.  A pipe or a request of another device may refer to pages when the file
+ * is no longer mapped and, up to 6.14, when the file system has been unmounted:
+ * memunmap_pages() waits for none of them.
  */
 static bool claim_disk(struct p2pmem_pmem *p)
 {
@@ -576,10 +580,10 @@ static bool claim_disk(struct p2pmem_pmem *p)
 }
 
 /*
- * Takes the pmem device away, once it can be; true when that is done.  A DAX file
- * system keeps entries that lead to struct pages, and frees them at the unmount: ext4
- * does not let go of them when it loses its disk (fs/dax.c, dax_disassociate_entry()).
- * The one caller is who ends the region.
+ * Takes the pmem device away as soon as that is possible; returns true when it is gone.  A
+ * DAX file system keeps entries that lead to struct pages until it is unmounted: ext4 does
+ * not drop them when it loses its disk (fs/dax.c, dax_disassociate_entry()).  Only the
+ * thread that ends the region calls this, so no two calls run at once.
  */
 bool p2pmem_pmem_leave(struct p2pmem_region *r)
 {
@@ -596,7 +600,7 @@ void p2pmem_pmem_close(struct p2pmem_region *r, struct p2pmem_backing *b)
 {
 	struct p2pmem_pmem *p = b->pmem;
 
-	/* At once but where the add failed, and somebody was quick to mount it. */
+	/* The pmem device has left, unless the add failed; then somebody may have mounted it. */
 	while (!p2pmem_pmem_leave(r))
 		msleep(PROBE_INTERVAL_MS);
 	flush_work(&p->leave);
@@ -610,7 +614,7 @@ void p2pmem_pmem_close(struct p2pmem_region *r, struct p2pmem_backing *b)
 	module_put(THIS_MODULE);
 }
 
-/* Before anything of it is made: may this region be a pmem device? */
+/* May this region be a pmem device?  This is called before anything of it is made. */
 int p2pmem_pmem_vet(struct p2pmem_region *r, struct p2pmem_region_add *req)
 {
 	if (!r->persistent) {
