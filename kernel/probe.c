@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What PROBE_PEER answers: the route by topology, and then one page mapped for
- * the client, to see what address it would really be given.
+ * The answer of PROBE_PEER: first the route by topology, then the address that the
+ * client really gets when one page is mapped for it.
  */
 #include <linux/delay.h>
 #include <linux/dma-mapping.h>
@@ -21,7 +21,7 @@
 #define PROBE_TRIES	10
 #define PROBE_RETRY_MS	10
 
-/* What the address that the DMA API gave says about the route. */
+/* Judges the route again by the address that the DMA API gave. */
 static void judge_address(struct p2pmem_region *r, struct pci_dev *client,
 			  struct p2pmem_probe *out, dma_addr_t dma)
 {
@@ -42,8 +42,8 @@ static void judge_address(struct p2pmem_region *r, struct pci_dev *client,
 }
 
 /*
- * Where no IOMMU translates, the DMA API bounces what is past the mask of the
- * client's driver, or warns where it has no buffers for that: it is not asked.
+ * Where no IOMMU translates, the DMA API bounces addresses past the mask of the client's
+ * driver, or warns if it has no buffers for that.  So it is not asked for such addresses.
  */
 static bool reaches(struct p2pmem_region *r, struct pci_dev *client)
 {
@@ -68,8 +68,8 @@ static void refuse_mask(struct pci_dev *client, struct p2pmem_probe *out)
 }
 
 /*
- * No transfer: SKIP_CPU_SYNC keeps a bounce buffer from being filled.  A pmem device
- * that has no pages just now has its topology only.
+ * Nothing is transferred: with SKIP_CPU_SYNC the DMA API does not fill a bounce buffer.
+ * While a pmem device has no pages, the answer goes by topology alone.
  */
 static void probe_mapping(struct p2pmem_region *r, struct pci_dev *client,
 			  struct p2pmem_probe *out)
@@ -101,9 +101,9 @@ static void probe_mapping(struct p2pmem_region *r, struct pci_dev *client,
 }
 
 /*
- * A page is mapped for what does DMA by the kernel's leave, and for nothing else: a
- * bridge, a function without a driver, one that VFIO has or one that is no bus
- * master has its topology only.
+ * Only a bus master whose driver uses the DMA API has a page mapped for it.  For a bridge,
+ * a function without a driver, one that VFIO has or one that is no bus master, the answer
+ * goes by topology alone.
  */
 static bool does_dma(struct pci_dev *client)
 {
@@ -116,11 +116,11 @@ static bool is_bridge(const struct pci_dev *client)
 }
 
 /*
- * The client's device lock keeps its driver, and its IOMMU domain, while they are
- * looked at and the page is mapped, and is held for no longer than that.  It is only
- * tried: whoever has it binds, unbinds or resets the function, may take long, and may
- * wait for this very region.  Hence the gate is taken first here, and -EAGAIN means to
- * come again.  A bridge sends nothing of its own, and nobody's lock is in the way.
+ * The client's device lock keeps its driver and its IOMMU domain while this function looks
+ * at them and maps the page, and no longer.  The lock is only tried: its holder binds,
+ * unbinds or resets the function, may take long, and may wait for this very region.  That
+ * is why the gate can be taken first.  The caller tries again on -EAGAIN.  A bridge sends no
+ * requests of its own, so its lock is not needed.
  */
 static int probe_once(struct p2pmem_region *r, struct pci_dev *client,
 		      struct p2pmem_probe *out)
@@ -145,7 +145,7 @@ static int probe_once(struct p2pmem_region *r, struct pci_dev *client,
 	return ret;
 }
 
-/* Of the answer that somebody goes by. */
+/* Counts and traces an answer that somebody acts on. */
 void p2pmem_count_route(struct p2pmem_region *r, struct pci_dev *client,
 			const struct p2pmem_probe *probe)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The BAR1 aperture of a GPU that NVIDIA's driver runs, through which peers reach
- * the GPU's memory.  The driver stays bound, and decides what lies behind each page
- * of it: memory appears there when a process pins some (gpu_pin.c), and nowhere else
- * may anybody touch it.
+ * The BAR1 aperture of a GPU that NVIDIA's driver runs.  Peers reach the GPU's memory
+ * through it.  The driver stays bound, and decides what lies behind each page of the
+ * aperture.  Memory appears there when a process pins some (gpu_pin.c), and nobody may
+ * touch any other part.
  */
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -42,7 +42,7 @@ static bool is_aperture(struct pci_dev *pdev, int bar)
 	       pci_resource_start(pdev, bar) && pci_resource_len(pdev, bar);
 }
 
-/* BAR1 is the largest that is prefetchable; drivers number it by its registers. */
+/* BAR1 is the largest prefetchable BAR.  Drivers number BARs by register, so it may not be 1. */
 static int largest_aperture(struct pci_dev *pdev)
 {
 	int bar, found = -1;
@@ -71,7 +71,7 @@ static int choose_bar(struct pci_dev *pdev, struct p2pmem_region_add *req)
 	return bar;
 }
 
-/* The part of the BAR that was asked for, to whole 2 MiB. */
+/* The part of the BAR that the request names; without a length, all from its offset on. */
 static int choose_part(struct pci_dev *pdev, struct p2pmem_region_add *req,
 		       struct p2pmem_place *place)
 {
@@ -88,9 +88,9 @@ static int choose_part(struct pci_dev *pdev, struct p2pmem_region_add *req,
 }
 
 /*
- * With static BAR1 all of the GPU's memory is in the aperture, and the driver has
- * made struct pages for it, and a pool of them that aliases what others use: the
- * pages are used, and none is taken from the pool.
+ * With static BAR1 all of the GPU's memory is in the aperture.  The driver has made struct
+ * pages for it, and a pool of them that aliases memory which others use.  p2pmem uses the
+ * pages, but takes none from the pool.
  */
 static int choose_pages(struct pci_dev *pdev, struct p2pmem_place *place, char *reason)
 {
@@ -126,8 +126,8 @@ static int gpu_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 }
 
 /*
- * What the CPU stored is at the device once a read comes back.  Only memory that is
- * pinned answers one; where none is, none was written.
+ * The CPU's stores are at the device once a read comes back.  Only pinned memory answers
+ * a read.  If none is pinned, none was written.
  */
 static int gpu_commit(struct p2pmem_region *r)
 {
@@ -146,7 +146,7 @@ static int gpu_commit(struct p2pmem_region *r)
 	return 0;
 }
 
-/* Its memory has no enable bit of ours; resets are counted by the guard. */
+/* p2pmem has no enable bit to set for this memory, and the guard counts resets. */
 const struct p2pmem_provider p2pmem_provider_gpu_nvidia = {
 	.kind = P2PMEM_KIND_GPU_NVIDIA,
 	.name = "gpu-nvidia",

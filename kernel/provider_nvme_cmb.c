@@ -2,11 +2,11 @@
 /*
  * NVMe Controller Memory Buffer (Base Specification 2.0, 8.5).
  *
- * With CONFIG_PCI_P2PDMA the nvme driver publishes it as a P2PDMA pool, in
- * which its submission queues live too: memory is taken from the pool only.
- * It enables the CMB once; after a reset that cleared CMBMSC, enable() does.
- * Without, the driver writes CMBMSC=0 at every reset; the CMB is then enabled
- * here, and enable() repeats that.
+ * With CONFIG_PCI_P2PDMA the nvme driver publishes the CMB as a P2PDMA pool,
+ * which also holds its submission queues, so p2pmem takes memory from the pool only.
+ * The driver enables the CMB once; after a reset that cleared CMBMSC, enable()
+ * does.  Without CONFIG_PCI_P2PDMA the driver writes CMBMSC=0 at every reset;
+ * then find() enables the CMB, and enable() repeats that.
  */
 #include <linux/slab.h>
 
@@ -19,16 +19,16 @@
 
 struct cmb {
 	void __iomem *regs;
-	u64 enabled;		/* what CMBMSC has then */
-	bool pool;		/* the nvme driver's: it enables and disables the CMB */
+	u64 enabled;		/* the value of CMBMSC while the CMB is enabled */
+	bool pool;		/* of the nvme driver, which enables and disables the CMB */
 	bool has_cmbmsc;	/* before NVMe 1.4 a CMB has no enable bit */
 };
 
 /*
- * Two stores, and a reset of another driver's function may take the first.  The second
- * alone would have the controller take a piece of the host's memory for its own, and
- * keep what it should write there: so it is made only over the first, and is taken
- * back if that is gone.
+ * This takes two stores, and a reset may undo the first one, because another driver runs
+ * the function.  The second store alone would make the controller take a piece of the
+ * host's memory for its own, and keep what it should write there.  So the second store is
+ * made only while the first one is in place, and is undone if the first one has gone by then.
  */
 static void cmb_enable(struct cmb *cmb)
 {
@@ -42,7 +42,7 @@ static void cmb_enable(struct cmb *cmb)
 		writel(0, low);
 }
 
-/* Does CMBMSC have what was found there, or what was stored? */
+/* Checks that CMBMSC has the value that was found or stored there. */
 static int cmb_check(struct pci_dev *pdev, struct cmb *cmb, struct p2pmem_region_add *req)
 {
 	u64 now = hi_lo_readq(cmb->regs + NVME_CMBMSC);
@@ -92,7 +92,7 @@ static int cmb_locate(struct pci_dev *pdev, void __iomem *regs,
 	return 0;
 }
 
-/* The part of the CMB that was asked for; else as much as struct pages can be made for. */
+/* The part that the request names; without a length, as much as can have struct pages. */
 static int cmb_narrow(struct p2pmem_region_add *req, struct p2pmem_place *place)
 {
 	u64 rest = place->bytes - req->offset;
@@ -143,7 +143,10 @@ static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 	return ret;
 }
 
-/* As much as is free in one piece, at most.  The nvme driver keeps what its queues took. */
+/*
+ * Takes the length that the request names; without one, as much as is free in one piece.
+ * The nvme driver keeps what its queues took.
+ */
 static int take_from_pool(struct pci_dev *pdev, struct p2pmem_region_add *req,
 			  struct p2pmem_place *place)
 {
@@ -235,7 +238,7 @@ static void cmb_release(struct pci_dev *pdev, void *data, bool alive)
 
 /*
  * A reset of the function clears CMBMSC, and the nvme driver sets it only once.  All
- * ones are no answer.
+ * ones mean that the device does not answer.
  */
 static bool cmb_forgot(struct p2pmem_region *r)
 {

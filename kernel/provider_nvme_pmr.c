@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * NVMe Persistent Memory Region (Base Specification 2.0, 8.14).  Linux never
- * enables it.  The nvme driver stays bound; a controller reset or FLR clears
- * PMRCTL without a word, which forgot() finds out.
+ * NVMe Persistent Memory Region (Base Specification 2.0, 8.14).  Linux itself never
+ * enables it.  The nvme driver stays bound.  A controller reset or FLR clears PMRCTL
+ * silently, and forgot() detects that.
  */
 #include <linux/bitfield.h>
 #include <linux/delay.h>
@@ -19,8 +19,8 @@ struct pmr {
 	void __iomem *regs;
 	u64 bus_address;
 	u32 cap;
-	unsigned long ready_by;	/* jiffies: PMRCAP.PMRTO after it was enabled */
-	u64 readied;		/* it was ready after so many resets of the region; U64_MAX: ask */
+	unsigned long ready_by;	/* jiffies: PMRCAP.PMRTO after the PMR was enabled */
+	u64 readied;		/* the count of resets when the PMR was ready; U64_MAX: unknown */
 	bool was_enabled;
 };
 
@@ -29,10 +29,10 @@ static bool pmr_enabled(struct pmr *pmr)
 	return readl(pmr->regs + NVME_PMRCTL) & NVME_PMRCTL_EN;
 }
 
-/* Begins; pmr_state() says how it went on. */
+/* Begins to enable the PMR; pmr_state() says whether it is ready. */
 static void pmr_enable(struct pmr *pmr)
 {
-	/* The controller's own accesses are told apart by this address. */
+	/* The controller recognises accesses of its own to the PMR by this address. */
 	if (pmr->cap & NVME_PMRCAP_CMSS)
 		hi_lo_writeq(pmr->bus_address | NVME_PMRMSC_CMSE,
 			     pmr->regs + NVME_PMRMSCL);
@@ -41,8 +41,8 @@ static void pmr_enable(struct pmr *pmr)
 }
 
 /*
- * 1: ready; 0: not yet; -errno: it does not become so.  Of a PMR that is not enabled
- * PMRSTS need not say that it is not ready.
+ * Returns 1 if the PMR is ready, 0 if not yet, and -errno if it does not become ready.
+ * While the PMR is not enabled, PMRSTS need not say that it is not ready.
  */
 static int pmr_state(struct pmr *pmr)
 {
@@ -137,7 +137,7 @@ static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	struct pmr *pmr;
 	int ret;
 
-	/* One enable bit for all of it: a second region would switch it off. */
+	/* All of it has one enable bit, which the end of a second region would clear. */
 	if (p2pmem_region_exists(pdev, P2PMEM_KIND_NVME_PMR)) {
 		p2pmem_reason(req->reason, "the PMR of %s is a region already",
 			      pci_name(pdev));
@@ -194,10 +194,11 @@ static void pmr_enable_anew(struct p2pmem_region *r)
 }
 
 /*
- * Asked once for each reset: a read of PMRSTS is a barrier, and each read() and write()
- * comes by here.  p2pmem_revalidate() counts a reset before it enables the PMR anew, so
- * a state that was read after the count is that of a PMR which was enabled since.  If the
- * PMR fails by itself, commit() hears of it, and it is asked again.
+ * Reads PMRSTS only once after each reset: that read is a barrier, and each read() and
+ * write() calls this function.  p2pmem_revalidate() counts a reset before it enables the
+ * PMR again.  So if the count is read first and the PMR is ready then, it was enabled
+ * after the last reset that was counted.  If the PMR fails by itself, commit() notices,
+ * and the next call reads PMRSTS again.
  */
 static int pmr_ready(struct p2pmem_region *r)
 {
@@ -207,7 +208,7 @@ static int pmr_ready(struct p2pmem_region *r)
 
 	if (READ_ONCE(pmr->readied) == resets)
 		return 1;
-	rmb(); /* the count first */
+	rmb(); /* the count is read first */
 	state = pmr_state(pmr);
 	if (state > 0)
 		WRITE_ONCE(pmr->readied, resets);
@@ -227,7 +228,7 @@ static int pmr_commit(struct p2pmem_region *r)
 
 	if (!(FIELD_GET(NVME_PMRCAP_PMRWBM, pmr->cap) & 2))
 		READ_ONCE(*(u64 *)r->backing.kaddr);
-	status = readl(pmr->regs + NVME_PMRSTS);	/* all ones: gone */
+	status = readl(pmr->regs + NVME_PMRSTS);	/* all ones: it is gone */
 	if (!(status & (NVME_PMRSTS_NRDY | NVME_PMRSTS_ERR | NVME_PMRSTS_HSTS)))
 		return 0;
 	WRITE_ONCE(pmr->readied, U64_MAX);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Any memory BAR that an administrator names.  The function is bound to this
- * driver through driver_override: the empty id table matches nothing by
- * itself, and being the driver gives sound claims and a remove() callback.
+ * Any memory BAR that an administrator names.  The administrator binds the function to
+ * this driver through driver_override; the empty id table matches nothing by itself.
+ * As the driver, p2pmem has sound claims and a remove() callback.
  */
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -26,7 +26,7 @@ static int pci_bar_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	return ret;
 }
 
-/* Returns when no page is referred to, or the region is in quarantine. */
+/* Returns when nobody refers to a page of its regions, or they are in quarantine. */
 static void pci_bar_remove(struct pci_dev *pdev)
 {
 	p2pmem_resets_leave(pdev);
@@ -164,7 +164,7 @@ static int pci_bar_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	return claim_place(pdev, req, place, data);
 }
 
-/* The BAR's resource is there even when the device is not: remove() waits. */
+/* The BAR's resource is there even if the device is gone, because remove() waits. */
 static void pci_bar_release(struct pci_dev *pdev, void *data, bool alive)
 {
 	release_resource(data);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One anonymous inode per region: its address_space is the f_mapping of every
- * open file, so that one unmap_mapping_range() revokes all mappings, and so
- * that get_user_pages() judges our file system, not the one the node is on.
+ * Each region has an anonymous inode.  Its address_space is the f_mapping of every
+ * open file, so that one unmap_mapping_range() revokes all mappings, and so that
+ * get_user_pages() judges p2pmem's file system, not the one that the node is on.
  */
 #include <linux/fs.h>
 #include <linux/mount.h>
@@ -21,8 +21,8 @@ static int p2pmem_init_fs_context(struct fs_context *fc)
 }
 
 /*
- * No owner: the mount lives as long as the module, and would keep it from ever
- * being unloaded.  Regions and open files hold the module where it matters.
+ * It has no owner, because the mount lives as long as the module, and would keep it from
+ * ever being unloaded.  Regions and open files hold the module where it matters.
  */
 static struct file_system_type p2pmem_fs_type = {
 	.name = "p2pmem",
@@ -41,7 +41,7 @@ void p2pmem_pseudofs_exit(void)
 	kern_unmount(p2pmem_mnt);
 }
 
-/* @flags: S_*, of the inode. */
+/* @flags: S_* flags of the inode */
 struct inode *p2pmem_pseudofs_inode(unsigned int flags)
 {
 	struct inode *inode = alloc_anon_inode(p2pmem_mnt->mnt_sb);

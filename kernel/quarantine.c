@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A device that vanished while its pages are pinned.  Its driver must let go,
- * but the struct pages stay until the last pin is gone, and meanwhile the
- * address range must not be handed to a newly plugged device, whose pages
- * they would then alias.
+ * A device can vanish while its pages are pinned.  Its driver must let go, but the
+ * struct pages stay until the last pin is gone.  Meanwhile a newly plugged device
+ * must not get the address range: the old pages would alias its memory.
  *
- * The PCI core releases the BAR's resource with the device.  A resource of the
- * same range put between the BAR and its bridge window stays behind, and keeps
- * the range out of the window's free space.  The window's own struct resource
- * lives in the bridge's pci_dev, which is kept for as long.
+ * The PCI core releases the BAR's resource with the device.  So p2pmem puts a
+ * resource of the same range between the BAR and its bridge window.  That one
+ * stays behind, and keeps the range out of the window's free space.  The window's
+ * struct resource lives in the bridge's pci_dev, which p2pmem keeps as long.
  *
  * When a new card does not fit into what is left, the PCI core may move the
- * window and drop all that is in it, our resource too (release_child_resources,
- * drivers/pci/setup-bus.c).  So the second fence: a function whose BAR came to
- * lie on a quarantined range gets no driver until the quarantine is over.
+ * window and drop all that is in it, p2pmem's resource too (release_child_resources,
+ * drivers/pci/setup-bus.c).  So there is a second fence: a function whose BAR came
+ * to lie on a quarantined range gets no driver until the quarantine is over.
  */
 #include <linux/ioport.h>
 #include <linux/pci.h>
@@ -32,7 +31,7 @@ void p2pmem_quarantine_enter(struct p2pmem_region *r)
 		r->quarantine.name = "p2pmem quarantine";
 		r->quarantine.start = bar->start;
 		r->quarantine.end = bar->end;
-		/* Not BUSY: a driver's release_mem_region() must look below. */
+		/* Not BUSY, so that a driver's release_mem_region() looks below it. */
 		r->quarantine.flags = IORESOURCE_MEM;
 		if (insert_resource(parent, &r->quarantine))
 			r->quarantine.flags = 0;
@@ -42,8 +41,8 @@ void p2pmem_quarantine_enter(struct p2pmem_region *r)
 	}
 	dev_err(&r->dev, "the device is gone but its memory is still pinned: quarantined until the last holder lets go\n");
 	p2pmem_pmem_silence(r);
-	down_write(&r->gate);	/* who validates it reads registers until then */
-	/* Claims and register mappings go while the BAR is still there. */
+	down_write(&r->gate);	/* p2pmem_revalidate() reads registers until then */
+	/* The provider's claims and register mappings go while the BAR is still there. */
 	if (r->provider->release)
 		r->provider->release(r->pdev, r->provider_data, false);
 	WRITE_ONCE(r->state, P2PMEM_STATE_QUARANTINED);
@@ -56,8 +55,8 @@ void p2pmem_quarantine_leave(struct p2pmem_region *r)
 {
 	if (!r->quarantine.flags)
 		return;
-	pci_lock_rescan_remove();	/* no window is moved meanwhile */
-	/* Not release_resource(): the BAR may still be below, and moves up. */
+	pci_lock_rescan_remove();	/* nobody moves a window meanwhile */
+	/* Not release_resource(): the BAR may still be below it, and moves up. */
 	if (r->quarantine.parent)
 		remove_resource(&r->quarantine);
 	pci_unlock_rescan_remove();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ranges of an open file for who takes no faults: backed, fit to be seen, and
- * where in the region they lie.
+ * Ranges of an open file, for users that take no page faults: this file takes memory for
+ * a range, zeroes it, and says where in the region it lies.
  */
 #include <linux/slab.h>
 
@@ -12,7 +12,7 @@
 #include "reap.h"
 #include "take.h"
 
-/* Backed as mmap() would; waits for memory of files that were closed a moment before. */
+/* Takes memory as mmap() does, but waits for memory of files that were closed a moment ago. */
 int p2pmem_file_back_settled(struct p2pmem_file *f, u64 first, u64 count)
 {
 	struct p2pmem_region *r = f->region;
@@ -24,13 +24,13 @@ int p2pmem_file_back_settled(struct p2pmem_file *f, u64 first, u64 count)
 		ret = p2pmem_file_back(f, first, count);
 		if (ret != -ENOSPC && ret != -EBUSY)
 			return ret;
-		/* Once more if the last of what drained came back after the look at what is free. */
+		/* Tries again, too, if memory came back during the call that was refused. */
 	} while (p2pmem_settle(r, asked) ||
 		 (ret == -ENOSPC && READ_ONCE(r->gives) != gives && time_before(jiffies, asked + HZ)));
 	return ret;
 }
 
-/* The same, and zeroed. */
+/* Does the same, and zeroes what the file's user must not see. */
 int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count)
 {
 	int ret;
@@ -44,7 +44,7 @@ int p2pmem_file_prepare(struct p2pmem_file *f, u64 first, u64 count)
 	       p2pmem_file_show(f, first, count);
 }
 
-/* What p2pmem_file_ranges() notes; only counts where there is no room. */
+/* What p2pmem_file_ranges() notes.  Without @ranges, note() only counts. */
 struct noted {
 	phys_addr_t base;
 	struct p2pmem_range *ranges;
@@ -53,7 +53,7 @@ struct noted {
 	phys_addr_t end;
 };
 
-/* Pieces that follow one another in the region, too, are one range. */
+/* Pieces that also follow one another in the region are one range. */
 static int note(const struct p2pmem_span *part, void *data)
 {
 	struct noted *n = data;
@@ -65,7 +65,7 @@ static int note(const struct p2pmem_span *part, void *data)
 		return -E2BIG;
 	if (!n->ranges)
 		return 0;
-	if (n->nr_ranges > n->room)	/* what is there now was taken since */
+	if (n->nr_ranges > n->room)	/* what is there now was taken after the count */
 		return -ENXIO;
 	if (!follows)
 		n->ranges[n->nr_ranges - 1].phys = phys;
@@ -74,9 +74,9 @@ static int note(const struct p2pmem_span *part, void *data)
 }
 
 /*
- * Where [first, first + count) of the file lies: an array that the caller frees by
- * kvfree().  It stays true while the file is open, but for memory that a GPU's driver
- * takes away (file->taken_back).
+ * Returns where [first, first + count) of the file lies, in an array that the caller frees
+ * by kvfree().  The answer stays true while the file is open, except for memory that a
+ * GPU's driver takes away (file->taken_back).
  */
 struct p2pmem_range *p2pmem_file_ranges(struct p2pmem_file *f, u64 first, u64 count,
 					unsigned int *nr_ranges)

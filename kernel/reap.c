@@ -18,13 +18,13 @@
 #include "reap.h"
 #include "registry.h"
 
-/* How soon the worker looks again: twice as late each time that it was in vain. */
+/* When the worker looks again; the delay doubles after each look that was in vain. */
 #define REAP_DELAY_MIN		msecs_to_jiffies(20)
 #define REAP_DELAY_MAX		HZ
 /* io_uring and the like unpin some time after the last close. */
 #define SETTLE_TIME		HZ
 #define SETTLE_INTERVAL		msecs_to_jiffies(5)
-/* What is looked at before the locks are left to others. */
+/* How much is looked at before the locks are dropped for others. */
 #define BATCH_EXTENTS		256
 #define BATCH_FOLIOS		(1UL << 15)
 
@@ -43,9 +43,9 @@ bool p2pmem_range_idle(struct p2pmem_region *r, u64 first, u64 count)
 enum look { IDLE, BUSY, UNDECIDED };
 
 /*
- * Looks for references to an extent of a closed file.  Only who has one can add
- * some, so a page without is looked at once: each look begins where the last one
- * met a reference, or its @budget ended.
+ * Looks for references to an extent of a closed file.  Only the holder of a reference to a
+ * page can add another, so a page without one need not be looked at again.  Each look
+ * begins where the last one met a reference or used up its @budget.
  */
 static enum look look_at(struct p2pmem_region *r, struct p2pmem_extent *e,
 			 unsigned long *budget)
@@ -64,14 +64,14 @@ static enum look look_at(struct p2pmem_region *r, struct p2pmem_extent *e,
 	return IDLE;
 }
 
-/* It has left its file and the draining list. */
+/* The extent has left its file and the draining list. */
 static void extent_free(struct p2pmem_extent *e)
 {
 	p2pmem_pin_leave(e);
 	kfree(e);
 }
 
-/* Nobody refers to its pages, or can. */
+/* Nobody refers to its pages or can get a reference to them. */
 void p2pmem_extent_give(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
 	lockdep_assert_held(&r->alloc_lock);
@@ -94,7 +94,7 @@ static void reap_after(struct p2pmem_region *r, unsigned long delay)
 	}
 }
 
-/* While extents drain, a look is always to come or under way: it comes earlier. */
+/* While extents drain, a look is always queued or under way.  This makes it come earlier. */
 static void reap_soon(struct p2pmem_region *r)
 {
 	lockdep_assert_held(&r->alloc_lock);
@@ -104,14 +104,14 @@ static void reap_soon(struct p2pmem_region *r)
 	reap_after(r, r->reap_delay);
 }
 
-/* For who waits for what drains. */
+/* For callers that wait for draining extents. */
 void p2pmem_reap_soon(struct p2pmem_region *r)
 {
 	if (r->drains)
 		reap_soon(r);
 }
 
-/* The extent waits on the list, which holds the region and the module. */
+/* Puts the extent on the draining list, where it holds the region and the module. */
 static void drain_extent(struct p2pmem_region *r, struct p2pmem_extent *e)
 {
 	lockdep_assert_held(&r->alloc_lock);
@@ -123,7 +123,7 @@ static void drain_extent(struct p2pmem_region *r, struct p2pmem_extent *e)
 	get_device(&r->dev);
 }
 
-/* Lets go of a batch of extents; false when none is left. */
+/* Lets go of a batch of extents; returns false when none is left. */
 static bool release_some(struct p2pmem_file *f)
 {
 	struct p2pmem_region *r = f->region;
@@ -151,8 +151,8 @@ static bool release_some(struct p2pmem_file *f)
 }
 
 /*
- * The file is closed, so nothing can add references but those who have some.
- * Extents without any go back at once; the others wait on the draining list.
+ * The file is closed, so only holders of references can add more of them.  Extents
+ * without references go back at once; the others wait on the draining list.
  */
 void p2pmem_extents_release(struct p2pmem_file *f)
 {
@@ -170,8 +170,8 @@ void p2pmem_extents_release(struct p2pmem_file *f)
 }
 
 /*
- * Looks at a batch of the *@left extents that are still to be looked at, from
- * the front of the list; who is busy goes to its end.  Returns how many are over.
+ * Looks at a batch of the *@left extents that remain, from the front of the list, and
+ * moves busy ones to its end.  Returns how many extents have ended.
  */
 static unsigned int reap_some(struct p2pmem_region *r, unsigned long *left)
 {
@@ -202,7 +202,7 @@ static unsigned int reap_some(struct p2pmem_region *r, unsigned long *left)
 	return reaped;
 }
 
-/* One look at each extent that drains by now; the worker alone takes them away. */
+/* Looks once at each extent that drains now.  Only the worker takes extents off the list. */
 static unsigned int reap_all(struct p2pmem_region *r)
 {
 	unsigned long left = READ_ONCE(r->drains);
@@ -243,8 +243,8 @@ void p2pmem_reap_fn(struct work_struct *work)
 }
 
 /*
- * Extents drain, and one of them has not for long: worth a look soon.  Or memory of a
- * GPU is on its way back to its driver.
+ * Returns true if an extent began to drain a moment ago, so that another look soon is
+ * worthwhile, or if memory of a GPU is on its way back to its driver.
  */
 bool p2pmem_settling(struct p2pmem_region *r)
 {
@@ -260,11 +260,11 @@ bool p2pmem_settling(struct p2pmem_region *r)
 }
 
 /*
- * For who was refused memory at jiffies @asked.  If a file was closed a moment
- * before, its pins may be on their way out: naps, and returns true to say "try
- * again".  A program that follows another would fail by chance otherwise.  The
- * end comes SETTLE_TIME after @asked, whatever others close meanwhile.  Call it
- * without locks of ours.
+ * For a caller that asked for memory at jiffies @asked and was refused.  If a file was
+ * closed a moment before, its pins may be about to end: the function sleeps briefly, and
+ * returns true to say "try again".  Otherwise a program that follows another would fail
+ * by chance.  SETTLE_TIME after @asked the answer is false, whatever others close
+ * meanwhile.  The caller holds no lock of p2pmem.
  */
 bool p2pmem_settle(struct p2pmem_region *r, unsigned long asked)
 {
