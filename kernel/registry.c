@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The regions that there are: their numbers, their nodes' class, and the list on which
- * a region is from publish to forget.  Whoever finds one there gets a reference.
+ * All regions: their numbers, the class of their nodes, and the list on which a region is
+ * from publish to forget.  A lookup in the list returns a reference.
  *
- * Nothing here calls what a region is made of: create.c puts regions on the list, drain.c
- * takes them off it.
+ * This file knows nothing about what a region is made of.  create.c puts regions on the
+ * list, and drain.c takes them off.
  */
 #include <linux/fs.h>
 #include <linux/idr.h>
@@ -25,19 +25,19 @@ struct workqueue_struct *p2pmem_wq;
 
 /* --- numbers and nodes --- */
 
-/* A number that no region has, or -errno. */
+/* Reserves and returns a number that no region has, or returns -errno. */
 int p2pmem_region_number(void)
 {
 	return ida_alloc_max(&region_ids, P2PMEM_MAX_REGIONS - 1, GFP_KERNEL);
 }
 
-/* Of a region that was not forgotten. */
+/* Frees the number of a region for which p2pmem_region_forget() was not called. */
 void p2pmem_region_number_free(unsigned int id)
 {
 	ida_free(&region_ids, id);
 }
 
-/* The region's node is to be that of its number. */
+/* Gives the region's node the device number that belongs to the region's number. */
 void p2pmem_region_place_node(struct p2pmem_region *r)
 {
 	r->dev.class = p2pmem_class;
@@ -46,7 +46,7 @@ void p2pmem_region_place_node(struct p2pmem_region *r)
 
 /* --- the list --- */
 
-/* From here on it can be opened, and be removed by another caller. */
+/* From here on anybody can open the region or remove it. */
 int p2pmem_region_publish(struct p2pmem_region *r)
 {
 	int ret;
@@ -58,7 +58,7 @@ int p2pmem_region_publish(struct p2pmem_region *r)
 	ret = cdev_device_add(&r->cdev, &r->dev);
 	if (!ret) {
 		list_add_tail(&r->link, &regions);
-		/* Before anybody finds it, and removes it. */
+		/* Traced before anybody can find the region and remove it. */
 		trace_p2pmem_state(r, P2PMEM_STATE_READY);
 	}
 	mutex_unlock(&regions_lock);
@@ -66,7 +66,7 @@ int p2pmem_region_publish(struct p2pmem_region *r)
 }
 
 /*
- * The node is away, so its name and number are free for the next region, even
+ * The node has gone, so its name and number are free for the next region, even
  * if a process still holds a descriptor of this one.
  */
 void p2pmem_region_forget(struct p2pmem_region *r)
@@ -98,7 +98,7 @@ void p2pmem_region_put(struct p2pmem_region *r)
 	put_device(&r->dev);
 }
 
-/* The caller holds the device lock of @pdev, so none is added meanwhile. */
+/* The caller holds the device lock of @pdev, so that no region is added meanwhile. */
 bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind)
 {
 	struct p2pmem_region *r;
@@ -112,7 +112,7 @@ bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind)
 	return found;
 }
 
-/* The first region of @pdev (of any if NULL) whose end nobody awaited yet. */
+/* The first region of @pdev (of any function if NULL) that is not in quarantine. */
 struct p2pmem_region *p2pmem_region_of(struct pci_dev *pdev)
 {
 	struct p2pmem_region *r, *found = NULL;
@@ -147,7 +147,7 @@ static struct p2pmem_region *region_from(struct pci_dev *pdev, unsigned int id)
 }
 
 /*
- * @call may wait for who is in the region.  So regions_lock is not held: whoever binds
+ * @call may wait for those who use the region, so regions_lock is not held: a bind of
  * another function needs it.
  */
 void p2pmem_for_regions_of(struct pci_dev *pdev,
@@ -163,7 +163,7 @@ void p2pmem_for_regions_of(struct pci_dev *pdev,
 	}
 }
 
-/* @each must not wait: region_create() and removals are held up. */
+/* @each must not wait, because it holds up region_create() and removals. */
 void p2pmem_for_each_region(void (*each)(struct p2pmem_region *r, void *data),
 			    void *data)
 {
@@ -210,7 +210,7 @@ err_destroy_wq:
 	return ret;
 }
 
-/* No region is left. */
+/* Called when no region is left. */
 void p2pmem_registry_exit(void)
 {
 	destroy_workqueue(p2pmem_wq);

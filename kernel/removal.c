@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Regions are asked to end, and waited for.  The end itself is a work item's (drain.c): it
- * comes also if who asked for it stops waiting.
+ * Asks regions to end, and waits for that.  A work item ends the region (drain.c), even if
+ * the caller stops waiting.
  */
 #include <linux/module.h>
 #include <linux/pci.h>
@@ -25,7 +25,7 @@ static bool removal_over(struct p2pmem_region *r)
 	       READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED;
 }
 
-/* 0 when the region has ended or is in quarantine, -EINTR on a signal. */
+/* Returns 0 when the region has ended or is in quarantine, and -EINTR on a signal. */
 int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible)
 {
 	if (!interruptible) {
@@ -37,15 +37,15 @@ int p2pmem_remove_wait(struct p2pmem_region *r, bool interruptible)
 	return 0;
 }
 
-/* The same for @timeout at most; returns what is left of it, 0 when it is over. */
+/* Waits for @timeout at most; returns what is left of it, or 0 if the time is up. */
 static long remove_wait_briefly(struct p2pmem_region *r, long timeout)
 {
 	return wait_event_idle_timeout(r->wait, removal_over(r), timeout);
 }
 
 /*
- * Takes away every region of a function whose driver is about to leave (or of
- * all, at module exit).  Returns when no page of them is referred to, or, if
+ * Removes every region of a function whose driver is about to leave (or of all
+ * functions, at module exit).  Returns when nobody refers to their pages or, if
  * the device has gone by surprise, when they are in quarantine.
  */
 void p2pmem_remove_regions_of(struct pci_dev *pdev)
@@ -60,7 +60,7 @@ void p2pmem_remove_regions_of(struct pci_dev *pdev)
 }
 
 /*
- * Begins the same, and returns when it is done or @grace, in jiffies, is over.
+ * Begins the same removals, and returns when they are done, or after @grace jiffies.
  * The caller holds the device lock, so no region is added.
  */
 void p2pmem_remove_regions_soon(struct pci_dev *pdev, long grace)

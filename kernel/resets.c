@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Resets of a function that p2pmem drives: who begins one, and who says that it
- * is over.  Meanwhile its regions are closed to whoever zeroes pages.  The PCI
- * core makes every call with the device lock held, and that lock is what the two
- * flags are under.  docs/lifetime.md says which calls follow one another.
+ * Resets of a function that p2pmem drives: what begins one, and what says that it
+ * is over.  Meanwhile nobody can zero pages of the function's regions.  The PCI core
+ * makes every call with the device lock held, which protects the two flags.
+ * docs/lifetime.md says which calls follow one another.
  *
- * The end of a reset and of a suspend is always told.  That of an error recovery
- * is, if it succeeded; of a failure a driver hears only where
- * COMPAT_TELLS_FAILED_RECOVERY.  Elsewhere a work item watches, which belongs to
- * the binding: p2pmem_resets_leave() waits for it.  It only tries the device lock,
- * which that caller has.
+ * The PCI core always tells the driver that a reset or a suspend is over, and that an
+ * error recovery has succeeded.  It says that a recovery has failed only where
+ * COMPAT_TELLS_FAILED_RECOVERY.  Elsewhere a work item watches for that.  It belongs
+ * to the binding of the driver: p2pmem_resets_leave() waits for it with the device
+ * lock held, so the work item only tries that lock.
  */
 #include <linux/jiffies.h>
 #include <linux/pci.h>
@@ -23,7 +23,7 @@
 
 /*
  * The PCI core gives a function 60 s to come back from a reset
- * (PCIE_RESET_READY_POLL_MS), and drivers of others below the port have their turn.
+ * (PCIE_RESET_READY_POLL_MS), and also calls the drivers of others below the port.
  */
 #define RECOVERY_PATIENCE	(90 * HZ)
 #define WATCH_INTERVAL		HZ
@@ -31,13 +31,13 @@
 /* Drvdata of the function. */
 struct function {
 	struct pci_dev *pdev;
-	bool resetting;		/* a reset or a suspend; both flags under the device lock */
+	bool resetting;		/* in a reset or a suspend; both flags under the device lock */
 	bool recovering;	/* from an error */
-	unsigned long heard;	/* jiffies of the last word; under the device lock */
+	unsigned long heard;	/* jiffies of the last call; under the device lock */
 	struct delayed_work watch;
 };
 
-/* A reset takes BARs and command register; who restores them makes it whole. */
+/* A reset clears BARs and command register: memory is enabled once they are restored. */
 static bool answers(struct pci_dev *pdev)
 {
 	u16 command;
@@ -55,19 +55,19 @@ static bool works(struct pci_dev *pdev)
 
 static void close_region(struct p2pmem_region *r)
 {
-	down_write(&r->gate);	/* whoever zeroes pages has ended */
+	down_write(&r->gate);	/* nobody zeroes pages any more */
 	r->reset_began = jiffies;
 	WRITE_ONCE(r->resetting, true);
 	p2pmem_imports_outdate(r);
 	up_write(&r->gate);
 }
 
-/* Counted at the end: who syncs meanwhile has an error anyway. */
+/* The reset is counted at its end, because SYNC fails meanwhile anyway. */
 static void open_region(struct p2pmem_region *r)
 {
-	if (!READ_ONCE(r->resetting))	/* an error closed nothing */
+	if (!READ_ONCE(r->resetting))	/* an error that closed nothing */
 		p2pmem_imports_outdate(r);
-	down_write(&r->gate);	/* whoever is in there sees both, or neither */
+	down_write(&r->gate);	/* users inside see both changes, or neither */
 	atomic64_inc(&r->resets);
 	WRITE_ONCE(r->resetting, false);
 	up_write(&r->gate);
@@ -75,14 +75,14 @@ static void open_region(struct p2pmem_region *r)
 	dev_warn(&r->dev, "the device was reset; what was written to its memory may be lost\n");
 }
 
-/* They end as if the device had been pulled out.  Waits for nothing. */
+/* Ends the region as if the device had been pulled out.  Waits for nothing. */
 static void lose_region(struct p2pmem_region *r)
 {
 	WRITE_ONCE(r->lost, true);
 	p2pmem_remove_start(r);
 }
 
-/* The device forgets, or is about to.  Before one of the flags is set. */
+/* The device loses its memory, or is about to.  Called before one of the flags is set. */
 static void begin(struct function *f)
 {
 	device_lock_assert(&f->pdev->dev);
@@ -92,7 +92,7 @@ static void begin(struct function *f)
 	p2pmem_for_regions_of(f->pdev, p2pmem_imports_await);
 }
 
-/* After one of them was cleared. */
+/* Called after one of the flags was cleared. */
 static void settle(struct function *f)
 {
 	device_lock_assert(&f->pdev->dev);
@@ -117,7 +117,7 @@ static void watch_fn(struct work_struct *work)
 	struct function *f = container_of(to_delayed_work(work), struct function, watch);
 	bool over = false;
 
-	/* Who has it resets the function, tells it something, or ends its binding. */
+	/* The holder of the lock resets the function, calls its driver, or ends its binding. */
 	if (device_trylock(&f->pdev->dev)) {
 		if (f->recovering && !f->resetting &&
 		    time_after(jiffies, f->heard + RECOVERY_PATIENCE)) {
@@ -138,7 +138,7 @@ static void hear(struct function *f)
 	f->heard = jiffies;
 }
 
-/* In probe().  From here on the PCI core's calls are answered. */
+/* Called by probe().  From here on the calls of the PCI core are answered. */
 int p2pmem_resets_watch(struct pci_dev *pdev)
 {
 	struct function *f = kzalloc(sizeof(*f), GFP_KERNEL);
@@ -152,7 +152,7 @@ int p2pmem_resets_watch(struct pci_dev *pdev)
 	return 0;
 }
 
-/* In remove(), before its regions end: of a recovery under way nothing is heard any more. */
+/* Called by remove() before its regions end.  No more calls come from a recovery under way. */
 void p2pmem_resets_leave(struct pci_dev *pdev)
 {
 	struct function *f = pci_get_drvdata(pdev);
@@ -162,13 +162,13 @@ void p2pmem_resets_leave(struct pci_dev *pdev)
 		end_recovery(f);
 }
 
-/* At the end of remove(). */
+/* Called at the end of remove(). */
 void p2pmem_resets_free(struct pci_dev *pdev)
 {
 	kfree(pci_get_drvdata(pdev));
 }
 
-/* Between an error and the end of the recovery from it, and for ever if that failed: false. */
+/* False from an error to the end of the recovery from it, and for ever if that failed. */
 bool p2pmem_resets_over(struct pci_dev *pdev)
 {
 	struct function *f = pci_get_drvdata(pdev);
@@ -185,14 +185,14 @@ static void reset_prepare(struct pci_dev *pdev)
 	f->resetting = true;
 }
 
-/* Follows in any case, whether the reset succeeded or not. */
+/* The PCI core calls this in any case, whether the reset succeeded or not. */
 static void reset_done(struct pci_dev *pdev)
 {
 	struct function *f = pci_get_drvdata(pdev);
 
 	f->resetting = false;
 	if (answers(pdev))
-		pci_save_state(pdev);	/* before 7.x a restore uses it up */
+		pci_save_state(pdev);	/* before 7.x a restore uses up the saved state */
 	hear(f);
 	settle(f);
 }
@@ -208,9 +208,9 @@ static pci_ers_result_t recover(struct function *f, pci_ers_result_t vote)
 }
 
 /*
- * Some request was lost, even if the link needs no reset.  Where another function
- * below the port asks for one, kernels that tell of a failure reset the bus; older
- * ones do not after an error that is not fatal, and may never say another word.
+ * Some request was lost, even if the link needs no reset.  If another function below the
+ * port asks for one, kernels that tell of a failure reset the bus.  After an error that is
+ * not fatal older kernels do not, and may never make another call.
  */
 static pci_ers_result_t error_detected(struct pci_dev *pdev,
 				       pci_channel_state_t state)
@@ -269,9 +269,9 @@ static void wake(struct p2pmem_region *r)
 
 /*
  * Processes are frozen, and devices that know the memory's address suspend by
- * themselves.  The PCI core takes the power; regions stay, their bytes may not.
- * No device sleeps before the one call, nor when the other comes: importers of dma-bufs
- * are told while their devices still do what they are told, or else afterwards.
+ * themselves.  The PCI core takes the power: regions stay, but their bytes may be lost.
+ * No device sleeps before prepare(), and all are awake at complete().  So importers of
+ * dma-bufs are told while their devices can still be stopped, or else after the suspend.
  */
 static int sleep_begins(struct device *dev)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How a PCI function reaches a region.  GENERIC pages go through the DMA API
- * like RAM, so nothing in the kernel asks whether a request can get there: this
- * file does.  The walk and the verdict are path.c's; here are the facts.
+ * How a PCI function reaches a region.  GENERIC pages go through the DMA API like
+ * RAM, so the kernel does not check whether a request can get there, and this file
+ * does.  path.c walks the tree and judges; this file collects the facts.
  */
 #include <linux/iommu.h>
 #include <linux/pci.h>
@@ -18,7 +18,7 @@ static const void *bridge_above(const void *node)
 	return pci_upstream_bridge((struct pci_dev *)node);
 }
 
-/* ACS bits that keep a port from turning requests round itself. */
+/* Does ACS keep this port from turning requests round itself? */
 static bool acs_redirects(const void *node)
 {
 	struct pci_dev *pdev = (struct pci_dev *)node;
@@ -35,7 +35,7 @@ static const struct p2pmem_tree pci_tree = {
 	.redirects = acs_redirects,
 };
 
-/* The function above @pdev, or @pdev, that lies on a root bus. */
+/* The function on a root bus that is @pdev or lies above it. */
 static struct pci_dev *root_of(struct pci_dev *pdev)
 {
 	struct pci_dev *up;
@@ -54,7 +54,7 @@ static bool cpu_forwards(void)
 	return boot_cpu_data.x86_vendor == X86_VENDOR_AMD && boot_cpu_data.x86 >= 0x17;
 }
 
-/* Another function on the root bus of @root, or NULL; with a reference. */
+/* Another function on the root bus of @root, with a reference, or NULL. */
 static struct pci_dev *neighbour_of(struct pci_dev *root)
 {
 	unsigned int devfn;
@@ -64,7 +64,7 @@ static struct pci_dev *neighbour_of(struct pci_dev *root)
 
 		if (devfn == root->devfn)
 			continue;
-		/* Unlike pci_get_slot() it takes no lock that is above device locks. */
+		/* Unlike pci_get_slot(), this takes no lock that ranks above device locks. */
 		pdev = pci_get_domain_bus_and_slot(pci_domain_nr(root->bus),
 						   root->bus->number, devfn);
 		if (pdev)
@@ -74,8 +74,8 @@ static struct pci_dev *neighbour_of(struct pci_dev *root)
 }
 
 /*
- * The kernel answers for its list of host bridges only by way of a pair that
- * nothing but a host bridge joins: two functions on root buses.
+ * The kernel looks at its list of host bridges only for two functions that nothing
+ * but a host bridge joins.  So this asks about two functions on root buses.
  */
 static bool host_bridge_listed(struct pci_dev *provider, struct pci_dev *client)
 {
@@ -92,7 +92,7 @@ static bool host_bridge_listed(struct pci_dev *provider, struct pci_dev *client)
 	return listed;
 }
 
-/* The kernel's list where this kernel has one, else the CPU rule alone. */
+/* Goes by the kernel's list if this kernel has one, else by the CPU alone. */
 static bool root_complex_forwards(struct pci_dev *provider, struct pci_dev *client)
 {
 	if (COMPAT_HAS_P2PDMA)
@@ -102,11 +102,11 @@ static bool root_complex_forwards(struct pci_dev *provider, struct pci_dev *clie
 }
 
 /*
- * Does the driver of @client do its DMA by the kernel's DMA API?  Then the core lets
- * nobody change the IOMMU domain (iommu_device_use_default_domain()).  A function
- * with no driver, or one that hands it on (VFIO), may be given another domain at any
- * moment, and the old one is freed: whoever looks at it then looks at freed memory.
- * The caller is the driver of @client, or has the device lock.
+ * Does the driver of @client use the kernel's DMA API?  Then the core lets nobody change
+ * the IOMMU domain (iommu_device_use_default_domain()).  A function without a driver, or
+ * with one that hands it on (VFIO), can get another domain at any moment.  The old one is
+ * freed, so a look at it would read freed memory.  The caller is the driver of @client, or
+ * holds the device lock.
  */
 bool p2pmem_uses_dma_api(struct pci_dev *client)
 {
@@ -116,8 +116,8 @@ bool p2pmem_uses_dma_api(struct pci_dev *client)
 }
 
 /*
- * The domain that translates what @client sends, or NULL.  Only for a client of which
- * p2pmem_uses_dma_api() is true: the domain then stays as long as its driver does.
+ * The domain that translates the requests of @client, or NULL.  p2pmem_uses_dma_api()
+ * must be true for @client: then the domain stays as long as its driver does.
  */
 struct iommu_domain *p2pmem_translation(struct pci_dev *client)
 {
@@ -144,7 +144,7 @@ static void set_bridge(struct p2pmem_probe *out, const struct pci_dev *bridge)
 	out->bridge_devfn = bridge->devfn;
 }
 
-/* The bridge that decides. */
+/* The bridge that decides the route. */
 static const struct pci_dev *decider(const struct p2pmem_way *way,
 				     struct pci_dev *client)
 {
@@ -190,9 +190,9 @@ static void explain(const struct p2pmem_way *way, struct pci_dev *client,
 }
 
 /*
- * The route again, now that @client was given the address @dma for memory that lies at
- * @bus on its own bus and at @phys for the CPU.  The caller keeps the driver of @client,
- * which uses the DMA API.
+ * Judges the route again, now that @client has got the address @dma for memory that lies
+ * at @bus on the memory's own bus and at @phys for the CPU.  The caller keeps the driver
+ * of @client, which uses the DMA API.
  */
 u32 p2pmem_route_by_address(struct pci_dev *client, u32 route, dma_addr_t dma, u64 bus,
 			    phys_addr_t phys)
@@ -203,17 +203,17 @@ u32 p2pmem_route_by_address(struct pci_dev *client, u32 route, dma_addr_t dma, u
 				    domain ? iommu_iova_to_phys(domain, dma) : 0);
 }
 
-/* It has an IOMMU, which leaves what it sends as it is. */
+/* The client has an IOMMU, which does not translate its requests. */
 static bool passes_through(struct pci_dev *client)
 {
 	return iommu_get_domain_for_dev(&client->dev) && !p2pmem_translation(client);
 }
 
 /*
- * The route by topology, when addresses are given out as for @page_type.  The
- * caller has a reference to @client, and takes no lock but what @steady says: that
- * the driver of @client stays.  Unless it does, and uses the DMA API, any IOMMU is
- * taken to translate, which is never the more permissive answer.
+ * Predicts the route by topology, for addresses as @client gets them for @page_type.  The
+ * caller has a reference to @client, and needs no lock.  If @steady, it also keeps the
+ * driver of @client.  If the driver may go, or does not use the DMA API, any IOMMU is taken
+ * to translate, which is never the more permissive answer.
  */
 void p2pmem_predict(struct p2pmem_region *r, struct pci_dev *client,
 		    u32 page_type, bool steady, struct p2pmem_probe *out)

@@ -51,7 +51,7 @@ static void note_leaf(struct p2pmem_runs *t, u64 word)
 	t->visits++;
 }
 
-/* @half: how many granules lie below each of the two nodes below @at. */
+/* @half: how many granules each of the two nodes below @at spans */
 static void note_node(struct p2pmem_runs *t, u64 at, u64 half)
 {
 	const struct p2pmem_runs_node *left = &t->nodes[2 * at], *right = left + 1;
@@ -113,7 +113,7 @@ u64 p2pmem_runs_longest(const struct p2pmem_runs *t)
 	return t->nodes[1].longest;
 }
 
-/* A run of @want lies below node @at, which spans @span granules: the first one. */
+/* The first run of @want granules below node @at, which has one and spans @span granules. */
 static u64 find_below(struct p2pmem_runs *t, u64 at, u64 span, u64 want)
 {
 	u64 word;
@@ -135,8 +135,8 @@ static u64 find_below(struct p2pmem_runs *t, u64 at, u64 span, u64 want)
 }
 
 /*
- * Goes from node to node to the right of the word of @from, each as large as may
- * be, and carries along how much is free right before it.
+ * Goes from the word of @from to the right, from node to node, each as large as
+ * possible.  carry is how many granules are free right before the node.
  */
 u64 p2pmem_runs_find(struct p2pmem_runs *t, u64 from, u64 want)
 {

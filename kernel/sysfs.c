@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* /sys/class/p2pmem/p2pmemN/: one value a file, but for lists. */
+/* /sys/class/p2pmem/p2pmemN/: one value in each file, except for lists. */
 #include <linux/device.h>
 #include <linux/sysfs.h>
 
@@ -41,7 +41,7 @@ REGION_ATTR(state, "%s", state_names[READ_ONCE(r->state)])
 REGION_ATTR(resets, "%lld", atomic64_read(&r->resets))
 REGION_ATTR(page_type, "%s", p2pmem_page_type_name(READ_ONCE(r->backing.type)))
 
-/* Says in the log why not: a file of sysfs tells an errno only. */
+/* If the caller may not, the log says why, because a sysfs file can only return an errno. */
 static int may_store(struct p2pmem_region *r, const struct device_attribute *attr)
 {
 	char reason[P2PMEM_REASON_BYTES];
@@ -71,7 +71,7 @@ static ssize_t page_type_store(struct device *dev,
 
 REGION_ATTR(pinned_importers, "%d", READ_ONCE(r->pinned_importers))
 
-/* For importers that attach from now on. */
+/* Takes effect for importers that attach from now on. */
 static ssize_t pinned_importers_store(struct device *dev,
 				      struct device_attribute *attr,
 				      const char *buf, size_t count)
@@ -122,11 +122,14 @@ static DEVICE_ATTR_RO(folio_bytes);
 static DEVICE_ATTR_RO(state);
 static DEVICE_ATTR_RO(resets);
 /*
- * Processes of all users, with their commands: root's to see, and the group's
- * that may open regions (60-p2pmem.rules).
+ * This shows processes of all users with their commands, so only root may read it, and the
+ * group that may open regions (60-p2pmem.rules).
  */
 static DEVICE_ATTR_ADMIN_RO(holders);
-/* Each reader tries for the device locks of other functions, which a reset of theirs fails on. */
+/*
+ * Each reader takes device locks of other functions for a moment, if they are free.  A
+ * reset of such a function fails meanwhile.
+ */
 static DEVICE_ATTR_ADMIN_RO(unrouted);
 static DEVICE_ATTR_RO(pmem);
 static DEVICE_ATTR_RW(page_type);
@@ -207,7 +210,7 @@ static const struct attribute_group count_group = {
 	.attrs = count_attrs,
 };
 
-/* In this order: who can read the state of a region that is being added finds its counts. */
+/* The order matters: when the state of a region being added can be read, so can its counts. */
 const struct attribute_group *p2pmem_region_groups[] = {
 	&count_group,
 	&region_group,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How memory of a region becomes an open file's: anywhere (mmap and the like), at a
- * place that is asked for, or where a GPU's driver has pinned it.
+ * Gives memory of a region to an open file: anywhere (mmap and the like), at a place that
+ * the caller names, or where a GPU's driver has pinned it.
  *
- * A call takes pieces first, on a list of its own, where nobody sees them.  Then chunks
- * get the shape that suits their owner (folio.c).  When nothing can fail any more, the
- * pieces become extents of the file.  So whoever finds memory in a file may rely on it
- * (p2pmem_file_find()), and a call that fails gives back what nobody has seen.
+ * A call first takes pieces on a list of its own, where nobody sees them.  Then it gives
+ * chunks the shape that suits their owner (folio.c).  When nothing can fail any more, the
+ * pieces become extents of the file.  So memory that is found in a file can be relied on
+ * (p2pmem_file_find()), and a call that fails gives back only what nobody has seen.
  */
 #include <linux/mm.h>
 #include <linux/rcupdate.h>
@@ -24,9 +24,9 @@
 
 /**
  * struct taking - what one call takes
- * @file: whose it will be; its back_lock is held
+ * @file: will own the memory; its back_lock is held
  * @pieces: extents in the order of the file, which are not in its tree yet
- * @at_place: memory of these very places, of whose bytes some may be the owner's
+ * @at_place: the pieces have fixed places, and some of their bytes may be the owner's
  */
 struct taking {
 	struct p2pmem_file *file;
@@ -58,7 +58,7 @@ static struct p2pmem_extent *extent_new(struct p2pmem_file *f, u64 file_first)
 /* File and region need to agree on where a chunk begins. */
 #define ALIKE_MODULO	(P2PMEM_HAS_CHUNKS ? P2PMEM_CHUNK : 1)
 
-/* Memory for @e: @want granules at @first, which must not have been promised. */
+/* Takes the @want granules at @first for @e, if enough stay free for what was promised. */
 static int take_place(struct p2pmem_file *f, struct p2pmem_extent *e, u64 want,
 		      u64 first)
 {
@@ -77,7 +77,7 @@ static int take_place(struct p2pmem_file *f, struct p2pmem_extent *e, u64 want,
 	return 0;
 }
 
-/* As many of @want granules, which were promised, as lie together anywhere. */
+/* Takes as many of @want granules, which were promised, as lie together anywhere. */
 static void take_anywhere(struct p2pmem_file *f, struct p2pmem_extent *e, u64 want)
 {
 	struct p2pmem_region *r = f->region;
@@ -89,7 +89,10 @@ static void take_anywhere(struct p2pmem_file *f, struct p2pmem_extent *e, u64 wa
 	f->promised -= e->count;
 }
 
-/* A piece for a gap, or for the beginning of it; at @first.  *@count says how much. */
+/*
+ * Takes a piece for a gap of *@count granules or for its beginning, and sets *@count to the
+ * length of the piece.  If the place is fixed, it is @first.
+ */
 static int take_piece(struct taking *t, u64 file_first, u64 *count, u64 first)
 {
 	struct p2pmem_region *r = t->file->region;
@@ -114,9 +117,9 @@ static int take_piece(struct taking *t, u64 file_first, u64 *count, u64 first)
 }
 
 /*
- * Moves *@first to the next gap of the file before @end and returns how long that is, or
- * 0: there is none, or a batch of extents lies before it.  Nobody fills it while back_lock
- * is held.
+ * Moves *@first to the next gap of the file before @end, and returns its length.  Returns
+ * 0 if there is none, or if a batch of extents lies before it.  Nobody fills the gap while
+ * back_lock is held.
  */
 static u64 next_gap(struct p2pmem_file *f, u64 *first, u64 end)
 {
@@ -138,8 +141,8 @@ static u64 next_gap(struct p2pmem_file *f, u64 *first, u64 end)
 }
 
 /*
- * Takes memory for gaps from *@first on, and advances it: a batch of pieces, and not
- * beyond @end.
+ * Takes a batch of pieces for gaps between *@first and @end, and advances *@first past
+ * them.
  */
 static int take_some(struct taking *t, u64 *first, u64 end)
 {
@@ -151,7 +154,7 @@ static int take_some(struct taking *t, u64 *first, u64 end)
 
 		if (!count)
 			continue;
-		/* The driver has taken back what promise() saw: none of the rest is ours. */
+		/* promise() saw no gap here, so the GPU's driver has taken memory back since. */
 		if (f->region->provider->pinned)
 			return -ENXIO;
 		ret = take_piece(t, *first, &count, *first);
@@ -162,7 +165,7 @@ static int take_some(struct taking *t, u64 *first, u64 end)
 	return 0;
 }
 
-/* Enters the region for each batch: removal need not wait for all of them. */
+/* Enters the region anew for each batch, so that a removal need not wait for all of them. */
 static int take_all(struct taking *t, u64 first, u64 end)
 {
 	struct p2pmem_region *r = t->file->region;
@@ -180,7 +183,7 @@ static int take_all(struct taking *t, u64 first, u64 end)
 	return ret;
 }
 
-/* Since when what was taken by now has had no owner. */
+/* The RCU state since which the memory that was taken by now has had no owner. */
 static unsigned long free_since(struct p2pmem_region *r)
 {
 	unsigned long given;
@@ -191,7 +194,7 @@ static unsigned long free_since(struct p2pmem_region *r)
 	return given;
 }
 
-/* *@waited: the grace period has passed, which has to come before any change. */
+/* *@waited: the grace period has passed that must precede any change. */
 static int shape_piece(struct p2pmem_region *r, const struct p2pmem_extent *e,
 		       bool *waited)
 {
@@ -215,7 +218,10 @@ static int shape_piece(struct p2pmem_region *r, const struct p2pmem_extent *e,
 	return 0;
 }
 
-/* Waits once for all pieces, and outside of the region, for which others may wait. */
+/*
+ * Waits for one grace period for all pieces.  It does so outside of the gate, for which
+ * others may wait.
+ */
 static int shape_all(struct taking *t)
 {
 	struct p2pmem_region *r = t->file->region;
@@ -234,9 +240,10 @@ static int shape_all(struct taking *t)
 }
 
 /*
- * Persistent bytes are never zeroed, nor are a GPU's, which the process owns that
- * pinned them; others only stay for whom they belong to.
- * What its opener may do counts: who was handed the file sees them as well.
+ * Persistent bytes are never zeroed, nor are those of a GPU, which belong to the process
+ * that pinned them.  Other bytes stay only if they belong to the new owner, or if the
+ * file's opener may see all.  The opener's rights count, because a process that was handed
+ * the file sees the bytes as well.
  */
 static void admit(struct p2pmem_file *f, struct p2pmem_extent *e)
 {
@@ -248,7 +255,7 @@ static void admit(struct p2pmem_file *f, struct p2pmem_extent *e)
 	p2pmem_bytes_admit(&r->alloc.bytes, e->first, e->count, e->owner, trusted);
 }
 
-/* What calls that succeed have taken: what another one gives back never was. */
+/* Counts what a call that succeeds has taken.  What a failed call gives back is not counted. */
 static void count_taken(struct p2pmem_region *r, u64 granules)
 {
 	lockdep_assert_held(&r->alloc_lock);
@@ -256,7 +263,7 @@ static void count_taken(struct p2pmem_region *r, u64 granules)
 	WRITE_ONCE(r->peak, max(r->peak, r->alloc.granules - r->alloc.free));
 }
 
-/* The first point at which anybody finds these; from here on nothing fails. */
+/* From here on others can find these pieces, and nothing can fail. */
 static void publish_some(struct taking *t)
 {
 	struct p2pmem_file *f = t->file;
@@ -308,8 +315,8 @@ static void give_some(struct taking *t)
 }
 
 /*
- * Nobody has seen these: they go straight back, with the bytes of whoever had them
- * before, and even of a region that ends.
+ * Nobody has seen these pieces, so they go straight back, with the bytes of their previous
+ * owner, even if the region is ending.
  */
 static void give_back(struct taking *t)
 {
@@ -330,7 +337,7 @@ static int finish(struct taking *t, int ret)
 
 /* --- anywhere --- */
 
-/* How much of [first, end) has no memory; back_lock keeps that as it is. */
+/* How many granules of [first, end) have no memory; back_lock keeps that as it is. */
 static u64 lacking(struct p2pmem_file *f, u64 first, u64 end)
 {
 	u64 lacks = 0;
@@ -346,10 +353,11 @@ static u64 lacking(struct p2pmem_file *f, u64 first, u64 end)
 }
 
 /*
- * Pieces are taken in batches, between which others take theirs.  What all of them
- * need is set aside before: else two callers take what one of them could have, and
- * both have to give it back.  Persistent memory has its place, and needs no promise.
- * Where memory is pinned there is none to give out.
+ * A call takes its pieces in batches, between which others take theirs.  So it sets aside
+ * beforehand what all of its pieces need.  Otherwise two callers could each take a part of
+ * the last free memory, which is enough for one of them, and both would have to give it
+ * back.  Persistent memory has its place, and needs no promise.  Where memory is pinned
+ * there is none to give out.
  */
 static int promise(struct p2pmem_file *f, u64 first, u64 end)
 {
@@ -381,8 +389,8 @@ static void release_promise(struct p2pmem_file *f)
 }
 
 /*
- * Gives memory to every part of [first, first + count) that has none, or to none of it;
- * of large folios to the whole of each.  Others find it once all of it is there.
+ * Gives memory to every part of [first, first + count) that has none, or fails and gives
+ * none.  It gives large folios as a whole.  Others find the memory once all of it is there.
  */
 int p2pmem_file_back(struct p2pmem_file *f, u64 first, u64 count)
 {
@@ -425,8 +433,8 @@ static int take_claimed(struct taking *t, u64 file_first, u64 count, u64 first)
 }
 
 /*
- * Gives the memory at @first, and no other, to a part of the file that has none; of
- * large folios the whole of each, which in the file begin where they do in memory.
+ * Gives the memory at @first, and no other, to a part of the file that has none.  It gives
+ * large folios as a whole; they begin at the same places in the file as in memory.
  */
 int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 		      u64 first)
@@ -447,7 +455,7 @@ int p2pmem_file_claim(struct p2pmem_file *f, u64 file_first, u64 count,
 
 /* --- what a GPU's driver has pinned --- */
 
-/* The file has nothing there, and had nothing that a dma-buf was made of. */
+/* The file has no memory there, and none was taken back there while in a dma-buf. */
 static bool may_pin_at(struct p2pmem_file *f, const struct p2pmem_part *part)
 {
 	struct p2pmem_extent *e = p2pmem_extent_from(f, part->first);
@@ -486,7 +494,7 @@ static int take_pinned(struct taking *t, const struct p2pmem_pin *pin)
 	return ret;
 }
 
-/* The driver may have taken the memory back before anybody had it. */
+/* Fails if the driver has taken the memory back before anybody had it. */
 static int adopt(struct p2pmem_pin *pin, struct taking *t)
 {
 	struct p2pmem_region *r = pin->region;
@@ -504,13 +512,13 @@ static int adopt(struct p2pmem_pin *pin, struct taking *t)
 		}
 	}
 	mutex_unlock(&r->alloc_lock);
-	wake_up_all(&r->wait);	/* a callback waits for whoever makes it */
+	wake_up_all(&r->wait);	/* a callback waits while the pin is made */
 	return ret;
 }
 
 /*
- * Nobody sees an extent before the pin has it, nor does a callback look for it before
- * it is there: the gate is open and f->lock held all the while.
+ * This stays inside of the gate and holds f->lock.  So nobody sees an extent before the pin
+ * has it, and no callback looks for the extent before it is in the file.
  */
 static int adopt_and_publish(struct taking *t, struct p2pmem_pin *pin)
 {
@@ -530,8 +538,8 @@ static int adopt_and_publish(struct taking *t, struct p2pmem_pin *pin)
 }
 
 /*
- * All that @pin has, in a part of the file that has nothing; or none of it.  On success
- * the pin belongs to the extents.
+ * Gives all memory of @pin to a part of the file that has none, or fails and gives none.
+ * On success the pin belongs to the extents.
  */
 int p2pmem_file_own(struct p2pmem_file *f, struct p2pmem_pin *pin)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Processes, as they are told to people.  See who.h. */
+/* Processes, as they are shown to people.  See who.h. */
 #include <linux/fdtable.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
@@ -9,7 +9,7 @@
 
 #include "who.h"
 
-/* The task is kept by RCU or by a reference. */
+/* The caller keeps the task by RCU or by a reference. */
 static void who_is(struct p2pmem_who *who, struct task_struct *task)
 {
 	who->pid = task_tgid_nr(task);
@@ -24,7 +24,7 @@ void p2pmem_who_is_current(struct p2pmem_who *who)
 	rcu_read_unlock();
 }
 
-/* Not the kernel's isprint(), for which all above 0xa0 is printable, as in Latin-1. */
+/* The kernel's isprint() is not enough: it takes bytes from 0xa0 on for printable (Latin-1). */
 void p2pmem_printable(char name[P2PMEM_SHOWN_BYTES], const char *comm)
 {
 	int used = string_escape_mem(comm, strnlen(comm, TASK_COMM_LEN - 1), name,
@@ -34,7 +34,7 @@ void p2pmem_printable(char name[P2PMEM_SHOWN_BYTES], const char *comm)
 	name[used] = '\0';
 }
 
-/* NULL if it has ended, but perhaps for a parent that is yet to be told; RCU keeps it. */
+/* The task, which RCU keeps; NULL if it has ended, even if its parent has yet to be told. */
 static struct task_struct *living(const struct p2pmem_who *who)
 {
 	struct task_struct *task;

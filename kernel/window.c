@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The struct pages of an aperture of which little is used at a time: a generic
- * pagemap for each window of it that was ever touched.  An aperture of 128 GiB
- * would cost 2 GiB of DRAM otherwise.  Windows stay open until the backing closes.
+ * The struct pages of an aperture of which little is used at a time: each window of
+ * it that was ever touched has a generic pagemap.  Struct pages for all of an aperture
+ * of 128 GiB would cost 2 GiB of DRAM.  Windows stay open until the backing closes.
  *
- * The direct map is linear, so that p2pmem_page() and p2pmem_kaddr() need not know
- * of windows; whoever calls them has an extent, hence its windows are open.  Chunks
- * begin at multiples of 2 MiB, as windows do: none lies in two of them.
+ * The direct map is linear, so p2pmem_page() and p2pmem_kaddr() need not know about
+ * windows.  Their callers have an extent, whose windows are open.  Chunks begin at
+ * multiples of 2 MiB, as windows do, so no chunk lies in two windows.
  *
- * The lock is held while pages are made, which takes the kernel's locks for memory
- * hotplug; so it is never taken where a fault may wait for us, but by a change of
- * the page type, which no fault can meet.
+ * The lock is held while struct pages are made, which takes the kernel's locks for
+ * memory hotplug.  So it is never taken where a fault may wait for its holder.  The
+ * exception is a change of the page type, when no fault can happen.
  */
 #include <linux/io.h>
 #include <linux/slab.h>
@@ -19,14 +19,14 @@
 #include "p2pmem.h"
 #include "window.h"
 
-/* A memory section: what the kernel makes struct pages for in one piece. */
+/* A memory section, for which the kernel makes struct pages in one piece. */
 #define WINDOW_BYTES	(128ULL << 20)
 
 struct p2pmem_windows {
 	struct mutex lock;
 	bool closed;
 	unsigned int count;
-	struct p2pmem_backing *open[];	/* NULL: not yet */
+	struct p2pmem_backing *open[];	/* NULL: not open yet */
 };
 
 static struct p2pmem_backing *window_new(struct p2pmem_region *r, u64 first_byte)
@@ -60,7 +60,10 @@ static int window_open(struct p2pmem_region *r, struct p2pmem_windows *windows,
 	return 0;
 }
 
-/* Struct pages for a part of the region; without locks of ours, but it must not end meanwhile. */
+/*
+ * Makes struct pages for a part of the region.  The caller holds no lock of p2pmem, but keeps
+ * the region from ending.
+ */
 int p2pmem_windows_need(struct p2pmem_region *r, u64 first, u64 count)
 {
 	struct p2pmem_windows *windows = r->backing.windows;
@@ -80,8 +83,8 @@ int p2pmem_windows_need(struct p2pmem_region *r, u64 first, u64 count)
 }
 
 /*
- * The first window opens with the region: so whoever adds it is told of what stands
- * in the way, and a probe of a route has a page to map.
+ * The first window opens with the region.  So the caller that adds the region is told if
+ * something stands in the way, and a probe of a route has a page to map.
  */
 int p2pmem_windows_open(struct p2pmem_region *r)
 {
@@ -94,7 +97,7 @@ int p2pmem_windows_open(struct p2pmem_region *r)
 		return -ENOMEM;
 	mutex_init(&windows->lock);
 	windows->count = count;
-	p2pmem_windows_free(r);	/* of the page type before */
+	p2pmem_windows_free(r);	/* those of the previous page type */
 	r->backing.windows = windows;
 	ret = p2pmem_windows_need(r, 0, 1);
 	if (ret) {
@@ -106,7 +109,7 @@ int p2pmem_windows_open(struct p2pmem_region *r)
 	return 0;
 }
 
-/* Nobody refers to a page; who is about to need one more window is refused. */
+/* Nobody refers to a page.  A caller that is about to need one more window is refused. */
 void p2pmem_windows_close(struct p2pmem_region *r)
 {
 	struct p2pmem_windows *windows = r->backing.windows;
