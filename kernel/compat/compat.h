@@ -48,8 +48,8 @@ static inline struct class *compat_class_create(const char *name)
 #endif
 
 /*
- * io_buffer_register_bvec() takes any memory of a driver as a ring's buffer in
- * 7.3; in 6.15 it was for the requests of a block device only.
+ * Since 7.3 io_buffer_register_bvec() takes any memory of a driver as a ring's
+ * buffer; that of 6.15 took only the requests of a block device.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0) && defined(CONFIG_IO_URING)
 #include <linux/io_uring/cmd.h>
@@ -82,8 +82,8 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 }
 
 /*
- * P2PDMA pages can be mapped by users since 6.2; on kernels where
- * CONFIG_PCI_P2PDMA is off every call below is a stub that fails.
+ * P2PDMA pages can be mapped by users since 6.2; p2pmem uses them from 6.13 on.
+ * On kernels where CONFIG_PCI_P2PDMA is off every call below is a stub that fails.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0) && defined(CONFIG_PCI_P2PDMA)
 #define COMPAT_HAS_P2PDMA 1
@@ -92,16 +92,16 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 #endif
 
 /*
- * A chunk by one page-middle-directory entry, in one of two ways.
+ * One page-middle-directory entry can map a chunk in one of two ways.
  *
  * Large folios: since 7.0 zone_device_page_init() takes an order and works for
  * any pagemap, and mappings need no VM_MIXEDMAP, with which mm/huge_memory.c
  * would not give the reference of such an entry back.
  *
- * Entries marked as device memory's (pmd_devmap(), until 6.15): the pages stay
- * single, and the entry holds no reference; as for the DAX devices, for which
- * they were made.  Not before 6.5: there madvise(MADV_COLD) takes such an entry
- * for a broken one and clears it without a flush of the TLB (mm/madvise.c and
+ * Entries marked as device memory (pmd_devmap(), until 6.15), which were made for
+ * DAX devices: the pages stay single, and the entry holds no reference.  They are
+ * not used before 6.5: there madvise(MADV_COLD) takes such an entry for a broken
+ * one and clears it without a flush of the TLB (mm/madvise.c and
  * pmd_none_or_trans_huge_or_clear_bad()), and the removal's sweep would miss it.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0) && \
@@ -120,9 +120,9 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 #endif
 
 /*
- * A page by an entry marked as device memory's (pte_devmap(), until 6.15): it
- * holds no reference and is in no counter, which saves two thirds of what
- * mapping and unmapping a page cost.
+ * An entry marked as device memory (pte_devmap(), until 6.15) can map a page.  It
+ * holds no reference and is in no counter, which saves two thirds of what mapping
+ * and unmapping a page costs.
  */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 16, 0) && \
 	defined(CONFIG_ARCH_HAS_PTE_DEVMAP)
@@ -132,8 +132,8 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 #endif
 
 /*
- * Entries without references need VM_MIXEDMAP: munmap() then flushes the TLB
- * before removal's sweep can no longer meet the mapping (asm-generic/tlb.h,
+ * Entries without references need VM_MIXEDMAP: with it, munmap() flushes the TLB
+ * while the removal's sweep can still find the mapping (asm-generic/tlb.h,
  * tlb_end_vma()).
  */
 #if COMPAT_HAS_FOLIOS
@@ -141,7 +141,7 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 #else
 #define COMPAT_VM_FLAGS		(VM_MIXEDMAP | VM_DONTEXPAND | VM_DONTDUMP)
 #endif
-/* Such an entry goes into a mixed mapping if its inode is a DAX one (mm/huge_memory.c). */
+/* A mixed mapping can have such an entry if its inode is a DAX one (mm/huge_memory.c). */
 #if COMPAT_HAS_DEVMAP
 #define COMPAT_INODE_FLAGS	S_DAX
 #else
@@ -153,7 +153,7 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 #define COMPAT_HUGE_FAULT(fn)
 #endif
 
-/* huge_fault() is told a size before 6.6 and an order since. */
+/* huge_fault() gets a size before 6.6, and an order since. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 6, 0)
 #define COMPAT_FAULT_SIZE	enum page_entry_size
 #define COMPAT_FAULT_CHUNK	PE_SIZE_PMD
@@ -166,8 +166,8 @@ static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 
 /*
  * Makes one folio, with one reference, of 2^@order pages whose counts are
- * frozen at zero.  The references to the pagemap that zone_device_page_init()
- * takes go back: memunmap_pages() drops one per page by itself.
+ * frozen at zero.  zone_device_page_init() takes references to the pagemap; this
+ * drops them, because memunmap_pages() drops one per page by itself.
  */
 static inline void compat_form_folio(struct page *page,
 				     struct dev_pagemap *pgmap,
@@ -175,14 +175,14 @@ static inline void compat_form_folio(struct page *page,
 {
 #if COMPAT_HAS_FOLIOS
 	zone_device_page_init(page, pgmap, order);
-	if (order)	/* a bit that means something else in a single page */
+	if (order)	/* the bit means something else in a single page */
 		folio_clear_large_rmappable(page_folio(page));
 	unlock_page(page);
 	percpu_ref_put_many(&pgmap->ref, 1UL << order);
 #endif
 }
 
-/* Page-table entries of a folio; not exported by kernels without large ones. */
+/* How many page-table entries map a folio; kernels without large ones export no such call. */
 static inline int compat_folio_mapcount(struct folio *folio)
 {
 #if COMPAT_HAS_FOLIOS
@@ -202,7 +202,7 @@ static inline struct dev_pagemap *compat_page_pgmap(struct page *page)
 #endif
 }
 
-/* The entry that faulted maps a whole chunk already. */
+/* Does the entry that faulted map a whole chunk already? */
 static inline bool compat_maps_chunk(pmd_t pmd)
 {
 #if COMPAT_HAS_DEVMAP
@@ -212,7 +212,7 @@ static inline bool compat_maps_chunk(pmd_t pmd)
 #endif
 }
 
-/* Maps the chunk that begins with @page, of one folio where there are folios. */
+/* Maps the chunk that begins with @page, and is one folio where there are folios. */
 static inline vm_fault_t compat_insert_chunk(struct vm_fault *vmf,
 					     struct page *page)
 {
@@ -229,11 +229,11 @@ static inline vm_fault_t compat_insert_chunk(struct vm_fault *vmf,
 }
 
 /*
- * A folio of 1 GiB by one entry.  Only mappings of an inode that is marked as DAX are
- * asked for one (mm/huge_memory.c, __thp_vma_allowable_orders()), and only of those
- * the core gives its reference back when it splits it (__split_huge_pud_locked()).
- * From 7.3 on: there walk_pmd_range() (mm/pagewalk.c) looks whether an entry has come
- * back since it was split, before it takes it for a table.
+ * One entry can map a folio of 1 GiB.  The core asks only mappings of an inode that is
+ * marked as DAX for such an entry (mm/huge_memory.c, __thp_vma_allowable_orders()), and
+ * only there gives back the reference of an entry that it splits
+ * (__split_huge_pud_locked()).  This needs 7.3: its walk_pmd_range() (mm/pagewalk.c)
+ * looks whether an entry has come back since it was split, before it takes it for a table.
  */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0) && COMPAT_HAS_FOLIOS && \
 	defined(CONFIG_HAVE_ARCH_TRANSPARENT_HUGEPAGE_PUD) && \
@@ -242,9 +242,10 @@ static inline vm_fault_t compat_insert_chunk(struct vm_fault *vmf,
 #define COMPAT_PUD_INODE_FLAGS	S_DAX
 
 /*
- * An entry is made as vm_page_prot says, writable where it may be.  It is not asked for
- * as that of a write: insert_pud() would complain about a table, which another thread
- * that may map no large folios can have put there since this looked.
+ * The core makes an entry as vm_page_prot says, writable where that is allowed.  So this
+ * does not ask for a new entry as that of a write: insert_pud() would then complain if it
+ * met a table.  Another thread, which may map no large folios, can have put one there since
+ * this looked.
  */
 static inline vm_fault_t compat_insert_pud(struct vm_fault *vmf, struct page *page)
 {
@@ -256,7 +257,7 @@ static inline vm_fault_t compat_insert_pud(struct vm_fault *vmf, struct page *pa
 				    !pud_none(pud) && vmf->flags & FAULT_FLAG_WRITE);
 }
 
-/* A fault that holds the lock of its mapping alone ends, and comes again with mmap_lock. */
+/* Ends a fault that holds only the lock of its mapping; it comes again with mmap_lock. */
 static inline vm_fault_t compat_take_mmap_lock(struct vm_fault *vmf)
 {
 	if (!(vmf->flags & FAULT_FLAG_VMA_LOCK))
@@ -279,7 +280,7 @@ static inline vm_fault_t compat_take_mmap_lock(struct vm_fault *vmf)
 }
 #endif
 
-/* has_transparent_pud_hugepage() knows the kernel, not the processor. */
+/* has_transparent_pud_hugepage() is about the kernel, not about the processor. */
 static inline bool compat_has_puds(void)
 {
 	return COMPAT_HAS_PUDS && boot_cpu_has(X86_FEATURE_GBPAGES);
@@ -304,10 +305,10 @@ static inline int compat_set_entry(pte_t *entry, unsigned long addr, void *data)
 }
 
 /*
- * vmf_insert_mixed() would make the same entries, but walks down to each, and
- * looks up the caching of each page, which for all of a region is the one of
- * the kernel's own mapping: vm_page_prot has it.  The lock of the page table is
- * held around compat_set_entry() (mm/memory.c, apply_to_pte_range()).
+ * vmf_insert_mixed() would make the same entries, but it walks down to each, and
+ * looks up the memory type of each page.  All pages of a region have the type of the
+ * kernel's own mapping, which is in vm_page_prot.  apply_to_pte_range() (mm/memory.c)
+ * holds the lock of the page table around compat_set_entry().
  */
 static inline vm_fault_t compat_insert_pages(struct vm_area_struct *vma,
 					     unsigned long addr,
@@ -343,7 +344,7 @@ static inline vm_fault_t compat_insert_page(struct vm_area_struct *vma,
 
 /*
  * Maps @count pages from @page on at @addr, where no entry of the level above
- * maps a chunk; pages that another thread has mapped there are fine.
+ * maps a chunk.  Another thread may already have mapped some of them.
  */
 static inline vm_fault_t compat_insert_pages(struct vm_area_struct *vma,
 					     unsigned long addr,
@@ -360,7 +361,7 @@ static inline vm_fault_t compat_insert_pages(struct vm_area_struct *vma,
 
 #endif
 
-/* -1: not reachable by the kernel's rules; >= 0: a distance. */
+/* Returns the distance, or -1 if the client cannot reach the provider by the kernel's rules. */
 static inline int compat_p2pdma_distance(struct pci_dev *provider,
 					 struct pci_dev *client)
 {
@@ -398,7 +399,7 @@ static inline bool compat_p2pdma_has_pool(struct pci_dev *pdev)
 #endif
 }
 
-/* What a page of a P2PDMA pool counts that nobody has taken out of it: none since 6.15. */
+/* The reference count of a page that nobody has taken out of its P2PDMA pool; 0 since 6.15. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 #define COMPAT_P2PDMA_REST	1
 #else
@@ -412,7 +413,7 @@ static inline bool compat_p2pdma_has_pool(struct pci_dev *pdev)
 #define COMPAT_NS_DMA_BUF "DMA_BUF"
 #endif
 
-/* move_notify is invalidate_mappings in 7.2.  The reservation lock is held. */
+/* move_notify became invalidate_mappings in 7.2.  The caller holds the reservation lock. */
 static inline void compat_dma_buf_invalidate(struct dma_buf *dmabuf)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)
@@ -423,8 +424,8 @@ static inline void compat_dma_buf_invalidate(struct dma_buf *dmabuf)
 }
 
 /*
- * Will the importer unmap when it is told to?  Before 7.2 every one has the
- * callback and nobody can know.
+ * Will the importer unmap when it is told to?  Before 7.2 every importer has the
+ * callback, and nobody can know.
  */
 static inline bool compat_dma_buf_revocable(struct dma_buf_attachment *attach)
 {
@@ -435,7 +436,7 @@ static inline bool compat_dma_buf_revocable(struct dma_buf_attachment *attach)
 #endif
 }
 
-/* May it keep its mapping, for all that is known? */
+/* May the importer keep its mapping?  True unless it is known to let go. */
 static inline bool compat_dma_buf_may_stay(struct dma_buf_attachment *attach)
 {
 #if LINUX_VERSION_CODE < KERNEL_VERSION(7, 2, 0)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What differs between kernel versions of the disk of a pmem device, and of its pages. */
+/* Differences between kernel versions that concern the disk of a pmem device and its pages. */
 #ifndef P2PMEM_COMPAT_DISK_H
 #define P2PMEM_COMPAT_DISK_H
 
 #include <linux/blkdev.h>
 #include <linux/version.h>
 
-/* Pages of a DAX file system rest at no reference since 6.15. */
+/* Since 6.15 idle pages of a DAX file system have no reference. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 15, 0)
 #define COMPAT_FS_DAX_REST	1
 #else
 #define COMPAT_FS_DAX_REST	0
 #endif
 
-/* Who has a disk for himself has a file of it since 6.9. */
+/* Since 6.9 an exclusive claim of a disk is a file. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
 #define COMPAT_DISK_CLAIM	struct block_device
 
