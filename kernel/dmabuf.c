@@ -40,8 +40,8 @@ static int export_mmap(struct dma_buf *dmabuf, struct vm_area_struct *vma)
 }
 
 /*
- * No cache lies between, so the CPU reads from the device.  This only waits until the
- * device's memory can be used again.
+ * The CPU reads from the device: its memory is mapped uc or wc, or the device takes part in
+ * cache coherence (wb, docs/uapi.md).  This only waits until the memory can be used again.
  */
 static int export_begin_cpu_access(struct dma_buf *dmabuf,
 				   enum dma_data_direction dir)

@@ -3,7 +3,7 @@
  * The objects of p2pmem and who owns what.
  *
  *   region   owned by its struct device (reference counted).  The backing owns
- *            its pages, and only drain.c may close the backing.
+ *            its pages.  drain.c closes it at the region's end.
  *   file     one per open(); owns extents.  It holds a reference to the region's
  *            device, so that the struct outlives the pages.
  *   extent   a range of the region that one file owns.  After the file is
@@ -174,7 +174,7 @@ struct p2pmem_file {
 	u64 promised;			/* its part of region->promised; under alloc_lock */
 	u64 taken_back;			/* how often a GPU's driver took memory back; under gate */
 	u64 dead_from, dead_to;		/* a range with all that was taken back while in dma-bufs; under lock */
-	u64 resets_seen;		/* at open, and at the last good SYNC */
+	u64 resets_seen;		/* at open, and at the last SYNC */
 	u32 owner;			/* the uid whose bytes it may see: bytes.h */
 	struct p2pmem_who who;		/* the process that opened it */
 	struct p2pmem_who heir;		/* one that has it, if that process ended; under region->files_lock */
