@@ -9,6 +9,7 @@
 #include "output.h"
 #include "progress.h"
 #include "regionkeys.h"
+#include "udev.h"
 
 /* As text the name stands alone on stdout, for a script, and a note on stderr. */
 static int print_name(const struct cli *cli, const char *name, const char *note)
@@ -122,6 +123,7 @@ static int run_add(struct cli *cli)
 	rc = donard_region_add(cli->ctx, &what);
 	if (rc < 0)
 		return cli_fail(cli, rc);
+	cli_await_udev();
 	snprintf(name, sizeof(name), "p2pmem%d", rc);
 	return print_name(cli, name, note);
 }

@@ -19,6 +19,7 @@
 #include "output.h"
 #include "regionmatch.h"
 #include "terms.h"
+#include "udev.h"
 
 struct apply {
 	struct cli *cli;
@@ -28,6 +29,7 @@ struct apply {
 	const char *device;	/* of --device, or NULL */
 	bool dry_run;
 	unsigned int undone;
+	bool udev_works;	/* it has nodes to give to their users */
 	bool *taken;		/* regions that a section has already, as machine.regions counts */
 };
 
@@ -78,7 +80,7 @@ static void note_ambiguous(struct apply *apply, const struct region_section *sec
 }
 
 /* udev gives the node to its user when it is told of a change. */
-static void renew_permissions(const struct region_section *section,
+static void renew_permissions(struct apply *apply, const struct region_section *section,
 			      const struct donard_region_info *region)
 {
 	const struct passwd *user = getpwnam(section->user);
@@ -98,6 +100,7 @@ static void renew_permissions(const struct region_section *section,
 		return;
 	fputs("change", uevent);
 	fclose(uevent);
+	apply->udev_works = true;
 }
 
 static void note_present(struct apply *apply, const struct region_section *section,
@@ -128,7 +131,7 @@ static void note_present(struct apply *apply, const struct region_section *secti
 			 donard_format_size(is, sizeof(is), region->folio_bytes),
 			 donard_format_size(wanted, sizeof(wanted), section->folio_bytes), region->name);
 	if (!apply->dry_run)
-		renew_permissions(section, region);
+		renew_permissions(apply, section, region);
 	note(apply, section, "present", region->name, region->bdf, text);
 }
 
@@ -156,6 +159,7 @@ static void add(struct apply *apply, const struct region_section *section,
 		note_failed(apply, section, candidate->bdf);
 		return;
 	}
+	apply->udev_works = true;
 	snprintf(name, sizeof(name), "p2pmem%d", rc);
 	if (section->pinned_importers)
 		rc = donard_region_set_pinned_importers(apply->cli->ctx, name, true);
@@ -292,6 +296,8 @@ static int run(struct cli *cli)
 	regionconf_free(&apply.config);
 	if (fd >= 0)
 		close(fd);
+	if (apply.udev_works)
+		cli_await_udev();
 	return rc;
 }
 

@@ -121,6 +121,24 @@ regions_come_back() {
 	matches "the region that was added" '^p2pmem' "$part"
 }
 
+# udev runs in no guest of the lab: what udevadm is told, before the command ends.
+udev_is_awaited() {
+	local control=/run/udev/control
+	mkdir -p "$WORK/bin" /run/udev
+	at_end "rm -f $control"
+	printf '#!/bin/sh\nsleep 0.3\necho "$*" >>%s\n' "$WORK/asked" >"$WORK/bin/udevadm"
+	chmod +x "$WORK/bin/udevadm"
+	remove_all
+	PATH=$WORK/bin:$PATH donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF" >/dev/null
+	[[ ! -e $WORK/asked ]] || fail "udevadm was started although udev does not run: $(<"$WORK/asked")"
+	: >"$control"
+	PATH=$WORK/bin:$PATH donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
+	equal "what udevadm was told by region add" 'settle --timeout=5' "$(<"$WORK/asked")"
+	three_sections
+	PATH=$WORK/bin:$PATH donard-cli region apply >/dev/null
+	equal "by region add and region apply" $'settle --timeout=5\nsettle --timeout=5' "$(<"$WORK/asked")"
+}
+
 write_conf() {
 	mkdir -p "$CONF/regions.d"
 	cat >"$CONF/regions.conf"
@@ -326,6 +344,7 @@ systemd_brings_regions_back() {
 
 core rt "candidates are all memory" candidates_are_all_memory
 rt "the commands of candidates work" commands_work
+rt "udev has done its part when a command ends" udev_is_awaited
 core rt "regions come back after the module was away" regions_come_back
 rt "a missing device stops no other" missing_stops_no_other
 rt "drives are found in other slots" slots_change

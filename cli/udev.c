@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <fcntl.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "udev.h"
+
+/* systemd-udevd listens there. */
+#define UDEV_CONTROL	"/run/udev/control"
+
+void cli_await_udev(void)
+{
+	static char settle[] = "settle", limit[] = "--timeout=5", program[] = "udevadm";
+	char *const argv[] = { program, settle, limit, NULL };
+	posix_spawn_file_actions_t actions;
+	pid_t pid;
+
+	if (access(UDEV_CONTROL, F_OK))
+		return;
+	/* What udevadm says of a limit that was reached would be a riddle: the region is there. */
+	posix_spawn_file_actions_init(&actions);
+	posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDWR, 0);
+	posix_spawn_file_actions_adddup2(&actions, 0, 1);
+	posix_spawn_file_actions_adddup2(&actions, 0, 2);
+	if (!posix_spawnp(&pid, program, &actions, NULL, argv, environ))
+		while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+			;
+	posix_spawn_file_actions_destroy(&actions);
+}

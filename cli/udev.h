@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* udev, which gives the node of a new region its user, group, mode and links. */
+#ifndef DONARD_UDEV_H
+#define DONARD_UDEV_H
+
+/*
+ * Returns when udev has handled what the kernel told it so far, or after five seconds; at once where udev does not run.
+ * Without it, the command that follows "region add" in a script may still find the node as root's alone.
+ */
+void cli_await_udev(void);
+
+#endif /* DONARD_UDEV_H */
