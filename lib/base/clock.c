@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The clock by which everything is timed: it never steps. */
+/* The clock for all timing: it never jumps. */
 #include <time.h>
 
 #include "base/clock.h"

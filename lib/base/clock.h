@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The monotonic clock.  Knows no context: libdonard-meter is built with the same file. */
+/* The monotonic clock.  It uses no context, because libdonard-meter is built with the same file. */
 #ifndef DND_CLOCK_H
 #define DND_CLOCK_H
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A dma-buf that somebody handed over, and the CPU's way to a mapping of it.
+ * A dma-buf that a caller handed over, and the CPU's access to a mapping of it.
  *
- * The kernel makes the accesses, as between two processes that happen to be one
- * (process_vm_readv()): where a load of what the exporter took back would raise
- * SIGBUS, that fails.  The mapping is always the call's near end, which is copied
- * by address; the far end needs struct pages, which few exporters map.
+ * The kernel makes the accesses, by process_vm_readv() and process_vm_writev() with this
+ * process at both ends: if the exporter took the memory back, the call fails, where a load
+ * would raise SIGBUS.  The mapping is always the local end of the call, which the kernel
+ * copies by address; the remote end needs struct pages, which few exporters map.
  */
 #include <fcntl.h>
 #include <linux/dma-buf.h>
@@ -25,7 +25,7 @@ static bool is_dmabuf(int fd)
 	return !fstatfs(fd, &found) && found.f_type == DMA_BUF_MAGIC;
 }
 
-/* As its driver calls itself. */
+/* Finds the name that the exporter's driver gives itself. */
 static int read_exporter(struct donard_context *ctx, struct dnd_dmabuf *dmabuf)
 {
 	char path[64], line[128];
@@ -77,7 +77,7 @@ void dnd_dmabuf_close(struct dnd_dmabuf *dmabuf)
 	dmabuf->fd = -1;
 }
 
-/* Waits for devices that announced requests, and has the exporter look after the CPU's caches. */
+/* Waits for the fences of devices, and has the exporter keep the CPU's caches coherent. */
 static int bracket(const struct dnd_dmabuf *dmabuf, uint64_t flags)
 {
 	struct dma_buf_sync sync = { .flags = flags };
@@ -104,7 +104,7 @@ static ssize_t move_some(uint8_t *mapping, uint8_t *dram, size_t bytes, bool sto
 			process_vm_writev(getpid(), &near, 1, &far, 1, 0);
 }
 
-/* Was the mapping taken back, or is the other end no plain memory? */
+/* Tells whether the exporter took the mapping back, or the other end is not plain memory. */
 static int whose_fault(uint8_t *mapping)
 {
 	uint8_t byte;
@@ -112,7 +112,7 @@ static int whose_fault(uint8_t *mapping)
 	return move_some(mapping, &byte, 1, false) == 1 ? -EFAULT : -ENODEV;
 }
 
-/* As much as the kernel likes at a time. */
+/* The kernel may move less than asked at a time. */
 static int move(uint8_t *mapping, uint8_t *dram, size_t bytes, bool stores)
 {
 	while (bytes) {

@@ -98,7 +98,7 @@ static enum dnd_error from_errno(int error_number)
 	}
 }
 
-/* What helps whatever was to be opened. */
+/* The remedy when descriptors run out, whatever was to be opened. */
 static const char *of_descriptors(int error_number)
 {
 	switch (error_number) {
@@ -172,7 +172,7 @@ int dnd_failure_set_text(struct dnd_failure *failure, int error_number, const ch
 {
 	if (error_number < 0)
 		error_number = -error_number;
-	/* It may be the failure's own. */
+	/* @text may be the failure's own text. */
 	memmove(failure->text, text, strnlen(text, sizeof(failure->text) - 1) + 1);
 	failure->text[sizeof(failure->text) - 1] = '\0';
 	dnd_make_printable(failure->text, sizeof(failure->text));

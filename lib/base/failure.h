@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A failure: its stable word, its errno, its text.  Knows no context: libdonard-meter is built with the
- * same file.
+ * A failure: its stable word, its errno, its text.  This file uses no context, because libdonard-meter is
+ * built with it, too.
  */
 #ifndef DND_FAILURE_H
 #define DND_FAILURE_H
@@ -68,19 +68,19 @@ enum dnd_error {
 
 const char *dnd_error_word(enum dnd_error error);
 int dnd_error_errno(enum dnd_error error);
-/* The error whose word that is; else, or of NULL, the one that stands for the errno. */
+/* The error with this word; if @word is NULL or unknown, the error that stands for the errno. */
 enum dnd_error dnd_error_of(const char *word, int error_number);
 
-/* Each fills in the failure, and returns the negative errno. */
+/* Each fills in the failure and returns the negative errno. */
 int dnd_failure_set(struct dnd_failure *failure, enum dnd_error error, const char *format, va_list args)
 	DND_PRINTF(3, 0);
-/* With the words of the errno, which may be negative, behind it. */
+/* Appends the text of strerror().  @error_number may be negative. */
 int dnd_failure_set_errno(struct dnd_failure *failure, int error_number, const char *format, va_list args)
 	DND_PRINTF(3, 0);
-/* The same, with @remedy behind it when a permission is missing. */
+/* Like dnd_failure_set_errno(), and appends @remedy if the errno is EACCES or EPERM. */
 int dnd_failure_set_access(struct dnd_failure *failure, int error_number, const char *remedy,
 			   const char *format, va_list args) DND_PRINTF(4, 0);
-/* In words of somebody else's: an errno, a word or NULL, a text. */
+/* Takes a failure that was reported elsewhere: an errno, a word or NULL, and a text. */
 int dnd_failure_set_text(struct dnd_failure *failure, int error_number, const char *word, const char *text);
 
 #endif /* DND_FAILURE_H */

@@ -115,7 +115,7 @@ int dnd_folder_each(const char *path, int *unread, int (*each)(void *user, const
 	return rc;
 }
 
-/* Each kernel's has all of these. */
+/* The sysfs of every kernel has all of these folders. */
 bool dnd_no_sysfs(const char *root, char *text, size_t text_bytes)
 {
 	static const char *const folders[] = { "class", "block", "bus", "dev" };

@@ -15,7 +15,7 @@ void dnd_handle_get(struct dnd_handle *handle)
 	__atomic_add_fetch(&handle->holders, 1, __ATOMIC_RELAXED);
 }
 
-/* What each holder did is done before the last one frees. */
+/* The memory order makes all accesses of the other holders visible to the last one before it frees. */
 bool dnd_handle_put(struct dnd_handle *handle)
 {
 	return !__atomic_sub_fetch(&handle->holders, 1, __ATOMIC_ACQ_REL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The functions of a caller that surround what is timed: donard/copy.h. */
+/* The caller's functions that run before and after the timed part of a call: donard/copy.h. */
 #include "base/base.h"
 
 void dnd_interval_add(struct dnd_interval *interval, const void *dram, uint64_t length_bytes)
@@ -7,7 +7,7 @@ void dnd_interval_add(struct dnd_interval *interval, const void *dram, uint64_t 
 	interval->payload[interval->told.payload_count++] = (struct donard_payload){ dram, length_bytes };
 }
 
-/* What one of the functions failed with, and the text that it left, or else a plain one. */
+/* Returns the failure of one of the functions, with the text that it left or else a default one. */
 static int judge(struct donard_context *ctx, int rc, const char *name)
 {
 	if (rc > 0)
@@ -38,7 +38,7 @@ int dnd_interval_begin(struct donard_context *ctx, struct dnd_interval *interval
 	return rc ? judge(ctx, rc, "begin_fn") : 0;
 }
 
-/* What made the work fail is the news, not what became of the end. */
+/* If the work failed, the caller sees that failure, not the result of end_fn. */
 int dnd_interval_end(struct donard_context *ctx, struct dnd_interval *interval, int rc)
 {
 	struct dnd_failure first;

@@ -9,7 +9,7 @@
 
 #define OCTAL	"01234567"
 
-/* Blanks and the like stand there as "\040". */
+/* mountinfo writes blanks and some other characters as octal escapes, such as "\040". */
 static char *decode(char *text)
 {
 	const char *from = text;
@@ -29,12 +29,12 @@ static char *decode(char *text)
 	return text;
 }
 
-/* "36 35 98:0 /root /mnt options shared:7 - ext4 /dev/sda rw"; fields that may lack stand before the dash. */
+/* "36 35 98:0 /root /mnt options shared:7 - ext4 /dev/sda rw"; the optional fields stand before the dash. */
 bool dnd_mount_parse(char *line, struct dnd_mount *mount)
 {
 	char *number = strsep(&line, " "), *device, *dash;
 
-	strsep(&line, " ");	/* the mount that it is on */
+	strsep(&line, " ");	/* the parent mount */
 	device = strsep(&line, " ");
 	strsep(&line, " ");	/* its root in the file system */
 	mount->place = decode(strsep(&line, " "));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Bytes that nobody can know before. */
+/* Bytes that nobody can predict. */
 #include <stdlib.h>
 #include <sys/random.h>
 

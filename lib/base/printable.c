@@ -8,7 +8,7 @@
 
 #define ESCAPED_BYTES	4	/* "\x1b" */
 
-/* Bytes of the character that begins with @lead, and the limits of the second byte; 0 if none does. */
+/* How many bytes a character has that begins with @lead, and the limits of its second byte; 0 if none begins so. */
 static size_t sequence(unsigned char lead, unsigned char *low, unsigned char *high)
 {
 	*low = lead == 0xe0 ? 0xa0 : lead == 0xf0 ? 0x90 : 0x80;	/* else overlong */
@@ -48,7 +48,7 @@ static unsigned int code_point(const char *text, size_t bytes)
 	return code;
 }
 
-/* Controls; separators of lines; marks, embeddings, overrides and isolates of a direction. */
+/* Control characters; line separators; marks, embeddings, overrides and isolates of the writing direction. */
 static bool is_control(unsigned int code)
 {
 	return code < 0x20 || (code >= 0x7f && code <= 0x9f) || code == 0x61c ||
@@ -56,7 +56,7 @@ static bool is_control(unsigned int code)
 	       (code >= 0x2066 && code <= 0x2069);
 }
 
-/* How many bytes from @text on are printed as they are, as one character; 0: the first is not. */
+/* How many bytes at @text are one character that is printed unchanged; 0 if the first byte is to be escaped. */
 static size_t printed(const char *text, const char *kept)
 {
 	size_t bytes = dnd_character_bytes(text);
@@ -66,7 +66,7 @@ static size_t printed(const char *text, const char *kept)
 	return bytes && is_control(code_point(text, bytes)) ? 0 : bytes;
 }
 
-/* Escapes each byte of a character that is not printed. */
+/* Writes the escaped form of a byte; returns its length. */
 static size_t escape(char *to, unsigned char byte)
 {
 	static const char digits[] = "0123456789abcdef";
@@ -78,7 +78,7 @@ static size_t escape(char *to, unsigned char byte)
 	return ESCAPED_BYTES;
 }
 
-/* How many bytes of @text there is room for, once it is printable. */
+/* How many bytes of @text fit into @text_bytes once they are made printable. */
 static size_t that_fit(const char *text, size_t text_bytes, const char *kept)
 {
 	size_t from = 0, to = 0;
@@ -95,8 +95,8 @@ static size_t that_fit(const char *text, size_t text_bytes, const char *kept)
 }
 
 /*
- * What is to be changed is moved to the end of the room first.  No byte becomes less than one, and all have
- * room: so what is written never overtakes what is read.
+ * Moves the text to the end of the buffer first, and then writes from the start.  No byte becomes less than one, and
+ * the result fits: so the writes never overtake the reads.
  */
 static void make_printable(char *text, size_t text_bytes, const char *kept)
 {

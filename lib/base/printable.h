@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Text of others, for people: names of processes, files and devices may hold any byte, and none is to
- * begin a line of its own, move the cursor of a terminal, or turn what follows round.  Knows no context:
- * the commands and libdonard-meter are built with the same file.
+ * Makes foreign text safe to print: names of processes, files and devices may hold any byte.  None of
+ * them may start a new line, move the cursor of a terminal, or change the writing direction of the text
+ * behind it.  This file uses no context, because the commands and libdonard-meter are built with it, too.
  */
 #ifndef DND_PRINTABLE_H
 #define DND_PRINTABLE_H
 
 #include <stddef.h>
 
-/* How many bytes at @text are one character of UTF-8; 0 if the first byte belongs to none. */
+/* How many bytes the UTF-8 character at @text has; 0 if @text does not begin with one. */
 size_t dnd_character_bytes(const char *text);
 /*
- * In place: each byte of a control character, of one that sets the direction of what follows, or of none at
- * all becomes "\x1b".  Of what then exceeds @text_bytes the end is left out.  Changes nothing the second time.
+ * Escapes, in place, each byte of a control character, of a character that sets the writing direction, and of
+ * invalid UTF-8, in the form "\x1b".  Cuts the end if the result exceeds @text_bytes.  A second call changes nothing.
  */
 void dnd_make_printable(char *text, size_t text_bytes);
-/* The same, of a file of lines: newlines and tabs stay. */
+/* Does the same for text of several lines: newlines and tabs stay. */
 void dnd_make_lines_printable(char *text, size_t text_bytes);
-/* What goes before and behind a name in a sentence: "\"" if it could be taken for a part of that, else "". */
+/* The quotation mark to put around a name in a sentence: "\"" if the name could be read as part of it, else "". */
 const char *dnd_quote_of(const char *name);
 
 #endif /* DND_PRINTABLE_H */

@@ -26,7 +26,7 @@ bool dnd_in_group(gid_t group)
 	return found;
 }
 
-/* user_namespaces(7): the machine's own maps all users to themselves, in one line. */
+/* The initial user namespace maps all users to themselves, in one line (user_namespaces(7)). */
 bool dnd_in_user_namespace(unsigned int *outside)
 {
 	unsigned int inside, first, count, user = (unsigned int)geteuid(), found = UINT32_MAX;
@@ -68,7 +68,7 @@ const char *dnd_root_remedy(void)
 	       "(SELinux, AppArmor) forbids it. Give it the capability, or change the module's policy";
 }
 
-/* Modes and owners say EACCES, as does a mount; the device cgroup alone says EPERM of a node. */
+/* Modes, owners and mounts refuse a node with EACCES; only the device cgroup refuses it with EPERM. */
 const char *dnd_node_obstacle(const char *path, bool writes)
 {
 	struct statvfs fs;
@@ -81,7 +81,7 @@ const char *dnd_node_obstacle(const char *path, bool writes)
 	return NULL;
 }
 
-/* Of a group that may open it, to become a member; else whoever set its rights has to change them. */
+/* Advises the user to join the node's group if that may open it, or else to have root change the node's rights. */
 void dnd_node_remedy(const char *path, char *text, size_t text_bytes)
 {
 	const char *known = dnd_node_obstacle(path, true);

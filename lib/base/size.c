@@ -33,7 +33,7 @@ DND_PUBLIC int donard_parse_size(const char *text, uint64_t *bytes)
 	bool hex;
 	char *end;
 
-	/* strtoull takes blanks and signs, and "010" as octal: not here. */
+	/* Unlike strtoull(), this takes no blanks or signs, and does not read "010" as octal. */
 	if (!text || !isdigit((unsigned char)text[0]))
 		return -EINVAL;
 	hex = text[0] == '0' && (text[1] == 'x' || text[1] == 'X');

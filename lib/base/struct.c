@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Structures of callers of any release. */
+/* Structures from callers that were built for any release. */
 #include "base/base.h"
 
 int dnd_struct_check(struct donard_context *ctx, const void *caller, const char *name)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads and writes single sysfs values, and goes through folders.
+ * Reads and writes single sysfs values, and walks folders.
  *
- * Most of those who read take a value that is not there for none: not each device has each.  What could not be read for
- * want of a descriptor or of memory says nothing of the device: it is noted, and who asks afterwards fails.
+ * Most callers treat a value that cannot be read as absent, since not every device has every value.  A read that fails
+ * for lack of descriptors or memory says nothing about the device: note() records it, and dnd_sysfs_check() then fails.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -25,7 +25,7 @@ int dnd_sysfs_path(const struct donard_context *ctx, char path[PATH_MAX], const 
 	return rc;
 }
 
-/* Returns @rc, which came of looking at @path. */
+/* Records @rc, the result of reading @path, if descriptors or memory were lacking; returns @rc. */
 static int note(const struct donard_context *ctx, const char *path, int rc)
 {
 	struct dnd_unread *unread = ctx->unread;

@@ -4,7 +4,7 @@
 
 #include "base/base.h"
 
-/* What there is beside io_uring, and why that is of no use. */
+/* Says why Linux AIO cannot take the place of io_uring, or nothing if it can. */
 static void tell_of_aio(char *text, size_t text_bytes, bool commands)
 {
 	int aio = commands ? 0 : dnd_aio_ask();

@@ -42,7 +42,7 @@ int dnd_aio_ask(void)
 	return errno;
 }
 
-/* @otherwise: there is no such sysctl (Linux before 6.6), or it cannot be read. */
+/* Returns @otherwise if there is no such sysctl (Linux before 6.6), or it cannot be read. */
 static int sysctl_value(const char *path, int otherwise)
 {
 	char text[32];
@@ -51,7 +51,7 @@ static int sysctl_value(const char *path, int otherwise)
 	return dnd_file_text(path, text, sizeof(text)) || sscanf(text, "%d", &value) != 1 ? otherwise : value;
 }
 
-/* io_uring_allowed() in io_uring/io_uring.c: 1 leaves it to CAP_SYS_ADMIN and to one group. */
+/* As io_uring_allowed() in io_uring/io_uring.c does: 1 allows it to CAP_SYS_ADMIN and to one group only. */
 static int sysctl_forbids(void)
 {
 	int disabled = sysctl_value("/proc/sys/kernel/io_uring_disabled", 0);
@@ -62,7 +62,7 @@ static int sysctl_forbids(void)
 	return disabled;
 }
 
-/* Is this process under a seccomp filter?  Yes where /proc does not say. */
+/* Is this process under a seccomp filter?  True if /proc does not say. */
 static bool is_filtered(void)
 {
 	char text[8192];

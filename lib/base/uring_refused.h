@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who keeps io_uring, or Linux AIO, from this process: asked, and not guessed.  Knows no context: see files.h. */
+/*
+ * Finds out, by asking the kernel, what refuses io_uring or Linux AIO to this process.  It uses no context, for the
+ * reason that files.h gives.
+ */
 #ifndef DND_URING_REFUSED_H
 #define DND_URING_REFUSED_H
 
 #include <stdbool.h>
 
-/* The cause, and what helps as a sentence of its own; both without a full stop. */
+/* The cause, and the remedy as a separate sentence; both without a full stop. */
 struct dnd_uring_refusal {
 	char cause[160];
 	char remedy[128];
 };
 
-/* Does -errno of setting up an io_uring say that somebody forbids it? */
+/* Does @rc, the -errno of io_uring_setup(), mean that io_uring is refused? */
 bool dnd_uring_is_refused(int rc);
-/* May this process set one up?  0, or the errno of a refusal; what else may fail, such as for want of memory, is none. */
+/* May this process set up an io_uring?  The errno of a refusal, or 0; other errors, such as lack of memory, give 0. */
 int dnd_uring_ask(void);
-/* May it use Linux AIO?  0, or the errno; EAGAIN: not now, as others have all that the machine allows. */
+/* May it use Linux AIO?  0 or an errno; EAGAIN: other programs use all that the machine allows (fs.aio-max-nr). */
 int dnd_aio_ask(void);
-/* Of the errno of a refusal. */
+/* Fills in the cause and the remedy for the errno of a refusal. */
 void dnd_uring_refusal(int error_number, struct dnd_uring_refusal *refusal);
 
 #endif /* DND_URING_REFUSED_H */
