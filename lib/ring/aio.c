@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See aio.h.  The system calls themselves: libaio has no more than a wrapper of each. */
+/* See aio.h.  This file makes the system calls itself, because libaio has only a wrapper for each. */
 #include <errno.h>
 #include <linux/aio_abi.h>
 #include <stdlib.h>
@@ -12,16 +12,16 @@
 struct dnd_aio {
 	aio_context_t context;
 	unsigned int entries;
-	struct iocb *blocks;		/* of one call; the kernel keeps no reference to them */
+	struct iocb *blocks;		/* for one io_submit(); the kernel keeps no reference to them */
 	struct iocb **list;
-	struct dnd_io *first, *last;	/* prepared, and not the kernel's yet */
-	bool full;			/* some of these were to be handed over */
+	struct dnd_io *first, *last;	/* prepared, and not handed to the kernel yet */
+	bool full;			/* the last hand-over had no room for some of these */
 	unsigned int in_flight;
-	struct io_event *events;	/* that have come, and were not taken yet */
+	struct io_event *events;	/* completions; @count of them, from @at on, were not taken yet */
 	unsigned int at, count;
 };
 
-/* The machine has a number of them, which others use, too; what has no room waits here. */
+/* All programs share the machine's number of entries, so this settles for fewer; requests without room wait here. */
 static int set_up(struct dnd_aio *aio, unsigned int entries)
 {
 	for (aio->entries = entries; aio->entries; aio->entries /= 2) {
@@ -58,14 +58,14 @@ int dnd_aio_open(struct dnd_ring *ring, unsigned int entries)
 void dnd_aio_close(struct dnd_aio *aio)
 {
 	if (aio->context)
-		syscall(SYS_io_destroy, aio->context);	/* in the child of a fork() there is none of that number */
+		syscall(SYS_io_destroy, aio->context);	/* fails harmlessly in the child of a fork(), which has none */
 	free(aio->blocks);
 	free(aio->list);
 	free(aio->events);
 	free(aio);
 }
 
-/* ---- what was prepared ---- */
+/* ---- prepared requests ---- */
 
 void dnd_aio_prepare(struct dnd_aio *aio, struct dnd_io *io)
 {
@@ -125,7 +125,7 @@ static void describe(struct iocb *block, const struct dnd_io *io, int event_fd)
 	block->aio_offset = (int64_t)(io->offset_bytes + io->moved_bytes);
 }
 
-/* As many as there is room for. */
+/* Describes as many requests as there is room for. */
 static unsigned int describe_all(struct dnd_aio *aio, int event_fd)
 {
 	unsigned int count = 0;
@@ -135,14 +135,14 @@ static unsigned int describe_all(struct dnd_aio *aio, int event_fd)
 	return count;
 }
 
-/* The error is the first one's own: nothing of it is in flight. */
+/* The error belongs to the first request: io_submit() took none of the others either. */
 static void lose_first(struct dnd_ring *ring, int error_number)
 {
 	struct dnd_io *io = ring->aio->first;
 
 	unlink_io(ring->aio, io);
 	io->dropped = error_number == EAGAIN;
-	/* As many fit as were asked for: so it is memory that lacks, and not room. */
+	/* describe_all() offers no more requests than have room, so EAGAIN means lack of memory. */
 	dnd_ring_lose(ring, io, error_number == EAGAIN ? -ENOMEM : -error_number);
 }
 
@@ -188,7 +188,7 @@ int dnd_aio_enter(struct dnd_ring *ring, unsigned int wait_for, const struct __k
 	hand_over(ring);
 	if (!wait_for || ring->lost || aio->count || !aio->in_flight)
 		return 0;
-	/* What has no room yet goes as soon as there is some. */
+	/* If requests wait for room, return after one completion so that they can be handed over. */
 	return get_events(aio, aio->full ? 1 : dnd_min(wait_for, aio->in_flight), timeout);
 }
 

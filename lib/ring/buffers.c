@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory as the ring's fixed buffers: what the devices reach is looked up and held once, not for each request.
+ * Registers memory as the ring's fixed buffers, so that its pages are looked up and pinned once, not for each request.
  *
- * A region gives its memory to the ring by itself where the kernel lets drivers do so (Linux 7.3): no page is looked
- * up at all. Else the mapping is registered, page by page, if the kernel takes such mappings.
+ * The p2pmem driver registers a region's memory itself where the kernel lets drivers do so (Linux 7.3); then no page is
+ * looked up at all.  Else the mapping is registered page by page, if the kernel accepts such mappings.
  */
 #include <string.h>
 
 #include "ring/ring.h"
 #include "uapi/p2pmem.h"
 
-#define BUFFER_MAX_BYTES	(1ULL << 30)	/* the kernel's limit for one */
-#define REGION_BUFFER_BYTES	(64ULL << 20)	/* each request walks through the pieces before its own */
+#define BUFFER_MAX_BYTES	(1ULL << 30)	/* the kernel's limit for one buffer */
+#define REGION_BUFFER_BYTES	(64ULL << 20)	/* small, since each request walks the segments before its own */
 
 /* ---- slots ---- */
 
-/* A run of free ones, or -1. */
+/* The first slot of a run of @count free ones, or -1. */
 static int find_slots(const struct dnd_slots *slots, unsigned int count)
 {
 	unsigned int run = 0;
@@ -38,7 +38,7 @@ unsigned int dnd_buffers_slots(uint64_t bytes, uint64_t unit_bytes)
 	return (unsigned int)dnd_min(bytes / chunk_of(REGION_BUFFER_BYTES, unit_bytes) + 1, DND_SLOTS_MAX);
 }
 
-/* Chunks of at most @most_bytes, in slots of their own; false where there are too few. */
+/* Divides the memory into chunks of at most @most_bytes, one for each slot; false if too few slots are free. */
 static bool lay_out(struct dnd_buffers *buffers, struct dnd_ring *ring,
 		    const struct dnd_holding *holding, uint64_t most_bytes)
 {
@@ -60,7 +60,7 @@ static uint64_t chunk_length(const struct dnd_buffers *buffers, unsigned int i)
 	return dnd_min(buffers->chunk_bytes, buffers->bytes - i * buffers->chunk_bytes);
 }
 
-/* The kernel forgets what the slots hold once nothing uses it. */
+/* The kernel releases a buffer when no request uses it any more. */
 static void empty_slots(struct dnd_ring *ring, unsigned int first, unsigned int count)
 {
 	const __u64 no_tag = 0;
@@ -72,7 +72,7 @@ static void empty_slots(struct dnd_ring *ring, unsigned int first, unsigned int 
 
 /* ---- by the region ---- */
 
-/* What it was answered, or that it could not be asked: then the ring is of no use any more. */
+/* Sets *answer to the region's answer.  Returns -errno if it could not be asked; then the ring is unusable. */
 static int run_command(struct io_uring *ring, int fd, const struct p2pmem_uring_buffer *buffer,
 		       int *answer)
 {
@@ -99,7 +99,7 @@ static int run_command(struct io_uring *ring, int fd, const struct p2pmem_uring_
 	return 0;
 }
 
-/* Whole granules, of which the first begins with the granule of the chunk's first byte. */
+/* Asks for whole granules, from the one that holds the chunk's first byte to the one that holds its last. */
 static int ask_region(struct dnd_ring *ring, const struct dnd_holding *holding,
 		      const struct dnd_buffers *buffers, unsigned int i, int *answer)
 {
@@ -116,7 +116,7 @@ static int ask_region(struct dnd_ring *ring, const struct dnd_holding *holding,
 	return run_command(&ring->uring, holding->region->fd, &buffer, answer);
 }
 
-/* *@given: all of it; else nothing is. */
+/* *given: the region registered all of the memory; else none of it is registered. */
 static int region_gives(struct dnd_buffers *buffers, struct dnd_ring *ring,
 			const struct dnd_holding *holding, bool *given)
 {
@@ -137,7 +137,7 @@ static int region_gives(struct dnd_buffers *buffers, struct dnd_ring *ring,
 
 /* ---- by mapping ---- */
 
-/* Linux before 6.6 pins all of a file's mapping before it refuses it: one page tells, too. */
+/* Linux before 6.6 pins all of a file's mapping before it refuses it, so this tries one page first. */
 static bool takes_mapping(struct dnd_ring *ring, const struct dnd_holding *holding, unsigned int slot)
 {
 	const struct iovec probe = { .iov_base = holding->base, .iov_len = holding->align_bytes };
@@ -147,7 +147,7 @@ static bool takes_mapping(struct dnd_ring *ring, const struct dnd_holding *holdi
 	       io_uring_register_buffers_update_tag(&ring->uring, slot, &probe, &no_tag, 1) == 1;
 }
 
-/* Refused for p2pdma pages and on old kernels: plain requests then. */
+/* The kernel refuses p2pdma pages, and old kernels refuse all such mappings; then the requests are plain ones. */
 static bool register_mapping(struct dnd_ring *ring, const struct dnd_holding *holding,
 			     const struct dnd_buffers *buffers)
 {
@@ -167,7 +167,7 @@ static bool register_mapping(struct dnd_ring *ring, const struct dnd_holding *ho
 	return taken;
 }
 
-/* ---- what users of the ring ask ---- */
+/* ---- what the ring's users call ---- */
 
 int dnd_buffers_register(struct dnd_buffers *buffers, struct dnd_ring *ring,
 			 const struct dnd_holding *holding)

@@ -39,7 +39,7 @@ static bool may_pass(int rc)
 	return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc >= 0;
 }
 
-/* The kernel takes what was prepared.  NULL: it takes nothing any more. */
+/* Hands the prepared requests to the kernel and returns a free entry; NULL if the kernel takes no more. */
 static struct io_uring_sqe *make_room(struct dnd_ring *ring)
 {
 	struct io_uring_sqe *sqe = NULL;
@@ -74,7 +74,7 @@ static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 	rc = io->generic ? dnd_generic_check(io->generic, io->kind == DND_IO_WRITE) : 0;
 	sqe = rc ? NULL : entry_of(ring);
 	if (!sqe) {
-		/* It has no entry in the ring that a cancel could take back. */
+		/* A cancel finds no entry of it in the ring. */
 		io->dropped = true;
 		dnd_ring_lose(ring, io, rc ? rc : ring->error);
 		return;
@@ -101,7 +101,7 @@ void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io)
 	prepare(ring, io);
 }
 
-/* What the kernel has not taken becomes an entry that does nothing. */
+/* Turns the request's entry into one that does nothing; returns false if the kernel has taken it already. */
 static bool drop(struct dnd_ring *ring, struct dnd_io *io)
 {
 	struct io_uring_sq *sq = &ring->uring.sq;
@@ -143,7 +143,7 @@ void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io)
 	io_uring_sqe_set_data(sqe, NULL);
 }
 
-/* All of what was prepared is handed over; for want of memory in the kernel it is tried again. */
+/* Hands over all prepared requests, and tries again if the kernel lacks memory. */
 static int hand_over(struct dnd_ring *ring)
 {
 	int rc = 0;
@@ -162,7 +162,7 @@ int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
 {
 	int rc;
 
-	/* What was not sent is done. */
+	/* A lost request is done, so there is nothing to wait for. */
 	if (!wait_for || ring->lost)
 		return hand_over(ring);
 	rc = ring->aio ? dnd_aio_enter(ring, wait_for, NULL) : io_uring_submit_and_wait(&ring->uring, wait_for);
@@ -192,8 +192,8 @@ static void go_on(struct dnd_ring *ring, struct dnd_io *io)
 }
 
 /*
- * Interrupted, or for want of something in the kernel: another try may move it.  A command that ends with EINTR was
- * cancelled, by the time-out of its drive or by a reset, and would be so again.
+ * Another try may succeed after a signal, or if the kernel lacked some resource.  But a command that ends with EINTR
+ * was cancelled, by the time-out of its drive or by a reset, and would end the same way again.
  */
 static bool may_try_again(const struct dnd_ring *ring, struct dnd_io *io, int got)
 {
@@ -202,7 +202,7 @@ static bool may_try_again(const struct dnd_ring *ring, struct dnd_io *io, int go
 	return !io->stops && !ring->stops && ++io->tries < TRIES;
 }
 
-/* Whole, or short at the end of a file; else it goes on.  True when it is done. */
+/* Returns true if the request is done: complete, failed, or short at the end of a file.  Else it continues. */
 static bool blocks_done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *result)
 {
 	if (got > 0) {
@@ -217,9 +217,9 @@ static bool blocks_done(struct dnd_ring *ring, struct dnd_io *io, int got, int64
 }
 
 /*
- * Linux 6.12 counts, for a command, the pages to the end of the whole
- * registered buffer, and refuses too many with -EINVAL before the drive hears
- * of it: then without it.
+ * For a command, Linux 6.12 counts the pages up to the end of the whole registered
+ * buffer, and refuses too many with -EINVAL before it asks the drive.  The request is
+ * then repeated without the registered buffer.
  */
 static bool command_done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *result)
 {
@@ -253,7 +253,7 @@ static bool done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *res
 	return io->generic ? command_done(ring, io, got, result) : blocks_done(ring, io, got, result);
 }
 
-/* A completion that has come; false: none has.  *io: NULL of a request of the ring's own. */
+/* Takes a completion; false if none has come.  *io is NULL for one of the ring's own entries, such as a cancel. */
 static bool take(struct dnd_ring *ring, struct dnd_io **io, int *got)
 {
 	struct io_uring_cqe *cqe;

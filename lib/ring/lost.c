@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the kernel did not take: it is done, and nothing but this tells who sleeps on the ring's event. */
+/*
+ * Requests that the kernel did not take.  They are done, and since no completion comes for them, the event is signalled
+ * here for whoever sleeps on it.
+ */
 #include <sys/eventfd.h>
 
 #include "ring/ring.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The begin and the end of a ring, and its event. */
+/* Opens and closes a ring and its event. */
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -7,7 +7,7 @@
 
 #define COMMAND_FLAGS	(IORING_SETUP_SQE128 | IORING_SETUP_CQE32)
 
-/* Completions are handled where they are asked for; old kernels lack the flags. */
+/* The flags have completions handled in the thread that asks for them; old kernels lack them. */
 static int open_uring(struct io_uring *uring, unsigned int entries, unsigned int flags)
 {
 	int rc = io_uring_queue_init(entries, uring, flags | IORING_SETUP_SINGLE_ISSUER |
@@ -30,7 +30,7 @@ static void close_event(struct dnd_ring *ring)
 	ring->event_fd = -1;
 }
 
-/* It tells the event of those requests alone that name it: so it is there before the first. */
+/* Linux AIO signals the event only for requests that name it, so it must exist before the first request. */
 static int open_aio(struct dnd_ring *ring, unsigned int entries)
 {
 	int rc = open_event(ring);
@@ -58,9 +58,9 @@ int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slot
 }
 
 /*
- * Exiting the ring also gives back the pins of the fixed buffers, but some time after:
- * it was seen to be too late for the next copy, and never to come while a debugger
- * keeps the process stopped.
+ * The exit of the ring also releases the pins of the fixed buffers, but some time later:
+ * that was seen to be too late for the next copy, and not to happen at all while a
+ * debugger keeps the process stopped.
  */
 static void close_uring(struct dnd_ring *ring)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the room ring offers: requests to drives in flight, and memory that is registered for them. */
+/* What ring offers to the rest of the library: asynchronous requests to drives, and memory registered for them. */
 #ifndef DND_RING_H
 #define DND_RING_H
 
@@ -7,49 +7,52 @@
 
 #include "drive/drive.h"
 
-/* buffers.c: what a ring can hold for all requests, in slots that whoever registers memory takes. */
+/* buffers.c: the ring's slots for fixed buffers, which all its requests may use.  To register memory takes slots. */
 #define DND_SLOTS_MAX	1024U
 
 struct dnd_slots {
-	unsigned int count;		/* of the ring's slots; 0: it holds nothing */
+	unsigned int count;		/* how many slots the ring has; 0: it takes no fixed buffers */
 	uint8_t taken[DND_SLOTS_MAX];
 };
 
-/* Memory in some of the slots, or in none: chunks that no registered request crosses. */
+/*
+ * Memory that is registered in chunks, one in each slot, or not registered.  A request that crosses the border of a
+ * chunk does not use the registration.
+ */
 struct dnd_buffers {
-	uint8_t *base;		/* NULL: not registered, or not to be used any more */
+	uint8_t *base;		/* NULL: not registered, or requests must not use the slots any more */
 	uint64_t bytes;
-	uint64_t chunk_bytes;	/* of a slot */
+	uint64_t chunk_bytes;	/* how much each slot holds; the last may hold less */
 	uint64_t granule_bytes;
-	unsigned int first, count;	/* slots, until they are given back */
-	bool by_offset;		/* requests give the distance from the buffer's begin as their address */
+	unsigned int first, count;	/* the slots, until they are given back */
+	bool by_offset;		/* requests give an offset in the buffer as their address */
 };
 
-/* What is to be registered: whole, in chunks of whole units. */
+/* The memory that the caller wants to register: all of it, in chunks of whole units. */
 struct dnd_holding {
 	uint8_t *base;
 	uint64_t bytes;
-	uint64_t unit_bytes;		/* no chunk ends within one, counted from base */
+	uint64_t unit_bytes;		/* each chunk but the last is a multiple of this, counted from base */
 	uint32_t align_bytes;		/* the shortest request */
-	const struct dnd_region *region;	/* whose file owns it, or NULL */
-	const struct dnd_window *window;	/* in which it lies, or NULL: in DRAM */
+	const struct dnd_region *region;	/* the region whose file owns the memory, or NULL */
+	const struct dnd_window *window;	/* the window that it lies in, or NULL: it lies in DRAM */
 };
 
 /*
- * io.c: requests in flight.  The caller owns a request, and its memory, until
- * dnd_io_next() has returned it.  One thread.
+ * io.c: requests in flight.  The caller owns a request and its memory, and keeps both until
+ * dnd_io_next() has returned the request.  Only one thread uses a ring at a time.
  */
 struct dnd_ring {
 	struct io_uring uring;
-	struct dnd_aio *aio;	/* in its place, where the kernel refuses it */
-	int refused;		/* the errno with which it does, or 0 */
+	struct dnd_aio *aio;	/* used instead of uring if the kernel refuses io_uring; else NULL */
+	int refused;		/* the errno of that refusal, or 0 */
 	struct dnd_slots slots;
 	bool open;
 	int event_fd;		/* -1: none */
-	bool again;		/* something was started while completions are taken, and is to be handed over */
-	bool stops;		/* set by who uses it: nothing goes on, or is tried again */
-	int error;		/* the ring's own: it takes nothing any more */
-	struct dnd_io *lost;	/* what it did not take: done, each with its error */
+	bool again;		/* requests were started between completions, and are to be handed over */
+	bool stops;		/* set by the ring's user: no request is continued or tried again */
+	int error;		/* the ring itself failed: it takes no more requests */
+	struct dnd_io *lost;	/* requests that it did not take: done, each with its error */
 };
 
 enum dnd_io_kind { DND_IO_READ, DND_IO_WRITE, DND_IO_FLUSH };
@@ -57,78 +60,80 @@ enum dnd_io_kind { DND_IO_READ, DND_IO_WRITE, DND_IO_FLUSH };
 struct dnd_io {
 	enum dnd_io_kind kind;
 	int fd;
-	const struct dnd_generic *generic;	/* NULL: by fd */
+	const struct dnd_generic *generic;	/* sends NVMe commands; NULL: reads and writes by fd */
 	uint64_t offset_bytes;	/* on the drive, or in the file */
 	uint8_t *memory;
 	uint64_t length_bytes;
-	uint32_t align_bytes;	/* less than that comes only at the end of a file */
+	uint32_t align_bytes;	/* a transfer that is no multiple of this has reached the end of the file */
 	struct dnd_buffers *buffers;	/* that may hold the memory, or NULL */
-	/* the ring's own */
-	uint64_t moved_bytes;	/* short transfers go on */
+	/* The members below belong to the ring. */
+	uint64_t moved_bytes;	/* a short transfer continues from here */
 	uint32_t nvme_status;	/* of a command that the drive failed: type << 8 | code */
-	unsigned int entry;	/* its place in the ring */
-	struct dnd_io *next, *previous;	/* of what is prepared for Linux AIO, or next of what was lost */
+	unsigned int entry;	/* its place in the submission queue */
+	struct dnd_io *next, *previous;	/* in the list prepared for Linux AIO; next also links the lost list */
 	int error;		/* why the ring did not take it */
-	unsigned int tries;	/* in a row that moved nothing */
+	unsigned int tries;	/* how many in a row moved nothing */
 	bool fixed;		/* the entry names a registered buffer */
-	bool stops;		/* somebody wants it to end: it is not tried again */
-	bool dropped;		/* before the kernel saw it */
-	bool prepared;		/* for Linux AIO, and not handed over */
+	bool stops;		/* it was cancelled: it is not tried again */
+	bool dropped;		/* it ended before the kernel saw it */
+	bool prepared;		/* it waits in the list for Linux AIO */
 };
 
 /*
- * open.c: with room for @entries at a time; more are handed over as they come.  @slots: for how many buffers.
- * @commands: entries are large enough for NVMe commands.  Where the kernel refuses io_uring the ring goes by Linux AIO,
- * without slots, and is refused with @commands.  -errno
+ * open.c: opens a ring with room for @entries requests at a time and for @slots buffers.  When it is full, it hands its
+ * requests to the kernel to make room.  @commands: the entries are large enough for NVMe commands.  If the kernel
+ * refuses io_uring, the ring uses Linux AIO, without slots; with @commands it fails.  Returns 0 or -errno.
  */
 int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slots, bool commands);
-/* Nothing is in flight. */
+/* Nothing may be in flight. */
 void dnd_ring_close(struct dnd_ring *ring);
-/* The ring's eventfd, which each completion from now on writes to; -errno */
+/* Returns the ring's eventfd, to which each completion from now on writes, or -errno. */
 int dnd_ring_event(struct dnd_ring *ring);
 
-/* lost.c: it is done with -errno, and the event told; and the next of these, of which there is one */
+/*
+ * lost.c: dnd_ring_lose() ends @io with @error, an -errno, and signals the event.  dnd_ring_take_lost() takes one such
+ * request; ring->lost must not be NULL.
+ */
 void dnd_ring_lose(struct dnd_ring *ring, struct dnd_io *io, int error);
 struct dnd_io *dnd_ring_take_lost(struct dnd_ring *ring, int64_t *result);
 
-/* Prepares it; dnd_ring_enter() hands it to the kernel. */
+/* Prepares @io; dnd_ring_enter() hands it to the kernel. */
 void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io);
-/* Of what is started between two calls of dnd_io_next(): that hands it over when nothing more is there to be taken. */
+/* For requests that are started between calls of dnd_io_next(), which hands them over when no completion is left. */
 static inline void dnd_ring_hand_over_soon(struct dnd_ring *ring)
 {
 	ring->again = true;
 }
 
-/* If no device has begun it, it ends with -ECANCELED; by Linux AIO, if it was not handed over. */
+/* Ends @io with -ECANCELED if no device has begun it; with Linux AIO, only if it was not handed over. */
 void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io);
 /*
- * Hands over what was prepared and waits for @wait_for completions, for fewer if not all have room, or for none if a
- * request is done that was not sent; 0 or -errno of the ring.
+ * Hands over the prepared requests and waits for @wait_for completions: for fewer if not all requests have room, and
+ * for none if a lost request can be taken.  Returns 0 or the ring's -errno.
  */
 int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for);
-/* The same, for @timeout_ns at most, UINT64_MAX: for ever.  -ETIME, -EINTR. */
+/* Does the same, but waits at most @timeout_ns; UINT64_MAX: no limit.  May also return -ETIME or -EINTR. */
 int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t timeout_ns);
 /*
- * A request that is done, or NULL: then what goes on has been handed over, and
- * what was prepared with it.  *result: the bytes moved, fewer at the end of a
- * file, or -errno; of a command that was not sent that of dnd_generic_check().
+ * Returns a request that is done.  Returns NULL if there is none; if some requests continue, it has then handed these
+ * over, with all others that were prepared.  *result: the bytes moved, fewer at the end of a file, or -errno; if a
+ * command was not sent, the -errno of dnd_generic_check().
  */
 struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result);
 
 /*
- * Leaves @buffers empty where it cannot be: plain requests then.  Nothing is in
- * flight.  -errno: the ring is of no use any more.
+ * Registers memory while nothing is in flight.  If that is impossible, @buffers stays empty, and the requests are plain
+ * ones.  Returns 0, or -errno if the ring cannot be used any more.
  */
 int dnd_buffers_register(struct dnd_buffers *buffers, struct dnd_ring *ring,
 			 const struct dnd_holding *holding);
-/* How many that takes at most, or as many as there can be. */
+/* How many slots such memory takes at most, up to DND_SLOTS_MAX. */
 unsigned int dnd_buffers_slots(uint64_t bytes, uint64_t unit_bytes);
-/* Nothing of it is in flight. */
+/* No request that uses it may be in flight. */
 void dnd_buffers_unregister(struct dnd_buffers *buffers, struct dnd_ring *ring);
 /*
- * The slot that holds all of the request's memory, or -1; *memory becomes what a
- * request names the place by: a region's buffers begin with whole granules, and
- * at zero.  Inline: each request asks.
+ * Returns the slot that holds all of the request's memory, or -1.  Sets *memory to the address to put in the request: a
+ * buffer that a region registered begins at address 0 and at a granule border.  Inline, since each request asks.
  */
 static inline int dnd_buffers_place(const struct dnd_buffers *buffers, uint8_t **memory, uint64_t bytes)
 {
