@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory that is allocated on a GPU for donard. */
+/* Memory that donard itself allocates on a GPU. */
 #include <unistd.h>
 
 #include "gpu/gpu.h"
@@ -7,7 +7,7 @@
 #define FREE_TRIES	100
 #define FREE_PAUSE_US	10000
 
-/* What was pinned goes back to the GPU a moment after its file was closed. */
+/* Pinned memory returns to the GPU only a moment after its file was closed, hence the tries. */
 static CUresult alloc_patiently(const struct dnd_cuda *cuda, CUdeviceptr *address, uint64_t bytes)
 {
 	CUresult rc = cuda->alloc(address, bytes);
@@ -20,8 +20,9 @@ static CUresult alloc_patiently(const struct dnd_cuda *cuda, CUdeviceptr *addres
 }
 
 /*
- * CUDA cuts small allocations from a chunk, at 256 or 512 bytes, and two pins of one
- * page exclude each other: so that no page is shared, there is one more.
+ * CUDA cuts small allocations from a chunk, at 256 or 512 bytes, but a page can be pinned
+ * only once.  An allocation that is not page-aligned is made anew with one page more, so
+ * that it shares no page.
  */
 static CUresult alloc_pages(const struct dnd_cuda *cuda, struct dnd_gpu_range *range)
 {
@@ -78,7 +79,7 @@ int dnd_gpu_alloc(struct donard_context *ctx, const struct dnd_cuda *cuda, int g
 			       "gpu:%d: %llu bytes of its memory cannot be allocated", gpu, (unsigned long long)bytes);
 }
 
-/* The program may have reset the context, or freed it: another's allocation may have the address by now. */
+/* The program may have reset the context or freed the memory; another allocation may have the address by now. */
 static bool is_still_there(const struct dnd_cuda *cuda, const struct dnd_gpu_range *range)
 {
 	unsigned long long now = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What CUDA knows of a GPU of which the PCI address is known. */
+/* What CUDA knows about the GPU at a PCI address. */
 #include "donard/gpu.h"
 #include "gpu/gpu.h"
 

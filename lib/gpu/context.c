@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Contexts and devices: a thread of the program's has a context of its own, or none. */
+/* Contexts and devices.  A thread of the program may have a current context or none. */
 #include "gpu/gpu.h"
 
 /*
- * Allocations and copies in the default stream are forbidden while any thread records
- * a graph, unless this one says that it has no part in it.
+ * While any thread captures a graph, CUDA forbids allocations and copies in the default
+ * stream to every thread whose capture mode is not relaxed.
  */
 CUresult dnd_cuda_enter(const struct dnd_cuda *cuda, CUcontext context, CUstreamCaptureMode *mode)
 {
@@ -51,7 +51,7 @@ static int no_such_gpu(struct donard_context *ctx, const struct dnd_cuda *cuda, 
 			gpu, count);
 }
 
-/* CUDA writes the address in capitals, and some of its versions the domain with eight digits. */
+/* CUDA writes the address in capitals, and some versions write the domain with eight digits. */
 static CUresult get_bdf(const struct dnd_cuda *cuda, CUdevice device, char text[32], char bdf[DONARD_BDF_BYTES])
 {
 	struct dnd_bdf found;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* libcuda.so.1, by its names of CUDA 11 and later, and what its errors mean. */
+/* Loads libcuda.so.1, by the symbol names of CUDA 11 and later, and explains its errors. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static const struct {
 	{ "cuFlushGPUDirectRDMAWrites", &calls.flush },
 };
 
-/* What helps, and the failure that it is; every other one is the device's. */
+/* The failure and the remedy for an error of CUDA; all others are DND_E_DEVICE, without a remedy. */
 static const struct {
 	CUresult rc;
 	enum dnd_error error;
@@ -77,7 +77,7 @@ enum loaded { LOADED, NO_LIBRARY, NO_SYMBOL };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool is_loaded;
 
-/* A child of fork() finds the lock free, whatever another thread was at. */
+/* fork() waits for the lock, so that the child finds it free whatever other threads did. */
 static void before_fork(void)
 {
 	pthread_mutex_lock(&lock);
@@ -99,7 +99,10 @@ static bool is_optional(const void *place)
 	return place == &calls.flush;
 }
 
-/* @missing: the symbol, or the loader's words.  A whole one is never unloaded: CUDA does not allow for that. */
+/*
+ * @missing: the symbol that is missing, or the loader's error.  A library with all symbols is never unloaded, since
+ * CUDA does not support that.
+ */
 static enum loaded load(char missing[DND_TEXT_BYTES / 4])
 {
 	void *library = dlopen("libcuda.so.1", RTLD_LAZY);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What donard uses of the CUDA driver API, declared after its public
- * documentation, under the names that it has there: numbers and types, no
- * functions, which are looked up in libcuda.so.1 at run time; also for libcufile, which
- * looks them up by itself, where the program has loaded it.  tests/host/cudaapi.sh
- * compares all of it with Debian's cuda.h.
+ * The part of the CUDA driver API that donard uses, declared after its public
+ * documentation and under the names used there.  It has numbers and types, but no
+ * functions: these are looked up in libcuda.so.1 at run time.  libcufile uses this file,
+ * too, and looks them up itself if the program has loaded that library.
+ * tests/host/cudaapi.sh compares all of it with Debian's cuda.h.
  */
 #ifndef DND_CUDA_H
 #define DND_CUDA_H
@@ -76,7 +76,7 @@ typedef enum {
 	CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER = 100,
 } CUflushGPUDirectRDMAWritesScope;
 
-/* The calls, by their names without "cu" and version (cuda.c). */
+/* The calls; cuda.c has the symbol for each. */
 struct dnd_cuda {
 	CUresult (*init)(unsigned int flags);
 	CUresult (*error_name)(CUresult rc, const char **name);

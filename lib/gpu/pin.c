@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of a GPU as memory of donard. */
+/* GPU memory as struct donard_memory. */
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
@@ -28,7 +28,7 @@ static enum dnd_error error_of(int error_number)
 	}
 }
 
-/* The module has the cause and the remedy, but for what only CUDA's own allocator explains. */
+/* The module gives the cause and the remedy; what CUDA's allocator does is added here. */
 static int pin_failed(struct donard_memory *memory, const struct dnd_gpu_range *range, int error_number,
 		      const struct p2pmem_pin_gpu *pin)
 {
@@ -57,7 +57,7 @@ static int ask_for_pin(int fd, struct p2pmem_pin_gpu *pin)
 	return rc;
 }
 
-/* Whole pages, of which the first has the first byte. */
+/* Pins whole pages, from the one with the first byte to the one with the last. */
 static int pin_in_region(struct donard_memory *memory, const struct dnd_gpu_range *range, const char *name)
 {
 	uint64_t start = dnd_round_down(range->address, DND_GPU_PAGE_BYTES);
@@ -86,7 +86,7 @@ static int no_region(struct donard_context *ctx, const struct dnd_gpu_range *ran
 			"donard_region_add(gpu-nvidia, %s)", range->gpu, range->bdf, range->bdf);
 }
 
-/* A GPU has one; another may be on its way out. */
+/* A GPU has one region that is ready; an earlier one may still be on its way out. */
 static int pin_in_its_region(struct donard_memory *memory, const struct dnd_gpu_range *range,
 			     const struct donard_region_list *list)
 {
@@ -104,7 +104,7 @@ static int pin_in_its_region(struct donard_memory *memory, const struct dnd_gpu_
 	return no_region(memory->ctx, range, leaving);
 }
 
-/* Then its copies are made synchronous, which a refusal leaves as they were. */
+/* Makes the copies synchronous only after the pin, so that a refused pin leaves them as they were. */
 static int pin(struct donard_memory *memory, const struct dnd_cuda *cuda, const struct dnd_gpu_range *range)
 {
 	struct donard_region_list *list = NULL;
@@ -201,7 +201,7 @@ DND_PUBLIC int donard_memory_alloc_cuda(struct donard_context *ctx, unsigned int
 	return rc;
 }
 
-/* --- its bytes, by the GPU's own copies --- */
+/* --- its bytes, by CUDA's copies --- */
 
 static const struct owned *owned_by(const struct donard_memory *memory)
 {
@@ -242,7 +242,7 @@ int dnd_gpu_store(const struct donard_memory *memory, uint64_t offset, const voi
 	return moved(memory, rc, offset, bytes);
 }
 
-/* Where a GPU orders its peers' writes by itself this does nothing, by CUDA's documentation. */
+/* According to CUDA's documentation this does nothing if the GPU orders the writes of its peers itself. */
 int dnd_gpu_flush(const struct donard_memory *memory)
 {
 	const struct owned *owned = owned_by(memory);

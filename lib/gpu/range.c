@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What CUDA knows of an address that a program names. */
+/* What CUDA knows about an address that a program gives. */
 #include "gpu/gpu.h"
 
-/* A context for questions of a thread that has none. */
+/* A context for a thread that has none and wants to ask CUDA something. */
 struct loan {
 	bool taken;
 	CUdevice device;
@@ -10,8 +10,8 @@ struct loan {
 };
 
 /*
- * CUDA may refuse each question of a thread without a context, by its documentation;
- * which ones it does is a matter of its version.
+ * According to its documentation, CUDA may refuse any question of a thread without a
+ * context; which ones it does refuse depends on its version.
  */
 static bool is_refused_without_context(const struct dnd_cuda *cuda, CUdeviceptr address)
 {
@@ -27,7 +27,7 @@ static bool is_refused_without_context(const struct dnd_cuda *cuda, CUdeviceptr 
 	return false;
 }
 
-/* Addresses mean the same in all contexts. */
+/* Any context will do, because addresses mean the same in all of them. */
 static CUresult borrow_context(const struct dnd_cuda *cuda, CUdeviceptr address, struct loan *loan)
 {
 	CUcontext context;
@@ -60,7 +60,7 @@ static int refuse(struct donard_context *ctx, CUdeviceptr address, const char *w
 	return dnd_fail(ctx, DND_E_BAD_OPTION, "%#llx: %s", address, what);
 }
 
-/* A flag has a byte or four. */
+/* CUDA writes a flag as one byte or as four. */
 static CUresult get_flag(const struct dnd_cuda *cuda, CUpointer_attribute attribute, CUdeviceptr address, bool *set)
 {
 	uint8_t value[sizeof(unsigned int)] = { 0 };
@@ -70,7 +70,7 @@ static CUresult get_flag(const struct dnd_cuda *cuda, CUpointer_attribute attrib
 	return rc;
 }
 
-/* Only memory of one GPU stays where it is. */
+/* Accepts only memory of a GPU that stays where it is. */
 static int check_kind(struct donard_context *ctx, const struct dnd_cuda *cuda, CUdeviceptr address)
 {
 	unsigned int type = 0;
@@ -94,7 +94,7 @@ static int check_kind(struct donard_context *ctx, const struct dnd_cuda *cuda, C
 
 /*
  * Memory of cuMemAllocAsync()'s pools and of cuMemCreate() belongs to no context, and
- * the driver pins only what was made for that.
+ * the driver pins it only if it was made for GPUDirect RDMA.
  */
 static int take_primary_context(struct donard_context *ctx, const struct dnd_cuda *cuda, struct dnd_gpu_range *range)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See donard/meter.h.  Chooses a kind of meter, and brackets what it counts. */
+/* See donard/meter.h.  Chooses a kind of meter, and begins and ends its counting. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static int open_kind(struct donard_context *ctx, struct donard_meter *meter,
 	return kind->open(ctx, meter);
 }
 
-/* The first that is there; of the others, why not. */
+/* Opens the first kind that is available, and notes why those before it are not. */
 static int open_best(struct donard_context *ctx, struct donard_meter *meter)
 {
 	size_t used = 0;

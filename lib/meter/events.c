@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the whole machine was interrupted and switched between threads while a meter counted: /proc/stat. */
+/* Interrupts and context switches of the whole machine while a meter counts, from /proc/stat. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 
 #define STAT	"/proc/stat"
 
-/* "intr TOTAL OF_EACH..." and "ctxt TOTAL": proc_stat(5). The first is long where there are many interrupts. */
+/* "intr TOTAL OF_EACH..." and "ctxt TOTAL": proc_stat(5).  The first line can be very long, hence getline(). */
 struct dnd_events dnd_events_parse(FILE *stat)
 {
 	struct dnd_events events = { 0 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Instructions of this process and of what it starts, by perf events.  The
- * tools of meter/tool.c are among that: they sleep while we count.
+ * Instructions of this process and of the programs that it starts, by perf events.
+ * That includes the tools of meter/tool.c, but they sleep while we count.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -46,7 +46,7 @@ void dnd_instructions_open(struct donard_meter *meter)
 			dnd_count_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, i == 1);
 }
 
-/* Nothing when the event did not have a counter all the time that it was wanted. */
+/* Returns false if the event did not have a counter during all the time that it was enabled. */
 static bool read_count(int fd, uint64_t *count)
 {
 	struct { uint64_t count, enabled, running; } now;
@@ -57,7 +57,7 @@ static bool read_count(int fd, uint64_t *count)
 	return now.running == now.enabled;
 }
 
-/* What children that ended have counted stays in: hence the difference, and no reset. */
+/* A reset would leave the counts of children that have ended, so this notes the start instead. */
 void dnd_instructions_begin(struct donard_meter *meter)
 {
 	for (int i = 0; i < 2; i++)

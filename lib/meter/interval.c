@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A meter round what a copy or an RDMA transfer times. */
+/* Runs a meter during the timed part of a copy or an RDMA transfer. */
 #include <errno.h>
 
 #include "meter/kind.h"
@@ -17,7 +17,7 @@ static int take(struct donard_context *ctx, struct donard_metering *metering, co
 	return 0;
 }
 
-/* The meter owns the payload for this one measurement; nothing is left of a failure. */
+/* The payload counts as the meter's own for this measurement only; a failure takes it out again. */
 static int begin(const struct donard_interval *interval, struct donard_meter *meter)
 {
 	size_t before = meter->own_count;
@@ -29,7 +29,7 @@ static int begin(const struct donard_interval *interval, struct donard_meter *me
 	if (!rc)
 		rc = donard_meter_begin(interval->ctx, meter);
 	if (rc)
-		meter->own_count = before;	/* the memory goes */
+		meter->own_count = before;	/* the caller frees the memory */
 	return rc;
 }
 
@@ -46,7 +46,7 @@ DND_METER_PUBLIC int donard_meter_interval_end(void *user, const struct donard_i
 	struct donard_metering metering;
 	int failed = take(interval->ctx, &metering, user);
 
-	(void)rc;	/* the call tells that */
+	(void)rc;	/* the copy or transfer reports that itself */
 	return failed || !metering.meter ? failed :
 	       donard_meter_end(interval->ctx, metering.meter, metering.measurement);
 }

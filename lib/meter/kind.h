@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the kinds of meters have in common; choose.c chooses among them. */
+/* What all kinds of meters have in common; choose.c chooses one. */
 #ifndef DND_METER_KIND_H
 #define DND_METER_KIND_H
 
@@ -18,37 +18,37 @@ struct dnd_meter_kind;
 
 struct donard_meter {
 	const struct dnd_meter_kind *kind;
-	void *state;			/* of the kind */
+	void *state;			/* belongs to the kind */
 	struct dnd_meter_own {
 		pid_t pid;		/* 0: this process */
 		const void *memory;
 		size_t bytes;
 	} own[DND_METER_OWN_MAX];
 	size_t own_count;
-	int instruction_fds[2];		/* user, kernel; or why not, a negative errno */
+	int instruction_fds[2];		/* user, kernel; a negative errno if it cannot be counted */
 	uint64_t instruction_start[2];
-	char missing[DONARD_MISSING_BYTES];	/* of "none": why each other one is not available */
+	char missing[DONARD_MISSING_BYTES];	/* for the kind "none": why each other kind is not available */
 	double started_seconds;
 	bool counting;
 };
 
 /*
- * Every function sets the error text when it fails.  open() fails with -EOPNOTSUPP (or -EACCES) where
- * this machine lacks what the kind needs: its text then is the reason that users read.
+ * Every function sets the error text when it fails.  open() fails with -EOPNOTSUPP or -EACCES if this
+ * machine lacks what the kind needs; users read its text as the reason.
  */
 struct dnd_meter_kind {
 	const char *name;
 	bool exact;
-	bool counts_instructions;	/* else this process's own are read from perf events */
+	bool counts_instructions;	/* if not, perf events count those of this process */
 	int (*open)(struct donard_context *ctx, struct donard_meter *meter);
 	int (*begin)(struct donard_context *ctx, struct donard_meter *meter);
-	/* Sets counts with dnd_measured(), and says with dnd_missing() what it cannot know. */
+	/* Sets the counts by dnd_measured(), and says by dnd_missing() what it cannot know. */
 	int (*end)(struct donard_context *ctx, struct donard_meter *meter,
 		   struct donard_measurement *result);
 	void (*close)(struct donard_meter *meter);
 };
 
-/* Each is the whole of what its file offers. */
+/* Each of these files exports nothing else, but for the parsers below. */
 extern const struct dnd_meter_kind dnd_meter_lab, dnd_meter_likwid, dnd_meter_perf,
 	dnd_meter_resctrl, dnd_meter_none;
 
@@ -59,10 +59,10 @@ static inline void dnd_measured(struct donard_measurement *result, enum donard_q
 	result->known |= 1U << quantity;
 }
 
-/* result.c: one sentence more in result->missing */
+/* result.c: appends a sentence to result->missing */
 void dnd_missing(struct donard_measurement *result, const char *format, ...) DND_PRINTF(2, 3);
 
-/* What the tools print, into counts or the reason why there is none. */
+/* Turn the output of the tools into counts, or into the reasons why there are none. */
 void dnd_likwid_parse(const char *csv, unsigned int sockets, struct donard_measurement *result);
 struct dnd_perf_event {
 	enum donard_quantity quantity;
@@ -71,15 +71,15 @@ struct dnd_perf_event {
 void dnd_perf_parse(const char *csv, const struct dnd_perf_event *events, size_t event_count,
 		    struct donard_measurement *result);
 
-/* instructions.c: of this process and its children, user and kernel apart */
-/* A descriptor or a negative errno. */
+/* instructions.c: counts instructions of this process and its children, those of user and of kernel mode apart */
+/* Returns a descriptor or a negative errno. */
 int dnd_count_open(uint32_t type, uint64_t config, bool kernel);
 void dnd_instructions_open(struct donard_meter *meter);
 void dnd_instructions_begin(struct donard_meter *meter);
 void dnd_instructions_end(struct donard_meter *meter, struct donard_measurement *result);
 void dnd_instructions_close(struct donard_meter *meter);
 
-/* events.c: of the whole machine since it booted; not @known where /proc/stat lacks one */
+/* events.c: counts of the whole machine since it booted; not @known if /proc/stat lacks one of them */
 struct dnd_events {
 	bool known;
 	uint64_t interrupts, context_switches;

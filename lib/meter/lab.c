@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The exact meter of the donard lab: its emulator counts, this side marks. See donard-lab/meter.h. */
+/* The exact meter of the donard lab: the emulator counts between the markers that we set.  See donard-lab/meter.h. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -22,10 +22,10 @@
 #define METER_BAR	2
 #define DOORBELLS_AT	0x1000	/* NVMe over PCIe Transport Specification 1.0, 3.1.2 */
 #define DOORBELLS_BYTES	4096
-#define ARM_TIMEOUT_MS	60000	/* the emulator drops all its translated code */
+#define ARM_TIMEOUT_MS	60000	/* long, since the emulator drops all its translated code */
 
 struct lab {
-	int fd;			/* of the BAR; a lock on it keeps a second measurement out */
+	int fd;			/* of the BAR; its lock excludes a second measurement */
 	volatile struct dnd_lab_page *page;
 	struct dnd_events start;
 };
@@ -112,7 +112,7 @@ static int map_page(struct donard_context *ctx, struct lab *lab, const char *bdf
 	return 0;
 }
 
-/* Behind a translating IOMMU the trace has the drives' addresses, which say nothing of DRAM. */
+/* Behind a translating IOMMU the trace has the addresses that the drives use, which do not identify DRAM. */
 static bool translates(const struct donard_context *ctx)
 {
 	struct dirent *entry;
@@ -131,7 +131,7 @@ static bool translates(const struct donard_context *ctx)
 	return found;
 }
 
-/* The emulator gets round to it a moment after the marker, and ignores markers until then. */
+/* The emulator changes its state some time after the marker, and ignores other markers until then. */
 static bool reaches(const struct lab *lab, enum dnd_lab_state state)
 {
 	double deadline = dnd_now_seconds() + ARM_TIMEOUT_MS / 1000.0;
@@ -199,7 +199,10 @@ static void add_area(struct lab *lab, enum dnd_lab_area_kind kind, uint64_t star
 	lab->page->area_count = count + 1;
 }
 
-/* Regions first; what is left of a drive's BAR may hold queues. Bus addresses are the processor's on x86. */
+/*
+ * Regions come before the BARs that they lie in, the rest of which may hold a drive's queues.  On x86, bus addresses
+ * are the processor's addresses.
+ */
 static int add_regions(struct donard_context *ctx, struct lab *lab)
 {
 	struct donard_region_list *list;
@@ -241,7 +244,7 @@ static void add_doorbells(struct donard_context *ctx, struct lab *lab)
 
 /* ---- payload ---- */
 
-/* Virtual addresses mean this process; those of others are known by their frames alone. */
+/* Virtual ranges are those of this process; the memory of others is identified by its page frames only. */
 static void add_own(struct lab *lab, const struct dnd_meter_own *own)
 {
 	volatile struct dnd_lab_range *range = &lab->page->own[lab->page->own_count++];
@@ -268,7 +271,7 @@ static void add_frame(void *user, uint64_t address, uint64_t bytes)
 		name_frames(lab);
 }
 
-/* Once armed. */
+/* The meter must be armed. */
 static int add_frames(struct donard_context *ctx, const struct donard_meter *meter, struct lab *lab)
 {
 	int rc = 0;
@@ -306,7 +309,7 @@ static int arm(struct donard_context *ctx, const struct donard_meter *meter, str
 {
 	int rc = 0;
 
-	/* What the kernel still has to write is not this measurement's. */
+	/* Data that the kernel still has to write must not count for this measurement. */
 	sync();
 	MARK(DND_LAB_ARM);
 	if (!reaches(lab, DND_LAB_ARMED))

@@ -3,9 +3,9 @@
  * The memory controllers' traffic, by likwid-perfctr's group MEM.
  *
  * likwid-perfctr starts the program that it wraps, stops it with a signal,
- * sets its counters up, prints a ruler below the processor's name, starts the
- * counters and lets the program go on.  A cat that is quick enough answers
- * before it is stopped: so the ruler is awaited before cat is asked.
+ * sets up its counters, prints a ruler below the processor's name, starts the
+ * counters and lets the program go on.  A quick cat could answer before it is
+ * stopped, so we wait for the ruler before we ask cat.
  * (likwid-perfctr of likwid 5.2.2, the part below "if use_wrapper".)
  */
 #include <math.h>
@@ -21,7 +21,7 @@
 
 struct likwid {
 	struct dnd_tool tool;
-	char cpus[SOCKETS_MAX * 6];	/* one of each socket: uncore counters are per socket */
+	char cpus[SOCKETS_MAX * 6];	/* one CPU of each socket, because uncore counters are per socket */
 	unsigned int sockets;
 };
 
@@ -67,8 +67,8 @@ static int find_sockets(struct donard_context *ctx, struct likwid *likwid)
 }
 
 /*
- * Names in likwid 5.2.2's groups/(architecture)/MEM.txt; there 1 GByte is 1e9
- * bytes.  Zen and Zen 2 have the total only.
+ * The names in likwid 5.2.2's groups/(architecture)/MEM.txt, where 1 GByte is 1e9
+ * bytes.  Zen and Zen 2 have only the total.
  */
 static const struct {
 	enum donard_quantity quantity;
@@ -82,10 +82,10 @@ static const struct {
 	{ DONARD_DRAM_TOTAL, "Memory data volume [GBytes]," },
 };
 
-/* Broken memory channels count to 1e19 (likwid's issue 262); no machine moves an exabyte here. */
+/* Broken memory channels report up to 1e19 (likwid's issue 262); no machine moves an exabyte in one measurement. */
 #define GBYTES_MAX	1e9
 
-/* The sum of a row's columns, one a socket; else what is wrong with them. */
+/* Sums the columns of a row, one for each socket.  Returns what is wrong with them, or NULL. */
 static const char *sum_row(const char *row, unsigned int sockets, double *gbytes)
 {
 	char *end;
@@ -163,7 +163,7 @@ static int begin_likwid(struct donard_context *ctx, struct donard_meter *meter)
 	return dnd_tool_await(ctx, &likwid->tool, NULL, ECHO_LINE);
 }
 
-/* Counts and their reasons; nothing but the reason on failure. */
+/* Sets the counts, and the reasons for those that are missing; on failure only the reason. */
 static int measure(struct donard_context *ctx, struct donard_meter *meter,
 		   struct donard_measurement *result)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The meter of a machine without one: counts nothing, and says why. */
+/* The meter for a machine that has no other: it counts no bytes, and says why. */
 #include <stdio.h>
 
 #include "meter/kind.h"

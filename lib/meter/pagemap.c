@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See pagemap.h. The entries' form: Documentation/admin-guide/mm/pagemap.rst of the kernel. */
+/* See pagemap.h.  The kernel's Documentation/admin-guide/mm/pagemap.rst describes the entries. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 struct walk {
 	dnd_pagemap_fn fn;
 	void *user;
-	uint64_t start, bytes;	/* of the piece so far */
+	uint64_t start, bytes;	/* the present piece so far */
 };
 
 static void end_piece(struct walk *walk)

@@ -2,9 +2,9 @@
 /*
  * The memory controllers' traffic, by perf stat and the kernel's uncore events.
  *
- * perf starts with its counters off and switches them by commands that it
- * acknowledges (perf-stat(1), --delay=-1 and --control, since Linux 5.9): so
- * nothing is counted before begin() nor after end().
+ * perf starts with its counters off, and switches them on and off by commands that
+ * it acknowledges (perf-stat(1), --delay=-1 and --control, since Linux 5.9).  So it
+ * counts nothing before begin() or after end().
  */
 #include <math.h>
 #include <stdio.h>
@@ -18,30 +18,30 @@
 #define EVENTS_MAX	128
 #define ACKNOWLEDGED	"ack\n"
 
-/* One transfer of these counters is a cache line. */
+/* Counters without a unit count transfers of one cache line. */
 #define LINE_BYTES	64
 
 /*
- * Which events, of which devices (those named so, or so and _NUMBER); only the
- * first family found is used, since others count the same bytes again.
+ * The events and their devices, which have this name, or this name and _NUMBER.
+ * Only the first family found is used, since others would count the same bytes again.
  *
  * Intel servers: the kernel's arch/x86/events/intel/uncore_snbep.c; Granite
- * Rapids has two events, one a sub-channel.  Intel clients: uncore_snb.c,
+ * Rapids has two events, one for each sub-channel.  Intel clients: uncore_snb.c,
  * snb_uncore_imc_events and, since Tiger Lake, free running counters.  All
- * these come with unit MiB, and perf scales them.
+ * these have the unit MiB, and perf scales them.
  *
- * AMD since Zen 4: arch/x86/events/amd/uncore.c has the device, and perf's
- * pmu-events/arch/x86/amdzen4/memory-controller.json umc_cas_cmd.rd and .wr,
- * which its recommended.json takes times 64 for bytes.
+ * AMD since Zen 4: the device is in arch/x86/events/amd/uncore.c, the events are
+ * umc_cas_cmd.rd and .wr in perf's pmu-events/arch/x86/amdzen4/memory-controller.json;
+ * recommended.json there multiplies them by 64 to get bytes.
  *
- * Not AMD's Zen to Zen 3 (amd_df): perf itself calls its sum approximate, for
- * one setting of NPS, and its eight events share four counters.
+ * AMD's Zen to Zen 3 (amd_df) are left out: perf itself calls their sum approximate,
+ * for one setting of NPS, and the eight events share four counters.
  */
 static const struct {
 	int family;
 	const char *device, *event;
 	enum donard_quantity quantity;
-	bool by_number;		/* the kernel has no file of that name in events/ */
+	bool by_number;		/* numbers, for which the kernel has no file in events/ */
 } known_events[] = {
 	{ 1, "uncore_imc", "cas_count_read", DONARD_DRAM_READ, false },
 	{ 1, "uncore_imc", "cas_count_read_sch0", DONARD_DRAM_READ, false },
@@ -134,7 +134,7 @@ static int find_events(struct donard_context *ctx, struct perf *perf)
 			"or 'modprobe amd_uncore'.", donard_sysfs_root(ctx));
 }
 
-/* What perf said of the events of one quantity. */
+/* What perf printed about the events of one quantity. */
 struct sum {
 	double bytes;
 	unsigned int rows;
@@ -142,7 +142,7 @@ struct sum {
 	const char *wrong;
 };
 
-/* "@value,@unit,name...,run time,percentage,...": @name points behind the unit's comma. */
+/* @line is "value,unit,name...,run time,percentage,..."; @name points behind the comma of the unit. */
 static void add_row(struct sum *sum, const char *line, const char *name, size_t name_bytes)
 {
 	double value, percent = 100, factor;
@@ -169,7 +169,7 @@ static void add_row(struct sum *sum, const char *line, const char *name, size_t 
 	sum->bytes += value * factor;
 }
 
-/* The name itself may hold commas: so it is looked for where the third field begins. */
+/* The name itself may hold commas, so this compares it at the start of the third field. */
 static const char *find_name(const char *line, const char *name)
 {
 	for (int field = 0; field < 2; field++) {

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What programs move between the last caches and DRAM, by resctrl's memory
- * bandwidth monitoring (the kernel's Documentation/filesystems/resctrl.rst).
+ * The bytes that programs move between the last-level caches and DRAM, by resctrl's
+ * memory bandwidth monitoring (the kernel's Documentation/filesystems/resctrl.rst).
  *
- * mbm_total_bytes are the reads and writebacks of tasks, by group of tasks:
- * the sum over all groups and caches is the machine's.  A device's DMA belongs
- * to no task, hence is not in it, but for lines that a device put into a cache:
- * nothing documents whom their eviction is charged to.  Reads are not told from
- * writes.
+ * mbm_total_bytes counts the reads and writebacks of each group of tasks; the sum
+ * over all groups and caches is that of the machine.  DMA of a device belongs to no
+ * task, so it is not counted.  But no document says which task pays for the eviction
+ * of a cache line that a device wrote.  Reads and writes are not told apart.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -50,7 +49,7 @@ static int add_file(struct sum *sum, const char *domain)
 	return 0;
 }
 
-/* mon_L3_00 and so on; with sub-NUMA clusters it is the sum of those below it. */
+/* mon_L3_00 and so on; with sub-NUMA clusters each is the sum of the folders in it. */
 static int add_domain(void *user, const char *name)
 {
 	return strncmp(name, "mon_L3_", 7) ? 0 : add_file(user, name);
@@ -65,7 +64,7 @@ static int add_group(struct sum *sum, const char *group)
 	return dnd_meter_each(sum->ctx, folder, add_domain, sum);
 }
 
-/* Groups with an allocation of their own; what only monitors is in its parent's sum. */
+/* Adds the control groups; the counts of a monitoring group are part of its parent's. */
 static int add_entry(void *user, const char *name)
 {
 	struct sum *sum = user;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The names of what is counted, and the words for what is not. */
+/* The names of the quantities, and the sentences about those that are missing. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The tree that the context's donard_sysfs_root() names.  What returns an int returns 0 or -errno, without a text. */
+/* Reads the sysfs at donard_sysfs_root().  Functions that return an int return 0 or -errno, without a text. */
 #ifndef DND_METER_SYSFS_H
 #define DND_METER_SYSFS_H
 
@@ -17,7 +17,10 @@ int dnd_meter_text(const struct donard_context *ctx, char *text, size_t text_byt
 	DND_PRINTF(4, 5);
 int dnd_meter_number(const struct donard_context *ctx, uint64_t *number, const char *format, ...) DND_PRINTF(3, 4);
 bool dnd_meter_exists(const struct donard_context *ctx, const char *format, ...) DND_PRINTF(2, 3);
-/* Calls @each for every entry, in order.  A missing folder is empty, if sysfs itself is there; a failure has its text. */
+/*
+ * Calls @each for every entry, in the order of dnd_folder_each() (base/files.h).  A missing folder counts as empty if
+ * sysfs itself is mounted.  Unlike the others, this sets a text on failure.
+ */
 int dnd_meter_each(struct donard_context *ctx, const char *folder, int (*each)(void *user, const char *entry), void *user);
 
 #endif /* DND_METER_SYSFS_H */

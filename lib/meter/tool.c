@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See tool.h.  Nothing here waits longer than dnd_tool_limit_ms. */
+/* See tool.h.  No function here waits longer than dnd_tool_limit_ms. */
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -19,13 +19,13 @@
 /* likwid itself waits up to 10 s for its access daemon. */
 unsigned int dnd_tool_limit_ms = 20000;
 
-/* Enough for memory controllers to count something of any running machine. */
+/* Long enough that the memory controllers of any running machine count something. */
 #define TRIAL_NS	100000000L
 
 #define SLICE_MS	20
 #define NUDGE_MS	1000
 
-/* Descriptors of the tool's side lie above those they are put on in it. */
+/* The tool's ends of the connections get numbers above those to which spawn() duplicates them. */
 #define LOWEST_FD	16
 
 static void close_fd(int *fd)
@@ -43,7 +43,7 @@ static int move_up(int fd)
 	return moved;
 }
 
-/* A socket: writing to a tool that died must not raise SIGPIPE in our users' programs. */
+/* Uses sockets, because a write to a dead tool must not raise SIGPIPE in our user's program. */
 static int connect_input(int *ours, int *theirs)
 {
 	int fds[2];
@@ -80,7 +80,7 @@ static int connect_all(struct dnd_tool *tool, int theirs[4])
 	return rc;
 }
 
-/* Ours, but the language: numbers and messages are parsed. */
+/* Our own environment, but with LC_ALL=C, because we parse numbers and messages. */
 static char **make_environment(void)
 {
 	static char language[] = "LC_ALL=C";
@@ -100,8 +100,9 @@ static char **make_environment(void)
 }
 
 /*
- * A group of its own: the terminal's Ctrl-C ends us, and we end the tool; and
- * killing reaches the cat that likwid stopped.  Signals as in a fresh program.
+ * The tool gets a process group of its own: Ctrl-C at the terminal ends us, and we
+ * end the tool; and kill() also reaches the cat that likwid stopped.  Signal mask and
+ * handlers are those of a fresh program.
  */
 static int spawn(struct dnd_tool *tool, const char *const argv[], char **environment,
 		 const int theirs[4])
@@ -168,7 +169,7 @@ int dnd_tool_start(struct donard_context *ctx, struct dnd_tool *tool, const char
 	return dnd_meter_fail_errno(ctx, rc, "%s cannot be started", argv[0]);
 }
 
-/* What does not fit is dropped: then the text lacks its end, which parsers check. */
+/* Drops what does not fit; parsers check for the end of the text, which is then missing. */
 static void take(int *fd, char *text, size_t text_bytes)
 {
 	size_t used = strlen(text);
@@ -205,8 +206,8 @@ static void listen_for(struct dnd_tool *tool, int timeout_ms)
 }
 
 /*
- * A likwid that fails leaves the cat that it stopped.  The zombie of @tool
- * still holds the number of their group: it is nobody else's.
+ * If likwid fails, it leaves behind the cat that it stopped.  Nobody reaped @tool yet,
+ * so the number of its group cannot belong to another group.
  */
 static void end_group(const struct dnd_tool *tool, const siginfo_t *end)
 {
@@ -216,7 +217,7 @@ static void end_group(const struct dnd_tool *tool, const siginfo_t *end)
 	kill(-tool->pid, SIGCONT);
 }
 
-/* True once it is gone; then all that it printed was taken. */
+/* Returns true once the tool has ended; then all its output was read. */
 static bool has_ended(struct dnd_tool *tool)
 {
 	siginfo_t end = { 0 };
@@ -229,7 +230,7 @@ static bool has_ended(struct dnd_tool *tool)
 	} else if (errno == EINTR) {
 		return false;
 	}
-	/* Our user may ignore SIGCHLD: then no status is left, and what was printed decides. */
+	/* If our user ignores SIGCHLD, there is no status, and the output decides. */
 	tool->pid = 0;
 	for (int i = 0; i < DND_TOOL_PRINTED_BYTES / 512; i++)
 		listen_for(tool, 0);
@@ -256,7 +257,7 @@ void dnd_tool_send(int fd, const char *text)
 		return;
 }
 
-/* Leaves out rulers, empty lines, repetitions and likwid's "ERROR - [file:line] ". */
+/* The next line that says something, without rulers and likwid's "ERROR - [file:line] ". */
 static const char *next_words(const char *text, size_t *length)
 {
 	const char *bracket;
@@ -308,7 +309,7 @@ int dnd_tool_refused(struct donard_context *ctx, struct dnd_tool *tool, const ch
 	const char *said = tool->complaint;
 
 	dnd_tool_kill(tool);
-	/* Where the C library cannot tell that exec failed (under valgrind), this is all. */
+	/* If the C library cannot report a failed exec (under valgrind), only the exit status shows it. */
 	if (WIFEXITED(tool->status) && WEXITSTATUS(tool->status) == 127 && !tool->printed[0] &&
 	    !said[0])
 		return fail_missing(ctx, tool);
@@ -344,9 +345,9 @@ int dnd_tool_await(struct donard_context *ctx, struct dnd_tool *tool, const char
 }
 
 /*
- * likwid looks whether its program ended, then sleeps up to 30 s unless that
- * ends now: a program that ends between the two is noticed late.  Both tools
- * handle SIGCHLD by looking again, so sending it wakes them.
+ * likwid checks whether its program has ended, and then sleeps up to 30 s, unless
+ * SIGCHLD wakes it.  So it notices a program that ends between the two only late.
+ * Both tools check again on SIGCHLD, so we send one to wake them.
  */
 int dnd_tool_finish(struct donard_context *ctx, struct dnd_tool *tool)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A measuring program of others (likwid-perfctr, perf) that counts while a
- * program of its own runs: that one is cat, which lives as long as our end of
- * its standard input is open.
+ * An external measuring tool (likwid-perfctr, perf) that counts while a program
+ * that it starts runs.  That program is cat, which runs until we close our end of
+ * its standard input.
  *
  *	dnd_tool_start() -> dnd_tool_await() that it is ready -> [ counts ]
  *	-> dnd_tool_finish() -> tool->printed -> dnd_tool_kill()
@@ -17,7 +17,7 @@
 #define DND_TOOL_PRINTED_BYTES	65536
 #define DND_TOOL_WORDS_BYTES	200
 
-/* Descriptor number that the tool finds its control connection under. */
+/* The descriptor number of the control connection in the tool. */
 #define DND_TOOL_CONTROL	3
 
 struct dnd_tool {
@@ -33,31 +33,31 @@ struct dnd_tool {
 /* How long a tool may take to start, and to end; tests shorten it. */
 extern unsigned int dnd_tool_limit_ms;
 
-/* So that dnd_tool_kill() may come first. */
+/* Allows dnd_tool_kill() before dnd_tool_start(). */
 void dnd_tool_init(struct dnd_tool *tool);
 
-/* Each sets the error text when it fails; the tool then is dead and reaped. */
+/* If start, await or finish fails, the error text is set, and the tool is dead and reaped. */
 int dnd_tool_start(struct donard_context *ctx, struct dnd_tool *tool, const char *const argv[]);
-/* Until @text was printed somewhere after the first @after (NULL: anywhere). */
+/* Waits until the tool has printed @text, somewhere after the first @after unless that is NULL. */
 int dnd_tool_await(struct donard_context *ctx, struct dnd_tool *tool, const char *after,
 		   const char *text);
-/* No failure is reported: what the tool then does not print is. */
+/* Reports no failure: the caller notices that the tool does not print what it should. */
 void dnd_tool_send(int fd, const char *text);
 int dnd_tool_finish(struct donard_context *ctx, struct dnd_tool *tool);
-/* Fine at any time, and more than once. */
+/* May be called at any time, and more than once. */
 void dnd_tool_kill(struct dnd_tool *tool);
 
-/* -EACCES when the tool complained of permissions, else -EOPNOTSUPP; with its words. */
+/* Kills the tool and fails with its words: -EACCES if it complained of permissions, else -EOPNOTSUPP. */
 int dnd_tool_refused(struct donard_context *ctx, struct dnd_tool *tool, const char *what);
 
 /*
- * Counters may be listed and not be readable: only counting tells.  Begins, and
- * ends with @measure; fails when no quantity became known.
+ * Tries whether the counters work, since some are listed but cannot be read: begins,
+ * and ends by @measure.  Fails if no quantity became known.
  */
 int dnd_tool_try(struct donard_context *ctx, struct donard_meter *meter,
 		 int (*measure)(struct donard_context *ctx, struct donard_meter *meter,
 				struct donard_measurement *result));
-/* What no counter of a memory controller knows; and @rc of the measuring as end() returns it. */
+/* Adds what no counter of a memory controller can know.  Returns what end() is to return for @rc. */
 int dnd_tool_measured(struct donard_measurement *result, int rc);
 
 #endif /* DND_METER_TOOL_H */
