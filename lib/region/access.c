@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The CPU's way to a region's memory: read() and write(), which fail where a
- * mapping that is revoked has SIGBUS; and to a dma-buf's, which fails likewise.
+ * The CPU's access to a region's memory by read() and write(), which fail where a
+ * revoked mapping would raise SIGBUS; and to a dma-buf's memory, which fails likewise.
  */
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ struct dnd_place dnd_place_behind(const struct dnd_place *place, uint64_t bytes)
 	};
 }
 
-/* The file takes or gives as much as it likes at a time. */
+/* pread() and pwrite() may move less than asked at a time. */
 static int transfer(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
 {
 	off_t at = (off_t)place->file_offset;
@@ -67,8 +67,9 @@ static int move_mapped(const struct dnd_place *place, uint8_t *bytes, size_t len
 }
 
 /*
- * The dma-buf's calls fail while a device is away or is reset; one that was reset meanwhile is told here.  They
- * also tell, once, of a reset before this call, of which dnd_region_sync() tells: so they are asked again.
+ * The dma-buf's calls fail while a device is away or is being reset; the counts show a reset that happened in
+ * between.  The calls also report, once, a reset before this call, which dnd_region_sync() reports as well; hence the
+ * second try after -EIO.
  */
 static int transfer_mapped(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
 {
@@ -101,7 +102,7 @@ int dnd_place_load(const struct dnd_place *place, void *to, size_t bytes)
 
 int dnd_place_store(const struct dnd_place *place, const void *from, size_t bytes)
 {
-	if (place->dmabuf)	/* which only reads them, as the file does */
+	if (place->dmabuf)	/* neither this nor the file modifies @from */
 		return transfer_mapped(place, (uint8_t *)(uintptr_t)from, bytes, true);
 	if (place->region)
 		return transfer(place, (uint8_t *)(uintptr_t)from, bytes, true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Adds a region and changes its page type; region/remove.c takes it away. */
+/* Adds a region and changes its settings; region/remove.c removes it. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -91,7 +91,7 @@ static int fill_place(struct donard_context *ctx, const struct donard_region_add
 	return 0;
 }
 
-/* The kernel has no word for the remedy. */
+/* The kernel's reason cannot name the option that helps. */
 static const char *add_hint(int error_number)
 {
 	return error_number == EHOSTUNREACH ? " (options.page_type generic)" : "";
@@ -108,8 +108,8 @@ static int add_failed(struct donard_context *ctx, const char *bdf,
 				"the folio size out.", bdf);
 	if (!add->reason[0])
 		return dnd_fail_errno(ctx, error_number, "%s: cannot be offered as a region", bdf);
-	dnd_fail_errno(ctx, error_number, "%s", bdf);	/* the code of the errno */
-	/* Some of the kernel's reasons begin with the function. */
+	dnd_fail_errno(ctx, error_number, "%s", bdf);	/* sets the code; the text is replaced */
+	/* Some of the kernel's reasons begin with the address of the function already. */
 	snprintf(ctx->failure.text, sizeof(ctx->failure.text), "%s%s%.*s%s.",
 		 strncmp(add->reason, bdf, strlen(bdf)) ? bdf : "",
 		 strncmp(add->reason, bdf, strlen(bdf)) ? ": " : "", reason_bytes, add->reason,
@@ -128,7 +128,7 @@ static int add_bound(struct donard_context *ctx, const char *bdf, struct p2pmem_
 	return error_number ? add_failed(ctx, bdf, add, error_number) : (int)add->region;
 }
 
-/* The first failure is the one to report. */
+/* The caller is to see the first failure. */
 static void undo_bind(struct donard_context *ctx, const char *bdf)
 {
 	struct dnd_failure first = dnd_failure_keep(ctx);
@@ -207,7 +207,7 @@ static int no_such_page_type(struct donard_context *ctx, const char *name, const
 			"Linux 6.13 or later with CONFIG_PCI_P2PDMA.", name, page_type);
 }
 
-/* The module lets who has CAP_SYS_RAWIO change a region, unless the kernel is locked down. */
+/* The module lets a process with CAP_SYS_RAWIO change a region, unless the kernel is locked down. */
 static int refused(struct donard_context *ctx, const char *name, const char *setting, int error_number)
 {
 	char mode[64];

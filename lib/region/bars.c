@@ -5,9 +5,9 @@
 
 #include "region/bars.h"
 
-#define SIZES	44	/* bits of the capability: 1 MiB to 8 EiB */
+#define SIZES	44	/* bits in the capability, for 1 MiB to 8 EiB */
 
-/* Lines of "start end flags"; the BARs are the first. */
+/* The file has lines "start end flags", the first of which are the BARs. */
 void dnd_bars_read(const struct donard_context *ctx, const char *bdf, struct dnd_bar bars[DND_BARS])
 {
 	unsigned long long start, end, flags;
@@ -25,7 +25,7 @@ void dnd_bars_read(const struct donard_context *ctx, const char *bdf, struct dnd
 	}
 }
 
-/* Bit N: 2^N MiB (PCI Express Base, 7.8.6.2), in hexadecimal digits. */
+/* The file has a hexadecimal number, in which bit N stands for 2^N MiB (PCI Express Base, 7.8.6.2). */
 uint64_t dnd_bar_largest(const struct donard_context *ctx, const char *bdf, unsigned int number)
 {
 	char text[32] = "";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory BARs that nothing else is known of. */
+/* Memory BARs of which it is not known what they hold. */
 #include <stdio.h>
 
 #include "region/candidate_list.h"
@@ -15,7 +15,7 @@ static void find_obstacle(const struct dnd_function *function, const struct dnd_
 	if (!bar->start || bar->flags & DND_BAR_UNSET)
 		snprintf(text, text_bytes, "the BAR has no address: enable decoding above 4 GiB in the "
 			 "firmware's setup, or boot with pci=realloc");
-	else if (!strcmp(driver, "nvme"))	/* to take the drive away would be bad advice */
+	else if (!strcmp(driver, "nvme"))	/* the advice to unbind it would take the drive away */
 		snprintf(text, text_bytes, "the driver nvme uses %s. Whether this is its Controller Memory Buffer "
 			 "or Persistent Memory Region, the module can tell, for root: modprobe p2pmem",
 			 function->bdf);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* BAR1 of a GPU that NVIDIA's driver runs: what processes pin of its memory is reached there. */
+/* BAR1 of a GPU that NVIDIA's driver runs; peers reach the GPU memory that processes pin through it. */
 #include "region/candidate_list.h"
 #include "region/gpu_facts.h"
 
-/* The other BARs hold registers. */
+/* All BARs count as known: those other than BAR1 hold registers. */
 int dnd_scan_nvidia(const struct donard_context *ctx, struct dnd_function *function,
 		    struct donard_candidate_list *list)
 {

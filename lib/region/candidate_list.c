@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The list of candidates: it grows by what the scanners find. */
+/* The list of candidates. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The growing list of candidates that the scanners append to. */
+/* The list of candidates, to which the scanners append. */
 #ifndef DND_CANDIDATE_LIST_H
 #define DND_CANDIDATE_LIST_H
 
@@ -18,29 +18,29 @@ struct dnd_candidate {
 
 struct donard_candidate_list {
 	size_t count;
-	struct dnd_candidate **candidates;	/* each allocated: pointers stay valid */
+	struct dnd_candidate **candidates;	/* each is allocated, so that pointers to it stay valid */
 };
 
-/* A function, and what is known of it before its memory is looked at. */
+/* A PCI function, and what is known about it before its memory is examined. */
 struct dnd_function {
 	const char *bdf;
 	const struct dnd_identity *identity;
 	struct dnd_bar bars[DND_BARS];
-	unsigned int taken;	/* bit N: BAR N is known for what it is */
+	unsigned int taken;	/* bit N: it is known already what BAR N holds */
 };
 
-/* NULL without memory; the list owns the record. */
+/* The list owns the record; NULL if memory is lacking. */
 struct dnd_candidate *dnd_candidate_add(struct donard_candidate_list *list,
 					const struct dnd_function *function,
 					enum donard_region_kind kind, unsigned int bar);
 
-/* candidate_nvme.c: what a controller says; 0 or -ENOMEM */
+/* candidate_nvme.c: the memory of an NVMe controller; 0 or -errno */
 int dnd_scan_controller(struct donard_context *ctx, struct dnd_function *function,
 			struct donard_candidate_list *list);
-/* candidate_gpu.c */
+/* candidate_gpu.c: BAR1 of a GPU */
 int dnd_scan_nvidia(const struct donard_context *ctx, struct dnd_function *function,
 		    struct donard_candidate_list *list);
-/* candidate_bars.c: every other memory BAR */
+/* candidate_bars.c: all other memory BARs */
 int dnd_scan_bars(const struct dnd_function *function, struct donard_candidate_list *list);
 
 #endif /* DND_CANDIDATE_LIST_H */

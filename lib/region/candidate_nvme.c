@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Controller Memory Buffer and Persistent Memory Region of a controller that the nvme
- * driver runs (NVMe Base Specification 2.0, 3.1.4).  The driver shows what it found of
- * the CMB; registers, which the module reads, tell the rest.
+ * driver runs (NVMe Base Specification 2.0, 3.1.4).  The driver shows the CMB that it
+ * found; the rest is in registers, which the module reads.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -21,7 +21,7 @@ struct controller {
 	unsigned int pmr_bar;
 };
 
-/* Leaves @controller alone unless root asks and the module is there. */
+/* Leaves @controller unchanged unless this is root and the module is loaded. */
 static void read_registers(const struct donard_context *ctx, const char *text,
 			   struct controller *controller)
 {
@@ -58,7 +58,7 @@ static int add_pmr(struct dnd_function *function, unsigned int bar,
 	return dnd_candidate_add(list, function, DONARD_KIND_NVME_PMR, bar) ? 0 : -ENOMEM;
 }
 
-/* CMBLOC and CMBSZ as the driver prints them; kernels differ in the 0 before the x. */
+/* Parses CMBLOC and CMBSZ as the driver prints them; some kernels leave out the 0 before the x. */
 static void read_cmb(const struct donard_context *ctx, const char *bdf, const char *entry,
 		     struct controller *controller)
 {
@@ -98,8 +98,8 @@ static int add_cmb(struct dnd_function *function, uint32_t location, uint32_t si
 }
 
 /*
- * Where it lies, it says only after it was enabled: whichever BAR is left may hold it, and is
- * not listed a second time.
+ * A CMB shows its place only once it is enabled.  Any remaining BAR may hold it, so none of
+ * them is listed by itself.
  */
 static int add_hidden_cmb(struct dnd_function *function, struct donard_candidate_list *list)
 {

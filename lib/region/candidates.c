@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Every function of the machine, and the memory behind its BARs. */
+/* Scans every PCI function of the machine for memory behind its BARs. */
 #include <stdlib.h>
 
 #include "region/candidate_list.h"
 
-/* PCI class 06: bridges, whose windows belong to what is below them. */
+/* PCI class 06: bridges, whose windows belong to the devices below them. */
 static bool is_bridge(const struct donard_context *ctx, const char *bdf)
 {
 	uint64_t class = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The list of clients: it grows by what the scanners find. */
+/* The list of clients. */
 #include <stdio.h>
 #include <stdlib.h>
 

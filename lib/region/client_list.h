@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The growing list of clients that the scanners append to. */
+/* The list of clients, to which the scanners append. */
 #ifndef DONARD_CLIENT_LIST_H
 #define DONARD_CLIENT_LIST_H
 
@@ -16,10 +16,10 @@ struct dnd_dma_client {
 
 struct donard_client_list {
 	size_t count;
-	struct dnd_dma_client **clients;	/* each allocated: pointers stay valid */
+	struct dnd_dma_client **clients;	/* each is allocated, so that pointers to it stay valid */
 };
 
-/* NULL without memory; the list owns the record. */
+/* The list owns the record; NULL if memory is lacking. */
 struct dnd_dma_client *dnd_client_add(struct donard_client_list *list, enum donard_client_type type,
 				  const char *name, const char *bdf);
 int dnd_client_add_namespace(struct dnd_dma_client *client, const char *name);

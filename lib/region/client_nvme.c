@@ -10,7 +10,7 @@
 
 #include "region/client_scan.h"
 
-/* "nvme0n1" -> 1; "nvme0c1n2" -> 2 with *is_path; else 0 */
+/* "nvme0n1" -> 1; "nvme0c1n2" -> 2, and *is_path is true; else 0 */
 static int namespace_number(const char *entry, bool *is_path)
 {
 	unsigned int controller, path, number;

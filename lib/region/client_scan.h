@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One scanner a kind of client; they return 0 or -errno with the context's text set. */
+/* One scanner for each kind of client.  They return 0, -ENOMEM, or another -errno with the context's text set. */
 #ifndef DND_CLIENT_SCAN_H
 #define DND_CLIENT_SCAN_H
 

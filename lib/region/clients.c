@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The list of clients: assembled from one scanner a kind of device. */
+/* Assembles the list of clients, by one scanner for each kind of device. */
 #include <stdlib.h>
 
 #include "region/client_scan.h"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What an administrator's calls share: the node, the driver's functions, failures. */
+/* What the administrator's calls share: the control node, the binding of functions, failures. */
 #ifndef DND_REGION_CONTROL_H
 #define DND_REGION_CONTROL_H
 
 #include "region/region.h"
 
-/* Opens /dev/p2pmem_control: a descriptor or -errno. */
+/* Opens /dev/p2pmem_control; returns a descriptor or -errno. */
 int dnd_control_open(struct donard_context *ctx);
-/* Fails because the region @name does not exist, or is about not to. */
+/* Fails because the region @name does not exist, has no node here, or is being removed; the text says which. */
 int dnd_region_missing(struct donard_context *ctx, const char *name);
 
-/* pci_bind.c: gives a PCI function to the driver p2pmem, and takes it back. */
 /*
- * Returns 1 when this call bound the function (the caller undoes it after a
- * failure), 0 when it was bound already.
+ * pci_bind.c: binds a PCI function to the driver p2pmem, and unbinds it.  dnd_pci_bind()
+ * returns 1 if it bound the function, which the caller undoes after a later failure, and
+ * 0 if the function was bound already.
  */
 int dnd_pci_bind(struct donard_context *ctx, const char *bdf);
 int dnd_pci_unbind(struct donard_context *ctx, const char *bdf);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the module counts of a region. */
+/* The module's counts for a region. */
 #include <stddef.h>
 
 #include "donard/counts.h"
@@ -20,8 +20,9 @@ static const struct {
 };
 
 /*
- * After a count could not be read.  A region that is being added has its counts before its
- * state, and one that is removed loses both; if both are there, another one has come meanwhile.
+ * Tells, after a count could not be read, whether the region is absent.  A region that is being added
+ * has its counts before its state, and one that is removed loses both.  If both are there, the region
+ * went away, and another one of that name has come meanwhile.
  */
 static bool is_away(struct donard_context *ctx, const char *name, const char *count)
 {

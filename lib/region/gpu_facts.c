@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See gpu_facts.h. The module p2pmem decides by the same, when a region is added (kernel/provider_gpu_nvidia.c). */
+/* See gpu_facts.h.  When a region is added, the module p2pmem decides by the same (kernel/provider_gpu_nvidia.c). */
 #include <stdio.h>
 
 #include "region/gpu_facts.h"
@@ -16,7 +16,7 @@ static void read_driver(const struct donard_context *ctx, const char *bdf, char 
 		driver[0] = '\0';
 }
 
-/* The lab's GPU is of another class, and has the driver. */
+/* The lab's GPU has another class, but the driver of this name. */
 bool dnd_is_gpu(const struct donard_context *ctx, const char *bdf)
 {
 	char driver[64];
@@ -27,7 +27,7 @@ bool dnd_is_gpu(const struct donard_context *ctx, const char *bdf)
 	return class >> 16 == CLASS_DISPLAY || !strcmp(driver, NVIDIA);
 }
 
-/* A module whose license is none of the GPL's taints the kernel, and says so itself. */
+/* A module whose license is not compatible with the GPL taints the kernel, which its file "taint" shows as P. */
 static enum donard_gpu_driver kind_of(const struct donard_context *ctx, const char *driver)
 {
 	char taint[32] = "";
@@ -40,7 +40,7 @@ static enum donard_gpu_driver kind_of(const struct donard_context *ctx, const ch
 	return strchr(taint, 'P') ? DONARD_GPU_DRIVER_PROPRIETARY : DONARD_GPU_DRIVER_OPEN;
 }
 
-/* BAR1 is the largest that is prefetchable; the others hold registers. */
+/* BAR1 is the largest prefetchable BAR; the others hold registers. */
 static unsigned int aperture_of(const struct dnd_bar bars[DND_BARS])
 {
 	unsigned int best = DND_BARS;
@@ -52,7 +52,7 @@ static unsigned int aperture_of(const struct dnd_bar bars[DND_BARS])
 	return best;
 }
 
-/* Struct pages of its driver's own come with a pool (drivers/pci/p2pdma.c). */
+/* If the driver made struct pages of its own, the device has a p2pdma pool (drivers/pci/p2pdma.c). */
 static bool has_pool(const struct donard_context *ctx, const char *bdf)
 {
 	return dnd_sysfs_exists(ctx, "bus/pci/devices/%s/p2pmem/size", bdf);

@@ -15,7 +15,7 @@ struct gpu {
 
 struct donard_gpu_list {
 	size_t count;
-	struct gpu **gpus;	/* each allocated: pointers stay valid */
+	struct gpu **gpus;	/* each is allocated, so that pointers to it stay valid */
 };
 
 struct scan {
@@ -47,7 +47,7 @@ static void find_region(const struct scan *scan, struct gpu *gpu)
 			snprintf(gpu->region, sizeof(gpu->region), "%s", region->name);
 }
 
-/* Its region shows that nothing else is in the way. */
+/* A GPU that has a region has no obstacle. */
 static void find_obstacle(struct gpu *gpu)
 {
 	if (gpu->region[0])
@@ -98,7 +98,7 @@ static int scan_function(struct donard_context *ctx, const char *bdf, void *data
 	return 0;
 }
 
-/* Without the module there are no regions, which is no failure. */
+/* If the module is not loaded, there are no regions, which is not a failure. */
 static int look_at_regions(struct donard_context *ctx, struct scan *scan)
 {
 	struct dnd_failure kept = dnd_failure_keep(ctx);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Who holds a region: the kernel's lines, as words for a person. */
+/* Who holds a region: turns the kernel's lines into text for people. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,11 +8,11 @@
 #include "base/printable.h"
 #include "region/holders.h"
 
-#define SMALL_BYTES	(2U << 20)	/* two blocks, of 1 MiB at most */
-#define LINES_BYTES	4096		/* what sysfs has of any file */
+#define SMALL_BYTES	(2U << 20)	/* two blocks of at most 1 MiB */
+#define LINES_BYTES	4096		/* the most that a sysfs file shows */
 #define HOLDER_BYTES	256
 
-/* @device: the PCI function that a dma-buf was imported for, or the RDMA device that pins, or "" */
+/* @device: the PCI function for which a dma-buf was imported, the RDMA device that pins, or "" */
 struct holder {
 	int pid;
 	const char *command;
@@ -32,7 +32,7 @@ static char *cut_word(char *line)
 	return space + 1;
 }
 
-/* Takes a line of the kernel's apart from its end, since a command may hold spaces. */
+/* Parses a line of the kernel from its end, since a command may hold spaces. */
 static bool parse_holder(char *line, struct holder *holder)
 {
 	char *word = cut_word(line), *bytes, *command;
@@ -54,7 +54,7 @@ static bool parse_holder(char *line, struct holder *holder)
 	return true;
 }
 
-/* The last line, of those that did not fit into sysfs. */
+/* The last line may count the holders that did not fit into the file; 0 if @line is not that line. */
 static unsigned long left_out_by(const char *line)
 {
 	unsigned long count;
@@ -75,7 +75,7 @@ bool dnd_region_has_small_holder(struct donard_context *ctx, const char *name, u
 	return false;
 }
 
-/* "fio (pid 12)": no pid if the kernel tells none, and quoted if it might be more than a name. */
+/* Writes "fio (pid 12)"; "no pid" if the kernel shows none.  Quotes a name that could be read as more than a name. */
 static void describe(struct holder *holder, char text[HOLDER_BYTES])
 {
 	const char *quote = dnd_quote_of(holder->command);
@@ -96,7 +96,7 @@ struct sentence {
 	unsigned long left_out;
 };
 
-/* Room for the last words is kept. */
+/* Keeps room for the last words. */
 static void add_holder(struct sentence *s, const char *holder)
 {
 	size_t need = strlen(holder) + strlen("; held by ");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * BDFs change when a card is added elsewhere: bridges number their buses in the order
- * in which they are found.  Serial numbers and the path from the root do not.
+ * PCI addresses change when a card is added elsewhere, because buses are numbered in the order
+ * in which their bridges are found.  Serial numbers and the path from the root do not change.
  */
 #include <ctype.h>
 #include <fcntl.h>
@@ -57,13 +57,13 @@ static uint32_t little(const uint8_t *at)
 	return at[0] | at[1] << 8 | at[2] << 16 | (uint32_t)at[3] << 24;
 }
 
-/* Where the capability stands in the configuration space, or 0. */
+/* The offset of the serial number capability in the configuration space, or 0. */
 static size_t find_serial(const uint8_t *config, size_t bytes)
 {
 	size_t at = EXTENDED_START;
 	uint32_t header;
 
-	/* A list cannot be longer than the space; one that goes in a circle ends, too. */
+	/* The list cannot be longer than the space; the limit also ends a circular list. */
 	for (int turns = 0; turns < CONFIG_BYTES / 8 && at >= EXTENDED_START && at + 12 <= bytes;
 	     turns++) {
 		header = little(config + at);
@@ -76,7 +76,7 @@ static size_t find_serial(const uint8_t *config, size_t bytes)
 	return 0;
 }
 
-/* Others than root read the first 64 bytes only. */
+/* Only root can read more than the first 64 bytes. */
 static void read_pci_serial(const struct donard_context *ctx, const char *bdf,
 			    struct dnd_identity *identity)
 {
@@ -109,7 +109,7 @@ static bool is_bdf(const char *text)
 	return !dnd_bdf_parse(text, &bdf);
 }
 
-/* The function on the root bus by its address, each below it by device and function. */
+/* The path has the address of the function on the root bus, then device and function of each one below it. */
 static void read_path(const struct donard_context *ctx, const char *bdf,
 		      struct dnd_identity *identity)
 {
@@ -124,13 +124,13 @@ static void read_path(const struct donard_context *ctx, const char *bdf,
 		used += (size_t)snprintf(identity->path + used, sizeof(identity->path) - used,
 					 used ? "/%s" : "pci-%s", used ? strrchr(part, ':') + 1 : part);
 		if (used >= sizeof(identity->path)) {
-			identity->path[0] = '\0';	/* half a path would be another's */
+			identity->path[0] = '\0';	/* half a path would be that of another function */
 			return;
 		}
 	}
 }
 
-/* A slot's address is that of its functions, without the function. */
+/* The address of a slot is that of its functions, without the function number. */
 static int read_slot(struct donard_context *ctx, const char *entry, void *data)
 {
 	const struct reading *reading = data;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Regions as records: sysfs, plus INFO where it is asked for and the node may be opened. */
+/* Records of regions, from sysfs, and from INFO if the caller asks for that and may open the node. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include "region/names.h"
 #include "region/region.h"
 
-#define LINES_BYTES	4096	/* what sysfs has of any file */
+#define LINES_BYTES	4096	/* the most that a sysfs file shows */
 #define ALL_PARTS	(DONARD_REGION_NODE | DONARD_REGION_HOLDERS)
 
 struct record {
@@ -44,7 +44,7 @@ static uint64_t read_number(struct donard_context *ctx, struct record *record,
 
 static void read_node(struct donard_context *ctx, struct record *record)
 {
-	struct dnd_failure before = dnd_failure_keep(ctx);	/* a closed node is none here */
+	struct dnd_failure before = dnd_failure_keep(ctx);	/* a node that cannot be opened is not a failure here */
 	struct dnd_region region;
 
 	if (record->info.state == DONARD_STATE_DRAINING ||
@@ -63,7 +63,7 @@ static void read_node(struct donard_context *ctx, struct record *record)
 	dnd_region_close(&region);
 }
 
-/* False while it is being added, or when it has gone: what makes it up is not all there. */
+/* Returns false if the region is still being added, or has gone: then some of its attributes are missing. */
 static bool read_state(struct donard_context *ctx, struct record *record)
 {
 	char word[16];
@@ -74,7 +74,7 @@ static bool read_state(struct donard_context *ctx, struct record *record)
 	return true;
 }
 
-/* Lines of @attribute that are there and could not be read: they are for root and the group only, or the region goes. */
+/* True if @attribute exists but cannot be read: only root and the group may read it, or the region is going away. */
 static bool unseen_lines(struct donard_context *ctx, const struct record *record, char lines[LINES_BYTES],
 			 const char *attribute)
 {
@@ -113,7 +113,7 @@ static void read_record(struct donard_context *ctx, struct record *record)
 	info->bar = (unsigned int)read_number(ctx, record, "bar");
 	info->offset_bytes = read_number(ctx, record, "offset");
 	info->folio_bytes = read_number(ctx, record, "folio_bytes");
-	if (!info->folio_bytes)	/* an older module, which knows single pages only */
+	if (!info->folio_bytes)	/* an older module, which has only single pages */
 		info->folio_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
 	info->size_bytes = read_number(ctx, record, "size");
 	info->available_bytes = read_number(ctx, record, "available");
@@ -121,7 +121,7 @@ static void read_record(struct donard_context *ctx, struct record *record)
 	info->pinned_importers = read_number(ctx, record, "pinned_importers") != 0;
 }
 
-/* Only after the array stopped moving. */
+/* To be called only once the record does not move any more. */
 static void point_at_strings(struct record *record)
 {
 	record->info.name = record->name;
@@ -160,7 +160,7 @@ static int add_region(struct donard_context *ctx, const char *entry, void *data)
 	return append(ctx, scan->list, entry);
 }
 
-/* Those that are not whole are left out. */
+/* Leaves out regions that are being added or have gone. */
 static void read_all(struct donard_context *ctx, struct donard_region_list *list, unsigned int parts)
 {
 	size_t whole = 0;
@@ -227,7 +227,7 @@ DND_PUBLIC int donard_region_find(struct donard_context *ctx, const char *name,
 	int rc = dnd_region_name(ctx, name, only);
 
 	if (!rc)
-		rc = list_regions(ctx, list, only, ALL_PARTS);	/* which asks for the module */
+		rc = list_regions(ctx, list, only, ALL_PARTS);	/* fails if the module is not loaded */
 	if (rc < 0)
 		return rc;
 	if (rc == 1)

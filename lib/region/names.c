@@ -64,7 +64,7 @@ static const char *const client_types[] = {
 	[DONARD_CLIENT_GPU] = "gpu",
 };
 
-/* The numbers of the public enumerations are the kernel's. */
+/* The public enumerations have the numbers of the kernel's. */
 #define SAME(public, kernel) \
 	_Static_assert((unsigned int)(public) == (unsigned int)(kernel), #public)
 SAME(DONARD_KIND_PCI_BAR, P2PMEM_KIND_PCI_BAR);

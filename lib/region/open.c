@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Open a region, own a part of it, map it, run its barrier. */
+/* Opens a region, claims and maps parts of it, runs its barrier. */
 #include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
@@ -12,11 +12,11 @@
 #include "region/control.h"
 #include "region/holders.h"
 
-/* For the proof of another copy: some requests to its drive, one after the other. */
+/* Long enough for another copy to prove its route, by some requests to its drive, one after the other. */
 #define CLAIM_WAIT_SECONDS	3.0
-#define CLAIM_CALM_TRIES	10	/* until it must be somebody else's */
+#define CLAIM_CALM_TRIES	10	/* then the range must belong to something other than a copy */
 #define CLAIM_PAUSE_MS		5
-/* The kernel calls memory of a closed file on its way back for as long. */
+/* For this long mmap() may return EAGAIN, while memory of a closed file is on its way back. */
 #define SETTLE_SECONDS		1.0
 
 int dnd_require_module(struct donard_context *ctx)
@@ -29,7 +29,7 @@ int dnd_require_module(struct donard_context *ctx)
 	return rc ? rc : dnd_fail(ctx, DND_E_NO_MODULE, "the kernel module p2pmem is not loaded");
 }
 
-/* A node of an earlier time, in a container, has a number that is another region's now. */
+/* A stale node, as in a container, has a device number that belongs to another region now. */
 static int is_another(struct donard_context *ctx, struct dnd_region *region)
 {
 	region->info.name[sizeof(region->info.name) - 1] = '\0';
@@ -39,7 +39,7 @@ static int is_another(struct donard_context *ctx, struct dnd_region *region)
 			region->info.name);
 }
 
-/* Of what was opened, which says itself who it is. */
+/* Reads INFO of the open file, which also says which region it is. */
 static int read_info(struct donard_context *ctx, struct dnd_region *region)
 {
 	struct dnd_bdf bdf;
@@ -136,7 +136,7 @@ void dnd_region_close(struct dnd_region *region)
 	region->fd = -1;
 }
 
-/* " (of folios of 1 GiB, each with one owner)", where they are large. */
+/* " (in folios of 1 GiB, each with one owner)" if the folios are large; else "". */
 static void folios_text(const struct dnd_region *region, char *text, size_t text_bytes)
 {
 	char size[64];
@@ -161,7 +161,7 @@ static int no_space(struct donard_context *ctx, const struct dnd_region *region,
 			"use another region.", region->name, (unsigned long long)length, folios, holders);
 }
 
-/* The only memory that refuses mappings: not even pinned memory does. */
+/* Only a pmem region refuses mappings with EOPNOTSUPP. */
 static int is_disk(struct donard_context *ctx, const char *name)
 {
 	char disk[32];
@@ -242,7 +242,7 @@ static int claim(struct dnd_region *region, uint64_t offset, uint64_t length)
 		.file_offset = offset,
 	};
 
-	/* A persistent region is claimed by mmap: its offsets are the file's. */
+	/* mmap() claims memory of a persistent region, whose offsets are those of the file. */
 	if (dnd_region_persistent(region))
 		return 0;
 	return ioctl(region->fd, P2PMEM_IOC_CLAIM, &claim) < 0 ? -errno : 0;
@@ -283,7 +283,7 @@ int dnd_region_map(struct donard_context *ctx, struct dnd_region *region, uint64
 	return 0;
 }
 
-/* Nobody else can see whose a range is: only that somebody holds as little as that. */
+/* The kernel does not show who owns the range, only that some file owns as little as spare blocks do. */
 static bool may_be_spare(struct donard_context *ctx, const struct dnd_region *region)
 {
 	return !dnd_region_persistent(region) && dnd_region_has_small_holder(ctx, region->name, region->info.folio_bytes);
@@ -294,7 +294,7 @@ int dnd_region_claim(struct donard_context *ctx, struct dnd_region *region, uint
 {
 	double until = dnd_now_seconds() + CLAIM_WAIT_SECONDS;
 	int rc = dnd_region_try_claim(region, offset, length, window);
-	unsigned int calm = 0;	/* tries in a row with no spare blocks in sight */
+	unsigned int calm = 0;	/* tries in a row without a holder of spare blocks */
 
 	while (rc == -EBUSY && calm < CLAIM_CALM_TRIES && dnd_now_seconds() < until) {
 		calm = may_be_spare(ctx, region) ? 0 : calm + 1;
@@ -339,8 +339,8 @@ int dnd_region_export(const struct dnd_region *region, uint64_t file_offset, uin
 }
 
 /*
- * INFO looks at the device, and fails while the region is taken away; then STATUS tells what was noticed, and
- * whether the device is still there.
+ * INFO asks the device, but fails while the region is being removed.  Then STATUS gives the resets that the kernel has
+ * noticed, and shows whether the device is still there.
  */
 static int count_resets(const struct dnd_region *region, uint64_t *resets)
 {

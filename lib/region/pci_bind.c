@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* driver_override, bind and unbind through sysfs. */
+/* Binds and unbinds functions by driver_override, bind and unbind in sysfs. */
 #include <stdio.h>
 
 #include "region/control.h"

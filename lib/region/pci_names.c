@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See pci_names.h. Only the database is used: no pci_init(), which may exit(). It would set where libpci prints to. */
+/*
+ * See pci_names.h.  This uses only the database, and does not call pci_init(), which may exit().  pci_init() would
+ * also set libpci's print functions, so they are set here.
+ */
 #include <pci/pci.h>
 
 #include "region/pci_names.h"
@@ -33,7 +36,7 @@ void dnd_pci_name(const struct donard_context *ctx, struct pci_access *names, co
 
 	dnd_sysfs_read_u64(ctx, &vendor, "bus/pci/devices/%s/vendor", bdf);
 	dnd_sysfs_read_u64(ctx, &device, "bus/pci/devices/%s/device", bdf);
-	/* udev's database has the same names, and libpci forgets to free what it holds where there is none. */
+	/* NO_HWDB: udev's database has the same names, and libpci leaks memory if there is none. */
 	pci_lookup_name(names, name, (int)name_bytes, PCI_LOOKUP_VENDOR | PCI_LOOKUP_DEVICE | PCI_LOOKUP_NO_HWDB,
 			(int)vendor, (int)device);
 }

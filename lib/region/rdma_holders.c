@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Which RDMA device pins for a process: the kernel keeps a list of memory regions with their owners,
- * which "rdma resource show mr" prints and which is read here by netlink. Best effort: whatever does
- * not work names nobody.
+ * Finds the RDMA device that pins for a process.  The kernel keeps a list of memory regions with their
+ * owners, which "rdma resource show mr" prints, and which is read here by netlink.  If that fails, no
+ * device is named.
  */
 #include <linux/netlink.h>
 #include <rdma/rdma_netlink.h>
@@ -16,7 +16,7 @@
 
 enum { MAX_DEVICES = 64, REPLY_BYTES = 16 * 1024, REPLY_SECONDS = 1 };
 
-/* What a dump looks for; the callbacks fill in the rest. */
+/* The pid that a dump looks for; the callbacks fill in the rest. */
 struct search {
 	uint32_t pid;
 	bool found;
@@ -99,7 +99,7 @@ static void note_region(struct search *search, const struct nlattr *attr, int by
 			search->found = true;
 }
 
-/* Asks for all of a kind, of the device @index if it is not NULL. */
+/* Asks for a dump; of the device *@index, unless that is NULL. */
 static bool ask(int fd, int command, const uint32_t *index)
 {
 	struct {
@@ -122,7 +122,7 @@ static bool ask(int fd, int command, const uint32_t *index)
 	return send(fd, &request, request.header.nlmsg_len, 0) == (ssize_t)request.header.nlmsg_len;
 }
 
-/* True when the dump goes on. */
+/* Returns true if more of the dump is to come. */
 static bool take_reply(struct search *search, const char *reply, long bytes, message_fn message)
 {
 	const struct nlmsghdr *header = (const void *)reply;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Removes a region.  The ioctl blocks until nothing refers to the memory, so
- * a thread sits in it while the caller's thread looks at sysfs and says what
- * the removal waits for.  SIGINT and SIGTERM are left to that thread: if the
- * caller handles them, the ioctl is interrupted and returns EINTR.
+ * another thread makes it, while the caller's thread looks at sysfs and says what
+ * the removal waits for.  The caller's thread blocks SIGINT and SIGTERM, so that they
+ * go to the other one: if the program handles them, the ioctl returns EINTR.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -54,7 +54,7 @@ static void say_what_it_waits_for(struct donard_context *ctx, const char *name,
 	wait_fn(user, text);
 }
 
-/* True when the removal ended within a second. */
+/* Returns true if the removal ended within a second. */
 static bool wait_a_second(struct removal *removal)
 {
 	struct timespec until;
@@ -146,7 +146,7 @@ static bool other_region_on(struct donard_context *ctx, const char *bdf)
 	return found || count < 0;
 }
 
-/* The last region of a pci-bar function gives the function back. */
+/* Unbinds a pci-bar function when its last region is removed. */
 static int give_back(struct donard_context *ctx, enum donard_region_kind kind, const char *bdf)
 {
 	char driver[64];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Asks the kernel how a client reaches a region. */
+/* Asks the kernel how a client reaches a region, and judges the route. */
 #include <stdio.h>
 #include <sys/ioctl.h>
 

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* "p2pmem0", "p2pmem0+64M", "/dev/p2pmem0" name a region, "gpu:0" and "gpu:0000:03:00.0" a GPU; what has a slash a path. */
+/*
+ * "p2pmem0", "p2pmem0+64M" and "/dev/p2pmem0" name a region, "gpu:0" and "gpu:0000:03:00.0" a GPU.  Any other text is
+ * a path.
+ */
 #include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
@@ -11,7 +14,7 @@
 #include "region/region.h"
 
 #define GPU_PREFIX	"gpu:"
-#define NO_GPU	((unsigned int)INT_MAX)	/* which CUDA has not */
+#define NO_GPU	((unsigned int)INT_MAX)	/* CUDA gives no GPU this number */
 
 static int parse_offset(struct donard_context *ctx, const char *text, const char *number,
 			struct dnd_spec *spec)
@@ -28,7 +31,7 @@ static int no_gpu_name(struct donard_context *ctx, const char *text)
 			"numbers, or gpu:0000:03:00.0. For a file of that name write ./%s.", text, text);
 }
 
-/* By its number, or by its PCI address, whose number CUDA alone knows. */
+/* A GPU is named by CUDA's number, or by its PCI address, for which only CUDA knows the number. */
 static int parse_gpu(struct donard_context *ctx, const char *text, struct dnd_spec *spec)
 {
 	const char *name = text + strlen(GPU_PREFIX);
@@ -51,7 +54,7 @@ static int parse_gpu(struct donard_context *ctx, const char *text, struct dnd_sp
 	return name[length] ? parse_offset(ctx, text, name + length + 1, spec) : 0;
 }
 
-/* True when text is a region's name, up to an optional "+offset". */
+/* Returns true if @text is the name of a region, before an optional "+offset". */
 static bool split_region(const char *text, struct dnd_spec *spec, const char **offset)
 {
 	size_t length = strcspn(text, "+");
@@ -64,7 +67,7 @@ static bool split_region(const char *text, struct dnd_spec *spec, const char **o
 	return dnd_region_number(spec->region) >= 0;
 }
 
-/* Behind "/dev/"; else the text itself. */
+/* The part behind "/dev/", or else the text itself. */
 static const char *node_name(const struct donard_context *ctx, const char *text)
 {
 	size_t root = strlen(ctx->dev_root);
