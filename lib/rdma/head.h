@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the protocols between clients and servers have in common: the head of whatever they
- * say, and limits of what an offer may have.  As pure as the protocols themselves.
+ * What the protocols between clients and servers have in common: the head of every message, and
+ * limits for an offer.  Like the protocols themselves, these functions touch no device.
  */
 #ifndef DONARD_RDMA_HEAD_H
 #define DONARD_RDMA_HEAD_H
@@ -18,9 +18,9 @@ uint8_t *dnd_put_head(uint8_t *at, const struct dnd_protocol *protocol, uint32_t
 /* Moves @at behind the head.  -EPROTO for another protocol, -EPROTONOSUPPORT for another version. */
 int dnd_get_head(const uint8_t **at, const struct dnd_protocol *protocol, uint32_t *word);
 
-/* For people: printable, not empty, and ended within @bytes. */
+/* Is @text fit to be shown?  It must be printable, without blanks, not empty, and end within @bytes. */
 bool dnd_is_name(const char *text, size_t bytes);
-/* How long a client may be silent. */
+/* Is @ms acceptable as the time for which a client may be silent? */
 bool dnd_is_silence(uint32_t ms);
 
 #endif /* DONARD_RDMA_HEAD_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client has said to its server so far, and the word for its end.  It touches
- * no device.
+ * What a client has said to its server so far, and which event its end is.  These
+ * functions touch no device.
  */
 #ifndef DONARD_RDMA_HEARD_H
 #define DONARD_RDMA_HEARD_H
@@ -9,24 +9,24 @@
 #include "rdma/protocol.h"
 
 struct dnd_heard {
-	struct dnd_message request;	/* that waits for its answer; type 0: none */
-	bool any;			/* it said something */
-	bool took;			/* what is offered; the memory is this client's */
+	struct dnd_message request;	/* the request that waits for its answer; type 0: none */
+	bool any;			/* the client said something */
+	bool took;			/* it took the offer: the memory is in its use */
 	bool said_bye;
 	enum dnd_rdma_status bye_status;
-	bool cut_off;			/* by the server: nothing that it says counts any more */
+	bool cut_off;			/* the server cut it off, and ignores whatever it still says */
 };
 
-#define DND_HEARD_PING	1	/* it wants to hear that the server is alive, now */
+#define DND_HEARD_PING	1	/* the client wants to hear now that the server is alive */
 
 /*
- * Takes what it said.  0; DND_HEARD_PING; -ECONNRESET if it left while its request is served, and
- * waits for no answer; -EPROTO if it may not say that now.
+ * Takes a message of the client.  Returns 0; DND_HEARD_PING; -ECONNRESET if the client left while its request is being
+ * served, and waits for no answer; -EPROTO if the client may not say that now.
  */
 int dnd_hear(struct dnd_heard *heard, const struct dnd_message *message);
 /*
- * The server takes its memory back.  False if there is nobody to tell: the client said good-bye and has had its answer,
- * or was cut off before.  Else it is one that was cut off, whatever it still says.
+ * The server takes its memory back.  Returns false if there is nobody to tell: the client said good-bye and has its
+ * answer, or was cut off before.  Else marks the client as cut off, and returns true.
  */
 bool dnd_heard_cut_off(struct dnd_heard *heard);
 /* DONARD_RDMA_CLIENT_REFUSED, _LEFT or _LOST. */

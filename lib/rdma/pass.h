@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A pass over a range, request by request, round and round: where the next work
- * request goes, and what the bytes that completed amount to.  A request of more
- * than DND_PIECE_BYTES is several work requests, so that messages and the news
- * of completions come in between.  Work requests complete in order: two counts
- * of bytes say how far a pass is.  Pure arithmetic.
+ * A pass over a range, request by request, any number of rounds: where the next work
+ * request goes, and how many requests the completed bytes are.  A request of more
+ * than DND_PIECE_BYTES is split into several work requests, so that messages and
+ * completions can come in between.  Work requests complete in order, so two counts
+ * of bytes say how far a pass has come.  All of this is arithmetic.
  */
 #ifndef DONARD_RDMA_PASS_H
 #define DONARD_RDMA_PASS_H
@@ -14,27 +14,28 @@
 #define DND_PIECE_BYTES	(1ULL << 20)
 
 struct dnd_pass {
-	uint64_t length;	/* of the range */
-	uint64_t block;		/* of one request; the last of a round may be shorter */
-	uint64_t posted, completed, total;	/* bytes from the beginning of the pass */
+	uint64_t length;	/* bytes of the range */
+	uint64_t block;		/* bytes of one request; the last of a round may be shorter */
+	uint64_t posted, completed, total;	/* bytes since the beginning of the pass */
 };
 
-/* One work request, in the range. */
+/* The part of the range that one work request moves. */
 struct dnd_pass_piece {
 	uint64_t at;
 	uint32_t length;
 };
 
-/* Requests in one round. */
+/* How many requests a round has. */
 uint64_t dnd_pass_blocks(const struct dnd_pass *pass);
-/* Bytes of the first @requests. */
+/* How many bytes the first @requests have. */
 uint64_t dnd_pass_bytes(const struct dnd_pass *pass, uint64_t requests);
-/* Whole requests in the first @bytes. */
+/* How many whole requests the first @bytes are. */
 uint64_t dnd_pass_requests(const struct dnd_pass *pass, uint64_t bytes);
-/* Work requests that the first @bytes take; @bytes is where one ends. */
+/* How many work requests the first @bytes are; one of them ends at @bytes. */
 uint64_t dnd_pass_pieces(const struct dnd_pass *pass, uint64_t bytes);
-/* For the queue pair: work requests under way at most, with requests of @block bytes, @depth in flight. */
+/* How many work requests may be under way, if @depth requests of @block bytes are in flight. */
 uint32_t dnd_pass_slots(uint64_t block, uint32_t depth);
+/* The work request that begins @position bytes after the beginning of the pass. */
 struct dnd_pass_piece dnd_pass_piece(const struct dnd_pass *pass, uint64_t position);
 
 #endif /* DONARD_RDMA_PASS_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a donard client and a donard server say to each other.
+ * The protocol between a donard client and a donard server.
  *
  *   client                                     server
  *     connect, with a hello             ->
@@ -9,25 +9,26 @@
  *                                              status says why)
  *     SEND: take, or bye                ->
  *     RDMA WRITE, RDMA READ at will
- *     (RDMA READ of what was written)   ->
+ *     (RDMA READ of written data)       ->
  *     SEND: ping, fill, verify, bye     ->
  *                                       <-     SEND: alive, done
  *                                       <-     SEND: withdrawn, at any time
  *
- * A client takes the offer once it knows that this is what it came for and that
- * its near side is ready; before, it only leaves.  The server counts who took.
- * Take has no answer, ping is answered by alive, every other request by one
- * "done" with its sequence; during long work, a barrier too, the server sends alive by itself.
+ * A client sends take once it knows that the offer is what it wants, and its near side
+ * is ready; before that, it may only send bye.  The server counts the clients that sent
+ * take.  Take has no answer; alive answers ping; one "done" with the same sequence
+ * number answers every other request.  During long work, such as a barrier, the server
+ * sends alive unasked.
  *
- * Before it answers verify and bye the server runs the barrier of its memory's device.
- * So what was written before a bye is durable once that is answered, if the answer
- * says so.  Where the offer asks for it (read_back), a client that wrote first reads
- * the end of it back: its completion says that no device of the server's holds bytes
- * back any more.  A device that was reset since the client came ends the connection:
- * withdrawn, and why.
+ * Before the server answers verify and bye, it runs the barrier of its memory's device.
+ * So data written before a bye are durable once the bye is answered, if the answer says
+ * so.  If the offer asks for it (read_back), a client that wrote reads the end of the
+ * written data back before verify and bye: the completion shows that no device of the
+ * server holds bytes back any more.  If the device is reset while the client is
+ * connected, the server ends the connection by a withdrawn that says so.
  *
- * All numbers are big-endian; reserved bytes are zero.  Encoding and decoding
- * are pure: they refuse whatever they do not know, and touch no device.
+ * All numbers are big-endian; reserved bytes are zero.  Encoding and decoding refuse
+ * whatever they do not know, and touch no device.
  */
 #ifndef DONARD_RDMA_PROTOCOL_H
 #define DONARD_RDMA_PROTOCOL_H
@@ -44,16 +45,16 @@
 
 enum dnd_rdma_status {
 	DND_STATUS_OK,
-	DND_STATUS_VERSION,	/* the other speaks another version */
+	DND_STATUS_VERSION,	/* the peer has another version of the protocol */
 	DND_STATUS_BUSY,	/* another client has the memory */
 	DND_STATUS_LOCAL_ONLY,	/* the client is on another machine */
-	DND_STATUS_NO_READING,	/* a client that would read, where it may only write */
-	DND_STATUS_CANNOT_OFFER, /* no memory could be registered for this client */
-	DND_STATUS_MISMATCH,	/* first wrong byte at where */
-	DND_STATUS_NOT_ALLOWED,	/* to fill what the client may not write */
+	DND_STATUS_NO_READING,	/* the connection could carry READs, but clients may only write */
+	DND_STATUS_CANNOT_OFFER, /* the memory could not be registered for this client */
+	DND_STATUS_MISMATCH,	/* the first wrong byte is at where */
+	DND_STATUS_NOT_ALLOWED,	/* the server does not fill memory with test data */
 	DND_STATUS_REGION_GONE,
-	DND_STATUS_STOPPED,	/* the server was told to end; of a bye: the client did not get to the end */
-	DND_STATUS_RESET,	/* the device of its memory was reset: what was moved may be lost */
+	DND_STATUS_STOPPED,	/* the server was told to end; in a bye: the client stopped early */
+	DND_STATUS_RESET,	/* the device of the sender's memory was reset: moved data may be lost */
 	DND_STATUS_COUNT
 };
 
@@ -70,22 +71,23 @@ enum dnd_rdma_type {
 };
 
 /**
- * struct dnd_hello - what a client says when it knocks
- * @reads_optional: if the server refuses the connection because it could carry READs, the client connects again without
+ * struct dnd_hello - what a client sends with its connection request
+ * @reads_optional: if the server refuses the connection because it could carry READs, the client connects again
+ *	without them
  */
 struct dnd_hello {
 	bool reads_optional;
 };
 
 /**
- * struct dnd_offer - what a client may reach, and how
+ * struct dnd_offer - which memory a client may access, and how
  * @rights: DONARD_RDMA_READ, DONARD_RDMA_WRITE
- * @nonce: names the connection; every message carries it
- * @silence_ms: a client that is not heard for so long is given up
+ * @nonce: identifies the connection; every message carries it
+ * @silence_ms: the server gives a client up that it has not heard for this time
  * @may_fill: the server writes test patterns when asked
- * @read_back: who wrote reads the end of it before verify and bye
- * @dmabuf: how the memory was registered
- * @target: "p2pmem0" or "dram", for people
+ * @read_back: a client that wrote must read the end of it back before verify and bye
+ * @dmabuf: the memory was registered as a dma-buf
+ * @target: the name of the memory for people, such as "p2pmem0" or "dram"
  */
 struct dnd_offer {
 	enum dnd_rdma_status status;
@@ -107,16 +109,16 @@ struct dnd_message {
 	enum dnd_rdma_status status;
 	uint64_t nonce;
 	uint32_t sequence;
-	uint64_t offset;	/* of the range in what was offered */
+	uint64_t offset;	/* where the range begins in the offered memory */
 	uint64_t length;
 	uint64_t seed;
-	uint64_t where;		/* first wrong byte, in what was offered */
-	bool durable;		/* what this client wrote, of the answer to its bye */
-	uint32_t resets;	/* of the device since the client came, of a withdrawal */
+	uint64_t where;		/* offset of the first wrong byte in the offered memory */
+	bool durable;		/* in the answer to a bye: what this client wrote is durable */
+	uint32_t resets;	/* in a withdrawn: how often the device was reset since the client came */
 };
 
 void dnd_hello_encode(const struct dnd_hello *hello, uint8_t bytes[DND_HELLO_BYTES]);
-/* -EPROTO: no donard client; -EPROTONOSUPPORT: of another version. */
+/* Returns 0, -EPROTO if this is not a donard client, or -EPROTONOSUPPORT if it has another version. */
 int dnd_hello_decode(struct dnd_hello *hello, const void *bytes, size_t length);
 
 void dnd_offer_encode(const struct dnd_offer *offer, uint8_t bytes[DND_OFFER_BYTES]);

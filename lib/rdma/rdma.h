@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the room rdma offers: connections and their small messages, the heads of
- * these, the way to a peer, what listens for peers, and memory registered for them.
+ * What rdma offers to the rest of the library: connections and their small messages,
+ * the heads of these, the route to a peer, listeners for peers, and registered memory.
  */
 #ifndef DND_RDMA_H
 #define DND_RDMA_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory regions of verbs on memory of ours: by dma-buf, else by the mapping. */
+/* Registers our memory as memory regions of verbs: as a dma-buf, or else by its mapping. */
 #ifndef DONARD_RDMA_REGISTER_H
 #define DONARD_RDMA_REGISTER_H
 
@@ -10,10 +10,10 @@
 struct dnd_registration {
 	struct ibv_mr *mr;
 	bool dmabuf;
-	char reason[DONARD_REASON_BYTES];	/* why it is not the other one */
+	char reason[DONARD_REASON_BYTES];	/* why it is not registered the other way */
 };
 
-/* @rights: DONARD_RDMA_*; the memory, whose bytes these are, must outlive the registration. */
+/* @rights: DONARD_RDMA_*.  The memory must outlive the registration. */
 int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length,
 		 struct ibv_pd *pd, unsigned int rights, struct dnd_registration *registration);
 void dnd_unregister(struct dnd_registration *registration);
