@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What names the drive behind a cache, and no other. */
+/* A lasting name that identifies the drive behind a cache. */
 #ifndef DND_CACHE_BACKING_H
 #define DND_CACHE_BACKING_H
 
@@ -8,12 +8,13 @@
 #include "donard/file.h"
 
 /*
- * As the kernel names it: the namespace's wwid, of a partition with its number behind, of a volume or
- * array its uuid; of a file that of the drive or partition below, its inode, and when it was born.
+ * The name is the kernel's: the wwid of a namespace, with the number of a partition behind it, or the
+ * uuid of a volume or array.  For a file it is that of the drive or partition below, and the number
+ * and birth time of its inode.
  */
 int dnd_backing_identity(struct donard_context *ctx, const struct donard_file_info *info,
 			 char identity[DND_CACHE_DRIVE_ID_BYTES]);
-/* A name of any length as the log keeps it; pure. */
+/* Shortens a name of any length to what the log has room for. */
 void dnd_backing_fit(const char *text, char identity[DND_CACHE_DRIVE_ID_BYTES]);
 
 #endif /* DND_CACHE_BACKING_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Where the newest bytes of each block of the drive are, for blocks that are in
- * the log: a hash table that never grows, since the log never does.
+ * Which record has the newest bytes of each block that is in the log: a hash table
+ * that never grows, because the log never does.
  */
 #ifndef DND_CACHE_BLOCKS_H
 #define DND_CACHE_BLOCKS_H
@@ -12,7 +12,7 @@
 
 struct dnd_cache_block {
 	uint64_t number;	/* of the block on the drive */
-	uint64_t sequence;	/* of the record that has it; 0: the place is free */
+	uint64_t sequence;	/* of the record that has its newest bytes; 0: the place is free */
 };
 
 struct dnd_cache_blocks {
@@ -21,16 +21,16 @@ struct dnd_cache_blocks {
 	size_t used;
 };
 
-/* Room for @most blocks at once.  0 or -ENOMEM. */
+/* Makes room for @most blocks at once.  Returns 0 or -ENOMEM. */
 int dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, size_t most);
 void dnd_cache_blocks_free(struct dnd_cache_blocks *blocks);
-/* The record that has the block's newest bytes; 0: the drive has them. */
+/* Returns the sequence of the record that has the block's newest bytes; 0: the drive has them. */
 uint64_t dnd_cache_blocks_find(const struct dnd_cache_blocks *blocks, uint64_t number);
-/* The newest bytes of the block are this record's from now on. */
+/* From now on this record has the newest bytes of the block. */
 void dnd_cache_blocks_set(struct dnd_cache_blocks *blocks, uint64_t number, uint64_t sequence);
-/* Forgets the block if its newest bytes are no newer than this record's. */
+/* Forgets the block, unless a newer record than this one has its newest bytes. */
 void dnd_cache_blocks_drop(struct dnd_cache_blocks *blocks, uint64_t number, uint64_t sequence);
-/* Forgets each block from @first on, @count of them. */
+/* Forgets the @count blocks from @first on. */
 void dnd_cache_blocks_drop_range(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count);
 
 #endif /* DND_CACHE_BLOCKS_H */

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The log of a write cache: what was acknowledged and is not on the drive yet.
+ * The log of a write cache: data that were acknowledged and are not on the drive yet.
  *
- * Its order of steps is that of tests/model/log.pml, whose names stand in capitals
- * in the code:
+ * The order of its steps is that of tests/model/log.pml.  The code names the steps in
+ * capitals:
  *
- *	DATA	a client's bytes come into its window
+ *	DATA	a client's bytes arrive in its window
  *	APPEND	the record that names them is written
- *	BARRIER	both are durable; so are all records before
+ *	BARRIER	both become durable, as do all records before
  *	ACK	the client is told
  *	DESTAGE	the newest bytes of each block are written to the drive, oldest records first
- *	FLUSH	the drive has them durably
+ *	FLUSH	they become durable on the drive
  *	TAIL	the tail moves behind these records, and is made durable
- *	REUSE	their places and windows are free
+ *	REUSE	their places and their bytes in the windows become free
  *
- * One thread at a time.  The log knows nothing of clients' connections or of the drive.
+ * Only one thread uses a log at a time.  The log knows nothing about connections or the drive.
  */
 #ifndef DND_CACHE_LOG_H
 #define DND_CACHE_LOG_H
@@ -25,115 +25,115 @@
 #include "cache/store.h"
 
 struct dnd_cache_window {
-	uint64_t head;		/* where the next bytes go, from the window's start */
-	uint64_t used_bytes;	/* up to head, with what was skipped at the window's end */
-	uint64_t records;	/* that have bytes there; without any nothing is used */
+	uint64_t head;		/* where the next bytes go, counted from the window's start */
+	uint64_t used_bytes;	/* how many bytes before head are in use, those skipped at the window's end included */
+	uint64_t records;	/* how many records have bytes there; if none, nothing is in use */
 };
 
 struct dnd_cache_log {
 	struct donard_context *ctx;
 	struct dnd_cache_store *store;
 	struct dnd_cache_super super;
-	struct dnd_cache_record *records;	/* those from tail to next, at their places */
+	struct dnd_cache_record *records;	/* a copy of the records from tail to next, at the same places */
 	struct dnd_cache_window *windows;
-	struct dnd_cache_blocks blocks;		/* where the newest bytes of each block are */
-	uint64_t tail;		/* sequence of the oldest record; next if there is none */
-	uint64_t written;	/* of the newest that is in the NVRAM; it may lack a barrier */
-	uint64_t durable;	/* of the newest that a barrier made durable; tail - 1 if none is */
+	struct dnd_cache_blocks blocks;		/* which record has the newest bytes of each block */
+	uint64_t tail;		/* sequence of the oldest record; equal to next if there is none */
+	uint64_t written;	/* sequence of the newest record in the NVRAM; it may lack a barrier */
+	uint64_t durable;	/* sequence of the newest record that is durable; tail - 1 if none is */
 	uint64_t next;		/* sequence of the next record */
-	uint64_t voids;		/* records from the tail on that recovery passed over */
-	uint32_t epoch;		/* of the records that are written now */
+	uint64_t voids;		/* how many records from the tail on recovery passed over */
+	uint32_t epoch;		/* the epoch of the records that are written now */
 	uint64_t begun;		/* sequence of the first record of this epoch */
-	unsigned int tail_copy;	/* which copy is written next */
+	unsigned int tail_copy;	/* which copy of the tail is written next */
 	bool broken;		/* a barrier or a write failed: nothing is acknowledged any more */
 };
 
 struct dnd_cache_geometry {
 	uint64_t length_bytes;	/* of the NVRAM */
-	unsigned int windows;	/* as many clients at once */
+	unsigned int windows;	/* how many clients there can be at once */
 	uint32_t block_bytes;
 	uint64_t drive_bytes;
 	const char *drive_id;
 };
 
-/* format.c: lays an empty log over whatever is there.  The caller has asked what that is. */
+/* format.c: lays out an empty log over whatever is there.  The caller has checked what that is. */
 int dnd_cache_format(struct donard_context *ctx, struct dnd_cache_store *store,
 		     const struct dnd_cache_geometry *geometry);
 
 enum dnd_cache_found {
-	DND_CACHE_FOUND_NOTHING,	/* zeros */
+	DND_CACHE_FOUND_NOTHING,	/* only zeros */
 	DND_CACHE_FOUND_LOG,
-	DND_CACHE_FOUND_DAMAGED,	/* a log once; no copy of its superblock is whole */
+	DND_CACHE_FOUND_DAMAGED,	/* it was a log, but no copy of its superblock is whole */
 	DND_CACHE_FOUND_OTHER,		/* data of something else */
-	DND_CACHE_FOUND_UNFINISHED,	/* a format was cut: another may go over it */
+	DND_CACHE_FOUND_UNFINISHED,	/* a format was interrupted: another may overwrite it */
 };
 
-/* The superblock alone: whether a log lies there.  LOG also for another version's. */
+/* Looks only at the superblock: is there a log?  A log of another version is LOG, too.  Returns 0 or -errno. */
 int dnd_cache_look_for_log(struct dnd_cache_store *store, struct dnd_cache_super *super,
 			   enum dnd_cache_found *found);
-/* What lies in the NVRAM, all of it, before anything is written to it; negative errno if it cannot be read. */
+/* Looks at all of the NVRAM, before anything is written to it; returns -errno with a text if it cannot be read. */
 int dnd_cache_look(struct donard_context *ctx, struct dnd_cache_store *store,
 		   struct dnd_cache_super *super, enum dnd_cache_found *found);
 
 /*
- * recover.c: the log as the last barrier, or a later moment, left it.  Writes nothing:
- * a power cut meanwhile changes nothing.  -EILSEQ with a text when an acknowledged record is
- * missing or damaged, -EPROTONOSUPPORT for a layout that is not known.
+ * recover.c: opens the log as the last barrier, or a later moment, left it.  Writes nothing,
+ * so that a power cut meanwhile changes nothing.  Fails with a text: -EILSEQ if an acknowledged
+ * record is missing or damaged, -EPROTONOSUPPORT if the layout is of another version, or other errors.
  */
 int dnd_cache_open(struct donard_context *ctx, struct dnd_cache_store *store,
 		   struct dnd_cache_log *log);
 /*
- * The same, but acknowledged records whose bytes are damaged are passed over instead of refused:
- * they, and no others, are given up.  Their blocks have what they had before.
+ * Does the same, but gives up the acknowledged records whose bytes are damaged, and no others, instead
+ * of refusing the log.  Their blocks have the bytes that they had before.
  */
 int dnd_cache_open_giving_up(struct donard_context *ctx, struct dnd_cache_store *store,
 			     struct dnd_cache_log *log);
 void dnd_cache_close(struct dnd_cache_log *log);
-/* The first record from @sequence on that was passed over: dnd_cache_record() has its range; log->next if none was. */
+/* The first void record from @sequence on, or log->next; dnd_cache_record() has its range. */
 uint64_t dnd_cache_next_void(const struct dnd_cache_log *log, uint64_t sequence);
 /*
- * Before the first record is appended: makes durable what was read, then a new epoch, and that what was
- * passed over is void.
+ * To be called before the first record is appended.  Makes durable what recovery has read, then marks the
+ * records that it passed over as void, and begins a new epoch.
  */
 int dnd_cache_begin(struct dnd_cache_log *log);
 
-/* ---- what clients ask ---- */
+/* ---- requests of clients ---- */
 
 struct dnd_cache_entry {
 	enum dnd_cache_record_type type;
 	uint64_t drive_offset;
 	uint64_t length_bytes;
 	unsigned int window;
-	uint64_t at;		/* in the window */
-	uint32_t checksum;	/* CRC-32C of the bytes, by the client */
+	uint64_t at;		/* where its bytes lie in the window */
+	uint32_t checksum;	/* CRC-32C of the bytes, which the client computed */
 };
 
 /*
- * Takes a record for the next APPEND.  The bytes lie at the window's head, or at its start if they
- * do not fit before its end.  -EINVAL, with a text, for what the protocol forbids; -EAGAIN when
- * there is no place for a record: destage first.
+ * Takes a record for the next APPEND.  Its bytes lie at the window's head, or at its start if they
+ * do not fit before its end.  Returns -EAGAIN, without a text, if there is no place for a record until
+ * some are destaged; fails with a text if the protocol forbids the entry, or the log is broken.
  */
 int dnd_cache_append(struct dnd_cache_log *log, const struct dnd_cache_entry *entry,
 		     uint64_t *sequence);
 /*
- * APPEND of all that were taken, at once, and BARRIER: when it returns 0, every one of them may be
+ * APPEND of all records that were taken, at once, and BARRIER.  When it returns 0, all of them may be
  * acknowledged.
  */
 int dnd_cache_commit(struct dnd_cache_log *log);
-/* Contiguous bytes that a window can take at its head now. */
+/* How many contiguous bytes the window can take now, at its head or at its start. */
 uint64_t dnd_cache_window_room(const struct dnd_cache_log *log, unsigned int window);
 bool dnd_cache_window_empty(const struct dnd_cache_log *log, unsigned int window);
-/* For another client: an empty window is filled from its start again.  One with bytes stays as it is. */
+/* Prepares the window for another client: an empty one is filled from its start again, others stay as they are. */
 void dnd_cache_window_reset(struct dnd_cache_log *log, unsigned int window);
-/* Whether a client's bytes lie where it is their turn; -EINVAL with a text if not. */
+/* Checks that a client's bytes lie where the next ones have to; fails with a text if not. */
 int dnd_cache_check_turn(struct dnd_cache_log *log, const struct dnd_cache_entry *entry);
-/* The bytes of this entry, which are in turn, are refused: the next ones lie behind them all the same. */
+/* Refuses the bytes of this entry, which lie in the right place; the next ones lie behind them all the same. */
 void dnd_cache_skip(struct dnd_cache_log *log, const struct dnd_cache_entry *entry);
 uint64_t dnd_cache_window_at(const struct dnd_cache_log *log, unsigned int window);
 
 /* ---- destage ---- */
 
-/* Bytes that lie together in the NVRAM and belong together on the drive. */
+/* Bytes that are contiguous in the NVRAM and on the drive. */
 struct dnd_cache_run {
 	uint64_t drive_offset;
 	uint64_t data_at;
@@ -141,24 +141,23 @@ struct dnd_cache_run {
 };
 
 struct dnd_cache_plan {
-	uint64_t upto;			/* sequence of the last record of it */
-	struct dnd_cache_run *trims;	/* first, in the order of the log */
+	uint64_t upto;			/* sequence of its last record */
+	struct dnd_cache_run *trims;	/* done first, in the order of the log */
 	size_t trim_count;
-	struct dnd_cache_run *writes;	/* then, in the order of the drive; none overlap */
+	struct dnd_cache_run *writes;	/* done next, in the order of the drive; none overlap */
 	size_t write_count;
 	uint64_t write_bytes;
-	uint64_t coalesced_bytes;	/* overwritten by newer records, and never written */
+	uint64_t coalesced_bytes;	/* not written, because newer records overwrite or trim them */
 };
 
 /*
- * plan.c: DESTAGE of the records from the tail on, at most @records of them.  All records
- * are made durable first (BARRIER).  A plan without records has upto == tail - 1; so has
- * one of 0 records.
+ * plan.c: plans DESTAGE of at most @records records from the tail on.  Makes all records
+ * durable first (BARRIER).  A plan without records has upto == tail - 1.
  */
 int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_bytes,
 		   struct dnd_cache_plan *plan);
 void dnd_cache_plan_free(struct dnd_cache_plan *plan);
-/* TAIL and REUSE: after FLUSH, and only then.  -EINVAL for records that are not durable yet. */
+/* TAIL and REUSE.  To be called only after FLUSH.  Returns -EINVAL for records that are not durable yet. */
 int dnd_cache_retire(struct dnd_cache_log *log, uint64_t upto);
 
 /* ---- shared by these files ---- */
@@ -168,12 +167,12 @@ uint32_t dnd_cache_super_checksum(const struct dnd_cache_super *super);
 uint32_t dnd_cache_tail_checksum(const struct dnd_cache_tail *tail);
 uint32_t dnd_cache_record_checksum(const struct dnd_cache_record *record);
 uint64_t dnd_cache_record_at(const struct dnd_cache_super *super, uint64_t sequence);
-/* TAIL: durable when it returns 0. */
+/* TAIL: the tail is durable when this returns 0. */
 int dnd_cache_write_tail(struct dnd_cache_store *store, const struct dnd_cache_super *super,
 			 unsigned int copy, struct dnd_cache_tail tail);
-/* Whether a write's bytes lie where those of an older record in the log do. */
+/* Do the bytes of this write lie over those of an older record in the log? */
 bool dnd_cache_lies_over(const struct dnd_cache_log *log, const struct dnd_cache_record *record);
-/* Takes a record that is in the NVRAM into the windows, the blocks and the list. */
+/* Adds the next record to the list, the windows and the blocks. */
 void dnd_cache_take(struct dnd_cache_log *log, const struct dnd_cache_record *record);
 
 static inline struct dnd_cache_record *dnd_cache_record(const struct dnd_cache_log *log,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The memory of a region as a store of the log. */
+/* The memory of a region as the store of a log. */
 #ifndef DND_CACHE_NVRAM_H
 #define DND_CACHE_NVRAM_H
 
@@ -9,15 +9,15 @@
 #include "donard/memory.h"
 
 struct dnd_cache_nvram {
-	struct dnd_cache_store store;	/* first: the log gives it back */
-	struct donard_memory *memory;	/* the caller's, for as long as the store is used */
+	struct dnd_cache_store store;	/* first, so that the log's pointer to it is one to this */
+	struct donard_memory *memory;	/* belongs to the caller, and outlives the store */
 	unsigned int sync_flags;
-	uint64_t barriers;		/* asked for so far */
+	uint64_t barriers;		/* how many were asked for so far */
 };
 
 /*
- * The first @length_bytes of @memory.  Without @durable a barrier makes bytes reach the device, and
- * a power cut may still lose them: for volatile memory that the user has agreed to.
+ * Uses the first @length_bytes of @memory.  If not @durable, a barrier only makes bytes reach the device,
+ * and a power cut may still lose them; this is for volatile memory that the user has agreed to.
  */
 void dnd_cache_nvram_init(struct dnd_cache_nvram *nvram, struct donard_memory *memory,
 			  uint64_t length_bytes, bool durable);

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Logs in other regions that name the same drive. */
+/* Finds logs in other regions that name the same drive. */
 #ifndef DND_CACHE_OTHERS_H
 #define DND_CACHE_OTHERS_H
 
 #include "cache/log.h"
 
 /*
- * Whether a log lies in @store that has records for the drive @drive_id, or may have: 1, or 0.  A log that
- * is damaged may have any.  Writes nothing.
+ * Returns 1 if @store holds a log with records for the drive @drive_id, or a log for that drive that cannot be
+ * read and so may have some; else 0.  Writes nothing.
  */
 int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *store, const char *drive_id);
 
 /*
- * Refuses a drive that records in another persistent region than @nvram belong to: once that log is served
- * again they would go over newer bytes.  Regions that somebody else holds or that may not be opened are passed
- * by: a server that has one has its drive, too.
+ * Refuses a drive if another persistent region than @nvram holds records for it: when that log is served again,
+ * they would overwrite newer bytes.  Skips regions that it cannot open or read, for instance because somebody
+ * else holds them: a server that holds a region holds its drive, too.
  */
 int dnd_cache_check_others(struct donard_context *ctx, const char *nvram, const char *drive_id);
 

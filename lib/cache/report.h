@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server says on its socket to whoever asks: this, and then a struct donard_cache_status. */
+/* A server sends this head, and then a struct donard_cache_status, to every client of its status socket. */
 #ifndef DND_CACHE_REPORT_H
 #define DND_CACHE_REPORT_H
 
@@ -14,10 +14,10 @@
 
 struct dnd_report_head {
 	char magic[8];
-	uint64_t bytes;		/* of what follows; members that one side does not know are behind those that both do */
+	uint64_t bytes;		/* how many follow; members that only one side knows come after those that both know */
 };
 
-/* Of the region's server, or @name itself if that is a path; -ENAMETOOLONG. */
+/* The socket of the server for the region @name, or @name itself if that is a path; 0 or -ENAMETOOLONG. */
 static inline int dnd_report_address(const char *name, struct sockaddr_un *address)
 {
 	const char *before = strchr(name, '/') ? "" : DND_REPORT_FOLDER "/cache-";

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The server of a write cache: one thread, no locks.  Each round of its loop (serve.c)
- * takes what has come from all clients (session.c), appends and commits it as one
- * group (commit.c), goes on with reads (read.c), and with what goes to the drive
- * (destage.c).  These files call nothing of each other but of those that stand before.
+ * takes the messages of all clients (session.c), appends and commits them as one group
+ * (commit.c), and continues with reads (read.c) and with writes to the drive (destage.c).
+ * In the order session.c, commit.c, read.c, destage.c, each calls only those before it.
  */
 #ifndef DND_CACHE_SERVER_H
 #define DND_CACHE_SERVER_H
@@ -18,13 +18,13 @@
 #include "memory/memory.h"
 #include "rdma/rdma.h"
 
-#define DND_CACHE_READS		8	/* at once, of all clients */
-#define DND_CACHE_READS_SPARE	2	/* of these, for clients that have none under way */
-#define DND_CACHE_READ_WRITES	64	/* work requests that a client's reads may have under way */
+#define DND_CACHE_READS		8	/* how many reads there are at once, of all clients together */
+#define DND_CACHE_READS_SPARE	2	/* how many of these are kept for clients that have none under way */
+#define DND_CACHE_READ_WRITES	64	/* how many work requests a client's reads may have under way */
 
 struct dnd_cache_server;
 
-/* What a completion of the queue is for. */
+/* The target of a completion of the queue. */
 struct dnd_cache_io {
 	void (*done)(struct dnd_cache_server *server, struct dnd_cache_io *io,
 		     const struct donard_completion *completion);
@@ -35,7 +35,7 @@ struct dnd_cache_request {
 	enum dnd_wire_status status;		/* of its answer */
 	struct dnd_cache_session *session;
 	uint64_t received_ns;
-	uint64_t sequence;			/* of a flush: that has to be on the drive */
+	uint64_t sequence;			/* of a flush: the last record that has to be on the drive */
 	struct dnd_cache_request *next;		/* in the list that it is in */
 };
 
@@ -47,43 +47,43 @@ struct dnd_cache_session {
 	struct dnd_cache_server *server;
 	struct rdma_cm_id *id;
 	struct dnd_link link;
-	struct dnd_registration written;	/* its window, which it writes */
-	struct dnd_registration sent;		/* all of the memory, which only this side reads */
+	struct dnd_registration written;	/* the client's window, which it writes */
+	struct dnd_registration sent;		/* all of the memory, from which only this side sends */
 	unsigned int window;
 	uint32_t depth, unanswered;
 	uint64_t nonce;
-	uint64_t taken_bytes;			/* of the window, as the client counts */
-	uint64_t told_bytes;			/* released, as it was told */
+	uint64_t taken_bytes;			/* bytes of the window taken since the beginning, as the client counts */
+	uint64_t told_bytes;			/* how many of these the client knows to be released */
 	bool released_under_way, alive_due;
 	bool came, said_bye, withdrawn;
-	int ends;				/* -errno: it is to be ended, and @why says why */
+	int ends;				/* -errno: the session is to end, and @why says why */
 	char why[DND_TEXT_BYTES];
 	char peer[DND_PEER_BYTES];
-	struct dnd_cache_request *requests;	/* as many as the depth */
+	struct dnd_cache_request *requests;	/* depth of them */
 	struct dnd_cache_list unused, waiting, reads, flushes, answers;
 	uint32_t work_requests;			/* of reads, under way */
-	double moved;				/* when the first of them was posted, or the last one left */
+	double moved;				/* when the first of them was posted, or the last one completed */
 };
 
-/* Bytes of a read that lie together in the memory. */
+/* Bytes of a read that are contiguous in the memory. */
 struct dnd_cache_piece {
 	uint64_t at;
-	uint64_t drive_offset;	/* of what the drive has to bring there; else UINT64_MAX */
+	uint64_t drive_offset;	/* the drive reads them from here; UINT64_MAX: they are in the log */
 	uint32_t length_bytes;
 };
 
-/* A read, from when it has a place to stage until its bytes have left. */
+/* A read, from the time that it has a staging place until its bytes were sent. */
 struct dnd_cache_read {
 	struct dnd_cache_io io;
 	struct dnd_cache_session *session;	/* NULL: the client has gone */
-	struct dnd_cache_request *request;	/* NULL: answered */
+	struct dnd_cache_request *request;	/* NULL: it was answered */
 	bool used;
 	bool failed;
-	uint64_t staging;			/* where, in the memory */
+	uint64_t staging;			/* its staging place in the memory */
 	struct dnd_cache_piece *pieces;		/* in the order of the drive */
-	uint32_t count, asked, posted;		/* pieces: in all, that the drive was asked for, that were sent */
-	uint32_t drive_reads, work_requests;	/* under way */
-	uint64_t drive_bytes;			/* that the drive was asked for and has not given */
+	uint32_t count, asked, posted;		/* pieces in all; those that the log has or the drive was asked for; those sent */
+	uint32_t drive_reads, work_requests;	/* how many are under way */
+	uint64_t drive_bytes;			/* how many bytes the drive was asked for and has not delivered */
 	uint64_t sent_bytes;
 };
 
@@ -91,20 +91,20 @@ enum dnd_destage_state {
 	DND_DESTAGE_IDLE,
 	DND_DESTAGE_WRITING,
 	DND_DESTAGE_FLUSHING,
-	DND_DESTAGE_RETIRING,	/* waits for reads */
-	DND_DESTAGE_PAUSED,	/* after an error */
+	DND_DESTAGE_RETIRING,	/* waits until no read uses the log */
+	DND_DESTAGE_PAUSED,	/* waits after an error */
 };
 
 struct dnd_destage {
 	struct dnd_cache_io write_io, flush_io;
 	enum dnd_destage_state state;
 	struct dnd_cache_plan plan;
-	size_t next;			/* of plan.writes */
-	uint64_t done_bytes;		/* that the drive took */
+	size_t next;			/* index in plan.writes */
+	uint64_t done_bytes;		/* how many bytes the drive took */
 	uint32_t under_way;
-	size_t next_trim;		/* of plan.trims */
-	uint64_t trimmed_bytes;		/* of that one */
-	bool failed, filling;		/* filling: between the marks, on the way down */
+	size_t next_trim;		/* index in plan.trims */
+	uint64_t trimmed_bytes;		/* how much of that trim is done */
+	bool failed, filling;		/* filling: the log reached the high mark, and not the low one since */
 	uint64_t pause_ms, until_ns;
 };
 
@@ -112,34 +112,34 @@ struct dnd_cache_server {
 	struct donard_context *ctx;
 	struct donard_cache_serve_options options;
 	struct dnd_cache_nvram nvram;
-	bool persistent;		/* its barrier makes it durable */
+	bool persistent;		/* a barrier makes data durable */
 	struct donard_file *file;
 	struct donard_file_info drive;
 	struct donard_queue *queue;
 	struct dnd_listener listener;
 	struct dnd_cache_log log;
-	struct dnd_cache_session **sessions;	/* by window; NULL: nobody has it */
+	struct dnd_cache_session **sessions;	/* by window; NULL: no client has it */
 	struct dnd_cache_read reads[DND_CACHE_READS];
 	struct dnd_destage destage;
 	struct dnd_tally tally;
 	uint32_t request_bytes_max;
-	uint32_t active_reads;			/* that use the log: their records stay */
-	unsigned int reads_turn;		/* window of the client whose read is begun next */
-	uint64_t written_ns;			/* when the last write came */
-	uint64_t *appended_ns;			/* when each record came, at its place */
-	bool starved;				/* a request waits for a place of a record */
-	bool turned_away;			/* a client found no window while records of one that left had one */
+	uint32_t active_reads;			/* reads that may use records, which therefore must stay */
+	unsigned int reads_turn;		/* window of the client whose read begins next */
+	uint64_t written_ns;			/* when the last write or trim came */
+	uint64_t *appended_ns;			/* when each record came, by its place */
+	bool starved;				/* a request waits for the place of a record */
+	bool turned_away;			/* a client found no window, and records of one that left may hold one */
 	bool draining;
 	bool log_open;
 	bool drive_gone;
 	int status_fd;
 	char status_path[108];
-	dev_t status_device;		/* of the socket of that name */
+	dev_t status_device;		/* identifies the socket of that name, with status_inode */
 	ino_t status_inode;
-	bool again;				/* what was in the way of requests has gone: another round at once */
+	bool again;				/* there is more to do: start the next round at once */
 	int ends;				/* -errno: the server is to end */
-	struct dnd_failure why;			/* and the text that says why */
-	/* read.c's: a piece has left; a client goes, whose queue pair is gone already. */
+	struct dnd_failure why;			/* the reason, with its text */
+	/* Set by read.c: for a piece that was sent, and for a client that goes and has no queue pair any more. */
 	void (*read_sent)(struct dnd_cache_server *server, uint64_t number);
 	void (*forget_reads)(struct dnd_cache_server *server, struct dnd_cache_session *session);
 };
@@ -171,27 +171,28 @@ static inline struct dnd_cache_request *dnd_cache_list_take(struct dnd_cache_lis
 /* tell.c */
 void dnd_cache_tell(const struct dnd_cache_server *server, enum donard_cache_event_type type,
 		    const char *peer, const char *text, uint64_t number);
-/* The server ends if this word of a failure says that the drive is gone. */
+/* Ends the server if the drive is gone; @code is the word of the failure that was seen. */
 void dnd_cache_check_gone(struct dnd_cache_server *server, const char *code);
 
 /* session.c */
-/* Takes over @id; a client that cannot be admitted is told why, and nothing remains of it. */
+/* Takes over @id.  If the client cannot be admitted, tells it why, and destroys @id. */
 void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uint32_t depth);
 void dnd_cache_refuse(struct dnd_cache_server *server, struct rdma_cm_id *id, const char *why,
 		      enum dnd_wire_status status);
 /* Takes the messages that have come. */
 void dnd_cache_session_take(struct dnd_cache_session *session);
-/* Puts the answer of a request into turn; it is no longer the caller's. */
+/* Queues the answer of a request, and takes the request over. */
 void dnd_cache_answer(struct dnd_cache_request *request, enum dnd_wire_status status);
-/* Sends what is in turn: answers, what was released, signs of life. */
+/* Sends what is queued or due: answers, released, alive. */
 void dnd_cache_session_send(struct dnd_cache_session *session);
+/* Marks the session as one that ends, unless it is marked already. */
 void dnd_cache_session_fail(struct dnd_cache_session *session, int error_number, const char *why);
-/* Tells the client, so far as that goes within a moment. */
+/* Tells the client that the server withdraws, and waits a moment until that was sent. */
 void dnd_cache_session_withdraw(struct dnd_cache_session *session, enum dnd_wire_status status);
-/* Fences the client, and forgets it: its queue pair first, then the memory. */
+/* Cuts the client off and forgets it; destroys its queue pair first, then the registrations. */
 void dnd_cache_session_end(struct dnd_cache_session *session);
 
-/* commit.c: APPEND of all that waits, one BARRIER, ACK. */
+/* commit.c: APPEND of all waiting requests, one BARRIER, ACK. */
 void dnd_cache_group(struct dnd_cache_server *server);
 
 /* read.c */
@@ -201,7 +202,7 @@ void dnd_cache_reads_step(struct dnd_cache_server *server);
 
 /* destage.c */
 void dnd_cache_destage_step(struct dnd_cache_server *server);
-/* Until when nothing is to be done for it, unless something happens; UINT64_MAX: for ever. */
+/* When it has to continue if nothing else happens; UINT64_MAX: never. */
 uint64_t dnd_cache_destage_due_ns(const struct dnd_cache_server *server);
 unsigned int dnd_cache_fill_percent(const struct dnd_cache_server *server);
 void dnd_cache_destage_close(struct dnd_cache_server *server);
@@ -211,11 +212,11 @@ int dnd_cache_report_open(struct dnd_cache_server *server);
 void dnd_cache_report(struct dnd_cache_server *server);
 void dnd_cache_report_close(struct dnd_cache_server *server);
 
-/* start.c: NVRAM, drive, log and queue, or a refusal that leaves all as it was. */
+/* start.c: opens NVRAM, drive, queue and log; if it refuses one of them, it leaves all as it was. */
 int dnd_cache_start(struct dnd_cache_server *server);
 void dnd_cache_end(struct dnd_cache_server *server);
 
-/* The context's text is the reason why the server ends; other failures may follow in the same round. */
+/* Ends the server with the context's failure.  Keeps the first one, since others may follow in the same round. */
 static inline void dnd_cache_server_fail(struct dnd_cache_server *server, int rc)
 {
 	if (server->ends)
@@ -229,7 +230,7 @@ static inline bool dnd_cache_log_empty(const struct dnd_cache_log *log)
 	return log->tail == log->next;
 }
 
-/* Of a session's window, as the client counts. */
+/* How many bytes of the session's window are released since the beginning, as the client counts. */
 static inline uint64_t dnd_cache_released(const struct dnd_cache_session *session)
 {
 	return session->taken_bytes - session->server->log.windows[session->window].used_bytes;

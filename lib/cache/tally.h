@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a server counts, and how long its acknowledgements took. */
+/* The counts of a server, and a histogram of the times that its acknowledgements took. */
 #ifndef DND_CACHE_TALLY_H
 #define DND_CACHE_TALLY_H
 
 #include "donard/cache.h"
 
-#define DND_TALLY_PARTS		16	/* of each power of two: percentiles are that exact */
+#define DND_TALLY_PARTS		16	/* places for each power of two, which is how exact percentiles are */
 #define DND_TALLY_PLACES	(60 * DND_TALLY_PARTS)
 
 struct dnd_tally {
-	struct donard_cache_status counts;	/* of it what only counts up */
+	struct donard_cache_status counts;	/* only its counters are used */
 	uint64_t places[DND_TALLY_PLACES];
 	uint64_t timed, longest_ns;
 };

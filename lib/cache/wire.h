@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a client of a write cache and its server say to each other.
+ * The protocol between a client of a write cache and its server.
  *
  *   client                                     server
  *     connect, with a hello             ->
@@ -20,18 +20,18 @@
  *                                       <-     SEND: done
  *                                       <-     SEND: withdrawn, at any time
  *
- * Every write, read, trim, flush and bye is answered by one done with its id.  A client
- * has at most @depth of them without an answer, and one ping; the server has at most
- * one released without a got.  So neither side ever sends what the other has no place
- * for: soft iWARP ends a connection where that happens.
+ * One done with the same id answers each write, read, trim, flush and bye.  A client has
+ * at most @depth of them, and one ping, without an answer; the server has at most one
+ * released without a got.  So neither side ever sends a message for which the other has
+ * no receive buffer; soft iWARP would end the connection.
  *
  * A client fills its window as a ring: the bytes of a write lie at the head, or at the
- * window's start when they do not fit contiguously before its end.  Each done and each
- * released say how much of the window is free again: bytes from the connection's
- * beginning, those that were skipped at the window's end included.
+ * window's start if they do not fit contiguously before its end.  Each done and each
+ * released say how much of the window is free again: the bytes since the beginning of the
+ * connection, those skipped at the window's end included.
  *
- * All numbers are big-endian; reserved bytes are zero.  Encoding and decoding
- * are pure: they refuse whatever they do not know, and touch no device.
+ * All numbers are big-endian; reserved bytes are zero.  Encoding and decoding refuse
+ * whatever they do not know, and touch no device.
  */
 #ifndef DND_CACHE_WIRE_H
 #define DND_CACHE_WIRE_H
@@ -45,22 +45,22 @@
 #define DND_WIRE_DRIVE_BYTES	32
 #define DND_WIRE_NVRAM_BYTES	24
 #define DND_WIRE_DEPTH_MAX	1024
-/* Beside the requests without an answer: ping, got, or alive, released, withdrawn; and some to spare. */
+/* Room for messages beside the requests: ping and got, or alive, released and withdrawn; and some to spare. */
 #define DND_WIRE_SPARE		8
 
 enum dnd_wire_status {
 	DND_WIRE_OK,
-	DND_WIRE_BAD_VERSION,	/* the other speaks another version */
+	DND_WIRE_BAD_VERSION,	/* the peer has another version of the protocol */
 	DND_WIRE_BUSY,		/* every window has a client, or bytes of one that left */
 	DND_WIRE_LOCAL_ONLY,	/* the client is on another machine */
-	DND_WIRE_CANNOT_OFFER,	/* no memory could be registered for this client */
+	DND_WIRE_CANNOT_OFFER,	/* the memory could not be registered for this client */
 	DND_WIRE_STOPPED,	/* the server was told to end */
 	DND_WIRE_REGION_GONE,	/* the NVRAM was taken away */
 	DND_WIRE_NVRAM_FAILED,
-	DND_WIRE_DRIVE_FAILED,	/* the drive could not be read, or took nothing */
-	DND_WIRE_MISMATCH,	/* the bytes are not what their checksum says; nothing was written */
-	DND_WIRE_BAD_RANGE,	/* no whole blocks, or past the end of the drive */
-	DND_WIRE_NO_MEMORY,	/* the server's own */
+	DND_WIRE_DRIVE_FAILED,	/* the drive could not be read, or is gone */
+	DND_WIRE_MISMATCH,	/* the bytes do not match their checksum; nothing was written */
+	DND_WIRE_BAD_RANGE,	/* not whole blocks, or past the end of the drive */
+	DND_WIRE_NO_MEMORY,	/* the server has no memory left */
 	DND_WIRE_STATUS_COUNT
 };
 
@@ -79,32 +79,32 @@ enum dnd_wire_type {
 	DND_WIRE_TYPE_END
 };
 
-/* Of an offer and of a done: a power cut loses what was acknowledged. */
+/* In an offer and a done: a power cut loses data that were acknowledged. */
 #define DND_WIRE_VOLATILE	(1U << 0)
 /*
- * Of an offer: before each write's SEND the client reads the last bytes that it wrote, and the
- * SEND has a fence.  A device that does DMA may hold written bytes back; a read of its own
- * pushes them out.
+ * In an offer: before the SEND of each write the client must read the last bytes that it wrote,
+ * and the SEND must have a fence.  A device that does DMA may hold written bytes back; a read
+ * through the same device pushes them out.
  */
 #define DND_WIRE_READ_BACK	(1U << 1)
-/* Of a flush: as far as the drive, not only as far as the NVRAM. */
+/* In a flush: to the drive, not only to the NVRAM. */
 #define DND_WIRE_TO_DRIVE	(1U << 0)
 
 struct dnd_wire_hello {
-	uint32_t depth;		/* that the client would like; 0: as the server likes */
+	uint32_t depth;		/* the depth that the client would like; 0: the server chooses */
 };
 
 /**
  * struct dnd_wire_offer - what a client may do
  * @flags: DND_WIRE_VOLATILE, DND_WIRE_READ_BACK
- * @depth: requests without an answer at most
- * @nonce: names the connection; every message carries it
- * @window_address: with @window_rkey and @window_bytes, where the client writes
- * @silence_ms: a client that is not heard for so long is given up
+ * @depth: how many requests may be without an answer
+ * @nonce: identifies the connection; every message carries it
+ * @window_address: where the client writes, with @window_rkey and @window_bytes
+ * @silence_ms: the server gives a client up that it has not heard for this time
  * @request_bytes_max: the longest write or read; whole blocks, at most the window
  * @identity: of the log
- * @drive: "nvme1n1", for people
- * @nvram: "p2pmem2", for people
+ * @drive: the drive's name for people, such as "nvme1n1"
+ * @nvram: the region's name for people, such as "p2pmem2"
  */
 struct dnd_wire_offer {
 	enum dnd_wire_status status;
@@ -124,17 +124,17 @@ struct dnd_wire_offer {
 };
 
 /**
- * struct dnd_wire_message - one message; what its type does not have is zero
- * @nonce: the offer's
- * @id: the client's, of a request; the done has it, too
- * @status: of a done or withdrawn
- * @flags: DND_WIRE_TO_DRIVE of a flush, DND_WIRE_VOLATILE of a done
- * @drive_offset: of a write, read or trim
- * @length: of these, in bytes
- * @address: of a write: where in the window its bytes begin; of a read: where in the
- *	client's memory they shall go
- * @key: of a write: the CRC-32C of its bytes; of a read: the rkey of that memory
- * @released: of a done or released: bytes of the window, since the beginning
+ * struct dnd_wire_message - one message; members that its type does not use are zero
+ * @nonce: the nonce of the offer
+ * @id: the client's number for a request; the done has the same
+ * @status: in a done or withdrawn
+ * @flags: DND_WIRE_TO_DRIVE in a flush, DND_WIRE_VOLATILE in a done
+ * @drive_offset: in a write, read or trim
+ * @length: in a write, read or trim, in bytes
+ * @address: in a write: where in the window its bytes begin; in a read: where in the
+ *	client's memory they have to go
+ * @key: in a write: the CRC-32C of its bytes; in a read: the rkey of that memory
+ * @released: in a done or released: how many bytes of the window were released since the beginning
  */
 struct dnd_wire_message {
 	enum dnd_wire_type type;
@@ -151,7 +151,7 @@ struct dnd_wire_message {
 
 void dnd_wire_hello_encode(const struct dnd_wire_hello *hello,
 			   uint8_t bytes[DND_WIRE_HELLO_BYTES]);
-/* -EPROTO: no client of a cache; -EPROTONOSUPPORT: of another version. */
+/* Returns 0, -EPROTO if this is not a client of a cache, or -EPROTONOSUPPORT if it has another version. */
 int dnd_wire_hello_decode(struct dnd_wire_hello *hello, const void *bytes, size_t length);
 
 void dnd_wire_offer_encode(const struct dnd_wire_offer *offer,
@@ -160,7 +160,7 @@ int dnd_wire_offer_decode(struct dnd_wire_offer *offer, const void *bytes, size_
 
 void dnd_wire_encode(const struct dnd_wire_message *message,
 		     uint8_t bytes[DND_WIRE_MESSAGE_BYTES]);
-/* Also -EPROTO for a message of another connection than that of @nonce. */
+/* Returns -EPROTO also for a message of another connection than that of @nonce. */
 int dnd_wire_decode(struct dnd_wire_message *message, uint64_t nonce, const void *bytes,
 		    size_t length);
 
