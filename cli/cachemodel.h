@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a cache's server said of itself. */
+/* The status of a cache server, as JSON and as text. */
 #ifndef DONARD_CACHEMODEL_H
 #define DONARD_CACHEMODEL_H
 

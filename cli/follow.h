@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A sample, over and over: on a screen, as text below text, or as an object a line. */
+/* Takes samples and shows each: on a screen, as text below the former text, or as one JSON object a line. */
 #ifndef DONARD_FOLLOW_H
 #define DONARD_FOLLOW_H
 
@@ -10,16 +10,16 @@
 
 struct cli_follow {
 	struct cli *cli;
-	/* The next sample: 0, or -errno of the library. */
+	/* Takes the next sample; returns 0, or -errno of the library. */
 	int (*take)(struct cli_follow *follow);
-	/* The counts of the last one as they are; the caller of this owns it. */
+	/* Returns the counts of the last sample, which the caller owns. */
 	struct json_object *(*model)(const struct cli_follow *follow);
 	void (*print)(const struct cli_follow *follow, FILE *out);
 	void *user;
-	double seconds;		/* between the last two samples; 0 of the first */
+	double seconds;		/* between the last two samples; 0 for the first */
 };
 
-/* What the command's table has of options and limits. */
+/* The options and limits for the command's table. */
 #define CLI_FOLLOW_OPTIONS \
 	{ "interval", "SECONDS", "time between two samples; default 1" }, \
 	{ "count", "N", "end after so many samples" }
@@ -27,7 +27,7 @@ struct cli_follow {
 	{ "interval", 1, 3600 }, \
 	{ "count", 1, 1000000000 }
 
-/* Until --count samples were shown, q was typed or a signal came.  Returns the exit code. */
+/* Runs until --count samples were shown, q was typed or a signal came.  Returns the exit code. */
 int cli_follow(struct cli_follow *follow);
 
 #endif /* DONARD_FOLLOW_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a meter counted, as JSON and as text. */
+/* The results of a meter, as JSON and as text. */
 #ifndef DONARD_MEASURE_H
 #define DONARD_MEASURE_H
 
@@ -8,11 +8,11 @@
 #include "command.h"
 #include "donard/meter.h"
 
-/* --measure and --meter; *meter is NULL without them. */
+/* Opens the meter for --measure and --meter; *meter is NULL if neither is given. */
 int cli_open_meter(const struct cli *cli, struct donard_meter **meter);
 void cli_add_measurement(struct json_object *model, const struct donard_measurement *measurement,
 			 uint64_t payload_bytes);
-/* From the model that cli_add_measurement() filled; nothing when it did not. */
+/* Prints what cli_add_measurement() added to the model, or nothing if it did not. */
 void cli_print_measurement(struct json_object *model);
 
 #endif /* DONARD_MEASURE_H */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Regions that stay: /etc/donard/regions.conf and regions.d/, one section a region. */
+/* The configuration of permanent regions: /etc/donard/regions.conf and regions.d/, one section for each region. */
 #ifndef DONARD_REGIONCONF_H
 #define DONARD_REGIONCONF_H
 
@@ -16,14 +16,15 @@ struct region_config {
 };
 
 /*
- * Reads @dir/regions.conf and then @dir/regions.d/NAME.conf by name; a missing file or
- * folder holds no section.  0, or -1 with config->error; free it in either case.
+ * Reads @dir/regions.conf and then @dir/regions.d/NAME.conf, sorted by name; a missing file
+ * or folder counts as empty.  Returns 0, or -1 and sets config->error.  The caller calls
+ * regionconf_free() in both cases.
  */
 int regionconf_load(struct region_config *config, const char *dir);
-/* One file more. */
+/* Reads one more file. */
 int regionconf_load_file(struct region_config *config, const char *path);
 void regionconf_free(struct region_config *config);
-/* NULL if there is none of that name. */
+/* Returns NULL if there is no section of that name. */
 const struct region_section *regionconf_find(const struct region_config *config, const char *name);
 
 #endif /* DONARD_REGIONCONF_H */

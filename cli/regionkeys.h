@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The keys of a section, and what each takes. */
+/* The keys of a section, and the values that they take. */
 #ifndef DONARD_REGIONKEYS_H
 #define DONARD_REGIONKEYS_H
 
@@ -9,17 +9,17 @@
 
 struct region_key {
 	const char *name;
-	/* False with a cause and remedy in @why. */
+	/* Takes the value; returns false, with a cause and remedy in @why, if it is bad. */
 	bool (*take)(struct region_section *section, const char *value, char *why,
 		     size_t why_bytes);
 };
 
 extern const struct region_key region_keys[];	/* ends with a NULL name */
 
-/* May folios have that size?  4096 is the default, too. */
+/* May folios have that size?  4096, which stands for the default, counts too. */
 bool regionkeys_folio(uint64_t bytes);
 
-/* Does the section, at its end, describe a region?  As above. */
+/* Checks, at the end of a section, that it describes a region; returns false with a cause and remedy in @why if not. */
 bool regionkeys_complete(const struct region_section *section, char *why, size_t why_bytes);
 
 #endif /* DONARD_REGIONKEYS_H */

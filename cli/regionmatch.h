@@ -1,36 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which memory of this machine a section means, and which region is made of it. */
+/* Finds the memory of this machine that a section means, and the region that was made of it. */
 #ifndef DONARD_REGIONMATCH_H
 #define DONARD_REGIONMATCH_H
 
 #include "donard/candidate.h"
 #include "regionconf.h"
 
-/* The machine as it is now: what could be a region, and what is one. */
+/* The present state of the machine: memory that could be a region, and regions. */
 struct machine {
 	struct donard_candidate_list *candidates;
-	struct donard_region_list *regions;	/* NULL without the module */
+	struct donard_region_list *regions;	/* NULL if the module is not loaded */
 };
 
-/* 0, or what the library returned.  Without the module there are no regions, unless @need_module. */
+/*
+ * Returns 0, or the error of the library.  If the module is not loaded, that is an error only if @need_module; else
+ * there are just no regions.
+ */
 int machine_look(struct donard_context *ctx, struct machine *machine, bool need_module);
 void machine_forget(struct machine *machine);
 
 /* The candidate that the region was made of, or NULL. */
 const struct donard_candidate_info *
 machine_candidate_of(const struct machine *machine, const struct donard_region_info *region);
-/* How many candidates the section means; *@found is the first. */
+/* Returns how many candidates the section means; *found is the first. */
 unsigned int machine_find(const struct machine *machine, const struct region_section *section,
 			  const struct donard_candidate_info **found);
 /* Does the section, which means @candidate, describe this region? */
 bool section_is_region(const struct region_section *section,
 		       const struct donard_candidate_info *candidate,
 		       const struct donard_region_info *region);
-/* The section that the region was made by, or could have been; or NULL. */
+/* The section from which the region was made, or could have been; or NULL. */
 const struct region_section *
 machine_section_of(const struct machine *machine, const struct region_config *config,
 		   const struct donard_region_info *region);
-/* Where the region begins, as 'region add --offset' counts. */
+/* Where the region begins, counted as by 'region add --offset'. */
 uint64_t region_offset(const struct donard_candidate_info *candidate,
 		       const struct donard_region_info *region);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What 'top' shows: samples as JSON objects, and the rates between two of them. */
+/* The data of 'top': samples as JSON objects, and the rates between two of them. */
 #ifndef DONARD_TOPMODEL_H
 #define DONARD_TOPMODEL_H
 
@@ -9,9 +9,12 @@
 
 struct donard_context;
 
-/* "regions", with their holders if wanted, and "drives", with their counts: 0, or -errno of the library. */
+/*
+ * Takes a sample of "regions", with their holders if wanted, and of "drives", with their counts.  Returns 0, or -errno
+ * of the library.
+ */
 int cli_top_sample(struct donard_context *ctx, bool holders, struct json_object **sample);
-/* As tables; @before: the sample @seconds ago, or NULL, then no rate is known. */
+/* Prints tables.  @before: the sample of @seconds ago; if it is NULL, the rates are unknown. */
 void cli_top_print(FILE *out, struct json_object *sample, struct json_object *before, double seconds,
 		   bool holders);
 

@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The terminal of 'top': one screen that is drawn over and over. */
+/* The terminal of 'top': a screen that is redrawn for each sample. */
 #ifndef DONARD_TOPSCREEN_H
 #define DONARD_TOPSCREEN_H
 
 #include <stdbool.h>
 
 /*
- * Whether standard output is a terminal that takes escapes, with this process in the foreground;
- * then it is the screen until _end().  SIGINT, SIGTERM, SIGHUP and SIGQUIT stop; Ctrl-Z gives the
- * terminal back until the shell continues the process.
+ * Takes standard output as the screen until cli_screen_end(), and returns true, if it is a terminal that
+ * understands escapes, and this process is in the foreground.  SIGINT, SIGTERM, SIGHUP and SIGQUIT stop
+ * the command; Ctrl-Z releases the terminal until the shell continues the process.
  */
 bool cli_screen_begin(void);
 void cli_screen_end(void);
-/* Of a screen: keys are typed at it, too. */
+/* Does the screen read keys as well? */
 bool cli_screen_reads_keys(void);
-/* As many lines of the text as there is room for; a line that is too long is cut. */
+/* Draws as many lines of the text as fit; cuts lines that are too long. */
 void cli_screen_draw(const char *text);
 
 enum cli_screen_event {
-	CLI_SCREEN_TIME,	/* it is over */
-	CLI_SCREEN_RESIZED,	/* or taken again: draw it */
+	CLI_SCREEN_TIME,	/* the time is over */
+	CLI_SCREEN_RESIZED,	/* the screen was resized, or taken again after Ctrl-Z: redraw it */
 	CLI_SCREEN_QUIT,	/* q was typed, a signal came, or the terminal is gone */
 };
 
-/* Also without a screen, when no key is read. */
+/* May be called without a screen, too; then it reads no keys. */
 enum cli_screen_event cli_screen_wait(double seconds);
 
 #endif /* DONARD_TOPSCREEN_H */

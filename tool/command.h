@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The shape of a program's command table, and one invocation of a command. */
+/* The command table of a program, and one invocation of a command. */
 #ifndef DONARD_COMMAND_H
 #define DONARD_COMMAND_H
 
@@ -20,9 +20,9 @@ struct cli_option {
 	const char *help;
 };
 
-/* Of an option that takes a number, or a list of them. */
+/* The limits of an option that takes a number, or a list of numbers. */
 struct cli_limit {
-	const char *name;	/* of the option; NULL ends the table */
+	const char *name;	/* the option; NULL ends the table */
 	uint64_t low, high;
 };
 
@@ -41,34 +41,34 @@ struct cli {
 struct cli_command {
 	const char *name;	/* "list", "region add" */
 	const char *arguments;	/* "SRC DST" or "" */
-	int min_arguments, max_arguments;	/* CLI_ANY_ARGUMENTS: as many as there are */
+	int min_arguments, max_arguments;	/* CLI_ANY_ARGUMENTS: any number */
 	const char *summary;
 	const struct cli_option *options;
 	const struct cli_limit *limits;	/* or NULL */
 	bool needs_context;
-	bool json_lines;	/* --json: one object a line, failures too */
-	bool runs_command;	/* options behind the first argument are not ours */
+	bool json_lines;	/* --json prints one object for each line, for failures, too */
+	bool runs_command;	/* it runs another command: options behind the first argument are not ours */
 	int (*run)(struct cli *cli);
-	/* Or: another program whose commands these are; all words behind the name are for it. */
+	/* Instead of run(): another program that has these commands, and gets all words behind the name. */
 	const char *program;
 };
 
-/* What each program says of itself, and its table, which ends with NULL: both are the program's own. */
+/* Each program defines these two: its description, and its table of commands, which ends with NULL. */
 struct cli_program {
 	const char *name;
-	const char *alias;	/* how another program that stands for it calls it, or NULL */
+	const char *alias;	/* its name as a command of another program, or NULL */
 	const char *purpose;
 };
 extern const struct cli_program cli_program;
 extern const struct cli_command *const cli_commands[];
 
-/* The program's name as the user typed it: "donard-cli", "donard-cli bench"; main() sets it. */
+/* The program's name as the user typed it, such as "donard-cli" or "donard-cli bench"; main() sets it. */
 extern const char *cli_name;
 
-/* NULL where the option has none. */
+/* Returns NULL if the option has no limits. */
 const struct cli_limit *cli_find_limit(const struct cli_command *command, const char *name);
 const struct cli_command *cli_find_command(int argc, char **argv, int *words);
-/* "region" and "rdma" are only the first word of commands. */
+/* Groups, such as "region" and "rdma", are words with which several commands begin. */
 bool cli_in_group(const struct cli_command *command, const char *group);
 bool cli_is_group(const char *word);
 

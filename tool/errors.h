@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Failures: text on stderr, with --json an error object on stdout; each call returns the exit code. */
+/* Failures: text on stderr, and with --json an error object on stdout.  Calls that print return the exit code. */
 #ifndef DONARD_ERRORS_H
 #define DONARD_ERRORS_H
 
@@ -7,21 +7,21 @@
 
 #include "command.h"
 
-/* Of the last call of the library, which returned @rc. */
+/* Prints the failure of the last call of the library, which returned @rc. */
 int cli_fail(const struct cli *cli, int rc);
-/* The error stands in @model, beside how far the command came; takes it over. */
+/* Adds the error to @model, which says how far the command came; takes @model over. */
 int cli_fail_with(const struct cli *cli, int rc, struct json_object *model);
-/* Of a request that a queue completed. */
+/* Prints the failure of a request that a queue completed. */
 struct donard_completion;
 int cli_fail_completion(const struct cli *cli, const struct donard_completion *completion, struct json_object *model);
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text);
 int cli_usage(const struct cli *cli, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
-/* Is --json among the words, before "--"? */
+/* Is --json among the words before "--"? */
 bool cli_wants_json(int argc, char **words);
-/* No command has the name that @words begin with. */
+/* Says that no command has the name with which @words begin. */
 int cli_no_command(bool json, int argc, char **words);
-/* @exit_code, unless the output could not be written. */
+/* Returns @exit_code, or EXIT_FAILED instead of 0 if the output could not be written. */
 int cli_check_stdout(int exit_code);
 
 #endif /* DONARD_ERRORS_H */

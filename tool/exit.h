@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Exit codes of both programs, documented in donard-cli(1). */
+/* Exit codes of the programs, documented in donard-cli(1). */
 #ifndef DONARD_EXIT_H
 #define DONARD_EXIT_H
 

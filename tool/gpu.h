@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* GPUs as JSON objects, and as a table of these. */
+/* GPUs as JSON objects, and a table of these objects. */
 #ifndef DONARD_TOOL_GPU_H
 #define DONARD_TOOL_GPU_H
 

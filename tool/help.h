@@ -11,9 +11,9 @@ void cli_print_help(void);
 void cli_print_group_help(FILE *to, const char *group);
 void cli_print_command_help(const struct cli_command *command);
 /*
- * The whole table, a line each, tabs between: "command NAME ARGUMENTS SUMMARY" and "option NAME
- * --OPTION ARGUMENT HELP LIMITS", LIMITS being "1 to 4096" or nothing. The completion is made from it,
- * and the man page compared with it.
+ * Prints the whole table, one entry a line, with tabs between the fields: "command NAME ARGUMENTS
+ * SUMMARY" and "option NAME --OPTION ARGUMENT HELP LIMITS", where LIMITS is like "1 to 4096" or empty.
+ * The completion is generated from it, and the man page is compared with it.
  */
 int cli_dump_commands(void);
 

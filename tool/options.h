@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Options and arguments of an invocation, by the command's table. */
+/* Parses the options and arguments of an invocation according to the command's table. */
 #ifndef DONARD_OPTIONS_H
 #define DONARD_OPTIONS_H
 
@@ -7,15 +7,18 @@
 
 #include "command.h"
 
-/* Returns 0, an exit code after an error was told, or -1 after --help was printed. */
+/* Returns 0; an exit code after it has printed an error; or -1 after it has printed the help. */
 int cli_parse(struct cli *cli, int argc, char **argv);
 const char *cli_value(const struct cli *cli, const char *name);
 bool cli_given(const struct cli *cli, const char *name);
-/* Absent options leave *value alone; garbage, and 0 unless zero_ok, exit 2. */
+/*
+ * The next three leave *value alone if the option is absent.  They return 0, or an exit code after they have printed
+ * why the value is bad.  A size may be 0 only if @zero_ok.
+ */
 int cli_size(const struct cli *cli, const char *name, bool zero_ok, uint64_t *value);
-/* Within the limits that the command's table has for it. */
+/* The number must be within the limits in the command's table. */
 int cli_number(const struct cli *cli, const char *name, uint64_t *value);
-/* "--timeout", in seconds, as milliseconds. */
+/* Takes "--timeout", which is in seconds. */
 int cli_timeout(const struct cli *cli, unsigned int *timeout_ms);
 
 #endif /* DONARD_OPTIONS_H */

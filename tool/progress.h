@@ -9,13 +9,13 @@
 
 struct cli_progress {
 	bool show;
-	bool terminal;		/* that lets the cursor be moved */
+	bool terminal;		/* stderr is a terminal on which the cursor can be moved */
 	enum donard_phase phase;
-	double started, shown;	/* the phase; the last line */
+	double started, shown;	/* when the phase started, and when the last line was shown */
 	bool any;
 };
 
-/* Of a clock that never steps. */
+/* The time of a clock that never jumps. */
 double cli_now_seconds(void);
 void cli_progress_init(struct cli_progress *progress, bool show);
 /* A donard_progress_fn; stops the copy after SIGINT or SIGTERM. */
@@ -24,11 +24,11 @@ int cli_progress_tick(void *user, enum donard_phase phase, uint64_t done_bytes,
 void cli_progress_end(struct cli_progress *progress);
 void cli_catch_signals(void);
 /*
- * Each time it comes, for whoever has a terminal to put right; not if it was ignored before.
- * NULL: it stops, as SIGINT does.
+ * Calls @handler each time that the signal comes, for instance to restore the terminal; if @handler is
+ * NULL, the signal stops the command as SIGINT does.  Leaves a signal alone that is ignored.
  */
 void cli_catch_signal(int number, void (*handler)(int number));
-/* A donard_stop_fn: nonzero after SIGINT, SIGTERM, or another signal that stops. */
+/* A donard_stop_fn: returns nonzero after SIGINT, SIGTERM, or another signal that stops the command. */
 int cli_stopped(void *user);
 
 #endif /* DONARD_PROGRESS_H */

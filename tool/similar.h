@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What somebody who mistyped a word may have meant. */
+/* Guesses what a mistyped word may have meant. */
 #ifndef DONARD_SIMILAR_H
 #define DONARD_SIMILAR_H
 
@@ -11,7 +11,7 @@ struct cli_guess {
 	size_t distance;
 };
 
-/* The candidate must live as long as the guess. Too different ones are passed over. */
+/* The candidate must live as long as the guess.  Ignores candidates that differ too much. */
 void cli_guess_consider(struct cli_guess *guess, const char *candidate);
 
 #endif /* DONARD_SIMILAR_H */

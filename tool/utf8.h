@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Strings on their way into JSON. */
+/* Strings for JSON, which have to be UTF-8. */
 #ifndef DONARD_UTF8_H
 #define DONARD_UTF8_H
 
 #include <json-c/json.h>
 
-/* Every string of a JSON model comes from here; NULL is "". */
+/* Makes every string of a JSON model; NULL becomes "". */
 struct json_object *cli_json_string(const char *text);
-/* A copy with U+FFFD for each byte that is no part of UTF-8; the caller's to free, NULL without memory. */
+/* Returns a copy with U+FFFD in place of each byte that is not valid UTF-8; the caller frees it.  NULL: no memory. */
 char *cli_to_utf8(const char *text);
 
 #endif /* DONARD_UTF8_H */

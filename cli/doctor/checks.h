@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One file a subject; each adds what it finds. */
+/* The checks, one file for each subject; each adds its findings. */
 #ifndef DONARD_DOCTOR_CHECKS_H
 #define DONARD_DOCTOR_CHECKS_H
 
@@ -12,11 +12,11 @@ void check_rights(struct examination *x);
 void check_nodes(struct examination *x);
 void check_memory(struct examination *x);
 void check_direct_map(struct examination *x);
-/* The kernel says that it has no room for struct pages of all of it. */
+/* Does this memory end behind the kernel's direct map, as far as the module says where that ends? */
 bool is_beyond_direct_map(const struct examination *x, const struct donard_candidate_info *candidate);
 void check_clients(struct examination *x);
 void check_raids(struct examination *x);
-/* Appends each, as JSON, to @models. */
+/* Also appends each GPU, as JSON, to @models. */
 void check_gpus(struct examination *x, struct json_object *models);
 
 #endif /* DONARD_DOCTOR_CHECKS_H */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a finding can be.  The words are stable: programs compare them, and
+ * The codes of findings.  Their words are stable: programs compare them, and
  * docs/troubleshooting.md lists them.
  */
 #ifndef DONARD_DOCTOR_CODES_H
 #define DONARD_DOCTOR_CODES_H
 
 enum severity {
-	SEVERITY_FAULT,		/* keeps the machine from it, whatever else is done */
-	SEVERITY_WARNING,	/* keeps some devices from it, or has to be done first */
+	SEVERITY_FAULT,		/* the machine cannot move data until this is mended */
+	SEVERITY_WARNING,	/* some devices cannot, or something has to be done first */
 	SEVERITY_NOTE,		/* good to know */
 };
 
@@ -23,7 +23,7 @@ enum code {
 	/* rights */
 	CODE_NOT_IN_GROUP, CODE_NODE_FORBIDDEN, CODE_NODE_MISSING, CODE_DRIVE_CLOSED, CODE_CONTAINER,
 	CODE_LOCKED_MEMORY, CODE_NOT_ROOT,
-	/* the IOMMU, and what stands in for one */
+	/* the IOMMU, and swiotlb */
 	CODE_IOMMU_TRANSLATES, CODE_IOMMU_UNREADABLE, CODE_SWIOTLB_FORCED,
 	/* the paths */
 	CODE_BRIDGE_UNASKED, CODE_UNLISTED_BRIDGE, CODE_UNLISTED_FORWARDS, CODE_ACS_REDIRECTS, CODE_ACS_DETOUR, CODE_ACS_UNREADABLE,
@@ -33,10 +33,10 @@ enum code {
 	CODE_NO_MEMORY, CODE_NO_REGION, CODE_BAR_UNASSIGNED, CODE_BELOW_4G, CODE_BAR_RESIZABLE,
 	CODE_BEYOND_DIRECT_MAP, CODE_KASLR_DIRECT_MAP,
 	CODE_MEMORY_UNKNOWN, CODE_MEMORY_IN_USE, CODE_UNROUTED_CLIENT,
-	/* devices that use it */
+	/* devices that use memory */
 	CODE_NO_CLIENT, CODE_NO_DRIVE, CODE_MULTIPATH, CODE_RAID_LEVEL, CODE_RDMA_DMA_BUF, CODE_RDMA_PINS,
 	CODE_RDMA_PORT_DOWN, CODE_RDMA_SOFT, CODE_GPU_DRIVER,
-	/* memory of GPUs that programs have allocated */
+	/* GPU memory that programs have allocated */
 	CODE_GPU_NO_DRIVER, CODE_GPU_PROPRIETARY, CODE_GPU_STATIC_BAR1, CODE_GPU_NO_REGION,
 	CODE_GPU_PARTITIONED, CODE_GPU_SMALL_BAR1, CODE_GPU_NO_CUDA,
 	/* --probe */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * NVMe's command Compare: the drive reads memory and compares it with a block, and
- * changes neither.  So it proves that a drive reaches memory, on any drive.
+ * The NVMe command Compare: the drive reads memory and compares it with its blocks, and
+ * changes neither.  So it proves that a drive reaches memory, whatever the drive holds.
  */
 #ifndef DONARD_DOCTOR_COMPARE_H
 #define DONARD_DOCTOR_COMPARE_H
@@ -12,16 +12,16 @@
 enum compare_result {
 	COMPARE_EQUAL,
 	COMPARE_DIFFERENT,
-	COMPARE_FAILED,		/* with *status */
+	COMPARE_FAILED,		/* *status says why */
 };
 
 #define COMPARE_TEXT_BYTES	128
 
-/* Is it there, and may this process use it? @fd: of a namespace. Otherwise with the reason in @why. */
+/* Has the drive the command, and may this process use it?  If not, @why says why.  @fd is that of a namespace. */
 bool compare_fit(int fd, char why[COMPARE_TEXT_BYTES]);
-/* The blocks at the start of the namespace with memory. *status: of the drive, or -errno. */
+/* Compares the first @bytes of the namespace with memory.  *status is that of the drive, or -errno. */
 enum compare_result compare_with(int fd, const void *memory, size_t bytes, int *status);
-/* Is @status, of a failure, that of a drive or kernel that does not take the command? */
+/* Does the @status of a failure mean that the drive or the kernel does not take the command? */
 bool compare_unsupported(int status);
 
 #endif /* DONARD_DOCTOR_COMPARE_H */

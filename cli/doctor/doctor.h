@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the room doctor offers: whether a machine can move data between its devices,
- * and what to do where it cannot.  Nothing is changed, but what @scratch names.
+ * The doctor examines whether a machine can move data between its devices, and says what
+ * to do where it cannot.  It changes nothing except what @scratch names.
  */
 #ifndef DONARD_DOCTOR_H
 #define DONARD_DOCTOR_H
@@ -10,23 +10,23 @@
 #include <stdbool.h>
 
 struct doctor_request {
-	const char *root;	/* of a captured machine: DIR/sys, DIR/proc and so on; NULL: this one */
-	bool probe;		/* move bytes */
-	bool unlisted;		/* with @probe: over host bridges on no list, too */
-	const char *scratch;	/* file, drive or directory that may be written, or NULL */
+	const char *root;	/* folder of a captured machine, with sys, proc and so on; NULL: this machine */
+	bool probe;		/* move bytes, to prove routes */
+	bool unlisted;		/* with @probe: also over host bridges that the kernel does not list */
+	const char *scratch;	/* file, drive or directory that may be written to, or NULL */
 };
 
 struct cli;
 
 /*
- * *model is set to what was found, which is the caller's, or to NULL after a failure that @cli has been told. Returns the
- * exit code that goes with it.
+ * Sets *model to the findings, which the caller owns, or to NULL after a failure that was printed.  Returns the exit
+ * code.
  */
 int doctor_examine(const struct cli *cli, const struct doctor_request *request, struct json_object **model);
-/* The same as text: the verdict first. */
+/* Prints the findings as text, the verdict first. */
 void doctor_print(struct json_object *model);
 
-/* Every code that a finding can have: {code, severity, meaning, consequence, remedy}. */
+/* Lists every code that a finding can have: {code, severity, meaning, consequence, remedy}. */
 struct json_object *doctor_codes(void);
 
 #endif /* DONARD_DOCTOR_H */

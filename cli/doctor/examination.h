@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One examination: what was read, and what was found so far. */
+/* One examination: the facts that were read, and the findings so far. */
 #ifndef DONARD_DOCTOR_EXAMINATION_H
 #define DONARD_DOCTOR_EXAMINATION_H
 
@@ -22,19 +22,19 @@ struct examination {
 	struct donard_client_list *clients;
 	struct donard_candidate_list *candidates;
 	struct donard_gpu_list *gpus;
-	struct json_object *findings;	/* of the model */
-	unsigned int faults;		/* findings of that severity */
+	struct json_object *findings;	/* part of the model */
+	unsigned int faults;		/* how many findings are faults */
 	unsigned int regions_ready;
-	unsigned int regions_closed;	/* that are ready, and not to this process */
+	unsigned int regions_closed;	/* how many of these this process cannot open */
 };
 
 /*
- * A finding about @object (an address, a name, or ""), with its cause here.  One of a
- * code and object that is there already is not added again; returns it either way.
+ * Adds a finding about @object (an address, a name, or ""), with its cause on this machine.
+ * If there is one of the same code and object already, adds none.  Returns the finding.
  */
 struct json_object *find(struct examination *x, enum code code, const char *object,
 			 const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* A remedy that knows the case, in place of the code's. */
+/* Replaces the remedy of the code by one for this case. */
 void find_remedy(struct json_object *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

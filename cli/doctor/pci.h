@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The PCI functions of a machine, as a tree, and what their configuration space says. */
+/* The PCI functions of a machine, as a tree, and facts from their configuration space. */
 #ifndef DONARD_DOCTOR_PCI_H
 #define DONARD_DOCTOR_PCI_H
 
@@ -13,10 +13,10 @@
 struct pci_bar {
 	uint64_t start, bytes;
 	bool memory, prefetchable, is_64, unset;
-	uint64_t largest_bytes;	/* that it can be resized to (resourceN_resize); 0: it cannot */
+	uint64_t largest_bytes;	/* the largest size that it can have (resourceN_resize); 0: it cannot be resized */
 };
 
-/* Of the link to the function above. */
+/* The link to the function above. */
 struct pci_link {
 	char speed[24], largest_speed[24];	/* "16.0 GT/s PCIe", or "" */
 	unsigned int width, largest_width;	/* lanes, or 0 */
@@ -25,14 +25,14 @@ struct pci_link {
 struct pci_function {
 	char bdf[DONARD_BDF_BYTES];
 	char above[DONARD_BDF_BYTES];	/* the bridge above, or "" on a root bus */
-	const struct pci_function *up;
+	const struct pci_function *up;	/* that bridge, or NULL */
 	char root_bus[24];	/* "pci0000:00" */
 	char driver[32];	/* or "" */
 	char iommu[16];		/* type of its IOMMU group: "DMA", "DMA-FQ", "identity", "unknown"; "" without a group */
 	uint32_t class;
 	unsigned int vendor, device;
 	int numa_node;		/* -1: not known */
-	bool config_whole;	/* all of its configuration space could be read */
+	bool config_whole;	/* its configuration space could be read as far as capabilities can lie */
 	int port;		/* type of PCI Express port (PCI_PORT_...); -1: none, or not known */
 	bool has_acs;
 	unsigned int acs_control;
@@ -45,21 +45,21 @@ struct pci_function {
 #define PCI_PORT_DOWNSTREAM	6
 
 struct pci {
-	struct pci_function *functions;	/* by address */
+	struct pci_function *functions;	/* sorted by address */
 	size_t count;
 };
 
-/* 0 or -ENOMEM; what cannot be read is left out. */
+/* Returns 0 or -ENOMEM.  Leaves out whatever cannot be read. */
 int pci_read(const struct source *source, struct pci *pci);
 void pci_forget(struct pci *pci);
 const struct pci_function *pci_find(const struct pci *pci, const char *bdf);
 bool pci_is_bridge(const struct pci_function *function);
-/* ACS bits that keep a port from turning requests round itself: those of drivers/pci/p2pdma.c. */
+/* Are ACS bits set that keep a port from routing peer requests itself?  They are those of drivers/pci/p2pdma.c. */
 bool pci_redirects(const struct pci_function *function);
-/* The function above @function, or itself, that lies on a root bus. */
+/* The topmost function above @function, or @function itself, on a root bus. */
 const struct pci_function *pci_root_of(const struct pci_function *function);
 
-/* Pure: looks at @bytes of configuration space. */
+/* These look only at their arguments: @bytes of configuration space, and a line of the file "resource". */
 void pci_parse_config(struct pci_function *function, const uint8_t *config, size_t bytes);
 void pci_parse_resource(struct pci_bar *bar, const char *line);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The route of a client to memory, predicted from sysfs.  The walk and the verdict are
- * the module's own (kernel/path.c); here are the facts for them.  Which host bridges
- * forward is no such fact: each kernel has a list of its own, and is asked for its word.
+ * Predicts the route of a client to memory from sysfs.  The walk and the verdict are the
+ * module's own code (kernel/path.c); this supplies the facts.  Only the kernel can say which
+ * host bridges forward requests, because each kernel has its own list.
  */
 #ifndef DONARD_DOCTOR_ROUTE_H
 #define DONARD_DOCTOR_ROUTE_H
@@ -13,15 +13,15 @@
 
 #define ROUTE_REDIRECTS	8
 
-/* Of the host bridges between a client and memory. */
+/* The kernel's answer about the host bridges between a client and memory. */
 enum kernel_word { KERNEL_NOT_ASKED, KERNEL_UNLISTED, KERNEL_FORWARDS };
 
 struct tree_route {
-	struct donard_route route;	/* as where no host bridge forwards, if @undecided */
-	bool undecided;		/* the kernel's word decides, and it was not asked */
-	bool certain;		/* all that decides could be read */
-	bool behind_redirect;	/* a switch's, but for ACS */
-	const struct pci_function *redirects[ROUTE_REDIRECTS];	/* whose ACS is in the way */
+	struct donard_route route;	/* if @undecided, as if no host bridge forwards */
+	bool undecided;		/* the kernel's answer decides, and it was not asked */
+	bool certain;		/* all facts that decide could be read */
+	bool behind_redirect;	/* a switch would route the requests, but ACS redirects them */
+	const struct pci_function *redirects[ROUTE_REDIRECTS];	/* the functions whose ACS is in the way */
 	size_t redirect_count;
 };
 

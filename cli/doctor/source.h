@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Files of the machine that is examined: this one, or a captured one below a folder. */
+/* The files of the examined machine: this one, or a captured one below a folder. */
 #ifndef DONARD_DOCTOR_SOURCE_H
 #define DONARD_DOCTOR_SOURCE_H
 
@@ -12,28 +12,28 @@
 
 struct source {
 	char root[PATH_MAX / 2];	/* "" is this machine */
-	bool live;			/* what only this process can tell (rights, limits) counts */
+	bool live;			/* facts that only this process can tell (rights, limits) count, too */
 };
 
-/* Paths begin with "/". Each ends at the first byte that cannot be read; texts without their last newline. */
+/* Paths begin with "/".  Reading stops at the first byte that cannot be read.  Texts lack their last newline. */
 int source_path(const struct source *source, char path[PATH_MAX], const char *format, ...)
 	SOURCE_PRINTF(3, 4);
-/* 0, or -errno with *text "". */
+/* Returns 0, or -errno with *text "". */
 int source_text(const struct source *source, char *text, size_t text_bytes, const char *format, ...)
 	SOURCE_PRINTF(4, 5);
-/* How many bytes there are, at most @bytes; or -errno. */
+/* Returns how many bytes it read, at most @bytes; or -errno. */
 long source_bytes(const struct source *source, void *to, size_t bytes, const char *format, ...)
 	SOURCE_PRINTF(4, 5);
-/* The whole file, the caller's to free; NULL if it cannot be read. */
+/* Returns the whole file, which the caller frees; NULL if it cannot be read. */
 char *source_whole(const struct source *source, const char *format, ...) SOURCE_PRINTF(2, 3);
-/* @otherwise if it cannot be read. */
+/* Returns @otherwise if the number cannot be read. */
 int64_t source_number(const struct source *source, int64_t otherwise, const char *format, ...)
 	SOURCE_PRINTF(3, 4);
 bool source_exists(const struct source *source, const char *format, ...) SOURCE_PRINTF(2, 3);
-/* The last part of what the link at the path leads to; "" if there is none. */
+/* The last component of the path that the link resolves to; "" if there is no link. */
 void source_link(const struct source *source, char *name, size_t name_bytes, const char *format, ...)
 	SOURCE_PRINTF(4, 5);
-/* Calls @each for every entry of a folder by name, until one returns other than 0, which it returns. */
+/* Calls @each for every entry of a folder, sorted.  Stops when one returns other than 0, and returns that. */
 int source_each(const struct source *source, const char *folder,
 		int (*each)(void *user, const char *entry), void *user);
 
