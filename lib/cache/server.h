@@ -52,7 +52,7 @@ struct dnd_cache_session {
 	unsigned int window;
 	uint32_t depth, unanswered;
 	uint64_t nonce;
-	uint64_t taken_bytes;			/* bytes of the window taken since the beginning, as the client counts */
+	uint64_t taken_bytes;			/* of the window, since the beginning, as the client counts */
 	uint64_t told_bytes;			/* how many of these the client knows to be released */
 	bool released_under_way, alive_due;
 	bool came, said_bye, withdrawn;
@@ -81,7 +81,7 @@ struct dnd_cache_read {
 	bool failed;
 	uint64_t staging;			/* its staging place in the memory */
 	struct dnd_cache_piece *pieces;		/* in the order of the drive */
-	uint32_t count, asked, posted;		/* pieces in all; those that the log has or the drive was asked for; those sent */
+	uint32_t count, asked, posted;		/* pieces: all, those in the log or asked of the drive, those sent */
 	uint32_t drive_reads, work_requests;	/* how many are under way */
 	uint64_t drive_bytes;			/* how many bytes the drive was asked for and has not delivered */
 	uint64_t sent_bytes;
@@ -128,7 +128,7 @@ struct dnd_cache_server {
 	uint64_t written_ns;			/* when the last write or trim came */
 	uint64_t *appended_ns;			/* when each record came, by its place */
 	bool starved;				/* a request waits for the place of a record */
-	bool turned_away;			/* a client found no window, and records of one that left may hold one */
+	bool turned_away;			/* a client found no free window, and one may hold only old records */
 	bool draining;
 	bool log_open;
 	bool drive_gone;
