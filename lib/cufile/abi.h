@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What programs that were built for cuFile hand over and take: our own words for
- * its numbers and layouts.  tests/host/cufile_abi.c compares them with the header that
+ * The binary interface of programs that were built for cuFile: our own names for its
+ * numbers and layouts.  tests/host/cufile_abi.c compares them with the header that
  * Debian packages.
  *
- * A structure without a size of its own: it cannot grow.
+ * The structures have no size member, so they cannot grow.
  */
 #ifndef CUF_ABI_H
 #define CUF_ABI_H
@@ -14,7 +14,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* 1.9, of CUDA 12.4: 1000 times the major number, and 10 times the minor one. */
+/* Version 1.9, of CUDA 12.4: 1000 times the major number plus 10 times the minor one. */
 #define CUF_VERSION	1090
 
 enum cuf_code {
@@ -60,12 +60,12 @@ enum cuf_code {
 /* Returned by value, in one register. */
 struct cuf_error {
 	int code;		/* enum cuf_code */
-	int cuda;		/* CUresult, of CUF_CUDA_DRIVER_ERROR */
+	int cuda;		/* the CUresult, if code is CUF_CUDA_DRIVER_ERROR */
 };
 
 /* ---- the driver ---- */
 
-/* Bits of file_systems, controls and features: 1 << these. */
+/* Numbers of the bits in file_systems, controls and features. */
 enum { CUF_FS_NVME = 4 };
 enum { CUF_CONTROL_POLL = 0, CUF_CONTROL_COMPAT = 1 };
 enum { CUF_FEATURE_BATCH = 1, CUF_FEATURE_STREAMS = 2 };
@@ -81,7 +81,7 @@ struct cuf_properties {
 	unsigned int max_batch, max_batch_timeout_ms;
 };
 
-/* Later headers than the packaged one number the settings, as cufile.json names them. */
+/* The numbers of settings in later headers than the packaged one; cufile.json has the names. */
 enum cuf_size {
 	CUF_SIZE_STATS,
 	CUF_SIZE_QUEUE_DEPTH,
@@ -135,7 +135,7 @@ struct cuf_descriptor {
 		int fd;
 		void *pointer;
 	} file;
-	const void *operations;	/* of CUF_DESCRIPTOR_USERSPACE */
+	const void *operations;	/* for CUF_DESCRIPTOR_USERSPACE */
 };
 
 #define CUF_BUFFER_RDMA		1U
@@ -177,7 +177,7 @@ struct cuf_batch_event {
 	size_t result;		/* bytes, or a negative number as cuFileRead() returns it */
 };
 
-/* ---- streams: what does not change between the call and its turn ---- */
+/* ---- streams: arguments that do not change between the call and its turn ---- */
 
 #define CUF_STREAM_FIXED_OFFSET		1U
 #define CUF_STREAM_FIXED_FILE_OFFSET	2U

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See batches.h.  An entry is the pool's from its submission until it is done, then
- * the batch's until its event is taken.  A batch that is destroyed is in the table
- * no more, and freed when neither an entry nor a call is in it.
+ * See batches.h.  The pool owns an entry from its submission until it is done; then the
+ * batch owns it until its event is taken.  A destroyed batch is taken out of the table, and
+ * freed when no entry of it is being worked on and no call uses it.
  */
 #include <errno.h>
 #include <limits.h>
@@ -22,8 +22,8 @@
 struct batch;
 
 struct entry {
-	struct cuf_job job;	/* first: what the pool runs is the entry */
-	struct entry *next;	/* of a list of the batch */
+	struct cuf_job job;	/* first, so that the pool's job is the entry */
+	struct entry *next;	/* in one of the batch's lists */
 	struct batch *batch;
 	struct cuf_transfer transfer;
 	struct cuf_batch_event event;
@@ -42,7 +42,7 @@ struct batch {
 	struct entry entries[];
 };
 
-/* Batches by number, as files are. */
+/* Batches by number; like handles of files, numbers are never used again. */
 static struct cuf_map table;
 static uint64_t last_number;
 
@@ -100,7 +100,7 @@ static void free_batch(struct batch *batch)
 	free(batch);
 }
 
-/* With the batch's lock.  What a thread has begun goes on. */
+/* The caller holds the batch's lock.  Requests that have begun continue. */
 static void cancel(struct batch *batch)
 {
 	for (unsigned int i = 0; i < batch->most; i++)
@@ -108,7 +108,7 @@ static void cancel(struct batch *batch)
 			batch->entries[i].canceled = true;
 }
 
-/* It is in no table any more. */
+/* No call can enter the batch: it was taken out of the table, or the caller holds the table's lock. */
 static void end_batch(struct batch *batch)
 {
 	pthread_mutex_lock(&batch->lock);
@@ -120,7 +120,7 @@ static void end_batch(struct batch *batch)
 	free_batch(batch);
 }
 
-/* Locked, and not freed until leave(). */
+/* Returns the batch locked; it is not freed until leave(). */
 static struct batch *enter(void *number)
 {
 	struct batch *batch;
@@ -209,7 +209,7 @@ static void unlock_batch(struct batch *batch)
 	pthread_mutex_unlock(&batch->lock);
 }
 
-/* What the pool had of it is the parent's: canceled here. */
+/* The entries that the pool had are the parent's, and are canceled in the child. */
 static void reset_batch(struct batch *batch)
 {
 	begin_change(batch);
@@ -236,7 +236,7 @@ void cuf_batches_after_fork(bool child)
 	for_each_batch(child ? reset_batch : unlock_batch);
 }
 
-/* ---- what a thread of the pool does ---- */
+/* ---- in a thread of the pool ---- */
 
 static bool begin(struct entry *entry)
 {
@@ -250,7 +250,7 @@ static bool begin(struct entry *entry)
 	return begins;
 }
 
-/* A request that could not begin, and one that failed. */
+/* Tells a request that could not begin (INVALID) from one that failed. */
 static int status_of(ssize_t result)
 {
 	if (result >= 0)
@@ -364,7 +364,7 @@ static struct timespec end_of(const struct timespec *timeout)
 
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	if (__builtin_add_overflow(end.tv_sec, timeout->tv_sec, &end.tv_sec) || end.tv_sec == LONG_MAX) {
-		end.tv_sec = LONG_MAX;	/* never; with room for no carry */
+		end.tv_sec = LONG_MAX;	/* never; a carry would overflow it, so return here */
 		return end;
 	}
 	end.tv_nsec += timeout->tv_nsec;
@@ -375,7 +375,7 @@ static struct timespec end_of(const struct timespec *timeout)
 	return end;
 }
 
-/* As many as are still to come at most. */
+/* Waits for @least events, or for fewer if no more are to come. */
 static void await(struct batch *batch, unsigned int least, const struct timespec *timeout)
 {
 	struct timespec end = timeout ? end_of(timeout) : (struct timespec){ 0 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Batches of requests, which threads of our own work on. */
+/* Batches of requests, which our own threads execute. */
 #ifndef CUF_BATCHES_H
 #define CUF_BATCHES_H
 
-/* When the driver is closed: what has not begun is canceled, and the rest waited for. */
+/* Called when the driver is closed: cancels requests that have not begun, and waits for the others. */
 void cuf_batches_end(void);
 
 #endif /* CUF_BATCHES_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See buffers.h.  GPU memory is pinned once, and each thread's engine has the same pages. */
+/* See buffers.h.  GPU memory is pinned once, and the engines of all threads use the same pages. */
 #include <stdlib.h>
 
 #include "cufile/buffers.h"
@@ -12,7 +12,7 @@
 
 #define KIB	1024ULL
 
-/* Under the home's lock. */
+/* The home's lock protects these. */
 static struct cuf_map buffers;
 static uint64_t pinned_bytes;
 
@@ -99,7 +99,7 @@ static int pin(struct donard_context *ctx, struct cuf_buffer *buffer)
 		pinned_bytes += buffer->bytes;
 		return 0;
 	}
-	if (rc == -EBUSY) {	/* two buffers in one page of the GPU's, say */
+	if (rc == -EBUSY) {	/* for instance because two buffers lie in one page of the GPU */
 		cuf_log(CUF_LOG_WARN, "%llu bytes at %#llx are staged, as if they were not registered: %s",
 			(unsigned long long)buffer->bytes, (unsigned long long)buffer->base, donard_error(ctx));
 		return 0;
@@ -109,14 +109,14 @@ static int pin(struct donard_context *ctx, struct cuf_buffer *buffer)
 	return cuf_code_of_buffer(rc);
 }
 
-/* Not what is wrong with the buffer, nor what is passing: that a program should hear of. */
+/* Not if the buffer is bad, or the failure is temporary: the program should hear of these. */
 static bool may_stay_unpinned(int code)
 {
 	return cuf_flag(CUF_FLAG_ALLOW_COMPAT) && (cuf_is_unsupported(-code) || code == CUF_INVALID_MAPPING_SIZE ||
 						   code == CUF_PERMISSION_DENIED);
 }
 
-/* With compatibility mode a buffer that cannot be pinned is known all the same. */
+/* If compatibility mode is allowed, a buffer that cannot be pinned is registered all the same. */
 static int pin_device(struct donard_context *ctx, struct cuf_buffer *buffer)
 {
 	const struct cuf_pointer *pointer = &buffer->pointer;
@@ -135,7 +135,7 @@ static int pin_device(struct donard_context *ctx, struct cuf_buffer *buffer)
 	return 0;
 }
 
-/* A device's memory is none of the host's, though the CPU has it mapped. */
+/* Refuses memory of a device: it is not host memory, although the CPU has it mapped. */
 static int check_host(struct donard_context *ctx, const struct cuf_buffer *buffer)
 {
 	struct donard_memory *memory;
@@ -144,7 +144,7 @@ static int check_host(struct donard_context *ctx, const struct cuf_buffer *buffe
 	if (!rc)
 		donard_memory_free(memory);
 	if (rc != -EHOSTUNREACH)
-		return 0;	/* whoever reads or writes there is told more */
+		return 0;	/* other failures show, with more detail, when it is read or written */
 	cuf_log(CUF_LOG_ERROR, "%s", donard_error(ctx));
 	return CUF_CUDA_MEMORY_TYPE_INVALID;
 }
@@ -170,7 +170,7 @@ static int add(struct donard_context *ctx, struct cuf_buffer *buffer)
 	return cuf_map_put(&buffers, buffer->base, buffer) ? CUF_INTERNAL_ERROR : 0;
 }
 
-/* Where CUDA does not tell, as in a child of fork(), nothing is known against it. */
+/* If CUDA does not answer, as in a child of fork(), the buffer counts as present. */
 bool cuf_buffer_is_gone(const struct cuf_buffer *buffer)
 {
 	uint64_t now = 0;
@@ -188,7 +188,7 @@ int cuf_buffer_register(const void *base, size_t bytes, int *cuda)
 		return CUF_INTERNAL_ERROR;
 	buffer->base = (uintptr_t)base;
 	buffer->bytes = bytes;
-	*cuda = cuf_gpu->look_up(base, &buffer->pointer);	/* CUDA has locks of its own: none of ours */
+	*cuda = cuf_gpu->look_up(base, &buffer->pointer);	/* without our locks, since CUDA takes its own */
 	if (!*cuda && buffer->pointer.kind == CUF_KIND_DEVICE)
 		*cuda = cuf_gpu->identify(base, &buffer->number);
 	if (*cuda) {

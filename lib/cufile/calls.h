@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The calls that programs find by name, in our own types: see abi.h. */
+/* The calls that programs find by name, declared with our own types (abi.h). */
 #ifndef CUF_CALLS_H
 #define CUF_CALLS_H
 

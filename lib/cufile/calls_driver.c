@@ -12,7 +12,7 @@
 #include "cufile/settings.h"
 #include "cufile/streams.h"
 
-/* The module stands where cuFile's driver stood, whose interface of that number programs may ask for. */
+/* Programs may check the interface version of cuFile's driver, in whose place the module is. */
 #define DRIVER_MAJOR	2
 #define DRIVER_MINOR	0
 
@@ -21,7 +21,7 @@ CUF_PUBLIC struct cuf_error cuFileDriverOpen(void)
 	return cuf_error(cuf_driver_open());
 }
 
-/* Requests end before what they use. */
+/* Ends the requests before the things that they use. */
 static void end_all(void)
 {
 	cuf_streams_end();
@@ -38,7 +38,7 @@ CUF_PUBLIC struct cuf_error cuFileDriverClose_v2(void)
 	return cuf_error(cuf_driver_close(end_all));
 }
 
-/* Of programs that were built for the first releases. */
+/* For programs that were built for the first releases. */
 CUF_PUBLIC struct cuf_error cuFileDriverClose(void)
 {
 	return cuFileDriverClose_v2();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* cuFile's calls about files and buffers, and those that wait for their bytes. */
+/* cuFile's calls about files and buffers, and its synchronous reads and writes. */
 #include "cufile/calls.h"
 #include "cufile/codes.h"
 #include "cufile/driver.h"

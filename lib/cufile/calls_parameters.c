@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The settings by number, as later headers have them: set before the driver is opened. */
+/* The calls of later headers for settings by number; they can be set only before the driver is opened. */
 #include <string.h>
 
 #include "cufile/calls.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Failures inside of this library are negative numbers: -errno, or minus a code of
- * cuFile, which are above 5000.  cuFile's calls tell them apart in the same way.
+ * Failures inside this library are negative numbers: -errno, or minus a code of cuFile,
+ * which is above 5000.  cuFile's own calls tell the two apart in the same way.
  */
 #ifndef CUF_CODES_H
 #define CUF_CODES_H
@@ -16,7 +16,7 @@ static inline struct cuf_error cuf_error(int code)
 	return (struct cuf_error){ .code = code };
 }
 
-/* A CUresult that is no success. */
+/* @result: a CUresult other than success. */
 static inline struct cuf_error cuf_cuda_error(int result)
 {
 	return (struct cuf_error){ .code = CUF_CUDA_DRIVER_ERROR, .cuda = result };
@@ -27,11 +27,11 @@ static inline bool cuf_is_code(ssize_t failure)
 	return failure < -5000;
 }
 
-/* As a read and a write return it: bytes; -1 and errno; or minus a code. */
+/* Converts a result into what cuFileRead() and cuFileWrite() return: bytes; -1 and errno; or minus a code. */
 ssize_t cuf_returned(ssize_t result);
-/* Does a failure say that donard cannot do this at all?  Then compatibility mode may. */
+/* Does the failure say that donard cannot do this at all, so that compatibility mode might help? */
 bool cuf_is_unsupported(ssize_t failure);
-/* What a -errno of donard means for a file, and for a buffer, that is registered. */
+/* The code for a -errno of donard in the registration of a file, and of a buffer. */
 int cuf_code_of_file(int failure);
 int cuf_code_of_buffer(int failure);
 

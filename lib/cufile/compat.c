@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See compat.h.  It is used only where cufile.json allows it, and each byte is counted. */
+/* See compat.h.  It is used only if the settings allow it, and all its bytes are counted. */
 #include <errno.h>
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ static ssize_t through_stage(struct cuf_engine *engine, const struct step *step,
 	return code ? -code : got;
 }
 
-/* Managed memory is the CPU's, too. */
+/* The CPU can access all memory but that of a device directly, managed memory included. */
 static ssize_t one_step(struct cuf_engine *engine, struct step *step, bool writes, const struct cuf_target *target)
 {
 	struct cuf_stage *stage;

@@ -65,20 +65,20 @@ static void tell(void)
 		(unsigned long long)all.compat_bytes);
 }
 
-/* Nobody counts: the driver is being closed. */
+/* Nobody counts at the same time, because the driver is being closed. */
 void cuf_counts_end(void)
 {
 	tell();
 	memset(&counts, 0, sizeof(counts));
 }
 
-/* What the parent did is not the child's. */
+/* The child does not count what the parent did. */
 void cuf_counts_after_fork(void)
 {
 	memset(&counts, 0, sizeof(counts));
 }
 
-/* Many programs never close the driver. */
+/* Writes the line at exit, because many programs never close the driver. */
 __attribute__((destructor)) static void at_exit(void)
 {
 	if (!cuf_driver_check())

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What was done since the driver was opened, for donard_cufile_counts() and the log. */
+/* Counts since the driver was opened, for donard_cufile_counts() and the log. */
 #ifndef CUF_COUNTS_H
 #define CUF_COUNTS_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* By what way bytes went. */
+/* The ways by which bytes are moved. */
 enum cuf_way {
 	CUF_WAY_DIRECT,
 	CUF_WAY_STAGED,
@@ -16,9 +16,9 @@ enum cuf_way {
 
 void cuf_count_request(bool writes, bool failed);
 void cuf_count_bytes(bool writes, enum cuf_way way, uint64_t bytes);
-/* What this thread moved by each way since it asked last: of one request, where that asks at its end. */
+/* How much this thread moved by each way since its last call of this; each request calls it at its end. */
 void cuf_count_take(uint64_t bytes[CUF_WAYS]);
-/* A line of the log, and all are 0 again. */
+/* Writes a line to the log, and sets all counts to 0. */
 void cuf_counts_end(void);
 
 #endif /* CUF_COUNTS_H */

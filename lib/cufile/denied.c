@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See denied.h: a file's mount is that of /proc/self/mountinfo with the number that fdinfo has. */
+/* See denied.h.  fdinfo has the number of a file's mount, by which /proc/self/mountinfo lists it. */
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,7 +15,7 @@ struct mount {
 	char place[PATH_MAX], type[64], source[PATH_MAX];
 };
 
-/* Of the mount by which it was opened: -1 when it cannot be told. */
+/* The number of the mount by which the file was opened; -1 if it is not known. */
 static int mount_of(int fd)
 {
 	char path[64], line[256];
@@ -53,7 +53,7 @@ static bool is_on(enum cuf_denied list, const char *word, const struct cuf_file 
 	return true;
 }
 
-/* Below chroot(), its own mount may not be listed: then nobody can say that it is not denied. */
+/* In a chroot() the mount may not be listed.  If there is a denylist, the file then counts as denied. */
 static bool is_unknown(const struct cuf_file *file)
 {
 	if (!cuf_settings_deny_any(CUF_DENIED_DEVICES) && !cuf_settings_deny_any(CUF_DENIED_MOUNTS) &&

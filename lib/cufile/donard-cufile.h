@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What donard's libcufile.so.0 has beside cuFile's own calls.  A program that runs
- * on either looks it up by dlsym().
+ * What donard's libcufile.so.0 offers beside cuFile's own calls.  A program that runs
+ * with either library looks it up by dlsym().
  */
 #ifndef DONARD_CUFILE_H
 #define DONARD_CUFILE_H
@@ -14,17 +14,19 @@ extern "C" {
 #endif
 
 /**
- * struct donard_cufile_counts - what this process did since it opened the driver, or since fork(); all 0 once it is closed
+ * struct donard_cufile_counts - what this process did since it opened the driver, or since fork()
  * @size: in: sizeof(struct donard_cufile_counts)
- * @reads: cuFileRead(), and entries of batches and streams that read
- * @writes: the same of writes
- * @failures: of these, those that returned less than 0
- * @read_bytes: into buffers, also by requests that failed afterwards
- * @written_bytes: out of buffers; the same
- * @staged_bytes: of these two, those that the library copied between the buffer and memory
- *	of its own on the same GPU (for host memory: on the host), because the buffer is not
- *	registered, or the transfer not aligned
- * @compat_bytes: of these two, those that went through DRAM in compatibility mode
+ * @reads: calls of cuFileRead(), and entries of batches and streams that read
+ * @writes: the same for writes
+ * @failures: how many of these returned less than 0
+ * @read_bytes: bytes read into buffers, also by requests that failed afterwards
+ * @written_bytes: bytes written from buffers, counted in the same way
+ * @staged_bytes: how many of these two the library copied between the buffer and its own memory on
+ *	the same GPU (for host memory: on the host), because the buffer is not registered, or the
+ *	transfer is not aligned
+ * @compat_bytes: how many of these two went through DRAM in compatibility mode
+ *
+ * All counts are 0 once the driver is closed.
  */
 struct donard_cufile_counts {
 	size_t size;
@@ -38,12 +40,12 @@ struct donard_cufile_counts {
 };
 
 /**
- * donard_cufile_counts() - say what this process did
+ * donard_cufile_counts() - get the counts of this process
  * @counts: filled in; members that the library does not know are 0
  *
- * Any thread may call it at any time; before cuFileDriverClose(), which sets all of them to 0.
+ * Any thread may call it at any time.  cuFileDriverClose() sets all counts to 0.
  *
- * Returns 0; -EINVAL for a bad size.
+ * Returns 0, or -EINVAL for a bad size.
  */
 int donard_cufile_counts(struct donard_cufile_counts *counts);
 

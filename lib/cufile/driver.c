@@ -20,11 +20,11 @@ enum state {
 const struct donard_config *cuf_donard_config;
 
 static enum state state;
-static long opened;		/* by the program; 0 also if a call opened it by itself */
-static unsigned int inside;	/* calls that cuf_driver_need() or _enter() let in */
+static long opened;		/* how often the program opened it; 0 also if a call opened it by itself */
+static unsigned int inside;	/* how many calls are between cuf_driver_need() or _enter() and _leave() */
 static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;
 static struct donard_context *home;
-static void (*ending)(void);	/* of the close that is under way */
+static void (*ending)(void);	/* the @end of the close that is under way */
 
 void cuf_driver_lock(void)
 {
@@ -52,14 +52,14 @@ void cuf_home_unlock(void)
 	cuf_unlock(CUF_LOCK_HOME);
 }
 
-/* Whoever was inside is the parent's. */
+/* The calls that were inside are the parent's. */
 void cuf_driver_after_fork(void)
 {
 	pthread_cond_init(&nobody, NULL);
 	inside = 0;
 }
 
-/* Without the module no GPU is reached; compatibility mode needs none. */
+/* Direct access needs the module; compatibility mode does not. */
 static int check_module(void)
 {
 	struct donard_region_list *list;
@@ -173,8 +173,9 @@ static void finish_close(void)
 }
 
 /*
- * With the driver's lock, which others get meanwhile: they are told that the driver is
- * closing.  Calls that were let in end first, and @end waits for requests that have begun.
+ * The caller holds the driver's lock, which this releases meanwhile; calls that come then
+ * fail because the driver is closing.  Calls inside end first, and @end waits for requests
+ * that have begun.
  */
 static void close_locked(void (*end)(void))
 {
@@ -189,7 +190,7 @@ static void close_locked(void (*end)(void))
 	finish_close();
 }
 
-/* A buffer is the parent's alone; and nobody else goes on with a close. */
+/* Registered buffers are the parent's alone; and no other thread continues a close that was under way. */
 void cuf_driver_in_child(void)
 {
 	cuf_buffers_end();

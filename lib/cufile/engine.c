@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See engine.h: how engines begin and end, and what they know. */
+/* See engine.h.  Makes and ends engines, and manages the files and buffers that they know. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -10,10 +10,10 @@
 #include "cufile/locks.h"
 #include "cufile/log.h"
 
-static struct cuf_engine *engines;	/* under CUF_LOCK_ENGINES, which comes before an engine's */
+static struct cuf_engine *engines;	/* under CUF_LOCK_ENGINES, which is taken before an engine's lock */
 static __thread struct cuf_engine *mine;
 static pthread_key_t key;
-static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;	/* uses what was forgotten; with CUF_LOCK_USERS */
+static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;	/* uses the forgotten thing; with CUF_LOCK_USERS */
 
 /* ---- the begin and the end ---- */
 
@@ -46,8 +46,8 @@ static void at_thread_end(void *data)
 	struct cuf_engine *engine = data;
 	int before;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);	/* close() would end it half way */
-	/* While it is in the list: who deregisters something waits for that. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);	/* close() is a cancellation point */
+	/* Forget while the engine is in the list, where a thread that deregisters something waits for its lock. */
 	pthread_mutex_lock(&engine->lock);
 	cuf_engine_forget(engine);
 	pthread_mutex_unlock(&engine->lock);
@@ -61,10 +61,10 @@ static void at_thread_end(void *data)
 }
 
 /*
- * Of a child's parent: whatever their threads were doing, nobody goes on with it.  What
- * they know is let go of, so that nothing stays pinned because of a child; the rest stays.
+ * In a child of fork(), the engines of the parent.  Nobody continues what their threads were
+ * doing.  The child releases what they know, so that it keeps nothing pinned; the rest stays.
  */
-static struct cuf_engine *volatile inherited;	/* reachable: no leak */
+static struct cuf_engine *volatile inherited;	/* keeps them reachable, so that they are no leak */
 
 void cuf_engines_before_fork(void)
 {
@@ -72,7 +72,7 @@ void cuf_engines_before_fork(void)
 		pthread_mutex_lock(&engine->lock);
 }
 
-/* In the child, too: its only thread has them. */
+/* Called in the child, too, whose only thread holds these locks. */
 void cuf_engines_unlock_all(void)
 {
 	for (struct cuf_engine *engine = engines; engine; engine = engine->next)
@@ -117,7 +117,7 @@ static int open_engine(struct cuf_engine *engine)
 
 	if (rc)
 		return rc;
-	/* From the second page on: no memory begins at NULL.  Whose it is, is asked for each buffer. */
+	/* Memory cannot begin at NULL, so it begins at the second page.  Each buffer is checked by itself. */
 	rc = donard_memory_from_host(engine->ctx, (void *)page, INT64_MAX - page, &engine->host);
 	if (rc)
 		cuf_log(CUF_LOG_ERROR, "this thread can neither read nor write: %s", donard_error(engine->ctx));
@@ -159,7 +159,7 @@ struct cuf_engine *cuf_engine_enter(int *code)
 			return NULL;
 	}
 	pthread_mutex_lock(&engine->lock);
-	/* Under the lock: who closes the driver takes it after saying so. */
+	/* Checked under the lock: the thread that closes the driver takes this lock after it has changed the state. */
 	*code = cuf_driver_check();
 	engine->busy = !*code;
 	if (!*code)
@@ -209,7 +209,7 @@ static int adopt_file(struct cuf_engine *engine, struct cuf_use *use)
 	return 0;
 }
 
-/* Under the home's lock: the file is in the table until it is in the engine, where its end finds it. */
+/* The home's lock keeps the file in its table until the engine has it, where a deregistration finds it. */
 static int make_use(struct cuf_engine *engine, uint64_t handle, struct cuf_use *use)
 {
 	int rc = 0;
@@ -263,7 +263,7 @@ struct cuf_use *cuf_engine_file(struct cuf_engine *engine, uint64_t handle, int 
 
 /* ---- buffers ---- */
 
-/* The same pages, for this context. */
+/* Opens the same pages in this engine's context. */
 static int adopt_buffer(struct cuf_engine *engine, struct cuf_place *place)
 {
 	struct donard_memory_info info = { .size = sizeof(info) };
@@ -288,7 +288,7 @@ static void end_place(struct cuf_known *known)
 	free(place);
 }
 
-/* Under the home's lock, as with files. */
+/* The caller holds the home's lock, for the same reason as make_use(). */
 static struct cuf_place *make_place(struct cuf_engine *engine, struct cuf_buffer *buffer, int *code)
 {
 	struct cuf_place *place = calloc(1, sizeof(*place));
@@ -363,7 +363,7 @@ void cuf_engine_leave(struct cuf_engine *engine)
 	pthread_mutex_unlock(&engine->lock);
 }
 
-/* Of a locked engine; @known is in none of its maps any more, or NULL. */
+/* The engine is locked; @known is not in its maps any more, or NULL. */
 static void forget(struct cuf_engine *engine, struct cuf_known *known, unsigned int *users)
 {
 	if (engine->latest && known == &engine->latest->known)
@@ -371,7 +371,7 @@ static void forget(struct cuf_engine *engine, struct cuf_known *known, unsigned 
 	if (!known)
 		return;
 	if (known != engine->file && known != engine->place) {
-		end_known(known);	/* which takes nothing of the context, with which its thread may be at work */
+		end_known(known);	/* uses nothing of the context, with which the engine's thread may be at work */
 		return;
 	}
 	cuf_lock(CUF_LOCK_USERS);
@@ -392,7 +392,7 @@ static struct cuf_known *take_place(struct cuf_engine *engine, uint64_t base)
 	return cuf_map_take(&engine->places, base);
 }
 
-/* In no table any more: no engine finds it again. */
+/* It was taken out of its table before, so that no engine can find it again. */
 static void forget_in_all(struct cuf_known *(*take)(struct cuf_engine *, uint64_t), uint64_t which)
 {
 	unsigned int users = 0;		/* under CUF_LOCK_USERS */

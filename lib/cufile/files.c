@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See files.h.  The program may close its descriptor, or have opened it in a way
- * in which donard cannot use it: without O_DIRECT, or for writing alone, while the
- * proof of a route reads.  So each file is opened once more.
+ * See files.h.  The program may close its descriptor, or may have opened the file in a way
+ * that donard cannot use: without O_DIRECT, or only for writing, while the proof of a route
+ * has to read.  So each file is opened once more.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -87,7 +87,7 @@ static int take_type(struct cuf_file *file, int fd)
 	return 0;
 }
 
-/* What O_APPEND means is not what a write to a place means. */
+/* O_APPEND is refused, because such writes would not go to the offset that the call names. */
 static int take_flags(struct cuf_file *file, int fd)
 {
 	int flags = fcntl(fd, F_GETFL), access_mode = flags & O_ACCMODE;
@@ -100,7 +100,7 @@ static int take_flags(struct cuf_file *file, int fd)
 	return 0;
 }
 
-/* Its own position and flags; or else a second name for the program's. */
+/* Opens the file again by /proc, so that position and flags are our own; returns a descriptor or -errno. */
 static int open_again(int fd, int flags)
 {
 	char path[64];
@@ -121,7 +121,7 @@ static int open_plain(struct cuf_file *file, int fd)
 	return file->plain_fd < 0 ? CUF_GETNEWFD_FAILED : 0;
 }
 
-/* 0 or -errno. */
+/* Returns 0 or -errno. */
 static int open_direct(struct cuf_file *file, int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
@@ -133,7 +133,7 @@ static int open_direct(struct cuf_file *file, int fd)
 	return again < 0 ? (again == -1 ? -errno : again) : 0;
 }
 
-/* Can donard read and write it straight?  0, or -errno with the context's text. */
+/* Can donard read and write the file directly?  Returns 0, or -errno with the context's text. */
 static int ask_donard(struct donard_context *ctx, const struct cuf_file *file)
 {
 	struct donard_file_info info = { .size = sizeof(info) };
@@ -154,7 +154,7 @@ static int ask_donard(struct donard_context *ctx, const struct cuf_file *file)
 	return rc;
 }
 
-/* Then what donard found out about the file, or did not, means nothing. */
+/* If descriptors are lacking, the result of ask_donard() says nothing about the file. */
 static bool lacks_descriptors(int fd)
 {
 	int one = fcntl(fd, F_DUPFD_CLOEXEC, 0);
@@ -184,7 +184,7 @@ static int only_compat(struct cuf_file *file)
 	return 0;
 }
 
-/* Not what is passing, nor what would do harm by any way, as writing to a drive that is mounted. */
+/* Not if the failure is temporary, or any write would do harm, as to a drive that is mounted. */
 static bool may_fall_back(int failure)
 {
 	return cuf_flag(CUF_FLAG_ALLOW_COMPAT) &&
@@ -208,7 +208,7 @@ static int find_way(struct donard_context *ctx, struct cuf_file *file, int fd)
 	return may_fall_back(rc) ? only_compat(file) : cuf_code_of_file(rc);
 }
 
-/* The same number may be another file by now. */
+/* Compares the file as well, because the same descriptor number may be another file by now. */
 static bool is_registered(const struct cuf_file *new)
 {
 	for (size_t i = 0; i < files.room; i++) {

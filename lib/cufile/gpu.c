@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See gpu.h: the calls of libcuda.so.1, by their names of CUDA 11 and later. */
+/* See gpu.h.  The calls of libcuda.so.1, by the symbol names of CUDA 11 and later. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void leave(void)
 	cuda.pop(&context);
 }
 
-/* Held until the process ends, once a device. */
+/* Retains the primary context of each device once, until the process ends. */
 static int primary_context(int ordinal, void **context)
 {
 	static void *kept[DEVICES_MAX];
@@ -123,7 +123,7 @@ static int get_range(uint64_t address, struct cuf_pointer *found)
 	return rc;
 }
 
-/* CUDA may tell a range in a context alone, and a thread of ours has none. */
+/* CUDA may give a range only to a thread with a context, and our own threads have none. */
 static int look_up_device(uint64_t address, struct cuf_pointer *found)
 {
 	int rc = find_context(address, &found->context);
@@ -139,8 +139,8 @@ static int look_up_device(uint64_t address, struct cuf_pointer *found)
 }
 
 /*
- * Where CUDA has not begun, or a child has not after fork(), every address is the
- * host's as far as this process goes; one that is not gives EFAULT.
+ * If CUDA is not initialised, as in a child of fork(), every address counts as the host's;
+ * an access to one that is not fails with EFAULT.
  */
 static bool is_host(int result)
 {
@@ -150,7 +150,7 @@ static bool is_host(int result)
 static int ask_kind(uint64_t address, void *found_)
 {
 	struct cuf_pointer *found = found_;
-	unsigned int type = 0, managed = 0;	/* a flag is four bytes, too */
+	unsigned int type = 0, managed = 0;	/* room for a flag of four bytes */
 	int rc = cuda.pointer_get_attribute(&type, CU_POINTER_ATTRIBUTE_MEMORY_TYPE, address);
 
 	if (rc)
@@ -168,8 +168,8 @@ static int ask_number(uint64_t address, void *number)
 }
 
 /*
- * A thread may have no context, as those of ours, and CUDA may refuse it each question.
- * Addresses mean the same in all contexts.
+ * CUDA may refuse the question of a thread without a context, as our own threads are.  Then
+ * it is asked in the primary context of device 0, since addresses mean the same in all contexts.
  */
 static int ask(int (*question)(uint64_t address, void *answer), const void *pointer, void *answer)
 {
@@ -215,7 +215,7 @@ static int allocate(void *context, size_t bytes, void **pointer)
 static void give_back(void *context, void *pointer)
 {
 	if (enter(context))
-		return;		/* it went with its context */
+		return;		/* the memory was freed with its context */
 	if (cuda.free)
 		cuda.free((uintptr_t)pointer);
 	leave();
@@ -241,7 +241,7 @@ static void close_stream(void *context, void *stream)
 	leave();
 }
 
-/* Not in the default stream: that waits for the program's, which may wait for this copy. */
+/* Not in the default stream, which waits for the program's streams, and these may wait for this copy. */
 static int copy(void *context, void *stream, void *to, const void *from, size_t bytes)
 {
 	int rc = enter(context);
@@ -268,7 +268,7 @@ static int wait_for_stream(void *stream)
 	return is_loaded() && cuda.stream_synchronize ? cuda.stream_synchronize(stream) : CUDA_ERROR_NOT_FOUND;
 }
 
-/* Asked first: of a stream that is captured any other question ends the capture. */
+/* To be asked first: any other question about a stream that is being captured would end the capture. */
 static bool is_captured(void *stream)
 {
 	int status = 0, rc;

@@ -13,9 +13,9 @@ struct cuf_inode {
 	pthread_rwlock_t lock;
 };
 
-static struct cuf_inode *inodes;	/* under CUF_LOCK_INODES, with their users */
+static struct cuf_inode *inodes;	/* under CUF_LOCK_INODES, as are their users */
 
-/* Whoever wants it alone must not wait for a stream of others that never ends. */
+/* Prefers exclusive lockers, which could otherwise wait for ever while shared ones keep coming. */
 static void begin_lock(pthread_rwlock_t *lock)
 {
 	pthread_rwlockattr_t attributes;
@@ -26,7 +26,7 @@ static void begin_lock(pthread_rwlock_t *lock)
 	pthread_rwlockattr_destroy(&attributes);
 }
 
-/* Whoever had one was a thread of the parent. */
+/* The holders of these locks are threads of the parent. */
 void cuf_inodes_after_fork(void)
 {
 	for (struct cuf_inode *inode = inodes; inode; inode = inode->next)

@@ -9,13 +9,13 @@
 
 #define LONGEST_FILE	(1U << 20)
 
-/* struct cuf_json is the root object, under another name. */
+/* A struct cuf_json is json-c's root object. */
 static struct json_object *root_of(const struct cuf_json *json)
 {
 	return (struct json_object *)json;
 }
 
-/* How much was read, or -errno. */
+/* Returns how much it read, or -errno. */
 static long read_file(const char *path, char *text, size_t bytes)
 {
 	FILE *file = fopen(path, "re");
@@ -39,7 +39,7 @@ static size_t line_of(const char *text, size_t at)
 	return line;
 }
 
-/* Behind the object; a second one would be ignored. */
+/* Skips blanks and comments behind the object; json-c would ignore a second object there. */
 static const char *skip_blanks(const char *text)
 {
 	const char *end = "";
@@ -66,7 +66,7 @@ static int parse(const char *text, size_t bytes, struct cuf_json **json, char *f
 
 	if (!tokener)
 		return -ENOMEM;
-	root = json_tokener_parse_ex(tokener, text, (int)bytes + 1);	/* the NUL ends a lone value */
+	root = json_tokener_parse_ex(tokener, text, (int)bytes + 1);	/* with the NUL, which ends a lone value */
 	error = json_tokener_get_error(tokener);
 	snprintf(fault, fault_bytes, "line %zu: %s", line_of(text, json_tokener_get_parse_end(tokener)),
 		 json_tokener_error_desc(error));

@@ -10,15 +10,15 @@
 
 struct cuf_json;
 
-/* 0; -ENOENT; another -errno: @fault says what is wrong with the file. */
+/* Returns 0, -ENOENT, or another -errno; then @fault says what is wrong with the file. */
 int cuf_json_open(const char *path, struct cuf_json **json, char *fault, size_t fault_bytes);
 void cuf_json_close(struct cuf_json *json);
 
-/* 0; -ENOENT: it is not there; -EINVAL: it is something else. */
+/* Each returns 0, -ENOENT if there is no such key, or -EINVAL if its value has another type. */
 int cuf_json_number(const struct cuf_json *json, const char *key, uint64_t *value);
 int cuf_json_bool(const struct cuf_json *json, const char *key, bool *value);
 int cuf_json_text(const struct cuf_json *json, const char *key, char *text, size_t text_bytes);
-/* NULL ends the list; cuf_json_free_list() frees it. */
+/* The list ends with NULL; cuf_json_free_list() frees it. */
 int cuf_json_list(const struct cuf_json *json, const char *key, char ***list);
 void cuf_json_free_list(char **list);
 

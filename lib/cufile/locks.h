@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The locks that are there once.  fork() takes them all, so that a child has none of
- * them in the hand of a thread that it does not have, and no table half changed.
+ * The global locks.  fork() takes them all, so that in the child no lock is held by a thread
+ * that does not exist there, and no table is half changed.
  */
 #ifndef CUF_LOCKS_H
 #define CUF_LOCKS_H
@@ -9,13 +9,13 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-/* In the order in which they are taken; an engine's own lock comes before the home's. */
+/* In the order in which they are taken.  An engine's own lock comes after ENGINES and before USERS. */
 enum cuf_lock {
 	CUF_LOCK_DRIVER,
 	CUF_LOCK_BATCHES,	/* and then each batch's */
 	CUF_LOCK_STREAMS,
 	CUF_LOCK_ENGINES,
-	CUF_LOCK_USERS,		/* of what is deregistered */
+	CUF_LOCK_USERS,		/* counts the engines that still use what is being deregistered */
 	CUF_LOCK_HOME,
 	CUF_LOCK_INODES,
 	CUF_LOCK_POOL,
@@ -36,20 +36,20 @@ static inline void cuf_unlock(enum cuf_lock which)
 	pthread_mutex_unlock(&cuf_locks[which]);
 }
 
-/* Engines have locks of their own, which come before the home's. */
+/* These lock and unlock the own locks of all engines. */
 void cuf_engines_before_fork(void);
 void cuf_engines_unlock_all(void);
-/* In the child, with all locks: of what other threads were doing, nobody goes on. */
+/* Called in the child with all global locks held: nobody continues what other threads were doing. */
 void cuf_counts_after_fork(void);
 void cuf_driver_after_fork(void);
 void cuf_engines_after_fork(void);
 void cuf_inodes_after_fork(void);
 void cuf_pool_after_fork(void);
 void cuf_streams_after_fork(void);
-/* Batches have locks of their own: before fork(), in the parent, in the child. */
+/* These lock and unlock the own locks of all batches, before fork() and after it in parent and child. */
 void cuf_batches_before_fork(void);
 void cuf_batches_after_fork(bool child);
-/* In the child, without locks: what the parent had is let go of; a close that was under way ends. */
+/* Called in the child without locks: release what the parent's engines knew, and complete a close of the driver. */
 void cuf_engines_in_child(void);
 void cuf_driver_in_child(void);
 

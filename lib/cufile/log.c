@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See log.h.  Nothing is ever printed, and a log that cannot be written is no failure. */
+/* See log.h.  The library never prints anything, and ignores it if the log cannot be written. */
 #include <fcntl.h>
 #include <limits.h>
 #include <pthread.h>
@@ -69,7 +69,7 @@ void cuf_log(enum cuf_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* What libdonard says names calls; who reads a log types commands. */
+	/* Texts of libdonard name calls, but readers of a log use commands. */
 	cli_in_commands(text, line, sizeof(line));
 	cuf_lock(CUF_LOCK_LOG);
 	write_line(level, line);

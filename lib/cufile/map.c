@@ -42,7 +42,7 @@ int cuf_map_put(struct cuf_map *map, uint64_t key, void *value)
 	return rc;
 }
 
-/* What stands behind it moves up: no search ends early at the gap. */
+/* Inserts the entries behind the gap again, so that no search ends early at it. */
 static void close_gap(struct cuf_map *map, size_t gap)
 {
 	for (size_t i = (gap + 1) & (map->room - 1); map->entries[i].key; i = (i + 1) & (map->room - 1)) {

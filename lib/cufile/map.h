@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Numbers to pointers, found in a few instructions.  Zeroed is empty; no key is 0.  Takes no locks. */
+/* Maps numbers to pointers in a few instructions.  A zeroed map is empty; keys are not 0.  Takes no locks. */
 #ifndef CUF_MAP_H
 #define CUF_MAP_H
 
@@ -32,9 +32,9 @@ static inline void *cuf_map_get(const struct cuf_map *map, uint64_t key)
 	return NULL;
 }
 
-/* 0, or -ENOMEM.  The key is new. */
+/* Returns 0 or -ENOMEM.  The key must be new. */
 int cuf_map_put(struct cuf_map *map, uint64_t key, void *value);
-/* What it was, or NULL. */
+/* Removes the key; returns its value, or NULL. */
 void *cuf_map_take(struct cuf_map *map, uint64_t key);
 void cuf_map_free(struct cuf_map *map);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * An engine's one request at a time, by its queue.  That is opened by the first, since
- * compatibility mode needs none; and closed when a request was lost sight of, so that
- * its completion is never taken for the next one's.
+ * Executes the requests of an engine by its queue, one at a time.  The first request opens
+ * the queue, because compatibility mode needs none.  If waiting for a request fails, the
+ * queue is closed, so that its completion is never mistaken for that of the next request.
  */
 #include <errno.h>
 
@@ -20,7 +20,7 @@ int cuf_engine_adopt(struct cuf_engine *engine, const struct donard_memory_info 
 	return donard_memory_adopt(engine->ctx, info->fd, info->file_offset_bytes, info->length_bytes, memory);
 }
 
-/* In poll mode short requests are looked for, and not slept for. */
+/* In poll mode, polls for short requests instead of sleeping. */
 static int await(struct cuf_engine *engine, uint64_t bytes, struct donard_completion *done)
 {
 	int rc;
@@ -44,7 +44,7 @@ static int64_t finish(struct cuf_engine *engine, uint64_t bytes)
 
 	if (rc < 0) {
 		cuf_log(CUF_LOG_ERROR, "%s", donard_error(engine->ctx));
-		donard_queue_close(engine->queue);	/* cancels, and waits for the drive */
+		donard_queue_close(engine->queue);	/* cancels the request, and waits for the drive */
 		engine->queue = NULL;
 		return rc;
 	}

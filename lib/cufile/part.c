@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See part.h.  Writes into one block, of which one covers a part, take turns within
- * the process (inodes.h); between processes the program has to lock, as with cuFile.
+ * See part.h.  Within the process, a write that covers part of a block excludes other
+ * writes to the file (inodes.h).  Between processes, programs have to lock, as with cuFile.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@
 /* The blocks around the bytes. */
 struct span {
 	uint64_t start, end;	/* in the file */
-	uint64_t skip;		/* the bytes begin so far behind start */
+	uint64_t skip;		/* how far behind start the bytes begin */
 	uint64_t bytes;
 };
 
@@ -32,7 +32,7 @@ static struct span span_of(const struct cuf_use *use, uint64_t at, uint64_t byte
 	};
 }
 
-/* Of what a request moved, the bytes that were asked for. */
+/* How many of the bytes that a request moved were asked for. */
 static ssize_t of_span(const struct span *span, int64_t moved)
 {
 	if (moved < 0)
@@ -56,7 +56,7 @@ static ssize_t read_span(struct cuf_engine *engine, const struct cuf_use *use, c
 	return code ? -code : got;
 }
 
-/* What the file has in that block, and zeros behind its end. */
+/* Reads a block into the stage, and zeros the part behind the end of the file. */
 static int read_block(struct cuf_engine *engine, const struct cuf_use *use, const struct span *span,
 		      struct cuf_stage *stage, uint64_t block)
 {
@@ -97,8 +97,9 @@ static uint64_t size_of(const struct cuf_file *file)
 }
 
 /*
- * A file ends where the bytes end, and not with their last block, unless it went on
- * before, or another process made it longer.  The caller has the file alone.
+ * The write wrote whole blocks.  So this truncates the file to the end of the bytes, or to
+ * its former end if that lies behind them; but not if another process made it longer.  The
+ * caller holds the file's lock exclusively.
  */
 static int settle(const struct cuf_use *use, const struct span *span, uint64_t size_before)
 {
@@ -142,7 +143,7 @@ ssize_t cuf_part_move(struct cuf_engine *engine, bool writes, const struct cuf_u
 		return -code;
 	if (stage->bytes < 2 * use->align)
 		return -CUF_INTERNAL_ERROR;
-	/* What is left begins with a whole block. */
+	/* End at a block border, so that the remaining bytes begin with a whole block. */
 	room = stage->bytes - stage->bytes % use->align - at % use->align;
 	if (*bytes > room)
 		*bytes = room;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* GPU memory as memory of donard. */
+/* Pins GPU memory as memory of donard. */
 #include "cufile/gpu.h"
 
 int cuf_gpu_pin(struct donard_context *ctx, void *pointer, uint64_t bytes, struct donard_memory **memory)

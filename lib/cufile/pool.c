@@ -15,8 +15,8 @@
 static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
 static struct cuf_job *first, **last = &first;
 static pthread_t threads[THREADS_MAX];
-static unsigned int count, idle, waiting;	/* threads; of these without work; jobs */
-static bool ending = true;	/* or closed */
+static unsigned int count, idle, waiting;	/* all threads; idle threads; waiting jobs */
+static bool ending = true;	/* also true while the driver is closed */
 
 static struct cuf_job *take(void)
 {
@@ -51,7 +51,7 @@ static void *work(void *unused)
 	return unused;
 }
 
-/* Signals are for the program's threads. */
+/* The thread blocks all signals, which are for the program's threads. */
 static void start(void)
 {
 	sigset_t all, before;
@@ -62,7 +62,7 @@ static void start(void)
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* A child has none of these threads, and what they had to do is the parent's. */
+/* The child has none of these threads, and their jobs are the parent's. */
 void cuf_pool_after_fork(void)
 {
 	pthread_cond_init(&more, NULL);

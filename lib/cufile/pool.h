@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads of our own, for requests that no caller waits for.  They begin when
- * there is work for them, up to execution.max_io_threads, and end with the driver.
+ * Our own threads, for requests for which no caller waits.  They are started when there is
+ * work for them, up to execution.max_io_threads, and end when the driver is closed.
  */
 #ifndef CUF_POOL_H
 #define CUF_POOL_H
 
 struct cuf_job {
 	struct cuf_job *next;
-	void (*run)(struct cuf_job *job);	/* owns it from then on */
+	void (*run)(struct cuf_job *job);	/* takes the job over */
 };
 
-/* 0, or CUF_INTERNAL_ERROR when there is no thread: then it is the caller's. */
+/* Returns 0, or CUF_INTERNAL_ERROR if there is no thread; then the caller keeps the job. */
 int cuf_pool_add(struct cuf_job *job);
-/* Runs what waits, and joins the threads. */
+/* Runs the jobs that wait, and joins the threads. */
 void cuf_pool_end(void);
-/* The driver is opened: jobs are taken. */
+/* Accepts jobs, since the driver is being opened. */
 void cuf_pool_begin(void);
 
 #endif /* CUF_POOL_H */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See settings.h.  The caller holds the driver's lock, but for reading numbers and flags. */
+/* See settings.h.  The caller holds the driver's lock, except to read numbers and flags. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 #define DEFAULT_PATH	"/etc/cufile.json"
 #define KIB_MOST	(1ULL << 40)	/* 1 PiB */
 
-/* A size is a multiple of its unit: 4 where whole pages are meant. */
+/* A size is a multiple of its unit; 4 (KiB) stands for whole pages. */
 static const struct {
 	const char *key;
 	size_t value, least, most, unit;
@@ -70,7 +70,7 @@ struct values {
 };
 
 static struct values now;
-/* What the program set, and which of it. */
+/* The values that the program set, and which ones it set. */
 static struct values staged;
 static struct {
 	bool sizes[CUF_SIZE_COUNT], flags[CUF_FLAG_COUNT], texts[CUF_TEXT_COUNT];
@@ -142,7 +142,7 @@ static int take_denied(const struct cuf_json *json, const char *path, size_t i)
 	return !rc || rc == -ENOENT ? 0 : bad_value(path, denied_keys[i], "a list of texts");
 }
 
-/* Drivers cannot be denied: a list that is ignored would be taken for one that works. */
+/* Refuses a list of drivers, which cannot be denied: if it were ignored, users would believe that it works. */
 static int refuse_denied_drivers(const struct cuf_json *json, const char *path)
 {
 	char **list = NULL;
@@ -169,7 +169,7 @@ static int take_all(const struct cuf_json *json, const char *path)
 	return rc ? rc : refuse_denied_drivers(json, path);
 }
 
-/* A file that the environment names must be there; the usual one need not. */
+/* A file that the environment names must exist; the default one need not. */
 static int take_file(void)
 {
 	const char *named = getenv("CUFILE_ENV_PATH_JSON");
@@ -247,7 +247,7 @@ int cuf_settings_load(void)
 	int rc;
 
 	take_defaults();
-	take_environment();	/* so that a failure finds its log */
+	take_environment();	/* so that a failure is written to the right log */
 	take_staged();
 	begin_log();
 	rc = take_file();

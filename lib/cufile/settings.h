@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The settings: what the program set before it opened the driver, else the
- * environment, else cufile.json, else the default.  They are read when the driver
- * is opened; a few may change later, so each is read and written atomically.
+ * The settings.  The value that the program set before it opened the driver comes first,
+ * then the environment, cufile.json, and the default.  They are read when the driver is
+ * opened.  A few may change later, so numbers and flags are read and written atomically.
  */
 #ifndef CUF_SETTINGS_H
 #define CUF_SETTINGS_H
@@ -20,29 +20,29 @@ struct cuf_limits {
 	size_t least, most;
 };
 
-/* Reads them all: 0, or CUF_DRIVER_INVALID_PROPS with a line in the log. */
+/* Reads all settings.  Returns 0, or CUF_DRIVER_INVALID_PROPS with a line in the log. */
 int cuf_settings_load(void);
 /* Forgets them, and what the program set. */
 void cuf_settings_forget(void);
-/* Forgets what was read alone: the next opening has what the program set. */
+/* Forgets only what was read; what the program set is kept for the next opening. */
 void cuf_settings_unload(void);
 
 size_t cuf_size(enum cuf_size parameter);
 bool cuf_flag(enum cuf_flag parameter);
-/* Lives until the driver is closed. */
+/* The text is valid until the driver is closed. */
 const char *cuf_text(enum cuf_text parameter);
 struct cuf_limits cuf_size_limits(enum cuf_size parameter);
 
-/* Of an open driver: 0, or CUF_DRIVER_UNSUPPORTED_LIMIT. */
+/* Change settings while the driver is open.  Returns 0, or CUF_DRIVER_UNSUPPORTED_LIMIT. */
 int cuf_size_change(enum cuf_size parameter, size_t value);
 void cuf_flag_change(enum cuf_flag parameter, bool value);
 
-/* For the next opening: 0, or CUF_INVALID_VALUE. */
+/* Set what the next opening uses.  Each returns 0, or CUF_INVALID_VALUE. */
 int cuf_size_stage(enum cuf_size parameter, size_t value);
 int cuf_flag_stage(enum cuf_flag parameter, bool value);
 int cuf_text_stage(enum cuf_text parameter, const char *text);
 
-/* Is it on the list, which the driver's opening read? */
+/* Is @word on the list that was read when the driver was opened?  Is there anything on it? */
 bool cuf_settings_denies(enum cuf_denied list, const char *word);
 bool cuf_settings_deny_any(enum cuf_denied list);
 

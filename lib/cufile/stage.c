@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory of our own: for GPU buffers that are not registered, and for the ends of
- * transfers that are not aligned.  Bytes of a GPU stay on that GPU; its context
- * is NULL for bytes of the host, which stay there.
+ * Our own memory for staging, for GPU buffers that are not registered, and for the ends of
+ * transfers that are not aligned.  The bytes of a GPU stay on that GPU, and those of the
+ * host stay on the host, for which the context is NULL.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -16,9 +16,9 @@
 
 #define KIB	1024ULL
 
-static uint64_t all_bytes;	/* of all engines: atomic */
+static uint64_t all_bytes;	/* on GPUs, of all engines together; atomic */
 
-/* Or did it go with its context, and at its address is memory of the program by now? */
+/* False if the memory was freed with its context; its address may be the program's memory by now. */
 static bool is_ours(const struct cuf_stage *stage)
 {
 	uint64_t number = 0;
@@ -74,7 +74,7 @@ static struct cuf_stage *find(struct cuf_engine *engine, void *context)
 	return NULL;
 }
 
-/* Of one device there may be so much; of several, too. */
+/* The limit is for one device; here it holds for all devices together. */
 static int take_bytes(uint64_t bytes)
 {
 	if (__atomic_add_fetch(&all_bytes, bytes, __ATOMIC_RELAXED) <= cuf_size(CUF_SIZE_MAX_CACHE_KIB) * KIB)
@@ -123,7 +123,7 @@ static int allocate(struct cuf_stage *stage)
 	return rc;
 }
 
-/* What is passing is no reason to go through DRAM. */
+/* A temporary failure must not get a code that leads to compatibility mode. */
 static int code_of_pin(int failure)
 {
 	switch (-failure) {
@@ -179,8 +179,8 @@ struct cuf_stage *cuf_engine_stage(struct cuf_engine *engine, void *context, int
 }
 
 /*
- * One of both is the program's, and nothing has proven that it is mapped: the kernel
- * copies, so that a bad pointer is EFAULT and no signal under our locks.
+ * One of the two is memory of the program, and may not be mapped.  The kernel makes the
+ * copy, so that a bad pointer causes EFAULT, and no signal while we hold locks.
  */
 static int copy_on_host(void *to, const void *from, size_t bytes)
 {
@@ -188,14 +188,14 @@ static int copy_on_host(void *to, const void *from, size_t bytes)
 	struct iovec remote = { .iov_base = (void *)(uintptr_t)from, .iov_len = bytes };
 	ssize_t got = process_vm_readv(getpid(), &local, 1, &remote, 1, 0);
 
-	if (got < 0 && errno != EFAULT) {	/* a sandbox forbids the call */
+	if (got < 0 && errno != EFAULT) {	/* for instance a sandbox forbids the call */
 		memcpy(to, from, bytes);
 		return 0;
 	}
 	return got == (ssize_t)bytes ? 0 : EFAULT;
 }
 
-/* In compatibility mode there may be no stage of the GPU's. */
+/* In compatibility mode there may be no stage, and so no stream, on the GPU. */
 static int copy_in_new_stream(void *context, void *to, const void *from, size_t bytes)
 {
 	void *stream;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See streams.h.  The stream calls us when it is a request's turn, and goes on when
- * we return.  CUDA allows no calls of its own there, which staging needs: the
+ * See streams.h.  The stream calls us when it is a request's turn, and continues when we
+ * return.  In that call CUDA's own calls, which staging needs, are forbidden, so the
  * request runs in a thread of the pool meanwhile.
  *
- * What the stream has of a request is its number: a stream that failed may never
- * call, and then the request ends with the registration of the stream.
+ * The stream gets only the number of a request, because a stream that failed may never
+ * call; then the request ends when the stream is deregistered.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -25,10 +25,10 @@
 			 CUF_STREAM_ALIGNED)
 
 struct request {
-	struct cuf_job job;	/* first: what the pool runs is the request */
+	struct cuf_job job;	/* first, so that the pool's job is the request */
 	void *stream;
 	struct cuf_transfer transfer;
-	unsigned int flags;	/* what was read at submission */
+	unsigned int flags;	/* which arguments were read at submission */
 	const size_t *bytes;
 	const off_t *file_offset, *offset;
 	ssize_t *done;
@@ -37,14 +37,14 @@ struct request {
 	bool begun, ended;
 };
 
-/* Under CUF_LOCK_STREAMS.  Flags of registered streams, plus KNOWN_FLAGS + 1: no value is NULL. */
+/* CUF_LOCK_STREAMS protects these.  Flags of registered streams, plus KNOWN_FLAGS + 1, so that no value is NULL. */
 static struct cuf_map table;
-/* By number, until they end; of a stream that never calls: until it is deregistered. */
+/* Requests by number until they end; if the stream never calls, until it is deregistered. */
 static struct cuf_map requests;
 static uint64_t last_number;
-static pthread_cond_t change = PTHREAD_COND_INITIALIZER;	/* a request is in the map no more */
+static pthread_cond_t change = PTHREAD_COND_INITIALIZER;	/* a request was taken out of the map */
 
-/* The default stream is NULL, and no key is 0. */
+/* Adds 1, because the default stream is NULL, and keys must not be 0. */
 static uint64_t key_of(const void *stream)
 {
 	return (uint64_t)(uintptr_t)stream + 1;
@@ -79,8 +79,8 @@ static uint64_t number_of_one_in(const void *stream)
 }
 
 /*
- * Of a stream that failed, with the lock: what has begun ends, and all else never begins.  Nothing is told where
- * results go: that memory may be gone.
+ * For a stream that failed; the caller holds the lock.  Waits for requests that have begun, and frees the others.  Does
+ * not write to where their results should go, because that memory may be gone.
  */
 static bool end_requests_in(const void *stream)
 {
@@ -98,7 +98,7 @@ static bool end_requests_in(const void *stream)
 	return any;
 }
 
-/* A request whose turn comes later is told that the driver is closed. */
+/* A request whose turn comes later ends with the code for a closed driver (in_turn()). */
 void cuf_streams_end(void)
 {
 	cuf_lock(CUF_LOCK_STREAMS);
@@ -106,7 +106,7 @@ void cuf_streams_end(void)
 	cuf_unlock(CUF_LOCK_STREAMS);
 }
 
-/* Streams and results are the parent's. */
+/* Streams, requests and their results are the parent's. */
 void cuf_streams_after_fork(void)
 {
 	pthread_cond_init(&change, NULL);
@@ -117,7 +117,7 @@ void cuf_streams_after_fork(void)
 	cuf_map_free(&table);
 }
 
-/* CUDA_ERROR_ILLEGAL_ADDRESS and the like, which end a context; not those of a call that should not have been. */
+/* Is this an error that ends a context, such as CUDA_ERROR_ILLEGAL_ADDRESS, and not one of a wrong call? */
 static bool has_failed(int result)
 {
 	return (result >= 700 && result < 800) || result == 999;
@@ -144,7 +144,7 @@ CUF_PUBLIC struct cuf_error cuFileStreamRegister(void *stream, unsigned int flag
 	return cuf_error(rc ? CUF_INTERNAL_ERROR : 0);
 }
 
-/* Of a stream that has been used, and need not have been registered; also of one that failed. */
+/* The stream may have been used without registration, and it may have failed. */
 CUF_PUBLIC struct cuf_error cuFileStreamDeregister(void *stream)
 {
 	int rc = cuf_driver_check();
@@ -186,7 +186,7 @@ static void run(struct cuf_job *job)
 	pthread_mutex_unlock(&request->lock);
 }
 
-/* NULL: it had its turn, or has none any more. */
+/* Returns NULL if the request had its turn already, or does not exist any more. */
 static struct request *begin_request(void *number)
 {
 	struct request *request;
@@ -250,7 +250,7 @@ static int check_handle(void *handle)
 	return rc;
 }
 
-/* In no stream it is done when the call returns, after what the default stream had. */
+/* For the default stream (NULL), waits for it and does the request before the call returns. */
 static struct cuf_error do_now(struct request *request)
 {
 	int cuda = cuf_gpu->wait_for_stream(NULL);

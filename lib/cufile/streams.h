@@ -3,7 +3,7 @@
 #ifndef CUF_STREAMS_H
 #define CUF_STREAMS_H
 
-/* When the driver is closed: a request whose turn comes later ends with a code. */
+/* Called when the driver is closed: a request whose turn comes later ends with a code. */
 void cuf_streams_end(void);
 
 #endif /* CUF_STREAMS_H */

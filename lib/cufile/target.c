@@ -47,7 +47,7 @@ static int take_registered(struct cuf_engine *engine, const struct cuf_transfer 
 	return 0;
 }
 
-/* A pointer into a registered buffer, or GPU memory of which nothing is registered. */
+/* The pointer leads into a registered buffer, or to memory that is not registered. */
 static int take_unregistered(struct cuf_engine *engine, const struct cuf_transfer *transfer,
 			     struct cuf_target *target)
 {

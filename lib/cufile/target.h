@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Where the bytes of a transfer are in memory. */
+/* Finds the bytes of a transfer in memory. */
 #ifndef CUF_TARGET_H
 #define CUF_TARGET_H
 
@@ -8,13 +8,13 @@
 
 struct cuf_target {
 	enum cuf_kind kind;
-	void *context;		/* of CUF_KIND_DEVICE */
+	void *context;		/* for CUF_KIND_DEVICE */
 	uint8_t *address;	/* the first of these bytes */
-	struct donard_memory *memory;	/* what requests name, or NULL */
-	uint64_t place;		/* of the first byte in it */
+	struct donard_memory *memory;	/* the memory that requests name, or NULL */
+	uint64_t place;		/* the offset of the first byte in it */
 };
 
-/* @place: of the registered buffer with that base, or NULL.  0 or minus a code. */
+/* @place: the registered buffer with that base, or NULL.  Returns 0 or minus a code. */
 int cuf_target_find(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_place *place,
 		    struct cuf_target *target);
 

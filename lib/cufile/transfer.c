@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See transfer.h.  A transfer is cut into pieces: whole blocks between aligned
- * places go straight, and the rest by way of a stage.
+ * See transfer.h.  A transfer is cut into pieces: whole blocks between aligned places are
+ * moved directly, and the rest through a stage.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "cufile/settings.h"
 #include "cufile/transfer.h"
 
-#define REQUEST_BYTES_MAX	(1ULL << 30)	/* of a queue */
+#define REQUEST_BYTES_MAX	(1ULL << 30)	/* of a request to a queue */
 
 static uint64_t least(uint64_t a, uint64_t b)
 {
@@ -26,7 +26,7 @@ static bool is_aligned(const struct cuf_use *use, const struct cuf_target *targe
 	return target->memory && ((uintptr_t)target->address + skip) % use->memory_align == 0;
 }
 
-/* How much of what is left at @at goes straight; 0: by the stage, and @part of it. */
+/* How many of the @left bytes at @at can be moved directly next; if 0, *part of them have to go through the stage. */
 static uint64_t straight_bytes(const struct cuf_use *use, const struct cuf_target *target, uint64_t at,
 			       uint64_t done, uint64_t left, uint64_t *part)
 {
@@ -78,7 +78,7 @@ static ssize_t one_piece(struct cuf_engine *engine, const struct cuf_transfer *t
 	return moved;
 }
 
-/* @done goes on even when what follows fails. */
+/* *done counts the bytes that were moved, even if a later piece fails. */
 static ssize_t pieces(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_use *use,
 		      const struct cuf_target *target, uint64_t *done)
 {
@@ -114,7 +114,7 @@ static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfe
 		rc = -CUF_CUDA_MEMORY_TYPE_INVALID;
 	else
 		rc = pieces(engine, transfer, use, target, &done);
-	/* Bytes that are not durable were not written, however many there are. */
+	/* With O_SYNC or O_DSYNC, bytes count as written only if they are durable. */
 	if (done && transfer->writes && use->file->durable)
 		failed = cuf_engine_flush(engine, use);
 	if (failed)
@@ -127,7 +127,7 @@ static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfe
 	return done || rc >= 0 ? (ssize_t)done : rc;
 }
 
-/* A line for each request of a handle that there is: @asked bytes of it. */
+/* Logs a line for each request whose handle is registered.  @asked: how many bytes it asked for. */
 static void tell_ways(const struct cuf_transfer *transfer, const struct cuf_use *use, uint64_t asked, ssize_t result)
 {
 	uint64_t bytes[CUF_WAYS];
@@ -140,7 +140,7 @@ static void tell_ways(const struct cuf_transfer *transfer, const struct cuf_use 
 		(unsigned long long)bytes[CUF_WAY_COMPAT], result < 0 ? "; the request failed" : "");
 }
 
-/* A drive does not grow. */
+/* Cuts the transfer at the end of a drive, which cannot grow. */
 static int end_at(struct cuf_transfer *transfer, const struct cuf_use *use)
 {
 	uint64_t at = (uint64_t)transfer->file_offset;
@@ -164,7 +164,7 @@ static struct cuf_use *find(struct cuf_engine *engine, const struct cuf_transfer
 	return use;
 }
 
-/* @code: 0, or why there is no @place. */
+/* @code: 0, or why @place could not be found. */
 static ssize_t begin_on(struct cuf_engine *engine, struct cuf_transfer *transfer, const struct cuf_use *use,
 			struct cuf_place *place, int code)
 {
@@ -213,7 +213,7 @@ static ssize_t transfer_now(struct cuf_transfer transfer)
 	return result;
 }
 
-/* A thread that is canceled would leave its engine busy and the file locked: it ends behind the request. */
+/* Delays cancellation of the thread until the request has ended; else the engine would stay busy, the file locked. */
 ssize_t cuf_transfer(const struct cuf_transfer *transfer)
 {
 	ssize_t result;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One read or write, whatever its alignment: what all of cuFile's calls come to. */
+/* One read or write of any alignment, to which all of cuFile's calls come down. */
 #ifndef CUF_TRANSFER_H
 #define CUF_TRANSFER_H
 
@@ -9,14 +9,14 @@
 
 struct cuf_transfer {
 	uint64_t handle;
-	uint64_t base;		/* of a buffer, registered or not */
+	uint64_t base;		/* first address of a buffer, registered or not */
 	uint64_t bytes;
 	int64_t file_offset;
 	int64_t offset;		/* from base */
 	bool writes;
 };
 
-/* Bytes, fewer at the end of the file; -errno; or minus a code. */
+/* Returns how many bytes it moved, fewer at the end of the file; -errno; or minus a code. */
 ssize_t cuf_transfer(const struct cuf_transfer *transfer);
 
 #endif /* CUF_TRANSFER_H */
