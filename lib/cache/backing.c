@@ -8,7 +8,7 @@
 #include "cache/backing.h"
 #include "cache/log.h"
 
-#define NAME_BYTES	256	/* of the drive; the longest, an NVMe namespace without EUI, has 143 */
+#define NAME_BYTES	256	/* for the drive's name; the longest, of an NVMe namespace without EUI, has 143 */
 
 static int read_identity(struct donard_context *ctx, const char *disk, char *text, size_t bytes)
 {
@@ -21,7 +21,7 @@ static int read_identity(struct donard_context *ctx, const char *disk, char *tex
 			"swapped drive would go unnoticed. Use another drive.", disk);
 }
 
-/* What is too long for the log ends with a checksum of all of it: the namespace's number comes last. */
+/* Ends a name that is too long with a checksum of all of it, because only its end has the namespace's number. */
 void dnd_backing_fit(const char *text, char identity[DND_CACHE_DRIVE_ID_BYTES])
 {
 	size_t length = strlen(text), kept = DND_CACHE_DRIVE_ID_BYTES - sizeof("#00000000");
@@ -33,7 +33,7 @@ void dnd_backing_fit(const char *text, char identity[DND_CACHE_DRIVE_ID_BYTES])
 			 dnd_cache_checksum(0, text, length));
 }
 
-/* ",part=1" where the device is a partition; else nothing. */
+/* Appends ",part=1" if the device is a partition. */
 static void add_partition(const struct donard_context *ctx, dev_t device, char *text, size_t bytes)
 {
 	size_t used = strlen(text);
@@ -43,7 +43,7 @@ static void add_partition(const struct donard_context *ctx, dev_t device, char *
 		snprintf(text + used, bytes - used, ",part=%llu", (unsigned long long)part);
 }
 
-/* An inode's number is given again to the next file; when a file was born is not. */
+/* The number of an inode is reused for later files, so its birth time is added. */
 static int add_file(struct donard_context *ctx, const struct donard_file_info *info, char *text, size_t bytes)
 {
 	size_t used = strlen(text);

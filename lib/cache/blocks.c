@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Linear probing, at most half full.  A place is freed by moving back those
+ * Linear probing; the table is at most half full.  Freeing a place moves back the entries
  * behind it that would not be found otherwise (Knuth, volume 3, 6.4, algorithm R).
  */
 #include <errno.h>
@@ -8,7 +8,7 @@
 
 #include "cache/blocks.h"
 
-/* Blocks that follow each other are to be spread: the golden ratio in 64 bits (Knuth, 6.4). */
+/* The multiplication by the golden ratio in 64 bits spreads adjacent blocks (Knuth, 6.4). */
 static size_t home(const struct dnd_cache_blocks *blocks, uint64_t number)
 {
 	return (size_t)((number * 0x9e3779b97f4a7c15U) >> 20) & blocks->mask;
@@ -54,7 +54,7 @@ void dnd_cache_blocks_set(struct dnd_cache_blocks *blocks, uint64_t number, uint
 	*place = (struct dnd_cache_block){ .number = number, .sequence = sequence };
 }
 
-/* Is @at between the home of what lies at @from, and @from, around the end? */
+/* Does @at lie between the home of the entry at @from, and @from, possibly around the end? */
 static bool reachable(const struct dnd_cache_blocks *blocks, size_t at, size_t from)
 {
 	size_t start = home(blocks, blocks->places[from].number);
@@ -89,7 +89,7 @@ void dnd_cache_blocks_drop(struct dnd_cache_blocks *blocks, uint64_t number, uin
 
 static void drop_by_places(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count)
 {
-	/* What is moved back comes to the same place, which is looked at again; none moves round the end twice. */
+	/* A freed place may get another entry, so it is looked at again; no entry moves around the end twice. */
 	for (size_t left = blocks->mask + 1, at = 0; left; ) {
 		const struct dnd_cache_block *place = &blocks->places[at];
 
@@ -106,7 +106,7 @@ void dnd_cache_blocks_drop_range(struct dnd_cache_blocks *blocks, uint64_t first
 {
 	if (!blocks->used)
 		return;
-	/* Either way costs as many steps as it looks at places or at numbers. */
+	/* Choose the way with fewer steps: one for each place, or one for each block number. */
 	if (count > blocks->mask + 1) {
 		drop_by_places(blocks, first, count);
 		return;

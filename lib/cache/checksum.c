@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-/* CRC-32C (RFC 3720, appendix B.4), by Intel's library, which knows the processor's instructions. */
+/* CRC-32C (RFC 3720, appendix B.4), by Intel's library, which uses the processor's instructions. */
 #include <isa-l/crc.h>
 
 #include "cache/log.h"
 
-#define STEP_BYTES	(1U << 30)	/* its lengths are ints */
+#define STEP_BYTES	(1U << 30)	/* the library's lengths are ints */
 
 uint32_t dnd_cache_checksum(uint32_t before, const void *bytes, size_t length_bytes)
 {
-	unsigned char *at = (unsigned char *)bytes;	/* it takes no const, and changes nothing */
+	unsigned char *at = (unsigned char *)bytes;	/* the library takes no const, but changes nothing */
 	uint32_t sum = ~before;
 
 	while (length_bytes) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The calls of a client of a write cache; its completions come out of a queue. */
+/* The calls of a client of a write cache; the queue delivers its completions. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -22,7 +22,7 @@ static void work(struct dnd_queue_source *source)
 	dnd_cclient_work(cache_of(source));
 }
 
-/* Its strings stay while the caller has them. */
+/* The completion's strings stay valid until the next forget(). */
 static void take(struct dnd_queue_source *source, struct donard_completion *completion)
 {
 	struct donard_cache *cache = cache_of(source);
@@ -127,7 +127,7 @@ static void close_fd(int fd)
 		close(fd);
 }
 
-/* In the child of a fork() what the kernel does for the parent is left alone. */
+/* The child of a fork() leaves alone what the kernel does for the parent. */
 static void free_cache(struct donard_cache *cache)
 {
 	if (!cache->inherited) {
@@ -184,7 +184,7 @@ DND_PUBLIC void donard_cache_close(struct donard_cache *cache)
 	free_cache(cache);
 }
 
-/* ---- what is known of it ---- */
+/* ---- information ---- */
 
 static int check(const struct donard_cache *cache)
 {
@@ -247,7 +247,7 @@ static int check_range(struct donard_cache *cache, uint64_t drive_offset, uint64
 	return 0;
 }
 
-/* It begins at once, if there is room; what is found on the way comes with the completions. */
+/* Sends the request at once if there is room.  A lost link, or a request that failed, shows with the completions. */
 static int add(struct donard_cache *cache, const struct dnd_cclient_request *request, struct donard_memory *memory)
 {
 	int rc = dnd_cclient_add(cache, request, memory);

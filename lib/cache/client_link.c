@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The connection of a client: handshake, what comes, signs of life, the end.
+ * The connection of a client: handshake, messages that come, signs of life, the end.
  *
- * There is no thread.  A timer makes the queue's descriptor readable as often as a sign of
- * life is due, so that a program that polls it, or waits, keeps the connection by that alone.
+ * There is no thread.  A timer makes the queue's descriptor readable whenever a sign of life
+ * is due.  So a program that polls the descriptor, or waits, keeps the connection alive.
  */
 #include <sys/epoll.h>
 #include <sys/timerfd.h>
@@ -68,18 +68,18 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 
 static const struct dnd_reach_ops reach_ops = { .accepted = on_accepted, .refused = on_refused };
 
-/* Parts, ping, got and bye; answers, alive, released and withdrawn. */
+/* Sends are parts, ping, got and bye; receives are answers, alive, released and withdrawn. */
 static struct dnd_link_size link_size(uint32_t depth)
 {
 	return (struct dnd_link_size){
-		.data_requests = 2 * (depth + DND_WIRE_SPARE),	/* of each message: its bytes, and what is read back */
+		.data_requests = 2 * (depth + DND_WIRE_SPARE),	/* for each message: its bytes, and the read back */
 		.message_bytes = DND_WIRE_MESSAGE_BYTES,
 		.recvs = depth + DND_WIRE_SPARE,
 		.sends = depth + DND_WIRE_SPARE,
 	};
 }
 
-/* Room for as many messages as asked for: the server may offer fewer, and never more. */
+/* Makes room for as many requests as the hello asks for; the server may allow fewer, but not more. */
 static int reach(struct donard_cache *cache)
 {
 	const struct dnd_wire_hello hello = { .depth = cache->options.depth };
@@ -99,7 +99,7 @@ static int reach(struct donard_cache *cache)
 		return rc;
 	dnd_link_set_timeout(cache->reach.id, cache->options.timeout_ms);
 	dnd_wire_hello_encode(&hello, bytes);
-	/* To read back what it wrote: whether it shall is in the answer. */
+	/* Allow READs, since the answer may demand that written bytes are read back. */
 	dnd_link_params(cache->reach.id, true, false, &param);
 	param.private_data = bytes;
 	param.private_data_len = sizeof(bytes);
@@ -118,7 +118,7 @@ static int reach_and_hear(struct donard_cache *cache)
 	}
 }
 
-/* ---- what tells that there is something to do ---- */
+/* ---- what makes the queue's descriptor readable ---- */
 
 static uint64_t tick_ns(const struct donard_cache *cache)
 {
@@ -156,7 +156,7 @@ static int open_events(struct donard_cache *cache)
 	return watch(cache);
 }
 
-/* Over iWARP the answer to a READ comes as a write of the peer. */
+/* Over iWARP, the peer answers a READ by a write, for which it needs IBV_ACCESS_REMOTE_WRITE. */
 static int open_read_back(struct donard_cache *cache)
 {
 	bool iwarp = cache->reach.id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
@@ -218,7 +218,7 @@ void dnd_cclient_disconnect(struct donard_cache *cache)
 	dnd_reach_close(&cache->reach);
 }
 
-/* The context has the failure. */
+/* Ends the connection with the context's failure. */
 static void over(struct donard_cache *cache)
 {
 	cache->reason = dnd_failure_keep(cache->ctx);
@@ -268,7 +268,7 @@ static int on_data(void *user, uint64_t number)
 	return 0;
 }
 
-/* A last look, since answers and the reason may lie behind the error that was seen first. */
+/* Polls once more, because answers and the reason may lie behind the first error. */
 static void collect_reason(struct donard_cache *cache)
 {
 	for (uint32_t i = 0; i < cache->link.size.recvs && cache->withdrawn == DND_WIRE_OK; i++)
@@ -317,8 +317,8 @@ static void lost(struct donard_cache *cache, int rc)
 }
 
 /*
- * Until nothing is left, and the channel tells of what comes next.  An event may come some time
- * after the completion that it is of.
+ * Takes completions until none is left and the channel is armed for the next one.  An event may
+ * come some time after its completion.
  */
 static int take_completions(struct donard_cache *cache)
 {
@@ -351,7 +351,7 @@ static int answer(struct donard_cache *cache)
 	return rc == -EAGAIN ? 0 : rc;
 }
 
-/* Only an answer that was asked for can be missing: a program that did not call for long lost nothing by that. */
+/* Only a ping without an answer counts as silence, so a program that made no call for long loses nothing by that. */
 static int tick(struct donard_cache *cache)
 {
 	const struct dnd_wire_message ping = { .type = DND_WIRE_PING };

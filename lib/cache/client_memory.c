@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory that a connection to a cache has registered: looked up once, and let go of when its region goes away. */
+/* Memory that a connection to a cache has registered: kept for later requests, released when its region goes away. */
 #include "cache/client.h"
 #include "cache/log.h"
 
@@ -24,7 +24,7 @@ void dnd_cclient_memory_drop(struct dnd_cclient_memory *memory)
 	donard_memory_free(held);
 }
 
-/* A free place, or that of the memory that was not used for longest. */
+/* Returns a free place, or that of the memory that was unused for the longest time. */
 static struct dnd_cclient_memory *place_for(struct donard_cache *cache)
 {
 	struct dnd_cclient_memory *oldest = NULL;
@@ -118,7 +118,7 @@ void dnd_cclient_memories_look(struct donard_cache *cache)
 	}
 }
 
-/* Of a device the bytes are fetched guarded: its region may go away meanwhile. */
+/* Reads bytes of a device by dnd_memory_load(), which fails if its region goes away meanwhile. */
 int dnd_cclient_checksum(const struct donard_memory *memory, uint64_t offset, uint64_t length, uint32_t *sum)
 {
 	uint8_t bytes[CHECKSUM_STEP];

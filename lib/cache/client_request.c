@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A request from its call to its completion.  It is cut into parts of what the server takes
- * at once.  A part goes when one of @depth messages is free and, of a write, when the window has
- * room; until then it waits here, and nothing fails.
+ * A request from its call to its completion.  It is cut into parts that the server takes at
+ * once.  A part is sent when one of depth messages is free and, for a write, the window has
+ * room; until then it waits here without a failure.
  */
 #include <stdlib.h>
 
 #include "cache/client.h"
 
-#define SENDS_SPARED	3	/* slots of messages that a ping, a got and a bye find */
-#define SLOT_BITS	10	/* of an id: 1024 parts, and above them a number that changes */
+#define SENDS_SPARED	3	/* message slots that are kept for a ping, a got and a bye */
+#define SLOT_BITS	10	/* low bits of an id, for 1024 parts; the bits above change each time */
 
 _Static_assert(DND_WIRE_DEPTH_MAX <= 1 << SLOT_BITS, "an id has room for the number of the part");
 
@@ -23,7 +23,7 @@ void dnd_cclient_recycle(struct donard_cache *cache, struct dnd_cclient_request 
 	cache->idle = request;
 }
 
-/* The context's failure becomes the request's. */
+/* Copies the context's failure into the request's completion. */
 static void keep_failure(struct donard_cache *cache, struct dnd_cclient_request *request)
 {
 	struct donard_completion *completion = &request->completion;
@@ -49,7 +49,7 @@ static void end(struct donard_cache *cache, struct dnd_cclient_request *request)
 	dnd_cclient_list_add(&cache->done, request);
 }
 
-/* The first failure counts, and no further part begins. */
+/* Keeps the first failure, and begins no further part. */
 static void fail(struct donard_cache *cache, struct dnd_cclient_request *request, int rc)
 {
 	request->all_begun = true;
@@ -71,7 +71,7 @@ static int post(struct donard_cache *cache, struct ibv_send_wr *wr)
 	return -ECONNRESET;
 }
 
-/* DATA.  Its completion is that of the message behind it. */
+/* DATA.  It is not signalled; the completion of the message behind it stands for both. */
 static int put_data(struct donard_cache *cache, const struct dnd_cclient_request *request, uint64_t length,
 		    uint64_t at)
 {
@@ -89,7 +89,7 @@ static int put_data(struct donard_cache *cache, const struct dnd_cclient_request
 	return post(cache, &wr);
 }
 
-/* A device that does DMA may hold the last bytes back; to read them pushes them out. */
+/* A device that does DMA may hold the last bytes back; this read pushes them out. */
 static int read_back(struct donard_cache *cache, uint64_t end)
 {
 	uint64_t bytes = sizeof(cache->read_back);
@@ -168,7 +168,7 @@ static struct dnd_cclient_part *free_part(struct donard_cache *cache)
 	return &cache->parts[slot];
 }
 
-/* Where the bytes go in the window is in *at already. */
+/* @at: where in the window the bytes go. */
 static int send_part(struct donard_cache *cache, struct dnd_cclient_request *request, uint64_t at)
 {
 	struct dnd_cclient_part *part = free_part(cache);
@@ -195,7 +195,7 @@ static int send_part(struct donard_cache *cache, struct dnd_cclient_request *req
 	return 0;
 }
 
-/* ---- what can go, goes ---- */
+/* ---- sending what has room ---- */
 
 static bool has_room(struct donard_cache *cache, struct dnd_cclient_request *request, uint64_t *at)
 {
@@ -210,7 +210,7 @@ static bool has_room(struct donard_cache *cache, struct dnd_cclient_request *req
 	return false;
 }
 
-/* One part of the first of the list: 1 when it went, 0 when there is no room, -errno of the link. */
+/* Sends one part of the first request in the list.  Returns 1, 0 if there is no room, or -ECONNRESET. */
 static int send_first(struct donard_cache *cache, struct dnd_cclient_list *list)
 {
 	struct dnd_cclient_request *request = list->first;
@@ -233,7 +233,7 @@ static int send_first(struct donard_cache *cache, struct dnd_cclient_list *list)
 	return 1;
 }
 
-/* In turns, so that reads do not wait for room in the window. */
+/* Takes turns between the lists, so that reads do not wait for room in the window. */
 int dnd_cclient_send(struct donard_cache *cache)
 {
 	int writes, others;
@@ -269,7 +269,7 @@ static int refused(struct donard_cache *cache, const struct dnd_wire_message *me
 	}
 }
 
-/* A failure is the completion's, and not the context's last one. */
+/* The failure goes into the completion, and does not become the context's last one. */
 static void part_failed(struct donard_cache *cache, struct dnd_cclient_request *request,
 			const struct dnd_wire_message *message)
 {
@@ -335,9 +335,9 @@ void dnd_cclient_fail_all(struct donard_cache *cache)
 	}
 }
 
-/* ---- from the caller ---- */
+/* ---- calls of the program ---- */
 
-/* What was sent cannot be called back: it ends by its answer. */
+/* A request of which a part was sent cannot be canceled; it ends by its answers. */
 static void cancel_one(struct donard_cache *cache, struct dnd_cclient_request *request)
 {
 	struct dnd_failure before;

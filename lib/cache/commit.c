@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What all clients asked since the last round: APPEND of each, one BARRIER for all, then
- * the ACKs.  The bytes of a write came before its message (DATA): one queue pair
- * keeps them in order, and a device that may hold them back had its client read them.
+ * Takes the requests of all clients since the last round: APPEND of each, one BARRIER for
+ * all, then the ACKs.  The bytes of a write arrive before its message (DATA): one queue pair
+ * keeps the order, and if a device may hold bytes back, the client has read them before.
  */
 #include <stdlib.h>
 
@@ -17,7 +17,7 @@ struct group {
 
 /* ---- writes ---- */
 
-/* As the NVRAM has them now, whatever the client or the wire made of them. */
+/* Sums the bytes that are in the NVRAM now, whatever the client or the network did to them. */
 static int sum_bytes(struct dnd_cache_server *server, uint64_t at, uint64_t length, uint32_t *sum)
 {
 	uint8_t bytes[SUM_BYTES];
@@ -62,7 +62,7 @@ static enum dnd_wire_status judge_write(struct group *group, const struct dnd_ca
 	return DND_WIRE_MISMATCH;
 }
 
-/* The window as the client counts it: what it left out at the end, too. */
+/* Counts the window as the client does, the bytes skipped at its end included. */
 static void count_taken(struct dnd_cache_session *session, const struct dnd_cache_entry *entry, uint64_t head)
 {
 	if (entry->at != head)
@@ -77,8 +77,8 @@ static void note_time(struct dnd_cache_server *server, uint64_t sequence)
 }
 
 /*
- * What no client of this protocol sends ends it.  Bytes that are no whole blocks would put all behind
- * them in the window where no drive can fetch them from.
+ * Fails for a write that no correct client sends, which ends the client.  After bytes that are not whole
+ * blocks, all later bytes in the window would lie where no drive can fetch them.
  */
 static int check_write(struct dnd_cache_server *server, const struct dnd_cache_entry *entry)
 {
@@ -89,7 +89,7 @@ static int check_write(struct dnd_cache_server *server, const struct dnd_cache_e
 	return dnd_cache_check_turn(&server->log, entry);
 }
 
-/* -EAGAIN: it stays where it is, and all behind it; another failure ends the client. */
+/* -EAGAIN: the request and all behind it have to wait.  Any other failure ends the client. */
 static int append_write(struct group *group, struct dnd_cache_request *request)
 {
 	struct dnd_cache_server *server = group->server;
@@ -141,9 +141,9 @@ static int append_trim(struct group *group, struct dnd_cache_request *request)
 	return 0;
 }
 
-/* ---- all that waits ---- */
+/* ---- all waiting requests ---- */
 
-/* In NVRAM that keeps its contents what came before is durable with this group's barrier. */
+/* If the NVRAM is persistent, this group's barrier makes all earlier writes durable; else the drive has to. */
 static void take_flush(struct group *group, struct dnd_cache_request *request)
 {
 	struct dnd_cache_server *server = group->server;
@@ -156,7 +156,7 @@ static void take_flush(struct group *group, struct dnd_cache_request *request)
 	dnd_cache_list_add(&request->session->flushes, request);
 }
 
-/* Each client's requests in their order: -EAGAIN when the first of them has to wait. */
+/* Takes the requests of a client in their order.  -EAGAIN: the first one has to wait. */
 static int take_request(struct group *group, struct dnd_cache_request *request)
 {
 	struct dnd_cache_session *session = request->session;
@@ -236,7 +236,7 @@ static void acknowledge(struct group *group)
 	}
 }
 
-/* Volatile NVRAM, or as far as the drive: once the tail has passed them. */
+/* Answers flushes that go to the drive, or whose NVRAM is volatile, once the tail has passed their records. */
 static void answer_flushes(struct dnd_cache_server *server, struct dnd_cache_session *session)
 {
 	while (session->flushes.first && session->flushes.first->sequence < server->log.tail) {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What goes to the drive: the plan's trims, its writes in the order of the drive, FLUSH,
- * and only then TAIL.  The drive pulls the bytes out of the NVRAM.
+ * Writes the log to the drive: the trims of the plan, its writes in the order of the drive,
+ * FLUSH, and only then TAIL.  The drive fetches the bytes from the NVRAM.
  *
- * After any error all of the plan is done again: a drive that failed a flush may have
- * lost what it had taken before.
+ * After any error the whole plan is done again, because a drive that failed a flush may
+ * have lost data that it had taken before.
  */
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -16,9 +16,9 @@
 
 #define MS_NS		1000000ULL
 #define PLAN_RECORDS	4096
-#define LOW_PERCENT_MOST	50	/* where a client waits though the log is not filled to its mark */
-#define TRIM_BYTES	(256ULL << 20)	/* at once */
-#define TRIM_MS		5		/* then clients have their turn */
+#define LOW_PERCENT_MOST	50	/* may stay if a client waits although the log is below its high mark */
+#define TRIM_BYTES	(256ULL << 20)	/* in one call */
+#define TRIM_MS		5		/* in one round; then clients have their turn */
 #define WRITES_AT_ONCE	32
 #define RUN_BYTES_MAX	(1U << 20)
 #define PAUSE_FIRST_MS	100
@@ -42,7 +42,7 @@ unsigned int dnd_cache_fill_percent(const struct dnd_cache_server *server)
 	return most;
 }
 
-/* A client that is connected might wait for it: its next request may not fit. */
+/* May the next request of a connected client not fit into its window, so that it would have to wait? */
 static bool window_short(const struct dnd_cache_server *server)
 {
 	for (unsigned int i = 0; i < server->log.super.windows; i++)
@@ -52,7 +52,7 @@ static bool window_short(const struct dnd_cache_server *server)
 	return false;
 }
 
-/* Records of a client that left are in the way of the next one. */
+/* Does a window without a client hold records, so that the next client cannot have it? */
 static bool left_behind(const struct dnd_cache_server *server)
 {
 	for (unsigned int i = 0; i < server->log.super.windows; i++)
@@ -93,7 +93,7 @@ static bool wanted(struct dnd_cache_server *server)
 	return server->destage.filling || server->starved || window_short(server) || all_wanted(server);
 }
 
-/* Down to the low mark, and far enough for those who wait for a place. */
+/* Enough to reach the low mark, and for the clients that wait for room. */
 static uint64_t records_wanted(const struct dnd_cache_server *server)
 {
 	unsigned int percent = server->options.low_percent;
@@ -175,7 +175,7 @@ static int trim(const struct dnd_cache_server *server, uint64_t offset, uint64_t
 	return ioctl(server->drive.fd, BLKDISCARD, range) ? -errno : 0;
 }
 
-/* A trim is advice: a drive that cannot, or fails, keeps the bytes, as it may. */
+/* A trim is only advice: a drive that cannot trim, or fails, may keep the bytes. */
 static void trim_part(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;
@@ -192,8 +192,8 @@ static void trim_part(struct dnd_cache_server *server)
 }
 
 /*
- * Before the writes, which may be newer.  The kernel has no call for it that returns at once on
- * all versions: so not all of it in one round.
+ * Trims come before the writes, which may be newer.  Not all kernel versions have an asynchronous
+ * call for a trim, so each round does only some of them.
  */
 static void trim_some(struct dnd_cache_server *server)
 {
@@ -246,7 +246,7 @@ static void flush(struct dnd_cache_server *server)
 	destage->under_way++;
 }
 
-/* A file that another program cut short takes fewer bytes than it was given, and no request fails. */
+/* If another program has truncated the file, it takes fewer bytes than it was given, and no request fails. */
 static void check_whole(struct dnd_cache_server *server)
 {
 	const struct dnd_destage *destage = &server->destage;
@@ -278,7 +278,7 @@ static void from_the_start(struct dnd_destage *destage)
 	destage->trimmed_bytes = 0;
 }
 
-/* DESTAGE: plans, and begins to write. */
+/* DESTAGE: makes a plan, and begins to write. */
 static void plan(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;
@@ -301,7 +301,7 @@ static void plan(struct dnd_cache_server *server)
 	destage->state = DND_DESTAGE_WRITING;
 }
 
-/* TAIL and REUSE, once no read takes bytes out of the log. */
+/* TAIL and REUSE, once no read uses the log. */
 static void retire(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;
@@ -321,7 +321,7 @@ static void retire(struct dnd_cache_server *server)
 	destage->pause_ms = 0;
 }
 
-/* All of it again, or a new plan where there was none yet. */
+/* Does the whole plan again, or makes a new one if there was none. */
 static void resume(struct dnd_destage *destage)
 {
 	from_the_start(destage);

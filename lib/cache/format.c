@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What lies in the NVRAM, and laying an empty log over it. */
+/* Finds out what lies in the NVRAM, and lays out an empty log over it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
 
 #include "cache/log.h"
 
-#define RECORD_FOR_BYTES	4096U	/* of data; smaller writes fill the records first */
+#define RECORD_FOR_BYTES	4096U	/* bytes of data for each record; smaller writes run out of records first */
 #define LEAST_WINDOW_BYTES	(64U << 10)
-#define LOOK_BYTES		(256U << 10)	/* at once */
+#define LOOK_BYTES		(256U << 10)	/* read at once */
 
 /* ---- what lies there ---- */
 
-/* Each byte is the one before it, and the first is zero: so the C library's fastest loop does it. */
+/* Compares each byte with the one before it; the first is zero.  memcmp() is the fastest loop there is. */
 static bool all_zero(const uint8_t *bytes, size_t length)
 {
 	return !length || (!bytes[0] && !memcmp(bytes, bytes + 1, length - 1));
 }
 
-/* A copy is whole if its checksum is right and what it says fits together.  The NVRAM may have become smaller. */
+/*
+ * A copy is whole if its checksum is right and its members are consistent.  The NVRAM may have become smaller than the
+ * log; that is not checked here.
+ */
 static bool whole(const struct dnd_cache_super *super)
 {
 	uint64_t record_bytes = sizeof(struct dnd_cache_record);
@@ -38,8 +41,8 @@ static bool has_magic(const struct dnd_cache_super *super, const char *magic)
 }
 
 /*
- * A whole copy is a log, whatever the other is.  Another version's checksum may lie elsewhere: that
- * is what it is only if both copies say so.
+ * If one copy is whole, this is a log, whatever the other copy is.  The checksum of another version may
+ * lie elsewhere and cannot be checked, so such a log counts only if both copies name that version.
  */
 int dnd_cache_look_for_log(struct dnd_cache_store *store, struct dnd_cache_super *super,
 			   enum dnd_cache_found *found)
@@ -69,7 +72,7 @@ int dnd_cache_look_for_log(struct dnd_cache_store *store, struct dnd_cache_super
 	return 0;
 }
 
-/* All of it: what a file system or a partition has may lie behind any number of zeros. */
+/* Looks at all of the NVRAM, because data of a file system or a partition may lie behind any number of zeros. */
 static int look_for_others(struct dnd_cache_store *store, enum dnd_cache_found *found)
 {
 	uint8_t *bytes = malloc(LOOK_BYTES);
@@ -136,7 +139,7 @@ static int lay_out(struct donard_context *ctx, const struct dnd_cache_geometry *
 	return 0;
 }
 
-/* From @from on, of both copies. */
+/* Writes @length bytes of both copies, from @from on, and makes them durable. */
 static int write_supers(struct dnd_cache_store *store, const struct dnd_cache_super *super, size_t from,
 			size_t length)
 {
@@ -148,9 +151,9 @@ static int write_supers(struct dnd_cache_store *store, const struct dnd_cache_su
 }
 
 /*
- * The magic word says first that a log is being laid, and last that it is there.  It is one piece, so a
- * power cut leaves a format that can be done again, or a whole log.  Records and tails of a
- * former log do not count, for they carry another identity.
+ * The magic word says at first that a log is being laid out, and in the end that it is there.  A power cut
+ * cannot tear it, so it leaves either a format that can be repeated, or a whole log.  Records and tails
+ * of a former log do not count, because they have another identity.
  */
 static int write_log(struct dnd_cache_store *store, const struct dnd_cache_super *super)
 {

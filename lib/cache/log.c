@@ -45,7 +45,7 @@ static void advance(const struct dnd_cache_log *log, struct dnd_cache_window *wi
 {
 	uint64_t size = log->super.window_bytes;
 
-	/* Between the head and these bytes lies what was skipped at the window's end, or a refused write's bytes. */
+	/* Between the head and these bytes lie bytes skipped at the window's end, or those of a refused write. */
 	if (window->records)
 		window->used_bytes += (at + size - window->head) % size + length;
 	window->head = (at + length) % size;
@@ -78,7 +78,7 @@ static void window_take(struct dnd_cache_log *log, const struct dnd_cache_record
 	window->records++;
 }
 
-/* Records go in the order in which they came, so a window's oldest bytes go first. */
+/* Records are retired in the order in which they came, so the oldest bytes of a window go first. */
 static void window_give_back(struct dnd_cache_log *log, const struct dnd_cache_record *record)
 {
 	unsigned int number = window_of(log, record->data_at);
@@ -143,7 +143,7 @@ static int check_range(struct dnd_cache_log *log, const struct dnd_cache_entry *
 	return 0;
 }
 
-/* Only what the client was given, and only in turn: nothing that is in the log may be written over. */
+/* A client may write only its own window, and only at the next place, so that it overwrites nothing in the log. */
 int dnd_cache_check_turn(struct dnd_cache_log *log, const struct dnd_cache_entry *entry)
 {
 	uint64_t size = log->super.window_bytes, length = entry->length_bytes;
@@ -199,7 +199,7 @@ int dnd_cache_append(struct dnd_cache_log *log, const struct dnd_cache_entry *en
 	return 0;
 }
 
-/* Records that follow each other lie together up to the end of their ring, here as in the NVRAM: one access for a group. */
+/* Consecutive records are contiguous up to the end of their ring, here and in the NVRAM; so a group is one access. */
 static int write_records(struct dnd_cache_log *log)
 {
 	uint64_t places = log->super.records;
@@ -245,7 +245,7 @@ int dnd_cache_write_tail(struct dnd_cache_store *store, const struct dnd_cache_s
 	return rc ? rc : store->barrier(store);
 }
 
-/* The other copy holds the former tail until this one is durable. */
+/* The other copy keeps the former tail until this one is durable. */
 static int move_tail(struct dnd_cache_log *log, struct dnd_cache_tail tail)
 {
 	if (log->broken)
@@ -268,8 +268,8 @@ uint64_t dnd_cache_next_void(const struct dnd_cache_log *log, uint64_t sequence)
 }
 
 /*
- * From the next record on, these count as acknowledged: so the NVRAM must say by then that they are
- * void.  The type and the checksum are one piece, which a cut leaves old or new.
+ * The next record will say that these were durable, so by then the NVRAM must say that they are void.  The
+ * type and the checksum are one piece of 8 bytes, which a power cut leaves old or new.
  */
 static int mark_voids(struct dnd_cache_log *log)
 {
@@ -289,9 +289,9 @@ static int mark_voids(struct dnd_cache_log *log)
 }
 
 /*
- * A server that was killed left bytes that were read and that a power cut would still take.  Were the
- * tail's other copy or a new epoch to come before them, the cut could leave neither tail, or a
- * record of a former life in the place of one that this epoch rests on.
+ * A killed server may have left bytes that recovery has read, but that a power cut would still lose.  If the
+ * other copy of the tail or a new epoch were written before they are durable, a cut could leave no tail
+ * at all, or an older record in the place of one on which this epoch builds.
  */
 static int keep_what_was_read(struct dnd_cache_log *log)
 {

@@ -2,7 +2,7 @@
 /* See marks.h. */
 #include "cache/marks.h"
 
-/* Of its window, as long as this record is there. */
+/* How many bytes of its window are in use as long as this record stays. */
 static uint64_t used_with(const struct dnd_cache_log *log, const struct dnd_cache_record *record)
 {
 	uint64_t size = log->super.window_bytes;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The store that a region's memory is.  Its barrier is the device's own. */
+/* The memory of a region as a store; its barrier is that of the device. */
 #include "cache/nvram.h"
 
 static struct dnd_cache_nvram *nvram_of(struct dnd_cache_store *store)

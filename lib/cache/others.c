@@ -24,9 +24,9 @@ int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *s
 
 /* ---- all regions ---- */
 
-/* Reads by the region's file, which maps nothing. */
+/* Another region, which is read through its file, without a mapping. */
 struct other {
-	struct dnd_cache_store store;	/* first: the log gives it back */
+	struct dnd_cache_store store;	/* first, so that the log's pointer to it is one to this */
 	struct dnd_region region;
 };
 

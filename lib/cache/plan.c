@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * DESTAGE: what is to be written to the drive so that the oldest records can go.
+ * DESTAGE: plans what to write to the drive so that the oldest records can be retired.
  *
- * Of each block only the newest bytes are written, and only if one of these records has
- * them: where a newer record has them, that one stays in the log until they are on the drive.
+ * Only the newest bytes of each block are written, and only if one of these records has them.
+ * If a newer record has them, that record stays in the log until they are on the drive.
  */
 #include <stdlib.h>
 
@@ -29,7 +29,7 @@ static int add(struct list *list, struct dnd_cache_run run)
 	return 0;
 }
 
-/* Blocks of one record that are newest and lie together are one run. */
+/* Adjacent blocks of one record whose bytes are the newest become one run. */
 static int add_newest(const struct dnd_cache_log *log, const struct dnd_cache_record *record,
 		      struct list *list, uint64_t *coalesced_bytes)
 {
@@ -64,7 +64,7 @@ static int by_drive(const void *a, const void *b)
 	return (left->drive_offset > right->drive_offset) - (left->drive_offset < right->drive_offset);
 }
 
-/* Neighbours on the drive that are neighbours in the NVRAM become one, up to @run_bytes. */
+/* Joins runs that are adjacent on the drive and in the NVRAM, up to @run_bytes. */
 static void join(struct list *list, uint32_t run_bytes)
 {
 	size_t kept = 0;

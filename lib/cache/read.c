@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Reads: the newest bytes of each block, out of the log or off the drive, which puts
- * them into the same memory behind the log; from there they leave by RDMA WRITE.
+ * Reads the newest bytes of each block from the log or from the drive, which puts them
+ * into the same memory behind the log.  RDMA WRITEs send them from there.
  *
- * What a read takes out of the log stays there until it has left: nothing is retired
- * meanwhile, and no read begins while something waits to be retired.
+ * Bytes that a read takes from the log stay there until they were sent: nothing is retired
+ * meanwhile, and no read begins while records wait to be retired.
  */
 #include <stdlib.h>
 
@@ -14,7 +14,7 @@
 
 /* ---- where the bytes are ---- */
 
-/* The block's place in the log, or where the drive shall put it. */
+/* The block's place in the log, or the place into which the drive will read it. */
 static struct dnd_cache_piece piece_of(const struct dnd_cache_server *server, const struct dnd_cache_read *read,
 				       uint64_t drive_offset)
 {
@@ -81,7 +81,7 @@ static void drive_failed(struct dnd_cache_server *server, struct dnd_cache_read 
 	read->failed = true;
 }
 
-/* What was not read is in the memory as another read left it: one byte too few, and none may be sent. */
+/* If the drive delivers too few bytes, the memory still has those of another read, so nothing may be sent. */
 static void drive_has_read(struct dnd_cache_server *server, struct dnd_cache_io *io,
 			   const struct donard_completion *completion)
 {
@@ -122,8 +122,8 @@ static void ask_drive(struct dnd_cache_server *server, struct dnd_cache_read *re
 }
 
 /*
- * Each is signalled: soft iWARP sends the pages of others themselves, after their completion
- * (siw_qp_tx.c, siw_check_sgl_tx()), when their bytes may be others already.
+ * Each piece is signalled.  Soft iWARP sends an unsignalled request from its own pages, without a copy,
+ * even after it counts as complete (siw_qp_tx.c, siw_check_sgl_tx()); by then they may hold other bytes.
  */
 static int post_piece(struct dnd_cache_server *server, struct dnd_cache_read *read)
 {
@@ -149,7 +149,7 @@ static int post_piece(struct dnd_cache_server *server, struct dnd_cache_read *re
 	return ibv_post_send(session->link.id->qp, &wr, &bad);
 }
 
-/* The answer may follow at once: one queue pair keeps the order. */
+/* The answer may follow at once, because one queue pair keeps the order. */
 static void send_pieces(struct dnd_cache_server *server, struct dnd_cache_read *read)
 {
 	while (read->posted < read->count && read->session->work_requests < DND_CACHE_READ_WRITES) {
@@ -225,7 +225,7 @@ static bool has_read(const struct dnd_cache_server *server, const struct dnd_cac
 	return false;
 }
 
-/* Nobody takes all places: a client that does not take what it asked for holds them until it is given up. */
+/* No client may have all places: one that does not take its bytes would hold them until it is given up. */
 static bool may_begin(const struct dnd_cache_server *server, const struct dnd_cache_session *session)
 {
 	if (session->ends || !session->reads.first)
@@ -241,7 +241,7 @@ static void begin_next(struct dnd_cache_server *server, struct dnd_cache_session
 		begin(server, read, request);
 }
 
-/* The client whose turn it is, and then the next: each time one read of each. */
+/* Begins one read of each client in turn. */
 static void begin_in_turns(struct dnd_cache_server *server)
 {
 	unsigned int windows = server->log.super.windows, passed_by = 0;
@@ -279,7 +279,7 @@ static void sent(struct dnd_cache_server *server, uint64_t number)
 	server->reads[number].work_requests--;
 }
 
-/* What the drive was asked for still comes, into a place that stays taken until then. */
+/* The drive may still deliver bytes for this client's reads, so their places stay taken until then. */
 static void forget(struct dnd_cache_server *server, struct dnd_cache_session *session)
 {
 	for (unsigned int i = 0; i < DND_CACHE_READS; i++) {

@@ -1,31 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The log as it was left.  Each record from the tail on counts while it is whole and in
- * turn; behind the first that is not, nothing was acknowledged: a record is acknowledged
- * after a barrier that makes it and all before it durable.
+ * Recovers the log as it was left.  From the tail on, each record counts if it is whole and
+ * in sequence.  Nothing behind the first one that does not count was acknowledged, because a
+ * record is acknowledged only after a barrier that makes it and all before it durable.
  *
- * A record in turn whose bytes are not what it says is void: it is passed over, its place in
- * the ring and in the window stays taken, and what follows counts.  A power cut tore it before
- * its barrier, or its client wrote over it.
+ * A record in sequence whose bytes do not match its checksum is void: it is passed over, its
+ * place in the ring and its bytes in the window stay taken, and the records behind it count.
+ * A power cut tore it before its barrier, or its client overwrote it.
  *
- * Each record says which one was the last durable one when it was written.  If one of
- * those does not count, something else than a power cut was at work, and the log is
- * refused.  What that cannot show is damage to the last group of records alone, which
- * looks as a power cut before their barrier does.
+ * Each record says which one was the last durable one when it was written.  If one of those
+ * does not count, the cause cannot be a power cut, and the log is refused.  This does not find
+ * damage to only the last group of records, which looks like a power cut before their barrier.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cache/log.h"
 
-#define READ_BYTES	(256U << 10)	/* data at once */
-#define NAMED_MOST	3U		/* damaged records in a text */
+#define READ_BYTES	(256U << 10)	/* data that is read at once */
+#define NAMED_MOST	3U		/* how many damaged records an error text names */
 
 struct recovery {
 	struct dnd_cache_log *log;
-	uint64_t acknowledged;		/* the newest that any record calls durable */
+	uint64_t acknowledged;		/* the newest record that any record calls durable */
 	const char *why_ended;		/* what is wrong with the record at log->next */
-	bool gives_up;			/* acknowledged records whose bytes are damaged */
+	bool gives_up;			/* gives up acknowledged records whose bytes are damaged */
 	uint8_t *buffer;
 };
 
@@ -66,7 +65,7 @@ static int read_super(struct donard_context *ctx, struct dnd_cache_store *store,
 	return 0;
 }
 
-/* The newer of the copies that are whole. */
+/* Takes the newer of the copies that are whole. */
 static int read_tails(struct dnd_cache_log *log)
 {
 	struct dnd_cache_tail tail, best = { 0 };
@@ -143,15 +142,15 @@ static int sum_data(const struct recovery *recovery, const struct dnd_cache_reco
 }
 
 /*
- * Of the epoch that its sequence belongs to.  Records of a former epoch that lie behind its end
- * were never acknowledged: whatever looks right about them is chance.
+ * Has the record the epoch to which its sequence belongs?  Records of a former epoch that lie behind
+ * its end were never acknowledged, and must not count even if all else about them is right.
  */
 static bool of_its_epoch(const struct dnd_cache_log *log, const struct dnd_cache_record *record)
 {
 	return record->sequence >= log->begun ? record->epoch == log->epoch : record->epoch < log->epoch;
 }
 
-/* No power cut does that: an older tail than the newest, which was damaged, names what is there no more. */
+/* No power cut causes this: the newest tail is damaged, and the older one names records that were overwritten. */
 static int lies_over(struct donard_context *ctx, const struct dnd_cache_record *record)
 {
 	char what[96];
@@ -162,8 +161,8 @@ static int lies_over(struct donard_context *ctx, const struct dnd_cache_record *
 }
 
 /*
- * Whether the record continues the log; negative errno if that cannot be told.  One whose bytes
- * are wrong becomes void; its checksum stays that of the write until the NVRAM says void, too.
+ * Returns 1 if the record continues the log, 0 if not, or -errno if that cannot be told.  A record whose
+ * bytes are wrong becomes void; its checksum stays that of the write until the NVRAM says void, too.
  */
 static int counts(struct recovery *recovery, struct dnd_cache_record *record)
 {
@@ -208,7 +207,7 @@ static int read_records(struct recovery *recovery)
 	return rc < 0 ? rc : 0;
 }
 
-/* A record is written once the tail with its epoch is durable, which is never older from then on. */
+/* A record is written only after the tail with its epoch is durable, and a whole tail never gets older. */
 static int tail_is_older(const struct dnd_cache_log *log, const struct dnd_cache_record *record)
 {
 	char what[96];
@@ -218,7 +217,7 @@ static int tail_is_older(const struct dnd_cache_log *log, const struct dnd_cache
 	return damaged(log->ctx, what);
 }
 
-/* Over all places, those before the tail as well: they tell what was durable when they were written. */
+/* Looks at all places, also at those before the tail, because each record says what was durable when it was written. */
 static int find_acknowledged(struct recovery *recovery)
 {
 	struct dnd_cache_log *log = recovery->log;
@@ -262,7 +261,7 @@ static void name_record(const struct dnd_cache_log *log, uint64_t sequence, char
 		 (unsigned long long)((record->data_at - log->super.data_at) / log->super.window_bytes));
 }
 
-/* Void records that were acknowledged for sure, and that nobody has given up yet. */
+/* Finds void records that were certainly acknowledged and that were not given up before. */
 static int check_voids(const struct recovery *recovery)
 {
 	const struct dnd_cache_log *log = recovery->log;
@@ -285,7 +284,7 @@ static int check_voids(const struct recovery *recovery)
 			(unsigned long long)count, what, count > NAMED_MOST ? " ..." : "");
 }
 
-/* ---- all of it ---- */
+/* ---- the whole recovery ---- */
 
 static int make_room(struct recovery *recovery)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The server's socket: whoever connects is sent the status, and that is all. */
+/* The server's status socket: sends the status to every program that connects, and nothing else. */
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -17,8 +17,8 @@ static int cannot_listen(struct dnd_cache_server *server, const struct sockaddr_
 }
 
 /*
- * Removes that file, and no other that got its name meanwhile: what is there is taken aside and looked at, and comes back
- * if it is another.
+ * Removes that file, but no other file that got its name meanwhile: renames what is there, looks at it, and puts it
+ * back if it is another file.
  */
 static int remove_known(const char *path, dev_t device, ino_t inode)
 {
@@ -32,12 +32,12 @@ static int remove_known(const char *path, dev_t device, ino_t inode)
 	if (rename(path, aside))
 		return errno == ENOENT ? 0 : -errno;
 	known = !lstat(aside, &taken) && taken.st_dev == device && taken.st_ino == inode;
-	if (!known && link(aside, path) && errno != EEXIST)	/* EEXIST: somebody has made one anew */
+	if (!known && link(aside, path) && errno != EEXIST)	/* EEXIST: somebody has made a new one */
 		return -errno;
 	return unlink(aside) ? -errno : 0;
 }
 
-/* A server that was killed left its socket; anything else of that name is somebody's. */
+/* Removes the socket that a killed server left; anything else of that name belongs to somebody. */
 static int clear_way(struct dnd_cache_server *server, const struct sockaddr_un *address)
 {
 	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), rc;
@@ -65,7 +65,7 @@ static int clear_way(struct dnd_cache_server *server, const struct sockaddr_un *
 	return rc ? cannot_listen(server, address, rc) : 0;
 }
 
-/* Nobody but who owns the NVRAM has this name: what a killed server left there is in the way of nobody else. */
+/* The default name is that of the NVRAM, which this server owns, so no other server can want it. */
 int dnd_cache_report_open(struct dnd_cache_server *server)
 {
 	const char *name = server->options.status_path ? server->options.status_path :
@@ -76,7 +76,7 @@ int dnd_cache_report_open(struct dnd_cache_server *server)
 
 	if (dnd_report_address(name, &address))
 		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: too long for the path of a socket.", name);
-	/* Everybody may ask, whatever the umask. */
+	/* All users may ask for the status, whatever the umask is. */
 	if (!server->options.status_path && !mkdir(DND_REPORT_FOLDER, 0755))
 		chmod(DND_REPORT_FOLDER, 0755);
 	rc = clear_way(server, &address);
@@ -154,7 +154,7 @@ static void fill(const struct dnd_cache_server *server, struct donard_cache_stat
 	status->aio = uses_aio(server);
 }
 
-/* A new socket has room for it: nobody is waited for. */
+/* A new socket has room for the report, so the send does not have to wait. */
 static void send_status(const struct dnd_cache_server *server, int fd)
 {
 	struct {
@@ -170,7 +170,7 @@ void dnd_cache_report(struct dnd_cache_server *server)
 {
 	int left = ASKED_AT_ONCE, fd;
 
-	/* Anybody may ask, and as often as they like; clients come first. */
+	/* All users may ask as often as they like; the limit leaves time for clients of the cache. */
 	while (left-- && (fd = accept4(server->status_fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) {
 		send_status(server, fd);
 		close(fd);

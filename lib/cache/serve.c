@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The loop of a server: who comes and goes, and the rounds. */
+/* The loop of a server: connections that come and go, and the rounds. */
 #include <endian.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@
 				 DONARD_CACHE_READ_BACK | DONARD_CACHE_PASSTHROUGH | \
 				 DONARD_CACHE_GIVE_UP_DAMAGED)
 
-/* Somebody removes the region, or its device went. */
+/* Is the region being removed, or has its device gone? */
 static bool nvram_gone(const struct dnd_cache_server *server)
 {
 	return server->nvram.memory && dnd_region_called_back(&server->nvram.memory->region);
@@ -61,7 +61,7 @@ static int take_options(struct dnd_cache_server *server,
 	return check_options(server);
 }
 
-/* ---- who comes and goes ---- */
+/* ---- connections that come and go ---- */
 
 static struct dnd_cache_session *session_of(struct dnd_cache_server *server, const struct rdma_cm_id *id)
 {
@@ -89,7 +89,7 @@ static void connect_request(struct dnd_cache_server *server, const struct dnd_ha
 		dnd_cache_admit(server, knock->id, hello.depth);
 }
 
-/* What came before the end of the connection counts. */
+/* Messages that came before the end of the connection count. */
 static void disconnected(struct dnd_cache_session *session)
 {
 	dnd_cache_session_take(session);
@@ -182,7 +182,7 @@ static void withdraw_all(struct dnd_cache_server *server, enum dnd_wire_status s
 	}
 }
 
-/* Clients go, and then all that they wrote goes to the drive. */
+/* Ends the clients; afterwards all that they wrote goes to the drive. */
 static void drain(struct dnd_cache_server *server)
 {
 	server->draining = true;
@@ -200,14 +200,14 @@ static void look_around(struct dnd_cache_server *server)
 		drain(server);
 }
 
-/* The order is that of the log's steps: what came, its barrier and answers, then reads, then the drive. */
+/* The order is that of the log's steps: new messages, their barrier and answers, then reads, then the drive. */
 static void go_round(struct dnd_cache_server *server)
 {
 	take_events(server);
 	take_messages(server);
 	take_completions(server);
 	dnd_cache_group(server);
-	/* What no barrier covered must not be read: a power cut takes it back. */
+	/* Data that no barrier covers must not be read, because a power cut may still lose them. */
 	if (server->ends)
 		return;
 	dnd_cache_reads_step(server);
@@ -271,7 +271,7 @@ static void run(struct dnd_cache_server *server)
 
 /* ---- the call ---- */
 
-/* What clients are told, as far as the protocol has a word for it. */
+/* The reason that clients are told, as far as the protocol has a status for it. */
 static enum dnd_wire_status farewell(const struct dnd_cache_server *server)
 {
 	if (nvram_gone(server))
@@ -283,7 +283,7 @@ static enum dnd_wire_status farewell(const struct dnd_cache_server *server)
 	return DND_WIRE_STOPPED;
 }
 
-/* The context's text, which says why, is kept: what is undone may fail as well. */
+/* Keeps the context's failure, which says why the server ends; the steps here may fail as well. */
 static void end_clients(struct dnd_cache_server *server)
 {
 	struct dnd_failure kept = dnd_failure_keep(server->ctx);

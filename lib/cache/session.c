@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* One client: its connection and window, what it asks, and what it is told. */
+/* One client: its connection and window, its requests, and the messages to it. */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 /* ---- admission ---- */
 
-/* A window that holds nothing, and that nobody writes: SIZE_MAX if there is none. */
+/* Returns a window that holds nothing and has no client; SIZE_MAX if there is none. */
 static size_t free_window(const struct dnd_cache_server *server)
 {
 	for (unsigned int i = 0; i < server->log.super.windows; i++)
@@ -99,7 +99,7 @@ static int make_requests(struct dnd_cache_session *session)
 	return 0;
 }
 
-/* What the client may write is its window alone; what is sent to it, no peer may touch. */
+/* The client may write only its window.  No peer has rights to the registration from which bytes are sent. */
 static int register_memory(struct dnd_cache_session *session)
 {
 	struct dnd_cache_server *server = session->server;
@@ -135,7 +135,7 @@ static int set_up(struct dnd_cache_session *session)
 	return rc;
 }
 
-/* In this order: when the queue pair is gone no request of the peer refers to the memory. */
+/* Destroys the queue pair first; then no request of the peer refers to the memory. */
 static void tear_down(struct dnd_cache_session *session)
 {
 	if (session->link.id && session->link.id->qp)
@@ -183,7 +183,7 @@ void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uin
 	server->sessions[window] = session;
 }
 
-/* ---- what comes ---- */
+/* ---- messages that come ---- */
 
 void dnd_cache_session_fail(struct dnd_cache_session *session, int error_number, const char *why)
 {
@@ -197,7 +197,7 @@ static int queue_request(struct dnd_cache_session *session, const struct dnd_wir
 {
 	struct dnd_cache_request *request = dnd_cache_list_take(&session->unused);
 
-	/* More than it was offered, or one after its good-bye. */
+	/* It sent more requests than the offer allows, or one after its good-bye. */
 	if (!request || session->said_bye)
 		return -EPROTO;
 	request->message = *message;
@@ -275,7 +275,7 @@ static void check_silence(struct dnd_cache_session *session)
 	double now = dnd_now_seconds();
 	char text[DND_TEXT_BYTES];
 
-	/* What a read takes out of the log stays there until it has left: no record of anybody goes meanwhile. */
+	/* While a read is being sent, no record of any client can be retired, so a client must not block it. */
 	if (session->work_requests && (now - session->moved) * 1000 > limit_ms) {
 		snprintf(text, sizeof(text), "it took nothing of what it reads for %u ms: it, or the link, is down "
 			 "(options.timeout_ms)", limit_ms);
@@ -297,7 +297,7 @@ static int poll_link(struct dnd_cache_session *session)
 		.on_message = on_message, .on_data = on_data, .user = session,
 	};
 	const struct dnd_link_size *size = &session->link.size;
-	uint32_t left = size->recvs + size->sends + size->data_requests;	/* what comes after wakes the server again */
+	uint32_t left = size->recvs + size->sends + size->data_requests;	/* later ones wake the server again */
 	int rc;
 
 	do {
@@ -325,7 +325,7 @@ void dnd_cache_session_take(struct dnd_cache_session *session)
 		check_silence(session);
 }
 
-/* ---- what goes ---- */
+/* ---- messages that are sent ---- */
 
 void dnd_cache_answer(struct dnd_cache_request *request, enum dnd_wire_status status)
 {
@@ -369,7 +369,7 @@ static int send_answers(struct dnd_cache_session *session)
 	return rc;
 }
 
-/* An answer would tell it as well; if none is to come soon, or much is free, it is told by itself. */
+/* Answers say how much is released, too; a message of its own is sent if none is due, or much is free. */
 static int send_released(struct dnd_cache_session *session)
 {
 	uint64_t released = dnd_cache_released(session);
@@ -424,7 +424,7 @@ void dnd_cache_session_withdraw(struct dnd_cache_session *session, enum dnd_wire
 	if (session->ends)
 		return;
 	do {
-		/* Answers may have all slots. */
+		/* Answers may occupy all slots. */
 		if (rc == -EAGAIN)
 			rc = send_message(session, (struct dnd_wire_message){ .type = DND_WIRE_WITHDRAWN, .status = status });
 		if (rc != -EAGAIN && (rc || !dnd_link_sends_under_way(&session->link)))

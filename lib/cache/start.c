@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From options to a log that is served: what is refused here leaves all as it was. */
+/* Opens what the options name, up to a log that is served.  If it refuses something, it leaves all as it was. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -10,12 +10,12 @@
 
 #define DEFAULT_CLIENTS		8
 #define REQUEST_BYTES_MAX	(256U << 10)
-#define STAGING_PART		16	/* of the NVRAM at most */
+#define STAGING_PART		16	/* staging takes at most this fraction of the NVRAM */
 #define QUEUE_DEPTH		256
 
 /* ---- the NVRAM ---- */
 
-/* Asked once before anything rests on it: a region may be persistent, and its barrier refused. */
+/* Tries the barrier once before anything depends on it: it may be refused although the region is persistent. */
 static int check_persistent(struct dnd_cache_server *server, struct donard_memory *memory)
 {
 	int rc = 0;
@@ -33,7 +33,7 @@ static int check_persistent(struct dnd_cache_server *server, struct donard_memor
 			"VOLATILE_OK: then each acknowledgement says so.", dnd_memory_name(memory));
 }
 
-/* All of the region. */
+/* Claims all of the region. */
 static int open_nvram(struct dnd_cache_server *server)
 {
 	int rc = donard_memory_claim(server->ctx, server->options.nvram, 0, 0, &server->nvram.memory);
@@ -73,8 +73,9 @@ static int read_first_block(struct dnd_cache_server *server, uint64_t at)
 }
 
 /*
- * The first block, into where reads are to be staged, and straight.  What was there is put back: a format
- * that is refused later leaves the zeros that it found.
+ * Proves that the drive reads directly into the NVRAM, by a read of its first block into the staging
+ * place.  Puts back the bytes that were there, so that a format that is refused later leaves the zeros
+ * that it found.
  */
 static int prove_route(struct dnd_cache_server *server, uint64_t at)
 {
@@ -120,7 +121,7 @@ static int other_data(struct dnd_cache_server *server)
 			"them with zeros (dd if=/dev/zero of=/dev/%s bs=1M), and start again.", name, name);
 }
 
-/* A log of records that nobody said may be lost. */
+/* Refuses to format over a log whose records the user did not allow to be lost. */
 static int has_records(struct dnd_cache_server *server, const struct dnd_cache_super *super,
 		       const char *what)
 {
@@ -130,7 +131,7 @@ static int has_records(struct dnd_cache_server *server, const struct dnd_cache_s
 			(unsigned long long)super->identity);
 }
 
-/* An empty log may be formatted anew; one that cannot be read may hold anything. */
+/* A log without records may be formatted again; one that cannot be read may hold anything. */
 static int may_format(struct dnd_cache_server *server, const struct dnd_cache_super *super)
 {
 	struct dnd_cache_log log;
@@ -225,7 +226,7 @@ static int open_log(struct dnd_cache_server *server)
 
 /* ---- the drive ---- */
 
-/* The kernel gives a device to one program that asks for it alone; a file to anybody. */
+/* A device is opened exclusively, but any number of programs can open a file, so a file is locked. */
 static int lock_file(struct dnd_cache_server *server)
 {
 	if (server->drive.kind != DONARD_FILE_KIND_REGULAR || !flock(server->drive.fd, LOCK_EX | LOCK_NB))
@@ -269,7 +270,7 @@ static int open_queue(struct dnd_cache_server *server)
 	return rc < 0 ? rc : 0;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole start ---- */
 
 static int size_requests(struct dnd_cache_server *server)
 {
@@ -309,7 +310,7 @@ int dnd_cache_start(struct dnd_cache_server *server)
 	return rc;
 }
 
-/* In this order: no device writes into the memory when it is let go of, and its removal goes through. */
+/* Closes the queue first, so that no device writes into the memory when it is released, and its removal can proceed. */
 void dnd_cache_end(struct dnd_cache_server *server)
 {
 	donard_queue_close(server->queue);

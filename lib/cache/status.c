@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Asking a server of this machine for its status. */
+/* Asks a server of this machine for its status. */
 #include <sys/socket.h>
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A histogram whose places grow with the time: as many to each power of two. */
+/* A histogram whose places get wider for longer times, with equally many for each power of two. */
 #include "base/base.h"
 #include "cache/tally.h"
 
@@ -13,7 +13,7 @@ static size_t place_of(uint64_t ns)
 	return (power - 3) * DND_TALLY_PARTS + (ns >> (power - 4)) % DND_TALLY_PARTS;
 }
 
-/* The longest time of a place. */
+/* The longest time that falls into a place. */
 static uint64_t last_of(size_t place)
 {
 	size_t power = place / DND_TALLY_PARTS + 3;
@@ -32,7 +32,7 @@ void dnd_tally_time(struct dnd_tally *tally, uint64_t ns)
 	tally->longest_ns = dnd_max(tally->longest_ns, ns);
 }
 
-/* That so many of a thousand took no longer than. */
+/* The time that so many of a thousand did not exceed. */
 static uint64_t percentile(const struct dnd_tally *tally, unsigned int of_thousand)
 {
 	uint64_t wanted = (tally->timed * of_thousand + 999) / 1000, seen = 0;

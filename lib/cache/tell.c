@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the caller of a server hears, and what ends the server. */
+/* Events for the caller of a server, and the check for a drive that is gone. */
 #include "cache/server.h"
 #include "drive/drive.h"
 
@@ -36,8 +36,8 @@ void dnd_cache_tell(const struct dnd_cache_server *server, enum donard_cache_eve
 }
 
 /*
- * Gone for good is what does not come back under the same descriptor. Its route may be asked for first, and that fails
- * with another code.
+ * A drive is gone for good if it does not come back under the same descriptor.  The request may have asked for its
+ * route first, which fails with another code, so the drive itself is asked, too.
  */
 void dnd_cache_check_gone(struct dnd_cache_server *server, const char *code)
 {

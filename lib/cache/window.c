@@ -9,7 +9,7 @@ static uint64_t skipped(const struct dnd_cache_ring *ring, uint64_t length)
 	return length > to_end ? to_end : 0;
 }
 
-/* An empty window has room for as much as it is long, wherever its head is. */
+/* An empty window has room for its whole length, wherever its head is. */
 bool dnd_cache_ring_room(const struct dnd_cache_ring *ring, uint64_t length, uint64_t *at)
 {
 	uint64_t used = ring->head - ring->released, skip = skipped(ring, length);
@@ -24,12 +24,12 @@ void dnd_cache_ring_take(struct dnd_cache_ring *ring, uint64_t length)
 {
 	uint64_t skip = skipped(ring, length);
 
-	if (ring->head == ring->released)	/* of nothing that is in use */
+	if (ring->head == ring->released)	/* nothing is in use, so the skipped bytes are free at once */
 		ring->released += skip;
 	ring->head += skip + length;
 }
 
-/* It may have been said before bytes were skipped in an empty window. */
+/* The server may have sent @released before bytes were skipped in an empty window; then it is not newer. */
 bool dnd_cache_ring_release(struct dnd_cache_ring *ring, uint64_t released)
 {
 	if (released > ring->head)

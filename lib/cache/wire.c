@@ -136,7 +136,7 @@ enum part {
 	ID = 1, RANGE = 2, ADDRESS = 4, KEY = 8, STATUS = 16, RELEASED = 32,
 };
 
-/* What a message of each type has; all else of it is zero. */
+/* The parts that a message of each type has; all other members are zero. */
 static const struct {
 	unsigned int parts;
 	uint32_t flags;
