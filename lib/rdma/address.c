@@ -15,7 +15,7 @@ int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t p
 	char service[8];
 	int rc;
 
-	/* To getaddrinfo() it would mean this machine, or any. */
+	/* getaddrinfo() would take an empty name for this machine, or for any address. */
 	if (!host || !host[0])
 		return dnd_fail(ctx, DND_E_BAD_NAME, "the address is empty. Name the IP address of an "
 				"RDMA interface.");

@@ -11,10 +11,10 @@
 #define DEFAULT_DEPTH		16
 #define DEFAULT_REQUESTS	1000
 #define MAX_DEPTH		4096
-#define MAX_BLOCK_BYTES		(1ULL << 30)	/* what one request can carry is below 2^31 */
-#define FAREWELL_SECONDS	2	/* its good-bye waits behind the data that is on its way */
+#define MAX_BLOCK_BYTES		(1ULL << 30)	/* one request carries less than 2^31 bytes */
+#define FAREWELL_SECONDS	2	/* the good-bye waits behind data that are still being sent */
 #define HEAR_TRIES		3
-/* What is mapped and pinned here on the word of a server. */
+/* The most that is mapped and pinned here if only the server names the length. */
 #define DEFAULT_MAX_BYTES	(1ULL << 30)
 #define KNOWN_FLAGS		DONARD_RDMA_VERIFY
 
@@ -59,7 +59,7 @@ static int take_options(struct dnd_client *client, const struct donard_rdma_opti
 	return 0;
 }
 
-/* ---- what is asked, against what is offered ---- */
+/* ---- the request, compared with the offer ---- */
 
 static uint64_t wanted_length(const struct dnd_client *client)
 {
@@ -164,8 +164,8 @@ static void describe(struct dnd_client *client)
 /* ---- the interval ---- */
 
 /*
- * Before the first request, and once.  The near side carries payload where it is
- * DRAM, and so does what is read back.  The far side is the caller's to name.
+ * Called before the first request; later calls do nothing.  The payload is the near side, if
+ * that is DRAM, and the memory for reading back.  The caller has to name the far side itself.
  */
 static int begin_interval(struct dnd_client *client)
 {
@@ -185,7 +185,7 @@ static int begin_interval(struct dnd_client *client)
 	return rc;
 }
 
-/* A failure of the caller's own has its text. */
+/* If the caller's begin_fn failed, the failure has its text already. */
 static int end_interval(struct dnd_client *client, int rc)
 {
 	return dnd_interval_end(client->ctx, &client->interval, client->refused ? rc : dnd_client_explain(client, rc));
@@ -212,7 +212,7 @@ static int transfer(struct dnd_client *client)
 	return rc;
 }
 
-/* One after the other into @samples_ns, or many in flight when there is none. */
+/* Times the requests one by one if @samples_ns is not NULL; else has many in flight. */
 static int measure_round(struct dnd_client *client, uint32_t pass, uint64_t requests,
 			 uint64_t *samples_ns)
 {
@@ -228,7 +228,7 @@ static int measure_round(struct dnd_client *client, uint32_t pass, uint64_t requ
 	return rc ? rc : dnd_client_verify(client, pass, touched);
 }
 
-/* What is verified goes round by round, each over other data: none hides behind the next. */
+/* With VERIFY, does one round at a time, each with other data, so that no later round can hide a wrong byte. */
 static int measure_rounds(struct dnd_client *client, uint64_t *samples_ns)
 {
 	const struct dnd_pass range = dnd_client_pass(client);
@@ -261,8 +261,8 @@ static int time_requests(struct dnd_client *client)
 /* ---- the end ---- */
 
 /*
- * Its answer comes after all that was sent before: only now are writes known to
- * have arrived, since iWARP completes them when TCP has taken them.
+ * The answer comes after all that was sent before.  Only then it is known that writes have
+ * arrived, because iWARP completes them when TCP has taken them.
  */
 static int say_bye(struct dnd_client *client)
 {
@@ -273,8 +273,8 @@ static int say_bye(struct dnd_client *client)
 }
 
 /*
- * After a failure of our own the server is told as well, but not waited for long.
- * A server that withdrew its memory has ended the session by itself.
+ * After a failure on this side, tells the server as well, and does not wait long for its
+ * answer.  A server that withdrew its memory has ended the session itself.
  */
 static void leave_early(struct dnd_client *client)
 {
@@ -299,7 +299,7 @@ static void clean_up(struct dnd_client *client)
 {
 	if (client->reach.id && client->link.established)
 		rdma_disconnect(client->reach.id);
-	/* The queue pair first: then no request refers to the memory. */
+	/* Destroy the queue pair first; then no request refers to the memory. */
 	if (client->link.id && client->link.id->qp)
 		rdma_destroy_qp(client->link.id);
 	close_side(&client->back);
@@ -317,7 +317,7 @@ static int run_mode(struct dnd_client *client)
 	return measure_rounds(client, NULL);
 }
 
-/* Whoever takes counts for the server: by now the offer is what was asked for, and the near side is ready. */
+/* The server counts this client from the take on, so it is sent only when the offer fits and the near side is ready. */
 static int work(struct dnd_client *client)
 {
 	struct dnd_message take = { .type = DND_TAKE };
@@ -335,7 +335,7 @@ static int work(struct dnd_client *client)
 	return end_interval(client, rc);
 }
 
-/* Nobody knows which of them are good. */
+/* After a reset, nobody knows which of the moved bytes are good, so none count. */
 static void disown_bytes(struct dnd_client *client)
 {
 	struct donard_rdma_result *result = client->result;
@@ -346,7 +346,7 @@ static void disown_bytes(struct dnd_client *client)
 	result->verified_by = 0;
 }
 
-/* A near side of known size first: a large one takes longer than the server may wait. */
+/* If its size is known, opens the near side before it connects: a large one takes longer than the server waits. */
 static int reach(struct dnd_client *client)
 {
 	int rc = dnd_client_find(client);
@@ -357,7 +357,7 @@ static int reach(struct dnd_client *client)
 	return rc ? rc : dnd_client_connect(client);
 }
 
-/* A refusal whose words were lost on the way is asked for again. */
+/* Tries again if the reason of a refusal may have been lost on the way. */
 static int reach_and_hear(struct dnd_client *client)
 {
 	int rc, tries = HEAR_TRIES;
@@ -371,8 +371,8 @@ static int reach_and_hear(struct dnd_client *client)
 }
 
 /*
- * Whether written data may be read back, and shall be, is known only from the server's answer: one that offers memory
- * for writing alone admits no connection that could carry reads.
+ * Only the server's answer says whether the client may, and must, read back what it wrote.  So the first attempt allows
+ * reads.  A server whose memory may only be written refuses that, and the client connects again without them.
  */
 static int find_and_connect(struct dnd_client *client)
 {

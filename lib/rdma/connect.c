@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The handshake with the server: what it says to a client, and what that means. */
+/* The handshake with the server: its answers, and the failures that they mean. */
 #include "rdma/client.h"
 
 static int refused(struct dnd_client *client, enum dnd_rdma_status status)

@@ -12,7 +12,7 @@
 #define LIST_BYTES	448
 #define DEVICE_BYTES	80
 
-/* The lowest state above which a port carries data; 0 when there is no port. */
+/* The state of a port; IBV_PORT_NOP (0) if there is no such port. */
 static enum ibv_port_state port_state(struct ibv_context *verbs, uint8_t port)
 {
 	struct ibv_port_attr attr;
@@ -28,7 +28,7 @@ static bool has_active_port(struct ibv_context *verbs)
 	return false;
 }
 
-/* "rxe0 (ACTIVE), rxe1 (DOWN)" or "". */
+/* Writes "rxe0 (active), rxe1 (port down)", or "". */
 static void list_devices(struct ibv_device **devices, int count, char *text, size_t text_bytes)
 {
 	size_t used = 0;
@@ -46,7 +46,7 @@ static void list_devices(struct ibv_device **devices, int count, char *text, siz
 	}
 }
 
-/* What the connection manager says of an address: it goes by routes and GIDs, which differ by transport. */
+/* Asks the connection manager which device has the address, because routes and GIDs differ between transports. */
 static bool has_device(struct sockaddr *address, char device[DEVICE_BYTES])
 {
 	struct rdma_cm_id *id;
@@ -63,7 +63,7 @@ static bool has_device(struct sockaddr *address, char device[DEVICE_BYTES])
 	return found;
 }
 
-/* Not loopback, and not what means something on one link only. */
+/* Is the address neither loopback nor valid on one link only? */
 static bool is_of_use(const struct sockaddr *address)
 {
 	if (address->sa_family == AF_INET6)
@@ -72,7 +72,7 @@ static bool is_of_use(const struct sockaddr *address)
 	return address->sa_family == AF_INET && !dnd_address_is_loopback(address);
 }
 
-/* "192.0.2.1 (rxe0), 2001:db8::1 (rxe0)" or "". */
+/* Writes "192.0.2.1 (rxe0), 2001:db8::1 (rxe0)", or "". */
 static void list_addresses(char *text, size_t text_bytes)
 {
 	struct ifaddrs *all = NULL;
@@ -99,7 +99,7 @@ static int note_device(struct donard_context *ctx, const char *entry, void *name
 	return 0;
 }
 
-/* The verbs list no device without a node, as a container may have it. */
+/* Verbs do not list a device without a node in /dev, for instance in a container; sysfs does. */
 static int nothing_listed(struct donard_context *ctx, const char *what)
 {
 	char name[DEVICE_BYTES] = "";
@@ -115,7 +115,7 @@ static int nothing_listed(struct donard_context *ctx, const char *what)
 			"type rxe netdev NAME'.", what);
 }
 
-/* The failure that there is none at all, or that they cannot be listed; or 0. */
+/* Lists the devices in @text; fails if there are none, or they cannot be listed. */
 static int have_devices(struct donard_context *ctx, const char *what, char *text, size_t text_bytes)
 {
 	struct ibv_device **devices;
@@ -161,7 +161,7 @@ int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopb
 			"RDMA devices of this machine have: %s.", address, addresses);
 }
 
-/* By which librdmacm reaches it: there is none without its module, and perhaps none in a container. */
+/* The node by which librdmacm reaches the kernel; it is missing without the module, and perhaps in a container. */
 #define MANAGER_NODE	"/dev/infiniband/rdma_cm"
 
 int dnd_no_manager(struct donard_context *ctx, const char *address, bool loopback, int error_number)
@@ -196,7 +196,7 @@ int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs,
 	return port_down(ctx, ibv_get_device_name(verbs->device), port, state);
 }
 
-/* These are in the kernel: rxe_param.h and siw.h of drivers/infiniband/sw. */
+/* The vendor ids are those of rxe_param.h and siw.h in the kernel's drivers/infiniband/sw. */
 bool dnd_device_copies_by_cpu(struct ibv_context *verbs)
 {
 	static const uint32_t rxe = 0xffffff, siw = 0x626d74;
@@ -237,13 +237,13 @@ bool dnd_device_route_is_local(struct rdma_cm_id *id)
 
 	if (id->verbs->device->transport_type == IBV_TRANSPORT_IWARP)
 		return true;
-	/* The queue pair sends to the path's; the other is what its address stands for. */
+	/* The queue pair sends to the GID of the path; the other GID is the one that the address stands for. */
 	return route->num_paths > 0 &&
 	       has_gid(id->verbs, id->port_num, &route->path_rec[0].dgid) &&
 	       has_gid(id->verbs, id->port_num, &route->addr.addr.ibaddr.dgid);
 }
 
-/* The first that fits, open; *down is what fits but for its ports. */
+/* Opens the first device that fits.  *down: one that would fit, but has no active port. */
 static struct ibv_context *find(struct ibv_device **devices, int count, const char *name,
 				const char **down)
 {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See dial.h.  siw makes its TCP connection within rdma_connect(), and waits
- * as long as TCP does, minutes, when nobody answers.  Only a signal ends that:
- * the one of pthread_cancel() needs no handler of ours in the caller's process.
+ * See dial.h.  siw makes its TCP connection within rdma_connect(), and if nobody
+ * answers, waits as long as TCP does, for minutes.  Only a signal ends that.  The
+ * signal of pthread_cancel() needs no handler of ours in the caller's process.
  */
 #include <errno.h>
 #include <stdbool.h>

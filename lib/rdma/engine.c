@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The data path.  Work requests are posted in chains, one call to the device for
- * each, and only the last of a chain reports its completion: four chains make
- * up the queue depth, so that the device always has three while one is renewed.
+ * The data path.  Work requests are posted in chains, each by one call to the device,
+ * and only the last one of a chain reports its completion.  The queue depth is four
+ * chains, so that the device always has three while one is renewed.
  */
 #include "rdma/client.h"
 
@@ -15,13 +15,13 @@
 /* ---- how much may be in flight ---- */
 
 /*
- * The server's CPU sees nothing of the data, so it knows a client by its messages
- * alone; and a message waits behind whatever was posted before it, on either
- * transport and in either direction, for a queue pair is served in order.  An
- * acknowledgement would prove nothing instead: that of iWARP means TCP here, that
- * of RoCE the other's device, which answers for a program that hangs as well.  So
- * no more is posted than passes in a part of the time between two pings, at the
- * rate seen so far.  What a fast fabric needs to be busy is far below that.
+ * The server's CPU does not see the data, so only messages tell it that a client is
+ * alive.  A message waits behind all that was posted before it, on either transport and
+ * in either direction, because a queue pair is served in order.  Acknowledgements cannot
+ * replace messages: that of iWARP comes from TCP on this machine, and that of RoCE from
+ * the peer's device, which answers even if the program hangs.  So no more is posted than
+ * can be moved, at the rate so far, in a part of the time between two pings.  A fast
+ * fabric needs far less than that to be busy.
  */
 static uint64_t window_bytes(const struct dnd_client *client)
 {
@@ -34,7 +34,7 @@ static uint64_t window_bytes(const struct dnd_client *client)
 		       MIN_WINDOW_BYTES);
 }
 
-/* The clock is asked only by those who have much in flight. */
+/* Reads the clock only if much is in flight. */
 static bool has_room(const struct dnd_client *client, uint32_t count)
 {
 	const struct dnd_pass *pass = &client->job.pass;
@@ -46,7 +46,7 @@ static bool has_room(const struct dnd_client *client, uint32_t count)
 	return bytes <= MIN_WINDOW_BYTES || bytes <= window_bytes(client);
 }
 
-/* Work requests of one call: a quarter of what may be in flight, but no more than one large one. */
+/* How many work requests a chain has: a quarter of those that may be in flight, but not more bytes than a piece. */
 static uint32_t chain_length(const struct dnd_client *client)
 {
 	uint64_t most = dnd_min(MAX_CHAIN, DND_PIECE_BYTES / dnd_min(client->job.pass.block,
@@ -56,7 +56,7 @@ static uint32_t chain_length(const struct dnd_client *client)
 	return (uint32_t)dnd_max(length, 1);
 }
 
-/* Whole chains only, but for the last: few calls, few completions.  0: there is nothing, or no room. */
+/* Length of the next chain; only the last may be short, for few calls and completions.  0: nothing left, or no room. */
 static uint32_t next_chain(const struct dnd_client *client)
 {
 	const struct dnd_pass *pass = &client->job.pass;
@@ -68,7 +68,7 @@ static uint32_t next_chain(const struct dnd_client *client)
 
 /* ---- posting ---- */
 
-/* The number of a work request is where it ends in the pass; returns that. */
+/* The number of a work request is its end in the pass, which this returns. */
 static uint64_t fill_request(const struct dnd_client *client, uint64_t position,
 			     struct ibv_send_wr *wr, struct ibv_sge *sge)
 {
@@ -87,7 +87,7 @@ static uint64_t fill_request(const struct dnd_client *client, uint64_t position,
 	return position + piece.length;
 }
 
-/* A connection that is gone says so by its completions. */
+/* If the connection is gone, its completions say so. */
 static int post_failed(struct dnd_client *client, int error_number)
 {
 	int rc = dnd_client_wait(client, false);
@@ -96,7 +96,7 @@ static int post_failed(struct dnd_client *client, int error_number)
 					client->reach.peer);
 }
 
-/* @count work requests by one call, of which the last is signalled. */
+/* Posts @count work requests by one call; only the last one is signalled. */
 static int post_chain(struct dnd_client *client, uint32_t count)
 {
 	struct ibv_send_wr wrs[MAX_CHAIN] = { 0 }, *bad;
@@ -135,7 +135,7 @@ static void begin(struct dnd_client *client, const struct dnd_job *job)
 	client->link.heard = dnd_now_seconds();
 }
 
-/* Until all of @total bytes of the pass have completed. */
+/* Moves data until @total bytes of the pass have completed. */
 static int move_until(struct dnd_client *client, uint64_t total, bool spin)
 {
 	struct dnd_pass *pass = &client->job.pass;
@@ -161,7 +161,7 @@ static struct dnd_job asked_for(const struct dnd_client *client)
 	};
 }
 
-/* What completed counts, whatever came after it. */
+/* Counts the bytes that completed, even if a later request failed. */
 static void finish(struct dnd_client *client)
 {
 	struct donard_rdma_result *result = client->result;

@@ -2,7 +2,7 @@
 /* See heard.h. */
 #include "rdma/heard.h"
 
-/* At once, since the end of the connection may be the next thing that is read. */
+/* Notes the good-bye at once, because the end of the connection may be the next thing that is read. */
 static int take_bye(struct dnd_heard *heard, const struct dnd_message *bye)
 {
 	heard->said_bye = true;
@@ -16,7 +16,7 @@ static int take_request(struct dnd_heard *heard, const struct dnd_message *messa
 
 	if (rc)
 		return rc;
-	/* One at a time, of the kinds that a client has; before taking, only to leave. */
+	/* A client sends its own types of request, one at a time; before it has taken the offer, only bye. */
 	if (message->type > DND_BYE || heard->request.type || (!heard->took && !heard->said_bye))
 		return -EPROTO;
 	heard->request = *message;

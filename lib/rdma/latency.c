@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Percentiles of all samples: the smallest value that the share of them does not exceed. */
+/* Percentiles of all samples: the smallest sample that the given share of them does not exceed. */
 #include <stdlib.h>
 
 #include "rdma/client.h"

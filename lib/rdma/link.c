@@ -69,7 +69,7 @@ static int open_pair(struct donard_context *ctx, struct dnd_link *link)
 	return 0;
 }
 
-/* Peers have no rights to them. */
+/* Registers the messages without any rights for peers. */
 static int open_messages(struct donard_context *ctx, struct dnd_link *link)
 {
 	size_t slots = (size_t)link->size.recvs + link->size.sends;
@@ -168,8 +168,8 @@ void dnd_link_params(const struct rdma_cm_id *id, bool reads, bool is_read,
 }
 
 /*
- * The device waits 4.096 us * 2^t for each of its tries; iWARP has no such thing.
- * Half of the time limit for all of them: a lost packet should not cost much.
+ * The device waits 4.096 us * 2^t in each of its tries; iWARP has no such setting.
+ * All tries together get half of the time limit, so that a lost packet costs little.
  */
 void dnd_link_set_timeout(struct rdma_cm_id *id, unsigned int timeout_ms)
 {
@@ -214,9 +214,9 @@ static int take_message(struct dnd_link *link, const struct dnd_link_handler *ha
 	uint32_t slot = (uint32_t)DND_WR_NUMBER(wc->wr_id);
 	uint8_t bytes[DND_LINK_MESSAGE_MAX];
 
-	/* Whatever it is: the peer has completed the connection. */
+	/* Any message shows that the peer has completed the connection. */
 	link->established = true;
-	/* An RDMA WRITE with immediate data takes a slot as well, and puts nothing there. */
+	/* An RDMA WRITE with immediate data uses up a slot as well, but writes nothing there. */
 	if (wc->opcode != IBV_WC_RECV)
 		return -EPROTO;
 	memcpy(bytes, message_at(link, slot), wc->byte_len);
@@ -234,7 +234,7 @@ static int take(struct dnd_link *link, const struct dnd_link_handler *handler,
 	uint64_t number = DND_WR_NUMBER(wc->wr_id);
 
 	if (wc->status != IBV_WC_SUCCESS) {
-		/* Those after the first are only flushed. */
+		/* Later requests are only flushed, so the first status is the cause. */
 		if (!link->lost)
 			link->status = wc->status;
 		link->lost = true;
@@ -244,7 +244,7 @@ static int take(struct dnd_link *link, const struct dnd_link_handler *handler,
 	case DND_WR_RECV:
 		return take_message(link, handler, wc);
 	case DND_WR_SEND:
-		/* No sign of life: iWARP completes it when TCP has taken it. */
+		/* This is no sign of life: iWARP completes a message when TCP has taken it. */
 		link->free_sends[link->free_count++] = (uint32_t)number;
 		return 0;
 	}

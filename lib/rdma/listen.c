@@ -63,8 +63,9 @@ void dnd_listener_close(struct dnd_listener *listener)
 }
 
 /*
- * The connection manager takes a listener on loopback for one on every address.
- * But for iWARP the peer's address is what the peer says; data go to the GID.
+ * The connection manager treats a listener on loopback as one on every address.  Except with
+ * iWARP, the peer's address is only what the peer claims, and data go to the GID; so both are
+ * checked.
  */
 bool dnd_listener_excludes(const struct dnd_listener *listener, struct rdma_cm_id *id)
 {
@@ -93,7 +94,7 @@ static enum dnd_turn turn_of(const struct dnd_listener *listener, const struct r
 	}
 }
 
-/* Transports disagree about which of the two is the other side's wish; clients are never read. */
+/* Transports disagree about which of the two is the peer's wish.  Either will do, since clients are never read. */
 static void take_knock(struct dnd_happening *happening, const struct rdma_conn_param *param)
 {
 	happening->would_read = param->initiator_depth || param->responder_resources;

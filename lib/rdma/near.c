@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What becomes of the near side meanwhile: its device may be reset, and what was read into it may be durable. */
+/* Checks on the near side: whether its device was reset, and whether the data that were read into it are durable. */
 #include <stdio.h>
 
 #include "rdma/client.h"
@@ -10,7 +10,7 @@ static int was_reset(struct dnd_client *client)
 	const struct donard_memory *memory = client->local.memory;
 	uint64_t resets = dnd_target_resets(memory) - memory->region.info.resets;
 
-	/* One that is under way is not counted yet. */
+	/* A reset that is under way is not counted yet, hence at least 1. */
 	client->result->local_resets = dnd_max(resets, 1);
 	return dnd_target_reset_text(client->ctx, memory);
 }
@@ -33,7 +33,7 @@ int dnd_client_check_near(struct dnd_client *client)
 
 /* ---- durable ---- */
 
-/* Of the memory that the bytes went to. */
+/* Why the bytes are not durable in the server's memory; NULL if they are. */
 static const char *why_not_there(const struct dnd_client *client)
 {
 	if (!client->offer.persistent)

@@ -2,7 +2,7 @@
 /* See pass.h. */
 #include "rdma/pass.h"
 
-#define MAX_PIECES	256	/* in flight, when it is few requests that are so large */
+#define MAX_PIECES	256	/* limit for the pieces in flight, unless the depth itself is larger */
 
 static uint64_t round_up_division(uint64_t value, uint64_t unit)
 {
@@ -27,7 +27,7 @@ uint64_t dnd_pass_requests(const struct dnd_pass *pass, uint64_t bytes)
 	return bytes / pass->length * dnd_pass_blocks(pass) + bytes % pass->length / pass->block;
 }
 
-/* Of a part of a round. */
+/* How many work requests a part of a round takes. */
 static uint64_t pieces_within(const struct dnd_pass *pass, uint64_t bytes)
 {
 	return bytes / pass->block * round_up_division(pass->block, DND_PIECE_BYTES) +

@@ -8,7 +8,7 @@
 #define STEP_BYTES	65536U
 #define ODD_CONSTANT	0x9e3779b97f4a7c15ULL	/* 2^64 / golden ratio */
 
-/* A bijection in which every input bit reaches every output bit. */
+/* A bijection in which every input bit affects every output bit. */
 static uint64_t mix(uint64_t value)
 {
 	value ^= value >> 31;

@@ -9,10 +9,10 @@
 #define FLAG_READ_BACK	8U
 #define FLAGS_KNOWN	15U
 
-/* Of a hello. */
+/* The flag of a hello. */
 #define FLAG_READS_OPTIONAL	1U
 
-/* Of a message. */
+/* The flag of a message. */
 #define FLAG_DURABLE	1U
 
 static const struct dnd_protocol protocol = { .magic = 0x444e5244U /* "DNRD" */, .version = DND_RDMA_VERSION };

@@ -10,7 +10,7 @@
 #define TICK_MS		100
 #define ROUND_MS	2000
 
-/* ---- what went wrong ---- */
+/* ---- failures ---- */
 
 int dnd_reach_nobody(struct dnd_reach *reach)
 {
@@ -19,8 +19,8 @@ int dnd_reach_nobody(struct dnd_reach *reach)
 }
 
 /*
- * Over iWARP somebody took the TCP connection.  Closing it may overtake what was said last:
- * siw then makes a refusal without words of it (siw_cm.c, SIW_CM_WORK_PEER_CLOSE).
+ * Over iWARP, somebody accepted the TCP connection and then closed it.  The close may overtake
+ * the peer's answer; siw then reports a refusal without a reason (siw_cm.c, SIW_CM_WORK_PEER_CLOSE).
  */
 static int rejected(struct dnd_reach *reach, const struct rdma_conn_param *param)
 {
@@ -47,7 +47,7 @@ static int no_route(struct dnd_reach *reach, int error_number)
 	return dnd_no_device_at(reach->ctx, reach->peer, reach->loopback);
 }
 
-/* siw makes its TCP connection within the call. */
+/* rdma_connect() itself may fail like this, because siw makes its TCP connection within the call. */
 static int cannot_start(struct dnd_reach *reach, int error_number)
 {
 	if (error_number == ECONNREFUSED || error_number == ECONNRESET)
@@ -61,7 +61,7 @@ static int lost(struct dnd_reach *reach)
 			"killed.", reach->peer);
 }
 
-/* 1 when the event is the one waited for, 0 for one without meaning. */
+/* Returns 1 if the event is the one that is waited for, 0 if it means nothing, or a failure. */
 static int judge(struct dnd_reach *reach, const struct rdma_cm_event *event,
 		 enum rdma_cm_event_type wanted)
 {
@@ -99,7 +99,7 @@ static void begin_step(struct dnd_reach *reach)
 	reach->deadline = dnd_now_seconds() + reach->timeout_ms / 1000.0;
 }
 
-/* 0 to go on waiting; else why not. */
+/* Returns 0 to continue waiting; else the failure. */
 static int given_up(struct dnd_reach *reach, enum rdma_cm_event_type wanted)
 {
 	int rc = reach->ops->give_up ? reach->ops->give_up(reach->user) : 0;
@@ -166,7 +166,7 @@ static int resolve_address(struct dnd_reach *reach, struct sockaddr_storage *add
 	return wait_for(reach, RDMA_CM_EVENT_ADDR_RESOLVED);
 }
 
-/* The kernel asks the network only when a search begins: several short ones, not a long one. */
+/* The kernel asks the network only when a search begins, so this makes several short searches instead of a long one. */
 static int resolve(struct dnd_reach *reach, struct sockaddr_storage *address)
 {
 	int left_ms = (int)reach->timeout_ms, round_ms, rc;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A dma-buf is asked for first: it can be revoked, works for pages that must
- * not be pinned, and lets the kernel check the route.  What cannot import one
- * (soft RDMA) pins the mapping.
+ * A dma-buf is tried first: it can be revoked, works for pages that must not be
+ * pinned, and lets the kernel check the route.  Devices that cannot import one
+ * (soft RDMA) pin the mapping.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@
 
 #define KNOWN_RIGHTS (DND_RIGHTS | DONARD_RDMA_LOCAL_WRITE)
 
-/* What peers with these DONARD_RDMA_* may do, and nothing else. */
+/* The access flags of verbs for these rights, and no others. */
 static int access_of(unsigned int rights)
 {
 	int access = 0;
@@ -47,7 +47,7 @@ struct part {
 	uint64_t offset, length;
 };
 
-/* What requests name the first one by: its address, or where there is none its place in the dma-buf. */
+/* The value by which requests name the first byte: its address, or its offset in the dma-buf if it has no address. */
 static uintptr_t start_of(const struct part *part)
 {
 	const struct donard_memory *memory = part->memory;
@@ -55,7 +55,10 @@ static uintptr_t start_of(const struct part *part)
 	return (memory->window.data ? (uintptr_t)memory->window.data : memory->dmabuf_offset) + part->offset;
 }
 
-/* The dma-buf that it came as, or one of the granules that they lie in; *@skip: where in it they begin. */
+/*
+ * Returns a descriptor of the imported dma-buf, or of one that is exported for the granules in which the bytes lie.
+ * *skip is where the bytes begin in it.
+ */
 static int export(const struct part *part, uint64_t *skip)
 {
 	uint64_t granule = part->memory->region.info.granule_bytes;
@@ -70,12 +73,12 @@ static int export(const struct part *part, uint64_t *skip)
 	}
 	first = dnd_round_down(from, granule);
 	*skip = from - first;
-	/* Writable, since drivers map for both directions; a registration's rights are what limits a peer. */
+	/* Export it writable, since drivers map for both directions; the registration's rights limit the peer. */
 	return dnd_region_export(&part->memory->region, first,
 				 dnd_round_up(from + part->length, granule) - first, O_RDWR);
 }
 
-/* Leaves the reason when there is no dma-buf to be had. */
+/* Returns NULL, and sets the reason, if the memory cannot be registered as a dma-buf. */
 static struct ibv_mr *register_dmabuf(struct ibv_pd *pd, const struct part *part, int access,
 				      struct dnd_registration *registration)
 {
@@ -96,7 +99,7 @@ static struct ibv_mr *register_dmabuf(struct ibv_pd *pd, const struct part *part
 	mr = ibv_reg_dmabuf_mr(pd, skip, part->length, start_of(part), fd, access);
 	if (!mr)
 		set_reason(registration, device_name(pd), "imports no dma-buf", errno);
-	close(fd);	/* the registration holds the dma-buf */
+	close(fd);	/* the registration keeps a reference to the dma-buf */
 	return mr;
 }
 
@@ -124,7 +127,7 @@ static int no_pins(const struct donard_memory *memory, const struct ibv_pd *pd,
 			device_name(pd), name, cause, registration->reason, name);
 }
 
-/* Of another exporter's, only the host's pages are pinned: to a device's nobody can judge a route. */
+/* Memory of another exporter is pinned only if its pages are the host's; nobody can judge a route to a device's. */
 static bool is_for_importers(const struct donard_memory *memory)
 {
 	return !dnd_memory_is_region(memory) && memory->pages != DONARD_PAGES_HOST;
@@ -138,7 +141,7 @@ static int no_import(const struct donard_memory *memory, const struct ibv_pd *pd
 			device_name(pd), dnd_memory_name(memory), registration->reason);
 }
 
-/* All pins of this process count together, and some transports (siw) ask root as well. */
+/* The limit is for all pins of the process together; some transports (siw) apply it to root as well. */
 static bool has_limit(uint64_t *limit_kib)
 {
 	struct rlimit limit;
@@ -149,7 +152,7 @@ static bool has_limit(uint64_t *limit_kib)
 	return true;
 }
 
-/* What this process has pinned, or locked: most transports count the one, siw the other. */
+/* How much this process has pinned or locked, whichever is more: most transports count pins, siw locked memory. */
 static uint64_t held_kib(void)
 {
 	FILE *file = fopen("/proc/self/status", "re");
@@ -170,7 +173,7 @@ static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int 
 	const char *name = dnd_memory_name(part->memory);
 	uint64_t limit_kib = 0, kib = (part->length + 1023) / 1024, held = held_kib();
 
-	/* Else it is the machine's memory that lacks, or the device's. */
+	/* If the limit is not the cause, the machine or the device lacks memory. */
 	if (error_number == ENOMEM && has_limit(&limit_kib) && held + kib > limit_kib)
 		return dnd_fail(ctx, DND_E_LOCKED_MEMORY, "%s cannot register %llu KiB of %s: this "
 				"process may lock %llu KiB of memory in all, and holds %llu. Raise the limit by 'ulimit -l' "

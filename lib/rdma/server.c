@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The server: listens, admits one client at a time, watches over the region.
- * It waits for the connection manager and for the client's messages; data
- * goes by without it.
+ * The server: listens, admits one client at a time, watches the region.  It waits
+ * for the connection manager and for the client's messages; data do not involve it.
  */
 #include <endian.h>
 #include <poll.h>
@@ -11,11 +10,11 @@
 #include "rdma/listen.h"
 #include "rdma/session.h"
 
-#define EVENTS_AT_ONCE		64	/* then the client that is served has its turn */
+#define EVENTS_AT_ONCE		64	/* in one round; then the present client has its turn */
 #define TICK_MS			100
 #define ZERO_STEP_BYTES		(1U << 20)
 #define DEFAULT_DRAM_BYTES	(64ULL << 20)
-#define RESET_SECONDS		10	/* until the device works again */
+#define RESET_SECONDS		10	/* within which the device has to work again */
 #define RESET_NAP_MS		20
 #define KNOWN_FLAGS		(DONARD_RDMA_MAY_FILL | DONARD_RDMA_READ_BACK)
 
@@ -26,11 +25,11 @@ struct dnd_server {
 	struct dnd_session session;
 	struct dnd_listener listener;
 	unsigned int served;
-	uint64_t resets;		/* of the device, that were told */
-	uint64_t resets_before;		/* those before the server */
+	uint64_t resets;		/* how many resets of the device are dealt with */
+	uint64_t resets_before;		/* how many there were before the server started */
 };
 
-/* ---- what the caller hears ---- */
+/* ---- events for the caller ---- */
 
 static struct donard_rdma_event new_event(const struct dnd_server *server,
 					  enum donard_rdma_event_type type)
@@ -104,7 +103,7 @@ static void tell_session(struct dnd_server *server, enum donard_rdma_event_type 
 	tell(server, &event);
 }
 
-/* Who connects has not come: the offer may not be what it wants, or it no donard. */
+/* A client has come only when it took the offer: one that connects may not want it, or may be no donard client. */
 static void tell_came(struct dnd_server *server)
 {
 	struct dnd_session *session = &server->session;
@@ -122,7 +121,7 @@ static const char *why_refused(const struct dnd_session *session, const char *wh
 	return session->heard.said_bye ? "it did not want what is offered" : why_lost;
 }
 
-/* @why_lost has the @code. */
+/* @code is the code of the failure @why_lost. */
 static void tell_end(struct dnd_server *server, const char *why_lost, const char *code)
 {
 	const struct dnd_session *session = &server->session;
@@ -162,7 +161,7 @@ static void tell_refused(struct dnd_server *server, struct rdma_cm_id *id, const
 	tell(server, &event);
 }
 
-/* ---- the end of all ---- */
+/* ---- when the server has to end ---- */
 
 static int must_end(void *user)
 {
@@ -188,8 +187,8 @@ static int settle(struct dnd_server *server)
 }
 
 /*
- * The first barrier after a reset tells of it, and those while it goes on fail.  The time begins behind the first, which
- * waits for as long as memory needs that gets ready.
+ * The first barrier after a reset reports it, and barriers during a reset fail.  The time limit starts after the first
+ * barrier, which waits as long as the memory needs to get ready.
  */
 static int until_it_works(struct dnd_server *server)
 {
@@ -200,10 +199,10 @@ static int until_it_works(struct dnd_server *server)
 		poll(NULL, 0, RESET_NAP_MS);
 		rc = settle(server);
 	}
-	return rc == -EIO ? rc : 0;	/* of one that is gone must_end() tells */
+	return rc == -EIO ? rc : 0;	/* if the region is gone, must_end() reports that */
 }
 
-/* Says so, and waits until the device works again. */
+/* Waits until the device works again, and reports the reset. */
 static int heed_reset(struct dnd_server *server)
 {
 	int rc, end;
@@ -234,9 +233,9 @@ static int zero(struct dnd_server *server)
 }
 
 /*
- * The next client must not see what this one left.  One that took nothing may
- * have written as well: its queue pair takes requests before it is established.
- * A reset, which the barrier tells of, may have lost the zeros.
+ * The next client must not see the bytes of this one.  Even a client that did not take the offer may
+ * have written, because its queue pair accepts requests before it is established.  If the barrier
+ * reports a reset, the zeros may be lost, and are written again.
  */
 static int forget_bytes(struct dnd_server *server)
 {
@@ -256,7 +255,7 @@ static int forget_bytes(struct dnd_server *server)
 	}
 }
 
-/* The context's text says why, unless it said good-bye. */
+/* The context's text says why the client ended, unless it said good-bye. */
 static int client_ended(struct dnd_server *server)
 {
 	tell_end(server, donard_error(server->ctx), donard_error_code(server->ctx));
@@ -266,7 +265,7 @@ static int client_ended(struct dnd_server *server)
 	return forget_bytes(server);
 }
 
-/* Who is served is cut off: what it moved may be lost.  The next one finds memory that works. */
+/* Cuts off the present client, because its data may be lost.  The next one finds memory that works. */
 static int was_reset(struct dnd_server *server)
 {
 	int rc;
@@ -277,7 +276,7 @@ static int was_reset(struct dnd_server *server)
 	return !rc && server->session.id ? client_ended(server) : rc;
 }
 
-/* What the kernel has noticed since the last look. */
+/* Deals with a reset that the kernel has noticed since the last look. */
 static int look_for_reset(struct dnd_server *server)
 {
 	return dnd_target_resets(server->service.memory) == server->resets ? 0 : was_reset(server);
@@ -294,8 +293,8 @@ static int refuse(struct dnd_server *server, struct rdma_cm_id *id, enum dnd_rdm
 }
 
 /*
- * A client hears nothing of the resets before it: a barrier finds those that the kernel had not noticed.  One that an
- * earlier client left alone may have been told in its place.
+ * A client must not be cut off for a reset before its time, so a barrier first finds resets that the kernel has not
+ * noticed.  A barrier that was abandoned for an earlier client may have consumed the -EIO; hence the look at the count.
  */
 static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 {
@@ -319,7 +318,7 @@ static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 	return 0;
 }
 
-/* One that only asks whether it may is refused nothing: it comes again. */
+/* If the client only tried whether it may read, this is no refusal for the caller: it connects again without reads. */
 static int refuse_reading(struct dnd_server *server, struct rdma_cm_id *id, const struct dnd_hello *hello)
 {
 	if (!hello->reads_optional)
@@ -333,7 +332,7 @@ static int connect_request(struct dnd_server *server, const struct dnd_happening
 	struct dnd_hello hello;
 	int rc = dnd_hello_decode(&hello, knock->said, knock->said_bytes);
 
-	/* It would reach what the last client left, which is to stay. */
+	/* The bytes of the last client are to stay, and another one could reach them. */
 	if (is_last(server))
 		return refuse(server, knock->id, DND_STATUS_BUSY, "the last client has been served");
 	if (rc == -EPROTONOSUPPORT)
@@ -406,7 +405,7 @@ static int serve_session(struct dnd_server *server)
 	tell_came(server);
 	if (!rc)
 		return 0;
-	/* The server's own end is told to the client in withdraw(). */
+	/* If the server has to end, withdraw() tells the client. */
 	if (must_end(server))
 		return 0;
 	return rc == -EIO ? was_reset(server) : client_ended(server);
@@ -448,7 +447,7 @@ static int run(struct dnd_server *server)
 
 /* ---- start ---- */
 
-/* By a device that is known already, so that a refusal comes now. */
+/* If the device is known already, tries a registration, so that a refusal comes now. */
 static int try_registration(struct dnd_server *server, struct dnd_registration *registration)
 {
 	struct ibv_pd *pd;
@@ -522,7 +521,7 @@ static int take_options(struct dnd_server *server, const struct donard_rdma_serv
 	return 0;
 }
 
-/* In this order: the region is free, for its removal, when this returns. */
+/* Releases the memory last; when this returns, nothing keeps the region from being removed. */
 static void clean_up(struct dnd_server *server)
 {
 	dnd_session_end(&server->session);

@@ -10,14 +10,14 @@
 
 #define ALIVE_SECONDS		1.0
 #define LOOK_SECONDS		0.1
-#define FAREWELL_SECONDS	2.0	/* as a client gives its own; it may be on a slow machine, with much in flight */
-#define GONE_SECONDS		1.0	/* the kernel gives 2 s to whoever holds memory that is unplugged (kernel/drain.c) */
+#define FAREWELL_SECONDS	2.0	/* as on the client's side; it may be slow, with much in flight */
+#define GONE_SECONDS		1.0	/* the kernel gives holders of unplugged memory 2 s (kernel/drain.c) */
 #define FAREWELL_NAP_MS		20
 #define POLLS_AT_ONCE		4	/* then the rest of the server has its turn */
 
 /* ---- admission ---- */
 
-/* A device that does DMA may hold the last bytes back, and a read of its own pushes them out. */
+/* A device that does DMA may hold the last bytes back; a read through the same device pushes them out. */
 static bool holds_back(const struct dnd_session *session)
 {
 	return session->service->read_back || !dnd_device_copies_by_cpu(session->id->verbs);
@@ -90,7 +90,7 @@ static int set_up(struct dnd_session *session)
 
 static void tear_down(struct dnd_session *session)
 {
-	/* The queue pair first: then no request of the peer refers to the memory. */
+	/* Destroy the queue pair first; then no request of the peer refers to the memory. */
 	if (session->link.id && session->link.id->qp)
 		rdma_destroy_qp(session->link.id);
 	dnd_unregister(&session->registration);
@@ -165,7 +165,7 @@ static int take_completions(struct dnd_session *session)
 	return rc < 0 ? rc : 0;
 }
 
-/* Between the steps of long work: answer pings, and say that it goes on. */
+/* Called between the steps of long work: answers pings, sends alive, and checks whether the server must end. */
 static int while_working(void *user)
 {
 	struct dnd_session *session = user;
@@ -181,7 +181,7 @@ static int while_working(void *user)
 	return rc;
 }
 
-/* A barrier that an earlier client left alone may have been told of a reset in the place of this one. */
+/* A barrier abandoned for an earlier client may have consumed the -EIO of a reset; the count shows it all the same. */
 static int settle(struct dnd_session *session)
 {
 	int rc = dnd_target_settle(session->service->memory, while_working, session);
@@ -200,7 +200,7 @@ static int fill(struct dnd_session *session, const struct dnd_message *request,
 		answer->status = DND_STATUS_NOT_ALLOWED;
 		return 0;
 	}
-	/* Memory that gets ready after a reset is not waited for by writing to it. */
+	/* If the memory is getting ready after a reset, the barrier waits for that; a write would not. */
 	rc = settle(session);
 	if (rc)
 		return rc;
@@ -228,7 +228,7 @@ static int verify(struct dnd_session *session, const struct dnd_message *request
 	return 0;
 }
 
-/* Only one that got to its end has read back what a device held. */
+/* Only a client that completed its work has read back the bytes that a device might hold. */
 static bool is_durable(const struct dnd_session *session, const struct dnd_message *bye)
 {
 	const struct dnd_service *service = session->service;
@@ -266,12 +266,12 @@ static int work(struct dnd_session *session)
 	return rc;
 }
 
-/* All slots may be under way, with answers to pings: the completion of one wakes the server, which comes here again. */
+/* Answers to pings may occupy all slots; the completion of one wakes the server, which then calls this again. */
 static int answer_request(struct dnd_session *session)
 {
 	int rc = session->answer.type ? 0 : work(session);
 
-	/* It still waits: what became of the memory, or of the server, is the answer. */
+	/* The request still waits; the withdrawal will tell the client what became of the memory or the server. */
 	if (rc == -EIO || rc == -ENODEV || rc == -ECANCELED)
 		return rc;
 	if (!rc)
@@ -282,9 +282,9 @@ static int answer_request(struct dnd_session *session)
 	return rc;
 }
 
-/* ---- how it goes on ---- */
+/* ---- the course of a session ---- */
 
-/* A client that has connected may have a large near side to register first. */
+/* A client that has just connected may first have to register a large near side, so it may be silent for longer. */
 static unsigned int silence_ms(const struct dnd_session *session)
 {
 	const unsigned int timeout_ms = session->service->timeout_ms;
@@ -330,7 +330,7 @@ static int explain(struct dnd_session *session, int rc)
 		return dnd_target_reset_text(ctx, session->service->memory);
 	case -ECONNRESET:
 		return dnd_session_lost(session);
-	case -ECANCELED:	/* the server is to end, and says so itself */
+	case -ECANCELED:	/* the server has to end, and reports that itself */
 		return rc;
 	}
 	return dnd_memory_access_failed(session->service->memory, -rc);
@@ -360,8 +360,8 @@ int dnd_session_serve(struct dnd_session *session)
 /* ---- the end ---- */
 
 /*
- * iWARP completes a message when TCP has taken it, behind all that the client reads, and the end of the connection throws
- * away what is not sent yet: there the client closes when it has been told.
+ * iWARP completes a message when TCP has taken it, behind all data that the client reads, and the end of the connection
+ * discards what was not sent yet.  So with iWARP, this waits until the client has heard and closes the connection.
  */
 static bool is_on_its_way(const struct dnd_session *session)
 {
@@ -381,7 +381,7 @@ void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status stat
 	if (!dnd_heard_cut_off(&session->heard) || session->link.lost)
 		return;
 	do {
-		/* Answers to pings may have all slots. */
+		/* Answers to pings may occupy all slots. */
 		if (rc == -EAGAIN)
 			rc = dnd_talk_send(&session->link, session->nonce, &message);
 		if (rc != -EAGAIN && (rc || !is_on_its_way(session)))

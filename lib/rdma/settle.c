@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See target.h.  In the kernel the barrier of a persistent region waits until memory that was reset is ready again, for
- * as long as PMRCAP allows the drive, and only a deadly signal ends that.  So it has a thread, and who asked for it goes on meanwhile.
+ * See target.h.  After a reset, the barrier of a persistent region waits in the kernel until the memory is ready again.
+ * PMRCAP says how long the drive may take, and only a fatal signal interrupts the wait.  So the barrier runs in a
+ * thread, and the caller goes on meanwhile.
  *
- * The thread has descriptors of its own and shares no memory with anybody, so that it can be left alone: it ends once
- * the device is ready, the region goes away, or the process ends.
+ * The thread has its own descriptors and shares no memory with others, so that it can be abandoned: it ends once the
+ * device is ready, the region goes away, or the process ends.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -16,11 +17,11 @@
 #include "rdma/thread.h"
 
 #define TICK_MS		20
-#define MOMENT_MS	100	/* in which it ends if the region goes away */
+#define MOMENT_MS	100	/* within which it ends if the region goes away */
 
 struct barrier {
 	struct dnd_region region;	/* the same open file by another descriptor */
-	int told;			/* an event: errno, plus one */
+	int told;			/* an eventfd that gets the errno plus one */
 };
 
 static void free_barrier(struct barrier *barrier)
@@ -36,7 +37,7 @@ static void *run(void *user)
 	struct barrier *barrier = user;
 	int rc = dnd_region_try_sync(&barrier->region, true);
 
-	/* First: who has been told may take the region to be free. */
+	/* Close it before the event, after which the caller may rely on the region being free. */
 	dnd_region_close(&barrier->region);
 	eventfd_write(barrier->told, (eventfd_t)-rc + 1);
 	free_barrier(barrier);
@@ -65,7 +66,7 @@ static bool begin(const struct dnd_region *region, int told)
 
 	if (!barrier)
 		return false;
-	/* The barrier is that of the CPU that it runs on: what was stored by this one goes ahead. */
+	/* The barrier orders only the stores of the CPU that it runs on, so order those of this one first. */
 	__sync_synchronize();
 	if (dnd_thread_start(&thread, run, barrier)) {
 		free_barrier(barrier);
@@ -84,7 +85,7 @@ static bool has_ended(int told, int wait_ms)
 
 static int await(int told, int (*meanwhile_fn)(void *user), void *user)
 {
-	eventfd_t word = EIO + 1;	/* not passed, if nobody says so */
+	eventfd_t word = EIO + 1;	/* the barrier counts as failed if the read fails */
 	int rc;
 
 	while (!has_ended(told, TICK_MS)) {
@@ -98,7 +99,7 @@ static int await(int told, int (*meanwhile_fn)(void *user), void *user)
 	return -(int)(word - 1);
 }
 
-/* Without a thread it runs here, and nobody hears anything meanwhile. */
+/* If no thread can be made, the barrier runs here, and @meanwhile_fn is not called. */
 static int settle_persistent(const struct dnd_region *region, int (*meanwhile_fn)(void *user), void *user)
 {
 	int told = eventfd(0, EFD_CLOEXEC), rc;

@@ -3,7 +3,7 @@
 #include "gpu/gpu.h"
 #include "rdma/target.h"
 
-/* Allocated for this and freed with it; NICs reach it by the GPU's region. */
+/* Allocates GPU memory that is freed with @memory; NICs reach it through the GPU's region. */
 static int open_gpu(struct donard_context *ctx, const struct dnd_spec *spec, uint64_t length,
 		    struct donard_memory **memory)
 {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Test data at both ends.  The side that is moved from lays the pattern, of a
- * seed that begins with the server's nonce; the side that received compares.  What
- * a client wrote it also reads back into other memory, where it may read, and
- * compares there: its verdict then does not hang on the server's word.
+ * Test data at both ends.  The source side writes the pattern, with a seed that is based
+ * on the server's nonce; the side that received the data compares.  If a client that wrote
+ * may also read, it reads the data back into other memory and compares them there, so that
+ * its verdict does not depend on the server's.
  */
 #include "rdma/client.h"
 #include "rdma/pattern.h"
 
 #define PUSH_BYTES	8ULL
-#define BACK_BYTES	(1ULL << 20)	/* read back at a time; it counts as locked memory, too */
+#define BACK_BYTES	(1ULL << 20)	/* read back at a time; small, since it counts as locked memory */
 
-/* A region is written as it is unless test data are asked for. */
+/* If the source is a region, its own bytes are sent, unless the caller asks for verification. */
 static bool uses_test_data(const struct dnd_client *client)
 {
 	return !dnd_client_reads(client) &&
@@ -62,7 +62,7 @@ int dnd_client_prepare(struct dnd_client *client, uint32_t pass, uint64_t bytes)
 	return 0;
 }
 
-/* ---- after it ---- */
+/* ---- after a pass ---- */
 
 static int mismatch(struct dnd_client *client, const char *who, uint64_t where)
 {
@@ -85,7 +85,7 @@ static int compare_there(struct dnd_client *client, uint64_t seed, uint64_t byte
 	return 0;
 }
 
-/* @side holds what was read from @offset on in what is offered. */
+/* @side holds bytes of the offered memory from @offset on. */
 static int compare_here(struct dnd_client *client, const struct dnd_near *side, uint64_t seed,
 			uint64_t offset, uint64_t bytes)
 {
@@ -131,7 +131,7 @@ int dnd_client_open_back(struct dnd_client *client)
 	return rc;
 }
 
-/* Requests of a connection are served in order, and by one device: this read comes behind all that was written. */
+/* One device serves the requests of a connection in order, so this read comes behind all writes. */
 int dnd_client_push(struct dnd_client *client)
 {
 	const struct donard_rdma_result *result = client->result;
@@ -142,7 +142,7 @@ int dnd_client_push(struct dnd_client *client)
 	return dnd_client_read_back(client, result->offset_bytes + result->length_bytes - bytes, bytes);
 }
 
-/* What an earlier part left in the memory is of other positions, and compares unequal. */
+/* Bytes that an earlier part left in the memory belong to other positions, and so compare unequal. */
 static int compare_back(struct dnd_client *client, uint64_t seed, uint64_t bytes)
 {
 	uint64_t offset, part;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Waiting for the server: completions, answers, signs of life. */
+/* Waits for the server: completions, answers, signs of life. */
 #include <poll.h>
 
 #include "rdma/client.h"
@@ -10,14 +10,14 @@
 #define LOOK_SECONDS	0.1
 #define PINGS_PER_TIMEOUT 4
 
-/* ---- what came ---- */
+/* ---- completions and messages ---- */
 
 static void take_withdrawal(struct dnd_client *client, const struct dnd_message *message)
 {
 	client->withdrawn = message->status;
 	if (message->status != DND_STATUS_REGION_GONE && message->status != DND_STATUS_RESET)
 		client->withdrawn = DND_STATUS_STOPPED;
-	/* One that is under way is not counted yet. */
+	/* A reset that is under way is not counted yet, hence at least 1. */
 	if (message->status == DND_STATUS_RESET)
 		client->result->remote_resets = dnd_max(message->resets, 1);
 }
@@ -44,7 +44,7 @@ static int on_message(void *user, const uint8_t *bytes, size_t length)
 	}
 }
 
-/* Only every so many requests are signalled: one stands for those before it, all that ends where it does. */
+/* Only the last request of a chain is signalled; @number, where it ends, covers all requests before it. */
 static int on_data(void *user, uint64_t number)
 {
 	struct dnd_client *client = user;
@@ -53,7 +53,7 @@ static int on_data(void *user, uint64_t number)
 	return 0;
 }
 
-/* ---- what it means ---- */
+/* ---- failures ---- */
 
 static int withdrawn(struct dnd_client *client)
 {
@@ -76,7 +76,7 @@ static int silent(struct dnd_client *client)
 			"smaller options.queue_depth.", client->reach.peer, client->options.timeout_ms);
 }
 
-/* A last look, since the reason may lie behind the error that was seen first. */
+/* Polls again, because the reason may lie behind the first error. */
 static void collect_reason(struct dnd_client *client)
 {
 	const struct dnd_link_handler handler = {
@@ -135,7 +135,7 @@ static int ping(struct dnd_client *client, double now)
 static bool stop_asked(const struct dnd_client *client)
 {
 	const struct donard_rdma_options *options = &client->options;
-	/* Of the check only the time between two passes is seen. */
+	/* The progress of a check itself is not shown. */
 	enum donard_phase phase = client->job.counts ? DONARD_PHASE_COPY : DONARD_PHASE_VERIFY;
 	uint64_t under_way = client->job.counts ? client->job.pass.completed : 0;
 
@@ -198,7 +198,7 @@ static int poll_for_a_while(struct dnd_client *client, unsigned int polls)
 	return rc;
 }
 
-/* What completed between the last look and the arming shows in the look after. */
+/* Takes completions after it has armed the channel, so that it misses none that came shortly before. */
 static int sleep_until_something(struct dnd_client *client)
 {
 	struct pollfd fds[2] = {
@@ -241,7 +241,7 @@ int dnd_client_ask(struct dnd_client *client, struct dnd_message *request)
 
 	client->answer.type = 0;
 	request->sequence = ++client->sequence;
-	/* Slots come free as sends complete. */
+	/* Slots become free when sends complete. */
 	while ((rc = dnd_talk_send(&client->link, client->offer.nonce, request)) == -EAGAIN) {
 		rc = dnd_client_wait(client, false);
 		if (rc)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The words for what the interface of RDMA enumerates. */
+/* The words for the enumerations of the RDMA interface. */
 #include "base/base.h"
 #include "donard/rdma.h"
 
