@@ -16,7 +16,7 @@
  */
 const char *cli_in_options(const char *text, char *out, size_t out_bytes);
 
-/* Replaces only the calls, for readers who have the commands, but other options or none, as those of a plugin. */
+/* Replaces only the calls, for readers who know the commands but have other options or none (users of a plugin). */
 const char *cli_in_commands(const char *text, char *out, size_t out_bytes);
 
 /* The translated donard_error(), with further remedies that the command line knows. */

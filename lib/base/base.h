@@ -49,8 +49,8 @@ int dnd_fail_access(struct donard_context *ctx, int error_number, const char *re
 void dnd_fail_more(struct donard_context *ctx, const char *format, ...) DND_PRINTF(2, 3);
 int dnd_fail_memory(struct donard_context *ctx);
 /*
- * Fails because io_uring could not be set up with @error_number.  If that is a refusal, the text says who refuses it,
- * and why Linux AIO cannot take its place; @commands: because NVMe commands need io_uring.
+ * Fails because setting up io_uring failed with @error_number.  If that is a refusal, the text says what refuses it,
+ * and why Linux AIO cannot take its place.  @commands: the caller sends NVMe commands, which need io_uring.
  */
 int dnd_fail_uring(struct donard_context *ctx, int error_number, bool commands);
 /* Is @error the last failure? */

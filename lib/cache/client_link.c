@@ -230,7 +230,7 @@ static void over(struct donard_cache *cache)
 			dnd_cclient_memory_drop(&cache->memories[i]);
 }
 
-/* ---- what came ---- */
+/* ---- messages that come ---- */
 
 static int on_message(void *user, const uint8_t *bytes, size_t length)
 {

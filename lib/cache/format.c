@@ -10,7 +10,7 @@
 #define LEAST_WINDOW_BYTES	(64U << 10)
 #define LOOK_BYTES		(256U << 10)	/* read at once */
 
-/* ---- what lies there ---- */
+/* ---- what the NVRAM holds ---- */
 
 /* Compares each byte with the one before it; the first is zero.  memcmp() is the fastest loop there is. */
 static bool all_zero(const uint8_t *bytes, size_t length)

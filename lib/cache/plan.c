@@ -110,7 +110,7 @@ int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_byt
 	memset(plan, 0, sizeof(*plan));
 	if (rc)
 		return rc;
-	/* All are durable now. */
+	/* All records are durable now. */
 	plan->upto = log->tail + dnd_min(records, log->next - log->tail) - 1;
 	rc = collect(log, plan, &trims, &writes);
 	if (writes.count)

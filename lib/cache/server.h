@@ -18,9 +18,9 @@
 #include "memory/memory.h"
 #include "rdma/rdma.h"
 
-#define DND_CACHE_READS		8	/* how many reads there are at once, of all clients together */
+#define DND_CACHE_READS		8	/* the most reads at once, of all clients together */
 #define DND_CACHE_READS_SPARE	2	/* how many of these are kept for clients that have none under way */
-#define DND_CACHE_READ_WRITES	64	/* how many work requests a client's reads may have under way */
+#define DND_CACHE_READ_WRITES	64	/* the most work requests under way for a client's reads */
 
 struct dnd_cache_server;
 

@@ -70,7 +70,7 @@ void cuf_buffers_end(void)
 	cuf_home_unlock();
 }
 
-/* ---- what is registered ---- */
+/* ---- registration ---- */
 
 static int check_limit(const struct cuf_buffer *buffer)
 {

@@ -72,7 +72,7 @@ void cuf_engines_before_fork(void)
 		pthread_mutex_lock(&engine->lock);
 }
 
-/* Called in the child, too, whose only thread holds these locks. */
+/* Also called in the child of a fork(), whose only thread holds these locks. */
 void cuf_engines_unlock_all(void)
 {
 	for (struct cuf_engine *engine = engines; engine; engine = engine->next)

@@ -66,7 +66,7 @@ struct cuf_place *cuf_engine_around(struct cuf_engine *engine, uint64_t start, u
 struct donard_memory *cuf_engine_host(struct cuf_engine *engine, uint64_t *base);
 /* Are these bytes memory of a device, the route to which cannot be judged by an address? */
 bool cuf_engine_is_foreign(struct cuf_engine *engine, const void *address, uint64_t bytes);
-/* The stage in this CUDA context, or on the host if @context is NULL; makes it at first.  NULL and a code in @code. */
+/* The stage in this CUDA context, or on the host if @context is NULL, made at first use.  NULL and a code in @code. */
 struct cuf_stage *cuf_engine_stage(struct cuf_engine *engine, void *context, int *code);
 /* Copies between any two places of that context and of the host.  Returns 0, a code, or EFAULT. */
 int cuf_engine_copy(struct cuf_engine *engine, void *context, void *to, const void *from, size_t bytes);

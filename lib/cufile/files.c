@@ -66,7 +66,7 @@ void cuf_files_end(void)
 	cuf_home_unlock();
 }
 
-/* ---- what is registered ---- */
+/* ---- registration ---- */
 
 static int take_type(struct cuf_file *file, int fd)
 {

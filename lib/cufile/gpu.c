@@ -168,8 +168,8 @@ static int ask_number(uint64_t address, void *number)
 }
 
 /*
- * CUDA may refuse the question of a thread without a context, as our own threads are.  Then
- * it is asked in the primary context of device 0, since addresses mean the same in all contexts.
+ * CUDA may refuse the question of a thread that has no context, as our own threads.  Then it
+ * is asked in the primary context of device 0, since addresses mean the same in all contexts.
  */
 static int ask(int (*question)(uint64_t address, void *answer), const void *pointer, void *answer)
 {

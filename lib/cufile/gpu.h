@@ -46,7 +46,7 @@ struct cuf_gpu {
 	/* Makes the call in the order of the program's stream, which continues when @call returns. */
 	int (*call_in_stream)(void *stream, void (*call)(void *), void *data);
 	int (*wait_for_stream)(void *stream);
-	/* Does CUDA know this stream, be it one that failed?  Does not wait. */
+	/* Does CUDA know this stream, even if it failed?  Does not wait. */
 	bool (*is_stream)(void *stream);
 	/* Is the stream being captured into a graph, which may run never or often? */
 	bool (*is_captured)(void *stream);

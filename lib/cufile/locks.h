@@ -36,7 +36,7 @@ static inline void cuf_unlock(enum cuf_lock which)
 	pthread_mutex_unlock(&cuf_locks[which]);
 }
 
-/* These lock and unlock the own locks of all engines. */
+/* These take and release the locks of all engines. */
 void cuf_engines_before_fork(void);
 void cuf_engines_unlock_all(void);
 /* Called in the child with all global locks held: nobody continues what other threads were doing. */
@@ -46,7 +46,7 @@ void cuf_engines_after_fork(void);
 void cuf_inodes_after_fork(void);
 void cuf_pool_after_fork(void);
 void cuf_streams_after_fork(void);
-/* These lock and unlock the own locks of all batches, before fork() and after it in parent and child. */
+/* These take and release the locks of all batches: before fork(), and after it in parent and child. */
 void cuf_batches_before_fork(void);
 void cuf_batches_after_fork(bool child);
 /* Called in the child without locks: release what the parent's engines knew, and complete a close of the driver. */

@@ -7,7 +7,7 @@
 
 #include "meter/kind.h"
 
-/* The best first. */
+/* The best kind comes first. */
 static const struct dnd_meter_kind *const kinds[] = {
 	&dnd_meter_lab, &dnd_meter_likwid, &dnd_meter_perf, &dnd_meter_resctrl, &dnd_meter_none,
 };

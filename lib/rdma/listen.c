@@ -73,7 +73,7 @@ bool dnd_listener_excludes(const struct dnd_listener *listener, struct rdma_cm_i
 					 dnd_device_route_is_local(id));
 }
 
-/* ---- what happens ---- */
+/* ---- events ---- */
 
 static enum dnd_turn turn_of(const struct dnd_listener *listener, const struct rdma_cm_event *event)
 {

@@ -21,11 +21,11 @@
  * sends alive unasked.
  *
  * Before the server answers verify and bye, it runs the barrier of its memory's device.
- * So data written before a bye are durable once the bye is answered, if the answer says
- * so.  If the offer asks for it (read_back), a client that wrote reads the end of the
- * written data back before verify and bye: the completion shows that no device of the
- * server holds bytes back any more.  If the device is reset while the client is
- * connected, the server ends the connection by a withdrawn that says so.
+ * Data written before a bye are durable once the bye is answered, if the answer says so.
+ * If the offer asks for it (read_back), a client that wrote reads the end of the written
+ * data back before verify and bye; the completion shows that no device of the server
+ * holds bytes back any more.  If the device is reset while the client is connected, the
+ * server ends the connection by a withdrawn that says so.
  *
  * All numbers are big-endian; reserved bytes are zero.  Encoding and decoding refuse
  * whatever they do not know, and touch no device.

@@ -421,7 +421,7 @@ static void withdraw(struct dnd_server *server, int why)
 			     DND_STATUS_STOPPED);
 	if (gone)
 		tell_end(server, "the region was taken away under it", dnd_error_word(DND_E_REGION_GONE));
-	else if (why == -EIO)	/* was_reset() */
+	else if (why == -EIO)	/* was_reset() failed, and left its text */
 		tell_end(server, donard_error(server->ctx), donard_error_code(server->ctx));
 	else
 		tell_end(server, "the server ended under it", dnd_error_word(DND_E_WITHDRAWN));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory BARs of which it is not known what they hold. */
+/* Memory BARs whose contents are unknown. */
 #include <stdio.h>
 
 #include "region/candidate_list.h"

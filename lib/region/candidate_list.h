@@ -26,7 +26,7 @@ struct dnd_function {
 	const char *bdf;
 	const struct dnd_identity *identity;
 	struct dnd_bar bars[DND_BARS];
-	unsigned int taken;	/* bit N: it is known already what BAR N holds */
+	unsigned int taken;	/* bit N: the contents of BAR N are known already */
 };
 
 /* The list owns the record; NULL if memory is lacking. */

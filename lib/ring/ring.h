@@ -7,7 +7,7 @@
 
 #include "drive/drive.h"
 
-/* buffers.c: the ring's slots for fixed buffers, which all its requests may use.  To register memory takes slots. */
+/* buffers.c: the ring's slots for fixed buffers, which all its requests may use.  Registered memory takes slots. */
 #define DND_SLOTS_MAX	1024U
 
 struct dnd_slots {
