@@ -152,14 +152,16 @@ static void leave_file(struct dnd_copy *copy)
 		dnd_drive_cut(copy->ctx, drive, length, length);
 	if (drive->unnamed && copy->result->bytes && !dnd_drive_cut(copy->ctx, drive, length, end))
 		dnd_drive_name(copy->ctx, drive);
+	/* What has no name is gone when it is closed. */
+	if (drive->unnamed)
+		copy->result->bytes = copy->result->bounced_bytes = 0;
 }
 
 void dnd_copy_settle_failed(struct dnd_copy *copy)
 {
 	struct dnd_failure failure = dnd_failure_keep(copy->ctx);
 
-	if (!copy->dst.is_region && copy->dst.drive.is_file && copy->dst.drive.fd >= 0 &&
-	    copy->result->bytes < copy->length)
+	if (!copy->dst.is_region && copy->dst.drive.is_file && copy->dst.drive.fd >= 0)
 		leave_file(copy);
 	dnd_failure_put_back(copy->ctx, &failure);
 }

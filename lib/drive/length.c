@@ -76,6 +76,10 @@ int dnd_drive_name(struct donard_context *ctx, struct dnd_drive *drive)
 	if (rc == -EEXIST)
 		return dnd_fail(ctx, DND_E_BUSY, "%s: another program has made a file of that name meanwhile, which was left as "
 				"it is. Choose another name, or remove it, and start again.", drive->path);
+	if (rc == -ENOENT || rc == -EXDEV)
+		return dnd_fail(ctx, DND_E_BUSY, "%s: the new file cannot be given its name: %s meanwhile. Copy again, into a "
+				"folder that stays.", drive->path, rc == -ENOENT ? "its folder was moved or removed" :
+				"another file system was mounted over its folder");
 	if (rc)
 		return dnd_fail_errno(ctx, -rc, "%s: the new file cannot be given its name", drive->path);
 	drive->unnamed = false;

@@ -231,6 +231,64 @@ static void length_after_a_failure(void **state)
 	assert_file_length(scene->out, 500000);
 }
 
+/* Whoever stops it when all has been moved finds all of it. */
+static int stop_at_the_end(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)user;
+	return phase == DONARD_PHASE_COPY && done_bytes == total_bytes;
+}
+
+static void stopped_at_the_end(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 65536);
+	scene->options.progress_fn = stop_at_the_end;
+	assert_int_equal(copy(scene, scene->in, scene->out), -ECANCELED);
+	assert_int_equal(scene->result.bytes, 65536);
+	assert_file(scene->out, scene->data, 65536);
+}
+
+/* A new file that gets no name is gone, and nothing of it is called copied. */
+static int take_the_name(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)done_bytes, (void)total_bytes;
+	if (phase == DONARD_PHASE_FLUSH)
+		write_file(user, (const uint8_t *)"mine", 4);
+	return 0;
+}
+
+static int move_the_folder(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	char folder[128], away[160];
+
+	(void)done_bytes, (void)total_bytes;
+	snprintf(folder, sizeof(folder), "%s", (const char *)user);
+	*strrchr(folder, '/') = '\0';
+	snprintf(away, sizeof(away), "%s-away", folder);
+	if (phase == DONARD_PHASE_FLUSH)
+		assert_int_equal(rename(folder, away), 0);
+	return 0;
+}
+
+static void no_name_in_the_end(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, 65536 + 123);
+	scene->options.progress_user = scene->out;
+	scene->options.progress_fn = take_the_name;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EBUSY);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_int_equal(scene->result.bounced_bytes, 0);
+	assert_file(scene->out, (const uint8_t *)"mine", 4);
+	unlink(scene->out);
+	scene->options.progress_fn = move_the_folder;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EBUSY);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_non_null(strstr(donard_error(scene->fake->ctx), "its folder was moved or removed"));
+}
+
 /* The file system completes a block that the end of the file cuts, in DRAM: it counts. */
 static void partial_last_block(void **state)
 {
@@ -516,7 +574,7 @@ int main(void)
 		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare),
 		CASE(drive_gone), CASE(silent_fallback), CASE(reader_during_the_proof),
 		CASE(reader_during_the_copy), CASE(length_of_the_file), CASE(length_after_a_failure),
-		CASE(partial_last_block),
+		CASE(partial_last_block), CASE(stopped_at_the_end), CASE(no_name_in_the_end),
 	};
 
 	return cmocka_run_group_tests_name("copy", tests, NULL, NULL);
