@@ -155,6 +155,8 @@ int dnd_drive_cut(struct donard_context *ctx, struct dnd_drive *drive, uint64_t 
 int dnd_drive_write_cached(const struct dnd_drive *drive, const void *bytes, size_t length, uint64_t offset);
 /* What somebody else opened: @drive opens it again, or has a copy of @fd.  Without O_DIRECT it is refused. */
 int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct dnd_drive *drive);
+/* Whether somebody closed the device (blockdev --setro) by now. */
+bool dnd_drive_is_read_only(const struct dnd_drive *drive);
 void dnd_drive_close(struct dnd_drive *drive);
 /* denied.c: the failure that @path, its own or the folder of a new file, may not be opened */
 int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, const char *path, int error_number);

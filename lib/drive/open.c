@@ -132,14 +132,16 @@ static int open_failed(struct donard_context *ctx, struct dnd_drive *drive, cons
 }
 
 /* A device that blockdev --setro closed may be opened for writing, and then refuses each write. */
-static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
+bool dnd_drive_is_read_only(const struct dnd_drive *drive)
 {
 	int read_only = 0;
 
-	if (!drive->writable || drive->is_file || ioctl(drive->fd, BLKROGET, &read_only) ||
-	    !read_only)
-		return 0;
-	return is_read_only(ctx, drive);
+	return !drive->is_file && !ioctl(drive->fd, BLKROGET, &read_only) && read_only;
+}
+
+static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
+{
+	return drive->writable && dnd_drive_is_read_only(drive) ? is_read_only(ctx, drive) : 0;
 }
 
 /* Before anything is written: the drive itself would fail the second copy, and call that a medium error. */

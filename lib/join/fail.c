@@ -174,8 +174,11 @@ static int cut_short(struct dnd_join *join, bool writes, uint64_t offset)
 
 static int forbidden(struct dnd_join *join, uint64_t offset, int error_number)
 {
-	const char *cause = error_number == EPERM ? dnd_drive_forbidden(join->drive) : NULL;
+	const char *cause = error_number == ETXTBSY ? "it is in use as swap space. End that (swapoff)" :
+			    error_number == EPERM ? dnd_drive_forbidden(join->drive) : NULL;
 
+	if (error_number == EPERM && dnd_drive_is_read_only(join->drive))
+		return changed_below(join, "write", offset, EROFS);
 	return cause ? dnd_fail(join->ctx, DND_E_PERMISSION, "%s: write at offset %llu failed: %s, and repeat it.",
 				join->drive->path, (unsigned long long)offset, cause) : 0;
 }
@@ -188,7 +191,8 @@ static int changed(struct dnd_join *join, bool writes, uint64_t offset, int erro
 
 	/* A file grows with what is written.  What failed before its new end did so of something else. */
 	if (!writes || !drive->is_file)
-		rc = dnd_drive_shrank(join->ctx, drive, error_number == DND_CUT_SHORT ? drive->size_bytes : offset + 1);
+		rc = dnd_drive_shrank(join->ctx, drive, error_number == DND_CUT_SHORT ? drive->size_bytes :
+				      dnd_min(offset + join->align, drive->size_bytes));
 	return !rc && writes ? forbidden(join, offset, error_number) : rc;
 }
 

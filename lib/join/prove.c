@@ -241,6 +241,14 @@ int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from)
 	return failed(trial, true, offset, put < 0 ? errno : DND_CUT_SHORT);
 }
 
+/* A drive or file that refuses writes refused the first one, too, and has what it had. */
+static bool is_as_before(struct dnd_trial *trial)
+{
+	ssize_t got = pread(trial->join->drive->fd, trial->fill, trial->join->align, (off_t)trial->proof->offset);
+
+	return got > 0 && !memcmp(trial->fill, trial->seen, (size_t)got);
+}
+
 /* By a way that the proof has nothing to say of. */
 static int put_back_from_dram(struct dnd_trial *trial)
 {
@@ -258,7 +266,12 @@ int dnd_trial_put_back(struct dnd_trial *trial, const struct dnd_place *spare, i
 		back = dnd_trial_store(trial, spare, trial->seen);
 		return back ? back : dnd_trial_write(trial, spare);
 	}
-	if (put_back_from_dram(trial))
+	if (!put_back_from_dram(trial))
+		return rc;
+	if (is_as_before(trial))
+		dnd_fail_more(trial->join->ctx, " A write from DRAM fails as well, so that the route is not to blame; nothing was "
+			      "changed.");
+	else
 		dnd_fail_more(trial->join->ctx, " A block of the destination was overwritten (offset %llu), and could not "
 			      "be put back.", (unsigned long long)trial->proof->offset);
 	return rc;

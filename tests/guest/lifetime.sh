@@ -474,6 +474,15 @@ namespace_detached() {
 	nobody_holds p2pmem0
 }
 
+# blockdev --setro, as LVM and administrators do.
+made_read_only() {
+	start_copy beta p2pmem0 "$LAB_BETA"
+	blockdev --setro "$LAB_BETA"
+	at_end "blockdev --setrw $LAB_BETA"
+	labctl slow beta 0
+	copy_ends 1 read-only 'it was made read-only during the copy'
+}
+
 # copy_interrupted SIGNAL - by Ctrl-C, or by the end of the terminal.
 copy_interrupted() {
 	start_copy alpha "$LAB_ALPHA" p2pmem0 "${PASS[@]}"
@@ -662,6 +671,7 @@ else
 	core lt "source unplugged, copy" source_unplugged
 	core lt "destination unplugged, copy" target_unplugged
 	lt "namespace detached, copy" namespace_detached
+	lt "drive made read-only, copy" made_read_only
 	lt "interrupted, copy" copy_interrupted INT
 	lt "end of the terminal, copy" copy_interrupted HUP
 	lt "region remove, while a copy verifies" verifying_holds_up_nobody

@@ -102,6 +102,7 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
 /* A lossy route says that it did what it did not. */
 uint32_t played_lost_turns;
 bool played_lost_reads, played_lost_writes, played_failed_reads, played_failed_dram_writes;
+int played_refused_writes;
 /* A route that fails; what else happens when a read fails. */
 bool played_failed_direct_reads;
 void (*played_at_failure)(void);
@@ -209,6 +210,10 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
 	if (of_region(fd))
 		return syscall(SYS_pwrite64, fd, from, bytes, offset);
 	dram_transfers += !in_region(from);
+	if (played_refused_writes) {
+		errno = played_refused_writes;
+		return -1;
+	}
 	if (played_failed_dram_writes && !in_region(from)) {
 		errno = EIO;
 		return -1;
@@ -249,6 +254,7 @@ int copy_setup(void **state)
 	played_lost_turns = 0;
 	played_lost_writes = false;
 	played_failed_dram_writes = false;
+	played_refused_writes = 0;
 	played_failed_reads = false;
 	played_failed_direct_reads = false;
 	played_at_failure = NULL;

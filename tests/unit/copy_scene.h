@@ -30,6 +30,8 @@ extern unsigned int played_busy_claims;
 extern const char *played_gone;
 /* A lossy route says that it did what it did not. */
 extern bool played_lost_reads, played_lost_writes, played_failed_reads, played_failed_dram_writes;
+/* The errno with which each write of a drive is refused. */
+extern int played_refused_writes;
 /* Of several paths, some: the lowest bit stands for the next read into a region, 1 for one that is lost. */
 extern uint32_t played_lost_turns;
 /* A route that fails; what else happens when a read fails. */

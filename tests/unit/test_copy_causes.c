@@ -77,6 +77,26 @@ static void source_is_cut(void **state)
 	assert_says(donard_error(scene->fake->ctx), "another program cut it to 65536 bytes during the transfer, which goes to 65659");
 }
 
+/* A medium that fails, a swap file: what refuses each write has overwritten nothing, and the route is not to blame. */
+static void refused_writes(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+	uint8_t *old = scene->data + REGION_BYTES;
+
+	write_file(scene->in, scene->data, 65536);
+	write_file(scene->out, old, 65536);
+	played_refused_writes = ENODATA;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EIO);
+	assert_says(donard_error(ctx), "the route is not to blame; nothing was changed");
+	assert_null(strstr(donard_error(ctx), "was overwritten"));
+	played_refused_writes = ETXTBSY;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EACCES);
+	assert_says(donard_error(ctx), "it is in use as swap space");
+	assert_null(strstr(donard_error(ctx), "was overwritten"));
+	assert_file(scene->out, old, 65536);
+}
+
 static int break_route(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
 {
 	(void)user, (void)phase, (void)done_bytes, (void)total_bytes;
@@ -245,7 +265,8 @@ static void dangling_links(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(first_block_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(who_is_blamed),
+		CASE(first_block_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(refused_writes),
+		CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(few_descriptors),
 		CASE(dangling_links),
 	};
