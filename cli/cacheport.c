@@ -37,14 +37,37 @@ static int open_region(const struct cli *cli, struct cli_port *port, uint64_t le
 	return rc ? cli_fail(cli, rc) : 0;
 }
 
+/* O_EXCL on a device: refused while it or a partition is mounted, swap, or a part of another device. */
+static int flags_for(const struct cli_port *port, bool writes)
+{
+	struct stat st;
+
+	if (!writes)
+		return O_RDONLY;
+	return O_WRONLY | (!stat(port->name, &st) && S_ISBLK(st.st_mode) ? O_EXCL : O_CREAT);
+}
+
+/* Standard input that is closed was replaced by what cannot be read (tool/main.c). */
+static int open_standard(bool writes)
+{
+	int fd = writes ? STDOUT_FILENO : STDIN_FILENO, flags = fcntl(fd, F_GETFL);
+
+	if (flags >= 0 && (flags & O_ACCMODE) != (writes ? O_RDONLY : O_WRONLY))
+		return fd;
+	errno = EBADF;
+	return -1;
+}
+
 static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 {
 	struct stat st;
 
 	if (!strcmp(port->name, "-"))
-		port->fd = writes ? STDOUT_FILENO : STDIN_FILENO;
+		port->fd = open_standard(writes);
 	else
-		port->fd = open(port->name, O_CLOEXEC | (writes ? O_WRONLY | O_CREAT : O_RDONLY), 0666);
+		port->fd = open(port->name, O_CLOEXEC | flags_for(port, writes), 0666);
+	if (port->fd < 0 && errno == EBUSY)
+		return fails(cli, port, "it is in use (mounted, swap, or another program). Release it first");
 	if (port->fd < 0 || fstat(port->fd, &st))
 		return fails(cli, port, "cannot be opened");
 	port->regular = S_ISREG(st.st_mode) || S_ISBLK(st.st_mode);

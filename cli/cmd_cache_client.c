@@ -214,6 +214,16 @@ static int pad(struct client *client, uint8_t *bytes, uint64_t *length)
 	return 0;
 }
 
+/* A pipe that ends early, or a file that somebody cut. */
+static int ended_early(struct client *client, uint64_t bytes)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s: it ended after %llu of the %llu bytes that were to come, and these are not all in the "
+		 "cache. Put it again.", client->port.name, (unsigned long long)bytes, (unsigned long long)client->length);
+	return cli_fail_text(client->cli, EXIT_FAILED, "past-end", text);
+}
+
 static int fill(struct client *client, uint64_t *length)
 {
 	uint8_t *bytes = client->port.bytes ? client->port.bytes + memory_offset(client, client->begun) : NULL;
@@ -225,6 +235,8 @@ static int fill(struct client *client, uint64_t *length)
 	if (got < 0)
 		return (int)-got;
 	client->ended = (uint64_t)got < *length;
+	if (client->begun_bytes + (uint64_t)got < client->length && client->ended)
+		return ended_early(client, client->begun_bytes + (uint64_t)got);
 	*length = (uint64_t)got;
 	return pad(client, bytes, length);
 }
@@ -294,6 +306,10 @@ static int check_length(struct client *client)
 	if (client->offset >= client->info.drive_bytes)
 		return cli_usage(client->cli, "--offset %llu is past the end of drive %s, which has %llu bytes",
 				 (unsigned long long)client->offset, client->info.drive,
+				 (unsigned long long)client->info.drive_bytes);
+	if (client->length > client->info.drive_bytes - client->offset)
+		return cli_usage(client->cli, "%llu bytes from offset %llu go past the end of drive %s, which has %llu bytes",
+				 (unsigned long long)client->length, (unsigned long long)client->offset, client->info.drive,
 				 (unsigned long long)client->info.drive_bytes);
 	if (!rest || (client->writes && cli_given(client->cli, "pad") && client->port.fd >= 0))
 		return 0;
@@ -380,6 +396,21 @@ static int transfer(struct client *client)
 	return rc ? rc : tell(client, client->writes ? "put" : "got");
 }
 
+/* What a file lacks is known before anything is moved. */
+static int open_source(struct client *client)
+{
+	const struct cli_port *port = &client->port;
+	int rc = cli_port_open(client->cli, &client->port, false, client->length);
+	char text[512];
+
+	if (rc || !port->regular || (client->length <= cli_port_left(port) && port->offset <= port->file_bytes))
+		return rc;
+	snprintf(text, sizeof(text), "%s: it holds %llu bytes, and what is asked for begins at %llu and ends at %llu. Use a smaller "
+		 "--size or --src-offset.", port->name, (unsigned long long)port->file_bytes, (unsigned long long)port->offset,
+		 (unsigned long long)(port->offset + client->length));
+	return cli_fail_text(client->cli, EXIT_FAILED, "past-end", text);
+}
+
 /* The connection lives by it; completions stay where they are. */
 static void keep_up(void *user)
 {
@@ -399,7 +430,7 @@ static int run_transfer(struct cli *cli, bool writes)
 	if (!rc && !writes && cli->json && !strcmp(client.port.name, "-"))
 		rc = cli_usage(cli, "--json and '-' both go to standard output: choose one");
 	if (!rc && writes)
-		rc = cli_port_open(cli, &client.port, false, client.length);
+		rc = open_source(&client);
 	if (!rc)
 		rc = connect_to(&client);
 	if (!rc && !writes)	/* which a refusal does not make */

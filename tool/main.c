@@ -71,8 +71,8 @@ static void hold_standard_descriptors(void)
 {
 	int fd;
 
-	do
-		fd = open("/dev/null", O_RDONLY);	/* writing still fails, and is reported */
+	do	/* what was closed still fails, and is reported */
+		fd = open("/dev/null", fcntl(STDIN_FILENO, F_GETFD) < 0 ? O_WRONLY : O_RDONLY);
 	while (fd >= 0 && fd <= STDERR_FILENO);
 	if (fd > STDERR_FILENO)
 		close(fd);

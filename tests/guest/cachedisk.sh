@@ -110,6 +110,27 @@ part_of_a_block() {
 	exits 2 'past the end' donard-cli cache get "$LAB_PEER_ADDR" dram --offset 1T --size 4K
 }
 
+# Before a byte of it has gone anywhere.
+does_not_fit() {
+	local drive_bytes
+	serve
+	drive_bytes=$(labctl peer blockdev --getsize64 "$BACKING" </dev/null)
+	random_file "$WORK/data" "$MIB"
+	client put "$WORK/data" --offset $((drive_bytes - MIB))
+	exits 2 'go past the end of drive' donard-cli cache put "$LAB_PEER_ADDR" dram --offset $((drive_bytes - MIB)) --size 2M
+	echo precious >"$WORK/mine"
+	exits 2 'go past the end of drive' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/mine" --offset $((drive_bytes - MIB)) --size 2M
+	equal "the file that was to get it" precious "$(<"$WORK/mine")"
+	client get "$WORK/back" --offset $((drive_bytes - MIB)) --size 1M
+	cmp "$WORK/data" "$WORK/back"
+	exits 1 'it ended after 4096 of the 1048576 bytes' donard-cli cache put "$LAB_PEER_ADDR" - --size 1M < <(head -c 4096 /dev/zero)
+	mkfs.ext4 -q -F "$LAB_ALPHA"
+	mkdir -p "$WORK/fs"
+	mount "$LAB_ALPHA" "$WORK/fs"
+	at_end "umount $WORK/fs"
+	exits 1 'it is in use \(mounted' donard-cli cache get "$LAB_PEER_ADDR" "$LAB_ALPHA" --size 1M
+}
+
 # As the drive itself has it, in the other guest.
 reaches_the_drive() {
 	serve --no-cleaner
@@ -246,6 +267,7 @@ t "through pipes" from_a_pipe
 t "example cache.c" cache_example
 t "from and to a region" from_a_region
 t "part of a block" part_of_a_block
+t "put and get, more than the drive has" does_not_fit
 t "Python: a queue's completions" python_client in_flight
 t "Python: asyncio" python_client awaited
 t "Python: refusals, and the end" python_client refused

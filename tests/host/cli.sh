@@ -115,6 +115,14 @@ cli_exits_closed() {
 	"$BUILD/donard-cli" measure true <&- && ! "$BUILD/donard-cli" version >&-
 }
 
+# No bytes of it are not all of it.
+nothing_of_closed_input() {
+	local status=0
+	"$BUILD/donard-cli" cache put 192.0.2.1 - <&- 2>"$LOGS/closed" || status=$?
+	cat "$LOGS/closed"
+	((status == 1)) && grep -q 'cannot be opened: Bad file' "$LOGS/closed"
+}
+
 # At a terminal, whose Ctrl-C both programs get: what ran so far is measured.
 measure_at_terminal() {
 	python3 - "$BUILD/donard-cli" <<-'END'
@@ -347,6 +355,11 @@ run_cli_contracts() {
 		cache put 192.0.2.1:7078 - --port 7079
 	try "cli: cache put, no such file" cli_exits 1 '/no-such-file: cannot be opened' cache put 192.0.2.1 /no-such-file
 	try "cli: cache put, an offset of a pipe" cli_exits 2 "'-' has no offset" cache put 192.0.2.1 - --src-offset 4K
+	try "cli: cache put, standard input is closed" nothing_of_closed_input
+	try "cli: cache put, more than the file has" cli_exits 1 'it holds [0-9]* bytes, and what is asked for begins at 0 and ends at 1048576' \
+		cache put 192.0.2.1 ./LICENSE-GPL --size 1M --pad
+	try "cli: cache put, an offset behind the file" cli_exits 1 'what is asked for begins at 1073741824' \
+		cache put 192.0.2.1 ./LICENSE-GPL --src-offset 1G
 	try "cli: cache get, JSON beside the bytes" cli_exits 2 'both go to standard output' cache get 192.0.2.1 - --json
 	try "cli: cache put, no size of a region's place" cli_exits 2 "'frob' is no size" cache put 192.0.2.1 p2pmem0+frob
 	try "cli: cache flush without a device" cli_exits 3 'has no RDMA device' cache flush 192.0.2.1
