@@ -3,6 +3,7 @@
  * region save: writes the regions that are there into the configuration, a file each.
  * Files that a person wrote are never changed.
  */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -60,8 +61,9 @@ static void write_section(struct save *save, const char *region,
 		regionconf_load_file(&save->config, path);
 		return;
 	}
-	snprintf(text, sizeof(text), "%.300s cannot be written (%s). Run as root, or give another folder by "
-		 "--config", path, strerror(error_number));
+	snprintf(text, sizeof(text), "%.300s cannot be written (%s). %s give another folder by --config", path,
+		 strerror(error_number), error_number == EACCES || error_number == EPERM ? "Run as root, or" :
+		 error_number == ENOENT ? "Make the folder first, or" : "Mend that, or");
 	fail(save, region, section->name, path, text);
 }
 

@@ -58,10 +58,16 @@ static void end_section(struct parse *parse)
 static char *read_line(char *line, int room, void *user)
 {
 	struct parse *parse = user;
+	long start = ftell(parse->stream);
 
 	if (parse->failed || !fgets(line, room, parse->stream))
 		return NULL;
 	parse->line++;
+	/* Zeros, which a power cut may leave, end a string: what follows would be passed over. */
+	if (start >= 0 && ftell(parse->stream) - start != (long)strlen(line)) {
+		refuse(parse, parse->line, "it has bytes of zero, as a power cut may leave them. Write the file anew");
+		return NULL;
+	}
 	if (!strchr(line, '\n') && !feof(parse->stream)) {
 		refuse(parse, parse->line, "the line has more than %d characters. Shorten it", room - 2);
 		return NULL;

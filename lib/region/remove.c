@@ -150,13 +150,17 @@ static bool other_region_on(struct donard_context *ctx, const char *bdf)
 static int give_back(struct donard_context *ctx, enum donard_region_kind kind, const char *bdf)
 {
 	char driver[64];
+	int rc;
 
 	if (kind != DONARD_KIND_PCI_BAR || other_region_on(ctx, bdf))
 		return 0;
 	if (dnd_sysfs_link_name(ctx, driver, sizeof(driver), "bus/pci/devices/%s/driver", bdf) ||
 	    strcmp(driver, "p2pmem"))
 		return 0;
-	return dnd_pci_unbind(ctx, bdf);
+	rc = dnd_pci_unbind(ctx, bdf);
+	if (rc)
+		dnd_fail_more(ctx, " Its region was removed.");
+	return rc;
 }
 
 static int remove_known(struct donard_context *ctx, const char *name, unsigned int flags,

@@ -213,6 +213,13 @@ users_may_not() {
 	exits 0 'only root sees' as user donard-cli region candidates
 }
 
+# As a container has it: the region goes, and its function stays with the driver.
+removed_without_sysfs() {
+	exits 1 'cannot be unbound from p2pmem.*Its region was removed' unshare -m sh -c \
+		'mount --make-rprivate / && mount -o remount,ro,bind /sys && exec donard-cli region remove p2pmem0'
+	[[ ! -e /sys/class/p2pmem/p2pmem0 ]] || fail "the region is there"
+}
+
 save_leaves_hands_alone() {
 	local region
 	three_sections
@@ -351,6 +358,7 @@ rt "drives are found in other slots" slots_change
 core rt "a wrong configuration changes nothing" wrong_configuration_changes_nothing
 core rt "users may not apply" users_may_not
 rt "save leaves what a person wrote" save_leaves_hands_alone
+rt "removed where sysfs is read-only" removed_without_sysfs
 rt "udev names regions and gives them to their users" udev_names_and_gives
 rt "udev keeps all out while the configuration is wrong" udev_keeps_out_while_wrong
 # Whatever the kernel: it takes a minute.

@@ -61,6 +61,20 @@ static int load(struct place *place, const char *text)
 	return regionconf_load(&place->config, place->dir);
 }
 
+/* As ext4 may have a file after a power cut: its length, and zeros. */
+static void zeros(void **state)
+{
+	struct place *place = *state;
+	char path[256];
+
+	put(place, "regions.conf", "[gpu]\nkind = nvme-cmb\n");
+	snprintf(path, sizeof(path), "%s/regions.conf", place->dir);
+	assert_int_equal(truncate(path, 0), 0);
+	assert_int_equal(truncate(path, 100), 0);
+	assert_int_equal(regionconf_load(&place->config, place->dir), -1);
+	assert_says(place->config.error, "regions.conf:1: it has bytes of zero");
+}
+
 static void all_keys(void **state)
 {
 	struct place *place = *state;
@@ -255,6 +269,7 @@ static void for_everybody(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(zeros, setup, teardown),
 		cmocka_unit_test_setup_teardown(all_keys, setup, teardown),
 		cmocka_unit_test_setup_teardown(defaults, setup, teardown),
 		cmocka_unit_test_setup_teardown(files_in_order, setup, teardown),
