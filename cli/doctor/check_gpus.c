@@ -32,7 +32,7 @@ static bool is_partitioned(const struct examination *x, const struct donard_gpu_
 	char text[1024], folder[96], *minor;
 	bool any = false;
 
-	source_text(&x->source, text, sizeof(text), "/proc/driver/nvidia/gpus/%s/information", gpu->bdf);
+	source_lines(&x->source, text, sizeof(text), "/proc/driver/nvidia/gpus/%s/information", gpu->bdf);
 	minor = strstr(text, "Device Minor:");
 	if (!minor)
 		return false;

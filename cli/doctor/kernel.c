@@ -110,7 +110,7 @@ static uint64_t read_ram(const struct source *source)
 	unsigned long long kib = 0;
 	char text[128];
 
-	source_text(source, text, sizeof(text), "/proc/meminfo");
+	source_lines(source, text, sizeof(text), "/proc/meminfo");
 	return sscanf(text, "MemTotal: %llu", &kib) == 1 ? kib << 10 : 0;
 }
 

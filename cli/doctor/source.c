@@ -32,6 +32,17 @@ long source_bytes(const struct source *source, void *to, size_t bytes, const cha
 	return rc ? rc : dnd_file_bytes(path, to, bytes);
 }
 
+int source_lines(const struct source *source, char *text, size_t text_bytes, const char *format, ...)
+{
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	rc = dnd_text_below(source->root, text, text_bytes, format, args);
+	va_end(args);
+	return rc;
+}
+
 int source_text(const struct source *source, char *text, size_t text_bytes, const char *format, ...)
 {
 	va_list args;
@@ -40,6 +51,7 @@ int source_text(const struct source *source, char *text, size_t text_bytes, cons
 	va_start(args, format);
 	rc = dnd_text_below(source->root, text, text_bytes, format, args);
 	va_end(args);
+	text[strcspn(text, "\n")] = '\0';
 	return rc;
 }
 

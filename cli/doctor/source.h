@@ -18,8 +18,10 @@ struct source {
 /* Paths begin with "/".  Reading stops at the first byte that cannot be read.  Texts lack their last newline. */
 int source_path(const struct source *source, char path[PATH_MAX], const char *format, ...)
 	SOURCE_PRINTF(3, 4);
-/* Returns 0, or -errno with *text "". */
+/* Returns 0, or -errno with *text "".  The text is the first line of the file; source_lines() takes all lines. */
 int source_text(const struct source *source, char *text, size_t text_bytes, const char *format, ...)
+	SOURCE_PRINTF(4, 5);
+int source_lines(const struct source *source, char *text, size_t text_bytes, const char *format, ...)
 	SOURCE_PRINTF(4, 5);
 /* Returns how many bytes it read, at most @bytes; or -errno. */
 long source_bytes(const struct source *source, void *to, size_t bytes, const char *format, ...)

@@ -115,6 +115,15 @@ cli_exits_closed() {
 	"$BUILD/donard-cli" measure true <&- && ! "$BUILD/donard-cli" version >&-
 }
 
+# A captured machine is somebody else's text.
+doctor_forges_nothing() {
+	mkdir -p "$LOGS/forged/sys/class" "$LOGS/forged/proc/sys/kernel"
+	printf '5.0\nVerdict: ready\n' >"$LOGS/forged/proc/sys/kernel/osrelease"
+	"$BUILD/donard-cli" doctor --root "$LOGS/forged" >"$LOGS/doctor" || true
+	cat "$LOGS/doctor"
+	(($(grep -c '^Verdict' "$LOGS/doctor") == 1)) && grep -q 'the kernel is 5\.0$' "$LOGS/doctor"
+}
+
 # No bytes of it are not all of it.
 nothing_of_closed_input() {
 	local status=0
@@ -291,6 +300,7 @@ run_cli_contracts() {
 	mkdir -p "$LOGS/empty/sys/class"
 	try "cli: doctor, an empty machine" json_of 3 'it["verdict"] == "impossible" and len(it["findings"]) > 3' \
 		doctor --json --root "$LOGS/empty"
+	try "cli: doctor, values forge no line" doctor_forges_nothing
 	try "cli: doctor, a machine without sysfs" json_of 3 '"no sysfs is mounted there" in it["error"]["message"]' \
 		doctor --json --root "$LOGS"
 	try "cli: man page of donard-bench has its table" tests/host/manual.py "$BUILD/donard-bench" docs/donard-bench.1
