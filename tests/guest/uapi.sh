@@ -123,6 +123,11 @@ ring_of_p2pdma() {
 	of_ring p2pdma
 }
 
+of_32_bits() {
+	int80
+	within 10 region_is_free p2pmem0
+}
+
 attributes() {
 	equal kind pci-bar "$(attr p2pmem0 kind)"
 	equal bdf "$LAB_GPU_BDF" "$(attr p2pmem0 bdf)"
@@ -192,6 +197,8 @@ if can ring-buffers; then
 else
 	core t "ring buffer, none before Linux 7.3" of_ring none
 fi
+# The debug kernels run no 32-bit programs.
+can debug || t "ioctls of a 32-bit program" of_32_bits
 core t "attributes" attributes
 core t "reset of the PMR is told once" pmr_reset_is_told
 core t "bus reset of the BAR is told once" function_reset_is_told p2pmem0 "$LAB_GPU_BDF" bus
