@@ -422,6 +422,99 @@ static void locates(void)
 	FAILS(EINVAL, ioctl(fd, P2PMEM_IOC_LOCATE, &place));
 }
 
+/* --- a mapping of another process --- */
+
+/* What was inherited from a parent that is gone by then. */
+struct heir {
+	pid_t pid;
+	uint64_t *map;
+};
+
+/* Its child answers what it is asked: are its bytes those of a pattern? */
+static void bequeath(int asked, int answers)
+{
+	struct heir heir = { .map = mapped(open_region(volatile_region), MIB, 0) };
+	uint64_t pattern;
+	bool answer;
+
+	fill(heir.map, MIB, 0x99);
+	if (fork())
+		_exit(0);
+	heir.pid = getpid();
+	WORKS(write(answers, &heir, sizeof(heir)));
+	while (read(asked, &pattern, sizeof(pattern)) == sizeof(pattern)) {
+		answer = filled(heir.map, MIB, pattern);
+		WORKS(write(answers, &answer, sizeof(answer)));
+	}
+	_exit(0);
+}
+
+static bool has(const int ends[2], uint64_t pattern)
+{
+	bool answer = false;
+
+	WORKS(write(ends[1], &pattern, sizeof(pattern)));
+	EQUAL(sizeof(answer), read(ends[0], &answer, sizeof(answer)));
+	return answer;
+}
+
+/* P2PDMA pages are given to drivers that ask for such ones alone: nobody's bytes move. */
+static void not_reached(struct heir heir, const int ends[2], int debugger, uint64_t *bytes)
+{
+	struct iovec near = { bytes, MIB }, far = { heir.map, MIB };
+
+	FAILS(EFAULT, process_vm_readv(heir.pid, &near, 1, &far, 1, 0));
+	FAILS(EIO, pread(debugger, bytes, MIB, (off_t)heir.map));
+	CHECK(zero(bytes, MIB));
+	FAILS(EFAULT, process_vm_writev(heir.pid, &near, 1, &far, 1, 0));
+	FAILS(EIO, pwrite(debugger, bytes, MIB, (off_t)heir.map));
+	CHECK(has(ends, 0x99));
+}
+
+static void reached(struct heir heir, const int ends[2], int debugger, uint64_t *bytes)
+{
+	struct iovec near = { bytes, MIB }, far = { heir.map, MIB };
+
+	EQUAL(MIB, process_vm_readv(heir.pid, &near, 1, &far, 1, 0));
+	CHECK(filled(bytes, MIB, 0x99));
+	fill(bytes, MIB, 0xaa);
+	EQUAL(MIB, process_vm_writev(heir.pid, &near, 1, &far, 1, 0));
+	CHECK(has(ends, 0xaa));
+	memset(bytes, 0, MIB);
+	EQUAL(MIB, pread(debugger, bytes, MIB, (off_t)heir.map));
+	CHECK(filled(bytes, MIB, 0xaa));
+	fill(bytes, MIB, 0xbb);
+	EQUAL(MIB, pwrite(debugger, bytes, MIB, (off_t)heir.map));
+	CHECK(has(ends, 0xbb));
+}
+
+static void another_process(void)
+{
+	int asked[2], answers[2], ends[2], fd = open_region(volatile_region), debugger;
+	uint64_t before = available(), *bytes = calloc(1, MIB);
+	char path[64];
+	struct heir heir;
+	pid_t parent;
+
+	WORKS(pipe2(asked, O_CLOEXEC));
+	WORKS(pipe2(answers, O_CLOEXEC));
+	parent = fork();
+	if (!parent) {
+		close(asked[1]);
+		bequeath(asked[0], answers[1]);
+	}
+	WORKS(waitpid(parent, NULL, 0));
+	EQUAL(sizeof(heir), read(answers[0], &heir, sizeof(heir)));
+	EQUAL(before - MIB, available());
+	snprintf(path, sizeof(path), "/proc/%d/mem", heir.pid);
+	debugger = open(path, O_RDWR | O_CLOEXEC);
+	WORKS(debugger);
+	ends[0] = answers[0];
+	ends[1] = asked[1];
+	(info_of(fd).page_type == P2PMEM_PAGES_P2PDMA ? not_reached : reached)(heir, ends, debugger, bytes);
+	free(bytes);
+}
+
 /* --- for access.sh --- */
 
 /* Says "ready" and goes on until a call fails: the name of its error. */
@@ -566,6 +659,7 @@ static const struct named_test tests[] = {
 	{ "copies", copies },
 	{ "copies-onto-itself", copies_onto_itself },
 	{ "locates", locates },
+	{ "another-process", another_process },
 	{ "reads-until-the-end", reads_until_the_end },
 	{ "copies-until-the-end", copies_until_the_end },
 	{ "stalled-read", stalled_read },

@@ -77,10 +77,12 @@ freezes() {
 
 for name in $(access --list); do
 	case $name in
-	*-until-the-end | stalled-* | *-for-ever) ;; # below
+	*-until-the-end | stalled-* | *-for-ever | another-process) ;; # below
 	*) core t "$name" of_access "$name" ;;
 	esac
 done
+t "another process's mapping, whose parent is gone" of_access another-process
+! can p2pdma || t "another process's mapping of p2pdma pages" typed p2pdma of_access another-process
 core lt "a removal ends reads" removal_ends_it reads-until-the-end
 lt "a removal ends copies" removal_ends_it copies-until-the-end
 lt "a stalled read holds up nobody" stalled stalled-read
