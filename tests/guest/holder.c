@@ -7,10 +7,11 @@
  *   vmsplice   pages in a pipe; mapping and descriptor are closed
  *   fixed      a registered io_uring buffer; mapping and descriptor are closed
  *   ring       the same, given by the region and not by its mapping
+ *   zerocopy   what was sent by MSG_ZEROCOPY and not taken; mapping and descriptor are closed
  *   longterm   an RDMA memory region on the first RDMA device; mapping and descriptor are closed
  *
- * Prints "ready", then obeys SIGUSR1: touch the mapping (prints "alive" or "sigbus"), and SIGUSR2: let
- * go and exit. Prints "unsupported: why" and exits with 3 if the kernel has no such thing.
+ * Prints "ready", then obeys SIGUSR1: touch the mapping (prints "alive" or "sigbus"), or take what was sent (prints "alive" or
+ * "changed"), and SIGUSR2: let go and exit. Prints "unsupported: why" and exits with 3 if the kernel has no such thing.
  *
  * LIBS: -libverbs -luring -pthread
  */
@@ -20,13 +21,16 @@
 #include <fcntl.h>
 #include <infiniband/verbs.h>
 #include <liburing.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -39,6 +43,7 @@ static char *map;
 static size_t map_bytes;
 static int region_fd;
 static sigjmp_buf on_sigbus;
+static int taker = -1;		/* the socket to which it was sent */
 
 static void say(const char *text)
 {
@@ -68,6 +73,20 @@ static void touch(void)
 	}
 	*byte = *byte + 1;
 	say("alive");
+}
+
+/* Each page was sent as map_region() left it. */
+static void take_what_was_sent(void)
+{
+	static char page[4096];
+	bool same = true;
+
+	for (size_t at = 0; at < map_bytes; at += sizeof(page)) {
+		same &= recv(taker, page, sizeof(page), MSG_WAITALL) == sizeof(page) && page[0] == 1;
+		for (size_t i = 1; i < sizeof(page); i++)
+			same &= !page[i];
+	}
+	say(same ? "alive" : "changed");
 }
 
 static void map_region(const char *name, const char *bytes)
@@ -137,6 +156,35 @@ static void hold_vmsplice(void)
 	close_mapping();
 }
 
+/* A connection to itself whose window is small, so that most of what is sent stays where it is. */
+static int connection(void)
+{
+	struct sockaddr_in address = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int listener = socket(AF_INET, SOCK_STREAM, 0), sender = socket(AF_INET, SOCK_STREAM, 0);
+	int window = 4096, room = 4 * (int)map_bytes, yes = 1;
+	socklen_t length = sizeof(address);
+
+	if (setsockopt(listener, SOL_SOCKET, SO_RCVBUF, &window, sizeof(window)) ||
+	    setsockopt(sender, SOL_SOCKET, SO_SNDBUFFORCE, &room, sizeof(room)) ||
+	    setsockopt(sender, SOL_SOCKET, SO_ZEROCOPY, &yes, sizeof(yes)) || listen(listener, 1) ||
+	    getsockname(listener, (struct sockaddr *)&address, &length) ||
+	    connect(sender, (struct sockaddr *)&address, length))
+		err(1, "connection to this machine");
+	taker = accept(listener, NULL, NULL);
+	return sender;
+}
+
+static void hold_zerocopy(void)
+{
+	ssize_t sent = send(connection(), map, map_bytes, MSG_ZEROCOPY | MSG_DONTWAIT);
+
+	if (sent < 0)
+		unsupported("MSG_ZEROCOPY");
+	if ((size_t)sent != map_bytes)
+		errx(1, "only %zd bytes were sent", sent);
+	close_mapping();
+}
+
 static void hold_fixed(void)
 {
 	struct io_uring_params params = { 0 };
@@ -195,6 +243,8 @@ static void hold(const char *kind, const char *drive)
 		hold_inflight(drive);
 	else if (!strcmp(kind, "vmsplice"))
 		hold_vmsplice();
+	else if (!strcmp(kind, "zerocopy"))
+		hold_zerocopy();
 	else if (!strcmp(kind, "fixed"))
 		hold_fixed();
 	else if (!strcmp(kind, "ring"))
@@ -213,7 +263,10 @@ static void obey(const sigset_t *signals)
 	while (!sigwait(signals, &signal_number)) {
 		if (signal_number == SIGUSR2)
 			_exit(0);
-		touch();
+		if (taker >= 0)
+			take_what_was_sent();
+		else
+			touch();
 	}
 }
 

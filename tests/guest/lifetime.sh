@@ -123,6 +123,25 @@ rmmod_refused() {
 	copy_again
 }
 
+# What TCP was given to send and has not, the region waits for; then all of it arrives as it was.
+removed_while_sent() {
+	hold zerocopy
+	equal "what is free beside what is to be sent" $(($(attr p2pmem0 size) - HELD_BYTES)) "$(attr p2pmem0 available)"
+	in_background donard-cli region remove p2pmem0
+	event_waits "$HOLDER holder [0-9]+ [1-9]"
+	holder_sees alive
+	event_succeeds
+	within 10 region_gone p2pmem0
+	let_go
+	copy_again
+}
+
+# Those are given to drivers that ask for such ones alone.
+not_sent() {
+	with_page_type p2pmem0 p2pdma
+	exits 3 'unsupported: MSG_ZEROCOPY: Bad address' holder zerocopy p2pmem0 "$HELD_BYTES"
+}
+
 # --- surprise removal: the device is gone before anyone was asked ---
 
 surprise() {
@@ -663,6 +682,9 @@ else
 	core lt "told of a removal" told_of_removal
 	lt "told of an unbind" told_of_unbind
 	lt "removal names the RDMA device" names_rdma_device
+	lt "region remove, zerocopy" removed_while_sent
+	lt "process death, zerocopy" killed zerocopy
+	! can p2pdma || t "zerocopy of p2pdma pages is refused" not_sent
 	core lt "removal under a copy" copy_is_cut_off
 	lt "again and again" again_and_again
 	lt "removal under forks and moves" no_entry_is_left
