@@ -41,6 +41,14 @@ refused() {
 	binding refused /mnt/fs/journalled
 }
 
+# of_formats TEST - of drive beta, with bytes that are in the BAR, too.
+of_formats() {
+	at_end "nvme format $LAB_BETA --lbaf=0 --force"
+	random_file "$WORK/data" $((2 * MIB))
+	regio write p2pmem0 0 $((2 * MIB)) "$WORK/data"
+	binding "$1" "$LAB_BETA" "$WORK/data"
+}
+
 # region_ends TOUCH STATUS SAID - the status that the program ends with, and its last word, when its region is removed.
 region_ends() {
 	local pid status=0
@@ -96,6 +104,9 @@ t "copies as the command does, without io_uring" without_uring of_drive copies
 t "example event-loop.py, without io_uring" without_uring event_loop
 t "copies as the command does" of_drive copies
 core t "a refusal is that of a copy" refused
+t "a drive is formatted between two copies" of_formats reformatted
+t "a drive is formatted below an open file" of_formats reformatted_below
+t "a file becomes swap space below an open file" becomes_swap
 t "example notebook.py" notebook
 t "example event-loop.py" event_loop
 lt "the region is removed under a view" region_ends leave 0 closed

@@ -163,6 +163,54 @@ def measures(drive):
     equal("payload of a read into DRAM", MIB, measuring.result.counts["dram_dma_payload_bytes"])
 
 
+def reformat(drive, number, block_bytes):
+    """It ends with a failure where there is no partition table to read."""
+    subprocess.run(["nvme", "format", drive, f"--lbaf={number}", "--force"], check=False, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+    with open(f"/sys/block/{os.path.basename(drive)}/queue/logical_block_size", "rb") as size:
+        equal("blocks", block_bytes, int(size.read()))
+
+
+def dd(*words, **options):
+    return subprocess.run(["dd", "bs=1M", "status=none", *words], check=True, stdout=subprocess.PIPE, **options).stdout
+
+
+def reformatted(drive, path):
+    """A drive gets another format between two copies of one context; a part of its last block stays as it was."""
+    with open(path, "rb") as data, donard.Context() as context:
+        expected = data.read(2 * MIB)
+        for number, block_bytes in (0, 512), (4, 4096), (0, 512):
+            reformat(drive, number, block_bytes)
+            dd(f"of={drive}", "oflag=direct", "iflag=fullblock", input=expected[MIB:] + expected[:MIB])
+            result = context.copy("p2pmem0", drive, length_bytes=MIB + 100, verify=True)
+            equal("result", (MIB + 100, 0, "switch"), (result.bytes, result.bounced_bytes, result.route))
+            seen = dd(f"if={drive}", "count=2", "iflag=direct")
+            equal("what was copied", True, seen[:MIB + 100] == expected[:MIB + 100])
+            equal("what lies behind it", True, seen[MIB + 100:] == expected[100:MIB])
+
+
+def reformatted_below(drive, path):
+    """The format changes below an open file: by a queue come the bytes that are there, or none."""
+    with open(path, "rb") as data, donard.Context() as context:
+        expected = data.read(MIB)
+        reformat(drive, 0, 512)
+        file, queues = context.open(drive), (context.queue(), context.queue(passthrough=True))
+        memory = context.alloc("p2pmem0", 4096)
+        for queue in queues:
+            queue.read(file, memory, file_offset=8192)
+            queue.wait()[0].check()
+        reformat(drive, 4, 4096)
+        dd(f"of={drive}", "oflag=direct", "iflag=fullblock", input=expected)
+        for queue, offset, length, error in ((queues[0], 8192, 4096, None), (queues[0], 512, 512, "failed"),
+                                             (queues[1], 8192, 4096, "its size or its format was changed")):
+            try:
+                queue.read(file, memory, file_offset=offset, length_bytes=length)
+                queue.wait()[0].check()
+                equal("read", (error, expected[offset:offset + length]), (None, memory.read(0, length)))
+            except donard.Error as seen:
+                equal(f"refused: {seen}", True, error is not None and error in str(seen))
+
+
 def until_the_end(touch):
     """A region that goes away under a view is an event; whoever goes on looking is ended by SIGBUS."""
     context = donard.Context()
@@ -189,4 +237,5 @@ def until_the_end(touch):
 
 
 if __name__ == "__main__":
-    {call.__name__: call for call in (lists, buffer, imported, in_flight, copies, refused, measures, until_the_end)}[sys.argv[1]](*sys.argv[2:])
+    {call.__name__: call for call in (lists, buffer, imported, in_flight, copies, refused, measures, reformatted,
+                                           reformatted_below, until_the_end)}[sys.argv[1]](*sys.argv[2:])
