@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Why a file or device may not be opened: EACCES and EPERM come of modes and groups, of attributes that bind root as
- * well, of mounts, of device cgroups and of security modules.  Each is asked for.
+ * Why a file or device may not be opened or written: EACCES and EPERM come of modes and groups, of attributes that bind root
+ * as well, of mounts, of device cgroups and of security modules, ETXTBSY of programs that run and of swap space.  Each is
+ * asked for.
  */
 #include <fcntl.h>
 #include <linux/stat.h>
@@ -63,6 +64,9 @@ int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, 
 	const uint64_t attributes = attributes_of(AT_FDCWD, path) & ~(drive->unnamed ? (uint64_t)STATX_ATTR_APPEND : 0);
 	const char *cause = drive->writable && drive->is_file && error_number == EPERM ? forbidden(attributes) : NULL;
 
+	if (error_number == ETXTBSY)
+		return dnd_fail(ctx, DND_E_BUSY, "%s: cannot be opened for writing: it is a program that runs. End it, or choose another "
+				"destination.", drive->path);
 	if (cause && drive->unnamed)
 		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be created in %s: %s, or choose another destination.",
 				drive->path, path, cause);
@@ -73,7 +77,18 @@ int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, 
 			       "%s: cannot be %s", drive->path, what);
 }
 
-const char *dnd_drive_forbidden(const struct dnd_drive *drive)
+const char *dnd_drive_forbidden(const struct dnd_drive *drive, int error_number)
 {
-	return drive->is_file && drive->fd >= 0 ? forbidden(attributes_of(drive->fd, "")) : NULL;
+	if (error_number == ETXTBSY)
+		return "it is swap space that is in use. Take it from the kernel (swapoff)";
+	return error_number == EPERM && drive->is_file && drive->fd >= 0 ? forbidden(attributes_of(drive->fd, "")) : NULL;
+}
+
+/* fallocate() looks at this before it finds that no file is that long. */
+int dnd_drive_check_swap(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	if (!fallocate(drive->fd, FALLOC_FL_KEEP_SIZE, INT64_MAX, 1) || errno != ETXTBSY)
+		return 0;
+	return dnd_fail(ctx, DND_E_BUSY, "%s: cannot be written: %s, or choose another destination.", drive->path,
+			dnd_drive_forbidden(drive, ETXTBSY));
 }

@@ -160,8 +160,10 @@ bool dnd_drive_is_read_only(const struct dnd_drive *drive);
 void dnd_drive_close(struct dnd_drive *drive);
 /* denied.c: the failure that @path, its own or the folder of a new file, may not be opened */
 int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, const char *path, int error_number);
-/* What the open file forbids to whoever writes, or NULL: a part of a sentence. */
-const char *dnd_drive_forbidden(const struct dnd_drive *drive);
+/* Why a write to the open file may have failed so, or NULL: a part of a sentence. */
+const char *dnd_drive_forbidden(const struct dnd_drive *drive, int error_number);
+/* A file that the kernel swaps to can be opened for writing, and refuses each write. */
+int dnd_drive_check_swap(struct donard_context *ctx, const struct dnd_drive *drive);
 /* lost.c: the failure that the drive, or its namespace, is not there any more, or 0 if it is */
 int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
 /* In the place of an errno: a request that moved fewer bytes than were asked for. */

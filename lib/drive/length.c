@@ -32,11 +32,11 @@ int dnd_drive_check_limit(struct donard_context *ctx, const struct dnd_drive *dr
 
 static int no_room(struct donard_context *ctx, const struct dnd_drive *drive, int error_number)
 {
-	const char *forbidden = dnd_drive_forbidden(drive);
+	const char *forbidden = dnd_drive_forbidden(drive, error_number);
 
 	if (error_number == ENOSPC || error_number == EDQUOT)
 		return dnd_fail_errno(ctx, error_number, "%s: no room for the copy", drive->path);
-	if (error_number == EPERM && forbidden)
+	if (forbidden)
 		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be written: %s, or choose another destination.", drive->path,
 				forbidden);
 	return dnd_fail_errno(ctx, error_number, "%s: space for the copy cannot be reserved", drive->path);

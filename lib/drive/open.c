@@ -141,6 +141,8 @@ bool dnd_drive_is_read_only(const struct dnd_drive *drive)
 
 static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
 {
+	if (drive->writable && drive->is_file)
+		return dnd_drive_check_swap(ctx, drive);
 	return drive->writable && dnd_drive_is_read_only(drive) ? is_read_only(ctx, drive) : 0;
 }
 

@@ -174,12 +174,12 @@ static int cut_short(struct dnd_join *join, bool writes, uint64_t offset)
 
 static int forbidden(struct dnd_join *join, uint64_t offset, int error_number)
 {
-	const char *cause = error_number == ETXTBSY ? "it is in use as swap space. End that (swapoff)" :
-			    error_number == EPERM ? dnd_drive_forbidden(join->drive) : NULL;
+	const char *cause = dnd_drive_forbidden(join->drive, error_number);
+	enum dnd_error code = error_number == ETXTBSY ? DND_E_BUSY : DND_E_PERMISSION;
 
 	if (error_number == EPERM && dnd_drive_is_read_only(join->drive))
 		return changed_below(join, "write", offset, EROFS);
-	return cause ? dnd_fail(join->ctx, DND_E_PERMISSION, "%s: write at offset %llu failed: %s, and repeat it.",
+	return cause ? dnd_fail(join->ctx, code, "%s: write at offset %llu failed: %s, and repeat it.",
 				join->drive->path, (unsigned long long)offset, cause) : 0;
 }
 

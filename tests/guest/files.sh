@@ -317,6 +317,51 @@ reached_otherwise() {
 }
 
 # What binds root as well is no matter of permissions.
+# kept_from DESTINATION REGEX [ARGUMENT...] - a copy is refused so, before its first write.
+kept_from() {
+	exits 1 "$1: .*$2" donard-cli copy p2pmem0 "$1" --size "$BYTES" "${@:3}"
+	head -c "$BYTES" "$1" | cmp - "$WORK/before" || wrong "$1 was changed"
+}
+
+# What the kernel writes to, or runs, by itself. It may be read.
+used_by_the_kernel() {
+	local place
+	filled "$TARGET"
+	chmod 600 "$TARGET"
+	at_end "swapoff $TARGET $LAB_ALPHA 2>/dev/null"
+	for place in "$TARGET" "$LAB_ALPHA"; do
+		mkswap "$place"
+		sync "$place"
+		swapon "$place"
+		head -c "$BYTES" "$place" >"$WORK/before"
+		kept_from "$place" swap
+		kept_from "$place" swap --allow-bounce
+		copy "$place" p2pmem0 --size "$BYTES"
+		same_bytes "the BAR" "$(backing gpu)" "$WORK/before" "$BYTES"
+		swapoff "$place"
+	done
+	kept_back_longer
+	into "$TARGET"
+}
+
+kept_back_longer() {
+	swapon "$TARGET"
+	head -c "$BYTES" "$TARGET" >"$WORK/before"
+	exits 1 "$TARGET: cannot be written: it is swap space.*swapoff" donard-cli copy p2pmem0 "$TARGET" --size $((2 * BYTES))
+	equal "its length" "$BYTES" "$(stat -c %s "$TARGET")"
+	swapoff "$TARGET"
+}
+
+program_that_runs() {
+	cp /usr/bin/sleep "$TARGET"
+	sync "$TARGET"
+	"$TARGET" 1000 &
+	at_end "kill -KILL $!; wait $!"
+	within 10 test "/proc/$!/exe" -ef "$TARGET"
+	cp "$TARGET" "$WORK/before"
+	kept_from "$TARGET" 'cannot be opened for writing: it is a program that runs'
+}
+
 protected_files() {
 	filled "$TARGET"
 	chattr +i "$TARGET"
@@ -517,6 +562,9 @@ t "xfs, killed copy" xfs "" rw killed
 t "ext4, hard links, bind mounts, immutable" ext4 "" rw reached_otherwise
 t "ext4, immutable and append-only" ext4 "" rw protected_files
 t "xfs, immutable and append-only" xfs "" rw protected_files
+t "ext4, swap space" ext4 "" rw used_by_the_kernel
+t "xfs, swap space" xfs "" rw used_by_the_kernel
+t "ext4, program that runs" ext4 "" rw program_that_runs
 t "ext4, flags that it ignores" ext4 "" rw ignored_flags
 t "ext4, bigalloc" ext4 "-O bigalloc -C 65536" rw straight
 t "ext4, blocks of 1 KiB" ext4 "-b 1024" rw straight

@@ -49,6 +49,14 @@ of_formats() {
 	binding "$1" "$LAB_BETA" "$WORK/data"
 }
 
+becomes_swap() {
+	with_file_system ext4 "$LAB_BETA"
+	random_file /mnt/fs/file "$MIB"
+	chmod 600 /mnt/fs/file
+	sync /mnt/fs/file
+	binding becomes_swap /mnt/fs/file
+}
+
 # region_ends TOUCH STATUS SAID - the status that the program ends with, and its last word, when its region is removed.
 region_ends() {
 	local pid status=0

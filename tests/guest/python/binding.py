@@ -211,6 +211,23 @@ def reformatted_below(drive, path):
                 equal(f"refused: {seen}", True, error is not None and error in str(seen))
 
 
+def becomes_swap(path):
+    """The kernel takes an open file for its own: the next write moves nothing, and says why."""
+    with donard.Context() as context, context.open(path, write=True) as file, context.queue() as queue:
+        memory = context.alloc("p2pmem0", 4096)
+        queue.write(file, memory)
+        queue.wait()[0].check()
+        subprocess.run(["sh", "-ec", 'mkswap "$0"; sync "$0"; swapon "$0"', path], check=True, stdout=subprocess.DEVNULL)
+        try:
+            queue.write(file, memory)
+            queue.wait()[0].check()
+            sys.exit("swap space was written")
+        except donard.Error as error:
+            equal(f"code of '{error}'", ("busy", True), (error.code, "it is swap space that is in use" in str(error)))
+        finally:
+            subprocess.run(["swapoff", path], check=True)
+
+
 def until_the_end(touch):
     """A region that goes away under a view is an event; whoever goes on looking is ended by SIGBUS."""
     context = donard.Context()
@@ -238,4 +255,4 @@ def until_the_end(touch):
 
 if __name__ == "__main__":
     {call.__name__: call for call in (lists, buffer, imported, in_flight, copies, refused, measures, reformatted,
-                                           reformatted_below, until_the_end)}[sys.argv[1]](*sys.argv[2:])
+                                           reformatted_below, becomes_swap, until_the_end)}[sys.argv[1]](*sys.argv[2:])
