@@ -291,6 +291,15 @@ static void withdrawn(struct donard_cache *cache)
 			 "output says more.", peer, cache->offer.nvram);
 }
 
+static void cut_off(struct donard_cache *cache)
+{
+	if (dnd_reach_lost_device(&cache->reach))
+		dnd_reach_no_device(&cache->reach);
+	else
+		dnd_fail(cache->ctx, DND_E_PEER_LOST, "%s: %s.", cache->reach.peer, dnd_link_status_text(&cache->link));
+	dnd_fail_more(cache->ctx, " It is not known whether requests without a completion were done.");
+}
+
 static void lost(struct donard_cache *cache, int rc)
 {
 	const char *peer = cache->reach.peer;
@@ -310,8 +319,7 @@ static void lost(struct donard_cache *cache, int rc)
 	else if (rc == -ENODEV)
 		withdrawn(cache);
 	else
-		dnd_fail(cache->ctx, DND_E_PEER_LOST, "%s: %s. It is not known whether requests without a completion were "
-			 "done.", peer, dnd_link_status_text(&cache->link));
+		cut_off(cache);
 	over(cache);
 	dnd_failure_put_back(cache->ctx, &before);
 }

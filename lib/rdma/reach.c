@@ -61,6 +61,12 @@ static int lost(struct dnd_reach *reach)
 			"killed.", reach->peer);
 }
 
+int dnd_reach_no_device(struct dnd_reach *reach)
+{
+	return dnd_fail(reach->ctx, DND_E_NO_RDMA, "%s: the RDMA device of this end was removed. Bring it back ('rdma link'), and "
+			"do it again.", reach->peer);
+}
+
 /* Returns 1 if the event is the one that is waited for, 0 if it means nothing, or a failure. */
 static int judge(struct dnd_reach *reach, const struct rdma_cm_event *event,
 		 enum rdma_cm_event_type wanted)
@@ -86,7 +92,7 @@ static int judge(struct dnd_reach *reach, const struct rdma_cm_event *event,
 	case RDMA_CM_EVENT_DISCONNECTED:
 		return lost(reach);
 	case RDMA_CM_EVENT_DEVICE_REMOVAL:
-		return dnd_fail(reach->ctx, DND_E_NO_RDMA, "the RDMA device was removed.");
+		return dnd_reach_no_device(reach);
 	default:
 		return 0;
 	}
@@ -138,12 +144,19 @@ int dnd_reach_take_events(struct dnd_reach *reach)
 	int rc = 0;
 
 	while (!rc && !rdma_get_cm_event(reach->events, &event)) {
-		if (event->event == RDMA_CM_EVENT_DISCONNECTED ||
-		    event->event == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		reach->device_gone |= event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
+		if (event->event == RDMA_CM_EVENT_DISCONNECTED || reach->device_gone)
 			rc = -ECONNRESET;
 		rdma_ack_cm_event(event);
 	}
 	return rc;
+}
+
+bool dnd_reach_lost_device(struct dnd_reach *reach)
+{
+	while (!reach->device_gone && dnd_reach_take_events(reach))
+		;
+	return reach->device_gone;
 }
 
 /* ---- the steps ---- */

@@ -33,6 +33,7 @@ struct dnd_reach {
 	struct rdma_cm_id *id;
 	char peer[DND_PEER_BYTES];
 	bool loopback;			/* the peer's address is loopback */
+	bool device_gone;		/* an event said that this end's device was removed */
 	bool unheard;			/* a refusal came, and its reason may be lost; refused() clears this if not */
 	double deadline;		/* of the present step */
 };
@@ -43,10 +44,17 @@ int dnd_reach_find(struct dnd_reach *reach, const char *address, uint16_t port);
 int dnd_reach_connect(struct dnd_reach *reach, struct rdma_conn_param *param);
 /* Returns 0, or -ECONNRESET if an event says that the connection is over. */
 int dnd_reach_take_events(struct dnd_reach *reach);
+/*
+ * Is the connection over because this end's device was removed?  The device's requests may fail before the event comes.
+ * Call it only when the connection is over.
+ */
+bool dnd_reach_lost_device(struct dnd_reach *reach);
 /* The queue pair must be destroyed before. */
 void dnd_reach_close(struct dnd_reach *reach);
 
 /* Fails because nobody listens there. */
 int dnd_reach_nobody(struct dnd_reach *reach);
+/* Fails because this end's device was removed. */
+int dnd_reach_no_device(struct dnd_reach *reach);
 
 #endif /* DONARD_RDMA_REACH_H */

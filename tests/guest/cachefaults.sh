@@ -256,6 +256,19 @@ wire_is_cut() {
 	what_was_acknowledged
 }
 
+client_loses_device() {
+	fresh --no-cleaner --high 90
+	in_background follow 0 262144 1 4096
+	keeps_writing
+	at_end renew_both
+	limited labctl peer rdma link delete "$LAB_RDMA_DEVICE" </dev/null
+	client_ends no-rdma-device
+	matches "what the client says" 'RDMA device of this end was removed.*It is not known whether' "$(cat "$WORK/word.err")"
+	within "$SECONDS_TO_NOTICE" has_event lost
+	renew_both
+	what_was_acknowledged
+}
+
 u64_of_nvram() {
 	od -An -tu8 -j "$1" -N 8 "$(backing beta)" | tr -d ' '
 }
@@ -612,4 +625,5 @@ t "dm: power lost before the flush" loses_power_at donard_queue_flush 1
 t "dm: power lost before the tail" loses_power_at dnd_cache_retire 1
 t "dm: power lost behind the tail" loses_power_at dnd_cache_blocks_drop 1
 t "wire: cut" wire_is_cut
+t "client: its RDMA device deleted" client_loses_device
 t "NVRAM: dies" nvram_dies

@@ -715,6 +715,8 @@ t "server killed under reads" server_is_killed read
 t "server told to end" server_is_stopped
 core t "wire cut under writes" wire_is_cut write
 t "wire cut under reads" wire_is_cut read
+t "near device deleted" device_deleted here write
+t "server's device deleted" device_deleted peer read
 t "near region removed" local_region_is_removed
 core t "nobody there" nobody_there
 t "nobody answers" nobody_answers

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# What RDMA makes durable, and what becomes of a transfer when a device is reset: tests of rdma.sh, which sources this and
-# has the servers and clients.
+# What RDMA makes durable, and what becomes of a transfer when a device is reset or deleted: tests of rdma.sh, which sources
+# this and has the servers and clients.
 
 # A server of this machine, whose devices can be watched; its clients are the other's.
 serve_here() {
@@ -135,4 +135,40 @@ reset_between_clients() {
 # has_events WORD NUMBER
 has_events() {
 	(($(events "$1") >= $2))
+}
+
+# device_deleted here|peer write|read - under a transfer: that end names it, the other notices, and the command waits for neither
+# for long.
+device_deleted() {
+	local -a there=()
+	[[ $1 == here ]] || there=(labctl peer)
+	serve p2pmem0 --size 2M
+	background "${FOREVER[@]}" --direction "$2" --local p2pmem0
+	at_end renew_both
+	limited "${there[@]}" rdma link delete "$LAB_RDMA_DEVICE" </dev/null
+	if [[ $1 == here ]]; then
+		client_loses_device
+		within "$SECONDS_TO_NOTICE" has_event lost
+		peer_signals TERM
+		server_ends 0
+	else
+		client_ends 'peer-lost|peer-silent|withdrawn'
+		server_ends 3
+		matches "the server's words" "no-rdma-device.*device of the server's address was removed" "$(tail -n 1 "$WORK/served")"
+	fi
+	within 10 region_is_free p2pmem0
+	within 10 peer_is_free p2pmem0
+	limited "${there[@]}" donard-cli region remove p2pmem0 </dev/null
+	"${there[@]}" sh -c "$(peer_region_back)" </dev/null
+	renew_both
+	serve p2pmem0 --size 2M
+	client write --verify
+}
+
+client_loses_device() {
+	local status=0
+	within "$SECONDS_TO_NOTICE" ended "$CLIENT"
+	wait "$CLIENT" || status=$?
+	equal "status and code of the client ($(cat "$WORK/client"))" "3 no-rdma-device" "$status $(jq -r .error.code "$WORK/client")"
+	matches "its message" 'the RDMA device of this end was removed' "$(cat "$WORK/client")"
 }
