@@ -37,6 +37,13 @@ bool dnd_address_is_loopback(const struct sockaddr *address)
 	return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
 }
 
+bool dnd_address_lacks_zone(const struct sockaddr *address)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+
+	return address->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) && !v6->sin6_scope_id;
+}
+
 static bool same_host(const struct sockaddr *left, const struct sockaddr *right)
 {
 	if (left->sa_family != right->sa_family)

@@ -605,6 +605,26 @@ local_region_is_removed() {
 	within "$SECONDS_TO_NOTICE" has_event left
 }
 
+# link_local_of here|peer - without its zone, the interface.
+link_local_of() {
+	on "$1" ip -6 -o addr show dev wire0 scope link </dev/null | sed -nE 's,.*inet6 ([^/]+)/.*,\1,p'
+}
+
+zones() {
+	local here LAB_PEER_ADDR
+	here=$(link_local_of here)
+	LAB_PEER_ADDR=$(link_local_of peer)%wire0
+	serve p2pmem0 --size 1M
+	matches "where it listens" "\\[$LAB_PEER_ADDR\\]:7077" "$(cat "$WORK/served")"
+	client write --verify
+	verified "$MIB"
+	client read --verify --local p2pmem0
+	verified "$MIB"
+	matches "who came" "\\[$here(%wire0)?\\]:" "$(grep came "$WORK/served")"
+	exits 2 'nosuch0.* is not an address' donard-cli rdma write "${LAB_PEER_ADDR%\%*}%nosuch0"
+	exits 2 "$here: it is a link-local address.*Name the interface.*$here%" donard-cli rdma serve dram --bind "$here"
+}
+
 nobody_there() {
 	client_fails 1 refused write
 }
@@ -717,6 +737,7 @@ core t "wire cut under writes" wire_is_cut write
 t "wire cut under reads" wire_is_cut read
 t "near device deleted" device_deleted here write
 t "server's device deleted" device_deleted peer read
+t "link-local addresses" zones
 t "near region removed" local_region_is_removed
 core t "nobody there" nobody_there
 t "nobody answers" nobody_answers
