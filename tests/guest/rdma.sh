@@ -605,6 +605,32 @@ local_region_is_removed() {
 	within "$SECONDS_TO_NOTICE" has_event left
 }
 
+# All at once: each gets an answer, most of them that somebody else is served, and then one is served as ever.
+crowd() {
+	local -a clients=()
+	local i status served=0 others=0
+	serve p2pmem0 --size 64K
+	for ((i = 0; i < 40; i++)); do
+		limited donard-cli rdma write "$LAB_PEER_ADDR" --verify --json >"$WORK/crowd.$i" 2>/dev/null &
+		clients+=($!)
+	done
+	for ((i = 0; i < 40; i++)); do
+		status=0
+		wait "${clients[i]}" || status=$?
+		case $status-$(jq -r .error.code "$WORK/crowd.$i") in
+		0-null) served=$((served + 1)) ;;
+		1-busy) others=$((others + 1)) ;;
+		*) fail "client $i: status $status, $(cat "$WORK/crowd.$i")" ;;
+		esac
+	done
+	echo "$served were served, $others were not"
+	((served > 0)) || fail "nobody was served"
+	equal "clients that left well" "$served" "$(events left)"
+	equal "clients that were lost" 0 "$(events lost)"
+	client write --verify
+	within 10 region_is_free p2pmem0
+}
+
 # link_local_of here|peer - without its zone, the interface.
 link_local_of() {
 	on "$1" ip -6 -o addr show dev wire0 scope link </dev/null | sed -nE 's,.*inet6 ([^/]+)/.*,\1,p'
@@ -737,6 +763,7 @@ core t "wire cut under writes" wire_is_cut write
 t "wire cut under reads" wire_is_cut read
 t "near device deleted" device_deleted here write
 t "server's device deleted" device_deleted peer read
+t "forty clients at once" crowd
 t "link-local addresses" zones
 t "near region removed" local_region_is_removed
 core t "nobody there" nobody_there
