@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Opens both sides of a copy and refuses bad ones before anything changes. */
-#include <stdio.h>
-
+/* Refuses bad copies before anything changes. */
 #include "copy/copy.h"
 
 #define MAX_BLOCK_BYTES	(1ULL << 30)
@@ -9,46 +7,7 @@
 #define MIN_ALIGN_BYTES	512U
 #define MAX_ALIGN_BYTES	(1U << 20)
 
-/* That of the name, "p2pmem0+64M", comes to that of the options. */
-static int add_offset(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec)
-{
-	if (!__builtin_add_overflow(side->offset, spec->offset_bytes, &side->offset))
-		return 0;
-	return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: its offset and the one in the options add up to more than any device holds. "
-			"Choose smaller ones.", spec->path);
-}
-
-static int open_region_side(struct dnd_copy *copy, struct dnd_side *side,
-			    const struct dnd_spec *spec)
-{
-	side->is_region = true;
-	/* Both sides in one region share the open file, which owns the memory. */
-	if (side == &copy->dst && copy->src.is_region &&
-	    !strcmp(copy->src.region.name, spec->region)) {
-		copy->one_region = true;
-		side->region = copy->src.region;
-		return 0;
-	}
-	return dnd_region_open(copy->ctx, spec->region, &side->region);
-}
-
-static int open_side(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec)
-{
-	int rc = add_offset(copy, side, spec);
-
-	side->label = spec->path;
-	if (rc)
-		return rc;
-	if (spec->is_gpu)
-		return dnd_copy_gpu_open(copy, side, spec);
-	if (spec->is_region)
-		return open_region_side(copy, side, spec);
-	if (side == &copy->src)
-		return dnd_drive_open_source(copy->ctx, spec->path, &side->drive);
-	return dnd_drive_open_target(copy->ctx, spec->path, &side->drive);
-}
-
-static int check_limits(struct dnd_copy *copy)
+int dnd_copy_check_options(struct dnd_copy *copy)
 {
 	if (copy->options.block_bytes > MAX_BLOCK_BYTES)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.block_bytes is at most 1 GiB.");
@@ -71,43 +30,9 @@ static int check_limits(struct dnd_copy *copy)
 	return 0;
 }
 
-int dnd_copy_open(struct dnd_copy *copy, const char *src, const char *dst)
-{
-	struct dnd_spec from, to;
-	int rc = dnd_spec_parse(copy->ctx, src, &from);
-
-	if (!rc)
-		rc = dnd_spec_check_path(copy->ctx, &from);
-	if (!rc)
-		rc = dnd_spec_parse(copy->ctx, dst, &to);
-	if (!rc)
-		rc = dnd_spec_check_path(copy->ctx, &to);
-	if (rc)
-		return rc;
-	copy->src.is_region = from.is_region || from.is_gpu;
-	copy->dst.is_region = to.is_region || to.is_gpu;
-	rc = check_limits(copy);
-	/* Without the module nothing else that is wrong matters yet. */
-	if (!rc && (copy->src.is_region || copy->dst.is_region))
-		rc = dnd_require_module(copy->ctx);
-	if (rc)
-		return rc;
-	copy->src.offset = copy->options.src_offset_bytes;
-	copy->dst.offset = copy->options.dst_offset_bytes;
-	rc = open_side(copy, &copy->src, &from);
-	return rc ? rc : open_side(copy, &copy->dst, &to);
-}
-
-static uint64_t side_bytes(const struct dnd_side *side)
-{
-	if (side->is_gpu)
-		return side->gpu_bytes;
-	return side->is_region ? side->region.info.region_bytes : side->drive.size_bytes;
-}
-
 static int check_source(struct dnd_copy *copy)
 {
-	uint64_t size = side_bytes(&copy->src), left;
+	uint64_t size = copy->src.size_bytes, left;
 
 	if (copy->src.offset > size || (copy->src.offset == size && size))
 		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: offset %llu is past the end; it "
@@ -126,7 +51,7 @@ static int check_source(struct dnd_copy *copy)
 static int check_target(struct dnd_copy *copy)
 {
 	struct dnd_side *dst = &copy->dst;
-	uint64_t size = side_bytes(dst);
+	uint64_t size = dst->size_bytes;
 	bool grows = !dst->is_region && dst->drive.is_file;
 
 	/* As cp and dd do; who names a part means to keep the rest. */
@@ -185,10 +110,15 @@ static int check_alignment(struct dnd_copy *copy)
 	return rc;
 }
 
-static bool regions_overlap(const struct dnd_copy *copy)
+/* Of memory that the copy is still to have, by its place in the region. */
+static bool memories_overlap(struct dnd_copy *copy)
 {
-	return copy->one_region && copy->src.offset < copy->dst.offset + copy->length &&
-	       copy->dst.offset < copy->src.offset + copy->length;
+	const struct dnd_side *src = &copy->src, *dst = &copy->dst;
+
+	if (!src->memory || !dst->memory || strcmp(src->region.name, dst->region.name))
+		return false;
+	copy->shift_bytes = (int64_t)(dst->offset - src->offset);
+	return src->offset < dst->offset + copy->length && dst->offset < src->offset + copy->length;
 }
 
 static int check_overlap(struct dnd_copy *copy)
@@ -206,9 +136,9 @@ static int check_overlap(struct dnd_copy *copy)
 		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s: source and destination "
 				"share bytes. Choose ranges that do not overlap.", src->label,
 				dst->label);
-	if (!regions_overlap(copy))
+	if (!memories_overlap(copy))
 		return 0;
-	if (src->offset == dst->offset)
+	if (!copy->shift_bytes)
 		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s: source and destination are the "
 				"same bytes. Choose another place for one of them.", src->label);
 	if (dnd_copy_flag(copy, DONARD_COPY_VERIFY))

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A copy, in order: open and check both sides, choose the route, map memory,
+ * A copy, in order: have both sides opened, check them, choose the route, map memory,
  * set up the engine, prove the route, move, finish the tail, make it durable,
  * verify.  The proof is the first that writes to the destination, and puts back
  * what was there: what may be refused comes before it.
@@ -40,11 +40,7 @@ static const struct dnd_generic *generic_of(const struct dnd_side *side)
 /* Where the memory of requests lies, unless it is DRAM. */
 static const struct dnd_window *window_of(const struct dnd_copy *copy)
 {
-	if (copy->bounced)
-		return NULL;
-	if (dnd_copy_staged(copy))
-		return &copy->scratch;
-	return copy->src.is_region ? &copy->src.window : &copy->dst.window;
+	return copy->bounced ? NULL : &dnd_copy_memory(copy)->window;
 }
 
 static struct dnd_place place_of(const struct dnd_side *side)
@@ -84,7 +80,7 @@ static void plan_transfer(struct dnd_copy *copy)
 		.source = place_of(&copy->src),
 		.target = place_of(&copy->dst),
 		.buffers = copy->buffers,
-		.region = dnd_copy_region(copy),
+		.region = copy->bounced ? NULL : dnd_memory_giver(dnd_copy_memory(copy)),
 		.window = window_of(copy),
 		.ordered_from = ordered_from(copy),
 		.registers = pays_to_register(copy),
@@ -304,9 +300,9 @@ static void fit_requests(struct dnd_copy *copy)
 	options->block_bytes = block;
 }
 
-static int run(struct dnd_copy *copy, const char *src, const char *dst)
+static int run(struct dnd_copy *copy)
 {
-	int rc = dnd_copy_open(copy, src, dst);
+	int rc = copy->ends->open(copy->ends, copy);
 
 	if (!rc)
 		rc = dnd_copy_check(copy);
@@ -317,7 +313,7 @@ static int run(struct dnd_copy *copy, const char *src, const char *dst)
 	if (!rc)
 		fit_requests(copy);
 	if (!rc)
-		rc = dnd_copy_gpu_alloc(copy);
+		rc = copy->ends->allocate(copy->ends, copy);
 	if (!rc)
 		rc = dnd_copy_choose_route(copy);
 	if (!rc)
@@ -331,33 +327,24 @@ static int run(struct dnd_copy *copy, const char *src, const char *dst)
 	return dnd_copy_check_resets(copy, rc);
 }
 
-static void close_side(struct dnd_side *side)
-{
-	dnd_generic_close(&side->generic);
-	dnd_drive_close(&side->drive);
-	dnd_region_close(&side->region);
-}
-
 static void clean_up(struct dnd_copy *copy)
 {
 	dnd_copy_watch_free(copy);
 	close_engine(copy);
 	dnd_copy_unmap(copy);
-	dnd_region_close(&copy->via);
-	if (copy->one_region)
-		copy->dst.region.fd = -1;
-	close_side(&copy->dst);
-	close_side(&copy->src);
+	dnd_generic_close(&copy->dst.generic);
+	dnd_generic_close(&copy->src.generic);
+	copy->ends->close(copy->ends);
 }
 
-DND_PUBLIC int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
-			   const struct donard_copy_options *options,
-			   struct donard_copy_result *result)
+int dnd_copy_ends(struct donard_context *ctx, struct dnd_ends *ends, const struct donard_copy_options *options,
+		  struct donard_copy_result *result)
 {
 	struct donard_copy_result found = { .size = sizeof(found) };
 	struct dnd_copy copy = {
 		.ctx = ctx,
 		.result = &found,
+		.ends = ends,
 		.src = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.dst = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.via = { .fd = -1 },
@@ -369,7 +356,7 @@ DND_PUBLIC int donard_copy(struct donard_context *ctx, const char *src, const ch
 		return rc;
 	rc = take_options(&copy, options);
 	if (!rc)
-		rc = run(&copy, src, dst);
+		rc = run(&copy);
 	clean_up(&copy);
 	dnd_struct_give(result, &found, sizeof(found));
 	return rc;

@@ -7,30 +7,52 @@
 #include "gpu/gpu.h"
 #include "join/join.h"
 
+/*
+ * What a copy moves between: a file or a memory, which somebody else opened and closes (struct dnd_ends).  @drive and @region
+ * are the copy's own records of these, as of its begin; the descriptors in them, and what a drive is made of, are not.
+ */
 struct dnd_side {
 	const char *label;
-	bool is_region;
-	struct dnd_drive drive;		/* if not */
-	struct dnd_generic generic;	/* of the drive, with PASSTHROUGH */
+	bool is_region;			/* it is a memory */
+	uint64_t offset;		/* where the copy begins */
+	uint64_t size_bytes;
+	struct dnd_drive drive;		/* of a file */
+	struct dnd_generic generic;	/* of the drive, with PASSTHROUGH: the copy's own */
 	struct dnd_join join;		/* of the drive and the copy's region */
-	struct dnd_region region;	/* if so */
-	struct dnd_window window;
-	bool is_gpu;			/* then a region, too: that of its memory, which has its window */
-	unsigned int gpu;		/* CUDA's number */
-	uint64_t gpu_bytes;		/* that it has */
-	struct donard_memory *memory;	/* of it, from offset 0 to the spare blocks behind the payload */
-	uint64_t offset;
 	struct dnd_residency before;	/* of a file's range, when the copy began */
+	struct donard_memory *memory;	/* NULL: it is still to be allocated */
+	struct dnd_region region;
+	bool is_gpu;			/* that of a GPU */
+	unsigned int gpu;		/* CUDA's number, while it is to be allocated */
+	uint64_t at;			/* where in the memory the copy begins, once it has its bytes */
+	uint64_t room_bytes;		/* so many from there on may be overwritten for a moment */
+};
+
+struct dnd_copy;
+
+/*
+ * Whose the ends are, and how they come to be.  After a failure only the claim may be tried again; close is called
+ * in any case, when nothing is in flight.
+ */
+struct dnd_ends {
+	int (*open)(struct dnd_ends *ends, struct dnd_copy *copy);
+	/* Once the length is known: memory that is to be allocated has a region from now on. */
+	int (*allocate)(struct dnd_ends *ends, struct dnd_copy *copy);
+	/* Once there is a route, or again after a failure: each memory has its bytes from now on, and the side its room. */
+	int (*claim)(struct dnd_ends *ends, struct dnd_copy *copy);
+	void (*close)(struct dnd_ends *ends);
 };
 
 struct dnd_copy {
 	struct donard_context *ctx;
 	struct donard_copy_options options;	/* defaults filled in */
 	struct donard_copy_result *result;
+	struct dnd_ends *ends;
 	struct dnd_side src, dst;
-	bool one_region;		/* dst.region is src.region */
-	struct dnd_region via;		/* staging of drive to drive */
-	struct dnd_window scratch;	/* staging, with two spare blocks before it */
+	int64_t shift_bytes;		/* of two memories of one region: the second begins so far behind the first */
+	bool claimed;			/* by the ends */
+	struct donard_memory *staging;	/* of drive to drive, the copy's own: two spare blocks, and the lanes' */
+	struct dnd_region via;		/* its region; fd -1: none */
 	struct dnd_spare spare;		/* two blocks beside the payload */
 	const struct dnd_join *worst;	/* whose route the copy has; NULL: no drive has a part in it */
 	bool bounced;
@@ -87,8 +109,16 @@ static inline bool dnd_copy_patches(const struct dnd_copy *copy)
 	return !copy->cuts && dst->offset + dnd_round_up(copy->length, copy->align) <= dnd_drive_length(&dst->drive);
 }
 
-/* check.c: opens both sides and refuses what cannot or must not be done */
-int dnd_copy_open(struct dnd_copy *copy, const char *src, const char *dst);
+/* copy.c: all of it, from the checks of the arguments to the result that the caller gets */
+int dnd_copy_ends(struct donard_context *ctx, struct dnd_ends *ends, const struct donard_copy_options *options,
+		  struct donard_copy_result *result);
+/* side.c: an end that somebody opened */
+void dnd_side_of_file(struct dnd_side *side, const struct donard_file *file);
+void dnd_side_of_memory(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory *memory);
+/* So much of its memory lies behind the copy's first byte. */
+uint64_t dnd_side_room(const struct dnd_side *side);
+/* check.c: refuses what cannot or must not be done; the options, before anything is opened */
+int dnd_copy_check_options(struct dnd_copy *copy);
 int dnd_copy_check(struct dnd_copy *copy);
 /* passthrough.c: NVMe commands instead of block requests, if asked for */
 int dnd_copy_passthrough_open(struct dnd_copy *copy);
@@ -97,7 +127,7 @@ int dnd_copy_passthrough_begin(struct dnd_copy *copy);
 void dnd_copy_passthrough_end(struct dnd_copy *copy);
 /* route.c: chooses the route, and the staging region */
 int dnd_copy_choose_route(struct dnd_copy *copy);
-/* memory.c: maps regions, allocates buffers, makes the plan */
+/* memory.c: has the ends' memory claimed, stages, allocates buffers, makes the plan */
 int dnd_copy_map(struct dnd_copy *copy);
 int dnd_copy_map_bounce(struct dnd_copy *copy);
 void dnd_copy_unmap(struct dnd_copy *copy);
@@ -107,18 +137,24 @@ static inline int dnd_copy_spare_take(struct dnd_copy *copy)
 	return dnd_spare_take(copy->ctx, &copy->spare, dnd_copy_region(copy)->name, copy->align);
 }
 
-/* The region's memory of that side, @at bytes into the copy. */
+/* The memory of that side, @at bytes into the copy. */
 static inline struct dnd_place dnd_copy_place(const struct dnd_side *side, uint64_t at)
 {
-	return dnd_place_in(&side->region, &side->window, side->window.data + at);
+	return dnd_memory_place(side->memory, side->at + at);
+}
+
+/* The memory that the devices reach: source, destination or staging; NULL: none, or it is still to be allocated. */
+static inline const struct donard_memory *dnd_copy_memory(const struct dnd_copy *copy)
+{
+	if (copy->src.is_region)
+		return copy->src.memory;
+	return copy->dst.is_region ? copy->dst.memory : copy->staging;
 }
 
 /* gpu.c: gpu:N, whose memory is allocated and pinned for this copy */
 int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec);
-int dnd_copy_gpu_alloc(struct dnd_copy *copy);	/* once length and alignment are known */
-/* Two blocks of it beside the payload, since no memory of such a region is free. */
-void dnd_copy_gpu_spare(struct dnd_copy *copy);
-void dnd_copy_gpu_close(struct dnd_side *side);
+/* Once length and alignment are known; the caller's, also where the call fails. */
+int dnd_copy_gpu_alloc(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory **memory);
 
 /* watch.c: what of a file the page cache got meanwhile */
 int dnd_copy_check_files(struct dnd_copy *copy);	/* may set copy->bounced */

@@ -8,7 +8,7 @@
 int dnd_copy_cpu(struct dnd_copy *copy)
 {
 	/* Into higher bytes of the same region: from the end, like memmove. */
-	bool down = copy->one_region && copy->dst.offset > copy->src.offset;
+	bool down = copy->shift_bytes > 0;
 	uint64_t done = 0, part, at;
 	int rc;
 

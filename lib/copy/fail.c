@@ -26,9 +26,9 @@ static int gone(struct dnd_copy *copy)
 }
 
 /* ENXIO: a GPU's memory was freed. */
-static const struct dnd_region *accessed(struct dnd_copy *copy, int error_number)
+static const struct donard_memory *accessed(const struct dnd_copy *copy, int error_number)
 {
-	return error_number == ENXIO && copy->dst.is_gpu && !copy->src.is_gpu ? &copy->dst.region : dnd_copy_region(copy);
+	return error_number == ENXIO && copy->dst.is_gpu && !copy->src.is_gpu ? copy->dst.memory : dnd_copy_memory(copy);
 }
 
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset, int error_number)
@@ -45,7 +45,7 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset, 
 	if (dnd_copy_region_gone(copy))
 		return gone(copy);
 	if (step == DND_STEP_CPU)
-		return dnd_region_access_failed(copy->ctx, accessed(copy, error_number), error_number);
+		return dnd_memory_access_failed(accessed(copy, error_number), error_number);
 	side->join.bounced = copy->bounced;
 	return dnd_join_failed(&side->join, step == DND_STEP_WRITE, side->offset + offset,
 			       error_number, copy->nvme_status);

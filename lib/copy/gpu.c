@@ -2,11 +2,9 @@
 /*
  * gpu:N as a side of a copy.  Its memory is allocated by CUDA, pinned into the
  * GPU's region for as long as the copy lasts, and freed.  From then on it is a
- * side in a region, but for three things: it is mapped already, the spare blocks
- * are its own, and it is verified by the GPU's copies (verify.c), which do not
- * take the way of the drive's.
+ * memory like others, but for two things: the spare blocks are its own, and it is
+ * verified by the GPU's copies (verify.c), which do not take the way of the drive's.
  */
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "copy/copy.h"
@@ -24,7 +22,7 @@ int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct
 				"of its own. Say how much to copy with options.length_bytes.", side->label);
 	if (spec->gpu_bdf[0])
 		rc = dnd_gpu_by_address(copy->ctx, spec->gpu_bdf, &side->gpu);
-	return rc ? rc : dnd_gpu_bytes(copy->ctx, side->gpu, &side->gpu_bytes);
+	return rc ? rc : dnd_gpu_bytes(copy->ctx, side->gpu, &side->size_bytes);
 }
 
 /*
@@ -52,7 +50,7 @@ static int fill(struct dnd_copy *copy, const struct dnd_side *side)
 	dnd_nonce(&nonce, sizeof(nonce));
 	for (uint64_t at = 0; !rc && at < length; at += FILL_BYTES) {
 		make_pattern(words, FILL_BYTES / sizeof(*words), nonce, at / sizeof(*words));
-		rc = dnd_gpu_store(side->memory, side->offset + at, words, dnd_min(FILL_BYTES, length - at));
+		rc = dnd_gpu_store(side->memory, side->at + at, words, dnd_min(FILL_BYTES, length - at));
 		if (!rc && dnd_copy_progress(copy, DONARD_PHASE_COPY, 0, copy->length))
 			rc = dnd_copy_failed(copy, DND_STEP_NONE, at, ECANCELED);
 	}
@@ -66,58 +64,15 @@ static bool needs_filling(const struct dnd_copy *copy, const struct dnd_side *si
 	return side == &copy->src || dnd_copy_flag(copy, DONARD_COPY_VERIFY);
 }
 
-/* The memory keeps the file and the mapping. */
-static void borrow(struct dnd_side *side)
-{
-	side->region = side->memory->region;
-	side->window = side->memory->window;
-	side->window.data += side->offset;
-}
-
-/* CUDA's number is this program's: the address is the machine's. */
-static void name_gpu(struct dnd_copy *copy, const struct dnd_side *side)
-{
-	char *name = side == &copy->src ? copy->result->src_gpu : copy->result->dst_gpu;
-
-	snprintf(name, DONARD_BDF_BYTES, "%s", side->region.bdf);
-}
-
-static int alloc_side(struct dnd_copy *copy, struct dnd_side *side)
+int dnd_copy_gpu_alloc(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory **memory)
 {
 	uint64_t bytes = side->offset + dnd_round_up(copy->length, copy->align) + dnd_spare_bytes(copy->align);
 	uint64_t address;
-	int rc;
+	int rc = donard_memory_alloc_cuda(copy->ctx, side->gpu, bytes, &address, memory);
 
-	if (!side->is_gpu)
-		return 0;
-	rc = donard_memory_alloc_cuda(copy->ctx, side->gpu, bytes, &address, &side->memory);
 	if (rc)
 		return rc;
-	borrow(side);
-	name_gpu(copy, side);
+	dnd_side_of_memory(copy, side, *memory);
+	side->at = side->offset;
 	return needs_filling(copy, side) ? fill(copy, side) : 0;
-}
-
-int dnd_copy_gpu_alloc(struct dnd_copy *copy)
-{
-	int rc = alloc_side(copy, &copy->src);
-
-	return rc ? rc : alloc_side(copy, &copy->dst);
-}
-
-void dnd_copy_gpu_spare(struct dnd_copy *copy)
-{
-	const struct dnd_side *side = copy->src.is_region ? &copy->src : &copy->dst;
-
-	if (side->is_gpu)
-		copy->spare.place = dnd_copy_place(side, dnd_round_up(copy->length, copy->align));
-}
-
-void dnd_copy_gpu_close(struct dnd_side *side)
-{
-	if (!side->memory)
-		return;
-	side->region.fd = -1;
-	memset(&side->window, 0, sizeof(side->window));
-	donard_memory_free(side->memory);
 }

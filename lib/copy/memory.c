@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of a copy: claimed windows, staging, DRAM buffers. */
+/* Memory of a copy: that of its ends, staging, DRAM buffers. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -37,59 +37,31 @@ static int map_staging(struct dnd_copy *copy)
 		return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: too little memory is free to carry "
 				"a copy. Wait for its holders to end, or name another region by "
 				"options.via.", copy->via.name);
-	rc = dnd_region_scratch(copy->ctx, &copy->via, wanted, &copy->scratch);
+	rc = dnd_memory_own_any(copy->staging, wanted);
 	if (rc)
 		return rc;
-	copy->spare.place = dnd_place_in(&copy->via, &copy->scratch, copy->scratch.data);
-	copy->buffers = copy->scratch.data + spare;
+	copy->spare.place = dnd_memory_place(copy->staging, 0);
+	copy->buffers = copy->staging->window.data + spare;
 	return plan(copy, wanted - spare);
 }
 
-static int claim_side(struct dnd_copy *copy, struct dnd_side *side)
+/* A copy that falls back on DRAM has it already. */
+static int claim(struct dnd_copy *copy)
 {
-	uint64_t bytes = side->region.info.granule_bytes % copy->align ? copy->length :
-			 dnd_round_up(copy->length, copy->align);
+	int rc = copy->claimed ? 0 : copy->ends->claim(copy->ends, copy);
 
-	return dnd_region_claim(copy->ctx, &side->region, side->offset, bytes, &side->window);
-}
-
-/* One claim over both ranges when they share what has one owner: a granule, or a folio. */
-static int claim_both(struct dnd_copy *copy)
-{
-	struct dnd_side *low = &copy->src, *high = &copy->dst;
-	const struct p2pmem_info *info = &copy->src.region.info;
-	uint64_t unit = dnd_max(info->granule_bytes, info->folio_bytes);
-	int rc;
-
-	if (copy->src.offset > copy->dst.offset) {
-		low = &copy->dst;
-		high = &copy->src;
-	}
-	if (dnd_round_up(low->offset + copy->length, unit) <= dnd_round_down(high->offset, unit)) {
-		rc = claim_side(copy, low);
-		return rc ? rc : claim_side(copy, high);
-	}
-	rc = dnd_region_claim(copy->ctx, &low->region, low->offset,
-			      high->offset + copy->length - low->offset, &low->window);
-	if (rc)
-		return rc;
-	high->window = low->window;
-	high->window.map_bytes = 0;
-	high->window.data += high->offset - low->offset;
-	return 0;
-}
-
-static int map_regions(struct dnd_copy *copy)
-{
-	int rc = 0;
-
-	if (copy->one_region)
-		return claim_both(copy);
-	if (copy->src.is_region && !copy->src.window.map)
-		rc = claim_side(copy, &copy->src);
-	if (!rc && copy->dst.is_region && !copy->dst.window.map)
-		rc = claim_side(copy, &copy->dst);
+	copy->claimed = !rc;
 	return rc;
+}
+
+/* What was allocated for the copy has spare blocks of its own: no memory of a GPU's region is free. */
+static void find_spare(struct dnd_copy *copy)
+{
+	const struct dnd_side *side = copy->src.is_region ? &copy->src : &copy->dst;
+	uint64_t behind = dnd_round_up(copy->length, copy->align);
+
+	if (side->is_gpu && side->room_bytes >= behind + dnd_spare_bytes(copy->align))
+		copy->spare.place = dnd_copy_place(side, behind);
 }
 
 int dnd_copy_map(struct dnd_copy *copy)
@@ -100,10 +72,10 @@ int dnd_copy_map(struct dnd_copy *copy)
 		return dnd_copy_map_bounce(copy);
 	if (dnd_copy_staged(copy))
 		return map_staging(copy);
-	rc = map_regions(copy);
+	rc = claim(copy);
 	if (rc)
 		return rc;
-	dnd_copy_gpu_spare(copy);
+	find_spare(copy);
 	return plan(copy, 0);
 }
 
@@ -115,10 +87,9 @@ int dnd_copy_map_bounce(struct dnd_copy *copy)
 	int rc;
 
 	copy->bounced = true;
-	dnd_window_unmap(&copy->scratch);
 	rc = plan(copy, 0);
 	if (!rc)
-		rc = map_regions(copy);
+		rc = claim(copy);
 	if (rc)
 		return rc;
 	bytes = spare + copy->plan.block_bytes * dnd_max(copy->plan.lanes, 1);
@@ -135,9 +106,5 @@ int dnd_copy_map_bounce(struct dnd_copy *copy)
 void dnd_copy_unmap(struct dnd_copy *copy)
 {
 	free(copy->dram);
-	dnd_window_unmap(&copy->scratch);
-	dnd_copy_gpu_close(&copy->src);
-	dnd_copy_gpu_close(&copy->dst);
-	dnd_window_unmap(&copy->src.window);
-	dnd_window_unmap(&copy->dst.window);
+	donard_memory_free(copy->staging);
 }

@@ -28,9 +28,7 @@ static struct dnd_proof proof_of(const struct dnd_copy *copy, const struct dnd_s
 /* A whole block at the place of byte @at of the copy is the destination's. */
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at)
 {
-	const struct dnd_window *window = &copy->dst.window;
-
-	return window->data + at + copy->align <= window->map + window->map_bytes;
+	return at + copy->align <= copy->dst.room_bytes;
 }
 
 /* What was there is put back: the copy may fail before its first block. */

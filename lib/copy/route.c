@@ -76,15 +76,15 @@ static bool usable_for_staging(const struct donard_region_info *info)
 /* -errno with a text where it cannot be used. */
 static int rank_of(struct dnd_copy *copy, const char *name)
 {
-	struct dnd_region region;
-	int rc = dnd_region_open(copy->ctx, name, &region);
+	struct donard_memory *memory;
+	int rc = dnd_memory_open(copy->ctx, name, &memory);
 
 	if (rc)
 		return rc;
-	rc = probe_region(copy, &region);
+	rc = probe_region(copy, &memory->region);
 	if (!rc)
 		rc = dnd_route_rank(&copy->worst->route);
-	dnd_region_close(&region);
+	donard_memory_free(memory);
 	copy->src.join.region = copy->dst.join.region = NULL;
 	copy->worst = NULL;
 	return rc;
@@ -132,16 +132,19 @@ static int open_staging(struct dnd_copy *copy)
 	int rc;
 
 	if (copy->options.via) {
-		rc = dnd_region_open(copy->ctx, copy->options.via, &copy->via);
+		rc = dnd_memory_open(copy->ctx, copy->options.via, &copy->staging);
 	} else {
 		rc = choose_staging(copy, name);
 		if (rc || !name[0])
 			return rc && !dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE) ?
 				rc : no_staging(copy);
-		rc = dnd_region_open(copy->ctx, name, &copy->via);
+		rc = dnd_memory_open(copy->ctx, name, &copy->staging);
 	}
-	if (rc || !dnd_region_persistent(&copy->via))
+	if (rc)
 		return rc;
+	copy->via = copy->staging->region;
+	if (!dnd_region_persistent(&copy->via))
+		return 0;
 	return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "%s: persistent memory is never used for "
 			"staging: its bytes are somebody's data. Name a volatile region.",
 			copy->via.name);

@@ -15,7 +15,7 @@ static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at,
 	ssize_t got;
 
 	if (side->is_gpu)
-		return dnd_gpu_load(side->memory, side->offset + at, to, bytes);
+		return dnd_gpu_load(side->memory, side->at + at, to, bytes);
 	if (side->is_region) {
 		place = dnd_copy_place(side, at);
 		rc = dnd_place_load(&place, to, bytes);

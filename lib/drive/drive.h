@@ -243,6 +243,9 @@ struct donard_file {
 	bool plain_written;		/* the page cache may have bytes that the drive has not */
 };
 
+/* Without @doubt: to read, or as @target to write, where a new file stays without a name (dnd_drive_name()). */
+int dnd_file_open(struct donard_context *ctx, const char *path, bool target, struct donard_file **out);
+
 /*
  * nvme.c: requests as the drive's own commands; the ring has large entries for them.
  */

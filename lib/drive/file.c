@@ -46,9 +46,16 @@ static int give(struct donard_file *file, int rc, struct donard_file **out)
 		donard_file_close(file);
 		return rc;
 	}
-	dnd_drive_is_durable(file->ctx, &file->drive, &file->doubt);
 	*out = file;
 	return 0;
+}
+
+/* What a program may ask about it, once it is open. */
+static int judge(struct donard_file *file, int rc)
+{
+	if (!rc)
+		dnd_drive_is_durable(file->ctx, &file->drive, &file->doubt);
+	return rc;
 }
 
 static int open_drive(struct donard_file *file, unsigned int flags)
@@ -78,7 +85,17 @@ DND_PUBLIC int donard_file_open(struct donard_context *ctx, const char *path, un
 		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: it cannot be opened with the flags %#x. Use 0, "
 				"DONARD_FILE_WRITE, or that with DONARD_FILE_CREATE.", path, flags);
 	file = file_new(ctx, path);
-	return file ? give(file, open_drive(file, flags), file_out) : -ENOMEM;
+	return file ? give(file, judge(file, open_drive(file, flags)), file_out) : -ENOMEM;
+}
+
+int dnd_file_open(struct donard_context *ctx, const char *path, bool target, struct donard_file **out)
+{
+	struct donard_file *file = file_new(ctx, path);
+
+	if (!file)
+		return -ENOMEM;
+	return give(file, target ? dnd_drive_open_target(ctx, file->path, &file->drive) :
+				   dnd_drive_open_source(ctx, file->path, &file->drive), out);
 }
 
 /* What errors call it: its name as the kernel has it. */
@@ -102,7 +119,7 @@ DND_PUBLIC int donard_file_adopt(struct donard_context *ctx, int fd, struct dona
 
 	path_of(fd, path);
 	file = file_new(ctx, path);
-	return file ? give(file, dnd_drive_adopt(ctx, fd, file->path, &file->drive), file_out) : -ENOMEM;
+	return file ? give(file, judge(file, dnd_drive_adopt(ctx, fd, file->path, &file->drive)), file_out) : -ENOMEM;
 }
 
 DND_PUBLIC void donard_file_close(struct donard_file *file)

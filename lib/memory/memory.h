@@ -43,6 +43,12 @@ static inline uint64_t dnd_memory_file_offset(const struct donard_memory *memory
 	       (uint64_t)(memory->window.data - memory->window.map);
 }
 
+/* The region whose file gives this memory to a ring; NULL: it owns none of it. */
+static inline const struct dnd_region *dnd_memory_giver(const struct donard_memory *memory)
+{
+	return dnd_memory_is_region(memory) && !dnd_memory_is_imported(memory) ? &memory->region : NULL;
+}
+
 /* A byte of it, for devices and for the CPU. */
 static inline struct dnd_place dnd_memory_place(const struct donard_memory *memory, uint64_t offset)
 {
@@ -70,6 +76,13 @@ int dnd_memory_access_failed(const struct donard_memory *memory, int error_numbe
 /* open.c: one without anything yet, or NULL with a text; and it is handed out, or freed after a failure. */
 struct donard_memory *dnd_memory_new(struct donard_context *ctx, const char *name);
 int dnd_memory_give(struct donard_memory *memory, int rc, struct donard_memory **out);
+/*
+ * Of a region, of which it has nothing yet: for who must know the region before it is known how much is wanted.  Then it
+ * gets, once, the bytes at their place, or any that are free.
+ */
+int dnd_memory_open(struct donard_context *ctx, const char *region, struct donard_memory **out);
+int dnd_memory_own(struct donard_memory *memory, uint64_t offset, uint64_t length);
+int dnd_memory_own_any(struct donard_memory *memory, uint64_t length);
 
 /* pages.c: what all pages of a range of this process have in common; UNKNOWN if nothing, or the kernel does not tell */
 enum donard_memory_pages dnd_pages_behind(const void *address, uint64_t bytes);

@@ -115,16 +115,34 @@ static int past_end(const struct donard_memory *memory, uint64_t offset, uint64_
 			(unsigned long long)memory->region.info.region_bytes);
 }
 
+int dnd_memory_open(struct donard_context *ctx, const char *region, struct donard_memory **out)
+{
+	struct donard_memory *memory = dnd_memory_new(ctx, "");
+
+	if (!memory)
+		return -ENOMEM;
+	return dnd_memory_give(memory, dnd_region_open(ctx, region, &memory->region), out);
+}
+
+int dnd_memory_own(struct donard_memory *memory, uint64_t offset, uint64_t length)
+{
+	memory->length = length;
+	return dnd_region_claim(memory->ctx, &memory->region, offset, length, &memory->window);
+}
+
+int dnd_memory_own_any(struct donard_memory *memory, uint64_t length)
+{
+	memory->length = length;
+	return dnd_region_scratch(memory->ctx, &memory->region, length, &memory->window);
+}
+
 static int alloc(struct donard_memory *memory, const char *name, uint64_t length)
 {
 	int rc = dnd_region_open(memory->ctx, name, &memory->region);
 
 	if (!rc && length > INT64_MAX - memory->region.info.granule_bytes)
 		return past_end(memory, 0, length);
-	if (!rc)
-		rc = dnd_region_scratch(memory->ctx, &memory->region, length, &memory->window);
-	memory->length = length;
-	return rc;
+	return rc ? rc : dnd_memory_own_any(memory, length);
 }
 
 DND_PUBLIC int donard_memory_alloc(struct donard_context *ctx, const char *region,
@@ -153,8 +171,7 @@ static int claim(struct donard_memory *memory, const char *name, uint64_t offset
 		length = size - offset;
 	if (!dnd_range_fits(offset, length, size))
 		return past_end(memory, offset, length);
-	memory->length = length;
-	return dnd_region_claim(memory->ctx, &memory->region, offset, length, &memory->window);
+	return dnd_memory_own(memory, offset, length);
 }
 
 DND_PUBLIC int donard_memory_claim(struct donard_context *ctx, const char *region,

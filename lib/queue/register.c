@@ -51,7 +51,7 @@ static int hold(struct donard_queue *queue, struct donard_memory *memory)
 		.bytes = memory->length,
 		.unit_bytes = UNIT_BYTES,
 		.align_bytes = 512,
-		.region = dnd_memory_is_region(memory) && !dnd_memory_is_imported(memory) ? &memory->region : NULL,
+		.region = dnd_memory_giver(memory),
 		.window = dnd_memory_is_region(memory) ? &memory->window : NULL,
 	};
 	int rc;

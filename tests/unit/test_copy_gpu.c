@@ -193,6 +193,7 @@ static void play_info(int fd, struct p2pmem_info *info)
 	fake_info_name(fd, info);
 	info->region_bytes = VRAM_BYTES;
 	info->granule_bytes = 4096;
+	info->kind = P2PMEM_KIND_GPU_NVIDIA;
 	info->pci_bus = 3;
 	info->state = P2PMEM_STATE_READY;
 }

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+/* An end of a copy that somebody opened. */
+#include <stdio.h>
+
+#include "copy/copy.h"
+
+void dnd_side_of_file(struct dnd_side *side, const struct donard_file *file)
+{
+	side->drive = file->drive;
+	side->drive.reserved = false;
+	side->size_bytes = file->drive.size_bytes;
+}
+
+/* CUDA's number is this program's: the address is the machine's. */
+static void name_gpu(struct dnd_copy *copy, const struct dnd_side *side)
+{
+	char *name = side == &copy->src ? copy->result->src_gpu : copy->result->dst_gpu;
+
+	snprintf(name, DONARD_BDF_BYTES, "%s", side->region.bdf);
+}
+
+void dnd_side_of_memory(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory *memory)
+{
+	side->memory = memory;
+	side->region = memory->region;
+	side->is_gpu = side->region.info.kind == P2PMEM_KIND_GPU_NVIDIA;
+	if (side->is_gpu)
+		name_gpu(copy, side);
+}
+
+uint64_t dnd_side_room(const struct dnd_side *side)
+{
+	const struct dnd_window *window = &side->memory->window;
+
+	return (uint64_t)(window->map + window->map_bytes - window->data) - side->at;
+}
