@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies between drives, files, regions and GPUs, in one call.
+ * Copies between drives, files, regions and GPUs, in one call: of names (donard_copy()), or of memories and files that
+ * the program has (donard_copy_between()).
  *
  * Conventions and errno values are those of donard.h, which includes this file.
  */
@@ -267,6 +268,55 @@ struct donard_copy_result {
  */
 int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
 		const struct donard_copy_options *options, struct donard_copy_result *result);
+
+struct donard_memory;
+struct donard_file;
+
+/**
+ * struct donard_copy_end - what a copy reads or writes
+ * @size: sizeof(struct donard_copy_end)
+ * @memory: memory of a region or a GPU (memory.h), or NULL
+ * @file: a drive, a partition or a regular file (file.h), or NULL.  One of the two is set
+ */
+struct donard_copy_end {
+	size_t size;
+	struct donard_memory *memory;
+	struct donard_file *file;
+};
+
+/**
+ * donard_copy_between() - copy between memories and files that the program has
+ * @ctx: the context, with which both were made
+ * @source, @destination: a memory or a file each
+ * @options: NULL for the defaults.  The offsets are in the memory or the file; the length is by default up to the end of
+ *	@source
+ * @result: filled in, after a failure too
+ *
+ * The call checks, proves, moves and reports as donard_copy() does.  The program keeps both handles, and uses them in no
+ * other thread meanwhile.  The call holds them as requests do: if one of the functions in @options closes them, they last
+ * until the call returns.  The same file may be both ends, and so may the same memory, if the ranges do not
+ * overlap; two places in one memory may, where that is one piece of its region (info.contiguous_bytes) and VERIFY
+ * is not set.
+ *
+ * In a memory nothing but the range changes.  If the copy ends within a block, the CPU stores that part, and it counts
+ * as bounced.  The address of the range's first byte must be a multiple of the file's info.memory_align_bytes; offsets in
+ * files are multiples of its info.align_bytes.  The call begins with donard_memory_sync() of each memory, so that devices
+ * see what the program has stored.  It fails with -EIO, and moves nothing, if a device was reset since the last sync.
+ * VERIFY reads memory of donard_memory_alloc_cuda() with cuMemcpyDtoH(), and any other as donard_memory_read() does.
+ * The route from memory of a GPU to a drive stays predicted: there are no spare blocks to prove it in.
+ *
+ * A file must be open for writing to be @destination, with no requests in queues.  It takes the bytes in its place: a file that
+ * DONARD_FILE_CREATE made has its name before it is complete, and is as long as what was copied if the copy fails.
+ *
+ * Returns as donard_copy(); -EINVAL for an end that is neither or both, and for one of another context; -EROFS for a file
+ * that was opened for reading, and memory of a read-only dma-buf; -EBUSY for a file with requests in queues; -EOPNOTSUPP for plain
+ * memory and a dma-buf of another exporter than p2pmem, and between two memories of which one came as a dma-buf; -ENODEV
+ * when the region of a memory was taken away; -EHOSTUNREACH when a file's device is no longer made of the drives
+ * that it was opened with.
+ */
+int donard_copy_between(struct donard_context *ctx, const struct donard_copy_end *source,
+			const struct donard_copy_end *destination, const struct donard_copy_options *options,
+			struct donard_copy_result *result);
 
 #ifdef __cplusplus
 }

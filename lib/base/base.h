@@ -116,6 +116,8 @@ struct dnd_handle {
 
 void dnd_handle_init(struct dnd_handle *handle);
 void dnd_handle_get(struct dnd_handle *handle);
+/* Returns how many hold it: the program, and for a file each request whose completion was not taken. */
+unsigned int dnd_handle_holders(const struct dnd_handle *handle);
 /* Returns true if the caller was the last holder. */
 bool dnd_handle_put(struct dnd_handle *handle);
 

@@ -15,6 +15,11 @@ void dnd_handle_get(struct dnd_handle *handle)
 	__atomic_add_fetch(&handle->holders, 1, __ATOMIC_RELAXED);
 }
 
+unsigned int dnd_handle_holders(const struct dnd_handle *handle)
+{
+	return __atomic_load_n(&handle->holders, __ATOMIC_RELAXED);
+}
+
 /* The memory order makes all accesses of the other holders visible to the last one before it frees. */
 bool dnd_handle_put(struct dnd_handle *handle)
 {

@@ -94,6 +94,25 @@ static uint32_t side_align(const struct dnd_side *side)
 	return side->is_region ? 1 : side->drive.align_bytes;
 }
 
+/* Memory of the program's may begin anywhere: it is the address that the drive asks for. */
+static int check_address(struct dnd_copy *copy, const struct dnd_side *side, const struct dnd_side *other)
+{
+	uintptr_t address = (uintptr_t)(side->memory->window.data + side->at);
+
+	if (other->is_region || address % other->drive.memory_align_bytes == 0)
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: the address of its byte %llu, %p, is not a multiple of %u, which %s asks for. "
+			"Choose another offset.", side->label, (unsigned long long)side->offset, (void *)address,
+			other->drive.memory_align_bytes, other->label);
+}
+
+static int check_offset(struct dnd_copy *copy, const struct dnd_side *side, const struct dnd_side *other)
+{
+	if (copy->held && side->is_region)
+		return check_address(copy, side, other);
+	return check_aligned(copy, side->label, "offset", side->offset);
+}
+
 static int check_alignment(struct dnd_copy *copy)
 {
 	int rc;
@@ -102,23 +121,48 @@ static int check_alignment(struct dnd_copy *copy)
 	if (copy->align > MAX_ALIGN_BYTES || (copy->align & (copy->align - 1)))
 		return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "a logical block of %u bytes is not "
 				"supported.", copy->align);
-	rc = check_aligned(copy, copy->src.label, "offset", copy->src.offset);
+	rc = check_offset(copy, &copy->src, &copy->dst);
 	if (!rc)
-		rc = check_aligned(copy, copy->dst.label, "offset", copy->dst.offset);
+		rc = check_offset(copy, &copy->dst, &copy->src);
 	if (!rc)
 		rc = check_aligned(copy, "options.block_bytes", "value", copy->options.block_bytes);
 	return rc;
 }
 
-/* Of memory that the copy is still to have, by its place in the region. */
-static bool memories_overlap(struct dnd_copy *copy)
+/* Of memory that the copy is still to claim, by its place in the region.  1: they do, 0, or -errno with a text. */
+static int memories_overlap(struct dnd_copy *copy)
 {
 	const struct dnd_side *src = &copy->src, *dst = &copy->dst;
 
 	if (!src->memory || !dst->memory || strcmp(src->region.name, dst->region.name))
-		return false;
+		return 0;
+	if (copy->held)
+		return dnd_memory_overlap(src->memory, src->at, dst->memory, dst->at, copy->length, &copy->shift_bytes);
 	copy->shift_bytes = (int64_t)(dst->offset - src->offset);
 	return src->offset < dst->offset + copy->length && dst->offset < src->offset + copy->length;
+}
+
+static int shares_bytes(struct dnd_copy *copy)
+{
+	return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s: source and destination share bytes. Choose ranges that do not overlap.",
+			copy->src.label, copy->dst.label);
+}
+
+/* They share bytes: as with memmove(), the source may be overwritten while it is read, from its other end. */
+static int check_shift(struct dnd_copy *copy)
+{
+	const char *src = copy->src.label, *dst = copy->dst.label;
+
+	if (!copy->shift_bytes && copy->held)
+		return shares_bytes(copy);
+	if (!copy->shift_bytes)
+		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s: source and destination are the "
+				"same bytes. Choose another place for one of them.", src);
+	if (!dnd_copy_flag(copy, DONARD_COPY_VERIFY))
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s overlap: the copy changes its "
+			"source, so that VERIFY has nothing to compare with. Leave VERIFY out, or choose "
+			"places that do not overlap.", src, dst);
 }
 
 static int check_overlap(struct dnd_copy *copy)
@@ -126,6 +170,7 @@ static int check_overlap(struct dnd_copy *copy)
 	const struct dnd_side *src = &copy->src, *dst = &copy->dst;
 	enum dnd_sharing sharing = dnd_copy_staged(copy) ?
 		dnd_drive_overlap(&src->drive, src->offset, &dst->drive, dst->offset, copy->length) : DND_APART;
+	int overlap;
 
 	if (sharing == DND_MAY_SHARE)
 		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s: both lie on one drive, and it is not "
@@ -133,20 +178,9 @@ static int check_overlap(struct dnd_copy *copy)
 				"raid0 of legs of different sizes, or a far layout of raid10). Copy as root, or by way of "
 				"another drive.", src->label, dst->label);
 	if (sharing == DND_SHARE)
-		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s: source and destination "
-				"share bytes. Choose ranges that do not overlap.", src->label,
-				dst->label);
-	if (!memories_overlap(copy))
-		return 0;
-	if (!copy->shift_bytes)
-		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s: source and destination are the "
-				"same bytes. Choose another place for one of them.", src->label);
-	if (dnd_copy_flag(copy, DONARD_COPY_VERIFY))
-		return dnd_fail(copy->ctx, DND_E_OVERLAP, "%s and %s overlap: the copy changes its "
-				"source, so that VERIFY has nothing to compare with. Leave VERIFY out, or choose "
-				"places that do not overlap.",
-				src->label, dst->label);
-	return 0;
+		return shares_bytes(copy);
+	overlap = memories_overlap(copy);
+	return overlap > 0 ? check_shift(copy) : overlap;
 }
 
 int dnd_copy_check(struct dnd_copy *copy)

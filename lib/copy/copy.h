@@ -50,6 +50,7 @@ struct dnd_copy {
 	struct dnd_ends *ends;
 	struct dnd_side src, dst;
 	int64_t shift_bytes;		/* of two memories of one region: the second begins so far behind the first */
+	bool held;			/* the ends are handles of the program's */
 	bool claimed;			/* by the ends */
 	struct donard_memory *staging;	/* of drive to drive, the copy's own: two spare blocks, and the lanes' */
 	struct dnd_region via;		/* its region; fd -1: none */
@@ -117,6 +118,15 @@ void dnd_side_of_file(struct dnd_side *side, const struct donard_file *file);
 void dnd_side_of_memory(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory *memory);
 /* So much of its memory lies behind the copy's first byte. */
 uint64_t dnd_side_room(const struct dnd_side *side);
+/*
+ * What lies behind a partial last block is not the copy's, and may change or get lost meanwhile: it is not touched, though
+ * the last bytes go by way of DRAM for that.
+ */
+static inline bool dnd_copy_keeps_rest(const struct dnd_copy *copy)
+{
+	return copy->dst.is_region && (copy->held || dnd_region_persistent(&copy->dst.region));
+}
+
 /* check.c: refuses what cannot or must not be done; the options, before anything is opened */
 int dnd_copy_check_options(struct dnd_copy *copy);
 int dnd_copy_check(struct dnd_copy *copy);
@@ -134,6 +144,9 @@ void dnd_copy_unmap(struct dnd_copy *copy);
 /* Two blocks of the copy's region for a moment, if there are none already; -errno without a text */
 static inline int dnd_copy_spare_take(struct dnd_copy *copy)
 {
+	/* Of a GPU's no memory is free. */
+	if (!copy->spare.place.address && dnd_copy_region(copy)->info.kind == P2PMEM_KIND_GPU_NVIDIA)
+		return -ENOSPC;
 	return dnd_spare_take(copy->ctx, &copy->spare, dnd_copy_region(copy)->name, copy->align);
 }
 

@@ -55,7 +55,7 @@ static int prove_in_place(struct dnd_copy *copy, bool *proven)
 /* A last block that goes past the destination needs spare blocks; who has none hears it now. */
 static int check_last_block(struct dnd_copy *copy)
 {
-	if (!copy->plan.tail_bytes || dnd_region_persistent(&copy->dst.region) ||
+	if (!copy->plan.tail_bytes || dnd_copy_keeps_rest(copy) ||
 	    dnd_copy_owns_block(copy, copy->plan.full_bytes))
 		return 0;
 	if (dnd_copy_spare_take(copy))

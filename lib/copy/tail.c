@@ -3,8 +3,8 @@
  * The last, partial block.  The device moves whole blocks, and only the bytes
  * of the copy may change the destination.  In a region the bytes behind them
  * are kept aside and put back: they are not payload.  In a persistent one a power
- * cut in between would lose them: there the last bytes go by way of DRAM, and are
- * counted.  For a drive, and within a
+ * cut in between would lose them, and in memory of the program's somebody may change
+ * them: there the last bytes go by way of DRAM, and are counted.  For a drive, and within a
  * file, the block is merged with what is there in spare blocks, of the region or
  * of DRAM in a bounced copy.  Where a file ends, or is to be cut, another program
  * may be adding to it: there the last bytes are written alone, by way of the page
@@ -108,7 +108,7 @@ static int into_region(struct dnd_copy *copy)
 {
 	const struct dnd_place target = dnd_copy_place(&copy->dst, copy->plan.full_bytes);
 
-	if (dnd_region_persistent(&copy->dst.region))
+	if (dnd_copy_keeps_rest(copy))
 		return by_dram(copy, &target);
 	if (!copy->spare.place.address && dnd_copy_owns_block(copy, copy->plan.full_bytes))
 		return into_region_in_place(copy, &target);

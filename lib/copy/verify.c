@@ -7,6 +7,12 @@
 
 #define CHUNK_BYTES	(1U << 20)	/* the largest alignment that is accepted */
 
+/* Others of a GPU's, too, are read by the way of the drive's: its copies need more than an address. */
+static bool by_gpu(const struct dnd_side *side)
+{
+	return side->is_gpu && dnd_gpu_allocated(side->memory);
+}
+
 static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at, size_t bytes,
 		uint8_t *to)
 {
@@ -14,7 +20,7 @@ static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at,
 	int rc, error_number;
 	ssize_t got;
 
-	if (side->is_gpu)
+	if (by_gpu(side))
 		return dnd_gpu_load(side->memory, side->at + at, to, bytes);
 	if (side->is_region) {
 		place = dnd_copy_place(side, at);
@@ -88,7 +94,7 @@ static int drop_cached(struct dnd_copy *copy)
 
 int dnd_copy_verify(struct dnd_copy *copy)
 {
-	int rc = copy->dst.is_gpu ? dnd_gpu_flush(copy->dst.memory) : drop_cached(copy);
+	int rc = by_gpu(&copy->dst) ? dnd_gpu_flush(copy->dst.memory) : drop_cached(copy);
 	void *memory;
 
 	if (rc)

@@ -4,11 +4,14 @@
 
 static int check_side(struct dnd_copy *copy, struct dnd_side *side)
 {
-	int rc;
+	int rc = 0;
 
 	if (side->is_region || copy->bounced)
 		return 0;
-	rc = dnd_join_check_file(&side->join);
+	if (copy->held)
+		rc = dnd_join_check_unchanged(&side->join);
+	if (!rc)
+		rc = dnd_join_check_file(&side->join);
 	copy->bounced |= side->join.bounced;
 	return rc;
 }

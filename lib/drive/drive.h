@@ -168,6 +168,8 @@ int dnd_drive_check_swap(struct donard_context *ctx, const struct dnd_drive *dri
 int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
 /* In the place of an errno: a request that moved fewer bytes than were asked for. */
 #define DND_CUT_SHORT	4096
+/* Its size as of now; UINT64_MAX: nobody says. */
+uint64_t dnd_drive_size_now(const struct dnd_drive *drive);
 /* The failure that the drive or file is shorter by now than @end_bytes, to which it was to be moved, or 0 if it is not */
 int dnd_drive_shrank(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes);
 /* durable.c: what is flushed (fsync()) survives a power cut, as far as the kernel's settings tell; else why not */

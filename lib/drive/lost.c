@@ -38,8 +38,7 @@ int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive)
 	return dnd_sysfs_unread(ctx) == unread ? gone(ctx, drive, leg) : 0;
 }
 
-/* UINT64_MAX: nobody says. */
-static uint64_t size_now(const struct dnd_drive *drive)
+uint64_t dnd_drive_size_now(const struct dnd_drive *drive)
 {
 	uint64_t bytes = 0;
 	struct stat st;
@@ -51,7 +50,7 @@ static uint64_t size_now(const struct dnd_drive *drive)
 
 int dnd_drive_shrank(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes)
 {
-	uint64_t bytes = size_now(drive);
+	uint64_t bytes = dnd_drive_size_now(drive);
 
 	if (bytes >= end_bytes)
 		return 0;

@@ -63,7 +63,9 @@ void dnd_gpu_free(const struct dnd_cuda *cuda, const struct dnd_gpu_range *range
 /* How much memory that GPU has. */
 int dnd_gpu_bytes(struct donard_context *ctx, unsigned int gpu, uint64_t *bytes);
 
-/* pin.c: CUDA's copies move bytes of a memory that donard_memory_alloc_cuda() made.  A failure has a text. */
+/* pin.c: did donard_memory_alloc_cuda() make this memory? */
+bool dnd_gpu_allocated(const struct donard_memory *memory);
+/* pin.c: CUDA's copies move bytes of such a memory.  A failure has a text. */
 int dnd_gpu_load(const struct donard_memory *memory, uint64_t offset, void *to, size_t bytes);
 int dnd_gpu_store(const struct donard_memory *memory, uint64_t offset, const void *from, size_t bytes);
 /* Afterwards the GPU sees what peers have written. */

@@ -203,6 +203,11 @@ DND_PUBLIC int donard_memory_alloc_cuda(struct donard_context *ctx, unsigned int
 
 /* --- its bytes, by CUDA's copies --- */
 
+bool dnd_gpu_allocated(const struct donard_memory *memory)
+{
+	return memory->end == give_back;
+}
+
 static const struct owned *owned_by(const struct donard_memory *memory)
 {
 	return memory->end_data;

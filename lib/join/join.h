@@ -59,6 +59,11 @@ struct dnd_join {
 int dnd_join_probe(struct dnd_join *join);
 /* 0, with @bounced set or not, or a refusal that says what helps; the route is probed. */
 int dnd_join_decide(struct dnd_join *join);
+/*
+ * Of a drive that was opened long ago: is it made of what it was?  Refuses one that is not, unless the caller has leave:
+ * then sets @bounced.
+ */
+int dnd_join_check_unchanged(struct dnd_join *join);
 /* NVMe commands (generic) to memory that they cannot address are refused. */
 int dnd_join_check_commands(struct dnd_join *join);
 /* Both ends as the user typed them, with their addresses and the leg. */

@@ -118,6 +118,38 @@ int dnd_join_decide(struct dnd_join *join)
 	return 0;
 }
 
+/* The message of what could not be looked at stays, unless it is the table: that was told, or not needed, before. */
+static int refuse_change(const struct dnd_join *join, int rc)
+{
+	const struct dnd_drive *drive = join->drive;
+
+	if (rc == -EACCES)
+		return dnd_fail(join->ctx, DND_E_PERMISSION, "%s: it is no longer known what %s is made of: "
+				"device-mapper targets other than linear and striped came into use on this "
+				"machine, and only root can read its table. Open it again as root "
+				"(CAP_SYS_ADMIN), or pass ALLOW_BOUNCE.", drive->path, drive->blockdev.disk);
+	if (rc) {
+		int lost = dnd_drive_lost(join->ctx, drive);
+
+		return lost ? lost : rc;
+	}
+	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s: what %s is made of has changed since it was "
+			"opened, and what is new has no proven route. Open it again, or pass ALLOW_BOUNCE.",
+			drive->path, drive->blockdev.disk);
+}
+
+int dnd_join_check_unchanged(struct dnd_join *join)
+{
+	int rc;
+
+	if (dnd_drive_look_again(join->ctx, join->drive, &rc) != DND_CHANGED)
+		return 0;
+	if (!(join->leave & DND_JOIN_BOUNCE))
+		return refuse_change(join, rc);
+	join->bounced = true;
+	return 0;
+}
+
 /*
  * The kernel describes the memory of such a command by a scatter list, always
  * in DRAM, and a drive may want the list for data in its own memory to be there

@@ -33,30 +33,43 @@ DND_PUBLIC const char *donard_memory_pages_text(enum donard_memory_pages pages)
 	return word_of(pages_words, sizeof(pages_words) / sizeof(pages_words[0]), pages);
 }
 
-/* Where the dma-buf lies; an end of its region meanwhile is told by the state. */
-static void place_of_imported(const struct donard_memory *memory, struct donard_memory_info *info)
+static int locate(const struct donard_memory *memory, uint64_t file_offset, struct dnd_run *run)
 {
-	uint64_t skip = memory->dmabuf_offset % memory->region.info.granule_bytes;
-	struct p2pmem_locate_dmabuf place;
+	struct p2pmem_locate_dmabuf dmabuf;
+	struct p2pmem_locate file = { .size = sizeof(file), .file_offset = file_offset };
+	int rc;
 
-	if (dnd_memory_locate(memory, memory->dmabuf_offset - skip, &place))
-		return;
-	info->region_offset_bytes = place.region_offset + skip;
-	info->contiguous_bytes = dnd_min(place.length - skip, memory->length);
+	if (dnd_memory_is_imported(memory)) {
+		rc = dnd_memory_locate(memory, file_offset, &dmabuf);
+		*run = (struct dnd_run){ dmabuf.region_offset, dmabuf.length };
+		return rc;
+	}
+	rc = ioctl(memory->region.fd, P2PMEM_IOC_LOCATE, &file) ? -errno : 0;
+	*run = (struct dnd_run){ file.region_offset, file.length };
+	return rc;
 }
 
+int dnd_memory_run(const struct donard_memory *memory, uint64_t offset, struct dnd_run *run)
+{
+	uint64_t at = dnd_memory_file_offset(memory) + offset, skip = at % memory->region.info.granule_bytes;
+	int rc = locate(memory, at - skip, run);
+
+	if (rc || run->bytes <= skip)
+		return rc ? rc : -ENXIO;
+	run->region_offset += skip;
+	run->bytes = dnd_min(run->bytes - skip, memory->length - offset);
+	return 0;
+}
+
+/* An end of its region meanwhile is told by the state. */
 static void place_of(const struct donard_memory *memory, struct donard_memory_info *info)
 {
-	uint64_t granule = memory->region.info.granule_bytes;
-	uint64_t skip = info->file_offset_bytes % granule;
-	struct p2pmem_locate place = {
-		.size = sizeof(place), .file_offset = info->file_offset_bytes - skip,
-	};
+	struct dnd_run run;
 
-	if (ioctl(memory->region.fd, P2PMEM_IOC_LOCATE, &place))
+	if (dnd_memory_run(memory, 0, &run))
 		return;
-	info->region_offset_bytes = place.region_offset + skip;
-	info->contiguous_bytes = dnd_min(place.length - skip, memory->length);
+	info->region_offset_bytes = run.region_offset;
+	info->contiguous_bytes = run.bytes;
 }
 
 DND_PUBLIC int donard_memory_info(const struct donard_memory *memory,
@@ -86,10 +99,7 @@ DND_PUBLIC int donard_memory_info(const struct donard_memory *memory,
 		return -EINVAL;
 	if (dnd_memory_is_region(memory)) {
 		found.align_bytes = memory->region.info.granule_bytes;
-		if (dnd_memory_is_imported(memory))
-			place_of_imported(memory, &found);
-		else
-			place_of(memory, &found);
+		place_of(memory, &found);
 	}
 	dnd_struct_give(info, &found, sizeof(found));
 	return 0;

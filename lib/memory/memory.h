@@ -89,6 +89,20 @@ enum donard_memory_pages dnd_pages_behind(const void *address, uint64_t bytes);
 /* A new mapping has page frames without struct pages. */
 bool dnd_pages_are_frames(const struct dnd_window *window);
 
+/* Where a byte of it lies in its region, and how many of it follow there without a gap. */
+struct dnd_run {
+	uint64_t region_offset, bytes;
+};
+
+/* info.c: -errno */
+int dnd_memory_run(const struct donard_memory *memory, uint64_t offset, struct dnd_run *run);
+/*
+ * overlap.c: two ranges of memories of one region.  1: they share bytes, 0: they do not, or -errno with a text.  *shift: how
+ * far the second lies behind the first; 0 where they are in pieces.
+ */
+int dnd_memory_overlap(const struct donard_memory *a, uint64_t a_offset, const struct donard_memory *b, uint64_t b_offset,
+		       uint64_t length, int64_t *shift);
+
 /* import.c: where in its region a place of an imported one lies; -errno */
 int dnd_memory_locate(const struct donard_memory *memory, uint64_t offset, struct p2pmem_locate_dmabuf *place);
 

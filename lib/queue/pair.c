@@ -195,32 +195,16 @@ struct dnd_join dnd_pair_join_of(const struct donard_queue *queue,
 	return join;
 }
 
-/* The message of what could not be looked at stays, unless it is the table: that was told, or not needed, before. */
-static int refuse_change(struct donard_queue *queue, const struct dnd_drive *drive, int rc)
-{
-	if (rc == -EACCES)
-		return dnd_fail(queue->ctx, DND_E_PERMISSION, "%s: it is no longer known what %s is made of: "
-				"device-mapper targets other than linear and striped came into use on this "
-				"machine, and only root can read its table. Open it again as root "
-				"(CAP_SYS_ADMIN), or pass ALLOW_BOUNCE.", drive->path, drive->blockdev.disk);
-	if (rc) {
-		int lost = dnd_drive_lost(queue->ctx, drive);
-
-		return lost ? lost : rc;
-	}
-	return dnd_fail(queue->ctx, DND_E_UNREACHABLE, "%s: what %s is made of has changed since it was "
-			"opened, and what is new has no proven route. Open it again, or pass ALLOW_BOUNCE.",
-			drive->path, drive->blockdev.disk);
-}
-
 /* What the drive is made of was proven when it was opened. */
-static int check_unchanged(struct donard_queue *queue, const struct dnd_drive *drive, struct dnd_pair *pair)
+static int check_unchanged(struct donard_queue *queue, const struct dnd_queue_request *request, struct dnd_pair *pair)
 {
-	int rc;
+	const struct dnd_drive *drive = &request->file->drive;
+	struct dnd_join join = join_of(queue, request);
+	int rc = dnd_join_check_unchanged(&join);
 
-	if (dnd_drive_look_again(queue->ctx, drive, &rc) == DND_CHANGED) {
-		if (!(queue->options.flags & DONARD_QUEUE_ALLOW_BOUNCE))
-			return refuse_change(queue, drive, rc);
+	if (rc)
+		return rc;
+	if (join.bounced) {
 		pair->bounced = true;
 		pair->reads = pair->writes = true;
 		pair->read_proven = pair->write_proven = true;
@@ -248,7 +232,7 @@ static int ask_again(struct donard_queue *queue, const struct dnd_queue_request 
 	    pair->route.route == DONARD_ROUTE_DRAM)
 		return 0;
 	if (queue->looked_seconds - pair->asked_seconds >= ASK_EVERY_SECONDS) {
-		rc = check_unchanged(queue, drive, pair);
+		rc = check_unchanged(queue, request, pair);
 		if (!rc)
 			rc = dnd_drive_ask_again(queue->ctx, drive);
 		if (rc)		/* and at the next request, too */

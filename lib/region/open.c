@@ -121,6 +121,11 @@ int dnd_region_adopt(struct donard_context *ctx, int fd, struct dnd_region *regi
 	return rc;
 }
 
+int dnd_region_ask_again(struct donard_context *ctx, struct dnd_region *region)
+{
+	return dnd_region_called_back(region) ? dnd_region_access_failed(ctx, region, ENODEV) : read_info(ctx, region);
+}
+
 bool dnd_region_called_back(const struct dnd_region *region)
 {
 	struct pollfd pollfd = { .fd = region->fd, .events = POLLPRI };

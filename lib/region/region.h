@@ -28,6 +28,8 @@ struct dnd_window {
 int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_region *region);
 /* Uses the open file of @fd by a duplicate of it.  The caller has set @region->name. */
 int dnd_region_adopt(struct donard_context *ctx, int fd, struct dnd_region *region);
+/* What it says of itself now: how often it was reset, what is free of it. */
+int dnd_region_ask_again(struct donard_context *ctx, struct dnd_region *region);
 void dnd_region_close(struct dnd_region *region);
 /* Returns true if the region asks its holders to let go, or has ended.  Costs one system call. */
 bool dnd_region_called_back(const struct dnd_region *region);

@@ -166,8 +166,9 @@ class Context:
         flags = _queue.flags_of(allow_bounce, allow_unlisted, passthrough)
         return _queue.Queue(self, depth, flags)
 
-    def copy(self, src: str | os.PathLike[str], dst: str | os.PathLike[str], **options: Any) -> _copy.CopyResult:
-        """Copy between a drive, a file and a region; donard.copy() has the options."""
+    def copy(self, src: _copy.End, dst: _copy.End, **options: Any) -> _copy.CopyResult:
+        """Copy between a drive, a file and a region, or between memories and files of this context, to which the offsets then
+        belong; donard.copy() has the options."""
         return _copy.copy_with(self, src, dst, **options)
 
     def measure(self, kind: str | None = None, *, payload: Iterable[_memory.Memory] = ()) -> _meter.Measuring:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from typing import TYPE_CHECKING, Any, Callable
+from typing import TYPE_CHECKING, Any, Callable, Union
 
 from ._errors import error_of
+from ._file import File
 from ._library import Record, ffi, lib, name, number, sized, sizes, word
+from ._memory import Memory
 from ._meter import Measurement, Metering
 
 if TYPE_CHECKING:
     from ._context import Context
 
 Progress = Callable[[str, int, int], Any]
+End = Union[str, "os.PathLike[str]", Memory, File]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,7 +72,23 @@ class _Progress:
         self.raised = error
 
 
-def copy_with(context: Context, src: str | os.PathLike[str], dst: str | os.PathLike[str], *, length_bytes: int = 0,
+def _copy_end(what: str, end: End) -> Any:
+    """What is named beside a memory or a file is one, too."""
+    if isinstance(end, Memory):
+        return sized("donard_copy_end", memory=end._handle)
+    if isinstance(end, File):
+        return sized("donard_copy_end", file=end._handle)
+    raise TypeError(f"{what} is no donard.Memory and no donard.File, as the other end is, but {end!r}")
+
+
+def _call(src: End, dst: End) -> tuple[Any, Any, Any]:
+    """The library's call, and its two ends."""
+    if isinstance(src, (Memory, File)) or isinstance(dst, (Memory, File)):
+        return lib.donard_copy_between, _copy_end("src", src), _copy_end("dst", dst)
+    return lib.donard_copy, name("src", src), name("dst", dst)
+
+
+def copy_with(context: Context, src: End, dst: End, *, length_bytes: int = 0,
               src_offset_bytes: int = 0, dst_offset_bytes: int = 0, block_bytes: int = 0, queue_depth: int = 0,
               via: str | None = None, verify: bool = False, allow_bounce: bool = False, allow_unlisted: bool = False,
               force_bounce: bool = False, passthrough: bool = False, meter: str | None = None,
@@ -86,11 +105,12 @@ def copy_with(context: Context, src: str | os.PathLike[str], dst: str | os.PathL
                     queue_depth=number("queue_depth", queue_depth, 2**32 - 1),
                     flags=sum(flag for wanted, flag in switches if wanted), via=via_name,
                     progress_fn=calls.callback)
+    call, source, destination = _call(src, dst)
     counter = Metering(context, meter) if meter is not None else None
     try:
         if counter is not None:
             counter.attach(options)
-        rc = lib.donard_copy(context._handle, name("src", src), name("dst", dst), options, result)
+        rc = call(context._handle, source, destination, options, result)
         measurement = counter.result if counter is not None else None
     finally:
         if counter is not None:

@@ -284,10 +284,92 @@ static void passthrough(void)
 	EQUAL(-EINVAL, donard_queue_read(queue, file, 1, memory, 0, 4096, NULL));
 }
 
+/* --- copies of the same handles --- */
+
+static struct donard_copy_options copied = { .size = sizeof(copied), .flags = DONARD_COPY_VERIFY };
+static struct donard_copy_result result = { .size = sizeof(result) };
+
+static struct donard_copy_end of_memory(struct donard_memory *end)
+{
+	return (struct donard_copy_end){ .size = sizeof(struct donard_copy_end), .memory = end };
+}
+
+static int copy(struct donard_copy_end source, uint64_t src_offset, struct donard_copy_end destination, uint64_t dst_offset,
+		uint64_t bytes)
+{
+	copied.src_offset_bytes = src_offset;
+	copied.dst_offset_bytes = dst_offset;
+	copied.length_bytes = bytes;
+	return donard_copy_between(ctx, &source, &destination, &copied, &result);
+}
+
+/* Of a part that is not whole blocks, which goes by its dma-buf: what lies around it stays. */
+static void copy_into_imported(struct donard_copy_end drive)
+{
+	const size_t at = 8192, bytes = 4096 + 123;
+	uint8_t *before = malloc(MIB), *after = malloc(MIB);
+	struct donard_memory *imported;
+	int fd;
+
+	GOES(donard_memory_export(memory, 0, MIB, O_RDWR, &fd));
+	GOES(donard_memory_from_dmabuf(ctx, fd, 4096, 0, &imported));
+	GOES(donard_memory_read(memory, 0, before, MIB));
+	GOES(copy(drive, MIB, of_memory(imported), at - 4096, bytes));
+	EQUAL(DONARD_ROUTE_SWITCH, result.route);
+	GOES(donard_memory_read(memory, 0, after, MIB));
+	CHECK(!memcmp(before, after, at) && !memcmp(before + at + bytes, after + at + bytes, MIB - at - bytes));
+	CHECK(memcmp(before + at, after + at, bytes));
+	GOES(copy(of_memory(imported), 0, drive, 5 * MIB, MIB - 4096));
+	REFUSES(EOPNOTSUPP, "unsupported", copy(of_memory(imported), 0, of_memory(memory), 0, 4096));
+	donard_memory_free(imported);
+	close(fd);
+	free(before);
+	free(after);
+}
+
+static void copy_in_region(void)
+{
+	struct donard_memory_info info = about(memory);
+	struct donard_memory *other, *again;
+
+	GOES(donard_memory_alloc(ctx, "p2pmem0", BYTES, &other));
+	GOES(copy(of_memory(memory), 0, of_memory(other), 0, BYTES));
+	EQUAL(DONARD_ROUTE_CPU, result.route);
+	donard_memory_free(other);
+	GOES(donard_memory_adopt(ctx, info.fd, info.file_offset_bytes, BYTES, &again));
+	REFUSES(EINVAL, "overlap", copy(of_memory(memory), 0, of_memory(again), 0, 4096));
+	GOES(copy(of_memory(memory), 0, of_memory(again), MIB, MIB));
+	donard_memory_free(again);
+}
+
+static void copies_between(void)
+{
+	const struct donard_copy_end drive = { .size = sizeof(drive), .file = file };
+
+	GOES(copy(drive, 0, of_memory(memory), 0, BYTES));
+	EQUAL(DONARD_ROUTE_SWITCH, result.route);
+	EQUAL(DONARD_EVIDENCE_PROVEN, result.route_evidence);
+	EQUAL(0, result.bounced_bytes);
+	same_as_file(0);
+	change_region(1);
+	GOES(copy(of_memory(memory), 0, drive, 4 * MIB, BYTES));
+	EQUAL(DONARD_EVIDENCE_PROVEN, result.route_evidence);
+	EQUAL(0, result.bounced_bytes);
+	same_as_file(4 * MIB);
+	GOES(copy(drive, 4 * MIB, drive, 6 * MIB, BYTES));
+	CHECK(!strcmp(result.via, "p2pmem0"));
+	same_as_file(6 * MIB);
+	copy_into_imported(drive);
+	copy_in_region();
+	GOES(donard_queue_read(queue, file, 0, dram, 0, 4096, NULL));
+	REFUSES(EBUSY, "busy", copy(of_memory(memory), 0, drive, 4 * MIB, BYTES));
+	complete(1, 4096, DONARD_ROUTE_DRAM, 0);
+	REFUSES(EOPNOTSUPP, "unsupported", copy(drive, 0, of_memory(dram), 0, BYTES));
+}
+
 /* The words and the errno of a refusal are those of a copy. */
 static void as_a_copy(void)
 {
-	struct donard_copy_result result = { .size = sizeof(result) };
 	struct donard_copy_options options = { .size = sizeof(options), .length_bytes = 4096 };
 	char text[2048], code[64];
 	int rc = donard_copy(ctx, path, "p2pmem0+64M", &options, &result);
@@ -465,6 +547,7 @@ static void without_uring(void)
 static const struct named_test tests[] = {
 	{ "straight", straight },
 	{ "registered", registered },
+	{ "copies-between", copies_between },
 	{ "freed-while-registered", freed_while_registered },
 	{ "bounced-by-leave", forced },
 	{ "closed-in-flight", closed_in_flight },

@@ -138,6 +138,7 @@ lt "without io_uring: the region is removed from an idle queue" without_uring en
 core t "straight on a file" on_a_file straight
 t "registered on a file" on_a_file registered
 t "bounced-by-leave on a file" on_a_file bounced-by-leave
+t "copies-between on a file" on_a_file copies-between
 core t "every byte counted" counted
 ! can passthrough || core t "NVMe commands" of_queue passthrough
 core t "a refusal is that of a copy" refused_file

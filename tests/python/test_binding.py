@@ -160,6 +160,7 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
                     (TypeError, "path is no string and no path, but None", lambda: self.context.open(None)),
                     (TypeError, "region is no string and no path, but 0", lambda: self.context.region(0)),
                     (TypeError, "src is no string and no path, but 1", lambda: self.context.copy(1, "b")),
+                    (TypeError, "dst is no donard.Memory and no donard.File", lambda: self.context.copy(memory, "b")),
                     (ValueError, "dst has a null character", lambda: self.context.copy("a", "b\0c")),
                     (TypeError, "data is not bytes, nor another contiguous buffer: str", lambda: memory.write("text")),
                     (TypeError, "into is not a buffer that can be written: bytes", lambda: memory.readinto(b"x"))):
@@ -197,6 +198,11 @@ class Errors(WithContext):
         with self.assertRaises(donard.Error) as caught:
             self.context.copy("/dev/null", "/dev/null")
         self.assertEqual((caught.exception.result.bytes, caught.exception.result.route), (0, "none"))
+
+    def test_a_copy_of_plain_memory_is_refused(self):
+        with self.context.dram(4096) as memory, self.assertRaises(donard.Error) as caught:
+            self.context.copy(memory, memory)
+        self.assertEqual((caught.exception.code, caught.exception.result.bytes), ("unsupported", 0))
 
     def test_statuses_are_those_of_the_command(self):
         command = pathlib.Path(os.environ["LD_LIBRARY_PATH"]) / "donard-cli"

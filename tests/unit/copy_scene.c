@@ -64,6 +64,29 @@ static int play_copy(int fd, const struct p2pmem_copy *copy)
 	return 0;
 }
 
+uint64_t played_piece_bytes;
+
+/* A file owns what lies at its own offset. */
+static int play_locate(struct p2pmem_locate *place)
+{
+	place->region_offset = place->file_offset;
+	place->length = 2 * REGION_BYTES - place->file_offset;
+	if (played_piece_bytes)
+		place->length = played_piece_bytes - place->file_offset % played_piece_bytes;
+	return 0;
+}
+
+bool played_reset;
+
+static int play_sync(void)
+{
+	if (!played_reset)
+		return 0;
+	played_reset = false;
+	errno = EIO;
+	return -1;
+}
+
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -82,6 +105,10 @@ int ioctl(int fd, unsigned long request, ...)
 		return play_claim();
 	else if (request == P2PMEM_IOC_COPY)
 		return play_copy(fd, argument);
+	else if (request == P2PMEM_IOC_LOCATE)
+		return play_locate(argument);
+	else if (request == P2PMEM_IOC_SYNC)
+		return play_sync();
 	return 0;
 }
 
@@ -261,6 +288,8 @@ int copy_setup(void **state)
 	played_writers = 0;
 	played_gone = "";
 	played_busy_claims = 0;
+	played_piece_bytes = 0;
+	played_reset = false;
 	played_fallback = false;
 	played_readers = 0;
 	dram_transfers = 0;

@@ -26,6 +26,10 @@ extern uint32_t played_route, played_flags, played_region_flags;
 extern uint64_t played_available;
 /* The next claims find their range taken. */
 extern unsigned int played_busy_claims;
+/* The longest piece of a region that a file owns without a gap; 0: no gaps. */
+extern uint64_t played_piece_bytes;
+/* A reset that the next barrier tells of. */
+extern bool played_reset;
 /* The region that is being taken away, if any. */
 extern const char *played_gone;
 /* A lossy route says that it did what it did not. */

@@ -14,6 +14,7 @@
 
 #include "unit.h"
 #include "fake_sysfs.h"
+#include "donard/file.h"
 #include "gpu/gpu.h"
 
 #define VRAM_BYTES	(4U << 20)
@@ -434,6 +435,39 @@ static void by_address(void **state)
 	assert_refused(scene, scene->file, "gpu:00000000000000000:03:00.0", -EINVAL, "no GPU is named like this");
 }
 
+/* Memory that the program has allocated keeps what it holds, and is the program's afterwards. */
+static void memory_of_the_program(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_context *ctx = scene->fake->ctx;
+	struct donard_copy_end memory = { .size = sizeof(memory) }, file = memory;
+	uint64_t address;
+	int fd;
+
+	write_file(scene->file, scene->data, sizeof(scene->data));
+	assert_int_equal(copy(scene, scene->file, "gpu:0"), 0);	/* or skipped */
+	assert_int_equal(donard_memory_alloc_cuda(ctx, 0, sizeof(scene->data), &address, &memory.memory), 0);
+	assert_int_equal(donard_file_open(ctx, scene->file, DONARD_FILE_WRITE, &file.file), 0);
+	assert_int_equal(donard_copy_between(ctx, &file, &memory, &scene->options, &scene->result), 0);
+	assert_true(scene->result.verified);
+	assert_string_equal(scene->result.dst_gpu, BDF);
+	assert_int_equal(pread(vram_fd, scene->seen, sizeof(scene->data), 0), sizeof(scene->data));
+	assert_memory_equal(scene->seen, scene->data, sizeof(scene->data));
+	scene->options.src_offset_bytes = 65536;
+	scene->options.length_bytes = 65536;
+	assert_int_equal(donard_copy_between(ctx, &memory, &file, &scene->options, &scene->result), 0);
+	assert_int_equal(scene->result.route_evidence, DONARD_EVIDENCE_PREDICTED);
+	fd = open(scene->file, O_RDONLY);
+	assert_int_equal(read(fd, scene->seen, 65536), 65536);
+	close(fd);
+	assert_memory_equal(scene->seen, scene->data + 65536, 65536);
+	played_other_bytes = true;	/* it is the GPU that is asked */
+	assert_int_equal(donard_copy_between(ctx, &memory, &file, &scene->options, &scene->result), -EBADMSG);
+	donard_file_close(file.file);
+	donard_memory_free(memory.memory);
+	assert_int_equal(allocated_bytes, 0);
+}
+
 static void refusals(void **state)
 {
 	struct scene *scene = *state;
@@ -462,6 +496,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(into_gpu), CASE(out_of_gpu), CASE(verified_by_gpu), CASE(lost_writes_are_seen),
 		CASE(no_two_copies_are_alike), CASE(last_block_is_the_copys_own), CASE(by_address), CASE(refusals),
+		CASE(memory_of_the_program),
 	};
 
 	return cmocka_run_group_tests_name("copy-gpu", tests, NULL, NULL);

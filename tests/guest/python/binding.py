@@ -120,6 +120,10 @@ def copies(drive):
     said = says("copy", drive, "p2pmem0", "--size", "4M", "--verify")
     for member in ("bytes", "bounced_bytes", "route", "verified"):
         equal(member, said[member], result.as_dict()[member])
+    with donard.Context() as context, context.open(drive) as file, context.alloc("p2pmem0", 2 * MIB) as memory:
+        result = context.copy(file, memory, src_offset_bytes=MIB, dst_offset_bytes=MIB, length_bytes=MIB, verify=True)
+        equal("between handles", (MIB, "switch", "proven", True),
+              (result.bytes, result.route, result.route_evidence, result.verified))
     raised = RuntimeError("enough")
 
     def stop(*_call):

@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * donard_copy_between(): the ends are handles that the program has.  It opened them some time ago, so that what opening
+ * checks is asked again; its memory is there and has its bytes; and of what lies beside the range nothing is touched.
+ * The copy holds them until it ends, as a request does: one of its functions may close them.
+ */
+#include <stdio.h>
+
+#include "copy/copy.h"
+
+struct held_end {
+	const struct donard_copy_end *given;
+	struct donard_memory *memory;	/* held, or NULL */
+	struct donard_file *file;
+	char label[64];			/* a memory has no name */
+};
+
+struct held {
+	struct dnd_ends ends;		/* first */
+	struct held_end src, dst;
+};
+
+static bool is_written(const struct dnd_copy *copy, const struct dnd_side *side)
+{
+	return side == &copy->dst;
+}
+
+static int take_end(struct dnd_copy *copy, const struct dnd_side *side, const struct donard_copy_end *given,
+		    struct donard_copy_end *end)
+{
+	const char *which = is_written(copy, side) ? "destination" : "source";
+	int rc = given ? DND_TAKE(copy->ctx, end, given, "donard_copy_end") :
+		 dnd_fail(copy->ctx, DND_E_BAD_OPTION, "a copy without a %s. Name one.", which);
+
+	if (rc || !end->memory != !end->file)
+		return rc;
+	return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "the %s of a copy is a memory or a file, and this one is %s. Set one of the "
+			"two.", which, end->file ? "both" : "neither");
+}
+
+static int of_another_context(struct dnd_copy *copy, const char *name)
+{
+	return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "%s: it was made with another context than that of the copy. Use one.", name);
+}
+
+/* --- a memory --- */
+
+/* Only of a region's memory is there a route to be judged. */
+static int check_memory(struct dnd_copy *copy, const struct dnd_side *side, const struct donard_memory *memory)
+{
+	int rc;
+
+	if (memory->ctx != copy->ctx)
+		return of_another_context(copy, side->label);
+	rc = dnd_memory_check_mapped(memory);
+	if (!rc && is_written(copy, side))
+		rc = dnd_memory_check_writable(memory);
+	if (rc || dnd_memory_is_region(memory))
+		return rc;
+	return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "%s: a copy is between devices, and this memory is of no region. Use memory of "
+			"a region, or a queue, which serves plain memory.", side->label);
+}
+
+/*
+ * The program's own stores are at the device before others read them there.  A reset that nobody has told the program of
+ * is told now: what the memory held is lost, and the copy would count from after it.
+ */
+static int settle_memory(struct dnd_copy *copy, struct dnd_side *side)
+{
+	int rc = dnd_region_ask_again(copy->ctx, &side->region);
+
+	return rc ? rc : dnd_region_sync(copy->ctx, &side->region, false);
+}
+
+static int take_memory(struct dnd_copy *copy, struct dnd_side *side, struct held_end *end, struct donard_memory *memory)
+{
+	int rc;
+
+	snprintf(end->label, sizeof(end->label), "memory of %s", dnd_memory_name(memory));
+	side->label = end->label;
+	side->is_region = true;
+	rc = check_memory(copy, side, memory);
+	if (rc)
+		return rc;
+	dnd_handle_get(&memory->handle);
+	end->memory = memory;
+	dnd_side_of_memory(copy, side, memory);
+	side->at = side->offset;
+	side->size_bytes = memory->length;
+	return settle_memory(copy, side);
+}
+
+/* The kernel copies between what files of regions own, and a dma-buf keeps what it was exported from. */
+static int check_memories(struct dnd_copy *copy)
+{
+	const struct dnd_side *side = copy->src.memory && dnd_memory_giver(copy->src.memory) ? &copy->dst : &copy->src;
+
+	if (!copy->src.memory || !copy->dst.memory || dnd_memory_giver(side->memory))
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_UNSUPPORTED, "%s: it came as a dma-buf, which is not copied to or from other memory. Copy in "
+			"the process that exported it.", side->label);
+}
+
+/* --- a file --- */
+
+/* The last bytes may need the descriptor without O_DIRECT for a moment, and a copy of all of a source cuts. */
+static bool has_requests(const struct held *held, const struct donard_file *file)
+{
+	return dnd_handle_holders(&file->handle) > 1U + (held->src.file == file);
+}
+
+static int check_file(struct dnd_copy *copy, const struct dnd_side *side, const struct donard_file *file)
+{
+	if (file->ctx != copy->ctx)
+		return of_another_context(copy, side->label);
+	if (!is_written(copy, side))
+		return 0;
+	if (!file->drive.writable)
+		return dnd_fail(copy->ctx, DND_E_READ_ONLY, "%s: it was opened for reading. Open it with DONARD_FILE_WRITE.",
+				side->label);
+	return has_requests((const struct held *)copy->ends, file) ?
+	       dnd_fail(copy->ctx, DND_E_BUSY, "%s: it has requests in a queue. Take their completions, and copy then.",
+			side->label) : 0;
+}
+
+/* As large as it is now, and by what its file system says now. */
+static int take_file(struct dnd_copy *copy, struct dnd_side *side, struct held_end *end, struct donard_file *file)
+{
+	uint64_t bytes;
+	int rc;
+
+	side->label = file->path;
+	rc = check_file(copy, side, file);
+	if (rc)
+		return rc;
+	dnd_handle_get(&file->handle);
+	end->file = file;
+	dnd_side_of_file(side, file);
+	bytes = dnd_drive_size_now(&side->drive);
+	if (bytes != UINT64_MAX)
+		side->size_bytes = side->drive.size_bytes = bytes;
+	return dnd_drive_ask_again(copy->ctx, &side->drive);
+}
+
+/* To take O_DIRECT off the descriptor would take it off somebody else's. */
+static int check_adopted(struct dnd_copy *copy)
+{
+	const struct dnd_side *dst = &copy->dst;
+
+	if (dst->is_region || !dst->drive.shared || copy->length % copy->align == 0 || dnd_copy_patches(copy))
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: the copy ends within a block, where the file ends too, and the adopted "
+			"descriptor cannot be opened again to write that without O_DIRECT. Make options.length_bytes a "
+			"multiple of %u, or open the file by its path.", dst->label, copy->align);
+}
+
+/* --- */
+
+static int open_end(struct dnd_copy *copy, struct dnd_side *side, struct held_end *end, uint64_t offset)
+{
+	struct donard_copy_end taken;
+	int rc = take_end(copy, side, end->given, &taken);
+
+	side->offset = offset;
+	if (rc)
+		return rc;
+	return taken.memory ? take_memory(copy, side, end, taken.memory) : take_file(copy, side, end, taken.file);
+}
+
+static int open_ends(struct dnd_ends *ends, struct dnd_copy *copy)
+{
+	struct held *held = (struct held *)ends;
+	int rc;
+
+	copy->held = true;
+	rc = open_end(copy, &copy->src, &held->src, copy->options.src_offset_bytes);
+	if (!rc)
+		rc = open_end(copy, &copy->dst, &held->dst, copy->options.dst_offset_bytes);
+	if (!rc)
+		rc = dnd_copy_check_options(copy);
+	return rc ? rc : check_memories(copy);
+}
+
+static int allocate(struct dnd_ends *ends, struct dnd_copy *copy)
+{
+	(void)ends;
+	return check_adopted(copy);
+}
+
+static int claim(struct dnd_ends *ends, struct dnd_copy *copy)
+{
+	(void)ends;
+	copy->src.room_bytes = copy->dst.room_bytes = copy->length;
+	return 0;
+}
+
+static void close_ends(struct dnd_ends *ends)
+{
+	struct held *held = (struct held *)ends;
+
+	donard_memory_free(held->dst.memory);
+	donard_file_close(held->dst.file);
+	donard_memory_free(held->src.memory);
+	donard_file_close(held->src.file);
+}
+
+DND_PUBLIC int donard_copy_between(struct donard_context *ctx, const struct donard_copy_end *source,
+				   const struct donard_copy_end *destination, const struct donard_copy_options *options,
+				   struct donard_copy_result *result)
+{
+	struct held held = {
+		.ends = { open_ends, allocate, claim, close_ends },
+		.src.given = source,
+		.dst.given = destination,
+	};
+
+	return dnd_copy_ends(ctx, &held.ends, options, result);
+}
