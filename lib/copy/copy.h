@@ -20,6 +20,7 @@ struct dnd_side {
 	struct dnd_generic generic;	/* of the drive, with PASSTHROUGH: the copy's own */
 	struct dnd_join join;		/* of the drive and the copy's region */
 	struct dnd_residency before;	/* of a file's range, when the copy began */
+	uint32_t moves_before;		/* of the drive, when the copy began: dnd_blockdev_moves() */
 	struct donard_memory *memory;	/* NULL: it is still to be allocated */
 	struct dnd_region region;
 	bool is_gpu;			/* that of a GPU */

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What may have gone through DRAM in a copy: pages of the page cache (join/cache.c), a drive that was changed below it. */
+#include <stdio.h>
+
 #include "copy/copy.h"
 
 static int check_side(struct dnd_copy *copy, struct dnd_side *side)
@@ -25,7 +27,10 @@ int dnd_copy_check_files(struct dnd_copy *copy)
 
 static void begin_side(struct dnd_copy *copy, struct dnd_side *side)
 {
-	if (!side->is_region && !copy->bounced)
+	if (side->is_region)
+		return;
+	side->moves_before = dnd_blockdev_moves(&side->drive.blockdev);
+	if (!copy->bounced)
 		dnd_join_watch(&side->join, side->offset, copy->plan.full_bytes, &side->before);
 }
 
@@ -54,23 +59,41 @@ static bool changed(struct dnd_copy *copy, struct dnd_side *side)
 	bool is_changed;
 	int rc;
 
-	if (side->is_region || copy->bounced)
+	if (side->is_region)
 		return false;
-	is_changed = dnd_drive_look_again(copy->ctx, &side->drive, &rc) == DND_CHANGED;
+	is_changed = dnd_drive_look_again(copy->ctx, &side->drive, &rc) == DND_CHANGED ||
+		     dnd_blockdev_moves(&side->drive.blockdev) != side->moves_before;
 	dnd_failure_put_back(copy->ctx, &before);
 	return is_changed;
+}
+
+/* Whoever changed it may have taken the bytes along, as LVM does, or have left them where nobody finds them. */
+static void doubt_durability(struct dnd_copy *copy)
+{
+	struct donard_copy_result *result = copy->result;
+
+	if (!result->durable)
+		return;
+	result->durable = false;
+	snprintf(result->durable_reason, sizeof(result->durable_reason), "what %s is made of changed during the copy, and nobody "
+		 "knows whether its bytes were moved along", copy->dst.drive.blockdev.disk);
 }
 
 int dnd_copy_watch_end(struct dnd_copy *copy)
 {
 	struct donard_copy_result *result = copy->result;
+	bool src_changed, dst_changed;
 	uint64_t grown_bytes = 0;
 	int rc = dnd_join_watched(&copy->src.join, &copy->src.before, &grown_bytes);
 
 	if (!rc)
 		rc = dnd_join_watched(&copy->dst.join, &copy->dst.before, &grown_bytes);
 	result->bounced_evidence = grown_bytes ? DONARD_BOUNCE_AT_MOST : evidence(copy);
-	if (changed(copy, &copy->src) || changed(copy, &copy->dst)) {
+	src_changed = changed(copy, &copy->src);
+	dst_changed = changed(copy, &copy->dst);
+	if (dst_changed)
+		doubt_durability(copy);
+	if ((src_changed || dst_changed) && !copy->bounced) {
 		grown_bytes = result->bytes;
 		result->bounced_evidence = DONARD_BOUNCE_CHANGED;
 	}

@@ -81,6 +81,69 @@ static bool same_map(const struct dnd_stack *a, const struct dnd_stack *b)
 	return true;
 }
 
+static bool stays(const struct dnd_stack *before, uint16_t a, const struct dnd_stack *now, uint16_t b);
+
+/* A table may have been extended, or have more targets for the same bytes. */
+static bool piece_stays(const struct dnd_stack *before, const struct dnd_piece *piece, const struct dnd_stack *now,
+			const struct dnd_node *line)
+{
+	uint64_t at = piece->at_bytes, end = piece->at_bytes + piece->length_bytes;
+
+	for (uint16_t i = 0; i < line->piece_count && at < end; i++) {
+		const struct dnd_piece *part = &now->pieces[line->first_piece + i];
+
+		if (at < part->at_bytes || at - part->at_bytes >= part->length_bytes)
+			continue;
+		if (part->from_bytes + (at - part->at_bytes) != piece->from_bytes + (at - piece->at_bytes) ||
+		    !stays(before, piece->node, now, part->node))
+			return false;
+		at = part->at_bytes + part->length_bytes;
+	}
+	return at >= end;
+}
+
+static bool chunks_stay(const struct dnd_stack *before, const struct dnd_node *was, const struct dnd_stack *now,
+			const struct dnd_node *is)
+{
+	if (was->chunk_bytes != is->chunk_bytes || was->copies != is->copies || was->piece_count != is->piece_count)
+		return false;
+	for (uint16_t i = 0; i < was->piece_count; i++) {
+		const struct dnd_piece *a = &before->pieces[was->first_piece + i], *b = &now->pieces[is->first_piece + i];
+
+		if (a->from_bytes != b->from_bytes || !stays(before, a->node, now, b->node))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Do the bytes of node @a lie where they did, as far as that is known?  The legs have their numbers of before.  md moves
+ * bytes by itself, and keeps them; a table of device-mapper is replaced by whoever loads another.
+ */
+static bool stays(const struct dnd_stack *before, uint16_t a, const struct dnd_stack *now, uint16_t b)
+{
+	const struct dnd_node *was, *is;
+
+	if (a == DND_NO_NODE || b == DND_NO_NODE)
+		return true;
+	was = &before->nodes[a];
+	is = &now->nodes[b];
+	if (was->layout == DND_LAYOUT_UNKNOWN || is->layout == DND_LAYOUT_UNKNOWN)
+		return true;
+	if (was->layout == DND_LAYOUT_LEG || is->layout == DND_LAYOUT_LEG)
+		return was->layout == is->layout && was->leg == is->leg;
+	if (was->layout == DND_LAYOUT_CHUNKS && was->device)	/* md */
+		return is->device == was->device;
+	if (was->layout != is->layout)
+		return false;
+	if (was->layout == DND_LAYOUT_CHUNKS)
+		return chunks_stay(before, was, now, is);
+	for (uint16_t i = 0; i < was->piece_count; i++)
+		if (!piece_stays(before, &before->pieces[was->first_piece + i], now, is))
+			return false;
+	return true;
+}
+
 /* The legs keep their numbers. */
 static void take_map(struct dnd_stack *to, const struct dnd_stack *from)
 {
@@ -100,6 +163,7 @@ static enum dnd_change compare(struct dnd_stack *before, struct dnd_stack *now)
 		return DND_CHANGED;
 	if (now->left == before->left && now->replacing == before->replacing && same_map(before, now))
 		return DND_UNCHANGED;
+	before->moves += !stays(before, before->top, now, now->top);
 	take_map(before, now);
 	return DND_LEGS_LEFT;
 }

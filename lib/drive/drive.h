@@ -66,6 +66,11 @@ const struct dnd_bounce *dnd_blockdev_bounce(const struct dnd_blockdev *blockdev
 uint32_t dnd_blockdev_legs_in_use(const struct dnd_blockdev *blockdev);
 /* As bits: those that it was opened with, and has no more. */
 uint32_t dnd_blockdev_legs_left(const struct dnd_blockdev *blockdev);
+/*
+ * How often a look (change.c) found that device-mapper has bytes elsewhere on the same legs.  Whoever changed the table may
+ * have moved the bytes as well, or not.
+ */
+uint32_t dnd_blockdev_moves(const struct dnd_blockdev *blockdev);
 /* "leg nvme1n1 of md0"; "" for a drive */
 #define DND_LEG_TEXT_BYTES	128
 const char *dnd_blockdev_leg_text(const struct dnd_blockdev *blockdev, size_t leg,

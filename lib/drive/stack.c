@@ -169,6 +169,11 @@ uint32_t dnd_blockdev_legs_left(const struct dnd_blockdev *blockdev)
 	return blockdev->stack ? blockdev->stack->left : 0;
 }
 
+uint32_t dnd_blockdev_moves(const struct dnd_blockdev *blockdev)
+{
+	return blockdev->stack ? blockdev->stack->moves : 0;
+}
+
 uint32_t dnd_blockdev_legs_in_use(const struct dnd_blockdev *blockdev)
 {
 	const struct dnd_stack *stack = blockdev->stack;

@@ -58,6 +58,7 @@ struct dnd_stack {
 	char kind[48];		/* of the topmost device: "raid1", "linear", "striped" */
 	size_t leg_count;
 	uint32_t left;		/* as bits: legs that it has no more (change.c) */
+	uint32_t moves;		/* how often its map said that bytes lie elsewhere on its legs (change.c) */
 	struct dnd_leg legs[DND_LEGS];
 	size_t node_count, piece_count;
 	struct dnd_node nodes[DND_NODES];

@@ -422,6 +422,42 @@ moved_to_other_leg() {
 	dmsetup resume --noudevsync lab-linear
 }
 
+moved_within_leg() {
+	printf '%s\n' "0 2048 linear ${LAB_ALPHA}p1 2048" "2048 126976 linear ${LAB_BETA}p1 2048" |
+		dmsetup load lab-linear
+	dmsetup resume --noudevsync lab-linear
+}
+
+# What was written before lies where nobody finds it now: donard cannot know, and does not call it durable.
+changed_destination() {
+	linear
+	start_copy beta p2pmem0 "$NODE"
+	"$@"
+	labctl slow beta 0
+	within 40 copy_is_over
+	wait "$COPY" || fail "the copy failed: $(cat "$WORK/copy.err")"
+	equal "bytes that bounced, how that is known, durable" "$((60 * MIB)) changed false" \
+		"$(jq -r '"\(.bounced_bytes) \(.bounced_evidence) \(.durable)"' "$WORK/copy")"
+	matches "why it is not" 'is made of changed during the copy' "$(jq -r .durable_reason "$WORK/copy")"
+}
+
+# As lvextend does while the volume is in use.
+extended() {
+	printf '%s\n' "0 2048 linear ${LAB_ALPHA}p1 2048" "2048 126976 linear ${LAB_BETA}p1 4096" "129024 2048 linear ${LAB_ALPHA}p1 8192" |
+		dmsetup load lab-linear
+	dmsetup resume --noudevsync lab-linear
+}
+
+extended_destination() {
+	linear
+	start_copy beta p2pmem0 "$NODE"
+	extended
+	labctl slow beta 0
+	within 40 copy_is_over
+	wait "$COPY" || fail "the copy failed: $(cat "$WORK/copy.err")"
+	equal "bytes that bounced, durable" "0 true" "$(jq -r '"\(.bounced_bytes) \(.durable)"' "$WORK/copy")"
+}
+
 becomes_a_mirror() {
 	modprobe dm-mirror
 	printf '%s\n' "0 129024 mirror core 2 1024 nosync 2 ${LAB_ALPHA}p1 2048 ${LAB_BETA}p1 2048" | dmsetup load lab-linear
@@ -669,3 +705,6 @@ t "queue on striped" of_queue striped
 t "queue on what changes" queue_on_what_changes
 t "changed: another leg" changed moved_to_other_leg
 t "changed: a mirror" changed becomes_a_mirror
+t "changed: elsewhere on the same leg" changed_destination moved_within_leg
+t "changed: another leg of the destination" changed_destination moved_to_other_leg
+t "extended" extended_destination
