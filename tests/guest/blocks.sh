@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# A drive whose blocks are larger than a page of memory: what a copy's last block may touch of either side. And one whose
-# blocks are written in order only.
+# A drive whose blocks are larger than a page of memory: what a copy's last block may touch of either side. And namespaces of
+# it whose numbers leave gaps, one of which is written in order only.
 
 ZONED=$(grep -l host-managed /sys/class/block/nvme*/queue/zoned | sed -nE 's,.*/(nvme[0-9]+)(c[0-9]+)?(n[0-9]+)/.*,/dev/\1\3,p;q')
 readonly ZONED
@@ -89,6 +89,39 @@ from_zones() {
 	same_bytes p2pmem0 "$WORK/seen" "$WORK/data" "$MIB"
 }
 
+# node_of NUMBER - of that namespace of drive alpha: names follow the order in which the kernel found them.
+node_of() {
+	local path
+	for path in /sys/bus/pci/devices/"$LAB_ALPHA_BDF"/nvme/nvme*/nvme*n*; do
+		[[ ! -e $path/nsid || $(<"$path/nsid") != "$1" ]] || sed -E 's,.*/(nvme[0-9]+)(c[0-9]+)?n,/dev/\1n,' <<<"$path"
+	done
+}
+
+# By the block layer and by NVMe commands bytes go to the namespace that was named, and to no other.
+numbers_with_gaps() {
+	local seven before others="head -q -c $((4 * MIB)) /mnt/lab/alpha.img /mnt/lab/zoned.img"
+	seven=$(node_of 7)
+	equal "namespaces" "$LAB_ALPHA $ZONED" "$(node_of 1) $(node_of 200)"
+	equal "those that are listed" "$(printf '%s\n' "${LAB_ALPHA##*/}" "${seven##*/}" "${ZONED##*/}" | sort)" \
+		"$(donard-cli list --json | jq -r '.clients[] | select(.serial == "alpha").namespaces[]' | sort)"
+	before=$($others | sha256sum)
+	random_file "$WORK/data" "$((2 * MIB))"
+	regio write p2pmem0 0 $((2 * MIB)) "$WORK/data"
+	copy p2pmem0 "$seven" --size "$MIB" --verify
+	result_is "$MIB" switch 0
+	copy p2pmem0+1M "$seven" --dst-offset 1M --size "$MIB" --verify --passthrough
+	result_is "$MIB" switch 0
+	sync "$seven"
+	same_bytes "the host's view of namespace 7" /mnt/lab/alpha.7.img "$WORK/data" $((2 * MIB))
+	exactly "sum of the others" "$before" "$($others | sha256sum)"
+	copy "$seven" p2pmem0+8M --size $((2 * MIB)) --passthrough
+	same_bytes "the BAR" "$(backing gpu)" "$WORK/data" $((2 * MIB)) $((8 * MIB))
+	# Of the drive's own memory the emulator may refuse to compare with pieces.
+	RESULT=$(donard-cli doctor --json --probe) || true
+	equal "what doctor says of the drive" "proven proven" "$(jq -r --arg drive "$LAB_ALPHA_BDF" \
+		'.pairs[] | select(.client_bdf == $drive and .memory == "p2pmem0") | "\(.read.state) \(.write.state)"' <<<"$RESULT")"
+}
+
 t "into a region, whole blocks" into_region p2pmem0 "$MIB"
 t "into a region, a partial block" into_region p2pmem0 "$PARTIAL"
 t "into persistent memory, whole blocks" into_region p2pmem2 "$MIB"
@@ -97,5 +130,6 @@ t "from a region, a partial block" from_region p2pmem0
 t "from persistent memory, a partial block" from_persistent_memory
 t "to a drive of small blocks" between "$LAB_ALPHA" "$LAB_BETA"
 t "from a drive of small blocks" between "$LAB_BETA" "$LAB_ALPHA"
+t "namespaces whose numbers leave gaps" numbers_with_gaps
 t "to a zoned drive" to_zones
 t "from a zoned drive" from_zones

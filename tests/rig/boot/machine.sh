@@ -123,10 +123,16 @@ beta() {
 	endpoint beta beta.pmr "nvme,id=beta,serial=beta,bus=$1,drive=beta-disk,pmrdev=beta-mem"
 }
 
-# zoned CONTROLLER - a second namespace of a drive, which takes the writes of each zone in order.
+# namespace CONTROLLER NUMBER - another one of a drive, by the host's file CONTROLLER.NUMBER.img.
+namespace() {
+	drive "$1.$2"
+	qemu_arg -device "nvme-ns,drive=$1.$2-disk,bus=$1,nsid=$2"
+}
+
+# zoned CONTROLLER NUMBER - another namespace of a drive, which takes the writes of each zone in order.
 zoned() {
 	drive zoned
-	qemu_arg -device "nvme-ns,drive=zoned-disk,bus=$1,nsid=2,zoned=on,zoned.zone_size=64M,physical_block_size=4096,logical_block_size=4096"
+	qemu_arg -device "nvme-ns,drive=zoned-disk,bus=$1,nsid=$2,zoned=on,zoned.zone_size=64M,physical_block_size=4096,logical_block_size=4096"
 }
 
 # shared_beta BUS BUS - the same namespace by two controllers: beta, without a PMR, and beta2.
