@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * donard_copy_between(): the ends are handles that the program has.  It opened them some time ago, so that what opening
- * checks is asked again; its memory is there and has its bytes; and of what lies beside the range nothing is touched.
- * The copy holds them until it ends, as a request does: one of its functions may close them.
+ * donard_copy_between(): the program passes handles.  It opened them some time ago, so the copy repeats the checks of
+ * the opening.  The program's memory exists and has its bytes already, and the copy touches nothing outside its range.
+ * The copy holds the handles until it ends, as a request does, because a function that it calls may close them.
  */
 #include <stdio.h>
 
@@ -45,7 +45,7 @@ static int of_another_context(struct dnd_copy *copy, const char *name)
 
 /* --- a memory --- */
 
-/* Only of a region's memory is there a route to be judged. */
+/* Only memory of a region has a route that can be judged. */
 static int check_memory(struct dnd_copy *copy, const struct dnd_side *side, const struct donard_memory *memory)
 {
 	int rc;
@@ -62,8 +62,8 @@ static int check_memory(struct dnd_copy *copy, const struct dnd_side *side, cons
 }
 
 /*
- * The program's own stores are at the device before others read them there.  A reset that nobody has told the program of
- * is told now: what the memory held is lost, and the copy would count from after it.
+ * Asks the region about a reset that the program does not know of, because the contents are then lost, and the copy
+ * itself looks only for later resets.  The sync brings the program's own stores to the device for others to read.
  */
 static int settle_memory(struct dnd_copy *copy, struct dnd_side *side)
 {
@@ -90,7 +90,7 @@ static int take_memory(struct dnd_copy *copy, struct dnd_side *side, struct held
 	return settle_memory(copy, side);
 }
 
-/* The kernel copies between what files of regions own, and a dma-buf keeps what it was exported from. */
+/* The kernel copies only between memory that open region files own, and a dma-buf hides what it was exported from. */
 static int check_memories(struct dnd_copy *copy)
 {
 	const struct dnd_side *side = copy->src.memory && dnd_memory_giver(copy->src.memory) ? &copy->dst : &copy->src;
@@ -103,7 +103,10 @@ static int check_memories(struct dnd_copy *copy)
 
 /* --- a file --- */
 
-/* The last bytes may need the descriptor without O_DIRECT for a moment, and a copy of all of a source cuts. */
+/*
+ * Do requests hold the file?  They must not: the copy may take O_DIRECT off the descriptor for its last bytes, and a
+ * copy of a whole source cuts the file.
+ */
 static bool has_requests(const struct held *held, const struct donard_file *file)
 {
 	return dnd_handle_holders(&file->handle) > 1U + (held->src.file == file);
@@ -123,7 +126,7 @@ static int check_file(struct dnd_copy *copy, const struct dnd_side *side, const 
 			side->label) : 0;
 }
 
-/* As large as it is now, and by what its file system says now. */
+/* The file's size, and what its file system says of it, may have changed since it was opened. */
 static int take_file(struct dnd_copy *copy, struct dnd_side *side, struct held_end *end, struct donard_file *file)
 {
 	uint64_t bytes;
@@ -142,7 +145,7 @@ static int take_file(struct dnd_copy *copy, struct dnd_side *side, struct held_e
 	return dnd_drive_ask_again(copy->ctx, &side->drive);
 }
 
-/* To take O_DIRECT off the descriptor would take it off somebody else's. */
+/* Somebody else shares an adopted descriptor, and taking O_DIRECT off it would affect them. */
 static int check_adopted(struct dnd_copy *copy)
 {
 	const struct dnd_side *dst = &copy->dst;

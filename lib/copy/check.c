@@ -54,7 +54,7 @@ static int check_target(struct dnd_copy *copy)
 	uint64_t size = dst->size_bytes;
 	bool grows = !dst->is_region && dst->drive.is_file;
 
-	/* As cp and dd do; who names a part means to keep the rest. */
+	/* As cp and dd do.  A caller that names a part wants to keep the rest. */
 	copy->cuts = grows && !copy->options.length_bytes && !dst->offset;
 	if (dst->offset > size || (dst->offset == size && size && !grows))
 		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: offset %llu is past the end; it "
@@ -69,7 +69,7 @@ static int check_target(struct dnd_copy *copy)
 			(unsigned long long)dst->offset);
 }
 
-/* The file system of the side asks for more than its drive does, and for as much as the copy keeps to. */
+/* Does the alignment of the copy come from the side's file system, because that asks for more than its drive? */
 static bool file_system_decides(const struct dnd_copy *copy, const struct dnd_side *side)
 {
 	return !side->is_region && side->drive.is_file && side->drive.align_bytes == copy->align &&
@@ -94,7 +94,7 @@ static uint32_t side_align(const struct dnd_side *side)
 	return side->is_region ? 1 : side->drive.align_bytes;
 }
 
-/* Memory of the program's may begin anywhere: it is the address that the drive asks for. */
+/* The program's memory may begin anywhere, and the drive asks only for an aligned address. */
 static int check_address(struct dnd_copy *copy, const struct dnd_side *side, const struct dnd_side *other)
 {
 	uintptr_t address = (uintptr_t)(side->memory->window.data + side->at);
@@ -129,7 +129,10 @@ static int check_alignment(struct dnd_copy *copy)
 	return rc;
 }
 
-/* Of memory that the copy is still to claim, by its place in the region.  1: they do, 0, or -errno with a text. */
+/*
+ * Do source and destination overlap?  Returns 1, 0, or -errno with a text.  The copy has not claimed the memory of
+ * named ends yet, so it compares their offsets in the region.
+ */
 static int memories_overlap(struct dnd_copy *copy)
 {
 	const struct dnd_side *src = &copy->src, *dst = &copy->dst;
@@ -148,7 +151,7 @@ static int shares_bytes(struct dnd_copy *copy)
 			copy->src.label, copy->dst.label);
 }
 
-/* They share bytes: as with memmove(), the source may be overwritten while it is read, from its other end. */
+/* The memories overlap.  The copy then works like memmove(), and overwrites bytes of the source that it has read. */
 static int check_shift(struct dnd_copy *copy)
 {
 	const char *src = copy->src.label, *dst = copy->dst.label;

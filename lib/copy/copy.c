@@ -2,8 +2,8 @@
 /*
  * A copy, in order: have both sides opened, check them, choose the route, map memory,
  * set up the engine, prove the route, move, finish the tail, make it durable,
- * verify.  The proof is the first that writes to the destination, and puts back
- * what was there: what may be refused comes before it.
+ * verify.  The proof is the first stage that writes to the destination, and it puts back
+ * what was there.  Everything that may be refused comes before it.
  */
 #include <stdio.h>
 
@@ -11,7 +11,7 @@
 
 #define DEFAULT_BLOCK_BYTES	(1ULL << 20)
 #define DEFAULT_QUEUE_DEPTH	16
-#define REQUESTS_MAX		256ULL	/* that a block cut into pieces may cause */
+#define REQUESTS_MAX		256ULL	/* fit_requests() raises the queue depth up to here */
 #define KNOWN_FLAGS	(DONARD_COPY_VERIFY | DONARD_COPY_ALLOW_BOUNCE | \
 			 DONARD_COPY_ALLOW_UNLISTED | DONARD_COPY_FORCE_BOUNCE | \
 			 DONARD_COPY_PASSTHROUGH)
@@ -37,7 +37,7 @@ static const struct dnd_generic *generic_of(const struct dnd_side *side)
 	return side->generic.fd >= 0 ? &side->generic : NULL;
 }
 
-/* Where the memory of requests lies, unless it is DRAM. */
+/* The window that holds the requests' memory; NULL if that is DRAM. */
 static const struct dnd_window *window_of(const struct dnd_copy *copy)
 {
 	return copy->bounced ? NULL : &dnd_copy_memory(copy)->window;
@@ -49,17 +49,17 @@ static struct dnd_place place_of(const struct dnd_side *side)
 }
 
 /*
- * Registering pins memory once and for all, page by page. That pays for what is
- * used again and again; memory that is read or written once is pinned faster
- * request by request, but for large folios, of which each is a single step, or
- * none where the region gives its memory to the ring (drive/buffers.c).
+ * Registering pins all memory once, page by page.  That pays for buffers, which the
+ * lanes use again and again.  Memory that is read or written once is pinned faster
+ * by each request.  Large folios are the exception: each takes a single step, or none
+ * where the region registers its memory with the ring itself (ring/buffers.c).
  */
 static bool pays_to_register(struct dnd_copy *copy)
 {
 	return copy->buffers || dnd_copy_region(copy)->info.flags & P2PMEM_REGION_FOLIOS;
 }
 
-/* A file's length grows with the requests: what it says is there is there, whatever becomes of this program. */
+/* An old file grows with each request behind its end, so its length covers no missing bytes if this program dies. */
 static uint64_t ordered_from(const struct dnd_copy *copy)
 {
 	if (!dnd_copy_into_old_file(copy))
@@ -89,7 +89,7 @@ static void plan_transfer(struct dnd_copy *copy)
 	};
 }
 
-/* All that may be refused: it comes before the proof, which writes to the destination. */
+/* Does everything that the kernel may refuse, before the proof writes to the destination. */
 static int open_engine(struct dnd_copy *copy)
 {
 	int rc;
@@ -119,7 +119,7 @@ static int run_engine(struct dnd_copy *copy)
 	copy->result->bytes = transfer->gapless_bytes;
 	copy->result->fixed_buffers = transfer->fixed_buffers;
 	copy->result->aio = transfer->aio;
-	/* It has memory of the region registered: a removal would wait for all that follows. */
+	/* The engine has the region's memory registered; a removal would wait for it through all that follows. */
 	close_engine(copy);
 	if (rc)
 		return dnd_copy_failed(copy, transfer->failed_step, transfer->failed_offset, -rc);
@@ -139,7 +139,7 @@ static int move_bytes(struct dnd_copy *copy)
 	return rc;
 }
 
-/* Through DRAM after all: with other memory, and so with another ring. */
+/* Goes through DRAM after all.  That is other memory, so it needs another ring. */
 static int fall_back(struct dnd_copy *copy)
 {
 	int rc;
@@ -150,8 +150,8 @@ static int fall_back(struct dnd_copy *copy)
 }
 
 /*
- * The blocks of a new file are reserved before the proof, which asks where they lie; those behind the end of another
- * after it, since the proof ends by giving it its length again.
+ * The blocks of a new file are reserved before the proof, which asks where they lie.  Blocks behind the end of an old
+ * file are reserved after the proof, because the proof ends by restoring the file's length, which frees them.
  */
 static int reserve(struct dnd_copy *copy, bool unnamed)
 {
@@ -160,7 +160,7 @@ static int reserve(struct dnd_copy *copy, bool unnamed)
 	return dnd_drive_prepare(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
 }
 
-/* A proof that failed leaves the bounce, if the caller allowed it. */
+/* If the proof fails, the copy bounces if the caller allows that. */
 static int map_and_prove(struct dnd_copy *copy)
 {
 	int rc = dnd_copy_map(copy);
@@ -214,7 +214,7 @@ static void name_route(struct dnd_copy *copy)
 	else
 		result->route = copy->worst ? copy->worst->route.route : DONARD_ROUTE_CPU;
 	if (copy->bounced || result->route == DONARD_ROUTE_CPU)
-		result->route_evidence = DONARD_EVIDENCE_PROVEN;	/* it is what was done */
+		result->route_evidence = DONARD_EVIDENCE_PROVEN;	/* the CPU moves the bytes itself */
 	if (dnd_copy_staged(copy) && !copy->bounced)
 		snprintf(result->via, sizeof(result->via), "%s", copy->via.name);
 	if (copy->worst)
@@ -234,7 +234,7 @@ static int move_timed(struct dnd_copy *copy)
 	return rc;
 }
 
-/* Between the caller's functions, if there are any. */
+/* Moves the bytes between the caller's begin and end functions, if it set any. */
 static int move_interval(struct dnd_copy *copy)
 {
 	struct dnd_interval interval = {
@@ -262,7 +262,7 @@ static int move_and_settle(struct dnd_copy *copy)
 	return rc;
 }
 
-/* A copy of no bytes is verified: there is nothing that could differ. */
+/* A copy of no bytes counts as verified, because nothing can differ. */
 static int copy_nothing(struct dnd_copy *copy)
 {
 	copy->result->verified = dnd_copy_flag(copy, DONARD_COPY_VERIFY);
@@ -281,10 +281,10 @@ static uint64_t request_limit(const struct dnd_copy *copy, const struct dnd_side
 }
 
 /*
- * No request is longer than a command of the drive, and as many bytes are in
- * flight as were asked for. A longer one the kernel would split, but not for
- * io_uring, which asks without leave to sleep: it would refuse, and be asked
- * again by a worker thread (block/blk-merge.c, bio_submit_split(), REQ_NOWAIT).
+ * Makes no request longer than a command of the drive, and keeps as many bytes in
+ * flight as the caller asked for.  The kernel splits a longer request, but not one
+ * of io_uring, which may not sleep: the kernel refuses it, and a worker thread of
+ * io_uring tries again (block/blk-merge.c, bio_submit_split(), REQ_NOWAIT).
  */
 static void fit_requests(struct dnd_copy *copy)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One copy and the stages that it goes through; see copy.c for the order. */
+/* One copy and its stages; copy.c says in which order they run. */
 #ifndef DND_COPY_H
 #define DND_COPY_H
 
@@ -8,38 +8,38 @@
 #include "join/join.h"
 
 /*
- * What a copy moves between: a file or a memory, which somebody else opened and closes (struct dnd_ends).  @drive and @region
- * are the copy's own records of these, as of its begin; the descriptors in them, and what a drive is made of, are not.
+ * An end of a copy: a file or a memory.  The ends (struct dnd_ends) open and close it, not the copy.  @drive and
+ * @region are the copy's own records, taken when it begins; the ends own the descriptors and the stack in them.
  */
 struct dnd_side {
 	const char *label;
 	bool is_region;			/* it is a memory */
 	uint64_t offset;		/* where the copy begins */
 	uint64_t size_bytes;
-	struct dnd_drive drive;		/* of a file */
-	struct dnd_generic generic;	/* of the drive, with PASSTHROUGH: the copy's own */
-	struct dnd_join join;		/* of the drive and the copy's region */
-	struct dnd_residency before;	/* of a file's range, when the copy began */
-	uint32_t moves_before;		/* of the drive, when the copy began: dnd_blockdev_moves() */
-	struct donard_memory *memory;	/* NULL: it is still to be allocated */
+	struct dnd_drive drive;		/* if it is a file */
+	struct dnd_generic generic;	/* the drive's generic device, with PASSTHROUGH; the copy opens and closes it */
+	struct dnd_join join;		/* joins the drive to the copy's region */
+	struct dnd_residency before;	/* the cached pages of the file's range when the copy began */
+	uint32_t moves_before;		/* dnd_blockdev_moves() of the drive when the copy began */
+	struct donard_memory *memory;	/* NULL: not allocated yet */
 	struct dnd_region region;
-	bool is_gpu;			/* that of a GPU */
-	unsigned int gpu;		/* CUDA's number, while it is to be allocated */
-	uint64_t at;			/* where in the memory the copy begins, once it has its bytes */
-	uint64_t room_bytes;		/* so many from there on may be overwritten for a moment */
+	bool is_gpu;			/* the memory is a GPU's */
+	unsigned int gpu;		/* CUDA's number of the GPU, until the memory is allocated */
+	uint64_t at;			/* where the copy begins in the memory, once that has its bytes */
+	uint64_t room_bytes;		/* the copy may overwrite this many bytes from @at on for a moment */
 };
 
 struct dnd_copy;
 
 /*
- * Whose the ends are, and how they come to be.  After a failure only the claim may be tried again; close is called
- * in any case, when nothing is in flight.
+ * Opens the two ends of a copy, provides their memory, and closes them.  After a failure the copy may call claim()
+ * again, but no other function.  It always calls close(), when nothing is in flight.
  */
 struct dnd_ends {
 	int (*open)(struct dnd_ends *ends, struct dnd_copy *copy);
-	/* Once the length is known: memory that is to be allocated has a region from now on. */
+	/* Called once the length is known.  Allocates the memory that does not exist yet, which then has a region. */
 	int (*allocate)(struct dnd_ends *ends, struct dnd_copy *copy);
-	/* Once there is a route, or again after a failure: each memory has its bytes from now on, and the side its room. */
+	/* Called once there is a route, and again after a failure.  Gives each memory its bytes, sets room_bytes. */
 	int (*claim)(struct dnd_ends *ends, struct dnd_copy *copy);
 	void (*close)(struct dnd_ends *ends);
 };
@@ -50,26 +50,26 @@ struct dnd_copy {
 	struct donard_copy_result *result;
 	struct dnd_ends *ends;
 	struct dnd_side src, dst;
-	int64_t shift_bytes;		/* of two memories of one region: the second begins so far behind the first */
-	bool held;			/* the ends are handles of the program's */
-	bool claimed;			/* by the ends */
-	struct donard_memory *staging;	/* of drive to drive, the copy's own: two spare blocks, and the lanes' */
-	struct dnd_region via;		/* its region; fd -1: none */
-	struct dnd_spare spare;		/* two blocks beside the payload */
-	const struct dnd_join *worst;	/* whose route the copy has; NULL: no drive has a part in it */
+	int64_t shift_bytes;		/* memories of one region: the destination begins this far behind the source */
+	bool held;			/* the program opened the ends and passed their handles */
+	bool claimed;			/* the ends have claimed their memory */
+	struct donard_memory *staging;	/* from drive to drive, the copy's own; holds spare blocks and lane buffers */
+	struct dnd_region via;		/* the region of @staging; fd -1: none */
+	struct dnd_spare spare;		/* two blocks outside the payload */
+	const struct dnd_join *worst;	/* has the worst route, which is the copy's; NULL: no drive takes part */
 	bool bounced;
-	bool cuts;			/* a file of the destination ends where the copy ends */
-	bool tail_cached;		/* the last bytes went by way of the page cache */
-	uint8_t *dram;			/* buffers of a bounced copy */
-	uint8_t *buffers;		/* of the lanes, or NULL */
+	bool cuts;			/* the destination is a file that is to end where the copy ends */
+	bool tail_cached;		/* the last bytes went through the page cache */
+	uint8_t *dram;			/* memory of a bounced copy */
+	uint8_t *buffers;		/* the lanes' buffers, or NULL */
 	uint64_t length;
 	uint32_t align;
 	struct dnd_plan plan;
 	struct dnd_transfer transfer;
-	struct dnd_engine *engine;	/* set up for it, or NULL */
-	double looked_seconds;		/* when region_lost was last looked at */
-	bool region_lost;		/* it is being taken away */
-	uint32_t nvme_status;		/* of a failed command, or 0 */
+	struct dnd_engine *engine;	/* set up for @transfer, or NULL */
+	double looked_seconds;		/* when @region_lost was last updated */
+	bool region_lost;		/* a region of the copy is being removed */
+	uint32_t nvme_status;		/* of the command that failed, or 0 */
 };
 
 static inline bool dnd_copy_flag(const struct dnd_copy *copy, uint32_t flag)
@@ -82,7 +82,7 @@ static inline bool dnd_copy_staged(const struct dnd_copy *copy)
 	return !copy->src.is_region && !copy->dst.is_region;
 }
 
-/* The region that the devices reach: source, destination or staging. */
+/* The region that the drives access: the source's, the destination's or the staging region. */
 static inline struct dnd_region *dnd_copy_region(struct dnd_copy *copy)
 {
 	if (copy->src.is_region)
@@ -90,15 +90,15 @@ static inline struct dnd_region *dnd_copy_region(struct dnd_copy *copy)
 	return copy->dst.is_region ? &copy->dst.region : &copy->via;
 }
 
-/* The destination is a file that was there before. */
+/* Is the destination a file that existed before the copy? */
 static inline bool dnd_copy_into_old_file(const struct dnd_copy *copy)
 {
 	return !copy->dst.is_region && copy->dst.drive.is_file && !copy->dst.drive.unnamed;
 }
 
 /*
- * A partial last block is merged with what the destination holds behind it: of a drive, and within a file.  Where a
- * file ends, and where it is cut, the last bytes are written alone (tail.c).
+ * Does the copy merge its partial last block with the bytes that the destination holds behind it?  It does so on a
+ * drive, and inside a file.  At the end of a file, or where it cuts the file, it writes the last bytes alone (tail.c).
  */
 static inline bool dnd_copy_patches(const struct dnd_copy *copy)
 {
@@ -111,53 +111,53 @@ static inline bool dnd_copy_patches(const struct dnd_copy *copy)
 	return !copy->cuts && dst->offset + dnd_round_up(copy->length, copy->align) <= dnd_drive_length(&dst->drive);
 }
 
-/* copy.c: all of it, from the checks of the arguments to the result that the caller gets */
+/* copy.c: runs a whole copy, from checking the arguments to filling in the caller's result */
 int dnd_copy_ends(struct donard_context *ctx, struct dnd_ends *ends, const struct donard_copy_options *options,
 		  struct donard_copy_result *result);
-/* side.c: an end that somebody opened */
+/* side.c: describes an open file or memory as a side of a copy */
 void dnd_side_of_file(struct dnd_side *side, const struct donard_file *file);
 void dnd_side_of_memory(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory *memory);
-/* So much of its memory lies behind the copy's first byte. */
+/* How many bytes the side's mapping has from the copy's first byte on. */
 uint64_t dnd_side_room(const struct dnd_side *side);
 /*
- * What lies behind a partial last block is not the copy's, and may change or get lost meanwhile: it is not touched, though
- * the last bytes go by way of DRAM for that.
+ * Must the copy leave alone the memory behind its partial last block?  Those bytes are not the copy's: the program may
+ * change them meanwhile, and a power cut would lose them in persistent memory.  The last bytes then go through DRAM.
  */
 static inline bool dnd_copy_keeps_rest(const struct dnd_copy *copy)
 {
 	return copy->dst.is_region && (copy->held || dnd_region_persistent(&copy->dst.region));
 }
 
-/* check.c: refuses what cannot or must not be done; the options, before anything is opened */
+/* check.c: refuses a copy that cannot or must not be done */
 int dnd_copy_check_options(struct dnd_copy *copy);
 int dnd_copy_check(struct dnd_copy *copy);
 /* passthrough.c: NVMe commands instead of block requests, if asked for */
 int dnd_copy_passthrough_open(struct dnd_copy *copy);
-int dnd_copy_passthrough_check(struct dnd_copy *copy);	/* once the region is known */
+int dnd_copy_passthrough_check(struct dnd_copy *copy);	/* called once the region is known */
 int dnd_copy_passthrough_begin(struct dnd_copy *copy);
 void dnd_copy_passthrough_end(struct dnd_copy *copy);
 /* route.c: chooses the route, and the staging region */
 int dnd_copy_choose_route(struct dnd_copy *copy);
-/* memory.c: has the ends' memory claimed, stages, allocates buffers, makes the plan */
+/* memory.c: has the ends claim their memory, maps staging memory, allocates buffers, makes the plan */
 int dnd_copy_map(struct dnd_copy *copy);
 int dnd_copy_map_bounce(struct dnd_copy *copy);
 void dnd_copy_unmap(struct dnd_copy *copy);
-/* Two blocks of the copy's region for a moment, if there are none already; -errno without a text */
+/* Borrows two blocks of the copy's region, unless it has spare blocks already.  Returns -errno without a text. */
 static inline int dnd_copy_spare_take(struct dnd_copy *copy)
 {
-	/* Of a GPU's no memory is free. */
+	/* A GPU's region has no free memory. */
 	if (!copy->spare.place.address && dnd_copy_region(copy)->info.kind == P2PMEM_KIND_GPU_NVIDIA)
 		return -ENOSPC;
 	return dnd_spare_take(copy->ctx, &copy->spare, dnd_copy_region(copy)->name, copy->align);
 }
 
-/* The memory of that side, @at bytes into the copy. */
+/* The place in the side's memory that lies @at bytes into the copy. */
 static inline struct dnd_place dnd_copy_place(const struct dnd_side *side, uint64_t at)
 {
 	return dnd_memory_place(side->memory, side->at + at);
 }
 
-/* The memory that the devices reach: source, destination or staging; NULL: none, or it is still to be allocated. */
+/* The memory that the drives access: source, destination or staging.  NULL: there is none yet. */
 static inline const struct donard_memory *dnd_copy_memory(const struct dnd_copy *copy)
 {
 	if (copy->src.is_region)
@@ -165,42 +165,42 @@ static inline const struct donard_memory *dnd_copy_memory(const struct dnd_copy 
 	return copy->dst.is_region ? copy->dst.memory : copy->staging;
 }
 
-/* gpu.c: gpu:N, whose memory is allocated and pinned for this copy */
+/* gpu.c: gpu:N, for which the copy allocates and pins memory */
 int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec);
-/* Once length and alignment are known; the caller's, also where the call fails. */
+/* Called once length and alignment are known.  The caller frees *memory, also after a failure. */
 int dnd_copy_gpu_alloc(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory **memory);
 
-/* watch.c: what of a file the page cache got meanwhile */
+/* watch.c: counts the pages of the files that the page cache gets during the copy */
 int dnd_copy_check_files(struct dnd_copy *copy);	/* may set copy->bounced */
 void dnd_copy_watch_begin(struct dnd_copy *copy);
 int dnd_copy_watch_end(struct dnd_copy *copy);
 void dnd_copy_watch_free(struct dnd_copy *copy);
-/* reset.c: after work that came to @rc: the failure that a region was reset since it was opened, or @rc */
+/* reset.c: fails if a region's device was reset since the region was opened, else returns @rc, the result so far */
 int dnd_copy_check_resets(struct dnd_copy *copy, int rc);
-/* prove.c: chooses the places for the proofs of both sides */
+/* prove.c: proves the routes of both sides */
 int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
-/* settle.c: the length and name of the file that is written, and the flush */
+/* settle.c: gives a written file its length and name, and flushes */
 int dnd_copy_settle(struct dnd_copy *copy);
-/* After a copy of no bytes, which leaves nothing to flush. */
+/* The same for a copy of no bytes, which has nothing to flush. */
 int dnd_copy_settle_nothing(struct dnd_copy *copy);
-/* After a failure: a new file has the gapless part, if any, and one that was there keeps its length. */
+/* After a failure: names a new file if it has a gapless part, and frees what was reserved behind an old file. */
 void dnd_copy_settle_failed(struct dnd_copy *copy);
-/* After a proof that came to @rc, whose block may have been behind the end of a file: that has its length again. */
+/* After a proof that returned @rc: restores the length of a file if the proof wrote a block behind its end. */
 int dnd_copy_settle_proof(struct dnd_copy *copy, int rc);
-/* tail.c: the last, partial block */
+/* tail.c: moves the last, partial block */
 int dnd_copy_tail(struct dnd_copy *copy);
-/* progress.c: tells the caller; nonzero when the copy is to stop */
+/* progress.c: tells the caller how far the copy is; returns nonzero if the copy is to stop */
 int dnd_copy_progress(void *copy, enum donard_phase phase, uint64_t done_bytes,
 		      uint64_t total_bytes);
-/* cpu.c: region to region */
+/* cpu.c: copies from region to region */
 int dnd_copy_cpu(struct dnd_copy *copy);
-/* verify.c: reads both sides again */
+/* verify.c: reads both sides again and compares them */
 int dnd_copy_verify(struct dnd_copy *copy);
-/* fail.c: names the side that failed, and why */
+/* fail.c: says which side failed, and why */
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 		    int error_number);
-bool dnd_copy_region_gone(const struct dnd_copy *copy);	/* any that takes part is being taken away */
-int dnd_copy_no_spare(struct dnd_copy *copy);	/* fails for want of spare blocks */
+bool dnd_copy_region_gone(const struct dnd_copy *copy);	/* is any region of the copy being removed? */
+int dnd_copy_no_spare(struct dnd_copy *copy);	/* the failure that there are no spare blocks */
 
 #endif /* DND_COPY_H */

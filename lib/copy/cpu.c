@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Region to region.  No DMA engine lies between two BARs: the CPU loads and
- * stores through its registers, and no DRAM buffer is involved.
+ * Copies from region to region.  No DMA engine lies between two BARs, so the CPU loads
+ * and stores through its registers; no DRAM buffer is involved.
  */
 #include "copy/copy.h"
 
 int dnd_copy_cpu(struct dnd_copy *copy)
 {
-	/* Into higher bytes of the same region: from the end, like memmove. */
+	/* If the destination lies higher in the same region, copy from the end, like memmove(). */
 	bool down = copy->shift_bytes > 0;
 	uint64_t done = 0, part, at;
 	int rc;

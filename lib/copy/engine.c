@@ -9,7 +9,7 @@
 #define FAULT_REACH_BYTES	(2ULL << 20)	/* what one fault of a region maps (kernel/mmap.c) */
 
 struct lane {
-	struct dnd_io io;	/* first: what the ring returns is the lane */
+	struct dnd_io io;	/* first, so that the ring's pointer is the lane's */
 	struct dnd_request request;
 	uint32_t number;
 	enum dnd_step step;
@@ -24,8 +24,8 @@ struct dnd_engine {
 	uint64_t next_request;
 	uint64_t done_bytes;
 	struct dnd_buffers buffers;
-	uintptr_t mapped_end;	/* of what fault_in() has seen to */
-	int error;		/* the first; no new request starts after it */
+	uintptr_t mapped_end;	/* fault_in() has mapped up to here */
+	int error;		/* the first error; no new request starts after it */
 };
 
 static void submit(struct dnd_engine *engine, struct lane *lane)
@@ -89,9 +89,10 @@ static uint8_t *own_memory(const struct dnd_transfer *transfer)
 }
 
 /*
- * Maps what a request is about to use, a fault for all that one fault maps. Left to the request, the kernel looks up
- * by itself each page from the one that faulted to the request's end (mm/gup.c: the slow path takes over all that
- * the fast one has left). A hint: what goes wrong here the request says.
+ * Maps the memory that a request is about to use, with as few faults as possible: one fault of a region maps
+ * FAULT_REACH_BYTES.  If the request itself met an unmapped page, the kernel would look up every page from there to the
+ * request's end one by one (mm/gup.c: the slow path takes over all that the fast path has left).  This is only a hint:
+ * if it fails, the request reports the error.
  */
 static void fault_in(struct dnd_engine *engine, const struct lane *lane)
 {
@@ -206,7 +207,7 @@ static void loop(struct dnd_engine *engine)
 	} while (engine->idle_count < lanes || may_start(engine));
 }
 
-/* What the requests read or write: the lanes' buffers, or their own places. */
+/* The memory that the requests read or write: the lanes' buffers, or the requests' own places. */
 static struct dnd_holding holding_of(const struct dnd_transfer *transfer)
 {
 	const struct dnd_plan *plan = transfer->plan;

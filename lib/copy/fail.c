@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whose failure it was: a side's, the region's, the caller's. */
+/* Says what failed: a side, the region, or the caller's stop. */
 #include "copy/copy.h"
 
-/* Each region that takes part is asked: the kernel's COPY says ENODEV of either. */
+/* Asks each region that takes part, because the kernel's COPY returns ENODEV for either of its two regions. */
 static const struct dnd_region *find_gone(const struct dnd_copy *copy)
 {
 	const struct dnd_region *const regions[] = { &copy->src.region, &copy->via, &copy->dst.region };
@@ -25,7 +25,7 @@ static int gone(struct dnd_copy *copy)
 	return dnd_region_access_failed(copy->ctx, region ? region : dnd_copy_region(copy), ENODEV);
 }
 
-/* ENXIO: a GPU's memory was freed. */
+/* The memory whose access failed.  ENXIO means that a GPU's memory was freed. */
 static const struct donard_memory *accessed(const struct dnd_copy *copy, int error_number)
 {
 	return error_number == ENXIO && copy->dst.is_gpu && !copy->src.is_gpu ? copy->dst.memory : dnd_copy_memory(copy);

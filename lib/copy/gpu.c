@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * gpu:N as a side of a copy.  Its memory is allocated by CUDA, pinned into the
- * GPU's region for as long as the copy lasts, and freed.  From then on it is a
- * memory like others, but for two things: the spare blocks are its own, and it is
- * verified by the GPU's copies (verify.c), which do not take the way of the drive's.
+ * gpu:N as a side of a copy.  The copy allocates its memory by CUDA, pins it into the
+ * GPU's region, and frees it in the end.  In between it is a memory like any other, with
+ * two differences: it has spare blocks of its own, and VERIFY reads it by the GPU's
+ * copies (verify.c), which take another path than the drive's DMA.
  */
 #include <stdlib.h>
 
@@ -26,9 +26,9 @@ int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct
 }
 
 /*
- * What no drive has by chance, no two places share, and no two fillings: bytes that
- * an earlier copy left, on the drive or in memory that CUDA gives out again, are
- * never taken for this one's.
+ * Makes words that no drive holds by chance, and that differ between any two places and
+ * any two fillings.  So the copy never mistakes bytes of an earlier copy for its own, be
+ * they on the drive or in memory that CUDA hands out again.
  */
 static void make_pattern(uint64_t *words, size_t count, uint64_t nonce, uint64_t first)
 {
@@ -40,7 +40,7 @@ static void make_pattern(uint64_t *words, size_t count, uint64_t nonce, uint64_t
 	}
 }
 
-/* To the end of the last block, of which a file may get all for a moment. */
+/* Fills whole blocks, so that the bytes behind a partial last block are of the pattern, too. */
 static int fill(struct dnd_copy *copy, const struct dnd_side *side)
 {
 	uint64_t length = dnd_round_up(copy->length, copy->align), nonce;
@@ -58,7 +58,7 @@ static int fill(struct dnd_copy *copy, const struct dnd_side *side)
 	return rc;
 }
 
-/* A source has bytes of its own; a destination that is verified has others before the copy. */
+/* A source needs bytes to copy; a destination with VERIFY needs other bytes than the source's before the copy. */
 static bool needs_filling(const struct dnd_copy *copy, const struct dnd_side *side)
 {
 	return side == &copy->src || dnd_copy_flag(copy, DONARD_COPY_VERIFY);

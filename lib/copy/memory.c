@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory of a copy: that of its ends, staging, DRAM buffers. */
+/* The memory of a copy: that of its ends, staging memory, and DRAM buffers. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -19,7 +19,7 @@ static int plan(struct dnd_copy *copy, uint64_t window_bytes)
 	return 0;
 }
 
-/* Staging: two spare blocks, then a buffer a lane, as many as are free. */
+/* Maps staging memory: two spare blocks, then a buffer for each lane, as far as the region has free memory. */
 static int map_staging(struct dnd_copy *copy)
 {
 	uint64_t granule = copy->via.info.granule_bytes;
@@ -45,7 +45,7 @@ static int map_staging(struct dnd_copy *copy)
 	return plan(copy, wanted - spare);
 }
 
-/* A copy that falls back on DRAM has it already. */
+/* A copy that falls back to DRAM may have claimed the memory already. */
 static int claim(struct dnd_copy *copy)
 {
 	int rc = copy->claimed ? 0 : copy->ends->claim(copy->ends, copy);
@@ -54,7 +54,7 @@ static int claim(struct dnd_copy *copy)
 	return rc;
 }
 
-/* What was allocated for the copy has spare blocks of its own: no memory of a GPU's region is free. */
+/* GPU memory that the copy allocated has spare blocks behind the payload, because a GPU's region has no free memory. */
 static void find_spare(struct dnd_copy *copy)
 {
 	const struct dnd_side *side = copy->src.is_region ? &copy->src : &copy->dst;
@@ -95,7 +95,7 @@ int dnd_copy_map_bounce(struct dnd_copy *copy)
 	bytes = spare + copy->plan.block_bytes * dnd_max(copy->plan.lanes, 1);
 	if (posix_memalign(&memory, dnd_max(page, copy->align), bytes))
 		return dnd_fail_memory(copy->ctx);
-	/* Faulted in before the clock runs, and no stranger's bytes behind a tail. */
+	/* This faults the memory in before the clock runs, and leaves no old bytes behind a tail. */
 	memset(memory, 0, bytes);
 	copy->dram = memory;
 	copy->spare.place = (struct dnd_place){ .address = memory };

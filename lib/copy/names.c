@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * donard_copy(): the ends are named, opened for the copy, and closed after it.  A name has no length: memory of a region is
- * claimed, and that of a GPU allocated, when it is known how much the copy wants.
+ * donard_copy(): the caller names the ends, and the copy opens and closes them.  A name has no length, so the copy
+ * claims memory of a region, and allocates memory of a GPU, once it knows how much it needs.
  */
 #include "copy/copy.h"
 
@@ -24,7 +24,7 @@ static int parse(struct dnd_copy *copy, struct end *end)
 	return rc ? rc : dnd_spec_check_path(copy->ctx, &end->spec);
 }
 
-/* That of the name, "p2pmem0+64M", comes to that of the options. */
+/* Adds the offset in the name, as in "p2pmem0+64M", to that of the options. */
 static int add_offset(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec, uint64_t offset)
 {
 	side->offset = offset;
@@ -78,7 +78,7 @@ static int open_ends(struct dnd_ends *ends, struct dnd_copy *copy)
 	copy->src.is_region = names->src.spec.is_region || names->src.spec.is_gpu;
 	copy->dst.is_region = names->dst.spec.is_region || names->dst.spec.is_gpu;
 	rc = dnd_copy_check_options(copy);
-	/* Without the module nothing else that is wrong matters yet. */
+	/* Report a missing module before anything else that may be wrong. */
 	if (!rc && (copy->src.is_region || copy->dst.is_region))
 		rc = dnd_require_module(copy->ctx);
 	if (!rc)
@@ -94,7 +94,7 @@ static int allocate(struct dnd_ends *ends, struct dnd_copy *copy)
 	return rc || !names->dst.spec.is_gpu ? rc : dnd_copy_gpu_alloc(copy, &copy->dst, &names->dst.memory);
 }
 
-/* To the end of its last block, where that has one owner. */
+/* Claims to the end of the last block if that lies in one granule, which has one owner anyway. */
 static int claim_side(struct dnd_copy *copy, struct dnd_side *side)
 {
 	uint64_t bytes = side->region.info.granule_bytes % copy->align ? copy->length :
@@ -103,7 +103,7 @@ static int claim_side(struct dnd_copy *copy, struct dnd_side *side)
 	return side->memory->window.map ? 0 : dnd_memory_own(side->memory, side->offset, bytes);
 }
 
-/* One claim over both ranges where they share what has one owner: a granule, or a folio. */
+/* Claims both ranges at once if they share a granule or a folio, because each of these has one owner. */
 static int claim_both(struct dnd_copy *copy)
 {
 	struct dnd_side *low = &copy->src, *high = &copy->dst;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * --passthrough: which sides can be moved by NVMe commands, how long one may
- * be, and that they see what the page cache of the block device holds.
+ * --passthrough: decides whether NVMe commands can move the sides, and keeps the
+ * commands coherent with the page cache of the block device.
  *
- * For a direct read of the block device the kernel writes the dirty pages of
- * the range back (mm/filemap.c, kiocb_write_and_wait()); for a direct write it
- * does so, drops the pages (kiocb_invalidate_pages()), and drops them again
- * afterwards for whoever read meanwhile.  Commands to the generic device know
- * no page cache, so the same is done here, by the same range of the block
- * device.  As there, a page that someone has mapped or is changing stays.
+ * Before a direct read of the block device the kernel writes back the dirty pages
+ * of the range (mm/filemap.c, kiocb_write_and_wait()).  Before a direct write it
+ * also drops the pages (kiocb_invalidate_pages()), and it drops them again
+ * afterwards, in case somebody read them meanwhile.  Commands to the generic device
+ * bypass the page cache, so this file does the same for the range on the block
+ * device.  As in the kernel, a page stays if somebody maps or changes it.
  *
  * The proof of the route and a last, partial block are single direct reads
  * and writes of the block device, as without --passthrough.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Tells the caller how far a copy is, and looks now and then whether the
- * region is being taken away: pins keep its memory usable, so no request
- * would fail, and the removal would wait for the end of the copy.
+ * Tells the caller how far a copy is, and checks now and then whether a region
+ * is being removed.  Pins keep the region's memory usable, so no request fails,
+ * and the removal would wait until the copy ends.
  */
 #include "copy/copy.h"
 

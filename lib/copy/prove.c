@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Where a copy proves the routes of its drives (join/prove.c): in the destination
- * itself where that is a region, else in spare blocks (join/spare.c).
+ * Chooses where a copy proves the routes of its drives (join/prove.c): in the destination
+ * itself if that is a region, else in spare blocks (join/spare.c).
  */
 #include <stdlib.h>
 
 #include "copy/copy.h"
 
-/* Within the file: of what is behind its end nothing is written but the first block, with which it grows. */
+/*
+ * How many blocks the proof may look at.  In an old file they lie before its end: behind it the proof writes only the
+ * first block, with which the file grows.
+ */
 static uint64_t blocks_of(const struct dnd_copy *copy, const struct dnd_side *side)
 {
 	uint64_t bytes = copy->plan.full_bytes;
@@ -25,13 +28,13 @@ static struct dnd_proof proof_of(const struct dnd_copy *copy, const struct dnd_s
 	};
 }
 
-/* A whole block at the place of byte @at of the copy is the destination's. */
+/* May the copy overwrite a whole block of the destination, beginning at byte @at of the copy? */
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at)
 {
 	return at + copy->align <= copy->dst.room_bytes;
 }
 
-/* What was there is put back: the copy may fail before its first block. */
+/* Puts back what was there, because the copy may fail before its first block. */
 static int prove_in_place(struct dnd_copy *copy, bool *proven)
 {
 	const struct dnd_place place = dnd_copy_place(&copy->dst, 0);
@@ -52,7 +55,7 @@ static int prove_in_place(struct dnd_copy *copy, bool *proven)
 	return !rc && back ? dnd_copy_failed(copy, DND_STEP_CPU, 0, -back) : rc;
 }
 
-/* A last block that goes past the destination needs spare blocks; who has none hears it now. */
+/* A last block that extends past the destination needs spare blocks.  Fails early if there are none. */
 static int check_last_block(struct dnd_copy *copy)
 {
 	if (!copy->plan.tail_bytes || dnd_copy_keeps_rest(copy) ||
@@ -65,8 +68,8 @@ static int check_last_block(struct dnd_copy *copy)
 }
 
 /*
- * Into a region.  A partial block leaves persistent bytes behind it alone: a
- * power cut might come between.
+ * Proves the route into a region.  In persistent memory the proof overwrites only whole
+ * blocks of the copy: after a power cut the bytes behind a partial block would be lost.
  */
 static int prove_in_destination(struct dnd_copy *copy, bool *proven)
 {
@@ -81,7 +84,7 @@ static int prove_in_destination(struct dnd_copy *copy, bool *proven)
 	return 0;
 }
 
-/* To a drive, from a region or by way of one. */
+/* Proves the route to a drive, from a region or through a staging region. */
 static int prove_with_spare(struct dnd_copy *copy, bool *proven)
 {
 	const struct dnd_proof reads = proof_of(copy, &copy->src), writes = proof_of(copy, &copy->dst);
@@ -97,13 +100,13 @@ static int prove_with_spare(struct dnd_copy *copy, bool *proven)
 	else if (!rc)
 		rc = dnd_copy_settle_proof(copy, dnd_join_prove_write(&copy->dst.join, &writes, &from,
 								      &copy->spare.place, proven));
-	/* Which legs the rest will go to shows when it is written. */
+	/* Only writing the rest shows to which legs it goes. */
 	if (copy->dst.drive.blockdev.stack && writes.blocks < copy->plan.full_bytes / copy->align)
 		*proven = false;
 	return rc;
 }
 
-/* Spare blocks are welcome, but a last block that is to be patched needs them. */
+/* Without spare blocks the route stays unproven; but a last block that is to be merged needs them. */
 static int prove_to_drive(struct dnd_copy *copy, bool *proven)
 {
 	int rc;

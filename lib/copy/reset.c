@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A device that is reset loses what its memory held, and answers reads with anything, while each request of a
- * drive succeeds.  So every region that took part is asked in the end how often its device was reset.
+ * A device that is reset loses the contents of its memory and returns arbitrary bytes, while every request of a drive
+ * succeeds.  So the copy asks each of its regions in the end whether its device was reset.
  */
 #include "copy/copy.h"
 
@@ -19,7 +19,7 @@ static int ask_all(struct dnd_copy *copy)
 	return rc ? rc : ask(copy, &copy->dst.region);
 }
 
-/* A failure that a reset explains; of any other the text stays. */
+/* Can a reset explain this result?  Any other failure keeps its text. */
 static bool may_come_of_reset(int rc)
 {
 	return !rc || rc == -EBADMSG || rc == -EIO;
@@ -37,7 +37,7 @@ int dnd_copy_check_resets(struct dnd_copy *copy, int rc)
 		dnd_failure_put_back(copy->ctx, &before);
 		return rc;
 	}
-	/* Nobody knows which of them are good. */
+	/* Nobody knows which bytes are good. */
 	copy->result->bytes = copy->result->bounced_bytes = 0;
 	copy->result->durable = copy->result->verified = false;
 	return reset;

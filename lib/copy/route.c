@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The route policy: no bounce that the caller did not allow. */
+/* Chooses the route.  The copy never bounces unless the caller allows it. */
 #include <stdio.h>
 
 #include "copy/copy.h"
@@ -36,7 +36,7 @@ static int probe_side(struct dnd_copy *copy, struct dnd_side *side, const struct
 	return rc;
 }
 
-/* Of each side that is a drive; copy->worst is the worst of them. */
+/* Probes the route of each side that is a drive; sets copy->worst to the worst of them. */
 static int probe_region(struct dnd_copy *copy, const struct dnd_region *region)
 {
 	int rc;
@@ -73,7 +73,7 @@ static bool usable_for_staging(const struct donard_region_info *info)
 	return info->state == DONARD_STATE_READY && !info->persistent && info->available_bytes;
 }
 
-/* -errno with a text where it cannot be used. */
+/* The rank of the worse route if @name were the staging region, or -errno with a text if it cannot be used. */
 static int rank_of(struct dnd_copy *copy, const char *name)
 {
 	struct donard_memory *memory;
@@ -90,7 +90,7 @@ static int rank_of(struct dnd_copy *copy, const char *name)
 	return rc;
 }
 
-/* Name of the best region, "" when there is none; what keeps the last from use is the failure where none is of use. */
+/* Sets @name to the best region, or to "" if there is none.  If no candidate can be used, fails as the last one did. */
 static int choose_staging(struct dnd_copy *copy, char name[P2PMEM_NAME_BYTES])
 {
 	struct donard_region_list *list;

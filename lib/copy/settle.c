@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * How a copy leaves its destination: a region after its barrier, a drive flushed, a file with its length and name.
+ * Finishes the destination: runs the barrier of a region, flushes a drive, gives a file its length and name.
  *
- * A new file has no name before all of it is there (drive/length.c), or as much as there will be.  The length of a file
- * that was there is never set to one that was read earlier, since another program, another copy too, may have added to
- * it: it grows with what is written, in order (engine.c), and only a copy of all of a source cuts what lies behind.
+ * A new file gets its name only when it is complete (drive/length.c), or when a failed copy adds nothing more to it.
+ * The copy never sets the length of an old file to one that it read earlier, because another program or another copy
+ * may have added to the file.  The file grows as its bytes are written in order (engine.c), and only a copy of a whole
+ * source cuts what lies behind.
  */
 #include <stdio.h>
 #include <unistd.h>
@@ -16,7 +17,7 @@ static uint64_t end_of(const struct dnd_copy *copy)
 	return copy->dst.offset + copy->result->bytes;
 }
 
-/* As cp does, but of what somebody else has added meanwhile nothing. */
+/* Cuts the file as cp does, but never bytes that another program has added meanwhile. */
 static int cut(struct dnd_copy *copy)
 {
 	struct dnd_drive *drive = &copy->dst.drive;
@@ -47,7 +48,7 @@ static int set_length(struct dnd_copy *copy)
 	}
 	if (rc)
 		return rc;
-	/* The file system has completed its last block in DRAM. */
+	/* The file system has filled up the file's last block in DRAM. */
 	if (halved && !copy->bounced)
 		copy->result->bounced_bytes += dnd_min(rest, copy->result->bytes);
 	copy->result->kept_bytes = dnd_max(dnd_drive_length(drive), end) - end;
@@ -66,7 +67,10 @@ static int flush(struct dnd_copy *copy)
 	return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: fsync failed", drive->path);
 }
 
-/* A power cut leaves no name of what is not all there: the flush of the bytes precedes it, and one of the name follows. */
+/*
+ * The bytes are flushed before the file gets its name, so that no name of an incomplete file survives a power cut.
+ * The caller flushes the name.
+ */
 static int name_file(struct dnd_copy *copy)
 {
 	int rc = copy->dst.drive.unnamed ? flush(copy) : 0;
@@ -74,7 +78,7 @@ static int name_file(struct dnd_copy *copy)
 	return rc ? rc : dnd_drive_name(copy->ctx, &copy->dst.drive);
 }
 
-/* As it was mounted and set up when the flush had passed. */
+/* Judges by how the drive is mounted and set up now, after the flush. */
 static void judge_drive(struct dnd_copy *copy)
 {
 	struct dnd_doubt doubt;
@@ -105,7 +109,7 @@ static int settle_drive(struct dnd_copy *copy)
 	return rc;
 }
 
-/* The data is where it stays, whatever a power cut does, if the target can. */
+/* From here on the data survives a power cut, if the destination is able to keep it. */
 int dnd_copy_settle(struct dnd_copy *copy)
 {
 	struct dnd_region *region = &copy->dst.region;
@@ -142,7 +146,7 @@ int dnd_copy_settle_proof(struct dnd_copy *copy, int rc)
 	return rc ? rc : back;
 }
 
-/* Blocks that were reserved behind the end go when it gets the length that it has. */
+/* Setting the length that the file has already frees the blocks that were reserved behind its end. */
 static void leave_file(struct dnd_copy *copy)
 {
 	struct dnd_drive *drive = &copy->dst.drive;
@@ -152,7 +156,7 @@ static void leave_file(struct dnd_copy *copy)
 		dnd_drive_cut(copy->ctx, drive, length, length);
 	if (drive->unnamed && copy->result->bytes && !dnd_drive_cut(copy->ctx, drive, length, end))
 		dnd_drive_name(copy->ctx, drive);
-	/* What has no name is gone when it is closed. */
+	/* A file without a name is gone when it is closed. */
 	if (drive->unnamed)
 		copy->result->bytes = copy->result->bounced_bytes = 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* An end of a copy that somebody opened. */
+/* Describes an open file or memory as a side of a copy. */
 #include <stdio.h>
 
 #include "copy/copy.h"
@@ -11,7 +11,7 @@ void dnd_side_of_file(struct dnd_side *side, const struct donard_file *file)
 	side->size_bytes = file->drive.size_bytes;
 }
 
-/* CUDA's number is this program's: the address is the machine's. */
+/* CUDA's number of a GPU holds only in this program, so the result names the GPU by its PCI address. */
 static void name_gpu(struct dnd_copy *copy, const struct dnd_side *side)
 {
 	char *name = side == &copy->src ? copy->result->src_gpu : copy->result->dst_gpu;

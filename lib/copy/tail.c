@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The last, partial block.  The device moves whole blocks, and only the bytes
- * of the copy may change the destination.  In a region the bytes behind them
- * are kept aside and put back: they are not payload.  In a persistent one a power
- * cut in between would lose them, and in memory of the program's somebody may change
- * them: there the last bytes go by way of DRAM, and are counted.  For a drive, and within a
- * file, the block is merged with what is there in spare blocks, of the region or
- * of DRAM in a bounced copy.  Where a file ends, or is to be cut, another program
- * may be adding to it: there the last bytes are written alone, by way of the page
- * cache, and counted.
+ * Moves the last, partial block.  The drive moves whole blocks, but only the bytes of the
+ * copy may change the destination.
+ *
+ * In a region the copy saves the bytes behind the tail and puts them back.  It does not do
+ * so in persistent memory, where a power cut in between would lose them, nor in the
+ * program's own memory, where the program may change them.  There the tail goes
+ * through DRAM, and counts as bounced.
+ *
+ * On a drive, and inside a file, the copy merges the tail with the destination's block in
+ * spare blocks, which are the region's, or DRAM in a bounced copy.  Where a file ends or is
+ * to be cut, another program may be adding to it.  There the copy writes the tail
+ * alone, through the page cache, and it counts as bounced.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -42,7 +45,7 @@ static int lost(struct dnd_copy *copy, int rc)
 	return rc ? dnd_copy_failed(copy, DND_STEP_CPU, copy->plan.full_bytes, -rc) : 0;
 }
 
-/* The tail's bytes, by the CPU. */
+/* The CPU moves the bytes of the tail. */
 static int move_tail(struct dnd_copy *copy, const struct dnd_place *to, const struct dnd_place *from)
 {
 	uint8_t *bytes = malloc(copy->align);
@@ -69,7 +72,7 @@ static int into_region_in_place(struct dnd_copy *copy, const struct dnd_place *t
 	rc = lost(copy, dnd_place_load(&rest, kept, behind));
 	if (!rc) {
 		rc = read_block(copy, target);
-		/* Put back after a failure too: the read may have come half way. */
+		/* Put them back after a failure too: the read may have overwritten some of them. */
 		back = dnd_place_store(&rest, kept, behind);
 		if (!rc)
 			rc = lost(copy, back);
@@ -103,7 +106,7 @@ static int by_dram(struct dnd_copy *copy, const struct dnd_place *target)
 	return rc;
 }
 
-/* The block is not the copy's own to its end where it is larger than a page. */
+/* The copy may not own the last block to its end if that is larger than a granule. */
 static int into_region(struct dnd_copy *copy)
 {
 	const struct dnd_place target = dnd_copy_place(&copy->dst, copy->plan.full_bytes);
@@ -132,7 +135,7 @@ static int patch_drive(struct dnd_copy *copy, const struct dnd_place *block)
 	return rc ? rc : write_block(copy, &merged);
 }
 
-/* Leaves the tail in *block, which has room for all of it. */
+/* Sets *block to a whole block that begins with the tail: the source itself, or a spare block that was read. */
 static int fetch_tail(struct dnd_copy *copy, struct dnd_place *block)
 {
 	if (copy->src.is_region) {

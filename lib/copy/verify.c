@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Reads source and destination independently and compares every byte; memory of a GPU by the GPU's own copies. */
+/* Reads source and destination independently and compares every byte.  Reads a GPU's memory by the GPU's own copies. */
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "copy/copy.h"
 
-#define CHUNK_BYTES	(1U << 20)	/* the largest alignment that is accepted */
+#define CHUNK_BYTES	(1U << 20)	/* a multiple of any alignment that check.c accepts */
 
-/* Others of a GPU's, too, are read by the way of the drive's: its copies need more than an address. */
+/*
+ * The GPU's copies need an allocation that this library made, not only an address.  Other memory of a GPU is read
+ * through the BAR, like that of any region.
+ */
 static bool by_gpu(const struct dnd_side *side)
 {
 	return side->is_gpu && dnd_gpu_allocated(side->memory);
@@ -74,7 +77,7 @@ static bool stop(struct dnd_copy *copy, uint64_t done_bytes)
 				    dnd_min(done_bytes, copy->length), copy->length);
 }
 
-/* What a file system wrote through its page cache it would read from there again. */
+/* A file system that wrote through its page cache would read from there again, and not from the drive. */
 static int drop_cached(struct dnd_copy *copy)
 {
 	const struct dnd_drive *drive = &copy->dst.drive;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What may have gone through DRAM in a copy: pages of the page cache (join/cache.c), a drive that was changed below it. */
+/*
+ * Finds out what may have gone through DRAM during a copy: pages of the page cache (join/cache.c), or a drive whose
+ * stack changed.
+ */
 #include <stdio.h>
 
 #include "copy/copy.h"
@@ -52,7 +55,7 @@ static enum donard_bounce_evidence evidence(const struct dnd_copy *copy)
 	return known(&copy->src) && known(&copy->dst) ? DONARD_BOUNCE_WATCHED : DONARD_BOUNCE_STATED;
 }
 
-/* Of legs that came meanwhile nobody knows by which route they went, nor whether all others still did. */
+/* If legs changed during the copy, nobody knows by which route the bytes went. */
 static bool changed(struct dnd_copy *copy, struct dnd_side *side)
 {
 	struct dnd_failure before = dnd_failure_keep(copy->ctx);
