@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The CPU's way to a memory: its range is checked, and a failure gets a text. */
+/* The CPU's access to a memory: checks the range, and gives a failure its text. */
 #include "memory/memory.h"
 
 #define ZERO_BYTES	65536
@@ -31,7 +31,7 @@ int dnd_memory_check_writable(const struct donard_memory *memory)
 			dnd_memory_name(memory));
 }
 
-/* Another exporter's pages may have been replaced since the import. */
+/* Asks again, because another exporter may have replaced its pages since the import. */
 static enum donard_memory_pages pages_now(const struct donard_memory *memory, uint64_t offset, uint64_t length)
 {
 	if (memory->pages != DONARD_PAGES_HOST || !dnd_memory_is_imported(memory))

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory that came as a dma-buf.  One of ours is memory of its region, whose open
- * file answers for it (routes, barriers, the end) and owns nothing: the dma-buf
- * keeps the memory and is what is mapped.  Of any other exporter, nobody but the
- * mapping tells what it gives.
+ * Memory that came as a dma-buf.  A dma-buf of p2pmem is memory of its region.  The
+ * region's open file serves routes, barriers and the news of a removal, but owns
+ * nothing: the dma-buf keeps the memory, and is what this file maps.  For any other
+ * exporter, only the mapping shows what kind of memory it is.
  */
 #include <stdio.h>
 #include <sys/ioctl.h>
@@ -13,7 +13,7 @@
 #include "memory/memory.h"
 
 #define OUR_NAME	"p2pmem"
-#define KERNEL_ENOTSUPP	524	/* not for programs, but NVIDIA's driver lets it out */
+#define KERNEL_ENOTSUPP	524	/* internal to the kernel, but NVIDIA's driver returns it to programs */
 
 static int check_range(struct donard_memory *memory, uint64_t offset, uint64_t *length)
 {
@@ -30,7 +30,7 @@ static int check_range(struct donard_memory *memory, uint64_t offset, uint64_t *
 
 /* ---- the mapping ---- */
 
-/* Whole pages, of which the first has the first byte. */
+/* Maps whole pages, from the one that holds the first byte on. */
 static int map(struct donard_memory *memory)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -48,7 +48,7 @@ static int map(struct donard_memory *memory)
 	return 0;
 }
 
-/* ---- of another exporter ---- */
+/* ---- a dma-buf of another exporter ---- */
 
 static void unmapped(struct donard_memory *memory, int error_number)
 {
@@ -58,7 +58,7 @@ static void unmapped(struct donard_memory *memory, int error_number)
 		 strerror(error_number));
 }
 
-/* Nothing fails: what the CPU does not reach is for devices that import it. */
+/* Never fails: memory that the CPU cannot map still serves devices that import it. */
 static int take_foreign(struct donard_memory *memory)
 {
 	int rc = map(memory);
@@ -71,7 +71,7 @@ static int take_foreign(struct donard_memory *memory)
 	return 0;
 }
 
-/* ---- of a region ---- */
+/* ---- a dma-buf of a region ---- */
 
 static bool is_ours(const struct dnd_dmabuf *dmabuf)
 {
@@ -102,7 +102,7 @@ int dnd_memory_locate(const struct donard_memory *memory, uint64_t offset, struc
 	return ioctl(memory->region.fd, P2PMEM_IOC_LOCATE_DMABUF, place) ? -errno : 0;
 }
 
-/* Another region may have the name by now. */
+/* EINVAL: another region may have taken the name meanwhile. */
 static int locate_failed(const struct donard_memory *memory, int rc)
 {
 	if (rc == -ENOTTY)

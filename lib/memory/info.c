@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a memory is, and what became of its region. */
+/* Says what a memory is, and in which state its region is. */
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -61,7 +61,7 @@ int dnd_memory_run(const struct donard_memory *memory, uint64_t offset, struct d
 	return 0;
 }
 
-/* An end of its region meanwhile is told by the state. */
+/* If the region has been removed, this changes nothing; donard_memory_state() tells of the removal. */
 static void place_of(const struct donard_memory *memory, struct donard_memory_info *info)
 {
 	struct dnd_run run;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the room memory offers: a range of a region, plain DRAM, or a dma-buf of somebody else, behind one handle. */
+/* One handle for memory of three kinds: a range of a region, plain DRAM, or a dma-buf of another exporter. */
 #ifndef DND_MEMORY_H
 #define DND_MEMORY_H
 
@@ -7,16 +7,16 @@
 #include "region/region.h"
 
 struct donard_memory {
-	struct dnd_handle handle;	/* its owner, and requests in flight */
+	struct dnd_handle handle;	/* held by its owner, and by requests in flight */
 	struct donard_context *ctx;
-	struct dnd_region region;	/* an open file of its own; fd is -1 of no region */
-	struct dnd_dmabuf dmabuf;	/* that it came as; then the region's file owns nothing.  fd is -1 of none */
-	uint64_t dmabuf_offset;		/* in it, of the first byte */
+	struct dnd_region region;	/* an open file of its own; fd -1: not of a region */
+	struct dnd_dmabuf dmabuf;	/* that it came as; then the region's file owns nothing.  fd -1: none */
+	uint64_t dmabuf_offset;		/* of the first byte in the dma-buf */
 	enum donard_memory_pages pages;
 	char unmapped[DONARD_REASON_BYTES];
-	struct dnd_window window;	/* its granules; data is NULL where the CPU has no mapping */
+	struct dnd_window window;	/* maps its granules; data is NULL if the CPU has no mapping */
 	uint64_t length;		/* from window.data on */
-	void (*end)(void *data);	/* after it was unmapped and closed, or NULL */
+	void (*end)(void *data);	/* called after the memory was unmapped and closed; or NULL */
 	void *end_data;
 };
 
@@ -36,20 +36,20 @@ static inline const char *dnd_memory_name(const struct donard_memory *memory)
 	return *memory->region.name ? memory->region.name : memory->dmabuf.name;
 }
 
-/* Of its first byte, in the open file; of what was imported, in the dma-buf. */
+/* The offset of its first byte in the open file, or in the dma-buf if it was imported. */
 static inline uint64_t dnd_memory_file_offset(const struct donard_memory *memory)
 {
 	return memory->window.file_offset +
 	       (uint64_t)(memory->window.data - memory->window.map);
 }
 
-/* The region whose file gives this memory to a ring; NULL: it owns none of it. */
+/* The region whose open file owns this memory, and can register it with a ring; NULL: there is none. */
 static inline const struct dnd_region *dnd_memory_giver(const struct donard_memory *memory)
 {
 	return dnd_memory_is_region(memory) && !dnd_memory_is_imported(memory) ? &memory->region : NULL;
 }
 
-/* A byte of it, for devices and for the CPU. */
+/* Where the byte at @offset lies, for devices and for the CPU. */
 static inline struct dnd_place dnd_memory_place(const struct donard_memory *memory, uint64_t offset)
 {
 	struct dnd_place place = dnd_place_in(&memory->region, &memory->window, memory->window.data + offset);
@@ -61,49 +61,51 @@ static inline struct dnd_place dnd_memory_place(const struct donard_memory *memo
 	return place;
 }
 
-/* Fails unless the bytes lie in it. */
+/* Fails unless the range lies in the memory. */
 int dnd_memory_check_range(const struct donard_memory *memory, uint64_t offset, uint64_t length);
 
-/* access.c: each fails with a text unless ... the CPU sees it; a drive's transfers reach it without a copy */
+/* access.c: fails with a text unless the CPU has a mapping */
 int dnd_memory_check_mapped(const struct donard_memory *memory);
+/* Fails with a text unless a drive's transfers reach the range without a copy. */
 int dnd_memory_check_direct(const struct donard_memory *memory, uint64_t offset, uint64_t length);
-/* ... it may be written */
+/* Fails with a text unless the memory may be written. */
 int dnd_memory_check_writable(const struct donard_memory *memory);
-/* A byte range of the CPU's, which was checked; 0 or -errno without a text. */
+/* The CPU reads a range that the caller has checked.  Returns 0 or -errno without a text. */
 int dnd_memory_load(const struct donard_memory *memory, uint64_t offset, void *to, size_t bytes);
 int dnd_memory_access_failed(const struct donard_memory *memory, int error_number);
 
-/* open.c: one without anything yet, or NULL with a text; and it is handed out, or freed after a failure. */
+/* open.c: an empty handle, or NULL with a text */
 struct donard_memory *dnd_memory_new(struct donard_context *ctx, const char *name);
+/* Sets *out to @memory if @rc is 0, else frees it.  Returns @rc. */
 int dnd_memory_give(struct donard_memory *memory, int rc, struct donard_memory **out);
 /*
- * Of a region, of which it has nothing yet: for who must know the region before it is known how much is wanted.  Then it
- * gets, once, the bytes at their place, or any that are free.
+ * Opens a region without claiming any of it, for a caller that must know the region before it knows how much it wants.
+ * Then the caller claims once: the bytes at an offset, or any bytes that are free.
  */
 int dnd_memory_open(struct donard_context *ctx, const char *region, struct donard_memory **out);
 int dnd_memory_own(struct donard_memory *memory, uint64_t offset, uint64_t length);
 int dnd_memory_own_any(struct donard_memory *memory, uint64_t length);
 
-/* pages.c: what all pages of a range of this process have in common; UNKNOWN if nothing, or the kernel does not tell */
+/* pages.c: the kind of the pages behind a range of this process; UNKNOWN if they differ, or the kernel does not tell */
 enum donard_memory_pages dnd_pages_behind(const void *address, uint64_t bytes);
-/* A new mapping has page frames without struct pages. */
+/* Does a new mapping have page frames without struct pages? */
 bool dnd_pages_are_frames(const struct dnd_window *window);
 
-/* Where a byte of it lies in its region, and how many of it follow there without a gap. */
+/* Where a byte lies in its region, and how many bytes of the memory lie there without a gap. */
 struct dnd_run {
 	uint64_t region_offset, bytes;
 };
 
-/* info.c: -errno */
+/* info.c: 0 or -errno without a text */
 int dnd_memory_run(const struct donard_memory *memory, uint64_t offset, struct dnd_run *run);
 /*
- * overlap.c: two ranges of memories of one region.  1: they share bytes, 0: they do not, or -errno with a text.  *shift: how
- * far the second lies behind the first; 0 where they are in pieces.
+ * overlap.c: do two ranges of memories of one region share bytes?  Returns 1, 0, or -errno with a text.  *shift is how
+ * far the second lies behind the first; 0 if one of them is in pieces.
  */
 int dnd_memory_overlap(const struct donard_memory *a, uint64_t a_offset, const struct donard_memory *b, uint64_t b_offset,
 		       uint64_t length, int64_t *shift);
 
-/* import.c: where in its region a place of an imported one lies; -errno */
+/* import.c: where in its region a byte of an imported memory lies; 0 or -errno without a text */
 int dnd_memory_locate(const struct donard_memory *memory, uint64_t offset, struct p2pmem_locate_dmabuf *place);
 
 #endif /* DND_MEMORY_H */

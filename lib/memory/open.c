@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The ways to a memory, and its end. */
+/* Makes memory handles, and frees them. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -80,7 +80,7 @@ static bool is_of_device(const uint8_t *address, uint64_t length)
 	       dnd_pages_behind(address + length - 1, 1) == DONARD_PAGES_DEVICE;
 }
 
-/* The window is another's: nothing is unmapped with it. */
+/* The program owns the mapping: map_bytes stays 0, so that freeing the handle unmaps nothing. */
 DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address,
 				       uint64_t length_bytes, struct donard_memory **memory_out)
 {
@@ -105,7 +105,7 @@ DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address
 	return 0;
 }
 
-/* --- of a region --- */
+/* --- memory of a region --- */
 
 static int past_end(const struct donard_memory *memory, uint64_t offset, uint64_t length)
 {
@@ -185,9 +185,9 @@ DND_PUBLIC int donard_memory_claim(struct donard_context *ctx, const char *regio
 	return dnd_memory_give(memory, claim(memory, region, offset_bytes, length_bytes), memory_out);
 }
 
-/* --- of an open file --- */
+/* --- memory that an open file owns --- */
 
-/* "p2pmem0" of a descriptor of it: nothing is asked of a file that is none. */
+/* Finds the region's name, as "p2pmem0", for a descriptor.  Issues no ioctl to a file that is not a region's. */
 static int name_of(struct donard_memory *memory, int fd)
 {
 	struct stat found;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Do two memories have bytes of one region in common?  A file owns its bytes in any pieces, and two memories may be of one
- * file (donard_memory_adopt()) or one dma-buf: where the bytes lie, the kernel says.
+ * Do two memories share bytes of one region?  An open file may own its bytes in pieces, and two memories may belong to
+ * one file (donard_memory_adopt()) or one dma-buf.  Therefore the kernel is asked where the bytes lie.
  */
 #include <stdlib.h>
 

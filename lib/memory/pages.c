@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What is behind a mapping: struct pages of the host's memory or of a device, or
- * page frames alone.  No exporter is told of an access (DMA_BUF_IOCTL_SYNC), upon
- * which drivers of GPUs move a buffer to the host, and page frames, by which they
- * map, are not touched.
+ * Finds out what is behind a mapping: struct pages of the host's memory or of a
+ * device, or only page frames.  It announces no access to the exporter
+ * (DMA_BUF_IOCTL_SYNC), because GPU drivers would then move the buffer to the host.
+ * These drivers map page frames, for which nobody calls dnd_pages_behind().
  */
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -21,15 +21,15 @@
 #endif
 
 /*
- * The kernel refuses that call for VM_PFNMAP (mm/madvise.c), and tells of that flag in
- * no other way that all kernels have.  The mapping is new and shared: nothing is lost.
+ * The kernel refuses this call for VM_PFNMAP (mm/madvise.c), and no other way to learn of that
+ * flag works on all kernels.  The call drops no data, because the mapping is new and shared.
  */
 bool dnd_pages_are_frames(const struct dnd_window *window)
 {
 	return madvise(window->map, window->map_bytes, MADV_DONTNEED_LOCKED) && errno == EINVAL;
 }
 
-/* Of the calling process; everybody may ask for this bit. */
+/* Is the page present in the calling process?  Everybody may read this bit. */
 static bool is_present(const void *address, uint64_t page)
 {
 	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
@@ -43,7 +43,7 @@ static bool is_present(const void *address, uint64_t page)
 	return entry & ENTRY_PRESENT;
 }
 
-/* Has the pages mapped; how many from the first on the kernel takes for direct I/O. */
+/* Faults the pages in.  Returns how many, counted from the first, the kernel accepts for direct I/O. */
 static size_t touch(void *const *pages, size_t count)
 {
 	struct iovec far[BATCH_PAGES], near;
@@ -57,7 +57,7 @@ static size_t touch(void *const *pages, size_t count)
 	return moved < 0 ? 0 : (size_t)moved;
 }
 
-/* Of a page that was touched. */
+/* The kind of a page that touch() reached, by its NUMA node or an error. */
 static enum donard_memory_pages kind_of(int node)
 {
 	if (node >= 0)
@@ -65,7 +65,7 @@ static enum donard_memory_pages kind_of(int node)
 	return node == -ENOENT ? DONARD_PAGES_DEVICE : DONARD_PAGES_UNKNOWN;
 }
 
-/* One is not taken for direct I/O: p2pdma's are there all the same. */
+/* The kind of a page that the kernel does not accept for direct I/O.  Pages of p2pdma are present all the same. */
 static enum donard_memory_pages kind_of_untouched(int node, const void *address, uint64_t page)
 {
 	return node == -ENOENT && is_present(address, page) ? DONARD_PAGES_DEVICE : DONARD_PAGES_NONE;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A memory for other devices: dma-bufs, and the routes to it. */
+/* Lets other devices use a memory: exports it as a dma-buf, and judges their routes to it. */
 #include <fcntl.h>
 
 #include "memory/memory.h"
