@@ -9,7 +9,7 @@
 #include "drive/disk.h"
 #include "drive/stack.h"
 
-/* A request that crosses a chunk is split, which io_uring hands to a worker thread. */
+/* The kernel splits a request that crosses a chunk's border, and io_uring hands such a request to a worker thread. */
 static void fit_to_stack(struct dnd_blockdev *blockdev)
 {
 	const struct dnd_stack *stack = blockdev->stack;
@@ -122,7 +122,7 @@ const char *dnd_blockdev_leg_text(const struct dnd_blockdev *blockdev, size_t le
 	return text;
 }
 
-/* Did an earlier leg have it, as another partition of the same drive? */
+/* Does one of the first @legs legs have this controller, too, as another partition of the same drive would? */
 static bool is_repeated(const struct dnd_blockdev *blockdev, size_t legs, const char *client)
 {
 	for (size_t i = 0; i < legs; i++) {
@@ -159,7 +159,7 @@ static const struct dnd_bounce summed = {
 
 const struct dnd_bounce *dnd_blockdev_bounce(const struct dnd_blockdev *blockdev, bool writes)
 {
-	/* What is written is read back, too. */
+	/* A destination is read back, too, so checked reads count in either case. */
 	for (size_t i = 0; i < dnd_blockdev_leg_count(blockdev); i++) {
 		const struct dnd_blockdev *leg = dnd_blockdev_leg(blockdev, i);
 
@@ -214,7 +214,7 @@ enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
 	if (!dnd_sysfs_exists(ctx, "block/%s", blockdev->disk))
 		return DND_HEALTH_GONE;
 	for (size_t i = 0; i < dnd_blockdev_leg_count(blockdev); i++) {
-		/* A mirror goes on without it. */
+		/* A mirror goes on without a lost leg. */
 		if (dnd_blockdev_is_mirrored(blockdev) && dnd_blockdev_legs_left(blockdev) & 1U << i)
 			continue;
 		health = drive_health(ctx, dnd_blockdev_leg(blockdev, i));

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What a device of LVM or md is made of may change while it is in use: a volume is
- * moved or extended, an array reshaped, a spare added, a path of a namespace found.  The kernel tells nobody, so
- * donard looks now and then, and at the end of a copy.
+ * A device of LVM or md may come to consist of other devices while it is in use: a volume is moved or
+ * extended, an array reshaped, a spare added, a path of a namespace found.  The kernel tells nobody, so donard
+ * looks now and then, and at the end of a copy.
  */
 #include "drive/blockdev.h"
 #include "drive/stack.h"
 
-/* What is gone of them needs no route. */
+/* Only new controllers matter, because one that is gone needs no route. */
 static bool has_new_controller(const struct dnd_blockdev *before, const struct dnd_blockdev *now)
 {
 	for (size_t i = 0; i < now->controller_count; i++) {
@@ -21,7 +21,7 @@ static bool has_new_controller(const struct dnd_blockdev *before, const struct d
 	return false;
 }
 
-/* As an index of @stack, or its leg_count. */
+/* The index of the leg in @stack, or leg_count if it has no such leg. */
 static size_t find_leg(const struct dnd_stack *stack, const struct dnd_leg *wanted)
 {
 	size_t i = 0;
@@ -36,7 +36,7 @@ static size_t find_leg(const struct dnd_stack *stack, const struct dnd_leg *want
 	return i;
 }
 
-/* @now gets the numbers of legs that @before has; false: it has other legs. */
+/* Renumbers the legs of @now as in @before.  Returns false if @now has a leg that @before lacks. */
 static bool number_as_before(const struct dnd_stack *before, struct dnd_stack *now)
 {
 	uint16_t numbers[DND_LEGS];
@@ -144,7 +144,7 @@ static bool stays(const struct dnd_stack *before, uint16_t a, const struct dnd_s
 	return true;
 }
 
-/* The legs keep their numbers. */
+/* Takes over where the bytes lie; the legs of @to stay, with their numbers. */
 static void take_map(struct dnd_stack *to, const struct dnd_stack *from)
 {
 	to->left = from->left;
@@ -182,12 +182,12 @@ static enum dnd_change look_again(struct donard_context *ctx, const struct dnd_d
 	return change;
 }
 
-/* A controller that comes to serve the namespace, too, may get any request. */
+/* A new controller of the namespace may get any request, so it counts as a change. */
 static enum dnd_change look_at_paths(struct donard_context *ctx, const struct dnd_drive *drive, int *rc)
 {
 	struct dnd_blockdev now;
 
-	/* Gone, which its requests tell better. */
+	/* The drive is gone; its requests report that better. */
 	if (!dnd_sysfs_exists(ctx, "block/%s", drive->blockdev.disk))
 		return DND_UNCHANGED;
 	*rc = dnd_blockdev_resolve_again(ctx, drive->device, drive->path, &now);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What the block layer counts of a drive: Documentation/block/stat.rst. */
+/* What the block layer counts for a drive (Documentation/block/stat.rst). */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/base.h"
 #include "donard/counts.h"
 
-#define SECTOR_BYTES	512	/* there, whatever the drive's blocks are */
+#define SECTOR_BYTES	512	/* the unit of these counts, whatever the drive's block size is */
 
-/* A namespace of several paths: before Linux 6.4 its head counts nothing, and each path its own commands. */
+/* A namespace with several paths.  Before Linux 6.4 its head counts nothing, and each path counts its own commands. */
 struct paths {
 	unsigned int subsystem, namespace;	/* "nvme0n1", whose paths are nvme0c0n1 and so on */
 	struct donard_drive_counts *counts;
 };
 
-/* Adds to @counts. */
+/* Adds the numbers of a stat file to @counts. */
 static int parse(const char *text, struct donard_drive_counts *counts)
 {
 	unsigned long long reads, sectors_read, writes, sectors_written, in_flight;
@@ -39,7 +39,7 @@ static int add_path(struct donard_context *ctx, const char *disk, void *user)
 	if (sscanf(disk, "nvme%uc%*un%u", &subsystem, &namespace) != 2 || subsystem != paths->subsystem ||
 	    namespace != paths->namespace)
 		return 0;
-	/* One that goes away meanwhile counts no more. */
+	/* A path that has just gone away no longer counts. */
 	if (!dnd_sysfs_read(ctx, text, sizeof(text), "block/%s/stat", disk))
 		parse(text, paths->counts);
 	return 0;
@@ -63,7 +63,7 @@ static int add_paths(struct donard_context *ctx, const char *name, struct donard
 	return dnd_for_each_entry(ctx, "block", add_path, &paths);
 }
 
-/* "nvme0n1" of that, of its node, and of a link to its node. */
+/* Finds "nvme0n1" for that name, for its device node, or for a link to the node. */
 static int name_of(struct donard_context *ctx, const char *given, char name[NAME_MAX])
 {
 	char target[PATH_MAX];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Why a file or device may not be opened or written: EACCES and EPERM come of modes and groups, of attributes that bind root
- * as well, of mounts, of device cgroups and of security modules, ETXTBSY of programs that run and of swap space.  Each is
- * asked for.
+ * Finds out why a file or device may not be opened or written.  EACCES and EPERM come from modes and groups, from
+ * attributes that bind root as well, from mounts, from device cgroups and from security modules.  ETXTBSY comes from
+ * programs that run and from swap space.
  */
 #include <fcntl.h>
 #include <linux/stat.h>
@@ -23,7 +23,7 @@ static uint64_t attributes_of(int fd, const char *path)
 	return syscall(SYS_statx, fd, path, path[0] ? 0 : AT_EMPTY_PATH, 0, &st) ? 0 : st.stx_attributes;
 }
 
-/* What a file, or the folder of a new one, forbids to root as well; NULL: nothing. */
+/* Why the attributes of a file, or of a new file's folder, forbid the access even to root; NULL if they do not. */
 static const char *forbidden(uint64_t attributes)
 {
 	if (attributes & STATX_ATTR_IMMUTABLE)
@@ -60,7 +60,7 @@ static const char *remedy_for_device(const struct dnd_drive *drive, const char *
 int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, const char *path, int error_number)
 {
 	const char *what = drive->unnamed ? "created" : "opened";
-	/* In a folder that can only be appended to, files can be made. */
+	/* Files can be made in a folder that can only be appended to. */
 	const uint64_t attributes = attributes_of(AT_FDCWD, path) & ~(drive->unnamed ? (uint64_t)STATX_ATTR_APPEND : 0);
 	const char *cause = drive->writable && drive->is_file && error_number == EPERM ? forbidden(attributes) : NULL;
 
@@ -84,7 +84,7 @@ const char *dnd_drive_forbidden(const struct dnd_drive *drive, int error_number)
 	return error_number == EPERM && drive->is_file && drive->fd >= 0 ? forbidden(attributes_of(drive->fd, "")) : NULL;
 }
 
-/* fallocate() looks at this before it finds that no file is that long. */
+/* The call changes nothing: fallocate() checks for swap space before it finds that no file can be that long. */
 int dnd_drive_check_swap(struct donard_context *ctx, const struct dnd_drive *drive)
 {
 	if (!fallocate(drive->fd, FALLOC_FL_KEEP_SIZE, INT64_MAX, 1) || errno != ETXTBSY)

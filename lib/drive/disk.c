@@ -31,7 +31,7 @@ static int not_nvme(struct donard_context *ctx, const char *label, const char *d
 			dnd_disk_describe(disk));
 }
 
-/* Folder of the disk below sysfs; a partition's folder lies in the disk's. */
+/* The folder of a partition in sysfs lies in that of its disk. */
 int dnd_disk_name(struct donard_context *ctx, const char *number, char *disk,
 			   size_t disk_bytes)
 {
@@ -46,8 +46,8 @@ bool dnd_disk_is_stack(const char *disk)
 }
 
 /*
- * With protection information the block layer computes the checksum of all data by CPU, unless it
- * is told not to (bio_integrity_prep() in block/bio-integrity*.c).  "nop": metadata of another kind.
+ * On a drive with protection information the block layer computes checksums of all data by the CPU, unless
+ * it is told not to (bio_integrity_prep() in block/bio-integrity*.c).  "nop" is metadata of another kind.
  */
 static void read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev)
 {
@@ -90,7 +90,7 @@ static int add_controller(struct donard_context *ctx, const char *name, void *da
 	char transport[16], address[DONARD_BDF_BYTES];
 	size_t count = blockdev->controller_count;
 
-	/* Gone meanwhile. */
+	/* The controller has just gone away. */
 	if (dnd_sysfs_read(ctx, transport, sizeof(transport), "class/nvme/%s/transport", name) ||
 	    dnd_sysfs_read(ctx, address, sizeof(address), "class/nvme/%s/address", name))
 		return 0;
@@ -111,8 +111,8 @@ static int add_controller(struct donard_context *ctx, const char *name, void *da
 }
 
 /*
- * Entries of a subsystem: "nvme0" is a controller, "nvme0n1" a head.  Not each controller serves
- * each namespace: a path of nvme0n1 through nvme3 is "nvme0c3n1", below nvme3.
+ * Of the entries of a subsystem, "nvme0" is a controller and "nvme0n1" a head.  A controller need not serve
+ * every namespace.  If nvme3 serves nvme0n1, the path "nvme0c3n1" lies below nvme3.
  */
 static int add_if_path(struct donard_context *ctx, const char *entry, void *data)
 {
@@ -140,7 +140,7 @@ static int find_controllers(struct donard_context *ctx, struct dnd_blockdev *blo
 	return dnd_for_each_entry(ctx, folder, add_if_path, blockdev);
 }
 
-/* File systems such as btrfs have device numbers of their own, which are no disk's. */
+/* File systems such as btrfs have device numbers of their own, which belong to no disk. */
 static int not_in_sysfs(struct donard_context *ctx, const char *label, const char *number)
 {
 	int rc = dnd_require_sysfs(ctx);

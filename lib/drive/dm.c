@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A device-mapper device as part of a stack.  The targets linear and striped
- * change a request's device and offset, and split it at borders; the payload's
- * pages go on as they are.  All others are refused by name: they look at the
- * bytes, copy them, or choose by rules of their own where to.
+ * change a request's device and offset, and split it at borders; they pass the
+ * pages of the payload on as they are.  All other targets are refused by name: they
+ * read the bytes, copy them, or choose by rules of their own where to put them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -87,7 +87,7 @@ static int add_parts(struct dnd_stack_walk *walk, const struct dnd_piece *parts,
 	return rc;
 }
 
-/* A node of its own, in the place of one device. */
+/* A striped target becomes a node of its own, in the place of a single device. */
 static int add_striped(struct table *table, const struct dnd_piece *parts, int count,
 		       uint64_t chunk_bytes, struct dnd_piece *whole)
 {
@@ -147,8 +147,8 @@ static int add_slave(struct donard_context *ctx, const char *slave, void *user)
 }
 
 /*
- * What everybody may know; which bytes are where is not part of it.  @rc: why the rest is not told; a container may
- * lack the node, whoever asks.
+ * Adds the devices that sysfs shows to everybody; it does not show where the bytes lie.  @rc says why the table cannot
+ * be read.  It is -ENOENT in a container that lacks the node, even for root.
  */
 static int add_without_table(struct table *table, int rc)
 {

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The table of a device-mapper device.  The kernel tells it to who has
- * CAP_SYS_ADMIN (ctl_ioctl() in drivers/md/dm-ioctl.c), and sysfs has the name,
- * the UUID and the devices below, but not the types of the targets.  A UUID
- * ("LVM-", "CRYPT-") is what some program chose to write; it proves nothing.
+ * The table of a device-mapper device.  The kernel shows it only to a process with
+ * CAP_SYS_ADMIN (ctl_ioctl() in drivers/md/dm-ioctl.c).  Sysfs shows the name, the
+ * UUID and the devices below, but not the types of the targets.  A UUID ("LVM-",
+ * "CRYPT-") is what some program chose to write, and proves nothing.
  *
- * One thing sysfs does tell everybody: whether a target is in use at all.  A
- * table holds a reference to the module of each of its targets (get_target_type()
- * in drivers/md/dm-target.c).  So where no module beside dm_mod has a user, each
- * table of the machine is made of what dm_mod itself has: linear, striped and
- * error.
+ * Sysfs does show everybody whether a target is in use at all.  A table holds a
+ * reference to the module of each of its targets (get_target_type() in
+ * drivers/md/dm-target.c).  If no module other than dm_mod has a user, all tables of
+ * the machine use only the targets of dm_mod itself: linear, striped and error.
  */
 #include <fcntl.h>
 #include <linux/dm-ioctl.h>
@@ -94,7 +93,7 @@ int dnd_dm_table(const struct donard_context *ctx, dev_t device, dnd_dm_target_f
 	return rc;
 }
 
-/* "259:1 2048"; returns what is behind it, or NULL. */
+/* Parses "259:1 2048".  Returns the text behind it, or NULL. */
 static const char *take_device(const char *text, struct dnd_dm_device *device)
 {
 	unsigned long long sector;
@@ -137,7 +136,7 @@ static int count_entry(struct donard_context *ctx, const char *entry, void *data
 	return 0;
 }
 
-/* A module that is used by more than the modules that are built on it. */
+/* Clears the flag at @data if anything but other modules uses this module. */
 static int look_at_module(struct donard_context *ctx, const char *module, void *data)
 {
 	uint64_t references = UINT64_MAX, modules = 0;
@@ -156,7 +155,7 @@ bool dnd_dm_all_plain(struct donard_context *ctx)
 {
 	bool plain = true;
 
-	/* Built into the kernel, targets count no users. */
+	/* Targets that are built into the kernel count no users. */
 	if (!dnd_sysfs_exists(ctx, "module/dm_mod/refcnt"))
 		return false;
 	if (dnd_for_each_entry(ctx, "module/dm_mod/holders", look_at_module, &plain))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Does fsync() end in the drive's medium?  It succeeds all the same where a part of the way was told to send no
- * flush: a file system mounted without barriers, or a block device whose write cache somebody called write-through
+ * Does fsync() reach the drive's medium?  It succeeds even if something on the way sends no flushes: a file system that
+ * is mounted without barriers, or a block device whose write cache somebody declared write-through
  * (queue/write_cache).
  *
- * The drive's own word (VWC of its Identify) is queue/fua: the nvme driver sets both attributes by it, dm and md
- * by what lies below, and only write_cache can be changed afterwards.
+ * queue/fua shows whether the drive has a volatile cache (VWC of its Identify).  The nvme driver sets both attributes
+ * by that, dm and md by the devices below them, and only write_cache can be changed afterwards.
  */
 #include <stdio.h>
 #include <sys/sysmacros.h>
@@ -20,7 +20,7 @@ static bool not_known(struct dnd_doubt *doubt, const char *name)
 	return false;
 }
 
-/* @queue: the folder of a block device below /sys, and @name what people call it. */
+/* @queue: the folder of a block device's queue below /sys.  @name: the device's name in the text. */
 static bool passes_flushes(struct donard_context *ctx, const char *queue, const char *name, struct dnd_doubt *doubt)
 {
 	char cache[32];
@@ -47,7 +47,7 @@ static bool disk_passes(struct donard_context *ctx, const char *disk, struct dnd
 	return passes_flushes(ctx, queue, disk, doubt);
 }
 
-/* Each path of native multipath has a queue of its own, in which flushes end as well. */
+/* Each path of native multipath has a queue of its own, which may drop flushes as well. */
 static bool paths_pass(struct donard_context *ctx, const struct dnd_blockdev *drive, struct dnd_doubt *doubt)
 {
 	char queue[128], path[48];
@@ -68,7 +68,7 @@ static bool paths_pass(struct donard_context *ctx, const struct dnd_blockdev *dr
 	return true;
 }
 
-/* Of a stack each device between the top and the legs. */
+/* Checks each device of a stack. */
 static bool nodes_pass(struct donard_context *ctx, const struct dnd_stack *stack, struct dnd_doubt *doubt)
 {
 	char number[32], disk[64];

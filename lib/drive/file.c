@@ -50,7 +50,7 @@ static int give(struct donard_file *file, int rc, struct donard_file **out)
 	return 0;
 }
 
-/* What a program may ask about it, once it is open. */
+/* Notes whether flushed data are durable, which a program may ask later. */
 static int judge(struct donard_file *file, int rc)
 {
 	if (!rc)
@@ -98,7 +98,7 @@ int dnd_file_open(struct donard_context *ctx, const char *path, bool target, str
 				   dnd_drive_open_source(ctx, file->path, &file->drive), out);
 }
 
-/* What errors call it: its name as the kernel has it. */
+/* The kernel's name of the open file, for texts of errors. */
 static void path_of(int fd, char path[PATH_MAX])
 {
 	char link[64];

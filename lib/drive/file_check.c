@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * See file_check.h.  statx() decides: ext4 and XFS answer STATX_DIOALIGN by
- * the very function that their reads and writes ask (ext4_dio_alignment()).
- * Flags and mount options name the cause; alone they would mislead: ext4
- * ignores +j while it delays allocation, and +c always.
+ * the same function that their reads and writes use (ext4_dio_alignment()).
+ * Flags and mount options only name the cause.  Alone they would mislead: ext4
+ * ignores +j while it delays allocation, and always ignores +c.
  *
- * Four cases direct I/O is said to work in, and goes through DRAM:
+ * In four cases the kernel says that direct I/O works, and yet it uses DRAM:
  *   - encrypted files: the kernel encrypts in pages of its own (Linux 7 says
  *     that it can do direct I/O there);
- *   - DAX: no drive is involved, the CPU copies;
+ *   - DAX: no drive is involved, and the CPU copies;
  *   - XFS on a drive that wants stable pages: iomap's IOMAP_DIO_BOUNCE;
- *   - ext4 without extents: a write into a hole ends as -ENOTBLK, and is done
- *     again through the page cache, which is emptied afterwards.
+ *   - ext4 without extents: a direct write into a hole ends as -ENOTBLK, and ext4
+ *     repeats it through the page cache, which it empties afterwards.
  */
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -28,7 +28,7 @@
 #include "base/mounts.h"
 #include "drive/file_check.h"
 
-/* Headers older than the kernel lack some of them. */
+/* Headers that are older than the kernel lack some of these. */
 #ifndef STATX_ATTR_VERITY
 #define STATX_ATTR_VERITY	0x00100000
 #endif
@@ -129,7 +129,7 @@ bool dnd_file_is_flushed(int fd, struct dnd_doubt *doubt)
 	return false;
 }
 
-/* By the raw call: older C libraries lack the members. */
+/* Makes the raw call, because older C libraries lack the members. */
 static void ask_statx(int fd, struct dnd_file_facts *facts)
 {
 	struct statx st = { 0 };
@@ -159,7 +159,7 @@ void dnd_file_ask(struct donard_context *ctx, int fd, const char *disk,
 {
 	struct statfs fs;
 	uint64_t stable_pages = 0;
-	int flags = 0;		/* despite the number's name, an int */
+	int flags = 0;		/* an int, although the ioctl's definition says long */
 
 	memset(facts, 0, sizeof(*facts));
 	ask_statx(fd, facts);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Does direct I/O on a file go past DRAM?  A file system may fall back to the
- * page cache, or to buffers of its own, and never say so to whoever reads or
- * writes.  What it says when it is asked is gathered here and judged.
+ * Does direct I/O on a file bypass DRAM?  A file system may fall back to the page
+ * cache, or to buffers of its own, without telling the reader or writer.  This
+ * collects what the file system says when it is asked, and judges that.
  */
 #ifndef DND_FILE_CHECK_H
 #define DND_FILE_CHECK_H
@@ -12,24 +12,24 @@
 #define DND_XFS_MAGIC	0x58465342
 
 struct dnd_file_facts {
-	uint64_t magic;			/* of the file system, as statfs() has it */
+	uint64_t magic;			/* of the file system, from statfs() */
 	uint32_t fs_block_bytes;
 	uint32_t dio_memory_bytes;	/* statx() STATX_DIOALIGN; 0: no direct I/O */
 	uint32_t dio_offset_bytes;
 	uint32_t flags;			/* FS_IOC_GETFLAGS */
 	uint64_t attributes;		/* STATX_ATTR_* */
-	unsigned int major_number, minor_number;	/* of its file system's device */
-	bool dio_known;			/* the two alignments mean something */
-	bool stable_pages;		/* the drive asks for pages that nobody changes */
-	bool mounted_journal;		/* data=journal, by the mount's own words */
+	unsigned int major_number, minor_number;	/* of the file system's device */
+	bool dio_known;			/* the two alignments are valid */
+	bool stable_pages;		/* the drive asks for pages that nobody changes during a write */
+	bool mounted_journal;		/* the mount options list data=journal */
 };
 
-/* What is not known stays 0.  @disk: "nvme0n1". */
+/* Fills in @facts; unknown members stay 0.  @disk: "nvme0n1". */
 void dnd_file_ask(struct donard_context *ctx, int fd, const char *disk,
 		  struct dnd_file_facts *facts);
-/* NULL: reads, or with @writes reads and writes, go straight to the drive.  Pure. */
+/* Why reads, or with @writes reads and writes, go through DRAM.  NULL: they go directly to the drive.  Pure. */
 const struct dnd_bounce *dnd_file_judge(const struct dnd_file_facts *facts, bool writes);
-/* Of a file that was judged: does its file system still move it straight?  One system call. */
+/* Does the file system still do direct I/O of a file that was judged before?  Makes one system call. */
 bool dnd_file_is_direct(int fd);
 /* Is its file system mounted so that fsync() flushes the drive? */
 bool dnd_file_is_flushed(int fd, struct dnd_doubt *doubt);

@@ -18,9 +18,9 @@
 #define ID_FORMAT		26	/* FLBAS: which format is in use */
 #define ID_PROTECTION		29	/* DPS */
 #define ID_FORMATS		128	/* four bytes each: metadata (2), log2 of the block, - */
-#define LBAS_MAX		65536	/* of one command: 16 bits, zero-based */
+#define LBAS_MAX		65536	/* in one command: 16 bits, zero-based */
 
-/* Head or plain namespace: the character device lies beside the block device. */
+/* The character device lies beside the block device, for a multipath head as for a plain namespace. */
 int dnd_generic_find(struct donard_context *ctx, const struct dnd_drive *drive, char *name,
 		     size_t name_bytes, dev_t *device)
 {
@@ -48,9 +48,9 @@ static uint64_t queue_value(struct donard_context *ctx, const struct dnd_drive *
 }
 
 /*
- * A command cannot be split, and one with more pages than segments would be
- * refused, or by some kernels bounced.  One page less, for memory that begins
- * within a page.
+ * A command cannot be split.  The kernel would refuse one with more pages than
+ * segments, and some kernels would bounce it.  The limit is one page less, for
+ * memory that begins within a page.
  */
 int dnd_generic_limits(struct donard_context *ctx, const struct dnd_drive *drive,
 		       struct dnd_generic *generic)
@@ -187,7 +187,7 @@ static int check_ring(struct donard_context *ctx, const struct dnd_drive *drive,
 {
 	int setup, rc = dnd_nvme_probe(generic->fd, &setup);
 
-	/* Before Linux 5.19 the kernel does not know such large entries. */
+	/* EINVAL: a kernel before Linux 5.19 does not know such large entries. */
 	if (setup && setup != -EINVAL)
 		return dnd_fail_uring(ctx, -setup, true);
 	if (rc == -EACCES || rc == -EPERM)
@@ -206,7 +206,7 @@ static int refuse_file(struct donard_context *ctx, const struct dnd_drive *drive
 			"a partition. Name one, or copy without PASSTHROUGH.", drive->path);
 }
 
-/* Memory of another alignment the kernel would bounce, and not say so. */
+/* The kernel would silently bounce memory that is not aligned enough for the drive. */
 static int check_block(struct donard_context *ctx, const struct dnd_drive *drive, uint32_t align,
 		       const struct dnd_generic *generic)
 {
@@ -257,7 +257,7 @@ void dnd_generic_close(struct dnd_generic *generic)
 	generic->fd = -1;
 }
 
-/* A device that is gone has no size: the drive's own answer tells that better. */
+/* A device that is gone has no size.  The drive's own answer reports that better, so it is no failure here. */
 int dnd_generic_check(const struct dnd_generic *generic, bool writes)
 {
 	uint64_t bytes = 0;
@@ -281,7 +281,7 @@ int dnd_generic_write_back(struct donard_context *ctx, const struct dnd_drive *d
 	return dnd_fail_errno(ctx, errno, "%s: its page cache cannot be written back", drive->path);
 }
 
-/* Whole pages: of a page that is partly in the range the rest is on the drive already. */
+/* Drops whole pages.  Of a page that lies partly in the range, the rest is on the drive already. */
 void dnd_generic_drop_cached(const struct dnd_drive *drive, uint64_t offset, uint64_t length)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);

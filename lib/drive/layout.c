@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A stack's nodes and pieces as they are put together, and where a byte is; see stack.h. */
+/* Puts a stack's nodes and pieces together, and finds where a byte lies; see stack.h. */
 #include <stdio.h>
 
 #include "drive/stack.h"

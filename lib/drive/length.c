@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A file's length and name.  The length says what is there: of a file that exists it grows with what is written, and
- * nothing is cut but what this program added, or was asked to cut, and what nobody has moved since.  A new file has
- * no name before all of it is there.
+ * A file's length and name.  The length never covers missing bytes: an old file grows as its bytes are written.  This
+ * program cuts only what it added itself or was asked to cut, and only if nobody else has changed the length since.  A
+ * new file has no name before it is complete.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -56,7 +56,7 @@ int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint6
 	return errno == EOPNOTSUPP ? 0 : no_room(ctx, drive, errno);
 }
 
-/* Without privileges older kernels want the way by /proc. */
+/* Older kernels let an unprivileged process do this only by way of /proc. */
 static int link_to(int fd, const char *path)
 {
 	char self[64];

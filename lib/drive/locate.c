@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Where a byte of a drive or file is among its legs, and a leg opened alone. */
+/* Finds where a byte of a drive or file lies among its legs, and opens a leg alone. */
 #include <fcntl.h>
 #include <linux/fiemap.h>
 #include <linux/fs.h>
@@ -10,11 +10,14 @@
 
 #include "drive/stack.h"
 
-/* What a reflink shares is written elsewhere. */
+/* The bytes of such extents are not at the reported place; a write to a shared extent (reflink) goes elsewhere. */
 #define NOT_THERE (FIEMAP_EXTENT_UNKNOWN | FIEMAP_EXTENT_ENCODED | FIEMAP_EXTENT_DATA_INLINE | \
 		   FIEMAP_EXTENT_NOT_ALIGNED | FIEMAP_EXTENT_SHARED)
 
-/* Of a file: its offset on the device, and how far it goes on there; or how far it goes on that it has none. */
+/*
+ * Finds where a byte of a file lies on the device, and how many bytes are contiguous there.  If it has no place there,
+ * returns false; *run_bytes says for how many bytes that holds, or is 0 if that is not known.
+ */
 static bool find_on_device(int fd, uint64_t offset, uint64_t *on_device, uint64_t *run_bytes)
 {
 	union {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether a drive that failed is there any more, and all of it. */
+/* Finds out whether a drive that failed still exists, and still has its size. */
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -29,12 +29,12 @@ int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive)
 	size_t leg = 0;
 	int ignored;
 
-	/* Which legs it still has. */
+	/* Updates which legs it still has. */
 	dnd_drive_look_again(ctx, drive, &ignored);
 	dnd_failure_put_back(ctx, &before);
 	if (dnd_blockdev_health(ctx, &drive->blockdev, &leg) != DND_HEALTH_GONE)
 		return 0;
-	/* What could not be read for want of descriptors is not gone. */
+	/* If sysfs could not be read, for want of descriptors for instance, nothing shows that the drive is gone. */
 	return dnd_sysfs_unread(ctx) == unread ? gone(ctx, drive, leg) : 0;
 }
 

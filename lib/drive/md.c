@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A software RAID (md) as part of a stack, as its folder in sysfs tells everybody.
+ * A software RAID (md) as part of a stack.  Its folder in sysfs shows everybody how it is made.
  *
- * raid0, raid1 and raid10 hand the payload's pages on as they are; raid1 and
- * raid10 to as many legs as there are copies.  What goes through DRAM all the
- * same:
- *   write-behind  raid1 with write-mostly legs and a backlog copies what is
- *		   written (alloc_behind_master_bio() in drivers/md/raid1.c): such
- *		   an array counts as one that bounces what is written;
- *   resync	   md reads and writes by pages of its own.  A request is not part
- *		   of it, though bytes of the payload may be copied once more;
- *   a bad block   is read from another leg, and rewritten, by such pages, too
- *		   (fix_read_error()); the request is then sent again.
+ * raid0, raid1 and raid10 pass the payload's pages on as they are; raid1 and
+ * raid10 pass them to as many legs as there are copies.  Three things go through
+ * DRAM all the same:
+ *   write-behind  raid1 with write-mostly legs and a backlog copies the data that
+ *		   it writes (alloc_behind_master_bio() in drivers/md/raid1.c).
+ *		   Such an array counts as one that bounces writes.
+ *   resync	   md reads and writes through pages of its own.  Requests are not
+ *		   part of it, though it may copy bytes of the payload once more.
+ *   bad blocks	   md reads such a block from another leg and rewrites it, through
+ *		   pages of its own (fix_read_error()); then it repeats the request.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@
 struct member {
 	struct dnd_piece part;
 	uint64_t slot;		/* UINT64_MAX: a spare */
-	bool replaces;		/* it is to take the place of the slot's own */
+	bool replaces;		/* it is going to replace the slot's present member */
 };
 
 struct array {
@@ -74,7 +74,7 @@ static int check_state(const struct array *array)
 	if (!strcmp(state, "clear") || !strcmp(state, "inactive") || !strcmp(state, "suspended"))
 		return dnd_fail(array->walk->ctx, DND_E_UNSUPPORTED, "%s: the software RAID %s does not "
 				"run (%s). Start it (mdadm --run).", array->walk->label, array->disk, state);
-	/* Not sync_action: a reshape that was frozen or interrupted says "frozen" or "idle" there. */
+	/* sync_action does not tell: it says "frozen" or "idle" for a reshape that was frozen or interrupted. */
 	if (strcmp(position, "none"))
 		return dnd_fail(array->walk->ctx, DND_E_UNSUPPORTED, "%s: the software RAID %s is being "
 				"reshaped, which moves its bytes. Wait for the end "
@@ -120,7 +120,7 @@ static void read_member(const struct array *array, const char *entry, struct mem
 	member->part.length_bytes = kib << 10;
 }
 
-/* Spares, too: one takes over whenever a leg fails. */
+/* Adds spares, too, because a spare takes over when a leg fails. */
 static int add_member(struct donard_context *ctx, const char *entry, void *user)
 {
 	struct array *array = user;
@@ -144,7 +144,10 @@ static int add_member(struct donard_context *ctx, const char *entry, void *user)
 	return array->walk->add(array->walk, number, &member->part.node);
 }
 
-/* raid0 of legs of different sizes goes on with fewer of them, and far layouts of raid10 keep copies elsewhere. */
+/*
+ * Does DND_LAYOUT_CHUNKS describe the array?  Not if it is a raid0 of legs of different sizes, where fewer legs hold
+ * the rest, or a raid10 with a far layout, which keeps the copies elsewhere.
+ */
 static bool is_regular(const struct array *array)
 {
 	uint64_t bytes = array->count ? array->members[0].part.length_bytes : 0;
@@ -162,7 +165,7 @@ static bool is_regular(const struct array *array)
 	return true;
 }
 
-/* A slot without a leg that works stays without a node. */
+/* A slot without a working leg gets no node. */
 static int add_slots(const struct array *array)
 {
 	int rc = 0;
@@ -178,7 +181,7 @@ static int add_slots(const struct array *array)
 	return rc;
 }
 
-/* Parts of an unknown layout still say which legs there are. */
+/* The pieces of an unknown layout still show which legs there are. */
 static int add_all(const struct array *array)
 {
 	int rc = 0;
@@ -195,7 +198,7 @@ static int add_array(struct array *array, uint16_t *node)
 	bool whole = is_level(array, "raid1");
 	const struct dnd_node shape = {
 		.layout = regular ? DND_LAYOUT_CHUNKS : DND_LAYOUT_UNKNOWN,
-		/* A chunk that does not end: raid1 has none. */
+		/* raid1 has no chunks, so its only chunk has no end. */
 		.chunk_bytes = whole ? UINT64_MAX : array->chunk_bytes,
 		.copies = whole ? (uint32_t)array->disks :
 			  is_level(array, "raid10") ? (uint32_t)(array->layout & 0xff) : 1,

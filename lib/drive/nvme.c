@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Requests as the drive's own commands, by IORING_OP_URING_CMD on the generic
- * device of a namespace.  The kernel maps the memory and rings the doorbell;
- * no bio is split, merged, scheduled or accounted.
+ * Sends requests as the drive's own commands, by IORING_OP_URING_CMD on the generic
+ * device of a namespace.  The kernel maps the memory and rings the doorbell; it
+ * splits, merges, schedules and accounts nothing.
  */
 #include <liburing.h>
 #include <linux/nvme_ioctl.h>
@@ -12,7 +12,7 @@
 #define NVME_WRITE	0x01
 #define NVME_READ	0x02
 #define STATUS_MASK	0x7ffU		/* type and code, without "more" and "do not retry" */
-#define NO_COMMAND	0U		/* no operation of the NVMe driver's */
+#define NO_COMMAND	0U		/* no operation that the NVMe driver knows */
 
 _Static_assert(sizeof(struct nvme_uring_cmd) <= 80, "fits behind the head of a large entry");
 
@@ -44,7 +44,7 @@ void dnd_nvme_prepare(struct io_uring_sqe *sqe, const struct dnd_command *comman
 	nvme->cdw12 = command->length_bytes / generic->lba_bytes - 1;
 }
 
-/* A command is done as a whole, or failed: by the kernel (< 0) or by the drive (> 0). */
+/* A command is done as a whole, or has failed: in the kernel (< 0) or in the drive (> 0). */
 int dnd_nvme_result(int result, uint32_t length_bytes, uint32_t *status)
 {
 	if (result < 0)
@@ -85,8 +85,8 @@ const char *dnd_nvme_status_text(uint32_t status)
 }
 
 /*
- * An operation that the NVMe driver does not know: it says so (ENOTTY) if it
- * takes commands in this way at all, and the drive sees nothing of it.
+ * Sends an operation that the NVMe driver does not know.  The driver answers ENOTTY if
+ * it takes commands in this way at all, and the drive sees nothing of it.
  */
 static int ask(struct io_uring *ring, int fd)
 {

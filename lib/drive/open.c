@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Opens drives and files, and refuses what must not be written. */
+/* Opens drives and files, and refuses those that must not be written. */
 #include <fcntl.h>
 #include <libgen.h>
 #include <linux/fs.h>
@@ -14,11 +14,11 @@
 #include "drive/file_check.h"
 #include "drive/stack.h"
 
-/* In no header of the kernel's, or in newer ones alone. */
+/* These are in no header of the kernel, or only in newer ones. */
 #define ZFS_MAGIC	0x2fc12fc1
 #define BCACHEFS_MAGIC	0xca451a4e
 
-/* As mount(8) calls them. */
+/* The names that mount(8) uses. */
 static const char *name_file_system(unsigned long magic, char number[32])
 {
 	static const struct {
@@ -89,7 +89,7 @@ static int check_type(struct donard_context *ctx, struct dnd_drive *drive, const
 	return 0;
 }
 
-/* What is written to it would be written below an array or volume. */
+/* A write would go below the array or volume that the device is a leg of. */
 static int is_leg(struct donard_context *ctx, const struct dnd_drive *drive, const char *holder)
 {
 	return dnd_fail(ctx, DND_E_MOUNTED, "%s: %s is made of it. Name that device, or "
@@ -118,7 +118,7 @@ static int is_read_only(struct donard_context *ctx, struct dnd_drive *drive)
 			drive->is_file ? "mount -o remount,rw" : "blockdev --setrw");
 }
 
-/* @path: the drive's, or the folder of a new file. */
+/* @path: that of the drive, or the folder of a new file. */
 static int open_failed(struct donard_context *ctx, struct dnd_drive *drive, const char *path, int error_number)
 {
 	if (error_number == EBUSY)
@@ -131,7 +131,7 @@ static int open_failed(struct donard_context *ctx, struct dnd_drive *drive, cons
 	return dnd_drive_denied(ctx, drive, path, error_number);
 }
 
-/* A device that blockdev --setro closed may be opened for writing, and then refuses each write. */
+/* A device that is read-only by blockdev --setro can be opened for writing, but refuses each write. */
 bool dnd_drive_is_read_only(const struct dnd_drive *drive)
 {
 	int read_only = 0;
@@ -146,7 +146,7 @@ static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
 	return drive->writable && dnd_drive_is_read_only(drive) ? is_read_only(ctx, drive) : 0;
 }
 
-/* Before anything is written: the drive itself would fail the second copy, and call that a medium error. */
+/* Refuses a zoned drive early: the drive itself would only fail the second copy, and call that a medium error. */
 static int check_zones(struct donard_context *ctx, const struct dnd_drive *drive)
 {
 	if (!drive->writable || drive->is_file || !dnd_blockdev_is_zoned(ctx, &drive->blockdev))
@@ -159,7 +159,7 @@ static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 {
 	int rc, flags = O_DIRECT | O_CLOEXEC | (drive->writable ? O_RDWR : O_RDONLY);
 
-	/* O_EXCL on a device: refused while it or a partition is mounted. */
+	/* With O_EXCL the kernel refuses a device while it or a partition of it is mounted. */
 	if (drive->writable && !drive->is_file)
 		flags |= O_EXCL;
 	drive->fd = open(drive->path, flags);
@@ -170,8 +170,9 @@ static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 }
 
 /*
- * A part of a block of XFS that a reflink shares with another file cannot be
- * written straight; which blocks these are changes under one's hands.
+ * XFS cannot write part of a block directly if a reflink shares the block with
+ * another file.  Which blocks are shared may change at any time, so all writes to a
+ * file that exists on XFS are aligned to whole blocks.
  */
 static uint32_t file_align(const struct dnd_drive *drive, const struct dnd_file_facts *facts)
 {
@@ -181,7 +182,7 @@ static uint32_t file_align(const struct dnd_drive *drive, const struct dnd_file_
 	return (uint32_t)dnd_max(align, may_share ? facts->fs_block_bytes : 0);
 }
 
-/* What lies below the file system, too. */
+/* Sets @bounce for the file system and the devices below it. */
 static void judge(struct dnd_drive *drive, const struct dnd_file_facts *facts)
 {
 	drive->bounce = dnd_file_judge(facts, drive->writable);
@@ -224,7 +225,7 @@ bool dnd_drive_is_direct(const struct dnd_drive *drive)
 	return !drive->is_file || drive->fd < 0 || dnd_file_is_direct(drive->fd);
 }
 
-/* XFS may keep a file's data on another device, which nothing but the superblock names. */
+/* XFS may keep a file's data on another device, which only the superblock names. */
 static int check_realtime(struct donard_context *ctx, const struct dnd_drive *drive, int fd)
 {
 	struct fsxattr attributes = { 0 };
@@ -237,7 +238,7 @@ static int check_realtime(struct donard_context *ctx, const struct dnd_drive *dr
 			"anything is written).", drive->path);
 }
 
-/* As the kernel has a namespace whose format it cannot use. */
+/* The kernel shows a namespace whose format it cannot use with a capacity of 0. */
 static int no_capacity(struct donard_context *ctx, const struct dnd_drive *drive)
 {
 	uint64_t metadata_bytes = 0;
@@ -251,7 +252,7 @@ static int no_capacity(struct donard_context *ctx, const struct dnd_drive *drive
 			"lists them, nvme format destroys all data).", drive->path, format);
 }
 
-/* Not by the position of the descriptor, which may be shared. */
+/* Does not move the position of the descriptor, which may be shared. */
 static int read_size(struct donard_context *ctx, struct dnd_drive *drive)
 {
 	struct stat st;
@@ -270,7 +271,7 @@ static int read_size(struct donard_context *ctx, struct dnd_drive *drive)
 	return check_realtime(ctx, drive, drive->fd);
 }
 
-/* What was concluded from sysfs holds if it could be read. */
+/* Ends an opening.  Fails if a part of sysfs could not be read, because the conclusions from it may then be wrong. */
 static int opened(struct donard_context *ctx, struct dnd_drive *drive, unsigned int unread, int rc)
 {
 	rc = dnd_sysfs_check(ctx, unread, rc);
@@ -294,7 +295,7 @@ static int open_existing(struct donard_context *ctx, struct dnd_drive *drive,
 	return opened(ctx, drive, unread, rc);
 }
 
-/* The failure that it is a link to what does not exist, or 0. */
+/* The failure that @path is a link to something that does not exist, or 0. */
 static int check_link(struct donard_context *ctx, const char *path)
 {
 	char target[PATH_MAX];
@@ -333,7 +334,7 @@ int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct d
 	return open_existing(ctx, drive, &st);
 }
 
-/* With a position and flags of its own, if the caller may open it once more. */
+/* Opens the file again, to get a position and flags of its own.  Duplicates @fd if the process may not do that. */
 static int open_again(struct donard_context *ctx, int fd, int access_mode, struct dnd_drive *drive)
 {
 	char path[64];
@@ -346,7 +347,7 @@ static int open_again(struct donard_context *ctx, int fd, int access_mode, struc
 	return drive->fd < 0 ? dnd_fail_errno(ctx, errno, "%s", drive->path) : check_writable(ctx, drive);
 }
 
-/* O_EXCL cannot be had afterwards: who else uses a drive is found by its mounts and holders. */
+/* O_EXCL cannot be set afterwards, so this looks for other users of the drive by its mounts and holders. */
 static int check_unused(struct donard_context *ctx, int fd, const struct dnd_drive *drive)
 {
 	char place[512];
@@ -400,8 +401,8 @@ int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct
 }
 
 /*
- * What the file is like depends on its folder, of which it inherits.  Without a name it is gone when it is closed,
- * by a program that was killed as well: no part of a copy is ever taken for the whole.
+ * The file inherits attributes from its folder.  Without a name it is gone when it is closed, also if the program is
+ * killed, so that nobody ever takes a part of a copy for the whole.
  */
 static int open_unnamed(struct donard_context *ctx, struct dnd_drive *drive, const char *folder)
 {
@@ -428,7 +429,7 @@ static int no_folder(struct donard_context *ctx, const char *path, const char *f
 	return -ENOENT;
 }
 
-/* A file that does not exist yet lives where its folder lives. */
+/* A new file will lie on the file system of its folder. */
 static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 {
 	unsigned int unread = dnd_sysfs_unread(ctx);
@@ -442,7 +443,7 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 	folder = dirname(copy);
 	if (stat(folder, &st))
 		return no_folder(ctx, drive->path, folder);
-	/* A mistyped device would fill /dev's RAM disk otherwise. */
+	/* Otherwise a mistyped device would fill the RAM disk at /dev. */
 	if (!strcmp(folder, ctx->dev_root))
 		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such device. donard_client_list() shows "
 				"the drives.", drive->path);

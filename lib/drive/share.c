@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Do two devices lie on the same bytes of a drive, as an array and its leg do, or a
- * volume and the drive below it?  Two volumes of one array need not.
+ * volume and the drive below it?  Two volumes of one array may share a drive, but no bytes.
  */
 #include "drive/stack.h"
 
 struct extent {
 	const char *disk;
 	uint64_t start_bytes, length_bytes;
-	bool known;		/* else only some of it may be the device's */
+	bool known;		/* all of it is the device's; false: perhaps only some of it */
 };
 
-/* Of one device; @see is told each extent of a drive. */
+/* A walk over one device, which calls @see for each extent on a drive. */
 struct walk {
 	const struct dnd_stack *stack;
 	void (*see)(void *user, const struct extent *extent);
@@ -45,7 +45,7 @@ static void see_line(const struct walk *walk, const struct dnd_node *node, uint6
 	}
 }
 
-/* Whole rows of chunks. */
+/* Visits whole rows of chunks. */
 static void see_rows(const struct walk *walk, const struct dnd_node *node, uint64_t offset, uint64_t length)
 {
 	uint64_t chunk = node->chunk_bytes, last = (offset + length - 1) / chunk;
@@ -93,7 +93,7 @@ static void see_node(const struct walk *walk, uint16_t index, uint64_t offset, u
 		see_all(walk, node);
 }
 
-/* Each extent of the device. */
+/* Calls @see for each extent of the device. */
 static void see_device(const struct dnd_blockdev *device, void (*see)(void *, const struct extent *), void *user)
 {
 	const struct walk walk = { device->stack, see, user, true };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Looks through a stack from the top: each device is a leg, or is made of others;
+ * Walks through a stack from the top.  Each device is a leg, or is made of others;
  * see stack.h.
  */
 #include <stdio.h>
@@ -34,7 +34,7 @@ static int leg_node(struct dnd_stack_walk *walk, size_t leg, uint16_t *node)
 	return dnd_stack_add_node(walk, &leaf, node);
 }
 
-/* The pieces of a logical volume may share a leg or an array, and its node. */
+/* Several pieces of a logical volume may lie on one leg or array, and then share its node. */
 static bool is_known(const struct dnd_stack *stack, dev_t device, uint16_t *node)
 {
 	for (size_t i = 0; i < stack->node_count; i++)
@@ -84,7 +84,7 @@ static int add_made(struct dnd_stack_walk *walk, const char *disk, const char *n
 	return rc;
 }
 
-/* A partition of an array, in the array's node. */
+/* Adds a node for a partition above the array's node. */
 static int add_partition(struct dnd_stack_walk *walk, const char *number, uint16_t *node)
 {
 	const struct dnd_node line = { .layout = DND_LAYOUT_LINEAR, .piece_count = 1 };
@@ -100,7 +100,7 @@ static int add_partition(struct dnd_stack_walk *walk, const char *number, uint16
 	return rc ? rc : dnd_stack_add_piece(walk, &part);
 }
 
-/* The number of the array that a partition is of. */
+/* Sets @whole to the number of the array that a partition belongs to, or to @number if it is the array itself. */
 static int whole_number(struct dnd_stack_walk *walk, const char *number, char whole[32])
 {
 	if (!dnd_sysfs_exists(walk->ctx, "dev/block/%s/partition", number)) {
@@ -116,7 +116,7 @@ static int gone(struct dnd_stack_walk *walk, const char *number)
 			"in sysfs. It has just gone away: try again.", walk->label, number);
 }
 
-/* A device that is made of others, or a partition of one. */
+/* Adds a device that is made of others, or a partition of such a device. */
 static int add_whole(struct dnd_stack_walk *walk, const char *disk, const char *number, uint16_t *node)
 {
 	char whole[32];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a block device is made of others: device-mapper's linear and striped
- * tables, and md's raid0, raid1 and raid10.  What lies at the bottom are its
- * legs: NVMe drives and partitions.
+ * How a block device is made of others: by device-mapper's linear and striped
+ * tables, and by md's raid0, raid1 and raid10.  At the bottom are its legs: NVMe
+ * drives and partitions.
  */
 #ifndef DND_STACK_H
 #define DND_STACK_H
@@ -15,32 +15,33 @@
 #define DND_NODES	64
 #define DND_PIECES	128
 #define DND_NO_NODE	UINT16_MAX
-#define DND_WHOLE_BYTES	(1ULL << 56)	/* more than any device has, and sums of it fit */
+#define DND_WHOLE_BYTES	(1ULL << 56)	/* more than any device has; sums of it do not overflow */
 
 /* A device that a node consists of. */
 struct dnd_piece {
 	uint16_t node;		/* DND_NO_NODE: the leg is missing, as in a degraded array */
 	uint64_t at_bytes;	/* where it begins in its parent; linear only */
-	uint64_t from_bytes;	/* what comes first of it */
+	uint64_t from_bytes;	/* where it begins on the node's device */
 	uint64_t length_bytes;
 };
 
 enum dnd_layout {
 	DND_LAYOUT_LEG,		/* a drive or partition */
-	DND_LAYOUT_LINEAR,	/* one part after the other */
+	DND_LAYOUT_LINEAR,	/* one piece after the other */
 	/*
-	 * Chunk after chunk, each @copies times, on part after part.  One copy:
-	 * raid0 and striped; as many as parts: raid1; between: raid10's near
-	 * layout (__raid10_find_phys() in drivers/md/raid10.c, far_copies 1).
+	 * Chunk after chunk, each @copies times, on one piece after the other.  With
+	 * one copy this is raid0 and striped; with as many copies as pieces, raid1; in
+	 * between, the near layout of raid10 (__raid10_find_phys() in
+	 * drivers/md/raid10.c, far_copies 1).
 	 */
 	DND_LAYOUT_CHUNKS,
-	DND_LAYOUT_UNKNOWN,	/* which bytes are where is not known */
+	DND_LAYOUT_UNKNOWN,	/* nobody knows where the bytes lie */
 };
 
 struct dnd_node {
 	enum dnd_layout layout;
-	dev_t device;		/* a part may name it again; 0: none of its own, as of a target */
-	uint16_t leg;		/* of DND_LAYOUT_LEG */
+	dev_t device;		/* by which further pieces find the node; 0: none, as for a target or partition */
+	uint16_t leg;		/* for DND_LAYOUT_LEG */
 	uint16_t first_piece, piece_count;
 	uint64_t chunk_bytes;
 	uint32_t copies;
@@ -54,42 +55,42 @@ struct dnd_leg {
 };
 
 struct dnd_stack {
-	char suspended[96];	/* "dm-0 (vg-data)", for which requests wait now; or "" */
+	char suspended[96];	/* "dm-0 (vg-data)", a suspended device, whose requests wait; or "" */
 	char kind[48];		/* of the topmost device: "raid1", "linear", "striped" */
 	size_t leg_count;
-	uint32_t left;		/* as bits: legs that it has no more (change.c) */
+	uint32_t left;		/* the legs that it has lost, as bits (change.c) */
 	uint32_t moves;		/* how often its map said that bytes lie elsewhere on its legs (change.c) */
 	struct dnd_leg legs[DND_LEGS];
 	size_t node_count, piece_count;
 	struct dnd_node nodes[DND_NODES];
 	struct dnd_piece pieces[DND_PIECES];
 	uint16_t top;
-	uint64_t chunk_bytes;	/* the shortest; a request that crosses one is split; 0: none */
+	uint64_t chunk_bytes;	/* the shortest chunk; a request that crosses its border is split; 0: none */
 	bool behind;		/* raid1 with write-behind */
-	bool replacing;		/* md fills a leg that will take another's place: it gets writes, too, and is no piece */
-	bool mirrored;		/* a byte is on several legs, one of which answers */
+	bool replacing;		/* md fills a leg that will replace another: it gets writes, too, but is no piece */
+	bool mirrored;		/* a byte lies on several legs, and any of them may answer a read */
 };
 
-/* While one is looked through. */
+/* The state of a walk through a stack. */
 struct dnd_stack_walk {
 	struct donard_context *ctx;
 	const char *label;	/* as the user typed it */
 	struct dnd_stack *stack;
-	const char *under;	/* the device that is looked into */
+	const char *under;	/* the device whose parts are being added */
 	unsigned int depth;
-	/* The device of that number, "259:3", and all below it; *node is what it became. */
+	/* Adds the device with that number, "259:3", and everything below it; sets *node. */
 	int (*add)(struct dnd_stack_walk *walk, const char *number, uint16_t *node);
 };
 
 /* layout.c */
 int dnd_stack_add_piece(struct dnd_stack_walk *walk, const struct dnd_piece *part);
-/* A node whose parts are added next. */
+/* Adds a node; the caller adds its pieces next. */
 int dnd_stack_add_node(struct dnd_stack_walk *walk, const struct dnd_node *node, uint16_t *index);
 
-/* Of the topmost device alone; see struct dnd_stack. */
+/* Sets the stack's kind, if @walk is at the topmost device. */
 void dnd_stack_set_kind(struct dnd_stack_walk *walk, const char *kind);
 
-/* Fails for what is more than there is room for. */
+/* The failure that a stack has more of @what than there is room for. */
 int dnd_stack_too_large(struct dnd_stack_walk *walk, const char *what, int limit);
 
 /* stack.c */
@@ -99,11 +100,11 @@ void dnd_stack_free(struct dnd_stack *stack);
 /* share.c: do two different disks lie on the same bytes of a drive, as an array and its leg do? */
 enum dnd_sharing dnd_stack_share(const struct dnd_blockdev *a, const struct dnd_blockdev *b);
 
-/* md.c and dm.c: what the disk, "md0" or "dm-0", is made of; @number: its own */
+/* md.c and dm.c: add the devices that the disk, "md0" or "dm-0", is made of; @number is the disk's own */
 int dnd_md_add(struct dnd_stack_walk *walk, const char *disk, uint16_t *node);
 int dnd_dm_add(struct dnd_stack_walk *walk, const char *disk, const char *number, uint16_t *node);
 
-/* dm_table.c: the table as device-mapper tells it to root alone: one target at a time. */
+/* dm_table.c: one target of a table, which device-mapper shows only to root */
 struct dnd_dm_target {
 	uint64_t start_bytes;
 	uint64_t length_bytes;
@@ -113,7 +114,7 @@ struct dnd_dm_target {
 
 typedef int (*dnd_dm_target_fn)(void *user, const struct dnd_dm_target *target);
 
-/* -EACCES or -ENOENT: it is not told to this user; another -errno; or what @fn returned. No text. */
+/* Calls @fn for each target.  -EACCES or -ENOENT: this user may not see the table.  Sets no text. */
 int dnd_dm_table(const struct donard_context *ctx, dev_t device, dnd_dm_target_fn fn, void *user);
 struct dnd_dm_device {
 	char number[16];	/* "259:1" */
@@ -121,14 +122,14 @@ struct dnd_dm_device {
 };
 
 /*
- * The devices of a linear or striped target: how many, at most @max, or -errno.
- * *chunk_bytes is 0 for linear.  Pure.
+ * Parses the devices of a linear or striped target.  Returns how many, at most @max, or
+ * -errno.  *chunk_bytes is 0 for linear.  Pure.
  */
 int dnd_dm_devices(const struct dnd_dm_target *target, struct dnd_dm_device *devices, int max,
 		   uint64_t *chunk_bytes);
 /*
- * Without the table: can a table of this machine have other targets than those of
- * dm_mod itself, which are linear, striped and error?
+ * Without reading a table: do all tables of this machine use only the targets of dm_mod
+ * itself, which are linear, striped and error?
  */
 bool dnd_dm_all_plain(struct donard_context *ctx);
 
