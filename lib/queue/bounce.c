@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Requests that go through DRAM, where the caller allows it.  One that is aligned is a
- * direct transfer of a buffer.  Any other goes through the page cache, which
- * keeps the rest of its first and last block, and which later direct requests
- * find: the kernel writes its pages back before them.
+ * Requests that go through DRAM, if the caller allows that.  If a request covers whole
+ * blocks, it is a direct transfer of a buffer.  Any other request goes through the page
+ * cache, which keeps the rest of its first and last block.  Later direct requests see
+ * its bytes, because the kernel writes the pages back before them.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@ bool dnd_request_is_aligned(const struct dnd_queue_request *request)
 	       !((uintptr_t)(request->memory->window.data + request->memory_offset) % drive->memory_align_bytes);
 }
 
-/* The file once more, without O_DIRECT. */
+/* Opens the file again, without O_DIRECT. */
 static int open_plain(struct donard_queue *queue, struct donard_file *file)
 {
 	char path[64];
@@ -57,10 +57,10 @@ int dnd_bounce_prepare(struct donard_queue *queue, struct dnd_queue_request *req
 	}
 	if (posix_memalign(&dram, align, request->length))
 		return dnd_fail_memory(queue->ctx);
-	memset(dram, 0, request->length);	/* no stranger's bytes behind what comes */
+	memset(dram, 0, request->length);	/* leave no old bytes behind those that are read */
 	request->dram = dram;
 	request->completion.route = DONARD_ROUTE_BOUNCED;
-	request->completion.evidence = DONARD_EVIDENCE_PROVEN;	/* it is what is done */
+	request->completion.evidence = DONARD_EVIDENCE_PROVEN;	/* the queue itself bounces it */
 	request->completion.flags |= DONARD_COMPLETION_BOUNCED;
 	if (request->kind == DND_IO_WRITE)
 		rc = dnd_place_load(&place, dram, request->length);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Completions: waited for and taken. */
+/* Waits for completions, and hands them over. */
 #include "queue/queue.h"
 
 #define LONGEST_WAIT_NS	(86400ULL * 1000000000)	/* the kernel adds it to its clock */
@@ -17,7 +17,7 @@ DND_PUBLIC int donard_queue_submit(struct donard_queue *queue)
 
 /* ---- taking ---- */
 
-/* Its strings stay with the queue while the caller has them. */
+/* The queue keeps the completion's strings until the caller takes further completions. */
 static void tell(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	if (request->told) {
@@ -28,7 +28,7 @@ static void tell(struct donard_queue *queue, struct dnd_queue_request *request)
 	dnd_request_recycle(queue, request);
 }
 
-/* The caller takes further completions. */
+/* Frees the strings of earlier completions, because the caller takes further ones. */
 static void forget_texts(struct donard_queue *queue)
 {
 	dnd_queue_forget_told(queue);
@@ -61,7 +61,7 @@ DND_PUBLIC int donard_queue_poll(struct donard_queue *queue, struct donard_compl
 	if (rc)
 		return rc;
 	forget_texts(queue);
-	if (queue->epoll_fd >= 0)	/* it may be a region that called */
+	if (queue->epoll_fd >= 0)	/* a region may have woken the caller: look at all regions now */
 		queue->looked_seconds = 0;
 	dnd_queue_forget_event(queue);
 	dnd_queue_reap(queue);
@@ -72,9 +72,9 @@ DND_PUBLIC int donard_queue_poll(struct donard_queue *queue, struct donard_compl
 }
 
 /*
- * Hands over what was prepared; every request in flight has a completion of the
- * ring to come, or several.  With a time limit one at a time: the kernel says
- * that the time is over only if nothing came.
+ * Submits what was prepared and waits.  Each request in flight still gets at least one
+ * completion from the ring.  With a time limit this waits for one completion at a time,
+ * because the kernel reports a timeout only if nothing came.
  */
 static int await(struct donard_queue *queue, unsigned int least, int64_t timeout_ns)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* What a program polls for. */
+/* The descriptor that a program polls. */
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "queue/queue.h"
 
-/* Before the ring is looked at: what comes later is told again. */
+/* Called before the ring is read, so that anything that comes later signals the event again. */
 void dnd_queue_forget_event(struct donard_queue *queue)
 {
 	eventfd_t ignored;
@@ -16,9 +16,10 @@ void dnd_queue_forget_event(struct donard_queue *queue)
 }
 
 /*
- * The ring tells the event that it has something.  Not its own descriptor: that
- * wakes nobody for completions that are handled where they are asked for
- * (IORING_SETUP_DEFER_TASKRUN, io_req_local_work_add() in io_uring/io_uring.c).
+ * Signals the event for completions that the queue holds already; for new ones the ring
+ * signals it.  The ring's own descriptor does not serve: it wakes nobody for completions
+ * that the kernel handles only when they are asked for (IORING_SETUP_DEFER_TASKRUN,
+ * io_req_local_work_add() in io_uring/io_uring.c).
  */
 void dnd_queue_tell(struct donard_queue *queue)
 {
@@ -26,7 +27,7 @@ void dnd_queue_tell(struct donard_queue *queue)
 		eventfd_write(queue->event_fd, 1);
 }
 
-/* A region asks once: it stays readable for as long as it lasts. */
+/* EPOLLONESHOT: a region that is being removed stays readable to its end, but wakes the program once. */
 void dnd_queue_watch(struct donard_queue *queue, const struct donard_memory *memory, bool watch)
 {
 	struct epoll_event event = { .events = EPOLLPRI | EPOLLONESHOT };
@@ -35,7 +36,7 @@ void dnd_queue_watch(struct donard_queue *queue, const struct donard_memory *mem
 		epoll_ctl(queue->epoll_fd, watch ? EPOLL_CTL_ADD : EPOLL_CTL_DEL, memory->region.fd, &event);
 }
 
-/* The event is the ring's. */
+/* Does not close the event, which belongs to the ring. */
 void dnd_queue_close_events(struct donard_queue *queue)
 {
 	if (queue->epoll_fd >= 0)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The begin and the end of a queue. */
+/* Opens and closes a queue, cancels requests, and reports. */
 #include <stdlib.h>
 
 #include "queue/queue.h"
@@ -113,18 +113,18 @@ DND_PUBLIC void donard_queue_close(struct donard_queue *queue)
 {
 	if (!queue)
 		return;
-	if (dnd_queue_inherited(queue)) {	/* the requests are the parent's, but not the ring's descriptor */
+	if (dnd_queue_inherited(queue)) {	/* the requests are the parent's, the descriptors this process's */
 		let_go(queue);
 		return;
 	}
-	if (dnd_queue_check_thread(queue)) {	/* what is registered goes with the ring, a moment later */
+	if (dnd_queue_check_thread(queue)) {	/* another thread's: the ring unregisters memory as it closes */
 		if (!queue->working && !dnd_sources_working(queue))
 			let_go(queue);
 		return;
 	}
 	dnd_sources_end(queue, false);
 	cancel_all(queue);
-	/* A ring that fails may still be written by a device: its memory is not given back. */
+	/* If the ring fails, devices may still write to the requests' memory, so it is not given back. */
 	if (dnd_queue_drain(queue, NULL))
 		return;
 	dnd_queue_unregister_all(queue);
@@ -147,7 +147,7 @@ DND_PUBLIC int donard_queue_cancel(struct donard_queue *queue, const void *user)
 		found++;
 	}
 	dnd_ring_enter(&queue->ring, 0);
-	dnd_queue_tell(queue);	/* a source has ended some at once */
+	dnd_queue_tell(queue);	/* a source may have ended some requests at once */
 	return found;
 }
 

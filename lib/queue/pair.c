@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * By which way requests go between a file and a memory: decided at the first
- * request of each direction, and proved as a copy is (join/prove.c).  A refusal is
- * not remembered: the next request asks again.
+ * Decides by which way requests go between a file and a memory.  It does so at the first
+ * request of each direction, and proves the way as a copy does (join/prove.c).  It does
+ * not remember a refusal: the next request asks again.
  */
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ static struct dnd_proof proof_of(const struct dnd_queue_request *request)
 	};
 }
 
-/* In the request's own place, which has again what it had. */
+/* Proves in the request's own memory, and then puts back what that held. */
 static int prove_read(struct dnd_join *join, const struct dnd_queue_request *request, bool *proven)
 {
 	const struct dnd_proof proof = proof_of(request);
@@ -60,7 +60,7 @@ static int prove_read(struct dnd_join *join, const struct dnd_queue_request *req
 	return rc;
 }
 
-/* The request's first block goes ahead; without spare blocks nothing does. */
+/* Writes the request's first block ahead.  Without spare blocks it proves nothing. */
 static int prove_write(struct dnd_join *join, const struct dnd_queue_request *request, bool *proven)
 {
 	const struct dnd_proof proof = proof_of(request);
@@ -85,7 +85,7 @@ static int prove(struct donard_queue *queue, struct dnd_join *join,
 					      prove_write(join, request, proven);
 }
 
-/* As donard_copy() has it: file, route, commands; then a block. */
+/* Checks file, route and commands, then moves a block, in the order of donard_copy(). */
 static int judge(struct donard_queue *queue, struct dnd_join *join,
 		 const struct dnd_queue_request *request, bool *proven)
 {
@@ -107,7 +107,7 @@ static int judge(struct donard_queue *queue, struct dnd_join *join,
 	return rc;
 }
 
-/* DRAM; or a dma-buf of somebody else, which may have no pages that a drive reaches. */
+/* For DRAM, or a dma-buf of another exporter, which may have no pages that a drive reaches. */
 static int decide_without_region(struct donard_queue *queue, const struct dnd_queue_request *request,
 				 struct dnd_pair *pair)
 {
@@ -165,7 +165,7 @@ static struct dnd_pair *look_up(const struct donard_queue *queue, const struct d
 	return NULL;
 }
 
-/* In the place of the oldest. */
+/* Adds a pair; if there is no room, it replaces the oldest. */
 static struct dnd_pair *add(struct donard_queue *queue, const struct dnd_queue_request *request)
 {
 	struct dnd_pair *pair = &queue->pairs[queue->next_pair++];
@@ -195,7 +195,7 @@ struct dnd_join dnd_pair_join_of(const struct donard_queue *queue,
 	return join;
 }
 
-/* What the drive is made of was proven when it was opened. */
+/* The proofs hold only for the devices that the drive consisted of when it was opened. */
 static int check_unchanged(struct donard_queue *queue, const struct dnd_queue_request *request, struct dnd_pair *pair)
 {
 	const struct dnd_drive *drive = &request->file->drive;
@@ -209,19 +209,19 @@ static int check_unchanged(struct donard_queue *queue, const struct dnd_queue_re
 		pair->reads = pair->writes = true;
 		pair->read_proven = pair->write_proven = true;
 	}
-	/* One that took another's place has had no proof. */
+	/* A leg that replaced another has had no proof. */
 	if (dnd_blockdev_legs_in_use(&drive->blockdev) & ~pair->legs.read)
 		pair->read_proven = pair->bounced;
 	return 0;
 }
 
-/* Of what may it become known that it has changed? */
+/* Can such a drive change in a way that the queue can find out? */
 static bool may_change(const struct dnd_drive *drive)
 {
 	return drive->is_file || drive->blockdev.stack || drive->blockdev.multipath;
 }
 
-/* A file may have become one that goes through DRAM: its pairs are judged again. */
+/* Asks now and then whether the file goes through DRAM by now, and if so has its pair judged again. */
 static int ask_again(struct donard_queue *queue, const struct dnd_queue_request *request,
 		     struct dnd_pair *pair)
 {
@@ -235,7 +235,7 @@ static int ask_again(struct donard_queue *queue, const struct dnd_queue_request 
 		rc = check_unchanged(queue, request, pair);
 		if (!rc)
 			rc = dnd_drive_ask_again(queue->ctx, drive);
-		if (rc)		/* and at the next request, too */
+		if (rc)		/* the next request asks again */
 			return rc;
 		pair->asked_seconds = queue->looked_seconds;
 	}
@@ -251,7 +251,10 @@ void dnd_pairs_judge_again(struct donard_queue *queue, const struct donard_file 
 			queue->pairs[i].asked_seconds = -ASK_EVERY_SECONDS;
 }
 
-/* A write that goes to a leg for the first time, or may, as into a hole of a file; a drive has no legs. */
+/*
+ * Does this write go to a leg for the first time?  Also notes if it may go to an unknown leg, as a write into a hole of
+ * a file may.  A drive has no legs.
+ */
 static bool meets_new_leg(const struct dnd_queue_request *request, struct dnd_pair *pair)
 {
 	const struct dnd_drive *drive = &request->file->drive;
@@ -260,7 +263,7 @@ static bool meets_new_leg(const struct dnd_queue_request *request, struct dnd_pa
 
 	if (!drive->blockdev.stack || pair->bounced || pair->route.route == DONARD_ROUTE_DRAM)
 		return false;
-	/* Once all have been tried, nobody asks any more: it costs a call of the kernel. */
+	/* Once all legs have been tried, spare the system call that locates the bytes. */
 	untried = dnd_blockdev_legs_in_use(&drive->blockdev) & ~pair->legs.tried;
 	if (!untried)
 		return false;
@@ -272,7 +275,7 @@ static bool meets_new_leg(const struct dnd_queue_request *request, struct dnd_pa
 	return legs & untried;
 }
 
-/* What was only predicted is tried again now and then: other blocks may tell more. */
+/* Is the way decided?  A way that was only predicted is tried again now and then, because other blocks may prove it. */
 static bool is_settled(const struct donard_queue *queue, const struct dnd_queue_request *request,
 		       struct dnd_pair *pair)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the files of the room queue share.  A request is cut into parts, each one
- * transfer of the ring; its bytes go straight, or through a buffer in DRAM.
+ * What the files of a queue share.  A request is cut into parts, and each part is one
+ * transfer of the ring.  Its bytes go directly, or through a buffer in DRAM.
  *
- * Who holds what: a request holds its file and its memory until its completion is
- * taken, so that both may be closed and freed meanwhile; a registration holds its
- * memory.  A pair holds neither: it knows them by identity.
+ * A request holds its file and its memory until the program takes its completion, so
+ * that the program may close and free both meanwhile.  A registration holds its memory.
+ * A pair holds neither file nor memory, and knows them by identity.
  */
 #ifndef DND_QUEUE_H
 #define DND_QUEUE_H
@@ -18,15 +18,15 @@
 #define DND_PAIRS_MAX		256
 #define DND_REGISTRATIONS_MAX	64
 
-/* What is known of a file and a memory: by which way requests go. */
+/* What the queue knows of a file and a memory: by which way requests go between them. */
 struct dnd_pair {
 	uint64_t file, memory;		/* identities */
 	struct donard_route route;
 	char client[DONARD_BDF_BYTES];
-	size_t leg;			/* whose route that is */
+	size_t leg;			/* @route and @client are those of this leg */
 	struct dnd_join_legs legs;
-	bool read_proven, write_proven;	/* by a block, or as far as that can be */
-	bool reads, writes;		/* what was decided for these */
+	bool read_proven, write_proven;	/* by a block, or as far as it can be */
+	bool reads, writes;		/* the way was decided for reads, for writes */
 	bool bounced;
 	double asked_seconds;		/* when the file system was last asked */
 	double tried_seconds;		/* when a block was last moved to prove it */
@@ -36,16 +36,16 @@ struct dnd_queue_registration {
 	struct donard_memory *memory;	/* NULL: free */
 	struct dnd_buffers buffers;
 	uint32_t users;			/* requests in flight */
-	bool leaving;			/* no new ones: its region is going away */
+	bool leaving;			/* takes no new requests, because its region is being removed */
 };
 
 struct dnd_queue_request;
 
 struct dnd_part {
-	struct dnd_io io;		/* first: what the ring returns is the part */
+	struct dnd_io io;		/* first, so that the ring's pointer is the part's */
 	struct dnd_queue_request *request;
-	struct dnd_part *next, *previous;	/* of its request, or of the idle ones */
-	uint64_t at;			/* from the begin of what the request transfers */
+	struct dnd_part *next, *previous;	/* in the list of its request, or of idle parts */
+	uint64_t at;			/* from the start of the request's transfer */
 };
 
 /* The text of a failure, which outlives its request. */
@@ -57,49 +57,49 @@ struct dnd_told {
 struct dnd_queue_request {
 	struct donard_completion completion;
 	struct dnd_told *told;		/* the completion's strings, or NULL */
-	struct dnd_queue_request *next;	/* of a list */
+	struct dnd_queue_request *next;	/* in the list of idle or of done requests */
 	struct donard_file *file;
 	struct donard_memory *memory;	/* NULL: a flush */
 	uint64_t file_offset, memory_offset, length;
 	enum dnd_io_kind kind;
 	struct dnd_queue_registration *registration;	/* or NULL */
 	const struct dnd_generic *generic;	/* or NULL */
-	int fd;				/* without O_DIRECT where its place is aligned to nothing */
-	uint8_t *dram;			/* of a bounced one, or NULL */
-	struct dnd_part *first_part;	/* the list of those in flight */
-	uint32_t parts;			/* how many */
-	uint64_t ended_at;		/* where the first part ended that did not move all */
+	int fd;				/* without O_DIRECT if the request does not cover whole blocks */
+	uint8_t *dram;			/* buffer of a bounced request, or NULL */
+	struct dnd_part *first_part;	/* the list of the parts in flight */
+	uint32_t parts;			/* how many are in flight */
+	uint64_t ended_at;		/* where the first incomplete part ended */
 	int64_t error;			/* of that part, or 0 at the end of the file */
 	uint32_t nvme_status;
 	bool ends;			/* it was canceled, or the queue closes */
-	uint8_t *asks;			/* whether DRAM gets the block that failed, or NULL */
-	enum dnd_dram dram_answer;	/* DND_DRAM_ASK_LATER, or what it was */
+	uint8_t *asks;			/* buffer of the read that asks whether DRAM gets the failed block, or NULL */
+	enum dnd_dram dram_answer;	/* DND_DRAM_ASK_LATER, or the answer of that read */
 };
 
 /*
- * A source: something else whose completions come out of the queue, such as a
- * connection.  The queue polls it, waits for it, and ends it; it knows nothing
- * of what the source does.  All calls come from the queue's thread.
+ * A source is something else whose completions the queue delivers, such as a
+ * connection.  The queue polls it, waits for it, and ends it, but does not know what
+ * the source does.  All calls come from the queue's thread.
  *
- * Who holds what: the source belongs to whoever added it.  A queue that is closed
- * first ends the source, which then has no queue.
+ * The source belongs to the code that added it.  If the queue is closed first, it
+ * ends the source, which then has no queue.
  */
 struct dnd_queue_source;
 
 struct dnd_queue_source_ops {
 	/*
-	 * Does what there is to do without waiting, and keeps the counts below true.
-	 * After it the descriptor is readable once there is something new to do.
+	 * Does what can be done without waiting, and updates the counts below.
+	 * Afterwards the descriptor becomes readable when there is something new to do.
 	 */
 	void (*work)(struct dnd_queue_source *source);
-	/* One of the @done: its strings live until forget(). */
+	/* Hands over one of the @done completions; its strings live until forget(). */
 	void (*take)(struct dnd_queue_source *source, struct donard_completion *completion);
 	void (*forget)(struct dnd_queue_source *source);
-	/* Returns how many requests of @user work; those that have not begun are done with -ECANCELED. */
+	/* Returns how many requests of @user are working; those that have not begun end with -ECANCELED. */
 	unsigned int (*cancel)(struct dnd_queue_source *source, const void *user);
 	/*
-	 * The queue closes: nothing writes into memory of a request after this.  With
-	 * @inherited it is the child's copy of the parent's, whose requests go on.
+	 * The queue closes: after this call nothing writes into the memory of a request.
+	 * With @inherited this is the child's copy of a queue of the parent, whose requests go on.
 	 */
 	void (*end)(struct dnd_queue_source *source, bool inherited);
 };
@@ -109,15 +109,15 @@ struct dnd_queue_source {
 	int fd;			/* readable when there is something to do */
 	uint32_t working;	/* requests that are not done */
 	uint32_t done;		/* completions to be taken */
-	struct donard_queue *queue;	/* the queue's own from here on; NULL: none */
+	struct donard_queue *queue;	/* the queue sets this and @next; NULL: in no queue */
 	struct dnd_queue_source *next;
 };
 
-/* Until dnd_queue_source_remove(), or the queue's end; 0, or -errno with a text. */
+/* Adds a source until dnd_queue_source_remove(), or the queue's end.  Returns 0, or -errno with a text. */
 int dnd_queue_source_add(struct donard_queue *queue, struct dnd_queue_source *source);
-/* Outside of work(): it has a completion, or something to do. */
+/* Called outside of work(): the source has a completion, or something to do. */
 void dnd_queue_source_tell(struct dnd_queue_source *source);
-/* Its completions are lost.  Of a source without a queue nothing happens. */
+/* The completions of the source are lost.  Does nothing to a source without a queue. */
 void dnd_queue_source_remove(struct dnd_queue_source *source);
 
 struct dnd_list {
@@ -130,95 +130,95 @@ struct donard_queue {
 	uint64_t owner;			/* thread.c */
 	unsigned int process;
 	struct dnd_ring ring;
-	struct dnd_uring_refusal refusal;	/* empty, unless the ring goes by Linux AIO */
+	struct dnd_uring_refusal refusal;	/* empty, unless the ring uses Linux AIO */
 	struct dnd_queue_request *requests;	/* as many as the depth */
 	struct dnd_queue_request *idle;
 	struct dnd_part *idle_parts;
 	uint64_t idle_part_count;
-	struct dnd_part **chunks;	/* what was allocated for parts */
+	struct dnd_part **chunks;	/* the allocations that hold the parts */
 	size_t chunk_count;
-	struct dnd_list done;		/* completions to be taken, */
+	struct dnd_list done;		/* requests whose completions are to be taken */
 	uint32_t done_count;
-	struct dnd_told *told;		/* whose strings the caller has */
+	struct dnd_told *told;		/* texts of the completions that the caller took last */
 	uint32_t working;		/* requests that are not done */
 	struct dnd_pair pairs[DND_PAIRS_MAX];
 	size_t pair_count, next_pair;
 	struct dnd_pair *latest;
 	struct dnd_queue_registration registrations[DND_REGISTRATIONS_MAX];
 	size_t registration_count;	/* places that were ever taken */
-	struct dnd_queue_source *sources;	/* or NULL, nearly always */
+	struct dnd_queue_source *sources;	/* nearly always NULL */
 	struct donard_queue_info info;
 	double looked_seconds;
 	int epoll_fd, event_fd;		/* -1: nobody asked */
 };
 
-/* thread.c: the queue is the caller's from now on; and is it? */
+/* thread.c: gives the queue to the calling thread; checks that it is the calling thread's */
 int dnd_queue_own(struct donard_queue *queue);
 int dnd_queue_check_thread(const struct donard_queue *queue);
-/* By fork(): the parent's. */
+/* Did this process inherit the queue by fork()?  Then it is the parent's. */
 bool dnd_queue_inherited(const struct donard_queue *queue);
 
-/* pair.c: finds or makes it, and proves it for this request: sets @pair, or fails with a text */
+/* pair.c: finds or makes the request's pair, and proves it for this request; sets @pair, or fails with a text */
 int dnd_pair_find(struct donard_queue *queue, const struct dnd_queue_request *request,
 		  struct dnd_pair **pair);
-/* Each pair of the file: at its next request. */
+/* Has each pair of the file judged again at its next request. */
 void dnd_pairs_judge_again(struct donard_queue *queue, const struct donard_file *file);
-/* What a request that failed says of it. */
+/* The join of a request's pair, for the text of a failed request. */
 struct dnd_join dnd_pair_join_of(const struct donard_queue *queue,
 				 const struct dnd_queue_request *request);
 
 /* register.c */
 struct dnd_queue_registration *dnd_registration_find(struct donard_queue *queue,
 						     const struct donard_memory *memory);
-/* Now and then: lets go of memory whose region is going away. */
+/* Checks now and then, and lets go of memory whose region is being removed. */
 void dnd_queue_look_after(struct donard_queue *queue);
 void dnd_queue_unregister_all(struct donard_queue *queue);
 
-/* transfer.c: a request's transfer in parts: makes sure that there are enough, then begins */
+/* transfer.c: makes sure that there are enough parts for the request; then starts its transfer */
 int dnd_transfer_reserve(struct donard_queue *queue, const struct dnd_queue_request *request);
 void dnd_transfer_start(struct donard_queue *queue, struct dnd_queue_request *request);
-/* Asks the kernel to; it ends in any case. */
+/* Asks the kernel to cancel the request, which ends in any case. */
 void dnd_transfer_cancel(struct donard_queue *queue, struct dnd_queue_request *request);
-/* Takes from the ring what is there, and puts what is done on the list. */
+/* Takes all completions from the ring, and puts the requests that are done on the list. */
 void dnd_queue_reap(struct donard_queue *queue);
 /* Ends a request: its result is a number of bytes, or -errno with the context's text. */
 void dnd_request_end(struct donard_queue *queue, struct dnd_queue_request *request, int64_t result);
-/* Of what is done, for donard_queue_info(). */
+/* Counts a completion for donard_queue_info(). */
 void dnd_queue_count(struct donard_queue *queue, const struct donard_completion *completion);
-/* The caller has taken further completions. */
+/* Frees the texts of the completions that the caller took last, because it takes further ones. */
 void dnd_queue_forget_told(struct donard_queue *queue);
-/* Gives back all that it holds. */
+/* Releases everything that the request holds, and makes it idle. */
 void dnd_request_recycle(struct donard_queue *queue, struct dnd_queue_request *request);
 
-/* vouch.c: of the requests from @ended on, which nobody was told of yet, which went through DRAM unasked? */
+/* vouch.c: marks requests that the file system bounced; @ended is the first one that nobody was told of yet */
 void dnd_queue_vouch(struct donard_queue *queue, struct dnd_queue_request *ended);
 
-/* bounce.c: through DRAM */
+/* bounce.c: requests that go through DRAM; is the request aligned for direct I/O? */
 bool dnd_request_is_aligned(const struct dnd_queue_request *request);
-/* Makes the buffer, and fills it where the request writes. */
+/* Allocates the buffer, and fills it if the request writes. */
 int dnd_bounce_prepare(struct donard_queue *queue, struct dnd_queue_request *request);
-/* Where it reads: puts what came into the memory.  The bytes, or -errno with a text. */
+/* If the request reads, stores the @moved bytes into the memory.  Returns @moved, or -errno with a text. */
 int64_t dnd_bounce_deliver(struct dnd_queue_request *request, uint64_t moved);
 
-/* Until no request works, or with @registration none of its; 0 or -errno of the ring */
+/* Waits until no request works, or none of @registration if that is given.  Returns 0 or -errno of the ring. */
 int dnd_queue_drain(struct donard_queue *queue, const struct dnd_queue_registration *registration);
-/* The failures of the ring itself, which no request has. */
+/* The failure of the ring itself, which belongs to no request. */
 int dnd_queue_ring_failed(struct donard_queue *queue, int rc);
 
-/* events.c: the descriptor is readable when there may be completions, and when a watched region asks */
+/* events.c: the descriptor is readable when there may be completions, and when a watched region is being removed */
 void dnd_queue_tell(struct donard_queue *queue);
 void dnd_queue_forget_event(struct donard_queue *queue);
 void dnd_queue_watch(struct donard_queue *queue, const struct donard_memory *memory, bool watch);
 void dnd_queue_close_events(struct donard_queue *queue);
 
-/* source.c: for all sources of the queue */
+/* source.c: calls for all sources of the queue */
 void dnd_sources_work(struct donard_queue *queue);
 void dnd_sources_forget(struct donard_queue *queue);
 unsigned int dnd_sources_take(struct donard_queue *queue, struct donard_completion *completions,
 			      unsigned int most);
 unsigned int dnd_sources_cancel(struct donard_queue *queue, const void *user);
 void dnd_sources_end(struct donard_queue *queue, bool inherited);
-/* The wait of a queue that has sources: as dnd_ring_enter_timed() */
+/* Waits for a queue that has sources; returns as dnd_ring_enter_timed() does */
 int dnd_sources_await(struct donard_queue *queue, unsigned int least, int64_t timeout_ns);
 
 static inline uint32_t dnd_sources_done(const struct donard_queue *queue)

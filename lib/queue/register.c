@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Memory that the ring holds for all requests, if the kernel lets it.  The pages of a region are held
- * with it, so no request would fail when the region goes away, and the removal
- * would wait for the queue: so it is looked after, and let go of.
+ * Registers memory with the ring for all requests, if the kernel allows that.  This pins the pages of a
+ * region: no request would fail when the region is removed, and the removal would wait for the queue.
+ * So the queue checks its regions now and then, and lets go of the memory of one that is being removed.
  */
 #include "queue/queue.h"
 
 #define LOOK_EVERY_SECONDS	0.1
-#define UNIT_BYTES		(2ULL << 20)	/* chunks end at places that requests seldom cross */
+#define UNIT_BYTES		(2ULL << 20)	/* chunks are multiples of it: requests seldom cross their borders */
 
 struct dnd_queue_registration *dnd_registration_find(struct donard_queue *queue,
 						     const struct donard_memory *memory)
@@ -37,7 +37,7 @@ static void let_go(struct donard_queue *queue, struct dnd_queue_registration *re
 	donard_memory_free(memory);
 }
 
-/* Nobody tells when the exporter takes the pages back, and held ones would be read and written after that. */
+/* An exporter takes its pages back without notice, and the drive would go on to use pages that the ring pins. */
 static bool may_hold(const struct donard_memory *memory)
 {
 	return dnd_memory_is_region(memory) || !dnd_memory_is_imported(memory);
@@ -115,7 +115,7 @@ static void look_at(struct donard_queue *queue, struct dnd_queue_registration *r
 	if (!registration->leaving && dnd_memory_is_region(memory) &&
 	    dnd_region_called_back(&memory->region)) {
 		registration->leaving = true;
-		dnd_queue_watch(queue, memory, false);	/* it would stay readable */
+		dnd_queue_watch(queue, memory, false);	/* the region stays readable */
 	}
 	if (registration->leaving && !registration->users)
 		let_go(queue, registration);

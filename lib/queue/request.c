@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* A request from its call to its first transfer: it is checked before anything changes. */
+/* Takes a request from the call to its first transfer, and checks it before anything changes. */
 #include "queue/queue.h"
 
 #define REQUEST_BYTES_MAX	(1ULL << 30)
@@ -46,7 +46,7 @@ static int check_memory(struct donard_queue *queue, const struct dnd_queue_reque
 	return rc ? rc : dnd_memory_check_range(request->memory, request->memory_offset, request->length);
 }
 
-/* Of what is not aligned, only what may bounce is served; commands know no page cache. */
+/* Serves an unaligned request only if it may bounce, and not by commands, which bypass the page cache. */
 static int check_alignment(struct donard_queue *queue, const struct dnd_queue_request *request)
 {
 	const struct dnd_drive *drive = &request->file->drive;
@@ -76,7 +76,7 @@ static int check(struct donard_queue *queue, const struct dnd_queue_request *req
 	return rc;
 }
 
-/* What the page cache has of the drive goes there before its first command, and after unaligned writes. */
+/* Writes back the page cache before the drive's first command, and after writes through the page cache. */
 static int use_commands(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	struct donard_file *file = request->file;
@@ -100,7 +100,7 @@ static int use_commands(struct donard_queue *queue, struct dnd_queue_request *re
 	return 0;
 }
 
-/* The path that a request takes is not known where there are several. */
+/* If the drive has several paths, it is not known which of them a request takes. */
 static bool is_proven(const struct dnd_queue_request *request, const struct dnd_pair *pair)
 {
 	if (pair->route.route != DONARD_ROUTE_DRAM && dnd_blockdev_has_paths(&request->file->drive.blockdev))
@@ -146,7 +146,7 @@ static int begin(struct donard_queue *queue, struct dnd_queue_request *request)
 	return rc;
 }
 
-/* Takes a place in the queue for it; what fails gives it back. */
+/* Takes a place in the queue for the request, and gives it back if the request fails. */
 static int add(struct donard_queue *queue, const struct dnd_queue_request *asked)
 {
 	struct dnd_queue_request *request = queue->idle;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Sources, see queue.h.  A queue without one looks at one pointer, and calls nothing here. */
+/* Sources; see queue.h.  A queue without sources checks one pointer, and calls nothing here. */
 #include <poll.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -10,7 +10,7 @@
 int dnd_queue_source_add(struct donard_queue *queue, struct dnd_queue_source *source)
 {
 	struct epoll_event event = { .events = EPOLLIN };
-	int fd = donard_queue_descriptor(queue);	/* a wait sleeps on it */
+	int fd = donard_queue_descriptor(queue);	/* sleep_until() polls it */
 
 	if (fd < 0)
 		return fd;
@@ -28,7 +28,7 @@ void dnd_queue_source_remove(struct dnd_queue_source *source)
 
 	if (!source->queue)
 		return;
-	if (!dnd_queue_inherited(source->queue))	/* else it is the parent's, too */
+	if (!dnd_queue_inherited(source->queue))	/* the parent shares the epoll instance */
 		epoll_ctl(source->queue->epoll_fd, EPOLL_CTL_DEL, source->fd, NULL);
 	for (place = &source->queue->sources; *place != source; place = &(*place)->next)
 		;
@@ -54,7 +54,7 @@ void dnd_sources_forget(struct donard_queue *queue)
 		source->ops->forget(source);
 }
 
-/* One of each in turn: none waits behind the others. */
+/* Takes from all sources in turn, so that none waits behind the others. */
 unsigned int dnd_sources_take(struct donard_queue *queue, struct donard_completion *completions,
 			      unsigned int most)
 {
@@ -94,7 +94,7 @@ void dnd_sources_end(struct donard_queue *queue, bool inherited)
 
 /* ---- waiting ---- */
 
-/* Until the ring or a source has something; the queue's descriptor shows both.  0, -ETIME or -errno. */
+/* Sleeps until the ring or a source has something; the queue's descriptor shows both.  Returns 0, -ETIME or -errno. */
 static int sleep_until(struct donard_queue *queue, uint64_t until_ns)
 {
 	struct pollfd fd = { .fd = queue->epoll_fd, .events = POLLIN };
@@ -122,7 +122,7 @@ int dnd_sources_await(struct donard_queue *queue, unsigned int least, int64_t ti
 		rc = sleep_until(queue, until_ns);
 		if (rc)
 			return rc;
-		queue->looked_seconds = 0;	/* it may be a region that called, and calls until it is let go */
+		queue->looked_seconds = 0;	/* a region may have woken this: look at all regions now */
 		dnd_queue_look_after(queue);
 	}
 }

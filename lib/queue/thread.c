@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Whose a queue is, without a system call.  Each thread that opens one has a
- * number, which no other thread ever has.  A page that the kernel empties in the child of a fork() has the number of the
- * process: child and parent share the ring, but not what is known about it.
+ * Finds out whether a queue belongs to the calling thread, without a system call.  Each thread that opens a
+ * queue gets a number that no other thread ever gets.  The process has a number, too, in a page that the kernel
+ * empties in the child of a fork(), because child and parent share the ring, but not the queue's state.
  */
 #include <pthread.h>
 #include <sys/mman.h>
@@ -25,7 +25,7 @@ static void make_page(void)
 	process = page;
 }
 
-/* The first queue of a process numbers it: one more than the parent, from which it has the last. */
+/* The first queue of a process sets its number, which is higher than the parent's: a child inherits @last. */
 static unsigned int this_process(void)
 {
 	static unsigned int last;
@@ -55,7 +55,7 @@ bool dnd_queue_inherited(const struct donard_queue *queue)
 	return queue->process != __atomic_load_n(process, __ATOMIC_RELAXED);
 }
 
-/* Without a text: the context is the other thread's, which may be reading its own. */
+/* Sets no text: the context belongs to the other thread, which may be reading a text of its own. */
 int dnd_queue_check_thread(const struct donard_queue *queue)
 {
 	return queue->owner == thread_number && !dnd_queue_inherited(queue) ? 0 : -EPERM;

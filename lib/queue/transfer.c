@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A request's transfer: parts that are each one command of the drive, in flight
- * together.  Cut here and not by the kernel: for io_uring that asks without leave
- * to sleep, which a request that has to be split refuses (block/blk-merge.c,
- * bio_submit_split(), REQ_NOWAIT); a worker thread would ask again.
+ * The transfer of a request: parts that are in flight together, each one command of the
+ * drive.  This file cuts the request, not the kernel.  io_uring may not sleep when it
+ * submits, so the kernel refuses a request that it has to split (block/blk-merge.c,
+ * bio_submit_split(), REQ_NOWAIT), and a worker thread of io_uring would try again.
  */
 #include <stdlib.h>
 
 #include "queue/queue.h"
 
 #define PARTS_AT_A_TIME	64
-#define PARTS_MAX	65536	/* of all requests together, unless one alone has more */
+#define PARTS_MAX	65536	/* of all requests together; a single request may have more */
 
 static int more_parts(struct donard_queue *queue)
 {
@@ -54,7 +54,7 @@ static struct dnd_part *take_part(struct donard_queue *queue)
 	return part;
 }
 
-/* By the page cache, which the kernel cuts as it likes. */
+/* Does the request go through the page cache?  The kernel then cuts it as it likes. */
 static bool plain(const struct dnd_queue_request *request)
 {
 	return request->fd != request->file->drive.fd;
@@ -145,7 +145,7 @@ void dnd_transfer_cancel(struct donard_queue *queue, struct dnd_queue_request *r
 
 /* ---- the end of a request ---- */
 
-/* What the caller asked last keeps its text. */
+/* Copies the context's failure into the completion; the caller then restores the context's earlier failure. */
 static void keep_failure(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	struct donard_completion *completion = &request->completion;
@@ -180,7 +180,7 @@ void dnd_request_end(struct donard_queue *queue, struct dnd_queue_request *reque
 	if (result < 0)
 		keep_failure(queue, request);
 	if (request->registration && !--request->registration->users && request->registration->leaving)
-		queue->looked_seconds = 0;	/* nothing keeps it any more */
+		queue->looked_seconds = 0;	/* the last user is gone: let go of the registration soon */
 	dnd_queue_count(queue, &request->completion);
 	queue->working--;
 	queue->done_count++;
@@ -212,7 +212,7 @@ void dnd_queue_forget_told(struct donard_queue *queue)
 
 /* ---- completions of parts ---- */
 
-/* By an exporter that tells nobody: all of it, or any page. */
+/* Has the exporter taken back the memory, or any page of it?  Exporters do so without notice. */
 static bool taken_back(const struct dnd_queue_request *request)
 {
 	const struct donard_memory *memory = request->memory;
@@ -240,7 +240,7 @@ static int failure_of(struct donard_queue *queue, struct dnd_queue_request *requ
 			       (int)-request->error, request->nvme_status);
 }
 
-/* Into DRAM, one block more: the drive may take its time to fail that, too, and nobody is to wait for it. */
+/* Reads the failed block into DRAM, as one more part: the drive may take long to fail it, and nobody must wait here. */
 static bool ask_drive(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	const struct dnd_drive *drive = &request->file->drive;
@@ -269,11 +269,11 @@ static int explain(struct donard_queue *queue, struct dnd_queue_request *request
 	if (rc != -EINPROGRESS || request->dram_answer != DND_DRAM_ASK_LATER ||
 	    (!request->ends && ask_drive(queue, request)))
 		return rc;
-	request->dram_answer = DND_DRAM_GETS;	/* nobody knows */
+	request->dram_answer = DND_DRAM_GETS;	/* assumed, because nobody asks the drive */
 	return failure_of(queue, request);
 }
 
-/* A failure is the completion's, and not the context's last one. */
+/* A failure goes into the completion, and does not replace the context's last failure. */
 static void transfer_done(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	uint64_t moved = dnd_min(request->length, request->ended_at);
@@ -291,7 +291,7 @@ static void transfer_done(struct donard_queue *queue, struct dnd_queue_request *
 	dnd_failure_put_back(queue->ctx, &before);
 }
 
-/* A block that the drive was not asked for tells nothing. */
+/* A read that was canceled or dropped tells nothing, so DRAM is assumed to get the block. */
 static void take_answer(const struct dnd_part *part, int64_t result)
 {
 	struct dnd_queue_request *request = part->request;
@@ -301,7 +301,7 @@ static void take_answer(const struct dnd_part *part, int64_t result)
 	request->dram_answer = result >= 0 || result == -ECANCELED || part->io.dropped ? DND_DRAM_GETS : DND_DRAM_FAILS;
 }
 
-/* The first gap decides: what lies behind it does not count. */
+/* The first gap ends the request's result; bytes behind it do not count. */
 static void part_done(struct donard_queue *queue, struct dnd_part *part, int64_t result)
 {
 	struct dnd_queue_request *request = part->request;
@@ -332,7 +332,7 @@ void dnd_queue_reap(struct donard_queue *queue)
 	dnd_queue_vouch(queue, *ended);
 }
 
-/* The failures of the ring itself, which no request has. */
+/* The failure of the ring itself, which belongs to no request. */
 int dnd_queue_ring_failed(struct donard_queue *queue, int rc)
 {
 	return dnd_fail(queue->ctx, DND_E_SYSTEM, "the queue's %s failed (%s). Close the queue, and open "

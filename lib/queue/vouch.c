@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Did the bytes of a file really go straight?  The file system decides that anew
- * when a request begins, and falls back to the page cache without a word
- * (fs/ext4/file.c, ext4_file_write_iter()).  So it is asked once more when requests
- * have ended, before anybody is told.
+ * Did the bytes of a file really bypass DRAM?  The file system decides that anew when
+ * each request begins, and falls back to the page cache silently (fs/ext4/file.c,
+ * ext4_file_write_iter()).  So the queue asks it again when requests have ended, before
+ * it hands out their completions.
  */
 #include "queue/queue.h"
 
