@@ -1,28 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Does the page cache take part in a transfer?  Direct I/O that falls back to it
- * succeeds without a word, so its pages are looked at:
+ * succeeds silently, so this file looks at its pages:
  *
  *   before   a file whose file system says that it does no direct I/O is
- *            refused, or bounced where the caller allows it (file_check.c);
+ *            refused, or bounced if the caller allows that (drive/file_check.c);
  *   proof    the block that proves the route is dropped from the page cache
  *            first, and must not be there after the read;
  *   after    the page cache must hold no more of a file's range than before.
  *
- * A block device is not looked at afterwards: there is nothing to see. The page
- * cache reads only what a direct read returned without (blkdev_read_iter() in
- * block/fops.c), and that of io_uring returns -EIOCBQUEUED or an error.
+ * For a block device there is nothing to see afterwards.  The page cache reads only
+ * what a direct read has left over (blkdev_read_iter() in block/fops.c), and a direct
+ * read by io_uring leaves nothing: it returns -EIOCBQUEUED or an error.
  *
- * One bounce leaves no trace: while another program keeps dirtying the pages that
- * are written, a write cannot push them out of the page cache, goes through it,
- * and drops the pages. So do block devices (direct_write_fallback()) and ext4
- * (ext4_dio_write_iter()); XFS leaves the pages, which are seen.
+ * One kind of bounce leaves no trace.  While another program keeps dirtying the pages
+ * that are written, a write cannot push them out of the page cache, so it goes through
+ * the cache and then drops the pages.  Block devices (direct_write_fallback()) and ext4
+ * (ext4_dio_write_iter()) do this; XFS leaves the pages, so that they are seen.
  *
- * Any other program may read the same file meanwhile, and its pages look like
- * those of a bounce.  In the proof other blocks are tried before it fails.
- * Afterwards the file system is asked once more: if it still says that it goes
- * straight, the result gives the pages that came as the most that may have
- * bounced, and does not claim 0.
+ * Another program may read the same file meanwhile, and its pages look like those of
+ * a bounce.  The proof therefore tries other blocks before it fails.  Afterwards the
+ * file system is asked again.  If it still says that it does direct I/O, the result
+ * reports the new pages as the most that may have bounced, and does not claim 0.
  */
 #include <unistd.h>
 
@@ -72,7 +71,7 @@ int dnd_join_seen_to_bounce(struct dnd_join *join)
 	return join->cached == DND_CACHED_SEEN ? refuse(join, &seen_to_bounce) : 0;
 }
 
-/* Whole blocks of file system and page cache: a last, partial one is accounted by whoever moves it. */
+/* Watches whole blocks of file system and page cache; the code that moves a partial last block accounts for it. */
 void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length,
 		    struct dnd_residency *before)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * What an errno of a read or write into device memory means.  Each has several causes, and the usual one is not blamed
- * before the others were asked for: is the region there, the drive, all of it; may the file be written; does the drive
- * give the block to DRAM?  The route is to blame only if the proof of it failed.
+ * Finds out what an errno of a read or write into device memory means.  Each errno has several causes, and this file
+ * checks the others before it blames the usual one.  Is the region still there, and the drive, with its full size?  May
+ * the file be written?  Was the route proven?  Can the drive deliver the block to DRAM?  The route is to blame only if
+ * nothing else is.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,9 +12,9 @@
 #include "join/join.h"
 
 /*
- * Who stacks devices has to say that P2PDMA pages may pass (BLK_FEAT_PCI_P2PDMA):
- * md's raid0, raid1 and raid10 do in Linux 7.3; device-mapper never does.
- * dm_set_stacking_limits() in drivers/md/dm-table.c has the list.
+ * A driver that stacks devices has to declare that P2PDMA pages may pass through it
+ * (BLK_FEAT_PCI_P2PDMA).  md's raid0, raid1 and raid10 do so in Linux 7.3; device-mapper
+ * never does: dm_set_stacking_limits() in drivers/md/dm-table.c has the list.
  */
 static int stops_p2pdma(struct dnd_join *join, const char *what, int error_number)
 {
@@ -26,7 +27,7 @@ static int stops_p2pdma(struct dnd_join *join, const char *what, int error_numbe
 			join->drive->blockdev.disk, region);
 }
 
-/* An array of such devices says no more than they do. */
+/* Is the drive, or the device above any of its legs, one of device-mapper?  An array above it inherits its limits. */
 static bool has_device_mapper(const struct dnd_blockdev *blockdev)
 {
 	const char *name, *under;
@@ -56,7 +57,7 @@ static int refused(struct dnd_join *join, const char *what, int error_number)
 			"by an unknown path", route->reason[0] ? " (see donard_route_probe())" : "");
 }
 
-/* Without the block layer the drive's own word is known. */
+/* The drive's own status, which is known for a command that bypassed the block layer. */
 static const char *drive_said(uint32_t nvme_status, char *text, size_t text_bytes)
 {
 	text[0] = '\0';
@@ -66,7 +67,7 @@ static const char *drive_said(uint32_t nvme_status, char *text, size_t text_byte
 	return text;
 }
 
-/* Can the block be read by a way that no region has a part in? */
+/* Can the drive deliver the block to DRAM, without any region? */
 static bool dram_gets(const struct dnd_join *join, uint64_t offset)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -100,13 +101,16 @@ static int route_failed(struct dnd_join *join, const char *what, uint64_t offset
 			route->bridge[0] ? " through " : "", route->bridge);
 }
 
-/* Between the drive and a region; a drive's word (ENODATA is of its medium, too) may stand for what the route did. */
+/*
+ * A transfer between the drive and a region failed.  Even an error that the drive reports, such as ENODATA for its
+ * medium, may come from the route.
+ */
 static int direct_failed(struct dnd_join *join, bool writes, uint64_t offset, int error_number, const char *said)
 {
 	const char *what = writes ? "write" : "read";
 	bool refusal = error_number == EINVAL || error_number == EREMOTEIO;
 
-	/* One of several paths that was proven says nothing of the others, and what was seen to fail alone goes before. */
+	/* A proof of one path says nothing about the others.  That DRAM gets the block tells more than an old proof. */
 	if (join->dram != DND_DRAM_GETS && join->proven && !dnd_blockdev_has_paths(&join->drive->blockdev))
 		return drive_failed(join, what, offset, error_number, said, "Blocks went this way before");
 	if (join->dram == DND_DRAM_ASK_LATER)
@@ -116,7 +120,7 @@ static int direct_failed(struct dnd_join *join, bool writes, uint64_t offset, in
 	return refusal ? refused(join, what, error_number) : route_failed(join, what, offset, error_number, said);
 }
 
-/* The block layer would have waited, and tried again. */
+/* A reset fails a command of PASSTHROUGH; the block layer would have waited, and tried again. */
 static bool meets_reset(struct dnd_join *join)
 {
 	size_t leg;
@@ -133,14 +137,14 @@ static int failed_in_reset(struct dnd_join *join, const char *what, uint64_t off
 			join->drive->path, what, (unsigned long long)offset);
 }
 
-/* The kernel's own word for it (drivers/nvme/host/ioctl.c: NVME_REQ_CANCELLED). */
+/* EINTR: the kernel cancelled the command (drivers/nvme/host/ioctl.c: NVME_REQ_CANCELLED). */
 static int cancelled(struct dnd_join *join, const char *what, uint64_t offset)
 {
 	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: %s at offset %llu was cancelled: the drive did not answer in time, or was "
 			"reset. Look at dmesg, and repeat the copy.", join->drive->path, what, (unsigned long long)offset);
 }
 
-/* What was in flight at that moment is past the question. */
+/* dnd_generic_check() stopped the command; it does not stop commands in flight. */
 static int changed_below(struct dnd_join *join, const char *what, uint64_t offset, int error_number)
 {
 	if (error_number == EROFS)
@@ -153,7 +157,7 @@ static int changed_below(struct dnd_join *join, const char *what, uint64_t offse
 			join->drive->path, what, (unsigned long long)offset);
 }
 
-/* EILSEQ: the drive found it out, or the block layer. */
+/* EILSEQ: the drive or the block layer found the mismatch. */
 static int protection_failed(struct dnd_join *join, const char *what, uint64_t offset)
 {
 	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: a block does not match its protection "
@@ -183,13 +187,13 @@ static int forbidden(struct dnd_join *join, uint64_t offset, int error_number)
 				join->drive->path, (unsigned long long)offset, cause) : 0;
 }
 
-/* What became of the file or drive since it was opened. */
+/* The failure that the file or drive has changed since it was opened, or 0. */
 static int changed(struct dnd_join *join, bool writes, uint64_t offset, int error_number)
 {
 	const struct dnd_drive *drive = join->drive;
 	int rc = 0;
 
-	/* A file grows with what is written.  What failed before its new end did so of something else. */
+	/* A file grows as it is written, so a failed write does not come from its being too short. */
 	if (!writes || !drive->is_file)
 		rc = dnd_drive_shrank(join->ctx, drive, error_number == DND_CUT_SHORT ? drive->size_bytes :
 				      dnd_min(offset + join->align, drive->size_bytes));

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Each leg of a drive that is made of others has a route of its own, and its own
- * proof:
+ * Each leg of a drive that is made of others has a route of its own, and a proof of
+ * its own:
  *
- *   read:  a block of the leg is read from the leg's own device, which md and
- *          device-mapper leave open to readers.  Through the top it would not be
- *          known which leg of a mirror answers.
- *   write: nothing is written below md or device-mapper.  A nonce goes through
- *          the top to a block of what is written anyway which lies on that leg
- *          (drive/layout.c), and is read back from each leg that has a copy of it.
- *          Then the block gets again what it held.
+ *   read:  the proof reads a block of the leg from the leg's own device, which md
+ *          and device-mapper leave open to readers.  Through the topmost device it
+ *          would not know which leg of a mirror answers.
+ *   write: the proof writes nothing below md or device-mapper.  It writes a nonce
+ *          through the topmost device, to a block of the destination that lies on
+ *          the leg (drive/layout.c), and reads it back from each leg that has a copy.
+ *          Then it puts back what the block held.
  *
  * A leg that has left the array meanwhile needs no proof any more.
  *
- * What cannot be done leaves the route predicted: the user may not open the leg's
- * device, or the layout is not known (a far layout of raid10, raid0 of legs of
- * different sizes, a device-mapper table that only root may read, a hole of a
- * file, of which the file system says only after the write where it is).
+ * A route stays predicted if its proof is impossible: the user may not open the leg's
+ * device, or the layout is not known.  That is so for a far layout of raid10, raid0 of
+ * legs of different sizes, a device-mapper table that only root may read, and a hole of
+ * a file, of which the file system says only after the write where it lies.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "join/prove.h"
 
-/* A file may have many extents: after so many looks nobody knows the rest. */
+/* A file may have many extents; after this many lookups the rest counts as unknown. */
 #define RUNS_MAX 4096
 
 #define LEG_PATH_BYTES 512
@@ -35,7 +35,7 @@ struct alone {
 	char path[LEG_PATH_BYTES];	/* "/dev/md0, leg nvme0n1 of md0" */
 };
 
-/* 1: it cannot be opened. */
+/* Opens and probes a leg.  Returns 1 if the leg cannot be opened, or -errno. */
 static int open_alone(const struct dnd_join *join, size_t leg, struct alone *alone)
 {
 	char text[DND_LEG_TEXT_BYTES];
@@ -65,7 +65,7 @@ static int read_leg(struct dnd_join *join, size_t leg, const struct dnd_place *p
 		*proven = false;
 		return rc < 0 ? rc : 0;
 	}
-	/* Its middle: at the ends are md's superblocks, which md reads and writes. */
+	/* Read in the middle, because md keeps its superblocks at the ends, and reads and writes them. */
 	proof.offset = dnd_round_down(alone.drive.size_bytes / 2, join->align);
 	proof.blocks = (alone.drive.size_bytes - proof.offset) / join->align;
 	rc = dnd_prove_read(&alone.join, &proof, place, proven);
@@ -102,8 +102,8 @@ static uint32_t bits_of(const struct dnd_places *places)
 }
 
 /*
- * From *offset on the first block that lies on a leg other than those @known, whole.
- * *all becomes false where bytes before it, or before the end, may lie on such a leg.
+ * Finds the first block from *offset on that lies, as a whole, on a leg that is not in @known.
+ * *all becomes false if bytes that it passed over may lie on such a leg.
  */
 static bool find_other(const struct dnd_drive *drive, uint32_t known, uint64_t block_bytes,
 		       uint64_t *offset, uint64_t end, struct dnd_places *places, bool *all)
@@ -136,8 +136,8 @@ uint32_t dnd_join_legs_of(const struct dnd_drive *drive, uint64_t offset, uint64
 }
 
 /*
- * A leg may have failed, or a volume been moved, since the map was made: that the nonce is
- * not where it was to be is then no fault of the route.
+ * A leg may have failed, or a volume been moved, since the layout was read.  Then it is no
+ * fault of the route that the nonce is not where it was expected.
  */
 static bool is_outdated(const struct dnd_join *join, size_t leg, bool *proven)
 {
@@ -152,7 +152,7 @@ static bool is_outdated(const struct dnd_join *join, size_t leg, bool *proven)
 	return true;
 }
 
-/* The nonce in trial->kept, from the leg's own device. */
+/* Reads the nonce, which is in top->kept, back from the leg's own device. */
 static int see_on_leg(struct dnd_trial *top, const struct dnd_place_on_leg *copy,
 		      const struct dnd_place *back, bool *proven)
 {
@@ -191,7 +191,7 @@ static int see_copies(struct dnd_trial *trial, const struct dnd_places *places,
 	return rc;
 }
 
-/* Out of the first of the two spare blocks; the other takes what is read. */
+/* Writes from the first of the two spare blocks, and reads into the second. */
 static int write_nonce(struct dnd_trial *trial, const struct dnd_places *places,
 		       const struct dnd_place *spare, bool *proven)
 {
@@ -228,7 +228,7 @@ static int write_leg(struct dnd_join *join, uint64_t offset, const struct dnd_pl
 	return rc;
 }
 
-/* Each leg that may have been written to, now or before, and still is one. */
+/* Is the route proven to each leg that may have been written to, now or before, and is still in use? */
 static bool all_written(const struct dnd_join *join)
 {
 	const struct dnd_blockdev *blockdev = &join->drive->blockdev;
@@ -239,7 +239,7 @@ static bool all_written(const struct dnd_join *join)
 	return !dnd_blockdev_is_replacing(blockdev) && !(met & ~join->legs.written & ~dnd_blockdev_legs_left(blockdev));
 }
 
-/* Of those that the proof's blocks are on. */
+/* Proves the routes to the legs that the proof's blocks lie on. */
 static int prove_legs_write(struct dnd_join *join, const struct dnd_proof *proof,
 			    const struct dnd_place *spare, bool *proven)
 {
@@ -255,7 +255,7 @@ static int prove_legs_write(struct dnd_join *join, const struct dnd_proof *proof
 		join->legs.tried |= bits_of(&places);
 		offset += join->align;
 	}
-	/* A leg may have less than a whole block of the range beside each other. */
+	/* A leg may have no whole contiguous block of the range, so that the loop did not find it. */
 	join->legs.tried |= dnd_join_legs_of(join->drive, proof->offset, end - proof->offset, &all);
 	join->legs.unknown |= !all;
 	*proven = *proven && all_written(join);

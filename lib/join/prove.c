@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * A predicted route may still lose the data without an error (an emulated
- * IOMMU, a bridge that drops).  So one block goes ahead of the payload.  No DMA
- * touches DRAM for it: the CPU looks at the device memory by its file.
+ * IOMMU, a bridge that drops).  So the proof moves one block ahead of the payload.
+ * No DMA touches DRAM for it: the CPU looks at the device memory itself.
  *
- *   read:  the place, which is the destination's own or a spare block, is
- *          filled with a nonce and the drive's block read over it, then with the
- *          complement of what is there now and read over again.  A byte that is not
- *          what the CPU put there was written by the device.  The block may change
- *          meanwhile, as one that is in use does, and of a mirror two legs may
- *          answer that differ in what was never written: where a byte happens to be
- *          what was put there, more nonces tell.  And the page cache must not
- *          hold the block afterwards: else the file system read into DRAM, and
- *          the CPU wrote them (cache.c).
- *   write: the destination's first block is proven to read well into a spare
- *          block (spare.c), which harms nothing.  Then the payload's first block
- *          is written and read back over its own complement.  If the bytes would
- *          look the same without a write, a nonce takes their place.  Whatever
- *          comes of it, the destination gets again what it held: whoever fails
- *          between the proof and the payload has changed nothing.  Behind the
- *          end of a file nothing was held, and the payload's block stays there.
+ *   read:  the CPU fills the place, which is the destination or a spare block, with
+ *          a nonce, and the drive's block is read over it.  Then the CPU fills it
+ *          with the complement of what arrived, and the block is read again.  A byte
+ *          that differs from what the CPU stored was written by the device.  If a
+ *          byte happens to equal it, more nonces decide: the block may change
+ *          meanwhile if it is in use, or two legs of a mirror answer that differ in
+ *          bytes that were never written.  Afterwards the page cache must not hold
+ *          the block: else the file system has read it into DRAM, and the CPU has
+ *          copied it (cache.c).
+ *   write: the proof first reads the destination's first block into a spare block
+ *          (spare.c), which harms nothing.  Then it writes the payload's first block,
+ *          and reads it back over its own complement.  If the bytes would look the
+ *          same without a write, it writes a nonce instead.  In any case it then puts
+ *          back what the destination held, so that a failure between proof and
+ *          payload changes nothing.  Behind the end of a file there was nothing, and
+ *          the payload's block stays there.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -27,8 +27,8 @@
 #include "join/prove.h"
 
 #define LOOKS 3
-#define READS 8	/* a byte stays what the CPU put there by chance in one of 256 */
-#define SURE_BYTES 8	/* that many do not */
+#define READS 8	/* a byte equals by chance what the CPU stored in one read of 256 */
+#define SURE_BYTES 8	/* this many bytes do not do so by chance */
 
 int dnd_trial_begin(struct dnd_trial *trial, struct dnd_join *join, const struct dnd_proof *proof)
 {
@@ -45,7 +45,7 @@ int dnd_trial_begin(struct dnd_trial *trial, struct dnd_join *join, const struct
 	return 0;
 }
 
-/* A positive @rc is no failure. */
+/* Turns -errno of an access to the region into a failure with a text.  A positive @rc is no failure. */
 static int lost(struct dnd_trial *trial, int rc)
 {
 	return rc < 0 ? dnd_region_access_failed(trial->join->ctx, trial->join->region, -rc) : 0;
@@ -72,7 +72,7 @@ static int failed(struct dnd_trial *trial, bool writes, uint64_t offset, int err
 	return dnd_join_failed(trial->join, writes, offset, error_number, 0);
 }
 
-/* A block of the drive into the place, with an eye on the page cache. */
+/* Reads a block of the drive into the place, and checks whether the page cache then holds it. */
 static int read_watched(struct dnd_trial *trial, uint64_t offset, const struct dnd_place *place, size_t *got)
 {
 	struct dnd_join *join = trial->join;
@@ -87,7 +87,7 @@ static int read_watched(struct dnd_trial *trial, uint64_t offset, const struct d
 	return 0;
 }
 
-/* The drive's first block into the place, over trial->fill. */
+/* Fills the place with trial->fill, and reads the proof's first block over it. */
 int dnd_trial_read_over(struct dnd_trial *trial, const struct dnd_place *place, size_t *got)
 {
 	int rc = dnd_trial_store(trial, place, trial->fill);
@@ -116,7 +116,7 @@ int dnd_trial_compare(struct dnd_trial *trial, const struct dnd_place *place, co
 	return difference > 0 ? not_delivered(trial) : lost(trial, difference);
 }
 
-/* The kernel itself, not the drive, writes the zeros of a hole. */
+/* Does the block come from the drive?  The kernel itself writes the zeros of a hole. */
 static bool drive_holds(const struct dnd_trial *trial)
 {
 	const struct dnd_drive *drive = trial->join->drive;
@@ -125,13 +125,13 @@ static bool drive_holds(const struct dnd_trial *trial)
 
 	if (!drive->is_file)
 		return true;
-	if (drive->shared)	/* to ask would move somebody's position */
+	if (drive->shared)	/* lseek() would move somebody else's position */
 		return false;
 	data = lseek(drive->fd, (off_t)offset, SEEK_DATA);
 	return data >= 0 && (uint64_t)data < offset + trial->join->align;
 }
 
-/* Who came upon a reader of the same block looks at others, and leaves the first in the place. */
+/* Tries other blocks, because another program may have read this one.  Leaves the first block in the place. */
 static int look_elsewhere(struct dnd_trial *trial, const struct dnd_place *place)
 {
 	const struct dnd_proof *proof = trial->proof;
@@ -151,8 +151,8 @@ static int look_elsewhere(struct dnd_trial *trial, const struct dnd_place *place
 }
 
 /*
- * The drive's block over trial->fill, into trial->seen.  One read of which nothing arrives is enough: of several paths or
- * mirrors another one may have brought the others.
+ * Reads the drive's block over trial->fill, and then loads it into trial->seen.  It is a failure even if only one of
+ * several reads delivers nothing, because another path or leg of a mirror may have served the other reads.
  */
 static int look(struct dnd_trial *trial, const struct dnd_place *place, size_t *got)
 {
@@ -165,7 +165,7 @@ static int look(struct dnd_trial *trial, const struct dnd_place *place, size_t *
 	return rc;
 }
 
-/* Once more, where *left bytes have never been overwritten. */
+/* Reads once more, and counts in *left the bytes that no read has overwritten so far. */
 static int look_once(struct dnd_trial *trial, const struct dnd_place *place, size_t *got, size_t *left)
 {
 	int rc = look(trial, place, got);
@@ -192,7 +192,7 @@ static int look_until_sure(struct dnd_trial *trial, const struct dnd_place *plac
 	return rc;
 }
 
-/* Leaves the drive's block in trial->seen, *held bytes of it: fewer at the end of a file. */
+/* Leaves the drive's block in trial->seen.  *held is its length, which is less than a block at the end of a file. */
 static int prove_read(struct dnd_trial *trial, const struct dnd_place *place, bool *proven, size_t *held)
 {
 	size_t left;
@@ -211,14 +211,14 @@ static int prove_read(struct dnd_trial *trial, const struct dnd_place *place, bo
 	return left ? not_delivered(trial) : 0;
 }
 
-/* Could a write that was lost leave the same bytes? */
+/* Would the bytes show that a write was lost?  Not if they are all the same, or are on the drive already. */
 static bool telling(const struct dnd_trial *trial)
 {
 	return memcmp(trial->kept, trial->kept + 1, trial->join->align - 1) != 0 &&
 	       memcmp(trial->kept, trial->seen, trial->join->align) != 0;
 }
 
-/* What to write, in trial->kept, and the place of it in the region. */
+/* Chooses what to write: sets trial->kept, and *from to its place in the region. */
 static int choose_written(struct dnd_trial *trial, const struct dnd_place **from,
 			  const struct dnd_place *spare)
 {
@@ -241,7 +241,7 @@ int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from)
 	return failed(trial, true, offset, put < 0 ? errno : DND_CUT_SHORT);
 }
 
-/* A drive or file that refuses writes refused the first one, too, and has what it had. */
+/* Does the destination still hold what it held?  It does if it refused the first write as well. */
 static bool is_as_before(struct dnd_trial *trial)
 {
 	ssize_t got = pread(trial->join->drive->fd, trial->fill, trial->join->align, (off_t)trial->proof->offset);
@@ -249,7 +249,7 @@ static bool is_as_before(struct dnd_trial *trial)
 	return got > 0 && !memcmp(trial->fill, trial->seen, (size_t)got);
 }
 
-/* By a way that the proof has nothing to say of. */
+/* Writes the old block from DRAM, which does not depend on the route in question. */
 static int put_back_from_dram(struct dnd_trial *trial)
 {
 	uint64_t offset = trial->proof->offset;
@@ -277,7 +277,7 @@ int dnd_trial_put_back(struct dnd_trial *trial, const struct dnd_place *spare, i
 	return rc;
 }
 
-/* The block is on the drive; is it really? */
+/* Reads back the written block, to see whether it is really on the drive. */
 static int see_written(struct dnd_trial *trial, const struct dnd_place *back)
 {
 	size_t got;
@@ -304,7 +304,7 @@ static int prove_write(struct dnd_trial *trial, const struct dnd_place *from, co
 		rc = see_written(trial, &back);
 	if (!held)
 		return rc || from == payload ? rc : dnd_trial_write(trial, payload);
-	/* What lay behind the end of a file reads as zero. */
+	/* Bytes behind the end of a file read as zero. */
 	memset(trial->seen + held, 0, trial->join->align - held);
 	return dnd_trial_put_back(trial, spare, rc);
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The steps of a proof, which those of a whole drive and of its legs share. */
+/* The steps of a proof, for the proofs of a whole drive and of its legs. */
 #ifndef DND_PROVE_H
 #define DND_PROVE_H
 
 #include "join/join.h"
 
-/* DRAM of the CPU's side, a block each, aligned to a block. */
+/* The CPU's buffers in DRAM, each one block long and aligned to a block. */
 struct dnd_trial {
 	struct dnd_join *join;
 	const struct dnd_proof *proof;
-	uint8_t *fill;		/* is in the place before a read */
+	uint8_t *fill;		/* what the CPU stores in the place before a read */
 	uint8_t *seen;		/* what the drive was seen to hold */
 	uint8_t *kept;		/* what is written */
-	uint8_t *missing;	/* not 0 where no read has brought anything */
+	uint8_t *missing;	/* a flag for each byte: no read has overwritten it so far */
 	void *memory;
 };
 
@@ -21,20 +21,20 @@ void dnd_trial_end(struct dnd_trial *trial);
 int dnd_trial_load(struct dnd_trial *trial, const struct dnd_place *place, uint8_t *to);
 int dnd_trial_store(struct dnd_trial *trial, const struct dnd_place *place, const uint8_t *from);
 void dnd_trial_fill_complement(struct dnd_trial *trial, const uint8_t *expected);
-/* The drive's block at the proof's offset into the place, over @fill. */
+/* Fills the place with @fill, and reads the drive's block at the proof's offset over it. */
 int dnd_trial_read_over(struct dnd_trial *trial, const struct dnd_place *place, size_t *got);
-/* Out of @from, to the proof's offset. */
+/* Writes the block at @from to the proof's offset. */
 int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from);
 /*
- * After a proof that wrote, and came to @rc: the drive gets trial->seen again.  Out of @spare, or where the route
- * failed out of DRAM; what fails then is said beside the failure before it.  Returns @rc, or the failure to put it back.
+ * After a proof that wrote, and returned @rc: writes trial->seen back to the drive, from @spare, or from DRAM if the
+ * proof failed.  If that fails, too, it adds to the text of @rc.  Returns @rc, or else the failure to write it back.
  */
 int dnd_trial_put_back(struct dnd_trial *trial, const struct dnd_place *spare, int rc);
 /* The failure that the data did not arrive, or 0. */
 int dnd_trial_compare(struct dnd_trial *trial, const struct dnd_place *place, const uint8_t *expected,
 		      size_t bytes);
 
-/* The drive as a whole, by what its own device says; as dnd_join_prove_read() and _write(). */
+/* Prove the drive as a whole, through its own device; see dnd_join_prove_read() and dnd_join_prove_write(). */
 int dnd_prove_read(struct dnd_join *join, const struct dnd_proof *proof,
 		   const struct dnd_place *place, bool *proven);
 int dnd_prove_write(struct dnd_join *join, const struct dnd_proof *proof,

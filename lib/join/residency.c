@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * See residency.h.  cachestat() where the kernel has it (6.5), else mincore()
- * on a mapping.  Not preadv2(RWF_NOWAIT): a read that finds nothing starts
- * reading ahead, and so changes what it asks about.
+ * See residency.h.  Uses cachestat() if the kernel has it (6.5), else mincore()
+ * on a mapping.  It does not use preadv2(RWF_NOWAIT): a read that finds nothing
+ * starts readahead, and so changes what it asks about.
  *
- * mincore() tells a caller without the right that everything is there; so
- * nobody takes "there" for an answer who has not seen the same page absent.
+ * mincore() tells a caller without the right that every page is cached.  So callers
+ * believe that a page is cached only if they have seen it absent before.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -21,11 +21,11 @@
 
 #define PIECE_BYTES	(2ULL << 20)
 #define PIECES_MAX	4096ULL
-#define MAPPED_BYTES	(64ULL << 20)	/* at a time */
-/* A folio of the page cache is dropped as a whole; none is larger. */
+#define MAPPED_BYTES	(64ULL << 20)	/* mapped at a time */
+/* The largest folio of the page cache; the kernel drops a folio only as a whole. */
 #define FOLIO_BYTES	(2ULL << 20)
 
-/* As in linux/mman.h of 6.5. */
+/* struct cachestat_range and struct cachestat of Linux 6.5 (linux/mman.h). */
 struct cache_range {
 	uint64_t offset, length;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The route policy of one pair: no bounce that the caller did not allow. */
+/* The route policy of one pair: it never bounces unless the caller allows it. */
 #include <stdio.h>
 
 #include "join/join.h"
@@ -26,7 +26,7 @@ static int probe_leg(struct dnd_join *join, size_t leg)
 	return 0;
 }
 
-/* An array goes on without it. */
+/* A leg that is gone has no route; the array goes on without it. */
 static bool leg_is_gone(const struct dnd_join *join, size_t leg)
 {
 	size_t ignored;
@@ -82,7 +82,7 @@ static const char *remedy(const struct donard_route *route)
 static int refuse(const struct dnd_join *join)
 {
 	const struct donard_route *route = &join->route;
-	bool named = strstr(route->reason, route->bridge);	/* in the reason already */
+	bool named = strstr(route->reason, route->bridge);	/* the reason names the bridge already */
 	char client[DND_JOIN_NAME_BYTES], region[DND_JOIN_NAME_BYTES];
 
 	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s cannot reach %s: %s%s%s. "
@@ -92,7 +92,7 @@ static int refuse(const struct dnd_join *join)
 			named ? "" : ", at ", named ? "" : route->bridge, remedy(route));
 }
 
-/* The legs that the kernel finds no route for go by the bridge that is tried. */
+/* Legs for which the kernel finds no route go by the unlisted bridge that is tried. */
 static void name_unlisted(struct dnd_join *join)
 {
 	for (size_t i = 0; i < dnd_blockdev_leg_count(&join->drive->blockdev); i++)
@@ -118,7 +118,10 @@ int dnd_join_decide(struct dnd_join *join)
 	return 0;
 }
 
-/* The message of what could not be looked at stays, unless it is the table: that was told, or not needed, before. */
+/*
+ * Keeps the text of a lookup that failed, except for -EACCES: the table was readable, or not needed, when the drive was
+ * opened.
+ */
 static int refuse_change(const struct dnd_join *join, int rc)
 {
 	const struct dnd_drive *drive = join->drive;
@@ -151,9 +154,9 @@ int dnd_join_check_unchanged(struct dnd_join *join)
 }
 
 /*
- * The kernel describes the memory of such a command by a scatter list, always
- * in DRAM, and a drive may want the list for data in its own memory to be there
- * too (CDPMLS of its register CMBLOC).
+ * The kernel describes the memory of such a command by a scatter list, which is always
+ * in DRAM.  A drive may require that the list for data in its own memory lies there, too
+ * (CDPMLS of its register CMBLOC).
  */
 int dnd_join_check_commands(struct dnd_join *join)
 {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Two spare blocks of the region, for the proof of a route and for merging a
- * partial last block: places where a drive may write without harm.
+ * Two spare blocks of the region, where a drive may write without harm.  They serve
+ * the proof of a route, and the merging of a partial last block.
  *
- * They come from memory that nobody owns at the moment, and which yet may be
- * wanted: another copy's destination begins there, or it keeps what an earlier
- * copy left.  So they are
- *   - taken near the end of the region, away from where people begin;
- *   - held for the moment of their use only, by an open file of their own,
- *     since a file keeps what it owns until it is closed; whoever claims the
- *     range meanwhile waits for that moment (dnd_region_claim());
- *   - given back with the bytes that were there, as far as this user may
- *     see them: what another user left reads as zero from then on.
- * A copy into a region needs none: its destination is such a place.
+ * They come from memory that nobody owns at the moment, but that somebody may want:
+ * another copy may be about to write there, or an earlier copy has left its bytes
+ * there.  So this file
+ *   - takes them near the end of the region, because users begin at its start;
+ *   - holds them only while they are in use, by an open file of their own, since a
+ *     file keeps what it owns until it is closed.  Others who claim the range
+ *     meanwhile wait for that moment (dnd_region_claim());
+ *   - puts back the bytes that were there, as far as this user may see them.  What
+ *     another user left there reads as zero from then on.
+ * A copy into a region needs no spare blocks: it uses its destination.
  */
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@ uint64_t dnd_spare_bytes(uint32_t align)
 	return 2ULL * align;
 }
 
-/* At the end, then twice as far from it each time: few looks at any region. */
+/* Tries at the end, then twice as far from it each time, so that few tries cover any region. */
 static int claim_near_end(struct dnd_region *region, uint64_t bytes, struct dnd_window *window)
 {
 	uint64_t size = region->info.region_bytes, behind, start;
@@ -79,7 +79,7 @@ void dnd_spare_give(struct dnd_spare *spare)
 	if (spare->region.fd < 0)
 		return;
 	place = dnd_place_in(&spare->region, &spare->window, spare->window.map);
-	if (spare->place.address)	/* else nothing was changed; and there may be nothing any more */
+	if (spare->place.address)	/* otherwise nothing was changed, and the memory may be gone */
 		dnd_place_store(&place, spare->kept, spare->window.map_bytes);
 	spare->place.address = NULL;
 	free(spare->kept);
