@@ -202,7 +202,8 @@ struct donard_leg {
  *	within a block, the CPU stores that part, so that nothing after it is overwritten
  * @bounced_evidence: how that is known
  * @kept_bytes: how many bytes of the destination file lie after the copy, unchanged.  It is 0 if
- *	neither length_bytes nor dst_offset_bytes was given: the file then ends where the copy ends
+ *	neither length_bytes nor dst_offset_bytes was given: the file then ends where the copy ends, unless it is the
+ *	source as well
  * @seconds: how long it took to move the bytes and to make them durable; the checks and the proof before
  *	that and the verification after it do not count
  * @route: DONARD_ROUTE_NONE if nothing was copied, for instance because the source is empty
@@ -301,19 +302,21 @@ struct donard_copy_end {
  *
  * In a memory nothing but the range changes.  If the copy ends within a block, the CPU stores that part, and it counts
  * as bounced.  The address of the range's first byte must be a multiple of the file's info.memory_align_bytes; offsets in
- * files are multiples of its info.align_bytes.  The call begins with donard_memory_sync() of each memory, so that devices
+ * files are multiples of info.align_bytes of both files.  The call begins with donard_memory_sync() of each memory, so that devices
  * see what the program has stored.  It fails with -EIO, and moves nothing, if a device was reset since the last sync.
  * VERIFY reads memory of donard_memory_alloc_cuda() with cuMemcpyDtoH(), and any other as donard_memory_read() does.
- * The route from memory of a GPU to a drive stays predicted: there are no spare blocks to prove it in.
+ * The route from memory of a GPU to a drive stays predicted, and the range must be whole blocks: the program's GPU memory
+ * has no spare blocks in which to prove the route and to complete the last block.
  *
  * A file must be open for writing to be @destination, with no requests in queues.  It takes the bytes in its place: a file that
  * DONARD_FILE_CREATE made has its name before it is complete, and is as long as what was copied if the copy fails.
  *
  * Returns as donard_copy(); -EINVAL for an end that is neither or both, and for one of another context; -EROFS for a file
- * that was opened for reading, and memory of a read-only dma-buf; -EBUSY for a file with requests in queues; -EOPNOTSUPP for plain
+ * that was opened for reading, and memory of a read-only dma-buf; -EBUSY for a destination with requests in queues or
+ * another copy; -EOPNOTSUPP for plain
  * memory and a dma-buf of another exporter than p2pmem, and between two memories of which one came as a dma-buf; -ENODEV
  * when the region of a memory was taken away; -EHOSTUNREACH when a file's device is no longer made of the drives
- * that it was opened with.
+ * that it was opened with; -ENODEV and -EIO when its drive is gone or was formatted since then.
  */
 int donard_copy_between(struct donard_context *ctx, const struct donard_copy_end *source,
 			const struct donard_copy_end *destination, const struct donard_copy_options *options,

@@ -122,14 +122,13 @@ static int check_file(struct dnd_copy *copy, const struct dnd_side *side, const 
 		return dnd_fail(copy->ctx, DND_E_READ_ONLY, "%s: it was opened for reading. Open it with DONARD_FILE_WRITE.",
 				side->label);
 	return has_requests((const struct held *)copy->ends, file) ?
-	       dnd_fail(copy->ctx, DND_E_BUSY, "%s: it has requests in a queue. Take their completions, and copy then.",
+	       dnd_fail(copy->ctx, DND_E_BUSY, "%s: it has requests in a queue, or takes part in another copy. Let them end first.",
 			side->label) : 0;
 }
 
 /* The file's size, and what its file system says of it, may have changed since it was opened. */
 static int take_file(struct dnd_copy *copy, struct dnd_side *side, struct held_end *end, struct donard_file *file)
 {
-	uint64_t bytes;
 	int rc;
 
 	side->label = file->path;
@@ -139,10 +138,9 @@ static int take_file(struct dnd_copy *copy, struct dnd_side *side, struct held_e
 	dnd_handle_get(&file->handle);
 	end->file = file;
 	dnd_side_of_file(side, file);
-	bytes = dnd_drive_size_now(&side->drive);
-	if (bytes != UINT64_MAX)
-		side->size_bytes = side->drive.size_bytes = bytes;
-	return dnd_drive_ask_again(copy->ctx, &side->drive);
+	rc = dnd_drive_check_held(copy->ctx, &side->drive, is_written(copy, side));
+	side->size_bytes = side->drive.size_bytes;
+	return rc;
 }
 
 /* Somebody else shares an adopted descriptor, and taking O_DIRECT off it would affect them. */

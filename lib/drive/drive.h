@@ -121,6 +121,7 @@ struct dnd_drive {
 	bool reserved;		/* blocks behind the end of the file were reserved for writes to come */
 	bool writable;
 	bool shared;		/* somebody else has the same open file, with its position and flags */
+	bool adopted;		/* the program opened it, perhaps without O_EXCL */
 	uint32_t align_bytes;	/* of offsets and lengths */
 	uint32_t memory_align_bytes;	/* of the memory that is read into or written from */
 	uint32_t fs_block_bytes;	/* of a file's file system */
@@ -200,6 +201,13 @@ int dnd_drive_open_leg(const struct donard_context *ctx, const struct dnd_drive 
 void dnd_drive_ask(struct donard_context *ctx, struct dnd_drive *drive);
 /* Sets only @bounce again, because requests keep to the alignments they were told.  Fails if sysfs cannot be read. */
 int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
+/*
+ * held.c: may a copy use a drive or file that was opened some time ago?  Sets the size and @bounce anew.  Fails if the drive
+ * is gone or was formatted, and if the copy @writes to an adopted drive that somebody uses now.
+ */
+int dnd_drive_check_held(struct donard_context *ctx, struct dnd_drive *drive, bool writes);
+/* open.c: fails if the block device is mounted, or a leg of another. */
+int dnd_drive_check_unused(struct donard_context *ctx, const struct dnd_drive *drive);
 /* Does the file system still do direct I/O of the file?  Makes one system call; does not look below the file system. */
 bool dnd_drive_is_direct(const struct dnd_drive *drive);
 

@@ -37,7 +37,7 @@ static int no_room(struct donard_context *ctx, const struct dnd_drive *drive, in
 	if (error_number == ENOSPC || error_number == EDQUOT)
 		return dnd_fail_errno(ctx, error_number, "%s: no room for the copy", drive->path);
 	if (forbidden)
-		return dnd_fail(ctx, DND_E_PERMISSION, "%s: cannot be written: %s, or choose another destination.", drive->path,
+		return dnd_fail(ctx, error_number == ETXTBSY ? DND_E_BUSY : DND_E_PERMISSION, "%s: cannot be written: %s, or choose another destination.", drive->path,
 				forbidden);
 	return dnd_fail_errno(ctx, error_number, "%s: space for the copy cannot be reserved", drive->path);
 }

@@ -348,17 +348,17 @@ static int open_again(struct donard_context *ctx, int fd, int access_mode, struc
 }
 
 /* O_EXCL cannot be set afterwards, so this looks for other users of the drive by its mounts and holders. */
-static int check_unused(struct donard_context *ctx, int fd, const struct dnd_drive *drive)
+int dnd_drive_check_unused(struct donard_context *ctx, const struct dnd_drive *drive)
 {
 	char place[512];
 	int rc = dnd_blockdev_mount_point(ctx, drive->device, place, sizeof(place));
 
 	if (rc)
-		return dnd_fail_errno(ctx, rc, "%s: it is not known whether it is mounted; if so, descriptor %d would write "
-				      "under the file system. Let this process read /proc/self/mountinfo", drive->path, fd);
+		return dnd_fail_errno(ctx, rc, "%s: it is not known whether it is mounted; if so, its adopted descriptor would write "
+				      "under the file system. Let this process read /proc/self/mountinfo", drive->path);
 	if (place[0])
-		return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s, and descriptor %d would "
-				"write under the file system. Unmount it first.", drive->path, place, fd);
+		return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s, and its adopted descriptor would "
+				"write under the file system. Unmount it first.", drive->path, place);
 	dnd_blockdev_holder(ctx, drive->device, place, sizeof(place));
 	return place[0] ? is_leg(ctx, drive, place) : 0;
 }
@@ -372,8 +372,9 @@ static int adopt_fd(struct donard_context *ctx, int fd, struct dnd_drive *drive)
 				"offset. Open it with O_DIRECT, O_RDONLY or O_RDWR, and without O_APPEND.",
 				drive->path, fd);
 	drive->writable = (flags & O_ACCMODE) == O_RDWR;
+	drive->adopted = true;
 	if (drive->writable && !drive->is_file)
-		rc = check_unused(ctx, fd, drive);
+		rc = dnd_drive_check_unused(ctx, drive);
 	return rc ? rc : open_again(ctx, fd, flags & O_ACCMODE, drive);
 }
 

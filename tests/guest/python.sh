@@ -49,6 +49,14 @@ of_formats() {
 	binding "$1" "$LAB_BETA" "$WORK/data"
 }
 
+detached() {
+	local controller
+	controller=$(basename "/sys/bus/pci/devices/$LAB_BETA_BDF/nvme/"nvme*)
+	at_end "within 30 test -b $LAB_BETA"
+	at_end "nvme attach-ns /dev/$controller --namespace-id=1 --controllers=$(<"/sys/class/nvme/$controller/cntlid")"
+	binding detached "$LAB_BETA" "/dev/$controller" "$(<"/sys/class/nvme/$controller/cntlid")"
+}
+
 becomes_swap() {
 	with_file_system ext4 "$LAB_BETA"
 	random_file /mnt/fs/file "$MIB"
@@ -114,6 +122,7 @@ t "copies as the command does" of_drive copies
 core t "a refusal is that of a copy" refused
 t "a drive is formatted between two copies" of_formats reformatted
 t "a drive is formatted below an open file" of_formats reformatted_below
+t "a drive is detached below an open file" detached
 t "a file becomes swap space below an open file" becomes_swap
 t "example notebook.py" notebook
 t "example event-loop.py" event_loop

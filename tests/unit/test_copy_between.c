@@ -157,6 +157,12 @@ static void files(void **state)
 	scene->options.dst_offset_bytes = 4096;
 	assert_int_equal(between(scene, of_file(out), of_file(out)), -EINVAL);
 	assert_string_equal(donard_error_code(scene->fake->ctx), "overlap");
+	/* Without a length, and to the front: the source stays. */
+	scene->options.dst_offset_bytes = scene->options.length_bytes = 0;
+	scene->options.src_offset_bytes = 262144;
+	assert_int_equal(between(scene, of_file(out), of_file(out)), 0);
+	memcpy(scene->data, scene->data + 262144, 300001 - 262144);
+	assert_file(scene->out, scene->data, 300001);
 	donard_file_close(in);
 	donard_file_close(out);
 }

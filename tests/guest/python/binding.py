@@ -213,6 +213,24 @@ def reformatted_below(drive, path):
                 equal("read", (error, expected[offset:offset + length]), (None, memory.read(0, length)))
             except donard.Error as seen:
                 equal(f"refused: {seen}", True, error is not None and error in str(seen))
+        try:
+            context.copy(file, memory, length_bytes=4096)
+            sys.exit("a copy of what was formatted was not refused")
+        except donard.Error as seen:
+            equal(f"refused: {seen}", True, "it was formatted since it was opened" in str(seen))
+
+
+def detached(drive, controller, number):
+    """A drive that has no blocks any more is no source without bytes."""
+    with donard.Context() as context:
+        file, memory = context.open(drive), context.alloc("p2pmem0", MIB)
+        subprocess.run(["nvme", "detach-ns", controller, "--namespace-id=1", f"--controllers={number}"], check=True,
+                       stdout=subprocess.DEVNULL)
+        try:
+            context.copy(file, memory)
+            sys.exit("a copy of what is gone was not refused")
+        except donard.Error as seen:
+            equal(f"code of '{seen}'", "drive-gone", seen.code)
 
 
 def becomes_swap(path):
@@ -259,4 +277,4 @@ def until_the_end(touch):
 
 if __name__ == "__main__":
     {call.__name__: call for call in (lists, buffer, imported, in_flight, copies, refused, measures, reformatted,
-                                           reformatted_below, becomes_swap, until_the_end)}[sys.argv[1]](*sys.argv[2:])
+                                           reformatted_below, detached, becomes_swap, until_the_end)}[sys.argv[1]](*sys.argv[2:])
