@@ -4,10 +4,11 @@
 #include <string.h>
 
 #include "kernel.h"
+#include "lib/base/printable.h"
 
 #define TIB	(1ULL << 40)
 
-/* The first line "name<tabs>: value" of /proc/cpuinfo; "" without one. */
+/* The first line "name<tabs>: value" of /proc/cpuinfo, made printable; "" without one. */
 static void cpu_line(const char *cpuinfo, const char *name, char *value, size_t value_bytes)
 {
 	size_t name_bytes = strlen(name);
@@ -21,6 +22,7 @@ static void cpu_line(const char *cpuinfo, const char *name, char *value, size_t 
 		if (*line == ':')
 			snprintf(value, value_bytes, "%.*s", (int)strcspn(line + 1, "\n"), line + 1);
 		memmove(value, value + strspn(value, " "), strlen(value + strspn(value, " ")) + 1);
+		dnd_make_printable(value, value_bytes);
 		return;
 	}
 }

@@ -112,12 +112,14 @@ static void read_bars(const struct source *source, struct pci_function *function
 	free(text);
 }
 
+/* sscanf() alone would pass over blanks and newlines. */
 static bool is_bdf(const char *text)
 {
 	unsigned int n[4];
 	int used = 0;
 
-	return sscanf(text, "%x:%x:%x.%x%n", &n[0], &n[1], &n[2], &n[3], &used) == 4 && !text[used];
+	return !text[strspn(text, "0123456789abcdef:.")] &&
+	       sscanf(text, "%x:%x:%x.%x%n", &n[0], &n[1], &n[2], &n[3], &used) == 4 && !text[used];
 }
 
 /* The function above and the root bus are parts of the path that the link leads to. */

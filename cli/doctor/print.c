@@ -6,6 +6,7 @@
 #include "codes.h"
 #include "doctor.h"
 #include "gpu.h"
+#include "lib/base/printable.h"
 #include "output.h"
 
 #define WIDTH	100
@@ -100,6 +101,7 @@ static void print_places(struct json_object *pairs, const char *reason)
 				snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s %s", text[0] ? ", " :
 					 "", cli_text_of(pair, "client"), d ? "from" : "into", cli_text_of(pair, "memory"));
 	}
+	dnd_make_printable(text, sizeof(text));
 	print_wrapped(text, 4, 0);
 	print_part("Reason:", reason);
 }

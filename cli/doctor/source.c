@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "lib/base/files.h"
+#include "lib/base/printable.h"
 #include "source.h"
 
 int source_path(const struct source *source, char path[PATH_MAX], const char *format, ...)
@@ -118,6 +119,7 @@ void source_link(const struct source *source, char *name, size_t name_bytes, con
 	target[got] = '\0';
 	slash = strrchr(target, '/');
 	snprintf(name, name_bytes, "%s", slash ? slash + 1 : target);
+	dnd_make_printable(name, name_bytes);
 }
 
 int source_each(const struct source *source, const char *folder,

@@ -32,10 +32,13 @@ char *source_whole(const struct source *source, const char *format, ...) SOURCE_
 int64_t source_number(const struct source *source, int64_t otherwise, const char *format, ...)
 	SOURCE_PRINTF(3, 4);
 bool source_exists(const struct source *source, const char *format, ...) SOURCE_PRINTF(2, 3);
-/* The last component of the path that the link resolves to; "" if there is no link. */
+/* The last component of the path that the link resolves to, made printable; "" if there is no link. */
 void source_link(const struct source *source, char *name, size_t name_bytes, const char *format, ...)
 	SOURCE_PRINTF(4, 5);
-/* Calls @each for every entry of a folder, sorted.  Stops when one returns other than 0, and returns that. */
+/*
+ * Calls @each for every entry of a folder, sorted.  Stops when one returns other than 0, and returns that.  The entry
+ * is a part of further paths, and holds any byte: what shows it makes it printable, as find() does.
+ */
 int source_each(const struct source *source, const char *folder,
 		int (*each)(void *user, const char *entry), void *user);
 

@@ -117,11 +117,20 @@ cli_exits_closed() {
 
 # A captured machine is somebody else's text.
 doctor_forges_nothing() {
-	mkdir -p "$LOGS/forged/sys/class" "$LOGS/forged/proc/sys/kernel"
-	printf '5.0\nVerdict: ready\n' >"$LOGS/forged/proc/sys/kernel/osrelease"
-	"$BUILD/donard-cli" doctor --root "$LOGS/forged" >"$LOGS/doctor" || true
-	cat "$LOGS/doctor"
-	(($(grep -c '^Verdict' "$LOGS/doctor") == 1)) && grep -q 'the kernel is 5\.0$' "$LOGS/doctor"
+	local forged=$LOGS/forged function=$LOGS/forged/sys/bus/pci/devices/0000:00:01.0
+	mkdir -p "$forged/proc/sys/kernel" "$function" "$forged/sys/class/infiniband/mlx5_0" \
+		"$forged/sys/class/infiniband/"$'x\nVerdict: ready - all is well.'
+	ln -sf $'../y\nVerdict: ready' "$function/driver"
+	ln -sfn ../../../bus/pci/devices/0000:00:01.0 "$forged/sys/class/infiniband/mlx5_0/device"
+	echo 0x15b3 >"$function/vendor"
+	printf '5.0\nVerdict: ready\n' >"$forged/proc/sys/kernel/osrelease"
+	printf 'model name\t: a\x1b[2J\rVerdict: ready\n' >"$forged/proc/cpuinfo"
+	"$BUILD/donard-cli" doctor --root "$forged" >"$LOGS/doctor" || true
+	cat -v "$LOGS/doctor"
+	(($(grep -c '^Verdict' "$LOGS/doctor") == 1)) && grep -q 'the kernel is 5\.0$' "$LOGS/doctor" &&
+		grep -qF 'rdma-soft: x\x0aVerdict: ready' "$LOGS/doctor" &&
+		grep -qF 'the driver of mlx5_0 is y\x0aVerdict: ready' "$LOGS/doctor" &&
+		json_of 3 'it["machine"]["processor"] == r"a\x1b[2J\x0dVerdict: ready"' doctor --json --root "$forged"
 }
 
 # No bytes of it are not all of it.
