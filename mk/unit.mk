@@ -36,6 +36,8 @@ $(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wr
 
 $(BUILD)/tests/unit/test_cache_order: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,fallocate \
 	dnd_cache_answer dnd_cache_session_send dnd_drive_lost donard_queue_write donard_queue_flush)
+$(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_backing_identity \
+	$(addprefix donard_,memory_claim file_open file_info $(addprefix queue_,open register read wait)))
 
 $(BUILD)/tests/unit/test_engine $(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init
 $(BUILD)/tests/unit/test_queue: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_join_failed io_uring_queue_init)

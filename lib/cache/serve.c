@@ -298,8 +298,6 @@ static int listen_for_clients(struct dnd_cache_server *server)
 	char address[DND_PEER_BYTES];
 	int rc = dnd_listen(server->ctx, &server->listener);
 
-	if (!rc)
-		rc = dnd_cache_report_open(server);
 	if (rc)
 		return rc;
 	dnd_address_text(rdma_get_local_addr(server->listener.id), address);

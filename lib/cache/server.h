@@ -212,7 +212,7 @@ int dnd_cache_report_open(struct dnd_cache_server *server);
 void dnd_cache_report(struct dnd_cache_server *server);
 void dnd_cache_report_close(struct dnd_cache_server *server);
 
-/* start.c: opens NVRAM, drive, queue and log; if it refuses one of them, it leaves all as it was. */
+/* start.c: opens NVRAM, drive, queue, status socket and log; if it refuses one of them, it leaves all as it was. */
 int dnd_cache_start(struct dnd_cache_server *server);
 void dnd_cache_end(struct dnd_cache_server *server);
 

@@ -293,6 +293,7 @@ static int size_requests(struct dnd_cache_server *server)
 	return dnd_cache_reads_open(server);
 }
 
+/* The log comes after all else that users choose: a format changes what is there, and no wrong path is to follow it. */
 int dnd_cache_start(struct dnd_cache_server *server)
 {
 	int rc = open_nvram(server);
@@ -301,6 +302,8 @@ int dnd_cache_start(struct dnd_cache_server *server)
 		rc = open_drive(server);
 	if (!rc)
 		rc = open_queue(server);
+	if (!rc)
+		rc = dnd_cache_report_open(server);
 	if (!rc)
 		rc = open_log(server);
 	if (!rc)

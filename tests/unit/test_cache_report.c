@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The socket of a cache server's status: what is removed is its own, or a dead one. */
+/* The socket of a cache server's status: what is removed is its own, or a dead one.  Without it no log is formatted. */
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,11 +91,122 @@ static void name_of_another(void **state)
 	assert_int_equal(before.st_ino, after.st_ino);
 }
 
+/* ---- a start, with plain memory as NVRAM, and a drive that is always read ---- */
+
+#define BLOCK		4096U
+#define NVRAM_BYTES	(4U << 20)
+
+int __wrap_donard_memory_claim(struct donard_context *ctx, const char *region, uint64_t offset_bytes,
+			       uint64_t length_bytes, struct donard_memory **memory);
+int __wrap_donard_memory_claim(struct donard_context *ctx, const char *region, uint64_t offset_bytes,
+			       uint64_t length_bytes, struct donard_memory **memory)
+{
+	(void)region, (void)offset_bytes, (void)length_bytes;
+	return donard_memory_dram(ctx, NVRAM_BYTES, memory);
+}
+
+int __wrap_donard_file_open(struct donard_context *ctx, const char *path, unsigned int flags, struct donard_file **file);
+int __wrap_donard_file_open(struct donard_context *ctx, const char *path, unsigned int flags, struct donard_file **file)
+{
+	(void)ctx, (void)path, (void)flags, (void)file;
+	return 0;
+}
+
+int __wrap_donard_file_info(struct donard_file *file, struct donard_file_info *info);
+int __wrap_donard_file_info(struct donard_file *file, struct donard_file_info *info)
+{
+	(void)file;
+	*info = (struct donard_file_info){ .size = sizeof(*info), .kind = DONARD_FILE_KIND_DRIVE, .path = "drive",
+					   .disk = "drive", .bounces = "", .not_flushed = "",
+					   .size_bytes = 64U << 20, .align_bytes = BLOCK };
+	return 0;
+}
+
+int __wrap_dnd_backing_identity(struct donard_context *ctx, const struct donard_file_info *info, char *identity);
+int __wrap_dnd_backing_identity(struct donard_context *ctx, const struct donard_file_info *info, char *identity)
+{
+	(void)ctx, (void)info;
+	strcpy(identity, "eui.0025385b71b00001");
+	return 0;
+}
+
+int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
+			     struct donard_queue **queue);
+int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
+			     struct donard_queue **queue)
+{
+	(void)ctx, (void)options, (void)queue;
+	return 0;
+}
+
+int __wrap_donard_queue_register(struct donard_queue *queue, struct donard_memory *memory);
+int __wrap_donard_queue_register(struct donard_queue *queue, struct donard_memory *memory)
+{
+	(void)queue, (void)memory;
+	return 0;
+}
+
+int __wrap_donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
+			     struct donard_memory *memory, uint64_t memory_offset, uint64_t length, void *user);
+int __wrap_donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
+			     struct donard_memory *memory, uint64_t memory_offset, uint64_t length, void *user)
+{
+	(void)queue, (void)file, (void)file_offset, (void)memory, (void)memory_offset, (void)length, (void)user;
+	return 0;
+}
+
+int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int min, int64_t timeout_ns,
+			     struct donard_completion *completions, unsigned int count);
+int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int min, int64_t timeout_ns,
+			     struct donard_completion *completions, unsigned int count)
+{
+	(void)queue, (void)min, (void)timeout_ns, (void)count;
+	completions[0] = (struct donard_completion){ .result = BLOCK };
+	return 1;
+}
+
+/* How many bytes of the NVRAM are not what they were, zeros. */
+static size_t start_changes(struct dnd_cache_server *server, int *rc)
+{
+	static uint8_t bytes[NVRAM_BYTES];
+	size_t changed = 0;
+
+	server->options.flags = DONARD_CACHE_FORMAT | DONARD_CACHE_VOLATILE_OK;
+	*rc = dnd_cache_start(server);
+	assert_int_equal(donard_memory_read(server->nvram.memory, 0, bytes, sizeof(bytes)), 0);
+	for (size_t i = 0; i < sizeof(bytes); i++)
+		changed += bytes[i] != 0;
+	dnd_cache_report_close(server);
+	dnd_cache_end(server);
+	return changed;
+}
+
+static void start_formats(void **state)
+{
+	struct scene *scene = *state;
+	int rc;
+
+	assert_true(start_changes(scene->server, &rc) > 0);
+	assert_int_equal(rc, 0);
+}
+
+static void no_format_without_socket(void **state)
+{
+	struct scene *scene = *state;
+	int rc;
+
+	scene->server->options.status_path = "/nonexistent/status";
+	assert_int_equal(start_changes(scene->server, &rc), 0);
+	assert_true(rc < 0);
+	assert_says(donard_error(scene->fake->ctx), "the status socket cannot be made");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(dead_socket), CASE(name_of_another) };
+	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(dead_socket), CASE(name_of_another),
+					     CASE(start_formats), CASE(no_format_without_socket) };
 
 	return cmocka_run_group_tests_name("cache_report", tests, NULL, NULL);
 }
