@@ -295,7 +295,7 @@ static int move(struct client *client)
 	return rc;
 }
 
-/* Before anything is moved. */
+/* Before anything is moved, or made; length 0 is not known yet. */
 static int check_length(struct client *client)
 {
 	uint64_t rest = client->length % client->info.block_bytes;
@@ -303,6 +303,9 @@ static int check_length(struct client *client)
 	if (client->block_bytes % client->info.block_bytes)
 		return cli_usage(client->cli, "--block-size %llu is no multiple of %u, the blocks of drive %s",
 				 (unsigned long long)client->block_bytes, client->info.block_bytes, client->info.drive);
+	if (client->offset % client->info.block_bytes)
+		return cli_usage(client->cli, "--offset %llu is no multiple of %u, the blocks of drive %s",
+				 (unsigned long long)client->offset, client->info.block_bytes, client->info.drive);
 	if (client->offset >= client->info.drive_bytes)
 		return cli_usage(client->cli, "--offset %llu is past the end of drive %s, which has %llu bytes",
 				 (unsigned long long)client->offset, client->info.drive,
@@ -433,6 +436,8 @@ static int run_transfer(struct cli *cli, bool writes)
 		rc = open_source(&client);
 	if (!rc)
 		rc = connect_to(&client);
+	if (!rc && !writes)
+		rc = check_length(&client);
 	if (!rc && !writes)	/* which a refusal does not make */
 		rc = cli_port_open(cli, &client.port, true, client.length);
 	if (!rc)

@@ -106,7 +106,9 @@ part_of_a_block() {
 	client put "$WORK/data" --pad
 	client get "$WORK/back" --size 8K
 	cmp -n 5000 "$WORK/data" "$WORK/back"
-	exits 2 'no multiple of' donard-cli cache get "$LAB_PEER_ADDR" dram --size 5000
+	exits 2 'size 5000 is no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --size 5000
+	exits 2 'offset 3 is no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --offset 3
+	[[ ! -e $WORK/new ]] || fail "a refusal made the file"
 	exits 2 'past the end' donard-cli cache get "$LAB_PEER_ADDR" dram --offset 1T --size 4K
 }
 
