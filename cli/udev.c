@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <spawn.h>
+#include <stdbool.h>
+#include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,6 +12,12 @@
 /* systemd-udevd listens there. */
 #define UDEV_CONTROL	"/run/udev/control"
 
+/* udev gives these to each program of a rule, and waits for the program: an event that is waited for there never ends. */
+static bool in_rule(void)
+{
+	return getenv("ACTION") && getenv("DEVPATH") && getenv("SUBSYSTEM") && getenv("SEQNUM");
+}
+
 void cli_await_udev(void)
 {
 	static char settle[] = "settle", limit[] = "--timeout=5", program[] = "udevadm";
@@ -17,7 +25,7 @@ void cli_await_udev(void)
 	posix_spawn_file_actions_t actions;
 	pid_t pid;
 
-	if (access(UDEV_CONTROL, F_OK))
+	if (in_rule() || access(UDEV_CONTROL, F_OK))
 		return;
 	/* What udevadm says of a limit that was reached would be a riddle: the region is there. */
 	posix_spawn_file_actions_init(&actions);

@@ -4,7 +4,8 @@
 #define DONARD_UDEV_H
 
 /*
- * Returns when udev has handled what the kernel told it so far, or after five seconds; at once where udev does not run.
+ * Returns when udev has handled what the kernel told it so far, or after five seconds; at once where udev does not run,
+ * and in a program that a rule of udev runs.
  * Without it, the command that follows "region add" in a script may still find the node as root's alone.
  */
 void cli_await_udev(void);

@@ -137,6 +137,10 @@ udev_is_awaited() {
 	three_sections
 	PATH=$WORK/bin:$PATH donard-cli region apply >/dev/null
 	equal "by region add and region apply" $'settle --timeout=5\nsettle --timeout=5' "$(<"$WORK/asked")"
+	# A rule of udev that runs it would wait for its own event.
+	remove_all
+	PATH=$WORK/bin:$PATH ACTION=add DEVPATH=/devices/pci0000:00 SUBSYSTEM=pci SEQNUM=1 donard-cli region apply >/dev/null
+	equal "in a rule" $'settle --timeout=5\nsettle --timeout=5' "$(<"$WORK/asked")"
 }
 
 write_conf() {
