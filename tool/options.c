@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Options from the command's table, by getopt_long without abbreviations. */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,10 +182,15 @@ bool cli_given(const struct cli *cli, const char *name)
 int cli_size(const struct cli *cli, const char *name, bool zero_ok, uint64_t *value)
 {
 	const char *text = cli_value(cli, name);
+	int rc;
 
 	if (!text)
 		return 0;
-	if (donard_parse_size(text, value))
+	rc = donard_parse_size(text, value);
+	if (rc == -ERANGE)
+		return cli_usage(cli, "--%s: '%s' is too large; the largest size is %lld, one byte less than 8 EiB", name, text,
+				 (long long)INT64_MAX);
+	if (rc)
 		return cli_usage(cli, "--%s: '%s' is not a size; examples: 4096, 64K, 1MiB, 2GB",
 				 name, text);
 	if (!*value && !zero_ok)

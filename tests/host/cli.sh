@@ -329,6 +329,8 @@ run_cli_contracts() {
 	try "cli: short options in one word" cli_exits 2 '-x is not an option of .list' list -xy
 	try "cli: wrong use without the module, block size" cli_exits 2 'not a multiple of 512' \
 		copy /dev/nvme0n1 p2pmem0 --block-size 1000
+	try "cli: a size that is too large" cli_exits 2 "'18446744073709551615' is too large; the largest size is 9223372036854775807" \
+		copy /dev/nvme0n1 p2pmem0 --size 18446744073709551615
 	try "cli: wrong use without the module, region" cli_exits 2 'not a region' info frob
 	try "cli: a closed standard input" cli_exits_closed
 	try "cli: which argument is missing" cli_exits 2 ': DST is missing' copy /dev/null
