@@ -353,7 +353,15 @@ static int prepare(struct client *client)
 	return rc;
 }
 
-static void print_text(struct json_object *model, const char *verb)
+/* Of what was got, the copy in DST is another matter: nothing flushes it. */
+static const char *durable_text(const struct client *client)
+{
+	if (!client->lasting)
+		return "not before a flush: the server's NVRAM is volatile";
+	return client->writes ? "yes" : "yes, at the server; what was got is not flushed";
+}
+
+static void print_text(const struct client *client, struct json_object *model, const char *verb)
 {
 	char text[DONARD_SIZE_TEXT_BYTES];
 	double rate = json_object_get_double(json_object_object_get(model, "bytes_per_second"));
@@ -362,8 +370,7 @@ static void print_text(struct json_object *model, const char *verb)
 	       json_object_get_double(json_object_object_get(model, "seconds")), rate / 1048576);
 	printf("cache     %s in front of %s\n", cli_text_of(model, "nvram"), cli_text_of(model, "drive"));
 	printf("waited    %s requests, for room in the cache\n", cli_text_of(model, "waited"));
-	printf("durable   %s\n", cli_true(model, "durable") ? "yes" :
-	       "not before a flush: the server's NVRAM is volatile");
+	printf("durable   %s\n", durable_text(client));
 }
 
 /* Where the bytes themselves go to standard output, nothing else does. */
@@ -379,7 +386,7 @@ static int tell(struct client *client, const char *verb)
 		cli_print_json(model);
 		return EXIT_DONE;
 	}
-	print_text(model, verb);
+	print_text(client, model, verb);
 	json_object_put(model);
 	return EXIT_DONE;
 }
