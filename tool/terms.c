@@ -32,6 +32,7 @@ static const struct term calls[] = {
 static const struct term options[] = {
 	{ "ALLOW_BOUNCE", "--allow-bounce" },
 	{ "ALLOW_UNLISTED", "--allow-unlisted-bridge" },
+	{ "DONARD_FILE_CREATE", "fallocate -l SIZE" },
 	{ "FORCE_BOUNCE", "--force-bounce" },
 	{ "FORMAT", "--format" },
 	{ "GIVE_UP_DAMAGED", "--give-up-damaged" },

@@ -31,7 +31,7 @@ struct recovery {
 static int damaged(struct donard_context *ctx, const char *what)
 {
 	return dnd_fail(ctx, DND_E_DAMAGED, "the log in the NVRAM is damaged: %s. Nothing was changed. Restore the "
-			"NVRAM's contents, of the same moment as the drive's. Format it only if you have none: that loses what "
+			"NVRAM's contents, of the same moment as the drive's. Format it (FORMAT) only if you have none: that loses what "
 			"was acknowledged and not destaged.", what);
 }
 
@@ -49,9 +49,9 @@ static int read_super(struct donard_context *ctx, struct dnd_cache_store *store,
 		return damaged(ctx, "no copy of its superblock is whole");
 	if (found == DND_CACHE_FOUND_UNFINISHED)
 		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "this NVRAM holds no write cache's log: formatting it was begun, and not "
-				"finished. Format it.");
+				"finished. Format it (FORMAT).");
 	if (found != DND_CACHE_FOUND_LOG)
-		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "this NVRAM holds no write cache's log%s. Format it.",
+		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "this NVRAM holds no write cache's log%s. Format it (FORMAT).",
 				found == DND_CACHE_FOUND_OTHER ? ", but other data" : "");
 	if (super->version != DND_CACHE_VERSION)
 		return dnd_fail(ctx, DND_E_OTHER_VERSION, "the log in the NVRAM is of version %u, and this program knows "

@@ -22,7 +22,7 @@ static void refused(struct nvram *nvram, int expected, const char *code, const c
 
 static void nothing_there(void **state)
 {
-	refused(*state, -ENODATA, "not-formatted", "this NVRAM holds no write cache's log. Format it");
+	refused(*state, -ENODATA, "not-formatted", "this NVRAM holds no write cache's log. Format it (FORMAT).");
 }
 
 static void other_data_there(void **state)

@@ -19,6 +19,8 @@ static void test_terms(void **state)
 	becomes("options.block_bytes is at most 1 GiB.", "--block-size is at most 1 GiB.");
 	becomes("Use a smaller options.length_bytes or options.offset_bytes.", "Use a smaller --size or --offset.");
 	becomes("VERIFY", "--verify");
+	becomes("Format it (FORMAT).", "Format it (--format).");
+	becomes("Create it (DONARD_FILE_CREATE), or name another.", "Create it (fallocate -l SIZE), or name another.");
 	becomes("", "");
 }
 
