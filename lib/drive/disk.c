@@ -160,6 +160,16 @@ int dnd_disk_look_up(struct donard_context *ctx, dev_t device, const char *label
 	return 0;
 }
 
+/* A container may hide a folder of sysfs alone. */
+static int no_controller(struct donard_context *ctx, const char *label, const char *disk)
+{
+	if (!dnd_sysfs_exists(ctx, "class/nvme"))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the controllers of %s are not known, since /sys/class/nvme is not "
+				"there. Give this container the whole sysfs of its host.", label, disk);
+	return dnd_fail(ctx, DND_E_NOT_NVME, "%s: %s has no controller now. Bring one back (echo 1 > /sys/bus/pci/rescan, or "
+			"dmesg tells why it went)", label, disk);
+}
+
 int dnd_disk_find_controllers(struct donard_context *ctx, const char *label,
 			      struct dnd_blockdev *blockdev)
 {
@@ -171,9 +181,7 @@ int dnd_disk_find_controllers(struct donard_context *ctx, const char *label,
 	if (rc)
 		return rc;
 	if (!blockdev->controller_count)
-		return dnd_fail(ctx, DND_E_NOT_NVME, "%s: %s has no controller now. Bring one "
-				"back (echo 1 > /sys/bus/pci/rescan, or dmesg tells why it went).", label,
-				blockdev->disk);
+		return no_controller(ctx, label, blockdev->disk);
 	return 0;
 }
 

@@ -13,7 +13,7 @@
 static int not_a_leg(struct dnd_stack_walk *walk, const char *name, const char *disk)
 {
 	return dnd_fail(walk->ctx, DND_E_NOT_NVME, "%s: the leg %s of %s is %s, not an NVMe drive. Use a "
-			"device whose legs are all NVMe drives.", walk->label, name, walk->under,
+			"device whose legs are all NVMe drives", walk->label, name, walk->under,
 			dnd_disk_describe(disk));
 }
 

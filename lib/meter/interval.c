@@ -10,7 +10,7 @@ static int take(struct donard_context *ctx, struct donard_metering *metering, co
 
 	if (rc == -E2BIG)
 		return dnd_meter_fail(ctx, DND_E_TOO_NEW, "struct donard_metering has members set that this library does not "
-				      "know.");
+				      "know");
 	if (rc || (metering->meter && (!metering->measurement || !dnd_struct_has_size(metering->measurement))))
 		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "struct donard_metering has no size, or a meter without a "
 				      "measurement to fill in.");

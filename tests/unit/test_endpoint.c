@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <limits.h>
+#include <stdio.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 
 #include "unit.h"
 #include "drive/blockdev.h"
@@ -170,6 +173,27 @@ static void other_block_devices(void **state)
 			 -ENOTBLK);
 }
 
+/* It went away; or the folder that names it is hidden. */
+static void no_controller(void **state)
+{
+	struct fake *fake = *state;
+	struct dnd_blockdev blockdev;
+	char from[PATH_MAX + 32], to[PATH_MAX + 32];
+
+	fake_nvme(fake, 0, "0000:01:00.0");
+	snprintf(from, sizeof(from), "%s/class/nvme/nvme0", fake->root);
+	assert_int_equal(unlink(from), 0);
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(259, 0), "x", &blockdev), -ENOTBLK);
+	assert_string_equal(donard_error(fake->ctx), "x: nvme0n1 has no controller now. Bring one back (echo 1 > "
+			    "/sys/bus/pci/rescan, or dmesg tells why it went). Name an NVMe block device, a file on ext4 or "
+			    "xfs on one, or a region.");
+	snprintf(from, sizeof(from), "%s/class/nvme", fake->root);
+	snprintf(to, sizeof(to), "%s/hidden", fake->root);
+	assert_int_equal(rename(from, to), 0);
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, makedev(259, 0), "x", &blockdev), -EOPNOTSUPP);
+	assert_non_null(strstr(donard_error(fake->ctx), "/sys/class/nvme is not there"));
+}
+
 static void folders_and_pipes(void **state)
 {
 	struct fake *fake = *state;
@@ -206,6 +230,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(disks_and_partitions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(multipath, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(other_block_devices, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(no_controller, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(folders_and_pipes, fake_setup, fake_teardown),
 		cmocka_unit_test(overlaps),
 	};
