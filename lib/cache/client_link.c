@@ -293,7 +293,7 @@ static void withdrawn(struct donard_cache *cache)
 
 static void cut_off(struct donard_cache *cache)
 {
-	if (dnd_reach_lost_device(&cache->reach))
+	if (dnd_reach_lost_device(&cache->reach, dnd_link_blames_peer(&cache->link)))
 		dnd_reach_no_device(&cache->reach);
 	else
 		dnd_fail(cache->ctx, DND_E_PEER_LOST, "%s: %s.", cache->reach.peer, dnd_link_status_text(&cache->link));

@@ -298,3 +298,18 @@ const char *dnd_link_status_text(const struct dnd_link *link)
 		return ibv_wc_status_str(link->status);
 	}
 }
+
+bool dnd_link_blames_peer(const struct dnd_link *link)
+{
+	switch (link->status) {
+	case IBV_WC_BAD_RESP_ERR:
+	case IBV_WC_REM_INV_REQ_ERR:
+	case IBV_WC_REM_ACCESS_ERR:
+	case IBV_WC_REM_OP_ERR:
+	case IBV_WC_RETRY_EXC_ERR:
+	case IBV_WC_RNR_RETRY_EXC_ERR:
+		return true;
+	default:
+		return false;
+	}
+}

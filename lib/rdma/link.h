@@ -95,5 +95,7 @@ void dnd_link_disarm(struct dnd_link *link);
 
 /* Says why the connection ended, such as "the connection was closed by the other side". */
 const char *dnd_link_status_text(const struct dnd_link *link);
+/* Did the device itself say that the peer, or the way to it, failed?  Then this end's device was there. */
+bool dnd_link_blames_peer(const struct dnd_link *link);
 
 #endif /* DONARD_RDMA_LINK_H */

@@ -9,6 +9,7 @@
 
 #define TICK_MS		100
 #define ROUND_MS	2000
+#define REMOVAL_MS	500	/* how long a removed device's event may stay behind its failed requests */
 
 /* ---- failures ---- */
 
@@ -145,17 +146,33 @@ int dnd_reach_take_events(struct dnd_reach *reach)
 
 	while (!rc && !rdma_get_cm_event(reach->events, &event)) {
 		reach->device_gone |= event->event == RDMA_CM_EVENT_DEVICE_REMOVAL;
-		if (event->event == RDMA_CM_EVENT_DISCONNECTED || reach->device_gone)
+		reach->over |= event->event == RDMA_CM_EVENT_DISCONNECTED || reach->device_gone;
+		if (reach->over)
 			rc = -ECONNRESET;
 		rdma_ack_cm_event(event);
 	}
 	return rc;
 }
 
-bool dnd_reach_lost_device(struct dnd_reach *reach)
+/* A removal may stand behind another event. */
+static void take_all_events(struct dnd_reach *reach)
 {
 	while (!reach->device_gone && dnd_reach_take_events(reach))
 		;
+}
+
+bool dnd_reach_lost_device(struct dnd_reach *reach, bool peer_failed)
+{
+	struct pollfd pollfd = { .fd = reach->events->fd, .events = POLLIN };
+	double deadline = dnd_now_seconds() + REMOVAL_MS / 1000.0;
+	int left_ms = peer_failed ? 0 : REMOVAL_MS;
+
+	take_all_events(reach);
+	while (!reach->over && left_ms > 0) {
+		poll(&pollfd, 1, left_ms);
+		take_all_events(reach);
+		left_ms = (int)((deadline - dnd_now_seconds()) * 1000);
+	}
 	return reach->device_gone;
 }
 

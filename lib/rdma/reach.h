@@ -33,6 +33,7 @@ struct dnd_reach {
 	struct rdma_cm_id *id;
 	char peer[DND_PEER_BYTES];
 	bool loopback;			/* the peer's address is loopback */
+	bool over;			/* an event said that the connection is */
 	bool device_gone;		/* an event said that this end's device was removed */
 	bool unheard;			/* a refusal came, and its reason may be lost; refused() clears this if not */
 	double deadline;		/* of the present step */
@@ -45,10 +46,12 @@ int dnd_reach_connect(struct dnd_reach *reach, struct rdma_conn_param *param);
 /* Returns 0, or -ECONNRESET if an event says that the connection is over. */
 int dnd_reach_take_events(struct dnd_reach *reach);
 /*
- * Is the connection over because this end's device was removed?  The device's requests may fail before the event comes.
- * Call it only when the connection is over.
+ * Is the connection over because this end's device was removed?  Call it only when the connection is
+ * over.  The device's requests may fail before the kernel queues the event that says why.  So this waits
+ * for an event, at most half a second, unless one has said already that the connection is over, or
+ * @peer_failed: then the device itself has named the peer.
  */
-bool dnd_reach_lost_device(struct dnd_reach *reach);
+bool dnd_reach_lost_device(struct dnd_reach *reach, bool peer_failed);
 /* The queue pair must be destroyed before. */
 void dnd_reach_close(struct dnd_reach *reach);
 

@@ -106,7 +106,7 @@ int dnd_client_explain(struct dnd_client *client, int rc)
 		collect_reason(client);
 		if (client->withdrawn != DND_STATUS_OK)
 			return withdrawn(client);
-		if (dnd_reach_lost_device(&client->reach))
+		if (dnd_reach_lost_device(&client->reach, dnd_link_blames_peer(&client->link)))
 			return dnd_reach_no_device(&client->reach);
 		return dnd_fail(client->ctx, DND_E_PEER_LOST, "%s: %s.", client->reach.peer,
 				dnd_link_status_text(&client->link));

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Whether a client lost its own device: the connection manager's events are played by this program, and so is the wait for them. */
+#include <poll.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "rdma/link.h"
+#include "rdma/reach.h"
+
+#define NOTHING	(-1)
+
+static struct {
+	int now, later;		/* an event that has come, and one that comes during the second wait, or NOTHING */
+	unsigned int waits;
+	struct rdma_cm_event event;
+	struct rdma_event_channel channel;
+} scene;
+
+int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
+int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	assert_ptr_equal(channel, &scene.channel);
+	if (scene.now == NOTHING)
+		return -1;
+	scene.event = (struct rdma_cm_event){ .event = (enum rdma_cm_event_type)scene.now };
+	scene.now = NOTHING;
+	*event = &scene.event;
+	return 0;
+}
+
+int __wrap_rdma_ack_cm_event(struct rdma_cm_event *event);
+int __wrap_rdma_ack_cm_event(struct rdma_cm_event *event)
+{
+	assert_ptr_equal(event, &scene.event);
+	return 0;
+}
+
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	assert_int_equal(count, 1);
+	assert_int_equal(fds->fd, scene.channel.fd);
+	assert_in_range(timeout_ms, 1, 1000);
+	if (++scene.waits != 2) {
+		usleep(1000);	/* as by a signal */
+		return -1;
+	}
+	scene.now = scene.later;
+	if (scene.later == NOTHING)
+		usleep((useconds_t)timeout_ms * 1000);
+	return scene.later != NOTHING;
+}
+
+static bool lost_device(int now, int later, bool peer_failed)
+{
+	struct dnd_reach reach = { .events = &scene.channel };
+
+	scene.now = now;
+	scene.later = later;
+	scene.waits = 0;
+	scene.channel.fd = 77;
+	return dnd_reach_lost_device(&reach, peer_failed);
+}
+
+static void an_event_that_came_is_enough(void **state)
+{
+	(void)state;
+	assert_true(lost_device(RDMA_CM_EVENT_DEVICE_REMOVAL, NOTHING, false));
+	assert_true(lost_device(RDMA_CM_EVENT_DEVICE_REMOVAL, NOTHING, true));
+	assert_false(lost_device(RDMA_CM_EVENT_DISCONNECTED, RDMA_CM_EVENT_DEVICE_REMOVAL, false));
+	assert_int_equal(scene.waits, 0);
+}
+
+/* The requests failed first. */
+static void a_late_event_is_waited_for(void **state)
+{
+	(void)state;
+	assert_true(lost_device(NOTHING, RDMA_CM_EVENT_DEVICE_REMOVAL, false));
+	assert_true(lost_device(RDMA_CM_EVENT_ADDR_CHANGE, RDMA_CM_EVENT_DEVICE_REMOVAL, false));
+	assert_false(lost_device(NOTHING, RDMA_CM_EVENT_DISCONNECTED, false));
+	assert_int_equal(scene.waits, 2);
+}
+
+static void the_wait_ends(void **state)
+{
+	(void)state;
+	assert_false(lost_device(NOTHING, NOTHING, false));
+	assert_in_range(scene.waits, 2, 3);
+}
+
+/* Then the device was there to say so. */
+static void nobody_waits_if_the_peer_failed(void **state)
+{
+	(void)state;
+	assert_false(lost_device(NOTHING, RDMA_CM_EVENT_DEVICE_REMOVAL, true));
+	assert_int_equal(scene.waits, 0);
+}
+
+/* An earlier look took the event. */
+static void what_was_seen_is_remembered(void **state)
+{
+	struct dnd_reach reach = { .events = &scene.channel };
+
+	(void)state;
+	scene.waits = 0;
+	scene.now = RDMA_CM_EVENT_DISCONNECTED;
+	assert_int_equal(dnd_reach_take_events(&reach), -ECONNRESET);
+	assert_false(dnd_reach_lost_device(&reach, false));
+	assert_int_equal(scene.waits, 0);
+}
+
+static bool blames_peer(enum ibv_wc_status status)
+{
+	return dnd_link_blames_peer(&(struct dnd_link){ .lost = true, .status = status });
+}
+
+static void some_statuses_name_the_peer(void **state)
+{
+	(void)state;
+	assert_true(blames_peer(IBV_WC_RETRY_EXC_ERR));
+	assert_true(blames_peer(IBV_WC_REM_ACCESS_ERR));
+	assert_false(blames_peer(IBV_WC_SUCCESS));
+	assert_false(blames_peer(IBV_WC_WR_FLUSH_ERR));
+	assert_false(blames_peer(IBV_WC_FATAL_ERR));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_event_that_came_is_enough), cmocka_unit_test(a_late_event_is_waited_for),
+		cmocka_unit_test(the_wait_ends), cmocka_unit_test(nobody_waits_if_the_peer_failed),
+		cmocka_unit_test(what_was_seen_is_remembered), cmocka_unit_test(some_statuses_name_the_peer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
