@@ -503,6 +503,9 @@ static void another_process(void)
 		close(asked[1]);
 		bequeath(asked[0], answers[1]);
 	}
+	/* Only the heir has them now, so that its death ends has(). */
+	close(asked[0]);
+	close(answers[1]);
 	WORKS(waitpid(parent, NULL, 0));
 	EQUAL(sizeof(heir), read(answers[0], &heir, sizeof(heir)));
 	EQUAL(before - MIB, available());
