@@ -7,7 +7,13 @@
 #include "rdma/listen.h"
 
 #define LOOPBACK	"127.0.0.1"
-#define BACKLOG		8
+/*
+ * How many connection requests may wait until the server takes them.  Beyond that the kernel (ucma.c) does
+ * not queue them: iWARP rejects the client without private data, which reads as "nobody listens there",
+ * although the server is merely busy; InfiniBand and RoCE say nothing, and the client asks again seconds later.
+ * This is what the kernel allows at most (net.rdma_ucm.max_backlog, unless an administrator changed it).
+ */
+#define BACKLOG		1024
 
 static int bind_failed(struct donard_context *ctx, const struct dnd_listener *listener,
 		       const struct sockaddr_storage *address, const char *host, uint16_t port,
