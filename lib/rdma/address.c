@@ -8,6 +8,13 @@
 
 #include "rdma/address.h"
 
+static bool lacks_zone(const struct sockaddr_storage *address)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
+
+	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) && !v6->sin6_scope_id;
+}
+
 int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t port,
 			struct sockaddr_storage *address)
 {
@@ -27,6 +34,9 @@ int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t p
 	memset(address, 0, sizeof(*address));
 	memcpy(address, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
+	if (lacks_zone(address))
+		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: it is a link-local address, which each interface has for "
+				"itself. Name the interface, too: %s%%eth0.", host, host);
 	return 0;
 }
 
@@ -35,13 +45,6 @@ bool dnd_address_is_loopback(const struct sockaddr *address)
 	if (address->sa_family == AF_INET6)
 		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)address)->sin6_addr);
 	return ntohl(((const struct sockaddr_in *)address)->sin_addr.s_addr) >> 24 == 127;
-}
-
-bool dnd_address_lacks_zone(const struct sockaddr *address)
-{
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)address;
-
-	return address->sa_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) && !v6->sin6_scope_id;
 }
 
 static bool same_host(const struct sockaddr *left, const struct sockaddr *right)

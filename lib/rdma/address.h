@@ -9,11 +9,10 @@
 
 #define DND_PEER_BYTES 72	/* "[ffff:...%interface]:65535" */
 
+/* Fails for a link-local address that does not name its interface, since each interface has such ones. */
 int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t port,
 			struct sockaddr_storage *address);
 bool dnd_address_is_loopback(const struct sockaddr *address);
-/* Returns true if the address is link-local and does not name an interface. */
-bool dnd_address_lacks_zone(const struct sockaddr *address);
 /* Returns true if an interface of this machine has this address. */
 bool dnd_address_is_local(const struct sockaddr *address);
 /* Writes the address without port and brackets. */

@@ -16,8 +16,7 @@
 #define BACKLOG		1024
 
 static int bind_failed(struct donard_context *ctx, const struct dnd_listener *listener,
-		       const struct sockaddr_storage *address, const char *host, uint16_t port,
-		       int error_number)
+		       const char *host, uint16_t port, int error_number)
 {
 	switch (error_number) {
 	case ENODEV:
@@ -28,10 +27,6 @@ static int bind_failed(struct donard_context *ctx, const struct dnd_listener *li
 	case EADDRINUSE:
 		return dnd_fail(ctx, DND_E_BUSY, "%s: port %u is in use. Choose another one "
 				"by options.port, or end what uses it.", host, port);
-	case EINVAL:
-		if (dnd_address_lacks_zone((const struct sockaddr *)address))
-			return dnd_fail(ctx, DND_E_BAD_NAME, "%s: it is a link-local address, which each interface has for "
-					"itself. Name the interface, too: %s%%eth0.", host, host);
 	}
 	return dnd_fail_errno(ctx, error_number, "%s: cannot be bound", host);
 }
@@ -52,7 +47,7 @@ int dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener,
 	if (!listener->events || rdma_create_id(listener->events, &listener->id, NULL, RDMA_PS_TCP))
 		return dnd_no_manager(ctx, host, listener->local_only, errno);
 	if (rdma_bind_addr(listener->id, (struct sockaddr *)&address))
-		return bind_failed(ctx, listener, &address, host, port, errno);
+		return bind_failed(ctx, listener, host, port, errno);
 	fcntl(listener->events->fd, F_SETFL, fcntl(listener->events->fd, F_GETFL) | O_NONBLOCK);
 	return 0;
 }

@@ -667,6 +667,7 @@ zones() {
 	matches "who came" "\\[$here(%wire0)?\\]:" "$(grep came "$WORK/served")"
 	exits 2 'nosuch0.* is not an address' donard-cli rdma write "${LAB_PEER_ADDR%\%*}%nosuch0"
 	exits 2 "$here: it is a link-local address.*Name the interface.*$here%" donard-cli rdma serve dram --bind "$here"
+	exits 2 "it is a link-local address.*Name the interface" donard-cli rdma write "${LAB_PEER_ADDR%\%*}"
 }
 
 nobody_there() {

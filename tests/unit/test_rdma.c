@@ -438,6 +438,9 @@ static void addresses(void **state)
 	assert_false(dnd_address_is_loopback((struct sockaddr *)&address));
 	assert_false(dnd_address_is_local((struct sockaddr *)&address));
 	assert_int_equal(dnd_address_resolve(ctx, "999.1.1.1.", 1, &address), -EINVAL);
+	assert_int_equal(dnd_address_resolve(ctx, "fe80::1%lo", 1, &address), 0);
+	assert_int_equal(dnd_address_resolve(ctx, "fe80::1", 1, &address), -EINVAL);
+	assert_non_null(strstr(donard_error(ctx), "fe80::1: it is a link-local address"));
 	donard_close(ctx);
 }
 
