@@ -12,8 +12,9 @@
  *
  * In the first three, each page rests at one reference, the base reference, which belongs
  * to the backing.  (Pages of static BAR1 have it only while a file owns them.)  Each pin
- * adds a reference.  Thus no page falls to zero while the region lives, and "all pages
- * are back at one" is the one test for "nobody refers to them".
+ * adds a reference, and so does each mapping, except through devmap entries (compat.h).
+ * Thus no page falls to zero while the region lives, and "all pages are back at one" is
+ * the one test for "nobody refers to them".
  */
 #include <linux/io.h>
 #include <linux/page_ref.h>

@@ -56,8 +56,8 @@ static void explain_use(struct p2pmem_region *r, char *reason)
 /*
  * The gate makes the check and the change one step, so whoever opens the region later
  * finds it draining.  Nobody can take the pages of a mounted file system back, so root
- * has to unmount it first.  Holders are named with the gate open, because whoever has the
- * locks that this takes may wait for the gate.
+ * has to unmount it first.  Holders are named after the gate was released, because whoever
+ * holds the locks needed for that may be waiting for the gate.
  */
 static int close_unless_used(struct p2pmem_region *r, bool if_idle, char *reason)
 {

@@ -76,8 +76,8 @@ static bool tells_of_reset(struct p2pmem_export *x)
 }
 
 /*
- * A device that is gone or is being reset answers with ones, so this fails.  After a
- * reset it fails once, as SYNC does for an open file.
+ * A device that is gone or is being reset answers with ones, so this fails.  It also fails
+ * once after a reset that it has not reported yet, as SYNC does for an open file.
  */
 static int export_end_cpu_access(struct dma_buf *dmabuf,
 				 enum dma_data_direction dir)

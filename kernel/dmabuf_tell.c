@@ -26,9 +26,9 @@ static struct workqueue_struct *importers_wq;
 #define NAP_MAX			(HZ / 4)
 
 /*
- * During a suspend nobody is told, because the devices of importers sleep, too.  A region
- * that is ending does not wait: nobody says when a function that is gone wakes up.  Nor
- * does an export that was released, because nobody is left to be told.
+ * Importers are not told during a suspend, because their devices sleep, too.  There are two
+ * exceptions: a region that is ending, since nobody says when a function that is gone wakes
+ * up, and an export that was released, since nobody is left to be told.
  */
 static bool may_tell(struct p2pmem_export *x)
 {
@@ -130,8 +130,8 @@ static enum p2pmem_importers who_is_left(struct p2pmem_export *x)
 }
 
 /*
- * No mapping is added any more: once only importers that can let go are left, it stays
- * so.  They need not be told of a reset besides.
+ * No mapping is added any more, so once only importers that can let go are left, that stays
+ * true.  After this, nothing remains to be told about a reset either.
  */
 static void tell_for_good(struct p2pmem_export *x)
 {

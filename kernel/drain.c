@@ -117,9 +117,9 @@ static void drop_pages(struct p2pmem_region *r)
 /*
  * The device is gone and somebody does not let go, but the driver need not wait for that.
  * If only mappings of dma-bufs are left, the pages go now, because such mappings name
- * addresses and no struct page.  With P2PDMA pages, the driver core waits for that.
- * References to P2PDMA pages cannot last long, so this waits for them and does not
- * quarantine.
+ * addresses and no struct page.  If they are P2PDMA pages, the driver core waits until
+ * they are gone.  If P2PDMA pages are still referred to, this does nothing yet, since such
+ * references cannot last long.
  */
 static void quarantine(struct p2pmem_region *r, bool pages_idle)
 {

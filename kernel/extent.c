@@ -165,9 +165,9 @@ static int zero_unknown(struct p2pmem_region *r, u64 at, u64 end)
 }
 
 /*
- * Makes granules of the region visible, which the file owns.  After -EIO (the device does
- * not keep what is stored) and -EAGAIN (it was reset meanwhile) nothing has changed,
- * because nobody may see the granules without the zeros.
+ * Makes granules of the region that the file owns visible.  After -EIO (the device does not
+ * keep what is stored) or -EAGAIN (it was reset meanwhile) they stay hidden, because nobody
+ * may see them without the zeros.
  */
 int p2pmem_make_visible_locked(struct p2pmem_file *f, u64 granule, u64 count)
 {

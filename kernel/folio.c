@@ -149,9 +149,9 @@ static bool suits_folio(const struct p2pmem_extent *e, u64 chunk)
 }
 
 /*
- * Gives a chunk the shape that suits @e.  Others can own a part of it only if the extent
- * does not cover it, and they would split it as well.  Returns false if @may_change is
- * false and the chunk has another shape.
+ * Gives a chunk the shape that suits @e.  Others can own a part of the chunk only if the
+ * extent does not cover all of it, and then they would split it as well.  Returns false if
+ * @may_change is false and the chunk has another shape.
  */
 static bool shape(struct p2pmem_region *r, const struct p2pmem_extent *e, u64 chunk,
 		  bool may_change)

@@ -11,8 +11,9 @@
  * driver may take the memory away by a callback, and only the process that pinned
  * it can give it back (gpu_revoke.c).
  *
- * p2pmem holds none of its locks while it calls the driver.  The driver holds its own
- * locks in the callback, and takes them both above and below mmap_lock.
+ * While p2pmem calls the driver, it holds no lock but p2pmem_gpu_driver_mutex, which the
+ * callback does not take.  The driver holds its own locks in the callback, and takes them
+ * both above and below mmap_lock.
  */
 #ifndef P2PMEM_GPU_H
 #define P2PMEM_GPU_H
@@ -54,7 +55,8 @@ enum p2pmem_pin_state {
  * @extents: the extents made of it (extent->pin_link)
  * @state, @revoked: region->alloc_lock protects them, and both lists
  * @part: where its extents are; the file may have been closed
- * @lent: a dma-buf was made of a part of it; set under the file's lock, or when revoked
+ * @lent: a dma-buf was made of a part of it; set under the file's lock, and fixed once the
+ *	pin is detached from its file
  * @counted: it is one that the driver may take away
  * @table: the driver's table; the callback of a callback pin ends it
  * @owner: callback pins: the process that may put it

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * How pins of a GPU's memory end once they have extents: they go back to the driver when
- * nobody refers to them. gpu.h says what a pin is, gpu_pin.c how it is made.
+ * nobody refers to them.  gpu.h says what a pin is, gpu_pin.c how it is made.
  */
 #include <linux/module.h>
 #include <linux/sched/signal.h>

@@ -143,8 +143,8 @@ static enum left what_is_left(struct p2pmem_pin *pin)
 		p2pmem_reap_soon(r);
 	/*
 	 * Only generic pages are ever held for longer than a transfer takes.  Importers
-	 * do not refer to pages.  STAY may only mean that importers have not been told
-	 * yet, or that a lock was busy.
+	 * do not refer to pages.  STAY need not mean that an importer keeps its mapping:
+	 * perhaps the importers have not been told yet, or a lock was busy.
 	 */
 	transfers = r->backing.type == P2PMEM_PAGES_P2PDMA &&
 		    (importers != P2PMEM_IMPORTERS_STAY || is_referred_to(pin));

@@ -76,9 +76,9 @@ static vm_fault_t insert_chunk(struct p2pmem_file *f, struct vm_fault *vmf,
 
 /*
  * A reset would swallow the zeros of a new page, so the process is made to repeat the
- * access.  It handles signals between two tries.  If the kernel makes the access for it,
- * nobody handles them, so a fatal signal ends the access here.  The caller has left the
- * gate, for which the end of the region waits.
+ * access.  It handles signals between two tries.  If the kernel makes the access on behalf
+ * of the process, no signal is handled between two tries, so a fatal one must end the
+ * access here.  The caller has left the gate, for which the end of the region waits.
  */
 static vm_fault_t fault_again(void)
 {

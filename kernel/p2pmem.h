@@ -18,8 +18,9 @@
  * in the order of the regions' numbers; region->exports_lock -> region->gate;
  * file->lock -> region->revalidate_lock -> the lock of guard.c; and
  * region->reap_lock -> region->alloc_lock.
- * None of them is held over copy_{to,from}_user() or while a backing is mapped or
- * unmapped, except region->gate in p2pmem_region_set_page_type(), when no fault can happen.
+ * Except for the device lock, none of them is held over copy_{to,from}_user() or while a
+ * backing is mapped or unmapped.  In p2pmem_region_set_page_type() region->gate is held,
+ * too, but no fault can happen then.
  */
 #ifndef P2PMEM_H
 #define P2PMEM_H
@@ -61,7 +62,7 @@
  *	memremap_pages() asks for one
  * @windows: generic pages of a provider with @pinned: they own the pages
  * @group: p2pdma pages on a BAR that p2pmem drives: devres group of the P2PDMA pool
- * @pmem: pmem pages: the device whose driver owns them; @kaddr is valid for the first byte only
+ * @pmem: pmem pages: the device whose driver owns them; @kaddr maps its first page only
  */
 struct p2pmem_backing {
 	u32 type;

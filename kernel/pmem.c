@@ -343,9 +343,9 @@ static int has_claimed(struct device *child, void *dev)
  * Device-dax (nd_dax) grants every program MAP_SYNC, whatever the region says, and has no
  * flush: nothing that is stored there would be durable.  A namespace with struct pages
  * of its own (nd_pfn) may have them in the drive's memory, which goes when the drive
- * does.  libnvdimm has no callback that could refuse these modes.  So a device link makes
- * them wait for a device that never gets a driver, and they never get one either.  Without
- * them, the namespace has its pages in DRAM, and DAX.
+ * does.  libnvdimm has no callback that could refuse these modes.  So a device link ties
+ * their devices to one that never gets a driver, which keeps them from getting a driver.
+ * The namespace then keeps its pages in DRAM, and DAX.
  */
 static int mode_added(struct notifier_block *nb, unsigned long action, void *data)
 {
@@ -583,7 +583,7 @@ static bool claim_disk(struct p2pmem_pmem *p)
  * Takes the pmem device away as soon as that is possible; returns true when it is gone.  A
  * DAX file system keeps entries that lead to struct pages until it is unmounted: ext4 does
  * not drop them when it loses its disk (fs/dax.c, dax_disassociate_entry()).  Only the
- * thread that ends the region calls this, so no two calls run at once.
+ * thread that ends the region, or whose add failed, calls this, so no two calls run at once.
  */
 bool p2pmem_pmem_leave(struct p2pmem_region *r)
 {

@@ -271,7 +271,8 @@ static void wake(struct p2pmem_region *r)
  * Processes are frozen, and devices that know the memory's address suspend by
  * themselves.  The PCI core takes the power: regions stay, but their bytes may be lost.
  * No device sleeps before prepare(), and all are awake at complete().  So importers of
- * dma-bufs are told while their devices can still be stopped, or else after the suspend.
+ * dma-bufs are told before any device sleeps, while theirs can still be stopped; those that
+ * were not told by then are told after the suspend.
  */
 static int sleep_begins(struct device *dev)
 {

@@ -354,9 +354,8 @@ static u64 lacking(struct p2pmem_file *f, u64 first, u64 end)
 
 /*
  * A call takes its pieces in batches, between which others take theirs.  So it sets aside
- * beforehand what all of its pieces need.  Otherwise two callers could each take a part of
- * the last free memory, which is enough for one of them, and both would have to give it
- * back.  Persistent memory has its place, and needs no promise.  Where memory is pinned
+ * beforehand what all of its pieces need.  Otherwise, if the last free memory is enough for
+ * one of two callers, each could take a part of it, and both would have to give it back.  Persistent memory has its place, and needs no promise.  Where memory is pinned
  * there is none to give out.
  */
 static int promise(struct p2pmem_file *f, u64 first, u64 end)

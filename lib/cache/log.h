@@ -111,7 +111,7 @@ struct dnd_cache_entry {
 /*
  * Takes a record for the next APPEND.  Its bytes lie at the window's head, or at its start if they
  * do not fit before its end.  Returns -EAGAIN, without a text, if there is no place for a record until
- * some are destaged; fails with a text if the protocol forbids the entry, or the log is broken.
+ * some are destaged; another -errno with a text if the protocol forbids the entry, or the log is broken.
  */
 int dnd_cache_append(struct dnd_cache_log *log, const struct dnd_cache_entry *entry,
 		     uint64_t *sequence);
@@ -125,7 +125,7 @@ uint64_t dnd_cache_window_room(const struct dnd_cache_log *log, unsigned int win
 bool dnd_cache_window_empty(const struct dnd_cache_log *log, unsigned int window);
 /* Prepares the window for another client: an empty one is filled from its start again, others stay as they are. */
 void dnd_cache_window_reset(struct dnd_cache_log *log, unsigned int window);
-/* Checks that a client's bytes lie where the next ones have to; fails with a text if not. */
+/* Checks that a client's bytes lie where the next ones have to.  Returns 0, or -EPROTO with a text. */
 int dnd_cache_check_turn(struct dnd_cache_log *log, const struct dnd_cache_entry *entry);
 /* Refuses the bytes of this entry, which lie in the right place; the next ones lie behind them all the same. */
 void dnd_cache_skip(struct dnd_cache_log *log, const struct dnd_cache_entry *entry);

@@ -122,8 +122,8 @@ static void ask_drive(struct dnd_cache_server *server, struct dnd_cache_read *re
 }
 
 /*
- * Each piece is signalled.  Soft iWARP sends an unsignalled request from its own pages, without a copy,
- * even after it counts as complete (siw_qp_tx.c, siw_check_sgl_tx()); by then they may hold other bytes.
+ * Each piece is signalled.  Soft iWARP sends the data of an unsignalled request directly from the memory that it names,
+ * perhaps after the request counts as complete (siw_qp_tx.c, siw_check_sgl_tx()); by then that memory may hold other bytes.
  */
 static int post_piece(struct dnd_cache_server *server, struct dnd_cache_read *read)
 {

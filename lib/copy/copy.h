@@ -32,8 +32,8 @@ struct dnd_side {
 struct dnd_copy;
 
 /*
- * Opens the two ends of a copy, provides their memory, and closes them.  After a failure the copy may call claim()
- * again, but no other function.  It always calls close(), when nothing is in flight.
+ * Opens the two ends of a copy, provides their memory, and closes them.  After a failure the copy may call only claim()
+ * again, and close().  It always calls close() in the end, when nothing is in flight.
  */
 struct dnd_ends {
 	int (*open)(struct dnd_ends *ends, struct dnd_copy *copy);

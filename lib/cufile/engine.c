@@ -13,7 +13,7 @@
 static struct cuf_engine *engines;	/* under CUF_LOCK_ENGINES, which is taken before an engine's lock */
 static __thread struct cuf_engine *mine;
 static pthread_key_t key;
-static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;	/* uses the forgotten thing; with CUF_LOCK_USERS */
+static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;	/* signalled when no engine uses what is deregistered; with CUF_LOCK_USERS */
 
 /* ---- the begin and the end ---- */
 

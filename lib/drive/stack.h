@@ -114,7 +114,10 @@ struct dnd_dm_target {
 
 typedef int (*dnd_dm_target_fn)(void *user, const struct dnd_dm_target *target);
 
-/* Calls @fn for each target.  -EACCES or -ENOENT: this user may not see the table.  Sets no text. */
+/*
+ * Calls @fn for each target until it returns nonzero.  Returns 0, what @fn returned, or -errno: -EACCES or -EPERM if this
+ * user may not see the table, -ENOENT if the control node is missing.  Sets no text.
+ */
 int dnd_dm_table(const struct donard_context *ctx, dev_t device, dnd_dm_target_fn fn, void *user);
 struct dnd_dm_device {
 	char number[16];	/* "259:1" */

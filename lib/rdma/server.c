@@ -293,7 +293,7 @@ static int refuse(struct dnd_server *server, struct rdma_cm_id *id, enum dnd_rdm
 }
 
 /*
- * A client must not be cut off for a reset before its time, so a barrier first finds resets that the kernel has not
+ * A client must not be cut off for a reset that happened before it came, so a barrier first finds resets that the kernel has not
  * noticed.  A barrier that was abandoned for an earlier client may have consumed the -EIO; hence the look at the count.
  */
 static int admit(struct dnd_server *server, struct rdma_cm_id *id)
