@@ -216,7 +216,7 @@ struct donard_leg {
  * @verified: every byte was read again and compared equal
  * @fixed_buffers: the memory was registered with io_uring
  * @durable: the data survives a power cut: it was flushed, nothing on its way was told to drop flushes, and
- *	what LVM makes the destination of stayed as it was
+ *	what LVM makes the destination of stayed as it was, as far as this user may see that
  * @durable_reason: why the data is not durable, or ""
  * @passthrough: drives were read and written with NVMe commands that donard built
  * @via: the region in which the data was staged, or ""

@@ -28,10 +28,30 @@ int dnd_copy_check_files(struct dnd_copy *copy)
 	return rc ? rc : check_side(copy, &copy->dst);
 }
 
+/* Keeps the failure that there is. */
+static enum dnd_change look_again(struct dnd_copy *copy, struct dnd_side *side)
+{
+	struct dnd_failure before = dnd_failure_keep(copy->ctx);
+	enum dnd_change change;
+	int rc;
+
+	change = dnd_drive_look_again(copy->ctx, &side->drive, &rc);
+	dnd_failure_put_back(copy->ctx, &before);
+	return change;
+}
+
+static bool has_moved(const struct dnd_side *side)
+{
+	return !side->is_region && dnd_blockdev_moves(&side->drive.blockdev) != side->moves_before;
+}
+
 static void begin_side(struct dnd_copy *copy, struct dnd_side *side)
 {
 	if (side->is_region)
 		return;
+	/* What changed since the file was opened did not change during the copy. */
+	if (copy->held)
+		look_again(copy, side);
 	side->moves_before = dnd_blockdev_moves(&side->drive.blockdev);
 	if (!copy->bounced)
 		dnd_join_watch(&side->join, side->offset, copy->plan.full_bytes, &side->before);
@@ -56,18 +76,9 @@ static enum donard_bounce_evidence evidence(const struct dnd_copy *copy)
 }
 
 /* If legs changed during the copy, nobody knows by which route the bytes went. */
-static bool changed(struct dnd_copy *copy, struct dnd_side *side)
+static bool has_changed(struct dnd_copy *copy, struct dnd_side *side)
 {
-	struct dnd_failure before = dnd_failure_keep(copy->ctx);
-	bool is_changed;
-	int rc;
-
-	if (side->is_region)
-		return false;
-	is_changed = dnd_drive_look_again(copy->ctx, &side->drive, &rc) == DND_CHANGED ||
-		     dnd_blockdev_moves(&side->drive.blockdev) != side->moves_before;
-	dnd_failure_put_back(copy->ctx, &before);
-	return is_changed;
+	return !side->is_region && (look_again(copy, side) == DND_CHANGED || has_moved(side));
 }
 
 /* Whoever changed it may have taken the bytes along, as LVM does, or have left them where nobody finds them. */
@@ -92,9 +103,9 @@ int dnd_copy_watch_end(struct dnd_copy *copy)
 	if (!rc)
 		rc = dnd_join_watched(&copy->dst.join, &copy->dst.before, &grown_bytes);
 	result->bounced_evidence = grown_bytes ? DONARD_BOUNCE_AT_MOST : evidence(copy);
-	src_changed = changed(copy, &copy->src);
-	dst_changed = changed(copy, &copy->dst);
-	if (dst_changed)
+	src_changed = has_changed(copy, &copy->src);
+	dst_changed = has_changed(copy, &copy->dst);
+	if (has_moved(&copy->dst))
 		doubt_durability(copy);
 	if ((src_changed || dst_changed) && !copy->bounced) {
 		grown_bytes = result->bytes;

@@ -117,8 +117,30 @@ static bool chunks_stay(const struct dnd_stack *before, const struct dnd_node *w
 }
 
 /*
- * Do the bytes of node @a lie where they did, as far as that is known?  The legs have their numbers of before.  md moves
- * bytes by itself, and keeps them; a table of device-mapper is replaced by whoever loads another.
+ * md moves bytes between its members by itself, and keeps them.  A member may be a device of device-mapper, which does not;
+ * one that has left or has come is md's concern.
+ */
+static bool members_stay(const struct dnd_stack *before, const struct dnd_node *was, const struct dnd_stack *now,
+			 const struct dnd_node *is)
+{
+	if (is->device != was->device)
+		return false;
+	for (uint16_t i = 0; i < was->piece_count; i++) {
+		uint16_t a = before->pieces[was->first_piece + i].node;
+
+		for (uint16_t j = 0; a != DND_NO_NODE && j < is->piece_count; j++) {
+			uint16_t b = now->pieces[is->first_piece + j].node;
+
+			if (b != DND_NO_NODE && now->nodes[b].device == before->nodes[a].device && !stays(before, a, now, b))
+				return false;
+		}
+	}
+	return true;
+}
+
+/*
+ * Do the bytes of node @a lie where they did, as far as that is known?  A table of device-mapper is replaced by whoever
+ * loads another.
  */
 static bool stays(const struct dnd_stack *before, uint16_t a, const struct dnd_stack *now, uint16_t b)
 {
@@ -131,9 +153,9 @@ static bool stays(const struct dnd_stack *before, uint16_t a, const struct dnd_s
 	if (was->layout == DND_LAYOUT_UNKNOWN || is->layout == DND_LAYOUT_UNKNOWN)
 		return true;
 	if (was->layout == DND_LAYOUT_LEG || is->layout == DND_LAYOUT_LEG)
-		return was->layout == is->layout && was->leg == is->leg;
+		return was->layout == is->layout && before->legs[was->leg].device == now->legs[is->leg].device;
 	if (was->layout == DND_LAYOUT_CHUNKS && was->device)	/* md */
-		return is->device == was->device;
+		return members_stay(before, was, now, is);
 	if (was->layout != is->layout)
 		return false;
 	if (was->layout == DND_LAYOUT_CHUNKS)
@@ -156,15 +178,23 @@ static void take_map(struct dnd_stack *to, const struct dnd_stack *from)
 	memcpy(to->pieces, from->pieces, sizeof(to->pieces));
 }
 
+/* Each look compares with the map of @before, which stays while it cannot be replaced: so one move counts once. */
+static void note_moved(struct dnd_stack *before, bool moved)
+{
+	before->moves += moved && !before->away;
+	before->away = moved;
+}
+
 static enum dnd_change compare(struct dnd_stack *before, struct dnd_stack *now)
 {
+	note_moved(before, !stays(before, before->top, now, now->top));
 	if (strcmp(before->kind, now->kind) || now->behind != before->behind ||
 	    !number_as_before(before, now))
 		return DND_CHANGED;
 	if (now->left == before->left && now->replacing == before->replacing && same_map(before, now))
 		return DND_UNCHANGED;
-	before->moves += !stays(before, before->top, now, now->top);
 	take_map(before, now);
+	before->away = false;
 	return DND_LEGS_LEFT;
 }
 
@@ -175,6 +205,9 @@ static enum dnd_change look_again(struct donard_context *ctx, const struct dnd_d
 	enum dnd_change change;
 
 	*rc = dnd_blockdev_resolve_again(ctx, drive->device, drive->path, &now);
+	/* A target that donard does not know, such as a mirror, or none that keeps anything. */
+	if (*rc == -EOPNOTSUPP && !strncmp(drive->blockdev.disk, "dm-", 3))
+		note_moved(stack, true);
 	if (*rc)
 		return DND_CHANGED;
 	change = now.stack ? compare(stack, now.stack) : DND_CHANGED;

@@ -59,7 +59,8 @@ struct dnd_stack {
 	char kind[48];		/* of the topmost device: "raid1", "linear", "striped" */
 	size_t leg_count;
 	uint32_t left;		/* the legs that it has lost, as bits (change.c) */
-	uint32_t moves;		/* how often its map said that bytes lie elsewhere on its legs (change.c) */
+	uint32_t moves;		/* how often bytes were found elsewhere than before (change.c) */
+	bool away;		/* bytes are elsewhere than this map says, which has not been replaced (change.c) */
 	struct dnd_leg legs[DND_LEGS];
 	size_t node_count, piece_count;
 	struct dnd_node nodes[DND_NODES];
