@@ -5,19 +5,17 @@
 
 #include "drive/drive.h"
 
-/* A namespace that was detached or got a format that the kernel does not know has no blocks. */
-static int check_device_held(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t bytes)
+/* The capacity is 0 if the namespace was detached or got a format that the kernel does not know. */
+static int check_device(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t bytes)
 {
-	int block_bytes = 0, lost;
+	int block_bytes = 0;
 
-	if (!bytes) {
-		lost = dnd_drive_lost(ctx, drive);
-		return lost ? lost : dnd_fail(ctx, DND_E_DRIVE_GONE, "%s: it has no blocks any more: its namespace was detached, "
-					      "deleted or formatted since it was opened. Open it again.", drive->path);
-	}
+	if (!bytes)
+		return dnd_fail(ctx, DND_E_DRIVE_GONE, "%s: it has no blocks any more: since it was opened, its controller went away, "
+				"or its namespace was detached, deleted or formatted. Bring it back, and open it again.", drive->path);
 	if (!ioctl(drive->fd, BLKSSZGET, &block_bytes) && (uint32_t)block_bytes != drive->blockdev.block_bytes)
-		return dnd_fail(ctx, DND_E_DEVICE, "%s: it was formatted since it was opened: its blocks have %d bytes now, and had "
-				"%u. Open it again.", drive->path, block_bytes, drive->blockdev.block_bytes);
+		return dnd_fail(ctx, DND_E_DEVICE, "%s: its blocks have %d bytes now, and had %u when it was opened. Open it again.",
+				drive->path, block_bytes, drive->blockdev.block_bytes);
 	return 0;
 }
 
@@ -27,7 +25,7 @@ int dnd_drive_check_held(struct donard_context *ctx, struct dnd_drive *drive, bo
 	int rc = 0;
 
 	if (!drive->is_file)
-		rc = check_device_held(ctx, drive, bytes == UINT64_MAX ? 0 : bytes);
+		rc = check_device(ctx, drive, bytes == UINT64_MAX ? 0 : bytes);
 	if (!rc && writes && drive->adopted && !drive->is_file)
 		rc = dnd_drive_check_unused(ctx, drive);
 	if (rc)
