@@ -207,7 +207,9 @@ struct donard_cache_status {
  * @nvram: the server's region, "p2pmem2"; or the path of its socket
  * @status: filled in
  *
- * Returns 0; -ENODEV when no server serves it; -EACCES; -EPROTO when the server is of
+ * A server that is starting answers when it runs.
+ *
+ * Returns 0; -ENODEV when no server serves it, or it ended before it answered; -EACCES; -EPROTO when the server is of
  * another version; -EINVAL for a bad size.
  */
 int donard_cache_status(struct donard_context *ctx, const char *nvram,

@@ -230,7 +230,8 @@ struct donard_completion {
  * @completions: filled in
  * @most: how many there is room for
  *
- * The call never waits.  If the kernel ended a transfer half way, the call submits the rest
+ * The call does not wait, but for half a second at most when the connection to a cache's server is lost and
+ * it is not known yet at which end.  If the kernel ended a transfer half way, the call submits the rest
  * of it, and with that the requests that were not submitted yet.
  *
  * Returns how many, 0 if there are none; -EIO, -EPERM.

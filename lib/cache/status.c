@@ -14,6 +14,7 @@ static int cannot_ask(struct donard_context *ctx, const char *nvram, const char 
 	return dnd_fail_errno(ctx, errno, "%s", path);
 }
 
+/* -ENODATA: the other side closed before the first byte, or died. */
 static int read_all(int fd, void *to, size_t bytes)
 {
 	uint8_t *at = to;
@@ -23,6 +24,8 @@ static int read_all(int fd, void *to, size_t bytes)
 		got = read(fd, at, bytes);
 		if (got < 0 && errno == EINTR)
 			continue;
+		if (at == (uint8_t *)to && (!got || (got < 0 && errno == ECONNRESET)))
+			return -ENODATA;
 		if (got <= 0)
 			return got ? -errno : -EPROTO;
 		at += got;
@@ -54,7 +57,10 @@ static int ask(struct donard_context *ctx, const char *nvram, const struct socka
 		return dnd_fail_errno(ctx, errno, "no socket");
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
 		rc = cannot_ask(ctx, nvram, address->sun_path);
-	else if (read_report(fd, status))
+	else if ((rc = read_report(fd, status)) == -ENODATA)
+		rc = dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: the server there ended before it answered. What it printed says why.",
+			      address->sun_path);
+	else if (rc)
 		rc = dnd_fail(ctx, DND_E_PROTOCOL, "%s: what answers there is not a cache of this version of donard.",
 			      address->sun_path);
 	else
