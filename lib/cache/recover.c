@@ -50,9 +50,11 @@ static int read_super(struct donard_context *ctx, struct dnd_cache_store *store,
 	if (found == DND_CACHE_FOUND_UNFINISHED)
 		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "this NVRAM holds no write cache's log: formatting it was begun, and not "
 				"finished. Format it (FORMAT).");
+	if (found == DND_CACHE_FOUND_OTHER)
+		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "this NVRAM holds no write cache's log, but other data. If that may be lost, "
+				"overwrite it with zeros, and format it then (FORMAT).");
 	if (found != DND_CACHE_FOUND_LOG)
-		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "this NVRAM holds no write cache's log%s. Format it (FORMAT).",
-				found == DND_CACHE_FOUND_OTHER ? ", but other data" : "");
+		return dnd_fail(ctx, DND_E_NOT_FORMATTED, "this NVRAM holds no write cache's log. Format it (FORMAT).");
 	if (super->version != DND_CACHE_VERSION)
 		return dnd_fail(ctx, DND_E_OTHER_VERSION, "the log in the NVRAM is of version %u, and this program knows "
 				"version %u. Start the version that wrote it, and let it drain.",
