@@ -15,11 +15,24 @@ static bool lacks_zone(const struct sockaddr_storage *address)
 	return address->ss_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr) && !v6->sin6_scope_id;
 }
 
+/* A name may have several addresses: the first that can be used as it is, or else the first. */
+static void take_best(const struct addrinfo *found, struct sockaddr_storage *address)
+{
+	for (const struct addrinfo *next = found; next; next = next->ai_next) {
+		memset(address, 0, sizeof(*address));
+		memcpy(address, next->ai_addr, next->ai_addrlen);
+		if (!lacks_zone(address))
+			return;
+	}
+	memset(address, 0, sizeof(*address));
+	memcpy(address, found->ai_addr, found->ai_addrlen);
+}
+
 int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t port,
 			struct sockaddr_storage *address)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *found;
-	char service[8];
+	char service[8], numeric[DND_PEER_BYTES];
 	int rc;
 
 	/* getaddrinfo() would take an empty name for this machine, or for any address. */
@@ -31,13 +44,13 @@ int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t p
 	if (rc)
 		return dnd_fail(ctx, DND_E_BAD_NAME, "'%s' is not an address: %s. Name the IP address of "
 				"an RDMA interface.", host, gai_strerror(rc));
-	memset(address, 0, sizeof(*address));
-	memcpy(address, found->ai_addr, found->ai_addrlen);
+	take_best(found, address);
 	freeaddrinfo(found);
-	if (lacks_zone(address))
-		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: it is a link-local address, which each interface has for "
-				"itself. Name the interface, too: %s%%eth0.", host, host);
-	return 0;
+	if (!lacks_zone(address))
+		return 0;
+	dnd_address_host((const struct sockaddr *)address, numeric);
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: it is a link-local address, which each interface has for itself. Name the "
+			"interface, too: %s%%eth0.", host, numeric);
 }
 
 bool dnd_address_is_loopback(const struct sockaddr *address)
