@@ -41,7 +41,7 @@ $(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wra
 
 $(BUILD)/tests/unit/test_engine $(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init
 $(BUILD)/tests/unit/test_queue: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_join_failed io_uring_queue_init)
-$(BUILD)/tests/unit/test_reach: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,poll rdma_get_cm_event rdma_ack_cm_event)
+$(BUILD)/tests/unit/test_reach: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,poll dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event)
 $(BUILD)/tests/unit/test_rdma_session: UNIT_LIBS := -Wl$(comma)--wrap=dnd_region_try_sync
 $(BUILD)/tests/unit/test_rdma_server: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,donard_memory_free donard_memory_zero dnd_listen \
 	$(addprefix dnd_,region_resets region_try_sync target_open) $(addprefix dnd_listener_,open next close) \

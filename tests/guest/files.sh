@@ -180,6 +180,7 @@ without_extents() {
 	filled "$SOURCE"
 	out_of "$SOURCE"
 	refused 'block by block' p2pmem0 "$TARGET"
+	truncate -s "$BYTES" "$TARGET"
 	refused 'block by block' p2pmem0 "$TARGET"
 	counted p2pmem0 "$TARGET"
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Whether a client lost its own device: the connection manager's events are played by this program, and so is the wait for them. */
+/* Whether a client lost its own device: the connection manager's events are played by this program, and so are the wait for them and its clock. */
 #include <poll.h>
-#include <unistd.h>
 
 #include "unit.h"
 #include "rdma/link.h"
@@ -12,6 +11,7 @@
 static struct {
 	int now, later;		/* an event that has come, and one that comes during the second wait, or NOTHING */
 	unsigned int waits;
+	int now_ms;
 	struct rdma_cm_event event;
 	struct rdma_event_channel channel;
 } scene;
@@ -42,13 +42,19 @@ int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
 	assert_int_equal(fds->fd, scene.channel.fd);
 	assert_in_range(timeout_ms, 1, 1000);
 	if (++scene.waits != 2) {
-		usleep(1000);	/* as by a signal */
+		scene.now_ms++;		/* as by a signal */
 		return -1;
 	}
 	scene.now = scene.later;
 	if (scene.later == NOTHING)
-		usleep((useconds_t)timeout_ms * 1000);
+		scene.now_ms += timeout_ms;
 	return scene.later != NOTHING;
+}
+
+double __wrap_dnd_now_seconds(void);
+double __wrap_dnd_now_seconds(void)
+{
+	return scene.now_ms / 1000.0;
 }
 
 static bool lost_device(int now, int later, bool peer_failed)
