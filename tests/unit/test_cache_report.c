@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The socket of a cache server's status: what is removed is its own, or a dead one.  Without it no log is formatted. */
+#include <poll.h>
+#include <pthread.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,6 +57,46 @@ static void own_socket(void **state)
 	assert_true(is_there(scene, &st) && S_ISSOCK(st.st_mode));
 	dnd_cache_report_close(scene->server);
 	assert_false(is_there(scene, &st));
+}
+
+struct asking {
+	const char *path;
+	int rc;
+	char text[256];
+};
+
+static void *ask(void *user)
+{
+	struct donard_config config = { .size = sizeof(config) };
+	struct donard_cache_status status = { .size = sizeof(status) };
+	struct asking *asking = user;
+	struct donard_context *ctx;
+
+	asking->rc = donard_open(&ctx, &config);
+	if (asking->rc)
+		return NULL;
+	asking->rc = donard_cache_status(ctx, asking->path, &status);
+	snprintf(asking->text, sizeof(asking->text), "%s", donard_error(ctx));
+	donard_close(ctx);
+	return NULL;
+}
+
+/* A server that starts, and is refused then: it is of no other version. */
+static void ends_before_it_answers(void **state)
+{
+	struct scene *scene = *state;
+	struct asking asking = { .path = scene->path };
+	struct pollfd asked = { .events = POLLIN };
+	pthread_t thread;
+
+	assert_int_equal(dnd_cache_report_open(scene->server), 0);
+	asked.fd = scene->server->status_fd;
+	assert_int_equal(pthread_create(&thread, NULL, ask, &asking), 0);
+	assert_int_equal(poll(&asked, 1, -1), 1);
+	dnd_cache_report_close(scene->server);
+	pthread_join(thread, NULL);
+	assert_int_equal(asking.rc, -ENODEV);
+	assert_says(asking.text, "ended before it answered");
 }
 
 /* Of a server that was killed. */
@@ -205,7 +247,7 @@ static void no_format_without_socket(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(dead_socket), CASE(name_of_another),
+	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(ends_before_it_answers), CASE(dead_socket), CASE(name_of_another),
 					     CASE(start_formats), CASE(no_format_without_socket) };
 
 	return cmocka_run_group_tests_name("cache_report", tests, NULL, NULL);
