@@ -241,12 +241,21 @@ int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from)
 	return failed(trial, true, offset, put < 0 ? errno : DND_CUT_SHORT);
 }
 
-/* Does the destination still hold what it held?  It does if it refused the first write as well. */
-static bool is_as_before(struct dnd_trial *trial)
+/* Says what became of a block that cannot be put back.  It is as before if the drive refused the first write as well. */
+static void say_what_is_left(struct dnd_trial *trial)
 {
-	ssize_t got = pread(trial->join->drive->fd, trial->fill, trial->join->align, (off_t)trial->proof->offset);
+	unsigned long long offset = trial->proof->offset;
+	ssize_t got = pread(trial->join->drive->fd, trial->fill, trial->join->align, (off_t)offset);
 
-	return got > 0 && !memcmp(trial->fill, trial->seen, (size_t)got);
+	if (got <= 0)
+		dnd_fail_more(trial->join->ctx, " A block of the destination (offset %llu) may have been overwritten: it cannot be "
+			      "written or read any more.", offset);
+	else if (memcmp(trial->fill, trial->seen, (size_t)got))
+		dnd_fail_more(trial->join->ctx, " A block of the destination was overwritten (offset %llu), and could not "
+			      "be put back.", offset);
+	else
+		dnd_fail_more(trial->join->ctx, " A write from DRAM fails as well, so that the route is not to blame; nothing was "
+			      "changed.");
 }
 
 /* Writes the old block from DRAM, which does not depend on the route in question. */
@@ -258,22 +267,20 @@ static int put_back_from_dram(struct dnd_trial *trial)
 	return put == (ssize_t)trial->join->align ? 0 : -1;
 }
 
+/* Writes the old block by the route that was just proven. */
+static int put_back_directly(struct dnd_trial *trial, const struct dnd_place *spare)
+{
+	int rc = dnd_trial_store(trial, spare, trial->seen);
+
+	return rc ? rc : dnd_trial_write(trial, spare);
+}
+
 int dnd_trial_put_back(struct dnd_trial *trial, const struct dnd_place *spare, int rc)
 {
-	int back = 0;
-
-	if (!rc) {
-		back = dnd_trial_store(trial, spare, trial->seen);
-		return back ? back : dnd_trial_write(trial, spare);
-	}
-	if (!put_back_from_dram(trial))
-		return rc;
-	if (is_as_before(trial))
-		dnd_fail_more(trial->join->ctx, " A write from DRAM fails as well, so that the route is not to blame; nothing was "
-			      "changed.");
-	else
-		dnd_fail_more(trial->join->ctx, " A block of the destination was overwritten (offset %llu), and could not "
-			      "be put back.", (unsigned long long)trial->proof->offset);
+	if (!rc)
+		rc = put_back_directly(trial, spare);
+	if (rc && put_back_from_dram(trial))
+		say_what_is_left(trial);
 	return rc;
 }
 

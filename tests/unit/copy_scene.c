@@ -130,6 +130,7 @@ int poll(struct pollfd *fds, nfds_t count, int timeout)
 uint32_t played_lost_turns;
 bool played_lost_reads, played_lost_writes, played_failed_reads, played_failed_dram_writes;
 int played_refused_writes;
+uint32_t played_refused_turns;
 /* A route that fails; what else happens when a read fails. */
 bool played_failed_direct_reads;
 void (*played_at_failure)(void);
@@ -228,6 +229,15 @@ ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
 	return got;
 }
 
+static bool is_refused(void)
+{
+	bool refused = played_refused_writes && played_refused_turns & 1;
+
+	if (played_refused_writes)
+		played_refused_turns = (played_refused_turns & 1U << 31) | played_refused_turns >> 1;
+	return refused;
+}
+
 /* What the drive fetches instead are zeros. */
 ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
 {
@@ -237,7 +247,7 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
 	if (of_region(fd))
 		return syscall(SYS_pwrite64, fd, from, bytes, offset);
 	dram_transfers += !in_region(from);
-	if (played_refused_writes) {
+	if (is_refused()) {
 		errno = played_refused_writes;
 		return -1;
 	}
@@ -282,6 +292,7 @@ int copy_setup(void **state)
 	played_lost_writes = false;
 	played_failed_dram_writes = false;
 	played_refused_writes = 0;
+	played_refused_turns = UINT32_MAX;
 	played_failed_reads = false;
 	played_failed_direct_reads = false;
 	played_at_failure = NULL;

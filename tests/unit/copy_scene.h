@@ -34,8 +34,9 @@ extern bool played_reset;
 extern const char *played_gone;
 /* A lossy route says that it did what it did not. */
 extern bool played_lost_reads, played_lost_writes, played_failed_reads, played_failed_dram_writes;
-/* The errno with which each write of a drive is refused. */
+/* The errno with which writes of a drive are refused, and which: the lowest bit stands for the next; the highest stays. */
 extern int played_refused_writes;
+extern uint32_t played_refused_turns;
 /* Of several paths, some: the lowest bit stands for the next read into a region, 1 for one that is lost. */
 extern uint32_t played_lost_turns;
 /* A route that fails; what else happens when a read fails. */
