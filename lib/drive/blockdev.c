@@ -226,19 +226,19 @@ enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
 	return worst;
 }
 
-static bool same_disk(struct donard_context *ctx, dev_t device, const char *number)
+bool dnd_blockdev_conflicts(struct donard_context *ctx, dev_t a, dev_t b)
 {
-	char wanted[64], mounted[64], text[32];
+	char number_a[32], number_b[32], disk_a[64], disk_b[64];
 
-	snprintf(text, sizeof(text), "%u:%u", major(device), minor(device));
-	if (!strcmp(text, number))
+	if (a == b)
 		return true;
-	if (dnd_disk_name(ctx, text, wanted, sizeof(wanted)) ||
-	    dnd_disk_name(ctx, number, mounted, sizeof(mounted)))
+	snprintf(number_a, sizeof(number_a), "%u:%u", major(a), minor(a));
+	snprintf(number_b, sizeof(number_b), "%u:%u", major(b), minor(b));
+	if (dnd_disk_name(ctx, number_a, disk_a, sizeof(disk_a)) ||
+	    dnd_disk_name(ctx, number_b, disk_b, sizeof(disk_b)) || strcmp(disk_a, disk_b))
 		return false;
 	/* A partition conflicts with its disk, not with its neighbours. */
-	return !strcmp(wanted, mounted) &&
-	       !dnd_sysfs_exists(ctx, "dev/block/%s/partition", text);
+	return !dnd_blockdev_is_partition(ctx, a) || !dnd_blockdev_is_partition(ctx, b);
 }
 
 struct mounted {
@@ -251,10 +251,8 @@ struct mounted {
 static int note_mount(void *user, const struct dnd_mount *mount)
 {
 	const struct mounted *mounted = user;
-	char number[32];
 
-	snprintf(number, sizeof(number), "%u:%u", mount->major_number, mount->minor_number);
-	if (!same_disk(mounted->ctx, mounted->device, number))
+	if (!dnd_blockdev_conflicts(mounted->ctx, mounted->device, makedev(mount->major_number, mount->minor_number)))
 		return 0;
 	snprintf(mounted->text, mounted->text_bytes, "%s", mount->place);
 	return 1;

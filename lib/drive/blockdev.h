@@ -17,6 +17,8 @@ int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const c
 /* Where the device or a partition of it is mounted, or "".  Returns -errno without a text if that is not known. */
 int dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes);
 
+/* Is either device the other one, or a partition of it? */
+bool dnd_blockdev_conflicts(struct donard_context *ctx, dev_t a, dev_t b);
 /* The array or volume that the device, or a partition of it, is a leg of: "md0", or "". */
 void dnd_blockdev_holder(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes);
 

@@ -170,6 +170,8 @@ int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, 
 const char *dnd_drive_forbidden(const struct dnd_drive *drive, int error_number);
 /* Fails for a file that the kernel swaps to: it can be opened for writing, but refuses each write. */
 int dnd_drive_check_swap(struct donard_context *ctx, const struct dnd_drive *drive);
+/* loop.c: fails if a loop device lies on the drive or file, or on the drive's disk or a partition of it */
+int dnd_drive_check_loop(struct donard_context *ctx, const struct dnd_drive *drive);
 /* lost.c: the failure that the drive, or its namespace, is gone; 0 if it is not */
 int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
 /* Stands for an errno: a request moved fewer bytes than it was asked for. */
@@ -178,6 +180,12 @@ int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
 uint64_t dnd_drive_size_now(const struct dnd_drive *drive);
 /* The failure that the drive or file is now shorter than @end_bytes, where the transfer ends; 0 if it is not. */
 int dnd_drive_shrank(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes);
+/*
+ * written.c: was it written since dnd_drive_write_mark()?  False also if that is not known, because the kernel told
+ * nothing.  The mark is 0 then.
+ */
+uint64_t dnd_drive_write_mark(struct donard_context *ctx, const struct dnd_drive *drive);
+bool dnd_drive_was_written(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t mark);
 /* durable.c: do flushed data survive a power cut, as far as the kernel's settings tell?  If not, @doubt says why. */
 struct dnd_doubt {
 	char text[DONARD_REASON_BYTES];	/* a sentence without its full stop */

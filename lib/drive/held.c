@@ -28,6 +28,8 @@ int dnd_drive_check_held(struct donard_context *ctx, struct dnd_drive *drive, bo
 		rc = check_device(ctx, drive, bytes == UINT64_MAX ? 0 : bytes);
 	if (!rc && writes && drive->adopted && !drive->is_file)
 		rc = dnd_drive_check_unused(ctx, drive);
+	if (!rc && writes)
+		rc = dnd_drive_check_loop(ctx, drive);
 	if (rc)
 		return rc;
 	if (bytes != UINT64_MAX)

@@ -141,9 +141,14 @@ bool dnd_drive_is_read_only(const struct dnd_drive *drive)
 
 static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
 {
-	if (drive->writable && drive->is_file)
-		return dnd_drive_check_swap(ctx, drive);
-	return drive->writable && dnd_drive_is_read_only(drive) ? is_read_only(ctx, drive) : 0;
+	int rc;
+
+	if (!drive->writable)
+		return 0;
+	if (dnd_drive_is_read_only(drive))
+		return is_read_only(ctx, drive);
+	rc = drive->is_file ? dnd_drive_check_swap(ctx, drive) : 0;
+	return rc ? rc : dnd_drive_check_loop(ctx, drive);
 }
 
 /* Refuses a zoned drive early: the drive itself would only fail the second copy, and call that a medium error. */

@@ -359,6 +359,21 @@ kept_back_longer() {
 	swapoff "$TARGET"
 }
 
+below_a_loop_device() {
+	local place loop
+	modprobe -q loop || true
+	filled "$TARGET"
+	for place in "$TARGET" "$LAB_ALPHA"; do
+		loop=$(losetup --find --show "$place")
+		at_end "losetup --detach $loop 2>/dev/null"
+		head -c "$BYTES" "$place" >"$WORK/before"
+		kept_from "$place" "the loop device ${loop#/dev/} lies on it.*losetup -d $loop"
+		losetup --detach "$loop"
+		within 10 test ! -e "/sys/block/${loop#/dev/}/loop/backing_file"
+	done
+	into "$TARGET"
+}
+
 # The shell, because other programs may do another thing under another name.
 program_that_runs() {
 	cp "$BASH" "$TARGET"
@@ -573,6 +588,7 @@ t "ext4, immutable and append-only" ext4 "" rw protected_files
 t "xfs, immutable and append-only" xfs "" rw protected_files
 t "ext4, swap space" ext4 "" rw used_by_the_kernel
 t "xfs, swap space" xfs "" rw used_by_the_kernel
+t "ext4, a loop device on it" ext4 "" rw below_a_loop_device
 t "ext4, program that runs" ext4 "" rw program_that_runs
 t "ext4, flags that it ignores" ext4 "" rw ignored_flags
 t "ext4, bigalloc" ext4 "-O bigalloc -C 65536" rw straight
