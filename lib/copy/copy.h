@@ -21,6 +21,8 @@ struct dnd_side {
 	struct dnd_join join;		/* joins the drive to the copy's region */
 	struct dnd_residency before;	/* the cached pages of the file's range when the copy began */
 	uint32_t moves_before;		/* dnd_blockdev_moves() of the drive when the copy began */
+	/* dnd_drive_write_mark() of the source when the copy began, or of the destination when all was flushed */
+	uint64_t write_mark;
 	struct donard_memory *memory;	/* NULL: not allocated yet */
 	struct dnd_region region;
 	bool is_gpu;			/* the memory is a GPU's */
@@ -174,6 +176,8 @@ int dnd_copy_gpu_alloc(struct dnd_copy *copy, struct dnd_side *side, struct dona
 int dnd_copy_check_files(struct dnd_copy *copy);	/* may set copy->bounced */
 void dnd_copy_watch_begin(struct dnd_copy *copy);
 int dnd_copy_watch_end(struct dnd_copy *copy);
+/* Do the side's bytes lie on other devices than when the copy began, or nobody knows where? */
+bool dnd_copy_has_changed(struct dnd_copy *copy, struct dnd_side *side);
 void dnd_copy_watch_free(struct dnd_copy *copy);
 /* reset.c: fails if a region's device was reset since the region was opened, else returns @rc, the result so far */
 int dnd_copy_check_resets(struct dnd_copy *copy, int rc);

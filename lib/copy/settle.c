@@ -104,9 +104,11 @@ static int settle_drive(struct dnd_copy *copy)
 		rc = name_file(copy);
 	if (!rc)
 		rc = flush(copy);
-	if (!rc)
-		judge_drive(copy);
-	return rc;
+	if (rc)
+		return rc;
+	copy->dst.write_mark = dnd_drive_write_mark(copy->ctx, &copy->dst.drive);
+	judge_drive(copy);
+	return 0;
 }
 
 /* From here on the data survives a power cut, if the destination is able to keep it. */

@@ -42,18 +42,43 @@ static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at,
 					side->label);
 }
 
+static bool was_written(struct dnd_copy *copy, const struct dnd_side *side)
+{
+	return !side->is_region && dnd_drive_was_written(copy->ctx, &side->drive, side->write_mark);
+}
+
+/* Names what is known to have changed the bytes, and else does not accuse the drive alone: nobody counts a region's stores. */
+static void say_why(struct dnd_copy *copy)
+{
+	if (was_written(copy, &copy->src))
+		dnd_fail_more(copy->ctx, " Another program wrote to %s during the copy. Wait for that program, and copy again.",
+			      copy->src.label);
+	else if (was_written(copy, &copy->dst))
+		dnd_fail_more(copy->ctx, " Another program wrote to %s while it was verified; all had been copied before. Wait for "
+			      "that program, and copy again.", copy->dst.label);
+	else if (dnd_copy_has_changed(copy, &copy->src))
+		dnd_fail_more(copy->ctx, " What %s is made of changed during the copy. Copy again.", copy->src.label);
+	else if (dnd_copy_has_changed(copy, &copy->dst))
+		dnd_fail_more(copy->ctx, " What %s is made of changed during the copy. Copy again.", copy->dst.label);
+	else
+		dnd_fail_more(copy->ctx, " Copy again. If it stays so, and no other program writes to either of them, suspect the "
+			      "route or the drive.");
+}
+
 static int mismatch(struct dnd_copy *copy, uint64_t at, const uint8_t *a, const uint8_t *b)
 {
+	int rc;
+
 	while (*a == *b) {
 		a++;
 		b++;
 		at++;
 	}
-	return dnd_fail(copy->ctx, DND_E_MISMATCH, "%s and %s differ: the first different byte is "
-			"%llu bytes into the copy (offset %llu of the destination). Copy again, "
-			"and if it stays so suspect the route or the drive.", copy->src.label,
-			copy->dst.label, (unsigned long long)at,
-			(unsigned long long)(copy->dst.offset + at));
+	rc = dnd_fail(copy->ctx, DND_E_MISMATCH, "%s and %s differ: the first different byte is "
+		      "%llu bytes into the copy (offset %llu of the destination).", copy->src.label,
+		      copy->dst.label, (unsigned long long)at, (unsigned long long)(copy->dst.offset + at));
+	say_why(copy);
+	return rc;
 }
 
 static int compare_chunk(struct dnd_copy *copy, uint64_t at, uint8_t *a, uint8_t *b)

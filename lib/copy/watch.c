@@ -60,6 +60,8 @@ static void begin_side(struct dnd_copy *copy, struct dnd_side *side)
 void dnd_copy_watch_begin(struct dnd_copy *copy)
 {
 	begin_side(copy, &copy->src);
+	if (!copy->src.is_region)
+		copy->src.write_mark = dnd_drive_write_mark(copy->ctx, &copy->src.drive);
 	begin_side(copy, &copy->dst);
 }
 
@@ -76,7 +78,7 @@ static enum donard_bounce_evidence evidence(const struct dnd_copy *copy)
 }
 
 /* If legs changed during the copy, nobody knows by which route the bytes went. */
-static bool has_changed(struct dnd_copy *copy, struct dnd_side *side)
+bool dnd_copy_has_changed(struct dnd_copy *copy, struct dnd_side *side)
 {
 	return !side->is_region && (look_again(copy, side) == DND_CHANGED || has_moved(side));
 }
@@ -103,8 +105,8 @@ int dnd_copy_watch_end(struct dnd_copy *copy)
 	if (!rc)
 		rc = dnd_join_watched(&copy->dst.join, &copy->dst.before, &grown_bytes);
 	result->bounced_evidence = grown_bytes ? DONARD_BOUNCE_AT_MOST : evidence(copy);
-	src_changed = has_changed(copy, &copy->src);
-	dst_changed = has_changed(copy, &copy->dst);
+	src_changed = dnd_copy_has_changed(copy, &copy->src);
+	dst_changed = dnd_copy_has_changed(copy, &copy->dst);
 	if (has_moved(&copy->dst))
 		doubt_durability(copy);
 	if ((src_changed || dst_changed) && !copy->bounced) {

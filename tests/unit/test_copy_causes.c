@@ -2,6 +2,7 @@
 /* What failures of whole copies are called, when the usual cause is not theirs. */
 #include <fcntl.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "copy_scene.h"
@@ -95,6 +96,82 @@ static void refused_writes(void **state)
 	assert_says(donard_error(ctx), "it is swap space that is in use");
 	assert_null(strstr(donard_error(ctx), "was overwritten"));
 	assert_file(scene->out, old, 65536);
+}
+
+/* The proof's write went well, and then no write of the route does: the block is put back from DRAM, or it is told. */
+static void refused_once_proven(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+	uint8_t *old = scene->data + REGION_BYTES;
+
+	write_file(scene->in, scene->data, 65536);
+	write_file(scene->out, old, 65536);
+	played_refused_writes = EPERM;
+	played_refused_turns = 2;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EPERM);
+	assert_null(strstr(donard_error(ctx), "was overwritten"));
+	assert_file(scene->out, old, 65536);
+	played_refused_turns = ~1U;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EPERM);
+	assert_says(donard_error(ctx), "A block of the destination was overwritten (offset 0), and could not be put back");
+}
+
+/* What another program writes to while the copy verifies its first chunk, and where. */
+static const char *played_touched;
+
+static int write_when_verifying(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	int fd;
+
+	(void)user, (void)done_bytes, (void)total_bytes;
+	if (phase != DONARD_PHASE_VERIFY || !played_touched)
+		return 0;
+	usleep(20000);	/* several ticks of the clock by which the file says when it was written */
+	fd = open(played_touched, O_WRONLY);
+	assert_int_equal(syscall(SYS_pwrite64, fd, "others' bytes", 13, 3L * REGION_BYTES / 2), 13);
+	close(fd);
+	played_touched = NULL;
+	return 0;
+}
+
+/* Bytes that another program changed are not the drive's fault. */
+static void others_write_meanwhile(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+	const char *const touched[] = { scene->out, scene->in };
+	char says[256];
+
+	scene->options.progress_fn = write_when_verifying;
+	for (size_t i = 0; i < 2; i++) {
+		write_file(scene->in, scene->data, 2 * REGION_BYTES);
+		played_touched = touched[i];
+		assert_int_equal(copy(scene, scene->in, scene->out), -EBADMSG);
+		snprintf(says, sizeof(says), "Another program wrote to %s ", touched[i]);
+		assert_says(donard_error(ctx), "offset 1572864 of the destination");
+		assert_says(donard_error(ctx), says);
+		assert_null(strstr(donard_error(ctx), "suspect"));
+	}
+}
+
+/* A loop device would go on to show the old bytes of what a copy overwrites. */
+static void below_a_loop_device(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+
+	write_file(scene->in, scene->data, 65536);
+	write_file(scene->out, scene->data + REGION_BYTES, 65536);
+	fake_file(scene->fake, "block/loop0/ro", "0");
+	fake_file(scene->fake, "block/loop1/loop/backing_file", scene->in);
+	fake_file(scene->fake, "block/loop7/loop/backing_file", scene->out);
+	assert_int_equal(copy(scene, scene->in, scene->out), -EBUSY);
+	assert_string_equal(donard_error_code(ctx), "mounted");
+	assert_says(donard_error(ctx), "the loop device loop7 lies on it");
+	assert_says(donard_error(ctx), "losetup -d /dev/loop7");
+	assert_file(scene->out, scene->data + REGION_BYTES, 65536);
+	assert_int_equal(copy(scene, scene->out, "p2pmem0"), 0);
 }
 
 static int break_route(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
@@ -266,7 +343,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(first_block_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(refused_writes),
-		CASE(who_is_blamed),
+		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(few_descriptors),
 		CASE(dangling_links),
 	};
