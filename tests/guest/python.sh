@@ -79,6 +79,12 @@ region_ends() {
 	event_succeeds
 }
 
+of_removal() {
+	with_data
+	"${PYTHON[@]}" python/binding.py removed_in_copy "$LAB_ALPHA" "$1" || fail "status $?"
+	restore_gpu
+}
+
 notebook_py() {
 	"${PYTHON[@]}" "$EXAMPLES/notebook.py" "$@"
 }
@@ -126,6 +132,8 @@ t "a drive is detached below an open file" detached
 t "a file becomes swap space below an open file" becomes_swap
 t "example notebook.py" notebook
 t "example event-loop.py" event_loop
+lt "the region is removed under a copy to it" of_removal reads
+lt "the region is removed under a copy from it" of_removal writes
 lt "the region is removed under a view" region_ends leave 0 closed
 # 128 + SIGBUS
 lt "the region is removed and its view touched" region_ends touch 135 gone

@@ -275,6 +275,41 @@ def until_the_end(touch):
     print("closed", flush=True)
 
 
+def removed_in_copy(drive, writes):
+    """A removal ends a copy between handles, and waits for it alone: both handles are still open when the region is gone."""
+    removal = []
+
+    def remove(*_call):
+        if not removal:
+            removal.append(subprocess.Popen(["donard-cli", "region", "remove", "p2pmem0"]))
+        while is_ready("p2pmem0"):
+            signal.sigtimedwait([], 0.05)
+
+    with donard.Context() as context, context.open(drive, write=True) as file:
+        memory = context.alloc("p2pmem0", 64 * MIB)
+        ends = (memory, file) if writes == "writes" else (file, memory)
+        try:
+            context.copy(*ends, length_bytes=64 * MIB, queue_depth=1, progress=remove)
+            sys.exit("the copy did not notice")
+        except donard.Error as error:
+            equal("code", "region-gone", error.code)
+        equal("status of the removal", 0, removal[0].wait(60))
+        equal("state", "gone", memory.state)
+        try:
+            context.copy(*ends, length_bytes=MIB)
+            sys.exit("a region that has gone was copied")
+        except donard.Error as error:
+            equal("code afterwards", "region-gone", error.code)
+
+
+def is_ready(region):
+    try:
+        with open(f"/sys/class/p2pmem/{region}/state", encoding="ascii") as state:
+            return state.read() == "ready\n"
+    except OSError:
+        return False
+
+
 if __name__ == "__main__":
     {call.__name__: call for call in (lists, buffer, imported, in_flight, copies, refused, measures, reformatted,
-                                           reformatted_below, detached, becomes_swap, until_the_end)}[sys.argv[1]](*sys.argv[2:])
+                                           reformatted_below, detached, becomes_swap, removed_in_copy, until_the_end)}[sys.argv[1]](*sys.argv[2:])
