@@ -256,7 +256,7 @@ static int measure(const struct bench *bench, const struct point *point)
 	else if (rc)
 		rc = cli_fail_text(bench->cli, EXIT_FAILED, "system", strerror(-rc));
 	else
-		rc = cli_run_jobs(bench->cli, bench->meter, run->jobs, run->job_count, &usage,
+		rc = cli_run_jobs(bench->meter, run->jobs, run->job_count, &usage,
 				    &measurement);
 	if (rc == -ECHILD && cli_stopped(NULL))
 		rc = cli_fail_text(bench->cli, EXIT_STOPPED, "canceled", "stopped by a signal.");

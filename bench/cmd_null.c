@@ -25,7 +25,7 @@ static int sample(struct cli *cli, struct donard_meter *meter, struct json_objec
 	struct cli_job job = { .call = nothing, .stdin_fd = -1, .stdout_fd = -1 };
 	struct json_object *line = json_object_new_object();
 	struct cli_job_usage usage;
-	int rc = cli_run_jobs(cli, meter, &job, jobs, &usage, &measurement);
+	int rc = cli_run_jobs(meter, &job, jobs, &usage, &measurement);
 
 	if (rc) {
 		json_object_put(line);

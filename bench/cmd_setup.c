@@ -243,14 +243,14 @@ static int try_step(struct setup *s, const struct step *step, int *result)
 
 	if (cli_stopped(NULL))
 		return stopped(s);
-	rc = donard_meter_begin(s->cli->ctx, s->meter);
+	rc = donard_meter_begin(s->meter);
 	if (rc)
 		return cli_fail(s->cli, rc);
 	*result = step->operation(s, step->bytes);
 	/* The operation's error text, if it has one, must outlive the end of the measurement. */
 	if (*result && step->operation == do_register)
 		cli_in_options(donard_error(s->cli->ctx), s->no_rdma, sizeof(s->no_rdma));
-	rc = donard_meter_end(s->cli->ctx, s->meter, &measurement);
+	rc = donard_meter_end(s->meter, &measurement);
 	if (rc)
 		return cli_fail(s->cli, rc);
 	if (!*result)

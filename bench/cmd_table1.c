@@ -115,7 +115,7 @@ static int run_here(struct table1 *table, const struct table1_row *row, struct b
 		return rc;
 	run->options.address = table->here;
 	run->options.port = server.port;
-	rc = donard_meter_own_of(table->cli->ctx, table->meter, server.pid, server.memory, server.bytes);
+	rc = donard_meter_own_of(table->meter, server.pid, server.memory, server.bytes);
 	rc = rc ? cli_fail(table->cli, rc) : bench_rdma_run(table->cli, table->meter, run, false);
 	if (!rc)
 		return bench_server_end(table->cli, &server, usage);

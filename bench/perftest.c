@@ -230,7 +230,7 @@ static int failed(struct cli *cli, const struct client *client, const char *addr
 }
 
 /* @output is what it printed, on both streams. */
-static int run_once(struct cli *cli, struct donard_meter *meter, struct client *client,
+static int run_once(struct donard_meter *meter, struct client *client,
 		    struct bench_rdma *seen, char output[OUTPUT_BYTES], int *status)
 {
 	struct cli_job job = { .call = become, .argument = client, .stdin_fd = -1 };
@@ -241,7 +241,7 @@ static int run_once(struct cli *cli, struct donard_meter *meter, struct client *
 		return -errno;
 	job.stdout_fd = dup(file);	/* that one is closed by who runs the job */
 	seen->measurement.size = sizeof(seen->measurement);
-	rc = cli_run_jobs(cli, meter, &job, 1, &seen->usage, &seen->measurement);
+	rc = cli_run_jobs(meter, &job, 1, &seen->usage, &seen->measurement);
 	*status = job.exit_status;
 	bytes = pread(file, output, OUTPUT_BYTES - 1, 0);
 	output[bytes > 0 ? bytes : 0] = '\0';
@@ -299,7 +299,7 @@ int bench_perftest_run(struct cli *cli, struct donard_meter *meter, const struct
 	compose(&client, run, first_port);
 	do {
 		client.seconds = seconds_for(run, tries++);
-		rc = run_once(cli, meter, &client, &seen, output, &status);
+		rc = run_once(meter, &client, &seen, output, &status);
 		*sample = rc && status != ENDED_BY_TIMER ? NULL : sample_of(run, &client, output, round);
 	} while ((!rc || rc == -ECHILD) && !*sample && may_try_again(status) && cli_now_seconds() < deadline &&
 		 !nanosleep(&nap, NULL));

@@ -28,7 +28,7 @@ static int file_of(struct json_object *model)
 }
 
 /* False: there is no table. */
-static bool show_table(struct cli *cli, struct json_object *model)
+static bool show_table(struct json_object *model)
 {
 	const char *argv[] = { "donard-stat", "table", NULL };
 	int exec_error = 0, samples = file_of(model), rc;
@@ -44,7 +44,7 @@ static bool show_table(struct cli *cli, struct json_object *model)
 	rc = cli_find_program("donard-stat", path, sizeof(path));
 	if (!rc) {
 		fflush(stdout);
-		rc = cli_run_jobs(cli, NULL, &job, 1, &usage, NULL);
+		rc = cli_run_jobs(NULL, &job, 1, &usage, NULL);
 	}
 	close(samples);
 	return !rc;
@@ -52,7 +52,7 @@ static bool show_table(struct cli *cli, struct json_object *model)
 
 void bench_print(struct cli *cli, struct json_object *model)
 {
-	if (!cli->json && show_table(cli, model)) {
+	if (!cli->json && show_table(model)) {
 		json_object_put(model);
 		return;
 	}

@@ -67,7 +67,7 @@ static int measure(struct cli *cli, struct donard_meter *meter, int *exec_error,
 				 .stdout_fd = STDERR_FILENO, .exec_error = exec_error,
 				 .takes_signals = true };
 	struct cli_job_usage usage;
-	int rc = cli_run_jobs(cli, meter, &job, 1, &usage, &measurement);
+	int rc = cli_run_jobs(meter, &job, 1, &usage, &measurement);
 
 	if (rc && rc != -ECHILD)
 		return cli_jobs_failed(cli, rc, &usage);

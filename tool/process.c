@@ -166,25 +166,25 @@ static int run_all(struct cli_job *jobs, size_t count, struct cli_job_usage *usa
 	return rc;
 }
 
-static int run_metered(struct cli *cli, struct donard_meter *meter, struct cli_job *jobs, size_t count,
+static int run_metered(struct donard_meter *meter, struct cli_job *jobs, size_t count,
 		       struct cli_job_usage *usage, struct donard_measurement *measurement)
 {
 	int rc, ended;
 
-	rc = meter ? donard_meter_begin(cli->ctx, meter) : 0;
+	rc = meter ? donard_meter_begin(meter) : 0;
 	if (rc)
 		return rc;
 	rc = run_all(jobs, count, usage);
 	if (!meter)
 		return rc;
-	ended = donard_meter_end(cli->ctx, meter, measurement);
+	ended = donard_meter_end(meter, measurement);
 	if (rc == -ECANCELED)
 		return rc;
 	return ended ? ended : rc;
 }
 
 /* Signals are taken from before the meter begins until it has ended: each of the two may take seconds. */
-int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jobs, size_t count,
+int cli_run_jobs(struct donard_meter *meter, struct cli_job *jobs, size_t count,
 		   struct cli_job_usage *usage, struct donard_measurement *measurement)
 {
 	int rc;
@@ -193,7 +193,7 @@ int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jo
 	caught = 0;
 	if (jobs[0].takes_signals)
 		take_signals(true);
-	rc = run_metered(cli, meter, jobs, count, usage, measurement);
+	rc = run_metered(meter, jobs, count, usage, measurement);
 	if (jobs[0].takes_signals)
 		take_signals(false);
 	return rc;

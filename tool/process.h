@@ -46,7 +46,7 @@ struct cli_job_usage {
  * Runs all jobs at the same time, under the meter if there is one.  Returns 0 if all exited with 0; -ECHILD if a job
  * failed (see exit_status); -ECANCELED if a signal came before the job; or the error of failed_call or of the meter.
  */
-int cli_run_jobs(struct cli *cli, struct donard_meter *meter, struct cli_job *jobs, size_t count,
+int cli_run_jobs(struct donard_meter *meter, struct cli_job *jobs, size_t count,
 		   struct cli_job_usage *usage, struct donard_measurement *measurement);
 
 /* Prints why cli_run_jobs() failed, except for -ECHILD; returns the exit code. */

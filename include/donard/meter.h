@@ -114,7 +114,7 @@ struct donard_meter;
 
 /**
  * donard_meter_open() - the named meter, or the best of those available
- * @ctx: the context
+ * @ctx: the context; the meter's texts are its last errors, and it must outlive the meter
  * @kind: NULL takes the first available one of the list at the top; "none" is always
  *	available
  * @meter: set to the meter, which donard_meter_close() frees
@@ -140,7 +140,6 @@ const char *donard_meter_name(const struct donard_meter *meter);
 
 /**
  * donard_meter_own() - name memory that carries payload although no DMA touches it
- * @ctx: the context
  * @meter: the meter
  * @memory: of this process
  * @bytes: its length
@@ -152,12 +151,10 @@ const char *donard_meter_name(const struct donard_meter *meter);
  *
  * Returns 0; -ENOSPC when there are as many already.
  */
-int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter, const void *memory,
-		     size_t bytes);
+int donard_meter_own(struct donard_meter *meter, const void *memory, size_t bytes);
 
 /**
  * donard_meter_own_of() - name memory of another process that carries payload
- * @ctx: the context
  * @meter: the meter
  * @pid: of a process of this machine; 0 is this one
  * @memory: address in that process.  Its pages have to be pinned, or at least present,
@@ -168,35 +165,31 @@ int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter, con
  *
  * Returns 0; -ENOSPC when there are as many already.
  */
-int donard_meter_own_of(struct donard_context *ctx, struct donard_meter *meter, pid_t pid,
-			const void *memory, size_t bytes);
+int donard_meter_own_of(struct donard_meter *meter, pid_t pid, const void *memory, size_t bytes);
 
 /**
  * donard_meter_begin() - count from here
- * @ctx: the context
  * @meter: the meter
  *
  * Everything that this process started before must have ended.
  *
  * Returns 0; -EBUSY while another process measures.
  */
-int donard_meter_begin(struct donard_context *ctx, struct donard_meter *meter);
+int donard_meter_begin(struct donard_meter *meter);
 
 /**
  * donard_meter_end() - stop counting
- * @ctx: the context
  * @meter: the meter
  * @result: filled in also on failure, with nothing known
  *
  * Returns 0; -EINVAL without a begin; -EIO when the counters cannot be read.
  */
-int donard_meter_end(struct donard_context *ctx, struct donard_meter *meter,
-		     struct donard_measurement *result);
+int donard_meter_end(struct donard_meter *meter, struct donard_measurement *result);
 
 /**
  * struct donard_metering - a meter for a copy or an RDMA transfer
  * @size: sizeof(struct donard_metering)
- * @meter: NULL: nothing is counted
+ * @meter: NULL: nothing is counted.  It must have been opened with the context of the copy or transfer.
  * @measurement: filled in with what @meter counted; required with @meter
  *
  *	options.begin_fn = donard_meter_interval_begin;
@@ -215,7 +208,7 @@ struct donard_metering {
  * @interval: of the call, whose payload the meter owns (donard_meter_own()) for this measurement
  *
  * Returns 0; else what donard_meter_own() or donard_meter_begin() returned; -EINVAL for
- * a meter without a measurement; -E2BIG for members of struct donard_metering that this library does not know.
+ * a meter without a measurement, or of another context; -E2BIG for members of struct donard_metering that this library does not know.
  */
 int donard_meter_interval_begin(void *user, const struct donard_interval *interval);
 

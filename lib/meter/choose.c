@@ -57,6 +57,7 @@ DND_METER_PUBLIC int donard_meter_open(struct donard_context *ctx, const char *k
 
 	if (!made)
 		return dnd_meter_fail_memory(ctx);
+	made->ctx = ctx;
 	rc = kind ? open_named(ctx, made, kind) : open_best(ctx, made);
 	if (rc) {
 		free(made);
@@ -81,29 +82,27 @@ DND_METER_PUBLIC const char *donard_meter_name(const struct donard_meter *meter)
 	return meter->kind->name;
 }
 
-DND_METER_PUBLIC int donard_meter_own_of(struct donard_context *ctx, struct donard_meter *meter, pid_t pid,
-				   const void *memory, size_t bytes)
+DND_METER_PUBLIC int donard_meter_own_of(struct donard_meter *meter, pid_t pid, const void *memory, size_t bytes)
 {
 	if (meter->own_count == DND_METER_OWN_MAX)
-		return dnd_meter_fail(ctx, DND_E_NO_SPACE, "a meter takes at most %d ranges of memory.",
+		return dnd_meter_fail(meter->ctx, DND_E_NO_SPACE, "a meter takes at most %d ranges of memory.",
 				DND_METER_OWN_MAX);
 	meter->own[meter->own_count++] = (struct dnd_meter_own){ pid, memory, bytes };
 	return 0;
 }
 
-DND_METER_PUBLIC int donard_meter_own(struct donard_context *ctx, struct donard_meter *meter,
-				const void *memory, size_t bytes)
+DND_METER_PUBLIC int donard_meter_own(struct donard_meter *meter, const void *memory, size_t bytes)
 {
-	return donard_meter_own_of(ctx, meter, 0, memory, bytes);
+	return donard_meter_own_of(meter, 0, memory, bytes);
 }
 
-DND_METER_PUBLIC int donard_meter_begin(struct donard_context *ctx, struct donard_meter *meter)
+DND_METER_PUBLIC int donard_meter_begin(struct donard_meter *meter)
 {
 	int rc;
 
 	if (meter->counting)
-		return dnd_meter_fail(ctx, DND_E_BUSY, "this meter is counting already: end that first.");
-	rc = meter->kind->begin(ctx, meter);
+		return dnd_meter_fail(meter->ctx, DND_E_BUSY, "this meter is counting already: end that first.");
+	rc = meter->kind->begin(meter->ctx, meter);
 	if (rc)
 		return rc;
 	dnd_instructions_begin(meter);
@@ -112,8 +111,7 @@ DND_METER_PUBLIC int donard_meter_begin(struct donard_context *ctx, struct donar
 	return 0;
 }
 
-DND_METER_PUBLIC int donard_meter_end(struct donard_context *ctx, struct donard_meter *meter,
-				struct donard_measurement *result)
+DND_METER_PUBLIC int donard_meter_end(struct donard_meter *meter, struct donard_measurement *result)
 {
 	struct donard_measurement found = {
 		.size = sizeof(found),
@@ -123,13 +121,13 @@ DND_METER_PUBLIC int donard_meter_end(struct donard_context *ctx, struct donard_
 	int rc;
 
 	if (!dnd_struct_has_size(result))
-		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, DND_NO_SIZE, "donard_measurement", "donard_measurement");
+		return dnd_meter_fail(meter->ctx, DND_E_BAD_OPTION, DND_NO_SIZE, "donard_measurement", "donard_measurement");
 	if (!meter->counting)
-		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "this meter is not counting: call "
+		return dnd_meter_fail(meter->ctx, DND_E_BAD_OPTION, "this meter is not counting: call "
 				"donard_meter_begin() first.");
 	found.seconds = dnd_now_seconds() - meter->started_seconds;
 	dnd_instructions_end(meter, &found);
-	rc = meter->kind->end(ctx, meter, &found);
+	rc = meter->kind->end(meter->ctx, meter, &found);
 	meter->counting = false;
 	meter->own_count = 0;
 	dnd_struct_give(result, &found, sizeof(found));

@@ -14,6 +14,10 @@ static int take(struct donard_context *ctx, struct donard_metering *metering, co
 	if (rc || (metering->meter && (!metering->measurement || !dnd_struct_has_size(metering->measurement))))
 		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "struct donard_metering has no size, or a meter without a "
 				      "measurement to fill in.");
+	/* Else the text of a failure would be in a context in which nobody looks for it. */
+	if (metering->meter && metering->meter->ctx != ctx)
+		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "the meter was opened with another context than that of the copy or "
+				      "transfer. Use one.");
 	return 0;
 }
 
@@ -24,10 +28,9 @@ static int begin(const struct donard_interval *interval, struct donard_meter *me
 	int rc = 0;
 
 	for (size_t i = 0; i < interval->payload_count && !rc; i++)
-		rc = donard_meter_own(interval->ctx, meter, interval->payload[i].address,
-				      interval->payload[i].length_bytes);
+		rc = donard_meter_own(meter, interval->payload[i].address, interval->payload[i].length_bytes);
 	if (!rc)
-		rc = donard_meter_begin(interval->ctx, meter);
+		rc = donard_meter_begin(meter);
 	if (rc)
 		meter->own_count = before;	/* the caller frees the memory */
 	return rc;
@@ -47,6 +50,5 @@ DND_METER_PUBLIC int donard_meter_interval_end(void *user, const struct donard_i
 	int failed = take(interval->ctx, &metering, user);
 
 	(void)rc;	/* the copy or transfer reports that itself */
-	return failed || !metering.meter ? failed :
-	       donard_meter_end(interval->ctx, metering.meter, metering.measurement);
+	return failed || !metering.meter ? failed : donard_meter_end(metering.meter, metering.measurement);
 }

@@ -17,6 +17,7 @@
 struct dnd_meter_kind;
 
 struct donard_meter {
+	struct donard_context *ctx;	/* the program's */
 	const struct dnd_meter_kind *kind;
 	void *state;			/* belongs to the kind */
 	struct dnd_meter_own {

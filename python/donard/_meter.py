@@ -73,14 +73,14 @@ class Measuring:
 
     def _own(self, memory: Memory) -> None:
         address = ffi.cast("void *", memory.info.address)
-        self._context._check(meter_lib.donard_meter_own(self._context._handle, self._meter.handle, address, len(memory)))
+        self._context._check(meter_lib.donard_meter_own(self._meter.handle, address, len(memory)))
 
     def __enter__(self) -> Measuring:
         self._meter = Meter(self._context, self._kind)
         try:
             for memory in self._payload:
                 self._own(memory)
-            self._context._check(meter_lib.donard_meter_begin(self._context._handle, self._meter.handle))
+            self._context._check(meter_lib.donard_meter_begin(self._meter.handle))
         except BaseException:
             self._meter.close()
             raise
@@ -89,7 +89,7 @@ class Measuring:
     def __exit__(self, kind: object, error: object, trace: object) -> None:
         measured = sized("donard_measurement")
         try:
-            rc = meter_lib.donard_meter_end(self._context._handle, self._meter.handle, measured)
+            rc = meter_lib.donard_meter_end(self._meter.handle, measured)
             if error is None:
                 self._context._check(rc)
             self.result = Measurement.of(measured)

@@ -153,9 +153,9 @@ static void count_instructions(void (*move)(bool writes, uint64_t at), bool writ
 {
 	struct donard_measurement seen = { .size = sizeof(seen) };
 
-	check(donard_meter_begin(ctx, meter));
+	check(donard_meter_begin(meter));
 	move_all(move, writes, count);
-	check(donard_meter_end(ctx, meter, &seen));
+	check(donard_meter_end(meter, &seen));
 	at_least(&costs->user, seen.count[DONARD_INSTRUCTIONS_USER] / count);
 	at_least(&costs->kernel, seen.count[DONARD_INSTRUCTIONS_KERNEL] / count);
 }

@@ -58,9 +58,9 @@ static void known_memcpy(size_t bytes)
 {
 	uint64_t *from = memory(bytes), *to = memory(bytes);
 
-	check(donard_meter_own(ctx, meter, from, bytes));
-	check(donard_meter_own(ctx, meter, to, bytes));
-	check(donard_meter_begin(ctx, meter));
+	check(donard_meter_own(meter, from, bytes));
+	check(donard_meter_own(meter, to, bytes));
+	check(donard_meter_begin(meter));
 	copy_words(to, from, bytes);
 }
 
@@ -80,7 +80,7 @@ static void known_dma(size_t bytes, const char *drive)
 	int fd = open_file(drive, O_RDONLY | O_DIRECT);
 	void *to = memory(bytes);
 
-	check(donard_meter_begin(ctx, meter));
+	check(donard_meter_begin(meter));
 	read_all(fd, to, bytes);
 }
 
@@ -94,13 +94,13 @@ static void hidden_copy(size_t bytes, const char *drive, const char *region)
 		err(1, "%s", region);
 	if (posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) || posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM))
 		errx(1, "posix_fadvise");
-	check(donard_meter_begin(ctx, meter));
+	check(donard_meter_begin(meter));
 	read_all(fd, to, bytes);
 }
 
 static void idle(unsigned int seconds)
 {
-	check(donard_meter_begin(ctx, meter));
+	check(donard_meter_begin(meter));
 	sleep(seconds);
 }
 
@@ -112,8 +112,8 @@ static void twice(void)
 
 	check(donard_open(&other, NULL));
 	check(donard_meter_open(other, NULL, &second));
-	check(donard_meter_begin(ctx, meter));
-	if (donard_meter_begin(other, second) != -EBUSY)
+	check(donard_meter_begin(meter));
+	if (donard_meter_begin(second) != -EBUSY)
 		errx(1, "the second measurement was not refused: %s", donard_error(other));
 	donard_meter_close(second);
 	donard_close(other);
@@ -123,7 +123,7 @@ static void print(void)
 {
 	struct donard_measurement measurement = { .size = sizeof(measurement) };
 
-	check(donard_meter_end(ctx, meter, &measurement));
+	check(donard_meter_end(meter, &measurement));
 	printf("meter %s\n", measurement.meter);
 	for (unsigned int i = 0; i < DONARD_QUANTITIES; i++)
 		if (measurement.known & (1U << i))

@@ -55,8 +55,8 @@ static struct donard_measurement measure(struct fake *fake, const char *kind)
 	if (donard_meter_open(fake->ctx, kind, &meter))
 		fail_msg("%s", donard_error(fake->ctx));
 	assert_string_equal(donard_meter_name(meter), kind);
-	assert_int_equal(donard_meter_begin(fake->ctx, meter), 0);
-	assert_int_equal(donard_meter_end(fake->ctx, meter, &result), 0);
+	assert_int_equal(donard_meter_begin(meter), 0);
+	assert_int_equal(donard_meter_end(meter, &result), 0);
 	donard_meter_close(meter);
 	assert_no_children();
 	assert_string_equal(result.meter, kind);
@@ -258,14 +258,14 @@ static void tools_that_fail_later(void **state)
 
 	fake_tool(fake, "likwid-perfctr", LIKWID_WORKS);
 	assert_int_equal(donard_meter_open(fake->ctx, "likwid", &meter), 0);
-	assert_int_equal(donard_meter_end(fake->ctx, meter, &result), -EINVAL);
+	assert_int_equal(donard_meter_end(meter, &result), -EINVAL);
 	fake_tool(fake, "likwid-perfctr", LIKWID_BEGINS "echo broken >&2; exit 1");
-	assert_int_equal(donard_meter_begin(fake->ctx, meter), 0);
-	assert_int_equal(donard_meter_end(fake->ctx, meter, &result), -EIO);
+	assert_int_equal(donard_meter_begin(meter), 0);
+	assert_int_equal(donard_meter_end(meter, &result), -EIO);
 	assert_false(is_known(&result, DONARD_DRAM_TOTAL));
 	assert_says(result.missing, "likwid-perfctr failed: broken.");
 	fake_tool(fake, "likwid-perfctr", LIKWID_BEGINS "sleep 1000");
-	assert_int_equal(donard_meter_begin(fake->ctx, meter), 0);
+	assert_int_equal(donard_meter_begin(meter), 0);
 	donard_meter_close(meter);
 	assert_no_children();
 }
@@ -287,28 +287,28 @@ static void counts_resctrl(void **state)
 
 	resctrl_files(fake, "779247936", "100");
 	assert_int_equal(donard_meter_open(fake->ctx, "resctrl", &meter), 0);
-	assert_int_equal(donard_meter_begin(fake->ctx, meter), 0);
+	assert_int_equal(donard_meter_begin(meter), 0);
 	resctrl_files(fake, "779252032", "164");
-	assert_int_equal(donard_meter_end(fake->ctx, meter, &result), 0);
+	assert_int_equal(donard_meter_end(meter, &result), 0);
 	assert_int_equal(result.count[DONARD_DRAM_CACHE], 4096 + 64);
 	assert_false(is_known(&result, DONARD_DRAM_TOTAL));
 	assert_says(result.missing, "does not count DMA");
 
-	assert_int_equal(donard_meter_begin(fake->ctx, meter), 0);
-	assert_int_equal(donard_meter_end(fake->ctx, meter, &result), 0);
+	assert_int_equal(donard_meter_begin(meter), 0);
+	assert_int_equal(donard_meter_end(meter, &result), 0);
 	assert_false(is_known(&result, DONARD_DRAM_CACHE));
 	assert_says(result.missing, "stood still");
 
-	assert_int_equal(donard_meter_begin(fake->ctx, meter), 0);
+	assert_int_equal(donard_meter_begin(meter), 0);
 	resctrl_files(fake, "779247936", "Unavailable");
-	assert_int_equal(donard_meter_end(fake->ctx, meter, &result), -EIO);
+	assert_int_equal(donard_meter_end(meter, &result), -EIO);
 	assert_false(is_known(&result, DONARD_DRAM_CACHE));
 	assert_says(result.missing, "says 'Unavailable'");
 
 	resctrl_files(fake, "779247936", "100");
-	assert_int_equal(donard_meter_begin(fake->ctx, meter), 0);
+	assert_int_equal(donard_meter_begin(meter), 0);
 	fake_file(fake, "fs/resctrl/group2/mon_data/mon_L3_00/mbm_total_bytes", "1");
-	assert_int_equal(donard_meter_end(fake->ctx, meter, &result), 0);
+	assert_int_equal(donard_meter_end(meter, &result), 0);
 	assert_says(result.missing, "groups changed");
 	donard_meter_close(meter);
 }
@@ -356,8 +356,8 @@ static void the_best_of_none(void **state)
 	setenv("PATH", fake->root, 1);
 	assert_int_equal(donard_meter_open(fake->ctx, NULL, &meter), 0);
 	assert_string_equal(donard_meter_name(meter), "none");
-	assert_int_equal(donard_meter_begin(fake->ctx, meter), 0);
-	assert_int_equal(donard_meter_end(fake->ctx, meter, &result), 0);
+	assert_int_equal(donard_meter_begin(meter), 0);
+	assert_int_equal(donard_meter_end(meter, &result), 0);
 	donard_meter_close(meter);
 	assert_says(result.missing, "likwid: likwid-perfctr is not installed");
 	assert_says(result.missing, "perf: ");
@@ -403,6 +403,12 @@ static void intervals(void **state)
 	interval.payload_count = DND_METER_OWN_MAX + 1;
 	assert_int_equal(donard_meter_interval_begin(&metering, &interval), -ENOSPC);
 	assert_int_equal(metering.meter->own_count, 0);
+	interval.payload_count = 0;
+	assert_int_equal(donard_open(&interval.ctx, NULL), 0);
+	assert_int_equal(donard_meter_interval_begin(&metering, &interval), -EINVAL);
+	assert_says(donard_error(interval.ctx), "opened with another context");
+	donard_close(interval.ctx);
+	interval.ctx = fake->ctx;
 	result.size = 0;
 	assert_int_equal(donard_meter_interval_begin(&metering, &interval), -EINVAL);
 	metering.measurement = NULL;
