@@ -35,6 +35,9 @@ uninstall-python: needs-python
 	rm -rf "$(PY_HOME)/__pycache__"
 	-rmdir "$(PY_HOME)" 2>/dev/null; true
 
+# What runs the tests of a folder, which is its argument.
+UNITTEST = -m unittest discover -v -s
+
 # With the library beside it, and nothing installed.
 unit-python: python userspace
-	LD_LIBRARY_PATH=$(BUILD) PYTHONPATH=$(BUILD)/python CC='$(CC)' $(PYTHON) -B -m unittest discover -v -s tests/python
+	LD_LIBRARY_PATH=$(BUILD) PYTHONPATH=$(BUILD)/python CC='$(CC)' $(PYTHON) -B $(UNITTEST) tests/python

@@ -149,4 +149,5 @@ def main(baseline: Path, current: Path) -> int:
     """Returns the exit status."""
     lines = compare(read_exact(baseline), read_exact(current), f"bench/run baseline, and commit {baseline}")
     print("\n".join(lines))
+    print(f"1..{sum(not line.startswith('#') for line in lines)}")
     return int(any(line.startswith("not ok") for line in lines))

@@ -3,13 +3,14 @@
 # Harness of the suites that run in a guest. Sourced by run.sh, never run.
 #
 # A suite is a file of functions; its last lines name them by t or skip, behind the word "core" where make check runs
-# the test, too. Each test runs in a process group of its own under a time limit. Output, one line a test:
+# the test, too. Each test runs in a process group of its own under a time limit. Output is in the Test Anything Protocol:
 #
 #   # run SUITE/NAME           before it: a boot that dies names its test
 #   ok - SUITE: NAME
-#   skip - SUITE: NAME: REASON
+#   ok - SUITE: NAME # SKIP REASON
 #   not ok - SUITE: NAME       and then what was expected and seen; "not of speed" where a
 #                              slow host cannot be the cause (tests/host/chances.sh)
+#   1..RESULTS                 at the end of the boot
 
 # Time limits are those of an idle host, this many times over: a busy one stands still for seconds at a time. No test is
 # about time; a limit only keeps what never happens from being waited for without end.
@@ -35,6 +36,8 @@ CORE=
 # What is random begins with SEED. Soaks take SOAK times as long as they are declared.
 SEED=${SEED:-1} SOAK=${SOAK:-1}
 WORK=/tmp/test
+# A byte a result: each suite is a subshell.
+RESULTS=/tmp/results
 
 # A program takes 15 ms to start under emulation, and each test needs these (package bash-builtins).
 for builtin in fdflags mkdir rm sleep; do
@@ -59,6 +62,19 @@ core() {
 	"$@"
 }
 
+# result LINE
+result() {
+	printf '%s\n' "$1"
+	printf . >>"$RESULTS"
+}
+
+# plan - at the end: how many results there were.
+plan() {
+	local results
+	results=$(cat "$RESULTS" 2>/dev/null)
+	printf '1..%d\n' "${#results}"
+}
+
 # t NAME FUNCTION [ARG...]
 t() {
 	local name=$1 log=/tmp/test.log status
@@ -73,8 +89,8 @@ t() {
 	status=$?
 	check_kernel_log >>"$log" || status=1
 	case $status in
-	0) printf 'ok - %s: %s\n' "$SUITE" "$name" ;;
-	77) printf 'skip - %s: %s: %s\n' "$SUITE" "$name" "$(tail -n 1 "$log")" ;;
+	0) result "ok - $SUITE: $name" ;;
+	77) result "ok - $SUITE: $name # SKIP $(tail -n 1 "$log")" ;;
 	*) report_failure "$name" "$status" "$log" ;;
 	esac
 }
@@ -82,7 +98,7 @@ t() {
 # skip NAME REASON - for what this machine cannot do.
 skip() {
 	wanted "$1" || return 0
-	printf 'skip - %s: %s: %s\n' "$SUITE" "$1" "$2"
+	result "ok - $SUITE: $1 # SKIP $2"
 }
 
 # give_up_as_skip REASON - inside of a test.
@@ -121,7 +137,7 @@ run_limited() {
 
 report_failure() {
 	local name=$1 status=$2 log=$3
-	printf 'not ok - %s: %s\n' "$SUITE" "$name"
+	result "not ok - $SUITE: $name"
 	printf '#   exit status %s; its last output:\n' "$status"
 	tail -n 25 "$log" | cut -c1-400 | sed 's/^/#   | /'
 	! grep -qE "$NOT_OF_SPEED" "$log" || printf '#   not of speed\n'

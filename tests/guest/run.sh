@@ -34,4 +34,5 @@ done
 for suite in "$@"; do
 	run_suite "$suite"
 done
+plan
 echo "# end of boot"

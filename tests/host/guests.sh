@@ -210,6 +210,8 @@ count_results() {
 	((status != 0)) || ! grep -qx '# end of boot' "$dir/out" || sound=1
 	count_guest "${what[0]}" "$dir" "$sound"
 	! grep -q '^# counts ' "$dir/out" || guard_counts "${what[0]}" "$dir"
+	[[ -z $sound ]] || tap_is_whole "$dir/out" ||
+		failed "${what[0]}: the guest's results are not as many as its plan says" "$dir/out" guest "${PLAN[@]}"
 	judge_guest "${what[0]}" "$status" "$dir/out" "$dir/err" "${what[@]:1}"
 }
 
@@ -229,24 +231,19 @@ runs_again() {
 
 # count_guest WHERE DIR SOUND - SOUND is empty where the guest did not come to its end as it should.
 count_guest() {
-	local line name='' text=$2/text
-	while IFS= read -r line; do
-		if [[ -n $name && $line == '#   '* ]]; then
-			printf '%s\n' "$line" >>"$text"
-			continue
-		fi
-		[[ -z $name ]] || guest_failed "$1" "$name" "$2" "$3"
-		name=
-		case $line in
-		'ok - '*) pass "$1: ${line#ok - }" ;;
-		'skip - '*) count_skip "$1" "${line#skip - }" ;;
-		'not ok - '*)
-			name=${line#not ok - }
-			: >"$text"
-			;;
-		esac
-	done <"$2/out"
-	[[ -z $name ]] || guest_failed "$1" "$name" "$2" "$3"
+	tap_each "$2/out" guest_result "$@"
+}
+
+# guest_result WHERE DIR SOUND VERDICT NAME [TEXT] - of tap_each.
+guest_result() {
+	case $4 in
+	ok) pass "$1: $5" ;;
+	skip) count_skip "$1" "$5" "$6" ;;
+	fail)
+		sed -n '/^#   /p' "$6" >"$2/text"
+		guest_failed "$1" "$5" "$2" "$3"
+		;;
+	esac
 }
 
 # guest_failed WHERE NAME DIR SOUND
@@ -258,11 +255,10 @@ guest_failed() {
 	fi
 }
 
-# count_skip "KERNEL ..." TEST - a test that must run there, and does not, has failed.
+# count_skip "KERNEL ..." TEST REASON - a test that must run there, and does not, has failed.
 count_skip() {
-	if matrix_may_skip "${1%% *}" "$2" || { [[ $2 == 'cufile: '*': no packaged cuFile: '* ]] && cufile_is_missing >&2; }; then
-		SKIPPED=$((SKIPPED + 1))
-		printf 'skip - %s: %s\n' "$1" "$2"
+	if matrix_may_skip "${1%% *}" "$2" || { [[ $2/$3 == 'cufile: '*'/no packaged cuFile: '* ]] && cufile_is_missing >&2; }; then
+		skipped "$1: $2" "$3"
 	else
 		failed "$1: $2: skipped, and no row may-skip of tests/matrix allows that" '' guest "${PLAN[@]:0:3}" "${2%%: *}"
 	fi
@@ -270,20 +266,27 @@ count_skip() {
 
 # guard_counts "KERNEL ..." DIR - against the committed baseline of that kernel, by what a guest counted.
 guard_counts() {
-	local kernel=${1%% *} dir=$2 line judged=0
-	local -a again=(guest "${PLAN[@]:0:3}" meter/counts)
+	local kernel=${1%% *} dir=$2 lacking
 	sed -n 's/^# counts //p' "$dir/out" | tail -n 1 >"$dir/counts.json"
 	bench/guard "bench/baseline/$kernel.json" "$dir/counts.json" >"$dir/guard" 2>&1 || true
 	! counts_again "$1" "$dir" || return 0
-	while IFS= read -r line; do
-		case $line in
-		'ok - '*) judged=1; pass "$1: baseline: ${line#ok - }" ;;
-		'not ok - '*) judged=1; failed "$1: baseline: ${line#not ok - }" '' "${again[@]}" ;;
-		'# '*' were not measured now') failed "$1: baseline: ${line#\# }" '' "${again[@]}" ;;
-		*) printf '%s\n' "$line" ;;
-		esac
-	done <"$dir/guard"
-	((judged)) || failed "$1: baseline: the guard compared nothing" "$dir/guard" "${again[@]}"
+	tap_each "$dir/guard" guard_result "$1"
+	grep '^#' "$dir/guard"
+	! lacking=$(sed -n 's/^# \(.* were not measured now\)$/\1/p' "$dir/guard" | grep .) || guard_failed "$1" "$lacking" ''
+	grep -qE '^(not )?ok ' "$dir/guard" || guard_failed "$1" "the guard compared nothing" "$dir/guard"
+}
+
+# guard_result WHERE VERDICT NAME [TEXT] - of tap_each. The name says what was expected and seen.
+guard_result() {
+	case $2 in
+	ok) pass "$1: baseline: $3" ;;
+	fail) guard_failed "$1" "$3" '' ;;
+	esac
+}
+
+# guard_failed WHERE NAME LOG
+guard_failed() {
+	failed "$1: baseline: $2" "$3" guest "${PLAN[@]:0:3}" meter/counts
 }
 
 # counts_again "KERNEL ..." DIR - once, and only when nothing but a bound was exceeded: the host disturbs such counts now

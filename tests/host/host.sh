@@ -239,11 +239,6 @@ run_kernel_style() {
 
 # --- unit ---
 
-# told_after FILE LINE REGEX - what FILE has between that line and the next that REGEX matches.
-told_after() {
-	LINE=$2 REGEX=$3 awk '$0 == ENVIRON["LINE"] { on = 1; next } $0 ~ ENVIRON["REGEX"] { on = 0 } on' "$1"
-}
-
 # unit_programs TARGET - those with a test that is wanted, as make takes them.
 unit_programs() {
 	local file name
@@ -252,31 +247,15 @@ unit_programs() {
 	done < <(unit_names) | sort -u | xargs
 }
 
-# unit_run TARGET - counts the lines of cmocka's TAP output.
+# unit_run TARGET - with cmocka's results.
 unit_run() {
-	local log=$LOGS/$1.log status=0 line
 	local -a some=()
 	if by_name; then
 		some=("UNIT_NAMES=$(unit_programs "$1")")
 		[[ ${some[*]} != *= ]] || return 0
 	fi
 	progress "$1"
-	CMOCKA_MESSAGE_OUTPUT=TAP make -s "$1" "BUILD=$BUILD" "${some[@]}" >"$log" 2>&1 || status=$?
-	# shellcheck disable=SC2094  # nobody writes to it
-	while IFS= read -r line; do
-		! [[ $line =~ ^(not )?ok\ [0-9]+\ -\ ([^ ]*) ]] || wanted "$1: ${BASH_REMATCH[2]}" || continue
-		case $line in
-		*'# SKIP'*) skipped "$1: ${line#ok }" "by the test itself" ;;
-		'ok '[0-9]*) pass "$1: ${line#ok * - }" ;;
-		'not ok '[0-9]*)
-			told_after "$log" "$line" "^(not )?ok " >"$LOGS/said"
-			failed "$1: ${line#not ok * - }" "$LOGS/said"
-			;;
-		esac
-	done <"$log"
-	if ((status != 0)) || ! grep -q '^ok ' "$log"; then
-		failed "$1: make $1 ended with status $status" "$log" host unit
-	fi
+	count_suite "$1: " make -s "$1" "BUILD=$BUILD" "${some[@]}"
 }
 
 run_unit() {

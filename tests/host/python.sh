@@ -4,30 +4,10 @@
 
 export PYTHON=/usr/bin/python3
 
-# unittests PREFIX FOLDER COMMAND... - runs nothing where tests are asked for by their names and FOLDER has none of them. Counts
-# the lines of unittest's output, which end in " ... ok": "test_name (where)", or what the test says of itself.
+# unittests PREFIX FOLDER COMMAND... - runs nothing where tests are asked for by their names and FOLDER has none of them.
 unittests() {
-	local prefix=$1 log=$LOGS/unittests.log status=0 line name shown
-	! by_name || any_wanted "$prefix" < <(python_names "$2") || return 0
-	shift 2
-	"$@" >"$log" 2>&1 || status=$?
-	# shellcheck disable=SC2094  # nobody writes to it
-	while IFS= read -r line; do
-		name=${line% ... *} shown=${line% ... *}
-		[[ $name != test_* ]] || { name=${name%% *} && shown=${name//_/ }; }
-		wanted "$prefix$shown" || continue
-		case $line in
-		*' ... ok') pass "$prefix$shown" ;;
-		*' ... skipped '*) skipped "$prefix$shown" "${line##* ... skipped }" ;;
-		*' ... FAIL' | *' ... ERROR')
-			NAME=$name awk -v RS='\n==*\n' 'NR > 1 && index($0, ENVIRON["NAME"])' "$log" >"$LOGS/said"
-			failed "$prefix$shown" "$LOGS/said"
-			;;
-		esac
-	done <"$log"
-	if ((status != 0)) || ! grep -q ' ok$' "$log"; then
-		failed "$prefix$* ended with status $status" "$log" host "$SUITE"
-	fi
+	! by_name || any_wanted "$1" < <(python_names "$2") || return 0
+	count_suite "$1" "${@:3}"
 }
 
 # A member that a structure gains, and that nobody gave to Python.
@@ -46,13 +26,13 @@ a_forgotten_member_is_caught() {
 
 run_python() {
 	progress "unit-python"
-	unittests 'unit-python: ' tests/python make -s unit-python "BUILD=$BUILD"
+	unittests 'unit-python: ' tests/python make -s unit-python "BUILD=$BUILD" UNITTEST=tests/host/tap.py
 	try "unit-python: a forgotten member is caught" a_forgotten_member_is_caught
 }
 
 # Of bench/donard-stat, which turns samples into figures.
 run_report() {
 	progress "report"
-	PYTHONPATH=bench unittests '' tests/bench "$PYTHON" -B -m unittest discover -v -s tests/bench
+	PYTHONPATH=bench unittests '' tests/bench "$PYTHON" -B tests/host/tap.py tests/bench
 	try "report: bench/run describes itself" bench/run --help
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Counts results and prints them. Sourced by tests/check, never run.
+# Counts results and prints them in the Test Anything Protocol. Sourced by tests/check, never run.
 
 PASSED=0 FAILED=0 SKIPPED=0
 # How many passed for others to stand on, and were not asked for themselves.
@@ -93,14 +93,15 @@ count_failure() {
 
 # note_failure NAME FILE - the same in short, for the end of the run: what was seen last, the log, and the command.
 note_failure() {
-	printf 'not ok - %s\n' "$1"
+	printf '# not ok - %s\n' "$1"
 	grep '^#   | ' "$2" | grep -v '^#   | \[ *[0-9.]*\]' | tail -n 10
 	grep -E '^#   (log|again): ' "$2" | tail -n 2
 }
 
+# skipped NAME REASON
 skipped() {
 	SKIPPED=$((SKIPPED + 1))
-	printf 'skip - %s: %s\n' "$1" "$2"
+	printf 'ok - %s # SKIP %s\n' "$1" "$2"
 }
 
 # try NAME COMMAND... - one test that is one command.
@@ -120,6 +121,27 @@ try_first() {
 	fi
 }
 
+# count_suite PREFIX COMMAND... - a program that prints results; PREFIX is before their names.
+count_suite() {
+	local prefix=$1 log=$LOGS/suite.log status=0
+	shift
+	CMOCKA_MESSAGE_OUTPUT=TAP "$@" >"$log" 2>&1 || status=$?
+	tap_each "$log" suite_result "$prefix"
+	if ((status != 0)) || ! tap_is_whole "$log"; then
+		failed "$prefix$* ended with status $status" "$log" host "$SUITE"
+	fi
+}
+
+# suite_result PREFIX VERDICT NAME [TEXT] - of tap_each
+suite_result() {
+	wanted "$1$3" || return 0
+	case $2 in
+	ok) pass "$1$3" ;;
+	skip) skipped "$1$3" "${4:-by the test itself}" ;;
+	fail) failed "$1$3" "$4" ;;
+	esac
+}
+
 # results_tell - at the end of the run, where it is read: what failed, and what was flaky.
 results_tell() {
 	if ((PASSED + FAILED + SKIPPED == BESIDE)); then
@@ -132,6 +154,7 @@ results_tell() {
 }
 
 results_end() {
+	printf '1..%d\n' $((PASSED + FAILED + SKIPPED))
 	((FLAKY == 0)) || printf '%d of those that passed: flaky\n' "$FLAKY"
 	printf '%d passed, %d failed, %d skipped\n' "$PASSED" "$FAILED" "$SKIPPED"
 	((FAILED == 0))

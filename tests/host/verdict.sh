@@ -3,6 +3,14 @@
 # What tests/check makes of failures in guests: who gets a second chance, and what comes of it. The guests are made up.
 # Sourced by tests/check, never run.
 
+# with_plan TEXT - what a guest prints, with its plan if it comes to its end.
+with_plan() {
+	local out
+	printf -v out '%b' "$1"
+	printf '%s' "$out"
+	[[ $out != *'# end of boot'* ]] || printf '1..%d\n' "$(grep -cE '^(not )?ok ' <<<"$out")"
+}
+
 # verdict STATUS FIRST SECOND - the end of a run whose guest printed FIRST and ended with STATUS. SECOND is what a guest
 # prints that boots for a single test.
 verdict() {
@@ -24,10 +32,10 @@ verdict() {
 			echo "$KEPT/guest.${dir##*.}" >"$dir/logs"
 			echo 'the last of its words' >"$dir/err"
 			if [[ $4 == */* ]]; then
-				printf '%b' "$second" >"$dir/out"
+				with_plan "$second" >"$dir/out"
 				true &
 			else
-				printf '%b' "$first" >"$dir/out"
+				with_plan "$first" >"$dir/out"
 				(exit "$guest_status") &
 			fi
 			RUNNING[$!]=$dir
@@ -97,6 +105,15 @@ failed_run_again() (
 		has_failed unit "unit-asan: e" && ! has_failed unit "unit: e" && has_failed lab "lab: a" && ! has_failed abi && in_ring all
 )
 
+# prove_reads STATUS FIRST SECOND - does it agree with the run's status?
+# shellcheck disable=SC2031  # by other functions, for themselves
+prove_reads() {
+	local status=0
+	verdict 0 "$2" "$3" >"$LOGS/run.tap"
+	prove -e cat "$LOGS/run.tap" || status=$?
+	(((status != 0) == $1))
+}
+
 # kept_again RING FRESH ONLY - what two runs say, of one guest, that is made of the same things each time.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 kept_again() (
@@ -114,7 +131,7 @@ kept_again() (
 		new_guest '' "$@"
 		echo '1 1' >"$dir/took"
 		: >"$dir/err"
-		printf '%b' "$TOLD" >"$dir/out"
+		with_plan "$TOLD" >"$dir/out"
 		true &
 		RUNNING[$!]=$dir
 		echo started
@@ -194,7 +211,7 @@ ran_what_it_asked_for() (
 	results_tell
 	results_end || status=$?
 	echo "expected status $1, seen $status"
-	((status == $1)) && { ((status == 0)) || grep -q '^not ok - nothing was run: ' "$LOGS/failures"; }
+	((status == $1)) && { ((status == 0)) || grep -q '^# not ok - nothing was run: ' "$LOGS/failures"; }
 )
 
 each_asks_for_what_runs() {
@@ -287,6 +304,10 @@ run_verdict() {
 		'0 passed, 2 failed, 0 skipped' "$FELL$SOUND_END" "ok - perm: a: b\n$SOUND_END" 125
 	try "verdict: nor for four" ends_as 1 '^not ok - 7 switch: perm: test 4$' \
 		'0 passed, 4 failed, 0 skipped' "$four$SOUND_END" "ok - perm: test 1\n$SOUND_END"
+	try "verdict: a result that is lost is missed" ends_as 1 '^not ok - 7 switch: .* not as many as its plan says$' \
+		'1 passed, 1 failed, 0 skipped' "ok - perm: c\n1..1\n$SOUND_END" ''
+	try "verdict: prove finds a run that passed well" prove_reads 0 "ok - perm: c\n$FELL$SOUND_END" "ok - perm: a: b\n$SOUND_END"
+	try "verdict: and one that failed not" prove_reads 1 "ok - perm: c\n$FELL$SOUND_END" "$SOUND_END"
 	try "verdict: what failed is said again at the end, with its command" ends_as 1 '^#   again: tests/check --only perm/a:\\ b --kernel 7 --topology switch --fabric -$' \
 		'0 passed, 1 failed, 0 skipped' "$FELL#   not of speed\n$SOUND_END" ''
 	try "verdict: and run again by --failed" failed_run_again
