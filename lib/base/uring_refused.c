@@ -20,26 +20,47 @@ bool dnd_uring_is_refused(int rc)
 	return rc == -EPERM || rc == -EACCES || rc == -ENOSYS;
 }
 
+static int refusal_of(long rc)
+{
+	return rc < 0 && dnd_uring_is_refused(-errno) ? errno : 0;
+}
+
+int dnd_uring_try(int fd)
+{
+	return refusal_of(syscall(SYS_io_uring_enter, fd, 0, 0, 0, NULL, 0));
+}
+
 int dnd_uring_ask(void)
 {
 	struct io_uring_params params;
-	int fd;
+	int fd, refused;
 
 	memset(&params, 0, sizeof(params));
 	fd = (int)syscall(SYS_io_uring_setup, 1, &params);
 	if (fd < 0)
-		return dnd_uring_is_refused(-errno) ? errno : 0;
+		return refusal_of(fd);
+	refused = dnd_uring_try(fd);
 	close(fd);
+	return refused;
+}
+
+int dnd_aio_try(aio_context_t context)
+{
+	if (syscall(SYS_io_submit, context, 0L, NULL) < 0 ||
+	    syscall(SYS_io_getevents, context, 0L, 0L, NULL, NULL) < 0)
+		return errno;
 	return 0;
 }
 
 int dnd_aio_ask(void)
 {
 	aio_context_t context = 0;
+	int refused;
 
-	if (!syscall(SYS_io_setup, 1, &context))
-		return syscall(SYS_io_destroy, context) ? errno : 0;
-	return errno;
+	if (syscall(SYS_io_setup, 1, &context))
+		return errno;
+	refused = dnd_aio_try(context);
+	return syscall(SYS_io_destroy, context) && !refused ? errno : refused;
 }
 
 /* Returns @otherwise if there is no such sysctl (Linux before 6.6), or it cannot be read. */

@@ -6,6 +6,7 @@
 #ifndef DND_URING_REFUSED_H
 #define DND_URING_REFUSED_H
 
+#include <linux/aio_abi.h>
 #include <stdbool.h>
 
 /* The cause, and the remedy as a separate sentence; both without a full stop. */
@@ -14,10 +15,16 @@ struct dnd_uring_refusal {
 	char remedy[128];
 };
 
-/* Does @rc, the -errno of io_uring_setup(), mean that io_uring is refused? */
+/* Does @rc, the -errno of a call of io_uring, mean that io_uring is refused? */
 bool dnd_uring_is_refused(int rc);
-/* May this process set up an io_uring?  The errno of a refusal, or 0; other errors, such as lack of memory, give 0. */
+/*
+ * May this process set up an io_uring, and make requests by it?  A filter may forbid one call and not the other.  The errno
+ * of a refusal, or 0; other errors, such as lack of memory, give 0.
+ */
 int dnd_uring_ask(void);
+/* The same of a ring that it has set up, and of a context of Linux AIO.  Both make a call that asks for nothing. */
+int dnd_uring_try(int fd);
+int dnd_aio_try(aio_context_t context);
 /* May it use Linux AIO?  0 or an errno; EAGAIN: other programs use all that the machine allows (fs.aio-max-nr). */
 int dnd_aio_ask(void);
 /* Fills in the cause and the remedy for the errno of a refusal. */

@@ -13,6 +13,7 @@ struct lane {
 	struct dnd_request request;
 	uint32_t number;
 	enum dnd_step step;
+	bool started;		/* its request has not come back yet */
 };
 
 struct dnd_engine {
@@ -38,6 +39,7 @@ static void submit(struct dnd_engine *engine, struct lane *lane)
 	lane->io.generic = reads ? transfer->read_generic : transfer->write_generic;
 	lane->io.offset_bytes = lane->request.offset_bytes +
 				(reads ? transfer->read_offset : transfer->write_offset);
+	lane->started = true;
 	dnd_io_start(&engine->ring, &lane->io);
 }
 
@@ -141,6 +143,7 @@ static void step_done(struct dnd_engine *engine, struct lane *lane)
 
 static void complete(struct dnd_engine *engine, struct lane *lane, int64_t result)
 {
+	lane->started = false;
 	if (lane->io.nvme_status && !engine->error)
 		engine->transfer->nvme_status = lane->io.nvme_status;
 	if (result == (int64_t)lane->request.length_bytes) {
@@ -175,6 +178,14 @@ static void reap(struct dnd_engine *engine)
 	engine->ring.stops = engine->error;
 }
 
+/* What the kernel has not taken, for lack of memory for instance, would keep a copy that has failed from ending. */
+static void take_back(struct dnd_engine *engine)
+{
+	for (uint32_t i = 0; i < engine->transfer->plan->lanes; i++)
+		if (engine->lanes[i].started)
+			dnd_io_take_back(&engine->ring, &engine->lanes[i].io);
+}
+
 static bool goes_alone(const struct dnd_engine *engine)
 {
 	struct dnd_request next = dnd_plan_request(engine->transfer->plan, engine->next_request);
@@ -204,6 +215,8 @@ static void loop(struct dnd_engine *engine)
 		if (rc)
 			fail(engine, NULL, rc);
 		reap(engine);
+		if (engine->error)
+			take_back(engine);
 	} while (engine->idle_count < lanes || may_start(engine));
 }
 

@@ -26,7 +26,7 @@ static int set_up(struct dnd_aio *aio, unsigned int entries)
 {
 	for (aio->entries = entries; aio->entries; aio->entries /= 2) {
 		if (!syscall(SYS_io_setup, aio->entries, &aio->context))
-			return 0;
+			return -dnd_aio_try(aio->context);
 		if (errno != EAGAIN)
 			break;
 	}

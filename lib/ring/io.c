@@ -39,13 +39,13 @@ static bool may_pass(int rc)
 	return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc >= 0;
 }
 
-/* Hands the prepared requests to the kernel and returns a free entry; NULL if the kernel takes no more. */
+/* Hands the prepared requests to the kernel and returns a free entry; NULL if the kernel takes no more, or has no memory. */
 static struct io_uring_sqe *make_room(struct dnd_ring *ring)
 {
 	struct io_uring_sqe *sqe = NULL;
 	int rc;
 
-	while (!sqe && !ring->error) {
+	for (int tries = 0; tries < TRIES && !sqe && !ring->error; tries++) {
 		rc = io_uring_submit(&ring->uring);
 		if (!may_pass(rc))
 			ring->error = rc;
@@ -58,7 +58,10 @@ static inline struct io_uring_sqe *entry_of(struct dnd_ring *ring)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
 
-	return sqe ? sqe : make_room(ring);
+	if (!sqe)
+		sqe = make_room(ring);
+	ring->owed += sqe != NULL;
+	return sqe;
 }
 
 static void prepare(struct dnd_ring *ring, struct dnd_io *io)
@@ -76,7 +79,7 @@ static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 	if (!sqe) {
 		/* A cancel finds no entry of it in the ring. */
 		io->dropped = true;
-		dnd_ring_lose(ring, io, rc ? rc : ring->error);
+		dnd_ring_lose(ring, io, rc ? rc : ring->error ? ring->error : -ENOMEM);
 		return;
 	}
 	io->entry = ring->uring.sq.sqe_tail - 1;
@@ -112,17 +115,17 @@ static bool drop(struct dnd_ring *ring, struct dnd_io *io)
 	if ((int)(io->entry - head) < 0)
 		return false;
 	io_uring_prep_nop(sqe);
-	io_uring_sqe_set_data(sqe, io);
-	io->dropped = true;
+	io_uring_sqe_set_data(sqe, NULL);
 	return true;
 }
 
-static void cancel_aio(struct dnd_ring *ring, struct dnd_io *io)
+bool dnd_io_take_back(struct dnd_ring *ring, struct dnd_io *io)
 {
-	if (!dnd_aio_take_back(ring->aio, io))
-		return;
+	if (io->dropped || !(ring->aio ? dnd_aio_take_back(ring->aio, io) : drop(ring, io)))
+		return false;
 	io->dropped = true;
 	dnd_ring_lose(ring, io, -ECANCELED);
+	return true;
 }
 
 void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io)
@@ -130,11 +133,7 @@ void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io)
 	struct io_uring_sqe *sqe;
 
 	io->stops = true;
-	if (ring->aio) {
-		cancel_aio(ring, io);
-		return;
-	}
-	if (io->dropped || drop(ring, io))
+	if (dnd_io_take_back(ring, io) || io->dropped || ring->aio)
 		return;
 	sqe = entry_of(ring);
 	if (!sqe)
@@ -158,6 +157,31 @@ static int hand_over(struct dnd_ring *ring)
 	return io_uring_sq_ready(&ring->uring) ? -ENOMEM : 0;
 }
 
+/*
+ * The kernel took nothing, and did not wait.  What it has already may end and give memory back, so @rc is that of the wait
+ * for it, without a limit if @timeout is NULL.
+ */
+static int wait_in_vain(struct dnd_ring *ring, struct __kernel_timespec *timeout, int rc)
+{
+	struct io_uring_cqe *cqe;
+
+	if (ring->owed > io_uring_sq_ready(&ring->uring))
+		return timeout ? io_uring_wait_cqe_timeout(&ring->uring, &cqe, timeout) : io_uring_wait_cqe(&ring->uring, &cqe);
+	return ++ring->vain < TRIES ? rc : -ENOMEM;
+}
+
+static int submit_and_wait(struct dnd_ring *ring, unsigned int wait_for, struct __kernel_timespec *timeout)
+{
+	struct io_uring_cqe *cqe;
+	int rc = timeout ? io_uring_submit_and_wait_timeout(&ring->uring, &cqe, wait_for, timeout, NULL) :
+			   io_uring_submit_and_wait(&ring->uring, wait_for);
+
+	if (rc == -EAGAIN || rc == -EBUSY)
+		return wait_in_vain(ring, timeout, rc);
+	ring->vain = 0;
+	return rc;
+}
+
 int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
 {
 	int rc;
@@ -165,7 +189,7 @@ int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
 	/* A lost request is done, so there is nothing to wait for. */
 	if (!wait_for || ring->lost)
 		return hand_over(ring);
-	rc = ring->aio ? dnd_aio_enter(ring, wait_for, NULL) : io_uring_submit_and_wait(&ring->uring, wait_for);
+	rc = ring->aio ? dnd_aio_enter(ring, wait_for, NULL) : submit_and_wait(ring, wait_for, NULL);
 	return may_pass(rc) ? 0 : rc;
 }
 
@@ -175,13 +199,11 @@ int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t 
 		.tv_sec = (long long)(timeout_ns / 1000000000), .tv_nsec = (long long)(timeout_ns % 1000000000),
 	};
 	struct __kernel_timespec *timeout = timeout_ns == UINT64_MAX ? NULL : &limit;
-	struct io_uring_cqe *cqe;
 	int rc;
 
 	if (ring->lost)
 		return hand_over(ring);
-	rc = ring->aio ? dnd_aio_enter(ring, wait_for, timeout) :
-			 io_uring_submit_and_wait_timeout(&ring->uring, &cqe, wait_for, timeout, NULL);
+	rc = ring->aio ? dnd_aio_enter(ring, wait_for, timeout) : submit_and_wait(ring, wait_for, timeout);
 	return rc == -EINTR || !may_pass(rc) ? rc : 0;
 }
 
@@ -238,7 +260,7 @@ static bool done(struct dnd_ring *ring, struct dnd_io *io, int got, int64_t *res
 		*result = got;
 		return true;
 	}
-	if (io->dropped || (io->stops && (got == -EAGAIN || got == -EINTR))) {
+	if (io->stops && (got == -EAGAIN || got == -EINTR)) {
 		*result = -ECANCELED;
 		return true;
 	}
@@ -267,6 +289,7 @@ static bool take(struct dnd_ring *ring, struct dnd_io **io, int *got)
 	*io = io_uring_cqe_get_data(cqe);
 	*got = cqe->res;
 	io_uring_cqe_seen(&ring->uring, cqe);
+	ring->owed--;
 	return true;
 }
 

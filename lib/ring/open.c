@@ -43,10 +43,22 @@ static int open_aio(struct dnd_ring *ring, unsigned int entries)
 	return rc && rc != -ENOMEM ? -ring->refused : rc;
 }
 
+/* What a filter forbids must be known before the first request, which would neither reach the kernel nor end. */
+static int try_uring(struct io_uring *uring)
+{
+	int refused = dnd_uring_try(uring->ring_fd);
+
+	if (refused)
+		io_uring_queue_exit(uring);
+	return -refused;
+}
+
 int dnd_ring_open(struct dnd_ring *ring, unsigned int entries, unsigned int slots, bool commands)
 {
 	int rc = open_uring(&ring->uring, entries, commands ? COMMAND_FLAGS : 0);
 
+	if (!rc)
+		rc = try_uring(&ring->uring);
 	ring->event_fd = -1;
 	ring->refused = dnd_uring_is_refused(rc) ? -rc : 0;
 	if (ring->refused && !commands)

@@ -50,6 +50,8 @@ struct dnd_ring {
 	bool open;
 	int event_fd;		/* -1: none */
 	bool again;		/* requests were started between completions, and are to be handed over */
+	unsigned int owed;	/* entries of io_uring whose completion was not taken yet */
+	unsigned int vain;	/* how many times in a row the kernel took no entry, and had none */
 	bool stops;		/* set by the ring's user: no request is continued or tried again */
 	int error;		/* the ring itself failed: it takes no more requests */
 	struct dnd_io *lost;	/* requests that it did not take: done, each with its error */
@@ -105,11 +107,14 @@ static inline void dnd_ring_hand_over_soon(struct dnd_ring *ring)
 	ring->again = true;
 }
 
+/* Ends @io, which was started, with -ECANCELED if it was not handed over; returns true then. */
+bool dnd_io_take_back(struct dnd_ring *ring, struct dnd_io *io);
 /* Ends @io with -ECANCELED if no device has begun it; with Linux AIO, only if it was not handed over. */
 void dnd_io_cancel(struct dnd_ring *ring, struct dnd_io *io);
 /*
  * Hands over the prepared requests and waits for @wait_for completions: for fewer if not all requests have room, and
- * for none if a lost request can be taken.  Returns 0 or the ring's -errno.
+ * for none if a lost request can be taken.  Returns 0 or the ring's -errno; -ENOMEM if the kernel takes no request for want
+ * of memory, and has none that may end.
  */
 int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for);
 /* Does the same, but waits at most @timeout_ns; UINT64_MAX: no limit.  May also return -ETIME or -EINTR. */

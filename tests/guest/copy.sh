@@ -427,6 +427,7 @@ without_any() {
 	with_file_system ext4 "$LAB_ALPHA"
 	nothing_without_uring 'seccomp.*kernel.io_uring_disabled' forbid EPERM all
 	nothing_without_uring 'seccomp' forbid ENOSYS all
+	nothing_without_uring 'seccomp' forbid EPERM all-requests
 }
 
 # moved_by_aio FROM TO [COMMAND...] - by donard-cli below that command.
@@ -445,7 +446,7 @@ without_uring() {
 	moved_by_aio bar alpha forbid EPERM io_uring
 	moved_by_aio alpha cmb forbid ENOSYS io_uring
 	moved_by_aio file bar forbid EPERM io_uring
-	moved_by_aio bar file forbid EPERM io_uring
+	moved_by_aio bar file forbid EPERM requests
 	direction alpha bar
 	equal "aio, where io_uring is allowed" false "$(field aio)"
 	if can passthrough; then

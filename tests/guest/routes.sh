@@ -259,10 +259,10 @@ uring_is_refused() {
 	finds_not no-async-io
 }
 
-# That nothing can be tried is no word about any route.
+# no_request_is_made ERRNO [WHAT] - that nothing can be tried is no word about any route.
 no_request_is_made() {
 	local status=0
-	RESULT=$(forbid "$1" all donard-cli doctor --json --probe) || status=$?
+	RESULT=$(forbid "$1" "${2-all}" donard-cli doctor --json --probe) || status=$?
 	equal "status without AIO" 3 "$status"
 	equal "verdict without AIO" blocked "$(jq -r .verdict <<<"$RESULT")"
 	equal "verdicts of pairs" yes "$(each_pair .verdict)"
@@ -277,8 +277,10 @@ doctor_without_uring() {
 	local sysctl=/proc/sys/kernel/io_uring_disabled
 	uring_is_refused seccomp forbid EPERM io_uring
 	uring_is_refused seccomp forbid ENOSYS io_uring
+	uring_is_refused seccomp forbid EPERM requests
 	no_request_is_made EPERM
 	no_request_is_made ENOSYS
+	no_request_is_made EPERM all-requests
 	[[ -e $sysctl ]] || return 0
 	at_end "echo 0 >$sysctl"
 	echo 2 >"$sysctl"

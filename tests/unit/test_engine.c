@@ -137,6 +137,65 @@ static void stops(void **state)
 	assert_memory_equal(s->memory, s->data, transfer.gapless_bytes);
 }
 
+/* The kernel has no memory for requests: it takes none from call @starved_from on, before @starved_until. */
+static unsigned int calls, starved_from = UINT32_MAX, starved_until;
+
+static bool is_starved(void)
+{
+	calls++;
+	return calls >= starved_from && calls < starved_until;
+}
+
+int __real_io_uring_submit(struct io_uring *ring);
+int __real_io_uring_submit_and_wait(struct io_uring *ring, unsigned int wait_nr);
+int __wrap_io_uring_submit(struct io_uring *ring);
+int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned int wait_nr);
+
+int __wrap_io_uring_submit(struct io_uring *ring)
+{
+	return is_starved() ? -EAGAIN : __real_io_uring_submit(ring);
+}
+
+int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned int wait_nr)
+{
+	return is_starved() ? -EAGAIN : __real_io_uring_submit_and_wait(ring, wait_nr);
+}
+
+static int run_starved(struct dnd_transfer *transfer, unsigned int from, unsigned int until)
+{
+	int rc;
+
+	calls = 0;
+	starved_from = from;
+	starved_until = until;
+	rc = run_engine(transfer);
+	starved_from = UINT32_MAX;
+	return rc;
+}
+
+/* A want that passes is waited for.  One that stays ends the transfer, which can also be stopped meanwhile. */
+static void no_memory_for_requests(void **state)
+{
+	struct setup *s = *state;
+	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = s->in, .write_fd = -1,
+					 .read_offset = 4096, .target = { .address = s->memory } };
+
+	if (dnd_uring_ask())
+		skip();
+	assert_int_equal(run_starved(&transfer, 1, 300), 0);
+	assert_memory_equal(s->memory, s->data, LENGTH);
+	assert_int_equal(run_starved(&transfer, 3, 300), 0);
+	assert_int_equal(run_starved(&transfer, 1, UINT32_MAX), -ENOMEM);
+	assert_int_equal(transfer.failed_step, DND_STEP_RING);
+	assert_int_equal(transfer.gapless_bytes, 0);
+	memset(s->memory, 0, LENGTH);
+	assert_int_equal(run_starved(&transfer, 3, UINT32_MAX), -ENOMEM);
+	assert_true(transfer.gapless_bytes && transfer.gapless_bytes < LENGTH);
+	assert_memory_equal(s->memory, s->data, transfer.gapless_bytes);
+	transfer.progress_fn = stop_at_once;
+	assert_int_equal(run_starved(&transfer, 1, UINT32_MAX), -ECANCELED);
+}
+
 static void reports_failure(void **state)
 {
 	struct setup *s = *state;
@@ -276,10 +335,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(foreign_address_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(compares, setup, teardown),
 	};
-	const struct CMUnitTest by_commands[] = {	/* of which Linux AIO has none */
+	const struct CMUnitTest by_io_uring[] = {	/* not of Linux AIO: it has no commands, and its calls are others */
 		cmocka_unit_test_setup_teardown(changed_below, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_memory_for_requests, setup, teardown),
 	};
-	int failed = cmocka_run_group_tests_name("commands", by_commands, NULL, NULL);
+	int failed = cmocka_run_group_tests_name("of io_uring", by_io_uring, NULL, NULL);
 
 	return failed + run_by_both_engines(tests);
 }
