@@ -197,9 +197,9 @@ struct donard_leg {
  * @size: in: sizeof(struct donard_copy_result)
  * @bytes: how many bytes were copied, from the start of the range and without a gap
  * @bounced_bytes: how many of those went through DRAM.  The last bytes, fewer than a block,
- *	may count although the route is direct: if a file has to end within a block, the
- *	file system itself completes that block; and if a copy into persistent memory ends
- *	within a block, the CPU stores that part, so that nothing after it is overwritten
+ *	may count although the route is direct.  They go through DRAM into a file, where another program may write
+ *	beside them; into persistent memory, where a power cut could lose what lies behind them; and
+ *	to a drive, if the region has no spare block in which to merge them with the drive's
  * @bounced_evidence: how that is known
  * @kept_bytes: how many bytes of the destination file lie after the copy, unchanged.  It is 0 if
  *	neither length_bytes nor dst_offset_bytes was given: the file then ends where the copy ends, unless it is the
@@ -305,8 +305,7 @@ struct donard_copy_end {
  * files are multiples of info.align_bytes of both files.  The call begins with donard_memory_sync() of each memory, so that devices
  * see what the program has stored.  It fails with -EIO, and moves nothing, if a device was reset since the last sync.
  * VERIFY reads memory of donard_memory_alloc_cuda() with cuMemcpyDtoH(), and any other as donard_memory_read() does.
- * The route from memory of a GPU to a drive stays predicted, and the range must be whole blocks: the program's GPU memory
- * has no spare blocks in which to prove the route and to complete the last block.
+ * The route from memory of a GPU to a drive stays predicted: the program's GPU memory has no spare blocks in which to prove it.
  *
  * A file must be open for writing to be @destination, with no requests in queues.  It takes the bytes in its place: a file that
  * DONARD_FILE_CREATE made has its name before it is complete, and is as long as what was copied if the copy fails.

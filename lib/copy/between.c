@@ -148,9 +148,9 @@ static int check_adopted(struct dnd_copy *copy)
 {
 	const struct dnd_side *dst = &copy->dst;
 
-	if (dst->is_region || !dst->drive.shared || copy->length % copy->align == 0 || dnd_copy_patches(copy))
+	if (dst->is_region || !dst->drive.is_file || !dst->drive.shared || copy->length % copy->align == 0)
 		return 0;
-	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: the copy ends within a block, where the file ends too, and the adopted "
+	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: the copy ends within a block, and the adopted "
 			"descriptor cannot be opened again to write that without O_DIRECT. Make options.length_bytes a "
 			"multiple of %u, or open the file by its path.", dst->label, copy->align);
 }

@@ -98,21 +98,6 @@ static inline bool dnd_copy_into_old_file(const struct dnd_copy *copy)
 	return !copy->dst.is_region && copy->dst.drive.is_file && !copy->dst.drive.unnamed;
 }
 
-/*
- * Does the copy merge its partial last block with the bytes that the destination holds behind it?  It does so on a
- * drive, and inside a file.  At the end of a file, or where it cuts the file, it writes the last bytes alone (tail.c).
- */
-static inline bool dnd_copy_patches(const struct dnd_copy *copy)
-{
-	const struct dnd_side *dst = &copy->dst;
-
-	if (dst->is_region || copy->length % copy->align == 0)
-		return false;
-	if (!dst->drive.is_file)
-		return true;
-	return !copy->cuts && dst->offset + dnd_round_up(copy->length, copy->align) <= dnd_drive_length(&dst->drive);
-}
-
 /* copy.c: runs a whole copy, from checking the arguments to filling in the caller's result */
 int dnd_copy_ends(struct donard_context *ctx, struct dnd_ends *ends, const struct donard_copy_options *options,
 		  struct donard_copy_result *result);
@@ -205,6 +190,5 @@ int dnd_copy_verify(struct dnd_copy *copy);
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 		    int error_number);
 bool dnd_copy_region_gone(const struct dnd_copy *copy);	/* is any region of the copy being removed? */
-int dnd_copy_no_spare(struct dnd_copy *copy);	/* the failure that there are no spare blocks */
 
 #endif /* DND_COPY_H */

@@ -50,20 +50,3 @@ int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset, 
 	return dnd_join_failed(&side->join, step == DND_STEP_WRITE, side->offset + offset,
 			       error_number, copy->nvme_status);
 }
-
-int dnd_copy_no_spare(struct dnd_copy *copy)
-{
-	const char *region = dnd_copy_region(copy)->name;
-
-	if (dnd_copy_region_gone(copy))
-		return gone(copy);
-	if (dnd_region_persistent(dnd_copy_region(copy)))
-		return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the last block of the copy is "
-				"partial, and donard uses no block of %s, which is persistent memory, to "
-				"merge it with what %s holds. Make options.length_bytes a multiple of %u.",
-				copy->dst.label, region, copy->dst.label, copy->align);
-	return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the last block of the copy is partial, "
-			"and %s has no spare block in which to merge it with what %s holds. Make "
-			"options.length_bytes a multiple of %u, or free some of the region.",
-			copy->dst.label, region, copy->dst.label, copy->align);
-}

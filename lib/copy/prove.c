@@ -55,28 +55,12 @@ static int prove_in_place(struct dnd_copy *copy, bool *proven)
 	return !rc && back ? dnd_copy_failed(copy, DND_STEP_CPU, 0, -back) : rc;
 }
 
-/* A last block that extends past the destination needs spare blocks.  Fails early if there are none. */
-static int check_last_block(struct dnd_copy *copy)
-{
-	if (!copy->plan.tail_bytes || dnd_copy_keeps_rest(copy) ||
-	    dnd_copy_owns_block(copy, copy->plan.full_bytes))
-		return 0;
-	if (dnd_copy_spare_take(copy))
-		return dnd_copy_no_spare(copy);
-	dnd_spare_give(&copy->spare);
-	return 0;
-}
-
 /*
  * Proves the route into a region.  In persistent memory the proof overwrites only whole
  * blocks of the copy: after a power cut the bytes behind a partial block would be lost.
  */
 static int prove_in_destination(struct dnd_copy *copy, bool *proven)
 {
-	int rc = check_last_block(copy);
-
-	if (rc)
-		return rc;
 	if (copy->plan.full_bytes ||
 	    (!dnd_region_persistent(&copy->dst.region) && dnd_copy_owns_block(copy, 0)))
 		return prove_in_place(copy, proven);
@@ -106,14 +90,14 @@ static int prove_with_spare(struct dnd_copy *copy, bool *proven)
 	return rc;
 }
 
-/* Without spare blocks the route stays unproven; but a last block that is to be merged needs them. */
+/* Without spare blocks the route stays unproven. */
 static int prove_to_drive(struct dnd_copy *copy, bool *proven)
 {
 	int rc;
 
 	if (dnd_copy_spare_take(copy)) {
 		*proven = false;
-		return dnd_copy_patches(copy) ? dnd_copy_no_spare(copy) : 0;
+		return 0;
 	}
 	rc = prove_with_spare(copy, proven);
 	dnd_spare_give(&copy->spare);

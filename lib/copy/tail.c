@@ -8,10 +8,12 @@
  * program's own memory, where the program may change them.  There the tail goes
  * through DRAM, and counts as bounced.
  *
- * On a drive, and inside a file, the copy merges the tail with the destination's block in
- * spare blocks, which are the region's, or DRAM in a bounced copy.  Where a file ends or is
- * to be cut, another program may be adding to it.  There the copy writes the tail
- * alone, through the page cache, and it counts as bounced.
+ * On a drive, which nobody else writes to, the copy merges the tail with the destination's block in
+ * spare blocks of the region.  In a file another program may write beside the tail, or add to it.  There the
+ * copy writes the tail alone, through the page cache, and it counts as bounced.
+ *
+ * The region may have no spare blocks, or somebody else may have taken the last ones in mid copy.  DRAM serves instead, and
+ * the tail counts as bounced.
  */
 #include <stdlib.h>
 #include <unistd.h>
@@ -115,13 +117,11 @@ static int into_region(struct dnd_copy *copy)
 		return by_dram(copy, &target);
 	if (!copy->spare.place.address && dnd_copy_owns_block(copy, copy->plan.full_bytes))
 		return into_region_in_place(copy, &target);
-	if (dnd_copy_spare_take(copy))
-		return dnd_copy_no_spare(copy);
-	return into_region_by_spare(copy, &target);
+	return dnd_copy_spare_take(copy) ? by_dram(copy, &target) : into_region_by_spare(copy, &target);
 }
 
 /* Merges the tail with the destination's own last block. */
-static int patch_drive(struct dnd_copy *copy, const struct dnd_place *block)
+static int patch_device(struct dnd_copy *copy, const struct dnd_place *block)
 {
 	const struct dnd_place merged = dnd_place_behind(&copy->spare.place, copy->align);
 	uint64_t at = copy->plan.full_bytes;
@@ -168,16 +168,11 @@ static int into_file(struct dnd_copy *copy)
 	return rc;
 }
 
-static int into_drive(struct dnd_copy *copy)
+static int into_device(struct dnd_copy *copy)
 {
 	struct dnd_place block, from;
-	int rc;
+	int rc = fetch_tail(copy, &from);
 
-	if (!dnd_copy_patches(copy))
-		return into_file(copy);
-	if (dnd_copy_spare_take(copy))
-		return dnd_copy_no_spare(copy);
-	rc = fetch_tail(copy, &from);
 	if (rc)
 		return rc;
 	block = from;
@@ -185,7 +180,23 @@ static int into_drive(struct dnd_copy *copy)
 		block = copy->spare.place;
 		rc = move_tail(copy, &block, &from);
 	}
-	return rc ? rc : patch_drive(copy, &block);
+	return rc ? rc : patch_device(copy, &block);
+}
+
+static int into_device_by_dram(struct dnd_copy *copy)
+{
+	void *memory;
+	int rc;
+
+	if (posix_memalign(&memory, copy->align, dnd_spare_bytes(copy->align)))
+		return dnd_fail_memory(copy->ctx);
+	copy->spare.place = (struct dnd_place){ .address = memory };
+	rc = into_device(copy);
+	copy->spare.place.address = NULL;
+	if (!rc)
+		copy->result->bounced_bytes += copy->plan.tail_bytes;
+	free(memory);
+	return rc;
 }
 
 int dnd_copy_tail(struct dnd_copy *copy)
@@ -194,7 +205,12 @@ int dnd_copy_tail(struct dnd_copy *copy)
 
 	if (!copy->plan.tail_bytes)
 		return 0;
-	rc = copy->dst.is_region ? into_region(copy) : into_drive(copy);
+	if (copy->dst.is_region)
+		rc = into_region(copy);
+	else if (copy->dst.drive.is_file)
+		rc = into_file(copy);
+	else
+		rc = dnd_copy_spare_take(copy) ? into_device_by_dram(copy) : into_device(copy);
 	dnd_spare_give(&copy->spare);
 	return rc;
 }

@@ -138,6 +138,20 @@ tail_on_drive() {
 		"$bytes" "$bytes"
 }
 
+# Persistent memory has no spare block, as a region has none whose memory is all taken: the last bytes go by way of DRAM.
+tail_from_pmr() {
+	local bytes=$((MIB + 123))
+	random_file "$WORK/before" $((2 * MIB))
+	put alpha "$WORK/before"
+	random_file "$WORK/data" "$bytes"
+	put pmr "$WORK/data"
+	move pmr alpha "$bytes"
+	result_is "$bytes" switch 123
+	holds alpha "$WORK/data"
+	take_from_drive "$LAB_ALPHA" "$DRIVE_AT" $((2 * MIB)) "$WORK/after"
+	same_bytes "bytes behind the copy" "$WORK/before" "$WORK/after" $((2 * MIB - bytes)) "$bytes" "$bytes"
+}
+
 tail_in_region() {
 	local bytes=$((MIB + 123))
 	random_file "$WORK/before" $((2 * MIB))
@@ -690,6 +704,7 @@ t "witness: pmr to drive" witnessed pmr alpha write.pmr
 core t "tail on a drive" tail_on_drive direction
 t "tail in a region" tail_in_region
 t "tail in persistent memory" tail_in_pmr
+t "tail from persistent memory" tail_from_pmr
 t "hole in a file, ext4" on_fs ext4 file_hole
 core t "hole in a file, xfs" on_fs xfs file_hole
 t "file larger than the cmb" on_fs ext4 larger_than_cmb

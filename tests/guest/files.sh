@@ -200,7 +200,7 @@ sparse_files() {
 	result_is "$BYTES" switch 0
 }
 
-# A file that ends within a block of the file system: that block the file system reads, zeroes and writes in DRAM.
+# The last bytes are written alone, and not merged with what another program may write beside them.
 tails() {
 	into /mnt/fs/a $((MIB + 123)) 123
 	holds_data /mnt/fs/a $((MIB + 123))
@@ -208,7 +208,7 @@ tails() {
 	into /mnt/fs/b $((MIB + 512)) 0
 	into /mnt/fs/c $((MIB + 4096)) 0
 	filled /mnt/fs/d
-	into /mnt/fs/d $((MIB + 123)) 0
+	into /mnt/fs/d $((MIB + 123)) 123
 	equal "kept" $((BYTES - MIB - 123)) "$(field kept_bytes)"
 	equal "length" "$BYTES" "$(stat -c %s /mnt/fs/d)"
 }
