@@ -180,14 +180,20 @@ static int see_on_leg(struct dnd_trial *top, const struct dnd_place_on_leg *copy
 	return rc == -EBADMSG && is_outdated(top->join, copy->leg, proven) ? 0 : rc;
 }
 
-static int see_copies(struct dnd_trial *trial, const struct dnd_places *places,
-		      const struct dnd_place *back, bool *proven)
+struct look {
+	const struct dnd_places *places;
+	const struct dnd_place *back;	/* where to read */
+	bool *proven;
+};
+
+static int see_copies(struct dnd_trial *trial, void *user)
 {
+	const struct look *look = user;
 	int rc = 0;
 
-	for (size_t i = 0; !rc && i < places->count; i++)
-		if (!(trial->join->legs.written & 1U << places->copies[i].leg))
-			rc = see_on_leg(trial, &places->copies[i], back, proven);
+	for (size_t i = 0; !rc && i < look->places->count; i++)
+		if (!(trial->join->legs.written & 1U << look->places->copies[i].leg))
+			rc = see_on_leg(trial, &look->places->copies[i], look->back, look->proven);
 	return rc;
 }
 
@@ -196,6 +202,7 @@ static int write_nonce(struct dnd_trial *trial, const struct dnd_places *places,
 		       const struct dnd_place *spare, bool *proven)
 {
 	const struct dnd_place back = dnd_place_behind(spare, trial->join->align);
+	struct look look = { places, &back, proven };
 	size_t got;
 	int rc;
 
@@ -208,9 +215,7 @@ static int write_nonce(struct dnd_trial *trial, const struct dnd_places *places,
 	rc = dnd_trial_store(trial, spare, trial->kept);
 	if (rc)
 		return rc;
-	rc = dnd_trial_write(trial, spare);
-	if (!rc)
-		rc = see_copies(trial, places, &back, proven);
+	rc = dnd_trial_write_and_see(trial, spare, see_copies, &look);
 	return dnd_trial_put_back(trial, spare, rc);
 }
 

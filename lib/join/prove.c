@@ -284,9 +284,10 @@ int dnd_trial_put_back(struct dnd_trial *trial, const struct dnd_place *spare, i
 	return rc;
 }
 
-/* Reads back the written block, to see whether it is really on the drive. */
-static int see_written(struct dnd_trial *trial, const struct dnd_place *back)
+/* Reads back the written block into the place @user, to see whether it is really on the drive. */
+static int see_written(struct dnd_trial *trial, void *user)
 {
+	const struct dnd_place *back = user;
 	size_t got;
 	int rc;
 
@@ -295,9 +296,38 @@ static int see_written(struct dnd_trial *trial, const struct dnd_place *back)
 	return rc ? rc : dnd_trial_compare(trial, back, trial->kept, trial->join->align);
 }
 
+/* Bytes that did not arrive, and bytes that another program has overwritten since, look alike. */
+static int written_by_others(struct dnd_trial *trial)
+{
+	return dnd_fail(trial->join->ctx, DND_E_BUSY, "%s: the block at offset %llu did not stay what was written to prove the route, "
+			"while another program wrote to it as well: its write may have changed the block, or the route may lose "
+			"data. Wait for that program, and copy again.", trial->join->drive->path,
+			(unsigned long long)trial->proof->offset);
+}
+
+int dnd_trial_write_and_see(struct dnd_trial *trial, const struct dnd_place *from,
+			    int (*see)(struct dnd_trial *trial, void *user), void *user)
+{
+	struct dnd_drive *drive = trial->join->drive;
+	uint64_t mark;
+	int rc;
+
+	for (int i = 0; i < LOOKS; i++) {
+		rc = dnd_trial_write(trial, from);
+		if (rc)
+			return rc;
+		mark = dnd_drive_write_mark(trial->join->ctx, drive);
+		rc = see(trial, user);
+		if (rc != -EBADMSG || !dnd_drive_was_written(trial->join->ctx, drive, mark))
+			return rc;
+	}
+	return written_by_others(trial);
+}
+
 static int prove_write(struct dnd_trial *trial, const struct dnd_place *from, const struct dnd_place *spare)
 {
-	const struct dnd_place back = dnd_place_behind(spare, trial->join->align), *payload = from;
+	struct dnd_place back = dnd_place_behind(spare, trial->join->align);
+	const struct dnd_place *payload = from;
 	bool ignored = true;
 	size_t held = 0;
 	int rc = prove_read(trial, &back, &ignored, &held);
@@ -306,9 +336,7 @@ static int prove_write(struct dnd_trial *trial, const struct dnd_place *from, co
 		rc = choose_written(trial, &from, spare);
 	if (rc)
 		return rc;
-	rc = dnd_trial_write(trial, from);
-	if (!rc)
-		rc = see_written(trial, &back);
+	rc = dnd_trial_write_and_see(trial, from, see_written, &back);
 	if (!held)
 		return rc || from == payload ? rc : dnd_trial_write(trial, payload);
 	/* Bytes behind the end of a file read as zero. */

@@ -26,6 +26,12 @@ int dnd_trial_read_over(struct dnd_trial *trial, const struct dnd_place *place, 
 /* Writes the block at @from to the proof's offset. */
 int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from);
 /*
+ * Writes it, and returns what @see says of it.  If that is that the data did not arrive, and another program has written
+ * meanwhile, it tries again, and in the end blames neither.
+ */
+int dnd_trial_write_and_see(struct dnd_trial *trial, const struct dnd_place *from,
+			    int (*see)(struct dnd_trial *trial, void *user), void *user);
+/*
  * After a proof that wrote, and returned @rc: writes trial->seen back to the drive, from @spare, or from DRAM if the
  * proof failed.  If that fails, too, it adds to the text of @rc.  Returns @rc, or else the failure to write it back.
  */

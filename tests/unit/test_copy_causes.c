@@ -31,6 +31,26 @@ static void first_block_changes(void **state)
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EBADMSG);
 }
 
+/* The proof reads back what it wrote, and cannot tell a lossy route from a program that writes to the same block. */
+static void destination_changes(void **state)
+{
+	struct scene *scene = *state;
+	const unsigned int writers[] = { 1, 4, 5, 7, 1000 };
+	int rc;
+
+	scene->options.flags = DONARD_COPY_ALLOW_BOUNCE;
+	scene->options.length_bytes = 65536;
+	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++) {
+		write_file(scene->out, scene->data, 65536);
+		played_writers = writers[i];
+		rc = copy(scene, "p2pmem0", scene->out);
+		/* How often the proof reads before it writes is a matter of chance. */
+		assert_true(rc == (writers[i] == 1 ? 0 : -EBUSY) || (!rc && writers[i] < 1000));
+		assert_int_equal(scene->result.bounced_bytes, 0);
+	}
+	assert_says(donard_error(scene->fake->ctx), "while another program wrote to it as well");
+}
+
 /* The kernel would end the process by a signal, in the middle. */
 static void limit_of_file_size(void **state)
 {
@@ -342,7 +362,7 @@ static void dangling_links(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(first_block_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(refused_writes),
+		CASE(first_block_changes), CASE(destination_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(refused_writes),
 		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(few_descriptors),
 		CASE(dangling_links),
