@@ -20,6 +20,7 @@ struct dnd_side {
 	struct dnd_generic generic;	/* the drive's generic device, with PASSTHROUGH; the copy opens and closes it */
 	struct dnd_join join;		/* joins the drive to the copy's region */
 	struct dnd_residency before;	/* the cached pages of the file's range when the copy began */
+	bool changed;			/* during the copy, what the drive is made of became another */
 	uint32_t moves_before;		/* dnd_blockdev_moves() of the drive when the copy began */
 	/* dnd_drive_write_mark() of the source when the copy began, or of the destination when all was flushed */
 	uint64_t write_mark;
@@ -69,7 +70,7 @@ struct dnd_copy {
 	struct dnd_plan plan;
 	struct dnd_transfer transfer;
 	struct dnd_engine *engine;	/* set up for @transfer, or NULL */
-	double looked_seconds;		/* when @region_lost was last updated */
+	double looked_seconds, looked_at_drives_seconds;	/* when progress.c last looked */
 	bool region_lost;		/* a region of the copy is being removed */
 	uint32_t nvme_status;		/* of the command that failed, or 0 */
 };
@@ -161,7 +162,9 @@ int dnd_copy_gpu_alloc(struct dnd_copy *copy, struct dnd_side *side, struct dona
 int dnd_copy_check_files(struct dnd_copy *copy);	/* may set copy->bounced */
 void dnd_copy_watch_begin(struct dnd_copy *copy);
 int dnd_copy_watch_end(struct dnd_copy *copy);
-/* Do the side's bytes lie on other devices than when the copy began, or nobody knows where? */
+/* Looks, between the two, whether the side's drive is made of other devices than before. */
+void dnd_copy_watch(struct dnd_copy *copy, struct dnd_side *side);
+/* Did the side's bytes lie on other devices at any look than when the copy began, or did nobody know where? */
 bool dnd_copy_has_changed(struct dnd_copy *copy, struct dnd_side *side);
 void dnd_copy_watch_free(struct dnd_copy *copy);
 /* reset.c: fails if a region's device was reset since the region was opened, else returns @rc, the result so far */

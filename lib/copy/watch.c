@@ -53,6 +53,7 @@ static void begin_side(struct dnd_copy *copy, struct dnd_side *side)
 	if (copy->held)
 		look_again(copy, side);
 	side->moves_before = dnd_blockdev_moves(&side->drive.blockdev);
+	side->changed = false;
 	if (!copy->bounced)
 		dnd_join_watch(&side->join, side->offset, copy->plan.full_bytes, &side->before);
 }
@@ -77,10 +78,17 @@ static enum donard_bounce_evidence evidence(const struct dnd_copy *copy)
 	return known(&copy->src) && known(&copy->dst) ? DONARD_BOUNCE_WATCHED : DONARD_BOUNCE_STATED;
 }
 
+void dnd_copy_watch(struct dnd_copy *copy, struct dnd_side *side)
+{
+	if (!side->is_region)
+		side->changed |= look_again(copy, side) == DND_CHANGED || has_moved(side);
+}
+
 /* If legs changed during the copy, nobody knows by which route the bytes went. */
 bool dnd_copy_has_changed(struct dnd_copy *copy, struct dnd_side *side)
 {
-	return !side->is_region && (look_again(copy, side) == DND_CHANGED || has_moved(side));
+	dnd_copy_watch(copy, side);
+	return side->changed;
 }
 
 /* Whoever changed it may have taken the bytes along, as LVM does, or have left them where nobody finds them. */

@@ -626,22 +626,52 @@ waits_for_reader() {
 	grep -q pipe_write "/proc/$COPY/wchan"
 }
 
-# A full pipe, to which it tells its progress, holds it behind its proof and before its last look at the paths.
-path_not_on_pcie_comes() {
-	local pipe
+# held_copy - a copy behind its proof and before its last look at the paths: the pipe to which it tells its progress is full.
+held_copy() {
 	mkfifo "$WORK/progress"
-	exec {pipe}<>"$WORK/progress"
+	exec {PIPE}<>"$WORK/progress"
 	dd if=/dev/zero of="$WORK/progress" bs=4096 oflag=nonblock status=none 2>/dev/null || true
 	donard-cli copy "$LAB_BETA" p2pmem0 --size "$BYTES" --progress --json >"$WORK/copy" 2>"$WORK/progress" &
 	COPY=$!
 	at_end "kill -KILL $COPY 2>/dev/null"
 	within 30 waits_for_reader
-	loop_path
-	cat <&"$pipe" >/dev/null &
+}
+
+# held_copy_ends - all of its bytes count as bounced.
+held_copy_ends() {
+	cat <&"$PIPE" >/dev/null &
 	at_end "kill -KILL $! 2>/dev/null"
 	wait "$COPY" || fail "the copy failed: $(cat "$WORK/copy")"
 	equal "bytes that bounced, and how that is known" "$BYTES changed" \
 		"$(jq -r '"\(.bounced_bytes) \(.bounced_evidence)"' "$WORK/copy")"
+}
+
+path_not_on_pcie_comes() {
+	held_copy
+	loop_path
+	held_copy_ends
+}
+
+writes_of_copy() {
+	sed -n 's/^syscw: //p' "/proc/$COPY/io"
+}
+
+has_written_since() {
+	(($(writes_of_copy) > $1)) && waits_for_reader
+}
+
+# A page of the pipe is emptied, and filled again but for a line or two: with these the copy goes on for a moment.
+path_not_on_pcie_comes_and_goes() {
+	local writes
+	held_copy
+	writes=$(writes_of_copy)
+	loop_path
+	sleep 1
+	head -c 4096 <&"$PIPE" >/dev/null
+	dd if=/dev/zero of="$WORK/progress" bs=3900 count=1 oflag=nonblock status=none 2>/dev/null || true
+	within 30 has_written_since "$writes"
+	nvme disconnect --device "$(by_loop)"
+	held_copy_ends
 }
 
 if [[ $LAB_TOPOLOGY == two-paths ]]; then
@@ -652,6 +682,7 @@ if [[ $LAB_TOPOLOGY == two-paths ]]; then
 	t "two paths: one goes" path_goes
 	t "two paths: one is not on PCIe" path_not_on_pcie
 	t "two paths: one comes that is not on PCIe" path_not_on_pcie_comes
+	t "two paths: one comes and goes that is not on PCIe" path_not_on_pcie_comes_and_goes
 	return
 fi
 core t "partitions" make_legs
