@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Does fsync() reach the drive's medium?  It succeeds even if something on the way sends no flushes: a file system that
- * is mounted without barriers, or a block device whose write cache somebody declared write-through
+ * is mounted without barriers or has its journal elsewhere (journal.c), or a block device whose write cache somebody declared write-through
  * (queue/write_cache).
  *
  * queue/fua shows whether the drive has a volatile cache (VWC of its Identify).  The nvme driver sets both attributes
@@ -104,7 +104,8 @@ static bool blockdev_passes(struct donard_context *ctx, const struct dnd_blockde
 bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
 {
 	doubt->text[0] = '\0';
-	if (drive->is_file && !dnd_file_is_flushed(drive->fd, doubt))
+	if (drive->is_file &&
+	    (!dnd_file_is_flushed(drive->fd, doubt) || !dnd_file_journal_is_inside(ctx, drive->fd, doubt)))
 		return false;
 	return blockdev_passes(ctx, &drive->blockdev, doubt);
 }

@@ -33,5 +33,7 @@ const struct dnd_bounce *dnd_file_judge(const struct dnd_file_facts *facts, bool
 bool dnd_file_is_direct(int fd);
 /* Is its file system mounted so that fsync() flushes the drive? */
 bool dnd_file_is_flushed(int fd, struct dnd_doubt *doubt);
+/* journal.c: does what fsync() writes of the file lie on the file's own device?  If not, or if nobody says, @doubt has why. */
+bool dnd_file_journal_is_inside(struct donard_context *ctx, int fd, struct dnd_doubt *doubt);
 
 #endif /* DND_FILE_CHECK_H */

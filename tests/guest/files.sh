@@ -558,8 +558,39 @@ not_flushed() {
 	matches "why not" 'mounted with nobarrier' "$(field durable_reason)"
 }
 
+# What fsync() says of where the file lies is on another device, here in DRAM.
+journal_elsewhere() {
+	local journal
+	modprobe -q loop || true
+	truncate -s 32M "$WORK/journal"
+	journal=$(losetup --find --show "$WORK/journal")
+	at_end "losetup --detach $journal"
+	mkdir -p /mnt/fs
+	case $1 in
+	ext4)
+		mke2fs -q -F -b 4096 -O journal_dev "$journal"
+		mkfs.ext4 -q -F -b 4096 -J device="$journal" "$LAB_BETA"
+		mount -t ext4 "$LAB_BETA" /mnt/fs
+		;;
+	xfs)
+		truncate -s 128M "$WORK/journal"
+		losetup --set-capacity "$journal"
+		mkfs.xfs -q -f -l logdev="$journal" "$LAB_BETA"
+		mount -t xfs -o logdev="$journal" "$LAB_BETA" /mnt/fs
+		;;
+	esac
+	at_end "umount /mnt/fs"
+	random_file "$WORK/data" "$MIB"
+	regio write p2pmem0 0 "$MIB" "$WORK/data"
+	copy p2pmem0 /mnt/fs/new --size "$MIB"
+	equal durable false "$(field durable)"
+	matches "why not" 'lies on another device' "$(field durable_reason)"
+}
+
 core t "ext4" ext4 "" rw straight
 t "ext4, nobarrier" ext4 "" nobarrier not_flushed
+t "ext4, journal on another device" journal_elsewhere ext4
+t "xfs, log on another device" journal_elsewhere xfs
 t "ext4, partial last blocks" ext4 "" rw tails
 t "ext4, cached before" ext4 "" rw cached_before
 core t "ext4, data=journal" ext4 "" data=journal bounces "data=journal" "$SOURCE" "$TARGET"

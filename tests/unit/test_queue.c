@@ -50,6 +50,7 @@ static void make_scene(struct scene *scene)
 	fake_file(scene->fake, "block/nvme7n1/queue/max_sectors_kb", "128");
 	fake_file(scene->fake, "block/nvme7n1/queue/write_cache", "write back");
 	fake_file(scene->fake, "block/nvme7n1/queue/fua", "1");
+	fake_file(scene->fake, "fs/ext4/nvme7n1/journal_task", "<none>");
 	snprintf(link, sizeof(link), "dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
 	fake_link(scene->fake, link, "block/nvme7n1");
 	fake_folder(scene->fake, "d");

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Where is the journal of a file system?  fsync() flushes the device that the file lies on, and writes to the journal where
+ * the file lies and how long it is.  A journal on another device is as durable as that device, which nothing here
+ * judges.
+ *
+ * XFS lists a log of its own device among the options of the mount (fs/xfs/xfs_super.c, xfs_fs_show_options()).  ext4 does
+ * not, but jbd2 has an entry in /proc for each journal: "nvme0n1-8" is one inside of the file system on nvme0n1, by its
+ * inode, and one on a device of its own has that device's name (fs/jbd2/journal.c).
+ */
+#include <linux/magic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sys/vfs.h>
+
+#include "base/files.h"
+#include "base/mounts.h"
+#include "drive/file_check.h"
+
+#define JBD2	"/proc/fs/jbd2"
+
+struct log_question {
+	dev_t device;
+	char log[128];		/* its device, or "" */
+};
+
+static int look_at_mount(void *user, const struct dnd_mount *mount)
+{
+	struct log_question *question = user;
+	const char *option = strstr(mount->options, "logdev=");
+
+	if (makedev(mount->major_number, mount->minor_number) != question->device || !option)
+		return 0;
+	option += strlen("logdev=");
+	snprintf(question->log, sizeof(question->log), "%.*s", (int)strcspn(option, ","), option);
+	return 1;
+}
+
+static bool xfs_log_is_inside(dev_t device, struct dnd_doubt *doubt)
+{
+	struct log_question question = { .device = device };
+
+	dnd_mounts_each(look_at_mount, &question);
+	if (!question.log[0])
+		return true;
+	snprintf(doubt->text, sizeof(doubt->text), "the log of its file system lies on another device, %s, and whether that is "
+		 "durable is not known", question.log);
+	return false;
+}
+
+/* @user: "nvme0n1".  Is the entry of its journal "nvme0n1-8"? */
+static int is_inside(void *user, const char *entry)
+{
+	size_t length = strlen(user);
+
+	return !strncmp(entry, user, length) && entry[length] == '-' &&
+	       strspn(entry + length + 1, "0123456789") == strlen(entry + length + 1);
+}
+
+static bool ext4_journal_is_inside(struct donard_context *ctx, dev_t device, struct dnd_doubt *doubt)
+{
+	char name[64], task[32];
+	int unread = 0;
+
+	if (dnd_sysfs_link_name(ctx, name, sizeof(name), "dev/block/%u:%u", major(device), minor(device)) ||
+	    dnd_sysfs_read(ctx, task, sizeof(task), "fs/ext4/%s/journal_task", name)) {
+		snprintf(doubt->text, sizeof(doubt->text), "whether its file system's journal lies on the same device is not known: "
+			 "/sys/fs/ext4 does not show it");
+		return false;
+	}
+	if (!strcmp(task, "<none>") || dnd_folder_each(JBD2, &unread, is_inside, name))
+		return true;
+	snprintf(doubt->text, sizeof(doubt->text), unread ?
+		 "whether its file system's journal lies on the same device is not known: " JBD2 " cannot be read" :
+		 "the journal of its file system lies on another device, and whether that is durable is not known");
+	return false;
+}
+
+bool dnd_file_journal_is_inside(struct donard_context *ctx, int fd, struct dnd_doubt *doubt)
+{
+	struct statfs fs;
+	struct stat st;
+
+	if (fstat(fd, &st) || fstatfs(fd, &fs))
+		return true;	/* dnd_file_is_flushed() has its doubts then */
+	if (fs.f_type == EXT4_SUPER_MAGIC)
+		return ext4_journal_is_inside(ctx, st.st_dev, doubt);
+	return fs.f_type != DND_XFS_MAGIC || xfs_log_is_inside(st.st_dev, doubt);
+}
