@@ -15,7 +15,7 @@
 
 static int fails(const struct cli *cli, const struct cli_port *port, const char *what)
 {
-	char text[512];
+	char text[PATH_MAX + 256];
 
 	snprintf(text, sizeof(text), "%s: %s: %s", port->name, what, strerror(errno));
 	return cli_fail_text(cli, EXIT_FAILED, "system", text);

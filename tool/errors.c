@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Failures: text on stderr, an object on stdout with --json, an exit code. */
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,10 +50,11 @@ static void print_error_object(bool on_one_line, struct json_object *root, const
 static int fail(const struct cli *cli, int exit_code, const char *code, const char *raw,
 		struct json_object *model)
 {
-	char text[2 * CLI_ERROR_BYTES];
+	char text[3 * PATH_MAX];
 
 	snprintf(text, sizeof(text), "%s", raw);
 	dnd_make_printable(text, sizeof(text));
+	dnd_shorten(text, 2 * CLI_ERROR_BYTES);
 	fprintf(stderr, "%s: %s: %s\n", cli_name, cli->command->name, text);
 	if (cli->json)
 		print_error_object(cli->command->json_lines, model, code, text);
@@ -89,7 +91,7 @@ int cli_fail(const struct cli *cli, int rc)
 
 int cli_usage(const struct cli *cli, const char *format, ...)
 {
-	char text[512], more[640];
+	char text[PATH_MAX + 512], more[PATH_MAX + 640];
 	va_list args;
 
 	va_start(args, format);

@@ -7,7 +7,7 @@
 
 #include "command.h"
 
-#define CLI_ERROR_BYTES	1024
+#define CLI_ERROR_BYTES	1280	/* the library's 1024, and what its words become longer */
 
 /*
  * The library's texts use the names in its headers: "options.block_bytes", "ALLOW_BOUNCE", "donard_region_list()".

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The last failure of a context. */
-#include <stdio.h>
-
 #include "base/base.h"
 
 int dnd_fail(struct donard_context *ctx, enum dnd_error error, const char *format, ...)
@@ -40,11 +38,10 @@ int dnd_fail_access(struct donard_context *ctx, int error_number, const char *re
 
 void dnd_fail_more(struct donard_context *ctx, const char *format, ...)
 {
-	size_t used = strlen(ctx->failure.text);
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(ctx->failure.text + used, sizeof(ctx->failure.text) - used, format, args);
+	dnd_failure_more(&ctx->failure, format, args);
 	va_end(args);
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See failure.h.  One table of failures: the stable word, the errno and the usual remedy. */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -119,24 +120,48 @@ enum dnd_error dnd_error_of(const char *word, int error_number)
 	return from_errno(error_number);
 }
 
-static void set_text(struct dnd_failure *failure, const char *format, va_list args)
+/* Two paths, of which many bytes become escapes.  No memory is allocated, which may be what failed. */
+#define LONGEST_BYTES	(3 * PATH_MAX)
+
+/* Shortens @text in place. */
+static void put(struct dnd_failure *failure, char *text)
 {
-	vsnprintf(failure->text, sizeof(failure->text), format, args);
-	dnd_make_printable(failure->text, sizeof(failure->text));
+	dnd_shorten(text, sizeof(failure->text));
+	memcpy(failure->text, text, strlen(text) + 1);
 }
 
-static void append(struct dnd_failure *failure, const char *before, const char *text)
+static void set_text(struct dnd_failure *failure, const char *format, va_list args)
 {
-	size_t used = strlen(failure->text);
+	char text[LONGEST_BYTES];
 
-	snprintf(failure->text + used, sizeof(failure->text) - used, "%s%s.", before, text);
+	vsnprintf(text, sizeof(text), format, args);
+	dnd_make_printable(text, sizeof(text));
+	put(failure, text);
+}
+
+/* Names in front give way to what is appended, which is the cause or the remedy. */
+static void append(struct dnd_failure *failure, const char *before, const char *text, const char *after)
+{
+	char whole[2 * DND_TEXT_BYTES];
+
+	snprintf(whole, sizeof(whole), "%s%s%s%s", failure->text, before, text, after);
+	put(failure, whole);
+}
+
+void dnd_failure_more(struct dnd_failure *failure, const char *format, va_list args)
+{
+	char more[DND_TEXT_BYTES];
+
+	vsnprintf(more, sizeof(more), format, args);
+	dnd_make_printable(more, sizeof(more));
+	append(failure, more, "", "");
 }
 
 int dnd_failure_set(struct dnd_failure *failure, enum dnd_error error, const char *format, va_list args)
 {
 	set_text(failure, format, args);
 	if (errors[error].remedy)
-		append(failure, ". ", errors[error].remedy);
+		append(failure, ". ", errors[error].remedy, ".");
 	failure->code = errors[error].word;
 	return -errors[error].error_number;
 }
@@ -145,9 +170,9 @@ static int end_errno(struct dnd_failure *failure, int error_number)
 {
 	if (error_number < 0)
 		error_number = -error_number;
-	append(failure, ": ", strerror(error_number));
+	append(failure, ": ", strerror(error_number), ".");
 	if (of_descriptors(error_number))
-		append(failure, " ", of_descriptors(error_number));
+		append(failure, " ", of_descriptors(error_number), ".");
 	failure->code = errors[from_errno(error_number)].word;
 	return -error_number;
 }
@@ -164,7 +189,7 @@ int dnd_failure_set_access(struct dnd_failure *failure, int error_number, const 
 	int rc = dnd_failure_set_errno(failure, error_number, format, args);
 
 	if (rc == -EACCES || rc == -EPERM)
-		append(failure, " ", remedy);
+		append(failure, " ", remedy, ".");
 	return rc;
 }
 
@@ -172,9 +197,8 @@ int dnd_failure_set_text(struct dnd_failure *failure, int error_number, const ch
 {
 	if (error_number < 0)
 		error_number = -error_number;
-	/* @text may be the failure's own text. */
-	memmove(failure->text, text, strnlen(text, sizeof(failure->text) - 1) + 1);
-	failure->text[sizeof(failure->text) - 1] = '\0';
+	if (text != failure->text)
+		snprintf(failure->text, sizeof(failure->text), "%s", text);
 	dnd_make_printable(failure->text, sizeof(failure->text));
 	failure->code = errors[dnd_error_of(word, error_number)].word;
 	return -error_number;

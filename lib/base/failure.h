@@ -71,7 +71,10 @@ int dnd_error_errno(enum dnd_error error);
 /* The error with this word; if @word is NULL or unknown, the error that stands for the errno. */
 enum dnd_error dnd_error_of(const char *word, int error_number);
 
-/* Each fills in the failure and returns the negative errno. */
+/*
+ * Each fills in the failure and returns the negative errno.  A text that is too long loses the middle of its names, so
+ * that cause and remedy are always there.
+ */
 int dnd_failure_set(struct dnd_failure *failure, enum dnd_error error, const char *format, va_list args)
 	DND_PRINTF(3, 0);
 /* Appends the text of strerror().  @error_number may be negative. */
@@ -80,6 +83,8 @@ int dnd_failure_set_errno(struct dnd_failure *failure, int error_number, const c
 /* Like dnd_failure_set_errno(), and appends @remedy if the errno is EACCES or EPERM. */
 int dnd_failure_set_access(struct dnd_failure *failure, int error_number, const char *remedy,
 			   const char *format, va_list args) DND_PRINTF(4, 0);
+/* Appends to the text; the code stays. */
+void dnd_failure_more(struct dnd_failure *failure, const char *format, va_list args) DND_PRINTF(2, 0);
 /* Takes a failure that was reported elsewhere: an errno, a word or NULL, and a text. */
 int dnd_failure_set_text(struct dnd_failure *failure, int error_number, const char *word, const char *text);
 

@@ -124,6 +124,69 @@ void dnd_make_lines_printable(char *text, size_t text_bytes)
 	make_printable(text, text_bytes, "\n\t");
 }
 
+#define GAP		"..."
+#define SHORTEST_NAME	96	/* a part that is no longer than this stays whole */
+
+/* The length of the part at @text, up to the next punctuation of a sentence. */
+static size_t part_length(const char *text)
+{
+	size_t length = 0;
+
+	while (text[length] && !(strchr(":.,;", text[length]) && (text[length + 1] == ' ' || !text[length + 1])))
+		length++;
+	return length;
+}
+
+static char *longest_part(char *text, size_t *length)
+{
+	char *longest = text;
+
+	*length = 0;
+	for (size_t part; *text; text += part + (text[part] != '\0')) {
+		part = part_length(text);
+		if (part <= *length)
+			continue;
+		longest = text;
+		*length = part;
+	}
+	return longest;
+}
+
+static bool within_character(char byte)
+{
+	return (byte & 0xc0) == 0x80;
+}
+
+/* Takes at least @count bytes out of the middle of the part, and whole characters. */
+static void cut_middle(char *part, size_t length, size_t count)
+{
+	size_t head = (length - count) / 2, tail = head + count;
+
+	while (head && within_character(part[head]))
+		head--;
+	while (within_character(part[tail]))
+		tail++;
+	memcpy(part + head, GAP, strlen(GAP));
+	memmove(part + head + strlen(GAP), part + tail, strlen(part + tail) + 1);
+}
+
+void dnd_shorten(char *text, size_t room)
+{
+	size_t length = strlen(text), part, over;
+	char *longest;
+
+	while (length >= room) {
+		longest = longest_part(text, &part);
+		if (part <= SHORTEST_NAME)
+			break;
+		over = length - room + 1 + strlen(GAP);
+		cut_middle(longest, part, over < part - SHORTEST_NAME / 2 ? over : part - SHORTEST_NAME / 2);
+		length = strlen(text);
+	}
+	if (length >= room)
+		text[room - 1] = '\0';
+}
+
 const char *dnd_quote_of(const char *name)
 {
 	const char *at = name;

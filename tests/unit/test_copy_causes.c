@@ -359,13 +359,33 @@ static void dangling_links(void **state)
 	assert_says(donard_error(ctx), "/nowhere, which does not exist");
 }
 
+/* A path is up to 4095 bytes long, and a failure's text 1023: cause and remedy come before the whole of the name. */
+static void long_paths(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+	char path[4000], folder[200];
+	size_t used = (size_t)snprintf(path, sizeof(path), "%s/d", scene->fake->root);
+
+	memset(folder, 'f', sizeof(folder));
+	while (used + 300 < sizeof(path))
+		used += (size_t)snprintf(path + used, sizeof(path) - used, "/%.*s", 199, folder);
+	snprintf(path + used, sizeof(path) - used, "/\n\n\nname");
+	assert_int_equal(copy(scene, path, "p2pmem0"), -ENOENT);
+	assert_memory_equal(donard_error(ctx), path, 20);
+	assert_says(donard_error(ctx), "\\x0aname: there is no such file or device. donard_client_list() shows the drives.");
+	assert_int_equal(copy(scene, "p2pmem0", path), -ENOENT);
+	assert_says(donard_error(ctx), "\\x0aname: cannot be created: there is no folder ");
+	assert_says(donard_error(ctx), "fff. Make it first (mkdir -p), or choose another destination.");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(first_block_changes), CASE(destination_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(refused_writes),
 		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(few_descriptors),
-		CASE(dangling_links),
+		CASE(dangling_links), CASE(long_paths),
 	};
 
 	return cmocka_run_group_tests_name("copy_causes", tests, NULL, NULL);

@@ -79,11 +79,60 @@ static void test_quotes(void **state)
 	assert_string_equal(dnd_quote_of(""), "\"");
 }
 
+static void shortens(const char *text, size_t room, const char *expected)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "%s", text);
+	dnd_shorten(line, room);
+	assert_string_equal(line, expected);
+}
+
+/* Names give way, and the sentence about them stays. */
+static void test_shorten(void **state)
+{
+	char name[256], text[1024], seen[1024];
+
+	(void)state;
+	shortens("short: it stays. So does this.", 31, "short: it stays. So does this.");
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	memcpy(name, "/first", 6);
+	memcpy(name + sizeof(name) - 6, "/last", 5);
+	for (size_t room = 128; room < 300; room++) {
+		snprintf(seen, sizeof(seen), "%s: the cause. The remedy.", name);
+		dnd_shorten(seen, room);
+		assert_true(strlen(seen) < room);
+		assert_true(strlen(seen) >= (room < 280 ? room - 4 : 279));
+		assert_memory_equal(seen, "/first", 6);
+		assert_non_null(strstr(seen, "/last: the cause. The remedy."));
+		assert_int_equal(strstr(seen, "...") != NULL, room <= 279);
+	}
+	/* Two names share what there is. */
+	snprintf(text, sizeof(text), "%s: it is a link to %s, which does not exist. Remove it.", name, name);
+	dnd_shorten(text, 200);
+	assert_true(strlen(text) < 200);
+	assert_non_null(strstr(text, "/last: it is a link to /first"));
+	assert_non_null(strstr(text, "/last, which does not exist. Remove it."));
+	/* No character is halved. */
+	for (size_t at = 0; at + 3 <= sizeof(name) - 1; at += 3)
+		memcpy(name + at, "\xe2\x82\xac", 3);
+	name[sizeof(name) - 1] = '\0';
+	for (size_t room = 100; room < 250; room++) {
+		snprintf(text, sizeof(text), "%s", name);
+		dnd_shorten(text, room);
+		assert_true(strlen(text) < room);
+		memcpy(seen, text, sizeof(seen));
+		dnd_make_printable(seen, sizeof(seen));
+		assert_string_equal(seen, text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_each_byte), cmocka_unit_test(test_characters), cmocka_unit_test(test_lines),
-		cmocka_unit_test(test_no_room), cmocka_unit_test(test_quotes),
+		cmocka_unit_test(test_no_room), cmocka_unit_test(test_shorten), cmocka_unit_test(test_quotes),
 	};
 
 	return cmocka_run_group_tests_name("printable", tests, NULL, NULL);
