@@ -11,7 +11,9 @@
 
 #include "cacheport.h"
 #include "errors.h"
+#include "lib/base/nodes.h"
 #include "progress.h"
+#include "terms.h"
 
 static int fails(const struct cli *cli, const struct cli_port *port, const char *what)
 {
@@ -58,10 +60,27 @@ static int open_standard(bool writes)
 	return -1;
 }
 
+static int no_node(const struct cli *cli, const struct cli_port *port)
+{
+	char text[PATH_MAX + 1024], in_options[PATH_MAX + 1024];
+
+	dnd_no_node(donard_sysfs_root(cli->ctx), port->name, text, sizeof(text));
+	return cli_fail_text(cli, EXIT_FAILED, "no-such-device", cli_in_options(text, in_options, sizeof(in_options)));
+}
+
+static bool is_new(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) && errno == ENOENT;
+}
+
 static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 {
 	struct stat st;
 
+	if (writes && strcmp(port->name, "-") && is_new(port->name) && dnd_new_below_dev("/dev", port->name))
+		return no_node(cli, port);
 	if (!strcmp(port->name, "-"))
 		port->fd = open_standard(writes);
 	else

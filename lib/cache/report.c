@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/nodes.h"
 #include "cache/report.h"
 #include "cache/server.h"
 
@@ -74,6 +75,9 @@ int dnd_cache_report_open(struct dnd_cache_server *server)
 	struct stat made;
 	int rc;
 
+	if (server->options.status_path && dnd_new_below_dev("/dev", name))
+		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: the status socket is not made below /dev, which is for devices. "
+				"Name another path (options.status_path).", name);
 	if (dnd_report_address(name, &address))
 		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: too long for the path of a socket.", name);
 	/* All users may ask for the status, whatever the umask is. */

@@ -11,6 +11,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/nodes.h"
 #include "drive/generic.h"
 
 #define IDENTIFY		0x06
@@ -93,6 +94,16 @@ static int unfit(struct donard_context *ctx, const struct dnd_drive *drive, cons
 			"%s. Copy without PASSTHROUGH.", drive->path, why);
 }
 
+static int no_node(struct donard_context *ctx, const struct dnd_drive *drive, const char *path, dev_t device)
+{
+	char number[32], making[PATH_MAX + 256];
+
+	snprintf(number, sizeof(number), "%u:%u", major(device), minor(device));
+	dnd_node_making(path, 'c', number, making, sizeof(making));
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no node %s of its generic device. %s, or copy without "
+			"PASSTHROUGH.", drive->path, path, making);
+}
+
 static int no_access(struct donard_context *ctx, const struct dnd_drive *drive, const char *path,
 		     int error_number)
 {
@@ -116,7 +127,7 @@ static int open_node(struct donard_context *ctx, const struct dnd_drive *drive,
 	snprintf(path, path_bytes, "%s/%s", ctx->dev_root, name);
 	generic->fd = open(path, O_CLOEXEC | (drive->writable ? O_RDWR : O_RDONLY));
 	if (generic->fd < 0)
-		return no_access(ctx, drive, path, errno);
+		return errno == ENOENT ? no_node(ctx, drive, path, device) : no_access(ctx, drive, path, errno);
 	if (!fstat(generic->fd, &st) && S_ISCHR(st.st_mode) && st.st_rdev == device)
 		return 0;
 	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: %s is not the generic device of its "

@@ -10,6 +10,7 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/nodes.h"
 #include "drive/blockdev.h"
 #include "drive/file_check.h"
 #include "drive/stack.h"
@@ -314,11 +315,23 @@ static int check_link(struct donard_context *ctx, const char *path)
 	return -ENOENT;
 }
 
+static int no_node(struct donard_context *ctx, const char *path)
+{
+	char text[PATH_MAX + DND_TEXT_BYTES];
+
+	dnd_no_node(ctx->sysfs_root, path, text, sizeof(text));
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s", text);
+}
+
 static int no_stat(struct donard_context *ctx, const char *path)
 {
 	if (errno == ENOENT) {
 		if (check_link(ctx, path))
 			return -ENOENT;
+		if (dnd_new_below_dev(ctx->dev_root, path)) {
+			no_node(ctx, path);
+			return -ENOENT;
+		}
 		dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such file or device. donard_client_list() shows "
 			 "the drives.", path);
 		return -ENOENT;
@@ -445,14 +458,12 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 
 	if (rc)
 		return rc;
+	if (dnd_new_below_dev(ctx->dev_root, drive->path))
+		return no_node(ctx, drive->path);
 	snprintf(copy, sizeof(copy), "%s", drive->path);
 	folder = dirname(copy);
 	if (stat(folder, &st))
 		return no_folder(ctx, drive->path, folder);
-	/* Otherwise a mistyped device would fill the RAM disk at /dev. */
-	if (!strcmp(folder, ctx->dev_root))
-		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such device. donard_client_list() shows "
-				"the drives.", drive->path);
 	rc = resolve(ctx, drive, folder, &st);
 	if (rc)
 		return rc;

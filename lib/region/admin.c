@@ -5,12 +5,23 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/nodes.h"
 #include "donard/candidate.h"
 #include "region/control.h"
 #include "region/holders.h"
 #include "region/names.h"
 
 #define REGION_ALIGN_BYTES	(2ULL << 20)	/* P2PMEM_PAGEMAP_ALIGN of the module */
+
+static int no_control_node(struct donard_context *ctx, const char *path)
+{
+	char number[32], making[PATH_MAX + 256];
+
+	dnd_sysfs_read(ctx, number, sizeof(number), "class/misc/p2pmem_control/dev");
+	dnd_node_making(path, 'c', number, making, sizeof(making));
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: the module is loaded, but there is no node of its control device. %s.",
+			path, making);
+}
 
 int dnd_control_open(struct donard_context *ctx)
 {
@@ -25,6 +36,8 @@ int dnd_control_open(struct donard_context *ctx)
 	if (fd >= 0)
 		return fd;
 	error_number = errno;
+	if (error_number == ENOENT)
+		return no_control_node(ctx, path);
 	obstacle = dnd_node_obstacle(path, true);
 	return dnd_fail_access(ctx, error_number, obstacle ? obstacle : DND_ROOT_ONLY, "%s: cannot be opened", path);
 }

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/nodes.h"
 #include "base/printable.h"
 #include "region/control.h"
 #include "region/holders.h"
@@ -60,6 +61,17 @@ static int read_info(struct donard_context *ctx, struct dnd_region *region)
 	return 0;
 }
 
+static int no_node(struct donard_context *ctx, const char *name)
+{
+	char path[PATH_MAX], number[32], making[PATH_MAX + 256];
+
+	snprintf(path, sizeof(path), "%s/%s", ctx->dev_root, name);
+	dnd_sysfs_read(ctx, number, sizeof(number), "class/p2pmem/%s/dev", name);
+	dnd_node_making(path, 'c', number, making, sizeof(making));
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: the region exists, but %s has no node of it. %s.", name, ctx->dev_root,
+			making);
+}
+
 int dnd_region_missing(struct donard_context *ctx, const char *name)
 {
 	unsigned int unread = dnd_sysfs_unread(ctx);
@@ -69,9 +81,7 @@ int dnd_region_missing(struct donard_context *ctx, const char *name)
 		return dnd_sysfs_check(ctx, unread, dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region",
 							     name));
 	if (!strcmp(state, "ready"))
-		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: the region exists, but %s has no node of "
-				"it. Is udev running, and does this container have the node?", name,
-				ctx->dev_root);
+		return no_node(ctx, name);
 	return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region is being taken away (%s). Wait, and "
 			"add it again.", name, state);
 }

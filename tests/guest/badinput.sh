@@ -34,6 +34,22 @@ missing_device() {
 	refuses 1 '/dev/nvme9n1.*(no such|No such)' copy /dev/nvme9n1 p2pmem0 --size 4096
 	refuses 1 '/dev/nvme9n1.*(no such|No such)' copy p2pmem0 /dev/nvme9n1 --size 4096
 	[[ ! -e /dev/nvme9n1 ]] || fail "a file appeared in /dev"
+	refuses 1 '/dev/mapper/vg-lv: there is no such device' copy p2pmem0 /dev/mapper/vg-lv --size 4096
+}
+
+# As in a container, or where no udev runs.
+missing_node() {
+	local node alpha=${LAB_ALPHA#/dev/}
+	for node in "$LAB_ALPHA" /dev/p2pmem0 /dev/p2pmem_control; do
+		mv "$node" "/run/${node##*/}"
+		at_end "mv /run/${node##*/} $node"
+	done
+	refuses 1 "the kernel has this device \($alpha\), but there is no node of it.*mknod $LAB_ALPHA b $(tr : ' ' <"/sys/class/block/$alpha/dev")\)" \
+		copy "$LAB_ALPHA" "$LAB_BETA" --size 4096 --force-bounce
+	refuses 1 "no node of it.*mknod $LAB_ALPHA b" copy "$LAB_BETA" "$LAB_ALPHA" --size 4096 --force-bounce
+	refuses 1 'p2pmem0: the region exists, but /dev has no node of it.*mknod /dev/p2pmem0 c [0-9]+ [0-9]+\)' \
+		copy "$LAB_BETA" p2pmem0 --size 4096
+	refuses 1 'no node of its control device.*mknod /dev/p2pmem_control c [0-9]+ [0-9]+\)' region remove p2pmem1
 }
 
 missing_region() {
@@ -292,6 +308,7 @@ no_module() {
 }
 
 core t "missing device" missing_device
+t "missing node" missing_node
 core t "missing region" missing_region
 t "nearly a region" nearly_a_region
 t "whole regions" whole_regions

@@ -312,9 +312,8 @@ int copy_setup(void **state)
 	fake_file(scene->fake, "fs/ext4/nvme7n1/journal_task", "<none>");
 	snprintf(path, sizeof(path), "%s/p2pmem0", scene->fake->root);
 	write_file(path, NULL, 2 * REGION_BYTES);	/* room for scratch windows */
-	snprintf(scene->in, sizeof(scene->in), "%s/d/in", scene->fake->root);
-	snprintf(scene->out, sizeof(scene->out), "%s/d/out", scene->fake->root);
-	fake_folder(scene->fake, "d");
+	snprintf(scene->in, sizeof(scene->in), "%s/in", scene->fake->files);
+	snprintf(scene->out, sizeof(scene->out), "%s/out", scene->fake->files);
 	scene->data = malloc(4 * REGION_BYTES);
 	dnd_nonce(scene->data, 4 * REGION_BYTES);
 	scene->options.size = sizeof(scene->options);

@@ -26,6 +26,9 @@ int fake_setup(void **state)
 	strcpy(fake->root, "/tmp/donard-unit-XXXXXX");
 	if (!mkdtemp(fake->root))
 		return -1;
+	snprintf(fake->files, sizeof(fake->files), "%s-files", fake->root);
+	if (mkdir(fake->files, 0755))
+		return -1;
 	config.sysfs_root = fake->root;
 	config.dev_root = fake->root;
 	fake_folder(fake, "class");	/* else there is no sysfs at all */
@@ -33,12 +36,18 @@ int fake_setup(void **state)
 	return donard_open(&fake->ctx, &config);
 }
 
+static void remove_folder(const char *folder)
+{
+	nftw(folder, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+}
+
 int fake_teardown(void **state)
 {
 	struct fake *fake = *state;
 
 	donard_close(fake->ctx);
-	nftw(fake->root, remove_entry, 16, FTW_DEPTH | FTW_PHYS);
+	remove_folder(fake->root);
+	remove_folder(fake->files);
 	free(fake);
 	return 0;
 }

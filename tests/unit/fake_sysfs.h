@@ -10,6 +10,7 @@
 
 struct fake {
 	char root[64];
+	char files[80];		/* a folder beside it, since no file is made below /dev, which @root stands for, too */
 	struct donard_context *ctx;
 };
 

@@ -5,6 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/nodes.h"
 #include "copy_scene.h"
 #include "donard/candidate.h"
 #include "donard/gpu.h"
@@ -347,16 +348,84 @@ static void dangling_links(void **state)
 	const struct donard_context *ctx = scene->fake->ctx;
 	char path[192];
 
-	fake_link(scene->fake, "d/link", "nowhere");
-	snprintf(path, sizeof(path), "%s/d/link", scene->fake->root);
+	snprintf(path, sizeof(path), "%s/link", scene->fake->files);
+	assert_int_equal(symlink("/nowhere", path), 0);
 	assert_int_equal(copy(scene, path, "p2pmem0"), -ENOENT);
 	assert_says(donard_error(ctx), "it is a link to");
 	assert_says(donard_error(ctx), "/nowhere, which does not exist");
 	assert_int_equal(copy(scene, "p2pmem0", path), -ENOENT);
 	assert_says(donard_error(ctx), "/nowhere, which does not exist");
-	snprintf(path, sizeof(path), "%s/d/link/file", scene->fake->root);
+	snprintf(path, sizeof(path), "%s/link/file", scene->fake->files);
 	assert_int_equal(copy(scene, "p2pmem0", path), -ENOENT);
 	assert_says(donard_error(ctx), "/nowhere, which does not exist");
+}
+
+/* A name below /dev is a drive's, and never a new file's. */
+static void missing_nodes(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+	const char *const unknown[] = { "nvme9n1", "mapper/vg-lv", "no/such/nvme7n1x", "mapper/../nvme9n1" };
+	char path[256], says[512];
+
+	write_file(scene->in, scene->data, 65536);
+	fake_folder(scene->fake, "mapper");
+	for (size_t i = 0; i < sizeof(unknown) / sizeof(unknown[0]); i++) {
+		snprintf(path, sizeof(path), "%s/%s", scene->fake->root, unknown[i]);
+		snprintf(says, sizeof(says), "%s: there is no such device, and no file is made below /dev.", path);
+		assert_int_equal(copy(scene, scene->in, path), -ENODEV);
+		assert_says(donard_error(ctx), says);
+		assert_int_equal(copy(scene, path, "p2pmem0"), -ENOENT);
+		assert_says(donard_error(ctx), says);
+		assert_int_equal(access(path, F_OK), -1);
+	}
+	fake_file(scene->fake, "class/block/nvme9n1/dev", "259:9");
+	fake_file(scene->fake, "block/dm-3/dm/name", "vg-lv");
+	fake_file(scene->fake, "block/dm-3/dev", "252:3");
+	snprintf(path, sizeof(path), "%s/nvme9n1", scene->fake->root);
+	assert_int_equal(copy(scene, path, "p2pmem0"), -ENOENT);
+	assert_says(donard_error(ctx), "the kernel has this device (nvme9n1), but there is no node of it. Have udev make it");
+	snprintf(says, sizeof(says), "make it (mknod %s b 259 9), or give it to this container", path);
+	assert_says(donard_error(ctx), says);
+	assert_int_equal(copy(scene, scene->in, path), -ENODEV);
+	assert_says(donard_error(ctx), says);
+	snprintf(path, sizeof(path), "%s/mapper/vg-lv", scene->fake->root);
+	assert_int_equal(copy(scene, scene->in, path), -ENODEV);
+	assert_says(donard_error(ctx), "the kernel has this device (dm-3), but there is no node of it");
+	assert_says(donard_error(ctx), "vg-lv b 252 3)");
+}
+
+/* New names below /dev, by way of links, too; /dev/shm is for files. */
+static void names_below_dev(void **state)
+{
+	struct scene *scene = *state;
+	const char *root = scene->fake->root;
+	char path[256], target[256];
+
+	fake_folder(scene->fake, "shm/more");
+	snprintf(path, sizeof(path), "%s/shm/more/file", root);
+	assert_false(dnd_new_below_dev(root, path));
+	snprintf(path, sizeof(path), "%s/shm", root);
+	assert_true(dnd_new_below_dev(root, path));
+	snprintf(path, sizeof(path), "%s-more/file", root);
+	assert_false(dnd_new_below_dev(root, path));
+	assert_false(dnd_new_below_dev(root, "file"));
+	assert_false(dnd_new_below_dev(root, "/file"));
+	snprintf(path, sizeof(path), "%s/link", scene->fake->files);
+	snprintf(target, sizeof(target), "%s/nvme9n1", root);
+	assert_int_equal(symlink(target, path), 0);
+	assert_true(dnd_new_below_dev(root, path));
+	assert_int_equal(unlink(path), 0);
+	snprintf(target, sizeof(target), "../%s/no/such", strrchr(root, '/') + 1);
+	assert_int_equal(symlink(target, path), 0);
+	assert_true(dnd_new_below_dev(root, path));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink("link", path), 0);	/* has no end */
+	assert_false(dnd_new_below_dev(root, path));
+	assert_int_equal(unlink(path), 0);
+	assert_int_equal(symlink(root, path), 0);
+	strcat(path, "/file");
+	assert_true(dnd_new_below_dev(root, path));
 }
 
 /* A path is up to 4095 bytes long, and a failure's text 1023: cause and remedy come before the whole of the name. */
@@ -365,7 +434,7 @@ static void long_paths(void **state)
 	struct scene *scene = *state;
 	const struct donard_context *ctx = scene->fake->ctx;
 	char path[4000], folder[200];
-	size_t used = (size_t)snprintf(path, sizeof(path), "%s/d", scene->fake->root);
+	size_t used = (size_t)snprintf(path, sizeof(path), "%s", scene->fake->files);
 
 	memset(folder, 'f', sizeof(folder));
 	while (used + 300 < sizeof(path))
@@ -385,7 +454,8 @@ int main(void)
 		CASE(first_block_changes), CASE(destination_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(refused_writes),
 		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(few_descriptors),
-		CASE(dangling_links), CASE(long_paths),
+		CASE(dangling_links), CASE(missing_nodes), CASE(names_below_dev),
+		CASE(long_paths),
 	};
 
 	return cmocka_run_group_tests_name("copy_causes", tests, NULL, NULL);

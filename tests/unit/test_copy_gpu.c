@@ -262,8 +262,7 @@ static int setup(void **state)
 	snprintf(path, sizeof(path), "%s/p2pmem0", scene->fake->root);
 	vram_fd = open(path, O_CREAT | O_RDWR, 0600);
 	assert_int_equal(ftruncate(vram_fd, VRAM_BYTES), 0);
-	fake_folder(scene->fake, "d");
-	snprintf(scene->file, sizeof(scene->file), "%s/d/file", scene->fake->root);
+	snprintf(scene->file, sizeof(scene->file), "%s/file", scene->fake->files);
 	dnd_nonce(scene->data, sizeof(scene->data));
 	scene->options.size = sizeof(scene->options);
 	scene->options.flags = DONARD_COPY_VERIFY;

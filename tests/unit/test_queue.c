@@ -53,8 +53,7 @@ static void make_scene(struct scene *scene)
 	fake_file(scene->fake, "fs/ext4/nvme7n1/journal_task", "<none>");
 	snprintf(link, sizeof(link), "dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
 	fake_link(scene->fake, link, "block/nvme7n1");
-	fake_folder(scene->fake, "d");
-	snprintf(scene->path, sizeof(scene->path), "%s/d/file", scene->fake->root);
+	snprintf(scene->path, sizeof(scene->path), "%s/file", scene->fake->files);
 	scene->data = malloc(BYTES);
 	dnd_nonce(scene->data, BYTES);
 	write_file(scene->path, scene->data, BYTES);

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See nodes.h. */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/nodes.h"
+
+#define LINKS_MAX	40	/* as the kernel follows */
+
+static bool is_below(const char *folder, const char *root)
+{
+	size_t length = strlen(root);
+
+	return !strncmp(folder, root, length) && (!folder[length] || folder[length] == '/');
+}
+
+/* The folder of @path, or if that does not exist, the nearest one above it that does. */
+static bool real_folder(const char *path, char folder[PATH_MAX])
+{
+	char part[PATH_MAX], *slash;
+
+	if (snprintf(part, sizeof(part), "%s%s", path[0] == '/' ? "" : "./", path) >= (int)sizeof(part))
+		return false;
+	do {
+		slash = strrchr(part, '/');
+		if (!slash)
+			return false;
+		slash[slash == part] = '\0';
+	} while (!realpath(part, folder) && slash != part);
+	return true;
+}
+
+/* Where a link leads, which need not exist.  Returns false if @path is no link. */
+static bool follow(char path[PATH_MAX])
+{
+	char target[PATH_MAX];
+	ssize_t length = readlink(path, target, sizeof(target) - 1);
+	const char *slash = strrchr(path, '/');
+	size_t folder;
+
+	if (length < 0)
+		return false;
+	target[length] = '\0';
+	folder = slash && target[0] != '/' ? (size_t)(slash + 1 - path) : 0;
+	return snprintf(path + folder, PATH_MAX - folder, "%s", target) < (int)(PATH_MAX - folder);
+}
+
+bool dnd_new_below_dev(const char *dev_root, const char *path)
+{
+	char name[PATH_MAX], root[PATH_MAX], shared[PATH_MAX + 8], folder[PATH_MAX];
+	unsigned int links = 0;
+
+	if (snprintf(name, sizeof(name), "%s", path) >= (int)sizeof(name))
+		return false;
+	while (links < LINKS_MAX && follow(name))
+		links++;
+	if (!realpath(dev_root, root) || !real_folder(name, folder))
+		return false;
+	snprintf(shared, sizeof(shared), "%s/shm", root);
+	return is_below(folder, root) && !is_below(folder, shared);
+}
+
+void dnd_node_making(const char *path, char type, const char *number, char *text, size_t text_bytes)
+{
+	const char *colon = strchr(number, ':');
+	char make[PATH_MAX + 64] = "";
+
+	if (colon)
+		snprintf(make, sizeof(make), "make it (mknod %s %c %.*s %s), ", path, type, (int)(colon - number), number, colon + 1);
+	snprintf(text, text_bytes, "Have udev make it (udevadm trigger), %sor give it to this container (docker run --device)", make);
+}
+
+struct wanted {
+	const char *sysfs_root, *name;
+	char disk[64];
+};
+
+static bool read_below(const struct wanted *wanted, char *text, size_t text_bytes, const char *format, ...)
+{
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	rc = dnd_text_below(wanted->sysfs_root, text, text_bytes, format, args);
+	va_end(args);
+	return !rc;
+}
+
+/* A device of device-mapper has a number for its name, and the name of its node in a file. */
+static int note_volume(void *user, const char *disk)
+{
+	struct wanted *wanted = user;
+	char name[256];
+
+	if (strncmp(disk, "dm-", 3) || !read_below(wanted, name, sizeof(name), "block/%s/dm/name", disk) ||
+	    strcmp(name, wanted->name))
+		return 0;
+	snprintf(wanted->disk, sizeof(wanted->disk), "%s", disk);
+	return 1;
+}
+
+static bool is_volume(struct wanted *wanted)
+{
+	char folder[PATH_MAX];
+	int unread;
+
+	snprintf(folder, sizeof(folder), "%s/block", wanted->sysfs_root);
+	return dnd_folder_each(folder, &unread, note_volume, wanted);
+}
+
+void dnd_no_node(const char *sysfs_root, const char *path, char *text, size_t text_bytes)
+{
+	const char *slash = strrchr(path, '/');
+	struct wanted wanted = { .sysfs_root = sysfs_root, .name = slash ? slash + 1 : path };
+	char number[32] = "", making[PATH_MAX + 256];
+
+	if (strlen(wanted.name) < sizeof(wanted.disk) && wanted.name[0] != '.' &&
+	    read_below(&wanted, number, sizeof(number), "class/block/%s/dev", wanted.name))
+		snprintf(wanted.disk, sizeof(wanted.disk), "%s", wanted.name);
+	else if (!is_volume(&wanted) || !read_below(&wanted, number, sizeof(number), "block/%s/dev", wanted.disk))
+		number[0] = '\0';
+	if (!strchr(number, ':')) {
+		snprintf(text, text_bytes, "%s: there is no such device, and no file is made below /dev. donard_client_list() shows "
+			 "the drives.", path);
+		return;
+	}
+	dnd_node_making(path, 'b', number, making, sizeof(making));
+	snprintf(text, text_bytes, "%s: the kernel has this device (%s), but there is no node of it. %s.", path, wanted.disk, making);
+}

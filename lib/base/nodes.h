@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Names below /dev that do not exist.  Such a name means a drive, whose node lacks or whose name is mistyped, and never a new
+ * file, which would fill the RAM disk there and go unnoticed.  This file uses no context, because donard-cli is built with
+ * it, too.
+ */
+#ifndef DND_NODES_H
+#define DND_NODES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Would a new file of that name lie below @dev_root, also by way of links?  /dev/shm is for files. */
+bool dnd_new_below_dev(const char *dev_root, const char *path);
+/* Why there is no node of that name, and the remedy, as "PATH: cause. Remedy." */
+void dnd_no_node(const char *sysfs_root, const char *path, char *text, size_t text_bytes);
+/*
+ * How to get a node of a device that the kernel has, without a full stop.  @type: as mknod takes it; @number: "259:3", or ""
+ * if it is not known.
+ */
+void dnd_node_making(const char *path, char type, const char *number, char *text, size_t text_bytes);
+
+#endif /* DND_NODES_H */
