@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The last failure of a context. */
 #include "base/base.h"
+#include "base/limits.h"
 
 int dnd_fail(struct donard_context *ctx, enum dnd_error error, const char *format, ...)
 {
@@ -45,8 +46,14 @@ void dnd_fail_more(struct donard_context *ctx, const char *format, ...)
 	va_end(args);
 }
 
+#define SMALL_BYTES	(1ULL << 20)
+
 int dnd_fail_memory(struct donard_context *ctx)
 {
+	char limit[DND_LIMIT_BYTES];
+
+	if (dnd_map_limit(ENOMEM, SMALL_BYTES, true, limit, sizeof(limit)))
+		return dnd_fail(ctx, DND_E_NO_MEMORY, "the program ran out of memory: %s.", limit);
 	return dnd_fail(ctx, DND_E_NO_MEMORY, "the program ran out of memory. Free some, or use "
 			"a smaller options.block_bytes.");
 }

@@ -3,6 +3,9 @@
 #include <stdio.h>
 
 #include "base/base.h"
+#include "base/limits.h"
+
+#define RINGS_BYTES	(1ULL << 20)	/* as large as they get */
 
 /* Says why Linux AIO cannot take the place of io_uring, or nothing if it can. */
 static void tell_of_aio(char *text, size_t text_bytes, bool commands)
@@ -32,8 +35,12 @@ static int refused(struct donard_context *ctx, int error_number, bool commands)
 
 int dnd_fail_uring(struct donard_context *ctx, int error_number, bool commands)
 {
+	char limit[DND_LIMIT_BYTES];
+
 	if (dnd_uring_is_refused(-error_number))
 		return refused(ctx, error_number, commands);
+	if (dnd_map_limit(error_number, RINGS_BYTES, false, limit, sizeof(limit)))
+		return dnd_fail(ctx, DND_E_NO_MEMORY, "io_uring cannot be set up: %s.", limit);
 	if (error_number == ENOMEM)
 		return dnd_fail_errno(ctx, error_number, "io_uring cannot be set up. Free memory, or raise the limit of locked "
 				      "memory (ulimit -l)");

@@ -10,6 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "memory/memory.h"
 
 #define OUR_NAME	"p2pmem"
@@ -52,8 +53,14 @@ static int map(struct donard_memory *memory)
 
 static void unmapped(struct donard_memory *memory, int error_number)
 {
+	char limit[DND_LIMIT_BYTES];
+
 	if (error_number == KERNEL_ENOTSUPP)
 		error_number = EOPNOTSUPP;
+	if (dnd_map_limit(error_number, memory->length, false, limit, sizeof(limit))) {
+		snprintf(memory->unmapped, sizeof(memory->unmapped), "%s", limit);
+		return;
+	}
 	snprintf(memory->unmapped, sizeof(memory->unmapped), "its exporter does not map it (%s)",
 		 strerror(error_number));
 }
@@ -115,6 +122,10 @@ static int locate_failed(const struct donard_memory *memory, int rc)
 
 static int map_failed(const struct donard_memory *memory, int rc)
 {
+	char limit[DND_LIMIT_BYTES];
+
+	if (dnd_map_limit(-rc, memory->length, false, limit, sizeof(limit)))
+		return dnd_fail(memory->ctx, DND_E_NO_MEMORY, "%s: it cannot be mapped: %s.", memory->dmabuf.name, limit);
 	return rc == -ENODEV ? gone(memory) :
 			       dnd_fail_errno(memory->ctx, -rc, "%s: it cannot be mapped", memory->dmabuf.name);
 }

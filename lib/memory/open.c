@@ -9,6 +9,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "memory/memory.h"
 
 static int no_length(struct donard_context *ctx, const char *name)
@@ -48,9 +49,15 @@ int dnd_memory_give(struct donard_memory *memory, int rc, struct donard_memory *
 static int map_dram(struct donard_memory *memory, uint64_t length)
 {
 	uint64_t bytes = dnd_round_up(length, (uint64_t)sysconf(_SC_PAGESIZE));
-	void *map = bytes < length || bytes > SIZE_MAX ? MAP_FAILED :
-		    mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char limit[DND_LIMIT_BYTES];
+	void *map = MAP_FAILED;
 
+	errno = ENOMEM;
+	if (bytes >= length && bytes <= SIZE_MAX)
+		map = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (map == MAP_FAILED && dnd_map_limit(errno, bytes, true, limit, sizeof(limit)))
+		return dnd_fail(memory->ctx, DND_E_NO_MEMORY, "dram: %llu bytes of memory cannot be allocated: %s, or ask for less.",
+				(unsigned long long)length, limit);
 	if (map == MAP_FAILED)
 		return dnd_fail(memory->ctx, DND_E_NO_MEMORY, "dram: %llu bytes of memory cannot be "
 				"allocated. Ask for less.", (unsigned long long)length);

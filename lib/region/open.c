@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "base/nodes.h"
 #include "base/printable.h"
 #include "region/control.h"
@@ -187,11 +188,20 @@ static int is_disk(struct donard_context *ctx, const char *name)
 			disk[0] ? "/dev/" : "of the nvdimm layer", disk);
 }
 
+static int limit_failed(struct donard_context *ctx, const struct dnd_region *region, uint64_t offset, uint64_t length,
+			int error_number, const char *limit)
+{
+	return dnd_fail(ctx, error_number == EAGAIN ? DND_E_LOCKED_MEMORY : DND_E_NO_MEMORY, "%s: bytes %llu to %llu cannot be mapped: "
+			"%s.", region->name, (unsigned long long)offset, (unsigned long long)(offset + length), limit);
+}
+
 static int range_failed(struct donard_context *ctx, const struct dnd_region *region,
 			uint64_t offset, uint64_t length, int error_number)
 {
-	char holders[256], folios[128];
+	char holders[256], folios[128], limit[DND_LIMIT_BYTES];
 
+	if (dnd_map_limit(error_number, length, false, limit, sizeof(limit)))
+		return limit_failed(ctx, region, offset, length, error_number, limit);
 	dnd_region_holders_text(ctx, region->name, holders, sizeof(holders));
 	folios_text(region, folios, sizeof(folios));
 	switch (error_number) {
@@ -233,6 +243,8 @@ static int map(struct dnd_region *region, uint64_t file_offset, uint64_t length,
 	double until = dnd_now_seconds() + SETTLE_SECONDS;
 	void *address = try_map(region, file_offset, length);
 
+	if (address == MAP_FAILED && errno == EAGAIN && dnd_map_limit(EAGAIN, length, false, NULL, 0))
+		return -EAGAIN;
 	while (address == MAP_FAILED && errno == EAGAIN) {
 		if (dnd_now_seconds() >= until)
 			return dnd_region_persistent(region) ? -EBUSY : -ENOSPC;

@@ -2,10 +2,16 @@
 /* Memory without a region: DRAM, and what is refused. */
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/limits.h"
 #include "donard/memory.h"
 #include "fake_sysfs.h"
+#include "region/region.h"
+#include "says.h"
 #include "unit.h"
 
 static struct donard_memory *dram(struct fake *fake, uint64_t bytes)
@@ -173,6 +179,135 @@ static void test_words(void **state)
 	donard_memory_free(memory);
 }
 
+#define MOST_BYTES	(64ULL << 20)	/* that a test lets the process have more */
+#define MORE_BYTES	(256ULL << 20)
+
+static uint64_t used_bytes(const char *field)
+{
+	unsigned long long kib = 0;
+	char line[256];
+	FILE *status = fopen("/proc/self/status", "r");
+
+	while (fgets(line, sizeof(line), status))
+		if (!strncmp(line, field, strlen(field)))
+			sscanf(line + strlen(field), ": %llu", &kib);
+	fclose(status);
+	return kib << 10;
+}
+
+static void assert_limited(struct fake *fake, int resource, uint64_t limit, const char *remedy)
+{
+	struct donard_memory *memory;
+	struct rlimit before, less;
+	int rc;
+
+	assert_int_equal(getrlimit(resource, &before), 0);
+	less = before;
+	less.rlim_cur = limit;
+	assert_int_equal(setrlimit(resource, &less), 0);
+	rc = donard_memory_dram(fake->ctx, MORE_BYTES, &memory);
+	setrlimit(resource, &before);
+	assert_int_equal(rc, -ENOMEM);
+	assert_says(donard_error(fake->ctx), remedy);
+}
+
+/* Else the cause is a lack of memory, or of the region's. */
+static void test_limits(void **state)
+{
+	struct dnd_window window = { 0 };
+	struct fake *fake = *state;
+	struct dnd_region region = { .info = { .region_bytes = MORE_BYTES, .granule_bytes = 4096 } };
+	struct rlimit before, less;
+	char path[128], limit[DND_LIMIT_BYTES];
+	int rc;
+
+	assert_limited(fake, RLIMIT_AS, used_bytes("VmSize") + MOST_BYTES, "of address space, and has");
+	assert_limited(fake, RLIMIT_AS, used_bytes("VmSize") + MOST_BYTES, "ulimit -v");
+	assert_limited(fake, RLIMIT_DATA, used_bytes("VmData") + MOST_BYTES, "ulimit -d");
+	snprintf(path, sizeof(path), "%s/p2pmem0", fake->root);
+	strcpy(region.name, "p2pmem0");
+	region.fd = open(path, O_RDWR | O_CREAT, 0600);
+	assert_int_equal(getrlimit(RLIMIT_AS, &before), 0);
+	less = before;
+	less.rlim_cur = used_bytes("VmSize") + MOST_BYTES;
+	assert_int_equal(setrlimit(RLIMIT_AS, &less), 0);
+	rc = dnd_region_map(fake->ctx, &region, 0, MORE_BYTES, 0, &window);
+	setrlimit(RLIMIT_AS, &before);
+	assert_int_equal(rc, -ENOMEM);
+	assert_string_equal(donard_error_code(fake->ctx), "no-memory");
+	assert_says(donard_error(fake->ctx), "p2pmem0: bytes 0 to 268435456 cannot be mapped: this process may have");
+	assert_says(donard_error(fake->ctx), "ulimit -v");
+	assert_int_equal(dnd_region_map(fake->ctx, &region, 0, MORE_BYTES, 0, &window), 0);
+	dnd_window_unmap(&window);
+	close(region.fd);
+	assert_false(dnd_map_limit(ENOMEM, MORE_BYTES, true, limit, sizeof(limit)));
+	assert_false(dnd_map_limit(EAGAIN, MORE_BYTES, false, limit, sizeof(limit)));
+}
+
+/* A program that locks what it will map.  Whoever has CAP_IPC_LOCK is not limited. */
+static void test_locked(void **state)
+{
+	const struct rlimit less = { .rlim_cur = 1 << 16, .rlim_max = 1 << 16 };
+	struct dnd_window window = { 0 };
+	struct fake *fake = *state;
+	struct dnd_region region = { .info = { .region_bytes = MORE_BYTES, .granule_bytes = 4096 } };
+	char path[128];
+	pid_t child;
+	int status = 0;
+
+	snprintf(path, sizeof(path), "%s/p2pmem0", fake->root);
+	strcpy(region.name, "p2pmem0");
+	region.fd = open(path, O_RDWR | O_CREAT, 0600);
+	child = fork();
+	if (!child) {
+		setrlimit(RLIMIT_MEMLOCK, &less);
+		if (setresuid(65534, 65534, 65534) && geteuid() != 65534)
+			_exit(77);
+		if (mlockall(MCL_FUTURE) ||
+		    mmap(NULL, MORE_BYTES, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED)
+			_exit(77);	/* sanitizers lock nothing */
+		if (dnd_region_map(fake->ctx, &region, 0, MORE_BYTES, 0, &window) != -ENOMEM)
+			_exit(1);
+		_exit(!strstr(donard_error(fake->ctx), "locks all its memory (mlockall), and may lock 65536 bytes. Raise the limit (ulimit -l)"));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	close(region.fd);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+}
+
+#define PLENTY	(1UL << 17)	/* of mappings; some systems allow more */
+
+/* No mapping of the process is merged with its neighbour. */
+static void test_count_of_mappings(void **state)
+{
+	const long page = sysconf(_SC_PAGESIZE);
+	const char *preload = getenv("LD_PRELOAD");
+	static void *maps[PLENTY];
+	char limit[DND_LIMIT_BYTES] = "";
+	bool said = false;
+	size_t count = 0;
+
+	(void)state;
+	if (preload && strstr(preload, "vgpreload"))
+		skip();		/* valgrind has fewer */
+	while (count < PLENTY) {
+		maps[count] = mmap(NULL, (size_t)page, count & 1 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		if (maps[count] == MAP_FAILED)
+			break;
+		count++;
+	}
+	if (count < PLENTY)
+		said = dnd_map_limit(ENOMEM, 1, false, limit, sizeof(limit));
+	for (size_t i = 0; i < count; i++)
+		munmap(maps[i], (size_t)page);
+	if (count == PLENTY)
+		skip();
+	assert_true(said);
+	assert_says(limit, "all the mappings that one may have. Raise that (sysctl vm.max_map_count");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -183,6 +318,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refusals, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_from_dmabuf, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_words, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_limits, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_locked, fake_setup, fake_teardown),
+		cmocka_unit_test(test_count_of_mappings),
 	};
 
 	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);

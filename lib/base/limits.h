@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which limit of the process refuses a mapping.  mmap() says ENOMEM or EAGAIN for them as it does for what is mapped, so this
+ * asks: a mapping of the same size, of nothing, meets the limits alone.
+ */
+#ifndef DND_LIMITS_H
+#define DND_LIMITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define DND_LIMIT_BYTES	192	/* room for the text */
+
+/*
+ * Does a limit of the process refuse a mapping of @bytes, as mmap() did with @error_number?  @text: the limit and the remedy,
+ * as "cause. Remedy" without a full stop.  @dram: the mapping was one of private memory.
+ */
+bool dnd_map_limit(int error_number, uint64_t bytes, bool dram, char *text, size_t text_bytes);
+
+#endif /* DND_LIMITS_H */
