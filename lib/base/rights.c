@@ -6,11 +6,13 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/files.h"
 #include "base/rights.h"
 
 bool dnd_in_group(gid_t group)
@@ -52,6 +54,17 @@ bool dnd_has_capability(unsigned int capability)
 
 	return !syscall(SYS_capget, &header, data) && !dnd_in_user_namespace(NULL) &&
 	       data[CAP_TO_INDEX(capability)].effective & CAP_TO_MASK(capability);
+}
+
+bool dnd_is_filtered(void)
+{
+	char text[8192];
+	const char *at;
+
+	if (dnd_file_bytes("/proc/self/status", memset(text, 0, sizeof(text)), sizeof(text) - 1) <= 0)
+		return true;
+	at = strstr(text, "\nSeccomp:\t");
+	return !at || at[strlen("\nSeccomp:\t")] == '2';
 }
 
 const char *dnd_namespace_remedy(void)

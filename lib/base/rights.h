@@ -15,6 +15,8 @@ bool dnd_in_group(gid_t group);
 bool dnd_in_user_namespace(unsigned int *outside);
 /* Has this process the capability (CAP_* of linux/capability.h) over the machine, not only over a user namespace? */
 bool dnd_has_capability(unsigned int capability);
+/* Is this process under a seccomp filter?  True if /proc does not say. */
+bool dnd_is_filtered(void);
 /* The obstacle that keeps even root from the node, and the remedy, without a full stop; NULL if none is found. */
 const char *dnd_node_obstacle(const char *path, bool writes);
 /* What to do if the node's owner, group and mode keep a user namespace out; NULL if this process is in none. */

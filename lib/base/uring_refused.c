@@ -83,18 +83,6 @@ static int sysctl_forbids(void)
 	return disabled;
 }
 
-/* Is this process under a seccomp filter?  True if /proc does not say. */
-static bool is_filtered(void)
-{
-	char text[8192];
-	const char *at;
-
-	if (dnd_file_bytes("/proc/self/status", memset(text, 0, sizeof(text)), sizeof(text) - 1) <= 0)
-		return true;
-	at = strstr(text, "\nSeccomp:\t");
-	return !at || at[strlen("\nSeccomp:\t")] == '2';
-}
-
 static void tell(struct dnd_uring_refusal *refusal, const char *cause, const char *remedy)
 {
 	snprintf(refusal->cause, sizeof(refusal->cause), "%s", cause);
@@ -113,7 +101,7 @@ static void tell_unfiltered(int error_number, struct dnd_uring_refusal *refusal)
 void dnd_uring_refusal(int error_number, struct dnd_uring_refusal *refusal)
 {
 	int disabled = error_number == ENOSYS ? 0 : sysctl_forbids();
-	bool filtered = is_filtered();
+	bool filtered = dnd_is_filtered();
 
 	if (disabled >= 2)
 		tell(refusal, "the sysctl " SYSCTL " is 2, which forbids it to every process", filtered ?

@@ -58,13 +58,8 @@ static int set_length(struct dnd_copy *copy)
 static int flush(struct dnd_copy *copy)
 {
 	const struct dnd_drive *drive = &copy->dst.drive;
-	int rc, error_number;
 
-	if (!fsync(drive->fd))
-		return 0;
-	error_number = errno;
-	rc = dnd_drive_lost(copy->ctx, drive);
-	return rc ? rc : dnd_fail_errno(copy->ctx, error_number, "%s: fsync failed", drive->path);
+	return fsync(drive->fd) ? dnd_drive_flush_failed(copy->ctx, drive, errno) : 0;
 }
 
 /*

@@ -174,6 +174,12 @@ int dnd_drive_check_swap(struct donard_context *ctx, const struct dnd_drive *dri
 int dnd_drive_check_loop(struct donard_context *ctx, const struct dnd_drive *drive);
 /* lost.c: the failure that the drive, or its namespace, is gone; 0 if it is not */
 int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
+/* room.c: each fails, and says what lacks. */
+/* The @bytes that a copy adds cannot be reserved: ENOSPC or EDQUOT.  Nothing was written yet. */
+int dnd_drive_no_room(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t bytes, int error_number);
+/* A write failed with ENOSPC or EDQUOT. */
+int dnd_drive_is_full(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t offset, int error_number);
+int dnd_drive_flush_failed(struct donard_context *ctx, const struct dnd_drive *drive, int error_number);
 /* Stands for an errno: a request moved fewer bytes than it was asked for. */
 #define DND_CUT_SHORT	4096
 /* Its size as of now; UINT64_MAX if the kernel does not tell it. */

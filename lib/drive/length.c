@@ -30,30 +30,34 @@ int dnd_drive_check_limit(struct donard_context *ctx, const struct dnd_drive *dr
 			(unsigned long long)end_bytes);
 }
 
-static int no_room(struct donard_context *ctx, const struct dnd_drive *drive, int error_number)
+static int not_reserved(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t bytes, int error_number)
 {
 	const char *forbidden = dnd_drive_forbidden(drive, error_number);
 
 	if (error_number == ENOSPC || error_number == EDQUOT)
-		return dnd_fail_errno(ctx, error_number, "%s: no room for the copy", drive->path);
+		return dnd_drive_no_room(ctx, drive, bytes, error_number);
 	if (forbidden)
 		return dnd_fail(ctx, error_number == ETXTBSY ? DND_E_BUSY : DND_E_PERMISSION, "%s: cannot be written: %s, or choose another destination.", drive->path,
 				forbidden);
+	if ((error_number == EPERM || error_number == ENOSYS) && dnd_is_filtered())
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: space for the copy cannot be reserved: a seccomp filter of this container "
+				"or service forbids fallocate (%s). Let the filter allow it.", drive->path, strerror(error_number));
 	return dnd_fail_errno(ctx, error_number, "%s: space for the copy cannot be reserved", drive->path);
 }
 
 int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes)
 {
 	uint64_t length = drive->is_file ? dnd_drive_length(drive) : end_bytes;
+	int rc;
 
 	if (end_bytes <= length)
 		return 0;
-	if (!fallocate(drive->fd, drive->unnamed ? 0 : FALLOC_FL_KEEP_SIZE, (off_t)length,
-		       (off_t)(end_bytes - length))) {
-		drive->reserved = !drive->unnamed;
+	rc = fallocate(drive->fd, drive->unnamed ? 0 : FALLOC_FL_KEEP_SIZE, (off_t)length, (off_t)(end_bytes - length)) ? errno : 0;
+	if (rc == EOPNOTSUPP)
 		return 0;
-	}
-	return errno == EOPNOTSUPP ? 0 : no_room(ctx, drive, errno);
+	/* Of a reservation that fails for want of room, a part remains. */
+	drive->reserved = !drive->unnamed;
+	return rc ? not_reserved(ctx, drive, end_bytes - length, rc) : 0;
 }
 
 /* Older kernels let an unprivileged process do this only by way of /proc. */

@@ -224,6 +224,8 @@ int dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int err
 		return cut_short(join, writes, offset);
 	if (error_number == EINTR && join->generic)
 		return cancelled(join, what, offset);
+	if (writes && (error_number == ENOSPC || error_number == EDQUOT))
+		return dnd_drive_is_full(join->ctx, join->drive, offset, error_number);
 	if (error_number == EILSEQ)
 		return protection_failed(join, what, offset);
 	if (join->region && !join->bounced && (error_number == EINVAL || error_number == EREMOTEIO ||

@@ -234,6 +234,8 @@ static int failure_of(struct donard_queue *queue, struct dnd_queue_request *requ
 		return dnd_fail(queue->ctx, DND_E_CANCELED, "%s: canceled", request->file->path);
 	if (request->error == -EFAULT && taken_back(request))
 		return dnd_memory_access_failed(request->memory, ENODEV);
+	if (request->kind == DND_IO_FLUSH)
+		return dnd_drive_flush_failed(queue->ctx, &request->file->drive, (int)-request->error);
 	join = dnd_pair_join_of(queue, request);
 	join.dram = request->dram_answer;
 	return dnd_join_failed(&join, request->kind != DND_IO_READ, request->file_offset + request->ended_at,

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What failures of whole copies are called, when the usual cause is not theirs. */
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/nodes.h"
@@ -69,6 +73,90 @@ static void limit_of_file_size(void **state)
 	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
 	assert_says(donard_error(scene->fake->ctx), "ulimit -f");
 	assert_file(scene->out, scene->data, 3 * REGION_BYTES);
+}
+
+static int played_flush, played_reservation;
+
+int fsync(int fd)
+{
+	if (!played_flush)
+		return (int)syscall(SYS_fsync, fd);
+	errno = played_flush;
+	return -1;
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+	if (!played_reservation || offset == INT64_MAX)
+		return (int)syscall(SYS_fallocate, fd, mode, offset, length);
+	errno = played_reservation;
+	return -1;
+}
+
+/* A file system that is full, at each of the moments when that shows. */
+static void no_room(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+
+	write_file(scene->in, scene->data, 65536);
+	write_file(scene->out, scene->data + REGION_BYTES, 65536);
+	played_refused_writes = ENOSPC;
+	assert_int_equal(copy(scene, scene->in, scene->out), -ENOSPC);
+	assert_string_equal(donard_error_code(ctx), "no-space");
+	assert_says(donard_error(ctx), "No space left on device: its file system has ");
+	assert_says(donard_error(ctx), " bytes left for this user. Make room, and repeat it");
+	played_refused_writes = 0;
+	assert_file(scene->out, scene->data + REGION_BYTES, 65536);
+	unlink(scene->out);
+	played_reservation = ENOSPC;
+	assert_int_equal(copy(scene, scene->in, scene->out), -ENOSPC);
+	assert_says(donard_error(ctx), "it needs 65536 bytes more, and its file system has ");
+	assert_says(donard_error(ctx), "Nothing was changed. Make room, or choose another destination.");
+	played_reservation = EDQUOT;
+	assert_int_equal(copy(scene, scene->in, scene->out), -ENOSPC);
+	assert_says(donard_error(ctx), "it needs 65536 bytes more, and the quota of its user, group or project is used up");
+	played_reservation = 0;
+	assert_int_equal(access(scene->out, F_OK), -1);
+	played_flush = ENOSPC;
+	assert_int_equal(copy(scene, scene->in, scene->out), -ENOSPC);
+	assert_says(donard_error(ctx), "cannot be flushed (fsync): No space left on device. Any part of it may be lost: its file system has");
+	played_flush = EIO;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EIO);
+	assert_says(donard_error(ctx), "Any part of it may be lost: dmesg says what the drive or its file system reported. Mend that");
+	played_flush = 0;
+}
+
+/* As a container's filter does; what the file's attributes forbid has the same errno. */
+static void forbidden_reservation(void **state)
+{
+	struct sock_filter filter[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = { sizeof(filter) / sizeof(filter[0]), filter };
+	struct scene *scene = *state;
+	pid_t child;
+	int status = 0, rc;
+
+	write_file(scene->in, scene->data, 65536);
+	child = fork();
+	if (!child) {
+		if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+			_exit(77);
+		rc = donard_copy(scene->fake->ctx, scene->in, scene->out, &scene->options, &scene->result);
+		if (!strcmp(donard_error_code(scene->fake->ctx), "file-system"))
+			_exit(77);
+		_exit(rc != -EOPNOTSUPP || !strstr(donard_error(scene->fake->ctx), "a seccomp filter of this container or service "
+						   "forbids fallocate (Operation not permitted). Let the filter allow it."));
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 77)
+		skip();
+	assert_int_equal(status, 0);
+	assert_int_equal(access(scene->out, F_OK), -1);
 }
 
 static off_t played_cut_bytes;
@@ -452,7 +540,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(first_block_changes), CASE(destination_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(refused_writes),
-		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(who_is_blamed),
+		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(no_room),
+		CASE(forbidden_reservation), CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(few_descriptors),
 		CASE(dangling_links), CASE(missing_nodes), CASE(names_below_dev),
 		CASE(long_paths),
