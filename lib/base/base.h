@@ -83,6 +83,9 @@ int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const 
 	DND_PRINTF(3, 4);
 int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const char *format, ...)
 	DND_PRINTF(3, 4);
+/* Fails because such a write failed: only root may make it, and only where sysfs is not mounted read-only. */
+int dnd_fail_sysfs_write(struct donard_context *ctx, int error_number, const char *format, ...)
+	DND_PRINTF(3, 4);
 bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 	DND_PRINTF(2, 3);
 /* The last component of the path that the link resolves to. */

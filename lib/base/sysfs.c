@@ -124,6 +124,20 @@ int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const c
 	return rc;
 }
 
+int dnd_fail_sysfs_write(struct donard_context *ctx, int error_number, const char *format, ...)
+{
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	rc = dnd_failure_set_access(&ctx->failure, error_number, DND_ROOT_ONLY, format, args);
+	va_end(args);
+	if (rc == -EROFS)
+		dnd_fail_more(ctx, " %s is mounted read-only here, as in containers and services. Do it outside of them, or let this one "
+			      "write to it (docker run --privileged, ProtectKernelTunables=no of systemd).", ctx->sysfs_root);
+	return rc;
+}
+
 bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 {
 	va_list args;

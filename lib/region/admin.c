@@ -229,7 +229,7 @@ static int refused(struct donard_context *ctx, const char *name, const char *set
 	    !strstr(mode, "[none]"))
 		return dnd_fail(ctx, DND_E_PERMISSION, "%s: the %s cannot be set: the kernel is locked down (PCI access). "
 				"Boot without lockdown, or disable Secure Boot.", name, setting);
-	return dnd_fail_access(ctx, error_number, DND_ROOT_ONLY, "%s: the %s cannot be set", name, setting);
+	return dnd_fail_sysfs_write(ctx, error_number, "%s: the %s cannot be set", name, setting);
 }
 
 static int set_failed(struct donard_context *ctx, const char *name, const char *page_type,

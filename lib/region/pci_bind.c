@@ -46,8 +46,7 @@ int dnd_pci_bind(struct donard_context *ctx, const char *bdf)
 		return strcmp(driver, DRIVER) ? refuse_other_driver(ctx, bdf, driver) : 0;
 	rc = dnd_sysfs_write(ctx, DRIVER, "bus/pci/devices/%s/driver_override", bdf);
 	if (rc)
-		return dnd_fail_access(ctx, -rc, DND_ROOT_ONLY, "%s: driver_override cannot be set",
-				       bdf);
+		return dnd_fail_sysfs_write(ctx, -rc, "%s: driver_override cannot be set", bdf);
 	rc = dnd_sysfs_write(ctx, bdf, "bus/pci/drivers/" DRIVER "/bind");
 	if (!rc)
 		return 1;
@@ -62,7 +61,6 @@ int dnd_pci_unbind(struct donard_context *ctx, const char *bdf)
 
 	clear_override(ctx, bdf);
 	if (rc)
-		return dnd_fail_access(ctx, -rc, DND_ROOT_ONLY, "%s: cannot be unbound from " DRIVER,
-				       bdf);
+		return dnd_fail_sysfs_write(ctx, -rc, "%s: cannot be unbound from " DRIVER, bdf);
 	return 0;
 }

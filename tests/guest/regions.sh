@@ -224,6 +224,16 @@ removed_without_sysfs() {
 	[[ ! -e /sys/class/p2pmem/p2pmem0 ]] || fail "the region is there"
 }
 
+# As in a container.
+not_written_to_sysfs() {
+	local command
+	donard-cli region remove p2pmem0
+	for command in 'add --kind pci-bar --bar 2 --device '"$LAB_GPU_BDF" 'set p2pmem2 --page-type generic'; do
+		exits 1 'Read-only file system. /sys is mounted read-only here.*docker run --privileged' unshare -m sh -c \
+			"mount --make-rprivate / && mount -o remount,ro,bind /sys && exec donard-cli region $command"
+	done
+}
+
 save_leaves_hands_alone() {
 	local region
 	three_sections
@@ -363,6 +373,7 @@ core rt "a wrong configuration changes nothing" wrong_configuration_changes_noth
 core rt "users may not apply" users_may_not
 rt "save leaves what a person wrote" save_leaves_hands_alone
 rt "removed where sysfs is read-only" removed_without_sysfs
+rt "neither added nor set where sysfs is read-only" not_written_to_sysfs
 rt "udev names regions and gives them to their users" udev_names_and_gives
 rt "udev keeps all out while the configuration is wrong" udev_keeps_out_while_wrong
 # Whatever the kernel: it takes a minute.
