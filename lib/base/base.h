@@ -98,11 +98,11 @@ int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t nam
  */
 unsigned int dnd_sysfs_unread(const struct donard_context *ctx);
 int dnd_sysfs_check(struct donard_context *ctx, unsigned int before, int rc);
-/* Fails if no sysfs is mounted; else 0. */
-int dnd_require_sysfs(struct donard_context *ctx);
+/* For a @path that seems absent: fails if no sysfs is mounted, or if another file system hides that part of it; else 0. */
+int dnd_require_sysfs(struct donard_context *ctx, const char *path);
 /*
  * Calls @each for every entry, in the order of dnd_folder_each() (files.h).  A missing folder
- * counts as empty if sysfs itself is mounted.  Fails with a text if the folder cannot be read.
+ * counts as empty if nothing hides it.  Fails with a text if the folder cannot be read.
  */
 int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 		       int (*each)(struct donard_context *ctx, const char *entry, void *data),

@@ -2,9 +2,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -130,4 +133,34 @@ bool dnd_no_sysfs(const char *root, char *text, size_t text_bytes)
 	snprintf(text, text_bytes, "%s: no sysfs is mounted there, so that nothing tells of drives, regions and modules. "
 		 "Mount it (mount -t sysfs sysfs %s), or give this container that of its host.", root, root);
 	return true;
+}
+
+/* Another one than that of @root, and no sysfs: a container may have parts of sysfs, each mounted by itself. */
+static bool is_over_mounted(const char *path, dev_t root)
+{
+	struct statfs fs;
+	struct stat st;
+
+	return !stat(path, &st) && st.st_dev != root && !statfs(path, &fs) && fs.f_type != SYSFS_MAGIC;
+}
+
+bool dnd_sysfs_hidden(const char *root, const char *path, char *text, size_t text_bytes)
+{
+	char part[PATH_MAX];
+	struct stat st;
+
+	if (stat(root, &st))
+		return false;
+	for (const char *end = path; *end; end += *end == '/') {
+		end += strcspn(end, "/");
+		if (snprintf(part, sizeof(part), "%s/%.*s", root, (int)(end - path), path) >= (int)sizeof(part))
+			return false;
+		if (!is_over_mounted(part, st.st_dev))
+			continue;
+		snprintf(text, text_bytes, "%s: another file system is mounted over it, as containers hide parts of sysfs, so that "
+			 "nothing tells what there is. Unmount that, or let this container see it (podman run --security-opt "
+			 "unmask=%s, or docker run --privileged).", part, part);
+		return true;
+	}
+	return false;
 }

@@ -50,11 +50,12 @@ int dnd_sysfs_check(struct donard_context *ctx, unsigned int before, int rc)
 	return unread->count == before ? rc : dnd_fail_errno(ctx, unread->error_number, "%s cannot be read", unread->path);
 }
 
-int dnd_require_sysfs(struct donard_context *ctx)
+int dnd_require_sysfs(struct donard_context *ctx, const char *path)
 {
-	char text[DND_TEXT_BYTES];
+	char text[2 * PATH_MAX];
 
-	return dnd_no_sysfs(ctx->sysfs_root, text, sizeof(text)) ? dnd_fail(ctx, DND_E_UNSUPPORTED, "%s", text) : 0;
+	return dnd_no_sysfs(ctx->sysfs_root, text, sizeof(text)) || dnd_sysfs_hidden(ctx->sysfs_root, path, text, sizeof(text)) ?
+	       dnd_fail(ctx, DND_E_UNSUPPORTED, "%s", text) : 0;
 }
 
 static int read_text(const struct donard_context *ctx, char *value, size_t value_bytes,
@@ -173,12 +174,14 @@ struct visit {
 	struct donard_context *ctx;
 	int (*each)(struct donard_context *ctx, const char *entry, void *data);
 	void *data;
+	bool any;
 };
 
 static int visit_entry(void *user, const char *entry)
 {
 	struct visit *visit = user;
 
+	visit->any = true;
 	return visit->each(visit->ctx, entry, visit->data);
 }
 
@@ -193,10 +196,10 @@ int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 	if (rc)
 		return dnd_fail_errno(ctx, rc, "%s cannot be read", folder);
 	rc = dnd_folder_each(path, &unread, visit_entry, &visit);
-	if (!unread)
+	if (!unread && visit.any)
 		return rc;
-	if (unread == -ENOENT)
-		return dnd_require_sysfs(ctx);
+	if (!unread || unread == -ENOENT)
+		return dnd_require_sysfs(ctx, folder);
 	note(ctx, path, unread);
 	return dnd_fail_errno(ctx, unread, "%s cannot be read", path);
 }

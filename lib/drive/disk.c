@@ -143,7 +143,7 @@ static int find_controllers(struct donard_context *ctx, struct dnd_blockdev *blo
 /* File systems such as btrfs have device numbers of their own, which belong to no disk. */
 static int not_in_sysfs(struct donard_context *ctx, const char *label, const char *number)
 {
-	int rc = dnd_require_sysfs(ctx);
+	int rc = dnd_require_sysfs(ctx, "dev/block");
 
 	return rc ? rc : dnd_fail(ctx, DND_E_NOT_NVME, "%s: block device %s is not in sysfs", label, number);
 }
@@ -157,12 +157,17 @@ int dnd_disk_look_up(struct donard_context *ctx, dev_t device, const char *label
 		return not_in_sysfs(ctx, label, number);
 	if (read_geometry(ctx, number, blockdev))
 		return not_nvme(ctx, label, blockdev->disk);
-	return 0;
+	/* What its queue is like is told there alone. */
+	return dnd_sysfs_exists(ctx, "block/%s", blockdev->disk) ? 0 : dnd_require_sysfs(ctx, "block");
 }
 
 /* A container may hide a folder of sysfs alone. */
 static int no_controller(struct donard_context *ctx, const char *label, const char *disk)
 {
+	int rc = dnd_require_sysfs(ctx, "class/nvme");
+
+	if (rc)
+		return rc;
 	if (!dnd_sysfs_exists(ctx, "class/nvme"))
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the controllers of %s are not known, since /sys/class/nvme is not "
 				"there. Give this container the whole sysfs of its host.", label, disk);

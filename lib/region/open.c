@@ -27,7 +27,7 @@ int dnd_require_module(struct donard_context *ctx)
 
 	if (dnd_sysfs_exists(ctx, "class/p2pmem"))
 		return 0;
-	rc = dnd_require_sysfs(ctx);
+	rc = dnd_require_sysfs(ctx, "class/p2pmem");
 	return rc ? rc : dnd_fail(ctx, DND_E_NO_MODULE, "the kernel module p2pmem is not loaded");
 }
 

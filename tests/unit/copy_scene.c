@@ -308,7 +308,7 @@ int copy_setup(void **state)
 	fake_region(scene->fake, "p2pmem0", "pci-bar", "0000:03:00.0");
 	fake_nvme(scene->fake, 7, "0000:01:00.0");
 	snprintf(link, sizeof(link), "dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
-	fake_link(scene->fake, link, "block/nvme7n1");
+	fake_link(scene->fake, link, "devices/pci/0000:01:00.0/nvme/nvme7/nvme7n1");
 	fake_file(scene->fake, "fs/ext4/nvme7n1/journal_task", "<none>");
 	snprintf(path, sizeof(path), "%s/p2pmem0", scene->fake->root);
 	write_file(path, NULL, 2 * REGION_BYTES);	/* room for scratch windows */

@@ -5,6 +5,7 @@
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -385,6 +386,44 @@ static void no_sysfs(void **state)
 	assert_says(donard_error(ctx), "no sysfs is mounted there");
 }
 
+/* As a container's runtime hides it: by a tmpfs over a folder.  A link to another file system looks the same. */
+static void hidden_sysfs(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+	const char *const folders[] = { "class", "block", "dev/block" };
+	char folder[128], aside[136], says[192], empty[] = "/dev/shm/donard-unit-XXXXXX";
+	struct donard_region_list *regions;
+	struct donard_client_list *clients;
+	struct stat here, there;
+
+	write_file(scene->in, scene->data, 65536);
+	if (!mkdtemp(empty) || stat(scene->fake->root, &here) || stat(empty, &there) || here.st_dev == there.st_dev)
+		skip();
+	scene->options.flags = DONARD_COPY_FORCE_BOUNCE;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(folders[0]); i++) {
+		snprintf(folder, sizeof(folder), "%s/%s", scene->fake->root, folders[i]);
+		snprintf(aside, sizeof(aside), "%s.aside", folder);
+		snprintf(says, sizeof(says), "%s: another file system is mounted over it, as containers hide parts of sysfs", folder);
+		assert_int_equal(rename(folder, aside), 0);
+		assert_int_equal(symlink(empty, folder), 0);
+		assert_int_equal(copy(scene, scene->in, scene->out), -EOPNOTSUPP);
+		assert_says(donard_error(ctx), says);
+		if (!i) {
+			assert_int_equal(donard_region_list(scene->fake->ctx, &regions), -EOPNOTSUPP);
+			assert_says(donard_error(ctx), says);
+			assert_int_equal(donard_client_list(scene->fake->ctx, &clients), -EOPNOTSUPP);
+			assert_says(donard_error(ctx), says);
+			assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EOPNOTSUPP);
+			assert_says(donard_error(ctx), says);
+		}
+		unlink(folder);
+		assert_int_equal(rename(aside, folder), 0);
+		assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	}
+	rmdir(empty);
+}
+
 static void assert_of_descriptors(const struct donard_context *ctx, int rc)
 {
 	assert_int_equal(rc, -EMFILE);
@@ -542,7 +581,7 @@ int main(void)
 		CASE(first_block_changes), CASE(destination_changes), CASE(limit_of_file_size), CASE(source_is_cut), CASE(refused_writes),
 		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(no_room),
 		CASE(forbidden_reservation), CASE(who_is_blamed),
-		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(few_descriptors),
+		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(hidden_sysfs), CASE(few_descriptors),
 		CASE(dangling_links), CASE(missing_nodes), CASE(names_below_dev),
 		CASE(long_paths),
 	};
