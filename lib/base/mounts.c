@@ -60,10 +60,32 @@ bool dnd_mount_has(const struct dnd_mount *mount, const char *option)
 	return false;
 }
 
-int dnd_mounts_each(int (*each)(void *user, const struct dnd_mount *mount), void *user)
+/* "/dev/nvme0n1p2   partition   8388604   0   -2", under a line of headings. */
+const char *dnd_swap_parse(char *line)
 {
-	FILE *file = fopen("/proc/self/mountinfo", "re");
+	return line[0] == '/' ? decode(strsep(&line, " \t")) : NULL;
+}
+
+struct visit {
+	int (*mount)(void *user, const struct dnd_mount *mount);
+	int (*swap)(void *user, const char *path);
+	void *user;
+};
+
+static int visit_line(const struct visit *visit, char *line)
+{
 	struct dnd_mount mount;
+	const char *path;
+
+	if (visit->mount)
+		return dnd_mount_parse(line, &mount) ? visit->mount(visit->user, &mount) : 0;
+	path = dnd_swap_parse(line);
+	return path ? visit->swap(visit->user, path) : 0;
+}
+
+static int visit_lines(const char *path, const struct visit *visit)
+{
+	FILE *file = fopen(path, "re");
 	size_t room = 0;
 	char *line = NULL;
 	int rc = 0;
@@ -72,10 +94,19 @@ int dnd_mounts_each(int (*each)(void *user, const struct dnd_mount *mount), void
 		return -errno;
 	while (!rc && getline(&line, &room, file) > 0) {
 		line[strcspn(line, "\n")] = '\0';
-		if (dnd_mount_parse(line, &mount))
-			rc = each(user, &mount);
+		rc = visit_line(visit, line);
 	}
 	free(line);
 	fclose(file);
 	return rc;
+}
+
+int dnd_mounts_each(int (*each)(void *user, const struct dnd_mount *mount), void *user)
+{
+	return visit_lines("/proc/self/mountinfo", &(struct visit){ .mount = each, .user = user });
+}
+
+int dnd_swaps_each(int (*each)(void *user, const char *path), void *user)
+{
+	return visit_lines("/proc/swaps", &(struct visit){ .swap = each, .user = user });
 }

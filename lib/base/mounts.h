@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mounts that this process sees.  This file uses no context, because the library that stands in for cuFile is built
+ * The mounts that this process sees, and the swap spaces of the machine.  This file uses no context, because the library that stands in for cuFile is built
  * with it, too.
  */
 #ifndef DND_MOUNTS_H
@@ -26,5 +26,10 @@ bool dnd_mount_has(const struct dnd_mount *mount, const char *option);
  * cannot be opened, for instance because /proc is not mounted.
  */
 int dnd_mounts_each(int (*each)(void *user, const struct dnd_mount *mount), void *user);
+
+/* The path in a line of /proc/swaps, which this decodes in place; NULL if the line names none. */
+const char *dnd_swap_parse(char *line);
+/* Does the same for each swap space of the machine. */
+int dnd_swaps_each(int (*each)(void *user, const char *path), void *user);
 
 #endif /* DND_MOUNTS_H */

@@ -2,6 +2,7 @@
 /* Resolves block devices through sysfs; see blockdev.h. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
 #include "base/mounts.h"
@@ -266,6 +267,44 @@ int dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *tex
 	text[0] = '\0';
 	rc = dnd_mounts_each(note_mount, &mounted);
 	return rc < 0 ? rc : 0;
+}
+
+/* Another mount namespace may have other names, so what is not there is looked up in sysfs. */
+static bool device_at(struct donard_context *ctx, const char *path, dev_t *device)
+{
+	const char *slash = strrchr(path, '/');
+	unsigned int major_number, minor_number;
+	char number[32];
+	struct stat st;
+
+	if (!stat(path, &st)) {
+		*device = st.st_rdev;
+		return S_ISBLK(st.st_mode);
+	}
+	if (dnd_sysfs_read(ctx, number, sizeof(number), "class/block/%s/dev", slash ? slash + 1 : path) ||
+	    sscanf(number, "%u:%u", &major_number, &minor_number) != 2)
+		return false;
+	*device = makedev(major_number, minor_number);
+	return true;
+}
+
+static int note_swap(void *user, const char *path)
+{
+	const struct mounted *mounted = user;
+	dev_t device;
+
+	if (!device_at(mounted->ctx, path, &device) || !dnd_blockdev_conflicts(mounted->ctx, mounted->device, device))
+		return 0;
+	snprintf(mounted->text, mounted->text_bytes, "%s", path);
+	return 1;
+}
+
+void dnd_blockdev_swap(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes)
+{
+	struct mounted mounted = { ctx, device, text, text_bytes };
+
+	text[0] = '\0';
+	dnd_swaps_each(note_swap, &mounted);
 }
 
 struct holder {

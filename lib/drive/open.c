@@ -50,8 +50,8 @@ static int check_file_system(struct donard_context *ctx, const char *path, const
 		return dnd_fail_errno(ctx, errno, "%s", path);
 	if (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == DND_XFS_MAGIC)
 		return 0;
-	return dnd_fail(ctx, DND_E_FILE_SYSTEM, "%s: its file system (%s) cannot read straight into device "
-			"memory", path, name_file_system((unsigned long)fs.f_type, number));
+	return dnd_fail(ctx, DND_E_FILE_SYSTEM, "%s: its file system is %s, and donard copies files of ext4 and xfs alone, straight "
+			"or through DRAM", path, name_file_system((unsigned long)fs.f_type, number));
 }
 
 static const char *file_type(mode_t mode)
@@ -97,9 +97,20 @@ static int is_leg(struct donard_context *ctx, const struct dnd_drive *drive, con
 			"stop it first.", drive->path, holder);
 }
 
+/* The failure that the kernel swaps to the device, or 0. */
+static int check_swap_space(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	char place[512];
+
+	dnd_blockdev_swap(ctx, drive->device, place, sizeof(place));
+	return place[0] ? dnd_fail(ctx, DND_E_BUSY, "%s: %s is swap space that is in use; a copy would destroy what the kernel keeps "
+				   "there. Take it from the kernel first (swapoff %s).", drive->path, place, place) : 0;
+}
+
 static int open_mounted(struct donard_context *ctx, struct dnd_drive *drive)
 {
 	char place[512];
+	int rc;
 
 	dnd_blockdev_mount_point(ctx, drive->device, place, sizeof(place));
 	if (place[0])
@@ -108,8 +119,10 @@ static int open_mounted(struct donard_context *ctx, struct dnd_drive *drive)
 	dnd_blockdev_holder(ctx, drive->device, place, sizeof(place));
 	if (place[0])
 		return is_leg(ctx, drive, place);
-	return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is in use (mounted, swap or another program). "
-			"Release it first.", drive->path);
+	rc = check_swap_space(ctx, drive);
+	return rc ? rc : dnd_fail(ctx, DND_E_MOUNTED, "%s: it is in use by another program, or mounted where this process does not "
+				  "see it. Release it first (lsof, or lsblk outside of this container, shows who has it).",
+				  drive->path);
 }
 
 static int is_read_only(struct donard_context *ctx, struct dnd_drive *drive)
@@ -365,7 +378,7 @@ static int open_again(struct donard_context *ctx, int fd, int access_mode, struc
 	return drive->fd < 0 ? dnd_fail_errno(ctx, errno, "%s", drive->path) : check_writable(ctx, drive);
 }
 
-/* O_EXCL cannot be set afterwards, so this looks for other users of the drive by its mounts and holders. */
+/* O_EXCL cannot be set afterwards, so this looks for other users of the drive by its mounts, holders and swap. */
 int dnd_drive_check_unused(struct donard_context *ctx, const struct dnd_drive *drive)
 {
 	char place[512];
@@ -378,7 +391,7 @@ int dnd_drive_check_unused(struct donard_context *ctx, const struct dnd_drive *d
 		return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s, and its adopted descriptor would "
 				"write under the file system. Unmount it first.", drive->path, place);
 	dnd_blockdev_holder(ctx, drive->device, place, sizeof(place));
-	return place[0] ? is_leg(ctx, drive, place) : 0;
+	return place[0] ? is_leg(ctx, drive, place) : check_swap_space(ctx, drive);
 }
 
 static int adopt_fd(struct donard_context *ctx, int fd, struct dnd_drive *drive)

@@ -56,6 +56,19 @@ static void other_lines(void **state)
 		assert_false(parse(lines[i], &mount));
 }
 
+static void swap_spaces(void **state)
+{
+	char heading[] = "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority", empty[] = "";
+	char partition[] = "/dev/nvme0n1p2                          partition\t8388604\t\t0\t\t-2";
+	char file[] = "/mnt/my\\040disk/swap                         file\t\t4\t\t0\t\t-3";
+
+	(void)state;
+	assert_null(dnd_swap_parse(heading));
+	assert_null(dnd_swap_parse(empty));
+	assert_string_equal(dnd_swap_parse(partition), "/dev/nvme0n1p2");
+	assert_string_equal(dnd_swap_parse(file), "/mnt/my disk/swap");
+}
+
 static int find_root(void *user, const struct dnd_mount *mount)
 {
 	(void)user;
@@ -71,7 +84,7 @@ static void of_this_process(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(fields), cmocka_unit_test(names_are_decoded), cmocka_unit_test(other_lines),
+		cmocka_unit_test(fields), cmocka_unit_test(names_are_decoded), cmocka_unit_test(other_lines), cmocka_unit_test(swap_spaces),
 		cmocka_unit_test(of_this_process),
 	};
 
