@@ -5,6 +5,8 @@
  * new file has no name before it is complete.
  */
 #include <fcntl.h>
+#include <libgen.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -73,6 +75,17 @@ static int link_to(int fd, const char *path)
 	return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -errno : 0;
 }
 
+static int folder_denies(struct donard_context *ctx, const struct dnd_drive *drive, int error_number)
+{
+	char path[PATH_MAX];
+	int rc;
+
+	snprintf(path, sizeof(path), "%s", drive->path);
+	rc = dnd_drive_denied(ctx, drive, dirname(path), error_number);
+	dnd_fail_more(ctx, " All had been copied, and is gone: its folder was changed during the copy.");
+	return rc;
+}
+
 int dnd_drive_name(struct donard_context *ctx, struct dnd_drive *drive)
 {
 	int rc = drive->unnamed ? link_to(drive->fd, drive->path) : 0;
@@ -84,6 +97,8 @@ int dnd_drive_name(struct donard_context *ctx, struct dnd_drive *drive)
 		return dnd_fail(ctx, DND_E_BUSY, "%s: the new file cannot be given its name: %s meanwhile. Copy again, into a "
 				"folder that stays.", drive->path, rc == -ENOENT ? "its folder was moved or removed" :
 				"another file system was mounted over its folder");
+	if (rc == -EPERM || rc == -EACCES)
+		return folder_denies(ctx, drive, -rc);
 	if (rc)
 		return dnd_fail_errno(ctx, -rc, "%s: the new file cannot be given its name", drive->path);
 	drive->unnamed = false;
