@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "base/files.h"
@@ -130,4 +131,41 @@ void dnd_no_node(const char *sysfs_root, const char *path, char *text, size_t te
 	}
 	dnd_node_making(path, 'b', number, making, sizeof(making));
 	snprintf(text, text_bytes, "%s: the kernel has this device (%s), but there is no node of it. %s.", path, wanted.disk, making);
+}
+
+/* The name that the kernel has for a block device, or its number. */
+static void name_of(const char *sysfs_root, dev_t device, char *name, size_t name_bytes)
+{
+	char link[PATH_MAX], target[PATH_MAX];
+	const char *slash;
+	ssize_t length;
+
+	snprintf(link, sizeof(link), "%s/dev/block/%u:%u", sysfs_root, major(device), minor(device));
+	length = readlink(link, target, sizeof(target) - 1);
+	target[length > 0 ? length : 0] = '\0';
+	slash = strrchr(target, '/');
+	if (slash)
+		snprintf(name, name_bytes, "%s", slash + 1);
+	else
+		snprintf(name, name_bytes, "block device %u:%u", major(device), minor(device));
+}
+
+/* Follows links, such as those of /dev/disk, to the node itself. */
+bool dnd_node_is_stale(const char *sysfs_root, const char *dev_root, const char *path, dev_t device, char *text,
+		       size_t text_bytes)
+{
+	char node[PATH_MAX], root[PATH_MAX], number[32], other[64];
+	struct wanted wanted = { .sysfs_root = sysfs_root };
+	unsigned int major_number, minor_number;
+
+	if (!realpath(path, node) || !realpath(dev_root, root) || !is_below(node, root))
+		return false;
+	wanted.name = node + strlen(root) + 1;
+	if (strchr(wanted.name, '/') || !read_below(&wanted, number, sizeof(number), "class/block/%s/dev", wanted.name) ||
+	    sscanf(number, "%u:%u", &major_number, &minor_number) != 2 || makedev(major_number, minor_number) == device)
+		return false;
+	name_of(sysfs_root, device, other, sizeof(other));
+	snprintf(text, text_bytes, "%s: its node leads to %s now, and not to %s. Have the node made anew (udev does so), or name %s.",
+		 path, other, wanted.name, other);
+	return true;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names below /dev that do not exist.  Such a name means a drive, whose node lacks or whose name is mistyped, and never a new
+ * Names below /dev that mean no device, or another one.  A name that does not exist means a drive, whose node lacks or whose
+ * name is mistyped, and never a new
  * file, which would fill the RAM disk there and go unnoticed.  This file uses no context, because donard-cli is built with
  * it, too.
  */
@@ -9,9 +10,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* Would a new file of that name lie below @dev_root, also by way of links?  /dev/shm is for files. */
 bool dnd_new_below_dev(const char *dev_root, const char *path);
+/*
+ * Does the kernel give the name of the node @path, which is of the block device @device, to another one?  A container's
+ * node stays when the device gets another number.  If so, @text says it, as "PATH: cause. Remedy."  Says nothing
+ * against a name that is no drive's.
+ */
+bool dnd_node_is_stale(const char *sysfs_root, const char *dev_root, const char *path, dev_t device, char *text,
+		       size_t text_bytes);
 /* Why there is no node of that name, and the remedy, as "PATH: cause. Remedy." */
 void dnd_no_node(const char *sysfs_root, const char *path, char *text, size_t text_bytes);
 /*

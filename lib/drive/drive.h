@@ -121,6 +121,7 @@ struct dnd_drive {
 	bool reserved;		/* blocks behind the end of the file were reserved for writes to come */
 	bool writable;
 	bool shared;		/* somebody else has the same open file, with its position and flags */
+	bool is_xfs;		/* it is a file on XFS */
 	bool adopted;		/* the program opened it, perhaps without O_EXCL */
 	uint32_t align_bytes;	/* of offsets and lengths */
 	uint32_t memory_align_bytes;	/* of the memory that is read into or written from */

@@ -79,6 +79,15 @@ static int resolve(struct donard_context *ctx, struct dnd_drive *drive, const ch
 	return dnd_blockdev_resolve(ctx, st->st_dev, drive->path, &drive->blockdev);
 }
 
+static int check_node(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	char text[PATH_MAX + 512];
+
+	if (!dnd_node_is_stale(ctx->sysfs_root, ctx->dev_root, drive->path, drive->device, text, sizeof(text)))
+		return 0;
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s", text);
+}
+
 static int check_type(struct donard_context *ctx, struct dnd_drive *drive, const struct stat *st)
 {
 	if (!S_ISBLK(st->st_mode) && !S_ISREG(st->st_mode))
@@ -153,6 +162,15 @@ bool dnd_drive_is_read_only(const struct dnd_drive *drive)
 	return !drive->is_file && !ioctl(drive->fd, BLKROGET, &read_only) && read_only;
 }
 
+/* Refuses a zoned drive early: the drive itself would only fail the second copy, and call that a medium error. */
+static int check_zones(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	if (!dnd_blockdev_is_zoned(ctx, &drive->blockdev))
+		return 0;
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it is zoned: each zone takes writes only in order, at its write pointer, which "
+			"a copy does not keep to. Choose another destination.", drive->path);
+}
+
 static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
 {
 	int rc;
@@ -161,22 +179,13 @@ static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
 		return 0;
 	if (dnd_drive_is_read_only(drive))
 		return is_read_only(ctx, drive);
-	rc = drive->is_file ? dnd_drive_check_swap(ctx, drive) : 0;
+	rc = drive->is_file ? dnd_drive_check_swap(ctx, drive) : check_zones(ctx, drive);
 	return rc ? rc : dnd_drive_check_loop(ctx, drive);
-}
-
-/* Refuses a zoned drive early: the drive itself would only fail the second copy, and call that a medium error. */
-static int check_zones(struct donard_context *ctx, const struct dnd_drive *drive)
-{
-	if (!drive->writable || drive->is_file || !dnd_blockdev_is_zoned(ctx, &drive->blockdev))
-		return 0;
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it is zoned: each zone takes writes only in order, at its write pointer, which "
-			"a copy does not keep to. Choose another destination.", drive->path);
 }
 
 static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 {
-	int rc, flags = O_DIRECT | O_CLOEXEC | (drive->writable ? O_RDWR : O_RDONLY);
+	int flags = O_DIRECT | O_CLOEXEC | (drive->writable ? O_RDWR : O_RDONLY);
 
 	/* With O_EXCL the kernel refuses a device while it or a partition of it is mounted. */
 	if (drive->writable && !drive->is_file)
@@ -184,8 +193,7 @@ static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 	drive->fd = open(drive->path, flags);
 	if (drive->fd < 0)
 		return open_failed(ctx, drive, drive->path, errno);
-	rc = check_writable(ctx, drive);
-	return rc ? rc : check_zones(ctx, drive);
+	return check_writable(ctx, drive);
 }
 
 /*
@@ -215,6 +223,7 @@ static void ask(struct donard_context *ctx, struct dnd_drive *drive, int fd)
 
 	dnd_file_ask(ctx, fd, drive->blockdev.disk, &facts);
 	drive->fs_block_bytes = facts.fs_block_bytes;
+	drive->is_xfs = facts.magic == DND_XFS_MAGIC;
 	drive->align_bytes = file_align(drive, &facts);
 	drive->memory_align_bytes = (uint32_t)dnd_max(facts.dio_memory_bytes,
 						      drive->blockdev.memory_align_bytes);
@@ -227,6 +236,32 @@ void dnd_drive_ask(struct donard_context *ctx, struct dnd_drive *drive)
 		ask(ctx, drive, drive->fd);
 }
 
+/*
+ * XFS may keep a file's data on another device, which only the superblock names.  An empty file may become one of these at
+ * any time.
+ */
+static bool is_realtime(const struct dnd_drive *drive, int fd, bool *known)
+{
+	struct fsxattr attributes = { 0 };
+
+	*known = !drive->is_file || !ioctl(fd, FS_IOC_FSGETXATTR, &attributes);
+	return attributes.fsx_xflags & FS_XFLAG_REALTIME;
+}
+
+static int check_realtime(struct donard_context *ctx, const struct dnd_drive *drive, int fd)
+{
+	bool known;
+
+	if (is_realtime(drive, fd, &known))
+		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its data lie in the realtime section of XFS, on another "
+				"device than the file system's. Use a file without it (xfs_io -c 'chattr -r', before "
+				"anything is written).", drive->path);
+	if (known || !drive->is_xfs)
+		return 0;
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: XFS does not say whether its data lie in the realtime section, on another device "
+			"than the file system's. Let the seccomp filter of this process allow its ioctls.", drive->path);
+}
+
 int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive)
 {
 	unsigned int unread = dnd_sysfs_unread(ctx);
@@ -236,25 +271,16 @@ int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive)
 		return 0;
 	dnd_file_ask(ctx, drive->fd, drive->blockdev.disk, &facts);
 	judge(drive, &facts);
-	return dnd_sysfs_check(ctx, unread, 0);
+	return dnd_sysfs_check(ctx, unread, check_realtime(ctx, drive, drive->fd));
 }
 
 bool dnd_drive_is_direct(const struct dnd_drive *drive)
 {
-	return !drive->is_file || drive->fd < 0 || dnd_file_is_direct(drive->fd);
-}
+	bool known;
 
-/* XFS may keep a file's data on another device, which only the superblock names. */
-static int check_realtime(struct donard_context *ctx, const struct dnd_drive *drive, int fd)
-{
-	struct fsxattr attributes = { 0 };
-
-	if (!drive->is_file || ioctl(fd, FS_IOC_FSGETXATTR, &attributes) ||
-	    !(attributes.fsx_xflags & FS_XFLAG_REALTIME))
-		return 0;
-	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its data lie in the realtime section of XFS, on another "
-			"device than the file system's. Use a file without it (xfs_io -c 'chattr -r', before "
-			"anything is written).", drive->path);
+	if (!drive->is_file || drive->fd < 0)
+		return true;
+	return dnd_file_is_direct(drive->fd) && !(drive->is_xfs && is_realtime(drive, drive->fd, &known));
 }
 
 /* The kernel shows a namespace whose format it cannot use with a capacity of 0. */
@@ -305,6 +331,8 @@ static int open_existing(struct donard_context *ctx, struct dnd_drive *drive,
 	unsigned int unread = dnd_sysfs_unread(ctx);
 	int rc = check_type(ctx, drive, st);
 
+	if (!rc && !drive->is_file)
+		rc = check_node(ctx, drive);
 	if (!rc)
 		rc = resolve(ctx, drive, drive->path, st);
 	if (!rc)

@@ -294,6 +294,20 @@ stale_node() {
 	same_bytes "p2pmem2" "$WORK/after" "$WORK/before" "$MIB"
 }
 
+stale_drive_node() {
+	local number alpha=${LAB_ALPHA##*/} beta=${LAB_BETA##*/}
+	number=$(<"/sys/class/block/$beta/dev")
+	head -c "$MIB" "$LAB_BETA" >"$WORK/before"
+	mv "$LAB_ALPHA" "$LAB_ALPHA.kept"
+	at_end "mv -f $LAB_ALPHA.kept $LAB_ALPHA"
+	mknod "$LAB_ALPHA" b "${number%:*}" "${number#*:}"
+	ln -s "$LAB_ALPHA" "$WORK/link"
+	refuses 1 "$LAB_ALPHA: its node leads to $beta now, and not to $alpha" copy p2pmem0 "$LAB_ALPHA" --size 1M
+	refuses 1 "$LAB_ALPHA: its node leads to $beta now, and not to $alpha" copy "$LAB_ALPHA" p2pmem0 --size 1M
+	refuses 1 "$WORK/link: its node leads to $beta now, and not to $alpha" copy p2pmem0 "$WORK/link" --size 1M
+	head -c "$MIB" "$LAB_BETA" | cmp - "$WORK/before"
+}
+
 full_stdout() {
 	exits 1 'No space' sh -c 'donard-cli list >/dev/full'
 }
@@ -336,6 +350,7 @@ t "bad regions" bad_regions
 t "memory beyond the kernel's direct map" beyond_direct_map
 core t "errors in JSON" json_errors
 core t "node of another region" stale_node
+t "node of another drive" stale_drive_node
 core t "full stdout" full_stdout
 t "without sysfs" no_sysfs
 core t "without the module" no_module

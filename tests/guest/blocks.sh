@@ -75,6 +75,15 @@ to_zones() {
 	zoned_refused "it is zoned"
 	zoned_refused "it is zoned" --allow-bounce
 	zoned_refused "it is zoned" --passthrough
+	python3 - "$ZONED" <<-'END'
+		import donard, os, sys
+		with donard.Context() as context:
+		    try:
+		        context.adopt_file(os.open(sys.argv[1], os.O_RDWR | os.O_DIRECT))
+		        sys.exit("the descriptor of a zoned drive was taken")
+		    except donard.Error as error:
+		        assert "it is zoned" in str(error), error
+	END
 	blkzone report "$ZONED" >"$WORK/zones"
 	equal "zones that nobody wrote" 16 "$(grep -c 'zcond: 1' "$WORK/zones")"
 }

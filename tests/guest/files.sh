@@ -521,6 +521,23 @@ time.sleep(1000)' "$TARGET" >"$WORK/mapper" &
 	holds_data "$TARGET"
 }
 
+# realtime_once_open FILE - an empty file may become one at any time.
+realtime_once_open() {
+	python3 - "$1" <<-'END'
+		import donard, subprocess, sys
+		with donard.Context() as context, context.queue() as queue:
+		    memory = context.alloc("p2pmem0", 1 << 20)
+		    file = context.open(sys.argv[1], create=True, write=True)
+		    subprocess.run(["xfs_io", "-c", "chattr +r", sys.argv[1]], check=True)
+		    for write in (lambda: context.copy(memory, file), lambda: (queue.write(file, memory), queue.wait()[0].check())):
+		        try:
+		            write()
+		            sys.exit("a file of the realtime section was written")
+		        except donard.Error as error:
+		            assert "realtime section" in str(error), error
+	END
+}
+
 # Their bytes are on a device that neither st_dev nor the mount names: a loop device in DRAM, here.
 realtime() {
 	local loop file=/mnt/fs/folder/file
@@ -542,6 +559,7 @@ realtime() {
 	exits 3 'realtime section' donard-cli copy "$file" p2pmem0
 	exits 3 'realtime section' donard-cli copy "$file" p2pmem0 --allow-bounce
 	exits 3 'realtime section' donard-cli copy p2pmem0 "$file" --size "$BYTES"
+	realtime_once_open /mnt/fs/later
 	seen_dma
 	exactly "bytes that drives moved at the BAR" "0 0" "$(dma read gpu) $(dma write gpu)"
 	# What the folder does not pass on lies where the file system does.

@@ -2,11 +2,13 @@
 /* What failures of whole copies are called, when the usual cause is not theirs. */
 #include <fcntl.h>
 #include <linux/filter.h>
+#include <linux/fs.h>
 #include <linux/seccomp.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -488,6 +490,73 @@ static void dangling_links(void **state)
 }
 
 /* A name below /dev is a drive's, and never a new file's. */
+static bool played_immutable;
+
+static int make_immutable(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	struct scene *scene = user;
+	int folder = open(scene->fake->files, O_RDONLY | O_DIRECTORY), flags = 0;
+
+	(void)phase, (void)done_bytes, (void)total_bytes;
+	if (!syscall(SYS_ioctl, folder, FS_IOC_GETFLAGS, &flags)) {
+		flags |= FS_IMMUTABLE_FL;
+		played_immutable = !syscall(SYS_ioctl, folder, FS_IOC_SETFLAGS, &flags);
+	}
+	close(folder);
+	return 0;
+}
+
+static void undo_immutable(struct scene *scene)
+{
+	int folder = open(scene->fake->files, O_RDONLY | O_DIRECTORY), flags = 0;
+
+	assert_int_equal(syscall(SYS_ioctl, folder, FS_IOC_GETFLAGS, &flags), 0);
+	flags &= ~FS_IMMUTABLE_FL;
+	assert_int_equal(syscall(SYS_ioctl, folder, FS_IOC_SETFLAGS, &flags), 0);
+	close(folder);
+}
+
+/* The new file has no name yet, and gets none. */
+static void folder_becomes_immutable(void **state)
+{
+	struct scene *scene = *state;
+	int rc;
+
+	write_file(scene->in, scene->data, 65536);
+	scene->options.progress_fn = make_immutable;
+	scene->options.progress_user = scene;
+	rc = copy(scene, scene->in, scene->out);
+	if (!played_immutable)
+		skip();	/* only root may */
+	undo_immutable(scene);
+	assert_int_equal(rc, -EACCES);
+	assert_says(donard_error(scene->fake->ctx), "it is immutable. Take that from it (chattr -i)");
+	assert_says(donard_error(scene->fake->ctx), "All had been copied, and is gone");
+	assert_int_equal(access(scene->out, F_OK), -1);
+}
+
+/* A container's node may have a number that is another drive's by now. */
+static void stale_nodes(void **state)
+{
+	struct fake *fake = ((struct scene *)*state)->fake;
+	char path[256], by_id[256], other[256], says[512];
+
+	fake_file(fake, "nvme9n1", "");
+	fake_file(fake, "disk/nvme9n1", "");
+	fake_file(fake, "class/block/nvme9n1/dev", "259:9");
+	fake_link(fake, "dev/block/259:3", "block/nvme3n1");
+	fake_link(fake, "disk/id", "nvme9n1");
+	snprintf(path, sizeof(path), "%s/nvme9n1", fake->root);
+	snprintf(by_id, sizeof(by_id), "%s/disk/id", fake->root);
+	snprintf(other, sizeof(other), "%s/disk/nvme9n1", fake->root);
+	assert_false(dnd_node_is_stale(fake->root, fake->root, path, makedev(259, 9), says, sizeof(says)));
+	assert_true(dnd_node_is_stale(fake->root, fake->root, path, makedev(259, 3), says, sizeof(says)));
+	assert_says(says, "/nvme9n1: its node leads to nvme3n1 now, and not to nvme9n1.");
+	assert_true(dnd_node_is_stale(fake->root, fake->root, by_id, makedev(259, 4), says, sizeof(says)));
+	assert_says(says, "/disk/id: its node leads to block device 259:4 now, and not to nvme9n1.");
+	assert_false(dnd_node_is_stale(fake->root, fake->root, other, makedev(259, 3), says, sizeof(says)));
+}
+
 static void missing_nodes(void **state)
 {
 	struct scene *scene = *state;
@@ -582,7 +651,7 @@ int main(void)
 		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(no_room),
 		CASE(forbidden_reservation), CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(hidden_sysfs), CASE(few_descriptors),
-		CASE(dangling_links), CASE(missing_nodes), CASE(names_below_dev),
+		CASE(dangling_links), CASE(folder_becomes_immutable), CASE(stale_nodes), CASE(missing_nodes), CASE(names_below_dev),
 		CASE(long_paths),
 	};
 
