@@ -17,7 +17,7 @@
 
 static int fails(const struct cli *cli, const struct cli_port *port, const char *what)
 {
-	char text[PATH_MAX + 256];
+	char text[CLI_TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%s: %s: %s", port->name, what, strerror(errno));
 	return cli_fail_text(cli, EXIT_FAILED, "system", text);
@@ -62,7 +62,7 @@ static int open_standard(bool writes)
 
 static int no_node(const struct cli *cli, const struct cli_port *port)
 {
-	char text[PATH_MAX + 1024], in_options[PATH_MAX + 1024];
+	char text[CLI_TEXT_BYTES], in_options[CLI_TEXT_BYTES];
 
 	dnd_no_node(donard_sysfs_root(cli->ctx), port->name, text, sizeof(text));
 	return cli_fail_text(cli, EXIT_FAILED, "no-such-device", cli_in_options(text, in_options, sizeof(in_options)));

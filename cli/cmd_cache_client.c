@@ -192,7 +192,7 @@ static uint64_t next_length(const struct client *client)
 
 static int no_whole_blocks(struct client *client, uint64_t bytes)
 {
-	char text[512];
+	char text[CLI_TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%s: its last %llu bytes are no whole blocks of %u bytes, as drive %s has them. Use "
 		 "--pad to have zeros behind them, or --size.", client->port.name, (unsigned long long)bytes,
@@ -217,7 +217,7 @@ static int pad(struct client *client, uint8_t *bytes, uint64_t *length)
 /* A pipe that ends early, or a file that somebody cut. */
 static int ended_early(struct client *client, uint64_t bytes)
 {
-	char text[512];
+	char text[CLI_TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%s: it ended after %llu of the %llu bytes that were to come, and these are not all in the "
 		 "cache. Put it again.", client->port.name, (unsigned long long)bytes, (unsigned long long)client->length);
@@ -411,7 +411,7 @@ static int open_source(struct client *client)
 {
 	const struct cli_port *port = &client->port;
 	int rc = cli_port_open(client->cli, &client->port, false, client->length);
-	char text[512];
+	char text[CLI_TEXT_BYTES];
 
 	if (rc || !port->regular || (client->length <= cli_port_left(port) && port->offset <= port->file_bytes))
 		return rc;

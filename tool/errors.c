@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Failures: text on stderr, an object on stdout with --json, an exit code. */
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -91,7 +90,7 @@ int cli_fail(const struct cli *cli, int rc)
 
 int cli_usage(const struct cli *cli, const char *format, ...)
 {
-	char text[PATH_MAX + 512], more[PATH_MAX + 640];
+	char text[CLI_TEXT_BYTES], more[CLI_TEXT_BYTES + 128];
 	va_list args;
 
 	va_start(args, format);

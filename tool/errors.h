@@ -3,9 +3,14 @@
 #ifndef DONARD_ERRORS_H
 #define DONARD_ERRORS_H
 
+#include <limits.h>
+
 #include <json-c/json.h>
 
 #include "command.h"
+
+/* Room for a text with a path in it; cli_fail_text() shortens it. */
+#define CLI_TEXT_BYTES	(PATH_MAX + 1024)
 
 /* Prints the failure of the last call of the library, which returned @rc. */
 int cli_fail(const struct cli *cli, int rc);

@@ -15,6 +15,8 @@
 
 #include "base/clock.h"
 #include "base/failure.h"
+#include "base/maplimit.h"
+#include "base/nodes.h"
 #include "base/rights.h"
 #include "base/sized.h"
 #include "base/uring_refused.h"

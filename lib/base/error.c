@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The last failure of a context. */
 #include "base/base.h"
-#include "base/limits.h"
 
 int dnd_fail(struct donard_context *ctx, enum dnd_error error, const char *format, ...)
 {

@@ -3,7 +3,6 @@
 #include <stdio.h>
 
 #include "base/base.h"
-#include "base/limits.h"
 
 #define RINGS_BYTES	(1ULL << 20)	/* as large as they get */
 

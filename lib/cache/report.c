@@ -5,7 +5,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/nodes.h"
 #include "cache/report.h"
 #include "cache/server.h"
 

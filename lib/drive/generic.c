@@ -11,7 +11,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/nodes.h"
 #include "drive/generic.h"
 
 #define IDENTIFY		0x06

@@ -10,7 +10,6 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include "base/nodes.h"
 #include "drive/blockdev.h"
 #include "drive/file_check.h"
 #include "drive/stack.h"

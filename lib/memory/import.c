@@ -10,7 +10,6 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "memory/memory.h"
 
 #define OUR_NAME	"p2pmem"

@@ -9,7 +9,6 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "base/limits.h"
 #include "memory/memory.h"
 
 static int no_length(struct donard_context *ctx, const char *name)

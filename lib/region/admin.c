@@ -5,7 +5,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "base/nodes.h"
 #include "donard/candidate.h"
 #include "region/control.h"
 #include "region/holders.h"

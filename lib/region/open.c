@@ -8,8 +8,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/limits.h"
-#include "base/nodes.h"
 #include "base/printable.h"
 #include "region/control.h"
 #include "region/holders.h"

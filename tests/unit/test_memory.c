@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/limits.h"
+#include "base/maplimit.h"
 #include "donard/memory.h"
 #include "fake_sysfs.h"
 #include "region/region.h"

@@ -3,8 +3,8 @@
  * Which limit of the process refuses a mapping.  mmap() says ENOMEM or EAGAIN for them as it does for what is mapped, so this
  * asks: a mapping of the same size, of nothing, meets the limits alone.
  */
-#ifndef DND_LIMITS_H
-#define DND_LIMITS_H
+#ifndef DND_MAPLIMIT_H
+#define DND_MAPLIMIT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,4 +18,4 @@
  */
 bool dnd_map_limit(int error_number, uint64_t bytes, bool dram, char *text, size_t text_bytes);
 
-#endif /* DND_LIMITS_H */
+#endif /* DND_MAPLIMIT_H */

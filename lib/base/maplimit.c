@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See limits.h. */
+/* See maplimit.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
-#include "base/limits.h"
+#include "base/maplimit.h"
 
 /* The errno of a mapping of nothing, or 0.  Nothing is read into it, not even where mlockall() locks all that comes. */
 static int try_mapping(uint64_t bytes, bool dram)
