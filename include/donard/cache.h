@@ -80,7 +80,7 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * @backing: the drive, partition or file behind it, "/dev/nvme1n1"; required
  * @listen: address to listen at; NULL: loopback only
  * @status_path: path of the socket that donard_cache_status() connects to; NULL:
- *	/run/donard/cache-NVRAM
+ *	/run/donard/cache-NVRAM; not below /dev
  * @discard: with FORMAT: the identity of a log whose records may be lost
  * @flags: DONARD_CACHE_*
  * @clients: with FORMAT: how many clients can connect at once; each gets a part of the
