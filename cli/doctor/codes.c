@@ -296,6 +296,11 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"The route does not exist, whatever was predicted. donard refuses the pair, as it proves each route itself; other "
 		"programs would lose data.",
 		"Put both below one PCIe switch, boot with iommu=pt, and look at the machine's firmware for updates." },
+	[CODE_NOT_PROBED] = { "not-probed", WARNING,
+		"a probe was asked for, and could not be made of each pair of a drive and a region",
+		"Of these pairs nothing is known but the prediction.",
+		"As the reasons of the pairs say. Run it as root, who may open all nodes and send the command Compare. Of a drive that "
+		"does not compare, name a place that may be written with --scratch." },
 };
 
 const struct code_entry *code_entry(enum code code)

@@ -100,8 +100,15 @@ static struct json_object *machine_of(const struct examination *x)
 
 /* Pairs of two devices: what a drive does with its own memory is no news, and donard starts no DMA of a GPU. */
 struct tally {
-	unsigned int pairs, own, of_gpu, with_region, without_region, undecided, unlisted, allowed, proven;
+	unsigned int pairs, own, of_gpu, with_region, without_region, undecided, unlisted, allowed, proven, untried;
 };
+
+/* With --probe: the prediction stands, and no block was seen to arrive both ways. */
+static bool is_untried(const struct pair *pair)
+{
+	return pair->client->type == DONARD_CLIENT_NVME && pair->memory->region && pair->verdict == DONARD_VERDICT_YES &&
+	       !pair->proven;
+}
 
 static struct tally count(const struct pairs *pairs)
 {
@@ -120,6 +127,7 @@ static struct tally count(const struct pairs *pairs)
 		}
 		tally.pairs++;
 		tally.proven += pair->proven;
+		tally.untried += is_untried(pair);
 		tally.allowed += pair->verdict == DONARD_VERDICT_YES && pair->route.unlisted_bridge;
 		tally.undecided += pair->undecided;
 		tally.unlisted += pair->verdict == DONARD_VERDICT_UNLISTED && !pair->undecided;
@@ -174,6 +182,13 @@ static void name_evidence(const struct tally *tally, unsigned int good, char tex
 		snprintf(text, 64, "%u proven, %u predicted", tally->proven, good - tally->proven);
 }
 
+static void check_untried(struct examination *x, const struct tally *tally)
+{
+	if (tally->untried)
+		find(x, CODE_NOT_PROBED, "", "of %u pairs of two devices, %u were not proven both ways, although a route is predicted: "
+		     "the reasons are with the pairs", tally->pairs, tally->untried);
+}
+
 /* How long it is. */
 static size_t name_faults(const struct examination *x, char text[SUMMARY_BYTES])
 {
@@ -196,6 +211,11 @@ static const char *judge(const struct examination *x, const struct tally *tally,
 		snprintf(text + used, SUMMARY_BYTES - used, "a device would reach another's memory in %u of %u pairs (%s)", good,
 			 tally->pairs, evidence);
 		return "blocked";
+	}
+	if (x->request->probe && tally->untried && !tally->proven) {
+		snprintf(text, SUMMARY_BYTES, "a device is predicted to reach another's memory in %u of %u pairs, and none of them could "
+			 "be probed: the reasons are with the pairs", good, tally->pairs);
+		return "unknown";
 	}
 	if (good) {
 		snprintf(text, SUMMARY_BYTES, "a device reaches another's memory in %u of %u pairs%s (%s)%s", good,
@@ -260,6 +280,8 @@ static int examine(struct examination *x, struct json_object *model)
 	/* What was seen to arrive has nothing in its way. */
 	check_paths(x, &pairs);
 	tally = count(&pairs);
+	if (x->request->probe)
+		check_untried(x, &tally);
 	verdict = judge(x, &tally, summary);
 	name_undecided(&tally, summary, sizeof(summary));
 	name_others(&tally, summary, sizeof(summary));
@@ -294,6 +316,8 @@ int doctor_examine(const struct cli *cli, const struct doctor_request *request, 
 		return fail(cli, &x, rc);
 	kernel_read(&x.source, &x.kernel);
 	rc = read_devices(&x);
+	if (!rc && request->scratch)
+		rc = prove_check_scratch(&x);
 	if (!rc) {
 		x.findings = json_object_new_array();
 		*model = json_object_new_object();

@@ -162,46 +162,81 @@ static void try_read(struct trial *trial)
  */
 static int make_scratch(const char *given)
 {
+	const int flags = O_TMPFILE | O_RDWR | O_CLOEXEC;
 	const char *folder = given;
 	char copy[PATH_MAX];
 	struct stat st;
 	int fd;
 
+	if (!given[0])
+		return -ENOENT;
 	if (stat(given, &st) || !S_ISDIR(st.st_mode)) {
 		if (!lstat(given, &st))
 			return -EEXIST;
 		snprintf(copy, sizeof(copy), "%s", given);
 		folder = dirname(copy);
 	}
-	fd = open(folder, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0600);
+	fd = open(folder, flags | O_DIRECT, 0600);
+	if (fd < 0 && errno == EINVAL)		/* O_DIRECT is refused: the library says of what */
+		fd = open(folder, flags, 0600);
 	return fd < 0 ? -errno : fd;
 }
 
-/* Returns as donard_file_open(), where the failure of the library is told. */
-static int open_scratch(struct trial *trial, const char *given, struct donard_file **file)
+static int fail_to_make(struct examination *x, int error_number)
 {
-	int rc, fd = make_scratch(given);
+	char text[CLI_ERROR_BYTES];
 
-	if (fd == -EEXIST) {
-		rc = donard_file_open(trial->x->ctx, given, DONARD_FILE_WRITE, file);
-	} else if (fd < 0) {
-		say(trial, "write", "not-tried", "--scratch %s: no file can be made there: %s", given, strerror(-fd));
-		return fd;
-	} else {
-		rc = donard_file_adopt(trial->x->ctx, fd, file);
-		close(fd);
-	}
+	snprintf(text, sizeof(text), "--scratch %s: no file can be made there: %s. Name a file, an unmounted drive or a directory "
+		 "that may be written, on the drive that is to be probed.", x->request->scratch, strerror(error_number));
+	return donard_fail(x->ctx, -error_number, "", text);
+}
+
+/* What was made has a name that says nothing. */
+static int fail_with_name(struct examination *x, int rc)
+{
+	char text[CLI_ERROR_BYTES];
+
+	snprintf(text, sizeof(text), "--scratch %s: %s", x->request->scratch, donard_error(x->ctx));
+	return donard_fail(x->ctx, rc, donard_error_code(x->ctx), text);
+}
+
+/* Returns as donard_file_open(), with the context's failure. */
+static int open_scratch(struct examination *x, struct donard_file **file)
+{
+	int rc, fd = make_scratch(x->request->scratch);
+
+	if (fd == -EEXIST)
+		return donard_file_open(x->ctx, x->request->scratch, DONARD_FILE_WRITE, file);
+	if (fd < 0)
+		return fail_to_make(x, -fd);
+	rc = donard_file_adopt(x->ctx, fd, file);
+	close(fd);
+	return rc < 0 ? fail_with_name(x, rc) : rc;
+}
+
+int prove_check_scratch(struct examination *x)
+{
+	struct donard_file *file;
+	char text[CLI_ERROR_BYTES];
+	int rc = open_scratch(x, &file);
+
 	if (rc < 0)
-		say_failure(trial, "write", rc);
+		return rc;
+	rc = 0;
+	if (donard_file_client(file, 1)) {
+		snprintf(text, sizeof(text), "--scratch %s: it lies on several drives, or one that several controllers serve, and nobody "
+			 "knows which of them a block comes by. Name a place on one drive.", x->request->scratch);
+		rc = donard_fail(x->ctx, -EOPNOTSUPP, "", text);
+	}
+	donard_file_close(file);
 	return rc;
 }
 
-/* Of what lies on several drives nobody knows which one the block comes to. */
 static bool is_on_drive(const struct trial *trial, const struct donard_file *file)
 {
 	const char *client = donard_file_client(file, 0);
 
-	return client && !donard_file_client(file, 1) && !strcmp(client, trial->pair->client->bdf);
+	return client && !strcmp(client, trial->pair->client->bdf);
 }
 
 /* What the file holds now, by way of DRAM; 0 when it is @expected, 1 when not, or -errno. */
@@ -249,18 +284,21 @@ static void try_write(struct trial *trial, struct donard_file *file)
 /* Returns false where the scratch is on another drive. */
 static bool write_scratch(struct trial *trial)
 {
-	const char *given = trial->x->request->scratch;
 	struct donard_file *file;
-	bool told = true;
+	bool told;
+	int rc;
 
-	if (!given)
+	if (!trial->x->request->scratch)
 		return false;
-	if (open_scratch(trial, given, &file) >= 0) {
-		told = is_on_drive(trial, file);
-		if (told)
-			try_write(trial, file);
-		donard_file_close(file);
+	rc = open_scratch(trial->x, &file);
+	if (rc < 0) {
+		say_failure(trial, "write", rc);
+		return true;
 	}
+	told = is_on_drive(trial, file);
+	if (told)
+		try_write(trial, file);
+	donard_file_close(file);
 	return told;
 }
 

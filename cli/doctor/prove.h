@@ -10,6 +10,8 @@ struct proof_tally {
 	unsigned int failed;		/* for how many pairs with a route a device or a region failed */
 };
 
+/* Can what --scratch names be used on any drive?  Returns 0, or -errno with the context's failure. */
+int prove_check_scratch(struct examination *x);
 /*
  * Adds "read" and "write" to each pair's model: {state, reason}, where state is "proven",
  * "predicted", "failed", "refused" or "not-tried".  Sets the verdict of a pair to what was observed.

@@ -225,16 +225,20 @@ doctor_proves() {
 	equal "writes" proven "$(each_pair .write.state)"
 	equal "evidence" proven "$(each_pair .evidence)"
 	matches "summary" 'in 4 of 4 pairs \(proven\)' "$(jq -r .summary <<<"$RESULT")"
+	finds_not not-probed
 	take_from_drive "$LAB_ALPHA" 0 $((2 * MIB)) "$WORK/seen"
 	same_bytes alpha "$WORK/seen" "$WORK/data" $((2 * MIB))
 	regio read p2pmem2 "$end" 4096 "$WORK/seen"
 	same_bytes "end of the persistent region" "$WORK/seen" "$WORK/data" 4096
 }
 
-# Without root's rights drives cannot be opened, and ACS not be seen: it says so, and fails for neither.
+# Without root's rights drives cannot be opened, and ACS not be seen: it says so. What no probe was made of is not ready.
 doctor_of_others() {
 	local remedy="Join its group (sudo adduser \$USER p2pmem) and log in again, or run as root."
-	RESULT=$(as other donard-cli doctor --json --probe)
+	RESULT=$(as other donard-cli doctor --json --probe) && fail "status 0: $RESULT"
+	equal "status" 3 $?
+	equal "verdict" unknown "$(jq -r .verdict <<<"$RESULT")"
+	matches "cause" 'of 4 pairs of two devices, 4 were not proven' "$(finds not-probed)"
 	equal "cause" "user $(id -u other) cannot open p2pmem0, p2pmem1, p2pmem2 for reading and writing" "$(finds not-in-group)"
 	equal "remedy" "$remedy" "$(jq -r '.findings[] | select(.code == "not-in-group") | .remedy' <<<"$RESULT")"
 	equal "what info says" "p2pmem0: cannot be opened: Permission denied. $remedy" \
@@ -368,9 +372,19 @@ doctor_makes_scratch() {
 	equal "write" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
 	equal "files left" lost+found "$(ls /mnt/fs)"
 	ln -s /mnt/fs/elsewhere /mnt/fs/link
-	doctor 0 --probe --scratch /mnt/fs/link
-	equal "write" not-tried "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
+	scratch_refused no-such-device /mnt/fs/link
 	equal "files left" "link, lost+found" "$(ls -m -w 0 /mnt/fs)"
+	mount -o remount,ro /mnt/fs
+	scratch_refused read-only /mnt/fs
+	scratch_refused read-only /mnt/fs/new
+}
+
+# scratch_refused CODE PATH - a proof that was asked for and cannot be made is no verdict.
+scratch_refused() {
+	doctor 1 --probe --scratch "$2"
+	equal "error" "$1" "$(jq -r .error.code <<<"$RESULT")"
+	matches "message" "$2" "$(jq -r .error.message <<<"$RESULT")"
+	equal "verdict" null "$(jq -r .verdict <<<"$RESULT")"
 }
 
 # SIGTERM comes while the persistent region holds the drive's block.

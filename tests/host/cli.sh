@@ -115,6 +115,16 @@ cli_exits_closed() {
 	"$BUILD/donard-cli" measure true <&- && ! "$BUILD/donard-cli" version >&-
 }
 
+# A proof that was asked for and cannot be made is no verdict, and nothing is made.
+scratch_cannot_be_used() {
+	cli_exits 1 '/dev/null: it is a character device' doctor --probe --scratch /dev/null &&
+		cli_exits 1 '--scratch /nonexistent/x: .*No such file' doctor --probe --scratch /nonexistent/x &&
+		cli_exits 1 '--scratch .*: Not a directory' doctor --probe --scratch "$BUILD/donard-cli/x" &&
+		cli_exits 1 '--scratch .*No such file' doctor --probe --scratch '' &&
+		cli_exits 1 '--scratch /dev/shm: .*tmpfs' doctor --probe --scratch /dev/shm &&
+		json_of 1 'it["error"]["code"] == "not-nvme" and "verdict" not in it' doctor --json --probe --scratch /dev/null
+}
+
 # A captured machine is somebody else's text.
 doctor_forges_nothing() {
 	local forged=$LOGS/forged function=$LOGS/forged/sys/bus/pci/devices/0000:00:01.0
@@ -304,6 +314,7 @@ run_cli_contracts() {
 	try "cli: doctor, messages that docs/troubleshooting.md quotes" tests/host/doctor.py symptoms docs/troubleshooting.md
 	try "cli: doctor, a captured machine moves no bytes" cli_exits 2 'exclude each other' doctor --root / --probe
 	try "cli: doctor, scratch for nothing" cli_exits 2 '--scratch needs --probe' doctor --scratch /tmp
+	try "cli: doctor, scratch that cannot be used" scratch_cannot_be_used
 	try "cli: doctor, a file is no machine" cli_exits 1 'not a folder that can be read' doctor --root "$BUILD/donard-cli"
 	try "cli: doctor, no such machine" cli_exits 1 'not a folder that can be read' doctor --root /nonexistent
 	mkdir -p "$LOGS/empty/sys/class"

@@ -24,7 +24,8 @@ FOREIGN = ("modprobe", "rmmod", "could not insert", "Key was rejected by service
 # Findings that need this machine, its user or its devices: tests/guest/routes.sh
 # has all but locked-memory, and tests/guest/gpu.sh those of GPUs; where predictions differ, the first fails.
 LIVE = {"not-in-group", "node-forbidden", "node-missing", "drive-closed", "container", "locked-memory", "not-root",
-        "prediction-differs", "not-delivered", "unlisted-bridge-forwards", "gpu-small-bar1", "gpu-no-cuda"}
+        "prediction-differs", "not-delivered", "not-probed", "unlisted-bridge-forwards", "gpu-small-bar1",
+        "gpu-no-cuda"}
 HERE = pathlib.Path(__file__).resolve().parent.parent / "data/machines"
 
 
