@@ -46,6 +46,7 @@ struct json_object *cli_cache_model(const struct donard_cache_status *status)
 			       *(const uint64_t *)((const char *)status + counts[i].at));
 	add_latency(model, &status->write_latency);
 	json_object_object_add(model, "aio", json_object_new_boolean(status->aio != 0));
+	cli_add_text(model, "drive_error", status->drive_error);
 	return model;
 }
 
@@ -80,4 +81,6 @@ void cli_cache_print(FILE *out, struct json_object *model)
 	fprintf(out, "errors      %llu of the drive, %llu of checksums\n",
 	       (unsigned long long)cli_number_of(model, "drive_errors"),
 	       (unsigned long long)cli_number_of(model, "mismatches"));
+	if (cli_text_of(model, "drive_error")[0])
+		fprintf(out, "failing     the drive is tried again: %s\n", cli_text_of(model, "drive_error"));
 }

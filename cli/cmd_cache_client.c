@@ -8,6 +8,8 @@
 #include "cacheport.h"
 #include "donard/cacheclient.h"
 #include "errors.h"
+#include "help.h"
+#include "lib/base/printable.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -16,6 +18,7 @@
 #define DEFAULT_BLOCK_BYTES	(1ULL << 20)
 #define DEFAULT_DEPTH		16
 #define TICK_NS			100000000
+#define PATIENCE_SECONDS	1.5
 
 /* One invocation, connected.  A place holds a request: number N is in place N % depth. */
 struct client {
@@ -33,7 +36,8 @@ struct client {
 	bool *ready;			/* completed, and not taken out */
 	bool writes, ended;		/* the cache is written; nothing more comes */
 	bool lasting;			/* no completion said that a power cut loses it */
-	double started;
+	bool flushing, told, told_failing;	/* what the last line about a wait said */
+	double started, heard;		/* heard: when a request began or completed last */
 	struct cli_progress progress;
 };
 
@@ -76,7 +80,7 @@ static int connect_to(struct client *client)
 		rc = donard_cache_connect(client->queue, &client->options, &client->cache);
 	if (!rc)
 		rc = donard_cache_info(client->cache, &client->info);
-	client->started = cli_now_seconds();
+	client->started = client->heard = cli_now_seconds();
 	return rc ? cli_fail(client->cli, rc) : 0;
 }
 
@@ -135,7 +139,39 @@ static int take(struct client *client, const struct donard_completion *completio
 		client->lasting = false;
 	client->ready[place] = true;
 	client->done_bytes += (uint64_t)completion->result;
+	client->heard = cli_now_seconds();
 	return 0;
+}
+
+static void describe_wait(const struct client *client, char *text, size_t text_bytes)
+{
+	const struct donard_cache_info *info = &client->info;
+	const char *drive = info->drive, *nvram = info->nvram;
+
+	if (info->drive_fails)
+		snprintf(text, text_bytes, "%s: waiting: the server's drive %s fails what is written to it, and is tried again. What was "
+			 "acknowledged is in %s. 'donard-cli cache status %s' on the server says why; Ctrl-C ends the wait.",
+			 client->options.address, drive, nvram, nvram);
+	else
+		snprintf(text, text_bytes, "%s: waiting for the server's drive %s%s", client->options.address, drive, client->flushing ?
+			 " to take what it has not yet" : client->writes ? ", as the log is full" : "");
+}
+
+/* Nothing has completed for a while.  Said once, and again when the drive begins to fail or works again. */
+static void tell_wait(struct client *client)
+{
+	char text[1024];
+
+	donard_cache_info(client->cache, &client->info);
+	if (cli_now_seconds() - client->heard < PATIENCE_SECONDS ||
+	    (client->told && client->told_failing == client->info.drive_fails))
+		return;
+	client->told = true;
+	client->told_failing = client->info.drive_fails;
+	describe_wait(client, text, sizeof(text));
+	dnd_make_printable(text, sizeof(text));
+	cli_progress_end(&client->progress);
+	fprintf(stderr, "%s: %s: %s\n", cli_name, client->cli->command->name, text);
 }
 
 /* For one, or until it is time to look at the signals. */
@@ -150,6 +186,8 @@ static int await(struct client *client)
 		rc = take(client, &completions[i]);
 	if (!rc && cli_progress_tick(&client->progress, DONARD_PHASE_COPY, client->done_bytes, client->length))
 		rc = stopped(client);
+	if (!rc)
+		tell_wait(client);
 	return rc;
 }
 
@@ -168,6 +206,8 @@ static int flush(struct client *client, bool to_drive)
 {
 	int rc = donard_cache_flush(client->cache, to_drive ? DONARD_CACHE_TO_DRIVE : 0, NULL);
 
+	client->flushing = true;
+	client->heard = cli_now_seconds();
 	if (rc)
 		return failed(client, rc);
 	rc = await_one(client);
@@ -259,6 +299,7 @@ static int begin_next(struct client *client)
 				       user);
 	if (rc)
 		return failed(client, rc);
+	client->heard = cli_now_seconds();
 	client->lengths[client->begun++ % client->depth] = length;
 	client->begun_bytes += length;
 	if (client->begun_bytes == client->length)

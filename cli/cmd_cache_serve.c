@@ -30,6 +30,16 @@ static struct json_object *build(const struct donard_cache_event *event)
 	return model;
 }
 
+static void print_draining(struct json_object *model, unsigned long long records)
+{
+	const char *failure = cli_text_of(model, "message");
+
+	printf("ending: %llu records go to the drive first", records);
+	if (failure[0])
+		printf(", which fails: %s", failure);
+	puts(records ? " (a second signal ends it at once, and the log keeps them)" : "");
+}
+
 static void print_text(struct json_object *model, int type)
 {
 	unsigned long long records = cli_number_of(model, "records");
@@ -51,7 +61,7 @@ static void print_text(struct json_object *model, int type)
 		puts("the drive works again");
 		break;
 	case DONARD_CACHE_DRAINING:
-		printf("ending: %llu records go to the drive first\n", records);
+		print_draining(model, records);
 		break;
 	default:
 		cli_event_print_client(model);

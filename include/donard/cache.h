@@ -180,6 +180,7 @@ struct donard_cache_latency {
  * @mismatches: writes whose bytes did not match their checksum
  * @write_latency: of writes
  * @aio: 1 when the server's requests to the drive use Linux AIO, because the kernel refuses io_uring to it, else 0
+ * @drive_error: why the drive cannot be written, while it fails and is tried again; else ""
  */
 struct donard_cache_status {
 	size_t size;
@@ -199,6 +200,7 @@ struct donard_cache_status {
 	uint64_t ignored_trims, drive_errors, mismatches;
 	struct donard_cache_latency write_latency;
 	uint64_t aio;
+	char drive_error[512];
 };
 
 /**

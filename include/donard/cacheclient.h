@@ -106,6 +106,8 @@ void donard_cache_close(struct donard_cache *cache);
  * @durable: writes survive a power cut of the server when they complete
  * @reads_back: the client reads back each write, so that the server's RDMA device holds none of it back
  * @connected: the connection still exists
+ * @drive_fails: the drive fails what the server writes to it, and is tried again: flushes to the drive wait, and writes
+ *	once the log is full
  * @reserved: zero
  * @drive: "nvme1n1", for people
  * @nvram: "p2pmem2", for people
@@ -126,7 +128,8 @@ struct donard_cache_info {
 	bool durable;
 	bool reads_back;
 	bool connected;
-	bool reserved[5];
+	bool drive_fails;
+	bool reserved[4];
 	char drive[32];
 	char nvram[24];
 };

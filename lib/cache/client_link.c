@@ -252,6 +252,7 @@ static int on_message(void *user, const uint8_t *bytes, size_t length)
 		return 0;
 	case DND_WIRE_RELEASED:
 		cache->owes_got = true;
+		cache->drive_fails = message.status != DND_WIRE_OK;
 		return dnd_cache_ring_release(&cache->ring, message.released) ? 0 : -EPROTO;
 	case DND_WIRE_WITHDRAWN:
 		cache->withdrawn = message.status;

@@ -122,8 +122,9 @@ static void failed(struct dnd_cache_server *server, const char *code, const char
 
 	server->tally.counts.drive_errors++;
 	dnd_cache_check_gone(server, code);
-	if (!destage->failed && !destage->pause_ms)
+	if (!dnd_cache_drive_fails(server))
 		dnd_cache_tell(server, DONARD_CACHE_DRIVE_FAILED, "", text, 0);
+	snprintf(destage->why, sizeof(destage->why), "%s", text);
 	destage->failed = true;
 }
 

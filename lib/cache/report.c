@@ -155,6 +155,8 @@ static void fill(const struct dnd_cache_server *server, struct donard_cache_stat
 	status->barriers = server->nvram.barriers;
 	dnd_tally_latency(&server->tally, &status->write_latency);
 	status->aio = uses_aio(server);
+	if (dnd_cache_drive_fails(server))
+		snprintf(status->drive_error, sizeof(status->drive_error), "%s", server->destage.why);
 }
 
 /* A new socket has room for the report, so the send does not have to wait. */

@@ -186,7 +186,8 @@ static void withdraw_all(struct dnd_cache_server *server, enum dnd_wire_status s
 static void drain(struct dnd_cache_server *server)
 {
 	server->draining = true;
-	dnd_cache_tell(server, DONARD_CACHE_DRAINING, "", "", server->log.next - server->log.tail);
+	dnd_cache_tell(server, DONARD_CACHE_DRAINING, "", dnd_cache_drive_fails(server) ? server->destage.why : "",
+		       server->log.next - server->log.tail);
 	withdraw_all(server, DND_WIRE_STOPPED, "the server ended under it");
 }
 

@@ -55,6 +55,7 @@ struct dnd_cache_session {
 	uint64_t taken_bytes;			/* of the window, since the beginning, as the client counts */
 	uint64_t told_bytes;			/* how many of these the client knows to be released */
 	bool released_under_way, alive_due;
+	bool told_failing;			/* the client knows that the drive fails */
 	bool came, said_bye, withdrawn;
 	int ends;				/* -errno: the session is to end, and @why says why */
 	char why[DND_TEXT_BYTES];
@@ -106,6 +107,7 @@ struct dnd_destage {
 	uint64_t trimmed_bytes;		/* how much of that trim is done */
 	bool failed, filling;		/* filling: the log reached the high mark, and not the low one since */
 	uint64_t pause_ms, until_ns;
+	char why[DND_TEXT_BYTES];	/* the last error, while dnd_cache_drive_fails() */
 };
 
 struct dnd_cache_server {
@@ -204,6 +206,12 @@ void dnd_cache_reads_step(struct dnd_cache_server *server);
 void dnd_cache_destage_step(struct dnd_cache_server *server);
 /* When it has to continue if nothing else happens; UINT64_MAX: never. */
 uint64_t dnd_cache_destage_due_ns(const struct dnd_cache_server *server);
+/* Has the drive failed something that it has not done since? */
+static inline bool dnd_cache_drive_fails(const struct dnd_cache_server *server)
+{
+	return server->destage.failed || server->destage.pause_ms;
+}
+
 unsigned int dnd_cache_fill_percent(const struct dnd_cache_server *server);
 void dnd_cache_destage_close(struct dnd_cache_server *server);
 

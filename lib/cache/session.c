@@ -370,22 +370,30 @@ static int send_answers(struct dnd_cache_session *session)
 }
 
 /* Answers say how much is released, too; a message of its own is sent if none is due, or much is free. */
+static bool released_is_due(const struct dnd_cache_session *session)
+{
+	uint64_t news = dnd_cache_released(session) - session->told_bytes;
+
+	return news && !(session->unanswered && news < session->server->log.super.window_bytes / 4);
+}
+
 static int send_released(struct dnd_cache_session *session)
 {
+	bool failing = dnd_cache_drive_fails(session->server);
 	uint64_t released = dnd_cache_released(session);
-	uint64_t news = released - session->told_bytes;
 	int rc;
 
-	if (!session->came || session->released_under_way || !news ||
-	    (session->unanswered && news < session->server->log.super.window_bytes / 4))
+	if (!session->came || session->released_under_way ||
+	    (failing == session->told_failing && !released_is_due(session)))
 		return 0;
 	rc = send_message(session, (struct dnd_wire_message){
-		.type = DND_WIRE_RELEASED, .released = released,
+		.type = DND_WIRE_RELEASED, .released = released, .status = failing ? DND_WIRE_DRIVE_FAILED : DND_WIRE_OK,
 	});
 	if (rc)
 		return rc;
 	session->released_under_way = true;
 	session->told_bytes = released;
+	session->told_failing = failing;
 	return 0;
 }
 

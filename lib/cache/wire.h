@@ -30,6 +30,9 @@
  * released say how much of the window is free again: the bytes since the beginning of the
  * connection, those skipped at the window's end included.
  *
+ * A released also says, by its status, whether the drive fails what the log writes to it, and
+ * is sent when that changes: who waits for the drive can say so.
+ *
  * All numbers are big-endian; reserved bytes are zero.  Encoding and decoding refuse
  * whatever they do not know, and touch no device.
  */
@@ -57,7 +60,7 @@ enum dnd_wire_status {
 	DND_WIRE_STOPPED,	/* the server was told to end */
 	DND_WIRE_REGION_GONE,	/* the NVRAM was taken away */
 	DND_WIRE_NVRAM_FAILED,
-	DND_WIRE_DRIVE_FAILED,	/* the drive could not be read, or is gone */
+	DND_WIRE_DRIVE_FAILED,	/* the drive could not be read or written, or is gone */
 	DND_WIRE_MISMATCH,	/* the bytes do not match their checksum; nothing was written */
 	DND_WIRE_BAD_RANGE,	/* not whole blocks, or past the end of the drive */
 	DND_WIRE_NO_MEMORY,	/* the server has no memory left */
@@ -127,7 +130,7 @@ struct dnd_wire_offer {
  * struct dnd_wire_message - one message; members that its type does not use are zero
  * @nonce: the nonce of the offer
  * @id: the client's number for a request; the done has the same
- * @status: in a done or withdrawn
+ * @status: in a done or withdrawn; in a released, DND_WIRE_DRIVE_FAILED while the drive fails
  * @flags: DND_WIRE_TO_DRIVE in a flush, DND_WIRE_VOLATILE in a done
  * @drive_offset: in a write, read or trim
  * @length: in a write, read or trim, in bytes

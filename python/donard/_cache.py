@@ -33,6 +33,7 @@ class CacheInfo(Record):
     durable: bool
     reads_back: bool
     connected: bool
+    drive_fails: bool
     drive: str
     nvram: str
 

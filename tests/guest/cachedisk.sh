@@ -157,6 +157,43 @@ waits_for_room() {
 	cmp "$WORK/data" "$WORK/back"
 }
 
+# put_waits - in the background, until it has said for what.
+put_waits() {
+	donard-cli cache put "$LAB_PEER_ADDR" "$WORK/data" --to-drive >"$WORK/put" 2>"$WORK/put.err" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	within "$SECONDS_TO_NOTICE" grep -q "drive ${BACKING#/dev/} fails what is written to it" "$WORK/put.err"
+}
+
+# put_ends STATUS
+put_ends() {
+	local status=0
+	within "$SECONDS_TO_NOTICE" ended "$CLIENT"
+	wait "$CLIENT" || status=$?
+	equal "status of the client ($(cat "$WORK/put.err"))" "$1" "$status"
+}
+
+# Who waits for a drive that fails is told so, and may end it; when the drive works again, all goes on.
+waits_for_the_drive() {
+	local status
+	serve --no-cleaner --high 90
+	random_file "$WORK/data" "$MIB"
+	labctl peer labctl fault alpha write </dev/null
+	at_end "labctl peer labctl fault alpha none </dev/null"
+	put_waits
+	kill -INT "$CLIENT"
+	put_ends 130
+	matches "last words" ' stopped$' "$(tail -n 1 "$WORK/put.err")"
+	put_waits
+	status=$(labctl peer donard-cli cache status "$NVRAM" --json </dev/null)
+	matches "the server's word" "$BACKING: .*failed" "$(jq -r .drive_error <<<"$status")"
+	labctl peer labctl fault alpha none </dev/null
+	put_ends 0
+	equal "lines of the client ($(cat "$WORK/put.err"))" 1 "$(grep -c fails "$WORK/put.err")"
+	status=$(labctl peer donard-cli cache status "$NVRAM" --json </dev/null)
+	equal "the server's word" '' "$(jq -r .drive_error <<<"$status")"
+}
+
 two_clients() {
 	local pid
 	serve
@@ -278,6 +315,7 @@ t "Python: refusals, and the end" python_client refused
 t "Python: server killed" python_client_loses_it
 t "flush and trim" reaches_the_drive
 t "more than the window holds" waits_for_room
+t "a drive that fails" waits_for_the_drive
 t "two clients" two_clients
 t "server killed" server_is_killed
 t "nobody there" nobody_there

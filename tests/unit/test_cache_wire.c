@@ -135,7 +135,7 @@ static const struct dnd_wire_message sound[] = {
 	{ .type = DND_WIRE_PING }, { .type = DND_WIRE_GOT }, { .type = DND_WIRE_BYE, .id = UINT32_MAX },
 	{ .type = DND_WIRE_DONE, .id = 5, .status = DND_WIRE_MISMATCH, .flags = DND_WIRE_VOLATILE,
 	  .released = UINT64_MAX },
-	{ .type = DND_WIRE_ALIVE }, { .type = DND_WIRE_RELEASED, .released = 7 },
+	{ .type = DND_WIRE_ALIVE }, { .type = DND_WIRE_RELEASED, .released = 7, .status = DND_WIRE_DRIVE_FAILED },
 	{ .type = DND_WIRE_WITHDRAWN, .status = DND_WIRE_REGION_GONE },
 };
 
