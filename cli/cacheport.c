@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cacheport.h"
+#include "donard/file.h"
 #include "errors.h"
 #include "lib/base/nodes.h"
 #include "progress.h"
@@ -195,6 +196,56 @@ int64_t cli_port_write(const struct cli *cli, const struct cli_port *port, uint6
 		       uint64_t length)
 {
 	return move(cli, port, true, at, (uint8_t *)from, length);
+}
+
+static int settle_region(const struct cli *cli, const struct cli_port *port, bool held_back, char *doubt)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+	int rc = donard_memory_info(port->memory, &info);
+
+	if (!rc)
+		rc = donard_memory_sync(port->memory, info.persistent ? DONARD_SYNC_DURABLE : 0);
+	if (rc)
+		return cli_fail(cli, rc);
+	if (!info.persistent)
+		snprintf(doubt, DONARD_REASON_BYTES, "%s is volatile", info.region);
+	else if (held_back)
+		snprintf(doubt, DONARD_REASON_BYTES, "%s keeps its bytes without power, but the NIC may hold the last ones back",
+			 info.region);
+	return 0;
+}
+
+/* The library judges how the file is mounted and its drive set up now, after the flush. */
+static void judge_file(const struct cli *cli, const struct cli_port *port, char *doubt)
+{
+	struct donard_file_info info = { .size = sizeof(info) };
+	const char *error = donard_error(cli->ctx), *end;
+	struct donard_file *file;
+
+	if (donard_file_open(cli->ctx, port->name, 0, &file) < 0) {
+		end = strstr(error, ". ");
+		snprintf(doubt, DONARD_REASON_BYTES, "whether a flush reaches the medium is not known: %.*s",
+			 (int)(end ? end - error : (ptrdiff_t)strlen(error)), error);
+		return;
+	}
+	donard_file_info(file, &info);
+	snprintf(doubt, DONARD_REASON_BYTES, "%s", info.not_flushed);
+	donard_file_close(file);
+}
+
+int cli_port_settle(const struct cli *cli, const struct cli_port *port, bool held_back, char doubt[DONARD_REASON_BYTES])
+{
+	doubt[0] = '\0';
+	if (port->fd < 0 && !port->bytes)
+		return settle_region(cli, port, held_back, doubt);
+	if (!port->regular) {
+		snprintf(doubt, DONARD_REASON_BYTES, "%s %s", port->name, port->fd < 0 ? "is volatile" : "is no file and no drive");
+		return 0;
+	}
+	if (fsync(port->fd))
+		return fails(cli, port, "fsync failed");
+	judge_file(cli, port, doubt);
+	return 0;
 }
 
 int cli_port_close(const struct cli *cli, struct cli_port *port)

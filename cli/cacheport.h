@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "command.h"
+#include "donard/donard.h"
 #include "donard/memory.h"
 
 /*
@@ -42,6 +43,11 @@ int cli_port_memory(const struct cli *cli, struct cli_port *port, unsigned int s
 int64_t cli_port_read(const struct cli *cli, const struct cli_port *port, uint64_t at, uint8_t *to, uint64_t length);
 int64_t cli_port_write(const struct cli *cli, const struct cli_port *port, uint64_t at, const uint8_t *from,
 		       uint64_t length);
+/*
+ * Flushes what was written, as a copy does.  Returns 0 with why it is not durable in @doubt, "" if it is; or an exit code.
+ * @held_back: the device that wrote into a region may hold the last bytes back.
+ */
+int cli_port_settle(const struct cli *cli, const struct cli_port *port, bool held_back, char doubt[DONARD_REASON_BYTES]);
 /* Returns 0, or an exit code: an earlier write may fail only now. */
 int cli_port_close(const struct cli *cli, struct cli_port *port);
 

@@ -36,6 +36,8 @@ struct client {
 	bool *ready;			/* completed, and not taken out */
 	bool writes, ended;		/* the cache is written; nothing more comes */
 	bool lasting;			/* no completion said that a power cut loses it */
+	bool gets, settled;		/* of a get: the destination was flushed, and @doubt says why that may not hold */
+	char doubt[DONARD_REASON_BYTES];
 	bool flushing, told, told_failing;	/* what the last line about a wait said */
 	double started, heard;		/* heard: when a request began or completed last */
 	struct cli_progress progress;
@@ -96,6 +98,14 @@ static int close_all(struct client *client, int rc)
 	return rc ? rc : closed;
 }
 
+/* Why a power cut loses what was written, or, of a get, what came into DST; "" if it does not. */
+static const char *doubt_of(const struct client *client)
+{
+	if (client->gets)
+		return client->settled ? client->doubt : "it was not flushed";
+	return client->lasting ? "" : "the server's NVRAM is volatile, and nothing was flushed to its drive";
+}
+
 static struct json_object *build(struct client *client)
 {
 	double seconds = cli_now_seconds() - client->started;
@@ -110,7 +120,8 @@ static struct json_object *build(struct client *client)
 	cli_add_number(model, "requests", client->info.requests);
 	cli_add_number(model, "messages", client->info.messages);
 	cli_add_number(model, "waited", client->info.waited);
-	json_object_object_add(model, "durable", json_object_new_boolean(client->lasting));
+	json_object_object_add(model, "durable", json_object_new_boolean(!doubt_of(client)[0]));
+	cli_add_text(model, "durable_reason", doubt_of(client));
 	cli_add_text(model, "drive", client->info.drive);
 	cli_add_text(model, "nvram", client->info.nvram);
 	cli_add_text(model, "identity", identity);
@@ -394,15 +405,7 @@ static int prepare(struct client *client)
 	return rc;
 }
 
-/* Of what was got, the copy in DST is another matter: nothing flushes it. */
-static const char *durable_text(const struct client *client)
-{
-	if (!client->lasting)
-		return "not before a flush: the server's NVRAM is volatile";
-	return client->writes ? "yes" : "yes, at the server; what was got is not flushed";
-}
-
-static void print_text(const struct client *client, struct json_object *model, const char *verb)
+static void print_text(struct json_object *model, const char *verb)
 {
 	char text[DONARD_SIZE_TEXT_BYTES];
 	double rate = json_object_get_double(json_object_object_get(model, "bytes_per_second"));
@@ -411,7 +414,7 @@ static void print_text(const struct client *client, struct json_object *model, c
 	       json_object_get_double(json_object_object_get(model, "seconds")), rate / 1048576);
 	printf("cache     %s in front of %s\n", cli_text_of(model, "nvram"), cli_text_of(model, "drive"));
 	printf("waited    %s requests, for room in the cache\n", cli_text_of(model, "waited"));
-	printf("durable   %s\n", durable_text(client));
+	printf("durable   %s%s\n", cli_true(model, "durable") ? "yes" : "no: ", cli_text_of(model, "durable_reason"));
 }
 
 /* Where the bytes themselves go to standard output, nothing else does. */
@@ -427,9 +430,17 @@ static int tell(struct client *client, const char *verb)
 		cli_print_json(model);
 		return EXIT_DONE;
 	}
-	print_text(client, model, verb);
+	print_text(model, verb);
 	json_object_put(model);
 	return EXIT_DONE;
+}
+
+static int settle(struct client *client)
+{
+	int rc = cli_port_settle(client->cli, &client->port, !client->info.copies_by_cpu, client->doubt);
+
+	client->settled = !rc;
+	return rc;
 }
 
 static int transfer(struct client *client)
@@ -443,6 +454,8 @@ static int transfer(struct client *client)
 	rc = move(client);
 	if (!rc && client->writes)
 		rc = flush(client, cli_given(client->cli, "to-drive"));
+	else if (!rc)
+		rc = settle(client);
 	cli_progress_end(&client->progress);
 	return rc ? rc : tell(client, client->writes ? "put" : "got");
 }
@@ -473,7 +486,7 @@ static void keep_up(void *user)
 static int run_transfer(struct cli *cli, bool writes)
 {
 	struct client client = {
-		.cli = cli, .writes = writes,
+		.cli = cli, .writes = writes, .gets = !writes,
 		.port = { .name = cli->arguments[1], .fd = -1, .while_waiting = keep_up, .user = &client },
 	};
 	int rc = take_options(&client);

@@ -108,6 +108,7 @@ void donard_cache_close(struct donard_cache *cache);
  * @connected: the connection still exists
  * @drive_fails: the drive fails what the server writes to it, and is tried again: flushes to the drive wait, and writes
  *	once the log is full
+ * @copies_by_cpu: this end's RDMA device is software (rxe, siw): of what is read, it holds nothing back
  * @reserved: zero
  * @drive: "nvme1n1", for people
  * @nvram: "p2pmem2", for people
@@ -129,7 +130,8 @@ struct donard_cache_info {
 	bool reads_back;
 	bool connected;
 	bool drive_fails;
-	bool reserved[4];
+	bool copies_by_cpu;
+	bool reserved[3];
 	char drive[32];
 	char nvram[24];
 };

@@ -34,6 +34,7 @@ class CacheInfo(Record):
     reads_back: bool
     connected: bool
     drive_fails: bool
+    copies_by_cpu: bool
     drive: str
     nvram: str
 

@@ -112,6 +112,34 @@ part_of_a_block() {
 	exits 2 'past the end' donard-cli cache get "$LAB_PEER_ADDR" dram --offset 1T --size 4K
 }
 
+# got DST REASON - what it says of DST, which is what a copy says of it.
+got() {
+	client get "$1" --size 1M
+	equal "durable, in $RESULT" "$([[ $2 ]] && echo false || echo true)" "$(field durable)"
+	matches "why not, in $RESULT" "^$2$" "$(field durable_reason)"
+	matches "as text" "^durable +$([[ $2 ]] && echo no || echo yes)" \
+		"$(donard-cli cache get "$LAB_PEER_ADDR" "$1" --size 1M 2>&1 | grep '^durable')"
+}
+
+# same_as_copy OPTIONS REASON - of a file on a file system with these options
+same_as_copy() {
+	serve
+	with_file_system ext4 "$LAB_BETA" "$1"
+	got /mnt/fs/got "$2"
+	copy p2pmem0 /mnt/fs/copied --size 1M
+	matches "a copy's reason, in $RESULT" "^$2$" "$(field durable_reason)"
+}
+
+not_durable() {
+	serve
+	client put dram --size 1M
+	equal "durable, in $RESULT" "true " "$(field durable) $(field durable_reason)"
+	got dram 'dram is volatile'
+	got p2pmem0 'p2pmem0 is volatile'
+	got /dev/null '/dev/null is no file and no drive'
+	got "$WORK/got" 'whether a flush reaches the medium is not known: .*file system.*'
+}
+
 # Before a byte of it has gone anywhere.
 does_not_fit() {
 	local drive_bytes
@@ -308,6 +336,9 @@ t "through pipes" from_a_pipe
 t "example cache.c" cache_example
 t "from and to a region" from_a_region
 t "part of a block" part_of_a_block
+t "get: where nothing is durable" not_durable
+t "get: as durable as a copy" same_as_copy rw ''
+t "get: as durable as a copy, nobarrier" same_as_copy nobarrier '.*mounted with nobarrier.*'
 t "put and get, more than the drive has" does_not_fit
 t "Python: a queue's completions" python_client in_flight
 t "Python: asyncio" python_client awaited
