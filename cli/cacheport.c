@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,10 +19,11 @@
 
 static int fails(const struct cli *cli, const struct cli_port *port, const char *what)
 {
+	int error_number = errno;
 	char text[CLI_TEXT_BYTES];
 
-	snprintf(text, sizeof(text), "%s: %s: %s", port->name, what, strerror(errno));
-	return cli_fail_text(cli, EXIT_FAILED, "system", text);
+	snprintf(text, sizeof(text), "%s: %s: %s", port->name, what, strerror(error_number));
+	return cli_fail(cli, donard_fail(cli->ctx, error_number, "", text));
 }
 
 /* "p2pmem0", "p2pmem0+64M": the name, and where in it. */
@@ -41,13 +43,18 @@ static int open_region(const struct cli *cli, struct cli_port *port, uint64_t le
 }
 
 /* O_EXCL on a device: refused while it or a partition is mounted, swap, or a part of another device. */
-static int flags_for(const struct cli_port *port, bool writes)
+static int open_named(struct cli_port *port, bool writes)
 {
 	struct stat st;
+	int fd;
 
 	if (!writes)
-		return O_RDONLY;
-	return O_WRONLY | (!stat(port->name, &st) && S_ISBLK(st.st_mode) ? O_EXCL : O_CREAT);
+		return open(port->name, O_CLOEXEC | O_RDONLY);
+	if (!stat(port->name, &st) && S_ISBLK(st.st_mode))
+		return open(port->name, O_CLOEXEC | O_WRONLY | O_EXCL);
+	fd = open(port->name, O_CLOEXEC | O_WRONLY | O_CREAT | O_EXCL, 0666);
+	port->made = fd >= 0;
+	return fd >= 0 || errno != EEXIST ? fd : open(port->name, O_CLOEXEC | O_WRONLY | O_CREAT, 0666);
 }
 
 /* Standard input that is closed was replaced by what cannot be read (tool/main.c). */
@@ -85,12 +92,13 @@ static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 	if (!strcmp(port->name, "-"))
 		port->fd = open_standard(writes);
 	else
-		port->fd = open(port->name, O_CLOEXEC | flags_for(port, writes), 0666);
+		port->fd = open_named(port, writes);
 	if (port->fd < 0 && errno == EBUSY)
 		return fails(cli, port, "it is in use (mounted, swap, or another program). Release it first");
 	if (port->fd < 0 || fstat(port->fd, &st))
 		return fails(cli, port, "cannot be opened");
-	port->regular = S_ISREG(st.st_mode) || S_ISBLK(st.st_mode);
+	port->device = S_ISBLK(st.st_mode);
+	port->regular = S_ISREG(st.st_mode) || port->device;
 	if (!strcmp(port->name, "-")) {		/* from where it stands */
 		port->regular = false;
 		if (port->offset)
@@ -132,6 +140,39 @@ int cli_port_memory(const struct cli *cli, struct cli_port *port, unsigned int s
 		rc = donard_memory_info(port->memory, &info);
 	port->bytes = info.address;
 	return rc ? cli_fail(cli, rc) : 0;
+}
+
+static int past_end(const struct cli *cli, const struct cli_port *port, uint64_t end, const char *what, uint64_t most)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "%s: what is to come would end at %llu, and %s %llu. Use a smaller --size or --dst-offset.",
+		 port->name, (unsigned long long)end, what, (unsigned long long)most);
+	return cli_fail(cli, donard_fail(cli->ctx, ENXIO, "past-end", text));
+}
+
+/* The process would be killed at the first byte past its limit. */
+static uint64_t largest_file(void)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur > INT64_MAX ? INT64_MAX : limit.rlim_cur;
+}
+
+int cli_port_reserve(const struct cli *cli, const struct cli_port *port, uint64_t length)
+{
+	uint64_t end = port->offset + length;	/* neither has the highest bit */
+
+	if (!port->regular)
+		return 0;
+	if (port->device)
+		return end > port->file_bytes ? past_end(cli, port, end, "the drive ends at", port->file_bytes) : 0;
+	if (end > largest_file())
+		return past_end(cli, port, end, "the largest file here (ulimit -f) has", largest_file());
+	if (fallocate(port->fd, FALLOC_FL_KEEP_SIZE, (off_t)port->offset, (off_t)length) &&
+	    (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
+		return fails(cli, port, "there is no room for what is to come");
+	return 0;
 }
 
 #define TICK_MS	200
@@ -178,6 +219,8 @@ static int64_t move(const struct cli *cli, const struct cli_port *port, bool wri
 		moved = transfer(port, writes, port->offset + at + done, bytes + done, length - done);
 		if (moved < 0 && errno == EINTR && !cli_stopped(NULL))
 			continue;
+		if (moved < 0 && errno == EINTR)
+			return -cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped");
 		if (moved < 0)
 			return -fails(cli, port, writes ? "cannot be written" : "cannot be read");
 		if (!moved)
@@ -248,10 +291,22 @@ int cli_port_settle(const struct cli *cli, const struct cli_port *port, bool hel
 	return 0;
 }
 
-int cli_port_close(const struct cli *cli, struct cli_port *port)
+/* An empty file that was not there before says nothing but that it failed. */
+static void remove_made(const struct cli_port *port)
+{
+	struct stat made, there;
+
+	if (port->made && !fstat(port->fd, &made) && !made.st_size && !lstat(port->name, &there) &&
+	    made.st_dev == there.st_dev && made.st_ino == there.st_ino)
+		unlink(port->name);
+}
+
+int cli_port_close(const struct cli *cli, struct cli_port *port, bool failed)
 {
 	int rc = 0;
 
+	if (failed)
+		remove_made(port);
 	donard_memory_free(port->memory);
 	port->memory = NULL;
 	if (port->fd > STDERR_FILENO && close(port->fd))

@@ -18,6 +18,8 @@ struct cli_port {
 	const char *name;		/* "-": standard input or output */
 	int fd;				/* -1: it is no file or pipe */
 	bool regular;			/* a file or device whose end is known */
+	bool device;			/* which cannot grow */
+	bool made;			/* a file that was not there before */
 	uint64_t file_bytes;		/* its size, if regular */
 	struct donard_memory *memory;
 	uint8_t *bytes;			/* the plain memory */
@@ -36,6 +38,8 @@ int cli_port_open(const struct cli *cli, struct cli_port *port, bool writes, uin
 uint64_t cli_port_left(const struct cli_port *port);
 /* Makes the memory for requests: @slots blocks, unless the port is a region, which is its own memory. */
 int cli_port_memory(const struct cli *cli, struct cli_port *port, unsigned int slots, uint64_t block_bytes);
+/* Is there room for @length bytes, from the port's offset on?  A file system reserves it. */
+int cli_port_reserve(const struct cli *cli, const struct cli_port *port, uint64_t length);
 /*
  * Reads @length bytes, or fewer at the end, from @at bytes behind the port's offset.  Returns how many, or
  * minus an exit code after it has printed an error.  Does nothing if the port is no file or pipe.
@@ -48,7 +52,7 @@ int64_t cli_port_write(const struct cli *cli, const struct cli_port *port, uint6
  * @held_back: the device that wrote into a region may hold the last bytes back.
  */
 int cli_port_settle(const struct cli *cli, const struct cli_port *port, bool held_back, char doubt[DONARD_REASON_BYTES]);
-/* Returns 0, or an exit code: an earlier write may fail only now. */
-int cli_port_close(const struct cli *cli, struct cli_port *port);
+/* Returns 0, or an exit code: an earlier write may fail only now.  After a failure no empty file is left that it made. */
+int cli_port_close(const struct cli *cli, struct cli_port *port, bool failed);
 
 #endif /* DONARD_CACHEPORT_H */

@@ -92,7 +92,7 @@ static int close_all(struct client *client, int rc)
 
 	donard_cache_close(client->cache);
 	donard_queue_close(client->queue);
-	closed = cli_port_close(client->cli, &client->port);
+	closed = cli_port_close(client->cli, &client->port, rc);
 	free(client->lengths);
 	free(client->ready);
 	return rc ? rc : closed;
@@ -394,6 +394,8 @@ static int prepare(struct client *client)
 
 	if (!rc)
 		rc = check_length(client);
+	if (!rc && client->gets)
+		rc = cli_port_reserve(client->cli, &client->port, client->length);
 	if (!rc)
 		rc = cli_port_memory(client->cli, &client->port, (unsigned int)client->depth, client->block_bytes);
 	client->lengths = calloc(client->depth, sizeof(*client->lengths));

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cache top: what a cache's server holds and does, over and over. */
+#include <errno.h>
+
 #include "cachemodel.h"
 #include "donard/donard.h"
 #include "follow.h"
+#include "progress.h"
 
 struct top {
 	struct donard_cache_status now, before;
@@ -12,8 +15,12 @@ static int take(struct cli_follow *follow)
 {
 	struct top *top = follow->user;
 	struct donard_cache_status status = { .size = sizeof(status) };
-	int rc = donard_cache_status(follow->cli->ctx, follow->cli->arguments[0], &status);
+	int rc;
 
+	/* A terminal that changes its size ends the wait, too. */
+	do {
+		rc = donard_cache_status(follow->cli->ctx, follow->cli->arguments[0], &status);
+	} while (rc == -ECANCELED && !cli_stopped(NULL));
 	if (rc)
 		return rc;
 	top->before = top->now;

@@ -211,8 +211,9 @@ struct donard_cache_status {
  *
  * A server that is starting answers when it runs.
  *
- * Returns 0; -ENODEV when no server serves it, or it ended before it answered; -EACCES; -EPROTO when the server is of
- * another version; -EINVAL for a bad size.
+ * Returns 0; -ENODEV when no server serves it, or it ended before it answered; -EACCES; -ETIMEDOUT when it did not answer for
+ * DONARD_RDMA_TIMEOUT_MS; -ECANCELED when a signal was handled meanwhile; -EPROTO when the server is
+ * of another version; -EINVAL for a bad size.
  */
 int donard_cache_status(struct donard_context *ctx, const char *nvram,
 			struct donard_cache_status *status);

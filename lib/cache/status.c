@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Asks a server of this machine for its status. */
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "cache/report.h"
 #include "donard/cache.h"
 
+/* A server that runs answers in each of its rounds; one that is stopped, or starts, does not. */
+static const struct timeval patience = { .tv_sec = DONARD_RDMA_TIMEOUT_MS / 1000 };
+
+static int no_answer(struct donard_context *ctx, const char *path, int error_number)
+{
+	if (error_number == EINTR)
+		return dnd_fail(ctx, DND_E_CANCELED, "%s: stopped before the server there answered.", path);
+	return dnd_fail(ctx, DND_E_PEER_SILENT, "%s: the server there has not answered for %lld seconds: it still starts, or is "
+			"stopped, or is no cache. Look at it, and ask again.", path, (long long)patience.tv_sec);
+}
+
 static int cannot_ask(struct donard_context *ctx, const char *nvram, const char *path)
 {
+	if (errno == EAGAIN || errno == EINTR)
+		return no_answer(ctx, path, errno);
 	if (errno == ENOENT || errno == ECONNREFUSED)
 		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: no cache is served from it (nobody answers at %s). Start it "
 				"with donard_cache_serve().", nvram, path);
@@ -22,8 +36,6 @@ static int read_all(int fd, void *to, size_t bytes)
 
 	while (bytes) {
 		got = read(fd, at, bytes);
-		if (got < 0 && errno == EINTR)
-			continue;
 		if (at == (uint8_t *)to && (!got || (got < 0 && errno == ECONNRESET)))
 			return -ENODATA;
 		if (got <= 0)
@@ -55,11 +67,15 @@ static int ask(struct donard_context *ctx, const char *nvram, const struct socka
 
 	if (fd < 0)
 		return dnd_fail_errno(ctx, errno, "no socket");
+	setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience));
+	setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
 		rc = cannot_ask(ctx, nvram, address->sun_path);
 	else if ((rc = read_report(fd, status)) == -ENODATA)
 		rc = dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: the server there ended before it answered. What it printed says why.",
 			      address->sun_path);
+	else if (rc == -EAGAIN || rc == -EINTR)
+		rc = no_answer(ctx, address->sun_path, -rc);
 	else if (rc)
 		rc = dnd_fail(ctx, DND_E_PROTOCOL, "%s: what answers there is not a cache of this version of donard.",
 			      address->sun_path);

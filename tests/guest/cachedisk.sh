@@ -222,6 +222,38 @@ waits_for_the_drive() {
 	equal "the server's word" '' "$(jq -r .drive_error <<<"$status")"
 }
 
+# What DST cannot take is refused before a byte of it has gone anywhere, and no file is made.
+get_has_no_room() {
+	local bytes before
+	serve
+	bytes=$(blockdev --getsize64 "$LAB_BETA")
+	before=$(tail -c 4096 "$LAB_BETA" | sha256sum)
+	exits 1 "the drive ends at $bytes" donard-cli cache get "$LAB_PEER_ADDR" "$LAB_BETA" --dst-offset $((bytes - 4096)) --size 1M
+	exactly "end of the drive" "$before" "$(tail -c 4096 "$LAB_BETA" | sha256sum)"
+	# shellcheck disable=SC2016  # the inner shell's
+	exits 1 'ulimit -f' bash -c 'ulimit -f 64; exec donard-cli cache get "$1" "$2" --size 1M' limited "$LAB_PEER_ADDR" "$WORK/none"
+	mkdir -p "$WORK/small"
+	mount -t tmpfs -o size=512K tmpfs "$WORK/small"
+	at_end "umount $WORK/small"
+	exits 1 'there is no room .*No space' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/small/none" --size 1M
+	equal "code" no-space "$({ donard-cli cache get "$LAB_PEER_ADDR" "$WORK/small/none" --size 1M --json || true; } | jq -r .error.code)"
+	exits 1 'past|too large|ends at|ulimit' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/none" --dst-offset 9223372036854775807 --size 1M
+	[[ ! -e $WORK/none && ! -e $WORK/small/none ]] || fail "a refusal made the file"
+}
+
+# A pipe that says nothing
+stopped_at_a_pipe() {
+	local status=0
+	serve
+	mkfifo "$WORK/pipe"
+	donard-cli cache put "$LAB_PEER_ADDR" - <>"$WORK/pipe" >"$WORK/put" 2>"$WORK/put.err" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	within "$SECONDS_TO_NOTICE" grep -q '^SigCgt:.*[2367abef]$' "/proc/$CLIENT/status"
+	kill -INT "$CLIENT"
+	put_ends 130
+}
+
 two_clients() {
 	local pid
 	serve
@@ -347,6 +379,8 @@ t "Python: server killed" python_client_loses_it
 t "flush and trim" reaches_the_drive
 t "more than the window holds" waits_for_room
 t "a drive that fails" waits_for_the_drive
+t "get: no room" get_has_no_room
+t "stopped at a pipe" stopped_at_a_pipe
 t "two clients" two_clients
 t "server killed" server_is_killed
 t "nobody there" nobody_there

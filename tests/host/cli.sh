@@ -115,6 +115,29 @@ cli_exits_closed() {
 	"$BUILD/donard-cli" measure true <&- && ! "$BUILD/donard-cli" version >&-
 }
 
+# What never answers at the path of a server's socket
+cache_top_of_a_silent_server() {
+	local path=$LOGS/silent server top status=0
+	rm -f "$path"
+	python3 -c 'import socket, sys, time
+it = socket.socket(socket.AF_UNIX)
+it.bind(sys.argv[1])
+it.listen()
+time.sleep(60)' "$path" &
+	server=$!
+	until [[ -S $path ]]; do sleep 0.05; done
+	"$BUILD/donard-cli" cache top "$path" >"$LOGS/top" 2>&1 &
+	top=$!
+	# It catches the signal, and is in read().
+	until grep -q '^SigCgt:.*[4567cdef]...$' "/proc/$top/status" && grep -q '^0 ' "/proc/$top/syscall"; do sleep 0.05; done
+	kill -TERM "$top"
+	wait "$top" || status=$?
+	kill "$server"
+	wait "$server" || true
+	printf 'status %d (expected 130): %s\n' "$status" "$(<"$LOGS/top")"
+	((status == 130))
+}
+
 # A proof that was asked for and cannot be made is no verdict, and nothing is made.
 scratch_cannot_be_used() {
 	cli_exits 1 '/dev/null: it is a character device' doctor --probe --scratch /dev/null &&
@@ -314,6 +337,7 @@ run_cli_contracts() {
 	try "cli: doctor, messages that docs/troubleshooting.md quotes" tests/host/doctor.py symptoms docs/troubleshooting.md
 	try "cli: doctor, a captured machine moves no bytes" cli_exits 2 'exclude each other' doctor --root / --probe
 	try "cli: doctor, scratch for nothing" cli_exits 2 '--scratch needs --probe' doctor --scratch /tmp
+	try "cli: cache top, a server that does not answer" cache_top_of_a_silent_server
 	try "cli: doctor, scratch that cannot be used" scratch_cannot_be_used
 	try "cli: doctor, a file is no machine" cli_exits 1 'not a folder that can be read' doctor --root "$BUILD/donard-cli"
 	try "cli: doctor, no such machine" cli_exits 1 'not a folder that can be read' doctor --root /nonexistent
