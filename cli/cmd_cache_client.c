@@ -355,6 +355,9 @@ static int check_length(struct client *client)
 	if (client->block_bytes % client->info.block_bytes)
 		return cli_usage(client->cli, "--block-size %llu is no multiple of %u, the blocks of drive %s",
 				 (unsigned long long)client->block_bytes, client->info.block_bytes, client->info.drive);
+	if (client->block_bytes > INT64_MAX / client->depth)
+		return cli_usage(client->cli, "%llu times --block-size %llu is more memory than there can be",
+				 (unsigned long long)client->depth, (unsigned long long)client->block_bytes);
 	if (client->offset % client->info.block_bytes)
 		return cli_usage(client->cli, "--offset %llu is no multiple of %u, the blocks of drive %s",
 				 (unsigned long long)client->offset, client->info.block_bytes, client->info.drive);

@@ -109,6 +109,9 @@ part_of_a_block() {
 	exits 2 'size 5000 is no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --size 5000
 	exits 2 'offset 3 is no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --offset 3
 	[[ ! -e $WORK/new ]] || fail "a refusal made the file"
+	# Times 1024 it is 4 MiB, in 64 bits.
+	exits 2 'more memory than there can be' donard-cli cache put "$LAB_PEER_ADDR" "$WORK/data" --pad \
+		--block-size $((2 ** 54 + 4096)) --queue-depth 1024
 	exits 2 'past the end' donard-cli cache get "$LAB_PEER_ADDR" dram --offset 1T --size 4K
 }
 
