@@ -188,12 +188,17 @@ waits_for_room() {
 	cmp "$WORK/data" "$WORK/back"
 }
 
+says_why_or_ended() {
+	grep -q 'drive nvme[0-9]*n1 fails what is written to it' "$WORK/put.err" || ended "$CLIENT"
+}
+
 # put_waits - in the background, until it has said for what.
 put_waits() {
-	donard-cli cache put "$LAB_PEER_ADDR" "$WORK/data" --to-drive >"$WORK/put" 2>"$WORK/put.err" &
+	donard-cli cache put "$LAB_PEER_ADDR" "$WORK/data" --to-drive --timeout 60 >"$WORK/put" 2>"$WORK/put.err" &
 	CLIENT=$!
 	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
-	within "$SECONDS_TO_NOTICE" grep -q "drive ${BACKING#/dev/} fails what is written to it" "$WORK/put.err"
+	within "$SECONDS_TO_NOTICE" says_why_or_ended
+	! ended "$CLIENT" || fail "the client ended: $(cat "$WORK/put.err"); server: $(what_was_served)"
 }
 
 # put_ends STATUS
@@ -207,7 +212,7 @@ put_ends() {
 # Who waits for a drive that fails is told so, and may end it; when the drive works again, all goes on.
 waits_for_the_drive() {
 	local status
-	serve --no-cleaner --high 90
+	serve --no-cleaner --high 90 --timeout 60
 	random_file "$WORK/data" "$MIB"
 	labctl peer labctl fault alpha write </dev/null
 	at_end "labctl peer labctl fault alpha none </dev/null"
