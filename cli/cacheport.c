@@ -262,13 +262,15 @@ static int settle_region(const struct cli *cli, const struct cli_port *port, boo
 static void judge_file(const struct cli *cli, const struct cli_port *port, char *doubt)
 {
 	struct donard_file_info info = { .size = sizeof(info) };
-	const char *error = donard_error(cli->ctx), *end;
+	char error[CLI_ERROR_BYTES], *end;
 	struct donard_file *file;
 
 	if (donard_file_open(cli->ctx, port->name, 0, &file) < 0) {
-		end = strstr(error, ". ");
-		snprintf(doubt, DONARD_REASON_BYTES, "whether a flush reaches the medium is not known: %.*s",
-			 (int)(end ? end - error : (ptrdiff_t)strlen(error)), error);
+		cli_in_options(donard_error(cli->ctx), error, sizeof(error));
+		end = strstr(error, ". ");		/* the remedy */
+		if (end)
+			*end = '\0';
+		snprintf(doubt, DONARD_REASON_BYTES, "whether a flush reaches the medium is not known: %s", error);
 		return;
 	}
 	donard_file_info(file, &info);

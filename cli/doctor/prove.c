@@ -194,9 +194,10 @@ static int fail_to_make(struct examination *x, int error_number)
 /* What was made has a name that says nothing. */
 static int fail_with_name(struct examination *x, int rc)
 {
-	char text[CLI_ERROR_BYTES];
+	char text[PATH_MAX + CLI_ERROR_BYTES], why[CLI_ERROR_BYTES];
 
-	snprintf(text, sizeof(text), "--scratch %s: %s", x->request->scratch, donard_error(x->ctx));
+	cli_in_options(donard_error(x->ctx), why, sizeof(why));
+	snprintf(text, sizeof(text), "--scratch %s: %s", x->request->scratch, why);
 	return donard_fail(x->ctx, rc, donard_error_code(x->ctx), text);
 }
 
