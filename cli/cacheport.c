@@ -76,19 +76,27 @@ static int no_node(const struct cli *cli, const struct cli_port *port)
 	return cli_fail_text(cli, EXIT_FAILED, "no-such-device", cli_in_options(text, in_options, sizeof(in_options)));
 }
 
-static bool is_new(const char *path)
+/* What a name means that is no file's, and no drive's, is refused as by a copy. */
+static int check_name(const struct cli *cli, const struct cli_port *port, bool writes)
 {
+	char text[CLI_TEXT_BYTES];
 	struct stat st;
 
-	return stat(path, &st) && errno == ENOENT;
+	if (stat(port->name, &st))
+		return writes && errno == ENOENT && dnd_new_below_dev("/dev", port->name) ? no_node(cli, port) : 0;
+	if (!S_ISBLK(st.st_mode) ||
+	    !dnd_node_is_stale(donard_sysfs_root(cli->ctx), "/dev", port->name, st.st_rdev, text, sizeof(text)))
+		return 0;
+	return cli_fail_text(cli, EXIT_FAILED, "no-such-device", text);
 }
 
 static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 {
 	struct stat st;
+	int rc = strcmp(port->name, "-") ? check_name(cli, port, writes) : 0;
 
-	if (writes && strcmp(port->name, "-") && is_new(port->name) && dnd_new_below_dev("/dev", port->name))
-		return no_node(cli, port);
+	if (rc)
+		return rc;
 	if (!strcmp(port->name, "-"))
 		port->fd = open_standard(writes);
 	else
@@ -256,6 +264,13 @@ static int settle_region(const struct cli *cli, const struct cli_port *port, boo
 		snprintf(doubt, DONARD_REASON_BYTES, "%s keeps its bytes without power, but the NIC may hold the last ones back",
 			 info.region);
 	return 0;
+}
+
+int cli_port_check_source(const struct cli *cli, const struct cli_port *port)
+{
+	int rc = port->fd < 0 && !port->bytes ? donard_memory_sync(port->memory, 0) : 0;
+
+	return rc ? cli_fail(cli, rc) : 0;
 }
 
 /* The library judges how the file is mounted and its drive set up now, after the flush. */

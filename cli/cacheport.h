@@ -47,6 +47,8 @@ int cli_port_reserve(const struct cli *cli, const struct cli_port *port, uint64_
 int64_t cli_port_read(const struct cli *cli, const struct cli_port *port, uint64_t at, uint8_t *to, uint64_t length);
 int64_t cli_port_write(const struct cli *cli, const struct cli_port *port, uint64_t at, const uint8_t *from,
 		       uint64_t length);
+/* After all was read from the port: fails if that was a region whose device was reset meanwhile, so that it lost its bytes. */
+int cli_port_check_source(const struct cli *cli, const struct cli_port *port);
 /*
  * Flushes what was written, as a copy does.  Returns 0 with why it is not durable in @doubt, "" if it is; or an exit code.
  * @held_back: the device that wrote into a region may hold the last bytes back.

@@ -458,6 +458,8 @@ static int transfer(struct client *client)
 	cli_catch_signals();
 	rc = move(client);
 	if (!rc && client->writes)
+		rc = cli_port_check_source(client->cli, &client->port);
+	if (!rc && client->writes)
 		rc = flush(client, cli_given(client->cli, "to-drive"));
 	else if (!rc)
 		rc = settle(client);

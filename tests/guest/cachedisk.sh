@@ -68,6 +68,31 @@ from_a_region() {
 	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$MIB" $((8 * MIB))
 }
 
+waits_for_reader() {
+	grep -q pipe_write "/proc/$CLIENT/wchan"
+}
+
+# A full pipe, to which it tells its progress, holds the client in the middle.
+source_is_reset() {
+	local pipe status=0
+	serve
+	mkfifo "$WORK/progress"
+	exec {pipe}<>"$WORK/progress"
+	dd if=/dev/zero of="$WORK/progress" bs=4096 oflag=nonblock status=none 2>/dev/null || true
+	donard-cli cache put "$LAB_PEER_ADDR" p2pmem0+2M --size 32M --block-size 64K --json --progress \
+		>"$WORK/client" 2>"$WORK/progress" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null"
+	within 30 waits_for_reader
+	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/reset"
+	cat <&"$pipe" >/dev/null &
+	at_end "kill -KILL $! 2>/dev/null"
+	wait "$CLIENT" || status=$?
+	equal "status of the client, which said $(cat "$WORK/client")" 1 "$status"
+	matches "why" 'p2pmem0: .*reset' "$(jq -r .error.message "$WORK/client")"
+	within 10 region_is_free p2pmem0
+}
+
 cache_example() {
 	serve
 	build_example cache.c "$WORK/cache"
@@ -375,6 +400,7 @@ t "put and get, one at a time" there_and_back "$MIB" --block-size 64K --queue-de
 t "through pipes" from_a_pipe
 t "example cache.c" cache_example
 t "from and to a region" from_a_region
+t "put: the source's device is reset" source_is_reset
 t "part of a block" part_of_a_block
 t "get: where nothing is durable" not_durable
 t "get: as durable as a copy" same_as_copy rw ''
