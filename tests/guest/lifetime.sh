@@ -528,7 +528,7 @@ reset_under() {
 	local id=$1 region=$2 reset=$3 status=0
 	shift 3
 	start_copy "$id" "$@" "${PASS[@]}"
-	echo 1 >"$reset"
+	"$reset"
 	labctl slow "$id" 0
 	within 40 copy_is_over
 	wait "$COPY" || status=$?
@@ -538,23 +538,38 @@ reset_under() {
 	matches "the copy's message" "^$region: the device was reset meanwhile" "$(jq -r .error.message "$WORK/copy")"
 }
 
-bar_reset_under() {
-	reset_under beta p2pmem0 "/sys/bus/pci/devices/$LAB_GPU_BDF/reset" "$@"
+reset_gpu() {
+	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/reset"
+}
+
+reset_alpha() {
+	local -a controller=("/sys/bus/pci/devices/$LAB_ALPHA_BDF/nvme/"nvme*/reset_controller)
+	echo 1 >"${controller[0]}"
+}
+
+suspend_gpu() {
+	start_recovery sleep=Y
+	recovery_ends "prepare reset complete"
 }
 
 source_reset() {
-	bar_reset_under p2pmem0 "$LAB_BETA" --verify
+	reset_under beta p2pmem0 reset_gpu p2pmem0 "$LAB_BETA" --verify
 	copy_again
 }
 
 staging_reset() {
-	bar_reset_under "$LAB_ALPHA" "$LAB_BETA" --via p2pmem0
+	reset_under beta p2pmem0 reset_gpu "$LAB_ALPHA" "$LAB_BETA" --via p2pmem0
 	copy_again
 }
 
 cmb_reset() {
-	local -a controller=("/sys/bus/pci/devices/$LAB_ALPHA_BDF/nvme/"nvme*/reset_controller)
-	reset_under beta p2pmem1 "${controller[0]}" p2pmem1 "$LAB_BETA"
+	reset_under beta p2pmem1 reset_alpha p2pmem1 "$LAB_BETA"
+}
+
+# The device loses its power, and with it what the copy left there.
+staging_suspended() {
+	reset_under beta p2pmem0 suspend_gpu "$LAB_ALPHA" "$LAB_BETA" --via p2pmem0
+	copy_again
 }
 
 # Killed, it leaves commands behind: their memory is nobody's before they end.
@@ -700,6 +715,7 @@ else
 	lt "source reset, copy" source_reset
 	lt "staging reset, copy" staging_reset
 	lt "CMB reset by its controller, copy" cmb_reset
+	! can suspend || lt "suspend, copy" staging_suspended
 	if ! can passthrough; then
 		core skip "passthrough in flight" "kernel $LAB_KERNEL is too old for it"
 	else
