@@ -2,8 +2,10 @@
 /*
  * Counts the calls of a kernel function, and kills who makes one of them.  A
  * test says by it how much work a call did, or went on to do after its end had
- * come, and needs no clock.
+ * come, and needs no clock.  Or makes the function slow, or gives it another
+ * third argument: the size of a buffer that no machine of the lab could fill.
  */
+#include <linux/delay.h>
 #include <linux/kprobes.h>
 #include <linux/module.h>
 #include <linux/sched/signal.h>
@@ -15,6 +17,14 @@ MODULE_PARM_DESC(symbol, "the function");
 static ulong nth;
 module_param(nth, ulong, 0444);
 MODULE_PARM_DESC(nth, "which call ends its process, from 1 on; 0: none");
+
+static uint delay_ms;
+module_param(delay_ms, uint, 0444);
+MODULE_PARM_DESC(delay_ms, "each call takes so much longer");
+
+static ulong third;
+module_param(third, ulong, 0444);
+MODULE_PARM_DESC(third, "argument of each call; 0: what its caller gave");
 
 static ulong hits;
 module_param(hits, ulong, 0444);
@@ -36,6 +46,9 @@ static int on_call(struct kprobe *probe, struct pt_regs *regs)
 		WRITE_ONCE(victim, task_pid_nr(current));
 		send_sig(SIGKILL, current, 1);
 	}
+	if (third)
+		regs->dx = third;
+	mdelay(delay_ms);
 	return 0;
 }
 
