@@ -14,6 +14,7 @@
 
 #include "backing.h"
 #include "clients.h"
+#include "lines.h"
 #include "p2pmem.h"
 #include "reason.h"
 #include "registry.h"
@@ -136,19 +137,22 @@ static void name_clients(struct p2pmem_region *r, u32 astray, struct names *name
 			 names->left_out);
 }
 
-/* Writes a line for sysfs for each function that the region leads astray now. */
+/*
+ * Writes a line for sysfs for each function that the region leads astray now.  The last
+ * line counts those that do not fit.
+ */
 size_t p2pmem_unrouted_text(struct p2pmem_region *r, char *buf, size_t bytes)
 {
 	u32 type = READ_ONCE(r->backing.type);
 	struct pci_dev *pdev = NULL;
-	size_t used = 0;
+	struct p2pmem_lines lines;
 
+	p2pmem_lines_begin(&lines, buf, bytes, NULL);
 	for_each_pci_dev(pdev)
 		if (is_client(pdev) && pci_device_is_present(pdev) &&
 		    goes_astray(r, pdev, type, NULL))
-			used += scnprintf(buf + used, bytes - used, "%s\n",
-					  pci_name(pdev));
-	return used;
+			p2pmem_lines_add(&lines, "%s\n", pci_name(pdev));
+	return p2pmem_lines_end(&lines);
 }
 
 static int choose_generic(struct p2pmem_region *r, struct p2pmem_region_add *req)

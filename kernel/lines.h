@@ -16,7 +16,7 @@ struct pid_namespace;
  * @text: the list so far, always NUL-terminated
  * @bytes, @used: the size of @text, and how much of it is used
  * @left_out: lines that did not fit; after the first of them no other is added
- * @reader: the namespace in which pids are shown
+ * @reader: the namespace in which pids are shown; NULL if there are none
  */
 struct p2pmem_lines {
 	char *text;

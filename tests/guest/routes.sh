@@ -154,6 +154,15 @@ generic_by_name() {
 	matches info "unrouted +$(drives | sed "s/ .*//")" "$(donard-cli info p2pmem0)"
 }
 
+# Two functions in a short buffer stand in for more than a page has room for: none is cut, and all are counted.
+unrouted_is_not_cut() {
+	local names
+	names=$(attr p2pmem0 unrouted)
+	insmod /opt/donard/modules/trip.ko symbol=p2pmem_unrouted_text third=$((${#names} - 2))
+	at_end "rmmod trip"
+	equal "unrouted in a short buffer" "and 2 more" "$(attr p2pmem0 unrouted)"
+}
+
 newcomer_is_told() {
 	unrouted_are "$(drives)"
 	labctl unplug alpha
@@ -474,6 +483,7 @@ default_on_rootports() {
 	fi
 	t "root ports: no default page type of a PMR" default_of_pmr_is_refused
 	t "root ports: generic by name" generic_by_name
+	t "root ports: unrouted is not cut" unrouted_is_not_cut
 	t "root ports: a drive that comes later" newcomer_is_told
 }
 
