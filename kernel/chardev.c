@@ -14,6 +14,7 @@
 #include "chardev.h"
 #include "dmabuf.h"
 #include "extent.h"
+#include "files.h"
 #include "folio.h"
 #include "gate.h"
 #include "gib.h"
@@ -52,8 +53,6 @@ static void await_places(struct p2pmem_region *r, const struct file *filp)
 		;
 }
 
-static atomic64_t files_opened;
-
 static int p2pmem_open(struct inode *inode, struct file *filp)
 {
 	struct p2pmem_region *r = container_of(inode->i_cdev,
@@ -67,7 +66,6 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 		return -ENOMEM;
 	f->region = r;
 	f->filp = filp;
-	f->serial = atomic64_inc_return(&files_opened);
 	f->extents = RB_ROOT;
 	f->owner = current_owner();
 	p2pmem_who_is_current(&f->who);
@@ -78,9 +76,7 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	if (r->state == P2PMEM_STATE_READY) {
 		p2pmem_revalidate(r);
 		f->resets_seen = atomic64_read(&r->resets);
-		mutex_lock(&r->files_lock);
-		list_add_tail(&f->link, &r->files);
-		mutex_unlock(&r->files_lock);
+		p2pmem_files_join(f);
 	} else {
 		ret = -ENODEV;
 	}
@@ -104,10 +100,7 @@ static int p2pmem_release(struct inode *inode, struct file *filp)
 
 	p2pmem_extents_release(f);
 	p2pmem_pins_put_mine(r);
-	mutex_lock(&r->files_lock);
-	list_del(&f->link);
-	mutex_unlock(&r->files_lock);
-	kfree(f);
+	p2pmem_files_leave(f);
 	wake_up_all(&r->wait);
 	put_device(&r->dev);
 	return 0;

@@ -5,10 +5,12 @@
 
 #include "dmabuf.h"
 #include "extent.h"
+#include "files.h"
 #include "folio.h"
 #include "gpu.h"
 #include "holders.h"
 #include "lines.h"
+#include "mmap.h"
 #include "pins.h"
 #include "pmem.h"
 #include "who.h"
@@ -72,24 +74,40 @@ static bool count_some(struct p2pmem_file *f, struct tally *t)
 	return !left;
 }
 
+/* For p2pmem_who_has(). */
+static int is_of_file(const void *f, struct file *filp, unsigned int fd)
+{
+	return p2pmem_shows(filp, f);
+}
+
 /*
  * The process that opened the file or, if that has ended, another one that has a
  * descriptor of it.  A process with nothing but mappings is not found: then the opener
  * is the only one known.
  */
-static const struct p2pmem_who *who_has(struct p2pmem_file *f)
+static void who_has(struct p2pmem_file *f, struct p2pmem_who *who)
 {
-	if (p2pmem_who_lives(&f->who) || !p2pmem_who_has(&f->heir, f->filp))
-		return &f->who;
-	return &f->heir;
+	struct mutex *lock = &f->region->files_lock;
+
+	*who = f->who;
+	if (p2pmem_who_lives(who))
+		return;
+	mutex_lock(lock);
+	*who = f->heir;
+	mutex_unlock(lock);
+	if (!p2pmem_who_has(who, is_of_file, f))
+		*who = f->who;
+	mutex_lock(lock);
+	f->heir = *who;
+	mutex_unlock(lock);
 }
 
 static void file_line(struct p2pmem_file *f, struct p2pmem_lines *lines)
 {
 	struct tally t = { };
+	struct p2pmem_who who;
 	bool more;
 
-	lockdep_assert_held(&f->region->files_lock);
 	do {
 		mutex_lock(&f->lock);
 		mutex_lock(&f->region->alloc_lock);
@@ -98,7 +116,8 @@ static void file_line(struct p2pmem_file *f, struct p2pmem_lines *lines)
 		mutex_unlock(&f->lock);
 		cond_resched();
 	} while (more);
-	holder_line(lines, who_has(f), t.granules, t.pinned);
+	who_has(f, &who);
+	holder_line(lines, &who, t.granules, t.pinned);
 }
 
 static u64 draining_pins(struct p2pmem_region *r, const struct p2pmem_extent *e)
@@ -216,18 +235,21 @@ static void pmem_line(struct p2pmem_region *r, struct p2pmem_lines *lines)
 	p2pmem_lines_add(lines, "0 %s %llu %llu\n", disk, r->backing.bytes, pinned);
 }
 
+/* Files that are opened meanwhile are left out, or a reader might never end. */
 static void file_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 {
+	u64 last, at = 0;
+	unsigned long left = p2pmem_files_count(r, &last);
 	struct p2pmem_file *f;
 
-	mutex_lock(&r->files_lock);
-	list_for_each_entry(f, &r->files, link) {
-		if (p2pmem_lines_full(lines))
-			p2pmem_lines_leave_out(lines, 1);
-		else
-			file_line(f, lines);
+	while (!p2pmem_lines_full(lines) && (f = p2pmem_files_next(r, at, last))) {
+		at = f->serial;
+		file_line(f, lines);
+		p2pmem_file_put(f);
+		left--;
 	}
-	mutex_unlock(&r->files_lock);
+	if (p2pmem_lines_full(lines))
+		p2pmem_lines_leave_out(lines, left);
 }
 
 /*

@@ -92,12 +92,22 @@ static bool is_own(const struct file *filp)
 	return filp->f_op->mmap == p2pmem_mmap;
 }
 
-/* The open file whose memory a mapping shows; a dma-buf shows that of the exported file. */
-static struct p2pmem_file *file_behind(const struct vm_area_struct *vma)
+/*
+ * The open file whose memory a file of the region shows; a dma-buf shows that of the
+ * exported file.
+ */
+static struct p2pmem_file *file_behind(const struct file *filp)
 {
-	struct file *filp = vma->vm_file;
-
 	return is_own(filp) ? filp->private_data : p2pmem_dmabuf_file(filp);
+}
+
+/*
+ * Is @filp, of whatever kind, the open file @f or a dma-buf of its memory?  Both have the
+ * address_space of the region before anybody gets a descriptor of them.  @f may be closed.
+ */
+bool p2pmem_shows(const struct file *filp, const struct p2pmem_file *f)
+{
+	return filp->f_mapping == f->region->inode->i_mapping && file_behind(filp) == f;
 }
 
 /*
@@ -110,7 +120,7 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 						    struct vm_fault *vmf,
 						    const struct p2pmem_span *span))
 {
-	struct p2pmem_file *f = file_behind(vmf->vma);
+	struct p2pmem_file *f = file_behind(vmf->vma->vm_file);
 	struct p2pmem_region *r = f->region;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	struct p2pmem_span span;

@@ -5,6 +5,9 @@
 
 #include <linux/mm_types.h>
 
+#include "p2pmem.h"
+
 int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);
+bool p2pmem_shows(const struct file *filp, const struct p2pmem_file *f);
 
 #endif

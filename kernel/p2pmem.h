@@ -5,7 +5,8 @@
  *   region   owned by its struct device (reference counted).  The backing owns
  *            its pages.  drain.c closes it at the region's end.
  *   file     one per open(); owns extents.  It holds a reference to the region's
- *            device, so that the struct outlives the pages.
+ *            device, so that the struct outlives the pages.  A walk over the files
+ *            (files.c) may hold the struct itself for a moment longer.
  *   extent   a range of the region that one file owns.  After the file is
  *            closed it moves to the region's draining list until no pin is
  *            left, holding a module reference.
@@ -31,6 +32,7 @@
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/rbtree.h>
+#include <linux/refcount.h>
 #include <linux/rwsem.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -119,8 +121,9 @@ struct p2pmem_region {
 	struct rw_semaphore gate;	/* read: to use pages; write: to stop all use */
 	u32 state;			/* enum p2pmem_state; written under gate, read without */
 
-	struct mutex files_lock;
-	struct list_head files;
+	struct mutex files_lock;	/* protects files, nr_files */
+	struct list_head files;		/* open ones, by serial: files.c */
+	unsigned long nr_files;
 
 	struct mutex exports_lock;	/* protects exports */
 	struct list_head exports;	/* open dma-bufs: dmabuf.c */
@@ -166,8 +169,9 @@ struct p2pmem_region {
 
 struct p2pmem_file {
 	struct p2pmem_region *region;
+	refcount_t refs;		/* of this struct: the open file's, and those of walks */
 	struct file *filp;		/* its private_data is this struct */
-	u64 serial;			/* unique */
+	u64 serial;			/* unique, and above those of files opened before */
 	struct list_head link;
 	struct mutex back_lock;		/* held while memory is taken for it: take.c */
 	struct mutex lock;		/* protects extents, and zeroing on first touch */

@@ -58,17 +58,12 @@ void p2pmem_who_show(const struct p2pmem_who *who, struct pid_namespace *ns,
 	p2pmem_printable(as->name, who->comm);
 }
 
-static int is_file(const void *wanted, struct file *file, unsigned int fd)
-{
-	return file == wanted;
-}
-
-static bool has_file(struct task_struct *task, const struct file *file)
+static bool has_file(struct task_struct *task, p2pmem_is_fn *is, const void *what)
 {
 	bool has;
 
 	task_lock(task);	/* keeps its descriptors */
-	has = task->files && iterate_fd(task->files, 0, is_file, file);
+	has = task->files && iterate_fd(task->files, 0, is, what);
 	task_unlock(task);
 	return has;
 }
@@ -83,17 +78,17 @@ bool p2pmem_who_lives(const struct p2pmem_who *who)
 	return lives;
 }
 
-bool p2pmem_who_has(struct p2pmem_who *who, const struct file *file)
+bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what)
 {
 	struct task_struct *task;
 
 	rcu_read_lock();
 	task = living(who);
-	if (task && has_file(task, file))
+	if (task && has_file(task, is, what))
 		goto out;
 	memset(who, 0, sizeof(*who));
 	for_each_process(task) {
-		if (!has_file(task, file))
+		if (!has_file(task, is, what))
 			continue;
 		who_is(who, task);
 		break;

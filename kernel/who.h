@@ -50,11 +50,13 @@ void p2pmem_who_show(const struct p2pmem_who *who, struct pid_namespace *ns,
 		     struct p2pmem_shown *as);
 /* Is it still running? */
 bool p2pmem_who_lives(const struct p2pmem_who *who);
+/* Is the file one of @what?  As iterate_fd() has it; never sleeps. */
+typedef int p2pmem_is_fn(const void *what, struct file *file, unsigned int fd);
 /*
- * Finds a process that has a descriptor of @file, and prefers the one in *@who.  Returns
- * false, with *@who cleared, if there is none.  The caller holds the file.  The call looks at
- * all processes, but never sleeps.
+ * Finds a process that has a descriptor of a file that @is says is one of @what, and
+ * prefers the process in *@who.  Returns false, with *@who cleared, if there is none.  The
+ * call looks at all processes, but never sleeps.
  */
-bool p2pmem_who_has(struct p2pmem_who *who, const struct file *file);
+bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what);
 
 #endif

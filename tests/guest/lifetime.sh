@@ -385,6 +385,28 @@ names_rdma_device() {
 	copy_again
 }
 
+# Whoever opens the region does so inside of its gate, for which a reset waits: a reader of a long list, which takes seconds here,
+# lets everybody in between two lines.
+list_makes_room() {
+	local fd n opened=0 reader
+	for ((n = 0; n < 100; n++)); do
+		# shellcheck disable=SC2034  # open until the test ends
+		exec {fd}<>/dev/p2pmem0
+	done
+	insmod /opt/donard/modules/trip.ko symbol=p2pmem_lines_add delay_ms=20
+	at_end "rmmod trip"
+	cat /sys/class/p2pmem/p2pmem0/holders >"$WORK/holders" &
+	reader=$!
+	until (($(tripped hits))); do :; done
+	while ! ended "$reader"; do
+		exec 5<>/dev/p2pmem0
+		exec 5>&-
+		opened=$((opened + 1))
+	done
+	equal "lines for 100 files" 100 "$(wc -l <"$WORK/holders")"
+	at_least "times that it was opened while they were written" 10 "$opened"
+}
+
 # Nothing is left behind by removing and adding, or by loading and unloading.
 again_and_again() {
 	local i
@@ -701,6 +723,7 @@ else
 	lt "process death, zerocopy" killed zerocopy
 	! can p2pdma || t "zerocopy of p2pdma pages is refused" not_sent
 	core lt "removal under a copy" copy_is_cut_off
+	lt "a list of holders makes room for others" list_makes_room
 	lt "again and again" again_and_again
 	lt "removal under forks and moves" no_entry_is_left
 	pieces_tests
