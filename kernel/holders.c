@@ -82,8 +82,7 @@ static int is_of_file(const void *f, struct file *filp, unsigned int fd)
 
 /*
  * The process that opened the file or, if that has ended, another one that has a
- * descriptor of it.  A process with nothing but mappings is not found: then the opener
- * is the only one known.
+ * descriptor of it or of a dma-buf of its memory, or else one that maps that memory.
  */
 static void who_has(struct p2pmem_file *f, struct p2pmem_who *who)
 {
@@ -95,7 +94,7 @@ static void who_has(struct p2pmem_file *f, struct p2pmem_who *who)
 	mutex_lock(lock);
 	*who = f->heir;
 	mutex_unlock(lock);
-	if (!p2pmem_who_has(who, is_of_file, f))
+	if (!p2pmem_who_has(who, is_of_file, f) && !p2pmem_who_maps(who, f))
 		*who = f->who;
 	mutex_lock(lock);
 	f->heir = *who;

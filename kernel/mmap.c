@@ -16,6 +16,7 @@
 #include "reap.h"
 #include "take.h"
 #include "trace.h"
+#include "who.h"
 
 /*
  * Maps the page that faulted and the others below the same page-middle-directory entry,
@@ -108,6 +109,32 @@ static struct p2pmem_file *file_behind(const struct file *filp)
 bool p2pmem_shows(const struct file *filp, const struct p2pmem_file *f)
 {
 	return filp->f_mapping == f->region->inode->i_mapping && file_behind(filp) == f;
+}
+
+/* Of a region, by one call: as many as one process may have by default. */
+#define MAPPINGS_LOOKED_AT	65536
+
+/*
+ * Finds a process that maps memory of the file, or of a dma-buf of it, and writes it to
+ * *@who.  i_mmap_rwsem keeps a mapping on the tree, and with it vm_file and vm_mm.  No lock
+ * that may sleep is taken below it, and no fault needs it.
+ */
+bool p2pmem_who_maps(struct p2pmem_who *who, struct p2pmem_file *f)
+{
+	struct address_space *mapping = f->region->inode->i_mapping;
+	unsigned int left = MAPPINGS_LOOKED_AT;
+	struct rb_node *node;
+	bool found = false;
+
+	i_mmap_lock_read(mapping);
+	for (node = rb_first_cached(&mapping->i_mmap); node && left && !found; node = rb_next(node)) {
+		struct vm_area_struct *vma = rb_entry(node, struct vm_area_struct, shared.rb);
+
+		found = file_behind(vma->vm_file) == f && p2pmem_who_owns(who, vma->vm_mm);
+		left--;
+	}
+	i_mmap_unlock_read(mapping);
+	return found;
 }
 
 /*

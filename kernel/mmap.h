@@ -9,5 +9,6 @@
 
 int p2pmem_mmap(struct file *filp, struct vm_area_struct *vma);
 bool p2pmem_shows(const struct file *filp, const struct p2pmem_file *f);
+bool p2pmem_who_maps(struct p2pmem_who *who, struct p2pmem_file *f);
 
 #endif

@@ -7,6 +7,7 @@
 #include <linux/sched/task.h>
 #include <linux/string_helpers.h>
 
+#include "compat/compat.h"
 #include "who.h"
 
 /* The caller keeps the task by RCU or by a reference. */
@@ -96,4 +97,17 @@ bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what)
 out:
 	rcu_read_unlock();
 	return who->pid;
+}
+
+/* A child whose fork() is not over yet has its parent's number and start. */
+bool p2pmem_who_owns(struct p2pmem_who *who, const struct mm_struct *mm)
+{
+	struct task_struct *task;
+
+	rcu_read_lock();
+	task = compat_mm_owner(mm);
+	if (task)
+		who_is(who, task);
+	rcu_read_unlock();
+	return task;
 }

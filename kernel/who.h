@@ -14,6 +14,7 @@
 #include <linux/types.h>
 
 struct file;
+struct mm_struct;
 
 /**
  * struct p2pmem_who - a process, which may have ended since
@@ -58,5 +59,10 @@ typedef int p2pmem_is_fn(const void *what, struct file *file, unsigned int fd);
  * call looks at all processes, but never sleeps.
  */
 bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what);
+/*
+ * Fills in the process that has @mm, whose struct the caller keeps.  Returns false if there
+ * is none, as when it ends.  Never sleeps.
+ */
+bool p2pmem_who_owns(struct p2pmem_who *who, const struct mm_struct *mm);
 
 #endif

@@ -71,6 +71,16 @@ static inline void compat_vm_flags_set(struct vm_area_struct *vma,
 #endif
 }
 
+/* The process whose memory it is, kept by RCU; only kernels with memory cgroups know. */
+static inline struct task_struct *compat_mm_owner(const struct mm_struct *mm)
+{
+#ifdef CONFIG_MEMCG
+	return rcu_dereference(mm->owner);
+#else
+	return NULL;
+#endif
+}
+
 /* get_dev_pagemap() lost its cache argument in 6.18. */
 static inline struct dev_pagemap *compat_get_dev_pagemap(unsigned long pfn)
 {

@@ -3,6 +3,8 @@
  * holder KIND REGION BYTES [DRIVE] - holds memory of a region and says what becomes of it.
  *
  *   mapping    a mapping, touched
+ *   heir       a mapping alone, by a child of the process that opened the region, which has ended
+ *   dmabuf     a descriptor of a dma-buf alone, in the same way; both say "pid N" first
  *   inflight   a mapping, and reads of DRIVE into it without end
  *   vmsplice   pages in a pipe; mapping and descriptor are closed
  *   fixed      a registered io_uring buffer; mapping and descriptor are closed
@@ -29,6 +31,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -240,10 +243,39 @@ static void hold_longterm(void)
 	close_mapping();
 }
 
+/* Goes on as a child, which has all of the process that opened the region, and closes its descriptor. */
+static void inherit(void)
+{
+	pid_t parent = getpid(), child = fork();
+
+	if (child < 0)
+		err(1, "fork");
+	if (child)
+		_exit(0);
+	while (getppid() == parent)
+		usleep(1000);
+	close(region_fd);
+	printf("pid %d\n", (int)getpid());
+}
+
+static void hold_dmabuf(void)
+{
+	struct p2pmem_export_dmabuf request = { .size = sizeof(request), .length = map_bytes, .fd_flags = O_RDWR };
+
+	if (ioctl(region_fd, P2PMEM_IOC_EXPORT_DMABUF, &request) < 0)
+		err(1, "export");
+	munmap(map, map_bytes);
+	inherit();
+}
+
 static void hold(const char *kind, const char *drive)
 {
 	if (!strcmp(kind, "inflight"))
 		hold_inflight(drive);
+	else if (!strcmp(kind, "heir"))
+		inherit();
+	else if (!strcmp(kind, "dmabuf"))
+		hold_dmabuf();
 	else if (!strcmp(kind, "vmsplice"))
 		hold_vmsplice();
 	else if (!strcmp(kind, "zerocopy"))

@@ -124,6 +124,24 @@ heirs_are_holders() {
 	equal "holders" "$child sleep 0 0" "$(attr p2pmem0 holders)"
 }
 
+# heir_holds KIND - the memory without a descriptor of the region, which the process that opened it left behind.
+heir_holds() {
+	local child
+	holder "$1" p2pmem0 "$MIB" >"$WORK/holder" 2>&1 || fail "holder: $(cat "$WORK/holder")"
+	within 10 grep -q ready "$WORK/holder"
+	child=$(sed -n 's/^pid //p' "$WORK/holder")
+	at_end "kill -KILL $child 2>/dev/null"
+	equal "holders, by $1" "$child holder $MIB 0" "$(attr p2pmem0 holders)"
+	exits 1 "held by holder .pid $child." donard-cli region remove p2pmem0 --if-idle
+	kill -KILL "$child"
+	within 10 region_is_free p2pmem0
+}
+
+heirs_of_mappings_are_holders() {
+	heir_holds heir
+	heir_holds dmabuf
+}
+
 # The same user id in another user namespace, which any number of containers may map, is somebody else.
 leftovers_stay_in_their_namespace() {
 	random_file "$WORK/data" "$MIB"
@@ -193,6 +211,7 @@ core t "names forge nothing" names_forge_nothing
 t "many holders" many_holders
 t "pids are the reader's" pids_are_the_readers
 t "heirs are holders" heirs_are_holders
+t "heirs of mappings are holders" heirs_of_mappings_are_holders
 core t "leftovers stay in their user namespace" leftovers_stay_in_their_namespace
 core t "a user may not add or remove" user_may_not_add
 core t "a user may not change the page type" user_may_not_set_page_type
