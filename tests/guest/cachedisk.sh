@@ -234,13 +234,18 @@ put_ends() {
 	equal "status of the client ($(cat "$WORK/put.err"))" "$1" "$status"
 }
 
+# peer_drives WHAT - of both: which of them has the name of BACKING is another in each boot.
+peer_drives() {
+	labctl peer sh -c "labctl fault alpha $1 && labctl fault beta $1" </dev/null
+}
+
 # Who waits for a drive that fails is told so, and may end it; when the drive works again, all goes on.
 waits_for_the_drive() {
 	local status
 	serve --no-cleaner --high 90 --timeout 60
 	random_file "$WORK/data" "$MIB"
-	labctl peer labctl fault alpha write </dev/null
-	at_end "labctl peer labctl fault alpha none </dev/null"
+	peer_drives write
+	at_end "peer_drives none"
 	put_waits
 	kill -INT "$CLIENT"
 	put_ends 130
@@ -248,7 +253,7 @@ waits_for_the_drive() {
 	put_waits
 	status=$(labctl peer donard-cli cache status "$NVRAM" --json </dev/null)
 	matches "the server's word" "$BACKING: .*failed" "$(jq -r .drive_error <<<"$status")"
-	labctl peer labctl fault alpha none </dev/null
+	peer_drives none
 	put_ends 0
 	equal "lines of the client ($(cat "$WORK/put.err"))" 1 "$(grep -c fails "$WORK/put.err")"
 	status=$(labctl peer donard-cli cache status "$NVRAM" --json </dev/null)
