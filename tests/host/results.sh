@@ -137,7 +137,7 @@ suite_result() {
 	wanted "$1$3" || return 0
 	case $2 in
 	ok) pass "$1$3" ;;
-	skip) skipped "$1$3" "${4:-by the test itself}" ;;
+	skip) skipped "$1$3" "${4:-the test itself skips here}" ;;
 	fail) failed "$1$3" "$4" ;;
 	esac
 }

@@ -114,6 +114,23 @@ prove_reads() {
 	(((status != 0) == $1))
 }
 
+# tap_reads LINE VERDICT NAME - in the words of whoever printed it.
+# shellcheck disable=SC2031  # by other functions, for themselves
+tap_reads() {
+	local seen
+	printf '%s\n1..1\n' "$1" >"$LOGS/one.tap"
+	seen=$(tap_each "$LOGS/one.tap" echo)
+	printf 'expected "%s", seen "%s"\n' "$2 $3" "$seen"
+	[[ $seen == "$2 $3"* ]] && tap_is_whole "$LOGS/one.tap"
+}
+
+each_form_is_read() {
+	tap_reads 'ok - perm: a' ok 'perm: a' && tap_reads 'ok 3 - test_a' ok test_a &&
+		tap_reads 'not ok 3 - test_a' fail test_a && tap_reads 'ok - perm: a # SKIP no such kernel' skip 'perm: a  no such kernel' &&
+		tap_reads 'not ok 3 # SKIP test_a' skip test_a && tap_reads 'ok 3 # SKIP test_a' skip test_a &&
+		tap_reads 'ok - a # 3' ok 'a # 3'
+}
+
 # kept_again RING FRESH ONLY - what two runs say, of one guest, that is made of the same things each time.
 # shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
 kept_again() (
@@ -308,6 +325,7 @@ run_verdict() {
 		'1 passed, 1 failed, 0 skipped' "ok - perm: c\n1..1\n$SOUND_END" ''
 	try "verdict: prove finds a run that passed well" prove_reads 0 "ok - perm: c\n$FELL$SOUND_END" "ok - perm: a: b\n$SOUND_END"
 	try "verdict: and one that failed not" prove_reads 1 "ok - perm: c\n$FELL$SOUND_END" "$SOUND_END"
+	try "verdict: results are read in each form" each_form_is_read
 	try "verdict: what failed is said again at the end, with its command" ends_as 1 '^#   again: tests/check --only perm/a:\\ b --kernel 7 --topology switch --fabric -$' \
 		'0 passed, 1 failed, 0 skipped' "$FELL#   not of speed\n$SOUND_END" ''
 	try "verdict: and run again by --failed" failed_run_again
