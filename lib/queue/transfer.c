@@ -234,6 +234,8 @@ static int failure_of(struct donard_queue *queue, struct dnd_queue_request *requ
 		return dnd_fail(queue->ctx, DND_E_CANCELED, "%s: canceled", request->file->path);
 	if (request->error == -EFAULT && taken_back(request))
 		return dnd_memory_access_failed(request->memory, ENODEV);
+	if (request->kind == DND_IO_FLUSH && request->error == -ENOMEM)	/* it never reached the drive */
+		return dnd_fail_memory(queue->ctx);
 	if (request->kind == DND_IO_FLUSH)
 		return dnd_drive_flush_failed(queue->ctx, &request->file->drive, (int)-request->error);
 	join = dnd_pair_join_of(queue, request);
@@ -337,6 +339,8 @@ void dnd_queue_reap(struct donard_queue *queue)
 /* The failure of the ring itself, which belongs to no request. */
 int dnd_queue_ring_failed(struct donard_queue *queue, int rc)
 {
+	if (rc == -ENOMEM)	/* the kernel took no request, and may take the next */
+		return dnd_fail_memory(queue->ctx);
 	return dnd_fail(queue->ctx, DND_E_SYSTEM, "the queue's %s failed (%s). Close the queue, and open "
 			"another one.", queue->ring.aio ? "Linux AIO" : "io_uring", strerror(-rc));
 }

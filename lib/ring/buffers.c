@@ -73,29 +73,41 @@ static void empty_slots(struct dnd_ring *ring, unsigned int first, unsigned int 
 /* ---- by the region ---- */
 
 /* Sets *answer to the region's answer.  Returns -errno if it could not be asked; then the ring is unusable. */
-static int run_command(struct io_uring *ring, int fd, const struct p2pmem_uring_buffer *buffer,
+static int run_command(struct dnd_ring *ring, int fd, const struct p2pmem_uring_buffer *buffer,
 		       int *answer)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
-	struct io_uring_cqe *cqe;
-	int rc;
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
+	struct io_uring_cqe *cqe = NULL;
+	int rc, tries = 0;
 
+	if (!sqe)
+		return -ENOMEM;
 	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
 	sqe->cmd_op = P2PMEM_URING_BUFFER;
 	memcpy(sqe->cmd, buffer, sizeof(*buffer));
-	io_uring_sqe_set_data(sqe, NULL);
+	io_uring_sqe_set_data(sqe, answer);
 	do
-		rc = io_uring_submit(ring);
-	while (rc == -EINTR || rc == -EAGAIN);
-	if (rc < 0)
+		rc = io_uring_submit(&ring->uring);
+	while (rc == -EINTR || (rc == -EAGAIN && ++tries < DND_RING_TRIES));
+	if (rc < 0) {
+		io_uring_prep_nop(sqe);		/* the kernel may take it yet */
+		io_uring_sqe_set_data(sqe, NULL);
+		ring->owed++;
 		return rc;
-	do
-		rc = io_uring_wait_cqe(ring, &cqe);
-	while (rc == -EINTR || rc == -EAGAIN);
-	if (rc)
-		return rc;
+	}
+	for (;;) {
+		rc = io_uring_wait_cqe(&ring->uring, &cqe);
+		if (rc == -EINTR || rc == -EAGAIN)
+			continue;
+		if (rc)
+			return rc;
+		if (io_uring_cqe_get_data(cqe) == answer)
+			break;
+		io_uring_cqe_seen(&ring->uring, cqe);	/* of a request that was taken back before */
+		ring->owed--;
+	}
 	*answer = cqe->res;
-	io_uring_cqe_seen(ring, cqe);
+	io_uring_cqe_seen(&ring->uring, cqe);
 	return 0;
 }
 
@@ -113,7 +125,7 @@ static int ask_region(struct dnd_ring *ring, const struct dnd_holding *holding,
 		.index = buffers->first + i,
 	};
 
-	return run_command(&ring->uring, holding->region->fd, &buffer, answer);
+	return run_command(ring, holding->region->fd, &buffer, answer);
 }
 
 /* *given: the region registered all of the memory; else none of it is registered. */

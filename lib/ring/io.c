@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See ring.h. */
 #include <string.h>
+#include <unistd.h>
 
 #include "ring/aio.h"
-
-#define TRIES		1000
 
 static void prepare_command(struct io_uring_sqe *sqe, const struct dnd_io *io, int index,
 			    uint8_t *memory)
@@ -34,6 +33,13 @@ static void prepare_blocks(struct io_uring_sqe *sqe, const struct dnd_io *io, in
 		sqe->buf_index = (uint16_t)index;
 }
 
+/* Memory comes back while others work. */
+static void nap_now_and_then(unsigned int tries)
+{
+	if (tries % 10 == 9)
+		usleep(1000);
+}
+
 static bool may_pass(int rc)
 {
 	return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc >= 0;
@@ -45,7 +51,8 @@ static struct io_uring_sqe *make_room(struct dnd_ring *ring)
 	struct io_uring_sqe *sqe = NULL;
 	int rc;
 
-	for (int tries = 0; tries < TRIES && !sqe && !ring->error; tries++) {
+	for (unsigned int tries = 0; tries < DND_RING_TRIES && !sqe && !ring->error; tries++) {
+		nap_now_and_then(tries);
 		rc = io_uring_submit(&ring->uring);
 		if (!may_pass(rc))
 			ring->error = rc;
@@ -149,7 +156,8 @@ static int hand_over(struct dnd_ring *ring)
 
 	if (ring->aio)
 		return dnd_aio_enter(ring, 0, NULL);
-	for (int tries = 0; tries < TRIES && io_uring_sq_ready(&ring->uring); tries++) {
+	for (unsigned int tries = 0; tries < DND_RING_TRIES && io_uring_sq_ready(&ring->uring); tries++) {
+		nap_now_and_then(tries);
 		rc = io_uring_submit(&ring->uring);
 		if (!may_pass(rc))
 			return rc;
@@ -167,7 +175,8 @@ static int wait_in_vain(struct dnd_ring *ring, struct __kernel_timespec *timeout
 
 	if (ring->owed > io_uring_sq_ready(&ring->uring))
 		return timeout ? io_uring_wait_cqe_timeout(&ring->uring, &cqe, timeout) : io_uring_wait_cqe(&ring->uring, &cqe);
-	return ++ring->vain < TRIES ? rc : -ENOMEM;
+	nap_now_and_then(ring->vain);
+	return ++ring->vain < DND_RING_TRIES ? rc : -ENOMEM;
 }
 
 static int submit_and_wait(struct dnd_ring *ring, unsigned int wait_for, struct __kernel_timespec *timeout)
@@ -221,7 +230,7 @@ static bool may_try_again(const struct dnd_ring *ring, struct dnd_io *io, int go
 {
 	if (got != -EAGAIN && (got != -EINTR || io->generic))
 		return false;
-	return !io->stops && !ring->stops && ++io->tries < TRIES;
+	return !io->stops && !ring->stops && ++io->tries < DND_RING_TRIES;
 }
 
 /* Returns true if the request is done: complete, failed, or short at the end of a file.  Else it continues. */

@@ -57,6 +57,9 @@ struct dnd_ring {
 	struct dnd_io *lost;	/* requests that it did not take: done, each with its error */
 };
 
+/* How often the ring tries what a lack of memory or a signal has refused. */
+#define DND_RING_TRIES	1000
+
 enum dnd_io_kind { DND_IO_READ, DND_IO_WRITE, DND_IO_FLUSH };
 
 struct dnd_io {
