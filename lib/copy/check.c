@@ -48,11 +48,11 @@ static int check_source(struct dnd_copy *copy)
 	return 0;
 }
 
-static bool is_same_file(const struct dnd_copy *copy)
+bool dnd_copy_is_same_file(const struct dnd_copy *copy)
 {
 	const struct dnd_drive *src = &copy->src.drive, *dst = &copy->dst.drive;
 
-	return !copy->src.is_region && src->is_file && src->device == dst->device && src->inode == dst->inode;
+	return !copy->src.is_region && !copy->dst.is_region && src->is_file && dst->is_file && src->device == dst->device && src->inode == dst->inode;
 }
 
 static int check_target(struct dnd_copy *copy)
@@ -62,7 +62,7 @@ static int check_target(struct dnd_copy *copy)
 	bool grows = !dst->is_region && dst->drive.is_file;
 
 	/* As cp and dd do.  A caller that names a part wants to keep the rest, and within one file the source must stay. */
-	copy->cuts = grows && !copy->options.length_bytes && !dst->offset && !is_same_file(copy);
+	copy->cuts = grows && !copy->options.length_bytes && !dst->offset && !dnd_copy_is_same_file(copy);
 	if (dst->offset > size || (dst->offset == size && size && !grows))
 		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: offset %llu is past the end; it "
 				"holds %llu bytes. Choose a smaller offset.", dst->label, (unsigned long long)dst->offset,

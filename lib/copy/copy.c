@@ -160,6 +160,15 @@ static int reserve(struct dnd_copy *copy, bool unnamed)
 	return dnd_drive_prepare(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
 }
 
+/* What refuses the destination itself, and not a way to it: no bounce helps. */
+static int check_destination(struct dnd_copy *copy)
+{
+	int rc = copy->dst.is_region ? 0 :
+		 dnd_drive_check_limit(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
+
+	return rc ? rc : reserve(copy, true);
+}
+
 /* If the proof fails, the copy bounces if the caller allows that. */
 static int map_and_prove(struct dnd_copy *copy)
 {
@@ -167,10 +176,6 @@ static int map_and_prove(struct dnd_copy *copy)
 
 	if (!rc)
 		rc = open_engine(copy);
-	if (!rc && !copy->dst.is_region)
-		rc = dnd_drive_check_limit(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
-	if (!rc)
-		rc = reserve(copy, true);
 	if (!rc)
 		rc = dnd_copy_prove(copy);
 	if ((rc == -EHOSTUNREACH || rc == -EBADMSG || rc == -EOPNOTSUPP) && !copy->bounced &&
@@ -250,8 +255,10 @@ static int move_interval(struct dnd_copy *copy)
 
 static int move_and_settle(struct dnd_copy *copy)
 {
-	int rc = map_and_prove(copy);
+	int rc = check_destination(copy);
 
+	if (!rc)
+		rc = map_and_prove(copy);
 	if (!rc) {
 		name_route(copy);
 		dnd_copy_watch_begin(copy);

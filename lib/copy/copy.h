@@ -119,6 +119,7 @@ static inline bool dnd_copy_keeps_rest(const struct dnd_copy *copy)
 /* check.c: refuses a copy that cannot or must not be done */
 int dnd_copy_check_options(struct dnd_copy *copy);
 int dnd_copy_check(struct dnd_copy *copy);
+bool dnd_copy_is_same_file(const struct dnd_copy *copy);
 /* passthrough.c: NVMe commands instead of block requests, if asked for */
 int dnd_copy_passthrough_open(struct dnd_copy *copy);
 int dnd_copy_passthrough_check(struct dnd_copy *copy);	/* called once the region is known */

@@ -147,8 +147,10 @@ int dnd_copy_settle_proof(struct dnd_copy *copy, int rc)
 static void leave_file(struct dnd_copy *copy)
 {
 	struct dnd_drive *drive = &copy->dst.drive;
-	uint64_t end = end_of(copy), length = drive->unnamed ? dnd_drive_length(drive) : dnd_max(drive->size_bytes, end);
+	uint64_t end = end_of(copy), length = drive->unnamed ? dnd_drive_length(drive) : drive->size_bytes;
 
+	if (!drive->unnamed && copy->result->bytes)
+		length = dnd_max(length, end);
 	if (drive->reserved)
 		dnd_drive_cut(copy->ctx, drive, length, length);
 	if (drive->unnamed && copy->result->bytes && !dnd_drive_cut(copy->ctx, drive, length, end))

@@ -51,11 +51,11 @@ static bool was_written(struct dnd_copy *copy, const struct dnd_side *side)
 static void say_why(struct dnd_copy *copy)
 {
 	if (was_written(copy, &copy->src))
-		dnd_fail_more(copy->ctx, " Another program wrote to %s during the copy. Wait for that program, and copy again.",
+		dnd_fail_more(copy->ctx, " Another program wrote to %s during the copy, which may be why. Wait for that program, and copy again.",
 			      copy->src.label);
 	else if (was_written(copy, &copy->dst))
-		dnd_fail_more(copy->ctx, " Another program wrote to %s while it was verified; all had been copied before. Wait for "
-			      "that program, and copy again.", copy->dst.label);
+		dnd_fail_more(copy->ctx, " Another program wrote to %s while it was verified, which may be why; all had been copied before. "
+			      "Wait for that program, and copy again.", copy->dst.label);
 	else if (dnd_copy_has_changed(copy, &copy->src))
 		dnd_fail_more(copy->ctx, " What %s is made of changed during the copy. Copy again.", copy->src.label);
 	else if (dnd_copy_has_changed(copy, &copy->dst))

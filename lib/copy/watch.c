@@ -58,10 +58,21 @@ static void begin_side(struct dnd_copy *copy, struct dnd_side *side)
 		dnd_join_watch(&side->join, side->offset, copy->plan.full_bytes, &side->before);
 }
 
+/* Do the copy's own writes count as writes to its source?  They lie in other ranges of the same file, drive or disk then. */
+static bool writes_to_source(struct dnd_copy *copy)
+{
+	const struct dnd_drive *src = &copy->src.drive, *dst = &copy->dst.drive;
+
+	if (copy->dst.is_region || src->is_file)
+		return dnd_copy_is_same_file(copy);
+	return src->blockdev.stack || dst->blockdev.stack || dnd_blockdev_conflicts(copy->ctx, src->device, dst->device);
+}
+
 void dnd_copy_watch_begin(struct dnd_copy *copy)
 {
+	copy->looked_seconds = copy->looked_at_drives_seconds = dnd_now_seconds();
 	begin_side(copy, &copy->src);
-	if (!copy->src.is_region)
+	if (!copy->src.is_region && !writes_to_source(copy))
 		copy->src.write_mark = dnd_drive_write_mark(copy->ctx, &copy->src.drive);
 	begin_side(copy, &copy->dst);
 }

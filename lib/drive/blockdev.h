@@ -17,8 +17,6 @@ int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const c
 /* Where the device or a partition of it is mounted, or "".  Returns -errno without a text if that is not known. */
 int dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes);
 
-/* Is either device the other one, or a partition of it? */
-bool dnd_blockdev_conflicts(struct donard_context *ctx, dev_t a, dev_t b);
 /* The swap space that lies on the device or on a partition of it, or "". */
 void dnd_blockdev_swap(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes);
 /* The array or volume that the device, or a partition of it, is a leg of: "md0", or "". */

@@ -44,6 +44,8 @@ const char *dnd_blockdev_controller_left(struct donard_context *ctx, const struc
 /* Is any leg host-managed, so that each of its zones must be written in order? */
 bool dnd_blockdev_is_zoned(struct donard_context *ctx, const struct dnd_blockdev *blockdev);
 bool dnd_blockdev_is_partition(struct donard_context *ctx, dev_t device);
+/* Is either device the other one, or a partition of it? */
+bool dnd_blockdev_conflicts(struct donard_context *ctx, dev_t a, dev_t b);
 void dnd_blockdev_release(struct dnd_blockdev *blockdev);
 /* A drive is its own and only leg. */
 size_t dnd_blockdev_leg_count(const struct dnd_blockdev *blockdev);
@@ -122,6 +124,7 @@ struct dnd_drive {
 	bool writable;
 	bool shared;		/* somebody else has the same open file, with its position and flags */
 	bool is_xfs;		/* it is a file on XFS */
+	bool may_be_realtime;	/* it had no blocks yet when it was opened, so that its realtime flag can still be set */
 	bool adopted;		/* the program opened it, perhaps without O_EXCL */
 	uint32_t align_bytes;	/* of offsets and lengths */
 	uint32_t memory_align_bytes;	/* of the memory that is read into or written from */
@@ -175,7 +178,7 @@ int dnd_drive_check_swap(struct donard_context *ctx, const struct dnd_drive *dri
 int dnd_drive_check_loop(struct donard_context *ctx, const struct dnd_drive *drive);
 /* lost.c: the failure that the drive, or its namespace, is gone; 0 if it is not */
 int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
-/* room.c: each fails, and says what lacks. */
+/* room.c: each fails, and says what is missing. */
 /* The @bytes that a copy adds cannot be reserved: ENOSPC or EDQUOT.  Nothing was written yet. */
 int dnd_drive_no_room(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t bytes, int error_number);
 /* A write failed with ENOSPC or EDQUOT. */

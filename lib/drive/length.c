@@ -39,8 +39,8 @@ static int not_reserved(struct donard_context *ctx, const struct dnd_drive *driv
 	if (error_number == ENOSPC || error_number == EDQUOT)
 		return dnd_drive_no_room(ctx, drive, bytes, error_number);
 	if (forbidden)
-		return dnd_fail(ctx, error_number == ETXTBSY ? DND_E_BUSY : DND_E_PERMISSION, "%s: cannot be written: %s, or choose another destination.", drive->path,
-				forbidden);
+		return dnd_fail(ctx, error_number == ETXTBSY ? DND_E_BUSY : DND_E_PERMISSION, "%s: cannot be written: %s, or choose "
+				"another destination.", drive->path, forbidden);
 	if ((error_number == EPERM || error_number == ENOSYS) && dnd_is_filtered())
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: space for the copy cannot be reserved: a seccomp filter of this container "
 				"or service forbids fallocate (%s). Let the filter allow it.", drive->path, strerror(error_number));
@@ -54,7 +54,8 @@ int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint6
 
 	if (end_bytes <= length)
 		return 0;
-	rc = fallocate(drive->fd, drive->unnamed ? 0 : FALLOC_FL_KEEP_SIZE, (off_t)length, (off_t)(end_bytes - length)) ? errno : 0;
+	rc = fallocate(drive->fd, drive->unnamed ? 0 : FALLOC_FL_KEEP_SIZE, (off_t)length,
+		       (off_t)(end_bytes - length)) ? errno : 0;
 	if (rc == EOPNOTSUPP)
 		return 0;
 	/* Of a reservation that fails for want of room, a part remains. */
