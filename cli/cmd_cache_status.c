@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* cache status: what a cache's server on this machine holds, and what it has done. */
+#include <errno.h>
+
 #include "cachemodel.h"
 #include "donard/donard.h"
 #include "errors.h"
 #include "options.h"
 #include "output.h"
+#include "progress.h"
 
 static void print(struct json_object *model)
 {
@@ -15,8 +18,13 @@ static void print(struct json_object *model)
 static int run(struct cli *cli)
 {
 	struct donard_cache_status status = { .size = sizeof(status) };
-	int rc = donard_cache_status(cli->ctx, cli->arguments[0], &status);
+	int rc;
 
+	/* A stop and its continuation (Ctrl-Z, fg) end the wait, too. */
+	cli_catch_signals();
+	do {
+		rc = donard_cache_status(cli->ctx, cli->arguments[0], &status);
+	} while (rc == -ECANCELED && !cli_stopped(NULL));
 	if (rc)
 		return cli_fail(cli, rc);
 	if (cli->json)

@@ -10,7 +10,7 @@
 #include "base/files.h"
 #include "base/maplimit.h"
 
-/* The errno of a mapping of nothing, or 0.  Nothing is read into it, not even where mlockall() locks all that comes. */
+/* The errno of a mapping of nothing, or 0.  Where mlockall() locks all that comes, one of DRAM is filled for a moment. */
 static int try_mapping(uint64_t bytes, bool dram)
 {
 	void *map = mmap(NULL, bytes, dram ? PROT_READ | PROT_WRITE : PROT_NONE,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The mounts that this process sees, and the swap spaces of the machine.  This file uses no context, because the library that stands in for cuFile is built
- * with it, too.
+ * The mounts that this process sees, and the swap spaces of the machine.  This file uses no context, because the library
+ * that stands in for cuFile is built with it, too.
  */
 #ifndef DND_MOUNTS_H
 #define DND_MOUNTS_H

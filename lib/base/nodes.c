@@ -154,7 +154,7 @@ static void name_of(const char *sysfs_root, dev_t device, char *name, size_t nam
 bool dnd_node_is_stale(const char *sysfs_root, const char *dev_root, const char *path, dev_t device, char *text,
 		       size_t text_bytes)
 {
-	char node[PATH_MAX], root[PATH_MAX], number[32], other[64];
+	char node[PATH_MAX], root[PATH_MAX], own[PATH_MAX], number[32], other[64];
 	struct wanted wanted = { .sysfs_root = sysfs_root };
 	unsigned int major_number, minor_number;
 
@@ -165,7 +165,10 @@ bool dnd_node_is_stale(const char *sysfs_root, const char *dev_root, const char 
 	    sscanf(number, "%u:%u", &major_number, &minor_number) != 2 || makedev(major_number, minor_number) == device)
 		return false;
 	name_of(sysfs_root, device, other, sizeof(other));
-	snprintf(text, text_bytes, "%s: its node leads to %s now, and not to %s. Have the node made anew (udev does so), or name %s.",
-		 path, other, wanted.name, other);
+	snprintf(own, sizeof(own), "%s/%s", dev_root, other);
+	snprintf(text, text_bytes, access(own, F_OK) ?
+		 "%s: its node leads to %s, and not to %s. Give this container the node by a name that no other device has, such "
+		 "as %s." : "%s: its node leads to %s, and not to %s. Have the node made anew (udev does so), or name %s.", path,
+		 other, wanted.name, own);
 	return true;
 }

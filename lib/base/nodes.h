@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Names below /dev that mean no device, or another one.  A name that does not exist means a drive, whose node lacks or whose
- * name is mistyped, and never a new
- * file, which would fill the RAM disk there and go unnoticed.  This file uses no context, because donard-cli is built with
- * it, too.
+ * Names below /dev that mean no device, or another one.  A name that does not exist means a drive whose node is missing or
+ * whose name is mistyped, and never a new file, which would fill the RAM disk there and go unnoticed.  This file uses no
+ * context, because donard-cli is built with it, too.
  */
 #ifndef DND_NODES_H
 #define DND_NODES_H

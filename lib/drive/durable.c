@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Does fsync() reach the drive's medium?  It succeeds even if something on the way sends no flushes: a file system that
- * is mounted without barriers or has its journal elsewhere (journal.c), or a block device whose write cache somebody declared write-through
- * (queue/write_cache).
+ * is mounted without barriers or has its journal elsewhere (journal.c), or a block device whose write cache somebody
+ * declared write-through (queue/write_cache).
  *
  * queue/fua shows whether the drive has a volatile cache (VWC of its Identify).  The nvme driver sets both attributes
  * by that, dm and md by the devices below them, and only write_cache can be changed afterwards.

@@ -80,7 +80,7 @@ static int resolve(struct donard_context *ctx, struct dnd_drive *drive, const ch
 
 static int check_node(struct donard_context *ctx, const struct dnd_drive *drive)
 {
-	char text[PATH_MAX + 512];
+	char text[PATH_MAX + DND_TEXT_BYTES];
 
 	if (!dnd_node_is_stale(ctx->sysfs_root, ctx->dev_root, drive->path, drive->device, text, sizeof(text)))
 		return 0;
@@ -219,10 +219,12 @@ static void judge(struct dnd_drive *drive, const struct dnd_file_facts *facts)
 static void ask(struct donard_context *ctx, struct dnd_drive *drive, int fd)
 {
 	struct dnd_file_facts facts;
+	struct stat st;
 
 	dnd_file_ask(ctx, fd, drive->blockdev.disk, &facts);
 	drive->fs_block_bytes = facts.fs_block_bytes;
 	drive->is_xfs = facts.magic == DND_XFS_MAGIC;
+	drive->may_be_realtime = drive->is_xfs && !fstat(fd, &st) && !st.st_blocks;
 	drive->align_bytes = file_align(drive, &facts);
 	drive->memory_align_bytes = (uint32_t)dnd_max(facts.dio_memory_bytes,
 						      drive->blockdev.memory_align_bytes);
@@ -279,7 +281,7 @@ bool dnd_drive_is_direct(const struct dnd_drive *drive)
 
 	if (!drive->is_file || drive->fd < 0)
 		return true;
-	return dnd_file_is_direct(drive->fd) && !(drive->is_xfs && is_realtime(drive, drive->fd, &known));
+	return dnd_file_is_direct(drive->fd) && !(drive->may_be_realtime && is_realtime(drive, drive->fd, &known));
 }
 
 /* The kernel shows a namespace whose format it cannot use with a capacity of 0. */

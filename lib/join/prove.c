@@ -301,7 +301,7 @@ static int written_by_others(struct dnd_trial *trial)
 {
 	return dnd_fail(trial->join->ctx, DND_E_BUSY, "%s: the block at offset %llu did not stay what was written to prove the route, "
 			"while another program wrote to it as well: its write may have changed the block, or the route may lose "
-			"data. Wait for that program, and copy again.", trial->join->drive->path,
+			"data. What it wrote to this block may be lost. Wait for that program, and copy again.", trial->join->drive->path,
 			(unsigned long long)trial->proof->offset);
 }
 

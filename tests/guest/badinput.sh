@@ -302,9 +302,9 @@ stale_drive_node() {
 	at_end "mv -f $LAB_ALPHA.kept $LAB_ALPHA"
 	mknod "$LAB_ALPHA" b "${number%:*}" "${number#*:}"
 	ln -s "$LAB_ALPHA" "$WORK/link"
-	refuses 1 "$LAB_ALPHA: its node leads to $beta now, and not to $alpha" copy p2pmem0 "$LAB_ALPHA" --size 1M
-	refuses 1 "$LAB_ALPHA: its node leads to $beta now, and not to $alpha" copy "$LAB_ALPHA" p2pmem0 --size 1M
-	refuses 1 "$WORK/link: its node leads to $beta now, and not to $alpha" copy p2pmem0 "$WORK/link" --size 1M
+	refuses 1 "$LAB_ALPHA: its node leads to $beta, and not to $alpha" copy p2pmem0 "$LAB_ALPHA" --size 1M
+	refuses 1 "$LAB_ALPHA: its node leads to $beta, and not to $alpha" copy "$LAB_ALPHA" p2pmem0 --size 1M
+	refuses 1 "$WORK/link: its node leads to $beta, and not to $alpha" copy p2pmem0 "$WORK/link" --size 1M
 	head -c "$MIB" "$LAB_BETA" | cmp - "$WORK/before"
 }
 
