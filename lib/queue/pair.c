@@ -175,6 +175,7 @@ static struct dnd_pair *add(struct donard_queue *queue, const struct dnd_queue_r
 	*pair = (struct dnd_pair){
 		.file = request->file->handle.identity,
 		.memory = request->memory->handle.identity,
+		.asked_seconds = -ASK_EVERY_SECONDS,	/* the file was opened some time ago */
 	};
 	return pair;
 }
