@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Who holds memory of a region: for sysfs, and for the log of a removal. */
 #include <linux/blkdev.h>
+#include <linux/jiffies.h>
 #include <linux/mm.h>
+#include <linux/sched/signal.h>
 
 #include "dmabuf.h"
 #include "extent.h"
@@ -80,25 +82,37 @@ static int is_of_file(const void *f, struct file *filp, unsigned int fd)
 	return p2pmem_shows(filp, f);
 }
 
-/*
- * The process that opened the file or, if that has ended, another one that has a
- * descriptor of it or of a dma-buf of its memory, or else one that maps that memory.
- */
-static void who_has(struct p2pmem_file *f, struct p2pmem_who *who)
+/* A process that has the file, if the one that opened it has ended; that one if none is found. */
+static void find_heir(struct p2pmem_file *f, struct p2pmem_who *who, unsigned long until)
 {
 	struct mutex *lock = &f->region->files_lock;
 
-	*who = f->who;
-	if (p2pmem_who_lives(who))
-		return;
 	mutex_lock(lock);
 	*who = f->heir;
 	mutex_unlock(lock);
-	if (!p2pmem_who_has(who, is_of_file, f) && !p2pmem_who_maps(who, f))
+	if (!p2pmem_who_has(who, is_of_file, f, until) && !p2pmem_who_maps(who, f))
 		*who = f->who;
 	mutex_lock(lock);
 	f->heir = *who;
 	mutex_unlock(lock);
+}
+
+/*
+ * The process that opened the file or, if that has ended, another one that has a
+ * descriptor of it or of a dma-buf of its memory, or else one that maps that memory.  A
+ * removal waits for a reader of sysfs, who could be made to look at every process for
+ * every line: the list ends the search.
+ */
+static void who_has(struct p2pmem_file *f, struct p2pmem_lines *lines,
+		    struct p2pmem_who *who)
+{
+	unsigned long began = jiffies;
+
+	*who = f->who;
+	if (p2pmem_who_lives(who) || !lines->search || fatal_signal_pending(current))
+		return;
+	find_heir(f, who, began + lines->search);
+	lines->search -= min(lines->search, jiffies - began);
 }
 
 static void file_line(struct p2pmem_file *f, struct p2pmem_lines *lines)
@@ -115,7 +129,7 @@ static void file_line(struct p2pmem_file *f, struct p2pmem_lines *lines)
 		mutex_unlock(&f->lock);
 		cond_resched();
 	} while (more);
-	who_has(f, &who);
+	who_has(f, lines, &who);
 	holder_line(lines, &who, t.granules, t.pinned);
 }
 

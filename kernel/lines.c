@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Lists for people.  See lines.h. */
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 
 #include "lines.h"
@@ -10,7 +11,9 @@
 void p2pmem_lines_begin(struct p2pmem_lines *lines, char *text, size_t bytes,
 			struct pid_namespace *reader)
 {
-	*lines = (struct p2pmem_lines){ .text = text, .bytes = bytes, .reader = reader };
+	*lines = (struct p2pmem_lines){
+		.text = text, .bytes = bytes, .reader = reader, .search = HZ / 2,
+	};
 	text[0] = '\0';
 }
 

@@ -17,6 +17,7 @@ struct pid_namespace;
  * @bytes, @used: the size of @text, and how much of it is used
  * @left_out: lines that did not fit; after the first of them no other is added
  * @reader: the namespace in which pids are shown; NULL if there are none
+ * @search: for how many jiffies more processes may be looked for, in all
  */
 struct p2pmem_lines {
 	char *text;
@@ -24,6 +25,7 @@ struct p2pmem_lines {
 	size_t used;
 	unsigned long left_out;
 	struct pid_namespace *reader;
+	unsigned long search;
 };
 
 /* @bytes is more than the last line takes. */

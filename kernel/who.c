@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Processes, as they are shown to people.  See who.h. */
 #include <linux/fdtable.h>
+#include <linux/jiffies.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
@@ -79,7 +80,8 @@ bool p2pmem_who_lives(const struct p2pmem_who *who)
 	return lives;
 }
 
-bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what)
+bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what,
+		    unsigned long until)
 {
 	struct task_struct *task;
 
@@ -89,6 +91,8 @@ bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what)
 		goto out;
 	memset(who, 0, sizeof(*who));
 	for_each_process(task) {
+		if (time_after(jiffies, until))
+			break;
 		if (!has_file(task, is, what))
 			continue;
 		who_is(who, task);

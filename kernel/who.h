@@ -55,10 +55,11 @@ bool p2pmem_who_lives(const struct p2pmem_who *who);
 typedef int p2pmem_is_fn(const void *what, struct file *file, unsigned int fd);
 /*
  * Finds a process that has a descriptor of a file that @is says is one of @what, and
- * prefers the process in *@who.  Returns false, with *@who cleared, if there is none.  The
- * call looks at all processes, but never sleeps.
+ * prefers the process in *@who.  Returns false, with *@who cleared, if there is none, or
+ * none before @until, in jiffies.  The call looks at all processes, but never sleeps.
  */
-bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what);
+bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what,
+		    unsigned long until);
 /*
  * Fills in the process that has @mm, whose struct the caller keeps.  Returns false if there
  * is none, as when it ends.  Never sleeps.

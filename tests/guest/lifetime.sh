@@ -407,6 +407,20 @@ list_makes_room() {
 	at_least "times that it was opened while they were written" 10 "$opened"
 }
 
+# Any member of the group can make each line a long search, and a removal waits for who reads: half a second of it is all they get.
+list_ends_its_search() {
+	local child found
+	child=$(bash -c 'for ((n = 0; n < 100; n++)); do exec {fd}<>/dev/p2pmem0; done; sleep 1000 >/dev/null & echo $!')
+	at_end "kill $child"
+	insmod /opt/donard/modules/trip.ko symbol=p2pmem_who_has delay_ms=50
+	at_end "rmmod trip"
+	attr p2pmem0 holders >"$WORK/holders"
+	at_most "files whose process was looked for" 12 "$(tripped hits)"
+	found=$(grep -c "^$child sleep 0 0\$" "$WORK/holders")
+	at_least "files whose process was found" 1 "$found"
+	equal "other files" $((100 - found)) "$(grep -c '^0 bash 0 0$' "$WORK/holders")"
+}
+
 # Nothing is left behind by removing and adding, or by loading and unloading.
 again_and_again() {
 	local i
@@ -724,6 +738,7 @@ else
 	! can p2pdma || t "zerocopy of p2pdma pages is refused" not_sent
 	core lt "removal under a copy" copy_is_cut_off
 	lt "a list of holders makes room for others" list_makes_room
+	lt "a list of holders ends its search" list_ends_its_search
 	lt "again and again" again_and_again
 	lt "removal under forks and moves" no_entry_is_left
 	pieces_tests
