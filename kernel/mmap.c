@@ -111,8 +111,8 @@ bool p2pmem_shows(const struct file *filp, const struct p2pmem_file *f)
 	return filp->f_mapping == f->region->inode->i_mapping && file_behind(filp) == f;
 }
 
-/* Of a region, by one call: as many as one process may have by default. */
-#define MAPPINGS_LOOKED_AT	65536
+/* Of a region, for one file.  Who maps, unmaps, forks or exits waits so long for each mapping. */
+#define MAPPINGS_LOOKED_AT	4096
 
 /*
  * Finds a process that maps memory of the file, or of a dma-buf of it, and writes it to
