@@ -103,15 +103,20 @@ out:
 	return who->pid;
 }
 
-/* A child whose fork() is not over yet has its parent's number and start. */
+/*
+ * A child whose fork() is not over yet has its parent's number and start, and then its own
+ * number with that start: a process that is not there.
+ */
 bool p2pmem_who_owns(struct p2pmem_who *who, const struct mm_struct *mm)
 {
 	struct task_struct *task;
 
 	rcu_read_lock();
 	task = compat_mm_owner(mm);
-	if (task)
+	if (task) {
 		who_is(who, task);
+		task = living(who);
+	}
 	rcu_read_unlock();
 	return task;
 }

@@ -61,8 +61,8 @@ typedef int p2pmem_is_fn(const void *what, struct file *file, unsigned int fd);
 bool p2pmem_who_has(struct p2pmem_who *who, p2pmem_is_fn *is, const void *what,
 		    unsigned long until);
 /*
- * Fills in the process that has @mm, whose struct the caller keeps.  Returns false if there
- * is none, as when it ends.  Never sleeps.
+ * Fills in the process that has @mm, whose struct the caller keeps.  Returns false, with
+ * *@who undefined, if there is none, as when it ends or is only being forked.  Never sleeps.
  */
 bool p2pmem_who_owns(struct p2pmem_who *who, const struct mm_struct *mm);
 
