@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The open files of a region.  Whoever opens the region waits for files_lock inside of the
- * gate, for which a reset waits, so nobody holds it for longer than one step takes: a walk
- * goes from one file to the next by their serials, and has a reference to the struct of
- * the file that it is at.
+ * gate, for which a reset waits, so no reader holds it for longer than one step takes: a
+ * walk goes from one file to the next by their serials, and has a reference to the struct
+ * of the file that it is at.
  */
 #include <linux/slab.h>
 

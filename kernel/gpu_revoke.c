@@ -80,9 +80,12 @@ static void detach(struct p2pmem_pin *pin)
 
 	down_write(&r->gate);
 	mutex_lock(&r->files_lock);
-	list_for_each_entry(f, &r->files, link)
-		if (f->serial == pin->part.file_serial)
-			detach_from(f, pin);
+	list_for_each_entry(f, &r->files, link) {
+		if (f->serial != pin->part.file_serial)
+			continue;
+		detach_from(f, pin);
+		break;
+	}
 	mutex_unlock(&r->files_lock);
 	up_write(&r->gate);
 	unmap_mapping_range(r->inode->i_mapping, pin->part.first << PAGE_SHIFT, pin->bytes, 1);

@@ -248,7 +248,10 @@ static void pmem_line(struct p2pmem_region *r, struct p2pmem_lines *lines)
 	p2pmem_lines_add(lines, "0 %s %llu %llu\n", disk, r->backing.bytes, pinned);
 }
 
-/* Files that are opened meanwhile are left out, or a reader might never end. */
+/*
+ * Files that are opened meanwhile are left out, or a reader might never end.  Of those that
+ * are closed meanwhile, the last line counts the ones that the walk did not reach.
+ */
 static void file_lines(struct p2pmem_region *r, struct p2pmem_lines *lines)
 {
 	u64 last, at = 0;

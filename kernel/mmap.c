@@ -116,8 +116,8 @@ bool p2pmem_shows(const struct file *filp, const struct p2pmem_file *f)
 
 /*
  * Finds a process that maps memory of the file, or of a dma-buf of it, and writes it to
- * *@who.  i_mmap_rwsem keeps a mapping on the tree, and with it vm_file and vm_mm.  No lock
- * that may sleep is taken below it, and no fault needs it.
+ * *@who.  i_mmap_rwsem keeps a mapping on the tree, and with it vm_file and vm_mm.  Only
+ * spinlocks are taken below it, and no fault needs it.
  */
 bool p2pmem_who_maps(struct p2pmem_who *who, struct p2pmem_file *f)
 {

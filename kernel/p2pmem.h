@@ -17,8 +17,9 @@
  * Lock order: device lock -> mmap_lock -> file->back_lock -> region->gate ->
  * region->files_lock -> file->lock -> region->alloc_lock; the gates of two regions
  * in the order of the regions' numbers; region->exports_lock -> region->gate;
- * file->lock -> region->revalidate_lock -> the lock of guard.c; and
- * region->reap_lock -> region->alloc_lock.
+ * file->lock -> region->revalidate_lock -> the lock of guard.c;
+ * region->reap_lock -> region->alloc_lock; and mmap_lock -> i_mmap_rwsem of region->inode,
+ * which p2pmem_who_maps() takes with none of the region's locks held (mmap.c).
  * Except for the device lock, none of them is held over copy_{to,from}_user() or while a
  * backing is mapped or unmapped.  In p2pmem_region_set_page_type() region->gate is held,
  * too, but no fault can happen then.
@@ -121,7 +122,7 @@ struct p2pmem_region {
 	struct rw_semaphore gate;	/* read: to use pages; write: to stop all use */
 	u32 state;			/* enum p2pmem_state; written under gate, read without */
 
-	struct mutex files_lock;	/* protects files, nr_files */
+	struct mutex files_lock;	/* protects files, nr_files, and each file's heir */
 	struct list_head files;		/* open ones, by serial: files.c */
 	unsigned long nr_files;
 
