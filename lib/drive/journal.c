@@ -8,13 +8,14 @@
  * not, but jbd2 has an entry in /proc for each journal: "nvme0n1-8" is one inside of the file system on nvme0n1, by its
  * inode, and one on a device of its own has that device's name (fs/jbd2/journal.c).
  */
+#include <glob.h>
 #include <linux/magic.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
-#include "base/files.h"
 #include "base/mounts.h"
 #include "drive/file_check.h"
 
@@ -49,19 +50,22 @@ static bool xfs_log_is_inside(dev_t device, struct dnd_doubt *doubt)
 	return false;
 }
 
-/* @user: "nvme0n1".  Is the entry of its journal "nvme0n1-8"? */
-static int is_inside(void *user, const char *entry)
+/* Has jbd2 an entry for a journal inside of the file system on the device, such as "nvme0n1-8"? */
+static bool has_entry(const char *device)
 {
-	size_t length = strlen(user);
+	char pattern[128];
+	glob_t found = { 0 };
+	bool matches;
 
-	return !strncmp(entry, user, length) && entry[length] == '-' &&
-	       strspn(entry + length + 1, "0123456789") == strlen(entry + length + 1);
+	snprintf(pattern, sizeof(pattern), JBD2 "/%s-[0-9]*", device);
+	matches = !glob(pattern, GLOB_NOSORT, NULL, &found);
+	globfree(&found);
+	return matches;
 }
 
 static bool ext4_journal_is_inside(struct donard_context *ctx, dev_t device, struct dnd_doubt *doubt)
 {
 	char name[64], task[32];
-	int unread = 0;
 
 	if (dnd_sysfs_link_name(ctx, name, sizeof(name), "dev/block/%u:%u", major(device), minor(device)) ||
 	    dnd_sysfs_read(ctx, task, sizeof(task), "fs/ext4/%s/journal_task", name)) {
@@ -69,9 +73,9 @@ static bool ext4_journal_is_inside(struct donard_context *ctx, dev_t device, str
 			 "/sys/fs/ext4 does not show it");
 		return false;
 	}
-	if (!strcmp(task, "<none>") || dnd_folder_each(JBD2, &unread, is_inside, name))
+	if (!strcmp(task, "<none>") || has_entry(name))
 		return true;
-	snprintf(doubt->text, sizeof(doubt->text), unread ?
+	snprintf(doubt->text, sizeof(doubt->text), access(JBD2, R_OK | X_OK) ?
 		 "whether its file system's journal lies on the same device is not known: " JBD2 " cannot be read" :
 		 "the journal of its file system lies on another device, and whether that is durable is not known");
 	return false;
