@@ -566,6 +566,11 @@ path_goes() {
 	both_ways "$NODE" $((2 * BYTES)) 2
 }
 
+# one_path - for a test that runs alone: without the second path, if that has not gone yet.
+one_path() {
+	(($(grep -l '^beta' /sys/class/nvme/nvme*/serial | wc -l) < 2)) || labctl unplug beta2
+}
+
 # loop_path - a target on this machine, under the name of beta's subsystem and with another medium: to the kernel it is one
 # more path to the namespace, and it is no PCIe function. Until the end of the test.
 loop_path() {
@@ -611,6 +616,7 @@ loop_serves() {
 # What it moves goes through DRAM, and nothing would show that.
 path_not_on_pcie() {
 	local nvme
+	one_path
 	loop_path
 	nvme=$(by_loop)
 	exits 3 "controller $nvme is not on PCIe but reached by loop, which moves data through DRAM.*disconnect -d $nvme" \
@@ -628,6 +634,7 @@ waits_for_reader() {
 
 # held_copy - a copy behind its proof and before its last look at the paths: the pipe to which it tells its progress is full.
 held_copy() {
+	one_path
 	mkfifo "$WORK/progress"
 	exec {PIPE}<>"$WORK/progress"
 	dd if=/dev/zero of="$WORK/progress" bs=4096 oflag=nonblock status=none 2>/dev/null || true
@@ -656,8 +663,9 @@ writes_of_copy() {
 	sed -n 's/^syscw: //p' "/proc/$COPY/io"
 }
 
+# It waits for the reader again, or has ended.
 has_written_since() {
-	(($(writes_of_copy) > $1)) && waits_for_reader
+	ended "$COPY" || { (($(writes_of_copy) > $1)) && waits_for_reader; }
 }
 
 # A page of the pipe is emptied, and filled again but for a line or two: with these the copy goes on for a moment.
