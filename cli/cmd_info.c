@@ -39,23 +39,28 @@ static void print_holder(const char *title, struct json_object *holder)
 	       device ? ", dma-buf mapped for " : "", device ? json_object_get_string(device) : "");
 }
 
+/* What the list @key has no room for, and whether it is empty. */
+static void print_rest(const char *key, size_t count, uint64_t left_out)
+{
+	if (left_out)
+		printf("%-12s and %llu more\n", count ? "" : key, (unsigned long long)left_out);
+	else if (!count)
+		printf("%-12s none\n", key);
+}
+
 static void print_holders(struct json_object *holders, uint64_t left_out)
 {
 	for (size_t i = 0; i < json_object_array_length(holders); i++)
 		print_holder(i ? "" : "holders", json_object_array_get_idx(holders, i));
-	if (left_out)
-		printf("%-12s and %llu more\n", "", (unsigned long long)left_out);
-	if (!json_object_array_length(holders))
-		printf("%-12s none\n", "holders");
+	print_rest("holders", json_object_array_length(holders), left_out);
 }
 
-static void print_list(const char *key, struct json_object *list)
+static void print_list(const char *key, struct json_object *list, uint64_t left_out)
 {
 	for (size_t i = 0; i < json_object_array_length(list); i++)
 		printf("%-12s %s\n", i ? "" : key,
 		       json_object_get_string(json_object_array_get_idx(list, i)));
-	if (!json_object_array_length(list))
-		printf("%-12s none\n", key);
+	print_rest(key, json_object_array_length(list), left_out);
 }
 
 /* ---- text: a line for each field ---- */
@@ -86,11 +91,10 @@ static void show_nobody(const char *key)
 	printf("%-12s not shown: only root and the group p2pmem may see them\n", key);
 }
 
-static void show_list(const char *key, struct json_object *value, struct json_object *model)
+static void show_unrouted(const char *key, struct json_object *value, struct json_object *model)
 {
-	(void)model;
 	if (value)
-		print_list(key, value);
+		print_list(key, value, cli_number_of(model, "unrouted_left_out"));
 	else
 		show_nobody(key);
 }
@@ -111,7 +115,7 @@ static const struct {
 	{ "size", show_size }, { "available", show_size }, { "page_type", show_word }, { "pmem", show_word },
 	{ "memtype", show_word }, { "folio", show_size }, { "persistent", show_flag },
 	{ "pinned_importers", show_flag }, { "state", show_word }, { "holders", show_holders },
-	{ "unrouted", show_list }, { "granule", show_size }, { "bus_address", show_word }, { "unknown", show_word },
+	{ "unrouted", show_unrouted }, { "granule", show_size }, { "bus_address", show_word }, { "unknown", show_word },
 };
 
 static void print_text(struct json_object *model)

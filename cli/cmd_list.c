@@ -65,12 +65,16 @@ static void print_warnings(struct json_object *regions)
 		struct json_object *region = json_object_array_get_idx(regions, i);
 		struct json_object *unrouted = json_object_object_get(region, "unrouted");
 		size_t count = unrouted ? json_object_array_length(unrouted) : 0;
+		unsigned long long more = cli_number_of(region, "unrouted_left_out");
 
 		for (size_t u = 0; u < count; u++)
 			printf("Warning: %s has no route to %s, and nothing in the kernel stops its transfers "
 			       "(donard-cli topo says why).\n",
 			       json_object_get_string(json_object_array_get_idx(unrouted, u)),
 			       json_object_get_string(json_object_object_get(region, "name")));
+		if (more)
+			printf("Warning: %llu more functions, which do not fit into the kernel's list, have no route to %s.\n",
+			       more, cli_text_of(region, "name"));
 	}
 }
 

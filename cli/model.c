@@ -57,39 +57,30 @@ static struct json_object *model_holder(char *line)
 	return model;
 }
 
-/* null, both of them, if the caller may not see them. */
-static void add_holders(struct json_object *model, const char *lines)
+/* A function's BDF */
+static struct json_object *model_function(char *line)
 {
-	struct json_object *holders = lines ? json_object_new_array() : NULL, *holder;
-	char *copy = strdup(lines ? lines : ""), *line, *next = NULL;
-	unsigned long left_out = 0;
-
-	for (line = copy ? strtok_r(copy, "\n", &next) : NULL; line;
-	     line = strtok_r(NULL, "\n", &next)) {
-		sscanf(line, "and %lu more", &left_out);
-		holder = model_holder(line);
-		if (holder)
-			json_object_array_add(holders, holder);
-	}
-	free(copy);
-	json_object_object_add(model, "holders", holders);
-	if (lines)
-		cli_add_number(model, "holders_left_out", left_out);
-	else
-		json_object_object_add(model, "holders_left_out", NULL);
+	return strchr(line, ' ') ? NULL : cli_json_string(line);
 }
 
-/* null if the caller may not see them. */
-static struct json_object *model_lines(const char *lines)
+/* What @model_of makes of each line, and how many more there are; null, both, if the caller may not see them. */
+static void add_lines(struct json_object *model, const char *key, const char *left_out_key, const char *lines,
+		      struct json_object *(*model_of)(char *line))
 {
-	struct json_object *array = lines ? json_object_new_array() : NULL;
+	struct json_object *array = lines ? json_object_new_array() : NULL, *item;
 	char *copy = lines ? strdup(lines) : NULL, *line, *next = NULL;
 
-	for (line = copy ? strtok_r(copy, "\n", &next) : NULL; line;
-	     line = strtok_r(NULL, "\n", &next))
-		json_object_array_add(array, cli_json_string(line));
+	for (line = copy ? strtok_r(copy, "\n", &next) : NULL; line; line = strtok_r(NULL, "\n", &next)) {
+		item = model_of(line);
+		if (item)
+			json_object_array_add(array, item);
+	}
 	free(copy);
-	return array;
+	json_object_object_add(model, key, array);
+	if (lines)
+		cli_add_number(model, left_out_key, cli_lines_left_out(lines));
+	else
+		json_object_object_add(model, left_out_key, NULL);
 }
 
 struct json_object *cli_model_region(const struct donard_region_info *info)
@@ -111,8 +102,8 @@ struct json_object *cli_model_region(const struct donard_region_info *info)
 	json_object_object_add(model, "pinned_importers",
 			       json_object_new_boolean(info->pinned_importers));
 	cli_add_text(model, "state", donard_region_state_text(info->state));
-	add_holders(model, info->holders);
-	json_object_object_add(model, "unrouted", model_lines(info->unrouted));
+	add_lines(model, "holders", "holders_left_out", info->holders, model_holder);
+	add_lines(model, "unrouted", "unrouted_left_out", info->unrouted, model_function);
 	return model;
 }
 

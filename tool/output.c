@@ -10,6 +10,15 @@
 
 #define CELL_BYTES 192
 
+unsigned long cli_lines_left_out(const char *lines)
+{
+	const char *last = strrchr(lines, '\n');
+	unsigned long left_out = 0;
+
+	sscanf(last ? last + 1 : lines, "and %lu more", &left_out);
+	return left_out;
+}
+
 void cli_print_json(struct json_object *model)
 {
 	puts(json_object_to_json_string_ext(model, JSON_C_TO_STRING_PRETTY |

@@ -16,6 +16,9 @@ struct cli_column {
 	bool is_size;
 };
 
+/* How many lines the kernel left out of a list, as the last of @lines says: "and N more". */
+unsigned long cli_lines_left_out(const char *lines);
+
 /* Takes over the reference. */
 void cli_print_json(struct json_object *model);
 /* Prints one line and flushes it, for programs that follow the output; takes over the reference. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "checks.h"
+#include "output.h"
 
 #define LARGE_BYTES	(256ULL << 20)
 #define BELOW		(4ULL << 30)
@@ -91,13 +92,13 @@ static bool check_candidate(struct examination *x, const struct donard_candidate
 }
 
 /* Of a region there may be several: an object each. */
-static void unrouted(struct examination *x, const char *region, const char *bdf)
+static void unrouted(struct examination *x, const char *region, const char *client, bool several)
 {
 	char object[80];
 	struct json_object *finding;
 
-	snprintf(object, sizeof(object), "%s, %s", region, bdf);
-	finding = find(x, CODE_UNROUTED_CLIENT, object, "%s has no route to %s", bdf, region);
+	snprintf(object, sizeof(object), "%s, %s", region, client);
+	finding = find(x, CODE_UNROUTED_CLIENT, object, "%s %s no route to %s", client, several ? "have" : "has", region);
 	if (!x->kernel.p2pdma)
 		find_remedy(finding, "Move one of the two below the other's switch, or do not use them together: this kernel has no "
 			    "pages of type p2pdma, with which it would refuse.");
@@ -105,11 +106,17 @@ static void unrouted(struct examination *x, const char *region, const char *bdf)
 
 static void check_unrouted(struct examination *x, const struct donard_region_info *region)
 {
-	char *lines = region->unrouted ? strdup(region->unrouted) : NULL, *next = NULL, *bdf;
+	char *lines = region->unrouted ? strdup(region->unrouted) : NULL, *next = NULL, *line;
+	unsigned long more = lines ? cli_lines_left_out(lines) : 0;
+	char others[64];
 
-	for (bdf = lines ? strtok_r(lines, "\n", &next) : NULL; bdf; bdf = strtok_r(NULL, "\n", &next))
-		unrouted(x, region->name, bdf);
+	for (line = lines ? strtok_r(lines, "\n", &next) : NULL; line; line = strtok_r(NULL, "\n", &next))
+		if (!strchr(line, ' '))
+			unrouted(x, region->name, line, false);
 	free(lines);
+	snprintf(others, sizeof(others), "%lu more functions", more);
+	if (more)
+		unrouted(x, region->name, others, true);
 }
 
 static void check_region(struct examination *x, const struct donard_region_info *region)

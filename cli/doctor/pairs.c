@@ -87,7 +87,7 @@ static bool has_line(const char *lines, const char *line)
 
 /*
  * The module asks the kernel.  Where it cannot be asked itself (a captured machine, a region that is closed to this
- * process), a region of generic pages still names the drives and NICs for which it was told no.
+ * process), a region of generic pages still names the drives and NICs for which it was told no, unless they are too many.
  */
 static enum kernel_word heard(const struct examination *x, const struct pair *pair)
 {
@@ -98,7 +98,9 @@ static enum kernel_word heard(const struct examination *x, const struct pair *pa
 	if (!region || !region->unrouted || region->page_type != DONARD_PAGES_GENERIC ||
 	    pair->client->type == DONARD_CLIENT_GPU || !source_exists(&x->source, "/sys/class/p2pmem/%s/unrouted", region->name))
 		return KERNEL_NOT_ASKED;
-	return has_line(region->unrouted, pair->client->bdf) ? KERNEL_UNLISTED : KERNEL_FORWARDS;
+	if (has_line(region->unrouted, pair->client->bdf))
+		return KERNEL_UNLISTED;
+	return cli_lines_left_out(region->unrouted) ? KERNEL_NOT_ASKED : KERNEL_FORWARDS;
 }
 
 static void compare(struct examination *x, const struct pair *pair)

@@ -297,7 +297,8 @@ const char *donard_region_state_text(enum donard_region_state state);
  *	region's device node could not be opened
  * @unknown: why the last two are 0, or ""
  * @unrouted: a line per function, its BDF: functions that have no route here although the kernel
- *	would let them use the pages; NULL if the caller is neither root nor in the group p2pmem
+ *	would let them use the pages; the last line may be "and N more".  NULL if the caller is
+ *	neither root nor in the group p2pmem
  * @offset_bytes: where the region begins within its BAR
  * @folio_bytes: the unit of ownership: 4096, or more if the region was added with large folios
  * @pmem: its block device, "pmem0"; "" if the region is no pmem device, or has no disk now

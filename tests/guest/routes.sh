@@ -161,6 +161,8 @@ unrouted_is_not_cut() {
 	insmod /opt/donard/modules/trip.ko symbol=p2pmem_unrouted_text third=$((${#names} - 2))
 	at_end "rmmod trip"
 	equal "unrouted in a short buffer" "and 2 more" "$(attr p2pmem0 unrouted)"
+	equal "in JSON" "[] 2" "$(donard-cli list --json | jq -r '.regions[0] | "\(.unrouted) \(.unrouted_left_out)"')"
+	matches list "Warning: 2 more functions" "$(donard-cli list)"
 }
 
 newcomer_is_told() {

@@ -148,6 +148,17 @@ scratch_cannot_be_used() {
 		json_of 1 'it["error"]["code"] == "not-nvme" and "verdict" not in it' doctor --json --probe --scratch /dev/null
 }
 
+# The last line of a list that the kernel cut is no function.
+unrouted_is_counted() (
+	root=$LOGS/many
+	rm -rf "$root"
+	tests/host/doctor.py expand many-functions "$root" || return
+	export DONARD_SYSFS_ROOT=$root/sys
+	json_of 0 '[it["regions"][0][key] for key in ("unrouted", "unrouted_left_out")] == [["0000:01:00.0"], 37]' list --json &&
+		says 0 'Warning: 37 more functions.* have no route to p2pmem0' "$BUILD/donard-cli" list &&
+		[[ $("$BUILD/donard-cli" info p2pmem0) == *"unrouted     0000:01:00.0"*"and 37 more"* ]]
+)
+
 # A captured machine is somebody else's text.
 doctor_forges_nothing() {
 	local forged=$LOGS/forged function=$LOGS/forged/sys/bus/pci/devices/0000:00:01.0
@@ -345,6 +356,7 @@ run_cli_contracts() {
 	try "cli: doctor, an empty machine" json_of 3 'it["verdict"] == "impossible" and len(it["findings"]) > 3' \
 		doctor --json --root "$LOGS/empty"
 	try "cli: doctor, values forge no line" doctor_forges_nothing
+	try "cli: functions that do not fit into unrouted" unrouted_is_counted
 	try "cli: doctor, a machine without sysfs" json_of 3 '"no sysfs is mounted there" in it["error"]["message"]' \
 		doctor --json --root "$LOGS"
 	try "cli: man page of donard-bench has its table" tests/host/manual.py "$BUILD/donard-bench" docs/donard-bench.1
