@@ -404,13 +404,16 @@ list_makes_room() {
 	} &
 	reader=$!
 	until (($(tripped hits))); do :; done
-	exec {fds[0]}>&-
-	while ! ended "$reader"; do
+	fd=${fds[0]}
+	exec {fd}>&-
+	while ((opened < 99)) && ! ended "$reader"; do
 		exec 5<>/dev/p2pmem0
 		exec 5>&-
 		opened=$((opened + 1))
-		((opened > 99)) || exec {fds[100-opened]}>&-
+		fd=${fds[100 - opened]}
+		exec {fd}>&-
 	done
+	wait "$reader"
 	at_least "times that it was opened while they were written" 10 "$opened"
 	at_most "lines for 100 files, most of them closed meanwhile" 90 "$(wc -l <"$WORK/holders")"
 }
