@@ -8,14 +8,14 @@
 #include "bench.h"
 #include "process.h"
 #include "donard/meter.h"
-#include "donard/rdma.h"
+#include "rdma/run.h"
 
 #define BENCH_PERFTEST_PORT	18515
 
 /* One run, and all that was seen of it. @options is the caller's; the rest is filled in. */
 struct bench_rdma {
-	struct donard_rdma_options options;
-	struct donard_rdma_result result;
+	struct cli_rdma_options options;
+	struct cli_rdma_result result;
 	struct cli_job_usage usage;	/* of this process */
 	struct donard_measurement measurement;
 };

@@ -42,10 +42,10 @@ static int add_perftest(struct plan *plan, uint64_t round)
 	return rc;
 }
 
-static int sample(struct plan *plan, enum donard_rdma_mode mode, uint64_t block, uint64_t depth,
+static int sample(struct plan *plan, enum cli_rdma_mode mode, uint64_t block, uint64_t depth,
 		  uint64_t round)
 {
-	struct donard_rdma_options *options = &plan->run.options;
+	struct cli_rdma_options *options = &plan->run.options;
 	int rc;
 
 	options->mode = mode;
@@ -63,10 +63,10 @@ static int sample(struct plan *plan, enum donard_rdma_mode mode, uint64_t block,
 
 static int measure_block(struct plan *plan, uint64_t block, uint64_t round)
 {
-	int rc = sample(plan, DONARD_RDMA_LATENCY, block, 1, round);
+	int rc = sample(plan, CLI_RDMA_LATENCY, block, 1, round);
 
 	for (size_t i = 0; i < plan->depth_count && !rc; i++)
-		rc = sample(plan, DONARD_RDMA_BANDWIDTH, block, plan->depths[i], round);
+		rc = sample(plan, CLI_RDMA_BANDWIDTH, block, plan->depths[i], round);
 	return rc;
 }
 
@@ -108,7 +108,7 @@ static struct json_object *numbers(const uint64_t *values, size_t count)
 
 static void begin_model(struct plan *plan)
 {
-	const struct donard_rdma_options *options = &plan->run.options;
+	const struct cli_rdma_options *options = &plan->run.options;
 
 	plan->model = bench_model(plan->cli, "rdma", plan->meter);
 	bench_add_option(plan->model, "address", cli_json_string(options->address));

@@ -16,6 +16,7 @@
 #include "output.h"
 #include "progress.h"
 #include "rdma.h"
+#include "rdma/json.h"
 #include "utf8.h"
 
 #define DEFAULT_ROUNDS	3
@@ -42,7 +43,7 @@ struct table1 {
 	struct cli *cli;
 	struct donard_meter *meter;
 	struct json_object *model;
-	struct donard_rdma_options options;
+	struct cli_rdma_options options;
 	const char *here;	/* address at which servers of our own listen; NULL: they are elsewhere */
 	uint64_t rounds, block_bytes, depth, iterations;
 	struct table1_target targets[TABLE1_TARGETS_MAX];
@@ -149,10 +150,10 @@ static int run_one(struct table1 *table, struct table1_row *row, struct bench_rd
 	return rc;
 }
 
-static struct bench_rdma new_run(const struct table1 *table, enum donard_rdma_mode mode)
+static struct bench_rdma new_run(const struct table1 *table, enum cli_rdma_mode mode)
 {
 	struct bench_rdma run = { .options = table->options };
-	uint64_t block = mode == DONARD_RDMA_LATENCY ? LATENCY_BLOCK : table->block_bytes;
+	uint64_t block = mode == CLI_RDMA_LATENCY ? LATENCY_BLOCK : table->block_bytes;
 
 	run.options.mode = mode;
 	run.options.block_bytes = block;
@@ -165,9 +166,9 @@ static struct bench_rdma new_run(const struct table1 *table, enum donard_rdma_mo
 /* Once for each row, and not in its figures: comparing costs the server time. */
 static int verify(struct table1 *table, struct table1_row *row)
 {
-	struct bench_rdma run = new_run(table, DONARD_RDMA_BANDWIDTH);
+	struct bench_rdma run = new_run(table, CLI_RDMA_BANDWIDTH);
 
-	run.options.flags |= DONARD_RDMA_VERIFY;
+	run.options.verify = true;
 	run.options.iterations = run.options.queue_depth;
 	return run_one(table, row, &run, "verify", 0);
 }
@@ -183,7 +184,7 @@ static bool knows_dram(const struct donard_measurement *measurement)
 
 static int measure_bandwidth(struct table1 *table, struct table1_row *row, uint64_t round)
 {
-	struct bench_rdma run = new_run(table, DONARD_RDMA_BANDWIDTH);
+	struct bench_rdma run = new_run(table, CLI_RDMA_BANDWIDTH);
 	int rc = run_one(table, row, &run, "measure", round);
 
 	if (!rc && !knows_dram(&run.measurement))
@@ -193,7 +194,7 @@ static int measure_bandwidth(struct table1 *table, struct table1_row *row, uint6
 
 static int measure_latency(struct table1 *table, struct table1_row *row, uint64_t round)
 {
-	struct bench_rdma run = new_run(table, DONARD_RDMA_LATENCY);
+	struct bench_rdma run = new_run(table, CLI_RDMA_LATENCY);
 
 	return run_one(table, row, &run, "measure", round);
 }

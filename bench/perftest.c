@@ -46,7 +46,7 @@ struct client {
 
 static size_t program_of(const struct bench_rdma *run)
 {
-	return (run->options.mode == DONARD_RDMA_LATENCY ? 2 : 0) +
+	return (run->options.mode == CLI_RDMA_LATENCY ? 2 : 0) +
 	       (run->options.direction == DONARD_RDMA_READ ? 1 : 0);
 }
 
@@ -68,7 +68,7 @@ static void compose(struct client *client, const struct bench_rdma *run, uint16_
 	client->argv[at++] = client->count;
 	client->argv[at++] = "-p";
 	client->argv[at++] = client->port;
-	if (run->options.mode != DONARD_RDMA_LATENCY) {
+	if (run->options.mode != CLI_RDMA_LATENCY) {
 		client->argv[at++] = "-t";
 		client->argv[at++] = client->depth;
 	}
@@ -166,7 +166,7 @@ static bool add_latency(struct json_object *sample, const char *output, uint64_t
 static struct json_object *sample_of(const struct bench_rdma *run, const struct client *client,
 				     const char *output, uint64_t round)
 {
-	bool latency = run->options.mode == DONARD_RDMA_LATENCY, found;
+	bool latency = run->options.mode == CLI_RDMA_LATENCY, found;
 	struct json_object *sample = json_object_new_object();
 
 	cli_add_text(sample, "method", "perftest");

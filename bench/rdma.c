@@ -6,13 +6,13 @@
 #include <time.h>
 
 #include "bench_rdma.h"
-#include "donard/rdma.h"
 #include "errors.h"
 #include "options.h"
 #include "output.h"
 #include "process.h"
 #include "progress.h"
 #include "rdma.h"
+#include "rdma/json.h"
 
 #define MAX_REQUESTS		1000
 #define MAX_DEFAULT_BYTES	(64ULL << 20)
@@ -45,9 +45,8 @@ static int run_once(struct cli *cli, struct bench_rdma *run)
 	int rc;
 
 	getrusage(RUSAGE_SELF, &before);
-	run->result.size = sizeof(run->result);
 	run->measurement.size = sizeof(run->measurement);
-	rc = donard_rdma_run(cli->ctx, &run->options, &run->result);
+	rc = cli_rdma_run(cli->ctx, &run->options, &run->result);
 	count_usage(run, &before, cli_now_seconds() - started);
 	return rc;
 }
@@ -69,7 +68,6 @@ int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdm
 	int rc, tries = again ? FAREWELL_TRIES : 0;
 
 	cli_progress_init(&progress, false);
-	run->options.size = sizeof(run->options);
 	run->options.progress_fn = cli_progress_tick;
 	run->options.progress_user = &progress;
 	run->options.begin_fn = donard_meter_interval_begin;
@@ -85,8 +83,8 @@ int bench_rdma_run(struct cli *cli, struct donard_meter *meter, struct bench_rdm
 
 struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t round)
 {
-	const struct donard_rdma_result *result = &run->result;
-	bool latency = run->options.mode == DONARD_RDMA_LATENCY;
+	const struct cli_rdma_result *result = &run->result;
+	bool latency = run->options.mode == CLI_RDMA_LATENCY;
 	struct json_object *sample = json_object_new_object();
 
 	cli_add_text(sample, "method", "donard");
@@ -102,10 +100,10 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 		       result->seconds > 0 ? (double)result->bytes / result->seconds : 0);
 	if (latency)
 		cli_add_latency(sample, &result->latency);
-	cli_add_text(sample, "device", result->device);
-	cli_add_text(sample, "transport", donard_rdma_transport_text(result->transport));
-	cli_add_text(sample, "target", result->remote_target);
-	cli_add_text(sample, "remote_method", donard_rdma_method_text(result->remote_method));
+	cli_add_text(sample, "device", result->server.device);
+	cli_add_text(sample, "transport", donard_rdma_transport_text(result->server.transport));
+	cli_add_text(sample, "target", result->server.target);
+	cli_add_text(sample, "remote_method", donard_rdma_method_text(result->server.remote_method));
 	cli_add_text(sample, "local_method", donard_rdma_method_text(result->local_method));
 	cli_add_job_usage(sample, &run->usage);
 	bench_add_measured(sample, &run->measurement);

@@ -5,12 +5,13 @@
 #include <string.h>
 
 #include "donard/donard.h"
-#include "donard/rdma.h"
 #include "errors.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
 #include "rdma.h"
+#include "rdma/json.h"
+#include "rdma/run.h"
 
 /* ---- options ---- */
 
@@ -27,7 +28,7 @@ static int take_direction(const struct cli *cli, unsigned int *direction)
 	return 0;
 }
 
-static int take_options(const struct cli *cli, struct donard_rdma_options *options)
+static int take_options(const struct cli *cli, struct cli_rdma_options *options)
 {
 	uint64_t depth = 0, iterations = 0;
 	int rc;
@@ -47,7 +48,7 @@ static int take_options(const struct cli *cli, struct donard_rdma_options *optio
 		rc = cli_timeout(cli, &options->timeout_ms);
 	options->queue_depth = (uint32_t)depth;
 	options->iterations = (uint32_t)iterations;
-	options->flags = cli_given(cli, "verify") ? DONARD_RDMA_VERIFY : 0;
+	options->verify = cli_given(cli, "verify");
 	options->local = cli_value(cli, "local");
 	options->address = cli->arguments[0];
 	return rc;
@@ -55,16 +56,16 @@ static int take_options(const struct cli *cli, struct donard_rdma_options *optio
 
 /* ---- model ---- */
 
-static void add_sides(struct json_object *model, const struct donard_rdma_options *options,
-		      const struct donard_rdma_result *result)
+static void add_sides(struct json_object *model, const struct cli_rdma_options *options,
+		      const struct cli_rdma_result *result)
 {
 	struct json_object *remote = json_object_new_object(), *local = json_object_new_object();
 
-	cli_add_text(remote, "target", result->remote_target);
-	cli_add_text(remote, "method", donard_rdma_method_text(result->remote_method));
+	cli_add_text(remote, "target", result->server.target);
+	cli_add_text(remote, "method", donard_rdma_method_text(result->server.remote_method));
 	json_object_object_add(remote, "persistent",
-			       json_object_new_boolean(result->remote_persistent));
-	cli_add_number(remote, "resets", result->remote_resets);
+			       json_object_new_boolean(result->server.persistent));
+	cli_add_number(remote, "resets", result->server.remote_resets);
 	cli_add_text(local, "target", options->local ? options->local : "dram");
 	cli_add_text(local, "method", donard_rdma_method_text(result->local_method));
 	cli_add_text(local, "reason", result->local_reason);
@@ -73,8 +74,8 @@ static void add_sides(struct json_object *model, const struct donard_rdma_option
 	json_object_object_add(model, "local", local);
 }
 
-static struct json_object *build(const struct donard_rdma_options *options,
-				 const struct donard_rdma_result *result)
+static struct json_object *build(const struct cli_rdma_options *options,
+				 const struct cli_rdma_result *result)
 {
 	struct json_object *model = json_object_new_object();
 
@@ -94,12 +95,12 @@ static struct json_object *build(const struct donard_rdma_options *options,
 						       result->verified_bytes == result->bytes));
 	cli_add_number(model, "verified_bytes", result->verified_bytes);
 	cli_add_verified_by(model, result->verified_by);
-	json_object_object_add(model, "durable", json_object_new_boolean(result->durable));
-	cli_add_text(model, "durable_reason", result->durable_reason);
-	cli_add_text(model, "device", result->device);
-	cli_add_text(model, "transport", donard_rdma_transport_text(result->transport));
+	json_object_object_add(model, "durable", json_object_new_boolean(result->durability.durable));
+	cli_add_text(model, "durable_reason", result->durability.reason);
+	cli_add_text(model, "device", result->server.device);
+	cli_add_text(model, "transport", donard_rdma_transport_text(result->server.transport));
 	add_sides(model, options, result);
-	if (options->mode == DONARD_RDMA_LATENCY)
+	if (options->mode == CLI_RDMA_LATENCY)
 		cli_add_latency(model, &result->latency);
 	return model;
 }
@@ -179,8 +180,8 @@ static void print_text(struct json_object *model, unsigned int direction)
 
 /* ---- run ---- */
 
-static int failed(const struct cli *cli, int rc, const struct donard_rdma_options *options,
-		  const struct donard_rdma_result *result)
+static int failed(const struct cli *cli, int rc, const struct cli_rdma_options *options,
+		  const struct cli_rdma_result *result)
 {
 	char text[DONARD_SIZE_TEXT_BYTES];
 	int exit_code = cli_fail_with(cli, rc, build(options, result));
@@ -191,9 +192,9 @@ static int failed(const struct cli *cli, int rc, const struct donard_rdma_option
 	return exit_code;
 }
 
-static int run(struct cli *cli, struct donard_rdma_options *options)
+static int run(struct cli *cli, struct cli_rdma_options *options)
 {
-	struct donard_rdma_result result = { .size = sizeof(result) };
+	struct cli_rdma_result result;
 	struct cli_progress progress;
 	int rc = take_options(cli, options);
 
@@ -203,7 +204,7 @@ static int run(struct cli *cli, struct donard_rdma_options *options)
 	options->progress_user = &progress;
 	cli_progress_init(&progress, cli_given(cli, "progress"));
 	cli_catch_signals();
-	rc = donard_rdma_run(cli->ctx, options, &result);
+	rc = cli_rdma_run(cli->ctx, options, &result);
 	cli_progress_end(&progress);
 	if (rc)
 		return failed(cli, rc, options, &result);
@@ -216,8 +217,8 @@ static int run(struct cli *cli, struct donard_rdma_options *options)
 
 static int run_transfer(struct cli *cli, unsigned int direction)
 {
-	struct donard_rdma_options options = {
-		.size = sizeof(options), .mode = DONARD_RDMA_TRANSFER, .direction = direction,
+	struct cli_rdma_options options = {
+		.mode = CLI_RDMA_TRANSFER, .direction = direction,
 	};
 
 	return run(cli, &options);
@@ -233,9 +234,9 @@ static int run_read(struct cli *cli)
 	return run_transfer(cli, DONARD_RDMA_READ);
 }
 
-static int run_measurement(struct cli *cli, enum donard_rdma_mode mode)
+static int run_measurement(struct cli *cli, enum cli_rdma_mode mode)
 {
-	struct donard_rdma_options options = { .size = sizeof(options), .mode = mode };
+	struct cli_rdma_options options = { .mode = mode };
 	int rc = take_direction(cli, &options.direction);
 
 	return rc ? rc : run(cli, &options);
@@ -243,12 +244,12 @@ static int run_measurement(struct cli *cli, enum donard_rdma_mode mode)
 
 static int run_lat(struct cli *cli)
 {
-	return run_measurement(cli, DONARD_RDMA_LATENCY);
+	return run_measurement(cli, CLI_RDMA_LATENCY);
 }
 
 static int run_bw(struct cli *cli)
 {
-	return run_measurement(cli, DONARD_RDMA_BANDWIDTH);
+	return run_measurement(cli, CLI_RDMA_BANDWIDTH);
 }
 
 #define WHERE_OPTIONS \

@@ -9,7 +9,13 @@
 #include "options.h"
 #include "output.h"
 #include "progress.h"
+#include "rdma/service.h"
 #include "serverevent.h"
+
+struct server {
+	struct cli *cli;
+	struct cli_rdma_counts counts;	/* of the present client */
+};
 
 static const char *const event_words[] = {
 	[DONARD_RDMA_LISTENING] = "listening",
@@ -39,15 +45,15 @@ static void add_what(struct json_object *model, const struct donard_rdma_event *
 	cli_add_text(model, "reason", event->reason);
 }
 
-static void add_end(struct json_object *model, const struct donard_rdma_event *event)
+static void add_end(struct json_object *model, const struct donard_rdma_event *event, const struct cli_rdma_counts *counts)
 {
 	cli_add_double(model, "seconds", event->seconds);
 	cli_add_double(model, "user_seconds", event->user_seconds);
 	cli_add_double(model, "system_seconds", event->system_seconds);
 	cli_add_number(model, "minor_faults", event->minor_faults);
 	cli_add_number(model, "major_faults", event->major_faults);
-	cli_add_number(model, "filled_bytes", event->filled_bytes);
-	cli_add_number(model, "checked_bytes", event->checked_bytes);
+	cli_add_number(model, "filled_bytes", counts->filled_bytes);
+	cli_add_number(model, "checked_bytes", counts->checked_bytes);
 }
 
 /* What became of the bytes. */
@@ -61,7 +67,12 @@ static void add_fate(struct json_object *model, const struct donard_rdma_event *
 		json_object_object_add(model, "durable", json_object_new_boolean(event->durable));
 }
 
-static struct json_object *build(const struct donard_rdma_event *event)
+static bool is_end(const struct donard_rdma_event *event)
+{
+	return event->type == DONARD_RDMA_CLIENT_LEFT || event->type == DONARD_RDMA_CLIENT_LOST;
+}
+
+static struct json_object *build(const struct donard_rdma_event *event, const struct cli_rdma_counts *counts)
 {
 	const char *word = event_words[event->type];
 	struct json_object *model = event->type == DONARD_RDMA_LISTENING ?
@@ -69,8 +80,8 @@ static struct json_object *build(const struct donard_rdma_event *event)
 
 	if (event->type == DONARD_RDMA_LISTENING || event->type == DONARD_RDMA_CLIENT_CAME)
 		add_what(model, event);
-	if (event->type == DONARD_RDMA_CLIENT_LEFT || event->type == DONARD_RDMA_CLIENT_LOST)
-		add_end(model, event);
+	if (is_end(event))
+		add_end(model, event, counts);
 	add_fate(model, event);
 	cli_event_message(model, event->text);
 	if (event->code[0])
@@ -121,7 +132,18 @@ static void print_text(struct json_object *model, int type)
 
 static void on_event(void *user, const struct donard_rdma_event *event)
 {
-	cli_event_print(user, build(event), (int)event->type, print_text);
+	struct server *server = user;
+
+	cli_event_print(server->cli, build(event, &server->counts), (int)event->type, print_text);
+	if (is_end(event))
+		server->counts = (struct cli_rdma_counts){ 0 };
+}
+
+static int answer(void *user, const struct donard_rdma_asked *asked, struct donard_rdma_answer *answer_out)
+{
+	struct server *server = user;
+
+	return cli_rdma_answer(&server->counts, asked, answer_out);
 }
 
 static int take_access(const struct cli *cli, unsigned int *rights)
@@ -139,7 +161,7 @@ static int take_access(const struct cli *cli, unsigned int *rights)
 	return 0;
 }
 
-static int take_options(const struct cli *cli, struct donard_rdma_serve_options *options)
+static int take_options(const struct cli *cli, struct donard_rdma_serve_options *options, uint64_t *length_bytes)
 {
 	uint64_t port = DONARD_RDMA_PORT, clients = cli_given(cli, "once");
 	int rc = take_access(cli, &options->rights);
@@ -151,32 +173,40 @@ static int take_options(const struct cli *cli, struct donard_rdma_serve_options 
 	if (!rc)
 		rc = cli_number(cli, "clients", &clients);
 	if (!rc)
-		rc = cli_size(cli, "size", false, &options->length_bytes);
+		rc = cli_size(cli, "size", false, length_bytes);
 	if (!rc)
 		rc = cli_timeout(cli, &options->timeout_ms);
 	options->bind = cli_value(cli, "bind");
 	options->port = (uint16_t)port;
 	options->clients = (unsigned int)clients;
-	options->flags = (cli_given(cli, "fill") ? DONARD_RDMA_MAY_FILL : 0) |
-			 (cli_given(cli, "read-back") ? DONARD_RDMA_READ_BACK : 0);
+	options->flags = cli_given(cli, "read-back") ? DONARD_RDMA_READ_BACK : 0;
+	options->services = cli_rdma_services(options->rights, cli_given(cli, "fill"));
 	return rc;
 }
 
 /* To be stopped is how a server without --once ends: that is success. */
 static int run(struct cli *cli)
 {
+	struct server server = { .cli = cli };
 	struct donard_rdma_serve_options options = {
 		.size = sizeof(options),
 		.event_fn = on_event,
 		.stop_fn = cli_stopped,
-		.user = cli,
+		.answer_fn = answer,
+		.user = &server,
 	};
-	int rc = take_options(cli, &options);
+	struct donard_memory *memory = NULL;
+	uint64_t length_bytes = 0;
+	int rc = take_options(cli, &options, &length_bytes);
 
 	if (rc)
 		return rc;
 	cli_catch_signals();
-	rc = donard_rdma_serve(cli->ctx, cli->arguments[0], &options);
+	rc = donard_memory_open(cli->ctx, cli->arguments[0], length_bytes, &memory);
+	if (!rc)
+		rc = donard_rdma_serve(memory, &options);
+	/* A region that went away waits for this, and not for the reader of what is printed. */
+	donard_memory_free(memory);
 	return rc ? cli_fail(cli, rc) : EXIT_DONE;
 }
 

@@ -12,6 +12,7 @@ $(BUILD)/tests/unit/test_utf8: $(BUILD)/tool/utf8.o
 $(BUILD)/tests/unit/test_utf8: UNIT_LIBS := -ljson-c
 $(BUILD)/tests/unit/test_terms: $(BUILD)/tool/terms.o
 $(BUILD)/tests/unit/test_progress: $(BUILD)/tool/progress.o
+$(BUILD)/tests/unit/test_rdma: $(addprefix $(BUILD)/tool/rdma/,latency.o pass.o pattern.o)
 $(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: $(BUILD)/tool/similar.o \
 	$(addprefix $(BUILD)/cli/,regionconf.o regionkeys.o regionmatch.o regionwrite.o)
 $(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: UNIT_LIBS := -linih
@@ -43,9 +44,10 @@ $(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_q
 $(BUILD)/tests/unit/test_engine: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=io_uring_,queue_init submit submit_and_wait)
 $(BUILD)/tests/unit/test_queue: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_join_failed io_uring_queue_init)
 $(BUILD)/tests/unit/test_reach: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,poll dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event)
+$(BUILD)/tests/unit/test_rdma_client: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_now_seconds rdma_get_cm_event dnd_register dnd_unregister)
 $(BUILD)/tests/unit/test_rdma_session: UNIT_LIBS := -Wl$(comma)--wrap=dnd_region_try_sync
-$(BUILD)/tests/unit/test_rdma_server: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,donard_memory_free donard_memory_zero dnd_listen \
-	$(addprefix dnd_,region_resets region_try_sync target_open) $(addprefix dnd_listener_,open next close) \
+$(BUILD)/tests/unit/test_rdma_server: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,donard_memory_zero dnd_listen \
+	$(addprefix dnd_,region_resets region_try_sync) $(addprefix dnd_listener_,open next close) \
 	$(addprefix dnd_session_,begin serve end reject))
 
 # The thread alone, without nbdkit.

@@ -13,7 +13,7 @@ METER_SHARES := $(addprefix $(BUILD)/lib/base/,clock.o failure.o files.o printab
 CUFILE_SONAME := libcufile.so.0
 CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) lib/base/mounts.c tool/terms.c)
 # Both commands print names of others as the library does.
-TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c)) lib/base/printable.c)
+TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c tool/rdma/*.c)) lib/base/printable.c)
 # The doctor predicts routes by the module's own rules, which are pure, and reads files as the library does.
 CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/doctor/*.c)) kernel/path.c $(addprefix lib/base/,files.c nodes.c rights.c uring_refused.c))
 BENCH_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/*.c)))
@@ -113,6 +113,7 @@ LINK_PROGRAM = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(RPATH) -o $@ \
 	$(filter %.o,$^) -L$(BUILD) -ldonard-meter -ldonard
 
 $(CLI_OBJS) $(BENCH_OBJS): ALL_CFLAGS += -iquote tool
+$(BUILD)/tool/rdma/%.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/cli/%.o $(BUILD)/tool/%.o $(BUILD)/nbd/%.o $(BUILD)/lib/cufile/%.o: ALL_CFLAGS += -iquote .
 
 $(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/libdonard-meter.so $(BUILD)/rpath

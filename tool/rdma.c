@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Addresses of RDMA servers; parts of a result as JSON. */
+/* Addresses of RDMA servers; percentiles as JSON. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,27 +17,6 @@ void cli_add_percentiles(struct json_object *latency, uint64_t p50_ns, uint64_t 
 	cli_add_number(latency, "p99", p99_ns);
 	cli_add_number(latency, "p99.9", p999_ns);
 	cli_add_number(latency, "max", max_ns);
-}
-
-void cli_add_latency(struct json_object *model, const struct donard_rdma_latency *latency)
-{
-	struct json_object *object = json_object_new_object();
-
-	cli_add_number(object, "min", latency->min_ns);
-	cli_add_percentiles(object, latency->p50_ns, latency->p90_ns, latency->p99_ns, latency->p999_ns,
-			    latency->max_ns);
-	json_object_object_add(model, "latency_ns", object);
-}
-
-void cli_add_verified_by(struct json_object *model, unsigned int verified_by)
-{
-	struct json_object *names = json_object_new_array();
-
-	if (verified_by & DONARD_RDMA_BY_SERVER)
-		json_object_array_add(names, cli_json_string("server"));
-	if (verified_by & DONARD_RDMA_BY_CLIENT)
-		json_object_array_add(names, cli_json_string("client"));
-	json_object_object_add(model, "verified_by", names);
 }
 
 long cli_cut_port(char *address)

@@ -62,7 +62,7 @@ struct donard_interval {
 };
 
 /*
- * A copy and an RDMA transfer call begin_fn right before, and end_fn right after, the part that their options name.  Both
+ * A copy calls begin_fn right before, and end_fn right after, the part that its options name.  Both
  * run in the thread that made the call, and neither counts in the time of the result.  Both may make other calls with
  * interval->ctx.  The interval and its payload live until end_fn returns.  Neither may touch the files that take part: what a
  * copy finds in the page cache afterwards counts as bounced.

@@ -204,6 +204,22 @@ int donard_memory_alloc_cuda(struct donard_context *ctx, unsigned int gpu, uint6
 			     uint64_t *address, struct donard_memory **memory);
 
 /**
+ * donard_memory_open() - open memory by the name that a user gives
+ * @ctx: the context
+ * @text: "dram", a region or a place in one ("p2pmem0", "p2pmem0+64M"), or a GPU by CUDA's number or its
+ *	address ("gpu:0", "gpu:0000:03:00.0")
+ * @length_bytes: 0: up to the end of the region; of DRAM and of a GPU 64 MiB
+ * @memory: set to the memory, which donard_memory_free() frees
+ *
+ * A convenience for programs whose users choose: the call is donard_memory_dram(), donard_memory_claim() or
+ * donard_memory_alloc_cuda().
+ *
+ * Returns as the call that @text stands for; -EINVAL for another text.
+ */
+int donard_memory_open(struct donard_context *ctx, const char *text, uint64_t length_bytes,
+		       struct donard_memory **memory);
+
+/**
  * donard_memory_free() - give memory back
  * @memory: may be NULL; its RDMA registrations and all accesses to it must have ended
  *

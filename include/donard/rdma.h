@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * RDMA into and out of regions: memory for programs that use verbs themselves,
- * a server that offers a region, and a client that reads and writes there.
+ * a server that offers a memory, and a client that reads and writes there.
+ *
+ *	donard_rdma_connect(ctx, &options, &client);
+ *	donard_rdma_write(client, 0, memory, 0, 1 << 20);
+ *	donard_rdma_wait(client, 1, 0);
+ *	donard_rdma_sync(client, NULL, &durability);
+ *	donard_rdma_close(client);
  *
  * Conventions and errno values are those of donard.h.
  */
@@ -165,8 +171,6 @@ enum donard_rdma_event_type {
  * @seconds: how long the connection lasted, once it has ended
  * @user_seconds, @system_seconds, @minor_faults, @major_faults: what getrusage() counted for this
  *	process during the connection
- * @checked_bytes, @filled_bytes: how many bytes of test patterns the server compared and wrote at the
- *	client's request
  * @code: the stable word of @text, as donard_error_code() returns it; "" if there is no text, and for a client
  *	that was refused
  * @resets: for LOST, how often the device was reset since the client came; for RESET, since the server began
@@ -191,8 +195,6 @@ struct donard_rdma_event {
 	uint64_t length_bytes;
 	unsigned int rights;
 	unsigned int clients;
-	uint64_t filled_bytes;
-	uint64_t checked_bytes;
 	double seconds;
 	double user_seconds;
 	double system_seconds;
@@ -209,8 +211,71 @@ typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event 
 /* Called at least every 250 ms; nonzero ends the server's call. */
 typedef int (*donard_stop_fn)(void *user);
 
-#define DONARD_RDMA_MAY_FILL	(1U << 0)	/* write test patterns when a client asks for them */
-#define DONARD_RDMA_READ_BACK	(1U << 1)	/* make clients of soft devices, too, read back what they wrote */
+/*
+ * A server's program may answer questions of clients about ranges of the offered memory, such as what their bytes add up to
+ * or whether they are what the program expects.  The library carries the numbers; the two programs agree on their meaning.
+ */
+#define DONARD_RDMA_SERVICES_MAX	32
+
+struct donard_rdma_asker;
+
+/**
+ * struct donard_rdma_asked - a client's question, as the server's program gets it
+ * @size: of this record, as the library filled it
+ * @asker: who asks; for donard_rdma_keep_up()
+ * @memory: what the server offers
+ * @peer: the client's address, "192.0.2.1:4711"
+ * @service: one of those that the program has
+ * @reserved: zero
+ * @offset_bytes, @length_bytes: the range of @memory that the question is about; it lies in the memory
+ * @value: what the client's program passed
+ */
+struct donard_rdma_asked {
+	size_t size;
+	struct donard_rdma_asker *asker;
+	struct donard_memory *memory;
+	const char *peer;
+	uint32_t service;
+	uint32_t reserved;
+	uint64_t offset_bytes;
+	uint64_t length_bytes;
+	uint64_t value;
+};
+
+/**
+ * struct donard_rdma_answer - what the server's program answers
+ * @size: sizeof(struct donard_rdma_answer)
+ * @value: any number
+ * @verdict: any number
+ * @changed: the program has written into the memory for the client: the server makes volatile memory zero when
+ *	that has left, as after a client that could write.  Clients do not see this member
+ */
+struct donard_rdma_answer {
+	size_t size;
+	uint64_t value;
+	uint32_t verdict;
+	bool changed;
+	bool reserved[3];
+};
+
+/*
+ * Fills in the answer and returns 0.  A negative errno, with its text in the context of the memory, cuts the client off; so does
+ * -EIO when the memory's device was reset.  The barrier of the memory's device has passed before: what the client wrote is there.
+ */
+typedef int (*donard_rdma_answer_fn)(void *user, const struct donard_rdma_asked *asked,
+				     struct donard_rdma_answer *answer);
+
+/**
+ * donard_rdma_keep_up() - let the client hear that the server is alive
+ * @asked: the question that is being answered
+ *
+ * For an answer that takes long: call it every tenth of a second or so, and return what it returns unless that is 0.
+ *
+ * Returns 0; a negative errno when the client is gone, or the server has to end.
+ */
+int donard_rdma_keep_up(const struct donard_rdma_asked *asked);
+
+#define DONARD_RDMA_READ_BACK	(1U << 0)	/* make clients of soft devices, too, read back what they wrote */
 
 /**
  * struct donard_rdma_serve_options - zero means the default
@@ -219,18 +284,17 @@ typedef int (*donard_stop_fn)(void *user);
  * @port: 0 lets the kernel choose; DONARD_RDMA_PORT is what clients expect
  * @rights: what clients may do, DONARD_RDMA_READ and DONARD_RDMA_WRITE; default both
  * @clients: end after so many clients have taken the offered memory; 0: never
- * @length_bytes: default: up to the end of the region; "dram" and "gpu:0": 64 MiB
  * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
  *	between connecting and its first message, while it registers memory of
  *	its own, at least DONARD_RDMA_FIRST_MESSAGE_MS
- * @flags: DONARD_RDMA_MAY_FILL lets clients that may only read ask for test patterns; clients that may write
- *	can always ask.
- *	DONARD_RDMA_READ_BACK: a NIC that does DMA may hold back written bytes after it has told the client that
+ * @flags: DONARD_RDMA_READ_BACK: a NIC that does DMA may hold back written bytes after it has told the client that
  *	they arrived.  A client that may read therefore reads the last of them, which pushes them out.  Soft RDMA
  *	copies with the CPU and does not need that; with this flag its clients do so too
  * @event_fn: called with each event; may be NULL
  * @stop_fn: asked whether to end; may be NULL
- * @user: handed to both
+ * @services: a bit (1U << service) for each question that answer_fn answers
+ * @answer_fn: called with a client's question; needed for services
+ * @user: handed to all three
  */
 struct donard_rdma_serve_options {
 	size_t size;
@@ -241,17 +305,16 @@ struct donard_rdma_serve_options {
 	unsigned int clients;
 	unsigned int timeout_ms;
 	unsigned int flags;
-	unsigned int reserved2;
-	uint64_t length_bytes;
+	uint32_t services;
 	donard_rdma_event_fn event_fn;
 	donard_stop_fn stop_fn;
+	donard_rdma_answer_fn answer_fn;
 	void *user;
 };
 
 /**
  * donard_rdma_serve() - offer memory to RDMA clients, one after the other
- * @ctx: the context
- * @target: "p2pmem0", "p2pmem0+64M", "dram", or "gpu:0": memory that the call allocates on the GPU that CUDA numbers 0
+ * @memory: all of it; of any kind, and of the program's own context
  * @options: how
  *
  * Each client gets its own protection domain and its own registration, with exactly that
@@ -260,7 +323,7 @@ struct donard_rdma_serve_options {
  * zeroes persistent memory.
  *
  * The server runs the barrier of the memory's device (donard_memory_sync()) before it
- * compares a client's data, and before it answers the client's good-bye.  While the barrier
+ * answers a client's question, its donard_rdma_sync() and its good-bye.  While the barrier
  * runs, the server keeps sending the client signs of life.  If the device was reset since the
  * client came, nobody knows what became of the bytes: the server cuts off that client, and
  * goes on serving others.
@@ -269,158 +332,282 @@ struct donard_rdma_serve_options {
  * memory until the barrier or the process has ended; until then the memory may be busy.
  *
  * Returns 0 when stop_fn asked for the end or after the last client; -ENODEV when the
- * region went away (the server has let go of it by then, so that its removal goes on); -EIO when
+ * region went away: free the memory, so that its removal goes on; -EIO when
  * its device does not work again after a reset;
  * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EINVAL, -E2BIG for
  * wrong options.
  */
-int donard_rdma_serve(struct donard_context *ctx, const char *target,
-		      const struct donard_rdma_serve_options *options);
+int donard_rdma_serve(struct donard_memory *memory, const struct donard_rdma_serve_options *options);
 
 /* ---- RDMA: client ------------------------------------------------------ */
 
-enum donard_rdma_mode {
-	DONARD_RDMA_TRANSFER,	/* moves the range @iterations times; VERIFY checks it each time */
-	DONARD_RDMA_BANDWIDTH,	/* @iterations requests that cycle through the range */
-	DONARD_RDMA_LATENCY,	/* the same, one request after the other, each timed */
-};
-
-#define DONARD_RDMA_VERIFY	(1U << 0)	/* move test data, and compare it byte by byte */
+/*
+ * A client is a connection to a server.  One thread at a time uses it; the library starts none that outlives a call, but for an
+ * abandoned barrier (donard_rdma_serve()).  The server drops a client that it has not heard for its time limit, and a
+ * withdrawal or a reset shows in calls: call donard_rdma_wait() several times within info.silence_ms, with no requests if
+ * there is nothing to wait for.
+ *
+ * When the connection has failed, each later call fails with the same: close the client, and connect again.  What was written
+ * since the last donard_rdma_sync() may be lost then.
+ */
+struct donard_rdma_client;
 
 /**
- * struct donard_rdma_options - zero means the default
- * @size: sizeof(struct donard_rdma_options)
- * @address: of the server, a name or a number
- * @mode: a transfer, or many requests to measure
+ * struct donard_rdma_connect_options - zero means the default
+ * @size: sizeof(struct donard_rdma_connect_options)
+ * @address: of the server, a name or a number; required
  * @port: default DONARD_RDMA_PORT
- * @direction: DONARD_RDMA_WRITE or DONARD_RDMA_READ
- * @offset_bytes: where to start in the offered memory
- * @length_bytes: default: up to the end of the offered memory; for BANDWIDTH and LATENCY at
- *	most queue_depth blocks.  The call fails if the default is more than 1 GiB.  If you
- *	give a length, the call registers the near side before it connects.
- * @block_bytes: size of one request, default 64 KiB; LATENCY: 8.  The call sends a request of
- *	more than 1 MiB as several work requests
- * @queue_depth: requests in flight, default 16; LATENCY: always 1.  There are fewer
+ * @rights: what the client has to do, DONARD_RDMA_READ and DONARD_RDMA_WRITE; required.  The call fails if the server
+ *	does not offer that.  Only with DONARD_RDMA_WRITE alone can it connect to a server that offers just writing
+ * @depth: how many work requests are under way at most, up to 4096; default 16.  There are fewer
  *	if they would take longer than a sixteenth of the time limits, because the
  *	signs of life for the server queue behind them
- * @iterations: default 1 for TRANSFER, 1000 requests for the others
- * @local: the near side of the transfer: "dram" (the default), a region, or a GPU ("gpu:0": memory that the call
- *	allocates).  A write sends the contents of a region unchanged, unless VERIFY asks for test data.
- * @flags: DONARD_RDMA_VERIFY
- * @timeout_ms: give up when nothing completes for this long.  Connecting, in a thread of
- *	its own, also ends by then, or when progress_fn stops the call
- * @progress_fn: may be NULL
- * @progress_user: handed to @progress_fn
- * @begin_fn, @end_fn: called right before the first request, and when the server has confirmed the last byte or the
- *	work has failed, for instance by a meter (donard/meter.h); test data that is written or compared meanwhile lies between them.
- *	Each may be NULL; see copy.h.  The server hears nothing of this side while begin_fn runs, and may give up: it has to
- *	return well within the server's time limit, 10 seconds by default
- * @interval_user: handed to both
+ * @timeout_ms: give up when nothing comes back for this long, default DONARD_RDMA_TIMEOUT_MS.  Connecting, in a thread of
+ *	its own, also ends by then
+ * @memory: attached before the client connects, for @rights; may be NULL.  To register much memory takes longer than
+ *	a server waits for the first request (DONARD_RDMA_FIRST_MESSAGE_MS at least)
+ * @stop_fn: asked in calls that wait whether to end them with -ECANCELED; may be NULL
+ * @user: handed to @stop_fn
  */
-struct donard_rdma_options {
+struct donard_rdma_connect_options {
 	size_t size;
 	const char *address;
-	const char *local;
-	enum donard_rdma_mode mode;
-	unsigned int direction;
 	uint16_t port;
 	uint16_t reserved;
-	unsigned int flags;
-	uint64_t offset_bytes;
-	uint64_t length_bytes;
-	uint64_t block_bytes;
-	uint32_t queue_depth;
-	uint32_t iterations;
+	unsigned int rights;
+	uint32_t depth;
 	unsigned int timeout_ms;
-	unsigned int reserved2;
-	donard_progress_fn progress_fn;
-	void *progress_user;
-	donard_begin_fn begin_fn;
-	donard_end_fn end_fn;
-	void *interval_user;
+	uint64_t reserved2;
+	struct donard_memory *memory;
+	donard_stop_fn stop_fn;
+	void *user;
 };
 
-#define DONARD_RDMA_BY_SERVER	(1U << 0)
-#define DONARD_RDMA_BY_CLIENT	(1U << 1)
-
 /**
- * struct donard_rdma_latency - from posting a request to its completion
- * @min_ns: the shortest
- * @p50_ns, @p90_ns, @p99_ns, @p999_ns: so many percent took no longer (p999: 99.9)
- * @max_ns: the longest
+ * donard_rdma_connect() - connect to a server
+ * @ctx: the context
+ * @options: where to connect, and how
+ * @client: set to the client, which donard_rdma_close() closes
+ *
+ * The call returns once the server has made its offer.  A server counts the client when that makes its first request or
+ * asks its first question.
+ *
+ * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
+ * machine; -EBUSY when it serves another client; -EACCES when it does not offer these rights; -ETIMEDOUT, -ECONNRESET,
+ * -EPROTO for the peer; -EOPNOTSUPP, -ENETDOWN when no device reaches it, or it cannot register the memory; -ECANCELED
+ * when stop_fn ended it; -EINVAL, -E2BIG for wrong options; -EIO, -ENODEV, -EROFS of the memory; -ENOMEM.
  */
-struct donard_rdma_latency {
-	uint64_t min_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns;
-};
+int donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_connect_options *options,
+			struct donard_rdma_client **client);
 
 /**
- * struct donard_rdma_result - what happened; valid after a failure too
- * @size: in: sizeof(struct donard_rdma_result)
- * @bytes, @requests: how many completed
- * @offset_bytes, @length_bytes: the range of the offered memory that was used
- * @block_bytes, @queue_depth, @iterations: the values that were used
- * @seconds: from posting the first request to the completion of the last one, without verification
- * @verified_bytes: bytes of test data that were compared and found equal; with VERIFY
- *	all of them, since each round over the range has data of its own
- * @verified_by: who compared, DONARD_RDMA_BY_*.  After a write the server compares, and the
- *	client also reads the bytes back and compares them, if it may read.  Before a read
- *	the server writes the test data, which the client then compares
- * @latency: for LATENCY
- * @transport: what carried the requests
- * @remote_method, @local_method: how each side registered its memory
- * @remote_persistent: the offered memory keeps its contents without power
- * @durable: the bytes survive a power cut: the barrier of the device that they went to has passed
- * @local_reason: why this side did not register its memory the other way
+ * donard_rdma_close() - end a connection
+ * @client: may be NULL
+ *
+ * Without donard_rdma_leave() before, the call says good-bye for a client that ends early, and waits at most two
+ * seconds for the answer.  No device reads or writes attached memory when the call has returned.
+ */
+void donard_rdma_close(struct donard_rdma_client *client);
+
+/**
+ * struct donard_rdma_client_info - what the server offers, and what became of the connection
+ * @size: in: sizeof(struct donard_rdma_client_info)
+ * @length_bytes: of the offered memory
+ * @bytes: how many bytes were moved so far, those of the library itself included
+ * @remote_resets, @local_resets: how often the device of the offered memory and of attached memory was reset; if at all, the
+ *	connection has failed with -EIO, and nobody knows what became of the bytes
+ * @rights: what this client may do, DONARD_RDMA_READ and DONARD_RDMA_WRITE
+ * @services: a bit (1U << service) for each question that the server's program answers
+ * @in_flight: requests that have not completed
+ * @silence_ms: for how long the server waits for a sign of life
+ * @transport: what carries the requests
+ * @remote_method: how the server registered its memory
+ * @persistent: the offered memory keeps its contents without power
+ * @connected: the connection goes on
+ * @reserved: zero
+ * @peer: the server's address, "192.0.2.1:7077"
  * @device: the RDMA device of this side, "rxe0"
- * @remote_target: what the server offers, "p2pmem0" or "dram"
- * @remote_resets, @local_resets: how often the device of either memory was reset during the call; if at all, the call
- *	fails
- * @durable_reason: why the bytes are not durable, or ""
+ * @target: what the server offers, "p2pmem0" or "dram"
  */
-struct donard_rdma_result {
+struct donard_rdma_client_info {
 	size_t size;
-	uint64_t bytes;
-	uint64_t requests;
-	uint64_t verified_bytes;
-	double seconds;
-	uint64_t offset_bytes;
 	uint64_t length_bytes;
-	uint64_t block_bytes;
-	uint32_t queue_depth;
-	uint32_t iterations;
-	unsigned int verified_by;
-	enum donard_rdma_transport transport;
-	enum donard_rdma_method remote_method;
-	enum donard_rdma_method local_method;
-	bool remote_persistent;
-	bool durable;
-	bool reserved[6];
-	struct donard_rdma_latency latency;
-	char local_reason[DONARD_REASON_BYTES];
-	char device[64];
-	char remote_target[32];
+	uint64_t bytes;
 	uint64_t remote_resets;
 	uint64_t local_resets;
-	char durable_reason[DONARD_REASON_BYTES];
+	unsigned int rights;
+	unsigned int services;
+	uint32_t in_flight;
+	unsigned int silence_ms;
+	enum donard_rdma_transport transport;
+	enum donard_rdma_method remote_method;
+	bool persistent;
+	bool connected;
+	bool reserved[6];
+	char peer[72];
+	char device[64];
+	char target[32];
 };
 
 /**
- * donard_rdma_run() - write to, or read from, the memory that a server offers
- * @ctx: the context
- * @options: what to move
- * @result: filled in, after a failure too
+ * donard_rdma_client_info() - say what the server offers, and what became of the connection
+ * @client: the client
+ * @info: filled in
  *
- * The call sends nothing if the server does not offer the range or the direction.  A call that ends
- * early does not wait for a barrier of its own persistent memory; see donard_rdma_serve().
- *
- * Returns 0; -EBADMSG when data did not compare equal; -EIO when the device of a region was reset
- * during the call, at either end: @result then counts no bytes; -EACCES for a direction that is
- * not offered, -ENXIO for a range that is not; -ECONNREFUSED, -ECONNRESET, -ETIMEDOUT, -ESHUTDOWN,
- * -EPROTO for the peer, -EBUSY when it serves another client; -EOPNOTSUPP, -ENETDOWN when no
- * device reaches it; -ECANCELED when progress_fn stopped it; what begin_fn or end_fn failed with; -EINVAL, -E2BIG for wrong options.
+ * Returns 0; -EINVAL for a bad size.
  */
-int donard_rdma_run(struct donard_context *ctx, const struct donard_rdma_options *options,
-		    struct donard_rdma_result *result);
+int donard_rdma_client_info(const struct donard_rdma_client *client, struct donard_rdma_client_info *info);
+
+/**
+ * donard_rdma_attach() - register memory for requests of a client
+ * @client: the client
+ * @memory: of the client's context, and of any kind
+ * @directions: DONARD_RDMA_WRITE: to be written to the server from; DONARD_RDMA_READ: to be read into
+ * @info: filled in if not NULL: how it is registered, as by donard_rdma_registration_info(); strings live until
+ *	the memory is detached
+ *
+ * Without this call, the first request that uses the memory attaches it.  The memory must stay until
+ * donard_rdma_detach() or donard_rdma_close().  A call for memory that is attached says how it is.
+ *
+ * Returns as donard_rdma_register(); -EROFS for memory that may not be written; -EINVAL for memory of another context, and
+ * for other directions; what the connection failed with.
+ */
+int donard_rdma_attach(struct donard_rdma_client *client, struct donard_memory *memory, unsigned int directions,
+		       struct donard_rdma_registration_info *info);
+
+/**
+ * donard_rdma_detach() - let go of memory
+ * @client: the client
+ * @memory: attached or not
+ *
+ * Returns 0; -EBUSY while requests are in flight.
+ */
+int donard_rdma_detach(struct donard_rdma_client *client, struct donard_memory *memory);
+
+/**
+ * donard_rdma_write() - write into the offered memory
+ * @client: the client
+ * @offset_bytes: in the offered memory
+ * @memory: where the bytes come from; they must not change until the request has completed
+ * @memory_offset_bytes: in the memory; any
+ * @length_bytes: up to 1 GiB; a request of more than 1 MiB is sent as several work requests
+ *
+ * The call begins a request, and never waits for it.  Small requests are handed to the device together: by
+ * later calls, or by donard_rdma_wait() at the latest.
+ *
+ * Returns 0; -EAGAIN when options.depth requests are in flight; -EACCES when writing is not offered; -ENXIO past the end of
+ * the offer or of the memory; -EINVAL for no bytes or too many; as donard_rdma_attach() for the memory; what the connection
+ * failed with.
+ */
+int donard_rdma_write(struct donard_rdma_client *client, uint64_t offset_bytes, struct donard_memory *memory,
+		      uint64_t memory_offset_bytes, uint64_t length_bytes);
+
+/**
+ * donard_rdma_read() - read out of the offered memory
+ * @client: the client
+ * @offset_bytes: in the offered memory
+ * @memory: where the bytes go
+ * @memory_offset_bytes: in the memory; any
+ * @length_bytes: as in donard_rdma_write()
+ *
+ * As donard_rdma_write(), in the other direction.
+ *
+ * Returns as donard_rdma_write().
+ */
+int donard_rdma_read(struct donard_rdma_client *client, uint64_t offset_bytes, struct donard_memory *memory,
+		     uint64_t memory_offset_bytes, uint64_t length_bytes);
+
+#define DONARD_RDMA_SPIN	(1U << 0)	/* keep asking the device, for the shortest latency */
+
+/**
+ * donard_rdma_wait() - wait for requests, and keep the connection
+ * @client: the client
+ * @requests: until so many more than by the last call have completed, or all that are in flight; 0: do not wait
+ * @flags: DONARD_RDMA_SPIN, or 0
+ *
+ * Requests complete in the order in which they were made, so that their number says which.  A completed read has its bytes
+ * in the memory.  A completed write was acknowledged by the server's device, or over iWARP only taken by the TCP of this machine:
+ * donard_rdma_sync() says that it arrived.
+ *
+ * Returns how many have completed since the last call; -ESHUTDOWN when the server withdrew its memory; -ECONNRESET when
+ * it or the link to it is gone; -ETIMEDOUT when nothing came back; -EIO when the device of the
+ * offered memory or of attached memory was reset; -ENODEV when the region of attached memory is going away; -EOPNOTSUPP
+ * when the RDMA device of this side was removed; -EPROTO; -ECANCELED when stop_fn ended the call, after which the connection
+ * goes on.
+ */
+int donard_rdma_wait(struct donard_rdma_client *client, unsigned int requests, unsigned int flags);
+
+/**
+ * struct donard_rdma_durability - whether bytes survive a power cut
+ * @size: in: sizeof(struct donard_rdma_durability)
+ * @durable: they do
+ * @reserved: zero
+ * @reason: why not, or ""
+ */
+struct donard_rdma_durability {
+	size_t size;
+	bool durable;
+	bool reserved[7];
+	char reason[DONARD_REASON_BYTES];
+};
+
+/**
+ * donard_rdma_sync() - wait until what was moved has arrived, and is as durable as it gets
+ * @client: the client
+ * @memory: NULL: of what was written, the offered memory; else of what was read, this attached memory
+ * @durability: filled in; may be NULL
+ *
+ * The call waits for all requests.  Then the server, or the library for memory of this side, runs the barrier of the
+ * memory's device (donard_memory_sync()).  That of persistent memory may take minutes; the connection is kept meanwhile.
+ * The bytes are not durable where the memory is volatile, or where a NIC may hold back the last of them.
+ *
+ * Returns 0; -EINVAL for memory that is not attached; as donard_rdma_wait().
+ */
+int donard_rdma_sync(struct donard_rdma_client *client, struct donard_memory *memory,
+		     struct donard_rdma_durability *durability);
+
+/**
+ * struct donard_rdma_question - for the program that serves
+ * @size: sizeof(struct donard_rdma_question)
+ * @service: which of info.services
+ * @reserved: zero
+ * @offset_bytes, @length_bytes: the range of the offered memory that it is about
+ * @value: any number
+ */
+struct donard_rdma_question {
+	size_t size;
+	uint32_t service;
+	uint32_t reserved;
+	uint64_t offset_bytes;
+	uint64_t length_bytes;
+	uint64_t value;
+};
+
+/**
+ * donard_rdma_ask() - ask the program that serves
+ * @client: the client
+ * @question: what to ask
+ * @answer: filled in
+ *
+ * The call waits for all requests.  What was written before is in the server's memory, past the barrier of its device, when the
+ * program there gets the question.
+ *
+ * Returns 0; -EACCES when the program has no such service; -ENXIO past the end of the offer; -EINVAL, -E2BIG for a wrong
+ * question; as donard_rdma_wait().
+ */
+int donard_rdma_ask(struct donard_rdma_client *client, const struct donard_rdma_question *question,
+		    struct donard_rdma_answer *answer);
+
+/**
+ * donard_rdma_leave() - say good-bye when all is done
+ * @client: the client; afterwards only donard_rdma_client_info() and donard_rdma_close() take it
+ * @durability: of what was written; filled in; may be NULL
+ *
+ * The call waits for all requests, and does what donard_rdma_sync() does for the offered memory.
+ *
+ * Returns 0; as donard_rdma_wait().
+ */
+int donard_rdma_leave(struct donard_rdma_client *client, struct donard_rdma_durability *durability);
 
 #ifdef __cplusplus
 }

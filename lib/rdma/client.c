@@ -1,428 +1,508 @@
 // SPDX-License-Identifier: Apache-2.0
-/* See client.h. */
+/* The calls of a client.  See client.h. */
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "rdma/client.h"
 #include "rdma/device.h"
 
-#define DEFAULT_BLOCK_BYTES	(64ULL << 10)
-#define DEFAULT_LATENCY_BYTES	8ULL
 #define DEFAULT_DEPTH		16
-#define DEFAULT_REQUESTS	1000
 #define MAX_DEPTH		4096
-#define MAX_BLOCK_BYTES		(1ULL << 30)	/* one request carries less than 2^31 bytes */
+#define MAX_REQUEST_BYTES	(1ULL << 30)
 #define FAREWELL_SECONDS	2	/* the good-bye waits behind data that are still being sent */
-#define HEAR_TRIES		3
-/* The most that is mapped and pinned here if only the server names the length. */
-#define DEFAULT_MAX_BYTES	(1ULL << 30)
-#define KNOWN_FLAGS		DONARD_RDMA_VERIFY
 
-/* ---- options ---- */
+/* ---- the end of a connection, and what is said of it afterwards ---- */
 
-static void take_defaults(struct donard_rdma_options *options)
+/* If something failed, notes what the connection ended with, unless only the caller wanted to stop. */
+static int ended(struct donard_rdma_client *client, int rc)
 {
-	bool timed = options->mode == DONARD_RDMA_LATENCY;
-
-	if (!options->port)
-		options->port = DONARD_RDMA_PORT;
-	if (!options->block_bytes)
-		options->block_bytes = timed ? DEFAULT_LATENCY_BYTES : DEFAULT_BLOCK_BYTES;
-	if (!options->queue_depth || timed)
-		options->queue_depth = timed ? 1 : DEFAULT_DEPTH;
-	if (!options->iterations)
-		options->iterations = options->mode == DONARD_RDMA_TRANSFER ? 1 : DEFAULT_REQUESTS;
-	if (!options->timeout_ms)
-		options->timeout_ms = DONARD_RDMA_TIMEOUT_MS;
-	if (!options->local)
-		options->local = "dram";
-}
-
-static int take_options(struct dnd_client *client, const struct donard_rdma_options *options)
-{
-	int rc = DND_TAKE(client->ctx, &client->options, options, "donard_rdma_options");
-
-	if (rc)
+	if (rc >= 0)
 		return rc;
-	take_defaults(&client->options);
-	options = &client->options;
-	if (!options->address || options->flags & ~KNOWN_FLAGS ||
-	    options->reserved || options->reserved2 ||
-	    options->mode > DONARD_RDMA_LATENCY ||
-	    (options->direction != DONARD_RDMA_READ && options->direction != DONARD_RDMA_WRITE))
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "no address, no direction, unknown "
-				"flags, or reserved members that are set.");
-	if (options->queue_depth > MAX_DEPTH || options->block_bytes > MAX_BLOCK_BYTES)
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "at most %u requests of at most %llu "
-				"bytes can be in flight.", MAX_DEPTH,
-				(unsigned long long)MAX_BLOCK_BYTES);
-	return 0;
-}
-
-/* ---- the request, compared with the offer ---- */
-
-static uint64_t wanted_length(const struct dnd_client *client)
-{
-	const struct donard_rdma_options *options = &client->options;
-	uint64_t rest = client->offer.length - dnd_min(options->offset_bytes, client->offer.length);
-
-	if (options->length_bytes)
-		return options->length_bytes;
-	if (options->mode == DONARD_RDMA_TRANSFER)
-		return rest;
-	return dnd_min(rest, options->block_bytes * options->queue_depth);
-}
-
-static int check_rights(struct dnd_client *client)
-{
-	bool read = dnd_client_reads(client);
-
-	if (!(client->offer.rights & client->options.direction))
-		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for %s only. Start "
-				"the server with options.rights %s or both.", client->reach.peer,
-				client->offer.target, read ? "writing" : "reading",
-				read ? "read" : "write");
-	if (read && dnd_client_verifies(client) && !client->offer.may_fill)
-		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for reading only, and "
-				"VERIFY needs the server to fill it with test data. Start the "
-				"server with MAY_FILL or options.rights both, or leave out VERIFY.", client->reach.peer,
-				client->offer.target);
-	return 0;
-}
-
-static int check_offer(struct dnd_client *client)
-{
-	struct donard_rdma_result *result = client->result;
-	int rc = check_rights(client);
-
-	if (rc)
-		return rc;
-	result->offset_bytes = client->options.offset_bytes;
-	result->length_bytes = wanted_length(client);
-	if (!dnd_range_fits(result->offset_bytes, result->length_bytes, client->offer.length))
-		return dnd_fail(client->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past "
-				"what is offered: %llu bytes of %s. Use a smaller options.length_bytes or "
-				"options.offset_bytes.", client->reach.peer,
-				(unsigned long long)result->length_bytes,
-				(unsigned long long)result->offset_bytes,
-				(unsigned long long)client->offer.length, client->offer.target);
-	if (!client->options.length_bytes && result->length_bytes > DEFAULT_MAX_BYTES)
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: %llu bytes of %s are offered: too "
-				"many to move by default. Give the amount with options.length_bytes.",
-				client->reach.peer, (unsigned long long)result->length_bytes,
-				client->offer.target);
-	result->block_bytes = dnd_min(client->options.block_bytes, result->length_bytes);
-	return 0;
-}
-
-/* ---- the near side ---- */
-
-static int check_local(struct dnd_client *client)
-{
-	if (!dnd_client_reads(client) && dnd_client_verifies(client) && dnd_region_persistent(&client->local.memory->region))
-		return dnd_fail(client->ctx, DND_E_UNSUPPORTED, "%s: VERIFY would overwrite this "
-				"persistent region with test data. Leave out VERIFY, or use another "
-				"options.local.", dnd_memory_name(client->local.memory));
-	return 0;
-}
-
-static int open_local(struct dnd_client *client)
-{
-	struct donard_rdma_result *result = client->result;
-	struct dnd_near *local = &client->local;
-	int rc = dnd_target_open(client->ctx, client->options.local, result->length_bytes, 0,
-				 &local->memory);
-
-	if (!rc)
-		rc = check_local(client);
-	if (!rc)
-		rc = dnd_register(local->memory, 0, local->memory->length, client->link.pd,
-				  dnd_client_reads(client) ? DONARD_RDMA_LOCAL_WRITE : 0,
-				  &local->registration);
-	if (rc)
-		return rc;
-	result->local_method = dnd_method(local->registration.dmabuf);
-	snprintf(result->local_reason, sizeof(result->local_reason), "%s",
-		 local->registration.reason);
-	return 0;
-}
-
-static void describe(struct dnd_client *client)
-{
-	struct donard_rdma_result *result = client->result;
-
-	result->queue_depth = client->options.queue_depth;
-	result->iterations = client->options.iterations;
-	result->remote_persistent = client->offer.persistent;
-	result->remote_method = dnd_method(client->offer.dmabuf);
-	result->transport = dnd_device_transport(client->reach.id->verbs, client->reach.id->port_num);
-	snprintf(result->device, sizeof(result->device), "%s",
-		 ibv_get_device_name(client->reach.id->verbs->device));
-	snprintf(result->remote_target, sizeof(result->remote_target), "%s", client->offer.target);
-}
-
-/* ---- the interval ---- */
-
-/*
- * Called before the first request; later calls do nothing.  The payload is the near side, if
- * that is DRAM, and the memory for reading back.  The caller has to name the far side itself.
- */
-static int begin_interval(struct dnd_client *client)
-{
-	const struct donard_memory *memories[DND_PAYLOAD_MAX] = { client->local.memory, client->back.memory };
-	int rc;
-
-	if (client->interval.begun)
-		return 0;
-	client->interval.begin_fn = client->options.begin_fn;
-	client->interval.end_fn = client->options.end_fn;
-	client->interval.user = client->options.interval_user;
-	for (size_t i = 0; i < DND_PAYLOAD_MAX; i++)
-		if (memories[i] && !dnd_memory_is_region(memories[i]))
-			dnd_interval_add(&client->interval, memories[i]->window.data, memories[i]->length);
-	rc = dnd_interval_begin(client->ctx, &client->interval);
-	client->refused = rc != 0;
-	return rc;
-}
-
-/* If the caller's begin_fn failed, the failure has its text already. */
-static int end_interval(struct dnd_client *client, int rc)
-{
-	return dnd_interval_end(client->ctx, &client->interval, client->refused ? rc : dnd_client_explain(client, rc));
-}
-
-/* ---- modes ---- */
-
-static int transfer(struct dnd_client *client)
-{
-	const struct dnd_pass range = dnd_client_pass(client);
-	uint64_t length = range.length;
-	int rc = 0;
-
-	client->expected_bytes = length * client->options.iterations;
-	for (uint32_t pass = 0; pass < client->options.iterations && !rc; pass++) {
-		rc = dnd_client_prepare(client, pass, length);
-		if (!rc)
-			rc = begin_interval(client);
-		if (!rc)
-			rc = dnd_client_move(client, dnd_pass_blocks(&range));
-		if (!rc)
-			rc = dnd_client_verify(client, pass, length);
+	rc = dnd_client_explain(client, rc);
+	if (rc != -ECANCELED) {
+		client->over = rc;
+		client->reason = dnd_failure_keep(client->ctx);
 	}
 	return rc;
 }
 
-/* Times the requests one by one if @samples_ns is not NULL; else has many in flight. */
-static int measure_round(struct dnd_client *client, uint32_t pass, uint64_t requests,
-			 uint64_t *samples_ns)
+static int usable(struct donard_rdma_client *client)
 {
-	const struct dnd_pass range = dnd_client_pass(client);
-	uint64_t touched = dnd_min(dnd_pass_bytes(&range, requests), range.length);
-	int rc = dnd_client_prepare(client, pass, touched);
-
-	if (!rc)
-		rc = begin_interval(client);
-	if (!rc)
-		rc = samples_ns ? dnd_client_time(client, requests, samples_ns) :
-		     dnd_client_move(client, requests);
-	return rc ? rc : dnd_client_verify(client, pass, touched);
+	if (client->over)
+		dnd_failure_put_back(client->ctx, &client->reason);
+	else if (client->parted)
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the client has taken leave. Connect again.",
+				client->reach.peer);
+	return client->over;
 }
 
-/* With VERIFY, does one round at a time, each with other data, so that no later round can hide a wrong byte. */
-static int measure_rounds(struct dnd_client *client, uint64_t *samples_ns)
+/* The server counts this client from the take on. */
+static int take_offer(struct donard_rdma_client *client)
 {
-	const struct dnd_pass range = dnd_client_pass(client);
-	uint64_t requests = client->options.iterations, done, part = requests;
-	uint32_t pass = 0;
-	int rc = 0;
-
-	client->expected_bytes = dnd_pass_bytes(&range, requests);
-	if (dnd_client_verifies(client))
-		part = dnd_pass_blocks(&range);
-	for (done = 0; done < requests && !rc; done += part)
-		rc = measure_round(client, pass++, dnd_min(part, requests - done),
-				   samples_ns ? samples_ns + done : NULL);
-	return rc;
-}
-
-static int time_requests(struct dnd_client *client)
-{
-	uint64_t *samples_ns = calloc(client->options.iterations, sizeof(*samples_ns));
+	struct dnd_message take = { .type = DND_TAKE };
 	int rc;
 
-	if (!samples_ns)
-		return dnd_fail_memory(client->ctx);
-	rc = measure_rounds(client, samples_ns);
-	dnd_latency_summarise(samples_ns, client->result->requests, &client->result->latency);
-	free(samples_ns);
+	if (client->taken)
+		return 0;
+	while ((rc = dnd_talk_send(&client->link, client->offer.nonce, &take)) == -EAGAIN) {
+		rc = dnd_client_wait(client, false);
+		if (rc)
+			return rc;
+	}
+	client->taken = !rc;
 	return rc;
 }
 
-/* ---- the end ---- */
+/* ---- connecting ---- */
+
+static int take_options(struct donard_rdma_client *client, const struct donard_rdma_connect_options *asked)
+{
+	struct donard_rdma_connect_options *options = &client->options;
+	int rc = DND_TAKE(client->ctx, options, asked, "donard_rdma_connect_options");
+
+	if (rc)
+		return rc;
+	if (!options->address || !options->rights || options->rights & ~DND_RIGHTS || options->reserved || options->reserved2)
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "no address, no rights, unknown ones, or reserved members that are set.");
+	if (options->depth > MAX_DEPTH)
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "at most %u work requests can be under way, not %u.", MAX_DEPTH,
+				options->depth);
+	if (!options->depth)
+		options->depth = DEFAULT_DEPTH;
+	if (!options->port)
+		options->port = DONARD_RDMA_PORT;
+	if (!options->timeout_ms)
+		options->timeout_ms = DONARD_RDMA_TIMEOUT_MS;
+	return 0;
+}
+
+static int check_rights(struct donard_rdma_client *client)
+{
+	const unsigned int missing = client->options.rights & ~client->offer.rights;
+
+	if (!missing)
+		return 0;
+	return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for %s only. Start "
+			"the server with options.rights %s or both.", client->reach.peer,
+			client->offer.target, missing & DONARD_RDMA_READ ? "writing" : "reading",
+			missing & DONARD_RDMA_READ ? "read" : "write");
+}
+
+static int open_back(struct donard_rdma_client *client)
+{
+	if (!client->offer.read_back)
+		return 0;
+	client->back_mr = ibv_reg_mr(client->link.pd, &client->back, sizeof(client->back), IBV_ACCESS_LOCAL_WRITE);
+	if (client->back_mr)
+		return 0;
+	return dnd_fail_errno(client->ctx, errno, "%s: a buffer for what is read back cannot be registered. See 'ulimit -l'",
+			      ibv_get_device_name(client->reach.id->verbs->device));
+}
+
+static int open_client(struct donard_rdma_client *client, const struct donard_rdma_connect_options *options)
+{
+	int rc = take_options(client, options);
+
+	if (!rc && dnd_flow_open(&client->flow, client->options.depth))
+		rc = dnd_fail_memory(client->ctx);
+	if (!rc)
+		rc = dnd_client_connect(client);
+	if (!rc)
+		rc = check_rights(client);
+	if (!rc)
+		rc = open_back(client);
+	client->looked = client->link.heard = dnd_now_seconds();
+	return rc;
+}
+
+DND_PUBLIC int donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_connect_options *options,
+				   struct donard_rdma_client **client_out)
+{
+	struct donard_rdma_client *client = calloc(1, sizeof(*client));
+	int rc;
+
+	if (!client)
+		return dnd_fail_memory(ctx);
+	client->ctx = ctx;
+	rc = open_client(client, options);
+	if (rc) {
+		donard_rdma_close(client);
+		return rc;
+	}
+	client->options.address = NULL;
+	*client_out = client;
+	return 0;
+}
+
+/*
+ * Tells a server that still waits for this client, and does not wait long for its answer.  A server that withdrew its
+ * memory has ended the session itself.
+ */
+static void leave_early(struct donard_rdma_client *client)
+{
+	struct dnd_message bye = {
+		.type = DND_BYE, .status = client->local_resets ? DND_STATUS_RESET : DND_STATUS_STOPPED,
+	};
+
+	client->answer.type = 0;
+	if (client->link.established && !client->link.lost && !client->parted && client->withdrawn == DND_STATUS_OK &&
+	    !dnd_talk_send(&client->link, client->offer.nonce, &bye))
+		dnd_client_linger(client, FAREWELL_SECONDS);
+}
+
+DND_PUBLIC void donard_rdma_close(struct donard_rdma_client *client)
+{
+	if (!client)
+		return;
+	leave_early(client);
+	dnd_client_disconnect(client);
+	dnd_flow_close(&client->flow);
+	free(client);
+}
+
+/* Reads of a connection that cannot carry them are not offered, whatever the memory's rights are. */
+static unsigned int rights_of(const struct donard_rdma_client *client)
+{
+	return client->offer.rights & (client->carries_reads ? DND_RIGHTS : DONARD_RDMA_WRITE);
+}
+
+DND_PUBLIC int donard_rdma_client_info(const struct donard_rdma_client *client, struct donard_rdma_client_info *info)
+{
+	const struct dnd_flow *flow = &client->flow;
+	const struct rdma_cm_id *id = client->reach.id;
+	struct donard_rdma_client_info found = {
+		.length_bytes = client->offer.length,
+		.bytes = flow->bytes_done,
+		.remote_resets = client->remote_resets,
+		.local_resets = client->local_resets,
+		.rights = rights_of(client),
+		.services = client->offer.services,
+		.in_flight = (uint32_t)(flow->added - flow->finished),
+		.silence_ms = client->offer.silence_ms,
+		.transport = dnd_device_transport(id->verbs, id->port_num),
+		.remote_method = dnd_method(client->offer.dmabuf),
+		.persistent = client->offer.persistent,
+		.connected = !client->over && !client->parted,
+	};
+
+	if (info->size < sizeof(info->size))
+		return -EINVAL;
+	snprintf(found.peer, sizeof(found.peer), "%s", client->reach.peer);
+	snprintf(found.device, sizeof(found.device), "%s", ibv_get_device_name(id->verbs->device));
+	snprintf(found.target, sizeof(found.target), "%s", client->offer.target);
+	dnd_struct_give(info, &found, sizeof(found));
+	return 0;
+}
+
+/* ---- memory ---- */
+
+static int check_context(const struct donard_rdma_client *client, const struct donard_memory *memory)
+{
+	if (memory->ctx == client->ctx)
+		return 0;
+	return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the memory is of another context than the client.",
+			dnd_memory_name(memory));
+}
+
+static void describe(const struct dnd_near *near, struct donard_rdma_registration_info *info)
+{
+	const struct donard_rdma_registration_info found = {
+		.mr = near->registration.mr,
+		.address = near->memory->window.data,
+		.length_bytes = near->memory->length,
+		.method = dnd_method(near->registration.dmabuf),
+		.reason = near->registration.reason,
+	};
+
+	dnd_struct_give(info, &found, sizeof(found));
+}
+
+DND_PUBLIC int donard_rdma_attach(struct donard_rdma_client *client, struct donard_memory *memory, unsigned int directions,
+				  struct donard_rdma_registration_info *info)
+{
+	int rc = usable(client);
+
+	if (!rc)
+		rc = check_context(client, memory);
+	if (!rc && info)
+		rc = dnd_struct_check(client->ctx, info, "donard_rdma_registration_info");
+	if (!rc && (!directions || directions & ~DND_RIGHTS))
+		rc = dnd_fail(client->ctx, DND_E_BAD_OPTION, "no direction, or unknown ones: %#x.", directions);
+	/* Requests of another memory go on; this one's registration may be replaced. */
+	if (!rc && dnd_near_find(client, memory))
+		rc = ended(client, dnd_client_finish(client, client->flow.added, false));
+	if (!rc)
+		rc = dnd_near_attach(client, memory, directions & DONARD_RDMA_READ);
+	if (!rc && info)
+		describe(client->near, info);
+	return rc;
+}
+
+DND_PUBLIC int donard_rdma_detach(struct donard_rdma_client *client, struct donard_memory *memory)
+{
+	struct dnd_near *near = dnd_near_find(client, memory);
+
+	if (!near)
+		return 0;
+	if (!client->over && !dnd_flow_is_idle(&client->flow))
+		return dnd_fail(client->ctx, DND_E_BUSY, "%s: requests are in flight. Wait for them first.",
+				dnd_memory_name(memory));
+	/* After a failure, the device may still be working on requests: the queue pair ends them. */
+	if (client->over && client->link.id->qp)
+		rdma_destroy_qp(client->link.id);
+	client->link.lost = client->link.lost || client->over;
+	dnd_near_detach(client, near);
+	return 0;
+}
+
+/* ---- requests ---- */
+
+static int check_offered(struct donard_rdma_client *client, uint64_t offset, uint64_t length)
+{
+	if (dnd_range_fits(offset, length, client->offer.length))
+		return 0;
+	return dnd_fail(client->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past what is offered: %llu bytes "
+			"of %s.", client->reach.peer, (unsigned long long)length, (unsigned long long)offset,
+			(unsigned long long)client->offer.length, client->offer.target);
+}
+
+static int check_request(struct donard_rdma_client *client, unsigned int direction, uint64_t length)
+{
+	if (!(rights_of(client) & direction))
+		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is not offered for %s.", client->reach.peer,
+				client->offer.target, direction == DONARD_RDMA_READ ? "reading" : "writing");
+	if (!length || length > MAX_REQUEST_BYTES)
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "a request moves at least 1 byte and at most %llu.", MAX_REQUEST_BYTES);
+	if (dnd_flow_is_full(&client->flow))
+		return dnd_fail(client->ctx, DND_E_QUEUE_FULL, "%s: %u requests are in flight. Wait for some first.",
+				client->reach.peer, client->flow.slots);
+	return 0;
+}
+
+/* The memory, registered for this direction; NULL with a text. */
+static struct dnd_near *near_of(struct donard_rdma_client *client, struct donard_memory *memory, bool target, int *rc)
+{
+	struct dnd_near *near = client->near;
+
+	*rc = 0;
+	if (!near || near->memory != memory)
+		near = dnd_near_find(client, memory);
+	if (near && (near->target || !target))
+		return near;
+	*rc = donard_rdma_attach(client, memory, target ? DONARD_RDMA_READ : DONARD_RDMA_WRITE, NULL);
+	return *rc ? NULL : client->near;
+}
+
+static int add(struct donard_rdma_client *client, uint64_t offset, struct donard_memory *memory, uint64_t memory_offset,
+	       uint64_t length, bool reads)
+{
+	int rc = check_offered(client, offset, length);
+	const struct dnd_near *near;
+
+	if (!rc)
+		rc = dnd_memory_check_range(memory, memory_offset, length);
+	near = rc ? NULL : near_of(client, memory, reads, &rc);
+	if (rc)
+		return rc;
+	rc = take_offer(client);
+	if (rc)
+		return ended(client, rc);
+	if (dnd_flow_is_idle(&client->flow))
+		client->pace_ns = 0;
+	dnd_flow_add(&client->flow, &(struct dnd_flow_request){
+		.local = (uintptr_t)memory->window.data + memory_offset,
+		.remote = client->offer.address + offset,
+		.length = length,
+		.lkey = near->registration.mr->lkey,
+		.reads = reads,
+	});
+	if (!reads) {
+		client->written_end = offset + length;
+		client->holds_back = client->offer.read_back;
+	}
+	return ended(client, dnd_client_post(client, false));
+}
+
+DND_PUBLIC int donard_rdma_write(struct donard_rdma_client *client, uint64_t offset_bytes, struct donard_memory *memory,
+				 uint64_t memory_offset_bytes, uint64_t length_bytes)
+{
+	int rc = usable(client);
+
+	if (!rc)
+		rc = check_request(client, DONARD_RDMA_WRITE, length_bytes);
+	return rc ? rc : add(client, offset_bytes, memory, memory_offset_bytes, length_bytes, false);
+}
+
+DND_PUBLIC int donard_rdma_read(struct donard_rdma_client *client, uint64_t offset_bytes, struct donard_memory *memory,
+				uint64_t memory_offset_bytes, uint64_t length_bytes)
+{
+	int rc = usable(client);
+
+	if (!rc)
+		rc = check_request(client, DONARD_RDMA_READ, length_bytes);
+	return rc ? rc : add(client, offset_bytes, memory, memory_offset_bytes, length_bytes, true);
+}
+
+DND_PUBLIC int donard_rdma_wait(struct donard_rdma_client *client, unsigned int requests, unsigned int flags)
+{
+	struct dnd_flow *flow = &client->flow;
+	uint64_t completed;
+	int rc = usable(client);
+
+	if (!rc && flags & ~DONARD_RDMA_SPIN)
+		rc = dnd_fail(client->ctx, DND_E_BAD_OPTION, "unknown flags %#x.", flags & ~DONARD_RDMA_SPIN);
+	if (rc)
+		return rc;
+	rc = dnd_client_post(client, true);
+	if (!rc && requests)
+		rc = dnd_client_finish(client, dnd_min(client->told + requests, flow->added), flags & DONARD_RDMA_SPIN);
+	else if (!rc)
+		rc = dnd_client_keep_up(client);
+	rc = ended(client, rc);
+	if (rc)
+		return rc;
+	completed = dnd_min(flow->finished - client->told, INT_MAX);
+	client->told += completed;
+	return (int)completed;
+}
+
+/* ---- questions ---- */
+
+DND_PUBLIC int donard_rdma_ask(struct donard_rdma_client *client, const struct donard_rdma_question *question,
+			       struct donard_rdma_answer *answer)
+{
+	struct donard_rdma_question asked;
+	struct donard_rdma_answer found = { 0 };
+	struct dnd_message message = { .type = DND_ASK };
+	int rc = usable(client);
+
+	if (!rc)
+		rc = DND_TAKE(client->ctx, &asked, question, "donard_rdma_question");
+	if (!rc)
+		rc = dnd_struct_check(client->ctx, answer, "donard_rdma_answer");
+	if (!rc && (asked.service >= DONARD_RDMA_SERVICES_MAX || !(client->offer.services & 1U << asked.service)))
+		rc = dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server's program has no service %u.", client->reach.peer,
+			      asked.service);
+	if (!rc)
+		rc = check_offered(client, asked.offset_bytes, asked.length_bytes);
+	if (rc)
+		return rc;
+	message.word = asked.service;
+	message.offset = asked.offset_bytes;
+	message.length = asked.length_bytes;
+	message.value = asked.value;
+	rc = take_offer(client);
+	if (!rc)
+		rc = dnd_client_push(client);
+	if (!rc)
+		rc = dnd_client_ask(client, &message);
+	if (rc)
+		return ended(client, rc);
+	found.verdict = client->answer.word;
+	found.value = client->answer.value;
+	dnd_struct_give(answer, &found, sizeof(found));
+	return 0;
+}
+
+/* ---- durable, and the end ---- */
+
+/* Why the bytes are not durable in the server's memory; NULL if they are. */
+static const char *why_not_there(const struct donard_rdma_client *client)
+{
+	if (!client->offer.persistent)
+		return "is volatile";
+	if (client->answer.durable)
+		return NULL;
+	return "keeps its bytes without power, but the server's NIC may hold the last ones back, and no client may read them "
+	       "out of it";
+}
+
+static const char *why_not_here(const struct donard_rdma_client *client, const struct donard_memory *memory)
+{
+	if (!dnd_target_persistent(memory))
+		return "is volatile";
+	if (dnd_device_copies_by_cpu(client->reach.id->verbs))
+		return NULL;
+	return "keeps its bytes without power, but the NIC may hold the last ones back";
+}
+
+static void tell_durable(struct donard_rdma_durability *durability, const char *name, const char *why_not)
+{
+	struct donard_rdma_durability found = { .durable = !why_not };
+
+	if (!durability)
+		return;
+	if (why_not)
+		snprintf(found.reason, sizeof(found.reason), "%s %s", name, why_not);
+	dnd_struct_give(durability, &found, sizeof(found));
+}
 
 /*
  * The answer comes after all that was sent before.  Only then it is known that writes have
  * arrived, because iWARP completes them when TCP has taken them.
  */
-static int say_bye(struct dnd_client *client)
+static int settle_there(struct donard_rdma_client *client, enum dnd_rdma_type type)
 {
-	struct dnd_message bye = { .type = DND_BYE };
+	struct dnd_message message = { .type = type };
 	int rc = dnd_client_push(client);
 
-	return rc ? rc : dnd_client_ask(client, &bye);
+	return rc ? rc : dnd_client_ask(client, &message);
 }
 
-/*
- * After a failure on this side, tells the server as well, and does not wait long for its
- * answer.  A server that withdrew its memory has ended the session itself.
- */
-static void leave_early(struct dnd_client *client)
+static int settle_here(struct donard_rdma_client *client, const struct donard_memory *memory)
 {
-	struct dnd_message bye = {
-		.type = DND_BYE, .status = client->result->local_resets ? DND_STATUS_RESET : DND_STATUS_STOPPED,
-	};
-
-	client->answer.type = 0;
-	if (!client->link.lost && !client->parted && client->withdrawn == DND_STATUS_OK &&
-	    !dnd_talk_send(&client->link, client->offer.nonce, &bye))
-		dnd_client_linger(client, FAREWELL_SECONDS);
-}
-
-static void close_side(struct dnd_near *side)
-{
-	dnd_unregister(&side->registration);
-	donard_memory_free(side->memory);
-	side->memory = NULL;
-}
-
-static void clean_up(struct dnd_client *client)
-{
-	if (client->reach.id && client->link.established)
-		rdma_disconnect(client->reach.id);
-	/* Destroy the queue pair first; then no request refers to the memory. */
-	if (client->link.id && client->link.id->qp)
-		rdma_destroy_qp(client->link.id);
-	close_side(&client->back);
-	close_side(&client->local);
-	dnd_link_close(&client->link);
-	dnd_reach_close(&client->reach);
-}
-
-static int run_mode(struct dnd_client *client)
-{
-	if (client->options.mode == DONARD_RDMA_TRANSFER)
-		return transfer(client);
-	if (client->options.mode == DONARD_RDMA_LATENCY)
-		return time_requests(client);
-	return measure_rounds(client, NULL);
-}
-
-/* The server counts this client from the take on, so it is sent only when the offer fits and the near side is ready. */
-static int work(struct dnd_client *client)
-{
-	struct dnd_message take = { .type = DND_TAKE };
-	int rc = dnd_talk_send(&client->link, client->offer.nonce, &take);
-
-	if (!rc)
-		rc = run_mode(client);
-	if (!rc)
-		rc = dnd_client_settle_near(client);
-	if (!rc)
-		rc = say_bye(client);
-	client->parted = !rc;
-	if (!rc)
-		dnd_client_judge_durable(client);
-	return end_interval(client, rc);
-}
-
-/* After a reset, nobody knows which of the moved bytes are good, so none count. */
-static void disown_bytes(struct dnd_client *client)
-{
-	struct donard_rdma_result *result = client->result;
-
-	if (!result->remote_resets && !result->local_resets)
-		return;
-	result->bytes = result->requests = result->verified_bytes = 0;
-	result->verified_by = 0;
-}
-
-/* If its size is known, opens the near side before it connects: a large one takes longer than the server waits. */
-static int reach(struct dnd_client *client)
-{
-	int rc = dnd_client_find(client);
-
-	client->result->length_bytes = client->options.length_bytes;
-	if (!rc && client->options.length_bytes)
-		rc = open_local(client);
-	return rc ? rc : dnd_client_connect(client);
-}
-
-/* Tries again if the reason of a refusal may have been lost on the way. */
-static int reach_and_hear(struct dnd_client *client)
-{
-	int rc, tries = HEAR_TRIES;
-
-	for (;;) {
-		rc = reach(client);
-		if (!client->reach.unheard || !--tries)
-			return rc;
-		clean_up(client);
-	}
-}
-
-/*
- * Only the server's answer says whether the client may, and must, read back what it wrote.  So the first attempt allows
- * reads.  A server whose memory may only be written refuses that, and the client connects again without them.
- */
-static int find_and_connect(struct dnd_client *client)
-{
+	const struct dnd_near *near = dnd_near_find(client, memory);
 	int rc;
 
-	client->carries_reads = true;
-	rc = reach_and_hear(client);
-	if (!client->reading_refused || dnd_client_reads(client))
-		return rc;
-	clean_up(client);
-	client->carries_reads = false;
-	return reach_and_hear(client);
+	if (!near)
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the memory is not attached to this client.",
+				dnd_memory_name(memory));
+	rc = dnd_client_finish(client, client->flow.added, false);
+	if (!rc)
+		rc = dnd_target_settle(memory, dnd_client_keep_up, client);
+	if (rc == -EIO)
+		rc = dnd_near_was_reset(client, near);
+	return ended(client, rc);
 }
 
-static int run(struct dnd_client *client)
+static int check_durability(struct donard_rdma_client *client, const struct donard_rdma_durability *durability)
 {
-	int rc = find_and_connect(client);
+	int rc = usable(client);
 
-	if (rc)
-		return rc;
-	rc = check_offer(client);
-	describe(client);
-	if (!rc && !client->options.length_bytes)
-		rc = open_local(client);
-	if (!rc)
-		rc = dnd_client_open_back(client);
-	client->link.heard = dnd_now_seconds();
-	if (!rc)
-		rc = work(client);
-	if (rc)
-		leave_early(client);
-	disown_bytes(client);
-	return rc;
+	return !rc && durability ? dnd_struct_check(client->ctx, durability, "donard_rdma_durability") : rc;
 }
 
-DND_PUBLIC int donard_rdma_run(struct donard_context *ctx,
-			       const struct donard_rdma_options *options,
-			       struct donard_rdma_result *result)
+DND_PUBLIC int donard_rdma_sync(struct donard_rdma_client *client, struct donard_memory *memory,
+				struct donard_rdma_durability *durability)
 {
-	struct donard_rdma_result found = { .size = sizeof(found) };
-	struct dnd_client client = { .ctx = ctx, .result = &found };
-	int rc = dnd_struct_check(ctx, result, "donard_rdma_result");
+	int rc = check_durability(client, durability);
 
 	if (rc)
 		return rc;
-	rc = take_options(&client, options);
-	if (!rc) {
-		rc = run(&client);
-		clean_up(&client);
+	if (memory) {
+		rc = settle_here(client, memory);
+		if (!rc)
+			tell_durable(durability, dnd_memory_name(memory), why_not_here(client, memory));
+		return rc;
 	}
-	dnd_struct_give(result, &found, sizeof(found));
-	return rc;
+	rc = take_offer(client);
+	if (!rc)
+		rc = settle_there(client, DND_SYNC);
+	if (!rc)
+		tell_durable(durability, client->offer.target, why_not_there(client));
+	return ended(client, rc);
+}
+
+DND_PUBLIC int donard_rdma_leave(struct donard_rdma_client *client, struct donard_rdma_durability *durability)
+{
+	int rc = check_durability(client, durability);
+
+	if (rc)
+		return rc;
+	rc = settle_there(client, DND_BYE);
+	if (!rc)
+		tell_durable(durability, client->offer.target, why_not_there(client));
+	client->parted = !rc;
+	return ended(client, rc);
 }

@@ -1,131 +1,106 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A client's run, in order: find the server, register the near side, connect and
- * read the offer, check the request against it, move, verify, say good-bye.
- * If the length is not given, the near side is registered only after the offer.
+ * A client's connection: find the server, register the caller's memory, connect and read the offer; then requests,
+ * questions and barriers, as the caller makes them; good-bye.  The server hears that its offer is taken with the first of
+ * these.
+ *
+ * Ownership: the connection owns its registrations and none of the memory.  It destroys the queue pair before it ends
+ * them: then no request refers to the memory.
  */
 #ifndef DONARD_RDMA_CLIENT_H
 #define DONARD_RDMA_CLIENT_H
 
 #include "rdma/address.h"
-#include "rdma/pass.h"
+#include "rdma/flow.h"
 #include "rdma/reach.h"
 #include "rdma/register.h"
 #include "rdma/talk.h"
 
-/* Memory of this process: the source of RDMA WRITEs, or the destination of RDMA READs. */
+/* Memory of this process that is registered: the source of RDMA WRITEs, or the destination of RDMA READs. */
 struct dnd_near {
+	struct dnd_near *next;
 	struct donard_memory *memory;
 	struct dnd_registration registration;
+	bool target;			/* RDMA READs may write it */
+	uint64_t resets;		/* how many its device had seen when it was registered */
 };
 
-/* A movement between memory here and a range of the offered memory. */
-struct dnd_job {
-	struct dnd_pass pass;
-	const struct dnd_near *near;
-	uint64_t offset;	/* where the range begins in the offered memory */
-	uint64_t started_ns;
-	bool reads;
-	bool counts;		/* it is progress of the caller's request, and not of a check */
-};
-
-struct dnd_client {
+struct donard_rdma_client {
 	struct donard_context *ctx;
-	struct donard_rdma_options options;	/* defaults filled in */
-	struct donard_rdma_result *result;
+	struct donard_rdma_connect_options options;	/* defaults filled in; address only until it is connected */
 	struct dnd_reach reach;
 	struct dnd_link link;
 	struct dnd_offer offer;
-	uint32_t sequence;			/* number of the last request */
-	struct dnd_near local;
-	struct dnd_near back;			/* written data are read back into this */
-	uint32_t slots;				/* the most work requests that may be under way */
+	struct dnd_near *near;			/* the one that was used last is the first */
+	struct dnd_flow flow;
+	uint64_t told;				/* how many completed requests the caller knows of */
+	uint64_t pace_ns, pace_bytes;		/* when the rate was last begun to be taken, and bytes_done then; 0: not yet */
+	uint32_t sequence;			/* number of the last question */
 	bool carries_reads;			/* the connection allows RDMA READs */
 	bool reading_refused;
-	bool refused;				/* the caller's begin_fn failed */
+	bool taken;				/* the server knows that its offer is taken */
 	bool parted;				/* the server has answered the good-bye */
-	struct dnd_interval interval;
-
-	struct dnd_job job;			/* the present movement */
-	uint64_t done_bytes, expected_bytes;	/* of all passes together, for progress */
+	bool holds_back;			/* a device of the server may hold back the end of what was written */
+	uint64_t written_end;			/* of the last write, in the offered memory; 0: nothing was written */
+	uint64_t back;				/* written bytes are read back into this */
+	struct ibv_mr *back_mr;			/* registers it; or NULL */
 
 	struct dnd_message answer;		/* type 0: there is none yet */
 	enum dnd_rdma_status withdrawn;		/* why the server withdrew the memory; DND_STATUS_OK: it did not */
+	uint64_t remote_resets, local_resets;
 	double pinged, looked;
+	double asked;				/* when the first ping was sent of those that have no answer */
+	int over;				/* what the connection ended with; 0: it goes on */
+	struct dnd_failure reason;		/* its text */
 };
 
-/* connect.c */
-/* Finds the route to the server, and thereby the device; sends nothing to the server yet. */
-int dnd_client_find(struct dnd_client *client);
-int dnd_client_connect(struct dnd_client *client);
+/* connect.c: finds the server and connects to it; fills in the offer.  To be disconnected after a failure, too. */
+int dnd_client_connect(struct donard_rdma_client *client);
+/* Closes whatever is open of the connection. */
+void dnd_client_disconnect(struct donard_rdma_client *client);
+
+/* near.c: the caller's memory */
+/* Registers it, unless it is for that use.  Returns 0 or -errno with a text. */
+int dnd_near_attach(struct donard_rdma_client *client, struct donard_memory *memory, bool target);
+/* NULL: it is not attached. */
+struct dnd_near *dnd_near_find(struct donard_rdma_client *client, const struct donard_memory *memory);
+void dnd_near_detach(struct donard_rdma_client *client, struct dnd_near *near);
+/*
+ * Looks at each: -ENODEV without a text if its region is going away; -EIO with a text if its device was reset, as far as
+ * the kernel has noticed.
+ */
+int dnd_near_check(struct donard_rdma_client *client);
+/* Sets the text for the reset of this one's device, and counts it.  Returns -EIO. */
+int dnd_near_was_reset(struct donard_rdma_client *client, const struct dnd_near *near);
+/* -ENODEV with a text for the one whose region went away. */
+int dnd_near_gone_text(struct donard_rdma_client *client);
 
 /* wait.c */
 /* The time between two pings. */
-double dnd_client_ping_seconds(const struct dnd_client *client);
-/* Sends pings, checks deadlines, and asks whether the caller wants to stop.  To be called often. */
-int dnd_client_tick(struct dnd_client *client);
-/* Does this between the steps of long work here, and counts the server as heard.  @user is the client. */
+double dnd_client_ping_seconds(const struct donard_rdma_client *client);
+/* Takes what has come and does what is due, as between the steps of long work here.  @user is the client. */
 int dnd_client_keep_up(void *user);
-/* Runs the barrier of the near side's device, which also finds a reset of the device. */
-int dnd_client_settle_near(struct dnd_client *client);
 /* Takes completions.  If there are none for a while, sleeps unless @spin. */
-int dnd_client_wait(struct dnd_client *client, bool spin);
-/* Sends the request, and waits for the answer in client->answer. */
-int dnd_client_ask(struct dnd_client *client, struct dnd_message *request);
+int dnd_client_wait(struct donard_rdma_client *client, bool spin);
+/* Sends the message, and waits for the answer in client->answer. */
+int dnd_client_ask(struct donard_rdma_client *client, struct dnd_message *request);
 /* Waits for an answer that is not needed, for @seconds at most, without pings and other deadlines. */
-void dnd_client_linger(struct dnd_client *client, double seconds);
+void dnd_client_linger(struct donard_rdma_client *client, double seconds);
 /*
- * The functions here and in engine.c and verify.c return some errors without a text:
- * -ECONNRESET, -ETIMEDOUT, -ENODEV (the near side's region), -EPROTO, -EPROTONOSUPPORT
- * and -ECANCELED.  This sets the text for these, and returns others unchanged.
+ * The functions here and in post.c return some errors without a text: -ECONNRESET, -ETIMEDOUT, -ENODEV, -EPROTO,
+ * -EPROTONOSUPPORT and -ECANCELED.  This sets the text for these, and returns others unchanged.
  */
-int dnd_client_explain(struct dnd_client *client, int rc);
+int dnd_client_explain(struct donard_rdma_client *client, int rc);
 
-/* engine.c */
-/* Moves so many requests as the options say; after the end of the range it starts again at its beginning. */
-int dnd_client_move(struct dnd_client *client, uint64_t requests);
-/* Does the same one request at a time, and stores the time of each in @samples_ns[requests]. */
-int dnd_client_time(struct dnd_client *client, uint64_t requests, uint64_t *samples_ns);
-/* Reads a range of the offered memory into client->back.  It does not count as data moved. */
-int dnd_client_read_back(struct dnd_client *client, uint64_t offset, uint64_t length);
-
-/* A pass over the range that the caller asked for, from its beginning. */
-static inline struct dnd_pass dnd_client_pass(const struct dnd_client *client)
-{
-	return (struct dnd_pass){ .length = client->result->length_bytes,
-				  .block = client->result->block_bytes };
-}
-
-/* Reads back the end of the written data if the offer asks for that; then no device there holds bytes back any more. */
-int dnd_client_push(struct dnd_client *client);
-
-/* near.c: the near side */
-/* Fails with a text if the device was reset, as far as the kernel has noticed. */
-int dnd_client_check_near(struct dnd_client *client);
-/* To be called after an access by the CPU, with its result: sets the text for a reset (-EIO); else returns @rc. */
-int dnd_client_near_failed(struct dnd_client *client, int rc);
-/* To be called after the answer to the good-bye: notes whether the moved data are durable, and if not, why. */
-void dnd_client_judge_durable(struct dnd_client *client);
-
-/* verify.c */
-/* Puts test data, if they are wanted, into the first @bytes of the side that the pass moves from. */
-int dnd_client_prepare(struct dnd_client *client, uint32_t pass, uint64_t bytes);
-/* Compares them after the pass, at each end that can. */
-int dnd_client_verify(struct dnd_client *client, uint32_t pass, uint64_t bytes);
-/* Allocates client->back, unless nothing is to be read back, or the client may not read. */
-int dnd_client_open_back(struct dnd_client *client);
-
-static inline bool dnd_client_verifies(const struct dnd_client *client)
-{
-	return client->options.flags & DONARD_RDMA_VERIFY;
-}
-
-static inline bool dnd_client_reads(const struct dnd_client *client)
-{
-	return client->options.direction == DONARD_RDMA_READ;
-}
-
-/* latency.c: fills in the percentiles, and sorts the samples */
-void dnd_latency_summarise(uint64_t *samples_ns, size_t count, struct donard_rdma_latency *latency);
+/* post.c: the data path */
+/* Posts what there is room for: whole chains, and the rest too if @all. */
+int dnd_client_post(struct donard_rdma_client *client, bool all);
+/* Waits until @requests have finished since the connection began. */
+int dnd_client_finish(struct donard_rdma_client *client, uint64_t requests, bool spin);
+/*
+ * If a device of the server may hold back the end of what was written, reads that back, and returns when it has come.
+ * One device serves the requests of a connection in order, so this read comes behind all writes.
+ */
+int dnd_client_push(struct donard_rdma_client *client);
 
 #endif /* DONARD_RDMA_CLIENT_H */

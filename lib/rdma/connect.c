@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The handshake with the server: its answers, and the failures that they mean. */
+/* Reaches a server and opens a connection: its answers, and the failures that they mean. */
 #include "rdma/client.h"
 
-static int refused(struct dnd_client *client, enum dnd_rdma_status status)
+#define HEAR_TRIES	3
+
+static int refused(struct donard_rdma_client *client, enum dnd_rdma_status status)
 {
 	const char *peer = client->reach.peer;
 
@@ -31,7 +33,7 @@ static int refused(struct dnd_client *client, enum dnd_rdma_status status)
 
 static int on_refused(void *user, const void *bytes, size_t length)
 {
-	struct dnd_client *client = user;
+	struct donard_rdma_client *client = user;
 	struct dnd_offer offer;
 	int rc = dnd_offer_decode(&offer, bytes, length);
 
@@ -45,7 +47,7 @@ static int on_refused(void *user, const void *bytes, size_t length)
 
 static int on_accepted(void *user, const void *bytes, size_t length)
 {
-	struct dnd_client *client = user;
+	struct donard_rdma_client *client = user;
 	int rc = dnd_offer_decode(&client->offer, bytes, length);
 
 	if (rc || client->offer.status != DND_STATUS_OK)
@@ -58,11 +60,10 @@ static int on_accepted(void *user, const void *bytes, size_t length)
 
 static int stop_asked(void *user)
 {
-	struct dnd_client *client = user;
-	const struct donard_rdma_options *options = &client->options;
+	struct donard_rdma_client *client = user;
+	const struct donard_rdma_connect_options *options = &client->options;
 
-	if (options->progress_fn && options->progress_fn(options->progress_user, DONARD_PHASE_COPY,
-							 client->done_bytes, client->expected_bytes))
+	if (options->stop_fn && options->stop_fn(options->user))
 		return dnd_fail(client->ctx, DND_E_CANCELED, "stopped");
 	return 0;
 }
@@ -71,28 +72,35 @@ static const struct dnd_reach_ops ops = {
 	.accepted = on_accepted, .refused = on_refused, .give_up = stop_asked,
 };
 
-int dnd_client_find(struct dnd_client *client)
+/* ---- the steps ---- */
+
+/* Finds the route to the server, and thereby the device; sends nothing to the server yet. */
+static int find(struct donard_rdma_client *client)
 {
-	struct dnd_link_size size;
+	const struct donard_rdma_connect_options *options = &client->options;
+	const struct dnd_link_size size = dnd_talk_size(options->depth);
 	int rc;
 
 	client->reach = (struct dnd_reach){
 		.ctx = client->ctx, .ops = &ops, .user = client, .server = "donard_rdma_serve()",
-		.listen_option = "options.bind", .timeout_ms = client->options.timeout_ms,
+		.listen_option = "options.bind", .timeout_ms = options->timeout_ms,
 	};
-	rc = dnd_reach_find(&client->reach, client->options.address, client->options.port);
-	client->slots = dnd_pass_slots(client->options.block_bytes, client->options.queue_depth);
-	size = dnd_talk_size(client->slots);
+	rc = dnd_reach_find(&client->reach, options->address, options->port);
 	if (!rc)
 		rc = dnd_link_open(client->ctx, &client->link, client->reach.id, &size);
 	if (!rc)
-		dnd_link_set_timeout(client->reach.id, client->options.timeout_ms);
+		dnd_link_set_timeout(client->reach.id, options->timeout_ms);
 	return rc;
 }
 
-int dnd_client_connect(struct dnd_client *client)
+static bool must_read(const struct donard_rdma_client *client)
 {
-	const struct dnd_hello hello = { .reads_optional = !dnd_client_reads(client) };
+	return client->options.rights & DONARD_RDMA_READ;
+}
+
+static int shake_hands(struct donard_rdma_client *client)
+{
+	const struct dnd_hello hello = { .reads_optional = !must_read(client) };
 	struct rdma_conn_param param;
 	uint8_t bytes[DND_HELLO_BYTES];
 
@@ -101,4 +109,61 @@ int dnd_client_connect(struct dnd_client *client)
 	param.private_data = bytes;
 	param.private_data_len = sizeof(bytes);
 	return dnd_reach_connect(&client->reach, &param);
+}
+
+/* Registers memory that is known already before it connects: that of a large one takes longer than the server waits. */
+static int reach(struct donard_rdma_client *client)
+{
+	const struct donard_rdma_connect_options *options = &client->options;
+	int rc = find(client);
+
+	if (!rc && options->memory)
+		rc = dnd_near_attach(client, options->memory, must_read(client));
+	return rc ? rc : shake_hands(client);
+}
+
+/* Tries again if the reason of a refusal may have been lost on the way. */
+static int reach_and_hear(struct donard_rdma_client *client)
+{
+	int rc, tries = HEAR_TRIES;
+
+	for (;;) {
+		rc = reach(client);
+		if (!client->reach.unheard || !--tries)
+			return rc;
+		dnd_client_disconnect(client);
+	}
+}
+
+/*
+ * Only the server's answer says whether the client may, and must, read back what it wrote.  So the first attempt allows
+ * reads.  A server whose memory may only be written refuses that, and the client connects again without them.
+ */
+int dnd_client_connect(struct donard_rdma_client *client)
+{
+	int rc;
+
+	client->carries_reads = true;
+	rc = reach_and_hear(client);
+	if (!client->reading_refused || must_read(client))
+		return rc;
+	dnd_client_disconnect(client);
+	client->carries_reads = false;
+	return reach_and_hear(client);
+}
+
+void dnd_client_disconnect(struct donard_rdma_client *client)
+{
+	if (client->reach.id && client->link.established)
+		rdma_disconnect(client->reach.id);
+	/* Destroy the queue pair first; then no request refers to the memory. */
+	if (client->link.id && client->link.id->qp)
+		rdma_destroy_qp(client->link.id);
+	while (client->near)
+		dnd_near_detach(client, client->near);
+	if (client->back_mr)
+		ibv_dereg_mr(client->back_mr);
+	client->back_mr = NULL;
+	dnd_link_close(&client->link);
+	dnd_reach_close(&client->reach);
 }

@@ -43,7 +43,7 @@ static int open_queue(struct donard_context *ctx, struct dnd_link *link)
 	link->cq = ibv_create_cq(link->id->verbs, (int)entries, NULL, link->channel, 0);
 	if (!link->cq)
 		return dnd_fail_errno(ctx, errno, "a completion queue of %u entries cannot be made. "
-				      "Use a smaller options.queue_depth", entries);
+				      "Use a smaller options.depth", entries);
 	return 0;
 }
 
@@ -63,7 +63,7 @@ static int open_pair(struct donard_context *ctx, struct dnd_link *link)
 
 	if (rdma_create_qp(link->id, link->pd, &attr))
 		return dnd_fail_errno(ctx, errno, "%s: a queue pair for %u requests cannot be made. "
-				      "Use a smaller options.queue_depth",
+				      "Use a smaller options.depth",
 				      ibv_get_device_name(link->id->verbs->device),
 				      attr.cap.max_send_wr);
 	return 0;

@@ -1,66 +1,112 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Checks on the near side: whether its device was reset, and whether the data that were read into it are durable. */
-#include <stdio.h>
+/* The caller's memory: its registrations, and whether a device of it was reset or its region is going away. */
+#include <stdlib.h>
 
 #include "rdma/client.h"
-#include "rdma/device.h"
 
-static int was_reset(struct dnd_client *client)
+static int register_near(struct donard_rdma_client *client, struct dnd_near *near, bool target)
 {
-	const struct donard_memory *memory = client->local.memory;
-	uint64_t resets = dnd_target_resets(memory) - memory->region.info.resets;
+	return dnd_register(near->memory, 0, near->memory->length, client->link.pd, target ? DONARD_RDMA_LOCAL_WRITE : 0,
+			    &near->registration);
+}
 
+static int add(struct donard_rdma_client *client, struct donard_memory *memory, bool target)
+{
+	struct dnd_near *near = calloc(1, sizeof(*near));
+	int rc;
+
+	if (!near)
+		return dnd_fail_memory(client->ctx);
+	near->memory = memory;
+	near->target = target;
+	near->resets = dnd_target_resets(memory);
+	rc = register_near(client, near, target);
+	if (rc) {
+		free(near);
+		return rc;
+	}
+	near->next = client->near;
+	client->near = near;
+	return 0;
+}
+
+/* No request may use the first registration while it is replaced: the caller has waited for them. */
+static int make_target(struct donard_rdma_client *client, struct dnd_near *near)
+{
+	struct dnd_registration source = near->registration;
+	int rc = register_near(client, near, true);
+
+	if (rc) {
+		near->registration = source;
+		return rc;
+	}
+	dnd_unregister(&source);
+	near->target = true;
+	return 0;
+}
+
+int dnd_near_attach(struct donard_rdma_client *client, struct donard_memory *memory, bool target)
+{
+	struct dnd_near *near = dnd_near_find(client, memory);
+	int rc = target ? dnd_memory_check_writable(memory) : 0;
+
+	if (rc)
+		return rc;
+	if (!near)
+		return add(client, memory, target);
+	return target && !near->target ? make_target(client, near) : 0;
+}
+
+struct dnd_near *dnd_near_find(struct donard_rdma_client *client, const struct donard_memory *memory)
+{
+	struct dnd_near **link = &client->near, *near;
+
+	for (near = *link; near && near->memory != memory; near = *link)
+		link = &near->next;
+	if (near && near != client->near) {
+		*link = near->next;
+		near->next = client->near;
+		client->near = near;
+	}
+	return near;
+}
+
+void dnd_near_detach(struct donard_rdma_client *client, struct dnd_near *near)
+{
+	struct dnd_near **link = &client->near;
+
+	while (*link != near)
+		link = &(*link)->next;
+	*link = near->next;
+	dnd_unregister(&near->registration);
+	free(near);
+}
+
+/* ---- resets and removal ---- */
+
+int dnd_near_was_reset(struct donard_rdma_client *client, const struct dnd_near *near)
+{
 	/* A reset that is under way is not counted yet, hence at least 1. */
-	client->result->local_resets = dnd_max(resets, 1);
-	return dnd_target_reset_text(client->ctx, memory);
+	client->local_resets = dnd_max(dnd_target_resets(near->memory) - near->resets, 1);
+	return dnd_target_reset_text(client->ctx, near->memory);
 }
 
-int dnd_client_near_failed(struct dnd_client *client, int rc)
+int dnd_near_check(struct donard_rdma_client *client)
 {
-	if (rc == -EIO)
-		return was_reset(client);
-	return rc;
+	for (const struct dnd_near *near = client->near; near; near = near->next) {
+		if (dnd_target_gone(near->memory))
+			return -ENODEV;
+		if (dnd_target_resets(near->memory) != near->resets)
+			return dnd_near_was_reset(client, near);
+	}
+	return 0;
 }
 
-int dnd_client_check_near(struct dnd_client *client)
+int dnd_near_gone_text(struct donard_rdma_client *client)
 {
-	const struct donard_memory *memory = client->local.memory;
+	const struct dnd_near *near = client->near;
 
-	if (dnd_target_resets(memory) == memory->region.info.resets)
-		return 0;
-	return was_reset(client);
-}
-
-/* ---- durable ---- */
-
-/* Why the bytes are not durable in the server's memory; NULL if they are. */
-static const char *why_not_there(const struct dnd_client *client)
-{
-	if (!client->offer.persistent)
-		return "is volatile";
-	if (client->answer.durable)
-		return NULL;
-	return "keeps its bytes without power, but the server's NIC may hold the last ones back, and no client may read them "
-	       "out of it";
-}
-
-static const char *why_not_here(const struct dnd_client *client)
-{
-	if (!dnd_target_persistent(client->local.memory))
-		return "is volatile";
-	if (dnd_device_copies_by_cpu(client->reach.id->verbs))
-		return NULL;
-	return "keeps its bytes without power, but the NIC may hold the last ones back";
-}
-
-void dnd_client_judge_durable(struct dnd_client *client)
-{
-	struct donard_rdma_result *result = client->result;
-	bool here = dnd_client_reads(client);
-	const char *why_not = here ? why_not_here(client) : why_not_there(client);
-
-	result->durable = !why_not;
-	if (why_not)
-		snprintf(result->durable_reason, sizeof(result->durable_reason), "%s %s",
-			 here ? dnd_memory_name(client->local.memory) : client->offer.target, why_not);
+	while (near->next && !dnd_target_gone(near->memory))
+		near = near->next;
+	return dnd_target_gone_text(client->ctx, near->memory);
 }

@@ -3,11 +3,10 @@
 #include "rdma/head.h"
 #include "rdma/protocol.h"
 
-#define FLAG_MAY_FILL	1U
-#define FLAG_DMABUF	2U
-#define FLAG_PERSISTENT	4U
-#define FLAG_READ_BACK	8U
-#define FLAGS_KNOWN	15U
+#define FLAG_DMABUF	1U
+#define FLAG_PERSISTENT	2U
+#define FLAG_READ_BACK	4U
+#define FLAGS_KNOWN	7U
 
 /* The flag of a hello. */
 #define FLAG_READS_OPTIONAL	1U
@@ -49,8 +48,9 @@ void dnd_offer_encode(const struct dnd_offer *offer, uint8_t bytes[DND_OFFER_BYT
 	at = dnd_put_be(at, offer->length, 8);
 	at = dnd_put_be(at, offer->nonce, 8);
 	at = dnd_put_be(at, offer->silence_ms, 4);
-	at = dnd_put_be(at, (offer->may_fill ? FLAG_MAY_FILL : 0) | (offer->dmabuf ? FLAG_DMABUF : 0) |
-		 (offer->persistent ? FLAG_PERSISTENT : 0) | (offer->read_back ? FLAG_READ_BACK : 0), 4);
+	at = dnd_put_be(at, (offer->dmabuf ? FLAG_DMABUF : 0) | (offer->persistent ? FLAG_PERSISTENT : 0) |
+		 (offer->read_back ? FLAG_READ_BACK : 0), 4);
+	at = dnd_put_be(at, offer->services, 4);
 	memset(at, 0, (size_t)(bytes + DND_OFFER_BYTES - at));
 	memcpy(at, offer->target, DND_TARGET_BYTES - 1);
 }
@@ -86,10 +86,10 @@ int dnd_offer_decode(struct dnd_offer *offer, const void *bytes, size_t length)
 	offer->nonce = dnd_get_be(&at, 8);
 	offer->silence_ms = (uint32_t)dnd_get_be(&at, 4);
 	flags = dnd_get_be(&at, 4);
-	offer->may_fill = flags & FLAG_MAY_FILL;
 	offer->dmabuf = flags & FLAG_DMABUF;
 	offer->persistent = flags & FLAG_PERSISTENT;
 	offer->read_back = flags & FLAG_READ_BACK;
+	offer->services = (uint32_t)dnd_get_be(&at, 4);
 	memcpy(offer->target, at, sizeof(offer->target));
 	if (status != DND_STATUS_OK)
 		return 0;	/* a refusal has nothing but its status */
@@ -105,8 +105,9 @@ void dnd_message_encode(const struct dnd_message *message, uint8_t bytes[DND_MES
 	at = dnd_put_be(at, message->nonce, 8);
 	at = dnd_put_be(at, message->offset, 8);
 	at = dnd_put_be(at, message->length, 8);
-	at = dnd_put_be(at, message->seed, 8);
-	at = dnd_put_be(at, message->where, 8);
+	at = dnd_put_be(at, message->value, 8);
+	at = dnd_put_be(at, message->word, 4);
+	at = dnd_put_be(at, 0, 4);
 	at = dnd_put_be(at, message->durable ? FLAG_DURABLE : 0, 4);
 	dnd_put_be(at, message->resets, 4);
 }
@@ -114,7 +115,7 @@ void dnd_message_encode(const struct dnd_message *message, uint8_t bytes[DND_MES
 int dnd_message_decode(struct dnd_message *message, const void *bytes, size_t length)
 {
 	const uint8_t *at = bytes;
-	uint64_t status, flags;
+	uint64_t status, flags, reserved;
 	uint32_t type;
 	int rc;
 
@@ -133,10 +134,11 @@ int dnd_message_decode(struct dnd_message *message, const void *bytes, size_t le
 	message->nonce = dnd_get_be(&at, 8);
 	message->offset = dnd_get_be(&at, 8);
 	message->length = dnd_get_be(&at, 8);
-	message->seed = dnd_get_be(&at, 8);
-	message->where = dnd_get_be(&at, 8);
+	message->value = dnd_get_be(&at, 8);
+	message->word = (uint32_t)dnd_get_be(&at, 4);
+	reserved = dnd_get_be(&at, 4);
 	flags = dnd_get_be(&at, 4);
 	message->durable = flags & FLAG_DURABLE;
 	message->resets = (uint32_t)dnd_get_be(&at, 4);
-	return flags & ~(uint64_t)FLAG_DURABLE ? -EPROTO : 0;
+	return reserved || flags & ~(uint64_t)FLAG_DURABLE ? -EPROTO : 0;
 }

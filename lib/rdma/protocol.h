@@ -10,7 +10,7 @@
  *     SEND: take, or bye                ->
  *     RDMA WRITE, RDMA READ at will
  *     (RDMA READ of written data)       ->
- *     SEND: ping, fill, verify, bye     ->
+ *     SEND: ping, ask, sync, bye        ->
  *                                       <-     SEND: alive, done
  *                                       <-     SEND: withdrawn, at any time
  *
@@ -20,10 +20,13 @@
  * number answers every other request.  During long work, such as a barrier, the server
  * sends alive unasked.
  *
- * Before the server answers verify and bye, it runs the barrier of its memory's device.
- * Data written before a bye are durable once the bye is answered, if the answer says so.
+ * An ask is for the program that serves: the protocol knows neither its services nor what
+ * its numbers mean.
+ *
+ * Before the server answers ask, sync and bye, it runs the barrier of its memory's device.
+ * Data written before a sync or a bye are durable once it is answered, if the answer says so.
  * If the offer asks for it (read_back), a client that wrote reads the end of the written
- * data back before verify and bye; the completion shows that no device of the server
+ * data back before ask, sync and bye; the completion shows that no device of the server
  * holds bytes back any more.  If the device is reset while the client is connected, the
  * server ends the connection by a withdrawn that says so.
  *
@@ -36,7 +39,7 @@
 #include "base/base.h"
 #include "donard/rdma.h"
 
-#define DND_RDMA_VERSION	4
+#define DND_RDMA_VERSION	5
 #define DND_HELLO_BYTES		16
 #define DND_OFFER_BYTES		80
 #define DND_MESSAGE_BYTES	64
@@ -50,8 +53,6 @@ enum dnd_rdma_status {
 	DND_STATUS_LOCAL_ONLY,	/* the client is on another machine */
 	DND_STATUS_NO_READING,	/* the connection could carry READs, but clients may only write */
 	DND_STATUS_CANNOT_OFFER, /* the memory could not be registered for this client */
-	DND_STATUS_MISMATCH,	/* the first wrong byte is at where */
-	DND_STATUS_NOT_ALLOWED,	/* the server does not fill memory with test data */
 	DND_STATUS_REGION_GONE,
 	DND_STATUS_STOPPED,	/* the server was told to end; in a bye: the client stopped early */
 	DND_STATUS_RESET,	/* the device of the sender's memory was reset: moved data may be lost */
@@ -61,8 +62,8 @@ enum dnd_rdma_status {
 enum dnd_rdma_type {
 	DND_PING = 1,
 	DND_TAKE,
-	DND_FILL,	/* write the pattern of seed into the range */
-	DND_VERIFY,	/* compare the range with the pattern of seed */
+	DND_ASK,	/* the program that serves, about the range */
+	DND_SYNC,	/* what was written before is to be durable */
 	DND_BYE,
 	DND_ALIVE,
 	DND_DONE,
@@ -84,8 +85,8 @@ struct dnd_hello {
  * @rights: DONARD_RDMA_READ, DONARD_RDMA_WRITE
  * @nonce: identifies the connection; every message carries it
  * @silence_ms: the server gives a client up that it has not heard for this time
- * @may_fill: the server writes test patterns when asked
- * @read_back: a client that wrote must read the end of it back before verify and bye
+ * @services: a bit for each service that the server's program has
+ * @read_back: a client that wrote must read the end of it back before ask, sync and bye
  * @dmabuf: the memory was registered as a dma-buf
  * @target: the name of the memory for people, such as "p2pmem0" or "dram"
  */
@@ -97,7 +98,7 @@ struct dnd_offer {
 	uint64_t length;
 	uint64_t nonce;
 	uint32_t silence_ms;
-	bool may_fill;
+	uint32_t services;
 	bool read_back;
 	bool dmabuf;
 	bool persistent;
@@ -111,9 +112,9 @@ struct dnd_message {
 	uint32_t sequence;
 	uint64_t offset;	/* where the range begins in the offered memory */
 	uint64_t length;
-	uint64_t seed;
-	uint64_t where;		/* offset of the first wrong byte in the offered memory */
-	bool durable;		/* in the answer to a bye: what this client wrote is durable */
+	uint64_t value;		/* of an ask and its answer; the server's program knows its meaning */
+	uint32_t word;		/* of an ask: which service; of its answer: the program's verdict */
+	bool durable;		/* in the answer to a sync or a bye: what this client wrote is durable */
 	uint32_t resets;	/* in a withdrawn: how often the device was reset since the client came */
 };
 

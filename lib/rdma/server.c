@@ -13,10 +13,9 @@
 #define EVENTS_AT_ONCE		64	/* in one round; then the present client has its turn */
 #define TICK_MS			100
 #define ZERO_STEP_BYTES		(1U << 20)
-#define DEFAULT_DRAM_BYTES	(64ULL << 20)
 #define RESET_SECONDS		10	/* within which the device has to work again */
 #define RESET_NAP_MS		20
-#define KNOWN_FLAGS		(DONARD_RDMA_MAY_FILL | DONARD_RDMA_READ_BACK)
+#define KNOWN_FLAGS		DONARD_RDMA_READ_BACK
 
 struct dnd_server {
 	struct donard_context *ctx;
@@ -80,8 +79,6 @@ static void add_usage(struct donard_rdma_event *event, const struct dnd_session 
 	event->system_seconds = seconds_between(&before->ru_stime, &now.ru_stime);
 	event->minor_faults = (uint64_t)(now.ru_minflt - before->ru_minflt);
 	event->major_faults = (uint64_t)(now.ru_majflt - before->ru_majflt);
-	event->filled_bytes = session->filled_bytes;
-	event->checked_bytes = session->checked_bytes;
 }
 
 static void tell_session(struct dnd_server *server, enum donard_rdma_event_type type,
@@ -502,10 +499,11 @@ static int take_options(struct dnd_server *server, const struct donard_rdma_serv
 
 	if (rc)
 		return rc;
-	if (taken->flags & ~KNOWN_FLAGS || taken->rights & ~DND_RIGHTS || taken->reserved ||
-	    taken->reserved2)
+	if (taken->flags & ~KNOWN_FLAGS || taken->rights & ~DND_RIGHTS || taken->reserved)
 		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "unknown flags or rights, or "
 				"reserved members that are set.");
+	if (taken->services && !taken->answer_fn)
+		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "options.services needs options.answer_fn.");
 	if (!taken->rights)
 		taken->rights = DND_RIGHTS;
 	if (!taken->timeout_ms)
@@ -513,42 +511,37 @@ static int take_options(struct dnd_server *server, const struct donard_rdma_serv
 	server->service.ctx = server->ctx;
 	server->service.rights = taken->rights;
 	server->service.timeout_ms = taken->timeout_ms;
-	server->service.may_fill = taken->rights & DONARD_RDMA_WRITE ||
-				   taken->flags & DONARD_RDMA_MAY_FILL;
+	server->service.services = taken->services;
+	server->service.answer_fn = taken->answer_fn;
+	server->service.answer_user = taken->user;
 	server->service.read_back = taken->flags & DONARD_RDMA_READ_BACK;
 	server->service.must_end_fn = must_end;
 	server->service.user = server;
 	return 0;
 }
 
-/* Releases the memory last; when this returns, nothing keeps the region from being removed. */
+/* When this returns, nothing here uses the memory any more. */
 static void clean_up(struct dnd_server *server)
 {
 	dnd_session_end(&server->session);
 	dnd_listener_close(&server->listener);
-	donard_memory_free(server->service.memory);
 }
 
-DND_PUBLIC int donard_rdma_serve(struct donard_context *ctx, const char *target,
-				 const struct donard_rdma_serve_options *options)
+DND_PUBLIC int donard_rdma_serve(struct donard_memory *memory, const struct donard_rdma_serve_options *options)
 {
-	struct dnd_server server = { .ctx = ctx };
-	int rc;
+	struct dnd_server server = { .ctx = memory->ctx, .service.memory = memory };
+	int rc = take_options(&server, options);
 
-	rc = take_options(&server, options);
-	if (!rc)
-		rc = dnd_target_open(ctx, target, server.options.length_bytes, DEFAULT_DRAM_BYTES,
-				     &server.service.memory);
-	if (!rc)
-		server.resets = server.resets_before = dnd_target_resets(server.service.memory);
-	if (!rc)
-		rc = dnd_listener_open(ctx, &server.listener, server.options.bind, server.options.port);
+	if (rc)
+		return rc;
+	server.resets = server.resets_before = dnd_target_resets(memory);
+	rc = dnd_listener_open(server.ctx, &server.listener, server.options.bind, server.options.port);
 	if (!rc)
 		rc = listening(&server);
 	if (!rc)
 		rc = run(&server);
-	if (rc == -ENODEV && dnd_target_gone(server.service.memory))
-		dnd_target_gone_text(ctx, server.service.memory);
+	if (rc == -ENODEV && dnd_target_gone(memory))
+		dnd_target_gone_text(server.ctx, memory);
 	clean_up(&server);
 	return rc == -ECANCELED ? 0 : rc;
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 
 #include "rdma/device.h"
-#include "rdma/pattern.h"
 #include "rdma/session.h"
 #include "rdma/target.h"
 
@@ -36,7 +35,7 @@ static void fill_offer(const struct dnd_session *session, struct dnd_offer *offe
 		.length = memory->length,
 		.nonce = session->nonce,
 		.silence_ms = service->timeout_ms,
-		.may_fill = service->may_fill,
+		.services = service->services,
 		.read_back = service->rights & DONARD_RDMA_READ && holds_back(session),
 		.dmabuf = session->registration.dmabuf,
 		.persistent = dnd_target_persistent(memory),
@@ -189,43 +188,39 @@ static int settle(struct dnd_session *session)
 	return !rc && dnd_session_resets(session) ? -EIO : rc;
 }
 
-static int fill(struct dnd_session *session, const struct dnd_message *request,
-		struct dnd_message *answer)
-{
-	const struct dnd_service *service = session->service;
-	struct dnd_place place;
-	int rc;
+struct donard_rdma_asker {
+	struct dnd_session *session;
+};
 
-	if (!service->may_fill) {
-		answer->status = DND_STATUS_NOT_ALLOWED;
-		return 0;
-	}
-	/* If the memory is getting ready after a reset, the barrier waits for that; a write would not. */
-	rc = settle(session);
-	if (rc)
-		return rc;
-	session->changed = true;
-	session->filled_bytes += request->length;
-	place = dnd_memory_place(service->memory, request->offset);
-	return dnd_pattern_fill(&place, request->seed, request->offset, request->length, while_working,
-				session);
+DND_PUBLIC int donard_rdma_keep_up(const struct donard_rdma_asked *asked)
+{
+	return while_working(asked->asker->session);
 }
 
-static int verify(struct dnd_session *session, const struct dnd_message *request,
-		  struct dnd_message *answer)
+/*
+ * If the memory is getting ready after a reset, the barrier waits for that; accesses of the program's would not.  A range
+ * that may have changed is zeroed for the next client, as one that this client wrote is.
+ */
+static int ask_program(struct dnd_session *session, const struct dnd_message *request, struct dnd_message *answer)
 {
-	const struct dnd_place place = dnd_memory_place(session->service->memory, request->offset);
+	const struct dnd_service *service = session->service;
+	struct donard_rdma_asker asker = { .session = session };
+	const struct donard_rdma_asked asked = {
+		.size = sizeof(asked), .asker = &asker, .memory = service->memory, .peer = session->peer,
+		.service = request->word, .offset_bytes = request->offset, .length_bytes = request->length,
+		.value = request->value,
+	};
+	struct donard_rdma_answer found = { .size = sizeof(found) };
 	int rc = settle(session);
 
-	if (!rc)
-		rc = dnd_pattern_check(&place, request->seed, request->offset, request->length, &answer->where,
-				       while_working, session);
-	if (rc < 0)
-		return rc;
-	session->checked_bytes += request->length;
-	answer->where += request->offset;
-	answer->status = rc ? DND_STATUS_MISMATCH : DND_STATUS_OK;
-	return 0;
+	if (!rc) {
+		rc = service->answer_fn(service->answer_user, &asked, &found);
+		session->told = rc < 0;
+		session->changed = session->changed || found.changed;
+	}
+	answer->word = found.verdict;
+	answer->value = found.value;
+	return rc > 0 ? -ECANCELED : rc;
 }
 
 /* Only a client that completed its work has read back the bytes that a device might hold. */
@@ -238,29 +233,38 @@ static bool is_durable(const struct dnd_session *session, const struct dnd_messa
 	       (service->rights & DONARD_RDMA_READ || !holds_back(session));
 }
 
-static int take_leave(struct dnd_session *session, const struct dnd_message *bye, struct dnd_message *answer)
+/* For a sync, and for a bye. */
+static int make_durable(struct dnd_session *session, const struct dnd_message *request, struct dnd_message *answer)
 {
 	int rc = settle(session);
 
-	session->durable = answer->durable = !rc && is_durable(session, bye);
+	answer->durable = !rc && is_durable(session, request);
+	if (request->type == DND_BYE)
+		session->durable = answer->durable;
 	return rc;
+}
+
+static bool is_sound(const struct dnd_session *session, const struct dnd_message *request)
+{
+	const struct dnd_service *service = session->service;
+
+	return request->type != DND_ASK ||
+	       (dnd_range_fits(request->offset, request->length, service->memory->length) &&
+		request->word < DONARD_RDMA_SERVICES_MAX && service->services & 1U << request->word);
 }
 
 static int work(struct dnd_session *session)
 {
 	const struct dnd_message *request = &session->heard.request;
 	struct dnd_message answer = { .type = DND_DONE, .sequence = request->sequence };
-	int rc = 0;
+	int rc;
 
-	if (request->type != DND_BYE && !dnd_range_fits(request->offset, request->length,
-							session->service->memory->length))
+	if (!is_sound(session, request))
 		return -EPROTO;
-	if (request->type == DND_FILL)
-		rc = fill(session, request, &answer);
-	else if (request->type == DND_VERIFY)
-		rc = verify(session, request, &answer);
-	else if (request->type == DND_BYE)
-		rc = take_leave(session, request, &answer);
+	if (request->type == DND_ASK)
+		rc = ask_program(session, request, &answer);
+	else
+		rc = make_durable(session, request, &answer);
 	if (!rc)
 		session->answer = answer;
 	return rc;
@@ -333,6 +337,8 @@ static int explain(struct dnd_session *session, int rc)
 	case -ECANCELED:	/* the server has to end, and reports that itself */
 		return rc;
 	}
+	if (session->told)
+		return rc;
 	return dnd_memory_access_failed(session->service->memory, -rc);
 }
 

@@ -19,7 +19,9 @@ struct dnd_service {
 	struct donard_memory *memory;
 	unsigned int rights;
 	unsigned int timeout_ms;
-	bool may_fill;
+	uint32_t services;		/* of the program that serves */
+	donard_rdma_answer_fn answer_fn;
+	void *answer_user;
 	bool read_back;			/* clients must read back whatever device they use */
 	/* Returns a negative errno if the server has to end: it was told to, or its region is gone. */
 	int (*must_end_fn)(void *user);
@@ -42,7 +44,7 @@ struct dnd_session {
 	uint64_t resets;		/* how many the device had seen when the client came */
 	double started, alive_sent, looked;
 	struct rusage usage;		/* of this process when the client came */
-	uint64_t filled_bytes, checked_bytes;
+	bool told;			/* the failure that ends the session has its text already */
 };
 
 /*

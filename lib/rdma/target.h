@@ -1,17 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory that RDMA reads and writes: opens it by the name that a user gives, and notices its removal and resets. */
+/* Memory that RDMA reads and writes: notices its removal and resets, and runs its device's barrier. */
 #ifndef DONARD_RDMA_TARGET_H
 #define DONARD_RDMA_TARGET_H
 
 #include "donard/rdma.h"
 #include "memory/memory.h"
 
-/*
- * @text: "p2pmem0", "p2pmem0+64M", "dram", "gpu:0".  @length 0: up to the end of a region, or @dram_length of plain or
- * GPU memory.
- */
-int dnd_target_open(struct donard_context *ctx, const char *text, uint64_t length,
-		    uint64_t dram_length, struct donard_memory **memory);
 /* Returns true if the region is being removed, or its device is gone.  @memory may be NULL. */
 bool dnd_target_gone(const struct donard_memory *memory);
 int dnd_target_gone_text(struct donard_context *ctx, const struct donard_memory *memory);

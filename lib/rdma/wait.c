@@ -12,19 +12,19 @@
 
 /* ---- completions and messages ---- */
 
-static void take_withdrawal(struct dnd_client *client, const struct dnd_message *message)
+static void take_withdrawal(struct donard_rdma_client *client, const struct dnd_message *message)
 {
 	client->withdrawn = message->status;
 	if (message->status != DND_STATUS_REGION_GONE && message->status != DND_STATUS_RESET)
 		client->withdrawn = DND_STATUS_STOPPED;
 	/* A reset that is under way is not counted yet, hence at least 1. */
 	if (message->status == DND_STATUS_RESET)
-		client->result->remote_resets = dnd_max(message->resets, 1);
+		client->remote_resets = dnd_max(message->resets, 1);
 }
 
 static int on_message(void *user, const uint8_t *bytes, size_t length)
 {
-	struct dnd_client *client = user;
+	struct donard_rdma_client *client = user;
 	struct dnd_message message;
 	int rc = dnd_talk_take(client->offer.nonce, bytes, length, &message);
 
@@ -44,18 +44,18 @@ static int on_message(void *user, const uint8_t *bytes, size_t length)
 	}
 }
 
-/* Only the last request of a chain is signalled; @number, where it ends, covers all requests before it. */
+/* Only the last request of a chain is signalled; its number covers all requests before it. */
 static int on_data(void *user, uint64_t number)
 {
-	struct dnd_client *client = user;
+	struct donard_rdma_client *client = user;
 
-	client->job.pass.completed = number;
+	dnd_flow_done(&client->flow, number);
 	return 0;
 }
 
 /* ---- failures ---- */
 
-static int withdrawn(struct dnd_client *client)
+static int withdrawn(struct donard_rdma_client *client)
 {
 	if (client->withdrawn == DND_STATUS_REGION_GONE)
 		return dnd_fail(client->ctx, DND_E_WITHDRAWN, "%s: the region %s was taken away on the "
@@ -69,15 +69,15 @@ static int withdrawn(struct dnd_client *client)
 			client->reach.peer);
 }
 
-static int silent(struct dnd_client *client)
+static int silent(struct donard_rdma_client *client)
 {
 	return dnd_fail(client->ctx, DND_E_PEER_SILENT, "%s: nothing came back for %u ms: the server, "
 			"or the link to it, is down. If it is only slow, use a longer options.timeout_ms or a "
-			"smaller options.queue_depth.", client->reach.peer, client->options.timeout_ms);
+			"smaller options.depth.", client->reach.peer, client->options.timeout_ms);
 }
 
 /* Polls again, because the reason may lie behind the first error. */
-static void collect_reason(struct dnd_client *client)
+static void collect_reason(struct donard_rdma_client *client)
 {
 	const struct dnd_link_handler handler = {
 		.on_message = on_message, .on_data = on_data, .user = client,
@@ -88,7 +88,7 @@ static void collect_reason(struct dnd_client *client)
 			return;
 }
 
-int dnd_client_explain(struct dnd_client *client, int rc)
+int dnd_client_explain(struct donard_rdma_client *client, int rc)
 {
 	switch (rc) {
 	case -EPROTO:
@@ -97,7 +97,7 @@ int dnd_client_explain(struct dnd_client *client, int rc)
 				"not understand. Use the same version of donard on both sides.",
 				client->reach.peer);
 	case -ENODEV:
-		return dnd_target_gone_text(client->ctx, client->local.memory);
+		return dnd_near_gone_text(client);
 	case -ETIMEDOUT:
 		return silent(client);
 	case -ECANCELED:
@@ -116,13 +116,13 @@ int dnd_client_explain(struct dnd_client *client, int rc)
 
 /* ---- signs of life ---- */
 
-double dnd_client_ping_seconds(const struct dnd_client *client)
+double dnd_client_ping_seconds(const struct donard_rdma_client *client)
 {
 	return dnd_min(client->options.timeout_ms, client->offer.silence_ms) / 1000.0 /
 	       PINGS_PER_TIMEOUT;
 }
 
-static int ping(struct dnd_client *client, double now)
+static int ping(struct donard_rdma_client *client, double now)
 {
 	struct dnd_message message = { .type = DND_PING };
 	int rc;
@@ -131,23 +131,24 @@ static int ping(struct dnd_client *client, double now)
 		return 0;
 	rc = dnd_talk_send(&client->link, client->offer.nonce, &message);
 	client->pinged = now;
+	if (client->asked <= client->link.heard)
+		client->asked = now;
 	return rc == -EAGAIN ? 0 : rc;
 }
 
-static bool stop_asked(const struct dnd_client *client)
+/*
+ * The limit counts from the first question whether the server is there that has no answer yet, since a caller that was away
+ * did not ask.  What came meanwhile has been taken before.
+ */
+static bool is_silent(const struct donard_rdma_client *client, double now)
 {
-	const struct donard_rdma_options *options = &client->options;
-	/* The progress of a check itself is not shown. */
-	enum donard_phase phase = client->job.counts ? DONARD_PHASE_COPY : DONARD_PHASE_VERIFY;
-	uint64_t under_way = client->job.counts ? client->job.pass.completed : 0;
-
-	return options->progress_fn &&
-	       options->progress_fn(options->progress_user, phase, client->done_bytes + under_way,
-				    client->expected_bytes);
+	return client->asked > client->link.heard && (now - client->asked) * 1000 > client->options.timeout_ms;
 }
 
-int dnd_client_tick(struct dnd_client *client)
+/* Sends pings, checks deadlines, and asks whether the caller wants to stop.  To be called often. */
+static int tick(struct donard_rdma_client *client)
 {
+	const struct donard_rdma_connect_options *options = &client->options;
 	double now = dnd_now_seconds();
 	int rc;
 
@@ -155,20 +156,18 @@ int dnd_client_tick(struct dnd_client *client)
 		return 0;
 	client->looked = now;
 	rc = dnd_reach_take_events(&client->reach);
-	if (!rc && (now - client->link.heard) * 1000 > client->options.timeout_ms)
+	if (!rc && is_silent(client, now))
 		rc = -ETIMEDOUT;
-	if (!rc && dnd_target_gone(client->local.memory))
-		rc = -ENODEV;
 	if (!rc)
-		rc = dnd_client_check_near(client);
-	if (!rc && stop_asked(client))
+		rc = dnd_near_check(client);
+	if (!rc && options->stop_fn && options->stop_fn(options->user))
 		rc = -ECANCELED;
 	return rc ? rc : ping(client, now);
 }
 
 /* ---- waiting ---- */
 
-static int take_completions(struct dnd_client *client)
+static int take_completions(struct donard_rdma_client *client)
 {
 	const struct dnd_link_handler handler = {
 		.on_message = on_message, .on_data = on_data, .user = client,
@@ -179,19 +178,13 @@ static int take_completions(struct dnd_client *client)
 
 int dnd_client_keep_up(void *user)
 {
-	struct dnd_client *client = user;
+	struct donard_rdma_client *client = user;
 	int rc = take_completions(client);
 
-	client->link.heard = dnd_now_seconds();
-	return rc < 0 ? rc : dnd_client_tick(client);
+	return rc < 0 ? rc : tick(client);
 }
 
-int dnd_client_settle_near(struct dnd_client *client)
-{
-	return dnd_client_near_failed(client, dnd_target_settle(client->local.memory, dnd_client_keep_up, client));
-}
-
-static int poll_for_a_while(struct dnd_client *client, unsigned int polls)
+static int poll_for_a_while(struct donard_rdma_client *client, unsigned int polls)
 {
 	int rc = 0;
 
@@ -201,7 +194,7 @@ static int poll_for_a_while(struct dnd_client *client, unsigned int polls)
 }
 
 /* Takes completions after it has armed the channel, so that it misses none that came shortly before. */
-static int sleep_until_something(struct dnd_client *client)
+static int sleep_until_something(struct donard_rdma_client *client)
 {
 	struct pollfd fds[2] = {
 		{ .fd = client->link.channel->fd, .events = POLLIN },
@@ -217,18 +210,18 @@ static int sleep_until_something(struct dnd_client *client)
 	return rc;
 }
 
-int dnd_client_wait(struct dnd_client *client, bool spin)
+int dnd_client_wait(struct donard_rdma_client *client, bool spin)
 {
 	int rc = poll_for_a_while(client, spin ? SPIN_POLLS : IDLE_POLLS);
 
 	if (!rc && !spin)
 		rc = sleep_until_something(client);
 	if (rc >= 0)
-		rc = dnd_client_tick(client);
+		rc = tick(client);
 	return rc;
 }
 
-void dnd_client_linger(struct dnd_client *client, double seconds)
+void dnd_client_linger(struct donard_rdma_client *client, double seconds)
 {
 	double deadline = dnd_now_seconds() + seconds;
 
@@ -237,7 +230,7 @@ void dnd_client_linger(struct dnd_client *client, double seconds)
 			return;
 }
 
-int dnd_client_ask(struct dnd_client *client, struct dnd_message *request)
+int dnd_client_ask(struct donard_rdma_client *client, struct dnd_message *request)
 {
 	int rc;
 

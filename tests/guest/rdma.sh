@@ -406,10 +406,29 @@ registration() {
 	within 5 region_is_free p2pmem0
 }
 
-# A program's own functions round what is timed.
-interval() {
+# A program that has the memory and makes the requests itself.
+own_client() {
+	serve dram --size 1M --timeout 2
+	limited rdmaclient "$LAB_PEER_ADDR" || fail "the server: $(what_was_served)"
+	within 10 has_event left
+}
+
+has_written() {
+	grep -q written "$WORK/own"
+}
+
+own_client_is_told() {
+	local status=0
 	serve dram --size 1M
-	rdmainterval "$LAB_PEER_ADDR" || fail "the server: $(what_was_served)"
+	rdmaclient "$LAB_PEER_ADDR" withdrawn >"$WORK/own" 2>&1 &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	within 15 has_written
+	peer_signals TERM
+	within "$SECONDS_TO_NOTICE" ended "$CLIENT"
+	wait "$CLIENT" || status=$?
+	equal "status of the program ($(cat "$WORK/own"))" 0 "$status"
+	server_ends 0
 }
 
 # What came as a dma-buf: soft devices import none, so that pages are what counts.
@@ -768,7 +787,8 @@ t "loopback by default" not_elsewhere
 t "an address without a device" no_such_address
 ! can p2pdma || core t "p2pdma pages are refused" p2pdma_is_refused
 core t "registration by the library" registration
-core t "functions round what is timed" interval
+core t "a program's own client" own_client
+t "a program's own client is told of a withdrawal" own_client_is_told
 t "registration of what came as a dma-buf" registration_of_imported
 t "port down" port_down
 t "limit of locked memory" locked_memory

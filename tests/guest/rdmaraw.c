@@ -13,7 +13,7 @@
  *                                            or "never admitted"
  *   rdmaraw ADDR PORT hello                  with bytes that are no hello
  *   rdmaraw ADDR PORT message                sends bytes that are no message
- *   rdmaraw ADDR PORT fill OFFSET LENGTH     a request for test data, anywhere
+ *   rdmaraw ADDR PORT fill OFFSET LENGTH     a question about a range, anywhere
  *
  * The last three print "cut off" when the server ends the connection, "answered"
  * when it does not, "rejected" when there was none.  A refused access is either
@@ -37,7 +37,7 @@
 #define MESSAGE_BYTES	64
 #define TYPE_PING	1
 #define TYPE_TAKE	2
-#define TYPE_FILL	3
+#define TYPE_ASK	3
 
 struct offer {
 	uint32_t rkey;
@@ -159,7 +159,7 @@ static const char *send_and_see(uint8_t message[MESSAGE_BYTES])
 
 static void make_message(uint8_t message[MESSAGE_BYTES], const struct offer *offer, int type)
 {
-	memcpy(message, "DNRD\0\4", 6);
+	memcpy(message, "DNRD\0\5", 6);
 	put(message + 6, (uint64_t)type, 2);
 	put(message + 12, 1, 4);
 	put(message + 16, offer->nonce, 8);
@@ -201,12 +201,12 @@ static const char *access_memory(const char *what, const struct offer *offer, in
 	return strcmp(send_and_see(ping), "answered") ? "cut off" : seen;
 }
 
-static const char *ask_fill(const struct offer *offer, int64_t offset, uint64_t length)
+static const char *ask(const struct offer *offer, int64_t offset, uint64_t length)
 {
 	uint8_t message[MESSAGE_BYTES] = { 0 };
 
 	take(offer);
-	make_message(message, offer, TYPE_FILL);
+	make_message(message, offer, TYPE_ASK);
 	put(message + 24, (uint64_t)offset, 8);
 	put(message + 32, length, 8);
 	return send_and_see(message);
@@ -235,7 +235,7 @@ static const char *knock(char **argv, const uint8_t hello[HELLO_BYTES])
 
 int main(int argc, char **argv)
 {
-	uint8_t hello[HELLO_BYTES] = "DNRD\0\4", garbage[MESSAGE_BYTES];
+	uint8_t hello[HELLO_BYTES] = "DNRD\0\5", garbage[MESSAGE_BYTES];
 	struct offer offer;
 
 	if (argc < 4)
@@ -253,7 +253,7 @@ int main(int argc, char **argv)
 	else if (!strcmp(argv[3], "message"))
 		puts(send_and_see(garbage));
 	else if (argc > 5 && !strcmp(argv[3], "fill"))
-		puts(ask_fill(&offer, strtoll(argv[4], NULL, 0), strtoull(argv[5], NULL, 0)));
+		puts(ask(&offer, strtoll(argv[4], NULL, 0), strtoull(argv[5], NULL, 0)));
 	else if (argc > 5)
 		puts(access_memory(argv[3], &offer, strtoll(argv[4], NULL, 0),
 				   strtoull(argv[5], NULL, 0),

@@ -5,10 +5,12 @@
 
 #include "unit.h"
 #include "rdma/address.h"
-#include "rdma/client.h"
+#include "rdma/flow.h"
 #include "rdma/heard.h"
-#include "rdma/pattern.h"
 #include "rdma/protocol.h"
+#include "tool/rdma/latency.h"
+#include "tool/rdma/pass.h"
+#include "tool/rdma/pattern.h"
 
 static const struct dnd_offer sound_offer = {
 	.status = DND_STATUS_OK,
@@ -18,7 +20,7 @@ static const struct dnd_offer sound_offer = {
 	.length = 1ULL << 40,
 	.nonce = 0xfedcba9876543210ULL,
 	.silence_ms = 10000,
-	.may_fill = true,
+	.services = 5,
 	.persistent = true,
 	.target = "p2pmem0",
 };
@@ -37,7 +39,7 @@ static void offers_survive(void **state)
 	assert_int_equal(seen.length, sound_offer.length);
 	assert_int_equal(seen.nonce, sound_offer.nonce);
 	assert_int_equal(seen.silence_ms, sound_offer.silence_ms);
-	assert_true(seen.may_fill);
+	assert_int_equal(seen.services, 5);
 	assert_false(seen.dmabuf);
 	assert_true(seen.persistent);
 	assert_string_equal(seen.target, "p2pmem0");
@@ -129,8 +131,8 @@ static void hellos(void **state)
 static void messages(void **state)
 {
 	const struct dnd_message sent = {
-		.type = DND_VERIFY, .status = DND_STATUS_MISMATCH, .nonce = 7, .sequence = 9,
-		.offset = 1ULL << 33, .length = UINT64_MAX, .seed = 11, .where = 13, .durable = true, .resets = 17,
+		.type = DND_ASK, .status = DND_STATUS_STOPPED, .nonce = 7, .sequence = 9,
+		.offset = 1ULL << 33, .length = UINT64_MAX, .value = 11, .word = 13, .durable = true, .resets = 17,
 	};
 	uint8_t bytes[DND_MESSAGE_BYTES], again[DND_MESSAGE_BYTES];
 	struct dnd_message seen;
@@ -146,6 +148,9 @@ static void messages(void **state)
 	assert_memory_equal(again, bytes, sizeof(bytes));
 	assert_int_equal(dnd_message_decode(&seen, bytes, sizeof(bytes) - 1), -EPROTO);
 	bytes[DND_MESSAGE_BYTES - 5] = 2;	/* a flag that nobody knows */
+	assert_int_equal(dnd_message_decode(&seen, bytes, sizeof(bytes)), -EPROTO);
+	bytes[DND_MESSAGE_BYTES - 5] = 1;
+	bytes[DND_MESSAGE_BYTES - 9] = 1;	/* reserved */
 	assert_int_equal(dnd_message_decode(&seen, bytes, sizeof(bytes)), -EPROTO);
 }
 
@@ -183,7 +188,7 @@ static void random_bytes(void **state)
 
 		bytes = malloc(length + 1);
 		for (size_t i = 0; i < length; i++)
-			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\4"[i] : random());
+			bytes[i] = (uint8_t)(i < 6 && round % 2 ? "DNRD\0\5"[i] : random());
 		dnd_hello_decode(&hello, bytes, length);
 		dnd_message_decode(&message, bytes, length);
 		if (!dnd_offer_decode(&offer, bytes, length) && offer.status == DND_STATUS_OK)
@@ -229,9 +234,9 @@ static void clients_take_and_leave(void **state)
 	assert_int_equal(says(&heard, DND_PING), DND_HEARD_PING);
 	assert_int_equal(says(&heard, DND_TAKE), 0);
 	assert_int_equal(dnd_heard_end(&heard), DONARD_RDMA_CLIENT_LOST);
-	assert_int_equal(says(&heard, DND_VERIFY), 0);
-	assert_int_equal(heard.request.type, DND_VERIFY);
-	assert_int_equal(says(&heard, DND_FILL), -EPROTO);
+	assert_int_equal(says(&heard, DND_ASK), 0);
+	assert_int_equal(heard.request.type, DND_ASK);
+	assert_int_equal(says(&heard, DND_SYNC), -EPROTO);
 	is_answered(&heard);
 	assert_int_equal(says(&heard, DND_DONE), -EPROTO);
 	assert_int_equal(says(&heard, DND_BYE), 0);
@@ -243,11 +248,11 @@ static void clients_leave_at_once(void **state)
 	struct dnd_heard stranger = { 0 }, busy = { 0 };
 
 	(void)state;
-	assert_int_equal(says(&stranger, DND_VERIFY), -EPROTO);
+	assert_int_equal(says(&stranger, DND_ASK), -EPROTO);
 	assert_int_equal(says(&stranger, DND_BYE), 0);
 	assert_int_equal(dnd_heard_end(&stranger), DONARD_RDMA_CLIENT_REFUSED);
 	says(&busy, DND_TAKE);
-	says(&busy, DND_VERIFY);
+	says(&busy, DND_ASK);
 	assert_int_equal(says(&busy, DND_BYE), -ECONNRESET);
 	assert_int_equal(dnd_heard_end(&busy), DONARD_RDMA_CLIENT_LEFT);
 }
@@ -255,7 +260,7 @@ static void clients_leave_at_once(void **state)
 /* Whatever is on its way when the server takes its memory back: one that has no answer yet gets none. */
 static void clients_are_cut_off(void **state)
 {
-	const enum dnd_rdma_type said[] = { DND_TAKE, DND_PING, DND_VERIFY, DND_BYE };
+	const enum dnd_rdma_type said[] = { DND_TAKE, DND_PING, DND_ASK, DND_BYE };
 	struct dnd_heard late = { .took = true }, waits = { .took = true }, gone = { .took = true };
 
 	(void)state;
@@ -274,6 +279,11 @@ static void clients_are_cut_off(void **state)
 	assert_int_equal(dnd_heard_end(&gone), DONARD_RDMA_CLIENT_LEFT);
 }
 
+static void make(uint8_t *to, uint64_t seed, uint64_t position, size_t length)
+{
+	cli_rdma_pattern_make(to, (struct cli_rdma_pattern){ seed, position }, length);
+}
+
 /* A part of the pattern, made alone, is the part of the whole. */
 static void pattern_has_positions(void **state)
 {
@@ -281,10 +291,10 @@ static void pattern_has_positions(void **state)
 	const size_t starts[] = { 0, 1, 7, 8, 4095, 4096, 5000 }, lengths[] = { 1, 3, 8, 13, 5000 };
 
 	(void)state;
-	dnd_pattern_make(whole, 42, 1000, sizeof(whole));
+	make(whole, 42, 1000, sizeof(whole));
 	for (size_t i = 0; i < sizeof(starts) / sizeof(starts[0]); i++)
 		for (size_t j = 0; j < sizeof(lengths) / sizeof(lengths[0]); j++) {
-			dnd_pattern_make(part, 42, 1000 + starts[i], lengths[j]);
+			make(part, 42, 1000 + starts[i], lengths[j]);
 			assert_memory_equal(part, whole + starts[i], lengths[j]);
 		}
 }
@@ -294,12 +304,12 @@ static void pattern_is_unlike(void **state)
 	uint8_t one[4096], two[4096];
 
 	(void)state;
-	dnd_pattern_make(one, 1, 0, sizeof(one));
-	dnd_pattern_make(two, 2, 0, sizeof(two));
+	make(one, 1, 0, sizeof(one));
+	make(two, 2, 0, sizeof(two));
 	assert_memory_not_equal(one, two, 8);
-	dnd_pattern_make(two, 1, 4096, sizeof(two));
+	make(two, 1, 4096, sizeof(two));
 	assert_memory_not_equal(one, two, 8);
-	dnd_pattern_make(two, 1, 8, sizeof(two));
+	make(two, 1, 8, sizeof(two));
 	assert_memory_not_equal(one, two, 8);
 }
 
@@ -312,34 +322,41 @@ static int stop_it(void *user)
 static void pattern_finds_the_byte(void **state)
 {
 	const size_t bytes = 200001, places[] = { 0, 1, 65535, 65536, 131071, 200000 };
-	uint8_t *memory = malloc(bytes);
-	const struct dnd_place place = { .address = memory };
+	const struct cli_rdma_pattern pattern = { 5, 77 }, other = { 6, 77 };
+	uint8_t *bytes_of = malloc(bytes);
+	struct donard_memory *memory;
+	struct donard_context *ctx;
 	uint64_t where = 0;
 
 	(void)state;
-	assert_int_equal(dnd_pattern_fill(&place, 5, 77, bytes, NULL, NULL), 0);
-	assert_int_equal(dnd_pattern_check(&place, 5, 77, bytes, &where, NULL, NULL), 0);
+	assert_int_equal(donard_open(&ctx, NULL), 0);
+	assert_int_equal(donard_memory_from_host(ctx, bytes_of, bytes, &memory), 0);
+	assert_int_equal(cli_rdma_pattern_fill(memory, 0, pattern, bytes, NULL, NULL), 0);
+	assert_int_equal(cli_rdma_pattern_check(memory, 0, pattern, bytes, &where, NULL, NULL), 0);
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
-		memory[places[i]] ^= 0x10;
-		assert_int_equal(dnd_pattern_check(&place, 5, 77, bytes, &where, NULL, NULL), 1);
+		bytes_of[places[i]] ^= 0x10;
+		assert_int_equal(cli_rdma_pattern_check(memory, 0, pattern, bytes, &where, NULL, NULL), 1);
 		assert_int_equal(where, places[i]);
-		memory[places[i]] ^= 0x10;
+		bytes_of[places[i]] ^= 0x10;
 	}
-	assert_int_equal(dnd_pattern_check(&place, 6, 77, bytes, &where, NULL, NULL), 1);
+	assert_int_equal(cli_rdma_pattern_check(memory, 0, other, bytes, &where, NULL, NULL), 1);
 	assert_int_equal(where, 0);
-	assert_int_equal(dnd_pattern_fill(&place, 5, 77, bytes, stop_it, NULL), -ECANCELED);
-	free(memory);
+	assert_int_equal(cli_rdma_pattern_fill(memory, 0, pattern, bytes, stop_it, NULL), -ECANCELED);
+	assert_int_equal(cli_rdma_pattern_fill(memory, 1, pattern, bytes, NULL, NULL), -ENXIO);
+	donard_memory_free(memory);
+	donard_close(ctx);
+	free(bytes_of);
 }
 
 static void percentiles(void **state)
 {
-	struct donard_rdma_latency latency;
+	struct cli_rdma_latency latency;
 	uint64_t samples[1000];
 
 	(void)state;
 	for (uint64_t i = 0; i < 1000; i++)
 		samples[i] = (i * 617) % 1000 + 1;	/* 1 to 1000 in some order */
-	dnd_latency_summarise(samples, 1000, &latency);
+	cli_rdma_latency_summarise(samples, 1000, &latency);
 	assert_int_equal(latency.min_ns, 1);
 	assert_int_equal(latency.p50_ns, 500);
 	assert_int_equal(latency.p90_ns, 900);
@@ -347,75 +364,109 @@ static void percentiles(void **state)
 	assert_int_equal(latency.p999_ns, 999);
 	assert_int_equal(latency.max_ns, 1000);
 	samples[0] = 3;
-	dnd_latency_summarise(samples, 1, &latency);
+	cli_rdma_latency_summarise(samples, 1, &latency);
 	assert_int_equal(latency.min_ns, 3);
 	assert_int_equal(latency.p999_ns, 3);
-	dnd_latency_summarise(samples, 0, &latency);
+	cli_rdma_latency_summarise(samples, 0, &latency);
 	assert_int_equal(latency.max_ns, 0);
 }
 
 static void requests_go_round(void **state)
 {
-	const struct dnd_pass pass = { .length = 1000, .block = 300 };
+	const struct cli_rdma_pass pass = { .length = 1000, .block = 300 };
 
 	(void)state;
-	assert_int_equal(dnd_pass_blocks(&pass), 4);
-	assert_int_equal(dnd_pass_bytes(&pass, 0), 0);
-	assert_int_equal(dnd_pass_bytes(&pass, 3), 900);
-	assert_int_equal(dnd_pass_bytes(&pass, 4), 1000);
-	assert_int_equal(dnd_pass_bytes(&pass, 5), 1300);
-	assert_int_equal(dnd_pass_bytes(&pass, 8), 2000);
+	assert_int_equal(cli_rdma_blocks(&pass), 4);
+	assert_int_equal(cli_rdma_bytes(&pass, 0), 0);
+	assert_int_equal(cli_rdma_bytes(&pass, 3), 900);
+	assert_int_equal(cli_rdma_bytes(&pass, 4), 1000);
+	assert_int_equal(cli_rdma_bytes(&pass, 5), 1300);
+	assert_int_equal(cli_rdma_bytes(&pass, 8), 2000);
 	for (uint64_t requests = 0; requests < 20; requests++)
-		assert_int_equal(dnd_pass_requests(&pass, dnd_pass_bytes(&pass, requests)), requests);
-	assert_int_equal(dnd_pass_requests(&pass, 899), 2);
-	assert_int_equal(dnd_pass_requests(&pass, 999), 3);
-	assert_int_equal(dnd_pass_pieces(&pass, 2300), 9);
+		assert_int_equal(cli_rdma_requests(&pass, cli_rdma_bytes(&pass, requests)), requests);
+	assert_int_equal(cli_rdma_requests(&pass, 899), 2);
+	assert_int_equal(cli_rdma_requests(&pass, 999), 3);
 }
 
-/* Walks a pass piece by piece: they cover the range without a gap, and none crosses the end of a request. */
-static void walk(uint64_t length, uint64_t block, uint64_t rounds)
-{
-	const struct dnd_pass pass = { .length = length, .block = block };
-	uint64_t position = 0, pieces = 0, requests = 0;
-	struct dnd_pass_piece piece;
+#define MIB	(1ULL << 20)
 
-	while (position < rounds * length) {
-		piece = dnd_pass_piece(&pass, position);
-		assert_int_equal(piece.at, position % length);
-		assert_in_range(piece.length, 1, dnd_min(block, DND_PIECE_BYTES));
-		assert_true(piece.at / block == (piece.at + piece.length - 1) / block);
-		position += piece.length;
-		assert_int_equal(dnd_pass_pieces(&pass, position), ++pieces);
-		if (position == dnd_pass_bytes(&pass, requests + 1))
-			requests++;
-		assert_int_equal(dnd_pass_requests(&pass, position), requests);
+/* The pieces of a request of @length bytes, in order: they cover it without a gap. */
+static void takes_pieces(struct dnd_flow *flow, uint64_t length)
+{
+	const struct dnd_flow_request request = { .local = 1000, .remote = 5, .length = length, .lkey = 3, .reads = true };
+	uint64_t at = 0, number = flow->pieces_posted;
+	struct dnd_flow_piece piece;
+
+	dnd_flow_add(flow, &request);
+	while (at < length) {
+		assert_true(flow->pieces_added > flow->pieces_posted);
+		assert_int_equal(dnd_flow_next_length(flow), dnd_min(length - at, MIB));
+		piece = dnd_flow_next(flow);
+		assert_int_equal(piece.local, 1000 + at);
+		assert_int_equal(piece.remote, 5 + at);
+		assert_int_equal(piece.length, dnd_min(length - at, MIB));
+		assert_int_equal(piece.lkey, 3);
+		assert_true(piece.reads);
+		assert_int_equal(piece.number, ++number);
+		at += piece.length;
 	}
-	assert_int_equal(position, rounds * length);
-	assert_int_equal(requests, rounds * dnd_pass_blocks(&pass));
+	assert_int_equal(flow->pieces_added, flow->pieces_posted);
+	assert_int_equal(flow->bytes_added, flow->bytes_posted);
 }
 
 static void large_requests_go_in_pieces(void **state)
 {
-	const uint64_t mib = 1ULL << 20;
+	const uint64_t lengths[] = { 1, 300, MIB - 1, MIB, MIB + 1, 10 * MIB + 5 };
+	struct dnd_flow flow;
 
 	(void)state;
-	walk(64 * mib, 64 * mib, 2);
-	walk(10 * mib + 5, 4 * mib, 3);
-	walk(7 * mib, 3 * mib / 2, 3);
-	walk(5 * mib, mib, 2);
-	walk(5 * mib, mib + 1, 2);
-	walk(1000, 300, 4);
-	walk(1, 1, 3);
+	assert_int_equal(dnd_flow_open(&flow, 12), 0);
+	for (size_t i = 0; i < 3 * sizeof(lengths) / sizeof(lengths[0]); i++) {
+		takes_pieces(&flow, lengths[i % 6]);
+		assert_false(dnd_flow_is_idle(&flow));
+		dnd_flow_done(&flow, flow.pieces_posted);
+		assert_true(dnd_flow_is_idle(&flow));
+		assert_int_equal(flow.bytes_done, flow.bytes_added);
+	}
+	dnd_flow_close(&flow);
+}
+
+/* A request has completed when its last piece has; one completion speaks for all before it. */
+static void completions_cover_what_came_before(void **state)
+{
+	struct dnd_flow flow;
+
+	(void)state;
+	assert_int_equal(dnd_flow_open(&flow, 5), 0);
+	takes_pieces(&flow, 2 * MIB);
+	takes_pieces(&flow, 10);
+	takes_pieces(&flow, 20);
+	dnd_flow_done(&flow, 1);
+	assert_int_equal(flow.finished, 0);
+	assert_int_equal(flow.bytes_done, MIB);
+	dnd_flow_done(&flow, 3);
+	assert_int_equal(flow.finished, 2);
+	assert_int_equal(flow.bytes_done, 2 * MIB + 10);
+	/* One of which only a part was posted. */
+	dnd_flow_add(&flow, &(struct dnd_flow_request){ .length = 2 * MIB });
+	dnd_flow_next(&flow);
+	dnd_flow_done(&flow, 5);
+	assert_int_equal(flow.finished, 3);
+	assert_false(dnd_flow_is_full(&flow));
+	for (int i = 0; i < 4; i++)
+		dnd_flow_add(&flow, &(struct dnd_flow_request){ .length = 1 });
+	assert_true(dnd_flow_is_full(&flow));
+	dnd_flow_close(&flow);
 }
 
 /* Slots of the queue pair: requests, or the parts of few large ones, within bounds. */
 static void slots_are_bounded(void **state)
 {
 	(void)state;
-	assert_int_equal(dnd_pass_slots(65536, 16), 16);
-	assert_int_equal(dnd_pass_slots(4 << 20, 16), 64);
-	assert_int_equal(dnd_pass_slots(1 << 30, 16), 256);
-	assert_int_equal(dnd_pass_slots(1 << 30, 4096), 4096);
+	assert_int_equal(cli_rdma_depth(65536, 16), 16);
+	assert_int_equal(cli_rdma_depth(4 << 20, 16), 64);
+	assert_int_equal(cli_rdma_depth(1 << 30, 16), 256);
+	assert_int_equal(cli_rdma_depth(1 << 30, 4096), 4096);
 }
 
 static void addresses(void **state)
@@ -446,27 +497,32 @@ static void addresses(void **state)
 
 static void bad_options(void **state)
 {
-	struct donard_rdma_result result = { .size = sizeof(result) };
-	struct donard_rdma_options good = {
-		.size = sizeof(good), .address = "127.0.0.1", .direction = DONARD_RDMA_READ,
-	}, options;
+	const struct donard_rdma_connect_options good = {
+		.size = sizeof(good), .address = "127.0.0.1", .rights = DONARD_RDMA_READ,
+	};
+	struct donard_rdma_client *client = NULL;
+	struct donard_rdma_connect_options options;
 	struct donard_context *ctx;
 
 	(void)state;
 	assert_int_equal(donard_open(&ctx, NULL), 0);
 	options = good;
-	options.direction = DONARD_RDMA_READ | DONARD_RDMA_WRITE;
-	assert_int_equal(donard_rdma_run(ctx, &options, &result), -EINVAL);
+	options.rights = 0;
+	assert_int_equal(donard_rdma_connect(ctx, &options, &client), -EINVAL);
 	options = good;
-	options.flags = 1U << 31;
-	assert_int_equal(donard_rdma_run(ctx, &options, &result), -EINVAL);
+	options.rights = DONARD_RDMA_LOCAL_WRITE;
+	assert_int_equal(donard_rdma_connect(ctx, &options, &client), -EINVAL);
+	options = good;
+	options.address = NULL;
+	assert_int_equal(donard_rdma_connect(ctx, &options, &client), -EINVAL);
 	options = good;
 	options.size = 0;
-	assert_int_equal(donard_rdma_run(ctx, &options, &result), -EINVAL);
+	assert_int_equal(donard_rdma_connect(ctx, &options, &client), -EINVAL);
 	options = good;
-	options.queue_depth = 1000000;
-	assert_int_equal(donard_rdma_run(ctx, &options, &result), -EINVAL);
+	options.depth = 1000000;
+	assert_int_equal(donard_rdma_connect(ctx, &options, &client), -EINVAL);
 	assert_string_equal(donard_error_code(ctx), "bad-option");
+	assert_null(client);
 	donard_close(ctx);
 }
 
@@ -481,7 +537,8 @@ int main(void)
 		cmocka_unit_test(clients_are_cut_off), cmocka_unit_test(ranges), cmocka_unit_test(pattern_has_positions),
 		cmocka_unit_test(pattern_is_unlike), cmocka_unit_test(pattern_finds_the_byte),
 		cmocka_unit_test(percentiles), cmocka_unit_test(requests_go_round),
-		cmocka_unit_test(large_requests_go_in_pieces), cmocka_unit_test(slots_are_bounded),
+		cmocka_unit_test(large_requests_go_in_pieces), cmocka_unit_test(completions_cover_what_came_before),
+		cmocka_unit_test(slots_are_bounded),
 		cmocka_unit_test(addresses), cmocka_unit_test(bad_options),
 	};
 

@@ -36,25 +36,6 @@ static struct {
 
 /* ---- what the server calls ---- */
 
-int __wrap_dnd_target_open(struct donard_context *ctx, const char *text, uint64_t length, uint64_t dram_length,
-			   struct donard_memory **memory);
-int __wrap_dnd_target_open(struct donard_context *ctx, const char *text, uint64_t length, uint64_t dram_length,
-			   struct donard_memory **memory)
-{
-	(void)text;
-	(void)length;
-	(void)dram_length;
-	scene.memory.ctx = ctx;
-	*memory = &scene.memory;
-	return 0;
-}
-
-void __wrap_donard_memory_free(struct donard_memory *memory);
-void __wrap_donard_memory_free(struct donard_memory *memory)
-{
-	(void)memory;
-}
-
 static void reset(unsigned int barriers)
 {
 	scene.resets++;
@@ -173,6 +154,7 @@ static int setup(void **state)
 		return -1;
 	/* Readable at any time, and nothing else. */
 	scene.events.fd = scene.channel.fd = scene.memory.region.fd = open("/dev/zero", O_RDONLY);
+	scene.memory.ctx = scene.fake->ctx;
 	scene.memory.length = MEMORY_BYTES;
 	strcpy(scene.memory.region.name, "p2pmem0");
 	scene.listener.route.addr.src_sin.sin_family = AF_INET;
@@ -216,7 +198,7 @@ static int serve(unsigned int clients, unsigned int rights)
 		.size = sizeof(options), .clients = clients, .rights = rights, .event_fn = hear,
 	};
 
-	return donard_rdma_serve(scene.fake->ctx, "p2pmem0", &options);
+	return donard_rdma_serve(&scene.memory, &options);
 }
 
 static void assert_told(const enum donard_rdma_event_type *expected, size_t count)

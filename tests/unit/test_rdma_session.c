@@ -90,7 +90,24 @@ struct scene {
 	struct donard_memory memory;
 	struct dnd_service service;
 	struct dnd_session session;
+	unsigned int answered;
+	bool program_changes, program_fails;
 };
+
+static int answers(void *user, const struct donard_rdma_asked *asked, struct donard_rdma_answer *answer)
+{
+	struct scene *scene = user;
+
+	scene->answered++;
+	if (scene->program_fails)
+		return donard_fail(scene->fake->ctx, EILSEQ, NULL, "the program's own words");
+	assert_ptr_equal(asked->memory, &scene->memory);
+	assert_string_equal(asked->peer, "192.0.2.7");
+	answer->value = asked->offset_bytes + asked->length_bytes + asked->value;
+	answer->verdict = 42;
+	answer->changed = scene->program_changes;
+	return 0;
+}
 
 static void play_link(struct scene *scene)
 {
@@ -126,7 +143,9 @@ static int setup(void **state)
 	strcpy(scene->memory.region.name, "p2pmem0");
 	scene->service.memory = &scene->memory;
 	scene->service.timeout_ms = 10000;
-	scene->service.may_fill = true;
+	scene->service.services = 1;
+	scene->service.answer_fn = answers;
+	scene->service.answer_user = scene;
 	scene->session.service = &scene->service;
 	strcpy(scene->session.peer, "192.0.2.7");
 	play_link(scene);
@@ -184,15 +203,65 @@ static void withdrawal_waits_for_a_slot(void **state)
 	assert_int_equal(dnd_heard_end(&scene->session.heard), DONARD_RDMA_CLIENT_LOST);
 }
 
+static void asks(struct scene *scene, uint32_t service)
+{
+	scene->session.heard.request = (struct dnd_message){
+		.type = DND_ASK, .sequence = 7, .word = service, .offset = 3, .length = 4096, .value = 11,
+	};
+	scene->session.link.free_count = scene->session.link.size.sends;
+}
+
+/* The program's words, and its own failure. */
+static void program_answers(void **state)
+{
+	struct scene *scene = *state;
+
+	asks(scene, 0);
+	assert_int_equal(dnd_session_serve(&scene->session), 0);
+	assert_int_equal(played_sent.type, DND_DONE);
+	assert_int_equal(played_sent.sequence, 7);
+	assert_int_equal(played_sent.word, 42);
+	assert_int_equal(played_sent.value, 3 + 4096 + 11);
+	assert_false(scene->session.changed);
+	scene->program_changes = true;
+	asks(scene, 0);
+	assert_int_equal(dnd_session_serve(&scene->session), 0);
+	assert_true(scene->session.changed);
+	scene->program_fails = true;
+	asks(scene, 0);
+	assert_int_equal(dnd_session_serve(&scene->session), -EILSEQ);
+	assert_string_equal(donard_error(scene->fake->ctx), "the program's own words");
+}
+
+/* Which it has not, or of more than is offered. */
+static void strange_questions_end_a_client(void **state)
+{
+	struct scene *scene = *state;
+
+	asks(scene, 1);
+	assert_int_equal(dnd_session_serve(&scene->session), -EPROTO);
+	asks(scene, 32);
+	assert_int_equal(dnd_session_serve(&scene->session), -EPROTO);
+	asks(scene, 0);
+	scene->session.heard.request.length = 65536;
+	assert_int_equal(dnd_session_serve(&scene->session), -EPROTO);
+	assert_int_equal(scene->answered, 0);
+	assert_int_equal(played_sends, 0);
+}
+
 /* No end has the text of an earlier failure. */
 static void each_end_has_its_text(void **state)
 {
 	struct scene *scene = *state;
 
 	dnd_fail(scene->fake->ctx, DND_E_BUSY, "an earlier failure");
-	scene->session.heard.request = (struct dnd_message){ .type = DND_FILL, .length = 4096 };
+	asks(scene, 0);
+	scene->memory.region.fd = 0;
+	atomic_store(&barrier_result, -EFBIG);
 	assert_true(dnd_session_serve(&scene->session) < 0);
 	assert_says(donard_error(scene->fake->ctx), "p2pmem0: its bytes cannot be accessed");
+	scene->memory.region.fd = -1;
+	atomic_store(&barrier_result, 0);
 }
 
 static int told_to_end(void *user)
@@ -251,6 +320,22 @@ static void client_hears_of_a_barrier(void **state)
 	forget_pmr(scene);
 }
 
+/* A client that stays hears the same, and is not taken for one that left. */
+static void sync_is_no_farewell(void **state)
+{
+	struct scene *scene = *state;
+
+	says_bye_to_a_pmr(scene);
+	scene->session.heard.said_bye = false;
+	scene->session.heard.request.type = DND_SYNC;
+	assert_int_equal(dnd_session_serve(&scene->session), 0);
+	assert_int_equal(played_sent.type, DND_DONE);
+	assert_true(played_sent.durable);
+	assert_false(scene->session.durable);
+	assert_int_equal(dnd_heard_end(&scene->session.heard), DONARD_RDMA_CLIENT_LOST);
+	forget_pmr(scene);
+}
+
 /* Whoever ends the server does not wait for the device; the client has no answer, and is told so. */
 static void server_ends_during_a_barrier(void **state)
 {
@@ -286,6 +371,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
+		CASE(program_answers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell),
 		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
 	};
 

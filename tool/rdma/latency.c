@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Percentiles of all samples: the smallest sample that the given share of them does not exceed. */
 #include <stdlib.h>
+#include <string.h>
 
-#include "rdma/client.h"
+#include "rdma/latency.h"
 
 static int compare(const void *left, const void *right)
 {
@@ -16,7 +17,7 @@ static uint64_t at_share(const uint64_t *sorted, size_t count, size_t per_mille)
 	return sorted[(count * per_mille + 999) / 1000 - 1];
 }
 
-void dnd_latency_summarise(uint64_t *samples_ns, size_t count, struct donard_rdma_latency *latency)
+void cli_rdma_latency_summarise(uint64_t *samples_ns, size_t count, struct cli_rdma_latency *latency)
 {
 	memset(latency, 0, sizeof(*latency));
 	if (!count)

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A client on a link whose device, server and clock are played by this program. */
+#include "unit.h"
+#include "fake_sysfs.h"
+#include "memory/memory.h"
+#include "rdma/client.h"
+#include "says.h"
+
+#define BYTES		(4ULL << 20)
+#define NONCE		77
+#define TIMEOUT_MS	10000
+#define WCS_MAX		64
+
+static struct {
+	struct fake *fake;
+	double now;
+	struct ibv_context verbs;
+	struct ibv_device device;
+	struct ibv_qp qp;
+	struct ibv_cq cq;
+	struct ibv_mr mr;
+	struct ibv_comp_channel channel;
+	struct rdma_event_channel events;
+	struct rdma_cm_id id;
+	struct donard_memory *memory;
+	struct donard_rdma_client *client;
+	bool answers;			/* the server answers */
+	bool holds;			/* the device completes no data */
+	enum ibv_wc_status status;	/* with which data complete */
+	unsigned int sent[DND_TYPE_END];
+	unsigned int posts, requests, signalled;	/* of data */
+	uint64_t lengths[WCS_MAX];
+	struct ibv_wc completions[WCS_MAX];
+	unsigned int completion_count;
+} scene;
+
+/* ---- what is played ---- */
+
+double __wrap_dnd_now_seconds(void);
+double __wrap_dnd_now_seconds(void)
+{
+	return scene.now;
+}
+
+int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event);
+int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
+{
+	(void)channel;
+	(void)event;
+	errno = EAGAIN;
+	return -1;
+}
+
+int __wrap_dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length, struct ibv_pd *pd,
+			unsigned int rights, struct dnd_registration *registration);
+int __wrap_dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length, struct ibv_pd *pd,
+			unsigned int rights, struct dnd_registration *registration)
+{
+	(void)memory;
+	(void)offset;
+	(void)length;
+	(void)pd;
+	(void)rights;
+	*registration = (struct dnd_registration){ .mr = &scene.mr };
+	return 0;
+}
+
+void __wrap_dnd_unregister(struct dnd_registration *registration);
+void __wrap_dnd_unregister(struct dnd_registration *registration)
+{
+	registration->mr = NULL;
+}
+
+static void complete(const struct ibv_wc *completion)
+{
+	assert_true(scene.completion_count < WCS_MAX);
+	scene.completions[scene.completion_count++] = *completion;
+}
+
+/* The server's answer, in the first slot for what comes. */
+static void answer(const struct dnd_message *message)
+{
+	const struct dnd_message words = {
+		.type = message->type == DND_PING ? DND_ALIVE : DND_DONE, .nonce = NONCE, .sequence = message->sequence,
+	};
+
+	dnd_message_encode(&words, scene.client->link.messages);
+	complete(&(struct ibv_wc){ .wr_id = DND_WR_RECV, .opcode = IBV_WC_RECV, .byte_len = DND_MESSAGE_BYTES });
+}
+
+static void take_message(const struct ibv_send_wr *wr)
+{
+	struct dnd_message message;
+
+	assert_int_equal(dnd_message_decode(&message, (const uint8_t *)(uintptr_t)wr->sg_list->addr, DND_MESSAGE_BYTES), 0);
+	scene.sent[message.type]++;
+	complete(&(struct ibv_wc){ .wr_id = wr->wr_id });
+	if (scene.answers && message.type != DND_TAKE)
+		answer(&message);
+}
+
+static int play_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
+{
+	(void)qp;
+	(void)bad;
+	if (DND_WR_KIND(wr->wr_id) == DND_WR_SEND) {
+		take_message(wr);
+		return 0;
+	}
+	scene.posts++;
+	for (; wr; wr = wr->next) {
+		scene.lengths[scene.requests++ % WCS_MAX] = wr->sg_list->length;
+		if (!(wr->send_flags & IBV_SEND_SIGNALED))
+			continue;
+		scene.signalled++;
+		if (!scene.holds)
+			complete(&(struct ibv_wc){ .wr_id = wr->wr_id, .status = scene.status });
+	}
+	return 0;
+}
+
+static int play_post_recv(struct ibv_qp *qp, struct ibv_recv_wr *wr, struct ibv_recv_wr **bad)
+{
+	(void)qp;
+	(void)wr;
+	(void)bad;
+	return 0;
+}
+
+static int play_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
+{
+	int taken = (int)scene.completion_count;
+
+	(void)cq;
+	assert_true(taken <= count);
+	memcpy(wc, scene.completions, sizeof(*wc) * scene.completion_count);
+	scene.completion_count = 0;
+	return taken;
+}
+
+static int play_notify(struct ibv_cq *cq, int solicited)
+{
+	(void)cq;
+	(void)solicited;
+	return 0;
+}
+
+int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void **context)
+{
+	(void)channel;
+	(void)cq;
+	(void)context;
+	return -1;
+}
+
+/* ---- the scene ---- */
+
+static void play_link(struct dnd_link *link)
+{
+	scene.verbs.ops.post_send = play_post_send;
+	scene.verbs.ops.post_recv = play_post_recv;
+	scene.verbs.ops.poll_cq = play_poll_cq;
+	scene.verbs.ops.req_notify_cq = play_notify;
+	scene.verbs.device = &scene.device;
+	scene.qp.context = scene.cq.context = &scene.verbs;
+	scene.id.verbs = &scene.verbs;
+	scene.id.qp = &scene.qp;
+	scene.channel.fd = scene.events.fd = -1;
+	link->id = &scene.id;
+	link->channel = &scene.channel;
+	link->cq = &scene.cq;
+	link->mr = &scene.mr;
+	link->size = dnd_talk_size(16);
+	link->messages = calloc(link->size.recvs + link->size.sends, link->size.message_bytes);
+	link->free_sends = calloc(link->size.sends, sizeof(*link->free_sends));
+	for (uint32_t i = 0; i < link->size.sends; i++)
+		link->free_sends[link->free_count++] = i;
+	link->established = true;
+}
+
+static int setup(void **state)
+{
+	struct donard_rdma_client *client = calloc(1, sizeof(*client));
+
+	(void)state;
+	memset(&scene, 0, sizeof(scene));
+	if (fake_setup((void **)&scene.fake))
+		return -1;
+	scene.client = client;
+	scene.answers = true;
+	scene.now = 1000;
+	client->ctx = scene.fake->ctx;
+	client->options = (struct donard_rdma_connect_options){ .timeout_ms = TIMEOUT_MS };
+	client->offer = (struct dnd_offer){
+		.rights = DND_RIGHTS, .length = BYTES, .nonce = NONCE, .silence_ms = TIMEOUT_MS, .target = "p2pmem0",
+	};
+	client->carries_reads = true;
+	client->reach.ctx = client->ctx;
+	client->reach.events = &scene.events;
+	client->reach.id = &scene.id;
+	strcpy(client->reach.peer, "192.0.2.7");
+	play_link(&client->link);
+	client->link.heard = client->looked = scene.now;
+	if (dnd_flow_open(&client->flow, 16))
+		return -1;
+	return donard_memory_dram(client->ctx, BYTES, &scene.memory);
+}
+
+static int teardown(void **state)
+{
+	void *fake = scene.fake;
+
+	(void)state;
+	while (scene.client->near)
+		dnd_near_detach(scene.client, scene.client->near);
+	dnd_flow_close(&scene.client->flow);
+	free(scene.client->link.messages);
+	free(scene.client->link.free_sends);
+	free(scene.client);
+	donard_memory_free(scene.memory);
+	return fake_teardown(&fake);
+}
+
+static int writes(uint64_t length)
+{
+	return donard_rdma_write(scene.client, 0, scene.memory, 0, length);
+}
+
+/* ---- tests ---- */
+
+/* Four of sixteen are a chain; a rest goes when somebody waits. */
+static void requests_go_in_chains(void **state)
+{
+	(void)state;
+	scene.holds = true;
+	for (int i = 0; i < 16; i++)
+		assert_int_equal(writes(100), 0);
+	assert_int_equal(scene.sent[DND_TAKE], 1);
+	assert_int_equal(scene.posts, 4);
+	assert_int_equal(scene.signalled, 4);
+	assert_int_equal(writes(100), -EAGAIN);
+	complete(&(struct ibv_wc){ .wr_id = DND_WR_DATA | 4 });
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 4);
+	assert_int_equal(writes(100), 0);
+	assert_int_equal(scene.posts, 4);
+	complete(&(struct ibv_wc){ .wr_id = DND_WR_DATA | 16 });
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 12);
+	assert_int_equal(scene.posts, 5);
+	complete(&(struct ibv_wc){ .wr_id = DND_WR_DATA | 17 });
+	assert_int_equal(donard_rdma_wait(scene.client, 100, 0), 1);
+	assert_int_equal(donard_rdma_wait(scene.client, 100, 0), 0);
+}
+
+/* No chain has more than one MiB, which a message may have to wait behind. */
+static void large_chains_are_short(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 4; i++)
+		assert_int_equal(writes(400 << 10), 0);
+	assert_int_equal(donard_rdma_wait(scene.client, 4, 0), 4);
+	assert_int_equal(scene.posts, 2);
+	assert_int_equal(writes(BYTES), 0);
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 1);
+	assert_int_equal(scene.posts, 2 + 4);
+	assert_int_equal(scene.lengths[4], 1 << 20);
+}
+
+/* Only of writes, and once; then the server is asked. */
+static void end_of_writes_is_read_back(void **state)
+{
+	struct ibv_mr back = { .lkey = 9 };
+
+	(void)state;
+	scene.client->offer.read_back = true;
+	scene.client->back_mr = &back;
+	assert_int_equal(donard_rdma_read(scene.client, 0, scene.memory, 0, 100), 0);
+	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), 0);
+	assert_int_equal(scene.requests, 1);
+	assert_int_equal(writes(5), 0);
+	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), 0);
+	assert_int_equal(scene.requests, 3);
+	assert_int_equal(scene.lengths[2], 5);
+	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), 0);
+	assert_int_equal(scene.requests, 3);
+	assert_int_equal(scene.sent[DND_SYNC], 3);
+	/* What the library reads is none of the caller's requests. */
+	assert_int_equal(donard_rdma_wait(scene.client, 9, 0), 2);
+	scene.client->back_mr = NULL;
+}
+
+static void failure_stays(void **state)
+{
+	(void)state;
+	scene.status = IBV_WC_REM_ACCESS_ERR;
+	assert_int_equal(writes(1), 0);
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), -ECONNRESET);
+	dnd_fail(scene.client->ctx, DND_E_BUSY, "another failure");
+	assert_int_equal(writes(1), -ECONNRESET);
+	assert_says(donard_error(scene.client->ctx), "the other side refused the access");
+	assert_string_equal(donard_error_code(scene.client->ctx), "peer-lost");
+	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), -ECONNRESET);
+}
+
+static int stop(void *user)
+{
+	return *(int *)user;
+}
+
+static void stopping_ends_the_call_alone(void **state)
+{
+	int stops = 1;
+
+	(void)state;
+	scene.client->options.stop_fn = stop;
+	scene.client->options.user = &stops;
+	scene.holds = true;
+	assert_int_equal(writes(1), 0);
+	scene.now += 1;
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), -ECANCELED);
+	stops = 0;
+	complete(&(struct ibv_wc){ .wr_id = DND_WR_DATA | 1 });
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 1);
+}
+
+/* The server has been silent since it was first asked whether it is there. */
+static void silent_server_is_found(void **state)
+{
+	(void)state;
+	scene.answers = false;
+	for (int seconds = 0; seconds <= TIMEOUT_MS / 1000; seconds++, scene.now += 1)
+		assert_int_equal(donard_rdma_wait(scene.client, 0, 0), 0);
+	scene.now += 1;
+	assert_int_equal(donard_rdma_wait(scene.client, 0, 0), -ETIMEDOUT);
+	assert_string_equal(donard_error_code(scene.client->ctx), "peer-silent");
+}
+
+/* Whoever does not ask for an hour hears nothing in it. */
+static void caller_may_have_been_away(void **state)
+{
+	(void)state;
+	for (int i = 0; i < 3; i++, scene.now += 3600) {
+		assert_int_equal(donard_rdma_wait(scene.client, 0, 0), 0);
+		assert_int_equal(scene.sent[DND_PING], 2 * i);
+		scene.now += 3;
+		assert_int_equal(donard_rdma_wait(scene.client, 0, 0), 0);
+	}
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(requests_go_in_chains), CASE(large_chains_are_short), CASE(end_of_writes_is_read_back), CASE(failure_stays),
+		CASE(stopping_ends_the_call_alone), CASE(silent_server_is_found), CASE(caller_may_have_been_away),
+	};
+
+	return cmocka_run_group_tests_name("rdma_client", tests, NULL, NULL);
+}

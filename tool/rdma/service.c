@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+/* See service.h. */
+#include "rdma/pattern.h"
+#include "rdma/service.h"
+
+#define BIT(service)	(1U << (service))
+
+uint32_t cli_rdma_services(unsigned int rights, bool may_fill)
+{
+	return BIT(CLI_RDMA_COMPARE) | (rights & DONARD_RDMA_WRITE || may_fill ? BIT(CLI_RDMA_FILL) : 0);
+}
+
+static int keep_up(void *user)
+{
+	return donard_rdma_keep_up(user);
+}
+
+static int fill(struct cli_rdma_counts *counts, const struct donard_rdma_asked *asked, struct cli_rdma_pattern pattern,
+		struct donard_rdma_answer *answer)
+{
+	answer->changed = true;
+	counts->filled_bytes += asked->length_bytes;
+	return cli_rdma_pattern_fill(asked->memory, asked->offset_bytes, pattern, asked->length_bytes, keep_up, (void *)asked);
+}
+
+static int compare(struct cli_rdma_counts *counts, const struct donard_rdma_asked *asked, struct cli_rdma_pattern pattern,
+		   struct donard_rdma_answer *answer)
+{
+	uint64_t where = 0;
+	int rc = cli_rdma_pattern_check(asked->memory, asked->offset_bytes, pattern, asked->length_bytes, &where, keep_up,
+					(void *)asked);
+
+	if (rc < 0)
+		return rc;
+	counts->checked_bytes += asked->length_bytes;
+	answer->value = asked->offset_bytes + where;
+	answer->verdict = (uint32_t)rc;
+	return 0;
+}
+
+int cli_rdma_answer(struct cli_rdma_counts *counts, const struct donard_rdma_asked *asked,
+		    struct donard_rdma_answer *answer)
+{
+	const struct cli_rdma_pattern pattern = { .seed = asked->value, .position = asked->offset_bytes };
+
+	return asked->service == CLI_RDMA_FILL ? fill(counts, asked, pattern, answer) : compare(counts, asked, pattern, answer);
+}
