@@ -11,9 +11,10 @@
 . helpers/gpu.sh
 # shellcheck source=helpers/settled.sh
 . helpers/settled.sh
+# shellcheck source=helpers/ownclient.sh
+. helpers/ownclient.sh
 
 readonly SIZE=$((4 * MIB))
-# Between the death of one side and the word of the other.
 
 # --- the server, in the second guest ---
 
@@ -404,31 +405,6 @@ registration() {
 	exits 1 "no such RDMA device; there are: $LAB_RDMA_DEVICE \\(active\\)" \
 		rdmareg nothing0 p2pmem0 4096 3
 	within 5 region_is_free p2pmem0
-}
-
-# A program that has the memory and makes the requests itself.
-own_client() {
-	serve dram --size 1M --timeout 2
-	limited rdmaclient "$LAB_PEER_ADDR" || fail "the server: $(what_was_served)"
-	within 10 has_event left
-}
-
-has_written() {
-	grep -q written "$WORK/own"
-}
-
-own_client_is_told() {
-	local status=0
-	serve dram --size 1M
-	rdmaclient "$LAB_PEER_ADDR" withdrawn >"$WORK/own" 2>&1 &
-	CLIENT=$!
-	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
-	within 15 has_written
-	peer_signals TERM
-	within "$SECONDS_TO_NOTICE" ended "$CLIENT"
-	wait "$CLIENT" || status=$?
-	equal "status of the program ($(cat "$WORK/own"))" 0 "$status"
-	server_ends 0
 }
 
 # What came as a dma-buf: soft devices import none, so that pages are what counts.
