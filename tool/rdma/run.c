@@ -164,18 +164,19 @@ static int begin_interval(struct cli_rdma_work *work, struct interval *interval)
 	return rc;
 }
 
-/* If the work failed, the caller hears of that, and not of end_fn. */
+/* If the work failed, the caller hears of that: end_fn has another context for a failure of its own. */
 static int end_interval(struct cli_rdma_work *work, struct interval *interval, int rc)
 {
-	char code[64], text[1024];
+	struct donard_context *aside = NULL;
 	int ended;
 
 	if (!interval->begun)
 		return rc;
-	snprintf(code, sizeof(code), "%s", donard_error_code(work->ctx));
-	snprintf(text, sizeof(text), "%s", donard_error(work->ctx));
+	if (rc && !donard_open(&aside, NULL))
+		interval->told.ctx = aside;
 	ended = work->options.end_fn(work->options.interval_user, &interval->told, rc);
-	return rc ? donard_fail(work->ctx, rc, code, text) : ended;
+	donard_close(aside);
+	return rc ? rc : ended;
 }
 
 /* ---- modes ---- */
