@@ -603,7 +603,8 @@ int donard_rdma_ask(struct donard_rdma_client *client, const struct donard_rdma_
  * @client: the client; afterwards only donard_rdma_client_info() and donard_rdma_close() take it
  * @durability: of what was written; filled in; may be NULL
  *
- * The call waits for all requests, and does what donard_rdma_sync() does for the offered memory.
+ * The call waits for all requests, and does what donard_rdma_sync() does for the offered memory.  When stop_fn ended it after
+ * the good-bye was sent, the client can do nothing but take leave again, or close: other calls return -EINVAL.
  *
  * Returns 0; as donard_rdma_wait().
  */

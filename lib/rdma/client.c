@@ -27,14 +27,23 @@ static int ended(struct donard_rdma_client *client, int rc)
 	return rc;
 }
 
-static int usable(struct donard_rdma_client *client)
+/* Once the good-bye was sent, the server may count no more of what this client does. */
+static int may_do(struct donard_rdma_client *client, bool leaves)
 {
 	if (client->over)
 		dnd_failure_put_back(client->ctx, &client->reason);
 	else if (client->parted)
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the client has taken leave. Connect again.",
 				client->reach.peer);
+	else if (client->said_bye && !leaves)
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the client is taking leave. Call donard_rdma_leave() again, or "
+				"connect again.", client->reach.peer);
 	return client->over;
+}
+
+static int usable(struct donard_rdma_client *client)
+{
+	return may_do(client, false);
 }
 
 /* The server counts this client from the take on. */
@@ -466,9 +475,9 @@ static int settle_here(struct donard_rdma_client *client, const struct donard_me
 	return ended(client, rc);
 }
 
-static int check_durability(struct donard_rdma_client *client, const struct donard_rdma_durability *durability)
+static int check_durability(struct donard_rdma_client *client, const struct donard_rdma_durability *durability, bool leaves)
 {
-	int rc = usable(client);
+	int rc = may_do(client, leaves);
 
 	return !rc && durability ? dnd_struct_check(client->ctx, durability, "donard_rdma_durability") : rc;
 }
@@ -476,7 +485,7 @@ static int check_durability(struct donard_rdma_client *client, const struct dona
 DND_PUBLIC int donard_rdma_sync(struct donard_rdma_client *client, struct donard_memory *memory,
 				struct donard_rdma_durability *durability)
 {
-	int rc = check_durability(client, durability);
+	int rc = check_durability(client, durability, false);
 
 	if (rc)
 		return rc;
@@ -496,7 +505,7 @@ DND_PUBLIC int donard_rdma_sync(struct donard_rdma_client *client, struct donard
 
 DND_PUBLIC int donard_rdma_leave(struct donard_rdma_client *client, struct donard_rdma_durability *durability)
 {
-	int rc = check_durability(client, durability);
+	int rc = check_durability(client, durability, true);
 
 	if (rc)
 		return rc;

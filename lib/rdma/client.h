@@ -35,11 +35,12 @@ struct donard_rdma_client {
 	struct dnd_flow flow;
 	uint64_t told;				/* how many completed requests the caller knows of */
 	uint64_t pace_ns, pace_bytes;		/* when the rate was last begun to be taken, and bytes_done then; 0: not yet */
-	uint32_t sequence;			/* number of the last question */
+	uint32_t sequence, answered;		/* numbers of the last question, and of the last that was answered */
 	bool carries_reads;			/* the connection allows RDMA READs */
 	bool reading_refused;
 	bool taken;				/* the server knows that its offer is taken */
-	bool parted;				/* the server has answered the good-bye */
+	bool said_bye;				/* the server may have served the good-bye */
+	bool parted;				/* it has answered that */
 	bool holds_back;			/* a device of the server may hold back the end of what was written */
 	uint64_t written_end;			/* of the last write, in the offered memory; 0: nothing was written */
 	uint64_t back;				/* written bytes are read back into this */

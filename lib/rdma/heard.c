@@ -16,8 +16,9 @@ static int take_request(struct dnd_heard *heard, const struct dnd_message *messa
 
 	if (rc)
 		return rc;
-	/* A client sends its own types of request, one at a time; before it has taken the offer, only bye. */
-	if (message->type > DND_BYE || heard->request.type || (!heard->took && !heard->said_bye))
+	/* A client sends its own types of request, one at a time; before it took the offer and after a bye, only bye. */
+	if (message->type > DND_BYE || heard->request.type ||
+	    (message->type != DND_BYE && (!heard->took || heard->said_bye)))
 		return -EPROTO;
 	heard->request = *message;
 	return 0;

@@ -35,6 +35,7 @@ static int on_message(void *user, const uint8_t *bytes, size_t length)
 		return 0;
 	case DND_DONE:
 		client->answer = message;
+		client->answered = message.sequence;
 		return 0;
 	case DND_WITHDRAWN:
 		take_withdrawal(client, &message);
@@ -230,19 +231,34 @@ void dnd_client_linger(struct donard_rdma_client *client, double seconds)
 			return;
 }
 
+static int until_answered(struct donard_rdma_client *client)
+{
+	int rc = 0;
+
+	while (!rc && client->answered != client->sequence)
+		rc = dnd_client_wait(client, false);
+	return rc;
+}
+
 int dnd_client_ask(struct donard_rdma_client *client, struct dnd_message *request)
 {
 	int rc;
 
+	/* The server takes one request at a time, and may still serve one that the caller did not wait for. */
+	rc = until_answered(client);
+	if (rc)
+		return rc;
 	client->answer.type = 0;
-	request->sequence = ++client->sequence;
+	request->sequence = client->sequence + 1;
 	/* Slots become free when sends complete. */
 	while ((rc = dnd_talk_send(&client->link, client->offer.nonce, request)) == -EAGAIN) {
 		rc = dnd_client_wait(client, false);
 		if (rc)
 			return rc;
 	}
-	while (!rc && !(client->answer.type && client->answer.sequence == request->sequence))
-		rc = dnd_client_wait(client, false);
-	return rc;
+	if (rc)
+		return rc;
+	client->sequence++;
+	client->said_bye = request->type == DND_BYE;
+	return until_answered(client);
 }

@@ -240,6 +240,9 @@ static void clients_take_and_leave(void **state)
 	is_answered(&heard);
 	assert_int_equal(says(&heard, DND_DONE), -EPROTO);
 	assert_int_equal(says(&heard, DND_BYE), 0);
+	is_answered(&heard);
+	assert_int_equal(says(&heard, DND_SYNC), -EPROTO);
+	assert_int_equal(says(&heard, DND_BYE), 0);
 	assert_int_equal(dnd_heard_end(&heard), DONARD_RDMA_CLIENT_LEFT);
 }
 

@@ -26,10 +26,11 @@ static struct {
 	struct donard_rdma_client *client;
 	bool answers;			/* the server answers */
 	bool holds;			/* the device completes no data */
+	int refuses;			/* with this errno it takes no data */
 	enum ibv_wc_status status;	/* with which data complete */
 	unsigned int sent[DND_TYPE_END];
 	unsigned int posts, requests, signalled;	/* of data */
-	uint64_t lengths[WCS_MAX];
+	uint64_t lengths[WCS_MAX], addresses[WCS_MAX];
 	struct ibv_wc completions[WCS_MAX];
 	unsigned int completion_count;
 } scene;
@@ -107,8 +108,11 @@ static int play_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_
 		take_message(wr);
 		return 0;
 	}
+	if (scene.refuses)
+		return scene.refuses;
 	scene.posts++;
 	for (; wr; wr = wr->next) {
+		scene.addresses[scene.requests % WCS_MAX] = wr->sg_list->addr;
 		scene.lengths[scene.requests++ % WCS_MAX] = wr->sg_list->length;
 		if (!(wr->send_flags & IBV_SEND_SIGNALED))
 			continue;
@@ -322,6 +326,49 @@ static void stopping_ends_the_call_alone(void **state)
 	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 1);
 }
 
+/* The server takes one request at a time: the next one waits for the answer to that whose caller stopped waiting. */
+static void question_waits_for_the_one_before(void **state)
+{
+	int stops = 1;
+
+	(void)state;
+	scene.client->options.stop_fn = stop;
+	scene.client->options.user = &stops;
+	scene.answers = false;
+	scene.now += 1;
+	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), -ECANCELED);
+	assert_int_equal(scene.sent[DND_SYNC], 1);
+	scene.now += 1;
+	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), -ECANCELED);
+	assert_int_equal(scene.sent[DND_SYNC], 1);
+	stops = 0;
+	scene.answers = true;
+	answer(&(struct dnd_message){ .type = DND_SYNC, .sequence = 1 });
+	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), 0);
+	assert_int_equal(scene.sent[DND_SYNC], 2);
+}
+
+/* The server may answer the good-bye at any time, and counts nothing that is written after that. */
+static void after_good_bye_there_is_only_leaving(void **state)
+{
+	int stops = 1;
+
+	(void)state;
+	scene.client->options.stop_fn = stop;
+	scene.client->options.user = &stops;
+	scene.answers = false;
+	scene.now += 1;
+	assert_int_equal(donard_rdma_leave(scene.client, NULL), -ECANCELED);
+	assert_int_equal(scene.sent[DND_BYE], 1);
+	assert_int_equal(writes(1), -EINVAL);
+	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), -EINVAL);
+	stops = 0;
+	scene.answers = true;
+	answer(&(struct dnd_message){ .type = DND_BYE, .sequence = 1 });
+	assert_int_equal(donard_rdma_leave(scene.client, NULL), 0);
+	assert_int_equal(donard_rdma_leave(scene.client, NULL), -EINVAL);
+}
+
 /* The server has been silent since it was first asked whether it is there. */
 static void silent_server_is_found(void **state)
 {
@@ -353,6 +400,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(requests_go_in_chains), CASE(large_chains_are_short), CASE(end_of_writes_is_read_back), CASE(failure_stays),
 		CASE(stopping_ends_the_call_alone), CASE(silent_server_is_found), CASE(caller_may_have_been_away),
+		CASE(question_waits_for_the_one_before), CASE(after_good_bye_there_is_only_leaving),
 	};
 
 	return cmocka_run_group_tests_name("rdma_client", tests, NULL, NULL);
