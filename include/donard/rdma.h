@@ -335,7 +335,8 @@ struct donard_rdma_serve_options {
  * region went away: free the memory, so that its removal goes on; -EIO when
  * its device does not work again after a reset;
  * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EINVAL, -E2BIG for
- * wrong options.
+ * wrong options; -EROFS when clients would write memory that may not be written; -EOPNOTSUPP when several
+ * would write volatile memory that the CPU does not reach, so that nobody could make it zero between them.
  */
 int donard_rdma_serve(struct donard_memory *memory, const struct donard_rdma_serve_options *options);
 

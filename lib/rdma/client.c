@@ -218,7 +218,7 @@ static void describe(const struct dnd_near *near, struct donard_rdma_registratio
 {
 	const struct donard_rdma_registration_info found = {
 		.mr = near->registration.mr,
-		.address = near->memory->window.data,
+		.address = (void *)(uintptr_t)dnd_registration_address(near->memory, 0),
 		.length_bytes = near->memory->length,
 		.method = dnd_method(near->registration.dmabuf),
 		.reason = near->registration.reason,
@@ -320,7 +320,7 @@ static int add(struct donard_rdma_client *client, uint64_t offset, struct donard
 	if (dnd_flow_is_idle(&client->flow))
 		client->pace_ns = 0;
 	dnd_flow_add(&client->flow, &(struct dnd_flow_request){
-		.local = (uintptr_t)memory->window.data + memory_offset,
+		.local = dnd_registration_address(memory, memory_offset),
 		.remote = client->offer.address + offset,
 		.length = length,
 		.lkey = near->registration.mr->lkey,

@@ -47,12 +47,14 @@ struct part {
 	uint64_t offset, length;
 };
 
-/* The value by which requests name the first byte: its address, or its offset in the dma-buf if it has no address. */
+uint64_t dnd_registration_address(const struct donard_memory *memory, uint64_t offset)
+{
+	return (memory->window.data ? (uintptr_t)memory->window.data : memory->dmabuf_offset) + offset;
+}
+
 static uintptr_t start_of(const struct part *part)
 {
-	const struct donard_memory *memory = part->memory;
-
-	return (memory->window.data ? (uintptr_t)memory->window.data : memory->dmabuf_offset) + part->offset;
+	return dnd_registration_address(part->memory, part->offset);
 }
 
 /*

@@ -16,6 +16,8 @@ struct dnd_registration {
 /* @rights: DONARD_RDMA_*.  The memory must outlive the registration. */
 int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length,
 		 struct ibv_pd *pd, unsigned int rights, struct dnd_registration *registration);
+/* The value by which requests name a byte: its address, or its offset in the dma-buf if the CPU has no mapping. */
+uint64_t dnd_registration_address(const struct donard_memory *memory, uint64_t offset);
 void dnd_unregister(struct dnd_registration *registration);
 
 static inline enum donard_rdma_method dnd_method(bool dmabuf)

@@ -491,6 +491,19 @@ static int listening(struct dnd_server *server)
 	return 0;
 }
 
+/* Clients may write it, and the server can make it zero between them. */
+static int check_memory(const struct dnd_server *server)
+{
+	const struct donard_memory *memory = server->service.memory;
+	int rc = 0;
+
+	if (server->service.rights & DONARD_RDMA_WRITE)
+		rc = dnd_memory_check_writable(memory);
+	if (!rc && server->service.rights & DONARD_RDMA_WRITE && server->options.clients != 1 && !dnd_target_persistent(memory))
+		rc = dnd_memory_check_mapped(memory);
+	return rc;
+}
+
 static int take_options(struct dnd_server *server, const struct donard_rdma_serve_options *options)
 {
 	struct donard_rdma_serve_options *taken = &server->options;
@@ -517,7 +530,7 @@ static int take_options(struct dnd_server *server, const struct donard_rdma_serv
 	server->service.read_back = taken->flags & DONARD_RDMA_READ_BACK;
 	server->service.must_end_fn = must_end;
 	server->service.user = server;
-	return 0;
+	return check_memory(server);
 }
 
 /* When this returns, nothing here uses the memory any more. */

@@ -31,7 +31,7 @@ static void fill_offer(const struct dnd_session *session, struct dnd_offer *offe
 		.status = DND_STATUS_OK,
 		.rights = service->rights,
 		.rkey = session->registration.mr->rkey,
-		.address = (uintptr_t)memory->window.data,
+		.address = dnd_registration_address(memory, 0),
 		.length = memory->length,
 		.nonce = session->nonce,
 		.silence_ms = service->timeout_ms,

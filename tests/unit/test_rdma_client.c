@@ -369,6 +369,23 @@ static void after_good_bye_there_is_only_leaving(void **state)
 	assert_int_equal(donard_rdma_leave(scene.client, NULL), -EINVAL);
 }
 
+/* Requests name it by its offset in the dma-buf. */
+static void memory_without_a_mapping_has_its_offset(void **state)
+{
+	struct donard_memory memory = {
+		.ctx = scene.client->ctx, .region.fd = -1, .dmabuf = { .fd = 0, .writable = true }, .dmabuf_offset = 8192,
+		.length = 65536,
+	};
+	struct donard_rdma_registration_info info = { .size = sizeof(info) };
+
+	(void)state;
+	assert_int_equal(donard_rdma_attach(scene.client, &memory, DONARD_RDMA_READ, &info), 0);
+	assert_int_equal((uintptr_t)info.address, 8192);
+	assert_int_equal(donard_rdma_read(scene.client, 0, &memory, 100, 10), 0);
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 1);
+	assert_int_equal(scene.addresses[0], 8192 + 100);
+}
+
 /* The server has been silent since it was first asked whether it is there. */
 static void silent_server_is_found(void **state)
 {
@@ -401,6 +418,7 @@ int main(void)
 		CASE(requests_go_in_chains), CASE(large_chains_are_short), CASE(end_of_writes_is_read_back), CASE(failure_stays),
 		CASE(stopping_ends_the_call_alone), CASE(silent_server_is_found), CASE(caller_may_have_been_away),
 		CASE(question_waits_for_the_one_before), CASE(after_good_bye_there_is_only_leaving),
+		CASE(memory_without_a_mapping_has_its_offset),
 	};
 
 	return cmocka_run_group_tests_name("rdma_client", tests, NULL, NULL);

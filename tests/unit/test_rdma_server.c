@@ -15,6 +15,7 @@
 static struct {
 	struct fake *fake;
 	struct donard_memory memory;
+	uint8_t bytes[1];		/* nobody looks at them */
 	struct rdma_cm_id listener;
 	struct rdma_event_channel events;
 	struct ibv_context verbs;
@@ -156,6 +157,8 @@ static int setup(void **state)
 	scene.events.fd = scene.channel.fd = scene.memory.region.fd = open("/dev/zero", O_RDONLY);
 	scene.memory.ctx = scene.fake->ctx;
 	scene.memory.length = MEMORY_BYTES;
+	scene.memory.dmabuf.fd = -1;
+	scene.memory.window.data = scene.bytes;
 	strcpy(scene.memory.region.name, "p2pmem0");
 	scene.listener.route.addr.src_sin.sin_family = AF_INET;
 	scene.verbs.device = &scene.device;
@@ -271,6 +274,21 @@ static void reader_is_refused(void **state)
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_REFUSED, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
 }
 
+/* Of a buffer that was exported to be read, and of one that nothing can make zero for the next client. */
+static void memory_that_cannot_be_offered(void **state)
+{
+	(void)state;
+	scene.memory.dmabuf.fd = 0;
+	assert_int_equal(serve(1, 0), -EROFS);
+	knocks(false, true);
+	assert_int_equal(serve(1, DONARD_RDMA_READ), 0);
+	scene.memory.dmabuf.writable = true;
+	scene.memory.window.data = NULL;
+	assert_int_equal(serve(2, 0), -EOPNOTSUPP);
+	knocks(false, true);
+	assert_int_equal(serve(1, 0), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -278,6 +296,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(bytes_are_forgotten), CASE(reset_while_bytes_are_forgotten), CASE(reset_behind_the_zeros),
 		CASE(writer_asks_whether_it_may_read), CASE(reader_is_refused),
+		CASE(memory_that_cannot_be_offered),
 	};
 
 	return cmocka_run_group_tests_name("rdma_server", tests, NULL, NULL);

@@ -78,6 +78,59 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 	return -1;
 }
 
+/* ---- admission ---- */
+
+static struct ibv_mr offered_mr;
+static struct ibv_cq *offered_cq;
+static struct dnd_offer offered;
+
+int __wrap_dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma_cm_id *id, const struct dnd_link_size *size);
+int __wrap_dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma_cm_id *id, const struct dnd_link_size *size)
+{
+	(void)ctx;
+	(void)id;
+	(void)size;
+	link->cq = offered_cq;
+	return 0;
+}
+
+int __wrap_dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length, struct ibv_pd *pd,
+			unsigned int rights, struct dnd_registration *registration);
+int __wrap_dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length, struct ibv_pd *pd,
+			unsigned int rights, struct dnd_registration *registration)
+{
+	(void)memory;
+	(void)offset;
+	(void)length;
+	(void)pd;
+	(void)rights;
+	registration->mr = &offered_mr;
+	return 0;
+}
+
+int ibv_query_device(struct ibv_context *verbs, struct ibv_device_attr *attr)
+{
+	(void)verbs;
+	(void)attr;
+	return EINVAL;
+}
+
+int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t length)
+{
+	(void)id;
+	(void)level;
+	(void)name;
+	(void)value;
+	(void)length;
+	return 0;
+}
+
+int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
+{
+	(void)id;
+	return dnd_offer_decode(&offered, param->private_data, param->private_data_len);
+}
+
 struct scene {
 	struct fake *fake;
 	struct ibv_context verbs;
@@ -92,6 +145,7 @@ struct scene {
 	struct dnd_session session;
 	unsigned int answered;
 	bool program_changes, program_fails;
+	int program_returns;
 };
 
 static int answers(void *user, const struct donard_rdma_asked *asked, struct donard_rdma_answer *answer)
@@ -101,6 +155,10 @@ static int answers(void *user, const struct donard_rdma_asked *asked, struct don
 	scene->answered++;
 	if (scene->program_fails)
 		return donard_fail(scene->fake->ctx, EILSEQ, NULL, "the program's own words");
+	if (scene->program_returns < 0)
+		return donard_fail(scene->fake->ctx, -scene->program_returns, NULL, "the program's own words");
+	if (scene->program_returns)
+		return scene->program_returns;
 	assert_ptr_equal(asked->memory, &scene->memory);
 	assert_string_equal(asked->peer, "192.0.2.7");
 	answer->value = asked->offset_bytes + asked->length_bytes + asked->value;
@@ -365,13 +423,31 @@ static void barrier_tells_of_a_reset(void **state)
 	forget_pmr(scene);
 }
 
+/* Clients name the bytes of memory without a mapping by their offset in the dma-buf. */
+static void offer_names_the_first_byte(void **state)
+{
+	struct scene *scene = *state;
+	struct dnd_session session;
+	uint8_t byte;
+
+	offered_cq = &scene->cq;
+	scene->service.rights = DONARD_RDMA_READ;
+	scene->memory.dmabuf_offset = 8192;
+	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id), 0);
+	assert_int_equal(offered.address, 8192);
+	scene->memory.window.data = &byte;
+	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id), 0);
+	assert_int_equal(offered.address, (uintptr_t)&byte);
+	scene->memory.window.data = NULL;
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
-		CASE(program_answers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell),
+		CASE(program_answers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
 		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
 	};
 
