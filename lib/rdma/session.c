@@ -194,7 +194,27 @@ struct donard_rdma_asker {
 
 DND_PUBLIC int donard_rdma_keep_up(const struct donard_rdma_asked *asked)
 {
-	return while_working(asked->asker->session);
+	struct dnd_session *session = asked->asker->session;
+
+	session->kept_up = while_working(session);
+	return session->kept_up;
+}
+
+/*
+ * Here, -EIO, -ENODEV and -ECANCELED mean a reset, a removal and the server's end.  A program may return them for reasons of
+ * its own: then they end its client, as any other failure of it does.
+ */
+static int program_failed(struct dnd_session *session, int rc)
+{
+	const struct dnd_service *service = session->service;
+	bool reset = dnd_session_resets(session) || !strcmp(donard_error_code(service->ctx), dnd_error_word(DND_E_DEVICE));
+
+	if (rc == session->kept_up || (rc == -EIO && reset) || (rc == -ENODEV && dnd_target_gone(service->memory)))
+		return rc;
+	session->told = true;
+	if (rc > 0)
+		dnd_fail(service->ctx, DND_E_SYSTEM, "%s: the server's program did not answer, but returned %d.", session->peer, rc);
+	return rc == -EIO || rc == -ENODEV || rc == -ECANCELED || rc > 0 ? -ECONNABORTED : rc;
 }
 
 /*
@@ -214,13 +234,15 @@ static int ask_program(struct dnd_session *session, const struct dnd_message *re
 	int rc = settle(session);
 
 	if (!rc) {
+		session->kept_up = 0;
 		rc = service->answer_fn(service->answer_user, &asked, &found);
-		session->told = rc < 0;
 		session->changed = session->changed || found.changed;
+		if (rc)
+			rc = program_failed(session, rc);
 	}
 	answer->word = found.verdict;
 	answer->value = found.value;
-	return rc > 0 ? -ECANCELED : rc;
+	return rc;
 }
 
 /* Only a client that completed its work has read back the bytes that a device might hold. */
@@ -322,6 +344,8 @@ static int explain(struct dnd_session *session, int rc)
 {
 	struct donard_context *ctx = session->service->ctx;
 
+	if (session->told)
+		return rc;
 	switch (rc) {
 	case -EPROTO:
 	case -EPROTONOSUPPORT:
@@ -337,8 +361,6 @@ static int explain(struct dnd_session *session, int rc)
 	case -ECANCELED:	/* the server has to end, and reports that itself */
 		return rc;
 	}
-	if (session->told)
-		return rc;
 	return dnd_memory_access_failed(session->service->memory, -rc);
 }
 

@@ -45,6 +45,7 @@ struct dnd_session {
 	double started, alive_sent, looked;
 	struct rusage usage;		/* of this process when the client came */
 	bool told;			/* the failure that ends the session has its text already */
+	int kept_up;			/* what the program was told when it last kept up; 0: to go on */
 };
 
 /*

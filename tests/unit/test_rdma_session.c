@@ -291,6 +291,27 @@ static void program_answers(void **state)
 	assert_string_equal(donard_error(scene->fake->ctx), "the program's own words");
 }
 
+/* They mean a reset, a removal or the server's end only if the library says so. */
+static void program_has_its_own_numbers(void **state)
+{
+	static const int errors[] = { -EIO, -ENODEV, -ECANCELED, -EPROTO };
+	struct scene *scene = *state;
+	int rc;
+
+	for (size_t i = 0; i < sizeof(errors) / sizeof(*errors); i++) {
+		scene->program_returns = errors[i];
+		asks(scene, 0);
+		rc = dnd_session_serve(&scene->session);
+		assert_true(rc < 0 && rc != -EIO && rc != -ENODEV && rc != -ECANCELED);
+		assert_string_equal(donard_error(scene->fake->ctx), "the program's own words");
+	}
+	scene->program_returns = 1;
+	asks(scene, 0);
+	rc = dnd_session_serve(&scene->session);
+	assert_true(rc < 0 && rc != -ECANCELED);
+	assert_says(donard_error(scene->fake->ctx), "1");
+}
+
 /* Which it has not, or of more than is offered. */
 static void strange_questions_end_a_client(void **state)
 {
@@ -447,7 +468,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
-		CASE(program_answers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
+		CASE(program_answers), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
 		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
 	};
 
