@@ -84,9 +84,9 @@ static struct movement begin(struct cli_rdma_work *work)
 static void finish(struct cli_rdma_work *work, const struct movement *movement, uint64_t started_ns)
 {
 	struct cli_rdma_result *result = work->result;
-	uint64_t bytes = cli_rdma_under_way(work);
+	uint64_t ended_ns = now_ns(), bytes = cli_rdma_under_way(work);
 
-	result->seconds += (double)(now_ns() - started_ns) / 1e9;
+	result->seconds += (double)(ended_ns - started_ns) / 1e9;
 	result->requests += cli_rdma_requests(&movement->pass, bytes);
 	result->bytes += bytes;
 	work->done_bytes += bytes;

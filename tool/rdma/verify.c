@@ -33,8 +33,14 @@ static int keep_up(void *user)
 /* After an access by the CPU: the client has to know of a reset, and tells the server. */
 static int near_failed(struct cli_rdma_work *work, int rc)
 {
-	if (rc == -EIO && !donard_rdma_sync(work->client, work->near, NULL))
-		work->result->local_resets = 1;
+	int found;
+
+	if (rc != -EIO)
+		return rc;
+	found = donard_rdma_sync(work->client, work->near, NULL);
+	if (found)
+		return found;
+	work->result->local_resets = 1;
 	return rc;
 }
 
