@@ -208,7 +208,7 @@ struct donard_rdma_event {
 
 typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event *event);
 
-/* Called at least every 250 ms; nonzero ends the server's call. */
+/* Called at least every 250 ms while a call of a server or a client waits; nonzero ends that call.  It must not use the client. */
 typedef int (*donard_stop_fn)(void *user);
 
 /*
@@ -249,6 +249,7 @@ struct donard_rdma_asked {
  * @verdict: any number
  * @changed: the program has written into the memory for the client: the server makes volatile memory zero when
  *	that has left, as after a client that could write.  Clients do not see this member
+ * @reserved: zero
  */
 struct donard_rdma_answer {
 	size_t size;
@@ -259,8 +260,9 @@ struct donard_rdma_answer {
 };
 
 /*
- * Fills in the answer and returns 0.  A negative errno, with its text in the context of the memory, cuts the client off; so does
- * -EIO when the memory's device was reset.  The barrier of the memory's device has passed before: what the client wrote is there.
+ * Fills in the answer and returns 0.  Another number, a negative errno with its text in the context of the memory, cuts the client
+ * off; so does -EIO when the memory's device was reset.  The barrier of the memory's device has passed before: what the client
+ * wrote is there.
  */
 typedef int (*donard_rdma_answer_fn)(void *user, const struct donard_rdma_asked *asked,
 				     struct donard_rdma_answer *answer);
@@ -269,7 +271,8 @@ typedef int (*donard_rdma_answer_fn)(void *user, const struct donard_rdma_asked 
  * donard_rdma_keep_up() - let the client hear that the server is alive
  * @asked: the question that is being answered
  *
- * For an answer that takes long: call it every tenth of a second or so, and return what it returns unless that is 0.
+ * For an answer that takes long: call it every tenth of a second or so, and return what it returns unless that is 0.  Call
+ * it only in the thread that called answer_fn, and until that returns.
  *
  * Returns 0; a negative errno when the client is gone, or the server has to end.
  */
@@ -295,6 +298,7 @@ int donard_rdma_keep_up(const struct donard_rdma_asked *asked);
  * @services: a bit (1U << service) for each question that answer_fn answers
  * @answer_fn: called with a client's question; needed for services
  * @user: handed to all three
+ * @reserved: zero
  */
 struct donard_rdma_serve_options {
 	size_t size;
@@ -369,6 +373,7 @@ struct donard_rdma_client;
  *	a server waits for the first request (DONARD_RDMA_FIRST_MESSAGE_MS at least)
  * @stop_fn: asked in calls that wait whether to end them with -ECANCELED; may be NULL
  * @user: handed to @stop_fn
+ * @reserved, @reserved2: zero
  */
 struct donard_rdma_connect_options {
 	size_t size;
@@ -404,6 +409,8 @@ int donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_con
 /**
  * donard_rdma_close() - end a connection
  * @client: may be NULL
+ *
+ * Close the client before its memories are freed and its context is closed.
  *
  * Without donard_rdma_leave() before, the call says good-bye for a client that ends early, and waits at most two
  * seconds for the answer.  No device reads or writes attached memory when the call has returned.
@@ -468,7 +475,8 @@ int donard_rdma_client_info(const struct donard_rdma_client *client, struct dona
  *	the memory is detached
  *
  * Without this call, the first request that uses the memory attaches it.  The memory must stay until
- * donard_rdma_detach() or donard_rdma_close().  A call for memory that is attached says how it is.
+ * donard_rdma_detach() or donard_rdma_close().  A call for memory that is attached says how it is; if that is so far only to be
+ * written from, and is to be read into as well, the call waits for all requests and registers it anew.
  *
  * Returns as donard_rdma_register(); -EROFS for memory that may not be written; -EINVAL for memory of another context, and
  * for other directions; what the connection failed with.
@@ -493,7 +501,8 @@ int donard_rdma_detach(struct donard_rdma_client *client, struct donard_memory *
  * @memory_offset_bytes: in the memory; any
  * @length_bytes: up to 1 GiB; a request of more than 1 MiB is sent as several work requests
  *
- * The call begins a request, and never waits for it.  Small requests are handed to the device together: by
+ * The call begins a request, and never waits for it; the first call for a memory may have to attach that, which takes time
+ * (donard_rdma_attach()).  Small requests are handed to the device together: by
  * later calls, or by donard_rdma_wait() at the latest.
  *
  * Returns 0; -EAGAIN when options.depth requests are in flight; -EACCES when writing is not offered; -ENXIO past the end of
@@ -561,6 +570,9 @@ struct donard_rdma_durability {
  * The call waits for all requests.  Then the server, or the library for memory of this side, runs the barrier of the
  * memory's device (donard_memory_sync()).  That of persistent memory may take minutes; the connection is kept meanwhile.
  * The bytes are not durable where the memory is volatile, or where a NIC may hold back the last of them.
+ *
+ * Both fail if the device of attached memory was reset, as far as the kernel has noticed.  After writes from memory of a region,
+ * the call with that memory finds out: its barrier reports a reset that nobody has noticed.
  *
  * Returns 0; -EINVAL for memory that is not attached; as donard_rdma_wait().
  */

@@ -65,6 +65,14 @@ static int take_offer(struct donard_rdma_client *client)
 
 /* ---- connecting ---- */
 
+static int check_context(const struct donard_rdma_client *client, const struct donard_memory *memory)
+{
+	if (memory->ctx == client->ctx)
+		return 0;
+	return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the memory is of another context than the client.",
+			dnd_memory_name(memory));
+}
+
 static int take_options(struct donard_rdma_client *client, const struct donard_rdma_connect_options *asked)
 {
 	struct donard_rdma_connect_options *options = &client->options;
@@ -74,6 +82,10 @@ static int take_options(struct donard_rdma_client *client, const struct donard_r
 		return rc;
 	if (!options->address || !options->rights || options->rights & ~DND_RIGHTS || options->reserved || options->reserved2)
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "no address, no rights, unknown ones, or reserved members that are set.");
+	if (options->memory)
+		rc = check_context(client, options->memory);
+	if (rc)
+		return rc;
 	if (options->depth > MAX_DEPTH)
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "at most %u work requests can be under way, not %u.", MAX_DEPTH,
 				options->depth);
@@ -121,6 +133,8 @@ static int open_client(struct donard_rdma_client *client, const struct donard_rd
 		rc = check_rights(client);
 	if (!rc)
 		rc = open_back(client);
+	if (!rc)
+		client->transport = dnd_device_transport(client->reach.id->verbs, client->reach.id->port_num);
 	client->looked = client->link.heard = dnd_now_seconds();
 	return rc;
 }
@@ -189,7 +203,7 @@ DND_PUBLIC int donard_rdma_client_info(const struct donard_rdma_client *client, 
 		.services = client->offer.services,
 		.in_flight = (uint32_t)(flow->added - flow->finished),
 		.silence_ms = client->offer.silence_ms,
-		.transport = dnd_device_transport(id->verbs, id->port_num),
+		.transport = client->transport,
 		.remote_method = dnd_method(client->offer.dmabuf),
 		.persistent = client->offer.persistent,
 		.connected = !client->over && !client->parted,
@@ -206,14 +220,6 @@ DND_PUBLIC int donard_rdma_client_info(const struct donard_rdma_client *client, 
 
 /* ---- memory ---- */
 
-static int check_context(const struct donard_rdma_client *client, const struct donard_memory *memory)
-{
-	if (memory->ctx == client->ctx)
-		return 0;
-	return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the memory is of another context than the client.",
-			dnd_memory_name(memory));
-}
-
 static void describe(const struct dnd_near *near, struct donard_rdma_registration_info *info)
 {
 	const struct donard_rdma_registration_info found = {
@@ -227,6 +233,14 @@ static void describe(const struct dnd_near *near, struct donard_rdma_registratio
 	dnd_struct_give(info, &found, sizeof(found));
 }
 
+/* Its registration is replaced by one that requests may write.  Those that use the first one have to end before. */
+static bool is_replaced(struct donard_rdma_client *client, const struct donard_memory *memory, unsigned int directions)
+{
+	const struct dnd_near *near = dnd_near_find(client, memory);
+
+	return near && directions & DONARD_RDMA_READ && !near->target;
+}
+
 DND_PUBLIC int donard_rdma_attach(struct donard_rdma_client *client, struct donard_memory *memory, unsigned int directions,
 				  struct donard_rdma_registration_info *info)
 {
@@ -238,8 +252,7 @@ DND_PUBLIC int donard_rdma_attach(struct donard_rdma_client *client, struct dona
 		rc = dnd_struct_check(client->ctx, info, "donard_rdma_registration_info");
 	if (!rc && (!directions || directions & ~DND_RIGHTS))
 		rc = dnd_fail(client->ctx, DND_E_BAD_OPTION, "no direction, or unknown ones: %#x.", directions);
-	/* Requests of another memory go on; this one's registration may be replaced. */
-	if (!rc && dnd_near_find(client, memory))
+	if (!rc && is_replaced(client, memory, directions))
 		rc = ended(client, dnd_client_finish(client, client->flow.added, false));
 	if (!rc)
 		rc = dnd_near_attach(client, memory, directions & DONARD_RDMA_READ);
@@ -306,9 +319,11 @@ static struct dnd_near *near_of(struct donard_rdma_client *client, struct donard
 static int add(struct donard_rdma_client *client, uint64_t offset, struct donard_memory *memory, uint64_t memory_offset,
 	       uint64_t length, bool reads)
 {
-	int rc = check_offered(client, offset, length);
+	int rc = check_context(client, memory);
 	const struct dnd_near *near;
 
+	if (!rc)
+		rc = check_offered(client, offset, length);
 	if (!rc)
 		rc = dnd_memory_check_range(memory, memory_offset, length);
 	near = rc ? NULL : near_of(client, memory, reads, &rc);
@@ -353,24 +368,40 @@ DND_PUBLIC int donard_rdma_read(struct donard_rdma_client *client, uint64_t offs
 	return rc ? rc : add(client, offset_bytes, memory, memory_offset_bytes, length_bytes, true);
 }
 
+/* How many requests, from the beginning, have to complete for so many more of the caller's. */
+static uint64_t wanted(struct donard_rdma_client *client, unsigned int requests)
+{
+	uint64_t target;
+
+	dnd_client_count_own(client);
+	if (!requests)
+		return 0;
+	target = client->told + requests;
+	if (client->own && target >= client->own)
+		target++;
+	return dnd_min(target, client->flow.added);
+}
+
 DND_PUBLIC int donard_rdma_wait(struct donard_rdma_client *client, unsigned int requests, unsigned int flags)
 {
 	struct dnd_flow *flow = &client->flow;
-	uint64_t completed;
+	uint64_t completed, target;
 	int rc = usable(client);
 
 	if (!rc && flags & ~DONARD_RDMA_SPIN)
 		rc = dnd_fail(client->ctx, DND_E_BAD_OPTION, "unknown flags %#x.", flags & ~DONARD_RDMA_SPIN);
 	if (rc)
 		return rc;
+	target = wanted(client, requests);
 	rc = dnd_client_post(client, true);
-	if (!rc && requests)
-		rc = dnd_client_finish(client, dnd_min(client->told + requests, flow->added), flags & DONARD_RDMA_SPIN);
+	if (!rc && target > flow->finished)
+		rc = dnd_client_finish(client, target, flags & DONARD_RDMA_SPIN);
 	else if (!rc)
 		rc = dnd_client_keep_up(client);
 	rc = ended(client, rc);
 	if (rc)
 		return rc;
+	dnd_client_count_own(client);
 	completed = dnd_min(flow->finished - client->told, INT_MAX);
 	client->told += completed;
 	return (int)completed;
@@ -390,6 +421,8 @@ DND_PUBLIC int donard_rdma_ask(struct donard_rdma_client *client, const struct d
 		rc = DND_TAKE(client->ctx, &asked, question, "donard_rdma_question");
 	if (!rc)
 		rc = dnd_struct_check(client->ctx, answer, "donard_rdma_answer");
+	if (!rc && asked.reserved)
+		rc = dnd_fail(client->ctx, DND_E_BAD_OPTION, "reserved members are set.");
 	if (!rc && (asked.service >= DONARD_RDMA_SERVICES_MAX || !(client->offer.services & 1U << asked.service)))
 		rc = dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server's program has no service %u.", client->reach.peer,
 			      asked.service);
@@ -421,6 +454,8 @@ static const char *why_not_there(const struct donard_rdma_client *client)
 {
 	if (!client->offer.persistent)
 		return "is volatile";
+	if (!(client->offer.rights & DONARD_RDMA_WRITE))
+		return "keeps its bytes without power, but this client may not write any there";
 	if (client->answer.durable)
 		return NULL;
 	return "keeps its bytes without power, but the server's NIC may hold the last ones back, and no client may read them "
@@ -456,7 +491,19 @@ static int settle_there(struct donard_rdma_client *client, enum dnd_rdma_type ty
 	struct dnd_message message = { .type = type };
 	int rc = dnd_client_push(client);
 
-	return rc ? rc : dnd_client_ask(client, &message);
+	if (!rc)
+		rc = dnd_client_ask(client, &message);
+	/* Bytes that came from memory whose device was reset are not what the caller wrote. */
+	return rc ? rc : dnd_near_check(client);
+}
+
+/* The connection may fail meanwhile, with the reset of another memory, too: that has its text. */
+static int run_barrier(struct donard_rdma_client *client, const struct dnd_near *near)
+{
+	int rc = dnd_target_settle(near->memory, dnd_client_keep_up, client);
+	bool failed = client->local_resets || client->remote_resets || client->link.lost;
+
+	return rc == -EIO && !failed ? dnd_near_was_reset(client, near) : rc;
 }
 
 static int settle_here(struct donard_rdma_client *client, const struct donard_memory *memory)
@@ -469,9 +516,7 @@ static int settle_here(struct donard_rdma_client *client, const struct donard_me
 				dnd_memory_name(memory));
 	rc = dnd_client_finish(client, client->flow.added, false);
 	if (!rc)
-		rc = dnd_target_settle(memory, dnd_client_keep_up, client);
-	if (rc == -EIO)
-		rc = dnd_near_was_reset(client, near);
+		rc = run_barrier(client, near);
 	return ended(client, rc);
 }
 

@@ -33,9 +33,11 @@ struct donard_rdma_client {
 	struct dnd_offer offer;
 	struct dnd_near *near;			/* the one that was used last is the first */
 	struct dnd_flow flow;
-	uint64_t told;				/* how many completed requests the caller knows of */
+	uint64_t told;				/* how many completed requests the caller knows of, or did not make */
+	uint64_t own;				/* number of the request that the caller did not make; 0: it is told */
 	uint64_t pace_ns, pace_bytes;		/* when the rate was last begun to be taken, and bytes_done then; 0: not yet */
 	uint32_t sequence, answered;		/* numbers of the last question, and of the last that was answered */
+	enum donard_rdma_transport transport;
 	bool carries_reads;			/* the connection allows RDMA READs */
 	bool reading_refused;
 	bool taken;				/* the server knows that its offer is taken */
@@ -103,5 +105,7 @@ int dnd_client_finish(struct donard_rdma_client *client, uint64_t requests, bool
  * One device serves the requests of a connection in order, so this read comes behind all writes.
  */
 int dnd_client_push(struct donard_rdma_client *client);
+/* The caller is not told of the request that dnd_client_push() made. */
+void dnd_client_count_own(struct donard_rdma_client *client);
 
 #endif /* DONARD_RDMA_CLIENT_H */

@@ -106,6 +106,8 @@ int dnd_near_gone_text(struct donard_rdma_client *client)
 {
 	const struct dnd_near *near = client->near;
 
+	if (!near)
+		return dnd_fail(client->ctx, DND_E_REGION_GONE, "%s: memory of this client is gone.", client->reach.peer);
 	while (near->next && !dnd_target_gone(near->memory))
 		near = near->next;
 	return dnd_target_gone_text(client->ctx, near->memory);

@@ -72,12 +72,14 @@ static void fill_request(const struct dnd_flow_piece *piece, uint32_t rkey, stru
 	wr->wr.rdma.rkey = rkey;
 }
 
-/* If the connection is gone, its completions say so. */
+/* If the connection is gone, its completions say so.  The requests are lost in any case, even if the caller wants to stop. */
 static int post_failed(struct donard_rdma_client *client, int error_number)
 {
 	int rc = dnd_client_wait(client, false);
 
-	return rc < 0 ? rc : dnd_fail_errno(client->ctx, error_number, "%s: requests cannot be posted", client->reach.peer);
+	if (rc < 0 && rc != -ECANCELED)
+		return rc;
+	return dnd_fail_errno(client->ctx, error_number, "%s: requests cannot be posted", client->reach.peer);
 }
 
 /* Posts at most @count work requests of at most a piece's bytes together by one call; only the last one is signalled. */
@@ -136,6 +138,14 @@ int dnd_client_finish(struct donard_rdma_client *client, uint64_t requests, bool
 
 /* ---- reading back ---- */
 
+void dnd_client_count_own(struct donard_rdma_client *client)
+{
+	if (!client->own || client->flow.finished < client->own)
+		return;
+	client->told++;
+	client->own = 0;
+}
+
 int dnd_client_push(struct donard_rdma_client *client)
 {
 	uint64_t bytes = dnd_min(client->written_end, sizeof(client->back));
@@ -148,8 +158,9 @@ int dnd_client_push(struct donard_rdma_client *client)
 
 	if (rc || !client->holds_back)
 		return rc;
+	dnd_client_count_own(client);	/* of an earlier call that the caller stopped */
 	dnd_flow_add(&client->flow, &request);
-	client->told++;		/* the caller did not make it */
+	client->own = client->flow.added;
 	rc = dnd_client_finish(client, client->flow.added, false);
 	client->holds_back = rc != 0;
 	return rc;

@@ -369,6 +369,50 @@ static void after_good_bye_there_is_only_leaving(void **state)
 	assert_int_equal(donard_rdma_leave(scene.client, NULL), -EINVAL);
 }
 
+/* What the device did not take is lost, whoever wants to stop at the same time. */
+static void refused_requests_end_the_connection(void **state)
+{
+	int stops = 1;
+
+	(void)state;
+	scene.client->options.stop_fn = stop;
+	scene.client->options.user = &stops;
+	assert_int_equal(writes(1), 0);
+	scene.refuses = ENOMEM;
+	scene.now += 1;
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), -ENOMEM);
+	scene.refuses = stops = 0;
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), -ENOMEM);
+	assert_int_equal(scene.posts, 0);
+}
+
+/* The caller stopped while the library read back; its own requests alone are counted, before and after. */
+static void stopped_reading_back_is_not_counted(void **state)
+{
+	struct ibv_mr back = { .lkey = 9 };
+	int stops = 0;
+
+	(void)state;
+	scene.client->options.stop_fn = stop;
+	scene.client->options.user = &stops;
+	scene.client->offer.read_back = true;
+	scene.client->back_mr = &back;
+	assert_int_equal(writes(5), 0);
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 1);
+	scene.holds = true;
+	stops = 1;
+	scene.now += 1;
+	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), -ECANCELED);
+	assert_int_equal(scene.requests, 2);
+	assert_int_equal(donard_rdma_wait(scene.client, 0, 0), 0);
+	stops = 0;
+	scene.holds = false;
+	assert_int_equal(writes(5), 0);
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 1);
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 0);
+	scene.client->back_mr = NULL;
+}
+
 /* Requests name it by its offset in the dma-buf. */
 static void memory_without_a_mapping_has_its_offset(void **state)
 {
@@ -384,6 +428,39 @@ static void memory_without_a_mapping_has_its_offset(void **state)
 	assert_int_equal(donard_rdma_read(scene.client, 0, &memory, 100, 10), 0);
 	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 1);
 	assert_int_equal(scene.addresses[0], 8192 + 100);
+}
+
+/* Even between two looks, the source of what the server calls durable may have been reset. */
+static void reset_source_is_not_durable(void **state)
+{
+	(void)state;
+	assert_int_equal(writes(5), 0);
+	scene.client->near->resets = 1;
+	assert_int_equal(donard_rdma_sync(scene.client, NULL, NULL), -EIO);
+	assert_string_equal(donard_error_code(scene.client->ctx), "device");
+}
+
+/* A call that has nothing to wait for looks after the connection, too. */
+static void waiting_for_nothing_keeps_the_connection(void **state)
+{
+	(void)state;
+	scene.now += 5;
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 0);
+	assert_int_equal(scene.sent[DND_PING], 1);
+}
+
+static void memory_of_another_context_is_refused(void **state)
+{
+	struct donard_context *other;
+	struct donard_memory *memory;
+
+	(void)state;
+	assert_int_equal(donard_open(&other, NULL), 0);
+	assert_int_equal(donard_memory_dram(other, BYTES, &memory), 0);
+	assert_int_equal(donard_rdma_write(scene.client, 0, memory, BYTES, 1), -EINVAL);
+	assert_says(donard_error(scene.client->ctx), "another context");
+	donard_memory_free(memory);
+	donard_close(other);
 }
 
 /* The server has been silent since it was first asked whether it is there. */
@@ -418,7 +495,9 @@ int main(void)
 		CASE(requests_go_in_chains), CASE(large_chains_are_short), CASE(end_of_writes_is_read_back), CASE(failure_stays),
 		CASE(stopping_ends_the_call_alone), CASE(silent_server_is_found), CASE(caller_may_have_been_away),
 		CASE(question_waits_for_the_one_before), CASE(after_good_bye_there_is_only_leaving),
-		CASE(memory_without_a_mapping_has_its_offset),
+		CASE(refused_requests_end_the_connection), CASE(stopped_reading_back_is_not_counted),
+		CASE(memory_without_a_mapping_has_its_offset), CASE(reset_source_is_not_durable),
+		CASE(waiting_for_nothing_keeps_the_connection), CASE(memory_of_another_context_is_refused),
 	};
 
 	return cmocka_run_group_tests_name("rdma_client", tests, NULL, NULL);
