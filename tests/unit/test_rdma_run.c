@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+/* The functions that a run of the tool calls round what it times, with a client that this program plays. */
+#include <errno.h>
+
+#include "unit.h"
+#include "fake_sysfs.h"
+#include "tool/rdma/run.h"
+
+#define BYTES	65536
+#define BLOCK	4096
+
+struct donard_rdma_client {
+	uint64_t bytes;
+	uint32_t in_flight;
+};
+
+static struct {
+	struct fake *fake;
+	struct donard_rdma_client client;
+	struct cli_rdma_result result;
+	char order[16];			/* a letter for each step, but that of requests just once */
+	size_t payload_count;
+	const struct donard_context *end_ctx;
+	int begin_rc, end_rc, work_rc, seen_rc;
+} scene;
+
+static void step(char letter)
+{
+	size_t count = strlen(scene.order);
+
+	if (count && scene.order[count - 1] == letter)
+		return;
+	assert_true(count + 1 < sizeof(scene.order));
+	scene.order[count] = letter;
+}
+
+/* ---- the client ---- */
+
+int __wrap_donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_connect_options *options,
+			       struct donard_rdma_client **client);
+int __wrap_donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_connect_options *options,
+			       struct donard_rdma_client **client)
+{
+	(void)ctx;
+	(void)options;
+	*client = &scene.client;
+	return 0;
+}
+
+void __wrap_donard_rdma_close(struct donard_rdma_client *client);
+void __wrap_donard_rdma_close(struct donard_rdma_client *client)
+{
+	(void)client;
+}
+
+int __wrap_donard_rdma_client_info(const struct donard_rdma_client *client, struct donard_rdma_client_info *info);
+int __wrap_donard_rdma_client_info(const struct donard_rdma_client *client, struct donard_rdma_client_info *info)
+{
+	info->length_bytes = BYTES;
+	info->bytes = client->bytes;
+	info->rights = DONARD_RDMA_WRITE;
+	return 0;
+}
+
+int __wrap_donard_rdma_attach(struct donard_rdma_client *client, struct donard_memory *memory, unsigned int directions,
+			      struct donard_rdma_registration_info *info);
+int __wrap_donard_rdma_attach(struct donard_rdma_client *client, struct donard_memory *memory, unsigned int directions,
+			      struct donard_rdma_registration_info *info)
+{
+	(void)client;
+	(void)memory;
+	(void)directions;
+	info->reason = "";
+	return 0;
+}
+
+int __wrap_donard_rdma_write(struct donard_rdma_client *client, uint64_t offset, struct donard_memory *memory,
+			     uint64_t memory_offset, uint64_t length);
+int __wrap_donard_rdma_write(struct donard_rdma_client *client, uint64_t offset, struct donard_memory *memory,
+			     uint64_t memory_offset, uint64_t length)
+{
+	(void)offset;
+	(void)memory;
+	(void)memory_offset;
+	step('w');
+	client->in_flight++;
+	client->bytes += length;
+	return scene.work_rc ? donard_fail(scene.fake->ctx, -scene.work_rc, NULL, "the work failed") : 0;
+}
+
+int __wrap_donard_rdma_wait(struct donard_rdma_client *client, unsigned int requests, unsigned int flags);
+int __wrap_donard_rdma_wait(struct donard_rdma_client *client, unsigned int requests, unsigned int flags)
+{
+	uint32_t completed = requests ? client->in_flight : 0;
+
+	(void)flags;
+	client->in_flight -= completed;
+	return (int)completed;
+}
+
+int __wrap_donard_rdma_sync(struct donard_rdma_client *client, struct donard_memory *memory,
+			    struct donard_rdma_durability *durability);
+int __wrap_donard_rdma_sync(struct donard_rdma_client *client, struct donard_memory *memory,
+			    struct donard_rdma_durability *durability)
+{
+	(void)client;
+	(void)memory;
+	(void)durability;
+	return 0;
+}
+
+int __wrap_donard_rdma_leave(struct donard_rdma_client *client, struct donard_rdma_durability *durability);
+int __wrap_donard_rdma_leave(struct donard_rdma_client *client, struct donard_rdma_durability *durability)
+{
+	(void)client;
+	(void)durability;
+	step('l');
+	return 0;
+}
+
+/* ---- the functions ---- */
+
+static int fails(const struct donard_interval *interval, int rc)
+{
+	return rc ? donard_fail(interval->ctx, -rc, NULL, "the scales broke") : 0;
+}
+
+static int begins(void *user, const struct donard_interval *interval)
+{
+	(void)user;
+	step('b');
+	scene.payload_count = interval->payload_count;
+	return fails(interval, scene.begin_rc);
+}
+
+static int ends(void *user, const struct donard_interval *interval, int rc)
+{
+	(void)user;
+	step('e');
+	scene.seen_rc = rc;
+	scene.end_ctx = interval->ctx;
+	return fails(interval, scene.end_rc);
+}
+
+/* ---- tests ---- */
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&scene, 0, sizeof(scene));
+	return fake_setup((void **)&scene.fake);
+}
+
+static int teardown(void **state)
+{
+	void *fake = scene.fake;
+
+	(void)state;
+	return fake_teardown(&fake);
+}
+
+static int run(enum cli_rdma_mode mode)
+{
+	const struct cli_rdma_options options = {
+		.mode = mode, .direction = DONARD_RDMA_WRITE, .length_bytes = BYTES, .block_bytes = BLOCK, .iterations = 3,
+		.begin_fn = begins, .end_fn = ends,
+	};
+
+	return cli_rdma_run(scene.fake->ctx, &options, &scene.result);
+}
+
+/* Once, before the first round's requests, and behind the good-bye. */
+static void functions_surround_all_rounds(void **state)
+{
+	(void)state;
+	assert_int_equal(run(CLI_RDMA_TRANSFER), 0);
+	assert_string_equal(scene.order, "bwle");
+	assert_int_equal(scene.payload_count, 1);
+	assert_int_equal(scene.result.bytes, 3 * BYTES);
+	memset(scene.order, 0, sizeof(scene.order));
+	assert_int_equal(run(CLI_RDMA_LATENCY), 0);
+	assert_string_equal(scene.order, "bwle");
+}
+
+static void begin_refuses(void **state)
+{
+	(void)state;
+	scene.begin_rc = -EBUSY;
+	assert_int_equal(run(CLI_RDMA_BANDWIDTH), -EBUSY);
+	assert_string_equal(scene.order, "b");
+	assert_string_equal(donard_error(scene.fake->ctx), "the scales broke");
+}
+
+static void end_fails(void **state)
+{
+	(void)state;
+	scene.end_rc = -EIO;
+	assert_int_equal(run(CLI_RDMA_BANDWIDTH), -EIO);
+	assert_string_equal(scene.order, "bwle");
+	assert_string_equal(donard_error(scene.fake->ctx), "the scales broke");
+}
+
+/* Whatever the end makes of that. */
+static void failed_work_is_the_news(void **state)
+{
+	(void)state;
+	scene.work_rc = -ETIMEDOUT;
+	scene.end_rc = -EIO;
+	assert_int_equal(run(CLI_RDMA_BANDWIDTH), -ETIMEDOUT);
+	assert_string_equal(scene.order, "bwe");
+	assert_int_equal(scene.seen_rc, -ETIMEDOUT);
+	assert_ptr_not_equal(scene.end_ctx, scene.fake->ctx);
+	assert_string_equal(donard_error(scene.fake->ctx), "the work failed");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(functions_surround_all_rounds), CASE(begin_refuses), CASE(end_fails), CASE(failed_work_is_the_news),
+	};
+
+	return cmocka_run_group_tests_name("rdma_run", tests, NULL, NULL);
+}
