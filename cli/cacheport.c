@@ -14,6 +14,7 @@
 #include "donard/file.h"
 #include "errors.h"
 #include "lib/base/nodes.h"
+#include "place.h"
 #include "progress.h"
 #include "terms.h"
 
@@ -26,18 +27,13 @@ static int fails(const struct cli *cli, const struct cli_port *port, const char 
 	return cli_fail(cli, donard_fail(cli->ctx, error_number, "", text));
 }
 
-/* "p2pmem0", "p2pmem0+64M": the name, and where in it. */
 static int open_region(const struct cli *cli, struct cli_port *port, uint64_t length_bytes)
 {
-	char region[64];
-	const char *plus = strchr(port->name, '+');
-	uint64_t start = 0;
-	int rc;
+	struct cli_place place;
+	int rc = cli_place_of(cli->ctx, port->name, port->offset, &place);
 
-	snprintf(region, sizeof(region), "%.*s", (int)strcspn(port->name, "+"), port->name);
-	if (plus && donard_parse_size(plus + 1, &start))
-		return cli_usage(cli, "'%s': '%s' is no size", port->name, plus + 1);
-	rc = donard_memory_claim(cli->ctx, region, start + port->offset, length_bytes, &port->memory);
+	if (!rc)
+		rc = donard_memory_claim(cli->ctx, place.name, place.offset_bytes, length_bytes, &port->memory);
 	port->offset = 0;
 	return rc ? cli_fail(cli, rc) : 0;
 }

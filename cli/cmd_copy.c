@@ -9,6 +9,7 @@
 #include "measure.h"
 #include "options.h"
 #include "output.h"
+#include "place.h"
 #include "progress.h"
 
 static int take_options(const struct cli *cli, struct donard_copy_options *options)
@@ -224,6 +225,7 @@ static int copy(struct cli *cli, struct donard_copy_options *options, struct don
 	struct donard_metering metering = {
 		.size = sizeof(metering), .meter = meter, .measurement = &measurement,
 	};
+	struct cli_place src = { 0 }, dst = { 0 };
 	struct cli_progress progress;
 	int rc;
 
@@ -234,7 +236,13 @@ static int copy(struct cli *cli, struct donard_copy_options *options, struct don
 	options->progress_user = &progress;
 	cli_progress_init(&progress, cli_given(cli, "progress"));
 	cli_catch_signals();
-	rc = donard_copy(cli->ctx, cli->arguments[0], cli->arguments[1], options, &result);
+	rc = cli_place_of(cli->ctx, cli->arguments[0], options->src_offset_bytes, &src);
+	if (!rc)
+		rc = cli_place_of(cli->ctx, cli->arguments[1], options->dst_offset_bytes, &dst);
+	options->src_offset_bytes = src.offset_bytes;
+	options->dst_offset_bytes = dst.offset_bytes;
+	if (!rc)
+		rc = donard_copy(cli->ctx, src.name, dst.name, options, &result);
 	cli_progress_end(&progress);
 	if (rc)
 		return failed(cli, rc, &result, &measurement);

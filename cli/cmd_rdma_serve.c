@@ -8,6 +8,7 @@
 #include "errors.h"
 #include "options.h"
 #include "output.h"
+#include "place.h"
 #include "progress.h"
 #include "rdma/service.h"
 #include "serverevent.h"
@@ -197,12 +198,15 @@ static int run(struct cli *cli)
 	};
 	struct donard_memory *memory = NULL;
 	uint64_t length_bytes = 0;
+	struct cli_place place;
 	int rc = take_options(cli, &options, &length_bytes);
 
 	if (rc)
 		return rc;
 	cli_catch_signals();
-	rc = donard_memory_open(cli->ctx, cli->arguments[0], length_bytes, &memory);
+	rc = cli_place_of(cli->ctx, cli->arguments[0], 0, &place);
+	if (!rc)
+		rc = donard_memory_open(cli->ctx, place.name, place.offset_bytes, length_bytes, &memory);
 	if (!rc)
 		rc = donard_rdma_serve(memory, &options);
 	/* A region that went away waits for this, and not for the reader of what is printed. */

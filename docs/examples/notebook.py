@@ -40,7 +40,7 @@ print("first as numbers:", array[:16].view("<u4"))
 
 # A whole copy, measured. (A meter for real machines: donard.measure("perf"), as root.)
 with donard.measure() as measuring:
-    result = donard.copy(path, f"{name}+64M", length_bytes=BLOCK, verify=True)
+    result = donard.copy(path, name, dst_offset_bytes=64 << 20, length_bytes=BLOCK, verify=True)
 print(f"copied {result.bytes}, bounced {result.bounced_bytes}, {result.bounced_evidence}, verified {result.verified}")
 print(f"meter {measuring.result.meter}:", measuring.result.counts or measuring.result.missing)
 

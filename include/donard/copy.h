@@ -252,7 +252,7 @@ struct donard_copy_result {
 /**
  * donard_copy() - copy between a drive, a file on a drive, a region, and a GPU
  * @ctx: the context
- * @src, @dst: "/dev/nvme0n1", "/mnt/file", "p2pmem0", "p2pmem0+64M", "gpu:0", "gpu:0+64M"
+ * @src, @dst: "/dev/nvme0n1", "/mnt/file", "p2pmem0", "gpu:0"; where in them is in @options
  * @options: NULL for the defaults
  * @result: filled in, after a failure too
  *

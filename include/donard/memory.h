@@ -206,17 +206,17 @@ int donard_memory_alloc_cuda(struct donard_context *ctx, unsigned int gpu, uint6
 /**
  * donard_memory_open() - open memory by the name that a user gives
  * @ctx: the context
- * @text: "dram", a region or a place in one ("p2pmem0", "p2pmem0+64M"), or a GPU by CUDA's number or its
- *	address ("gpu:0", "gpu:0000:03:00.0")
+ * @name: "dram", a region ("p2pmem0"), or a GPU by CUDA's number or its address ("gpu:0", "gpu:0000:03:00.0")
+ * @offset_bytes: in the region; 0 for DRAM and a GPU
  * @length_bytes: 0: up to the end of the region; of DRAM and of a GPU 64 MiB
  * @memory: set to the memory, which donard_memory_free() frees
  *
  * A convenience for programs whose users choose: the call is donard_memory_dram(), donard_memory_claim() or
  * donard_memory_alloc_cuda().
  *
- * Returns as the call that @text stands for; -EINVAL for another text.
+ * Returns as the call that @name stands for; -EINVAL for another name.
  */
-int donard_memory_open(struct donard_context *ctx, const char *text, uint64_t length_bytes,
+int donard_memory_open(struct donard_context *ctx, const char *name, uint64_t offset_bytes, uint64_t length_bytes,
 		       struct donard_memory **memory);
 
 /**

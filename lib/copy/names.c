@@ -24,16 +24,6 @@ static int parse(struct dnd_copy *copy, struct end *end)
 	return rc ? rc : dnd_spec_check_path(copy->ctx, &end->spec);
 }
 
-/* Adds the offset in the name, as in "p2pmem0+64M", to that of the options. */
-static int add_offset(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec, uint64_t offset)
-{
-	side->offset = offset;
-	if (!__builtin_add_overflow(side->offset, spec->offset_bytes, &side->offset))
-		return 0;
-	return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: its offset and the one in the options add up to more than any device holds. "
-			"Choose smaller ones.", spec->path);
-}
-
 static int open_region(struct dnd_copy *copy, struct dnd_side *side, struct end *end)
 {
 	int rc = dnd_memory_open(copy->ctx, end->spec.region, &end->memory);
@@ -56,11 +46,8 @@ static int open_file(struct dnd_copy *copy, struct dnd_side *side, struct end *e
 
 static int open_end(struct dnd_copy *copy, struct dnd_side *side, struct end *end, uint64_t offset)
 {
-	int rc = add_offset(copy, side, &end->spec, offset);
-
 	side->label = end->name;
-	if (rc)
-		return rc;
+	side->offset = offset;
 	if (end->spec.is_gpu)
 		return dnd_copy_gpu_open(copy, side, &end->spec);
 	return end->spec.is_region ? open_region(copy, side, end) : open_file(copy, side, end);

@@ -12,29 +12,32 @@ static int open_gpu(struct donard_context *ctx, const struct dnd_spec *spec, uin
 	uint64_t address;
 	int rc = 0;
 
-	if (spec->offset_bytes)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for this call, so it takes no offset: write "
-				"%.*s.", spec->path, (int)strcspn(spec->path, "+"), spec->path);
 	if (spec->gpu_bdf[0])
 		rc = dnd_gpu_by_address(ctx, spec->gpu_bdf, &gpu);
 	return rc ? rc : donard_memory_alloc_cuda(ctx, gpu, length, &address, memory);
 }
 
-DND_PUBLIC int donard_memory_open(struct donard_context *ctx, const char *text, uint64_t length,
+static int takes_no_offset(struct donard_context *ctx, const char *name)
+{
+	return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for this call, so that it begins at 0: pass no offset.",
+			name);
+}
+
+DND_PUBLIC int donard_memory_open(struct donard_context *ctx, const char *name, uint64_t offset, uint64_t length,
 				  struct donard_memory **memory)
 {
 	struct dnd_spec spec;
 	int rc;
 
-	if (!strcmp(text, "dram"))
-		return donard_memory_dram(ctx, length ? length : DEFAULT_BYTES, memory);
-	rc = dnd_spec_parse(ctx, text, &spec);
+	if (!strcmp(name, "dram"))
+		return offset ? takes_no_offset(ctx, name) : donard_memory_dram(ctx, length ? length : DEFAULT_BYTES, memory);
+	rc = dnd_spec_parse(ctx, name, &spec);
 	if (rc)
 		return rc;
 	if (spec.is_gpu)
-		return open_gpu(ctx, &spec, length ? length : DEFAULT_BYTES, memory);
+		return offset ? takes_no_offset(ctx, name) : open_gpu(ctx, &spec, length ? length : DEFAULT_BYTES, memory);
 	if (!spec.is_region)
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: neither a region, a GPU nor 'dram'; they look "
-				"like p2pmem0, p2pmem0+64M and gpu:0.", text);
-	return donard_memory_claim(ctx, spec.region, spec.offset_bytes, length, memory);
+				"like p2pmem0 and gpu:0.", name);
+	return donard_memory_claim(ctx, spec.region, offset, length, memory);
 }

@@ -103,14 +103,13 @@ int dnd_route_probe(struct donard_context *ctx, const struct dnd_region *region,
 /* Rates a route: 0 is refused, 4 is the best. */
 int dnd_route_rank(const struct donard_route *route);
 
-/* spec.c: parses SRC and DST of a command line; it looks only at the text */
+/* spec.c: parses the name of an end of a copy; it looks only at the text */
 struct dnd_spec {
 	bool is_region;
 	bool is_gpu;
 	char region[P2PMEM_NAME_BYTES];
 	unsigned int gpu;	/* CUDA's number; INT_MAX if the text has its PCI address instead */
 	char gpu_bdf[DONARD_BDF_BYTES];	/* that address, or "" */
-	uint64_t offset_bytes;	/* the "+64M" behind a region or GPU; else 0 */
 	const char *path;	/* points into the argument */
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * "p2pmem0", "p2pmem0+64M" and "/dev/p2pmem0" name a region, "gpu:0" and "gpu:0000:03:00.0" a GPU.  Any other text is
- * a path.
+ * "p2pmem0" and "/dev/p2pmem0" name a region, "gpu:0" and "gpu:0000:03:00.0" a GPU.  Any other text is
+ * a path.  An offset is no part of a name: "p2pmem0+64M" is refused, since it would be taken for a file.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -16,18 +16,15 @@
 #define GPU_PREFIX	"gpu:"
 #define NO_GPU	((unsigned int)INT_MAX)	/* CUDA gives no GPU this number */
 
-static int parse_offset(struct donard_context *ctx, const char *text, const char *number,
-			struct dnd_spec *spec)
+static int has_offset(struct donard_context *ctx, const char *text)
 {
-	if (donard_parse_size(number, &spec->offset_bytes))
-		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: '%s' is not an offset; they look like "
-				"%s+64M.", text, number, spec->is_gpu ? GPU_PREFIX "0" : "p2pmem0");
-	return 0;
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: a name has no offset in it. Name %.*s, and pass the offset in bytes beside it.", text,
+			(int)strcspn(text, "+"), text);
 }
 
 static int no_gpu_name(struct donard_context *ctx, const char *text)
 {
-	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: no GPU is named like this; they look like gpu:0 or gpu:0+64M, by CUDA's "
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: no GPU is named like this; they look like gpu:0, by CUDA's "
 			"numbers, or gpu:0000:03:00.0. For a file of that name write ./%s.", text, text);
 }
 
@@ -51,11 +48,11 @@ static int parse_gpu(struct donard_context *ctx, const char *text, struct dnd_sp
 		spec->gpu = NO_GPU;
 		dnd_bdf_format(spec->gpu_bdf, bdf);
 	}
-	return name[length] ? parse_offset(ctx, text, name + length + 1, spec) : 0;
+	return name[length] ? has_offset(ctx, text) : 0;
 }
 
-/* Returns true if @text is the name of a region, before an optional "+offset". */
-static bool split_region(const char *text, struct dnd_spec *spec, const char **offset)
+/* Returns true if @text is the name of a region, before a "+" if it has one. */
+static bool split_region(const char *text, struct dnd_spec *spec, bool *offset)
 {
 	size_t length = strcspn(text, "+");
 
@@ -63,7 +60,7 @@ static bool split_region(const char *text, struct dnd_spec *spec, const char **o
 		return false;
 	memcpy(spec->region, text, length);
 	spec->region[length] = '\0';
-	*offset = text[length] ? text + length + 1 : NULL;
+	*offset = text[length];
 	return dnd_region_number(spec->region) >= 0;
 }
 
@@ -85,14 +82,14 @@ int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec)
 	if (!access(node, F_OK))
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region. For the device write %s.",
 				spec->path, node);
-	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region; they look like p2pmem0 or "
-			"p2pmem0+64M. A path has a slash: for a file of that name write ./%s.",
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: there is no such region; they look like p2pmem0. "
+			"A path has a slash: for a file of that name write ./%s.",
 			spec->path, spec->path);
 }
 
 int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec *spec)
 {
-	const char *offset;
+	bool offset;
 
 	memset(spec, 0, sizeof(*spec));
 	if (!text[0])
@@ -103,13 +100,13 @@ int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec
 	if (!split_region(node_name(ctx, text), spec, &offset))
 		return 0;
 	spec->is_region = true;
-	return offset ? parse_offset(ctx, text, offset, spec) : 0;
+	return offset ? has_offset(ctx, text) : 0;
 }
 
 int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PMEM_NAME_BYTES])
 {
-	const char *offset = NULL;
 	struct dnd_spec spec;
+	bool offset;
 
 	if (!split_region(node_name(ctx, text), &spec, &offset))
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a region; they look like p2pmem0, and "

@@ -127,7 +127,7 @@ def copy_with(context: Context, src: End, dst: End, *, length_bytes: int = 0,
 
 
 def copy(src: str | os.PathLike[str], dst: str | os.PathLike[str], **options: Any) -> CopyResult:
-    """Copy between a drive, a file on a drive, a region, and a GPU: "/dev/nvme0n1", "/mnt/file", "p2pmem0+64M", "gpu:0".
+    """Copy between a drive, a file on a drive, a region, and a GPU: "/dev/nvme0n1", "/mnt/file", "p2pmem0", "gpu:0".
 
     length_bytes, src_offset_bytes, dst_offset_bytes: the range; to the end of the source unless a length is given
     block_bytes, queue_depth: of the requests

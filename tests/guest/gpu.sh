@@ -24,7 +24,7 @@ wrong_names() {
 	gpu_refused 1 'gpu:9: there is no such GPU' "$LAB_ALPHA" gpu:9 --size 1M
 	gpu_refused 2 'gpu:x: no GPU is named like this; they look like gpu:0' "$LAB_ALPHA" gpu:x --size 1M
 	gpu_refused 2 "gpu:0\+x: 'x' is not an offset" "$LAB_ALPHA" gpu:0+x --size 1M
-	gpu_refused 1 'gpu:0\+3: offset 3 is not a multiple of' "$LAB_ALPHA" gpu:0+3 --size 1M
+	gpu_refused 1 'gpu:0: offset 3 is not a multiple of' "$LAB_ALPHA" gpu:0+3 --size 1M
 }
 
 # What only the pin shows, with a region whose pages nobody chose by name.

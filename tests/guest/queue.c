@@ -372,7 +372,7 @@ static void as_a_copy(void)
 {
 	struct donard_copy_options options = { .size = sizeof(options), .length_bytes = 4096 };
 	char text[2048], code[64];
-	int rc = donard_copy(ctx, path, "p2pmem0+64M", &options, &result);
+	int rc = donard_copy(ctx, path, "p2pmem0", &options, &result);
 
 	CHECK(rc < 0);
 	snprintf(text, sizeof(text), "%s", donard_error(ctx));

@@ -135,7 +135,7 @@ gpu_sides() {
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF" --page-type generic
 	exits 1 "none of CUDA's 1 GPUs has this address" donard-cli rdma serve gpu:0000:7f:00.0 --bind "$LAB_ADDR"
 	exits 1 'gpu:9: there is no such GPU' donard-cli rdma serve gpu:9 --bind "$LAB_ADDR"
-	exits 2 'gpu:0\+64M: .*write gpu:0' donard-cli rdma serve gpu:0+64M --bind "$LAB_ADDR"
+	exits 2 'gpu:0: .*pass no offset' donard-cli rdma serve gpu:0+64M --bind "$LAB_ADDR"
 	serve dram --size "$SIZE" --clients 2
 	client write --verify --local gpu:0
 	verified "$SIZE"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "copy_scene.h"
+#include "place.h"
 
 uint32_t played_route = P2PMEM_ROUTE_SWITCH, played_flags, played_region_flags;
 uint64_t played_available;
@@ -337,8 +338,13 @@ int copy_teardown(void **state)
 
 int copy(struct scene *scene, const char *src, const char *dst)
 {
-	int rc = donard_copy(scene->fake->ctx, src, dst, &scene->options, &scene->result);
+	struct donard_copy_options options = scene->options;
+	char from[32], to[32];
+	int rc;
 
+	src = name_of_place(src, from, &options.src_offset_bytes);
+	dst = name_of_place(dst, to, &options.dst_offset_bytes);
+	rc = donard_copy(scene->fake->ctx, src, dst, &options, &scene->result);
 	if (rc == -EMEDIUMTYPE || !strcmp(donard_error_code(scene->fake->ctx), "file-system"))
 		skip();	/* /tmp is neither ext4 nor xfs */
 	if (rc)

@@ -12,6 +12,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "place.h"
 #include "unit.h"
 #include "fake_sysfs.h"
 #include "donard/file.h"
@@ -288,8 +289,13 @@ static int teardown(void **state)
 /* Whatever comes of it, the GPU has its memory back. */
 static int copy(struct scene *scene, const char *src, const char *dst)
 {
-	int rc = donard_copy(scene->fake->ctx, src, dst, &scene->options, &scene->result);
+	struct donard_copy_options options = scene->options;
+	char from[32], to[32];
+	int rc;
 
+	src = name_of_place(src, from, &options.src_offset_bytes);
+	dst = name_of_place(dst, to, &options.dst_offset_bytes);
+	rc = donard_copy(scene->fake->ctx, src, dst, &options, &scene->result);
 	assert_int_equal(allocated_bytes, 0);
 	assert_int_equal(retained, 0);
 	assert_int_equal(pushed, 0);
@@ -427,7 +433,7 @@ static void by_address(void **state)
 	assert_memory_equal(scene->seen, scene->data, 65536);
 	assert_int_equal(copy(scene, scene->file, "gpu:03:00.0"), 0);
 	assert_refused(scene, scene->file, "gpu:0000:04:00.0", -ENODEV, "none of CUDA's 1 GPUs has this address");
-	assert_refused(scene, scene->file, "gpu:0000:04:00.0+x", -EINVAL, "'x' is not an offset");
+	assert_refused(scene, scene->file, "gpu:0000:04:00.0x", -EINVAL, "no GPU is named like this");
 	assert_refused(scene, scene->file, "gpu:", -EINVAL, "no GPU is named like this");
 	assert_refused(scene, scene->file, "gpu:0x1", -EINVAL, "no GPU is named like this");
 	assert_refused(scene, scene->file, "gpu:4294967296", -EINVAL, "no GPU is named like this");
@@ -474,8 +480,11 @@ static void refusals(void **state)
 	write_file(scene->file, scene->data, sizeof(scene->data));
 	assert_refused(scene, "gpu:0", scene->file, -EINVAL, "options.length_bytes");
 	assert_refused(scene, scene->file, "gpu:1", -ENODEV, "no such GPU");
-	assert_refused(scene, scene->file, "gpu:0+100", -EINVAL, "is not a multiple of");
-	assert_refused(scene, scene->file, "gpu:0+4M", -ENXIO, "past the end");
+	scene->options.dst_offset_bytes = 100;
+	assert_refused(scene, scene->file, "gpu:0", -EINVAL, "is not a multiple of");
+	scene->options.dst_offset_bytes = 4 << 20;
+	assert_refused(scene, scene->file, "gpu:0", -ENXIO, "past the end");
+	scene->options.dst_offset_bytes = 0;
 	scene->options.length_bytes = VRAM_BYTES;
 	assert_refused(scene, "gpu:0", scene->file, -ENOSPC, "bytes of its memory are not free");
 	scene->options.length_bytes = 0;

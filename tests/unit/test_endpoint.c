@@ -18,17 +18,19 @@ static void specs(void **state)
 
 	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0", &spec), 0);
 	assert_true(spec.is_region);
-	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem12+64M", &spec), 0);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem12", &spec), 0);
 	assert_string_equal(spec.region, "p2pmem12");
-	assert_int_equal(spec.offset_bytes, 64 << 20);
-	snprintf(path, sizeof(path), "%s/p2pmem3+4096", fake->root);
+	snprintf(path, sizeof(path), "%s/p2pmem3", fake->root);
 	assert_int_equal(dnd_spec_parse(fake->ctx, path, &spec), 0);
 	assert_true(spec.is_region);
-	assert_int_equal(spec.offset_bytes, 4096);
 	assert_int_equal(dnd_spec_parse(fake->ctx, "./p2pmem0", &spec), 0);
 	assert_false(spec.is_region);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "./p2pmem0+64M", &spec), 0);
+	assert_false(spec.is_region);
+	/* They would be taken for files. */
 	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0+", &spec), -EINVAL);
-	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0+-1", &spec), -EINVAL);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "p2pmem0+64M", &spec), -EINVAL);
+	assert_non_null(strstr(donard_error(fake->ctx), "Name p2pmem0, and pass the offset in bytes beside it."));
 	assert_string_equal(donard_error_code(fake->ctx), "bad-name");
 	assert_int_equal(dnd_spec_parse(fake->ctx, "", &spec), -EINVAL);
 }
@@ -41,20 +43,19 @@ static void gpus(void **state)
 	char remedy[64];
 
 	assert_int_equal(dnd_spec_parse(fake->ctx, "gpu:0", &spec), 0);
-	assert_true(spec.is_gpu && !spec.is_region && !spec.offset_bytes);
+	assert_true(spec.is_gpu && !spec.is_region);
 	assert_int_equal(spec.gpu, 0);
-	assert_int_equal(dnd_spec_parse(fake->ctx, "gpu:12+64M", &spec), 0);
+	assert_int_equal(dnd_spec_parse(fake->ctx, "gpu:12", &spec), 0);
 	assert_int_equal(dnd_spec_check_path(fake->ctx, &spec), 0);
 	assert_int_equal(spec.gpu, 12);
-	assert_int_equal(spec.offset_bytes, 64 << 20);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		assert_int_equal(dnd_spec_parse(fake->ctx, words[i], &spec), -EINVAL);
 		assert_string_equal(donard_error_code(fake->ctx), "bad-name");
 		snprintf(remedy, sizeof(remedy), "write ./%s.", words[i]);
 		assert_non_null(strstr(donard_error(fake->ctx), remedy));
 	}
-	assert_int_equal(dnd_spec_parse(fake->ctx, "gpu:0+x", &spec), -EINVAL);
-	assert_non_null(strstr(donard_error(fake->ctx), "gpu:0+64M"));
+	assert_int_equal(dnd_spec_parse(fake->ctx, "gpu:0+64M", &spec), -EINVAL);
+	assert_non_null(strstr(donard_error(fake->ctx), "Name gpu:0, and pass the offset"));
 	assert_int_equal(dnd_spec_parse(fake->ctx, "./gpu:0", &spec), 0);
 	assert_false(spec.is_gpu);
 }

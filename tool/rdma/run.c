@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "place.h"
 #include "rdma/run.h"
 #include "rdma/work.h"
 
@@ -61,8 +62,11 @@ static int check_near(struct cli_rdma_work *work)
 
 static int open_near(struct cli_rdma_work *work)
 {
-	int rc = donard_memory_open(work->ctx, work->options.local, work->result->length_bytes, &work->near);
+	struct cli_place place;
+	int rc = cli_place_of(work->ctx, work->options.local, 0, &place);
 
+	if (!rc)
+		rc = donard_memory_open(work->ctx, place.name, place.offset_bytes, work->result->length_bytes, &work->near);
 	return rc ? rc : check_near(work);
 }
 
