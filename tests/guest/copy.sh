@@ -639,7 +639,7 @@ passed_refusals() {
 	refused 1 "is not a multiple of 512" "$LAB_ALPHA" p2pmem0+4098
 	mv "$node" "$node.away"
 	at_end "mv $node.away $node"
-	refused 1 "generic device $node cannot be used.*No such file" "$LAB_ALPHA" p2pmem0
+	refused 1 "there is no node $node of its generic device.*mknod $node" "$LAB_ALPHA" p2pmem0
 	cp -a "/dev/ng${LAB_BETA#/dev/nvme}" "$node"
 	refused 1 "is not the generic device of its namespace" "$LAB_ALPHA" p2pmem0
 	rm "$node"
