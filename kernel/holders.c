@@ -82,16 +82,24 @@ static int is_of_file(const void *f, struct file *filp, unsigned int fd)
 	return p2pmem_shows(filp, f);
 }
 
+/* The one that was found last. */
+static void last_heir(struct p2pmem_file *f, struct p2pmem_who *who)
+{
+	mutex_lock(&f->region->files_lock);
+	*who = f->heir;
+	mutex_unlock(&f->region->files_lock);
+}
+
 /* A process that has the file, if the one that opened it has ended; that one if none is found. */
 static void find_heir(struct p2pmem_file *f, struct p2pmem_who *who, unsigned long until)
 {
 	struct mutex *lock = &f->region->files_lock;
 
-	mutex_lock(lock);
-	*who = f->heir;
-	mutex_unlock(lock);
-	if (!p2pmem_who_has(who, is_of_file, f, until) && !p2pmem_who_maps(who, f))
+	last_heir(f, who);
+	if (!p2pmem_who_has(who, is_of_file, f, until) && !p2pmem_who_maps(who, f)) {
 		*who = f->who;
+		return;
+	}
 	mutex_lock(lock);
 	f->heir = *who;
 	mutex_unlock(lock);
@@ -109,8 +117,14 @@ static void who_has(struct p2pmem_file *f, struct p2pmem_lines *lines,
 	unsigned long began = jiffies;
 
 	*who = f->who;
-	if (p2pmem_who_lives(who) || !lines->search || fatal_signal_pending(current))
+	if (p2pmem_who_lives(who))
 		return;
+	if (!lines->search || fatal_signal_pending(current)) {
+		last_heir(f, who);
+		if (!p2pmem_who_lives(who))
+			*who = f->who;
+		return;
+	}
 	find_heir(f, who, began + lines->search);
 	lines->search -= min(lines->search, jiffies - began);
 }

@@ -124,7 +124,7 @@ struct dnd_drive {
 	bool writable;
 	bool shared;		/* somebody else has the same open file, with its position and flags */
 	bool is_xfs;		/* it is a file on XFS */
-	bool may_be_realtime;	/* it had no blocks yet when it was opened, so that its realtime flag can still be set */
+	bool may_be_realtime;	/* it had no data when it was last asked, so that its realtime flag can still be set */
 	bool adopted;		/* the program opened it, perhaps without O_EXCL */
 	uint32_t align_bytes;	/* of offsets and lengths */
 	uint32_t memory_align_bytes;	/* of the memory that is read into or written from */

@@ -216,15 +216,22 @@ static void judge(struct dnd_drive *drive, const struct dnd_file_facts *facts)
 		drive->bounce = dnd_blockdev_bounce(&drive->blockdev, drive->writable);
 }
 
+/* Only a file of XFS that has no data can become one. */
+static bool may_be_realtime(const struct dnd_drive *drive, int fd)
+{
+	struct stat st;
+
+	return drive->is_xfs && !fstat(fd, &st) && (!st.st_size || !st.st_blocks);
+}
+
 static void ask(struct donard_context *ctx, struct dnd_drive *drive, int fd)
 {
 	struct dnd_file_facts facts;
-	struct stat st;
 
 	dnd_file_ask(ctx, fd, drive->blockdev.disk, &facts);
 	drive->fs_block_bytes = facts.fs_block_bytes;
 	drive->is_xfs = facts.magic == DND_XFS_MAGIC;
-	drive->may_be_realtime = drive->is_xfs && !fstat(fd, &st) && !st.st_blocks;
+	drive->may_be_realtime = may_be_realtime(drive, fd);
 	drive->align_bytes = file_align(drive, &facts);
 	drive->memory_align_bytes = (uint32_t)dnd_max(facts.dio_memory_bytes,
 						      drive->blockdev.memory_align_bytes);
@@ -272,6 +279,7 @@ int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive)
 		return 0;
 	dnd_file_ask(ctx, drive->fd, drive->blockdev.disk, &facts);
 	judge(drive, &facts);
+	drive->may_be_realtime = may_be_realtime(drive, drive->fd);
 	return dnd_sysfs_check(ctx, unread, check_realtime(ctx, drive, drive->fd));
 }
 

@@ -234,8 +234,11 @@ static int failure_of(struct donard_queue *queue, struct dnd_queue_request *requ
 		return dnd_fail(queue->ctx, DND_E_CANCELED, "%s: canceled", request->file->path);
 	if (request->error == -EFAULT && taken_back(request))
 		return dnd_memory_access_failed(request->memory, ENODEV);
-	if (request->kind == DND_IO_FLUSH && request->error == -ENOMEM)	/* it never reached the drive */
-		return dnd_fail_memory(queue->ctx);
+	if (request->kind == DND_IO_FLUSH && request->error == -ENOMEM) {	/* perhaps it never began */
+		dnd_fail_memory(queue->ctx);
+		dnd_fail_more(queue->ctx, " %s was not flushed. Flush it again.", request->file->path);
+		return -ENOMEM;
+	}
 	if (request->kind == DND_IO_FLUSH)
 		return dnd_drive_flush_failed(queue->ctx, &request->file->drive, (int)-request->error);
 	join = dnd_pair_join_of(queue, request);

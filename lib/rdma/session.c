@@ -200,6 +200,16 @@ DND_PUBLIC int donard_rdma_keep_up(const struct donard_rdma_asked *asked)
 	return session->kept_up;
 }
 
+/* Asks the device itself; the text of what the program reported stays. */
+static bool barrier_finds_reset(struct dnd_session *session)
+{
+	struct dnd_failure before = dnd_failure_keep(session->service->ctx);
+	bool found = settle(session) == -EIO;
+
+	dnd_failure_put_back(session->service->ctx, &before);
+	return found;
+}
+
 /*
  * Here, -EIO, -ENODEV and -ECANCELED mean a reset, a removal and the server's end.  A program may return them for reasons of
  * its own: then they end its client, as any other failure of it does.
@@ -207,14 +217,14 @@ DND_PUBLIC int donard_rdma_keep_up(const struct donard_rdma_asked *asked)
 static int program_failed(struct dnd_session *session, int rc)
 {
 	const struct dnd_service *service = session->service;
-	bool reset = dnd_session_resets(session) || !strcmp(donard_error_code(service->ctx), dnd_error_word(DND_E_DEVICE));
+	bool reset = rc == -EIO && (dnd_session_resets(session) || barrier_finds_reset(session));
 
-	if (rc == session->kept_up || (rc == -EIO && reset) || (rc == -ENODEV && dnd_target_gone(service->memory)))
+	if (rc == session->kept_up || reset || (rc == -ENODEV && dnd_target_gone(service->memory)))
 		return rc;
 	session->told = true;
 	if (rc > 0)
 		dnd_fail(service->ctx, DND_E_SYSTEM, "%s: the server's program did not answer, but returned %d.", session->peer, rc);
-	return rc == -EIO || rc == -ENODEV || rc == -ECANCELED || rc > 0 ? -ECONNABORTED : rc;
+	return rc == -EIO || rc == -ENODEV || rc == -ECANCELED || rc == -EAGAIN || rc > 0 ? -ECONNABORTED : rc;
 }
 
 /*
@@ -235,6 +245,7 @@ static int ask_program(struct dnd_session *session, const struct dnd_message *re
 
 	if (!rc) {
 		session->kept_up = 0;
+		session->told = false;
 		rc = service->answer_fn(service->answer_user, &asked, &found);
 		session->changed = session->changed || found.changed;
 		if (rc)

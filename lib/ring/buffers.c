@@ -78,7 +78,8 @@ static int run_command(struct dnd_ring *ring, int fd, const struct p2pmem_uring_
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
 	struct io_uring_cqe *cqe = NULL;
-	int rc, tries = 0;
+	unsigned int tries = 0;
+	int rc;
 
 	if (!sqe)
 		return -ENOMEM;
@@ -86,14 +87,16 @@ static int run_command(struct dnd_ring *ring, int fd, const struct p2pmem_uring_
 	sqe->cmd_op = P2PMEM_URING_BUFFER;
 	memcpy(sqe->cmd, buffer, sizeof(*buffer));
 	io_uring_sqe_set_data(sqe, answer);
-	do
+	/* It is the last entry: the kernel may take others before it, and no more. */
+	do {
+		dnd_ring_nap(tries);
 		rc = io_uring_submit(&ring->uring);
-	while (rc == -EINTR || (rc == -EAGAIN && ++tries < DND_RING_TRIES));
-	if (rc < 0) {
+	} while ((rc >= 0 || rc == -EINTR || rc == -EAGAIN) && io_uring_sq_ready(&ring->uring) && ++tries < DND_RING_TRIES);
+	if (io_uring_sq_ready(&ring->uring)) {
 		io_uring_prep_nop(sqe);		/* the kernel may take it yet */
 		io_uring_sqe_set_data(sqe, NULL);
 		ring->owed++;
-		return rc;
+		return rc < 0 ? rc : -ENOMEM;
 	}
 	for (;;) {
 		rc = io_uring_wait_cqe(&ring->uring, &cqe);

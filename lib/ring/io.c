@@ -33,8 +33,7 @@ static void prepare_blocks(struct io_uring_sqe *sqe, const struct dnd_io *io, in
 		sqe->buf_index = (uint16_t)index;
 }
 
-/* Memory comes back while others work. */
-static void nap_now_and_then(unsigned int tries)
+void dnd_ring_nap(unsigned int tries)
 {
 	if (tries % 10 == 9)
 		usleep(1000);
@@ -45,19 +44,23 @@ static bool may_pass(int rc)
 	return rc == -EINTR || rc == -EAGAIN || rc == -EBUSY || rc >= 0;
 }
 
-/* Hands the prepared requests to the kernel and returns a free entry; NULL if the kernel takes no more, or has no memory. */
+/*
+ * Hands the prepared requests to the kernel and returns a free entry; NULL if the kernel takes no more, or has no memory.  A
+ * shortage is waited for once, and not by each request that meets it.
+ */
 static struct io_uring_sqe *make_room(struct dnd_ring *ring)
 {
 	struct io_uring_sqe *sqe = NULL;
 	int rc;
 
-	for (unsigned int tries = 0; tries < DND_RING_TRIES && !sqe && !ring->error; tries++) {
-		nap_now_and_then(tries);
+	do {
+		dnd_ring_nap(ring->vain);
 		rc = io_uring_submit(&ring->uring);
 		if (!may_pass(rc))
 			ring->error = rc;
+		ring->vain = rc > 0 ? 0 : ring->vain + 1;
 		sqe = io_uring_get_sqe(&ring->uring);
-	}
+	} while (!sqe && !ring->error && ring->vain < DND_RING_TRIES);
 	return sqe;
 }
 
@@ -157,7 +160,7 @@ static int hand_over(struct dnd_ring *ring)
 	if (ring->aio)
 		return dnd_aio_enter(ring, 0, NULL);
 	for (unsigned int tries = 0; tries < DND_RING_TRIES && io_uring_sq_ready(&ring->uring); tries++) {
-		nap_now_and_then(tries);
+		dnd_ring_nap(tries);
 		rc = io_uring_submit(&ring->uring);
 		if (!may_pass(rc))
 			return rc;
@@ -175,7 +178,7 @@ static int wait_in_vain(struct dnd_ring *ring, struct __kernel_timespec *timeout
 
 	if (ring->owed > io_uring_sq_ready(&ring->uring))
 		return timeout ? io_uring_wait_cqe_timeout(&ring->uring, &cqe, timeout) : io_uring_wait_cqe(&ring->uring, &cqe);
-	nap_now_and_then(ring->vain);
+	dnd_ring_nap(ring->vain);
 	return ++ring->vain < DND_RING_TRIES ? rc : -ENOMEM;
 }
 

@@ -429,7 +429,7 @@ run_cli_contracts() {
 	try "cli: cache put, an offset behind the file" cli_exits 1 'what is asked for begins at 1073741824' \
 		cache put 192.0.2.1 ./LICENSE-GPL --src-offset 1G
 	try "cli: cache get, JSON beside the bytes" cli_exits 2 'both go to standard output' cache get 192.0.2.1 - --json
-	try "cli: cache put, no size of a region's place" cli_exits 2 "'frob' is no size" cache put 192.0.2.1 p2pmem0+frob
+	try "cli: cache put, no size of a region's place" cli_exits 2 "'frob' is not an offset" cache put 192.0.2.1 p2pmem0+frob
 	try "cli: cache flush without a device" cli_exits 3 'has no RDMA device' cache flush 192.0.2.1
 	try "cli: bench rdma, port behind the address" cli_exits 2 'give the port once' bench rdma '[::1]:7078' --port 1
 }
