@@ -36,7 +36,7 @@ static int may_do(struct donard_rdma_client *client, bool leaves)
 		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the client has taken leave. Connect again.",
 				client->reach.peer);
 	else if (client->said_bye && !leaves)
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the client is taking leave. Call donard_rdma_leave() again, or "
+		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the client is taking leave. Take leave again, or "
 				"connect again.", client->reach.peer);
 	return client->over;
 }
