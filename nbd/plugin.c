@@ -78,10 +78,15 @@ static int failed(const struct nbd_failure *failure)
 	return -1;
 }
 
+static void tell(const char *text)
+{
+	nbdkit_error("%s", text);
+}
+
 static void *open_cache(int readonly)
 {
 	struct nbd_failure failure = { 0 };
-	struct nbd_worker *worker = nbd_worker_start(&options, &failure);
+	struct nbd_worker *worker = nbd_worker_start(&options, tell, &failure);
 
 	(void)readonly;
 	if (!worker)

@@ -20,6 +20,7 @@
 
 #define PLACE_BYTES	(256U << 10)	/* of registered memory; longer requests go piece by piece */
 #define COMPLETIONS	64
+#define TICK_MS		1000	/* how often the drive is asked for while requests are in flight */
 
 struct job {
 	enum nbd_kind kind;
@@ -33,6 +34,7 @@ struct job {
 
 struct nbd_worker {
 	struct donard_cache_options options;
+	nbd_tell_fn tell;
 	struct donard_cache_info info;
 	struct donard_context *ctx;	/* the thread's, as all down to the memory */
 	struct donard_queue *queue;
@@ -41,6 +43,7 @@ struct nbd_worker {
 	uint8_t *bytes;			/* of it */
 	pthread_t thread;
 	int wake_fd;
+	bool told_failing;		/* the thread's */
 	pthread_mutex_t lock;
 	pthread_cond_t place_free, begun;
 	bool ready, stops;
@@ -169,6 +172,34 @@ static void take_completions(struct nbd_worker *worker)
 		}
 }
 
+/* NBD has no word for it: a write that finds the log full, or a flush to the drive, waits for as long as the drive fails. */
+static void tell_drive(struct nbd_worker *worker, const struct donard_cache_info *info)
+{
+	char text[NBD_TEXT_BYTES];
+
+	if (info->drive_fails == worker->told_failing || (info->drive_fails && !info->in_flight))
+		return;
+	worker->told_failing = info->drive_fails;
+	if (info->drive_fails)
+		snprintf(text, sizeof(text), "%s: requests may wait: the server's drive %s fails what is written to it, and is tried "
+			 "again. What was acknowledged is in %s. 'donard-cli cache status %s' on the server says why",
+			 worker->options.address, info->drive, info->nvram, info->nvram);
+	else
+		snprintf(text, sizeof(text), "%s: the server's drive %s works again", worker->options.address, info->drive);
+	worker->tell(text);
+}
+
+/* Are requests in flight? */
+static bool look(struct nbd_worker *worker)
+{
+	struct donard_cache_info info = { .size = sizeof(info) };
+
+	if (donard_cache_info(worker->cache, &info))
+		return false;
+	tell_drive(worker, &info);
+	return info.in_flight;
+}
+
 static bool told_to_stop(struct nbd_worker *worker)
 {
 	bool stops;
@@ -200,7 +231,7 @@ static void *run(void *user)
 
 	say_ready(worker, rc);
 	while (!rc && !told_to_stop(worker)) {
-		poll(fds, 2, -1);
+		poll(fds, 2, look(worker) ? TICK_MS : -1);
 		begin_jobs(worker);
 		take_completions(worker);
 	}
@@ -234,13 +265,14 @@ static void free_worker(struct nbd_worker *worker)
 	free(worker);
 }
 
-static struct nbd_worker *new_worker(const struct donard_cache_options *options)
+static struct nbd_worker *new_worker(const struct donard_cache_options *options, nbd_tell_fn tell)
 {
 	struct nbd_worker *worker = calloc(1, sizeof(*worker));
 
 	if (!worker)
 		return NULL;
 	worker->options = *options;
+	worker->tell = tell;
 	worker->last = &worker->first;
 	pthread_mutex_init(&worker->lock, NULL);
 	pthread_cond_init(&worker->place_free, NULL);
@@ -255,9 +287,9 @@ static struct nbd_worker *new_worker(const struct donard_cache_options *options)
 	return NULL;
 }
 
-struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, struct nbd_failure *failure)
+struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, nbd_tell_fn tell, struct nbd_failure *failure)
 {
-	struct nbd_worker *worker = new_worker(options);
+	struct nbd_worker *worker = new_worker(options, tell);
 	int rc = worker ? start_thread(worker) : ENOMEM;
 
 	if (rc) {

@@ -21,10 +21,13 @@ struct nbd_failure {
 	char text[NBD_TEXT_BYTES];
 };
 
+/* Tells people, from the worker's thread, that requests wait for the server's drive, and when they do no longer. */
+typedef void (*nbd_tell_fn)(const char *text);
+
 enum nbd_kind { NBD_READ, NBD_WRITE, NBD_FLUSH, NBD_TRIM };
 
 /* NULL, with @failure filled in. */
-struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, struct nbd_failure *failure);
+struct nbd_worker *nbd_worker_start(const struct donard_cache_options *options, nbd_tell_fn tell, struct nbd_failure *failure);
 /* Nothing is in flight. */
 void nbd_worker_stop(struct nbd_worker *worker);
 const struct donard_cache_info *nbd_worker_info(const struct nbd_worker *worker);

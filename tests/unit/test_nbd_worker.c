@@ -2,6 +2,8 @@
 /* The thread behind a connection of the nbdkit plugin, with a cache that is an array of this process. */
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -21,8 +23,15 @@ static struct {
 	unsigned int count, most, flushes, trims, closed;
 	int fd;
 	int refuses;		/* to connect, with this */
+	atomic_bool drive_fails;	/* and nothing completes */
 	pthread_t thread;
 } fake;
+
+/* What the worker told people. */
+static struct {
+	sem_t count;
+	char text[NBD_TEXT_BYTES];
+} told;
 
 #define IS_WORKERS() assert_true(pthread_equal(fake.thread, pthread_self()))
 
@@ -73,7 +82,7 @@ int __wrap_donard_queue_poll(struct donard_queue *queue, struct donard_completio
 	(void)queue;
 	IS_WORKERS();
 	eventfd_read(fake.fd, &ignored);
-	while (fake.count && count < most)
+	while (!fake.drive_fails && fake.count && count < most)
 		completions[count++] = fake.waiting[--fake.count];
 	return (int)count;
 }
@@ -99,6 +108,10 @@ int __wrap_donard_cache_info(const struct donard_cache *cache, struct donard_cac
 	(void)cache;
 	info->drive_bytes = DRIVE_BYTES;
 	info->block_bytes = 512;
+	info->drive_fails = fake.drive_fails;
+	info->in_flight = fake.count;
+	strcpy(info->drive, "nvme1n1");
+	strcpy(info->nvram, "p2pmem2");
 	return 0;
 }
 
@@ -168,7 +181,7 @@ static int setup(void **state)
 	(void)state;
 	memset(&fake, 0, sizeof(fake));
 	fake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
-	return 0;
+	return sem_init(&told.count, 0, 0);
 }
 
 static int teardown(void **state)
@@ -177,11 +190,17 @@ static int teardown(void **state)
 	return close(fake.fd);
 }
 
+static void tell(const char *text)
+{
+	snprintf(told.text, sizeof(told.text), "%s", text);
+	sem_post(&told.count);
+}
+
 static struct nbd_worker *start(void)
 {
 	struct donard_cache_options options = { .size = sizeof(options), .address = "192.0.2.1", .depth = DEPTH };
 	struct nbd_failure failure = { 0 };
-	struct nbd_worker *worker = nbd_worker_start(&options, &failure);
+	struct nbd_worker *worker = nbd_worker_start(&options, tell, &failure);
 
 	assert_non_null(worker);
 	return worker;
@@ -248,7 +267,7 @@ static void refused(void **state)
 
 	(void)state;
 	fake.refuses = -EBUSY;
-	assert_null(nbd_worker_start(&options, &failure));
+	assert_null(nbd_worker_start(&options, tell, &failure));
 	assert_int_equal(failure.error_number, EBUSY);
 }
 
@@ -293,6 +312,28 @@ static void many_threads(void **state)
 	assert_in_range(fake.most, 1, DEPTH);
 }
 
+/* NBD's clients see a request that does not end, so that whoever runs nbdkit is told why, and once. */
+static void drive_that_fails(void **state)
+{
+	struct nbd_worker *worker = start();
+	struct writer writer = { .worker = worker };
+
+	(void)state;
+	fake.drive_fails = true;
+	assert_int_equal(pthread_create(&writer.thread, NULL, write_and_read, &writer), 0);
+	sem_wait(&told.count);
+	assert_string_equal(told.text, "192.0.2.1: requests may wait: the server's drive nvme1n1 fails what is written to it, and is "
+			    "tried again. What was acknowledged is in p2pmem2. 'donard-cli cache status p2pmem2' on the server says why");
+	fake.drive_fails = false;
+	eventfd_write(fake.fd, 1);
+	sem_wait(&told.count);
+	assert_string_equal(told.text, "192.0.2.1: the server's drive nvme1n1 works again");
+	pthread_join(writer.thread, NULL);
+	assert_false(writer.differs);
+	nbd_worker_stop(worker);
+	assert_int_equal(sem_trywait(&told.count), -1);
+}
+
 int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -302,6 +343,7 @@ int main(void)
 		test(failure_is_the_requests),
 		test(refused),
 		test(many_threads),
+		test(drive_that_fails),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
