@@ -131,6 +131,12 @@ static int64_t move_out(struct trial *trial, struct donard_file *file, struct do
 	return finish(trial, donard_queue_write(trial->queue, file, 0, trial->memory, 0, trial->bytes, NULL), done);
 }
 
+/* The place that was to be written had no room: no byte went anywhere, and nothing is known of the route. */
+static bool had_no_room(int64_t rc)
+{
+	return rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
+}
+
 static void say_not_moved(struct trial *trial, const char *direction, int64_t rc,
 			  const struct donard_completion *done)
 {
@@ -141,7 +147,7 @@ static void say_not_moved(struct trial *trial, const char *direction, int64_t rc
 		return;
 	}
 	cli_in_options(done->error, text, sizeof(text));
-	say(trial, direction, "failed", "%s", say_whose_option(text));
+	say(trial, direction, had_no_room(rc) ? "not-tried" : "failed", "%s", say_whose_option(text));
 }
 
 static void try_read(struct trial *trial)

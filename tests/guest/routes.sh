@@ -374,6 +374,11 @@ doctor_writes_scratch() {
 	doctor 0 --probe --scratch /mnt/fs/scratch
 	equal "write" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
 	equal "size of the scratch file" "$MIB" "$(stat -c %s /mnt/fs/scratch)"
+	rm /mnt/fs/scratch
+	! dd if=/dev/zero of=/mnt/fs/fill bs=1M 2>"$WORK/fill" || fail "the file system is not full"
+	doctor 0 --probe --scratch /mnt/fs
+	equal "write where nothing has room" not-tried "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
+	matches "why" 'No space left' "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.reason)"
 }
 
 # A name that is free is free again afterwards. What a link leads to is not made.
