@@ -22,7 +22,8 @@ tap_each() {
 			tap_fails=
 			"$@" skip "${tap_name#\# SKIP }" ''
 			;;
-		*' # SKIP'*) tap_fails= && "$@" skip "${tap_name%% # SKIP*}" "${tap_name#* # SKIP}" ;;
+		*' # SKIP '*) tap_fails= && "$@" skip "${tap_name%% # SKIP*}" "${tap_name#* # SKIP }" ;;
+		*' # SKIP') tap_fails= && "$@" skip "${tap_name% # SKIP}" '' ;;
 		*) if [[ -n $tap_fails ]]; then : >"$tap_told"; else "$@" ok "$tap_name"; fi ;;
 		esac
 	done {TAP}<"$tap_file"

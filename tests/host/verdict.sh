@@ -126,7 +126,7 @@ tap_reads() {
 
 each_form_is_read() {
 	tap_reads 'ok - perm: a' ok 'perm: a' && tap_reads 'ok 3 - test_a' ok test_a &&
-		tap_reads 'not ok 3 - test_a' fail test_a && tap_reads 'ok - perm: a # SKIP no such kernel' skip 'perm: a  no such kernel' &&
+		tap_reads 'not ok 3 - test_a' fail test_a && tap_reads 'ok - perm: a # SKIP no such kernel' skip 'perm: a no such kernel' &&
 		tap_reads 'not ok 3 # SKIP test_a' skip test_a && tap_reads 'ok 3 # SKIP test_a' skip test_a &&
 		tap_reads 'ok - a # 3' ok 'a # 3'
 }
