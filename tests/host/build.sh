@@ -12,40 +12,54 @@ rooms_call_one_way() {
 	make -s userspace "BUILD=$BUILD" && tests/host/imports.py --objects "$BUILD"
 }
 
-# with_line FILE LINE EXPECTED - what the check says first of a copy that has the line at the end of that file.
-with_line() {
-	local file=$1 line=$2 expected=$3 copy=$LOGS/rooms status=0 out
+# planted [FILE LINE EXPECTED]... - a copy in which each FILE has that LINE more, at its end: the check says what is expected
+# of all, each text at the beginning of a line. In a text N is that line's number.
+planted() {
+	local copy=$LOGS/rooms status=0 missing=0 text out
+	local -a expected=()
 	rm -rf "$copy"
 	mkdir -p "$copy"
 	cp -r --parents include lib cli tool bench nbd kernel "$copy"
-	printf '%s\n' "$line" >>"$copy/$file"
+	while (($#)); do
+		printf '%s\n' "$2" >>"$copy/$1"
+		expected+=("${3/:N:/:$(wc -l <"$copy/$1"):}")
+		shift 3
+	done
 	out=$(tests/host/imports.py "$copy") || status=$?
-	printf '%s in %s: status %d (expected 1): %s\nexpected: %s\n' "$line" "$file" "$status" "$out" "$expected"
-	((status == 1)) && [[ $out == "$expected"* ]]
+	printf 'status %d (expected 1):\n%s\n' "$status" "$out"
+	for text in "${expected[@]}"; do
+		[[ $'\n'$out == *$'\n'"$text"* ]] || { printf 'expected, too: %s\n' "$text"; missing=1; }
+	done
+	((status == 1 && missing == 0))
 }
 
-# caught FILE LINE EXPECTED - the check names this include by its line.
+# caught [FILE LINE EXPECTED]... - the check names each include by its line.
 caught() {
-	with_line "$1" "$2" "$1:$(($(wc -l <"$1") + 1)): $3"
+	local -a rows=()
+	while (($#)); do
+		rows+=("$1" "$2" "$1:N: $3")
+		shift 3
+	done
+	planted "${rows[@]}"
 }
 
 forbidden_includes_are_caught() {
-	caught lib/base/bdf.c '#include "region/region.h"' 'lib/base may not include lib/region' &&
-		caught lib/drive/open.c '# include "copy/copy.h"' 'lib/drive may not include lib/copy' &&
-		caught lib/copy/check.c '#include "drive/blockdev.h"' 'lib/drive/blockdev.h is private to lib/drive' &&
-		caught lib/rdma/link.c '#include <donard-lab/meter.h>' 'only lib/meter/lab.c may include' &&
-		caught lib/copy/check.c '#include "donard/meter.h"' 'lib/copy may not know include/donard/meter.h' &&
-		caught lib/meter/perf.c '#include "base/base.h"' 'lib/meter may not include lib/base' &&
-		caught cli/cmd_copy.c '#include "base/base.h"' 'cli may not include lib/base' &&
-		caught tool/main.c '#include "../cli/measure.h"' 'tool may not include cli' &&
-		caught kernel/compat/compat.h '#include "../p2pmem.h"' 'kernel/compat may not include kernel' &&
-		caught kernel/main.c '#include "../include/donard/donard.h"' 'kernel may not include include/donard' &&
-		caught lib/base/bdf.c '#include "nowhere.h"' 'nowhere.h is no file of the project'
+	caught lib/base/bdf.c '#include "region/region.h"' 'lib/base may not include lib/region' \
+		lib/drive/open.c '# include "copy/copy.h"' 'lib/drive may not include lib/copy' \
+		lib/copy/check.c '#include "drive/blockdev.h"' 'lib/drive/blockdev.h is private to lib/drive' \
+		lib/rdma/link.c '#include <donard-lab/meter.h>' 'only lib/meter/lab.c may include' \
+		lib/copy/check.c '#include "donard/meter.h"' 'lib/copy may not know include/donard/meter.h' \
+		lib/meter/perf.c '#include "base/base.h"' 'lib/meter may not include lib/base' \
+		cli/cmd_copy.c '#include "base/base.h"' 'cli may not include lib/base' \
+		tool/main.c '#include "../cli/measure.h"' 'tool may not include cli' \
+		kernel/compat/compat.h '#include "../p2pmem.h"' 'kernel/compat may not include kernel' \
+		kernel/main.c '#include "../include/donard/donard.h"' 'kernel may not include include/donard' \
+		lib/base/bdf.c '#include "nowhere.h"' 'nowhere.h is no file of the project'
 }
 
 circles_are_caught() {
-	with_line tool/utf8.h '#include "errors.h"' 'tool: tool/errors includes tool/output includes tool/utf8 includes tool/errors' &&
-		with_line lib/rdma/link.h '#include "rdma/client.h"' 'lib/rdma: lib/rdma/client includes lib/rdma/talk includes lib/rdma/link includes' &&
+	planted tool/utf8.h '#include "errors.h"' 'tool: tool/errors includes tool/output includes tool/utf8 includes tool/errors' \
+		lib/rdma/link.h '#include "rdma/client.h"' 'lib/rdma: lib/rdma/client includes lib/rdma/talk includes lib/rdma/link includes' &&
 		called_in_circle
 }
 
