@@ -42,15 +42,20 @@
 
 /**
  * struct p2pmem_pmem - what a region of page type pmem has
- * @bus, @range: the region's objects in the nvdimm layer
+ * @region: the region that it belongs to
+ * @name: "p2pmem2", by which the nvdimm layer names the bus' provider
+ * @desc: what the nvdimm layer is told of the bus
+ * @res: the memory, as the nvdimm layer claims it
+ * @bus: the region's bus in the nvdimm layer
+ * @range: its range there
  * @bus_dev: the device of @bus
  * @modes: a notifier, which sees what ndctl makes of the namespace
  * @never: a device that never gets a driver; the modes that are refused wait for it
  * @refused: the memory's own metadata asks for such a mode
  * @lender: the driver that lent its claim of the BAR, or NULL; under pmem_lock
  * @guard: the guard of the function
- * @resets_seen, @function_resets: how many resets the region and the function had when
- *	the region was added
+ * @resets_seen: how many resets the region had when it was added
+ * @function_resets: how many the function had then
  * @look: counts a reset that a flush has seen, and enables the memory again
  * @silent: no flush may read the registers, which are about to go or have gone
  * @disk: while the pmem device leaves: the claim of its disk, which nobody can mount then

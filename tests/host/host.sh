@@ -138,59 +138,37 @@ each_release() {
 	done
 }
 
-# --- the modules, compiled with all warnings for each kernel, inside the guest's root ---
+# --- the modules, which the lab compiles for each kernel ---
 
 # in_rig COMMAND... - with the lab's functions.
 in_rig() {
 	# shellcheck disable=SC2016
-	bash -c 'RIG_DIR=$1; shift
+	bash -c 'set -euo pipefail
+		RIG_DIR=$1; shift
 		. "$RIG_DIR/common.sh"
 		for part in apt kernels debug root source cufile nvidia stage packages recipes; do . "$RIG_DIR/make/$part.sh"; done
 		"$@"' rig "$REPO/tests/rig" "$@"
 }
 
-# Newest first. Of Linux 7.3 Debian's headers lack what kbuild starts sparse by, and kbuild goes on without a failure; nor does
-# Debian 13's sparse parse these headers.
-readonly SPARSE_READS=(6.12 6.1)
-
-# strictly SERIES - the arguments of make for that kernel's headers.
-strictly() {
-	echo W=1
-	[[ " ${SPARSE_READS[*]} " != *" $1 "* ]] || printf '%s\n' C=2 CHECK=sparse
+# modules_of KERNEL - where the lab has built them, with all warnings.
+modules_of() {
+	local root
+	root=$(in_rig guest_root) && in_rig guest_modules "$root" "$1"
 }
 
-# strict_sources - in the gate the product alone: the tests' modules take most of the time.
-strict_sources() {
-	if in_ring all; then in_rig module_sources; else echo kernel; fi
-}
-
-# build_log SERIES DIR - W=1, and sparse.
-build_log() {
-	local root source
-	local -a arguments
-	mapfile -t arguments < <(strictly "$1")
-	root=$(in_rig guest_root) || return
-	mkdir -p "$2"
-	cp -r --parents include/uapi include/donard/version.h "$2/"
-	while read -r source; do
-		cp -r --parents "$source" "$2/"
-		in_rig kernel_make "$root" "$1" "$2" "M=/out/$source" "${arguments[@]}" modules || return
-	done < <(strict_sources)
-}
-
-# Sparse also says things about the kernel's own headers; those are not ours.
+# Sparse also says things about the kernel's own headers; those are not ours. The kernel's check of comments knows no columns.
 no_warnings() {
-	local log=$LOGS/build.log
-	build_log "$1" "$LOGS/build-$1" >"$log" 2>&1 || { cat "$log"; return 1; }
-	! grep -E '^[^ ]*:[0-9]+:[0-9]+: (warning|error)' "$log" |
+	local modules
+	modules=$(modules_of "$1") || return
+	! grep -E '^[^ ]*:[0-9]+:([0-9]+:)? (warning|error)' "$modules/build.log" |
 		grep -vE '^(\./)?(/usr/src/|include/|arch/)'
 }
 
-# sparse_is_run SERIES - it finds what no compiler does.
+# sparse_is_run KERNEL - it finds what no compiler does.
 sparse_is_run() {
 	local dir=$LOGS/planted root
 	local -a arguments
-	mapfile -t arguments < <(strictly "$1")
+	mapfile -t arguments < <(in_rig strictly "$1")
 	root=$(in_rig guest_root) || return
 	mkdir -p "$dir"
 	echo 'obj-m := planted.o' >"$dir/Kbuild"
@@ -206,10 +184,10 @@ sparse_is_run() {
 	grep -q 'planted.c:4:.*different address spaces' "$LOGS/planted.log" || { cat "$LOGS/planted.log"; return 1; }
 }
 
-# module_calls_one_way SERIES - the files of that module, by its objects.
+# module_calls_one_way KERNEL - the files of p2pmem, by its objects.
 module_calls_one_way() {
-	[[ -e $LOGS/build-$1/kernel/main.o ]] || build_log "$1" "$LOGS/build-$1" >"$LOGS/build.log" 2>&1 || { cat "$LOGS/build.log"; return 1; }
-	tests/host/imports.py --objects "$LOGS/build-$1"
+	local modules
+	modules=$(modules_of "$1") && tests/host/imports.py --objects "$modules"
 }
 
 # Of its complaints two cannot be met: kzalloc_obj() is younger than 6.1, and KERNEL_VERSION() stands where
@@ -224,14 +202,11 @@ checkpatch_clean() {
 }
 
 run_kernel_style() {
-	local kernel kernels
-	# Guests build it for the others, too; what W=1 finds on the newest is nearly all that it finds.
-	kernels="$(matrix_newest) ${SPARSE_READS[0]}"
-	! in_ring all || kernels=$(matrix_kernels archive)
-	try "style: sparse is run" sparse_is_run "${SPARSE_READS[0]}"
-	for kernel in $kernels; do
-		progress "module for $kernel, strictly"
-		try "style: module for $kernel, all warnings" no_warnings "$kernel"
+	local kernel
+	try "style: sparse is run" sparse_is_run 6.12
+	for kernel in $(matrix_kernels archive); do
+		progress "modules for $kernel, all warnings"
+		try "style: modules for $kernel, all warnings" no_warnings "$kernel"
 		try "style: files of the module for $kernel call one way" module_calls_one_way "$kernel"
 	done
 	try "style: checkpatch" checkpatch_clean
