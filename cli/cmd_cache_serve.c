@@ -81,6 +81,8 @@ static int take_discard(const struct cli *cli, uint64_t *identity)
 
 	if (!text)
 		return 0;
+	if (!strncmp(text, "0x", 2))
+		text += 2;
 	errno = 0;
 	*identity = strtoull(text, &end, 16);
 	if (errno || *end || strlen(text) != 16 || !*identity)

@@ -12,6 +12,7 @@
 #include "errors.h"
 #include "help.h"
 #include "options.h"
+#include "terms.h"
 
 static int run_command(struct cli *cli)
 {
@@ -87,6 +88,7 @@ int main(int argc, char **argv)
 
 	/* Who started us may have ignored it: then nobody would say how a program of ours ended. */
 	signal(SIGCHLD, SIG_DFL);
+	cli_names_given(argv);
 	cli_name = cli_program.name;
 	if (cli_program.alias && argc && !strcmp(argv[0], cli_program.alias))
 		cli_name = cli_program.alias;

@@ -71,6 +71,36 @@ static const struct {
 	{ "no-module", " If that fails, 'donard-cli doctor' says why." },
 };
 
+static char *const *given;	/* up to a NULL */
+
+void cli_names_given(char *const *words)
+{
+	given = words;
+}
+
+/* The name in a word: of "--via=NAME", what stands behind. */
+static const char *name_in(const char *word)
+{
+	const char *value = strncmp(word, "--", 2) ? NULL : strchr(word, '=');
+
+	return value ? value + 1 : word;
+}
+
+/* How long the name is that a person typed and that stands at @at.  Only one with a blank can hold a term. */
+static size_t given_at(const char *at)
+{
+	size_t longest = 0;
+
+	for (char *const *word = given; word && *word; word++) {
+		const char *name = name_in(*word);
+		size_t length = strlen(name);
+
+		if (length > longest && strpbrk(name, " (") && !strncmp(at, name, length))
+			longest = length;
+	}
+	return longest;
+}
+
 struct out {
 	char *text;
 	size_t bytes, used;
@@ -152,12 +182,16 @@ static const char *translate(const char *text, bool with_options, char *out, siz
 	const char *at = text;
 
 	while (*at && to.used + 1 < out_bytes) {
-		const struct term *term = term_at(text, at, with_options);
+		size_t name_length = given_at(at);
+		const struct term *term = name_length ? NULL : term_at(text, at, with_options);
 
-		if (term)
+		if (term) {
 			at = put_term(&to, term, at);
-		else
-			put(&to, at++, 1);
+			continue;
+		}
+		name_length += !name_length;
+		put(&to, at, name_length);
+		at += name_length;
 	}
 	out[to.used] = '\0';
 	return out;

@@ -19,6 +19,12 @@ const char *cli_in_options(const char *text, char *out, size_t out_bytes);
 /* Replaces only the calls, for readers who know the commands but have other options or none (users of a plugin). */
 const char *cli_in_commands(const char *text, char *out, size_t out_bytes);
 
+/*
+ * @words, up to a NULL: what a person typed.  A text that says one of them has it as it is, whatever it holds ("/mnt/x VERIFY").
+ * The words are kept, not copied.
+ */
+void cli_names_given(char *const *words);
+
 /* The translated donard_error(), with further remedies that the command line knows. */
 const char *cli_error(const struct cli *cli, char text[CLI_ERROR_BYTES]);
 

@@ -53,8 +53,8 @@ int dnd_fail_memory(struct donard_context *ctx)
 
 	if (dnd_map_limit(ENOMEM, SMALL_BYTES, true, limit, sizeof(limit)))
 		return dnd_fail(ctx, DND_E_NO_MEMORY, "the program ran out of memory: %s.", limit);
-	return dnd_fail(ctx, DND_E_NO_MEMORY, "the program ran out of memory. Free some, or use "
-			"a smaller options.block_bytes.");
+	return dnd_fail(ctx, DND_E_NO_MEMORY, "the program ran out of memory. Free some, or do "
+			"less at a time.");
 }
 
 bool dnd_failed_with(const struct donard_context *ctx, enum dnd_error error)

@@ -36,7 +36,7 @@ static int refused(struct donard_cache *cache, enum dnd_wire_status status)
 		return dnd_fail(cache->ctx, DND_E_WITHDRAWN, "%s: the server is about to end.", peer);
 	default:
 		return dnd_fail(cache->ctx, DND_E_REFUSED, "%s: the server could not register its memory for this client. "
-				"Its own output says why.", peer);
+				"Whoever runs the server was told why.", peer);
 	}
 }
 
@@ -76,6 +76,7 @@ static struct dnd_link_size link_size(uint32_t depth)
 		.message_bytes = DND_WIRE_MESSAGE_BYTES,
 		.recvs = depth + DND_WIRE_SPARE,
 		.sends = depth + DND_WIRE_SPARE,
+		.remedy = "Use a smaller options.depth",
 	};
 }
 
@@ -288,8 +289,8 @@ static void withdrawn(struct donard_cache *cache)
 		dnd_fail(cache->ctx, DND_E_WITHDRAWN, "%s: the server's drive %s failed. What was acknowledged is kept in "
 			 "the NVRAM.", peer, cache->offer.drive);
 	else
-		dnd_fail(cache->ctx, DND_E_WITHDRAWN, "%s: the server's NVRAM %s was taken away, or failed. Its own "
-			 "output says more.", peer, cache->offer.nvram);
+		dnd_fail(cache->ctx, DND_E_WITHDRAWN, "%s: the server's NVRAM %s was taken away, or failed. Whoever "
+			 "runs the server was told more.", peer, cache->offer.nvram);
 }
 
 static void cut_off(struct donard_cache *cache)

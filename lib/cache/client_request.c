@@ -262,9 +262,9 @@ static int refused(struct donard_cache *cache, const struct dnd_wire_message *me
 	case DND_WIRE_NO_MEMORY:
 		return dnd_fail(cache->ctx, DND_E_NO_MEMORY, "%s: the server has no memory left for this request.", peer);
 	case DND_WIRE_NVRAM_FAILED:
-		return dnd_fail(cache->ctx, DND_E_DEVICE, "%s: the server's NVRAM failed. Its own output says more.", peer);
+		return dnd_fail(cache->ctx, DND_E_DEVICE, "%s: the server's NVRAM failed. Whoever runs the server was told more.", peer);
 	default:
-		return dnd_fail(cache->ctx, DND_E_DEVICE, "%s: the server's drive %s failed. Its own output says more.",
+		return dnd_fail(cache->ctx, DND_E_DEVICE, "%s: the server's drive %s failed. Whoever runs the server was told more.",
 				peer, drive);
 	}
 }

@@ -126,7 +126,7 @@ static int has_records(struct dnd_cache_server *server, const struct dnd_cache_s
 		       const char *what)
 {
 	return dnd_fail(server->ctx, DND_E_HAS_DATA, "%s: it holds a log %s, for the drive %s. Serve that log with its drive "
-			"and without FORMAT; or, if its records may be lost, pass options.discard %016llx.",
+			"and without FORMAT; or, if its records may be lost, pass options.discard 0x%016llx.",
 			dnd_memory_name(server->nvram.memory), what, super->drive_id,
 			(unsigned long long)super->identity);
 }

@@ -105,9 +105,9 @@ static int check_rights(struct donard_rdma_client *client)
 	if (!missing)
 		return 0;
 	return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for %s only. Start "
-			"the server with options.rights %s or both.", client->reach.peer,
+			"the server with options.rights for %s as well.", client->reach.peer,
 			client->offer.target, missing & DONARD_RDMA_READ ? "writing" : "reading",
-			missing & DONARD_RDMA_READ ? "read" : "write");
+			missing & DONARD_RDMA_READ ? "reading" : "writing");
 }
 
 static int open_back(struct donard_rdma_client *client)

@@ -18,7 +18,7 @@ static int refused(struct donard_rdma_client *client, enum dnd_rdma_status statu
 	case DND_STATUS_NO_READING:
 		client->reading_refused = true;
 		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server's memory is offered "
-				"for writing only. Start the server with options.rights read or both.", peer);
+				"for writing only. Start the server with options.rights for reading as well.", peer);
 	case DND_STATUS_LOCAL_ONLY:
 		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server admits only clients on "
 				"its own machine. Start it with options.bind and this address.", peer);
@@ -27,7 +27,7 @@ static int refused(struct donard_rdma_client *client, enum dnd_rdma_status statu
 				"admitted this client. Try again when it runs.", peer);
 	default:
 		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server could not register its "
-				"memory for this client. Its own output says why.", peer);
+				"memory for this client. Whoever runs the server was told why.", peer);
 	}
 }
 
@@ -78,9 +78,10 @@ static const struct dnd_reach_ops ops = {
 static int find(struct donard_rdma_client *client)
 {
 	const struct donard_rdma_connect_options *options = &client->options;
-	const struct dnd_link_size size = dnd_talk_size(options->depth);
+	struct dnd_link_size size = dnd_talk_size(options->depth);
 	int rc;
 
+	size.remedy = "Use a smaller options.depth";
 	client->reach = (struct dnd_reach){
 		.ctx = client->ctx, .ops = &ops, .user = client, .server = "donard_rdma_serve()",
 		.listen_option = "options.bind", .timeout_ms = options->timeout_ms,

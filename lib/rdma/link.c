@@ -30,6 +30,14 @@ static int post_recv(struct dnd_link *link, uint32_t slot)
 	return -ibv_post_recv(link->id->qp, &wr, &bad);
 }
 
+static int too_many(struct donard_context *ctx, const struct dnd_link *link, const char *what, uint32_t requests)
+{
+	const char *remedy = link->size.remedy;
+
+	return dnd_fail_errno(ctx, errno, "%s: %s for %u requests cannot be made%s%s", ibv_get_device_name(link->id->verbs->device),
+			      what, requests, remedy ? ". " : "", remedy ? remedy : "");
+}
+
 static int open_queue(struct donard_context *ctx, struct dnd_link *link)
 {
 	uint32_t entries = link->size.data_requests + link->size.sends + link->size.recvs;
@@ -42,8 +50,7 @@ static int open_queue(struct donard_context *ctx, struct dnd_link *link)
 	fcntl(link->channel->fd, F_SETFL, flags | O_NONBLOCK);
 	link->cq = ibv_create_cq(link->id->verbs, (int)entries, NULL, link->channel, 0);
 	if (!link->cq)
-		return dnd_fail_errno(ctx, errno, "a completion queue of %u entries cannot be made. "
-				      "Use a smaller options.depth", entries);
+		return too_many(ctx, link, "a completion queue", entries);
 	return 0;
 }
 
@@ -62,10 +69,7 @@ static int open_pair(struct donard_context *ctx, struct dnd_link *link)
 	};
 
 	if (rdma_create_qp(link->id, link->pd, &attr))
-		return dnd_fail_errno(ctx, errno, "%s: a queue pair for %u requests cannot be made. "
-				      "Use a smaller options.depth",
-				      ibv_get_device_name(link->id->verbs->device),
-				      attr.cap.max_send_wr);
+		return too_many(ctx, link, "a queue pair", attr.cap.max_send_wr);
 	return 0;
 }
 

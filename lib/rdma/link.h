@@ -28,6 +28,7 @@ struct dnd_link_size {
 	uint32_t data_requests;		/* how many the owner will have outstanding at most */
 	uint32_t message_bytes;		/* the size of every message, in both directions */
 	uint32_t recvs, sends;		/* how many messages may be under way to and from here */
+	const char *remedy;		/* where the device cannot do that many, or NULL: the peer chose the numbers */
 };
 
 struct dnd_link {

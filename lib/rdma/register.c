@@ -179,7 +179,7 @@ static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int 
 	if (error_number == ENOMEM && has_limit(&limit_kib) && held + kib > limit_kib)
 		return dnd_fail(ctx, DND_E_LOCKED_MEMORY, "%s cannot register %llu KiB of %s: this "
 				"process may lock %llu KiB of memory in all, and holds %llu. Raise the limit by 'ulimit -l' "
-				"(or LimitMEMLOCK= of its service), or use a smaller options.length_bytes.",
+				"(or LimitMEMLOCK= of its service), or register less at a time.",
 				device_name(pd), (unsigned long long)kib, name, (unsigned long long)limit_kib,
 				(unsigned long long)held);
 	if (dnd_target_gone(part->memory))

@@ -69,8 +69,8 @@ static int check_aligned(struct donard_context *ctx, const char *bdf, const char
 	if (bytes % REGION_ALIGN_BYTES == 0)
 		return 0;
 	return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: the %s, %llu, is not a multiple of 2 MiB, which struct pages of "
-			"devices need. Use one, such as %lluM.", bdf, what, (unsigned long long)bytes,
-			(unsigned long long)(bytes / REGION_ALIGN_BYTES + 1) * 2);
+			"devices need. Use one, such as %llu.", bdf, what, (unsigned long long)bytes,
+			(unsigned long long)(bytes / REGION_ALIGN_BYTES + 1) * REGION_ALIGN_BYTES);
 }
 
 static int fill_place(struct donard_context *ctx, const struct donard_region_add *what,

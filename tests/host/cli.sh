@@ -382,7 +382,7 @@ run_cli_contracts() {
 	try "cli: a closed standard input" cli_exits_closed
 	try "cli: which argument is missing" cli_exits 2 ': DST is missing' copy /dev/null
 	try "cli: which arguments are missing" cli_exits 2 ': SRC and DST are missing' copy
-	try "cli: region add, an offset within 2 MiB" cli_exits 2 'the offset, 1048576, is not a multiple of 2 MiB.*such as 2M' \
+	try "cli: region add, an offset within 2 MiB" cli_exits 2 'the offset, 1048576, is not a multiple of 2 MiB.*such as 2097152' \
 		region add --kind pci-bar --device 0000:00:01.0 --bar 0 --offset 1M
 	try "cli: region add, no BAR" cli_exits 2 'bar is missing, and 0000:00:1e.7 has no memory BAR' \
 		region add --kind pci-bar --device 0000:00:1e.7

@@ -64,6 +64,19 @@ static void test_names_like_calls(void **state)
 	becomes("donard_region_add(a, b: donard_region_list() shows it", "donard_region_add(a, b: 'donard-cli list' shows it");
 }
 
+/* What a person typed is said as it is, also where only a part of the text before was a name. */
+static void test_names_given(void **state)
+{
+	char *const words[] = { "donard-cli", "copy", "/x VERIFY", "--via=/y (options.via", "VERIFY", NULL };
+
+	(void)state;
+	cli_names_given(words);
+	becomes("/x VERIFY: it cannot be read. Leave VERIFY out", "/x VERIFY: it cannot be read. Leave --verify out");
+	becomes("no /y (options.via) is there (options.via)", "no /y (options.via) is there (--via)");
+	cli_names_given(NULL);
+	becomes("/x VERIFY: no", "/x --verify: no");
+}
+
 /* Of a longer word, or of a file's name, nothing is replaced. */
 static void test_parts_of_words(void **state)
 {
@@ -97,6 +110,7 @@ int main(void)
 		cmocka_unit_test(test_calls_alone),
 		cmocka_unit_test(test_parts_of_calls),
 		cmocka_unit_test(test_names_like_calls),
+		cmocka_unit_test(test_names_given),
 		cmocka_unit_test(test_parts_of_words),
 		cmocka_unit_test(test_room),
 	};
