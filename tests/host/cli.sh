@@ -299,7 +299,7 @@ literals_of() {
 
 # options_in FOLDER - literals with what only the command line has. Other programs have options, too.
 options_in() {
-	literals_of "$1" | sed -E 's/(mdadm|blockdev|podman run|docker run) [^)"]*//g' | grep -E 'donard-cli|[ "]--[a-z][a-z-]*([^a-z=-]|$)'
+	literals_of "$1" | sed -E 's/(mdadm|blockdev|podman run|docker run) [^)"]*//g' | grep -E 'donard-cli|[^a-z0-9-]--[a-z][a-z-]*([^a-z=-]|$)'
 }
 
 library_speaks_api() {
@@ -314,9 +314,10 @@ command_line_in_library_is_caught() {
 		fail("%s: no. Start it (mdadm --run).", a);
 		fail("%s: a smaller " "--block-size.", a);
 		fail("Start it (mdadm --run) or pass --via.");
+		fail("Name another region (--via)");
 		argv = { "perf", "--log-fd=1" };
 	END
-	diff - <(cd "$tree" && options_in . | cut -d: -f2) <<<$'1\n3\n4'
+	diff - <(cd "$tree" && options_in . | cut -d: -f2) <<<$'1\n3\n4\n5'
 }
 
 # What the library names as its headers do, one place of the programs has in the words of the command line.

@@ -59,7 +59,7 @@ SHARED = {"include/donard/version.h": ["kernel"], "kernel/path.h": ["cli/doctor"
 LINKED = ["lib/cufile", "lib/meter"]
 OF_LINKED = {"include/donard/meter.h": "lib/meter"}
 # Rooms whose files go one way.
-LAYERED = ["tool", "tool/rdma", "nbd", "cli", "cli/doctor", "bench", "lib/base", "lib/region", "lib/drive", "lib/ring", "lib/join", "lib/meter", "lib/copy", "lib/queue", "lib/rdma", "lib/cache", "kernel", "kernel/ntb"]
+LAYERED = ["tool", "tool/rdma", "nbd", "cli", "cli/doctor", "bench", "lib/base", "lib/region", "lib/memory", "lib/drive", "lib/ring", "lib/join", "lib/meter", "lib/copy", "lib/queue", "lib/rdma", "lib/cache", "kernel", "kernel/ntb"]
 # Calls that close a circle of files and are left so: by whom, of what, and why.
 CIRCLES = {
     # Whoever finds in the gate that the device was reset says so to the importers. Whoever looks for resets on their behalf
@@ -184,7 +184,7 @@ def include_faults(root):
 def symbols(root, build):
     """Of the objects: what each defines, and what it needs."""
     defines, needs = {}, []
-    for path in sorted(found for rooms in ("lib/*", "tool", "tool/*", "kernel") for found in build.glob(f"{rooms}/*.o")):
+    for path in sorted(found for rooms in ("lib/*", "tool", "tool/*", "cli", "cli/*", "bench", "nbd", "kernel", "kernel/*") for found in build.glob(f"{rooms}/*.o")):
         name = path.relative_to(build).with_suffix(".c").as_posix()
         if not (root / name).exists():  # of a file that is no more
             continue

@@ -79,12 +79,13 @@ names_of() {
 }
 
 # is_said NAME SUITE - each part of it between commas, where names come from that are nothing but expansions: loops of the suite,
-# programs of guests, and the documents whose commands are tests.
+# programs of guests, and for the suites whose tests they are, the commands of documents.
 is_said() {
 	local part
+	local -a documents=()
+	[[ $2 != recipes && $2 != newuser ]] || documents=(README.md docs/install.md)
 	while IFS= read -r part; do
-		grep -qFe "\"$part\"" tests/guest/*.[ch] || grep -qwFe "$part" "tests/guest/$2.sh" README.md docs/install.md 2>/dev/null ||
-			return
+		grep -qFe "\"$part\"" tests/guest/*.[ch] || grep -qwFe "$part" "tests/guest/$2.sh" "${documents[@]}" 2>/dev/null || return
 	done <<<"${1//, /$'\n'}"
 }
 
