@@ -7,6 +7,7 @@
 #include "cache/server.h"
 
 #define TICK_MS			100
+#define GOING_MS		500	/* how long the end of a region may stay behind the failure of its memory */
 #define EVENTS_AT_ONCE		64
 #define COMPLETIONS_AT_ONCE	64
 #define HIGH_PERCENT		60
@@ -191,12 +192,16 @@ static void drain(struct dnd_cache_server *server)
 	withdraw_all(server, DND_WIRE_STOPPED, "the server ended under it");
 }
 
+static int fail_without_nvram(const struct dnd_cache_server *server)
+{
+	return dnd_fail(server->ctx, DND_E_REGION_GONE, "%s: the region was taken away while the cache used it. Add it again, and "
+			"start again: what was acknowledged is in it.", dnd_memory_name(server->nvram.memory));
+}
+
 static void look_around(struct dnd_cache_server *server)
 {
 	if (nvram_gone(server))
-		dnd_cache_server_fail(server, dnd_fail(server->ctx, DND_E_REGION_GONE, "%s: the region was taken away while the cache "
-				"used it. Add it again, and start again: what was acknowledged is in it.",
-				dnd_memory_name(server->nvram.memory)));
+		dnd_cache_server_fail(server, fail_without_nvram(server));
 	else if (!server->draining && stop_asked(server))
 		drain(server);
 }
@@ -272,6 +277,20 @@ static void run(struct dnd_cache_server *server)
 
 /* ---- the call ---- */
 
+/* The barrier fails as soon as the device is gone; the region may say so a little later. */
+static void see_what_broke(struct dnd_cache_server *server)
+{
+	struct pollfd pollfd = { .fd = server->nvram.memory->region.fd, .events = POLLPRI };
+
+	if (!server->log.broken)
+		return;
+	poll(&pollfd, 1, GOING_MS);
+	if (!nvram_gone(server))
+		return;
+	server->ends = fail_without_nvram(server);
+	server->why = dnd_failure_keep(server->ctx);
+}
+
 /* The reason that clients are told, as far as the protocol has a status for it. */
 static enum dnd_wire_status farewell(const struct dnd_cache_server *server)
 {
@@ -318,6 +337,7 @@ static int serve(struct dnd_cache_server *server)
 	if (rc)
 		return rc;
 	run(server);
+	see_what_broke(server);
 	if (server->ends)
 		dnd_failure_put_back(server->ctx, &server->why);
 	return server->ends;
