@@ -261,10 +261,11 @@ def freed_first(kind):
 
 
 def context_reset():
-    """cudaDeviceReset() takes donard's memory; what the program allocates then is its own."""
+    """cudaDeviceReset() takes donard's memory; what the program allocates then is its own. The context is dead until it is retained again."""
     cuda = start_cuda()
     address, memory = allocated_memory(PAGE)
     equal("cuDevicePrimaryCtxReset", 0, cuda.cuDevicePrimaryCtxReset_v2(0))
+    equal("cuDevicePrimaryCtxRetain", 0, cuda.cuDevicePrimaryCtxRetain(ctypes.byref(ctypes.c_void_p()), 0))
     stranger = alloc(cuda, PAGE)
     equal("address of the next allocation", address, stranger)
     equal("cuMemsetD8", 0, cuda.cuMemsetD8_v2(U64(stranger), 0x5a, ctypes.c_size_t(PAGE)))

@@ -483,9 +483,9 @@ static void frames_to_frames(void)
 	struct donard_memory *memory = import(fd, 0, 0), *other = import(other_fd, 0, 0);
 
 	REFUSES(EFAULT, "system", donard_memory_read(memory, 0, about(other).address, 4096));
-	SAID("dma-buf of stranger: the program's own buffer");
+	SAID("dma-buf of stranger: a part of the program's own buffer is not mapped");
 	REFUSES(EFAULT, "system", donard_memory_write(memory, 0, NULL, 1));
-	SAID("dma-buf of stranger: the program's own buffer");
+	SAID("dma-buf of stranger: a part of the program's own buffer is not mapped");
 	donard_memory_free(memory);
 	donard_memory_free(other);
 	close(fd);
