@@ -328,6 +328,7 @@ volatile() {
 	on_drive 'differs at 0' 0 65536 11
 	says 'done' flush
 	on_drive 'equal 65536' 0 65536 11
+	forget_volatile_log
 }
 
 # --- faults ---

@@ -393,9 +393,7 @@ log_is_truncated() {
 	serve --volatile-ok --no-cleaner --high 90
 	says 'equal 65536' read 0 65536 1
 	says 'done' destage
-	kill_server
-	head -c 65536 /dev/zero >"$WORK/zeros"
-	regio write p2pmem0 0 65536 "$WORK/zeros"
+	forget_volatile_log
 }
 
 # serve_until FUNCTION COUNT - by SERVE_WITH; it is stopped where it enters that of the library for the COUNT-th time (dies_there).

@@ -32,6 +32,13 @@ forget_log() {
 	head -c "$(attr "$NVRAM" size)" /dev/zero >"/dev/$NVRAM"
 }
 
+# forget_volatile_log - the beginning of it, where the next server looks: the bytes outlive the region that they lie in.
+forget_volatile_log() {
+	kill_server
+	head -c 65536 /dev/zero >"$WORK/zeros"
+	regio write p2pmem0 0 65536 "$WORK/zeros"
+}
+
 # fresh ARGUMENT...
 fresh() {
 	forget_log
