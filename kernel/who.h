@@ -51,7 +51,7 @@ void p2pmem_who_show(const struct p2pmem_who *who, struct pid_namespace *ns,
 		     struct p2pmem_shown *as);
 /* Is it still running? */
 bool p2pmem_who_lives(const struct p2pmem_who *who);
-/* Is the file one of @what?  As iterate_fd() has it; never sleeps. */
+/* Does @file refer to @what?  A callback of iterate_fd(), which never sleeps. */
 typedef int p2pmem_is_fn(const void *what, struct file *file, unsigned int fd);
 /*
  * Finds a process that has a descriptor of a file that @is says is one of @what, and

@@ -14,7 +14,7 @@
 extern "C" {
 #endif
 
-/** enum donard_phase - what a copy or an RDMA transfer is doing */
+/** enum donard_phase - what a copy is doing */
 enum donard_phase {
 	DONARD_PHASE_COPY,	/* moving the data */
 	DONARD_PHASE_FLUSH,	/* making the data durable: reported once, and cannot be stopped */
@@ -71,9 +71,9 @@ struct donard_interval {
  * nothing to move.  begin_fn returns 0 to go on.  If it returns a negative errno, the call fails with that and moves
  * nothing; a positive number counts as -ECANCELED, and the text is then "stopped".
  *
- * The library calls end_fn exactly once after a begin_fn that returned 0, whatever came of the work, and just so where there is
- * no begin_fn: @rc is 0 or what the work failed with.  A call whose work failed returns that with its text, whatever
- * end_fn returns.  Else a number other than 0 makes the call fail, as one of begin_fn does, although all bytes were moved.
+ * The library calls end_fn exactly once if begin_fn returned 0 or is NULL, whatever came of the work: @rc is 0 or what the
+ * work failed with.  If the work failed, the call returns that with its text, whatever end_fn returns.  If it did not, a
+ * number other than 0 makes the call fail, as one of begin_fn does, although all bytes were moved.
  *
  * A failure of either has the text of donard_fail(), or of the last other call with interval->ctx that failed inside; without
  * one the library says which function failed.
@@ -216,7 +216,7 @@ struct donard_leg {
  * @verified: every byte was read again and compared equal
  * @fixed_buffers: the memory was registered with io_uring
  * @durable: the data survives a power cut: it was flushed, nothing on its way was told to drop flushes, and
- *	what LVM makes the destination of stayed as it was, as far as this user may see that
+ *	the devices below the destination stayed the same, as far as this user may see them
  * @durable_reason: why the data is not durable, or ""
  * @passthrough: drives were read and written with NVMe commands that donard built
  * @via: the region in which the data was staged, or ""

@@ -141,8 +141,8 @@ const char *donard_error_code(const struct donard_context *ctx);
  * donard_fail() - make a failure of the caller's own the last one
  * @ctx: whose donard_error() and donard_error_code() tell it from now on
  * @error: an errno, positive or negative
- * @code: a word that donard_error_code() returns for failures of the library; NULL or any
- *	other word stands for the one that @error has as the kernel's, such as "permission" for EACCES, or "system"
+ * @code: a word that donard_error_code() returns for failures of the library.  If it is NULL or any other word,
+ *	@error decides, as for an error of the kernel: "permission" for EACCES, "system" for most others
  * @text: object, cause and remedy; copied, and made printable
  *
  * For functions that the library calls (donard_begin_fn), and for libraries that are built on this one.
@@ -288,7 +288,7 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @memtype: how the CPU's caches treat it
  * @state: ready, or why not
  * @persistent: it keeps its contents without power
- * @pinned_importers: drivers that cannot let go when they are told to may import its dma-bufs
+ * @pinned_importers: drivers that cannot release the memory on request may import its dma-bufs
  * @holders: a line per holder, "pid comm bytes pinned_pages [device]"; the last line may be
  *	"and N more".  A pid of 0 means that the process has ended, that the caller cannot see
  *	it, or that the line is about the disk of a pmem device.  NULL if the caller did not

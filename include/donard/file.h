@@ -103,7 +103,7 @@ const char *donard_file_kind_text(enum donard_file_kind kind);
  * @stack: how @disk is made of others: "linear", "striped", "raid0", "raid1", "raid10",
  *	or ""
  * @leg_count: how many drives and partitions it is made of; see donard_file_leg()
- * @not_flushed: why a flush (donard_queue_flush()) may make nothing durable although it succeeds, or "", as of when the
+ * @not_flushed: why a flush (donard_queue_flush()) may succeed without making data durable, or ""; found out when the
  *	file was opened.  The file system may be mounted with nobarrier, or somebody may have set the write cache of a
  *	block device below it to write-through although the drive says that it has a volatile one
  *

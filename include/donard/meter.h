@@ -145,7 +145,7 @@ const char *donard_meter_name(const struct donard_meter *meter);
  * @bytes: its length
  *
  * A measurement has at most 8 such ranges, named before donard_meter_begin().  Pages
- * that are present at the beginning count by whatever address they are reached;
+ * that are present at the beginning count whichever address is used to access them;
  * pages that come later count by this address only.  Meters that cannot tell
  * payload apart ignore the call.
  *
@@ -187,9 +187,9 @@ int donard_meter_begin(struct donard_meter *meter);
 int donard_meter_end(struct donard_meter *meter, struct donard_measurement *result);
 
 /**
- * struct donard_metering - a meter for a copy or an RDMA transfer
+ * struct donard_metering - a meter for a copy
  * @size: sizeof(struct donard_metering)
- * @meter: NULL: nothing is counted.  It must have been opened with the context of the copy or transfer.
+ * @meter: NULL: nothing is counted.  It must have been opened with the context of the copy.
  * @measurement: filled in with what @meter counted; required with @meter
  *
  *	options.begin_fn = donard_meter_interval_begin;

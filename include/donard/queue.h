@@ -194,7 +194,7 @@ int donard_queue_flush(struct donard_queue *queue, struct donard_file *file, voi
  */
 int donard_queue_submit(struct donard_queue *queue);
 
-/* Its bytes went through DRAM; with DONARD_EVIDENCE_PREDICTED they may have, as the file system stopped direct I/O. */
+/* Its bytes went through DRAM; with DONARD_EVIDENCE_PREDICTED they may have, because the file system stopped direct I/O. */
 #define DONARD_COMPLETION_BOUNCED	(1U << 0)
 #define DONARD_COMPLETION_REGISTERED	(1U << 1)	/* it used registered memory */
 /* Of a cache: until a flush, a power cut of the server loses it.  Of a flush: it may have made nothing durable. */
@@ -230,8 +230,8 @@ struct donard_completion {
  * @completions: filled in
  * @most: how many there is room for
  *
- * The call does not wait, but for half a second at most when the connection to a cache's server is lost and
- * it is not known yet at which end.  If the kernel ended a transfer half way, the call submits the rest
+ * The call does not wait, except up to half a second after the connection to a cache's server was lost, to find
+ * out which end failed.  If the kernel ended a transfer half way, the call submits the rest
  * of it, and with that the requests that were not submitted yet.
  *
  * Returns how many, 0 if there are none; -EIO, -EPERM.

@@ -247,8 +247,8 @@ struct donard_rdma_asked {
  * @size: sizeof(struct donard_rdma_answer)
  * @value: any number
  * @verdict: any number
- * @changed: the program has written into the memory for the client: the server makes volatile memory zero when
- *	that has left, as after a client that could write.  Clients do not see this member
+ * @changed: the program has written into the memory for the client.  The server zeroes volatile memory when the
+ *	client leaves, as it does after a client that could write.  Clients do not see this member
  * @reserved: zero
  */
 struct donard_rdma_answer {
@@ -347,8 +347,8 @@ int donard_rdma_serve(struct donard_memory *memory, const struct donard_rdma_ser
 /* ---- RDMA: client ------------------------------------------------------ */
 
 /*
- * A client is a connection to a server.  One thread at a time uses it; the library starts none that outlives a call, but for an
- * abandoned barrier (donard_rdma_serve()).  The server drops a client that it has not heard for its time limit, and a
+ * A client is a connection to a server.  One thread at a time uses it.  No thread of the library outlives a call, except one that
+ * waits for an abandoned barrier (donard_rdma_serve()).  The server drops a client that it has not heard for its time limit, and a
  * withdrawal or a reset shows in calls: call donard_rdma_wait() several times within info.silence_ms, with no requests if
  * there is nothing to wait for.
  *
@@ -363,7 +363,7 @@ struct donard_rdma_client;
  * @address: of the server, a name or a number; required
  * @port: default DONARD_RDMA_PORT
  * @rights: what the client has to do, DONARD_RDMA_READ and DONARD_RDMA_WRITE; required.  The call fails if the server
- *	does not offer that.  Only with DONARD_RDMA_WRITE alone can it connect to a server that offers just writing
+ *	does not offer that.  To connect to a server that offers only writing, ask for DONARD_RDMA_WRITE alone
  * @depth: how many work requests are under way at most, up to 4096; default 16.  There are fewer
  *	if they would take longer than a sixteenth of the time limits, because the
  *	signs of life for the server queue behind them
@@ -421,7 +421,7 @@ void donard_rdma_close(struct donard_rdma_client *client);
  * struct donard_rdma_client_info - what the server offers, and what became of the connection
  * @size: in: sizeof(struct donard_rdma_client_info)
  * @length_bytes: of the offered memory
- * @bytes: how many bytes were moved so far, those of the library itself included
+ * @bytes: how many bytes were moved so far, including those that the library moved for itself
  * @remote_resets, @local_resets: how often the device of the offered memory and of attached memory was reset; if at all, the
  *	connection has failed with -EIO, and nobody knows what became of the bytes
  * @rights: what this client may do, DONARD_RDMA_READ and DONARD_RDMA_WRITE
@@ -470,13 +470,14 @@ int donard_rdma_client_info(const struct donard_rdma_client *client, struct dona
  * donard_rdma_attach() - register memory for requests of a client
  * @client: the client
  * @memory: of the client's context, and of any kind
- * @directions: DONARD_RDMA_WRITE: to be written to the server from; DONARD_RDMA_READ: to be read into
+ * @directions: DONARD_RDMA_WRITE: the memory is the source of writes; DONARD_RDMA_READ: the destination of reads
  * @info: filled in if not NULL: how it is registered, as by donard_rdma_registration_info(); strings live until
  *	the memory is detached
  *
  * Without this call, the first request that uses the memory attaches it.  The memory must stay until
- * donard_rdma_detach() or donard_rdma_close().  A call for memory that is attached says how it is; if that is so far only to be
- * written from, and is to be read into as well, the call waits for all requests and registers it anew.
+ * donard_rdma_detach() or donard_rdma_close().  A call for memory that is attached already says how it is
+ * registered.  If it is attached only as a source and @directions asks for reads, the call waits for all requests and
+ * registers it again.
  *
  * Returns as donard_rdma_register(); -EROFS for memory that may not be written; -EINVAL for memory of another context, and
  * for other directions; what the connection failed with.

@@ -49,8 +49,8 @@ struct ntb_join_pads {
 
 /**
  * struct ntb_lender - of the windows into this end's memory
- * @epoch: of what it lends, or will lend next.  At first it is drawn by lot: another
- *	one than that of a lender who was here before
+ * @epoch: of what it lends, or will lend next.  The first is random, so that it differs
+ *	from those of a lender who was here before
  * @lent: is the translation set?
  */
 struct ntb_lender {
@@ -60,9 +60,9 @@ struct ntb_lender {
 
 /**
  * struct ntb_borrower - of the windows into the other end's memory
- * @joined: epoch of what is in use, or was and has not ended; 0: nothing is
- * @leaving: its end was ordered
- * @quiet: what was last said of it
+ * @joined: epoch of the windows that are in use, or whose use has not ended; 0: none
+ * @leaving: the users were told to stop
+ * @quiet: the last epoch that this end said is quiet
  */
 struct ntb_borrower {
 	__u32 joined;

@@ -21,8 +21,8 @@ int dnd_file_text(const char *path, char *text, size_t text_bytes);
 /* Reads a short file that holds a number in C notation; 0 or -errno. */
 int dnd_file_number(const char *path, uint64_t *number);
 /*
- * Calls @each for every entry that is not hidden, in order: PCI addresses in that of strcmp(), because they are
- * hexadecimal, and other names in that of strverscmp(), so that nvme2 comes before nvme10.  Stops when @each returns
+ * Calls @each for every entry that is not hidden, in order: PCI addresses by strcmp(), because they are hexadecimal,
+ * and all other names by strverscmp(), so that nvme2 comes before nvme10.  Stops when @each returns
  * other than 0, and returns that.  *unread is 0, or -errno if the folder could not be read.
  */
 int dnd_folder_each(const char *path, int *unread, int (*each)(void *user, const char *entry), void *user);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which limit of the process refuses a mapping.  mmap() says ENOMEM or EAGAIN for them as it does for what is mapped, so this
- * asks: a mapping of the same size, of nothing, meets the limits alone.
+ * Which limit of the process refuses a mapping.  mmap() returns ENOMEM or EAGAIN for limits and for a lack of memory alike.
+ * So this tries an empty mapping of the same size, which only a limit can refuse.
  */
 #ifndef DND_MAPLIMIT_H
 #define DND_MAPLIMIT_H

@@ -22,7 +22,7 @@ bool dnd_uring_is_refused(int rc);
  * of a refusal, or 0; other errors, such as lack of memory, give 0.
  */
 int dnd_uring_ask(void);
-/* The same of a ring that it has set up, and of a context of Linux AIO.  Both make a call that asks for nothing. */
+/* The same, asked of a ring or a context of Linux AIO that exists, by a call without requests. */
 int dnd_uring_try(int fd);
 int dnd_aio_try(aio_context_t context);
 /* May it use Linux AIO?  0 or an errno; EAGAIN: other programs use all that the machine allows (fs.aio-max-nr). */

@@ -6,9 +6,9 @@
 #include "cache/log.h"
 
 /*
- * How many records from the tail on, and @most at most, have to go until no more than @percent of the places
- * and of each window are in use.  No more than these, because data that stay longer may be overwritten, and
- * then never go to the drive.
+ * How many of the oldest records, at most @most, must be destaged until no more than @percent of the places and of
+ * each window are in use.  It is never more than that, because data that stay may be overwritten in the log, and then
+ * need not go to the drive.
  */
 uint64_t dnd_cache_records_above(const struct dnd_cache_log *log, unsigned int percent, uint64_t most);
 

@@ -30,8 +30,8 @@
  * released say how much of the window is free again: the bytes since the beginning of the
  * connection, those skipped at the window's end included.
  *
- * A released also says, by its status, whether the drive fails what the log writes to it, and
- * is sent when that changes: who waits for the drive can say so.
+ * A released also says, by its status, whether the drive fails what the log writes to it.  It
+ * is sent when that changes, too, so that a client that waits for the drive can say so.
  *
  * All numbers are big-endian; reserved bytes are zero.  Encoding and decoding refuse
  * whatever they do not know, and touch no device.

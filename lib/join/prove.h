@@ -26,8 +26,8 @@ int dnd_trial_read_over(struct dnd_trial *trial, const struct dnd_place *place, 
 /* Writes the block at @from to the proof's offset. */
 int dnd_trial_write(struct dnd_trial *trial, const struct dnd_place *from);
 /*
- * Writes it, and returns what @see says of it.  If that is that the data did not arrive, and another program has written
- * meanwhile, it tries again, and in the end blames neither.
+ * Writes it, and returns what @see returns.  If the data did not arrive and another program wrote meanwhile, it tries
+ * again, and at last names neither the route nor the program as the cause.
  */
 int dnd_trial_write_and_see(struct dnd_trial *trial, const struct dnd_place *from,
 			    int (*see)(struct dnd_trial *trial, void *user), void *user);

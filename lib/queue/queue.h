@@ -25,7 +25,7 @@ struct dnd_pair {
 	char client[DONARD_BDF_BYTES];
 	size_t leg;			/* @route and @client are those of this leg */
 	struct dnd_join_legs legs;
-	bool read_proven, write_proven;	/* by a block, or as far as it can be */
+	bool read_proven, write_proven;	/* by a block that was moved, or as far as this pair allows */
 	bool reads, writes;		/* the way was decided for reads, for writes */
 	bool bounced;
 	double asked_seconds;		/* when the file system was last asked */

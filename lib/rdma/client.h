@@ -33,9 +33,9 @@ struct donard_rdma_client {
 	struct dnd_offer offer;
 	struct dnd_near *near;			/* the one that was used last is the first */
 	struct dnd_flow flow;
-	uint64_t told;				/* how many completed requests the caller knows of, or did not make */
-	uint64_t own;				/* number of the request that the caller did not make; 0: it is told */
-	uint64_t pace_ns, pace_bytes;		/* when the rate was last begun to be taken, and bytes_done then; 0: not yet */
+	uint64_t told;				/* completed requests that were reported to the caller, or that the library made for itself */
+	uint64_t own;				/* number of the library's own request until it is among @told; else 0 */
+	uint64_t pace_ns, pace_bytes;		/* the time and bytes_done at which the measurement of the rate began; 0: none has */
 	uint32_t sequence, answered;		/* numbers of the last question, and of the last that was answered */
 	enum donard_rdma_transport transport;
 	bool carries_reads;			/* the connection allows RDMA READs */

@@ -16,7 +16,7 @@ static void read_driver(const struct donard_context *ctx, const char *bdf, char 
 		driver[0] = '\0';
 }
 
-/* The lab's GPU has another class, but the driver of this name. */
+/* A GPU whose class is not that of a display has at least the driver. */
 bool dnd_is_gpu(const struct donard_context *ctx, const char *bdf)
 {
 	char driver[64];

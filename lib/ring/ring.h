@@ -51,7 +51,7 @@ struct dnd_ring {
 	int event_fd;		/* -1: none */
 	bool again;		/* requests were started between completions, and are to be handed over */
 	unsigned int owed;	/* entries of io_uring whose completion was not taken yet */
-	unsigned int vain;	/* how many times in a row the kernel took no entry, and had none */
+	unsigned int vain;	/* attempts in a row in which the kernel took no entry while it had none in flight */
 	bool stops;		/* set by the ring's user: no request is continued or tried again */
 	int error;		/* the ring itself failed: it takes no more requests */
 	struct dnd_io *lost;	/* requests that it did not take: done, each with its error */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Requests that go round in a range, any number of rounds: how many bytes they are, and the other way round. */
+/* Requests that cycle through a range: how many bytes a number of requests is, and back. */
 #ifndef DONARD_TOOL_RDMA_PASS_H
 #define DONARD_TOOL_RDMA_PASS_H
 
@@ -14,7 +14,7 @@ struct cli_rdma_pass {
 uint64_t cli_rdma_blocks(const struct cli_rdma_pass *pass);
 /* How many bytes the first @requests have. */
 uint64_t cli_rdma_bytes(const struct cli_rdma_pass *pass, uint64_t requests);
-/* How many whole requests the first @bytes are. */
+/* How many complete requests the first @bytes are. */
 uint64_t cli_rdma_requests(const struct cli_rdma_pass *pass, uint64_t bytes);
 /* How many work requests may be under way, if @depth requests of @block bytes are in flight. */
 uint32_t cli_rdma_depth(uint64_t block, uint32_t depth);
