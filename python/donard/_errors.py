@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from typing import Any
 
 from ._library import lib, text
@@ -11,6 +12,26 @@ from ._library import lib, text
 # As donard-cli exits; everything else is 1.
 _EXIT_STATUS = {errno.EBADMSG: 4, errno.EOPNOTSUPP: 3, errno.ECANCELED: 130, errno.EINTR: 130}
 _WRONG_USE = ("bad-option", "bad-name")
+# The library's texts use the names in its headers. A member of its options is a parameter of the same name here.
+_WORDS = {
+    "ALLOW_BOUNCE": "allow_bounce=True",
+    "ALLOW_UNLISTED": "allow_unlisted=True",
+    "FORCE_BOUNCE": "force_bounce=True",
+    "PASSTHROUGH": "passthrough=True",
+    "VERIFY": "verify=True",
+    "donard_candidate_list()": "Context.candidates()",
+    "donard_client_list()": "Context.clients()",
+    "donard_memory_adopt()": "Context.adopt_memory()",
+    "donard_memory_from_dmabuf()": "Context.from_dmabuf()",
+    "donard_region_list()": "Context.regions()",
+    "donard_route_probe()": "Context.route()",
+}
+_TERM = re.compile(r"(?<![^ (])(?:options\.([a-z_]+)|(%s)(?!\w))" % "|".join(map(re.escape, _WORDS)))
+
+
+def in_python(message: str) -> str:
+    """A text of the library in the words of this binding."""
+    return _TERM.sub(lambda match: match[1] or _WORDS[match[2]], message)
 
 
 class Error(OSError):
@@ -44,7 +65,7 @@ class Error(OSError):
 
 def error_of(handle: Any, rc: int) -> Error:
     """Of the last call with this context, which returned rc."""
-    return Error(-rc, text(lib.donard_error(handle)), text(lib.donard_error_code(handle)))
+    return Error(-rc, in_python(text(lib.donard_error(handle))), text(lib.donard_error_code(handle)))
 
 
 def error_without_context(rc: int, what: str) -> Error:

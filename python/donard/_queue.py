@@ -12,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ._cache import DEPTH, Cache
-from ._errors import Error, wrong_thread
+from ._errors import Error, in_python, wrong_thread
 from ._file import File
 from ._library import Record, ffi, lib, number, sized, sizes, text, word
 from ._memory import Memory, memory_range
@@ -173,7 +173,7 @@ class Queue:
     # --- completions ---
 
     def _completion(self, got: Any, user: Any) -> Completion:
-        error = Error(-got.result, text(got.error), text(got.error_code)) if got.result < 0 else None
+        error = Error(-got.result, in_python(text(got.error)), text(got.error_code)) if got.result < 0 else None
         return Completion(user, got.result, error, word("enum donard_route_type", got.route),
                           word("enum donard_evidence", got.evidence),
                           bool(got.flags & lib.DONARD_COMPLETION_BOUNCED),

@@ -126,6 +126,15 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
                 memory.export()
             self.assertEqual((caught.exception.errno, caught.exception.exit_status), (errno.EOPNOTSUPP, 3))
 
+    def test_words_of_errors(self):
+        for text, expected in (("Copy without PASSTHROUGH, or pass ALLOW_BOUNCE.", "Copy without passthrough=True, or pass allow_bounce=True."),
+                               ("Use a smaller options.block_bytes (donard_region_list() shows it)",
+                                "Use a smaller block_bytes (Context.regions() shows it)"),
+                               ("/mnt/VERIFY: VERIFY_ME", "/mnt/VERIFY: VERIFY_ME")):
+            self.assertEqual(donard._errors.in_python(text), expected)
+        with self.assertRaisesRegex(donard.Error, "^block_bytes"):
+            self.context.copy("/dev/null", "/dev/null", block_bytes=1)
+
     def test_no_length(self):
         with self.assertRaisesRegex(donard.Error, "no memory has a length of 0"):
             self.context.dram(0)
