@@ -53,7 +53,7 @@ static enum dnd_wire_status judge_write(struct group *group, const struct dnd_ca
 		return DND_WIRE_BAD_RANGE;
 	rc = sum_bytes(server, at, message->length, &sum);
 	if (rc) {
-		dnd_cache_server_fail(server, rc);
+		dnd_cache_server_fail(server, dnd_cache_break(&server->log));
 		return DND_WIRE_NVRAM_FAILED;
 	}
 	if (sum == message->key)

@@ -117,8 +117,9 @@ void dnd_cache_take(struct dnd_cache_log *log, const struct dnd_cache_record *re
 
 /* ---- append ---- */
 
-static int broken(struct dnd_cache_log *log)
+int dnd_cache_break(struct dnd_cache_log *log)
 {
+	log->broken = true;
 	return dnd_fail(log->ctx, DND_E_DEVICE, "the NVRAM failed: nothing is acknowledged any more. What was "
 			"acknowledged before is kept; start the cache again once the device works.");
 }
@@ -190,7 +191,7 @@ int dnd_cache_append(struct dnd_cache_log *log, const struct dnd_cache_entry *en
 	if (rc)
 		return rc;
 	if (log->broken)
-		return broken(log);
+		return dnd_cache_break(log);
 	if (log->next - log->tail == log->super.records)
 		return -EAGAIN;
 	fill(log, entry, &record);
@@ -221,13 +222,11 @@ static int write_records(struct dnd_cache_log *log)
 int dnd_cache_commit(struct dnd_cache_log *log)
 {
 	if (log->broken)
-		return broken(log);
+		return dnd_cache_break(log);
 	if (log->durable == log->next - 1)
 		return 0;
-	if (write_records(log) || log->store->barrier(log->store)) {
-		log->broken = true;
-		return broken(log);
-	}
+	if (write_records(log) || log->store->barrier(log->store))
+		return dnd_cache_break(log);
 	log->durable = log->written;
 	return 0;
 }
@@ -249,11 +248,9 @@ int dnd_cache_write_tail(struct dnd_cache_store *store, const struct dnd_cache_s
 static int move_tail(struct dnd_cache_log *log, struct dnd_cache_tail tail)
 {
 	if (log->broken)
-		return broken(log);
-	if (dnd_cache_write_tail(log->store, &log->super, log->tail_copy, tail)) {
-		log->broken = true;
-		return broken(log);
-	}
+		return dnd_cache_break(log);
+	if (dnd_cache_write_tail(log->store, &log->super, log->tail_copy, tail))
+		return dnd_cache_break(log);
 	log->tail_copy = (log->tail_copy + 1) % DND_CACHE_COPIES;
 	log->epoch = tail.epoch;
 	log->begun = tail.begun;
@@ -280,10 +277,8 @@ static int mark_voids(struct dnd_cache_log *log)
 
 		record->checksum = dnd_cache_record_checksum(record);
 		if (log->store->write(log->store, dnd_cache_record_at(&log->super, sequence), record,
-				      offsetof(struct dnd_cache_record, identity))) {
-			log->broken = true;
-			return broken(log);
-		}
+				      offsetof(struct dnd_cache_record, identity)))
+			return dnd_cache_break(log);
 	}
 	return 0;
 }
@@ -297,8 +292,7 @@ static int keep_what_was_read(struct dnd_cache_log *log)
 {
 	if (!log->store->barrier(log->store))
 		return 0;
-	log->broken = true;
-	return broken(log);
+	return dnd_cache_break(log);
 }
 
 int dnd_cache_begin(struct dnd_cache_log *log)

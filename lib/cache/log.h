@@ -120,6 +120,8 @@ int dnd_cache_append(struct dnd_cache_log *log, const struct dnd_cache_entry *en
  * acknowledged.
  */
 int dnd_cache_commit(struct dnd_cache_log *log);
+/* The NVRAM failed: nothing is acknowledged from now on.  Returns -EIO with a text. */
+int dnd_cache_break(struct dnd_cache_log *log);
 /* How many contiguous bytes the window can take now, at its head or at its start. */
 uint64_t dnd_cache_window_room(const struct dnd_cache_log *log, unsigned int window);
 bool dnd_cache_window_empty(const struct dnd_cache_log *log, unsigned int window);

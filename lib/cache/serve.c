@@ -237,14 +237,24 @@ static int wait_ms(const struct dnd_cache_server *server)
 	return (int)dnd_min(TICK_MS, (due_ns - now_ns) / MS_NS + 1);
 }
 
-static void wait_for_something(struct dnd_cache_server *server, struct pollfd *fds, int queue_fd)
+static int prepare_to_wait(struct dnd_cache_server *server)
 {
+	server->fds = calloc(server->log.super.windows + 4, sizeof(*server->fds));
+	if (!server->fds)
+		return dnd_fail_memory(server->ctx);
+	server->queue_fd = donard_queue_descriptor(server->queue);
+	return server->queue_fd < 0 ? server->queue_fd : 0;
+}
+
+static void wait_for_something(struct dnd_cache_server *server)
+{
+	struct pollfd *fds = server->fds;
 	nfds_t count = 0;
 
 	fds[count++] = (struct pollfd){ .fd = server->listener.events->fd, .events = POLLIN };
 	fds[count++] = (struct pollfd){ .fd = server->nvram.memory->region.fd, .events = POLLPRI };
 	fds[count++] = (struct pollfd){ .fd = server->status_fd, .events = POLLIN };
-	fds[count++] = (struct pollfd){ .fd = queue_fd, .events = POLLIN };
+	fds[count++] = (struct pollfd){ .fd = server->queue_fd, .events = POLLIN };
 	for (unsigned int i = 0; i < server->log.super.windows; i++)
 		if (server->sessions[i])
 			fds[count++] = (struct pollfd){ .fd = server->sessions[i]->link.channel->fd,
@@ -261,18 +271,10 @@ static bool drained(const struct dnd_cache_server *server)
 
 static void run(struct dnd_cache_server *server)
 {
-	struct pollfd *fds = calloc(server->log.super.windows + 4, sizeof(*fds));
-	int queue_fd = donard_queue_descriptor(server->queue);
-
-	if (!fds)
-		dnd_cache_server_fail(server, dnd_fail_memory(server->ctx));
-	else if (queue_fd < 0)
-		dnd_cache_server_fail(server, queue_fd);
 	while (!server->ends && !drained(server)) {
-		wait_for_something(server, fds, queue_fd);
+		wait_for_something(server);
 		go_round(server);
 	}
-	free(fds);
 }
 
 /* ---- the call ---- */
@@ -333,7 +335,9 @@ static int serve(struct dnd_cache_server *server)
 	if (!rc)
 		rc = dnd_cache_start(server);
 	if (!rc)
-		rc = listen_for_clients(server);
+		rc = prepare_to_wait(server);
+	if (!rc)
+		rc = listen_for_clients(server);	/* from here on there are clients: what can fail comes before */
 	if (rc)
 		return rc;
 	run(server);
@@ -363,6 +367,7 @@ DND_PUBLIC int donard_cache_serve(struct donard_context *ctx,
 	dnd_cache_end(server);
 	dnd_listener_close(&server->listener);
 	dnd_failure_put_back(ctx, &kept);
+	free(server->fds);
 	free(server);
 	return rc;
 }

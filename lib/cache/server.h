@@ -138,6 +138,8 @@ struct dnd_cache_server {
 	char status_path[108];
 	dev_t status_device;		/* identifies the socket of that name, with status_inode */
 	ino_t status_inode;
+	struct pollfd *fds;			/* what the server waits for: room for all windows */
+	int queue_fd;
 	bool again;				/* there is more to do: start the next round at once */
 	int ends;				/* -errno: the server is to end */
 	struct dnd_failure why;			/* the reason, with its text */
