@@ -383,7 +383,7 @@ log_is_truncated() {
 	NVRAM=p2pmem0
 	at_end gpu_region
 	gpu_region --length 64M
-	serve --volatile-ok --format --no-cleaner --high 90
+	fresh --volatile-ok --no-cleaner --high 90
 	says 'acknowledged 65536 volatile' write 0 65536 1
 	kill_server
 	gpu_region --length 32M
