@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The server's status socket: sends the status to every program that connects, and nothing else. */
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -9,6 +10,7 @@
 #include "cache/server.h"
 
 #define ASKED_AT_ONCE	8
+#define ASIDE_TRIES	100
 
 static int cannot_listen(struct dnd_cache_server *server, const struct sockaddr_un *address, int error_number)
 {
@@ -28,9 +30,13 @@ static int remove_known(const char *path, dev_t device, ino_t inode)
 
 	if (lstat(path, &taken) || taken.st_dev != device || taken.st_ino != inode)
 		return 0;
-	snprintf(aside, sizeof(aside), "%s.%d", path, (int)getpid());
-	if (rename(path, aside))
-		return errno == ENOENT ? 0 : -errno;
+	for (int i = 0; ; i++) {
+		snprintf(aside, sizeof(aside), "%s.%d-%d", path, (int)getpid(), i);
+		if (!renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE))
+			break;
+		if (errno != EEXIST || i == ASIDE_TRIES)
+			return errno == ENOENT ? 0 : -errno;
+	}
 	known = !lstat(aside, &taken) && taken.st_dev == device && taken.st_ino == inode;
 	if (!known && link(aside, path) && errno != EEXIST)	/* EEXIST: somebody has made a new one */
 		return -errno;

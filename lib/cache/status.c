@@ -4,6 +4,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "base/printable.h"
 #include "cache/report.h"
 #include "donard/cache.h"
 
@@ -46,6 +47,20 @@ static int read_all(int fd, void *to, size_t bytes)
 	return 0;
 }
 
+static void make_safe(char *text, size_t text_bytes)
+{
+	text[text_bytes - 1] = '\0';
+	dnd_make_printable(text, text_bytes);
+}
+
+/* Who listens there may be anybody. */
+static void make_texts_safe(struct donard_cache_status *status)
+{
+	make_safe(status->nvram, sizeof(status->nvram));
+	make_safe(status->drive, sizeof(status->drive));
+	make_safe(status->drive_error, sizeof(status->drive_error));
+}
+
 static int read_report(int fd, struct donard_cache_status *status)
 {
 	const struct dnd_report_head expected = { .magic = DND_REPORT_MAGIC };
@@ -56,7 +71,10 @@ static int read_report(int fd, struct donard_cache_status *status)
 		return rc;
 	if (memcmp(head.magic, expected.magic, sizeof(head.magic)))
 		return -EPROTO;
-	return read_all(fd, status, dnd_min(head.bytes, sizeof(*status)));
+	rc = read_all(fd, status, dnd_min(head.bytes, sizeof(*status)));
+	if (!rc)
+		make_texts_safe(status);
+	return rc;
 }
 
 static int ask(struct donard_context *ctx, const char *nvram, const struct sockaddr_un *address,

@@ -32,13 +32,13 @@ static bool ends_within_tick(pthread_t thread)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_nsec += TICK_NS;
 	if (until.tv_nsec >= SECOND_NS) {
 		until.tv_nsec -= SECOND_NS;
 		until.tv_sec++;
 	}
-	return !pthread_timedjoin_np(thread, NULL, &until);
+	return !pthread_clockjoin_np(thread, NULL, CLOCK_MONOTONIC, &until);
 }
 
 int dnd_dial(struct rdma_cm_id *id, struct rdma_conn_param *param,

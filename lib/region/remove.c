@@ -59,10 +59,10 @@ static bool wait_a_second(struct removal *removal)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec++;
 	while (!removal->done)
-		if (pthread_cond_timedwait(&removal->ended, &removal->lock, &until))
+		if (pthread_cond_clockwait(&removal->ended, &removal->lock, CLOCK_MONOTONIC, &until))
 			break;
 	return removal->done;
 }

@@ -63,19 +63,20 @@ struct asking {
 	const char *path;
 	int rc;
 	char text[256];
+	struct donard_cache_status status;
 };
 
 static void *ask(void *user)
 {
 	struct donard_config config = { .size = sizeof(config) };
-	struct donard_cache_status status = { .size = sizeof(status) };
 	struct asking *asking = user;
 	struct donard_context *ctx;
 
+	asking->status.size = sizeof(asking->status);
 	asking->rc = donard_open(&ctx, &config);
 	if (asking->rc)
 		return NULL;
-	asking->rc = donard_cache_status(ctx, asking->path, &status);
+	asking->rc = donard_cache_status(ctx, asking->path, &asking->status);
 	snprintf(asking->text, sizeof(asking->text), "%s", donard_error(ctx));
 	donard_close(ctx);
 	return NULL;
@@ -97,6 +98,35 @@ static void ends_before_it_answers(void **state)
 	pthread_join(thread, NULL);
 	assert_int_equal(asking.rc, -ENODEV);
 	assert_says(asking.text, "ended before it answered");
+}
+
+/* Who made the socket may be anybody: its texts end, and none reaches a terminal as it is. */
+static void another_answers(void **state)
+{
+	struct dnd_report_head head = { .magic = DND_REPORT_MAGIC, .bytes = sizeof(struct donard_cache_status) };
+	struct donard_cache_status status = { .size = sizeof(status) };
+	struct scene *scene = *state;
+	struct asking asking = { .path = scene->path };
+	pthread_t thread;
+	int fd;
+
+	memset(status.nvram, 'n', sizeof(status.nvram));
+	strcpy(status.drive, "nvme1n1\x1b[31m\nnvme2n1");
+	memset(status.drive_error, 'e', sizeof(status.drive_error));
+	assert_int_equal(dnd_cache_report_open(scene->server), 0);
+	assert_int_equal(pthread_create(&thread, NULL, ask, &asking), 0);
+	fd = accept(scene->server->status_fd, NULL, NULL);
+	for (; fd < 0; fd = accept(scene->server->status_fd, NULL, NULL))
+		poll(&(struct pollfd){ .fd = scene->server->status_fd, .events = POLLIN }, 1, -1);
+	assert_int_equal(write(fd, &head, sizeof(head)), sizeof(head));
+	assert_int_equal(write(fd, &status, sizeof(status)), sizeof(status));
+	close(fd);
+	pthread_join(thread, NULL);
+	dnd_cache_report_close(scene->server);
+	assert_int_equal(asking.rc, 0);
+	assert_int_equal(strnlen(asking.status.nvram, sizeof(status.nvram)), sizeof(status.nvram) - 1);
+	assert_string_equal(asking.status.drive, "nvme1n1\\x1b[31m\\x0anvme2n1");
+	assert_int_equal(strnlen(asking.status.drive_error, sizeof(status.drive_error)), sizeof(status.drive_error) - 1);
 }
 
 /* Of a server that was killed. */
@@ -131,6 +161,25 @@ static void name_of_another(void **state)
 	assert_says(donard_error(scene->fake->ctx), "it is not the socket of a server");
 	assert_true(is_there(scene, &after));
 	assert_int_equal(before.st_ino, after.st_ino);
+}
+
+/* The socket goes by way of another name, and whatever has that stays. */
+static void names_beside_it(void **state)
+{
+	struct scene *scene = *state;
+	char name[32], path[160];
+
+	assert_int_equal(dnd_cache_report_open(scene->server), 0);
+	for (int i = -1; i < 2; i++) {
+		snprintf(name, sizeof(name), i < 0 ? "status.%d" : "status.%d-%d", (int)getpid(), i);
+		fake_file(scene->fake, name, "somebody's");
+	}
+	dnd_cache_report_close(scene->server);
+	assert_int_not_equal(access(scene->path, F_OK), 0);
+	for (int i = -1; i < 2; i++) {
+		snprintf(path, sizeof(path), i < 0 ? "%s.%d" : "%s.%d-%d", scene->path, (int)getpid(), i);
+		assert_int_equal(access(path, F_OK), 0);
+	}
 }
 
 /* ---- a start, with plain memory as NVRAM, and a drive that is always read ---- */
@@ -247,7 +296,8 @@ static void no_format_without_socket(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(ends_before_it_answers), CASE(dead_socket), CASE(name_of_another),
+	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(ends_before_it_answers), CASE(another_answers), CASE(names_beside_it),
+					     CASE(dead_socket), CASE(name_of_another),
 					     CASE(start_formats), CASE(no_format_without_socket) };
 
 	return cmocka_run_group_tests_name("cache_report", tests, NULL, NULL);
