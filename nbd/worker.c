@@ -53,6 +53,28 @@ struct nbd_worker {
 	unsigned int free_places;
 };
 
+/*
+ * The log and the drive that this process serves.  A connection that is made later, also anew by a filter or by nbd-client,
+ * must reach the same: what was written, and what a flush promises, is there.
+ */
+static struct {
+	pthread_mutex_t lock;
+	struct donard_cache_info info;		/* size is 0 until the first connection */
+} served = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static bool is_served(const struct donard_cache_info *info)
+{
+	bool same;
+
+	pthread_mutex_lock(&served.lock);
+	if (!served.info.size)
+		served.info = *info;
+	same = served.info.identity == info->identity && served.info.drive_bytes == info->drive_bytes &&
+	       served.info.block_bytes == info->block_bytes;
+	pthread_mutex_unlock(&served.lock);
+	return same;
+}
+
 /* ---- in the worker's thread ---- */
 
 /* What the library says names calls; who reads it types commands. */
@@ -76,6 +98,17 @@ static int open_memory(struct nbd_worker *worker)
 	return rc;
 }
 
+static int refuse_another(struct nbd_worker *worker)
+{
+	char text[NBD_TEXT_BYTES];
+
+	snprintf(text, sizeof(text), "%s: it serves the log %016llx for %s now, and this nbdkit began with the log %016llx for %s, which "
+		 "has what was written. Serve that log again; or start nbdkit anew, and mount anew what is on it.",
+		 worker->options.address, (unsigned long long)worker->info.identity, worker->info.drive,
+		 (unsigned long long)served.info.identity, served.info.drive);
+	return donard_fail(worker->ctx, -ESHUTDOWN, "", text);
+}
+
 static int open_all(struct nbd_worker *worker)
 {
 	int rc = donard_open(&worker->ctx, NULL);
@@ -88,6 +121,8 @@ static int open_all(struct nbd_worker *worker)
 	worker->info.size = sizeof(worker->info);
 	if (!rc)
 		rc = donard_cache_info(worker->cache, &worker->info);
+	if (!rc && !is_served(&worker->info))
+		rc = refuse_another(worker);
 	return rc ? rc : open_memory(worker);
 }
 

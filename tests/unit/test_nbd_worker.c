@@ -23,6 +23,7 @@ static struct {
 	unsigned int count, most, flushes, trims, closed;
 	int fd;
 	int refuses;		/* to connect, with this */
+	unsigned int another;	/* log than the first one */
 	atomic_bool drive_fails;	/* and nothing completes */
 	pthread_t thread;
 } fake;
@@ -108,6 +109,7 @@ int __wrap_donard_cache_info(const struct donard_cache *cache, struct donard_cac
 	(void)cache;
 	info->drive_bytes = DRIVE_BYTES;
 	info->block_bytes = 512;
+	info->identity = 0x4d19aca2b2c7c0a4 + fake.another;
 	info->drive_fails = fake.drive_fails;
 	info->in_flight = fake.count;
 	strcpy(info->drive, "nvme1n1");
@@ -271,6 +273,24 @@ static void refused(void **state)
 	assert_int_equal(failure.error_number, EBUSY);
 }
 
+/* A server that was started anew may serve something else, which a client that connects again must not take for its disk. */
+static void another_log(void **state)
+{
+	struct donard_cache_options options = { .size = sizeof(options), .address = "192.0.2.1", .depth = DEPTH };
+	struct nbd_failure failure = { 0 };
+
+	(void)state;
+	nbd_worker_stop(start());
+	fake.another = 1;
+	assert_null(nbd_worker_start(&options, tell, &failure));
+	assert_int_equal(failure.error_number, ESHUTDOWN);
+	assert_string_equal(failure.text, "192.0.2.1: it serves the log 4d19aca2b2c7c0a5 for nvme1n1 now, and this nbdkit began with the log "
+			    "4d19aca2b2c7c0a4 for nvme1n1, which has what was written. Serve that log again; or start nbdkit anew, and "
+			    "mount anew what is on it.");
+	fake.another = 0;
+	nbd_worker_stop(start());
+}
+
 struct writer {
 	pthread_t thread;
 	struct nbd_worker *worker;
@@ -342,6 +362,7 @@ int main(void)
 		test(longer_than_a_place),
 		test(failure_is_the_requests),
 		test(refused),
+		test(another_log),
 		test(many_threads),
 		test(drive_that_fails),
 	};
