@@ -33,14 +33,15 @@ void dnd_backing_fit(const char *text, char identity[DND_CACHE_DRIVE_ID_BYTES])
 			 dnd_cache_checksum(0, text, length));
 }
 
-/* Appends ",part=1" if the device is a partition. */
+/* Appends ",part=1,start=2048" if the device is a partition: a number may be given to another part of the drive. */
 static void add_partition(const struct donard_context *ctx, dev_t device, char *text, size_t bytes)
 {
 	size_t used = strlen(text);
-	uint64_t part;
+	uint64_t part, start;
 
-	if (!dnd_sysfs_read_u64(ctx, &part, "dev/block/%u:%u/partition", major(device), minor(device)))
-		snprintf(text + used, bytes - used, ",part=%llu", (unsigned long long)part);
+	if (!dnd_sysfs_read_u64(ctx, &part, "dev/block/%u:%u/partition", major(device), minor(device)) &&
+	    !dnd_sysfs_read_u64(ctx, &start, "dev/block/%u:%u/start", major(device), minor(device)))
+		snprintf(text + used, bytes - used, ",part=%llu,start=%llu", (unsigned long long)part, (unsigned long long)start);
 }
 
 /* The number of an inode is reused for later files, so its birth time is added. */

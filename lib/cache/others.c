@@ -5,6 +5,14 @@
 
 /* ---- one log ---- */
 
+/* Do the names mean bytes that may be the same ones: of one drive, or of a drive and what lies on it ("D" and "D,part=1,...")? */
+static bool may_share_bytes(const char *one, const char *other)
+{
+	size_t length = dnd_min(strlen(one), strlen(other));
+
+	return !strncmp(one, other, length) && strchr(",", one[length]) && strchr(",", other[length]);
+}
+
 int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *store, const char *drive_id)
 {
 	struct dnd_failure before = dnd_failure_keep(ctx);
@@ -14,7 +22,7 @@ int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *s
 	bool claims = false;
 
 	if (!dnd_cache_look_for_log(store, &super, &found) && found == DND_CACHE_FOUND_LOG &&
-	    super.version == DND_CACHE_VERSION && !strcmp(super.drive_id, drive_id)) {
+	    super.version == DND_CACHE_VERSION && may_share_bytes(super.drive_id, drive_id)) {
 		claims = dnd_cache_open(ctx, store, &log) || log.next > log.tail;
 		dnd_cache_close(&log);
 	}
@@ -43,8 +51,8 @@ struct search {
 
 static int refuse(struct donard_context *ctx, const char *name, const char *drive_id)
 {
-	return dnd_fail(ctx, DND_E_HAS_DATA, "%s: it holds a log with records for the same drive, %s: if they were served "
-			"later, they would overwrite newer bytes. Serve that log first, until it has drained; or, if its "
+	return dnd_fail(ctx, DND_E_HAS_DATA, "%s: it holds a log with records for the same drive, or for a part or the whole of it, %s: if they were "
+			"served later, they would overwrite newer bytes. Serve that log first, until it has drained; or, if its "
 			"records may be lost, overwrite it with zeros (dd if=/dev/zero of=/dev/%s bs=1M).", name, drive_id, name);
 }
 

@@ -6,8 +6,8 @@
 #include "cache/log.h"
 
 /*
- * Returns 1 if @store holds a log with records for the drive @drive_id, or a log for that drive that cannot be
- * read and so may have some; else 0.  Writes nothing.
+ * Returns 1 if @store holds a log with records for the drive @drive_id, for what lies on it (a partition, a file) or for
+ * what it lies on, or such a log that cannot be read and so may have some; else 0.  Writes nothing.
  */
 int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *store, const char *drive_id);
 

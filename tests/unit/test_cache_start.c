@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a server asks before it starts: what lies in the NVRAM and in other regions, and which drive it is. */
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
 #include "cache_nvram.h"
+#include "fake_sysfs.h"
 #include "cache/backing.h"
 #include "cache/others.h"
 
@@ -34,6 +40,7 @@ static int claims(struct nvram *nvram, const char *drive_id)
 static void records_of_another_log(void **state)
 {
 	struct nvram *nvram = *state;
+	char part[DND_CACHE_DRIVE_ID_BYTES];
 
 	assert_int_equal(claims(nvram, nvram_geometry.drive_id), 0);
 	open_new(nvram);
@@ -43,6 +50,11 @@ static void records_of_another_log(void **state)
 	assert_int_equal(dnd_cache_commit(&nvram->log), 0);
 	assert_int_equal(claims(nvram, "eui.0025385b71b00002"), 0);
 	assert_int_equal(claims(nvram, nvram_geometry.drive_id), 1);
+	/* What lies on the drive, and another drive whose name begins so. */
+	snprintf(part, sizeof(part), "%s,part=1,start=2048", nvram_geometry.drive_id);
+	assert_int_equal(claims(nvram, part), 1);
+	snprintf(part, sizeof(part), "%s1", nvram_geometry.drive_id);
+	assert_int_equal(claims(nvram, part), 0);
 }
 
 /* It may have had any. */
@@ -57,6 +69,31 @@ static void another_log_is_damaged(void **state)
 }
 
 /* ---- names of drives ---- */
+
+/* A partition that was deleted and made elsewhere with the number of the former. */
+static void moved_partition(void **state)
+{
+	struct fake *fake;
+	struct donard_file_info info = { .kind = DONARD_FILE_KIND_REGULAR, .path = "file", .disk = "nvme0n1", .fd = open("/dev/null", O_RDONLY) };
+	char before[DND_CACHE_DRIVE_ID_BYTES], after[DND_CACHE_DRIVE_ID_BYTES], name[64];
+	struct stat st;
+
+	(void)state;
+	assert_int_equal(fake_setup((void **)&fake), 0);
+	assert_int_equal(fstat(info.fd, &st), 0);
+	fake_file(fake, "class/block/nvme0n1/wwid", "eui.1");
+	snprintf(name, sizeof(name), "dev/block/%u:%u/partition", major(st.st_dev), minor(st.st_dev));
+	fake_file(fake, name, "1");
+	snprintf(name, sizeof(name), "dev/block/%u:%u/start", major(st.st_dev), minor(st.st_dev));
+	fake_file(fake, name, "2048");
+	assert_int_equal(dnd_backing_identity(fake->ctx, &info, before), 0);
+	fake_file(fake, name, "4096");
+	assert_int_equal(dnd_backing_identity(fake->ctx, &info, after), 0);
+	assert_memory_equal(before, "eui.1,part=1,start=2048,inode=", 30);
+	assert_memory_equal(after, "eui.1,part=1,start=4096,inode=", 30);
+	close(info.fd);
+	assert_int_equal(fake_teardown((void **)&fake), 0);
+}
 
 static void long_names(void **state)
 {
@@ -83,7 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		NVRAM_TEST(other_data_at_the_end), NVRAM_TEST(records_of_another_log), NVRAM_TEST(another_log_is_damaged),
-		NVRAM_TEST(long_names),
+		NVRAM_TEST(long_names), cmocka_unit_test(moved_partition),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
