@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See serverevent.h. */
+#include <poll.h>
 #include <stdio.h>
+#include <unistd.h>
 
 #include "terms.h"
 #include "output.h"
@@ -33,9 +35,41 @@ void cli_event_message(struct json_object *model, const char *text)
 		cli_add_text(model, "message", cli_in_options(text, in_options, sizeof(in_options)));
 }
 
+/* A pipe or a terminal that is ready takes a line at once, as much as PIPE_BUF at least. */
+static bool output_is_ready(void)
+{
+	struct pollfd output = { .fd = STDOUT_FILENO, .events = POLLOUT };
+
+	return poll(&output, 1, 0) != 0;
+}
+
+/* @count: events that were left out before. */
+static void print_left_out(const struct cli *cli, uint64_t count)
+{
+	struct json_object *model;
+
+	if (!cli->json) {
+		printf("%llu events before this one were not printed, as nobody read them\n", (unsigned long long)count);
+		return;
+	}
+	model = cli_event_model("left-out", "");
+	cli_add_number(model, "count", count);
+	cli_print_json_line(model);
+}
+
 void cli_event_print(const struct cli *cli, struct json_object *model, int type,
 		     void (*print)(struct json_object *model, int type))
 {
+	static uint64_t left_out;
+
+	if (!output_is_ready()) {
+		left_out++;
+		json_object_put(model);
+		return;
+	}
+	if (left_out)
+		print_left_out(cli, left_out);
+	left_out = 0;
 	if (cli->json) {
 		cli_print_json_line(model);
 		return;

@@ -14,7 +14,10 @@ struct json_object *cli_event_listening(const char *event, const char *address, 
 /* Adds "message", unless @text is empty. */
 void cli_event_message(struct json_object *model, const char *text);
 
-/* Prints the model and releases it; calls @print with @type if text is wanted. */
+/*
+ * Prints the model and releases it; calls @print with @type if text is wanted.  A server has one thread, which its clients
+ * wait for: an event is left out while whoever reads the output does not, and the next that is printed is preceded by how many were.
+ */
 void cli_event_print(const struct cli *cli, struct json_object *model, int type,
 		     void (*print)(struct json_object *model, int type));
 /* Prints "client ADDR came: why". */

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A server tells its events, and never waits for whoever reads them. */
+#include <fcntl.h>
+#include <unistd.h>
+
+#include "unit.h"
+#include "cli/serverevent.h"
+#include "tool/output.h"
+
+#define FILL	"x"
+
+struct scene {
+	int out, reader, kept;
+	struct cli cli;
+};
+
+/* Standard output is a pipe that is full but for what it takes in single bytes. */
+static struct scene begin(bool json)
+{
+	struct scene scene = { .cli = { .json = json } };
+	int fds[2];
+
+	assert_int_equal(pipe2(fds, O_NONBLOCK), 0);
+	fflush(stdout);
+	scene.kept = dup(STDOUT_FILENO);
+	scene.reader = fds[0];
+	dup2(fds[1], STDOUT_FILENO);
+	close(fds[1]);
+	while (write(STDOUT_FILENO, FILL, 1) == 1)
+		;
+	fcntl(STDOUT_FILENO, F_SETFL, 0);	/* from now on a write waits */
+	return scene;
+}
+
+static void end(const struct scene *scene)
+{
+	fflush(stdout);
+	dup2(scene->kept, STDOUT_FILENO);
+	close(scene->kept);
+	close(scene->reader);
+}
+
+static void print_text(struct json_object *model, int type)
+{
+	(void)type;
+	cli_event_print_client(model);
+}
+
+static void tell(const struct scene *scene, const char *event)
+{
+	cli_event_print(&scene->cli, cli_event_model(event, "192.0.2.1:7"), 0, print_text);
+}
+
+/* What is in the pipe, without what filled it. */
+static void read_all(const struct scene *scene, char *text, size_t bytes)
+{
+	size_t used = 0;
+	char c;
+
+	while (read(scene->reader, &c, 1) == 1)
+		if (c != FILL[0] && used + 1 < bytes)
+			text[used++] = c;
+	text[used] = '\0';
+}
+
+static void nobody_reads(bool json, const char *expected)
+{
+	struct scene scene = begin(json);
+	char text[256];
+
+	alarm(60);
+	tell(&scene, "came");
+	tell(&scene, "left");
+	read_all(&scene, text, sizeof(text));
+	tell(&scene, "came");
+	tell(&scene, "left");
+	read_all(&scene, text, sizeof(text));
+	alarm(0);
+	end(&scene);
+	assert_string_equal(text, expected);
+}
+
+static void in_json(void **state)
+{
+	(void)state;
+	nobody_reads(true, "{\"event\":\"left-out\",\"count\":2}\n{\"event\":\"came\",\"peer\":\"192.0.2.1:7\"}\n"
+			   "{\"event\":\"left\",\"peer\":\"192.0.2.1:7\"}\n");
+}
+
+static void in_text(void **state)
+{
+	(void)state;
+	nobody_reads(false, "2 events before this one were not printed, as nobody read them\n"
+			    "client 192.0.2.1:7 came\nclient 192.0.2.1:7 left\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(in_json), cmocka_unit_test(in_text) };
+
+	return cmocka_run_group_tests_name("serverevent", tests, NULL, NULL);
+}
