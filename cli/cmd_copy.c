@@ -80,6 +80,7 @@ static struct json_object *build(const struct donard_copy_result *result,
 	cli_add_text(model, "bounced_evidence",
 		     donard_bounce_evidence_text(result->bounced_evidence));
 	cli_add_number(model, "kept_bytes", result->kept_bytes);
+	cli_add_number(model, "overwritten_bytes", result->overwritten_bytes);
 	add_flag(model, "verified", result->verified);
 	add_flag(model, "durable", result->durable);
 	cli_add_text(model, "durable_reason", result->durable_reason);
@@ -212,7 +213,7 @@ static int failed(const struct cli *cli, int rc, const struct donard_copy_result
 		json_object_object_add(model, "bounced_evidence", NULL);
 	exit_code = cli_fail_with(cli, rc, model);
 
-	if (result->bytes || rc == -ECANCELED)
+	if (result->bytes || result->overwritten_bytes || rc == -ECANCELED)
 		fprintf(stderr, "%s: copy: %s from the start had been copied\n", cli_name,
 			donard_format_size(text, sizeof(text), result->bytes));
 	return exit_code;

@@ -195,7 +195,7 @@ struct donard_leg {
 /**
  * struct donard_copy_result - what happened; valid after a failure too
  * @size: in: sizeof(struct donard_copy_result)
- * @bytes: how many bytes were copied, from the start of the range and without a gap
+ * @bytes: how many bytes were copied, from the start of the range and without a gap; after a failure see @overwritten_bytes, too
  * @bounced_bytes: how many of those went through DRAM.  The last bytes, fewer than a block,
  *	may count although the route is direct.  They go through DRAM into a file, where another program may write
  *	beside them; into persistent memory, where a power cut could lose what lies behind them; and
@@ -223,6 +223,9 @@ struct donard_leg {
  * @bridge: the bridge that decides the route, or ""
  * @aio: the copy used Linux AIO, because the kernel refuses io_uring to this process: no memory was registered
  * @src_gpu, @dst_gpu: the PCI address of the GPU whose memory is the source or the destination, or ""
+ * @overwritten_bytes: after a failure, up to so many bytes of the destination that @bytes does not count may have been
+ *	overwritten, because requests end in any order: those behind @bytes, or the last ones of the range where the memory is
+ *	copied from its end.  The text of the failure says it, too.  It is 0 of a new file that is not kept
  */
 struct donard_copy_result {
 	size_t size;
@@ -247,6 +250,7 @@ struct donard_copy_result {
 	bool aio;
 	bool reserved[7];
 	char durable_reason[DONARD_REASON_BYTES];
+	uint64_t overwritten_bytes;
 };
 
 /**

@@ -143,13 +143,16 @@ static int check_alignment(struct dnd_copy *copy)
 static int memories_overlap(struct dnd_copy *copy)
 {
 	const struct dnd_side *src = &copy->src, *dst = &copy->dst;
+	int64_t shift = (int64_t)(dst->offset - src->offset);
+	int overlap = src->offset < dst->offset + copy->length && dst->offset < src->offset + copy->length;
 
 	if (!src->memory || !dst->memory || strcmp(src->region.name, dst->region.name))
 		return 0;
 	if (copy->held)
-		return dnd_memory_overlap(src->memory, src->at, dst->memory, dst->at, copy->length, &copy->shift_bytes);
-	copy->shift_bytes = (int64_t)(dst->offset - src->offset);
-	return src->offset < dst->offset + copy->length && dst->offset < src->offset + copy->length;
+		overlap = dnd_memory_overlap(src->memory, src->at, dst->memory, dst->at, copy->length, &shift);
+	if (overlap > 0)
+		copy->shift_bytes = shift;
+	return overlap;
 }
 
 static int shares_bytes(struct dnd_copy *copy)

@@ -117,6 +117,7 @@ static int run_engine(struct dnd_copy *copy)
 	dnd_copy_passthrough_end(copy);
 	copy->nvme_status = transfer->nvme_status;
 	copy->result->bytes = transfer->gapless_bytes;
+	copy->touched_end = transfer->touched_bytes;
 	copy->result->fixed_buffers = transfer->fixed_buffers;
 	copy->result->aio = transfer->aio;
 	/* The engine has the region's memory registered; a removal would wait for it through all that follows. */
@@ -364,6 +365,8 @@ int dnd_copy_ends(struct donard_context *ctx, struct dnd_ends *ends, const struc
 	rc = take_options(&copy, options);
 	if (!rc)
 		rc = run(&copy);
+	if (rc)
+		dnd_copy_tell_left(&copy);
 	clean_up(&copy);
 	dnd_struct_give(result, &found, sizeof(found));
 	return rc;

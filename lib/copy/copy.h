@@ -53,7 +53,8 @@ struct dnd_copy {
 	struct donard_copy_result *result;
 	struct dnd_ends *ends;
 	struct dnd_side src, dst;
-	int64_t shift_bytes;		/* memories of one region: the destination begins this far behind the source */
+	int64_t shift_bytes;		/* the two share memory: the destination begins this far behind the source; else 0 */
+	uint64_t touched_from, touched_end;	/* outside of these the destination is as it was; from the copy's start on */
 	bool held;			/* the program opened the ends and passed their handles */
 	bool claimed;			/* the ends have claimed their memory */
 	struct donard_memory *staging;	/* from drive to drive, the copy's own; holds spare blocks and lane buffers */
@@ -194,5 +195,7 @@ int dnd_copy_verify(struct dnd_copy *copy);
 int dnd_copy_failed(struct dnd_copy *copy, enum dnd_step step, uint64_t offset,
 		    int error_number);
 bool dnd_copy_region_gone(const struct dnd_copy *copy);	/* is any region of the copy being removed? */
+/* left.c: after a failure of any kind, says what became of the destination behind result->bytes, and of the source */
+void dnd_copy_tell_left(struct dnd_copy *copy);
 
 #endif /* DND_COPY_H */

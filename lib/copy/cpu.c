@@ -7,7 +7,7 @@
 
 int dnd_copy_cpu(struct dnd_copy *copy)
 {
-	/* If the destination lies higher in the same region, copy from the end, like memmove(). */
+	/* If the destination lies higher and shares bytes with the source, copy from the end, like memmove(). */
 	bool down = copy->shift_bytes > 0;
 	uint64_t done = 0, part, at;
 	int rc;
@@ -19,6 +19,8 @@ int dnd_copy_cpu(struct dnd_copy *copy)
 		at = down ? copy->length - done - part : done;
 		from = dnd_copy_place(&copy->src, at);
 		to = dnd_copy_place(&copy->dst, at);
+		copy->touched_from = down ? at : 0;
+		copy->touched_end = down ? copy->length : done + part;
 		rc = dnd_place_move(&to, &from, part);
 		if (rc)
 			return dnd_copy_failed(copy, DND_STEP_CPU, at, -rc);

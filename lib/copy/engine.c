@@ -43,6 +43,15 @@ static void submit(struct dnd_engine *engine, struct lane *lane)
 	dnd_io_start(&engine->ring, &lane->io);
 }
 
+/* From here on the request may have changed its part of the destination, whatever becomes of it. */
+static void touch(struct dnd_engine *engine, const struct lane *lane)
+{
+	struct dnd_transfer *transfer = engine->transfer;
+
+	transfer->touched_bytes = dnd_max(transfer->touched_bytes,
+					  lane->request.offset_bytes + lane->request.length_bytes);
+}
+
 static void fail(struct dnd_engine *engine, const struct lane *lane, int error)
 {
 	struct dnd_transfer *transfer = engine->transfer;
@@ -82,6 +91,7 @@ static bool put_into_target(struct dnd_engine *engine, struct lane *lane)
 {
 	struct dnd_place place = dnd_place_behind(&engine->transfer->target, lane->request.offset_bytes);
 
+	touch(engine, lane);
 	return cpu_step(engine, lane, dnd_place_store(&place, lane->io.memory, lane->request.length_bytes));
 }
 
@@ -141,9 +151,21 @@ static void step_done(struct dnd_engine *engine, struct lane *lane)
 	finish(engine, lane);
 }
 
+/* A request that the kernel never saw has written nothing. */
+static bool has_written(const struct dnd_engine *engine, const struct lane *lane)
+{
+	const struct dnd_transfer *transfer = engine->transfer;
+
+	if (lane->io.dropped && !lane->io.moved_bytes)
+		return false;
+	return lane->step == DND_STEP_WRITE || (transfer->target.address && !transfer->buffers);
+}
+
 static void complete(struct dnd_engine *engine, struct lane *lane, int64_t result)
 {
 	lane->started = false;
+	if (has_written(engine, lane))
+		touch(engine, lane);
 	if (lane->io.nvme_status && !engine->error)
 		engine->transfer->nvme_status = lane->io.nvme_status;
 	if (result == (int64_t)lane->request.length_bytes) {
@@ -313,6 +335,7 @@ int dnd_engine_run(struct dnd_engine *engine)
 		return 0;
 	transfer = engine->transfer;
 	transfer->gapless_bytes = transfer->plan->full_bytes;
+	transfer->touched_bytes = 0;
 	loop(engine);
 	transfer->gapless_bytes = dnd_min(transfer->gapless_bytes,
 					  engine->next_request * transfer->plan->block_bytes);

@@ -68,6 +68,7 @@ struct dnd_transfer {
 	bool fixed_buffers;
 	bool aio;			/* Linux AIO was used, because the kernel refuses io_uring */
 	uint64_t gapless_bytes;		/* copied without a gap from the start on */
+	uint64_t touched_bytes;		/* behind these the destination is as it was: nothing that writes there has begun */
 	enum dnd_step failed_step;
 	uint64_t failed_offset;
 	uint32_t nvme_status;		/* of the command that the drive failed: type << 8 | code */

@@ -31,12 +31,19 @@ static int read_block(struct dnd_copy *copy, const struct dnd_place *block)
 	return dnd_copy_failed(copy, DND_STEP_READ, at, got < 0 ? errno : DND_CUT_SHORT);
 }
 
+/* From here on the tail may be in the destination, or a part of it. */
+static void touch(struct dnd_copy *copy)
+{
+	copy->touched_end = copy->length;
+}
+
 static int write_block(struct dnd_copy *copy, const struct dnd_place *block)
 {
 	uint64_t at = copy->plan.full_bytes;
-	ssize_t put = pwrite(copy->dst.drive.fd, block->address, copy->align,
-			     (off_t)(copy->dst.offset + at));
+	ssize_t put;
 
+	touch(copy);
+	put = pwrite(copy->dst.drive.fd, block->address, copy->align, (off_t)(copy->dst.offset + at));
 	if (put == (ssize_t)copy->align)
 		return 0;
 	return dnd_copy_failed(copy, DND_STEP_WRITE, at, put < 0 ? errno : DND_CUT_SHORT);
@@ -73,6 +80,7 @@ static int into_region_in_place(struct dnd_copy *copy, const struct dnd_place *t
 		return dnd_fail_memory(copy->ctx);
 	rc = lost(copy, dnd_place_load(&rest, kept, behind));
 	if (!rc) {
+		touch(copy);
 		rc = read_block(copy, target);
 		/* Put them back after a failure too: the read may have overwritten some of them. */
 		back = dnd_place_store(&rest, kept, behind);
@@ -87,6 +95,8 @@ static int into_region_by_spare(struct dnd_copy *copy, const struct dnd_place *t
 {
 	int rc = read_block(copy, &copy->spare.place);
 
+	if (!rc)
+		touch(copy);
 	return rc ? rc : move_tail(copy, target, &copy->spare.place);
 }
 
@@ -100,8 +110,10 @@ static int by_dram(struct dnd_copy *copy, const struct dnd_place *target)
 		return dnd_fail_memory(copy->ctx);
 	block.address = memory;
 	rc = read_block(copy, &block);
-	if (!rc)
+	if (!rc) {
+		touch(copy);
 		rc = lost(copy, dnd_place_store(target, memory, copy->plan.tail_bytes));
+	}
 	if (!rc && !copy->bounced)
 		copy->result->bounced_bytes += copy->plan.tail_bytes;
 	free(memory);
@@ -159,6 +171,7 @@ static int into_file(struct dnd_copy *copy)
 	if (!rc)
 		rc = lost(copy, dnd_place_load(&from, bytes, copy->plan.tail_bytes));
 	if (!rc) {
+		touch(copy);
 		rc = dnd_drive_write_cached(&copy->dst.drive, bytes, copy->plan.tail_bytes, copy->dst.offset + at);
 		copy->tail_cached = !rc;
 		if (rc)

@@ -37,8 +37,8 @@ int dnd_drive_is_full(struct donard_context *ctx, const struct dnd_drive *drive,
 	char missing[256];
 
 	say_what_is_missing(drive, error_number, missing, sizeof(missing));
-	return dnd_fail(ctx, DND_E_NO_SPACE, "%s: write at offset %llu failed: %s: %s. Make room, and write again: the bytes "
-			"before that offset are kept.", drive->path, (unsigned long long)offset, strerror(error_number), missing);
+	return dnd_fail(ctx, DND_E_NO_SPACE, "%s: write at offset %llu failed: %s: %s. Make room, and write again.",
+			drive->path, (unsigned long long)offset, strerror(error_number), missing);
 }
 
 int dnd_drive_flush_failed(struct donard_context *ctx, const struct dnd_drive *drive, int error_number)

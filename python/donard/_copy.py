@@ -50,6 +50,7 @@ class CopyResult(Record):
     dst_gpu: str
     aio: bool
     durable_reason: str
+    overwritten_bytes: int
     legs: tuple[Leg, ...] = ()
     measurement: Measurement | None = None
 

@@ -13,12 +13,13 @@
 #include "place.h"
 
 uint32_t played_route = P2PMEM_ROUTE_SWITCH, played_flags, played_region_flags;
-uint64_t played_available;
+uint64_t played_available, played_resets;
 
 static void play_info(int fd, struct p2pmem_info *info)
 {
 	fake_info_name(fd, info);
 	info->flags = played_region_flags;
+	info->resets = played_resets;
 	info->region_bytes = REGION_BYTES;
 	info->available_bytes = played_available;
 	info->granule_bytes = 4096;
@@ -303,6 +304,7 @@ int copy_setup(void **state)
 	played_busy_claims = 0;
 	played_piece_bytes = 0;
 	played_reset = false;
+	played_resets = 0;
 	played_fallback = false;
 	played_readers = 0;
 	dram_transfers = 0;

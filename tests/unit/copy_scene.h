@@ -30,6 +30,8 @@ extern unsigned int played_busy_claims;
 extern uint64_t played_piece_bytes;
 /* A reset that the next barrier tells of. */
 extern bool played_reset;
+/* How often the device of each region was reset so far. */
+extern uint64_t played_resets;
 /* The region that is being taken away, if any. */
 extern const char *played_gone;
 /* A lossy route says that it did what it did not. */

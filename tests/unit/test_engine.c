@@ -188,10 +188,12 @@ static void no_memory_for_requests(void **state)
 	assert_int_equal(run_starved(&transfer, 1, UINT32_MAX), -ENOMEM);
 	assert_int_equal(transfer.failed_step, DND_STEP_RING);
 	assert_int_equal(transfer.gapless_bytes, 0);
+	assert_int_equal(transfer.touched_bytes, 0);
 	memset(s->memory, 0, LENGTH);
 	assert_int_equal(run_starved(&transfer, 3, UINT32_MAX), -ENOMEM);
 	assert_true(transfer.gapless_bytes && transfer.gapless_bytes < LENGTH);
 	assert_memory_equal(s->memory, s->data, transfer.gapless_bytes);
+	assert_in_range(transfer.touched_bytes, transfer.gapless_bytes, LENGTH - 1);
 	transfer.progress_fn = stop_at_once;
 	assert_int_equal(run_starved(&transfer, 1, UINT32_MAX), -ECANCELED);
 }

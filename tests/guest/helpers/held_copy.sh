@@ -77,6 +77,8 @@ bytes_done() {
 	said=$(sed -n 's/^donard-cli: copy: \(.*\) from the start had been copied$/\1/p' "$WORK/copy.err")
 	[[ $said == *"($bytes B)" ]] || said=$(numfmt --from=iec-i --suffix=B "${said/ /}" | tr -d B)
 	matches "bytes done, in JSON, and those of the text" "(^|[(])$bytes( B[)])?\$" "$said"
+	said=$(jq -r .error.message "$WORK/copy" | sed -n 's/.* Up to \([0-9]*\) bytes of .*, may have been overwritten\..*/\1/p')
+	equal "bytes behind them, in JSON, and those of the text" "$(jq .overwritten_bytes "$WORK/copy")" "${said:-0}"
 	equal "a copy that failed is verified" false "$(jq .verified "$WORK/copy")"
 }
 

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What a copy that failed or was stopped has left behind, and what it says of that. */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "copy_scene.h"
+#include "says.h"
+
+#define KIB 1024U
+
+static const char *error_of(const struct scene *scene)
+{
+	return donard_error(scene->fake->ctx);
+}
+
+static void assert_silent(const struct scene *scene, const char *part)
+{
+	if (strstr(error_of(scene), part))
+		fail_msg("'%s' is in: %s", part, error_of(scene));
+}
+
+static void assert_holds(const char *path, uint64_t at, const uint8_t *data, size_t bytes)
+{
+	uint8_t *seen = malloc(bytes);
+	int fd = open(path, O_RDONLY);
+
+	assert_int_equal(syscall(SYS_pread64, fd, seen, bytes, at), bytes);
+	assert_memory_equal(seen, data, bytes);
+	close(fd);
+	free(seen);
+}
+
+static void fill_region(struct scene *scene, const uint8_t *data)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/p2pmem0", scene->fake->root);
+	fd = open(path, O_WRONLY);
+	assert_int_equal(syscall(SYS_pwrite64, fd, data, REGION_BYTES, 0L), REGION_BYTES);
+	close(fd);
+}
+
+/* One request fails, whose memory cannot be read or written: the others do not know of that. */
+static uint64_t hidden_at;
+
+static int hide(void *user, const struct donard_interval *interval)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	unsigned long start, end;
+	char line[512];
+	int rc = -1;
+
+	(void)user, (void)interval;
+	while (rc && fgets(line, sizeof(line), maps))
+		if (strstr(line, "/p2pmem") && sscanf(line, "%lx-%lx", &start, &end) == 2 && end - start >= REGION_BYTES)
+			rc = mprotect((void *)(start + hidden_at), 4096, PROT_NONE);
+	fclose(maps);
+	return rc ? -EIO : 0;
+}
+
+static void let_fail(struct scene *scene, uint64_t at)
+{
+	hidden_at = at;
+	scene->options.flags = 0;
+	scene->options.queue_depth = 16;
+	scene->options.begin_fn = hide;
+}
+
+static void old_file(void **state)
+{
+	struct scene *scene = *state;
+	char says[256];
+
+	fill_region(scene, scene->data);
+	write_file(scene->out, scene->data + REGION_BYTES, REGION_BYTES);
+	let_fail(scene, 8192);
+	assert_true(copy(scene, "p2pmem0", scene->out) < 0);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_holds(scene->out, 64 * KIB, scene->data + 64 * KIB, REGION_BYTES - 64 * KIB);
+	assert_int_equal(scene->result.overwritten_bytes, REGION_BYTES);
+	snprintf(says, sizeof(says), "Up to 1048576 bytes of %s, from offset 0 on, may have been overwritten.", scene->out);
+	assert_says(error_of(scene), says);
+}
+
+/* Behind the end that the file had there was nothing to overwrite, and there is still nothing. */
+static void short_file(void **state)
+{
+	struct scene *scene = *state;
+
+	fill_region(scene, scene->data);
+	write_file(scene->out, scene->data + REGION_BYTES, 256 * KIB);
+	let_fail(scene, 128 * KIB);
+	assert_true(copy(scene, "p2pmem0", scene->out) < 0);
+	assert_int_equal(scene->result.bytes, 128 * KIB);
+	assert_int_equal(scene->result.overwritten_bytes, 128 * KIB);
+	let_fail(scene, 256 * KIB);
+	assert_true(copy(scene, "p2pmem0", scene->out) < 0);
+	assert_int_equal(scene->result.bytes, 256 * KIB);
+	assert_int_equal(scene->result.overwritten_bytes, 0);
+	assert_silent(scene, "overwritten");
+}
+
+static void new_file(void **state)
+{
+	struct scene *scene = *state;
+
+	fill_region(scene, scene->data);
+	let_fail(scene, 8192);
+	assert_true(copy(scene, "p2pmem0", scene->out) < 0);
+	assert_int_equal(access(scene->out, F_OK), -1);
+	assert_int_equal(scene->result.overwritten_bytes, 0);
+	assert_silent(scene, "overwritten");
+}
+
+static void into_region(void **state)
+{
+	struct scene *scene = *state;
+
+	write_file(scene->in, scene->data, REGION_BYTES);
+	let_fail(scene, 8192);
+	assert_true(copy(scene, scene->in, "p2pmem0") < 0);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_int_equal(scene->result.overwritten_bytes, REGION_BYTES);
+	assert_says(error_of(scene), "Up to 1048576 bytes of p2pmem0, from offset 0 on, may have been overwritten.");
+}
+
+/* A reset makes all of it worthless, which lies in the file nevertheless. */
+static int play_reset(void *user, const struct donard_interval *interval)
+{
+	(void)user, (void)interval;
+	played_resets = 1;
+	return 0;
+}
+
+static void reset(void **state)
+{
+	struct scene *scene = *state;
+
+	fill_region(scene, scene->data);
+	write_file(scene->out, NULL, REGION_BYTES);
+	scene->options.begin_fn = play_reset;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EIO);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_int_equal(scene->result.overwritten_bytes, REGION_BYTES);
+	assert_says(error_of(scene), "from offset 0 on, may have been overwritten.");
+}
+
+static int stop_half(void *user, enum donard_phase phase, uint64_t done, uint64_t total)
+{
+	(void)user, (void)phase;
+	return done >= total / 2;
+}
+
+static void stop_between(struct scene *scene, const char *src, const char *dst, uint64_t bytes)
+{
+	fill_region(scene, scene->data);
+	scene->options.flags = 0;
+	scene->options.length_bytes = bytes;
+	scene->options.progress_fn = stop_half;
+	assert_int_equal(copy(scene, src, dst), -ECANCELED);
+}
+
+static void region_apart(void **state)
+{
+	struct scene *scene = *state;
+
+	stop_between(scene, "p2pmem0", "p2pmem0+512K", 512 * KIB);
+	assert_int_equal(scene->result.bytes, 256 * KIB);
+	assert_int_equal(scene->result.overwritten_bytes, 0);
+	assert_string_equal(error_of(scene), "stopped");
+}
+
+static void region_upwards(void **state)
+{
+	struct scene *scene = *state;
+
+	stop_between(scene, "p2pmem0", "p2pmem0+64K", 512 * KIB);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_int_equal(scene->result.overwritten_bytes, 256 * KIB);
+	assert_says(error_of(scene), "stopped. Up to 262144 bytes of p2pmem0, from offset 327680 on, may have been overwritten. "
+		    "The source was changed as well");
+	/* Its last bytes are not the source's. */
+	stop_between(scene, "p2pmem0", "p2pmem0+384K", 512 * KIB);
+	assert_int_equal(scene->result.overwritten_bytes, 256 * KIB);
+	assert_silent(scene, "source was changed");
+}
+
+static void region_downwards(void **state)
+{
+	struct scene *scene = *state;
+
+	stop_between(scene, "p2pmem0+64K", "p2pmem0", 512 * KIB);
+	assert_int_equal(scene->result.bytes, 256 * KIB);
+	assert_int_equal(scene->result.overwritten_bytes, 0);
+	assert_says(error_of(scene), "stopped. The source was changed as well");
+	stop_between(scene, "p2pmem0+384K", "p2pmem0", 512 * KIB);
+	assert_string_equal(error_of(scene), "stopped");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(old_file), CASE(short_file), CASE(new_file), CASE(into_region), CASE(reset), CASE(region_apart),
+		CASE(region_upwards), CASE(region_downwards),
+	};
+
+	return cmocka_run_group_tests_name("copy, left behind", tests, NULL, NULL);
+}
