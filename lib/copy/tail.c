@@ -37,14 +37,14 @@ static void touch(struct dnd_copy *copy)
 	copy->touched_end = copy->length;
 }
 
-static int write_block(struct dnd_copy *copy, const struct dnd_place *block)
+static int write_block(struct dnd_copy *copy, const struct dnd_place *block, size_t bytes)
 {
 	uint64_t at = copy->plan.full_bytes;
 	ssize_t put;
 
 	touch(copy);
-	put = pwrite(copy->dst.drive.fd, block->address, copy->align, (off_t)(copy->dst.offset + at));
-	if (put == (ssize_t)copy->align)
+	put = pwrite(copy->dst.drive.fd, block->address, bytes, (off_t)(copy->dst.offset + at));
+	if (put == (ssize_t)bytes)
 		return 0;
 	return dnd_copy_failed(copy, DND_STEP_WRITE, at, put < 0 ? errno : DND_CUT_SHORT);
 }
@@ -132,7 +132,10 @@ static int into_region(struct dnd_copy *copy)
 	return dnd_copy_spare_take(copy) ? by_dram(copy, &target) : into_region_by_spare(copy, &target);
 }
 
-/* Merges the tail with the destination's own last block. */
+/*
+ * Merges the tail with the destination's own last block.  Where the source has larger blocks than the destination, the
+ * destination may end within one of them.
+ */
 static int patch_device(struct dnd_copy *copy, const struct dnd_place *block)
 {
 	const struct dnd_place merged = dnd_place_behind(&copy->spare.place, copy->align);
@@ -141,10 +144,10 @@ static int patch_device(struct dnd_copy *copy, const struct dnd_place *block)
 			    (off_t)(copy->dst.offset + at));
 	int rc;
 
-	if (got < 0)
-		return dnd_copy_failed(copy, DND_STEP_WRITE, at, errno);
+	if (got < (ssize_t)copy->plan.tail_bytes || got % copy->dst.drive.align_bytes)
+		return dnd_copy_failed(copy, DND_STEP_WRITE, at, got < 0 ? errno : DND_CUT_SHORT);
 	rc = move_tail(copy, &merged, block);
-	return rc ? rc : write_block(copy, &merged);
+	return rc ? rc : write_block(copy, &merged, (size_t)got);
 }
 
 /* Sets *block to a whole block that begins with the tail: the source itself, or a spare block that was read. */

@@ -59,6 +59,22 @@ between() {
 	same_bytes "$2" "$WORK/seen" "$WORK/data" "$PARTIAL"
 }
 
+# into_last_block - of a partition that ends within a block of the other drive.
+into_last_block() {
+	local bytes=$((MIB + 500))
+	random_file "$WORK/before" $((2 * MIB))
+	put_on_drive "$WORK/before" "$LAB_BETA" 1
+	partition_table "$LAB_BETA" $((MIB / 512)) $((MIB / 512 + 1))
+	at_end "dd if=/dev/zero of=$LAB_BETA count=1 oflag=direct status=none; blockdev --rereadpt $LAB_BETA"
+	within 5 test -b "${LAB_BETA}p1"
+	data_on_alpha "$bytes"
+	copy "$LAB_ALPHA" "${LAB_BETA}p1" --via p2pmem0 --size "$bytes" --verify
+	result_is "$bytes" switch 0
+	take_from_drive "$LAB_BETA" 1 $((2 * MIB)) "$WORK/seen"
+	same_bytes "the partition" "$WORK/seen" "$WORK/data" "$bytes"
+	same_bytes "behind the copy" "$WORK/seen" "$WORK/before" $((2 * MIB - bytes)) "$bytes" "$bytes"
+}
+
 zoned_refused() {
 	exits 3 "$ZONED: $1.*zone" donard-cli copy p2pmem0 "$ZONED" --size 1M "${@:2}"
 }
@@ -133,6 +149,7 @@ t "from a region, a partial block" from_region p2pmem0 0
 # It has no spare block in which to merge the last one.
 t "from persistent memory, a partial block" from_region p2pmem2 $((PARTIAL % 16384))
 t "to a drive of small blocks" between "$LAB_ALPHA" "$LAB_BETA"
+t "to the end of a partition of small blocks" into_last_block
 t "from a drive of small blocks" between "$LAB_BETA" "$LAB_ALPHA"
 t "namespaces whose numbers leave gaps" numbers_with_gaps
 t "to a zoned drive" to_zones

@@ -557,18 +557,6 @@ passed_page_cache() {
 	same_bytes "what the page cache says" "$WORK/cached" "$WORK/data" "$BYTES"
 }
 
-# partition_table DRIVE START LENGTH - of one partition, in sectors; the kernel reads it.
-partition_table() {
-	python3 - "$@" >"$WORK/table" <<-'END'
-		import struct, sys
-		start, length = map(int, sys.argv[2:4])
-		entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), start, length)
-		sys.stdout.buffer.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
-	END
-	dd if="$WORK/table" of="$1" bs=512 oflag=direct conv=notrunc status=none
-	blockdev --rereadpt "$1"
-}
-
 # A partition's blocks are counted from its own start.
 passed_partition() {
 	local part=${LAB_BETA}p1 start=$((32 * MIB))

@@ -398,6 +398,18 @@ take_from_drive() {
 	truncate -s "$3" "$4"
 }
 
+# partition_table DRIVE START LENGTH - of one partition, in sectors; the kernel reads it.
+partition_table() {
+	python3 - "$@" >"$WORK/table" <<-'END'
+		import struct, sys
+		start, length = map(int, sys.argv[2:4])
+		entry = struct.pack("<B3sB3sII", 0, bytes(3), 0x83, bytes(3), start, length)
+		sys.stdout.buffer.write(bytes(446) + entry + bytes(48) + b"\x55\xaa")
+	END
+	dd if="$WORK/table" of="$1" bs=512 oflag=direct conv=notrunc status=none
+	blockdev --rereadpt "$1"
+}
+
 # drive_of alpha|beta
 drive_of() {
 	case $1 in

@@ -2,9 +2,11 @@
 /* What a copy that failed or was stopped has left behind, and what it says of that. */
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "copy/copy.h"
 #include "copy_scene.h"
 #include "says.h"
 
@@ -200,11 +202,54 @@ static void region_downwards(void **state)
 	assert_string_equal(error_of(scene), "stopped");
 }
 
+/* A tail of so many bytes behind 1 MiB, in blocks of 4096: from one drive to another, by a file in place of each. */
+static int copy_tail(struct scene *scene, const char *out, uint32_t tail_bytes)
+{
+	struct dnd_copy copy = {
+		.ctx = scene->fake->ctx,
+		.result = &scene->result,
+		.length = REGION_BYTES + tail_bytes,
+		.align = 4096,
+		.plan = { .full_bytes = REGION_BYTES, .tail_bytes = tail_bytes },
+		.src = { .label = scene->in, .drive = { .fd = open(scene->in, O_RDONLY), .align_bytes = 4096 } },
+		.dst = { .label = out, .drive = { .fd = open(out, O_RDWR), .align_bytes = 512 } },
+		.spare = DND_NO_SPARE,
+	};
+	void *memory = NULL;
+	int rc;
+
+	assert_int_equal(posix_memalign(&memory, 4096, dnd_spare_bytes(4096)), 0);
+	copy.spare.place.address = memory;
+	rc = dnd_copy_tail(&copy);
+	assert_int_equal(copy.touched_end, rc ? 0 : copy.length);
+	close(copy.dst.drive.fd);
+	close(copy.src.drive.fd);
+	free(memory);
+	return rc;
+}
+
+/* The destination, whose blocks are smaller, ends within the source's last block: nothing is written behind it. */
+static void last_block_of_a_smaller_drive(void **state)
+{
+	struct scene *scene = *state;
+	struct stat st;
+
+	write_file(scene->in, scene->data, REGION_BYTES + 4096);
+	for (uint32_t drive = 512; drive <= 4096; drive += 512) {
+		write_file(scene->out, scene->data + 2 * REGION_BYTES, REGION_BYTES + drive);
+		assert_int_equal(copy_tail(scene, scene->out, 500), 0);
+		assert_int_equal(stat(scene->out, &st), 0);
+		assert_int_equal(st.st_size, REGION_BYTES + drive);
+		assert_holds(scene->out, REGION_BYTES, scene->data + REGION_BYTES, 500);
+		assert_holds(scene->out, REGION_BYTES + 500, scene->data + 3 * REGION_BYTES + 500, drive - 500);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(old_file), CASE(short_file), CASE(new_file), CASE(into_region), CASE(reset), CASE(region_apart),
-		CASE(region_upwards), CASE(region_downwards),
+		CASE(region_upwards), CASE(region_downwards), CASE(last_block_of_a_smaller_drive),
 	};
 
 	return cmocka_run_group_tests_name("copy, left behind", tests, NULL, NULL);
