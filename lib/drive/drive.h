@@ -146,7 +146,8 @@ int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct d
 int dnd_drive_check_limit(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes);
 /*
  * Reserves space up to @end_bytes, so that a full disk fails before anything is moved.  A new file gets that length at
- * once; an old file keeps its length, which grows with what is written.
+ * once, and is refused if this process has no way to give it its name; an old file keeps its length, which grows with
+ * what is written.
  */
 int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes);
 /* Gives a new file its name.  Fails if somebody else has made a file of that name.  Leaves other drives alone. */

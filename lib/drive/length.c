@@ -47,11 +47,51 @@ static int not_reserved(struct donard_context *ctx, const struct dnd_drive *driv
 	return dnd_fail_errno(ctx, error_number, "%s: space for the copy cannot be reserved", drive->path);
 }
 
+/* The way to an open file by /proc. */
+static void self_path(int fd, char path[64])
+{
+	snprintf(path, 64, "/proc/self/fd/%d", fd);
+}
+
+/* Before Linux 6.10 a process without CAP_DAC_READ_SEARCH can do this only by way of /proc. */
+static int link_to(int fd, const char *path)
+{
+	char self[64];
+
+	if (!linkat(fd, "", AT_FDCWD, path, AT_EMPTY_PATH))
+		return 0;
+	if (errno != ENOENT && errno != EPERM)
+		return -errno;
+	self_path(fd, self);
+	return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -errno : 0;
+}
+
+/* Is there a way to give the open file a name?  No file can get the name "/", and the kernel says so after all else. */
+static bool can_link(int fd)
+{
+	char self[64];
+	struct stat st;
+
+	if (linkat(fd, "", AT_FDCWD, "/", AT_EMPTY_PATH) && errno == EEXIST)
+		return true;
+	self_path(fd, self);
+	return !stat(self, &st);
+}
+
+static int cannot_link(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the new file cannot be given its name: the kernel lets this process do that only by "
+			"way of /proc, which it does not see. Mount it (mount -t proc proc /proc), or name a file that exists.",
+			drive->path);
+}
+
 int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes)
 {
 	uint64_t length = drive->is_file ? dnd_drive_length(drive) : end_bytes;
-	int rc;
+	int rc = drive->unnamed && !can_link(drive->fd) ? cannot_link(ctx, drive) : 0;
 
+	if (rc)
+		return rc;
 	if (end_bytes <= length)
 		return 0;
 	rc = fallocate(drive->fd, drive->unnamed ? 0 : FALLOC_FL_KEEP_SIZE, (off_t)length,
@@ -63,17 +103,11 @@ int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint6
 	return rc ? not_reserved(ctx, drive, end_bytes - length, rc) : 0;
 }
 
-/* Older kernels let an unprivileged process do this only by way of /proc. */
-static int link_to(int fd, const char *path)
+/* The folder of a new file, as it is now. */
+static const char *folder_of(const struct dnd_drive *drive, char path[PATH_MAX])
 {
-	char self[64];
-
-	if (!linkat(fd, "", AT_FDCWD, path, AT_EMPTY_PATH))
-		return 0;
-	if (errno != ENOENT && errno != EPERM)
-		return -errno;
-	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
-	return linkat(AT_FDCWD, self, AT_FDCWD, path, AT_SYMLINK_FOLLOW) ? -errno : 0;
+	snprintf(path, PATH_MAX, "%s", drive->path);
+	return dirname(path);
 }
 
 static int folder_denies(struct donard_context *ctx, const struct dnd_drive *drive, int error_number)
@@ -81,10 +115,18 @@ static int folder_denies(struct donard_context *ctx, const struct dnd_drive *dri
 	char path[PATH_MAX];
 	int rc;
 
-	snprintf(path, sizeof(path), "%s", drive->path);
-	rc = dnd_drive_denied(ctx, drive, dirname(path), error_number);
+	rc = dnd_drive_denied(ctx, drive, folder_of(drive, path), error_number);
 	dnd_fail_more(ctx, " All had been copied, and is gone: its folder was changed during the copy.");
 	return rc;
+}
+
+/* A folder that was removed while a process is in it has no link any more. */
+static bool has_folder(const struct dnd_drive *drive)
+{
+	char path[PATH_MAX];
+	struct stat st;
+
+	return !stat(folder_of(drive, path), &st) && st.st_nlink;
 }
 
 int dnd_drive_name(struct donard_context *ctx, struct dnd_drive *drive)
@@ -94,6 +136,8 @@ int dnd_drive_name(struct donard_context *ctx, struct dnd_drive *drive)
 	if (rc == -EEXIST)
 		return dnd_fail(ctx, DND_E_BUSY, "%s: another program has made a file of that name meanwhile, which was left as "
 				"it is. Choose another name, or remove it, and start again.", drive->path);
+	if (rc == -ENOENT && has_folder(drive) && !can_link(drive->fd))
+		return cannot_link(ctx, drive);
 	if (rc == -ENOENT || rc == -EXDEV)
 		return dnd_fail(ctx, DND_E_BUSY, "%s: the new file cannot be given its name: %s meanwhile. Copy again, into a "
 				"folder that stays.", drive->path, rc == -ENOENT ? "its folder was moved or removed" :

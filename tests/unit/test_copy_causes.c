@@ -535,6 +535,69 @@ static void folder_becomes_immutable(void **state)
 	assert_int_equal(access(scene->out, F_OK), -1);
 }
 
+static bool played_no_proc, played_old_kernel;
+
+/* Before Linux 6.10 an ordinary user's program names an open file only by its link in /proc. */
+int linkat(int from_fd, const char *from, int to_fd, const char *to, int flags)
+{
+	char self[64];
+
+	errno = strcmp(to, "/") ? ENOENT : EEXIST;
+	if (!(flags & AT_EMPTY_PATH))
+		return played_no_proc ? -1 : (int)syscall(SYS_linkat, from_fd, from, to_fd, to, flags);
+	if (played_old_kernel)
+		errno = ENOENT;
+	if (played_old_kernel || errno == EEXIST)
+		return -1;
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", from_fd);
+	return (int)syscall(SYS_linkat, AT_FDCWD, self, to_fd, to, AT_SYMLINK_FOLLOW);
+}
+
+int stat(const char *path, struct stat *st)
+{
+	if (!played_no_proc || strncmp(path, "/proc/", 6))
+		return fstatat(AT_FDCWD, path, st, 0);
+	errno = ENOENT;
+	return -1;
+}
+
+static int lose_proc(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)user, (void)phase, (void)done_bytes, (void)total_bytes;
+	played_no_proc = true;
+	return 0;
+}
+
+/* What cannot get a name in the end is refused before the first byte, and the folder is not to blame. */
+static void new_file_without_proc(void **state)
+{
+	struct scene *scene = *state;
+	const char *code = "unsupported", *says = "only by way of /proc, which it does not see. Mount it (mount -t proc proc /proc)";
+
+	write_file(scene->in, scene->data, 65536);
+	scene->options.progress_fn = lose_proc;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);	/* by the descriptor alone */
+	unlink(scene->out);
+	played_old_kernel = true;
+	dram_transfers = 0;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EOPNOTSUPP);
+	assert_string_equal(donard_error_code(scene->fake->ctx), code);
+	assert_says(donard_error(scene->fake->ctx), says);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_int_equal(dram_transfers, 0);
+	played_no_proc = false;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EOPNOTSUPP);	/* it goes away meanwhile */
+	assert_says(donard_error(scene->fake->ctx), says);
+	assert_int_equal(access(scene->out, F_OK), -1);
+	played_no_proc = false;
+	scene->options.progress_fn = NULL;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	played_no_proc = true;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);	/* it has a name */
+	played_no_proc = played_old_kernel = false;
+	assert_file(scene->out, scene->data, 65536);
+}
+
 /* A container's node may have a number that is another drive's by now. */
 static void stale_nodes(void **state)
 {
@@ -651,7 +714,7 @@ int main(void)
 		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(no_room),
 		CASE(forbidden_reservation), CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(hidden_sysfs), CASE(few_descriptors),
-		CASE(dangling_links), CASE(folder_becomes_immutable), CASE(stale_nodes), CASE(missing_nodes), CASE(names_below_dev),
+		CASE(dangling_links), CASE(folder_becomes_immutable), CASE(new_file_without_proc), CASE(stale_nodes), CASE(missing_nodes), CASE(names_below_dev),
 		CASE(long_paths),
 	};
 
