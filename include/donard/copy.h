@@ -215,8 +215,8 @@ struct donard_leg {
  *	fewer are in flight
  * @verified: every byte was read again and compared equal
  * @fixed_buffers: the memory was registered with io_uring
- * @durable: the data survives a power cut: it was flushed, nothing on its way was told to drop flushes, and
- *	the devices below the destination stayed the same, as far as this user may see them
+ * @durable: the data survives a power cut: it was flushed, nothing on its way was told to drop flushes, the
+ *	file has a name, and the devices below the destination stayed the same, as far as this user may see them
  * @durable_reason: why the data is not durable, or ""
  * @passthrough: drives were read and written with NVMe commands that donard built
  * @via: the region in which the data was staged, or ""
@@ -265,6 +265,10 @@ struct donard_copy_result {
  * (donard_memory_alloc_cuda()), and then frees it.  If a GPU is @src, or the copy is to be verified, the call
  * first fills that memory with a pattern that no other copy has; a GPU as @src needs options.length_bytes.
  * VERIFY reads the memory with cuMemcpyDtoH().
+ *
+ * In the end the call looks whether a destination file still has all bytes, and whether @dst still leads to it; if another
+ * program has seen to it that it does not, the call fails with -EBUSY.  So do not change the working directory during a call
+ * with a relative path.
  *
  * Returns 0; -EBADMSG when data did not arrive or verification failed;
  * -EHOSTUNREACH without a route; -ECANCELED when progress_fn stopped it; what begin_fn or end_fn failed with; -EINVAL, -E2BIG for

@@ -104,8 +104,8 @@ const char *donard_file_kind_text(enum donard_file_kind kind);
  *	or ""
  * @leg_count: how many drives and partitions it is made of; see donard_file_leg()
  * @not_flushed: why a flush (donard_queue_flush()) may succeed without making data durable, or ""; found out when the
- *	file was opened.  The file system may be mounted with nobarrier, or somebody may have set the write cache of a
- *	block device below it to write-through although the drive says that it has a volatile one
+ *	file was opened.  The file may have no name, its file system may be mounted with nobarrier, or somebody may have
+ *	set the write cache of a block device below it to write-through although the drive says that it has a volatile one
  *
  * Strings live as long as the file.
  */

@@ -332,6 +332,8 @@ static int run(struct dnd_copy *copy)
 		rc = dnd_copy_watch_end(copy);
 	if (!rc && dnd_copy_flag(copy, DONARD_COPY_VERIFY))
 		rc = dnd_copy_verify(copy);
+	if (!rc)
+		rc = dnd_copy_check_name(copy);
 	return dnd_copy_check_resets(copy, rc);
 }
 

@@ -174,10 +174,12 @@ int dnd_copy_check_resets(struct dnd_copy *copy, int rc);
 /* prove.c: proves the routes of both sides */
 int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
-/* settle.c: gives a written file its length and name, and flushes */
+/* settle.c: gives a written file its length and name, and flushes; fails if bytes are missing afterwards */
 int dnd_copy_settle(struct dnd_copy *copy);
 /* The same for a copy of no bytes, which has nothing to flush. */
 int dnd_copy_settle_nothing(struct dnd_copy *copy);
+/* At the end of a copy by name: fails if another program has removed or replaced the destination file. */
+int dnd_copy_check_name(struct dnd_copy *copy);
 /* After a failure: names a new file if it has a gapless part, and frees what was reserved behind an old file. */
 void dnd_copy_settle_failed(struct dnd_copy *copy);
 /* After a proof that returned @rc: restores the length of a file if the proof wrote a block behind its end. */

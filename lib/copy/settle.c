@@ -24,9 +24,10 @@ static int cut(struct dnd_copy *copy)
 	uint64_t end = end_of(copy);
 	int rc = 0;
 
-	if (dnd_drive_length(drive) != end)
+	/* check_kept() says it if the file is shorter than the copy. */
+	if (dnd_drive_length(drive) > end)
 		rc = dnd_drive_cut(copy->ctx, drive, dnd_max(end, drive->size_bytes), end);
-	if (rc || dnd_drive_length(drive) == end)
+	if (rc || dnd_drive_length(drive) <= end)
 		return rc;
 	return dnd_fail(copy->ctx, DND_E_BUSY, "%s: another program changed its length during the copy. All was copied, and "
 			"nothing was cut from the file, which is longer than SRC. Wait for that program, and copy again.",
@@ -62,15 +63,24 @@ static int flush(struct dnd_copy *copy)
 	return fsync(drive->fd) ? dnd_drive_flush_failed(copy->ctx, drive, errno) : 0;
 }
 
-/*
- * The bytes are flushed before the file gets its name, so that no name of an incomplete file survives a power cut.
- * The caller flushes the name.
- */
+/* Flushes the name as well. */
 static int name_file(struct dnd_copy *copy)
 {
-	int rc = copy->dst.drive.unnamed ? flush(copy) : 0;
+	int rc = dnd_drive_name(copy->ctx, &copy->dst.drive);
 
-	return rc ? rc : dnd_drive_name(copy->ctx, &copy->dst.drive);
+	return rc ? rc : flush(copy);
+}
+
+/* After the flush: nobody has taken the bytes away again. */
+static int check_kept(struct dnd_copy *copy)
+{
+	struct donard_copy_result *result = copy->result;
+	uint64_t kept_end;
+	int rc = dnd_drive_check_kept(copy->ctx, &copy->dst.drive, copy->dst.offset, end_of(copy), &kept_end);
+
+	result->bytes = kept_end - copy->dst.offset;
+	result->bounced_bytes = dnd_min(result->bounced_bytes, result->bytes);
+	return rc;
 }
 
 /* Judges by how the drive is mounted and set up now, after the flush. */
@@ -91,14 +101,17 @@ static void judge_region(struct dnd_copy *copy)
 		snprintf(copy->result->durable_reason, sizeof(copy->result->durable_reason), "%s is volatile", region->name);
 }
 
+/* The bytes are flushed before the file gets its name, so that no name of an incomplete file survives a power cut. */
 static int settle_drive(struct dnd_copy *copy)
 {
 	int rc = set_length(copy);
 
 	if (!rc)
-		rc = name_file(copy);
-	if (!rc)
 		rc = flush(copy);
+	if (!rc)
+		rc = check_kept(copy);
+	if (!rc && copy->dst.drive.unnamed)
+		rc = name_file(copy);
 	if (rc)
 		return rc;
 	copy->dst.write_mark = dnd_drive_write_mark(copy->ctx, &copy->dst.drive);
@@ -119,6 +132,21 @@ int dnd_copy_settle(struct dnd_copy *copy)
 	if (!rc)
 		judge_region(copy);
 	return rc;
+}
+
+int dnd_copy_check_name(struct dnd_copy *copy)
+{
+	struct donard_copy_result *result = copy->result;
+	struct dnd_drive *drive = &copy->dst.drive;
+
+	/* The program that has a handle has the file, whatever its name leads to. */
+	if (copy->dst.is_region || copy->held || !dnd_drive_check_path(copy->ctx, drive))
+		return 0;
+	result->durable = false;
+	snprintf(result->durable_reason, sizeof(result->durable_reason), "its name does not lead to it any more");
+	if (!dnd_drive_has_name(drive))
+		result->bytes = result->bounced_bytes = 0;
+	return -EBUSY;
 }
 
 int dnd_copy_settle_nothing(struct dnd_copy *copy)

@@ -169,6 +169,16 @@ int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct
 /* Has somebody made the device read-only by now (blockdev --setro)? */
 bool dnd_drive_is_read_only(const struct dnd_drive *drive);
 void dnd_drive_close(struct dnd_drive *drive);
+/*
+ * kept.c: fails if a file lacks bytes of this range, all of which were written and flushed.  Returns 0 for a device, and if
+ * the kernel does not tell.  *kept_end says up to where nothing is missing.
+ */
+int dnd_drive_check_kept(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t offset, uint64_t end_bytes,
+			 uint64_t *kept_end);
+/* False for a file that is gone once it is closed. */
+bool dnd_drive_has_name(const struct dnd_drive *drive);
+/* Fails if the path leads to another file by now, or to none. */
+int dnd_drive_check_path(struct donard_context *ctx, const struct dnd_drive *drive);
 /* denied.c: the failure to open @path, which is the drive's or the folder of a new file */
 int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, const char *path, int error_number);
 /* Why a write to the open file may have failed with this error, as a part of a sentence; or NULL. */

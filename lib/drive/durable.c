@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Does fsync() reach the drive's medium?  It succeeds even if something on the way sends no flushes: a file system that
- * is mounted without barriers or has its journal elsewhere (journal.c), or a block device whose write cache somebody
- * declared write-through (queue/write_cache).
+ * Does fsync() reach the drive's medium, and does the file outlive it?  It succeeds even if something on the way sends no
+ * flushes: a file system that is mounted without barriers or has its journal elsewhere (journal.c), or a block device whose
+ * write cache somebody declared write-through (queue/write_cache).  A file without a name ends with a power cut.
  *
  * queue/fua shows whether the drive has a volatile cache (VWC of its Identify).  The nvme driver sets both attributes
  * by that, dm and md by the devices below them, and only write_cache can be changed afterwards.
@@ -101,11 +101,20 @@ static bool blockdev_passes(struct donard_context *ctx, const struct dnd_blockde
 	return true;
 }
 
+static bool has_name(const struct dnd_drive *drive, struct dnd_doubt *doubt)
+{
+	if (dnd_drive_has_name(drive))
+		return true;
+	snprintf(doubt->text, sizeof(doubt->text), "it has no name, because it was removed or never had one: it is gone once it is "
+		 "closed");
+	return false;
+}
+
 bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
 {
 	doubt->text[0] = '\0';
 	if (drive->is_file &&
-	    (!dnd_file_is_flushed(drive->fd, doubt) || !dnd_file_journal_is_inside(ctx, drive->fd, doubt)))
+	    (!has_name(drive, doubt) || !dnd_file_is_flushed(drive->fd, doubt) || !dnd_file_journal_is_inside(ctx, drive->fd, doubt)))
 		return false;
 	return blockdev_passes(ctx, &drive->blockdev, doubt);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See copy_scene.h. */
 #include <fcntl.h>
+#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -97,7 +98,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	argument = va_arg(args, void *);
 	va_end(args);
-	if (request == FS_IOC_GETFLAGS)
+	if (request == FS_IOC_GETFLAGS || request == FS_IOC_FIEMAP)
 		return (int)syscall(SYS_ioctl, fd, request, argument);
 	if (request == P2PMEM_IOC_INFO)
 		play_info(fd, argument);

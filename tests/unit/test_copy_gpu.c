@@ -5,6 +5,7 @@
  * in place of lib/gpu/cuda.c.  Needs ext4 or xfs under /tmp.
  */
 #include <fcntl.h>
+#include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
@@ -223,6 +224,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_end(args);
 	switch (request) {
 	case FS_IOC_GETFLAGS:
+	case FS_IOC_FIEMAP:
 		return (int)syscall(SYS_ioctl, fd, request, argument);
 	case P2PMEM_IOC_INFO:
 		play_info(fd, argument);

@@ -1,0 +1,293 @@
+// SPDX-License-Identifier: Apache-2.0
+/* What another program does to the destination file of a copy meanwhile. */
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "copy_scene.h"
+#include "donard/file.h"
+#include "donard/memory.h"
+#include "says.h"
+
+#define HALF	(REGION_BYTES / 2)
+
+/* What is done once half of the bytes have been copied, or at another time. */
+static void (*played_act)(struct scene *scene);
+static enum donard_phase played_phase;
+static uint64_t played_done_bytes;
+
+static int act(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	void (*now)(struct scene *scene) = played_act;
+
+	(void)total_bytes;
+	if (!now || phase != played_phase || done_bytes < played_done_bytes)
+		return 0;
+	played_act = NULL;
+	now(user);
+	return 0;
+}
+
+static int setup(void **state)
+{
+	struct scene *scene;
+	char path[160];
+
+	if (copy_setup(state))
+		return -1;
+	scene = *state;
+	played_act = NULL;
+	played_phase = DONARD_PHASE_COPY;
+	played_done_bytes = HALF;
+	fake_file(scene->fake, "block/nvme7n1/queue/write_cache", "write back");
+	fake_file(scene->fake, "block/nvme7n1/queue/fua", "1");
+	snprintf(path, sizeof(path), "%s/p2pmem0", scene->fake->root);
+	write_file(path, scene->data, REGION_BYTES);
+	write_file(scene->out, scene->data + REGION_BYTES, REGION_BYTES);
+	scene->options.flags = 0;
+	scene->options.queue_depth = 1;
+	scene->options.length_bytes = REGION_BYTES;
+	scene->options.progress_fn = act;
+	scene->options.progress_user = scene;
+	return 0;
+}
+
+#define MEANWHILE(name)	cmocka_unit_test_setup_teardown(name, setup, copy_teardown)
+
+static int copy_while(struct scene *scene, void (*meanwhile)(struct scene *scene))
+{
+	int rc;
+
+	played_act = meanwhile;
+	rc = copy(scene, "p2pmem0", scene->out);
+	assert_null(played_act);
+	return rc;
+}
+
+static void is_cut(struct scene *scene)
+{
+	assert_int_equal(truncate(scene->out, 0), 0);
+}
+
+static void is_punched(struct scene *scene)
+{
+	int fd = open(scene->out, O_RDWR);
+
+	assert_int_equal(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 65536, 4096), 0);
+	close(fd);
+}
+
+static void is_zeroed(struct scene *scene)
+{
+	int fd = open(scene->out, O_RDWR);
+
+	assert_int_equal(fallocate(fd, FALLOC_FL_ZERO_RANGE, 131072, 65536), 0);
+	close(fd);
+}
+
+/* Later requests make the file as long as it has to be, across the gap. */
+static void holes(void **state)
+{
+	static const struct {
+		void (*act)(struct scene *scene);
+		uint64_t kept_bytes;
+	} trials[] = { { is_cut, 0 }, { is_punched, 65536 }, { is_zeroed, 131072 } };
+	struct scene *scene = *state;
+	char says[80];
+
+	for (size_t i = 0; i < sizeof(trials) / sizeof(trials[0]); i++) {
+		write_file(scene->out, scene->data + REGION_BYTES, REGION_BYTES);
+		assert_int_equal(copy_while(scene, trials[i].act), -EBUSY);
+		snprintf(says, sizeof(says), "copied bytes are missing from offset %llu on", (unsigned long long)trials[i].kept_bytes);
+		assert_says(donard_error(scene->fake->ctx), "another program cut it or punched a hole into it");
+		assert_says(donard_error(scene->fake->ctx), says);
+		assert_int_equal(scene->result.bytes, trials[i].kept_bytes);
+		assert_false(scene->result.durable);
+		assert_false(scene->result.verified);
+	}
+}
+
+static void is_cut_short(struct scene *scene)
+{
+	assert_int_equal(truncate(scene->out, HALF + 100), 0);
+}
+
+/* All has been copied, and nothing makes the file grow again. */
+static void cut_at_the_end(void **state)
+{
+	struct scene *scene = *state;
+
+	played_phase = DONARD_PHASE_FLUSH;
+	assert_int_equal(copy_while(scene, is_cut_short), -EBUSY);
+	assert_says(donard_error(scene->fake->ctx), "another program cut it to 524388 bytes");
+	assert_int_equal(scene->result.bytes, HALF + 100);
+	assert_false(scene->result.durable);
+}
+
+/* Holes elsewhere, reserved blocks and copied zeros are no missing bytes. */
+static void no_holes(void **state)
+{
+	struct scene *scene = *state;
+	int fd;
+
+	memset(scene->data, 0, REGION_BYTES);
+	write_file(scene->in, scene->data, REGION_BYTES - 77);
+	scene->options.length_bytes = 0;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	write_file(scene->out, NULL, 3 * REGION_BYTES);
+	fd = open(scene->out, O_RDWR);
+	assert_int_equal(fallocate(fd, 0, 0, 2 * REGION_BYTES), 0);
+	close(fd);
+	scene->options.dst_offset_bytes = REGION_BYTES;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	scene->options.dst_offset_bytes = 0;
+	write_file(scene->out, NULL, 0);
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	unlink(scene->out);
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_true(scene->result.durable);
+}
+
+/* More extents than one answer of the kernel has. */
+static void many_extents(void **state)
+{
+	struct scene *scene = *state;
+	int fd;
+
+	write_file(scene->out, NULL, REGION_BYTES);
+	fd = open(scene->out, O_RDWR);
+	for (off_t at = REGION_BYTES - 8192; at >= 0; at -= 8192)
+		assert_int_equal(syscall(SYS_pwrite64, fd, scene->data, 4096, at) + fsync(fd), 4096);
+	close(fd);
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	assert_file(scene->out, scene->data, REGION_BYTES);
+}
+
+static void is_removed(struct scene *scene)
+{
+	assert_int_equal(unlink(scene->out), 0);
+}
+
+static void is_replaced(struct scene *scene)
+{
+	char other[160];
+
+	snprintf(other, sizeof(other), "%s-other", scene->out);
+	write_file(other, (const uint8_t *)"other", 5);
+	assert_int_equal(rename(other, scene->out), 0);
+}
+
+static void is_renamed(struct scene *scene)
+{
+	char other[160];
+
+	snprintf(other, sizeof(other), "%s-other", scene->out);
+	assert_int_equal(rename(scene->out, other), 0);
+}
+
+static void assert_nowhere(struct scene *scene, const char *says)
+{
+	assert_says(donard_error(scene->fake->ctx), says);
+	assert_false(scene->result.durable);
+	assert_true(scene->result.durable_reason[0]);
+}
+
+/* Whatever was copied, the name does not lead to it; at which moment it was changed does not matter. */
+static void names(void **state)
+{
+	static const enum donard_phase phases[] = { DONARD_PHASE_COPY, DONARD_PHASE_FLUSH, DONARD_PHASE_VERIFY };
+	struct scene *scene = *state;
+	char other[160];
+
+	snprintf(other, sizeof(other), "%s-other", scene->out);
+	for (size_t i = 0; i < sizeof(phases) / sizeof(phases[0]); i++) {
+		played_phase = phases[i];
+		scene->options.flags = phases[i] == DONARD_PHASE_VERIFY ? DONARD_COPY_VERIFY : 0;
+		write_file(scene->out, scene->data + REGION_BYTES, REGION_BYTES);
+		assert_int_equal(copy_while(scene, is_removed), -EBUSY);
+		assert_nowhere(scene, "another program removed it during the copy. All was copied, into a file that has no name any more, and is gone.");
+		assert_int_equal(scene->result.bytes, 0);
+		write_file(scene->out, scene->data + REGION_BYTES, REGION_BYTES);
+		assert_int_equal(copy_while(scene, is_replaced), -EBUSY);
+		assert_nowhere(scene, "another program replaced it during the copy. All was copied, into a file that has no name any more, and is gone.");
+		assert_file(scene->out, (const uint8_t *)"other", 5);
+		write_file(scene->out, scene->data + REGION_BYTES, REGION_BYTES);
+		assert_int_equal(copy_while(scene, is_renamed), -EBUSY);
+		assert_nowhere(scene, "another program removed it during the copy. All was copied, into a file that has another name now.");
+		assert_int_equal(scene->result.bytes, REGION_BYTES);
+		assert_file(other, scene->data, REGION_BYTES);
+	}
+}
+
+static void is_linked(struct scene *scene)
+{
+	char other[160];
+
+	snprintf(other, sizeof(other), "%s-other", scene->out);
+	assert_int_equal(link(scene->out, other), 0);
+}
+
+/* A link in the way and one name more are no harm, and neither is a file that never had a name. */
+static void other_names(void **state)
+{
+	struct scene *scene = *state;
+	char link[160], self[64];
+	int fd;
+
+	assert_int_equal(copy_while(scene, is_linked), 0);
+	assert_true(scene->result.durable);
+	snprintf(link, sizeof(link), "%s-link", scene->out);
+	assert_int_equal(symlink(scene->out, link), 0);
+	assert_int_equal(copy(scene, "p2pmem0", link), 0);
+	assert_true(scene->result.durable);
+	fd = open(scene->fake->files, O_TMPFILE | O_RDWR, 0600);
+	assert_true(fd >= 0);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	assert_int_equal(copy(scene, "p2pmem0", self), 0);
+	assert_false(scene->result.durable);
+	assert_says(scene->result.durable_reason, "it has no name");
+	close(fd);
+}
+
+/* The program has the file itself, whatever becomes of its name; and the position of its descriptor is its own. */
+static void by_handle(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_copy_end src = { .size = sizeof(src) }, dst = { .size = sizeof(dst) };
+	struct donard_memory *memory;
+	struct donard_file *file;
+	int fd, rc;
+
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);	/* or skipped */
+	fd = open(scene->out, O_RDWR | O_DIRECT);
+	assert_int_equal(lseek(fd, 12345, SEEK_SET), 12345);
+	assert_int_equal(donard_file_adopt(scene->fake->ctx, fd, &file), 0);
+	assert_int_equal(donard_memory_claim(scene->fake->ctx, "p2pmem0", 0, REGION_BYTES, &memory), 0);
+	src.memory = memory;
+	dst.file = file;
+	scene->options.flags = DONARD_COPY_VERIFY;
+	played_act = is_removed;
+	rc = donard_copy_between(scene->fake->ctx, &src, &dst, &scene->options, &scene->result);
+	assert_int_equal(rc, 0);
+	assert_null(played_act);
+	assert_int_equal(scene->result.bytes, REGION_BYTES);
+	assert_true(scene->result.verified);
+	assert_false(scene->result.durable);
+	assert_says(scene->result.durable_reason, "it has no name");
+	assert_int_equal(lseek(fd, 0, SEEK_CUR), 12345);
+	donard_file_close(file);
+	donard_memory_free(memory);
+	close(fd);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		MEANWHILE(holes), MEANWHILE(cut_at_the_end), MEANWHILE(no_holes), MEANWHILE(many_extents), MEANWHILE(names),
+		MEANWHILE(other_names), MEANWHILE(by_handle),
+	};
+
+	return cmocka_run_group_tests_name("copy_meanwhile", tests, NULL, NULL);
+}
