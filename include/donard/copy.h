@@ -113,11 +113,12 @@ const char *donard_evidence_text(enum donard_evidence evidence);
  *	directly; the copy could not watch the file's page cache, for instance because the
  *	user may read the file but not write it
  * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache, and after the copy
- *	the cache held no more of a file's range than before; bytes of a whole drive or a
- *	partition cannot go through it in another way
+ *	the cache held no more than before of what was read of a file, and nothing of what was
+ *	written; bytes of a whole drive or a partition cannot go through it in another way
  * @DONARD_BOUNCE_CERTAIN: donard bounced the bytes itself, or no drive took part
  * @DONARD_BOUNCE_AT_MOST: another program or a bounce brought pages of the range into the
- *	page cache during the copy; the count has all of these pages
+ *	page cache during the copy; the count has all of these pages.  Or the file system stopped
+ *	doing direct I/O meanwhile; the count has all bytes, and the call fails without ALLOW_BOUNCE
  * @DONARD_BOUNCE_CHANGED: the devices that LVM, md or multipath makes the drive of changed
  *	during the copy; nobody knows which way the bytes went, and the count has all of them
  *

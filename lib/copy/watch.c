@@ -55,7 +55,7 @@ static void begin_side(struct dnd_copy *copy, struct dnd_side *side)
 	side->moves_before = dnd_blockdev_moves(&side->drive.blockdev);
 	side->changed = false;
 	if (!copy->bounced)
-		dnd_join_watch(&side->join, side->offset, copy->plan.full_bytes, &side->before);
+		dnd_join_watch(&side->join, side->offset, copy->plan.full_bytes, side == &copy->dst, &side->before);
 }
 
 /* Do the copy's own writes count as writes to its source?  They lie in other ranges of the same file, drive or disk then. */
@@ -114,25 +114,32 @@ static void doubt_durability(struct dnd_copy *copy)
 		 "knows whether its bytes were moved along", copy->dst.drive.blockdev.disk);
 }
 
+static int end_side(struct dnd_copy *copy, struct dnd_side *side, uint64_t *cached_bytes)
+{
+	if (side->is_region || copy->bounced)
+		return 0;
+	return dnd_join_watched(&side->join, &side->before, copy->result->bytes, cached_bytes);
+}
+
 int dnd_copy_watch_end(struct dnd_copy *copy)
 {
 	struct donard_copy_result *result = copy->result;
 	bool src_changed, dst_changed;
-	uint64_t grown_bytes = 0;
-	int rc = dnd_join_watched(&copy->src.join, &copy->src.before, &grown_bytes);
+	uint64_t cached_bytes = 0;
+	int rc = end_side(copy, &copy->src, &cached_bytes);
 
 	if (!rc)
-		rc = dnd_join_watched(&copy->dst.join, &copy->dst.before, &grown_bytes);
-	result->bounced_evidence = grown_bytes ? DONARD_BOUNCE_AT_MOST : evidence(copy);
+		rc = end_side(copy, &copy->dst, &cached_bytes);
+	result->bounced_evidence = cached_bytes ? DONARD_BOUNCE_AT_MOST : evidence(copy);
 	src_changed = dnd_copy_has_changed(copy, &copy->src);
 	dst_changed = dnd_copy_has_changed(copy, &copy->dst);
 	if (has_moved(&copy->dst))
 		doubt_durability(copy);
 	if ((src_changed || dst_changed) && !copy->bounced) {
-		grown_bytes = result->bytes;
+		cached_bytes = result->bytes;
 		result->bounced_evidence = DONARD_BOUNCE_CHANGED;
 	}
-	result->bounced_bytes = dnd_min(result->bounced_bytes + grown_bytes, result->bytes);
+	result->bounced_bytes = dnd_min(result->bounced_bytes + cached_bytes, result->bytes);
 	return rc;
 }
 

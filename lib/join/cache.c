@@ -7,7 +7,9 @@
  *            refused, or bounced if the caller allows that (drive/file_check.c);
  *   proof    the block that proves the route is dropped from the page cache
  *            first, and must not be there after the read;
- *   after    the page cache must hold no more of a file's range than before.
+ *   after    the page cache must hold no more of a range that was read than before, and
+ *            nothing of one that was written: a direct write drops the pages first.  A
+ *            bounce into pages that were there already would not show as growth.
  *
  * For a block device there is nothing to see afterwards.  The page cache reads only
  * what a direct read has left over (blkdev_read_iter() in block/fops.c), and a direct
@@ -21,7 +23,8 @@
  * Another program may read the same file meanwhile, and its pages look like those of
  * a bounce.  The proof therefore tries other blocks before it fails.  Afterwards the
  * file system is asked again.  If it still says that it does direct I/O, the result
- * reports the new pages as the most that may have bounced, and does not claim 0.
+ * reports these pages as the most that may have bounced, and does not claim 0.  If it
+ * does not, all bytes may have bounced, since nobody knows when that began.
  */
 #include <unistd.h>
 
@@ -72,7 +75,7 @@ int dnd_join_seen_to_bounce(struct dnd_join *join)
 }
 
 /* Watches whole blocks of file system and page cache; the code that moves a partial last block accounts for it. */
-void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length,
+void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length, bool writes,
 		    struct dnd_residency *before)
 {
 	const struct dnd_drive *drive = join->drive;
@@ -82,23 +85,34 @@ void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length,
 
 	if (!drive->is_file || join->generic || join->cached != DND_CACHED_NOT || end <= start)
 		return;
-	if (dnd_residency_take(drive->fd, start, end - start, before))
+	if (writes ? dnd_residency_none(start, end - start, before) :
+		     dnd_residency_take(drive->fd, start, end - start, before))
 		join->cached = DND_CACHED_UNKNOWN;
 }
 
-int dnd_join_watched(struct dnd_join *join, const struct dnd_residency *before, uint64_t *grown_bytes)
+static int has_bounced(const struct dnd_join *join)
 {
-	int64_t grown;
+	const struct dnd_bounce *bounce = join->drive->bounce;
+
+	if (join->leave & DND_JOIN_BOUNCE)
+		return 0;
+	return dnd_fail(join->ctx, DND_E_BOUNCES, "%s: bytes of it went through DRAM during the copy: %s. All was copied. %s, or "
+			"pass ALLOW_BOUNCE, before you copy again.", join->drive->path, bounce->cause, bounce->remedy);
+}
+
+int dnd_join_watched(struct dnd_join *join, const struct dnd_residency *before, uint64_t length, uint64_t *cached_bytes)
+{
+	int64_t cached = before->pages ? dnd_residency_grown(join->drive->fd, before) : 0;
 	int rc;
 
-	if (!before->pages)
-		return 0;
-	grown = dnd_residency_grown(join->drive->fd, before);
-	if (grown < 0)
+	if (cached < 0)
 		join->cached = DND_CACHED_UNKNOWN;
-	if (grown <= 0)
+	/* The pages may have been dropped by now. */
+	if (cached <= 0 && (join->generic || dnd_drive_is_direct(join->drive)))
 		return 0;
-	*grown_bytes += (uint64_t)grown;
 	rc = dnd_drive_ask_again(join->ctx, join->drive);
-	return !rc && join->drive->bounce ? refuse(join, join->drive->bounce) : rc;
+	if (rc || join->drive->bounce)
+		cached = (int64_t)length;
+	*cached_bytes += (uint64_t)dnd_max(cached, 0);
+	return rc || !join->drive->bounce ? rc : has_bounced(join);
 }

@@ -81,11 +81,17 @@ bool dnd_join_drop_cached(const struct dnd_join *join, uint64_t offset);
 void dnd_join_note_cached(struct dnd_join *join, uint64_t offset);
 /* Refuses a drive whose block was in the page cache after each direct read. */
 int dnd_join_seen_to_bounce(struct dnd_join *join);
-/* Notes which pages of a file's range are cached, to compare afterwards; nothing if these cannot be seen. */
-void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length,
+/*
+ * Notes which pages of a file's range are cached that a direct transfer may leave there: none if it @writes.  Notes nothing
+ * if these cannot be seen.
+ */
+void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length, bool writes,
 		    struct dnd_residency *before);
-/* Adds the bytes cached since then to *grown_bytes.  Fails if the file system now says that the file bounces. */
-int dnd_join_watched(struct dnd_join *join, const struct dnd_residency *before, uint64_t *grown_bytes);
+/*
+ * After a transfer of @length bytes that was to be direct: adds the bytes cached since then to *cached_bytes.  If the file
+ * system now says that the file bounces, adds all of them, and fails unless the caller accepts that.
+ */
+int dnd_join_watched(struct dnd_join *join, const struct dnd_residency *before, uint64_t length, uint64_t *cached_bytes);
 
 /* spare.c: borrows two blocks of a region for a moment */
 struct dnd_spare {

@@ -116,17 +116,23 @@ static int64_t pages_of_piece(int fd, const struct dnd_residency *range, size_t 
 				   piece_bytes_of(range, piece));
 }
 
-int dnd_residency_take(int fd, uint64_t start, uint64_t bytes, struct dnd_residency *before)
+int dnd_residency_none(uint64_t start, uint64_t bytes, struct dnd_residency *before)
 {
-	int64_t count;
-
 	before->start = start;
 	before->bytes = bytes;
 	before->piece_bytes = dnd_max(PIECE_BYTES, dnd_round_up(bytes / PIECES_MAX, PIECE_BYTES));
 	before->pieces = (size_t)((bytes + before->piece_bytes - 1) / before->piece_bytes);
 	before->pages = calloc(before->pieces + 1, sizeof(*before->pages));
-	if (!before->pages)
-		return -ENOMEM;
+	return before->pages ? 0 : -ENOMEM;
+}
+
+int dnd_residency_take(int fd, uint64_t start, uint64_t bytes, struct dnd_residency *before)
+{
+	int rc = dnd_residency_none(start, bytes, before);
+	int64_t count;
+
+	if (rc)
+		return rc;
 	for (size_t i = 0; i < before->pieces; i++) {
 		count = pages_of_piece(fd, before, i);
 		if (count < 0) {

@@ -19,6 +19,8 @@ struct dnd_residency {
 int64_t dnd_residency_pages(int fd, uint64_t start, uint64_t bytes);
 /* Writes back and drops the range; pages that are in use stay. */
 void dnd_residency_drop(int fd, uint64_t start, uint64_t bytes);
+/* As if nothing of the range were cached: for a range that is to be written directly, which leaves none of its pages. */
+int dnd_residency_none(uint64_t start, uint64_t bytes, struct dnd_residency *before);
 int dnd_residency_take(int fd, uint64_t start, uint64_t bytes, struct dnd_residency *before);
 /* Bytes that came into the cache since.  Pages that left it in other pieces do not offset them. */
 int64_t dnd_residency_grown(int fd, const struct dnd_residency *before);
