@@ -276,6 +276,70 @@ side_by_side() {
 	same_bytes "the second part" "$TARGET" "$SOURCE" $((4 * MIB)) $((4 * MIB)) 0
 }
 
+# copy_while ACTION [OPTION] - a copy of SOURCE into TARGET, in the middle of which a shell does that. Prints "CODE BYTES
+# EVIDENCE": "done" or the code of the failure, and what counts as bounced.
+copy_while() {
+	python3 - "$SOURCE" "$TARGET" "$@" <<-'END'
+		import donard, subprocess, sys
+		source, target, action, *allow = sys.argv[1:]
+		todo = [action]
+		def progress(phase, done, total):
+		    if done >= total // 2 and todo:
+		        subprocess.run(todo.pop(), shell=True, check=True)
+		try:
+		    result = donard.copy(source, target, via="p2pmem0", block_bytes=65536, queue_depth=1, progress=progress,
+		                         allow_bounce=bool(allow))
+		    print("done", result.bounced_bytes, result.bounced_evidence)
+		except donard.Error as error:
+		    print(error.code, error.result.bounced_bytes, error.result.bounced_evidence)
+	END
+}
+
+# Bytes that are gone again, or that no name leads to, were not copied.
+taken_away() {
+	local action
+	filled "$SOURCE" $((4 * MIB))
+	for action in "truncate -s 0 $TARGET" "fallocate --punch-hole --offset 64K --length 64K $TARGET" "fallocate --zero-range --offset 64K --length 64K $TARGET" \
+		"rm $TARGET" "cp $SOURCE /mnt/fs/other; mv /mnt/fs/other $TARGET" "mv $TARGET /mnt/fs/moved"; do
+		filled "$TARGET" $((4 * MIB))
+		matches "$action" '^busy ' "$(copy_while "$action")"
+	done
+	filled "$TARGET" $((4 * MIB))
+	matches "nothing" '^done 0 watched' "$(copy_while true)"
+	same_bytes "the copy" "$TARGET" "$SOURCE" $((4 * MIB))
+}
+
+# Nobody knows since when the file system does so, and all counts. Whoever allows that has a copy.
+journalled_meanwhile() {
+	filled "$SOURCE" $((4 * MIB))
+	filled "$TARGET" $((4 * MIB))
+	equal "refused" "bounces $((4 * MIB)) at-most" "$(copy_while "chattr +j $TARGET")"
+	chattr -j "$TARGET"
+	equal "allowed" "done $((4 * MIB)) at-most" "$(copy_while "chattr +j $TARGET" allow)"
+	same_bytes "the copy" "$TARGET" "$SOURCE" $((4 * MIB))
+}
+
+# without_proc USER ARGUMENT... - of donard-cli.
+without_proc() {
+	# shellcheck disable=SC2016  # the inner shell's own
+	unshare --mount sh -c 'umount -l /proc && exec setpriv --reuid "$0" --regid "$0" --init-groups -- donard-cli "$@"' "$@"
+}
+
+# Before Linux 6.10 an ordinary user names an open file by way of /proc alone.
+new_file_without_proc() {
+	local new=/mnt/fs/folder/new
+	mkdir /mnt/fs/folder
+	chmod 777 /mnt/fs/folder
+	without_proc root copy p2pmem0 "$new" --size "$BYTES"
+	rm "$new"
+	if can linkat; then
+		without_proc user copy p2pmem0 "$new" --size "$BYTES"
+	else
+		exits 3 "$new: the new file cannot be given its name: .*/proc" without_proc user copy p2pmem0 "$new" --size "$BYTES"
+		[[ ! -e $new ]] || fail "the file was made"
+	fi
+}
+
 # stopped_copy SIGNAL TARGET - gets that signal in the middle.
 stopped_copy() {
 	stopat "$(readlink -f /usr/lib/libdonard.so)" dnd_copy_progress 4 \
@@ -621,6 +685,7 @@ t "ext4, no extents" ext4 "-O ^extents,^64bit,^metadata_csum" rw without_extents
 t "xfs" xfs "" rw straight
 t "xfs, realtime section" realtime
 t "xfs, shared blocks" xfs "-m reflink=1" rw shared_blocks
+t "ext4, new file without /proc" ext4 "" rw new_file_without_proc
 t "xfs, stable pages" stable_pages xfs "" rw bounces "stable pages" "$SOURCE" "$TARGET"
 core t "whole drives" whole_drives
 # The same ways in and out of the page cache, with other words.
@@ -629,6 +694,9 @@ t "ext4, sparse and unwritten" ext4 "" rw sparse_files
 t "ext4, length of a file" ext4 "" rw length_of_file
 core t "ext4, file that grows meanwhile" ext4 "" rw appended
 t "xfs, file that grows meanwhile" xfs "" rw appended
+t "ext4, taken away meanwhile" ext4 "" rw taken_away
+t "xfs, taken away meanwhile" xfs "" rw taken_away
+t "ext4, +j meanwhile" ext4 "" nodelalloc journalled_meanwhile
 t "ext4, two copies into one file" ext4 "" rw side_by_side
 core t "ext4, killed copy" ext4 "" rw killed
 t "xfs, killed copy" xfs "" rw killed
