@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See nodes.h. */
+#include <ctype.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 #include "base/files.h"
 #include "base/nodes.h"
 
+#define MAPPER		"mapper/"
 #define LINKS_MAX	40	/* as the kernel follows */
 
 static bool is_below(const char *folder, const char *root)
@@ -91,6 +93,34 @@ static bool read_below(const struct wanted *wanted, char *text, size_t text_byte
 	return !rc;
 }
 
+/* A name of device-mapper, in which \x20 may stand for a blank. */
+static void decode(const char *from, char *to, size_t to_bytes)
+{
+	const char *end = to + to_bytes - 1;
+	unsigned int byte;
+
+	while (*from && to < end) {
+		if (from[0] == '\\' && from[1] == 'x' && isxdigit((unsigned char)from[2]) && isxdigit((unsigned char)from[3]) &&
+		    sscanf(from + 2, "%2x", &byte) == 1) {
+			*to++ = (char)byte;
+			from += 4;
+		} else {
+			*to++ = *from++;
+		}
+	}
+	*to = '\0';
+}
+
+/* The kernel may know the name as libdm escapes it, and udev may have escaped that of the node. */
+static bool is_same_name(const char *a, const char *b)
+{
+	char decoded_a[NAME_MAX + 1], decoded_b[NAME_MAX + 1];
+
+	decode(a, decoded_a, sizeof(decoded_a));
+	decode(b, decoded_b, sizeof(decoded_b));
+	return !strcmp(decoded_a, decoded_b);
+}
+
 /* A device of device-mapper has a number for its name, and the name of its node in a file. */
 static int note_volume(void *user, const char *disk)
 {
@@ -98,7 +128,7 @@ static int note_volume(void *user, const char *disk)
 	char name[256];
 
 	if (strncmp(disk, "dm-", 3) || !read_below(wanted, name, sizeof(name), "block/%s/dm/name", disk) ||
-	    strcmp(name, wanted->name))
+	    !is_same_name(name, wanted->name))
 		return 0;
 	snprintf(wanted->disk, sizeof(wanted->disk), "%s", disk);
 	return 1;
@@ -111,6 +141,29 @@ static bool is_volume(struct wanted *wanted)
 
 	snprintf(folder, sizeof(folder), "%s/block", wanted->sysfs_root);
 	return dnd_folder_each(folder, &unread, note_volume, wanted);
+}
+
+static bool is_other(const struct wanted *wanted, const char *format, const char *name, dev_t device)
+{
+	unsigned int major_number, minor_number;
+	char number[32];
+
+	return read_below(wanted, number, sizeof(number), format, name) &&
+	       sscanf(number, "%u:%u", &major_number, &minor_number) == 2 && makedev(major_number, minor_number) != device;
+}
+
+/* Does the kernel give the name to another disk or partition? */
+static bool is_other_disk(const char *sysfs_root, const char *name, dev_t device)
+{
+	return is_other(&(struct wanted){ .sysfs_root = sysfs_root }, "class/block/%s/dev", name, device);
+}
+
+/* Does device-mapper give the name to another device? */
+static bool is_other_volume(const char *sysfs_root, const char *name, dev_t device)
+{
+	struct wanted wanted = { .sysfs_root = sysfs_root, .name = name };
+
+	return is_volume(&wanted) && is_other(&wanted, "block/%s/dev", wanted.disk, device);
 }
 
 void dnd_no_node(const char *sysfs_root, const char *path, char *text, size_t text_bytes)
@@ -150,25 +203,75 @@ static void name_of(const char *sysfs_root, dev_t device, char *name, size_t nam
 		snprintf(name, name_bytes, "block device %u:%u", major(device), minor(device));
 }
 
+/* LVM doubles a hyphen in the name of a group or of a volume. */
+static void append_doubled(char *name, size_t name_bytes, const char *from, size_t length)
+{
+	size_t at = strlen(name);
+
+	for (size_t i = 0; i < length && at + 2 < name_bytes; i++) {
+		if (from[i] == '-')
+			name[at++] = '-';
+		name[at++] = from[i];
+	}
+	name[at] = '\0';
+}
+
+/* A person may make any folder: "VG/LV" is LVM's if there is such a volume, or if @volume is another one of that group. */
+static bool is_other_of_group(const char *sysfs_root, const char *node, const char *volume, dev_t device)
+{
+	const char *slash = strchr(node, '/');
+	char name[256] = "";
+	size_t group;
+
+	append_doubled(name, sizeof(name) - 1, node, (size_t)(slash - node));
+	strcat(name, "-");
+	group = strlen(name);
+	append_doubled(name, sizeof(name), slash + 1, strlen(slash + 1));
+	if (!strcmp(name, volume))
+		return false;
+	return (!strncmp(name, volume, group) && volume[group] != '-') || is_other_volume(sysfs_root, name, device);
+}
+
+/* @volume: the name that device-mapper has for @device, or "".  Says nothing against a name that the kernel does not know. */
+static bool is_name_of_other(const char *sysfs_root, const char *node, const char *volume, dev_t device)
+{
+	const char *slash = strchr(node, '/');
+	char array[NAME_MAX];
+
+	if (!slash)
+		return is_other_disk(sysfs_root, node, device);
+	if (!strncmp(node, MAPPER, strlen(MAPPER)))
+		return volume[0] ? !is_same_name(node + strlen(MAPPER), volume) :
+				   is_other_volume(sysfs_root, node + strlen(MAPPER), device);
+	if (!strncmp(node, "md/", 3)) {
+		/* The kernel's name of an array that mdadm was told to make by that one.  It does not know other arrays' names. */
+		snprintf(array, sizeof(array), "md_%s", node + 3);
+		return is_other_disk(sysfs_root, array, device);
+	}
+	return !strchr(slash + 1, '/') && is_other_of_group(sysfs_root, node, volume, device);
+}
+
 /* Follows links, such as those of /dev/disk, to the node itself. */
 bool dnd_node_is_stale(const char *sysfs_root, const char *dev_root, const char *path, dev_t device, char *text,
 		       size_t text_bytes)
 {
-	char node[PATH_MAX], root[PATH_MAX], own[PATH_MAX], number[32], other[64];
-	struct wanted wanted = { .sysfs_root = sysfs_root };
-	unsigned int major_number, minor_number;
+	char node[PATH_MAX], root[PATH_MAX], own[PATH_MAX], other[64], volume[256];
+	const struct wanted wanted = { .sysfs_root = sysfs_root };
+	const char *name;
 
 	if (!realpath(path, node) || !realpath(dev_root, root) || !is_below(node, root))
 		return false;
-	wanted.name = node + strlen(root) + 1;
-	if (strchr(wanted.name, '/') || !read_below(&wanted, number, sizeof(number), "class/block/%s/dev", wanted.name) ||
-	    sscanf(number, "%u:%u", &major_number, &minor_number) != 2 || makedev(major_number, minor_number) == device)
+	name = node + strlen(root) + 1;
+	if (!read_below(&wanted, volume, sizeof(volume), "dev/block/%u:%u/dm/name", major(device), minor(device)))
+		volume[0] = '\0';
+	if (!is_name_of_other(sysfs_root, name, volume, device))
 		return false;
 	name_of(sysfs_root, device, other, sizeof(other));
 	snprintf(own, sizeof(own), "%s/%s", dev_root, other);
 	snprintf(text, text_bytes, access(own, F_OK) ?
-		 "%s: its node leads to %s, and not to %s. Give this container the node by a name that no other device has, such "
-		 "as %s." : "%s: its node leads to %s, and not to %s. Have the node made anew (udev does so), or name %s.", path,
-		 other, wanted.name, own);
+		 "%s: its node leads to %s%s%s%s, and not to %s. Give this container the node by a name that no other device has, such "
+		 "as %s." : "%s: its node leads to %s%s%s%s, and not to %s. Have the node made anew (udev does so), or name %s.", path,
+		 other, volume[0] ? " (" : "", volume, volume[0] ? ")" : "",
+		 name + (strncmp(name, MAPPER, strlen(MAPPER)) ? 0 : strlen(MAPPER)), own);
 	return true;
 }
