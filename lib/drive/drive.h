@@ -185,8 +185,11 @@ int dnd_drive_denied(struct donard_context *ctx, const struct dnd_drive *drive, 
 const char *dnd_drive_forbidden(const struct dnd_drive *drive, int error_number);
 /* Fails for a file that the kernel swaps to: it can be opened for writing, but refuses each write. */
 int dnd_drive_check_swap(struct donard_context *ctx, const struct dnd_drive *drive);
-/* loop.c: fails if a loop device lies on the drive or file, or on the drive's disk or a partition of it */
-int dnd_drive_check_loop(struct donard_context *ctx, const struct dnd_drive *drive);
+/*
+ * unheld.c: fails if a loop device lies on the drive or file, or a target of the kernel exports it, or the drive's disk or a
+ * partition of it
+ */
+int dnd_drive_check_unheld(struct donard_context *ctx, const struct dnd_drive *drive);
 /* lost.c: the failure that the drive, or its namespace, is gone; 0 if it is not */
 int dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *drive);
 /* room.c: each fails, and says what is missing. */

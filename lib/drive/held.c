@@ -29,7 +29,7 @@ int dnd_drive_check_held(struct donard_context *ctx, struct dnd_drive *drive, bo
 	if (!rc && writes && drive->adopted && !drive->is_file)
 		rc = dnd_drive_check_unused(ctx, drive);
 	if (!rc && writes)
-		rc = dnd_drive_check_loop(ctx, drive);
+		rc = dnd_drive_check_unheld(ctx, drive);
 	if (rc)
 		return rc;
 	if (bytes != UINT64_MAX)

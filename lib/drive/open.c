@@ -179,7 +179,7 @@ static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
 	if (dnd_drive_is_read_only(drive))
 		return is_read_only(ctx, drive);
 	rc = drive->is_file ? dnd_drive_check_swap(ctx, drive) : check_zones(ctx, drive);
-	return rc ? rc : dnd_drive_check_loop(ctx, drive);
+	return rc ? rc : dnd_drive_check_unheld(ctx, drive);
 }
 
 static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)

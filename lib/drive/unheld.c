@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * Finds who uses a drive or file without being its holder: loop devices, and the kernel's targets, which export it to other
+ * machines.  They open it without O_EXCL and are no holder in sysfs, so the kernel lets anybody write below them.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "drive/blockdev.h"
+
+#define NVME_TARGET	"kernel/config/nvmet/subsystems"
+#define SCSI_TARGET	"kernel/config/target/core"
+
+struct search {
+	const struct dnd_drive *drive;
+	const char *folder;	/* that is being looked through */
+	char found[PATH_MAX];	/* "loop7", or the folder of the export; "": none yet */
+};
+
+static bool lies_on(struct donard_context *ctx, const char *path, const struct dnd_drive *drive)
+{
+	struct statx st;
+
+	/* What others use may be on a server that does not answer: nothing is asked of it. */
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st))
+		return false;
+	if (drive->is_file)
+		return S_ISREG(st.stx_mode) && makedev(st.stx_dev_major, st.stx_dev_minor) == drive->device &&
+		       st.stx_ino == drive->inode;
+	return S_ISBLK(st.stx_mode) &&
+	       dnd_blockdev_conflicts(ctx, makedev(st.stx_rdev_major, st.stx_rdev_minor), drive->device);
+}
+
+/*
+ * The file's name is that of this process's own mounts: a device whose file lies elsewhere is not found.  What does not
+ * exist any more, or is no loop device with a file, has no such name.
+ */
+static int look_at_disk(struct donard_context *ctx, const char *disk, void *data)
+{
+	struct search *search = data;
+	char path[PATH_MAX];
+
+	if (strncmp(disk, "loop", 4) || dnd_sysfs_read(ctx, path, sizeof(path), "block/%s/loop/backing_file", disk) ||
+	    !lies_on(ctx, path, search->drive))
+		return 0;
+	snprintf(search->found, sizeof(search->found), "%s", disk);
+	return 1;
+}
+
+/* An export is of use while it is enabled; its path is that of the process which made it. */
+static int look_at_export(struct donard_context *ctx, const char *entry, const char *path_file, struct search *search)
+{
+	char path[PATH_MAX];
+	uint64_t enabled = 0;
+
+	if (dnd_sysfs_read_u64(ctx, &enabled, "%s/%s/enable", search->folder, entry) || !enabled ||
+	    dnd_sysfs_read(ctx, path, sizeof(path), "%s/%s/%s", search->folder, entry, path_file) ||
+	    !lies_on(ctx, path, search->drive))
+		return 0;
+	snprintf(search->found, sizeof(search->found), "%s/%s", search->folder, entry);
+	return 1;
+}
+
+static int look_at_namespace(struct donard_context *ctx, const char *entry, void *data)
+{
+	return look_at_export(ctx, entry, "device_path", data);
+}
+
+static int look_at_object(struct donard_context *ctx, const char *entry, void *data)
+{
+	return look_at_export(ctx, entry, "udev_path", data);
+}
+
+static int look_into(struct donard_context *ctx, const char *folder, struct search *search,
+		     int (*each)(struct donard_context *ctx, const char *entry, void *data))
+{
+	search->folder = folder;
+	return dnd_for_each_entry(ctx, folder, each, search);
+}
+
+static int look_at_subsystem(struct donard_context *ctx, const char *entry, void *data)
+{
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), NVME_TARGET "/%s/namespaces", entry);
+	return look_into(ctx, folder, data, look_at_namespace);
+}
+
+/* The folder "iblock_0" has objects, and files. */
+static int look_at_adapter(struct donard_context *ctx, const char *entry, void *data)
+{
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), SCSI_TARGET "/%s", entry);
+	return look_into(ctx, folder, data, look_at_object);
+}
+
+static bool finds(struct donard_context *ctx, struct search *search, const char *folder,
+		  int (*each)(struct donard_context *ctx, const char *entry, void *data))
+{
+	struct dnd_failure before = dnd_failure_keep(ctx);
+
+	if (dnd_for_each_entry(ctx, folder, each, search) < 0)
+		dnd_failure_put_back(ctx, &before);
+	return search->found[0];
+}
+
+int dnd_drive_check_unheld(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	struct search search = { .drive = drive };
+
+	if (finds(ctx, &search, "block", look_at_disk))
+		return dnd_fail(ctx, DND_E_MOUNTED, "%s: the loop device %s lies on it, and a copy would overwrite what that holds. "
+				"Detach it first (losetup -d /dev/%s), or choose another destination.", drive->path, search.found,
+				search.found);
+	if (finds(ctx, &search, NVME_TARGET, look_at_subsystem) || finds(ctx, &search, SCSI_TARGET, look_at_adapter))
+		return dnd_fail(ctx, DND_E_MOUNTED, "%s: this machine exports it (%s/%s), and a copy would overwrite what its "
+				"clients keep there. End that first, or choose another destination.", drive->path, ctx->sysfs_root,
+				search.found);
+	return 0;
+}
