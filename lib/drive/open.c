@@ -182,9 +182,22 @@ static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
 	return rc ? rc : dnd_drive_check_unheld(ctx, drive);
 }
 
+/* What was judged went by a name, to which somebody may have moved something else before it was opened. */
+static int check_opened(struct donard_context *ctx, const struct dnd_drive *drive)
+{
+	struct stat st;
+
+	if (fstat(drive->fd, &st))
+		return dnd_fail_errno(ctx, errno, "%s", drive->path);
+	if (drive->is_file ? S_ISREG(st.st_mode) && st.st_dev == drive->device && st.st_ino == drive->inode :
+			     S_ISBLK(st.st_mode) && st.st_rdev == drive->device)
+		return 0;
+	return dnd_fail(ctx, DND_E_BUSY, "%s: it was replaced while it was opened. Try again.", drive->path);
+}
+
 static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 {
-	int flags = O_DIRECT | O_CLOEXEC | (drive->writable ? O_RDWR : O_RDONLY);
+	int rc, flags = O_DIRECT | O_CLOEXEC | (drive->writable ? O_RDWR : O_RDONLY);
 
 	/* With O_EXCL the kernel refuses a device while it or a partition of it is mounted. */
 	if (drive->writable && !drive->is_file)
@@ -192,7 +205,8 @@ static int open_fd(struct donard_context *ctx, struct dnd_drive *drive)
 	drive->fd = open(drive->path, flags);
 	if (drive->fd < 0)
 		return open_failed(ctx, drive, drive->path, errno);
-	return check_writable(ctx, drive);
+	rc = check_opened(ctx, drive);
+	return rc ? rc : check_writable(ctx, drive);
 }
 
 /*
@@ -480,8 +494,11 @@ static int open_unnamed(struct donard_context *ctx, struct dnd_drive *drive, con
 	drive->fd = open(folder, O_TMPFILE | O_RDWR | O_DIRECT | O_CLOEXEC, 0666);
 	if (drive->fd < 0)
 		return open_failed(ctx, drive, folder, errno);
-	if (!fstat(drive->fd, &st))
-		drive->inode = st.st_ino;
+	if (fstat(drive->fd, &st))
+		return dnd_fail_errno(ctx, errno, "%s", drive->path);
+	if (st.st_dev != drive->device)
+		return dnd_fail(ctx, DND_E_BUSY, "%s: its folder was replaced while it was opened. Try again.", drive->path);
+	drive->inode = st.st_ino;
 	ask(ctx, drive, drive->fd);
 	return check_realtime(ctx, drive, drive->fd);
 }
