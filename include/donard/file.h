@@ -31,7 +31,8 @@ struct donard_file;
  * @file: set to the file, which donard_file_close() closes
  *
  * A drive must not be mounted when it is opened for writing, and cannot be mounted while
- * it is open.  The call writes and truncates nothing.
+ * it is open; nor may another block device of the same namespace be, which each controller has
+ * with nvme_core.multipath=N.  The call writes and truncates nothing.
  *
  * You can also open a file whose bytes would go through DRAM on every route: info.bounces says
  * why, and queues refuse requests for it unless they may bounce.
@@ -40,7 +41,8 @@ struct donard_file;
  * or @path is a link to what does not exist; -ENODEV when a file to write does not exist and
  * CREATE is not set, or it would lie below /dev, where no files are made; -ENOTBLK when it does
  * not lie on NVMe drives on PCIe; -EMEDIUMTYPE for
- * another file system; -EBUSY when it is mounted or in use; -EROFS; -EOPNOTSUPP when it
+ * another file system; -EBUSY when it is mounted, in use or exported, or another file was moved
+ * to its name while it was opened; -EROFS; -EOPNOTSUPP when it
  * cannot be opened O_DIRECT, or is made of other devices in a way that the CPU must see the
  * data; -EACCES, also for a device-mapper table that only root may read; -EINVAL, -EMFILE,
  * -ENOMEM.

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Resolves block devices through sysfs; see blockdev.h. */
 #include <stdio.h>
-#include <stdlib.h>
-#include <sys/stat.h>
 #include <sys/sysmacros.h>
 
-#include "base/mounts.h"
 #include "drive/blockdev.h"
 #include "drive/disk.h"
 #include "drive/stack.h"
@@ -225,122 +222,4 @@ enum dnd_health dnd_blockdev_health(struct donard_context *ctx,
 		*leg = i;
 	}
 	return worst;
-}
-
-bool dnd_blockdev_conflicts(struct donard_context *ctx, dev_t a, dev_t b)
-{
-	char number_a[32], number_b[32], disk_a[64], disk_b[64];
-
-	if (a == b)
-		return true;
-	snprintf(number_a, sizeof(number_a), "%u:%u", major(a), minor(a));
-	snprintf(number_b, sizeof(number_b), "%u:%u", major(b), minor(b));
-	if (dnd_disk_name(ctx, number_a, disk_a, sizeof(disk_a)) ||
-	    dnd_disk_name(ctx, number_b, disk_b, sizeof(disk_b)) || strcmp(disk_a, disk_b))
-		return false;
-	/* A partition conflicts with its disk, not with its neighbours. */
-	return !dnd_blockdev_is_partition(ctx, a) || !dnd_blockdev_is_partition(ctx, b);
-}
-
-struct mounted {
-	struct donard_context *ctx;
-	dev_t device;
-	char *text;
-	size_t text_bytes;
-};
-
-static int note_mount(void *user, const struct dnd_mount *mount)
-{
-	const struct mounted *mounted = user;
-
-	if (!dnd_blockdev_conflicts(mounted->ctx, mounted->device, makedev(mount->major_number, mount->minor_number)))
-		return 0;
-	snprintf(mounted->text, mounted->text_bytes, "%s", mount->place);
-	return 1;
-}
-
-int dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes)
-{
-	struct mounted mounted = { ctx, device, text, text_bytes };
-	int rc;
-
-	text[0] = '\0';
-	rc = dnd_mounts_each(note_mount, &mounted);
-	return rc < 0 ? rc : 0;
-}
-
-/* Another mount namespace may have other names, so what is not there is looked up in sysfs. */
-static bool device_at(struct donard_context *ctx, const char *path, dev_t *device)
-{
-	const char *slash = strrchr(path, '/');
-	unsigned int major_number, minor_number;
-	char number[32];
-	struct stat st;
-
-	if (!stat(path, &st)) {
-		*device = st.st_rdev;
-		return S_ISBLK(st.st_mode);
-	}
-	if (dnd_sysfs_read(ctx, number, sizeof(number), "class/block/%s/dev", slash ? slash + 1 : path) ||
-	    sscanf(number, "%u:%u", &major_number, &minor_number) != 2)
-		return false;
-	*device = makedev(major_number, minor_number);
-	return true;
-}
-
-static int note_swap(void *user, const char *path)
-{
-	const struct mounted *mounted = user;
-	dev_t device;
-
-	if (!device_at(mounted->ctx, path, &device) || !dnd_blockdev_conflicts(mounted->ctx, mounted->device, device))
-		return 0;
-	snprintf(mounted->text, mounted->text_bytes, "%s", path);
-	return 1;
-}
-
-void dnd_blockdev_swap(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes)
-{
-	struct mounted mounted = { ctx, device, text, text_bytes };
-
-	text[0] = '\0';
-	dnd_swaps_each(note_swap, &mounted);
-}
-
-struct holder {
-	const char *folder;		/* "dev/block/259:0" */
-	char *text;
-	size_t text_bytes;
-};
-
-static int note_holder(struct donard_context *ctx, const char *entry, void *data)
-{
-	const struct holder *holder = data;
-
-	(void)ctx;
-	snprintf(holder->text, holder->text_bytes, "%s", entry);
-	return 0;
-}
-
-static int look_at_partition(struct donard_context *ctx, const char *entry, void *data)
-{
-	const struct holder *holder = data;
-	char folder[PATH_MAX];
-
-	snprintf(folder, sizeof(folder), "%s/%s/holders", holder->folder, entry);
-	return dnd_sysfs_exists(ctx, "%s/%s/partition", holder->folder, entry) ?
-	       dnd_for_each_entry(ctx, folder, note_holder, data) : 0;
-}
-
-void dnd_blockdev_holder(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes)
-{
-	char folder[64], holders[80];
-	struct holder holder = { folder, text, text_bytes };
-
-	text[0] = '\0';
-	snprintf(folder, sizeof(folder), "dev/block/%u:%u", major(device), minor(device));
-	snprintf(holders, sizeof(holders), "%s/holders", folder);
-	dnd_for_each_entry(ctx, holders, note_holder, &holder);
-	if (!text[0])
-		dnd_for_each_entry(ctx, folder, look_at_partition, &holder);
 }

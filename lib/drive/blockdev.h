@@ -14,12 +14,26 @@ int dnd_blockdev_resolve(struct donard_context *ctx, dev_t device, const char *l
  */
 int dnd_blockdev_resolve_again(struct donard_context *ctx, dev_t device, const char *label,
 			       struct dnd_blockdev *blockdev);
-/* Where the device or a partition of it is mounted, or "".  Returns -errno without a text if that is not known. */
-int dnd_blockdev_mount_point(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes);
+/* used.c: by what the bytes of a block device are used, whichever of its names that goes by */
+struct dnd_use {
+	char by[512];	/* "/mnt", "md0", "/dev/nvme0n1p2"; "": nothing */
+	char as[96];	/* " (as /dev/nvme0n1p1)" if another block device than the one that was asked for is used; or "" */
+};
 
-/* The swap space that lies on the device or on a partition of it, or "". */
-void dnd_blockdev_swap(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes);
-/* The array or volume that the device, or a partition of it, is a leg of: "md0", or "". */
-void dnd_blockdev_holder(struct donard_context *ctx, dev_t device, char *text, size_t text_bytes);
+/*
+ * Where the device or a partition of it is mounted.  Returns -errno without a text if that is not known.  @twins, also below:
+ * looks only at the other block devices of its namespace (disk.h).
+ */
+int dnd_use_mount(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);
+/* The swap space that lies on it. */
+void dnd_use_swap(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);
+/* The array or volume that it is a leg of. */
+void dnd_use_holder(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use);
 
+/*
+ * twins.c: calls @each for the folder in sysfs ("block/nvme0n1/nvme0n1p1") of each other block device with bytes of this one.
+ * Stops when @each returns other than 0, and returns that.
+ */
+int dnd_for_each_twin(struct donard_context *ctx, dev_t device,
+		      int (*each)(struct donard_context *ctx, const char *folder, void *data), void *data);
 #endif /* DND_BLOCKDEV_H */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Looks disks and partitions up in sysfs; see disk.h. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/sysmacros.h>
 
 #include "drive/disk.h"
@@ -38,6 +39,95 @@ int dnd_disk_name(struct donard_context *ctx, const char *number, char *disk,
 	if (dnd_sysfs_exists(ctx, "dev/block/%s/partition", number))
 		return dnd_sysfs_link_name(ctx, disk, disk_bytes, "dev/block/%s/..", number);
 	return dnd_sysfs_link_name(ctx, disk, disk_bytes, "dev/block/%s", number);
+}
+
+int dnd_disk_number(struct donard_context *ctx, dev_t *device, const char *format, ...)
+{
+	unsigned int major_number, minor_number;
+	char path[PATH_MAX], number[32];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(path, sizeof(path), format, args);
+	va_end(args);
+	if (dnd_sysfs_read(ctx, number, sizeof(number), "%s", path) ||
+	    sscanf(number, "%u:%u", &major_number, &minor_number) != 2)
+		return -ENODEV;
+	*device = makedev(major_number, minor_number);
+	return 0;
+}
+
+/*
+ * The last number of a name is the namespace's in its subsystem: the kernel gives one to each (ns_head.instance), which all its
+ * disks share, but no private namespace of another controller, whatever its NSID.  It compares UUIDs and the like itself before.
+ * These say less: many drives report none, some report those of another.
+ */
+static bool has_paths(const char *disk, unsigned int *number)
+{
+	unsigned int instance;
+	int used = 0;
+
+	return sscanf(disk, "nvme%un%u%n", &instance, number, &used) == 2 && !disk[used];
+}
+
+/* Controllers with one NQN are of one subsystem to the kernel, too. */
+void dnd_disk_medium(struct donard_context *ctx, const char *disk, char medium[DND_MEDIUM_BYTES])
+{
+	unsigned int number;
+	char nqn[224] = "";
+
+	medium[0] = '\0';
+	if (has_paths(disk, &number) && !dnd_sysfs_read(ctx, nqn, sizeof(nqn), "block/%s/device/subsysnqn", disk) && nqn[0])
+		snprintf(medium, DND_MEDIUM_BYTES, "%u of %s", number, nqn);
+}
+
+/* Reads nothing of a disk that has another number. */
+bool dnd_disk_is_twin(struct donard_context *ctx, const char *disk, const struct dnd_span *span)
+{
+	char medium[DND_MEDIUM_BYTES];
+	unsigned int number;
+
+	if (!span->medium[0] || !strcmp(disk, span->disk) || !has_paths(disk, &number) || number != strtoul(span->medium, NULL, 10))
+		return false;
+	dnd_disk_medium(ctx, disk, medium);
+	return !strcmp(medium, span->medium);
+}
+
+static bool is_same(const char *disk_a, const char *medium_a, const char *disk_b, const char *medium_b)
+{
+	return !strcmp(disk_a, disk_b) || (medium_a[0] && !strcmp(medium_a, medium_b));
+}
+
+bool dnd_blockdev_is_same(const struct dnd_blockdev *a, const struct dnd_blockdev *b)
+{
+	return is_same(a->disk, a->medium, b->disk, b->medium);
+}
+
+int dnd_disk_span(struct donard_context *ctx, dev_t device, struct dnd_span *span)
+{
+	uint64_t start = 0, sectors = 0;
+	char number[32];
+	int rc;
+
+	snprintf(number, sizeof(number), "%u:%u", major(device), minor(device));
+	rc = dnd_disk_name(ctx, number, span->disk, sizeof(span->disk));
+	if (rc)
+		return rc;
+	dnd_disk_medium(ctx, span->disk, span->medium);
+	span->from_bytes = 0;
+	span->end_bytes = UINT64_MAX;
+	if (!dnd_sysfs_exists(ctx, "dev/block/%s/partition", number))
+		return 0;
+	dnd_sysfs_read_u64(ctx, &start, "dev/block/%s/start", number);
+	dnd_sysfs_read_u64(ctx, &sectors, "dev/block/%s/size", number);
+	span->from_bytes = start * DND_SECTOR_BYTES;
+	span->end_bytes = (start + sectors) * DND_SECTOR_BYTES;
+	return 0;
+}
+
+bool dnd_spans_meet(const struct dnd_span *a, const struct dnd_span *b)
+{
+	return is_same(a->disk, a->medium, b->disk, b->medium) && a->from_bytes < b->end_bytes && b->from_bytes < a->end_bytes;
 }
 
 bool dnd_disk_is_stack(const char *disk)
@@ -155,6 +245,7 @@ int dnd_disk_look_up(struct donard_context *ctx, dev_t device, const char *label
 	snprintf(number, 32, "%u:%u", major(device), minor(device));
 	if (dnd_disk_name(ctx, number, blockdev->disk, sizeof(blockdev->disk)))
 		return not_in_sysfs(ctx, label, number);
+	dnd_disk_medium(ctx, blockdev->disk, blockdev->medium);
 	if (read_geometry(ctx, number, blockdev))
 		return not_nvme(ctx, label, blockdev->disk);
 	/* What its queue is like is told there alone. */

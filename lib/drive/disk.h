@@ -9,6 +9,30 @@
 
 /* The name of the disk that the device with that number, "259:3", is or belongs to. */
 int dnd_disk_name(struct donard_context *ctx, const char *number, char *disk, size_t disk_bytes);
+/* The number of the device in a file of sysfs, such as "block/nvme0n1/dev"; 0 or -errno. */
+int dnd_disk_number(struct donard_context *ctx, dev_t *device, const char *format, ...) DND_PRINTF(3, 4);
+
+/*
+ * Without native multipath (nvme_core.multipath=N) a namespace has a disk of its own for each of its controllers: nvme0n1 and
+ * nvme1n1 then have the same bytes, and neither is a partition, holder or link of the other.
+ */
+/* Sets text that such disks have in common; or "" if the disk is no namespace's, or nobody knows whose. */
+void dnd_disk_medium(struct donard_context *ctx, const char *disk, char medium[DND_MEDIUM_BYTES]);
+bool dnd_blockdev_is_same(const struct dnd_blockdev *a, const struct dnd_blockdev *b);
+
+/* The bytes of a disk or partition. */
+struct dnd_span {
+	char disk[64];
+	char medium[DND_MEDIUM_BYTES];
+	uint64_t from_bytes, end_bytes;		/* a disk ends at UINT64_MAX */
+};
+
+/* 0 or -errno without a text, as for what is no device in sysfs */
+int dnd_disk_span(struct donard_context *ctx, dev_t device, struct dnd_span *span);
+bool dnd_spans_meet(const struct dnd_span *a, const struct dnd_span *b);
+/* Is the disk another one of the same namespace? */
+bool dnd_disk_is_twin(struct donard_context *ctx, const char *disk, const struct dnd_span *span);
+
 /* Words for a disk that is no NVMe drive, such as "a loop device". */
 const char *dnd_disk_describe(const char *disk);
 /* Is it made of other devices? */

@@ -14,10 +14,12 @@ struct dnd_bounce;
 /* blockdev.c: finds the NVMe controllers that serve a block device */
 #define DND_CONTROLLERS	16	/* most controllers of a namespace */
 #define DND_LEGS	32	/* most legs of a device of LVM or md */
+#define DND_MEDIUM_BYTES	256
 
 struct dnd_blockdev {
 	struct dnd_stack *stack;	/* the devices it is made of (stack.h); NULL: a drive or partition */
 	char disk[64];		/* "nvme0n1", also for a partition of it; "md0" */
+	char medium[DND_MEDIUM_BYTES];	/* the same for all disks of one namespace (disk.h); or "" */
 	uint64_t start_bytes;	/* of the partition; 0 for the disk */
 	uint64_t length_bytes;
 	uint32_t block_bytes;	/* logical block */
@@ -44,7 +46,7 @@ const char *dnd_blockdev_controller_left(struct donard_context *ctx, const struc
 /* Is any leg host-managed, so that each of its zones must be written in order? */
 bool dnd_blockdev_is_zoned(struct donard_context *ctx, const struct dnd_blockdev *blockdev);
 bool dnd_blockdev_is_partition(struct donard_context *ctx, dev_t device);
-/* Is either device the other one, or a partition of it? */
+/* used.c: do the devices share bytes of one disk, by whichever of its names? */
 bool dnd_blockdev_conflicts(struct donard_context *ctx, dev_t a, dev_t b);
 void dnd_blockdev_release(struct dnd_blockdev *blockdev);
 /* A drive is its own and only leg. */
@@ -133,6 +135,8 @@ struct dnd_drive {
 	uint64_t size_bytes;	/* 0 for a new file */
 	dev_t device;
 	ino_t inode;
+	int *claims;		/* descriptors of the block devices that dnd_drive_claim_twins() claimed; owned */
+	size_t claim_count;
 	struct dnd_blockdev blockdev;
 };
 
@@ -238,8 +242,16 @@ int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
  * is gone or was formatted, and if the copy @writes to an adopted drive that somebody uses now.
  */
 int dnd_drive_check_held(struct donard_context *ctx, struct dnd_drive *drive, bool writes);
-/* open.c: fails if the block device is mounted, or a leg of another. */
+/* unused.c: fails if the block device, by whichever name, is mounted, swap space, or a leg of another. */
 int dnd_drive_check_unused(struct donard_context *ctx, const struct dnd_drive *drive);
+/* The failure that somebody else has it: the kernel refused O_EXCL. */
+int dnd_drive_is_busy(struct donard_context *ctx, const struct dnd_drive *drive);
+/*
+ * Claims the other block devices of the namespaces that the block device lies on, as O_EXCL claims itself.  Fails if one of them
+ * is in use.  dnd_drive_close() drops the claims.
+ */
+int dnd_drive_claim_twins(struct donard_context *ctx, struct dnd_drive *drive);
+void dnd_drive_drop_claims(struct dnd_drive *drive);
 /* Does the file system still do direct I/O of the file?  Makes one system call; does not look below the file system. */
 bool dnd_drive_is_direct(const struct dnd_drive *drive);
 

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "drive/blockdev.h"
+#include "drive/disk.h"
 #include "drive/file_check.h"
 #include "drive/stack.h"
 
@@ -98,41 +99,6 @@ static int check_type(struct donard_context *ctx, struct dnd_drive *drive, const
 	return 0;
 }
 
-/* A write would go below the array or volume that the device is a leg of. */
-static int is_leg(struct donard_context *ctx, const struct dnd_drive *drive, const char *holder)
-{
-	return dnd_fail(ctx, DND_E_MOUNTED, "%s: %s is made of it. Name that device, or "
-			"stop it first.", drive->path, holder);
-}
-
-/* The failure that the kernel swaps to the device, or 0. */
-static int check_swap_space(struct donard_context *ctx, const struct dnd_drive *drive)
-{
-	char place[512];
-
-	dnd_blockdev_swap(ctx, drive->device, place, sizeof(place));
-	return place[0] ? dnd_fail(ctx, DND_E_BUSY, "%s: %s is swap space that is in use; a copy would destroy what the kernel keeps "
-				   "there. Take it from the kernel first (swapoff %s).", drive->path, place, place) : 0;
-}
-
-static int open_mounted(struct donard_context *ctx, struct dnd_drive *drive)
-{
-	char place[512];
-	int rc;
-
-	dnd_blockdev_mount_point(ctx, drive->device, place, sizeof(place));
-	if (place[0])
-		return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s; a copy would "
-				"destroy the file system. Unmount it first.", drive->path, place);
-	dnd_blockdev_holder(ctx, drive->device, place, sizeof(place));
-	if (place[0])
-		return is_leg(ctx, drive, place);
-	rc = check_swap_space(ctx, drive);
-	return rc ? rc : dnd_fail(ctx, DND_E_MOUNTED, "%s: it is in use by another program, or mounted where this process does not "
-				  "see it. Release it first (lsof, or lsblk outside of this container, shows who has it).",
-				  drive->path);
-}
-
 static int is_read_only(struct donard_context *ctx, struct dnd_drive *drive)
 {
 	return dnd_fail(ctx, DND_E_READ_ONLY, "%s: it is read-only. Make it writable (%s) or choose "
@@ -144,7 +110,7 @@ static int is_read_only(struct donard_context *ctx, struct dnd_drive *drive)
 static int open_failed(struct donard_context *ctx, struct dnd_drive *drive, const char *path, int error_number)
 {
 	if (error_number == EBUSY)
-		return open_mounted(ctx, drive);
+		return dnd_drive_is_busy(ctx, drive);
 	if (error_number == EROFS)
 		return is_read_only(ctx, drive);
 	if (error_number == EINVAL)
@@ -179,6 +145,8 @@ static int check_writable(struct donard_context *ctx, struct dnd_drive *drive)
 	if (dnd_drive_is_read_only(drive))
 		return is_read_only(ctx, drive);
 	rc = drive->is_file ? dnd_drive_check_swap(ctx, drive) : check_zones(ctx, drive);
+	if (!rc && !drive->is_file && !drive->adopted)
+		rc = dnd_drive_claim_twins(ctx, drive);
 	return rc ? rc : dnd_drive_check_unheld(ctx, drive);
 }
 
@@ -429,22 +397,6 @@ static int open_again(struct donard_context *ctx, int fd, int access_mode, struc
 	return drive->fd < 0 ? dnd_fail_errno(ctx, errno, "%s", drive->path) : check_writable(ctx, drive);
 }
 
-/* O_EXCL cannot be set afterwards, so this looks for other users of the drive by its mounts, holders and swap. */
-int dnd_drive_check_unused(struct donard_context *ctx, const struct dnd_drive *drive)
-{
-	char place[512];
-	int rc = dnd_blockdev_mount_point(ctx, drive->device, place, sizeof(place));
-
-	if (rc)
-		return dnd_fail_errno(ctx, rc, "%s: it is not known whether it is mounted; if so, its adopted descriptor would write "
-				      "under the file system. Let this process read /proc/self/mountinfo", drive->path);
-	if (place[0])
-		return dnd_fail(ctx, DND_E_MOUNTED, "%s: it is mounted at %s, and its adopted descriptor would "
-				"write under the file system. Unmount it first.", drive->path, place);
-	dnd_blockdev_holder(ctx, drive->device, place, sizeof(place));
-	return place[0] ? is_leg(ctx, drive, place) : check_swap_space(ctx, drive);
-}
-
 static int adopt_fd(struct donard_context *ctx, int fd, struct dnd_drive *drive)
 {
 	int rc = 0, flags = fcntl(fd, F_GETFL);
@@ -560,6 +512,7 @@ void dnd_drive_close(struct dnd_drive *drive)
 	if (drive->fd >= 0)
 		close(drive->fd);
 	drive->fd = -1;
+	dnd_drive_drop_claims(drive);
 	dnd_blockdev_release(&drive->blockdev);
 }
 
@@ -576,7 +529,7 @@ enum dnd_sharing dnd_drive_overlap(const struct dnd_drive *a, uint64_t a_offset,
 	if (a->is_file)
 		return a->device == b->device && a->inode == b->inode ?
 		       ranges_overlap(a_offset, b_offset, length) : DND_APART;
-	if (!strcmp(a->blockdev.disk, b->blockdev.disk))
+	if (dnd_blockdev_is_same(&a->blockdev, &b->blockdev))
 		return ranges_overlap(a->blockdev.start_bytes + a_offset,
 				      b->blockdev.start_bytes + b_offset, length);
 	return dnd_stack_share(&a->blockdev, &b->blockdev);

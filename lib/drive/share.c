@@ -3,10 +3,11 @@
  * Do two devices lie on the same bytes of a drive, as an array and its leg do, or a
  * volume and the drive below it?  Two volumes of one array may share a drive, but no bytes.
  */
+#include "drive/disk.h"
 #include "drive/stack.h"
 
 struct extent {
-	const char *disk;
+	const struct dnd_blockdev *drive;
 	uint64_t start_bytes, length_bytes;
 	bool known;		/* all of it is the device's; false: perhaps only some of it */
 };
@@ -23,7 +24,7 @@ static void see_drive(const struct walk *walk, const struct dnd_blockdev *drive,
 		      uint64_t length)
 {
 	const struct extent extent = {
-		drive->disk, drive->start_bytes + offset, dnd_min(length, drive->length_bytes - offset),
+		drive, drive->start_bytes + offset, dnd_min(length, drive->length_bytes - offset),
 		walk->known,
 	};
 
@@ -115,7 +116,7 @@ static void meet(void *user, const struct extent *b)
 	struct meeting *meeting = user;
 	const struct extent *a = meeting->extent;
 
-	if (!strcmp(a->disk, b->disk) && a->start_bytes < b->start_bytes + b->length_bytes &&
+	if (dnd_blockdev_is_same(a->drive, b->drive) && a->start_bytes < b->start_bytes + b->length_bytes &&
 	    b->start_bytes < a->start_bytes + a->length_bytes && meeting->sharing != DND_SHARE)
 		meeting->sharing = a->known && b->known ? DND_SHARE : DND_MAY_SHARE;
 }

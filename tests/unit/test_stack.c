@@ -537,6 +537,12 @@ static void shared_bytes(void **state)
 	assert_true(dnd_drive_overlap(&other, 0, &on_array, 0, 4096));
 	other.blockdev.start_bytes = 512 * MIB;
 	assert_false(dnd_drive_overlap(&other, 0, &on_array, 0, 4096));
+	/* Another disk of the leg's namespace. */
+	snprintf(leg.blockdev.disk, sizeof(leg.blockdev.disk), "nvme2n1");
+	assert_false(dnd_drive_overlap(&on_array, 0, &leg, 0, 4096));
+	snprintf(leg.blockdev.medium, sizeof(leg.blockdev.medium), "1 of nqn");
+	snprintf(on_array.blockdev.stack->legs[1].blockdev.medium, sizeof(leg.blockdev.medium), "1 of nqn");
+	assert_true(dnd_drive_overlap(&on_array, 0, &leg, 0, 4096));
 	dnd_drive_close(&on_array);
 }
 
@@ -597,16 +603,18 @@ static void volumes_of_one_array(void **state)
 static void holders(void **state)
 {
 	struct fake *fake = *state;
-	char text[32];
+	struct dnd_use use;
 
 	fake_nvme(fake, 0, "0000:01:00.0");
-	dnd_blockdev_holder(fake->ctx, makedev(259, 0), text, sizeof(text));
-	assert_string_equal(text, "");
+	dnd_use_holder(fake->ctx, makedev(259, 0), false, &use);
+	assert_string_equal(use.by, "");
 	fake_file(fake, "devices/pci/0000:01:00.0/nvme/nvme0/nvme0n1/nvme0n1p1/holders/md0/x", "");
-	dnd_blockdev_holder(fake->ctx, makedev(259, 1), text, sizeof(text));
-	assert_string_equal(text, "md0");
-	dnd_blockdev_holder(fake->ctx, makedev(259, 0), text, sizeof(text));
-	assert_string_equal(text, "md0");
+	dnd_use_holder(fake->ctx, makedev(259, 1), false, &use);
+	assert_string_equal(use.by, "md0");
+	assert_string_equal(use.as, "");
+	dnd_use_holder(fake->ctx, makedev(259, 0), false, &use);
+	assert_string_equal(use.by, "md0");
+	assert_string_equal(use.as, "");
 }
 
 static void assert_change(struct fake *fake, const struct dnd_drive *drive, enum dnd_change expected)

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * By what a block device is used: mounts, swap spaces, and the arrays and volumes that it is a leg of.  A namespace may have
+ * several block devices (disk.h), and a use of any of them counts.
+ */
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+
+#include "base/mounts.h"
+#include "drive/blockdev.h"
+#include "drive/disk.h"
+
+bool dnd_blockdev_conflicts(struct donard_context *ctx, dev_t a, dev_t b)
+{
+	struct dnd_span span_a, span_b;
+
+	return a == b || (!dnd_disk_span(ctx, a, &span_a) && !dnd_disk_span(ctx, b, &span_b) && dnd_spans_meet(&span_a, &span_b));
+}
+
+struct search {
+	struct donard_context *ctx;
+	dev_t device;
+	struct dnd_span span;	/* of the device, unless that is not known */
+	bool known;
+	bool twins;
+	dev_t seen;		/* the last device that was no hit: many mounts are of one */
+	struct dnd_use *use;
+};
+
+static struct search search_for(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use)
+{
+	struct search search = { .ctx = ctx, .device = device, .twins = twins, .use = use };
+
+	search.known = !dnd_disk_span(ctx, device, &search.span);
+	*use = (struct dnd_use){ 0 };
+	return search;
+}
+
+static void note(const struct search *search, const char *by, const char *as)
+{
+	snprintf(search->use->by, sizeof(search->use->by), "%s", by);
+	if (as)
+		snprintf(search->use->as, sizeof(search->use->as), " (as %s/%s)", search->ctx->dev_root, as);
+}
+
+static bool is_meant(const struct search *search, dev_t device, struct dnd_span *span)
+{
+	if (device == search->device)
+		return !search->twins;
+	return search->known && !dnd_disk_span(search->ctx, device, span) && dnd_spans_meet(&search->span, span) &&
+	       (!search->twins || strcmp(span->disk, search->span.disk));
+}
+
+/* Is @device, which is in use as @by, what is searched for? */
+static int look_at_user(struct search *search, dev_t device, const char *by)
+{
+	struct dnd_span span = search->span;
+	char name[64];
+
+	if (device == search->seen)
+		return 0;
+	search->seen = device;
+	if (!is_meant(search, device, &span))
+		return 0;
+	if (dnd_sysfs_link_name(search->ctx, name, sizeof(name), "dev/block/%u:%u", major(device), minor(device)))
+		snprintf(name, sizeof(name), "%s", span.disk);
+	note(search, by, strcmp(span.disk, search->span.disk) ? name : NULL);
+	return 1;
+}
+
+static int look_at_mount(void *user, const struct dnd_mount *mount)
+{
+	return look_at_user(user, makedev(mount->major_number, mount->minor_number), mount->place);
+}
+
+int dnd_use_mount(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use)
+{
+	struct search search = search_for(ctx, device, twins, use);
+	int rc = dnd_mounts_each(look_at_mount, &search);
+
+	return rc < 0 ? rc : 0;
+}
+
+/* Another mount namespace may have other names, so what is not there is looked up in sysfs. */
+static bool device_at(struct donard_context *ctx, const char *path, dev_t *device)
+{
+	const char *slash = strrchr(path, '/');
+	struct stat st;
+
+	if (stat(path, &st))
+		return !dnd_disk_number(ctx, device, "class/block/%s/dev", slash ? slash + 1 : path);
+	*device = st.st_rdev;
+	return S_ISBLK(st.st_mode);
+}
+
+static int look_at_swap(void *user, const char *path)
+{
+	struct search *search = user;
+	dev_t device;
+
+	return device_at(search->ctx, path, &device) && look_at_user(search, device, path);
+}
+
+void dnd_use_swap(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use)
+{
+	struct search search = search_for(ctx, device, twins, use);
+
+	dnd_swaps_each(look_at_swap, &search);
+}
+
+struct holders {
+	const struct search *search;
+	const char *folder;	/* "dev/block/259:0" */
+	const char *as;		/* the device's name, if it is a twin; or NULL */
+};
+
+static int note_holder(struct donard_context *ctx, const char *entry, void *data)
+{
+	const struct holders *holders = data;
+
+	(void)ctx;
+	note(holders->search, entry, holders->as);
+	return 1;
+}
+
+static int look_at_folder(struct donard_context *ctx, const struct holders *holders)
+{
+	char folder[PATH_MAX];
+
+	snprintf(folder, sizeof(folder), "%s/holders", holders->folder);
+	return dnd_for_each_entry(ctx, folder, note_holder, (void *)holders);
+}
+
+static int look_at_partition(struct donard_context *ctx, const char *entry, void *data)
+{
+	const struct holders *disk = data;
+	char folder[PATH_MAX];
+	struct holders partition = { .search = disk->search, .folder = folder };
+
+	snprintf(folder, sizeof(folder), "%s/%s", disk->folder, entry);
+	return dnd_sysfs_exists(ctx, "%s/partition", folder) ? look_at_folder(ctx, &partition) : 0;
+}
+
+static int look_at_twin(struct donard_context *ctx, const char *folder, void *data)
+{
+	const struct holders twin = { .search = data, .folder = folder, .as = strrchr(folder, '/') + 1 };
+
+	return look_at_folder(ctx, &twin);
+}
+
+void dnd_use_holder(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use)
+{
+	struct search search = search_for(ctx, device, twins, use);
+	char folder[64];
+	struct holders holders = { .search = &search, .folder = folder };
+
+	snprintf(folder, sizeof(folder), "dev/block/%u:%u", major(device), minor(device));
+	if (!twins && (look_at_folder(ctx, &holders) > 0 || dnd_for_each_entry(ctx, folder, look_at_partition, &holders) > 0))
+		return;
+	dnd_for_each_twin(ctx, device, look_at_twin, &search);
+}
