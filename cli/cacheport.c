@@ -72,6 +72,16 @@ static int no_node(const struct cli *cli, const struct cli_port *port)
 	return cli_fail_text(cli, EXIT_FAILED, "no-such-device", cli_in_options(text, in_options, sizeof(in_options)));
 }
 
+/* As for a copy: O_EXCL alone does not tell of loop devices, exports, and other block devices of the same namespace. */
+static int check_unused(const struct cli *cli, const struct cli_port *port)
+{
+	struct donard_file *file = NULL;
+	int rc = donard_file_open(cli->ctx, port->name, DONARD_FILE_WRITE, &file);
+
+	donard_file_close(file);
+	return rc == -EBUSY ? cli_fail(cli, rc) : 0;
+}
+
 /* What a name means that is no file's, and no drive's, is refused as by a copy. */
 static int check_name(const struct cli *cli, const struct cli_port *port, bool writes)
 {
@@ -80,10 +90,11 @@ static int check_name(const struct cli *cli, const struct cli_port *port, bool w
 
 	if (stat(port->name, &st))
 		return writes && errno == ENOENT && dnd_new_below_dev("/dev", port->name) ? no_node(cli, port) : 0;
-	if (!S_ISBLK(st.st_mode) ||
-	    !dnd_node_is_stale(donard_sysfs_root(cli->ctx), "/dev", port->name, st.st_rdev, text, sizeof(text)))
+	if (!S_ISBLK(st.st_mode))
 		return 0;
-	return cli_fail_text(cli, EXIT_FAILED, "no-such-device", text);
+	if (dnd_node_is_stale(donard_sysfs_root(cli->ctx), "/dev", port->name, st.st_rdev, text, sizeof(text)))
+		return cli_fail_text(cli, EXIT_FAILED, "no-such-device", text);
+	return writes ? check_unused(cli, port) : 0;
 }
 
 static int open_path(const struct cli *cli, struct cli_port *port, bool writes)

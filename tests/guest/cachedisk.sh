@@ -186,7 +186,7 @@ does_not_fit() {
 	mkdir -p "$WORK/fs"
 	mount "$LAB_ALPHA" "$WORK/fs"
 	at_end "umount $WORK/fs"
-	exits 1 'it is in use \(mounted' donard-cli cache get "$LAB_PEER_ADDR" "$LAB_ALPHA" --size 1M
+	exits 1 "it is mounted at $WORK/fs" donard-cli cache get "$LAB_PEER_ADDR" "$LAB_ALPHA" --size 1M
 	exits 1 '/dev/nvme9n1: there is no such device' donard-cli cache get "$LAB_PEER_ADDR" /dev/nvme9n1 --size 1M
 	[[ ! -e /dev/nvme9n1 ]] || fail "a file appeared in /dev"
 }
