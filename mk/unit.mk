@@ -32,7 +32,7 @@ $(CUFILE_TESTS): UNIT_LIBS := -ljson-c
 METER_TESTS := $(addprefix $(BUILD)/tests/unit/,test_meter test_meter_parse)
 $(METER_TESTS): $(METER_OBJS)
 COPY_TESTS := $(addprefix $(BUILD)/tests/unit/,test_copy test_copy_between test_copy_causes test_copy_left \
-	test_copy_meanwhile test_interval)
+	test_copy_meanwhile test_identity test_interval)
 $(COPY_TESTS): $(BUILD)/tests/unit/copy_scene.o
 
 CACHE_LOG_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_recover test_cache_place test_cache_start)

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: Apache-2.0
+/*
+ * What a name leads to: a namespace with several block devices, nodes that lead elsewhere, a file that is replaced while it is
+ * opened; and who uses a destination without the kernel keeping it to him.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <unistd.h>
+
+#include "base/nodes.h"
+#include "copy_scene.h"
+#include "drive/blockdev.h"
+#include "says.h"
+
+#define NQN	"nqn.2014-08.org.nvmexpress:uuid:1"
+
+/* What the next opening with these flags opens instead of what it names. */
+static const char *swapped_in;
+static int swapped_flags;
+
+int open(const char *path, int flags, ...)
+{
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, int);
+	va_end(args);
+	if (swapped_in && (flags & swapped_flags) == swapped_flags) {
+		path = swapped_in;
+		swapped_in = NULL;
+		flags &= ~O_DIRECT;	/* not all can do that */
+	}
+	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+/* A namespace on controller @number, with a partition from 512 KiB to 768 KiB, as fake_nvme() makes it. */
+static void path_of(struct fake *fake, int number, const char *nqn)
+{
+	char bdf[16], path[96], device[16];
+
+	snprintf(bdf, sizeof(bdf), "0000:%02x:00.0", number);
+	fake_nvme(fake, number, bdf);
+	snprintf(path, sizeof(path), "class/nvme/nvme%d/subsysnqn", number);
+	fake_file(fake, path, nqn);
+	snprintf(path, sizeof(path), "block/nvme%dn1/dev", number);
+	snprintf(device, sizeof(device), "259:%d", number * 16);
+	fake_file(fake, path, device);
+	snprintf(path, sizeof(path), "block/nvme%dn1/nvme%dn1p1/dev", number, number);
+	snprintf(device, sizeof(device), "259:%d", number * 16 + 1);
+	fake_file(fake, path, device);
+}
+
+/* Another partition of controller 9's, right behind the first. */
+static void second_partition(struct fake *fake)
+{
+	fake_file(fake, "block/nvme9n1/nvme9n1p2/partition", "2");
+	fake_file(fake, "block/nvme9n1/nvme9n1p2/start", "1536");
+	fake_file(fake, "block/nvme9n1/nvme9n1p2/size", "512");
+	fake_file(fake, "block/nvme9n1/nvme9n1p2/dev", "259:146");
+	fake_link(fake, "dev/block/259:146", "block/nvme9n1/nvme9n1p2");
+}
+
+#define DISK(number)	makedev(259, (number) * 16)
+#define PART(number)	makedev(259, (number) * 16 + 1)
+#define SECOND_PART	makedev(259, 146)
+
+static bool conflict(struct fake *fake, dev_t a, dev_t b)
+{
+	bool conflicts = dnd_blockdev_conflicts(fake->ctx, a, b);
+
+	assert_int_equal(dnd_blockdev_conflicts(fake->ctx, b, a), conflicts);
+	return conflicts;
+}
+
+static void disks_of_one_namespace(void **state)
+{
+	struct fake *fake = ((struct scene *)*state)->fake;
+
+	path_of(fake, 8, NQN);
+	path_of(fake, 9, NQN);
+	second_partition(fake);
+	assert_true(conflict(fake, DISK(8), DISK(9)));
+	assert_true(conflict(fake, DISK(8), SECOND_PART));
+	assert_true(conflict(fake, PART(8), PART(9)));
+	assert_false(conflict(fake, PART(8), SECOND_PART));
+	assert_false(conflict(fake, PART(9), SECOND_PART));
+	/* Of another subsystem, of one that is not known, and another namespace of the same. */
+	path_of(fake, 10, NQN "0");
+	assert_false(conflict(fake, DISK(8), DISK(10)));
+	fake_nvme(fake, 11, "0000:0b:00.0");
+	fake_nvme(fake, 12, "0000:0c:00.0");
+	assert_false(conflict(fake, DISK(11), DISK(12)));
+	fake_link(fake, "block/nvme8n2", "block/nvme8n1");
+	fake_file(fake, "devices/n/nvme9n2/size", "2048");
+	fake_link(fake, "devices/n/nvme9n2/device", "class/nvme/nvme9");
+	fake_link(fake, "block/nvme9n2", "devices/n/nvme9n2");
+	fake_link(fake, "dev/block/259:99", "devices/n/nvme9n2");
+	assert_false(conflict(fake, DISK(8), makedev(259, 99)));
+	assert_false(conflict(fake, DISK(9), makedev(259, 99)));
+}
+
+static struct dnd_drive drive_of(struct fake *fake, dev_t device, const char *path)
+{
+	struct dnd_drive drive = { .fd = -1, .path = path, .device = device };
+
+	assert_int_equal(dnd_blockdev_resolve(fake->ctx, device, path, &drive.blockdev), 0);
+	return drive;
+}
+
+static void bytes_of_one_namespace(void **state)
+{
+	struct fake *fake = ((struct scene *)*state)->fake;
+	struct dnd_drive a, b, part;
+
+	path_of(fake, 8, NQN);
+	path_of(fake, 9, NQN);
+	a = drive_of(fake, DISK(8), "/dev/nvme8n1");
+	b = drive_of(fake, DISK(9), "/dev/nvme9n1");
+	part = drive_of(fake, PART(9), "/dev/nvme9n1p1");
+	assert_int_equal(dnd_drive_overlap(&a, 0, &b, 0, 4096), DND_SHARE);
+	assert_int_equal(dnd_drive_overlap(&a, 0, &b, 4096, 4096), DND_APART);
+	assert_int_equal(dnd_drive_overlap(&a, 512 << 10, &part, 0, 4096), DND_SHARE);
+	assert_int_equal(dnd_drive_overlap(&a, 0, &part, 0, 4096), DND_APART);
+}
+
+/* To the played sysfs the file system of /tmp lies on the drive. */
+static void becomes(struct fake *fake, const char *folder)
+{
+	char link[64], path[160];
+	struct stat st;
+
+	assert_int_equal(stat(fake->root, &st), 0);
+	snprintf(link, sizeof(link), "dev/block/%u:%u", major(st.st_dev), minor(st.st_dev));
+	snprintf(path, sizeof(path), "%s/%s", fake->root, link);
+	unlink(path);
+	fake_link(fake, link, folder);
+}
+
+/* By its own name, if /tmp is in the table of mounts by its number at all. */
+static bool is_mounted(struct fake *fake, dev_t device)
+{
+	struct dnd_drive drive = drive_of(fake, device, "");
+
+	return dnd_drive_check_unused(fake->ctx, &drive);
+}
+
+static int claim(struct fake *fake, dev_t device)
+{
+	struct dnd_drive drive = drive_of(fake, device, "/dev/nvme9n1");
+	int rc = dnd_drive_claim_twins(fake->ctx, &drive), adopted;
+
+	adopted = dnd_drive_check_unused(fake->ctx, &drive);
+	dnd_drive_close(&drive);
+	assert_int_equal(rc, adopted);
+	return rc;
+}
+
+static void used_by_another_name(void **state)
+{
+	struct scene *scene = *state;
+	struct fake *fake = scene->fake;
+
+	path_of(fake, 8, NQN);
+	path_of(fake, 9, NQN);
+	second_partition(fake);
+	becomes(fake, "block/nvme8n1");
+	if (!is_mounted(fake, DISK(8)))
+		skip();
+	assert_int_equal(claim(fake, DISK(9)), -EBUSY);
+	assert_says(donard_error(fake->ctx), "/dev/nvme9n1: it is mounted at /");
+	assert_says(donard_error(fake->ctx), "/nvme8n1); a copy would destroy the file system.");
+	assert_int_equal(claim(fake, SECOND_PART), -EBUSY);
+	becomes(fake, "block/nvme8n1/nvme8n1p1");
+	assert_int_equal(claim(fake, PART(9)), -EBUSY);
+	assert_says(donard_error(fake->ctx), "/nvme8n1p1); a copy");
+	assert_int_equal(claim(fake, SECOND_PART), 0);
+	becomes(fake, "block/nvme7n1");
+	assert_int_equal(claim(fake, DISK(9)), 0);
+	fake_folder(fake, "block/nvme8n1/nvme8n1p1/holders/md4");
+	assert_int_equal(claim(fake, DISK(9)), -EBUSY);
+	assert_says(donard_error(fake->ctx), "/dev/nvme9n1: md4 is made of it (as ");
+	assert_says(donard_error(fake->ctx), "/nvme8n1p1). Name that device");
+	assert_int_equal(claim(fake, SECOND_PART), 0);
+}
+
+static bool stale(struct fake *fake, const char *node, dev_t device, char says[1024])
+{
+	char path[256];
+
+	fake_file(fake, node, "");
+	snprintf(path, sizeof(path), "%s/%s", fake->root, node);
+	says[0] = '\0';
+	return dnd_node_is_stale(fake->root, fake->root, path, device, says, 1024);
+}
+
+static void volume(struct fake *fake, int number, const char *name)
+{
+	char path[64], target[64], device[16];
+
+	snprintf(target, sizeof(target), "block/dm-%d", number);
+	snprintf(device, sizeof(device), "240:%d", number);
+	snprintf(path, sizeof(path), "%s/dev", target);
+	fake_file(fake, path, device);
+	snprintf(path, sizeof(path), "%s/dm/name", target);
+	fake_file(fake, path, name);
+	snprintf(path, sizeof(path), "dev/block/%s", device);
+	fake_link(fake, path, target);
+}
+
+static void stale_volumes(void **state)
+{
+	struct fake *fake = ((struct scene *)*state)->fake;
+	char says[1024];
+
+	volume(fake, 0, "vg-data");
+	volume(fake, 1, "vg-precious");
+	volume(fake, 2, "my--vg-my--lv");
+	volume(fake, 3, "a\\x20blank");
+	volume(fake, 4, "vg--other-data");
+	assert_true(stale(fake, "mapper/vg-data", makedev(240, 1), says));
+	assert_says(says, "/mapper/vg-data: its node leads to dm-1 (vg-precious), and not to vg-data.");
+	assert_true(stale(fake, "mapper/vg-gone", makedev(240, 1), says));
+	assert_true(stale(fake, "mapper/vg-data", makedev(259, 3), says));
+	assert_false(stale(fake, "mapper/vg-data", makedev(240, 0), says));
+	assert_false(stale(fake, "mapper/a blank", makedev(240, 3), says));
+	assert_false(stale(fake, "mapper/a\\x20blank", makedev(240, 3), says));
+	assert_true(stale(fake, "vg/data", makedev(240, 1), says));
+	assert_says(says, "and not to vg/data.");
+	assert_true(stale(fake, "vg/gone", makedev(240, 1), says));
+	assert_true(stale(fake, "vg/data", makedev(240, 4), says));
+	assert_false(stale(fake, "vg/data", makedev(240, 0), says));
+	assert_false(stale(fake, "my-vg/my-lv", makedev(240, 2), says));
+	/* Names of people's own, of which the kernel knows nothing. */
+	assert_false(stale(fake, "vg/gone", makedev(240, 4), says));
+	assert_false(stale(fake, "mine/disk", makedev(240, 1), says));
+	assert_false(stale(fake, "disk/by-id/data", makedev(240, 1), says));
+	assert_false(stale(fake, "mapper/mine", makedev(259, 3), says));
+}
+
+static void stale_arrays(void **state)
+{
+	struct fake *fake = ((struct scene *)*state)->fake;
+	char says[1024];
+
+	fake_file(fake, "class/block/md_home/dev", "9:127");
+	assert_true(stale(fake, "md/home", makedev(9, 126), says));
+	assert_says(says, "and not to md/home.");
+	assert_false(stale(fake, "md/home", makedev(9, 127), says));
+	assert_false(stale(fake, "md/0", makedev(9, 127), says));
+}
+
+/* What is opened is the file that was looked at, or nothing of it is read or written. */
+static void replaced_while_opened(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+	char other[160];
+
+	snprintf(other, sizeof(other), "%s-other", scene->out);
+	write_file(scene->in, scene->data, 65536);
+	write_file(scene->out, scene->data, 65536);
+	write_file(other, scene->data + 65536, 65536);
+	swapped_flags = O_RDWR | O_DIRECT;
+	for (int i = 0; i < 2; i++) {
+		swapped_in = i ? "/dev/null" : other;
+		assert_int_equal(copy(scene, "p2pmem0", scene->out), -EBUSY);
+		assert_says(donard_error(ctx), "/out: it was replaced while it was opened. Try again.");
+		assert_string_equal(donard_error_code(ctx), "busy");
+	}
+	assert_file(other, scene->data + 65536, 65536);
+	swapped_flags = O_DIRECT;
+	swapped_in = other;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EBUSY);
+	assert_says(donard_error(ctx), "/in: it was replaced");
+	unlink(scene->out);
+	swapped_flags = O_TMPFILE;
+	swapped_in = "/dev/shm";
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EBUSY);
+	assert_says(donard_error(ctx), "/out: its folder was replaced while it was opened.");
+	assert_int_equal(access(scene->out, F_OK), -1);
+}
+
+#define NVME_TARGET	"kernel/config/nvmet/subsystems/nqn.lab/namespaces/7"
+#define SCSI_TARGET	"kernel/config/target/core/iblock_0/disk"
+
+static void exported(void **state)
+{
+	struct scene *scene = *state;
+	const struct donard_context *ctx = scene->fake->ctx;
+
+	write_file(scene->out, scene->data, 65536);
+	fake_file(scene->fake, NVME_TARGET "/device_path", scene->out);
+	fake_file(scene->fake, NVME_TARGET "/enable", "1");
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EBUSY);
+	assert_says(donard_error(ctx), "/out: this machine exports it (");
+	assert_says(donard_error(ctx), "/" NVME_TARGET "), and a copy would overwrite");
+	assert_file(scene->out, scene->data, 65536);
+	fake_file(scene->fake, NVME_TARGET "/enable", "0");
+	fake_file(scene->fake, SCSI_TARGET "/udev_path", scene->out);
+	fake_file(scene->fake, SCSI_TARGET "/enable", "1");
+	fake_file(scene->fake, "kernel/config/target/core/iblock_0/hba_mode", "");
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EBUSY);
+	assert_says(donard_error(ctx), "/" SCSI_TARGET ")");
+	fake_file(scene->fake, SCSI_TARGET "/udev_path", scene->in);
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(disks_of_one_namespace), CASE(bytes_of_one_namespace), CASE(used_by_another_name), CASE(stale_volumes),
+		CASE(stale_arrays), CASE(replaced_while_opened), CASE(exported),
+	};
+
+	return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
+}
