@@ -35,7 +35,7 @@ void cli_event_message(struct json_object *model, const char *text)
 		cli_add_text(model, "message", cli_in_options(text, in_options, sizeof(in_options)));
 }
 
-/* A pipe or a terminal that is ready takes a line at once, as much as PIPE_BUF at least. */
+/* A pipe that is ready takes PIPE_BUF at once, which is more than a line.  A terminal that was stopped (Ctrl-S) is not ready. */
 static bool output_is_ready(void)
 {
 	struct pollfd output = { .fd = STDOUT_FILENO, .events = POLLOUT };
@@ -49,7 +49,8 @@ static void print_left_out(const struct cli *cli, uint64_t count)
 	struct json_object *model;
 
 	if (!cli->json) {
-		printf("%llu events before this one were not printed, as nobody read them\n", (unsigned long long)count);
+		printf("%llu event%s before this one %s not printed, as nobody read them\n", (unsigned long long)count,
+		       count == 1 ? "" : "s", count == 1 ? "was" : "were");
 		return;
 	}
 	model = cli_event_model("left-out", "");

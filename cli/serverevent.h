@@ -16,7 +16,8 @@ void cli_event_message(struct json_object *model, const char *text);
 
 /*
  * Prints the model and releases it; calls @print with @type if text is wanted.  A server has one thread, which its clients
- * wait for: an event is left out while whoever reads the output does not, and the next that is printed is preceded by how many were.
+ * wait for: an event is left out while nobody reads the pipe that it goes to, and the next that is printed is preceded by how
+ * many were.
  */
 void cli_event_print(const struct cli *cli, struct json_object *model, int type,
 		     void (*print)(struct json_object *model, int type));

@@ -103,7 +103,7 @@ static int refuse_another(struct nbd_worker *worker)
 	char text[NBD_TEXT_BYTES];
 
 	snprintf(text, sizeof(text), "%s: it serves the log %016llx for %s now, and this nbdkit began with the log %016llx for %s, which "
-		 "has what was written. Serve that log again; or start nbdkit anew, and mount anew what is on it.",
+		 "may have what was written. Serve that log again; or start nbdkit anew, and mount anew what is on it.",
 		 worker->options.address, (unsigned long long)worker->info.identity, worker->info.drive,
 		 (unsigned long long)served.info.identity, served.info.drive);
 	return donard_fail(worker->ctx, -ESHUTDOWN, "", text);
@@ -121,9 +121,9 @@ static int open_all(struct nbd_worker *worker)
 	worker->info.size = sizeof(worker->info);
 	if (!rc)
 		rc = donard_cache_info(worker->cache, &worker->info);
-	if (!rc && !is_served(&worker->info))
-		rc = refuse_another(worker);
-	return rc ? rc : open_memory(worker);
+	if (!rc)
+		rc = open_memory(worker);
+	return rc || is_served(&worker->info) ? rc : refuse_another(worker);
 }
 
 static void close_all(struct nbd_worker *worker)

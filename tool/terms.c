@@ -86,7 +86,7 @@ static const char *name_in(const char *word)
 	return value ? value + 1 : word;
 }
 
-/* How long the name is that a person typed and that stands at @at.  Only one with a blank can hold a term. */
+/* How long the name is that a person typed and that stands at @at.  A term stands behind a blank or "(". */
 static size_t given_at(const char *at)
 {
 	size_t longest = 0;

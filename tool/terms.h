@@ -20,7 +20,8 @@ const char *cli_in_options(const char *text, char *out, size_t out_bytes);
 const char *cli_in_commands(const char *text, char *out, size_t out_bytes);
 
 /*
- * @words, up to a NULL: what a person typed.  A text that says one of them has it as it is, whatever it holds ("/mnt/x VERIFY").
+ * @words, up to a NULL: what a person typed.  A text has those with a blank or "(" as they are, whatever they hold
+ * ("/mnt/x VERIFY"); of others it is not known whether the library means its own word.
  * The words are kept, not copied.
  */
 void cli_names_given(char *const *words);

@@ -8,6 +8,7 @@
 #include "cache/backing.h"
 #include "cache/log.h"
 
+#define DRIVE_BYTES	80	/* of the identity, for the drive alone: it is the same with and without a partition */
 #define NAME_BYTES	256	/* for the drive's name; the longest, of an NVMe namespace without EUI, has 143 */
 
 static int read_identity(struct donard_context *ctx, const char *disk, char *text, size_t bytes)
@@ -21,27 +22,26 @@ static int read_identity(struct donard_context *ctx, const char *disk, char *tex
 			"swapped drive would go unnoticed. Use another drive.", disk);
 }
 
-/* Ends a name that is too long with a checksum of all of it, because only its end has the namespace's number. */
-void dnd_backing_fit(const char *text, char identity[DND_CACHE_DRIVE_ID_BYTES])
+void dnd_backing_fit(const char *text, char *identity, size_t bytes)
 {
-	size_t length = strlen(text), kept = DND_CACHE_DRIVE_ID_BYTES - sizeof("#00000000");
+	size_t length = strlen(text), kept = bytes - sizeof("#00000000");
 
-	if (length < DND_CACHE_DRIVE_ID_BYTES)
-		snprintf(identity, DND_CACHE_DRIVE_ID_BYTES, "%s", text);
+	if (length < bytes)
+		snprintf(identity, bytes, "%s", text);
 	else
-		snprintf(identity, DND_CACHE_DRIVE_ID_BYTES, "%.*s#%08x", (int)kept, text,
-			 dnd_cache_checksum(0, text, length));
+		snprintf(identity, bytes, "%.*s#%08x", (int)kept, text, dnd_cache_checksum(0, text, length));
 }
 
 /* Appends ",part=1,start=2048" if the device is a partition: a number may be given to another part of the drive. */
 static void add_partition(const struct donard_context *ctx, dev_t device, char *text, size_t bytes)
 {
 	size_t used = strlen(text);
-	uint64_t part, start;
+	uint64_t part, start = 0;
 
-	if (!dnd_sysfs_read_u64(ctx, &part, "dev/block/%u:%u/partition", major(device), minor(device)) &&
-	    !dnd_sysfs_read_u64(ctx, &start, "dev/block/%u:%u/start", major(device), minor(device)))
-		snprintf(text + used, bytes - used, ",part=%llu,start=%llu", (unsigned long long)part, (unsigned long long)start);
+	if (dnd_sysfs_read_u64(ctx, &part, "dev/block/%u:%u/partition", major(device), minor(device)))
+		return;
+	dnd_sysfs_read_u64(ctx, &start, "dev/block/%u:%u/start", major(device), minor(device));
+	snprintf(text + used, bytes - used, ",part=%llu,start=%llu", (unsigned long long)part, (unsigned long long)start);
 }
 
 /* The number of an inode is reused for later files, so its birth time is added. */
@@ -63,12 +63,13 @@ int dnd_backing_identity(struct donard_context *ctx, const struct donard_file_in
 			 char identity[DND_CACHE_DRIVE_ID_BYTES])
 {
 	bool is_file = info->kind == DONARD_FILE_KIND_REGULAR;
-	char text[NAME_BYTES + 128];
+	char name[NAME_BYTES], text[DRIVE_BYTES + 128];
 	struct stat st;
-	int rc = read_identity(ctx, info->disk, text, NAME_BYTES);
+	int rc = read_identity(ctx, info->disk, name, sizeof(name));
 
 	if (rc)
 		return rc;
+	dnd_backing_fit(name, text, DRIVE_BYTES);
 	if (fstat(info->fd, &st))
 		return dnd_fail_errno(ctx, errno, "%s", info->path);
 	if (is_file || info->kind == DONARD_FILE_KIND_PARTITION)
@@ -76,6 +77,6 @@ int dnd_backing_identity(struct donard_context *ctx, const struct donard_file_in
 	if (is_file)
 		rc = add_file(ctx, info, text, sizeof(text));
 	if (!rc)
-		dnd_backing_fit(text, identity);
+		dnd_backing_fit(text, identity, DND_CACHE_DRIVE_ID_BYTES);
 	return rc;
 }

@@ -8,13 +8,16 @@
 #include "donard/file.h"
 
 /*
- * The name is the kernel's: the wwid of a namespace, with the number of a partition behind it, or the
+ * The name is the kernel's: the wwid of a namespace, with number and start of a partition behind it, or the
  * uuid of a volume or array.  For a file it is that of the drive or partition below, and the number
  * and birth time of its inode.
  */
 int dnd_backing_identity(struct donard_context *ctx, const struct donard_file_info *info,
 			 char identity[DND_CACHE_DRIVE_ID_BYTES]);
-/* Shortens a name of any length to what the log has room for. */
-void dnd_backing_fit(const char *text, char identity[DND_CACHE_DRIVE_ID_BYTES]);
+/*
+ * Shortens a name of any length to less than @bytes: one that is longer ends with "#" and a checksum of all of it, because
+ * only its end has the namespace's number.
+ */
+void dnd_backing_fit(const char *text, char *identity, size_t bytes);
 
 #endif /* DND_CACHE_BACKING_H */

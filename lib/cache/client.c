@@ -215,7 +215,7 @@ DND_PUBLIC int donard_cache_info(const struct donard_cache *cache, struct donard
 	found.reads_back = offer->flags & DND_WIRE_READ_BACK;
 	found.connected = !cache->over;
 	found.drive_fails = cache->drive_fails;
-	found.copies_by_cpu = cache->reach.id && dnd_device_copies_by_cpu(cache->reach.id->verbs);
+	found.copies_by_cpu = cache->copies_by_cpu;
 	snprintf(found.drive, sizeof(found.drive), "%s", offer->drive);
 	snprintf(found.nvram, sizeof(found.nvram), "%s", offer->nvram);
 	dnd_struct_give(info, &found, sizeof(found));

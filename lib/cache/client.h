@@ -75,6 +75,7 @@ struct donard_cache {
 	uint64_t read_back;			/* written bytes are read back into this */
 	struct ibv_mr *read_back_mr;		/* registers read_back; or NULL */
 	bool armed;				/* the channel will signal the next completion */
+	bool copies_by_cpu;			/* this end's device is software: asking it costs a call of the kernel */
 	bool drive_fails;			/* the server's drive fails what the log writes to it */
 	bool pinged, owes_got;			/* a ping has no answer yet; a released has no got yet */
 	bool said_bye, bye_done;

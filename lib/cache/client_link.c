@@ -183,6 +183,7 @@ int dnd_cclient_connect(struct donard_cache *cache)
 	if (rc)
 		return rc;
 	cache->offer.depth = (uint32_t)dnd_min(cache->offer.depth, cache->options.depth);
+	cache->copies_by_cpu = dnd_device_copies_by_cpu(cache->reach.id->verbs);
 	cache->ring.bytes = cache->offer.window_bytes;
 	cache->link.heard = dnd_now_seconds();
 	set_timer(cache);

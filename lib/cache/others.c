@@ -5,12 +5,18 @@
 
 /* ---- one log ---- */
 
-/* Do the names mean bytes that may be the same ones: of one drive, or of a drive and what lies on it ("D" and "D,part=1,...")? */
+/*
+ * Do the names mean bytes that may be the same ones: of one drive, or of a drive and what lies on it ("D" and "D,part=1,...")?
+ * What was too long for an identity (dnd_backing_fit()) may be anywhere on the drive.
+ */
 static bool may_share_bytes(const char *one, const char *other)
 {
-	size_t length = dnd_min(strlen(one), strlen(other));
+	size_t drive = strcspn(one, ","), length = dnd_min(strlen(one), strlen(other));
 
-	return !strncmp(one, other, length) && strchr(",", one[length]) && strchr(",", other[length]);
+	if (strcspn(other, ",") != drive || strncmp(one, other, drive))
+		return false;
+	return strchr(one + drive, '#') || strchr(other + drive, '#') ||
+	       (!strncmp(one, other, length) && strchr(",", one[length]) && strchr(",", other[length]));
 }
 
 int dnd_cache_claims_drive(struct donard_context *ctx, struct dnd_cache_store *store, const char *drive_id)
@@ -52,7 +58,8 @@ struct search {
 static int refuse(struct donard_context *ctx, const char *name, const char *drive_id)
 {
 	return dnd_fail(ctx, DND_E_HAS_DATA, "%s: it holds a log with records for the same drive, or for a part or the whole of it, %s: if they were "
-			"served later, they would overwrite newer bytes. Serve that log first, until it has drained; or, if its "
+			"served later, they would overwrite newer bytes. Serve that log first, until it has drained, with this "
+			"region removed; or, if its "
 			"records may be lost, overwrite it with zeros (dd if=/dev/zero of=/dev/%s bs=1M).", name, drive_id, name);
 }
 

@@ -32,7 +32,8 @@ static int remove_known(const char *path, dev_t device, ino_t inode)
 		return 0;
 	for (int i = 0; ; i++) {
 		snprintf(aside, sizeof(aside), "%s.%d-%d", path, (int)getpid(), i);
-		if (!renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE))
+		if (!renameat2(AT_FDCWD, path, AT_FDCWD, aside, RENAME_NOREPLACE) ||
+		    (errno == EINVAL && access(aside, F_OK) && !rename(path, aside)))	/* a file system without that flag */
 			break;
 		if (errno != EEXIST || i == ASIDE_TRIES)
 			return errno == ENOENT ? 0 : -errno;

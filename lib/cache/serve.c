@@ -7,7 +7,7 @@
 #include "cache/server.h"
 
 #define TICK_MS			100
-#define GOING_MS		500	/* how long the end of a region may stay behind the failure of its memory */
+#define GOING_MS		3000	/* how long the end of a region may stay behind the failure of its memory */
 #define EVENTS_AT_ONCE		64
 #define COMPLETIONS_AT_ONCE	64
 #define HIGH_PERCENT		60

@@ -90,7 +90,8 @@ static int ask(struct donard_context *ctx, const char *nvram, const struct socka
 	if (connect(fd, (const struct sockaddr *)address, sizeof(*address)))
 		rc = cannot_ask(ctx, nvram, address->sun_path);
 	else if ((rc = read_report(fd, status)) == -ENODATA)
-		rc = dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: the server there ended before it answered. Whoever runs the server was told why.",
+		rc = dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: the server there ended before it answered. Unless it was killed, "
+			      "whoever runs it was told why.",
 			      address->sun_path);
 	else if (rc == -EAGAIN || rc == -EINTR)
 		rc = no_answer(ctx, address->sun_path, -rc);

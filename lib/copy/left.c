@@ -7,12 +7,12 @@
 
 #include "copy/copy.h"
 
-/* Nobody else sees a file without a name, or memory that the copy allocated for itself. */
+/* Nothing was there before: a new file, or memory that the copy allocated for itself. */
 static bool is_private(const struct dnd_copy *copy)
 {
 	const struct dnd_side *dst = &copy->dst;
 
-	return dst->is_region ? dst->is_gpu && !copy->held : dst->drive.unnamed;
+	return dst->is_region ? dst->is_gpu && !copy->held : dst->drive.made;
 }
 
 /* Behind the end of a file there is nothing. */

@@ -121,7 +121,8 @@ struct dnd_drive {
 	const char *path;	/* borrowed */
 	int fd;
 	bool is_file;
-	bool unnamed;		/* a new file, which nobody sees before dnd_drive_name() */
+	bool made;		/* a new file */
+	bool unnamed;		/* and nobody sees it before dnd_drive_name() */
 	bool reserved;		/* blocks behind the end of the file were reserved for writes to come */
 	bool writable;
 	bool shared;		/* somebody else has the same open file, with its position and flags */

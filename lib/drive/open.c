@@ -487,7 +487,7 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 	if (rc)
 		return rc;
 	drive->is_file = true;
-	drive->unnamed = true;
+	drive->made = drive->unnamed = true;
 	drive->device = st.st_dev;
 	return opened(ctx, drive, unread, open_unnamed(ctx, drive, folder));
 }

@@ -105,7 +105,7 @@ static int check_rights(struct donard_rdma_client *client)
 	if (!missing)
 		return 0;
 	return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is offered for %s only. Start "
-			"the server with options.rights for %s as well.", client->reach.peer,
+			"the server so that it offers %s, too (options.rights).", client->reach.peer,
 			client->offer.target, missing & DONARD_RDMA_READ ? "writing" : "reading",
 			missing & DONARD_RDMA_READ ? "reading" : "writing");
 }

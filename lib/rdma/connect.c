@@ -18,7 +18,7 @@ static int refused(struct donard_rdma_client *client, enum dnd_rdma_status statu
 	case DND_STATUS_NO_READING:
 		client->reading_refused = true;
 		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server's memory is offered "
-				"for writing only. Start the server with options.rights for reading as well.", peer);
+				"for writing only. Start the server so that it offers reading, too (options.rights).", peer);
 	case DND_STATUS_LOCAL_ONLY:
 		return dnd_fail(client->ctx, DND_E_REFUSED, "%s: the server admits only clients on "
 				"its own machine. Start it with options.bind and this address.", peer);

@@ -12,10 +12,13 @@ from ._library import lib, text
 # As donard-cli exits; everything else is 1.
 _EXIT_STATUS = {errno.EBADMSG: 4, errno.EOPNOTSUPP: 3, errno.ECANCELED: 130, errno.EINTR: 130}
 _WRONG_USE = ("bad-option", "bad-name")
-# The library's texts use the names in its headers. A member of its options is a parameter of the same name here.
+# The library's texts use the names in its headers. A member of its options is a parameter of the same name here. What the
+# binding has no word for, such as donard_region_add(), stays.
 _WORDS = {
     "ALLOW_BOUNCE": "allow_bounce=True",
     "ALLOW_UNLISTED": "allow_unlisted=True",
+    "DONARD_FILE_CREATE": "create=True",
+    "DONARD_FILE_WRITE": "write=True",
     "FORCE_BOUNCE": "force_bounce=True",
     "PASSTHROUGH": "passthrough=True",
     "VERIFY": "verify=True",

@@ -55,6 +55,9 @@ static void records_of_another_log(void **state)
 	assert_int_equal(claims(nvram, part), 1);
 	snprintf(part, sizeof(part), "%s1", nvram_geometry.drive_id);
 	assert_int_equal(claims(nvram, part), 0);
+	/* What was too long for the identity to say. */
+	snprintf(part, sizeof(part), "%s,part=1,star#00000000", nvram_geometry.drive_id);
+	assert_int_equal(claims(nvram, part), 1);
 }
 
 /* It may have had any. */
@@ -89,6 +92,7 @@ static void moved_partition(void **state)
 	assert_int_equal(dnd_backing_identity(fake->ctx, &info, before), 0);
 	fake_file(fake, name, "4096");
 	assert_int_equal(dnd_backing_identity(fake->ctx, &info, after), 0);
+	assert_int_equal(strcspn(before, ","), 5);
 	assert_memory_equal(before, "eui.1,part=1,start=2048,inode=", 30);
 	assert_memory_equal(after, "eui.1,part=1,start=4096,inode=", 30);
 	close(info.fd);
@@ -100,17 +104,17 @@ static void long_names(void **state)
 	char one[DND_CACHE_DRIVE_ID_BYTES], other[DND_CACHE_DRIVE_ID_BYTES], text[200];
 
 	(void)state;
-	dnd_backing_fit(nvram_geometry.drive_id, one);
+	dnd_backing_fit(nvram_geometry.drive_id, one, sizeof(one));
 	assert_string_equal(one, nvram_geometry.drive_id);
 	memset(text, 'a', sizeof(text));
 	text[DND_CACHE_DRIVE_ID_BYTES - 1] = '\0';
-	dnd_backing_fit(text, one);
+	dnd_backing_fit(text, one, sizeof(one));
 	assert_string_equal(one, text);
 	text[DND_CACHE_DRIVE_ID_BYTES - 1] = 'a';
 	strcpy(text + 190, "-00000001");
-	dnd_backing_fit(text, one);
+	dnd_backing_fit(text, one, sizeof(one));
 	text[198] = '2';
-	dnd_backing_fit(text, other);
+	dnd_backing_fit(text, other, sizeof(other));
 	assert_int_equal(strlen(one), DND_CACHE_DRIVE_ID_BYTES - 1);
 	assert_int_equal(strlen(other), DND_CACHE_DRIVE_ID_BYTES - 1);
 	assert_string_not_equal(one, other);
