@@ -13,6 +13,7 @@
 struct group {
 	struct dnd_cache_server *server;
 	struct dnd_cache_list members;	/* to be acknowledged after the barrier */
+	bool mismatch;
 };
 
 /* ---- writes ---- */
@@ -59,6 +60,7 @@ static enum dnd_wire_status judge_write(struct group *group, const struct dnd_ca
 	if (sum == message->key)
 		return DND_WIRE_OK;
 	server->tally.counts.mismatches++;
+	group->mismatch = true;
 	return DND_WIRE_MISMATCH;
 }
 
@@ -247,20 +249,32 @@ static void answer_flushes(struct dnd_cache_server *server, struct dnd_cache_ses
 	}
 }
 
+bool dnd_cache_nvram_sound(struct dnd_cache_server *server)
+{
+	int rc = server->sound ? 0 : dnd_cache_ask(&server->log);
+
+	if (rc)
+		dnd_cache_server_fail(server, rc);
+	server->sound = !rc;
+	return server->sound;
+}
+
 void dnd_cache_group(struct dnd_cache_server *server)
 {
 	struct group group = { .server = server };
+	bool records;
 	int rc;
 
 	dnd_cache_list_init(&group.members);
-	server->starved = false;
+	server->starved = server->sound = false;
 	for (unsigned int i = 0; i < server->log.super.windows; i++) {
 		if (!server->sessions[i])
 			continue;
 		take_session(&group, server->sessions[i]);
 		answer_flushes(server, server->sessions[i]);
 	}
-	if (!group.members.first && server->log.durable == server->log.next - 1)
+	records = server->log.durable != server->log.next - 1;
+	if (!group.members.first && !records)
 		return;
 	server->tally.counts.groups++;
 	rc = dnd_cache_commit(&server->log);	/* BARRIER */
@@ -268,5 +282,9 @@ void dnd_cache_group(struct dnd_cache_server *server)
 		dnd_cache_server_fail(server, rc);
 		return;
 	}
+	server->sound = records;
+	/* Without an append there was no barrier; and after a reset the bytes in the NVRAM are not what the client sent. */
+	if (group.mismatch && !dnd_cache_nvram_sound(server))
+		return;
 	acknowledge(&group);			/* ACK */
 }

@@ -5,6 +5,9 @@
  *
  * After any error the whole plan is done again, because a drive that failed a flush may
  * have lost data that it had taken before.
+ *
+ * Each batch of writes comes after a barrier in the same round, so that a device that was reset does not
+ * give arbitrary bytes to the drive.
  */
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -206,11 +209,19 @@ static void trim_some(struct dnd_cache_server *server)
 	server->again = true;
 }
 
+static bool can_go_on(const struct dnd_destage *destage)
+{
+	return !destage->failed && (!trimmed(destage) || (destage->next < destage->plan.write_count &&
+							  destage->under_way < WRITES_AT_ONCE));
+}
+
 static void write_some(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;
 	int rc = 0;
 
+	if (!can_go_on(destage) || !dnd_cache_nvram_sound(server))
+		return;
 	if (!trimmed(destage))
 		trim_some(server);
 	while (trimmed(destage) && destage->next < destage->plan.write_count && destage->under_way < WRITES_AT_ONCE &&

@@ -231,6 +231,11 @@ int dnd_cache_commit(struct dnd_cache_log *log)
 	return 0;
 }
 
+int dnd_cache_ask(struct dnd_cache_log *log)
+{
+	return log->broken || log->store->barrier(log->store) ? dnd_cache_break(log) : 0;
+}
+
 /* ---- the tail ---- */
 
 int dnd_cache_write_tail(struct dnd_cache_store *store, const struct dnd_cache_super *super,

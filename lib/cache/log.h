@@ -120,6 +120,11 @@ int dnd_cache_append(struct dnd_cache_log *log, const struct dnd_cache_entry *en
  * acknowledged.
  */
 int dnd_cache_commit(struct dnd_cache_log *log);
+/*
+ * BARRIER without APPEND: does the NVRAM still hold what was written to it?  Its device may have been reset, which the first
+ * barrier afterwards reports, and no other.  Returns 0, or -EIO with a text, after which the log is broken.
+ */
+int dnd_cache_ask(struct dnd_cache_log *log);
 /* The NVRAM failed: nothing is acknowledged from now on.  Returns -EIO with a text. */
 int dnd_cache_break(struct dnd_cache_log *log);
 /* How many contiguous bytes the window can take now, at its head or at its start. */

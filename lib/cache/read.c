@@ -5,6 +5,9 @@
  *
  * Bytes that a read takes from the log stay there until they were sent: nothing is retired
  * meanwhile, and no read begins while records wait to be retired.
+ *
+ * A read is answered once its bytes have arrived and a barrier has shown that the device was not
+ * reset meanwhile.  One barrier is enough for all that have arrived.
  */
 #include <stdlib.h>
 
@@ -149,7 +152,6 @@ static int post_piece(struct dnd_cache_server *server, struct dnd_cache_read *re
 	return ibv_post_send(session->link.id->qp, &wr, &bad);
 }
 
-/* The answer may follow at once, because one queue pair keeps the order. */
 static void send_pieces(struct dnd_cache_server *server, struct dnd_cache_read *read)
 {
 	while (read->posted < read->count && read->session->work_requests < DND_CACHE_READ_WRITES) {
@@ -163,8 +165,6 @@ static void send_pieces(struct dnd_cache_server *server, struct dnd_cache_read *
 		read->session->work_requests++;
 		read->work_requests++;
 	}
-	if (read->posted == read->count)
-		answer(server, read);
 }
 
 static void step(struct dnd_cache_server *server, struct dnd_cache_read *read)
@@ -181,7 +181,28 @@ static void step(struct dnd_cache_server *server, struct dnd_cache_read *read)
 		release(server, read);
 }
 
+/* Has the client all its bytes, and no answer? */
+static bool arrived(const struct dnd_cache_read *read)
+{
+	return read->used && read->session && read->request && !read->session->ends && !read->failed && !read->drive_reads &&
+	       read->asked == read->count && read->posted == read->count && !read->work_requests;
+}
+
 /* ---- all reads ---- */
+
+static void answer_arrived(struct dnd_cache_server *server)
+{
+	for (unsigned int i = 0; i < DND_CACHE_READS; i++) {
+		struct dnd_cache_read *read = &server->reads[i];
+
+		if (!arrived(read))
+			continue;
+		if (!dnd_cache_nvram_sound(server))
+			return;
+		answer(server, read);
+		release(server, read);
+	}
+}
 
 static bool refused(struct dnd_cache_server *server, struct dnd_cache_request *request)
 {
@@ -269,6 +290,9 @@ static void step_all(struct dnd_cache_server *server)
 
 void dnd_cache_reads_step(struct dnd_cache_server *server)
 {
+	answer_arrived(server);
+	if (server->ends)
+		return;
 	step_all(server);
 	begin_in_turns(server);
 	step_all(server);

@@ -198,10 +198,18 @@ static int fail_without_nvram(const struct dnd_cache_server *server)
 			"start again: what was acknowledged is in it.", dnd_memory_name(server->nvram.memory));
 }
 
+/* While no request comes, no barrier does, which would tell of a reset.  This is none; it asks for the count of resets. */
+static bool nvram_was_reset(const struct dnd_cache_server *server)
+{
+	return server->idle && dnd_region_check_resets(server->ctx, &server->nvram.memory->region);
+}
+
 static void look_around(struct dnd_cache_server *server)
 {
 	if (nvram_gone(server))
 		dnd_cache_server_fail(server, fail_without_nvram(server));
+	else if (nvram_was_reset(server))
+		dnd_cache_server_fail(server, dnd_cache_break(&server->log));
 	else if (!server->draining && stop_asked(server))
 		drain(server);
 }
@@ -217,7 +225,8 @@ static void go_round(struct dnd_cache_server *server)
 	if (server->ends)
 		return;
 	dnd_cache_reads_step(server);
-	dnd_cache_destage_step(server);
+	if (!server->ends)
+		dnd_cache_destage_step(server);
 	submit(server);
 	send_messages(server);
 	dnd_cache_report(server);
@@ -259,7 +268,7 @@ static void wait_for_something(struct dnd_cache_server *server)
 		if (server->sessions[i])
 			fds[count++] = (struct pollfd){ .fd = server->sessions[i]->link.channel->fd,
 							.events = POLLIN };
-	poll(fds, count, wait_ms(server));
+	server->idle = !poll(fds, count, wait_ms(server));
 	server->again = false;
 }
 

@@ -129,6 +129,7 @@ struct dnd_cache_server {
 	unsigned int reads_turn;		/* window of the client whose read begins next */
 	uint64_t written_ns;			/* when the last write or trim came */
 	uint64_t *appended_ns;			/* when each record came, by its place */
+	bool sound;				/* in this round a barrier has found the NVRAM as it was */
 	bool starved;				/* a request waits for the place of a record */
 	bool turned_away;			/* a client found no free window, and one may hold only old records */
 	bool draining;
@@ -141,6 +142,7 @@ struct dnd_cache_server {
 	struct pollfd *fds;			/* what the server waits for: room for all windows */
 	int queue_fd;
 	bool again;				/* there is more to do: start the next round at once */
+	bool idle;				/* nothing has happened before this round */
 	int ends;				/* -errno: the server is to end */
 	struct dnd_failure why;			/* the reason, with its text */
 	/* Set by read.c: for a piece that was sent, and for a client that goes and has no queue pair any more. */
@@ -198,6 +200,11 @@ void dnd_cache_session_end(struct dnd_cache_session *session);
 
 /* commit.c: APPEND of all waiting requests, one BARRIER, ACK. */
 void dnd_cache_group(struct dnd_cache_server *server);
+/*
+ * To be asked when bytes have been read from the NVRAM, before anybody relies on them, and before the drive fetches any: after
+ * a reset of the device they are arbitrary.  One barrier in a round is enough for all.  If it fails, ends the server.
+ */
+bool dnd_cache_nvram_sound(struct dnd_cache_server *server);
 
 /* read.c */
 int dnd_cache_reads_open(struct dnd_cache_server *server);

@@ -227,6 +227,43 @@ nvram_goes() {
 	what_was_acknowledged
 }
 
+# reads_on - connects and reads, again and again, until that fails.
+reads_on() {
+	while client read 0 $((4 * MIB)) 1 65536; do :; done
+}
+
+# Its PMR is disabled then, until p2pmem is asked for something. Nobody writes.
+nvram_is_reset() {
+	fresh --no-cleaner --high 90
+	says "acknowledged $((4 * MIB))" write 0 $((4 * MIB)) 1 65536
+	reads_on >"$WORK/word" 2>"$WORK/word.err" &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	within "$SECONDS_TO_NOTICE" more_words_than 0
+	echo 1 >"/sys/bus/pci/devices/$LAB_BETA_BDF/reset"
+	failed_and_ends 1 device 'the NVRAM failed'
+	within $((3 * SECONDS_TO_NOTICE)) ended "$CLIENT"
+	! grep differs "$WORK/word" || fail "what was read after the reset was called good"
+	serve --no-cleaner --high 90
+	says "equal $((4 * MIB))" read 0 $((4 * MIB)) 1 65536
+}
+
+# What volatile memory has lost does not come to the drive.
+volatile_nvram_is_reset() {
+	forget_log
+	NVRAM=p2pmem0
+	serve --volatile-ok --format --no-cleaner --high 90
+	says "acknowledged $MIB volatile" write 0 "$MIB" 1 65536
+	says 'done' flush
+	drain
+	serve --volatile-ok --idle-ms 2000
+	says "acknowledged $MIB volatile" write 0 "$MIB" 2 65536
+	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/reset"
+	failed_and_ends 1 device 'the NVRAM failed'
+	on_drive "equal $MIB" 0 "$MIB" 1
+	zero_volatile_log
+}
+
 # It answers nothing any more, and nobody was told: what is written to it vanishes. The device is lost for this boot.
 nvram_dies() {
 	fresh --no-cleaner --high 90
@@ -609,6 +646,8 @@ t "drive: full" drive_is_full
 t "drive: its size has changed" drive_changed_its_size
 core t "drive: unplugged" drive_goes
 t "NVRAM: unplugged" nvram_goes
+t "NVRAM: reset" nvram_is_reset
+t "NVRAM: reset, volatile" volatile_nvram_is_reset
 t "client: killed in its write" client_dies_in_its_write
 t "log: damaged" log_is_damaged
 t "log: older" log_is_older

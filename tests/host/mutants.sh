@@ -24,6 +24,8 @@ readonly MUTANTS=(
 	'void-not-marked log.c test_cache_recover s/rc = mark_voids(log);/rc = 0;/'
 	'trim-forgets-nothing log.c test_cache_place s/if (record->type == DND_CACHE_TRIM)$/if (false)/'
 	'reuse-under-a-read destage.c test_cache_order s/if (server->active_reads)/if (false)/'
+	'answered-after-a-reset read.c test_cache_order s/if (!dnd_cache_nvram_sound(server))/if (false)/'
+	'destaged-after-a-reset destage.c test_cache_order s/ || !dnd_cache_nvram_sound(server))$/)/'
 	'newest-tail-missing recover.c test_cache_recover s/if (record.epoch > log->epoch)/if (false)/'
 	'bytes-over-others recover.c test_cache_recover s/dnd_cache_lies_over(log, record))/false)/'
 )

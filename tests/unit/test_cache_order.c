@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * The order of the server's steps between clients, NVRAM and drive: commit.c and destage.c, with a
- * client, a drive's queue and an NVRAM that write down what they are asked for.
+ * The order of the server's steps between clients, NVRAM and drive: commit.c, read.c and destage.c, with
+ * clients, a drive's queue and an NVRAM that write down what they are asked for.
  *
  *	a	APPEND, or a mark in a record
  *	t	TAIL
  *	B	barrier
  *	K	ACK
+ *	S	bytes of a read are sent
  *	D	the drive is told to trim
  *	W	the drive is told to write
  *	F	and to flush
@@ -24,12 +25,18 @@
 
 struct scene {
 	struct dnd_cache_server server;
-	struct dnd_cache_session session, *sessions[2];
+	struct dnd_cache_session session, other, *sessions[2];
 	struct dnd_cache_request requests[REQUESTS];
 	unsigned int asked;
 	uint8_t nvram[NVRAM_BYTES];
 	char steps[64];
 	bool barrier_fails, drive_lost;
+	enum dnd_wire_status expected;	/* of each answer */
+	uint64_t clock_ns;
+	struct ibv_context verbs;
+	struct ibv_qp qp;
+	struct ibv_mr mr;
+	struct rdma_cm_id id;
 	struct donard_file file;
 	struct donard_memory memory;
 };
@@ -78,8 +85,8 @@ static int nvram_barrier(struct dnd_cache_store *store)
 void __wrap_dnd_cache_answer(struct dnd_cache_request *request, enum dnd_wire_status status);
 void __wrap_dnd_cache_answer(struct dnd_cache_request *request, enum dnd_wire_status status)
 {
+	assert_int_equal(status, scene->expected);
 	(void)request;
-	assert_int_equal(status, DND_WIRE_OK);
 	note('K');
 }
 
@@ -89,13 +96,45 @@ void __wrap_dnd_cache_session_send(struct dnd_cache_session *session)
 	(void)session;
 }
 
-static void ask(struct dnd_wire_message message)
+static void ask_as(struct dnd_cache_session *session, struct dnd_wire_message message)
 {
 	struct dnd_cache_request *request = &scene->requests[scene->asked++];
 
 	assert_true(scene->asked <= REQUESTS);
-	*request = (struct dnd_cache_request){ .message = message, .session = &scene->session };
-	dnd_cache_list_add(&scene->session.waiting, request);
+	*request = (struct dnd_cache_request){ .message = message, .session = session };
+	dnd_cache_list_add(&session->waiting, request);
+}
+
+static void ask(struct dnd_wire_message message)
+{
+	ask_as(&scene->session, message);
+}
+
+static void ask_read(uint64_t block)
+{
+	ask((struct dnd_wire_message){ .type = DND_WIRE_READ, .drive_offset = block * BLOCK, .length = BLOCK });
+}
+
+static int post_send(struct ibv_qp *qp, struct ibv_send_wr *request, struct ibv_send_wr **bad)
+{
+	(void)bad;
+	assert_ptr_equal(qp, &scene->qp);
+	assert_int_equal(request->opcode, IBV_WR_RDMA_WRITE);
+	note('S');
+	return 0;
+}
+
+/* The bytes of the read at this place have arrived. */
+static void moved(uint64_t number)
+{
+	scene->session.work_requests--;
+	scene->server.read_sent(&scene->server, number);
+}
+
+uint64_t __wrap_dnd_now_ns(void);
+uint64_t __wrap_dnd_now_ns(void)
+{
+	return scene->clock_ns;
 }
 
 static void ask_write(uint64_t at, uint64_t block)
@@ -166,23 +205,33 @@ static void flushed(int64_t result)
 static void pause_ends(void)
 {
 	assert_int_equal(scene->server.destage.state, DND_DESTAGE_PAUSED);
-	scene->server.destage.until_ns = 0;
+	scene->clock_ns = scene->server.destage.until_ns;
 	dnd_cache_destage_step(&scene->server);
 }
 
 /* ---- the scene ---- */
 
-static void set_up_session(void)
+static void set_up_session(struct dnd_cache_session *session, unsigned int window)
 {
-	struct dnd_cache_session *session = &scene->session;
-
 	session->server = &scene->server;
+	session->window = window;
 	session->unanswered = 1;
+	session->link.id = &scene->id;
+	session->sent.mr = &scene->mr;
 	dnd_cache_list_init(&session->waiting);
 	dnd_cache_list_init(&session->reads);
 	dnd_cache_list_init(&session->flushes);
-	scene->sessions[0] = session;
+	scene->sessions[window] = session;
 	scene->server.sessions = scene->sessions;
+}
+
+static void set_up_sessions(void)
+{
+	scene->verbs.ops.post_send = post_send;
+	scene->qp.context = &scene->verbs;
+	scene->id.qp = &scene->qp;
+	set_up_session(&scene->session, 0);
+	set_up_session(&scene->other, 1);
 }
 
 static int set_up(void **state)
@@ -214,7 +263,8 @@ static int set_up(void **state)
 	assert_int_equal(dnd_cache_begin(&server->log), 0);
 	server->appended_ns = calloc(server->log.super.records, sizeof(*server->appended_ns));
 	assert_non_null(server->appended_ns);
-	set_up_session();
+	set_up_sessions();
+	assert_int_equal(dnd_cache_reads_open(server), 0);
 	memset(scene->steps, 0, sizeof(scene->steps));
 	return 0;
 }
@@ -223,6 +273,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	dnd_cache_destage_close(&scene->server);
+	dnd_cache_reads_close(&scene->server);
 	dnd_cache_close(&scene->server.log);
 	free(scene->server.appended_ns);
 	donard_close(scene->server.ctx);
@@ -264,6 +315,92 @@ static void nothing_without_the_barrier(void **state)
 	dnd_cache_group(&scene->server);
 	steps_are("aB");
 	assert_true(scene->server.ends);
+}
+
+/* A reset loses the bytes, and so their sum differs: nobody is told that the network did it. */
+static void no_mismatch_after_a_reset(void **state)
+{
+	(void)state;
+	scene->barrier_fails = true;
+	ask_write(0, 3);
+	scene->requests[0].message.key ^= 1;
+	dnd_cache_group(&scene->server);
+	steps_are("B");
+	assert_int_equal(scene->server.ends, -EIO);
+}
+
+static void mismatch_after_a_barrier(void **state)
+{
+	(void)state;
+	ask_write(0, 3);
+	scene->requests[0].message.key ^= 1;
+	scene->expected = DND_WIRE_MISMATCH;
+	dnd_cache_group(&scene->server);
+	steps_are("BK");
+	memset(scene->steps, 0, sizeof(scene->steps));
+	dnd_cache_group(&scene->server);
+	steps_are("");
+}
+
+/* Two reads of what is in the log are under way. */
+static void begin_reads(void)
+{
+	ask_write(0, 3);
+	dnd_cache_group(&scene->server);
+	ask_read(3);
+	ask_read(3);
+	memset(scene->steps, 0, sizeof(scene->steps));
+	dnd_cache_group(&scene->server);
+	dnd_cache_reads_step(&scene->server);
+	steps_are("SS");
+	dnd_cache_reads_step(&scene->server);
+	steps_are("SS");
+}
+
+/* One barrier for all, and none while none has come to its end. */
+static void reads_after_their_barrier(void **state)
+{
+	(void)state;
+	begin_reads();
+	moved(0);
+	moved(1);
+	dnd_cache_group(&scene->server);
+	dnd_cache_reads_step(&scene->server);
+	steps_are("SSBKK");
+	assert_int_equal(scene->server.active_reads, 0);
+	dnd_cache_group(&scene->server);
+	dnd_cache_reads_step(&scene->server);
+	steps_are("SSBKK");
+}
+
+static void barrier_of_the_group_is_enough(void **state)
+{
+	(void)state;
+	begin_reads();
+	moved(0);
+	ask_write(BLOCK, 9);
+	dnd_cache_group(&scene->server);
+	dnd_cache_reads_step(&scene->server);
+	steps_are("SSaBKK");
+}
+
+static void no_read_after_a_reset(void **state)
+{
+	(void)state;
+	begin_reads();
+	moved(0);
+	scene->barrier_fails = true;
+	dnd_cache_group(&scene->server);
+	dnd_cache_reads_step(&scene->server);
+	/* SYNC reports a reset once. */
+	scene->barrier_fails = false;
+	moved(1);
+	dnd_cache_reads_step(&scene->server);
+	steps_are("SSB");
+	assert_int_equal(scene->server.ends, -EIO);
+	scene->server.draining = true;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("SSB");
 }
 
 static void tail_after_the_flush(void **state)
@@ -336,6 +473,25 @@ static void newer_records_stay(void **state)
 	assert_int_equal(dnd_cache_blocks_find(&log->blocks, 9), 0);
 }
 
+/* Nothing of memory that a reset emptied goes to the drive: each batch of a plan comes after a barrier. */
+static void nothing_destaged_after_a_reset(void **state)
+{
+	(void)state;
+	ask_write(0, 3);
+	dnd_cache_group(&scene->server);
+	dnd_cache_group(&scene->server);
+	memset(scene->steps, 0, sizeof(scene->steps));
+	scene->barrier_fails = true;
+	scene->server.draining = true;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("B");
+	assert_int_equal(scene->server.ends, -EIO);
+	scene->barrier_fails = false;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("B");
+	assert_int_equal(scene->server.log.next - scene->server.log.tail, 1);
+}
+
 static void reads_hold_back_the_tail(void **state)
 {
 	(void)state;
@@ -400,6 +556,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(acknowledged_after_the_barrier), TEST(nothing_without_the_barrier), TEST(tail_after_the_flush),
 		TEST(nothing_is_free_without_the_tail), TEST(all_again_after_an_error), TEST(gone_drive_ends_it),
+		TEST(no_mismatch_after_a_reset), TEST(mismatch_after_a_barrier), TEST(reads_after_their_barrier),
+		TEST(barrier_of_the_group_is_enough), TEST(no_read_after_a_reset),
+		TEST(nothing_destaged_after_a_reset),
 		TEST(newer_records_stay),
 		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(trims_before_writes),
 	};

@@ -32,9 +32,14 @@ forget_log() {
 	head -c "$(attr "$NVRAM" size)" /dev/zero >"/dev/$NVRAM"
 }
 
-# forget_volatile_log - the beginning of it, where the next server looks: the bytes outlive the region that they lie in.
+# forget_volatile_log - of a server that runs
 forget_volatile_log() {
 	kill_server
+	zero_volatile_log
+}
+
+# The beginning of it, where the next server looks: the bytes outlive the region that they lie in.
+zero_volatile_log() {
 	head -c 65536 /dev/zero >"$WORK/zeros"
 	regio write p2pmem0 0 65536 "$WORK/zeros"
 }
