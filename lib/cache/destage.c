@@ -16,6 +16,7 @@
 
 #include "cache/marks.h"
 #include "cache/server.h"
+#include "drive/drive.h"
 
 #define MS_NS		1000000ULL
 #define PLAN_RECORDS	4096
@@ -272,6 +273,23 @@ static void check_whole(struct dnd_cache_server *server)
 	failed(server, "", text);
 }
 
+/*
+ * Somebody may have mounted the file system without barriers, or have declared the drive's cache write-through, since the
+ * server started: then the flush succeeded, and the drive was not told.
+ */
+static bool was_flushed(struct dnd_cache_server *server)
+{
+	char text[DND_TEXT_BYTES];
+	struct dnd_doubt doubt;
+
+	if (dnd_drive_is_durable(server->ctx, &server->file->drive, &doubt))
+		return true;
+	snprintf(text, sizeof(text), "%s: a power cut may still lose what it was told to flush, so the log keeps it: %s",
+		 server->drive.path, doubt.text);
+	failed(server, "", text);
+	return false;
+}
+
 static void all_written(struct dnd_cache_server *server)
 {
 	check_whole(server);
@@ -321,6 +339,10 @@ static void retire(struct dnd_cache_server *server)
 
 	if (server->active_reads)
 		return;
+	if (!was_flushed(server)) {
+		pause_for_a_while(destage);
+		return;
+	}
 	server->tally.counts.destaged_bytes += destage->done_bytes;
 	rc = dnd_cache_retire(&server->log, destage->plan.upto);
 	if (rc)

@@ -116,6 +116,25 @@ drive_fails_reads() {
 	says 'equal 65536' read $((MIB)) 65536 2
 }
 
+# Told so while it is served: each flush succeeds then, and the log keeps what it would have forgotten.
+drive_is_not_flushed_any_more() {
+	local cache=/sys/block/${LAB_ALPHA##*/}/queue/write_cache
+	fresh --no-cleaner --high 90
+	says 'acknowledged 65536' write 0 65536 1
+	at_end "echo 'write back' >$cache"
+	echo 'write through' >"$cache"
+	in_background destage
+	within "$SECONDS_TO_NOTICE" has_event drive-failed
+	said drive-failed "${LAB_ALPHA}: a power cut may still lose .*write_cache says 'write through'"
+	matches "status" "write_cache says 'write through'" "$(donard-cli cache status "$NVRAM")"
+	equal "records" 16 "$(of records)"
+	equal "word of who waits for the drive" '' "$(cat "$WORK/word")"
+	echo 'write back' >"$cache"
+	within $((3 * SECONDS_TO_NOTICE)) has_event drive-works
+	client_ends 'done'
+	equal "records" 0 "$(of records)"
+}
+
 # It was told to end, and cannot yet.
 stopped_while_drive_fails() {
 	fresh --no-cleaner --high 90
@@ -641,6 +660,7 @@ t "drive: writes fail" drive_fails write
 t "drive: flushes fail" drive_fails flush
 t "drive: writes fail, and the log is full" drive_fails_and_log_is_full
 t "drive: reads fail" drive_fails_reads
+t "drive: not flushed any more" drive_is_not_flushed_any_more
 t "drive: SIGTERM while it fails" stopped_while_drive_fails
 t "drive: full" drive_is_full
 t "drive: its size has changed" drive_changed_its_size

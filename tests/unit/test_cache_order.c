@@ -30,7 +30,7 @@ struct scene {
 	unsigned int asked;
 	uint8_t nvram[NVRAM_BYTES];
 	char steps[64];
-	bool barrier_fails, drive_lost;
+	bool barrier_fails, drive_lost, not_flushed;
 	enum dnd_wire_status expected;	/* of each answer */
 	uint64_t clock_ns;
 	struct ibv_context verbs;
@@ -171,6 +171,15 @@ int __wrap_dnd_drive_lost(struct donard_context *ctx, const struct dnd_drive *dr
 {
 	assert_ptr_equal(drive, &scene->file.drive);
 	return scene->drive_lost ? dnd_fail(ctx, DND_E_DRIVE_GONE, "it went away") : 0;
+}
+
+bool __wrap_dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
+bool __wrap_dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
+{
+	(void)ctx;
+	assert_ptr_equal(drive, &scene->file.drive);
+	snprintf(doubt->text, sizeof(doubt->text), "%s", scene->not_flushed ? "nobody flushes it" : "");
+	return !scene->not_flushed;
 }
 
 int __wrap_fallocate(int fd, int mode, off_t offset, off_t length);
@@ -492,6 +501,27 @@ static void nothing_destaged_after_a_reset(void **state)
 	assert_int_equal(scene->server.log.next - scene->server.log.tail, 1);
 }
 
+/* The flush succeeds, since the kernel sends none: all is kept, and done again. */
+static void unflushed_drive_keeps_the_log(void **state)
+{
+	(void)state;
+	drain_two();
+	scene->not_flushed = true;
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	steps_are("WWF");
+	assert_non_null(strstr(scene->server.destage.why, "nobody flushes it"));
+	assert_true(dnd_cache_drive_fails(&scene->server));
+	scene->not_flushed = false;
+	pause_ends();
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	steps_are("WWFWWFtB");
+	assert_false(dnd_cache_drive_fails(&scene->server));
+}
+
 static void reads_hold_back_the_tail(void **state)
 {
 	(void)state;
@@ -558,7 +588,7 @@ int main(void)
 		TEST(nothing_is_free_without_the_tail), TEST(all_again_after_an_error), TEST(gone_drive_ends_it),
 		TEST(no_mismatch_after_a_reset), TEST(mismatch_after_a_barrier), TEST(reads_after_their_barrier),
 		TEST(barrier_of_the_group_is_enough), TEST(no_read_after_a_reset),
-		TEST(nothing_destaged_after_a_reset),
+		TEST(nothing_destaged_after_a_reset), TEST(unflushed_drive_keeps_the_log),
 		TEST(newer_records_stay),
 		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(trims_before_writes),
 	};
