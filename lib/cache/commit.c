@@ -9,11 +9,14 @@
 #include "cache/server.h"
 
 #define SUM_BYTES	(64U << 10)
+#define TAKE_MS		100	/* for the requests of one round; a trim may take long (blocks.c) */
+#define MS_NS		1000000ULL
 
 struct group {
 	struct dnd_cache_server *server;
 	struct dnd_cache_list members;	/* to be acknowledged after the barrier */
 	bool mismatch;
+	uint64_t until_ns;		/* takes no more requests then */
 };
 
 /* ---- writes ---- */
@@ -189,12 +192,17 @@ static int take_request(struct group *group, struct dnd_cache_request *request)
 	return 0;
 }
 
+static bool time_is_over(const struct group *group)
+{
+	return dnd_now_ns() >= group->until_ns;
+}
+
 static void take_session(struct group *group, struct dnd_cache_session *session)
 {
 	struct dnd_cache_server *server = group->server;
 	int rc = 0;
 
-	while (!rc && !session->ends && session->waiting.first)
+	while (!rc && !session->ends && session->waiting.first && !time_is_over(group))
 		rc = take_request(group, session->waiting.first);
 	if (!rc)
 		return;
@@ -204,6 +212,26 @@ static void take_session(struct group *group, struct dnd_cache_session *session)
 		dnd_cache_session_fail(session, -EPROTO, donard_error(server->ctx));
 	else if (session->waiting.first->message.type != DND_WIRE_BYE)
 		server->starved = true;
+}
+
+/* If the time ends with one client, the next round begins with the one behind it. */
+static void take_in_turns(struct group *group)
+{
+	struct dnd_cache_server *server = group->server;
+	unsigned int windows = server->log.super.windows, first = server->group_turn;
+
+	for (unsigned int i = 0; i < windows; i++) {
+		unsigned int window = (first + i) % windows;
+
+		if (!server->sessions[window])
+			continue;
+		take_session(group, server->sessions[window]);
+		if (!time_is_over(group))
+			continue;
+		server->group_turn = (window + 1) % windows;
+		server->again = true;
+		return;
+	}
 }
 
 static void count_answer(struct dnd_cache_server *server, const struct dnd_cache_request *request)
@@ -261,18 +289,16 @@ bool dnd_cache_nvram_sound(struct dnd_cache_server *server)
 
 void dnd_cache_group(struct dnd_cache_server *server)
 {
-	struct group group = { .server = server };
+	struct group group = { .server = server, .until_ns = dnd_now_ns() + TAKE_MS * MS_NS };
 	bool records;
 	int rc;
 
 	dnd_cache_list_init(&group.members);
 	server->starved = server->sound = false;
-	for (unsigned int i = 0; i < server->log.super.windows; i++) {
-		if (!server->sessions[i])
-			continue;
-		take_session(&group, server->sessions[i]);
-		answer_flushes(server, server->sessions[i]);
-	}
+	take_in_turns(&group);
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (server->sessions[i])
+			answer_flushes(server, server->sessions[i]);
 	records = server->log.durable != server->log.next - 1;
 	if (!group.members.first && !records)
 		return;

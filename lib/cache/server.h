@@ -127,6 +127,7 @@ struct dnd_cache_server {
 	uint32_t request_bytes_max;
 	uint32_t active_reads;			/* reads that may use records, which therefore must stay */
 	unsigned int reads_turn;		/* window of the client whose read begins next */
+	unsigned int group_turn;		/* window of the client whose requests are taken first */
 	uint64_t written_ns;			/* when the last write or trim came */
 	uint64_t *appended_ns;			/* when each record came, by its place */
 	bool sound;				/* in this round a barrier has found the NVRAM as it was */
@@ -198,7 +199,7 @@ void dnd_cache_session_withdraw(struct dnd_cache_session *session, enum dnd_wire
 /* Cuts the client off and forgets it; destroys its queue pair first, then the registrations. */
 void dnd_cache_session_end(struct dnd_cache_session *session);
 
-/* commit.c: APPEND of all waiting requests, one BARRIER, ACK. */
+/* commit.c: APPEND of the waiting requests, one BARRIER, ACK. */
 void dnd_cache_group(struct dnd_cache_server *server);
 /*
  * To be asked when bytes have been read from the NVRAM, before anybody relies on them, and before the drive fetches any: after
