@@ -216,6 +216,7 @@ static bool can_go_on(const struct dnd_destage *destage)
 							  destage->under_way < WRITES_AT_ONCE));
 }
 
+/* Trims may take long, so that what is written after them has a barrier of its own. */
 static void write_some(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;
@@ -223,9 +224,11 @@ static void write_some(struct dnd_cache_server *server)
 
 	if (!can_go_on(destage) || !dnd_cache_nvram_sound(server))
 		return;
-	if (!trimmed(destage))
+	if (!trimmed(destage)) {
 		trim_some(server);
-	while (trimmed(destage) && destage->next < destage->plan.write_count && destage->under_way < WRITES_AT_ONCE &&
+		return;
+	}
+	while (destage->next < destage->plan.write_count && destage->under_way < WRITES_AT_ONCE &&
 	       !destage->failed) {
 		const struct dnd_cache_run *run = &destage->plan.writes[destage->next];
 
@@ -243,11 +246,34 @@ static void write_some(struct dnd_cache_server *server)
 	}
 }
 
+/*
+ * Somebody may have mounted the file system without barriers, or have declared the drive's cache write-through, since the
+ * server started: then a flush succeeds, and the drive is not told.  What nobody knows, such as of a leg that was lost
+ * since, does not count.
+ */
+static bool is_flushed(struct dnd_cache_server *server)
+{
+	char text[DND_TEXT_BYTES];
+	struct dnd_doubt doubt;
+
+	if (dnd_drive_is_durable(server->ctx, &server->file->drive, &doubt) || !doubt.certain)
+		return true;
+	snprintf(text, sizeof(text), "%s: a power cut may still lose what it was told to flush, so the log keeps it: %s",
+		 server->drive.path, doubt.text);
+	failed(server, "", text);
+	return false;
+}
+
 static void flush(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;
-	int rc = donard_queue_flush(server->queue, server->file, &destage->flush_io);
+	int rc;
 
+	if (!is_flushed(server)) {
+		pause_for_a_while(destage);
+		return;
+	}
+	rc = donard_queue_flush(server->queue, server->file, &destage->flush_io);
 	if (rc == -EAGAIN)
 		return;
 	destage->state = DND_DESTAGE_FLUSHING;
@@ -271,23 +297,6 @@ static void check_whole(struct dnd_cache_server *server)
 		 server->drive.path, (unsigned long long)destage->done_bytes,
 		 (unsigned long long)destage->plan.write_bytes);
 	failed(server, "", text);
-}
-
-/*
- * Somebody may have mounted the file system without barriers, or have declared the drive's cache write-through, since the
- * server started: then the flush succeeded, and the drive was not told.
- */
-static bool was_flushed(struct dnd_cache_server *server)
-{
-	char text[DND_TEXT_BYTES];
-	struct dnd_doubt doubt;
-
-	if (dnd_drive_is_durable(server->ctx, &server->file->drive, &doubt))
-		return true;
-	snprintf(text, sizeof(text), "%s: a power cut may still lose what it was told to flush, so the log keeps it: %s",
-		 server->drive.path, doubt.text);
-	failed(server, "", text);
-	return false;
 }
 
 static void all_written(struct dnd_cache_server *server)
@@ -339,10 +348,6 @@ static void retire(struct dnd_cache_server *server)
 
 	if (server->active_reads)
 		return;
-	if (!was_flushed(server)) {
-		pause_for_a_while(destage);
-		return;
-	}
 	server->tally.counts.destaged_bytes += destage->done_bytes;
 	rc = dnd_cache_retire(&server->log, destage->plan.upto);
 	if (rc)
@@ -355,9 +360,15 @@ static void retire(struct dnd_cache_server *server)
 	destage->pause_ms = 0;
 }
 
-/* Does the whole plan again, or makes a new one if there was none. */
-static void resume(struct dnd_destage *destage)
+/* Does the whole plan again, or makes a new one if there was none.  It is not written as long as no flush would follow. */
+static void resume(struct dnd_cache_server *server)
 {
+	struct dnd_destage *destage = &server->destage;
+
+	if (!is_flushed(server)) {
+		pause_for_a_while(destage);
+		return;
+	}
 	from_the_start(destage);
 	destage->state = destage->plan.upto ? DND_DESTAGE_WRITING : DND_DESTAGE_IDLE;
 }
@@ -379,9 +390,11 @@ static void step(struct dnd_cache_server *server)
 			all_written(server);
 		break;
 	case DND_DESTAGE_FLUSHING:
-		if (!destage->under_way && destage->failed)
+		if (destage->under_way)
+			break;
+		if (destage->failed || !is_flushed(server))
 			pause_for_a_while(destage);
-		else if (!destage->under_way)
+		else
 			destage->state = DND_DESTAGE_RETIRING;
 		break;
 	case DND_DESTAGE_RETIRING:
@@ -389,7 +402,7 @@ static void step(struct dnd_cache_server *server)
 		break;
 	case DND_DESTAGE_PAUSED:
 		if (dnd_now_ns() >= destage->until_ns)
-			resume(destage);
+			resume(server);
 		break;
 	}
 }

@@ -268,7 +268,7 @@ static void wait_for_something(struct dnd_cache_server *server)
 		if (server->sessions[i])
 			fds[count++] = (struct pollfd){ .fd = server->sessions[i]->link.channel->fd,
 							.events = POLLIN };
-	server->idle = !poll(fds, count, wait_ms(server));
+	server->idle = !poll(fds, count, wait_ms(server)) && !server->again;
 	server->again = false;
 }
 
@@ -293,7 +293,8 @@ static void see_what_broke(struct dnd_cache_server *server)
 {
 	struct pollfd pollfd = { .fd = server->nvram.memory->region.fd, .events = POLLPRI };
 
-	if (!server->log.broken)
+	/* After a reset the region stays, and the clients are told at once. */
+	if (!server->log.broken || dnd_region_check_resets(server->ctx, &server->nvram.memory->region) == -EIO)
 		return;
 	poll(&pollfd, 1, GOING_MS);
 	if (!nvram_gone(server))

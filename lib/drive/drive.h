@@ -218,6 +218,7 @@ bool dnd_drive_was_written(struct donard_context *ctx, const struct dnd_drive *d
 /* durable.c: do flushed data survive a power cut, as far as the kernel's settings tell?  If not, @doubt says why. */
 struct dnd_doubt {
 	char text[DONARD_REASON_BYTES];	/* a sentence without its full stop */
+	bool certain;			/* they are not flushed; else nobody knows, or the file has no name */
 };
 bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt);
 /* Do the two byte ranges share bytes on the medium or in a file? */

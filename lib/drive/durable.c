@@ -14,62 +14,71 @@
 #include "drive/file_check.h"
 #include "drive/stack.h"
 
-static bool not_known(struct dnd_doubt *doubt, const char *name)
+/* Of several doubts one that is certain is told, else the first. */
+static void doubt_it(struct dnd_doubt *doubt, bool certain, const char *format, ...) DND_PRINTF(3, 4);
+static void doubt_it(struct dnd_doubt *doubt, bool certain, const char *format, ...)
 {
-	snprintf(doubt->text, sizeof(doubt->text), "whether %s is flushed is not known: sysfs does not show it", name);
-	return false;
+	va_list args;
+
+	if (doubt->certain || (doubt->text[0] && !certain))
+		return;
+	doubt->certain = certain;
+	va_start(args, format);
+	vsnprintf(doubt->text, sizeof(doubt->text), format, args);
+	va_end(args);
+}
+
+static void not_known(struct dnd_doubt *doubt, const char *name)
+{
+	doubt_it(doubt, false, "whether %s is flushed is not known: sysfs does not show it", name);
 }
 
 /* @queue: the folder of a block device's queue below /sys.  @name: the device's name in the text. */
-static bool passes_flushes(struct donard_context *ctx, const char *queue, const char *name, struct dnd_doubt *doubt)
+static void check_queue(struct donard_context *ctx, const char *queue, const char *name, struct dnd_doubt *doubt)
 {
 	char cache[32];
 	uint64_t fua;
 
 	if (dnd_sysfs_read(ctx, cache, sizeof(cache), "%s/write_cache", queue) ||
-	    dnd_sysfs_read_u64(ctx, &fua, "%s/fua", queue)) {
-		snprintf(doubt->text, sizeof(doubt->text), "whether %s is flushed is not known: /sys/%s cannot be read", name,
-			 queue);
-		return false;
-	}
-	if (strcmp(cache, "write through") || !fua)
-		return true;
-	snprintf(doubt->text, sizeof(doubt->text), "%s has a volatile write cache, and is not flushed: /sys/%s/write_cache "
-		 "says 'write through'. Write 'write back' to it", name, queue);
-	return false;
+	    dnd_sysfs_read_u64(ctx, &fua, "%s/fua", queue))
+		doubt_it(doubt, false, "whether %s is flushed is not known: /sys/%s cannot be read", name, queue);
+	else if (!strcmp(cache, "write through") && fua)
+		doubt_it(doubt, true, "%s has a volatile write cache, and is not flushed: /sys/%s/write_cache says 'write through'. "
+			 "Write 'write back' to it", name, queue);
 }
 
-static bool disk_passes(struct donard_context *ctx, const char *disk, struct dnd_doubt *doubt)
+static void check_disk(struct donard_context *ctx, const char *disk, struct dnd_doubt *doubt)
 {
 	char queue[96];
 
 	snprintf(queue, sizeof(queue), "block/%s/queue", disk);
-	return passes_flushes(ctx, queue, disk, doubt);
+	check_queue(ctx, queue, disk, doubt);
+}
+
+static void check_path(struct donard_context *ctx, const char *disk, const char *controller_name, struct dnd_doubt *doubt)
+{
+	unsigned int subsystem, head, controller;
+	char queue[128], path[48];
+
+	if (sscanf(disk, "nvme%un%u", &subsystem, &head) != 2 || sscanf(controller_name, "nvme%u", &controller) != 1) {
+		not_known(doubt, controller_name);
+		return;
+	}
+	snprintf(path, sizeof(path), "nvme%uc%un%u", subsystem, controller, head);
+	snprintf(queue, sizeof(queue), "class/nvme/%s/%s/queue", controller_name, path);
+	check_queue(ctx, queue, path, doubt);
 }
 
 /* Each path of native multipath has a queue of its own, which may drop flushes as well. */
-static bool paths_pass(struct donard_context *ctx, const struct dnd_blockdev *drive, struct dnd_doubt *doubt)
+static void check_drive(struct donard_context *ctx, const struct dnd_blockdev *drive, struct dnd_doubt *doubt)
 {
-	char queue[128], path[48];
-	unsigned int subsystem, head, controller;
-
-	if (!drive->multipath)
-		return true;
-	if (sscanf(drive->disk, "nvme%un%u", &subsystem, &head) != 2)
-		return not_known(doubt, drive->disk);
-	for (size_t i = 0; i < drive->controller_count; i++) {
-		if (sscanf(drive->controller_names[i], "nvme%u", &controller) != 1)
-			return not_known(doubt, drive->controller_names[i]);
-		snprintf(path, sizeof(path), "nvme%uc%un%u", subsystem, controller, head);
-		snprintf(queue, sizeof(queue), "class/nvme/%s/%s/queue", drive->controller_names[i], path);
-		if (!passes_flushes(ctx, queue, path, doubt))
-			return false;
-	}
-	return true;
+	check_disk(ctx, drive->disk, doubt);
+	for (size_t i = 0; drive->multipath && i < drive->controller_count; i++)
+		check_path(ctx, drive->disk, drive->controller_names[i], doubt);
 }
 
-/* Checks each device of a stack. */
-static bool nodes_pass(struct donard_context *ctx, const struct dnd_stack *stack, struct dnd_doubt *doubt)
+/* Each device of a stack. */
+static void check_nodes(struct donard_context *ctx, const struct dnd_stack *stack, struct dnd_doubt *doubt)
 {
 	char number[32], disk[64];
 
@@ -80,41 +89,34 @@ static bool nodes_pass(struct donard_context *ctx, const struct dnd_stack *stack
 			continue;
 		snprintf(number, sizeof(number), "%u:%u", major(device), minor(device));
 		if (dnd_disk_name(ctx, number, disk, sizeof(disk)))
-			return not_known(doubt, number);
-		if (!disk_passes(ctx, disk, doubt))
-			return false;
+			not_known(doubt, number);
+		else
+			check_disk(ctx, disk, doubt);
 	}
-	return true;
 }
 
-static bool blockdev_passes(struct donard_context *ctx, const struct dnd_blockdev *blockdev, struct dnd_doubt *doubt)
+static void check_blockdev(struct donard_context *ctx, const struct dnd_blockdev *blockdev, struct dnd_doubt *doubt)
 {
-	if (!disk_passes(ctx, blockdev->disk, doubt) ||
-	    (blockdev->stack && !nodes_pass(ctx, blockdev->stack, doubt)))
-		return false;
-	for (size_t leg = 0; leg < dnd_blockdev_leg_count(blockdev); leg++) {
-		const struct dnd_blockdev *drive = dnd_blockdev_leg(blockdev, leg);
-
-		if (!disk_passes(ctx, drive->disk, doubt) || !paths_pass(ctx, drive, doubt))
-			return false;
-	}
-	return true;
+	check_disk(ctx, blockdev->disk, doubt);
+	if (blockdev->stack)
+		check_nodes(ctx, blockdev->stack, doubt);
+	for (size_t leg = 0; leg < dnd_blockdev_leg_count(blockdev); leg++)
+		check_drive(ctx, dnd_blockdev_leg(blockdev, leg), doubt);
 }
 
-static bool has_name(const struct dnd_drive *drive, struct dnd_doubt *doubt)
+static void check_file(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
 {
-	if (dnd_drive_has_name(drive))
-		return true;
-	snprintf(doubt->text, sizeof(doubt->text), "it has no name, because it was removed or never had one: it is gone once it is "
-		 "closed");
-	return false;
+	if (!dnd_drive_has_name(drive))
+		doubt_it(doubt, false, "it has no name, because it was removed or never had one: it is gone once it is closed");
+	else if (dnd_file_is_flushed(drive->fd, doubt))
+		dnd_file_journal_is_inside(ctx, drive->fd, doubt);
 }
 
 bool dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_drive *drive, struct dnd_doubt *doubt)
 {
-	doubt->text[0] = '\0';
-	if (drive->is_file &&
-	    (!has_name(drive, doubt) || !dnd_file_is_flushed(drive->fd, doubt) || !dnd_file_journal_is_inside(ctx, drive->fd, doubt)))
-		return false;
-	return blockdev_passes(ctx, &drive->blockdev, doubt);
+	*doubt = (struct dnd_doubt){ .certain = false };
+	if (drive->is_file)
+		check_file(ctx, drive, doubt);
+	check_blockdev(ctx, &drive->blockdev, doubt);
+	return !doubt->text[0];
 }

@@ -123,6 +123,7 @@ bool dnd_file_is_flushed(int fd, struct dnd_doubt *doubt)
 		without = mounted(major(st.st_dev), minor(st.st_dev), "nobarrier");
 	if (without == MOUNTED_WITHOUT)
 		return true;
+	doubt->certain = without == MOUNTED_WITH;
 	snprintf(doubt->text, sizeof(doubt->text), without == MOUNTED_WITH ?
 		 "its file system is mounted with nobarrier, and flushes no drive. Mount it with barrier" :
 		 "whether its file system is mounted with nobarrier is not known: /proc/self/mountinfo does not list it");

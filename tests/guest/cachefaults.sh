@@ -275,7 +275,7 @@ volatile_nvram_is_reset() {
 	says "acknowledged $MIB volatile" write 0 "$MIB" 1 65536
 	says 'done' flush
 	drain
-	serve --volatile-ok --idle-ms 2000
+	serve --volatile-ok --no-cleaner --high 90
 	says "acknowledged $MIB volatile" write 0 "$MIB" 2 65536
 	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/reset"
 	failed_and_ends 1 device 'the NVRAM failed'

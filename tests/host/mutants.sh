@@ -26,7 +26,7 @@ readonly MUTANTS=(
 	'reuse-under-a-read destage.c test_cache_order s/if (server->active_reads)/if (false)/'
 	'answered-after-a-reset read.c test_cache_order s/if (!dnd_cache_nvram_sound(server))/if (false)/'
 	'destaged-after-a-reset destage.c test_cache_order s/ || !dnd_cache_nvram_sound(server))$/)/'
-	'not-flushed-and-forgotten destage.c test_cache_order s/if (!was_flushed(server))/if (false)/'
+	'not-flushed-and-forgotten destage.c test_cache_order s/ || !is_flushed(server))$/)/'
 	'newest-tail-missing recover.c test_cache_recover s/if (record.epoch > log->epoch)/if (false)/'
 	'bytes-over-others recover.c test_cache_recover s/dnd_cache_lies_over(log, record))/false)/'
 )
