@@ -260,7 +260,7 @@ bad_regions() {
 beyond_direct_map() {
 	local start
 	start=$(sed -n '3s/ .*//p' "/sys/bus/pci/devices/$LAB_GPU_BDF/resource")
-	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; chgrp p2pmem /dev/p2pmem0"
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; give_to_group p2pmem0"
 	donard-cli region remove p2pmem0
 	insmod /opt/donard/modules/shortmap.ko end=$((start + 256 * MIB - 1))
 	at_end "rmmod shortmap"

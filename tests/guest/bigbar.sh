@@ -62,7 +62,7 @@ one_entry_maps_a_folio() {
 # pages_alone FOLIO - a user who lacks a capability.
 pages_alone() {
 	added "$1"
-	chgrp p2pmem /dev/p2pmem0
+	give_to_group p2pmem0
 	as user bigbar pages p2pmem0 "$1"
 	within 10 region_is_free p2pmem0
 }
@@ -148,7 +148,7 @@ refusals() {
 # A processor without entries of 1 GiB faults on one.
 no_large_entries() {
 	donard-cli region remove p2pmem0
-	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; chgrp p2pmem /dev/p2pmem0"
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; give_to_group p2pmem0"
 	exits 3 'pdpe1gb in /proc/cpuinfo.*folios of 2 MiB' \
 		donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --folio 1G
 	region_gone p2pmem0 || fail "there is a region all the same"

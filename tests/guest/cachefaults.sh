@@ -210,7 +210,7 @@ drives_as_before() {
 	stale_env
 	region_exists p2pmem1 || donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF" >/dev/null
 	region_exists p2pmem2 || donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
-	chgrp p2pmem /dev/p2pmem[12]
+	give_to_group p2pmem1 p2pmem2
 }
 
 drive_goes() {
@@ -431,7 +431,7 @@ log_is_older() {
 gpu_region() {
 	donard-cli region remove p2pmem0
 	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 "$@" >/dev/null
-	chgrp p2pmem /dev/p2pmem0
+	give_to_group p2pmem0
 }
 
 # The NVRAM is smaller than it was.

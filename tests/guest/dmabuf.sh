@@ -558,7 +558,7 @@ removed_while_they_come_and_go() {
 	done
 	touch "$WORK/enough"
 	wait "${pids[@]}"
-	chgrp p2pmem /dev/p2pmem0
+	give_to_group p2pmem0
 	copy_again
 }
 
@@ -591,7 +591,7 @@ drive_unbound() {
 	within 10 region_gone p2pmem1
 	bind_nvme "$LAB_ALPHA_BDF"
 	donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF" >/dev/null
-	chgrp p2pmem /dev/p2pmem1
+	give_to_group p2pmem1
 }
 
 # surprise MODE - the device is gone before anyone was asked.

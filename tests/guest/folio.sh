@@ -40,7 +40,7 @@ as_p2pdma() {
 # with_folios COMMAND... - the region's struct pages are folios of 2 MiB from the beginning.
 with_folios() {
 	donard-cli region remove p2pmem0
-	at_end "donard-cli region remove p2pmem0; donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; chgrp p2pmem /dev/p2pmem0"
+	at_end "donard-cli region remove p2pmem0; donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; give_to_group p2pmem0"
 	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --folio 2M
 	"$@"
 }

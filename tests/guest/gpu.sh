@@ -125,7 +125,7 @@ static_bar1() {
 proprietary_driver() {
 	local function=/sys/bus/pci/devices/$LAB_GPU_BDF
 	donard-cli region remove p2pmem0
-	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; chgrp p2pmem /dev/p2pmem0"
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; give_to_group p2pmem0"
 	insmod /opt/donard/modules/proprietary.ko
 	at_end "echo >$function/driver_override; rmmod proprietary"
 	echo nvidia >"$function/driver_override"

@@ -46,7 +46,7 @@ ends_with_its_region() {
 	donard-cli region remove p2pmem0
 	within 30 grep -qx ended "$WORK/seen"
 	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >/dev/null
-	chgrp p2pmem /dev/p2pmem0
+	give_to_group p2pmem0
 	echo >&"$answers"
 	exec {answers}>&-
 	wait "$pid" || fail "the program ended with status $?: $(cat "$WORK/seen")"

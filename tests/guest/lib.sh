@@ -176,6 +176,14 @@ at_end() {
 	AT_END+=("$*")
 }
 
+# give_to_group REGION... - as udev's rule does, which the guest has not: a region that was added anew belongs to root alone.
+give_to_group() {
+	local region
+	for region; do
+		chgrp p2pmem "/dev/$region" "/sys/class/p2pmem/$region"/{holders,unrouted}
+	done
+}
+
 # spoil WHAT... - of a command of at_end, which sees what only the end shows: the test has failed.
 spoil() {
 	say_failed "$@"

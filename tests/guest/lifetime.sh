@@ -218,7 +218,7 @@ drive_unbound() {
 	let_go
 	bind_nvme "$bdf"
 	donard-cli region add --kind "$kind" --device "$bdf" >/dev/null
-	chgrp p2pmem "/dev/$region"
+	give_to_group "$region"
 	data_on_alpha "$MIB"
 	copy "$LAB_ALPHA" "$region" --size 1M --verify
 }

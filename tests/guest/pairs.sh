@@ -43,7 +43,7 @@ of_cmb_in_reset() {
 
 cmb_is_back() {
 	region_exists p2pmem1 || donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF"
-	chgrp p2pmem /dev/p2pmem1
+	give_to_group p2pmem1
 }
 
 core lt "beside resets and removals" of_bar 10

@@ -29,7 +29,7 @@ pmr_as_before() {
 	fi
 	region_gone p2pmem2 || donard-cli region remove p2pmem2
 	donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
-	chgrp p2pmem /dev/p2pmem2
+	give_to_group p2pmem2
 }
 
 with_dax() {

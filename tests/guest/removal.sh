@@ -8,7 +8,7 @@ restore_gpu() {
 	stale_env
 	if region_gone p2pmem0; then
 		donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >/dev/null
-		chgrp p2pmem /dev/p2pmem0
+		give_to_group p2pmem0
 	fi
 	within 10 region_is_free p2pmem0
 	equal state ready "$(attr p2pmem0 state)"
@@ -24,7 +24,7 @@ restore_drive() {
 	stale_env
 	region_exists "$region" && return
 	donard-cli region add --kind "$kind" --device "$(bdf_of "$1")" >/dev/null
-	chgrp p2pmem "/dev/$region"
+	give_to_group "$region"
 }
 
 # heal - after a test that failed half way: the next one finds a machine as it should be.

@@ -92,7 +92,7 @@ p2pdma_between_root_ports() {
 # add_bar ARG... - p2pmem0 anew; its JSON in $RESULT. The next test finds it as the lab made it.
 add_bar() {
 	donard-cli region remove p2pmem0
-	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 --page-type generic; chgrp p2pmem /dev/p2pmem0"
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 --page-type generic; give_to_group p2pmem0"
 	at_end "! region_exists p2pmem0 || donard-cli region remove p2pmem0"
 	# shellcheck disable=SC2034  # for field
 	RESULT=$(donard-cli region add --json --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 "$@")
@@ -127,7 +127,7 @@ default_is_p2pdma() {
 
 default_is_refused() {
 	donard-cli region remove p2pmem0
-	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 --page-type generic; chgrp p2pmem /dev/p2pmem0"
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 --page-type generic; give_to_group p2pmem0"
 	exits 1 "no route from $(drives | sed 's/ /, /'): .*--page-type generic" \
 		donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2
 	[[ ! -e /sys/bus/pci/devices/$LAB_GPU_BDF/driver ]] || fail "the BAR's function is still bound"
@@ -136,7 +136,7 @@ default_is_refused() {
 # PMR has no page type p2pdma on any kernel; its own drive reaches it, the other does not.
 default_of_pmr_is_refused() {
 	donard-cli region remove p2pmem2
-	at_end "donard-cli region add --kind nvme-pmr --device $LAB_BETA_BDF --page-type generic; chgrp p2pmem /dev/p2pmem2"
+	at_end "donard-cli region add --kind nvme-pmr --device $LAB_BETA_BDF --page-type generic; give_to_group p2pmem2"
 	exits 1 "no route from $LAB_ALPHA_BDF: .*--page-type generic" \
 		donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF"
 	exits 1 '"code": *"unreachable"' donard-cli region add --json --kind nvme-pmr --device "$LAB_BETA_BDF"
@@ -171,7 +171,7 @@ newcomer_is_told() {
 	unrouted_are "$LAB_BETA_BDF"
 	dmesg -C
 	labctl plug alpha
-	at_end "stale_env; donard-cli region add --kind nvme-cmb --device $LAB_ALPHA_BDF; chgrp p2pmem /dev/p2pmem1"
+	at_end "stale_env; donard-cli region add --kind nvme-cmb --device $LAB_ALPHA_BDF; give_to_group p2pmem1"
 	labctl wait-drives
 	stale_env
 	matches "kernel log" "p2pmem0: $LAB_ALPHA_BDF came later and has no route" "$(dmesg)"
@@ -194,7 +194,7 @@ locked_client() {
 # at the one it has, and an IOMMU is taken to translate.
 driverless_client() {
 	local beta=$LAB_BETA_BDF type=/sys/bus/pci/devices/$LAB_BETA_BDF/iommu_group/type
-	at_end "bind_nvme $beta; donard-cli region add --kind nvme-pmr --device $beta --page-type generic; chgrp p2pmem /dev/p2pmem2"
+	at_end "bind_nvme $beta; donard-cli region add --kind nvme-pmr --device $beta --page-type generic; give_to_group p2pmem2"
 	at_end "echo DMA >$type"
 	at_end "unbind_nvme $beta"
 	equal "bound" "none mapped translated" "$(rules probe p2pmem0 "$beta")"

@@ -78,7 +78,7 @@ pmr_survives_its_region() {
 	regio write p2pmem2 $((8 * MIB)) "$MIB" "$WORK/data"
 	donard-cli region remove p2pmem2
 	donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
-	chgrp p2pmem /dev/p2pmem2
+	give_to_group p2pmem2
 	regio read p2pmem2 $((8 * MIB)) "$MIB" "$WORK/seen"
 	same_bytes "the PMR" "$WORK/data" "$WORK/seen" "$MIB"
 }
@@ -154,21 +154,21 @@ no_write_back_for_persistent() {
 	add_refused 'wb would leave stores in the CPU.s cache.*use wc or uc' \
 		--kind nvme-pmr --device "$LAB_BETA_BDF" --memtype wb
 	donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
-	chgrp p2pmem /dev/p2pmem2
+	give_to_group p2pmem2
 	equal "default" wc "$(attr p2pmem2 memtype)"
 	uapi sync-durable
 }
 
 unwritable_add() {
 	at_end "region_exists p2pmem0 || donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 >/dev/null"
-	at_end "chgrp p2pmem /dev/p2pmem0"
+	at_end "give_to_group p2pmem0"
 	of_uapi unwritable-add "$LAB_GPU_BDF"
 }
 
 unprefetchable() {
 	donard-cli region remove p2pmem0
 	insmod /opt/donard/modules/unprefetch.ko bdf="$LAB_GPU_BDF" bar=2
-	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 >/dev/null; chgrp p2pmem /dev/p2pmem0"
+	at_end "donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2 >/dev/null; give_to_group p2pmem0"
 	at_end "region_gone p2pmem0 || donard-cli region remove p2pmem0; rmmod unprefetch"
 	for type in wc wb; do
 		add_refused "BAR2 of $LAB_GPU_BDF is not prefetchable.*use memory type uc" \

@@ -30,7 +30,7 @@ without_gpu() {
 	limited rmmod "$module" ||
 		spoil "the GPU's driver is still in use: $(<"/sys/module/$module/refcnt") references, $(lever pinned_pages) pages"
 	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2
-	chgrp p2pmem /dev/p2pmem0
+	give_to_group p2pmem0
 }
 
 # lever NAME [VALUE] - sets one, or prints it.
