@@ -16,7 +16,8 @@ bool dnd_new_below_dev(const char *dev_root, const char *path);
 /*
  * Does the kernel give the name of the node @path, which is of the block device @device, to another one?  A container's
  * node stays when the device gets another number.  The same for names of device-mapper, LVM and mdadm.  If so, @text says
- * it, as "PATH: cause. Remedy."  Says nothing against a name of which the kernel knows nothing.
+ * it, as "PATH: cause. Remedy."  Says nothing against a name of which the kernel knows nothing, except in mapper/ and in the
+ * folder of the volume's own group, where each node has the name of its volume.
  */
 bool dnd_node_is_stale(const char *sysfs_root, const char *dev_root, const char *path, dev_t device, char *text,
 		       size_t text_bytes);

@@ -140,12 +140,17 @@ int dnd_copy_check_name(struct dnd_copy *copy)
 	struct dnd_drive *drive = &copy->dst.drive;
 
 	/* The program that has a handle has the file, whatever its name leads to. */
-	if (copy->dst.is_region || copy->held || !dnd_drive_check_path(copy->ctx, drive))
+	if (copy->dst.is_region || copy->held)
+		return 0;
+	/* A new file has its name once it is complete, and whoever waited for it may have taken it. */
+	if (drive->made ? dnd_drive_has_name(drive) : !dnd_drive_check_path(copy->ctx, drive))
 		return 0;
 	result->durable = false;
 	snprintf(result->durable_reason, sizeof(result->durable_reason), "its name does not lead to it any more");
+	if (drive->made)
+		return 0;
 	if (!dnd_drive_has_name(drive))
-		result->bytes = result->bounced_bytes = 0;
+		result->bytes = result->bounced_bytes = copy->touched_end = 0;
 	return -EBUSY;
 }
 

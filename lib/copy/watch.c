@@ -116,7 +116,8 @@ static void doubt_durability(struct dnd_copy *copy)
 
 static int end_side(struct dnd_copy *copy, struct dnd_side *side, uint64_t *cached_bytes)
 {
-	if (side->is_region || copy->bounced)
+	/* What goes through the page cache by itself, the last bytes, is counted there. */
+	if (side->is_region || copy->bounced || !copy->plan.full_bytes)
 		return 0;
 	return dnd_join_watched(&side->join, &side->before, copy->result->bytes, cached_bytes);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Finds who uses a drive or file without being its holder: loop devices, and the kernel's targets, which export it to other
- * machines.  They open it without O_EXCL and are no holder in sysfs, so the kernel lets anybody write below them.
+ * machines.  Most of them open it without O_EXCL and are no holder in sysfs, so the kernel lets anybody write below them.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -73,11 +73,13 @@ static int look_at_object(struct donard_context *ctx, const char *entry, void *d
 	return look_at_export(ctx, entry, "udev_path", data);
 }
 
+/* A folder without entries fails, and is no reason to look no further. */
 static int look_into(struct donard_context *ctx, const char *folder, struct search *search,
 		     int (*each)(struct donard_context *ctx, const char *entry, void *data))
 {
 	search->folder = folder;
-	return dnd_for_each_entry(ctx, folder, each, search);
+	dnd_for_each_entry(ctx, folder, each, search);
+	return search->found[0] != '\0';
 }
 
 static int look_at_subsystem(struct donard_context *ctx, const char *entry, void *data)

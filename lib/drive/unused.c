@@ -68,6 +68,7 @@ int dnd_drive_is_busy(struct donard_context *ctx, const struct dnd_drive *drive)
 struct claim {
 	struct dnd_drive *drive;
 	bool whole;		/* the device that has the twins is a whole disk */
+	bool disk_kept;		/* the twin that was visited last, a disk, is claimed, and with it its partitions */
 	bool any;
 	char kept[96];		/* " (as /dev/nvme0n1)": the twin that is somebody else's */
 };
@@ -97,21 +98,26 @@ static bool has_node(struct donard_context *ctx, const char *folder, const char 
 static int claim_twin(struct donard_context *ctx, const char *folder, void *data)
 {
 	struct claim *claim = data;
+	bool partition = dnd_sysfs_exists(ctx, "%s/partition", folder);
 	char path[PATH_MAX];
 	int fd;
 
 	claim->any = true;
+	claim->disk_kept &= partition;
 	snprintf(path, sizeof(path), "%s/%s", ctx->dev_root, strrchr(folder, '/') + 1);
 	/* To claim a disk is to claim its partitions as well, which may have other bytes. */
-	if ((!claim->whole && !dnd_sysfs_exists(ctx, "%s/partition", folder)) || !has_node(ctx, folder, path))
+	if ((partition ? claim->disk_kept : !claim->whole) || !has_node(ctx, folder, path))
 		return 0;
 	fd = open(path, O_RDONLY | O_EXCL | O_CLOEXEC);
-	if (fd >= 0)
+	if (fd >= 0) {
+		claim->disk_kept = !partition;
 		return keep(ctx, claim->drive, fd);
+	}
 	/* What this process may not open is still looked for among mounts, holders and swap spaces. */
-	if (errno == EBUSY)
-		snprintf(claim->kept, sizeof(claim->kept), " (as %s)", path);
-	return errno == EBUSY;
+	if (errno != EBUSY || claim->drive->blockdev.stack)
+		return 0;	/* Of a leg, it may be the claim for another volume that lies on it. */
+	snprintf(claim->kept, sizeof(claim->kept), " (as %s)", path);
+	return 1;
 }
 
 /* Of the drive, or of a leg of it. */

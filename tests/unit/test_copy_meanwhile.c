@@ -234,6 +234,7 @@ static void names(void **state)
 		write_file(scene->out, scene->data + REGION_BYTES, REGION_BYTES);
 		assert_int_equal(copy_while(scene, is_removed), -EBUSY);
 		assert_nowhere(scene, "another program removed it during the copy. All was copied, into a file that has no name any more, and is gone.");
+		assert_null(strstr(donard_error(scene->fake->ctx), "overwritten"));
 		assert_int_equal(scene->result.bytes, 0);
 		write_file(scene->out, scene->data + REGION_BYTES, REGION_BYTES);
 		assert_int_equal(copy_while(scene, is_replaced), -EBUSY);
@@ -245,6 +246,23 @@ static void names(void **state)
 		assert_int_equal(scene->result.bytes, REGION_BYTES);
 		assert_file(other, scene->data, REGION_BYTES);
 	}
+}
+
+/* A new file has its name once it is complete: whoever waited for that may take it, also before it is verified. */
+static void new_file_is_taken(void **state)
+{
+	struct scene *scene = *state;
+	char other[160];
+
+	snprintf(other, sizeof(other), "%s-other", scene->out);
+	unlink(scene->out);
+	played_phase = DONARD_PHASE_VERIFY;
+	scene->options.flags = DONARD_COPY_VERIFY;
+	assert_int_equal(copy_while(scene, is_renamed), 0);
+	assert_true(scene->result.verified);
+	assert_file(other, scene->data, REGION_BYTES);
+	assert_int_equal(copy_while(scene, is_removed), 0);
+	assert_false(scene->result.durable);
 }
 
 static void is_linked(struct scene *scene)
@@ -369,7 +387,7 @@ static void journalled_meanwhile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		MEANWHILE(holes), MEANWHILE(cut_at_the_end), MEANWHILE(no_holes), MEANWHILE(many_extents), MEANWHILE(names),
+		MEANWHILE(holes), MEANWHILE(cut_at_the_end), MEANWHILE(no_holes), MEANWHILE(many_extents), MEANWHILE(names), MEANWHILE(new_file_is_taken),
 		MEANWHILE(other_names), MEANWHILE(by_handle), MEANWHILE(cached_before), MEANWHILE(journalled_meanwhile),
 	};
 

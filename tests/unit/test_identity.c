@@ -285,7 +285,7 @@ static void replaced_while_opened(void **state)
 }
 
 #define NVME_TARGET	"kernel/config/nvmet/subsystems/nqn.lab/namespaces/7"
-#define SCSI_TARGET	"kernel/config/target/core/iblock_0/disk"
+#define SCSI_TARGET	"kernel/config/target/core/fileio_0/disk"
 
 static void exported(void **state)
 {
@@ -302,7 +302,7 @@ static void exported(void **state)
 	fake_file(scene->fake, NVME_TARGET "/enable", "0");
 	fake_file(scene->fake, SCSI_TARGET "/udev_path", scene->out);
 	fake_file(scene->fake, SCSI_TARGET "/enable", "1");
-	fake_file(scene->fake, "kernel/config/target/core/iblock_0/hba_mode", "");
+	fake_file(scene->fake, "kernel/config/target/core/fileio_0/hba_mode", "");
 	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EBUSY);
 	assert_says(donard_error(ctx), "/" SCSI_TARGET ")");
 	fake_file(scene->fake, SCSI_TARGET "/udev_path", scene->in);

@@ -109,6 +109,9 @@ without_native_multipath() {
 	dmsetup remove --noudevsync lab-used
 	copy p2pmem0 "${named}p1" --size 1M --verify
 	result_is "$MIB" switch 0
+	# A disk that nobody uses, whose other name has partitions.
+	copy p2pmem0 "$named" --size 64K --dst-offset 1M --verify
+	result_is 65536 switch 0
 }
 
 # kept_to_a_program USED NAMED - as by a file system that another mount namespace has.
