@@ -181,6 +181,7 @@ give_to_group() {
 	local region
 	for region; do
 		chgrp p2pmem "/dev/$region" "/sys/class/p2pmem/$region"/{holders,unrouted}
+		chmod g+r "/sys/class/p2pmem/$region"/{holders,unrouted}
 	done
 }
 
