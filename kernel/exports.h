@@ -25,7 +25,9 @@
 /**
  * struct p2pmem_export - what a dma-buf stands for
  * @link: in region->exports
+ * @region: the region of @file, whose struct @file keeps
  * @file: keeps the extents; mappings of the dma-buf map this file
+ * @dmabuf: owns this struct, and frees it by release()
  * @file_first: where in @file the range begins, in granules
  * @bus_offset: add it to a physical address to get the bus address
  * @flags: P2PMEM_EXPORT_*
@@ -41,7 +43,9 @@
  * @staying: how many mappings belonged to importers that could not let go then
  * @resets_seen: the count of resets of the region when DMA_BUF_IOCTL_SYNC last ended
  * @maps: DMA mappings that importers hold now; incremented before @revoked is read
- * @nr_ranges, @ranges: where the memory lies
+ * @nr_ranges: entries of @ranges, at least 1
+ * @ranges: where the memory lies for the CPU, in the order of the file; fixed while the
+ *	export exists, and freed with it
  */
 struct p2pmem_export {
 	struct list_head link;

@@ -51,17 +51,28 @@ enum p2pmem_pin_state {
 
 /**
  * struct p2pmem_pin - memory of a GPU
- * @link: in region->pins, until it is put or revoked
- * @extents: the extents made of it (extent->pin_link)
- * @state, @revoked: region->alloc_lock protects them, and both lists
+ * @region: a reference to its device is held until the pin is freed
+ * @link: in region->pins, until it is put or revoked; under region->alloc_lock
+ * @extents: the extents made of it (extent->pin_link); under region->alloc_lock
+ * @state: whose turn it is; under region->alloc_lock
+ * @persistent: it was made by the driver's persistent call, so the driver cannot take it
+ *	away; fixed once @state is P2PMEM_PIN_MAKING
+ * @revoked: the driver has taken the memory back, and it must not be put any more; never
+ *	cleared; under region->alloc_lock
+ * @va: where the memory is in the process that pinned it; a multiple of NV_P2P_PAGE_BYTES
+ * @bytes: how long it is; a multiple of NV_P2P_PAGE_BYTES, > 0
  * @part: where its extents are; the file may have been closed
  * @lent: a dma-buf was made of a part of it; set under the file's lock, and fixed once the
  *	pin is detached from its file
  * @counted: it is one that the driver may take away
  * @table: the driver's table; the callback of a callback pin ends it
  * @owner: callback pins: the process that may put it
+ * @calls: the driver's functions, which keep its module loaded until the pin ends
  * @work: puts it (persistent pins), or frees it (callback pins)
  * @tries: how many attempts to put it failed
+ * @nr_ranges: entries of @ranges that are used
+ * @ranges: the pages of @table as the CPU sees them, neighbours joined; NULL until the
+ *	table was read, and freed with the pin
  */
 struct p2pmem_pin {
 	struct p2pmem_region *region;

@@ -13,8 +13,9 @@ struct pid_namespace;
 
 /**
  * struct p2pmem_lines - a list that grows
- * @text: the list so far, always NUL-terminated
- * @bytes, @used: the size of @text, and how much of it is used
+ * @text: the list so far, always NUL-terminated; the caller owns it
+ * @bytes: the size of @text, with the NUL
+ * @used: the length of the list so far, without the NUL; below @bytes
  * @left_out: lines that did not fit; after the first of them no other is added
  * @reader: the namespace in which pids are shown; NULL if there are none
  * @search: for how many jiffies more processes may be looked for, in all

@@ -59,13 +59,18 @@
 /**
  * struct p2pmem_backing - the struct pages of a region
  * @type: enum p2pmem_page_type; written under the region's gate, read without
+ * @memtype: enum p2pmem_memtype of the kernel's own mapping, which those of programs
+ *	follow; known once the pages are there
  * @kaddr: the first byte in the kernel's linear mapping
- * @phys, @bytes: where the memory is, as the CPU sees it
+ * @phys: where the memory begins, as the CPU sees it; fixed from the region's creation
+ * @bytes: its length; fixed as well
  * @anchor: generic pages: an ioremap() that fixes the memory type before
  *	memremap_pages() asks for one
  * @windows: generic pages of a provider with @pinned: they own the pages
  * @group: p2pdma pages on a BAR that p2pmem drives: devres group of the P2PDMA pool
  * @pmem: pmem pages: the device whose driver owns them; @kaddr maps its first page only
+ * @pgmap: generic pages without @windows: memremap_pages() was given it, and uses it
+ *	until the pages are gone
  */
 struct p2pmem_backing {
 	u32 type;

@@ -74,8 +74,8 @@ __u32 p2pmem_way_judge(const struct p2pmem_way *way, __u32 *flags);
  * @translates_to: what an IOMMU translates @dma to; 0 if no IOMMU translates, or none
  *	translates @dma
  *
- * Returns P2PMEM_ROUTE_BOUNCED if @dma is not an address of the memory at all, and
- * P2PMEM_ROUTE_NONE if it is the CPU's, which means something else on the bus.
+ * Return: P2PMEM_ROUTE_BOUNCED if @dma is not an address of the memory at all,
+ * P2PMEM_ROUTE_NONE if it is the CPU's, which means something else on the bus; else @route
  */
 __u32 p2pmem_address_judge(__u32 route, __u64 dma, __u64 bus, __u64 phys,
 			   __u64 translates_to);

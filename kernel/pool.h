@@ -20,7 +20,7 @@
  * @pool_bytes: the size of the whole pool, whole pages
  * @page_bytes: the size of a page
  *
- * Returns about a thousandth of the pool, in whole pages.
+ * Return: about a thousandth of the pool, in whole pages.
  */
 static inline __u64 p2pmem_pool_step(__u64 pool_bytes, __u64 page_bytes)
 {

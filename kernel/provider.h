@@ -14,7 +14,9 @@ struct p2pmem_region_add;
 
 /**
  * struct p2pmem_place - where a provider's memory lies
- * @bar, @offset, @bytes: the part of a BAR
+ * @bar: the number of the BAR, 0..5
+ * @offset: where in that BAR it begins, in bytes
+ * @bytes: its length, > 0
  * @borrowed: the function's driver has made struct pages for it, which are used without
  *	being taken out of that driver's pool
  * @kaddr: not NULL if the memory was allocated from a P2PDMA pool that another driver
@@ -30,6 +32,15 @@ struct p2pmem_place {
 
 /**
  * struct p2pmem_provider - one kind of memory
+ * @kind: enum p2pmem_kind, by which a request chooses this provider
+ * @name: of the kind, as sysfs, the log and the command line show it
+ * @default_memtype: enum p2pmem_memtype of a prefetchable BAR if the request names none;
+ *	a BAR that is not prefetchable is always uncached
+ * @persistent: the memory keeps its bytes without power: files do not zero it, and take
+ *	it at the offsets at which it lies
+ * @foreign: another driver is bound to the function, and stays bound
+ * @can_p2pdma: p2pmem may make a P2PDMA pool of its BAR
+ * @pinned: a region has no memory to give out; files have what they pin
  * @find: checks the function and the request, enables the memory, and fills in
  *	@place and *@data.  If it fails, it leaves the device as it was, and writes
  *	the cause and the remedy into req->reason.  The caller holds the device
@@ -50,9 +61,9 @@ struct p2pmem_provider {
 	const char *name;
 	u32 default_memtype;
 	bool persistent;
-	bool foreign;		/* another driver is bound to the function, and stays bound */
-	bool can_p2pdma;	/* p2pmem may make a P2PDMA pool of its BAR */
-	bool pinned;		/* a region has no memory to give out; files have what they pin */
+	bool foreign;
+	bool can_p2pdma;
+	bool pinned;
 	int (*find)(struct pci_dev *pdev, struct p2pmem_region_add *req,
 		    struct p2pmem_place *place, void **data);
 	void (*release)(struct pci_dev *pdev, void *data, bool alive);

@@ -66,7 +66,7 @@
 #define P2PMEM_NAME_BYTES	16
 #define P2PMEM_REASON_BYTES	224
 
-/** Kinds of provider: what sort of memory a region is. */
+/* Kinds of provider: what sort of memory a region is. */
 enum p2pmem_kind {
 	P2PMEM_KIND_PCI_BAR = 1,	/* a memory BAR named by the administrator */
 	P2PMEM_KIND_NVME_CMB = 2,	/* NVMe Controller Memory Buffer, volatile */
@@ -74,7 +74,7 @@ enum p2pmem_kind {
 	P2PMEM_KIND_GPU_NVIDIA = 4,	/* BAR1 of a GPU that NVIDIA's driver runs */
 };
 
-/** Page types, see docs/uapi.md; 0 asks for the provider's default. */
+/* Page types, see docs/uapi.md; 0 asks for the provider's default. */
 enum p2pmem_page_type {
 	P2PMEM_PAGES_DEFAULT = 0,
 	P2PMEM_PAGES_GENERIC = 1,	/* pins, O_DIRECT, fixed buffers, ibv_reg_mr */
@@ -82,7 +82,7 @@ enum p2pmem_page_type {
 	P2PMEM_PAGES_PMEM = 3,		/* a pmem device (/dev/pmemN) has the memory, and open files have none */
 };
 
-/** CPU memory types; 0 asks for the default of the kind. */
+/* CPU memory types; 0 asks for the default of the kind. */
 enum p2pmem_memtype {
 	P2PMEM_MEMTYPE_DEFAULT = 0,
 	P2PMEM_MEMTYPE_UC = 1,		/* uncached (x86 UC-) */
@@ -108,7 +108,20 @@ enum p2pmem_state {
  * @available_bytes: memory that no open file owns now
  * @bus_address: the address that a device on the same PCI bus puts into a TLP
  * @granule_bytes: allocation unit; offsets and lengths are multiples of it
+ * @kind: enum p2pmem_kind
+ * @page_type: enum p2pmem_page_type; the type that the region has, never
+ *	P2PMEM_PAGES_DEFAULT
+ * @memtype: enum p2pmem_memtype, by which the CPU maps the region; P2PMEM_MEMTYPE_DEFAULT
+ *	if the module cannot tell
+ * @state: enum p2pmem_state; P2PMEM_STATE_READY, since the call fails with ENODEV in the
+ *	others
+ * @pci_domain: PCI segment of the function that has the memory
+ * @pci_bus: bus number of that function, 0..255
+ * @pci_devfn: slot (0..31) times 8, plus the number of that function in the slot (0..7)
+ * @bar: which BAR of that function the region lies in, 0..5
+ * @reserved0: reads as zero
  * @resets: how often the module found that the device had lost its enable bit
+ * @name: of the device node, such as "p2pmem0"; NUL-terminated
  * @folio_bytes: size of the pieces that have one owner each.  A file that maps, claims or
  *	exports a part of a piece takes all of it.  It is granule_bytes, unless the region
  *	was added with larger folios; 0 if the kernel's module is older than this field
@@ -188,6 +201,8 @@ struct p2pmem_claim {
 	__u64 file_offset;
 };
 
+#define P2PMEM_SYNC_DURABLE	(1U << 0)
+
 /**
  * struct p2pmem_sync - barrier: all bytes that were written before are at the device
  * @size: in: sizeof(struct p2pmem_sync)
@@ -200,7 +215,6 @@ struct p2pmem_claim {
  * a read from the BAR.  EOPNOTSUPP for P2PMEM_SYNC_DURABLE on volatile memory;
  * EIO if the device was reset since the last SYNC.
  */
-#define P2PMEM_SYNC_DURABLE	(1U << 0)
 struct p2pmem_sync {
 	__u32 size;
 	__u32 flags;
@@ -208,7 +222,7 @@ struct p2pmem_sync {
 	__u64 length;
 };
 
-/**
+/*
  * How a client reaches a region.  The topology decides, by the rules that the kernel
  * has for P2PDMA pages (drivers/pci/p2pdma.c), never more permissively.  An IOMMU
  * does not make a route: requests that it translates pass the root complex, which
@@ -233,15 +247,21 @@ enum p2pmem_route {
 /**
  * struct p2pmem_probe - can this PCI function reach the region?
  * @size: in: sizeof(struct p2pmem_probe)
- * @pci_domain, @pci_bus, @pci_devfn: in: the client
+ * @pci_domain: in: PCI segment of the client
+ * @pci_bus: in: its bus number
+ * @pci_devfn: in: its slot (0..31) times 8, plus its function number (0..7)
+ * @bridge_bus: out: bus number of the bridge that decides: the common switch port, or
+ *	the bridge at which the path fails; zero, as the two below, if no bridge does
+ * @bridge_devfn: out: slot and function of that bridge, as in @pci_devfn
+ * @bridge_domain: out: PCI segment of that bridge
  * @route: out: enum p2pmem_route
  * @flags: out: P2PMEM_PROBE_*; in: must be zero
- * @bus_address: out: bus address of the region's first page
- * @dma_address: out: the address that the DMA API gave the client for that page
- * @bridge_domain, @bridge_bus, @bridge_devfn: out: the bridge that decides:
- *	the common switch port, or the bridge at which the path fails
  * @distance: out: links between the two: 0 for the client's own memory, 4 below
  *	one switch
+ * @reserved0: in: must be zero
+ * @bus_address: out: bus address of the region's first page
+ * @dma_address: out: the address that the DMA API gave the client for that page; valid
+ *	only with P2PMEM_PROBE_MAPPED
  * @reason: out: a sentence, NUL-terminated
  *
  * The verdict is a prediction: the call judges the topology, maps one page for the
@@ -268,6 +288,8 @@ struct p2pmem_probe {
 	char reason[P2PMEM_REASON_BYTES];
 };
 
+#define P2PMEM_EXPORT_ALLOW_UNLISTED	(1U << 0) /* cross a host bridge that is on no allow-list; CAP_SYS_RAWIO */
+
 /**
  * struct p2pmem_export_dmabuf - let other devices import a range as a dma-buf
  * @size: in: sizeof(struct p2pmem_export_dmabuf)
@@ -292,7 +314,6 @@ struct p2pmem_probe {
  * Errors: EINVAL, EACCES, ENOSPC, EBUSY, ENXIO, ENODEV; EMFILE; EPERM for
  * P2PMEM_EXPORT_ALLOW_UNLISTED without CAP_SYS_RAWIO.
  */
-#define P2PMEM_EXPORT_ALLOW_UNLISTED	(1U << 0) /* cross a host bridge that is on no allow-list; CAP_SYS_RAWIO */
 struct p2pmem_export_dmabuf {
 	__u32 size;
 	__u32 flags;
@@ -450,13 +471,21 @@ struct p2pmem_uring_buffer {
 /**
  * struct p2pmem_region_add - offer device memory as /dev/p2pmemN
  * @size: in: sizeof(struct p2pmem_region_add)
+ * @flags: in: must be zero
  * @kind: in: enum p2pmem_kind
+ * @pci_domain: in: PCI segment of the function that has the memory
+ * @pci_bus: in: its bus number
+ * @pci_devfn: in: its slot (0..31) times 8, plus its function number (0..7)
  * @bar: in: BAR number 0..5, for P2PMEM_KIND_PCI_BAR, and for P2PMEM_KIND_GPU_NVIDIA if
  *	it is not the largest prefetchable one; else 0
- * @page_type: in: 0 for the default; out: the type that the region has
- * @memtype: in: 0 for the default
- * @offset, @length: in: part of the BAR (2 MiB aligned); length 0 is all
+ * @reserved0: in: must be zero
+ * @page_type: in: enum p2pmem_page_type; out: the type that the region has
+ * @memtype: in: enum p2pmem_memtype
  * @region: out: N of /dev/p2pmemN
+ * @offset: in: bytes to skip, of the BAR or of the controller's CMB or PMR; a multiple of
+ *	2 MiB
+ * @length: in: bytes to offer; a multiple of 2 MiB, 0 for as much as can be had behind
+ *	@offset
  * @reason: out: on failure cause and remedy; on success which functions decided
  *	the page type, or which have no route although the caller asked for that type.
  *	NUL-terminated
@@ -494,11 +523,14 @@ struct p2pmem_region_add {
 	__u64 folio_bytes;
 };
 
+#define P2PMEM_REMOVE_IF_IDLE	(1U << 0)	/* EBUSY instead of revoking */
+
 /**
  * struct p2pmem_region_remove - take a region away
  * @size: in: sizeof(struct p2pmem_region_remove)
  * @flags: P2PMEM_REMOVE_*
  * @region: in: N of /dev/p2pmemN
+ * @reserved0: in: must be zero
  * @reason: out: with EBUSY who holds it; with EINTR that the removal goes on; on success
  *	that the region stays in quarantine, if it does.  NUL-terminated
  *
@@ -506,7 +538,6 @@ struct p2pmem_region_add {
  * the memory.  A signal ends the wait, not the removal.  EBUSY for a pmem device whose
  * disk is open, because it is mounted for example.
  */
-#define P2PMEM_REMOVE_IF_IDLE	(1U << 0)	/* EBUSY instead of revoking */
 struct p2pmem_region_remove {
 	__u32 size;
 	__u32 flags;
@@ -519,11 +550,15 @@ struct p2pmem_region_remove {
  * struct p2pmem_nvme_memory - what an NVMe controller says about its memory (P2PMEM_CTL_NVME_MEMORY)
  * @size: in: sizeof(struct p2pmem_nvme_memory)
  * @flags: in: must be zero
- * @pci_domain, @pci_bus, @pci_devfn: in: the controller, which the nvme driver runs
- * @reserved0, @reserved1: in: must be zero
+ * @pci_domain: in: PCI segment of the controller, which the nvme driver runs
+ * @pci_bus: in: its bus number
+ * @pci_devfn: in: its slot (0..31) times 8, plus its function number (0..7)
+ * @reserved0: in: must be zero
  * @cap: out: CAP; its bits 56 and 57 say whether there is a PMR and a CMB
- * @cmbloc, @cmbsz: out: CMBLOC and CMBSZ; zero while the CMB is disabled
+ * @cmbloc: out: CMBLOC, where the CMB lies; zero while the CMB is disabled
+ * @cmbsz: out: CMBSZ, how large the CMB is and what it is for; zero while it is disabled
  * @pmrcap: out: PMRCAP; zero without a PMR
+ * @reserved1: in: must be zero
  * @reason: out: on failure cause and remedy, NUL-terminated
  *
  * The call reads registers (NVMe Base 2.0, 3.1.4) and changes none.  Userspace cannot map

@@ -24,7 +24,8 @@ enum rules_type {		/* as enum pci_p2pdma_map_type */
 
 /**
  * struct rules_pair - what the kernel's own rules for P2PDMA say
- * @provider, @client: in
+ * @provider: in: the function whose BAR the requests go to
+ * @client: in: the function that makes the requests; its bar means nothing
  * @distance: out: pci_p2pdma_distance_many(); -1 without a route
  * @type: out: pci_p2pdma_map_type(), enum rules_type
  */
