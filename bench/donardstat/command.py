@@ -65,7 +65,8 @@ def parser() -> argparse.ArgumentParser:
         and bytes between drive and BAR must be equal, overhead and instructions at most 2 %% more. Of donard's own
         instructions the least of all rounds is compared, of what the kernel does the median, at as many interrupts
         and context switches, up to the most that the baseline met. With another kernel than the baseline's, what the
-        kernel itself does is not compared. Prints "ok - POINT" or "not ok - POINT: what was expected and seen".
+        kernel itself does is not compared. Prints TAP: "ok - POINT" or "not ok - POINT: what was expected and seen";
+        points of the baseline that were not measured are skipped.
         Exit status: 0 all within bounds, 1 a point is not, 2 wrong use, or results without exact counts.""")
     compare.add_argument("baseline", type=Path, metavar="BASELINE.json")
     compare.add_argument("current", type=Path, metavar="CURRENT.json")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# Reads results in the Test Anything Protocol, which guests, cmocka, tap.py and bench/guard print, as tests/check itself does.
-# Sourced by tests/check, never run.
+# The one reader of results in the Test Anything Protocol: those of guests, cmocka, tap.py and bench/guard. tests/check itself
+# prints them, too, as does tests/gpu/check. Sourced by tests/check, never run.
 
 # tap_each FILE COMMAND... - for each result, in order: COMMAND... ok|skip|fail NAME TEXT. TEXT is why it was skipped; of a
 # failure, the file with what was printed behind it, up to the next result.

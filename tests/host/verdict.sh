@@ -168,6 +168,32 @@ keeps() {
 	[[ $seen == "$1" ]]
 }
 
+# guard_comes_to WHAT-IS-SAID TOLD - of a guest's counts, when the guard prints TOLD.
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the functions that are tried
+guard_comes_to() (
+	LOGS=$(mktemp -d "$LOGS/verdict.XXXXXX") SUITE='' PLAN=(7 meter meter counts) RUNNING=()
+	KEPT=$LOGS/kept told=$2
+	failures_begin
+	echo '# counts {}' >"$LOGS/out"
+	printf '%s\n' "${PLAN[@]}" >"$LOGS/plan"
+	bench/guard() { printf '%b' "$told"; }
+	progress() { :; }
+	start_guest() { echo started && RUNNING[$!]=$LOGS; }
+	true &
+	seen=$(guard_counts '7 meter' "$LOGS" | grep -E '^(not ok|ok|started)')
+	printf 'expected:\n%s\nseen:\n%s\n' "$1" "$seen"
+	[[ $seen == "$1" ]]
+)
+
+the_guard_is_read() {
+	local at='7 meter: baseline:' bound='a: b: expected at most 1, seen 2' sum='a: b: expected 1, seen 2'
+	guard_comes_to "ok - $at a" 'ok - a\n#   better\n1..1\n' &&
+		guard_comes_to started "not ok - $bound; to accept it: c\nok - d\n1..2\n" &&
+		guard_comes_to "not ok - $at $bound; $sum; to accept it: c" "not ok - $bound; $sum; to accept it: c\n1..1\n" &&
+		guard_comes_to $'ok - '"$at"$' a\nnot ok - '"$at others: 2 were not measured" 'ok - a\nok - others # SKIP 2 were not measured\n1..2\n' &&
+		guard_comes_to $'ok - '"$at"$' a\nnot ok - '"$at the guard did not come to its end" 'ok - a\n'
+}
+
 # calls_for SUITES FILE - by --since.
 calls_for() {
 	local seen
@@ -337,6 +363,7 @@ run_verdict() {
 	try "verdict: not in the gate" keeps $'started\nok - 7 switch: perm: a' gate '' '' "$told"
 	try "verdict: nor a guest of which a test failed" keeps $'started\nok - 7 switch: perm: a' all '' '' \
 		"not ok - perm: b\n#   not of speed\n$told"
+	try "verdict: what the guard of the counts prints is read like all results" the_guard_is_read
 	try "verdict: one test of a suite of the host" only_runs 'cli/a: b' '1 0'
 	try "verdict: or of a part of it" only_runs cli/d '1 0'
 	try "verdict: all of a suite" only_runs cli '2 1'
