@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Memory that donard itself allocates on a GPU. */
+/* See alloc.h. */
 #include <unistd.h>
 
-#include "gpu/gpu.h"
+#include "gpu/alloc.h"
+#include "gpu/context.h"
+#include "gpu/driver.h"
 
 #define FREE_TRIES	100
 #define FREE_PAUSE_US	10000
@@ -56,19 +58,19 @@ static CUresult alloc_in_context(const struct dnd_cuda *cuda, struct dnd_gpu_ran
 	return rc;
 }
 
-int dnd_gpu_alloc(struct donard_context *ctx, const struct dnd_cuda *cuda, int gpu, uint64_t bytes,
+int dnd_gpu_alloc(struct donard_context *ctx, const struct dnd_cuda *cuda, int number, uint64_t bytes,
 		  struct dnd_gpu_range *range)
 {
 	CUresult failed;
 	int rc;
 
-	*range = (struct dnd_gpu_range){ .gpu = gpu, .bytes = bytes };
-	rc = dnd_gpu_device(ctx, cuda, range);
+	*range = (struct dnd_gpu_range){ .bytes = bytes };
+	rc = dnd_gpu_get(ctx, cuda, number, &range->gpu);
 	if (rc)
 		return rc;
-	failed = cuda->retain(&range->context, range->device);
+	failed = cuda->retain(&range->context, range->gpu.device);
 	if (failed)
-		return dnd_cuda_failed(ctx, cuda, failed, "gpu:%d: CUDA cannot create a context on it", gpu);
+		return dnd_cuda_failed(ctx, cuda, failed, "gpu:%d: CUDA cannot create a context on it", number);
 	range->retained = true;
 	failed = alloc_in_context(cuda, range);
 	if (!failed)
@@ -76,7 +78,7 @@ int dnd_gpu_alloc(struct donard_context *ctx, const struct dnd_cuda *cuda, int g
 	dnd_gpu_let_go(cuda, range);
 	return dnd_cuda_failed(ctx, cuda, failed, failed == CUDA_ERROR_OUT_OF_MEMORY ?
 			       "gpu:%d: %llu bytes of its memory are not free" :
-			       "gpu:%d: %llu bytes of its memory cannot be allocated", gpu, (unsigned long long)bytes);
+			       "gpu:%d: %llu bytes of its memory cannot be allocated", number, (unsigned long long)bytes);
 }
 
 /* The program may have reset the context or freed the memory; another allocation may have the address by now. */
@@ -97,21 +99,4 @@ void dnd_gpu_free(const struct dnd_cuda *cuda, const struct dnd_gpu_range *range
 		dnd_cuda_leave(cuda, mode);
 	}
 	dnd_gpu_let_go(cuda, range);
-}
-
-int dnd_gpu_bytes(struct donard_context *ctx, unsigned int gpu, uint64_t *bytes)
-{
-	struct dnd_gpu_range range = { .gpu = (int)gpu };
-	const struct dnd_cuda *cuda;
-	size_t total = 0;
-	CUresult found;
-	int rc = dnd_cuda_open(ctx, &cuda);
-
-	if (!rc)
-		rc = dnd_gpu_device(ctx, cuda, &range);
-	if (rc)
-		return rc;
-	found = cuda->device_bytes(&total, range.device);
-	*bytes = total;
-	return found ? dnd_cuda_failed(ctx, cuda, found, "gpu:%u: CUDA does not say how much memory it has", gpu) : 0;
 }

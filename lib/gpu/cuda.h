@@ -76,7 +76,7 @@ typedef enum {
 	CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER = 100,
 } CUflushGPUDirectRDMAWritesScope;
 
-/* The calls; cuda.c has the symbol for each. */
+/* The calls; driver.c has the symbol for each. */
 struct dnd_cuda {
 	CUresult (*init)(unsigned int flags);
 	CUresult (*error_name)(CUresult rc, const char **name);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Opens memory of any kind by the name that a user gives. */
-#include "gpu/gpu.h"
+#include "gpu/device.h"
+#include "memory/memory.h"
 
 #define DEFAULT_BYTES	(64ULL << 20)	/* of memory that has no end of its own */
 

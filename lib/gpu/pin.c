@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/* GPU memory as struct donard_memory. */
+/* See pin.h. */
 #include <stdlib.h>
 #include <sys/ioctl.h>
 
-#include "gpu/gpu.h"
+#include "gpu/alloc.h"
+#include "gpu/context.h"
+#include "gpu/driver.h"
+#include "gpu/pin.h"
+#include "gpu/range.h"
 
 static enum dnd_error error_of(int error_number)
 {
@@ -42,7 +46,7 @@ static int pin_failed(struct donard_memory *memory, const struct dnd_gpu_range *
 	if (!pin->reason[0])
 		return dnd_fail_errno(memory->ctx, error_number, "%s: %llu bytes at %#llx of GPU %d cannot be pinned",
 				      memory->region.name, (unsigned long long)pin->length,
-				      (unsigned long long)pin->va, range->gpu);
+				      (unsigned long long)pin->va, range->gpu.number);
 	return dnd_fail(memory->ctx, error_of(error_number), "%s: %.*s.%s", memory->region.name,
 			(int)sizeof(pin->reason) - 1, pin->reason, more);
 }
@@ -81,9 +85,9 @@ static int no_region(struct donard_context *ctx, const struct dnd_gpu_range *ran
 {
 	if (leaving)
 		return dnd_fail(ctx, DND_E_REGION_GONE, "GPU %d (%s): its region %s is being taken away. Wait for that, and "
-				"add it again.", range->gpu, range->bdf, leaving);
+				"add it again.", range->gpu.number, range->gpu.bdf, leaving);
 	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "GPU %d (%s) has no region to pin its memory in. Add it, as root: "
-			"donard_region_add(gpu-nvidia, %s)", range->gpu, range->bdf, range->bdf);
+			"donard_region_add(gpu-nvidia, %s)", range->gpu.number, range->gpu.bdf, range->gpu.bdf);
 }
 
 /* A GPU has one region that is ready; an earlier one may still be on its way out. */
@@ -95,7 +99,7 @@ static int pin_in_its_region(struct donard_memory *memory, const struct dnd_gpu_
 	for (size_t i = 0; i < donard_region_count(list); i++) {
 		const struct donard_region_info *info = donard_region_get(list, i);
 
-		if (info->kind != DONARD_KIND_GPU_NVIDIA || strcmp(info->bdf, range->bdf))
+		if (info->kind != DONARD_KIND_GPU_NVIDIA || strcmp(info->bdf, range->gpu.bdf))
 			continue;
 		if (info->state == DONARD_STATE_READY)
 			return pin_in_region(memory, range, info->name);
@@ -160,7 +164,7 @@ static void give_back(void *data)
 	free(owned);
 }
 
-static int alloc_and_pin(struct donard_memory *memory, int gpu, uint64_t length, CUdeviceptr *address)
+static int alloc_and_pin(struct donard_memory *memory, int number, uint64_t length, CUdeviceptr *address)
 {
 	struct owned *owned = calloc(1, sizeof(*owned));
 	int rc;
@@ -169,7 +173,7 @@ static int alloc_and_pin(struct donard_memory *memory, int gpu, uint64_t length,
 		return dnd_fail_memory(memory->ctx);
 	rc = dnd_cuda_open(memory->ctx, &owned->cuda);
 	if (!rc)
-		rc = dnd_gpu_alloc(memory->ctx, owned->cuda, gpu, length, &owned->range);
+		rc = dnd_gpu_alloc(memory->ctx, owned->cuda, number, length, &owned->range);
 	if (rc) {
 		free(owned);
 		return rc;
@@ -218,7 +222,7 @@ static int moved(const struct donard_memory *memory, CUresult rc, uint64_t offse
 	const struct owned *owned = owned_by(memory);
 
 	return rc ? dnd_cuda_failed(memory->ctx, owned->cuda, rc, "gpu:%d: its copy of %zu bytes at offset %llu failed",
-				    owned->range.gpu, bytes, (unsigned long long)offset) : 0;
+				    owned->range.gpu.number, bytes, (unsigned long long)offset) : 0;
 }
 
 int dnd_gpu_load(const struct donard_memory *memory, uint64_t offset, void *to, size_t bytes)
@@ -263,5 +267,5 @@ int dnd_gpu_flush(const struct donard_memory *memory)
 	if (!rc || rc == CUDA_ERROR_NOT_SUPPORTED)
 		return 0;
 	return dnd_cuda_failed(memory->ctx, owned->cuda, rc, "gpu:%d: what its peers wrote cannot be made visible to it",
-			       owned->range.gpu);
+			       owned->range.gpu.number);
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What CUDA knows about an address that a program gives. */
-#include "gpu/gpu.h"
+#include "gpu/context.h"
+#include "gpu/driver.h"
+#include "gpu/range.h"
 
 /* A context for a thread that has none and wants to ask CUDA something. */
 struct loan {
@@ -105,21 +107,21 @@ static int take_primary_context(struct donard_context *ctx, const struct dnd_cud
 		return refuse(ctx, range->address, "memory of a CUDA pool (cuMemAllocAsync()) or of cuMemCreate() that was not "
 			      "made for GPUDirect RDMA, so that the driver pins none of it. Use memory of cuMemAlloc() or "
 			      "cudaMalloc(); in PyTorch, leave out expandable_segments and backend:cudaMallocAsync.");
-	rc = cuda->retain(&range->context, range->device);
+	rc = cuda->retain(&range->context, range->gpu.device);
 	if (rc)
-		return dnd_cuda_failed(ctx, cuda, rc, "gpu:%d: CUDA cannot create a context on it", range->gpu);
+		return dnd_cuda_failed(ctx, cuda, rc, "gpu:%d: CUDA cannot create a context on it", range->gpu.number);
 	range->retained = true;
 	return 0;
 }
 
 static int find_owner(struct donard_context *ctx, const struct dnd_cuda *cuda, struct dnd_gpu_range *range)
 {
-	CUresult rc = cuda->get_attribute(&range->gpu, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, range->address);
-	int found;
+	int number = 0, found;
+	CUresult rc = cuda->get_attribute(&number, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, range->address);
 
 	if (rc)
 		return dnd_cuda_failed(ctx, cuda, rc, "%#llx: CUDA does not say which GPU has it", range->address);
-	found = dnd_gpu_device(ctx, cuda, range);
+	found = dnd_gpu_get(ctx, cuda, number, &range->gpu);
 	if (found)
 		return found;
 	rc = cuda->get_attribute(&range->context, CU_POINTER_ATTRIBUTE_CONTEXT, range->address);
@@ -179,7 +181,7 @@ int dnd_gpu_find(struct donard_context *ctx, const struct dnd_cuda *cuda, CUdevi
 void dnd_gpu_let_go(const struct dnd_cuda *cuda, const struct dnd_gpu_range *range)
 {
 	if (range->retained)
-		cuda->release(range->device);
+		cuda->release(range->gpu.device);
 }
 
 int dnd_gpu_make_synchronous(struct donard_context *ctx, const struct dnd_cuda *cuda,

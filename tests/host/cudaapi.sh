@@ -36,7 +36,7 @@ same_prototypes() {
 		printf '#include <stdint.h>\n#include <cuda.h>\n'
 		sed -n '/^struct dnd_cuda {/,/^};/p' "$2"
 		printf '#define SAME(member, call) __builtin_types_compatible_p(__typeof__(*((struct dnd_cuda *)0)->member), __typeof__(call))\n'
-		sed -nE 's/^\s*\{ "(cu[A-Za-z0-9_]+)", &calls\.([a-z_]+) \},/_Static_assert(SAME(\2, \1), "\1");/p' lib/gpu/cuda.c
+		sed -nE 's/^\s*\{ "(cu[A-Za-z0-9_]+)", &calls\.([a-z_]+) \},/_Static_assert(SAME(\2, \1), "\1");/p' lib/gpu/driver.c
 	} >"$file"
 	(($(grep -c ^_Static_assert "$file") == $(grep -c '^.CUresult (\*' "$file"))) || { echo "not each call of the table is looked up"; return 1; }
 	gcc -std=gnu11 -fsyntax-only -Wall -I"$theirs" "$file"

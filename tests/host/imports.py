@@ -59,7 +59,7 @@ SHARED = {"include/donard/version.h": ["kernel"], "kernel/path.h": ["cli/doctor"
 LINKED = ["lib/cufile", "lib/meter"]
 OF_LINKED = {"include/donard/meter.h": "lib/meter"}
 # Rooms whose files go one way.
-LAYERED = ["tool", "tool/rdma", "nbd", "cli", "cli/doctor", "bench", "lib/base", "lib/region", "lib/memory", "lib/drive", "lib/ring", "lib/join", "lib/meter", "lib/copy", "lib/queue", "lib/rdma", "lib/cache", "kernel", "kernel/ntb"]
+LAYERED = ["tool", "tool/rdma", "nbd", "cli", "cli/doctor", "bench", "lib/base", "lib/region", "lib/memory", "lib/gpu", "lib/drive", "lib/ring", "lib/join", "lib/meter", "lib/copy", "lib/queue", "lib/rdma", "lib/cache", "kernel", "kernel/ntb"]
 # Calls that close a circle of files and are left so: by whom, of what, and why.
 CIRCLES = {
     # Whoever finds in the gate that the device was reset says so to the importers. Whoever looks for resets on their behalf

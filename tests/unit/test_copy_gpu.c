@@ -2,7 +2,7 @@
 /*
  * Copies to and from gpu:N with a file in place of the region, and the GPU's
  * memory in that file.  CUDA and the kernel's ioctls are played by this program,
- * in place of lib/gpu/cuda.c.  Needs ext4 or xfs under /tmp.
+ * in place of lib/gpu/driver.c.  Needs ext4 or xfs under /tmp.
  */
 #include <fcntl.h>
 #include <linux/fiemap.h>
@@ -17,7 +17,8 @@
 #include "unit.h"
 #include "fake_sysfs.h"
 #include "donard/file.h"
-#include "gpu/gpu.h"
+#include "gpu/driver.h"
+#include "memory/memory.h"
 
 #define VRAM_BYTES	(4U << 20)
 #define VRAM_ADDRESS	0x300000000ULL

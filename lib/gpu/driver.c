@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "gpu/gpu.h"
+#include "gpu/driver.h"
 
 static struct dnd_cuda calls;
 
