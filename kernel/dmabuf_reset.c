@@ -47,47 +47,6 @@ static bool all_exports(struct p2pmem_region *r,
 	return all;
 }
 
-/*
- * Notes that importers were told of the reset of @epoch, unless they were told of a later
- * one meanwhile.  The caller holds exports_lock.
- */
-static void was_told(struct p2pmem_export *x, u64 epoch, unsigned int staying)
-{
-	lockdep_assert_held(&x->region->exports_lock);
-	if (x->told_epoch >= epoch)
-		return;
-	x->staying = staying;
-	WRITE_ONCE(x->told_epoch, epoch);
-}
-
-/*
- * Called before importers are told.  Returns false if nobody has to be.  Importers that
- * come meanwhile are refused: see p2pmem_imports_may_begin().
- */
-bool p2pmem_telling_begins(struct p2pmem_export *x, u64 *epoch)
-{
-	struct p2pmem_region *r = x->region;
-
-	mutex_lock(&r->exports_lock);
-	*epoch = atomic64_read(&r->import_epoch);
-	if (p2pmem_export_is_unmapped(x))
-		was_told(x, *epoch, 0);
-	x->telling = x->told_epoch < *epoch;
-	mutex_unlock(&r->exports_lock);
-	return x->telling;
-}
-
-/* Called after importers were told.  @staying of their mappings remain for good. */
-void p2pmem_telling_ends(struct p2pmem_export *x, u64 epoch, unsigned int staying)
-{
-	struct p2pmem_region *r = x->region;
-
-	mutex_lock(&r->exports_lock);
-	was_told(x, epoch, staying);
-	x->telling = false;
-	mutex_unlock(&r->exports_lock);
-}
-
 /* No importer has a mapping but those that cannot let go, and no request is under way. */
 static bool has_settled(struct p2pmem_export *x, u64 epoch)
 {
@@ -110,19 +69,6 @@ void p2pmem_outdate_fn(struct work_struct *work)
 		p2pmem_export_tell_soon(x);
 	mutex_unlock(&r->exports_lock);
 	p2pmem_region_put(r);
-}
-
-/*
- * What importers have mapped is lost, or is about to be.  They get no more mappings by
- * the attachments that they have now, and will be told.  Waits for nobody.
- */
-void p2pmem_imports_outdate(struct p2pmem_region *r)
-{
-	atomic64_inc(&r->import_epoch);
-	smp_mb__after_atomic(); /* pairs with p2pmem_dmabuf_map(): it sees this, or we its count */
-	get_device(&r->dev);
-	if (!queue_work(p2pmem_wq, &r->outdate_work))
-		put_device(&r->dev);
 }
 
 /*
@@ -166,24 +112,6 @@ static bool look_for_reset(struct p2pmem_region *r)
 }
 
 /*
- * Have the importers been told of the reset of @epoch?  If there is nobody to tell, notes
- * that, so that a new importer is told of the next reset and of none before.
- */
-static bool has_told(struct p2pmem_export *x, u64 epoch)
-{
-	struct p2pmem_region *r = x->region;
-
-	if (READ_ONCE(x->told_epoch) >= epoch)
-		return true;
-	if (!mutex_trylock(&r->exports_lock))
-		return false;
-	if (!x->telling && p2pmem_export_is_unmapped(x))
-		was_told(x, epoch, 0);
-	mutex_unlock(&r->exports_lock);
-	return READ_ONCE(x->told_epoch) >= epoch;
-}
-
-/*
  * May somebody attach, as of @epoch?  Not while the device is being reset, and not while
  * others are told of a reset: all importers of a dma-buf are told at once, and a new
  * pinned importer would be revoked for good.  The caller is in the region.  Waits for
@@ -194,7 +122,7 @@ bool p2pmem_imports_may_begin(struct p2pmem_export *x, u64 epoch)
 	struct p2pmem_region *r = x->region;
 
 	lockdep_assert_held(&r->gate);
-	return !READ_ONCE(r->resetting) && !is_being_reset(r) && has_told(x, epoch);
+	return !READ_ONCE(r->resetting) && !is_being_reset(r) && p2pmem_export_was_told(x, epoch);
 }
 
 static bool has_no_mapping(struct p2pmem_export *x, u64 epoch)

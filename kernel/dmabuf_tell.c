@@ -184,17 +184,6 @@ void p2pmem_export_tell_end(struct p2pmem_export *x)
 	cancel_work_sync(&x->tell_work);
 }
 
-/* Is no request pending that a fence announced? */
-bool p2pmem_export_has_no_requests(const struct p2pmem_export *x)
-{
-	return dma_resv_test_signaled(x->dmabuf->resv, DMA_RESV_USAGE_BOOKKEEP);
-}
-
-bool p2pmem_export_is_unmapped(const struct p2pmem_export *x)
-{
-	return !atomic_read(&x->maps) && p2pmem_export_has_no_requests(x);
-}
-
 /* Waits for nobody; the caller looks again. */
 static enum p2pmem_importers revoke(struct p2pmem_export *x)
 {

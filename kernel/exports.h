@@ -100,12 +100,15 @@ static inline struct p2pmem_file *p2pmem_dmabuf_file(const struct file *filp)
 void p2pmem_export_tell_init(struct p2pmem_export *x);
 void p2pmem_export_tell_soon(struct p2pmem_export *x);
 void p2pmem_export_tell_end(struct p2pmem_export *x);
+
+/* dmabuf_epoch.c */
 bool p2pmem_export_has_no_requests(const struct p2pmem_export *x);
 bool p2pmem_export_is_unmapped(const struct p2pmem_export *x);
-
-/* dmabuf_reset.c */
 bool p2pmem_telling_begins(struct p2pmem_export *x, u64 *epoch);
 void p2pmem_telling_ends(struct p2pmem_export *x, u64 epoch, unsigned int staying);
+bool p2pmem_export_was_told(struct p2pmem_export *x, u64 epoch);
+
+/* dmabuf_reset.c */
 bool p2pmem_imports_may_begin(struct p2pmem_export *x, u64 epoch);
 
 /* dmabuf_attach.c */

@@ -21,8 +21,10 @@ enum p2pmem_importers p2pmem_exports_revoke(struct p2pmem_region *r);
 enum p2pmem_importers p2pmem_exports_revoke_part(struct p2pmem_region *r,
 						 const struct p2pmem_part *part);
 
-/* dmabuf_reset.c */
+/* dmabuf_epoch.c */
 void p2pmem_imports_outdate(struct p2pmem_region *r);
+
+/* dmabuf_reset.c */
 void p2pmem_imports_await(struct p2pmem_region *r);
 void p2pmem_outdate_fn(struct work_struct *work);
 void p2pmem_imports_watch(struct p2pmem_region *r);

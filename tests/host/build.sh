@@ -83,12 +83,6 @@ called_in_circle() {
 		calls_caught kernel/a kernel/b 'a()' 'kernel: kernel/a calls kernel/b calls kernel/a: '
 }
 
-# A circle that the check leaves alone, and that somebody has opened.
-opened_circles_are_caught() {
-	calls_caught kernel/gate kernel/dmabuf_reset 0 'kernel/gate.c: closes no circle by p2pmem_imports_outdate()' \
-		-Db=p2pmem_imports_outdate
-}
-
 # donard/donard.h declares calls of every room: an include cannot tell.
 forbidden_calls_are_caught() {
 	calls_caught lib/base/low lib/region/high 0 'lib/base/low.c: calls b() of lib/region/high.c' &&
@@ -454,5 +448,4 @@ run_rooms() {
 	try "style: a forbidden include is caught" forbidden_includes_are_caught
 	try "style: a forbidden call is caught" forbidden_calls_are_caught
 	try "style: a circle of files is caught" circles_are_caught
-	try "style: a circle that is no more is struck off" opened_circles_are_caught
 }

@@ -60,14 +60,6 @@ LINKED = ["lib/cufile", "lib/meter"]
 OF_LINKED = {"include/donard/meter.h": "lib/meter"}
 # Rooms whose files go one way.
 LAYERED = ["tool", "tool/rdma", "nbd", "cli", "cli/doctor", "bench", "lib/base", "lib/region", "lib/memory", "lib/gpu", "lib/drive", "lib/ring", "lib/join", "lib/meter", "lib/copy", "lib/queue", "lib/rdma", "lib/cache", "kernel", "kernel/ntb"]
-# Calls that close a circle of files and are left so: by whom, of what, and why.
-CIRCLES = {
-    # Whoever finds in the gate that the device was reset says so to the importers. Whoever looks for resets on their behalf
-    # passes the gate.
-    "kernel/gate.c": ["p2pmem_imports_outdate"],
-    # One work item for each dma-buf tells for two causes, of which a reset is one. A reset has it queued.
-    "kernel/dmabuf_tell.c": ["p2pmem_telling_begins", "p2pmem_telling_ends"],
-}
 # Only these files may include what is the lab's.
 LAB = {"lib/meter/lab.c"}
 SEARCHED = ["include", "lib", "tool", "."]
@@ -197,30 +189,6 @@ def symbols(root, build):
     return defines, needs
 
 
-def reaches(edges, start, end):
-    seen, todo = set(), [start]
-    while todo:
-        name = todo.pop()
-        if name == end:
-            return True
-        if name not in seen:
-            seen.add(name)
-            todo += edges.get(name, ())
-    return False
-
-
-def struck_faults(calls):
-    """Calls in CIRCLES that close none any more."""
-    edges, targets = {}, {}
-    for path, symbol, target in calls:
-        edges.setdefault(path, set()).add(target)
-        targets[path, symbol] = target
-    for path in filter(edges.get, CIRCLES):
-        for symbol in CIRCLES[path]:
-            if (path, symbol) not in targets or not reaches(edges, targets[path, symbol], path):
-                yield f"{path}: closes no circle by {symbol}(): strike it off CIRCLES of {__file__}"
-
-
 def call_faults(root, build):
     defines, needs = symbols(root, build)
     if not defines:
@@ -229,8 +197,7 @@ def call_faults(root, build):
     for path, symbol, target in calls:
         if path.startswith("lib/") and room_of(path) not in LINKED and room_of(target) not in [room_of(path), *ROOMS[room_of(path)]]:
             yield f"{path}: calls {symbol}() of {target}: {room_of(path)} may not use {room_of(target)}"
-    yield from circle_faults("calls", ((path, target) for path, symbol, target in calls if symbol not in CIRCLES.get(path, ())))
-    yield from struck_faults(calls)
+    yield from circle_faults("calls", ((path, target) for path, _, target in calls))
 
 
 def table_faults():
