@@ -54,7 +54,7 @@ struct bench_server {
 	uint64_t bytes;
 };
 
-/* What the one client cost it. */
+/* What the one client cost it, from when it had taken the offer. */
 struct bench_server_usage {
 	double seconds;			/* of processors, user and system */
 	uint64_t faults;

@@ -2,7 +2,6 @@
 /* See bench_rdma.h. */
 #include <errno.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 
 #include "bench_rdma.h"
@@ -21,23 +20,6 @@
 
 /* ---- one run ---- */
 
-static double used_seconds(struct timeval after, struct timeval before)
-{
-	return (double)(after.tv_sec - before.tv_sec) + (double)(after.tv_usec - before.tv_usec) / 1e6;
-}
-
-static void count_usage(struct bench_rdma *run, const struct rusage *before, double seconds)
-{
-	struct rusage after;
-
-	getrusage(RUSAGE_SELF, &after);
-	run->usage.seconds = seconds;
-	run->usage.user_seconds = used_seconds(after.ru_utime, before->ru_utime);
-	run->usage.system_seconds = used_seconds(after.ru_stime, before->ru_stime);
-	run->usage.minor_faults = (uint64_t)(after.ru_minflt - before->ru_minflt);
-	run->usage.major_faults = (uint64_t)(after.ru_majflt - before->ru_majflt);
-}
-
 static int run_once(struct cli *cli, struct bench_rdma *run)
 {
 	double started = cli_now_seconds();
@@ -47,7 +29,8 @@ static int run_once(struct cli *cli, struct bench_rdma *run)
 	getrusage(RUSAGE_SELF, &before);
 	run->measurement.size = sizeof(run->measurement);
 	rc = cli_rdma_run(cli->ctx, &run->options, &run->result);
-	count_usage(run, &before, cli_now_seconds() - started);
+	run->usage.seconds = cli_now_seconds() - started;
+	cli_usage_since(&before, &run->usage);
 	return rc;
 }
 

@@ -9,6 +9,7 @@
 #include "options.h"
 #include "output.h"
 #include "place.h"
+#include "process.h"
 #include "progress.h"
 #include "rdma/service.h"
 #include "serverevent.h"
@@ -16,6 +17,8 @@
 struct server {
 	struct cli *cli;
 	struct cli_rdma_counts counts;	/* of the present client */
+	struct rusage came;		/* of this process when that client came */
+	struct cli_job_usage used;	/* since then, once the client has ended */
 };
 
 static const char *const event_words[] = {
@@ -46,15 +49,15 @@ static void add_what(struct json_object *model, const struct donard_rdma_event *
 	cli_add_text(model, "reason", event->reason);
 }
 
-static void add_end(struct json_object *model, const struct donard_rdma_event *event, const struct cli_rdma_counts *counts)
+static void add_end(struct json_object *model, const struct donard_rdma_event *event, const struct server *server)
 {
 	cli_add_double(model, "seconds", event->seconds);
-	cli_add_double(model, "user_seconds", event->user_seconds);
-	cli_add_double(model, "system_seconds", event->system_seconds);
-	cli_add_number(model, "minor_faults", event->minor_faults);
-	cli_add_number(model, "major_faults", event->major_faults);
-	cli_add_number(model, "filled_bytes", counts->filled_bytes);
-	cli_add_number(model, "checked_bytes", counts->checked_bytes);
+	cli_add_double(model, "user_seconds", server->used.user_seconds);
+	cli_add_double(model, "system_seconds", server->used.system_seconds);
+	cli_add_number(model, "minor_faults", server->used.minor_faults);
+	cli_add_number(model, "major_faults", server->used.major_faults);
+	cli_add_number(model, "filled_bytes", server->counts.filled_bytes);
+	cli_add_number(model, "checked_bytes", server->counts.checked_bytes);
 }
 
 /* What became of the bytes. */
@@ -73,7 +76,7 @@ static bool is_end(const struct donard_rdma_event *event)
 	return event->type == DONARD_RDMA_CLIENT_LEFT || event->type == DONARD_RDMA_CLIENT_LOST;
 }
 
-static struct json_object *build(const struct donard_rdma_event *event, const struct cli_rdma_counts *counts)
+static struct json_object *build(const struct donard_rdma_event *event, const struct server *server)
 {
 	const char *word = event_words[event->type];
 	struct json_object *model = event->type == DONARD_RDMA_LISTENING ?
@@ -82,7 +85,7 @@ static struct json_object *build(const struct donard_rdma_event *event, const st
 	if (event->type == DONARD_RDMA_LISTENING || event->type == DONARD_RDMA_CLIENT_CAME)
 		add_what(model, event);
 	if (is_end(event))
-		add_end(model, event, counts);
+		add_end(model, event, server);
 	add_fate(model, event);
 	cli_event_message(model, event->text);
 	if (event->code[0])
@@ -135,7 +138,11 @@ static void on_event(void *user, const struct donard_rdma_event *event)
 {
 	struct server *server = user;
 
-	cli_event_print(server->cli, build(event, &server->counts), (int)event->type, print_text);
+	if (event->type == DONARD_RDMA_CLIENT_CAME)
+		getrusage(RUSAGE_SELF, &server->came);
+	if (is_end(event))
+		cli_usage_since(&server->came, &server->used);
+	cli_event_print(server->cli, build(event, server), (int)event->type, print_text);
 	if (is_end(event))
 		server->counts = (struct cli_rdma_counts){ 0 };
 }

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -219,6 +218,23 @@ void cli_add_job_usage(struct json_object *model, const struct cli_job_usage *us
 	cli_add_double(model, "system_seconds", usage->system_seconds);
 	cli_add_number(model, "minor_faults", usage->minor_faults);
 	cli_add_number(model, "major_faults", usage->major_faults);
+}
+
+/* Parts are subtracted before they are joined: a difference of two large fractions would show noise. */
+static double seconds_between(struct timeval from, struct timeval to)
+{
+	return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_usec - from.tv_usec) / 1e6;
+}
+
+void cli_usage_since(const struct rusage *before, struct cli_job_usage *usage)
+{
+	struct rusage now;
+
+	getrusage(RUSAGE_SELF, &now);
+	usage->user_seconds = seconds_between(before->ru_utime, now.ru_utime);
+	usage->system_seconds = seconds_between(before->ru_stime, now.ru_stime);
+	usage->minor_faults = (uint64_t)(now.ru_minflt - before->ru_minflt);
+	usage->major_faults = (uint64_t)(now.ru_majflt - before->ru_majflt);
 }
 
 /* ---- other programs of donard's ---- */

@@ -5,6 +5,7 @@
 
 #include <json-c/json.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <sys/types.h>
 
 #include "command.h"
@@ -53,6 +54,9 @@ int cli_run_jobs(struct donard_meter *meter, struct cli_job *jobs, size_t count,
 int cli_jobs_failed(const struct cli *cli, int rc, const struct cli_job_usage *usage);
 
 void cli_add_job_usage(struct json_object *model, const struct cli_job_usage *usage);
+
+/* What this process itself used since getrusage() filled in @before; usage->seconds stays as it is. */
+void cli_usage_since(const struct rusage *before, struct cli_job_usage *usage);
 
 /*
  * Finds another program of donard: beside this one, in ../libexec or ../bin from there, or in PATH.

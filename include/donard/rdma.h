@@ -169,8 +169,6 @@ enum donard_rdma_event_type {
  * @rights: what clients may do with it, DONARD_RDMA_READ and DONARD_RDMA_WRITE
  * @clients: how many clients have taken the offered memory so far
  * @seconds: how long the connection lasted, once it has ended
- * @user_seconds, @system_seconds, @minor_faults, @major_faults: what getrusage() counted for this
- *	process during the connection
  * @code: the stable word of @text, as donard_error_code() returns it; "" if there is no text, and for a client
  *	that was refused
  * @resets: for LOST, how often the device was reset since the client came; for RESET, since the server began
@@ -196,10 +194,6 @@ struct donard_rdma_event {
 	unsigned int rights;
 	unsigned int clients;
 	double seconds;
-	double user_seconds;
-	double system_seconds;
-	uint64_t minor_faults;
-	uint64_t major_faults;
 	const char *code;
 	uint64_t resets;
 	bool durable;

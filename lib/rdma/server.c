@@ -63,24 +63,6 @@ static void name_registration(struct donard_rdma_event *event,
 	event->reason = registration->reason;
 }
 
-static double seconds_between(const struct timeval *from, const struct timeval *to)
-{
-	return (double)(to->tv_sec - from->tv_sec) + (double)(to->tv_usec - from->tv_usec) / 1e6;
-}
-
-static void add_usage(struct donard_rdma_event *event, const struct dnd_session *session)
-{
-	const struct rusage *before = &session->usage;
-	struct rusage now;
-
-	getrusage(RUSAGE_SELF, &now);
-	event->seconds = dnd_now_seconds() - session->started;
-	event->user_seconds = seconds_between(&before->ru_utime, &now.ru_utime);
-	event->system_seconds = seconds_between(&before->ru_stime, &now.ru_stime);
-	event->minor_faults = (uint64_t)(now.ru_minflt - before->ru_minflt);
-	event->major_faults = (uint64_t)(now.ru_majflt - before->ru_majflt);
-}
-
 static void tell_session(struct dnd_server *server, enum donard_rdma_event_type type,
 			 const char *text, const char *code)
 {
@@ -93,7 +75,7 @@ static void tell_session(struct dnd_server *server, enum donard_rdma_event_type 
 	event.code = *text ? code : "";
 	name_registration(&event, &session->registration);
 	if (type == DONARD_RDMA_CLIENT_LEFT || type == DONARD_RDMA_CLIENT_LOST)
-		add_usage(&event, session);
+		event.seconds = dnd_now_seconds() - session->started;
 	if (type == DONARD_RDMA_CLIENT_LOST)
 		event.resets = dnd_session_resets(session);
 	event.durable = type == DONARD_RDMA_CLIENT_LEFT && session->durable;

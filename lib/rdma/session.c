@@ -107,7 +107,6 @@ int dnd_session_begin(struct dnd_session *session, struct dnd_service *service,
 	session->started = dnd_now_seconds();
 	session->changed = service->rights & DONARD_RDMA_WRITE;
 	session->resets = dnd_target_resets(service->memory);
-	getrusage(RUSAGE_SELF, &session->usage);
 	dnd_address_text(rdma_get_peer_addr(id), session->peer);
 	snprintf(session->device, sizeof(session->device), "%s",
 		 ibv_get_device_name(id->verbs->device));

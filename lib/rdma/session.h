@@ -6,8 +6,6 @@
 #ifndef DONARD_RDMA_SESSION_H
 #define DONARD_RDMA_SESSION_H
 
-#include <sys/resource.h>
-
 #include "rdma/address.h"
 #include "rdma/heard.h"
 #include "rdma/register.h"
@@ -43,7 +41,6 @@ struct dnd_session {
 	bool durable;			/* what it wrote before its good-bye is durable */
 	uint64_t resets;		/* how many the device had seen when the client came */
 	double started, alive_sent, looked;
-	struct rusage usage;		/* of this process when the client came */
 	bool told;			/* the failure that ends the session has its text already */
 	int kept_up;			/* what the program was told when it last kept up; 0: to go on */
 };

@@ -192,6 +192,7 @@ read_back() {
 	equal "who compared" server+client "$(compared_by)"
 	equal "what the server compared" $((9 * MIB + 777)) \
 		"$(within 10 has_event left; jq 'select(.event == "left").checked_bytes' "$WORK/served")"
+	jq -es 'any(.event == "left" and .user_seconds + .system_seconds > 0)' "$WORK/served" >/dev/null || fail "what the comparison cost is not told"
 	(($(received_bytes) - before > 9 * MIB)) || fail "only $(($(received_bytes) - before)) bytes came back"
 	client write --local p2pmem0
 	equal "who compared when nobody was asked to" '' "$(compared_by)"
