@@ -78,7 +78,7 @@ static int take_memory(struct dnd_copy *copy, struct dnd_side *side, struct held
 
 	snprintf(end->label, sizeof(end->label), "memory of %s", dnd_memory_name(memory));
 	side->label = end->label;
-	side->is_region = true;
+	side->is_memory = true;
 	rc = check_memory(copy, side, memory);
 	if (rc)
 		return rc;
@@ -148,7 +148,7 @@ static int check_adopted(struct dnd_copy *copy)
 {
 	const struct dnd_side *dst = &copy->dst;
 
-	if (dst->is_region || !dst->drive.is_file || !dst->drive.shared || copy->length % copy->align == 0)
+	if (dst->is_memory || !dst->drive.is_file || !dst->drive.shared || copy->length % copy->align == 0)
 		return 0;
 	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: the copy ends within a block, and the adopted "
 			"descriptor cannot be opened again to write that without O_DIRECT. Make options.length_bytes a "

@@ -52,14 +52,14 @@ bool dnd_copy_is_same_file(const struct dnd_copy *copy)
 {
 	const struct dnd_drive *src = &copy->src.drive, *dst = &copy->dst.drive;
 
-	return !copy->src.is_region && !copy->dst.is_region && src->is_file && dst->is_file && src->device == dst->device && src->inode == dst->inode;
+	return !copy->src.is_memory && !copy->dst.is_memory && src->is_file && dst->is_file && src->device == dst->device && src->inode == dst->inode;
 }
 
 static int check_target(struct dnd_copy *copy)
 {
 	struct dnd_side *dst = &copy->dst;
 	uint64_t size = dst->size_bytes;
-	bool grows = !dst->is_region && dst->drive.is_file;
+	bool grows = !dst->is_memory && dst->drive.is_file;
 
 	/* As cp and dd do.  A caller that names a part wants to keep the rest, and within one file the source must stay. */
 	copy->cuts = grows && !copy->options.length_bytes && !dst->offset && !dnd_copy_is_same_file(copy);
@@ -79,7 +79,7 @@ static int check_target(struct dnd_copy *copy)
 /* Does the alignment of the copy come from the side's file system, because that asks for more than its drive? */
 static bool file_system_decides(const struct dnd_copy *copy, const struct dnd_side *side)
 {
-	return !side->is_region && side->drive.is_file && side->drive.align_bytes == copy->align &&
+	return !side->is_memory && side->drive.is_file && side->drive.align_bytes == copy->align &&
 	       side->drive.align_bytes > side->drive.blockdev.block_bytes;
 }
 
@@ -98,7 +98,7 @@ static int check_aligned(struct dnd_copy *copy, const char *label, const char *w
 
 static uint32_t side_align(const struct dnd_side *side)
 {
-	return side->is_region ? 1 : side->drive.align_bytes;
+	return side->is_memory ? 1 : side->drive.align_bytes;
 }
 
 /* The program's memory may begin anywhere, and the drive asks only for an aligned address. */
@@ -106,7 +106,7 @@ static int check_address(struct dnd_copy *copy, const struct dnd_side *side, con
 {
 	uintptr_t address = (uintptr_t)(side->memory->window.data + side->at);
 
-	if (other->is_region || address % other->drive.memory_align_bytes == 0)
+	if (other->is_memory || address % other->drive.memory_align_bytes == 0)
 		return 0;
 	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: the address of its byte %llu, %p, is not a multiple of %u, which %s asks for. "
 			"Choose another offset.", side->label, (unsigned long long)side->offset, (void *)address,
@@ -115,7 +115,7 @@ static int check_address(struct dnd_copy *copy, const struct dnd_side *side, con
 
 static int check_offset(struct dnd_copy *copy, const struct dnd_side *side, const struct dnd_side *other)
 {
-	if (copy->held && side->is_region)
+	if (copy->held && side->is_memory)
 		return check_address(copy, side, other);
 	return check_aligned(copy, side->label, "offset", side->offset);
 }

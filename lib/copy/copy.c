@@ -45,7 +45,7 @@ static const struct dnd_window *window_of(const struct dnd_copy *copy)
 
 static struct dnd_place place_of(const struct dnd_side *side)
 {
-	return side->is_region ? dnd_copy_place(side, 0) : (struct dnd_place){ 0 };
+	return side->is_memory ? dnd_copy_place(side, 0) : (struct dnd_place){ 0 };
 }
 
 /*
@@ -71,8 +71,8 @@ static void plan_transfer(struct dnd_copy *copy)
 {
 	copy->transfer = (struct dnd_transfer){
 		.plan = &copy->plan,
-		.read_fd = copy->src.is_region ? -1 : copy->src.drive.fd,
-		.write_fd = copy->dst.is_region ? -1 : copy->dst.drive.fd,
+		.read_fd = copy->src.is_memory ? -1 : copy->src.drive.fd,
+		.write_fd = copy->dst.is_memory ? -1 : copy->dst.drive.fd,
 		.read_offset = copy->src.offset,
 		.write_offset = copy->dst.offset,
 		.read_generic = generic_of(&copy->src),
@@ -94,7 +94,7 @@ static int open_engine(struct dnd_copy *copy)
 {
 	int rc;
 
-	if (copy->src.is_region && copy->dst.is_region)
+	if (copy->src.is_memory && copy->dst.is_memory)
 		return 0;
 	plan_transfer(copy);
 	rc = dnd_engine_open(&copy->transfer, &copy->engine);
@@ -132,7 +132,7 @@ static int run_engine(struct dnd_copy *copy)
 
 static int move_bytes(struct dnd_copy *copy)
 {
-	bool cpu = copy->src.is_region && copy->dst.is_region;
+	bool cpu = copy->src.is_memory && copy->dst.is_memory;
 	int rc = cpu ? dnd_copy_cpu(copy) : run_engine(copy);
 
 	if (copy->bounced)
@@ -156,7 +156,7 @@ static int fall_back(struct dnd_copy *copy)
  */
 static int reserve(struct dnd_copy *copy, bool unnamed)
 {
-	if (copy->dst.is_region || copy->dst.drive.unnamed != unnamed)
+	if (copy->dst.is_memory || copy->dst.drive.unnamed != unnamed)
 		return 0;
 	return dnd_drive_prepare(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
 }
@@ -164,7 +164,7 @@ static int reserve(struct dnd_copy *copy, bool unnamed)
 /* What refuses the destination itself, and not a way to it: no bounce helps. */
 static int check_destination(struct dnd_copy *copy)
 {
-	int rc = copy->dst.is_region ? 0 :
+	int rc = copy->dst.is_memory ? 0 :
 		 dnd_drive_check_limit(copy->ctx, &copy->dst.drive, copy->dst.offset + copy->length);
 
 	return rc ? rc : reserve(copy, true);
@@ -205,7 +205,7 @@ static void name_legs(struct dnd_copy *copy, const struct dnd_side *side)
 {
 	struct donard_copy_result *result = copy->result;
 
-	if (side->is_region || !side->drive.blockdev.stack)
+	if (side->is_memory || !side->drive.blockdev.stack)
 		return;
 	for (size_t i = 0; i < dnd_blockdev_leg_count(&side->drive.blockdev); i++)
 		name_leg(copy, side, i, &result->legs[result->leg_count++]);
@@ -283,7 +283,7 @@ static uint64_t request_limit(const struct dnd_copy *copy, const struct dnd_side
 	uint64_t limit = side->generic.fd >= 0 ? side->generic.limit_bytes :
 						 side->drive.blockdev.request_bytes;
 
-	if (side->is_region || limit < copy->align)
+	if (side->is_memory || limit < copy->align)
 		return copy->options.block_bytes;
 	return dnd_round_down(limit, copy->align);
 }

@@ -13,7 +13,7 @@
  */
 struct dnd_side {
 	const char *label;
-	bool is_region;			/* it is a memory */
+	bool is_memory;			/* of a region or a GPU; else it is a file */
 	uint64_t offset;		/* where the copy begins */
 	uint64_t size_bytes;
 	struct dnd_drive drive;		/* if it is a file */
@@ -83,21 +83,21 @@ static inline bool dnd_copy_flag(const struct dnd_copy *copy, uint32_t flag)
 
 static inline bool dnd_copy_staged(const struct dnd_copy *copy)
 {
-	return !copy->src.is_region && !copy->dst.is_region;
+	return !copy->src.is_memory && !copy->dst.is_memory;
 }
 
 /* The region that the drives access: the source's, the destination's or the staging region. */
 static inline struct dnd_region *dnd_copy_region(struct dnd_copy *copy)
 {
-	if (copy->src.is_region)
+	if (copy->src.is_memory)
 		return &copy->src.region;
-	return copy->dst.is_region ? &copy->dst.region : &copy->via;
+	return copy->dst.is_memory ? &copy->dst.region : &copy->via;
 }
 
 /* Is the destination a file that existed before the copy? */
 static inline bool dnd_copy_into_old_file(const struct dnd_copy *copy)
 {
-	return !copy->dst.is_region && copy->dst.drive.is_file && !copy->dst.drive.unnamed;
+	return !copy->dst.is_memory && copy->dst.drive.is_file && !copy->dst.drive.unnamed;
 }
 
 /* copy.c: runs a whole copy, from checking the arguments to filling in the caller's result */
@@ -114,7 +114,7 @@ uint64_t dnd_side_room(const struct dnd_side *side);
  */
 static inline bool dnd_copy_keeps_rest(const struct dnd_copy *copy)
 {
-	return copy->dst.is_region && (copy->held || dnd_region_persistent(&copy->dst.region));
+	return copy->dst.is_memory && (copy->held || dnd_region_persistent(&copy->dst.region));
 }
 
 /* check.c: refuses a copy that cannot or must not be done */
@@ -150,9 +150,9 @@ static inline struct dnd_place dnd_copy_place(const struct dnd_side *side, uint6
 /* The memory that the drives access: source, destination or staging.  NULL: there is none yet. */
 static inline const struct donard_memory *dnd_copy_memory(const struct dnd_copy *copy)
 {
-	if (copy->src.is_region)
+	if (copy->src.is_memory)
 		return copy->src.memory;
-	return copy->dst.is_region ? copy->dst.memory : copy->staging;
+	return copy->dst.is_memory ? copy->dst.memory : copy->staging;
 }
 
 /* gpu.c: gpu:N, for which the copy allocates and pins memory */

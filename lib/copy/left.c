@@ -12,7 +12,7 @@ static bool is_private(const struct dnd_copy *copy)
 {
 	const struct dnd_side *dst = &copy->dst;
 
-	return dst->is_region ? dst->is_gpu && !copy->held : dst->drive.made;
+	return dst->is_memory ? dst->is_gpu && !copy->held : dst->drive.made;
 }
 
 /* Behind the end of a file there is nothing. */
@@ -21,7 +21,7 @@ static uint64_t end_of_touched(const struct dnd_copy *copy)
 	const struct dnd_side *dst = &copy->dst;
 	uint64_t length;
 
-	if (dst->is_region || !dst->drive.is_file)
+	if (dst->is_memory || !dst->drive.is_file)
 		return copy->touched_end;
 	length = dnd_drive_length(&dst->drive);
 	return dnd_min(copy->touched_end, dnd_max(length, dst->offset) - dst->offset);

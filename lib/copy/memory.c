@@ -57,7 +57,7 @@ static int claim(struct dnd_copy *copy)
 /* GPU memory that the copy allocated has spare blocks behind the payload, because a GPU's region has no free memory. */
 static void find_spare(struct dnd_copy *copy)
 {
-	const struct dnd_side *side = copy->src.is_region ? &copy->src : &copy->dst;
+	const struct dnd_side *side = copy->src.is_memory ? &copy->src : &copy->dst;
 	uint64_t behind = dnd_round_up(copy->length, copy->align);
 
 	if (side->is_gpu && side->room_bytes >= behind + dnd_spare_bytes(copy->align))

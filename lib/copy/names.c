@@ -62,11 +62,11 @@ static int open_ends(struct dnd_ends *ends, struct dnd_copy *copy)
 		rc = parse(copy, &names->dst);
 	if (rc)
 		return rc;
-	copy->src.is_region = names->src.spec.is_region || names->src.spec.is_gpu;
-	copy->dst.is_region = names->dst.spec.is_region || names->dst.spec.is_gpu;
+	copy->src.is_memory = names->src.spec.is_region || names->src.spec.is_gpu;
+	copy->dst.is_memory = names->dst.spec.is_region || names->dst.spec.is_gpu;
 	rc = dnd_copy_check_options(copy);
 	/* Report a missing module before anything else that may be wrong. */
-	if (!rc && (copy->src.is_region || copy->dst.is_region))
+	if (!rc && (copy->src.is_memory || copy->dst.is_memory))
 		rc = dnd_require_module(copy->ctx);
 	if (!rc)
 		rc = open_end(copy, &copy->src, &names->src, copy->options.src_offset_bytes);
@@ -126,9 +126,9 @@ static int claim(struct dnd_ends *ends, struct dnd_copy *copy)
 			  !strcmp(names->src.spec.region, names->dst.spec.region);
 	int rc = one_region ? claim_both(copy) : claim_each(copy, names);
 
-	if (!rc && copy->src.is_region)
+	if (!rc && copy->src.is_memory)
 		copy->src.room_bytes = dnd_side_room(&copy->src);
-	if (!rc && copy->dst.is_region)
+	if (!rc && copy->dst.is_memory)
 		copy->dst.room_bytes = dnd_side_room(&copy->dst);
 	return rc;
 }

@@ -17,7 +17,7 @@
 
 static int open_side(struct dnd_copy *copy, struct dnd_side *side)
 {
-	if (side->is_region)
+	if (side->is_memory)
 		return 0;
 	return dnd_generic_open(copy->ctx, &side->drive, copy->align, &side->generic);
 }
@@ -28,7 +28,7 @@ int dnd_copy_passthrough_open(struct dnd_copy *copy)
 
 	if (!dnd_copy_flag(copy, DONARD_COPY_PASSTHROUGH))
 		return 0;
-	if (copy->src.is_region && copy->dst.is_region)
+	if (copy->src.is_memory && copy->dst.is_memory)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "PASSTHROUGH concerns the commands to "
 				"a drive, but here both ends are regions. Copy without it.");
 	rc = open_side(copy, &copy->src);
@@ -40,7 +40,7 @@ int dnd_copy_passthrough_open(struct dnd_copy *copy)
 
 static int check_side(struct dnd_copy *copy, struct dnd_side *side)
 {
-	if (side->is_region || copy->bounced)
+	if (side->is_memory || copy->bounced)
 		return 0;
 	return dnd_join_check_commands(&side->join);
 }

@@ -75,7 +75,7 @@ static int prove_with_spare(struct dnd_copy *copy, bool *proven)
 	struct dnd_place from = copy->spare.place;
 	int rc = 0;
 
-	if (!copy->src.is_region)
+	if (!copy->src.is_memory)
 		rc = dnd_join_prove_read(&copy->src.join, &reads, &copy->spare.place, proven);
 	else
 		from = dnd_copy_place(&copy->src, 0);
@@ -106,7 +106,7 @@ static int prove_to_drive(struct dnd_copy *copy, bool *proven)
 
 static bool has_paths(const struct dnd_side *side)
 {
-	return !side->is_region && dnd_blockdev_has_paths(&side->drive.blockdev);
+	return !side->is_memory && dnd_blockdev_has_paths(&side->drive.blockdev);
 }
 
 int dnd_copy_prove(struct dnd_copy *copy)
@@ -114,9 +114,9 @@ int dnd_copy_prove(struct dnd_copy *copy)
 	bool proven = true;
 	int rc;
 
-	if (copy->bounced || (copy->src.is_region && copy->dst.is_region))
+	if (copy->bounced || (copy->src.is_memory && copy->dst.is_memory))
 		return 0;
-	rc = copy->dst.is_region ? prove_in_destination(copy, &proven) : prove_to_drive(copy, &proven);
+	rc = copy->dst.is_memory ? prove_in_destination(copy, &proven) : prove_to_drive(copy, &proven);
 	if (!rc && proven && !has_paths(&copy->src) && !has_paths(&copy->dst))
 		copy->result->route_evidence = DONARD_EVIDENCE_PROVEN;
 	return rc;

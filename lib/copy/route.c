@@ -27,7 +27,7 @@ static int probe_side(struct dnd_copy *copy, struct dnd_side *side, const struct
 {
 	int rc;
 
-	if (side->is_region)
+	if (side->is_memory)
 		return 0;
 	join_side(copy, side, region);
 	rc = dnd_join_probe(&side->join);
@@ -50,7 +50,7 @@ static int decide_side(struct dnd_copy *copy, struct dnd_side *side)
 {
 	int rc;
 
-	if (side->is_region || copy->bounced)
+	if (side->is_memory || copy->bounced)
 		return 0;
 	rc = dnd_join_decide(&side->join);
 	copy->bounced |= side->join.bounced;
@@ -154,7 +154,7 @@ int dnd_copy_choose_route(struct dnd_copy *copy)
 {
 	int rc;
 
-	if (copy->src.is_region && copy->dst.is_region)
+	if (copy->src.is_memory && copy->dst.is_memory)
 		return 0;
 	join_side(copy, &copy->src, NULL);
 	join_side(copy, &copy->dst, NULL);

@@ -126,7 +126,7 @@ int dnd_copy_settle(struct dnd_copy *copy)
 	int rc;
 
 	dnd_copy_progress(copy, DONARD_PHASE_FLUSH, copy->result->bytes, copy->length);
-	if (!copy->dst.is_region)
+	if (!copy->dst.is_memory)
 		return settle_drive(copy);
 	rc = dnd_region_sync(copy->ctx, region, dnd_region_persistent(region));
 	if (!rc)
@@ -140,7 +140,7 @@ int dnd_copy_check_name(struct dnd_copy *copy)
 	struct dnd_drive *drive = &copy->dst.drive;
 
 	/* The program that has a handle has the file, whatever its name leads to. */
-	if (copy->dst.is_region || copy->held)
+	if (copy->dst.is_memory || copy->held)
 		return 0;
 	/* A new file has its name once it is complete, and whoever waited for it may have taken it. */
 	if (drive->made ? dnd_drive_has_name(drive) : !dnd_drive_check_path(copy->ctx, drive))
@@ -156,9 +156,9 @@ int dnd_copy_check_name(struct dnd_copy *copy)
 
 int dnd_copy_settle_nothing(struct dnd_copy *copy)
 {
-	int rc = copy->dst.is_region ? 0 : set_length(copy);
+	int rc = copy->dst.is_memory ? 0 : set_length(copy);
 
-	return rc || copy->dst.is_region ? rc : dnd_drive_name(copy->ctx, &copy->dst.drive);
+	return rc || copy->dst.is_memory ? rc : dnd_drive_name(copy->ctx, &copy->dst.drive);
 }
 
 int dnd_copy_settle_proof(struct dnd_copy *copy, int rc)
@@ -197,7 +197,7 @@ void dnd_copy_settle_failed(struct dnd_copy *copy)
 {
 	struct dnd_failure failure = dnd_failure_keep(copy->ctx);
 
-	if (!copy->dst.is_region && copy->dst.drive.is_file && copy->dst.drive.fd >= 0)
+	if (!copy->dst.is_memory && copy->dst.drive.is_file && copy->dst.drive.fd >= 0)
 		leave_file(copy);
 	dnd_failure_put_back(copy->ctx, &failure);
 }

@@ -153,7 +153,7 @@ static int patch_device(struct dnd_copy *copy, const struct dnd_place *block)
 /* Sets *block to a whole block that begins with the tail: the source itself, or a spare block that was read. */
 static int fetch_tail(struct dnd_copy *copy, struct dnd_place *block)
 {
-	if (copy->src.is_region) {
+	if (copy->src.is_memory) {
 		*block = dnd_copy_place(&copy->src, copy->plan.full_bytes);
 		return 0;
 	}
@@ -192,7 +192,7 @@ static int into_device(struct dnd_copy *copy)
 	if (rc)
 		return rc;
 	block = from;
-	if (copy->src.is_region && copy->bounced) {
+	if (copy->src.is_memory && copy->bounced) {
 		block = copy->spare.place;
 		rc = move_tail(copy, &block, &from);
 	}
@@ -221,7 +221,7 @@ int dnd_copy_tail(struct dnd_copy *copy)
 
 	if (!copy->plan.tail_bytes)
 		return 0;
-	if (copy->dst.is_region)
+	if (copy->dst.is_memory)
 		rc = into_region(copy);
 	else if (copy->dst.drive.is_file)
 		rc = into_file(copy);

@@ -25,7 +25,7 @@ static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at,
 
 	if (by_gpu(side))
 		return dnd_gpu_load(side->memory, side->at + at, to, bytes);
-	if (side->is_region) {
+	if (side->is_memory) {
 		place = dnd_copy_place(side, at);
 		rc = dnd_place_load(&place, to, bytes);
 		return rc ? dnd_copy_failed(copy, DND_STEP_CPU, at, -rc) : 0;
@@ -44,7 +44,7 @@ static int load(struct dnd_copy *copy, const struct dnd_side *side, uint64_t at,
 
 static bool was_written(struct dnd_copy *copy, const struct dnd_side *side)
 {
-	return !side->is_region && dnd_drive_was_written(copy->ctx, &side->drive, side->write_mark);
+	return !side->is_memory && dnd_drive_was_written(copy->ctx, &side->drive, side->write_mark);
 }
 
 /* Names what is known to have changed the bytes, and else does not accuse the drive alone: nobody counts a region's stores. */
@@ -108,7 +108,7 @@ static int drop_cached(struct dnd_copy *copy)
 	const struct dnd_drive *drive = &copy->dst.drive;
 	int64_t pages;
 
-	if (copy->dst.is_region || !drive->bounce)
+	if (copy->dst.is_memory || !drive->bounce)
 		return 0;
 	dnd_residency_drop(drive->fd, copy->dst.offset, copy->length);
 	pages = dnd_residency_pages(drive->fd, copy->dst.offset, copy->length);

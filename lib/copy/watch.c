@@ -11,7 +11,7 @@ static int check_side(struct dnd_copy *copy, struct dnd_side *side)
 {
 	int rc = 0;
 
-	if (side->is_region || copy->bounced)
+	if (side->is_memory || copy->bounced)
 		return 0;
 	if (copy->held)
 		rc = dnd_join_check_unchanged(&side->join);
@@ -42,12 +42,12 @@ static enum dnd_change look_again(struct dnd_copy *copy, struct dnd_side *side)
 
 static bool has_moved(const struct dnd_side *side)
 {
-	return !side->is_region && dnd_blockdev_moves(&side->drive.blockdev) != side->moves_before;
+	return !side->is_memory && dnd_blockdev_moves(&side->drive.blockdev) != side->moves_before;
 }
 
 static void begin_side(struct dnd_copy *copy, struct dnd_side *side)
 {
-	if (side->is_region)
+	if (side->is_memory)
 		return;
 	/* What changed since the file was opened did not change during the copy. */
 	if (copy->held)
@@ -63,7 +63,7 @@ static bool writes_to_source(struct dnd_copy *copy)
 {
 	const struct dnd_drive *src = &copy->src.drive, *dst = &copy->dst.drive;
 
-	if (copy->dst.is_region || src->is_file)
+	if (copy->dst.is_memory || src->is_file)
 		return dnd_copy_is_same_file(copy);
 	return src->blockdev.stack || dst->blockdev.stack || dnd_blockdev_conflicts(copy->ctx, src->device, dst->device);
 }
@@ -72,26 +72,26 @@ void dnd_copy_watch_begin(struct dnd_copy *copy)
 {
 	copy->looked_seconds = copy->looked_at_drives_seconds = dnd_now_seconds();
 	begin_side(copy, &copy->src);
-	if (!copy->src.is_region && !writes_to_source(copy))
+	if (!copy->src.is_memory && !writes_to_source(copy))
 		copy->src.write_mark = dnd_drive_write_mark(copy->ctx, &copy->src.drive);
 	begin_side(copy, &copy->dst);
 }
 
 static bool known(const struct dnd_side *side)
 {
-	return side->is_region || side->join.cached == DND_CACHED_NOT;
+	return side->is_memory || side->join.cached == DND_CACHED_NOT;
 }
 
 static enum donard_bounce_evidence evidence(const struct dnd_copy *copy)
 {
-	if (copy->bounced || (copy->src.is_region && copy->dst.is_region))
+	if (copy->bounced || (copy->src.is_memory && copy->dst.is_memory))
 		return DONARD_BOUNCE_CERTAIN;
 	return known(&copy->src) && known(&copy->dst) ? DONARD_BOUNCE_WATCHED : DONARD_BOUNCE_STATED;
 }
 
 void dnd_copy_watch(struct dnd_copy *copy, struct dnd_side *side)
 {
-	if (!side->is_region)
+	if (!side->is_memory)
 		side->changed |= look_again(copy, side) == DND_CHANGED || has_moved(side);
 }
 
@@ -117,7 +117,7 @@ static void doubt_durability(struct dnd_copy *copy)
 static int end_side(struct dnd_copy *copy, struct dnd_side *side, uint64_t *cached_bytes)
 {
 	/* What goes through the page cache by itself, the last bytes, is counted there. */
-	if (side->is_region || copy->bounced || !copy->plan.full_bytes)
+	if (side->is_memory || copy->bounced || !copy->plan.full_bytes)
 		return 0;
 	return dnd_join_watched(&side->join, &side->before, copy->result->bytes, cached_bytes);
 }
