@@ -358,7 +358,6 @@ int dnd_copy_ends(struct donard_context *ctx, struct dnd_ends *ends, const struc
 		.src = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.dst = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
 		.via = { .fd = -1 },
-		.spare = DND_NO_SPARE,
 	};
 	int rc = dnd_struct_check(ctx, result, "donard_copy_result");
 

@@ -9,6 +9,7 @@
 
 #include "drive/drive.h"
 #include "join/residency.h"
+#include "memory/memory.h"
 
 /* Was a block in the page cache after a direct read? */
 enum dnd_cached {
@@ -93,15 +94,12 @@ void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length, boo
  */
 int dnd_join_watched(struct dnd_join *join, const struct dnd_residency *before, uint64_t length, uint64_t *cached_bytes);
 
-/* spare.c: borrows two blocks of a region for a moment */
+/* spare.c: borrows two blocks of a region for a moment; zeroed: there are none */
 struct dnd_spare {
 	struct dnd_place place;		/* two blocks; address NULL: none now.  The caller may set blocks of its own. */
-	struct dnd_region region;	/* an open file of its own; fd -1: no blocks are borrowed */
-	struct dnd_window window;
+	struct donard_memory *memory;	/* has the borrowed blocks, and an open file of its own; NULL: none are borrowed */
 	uint8_t *kept;			/* what the blocks held */
 };
-
-#define DND_NO_SPARE	((struct dnd_spare){ .region = { .fd = -1 } })
 
 uint64_t dnd_spare_bytes(uint32_t align);
 /* Borrows blocks of the region with that name, unless there are blocks already.  Returns -errno without a text. */

@@ -9,7 +9,7 @@
  *   - takes them near the end of the region, because users begin at its start;
  *   - holds them only while they are in use, by an open file of their own, since a
  *     file keeps what it owns until it is closed.  Others who claim the range
- *     meanwhile wait for that moment (dnd_region_claim());
+ *     meanwhile wait for that moment (dnd_memory_own());
  *   - puts back the bytes that were there, as far as this user may see them.  What
  *     another user left there reads as zero from then on.
  * A copy into a region needs no spare blocks: it uses its destination.
@@ -24,14 +24,14 @@ uint64_t dnd_spare_bytes(uint32_t align)
 }
 
 /* Tries at the end, then twice as far from it each time, so that few tries cover any region. */
-static int claim_near_end(struct dnd_region *region, uint64_t bytes, struct dnd_window *window)
+static int own_near_end(struct donard_memory *memory, uint64_t bytes)
 {
-	uint64_t size = region->info.region_bytes, behind, start;
+	uint64_t size = memory->region.info.region_bytes, behind, start;
 	int rc;
 
 	for (behind = bytes;; behind *= 2) {
 		start = behind < size ? size - behind : 0;
-		rc = dnd_region_try_claim(region, start, bytes, window);
+		rc = dnd_memory_try_own(memory, start, bytes);
 		if (rc != -EBUSY || !start)
 			return rc;
 	}
@@ -39,23 +39,20 @@ static int claim_near_end(struct dnd_region *region, uint64_t bytes, struct dnd_
 
 static int take(struct donard_context *ctx, struct dnd_spare *spare, const char *region, uint64_t bytes)
 {
-	int rc = dnd_region_open(ctx, region, &spare->region);
-	struct dnd_place place;
+	int rc = dnd_memory_open(ctx, region, &spare->memory);
 
 	if (rc)
 		return rc;
-	if (dnd_region_persistent(&spare->region) ||
-	    claim_near_end(&spare->region, bytes, &spare->window))
-		rc = dnd_region_scratch(ctx, &spare->region, bytes, &spare->window);
+	if (dnd_region_persistent(&spare->memory->region) || own_near_end(spare->memory, bytes))
+		rc = dnd_memory_own_any(spare->memory, bytes);
 	if (rc)
 		return rc;
-	spare->kept = malloc(spare->window.map_bytes);
+	spare->kept = malloc(bytes);
 	if (!spare->kept)
 		return dnd_fail_memory(ctx);
-	place = dnd_place_in(&spare->region, &spare->window, spare->window.map);
-	rc = dnd_place_load(&place, spare->kept, spare->window.map_bytes);
+	rc = dnd_memory_load(spare->memory, 0, spare->kept, bytes);
 	if (!rc)
-		spare->place = dnd_place_in(&spare->region, &spare->window, spare->window.data);
+		spare->place = dnd_memory_place(spare->memory, 0);
 	return rc;
 }
 
@@ -74,16 +71,11 @@ int dnd_spare_take(struct donard_context *ctx, struct dnd_spare *spare, const ch
 
 void dnd_spare_give(struct dnd_spare *spare)
 {
-	struct dnd_place place;
-
-	if (spare->region.fd < 0)
+	if (!spare->memory)
 		return;
-	place = dnd_place_in(&spare->region, &spare->window, spare->window.map);
 	if (spare->place.address)	/* otherwise nothing was changed, and the memory may be gone */
-		dnd_place_store(&place, spare->kept, spare->window.map_bytes);
-	spare->place.address = NULL;
+		dnd_place_store(&spare->place, spare->kept, spare->memory->length);
 	free(spare->kept);
-	spare->kept = NULL;
-	dnd_window_unmap(&spare->window);
-	dnd_region_close(&spare->region);
+	donard_memory_free(spare->memory);
+	*spare = (struct dnd_spare){ .memory = NULL };
 }

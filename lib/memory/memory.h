@@ -84,6 +84,8 @@ int dnd_memory_give(struct donard_memory *memory, int rc, struct donard_memory *
  */
 int dnd_memory_open(struct donard_context *ctx, const char *region, struct donard_memory **out);
 int dnd_memory_own(struct donard_memory *memory, uint64_t offset, uint64_t length);
+/* Does the same at once, or fails with -errno and without a text; then it may be called again. */
+int dnd_memory_try_own(struct donard_memory *memory, uint64_t offset, uint64_t length);
 int dnd_memory_own_any(struct donard_memory *memory, uint64_t length);
 
 /* pages.c: the kind of the pages behind a range of this process; UNKNOWN if they differ, or the kernel does not tell */

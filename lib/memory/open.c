@@ -136,6 +136,12 @@ int dnd_memory_own(struct donard_memory *memory, uint64_t offset, uint64_t lengt
 	return dnd_region_claim(memory->ctx, &memory->region, offset, length, &memory->window);
 }
 
+int dnd_memory_try_own(struct donard_memory *memory, uint64_t offset, uint64_t length)
+{
+	memory->length = length;
+	return dnd_region_try_claim(&memory->region, offset, length, &memory->window);
+}
+
 int dnd_memory_own_any(struct donard_memory *memory, uint64_t length)
 {
 	memory->length = length;

@@ -65,7 +65,7 @@ static int prove_write(struct dnd_join *join, const struct dnd_queue_request *re
 {
 	const struct dnd_proof proof = proof_of(request);
 	const struct dnd_place from = dnd_memory_place(request->memory, request->memory_offset);
-	struct dnd_spare spare = DND_NO_SPARE;
+	struct dnd_spare spare = { .memory = NULL };
 	int rc;
 
 	if (dnd_spare_take(join->ctx, &spare, join->region->name, join->align)) {

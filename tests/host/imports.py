@@ -35,7 +35,7 @@ ROOMS = {
     "lib/gpu": ["lib/memory", "lib/region", "lib/base", "include/donard", "include/uapi"],
     "lib/drive": ["lib/region", "lib/base", "include/donard", "include/uapi"],
     "lib/ring": ["lib/drive", "lib/region", "lib/base", "include/donard", "include/uapi"],
-    "lib/join": ["lib/drive", "lib/region", "lib/base", "include/donard", "include/uapi"],
+    "lib/join": ["lib/drive", "lib/memory", "lib/region", "lib/base", "include/donard", "include/uapi"],
     "lib/copy": ["lib/join", "lib/ring", "lib/drive", "lib/gpu", "lib/memory", "lib/region", "lib/base", "include/donard"],
     "lib/queue": ["lib/join", "lib/ring", "lib/drive", "lib/memory", "lib/region", "lib/base", "include/donard", "include/uapi"],
     "lib/rdma": ["lib/gpu", "lib/memory", "lib/region", "lib/base", "include/donard"],

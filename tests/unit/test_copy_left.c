@@ -213,7 +213,6 @@ static int copy_tail(struct scene *scene, const char *out, uint32_t tail_bytes)
 		.plan = { .full_bytes = REGION_BYTES, .tail_bytes = tail_bytes },
 		.src = { .label = scene->in, .drive = { .fd = open(scene->in, O_RDONLY), .align_bytes = 4096 } },
 		.dst = { .label = out, .drive = { .fd = open(out, O_RDWR), .align_bytes = 512 } },
-		.spare = DND_NO_SPARE,
 	};
 	void *memory = NULL;
 	int rc;
