@@ -8,18 +8,6 @@
 
 #include "copy/copy.h"
 
-struct held_end {
-	const struct donard_copy_end *given;
-	struct donard_memory *memory;	/* held, or NULL */
-	struct donard_file *file;
-	char label[64];			/* a memory has no name */
-};
-
-struct held {
-	struct dnd_ends ends;		/* first */
-	struct held_end src, dst;
-};
-
 static bool is_written(const struct dnd_copy *copy, const struct dnd_side *side)
 {
 	return side == &copy->dst;
@@ -72,18 +60,16 @@ static int settle_memory(struct dnd_copy *copy, struct dnd_side *side)
 	return rc ? rc : dnd_region_sync(copy->ctx, &side->region, false);
 }
 
-static int take_memory(struct dnd_copy *copy, struct dnd_side *side, struct held_end *end, struct donard_memory *memory)
+static int take_memory(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory *memory)
 {
 	int rc;
 
-	snprintf(end->label, sizeof(end->label), "memory of %s", dnd_memory_name(memory));
-	side->label = end->label;
-	side->is_memory = true;
+	snprintf(side->memory_label, sizeof(side->memory_label), "memory of %s", dnd_memory_name(memory));
+	side->label = side->memory_label;
 	rc = check_memory(copy, side, memory);
 	if (rc)
 		return rc;
 	dnd_handle_get(&memory->handle);
-	end->memory = memory;
 	dnd_side_of_memory(copy, side, memory);
 	side->at = side->offset;
 	side->size_bytes = memory->length;
@@ -107,9 +93,9 @@ static int check_memories(struct dnd_copy *copy)
  * Do requests hold the file?  They must not: the copy may take O_DIRECT off the descriptor for its last bytes, and a
  * copy of a whole source cuts the file.
  */
-static bool has_requests(const struct held *held, const struct donard_file *file)
+static bool has_requests(const struct dnd_copy *copy, const struct donard_file *file)
 {
-	return dnd_handle_holders(&file->handle) > 1U + (held->src.file == file);
+	return dnd_handle_holders(&file->handle) > 1U + (copy->src.file == file);
 }
 
 static int check_file(struct dnd_copy *copy, const struct dnd_side *side, const struct donard_file *file)
@@ -121,13 +107,13 @@ static int check_file(struct dnd_copy *copy, const struct dnd_side *side, const 
 	if (!file->drive.writable)
 		return dnd_fail(copy->ctx, DND_E_READ_ONLY, "%s: it was opened for reading. Open it with DONARD_FILE_WRITE.",
 				side->label);
-	return has_requests((const struct held *)copy->ends, file) ?
+	return has_requests(copy, file) ?
 	       dnd_fail(copy->ctx, DND_E_BUSY, "%s: it has requests in a queue, or takes part in another copy. Let them end first.",
 			side->label) : 0;
 }
 
 /* The file's size, and what its file system says of it, may have changed since it was opened. */
-static int take_file(struct dnd_copy *copy, struct dnd_side *side, struct held_end *end, struct donard_file *file)
+static int take_file(struct dnd_copy *copy, struct dnd_side *side, struct donard_file *file)
 {
 	int rc;
 
@@ -136,84 +122,47 @@ static int take_file(struct dnd_copy *copy, struct dnd_side *side, struct held_e
 	if (rc)
 		return rc;
 	dnd_handle_get(&file->handle);
-	end->file = file;
 	dnd_side_of_file(side, file);
 	rc = dnd_drive_check_held(copy->ctx, &side->drive, is_written(copy, side));
 	side->size_bytes = side->drive.size_bytes;
 	return rc;
 }
 
-/* Somebody else shares an adopted descriptor, and taking O_DIRECT off it would affect them. */
-static int check_adopted(struct dnd_copy *copy)
-{
-	const struct dnd_side *dst = &copy->dst;
-
-	if (dst->is_memory || !dst->drive.is_file || !dst->drive.shared || copy->length % copy->align == 0)
-		return 0;
-	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: the copy ends within a block, and the adopted "
-			"descriptor cannot be opened again to write that without O_DIRECT. Make options.length_bytes a "
-			"multiple of %u, or open the file by its path.", dst->label, copy->align);
-}
-
 /* --- */
 
-static int open_end(struct dnd_copy *copy, struct dnd_side *side, struct held_end *end, uint64_t offset)
+static int take(struct dnd_copy *copy, struct dnd_side *side, const struct donard_copy_end *given)
 {
-	struct donard_copy_end taken;
-	int rc = take_end(copy, side, end->given, &taken);
+	struct donard_copy_end end;
+	int rc = take_end(copy, side, given, &end);
 
-	side->offset = offset;
 	if (rc)
 		return rc;
-	return taken.memory ? take_memory(copy, side, end, taken.memory) : take_file(copy, side, end, taken.file);
+	return end.memory ? take_memory(copy, side, end.memory) : take_file(copy, side, end.file);
 }
 
-static int open_ends(struct dnd_ends *ends, struct dnd_copy *copy)
+static int take_ends(struct dnd_copy *copy, const struct donard_copy_end *source, const struct donard_copy_end *destination)
 {
-	struct held *held = (struct held *)ends;
 	int rc;
 
 	copy->held = true;
-	rc = open_end(copy, &copy->src, &held->src, copy->options.src_offset_bytes);
+	rc = take(copy, &copy->src, source);
 	if (!rc)
-		rc = open_end(copy, &copy->dst, &held->dst, copy->options.dst_offset_bytes);
+		rc = take(copy, &copy->dst, destination);
 	if (!rc)
 		rc = dnd_copy_check_options(copy);
 	return rc ? rc : check_memories(copy);
-}
-
-static int allocate(struct dnd_ends *ends, struct dnd_copy *copy)
-{
-	(void)ends;
-	return check_adopted(copy);
-}
-
-static int claim(struct dnd_ends *ends, struct dnd_copy *copy)
-{
-	(void)ends;
-	copy->src.room_bytes = copy->dst.room_bytes = copy->length;
-	return 0;
-}
-
-static void close_ends(struct dnd_ends *ends)
-{
-	struct held *held = (struct held *)ends;
-
-	donard_memory_free(held->dst.memory);
-	donard_file_close(held->dst.file);
-	donard_memory_free(held->src.memory);
-	donard_file_close(held->src.file);
 }
 
 DND_PUBLIC int donard_copy_between(struct donard_context *ctx, const struct donard_copy_end *source,
 				   const struct donard_copy_end *destination, const struct donard_copy_options *options,
 				   struct donard_copy_result *result)
 {
-	struct held held = {
-		.ends = { open_ends, allocate, claim, close_ends },
-		.src.given = source,
-		.dst.given = destination,
-	};
+	struct dnd_copy copy;
+	int rc = dnd_copy_begin(&copy, ctx, options, result);
 
-	return dnd_copy_ends(ctx, &held.ends, options, result);
+	if (!rc)
+		rc = take_ends(&copy, source, destination);
+	if (!rc)
+		rc = dnd_copy_run(&copy);
+	return dnd_copy_end(&copy, rc);
 }

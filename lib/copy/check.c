@@ -206,3 +206,15 @@ int dnd_copy_check(struct dnd_copy *copy)
 		rc = check_alignment(copy);
 	return rc ? rc : check_overlap(copy);
 }
+
+/* Somebody else shares an adopted descriptor, and taking O_DIRECT off it would affect them. */
+int dnd_copy_check_adopted(struct dnd_copy *copy)
+{
+	const struct dnd_side *dst = &copy->dst;
+
+	if (dst->is_memory || !dst->drive.is_file || !dst->drive.shared || copy->length % copy->align == 0)
+		return 0;
+	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: the copy ends within a block, and the adopted "
+			"descriptor cannot be opened again to write that without O_DIRECT. Make options.length_bytes a "
+			"multiple of %u, or open the file by its path.", dst->label, copy->align);
+}

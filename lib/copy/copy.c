@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * A copy, in order: have both sides opened, check them, choose the route, map memory,
+ * A copy, in order: take both sides, check them, choose the route, map memory,
  * set up the engine, prove the route, move, finish the tail, make it durable,
  * verify.  The proof is the first stage that writes to the destination, and it puts back
  * what was there.  Everything that may be refused comes before it.
@@ -308,12 +308,38 @@ static void fit_requests(struct dnd_copy *copy)
 	options->block_bytes = block;
 }
 
-static int run(struct dnd_copy *copy)
+int dnd_copy_begin(struct dnd_copy *copy, struct donard_context *ctx, const struct donard_copy_options *options,
+		   struct donard_copy_result *result)
 {
-	int rc = copy->ends->open(copy->ends, copy);
+	int rc = dnd_struct_check(ctx, result, "donard_copy_result");
 
+	*copy = (struct dnd_copy){
+		.ctx = ctx,
+		.result = &copy->found,
+		.found = { .size = sizeof(copy->found) },
+		.given = rc ? NULL : result,
+		.src = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
+		.dst = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
+		.via = { .fd = -1 },
+	};
 	if (!rc)
-		rc = dnd_copy_check(copy);
+		rc = take_options(copy, options);
+	copy->src.offset = copy->options.src_offset_bytes;
+	copy->dst.offset = copy->options.dst_offset_bytes;
+	return rc;
+}
+
+static int allocate(struct dnd_copy *copy)
+{
+	int rc = dnd_copy_gpu_alloc(copy, &copy->src);
+
+	return rc ? rc : dnd_copy_gpu_alloc(copy, &copy->dst);
+}
+
+int dnd_copy_run(struct dnd_copy *copy)
+{
+	int rc = dnd_copy_check(copy);
+
 	if (!rc && !copy->length)
 		return copy_nothing(copy);
 	if (!rc)
@@ -321,7 +347,9 @@ static int run(struct dnd_copy *copy)
 	if (!rc)
 		fit_requests(copy);
 	if (!rc)
-		rc = copy->ends->allocate(copy->ends, copy);
+		rc = dnd_copy_check_adopted(copy);
+	if (!rc)
+		rc = allocate(copy);
 	if (!rc)
 		rc = dnd_copy_choose_route(copy);
 	if (!rc)
@@ -337,6 +365,10 @@ static int run(struct dnd_copy *copy)
 	return dnd_copy_check_resets(copy, rc);
 }
 
+/*
+ * Nothing is in flight any more, and the engine, which has memory registered, goes first.  The handles go last, because all
+ * before them use their descriptors: the destination's before the source's, as they were opened the other way round.
+ */
 static void clean_up(struct dnd_copy *copy)
 {
 	dnd_copy_watch_free(copy);
@@ -344,31 +376,18 @@ static void clean_up(struct dnd_copy *copy)
 	dnd_copy_unmap(copy);
 	dnd_generic_close(&copy->dst.generic);
 	dnd_generic_close(&copy->src.generic);
-	copy->ends->close(copy->ends);
+	donard_memory_free(copy->dst.memory);
+	donard_file_close(copy->dst.file);
+	donard_memory_free(copy->src.memory);
+	donard_file_close(copy->src.file);
 }
 
-int dnd_copy_ends(struct donard_context *ctx, struct dnd_ends *ends, const struct donard_copy_options *options,
-		  struct donard_copy_result *result)
+int dnd_copy_end(struct dnd_copy *copy, int rc)
 {
-	struct donard_copy_result found = { .size = sizeof(found) };
-	struct dnd_copy copy = {
-		.ctx = ctx,
-		.result = &found,
-		.ends = ends,
-		.src = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
-		.dst = { .drive = { .fd = -1 }, .generic = { .fd = -1 }, .region = { .fd = -1 } },
-		.via = { .fd = -1 },
-	};
-	int rc = dnd_struct_check(ctx, result, "donard_copy_result");
-
-	if (rc)
-		return rc;
-	rc = take_options(&copy, options);
-	if (!rc)
-		rc = run(&copy);
-	if (rc)
-		dnd_copy_tell_left(&copy);
-	clean_up(&copy);
-	dnd_struct_give(result, &found, sizeof(found));
+	if (rc && copy->given)
+		dnd_copy_tell_left(copy);
+	clean_up(copy);
+	if (copy->given)
+		dnd_struct_give(copy->given, copy->result, sizeof(copy->found));
 	return rc;
 }

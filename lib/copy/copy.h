@@ -8,12 +8,16 @@
 #include "join/join.h"
 
 /*
- * An end of a copy: a file or a memory.  The ends (struct dnd_ends) open and close it, not the copy.  @drive and
- * @region are the copy's own records, taken when it begins; the ends own the descriptors and the stack in them.
+ * An end of a copy: a file or a memory.  Each side holds its handle until the copy ends: of what a copy by name opened the
+ * only hold, which closes it; of what the program passed one beside the program's.  @drive and @region are the copy's own
+ * records, taken when it begins; the descriptors and the stack in them belong to the handle.
  */
 struct dnd_side {
-	const char *label;
+	const char *label;		/* the name, the file's path or @memory_label */
+	char memory_label[64];		/* of a memory that the program passed, which has no name */
 	bool is_memory;			/* of a region or a GPU; else it is a file */
+	struct donard_file *file;	/* held */
+	struct donard_memory *memory;	/* held; NULL: not allocated yet.  It may get its bytes late: dnd_memory_own() */
 	uint64_t offset;		/* where the copy begins */
 	uint64_t size_bytes;
 	struct dnd_drive drive;		/* if it is a file */
@@ -24,7 +28,6 @@ struct dnd_side {
 	uint32_t moves_before;		/* dnd_blockdev_moves() of the drive when the copy began */
 	/* dnd_drive_write_mark() of the source when the copy began, or of the destination when all was flushed */
 	uint64_t write_mark;
-	struct donard_memory *memory;	/* NULL: not allocated yet */
 	struct dnd_region region;
 	bool is_gpu;			/* the memory is a GPU's */
 	unsigned int gpu;		/* CUDA's number of the GPU, until the memory is allocated */
@@ -32,31 +35,15 @@ struct dnd_side {
 	uint64_t room_bytes;		/* the copy may overwrite this many bytes from @at on for a moment */
 };
 
-struct dnd_copy;
-
-/*
- * Opens the two ends of a copy, provides their memory, and closes them.  After a failure the copy may call only claim()
- * again, and close().  It always calls close() in the end, when nothing is in flight.
- */
-struct dnd_ends {
-	int (*open)(struct dnd_ends *ends, struct dnd_copy *copy);
-	/* Called once the length is known.  Allocates the memory that does not exist yet, which then has a region. */
-	int (*allocate)(struct dnd_ends *ends, struct dnd_copy *copy);
-	/* Called once there is a route, and again after a failure.  Gives each memory its bytes, sets room_bytes. */
-	int (*claim)(struct dnd_ends *ends, struct dnd_copy *copy);
-	void (*close)(struct dnd_ends *ends);
-};
-
 struct dnd_copy {
 	struct donard_context *ctx;
 	struct donard_copy_options options;	/* defaults filled in */
-	struct donard_copy_result *result;
-	struct dnd_ends *ends;
+	struct donard_copy_result *result, found;	/* @result: @found, which the caller gets in the end */
+	struct donard_copy_result *given;		/* the caller's */
 	struct dnd_side src, dst;
 	int64_t shift_bytes;		/* the two share memory: the destination begins this far behind the source; else 0 */
 	uint64_t touched_from, touched_end;	/* outside of these the destination is as it was; from the copy's start on */
 	bool held;			/* the program opened the ends and passed their handles */
-	bool claimed;			/* the ends have claimed their memory */
 	struct donard_memory *staging;	/* from drive to drive, the copy's own; holds spare blocks and lane buffers */
 	struct dnd_region via;		/* the region of @staging; fd -1: none */
 	struct dnd_spare spare;		/* two blocks outside the payload */
@@ -100,14 +87,19 @@ static inline bool dnd_copy_into_old_file(const struct dnd_copy *copy)
 	return !copy->dst.is_memory && copy->dst.drive.is_file && !copy->dst.drive.unnamed;
 }
 
-/* copy.c: runs a whole copy, from checking the arguments to filling in the caller's result */
-int dnd_copy_ends(struct donard_context *ctx, struct dnd_ends *ends, const struct donard_copy_options *options,
-		  struct donard_copy_result *result);
-/* side.c: describes an open file or memory as a side of a copy */
-void dnd_side_of_file(struct dnd_side *side, const struct donard_file *file);
+/*
+ * copy.c: a copy by name (names.c) and one of handles (between.c) take the same four steps.  The first takes what the caller
+ * passed, and leaves a copy without ends.  The caller then gives each side its handle, and with it the hold.  The third
+ * does the rest.  The last comes after a failure of any of these, too: it closes everything, and fills in the caller's
+ * result.  It returns @rc.
+ */
+int dnd_copy_begin(struct dnd_copy *copy, struct donard_context *ctx, const struct donard_copy_options *options,
+		   struct donard_copy_result *result);
+int dnd_copy_run(struct dnd_copy *copy);
+int dnd_copy_end(struct dnd_copy *copy, int rc);
+/* side.c: take over the caller's hold of a handle as a side of the copy */
+void dnd_side_of_file(struct dnd_side *side, struct donard_file *file);
 void dnd_side_of_memory(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory *memory);
-/* How many bytes the side's mapping has from the copy's first byte on. */
-uint64_t dnd_side_room(const struct dnd_side *side);
 /*
  * Must the copy leave alone the memory behind its partial last block?  Those bytes are not the copy's: the program may
  * change them meanwhile, and a power cut would lose them in persistent memory.  The last bytes then go through DRAM.
@@ -120,6 +112,8 @@ static inline bool dnd_copy_keeps_rest(const struct dnd_copy *copy)
 /* check.c: refuses a copy that cannot or must not be done */
 int dnd_copy_check_options(struct dnd_copy *copy);
 int dnd_copy_check(struct dnd_copy *copy);
+/* Called once the copy is known to be one.  Refuses a last block that cannot be written. */
+int dnd_copy_check_adopted(struct dnd_copy *copy);
 bool dnd_copy_is_same_file(const struct dnd_copy *copy);
 /* passthrough.c: NVMe commands instead of block requests, if asked for */
 int dnd_copy_passthrough_open(struct dnd_copy *copy);
@@ -128,7 +122,7 @@ int dnd_copy_passthrough_begin(struct dnd_copy *copy);
 void dnd_copy_passthrough_end(struct dnd_copy *copy);
 /* route.c: chooses the route, and the staging region */
 int dnd_copy_choose_route(struct dnd_copy *copy);
-/* memory.c: has the ends claim their memory, maps staging memory, allocates buffers, makes the plan */
+/* memory.c: gives the ends' memory its bytes, maps staging memory, allocates buffers, makes the plan */
 int dnd_copy_map(struct dnd_copy *copy);
 int dnd_copy_map_bounce(struct dnd_copy *copy);
 void dnd_copy_unmap(struct dnd_copy *copy);
@@ -157,8 +151,8 @@ static inline const struct donard_memory *dnd_copy_memory(const struct dnd_copy 
 
 /* gpu.c: gpu:N, for which the copy allocates and pins memory */
 int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec);
-/* Called once length and alignment are known.  The caller frees *memory, also after a failure. */
-int dnd_copy_gpu_alloc(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory **memory);
+/* Called once length and alignment are known.  Does nothing for a side that is no GPU, or has its memory. */
+int dnd_copy_gpu_alloc(struct dnd_copy *copy, struct dnd_side *side);
 
 /* watch.c: counts the pages of the files that the page cache gets during the copy */
 int dnd_copy_check_files(struct dnd_copy *copy);	/* may set copy->bounced */

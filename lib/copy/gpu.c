@@ -13,15 +13,13 @@
 
 int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct dnd_spec *spec)
 {
-	int rc = 0;
+	int rc;
 
 	side->is_gpu = true;
-	side->gpu = spec->gpu;
 	if (side == &copy->src && !copy->options.length_bytes)
 		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for this copy and has no length "
 				"of its own. Say how much to copy with options.length_bytes.", side->label);
-	if (spec->gpu_bdf[0])
-		rc = dnd_gpu_by_address(copy->ctx, spec->gpu_bdf, &side->gpu);
+	rc = dnd_gpu_by_name(copy->ctx, spec, &side->gpu);
 	return rc ? rc : dnd_gpu_bytes(copy->ctx, side->gpu, &side->size_bytes);
 }
 
@@ -64,15 +62,19 @@ static bool needs_filling(const struct dnd_copy *copy, const struct dnd_side *si
 	return side == &copy->src || dnd_copy_flag(copy, DONARD_COPY_VERIFY);
 }
 
-int dnd_copy_gpu_alloc(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory **memory)
+int dnd_copy_gpu_alloc(struct dnd_copy *copy, struct dnd_side *side)
 {
 	uint64_t bytes = side->offset + dnd_round_up(copy->length, copy->align) + dnd_spare_bytes(copy->align);
+	struct donard_memory *memory;
 	uint64_t address;
-	int rc = donard_memory_alloc_cuda(copy->ctx, side->gpu, bytes, &address, memory);
+	int rc;
 
+	if (!side->is_gpu || side->memory)
+		return 0;
+	rc = donard_memory_alloc_cuda(copy->ctx, side->gpu, bytes, &address, &memory);
 	if (rc)
 		return rc;
-	dnd_side_of_memory(copy, side, *memory);
+	dnd_side_of_memory(copy, side, memory);
 	side->at = side->offset;
 	return needs_filling(copy, side) ? fill(copy, side) : 0;
 }

@@ -45,13 +45,45 @@ static int map_staging(struct dnd_copy *copy)
 	return plan(copy, wanted - spare);
 }
 
-/* A copy that falls back to DRAM may have claimed the memory already. */
+/* Owns to the end of the last block if that lies in one granule, which has one owner anyway. */
+static int own_side(struct dnd_copy *copy, const struct dnd_side *side)
+{
+	uint64_t bytes = side->region.info.granule_bytes % copy->align ? copy->length :
+			 dnd_round_up(copy->length, copy->align);
+
+	return side->is_memory ? dnd_memory_own(side->memory, side->offset, bytes) : 0;
+}
+
+/* The program's memory is left alone behind the range; of its own memory the copy may overwrite the rest of the mapping. */
+static void note_room(const struct dnd_copy *copy, struct dnd_side *side)
+{
+	const struct dnd_window *window;
+
+	if (!side->is_memory)
+		return;
+	window = &side->memory->window;
+	side->room_bytes = copy->held ? copy->length : (uint64_t)(window->map + window->map_bytes - window->data) - side->at;
+}
+
+/*
+ * Gives memory of a region that was opened by name its bytes.  Memory that has them is left as it is: the program's, that
+ * of a GPU, and all of it in a copy that falls back to DRAM.  This comes after all checks, because it clears what another user left
+ * there: only the ring, the proof and a lack of memory may still refuse the copy.
+ */
 static int claim(struct dnd_copy *copy)
 {
-	int rc = copy->claimed ? 0 : copy->ends->claim(copy->ends, copy);
+	struct dnd_side *src = &copy->src, *dst = &copy->dst;
+	int rc;
 
-	copy->claimed = !rc;
-	return rc;
+	if (src->is_memory && dst->is_memory)
+		rc = dnd_memory_own_two(src->memory, src->offset, dst->memory, dst->offset, copy->length);
+	else
+		rc = own_side(copy, src->is_memory ? src : dst);
+	if (rc)
+		return rc;
+	note_room(copy, src);
+	note_room(copy, dst);
+	return 0;
 }
 
 /* GPU memory that the copy allocated has spare blocks behind the payload, because a GPU's region has no free memory. */

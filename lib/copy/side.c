@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Describes an open file or memory as a side of a copy. */
+/* Makes an open file or memory a side of a copy. */
 #include <stdio.h>
 
 #include "copy/copy.h"
 
-void dnd_side_of_file(struct dnd_side *side, const struct donard_file *file)
+void dnd_side_of_file(struct dnd_side *side, struct donard_file *file)
 {
+	side->file = file;
 	side->drive = file->drive;
 	side->drive.reserved = false;
 	side->size_bytes = file->drive.size_bytes;
@@ -21,16 +22,10 @@ static void name_gpu(struct dnd_copy *copy, const struct dnd_side *side)
 
 void dnd_side_of_memory(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory *memory)
 {
+	side->is_memory = true;
 	side->memory = memory;
 	side->region = memory->region;
 	side->is_gpu = side->region.info.kind == P2PMEM_KIND_GPU_NVIDIA;
 	if (side->is_gpu)
 		name_gpu(copy, side);
-}
-
-uint64_t dnd_side_room(const struct dnd_side *side)
-{
-	const struct dnd_window *window = &side->memory->window;
-
-	return (uint64_t)(window->map + window->map_bytes - window->data) - side->at;
 }

@@ -68,6 +68,12 @@ int dnd_gpu_by_address(struct donard_context *ctx, const char *bdf, unsigned int
 			"it; 'nvidia-smi -L' and 'lspci -k' show what there is.", bdf, count);
 }
 
+int dnd_gpu_by_name(struct donard_context *ctx, const struct dnd_spec *spec, unsigned int *number)
+{
+	*number = spec->gpu;
+	return spec->gpu_bdf[0] ? dnd_gpu_by_address(ctx, spec->gpu_bdf, number) : 0;
+}
+
 int dnd_gpu_bytes(struct donard_context *ctx, unsigned int number, uint64_t *bytes)
 {
 	const struct dnd_cuda *cuda;

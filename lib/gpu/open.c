@@ -9,12 +9,10 @@
 static int open_gpu(struct donard_context *ctx, const struct dnd_spec *spec, uint64_t length,
 		    struct donard_memory **memory)
 {
-	unsigned int gpu = spec->gpu;
+	unsigned int gpu;
 	uint64_t address;
-	int rc = 0;
+	int rc = dnd_gpu_by_name(ctx, spec, &gpu);
 
-	if (spec->gpu_bdf[0])
-		rc = dnd_gpu_by_address(ctx, spec->gpu_bdf, &gpu);
 	return rc ? rc : donard_memory_alloc_cuda(ctx, gpu, length, &address, memory);
 }
 

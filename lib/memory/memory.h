@@ -80,13 +80,20 @@ struct donard_memory *dnd_memory_new(struct donard_context *ctx, const char *nam
 int dnd_memory_give(struct donard_memory *memory, int rc, struct donard_memory **out);
 /*
  * Opens a region without claiming any of it, for a caller that must know the region before it knows how much it wants.
- * Then the caller claims once: the bytes at an offset, or any bytes that are free.
+ * Then the caller claims once: the bytes at an offset, or any bytes that are free.  Memory that has its bytes keeps these,
+ * whoever claimed them.
  */
 int dnd_memory_open(struct donard_context *ctx, const char *region, struct donard_memory **out);
 int dnd_memory_own(struct donard_memory *memory, uint64_t offset, uint64_t length);
 /* Does the same at once, or fails with -errno and without a text; then it may be called again. */
 int dnd_memory_try_own(struct donard_memory *memory, uint64_t offset, uint64_t length);
 int dnd_memory_own_any(struct donard_memory *memory, uint64_t length);
+
+/*
+ * own.c: does the same for two memories, whose ranges may lie in one region and share bytes.  If they share a granule or a
+ * folio, which has one owner, both become memory of one open file.
+ */
+int dnd_memory_own_two(struct donard_memory *a, uint64_t a_offset, struct donard_memory *b, uint64_t b_offset, uint64_t length);
 
 /* pages.c: the kind of the pages behind a range of this process; UNKNOWN if they differ, or the kernel does not tell */
 enum donard_memory_pages dnd_pages_behind(const void *address, uint64_t bytes);

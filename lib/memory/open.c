@@ -132,6 +132,8 @@ int dnd_memory_open(struct donard_context *ctx, const char *region, struct donar
 
 int dnd_memory_own(struct donard_memory *memory, uint64_t offset, uint64_t length)
 {
+	if (memory->window.data)
+		return 0;
 	memory->length = length;
 	return dnd_region_claim(memory->ctx, &memory->region, offset, length, &memory->window);
 }

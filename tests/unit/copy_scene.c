@@ -14,7 +14,7 @@
 #include "place.h"
 
 uint32_t played_route = P2PMEM_ROUTE_SWITCH, played_flags, played_region_flags;
-uint64_t played_available, played_resets;
+uint64_t played_available, played_resets, played_folio_bytes;
 
 static void play_info(int fd, struct p2pmem_info *info)
 {
@@ -24,6 +24,7 @@ static void play_info(int fd, struct p2pmem_info *info)
 	info->region_bytes = REGION_BYTES;
 	info->available_bytes = played_available;
 	info->granule_bytes = 4096;
+	info->folio_bytes = played_folio_bytes;
 	info->pci_bus = 3;
 	info->state = P2PMEM_STATE_READY;
 }

@@ -31,7 +31,7 @@ extern uint64_t played_piece_bytes;
 /* A reset that the next barrier tells of. */
 extern bool played_reset;
 /* How often the device of each region was reset so far. */
-extern uint64_t played_resets;
+extern uint64_t played_resets, played_folio_bytes;
 /* The region that is being taken away, if any. */
 extern const char *played_gone;
 /* A lossy route says that it did what it did not. */

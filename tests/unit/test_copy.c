@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "copy_scene.h"
+#include "memory/memory.h"
 
 static void assert_file_length(const char *path, off_t bytes)
 {
@@ -360,6 +361,56 @@ static void by_cpu(void **state)
 	assert_file(scene->out, scene->data, 200000);
 }
 
+/* Do both descriptors lead to one open file?  Then they have one position. */
+static bool of_one_file(const struct donard_memory *a, const struct donard_memory *b)
+{
+	assert_int_equal(lseek(a->region.fd, 1234, SEEK_SET), 1234);
+	assert_int_equal(lseek(b->region.fd, 0, SEEK_SET), 0);
+	return !lseek(a->region.fd, 0, SEEK_CUR);
+}
+
+/* Both claim their 4096 bytes, and each writes its own. */
+static void assert_own_two(struct scene *scene, uint64_t a_at, uint64_t b_at, bool in_one_file)
+{
+	const uint64_t at[] = { a_at, b_at };
+	struct donard_memory *memories[2];
+	char path[128];
+	uint8_t seen;
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/p2pmem0", scene->fake->root);
+	for (size_t i = 0; i < 2; i++)
+		assert_int_equal(dnd_memory_open(scene->fake->ctx, "p2pmem0", &memories[i]), 0);
+	assert_int_equal(dnd_memory_own_two(memories[0], a_at, memories[1], b_at, 4096), 0);
+	assert_int_equal(of_one_file(memories[0], memories[1]), in_one_file);
+	fd = open(path, O_RDONLY);
+	for (size_t i = 0; i < 2; i++) {
+		assert_int_equal(donard_memory_zero(memories[i], 4096, 1), -ENXIO);
+		assert_int_equal(donard_memory_write(memories[i], 0, &scene->data[i], 1), 0);
+		assert_int_equal(pread(fd, &seen, 1, (off_t)at[i]), 1);
+		assert_int_equal(seen, scene->data[i]);
+		assert_int_equal(memories[i]->window.data[0], seen);
+		donard_memory_free(memories[i]);
+	}
+	close(fd);
+}
+
+/* A granule has one owner, and so has a folio: two ranges that share one are claimed at once, whichever is named first. */
+static void two_in_one_region(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_own_two(scene, 0, 8192, false);
+	assert_own_two(scene, 8192, 4096, false);
+	assert_own_two(scene, 100, 4196, true);
+	assert_own_two(scene, 20000, 16000, true);
+	assert_own_two(scene, 65536, 65536 + 1000, true);
+	played_folio_bytes = 65536;
+	assert_own_two(scene, 0, 8192, true);
+	assert_own_two(scene, 8192, 65536, false);
+	played_folio_bytes = 0;
+}
+
 static void refusals(void **state)
 {
 	struct scene *scene = *state;
@@ -577,7 +628,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(there_and_back), CASE(long_blocks_become_commands), CASE(staged), CASE(patches), CASE(bounced), CASE(nothing),
 		CASE(two_ways_to_bounce),
-		CASE(forced_bounce_without_module), CASE(by_cpu),
+		CASE(forced_bounce_without_module), CASE(by_cpu), CASE(two_in_one_region),
 		CASE(refusals), CASE(lost_reads), CASE(some_lost_reads), CASE(lost_writes), CASE(no_dram),
 		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare),
 		CASE(drive_gone), CASE(silent_fallback), CASE(reader_during_the_proof),
