@@ -297,8 +297,7 @@ struct donard_copy_end {
 
 /**
  * donard_copy_between() - copy between memories and files that the program has
- * @ctx: the context, with which both were made
- * @source, @destination: a memory or a file each
+ * @source, @destination: a memory or a file each, of the same context, whose donard_error() tells of a failure
  * @options: NULL for the defaults.  The offsets are in the memory or the file; the length is by default up to the end of
  *	@source
  * @result: filled in, after a failure too
@@ -319,16 +318,16 @@ struct donard_copy_end {
  * A file must be open for writing to be @destination, with no requests in queues.  It takes the bytes in its place: a file that
  * DONARD_FILE_CREATE made has its name before it is complete, and is as long as what was copied if the copy fails.
  *
- * Returns as donard_copy(); -EINVAL for an end that is neither or both, and for one of another context; -EROFS for a file
+ * Returns as donard_copy(); -EINVAL for an end that is neither or both (without a text or a result if no handle was passed
+ * at all), and for a destination of another context than the source; -EROFS for a file
  * that was opened for reading, and memory of a read-only dma-buf; -EBUSY for a destination with requests in queues or
  * another copy; -EOPNOTSUPP for plain
  * memory and a dma-buf of another exporter than p2pmem, and between two memories of which one came as a dma-buf; -ENODEV
  * when the region of a memory was taken away; -EHOSTUNREACH when a file's device is no longer made of the drives
  * that it was opened with; -ENODEV and -EIO when its drive is gone or was formatted since then.
  */
-int donard_copy_between(struct donard_context *ctx, const struct donard_copy_end *source,
-			const struct donard_copy_end *destination, const struct donard_copy_options *options,
-			struct donard_copy_result *result);
+int donard_copy_between(const struct donard_copy_end *source, const struct donard_copy_end *destination,
+			const struct donard_copy_options *options, struct donard_copy_result *result);
 
 #ifdef __cplusplus
 }

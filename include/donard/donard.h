@@ -11,6 +11,9 @@
  *     DONARD_QUEUE_ALLOW_BOUNCE for a queue. If another call helps, the text shows that call with
  *     its arguments as words, as in "donard_region_add(gpu-nvidia, 0000:03:00.0)".
  *   - The library never prints and never exits. Lengths and offsets are bytes.
+ *   - A call that makes something takes the context; a call on what was made takes no context, because each handle has the one
+ *     that it was made with. That context's donard_error() tells of the call's failures, unless
+ *     the call is documented to give no text.
  *   - A context and everything made from it belong to one thread at a time; use one context per
  *     thread.
  *   - The strings in a record of a list live as long as the list.

@@ -28,7 +28,7 @@ static int take_end(struct dnd_copy *copy, const struct dnd_side *side, const st
 
 static int of_another_context(struct dnd_copy *copy, const char *name)
 {
-	return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "%s: it was made with another context than that of the copy. Use one.", name);
+	return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "%s: it was made with another context than the source. Use one for both.", name);
 }
 
 /* --- a memory --- */
@@ -153,13 +153,30 @@ static int take_ends(struct dnd_copy *copy, const struct donard_copy_end *source
 	return rc ? rc : check_memories(copy);
 }
 
-DND_PUBLIC int donard_copy_between(struct donard_context *ctx, const struct donard_copy_end *source,
-				   const struct donard_copy_end *destination, const struct donard_copy_options *options,
-				   struct donard_copy_result *result)
+/* That of the handle, also of an end that will be refused; NULL: it has none. */
+static struct donard_context *context_of(const struct donard_copy_end *given)
 {
-	struct dnd_copy copy;
-	int rc = dnd_copy_begin(&copy, ctx, options, result);
+	struct donard_copy_end end = { .size = 0 };
 
+	if (given && dnd_struct_has_size(given))
+		memcpy(&end, given, dnd_min(given->size, sizeof(end)));
+	if (end.memory)
+		return end.memory->ctx;
+	return end.file ? end.file->ctx : NULL;
+}
+
+DND_PUBLIC int donard_copy_between(const struct donard_copy_end *source, const struct donard_copy_end *destination,
+				   const struct donard_copy_options *options, struct donard_copy_result *result)
+{
+	struct donard_context *ctx = context_of(source);
+	struct dnd_copy copy;
+	int rc;
+
+	if (!ctx)
+		ctx = context_of(destination);
+	if (!ctx)
+		return -EINVAL;	/* nobody could read a text */
+	rc = dnd_copy_begin(&copy, ctx, options, result);
 	if (!rc)
 		rc = take_ends(&copy, source, destination);
 	if (!rc)

@@ -167,8 +167,8 @@ class Context:
         return _queue.Queue(self, depth, flags)
 
     def copy(self, src: _copy.End, dst: _copy.End, **options: Any) -> _copy.CopyResult:
-        """Copy between a drive, a file and a region, or between memories and files of this context, to which the offsets then
-        belong; donard.copy() has the options."""
+        """Copy between a drive, a file and a region, or between memories and files, which have one context of their own and
+        to which the offsets then belong; donard.copy() has the options."""
         return _copy.copy_with(self, src, dst, **options)
 
     def measure(self, kind: str | None = None, *, payload: Iterable[_memory.Memory] = ()) -> _meter.Measuring:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from typing import TYPE_CHECKING, Any, Callable, Union
 
@@ -82,11 +83,13 @@ def _copy_end(what: str, end: End) -> Any:
     raise TypeError(f"{what} is no donard.Memory and no donard.File, as the other end is, but {end!r}")
 
 
-def _call(src: End, dst: End) -> tuple[Any, Any, Any]:
-    """The library's call, and its two ends."""
+def _call(context: Context, src: End, dst: End) -> tuple[Callable[..., int], Context]:
+    """The library's call, which still takes options and result, and the context that tells of its failures."""
     if isinstance(src, (Memory, File)) or isinstance(dst, (Memory, File)):
-        return lib.donard_copy_between, _copy_end("src", src), _copy_end("dst", dst)
-    return lib.donard_copy, name("src", src), name("dst", dst)
+        ends = _copy_end("src", src), _copy_end("dst", dst)
+        src._context._handle  # of this thread?
+        return functools.partial(lib.donard_copy_between, *ends), src._context
+    return functools.partial(lib.donard_copy, context._handle, name("src", src), name("dst", dst)), context
 
 
 def copy_with(context: Context, src: End, dst: End, *, length_bytes: int = 0,
@@ -106,12 +109,12 @@ def copy_with(context: Context, src: End, dst: End, *, length_bytes: int = 0,
                     queue_depth=number("queue_depth", queue_depth, 2**32 - 1),
                     flags=sum(flag for wanted, flag in switches if wanted), via=via_name,
                     progress_fn=calls.callback)
-    call, source, destination = _call(src, dst)
+    call, context = _call(context, src, dst)
     counter = Metering(context, meter) if meter is not None else None
     try:
         if counter is not None:
             counter.attach(options)
-        rc = call(context._handle, source, destination, options, result)
+        rc = call(options, result)
         measurement = counter.result if counter is not None else None
     finally:
         if counter is not None:

@@ -300,7 +300,7 @@ static int copy(struct donard_copy_end source, uint64_t src_offset, struct donar
 	copied.src_offset_bytes = src_offset;
 	copied.dst_offset_bytes = dst_offset;
 	copied.length_bytes = bytes;
-	return donard_copy_between(ctx, &source, &destination, &copied, &result);
+	return donard_copy_between(&source, &destination, &copied, &result);
 }
 
 /* Of a part that is not whole blocks, which goes by its dma-buf: what lies around it stays. */

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The binding on this machine: memory, errors, threads; and queues over a file, with a sysfs made up for it."""
 import asyncio
+import concurrent.futures
 import errno
 import gc
 import json
@@ -212,6 +213,11 @@ class Errors(WithContext):
         with self.context.dram(4096) as memory, self.assertRaises(donard.Error) as caught:
             self.context.copy(memory, memory)
         self.assertEqual((caught.exception.code, caught.exception.result.bytes), ("unsupported", 0))
+
+    def test_a_copy_is_told_by_the_context_of_its_ends(self):
+        with donard.Context() as other, other.dram(4096) as memory, self.assertRaises(donard.Error) as caught:
+            self.context.copy(memory, memory)
+        self.assertEqual(caught.exception.code, "unsupported")
 
     def test_statuses_are_those_of_the_command(self):
         command = pathlib.Path(os.environ["LD_LIBRARY_PATH"]) / "donard-cli"
@@ -510,6 +516,15 @@ class Queues(unittest.TestCase):
         thread.join()
         self.assertEqual(caught, [("wrong-thread", "this queue belongs to another thread or process. Make one in each.")] * 6)
         self.assertEqual(queue.poll(), [])
+
+    def test_a_copy_in_another_thread_is_refused(self):
+        def other():
+            with donard.Context() as own:
+                own.copy(self.file, self.file)
+
+        with concurrent.futures.ThreadPoolExecutor() as threads, self.assertRaises(donard.Error) as caught:
+            threads.submit(other).result()
+        self.assertEqual(caught.exception.code, "wrong-thread")
 
     def test_closed_with_requests_in_flight(self):
         queue = self.queue()

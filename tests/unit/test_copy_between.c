@@ -39,7 +39,7 @@ static struct donard_copy_end of_file(struct donard_file *file)
 
 static int between(struct scene *scene, struct donard_copy_end source, struct donard_copy_end destination)
 {
-	int rc = donard_copy_between(scene->fake->ctx, &source, &destination, &scene->options, &scene->result);
+	int rc = donard_copy_between(&source, &destination, &scene->options, &scene->result);
 
 	if (rc)
 		print_message("  %s\n", donard_error(scene->fake->ctx));
@@ -225,18 +225,42 @@ static void ends_that_are_none(void **state)
 		       "one is neither");
 	assert_refused(scene, of_file(file), both, -EINVAL, "bad-option", "this one is both");
 	assert_refused(scene, of_file(file), unsized, -EINVAL, "bad-option", "struct donard_copy_end has no size");
-	assert_int_equal(donard_copy_between(scene->fake->ctx, NULL, &none, NULL, &scene->result), -EINVAL);
+	assert_refused(scene, none, of_file(file), -EINVAL, "bad-option", "this one is neither");
 	assert_int_equal(donard_memory_dram(scene->fake->ctx, 65536, &dram), 0);
 	assert_refused(scene, of_file(file), of_memory(dram), -EOPNOTSUPP, "unsupported", "memory of dram: a copy is between devices");
 	assert_refused(scene, of_memory(memory), of_file(file), -EROFS, "read-only", "DONARD_FILE_WRITE");
 	assert_int_equal(donard_open(&ctx, &config), 0);
 	assert_int_equal(donard_memory_claim(ctx, "p2pmem0", 0, 65536, &other), 0);
-	assert_refused(scene, of_file(file), of_memory(other), -EINVAL, "bad-option", "another context");
+	assert_refused(scene, of_file(file), of_memory(other), -EINVAL, "bad-option", "another context than the source");
 	donard_memory_free(other);
 	donard_close(ctx);
 	donard_memory_free(dram);
 	donard_file_close(file);
 	donard_memory_free(memory);
+}
+
+/* The context of the handles tells of a failure.  An end that is refused may have the only handle, or there may be none. */
+static void told_by_the_handle(void **state)
+{
+	struct scene *scene = *state;
+	struct {
+		struct donard_copy_end end;
+		uint64_t later;
+	} newer = { .later = 1 };
+	struct donard_copy_end none = of_file(NULL), unsized = { 0 }, memory = of_memory(claim(scene, 0, 65536));
+
+	assert_int_equal(donard_copy_between(&memory, &memory, NULL, &scene->result), -EINVAL);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "overlap");
+	assert_int_equal(donard_copy_between(NULL, &memory, NULL, &scene->result), -EINVAL);
+	assert_string_equal(donard_error(scene->fake->ctx), "a copy without a source. Name one.");
+	newer.end = memory;
+	newer.end.size = sizeof(newer);
+	assert_int_equal(donard_copy_between(&newer.end, &none, NULL, &scene->result), -E2BIG);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "too-new");
+	assert_int_equal(donard_copy_between(NULL, &none, NULL, &scene->result), -EINVAL);
+	assert_int_equal(donard_copy_between(&unsized, NULL, NULL, NULL), -EINVAL);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "too-new");
+	donard_memory_free(memory.memory);
 }
 
 static void ranges(void **state)
@@ -330,7 +354,7 @@ static void closed_meanwhile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(there_and_back), CASE(alike), CASE(files), CASE(by_cpu), CASE(ends_that_are_none), CASE(ranges), CASE(later),
+		CASE(there_and_back), CASE(alike), CASE(files), CASE(by_cpu), CASE(ends_that_are_none), CASE(told_by_the_handle), CASE(ranges), CASE(later),
 		CASE(closed_meanwhile),
 	};
 

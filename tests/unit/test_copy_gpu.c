@@ -456,21 +456,21 @@ static void memory_of_the_program(void **state)
 	assert_int_equal(copy(scene, scene->file, "gpu:0"), 0);	/* or skipped */
 	assert_int_equal(donard_memory_alloc_cuda(ctx, 0, sizeof(scene->data), &address, &memory.memory), 0);
 	assert_int_equal(donard_file_open(ctx, scene->file, DONARD_FILE_WRITE, &file.file), 0);
-	assert_int_equal(donard_copy_between(ctx, &file, &memory, &scene->options, &scene->result), 0);
+	assert_int_equal(donard_copy_between(&file, &memory, &scene->options, &scene->result), 0);
 	assert_true(scene->result.verified);
 	assert_string_equal(scene->result.dst_gpu, BDF);
 	assert_int_equal(pread(vram_fd, scene->seen, sizeof(scene->data), 0), sizeof(scene->data));
 	assert_memory_equal(scene->seen, scene->data, sizeof(scene->data));
 	scene->options.src_offset_bytes = 65536;
 	scene->options.length_bytes = 65536;
-	assert_int_equal(donard_copy_between(ctx, &memory, &file, &scene->options, &scene->result), 0);
+	assert_int_equal(donard_copy_between(&memory, &file, &scene->options, &scene->result), 0);
 	assert_int_equal(scene->result.route_evidence, DONARD_EVIDENCE_PREDICTED);
 	fd = open(scene->file, O_RDONLY);
 	assert_int_equal(read(fd, scene->seen, 65536), 65536);
 	close(fd);
 	assert_memory_equal(scene->seen, scene->data + 65536, 65536);
 	played_other_bytes = true;	/* it is the GPU that is asked */
-	assert_int_equal(donard_copy_between(ctx, &memory, &file, &scene->options, &scene->result), -EBADMSG);
+	assert_int_equal(donard_copy_between(&memory, &file, &scene->options, &scene->result), -EBADMSG);
 	donard_file_close(file.file);
 	donard_memory_free(memory.memory);
 	assert_int_equal(allocated_bytes, 0);

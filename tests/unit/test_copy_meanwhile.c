@@ -313,7 +313,7 @@ static void by_handle(void **state)
 	dst.file = file;
 	scene->options.flags = DONARD_COPY_VERIFY;
 	played_act = is_removed;
-	rc = donard_copy_between(scene->fake->ctx, &src, &dst, &scene->options, &scene->result);
+	rc = donard_copy_between(&src, &dst, &scene->options, &scene->result);
 	assert_int_equal(rc, 0);
 	assert_null(played_act);
 	assert_int_equal(scene->result.bytes, REGION_BYTES);
