@@ -80,10 +80,10 @@ struct donard_memory *dnd_memory_new(struct donard_context *ctx, const char *nam
 int dnd_memory_give(struct donard_memory *memory, int rc, struct donard_memory **out);
 /*
  * Opens a region without claiming any of it, for a caller that must know the region before it knows how much it wants.
- * Then the caller claims once: the bytes at an offset, or any bytes that are free.  Memory that has its bytes keeps these,
- * whoever claimed them.
+ * Then the caller claims once: the bytes at an offset, or any bytes that are free.
  */
 int dnd_memory_open(struct donard_context *ctx, const char *region, struct donard_memory **out);
+/* Does nothing if the memory has its bytes already, whoever claimed them. */
 int dnd_memory_own(struct donard_memory *memory, uint64_t offset, uint64_t length);
 /* Does the same at once, or fails with -errno and without a text; then it may be called again. */
 int dnd_memory_try_own(struct donard_memory *memory, uint64_t offset, uint64_t length);

@@ -150,35 +150,29 @@ int dnd_memory_own_any(struct donard_memory *memory, uint64_t length)
 	return dnd_region_scratch(memory->ctx, &memory->region, length, &memory->window);
 }
 
-static int alloc(struct donard_memory *memory, const char *name, uint64_t length)
+static int alloc(struct donard_memory *memory, uint64_t length)
 {
-	int rc = dnd_region_open(memory->ctx, name, &memory->region);
-
-	if (!rc && length > INT64_MAX - memory->region.info.granule_bytes)
+	if (length > INT64_MAX - memory->region.info.granule_bytes)
 		return past_end(memory, 0, length);
-	return rc ? rc : dnd_memory_own_any(memory, length);
+	return dnd_memory_own_any(memory, length);
 }
 
 DND_PUBLIC int donard_memory_alloc(struct donard_context *ctx, const char *region,
 				   uint64_t length_bytes, struct donard_memory **memory_out)
 {
 	struct donard_memory *memory;
+	int rc;
 
 	if (!length_bytes)
 		return no_length(ctx, region);
-	memory = dnd_memory_new(ctx, "");
-	if (!memory)
-		return -ENOMEM;
-	return dnd_memory_give(memory, alloc(memory, region, length_bytes), memory_out);
+	rc = dnd_memory_open(ctx, region, &memory);
+	return rc ? rc : dnd_memory_give(memory, alloc(memory, length_bytes), memory_out);
 }
 
-static int claim(struct donard_memory *memory, const char *name, uint64_t offset, uint64_t length)
+static int claim(struct donard_memory *memory, uint64_t offset, uint64_t length)
 {
-	int rc = dnd_region_open(memory->ctx, name, &memory->region);
 	uint64_t size = memory->region.info.region_bytes;
 
-	if (rc)
-		return rc;
 	if (offset >= size)
 		return past_end(memory, offset, length);
 	if (!length)
@@ -192,11 +186,10 @@ DND_PUBLIC int donard_memory_claim(struct donard_context *ctx, const char *regio
 				   uint64_t offset_bytes, uint64_t length_bytes,
 				   struct donard_memory **memory_out)
 {
-	struct donard_memory *memory = dnd_memory_new(ctx, "");
+	struct donard_memory *memory;
+	int rc = dnd_memory_open(ctx, region, &memory);
 
-	if (!memory)
-		return -ENOMEM;
-	return dnd_memory_give(memory, claim(memory, region, offset_bytes, length_bytes), memory_out);
+	return rc ? rc : dnd_memory_give(memory, claim(memory, offset_bytes, length_bytes), memory_out);
 }
 
 /* --- memory that an open file owns --- */
