@@ -6,6 +6,7 @@
 #include "donard/donard.h"
 #include "donard/meter.h"
 #include "errors.h"
+#include "fields.h"
 #include "measure.h"
 #include "options.h"
 #include "output.h"
@@ -40,172 +41,123 @@ static uint32_t take_flags(const struct cli *cli)
 	       (cli_given(cli, "passthrough") ? DONARD_COPY_PASSTHROUGH : 0);
 }
 
-static void add_flag(struct json_object *model, const char *key, bool value)
-{
-	json_object_object_add(model, key, json_object_new_boolean(value));
-}
+/* ---- what is said of it ---- */
 
-static struct json_object *build_legs(const struct donard_copy_result *result)
-{
-	struct json_object *legs = json_object_new_array();
+struct copied {
+	struct donard_copy_result result;
+	struct donard_measurement measurement;
+	double rate;
+};
 
-	for (uint32_t i = 0; i < result->leg_count; i++) {
-		struct json_object *leg = json_object_new_object();
-
-		cli_add_text(leg, "name", result->legs[i].name);
-		cli_add_text(leg, "under", result->legs[i].under);
-		cli_add_text(leg, "route", donard_route_text(result->legs[i].route));
-		cli_add_text(leg, "route_evidence",
-			     donard_evidence_text(result->legs[i].route_evidence));
-		json_object_array_add(legs, leg);
-	}
-	return legs;
-}
-
-static struct json_object *build(const struct donard_copy_result *result,
-				 const struct donard_measurement *measurement)
-{
-	struct json_object *model = json_object_new_object();
-
-	cli_add_number(model, "bytes", result->bytes);
-	cli_add_double(model, "seconds", result->seconds);
-	cli_add_text(model, "route", donard_route_text(result->route));
-	cli_add_text(model, "route_evidence", donard_evidence_text(result->route_evidence));
-	json_object_object_add(model, "legs", build_legs(result));
-	cli_add_text(model, "bridge", result->bridge);
-	cli_add_text(model, "via", result->via);
-	cli_add_text(model, "src_gpu", result->src_gpu);
-	cli_add_text(model, "dst_gpu", result->dst_gpu);
-	cli_add_number(model, "bounced_bytes", result->bounced_bytes);
-	cli_add_text(model, "bounced_evidence",
-		     donard_bounce_evidence_text(result->bounced_evidence));
-	cli_add_number(model, "kept_bytes", result->kept_bytes);
-	cli_add_number(model, "overwritten_bytes", result->overwritten_bytes);
-	add_flag(model, "verified", result->verified);
-	add_flag(model, "durable", result->durable);
-	cli_add_text(model, "durable_reason", result->durable_reason);
-	cli_add_number(model, "block_size", result->block_bytes);
-	cli_add_number(model, "queue_depth", result->queue_depth);
-	add_flag(model, "fixed_buffers", result->fixed_buffers);
-	add_flag(model, "passthrough", result->passthrough);
-	add_flag(model, "aio", result->aio);
-	if (measurement->meter)
-		cli_add_measurement(model, measurement, result->bytes);
-	return model;
-}
-
-/* ---- text: words from the model, which is printable, and decisions from the result ---- */
-
-static const char *route_text(enum donard_route_type route)
+static const char *route_says(unsigned int route)
 {
 	return route == DONARD_ROUTE_CPU ? "cpu (loads and stores from BAR to BAR; no DMA engine between two regions)" :
 					   donard_route_text(route);
 }
 
-static void print_nothing(struct json_object *model)
+static const char *bounced_before(unsigned int evidence)
 {
-	puts("copied    nothing: SRC is empty");
-	printf("verified  %s\n", cli_true(model, "verified") ? "yes (no bytes to compare)" :
-	       "not asked for (--verify)");
+	return evidence == DONARD_BOUNCE_AT_MOST || evidence == DONARD_BOUNCE_CHANGED ? "at most " : "";
 }
 
-static void print_copied(struct json_object *model)
+static const char *bounced_after(unsigned int evidence)
 {
-	double seconds = json_object_get_double(json_object_object_get(model, "seconds"));
-	char text[DONARD_SIZE_TEXT_BYTES];
-
-	printf("copied    %s in %.3f s", cli_size_of(model, "bytes", text), seconds);
-	if (seconds > 0)
-		printf(", %.1f MiB/s", (double)cli_number_of(model, "bytes") / 1048576 / seconds);
-	putchar('\n');
-}
-
-static void print_bounced(const struct donard_copy_result *result)
-{
-	const char *at_most = "", *words = "";
-	char text[DONARD_SIZE_TEXT_BYTES];
-
-	switch (result->bounced_evidence) {
+	switch (evidence) {
 	case DONARD_BOUNCE_AT_MOST:
-		at_most = "at most ";
-		words = " (pages came into the page cache meanwhile, which another program may have read)";
-		break;
+		return " (pages came into the page cache meanwhile, which another program may have read)";
 	case DONARD_BOUNCE_CHANGED:
-		at_most = "at most ";
-		words = " (what the drive is made of changed meanwhile: LVM, md or multipath)";
-		break;
+		return " (what the drive is made of changed meanwhile: LVM, md or multipath)";
 	case DONARD_BOUNCE_STATED:
-		words = " (as the file system says; its page cache could not be watched)";
-		break;
-	default:
-		break;
+		return " (as the file system says; its page cache could not be watched)";
 	}
-	printf("bounced   %s%s%s\n", at_most, donard_format_size(text, sizeof(text), result->bounced_bytes), words);
+	return "";
 }
 
-static void print_legs(struct json_object *model)
-{
-	struct json_object *legs = json_object_object_get(model, "legs");
+static const struct cli_field leg_fields[] = {
+	CLI_FIELD("name", CLI_TEXT, struct donard_leg, name),
+	CLI_FIELD("under", CLI_TEXT, struct donard_leg, under),
+	CLI_FIELD("route", CLI_WORD, struct donard_leg, route, .word_of = donard_route_text),
+	CLI_FIELD("route_evidence", CLI_WORD, struct donard_leg, route_evidence, .word_of = donard_evidence_text),
+	{ 0 },
+};
 
-	for (size_t i = 0; i < json_object_array_length(legs); i++) {
-		struct json_object *leg = json_object_array_get_idx(legs, i);
-
-		printf("leg       %s of %s: %s, %s\n", cli_text_of(leg, "name"),
-		       cli_text_of(leg, "under"), cli_text_of(leg, "route"),
-		       cli_text_of(leg, "route_evidence"));
-	}
-}
-
-static void print_gpu(struct json_object *model, const char *key, const char *side)
-{
-	if (cli_text_of(model, key)[0])
-		printf("gpu       %s (%s)\n", cli_text_of(model, key), side);
-}
+#define FIELD(name, unit, member, ...) CLI_FIELD(name, unit, struct copied, member, ##__VA_ARGS__)
+static const struct cli_field fields[] = {
+	FIELD("bytes", CLI_BYTES, result.bytes),
+	FIELD("seconds", CLI_SECONDS, result.seconds),
+	FIELD("rate", CLI_RATE, rate, .only_in_text = true),
+	FIELD("route", CLI_WORD, result.route, .word_of = donard_route_text),
+	FIELD("route_says", CLI_WORD, result.route, .word_of = route_says, .only_in_text = true),
+	FIELD("route_evidence", CLI_WORD, result.route_evidence, .word_of = donard_evidence_text),
+	FIELD("legs", CLI_LIST, result.legs[0], .count_at = offsetof(struct copied, result.leg_count), .fields = leg_fields,
+	      .text = "leg       {name} of {under}: {route}, {route_evidence}\n"),
+	FIELD("bridge", CLI_TEXT, result.bridge),
+	FIELD("via", CLI_TEXT, result.via),
+	FIELD("src_gpu", CLI_TEXT, result.src_gpu),
+	FIELD("dst_gpu", CLI_TEXT, result.dst_gpu),
+	FIELD("bounced_bytes", CLI_BYTES, result.bounced_bytes),
+	FIELD("bounced_evidence", CLI_WORD, result.bounced_evidence, .word_of = donard_bounce_evidence_text),
+	FIELD("bounced_before", CLI_WORD, result.bounced_evidence, .word_of = bounced_before, .only_in_text = true),
+	FIELD("bounced_after", CLI_WORD, result.bounced_evidence, .word_of = bounced_after, .only_in_text = true),
+	FIELD("kept_bytes", CLI_BYTES, result.kept_bytes),
+	FIELD("overwritten_bytes", CLI_BYTES, result.overwritten_bytes),
+	FIELD("verified", CLI_FLAG, result.verified),
+	FIELD("durable", CLI_FLAG, result.durable),
+	FIELD("durable_reason", CLI_TEXT, result.durable_reason),
+	FIELD("block_size", CLI_BYTES, result.block_bytes),
+	FIELD("queue_depth", CLI_COUNT, result.queue_depth),
+	FIELD("fixed_buffers", CLI_FLAG, result.fixed_buffers),
+	FIELD("passthrough", CLI_FLAG, result.passthrough),
+	FIELD("aio", CLI_FLAG, result.aio),
+	{ 0 },
+};
 
 /* Of no bytes nothing is measured. */
-static void print_text(struct json_object *model, const struct donard_copy_result *result)
-{
-	const char *via = cli_text_of(model, "via");
-	char text[DONARD_SIZE_TEXT_BYTES];
+static const char nothing_text[] =
+	"copied    nothing: SRC is empty\n"
+	"verified  [{?verified}yes (no bytes to compare)][{!verified}not asked for (--verify)]\n";
 
-	if (!result->bytes) {
-		print_nothing(model);
-		return;
-	}
-	print_copied(model);
-	printf("route     %s, %s%s%s\n", route_text(result->route),
-	       cli_text_of(model, "route_evidence"), via[0] ? ", staged in " : "", via);
-	print_gpu(model, "src_gpu", "SRC");
-	print_gpu(model, "dst_gpu", "DST");
-	print_legs(model);
-	if (result->passthrough)
-		puts("requests  NVMe commands, without the block layer (--passthrough)");
-	if (result->aio)
-		puts("requests  Linux AIO, because the kernel refuses io_uring to this process");
-	print_bounced(result);
-	if (result->kept_bytes)
-		printf("kept      %s of the file behind the copy\n",
-		       donard_format_size(text, sizeof(text), result->kept_bytes));
-	printf("verified  %s\n", cli_true(model, "verified") ? "yes" : "not asked for (--verify)");
-	printf("durable   %s%s\n", cli_true(model, "durable") ? "yes" : "no: ", cli_text_of(model, "durable_reason"));
+static const char text[] =
+	"copied    {bytes} in {seconds}[, {rate}]\n"
+	"route     {route_says}, {route_evidence}[, staged in {via}]\n"
+	"[gpu       {src_gpu} (SRC)\n]"
+	"[gpu       {dst_gpu} (DST)\n]"
+	"{legs}"
+	"[{?passthrough}requests  NVMe commands, without the block layer (--passthrough)\n]"
+	"[{?aio}requests  Linux AIO, because the kernel refuses io_uring to this process\n]"
+	"bounced   {bounced_before}{bounced_bytes}{bounced_after}\n"
+	"[kept      {kept_bytes} of the file behind the copy\n]"
+	"verified  [{?verified}yes][{!verified}not asked for (--verify)]\n"
+	"durable   [{?durable}yes][{!durable}no: ]{durable_reason}\n";
+
+static struct json_object *build(const struct copied *copied)
+{
+	struct json_object *model = cli_fields_json(fields, copied, 0);
+
+	if (copied->measurement.meter)
+		cli_add_measurement(model, &copied->measurement, copied->result.bytes);
+	return model;
 }
 
-static void print(const struct cli *cli, struct json_object *model, const struct donard_copy_result *result)
+static void print(const struct cli *cli, struct copied *copied)
 {
+	const struct donard_copy_result *result = &copied->result;
+
 	if (cli->json) {
-		cli_print_json(model);
+		cli_print_json(build(copied));
 		return;
 	}
-	print_text(model, result);
-	cli_print_measurement(model);
-	json_object_put(model);
+	copied->rate = result->seconds > 0 ? (double)result->bytes / result->seconds : 0;
+	cli_fields_print(stdout, fields, result->bytes ? text : nothing_text, copied);
+	if (copied->measurement.meter)
+		cli_print_measurement(&copied->measurement, result->bytes);
 }
 
-static int failed(const struct cli *cli, int rc, const struct donard_copy_result *result,
-		  const struct donard_measurement *measurement)
+static int failed(const struct cli *cli, int rc, const struct copied *copied)
 {
-	struct json_object *model = build(result, measurement);
-	char text[DONARD_SIZE_TEXT_BYTES];
+	const struct donard_copy_result *result = &copied->result;
+	struct json_object *model = build(copied);
+	char size[DONARD_SIZE_TEXT_BYTES];
 	int exit_code;
 
 	/* What speaks for it is known when all has been moved; a mismatch comes later. */
@@ -215,16 +167,15 @@ static int failed(const struct cli *cli, int rc, const struct donard_copy_result
 
 	if (result->bytes || result->overwritten_bytes || rc == -ECANCELED)
 		fprintf(stderr, "%s: copy: %s from the start had been copied\n", cli_name,
-			donard_format_size(text, sizeof(text), result->bytes));
+			donard_format_size(size, sizeof(size), result->bytes));
 	return exit_code;
 }
 
 static int copy(struct cli *cli, struct donard_copy_options *options, struct donard_meter *meter)
 {
-	struct donard_copy_result result = { .size = sizeof(result) };
-	struct donard_measurement measurement = { .size = sizeof(measurement) };
+	struct copied copied = { .result.size = sizeof(copied.result), .measurement.size = sizeof(copied.measurement) };
 	struct donard_metering metering = {
-		.size = sizeof(metering), .meter = meter, .measurement = &measurement,
+		.size = sizeof(metering), .meter = meter, .measurement = &copied.measurement,
 	};
 	struct cli_place src = { 0 }, dst = { 0 };
 	struct cli_progress progress;
@@ -243,11 +194,11 @@ static int copy(struct cli *cli, struct donard_copy_options *options, struct don
 	options->src_offset_bytes = src.offset_bytes;
 	options->dst_offset_bytes = dst.offset_bytes;
 	if (!rc)
-		rc = donard_copy(cli->ctx, src.name, dst.name, options, &result);
+		rc = donard_copy(cli->ctx, src.name, dst.name, options, &copied.result);
 	cli_progress_end(&progress);
 	if (rc)
-		return failed(cli, rc, &result, &measurement);
-	print(cli, build(&result, &measurement), &result);
+		return failed(cli, rc, &copied);
+	print(cli, &copied);
 	return EXIT_DONE;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* measure: any command, and what went through DRAM while it ran. */
 #include <errno.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,28 +15,8 @@
 #include "output.h"
 #include "process.h"
 
-static double seconds(struct json_object *model, const char *key)
-{
-	return json_object_get_double(json_object_object_get(model, key));
-}
-
-static void print_text(struct json_object *model)
-{
-	uint64_t status = cli_number_of(model, "exit_status");
-
-	if (status)
-		printf("status    %llu\n", (unsigned long long)status);
-	printf("took      %.3f s, %.3f s user, %.3f s system, %llu page faults\n",
-	       seconds(model, "wall_seconds"), seconds(model, "user_seconds"),
-	       seconds(model, "system_seconds"),
-	       (unsigned long long)(cli_number_of(model, "minor_faults") +
-				    cli_number_of(model, "major_faults")));
-	cli_print_measurement(model);
-	json_object_put(model);
-}
-
-static void print(const struct cli *cli, const struct cli_job_usage *usage, int exit_status,
-		  const struct donard_measurement *measurement, uint64_t payload_bytes)
+static void print_json(const struct cli_job_usage *usage, int exit_status, const struct donard_measurement *measurement,
+		       uint64_t payload_bytes)
 {
 	struct json_object *model = json_object_new_object();
 
@@ -44,10 +25,17 @@ static void print(const struct cli *cli, const struct cli_job_usage *usage, int 
 	cli_add_measurement(model, measurement, payload_bytes);
 	if (!payload_bytes)
 		json_object_object_add(model, "payload_bytes", NULL);
-	if (cli->json)
-		cli_print_json(model);
-	else
-		print_text(model);
+	cli_print_json(model);
+}
+
+static void print_text(const struct cli_job_usage *usage, int exit_status, const struct donard_measurement *measurement,
+		       uint64_t payload_bytes)
+{
+	if (exit_status)
+		printf("status    %d\n", exit_status);
+	printf("took      %.3f s, %.3f s user, %.3f s system, %" PRIu64 " page faults\n", usage->seconds, usage->user_seconds,
+	       usage->system_seconds, usage->minor_faults + usage->major_faults);
+	cli_print_measurement(measurement, payload_bytes);
 }
 
 static int cannot_run(const struct cli *cli, int error_number, int exit_status)
@@ -73,7 +61,10 @@ static int measure(struct cli *cli, struct donard_meter *meter, int *exec_error,
 		return cli_jobs_failed(cli, rc, &usage);
 	if (*exec_error)
 		return cannot_run(cli, *exec_error, job.exit_status);
-	print(cli, &usage, job.exit_status, &measurement, payload_bytes);
+	if (cli->json)
+		print_json(&usage, job.exit_status, &measurement, payload_bytes);
+	else
+		print_text(&usage, job.exit_status, &measurement, payload_bytes);
 	return job.exit_status;
 }
 

@@ -7,6 +7,7 @@
 #include "measure.h"
 #include "options.h"
 #include "output.h"
+#include "utf8.h"
 
 int cli_open_meter(const struct cli *cli, struct donard_meter **meter)
 {
@@ -37,75 +38,55 @@ void cli_add_measurement(struct json_object *model, const struct donard_measurem
 	cli_add_text(model, "missing", measurement->missing);
 }
 
-/* "0 bytes", "24,576 bytes (0.0015 a byte)" */
-static void print_bytes(struct json_object *model, const char *label, enum donard_quantity quantity)
-{
-	uint64_t count, payload_bytes = cli_number_of(model, "payload_bytes");
+/* The lines of the text; JSON has every quantity. */
+static const struct line {
+	enum donard_quantity quantity;
+	const char *label, *unit;
+	const char *per;		/* of the payload, a double; NULL: it has no share */
+	double per_bytes;
+} lines[] = {
+#define BYTES	" bytes", "  %8.4f per byte", 1
+#define INSTRUCTIONS	"", "        %8.0f per MiB", 1048576
+#define EVENTS	"", NULL, 0
+	{ DONARD_DRAM_DMA_PAYLOAD, "DRAM, payload by DMA", BYTES },
+	{ DONARD_DRAM_CPU_PAYLOAD, "DRAM, payload by CPU", BYTES },
+	{ DONARD_DRAM_DMA_OVERHEAD, "DRAM, overhead by DMA", BYTES },
+	{ DONARD_DRAM_CPU_OVERHEAD, "DRAM, overhead by CPU", BYTES },
+	{ DONARD_BAR_DMA, "BAR, by DMA", BYTES },
+	{ DONARD_BAR_CPU, "BAR, by CPU", BYTES },
+	{ DONARD_DRAM_READ, "DRAM, read", BYTES },
+	{ DONARD_DRAM_WRITTEN, "DRAM, written", BYTES },
+	{ DONARD_DRAM_CACHE, "DRAM, by caches", BYTES },
+	{ DONARD_INSTRUCTIONS_USER, "instructions, user", INSTRUCTIONS },
+	{ DONARD_INSTRUCTIONS_KERNEL, "instructions, kernel", INSTRUCTIONS },
+	{ DONARD_INTERRUPTS, "interrupts", EVENTS },
+	{ DONARD_CONTEXT_SWITCHES, "context switches", EVENTS },
+};
 
-	if (!json_object_object_get(model, donard_quantity_name(quantity)))
-		return;
-	count = cli_number_of(model, donard_quantity_name(quantity));
-	printf("  %-26s %15" PRIu64 " bytes", label, count);
-	if (payload_bytes)
-		printf("  %8.4f per byte", (double)count / (double)payload_bytes);
+static void print_line(const struct line *line, uint64_t count, uint64_t payload_bytes)
+{
+	printf("  %-26s %15" PRIu64 "%s", line->label, count, line->unit);
+	if (line->per && payload_bytes)
+		printf(line->per, (double)count * line->per_bytes / (double)payload_bytes);
 	putchar('\n');
 }
 
-static void print_count(struct json_object *model, const char *label,
-			enum donard_quantity quantity, bool per_mib)
+static const char *how_far(const struct donard_measurement *measurement)
 {
-	uint64_t count, payload_bytes = cli_number_of(model, "payload_bytes");
-
-	if (!json_object_object_get(model, donard_quantity_name(quantity)))
-		return;
-	count = cli_number_of(model, donard_quantity_name(quantity));
-	printf("  %-26s %15" PRIu64, label, count);
-	if (per_mib && payload_bytes)
-		printf("        %8.0f per MiB", (double)count * 1048576 / (double)payload_bytes);
-	putchar('\n');
-}
-
-static bool counts_nothing(struct json_object *model)
-{
-	for (unsigned int i = 0; i < DONARD_QUANTITIES; i++)
-		if (json_object_object_get(model, donard_quantity_name(i)))
-			return false;
-	return true;
-}
-
-static const char *how_far(struct json_object *model)
-{
-	if (cli_true(model, "exact"))
+	if (measurement->exact)
 		return "every byte";
-	return counts_nothing(model) ? "counts nothing here" : "sampled, of the whole machine";
+	return measurement->known ? "sampled, of the whole machine" : "counts nothing here";
 }
 
-void cli_print_measurement(struct json_object *model)
+void cli_print_measurement(const struct donard_measurement *measurement, uint64_t payload_bytes)
 {
-	static const struct {
-		const char *label;
-		enum donard_quantity quantity;
-	} lines[] = {
-		{ "DRAM, payload by DMA", DONARD_DRAM_DMA_PAYLOAD },
-		{ "DRAM, payload by CPU", DONARD_DRAM_CPU_PAYLOAD },
-		{ "DRAM, overhead by DMA", DONARD_DRAM_DMA_OVERHEAD },
-		{ "DRAM, overhead by CPU", DONARD_DRAM_CPU_OVERHEAD },
-		{ "BAR, by DMA", DONARD_BAR_DMA },
-		{ "BAR, by CPU", DONARD_BAR_CPU },
-		{ "DRAM, read", DONARD_DRAM_READ },
-		{ "DRAM, written", DONARD_DRAM_WRITTEN },
-		{ "DRAM, by caches", DONARD_DRAM_CACHE },
-	};
-
-	if (!json_object_object_get(model, "meter"))
-		return;
-	printf("meter     %s, %s\n", cli_text_of(model, "meter"), how_far(model));
+	printf("meter     %s, %s\n", measurement->meter, how_far(measurement));
 	for (size_t i = 0; i < sizeof(lines) / sizeof(lines[0]); i++)
-		print_bytes(model, lines[i].label, lines[i].quantity);
-	print_count(model, "instructions, user", DONARD_INSTRUCTIONS_USER, true);
-	print_count(model, "instructions, kernel", DONARD_INSTRUCTIONS_KERNEL, true);
-	print_count(model, "interrupts", DONARD_INTERRUPTS, false);
-	print_count(model, "context switches", DONARD_CONTEXT_SWITCHES, false);
-	if (!cli_true(model, "exact") || counts_nothing(model))
-		printf("  missing: %s\n", cli_text_of(model, "missing"));
+		if (known(measurement, lines[i].quantity))
+			print_line(&lines[i], measurement->count[lines[i].quantity], payload_bytes);
+	if (measurement->exact && measurement->known)
+		return;
+	fputs("  missing: ", stdout);
+	cli_print_utf8(stdout, measurement->missing);
+	putchar('\n');
 }

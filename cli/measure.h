@@ -12,7 +12,6 @@
 int cli_open_meter(const struct cli *cli, struct donard_meter **meter);
 void cli_add_measurement(struct json_object *model, const struct donard_measurement *measurement,
 			 uint64_t payload_bytes);
-/* Prints what cli_add_measurement() added to the model, or nothing if it did not. */
-void cli_print_measurement(struct json_object *model);
+void cli_print_measurement(const struct donard_measurement *measurement, uint64_t payload_bytes);
 
 #endif /* DONARD_MEASURE_H */

@@ -12,6 +12,9 @@ $(BUILD)/tests/unit/test_utf8: $(BUILD)/tool/utf8.o
 $(BUILD)/tests/unit/test_utf8: UNIT_LIBS := -ljson-c
 $(BUILD)/tests/unit/test_terms: $(BUILD)/tool/terms.o
 $(BUILD)/tests/unit/test_progress: $(BUILD)/tool/progress.o
+$(BUILD)/tests/unit/test_fields.o: ALL_CFLAGS += -iquote tool
+$(BUILD)/tests/unit/test_fields: $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o)
+$(BUILD)/tests/unit/test_fields: UNIT_LIBS := -ljson-c
 $(BUILD)/tests/unit/test_serverevent.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_serverevent: $(BUILD)/cli/serverevent.o $(addprefix $(BUILD)/tool/,output.o terms.o utf8.o)
 $(BUILD)/tests/unit/test_serverevent: UNIT_LIBS := -ljson-c

@@ -36,3 +36,11 @@ struct json_object *cli_json_string(const char *text)
 	free(valid);
 	return string;
 }
+
+void cli_print_utf8(FILE *out, const char *text)
+{
+	char *valid = cli_to_utf8(text);
+
+	fputs(valid ? valid : "", out);
+	free(valid);
+}
