@@ -87,6 +87,12 @@ static int take_target(struct table1 *table, const char *text)
 
 /* ---- samples ---- */
 
+static const struct cli_field verified_fields[] = {
+	CLI_FIELD("verified_bytes", CLI_BYTES, struct cli_rdma_result, verified_bytes),
+	CLI_FIELD("verified_by", CLI_SET, struct cli_rdma_result, verified_by, .word_of = cli_rdma_verifier),
+	{ 0 },
+};
+
 static void add_sample(struct table1 *table, const struct table1_row *row, const struct bench_rdma *run,
 		       const struct bench_server_usage *server, const char *purpose, uint64_t round)
 {
@@ -94,8 +100,7 @@ static void add_sample(struct table1 *table, const struct table1_row *row, const
 
 	cli_add_text(sample, "name", row->target->name);
 	cli_add_text(sample, "purpose", purpose);
-	cli_add_number(sample, "verified_bytes", run->result.verified_bytes);
-	cli_add_verified_by(sample, run->result.verified_by);
+	cli_fields_add(sample, verified_fields, &run->result, 0);
 	if (server) {
 		cli_add_double(sample, "server_cpu_seconds_per_gib", server->seconds * 1073741824 /
 							      (double)run->result.bytes);

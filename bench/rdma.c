@@ -82,7 +82,7 @@ struct json_object *bench_rdma_sample(const struct bench_rdma *run, uint64_t rou
 	cli_add_double(sample, "bytes_per_second",
 		       result->seconds > 0 ? (double)result->bytes / result->seconds : 0);
 	if (latency)
-		cli_add_latency(sample, &result->latency);
+		json_object_object_add(sample, "latency_ns", cli_fields_json(cli_rdma_latency_fields, &result->latency, 0));
 	cli_add_text(sample, "device", result->server.device);
 	cli_add_text(sample, "transport", donard_rdma_transport_text(result->server.transport));
 	cli_add_text(sample, "target", result->server.target);

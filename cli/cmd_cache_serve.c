@@ -9,68 +9,49 @@
 #include "donard/donard.h"
 #include "errors.h"
 #include "options.h"
-#include "output.h"
 #include "progress.h"
 #include "serverevent.h"
 
-static struct json_object *build(const struct donard_cache_event *event)
+#define FORMATTED	(1U << DONARD_CACHE_FORMATTED)
+#define RECOVERED	(1U << DONARD_CACHE_RECOVERED)
+#define LISTENING	(1U << DONARD_CACHE_LISTENING)
+#define DRAINING	(1U << DONARD_CACHE_DRAINING)
+#define FIELD(name, unit, member, ...) CLI_FIELD(name, unit, struct donard_cache_event, member, ##__VA_ARGS__)
+static const struct cli_field fields[] = {
+	FIELD("event", CLI_WORD, type, .word_of = donard_cache_event_text),
+	FIELD("address", CLI_TEXT, peer, .kinds = LISTENING),
+	FIELD("port", CLI_COUNT, port, .kinds = LISTENING),
+	FIELD("peer", CLI_TEXT, peer, .kinds = ~LISTENING, .unless_empty = true),
+	FIELD("identity", CLI_IDENTITY, identity, .kinds = FORMATTED | RECOVERED),
+	FIELD("records", CLI_COUNT, number, .kinds = RECOVERED | DRAINING),
+	FIELD("message", CLI_MESSAGE, text, .unless_empty = true),
+	{ 0 },
+};
+
+static const char *text_of(enum donard_cache_event_type type)
 {
-	const char *word = donard_cache_event_text(event->type);
-	struct json_object *model = event->type == DONARD_CACHE_LISTENING ?
-		cli_event_listening(word, event->peer, event->port) : cli_event_model(word, event->peer);
-	char identity[32];
-
-	if (event->type == DONARD_CACHE_FORMATTED || event->type == DONARD_CACHE_RECOVERED) {
-		snprintf(identity, sizeof(identity), "%016llx", (unsigned long long)event->identity);
-		cli_add_text(model, "identity", identity);
-	}
-	if (event->type == DONARD_CACHE_RECOVERED || event->type == DONARD_CACHE_DRAINING)
-		cli_add_number(model, "records", event->number);
-	cli_event_message(model, event->text);
-	return model;
-}
-
-static void print_draining(struct json_object *model, unsigned long long records)
-{
-	const char *failure = cli_text_of(model, "message");
-
-	printf("ending: %llu records go to the drive first", records);
-	if (failure[0])
-		printf(", which fails: %s", failure);
-	puts(records ? " (a second signal ends it at once, and the log keeps them)" : "");
-}
-
-static void print_text(struct json_object *model, int type)
-{
-	unsigned long long records = cli_number_of(model, "records");
-
 	switch (type) {
 	case DONARD_CACHE_FORMATTED:
-		printf("formatted: log %s\n", cli_text_of(model, "identity"));
-		break;
+		return "formatted: log {identity}\n";
 	case DONARD_CACHE_RECOVERED:
-		printf("recovered: log %s, %llu records\n", cli_text_of(model, "identity"), records);
-		break;
+		return "recovered: log {identity}, {records} records\n";
 	case DONARD_CACHE_LISTENING:
-		printf("listening at %s\n", cli_text_of(model, "address"));
-		break;
+		return "listening at {address}\n";
 	case DONARD_CACHE_DRIVE_FAILED:
-		printf("the drive failed, and is tried again: %s\n", cli_text_of(model, "message"));
-		break;
+		return "the drive failed, and is tried again: {message}\n";
 	case DONARD_CACHE_DRIVE_WORKS:
-		puts("the drive works again");
-		break;
+		return "the drive works again\n";
 	case DONARD_CACHE_DRAINING:
-		print_draining(model, records);
-		break;
+		return "ending: {records} records go to the drive first[, which fails: {message}]"
+		       "[{?records} (a second signal ends it at once, and the log keeps them)]\n";
 	default:
-		cli_event_print_client(model);
+		return CLI_EVENT_CLIENT;
 	}
 }
 
 static void on_event(void *user, const struct donard_cache_event *event)
 {
-	cli_event_print(user, build(event), (int)event->type, print_text);
+	cli_event_print(user, fields, text_of(event->type), event, event->type);
 }
 
 /* The identity of a log, as a refusal printed it. */

@@ -6,6 +6,7 @@
 
 #include "donard/donard.h"
 #include "errors.h"
+#include "fields.h"
 #include "options.h"
 #include "output.h"
 #include "progress.h"
@@ -49,78 +50,83 @@ static int take_options(const struct cli *cli, struct cli_rdma_options *options)
 	options->queue_depth = (uint32_t)depth;
 	options->iterations = (uint32_t)iterations;
 	options->verify = cli_given(cli, "verify");
-	options->local = cli_value(cli, "local");
+	options->local = cli_given(cli, "local") ? cli_value(cli, "local") : "dram";
 	options->address = cli->arguments[0];
 	return rc;
 }
 
-/* ---- model ---- */
+/* ---- what is said of it ---- */
 
-static void add_sides(struct json_object *model, const struct cli_rdma_options *options,
-		      const struct cli_rdma_result *result)
+struct moved {
+	struct cli_rdma_result result;
+	unsigned int direction;
+	const char *local;
+	double rate;
+	bool verified;
+};
+
+static const char *direction_word(unsigned int direction)
 {
-	struct json_object *remote = json_object_new_object(), *local = json_object_new_object();
-
-	cli_add_text(remote, "target", result->server.target);
-	cli_add_text(remote, "method", donard_rdma_method_text(result->server.remote_method));
-	json_object_object_add(remote, "persistent",
-			       json_object_new_boolean(result->server.persistent));
-	cli_add_number(remote, "resets", result->server.remote_resets);
-	cli_add_text(local, "target", options->local ? options->local : "dram");
-	cli_add_text(local, "method", donard_rdma_method_text(result->local_method));
-	cli_add_text(local, "reason", result->local_reason);
-	cli_add_number(local, "resets", result->local_resets);
-	json_object_object_add(model, "remote", remote);
-	json_object_object_add(model, "local", local);
+	return direction == DONARD_RDMA_READ ? "read" : "write";
 }
 
-static struct json_object *build(const struct cli_rdma_options *options,
-				 const struct cli_rdma_result *result)
+static const char *done_word(unsigned int direction)
 {
-	struct json_object *model = json_object_new_object();
-
-	cli_add_text(model, "direction", options->direction == DONARD_RDMA_READ ? "read" : "write");
-	cli_add_number(model, "bytes", result->bytes);
-	cli_add_double(model, "seconds", result->seconds);
-	cli_add_double(model, "bytes_per_second",
-		       result->seconds > 0 ? (double)result->bytes / result->seconds : 0);
-	cli_add_number(model, "requests", result->requests);
-	cli_add_number(model, "offset", result->offset_bytes);
-	cli_add_number(model, "size", result->length_bytes);
-	cli_add_number(model, "block_size", result->block_bytes);
-	cli_add_number(model, "queue_depth", result->queue_depth);
-	cli_add_number(model, "iterations", result->iterations);
-	json_object_object_add(model, "verified",
-			       json_object_new_boolean(result->verified_bytes &&
-						       result->verified_bytes == result->bytes));
-	cli_add_number(model, "verified_bytes", result->verified_bytes);
-	cli_add_verified_by(model, result->verified_by);
-	json_object_object_add(model, "durable", json_object_new_boolean(result->durability.durable));
-	cli_add_text(model, "durable_reason", result->durability.reason);
-	cli_add_text(model, "device", result->server.device);
-	cli_add_text(model, "transport", donard_rdma_transport_text(result->server.transport));
-	add_sides(model, options, result);
-	if (options->mode == CLI_RDMA_LATENCY)
-		cli_add_latency(model, &result->latency);
-	return model;
+	return direction == DONARD_RDMA_READ ? "read     " : "wrote    ";
 }
 
-/* ---- text, from the model ---- */
+#define FIELD(name, unit, member, ...) CLI_FIELD(name, unit, struct moved, member, ##__VA_ARGS__)
+static const struct cli_field remote_fields[] = {
+	FIELD("target", CLI_TEXT, result.server.target),
+	FIELD("method", CLI_WORD, result.server.remote_method, .word_of = donard_rdma_method_text),
+	FIELD("persistent", CLI_FLAG, result.server.persistent),
+	FIELD("resets", CLI_COUNT, result.server.remote_resets),
+	{ 0 },
+};
 
-static struct json_object *get(struct json_object *model, const char *key)
-{
-	return json_object_object_get(model, key);
-}
+static const struct cli_field local_fields[] = {
+	FIELD("target", CLI_TEXT, local),
+	FIELD("method", CLI_WORD, result.local_method, .word_of = donard_rdma_method_text),
+	FIELD("reason", CLI_TEXT, result.local_reason),
+	FIELD("resets", CLI_COUNT, result.local_resets),
+	{ 0 },
+};
 
-static void print_side(const char *title, struct json_object *side)
-{
-	const char *reason = cli_text_of(side, "reason");
+static const struct cli_field fields[] = {
+	FIELD("direction", CLI_WORD, direction, .word_of = direction_word),
+	FIELD("done", CLI_WORD, direction, .word_of = done_word, .only_in_text = true),
+	FIELD("bytes", CLI_BYTES, result.bytes),
+	FIELD("seconds", CLI_SECONDS, result.seconds),
+	FIELD("bytes_per_second", CLI_RATE, rate),
+	FIELD("requests", CLI_COUNT, result.requests),
+	FIELD("offset", CLI_BYTES, result.offset_bytes),
+	FIELD("size", CLI_BYTES, result.length_bytes),
+	FIELD("block_size", CLI_BYTES, result.block_bytes),
+	FIELD("queue_depth", CLI_COUNT, result.queue_depth),
+	FIELD("iterations", CLI_COUNT, result.iterations),
+	FIELD("verified", CLI_FLAG, verified),
+	FIELD("verified_bytes", CLI_BYTES, result.verified_bytes),
+	FIELD("verified_by", CLI_SET, result.verified_by, .word_of = cli_rdma_verifier, .text = " and the "),
+	FIELD("durable", CLI_FLAG, result.durability.durable),
+	FIELD("durable_reason", CLI_TEXT, result.durability.reason),
+	FIELD("device", CLI_TEXT, result.server.device),
+	FIELD("transport", CLI_WORD, result.server.transport, .word_of = donard_rdma_transport_text),
+	CLI_GROUP("remote", remote_fields, "{target}, registered by {method}"),
+	CLI_GROUP("local", local_fields, "{target}, registered by {method}[ ({reason})]"),
+	FIELD("latency_ns", CLI_PART, result.latency, .fields = cli_rdma_latency_fields, .kinds = 1U << CLI_RDMA_LATENCY),
+	{ 0 },
+};
 
-	printf("%-9s %s, registered by %s%s%s%s\n", title, cli_text_of(side, "target"),
-	       cli_text_of(side, "method"), reason[0] ? " (" : "", reason, reason[0] ? ")" : "");
-}
+static const char text[] =
+	"{done} {bytes} in {seconds}, {bytes_per_second}\n"
+	"requests  {requests} of {block_size}, {queue_depth} in flight\n"
+	"device    {device} ({transport})\n"
+	"remote    {remote}\n"
+	"local     {local}\n"
+	"verified  [{verified_bytes}{?verified}, every byte, by the {verified_by}][{!verified}not asked for (--verify)]\n"
+	"durable   [{?durable}yes: the barrier of its device has passed][{!durable}no: ]{durable_reason}\n";
 
-static void print_latency(struct json_object *latency)
+static void print_latency(const struct cli_rdma_latency *latency)
 {
 	static const struct cli_column columns[] = {
 		{ "min", "MIN/ns", false }, { "p50", "P50/ns", false }, { "p90", "P90/ns", false },
@@ -129,89 +135,62 @@ static void print_latency(struct json_object *latency)
 	};
 	struct json_object *rows = json_object_new_array();
 
-	json_object_array_add(rows, json_object_get(latency));
+	json_object_array_add(rows, cli_fields_json(cli_rdma_latency_fields, latency, 0));
 	cli_print_table(rows, columns);
 	json_object_put(rows);
 }
 
-static void print_verified(struct json_object *model)
+static void print(const struct cli *cli, enum cli_rdma_mode mode, const struct moved *moved)
 {
-	struct json_object *names = get(model, "verified_by");
-	char text[DONARD_SIZE_TEXT_BYTES];
-
-	if (!cli_true(model, "verified")) {
-		puts("verified  not asked for (--verify)");
+	if (cli->json) {
+		cli_print_json(cli_fields_json(fields, moved, mode));
 		return;
 	}
-	printf("verified  %s, every byte, by the ", cli_size_of(model, "verified_bytes", text));
-	for (size_t i = 0; i < json_object_array_length(names); i++)
-		printf("%s%s", i ? " and the " : "",
-		       json_object_get_string(json_object_array_get_idx(names, i)));
-	putchar('\n');
-}
-
-static void print_durable(struct json_object *model)
-{
-	if (cli_true(model, "durable"))
-		puts("durable   yes: the barrier of its device has passed");
-	else
-		printf("durable   no: %s\n", cli_text_of(model, "durable_reason"));
-}
-
-static void print_text(struct json_object *model, unsigned int direction)
-{
-	double rate = json_object_get_double(get(model, "bytes_per_second"));
-	char text[DONARD_SIZE_TEXT_BYTES];
-
-	printf("%-9s %s in %.3f s, %.1f MiB/s\n", direction == DONARD_RDMA_READ ? "read" :
-	       "wrote", cli_size_of(model, "bytes", text), json_object_get_double(get(model, "seconds")),
-	       rate / 1048576);
-	printf("requests  %s of %s, ", cli_text_of(model, "requests"), cli_size_of(model, "block_size", text));
-	printf("%s in flight\n", cli_text_of(model, "queue_depth"));
-	printf("device    %s (%s)\n", cli_text_of(model, "device"), cli_text_of(model, "transport"));
-	print_side("remote", get(model, "remote"));
-	print_side("local", get(model, "local"));
-	print_verified(model);
-	print_durable(model);
-	if (get(model, "latency_ns"))
-		print_latency(get(model, "latency_ns"));
-	json_object_put(model);
+	cli_fields_print(stdout, fields, text, moved);
+	if (mode == CLI_RDMA_LATENCY)
+		print_latency(&moved->result.latency);
 }
 
 /* ---- run ---- */
 
-static int failed(const struct cli *cli, int rc, const struct cli_rdma_options *options,
-		  const struct cli_rdma_result *result)
+static int failed(const struct cli *cli, int rc, enum cli_rdma_mode mode, const struct moved *moved)
 {
-	char text[DONARD_SIZE_TEXT_BYTES];
-	int exit_code = cli_fail_with(cli, rc, build(options, result));
+	char size[DONARD_SIZE_TEXT_BYTES];
+	int exit_code = cli_fail_with(cli, rc, cli_fields_json(fields, moved, mode));
 
-	if (result->bytes || rc == -ECANCELED)
+	if (moved->result.bytes || rc == -ECANCELED)
 		fprintf(stderr, "%s: %s: %s had been moved\n", cli_name, cli->command->name,
-			donard_format_size(text, sizeof(text), result->bytes));
+			donard_format_size(size, sizeof(size), moved->result.bytes));
 	return exit_code;
+}
+
+static void judge(struct moved *moved)
+{
+	const struct cli_rdma_result *result = &moved->result;
+
+	moved->rate = result->seconds > 0 ? (double)result->bytes / result->seconds : 0;
+	moved->verified = result->verified_bytes && result->verified_bytes == result->bytes;
 }
 
 static int run(struct cli *cli, struct cli_rdma_options *options)
 {
-	struct cli_rdma_result result;
+	struct moved moved = { .direction = options->direction };
 	struct cli_progress progress;
 	int rc = take_options(cli, options);
 
 	if (rc)
 		return rc;
+	moved.local = options->local;
 	options->progress_fn = cli_progress_tick;
 	options->progress_user = &progress;
 	cli_progress_init(&progress, cli_given(cli, "progress"));
 	cli_catch_signals();
-	rc = cli_rdma_run(cli->ctx, options, &result);
+	rc = cli_rdma_run(cli->ctx, options, &moved.result);
 	cli_progress_end(&progress);
+	judge(&moved);
 	if (rc)
-		return failed(cli, rc, options, &result);
-	if (cli->json)
-		cli_print_json(build(options, &result));
-	else
-		print_text(build(options, &result), options->direction);
+		return failed(cli, rc, options->mode, &moved);
+	print(cli, options->mode, &moved);
 	return EXIT_DONE;
 }
 

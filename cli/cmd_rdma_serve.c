@@ -6,8 +6,8 @@
 #include "donard/donard.h"
 #include "donard/rdma.h"
 #include "errors.h"
+#include "fields.h"
 #include "options.h"
-#include "output.h"
 #include "place.h"
 #include "process.h"
 #include "progress.h"
@@ -19,16 +19,24 @@ struct server {
 	struct cli_rdma_counts counts;	/* of the present client */
 	struct rusage came;		/* of this process when that client came */
 	struct cli_job_usage used;	/* since then, once the client has ended */
+	struct donard_rdma_event event;	/* the one that is printed */
 };
 
-static const char *const event_words[] = {
-	[DONARD_RDMA_LISTENING] = "listening",
-	[DONARD_RDMA_CLIENT_CAME] = "came",
-	[DONARD_RDMA_CLIENT_LEFT] = "left",
-	[DONARD_RDMA_CLIENT_LOST] = "lost",
-	[DONARD_RDMA_CLIENT_REFUSED] = "refused",
-	[DONARD_RDMA_RESET] = "reset",
-};
+/* ---- what is said of an event ---- */
+
+static const char *event_word(unsigned int type)
+{
+	static const char *const words[] = {
+		[DONARD_RDMA_LISTENING] = "listening",
+		[DONARD_RDMA_CLIENT_CAME] = "came",
+		[DONARD_RDMA_CLIENT_LEFT] = "left",
+		[DONARD_RDMA_CLIENT_LOST] = "lost",
+		[DONARD_RDMA_CLIENT_REFUSED] = "refused",
+		[DONARD_RDMA_RESET] = "reset",
+	};
+
+	return type < sizeof(words) / sizeof(words[0]) ? words[type] : "unknown";
+}
 
 static const char *rights_word(unsigned int rights)
 {
@@ -37,115 +45,72 @@ static const char *rights_word(unsigned int rights)
 	return rights == DONARD_RDMA_WRITE ? "write" : "both";
 }
 
-static void add_what(struct json_object *model, const struct donard_rdma_event *event)
-{
-	cli_add_text(model, "device", event->device);
-	cli_add_text(model, "target", event->target);
-	cli_add_number(model, "offset", event->offset_bytes);
-	cli_add_number(model, "size", event->length_bytes);
-	cli_add_number(model, "memory", (uintptr_t)event->memory);
-	cli_add_text(model, "access", rights_word(event->rights));
-	cli_add_text(model, "method", donard_rdma_method_text(event->method));
-	cli_add_text(model, "reason", event->reason);
-}
+#define LISTENING	(1U << DONARD_RDMA_LISTENING)
+#define CAME		(1U << DONARD_RDMA_CLIENT_CAME)
+#define LEFT		(1U << DONARD_RDMA_CLIENT_LEFT)
+#define LOST		(1U << DONARD_RDMA_CLIENT_LOST)
+#define RESET		(1U << DONARD_RDMA_RESET)
+#define FIELD(name, unit, member, ...) CLI_FIELD(name, unit, struct server, member, ##__VA_ARGS__)
+static const struct cli_field fields[] = {
+	FIELD("event", CLI_WORD, event.type, .word_of = event_word),
+	FIELD("address", CLI_TEXT, event.peer, .kinds = LISTENING),
+	FIELD("port", CLI_COUNT, event.port, .kinds = LISTENING),
+	FIELD("peer", CLI_TEXT, event.peer, .kinds = ~LISTENING, .unless_empty = true),
+	FIELD("device", CLI_TEXT, event.device, .kinds = LISTENING | CAME),
+	FIELD("target", CLI_TEXT, event.target, .kinds = LISTENING | CAME | RESET),
+	FIELD("offset", CLI_BYTES, event.offset_bytes, .kinds = LISTENING | CAME),
+	FIELD("size", CLI_BYTES, event.length_bytes, .kinds = LISTENING | CAME),
+	FIELD("memory", CLI_COUNT, event.memory, .kinds = LISTENING | CAME),
+	FIELD("access", CLI_WORD, event.rights, .word_of = rights_word, .kinds = LISTENING | CAME),
+	FIELD("method", CLI_WORD, event.method, .word_of = donard_rdma_method_text, .kinds = LISTENING | CAME),
+	FIELD("reason", CLI_TEXT, event.reason, .kinds = LISTENING | CAME),
+	FIELD("seconds", CLI_SECONDS, event.seconds, .kinds = LEFT | LOST),
+	FIELD("user_seconds", CLI_SECONDS, used.user_seconds, .kinds = LEFT | LOST),
+	FIELD("system_seconds", CLI_SECONDS, used.system_seconds, .kinds = LEFT | LOST),
+	FIELD("minor_faults", CLI_COUNT, used.minor_faults, .kinds = LEFT | LOST),
+	FIELD("major_faults", CLI_COUNT, used.major_faults, .kinds = LEFT | LOST),
+	FIELD("filled_bytes", CLI_BYTES, counts.filled_bytes, .kinds = LEFT | LOST),
+	FIELD("checked_bytes", CLI_BYTES, counts.checked_bytes, .kinds = LEFT | LOST),
+	FIELD("resets", CLI_COUNT, event.resets, .kinds = RESET | LOST),
+	FIELD("durable", CLI_FLAG, event.durable, .kinds = LEFT),
+	FIELD("message", CLI_MESSAGE, event.text, .unless_empty = true),
+	FIELD("code", CLI_TEXT, event.code, .unless_empty = true),
+	{ 0 },
+};
 
-static void add_end(struct json_object *model, const struct donard_rdma_event *event, const struct server *server)
-{
-	cli_add_double(model, "seconds", event->seconds);
-	cli_add_double(model, "user_seconds", server->used.user_seconds);
-	cli_add_double(model, "system_seconds", server->used.system_seconds);
-	cli_add_number(model, "minor_faults", server->used.minor_faults);
-	cli_add_number(model, "major_faults", server->used.major_faults);
-	cli_add_number(model, "filled_bytes", server->counts.filled_bytes);
-	cli_add_number(model, "checked_bytes", server->counts.checked_bytes);
-}
-
-/* What became of the bytes. */
-static void add_fate(struct json_object *model, const struct donard_rdma_event *event)
-{
-	if (event->type == DONARD_RDMA_RESET)
-		cli_add_text(model, "target", event->target);
-	if (event->type == DONARD_RDMA_RESET || event->type == DONARD_RDMA_CLIENT_LOST)
-		cli_add_number(model, "resets", event->resets);
-	if (event->type == DONARD_RDMA_CLIENT_LEFT)
-		json_object_object_add(model, "durable", json_object_new_boolean(event->durable));
-}
-
-static bool is_end(const struct donard_rdma_event *event)
-{
-	return event->type == DONARD_RDMA_CLIENT_LEFT || event->type == DONARD_RDMA_CLIENT_LOST;
-}
-
-static struct json_object *build(const struct donard_rdma_event *event, const struct server *server)
-{
-	const char *word = event_words[event->type];
-	struct json_object *model = event->type == DONARD_RDMA_LISTENING ?
-		cli_event_listening(word, event->peer, event->port) : cli_event_model(word, event->peer);
-
-	if (event->type == DONARD_RDMA_LISTENING || event->type == DONARD_RDMA_CLIENT_CAME)
-		add_what(model, event);
-	if (is_end(event))
-		add_end(model, event, server);
-	add_fate(model, event);
-	cli_event_message(model, event->text);
-	if (event->code[0])
-		cli_add_text(model, "code", event->code);
-	return model;
-}
-
-static void print_registration(struct json_object *model)
-{
-	if (cli_text_of(model, "method")[0])
-		printf("; %s registers it by %s (%s)", cli_text_of(model, "device"), cli_text_of(model, "method"),
-		       cli_text_of(model, "reason"));
-	putchar('\n');
-}
-
-static void print_listening(struct json_object *model)
-{
-	char size[DONARD_SIZE_TEXT_BYTES], offset[DONARD_SIZE_TEXT_BYTES];
-
-	printf("listening at %s: %s of %s from offset %s, access %s", cli_text_of(model, "address"),
-	       cli_size_of(model, "size", size), cli_text_of(model, "target"),
-	       cli_size_of(model, "offset", offset), cli_text_of(model, "access"));
-	print_registration(model);
-}
-
-static void print_text(struct json_object *model, int type)
+#define REGISTERED "[; {device} registers it by {method} ({reason})]\n"
+static const char *text_of(enum donard_rdma_event_type type)
 {
 	switch (type) {
 	case DONARD_RDMA_LISTENING:
-		print_listening(model);
-		break;
+		return "listening at {address}: {size} of {target} from offset {offset}, access {access}" REGISTERED;
 	case DONARD_RDMA_CLIENT_CAME:
-		printf("client %s came", cli_text_of(model, "peer"));
-		print_registration(model);
-		break;
+		return "client {peer} came" REGISTERED;
 	case DONARD_RDMA_CLIENT_LEFT:
-		cli_event_print_client(model);
-		if (cli_true(model, "durable"))
-			printf("what %s wrote is durable\n", cli_text_of(model, "peer"));
-		break;
+		return CLI_EVENT_CLIENT "[{?durable}what {peer} wrote is durable\n]";
 	case DONARD_RDMA_RESET:
-		puts(cli_text_of(model, "message"));
-		break;
+		return "{message}\n";
 	default:
-		cli_event_print_client(model);
+		return CLI_EVENT_CLIENT;
 	}
 }
 
 static void on_event(void *user, const struct donard_rdma_event *event)
 {
 	struct server *server = user;
+	bool ended = event->type == DONARD_RDMA_CLIENT_LEFT || event->type == DONARD_RDMA_CLIENT_LOST;
 
+	server->event = *event;
 	if (event->type == DONARD_RDMA_CLIENT_CAME)
 		getrusage(RUSAGE_SELF, &server->came);
-	if (is_end(event))
+	if (ended)
 		cli_usage_since(&server->came, &server->used);
-	cli_event_print(server->cli, build(event, server), (int)event->type, print_text);
-	if (is_end(event))
+	cli_event_print(server->cli, fields, text_of(event->type), server, event->type);
+	if (ended)
 		server->counts = (struct cli_rdma_counts){ 0 };
 }
+
+/* ---- run ---- */
 
 static int answer(void *user, const struct donard_rdma_asked *asked, struct donard_rdma_answer *answer_out)
 {

@@ -16,7 +16,7 @@ $(BUILD)/tests/unit/test_fields.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_fields: $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o)
 $(BUILD)/tests/unit/test_fields: UNIT_LIBS := -ljson-c
 $(BUILD)/tests/unit/test_serverevent.o: ALL_CFLAGS += -iquote tool
-$(BUILD)/tests/unit/test_serverevent: $(BUILD)/cli/serverevent.o $(addprefix $(BUILD)/tool/,output.o terms.o utf8.o)
+$(BUILD)/tests/unit/test_serverevent: $(BUILD)/cli/serverevent.o $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o)
 $(BUILD)/tests/unit/test_serverevent: UNIT_LIBS := -ljson-c
 $(BUILD)/tests/unit/test_rdma: $(addprefix $(BUILD)/tool/rdma/,latency.o pass.o pattern.o)
 $(BUILD)/tests/unit/test_rdma_run.o: ALL_CFLAGS += -iquote tool

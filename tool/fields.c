@@ -93,6 +93,16 @@ static struct json_object *list_of(const struct cli_field *field, const void *re
 	return list;
 }
 
+static struct json_object *set_of(const struct cli_field *field, uint64_t bits)
+{
+	struct json_object *set = json_object_new_array();
+
+	for (unsigned int bit = 1; bit; bit <<= 1)
+		if (bits & bit)
+			json_object_array_add(set, cli_json_string(field->word_of(bit)));
+	return set;
+}
+
 static void add(struct json_object *model, const struct cli_field *field, const void *result)
 {
 	char room[CLI_ERROR_BYTES];
@@ -116,23 +126,43 @@ static void add(struct json_object *model, const struct cli_field *field, const 
 	case CLI_LIST:
 		json_object_object_add(model, field->name, list_of(field, result));
 		break;
+	case CLI_SET:
+		json_object_object_add(model, field->name, set_of(field, integer_of(field, result)));
+		break;
 	default:
 		cli_add_text(model, field->name, text_of(field, result, room));
 	}
+}
+
+void cli_fields_add(struct json_object *model, const struct cli_field *fields, const void *result, unsigned int kind)
+{
+	for (const struct cli_field *field = fields; field->name; field++)
+		if (!field->only_in_text && (!field->kinds || field->kinds & 1U << kind) &&
+		    (!field->unless_empty || has_value(field, result)))
+			add(model, field, result);
 }
 
 struct json_object *cli_fields_json(const struct cli_field *fields, const void *result, unsigned int kind)
 {
 	struct json_object *model = json_object_new_object();
 
-	for (const struct cli_field *field = fields; field->name; field++)
-		if (!field->only_in_text && (!field->kinds || field->kinds & 1U << kind) &&
-		    (!field->unless_empty || has_value(field, result)))
-			add(model, field, result);
+	cli_fields_add(model, fields, result, kind);
 	return model;
 }
 
 /* ---- text ---- */
+
+static void print_set(FILE *out, const struct cli_field *field, uint64_t bits)
+{
+	const char *between = "";
+
+	for (unsigned int bit = 1; bit; bit <<= 1) {
+		if (!(bits & bit))
+			continue;
+		fprintf(out, "%s%s", between, field->word_of(bit));
+		between = field->text;
+	}
+}
 
 static void print_value(FILE *out, const struct cli_field *field, const void *result)
 {
@@ -155,6 +185,9 @@ static void print_value(FILE *out, const struct cli_field *field, const void *re
 		fprintf(out, "%.1f MiB/s", double_of(field, result) / 1048576);
 		break;
 	case CLI_FLAG:
+		break;
+	case CLI_SET:
+		print_set(out, field, integer_of(field, result));
 		break;
 	case CLI_PART:
 		cli_fields_print(out, field->fields, field->text, place_of(field, result));

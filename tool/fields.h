@@ -21,6 +21,7 @@ enum cli_unit {
 	CLI_FLAG,	/* JSON: true or false; of the text, only a condition */
 	CLI_IDENTITY,	/* 16 hexadecimal digits */
 	CLI_WORD,	/* what @word_of says of the number */
+	CLI_SET,	/* what it says of each bit; JSON: an array, text: with @text between the words */
 	CLI_TEXT,
 	CLI_MESSAGE,	/* a text of the library: names of options become those of the command line */
 	CLI_PART,	/* an object, with @fields of its own */
@@ -57,6 +58,8 @@ struct cli_field {
 
 /* @kind: of result, for fields that not all have; else 0. */
 struct json_object *cli_fields_json(const struct cli_field *fields, const void *result, unsigned int kind);
+/* Adds the fields to a model that has others. */
+void cli_fields_add(struct json_object *model, const struct cli_field *fields, const void *result, unsigned int kind);
 /*
  * Prints @text with each "{name}" replaced by that field.  A part in brackets is left out if any field named in it is 0, false
  * or "".  "{?name}" prints nothing, and so is a condition alone; "{!name}" is the opposite one.  A part or a list

@@ -5,7 +5,6 @@
 
 #include "unit.h"
 #include "cli/serverevent.h"
-#include "tool/output.h"
 
 #define FILL	"x"
 
@@ -40,15 +39,22 @@ static void end(const struct scene *scene)
 	close(scene->reader);
 }
 
-static void print_text(struct json_object *model, int type)
-{
-	(void)type;
-	cli_event_print_client(model);
-}
+struct event {
+	const char *peer, *event, *message;
+};
 
-static void tell(const struct scene *scene, const char *event)
+static const struct cli_field fields[] = {
+	CLI_FIELD("event", CLI_TEXT, struct event, event),
+	CLI_FIELD("peer", CLI_TEXT, struct event, peer),
+	CLI_FIELD("message", CLI_MESSAGE, struct event, message, .unless_empty = true),
+	{ 0 },
+};
+
+static void tell(const struct scene *scene, const char *word)
 {
-	cli_event_print(&scene->cli, cli_event_model(event, "192.0.2.1:7"), 0, print_text);
+	const struct event event = { "192.0.2.1:7", word, "" };
+
+	cli_event_print(&scene->cli, fields, CLI_EVENT_CLIENT, &event, 0);
 }
 
 /* What is in the pipe, without what filled it. */

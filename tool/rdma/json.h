@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Parts of a result as JSON. */
+/* Parts of a result that several commands print. */
 #ifndef DONARD_TOOL_RDMA_JSON_H
 #define DONARD_TOOL_RDMA_JSON_H
 
-#include <json-c/json.h>
-
+#include "fields.h"
 #include "rdma/job.h"
 
-void cli_add_latency(struct json_object *model, const struct cli_rdma_latency *latency);
-/* Adds "verified_by", an array of "server" and "client". */
-void cli_add_verified_by(struct json_object *model, unsigned int verified_by);
+/* Of struct cli_rdma_latency */
+extern const struct cli_field cli_rdma_latency_fields[];
+/* The word for CLI_RDMA_BY_SERVER or _CLIENT. */
+const char *cli_rdma_verifier(unsigned int by);
 
 #endif /* DONARD_TOOL_RDMA_JSON_H */
