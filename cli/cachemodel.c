@@ -1,86 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What a cache's server said, as JSON and as text. */
-#include <stddef.h>
-#include <stdio.h>
-
 #include "cachemodel.h"
-#include "output.h"
-#include "rdma.h"
+#include "fields.h"
 
-static void add_latency(struct json_object *model, const struct donard_cache_latency *latency)
-{
-	struct json_object *part = json_object_new_object();
-
-	cli_add_number(part, "count", latency->count);
-	cli_add_percentiles(part, latency->p50_ns, latency->p90_ns, latency->p99_ns, latency->p999_ns,
-			    latency->max_ns);
-	json_object_object_add(model, "write_latency_ns", part);
-}
-
-/* Words of the JSON, and where each number is. */
-#define COUNT(word) { #word, offsetof(struct donard_cache_status, word) }
-static const struct {
-	const char *word;
-	size_t at;
-} counts[] = {
-	COUNT(epoch), COUNT(clients), COUNT(clients_ever), COUNT(recovered), COUNT(records), COUNT(records_most),
-	COUNT(window_bytes), COUNT(window_bytes_most), COUNT(fill_percent), COUNT(oldest_ms), COUNT(writes),
-	COUNT(reads), COUNT(trims), COUNT(flushes), COUNT(written_bytes), COUNT(read_bytes), COUNT(groups),
-	COUNT(barriers), COUNT(destaged_bytes), COUNT(coalesced_bytes), COUNT(drive_writes),
-	COUNT(drive_flushes), COUNT(drive_reads), COUNT(ignored_trims), COUNT(drive_errors), COUNT(mismatches),
+#define LATENCY(name, member) CLI_FIELD(name, CLI_NANOSECONDS, struct donard_cache_latency, member)
+static const struct cli_field latency_fields[] = {
+	CLI_FIELD("count", CLI_COUNT, struct donard_cache_latency, count),
+	LATENCY("p50", p50_ns), LATENCY("p90", p90_ns), LATENCY("p99", p99_ns), LATENCY("p99.9", p999_ns),
+	LATENCY("max", max_ns), { 0 },
 };
+
+#define FIELD(unit, member, ...) CLI_FIELD(#member, unit, struct donard_cache_status, member, ##__VA_ARGS__)
+static const struct cli_field fields[] = {
+	FIELD(CLI_TEXT, nvram), FIELD(CLI_TEXT, drive), FIELD(CLI_IDENTITY, identity),
+	FIELD(CLI_FLAG, persistent), FIELD(CLI_FLAG, draining),
+	FIELD(CLI_COUNT, epoch), FIELD(CLI_COUNT, clients), FIELD(CLI_COUNT, clients_ever), FIELD(CLI_COUNT, recovered),
+	FIELD(CLI_COUNT, records), FIELD(CLI_COUNT, records_most),
+	FIELD(CLI_BYTES, window_bytes), FIELD(CLI_BYTES, window_bytes_most),
+	FIELD(CLI_COUNT, fill_percent), FIELD(CLI_COUNT, oldest_ms),
+	FIELD(CLI_COUNT, writes), FIELD(CLI_COUNT, reads), FIELD(CLI_COUNT, trims), FIELD(CLI_COUNT, flushes),
+	FIELD(CLI_BYTES, written_bytes), FIELD(CLI_BYTES, read_bytes), FIELD(CLI_COUNT, groups), FIELD(CLI_COUNT, barriers),
+	FIELD(CLI_BYTES, destaged_bytes), FIELD(CLI_BYTES, coalesced_bytes),
+	FIELD(CLI_COUNT, drive_writes), FIELD(CLI_COUNT, drive_flushes), FIELD(CLI_COUNT, drive_reads),
+	FIELD(CLI_COUNT, ignored_trims), FIELD(CLI_COUNT, drive_errors), FIELD(CLI_COUNT, mismatches),
+	CLI_FIELD("write_latency_ns", CLI_PART, struct donard_cache_status, write_latency, .fields = latency_fields,
+		  .text = "p50 {p50}, p99 {p99}"),
+	FIELD(CLI_FLAG, aio), FIELD(CLI_TEXT, drive_error), { 0 },
+};
+
+static const char text[] =
+	"log {identity} in {nvram}[{!persistent} (volatile)], in front of {drive}[{?draining}; ending]\n"
+	"fill        {fill_percent} %: {records} of {records_most} records, {window_bytes} of {window_bytes_most}; "
+	"the oldest came {oldest_ms} ms ago\n"
+	"clients     {clients}, {clients_ever} ever\n"
+	"writes      {writes} ({written_bytes}), {barriers} barriers; {write_latency_ns}\n"
+	"others      {reads} reads ({read_bytes}), {trims} trims, {flushes} flushes\n"
+	"drive       {destaged_bytes} in {drive_writes} writes and {drive_flushes} flushes; "
+	"{coalesced_bytes} never written, since newer came\n"
+	"[{?aio}requests    to the drive by Linux AIO, because the kernel refuses io_uring to the server\n]"
+	"errors      {drive_errors} of the drive, {mismatches} of checksums\n"
+	"[failing     the drive is tried again: {drive_error}\n]";
 
 struct json_object *cli_cache_model(const struct donard_cache_status *status)
 {
-	struct json_object *model = json_object_new_object();
-	char identity[32];
-
-	snprintf(identity, sizeof(identity), "%016llx", (unsigned long long)status->identity);
-	cli_add_text(model, "nvram", status->nvram);
-	cli_add_text(model, "drive", status->drive);
-	cli_add_text(model, "identity", identity);
-	json_object_object_add(model, "persistent", json_object_new_boolean(status->persistent));
-	json_object_object_add(model, "draining", json_object_new_boolean(status->draining));
-	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
-		cli_add_number(model, counts[i].word,
-			       *(const uint64_t *)((const char *)status + counts[i].at));
-	add_latency(model, &status->write_latency);
-	json_object_object_add(model, "aio", json_object_new_boolean(status->aio != 0));
-	cli_add_text(model, "drive_error", status->drive_error);
-	return model;
+	return cli_fields_json(fields, status, 0);
 }
 
-void cli_cache_print(FILE *out, struct json_object *model)
+void cli_cache_print(FILE *out, const struct donard_cache_status *status)
 {
-	struct json_object *latency = json_object_object_get(model, "write_latency_ns");
-	char used[DONARD_SIZE_TEXT_BYTES], most[DONARD_SIZE_TEXT_BYTES];
-
-	fprintf(out, "log %s in %s%s, in front of %s%s\n", cli_text_of(model, "identity"), cli_text_of(model, "nvram"),
-	       cli_true(model, "persistent") ? "" : " (volatile)", cli_text_of(model, "drive"),
-	       cli_true(model, "draining") ? "; ending" : "");
-	fprintf(out, "fill        %llu %%: %llu of %llu records, %s of %s; the oldest came %llu ms ago\n",
-	       (unsigned long long)cli_number_of(model, "fill_percent"),
-	       (unsigned long long)cli_number_of(model, "records"),
-	       (unsigned long long)cli_number_of(model, "records_most"), cli_size_of(model, "window_bytes", used),
-	       cli_size_of(model, "window_bytes_most", most), (unsigned long long)cli_number_of(model, "oldest_ms"));
-	fprintf(out, "clients     %llu, %llu ever\n", (unsigned long long)cli_number_of(model, "clients"),
-	       (unsigned long long)cli_number_of(model, "clients_ever"));
-	fprintf(out, "writes      %llu (%s), %llu barriers; p50 %llu us, p99 %llu us\n",
-	       (unsigned long long)cli_number_of(model, "writes"), cli_size_of(model, "written_bytes", used),
-	       (unsigned long long)cli_number_of(model, "barriers"),
-	       (unsigned long long)cli_number_of(latency, "p50") / 1000,
-	       (unsigned long long)cli_number_of(latency, "p99") / 1000);
-	fprintf(out, "others      %llu reads (%s), %llu trims, %llu flushes\n",
-	       (unsigned long long)cli_number_of(model, "reads"), cli_size_of(model, "read_bytes", used),
-	       (unsigned long long)cli_number_of(model, "trims"), (unsigned long long)cli_number_of(model, "flushes"));
-	fprintf(out, "drive       %s in %llu writes and %llu flushes; %s never written, since newer came\n",
-	       cli_size_of(model, "destaged_bytes", used), (unsigned long long)cli_number_of(model, "drive_writes"),
-	       (unsigned long long)cli_number_of(model, "drive_flushes"), cli_size_of(model, "coalesced_bytes", most));
-	if (cli_true(model, "aio"))
-		fputs("requests    to the drive by Linux AIO, because the kernel refuses io_uring to the server\n", out);
-	fprintf(out, "errors      %llu of the drive, %llu of checksums\n",
-	       (unsigned long long)cli_number_of(model, "drive_errors"),
-	       (unsigned long long)cli_number_of(model, "mismatches"));
-	if (cli_text_of(model, "drive_error")[0])
-		fprintf(out, "failing     the drive is tried again: %s\n", cli_text_of(model, "drive_error"));
+	cli_fields_print(out, fields, text, status);
 }

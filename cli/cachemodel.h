@@ -9,6 +9,6 @@
 #include "donard/cache.h"
 
 struct json_object *cli_cache_model(const struct donard_cache_status *status);
-void cli_cache_print(FILE *out, struct json_object *model);
+void cli_cache_print(FILE *out, const struct donard_cache_status *status);
 
 #endif /* DONARD_CACHEMODEL_H */

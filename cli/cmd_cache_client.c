@@ -8,6 +8,7 @@
 #include "cacheport.h"
 #include "donard/cacheclient.h"
 #include "errors.h"
+#include "fields.h"
 #include "help.h"
 #include "lib/base/printable.h"
 #include "options.h"
@@ -106,26 +107,57 @@ static const char *doubt_of(const struct client *client)
 	return client->lasting ? "" : "the server's NVRAM is volatile, and nothing was flushed to its drive";
 }
 
-static struct json_object *build(struct client *client)
+/* ---- what is said of it ---- */
+
+struct outcome {
+	struct donard_cache_info info;
+	uint64_t bytes;
+	double seconds, rate;
+	const char *done, *doubt;
+	bool durable;
+};
+
+#define FIELD(name, unit, member, ...) CLI_FIELD(name, unit, struct outcome, member, ##__VA_ARGS__)
+static const struct cli_field fields[] = {
+	FIELD("done", CLI_TEXT, done, .only_in_text = true),
+	FIELD("bytes", CLI_BYTES, bytes),
+	FIELD("seconds", CLI_SECONDS, seconds),
+	FIELD("bytes_per_second", CLI_RATE, rate),
+	FIELD("requests", CLI_COUNT, info.requests),
+	FIELD("messages", CLI_COUNT, info.messages),
+	FIELD("waited", CLI_COUNT, info.waited),
+	FIELD("durable", CLI_FLAG, durable),
+	FIELD("durable_reason", CLI_TEXT, doubt),
+	FIELD("drive", CLI_TEXT, info.drive),
+	FIELD("nvram", CLI_TEXT, info.nvram),
+	FIELD("identity", CLI_IDENTITY, info.identity),
+	{ 0 },
+};
+
+static const char text_of_transfer[] =
+	"{done} {bytes} in {seconds}, {bytes_per_second}\n"
+	"cache     {nvram} in front of {drive}\n"
+	"waited    {waited} requests, for room in the cache\n"
+	"durable   [{?durable}yes][{!durable}no: ]{durable_reason}\n";
+
+static struct outcome result_of(struct client *client)
 {
 	double seconds = cli_now_seconds() - client->started;
-	struct json_object *model = json_object_new_object();
-	char identity[20];
+	const char *doubt = doubt_of(client);
 
 	donard_cache_info(client->cache, &client->info);
-	snprintf(identity, sizeof(identity), "%016llx", (unsigned long long)client->info.identity);
-	cli_add_number(model, "bytes", client->done_bytes);
-	cli_add_double(model, "seconds", seconds);
-	cli_add_double(model, "bytes_per_second", seconds > 0 ? (double)client->done_bytes / seconds : 0);
-	cli_add_number(model, "requests", client->info.requests);
-	cli_add_number(model, "messages", client->info.messages);
-	cli_add_number(model, "waited", client->info.waited);
-	json_object_object_add(model, "durable", json_object_new_boolean(!doubt_of(client)[0]));
-	cli_add_text(model, "durable_reason", doubt_of(client));
-	cli_add_text(model, "drive", client->info.drive);
-	cli_add_text(model, "nvram", client->info.nvram);
-	cli_add_text(model, "identity", identity);
-	return model;
+	return (struct outcome){
+		.info = client->info, .bytes = client->done_bytes, .seconds = seconds,
+		.rate = seconds > 0 ? (double)client->done_bytes / seconds : 0,
+		.done = client->writes ? "put      " : "got      ", .doubt = doubt, .durable = !doubt[0],
+	};
+}
+
+static struct json_object *build(struct client *client)
+{
+	struct outcome outcome = result_of(client);
+
+	return cli_fields_json(fields, &outcome, 0);
 }
 
 static int failed(struct client *client, int rc)
@@ -410,33 +442,17 @@ static int prepare(struct client *client)
 	return rc;
 }
 
-static void print_text(struct json_object *model, const char *verb)
-{
-	char text[DONARD_SIZE_TEXT_BYTES];
-	double rate = json_object_get_double(json_object_object_get(model, "bytes_per_second"));
-
-	printf("%-9s %s in %.3f s, %.1f MiB/s\n", verb, cli_size_of(model, "bytes", text),
-	       json_object_get_double(json_object_object_get(model, "seconds")), rate / 1048576);
-	printf("cache     %s in front of %s\n", cli_text_of(model, "nvram"), cli_text_of(model, "drive"));
-	printf("waited    %s requests, for room in the cache\n", cli_text_of(model, "waited"));
-	printf("durable   %s%s\n", cli_true(model, "durable") ? "yes" : "no: ", cli_text_of(model, "durable_reason"));
-}
-
 /* Where the bytes themselves go to standard output, nothing else does. */
-static int tell(struct client *client, const char *verb)
+static int tell(struct client *client)
 {
-	struct json_object *model = build(client);
+	struct outcome outcome = result_of(client);
 
-	if (client->port.fd == 1) {
-		json_object_put(model);
+	if (client->port.fd == 1)
 		return EXIT_DONE;
-	}
-	if (client->cli->json) {
-		cli_print_json(model);
-		return EXIT_DONE;
-	}
-	print_text(model, verb);
-	json_object_put(model);
+	if (client->cli->json)
+		cli_print_json(cli_fields_json(fields, &outcome, 0));
+	else
+		cli_fields_print(stdout, fields, text_of_transfer, &outcome);
 	return EXIT_DONE;
 }
 
@@ -464,7 +480,7 @@ static int transfer(struct client *client)
 	else if (!rc)
 		rc = settle(client);
 	cli_progress_end(&client->progress);
-	return rc ? rc : tell(client, client->writes ? "put" : "got");
+	return rc ? rc : tell(client);
 }
 
 /* What a file lacks is known before anything is moved. */

@@ -9,12 +9,6 @@
 #include "output.h"
 #include "progress.h"
 
-static void print(struct json_object *model)
-{
-	cli_cache_print(stdout, model);
-	json_object_put(model);
-}
-
 static int run(struct cli *cli)
 {
 	struct donard_cache_status status = { .size = sizeof(status) };
@@ -30,7 +24,7 @@ static int run(struct cli *cli)
 	if (cli->json)
 		cli_print_json(cli_cache_model(&status));
 	else
-		print(cli_cache_model(&status));
+		cli_cache_print(stdout, &status);
 	return EXIT_DONE;
 }
 

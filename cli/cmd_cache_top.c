@@ -58,10 +58,9 @@ static void print_rates(const struct cli_follow *follow, FILE *out)
 
 static void print(const struct cli_follow *follow, FILE *out)
 {
-	struct json_object *sample = model(follow);
+	const struct top *top = follow->user;
 
-	cli_cache_print(out, sample);
-	json_object_put(sample);
+	cli_cache_print(out, &top->now);
 	print_rates(follow, out);
 }
 

@@ -1,23 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Addresses of RDMA servers; percentiles as JSON. */
+/* Addresses of RDMA servers. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "errors.h"
 #include "options.h"
-#include "output.h"
 #include "rdma.h"
-#include "utf8.h"
-
-void cli_add_percentiles(struct json_object *latency, uint64_t p50_ns, uint64_t p90_ns, uint64_t p99_ns,
-			 uint64_t p999_ns, uint64_t max_ns)
-{
-	cli_add_number(latency, "p50", p50_ns);
-	cli_add_number(latency, "p90", p90_ns);
-	cli_add_number(latency, "p99", p99_ns);
-	cli_add_number(latency, "p99.9", p999_ns);
-	cli_add_number(latency, "max", max_ns);
-}
 
 long cli_cut_port(char *address)
 {
