@@ -47,19 +47,8 @@ static int examine(struct cli *cli)
 		.root = cli_value(cli, "root"), .probe = cli_given(cli, "probe"),
 		.unlisted = cli_given(cli, "allow-unlisted-bridge"), .scratch = cli_value(cli, "scratch"),
 	};
-	struct json_object *model;
-	int code = doctor_examine(cli, &request, &model);
 
-	if (!model)
-		return code;
-	json_object_object_add(model, "probed", json_object_new_boolean(request.probe));
-	if (cli->json) {
-		cli_print_json(model);
-	} else {
-		doctor_print(model);
-		json_object_put(model);
-	}
-	return code;
+	return doctor_examine(cli, &request);
 }
 
 /* With errno. */

@@ -47,8 +47,10 @@ struct cli_field {
 	bool only_in_text;
 };
 
+/* To _Generic an array is a pointer. */
 #define CLI_TYPE_OF(member) \
-	_Generic(member, double: CLI_DOUBLE, char *: CLI_ARRAY, const char *: CLI_POINTER, default: CLI_INTEGER)
+	(__builtin_types_compatible_p(__typeof__(member), char *) ? CLI_POINTER : \
+	 _Generic(member, double: CLI_DOUBLE, char *: CLI_ARRAY, const char *: CLI_POINTER, default: CLI_INTEGER))
 #define CLI_AT(of, member)	.at = offsetof(of, member), .bytes = sizeof(((of *)0)->member)
 #define CLI_FIELD(json_name, in, of, member, ...) \
 	{ .name = json_name, .unit = in, .type = CLI_TYPE_OF(((of *)0)->member), CLI_AT(of, member), ##__VA_ARGS__ }

@@ -47,7 +47,7 @@ static void check_memory_of(struct examination *x, const struct donard_gpu_info 
 {
 	char bar[DONARD_SIZE_TEXT_BYTES], whole[DONARD_SIZE_TEXT_BYTES], most[DONARD_SIZE_TEXT_BYTES];
 	char text[CLI_ERROR_BYTES];
-	struct json_object *finding;
+	struct finding *finding;
 	unsigned int number;
 	uint64_t bytes;
 	int rc;

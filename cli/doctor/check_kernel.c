@@ -23,7 +23,7 @@ static void check_release(struct examination *x)
 
 static void report_unreadable(struct examination *x)
 {
-	struct json_object *finding;
+	struct finding *finding;
 
 	if (!source_exists(&x->source, "/proc/config.gz")) {
 		find(x, CODE_CONFIG_UNREADABLE, "", "/boot/config-%s, /lib/modules/%s/config and "

@@ -15,7 +15,7 @@ static void report_resizable(struct examination *x, const struct pci_function *f
 {
 	const struct pci_bar *bar = &function->bars[number];
 	char size[DONARD_SIZE_TEXT_BYTES], largest[DONARD_SIZE_TEXT_BYTES];
-	struct json_object *finding;
+	struct finding *finding;
 
 	donard_format_size(size, sizeof(size), bar->bytes);
 	donard_format_size(largest, sizeof(largest), bar->largest_bytes);
@@ -95,7 +95,7 @@ static bool check_candidate(struct examination *x, const struct donard_candidate
 static void unrouted(struct examination *x, const char *region, const char *client, bool several)
 {
 	char object[80];
-	struct json_object *finding;
+	struct finding *finding;
 
 	snprintf(object, sizeof(object), "%s, %s", region, client);
 	finding = find(x, CODE_UNROUTED_CLIENT, object, "%s %s no route to %s", client, several ? "have" : "has", region);

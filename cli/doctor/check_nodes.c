@@ -125,7 +125,7 @@ static void tell(struct examination *x, struct nodes *nodes, size_t first)
 {
 	const struct node *node = &nodes->nodes[first];
 	unsigned int user = (unsigned int)geteuid();
-	struct json_object *finding;
+	struct finding *finding;
 	char names[512];
 
 	tell_alike(nodes, first, names, sizeof(names));

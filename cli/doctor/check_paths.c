@@ -44,7 +44,7 @@ static void name_bridges(const struct pair *pair, char *text, size_t text_bytes)
 }
 
 /* What has to be done before the module can ask the kernel about the pair. */
-static void find_asking_remedy(const struct examination *x, const struct pair *pair, struct json_object *finding)
+static void find_asking_remedy(const struct examination *x, const struct pair *pair, struct finding *finding)
 {
 	const char *then = pair->memory->region ? "" : "'donard-cli region candidates' has the command that adds the region. Then: ";
 
@@ -58,7 +58,7 @@ static void find_asking_remedy(const struct examination *x, const struct pair *p
 
 static void report_unasked(struct examination *x, const struct pair *pair)
 {
-	struct json_object *finding;
+	struct finding *finding;
 	char object[64];
 
 	name_bridges(pair, object, sizeof(object));
@@ -103,7 +103,7 @@ static void collect_acs(const struct pair *pair, struct acs *acs)
 /* Takes the lists over. */
 static void report_acs(struct examination *x, enum code code, struct acs *acs)
 {
-	struct json_object *finding;
+	struct finding *finding;
 
 	if (!acs->ports)
 		return;

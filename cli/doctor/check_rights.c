@@ -16,7 +16,7 @@
 static void check_group(struct examination *x)
 {
 	const struct group *group = getgrnam(GROUP);
-	struct json_object *finding;
+	struct finding *finding;
 
 	if (!group) {
 		finding = find(x, CODE_NOT_IN_GROUP, "", "there is no group " GROUP);

@@ -2,7 +2,7 @@
 /* The one table of findings; tests/host/doctor.py holds docs/troubleshooting.md against it. */
 #include "codes.h"
 #include "doctor.h"
-#include "output.h"
+#include "fields.h"
 
 #define FAULT	SEVERITY_FAULT
 #define WARNING	SEVERITY_WARNING
@@ -315,19 +315,20 @@ const char *severity_word(enum severity severity)
 	return words[severity];
 }
 
+static const struct cli_field fields[] = {
+	CLI_FIELD("code", CLI_TEXT, struct code_entry, word),
+	CLI_FIELD("severity", CLI_WORD, struct code_entry, severity, .word_of = severity_word),
+	CLI_FIELD("meaning", CLI_TEXT, struct code_entry, meaning),
+	CLI_FIELD("consequence", CLI_TEXT, struct code_entry, consequence),
+	CLI_FIELD("remedy", CLI_TEXT, struct code_entry, remedy),
+	{ 0 },
+};
+
 struct json_object *doctor_codes(void)
 {
 	struct json_object *all = json_object_new_array();
 
-	for (int i = 0; i < CODE_COUNT; i++) {
-		struct json_object *model = json_object_new_object();
-
-		cli_add_text(model, "code", entries[i].word);
-		cli_add_text(model, "severity", severity_word(entries[i].severity));
-		cli_add_text(model, "meaning", entries[i].meaning);
-		cli_add_text(model, "consequence", entries[i].consequence);
-		cli_add_text(model, "remedy", entries[i].remedy);
-		json_object_array_add(all, model);
-	}
+	for (int i = 0; i < CODE_COUNT; i++)
+		json_object_array_add(all, cli_fields_json(fields, &entries[i], 0));
 	return all;
 }

@@ -18,13 +18,8 @@ struct doctor_request {
 
 struct cli;
 
-/*
- * Sets *model to the findings, which the caller owns, or to NULL after a failure that was printed.  Returns the exit
- * code.
- */
-int doctor_examine(const struct cli *cli, const struct doctor_request *request, struct json_object **model);
-/* Prints the findings as text, the verdict first. */
-void doctor_print(struct json_object *model);
+/* Examines, and prints the report or why there is none.  Returns the exit code. */
+int doctor_examine(const struct cli *cli, const struct doctor_request *request);
 
 /* Lists every code that a finding can have: {code, severity, meaning, consequence, remedy}. */
 struct json_object *doctor_codes(void);

@@ -3,14 +3,19 @@
 #ifndef DONARD_DOCTOR_EXAMINATION_H
 #define DONARD_DOCTOR_EXAMINATION_H
 
-#include <json-c/json.h>
-
 #include "codes.h"
 #include "doctor.h"
 #include "donard/candidate.h"
 #include "donard/gpu.h"
 #include "kernel.h"
 #include "pci.h"
+
+/* What was found about @object: an address, a name, or "". */
+struct finding {
+	enum code code;
+	enum severity severity;
+	char *object, *cause, *remedy;
+};
 
 struct examination {
 	const struct doctor_request *request;
@@ -22,20 +27,23 @@ struct examination {
 	struct donard_client_list *clients;
 	struct donard_candidate_list *candidates;
 	struct donard_gpu_list *gpus;
-	struct json_object *findings;	/* part of the model */
+	struct finding *findings;
+	size_t finding_count;
 	unsigned int faults;		/* how many findings are faults */
 	unsigned int regions_ready;
 	unsigned int regions_closed;	/* how many of these this process cannot open */
 };
 
 /*
- * Adds a finding about @object (an address, a name, or ""), with its cause on this machine.
- * If there is one of the same code and object already, adds none.  Returns the finding.
+ * Adds a finding about @object, with its cause on this machine.  If there is one of the same code and object already, adds
+ * none.  Returns the finding, which stays where it is until the next is added; NULL without memory.
  */
-struct json_object *find(struct examination *x, enum code code, const char *object,
+struct finding *find(struct examination *x, enum code code, const char *object,
 			 const char *format, ...) __attribute__((format(printf, 4, 5)));
-/* Replaces the remedy of the code by one for this case. */
-void find_remedy(struct json_object *finding, const char *format, ...)
+/* Replaces the remedy of the code by one for this case; @finding may be NULL. */
+void find_remedy(struct finding *finding, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+void findings_forget(struct examination *x);
 
 #endif /* DONARD_DOCTOR_EXAMINATION_H */

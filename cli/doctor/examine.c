@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* From the machine's files to one model: facts, findings, pairs, verdict. */
+/* From the machine's files to one report: facts, findings, pairs, verdict. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,11 +7,8 @@
 #include "checks.h"
 #include "errors.h"
 #include "exit.h"
-#include "output.h"
-#include "pairs.h"
 #include "prove.h"
-
-#define SUMMARY_BYTES	512
+#include "report.h"
 
 static int open_context(struct examination *x)
 {
@@ -49,53 +46,8 @@ static void forget(struct examination *x)
 	donard_gpu_list_free(x->gpus);
 	pci_forget(&x->pci);
 	kernel_forget(&x->kernel);
+	findings_forget(x);
 	donard_close(x->ctx);
-}
-
-static const char *iommu_mode(const struct examination *x)
-{
-	bool any = false;
-
-	for (size_t i = 0; i < x->pci.count; i++) {
-		const struct pci_function *function = &x->pci.functions[i];
-
-		any |= function->iommu[0];
-		if (!pci_is_bridge(function) && function->driver[0] && route_translated(function))
-			return "translates";
-	}
-	return any ? "passes through" : "none";
-}
-
-static void add_firmware(const struct examination *x, struct json_object *model)
-{
-	static const char *const names[] = { "sys_vendor", "product_name", "board_name", "bios_vendor", "bios_version",
-					     "bios_date" };
-	struct json_object *firmware = json_object_new_object();
-	char text[128];
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		source_text(&x->source, text, sizeof(text), "/sys/class/dmi/id/%s", names[i]);
-		cli_add_text(firmware, names[i], text);
-	}
-	json_object_object_add(model, "firmware", firmware);
-}
-
-static struct json_object *machine_of(const struct examination *x)
-{
-	struct json_object *model = json_object_new_object();
-
-	cli_add_text(model, "kernel", x->kernel.release);
-	cli_add_text(model, "kernel_arguments", x->kernel.cmdline);
-	cli_add_text(model, "processor", x->kernel.cpu_model);
-	json_object_object_add(model, "virtual", json_object_new_boolean(x->kernel.virtual));
-	cli_add_text(model, "iommu", iommu_mode(x));
-	json_object_object_add(model, "module_loaded", json_object_new_boolean(x->kernel.module_loaded));
-	json_object_object_add(model, "p2pdma", json_object_new_boolean(x->kernel.p2pdma));
-	cli_add_number(model, "clients", donard_client_count(x->clients));
-	cli_add_number(model, "regions", donard_region_count(x->regions));
-	cli_add_number(model, "candidates", donard_candidate_count(x->candidates));
-	add_firmware(x, model);
-	return model;
 }
 
 /* Pairs of two devices: what a drive does with its own memory is no news, and donard starts no DMA of a GPU. */
@@ -198,8 +150,8 @@ static size_t name_faults(const struct examination *x, char text[SUMMARY_BYTES])
 				x->faults == 1 ? "fault is" : "faults are");
 }
 
-/* The word, and what it means here. */
-static const char *judge(const struct examination *x, const struct tally *tally, char text[SUMMARY_BYTES])
+/* And what it means here. */
+static enum judgement judge(const struct examination *x, const struct tally *tally, char text[SUMMARY_BYTES])
 {
 	unsigned int good = tally->with_region + tally->without_region;
 	char evidence[64];
@@ -210,60 +162,52 @@ static const char *judge(const struct examination *x, const struct tally *tally,
 		used = name_faults(x, text);
 		snprintf(text + used, SUMMARY_BYTES - used, "a device would reach another's memory in %u of %u pairs (%s)", good,
 			 tally->pairs, evidence);
-		return "blocked";
+		return JUDGED_BLOCKED;
 	}
 	if (x->request->probe && tally->untried && !tally->proven) {
 		snprintf(text, SUMMARY_BYTES, "a device is predicted to reach another's memory in %u of %u pairs, and none of them could "
 			 "be probed: the reasons are with the pairs", good, tally->pairs);
-		return "unknown";
+		return JUDGED_UNKNOWN;
 	}
 	if (good) {
 		snprintf(text, SUMMARY_BYTES, "a device reaches another's memory in %u of %u pairs%s (%s)%s", good,
 			 tally->pairs, tally->with_region ? "" : ", once it is a region", evidence,
 			 tally->allowed ? "; where the host bridge is unlisted, with --allow-unlisted-bridge" : "");
-		return tally->with_region ? "ready" : "possible";
+		return tally->with_region ? JUDGED_READY : JUDGED_POSSIBLE;
 	}
 	if (tally->undecided) {
 		used = name_faults(x, text);
 		snprintf(text + used, SUMMARY_BYTES - used, "whether a device reaches another's memory is for the running kernel to "
 			 "say, as the ways cross a host bridge, and the kernel was not asked");
-		return x->faults ? "blocked" : "unknown";
+		return x->faults ? JUDGED_BLOCKED : JUDGED_UNKNOWN;
 	}
 	if (tally->unlisted) {
 		snprintf(text, SUMMARY_BYTES, "every way between two devices crosses a host bridge that may forward requests, or "
 			 "lose them");
-		return "unlisted";
+		return JUDGED_UNLISTED;
 	}
 	snprintf(text, SUMMARY_BYTES, tally->pairs ? "no device has a route to another's memory" :
 		 tally->own ? "a drive has memory, and there is no other device that could use it" :
 		 "there is no pair of a device and of memory that it could reach");
-	return "impossible";
+	return JUDGED_IMPOSSIBLE;
 }
 
-static int exit_code(const char *verdict, const struct proof_tally *proof)
+static int exit_code(enum judgement verdict, const struct proof_tally *proof)
 {
 	if (proof->undelivered)
 		return EXIT_MISMATCH;
 	if (proof->failed)
 		return EXIT_FAILED;
-	return !strcmp(verdict, "ready") || !strcmp(verdict, "possible") ? EXIT_DONE : EXIT_UNSUPPORTED;
+	return verdict == JUDGED_READY || verdict == JUDGED_POSSIBLE ? EXIT_DONE : EXIT_UNSUPPORTED;
 }
 
-static int examine(struct examination *x, struct json_object *model)
+/* Returns the exit code, or -errno. */
+static int examine(struct examination *x, struct report *report)
 {
-	struct json_object *models = json_object_new_array(), *gpus = json_object_new_array();
 	struct proof_tally proof = { 0 };
-	struct pairs pairs;
-	char summary[SUMMARY_BYTES];
-	const char *verdict;
 	struct tally tally;
-	int rc;
+	int rc = pairs_make(x, &report->pairs);
 
-	json_object_object_add(model, "machine", machine_of(x));
-	json_object_object_add(model, "pairs", models);
-	json_object_object_add(model, "gpus", gpus);
-	json_object_object_add(model, "findings", x->findings);
-	rc = pairs_make(x, &pairs, models);
 	if (rc)
 		return rc;
 	check_kernel(x);
@@ -274,22 +218,19 @@ static int examine(struct examination *x, struct json_object *model)
 	check_direct_map(x);
 	check_clients(x);
 	check_raids(x);
-	check_gpus(x, gpus);
+	check_gpus(x, report->gpus);
 	if (x->request->probe && x->source.live)
-		prove_pairs(x, &pairs, &proof);
+		prove_pairs(x, &report->pairs, &proof);
 	/* What was seen to arrive has nothing in its way. */
-	check_paths(x, &pairs);
-	tally = count(&pairs);
+	check_paths(x, &report->pairs);
+	tally = count(&report->pairs);
 	if (x->request->probe)
 		check_untried(x, &tally);
-	verdict = judge(x, &tally, summary);
-	name_undecided(&tally, summary, sizeof(summary));
-	name_others(&tally, summary, sizeof(summary));
-	name_closed(x, summary, sizeof(summary));
-	pairs_forget(&pairs);
-	cli_add_text(model, "verdict", verdict);
-	cli_add_text(model, "summary", summary);
-	return exit_code(verdict, &proof);
+	report->verdict = judge(x, &tally, report->summary);
+	name_undecided(&tally, report->summary, SUMMARY_BYTES);
+	name_others(&tally, report->summary, SUMMARY_BYTES);
+	name_closed(x, report->summary, SUMMARY_BYTES);
+	return exit_code(report->verdict, &proof);
 }
 
 /* What could not be examined; the failures of the library have a text. */
@@ -303,31 +244,31 @@ static int fail(const struct cli *cli, const struct examination *x, int rc)
 	return cli_fail(&own, rc);
 }
 
-int doctor_examine(const struct cli *cli, const struct doctor_request *request, struct json_object **model)
+int doctor_examine(const struct cli *cli, const struct doctor_request *request)
 {
 	struct examination x = { .request = request };
+	struct report report = { .x = &x, .gpus = json_object_new_array() };
 	int rc;
 
-	*model = NULL;
 	snprintf(x.source.root, sizeof(x.source.root), "%s", request->root ? request->root : "");
 	x.source.live = !request->root;
 	rc = open_context(&x);
-	if (rc)
-		return fail(cli, &x, rc);
-	kernel_read(&x.source, &x.kernel);
-	rc = read_devices(&x);
+	if (!rc) {
+		kernel_read(&x.source, &x.kernel);
+		rc = read_devices(&x);
+	}
 	if (!rc && request->scratch)
 		rc = prove_check_scratch(&x);
-	if (!rc) {
-		x.findings = json_object_new_array();
-		*model = json_object_new_object();
-		rc = examine(&x, *model);
-	}
-	if (rc < 0) {
+	if (!rc)
+		rc = examine(&x, &report);
+	if (rc < 0)
 		rc = fail(cli, &x, rc);
-		json_object_put(*model);
-		*model = NULL;
-	}
+	else if (cli->json)
+		doctor_print_json(&report);
+	else
+		doctor_print_text(&report);
+	pairs_forget(&report.pairs);
+	json_object_put(report.gpus);
 	forget(&x);
 	return rc;
 }

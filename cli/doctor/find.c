@@ -6,7 +6,6 @@
 
 #include "examination.h"
 #include "lib/base/printable.h"
-#include "output.h"
 
 #define ESCAPED_BYTES	4	/* of one byte, at most */
 
@@ -37,54 +36,59 @@ __attribute__((format(printf, 1, 2))) static char *text_from(const char *format,
 	return text;
 }
 
-static struct json_object *found_before(const struct examination *x, const char *word,
-					const char *object)
+static struct finding *found_before(const struct examination *x, enum code code, const char *object)
 {
-	for (size_t i = 0; i < json_object_array_length(x->findings); i++) {
-		struct json_object *finding = json_object_array_get_idx(x->findings, i);
-
-		if (!strcmp(cli_text_of(finding, "code"), word) &&
-		    !strcmp(cli_text_of(finding, "object"), object))
-			return finding;
-	}
+	for (size_t i = 0; i < x->finding_count; i++)
+		if (x->findings[i].code == code && !strcmp(x->findings[i].object, object))
+			return &x->findings[i];
 	return NULL;
 }
 
-static struct json_object *add(struct examination *x, const struct code_entry *entry, const char *object, const char *cause)
+static void forget(struct finding *finding)
 {
-	struct json_object *finding = json_object_new_object();
-
-	cli_add_text(finding, "code", entry->word);
-	cli_add_text(finding, "severity", severity_word(entry->severity));
-	cli_add_text(finding, "object", object);
-	cli_add_text(finding, "cause", cause);
-	cli_add_text(finding, "consequence", entry->consequence);
-	cli_add_text(finding, "remedy", entry->remedy);
-	json_object_array_add(x->findings, finding);
-	x->faults += entry->severity == SEVERITY_FAULT;
-	return finding;
+	free(finding->object);
+	free(finding->cause);
+	free(finding->remedy);
 }
 
-struct json_object *find(struct examination *x, enum code code, const char *object,
-			 const char *format, ...)
+/* Takes the strings over. */
+static struct finding *add(struct examination *x, enum code code, char *object, char *cause)
 {
-	const struct code_entry *entry = code_entry(code);
-	char *shown = text_from("%s", object), *cause;
-	struct json_object *finding;
-	va_list args;
+	struct finding finding = {
+		.code = code, .severity = code_entry(code)->severity,
+		.object = object, .cause = cause, .remedy = strdup(code_entry(code)->remedy),
+	};
+	struct finding *longer = realloc(x->findings, (x->finding_count + 1) * sizeof(*longer));
 
+	if (longer)
+		x->findings = longer;
+	if (!longer || !cause || !finding.remedy) {
+		forget(&finding);
+		return NULL;
+	}
+	x->faults += finding.severity == SEVERITY_FAULT;
+	x->findings[x->finding_count] = finding;
+	return &x->findings[x->finding_count++];
+}
+
+struct finding *find(struct examination *x, enum code code, const char *object, const char *format, ...)
+{
+	char *shown = text_from("%s", object);
+	struct finding *before = shown ? found_before(x, code, shown) : NULL;
+	va_list args;
+	char *cause;
+
+	if (before || !shown) {
+		free(shown);
+		return before;
+	}
 	va_start(args, format);
 	cause = text_of(format, args);
 	va_end(args);
-	finding = found_before(x, entry->word, shown ? shown : "");
-	if (!finding)
-		finding = add(x, entry, shown ? shown : "", cause ? cause : "");
-	free(shown);
-	free(cause);
-	return finding;
+	return add(x, code, shown, cause);
 }
 
-void find_remedy(struct json_object *finding, const char *format, ...)
+void find_remedy(struct finding *finding, const char *format, ...)
 {
 	char *remedy;
 	va_list args;
@@ -92,6 +96,17 @@ void find_remedy(struct json_object *finding, const char *format, ...)
 	va_start(args, format);
 	remedy = text_of(format, args);
 	va_end(args);
-	cli_add_text(finding, "remedy", remedy ? remedy : "");
-	free(remedy);
+	if (!finding || !remedy) {
+		free(remedy);
+		return;
+	}
+	free(finding->remedy);
+	finding->remedy = remedy;
+}
+
+void findings_forget(struct examination *x)
+{
+	for (size_t i = 0; i < x->finding_count; i++)
+		forget(&x->findings[i]);
+	free(x->findings);
 }

@@ -143,63 +143,12 @@ static void predict(struct examination *x, struct pair *pair)
 
 void pair_set_verdict(struct pair *pair, enum donard_verdict verdict)
 {
-	static const char *const words[] = { "no", "unlisted", "yes" };
-
 	pair->verdict = verdict;
 	pair->undecided = false;
-	cli_add_text(pair->model, "verdict", words[verdict]);
-}
-
-static void set_undecided(struct pair *pair)
-{
-	pair_set_verdict(pair, DONARD_VERDICT_UNLISTED);
-	pair->undecided = true;
-	cli_add_text(pair->model, "verdict", "unknown");
-}
-
-/* Undecided, only topology can be told. */
-static const char *route_text(const struct pair *pair, const struct donard_route *route)
-{
-	return pair->tree.undecided ? "unknown" : donard_route_text(route->route);
-}
-
-void pair_set_proven(struct pair *pair)
-{
-	char reason[sizeof(pair->route.reason) + 80];
-
-	pair->proven = true;
-	cli_add_text(pair->model, "evidence", donard_evidence_text(DONARD_EVIDENCE_PROVEN));
-	pair_set_verdict(pair, DONARD_VERDICT_YES);
-	if (!pair->route.unlisted_bridge)
-		return;
-	snprintf(reason, sizeof(reason), "%s, and the bytes arrived: --allow-unlisted-bridge uses it", pair->route.reason);
-	cli_add_text(pair->model, "reason", reason);
-}
-
-static struct json_object *model_of(const struct pair *pair)
-{
-	struct json_object *model = json_object_new_object();
-
-	cli_add_text(model, "client", pair->client->name);
-	cli_add_text(model, "client_type", donard_client_type_text(pair->client->type));
-	cli_add_text(model, "client_bdf", pair->client->bdf);
-	cli_add_text(model, "memory", pair->memory->name);
-	cli_add_text(model, "memory_bdf", pair->memory->function->bdf);
-	json_object_object_add(model, "is_region", json_object_new_boolean(pair->memory->region != NULL));
-	cli_add_text(model, "page_type", donard_page_type_text(pair->memory->page_type));
-	cli_add_text(model, "evidence", donard_evidence_text(DONARD_EVIDENCE_PREDICTED));
-	cli_add_text(model, "route", route_text(pair, &pair->route));
-	cli_add_text(model, "predicted_by", pair->by_module ? "module" : "sysfs");
-	cli_add_text(model, "sysfs_route", route_text(pair, &pair->tree.route));
-	json_object_object_add(model, "sysfs_certain", json_object_new_boolean(pair->tree.certain && !pair->tree.undecided));
-	cli_add_number(model, "distance", pair->route.distance);
-	cli_add_text(model, "bridge", pair->route.bridge);
-	cli_add_text(model, "reason", pair->route.reason);
-	return model;
 }
 
 static void add_pair(struct examination *x, struct pairs *pairs, const struct donard_client_info *client,
-		     const struct memory *memory, struct json_object *models)
+		     const struct memory *memory)
 {
 	struct pair *pair = &pairs->pairs[pairs->count];
 
@@ -215,16 +164,12 @@ static void add_pair(struct examination *x, struct pairs *pairs, const struct do
 	     !strcmp(pair->function->driver, "p2pmem")))
 		return;
 	predict(x, pair);
-	pair->model = model_of(pair);
-	if (pair->tree.undecided)
-		set_undecided(pair);
-	else
-		pair_set_verdict(pair, donard_route_verdict(&pair->route));
-	json_object_array_add(models, pair->model);
+	pair->undecided = pair->tree.undecided;
+	pair->verdict = pair->undecided ? DONARD_VERDICT_UNLISTED : donard_route_verdict(&pair->route);
 	pairs->count++;
 }
 
-int pairs_make(struct examination *x, struct pairs *pairs, struct json_object *models)
+int pairs_make(struct examination *x, struct pairs *pairs)
 {
 	size_t most = donard_region_count(x->regions) + donard_candidate_count(x->candidates);
 	const struct donard_client_info *client;
@@ -243,12 +188,15 @@ int pairs_make(struct examination *x, struct pairs *pairs, struct json_object *m
 	}
 	for (size_t c = 0; (client = donard_client_get(x->clients, c)); c++)
 		for (size_t m = 0; m < pairs->memory_count; m++)
-			add_pair(x, pairs, client, &pairs->memories[m], models);
+			add_pair(x, pairs, client, &pairs->memories[m]);
 	return 0;
 }
 
 void pairs_forget(struct pairs *pairs)
 {
+	for (size_t i = 0; i < pairs->count; i++)
+		for (int d = 0; d < DIRECTIONS; d++)
+			free(pairs->pairs[i].proofs[d].reason);
 	free(pairs->memories);
 	free(pairs->pairs);
 	memset(pairs, 0, sizeof(*pairs));

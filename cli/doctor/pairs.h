@@ -15,6 +15,16 @@ struct memory {
 	char name[64];	/* such as "p2pmem0" or "nvme-cmb 0000:01:00.0" */
 };
 
+enum direction { DIRECTION_READ, DIRECTION_WRITE, DIRECTIONS };
+
+enum proof_state { PROOF_NONE, PROOF_PROVEN, PROOF_PREDICTED, PROOF_FAILED, PROOF_REFUSED, PROOF_NOT_TRIED };
+
+/* What a probe of one direction came to. */
+struct proof {
+	enum proof_state state;
+	char *reason;			/* or NULL, if there is none to give */
+};
+
 struct pair {
 	const struct donard_client_info *client;
 	const struct pci_function *function;	/* the client's */
@@ -24,8 +34,8 @@ struct pair {
 	bool by_module;
 	enum donard_verdict verdict;
 	bool undecided;			/* verdict is _UNLISTED only because the kernel was not asked about a bridge */
-	bool proven;			/* bytes have arrived in both directions */
-	struct json_object *model;
+	bool proven;			/* bytes have arrived in both directions; the verdict is yes */
+	struct proof proofs[DIRECTIONS];
 };
 
 struct pairs {
@@ -35,13 +45,11 @@ struct pairs {
 	size_t count;
 };
 
-/* Predicts the route of each pair, and adds their models to @models, an array.  Returns 0 or -ENOMEM. */
-int pairs_make(struct examination *x, struct pairs *pairs, struct json_object *models);
+/* Predicts the route of each pair.  Returns 0 or -ENOMEM. */
+int pairs_make(struct examination *x, struct pairs *pairs);
 void pairs_forget(struct pairs *pairs);
 /* Replaces the prediction by what was observed. */
 void pair_set_verdict(struct pair *pair, enum donard_verdict verdict);
-/* Sets the verdict to yes, as one that was observed and not only predicted. */
-void pair_set_proven(struct pair *pair);
 /* Adds findings about obstacles on the paths of all pairs. */
 void check_paths(struct examination *x, const struct pairs *pairs);
 

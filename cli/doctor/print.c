@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The model as text: the verdict, the routes, then what was found, the worst first. */
+/* The report as text: the verdict, the routes, then what was found, the worst first. */
 #include <stdio.h>
 #include <string.h>
 
-#include "codes.h"
-#include "doctor.h"
 #include "gpu.h"
 #include "lib/base/printable.h"
 #include "output.h"
+#include "report.h"
 
 #define WIDTH	100
 
@@ -51,55 +50,53 @@ static void print_part(const char *title, const char *text)
 }
 
 /* Of a note, the cause alone: the rest is in the JSON, and in the manual. */
-static void print_finding(struct json_object *finding, bool whole)
+static void print_finding(const struct finding *finding)
 {
-	int used = printf("%-8s %s: ", cli_text_of(finding, "severity"), cli_text_of(finding, "code"));
+	const struct code_entry *entry = code_entry(finding->code);
+	int used = printf("%-8s %s: ", severity_word(finding->severity), entry->word);
 
-	print_wrapped(cli_text_of(finding, "cause"), 4, used);
-	if (!whole)
+	print_wrapped(finding->cause, 4, used);
+	if (finding->severity == SEVERITY_NOTE)
 		return;
-	print_part("Consequence:", cli_text_of(finding, "consequence"));
-	print_part("Remedy:", cli_text_of(finding, "remedy"));
+	print_part("Consequence:", entry->consequence);
+	print_part("Remedy:", finding->remedy);
 }
 
-static void print_findings(struct json_object *findings, enum severity severity)
+static void print_findings(const struct examination *x, enum severity severity)
 {
-	for (size_t i = 0; i < json_object_array_length(findings); i++) {
-		struct json_object *finding = json_object_array_get_idx(findings, i);
-
-		if (!strcmp(cli_text_of(finding, "severity"), severity_word(severity)))
-			print_finding(finding, severity != SEVERITY_NOTE);
-	}
+	for (size_t i = 0; i < x->finding_count; i++)
+		if (x->findings[i].severity == severity)
+			print_finding(&x->findings[i]);
 }
 
-static const char *reason_of(struct json_object *pair, const char *direction)
+static bool gives(const struct pair *pair, enum direction direction, const char *reason)
 {
-	return cli_text_of(json_object_object_get(pair, direction), "reason");
-}
+	const char *given = pair->proofs[direction].reason;
 
-static const char *const directions[] = { "read", "write" };
+	return given && !strcmp(given, reason);
+}
 
 /* Did the pair at @index, or one before it, give this reason already? @direction: of the one that asks. */
-static bool said_before(struct json_object *pairs, size_t index, int direction, const char *reason)
+static bool said_before(const struct pairs *pairs, size_t index, enum direction direction, const char *reason)
 {
 	for (size_t i = 0; i <= index; i++)
-		for (int d = 0; d < 2 && (i < index || d < direction); d++)
-			if (!strcmp(reason_of(json_object_array_get_idx(pairs, i), directions[d]), reason))
+		for (enum direction d = 0; d < DIRECTIONS && (i < index || d < direction); d++)
+			if (gives(&pairs->pairs[i], d, reason))
 				return true;
 	return false;
 }
 
-static void print_places(struct json_object *pairs, const char *reason)
+static void print_places(const struct pairs *pairs, const char *reason)
 {
 	char text[2048] = "";
 
-	for (size_t i = 0; i < json_object_array_length(pairs); i++) {
-		struct json_object *pair = json_object_array_get_idx(pairs, i);
+	for (size_t i = 0; i < pairs->count; i++) {
+		const struct pair *pair = &pairs->pairs[i];
 
-		for (int d = 0; d < 2; d++)
-			if (!strcmp(reason_of(pair, directions[d]), reason) && strlen(text) < sizeof(text) - 1)
-				snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s %s", text[0] ? ", " :
-					 "", cli_text_of(pair, "client"), d ? "from" : "into", cli_text_of(pair, "memory"));
+		for (enum direction d = 0; d < DIRECTIONS; d++)
+			if (gives(pair, d, reason) && strlen(text) < sizeof(text) - 1)
+				snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s %s %s", text[0] ? ", " : "",
+					 pair->client->name, d == DIRECTION_WRITE ? "from" : "into", pair->memory->name);
 	}
 	dnd_make_printable(text, sizeof(text));
 	print_wrapped(text, 4, 0);
@@ -107,13 +104,13 @@ static void print_places(struct json_object *pairs, const char *reason)
 }
 
 /* What was not proven, and why: each reason once. */
-static void print_doubts(struct json_object *pairs)
+static void print_doubts(const struct pairs *pairs)
 {
-	for (size_t i = 0; i < json_object_array_length(pairs); i++) {
-		for (int d = 0; d < 2; d++) {
-			const char *reason = reason_of(json_object_array_get_idx(pairs, i), directions[d]);
+	for (size_t i = 0; i < pairs->count; i++) {
+		for (enum direction d = 0; d < DIRECTIONS; d++) {
+			const char *reason = pairs->pairs[i].proofs[d].reason;
 
-			if (reason[0] && !said_before(pairs, i, d, reason)) {
+			if (reason && !said_before(pairs, i, d, reason)) {
 				putchar('\n');
 				print_places(pairs, reason);
 			}
@@ -121,28 +118,31 @@ static void print_doubts(struct json_object *pairs)
 	}
 }
 
-void doctor_print(struct json_object *model)
+static void print_pairs(const struct pairs *pairs, bool probed)
 {
-	struct json_object *pairs = json_object_object_get(model, "pairs");
-	struct json_object *findings = json_object_object_get(model, "findings");
-	struct json_object *gpus = json_object_object_get(model, "gpus");
-	bool probed = cli_true(model, "probed");
+	struct json_object *rows = pairs_json(pairs);
 
-	printf("Verdict: %s", cli_text_of(model, "verdict"));
-	printf(" - %s.\n", cli_text_of(model, "summary"));
-	if (json_object_array_length(pairs)) {
-		putchar('\n');
-		cli_print_table(pairs, probed ? proven : predicted);
-	}
+	putchar('\n');
+	cli_print_table(rows, probed ? proven : predicted);
+	json_object_put(rows);
 	if (probed)
 		print_doubts(pairs);
-	if (json_object_array_length(gpus)) {
+}
+
+void doctor_print_text(const struct report *report)
+{
+	const struct examination *x = report->x;
+
+	printf("Verdict: %s - %s.\n", judgement_word(report->verdict), report->summary);
+	if (report->pairs.count)
+		print_pairs(&report->pairs, x->request->probe);
+	if (json_object_array_length(report->gpus)) {
 		putchar('\n');
-		cli_print_gpus(gpus);
+		cli_print_gpus(report->gpus);
 	}
-	if (json_object_array_length(findings))
+	if (x->finding_count)
 		putchar('\n');
-	print_findings(findings, SEVERITY_FAULT);
-	print_findings(findings, SEVERITY_WARNING);
-	print_findings(findings, SEVERITY_NOTE);
+	print_findings(x, SEVERITY_FAULT);
+	print_findings(x, SEVERITY_WARNING);
+	print_findings(x, SEVERITY_NOTE);
 }

@@ -26,9 +26,9 @@
 
 #include "compare.h"
 #include "donard/queue.h"
-#include "output.h"
 #include "prove.h"
 #include "terms.h"
+#include "utf8.h"
 
 #define LEAST_BYTES	4096
 #define TRIES		8	/* somebody may write to the block meanwhile */
@@ -53,35 +53,32 @@ struct trial {
 	bool spoiled;		/* a persistent region did not get its bytes back */
 };
 
-static void say(struct trial *trial, const char *direction, const char *state, const char *format, ...)
+static void say(struct trial *trial, enum direction direction, enum proof_state state, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
-static void say(struct trial *trial, const char *direction, const char *state, const char *format, ...)
+static void say(struct trial *trial, enum direction direction, enum proof_state state, const char *format, ...)
 {
-	struct json_object *proof = json_object_new_object();
-	char reason[1024], key[16];
+	struct proof *proof = &trial->pair->proofs[direction];
+	char reason[1024];
 	va_list args;
 
 	va_start(args, format);
 	vsnprintf(reason, sizeof(reason), format, args);
 	va_end(args);
-	cli_add_text(proof, "state", state);
-	cli_add_text(proof, "reason", reason);
-	json_object_object_add(trial->pair->model, direction, proof);
-	snprintf(key, sizeof(key), "%s_state", direction);
-	cli_add_text(trial->pair->model, key, state);
+	free(proof->reason);
+	*proof = (struct proof){ .state = state, .reason = reason[0] ? cli_to_utf8(reason) : NULL };
 }
 
-static void lost(struct trial *trial, const char *direction, const char *text)
+static void lost(struct trial *trial, enum direction direction, const char *text)
 {
 	const struct pair *pair = trial->pair;
 	char object[128];
 
 	trial->undelivered++;
-	snprintf(object, sizeof(object), "%s %s %s", pair->client->name, strcmp(direction, "read") ? "from" : "into",
+	snprintf(object, sizeof(object), "%s %s %s", pair->client->name, direction == DIRECTION_READ ? "into" : "from",
 		 pair->memory->name);
 	find(trial->x, CODE_NOT_DELIVERED, object, "%s", text);
-	say(trial, direction, "failed", "%s", text);
+	say(trial, direction, PROOF_FAILED, "%s", text);
 }
 
 /* An error in options of commands: one that this command has not is named with the one that has it. */
@@ -95,7 +92,7 @@ static const char *say_whose_option(char text[CLI_ERROR_BYTES])
 }
 
 /* Of a request, or of what was to be done with the memory: the library's last call, which returned @rc. */
-static void say_failure(struct trial *trial, const char *direction, int rc)
+static void say_failure(struct trial *trial, enum direction direction, int rc)
 {
 	char text[CLI_ERROR_BYTES];
 
@@ -104,7 +101,7 @@ static void say_failure(struct trial *trial, const char *direction, int rc)
 	if (!strcmp(donard_error_code(trial->x->ctx), "not-delivered"))
 		lost(trial, direction, text);
 	else
-		say(trial, direction, rc == -EHOSTUNREACH || rc == -EOPNOTSUPP ? "refused" : "not-tried", "%s", text);
+		say(trial, direction, rc == -EHOSTUNREACH || rc == -EOPNOTSUPP ? PROOF_REFUSED : PROOF_NOT_TRIED, "%s", text);
 }
 
 /* Bytes moved, or -errno; a failure of the device in *@done. */
@@ -137,7 +134,7 @@ static bool had_no_room(int64_t rc)
 	return rc == -ENOSPC || rc == -EDQUOT || rc == -EFBIG;
 }
 
-static void say_not_moved(struct trial *trial, const char *direction, int64_t rc,
+static void say_not_moved(struct trial *trial, enum direction direction, int64_t rc,
 			  const struct donard_completion *done)
 {
 	char text[CLI_ERROR_BYTES];
@@ -147,7 +144,7 @@ static void say_not_moved(struct trial *trial, const char *direction, int64_t rc
 		return;
 	}
 	cli_in_options(done->error, text, sizeof(text));
-	say(trial, direction, had_no_room(rc) ? "not-tried" : "failed", "%s", say_whose_option(text));
+	say(trial, direction, had_no_room(rc) ? PROOF_NOT_TRIED : PROOF_FAILED, "%s", say_whose_option(text));
 }
 
 static void try_read(struct trial *trial)
@@ -156,10 +153,11 @@ static void try_read(struct trial *trial)
 	int64_t rc = move_in(trial, trial->drive, trial->memory, &done);
 
 	if (rc < 0)
-		say_not_moved(trial, "read", rc, &done);
+		say_not_moved(trial, DIRECTION_READ, rc, &done);
+	else if (done.evidence == DONARD_EVIDENCE_PROVEN)
+		say(trial, DIRECTION_READ, PROOF_PROVEN, "%s", "");
 	else
-		say(trial, "read", donard_evidence_text(done.evidence), "%s", done.evidence ==
-		    DONARD_EVIDENCE_PROVEN ? "" : "the block was moved, but would look the same had it not arrived");
+		say(trial, DIRECTION_READ, PROOF_PREDICTED, "the block was moved, but would look the same had it not arrived");
 }
 
 /*
@@ -281,11 +279,11 @@ static void try_write(struct trial *trial, struct donard_file *file)
 		rc = compare_file(trial, file, nonce, &done);
 	free(nonce);
 	if (rc < 0)
-		say_not_moved(trial, "write", rc, &done);
+		say_not_moved(trial, DIRECTION_WRITE, rc, &done);
 	else if (rc)
-		lost(trial, "write", "the drive reported that it wrote, and holds other bytes than the region");
+		lost(trial, DIRECTION_WRITE, "the drive reported that it wrote, and holds other bytes than the region");
 	else
-		say(trial, "write", "proven", "%s", "");
+		say(trial, DIRECTION_WRITE, PROOF_PROVEN, "%s", "");
 }
 
 /* Returns false where the scratch is on another drive. */
@@ -299,7 +297,7 @@ static bool write_scratch(struct trial *trial)
 		return false;
 	rc = open_scratch(trial->x, &file);
 	if (rc < 0) {
-		say_failure(trial, "write", rc);
+		say_failure(trial, DIRECTION_WRITE, rc);
 		return true;
 	}
 	told = is_on_drive(trial, file);
@@ -311,7 +309,7 @@ static bool write_scratch(struct trial *trial)
 
 static void say_no_compare(struct trial *trial, const char *why)
 {
-	say(trial, "write", "not-tried", "%s. --scratch PATH, a file or folder on this drive, is written instead", why);
+	say(trial, DIRECTION_WRITE, PROOF_NOT_TRIED, "%s. --scratch PATH, a file or folder on this drive, is written instead", why);
 }
 
 /* What the drive says of its block and the region's copy of it; a failure is told. */
@@ -328,7 +326,7 @@ static enum compare_result ask_drive(struct trial *trial, int fd)
 	if (compare_unsupported(status))
 		say_no_compare(trial, why);
 	else
-		say(trial, "write", "failed", "%s", why);
+		say(trial, DIRECTION_WRITE, PROOF_FAILED, "%s", why);
 	return result;
 }
 
@@ -349,7 +347,7 @@ static int64_t unwritten(struct trial *trial)
 	if (!rc)
 		rc = !memcmp(before, after, trial->bytes);
 	else
-		say_not_moved(trial, "write", rc, &done);
+		say_not_moved(trial, DIRECTION_WRITE, rc, &done);
 	free(before);
 	free(after);
 	return rc;
@@ -366,7 +364,7 @@ static enum sight sees_copy(struct trial *trial, int fd)
 	if (!rc)
 		return SIGHT_DISTURBED;
 	if (rc > 0)
-		lost(trial, "write", "the drive does not see in the region what it has just put there: what it reads comes "
+		lost(trial, DIRECTION_WRITE, "the drive does not see in the region what it has just put there: what it reads comes "
 		     "from elsewhere");
 	return SIGHT_TOLD;
 }
@@ -381,7 +379,7 @@ static bool change(struct trial *trial)
 	if (!rc)
 		rc = donard_memory_write(trial->memory, 0, &byte, 1);
 	if (rc)
-		say_failure(trial, "write", rc);
+		say_failure(trial, DIRECTION_WRITE, rc);
 	return !rc;
 }
 
@@ -394,7 +392,7 @@ static enum sight sees_change(struct trial *trial, int fd)
 		return SIGHT_TOLD;
 	result = ask_drive(trial, fd);
 	if (result == COMPARE_EQUAL)
-		lost(trial, "write", "the drive does not see what the CPU has changed in the region: what it reads comes from "
+		lost(trial, DIRECTION_WRITE, "the drive does not see what the CPU has changed in the region: what it reads comes from "
 		     "elsewhere");
 	if (result != COMPARE_DIFFERENT || !change(trial))
 		return SIGHT_TOLD;
@@ -421,7 +419,7 @@ static void write_compared(struct trial *trial)
 			sight = sees_change(trial, file.fd);
 	}
 	if (sight == SIGHT_YES)
-		say(trial, "write", "proven", "%s", "");
+		say(trial, DIRECTION_WRITE, PROOF_PROVEN, "%s", "");
 	else if (sight == SIGHT_DISTURBED)
 		say_no_compare(trial, "somebody writes to the start of the drive all the time");
 }
@@ -464,7 +462,7 @@ static void restore(struct trial *trial)
 		return;
 	trial->spoiled = true;
 	cli_in_options(donard_error(trial->x->ctx), text, sizeof(text));
-	say(trial, "read", "failed", "%s did not get back the %zu bytes at %llu that it had: %s", region->name, trial->bytes,
+	say(trial, DIRECTION_READ, PROOF_FAILED, "%s did not get back the %zu bytes at %llu that it had: %s", region->name, trial->bytes,
 	    (unsigned long long)kept_offset(region, trial->bytes), text);
 }
 
@@ -497,25 +495,25 @@ static int open_drive(struct trial *trial)
 	return rc ? rc : take_memory(trial);
 }
 
-static bool is(const struct trial *trial, const char *direction, const char *state)
+static bool is(const struct trial *trial, enum direction direction, enum proof_state state)
 {
-	return !strcmp(cli_text_of(json_object_object_get(trial->pair->model, direction), "state"), state);
+	return trial->pair->proofs[direction].state == state;
 }
 
-static bool either(const struct trial *trial, const char *state)
+static bool either(const struct trial *trial, enum proof_state state)
 {
-	return is(trial, "read", state) || is(trial, "write", state);
+	return is(trial, DIRECTION_READ, state) || is(trial, DIRECTION_WRITE, state);
 }
 
-static void say_both(struct trial *trial, const char *state, const char *reason)
+static void say_both(struct trial *trial, enum proof_state state, const char *reason)
 {
-	say(trial, "read", state, "%s", reason);
-	say(trial, "write", state, "%s", reason);
+	say(trial, DIRECTION_READ, state, "%s", reason);
+	say(trial, DIRECTION_WRITE, state, "%s", reason);
 }
 
 static void try_neither(struct trial *trial, const char *reason)
 {
-	say_both(trial, "not-tried", reason);
+	say_both(trial, PROOF_NOT_TRIED, reason);
 }
 
 /* The library's last call: before there is a request, it says nothing of the route. */
@@ -534,8 +532,8 @@ static void try_both(struct trial *trial)
 	trial->info.size = sizeof(trial->info);
 	donard_memory_info(trial->memory, &trial->info);
 	try_read(trial);
-	if (!is(trial, "read", "proven"))
-		say(trial, "write", "not-tried", "reading comes first");
+	if (!is(trial, DIRECTION_READ, PROOF_PROVEN))
+		say(trial, DIRECTION_WRITE, PROOF_NOT_TRIED, "reading comes first");
 	else if (!write_scratch(trial))
 		write_compared(trial);
 }
@@ -576,11 +574,12 @@ static void correct(const struct trial *trial)
 {
 	struct pair *pair = trial->pair;
 
-	if (is(trial, "read", "proven") && is(trial, "write", "proven"))
-		pair_set_proven(pair);
-	else if (either(trial, "failed"))
+	pair->proven = is(trial, DIRECTION_READ, PROOF_PROVEN) && is(trial, DIRECTION_WRITE, PROOF_PROVEN);
+	if (pair->proven)
+		pair_set_verdict(pair, DONARD_VERDICT_YES);
+	else if (either(trial, PROOF_FAILED))
 		pair_set_verdict(pair, DONARD_VERDICT_NO);
-	else if (either(trial, "refused") && (pair->verdict == DONARD_VERDICT_YES || trial->x->request->unlisted))
+	else if (either(trial, PROOF_REFUSED) && (pair->verdict == DONARD_VERDICT_YES || trial->x->request->unlisted))
 		pair_set_verdict(pair, DONARD_VERDICT_NO);
 }
 
@@ -592,9 +591,9 @@ static void try_pair(struct examination *x, struct pair *pair, struct proof_tall
 	if (!pair->memory->region)
 		try_neither(&trial, "it is no region yet");
 	else if (pair->client->type == DONARD_CLIENT_RDMA)
-		say_both(&trial, good ? "predicted" : pair->undecided ? "not-tried" : "refused", good ? "RDMA is not probed, since bytes move with a peer alone: "
-			 "'donard-cli rdma serve' here, and 'donard-cli rdma write --verify' on another machine, prove it" :
-			 pair->route.reason);
+		say_both(&trial, good ? PROOF_PREDICTED : pair->undecided ? PROOF_NOT_TRIED : PROOF_REFUSED, good ?
+			 "RDMA is not probed, since bytes move with a peer alone: 'donard-cli rdma serve' here, and 'donard-cli rdma "
+			 "write --verify' on another machine, prove it" : pair->route.reason);
 	else if (pair->client->type != DONARD_CLIENT_NVME)
 		try_neither(&trial, "donard starts no DMA of a GPU");
 	else if (!pair->client->namespace_count)
@@ -603,7 +602,7 @@ static void try_pair(struct examination *x, struct pair *pair, struct proof_tall
 		try_drive_whole(&trial);
 	correct(&trial);
 	tally->undelivered += trial.undelivered;
-	tally->failed += trial.spoiled || (good && either(&trial, "failed"));
+	tally->failed += trial.spoiled || (good && either(&trial, PROOF_FAILED));
 }
 
 void prove_pairs(struct examination *x, const struct pairs *pairs, struct proof_tally *tally)

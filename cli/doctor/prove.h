@@ -12,10 +12,7 @@ struct proof_tally {
 
 /* Can what --scratch names be used on any drive?  Returns 0, or -errno with the context's failure. */
 int prove_check_scratch(struct examination *x);
-/*
- * Adds "read" and "write" to each pair's model: {state, reason}, where state is "proven",
- * "predicted", "failed", "refused" or "not-tried".  Sets the verdict of a pair to what was observed.
- */
+/* Sets the proofs of each pair, and its verdict to what was observed. */
 void prove_pairs(struct examination *x, const struct pairs *pairs, struct proof_tally *tally);
 
 #endif /* DONARD_DOCTOR_PROVE_H */

@@ -16,7 +16,8 @@ struct result {
 	uint32_t count;
 	bool flag;
 	unsigned int colour;
-	const char *name, *message;
+	const char *name;
+	char *message;
 	struct part part, list[2];
 };
 
@@ -51,8 +52,8 @@ static const struct cli_field fields[] = {
 
 static const struct result full = {
 	.bytes = 2 << 20, .time_ns = 12345, .identity = 0xbeef, .seconds = 0.5, .rate = 3 << 20, .count = 2, .flag = true,
-	.colour = 1, .name = "a\xff", .message = "options.block_bytes is 3", .part = { "p", 1 }, .list = { { "x", 7 }, { "y", 8 } },
-}, empty = { .name = "", .message = "" };
+	.colour = 1, .name = "a\xff", .message = (char *)"options.block_bytes is 3", .part = { "p", 1 }, .list = { { "x", 7 }, { "y", 8 } },
+}, empty = { .name = "", .message = (char *)"" };
 
 static void in_json(const struct result *result, unsigned int kind, const char *expected)
 {
@@ -101,7 +102,7 @@ static void conditions(void **state)
 	(void)state;
 	in_text(&full, parts, "2 MiB of 3.0 MiB/s, colouredset (a\xef\xbf\xbd)");
 	in_text(&empty, parts, "; at onceunset");
-	in_text(&(struct result){ .bytes = 1, .name = "b", .message = "" }, parts, "; at onceunset (b)");
+	in_text(&(struct result){ .bytes = 1, .name = "b", .message = (char *)"" }, parts, "; at onceunset (b)");
 }
 
 int main(void)
