@@ -6,18 +6,18 @@
 
 struct top {
 	bool holders;
-	struct json_object *sample, *before;
+	struct cli_top_sample *sample, *before;
 };
 
 static int take(struct cli_follow *follow)
 {
 	struct top *top = follow->user;
-	struct json_object *sample;
+	struct cli_top_sample *sample;
 	int rc = cli_top_sample(follow->cli->ctx, top->holders, &sample);
 
 	if (rc)
 		return rc;
-	json_object_put(top->before);
+	cli_top_forget(top->before);
 	top->before = top->sample;
 	top->sample = sample;
 	return 0;
@@ -27,7 +27,7 @@ static struct json_object *model(const struct cli_follow *follow)
 {
 	const struct top *top = follow->user;
 
-	return json_object_get(top->sample);
+	return cli_top_json(top->sample);
 }
 
 static void print(const struct cli_follow *follow, FILE *out)
@@ -45,8 +45,8 @@ static int run(struct cli *cli)
 	};
 	int status = cli_follow(&follow);
 
-	json_object_put(top.sample);
-	json_object_put(top.before);
+	cli_top_forget(top.sample);
+	cli_top_forget(top.before);
 	return status;
 }
 

@@ -63,9 +63,8 @@ static struct json_object *model_function(char *line)
 	return strchr(line, ' ') ? NULL : cli_json_string(line);
 }
 
-/* What @model_of makes of each line, and how many more there are; null, both, if the caller may not see them. */
-static void add_lines(struct json_object *model, const char *key, const char *left_out_key, const char *lines,
-		      struct json_object *(*model_of)(char *line))
+/* What @model_of makes of each line; NULL, which is null, if the caller may not see them. */
+static struct json_object *model_lines(const char *lines, struct json_object *(*model_of)(char *line))
 {
 	struct json_object *array = lines ? json_object_new_array() : NULL, *item;
 	char *copy = lines ? strdup(lines) : NULL, *line, *next = NULL;
@@ -76,11 +75,21 @@ static void add_lines(struct json_object *model, const char *key, const char *le
 			json_object_array_add(array, item);
 	}
 	free(copy);
-	json_object_object_add(model, key, array);
+	return array;
+}
+
+/* And how many more there are. */
+static void add_left_out(struct json_object *model, const char *key, const char *lines)
+{
 	if (lines)
-		cli_add_number(model, left_out_key, cli_lines_left_out(lines));
+		cli_add_number(model, key, cli_lines_left_out(lines));
 	else
-		json_object_object_add(model, left_out_key, NULL);
+		json_object_object_add(model, key, NULL);
+}
+
+struct json_object *cli_model_holders(const char *holders)
+{
+	return model_lines(holders, model_holder);
 }
 
 struct json_object *cli_model_region(const struct donard_region_info *info)
@@ -102,8 +111,10 @@ struct json_object *cli_model_region(const struct donard_region_info *info)
 	json_object_object_add(model, "pinned_importers",
 			       json_object_new_boolean(info->pinned_importers));
 	cli_add_text(model, "state", donard_region_state_text(info->state));
-	add_lines(model, "holders", "holders_left_out", info->holders, model_holder);
-	add_lines(model, "unrouted", "unrouted_left_out", info->unrouted, model_function);
+	json_object_object_add(model, "holders", cli_model_holders(info->holders));
+	add_left_out(model, "holders_left_out", info->holders);
+	json_object_object_add(model, "unrouted", model_lines(info->unrouted, model_function));
+	add_left_out(model, "unrouted_left_out", info->unrouted);
 	return model;
 }
 

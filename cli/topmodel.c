@@ -1,120 +1,167 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Samples of what the kernel counts, and tables of the rates between two. */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "donard/counts.h"
+#include "fields.h"
 #include "model.h"
 #include "output.h"
 #include "topmodel.h"
 
 /* --- a sample --- */
 
-static void add_region_counts(struct json_object *row, const struct donard_region_counts *counts)
+struct region {
+	const struct donard_region_info *info;		/* of the sample's list */
+	struct donard_region_counts counts;
+};
+
+struct drive {
+	char name[64];
+	struct donard_drive_counts counts;
+};
+
+struct cli_top_sample {
+	struct donard_region_list *list;
+	struct region *regions;
+	struct drive *drives;
+	size_t region_count, drive_count;
+};
+
+#define REGION(name, unit, member) CLI_FIELD(name, unit, struct donard_region_counts, member)
+static const struct cli_field region_fields[] = {
+	REGION("maps", CLI_COUNT, maps), REGION("faults", CLI_COUNT, faults), REGION("pins", CLI_COUNT, pins),
+	REGION("routes", CLI_COUNT, routes), REGION("read_bytes", CLI_BYTES, read_bytes),
+	REGION("written_bytes", CLI_BYTES, written_bytes), REGION("taken_bytes", CLI_BYTES, taken_bytes),
+	REGION("peak_bytes", CLI_BYTES, peak_bytes), { 0 },
+};
+
+#define DRIVE(name, unit, member) CLI_FIELD(name, unit, struct donard_drive_counts, member)
+static const struct cli_field drive_fields[] = {
+	DRIVE("reads", CLI_COUNT, reads), DRIVE("read_bytes", CLI_BYTES, read_bytes), DRIVE("writes", CLI_COUNT, writes),
+	DRIVE("written_bytes", CLI_BYTES, written_bytes), DRIVE("in_flight", CLI_COUNT, in_flight), { 0 },
+};
+
+static int no_memory(struct donard_context *ctx)
 {
-	cli_add_number(row, "maps", counts->maps);
-	cli_add_number(row, "faults", counts->faults);
-	cli_add_number(row, "pins", counts->pins);
-	cli_add_number(row, "routes", counts->routes);
-	cli_add_number(row, "read_bytes", counts->read_bytes);
-	cli_add_number(row, "written_bytes", counts->written_bytes);
-	cli_add_number(row, "taken_bytes", counts->taken_bytes);
-	cli_add_number(row, "peak_bytes", counts->peak_bytes);
+	return donard_fail(ctx, ENOMEM, "no-memory", "no memory for a sample");
 }
 
 /* One that has gone since it was listed is left out. */
-static int add_region(struct donard_context *ctx, struct json_object *rows,
-		      const struct donard_region_info *info)
+static int add_region(struct donard_context *ctx, struct cli_top_sample *sample, const struct donard_region_info *info)
 {
-	struct donard_region_counts counts = { .size = sizeof(counts) };
-	int rc = donard_region_counts(ctx, info->name, &counts);
-	struct json_object *row;
+	struct region *region = &sample->regions[sample->region_count];
+	int rc;
 
-	if (rc)
-		return rc == -ENODEV ? 0 : rc;
-	row = cli_model_region(info);
-	add_region_counts(row, &counts);
-	json_object_array_add(rows, row);
-	return 0;
+	region->info = info;
+	region->counts.size = sizeof(region->counts);
+	rc = donard_region_counts(ctx, info->name, &region->counts);
+	sample->region_count += !rc;
+	return rc == -ENODEV ? 0 : rc;
 }
 
 /* Opens no region: an open one delays its removal. */
-static int add_regions(struct donard_context *ctx, struct json_object *rows, bool holders)
+static int add_regions(struct donard_context *ctx, struct cli_top_sample *sample, bool holders)
 {
-	struct donard_region_list *list;
-	int rc = donard_region_list_parts(ctx, holders ? DONARD_REGION_HOLDERS : 0, &list), count = rc;
+	int rc = donard_region_list_parts(ctx, holders ? DONARD_REGION_HOLDERS : 0, &sample->list), count = rc;
 
 	if (rc < 0)
 		return rc;
-	rc = 0;
+	sample->regions = calloc((size_t)count + 1, sizeof(*sample->regions));
+	rc = sample->regions ? 0 : no_memory(ctx);
 	for (int i = 0; i < count && !rc; i++)
-		rc = add_region(ctx, rows, donard_region_get(list, (size_t)i));
-	donard_region_list_free(list);
+		rc = add_region(ctx, sample, donard_region_get(sample->list, (size_t)i));
 	return rc;
 }
 
-static struct json_object *find(struct json_object *rows, const char *name)
+static const struct drive *find_drive(const struct cli_top_sample *sample, const char *name)
 {
-	for (size_t i = 0; i < json_object_array_length(rows); i++) {
-		struct json_object *row = json_object_array_get_idx(rows, i);
-
-		if (!strcmp(cli_text_of(row, "name"), name))
-			return row;
-	}
+	for (size_t i = 0; i < sample->drive_count; i++)
+		if (!strcmp(sample->drives[i].name, name))
+			return &sample->drives[i];
 	return NULL;
 }
 
 /* Once, though several controllers may serve it; not if it has gone since. */
-static void add_drive(struct donard_context *ctx, struct json_object *rows, const char *name)
+static int add_drive(struct donard_context *ctx, struct cli_top_sample *sample, const char *name)
 {
-	struct donard_drive_counts counts = { .size = sizeof(counts) };
-	struct json_object *row;
+	struct drive drive = { .counts.size = sizeof(drive.counts) }, *longer;
 
-	if (find(rows, name) || donard_drive_counts(ctx, name, &counts))
-		return;
-	row = json_object_new_object();
-	cli_add_text(row, "name", name);
-	cli_add_number(row, "reads", counts.reads);
-	cli_add_number(row, "read_bytes", counts.read_bytes);
-	cli_add_number(row, "writes", counts.writes);
-	cli_add_number(row, "written_bytes", counts.written_bytes);
-	cli_add_number(row, "in_flight", counts.in_flight);
-	json_object_array_add(rows, row);
+	if (find_drive(sample, name) || donard_drive_counts(ctx, name, &drive.counts))
+		return 0;
+	snprintf(drive.name, sizeof(drive.name), "%s", name);
+	longer = realloc(sample->drives, (sample->drive_count + 1) * sizeof(*longer));
+	if (!longer)
+		return no_memory(ctx);
+	sample->drives = longer;
+	sample->drives[sample->drive_count++] = drive;
+	return 0;
 }
 
-static int add_drives(struct donard_context *ctx, struct json_object *rows)
+static int add_drives(struct donard_context *ctx, struct cli_top_sample *sample)
 {
 	struct donard_client_list *list;
-	int count = donard_client_list(ctx, &list);
+	int count = donard_client_list(ctx, &list), rc = 0;
 
 	if (count < 0)
 		return count;
 	for (size_t i = 0; i < donard_client_count(list); i++) {
 		const struct donard_client_info *info = donard_client_get(list, i);
 
-		for (size_t n = 0; n < info->namespace_count; n++)
-			add_drive(ctx, rows, info->namespaces[n]);
+		for (size_t n = 0; n < info->namespace_count && !rc; n++)
+			rc = add_drive(ctx, sample, info->namespaces[n]);
 	}
 	donard_client_list_free(list);
-	return 0;
+	return rc;
 }
 
-int cli_top_sample(struct donard_context *ctx, bool holders, struct json_object **sample)
+int cli_top_sample(struct donard_context *ctx, bool holders, struct cli_top_sample **sample)
 {
-	struct json_object *regions = json_object_new_array(), *drives = json_object_new_array();
 	int rc;
 
-	*sample = json_object_new_object();
-	json_object_object_add(*sample, "regions", regions);
-	json_object_object_add(*sample, "drives", drives);
-	rc = add_regions(ctx, regions, holders);
+	*sample = calloc(1, sizeof(**sample));
+	if (!*sample)
+		return no_memory(ctx);
+	rc = add_regions(ctx, *sample, holders);
 	if (!rc)
-		rc = add_drives(ctx, drives);
-	if (!rc)
-		return 0;
-	json_object_put(*sample);
-	*sample = NULL;
+		rc = add_drives(ctx, *sample);
+	if (rc) {
+		cli_top_forget(*sample);
+		*sample = NULL;
+	}
 	return rc;
+}
+
+void cli_top_forget(struct cli_top_sample *sample)
+{
+	if (!sample)
+		return;
+	donard_region_list_free(sample->list);
+	free(sample->regions);
+	free(sample->drives);
+	free(sample);
+}
+
+struct json_object *cli_top_json(const struct cli_top_sample *sample)
+{
+	struct json_object *regions = json_object_new_array(), *drives = json_object_new_array();
+	struct json_object *model = json_object_new_object(), *row;
+
+	json_object_object_add(model, "regions", regions);
+	json_object_object_add(model, "drives", drives);
+	for (size_t i = 0; i < sample->region_count; i++) {
+		row = cli_model_region(sample->regions[i].info);
+		cli_fields_add(row, region_fields, &sample->regions[i].counts, 0);
+		json_object_array_add(regions, row);
+	}
+	for (size_t i = 0; i < sample->drive_count; i++) {
+		row = json_object_new_object();
+		cli_add_text(row, "name", sample->drives[i].name);
+		cli_fields_add(row, drive_fields, &sample->drives[i].counts, 0);
+		json_object_array_add(drives, row);
+	}
+	return model;
 }
 
 /* --- tables --- */
@@ -139,121 +186,101 @@ static const struct cli_column drive_columns[] = {
 	{ "in_flight", "IN FLIGHT", false }, { 0 },
 };
 
-struct span {
-	struct json_object *before;	/* the same row, or NULL */
-	double seconds;
-};
-
-/* Names are used again: whether @row is what @before was, and not another one of its name. */
-static bool is_same(struct json_object *row, struct json_object *before)
+/* Names are used again: the one that @region was in the sample before, unless another one had its name then; or NULL. */
+static const struct donard_region_counts *region_before(const struct cli_top_sample *before, const struct region *region)
 {
-	return !strcmp(cli_text_of(row, "bdf"), cli_text_of(before, "bdf")) &&
-	       cli_number_of(row, "bar") == cli_number_of(before, "bar") &&
-	       cli_number_of(row, "offset") == cli_number_of(before, "offset") &&
-	       cli_number_of(row, "taken_bytes") >= cli_number_of(before, "taken_bytes");
+	for (size_t i = 0; before && i < before->region_count; i++) {
+		const struct region *one = &before->regions[i];
+
+		if (!strcmp(one->info->name, region->info->name))
+			return !strcmp(one->info->bdf, region->info->bdf) && one->info->bar == region->info->bar &&
+			       one->info->offset_bytes == region->info->offset_bytes &&
+			       one->counts.taken_bytes <= region->counts.taken_bytes ? &one->counts : NULL;
+	}
+	return NULL;
 }
 
-static void add_rate(struct json_object *shown, struct json_object *row, const char *key,
-		     const struct span *span, bool is_bytes)
+/* What each field grew by in a second; unknown without @before. */
+static void add_rates(struct json_object *row, const struct cli_field *fields, const void *counts, const void *before,
+		      double seconds)
 {
-	uint64_t now = cli_number_of(row, key), then;
 	char text[32];
-	double rate;
 
-	if (!span->before) {
-		cli_add_text(shown, key, "-");
-		return;
+	for (const struct cli_field *field = fields; field->name; field++) {
+		uint64_t now = cli_field_number(field, counts), then = before ? cli_field_number(field, before) : 0;
+		double rate = now > then && seconds > 0 ? (double)(now - then) / seconds : 0;
+
+		if (!before)
+			strcpy(text, "-");
+		else if (field->unit == CLI_BYTES && rate > 0)
+			snprintf(text, sizeof(text), "%.1f MiB/s", rate / 1048576);
+		else
+			snprintf(text, sizeof(text), "%.0f", rate);
+		cli_add_text(row, field->name, text);
 	}
-	then = cli_number_of(span->before, key);
-	rate = now > then && span->seconds > 0 ? (double)(now - then) / span->seconds : 0;
-	if (is_bytes && rate > 0)
-		snprintf(text, sizeof(text), "%.1f MiB/s", rate / 1048576);
-	else
-		snprintf(text, sizeof(text), "%.0f", rate);
-	cli_add_text(shown, key, text);
 }
 
-static void keep(struct json_object *shown, struct json_object *row, const char *key)
+static struct json_object *region_rows(const struct cli_top_sample *sample, const struct cli_top_sample *before, double seconds)
 {
-	json_object_object_add(shown, key, json_object_get(json_object_object_get(row, key)));
-}
+	struct json_object *rows = json_object_new_array();
 
-static struct json_object *region_row(struct json_object *row, const struct span *span)
-{
-	struct json_object *shown = json_object_new_object();
-
-	keep(shown, row, "name");
-	keep(shown, row, "state");
-	keep(shown, row, "size");
-	keep(shown, row, "peak_bytes");
-	cli_add_number(shown, "owned", cli_number_of(row, "size") - cli_number_of(row, "available"));
-	add_rate(shown, row, "maps", span, false);
-	add_rate(shown, row, "faults", span, false);
-	add_rate(shown, row, "pins", span, false);
-	add_rate(shown, row, "read_bytes", span, true);
-	add_rate(shown, row, "written_bytes", span, true);
-	return shown;
-}
-
-static struct json_object *drive_row(struct json_object *row, const struct span *span)
-{
-	struct json_object *shown = json_object_new_object();
-
-	keep(shown, row, "name");
-	keep(shown, row, "in_flight");
-	add_rate(shown, row, "reads", span, false);
-	add_rate(shown, row, "read_bytes", span, true);
-	add_rate(shown, row, "writes", span, false);
-	add_rate(shown, row, "written_bytes", span, true);
-	return shown;
-}
-
-static struct json_object *rows_of(struct json_object *sample, struct json_object *before, double seconds,
-				   const char *key,
-				   struct json_object *(*make)(struct json_object *row, const struct span *span))
-{
-	struct json_object *rows = json_object_object_get(sample, key), *shown = json_object_new_array();
-	struct span span = { .seconds = seconds };
-
-	for (size_t i = 0; i < json_object_array_length(rows); i++) {
-		struct json_object *row = json_object_array_get_idx(rows, i);
-
-		span.before = before ? find(json_object_object_get(before, key), cli_text_of(row, "name")) : NULL;
-		if (span.before && !is_same(row, span.before))
-			span.before = NULL;
-		json_object_array_add(shown, make(row, &span));
-	}
-	return shown;
-}
-
-/* False if the caller may not see them. */
-static bool add_holders(struct json_object *rows, struct json_object *region)
-{
-	struct json_object *holders = json_object_object_get(region, "holders");
-
-	for (size_t i = 0; holders && i < json_object_array_length(holders); i++) {
-		struct json_object *holder = json_object_array_get_idx(holders, i);
+	for (size_t i = 0; i < sample->region_count; i++) {
+		const struct region *region = &sample->regions[i];
 		struct json_object *row = json_object_new_object();
 
-		json_object_object_foreach(holder, key, value)
-			json_object_object_add(row, key, json_object_get(value));
-		json_object_object_add(row, "region", json_object_get(json_object_object_get(region, "name")));
+		add_rates(row, region_fields, &region->counts, region_before(before, region), seconds);
+		cli_add_text(row, "name", region->info->name);
+		cli_add_text(row, "state", donard_region_state_text(region->info->state));
+		cli_add_number(row, "size", region->info->size_bytes);
+		cli_add_number(row, "owned", region->info->size_bytes - region->info->available_bytes);
+		cli_add_number(row, "peak_bytes", region->counts.peak_bytes);
 		json_object_array_add(rows, row);
 	}
-	return holders;
+	return rows;
 }
 
-static void print_holders(FILE *out, struct json_object *sample)
+static struct json_object *drive_rows(const struct cli_top_sample *sample, const struct cli_top_sample *before, double seconds)
 {
-	unsigned long long left_out = 0;
-	struct json_object *regions = json_object_object_get(sample, "regions"), *rows = json_object_new_array();
+	struct json_object *rows = json_object_new_array();
+
+	for (size_t i = 0; i < sample->drive_count; i++) {
+		const struct drive *drive = &sample->drives[i], *one = before ? find_drive(before, drive->name) : NULL;
+		struct json_object *row = json_object_new_object();
+
+		add_rates(row, drive_fields, &drive->counts, one ? &one->counts : NULL, seconds);
+		cli_add_text(row, "name", drive->name);
+		cli_add_number(row, "in_flight", drive->counts.in_flight);
+		json_object_array_add(rows, row);
+	}
+	return rows;
+}
+
+static void add_holders(struct json_object *rows, const struct donard_region_info *info)
+{
+	struct json_object *holders = cli_model_holders(info->holders), *row;
+
+	for (size_t i = 0; i < json_object_array_length(holders); i++) {
+		row = json_object_array_get_idx(holders, i);
+		cli_add_text(row, "region", info->name);
+		json_object_array_add(rows, json_object_get(row));
+	}
+	json_object_put(holders);
+}
+
+static void print_holders(FILE *out, const struct cli_top_sample *sample)
+{
+	struct json_object *rows = json_object_new_array();
+	unsigned long left_out = 0;
 	bool seen = true;
 
-	for (size_t i = 0; i < json_object_array_length(regions); i++) {
-		struct json_object *region = json_object_array_get_idx(regions, i);
+	for (size_t i = 0; i < sample->region_count && seen; i++) {
+		const struct donard_region_info *info = sample->regions[i].info;
 
-		seen = add_holders(rows, region) && seen;
-		left_out += cli_number_of(region, "holders_left_out");
+		seen = info->holders;
+		if (seen) {
+			add_holders(rows, info);
+			left_out += cli_lines_left_out(info->holders);
+		}
 	}
 	if (!seen)
 		fputs("\nWho holds memory is shown to root and the group p2pmem.\n", out);
@@ -261,7 +288,7 @@ static void print_holders(FILE *out, struct json_object *sample)
 		fputc('\n', out);
 		cli_print_table_to(out, rows, holder_columns);
 		if (left_out)
-			fprintf(out, "and %llu more\n", left_out);
+			fprintf(out, "and %lu more\n", left_out);
 	}
 	json_object_put(rows);
 }
@@ -276,13 +303,13 @@ static void print_rows(FILE *out, struct json_object *rows, const struct cli_col
 	json_object_put(rows);
 }
 
-void cli_top_print(FILE *out, struct json_object *sample, struct json_object *before, double seconds,
+void cli_top_print(FILE *out, const struct cli_top_sample *sample, const struct cli_top_sample *before, double seconds,
 		   bool holders)
 {
-	print_rows(out, rows_of(sample, before, seconds, "regions", region_row), region_columns,
+	print_rows(out, region_rows(sample, before, seconds), region_columns,
 		   "No regions. Add one with 'donard-cli region add'.");
 	if (holders)
 		print_holders(out, sample);
 	fputc('\n', out);
-	print_rows(out, rows_of(sample, before, seconds, "drives", drive_row), drive_columns, "No NVMe drives.");
+	print_rows(out, drive_rows(sample, before, seconds), drive_columns, "No NVMe drives.");
 }

@@ -16,7 +16,7 @@ static const void *place_of(const struct cli_field *field, const void *result)
 	return (const char *)result + field->at;
 }
 
-static uint64_t integer_of(const struct cli_field *field, const void *result)
+uint64_t cli_field_number(const struct cli_field *field, const void *result)
 {
 	const void *at = place_of(field, result);
 
@@ -45,9 +45,9 @@ static const char *text_of(const struct cli_field *field, const void *result, ch
 
 	switch (field->unit) {
 	case CLI_WORD:
-		return field->word_of((unsigned int)integer_of(field, result));
+		return field->word_of((unsigned int)cli_field_number(field, result));
 	case CLI_IDENTITY:
-		snprintf(room, CLI_ERROR_BYTES, "%016" PRIx64, integer_of(field, result));
+		snprintf(room, CLI_ERROR_BYTES, "%016" PRIx64, cli_field_number(field, result));
 		return room;
 	case CLI_MESSAGE:
 		return cli_in_options(text, room, CLI_ERROR_BYTES);
@@ -68,7 +68,7 @@ static bool has_value(const struct cli_field *field, const void *result)
 
 	if (is_text(field))
 		return text_of(field, result, room)[0];
-	return field->type == CLI_DOUBLE ? double_of(field, result) != 0 : integer_of(field, result) != 0;
+	return field->type == CLI_DOUBLE ? double_of(field, result) != 0 : cli_field_number(field, result) != 0;
 }
 
 /* How many elements a list has. */
@@ -111,14 +111,14 @@ static void add(struct json_object *model, const struct cli_field *field, const 
 	case CLI_COUNT:
 	case CLI_BYTES:
 	case CLI_NANOSECONDS:
-		cli_add_number(model, field->name, integer_of(field, result));
+		cli_add_number(model, field->name, cli_field_number(field, result));
 		break;
 	case CLI_SECONDS:
 	case CLI_RATE:
 		cli_add_double(model, field->name, double_of(field, result));
 		break;
 	case CLI_FLAG:
-		json_object_object_add(model, field->name, json_object_new_boolean(integer_of(field, result) != 0));
+		json_object_object_add(model, field->name, json_object_new_boolean(cli_field_number(field, result) != 0));
 		break;
 	case CLI_PART:
 		json_object_object_add(model, field->name, cli_fields_json(field->fields, place_of(field, result), 0));
@@ -127,7 +127,7 @@ static void add(struct json_object *model, const struct cli_field *field, const 
 		json_object_object_add(model, field->name, list_of(field, result));
 		break;
 	case CLI_SET:
-		json_object_object_add(model, field->name, set_of(field, integer_of(field, result)));
+		json_object_object_add(model, field->name, set_of(field, cli_field_number(field, result)));
 		break;
 	default:
 		cli_add_text(model, field->name, text_of(field, result, room));
@@ -170,13 +170,13 @@ static void print_value(FILE *out, const struct cli_field *field, const void *re
 
 	switch (field->unit) {
 	case CLI_COUNT:
-		fprintf(out, "%" PRIu64, integer_of(field, result));
+		fprintf(out, "%" PRIu64, cli_field_number(field, result));
 		break;
 	case CLI_BYTES:
-		fputs(donard_format_size(room, DONARD_SIZE_TEXT_BYTES, integer_of(field, result)), out);
+		fputs(donard_format_size(room, DONARD_SIZE_TEXT_BYTES, cli_field_number(field, result)), out);
 		break;
 	case CLI_NANOSECONDS:
-		fprintf(out, "%" PRIu64 " us", integer_of(field, result) / 1000);
+		fprintf(out, "%" PRIu64 " us", cli_field_number(field, result) / 1000);
 		break;
 	case CLI_SECONDS:
 		fprintf(out, "%.3f s", double_of(field, result));
@@ -187,7 +187,7 @@ static void print_value(FILE *out, const struct cli_field *field, const void *re
 	case CLI_FLAG:
 		break;
 	case CLI_SET:
-		print_set(out, field, integer_of(field, result));
+		print_set(out, field, cli_field_number(field, result));
 		break;
 	case CLI_PART:
 		cli_fields_print(out, field->fields, field->text, place_of(field, result));

@@ -9,6 +9,7 @@
 #include <json-c/json.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 /* What a field is, and how the text shows it.  JSON has plain numbers, true and false, and words. */
@@ -58,6 +59,8 @@ struct cli_field {
 #define CLI_GROUP(json_name, its_fields, its_text) \
 	{ .name = json_name, .unit = CLI_PART, .fields = its_fields, .text = its_text }
 
+/* A count, bytes, a flag or the like, as the number that it is. */
+uint64_t cli_field_number(const struct cli_field *field, const void *result);
 /* @kind: of result, for fields that not all have; else 0. */
 struct json_object *cli_fields_json(const struct cli_field *fields, const void *result, unsigned int kind);
 /* Adds the fields to a model that has others. */
