@@ -14,31 +14,25 @@ static const struct cli_column columns[] = {
 	{ "path", "PATH", false }, { "region", "REGION", false }, { 0 },
 };
 
-static void add_command(struct json_object *model, const struct donard_candidate_info *info)
+static const char *command_of(const struct donard_candidate_info *info, char text[128])
 {
-	char text[128];
-
 	if (info->kind == DONARD_KIND_PCI_BAR)
-		snprintf(text, sizeof(text), "donard-cli region add --kind pci-bar --device %s --bar %u",
-			 info->bdf, info->bar);
+		snprintf(text, 128, "donard-cli region add --kind pci-bar --device %s --bar %u", info->bdf, info->bar);
 	else
-		snprintf(text, sizeof(text), "donard-cli region add --kind %s --device %s",
-			 donard_region_kind_text(info->kind), info->bdf);
-	cli_add_text(model, "command", text);
+		snprintf(text, 128, "donard-cli region add --kind %s --device %s", donard_region_kind_text(info->kind), info->bdf);
+	return text;
 }
 
 /* A BAR may hold several. */
-static void add_regions(struct json_object *model, const struct machine *machine,
-			const struct donard_candidate_info *candidate)
+static const char *regions_of(const struct machine *machine, const struct donard_candidate_info *candidate, char names[128])
 {
 	const struct donard_region_info *region;
-	char names[128] = "";
 
+	names[0] = '\0';
 	for (size_t i = 0; (region = donard_region_get(machine->regions, i)); i++)
 		if (machine_candidate_of(machine, region) == candidate)
-			snprintf(names + strlen(names), sizeof(names) - strlen(names), "%s%s",
-				 names[0] ? " " : "", region->name);
-	cli_add_text(model, "region", names);
+			snprintf(names + strlen(names), 128 - strlen(names), "%s%s", names[0] ? " " : "", region->name);
+	return names;
 }
 
 /* Null where only the device could tell, and did not. */
@@ -66,6 +60,7 @@ static struct json_object *build(const struct machine *machine,
 				 const struct donard_candidate_info *info)
 {
 	struct json_object *model = json_object_new_object();
+	char text[128];
 
 	cli_add_text(model, "kind", donard_region_kind_text(info->kind));
 	cli_add_text(model, "bdf", info->bdf);
@@ -76,67 +71,64 @@ static struct json_object *build(const struct machine *machine,
 	cli_add_text(model, "slot", info->slot);
 	cli_add_text(model, "by_id", info->by_id);
 	cli_add_text(model, "by_path", info->by_path);
-	add_regions(model, machine, info);
+	cli_add_text(model, "region", regions_of(machine, info, text));
 	cli_add_text(model, "obstacle", info->obstacle);
 	cli_add_text(model, "note", note_of(info));
-	add_command(model, info);
+	cli_add_text(model, "command", command_of(info, text));
 	return model;
 }
 
 /* What is no region yet: how it becomes one, and what has to be done before. */
-static void print_commands(struct json_object *rows)
+static void print_commands(const struct machine *machine)
 {
-	for (size_t i = 0; i < json_object_array_length(rows); i++) {
-		struct json_object *row = json_object_array_get_idx(rows, i);
+	const struct donard_candidate_info *info;
+	char text[128];
 
-		if (cli_text_of(row, "region")[0])
+	for (size_t i = 0; (info = donard_candidate_get(machine->candidates, i)); i++) {
+		if (regions_of(machine, info, text)[0])
 			continue;
 		putchar('\n');
-		if (cli_text_of(row, "note")[0])
-			printf("# %s\n", cli_text_of(row, "note"));
-		printf("%s\n", cli_text_of(row, "command"));
+		if (note_of(info)[0])
+			printf("# %s\n", note_of(info));
+		puts(command_of(info, text));
 	}
 }
 
-static void print_text(struct json_object *rows)
+static void print(const struct cli *cli, const struct machine *machine)
 {
-	if (!json_object_array_length(rows)) {
-		puts("No candidates: no function has a memory BAR of 2 MiB or more, a CMB or a PMR.");
+	struct json_object *model = json_object_new_object(), *rows = json_object_new_array();
+	const struct donard_candidate_info *info;
+
+	json_object_object_add(model, "candidates", rows);
+	for (size_t i = 0; (info = donard_candidate_get(machine->candidates, i)); i++)
+		json_object_array_add(rows, build(machine, info));
+	if (cli->json) {
+		cli_print_json(model);
 		return;
 	}
-	cli_print_table(rows, columns);
-	print_commands(rows);
+	if (json_object_array_length(rows))
+		cli_print_table(rows, columns);
+	else
+		puts("No candidates: no function has a memory BAR of 2 MiB or more, a CMB or a PMR.");
+	print_commands(machine);
+	json_object_put(model);
 }
 
 static int run(struct cli *cli)
 {
-	struct json_object *model = json_object_new_object(), *rows = json_object_new_array();
-	const struct donard_candidate_info *info;
 	struct machine machine;
-	bool loaded;
 	int rc = machine_look(cli->ctx, &machine, false);
 
-	json_object_object_add(model, "candidates", rows);
-	if (rc) {
-		json_object_put(model);
+	if (rc)
 		return cli_fail(cli, rc);
-	}
-	loaded = machine.regions;
-	for (size_t i = 0; (info = donard_candidate_get(machine.candidates, i)); i++)
-		json_object_array_add(rows, build(&machine, info));
-	machine_forget(&machine);
 	if (geteuid())
 		fprintf(stderr, "%s: only root sees Persistent Memory Regions and the serial numbers of "
 			"PCI functions.\n", cli_name);
-	else if (!loaded)
+	else if (!machine.regions)
 		fprintf(stderr, "%s: Persistent Memory Regions show only while the module is loaded: "
 			"modprobe p2pmem.\n", cli_name);
-	if (!cli->json)
-		print_text(rows);
-	if (cli->json)
-		cli_print_json(model);
-	else
-		json_object_put(model);
+	print(cli, &machine);
+	machine_forget(&machine);
 	return EXIT_DONE;
 }
 

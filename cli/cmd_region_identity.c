@@ -7,89 +7,83 @@
 #include <string.h>
 
 #include "errors.h"
+#include "fields.h"
 #include "options.h"
 #include "output.h"
 #include "regionmatch.h"
 
-/* Regions may share the memory of one candidate: then the place tells them apart. */
-static void add_name(struct json_object *model, const char *key, const char *folder, const char *name,
-		     uint64_t offset)
-{
-	char text[256];
+struct identity {
+	char by_name[256], by_id[256], by_path[256], mode[8];
+	const char *user, *group;
+};
 
+#define FIELD(member, ...) CLI_FIELD(#member, CLI_TEXT, struct identity, member, ##__VA_ARGS__)
+static const struct cli_field fields[] = {
+	FIELD(by_name, .unless_empty = true), FIELD(by_id, .unless_empty = true), FIELD(by_path, .unless_empty = true),
+	FIELD(user), FIELD(group), FIELD(mode), { 0 },
+};
+
+static const char properties[] =
+	"[DONARD_BY_NAME={by_name}\n]"
+	"[DONARD_BY_ID={by_id}\n]"
+	"[DONARD_BY_PATH={by_path}\n]"
+	"[DONARD_USER={user}\n]"
+	"[DONARD_GROUP={group}\n]"
+	"DONARD_MODE={mode}\n";
+
+/* Regions may share the memory of one candidate: then the place tells them apart. */
+static void set_name(char text[256], const char *folder, const char *name, uint64_t offset)
+{
 	if (!name[0])
 		return;
-	snprintf(text, sizeof(text), "p2pmem/%s/%s", folder, name);
+	snprintf(text, 256, "p2pmem/%s/%s", folder, name);
 	if (offset)
-		snprintf(text + strlen(text), sizeof(text) - strlen(text), "+%lluM",
-			 (unsigned long long)offset >> 20);
-	cli_add_text(model, key, text);
+		snprintf(text + strlen(text), 256 - strlen(text), "+%lluM", (unsigned long long)offset >> 20);
 }
 
 /* Who may use it by the configuration; nobody but root while that cannot be read. */
-static void add_permissions(struct json_object *model, const struct region_section *section,
-			    bool broken)
+static void set_permissions(struct identity *identity, const struct region_section *section, bool broken)
 {
-	char mode[8];
-
-	snprintf(mode, sizeof(mode), "%04o", broken ? 0600 : section ? section->mode : REGIONCONF_MODE);
-	cli_add_text(model, "user", section && !broken ? section->user : "root");
-	cli_add_text(model, "group", broken ? "root" : section ? section->group : REGIONCONF_GROUP);
-	cli_add_text(model, "mode", mode);
+	snprintf(identity->mode, sizeof(identity->mode), "%04o", broken ? 0600 : section ? section->mode : REGIONCONF_MODE);
+	identity->user = section && !broken ? section->user : "root";
+	identity->group = broken ? "root" : section ? section->group : REGIONCONF_GROUP;
 }
 
-static struct json_object *build(const struct machine *machine, const struct region_config *config,
-				 const struct donard_region_info *region)
+static void identify(const struct machine *machine, const struct region_config *config,
+		     const struct donard_region_info *region, struct identity *identity)
 {
 	const struct donard_candidate_info *candidate = machine_candidate_of(machine, region);
 	const struct region_section *section = NULL;
-	struct json_object *model = json_object_new_object();
 
 	if (!config->error[0])
 		section = machine_section_of(machine, config, region);
 	if (section)
-		add_name(model, "by_name", "by-name", section->name, 0);
+		set_name(identity->by_name, "by-name", section->name, 0);
 	if (candidate) {
-		add_name(model, "by_id", "by-id", candidate->by_id, region_offset(candidate, region));
-		add_name(model, "by_path", "by-path", candidate->by_path, region_offset(candidate, region));
+		set_name(identity->by_id, "by-id", candidate->by_id, region_offset(candidate, region));
+		set_name(identity->by_path, "by-path", candidate->by_path, region_offset(candidate, region));
 	}
-	add_permissions(model, section, config->error[0]);
-	return model;
-}
-
-static void print_properties(struct json_object *model)
-{
-	static const char *const keys[][2] = {
-		{ "by_name", "DONARD_BY_NAME" }, { "by_id", "DONARD_BY_ID" },
-		{ "by_path", "DONARD_BY_PATH" }, { "user", "DONARD_USER" },
-		{ "group", "DONARD_GROUP" }, { "mode", "DONARD_MODE" },
-	};
-
-	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
-		if (cli_text_of(model, keys[i][0])[0])
-			printf("%s=%s\n", keys[i][1], cli_text_of(model, keys[i][0]));
+	set_permissions(identity, section, config->error[0]);
 }
 
 static int show(struct cli *cli, const struct region_config *config,
 		const struct donard_region_info *region)
 {
-	struct json_object *model;
+	struct identity identity = { 0 };
 	struct machine machine;
 	int rc = machine_look(cli->ctx, &machine, true);
 
 	if (rc)
 		return cli_fail(cli, rc);
-	model = build(&machine, config, region);
+	identify(&machine, config, region, &identity);
 	machine_forget(&machine);
 	if (config->error[0])
 		fprintf(stderr, "%s: %s Until then only root may use %s.\n", cli_name, config->error,
 			region->name);
-	if (cli->json) {
-		cli_print_json(model);
-		return EXIT_DONE;
-	}
-	print_properties(model);
-	json_object_put(model);
+	if (cli->json)
+		cli_print_json(cli_fields_json(fields, &identity, 0));
+	else
+		cli_fields_print(stdout, fields, properties, &identity);
 	return EXIT_DONE;
 }
 

@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 /* version: of the program and the library it runs with. */
-#include <stdio.h>
-
 #include "builtin.h"
 #include "donard/donard.h"
+#include "fields.h"
 #include "output.h"
+
+struct version {
+	const char *program, *program_version, *version;
+};
+
+static const struct cli_field fields[] = {
+	CLI_FIELD("program", CLI_TEXT, struct version, program),
+	CLI_FIELD("program_version", CLI_TEXT, struct version, program_version),
+	CLI_FIELD("version", CLI_TEXT, struct version, version),
+	{ 0 },
+};
 
 static int run(struct cli *cli)
 {
-	struct json_object *model = json_object_new_object();
+	const struct version version = { cli_program.name, DONARD_VERSION, donard_version() };
 
-	cli_add_text(model, "program", cli_program.name);
-	cli_add_text(model, "program_version", DONARD_VERSION);
-	cli_add_text(model, "version", donard_version());
-	if (cli->json) {
-		cli_print_json(model);
-		return EXIT_DONE;
-	}
-	printf("%s %s, libdonard %s\n", cli_text_of(model, "program"),
-	       cli_text_of(model, "program_version"), cli_text_of(model, "version"));
-	json_object_put(model);
+	if (cli->json)
+		cli_print_json(cli_fields_json(fields, &version, 0));
+	else
+		cli_fields_print(stdout, fields, "{program} {program_version}, libdonard {version}\n", &version);
 	return EXIT_DONE;
 }
 
