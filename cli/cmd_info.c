@@ -4,144 +4,127 @@
 
 #include "donard/donard.h"
 #include "errors.h"
-#include "lib/base/printable.h"
+#include "fields.h"
 #include "model.h"
 #include "output.h"
+
+#define FIELD(name, unit, member) CLI_FIELD(name, unit, struct donard_region_info, member)
+static const struct cli_field node_fields[] = {
+	FIELD("granule", CLI_BYTES, granule_bytes), FIELD("bus_address", CLI_ADDRESS, bus_address), { 0 },
+};
+
+/* Why the node could not be asked. */
+static const struct cli_field unknown_fields[] = { FIELD("unknown", CLI_TEXT, unknown), { 0 } };
 
 static struct json_object *build(const struct donard_region_info *info)
 {
 	struct json_object *model = cli_model_region(info);
-	char address[32];
 
-	if (info->unknown[0]) {
-		json_object_object_add(model, "granule", NULL);
-		json_object_object_add(model, "bus_address", NULL);
-		cli_add_text(model, "unknown", info->unknown);
+	if (!info->unknown[0]) {
+		cli_fields_add(model, node_fields, info, 0);
 		return model;
 	}
-	snprintf(address, sizeof(address), "0x%llx", (unsigned long long)info->bus_address);
-	cli_add_number(model, "granule", info->granule_bytes);
-	cli_add_text(model, "bus_address", address);
+	json_object_object_add(model, "granule", NULL);
+	json_object_object_add(model, "bus_address", NULL);
+	cli_fields_add(model, unknown_fields, info, 0);
 	return model;
-}
-
-/* A name that might be more is quoted. */
-static void print_holder(const char *title, struct json_object *holder)
-{
-	struct json_object *device = json_object_object_get(holder, "device");
-	const char *command = cli_text_of(holder, "command"), *quote = dnd_quote_of(command);
-	char text[DONARD_SIZE_TEXT_BYTES], pid[32] = "no pid";
-
-	if (cli_number_of(holder, "pid"))
-		snprintf(pid, sizeof(pid), "pid %llu", (unsigned long long)cli_number_of(holder, "pid"));
-	printf("%-12s %s%s%s (%s): %s, %llu pinned pages%s%s\n", title, quote, command, quote, pid,
-	       cli_size_of(holder, "bytes", text), (unsigned long long)cli_number_of(holder, "pinned_pages"),
-	       device ? ", dma-buf mapped for " : "", device ? json_object_get_string(device) : "");
-}
-
-/* What the list @key has no room for, and whether it is empty. */
-static void print_rest(const char *key, size_t count, uint64_t left_out)
-{
-	if (left_out)
-		printf("%-12s and %llu more\n", count ? "" : key, (unsigned long long)left_out);
-	else if (!count)
-		printf("%-12s none\n", key);
-}
-
-static void print_holders(struct json_object *holders, uint64_t left_out)
-{
-	for (size_t i = 0; i < json_object_array_length(holders); i++)
-		print_holder(i ? "" : "holders", json_object_array_get_idx(holders, i));
-	print_rest("holders", json_object_array_length(holders), left_out);
-}
-
-static void print_list(const char *key, struct json_object *list, uint64_t left_out)
-{
-	for (size_t i = 0; i < json_object_array_length(list); i++)
-		printf("%-12s %s\n", i ? "" : key,
-		       json_object_get_string(json_object_array_get_idx(list, i)));
-	print_rest(key, json_object_array_length(list), left_out);
 }
 
 /* ---- text: a line for each field ---- */
 
-static void show_word(const char *key, struct json_object *value, struct json_object *model)
-{
-	const char *word = value ? json_object_get_string(value) : "not known";
+#define WORD(label, name) label "[{" name "}][{!" name "}-]\n"
+#define FLAG(label, name) label "[{?" name "}yes][{!" name "}no]\n"
+static const char region_text[] =
+	WORD("name         ", "name")
+	WORD("kind         ", "kind")
+	WORD("bdf          ", "bdf")
+	"bar          {bar}\n"
+	"offset       {offset}\n"
+	"size         {size}\n"
+	"available    {available}\n"
+	WORD("page_type    ", "page_type")
+	WORD("pmem         ", "pmem")
+	WORD("memtype      ", "memtype")
+	"folio        {folio}\n"
+	FLAG("persistent   ", "persistent")
+	FLAG("pinned_importers ", "pinned_importers")
+	WORD("state        ", "state");
 
-	(void)model;
-	printf("%-12s %s\n", key, word[0] ? word : "-");
-}
+static const char node_text[] =
+	"granule      {granule}\n"
+	"bus_address  {bus_address}\n";
 
-static void show_size(const char *key, struct json_object *value, struct json_object *model)
-{
-	char text[DONARD_SIZE_TEXT_BYTES];
+static const char unknown_text[] =
+	"granule      not known\n"
+	"bus_address  not known\n"
+	"unknown      {unknown}\n";
 
-	printf("%-12s %s\n", key, value ? cli_size_of(model, key, text) : "not known");
-}
-
-static void show_flag(const char *key, struct json_object *value, struct json_object *model)
-{
-	(void)model;
-	printf("%-12s %s\n", key, json_object_get_boolean(value) ? "yes" : "no");
-}
-
-static void show_nobody(const char *key)
-{
-	printf("%-12s not shown: only root and the group p2pmem may see them\n", key);
-}
-
-static void show_unrouted(const char *key, struct json_object *value, struct json_object *model)
-{
-	if (value)
-		print_list(key, value, cli_number_of(model, "unrouted_left_out"));
-	else
-		show_nobody(key);
-}
-
-static void show_holders(const char *key, struct json_object *value, struct json_object *model)
-{
-	if (value)
-		print_holders(value, cli_number_of(model, "holders_left_out"));
-	else
-		show_nobody(key);
-}
-
-static const struct {
-	const char *key;
-	void (*show)(const char *key, struct json_object *value, struct json_object *model);
-} fields[] = {
-	{ "name", show_word }, { "kind", show_word }, { "bdf", show_word }, { "bar", show_word }, { "offset", show_word },
-	{ "size", show_size }, { "available", show_size }, { "page_type", show_word }, { "pmem", show_word },
-	{ "memtype", show_word }, { "folio", show_size }, { "persistent", show_flag },
-	{ "pinned_importers", show_flag }, { "state", show_word }, { "holders", show_holders },
-	{ "unrouted", show_unrouted }, { "granule", show_size }, { "bus_address", show_word }, { "unknown", show_word },
+/* A list of lines: only the first has a title. */
+struct lines {
+	const char *title;
+	size_t count;
 };
 
-static void print_text(struct json_object *model)
+static void print_holder(void *user, char *line)
 {
-	struct json_object *value;
+	struct lines *lines = user;
+	struct cli_holder holder;
 
-	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
-		if (json_object_object_get_ex(model, fields[i].key, &value))
-			fields[i].show(fields[i].key, value, model);
-	json_object_put(model);
+	if (!cli_parse_holder(line, &holder))
+		return;
+	printf("%-12s ", lines->count++ ? "" : lines->title);
+	cli_fields_print(stdout, cli_holder_fields, "{quote}{command}{quote} ([{?pid}pid {pid}][{!pid}no pid]): {bytes}, "
+			 "{pinned_pages} pinned pages[, dma-buf mapped for {device}]\n", &holder);
+}
+
+static void print_function(void *user, char *line)
+{
+	struct lines *lines = user;
+
+	if (cli_is_function(line))
+		printf("%-12s %s\n", lines->count++ ? "" : lines->title, line);
+}
+
+/* And what the kernel has no room for. */
+static void print_list(const char *title, const char *from, void (*print)(void *user, char *line))
+{
+	struct lines lines = { .title = title };
+	unsigned long more = from ? cli_lines_left_out(from) : 0;
+
+	cli_each_line(from, print, &lines);
+	if (!from)
+		printf("%-12s not shown: only root and the group p2pmem may see them\n", title);
+	else if (more)
+		printf("%-12s and %lu more\n", lines.count ? "" : title, more);
+	else if (!lines.count)
+		printf("%-12s none\n", title);
+}
+
+static void print_text(const struct donard_region_info *info)
+{
+	cli_fields_print(stdout, cli_region_fields, region_text, info);
+	print_list("holders", info->holders, print_holder);
+	print_list("unrouted", info->unrouted, print_function);
+	if (info->unknown[0])
+		cli_fields_print(stdout, unknown_fields, unknown_text, info);
+	else
+		cli_fields_print(stdout, node_fields, node_text, info);
 }
 
 static int run(struct cli *cli)
 {
 	struct donard_region_list *list;
-	struct json_object *model;
+	const struct donard_region_info *info;
 	int rc = donard_region_find(cli->ctx, cli->arguments[0], &list);
 
 	if (rc)
 		return cli_fail(cli, rc);
-	model = build(donard_region_get(list, 0));
-	donard_region_list_free(list);
+	info = donard_region_get(list, 0);
 	if (cli->json)
-		cli_print_json(model);
+		cli_print_json(build(info));
 	else
-		print_text(model);
+		print_text(info);
+	donard_region_list_free(list);
 	return EXIT_DONE;
 }
 

@@ -22,15 +22,12 @@ static const struct cli_column client_columns[] = {
 	{ "namespaces", "NAMESPACES", false }, { 0 },
 };
 
-static int load_regions(struct cli *cli, struct json_object *rows)
+static int load_regions(struct cli *cli, struct json_object *rows, struct donard_region_list **list)
 {
-	struct donard_region_list *list;
-	int count = donard_region_list_parts(cli->ctx, DONARD_REGION_HOLDERS, &list);
+	int count = donard_region_list_parts(cli->ctx, DONARD_REGION_HOLDERS, list);
 
 	for (int i = 0; i < count; i++)
-		json_object_array_add(rows, cli_model_region(donard_region_get(list, (size_t)i)));
-	if (count >= 0)
-		donard_region_list_free(list);
+		json_object_array_add(rows, cli_model_region(donard_region_get(*list, (size_t)i)));
 	return count < 0 ? count : 0;
 }
 
@@ -58,33 +55,36 @@ static int load_gpus(struct cli *cli, struct json_object *rows)
 	return count < 0 ? count : 0;
 }
 
-/* Of regions whose pages the kernel maps for functions that have no route to them. */
-static void print_warnings(struct json_object *regions)
+static void print_warning(void *region, char *line)
 {
-	for (size_t i = 0; i < json_object_array_length(regions); i++) {
-		struct json_object *region = json_object_array_get_idx(regions, i);
-		struct json_object *unrouted = json_object_object_get(region, "unrouted");
-		size_t count = unrouted ? json_object_array_length(unrouted) : 0;
-		unsigned long long more = cli_number_of(region, "unrouted_left_out");
+	if (cli_is_function(line))
+		printf("Warning: %s has no route to %s, and nothing in the kernel stops its transfers (donard-cli topo says why).\n",
+		       line, (const char *)region);
+}
 
-		for (size_t u = 0; u < count; u++)
-			printf("Warning: %s has no route to %s, and nothing in the kernel stops its transfers "
-			       "(donard-cli topo says why).\n",
-			       json_object_get_string(json_object_array_get_idx(unrouted, u)),
-			       json_object_get_string(json_object_object_get(region, "name")));
+/* Of regions whose pages the kernel maps for functions that have no route to them. */
+static void print_warnings(const struct donard_region_list *regions)
+{
+	const struct donard_region_info *info;
+	unsigned long more;
+
+	for (size_t i = 0; (info = donard_region_get(regions, i)); i++) {
+		cli_each_line(info->unrouted, print_warning, (void *)info->name);
+		more = info->unrouted ? cli_lines_left_out(info->unrouted) : 0;
 		if (more)
-			printf("Warning: %llu more functions, which do not fit into the kernel's list, have no route to %s.\n",
-			       more, cli_text_of(region, "name"));
+			printf("Warning: %lu more functions, which do not fit into the kernel's list, have no route to %s.\n",
+			       more, info->name);
 	}
 }
 
-static void print_tables(struct json_object *regions, struct json_object *clients, struct json_object *gpus)
+static void print_tables(const struct donard_region_list *list, struct json_object *regions, struct json_object *clients,
+			 struct json_object *gpus)
 {
 	if (json_object_array_length(regions))
 		cli_print_table(regions, region_columns);
 	else
 		puts("No regions. Add one with 'donard-cli region add'.");
-	print_warnings(regions);
+	print_warnings(list);
 	putchar('\n');
 	if (json_object_array_length(clients))
 		cli_print_table(clients, client_columns);
@@ -101,24 +101,26 @@ static int run(struct cli *cli)
 	struct json_object *model = json_object_new_object();
 	struct json_object *regions = json_object_new_array(), *clients = json_object_new_array();
 	struct json_object *gpus = json_object_new_array();
+	struct donard_region_list *list = NULL;
 	int rc;
 
 	json_object_object_add(model, "regions", regions);
 	json_object_object_add(model, "clients", clients);
 	json_object_object_add(model, "gpus", gpus);
-	rc = load_regions(cli, regions);
+	rc = load_regions(cli, regions, &list);
 	if (!rc)
 		rc = load_clients(cli, clients);
 	if (!rc)
 		rc = load_gpus(cli, gpus);
-	if (!rc && cli->json) {
-		cli_print_json(model);
-		return EXIT_DONE;
-	}
-	if (!rc)
-		print_tables(regions, clients, gpus);
+	if (rc)
+		rc = cli_fail(cli, rc);
+	else if (cli->json)
+		cli_print_json(json_object_get(model));
+	else
+		print_tables(list, regions, clients, gpus);
+	donard_region_list_free(list);
 	json_object_put(model);
-	return rc ? cli_fail(cli, rc) : EXIT_DONE;
+	return rc;
 }
 
 static const struct cli_option options[] = {

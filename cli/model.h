@@ -6,10 +6,26 @@
 #include <json-c/json.h>
 
 #include "donard/donard.h"
+#include "fields.h"
+
+/* Who holds memory of a region; the strings are parts of the line. */
+struct cli_holder {
+	uint64_t pid;			/* 0: none that this process could see */
+	const char *command, *quote;	/* a name that might be more is quoted in a text */
+	uint64_t bytes, pinned_pages;
+	const char *device;		/* the importing device, or "" */
+};
+
+/* Of struct donard_region_info, without its lists; of struct cli_holder. */
+extern const struct cli_field cli_region_fields[], cli_holder_fields[];
+
+/* Calls @see for each line of the kernel's, which it may change; NULL are none. */
+void cli_each_line(const char *lines, void (*see)(void *user, char *line), void *user);
+/* The last line may be neither a holder nor a function: how many there are more. */
+bool cli_parse_holder(char *line, struct cli_holder *holder);
+bool cli_is_function(const char *line);
 
 struct json_object *cli_model_region(const struct donard_region_info *info);
-/* Those of a region; NULL if the caller may not see them. */
-struct json_object *cli_model_holders(const char *holders);
 struct json_object *cli_model_client(const struct donard_client_info *info);
 
 #endif /* DONARD_MODEL_H */

@@ -255,16 +255,22 @@ static struct json_object *drive_rows(const struct cli_top_sample *sample, const
 	return rows;
 }
 
-static void add_holders(struct json_object *rows, const struct donard_region_info *info)
-{
-	struct json_object *holders = cli_model_holders(info->holders), *row;
+struct holder_rows {
+	struct json_object *rows;
+	const char *region;
+};
 
-	for (size_t i = 0; i < json_object_array_length(holders); i++) {
-		row = json_object_array_get_idx(holders, i);
-		cli_add_text(row, "region", info->name);
-		json_object_array_add(rows, json_object_get(row));
-	}
-	json_object_put(holders);
+static void add_holder(void *user, char *line)
+{
+	const struct holder_rows *to = user;
+	struct cli_holder holder;
+	struct json_object *row;
+
+	if (!cli_parse_holder(line, &holder))
+		return;
+	row = cli_fields_json(cli_holder_fields, &holder, 0);
+	cli_add_text(row, "region", to->region);
+	json_object_array_add(to->rows, row);
 }
 
 static void print_holders(FILE *out, const struct cli_top_sample *sample)
@@ -278,7 +284,7 @@ static void print_holders(FILE *out, const struct cli_top_sample *sample)
 
 		seen = info->holders;
 		if (seen) {
-			add_holders(rows, info);
+			cli_each_line(info->holders, add_holder, &(struct holder_rows){ rows, info->name });
 			left_out += cli_lines_left_out(info->holders);
 		}
 	}

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "donard/donard.h"
 #include "fields.h"
 #include "output.h"
 #include "terms.h"
@@ -41,13 +42,16 @@ static double double_of(const struct cli_field *field, const void *result)
 static const char *text_of(const struct cli_field *field, const void *result, char room[CLI_ERROR_BYTES])
 {
 	const void *at = place_of(field, result);
-	const char *text = field->type == CLI_POINTER ? *(const char *const *)at : at;
+	const char *text = field->type == CLI_POINTER ? *(const char *const *)at ?: "" : at;
 
 	switch (field->unit) {
 	case CLI_WORD:
 		return field->word_of((unsigned int)cli_field_number(field, result));
 	case CLI_IDENTITY:
 		snprintf(room, CLI_ERROR_BYTES, "%016" PRIx64, cli_field_number(field, result));
+		return room;
+	case CLI_ADDRESS:
+		snprintf(room, CLI_ERROR_BYTES, "0x%" PRIx64, cli_field_number(field, result));
 		return room;
 	case CLI_MESSAGE:
 		return cli_in_options(text, room, CLI_ERROR_BYTES);

@@ -21,6 +21,7 @@ enum cli_unit {
 	CLI_RATE,	/* bytes per second: 4.0 MiB/s */
 	CLI_FLAG,	/* JSON: true or false; of the text, only a condition */
 	CLI_IDENTITY,	/* 16 hexadecimal digits */
+	CLI_ADDRESS,	/* 0x8000000 */
 	CLI_WORD,	/* what @word_of says of the number */
 	CLI_SET,	/* what it says of each bit; JSON: an array, text: with @text between the words */
 	CLI_TEXT,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Models are JSON objects; tables are printed from the same objects. */
+/* Of a list, the objects of the JSON are the rows of the table; of a result, see fields.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "donard/donard.h"
 #include "lib/base/printable.h"
 #include "output.h"
 #include "utf8.h"
@@ -124,26 +125,4 @@ void cli_add_double(struct json_object *model, const char *key, double value)
 		json_object_set_serializer(number, json_object_double_to_json_string, (void *)"%.9g",
 					   NULL);
 	json_object_object_add(model, key, number);
-}
-
-const char *cli_text_of(struct json_object *model, const char *key)
-{
-	const char *text = json_object_get_string(json_object_object_get(model, key));
-
-	return text ? text : "";
-}
-
-uint64_t cli_number_of(struct json_object *model, const char *key)
-{
-	return (uint64_t)json_object_get_int64(json_object_object_get(model, key));
-}
-
-bool cli_true(struct json_object *model, const char *key)
-{
-	return json_object_get_boolean(json_object_object_get(model, key));
-}
-
-const char *cli_size_of(struct json_object *model, const char *key, char text[DONARD_SIZE_TEXT_BYTES])
-{
-	return donard_format_size(text, DONARD_SIZE_TEXT_BYTES, cli_number_of(model, key));
 }

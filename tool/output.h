@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Prints a model, which is a JSON object, as JSON or as tables. */
+/* Prints JSON, and tables of JSON objects. */
 #ifndef DONARD_OUTPUT_H
 #define DONARD_OUTPUT_H
 
@@ -7,8 +7,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
-
-#include "donard/donard.h"
 
 struct cli_column {
 	const char *key;
@@ -30,11 +28,5 @@ void cli_add_text(struct json_object *model, const char *key, const char *value)
 void cli_add_number(struct json_object *model, const char *key, uint64_t value);
 /* Adds nine digits, more than any clock has; null if @value is not finite. */
 void cli_add_double(struct json_object *model, const char *key, double value);
-/* These read from a model; they return "", 0 or false if the key is absent or null. */
-const char *cli_text_of(struct json_object *model, const char *key);
-uint64_t cli_number_of(struct json_object *model, const char *key);
-bool cli_true(struct json_object *model, const char *key);
-/* Formats the size as donard_format_size() does: "256 MiB". */
-const char *cli_size_of(struct json_object *model, const char *key, char text[DONARD_SIZE_TEXT_BYTES]);
 
 #endif /* DONARD_OUTPUT_H */

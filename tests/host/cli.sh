@@ -32,6 +32,12 @@ fractions_enter_json_once() {
 	! grep -rn 'json_object_new_double' cli tool bench --include='*.[ch]' | grep -v '^tool/output\.c:'
 }
 
+# Text and decisions come from the result itself; only a table prints what JSON has.
+nobody_reads_json() {
+	! grep -rnE 'json_object_(object_get|get_(string|int|int64|uint64|double|boolean))\(' cli tool --include='*.[ch]' |
+		grep -v '^tool/output\.c:'
+}
+
 # The digits of a number that binary fractions do not have.
 fractions_are_short() {
 	"$BUILD/donard-cli" measure --json --meter none true 2>/dev/null | grep '_seconds' | tee "$LOGS/fractions"
@@ -363,6 +369,7 @@ run_cli_contracts() {
 	try "cli: man page of donard-bench has its table" tests/host/manual.py "$BUILD/donard-bench" docs/donard-bench.1
 	try "cli: limits in a man page that are not the table's are caught" limits_are_compared
 	try "cli: fractions enter JSON at one place" fractions_enter_json_once
+	try "cli: nobody reads JSON that it has made" nobody_reads_json
 	try "cli: fractions in JSON have no noise" fractions_are_short
 	try "cli: completion within a command" completion_knows_where_it_is
 	try "cli: completion of a GPU" completion_offers_gpus
