@@ -101,6 +101,28 @@ bar_to_bar() {
 	holds bar "$WORK/data"
 }
 
+# moved_within SIDE FROM TO BYTES [ARG...] - in a region that holds $WORK/data, which becomes what is then expected.
+moved_within() {
+	local side=$1 from=$2 to=$3 bytes=$4 name
+	shift 4
+	name=$(region_of_side "$side")
+	dd if="$WORK/data" of="$WORK/data" bs=16K skip="$from" seek="$to" count="$bytes" iflag=skip_bytes,count_bytes \
+		oflag=seek_bytes conv=notrunc status=none
+	copy "$name+$((REGION_AT * MIB + from))" "$name+$((REGION_AT * MIB + to))" --size "$bytes" "$@"
+	result_is "$bytes" cpu 0
+	holds "$side" "$WORK/data"
+}
+
+# within_a_page SIDE - two places that share a page, which has one owner: side by side, and sharing bytes, as in memmove().
+within_a_page() {
+	random_file "$WORK/data" 16384
+	put "$1" "$WORK/data"
+	moved_within "$1" 0 5000 5000 --verify
+	moved_within "$1" 12000 9000 3000 --verify
+	moved_within "$1" 100 300 9000
+	moved_within "$1" 5000 4900 9000
+}
+
 # on_fs TYPE FUNCTION...
 on_fs() {
 	with_file_system "$1"
@@ -686,6 +708,8 @@ core t "bar to cmb" direction bar cmb
 t "cmb to bar" direction cmb bar
 t "bar to pmr" direction bar pmr
 t "pmr to bar" direction pmr bar
+t "within a page of the bar" within_a_page bar
+t "within a page of the pmr" within_a_page pmr
 t "witness: drive to cmb" witnessed alpha cmb read.cmb
 t "witness: drive to pmr" witnessed alpha pmr read.pmr
 t "witness: pmr to drive" witnessed pmr alpha write.pmr
