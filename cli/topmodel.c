@@ -186,17 +186,20 @@ static const struct cli_column drive_columns[] = {
 	{ "in_flight", "IN FLIGHT", false }, { 0 },
 };
 
-/* Names are used again: the one that @region was in the sample before, unless another one had its name then; or NULL. */
-static const struct donard_region_counts *region_before(const struct cli_top_sample *before, const struct region *region)
+/* Names are used again: is @region what @before was, and not another one of its name? */
+static bool is_same(const struct region *region, const struct region *before)
 {
-	for (size_t i = 0; before && i < before->region_count; i++) {
-		const struct region *one = &before->regions[i];
+	return !strcmp(region->info->bdf, before->info->bdf) && region->info->bar == before->info->bar &&
+	       region->info->offset_bytes == before->info->offset_bytes &&
+	       region->counts.taken_bytes >= before->counts.taken_bytes;
+}
 
-		if (!strcmp(one->info->name, region->info->name))
-			return !strcmp(one->info->bdf, region->info->bdf) && one->info->bar == region->info->bar &&
-			       one->info->offset_bytes == region->info->offset_bytes &&
-			       one->counts.taken_bytes <= region->counts.taken_bytes ? &one->counts : NULL;
-	}
+/* What it counted in the sample before, or NULL. */
+static const struct donard_region_counts *counts_before(const struct cli_top_sample *before, const struct region *region)
+{
+	for (size_t i = 0; before && i < before->region_count; i++)
+		if (!strcmp(before->regions[i].info->name, region->info->name))
+			return is_same(region, &before->regions[i]) ? &before->regions[i].counts : NULL;
 	return NULL;
 }
 
@@ -228,7 +231,7 @@ static struct json_object *region_rows(const struct cli_top_sample *sample, cons
 		const struct region *region = &sample->regions[i];
 		struct json_object *row = json_object_new_object();
 
-		add_rates(row, region_fields, &region->counts, region_before(before, region), seconds);
+		add_rates(row, region_fields, &region->counts, counts_before(before, region), seconds);
 		cli_add_text(row, "name", region->info->name);
 		cli_add_text(row, "state", donard_region_state_text(region->info->state));
 		cli_add_number(row, "size", region->info->size_bytes);
