@@ -12,7 +12,7 @@
 
 #include "queue/queue.h"
 
-bool dnd_request_is_aligned(const struct dnd_queue_request *request)
+bool dnd_queue_request_is_aligned(const struct dnd_queue_request *request)
 {
 	const struct dnd_drive *drive = &request->file->drive;
 
@@ -40,7 +40,7 @@ static bool whole_blocks(const struct dnd_queue_request *request)
 	return !((request->file_offset | request->length) % request->file->drive.align_bytes);
 }
 
-int dnd_bounce_prepare(struct donard_queue *queue, struct dnd_queue_request *request)
+int dnd_queue_bounce_prepare(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	size_t align = dnd_max((size_t)sysconf(_SC_PAGESIZE), request->file->drive.align_bytes);
 	struct dnd_place place = dnd_memory_place(request->memory, request->memory_offset);
@@ -67,7 +67,7 @@ int dnd_bounce_prepare(struct donard_queue *queue, struct dnd_queue_request *req
 	return rc ? dnd_memory_access_failed(request->memory, -rc) : 0;
 }
 
-int64_t dnd_bounce_deliver(struct dnd_queue_request *request, uint64_t moved)
+int64_t dnd_queue_bounce_deliver(struct dnd_queue_request *request, uint64_t moved)
 {
 	struct dnd_place place = dnd_memory_place(request->memory, request->memory_offset);
 	int rc = 0;

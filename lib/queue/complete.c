@@ -25,7 +25,7 @@ static void tell(struct donard_queue *queue, struct dnd_queue_request *request)
 		queue->told = request->told;
 		request->told = NULL;
 	}
-	dnd_request_recycle(queue, request);
+	dnd_queue_request_recycle(queue, request);
 }
 
 /* Frees the strings of earlier completions, because the caller takes further ones. */

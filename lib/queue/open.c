@@ -31,7 +31,7 @@ static int make_requests(struct donard_queue *queue)
 	if (!queue->requests)
 		return dnd_fail_memory(queue->ctx);
 	for (uint32_t i = 0; i < queue->options.depth; i++)
-		dnd_request_recycle(queue, &queue->requests[i]);
+		dnd_queue_request_recycle(queue, &queue->requests[i]);
 	return 0;
 }
 
@@ -92,7 +92,7 @@ static void cancel_all(struct donard_queue *queue)
 {
 	for (uint32_t i = 0; i < queue->options.depth; i++)
 		if (queue->requests[i].parts)
-			dnd_transfer_cancel(queue, &queue->requests[i]);
+			dnd_queue_transfer_cancel(queue, &queue->requests[i]);
 }
 
 static void let_go(struct donard_queue *queue)
@@ -100,7 +100,7 @@ static void let_go(struct donard_queue *queue)
 	dnd_sources_end(queue, dnd_queue_inherited(queue));
 	for (uint32_t i = 0; i < queue->options.depth; i++)
 		if (queue->requests[i].file)
-			dnd_request_recycle(queue, &queue->requests[i]);
+			dnd_queue_request_recycle(queue, &queue->requests[i]);
 	dnd_queue_forget_told(queue);
 	for (size_t i = 0; i < queue->registration_count; i++)
 		donard_memory_free(queue->registrations[i].memory);
@@ -143,7 +143,7 @@ DND_PUBLIC int donard_queue_cancel(struct donard_queue *queue, const void *user)
 
 		if (!request->parts || request->completion.user != user)
 			continue;
-		dnd_transfer_cancel(queue, request);
+		dnd_queue_transfer_cancel(queue, request);
 		found++;
 	}
 	dnd_ring_enter(&queue->ring, 0);

@@ -168,37 +168,37 @@ struct dnd_join dnd_pair_join_of(const struct donard_queue *queue,
 				 const struct dnd_queue_request *request);
 
 /* register.c */
-struct dnd_queue_registration *dnd_registration_find(struct donard_queue *queue,
-						     const struct donard_memory *memory);
+struct dnd_queue_registration *dnd_queue_registration_find(struct donard_queue *queue,
+							   const struct donard_memory *memory);
 /* Checks now and then, and lets go of memory whose region is being removed. */
 void dnd_queue_look_after(struct donard_queue *queue);
 void dnd_queue_unregister_all(struct donard_queue *queue);
 
 /* transfer.c: makes sure that there are enough parts for the request; then starts its transfer */
-int dnd_transfer_reserve(struct donard_queue *queue, const struct dnd_queue_request *request);
-void dnd_transfer_start(struct donard_queue *queue, struct dnd_queue_request *request);
+int dnd_queue_transfer_reserve(struct donard_queue *queue, const struct dnd_queue_request *request);
+void dnd_queue_transfer_start(struct donard_queue *queue, struct dnd_queue_request *request);
 /* Asks the kernel to cancel the request, which ends in any case. */
-void dnd_transfer_cancel(struct donard_queue *queue, struct dnd_queue_request *request);
+void dnd_queue_transfer_cancel(struct donard_queue *queue, struct dnd_queue_request *request);
 /* Takes all completions from the ring, and puts the requests that are done on the list. */
 void dnd_queue_reap(struct donard_queue *queue);
 /* Ends a request: its result is a number of bytes, or -errno with the context's text. */
-void dnd_request_end(struct donard_queue *queue, struct dnd_queue_request *request, int64_t result);
+void dnd_queue_request_end(struct donard_queue *queue, struct dnd_queue_request *request, int64_t result);
 /* Counts a completion for donard_queue_info(). */
 void dnd_queue_count(struct donard_queue *queue, const struct donard_completion *completion);
 /* Frees the texts of the completions that the caller took last, because it takes further ones. */
 void dnd_queue_forget_told(struct donard_queue *queue);
 /* Releases everything that the request holds, and makes it idle. */
-void dnd_request_recycle(struct donard_queue *queue, struct dnd_queue_request *request);
+void dnd_queue_request_recycle(struct donard_queue *queue, struct dnd_queue_request *request);
 
 /* vouch.c: marks requests that the file system bounced; @ended is the first one that nobody was told of yet */
 void dnd_queue_vouch(struct donard_queue *queue, struct dnd_queue_request *ended);
 
 /* bounce.c: requests that go through DRAM; is the request aligned for direct I/O? */
-bool dnd_request_is_aligned(const struct dnd_queue_request *request);
+bool dnd_queue_request_is_aligned(const struct dnd_queue_request *request);
 /* Allocates the buffer, and fills it if the request writes. */
-int dnd_bounce_prepare(struct donard_queue *queue, struct dnd_queue_request *request);
+int dnd_queue_bounce_prepare(struct donard_queue *queue, struct dnd_queue_request *request);
 /* If the request reads, stores the @moved bytes into the memory.  Returns @moved, or -errno with a text. */
-int64_t dnd_bounce_deliver(struct dnd_queue_request *request, uint64_t moved);
+int64_t dnd_queue_bounce_deliver(struct dnd_queue_request *request, uint64_t moved);
 
 /* Waits until no request works, or none of @registration if that is given.  Returns 0 or -errno of the ring. */
 int dnd_queue_drain(struct donard_queue *queue, const struct dnd_queue_registration *registration);

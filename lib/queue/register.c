@@ -9,8 +9,8 @@
 #define LOOK_EVERY_SECONDS	0.1
 #define UNIT_BYTES		(2ULL << 20)	/* chunks are multiples of it: requests seldom cross their borders */
 
-struct dnd_queue_registration *dnd_registration_find(struct donard_queue *queue,
-						     const struct donard_memory *memory)
+struct dnd_queue_registration *dnd_queue_registration_find(struct donard_queue *queue,
+							   const struct donard_memory *memory)
 {
 	for (size_t i = 0; i < queue->registration_count; i++)
 		if (queue->registrations[i].memory == memory)
@@ -20,7 +20,7 @@ struct dnd_queue_registration *dnd_registration_find(struct donard_queue *queue,
 
 static struct dnd_queue_registration *free_place(struct donard_queue *queue)
 {
-	struct dnd_queue_registration *registration = dnd_registration_find(queue, NULL);
+	struct dnd_queue_registration *registration = dnd_queue_registration_find(queue, NULL);
 
 	if (!registration && queue->registration_count < DND_REGISTRATIONS_MAX)
 		registration = &queue->registrations[queue->registration_count++];
@@ -83,7 +83,7 @@ DND_PUBLIC int donard_queue_register(struct donard_queue *queue, struct donard_m
 		return rc;
 	if (!may_hold(memory))
 		return 0;
-	registration = dnd_registration_find(queue, memory);
+	registration = dnd_queue_registration_find(queue, memory);
 	if (registration)
 		return registration->buffers.base != NULL;
 	rc = dnd_queue_drain(queue, NULL);
@@ -97,7 +97,7 @@ DND_PUBLIC int donard_queue_unregister(struct donard_queue *queue, struct donard
 
 	if (rc)
 		return rc;
-	registration = dnd_registration_find(queue, memory);
+	registration = dnd_queue_registration_find(queue, memory);
 	if (!registration)
 		return 0;
 	rc = dnd_queue_drain(queue, registration);

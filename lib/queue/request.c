@@ -51,7 +51,7 @@ static int check_alignment(struct donard_queue *queue, const struct dnd_queue_re
 {
 	const struct dnd_drive *drive = &request->file->drive;
 
-	if (dnd_request_is_aligned(request) ||
+	if (dnd_queue_request_is_aligned(request) ||
 	    (dnd_queue_may_bounce(queue) && !(queue->options.flags & DONARD_QUEUE_PASSTHROUGH)))
 		return 0;
 	return dnd_fail(queue->ctx, DND_E_ALIGNMENT, "%s: offset %llu and length %llu must be multiples of "
@@ -115,20 +115,20 @@ static int choose_way(struct donard_queue *queue, struct dnd_queue_request *requ
 	int rc = use_commands(queue, request);
 
 	if (!rc)
-		rc = dnd_transfer_reserve(queue, request);
+		rc = dnd_queue_transfer_reserve(queue, request);
 	if (rc)
 		return rc;
-	if (!dnd_request_is_aligned(request))
-		return dnd_bounce_prepare(queue, request);
+	if (!dnd_queue_request_is_aligned(request))
+		return dnd_queue_bounce_prepare(queue, request);
 	rc = dnd_pair_find(queue, request, &pair);
 	if (rc)
 		return rc;
 	if (pair->bounced)
-		return dnd_bounce_prepare(queue, request);
+		return dnd_queue_bounce_prepare(queue, request);
 	request->completion.route = pair->route.route;
 	if (is_proven(request, pair))
 		request->completion.evidence = DONARD_EVIDENCE_PROVEN;
-	registration = dnd_registration_find(queue, request->memory);
+	registration = dnd_queue_registration_find(queue, request->memory);
 	if (registration && !registration->leaving)
 		request->registration = registration;
 	return 0;
@@ -140,9 +140,9 @@ static int begin(struct donard_queue *queue, struct dnd_queue_request *request)
 
 	request->fd = request->file->drive.fd;
 	if (!rc)
-		rc = request->memory ? choose_way(queue, request) : dnd_transfer_reserve(queue, request);
+		rc = request->memory ? choose_way(queue, request) : dnd_queue_transfer_reserve(queue, request);
 	if (!rc)
-		dnd_transfer_start(queue, request);
+		dnd_queue_transfer_start(queue, request);
 	return rc;
 }
 
@@ -168,7 +168,7 @@ static int add(struct donard_queue *queue, const struct dnd_queue_request *asked
 		dnd_handle_get(&request->memory->handle);
 	rc = begin(queue, request);
 	if (rc) {
-		dnd_request_recycle(queue, request);
+		dnd_queue_request_recycle(queue, request);
 		return rc;
 	}
 	if (request->registration)

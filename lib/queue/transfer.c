@@ -107,7 +107,7 @@ static void start_part(struct donard_queue *queue, struct dnd_queue_request *req
 	add_part(queue, request, at, &io);
 }
 
-int dnd_transfer_reserve(struct donard_queue *queue, const struct dnd_queue_request *request)
+int dnd_queue_transfer_reserve(struct donard_queue *queue, const struct dnd_queue_request *request)
 {
 	uint64_t parts = request->length / dnd_max(part_bytes(request), 1) + 1;
 	uint64_t busy = queue->chunk_count * PARTS_AT_A_TIME - queue->idle_part_count;
@@ -122,7 +122,7 @@ int dnd_transfer_reserve(struct donard_queue *queue, const struct dnd_queue_requ
 	return 0;
 }
 
-void dnd_transfer_start(struct donard_queue *queue, struct dnd_queue_request *request)
+void dnd_queue_transfer_start(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	uint64_t step = dnd_max(part_bytes(request), 1);
 	uint64_t at = 0;
@@ -136,7 +136,7 @@ void dnd_transfer_start(struct donard_queue *queue, struct dnd_queue_request *re
 	} while (at < request->length);
 }
 
-void dnd_transfer_cancel(struct donard_queue *queue, struct dnd_queue_request *request)
+void dnd_queue_transfer_cancel(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	request->ends = true;
 	for (struct dnd_part *part = request->first_part; part; part = part->next)
@@ -173,7 +173,7 @@ void dnd_queue_count(struct donard_queue *queue, const struct donard_completion 
 		info->registered_requests++;
 }
 
-void dnd_request_end(struct donard_queue *queue, struct dnd_queue_request *request, int64_t result)
+void dnd_queue_request_end(struct donard_queue *queue, struct dnd_queue_request *request, int64_t result)
 {
 	request->completion.result = result;
 	request->completion.error_code = request->completion.error = "";
@@ -187,7 +187,7 @@ void dnd_request_end(struct donard_queue *queue, struct dnd_queue_request *reque
 	dnd_list_add(&queue->done, request);
 }
 
-void dnd_request_recycle(struct donard_queue *queue, struct dnd_queue_request *request)
+void dnd_queue_request_recycle(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	free(request->told);
 	free(request->dram);
@@ -288,13 +288,13 @@ static void transfer_done(struct donard_queue *queue, struct dnd_queue_request *
 	int64_t result;
 
 	if (!request->error && !request->dram) {
-		dnd_request_end(queue, request, (int64_t)moved);
+		dnd_queue_request_end(queue, request, (int64_t)moved);
 		return;
 	}
 	before = dnd_failure_keep(queue->ctx);
-	result = request->error ? explain(queue, request) : dnd_bounce_deliver(request, moved);
+	result = request->error ? explain(queue, request) : dnd_queue_bounce_deliver(request, moved);
 	if (!request->asks)
-		dnd_request_end(queue, request, result);
+		dnd_queue_request_end(queue, request, result);
 	dnd_failure_put_back(queue->ctx, &before);
 }
 

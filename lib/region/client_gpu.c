@@ -16,7 +16,7 @@ static int add_if_gpu(struct donard_context *ctx, const char *bdf, void *data)
 
 	if (!dnd_is_gpu(ctx, bdf))
 		return 0;
-	client = dnd_client_add(scan->list, DONARD_CLIENT_GPU, bdf, bdf);
+	client = dnd_client_list_add(scan->list, DONARD_CLIENT_GPU, bdf, bdf);
 	if (!client)
 		return -ENOMEM;
 	dnd_pci_name(ctx, scan->names, bdf, client->model, sizeof(client->model));

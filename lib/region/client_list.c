@@ -5,8 +5,8 @@
 
 #include "region/client_list.h"
 
-struct dnd_dma_client *dnd_client_add(struct donard_client_list *list, enum donard_client_type type,
-				  const char *name, const char *bdf)
+struct dnd_dma_client *dnd_client_list_add(struct donard_client_list *list, enum donard_client_type type,
+					   const char *name, const char *bdf)
 {
 	struct dnd_dma_client **clients, *client = calloc(1, sizeof(*client));
 
@@ -29,7 +29,7 @@ struct dnd_dma_client *dnd_client_add(struct donard_client_list *list, enum dona
 	return client;
 }
 
-int dnd_client_add_namespace(struct dnd_dma_client *client, const char *name)
+int dnd_client_list_add_namespace(struct dnd_dma_client *client, const char *name)
 {
 	size_t count = client->info.namespace_count;
 	char **names;

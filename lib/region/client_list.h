@@ -20,8 +20,8 @@ struct donard_client_list {
 };
 
 /* The list owns the record; NULL if memory is lacking. */
-struct dnd_dma_client *dnd_client_add(struct donard_client_list *list, enum donard_client_type type,
-				  const char *name, const char *bdf);
-int dnd_client_add_namespace(struct dnd_dma_client *client, const char *name);
+struct dnd_dma_client *dnd_client_list_add(struct donard_client_list *list, enum donard_client_type type,
+					   const char *name, const char *bdf);
+int dnd_client_list_add_namespace(struct dnd_dma_client *client, const char *name);
 
 #endif /* DONARD_CLIENT_LIST_H */

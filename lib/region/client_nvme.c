@@ -39,7 +39,7 @@ static int add_entry(struct donard_context *ctx, const char *entry, void *data)
 	snprintf(head, sizeof(head), "%s", entry);
 	if (is_path && sscanf(entry, "nvme%u", &subsystem) == 1)
 		snprintf(head, sizeof(head), "nvme%un%u", subsystem, number);
-	return dnd_client_add_namespace(data, head);
+	return dnd_client_list_add_namespace(data, head);
 }
 
 static int add_controller(struct donard_context *ctx, const char *entry, void *data)
@@ -51,7 +51,7 @@ static int add_controller(struct donard_context *ctx, const char *entry, void *d
 	if (strcmp(transport, "pcie"))
 		return 0;
 	dnd_sysfs_read(ctx, bdf, sizeof(bdf), "class/nvme/%s/address", entry);
-	client = dnd_client_add(data, DONARD_CLIENT_NVME, entry, bdf);
+	client = dnd_client_list_add(data, DONARD_CLIENT_NVME, entry, bdf);
 	if (!client)
 		return -ENOMEM;
 	dnd_sysfs_read(ctx, client->model, sizeof(client->model), "class/nvme/%s/model", entry);

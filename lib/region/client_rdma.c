@@ -13,7 +13,7 @@ static int add_device(struct donard_context *ctx, const char *entry, void *data)
 	if (dnd_sysfs_link_name(ctx, parent, sizeof(parent), "class/infiniband/%s/device", entry) ||
 	    dnd_bdf_parse(parent, &bdf))
 		return 0;
-	client = dnd_client_add(data, DONARD_CLIENT_RDMA, entry, parent);
+	client = dnd_client_list_add(data, DONARD_CLIENT_RDMA, entry, parent);
 	if (!client)
 		return -ENOMEM;
 	dnd_sysfs_read(ctx, client->model, sizeof(client->model), "class/infiniband/%s/hca_type",
