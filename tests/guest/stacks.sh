@@ -559,6 +559,7 @@ if [[ $LAB_TOPOLOGY == two-paths ]]; then
 	wanted "two paths: partitions" || { mkdir -p "$WORK"; make_legs; }
 	t "two paths: one without a route" path_without_route
 	t "two paths: one is not attached" path_detached
+	t "two paths: p2pdma" p2pdma_by_two_paths
 	t "two paths: without native multipath" without_native_multipath
 	t "two paths: one goes" path_goes
 	t "two paths: one is not on PCIe" path_not_on_pcie
@@ -588,6 +589,8 @@ t "queue into holes" queue_into_holes
 t "pulled from raid1" pulled raid1
 t "pulled from raid0" pulled raid0
 if can p2pdma; then
+	t "p2pdma: raid0" p2pdma_on raid0 "$BYTES" 2
+	t "p2pdma: raid10" p2pdma_on raid10 "$RAID10_WRITTEN" 2
 	t "p2pdma: raid1" p2pdma_on raid1 $((2 * BYTES)) 2
 	t "p2pdma: linear" p2pdma_on linear
 fi

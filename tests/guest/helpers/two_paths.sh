@@ -27,17 +27,39 @@ path_without_route() {
 	equal "routes of the legs" "bridge switch" "$(jq -r '[.legs[].route] | sort | join(" ")' <<<"$RESULT")"
 }
 
-# The second controller is there, and the namespace is not attached to it: its route does not matter.
-path_detached() {
-	local second nvme identity
-	second=$(second_path)
-	nvme=$(grep -l "$second" /sys/class/nvme/nvme*/address | sed 's|/address$||')
+has_no_path() {
+	! compgen -G "$1/nvme*c*n*" >/dev/null
+}
+
+# detach SECOND - takes the namespace from that controller, until the end of the test or ATTACH is called.
+detach() {
+	local nvme identity
+	nvme=$(grep -l "$1" /sys/class/nvme/nvme*/address | sed 's|/address$||')
 	identity=$(<"$nvme/cntlid")
 	nvme detach-ns "/dev/${nvme##*/}" --namespace-id=1 --controllers="$identity"
-	at_end "nvme attach-ns /dev/${nvme##*/} --namespace-id=1 --controllers=$identity"
+	ATTACH="nvme attach-ns /dev/${nvme##*/} --namespace-id=1 --controllers=$identity"
+	at_end "$ATTACH"
+	within 10 has_no_path "$nvme"
+}
+
+# The head of a namespace with several controllers passes P2PDMA pages on.
+p2pdma_by_two_paths() {
+	with_page_type p2pmem0 p2pdma
+	detach "$(second_path)"
 	copy "$LAB_BETA" p2pmem0 --size "$BYTES" --verify
 	result_is "$BYTES" switch 0
-	nvme attach-ns "/dev/${nvme##*/}" --namespace-id=1 --controllers="$identity"
+	copy p2pmem0 "$LAB_BETA" --size "$BYTES" --verify
+	result_is "$BYTES" switch 0
+}
+
+# The second controller is there, and the namespace is not attached to it: its route does not matter.
+path_detached() {
+	local second
+	second=$(second_path)
+	detach "$second"
+	copy "$LAB_BETA" p2pmem0 --size "$BYTES" --verify
+	result_is "$BYTES" switch 0
+	$ATTACH
 	within 10 eval "! donard-cli copy '$LAB_BETA' p2pmem0 --size 1M >/dev/null 2>&1"
 	exits 1 "${LAB_BETA} \($second\) cannot reach p2pmem0" donard-cli copy "$LAB_BETA" p2pmem0 --size 1M
 }
