@@ -13,6 +13,7 @@
 #include "donard/meter.h"
 #include "errors.h"
 #include "gpu.h"
+#include "links.h"
 #include "options.h"
 #include "output.h"
 #include "process.h"
@@ -468,6 +469,16 @@ static int check_region(struct bench *bench)
 	return cli_fail_text(bench->cli, EXIT_FAILED, "no-space", text);
 }
 
+static void add_links(const struct bench *bench)
+{
+	struct json_object *links = json_object_new_array();
+
+	bench_add_links(bench->cli, links, "to-region", bench->drive, bench->pins_in);
+	if (bench->write_to)
+		bench_add_links(bench->cli, links, "from-region", bench->write_to, bench->pins_in);
+	json_object_object_add(bench->model, "links", links);
+}
+
 /* With O_EXCL, as mkfs has it: not while it is mounted or part of an array. */
 static int check_drive(struct bench *bench, const char *path, int flags)
 {
@@ -510,6 +521,7 @@ static int run_bench(struct bench *bench)
 	if (rc)
 		return rc;
 	add_options(bench);
+	add_links(bench);
 	cli_catch_signals();
 	rc = every_point(bench);
 	if (!rc)

@@ -29,7 +29,7 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Iinclude $(WARNINGS) -fPIC -fvisibility=h
 	$(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 LIB_LIBS   = $(shell $(PKG_CONFIG) --libs $(LIB_PKGS))
 CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c inih)
-BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
+BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c libpci liburing libibverbs)
 
 # The plugin is built where nbdkit's headers are: nothing else needs them.
 NBD_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard nbd/*.c)) tool/terms.c)

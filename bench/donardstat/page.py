@@ -43,6 +43,7 @@ class Page:
             *section("Methods side by side", sections.methods(results)),
             *self.plot("dram-per-byte", "Bytes of DRAM touched for each byte copied, by method"),
             *section("By kernel and page type", sections.kernels(results)),
+            *section("On the wire", [*words("links"), "", *sections.on_the_wire(results)]),
             *section("Cost against block size", sections.blocks(results)),
             *self.plot("instructions-by-block", "Instructions per MiB against block size"),
             *self.plot("overhead-by-block", "Bytes of overhead in DRAM per byte copied against block size"),

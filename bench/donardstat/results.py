@@ -217,6 +217,7 @@ class Point:
     cpu_payload: Value
     overhead: Value
     dram: Value
+    bar_dma: Value
     instructions_per_mib: Value
     user_instructions_per_mib: Value
     switches_per_mib: Value
@@ -255,6 +256,7 @@ def _point(samples: Sequence[Sample]) -> Point:
         dma_payload=stats.per_byte(samples, counted("dram_dma_payload_bytes")),
         cpu_payload=stats.per_byte(samples, counted("dram_cpu_payload_bytes")),
         overhead=stats.per_byte(samples, dram_overhead),
+        bar_dma=stats.per_byte(samples, counted("bar_dma_bytes")),
         dram=_first_known(stats.per_byte(samples, dram_all), stats.per_byte(samples, dram_sampled)),
         instructions_per_mib=stats.times(stats.per_byte(samples, instructions), MIB),
         user_instructions_per_mib=stats.times(stats.per_byte(samples, counted("instructions_user")), MIB),

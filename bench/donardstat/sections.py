@@ -2,7 +2,7 @@
 """The page's sections, each as lines of Markdown."""
 from collections.abc import Callable, Iterable, Sequence
 
-from . import rdma, setup, stats
+from . import links, rdma, setup, stats
 from .rdma import Figure
 from .results import (MAIN_METHODS, MIB, Point, Run, copies, counted, directions, dram_overhead, dram_payload, faults,
                       groups, in_direction, is_emulated, main_case, method_order, of_method, order, points, runs,
@@ -190,6 +190,15 @@ def requests(results: Results) -> list[str]:
     heads = ["kernel", "pages", "direction", "block", "depth", "method", "instructions", "/ fio's", "overhead, bytes",
              "/ fio's", "switches"]
     return table(6, heads, [line for group in by_shape for line in _request_lines(group)])
+
+
+# ---- on the wire ----
+
+def on_the_wire(results: Results) -> list[str]:
+    """A line for each path that was copied over."""
+    of_copies = runs(results, "copy")
+    rows = links.rows(of_copies, points(copies(results, "copy")))
+    return table(links.WORDS, links.HEADS, rows) if rows else absent("copy-*.json", "bench/run copy")
 
 
 # ---- the floor, and what each lever brings ----

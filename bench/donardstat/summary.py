@@ -2,7 +2,7 @@
 """Medians of one benchmark as a table for a terminal."""
 from collections.abc import Callable, Sequence
 
-from . import cache, rdma, setup, stats
+from . import cache, links, rdma, setup, stats
 from .rdma import Figure
 from .results import (Point, Refused, Run, copies, counted, cpu_seconds, dram_overhead, dram_payload, faults,
                       groups, instructions, method_order, points)
@@ -20,7 +20,13 @@ def copy(run: Run) -> list[str]:
         lines += [_copy_line(point, fastest) for point in sorted(group, key=lambda point: method_order(point.method))]
     heads = ["direction", "block", "depth", "threads", "method", "MB/s", "rate/fastest", "payload/B", "overhead/B",
              "DRAM/B", "instructions/MiB", "faults/GiB", "CPU-s/GiB", "verified"]
-    return columns(5, heads, lines)
+    return columns(5, heads, lines) + _links(run, found)
+
+
+def _links(run: Run, found: Sequence[Point]) -> list[str]:
+    """Bytes for each byte of payload, by path."""
+    lines = links.lines(run, found)
+    return ["", *columns(links.WORDS, links.HEADS, lines)] if lines else []
 
 
 def _copy_line(point: Point, fastest: Value) -> list[str]:

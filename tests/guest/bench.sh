@@ -178,6 +178,23 @@ without_uring() {
 	equal "methods by Linux AIO, where io_uring is allowed" '[]' "$(jq -c "$filter" "$WORK/json")"
 }
 
+# control_of BDF - Device Control, from the function itself: its largest payload, and its largest read request.
+control_of() {
+	local control=$((16#$(setpci -s "$1" CAP_EXP+8.w)))
+	echo "$((128 << (control >> 5 & 7))) $((128 << (control >> 12 & 7)))"
+}
+
+links_of_copy() {
+	local found
+	bench copy "$LAB_ALPHA" p2pmem0 --write-to "$LAB_BETA" --size 1M --block-sizes 64K --rounds 1 --methods donard
+	found=$(jq -r '.links[] | "\(.direction) \(.drive_function) \(.region_function) \(.route): \(.drive_payload_bytes_max) \(
+		.drive_request_bytes_max)"' "$WORK/json")
+	equal "links" "to-region $LAB_ALPHA_BDF $LAB_GPU_BDF switch: $(control_of "$LAB_ALPHA_BDF")
+from-region $LAB_BETA_BDF $LAB_GPU_BDF switch: $(control_of "$LAB_BETA_BDF")" "$found"
+	exits 0 "drive to region +$LAB_ALPHA_BDF +$LAB_GPU_BDF +switch +writes of at most 128 bytes +1.00 +at least 1.19 +0" donard-cli bench copy "$LAB_ALPHA" p2pmem0 --size 1M \
+		--block-sizes 64K --rounds 1 --methods donard
+}
+
 bad_gpu() {
 	exits 1 'no region of a GPU.*region add --kind gpu-nvidia' donard-cli bench queue "$LAB_ALPHA" gpu:0
 	with_gpu_region
@@ -402,6 +419,7 @@ else
 	t "setup, bad input" bad_input
 	t "setup, a signal" stops_cleanly
 	t "copy, without io_uring" without_uring
+	t "copy, links" links_of_copy
 	t "queue on a GPU, by each way" gpu_by_each_way
 	t "queue on a GPU, bad input" bad_gpu
 	t "table1 in one machine, payload" bar_keeps_its_bytes_out

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the links between a drive and a region carry for each byte of payload: predicted from their registers.
+
+Packets and their framing: PCI Express Base Specification, sections 2.2 (headers, ECRC) and 2.3.1.1 (how completions
+are cut), 3.6 and 4.2 (sequence number, LCRC and framing, which are eight bytes a packet by either encoding).
+"""
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from . import stats
+from .results import Point, Run, in_direction
+from .stats import Number, Value
+from .text import direction_name, share
+
+FRAMING_BYTES = 8
+COMPLETION_HEADER_BYTES = 12
+HEADER_BYTES, WIDE_HEADER_BYTES = 12, 16
+ECRC_BYTES = 4
+# Others than a root complex cut completions at multiples of it.
+COMPLETION_BOUNDARY_BYTES = 128
+
+Link = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Carried:
+    """Bytes on a link for each byte of payload: of the packets that carry it, and of requests against them."""
+
+    least: Number
+    most: Value  # None: the drive may cut it smaller than it has to
+    requests: Number  # at least
+    packets: str
+
+
+def _header(link: Link) -> int:
+    return WIDE_HEADER_BYTES if link["wide_address"] else HEADER_BYTES
+
+
+def _ecrc(link: Link, end: str) -> int:
+    return ECRC_BYTES if link[f"{end}_ecrc"] else 0
+
+
+def _writes(link: Link) -> Carried:
+    """The drive writes into the region."""
+    packet = _header(link) + FRAMING_BYTES + _ecrc(link, "drive")
+    return Carried(1 + packet / link["drive_payload_bytes_max"], None, 0,
+                   f"writes of at most {link['drive_payload_bytes_max']} bytes")
+
+
+def _reads(link: Link) -> Carried:
+    """The drive requests, and the region's function completes."""
+    request = _header(link) + FRAMING_BYTES + _ecrc(link, "drive")
+    completion = COMPLETION_HEADER_BYTES + FRAMING_BYTES + _ecrc(link, "region")
+    largest = link["region_payload_bytes_max"]
+    smallest = min(largest, COMPLETION_BOUNDARY_BYTES)
+    sizes = f"{largest}" if largest == smallest else f"{smallest} to {largest}"
+    return Carried(1 + completion / largest, 1 + completion / smallest, request / link["drive_request_bytes_max"],
+                   f"requests of at most {link['drive_request_bytes_max']} bytes, completions of {sizes}")
+
+
+def carried(link: Link) -> Carried | None:
+    """None: the registers are not known, or the link has no such packets."""
+    if "drive_function" in link and link["drive_function"] == link["region_function"]:
+        return Carried(0, 0, 0, "the memory is the drive's own: no link carries it")
+    writes = link["direction"] == "to-region"
+    needed = ("drive_payload_bytes_max",) if writes else ("drive_request_bytes_max", "region_payload_bytes_max")
+    if link.get("flits") or any(link.get(register) is None for register in needed):
+        return None
+    return _writes(link) if writes else _reads(link)
+
+
+def _span(least: Number, most: Value) -> str:
+    if most is None:
+        return f"at least {share(least)}"
+    return share(least) if least == most else f"{share(least)} to {share(most)}"
+
+
+def _predicted(link: Link) -> tuple[str, str, str]:
+    """Which packets there are, what they and their payload come to, and the requests."""
+    found = carried(link)
+    if not found:
+        return ("in flit mode, packets share what frames them" if link.get("flits") else link["unknown"]), "-", "-"
+    return found.packets, _span(found.least, found.most), f"at least {share(found.requests)}" if found.requests else "0"
+
+
+HEADS = ["direction", "drive", "region", "route", "packets", "counted", "on the wire", "requests"]
+WORDS = 5  # columns of words
+
+
+def lines(run: Run, points: Iterable[Point]) -> list[list[str]]:
+    """A line for each path: of the payload what the meter counted at the BAR, and what the links carry for it."""
+    straight = [point for point in points if point.bar_dma]
+    found = []
+    for link in run.data.get("links") or []:
+        packets, wire, requests = _predicted(link)
+        counted = stats.median(point.bar_dma for point in in_direction(straight, link["direction"]))
+        found.append([direction_name(link["direction"]), link.get("drive_function") or link["drive"],
+                      link.get("region_function") or "-", link.get("route") or "-", packets, share(counted), wire, requests])
+    return found
+
+
+def rows(results: Sequence[Run], points: Sequence[Point]) -> list[list[str]]:
+    """Of all runs, each path once."""
+    found: dict[tuple[str, ...], list[str]] = {}
+    for run in results:
+        for line in lines(run, [point for point in points if point.file == run.file]):
+            found.setdefault(tuple(line[:WORDS] + line[WORDS + 1:]), line)
+    return list(found.values())

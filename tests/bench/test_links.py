@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+import unittest
+
+from donardstat import links, summary
+from donardstat.results import Run
+from invented import results
+
+TO, FROM = "to-region", "from-region"
+
+
+def link(direction, **said):
+    return {"direction": direction, "drive": "/dev/nvme0n1", "drive_function": "0000:01:00.0",
+            "region_function": "0000:02:00.0", "route": "switch", "wide_address": True,
+            "drive_payload_bytes_max": 256, "drive_request_bytes_max": 512, "region_payload_bytes_max": 256,
+            "drive_ecrc": False, "region_ecrc": False, "flits": False, "unknown": None, **said}
+
+
+class Links(unittest.TestCase):
+    def test_writes(self):
+        """links: a write of 256 bytes has a header of 16 bytes, or 12 below 4 GiB, and 8 bytes of framing"""
+        found = links.carried(link(TO))
+        self.assertEqual((found.least, found.most, found.requests), (1 + 24 / 256, None, 0))
+        self.assertEqual(links.carried(link(TO, wide_address=False)).least, 1 + 20 / 256)
+        self.assertEqual(links.carried(link(TO, drive_ecrc=True)).least, 1 + 28 / 256)
+
+    def test_reads(self):
+        """links: completions have a header of 12 bytes, and end at 128 bytes or at the largest payload of who answers"""
+        found = links.carried(link(FROM))
+        self.assertEqual((found.least, found.most, found.requests), (1 + 20 / 256, 1 + 20 / 128, 24 / 512))
+        found = links.carried(link(FROM, region_payload_bytes_max=128))
+        self.assertEqual((found.least, found.most), (1 + 20 / 128, 1 + 20 / 128))
+        found = links.carried(link(FROM, region_ecrc=True))
+        self.assertEqual((found.least, found.requests), (1 + 24 / 256, 24 / 512))
+
+    def test_own_memory(self):
+        """links: what a drive moves to its own memory crosses none"""
+        found = links.carried(link(TO, region_function="0000:01:00.0"))
+        self.assertEqual((found.least, found.most, found.requests), (0, 0, 0))
+
+    def test_unknown(self):
+        """links: nothing is predicted of what is not known, or of flits"""
+        self.assertIsNone(links.carried(link(TO, flits=True)))
+        less = {"region_payload_bytes_max": None, "region_ecrc": None, "unknown": "0000:02:00.0: why"}
+        self.assertIsNone(links.carried(link(FROM, **less)))
+        self.assertIsNotNone(links.carried(link(TO, **less)))
+        self.assertIsNone(links.carried({"direction": TO, "drive": "md0", "unknown": "md0: why"}))
+
+    def test_table(self):
+        """links: the table of a run has what was counted beside what is predicted"""
+        data = results("copy-counts")
+        data["links"] = [link(TO), link(FROM, drive_request_bytes_max=None, unknown="0000:01:00.0: not for you")]
+        shown = [" ".join(line.split()) for line in summary.lines(Run("copy", data))]
+        self.assertIn("drive to region 0000:01:00.0 0000:02:00.0 switch writes of at most 256 bytes "
+                      "1.00 at least 1.09 0", shown)
+        self.assertIn("region to drive 0000:01:00.0 0000:02:00.0 switch 0000:01:00.0: not for you 1.00 - -", shown)
+
+
+if __name__ == "__main__":
+    unittest.main()
