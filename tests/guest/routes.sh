@@ -365,6 +365,14 @@ doctor_of_nodes() {
 	matches "remedy" 'nodev' "$(remedy_of node-forbidden)"
 }
 
+# fill_up - to the last block: where no piece fits any more, some blocks may still be free.
+fill_up() {
+	local piece
+	for piece in 1M 4K; do
+		! dd if=/dev/zero of="/mnt/fs/fill$piece" bs="$piece" oflag=direct 2>"$WORK/fill" || fail "the file system is not full"
+	done
+}
+
 doctor_writes_scratch() {
 	with_file_system ext4 "$LAB_ALPHA"
 	doctor 0 --probe --scratch /mnt/fs
@@ -375,7 +383,7 @@ doctor_writes_scratch() {
 	equal "write" proven "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
 	equal "size of the scratch file" "$MIB" "$(stat -c %s /mnt/fs/scratch)"
 	rm /mnt/fs/scratch
-	! dd if=/dev/zero of=/mnt/fs/fill bs=1M 2>"$WORK/fill" || fail "the file system is not full"
+	fill_up
 	doctor 0 --probe --scratch /mnt/fs
 	equal "write where nothing has room" not-tried "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.state)"
 	matches "why" 'No space left' "$(between "$LAB_ALPHA_BDF" p2pmem0 .write.reason)"
