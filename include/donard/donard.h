@@ -140,6 +140,49 @@ const char *donard_error(const struct donard_context *ctx);
  */
 const char *donard_error_code(const struct donard_context *ctx);
 
+#define DONARD_FAILURE_VALUE	(1U << 0)
+#define DONARD_FAILURE_MOST	(1U << 1)
+#define DONARD_FAILURE_LEAST	(1U << 2)
+#define DONARD_FAILURE_MULTIPLE	(1U << 3)
+
+/**
+ * struct donard_failure - a failure as data
+ * @size: sizeof(struct donard_failure)
+ * @code: as donard_error_code() returns it
+ * @text: as donard_error() returns it
+ * @object: what the text is about, in the words with which it begins: "p2pmem0", "/dev/nvme0n1".  As in the text,
+ *	it is printable, and a very long name has lost its middle.  "" if the text begins otherwise
+ * @member: the argument at fault: a member of the options ("options.block_bytes"), a flag as the texts write it
+ *	("PASSTHROUGH"), or the word for another argument, such as "offset", "length", "flags" or "descriptor".  "" if it
+ *	is none, or not one alone
+ * @value: the number at fault, if @known has DONARD_FAILURE_VALUE, else 0
+ * @limit: what @value broke, as @known says, else 0
+ * @known: DONARD_FAILURE_VALUE; and DONARD_FAILURE_MOST, DONARD_FAILURE_LEAST or DONARD_FAILURE_MULTIPLE where @limit is
+ *	the largest value that is allowed, the smallest one, or the number of which it must be a multiple
+ */
+struct donard_failure {
+	size_t size;
+	const char *code;
+	const char *text;
+	const char *object;
+	const char *member;
+	uint64_t value;
+	uint64_t limit;
+	uint32_t known;
+	uint32_t reserved;
+};
+
+/**
+ * donard_failure_get() - the last failure as data
+ * @ctx: the context with which the call failed
+ * @failure: filled in; its strings live until the next call with this context
+ *
+ * A failure that donard_fail() set has code and text alone, and so has one of libdonard-meter.
+ *
+ * Returns 0; -EINVAL if @failure has no size.  The last failure stays what it was.
+ */
+int donard_failure_get(const struct donard_context *ctx, struct donard_failure *failure);
+
 /**
  * donard_fail() - make a failure of the caller's own the last one
  * @ctx: whose donard_error() and donard_error_code() tell it from now on

@@ -41,6 +41,9 @@ struct donard_context {
 /* Each sets the context's error code and text, and returns the negative errno. */
 int dnd_fail(struct donard_context *ctx, enum dnd_error error, const char *format, ...)
 	DND_PRINTF(3, 4);
+/* The same for an argument that is refused: each check of a member's range, alignment or size says which, and the numbers. */
+int dnd_fail_member(struct donard_context *ctx, enum dnd_error error, struct dnd_fault fault, const char *format, ...)
+	DND_PRINTF(4, 5);
 int dnd_fail_errno(struct donard_context *ctx, int error_number, const char *format, ...)
 	DND_PRINTF(3, 4);
 /* Like dnd_fail_errno(), and appends @remedy if the errno is EACCES or EPERM. */

@@ -13,6 +13,18 @@ int dnd_fail(struct donard_context *ctx, enum dnd_error error, const char *forma
 	return rc;
 }
 
+int dnd_fail_member(struct donard_context *ctx, enum dnd_error error, struct dnd_fault fault, const char *format, ...)
+{
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	rc = dnd_failure_set(&ctx->failure, error, format, args);
+	va_end(args);
+	ctx->failure.fault = fault;
+	return rc;
+}
+
 int dnd_fail_errno(struct donard_context *ctx, int error_number, const char *format, ...)
 {
 	va_list args;
@@ -80,6 +92,18 @@ DND_PUBLIC const char *donard_error(const struct donard_context *ctx)
 DND_PUBLIC const char *donard_error_code(const struct donard_context *ctx)
 {
 	return ctx ? ctx->failure.code : "bad-option";
+}
+
+DND_PUBLIC int donard_failure_get(const struct donard_context *ctx, struct donard_failure *failure)
+{
+	struct donard_failure known = { .code = donard_error_code(ctx), .text = donard_error(ctx), .object = "", .member = "" };
+
+	if (!dnd_struct_has_size(failure))
+		return -EINVAL;
+	if (ctx)
+		known = dnd_failure_data(&ctx->failure);
+	dnd_struct_give(failure, &known, sizeof(known));
+	return 0;
 }
 
 DND_PUBLIC int donard_fail(struct donard_context *ctx, int error, const char *code, const char *text)

@@ -130,13 +130,39 @@ static void put(struct dnd_failure *failure, char *text)
 	memcpy(failure->text, text, strlen(text) + 1);
 }
 
-static void set_text(struct dnd_failure *failure, const char *format, va_list args)
-{
-	char text[LONGEST_BYTES];
+/* How the format of a text begins that is about one object. */
+static const char *const openings[] = { "%s", "gpu:%d", "gpu:%u", "gpu:%s", "%#llx", "dram" };
 
+/* @ending: what is appended, which may begin with the colon */
+static const char *opening_of(const char *format, const char *ending)
+{
+	for (size_t i = 0; i < sizeof(openings) / sizeof(openings[0]); i++) {
+		size_t length = strlen(openings[i]);
+
+		if (!strncmp(format, openings[i], length) && (format[length] ? format + length : ending)[0] == ':')
+			return openings[i];
+	}
+	return NULL;
+}
+
+/* The arguments may be strings of the failure itself. */
+static void set_text(struct dnd_failure *failure, const char *ending, const char *format, va_list args)
+{
+	const char *opening = opening_of(format, ending);
+	char text[LONGEST_BYTES], object[PATH_MAX] = "";
+	va_list again;
+
+	va_copy(again, args);
 	vsnprintf(text, sizeof(text), format, args);
+	if (opening)
+		vsnprintf(object, sizeof(object), opening, again);
+	va_end(again);
 	dnd_make_printable(text, sizeof(text));
 	put(failure, text);
+	dnd_make_printable(object, sizeof(object));
+	dnd_shorten(object, sizeof(failure->object));
+	memcpy(failure->object, object, strlen(object) + 1);
+	failure->fault = (struct dnd_fault){ 0 };
 }
 
 /* Names in front give way to what is appended, which is the cause or the remedy. */
@@ -159,7 +185,7 @@ void dnd_failure_more(struct dnd_failure *failure, const char *format, va_list a
 
 int dnd_failure_set(struct dnd_failure *failure, enum dnd_error error, const char *format, va_list args)
 {
-	set_text(failure, format, args);
+	set_text(failure, "", format, args);
 	if (errors[error].remedy)
 		append(failure, ". ", errors[error].remedy, ".");
 	failure->code = errors[error].word;
@@ -179,7 +205,7 @@ static int end_errno(struct dnd_failure *failure, int error_number)
 
 int dnd_failure_set_errno(struct dnd_failure *failure, int error_number, const char *format, va_list args)
 {
-	set_text(failure, format, args);
+	set_text(failure, ":", format, args);
 	return end_errno(failure, error_number);
 }
 
@@ -200,6 +226,32 @@ int dnd_failure_set_text(struct dnd_failure *failure, int error_number, const ch
 	if (text != failure->text)
 		snprintf(failure->text, sizeof(failure->text), "%s", text);
 	dnd_make_printable(failure->text, sizeof(failure->text));
+	failure->object[0] = '\0';
+	failure->fault = (struct dnd_fault){ 0 };
 	failure->code = errors[dnd_error_of(word, error_number)].word;
 	return -error_number;
+}
+
+struct donard_failure dnd_failure_data(const struct dnd_failure *failure)
+{
+	const struct dnd_fault *fault = &failure->fault;
+
+	return (struct donard_failure){
+		.size = sizeof(struct donard_failure), .code = failure->code, .text = failure->text, .object = failure->object,
+		.member = fault->member ? fault->member : "", .value = fault->value, .limit = fault->limit, .known = fault->known,
+	};
+}
+
+struct dnd_fault dnd_past_end(uint64_t offset, uint64_t length, uint64_t bytes)
+{
+	if (offset > bytes)
+		return DND_MOST("offset", offset, bytes);
+	return length ? DND_MOST("length", length, bytes - offset) : DND_LEAST("length", length, 1);
+}
+
+struct dnd_fault dnd_unaligned(uint64_t offset, uint64_t length, uint64_t unit)
+{
+	if (offset % unit)
+		return DND_MULTIPLE("offset", offset, unit);
+	return length ? DND_MULTIPLE("length", length, unit) : DND_LEAST("length", length, 1);
 }

@@ -1,20 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A failure: its stable word, its errno, its text.  This file uses no context, because libdonard-meter is
+ * A failure: its stable word, its errno, its text, and what it is about.  This file uses no context, because libdonard-meter is
  * built with it, too.
  */
 #ifndef DND_FAILURE_H
 #define DND_FAILURE_H
 
 #include <stdarg.h>
+#include <stdint.h>
+
+#include "donard/donard.h"
 
 #define DND_TEXT_BYTES	1024
 #define DND_PRINTF(a, b) __attribute__((format(printf, a, b)))
 
+/* Which argument is at fault, and the numbers. */
+struct dnd_fault {
+	const char *member;	/* as in struct donard_failure; lives as long as the program, or NULL */
+	uint64_t value;
+	uint64_t limit;
+	uint32_t known;		/* DONARD_FAILURE_* */
+};
+
+#define DND_AT(at)	((struct dnd_fault){ .member = (at) })
+#define DND_VALUE(at, number)							\
+	((struct dnd_fault){ .member = (at), .value = (number), .known = DONARD_FAILURE_VALUE })
+#define DND_LIMITED(at, number, bound, kind)					\
+	((struct dnd_fault){ .member = (at), .value = (number), .limit = (bound), .known = DONARD_FAILURE_VALUE | (kind) })
+#define DND_MOST(at, number, bound)	DND_LIMITED(at, number, bound, DONARD_FAILURE_MOST)
+#define DND_LEAST(at, number, bound)	DND_LIMITED(at, number, bound, DONARD_FAILURE_LEAST)
+#define DND_MULTIPLE(at, number, unit)	DND_LIMITED(at, number, unit, DONARD_FAILURE_MULTIPLE)
+/* Of a range that does not fit into @bytes: the length is at fault if the offset alone is none. */
+struct dnd_fault dnd_past_end(uint64_t offset, uint64_t length, uint64_t bytes);
+/* Of a range that is not made of whole units. */
+struct dnd_fault dnd_unaligned(uint64_t offset, uint64_t length, uint64_t unit);
+
 struct dnd_failure {
 	const char *code;
 	char text[DND_TEXT_BYTES];
+	char object[DND_TEXT_BYTES];
+	struct dnd_fault fault;
 };
+
+/* For the program; its strings are those of @failure. */
+struct donard_failure dnd_failure_data(const struct dnd_failure *failure);
 
 /* Stable error words; failure.c has the table of texts and errno values. */
 enum dnd_error {
@@ -72,7 +101,9 @@ int dnd_error_errno(enum dnd_error error);
 enum dnd_error dnd_error_of(const char *word, int error_number);
 
 /*
- * Each fills in the failure and returns the negative errno.  A text that is too long loses the middle of its names, so
+ * Each fills in the failure and returns the negative errno.  A text that is about one object begins with its name and a
+ * colon, and its format with one of the openings in failure.c ("%s:"): the object is taken from there.  None names an
+ * argument at fault; dnd_fail_member() (base.h) does.  A text that is too long loses the middle of its names, so
  * that cause and remedy are always there.
  */
 int dnd_failure_set(struct dnd_failure *failure, enum dnd_error error, const char *format, va_list args)
@@ -85,7 +116,7 @@ int dnd_failure_set_access(struct dnd_failure *failure, int error_number, const 
 			   const char *format, va_list args) DND_PRINTF(4, 0);
 /* Appends to the text; the code stays. */
 void dnd_failure_more(struct dnd_failure *failure, const char *format, va_list args) DND_PRINTF(2, 0);
-/* Takes a failure that was reported elsewhere: an errno, a word or NULL, and a text. */
+/* Takes a failure that was reported elsewhere: an errno, a word or NULL, and a text.  Its object is not known. */
 int dnd_failure_set_text(struct dnd_failure *failure, int error_number, const char *word, const char *text);
 
 #endif /* DND_FAILURE_H */

@@ -19,8 +19,7 @@ static int judge(struct donard_context *ctx, int rc, const char *name)
 
 static void forget_failure(struct donard_context *ctx)
 {
-	ctx->failure.code = dnd_error_word(DND_OK);
-	ctx->failure.text[0] = '\0';
+	ctx->failure = (struct dnd_failure){ .code = dnd_error_word(DND_OK) };
 }
 
 int dnd_interval_begin(struct donard_context *ctx, struct dnd_interval *interval)

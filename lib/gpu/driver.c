@@ -173,12 +173,9 @@ int dnd_cuda_failed(struct donard_context *ctx, const struct dnd_cuda *cuda, CUr
 {
 	enum dnd_error error = DND_E_DEVICE;
 	const char *name = NULL, *remedy = "";
-	char text[DND_TEXT_BYTES / 2];
 	va_list arguments;
+	int failed;
 
-	va_start(arguments, format);
-	vsnprintf(text, sizeof(text), format, arguments);
-	va_end(arguments);
 	if (cuda->error_name(rc, &name) || !name)
 		name = "an error of a later CUDA";
 	for (size_t i = 0; i < sizeof(remedies) / sizeof(remedies[0]); i++) {
@@ -187,5 +184,9 @@ int dnd_cuda_failed(struct donard_context *ctx, const struct dnd_cuda *cuda, CUr
 		error = remedies[i].error;
 		remedy = remedies[i].remedy;
 	}
-	return dnd_fail(ctx, error, "%s (%s, %d).%s", text, name, (int)rc, remedy);
+	va_start(arguments, format);
+	failed = dnd_failure_set(&ctx->failure, error, format, arguments);
+	va_end(arguments);
+	dnd_fail_more(ctx, " (%s, %d).%s", name, (int)rc, remedy);
+	return failed;
 }
