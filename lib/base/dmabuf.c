@@ -48,10 +48,12 @@ static int read_exporter(struct donard_context *ctx, struct dnd_dmabuf *dmabuf)
 static int refuse(struct donard_context *ctx, int fd)
 {
 	if (fcntl(fd, F_GETFD) < 0)
-		return dnd_fail(ctx, DND_E_BAD_NAME, "descriptor %d is not open. Pass the descriptor of a "
-				"dma-buf before it is closed.", fd);
-	return dnd_fail(ctx, DND_E_BAD_NAME, "descriptor %d is not a dma-buf's. Pass one that an exporter returned, "
-			"such as donard_memory_export() or cuMemGetHandleForAddressRange().", fd);
+		return dnd_fail_member(ctx, DND_E_BAD_NAME, DND_AT("descriptor"),
+				       "descriptor %d is not open. Pass the descriptor of a "
+				       "dma-buf before it is closed.", fd);
+	return dnd_fail_member(ctx, DND_E_BAD_NAME, DND_AT("descriptor"),
+			       "descriptor %d is not a dma-buf's. Pass one that an exporter returned, "
+			       "such as donard_memory_export() or cuMemGetHandleForAddressRange().", fd);
 }
 
 int dnd_dmabuf_open(struct donard_context *ctx, int fd, struct dnd_dmabuf *dmabuf)

@@ -4,7 +4,8 @@
 
 int dnd_struct_check(struct donard_context *ctx, const void *caller, const char *name)
 {
-	return dnd_struct_has_size(caller) ? 0 : dnd_fail(ctx, DND_E_BAD_OPTION, DND_NO_SIZE, name, name);
+	return dnd_struct_has_size(caller) ? 0 : dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_AT("size"),
+								 DND_NO_SIZE, name, name);
 }
 
 int dnd_struct_take(struct donard_context *ctx, void *to, size_t known, const void *from,

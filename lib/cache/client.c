@@ -70,6 +70,13 @@ static const struct dnd_queue_source_ops source_ops = {
 
 /* ---- begin and end ---- */
 
+static struct dnd_fault refused(const struct donard_cache_options *options)
+{
+	if (!options->address)
+		return DND_AT("options.address");
+	return options->flags ? DND_VALUE("options.flags", options->flags) : DND_AT("options.reserved");
+}
+
 static int take_options(struct donard_cache *cache, const struct donard_cache_options *asked)
 {
 	struct donard_cache_options *options = &cache->options;
@@ -78,10 +85,12 @@ static int take_options(struct donard_cache *cache, const struct donard_cache_op
 	if (rc)
 		return rc;
 	if (!options->address || options->flags || options->reserved)
-		return dnd_fail(cache->ctx, DND_E_BAD_OPTION, "no address, unknown flags, or reserved members that are set.");
+		return dnd_fail_member(cache->ctx, DND_E_BAD_OPTION, refused(options),
+				       "no address, unknown flags, or reserved members that are set.");
 	if (options->depth > DND_WIRE_DEPTH_MAX)
-		return dnd_fail(cache->ctx, DND_E_BAD_OPTION, "a connection holds %d requests at most, not %u.",
-				DND_WIRE_DEPTH_MAX, options->depth);
+		return dnd_fail_member(cache->ctx, DND_E_BAD_OPTION, DND_MOST("options.depth", options->depth, DND_WIRE_DEPTH_MAX),
+				       "a connection holds %d requests at most, not %u.",
+				       DND_WIRE_DEPTH_MAX, options->depth);
 	if (!options->depth)
 		options->depth = DEFAULT_DEPTH;
 	if (!options->port)
@@ -239,13 +248,15 @@ static int check_range(struct donard_cache *cache, uint64_t drive_offset, uint64
 	const struct dnd_wire_offer *offer = &cache->offer;
 
 	if (!length || length > INT64_MAX || (drive_offset | length) % offer->block_bytes)
-		return dnd_fail(cache->ctx, DND_E_ALIGNMENT, "%s: offset %llu and length %llu must be multiples of %u, and the "
-				"length not 0: the cache takes whole blocks of the drive.", cache->reach.peer,
-				(unsigned long long)drive_offset, (unsigned long long)length, offer->block_bytes);
+		return dnd_fail_member(cache->ctx, DND_E_ALIGNMENT, dnd_unaligned(drive_offset, length, offer->block_bytes),
+				       "%s: offset %llu and length %llu must be multiples of %u, and the "
+				       "length not 0: the cache takes whole blocks of the drive.", cache->reach.peer,
+				       (unsigned long long)drive_offset, (unsigned long long)length, offer->block_bytes);
 	if (!dnd_range_fits(drive_offset, length, offer->drive_bytes))
-		return dnd_fail(cache->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past the end of the drive %s, "
-				"which is at %llu.", cache->reach.peer, (unsigned long long)length,
-				(unsigned long long)drive_offset, offer->drive, (unsigned long long)offer->drive_bytes);
+		return dnd_fail_member(cache->ctx, DND_E_PAST_END, dnd_past_end(drive_offset, length, offer->drive_bytes),
+				       "%s: %llu bytes from offset %llu go past the end of the drive %s, "
+				       "which is at %llu.", cache->reach.peer, (unsigned long long)length,
+				       (unsigned long long)drive_offset, offer->drive, (unsigned long long)offer->drive_bytes);
 	return 0;
 }
 
@@ -310,7 +321,8 @@ DND_PUBLIC int donard_cache_flush(struct donard_cache *cache, uint32_t flags, vo
 	if (rc)
 		return rc;
 	if (flags & ~KNOWN_FLUSH_FLAGS)
-		return dnd_fail(cache->ctx, DND_E_BAD_OPTION, "unknown flush flags %#x.", flags & ~KNOWN_FLUSH_FLAGS);
+		return dnd_fail_member(cache->ctx, DND_E_BAD_OPTION, DND_VALUE("flags", flags & ~KNOWN_FLUSH_FLAGS),
+				       "unknown flush flags %#x.", flags & ~KNOWN_FLUSH_FLAGS);
 	return add(cache, &(struct dnd_cclient_request){
 		.completion.user = user, .type = DND_WIRE_FLUSH,
 		.wire_flags = flags & DONARD_CACHE_TO_DRIVE ? DND_WIRE_TO_DRIVE : 0,
@@ -326,7 +338,8 @@ DND_PUBLIC int donard_cache_register(struct donard_cache *cache, struct donard_m
 	if (rc)
 		return rc;
 	if (!rights || rights & ~(DONARD_CACHE_FOR_WRITES | DONARD_CACHE_FOR_READS))
-		return dnd_fail(cache->ctx, DND_E_BAD_OPTION, "no direction, or unknown ones: %#x.", rights);
+		return dnd_fail_member(cache->ctx, DND_E_BAD_OPTION, DND_VALUE("rights", rights),
+				       "no direction, or unknown ones: %#x.", rights);
 	if (rights & DONARD_CACHE_FOR_WRITES)
 		dnd_cclient_memory_find(cache, memory, false, &rc);
 	if (!rc && rights & DONARD_CACHE_FOR_READS)

@@ -47,8 +47,9 @@ static int check(struct donard_cache *cache, const struct donard_memory *memory,
 	int rc;
 
 	if (memory->ctx != cache->ctx)
-		return dnd_fail(cache->ctx, DND_E_BAD_OPTION, "%s: the memory was made with another context than "
-				"the cache. Use one.", dnd_memory_name(memory));
+		return dnd_fail_member(cache->ctx, DND_E_BAD_OPTION, DND_AT("memory"),
+				       "%s: the memory was made with another context than "
+				       "the cache. Use one.", dnd_memory_name(memory));
 	rc = dnd_memory_check_mapped(memory);
 	return !rc && target ? dnd_memory_check_writable(memory) : rc;
 }

@@ -132,10 +132,12 @@ static int lay_out(struct donard_context *ctx, const struct dnd_cache_geometry *
 	if (super->data_at < bytes)
 		super->window_bytes = dnd_round_down((bytes - super->data_at) / geometry->windows, unit);
 	if (super->window_bytes < LEAST_WINDOW_BYTES)
-		return dnd_fail(ctx, DND_E_NO_SPACE, "%llu bytes of NVRAM are too little for a log with %u clients: "
-				"each needs %u KiB, and the log another %llu bytes. Use more NVRAM, or fewer clients.",
-				(unsigned long long)bytes, geometry->windows, LEAST_WINDOW_BYTES >> 10,
-				(unsigned long long)super->data_at);
+		return dnd_fail_member(ctx, DND_E_NO_SPACE,
+				       DND_LEAST(NULL, bytes, super->data_at + (uint64_t)geometry->windows * LEAST_WINDOW_BYTES),
+				       "%llu bytes of NVRAM are too little for a log with %u clients: "
+				       "each needs %u KiB, and the log another %llu bytes. Use more NVRAM, or fewer clients.",
+				       (unsigned long long)bytes, geometry->windows, LEAST_WINDOW_BYTES >> 10,
+				       (unsigned long long)super->data_at);
 	return 0;
 }
 

@@ -133,14 +133,17 @@ static int check_range(struct dnd_cache_log *log, const struct dnd_cache_entry *
 		return dnd_fail(log->ctx, DND_E_BAD_OPTION, "no record can be of type %u and window %u",
 				entry->type, entry->window);
 	if (!entry->length_bytes || entry->drive_offset % block || entry->length_bytes % block)
-		return dnd_fail(log->ctx, DND_E_ALIGNMENT, "%llu bytes at %llu are not whole blocks of %u bytes",
-				(unsigned long long)entry->length_bytes,
-				(unsigned long long)entry->drive_offset, block);
+		return dnd_fail_member(log->ctx, DND_E_ALIGNMENT, dnd_unaligned(entry->drive_offset, entry->length_bytes, block),
+				       "%llu bytes at %llu are not whole blocks of %u bytes",
+				       (unsigned long long)entry->length_bytes,
+				       (unsigned long long)entry->drive_offset, block);
 	if (!dnd_range_fits(entry->drive_offset, entry->length_bytes, log->super.drive_bytes))
-		return dnd_fail(log->ctx, DND_E_PAST_END, "%llu bytes at %llu are past the end of the drive, "
-				"which has %llu", (unsigned long long)entry->length_bytes,
-				(unsigned long long)entry->drive_offset,
-				(unsigned long long)log->super.drive_bytes);
+		return dnd_fail_member(log->ctx, DND_E_PAST_END,
+				       dnd_past_end(entry->drive_offset, entry->length_bytes, log->super.drive_bytes),
+				       "%llu bytes at %llu are past the end of the drive, "
+				       "which has %llu", (unsigned long long)entry->length_bytes,
+				       (unsigned long long)entry->drive_offset,
+				       (unsigned long long)log->super.drive_bytes);
 	return 0;
 }
 

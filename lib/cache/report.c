@@ -82,10 +82,13 @@ int dnd_cache_report_open(struct dnd_cache_server *server)
 	int rc;
 
 	if (server->options.status_path && dnd_new_below_dev("/dev", name))
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: the status socket is not made below /dev, which is for devices. "
-				"Name another path (options.status_path).", name);
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT("options.status_path"),
+				       "%s: the status socket is not made below /dev, which is for devices. "
+				       "Name another path (options.status_path).", name);
 	if (dnd_report_address(name, &address))
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: too long for the path of a socket.", name);
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION,
+				       DND_AT(server->options.status_path ? "options.status_path" : NULL),
+				       "%s: too long for the path of a socket.", name);
 	/* All users may ask for the status, whatever the umask is. */
 	if (!server->options.status_path && !mkdir(DND_REPORT_FOLDER, 0755))
 		chmod(DND_REPORT_FOLDER, 0755);

@@ -25,21 +25,32 @@ static bool nvram_gone(const struct dnd_cache_server *server)
 
 /* ---- options ---- */
 
+static struct dnd_fault bad_level(const struct donard_cache_serve_options *options)
+{
+	return options->high_percent > 100 ? DND_MOST("options.high_percent", options->high_percent, 100) :
+	       DND_MOST("options.low_percent", options->low_percent, options->high_percent - 1U);
+}
+
 static int check_options(struct dnd_cache_server *server)
 {
 	const struct donard_cache_serve_options *options = &server->options;
 
 	if (options->flags & ~KNOWN_FLAGS || options->reserved[0] || options->reserved[1] ||
 	    options->reserved[2])
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "unknown flags, or reserved members that are set.");
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, options->flags & ~KNOWN_FLAGS ?
+				       DND_VALUE("options.flags", options->flags & ~KNOWN_FLAGS) : DND_AT("options.reserved"),
+				       "unknown flags, or reserved members that are set.");
 	if (!options->nvram || !options->backing)
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "options.nvram and options.backing are both needed.");
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT(options->nvram ? "options.backing" : "options.nvram"),
+				       "options.nvram and options.backing are both needed.");
 	if (options->low_percent >= options->high_percent || options->high_percent > 100)
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "options.low_percent has to be below options.high_percent, and that "
-				"at most 100.");
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, bad_level(options),
+				       "options.low_percent has to be below options.high_percent, and that at most 100.");
 	if ((options->clients || options->discard) && !(options->flags & DONARD_CACHE_FORMAT))
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "options.clients and options.discard are for FORMAT: the log that "
-				"is there says how many clients it has room for.");
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION,
+				       DND_AT(options->clients ? "options.clients" : "options.discard"),
+				       "options.clients and options.discard are for FORMAT: the log that "
+				       "is there says how many clients it has room for.");
 	return 0;
 }
 

@@ -107,8 +107,10 @@ static int format(struct dnd_cache_server *server, const char *drive_id)
 	int rc;
 
 	if (!geometry.drive_bytes)
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "%s: it has not one whole block. Make the file as large as the "
-				"drive that clients are to see (fallocate -l SIZE).", drive->path);
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION,
+				       DND_LEAST("options.backing", drive->size_bytes, drive->align_bytes),
+				       "%s: it has not one whole block. Make the file as large as the "
+				       "drive that clients are to see (fallocate -l SIZE).", drive->path);
 	rc = prove_route(server, geometry.length_bytes);
 	return rc ? rc : dnd_cache_format(server->ctx, &server->nvram.store, &geometry);
 }
@@ -287,9 +289,10 @@ static int size_requests(struct dnd_cache_server *server)
 	for (uint64_t i = 0; i < super->records; i++)
 		server->appended_ns[i] = dnd_now_ns();
 	if (!server->request_bytes_max)
-		return dnd_fail(server->ctx, DND_E_NO_SPACE, "%s: the log leaves no room after it in which reads "
-				"could be staged. Drain it with the version that made it.",
-				dnd_memory_name(server->nvram.memory));
+		return dnd_fail_member(server->ctx, DND_E_NO_SPACE, DND_AT("options.nvram"),
+				       "%s: the log leaves no room after it in which reads "
+				       "could be staged. Drain it with the version that made it.",
+				       dnd_memory_name(server->nvram.memory));
 	return dnd_cache_reads_open(server);
 }
 

@@ -18,17 +18,19 @@ static int take_end(struct dnd_copy *copy, const struct dnd_side *side, const st
 {
 	const char *which = is_written(copy, side) ? "destination" : "source";
 	int rc = given ? DND_TAKE(copy->ctx, end, given, "donard_copy_end") :
-		 dnd_fail(copy->ctx, DND_E_BAD_OPTION, "a copy without a %s. Name one.", which);
+		 dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT(which), "a copy without a %s. Name one.", which);
 
 	if (rc || !end->memory != !end->file)
 		return rc;
-	return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "the %s of a copy is a memory or a file, and this one is %s. Set one of the "
-			"two.", which, end->file ? "both" : "neither");
+	return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT(which),
+			       "the %s of a copy is a memory or a file, and this one is %s. Set one of the two.", which,
+			       end->file ? "both" : "neither");
 }
 
 static int of_another_context(struct dnd_copy *copy, const char *name)
 {
-	return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "%s: it was made with another context than the source. Use one for both.", name);
+	return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT("destination"),
+			       "%s: it was made with another context than the source. Use one for both.", name);
 }
 
 /* --- a memory --- */

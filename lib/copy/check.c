@@ -10,23 +10,32 @@
 int dnd_copy_check_options(struct dnd_copy *copy)
 {
 	if (copy->options.block_bytes > MAX_BLOCK_BYTES)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.block_bytes is at most 1 GiB.");
+		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION,
+				       DND_MOST("options.block_bytes", copy->options.block_bytes, MAX_BLOCK_BYTES),
+				       "options.block_bytes is at most 1 GiB.");
 	if (copy->options.block_bytes % MIN_ALIGN_BYTES)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.block_bytes: %llu is not a multiple "
-				"of %u, the smallest logical block.",
-				(unsigned long long)copy->options.block_bytes, MIN_ALIGN_BYTES);
+		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION,
+				       DND_MULTIPLE("options.block_bytes", copy->options.block_bytes, MIN_ALIGN_BYTES),
+				       "options.block_bytes: %llu is not a multiple "
+				       "of %u, the smallest logical block.",
+				       (unsigned long long)copy->options.block_bytes, MIN_ALIGN_BYTES);
 	if (copy->options.queue_depth > MAX_QUEUE_DEPTH)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.queue_depth is at most %d.",
-				MAX_QUEUE_DEPTH);
+		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION,
+				       DND_MOST("options.queue_depth", copy->options.queue_depth, MAX_QUEUE_DEPTH),
+				       "options.queue_depth is at most %d.",
+				       MAX_QUEUE_DEPTH);
 	if (dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE) && dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "FORCE_BOUNCE and ALLOW_BOUNCE exclude each other: one "
-				"always goes through DRAM, the other only where there is no route. Give one of them.");
+		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT("FORCE_BOUNCE"),
+				       "FORCE_BOUNCE and ALLOW_BOUNCE exclude each other: one "
+				       "always goes through DRAM, the other only where there is no route. Give one of them.");
 	if (copy->options.via && !dnd_copy_staged(copy))
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.via is for a copy from drive to "
-				"drive; here a region is an end of the copy already.");
+		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT("options.via"),
+				       "options.via is for a copy from drive to "
+				       "drive; here a region is an end of the copy already.");
 	if (copy->options.via && dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE))
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "options.via names a region, and a copy with "
-				"FORCE_BOUNCE goes through none. Give one of them.");
+		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT("options.via"),
+				       "options.via names a region, and a copy with "
+				       "FORCE_BOUNCE goes through none. Give one of them.");
 	return 0;
 }
 
@@ -35,16 +44,18 @@ static int check_source(struct dnd_copy *copy)
 	uint64_t size = copy->src.size_bytes, left;
 
 	if (copy->src.offset > size || (copy->src.offset == size && size))
-		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: offset %llu is past the end; it "
-				"holds %llu bytes. Choose a smaller offset.", copy->src.label,
-				(unsigned long long)copy->src.offset, (unsigned long long)size);
+		return dnd_fail_member(copy->ctx, DND_E_PAST_END, DND_MOST("offset", copy->src.offset, size ? size - 1 : 0),
+				       "%s: offset %llu is past the end; it "
+				       "holds %llu bytes. Choose a smaller offset.", copy->src.label,
+				       (unsigned long long)copy->src.offset, (unsigned long long)size);
 	left = size - copy->src.offset;
 	copy->length = copy->options.length_bytes ? copy->options.length_bytes : left;
 	if (copy->length > left)
-		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: %llu bytes are asked for and %llu "
-				"are there from offset %llu. Use a smaller options.length_bytes.",
-				copy->src.label, (unsigned long long)copy->length,
-				(unsigned long long)left, (unsigned long long)copy->src.offset);
+		return dnd_fail_member(copy->ctx, DND_E_PAST_END, DND_MOST("options.length_bytes", copy->length, left),
+				       "%s: %llu bytes are asked for and %llu "
+				       "are there from offset %llu. Use a smaller options.length_bytes.",
+				       copy->src.label, (unsigned long long)copy->length,
+				       (unsigned long long)left, (unsigned long long)copy->src.offset);
 	return 0;
 }
 
@@ -64,16 +75,18 @@ static int check_target(struct dnd_copy *copy)
 	/* As cp and dd do.  A caller that names a part wants to keep the rest, and within one file the source must stay. */
 	copy->cuts = grows && !copy->options.length_bytes && !dst->offset && !dnd_copy_is_same_file(copy);
 	if (dst->offset > size || (dst->offset == size && size && !grows))
-		return dnd_fail(copy->ctx, DND_E_PAST_END, "%s: offset %llu is past the end; it "
-				"holds %llu bytes. Choose a smaller offset.", dst->label, (unsigned long long)dst->offset,
-				(unsigned long long)size);
+		return dnd_fail_member(copy->ctx, DND_E_PAST_END, DND_MOST("offset", dst->offset, grows || !size ? size : size - 1),
+				       "%s: offset %llu is past the end; it "
+				       "holds %llu bytes. Choose a smaller offset.", dst->label, (unsigned long long)dst->offset,
+				       (unsigned long long)size);
 	if (grows || copy->length <= size - dst->offset)
 		return 0;
-	return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: the copy would be truncated: %llu bytes "
-			"do not fit into the %llu from offset %llu. Use options.length_bytes, or a larger "
-			"destination.", dst->label, (unsigned long long)copy->length,
-			(unsigned long long)(size - dst->offset),
-			(unsigned long long)dst->offset);
+	return dnd_fail_member(copy->ctx, DND_E_NO_SPACE, DND_MOST("options.length_bytes", copy->length, size - dst->offset),
+			       "%s: the copy would be truncated: %llu bytes "
+			       "do not fit into the %llu from offset %llu. Use options.length_bytes, or a larger "
+			       "destination.", dst->label, (unsigned long long)copy->length,
+			       (unsigned long long)(size - dst->offset),
+			       (unsigned long long)dst->offset);
 }
 
 /* Does the alignment of the copy come from the side's file system, because that asks for more than its drive? */
@@ -83,17 +96,22 @@ static bool file_system_decides(const struct dnd_copy *copy, const struct dnd_si
 	       side->drive.align_bytes > side->drive.blockdev.block_bytes;
 }
 
-static int check_aligned(struct dnd_copy *copy, const char *label, const char *what,
-			 uint64_t value)
+/* What the alignment of the copy is called. */
+static const char *align_text(const struct dnd_copy *copy)
 {
-	bool file_system = file_system_decides(copy, &copy->src) ||
-			   file_system_decides(copy, &copy->dst);
+	return file_system_decides(copy, &copy->src) || file_system_decides(copy, &copy->dst) ? "block size of the file system" :
+	       "logical block size";
+}
+
+static int check_block(struct dnd_copy *copy)
+{
+	uint64_t value = copy->options.block_bytes;
 
 	if (value % copy->align == 0)
 		return 0;
-	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: %s %llu is not a multiple of %u, the %s. "
-			"Use a multiple.", label, what, (unsigned long long)value, copy->align,
-			file_system ? "block size of the file system" : "logical block size");
+	return dnd_fail_member(copy->ctx, DND_E_ALIGNMENT, DND_MULTIPLE("options.block_bytes", value, copy->align),
+			       "options.block_bytes: value %llu is not a multiple of %u, the %s. Use a multiple.",
+			       (unsigned long long)value, copy->align, align_text(copy));
 }
 
 static uint32_t side_align(const struct dnd_side *side)
@@ -108,16 +126,21 @@ static int check_address(struct dnd_copy *copy, const struct dnd_side *side, con
 
 	if (other->is_memory || address % other->drive.memory_align_bytes == 0)
 		return 0;
-	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: the address of its byte %llu, %p, is not a multiple of %u, which %s asks for. "
-			"Choose another offset.", side->label, (unsigned long long)side->offset, (void *)address,
-			other->drive.memory_align_bytes, other->label);
+	return dnd_fail_member(copy->ctx, DND_E_ALIGNMENT, DND_MULTIPLE("address", address, other->drive.memory_align_bytes),
+			       "%s: the address of its byte %llu, %p, is not a multiple of %u, which %s asks for. "
+			       "Choose another offset.", side->label, (unsigned long long)side->offset, (void *)address,
+			       other->drive.memory_align_bytes, other->label);
 }
 
 static int check_offset(struct dnd_copy *copy, const struct dnd_side *side, const struct dnd_side *other)
 {
 	if (copy->held && side->is_memory)
 		return check_address(copy, side, other);
-	return check_aligned(copy, side->label, "offset", side->offset);
+	if (side->offset % copy->align == 0)
+		return 0;
+	return dnd_fail_member(copy->ctx, DND_E_ALIGNMENT, DND_MULTIPLE("offset", side->offset, copy->align),
+			       "%s: offset %llu is not a multiple of %u, the %s. Use a multiple.", side->label,
+			       (unsigned long long)side->offset, copy->align, align_text(copy));
 }
 
 static int check_alignment(struct dnd_copy *copy)
@@ -131,9 +154,7 @@ static int check_alignment(struct dnd_copy *copy)
 	rc = check_offset(copy, &copy->src, &copy->dst);
 	if (!rc)
 		rc = check_offset(copy, &copy->dst, &copy->src);
-	if (!rc)
-		rc = check_aligned(copy, "options.block_bytes", "value", copy->options.block_bytes);
-	return rc;
+	return rc ? rc : check_block(copy);
 }
 
 /*
@@ -214,7 +235,8 @@ int dnd_copy_check_adopted(struct dnd_copy *copy)
 
 	if (dst->is_memory || !dst->drive.is_file || !dst->drive.shared || copy->length % copy->align == 0)
 		return 0;
-	return dnd_fail(copy->ctx, DND_E_ALIGNMENT, "%s: the copy ends within a block, and the adopted "
-			"descriptor cannot be opened again to write that without O_DIRECT. Make options.length_bytes a "
-			"multiple of %u, or open the file by its path.", dst->label, copy->align);
+	return dnd_fail_member(copy->ctx, DND_E_ALIGNMENT, DND_MULTIPLE("options.length_bytes", copy->length, copy->align),
+			       "%s: the copy ends within a block, and the adopted "
+			       "descriptor cannot be opened again to write that without O_DIRECT. Make options.length_bytes a "
+			       "multiple of %u, or open the file by its path.", dst->label, copy->align);
 }

@@ -23,8 +23,9 @@ static int take_options(struct dnd_copy *copy, const struct donard_copy_options 
 	if (rc)
 		return rc;
 	if (copy->options.flags & ~KNOWN_FLAGS)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "unknown copy flags %#x.",
-				copy->options.flags & ~KNOWN_FLAGS);
+		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_VALUE("options.flags", copy->options.flags & ~KNOWN_FLAGS),
+				       "unknown copy flags %#x.",
+				       copy->options.flags & ~KNOWN_FLAGS);
 	if (!copy->options.block_bytes)
 		copy->options.block_bytes = DEFAULT_BLOCK_BYTES;
 	if (!copy->options.queue_depth)

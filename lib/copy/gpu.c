@@ -17,8 +17,9 @@ int dnd_copy_gpu_open(struct dnd_copy *copy, struct dnd_side *side, const struct
 
 	side->is_gpu = true;
 	if (side == &copy->src && !copy->options.length_bytes)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for this copy and has no length "
-				"of its own. Say how much to copy with options.length_bytes.", side->label);
+		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT("options.length_bytes"),
+				       "%s: its memory is allocated for this copy and has no length "
+				       "of its own. Say how much to copy with options.length_bytes.", side->label);
 	rc = dnd_gpu_by_name(copy->ctx, spec, &side->gpu);
 	return rc ? rc : dnd_gpu_bytes(copy->ctx, side->gpu, &side->size_bytes);
 }

@@ -12,8 +12,9 @@ static int plan(struct dnd_copy *copy, uint64_t window_bytes)
 			       window_bytes);
 
 	if (rc)
-		return dnd_fail(copy->ctx, DND_E_NO_SPACE, "not one block of %u bytes fits into the "
-				"free memory of the region. Use another region.", copy->align);
+		return dnd_fail_member(copy->ctx, DND_E_NO_SPACE, DND_LEAST(NULL, window_bytes, copy->align),
+				       "not one block of %u bytes fits into the "
+				       "free memory of the region. Use another region.", copy->align);
 	copy->result->block_bytes = copy->plan.block_bytes;
 	copy->result->queue_depth = copy->plan.lanes ? copy->plan.lanes : 1;
 	return 0;
@@ -34,9 +35,10 @@ static int map_staging(struct dnd_copy *copy)
 	if (free_bytes < wanted)
 		wanted = free_bytes;
 	if (wanted <= spare)
-		return dnd_fail(copy->ctx, DND_E_NO_SPACE, "%s: too little memory is free to carry "
-				"a copy. Wait for its holders to end, or name another region by "
-				"options.via.", copy->via.name);
+		return dnd_fail_member(copy->ctx, DND_E_NO_SPACE, DND_LEAST("options.via", free_bytes, spare + copy->align),
+				       "%s: too little memory is free to carry "
+				       "a copy. Wait for its holders to end, or name another region by "
+				       "options.via.", copy->via.name);
 	rc = dnd_memory_own_any(copy->staging, wanted);
 	if (rc)
 		return rc;

@@ -29,8 +29,9 @@ int dnd_copy_passthrough_open(struct dnd_copy *copy)
 	if (!dnd_copy_flag(copy, DONARD_COPY_PASSTHROUGH))
 		return 0;
 	if (copy->src.is_memory && copy->dst.is_memory)
-		return dnd_fail(copy->ctx, DND_E_BAD_OPTION, "PASSTHROUGH concerns the commands to "
-				"a drive, but here both ends are regions. Copy without it.");
+		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT("PASSTHROUGH"),
+				       "PASSTHROUGH concerns the commands to "
+				       "a drive, but here both ends are regions. Copy without it.");
 	rc = open_side(copy, &copy->src);
 	if (!rc)
 		rc = open_side(copy, &copy->dst);

@@ -79,13 +79,19 @@ static int resolve(struct donard_context *ctx, struct dnd_drive *drive, const ch
 	return dnd_blockdev_resolve(ctx, st->st_dev, drive->path, &drive->blockdev);
 }
 
+/* Of "PATH: cause." (nodes.h). */
+static const char *cause_of(const char *text, const char *path)
+{
+	return text + strlen(path) + strlen(": ");
+}
+
 static int check_node(struct donard_context *ctx, const struct dnd_drive *drive)
 {
 	char text[PATH_MAX + DND_TEXT_BYTES];
 
 	if (!dnd_node_is_stale(ctx->sysfs_root, ctx->dev_root, drive->path, drive->device, text, sizeof(text)))
 		return 0;
-	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s", text);
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: %s", drive->path, cause_of(text, drive->path));
 }
 
 static int check_type(struct donard_context *ctx, struct dnd_drive *drive, const struct stat *st)
@@ -352,7 +358,7 @@ static int no_node(struct donard_context *ctx, const char *path)
 	char text[PATH_MAX + DND_TEXT_BYTES];
 
 	dnd_no_node(ctx->sysfs_root, path, text, sizeof(text));
-	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s", text);
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: %s", path, cause_of(text, path));
 }
 
 static int no_stat(struct donard_context *ctx, const char *path)
@@ -402,9 +408,10 @@ static int adopt_fd(struct donard_context *ctx, int fd, struct dnd_drive *drive)
 	int rc = 0, flags = fcntl(fd, F_GETFL);
 
 	if (flags < 0 || !(flags & O_DIRECT) || flags & O_APPEND || (flags & O_ACCMODE) == O_WRONLY)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: descriptor %d does not allow direct reads at any "
-				"offset. Open it with O_DIRECT, O_RDONLY or O_RDWR, and without O_APPEND.",
-				drive->path, fd);
+		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("descriptor", (uint64_t)fd),
+				       "%s: descriptor %d does not allow direct reads at any "
+				       "offset. Open it with O_DIRECT, O_RDONLY or O_RDWR, and without O_APPEND.",
+				       drive->path, fd);
 	drive->writable = (flags & O_ACCMODE) == O_RDWR;
 	drive->adopted = true;
 	if (drive->writable && !drive->is_file)
@@ -423,7 +430,8 @@ int dnd_drive_adopt(struct donard_context *ctx, int fd, const char *path, struct
 	drive->fd = -1;
 	drive->path = path;
 	if (fstat(fd, &st))
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "descriptor %d is not open.", fd);
+		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_AT("descriptor"),
+				       "descriptor %d is not open.", fd);
 	snprintf(folder, sizeof(folder), "/proc/self/fd/%d", fd);
 	rc = check_type(ctx, drive, &st);
 	if (!rc)

@@ -27,9 +27,10 @@ int dnd_drive_no_room(struct donard_context *ctx, const struct dnd_drive *drive,
 	char missing[256];
 
 	say_what_is_missing(drive, error_number, missing, sizeof(missing));
-	return dnd_fail(ctx, DND_E_NO_SPACE, "%s: no room for the copy: %s: it needs %llu bytes more, and %s. Nothing was changed. "
-			"Make room, or choose another destination.", drive->path, strerror(error_number),
-			(unsigned long long)bytes, missing);
+	return dnd_fail_member(ctx, DND_E_NO_SPACE, DND_VALUE(NULL, bytes),
+			       "%s: no room for the copy: %s: it needs %llu bytes more, and %s. Nothing was changed. "
+			       "Make room, or choose another destination.", drive->path, strerror(error_number),
+			       (unsigned long long)bytes, missing);
 }
 
 int dnd_drive_is_full(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t offset, int error_number)

@@ -16,10 +16,11 @@ static int open_gpu(struct donard_context *ctx, const struct dnd_spec *spec, uin
 	return rc ? rc : donard_memory_alloc_cuda(ctx, gpu, length, &address, memory);
 }
 
-static int takes_no_offset(struct donard_context *ctx, const char *name)
+static int takes_no_offset(struct donard_context *ctx, const char *name, uint64_t offset)
 {
-	return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: its memory is allocated for this call, so that it begins at 0: pass no offset.",
-			name);
+	return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_MOST("offset", offset, 0),
+			       "%s: its memory is allocated for this call, so that it begins at 0: pass no offset.",
+			       name);
 }
 
 DND_PUBLIC int donard_memory_open(struct donard_context *ctx, const char *name, uint64_t offset, uint64_t length,
@@ -29,12 +30,12 @@ DND_PUBLIC int donard_memory_open(struct donard_context *ctx, const char *name, 
 	int rc;
 
 	if (!strcmp(name, "dram"))
-		return offset ? takes_no_offset(ctx, name) : donard_memory_dram(ctx, length ? length : DEFAULT_BYTES, memory);
+		return offset ? takes_no_offset(ctx, name, offset) : donard_memory_dram(ctx, length ? length : DEFAULT_BYTES, memory);
 	rc = dnd_spec_parse(ctx, name, &spec);
 	if (rc)
 		return rc;
 	if (spec.is_gpu)
-		return offset ? takes_no_offset(ctx, name) : open_gpu(ctx, &spec, length ? length : DEFAULT_BYTES, memory);
+		return offset ? takes_no_offset(ctx, name, offset) : open_gpu(ctx, &spec, length ? length : DEFAULT_BYTES, memory);
 	if (!spec.is_region)
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: neither a region, a GPU nor 'dram'; they look "
 				"like p2pmem0 and gpu:0.", name);

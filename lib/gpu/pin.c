@@ -142,9 +142,11 @@ DND_PUBLIC int donard_memory_from_cuda(struct donard_context *ctx, uint64_t addr
 	struct donard_memory *memory;
 
 	if (!length_bytes || address > INT64_MAX || length_bytes > INT64_MAX - address)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "%llu bytes at %#llx are not GPU memory. Pass the address that CUDA "
-				"returned, and a length of at least one byte.",
-				(unsigned long long)length_bytes, (unsigned long long)address);
+		return dnd_fail_member(ctx, DND_E_BAD_OPTION,
+				       length_bytes ? DND_VALUE("address", address) : DND_LEAST("length", 0, 1),
+				       "%llu bytes at %#llx are not GPU memory. Pass the address that CUDA "
+				       "returned, and a length of at least one byte.",
+				       (unsigned long long)length_bytes, (unsigned long long)address);
 	memory = dnd_memory_new(ctx, "");
 	return memory ? dnd_memory_give(memory, find_and_pin(memory, address, length_bytes), memory_out) : -ENOMEM;
 }
@@ -192,10 +194,13 @@ DND_PUBLIC int donard_memory_alloc_cuda(struct donard_context *ctx, unsigned int
 	int rc;
 
 	if (gpu > INT32_MAX)
-		return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "gpu:%u: no GPU has such a number. CUDA numbers them from 0.", gpu);
+		return dnd_fail_member(ctx, DND_E_NO_SUCH_DEVICE, DND_MOST("gpu", gpu, INT32_MAX),
+				       "gpu:%u: no GPU has such a number. CUDA numbers them from 0.", gpu);
 	if (!length_bytes || length_bytes > INT64_MAX)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "gpu:%u: %llu bytes cannot be allocated. Ask for at least one byte, "
-				"and for less than the GPU has.", gpu, (unsigned long long)length_bytes);
+		return dnd_fail_member(ctx, DND_E_BAD_OPTION,
+				       length_bytes ? DND_MOST("length", length_bytes, INT64_MAX) : DND_LEAST("length", 0, 1),
+				       "gpu:%u: %llu bytes cannot be allocated. Ask for at least one byte, "
+				       "and for less than the GPU has.", gpu, (unsigned long long)length_bytes);
 	memory = dnd_memory_new(ctx, "");
 	if (!memory)
 		return -ENOMEM;

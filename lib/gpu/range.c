@@ -59,7 +59,8 @@ static void return_context(const struct dnd_cuda *cuda, const struct loan *loan)
 
 static int refuse(struct donard_context *ctx, CUdeviceptr address, const char *what)
 {
-	return dnd_fail(ctx, DND_E_BAD_OPTION, "%#llx: %s", address, what);
+	return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("address", address),
+			       "%#llx: %s", address, what);
 }
 
 /* CUDA writes a flag as one byte or as four. */
@@ -146,9 +147,10 @@ static int check_range(struct donard_context *ctx, const struct dnd_cuda *cuda, 
 				       range->address);
 	if (dnd_range_fits(range->address - base, range->bytes, bytes))
 		return 0;
-	return dnd_fail(ctx, DND_E_PAST_END, "%#llx: %llu bytes from there go past the end of its allocation, which has %zu "
-			"bytes from %#llx on. A memory lies in one allocation: make one of each.", range->address,
-			(unsigned long long)range->bytes, bytes, base);
+	return dnd_fail_member(ctx, DND_E_PAST_END, dnd_past_end(range->address - base, range->bytes, bytes),
+			       "%#llx: %llu bytes from there go past the end of its allocation, which has %zu "
+			       "bytes from %#llx on. A memory lies in one allocation: make one of each.", range->address,
+			       (unsigned long long)range->bytes, bytes, base);
 }
 
 static int find(struct donard_context *ctx, const struct dnd_cuda *cuda, struct dnd_gpu_range *range)

@@ -8,10 +8,11 @@ int dnd_memory_check_range(const struct donard_memory *memory, uint64_t offset, 
 {
 	if (offset <= memory->length && length <= memory->length - offset)
 		return 0;
-	return dnd_fail(memory->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past the end "
-			"of the memory, which is at %llu.", dnd_memory_name(memory),
-			(unsigned long long)length, (unsigned long long)offset,
-			(unsigned long long)memory->length);
+	return dnd_fail_member(memory->ctx, DND_E_PAST_END, dnd_past_end(offset, length, memory->length),
+			       "%s: %llu bytes from offset %llu go past the end "
+			       "of the memory, which is at %llu.", dnd_memory_name(memory),
+			       (unsigned long long)length, (unsigned long long)offset,
+			       (unsigned long long)memory->length);
 }
 
 int dnd_memory_check_mapped(const struct donard_memory *memory)
@@ -131,8 +132,9 @@ DND_PUBLIC int donard_memory_zero(struct donard_memory *memory, uint64_t offset_
 DND_PUBLIC int donard_memory_sync(struct donard_memory *memory, unsigned int flags)
 {
 	if (flags & ~DONARD_SYNC_DURABLE)
-		return dnd_fail(memory->ctx, DND_E_BAD_OPTION, "unknown sync flags %#x.",
-				flags & ~DONARD_SYNC_DURABLE);
+		return dnd_fail_member(memory->ctx, DND_E_BAD_OPTION, DND_VALUE("flags", flags & ~DONARD_SYNC_DURABLE),
+				       "unknown sync flags %#x.",
+				       flags & ~DONARD_SYNC_DURABLE);
 	if (flags & DONARD_SYNC_DURABLE && !dnd_region_persistent(&memory->region))
 		return dnd_fail(memory->ctx, DND_E_UNSUPPORTED, "%s: its memory is volatile, and nothing "
 				"makes it durable. Use a persistent region, or a drive.",

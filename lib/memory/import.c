@@ -23,9 +23,10 @@ static int check_range(struct donard_memory *memory, uint64_t offset, uint64_t *
 		*length = bytes - offset;
 	if (dnd_range_fits(offset, *length, bytes))
 		return 0;
-	return dnd_fail(memory->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past its end, which is at "
-			"%llu. Use a smaller length or offset.", memory->dmabuf.name, (unsigned long long)*length,
-			(unsigned long long)offset, (unsigned long long)bytes);
+	return dnd_fail_member(memory->ctx, DND_E_PAST_END, dnd_past_end(offset, *length, bytes),
+			       "%s: %llu bytes from offset %llu go past its end, which is at "
+			       "%llu. Use a smaller length or offset.", memory->dmabuf.name, (unsigned long long)*length,
+			       (unsigned long long)offset, (unsigned long long)bytes);
 }
 
 /* ---- the mapping ---- */

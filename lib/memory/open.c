@@ -13,7 +13,8 @@
 
 static int no_length(struct donard_context *ctx, const char *name)
 {
-	return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: no memory has a length of 0.", name);
+	return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_LEAST("length", 0, 1),
+			       "%s: no memory has a length of 0.", name);
 }
 
 struct donard_memory *dnd_memory_new(struct donard_context *ctx, const char *name)
@@ -95,8 +96,9 @@ DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address
 	if (!length_bytes)
 		return no_length(ctx, "memory of the program");
 	if (!address || length_bytes > UINTPTR_MAX - (uintptr_t)address)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "%llu bytes at address %p are not memory of the "
-				"program.", (unsigned long long)length_bytes, address);
+		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("address", (uintptr_t)address),
+				       "%llu bytes at address %p are not memory of the "
+				       "program.", (unsigned long long)length_bytes, address);
 	if (is_of_device(address, length_bytes))
 		return dnd_fail(ctx, DND_E_UNREACHABLE, "the %llu bytes at address %p are memory of a device, and no "
 				"route can be judged by such an address. Use donard_memory_adopt() or "
@@ -115,10 +117,11 @@ DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address
 
 static int past_end(const struct donard_memory *memory, uint64_t offset, uint64_t length)
 {
-	return dnd_fail(memory->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past its "
-			"end, which is at %llu. Use a smaller length or offset.",
-			memory->region.name, (unsigned long long)length, (unsigned long long)offset,
-			(unsigned long long)memory->region.info.region_bytes);
+	return dnd_fail_member(memory->ctx, DND_E_PAST_END, dnd_past_end(offset, length, memory->region.info.region_bytes),
+			       "%s: %llu bytes from offset %llu go past its "
+			       "end, which is at %llu. Use a smaller length or offset.",
+			       memory->region.name, (unsigned long long)length, (unsigned long long)offset,
+			       (unsigned long long)memory->region.info.region_bytes);
 }
 
 int dnd_memory_open(struct donard_context *ctx, const char *region, struct donard_memory **out)
@@ -205,7 +208,8 @@ static int name_of(struct donard_memory *memory, int fd)
 				major(found.st_rdev), minor(found.st_rdev)))
 		name[0] = '\0';
 	if (dnd_region_name(memory->ctx, name, memory->region.name))
-		return dnd_fail(memory->ctx, DND_E_BAD_NAME, "descriptor %d is not a region's.", fd);
+		return dnd_fail_member(memory->ctx, DND_E_BAD_NAME, DND_AT("descriptor"),
+				       "descriptor %d is not a region's.", fd);
 	return 0;
 }
 
@@ -217,10 +221,11 @@ static int owns(struct donard_memory *memory, uint64_t start, uint64_t end)
 		place.file_offset = at;
 		if (ioctl(memory->region.fd, P2PMEM_IOC_LOCATE, &place))
 			return errno == ENXIO ?
-			       dnd_fail(memory->ctx, DND_E_PAST_END, "%s: that file owns nothing at "
-					"its offset %llu. If the memory came as a dma-buf, pass "
-					"on info.dmabuf_fd.", memory->region.name,
-					(unsigned long long)at) :
+			       dnd_fail_member(memory->ctx, DND_E_PAST_END, DND_VALUE("offset", at),
+					       "%s: that file owns nothing at "
+					       "its offset %llu. If the memory came as a dma-buf, pass "
+					       "on info.dmabuf_fd.", memory->region.name,
+					       (unsigned long long)at) :
 			       dnd_fail_errno(memory->ctx, errno, "%s: cannot be adopted",
 					      memory->region.name);
 	}

@@ -14,10 +14,11 @@ static int check_part(const struct donard_memory *memory, uint64_t offset, uint6
 	uint64_t granule = memory->region.info.granule_bytes;
 
 	if ((dnd_memory_file_offset(memory) + offset) % granule || length % granule)
-		return dnd_fail(memory->ctx, DND_E_ALIGNMENT, "%s: a dma-buf of %llu bytes from offset "
-				"%llu is not made of whole granules of %llu bytes.", dnd_memory_name(memory),
-				(unsigned long long)length, (unsigned long long)offset,
-				(unsigned long long)granule);
+		return dnd_fail_member(memory->ctx, DND_E_ALIGNMENT, dnd_unaligned(offset, length, granule),
+				       "%s: a dma-buf of %llu bytes from offset "
+				       "%llu is not made of whole granules of %llu bytes.", dnd_memory_name(memory),
+				       (unsigned long long)length, (unsigned long long)offset,
+				       (unsigned long long)granule);
 	return dnd_memory_check_range(memory, offset, length);
 }
 
@@ -41,8 +42,9 @@ DND_PUBLIC int donard_memory_export(struct donard_memory *memory, uint64_t offse
 	if (!dnd_memory_is_region(memory))
 		return only_regions(memory, "plain memory has no dma-buf. Use memory of a region.");
 	if (flags != O_RDWR && flags != O_RDONLY)
-		return dnd_fail(memory->ctx, DND_E_BAD_OPTION, "export flags %#x are neither O_RDWR nor "
-				"O_RDONLY.", (unsigned int)flags);
+		return dnd_fail_member(memory->ctx, DND_E_BAD_OPTION, DND_VALUE("flags", (unsigned int)flags),
+				       "export flags %#x are neither O_RDWR nor "
+				       "O_RDONLY.", (unsigned int)flags);
 	if (!length_bytes && offset_bytes < memory->length)
 		length_bytes = memory->length - offset_bytes;
 	rc = check_part(memory, offset_bytes, length_bytes);

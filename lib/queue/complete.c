@@ -108,8 +108,9 @@ DND_PUBLIC int donard_queue_wait(struct donard_queue *queue, unsigned int least,
 	if (rc)
 		return rc;
 	if (least > most)
-		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "the call is to wait for %u completions, and has room "
-				"for %u.", least, most);
+		return dnd_fail_member(queue->ctx, DND_E_BAD_OPTION, DND_MOST("least", least, most),
+				       "the call is to wait for %u completions, and has room "
+				       "for %u.", least, most);
 	forget_texts(queue);
 	dnd_queue_look_after(queue);
 	rc = queue->sources ? dnd_sources_await(queue, least, timeout_ns) : await(queue, least, timeout_ns);

@@ -15,11 +15,14 @@ static int take_options(struct donard_queue *queue, const struct donard_queue_op
 	if (rc)
 		return rc;
 	if (queue->options.flags & ~KNOWN_FLAGS)
-		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "unknown queue flags %#x.",
-				queue->options.flags & ~KNOWN_FLAGS);
+		return dnd_fail_member(queue->ctx, DND_E_BAD_OPTION,
+				       DND_VALUE("options.flags", queue->options.flags & ~KNOWN_FLAGS),
+				       "unknown queue flags %#x.",
+				       queue->options.flags & ~KNOWN_FLAGS);
 	if (queue->options.depth > DEPTH_MAX)
-		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "a queue holds %d requests at most, not %u.",
-				DEPTH_MAX, queue->options.depth);
+		return dnd_fail_member(queue->ctx, DND_E_BAD_OPTION, DND_MOST("options.depth", queue->options.depth, DEPTH_MAX),
+				       "a queue holds %d requests at most, not %u.",
+				       DEPTH_MAX, queue->options.depth);
 	if (!queue->options.depth)
 		queue->options.depth = DEFAULT_DEPTH;
 	return 0;

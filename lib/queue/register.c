@@ -57,8 +57,9 @@ static int hold(struct donard_queue *queue, struct donard_memory *memory)
 	int rc;
 
 	if (!registration)
-		return dnd_fail(queue->ctx, DND_E_NO_SPACE, "a queue registers %d memories at most. Unregister "
-				"one, or use another queue.", DND_REGISTRATIONS_MAX);
+		return dnd_fail_member(queue->ctx, DND_E_NO_SPACE, DND_MOST(NULL, DND_REGISTRATIONS_MAX + 1, DND_REGISTRATIONS_MAX),
+				       "a queue registers %d memories at most. Unregister "
+				       "one, or use another queue.", DND_REGISTRATIONS_MAX);
 	rc = dnd_buffers_register(&registration->buffers, &queue->ring, &holding);
 	if (rc)
 		return dnd_fail_errno(queue->ctx, -rc, "%s: cannot be registered", dnd_memory_name(memory));
@@ -76,8 +77,9 @@ DND_PUBLIC int donard_queue_register(struct donard_queue *queue, struct donard_m
 	if (rc)
 		return rc;
 	if (memory->ctx != queue->ctx)
-		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%s: the memory was made with another context than "
-				"the queue. Use one.", dnd_memory_name(memory));
+		return dnd_fail_member(queue->ctx, DND_E_BAD_OPTION, DND_AT("memory"),
+				       "%s: the memory was made with another context than "
+				       "the queue. Use one.", dnd_memory_name(memory));
 	rc = dnd_memory_check_mapped(memory);
 	if (rc)
 		return rc;

@@ -9,12 +9,22 @@ static int check_file(struct donard_queue *queue, const struct dnd_queue_request
 	const struct dnd_drive *drive = &request->file->drive;
 
 	if (request->file->ctx != queue->ctx)
-		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%s: it was opened with another context than the "
-				"queue. Use one.", drive->path);
+		return dnd_fail_member(queue->ctx, DND_E_BAD_OPTION, DND_AT("file"),
+				       "%s: it was opened with another context than the "
+				       "queue. Use one.", drive->path);
 	if (request->kind == DND_IO_READ || drive->writable)
 		return 0;
 	return dnd_fail(queue->ctx, DND_E_READ_ONLY, "%s: it was opened for reading. Open it with "
 			"DONARD_FILE_WRITE.", drive->path);
+}
+
+static struct dnd_fault bad_range(const struct dnd_queue_request *request)
+{
+	if (!request->length)
+		return DND_LEAST("length", request->length, 1);
+	if (request->length > REQUEST_BYTES_MAX)
+		return DND_MOST("length", request->length, REQUEST_BYTES_MAX);
+	return DND_MOST("offset", request->file_offset, INT64_MAX - request->length);
 }
 
 static int check_length(struct donard_queue *queue, const struct dnd_queue_request *request)
@@ -23,14 +33,16 @@ static int check_length(struct donard_queue *queue, const struct dnd_queue_reque
 	uint64_t end = request->file_offset + request->length;
 
 	if (!request->length || request->length > REQUEST_BYTES_MAX || end > INT64_MAX || end < request->length)
-		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%s: %llu bytes at offset %llu are not a valid request. Use a "
-				"length from 1 byte to 1 GiB, and an offset below 8 EiB.", drive->path,
-				(unsigned long long)request->length, (unsigned long long)request->file_offset);
+		return dnd_fail_member(queue->ctx, DND_E_BAD_OPTION, bad_range(request),
+				       "%s: %llu bytes at offset %llu are not a valid request. Use a "
+				       "length from 1 byte to 1 GiB, and an offset below 8 EiB.", drive->path,
+				       (unsigned long long)request->length, (unsigned long long)request->file_offset);
 	if (drive->is_file || end <= drive->size_bytes)
 		return 0;
-	return dnd_fail(queue->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past its end, which "
-			"is at %llu.", drive->path, (unsigned long long)request->length,
-			(unsigned long long)request->file_offset, (unsigned long long)drive->size_bytes);
+	return dnd_fail_member(queue->ctx, DND_E_PAST_END, dnd_past_end(request->file_offset, request->length, drive->size_bytes),
+			       "%s: %llu bytes from offset %llu go past its end, which "
+			       "is at %llu.", drive->path, (unsigned long long)request->length,
+			       (unsigned long long)request->file_offset, (unsigned long long)drive->size_bytes);
 }
 
 static int check_memory(struct donard_queue *queue, const struct dnd_queue_request *request)
@@ -38,12 +50,23 @@ static int check_memory(struct donard_queue *queue, const struct dnd_queue_reque
 	int rc;
 
 	if (request->memory->ctx != queue->ctx)
-		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "%s: the memory was made with another context than "
-				"the queue. Use one.", dnd_memory_name(request->memory));
+		return dnd_fail_member(queue->ctx, DND_E_BAD_OPTION, DND_AT("memory"),
+				       "%s: the memory was made with another context than "
+				       "the queue. Use one.", dnd_memory_name(request->memory));
 	rc = dnd_memory_check_mapped(request->memory);
 	if (!rc && request->kind == DND_IO_READ)
 		rc = dnd_memory_check_writable(request->memory);
 	return rc ? rc : dnd_memory_check_range(request->memory, request->memory_offset, request->length);
+}
+
+static struct dnd_fault unaligned(const struct dnd_queue_request *request)
+{
+	const struct dnd_drive *drive = &request->file->drive;
+
+	if ((request->file_offset | request->length) % drive->align_bytes)
+		return dnd_unaligned(request->file_offset, request->length, drive->align_bytes);
+	return DND_MULTIPLE("address", (uintptr_t)request->memory->window.data + request->memory_offset,
+			    drive->memory_align_bytes);
 }
 
 /* Serves an unaligned request only if it may bounce, and not by commands, which bypass the page cache. */
@@ -54,13 +77,14 @@ static int check_alignment(struct donard_queue *queue, const struct dnd_queue_re
 	if (dnd_queue_request_is_aligned(request) ||
 	    (dnd_queue_may_bounce(queue) && !(queue->options.flags & DONARD_QUEUE_PASSTHROUGH)))
 		return 0;
-	return dnd_fail(queue->ctx, DND_E_ALIGNMENT, "%s: offset %llu and length %llu must be multiples of "
-			"%u, and the address of the memory, %p, of %u. Align them, or %s.", drive->path,
-			(unsigned long long)request->file_offset, (unsigned long long)request->length,
-			drive->align_bytes, (void *)(request->memory->window.data + request->memory_offset),
-			drive->memory_align_bytes,
-			queue->options.flags & DONARD_QUEUE_PASSTHROUGH ? "use a queue without passthrough" :
-			"let the queue bounce (ALLOW_BOUNCE)");
+	return dnd_fail_member(queue->ctx, DND_E_ALIGNMENT, unaligned(request),
+			       "%s: offset %llu and length %llu must be multiples of "
+			       "%u, and the address of the memory, %p, of %u. Align them, or %s.", drive->path,
+			       (unsigned long long)request->file_offset, (unsigned long long)request->length,
+			       drive->align_bytes, (void *)(request->memory->window.data + request->memory_offset),
+			       drive->memory_align_bytes,
+			       queue->options.flags & DONARD_QUEUE_PASSTHROUGH ? "use a queue without passthrough" :
+			       "let the queue bounce (ALLOW_BOUNCE)");
 }
 
 static int check(struct donard_queue *queue, const struct dnd_queue_request *request)
@@ -155,8 +179,9 @@ static int add(struct donard_queue *queue, const struct dnd_queue_request *asked
 	if (rc)
 		return rc;
 	if (!asked->file || (!asked->memory && asked->kind != DND_IO_FLUSH))
-		return dnd_fail(queue->ctx, DND_E_BAD_OPTION, "a request without a %s. Name one.",
-				asked->file ? "memory" : "file");
+		return dnd_fail_member(queue->ctx, DND_E_BAD_OPTION, DND_AT(asked->file ? "memory" : "file"),
+				       "a request without a %s. Name one.",
+				       asked->file ? "memory" : "file");
 	if (!request)
 		return dnd_fail(queue->ctx, DND_E_QUEUE_FULL, "the queue holds %u requests, as many as it was "
 				"opened for. Take completions first, or open it with a larger depth.",

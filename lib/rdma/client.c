@@ -69,8 +69,18 @@ static int check_context(const struct donard_rdma_client *client, const struct d
 {
 	if (memory->ctx == client->ctx)
 		return 0;
-	return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the memory is of another context than the client.",
-			dnd_memory_name(memory));
+	return dnd_fail_member(client->ctx, DND_E_BAD_OPTION, DND_AT("memory"),
+			       "%s: the memory is of another context than the client.",
+			       dnd_memory_name(memory));
+}
+
+static struct dnd_fault refused(const struct donard_rdma_connect_options *options)
+{
+	if (!options->address)
+		return DND_AT("options.address");
+	if (!options->rights || options->rights & ~DND_RIGHTS)
+		return DND_VALUE("options.rights", options->rights);
+	return DND_AT("options.reserved");
 }
 
 static int take_options(struct donard_rdma_client *client, const struct donard_rdma_connect_options *asked)
@@ -81,14 +91,16 @@ static int take_options(struct donard_rdma_client *client, const struct donard_r
 	if (rc)
 		return rc;
 	if (!options->address || !options->rights || options->rights & ~DND_RIGHTS || options->reserved || options->reserved2)
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "no address, no rights, unknown ones, or reserved members that are set.");
+		return dnd_fail_member(client->ctx, DND_E_BAD_OPTION, refused(options),
+				       "no address, no rights, unknown ones, or reserved members that are set.");
 	if (options->memory)
 		rc = check_context(client, options->memory);
 	if (rc)
 		return rc;
 	if (options->depth > MAX_DEPTH)
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "at most %u work requests can be under way, not %u.", MAX_DEPTH,
-				options->depth);
+		return dnd_fail_member(client->ctx, DND_E_BAD_OPTION, DND_MOST("options.depth", options->depth, MAX_DEPTH),
+				       "at most %u work requests can be under way, not %u.", MAX_DEPTH,
+				       options->depth);
 	if (!options->depth)
 		options->depth = DEFAULT_DEPTH;
 	if (!options->port)
@@ -251,7 +263,8 @@ DND_PUBLIC int donard_rdma_attach(struct donard_rdma_client *client, struct dona
 	if (!rc && info)
 		rc = dnd_struct_check(client->ctx, info, "donard_rdma_registration_info");
 	if (!rc && (!directions || directions & ~DND_RIGHTS))
-		rc = dnd_fail(client->ctx, DND_E_BAD_OPTION, "no direction, or unknown ones: %#x.", directions);
+		rc = dnd_fail_member(client->ctx, DND_E_BAD_OPTION, DND_VALUE("rights", directions),
+				     "no direction, or unknown ones: %#x.", directions);
 	if (!rc && is_replaced(client, memory, directions))
 		rc = ended(client, dnd_client_finish(client, client->flow.added, false));
 	if (!rc)
@@ -284,9 +297,10 @@ static int check_offered(struct donard_rdma_client *client, uint64_t offset, uin
 {
 	if (dnd_range_fits(offset, length, client->offer.length))
 		return 0;
-	return dnd_fail(client->ctx, DND_E_PAST_END, "%s: %llu bytes from offset %llu go past what is offered: %llu bytes "
-			"of %s.", client->reach.peer, (unsigned long long)length, (unsigned long long)offset,
-			(unsigned long long)client->offer.length, client->offer.target);
+	return dnd_fail_member(client->ctx, DND_E_PAST_END, dnd_past_end(offset, length, client->offer.length),
+			       "%s: %llu bytes from offset %llu go past what is offered: %llu bytes "
+			       "of %s.", client->reach.peer, (unsigned long long)length, (unsigned long long)offset,
+			       (unsigned long long)client->offer.length, client->offer.target);
 }
 
 static int check_request(struct donard_rdma_client *client, unsigned int direction, uint64_t length)
@@ -295,7 +309,9 @@ static int check_request(struct donard_rdma_client *client, unsigned int directi
 		return dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: %s is not offered for %s.", client->reach.peer,
 				client->offer.target, direction == DONARD_RDMA_READ ? "reading" : "writing");
 	if (!length || length > MAX_REQUEST_BYTES)
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "a request moves at least 1 byte and at most %llu.", MAX_REQUEST_BYTES);
+		return dnd_fail_member(client->ctx, DND_E_BAD_OPTION,
+				       length ? DND_MOST("length", length, MAX_REQUEST_BYTES) : DND_LEAST("length", 0, 1),
+				       "a request moves at least 1 byte and at most %llu.", MAX_REQUEST_BYTES);
 	if (dnd_flow_is_full(&client->flow))
 		return dnd_fail(client->ctx, DND_E_QUEUE_FULL, "%s: %u requests are in flight. Wait for some first.",
 				client->reach.peer, client->flow.slots);
@@ -389,7 +405,8 @@ DND_PUBLIC int donard_rdma_wait(struct donard_rdma_client *client, unsigned int 
 	int rc = usable(client);
 
 	if (!rc && flags & ~DONARD_RDMA_SPIN)
-		rc = dnd_fail(client->ctx, DND_E_BAD_OPTION, "unknown flags %#x.", flags & ~DONARD_RDMA_SPIN);
+		rc = dnd_fail_member(client->ctx, DND_E_BAD_OPTION, DND_VALUE("flags", flags & ~DONARD_RDMA_SPIN),
+				     "unknown flags %#x.", flags & ~DONARD_RDMA_SPIN);
 	if (rc)
 		return rc;
 	target = wanted(client, requests);
@@ -422,7 +439,7 @@ DND_PUBLIC int donard_rdma_ask(struct donard_rdma_client *client, const struct d
 	if (!rc)
 		rc = dnd_struct_check(client->ctx, answer, "donard_rdma_answer");
 	if (!rc && asked.reserved)
-		rc = dnd_fail(client->ctx, DND_E_BAD_OPTION, "reserved members are set.");
+		rc = dnd_fail_member(client->ctx, DND_E_BAD_OPTION, DND_AT("reserved"), "reserved members are set.");
 	if (!rc && (asked.service >= DONARD_RDMA_SERVICES_MAX || !(client->offer.services & 1U << asked.service)))
 		rc = dnd_fail(client->ctx, DND_E_NOT_OFFERED, "%s: the server's program has no service %u.", client->reach.peer,
 			      asked.service);
@@ -512,8 +529,9 @@ static int settle_here(struct donard_rdma_client *client, const struct donard_me
 	int rc;
 
 	if (!near)
-		return dnd_fail(client->ctx, DND_E_BAD_OPTION, "%s: the memory is not attached to this client.",
-				dnd_memory_name(memory));
+		return dnd_fail_member(client->ctx, DND_E_BAD_OPTION, DND_AT("memory"),
+				       "%s: the memory is not attached to this client.",
+				       dnd_memory_name(memory));
 	rc = dnd_client_finish(client, client->flow.added, false);
 	if (!rc)
 		rc = run_barrier(client, near);

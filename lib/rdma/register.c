@@ -232,17 +232,19 @@ static int register_checked(const struct donard_memory *memory, uint64_t offset,
 	int rc;
 
 	if (rights & ~KNOWN_RIGHTS)
-		return dnd_fail(memory->ctx, DND_E_BAD_OPTION, "unknown rights %#x.",
-				rights & ~KNOWN_RIGHTS);
+		return dnd_fail_member(memory->ctx, DND_E_BAD_OPTION, DND_VALUE("rights", rights & ~KNOWN_RIGHTS),
+				       "unknown rights %#x.",
+				       rights & ~KNOWN_RIGHTS);
 	if (!length && offset < memory->length)
 		length = memory->length - offset;
 	rc = dnd_memory_check_range(memory, offset, length);
 	if (rc)
 		return rc;
 	if (!length)
-		return dnd_fail(memory->ctx, DND_E_BAD_OPTION, "%s: nothing of it is left to register "
-				"from offset %llu.", dnd_memory_name(memory),
-				(unsigned long long)offset);
+		return dnd_fail_member(memory->ctx, DND_E_BAD_OPTION, DND_MOST("offset", offset, memory->length - 1),
+				       "%s: nothing of it is left to register "
+				       "from offset %llu.", dnd_memory_name(memory),
+				       (unsigned long long)offset);
 	if (rights & (DONARD_RDMA_WRITE | DONARD_RDMA_LOCAL_WRITE)) {
 		rc = dnd_memory_check_writable(memory);
 		if (rc)

@@ -486,6 +486,15 @@ static int check_memory(const struct dnd_server *server)
 	return rc;
 }
 
+static struct dnd_fault refused(const struct donard_rdma_serve_options *options)
+{
+	if (options->flags & ~KNOWN_FLAGS)
+		return DND_VALUE("options.flags", options->flags & ~KNOWN_FLAGS);
+	if (options->rights & ~DND_RIGHTS)
+		return DND_VALUE("options.rights", options->rights & ~DND_RIGHTS);
+	return DND_AT("options.reserved");
+}
+
 static int take_options(struct dnd_server *server, const struct donard_rdma_serve_options *options)
 {
 	struct donard_rdma_serve_options *taken = &server->options;
@@ -495,10 +504,11 @@ static int take_options(struct dnd_server *server, const struct donard_rdma_serv
 	if (rc)
 		return rc;
 	if (taken->flags & ~KNOWN_FLAGS || taken->rights & ~DND_RIGHTS || taken->reserved)
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "unknown flags or rights, or "
-				"reserved members that are set.");
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, refused(taken),
+				       "unknown flags or rights, or reserved members that are set.");
 	if (taken->services && !taken->answer_fn)
-		return dnd_fail(server->ctx, DND_E_BAD_OPTION, "options.services needs options.answer_fn.");
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT("options.answer_fn"),
+				       "options.services needs options.answer_fn.");
 	if (!taken->rights)
 		taken->rights = DND_RIGHTS;
 	if (!taken->timeout_ms)

@@ -41,36 +41,38 @@ int dnd_control_open(struct donard_context *ctx)
 	return dnd_fail_access(ctx, error_number, obstacle ? obstacle : DND_ROOT_ONLY, "%s: cannot be opened", path);
 }
 
-static int bad_number(struct donard_context *ctx, const char *what, unsigned int number,
+static int bad_number(struct donard_context *ctx, const char *member, const char *what, unsigned int number,
 		      const char *choices)
 {
-	return dnd_fail(ctx, DND_E_BAD_OPTION, "%u: not a %s. Choose one of %s.", number, what,
-			choices);
+	return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE(member, number),
+			       "%u: not a %s. Choose one of %s.", number, what,
+			       choices);
 }
 
 static int fill_types(struct donard_context *ctx, const struct donard_region_add *what,
 		      struct p2pmem_region_add *add)
 {
 	if (!what->kind || what->kind > DONARD_KIND_GPU_NVIDIA)
-		return bad_number(ctx, "kind", what->kind,
+		return bad_number(ctx, "options.kind", "kind", what->kind,
 				  "pci-bar, nvme-cmb, nvme-pmr, gpu-nvidia");
 	if (what->page_type > DONARD_PAGES_PMEM)
-		return bad_number(ctx, "page type", what->page_type, "generic, p2pdma, pmem");
+		return bad_number(ctx, "options.page_type", "page type", what->page_type, "generic, p2pdma, pmem");
 	if (what->memtype > DONARD_MEMTYPE_WB)
-		return bad_number(ctx, "memory type", what->memtype, "uc, wc, wb");
+		return bad_number(ctx, "options.memtype", "memory type", what->memtype, "uc, wc, wb");
 	add->kind = what->kind;
 	add->page_type = what->page_type;
 	add->memtype = what->memtype;
 	return 0;
 }
 
-static int check_aligned(struct donard_context *ctx, const char *bdf, const char *what, uint64_t bytes)
+static int check_aligned(struct donard_context *ctx, const char *bdf, const char *member, const char *what, uint64_t bytes)
 {
 	if (bytes % REGION_ALIGN_BYTES == 0)
 		return 0;
-	return dnd_fail(ctx, DND_E_BAD_OPTION, "%s: the %s, %llu, is not a multiple of 2 MiB, which struct pages of "
-			"devices need. Use one, such as %llu.", bdf, what, (unsigned long long)bytes,
-			(unsigned long long)(bytes / REGION_ALIGN_BYTES + 1) * REGION_ALIGN_BYTES);
+	return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_MULTIPLE(member, bytes, REGION_ALIGN_BYTES),
+			       "%s: the %s, %llu, is not a multiple of 2 MiB, which struct pages of "
+			       "devices need. Use one, such as %llu.", bdf, what, (unsigned long long)bytes,
+			       (unsigned long long)(bytes / REGION_ALIGN_BYTES + 1) * REGION_ALIGN_BYTES);
 }
 
 static int fill_place(struct donard_context *ctx, const struct donard_region_add *what,
@@ -83,14 +85,16 @@ static int fill_place(struct donard_context *ctx, const struct donard_region_add
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a PCI address; they look like "
 				"0000:03:00.0.", what->bdf ? what->bdf : "(none)");
 	if (what->bar > 5)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "BAR %u does not exist; they are 0 to 5.",
-				what->bar);
+		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_MOST("options.bar", what->bar, 5),
+				       "BAR %u does not exist; they are 0 to 5.",
+				       what->bar);
 	if ((add->kind == P2PMEM_KIND_NVME_CMB || add->kind == P2PMEM_KIND_NVME_PMR) && what->bar)
-		return dnd_fail(ctx, DND_E_BAD_OPTION, "options.bar is only for pci-bar and "
-				"gpu-nvidia: an NVMe controller names the BAR itself.");
-	rc = check_aligned(ctx, what->bdf, "offset", what->offset_bytes);
+		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("options.bar", what->bar),
+				       "options.bar is only for pci-bar and "
+				       "gpu-nvidia: an NVMe controller names the BAR itself.");
+	rc = check_aligned(ctx, what->bdf, "options.offset_bytes", "offset", what->offset_bytes);
 	if (!rc)
-		rc = check_aligned(ctx, what->bdf, "length", what->length_bytes);
+		rc = check_aligned(ctx, what->bdf, "options.length_bytes", "length", what->length_bytes);
 	if (rc)
 		return rc;
 	add->pci_domain = bdf.domain;
@@ -258,7 +262,7 @@ DND_PUBLIC int donard_region_set_page_type(struct donard_context *ctx, const cha
 	if (rc)
 		return rc;
 	if (!page_type || page_type > DONARD_PAGES_PMEM)
-		return bad_number(ctx, "page type", page_type, "generic, p2pdma");
+		return bad_number(ctx, "page_type", "page type", page_type, "generic, p2pdma");
 	rc = dnd_require_module(ctx);
 	if (rc)
 		return rc;

@@ -168,11 +168,13 @@ static int no_space(struct donard_context *ctx, const struct dnd_region *region,
 
 	folios_text(region, folios, sizeof(folios));
 	if (length > region->info.region_bytes)
-		return dnd_fail(ctx, DND_E_NO_SPACE, "%s: %llu bytes are more than the %llu of the whole region. "
-				"Ask for less, or use a larger region.", region->name,
-				(unsigned long long)length, (unsigned long long)region->info.region_bytes);
-	return dnd_fail(ctx, DND_E_NO_SPACE, "%s: less than %llu bytes are free%s%s. Wait for a holder to end, or "
-			"use another region.", region->name, (unsigned long long)length, folios, holders);
+		return dnd_fail_member(ctx, DND_E_NO_SPACE, DND_MOST("length", length, region->info.region_bytes),
+				       "%s: %llu bytes are more than the %llu of the whole region. "
+				       "Ask for less, or use a larger region.", region->name,
+				       (unsigned long long)length, (unsigned long long)region->info.region_bytes);
+	return dnd_fail_member(ctx, DND_E_NO_SPACE, DND_VALUE("length", length),
+			       "%s: less than %llu bytes are free%s%s. Wait for a holder to end, or "
+			       "use another region.", region->name, (unsigned long long)length, folios, holders);
 }
 
 /* Only a pmem region refuses mappings with EOPNOTSUPP. */

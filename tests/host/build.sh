@@ -439,10 +439,43 @@ a_tag_twice_is_caught() {
 	diff - <(cd "$tree" && tags_twice lib cli) <<<'struct two: lib/a.h lib/b.c'
 }
 
+# openings_of FOLDER - "FUNCTION OPENING" of each failure whose text begins with one word and a colon.
+openings_of() {
+	grep -rhPzo --include='*.c' \
+		'dnd_(meter_)?fail(_errno|_access|_sysfs_write|_member)?\((?:[^";]|"[^"]*"(?=[,)]| :))*?"[^ "]+:(?=[ "])' "$1" |
+		tr '\n\0' ' \n' | sed -E 's/\(.*"/ /; s/:$//'
+}
+
+# wrong_openings FOLDER - those in which lib/base/failure.c finds no object. A member, or a number, that is at fault is none.
+wrong_openings() {
+	openings_of "$1" | awk 'NR == FNR { known[$1]; next } !($2 in known) && !($1 == "dnd_fail_member" && $2 ~ /^(%u|options\..*)$/)' \
+		<(sed -nE 's/.* openings\[\] = \{ (.*) \};/\1/p' lib/base/failure.c | tr -d '" ' | tr ',' '\n') -
+}
+
+failures_begin_with_objects() {
+	(($(openings_of lib | wc -l) > 250)) && ! wrong_openings lib | grep .
+}
+
+a_wrong_opening_is_caught() {
+	local tree=$LOGS/openings
+	mkdir -p "$tree"
+	cat >"$tree/a.c" <<-'END'
+		dnd_fail(ctx, DND_E_BUSY, "%s: in use", name);
+		dnd_fail(ctx, DND_E_BUSY, "options.bar: in use");
+		dnd_fail_member(ctx, DND_E_BUSY, DND_AT("options.bar"), "options.bar: in use");
+		dnd_fail_access(ctx, errno, other ? "Ask root" :
+				"Ask", "disk%u: closed", 5);
+		dnd_fail(ctx, DND_E_BUSY, "the queue is full: wait");
+	END
+	diff - <(wrong_openings "$tree") <<<$'dnd_fail options.bar\ndnd_fail_access disk%u'
+}
+
 run_rooms() {
 	progress "rooms"
 	try "style: a tag of a header has one definition" tags_are_unique
 	try "style: a tag that is defined twice is caught" a_tag_twice_is_caught
+	try "style: a failure's text begins with its object" failures_begin_with_objects
+	try "style: one that begins otherwise is caught" a_wrong_opening_is_caught
 	try "style: rooms include one way" rooms_import_one_way
 	try "style: rooms of the library, and files of a room, call one way" rooms_call_one_way
 	try "style: a forbidden include is caught" forbidden_includes_are_caught

@@ -2,6 +2,8 @@
 /* A failure as data: what it is about, which argument is at fault, and the numbers. */
 #include "unit.h"
 #include "base/base.h"
+#include "donard/copy.h"
+#include "donard/memory.h"
 #include "fake_sysfs.h"
 
 static struct donard_failure last(struct donard_context *ctx)
@@ -103,6 +105,47 @@ static void objects_stay_with_their_failure(void **state)
 	assert_string_equal(donard_error(ctx), "b");
 }
 
+static void ranges(void **state)
+{
+	struct donard_context *ctx = ((struct fake *)*state)->ctx;
+	const uint32_t most = DONARD_FAILURE_VALUE | DONARD_FAILURE_MOST, multiple = DONARD_FAILURE_VALUE | DONARD_FAILURE_MULTIPLE;
+	struct donard_memory *memory;
+
+	assert_int_equal(donard_memory_dram(ctx, 0, &memory), -EINVAL);
+	is_at(ctx, "length", DONARD_FAILURE_VALUE | DONARD_FAILURE_LEAST, 0, 1);
+	assert_int_equal(donard_memory_dram(ctx, 4096, &memory), 0);
+	assert_int_equal(donard_memory_zero(memory, 4000, 100), -ENXIO);
+	is_at(ctx, "length", most, 100, 96);
+	assert_string_equal(last(ctx).object, "dram");
+	assert_int_equal(donard_memory_zero(memory, UINT64_MAX, 2), -ENXIO);
+	is_at(ctx, "offset", most, UINT64_MAX, 4096);
+	assert_int_equal(donard_memory_sync(memory, 6), -EINVAL);
+	is_at(ctx, "flags", DONARD_FAILURE_VALUE, 6, 0);
+	donard_memory_free(memory);
+	dnd_fail_member(ctx, DND_E_ALIGNMENT, dnd_unaligned(512, 100, 512), "unaligned");
+	is_at(ctx, "length", multiple, 100, 512);
+	dnd_fail_member(ctx, DND_E_ALIGNMENT, dnd_unaligned(5, 100, 512), "unaligned");
+	is_at(ctx, "offset", multiple, 5, 512);
+}
+
+static void options(void **state)
+{
+	struct donard_context *ctx = ((struct fake *)*state)->ctx;
+	struct donard_copy_result result = { .size = sizeof(result) };
+	struct donard_copy_options options = { .size = sizeof(options), .block_bytes = 2ULL << 30 };
+
+	assert_int_equal(donard_copy(ctx, "/nowhere/a", "/nowhere/b", &options, &result), -EINVAL);
+	is_at(ctx, "options.block_bytes", DONARD_FAILURE_VALUE | DONARD_FAILURE_MOST, 2ULL << 30, 1ULL << 30);
+	options.block_bytes = 700;
+	assert_int_equal(donard_copy(ctx, "/nowhere/a", "/nowhere/b", &options, &result), -EINVAL);
+	is_at(ctx, "options.block_bytes", DONARD_FAILURE_VALUE | DONARD_FAILURE_MULTIPLE, 700, 512);
+	assert_string_equal(last(ctx).object, "");
+	options.block_bytes = 4096;
+	options.flags = DONARD_COPY_FORCE_BOUNCE | DONARD_COPY_ALLOW_BOUNCE;
+	assert_int_equal(donard_copy(ctx, "/nowhere/a", "/nowhere/b", &options, &result), -EINVAL);
+	is_at(ctx, "FORCE_BOUNCE", 0, 0, 0);
+}
+
 /* Callers of an older and a newer release. Asking is no call that fails. */
 static void sizes(void **state)
 {
@@ -129,6 +172,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(objects, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(objects_are_printable, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(objects_stay_with_their_failure, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(ranges, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(options, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(sizes, fake_setup, fake_teardown),
 	};
 
