@@ -7,7 +7,7 @@ import os
 import re
 from typing import Any
 
-from ._library import lib, text
+from ._library import lib, sized, text
 
 # As donard-cli exits; everything else is 1.
 _EXIT_STATUS = {errno.EBADMSG: 4, errno.EOPNOTSUPP: 3, errno.ECANCELED: 130, errno.EINTR: 130}
@@ -42,6 +42,11 @@ class Error(OSError):
 
     errno: as the library's headers say
     code: a stable word, such as "unreachable" or "busy"
+    object: what it is about, such as "p2pmem0" or "/dev/nvme0n1"; "" if not one thing
+    member: the argument at fault, such as "block_bytes", "force_bounce" or, in one word, "offset"; "" if not one alone
+    value: the number at fault, or None
+    limit: the largest or smallest number that is allowed there, or the one of which it must be a multiple, as str()
+        says; or None
     exit_status: with which donard-cli would end: 1 failed, 2 wrong use, 3 not supported here, 4 data mismatch,
         130 stopped
     result: of a copy that failed, how far it came; else None
@@ -50,11 +55,16 @@ class Error(OSError):
     def __init__(self, number: int, message: str, code: str) -> None:
         super().__init__(number, message)
         self.code = code
+        self.object = ""
+        self.member = ""
+        self.value: int | None = None
+        self.limit: int | None = None
         self.result: Any = None
 
     def __reduce__(self) -> Any:
-        """For pickle and copy: OSError's own way knows neither code nor result."""
-        return type(self), (self.errno, self.strerror, self.code), {"result": self.result}
+        """For pickle and copy: OSError's own way knows only errno and text."""
+        kept = {name: getattr(self, name) for name in ("object", "member", "value", "limit", "result")}
+        return type(self), (self.errno, self.strerror, self.code), kept
 
     def __str__(self) -> str:
         return str(self.strerror)
@@ -66,9 +76,23 @@ class Error(OSError):
         return _EXIT_STATUS.get(self.errno or 0, 1)
 
 
+def error_from(failure: Any, rc: int) -> Error:
+    """Of a struct donard_failure."""
+    error = Error(-rc, in_python(text(failure.text)), text(failure.code))
+    error.object = text(failure.object)
+    error.member = in_python(text(failure.member)).removesuffix("=True")
+    if failure.known & lib.DONARD_FAILURE_VALUE:
+        error.value = failure.value
+    if failure.known & (lib.DONARD_FAILURE_MOST | lib.DONARD_FAILURE_LEAST | lib.DONARD_FAILURE_MULTIPLE):
+        error.limit = failure.limit
+    return error
+
+
 def error_of(handle: Any, rc: int) -> Error:
     """Of the last call with this context, which returned rc."""
-    return Error(-rc, in_python(text(lib.donard_error(handle))), text(lib.donard_error_code(handle)))
+    failure = sized("donard_failure")
+    lib.donard_failure_get(handle, failure)
+    return error_from(failure, rc)
 
 
 def error_without_context(rc: int, what: str) -> Error:

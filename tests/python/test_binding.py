@@ -193,6 +193,19 @@ class Errors(WithContext):
         self.assertEqual(error.errno, errno.ENOENT)
         self.assertIn("/nonexistent/file", str(error))
 
+    def test_what_fails_names_object_argument_and_numbers(self):
+        for what, object_, member, value, limit in (
+                (lambda: self.context.open("/nonexistent/file"), "/nonexistent/file", "", None, None),
+                (lambda: self.context.copy("/nowhere/a", "/nowhere/b", block_bytes=700), "", "block_bytes", 700, 512),
+                (lambda: self.context.copy("/nowhere/a", "/nowhere/b", force_bounce=True, allow_bounce=True), "", "force_bounce",
+                 None, None),
+                (lambda: self.context.dram(0), "dram", "length", 0, 1),
+                (lambda: self.context.queue(2**20), "", "depth", 2**20, 4096)):
+            with self.assertRaises(donard.Error) as caught:
+                what()
+            error = caught.exception
+            self.assertEqual((error.object, error.member, error.value, error.limit), (object_, member, value, limit), str(error))
+
     def test_a_file_of_no_drive(self):
         with self.assertRaises(donard.Error) as caught:
             self.context.open("/proc/self/status")
@@ -203,6 +216,7 @@ class Errors(WithContext):
             self.context.copy("/dev/null", "/dev/null")
         error, again = caught.exception, pickle.loads(pickle.dumps(caught.exception))
         self.assertEqual((again.code, again.errno, str(again), again.result), (error.code, error.errno, str(error), error.result))
+        self.assertEqual(vars(again), vars(error))
 
     def test_a_copy_that_failed_has_a_result(self):
         with self.assertRaises(donard.Error) as caught:
