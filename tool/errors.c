@@ -30,14 +30,35 @@ static int exit_code_of(const char *code, int rc)
 	return EXIT_FAILED;
 }
 
-/* Takes over @root, which gets the error. @on_one_line: for commands that print an object a line */
+#define HAS_LIMIT	(DONARD_FAILURE_MOST | DONARD_FAILURE_LEAST | DONARD_FAILURE_MULTIPLE)
+
+static void add_failure(struct json_object *error, const struct donard_failure *failure)
+{
+	const char *option = cli_option_of(failure->member);
+
+	if (failure->object[0])
+		cli_add_text(error, "object", failure->object);
+	if (option[0])
+		cli_add_text(error, "option", option);
+	if (failure->known & DONARD_FAILURE_VALUE)
+		json_object_object_add(error, "value", json_object_new_uint64(failure->value));
+	if (failure->known & HAS_LIMIT)
+		json_object_object_add(error, "limit", json_object_new_uint64(failure->limit));
+}
+
+/*
+ * Takes over @root, which gets the error. @on_one_line: for commands that print an object a line. @failure: the library's,
+ * or NULL
+ */
 static void print_error_object(bool on_one_line, struct json_object *root, const char *code,
-			       const char *text)
+			       const char *text, const struct donard_failure *failure)
 {
 	struct json_object *error = json_object_new_object();
 
 	json_object_object_add(error, "code", cli_json_string(code));
 	json_object_object_add(error, "message", cli_json_string(text));
+	if (failure)
+		add_failure(error, failure);
 	json_object_object_add(root, "error", error);
 	if (on_one_line)
 		cli_print_json_line(root);
@@ -47,7 +68,7 @@ static void print_error_object(bool on_one_line, struct json_object *root, const
 
 /* A text has names that others chose, and words of the command line. */
 static int fail(const struct cli *cli, int exit_code, const char *code, const char *raw,
-		struct json_object *model)
+		const struct donard_failure *failure, struct json_object *model)
 {
 	char text[3 * PATH_MAX];
 
@@ -56,7 +77,7 @@ static int fail(const struct cli *cli, int exit_code, const char *code, const ch
 	dnd_shorten(text, 2 * CLI_ERROR_BYTES);
 	fprintf(stderr, "%s: %s: %s\n", cli_name, cli->command->name, text);
 	if (cli->json)
-		print_error_object(cli->command->json_lines, model, code, text);
+		print_error_object(cli->command->json_lines, model, code, text, failure);
 	else
 		json_object_put(model);
 	return exit_code;
@@ -64,15 +85,16 @@ static int fail(const struct cli *cli, int exit_code, const char *code, const ch
 
 int cli_fail_text(const struct cli *cli, int exit_code, const char *code, const char *text)
 {
-	return fail(cli, exit_code, code, text, json_object_new_object());
+	return fail(cli, exit_code, code, text, NULL, json_object_new_object());
 }
 
 int cli_fail_with(const struct cli *cli, int rc, struct json_object *model)
 {
-	const char *code = donard_error_code(cli->ctx);
+	struct donard_failure failure = { .size = sizeof(failure) };
 	char text[CLI_ERROR_BYTES];
 
-	return fail(cli, exit_code_of(code, rc), code, cli_error(cli, text), model);
+	donard_failure_get(cli->ctx, &failure);
+	return fail(cli, exit_code_of(failure.code, rc), failure.code, cli_error(cli, text), &failure, model);
 }
 
 int cli_fail_completion(const struct cli *cli, const struct donard_completion *completion, struct json_object *model)
@@ -80,7 +102,7 @@ int cli_fail_completion(const struct cli *cli, const struct donard_completion *c
 	char text[CLI_ERROR_BYTES];
 
 	return fail(cli, exit_code_of(completion->error_code, (int)completion->result), completion->error_code,
-		    cli_in_options(completion->error, text, sizeof(text)), model);
+		    cli_in_options(completion->error, text, sizeof(text)), NULL, model);
 }
 
 int cli_fail(const struct cli *cli, int rc)
@@ -180,7 +202,7 @@ int cli_no_command(bool json, int argc, char **words)
 	else
 		fprintf(stderr, "'%s help' explains them.\n", cli_name);
 	if (json || cli_wants_json(argc, words))
-		print_error_object(false, json_object_new_object(), "usage", text);
+		print_error_object(false, json_object_new_object(), "usage", text, NULL);
 	return EXIT_USAGE;
 }
 

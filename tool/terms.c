@@ -197,6 +197,14 @@ static const char *translate(const char *text, bool with_options, char *out, siz
 	return out;
 }
 
+const char *cli_option_of(const char *member)
+{
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
+		if (!strcmp(options[i].library, member) && !strncmp(options[i].option, "--", 2))
+			return options[i].option;
+	return "";
+}
+
 const char *cli_in_options(const char *text, char *out, size_t out_bytes)
 {
 	return translate(text, true, out, out_bytes);

@@ -22,6 +22,19 @@ json_of_any_name() {
 		json_of 2 'r"é\xe2\x82" in it["error"]["message"]' list $'\xc3\xa9\xe2\x82' --json
 }
 
+# What is not known is left out; what the command line refuses by itself has nothing of the library's.
+errors_are_data() {
+	json_of 1 'it["error"]["object"] == "/nowhere/a" and it["error"].keys() == {"code", "message", "object"}' \
+		copy --json /nowhere/a /nowhere/b &&
+		json_of 1 'it["error"]["object"] == r"/nowhere/\xff"' copy --json $'/nowhere/\xff' /nowhere/b &&
+		json_of 2 '[it["error"].get(key) for key in ("object", "option", "value", "limit")] == [None, "--block-size", 700, 512]' \
+			copy --json /nowhere/a /nowhere/b --block-size 700 &&
+		json_of 2 '[it["error"][key] for key in ("option", "value", "limit")] == ["--low", 50, 39]' \
+			cache serve --json --nvram p2pmem0 --backing /dev/nowhere --low 50 --high 40 &&
+		json_of 2 'it["error"].keys() == {"code", "message"}' copy --json a &&
+		json_of 2 'it["error"].keys() == {"code", "message"}' --json frob
+}
+
 # tool/utf8.c makes every string of a model.
 strings_enter_json_once() {
 	! grep -rn 'json_object_new_string' cli tool bench --include='*.[ch]' | grep -v '^tool/utf8\.c:'
@@ -347,6 +360,7 @@ run_cli_contracts() {
 	try "cli: one that does is caught" command_line_in_library_is_caught
 	try "cli: what errors name has a name of the command line" names_of_library_have_options
 	try "cli: JSON of a name that is not UTF-8" json_of_any_name
+	try "cli: errors as JSON are data" errors_are_data
 	try "cli: strings enter JSON at one place" strings_enter_json_once
 	try "cli: completion is the command table" completion_is_the_table
 	try "cli: man page of donard-cli has its table" tests/host/manual.py "$BUILD/donard-cli" docs/donard-cli*.1

@@ -35,6 +35,17 @@ static void test_calls(void **state)
 		"pages ('donard-cli region set p2pmem0 --page-type generic'), or pass --allow-bounce.");
 }
 
+/* What no option stands for has none. */
+static void test_options_of_members(void **state)
+{
+	(void)state;
+	assert_string_equal(cli_option_of("options.block_bytes"), "--block-size");
+	assert_string_equal(cli_option_of("FORCE_BOUNCE"), "--force-bounce");
+	assert_string_equal(cli_option_of("DONARD_FILE_CREATE"), "");
+	assert_string_equal(cli_option_of("options.block"), "");
+	assert_string_equal(cli_option_of(""), "");
+}
+
 /* For who has no options of ours. */
 static void test_calls_alone(void **state)
 {
@@ -106,6 +117,7 @@ int main(void)
 {
 	static const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_terms),
+		cmocka_unit_test(test_options_of_members),
 		cmocka_unit_test(test_calls),
 		cmocka_unit_test(test_calls_alone),
 		cmocka_unit_test(test_parts_of_calls),
