@@ -102,7 +102,7 @@ int cli_fail_completion(const struct cli *cli, const struct donard_completion *c
 	char text[CLI_ERROR_BYTES];
 
 	return fail(cli, exit_code_of(completion->error_code, (int)completion->result), completion->error_code,
-		    cli_in_options(completion->error, text, sizeof(text)), NULL, model);
+		    cli_in_options(completion->error, text, sizeof(text)), completion->failure, model);
 }
 
 int cli_fail(const struct cli *cli, int rc)

@@ -206,11 +206,12 @@ int donard_queue_submit(struct donard_queue *queue);
  * @result: bytes moved, 0 for a flush, or -errno
  * @error_code: the stable word of a failure, as donard_error_code() returns it, or ""
  * @error: its text, as donard_error() returns it, or ""
+ * @failure: the same as data, as donard_failure_get() fills it in, or NULL; NULL also where no memory was left for it
  * @route: how the bytes went; DONARD_ROUTE_NONE for a flush
  * @evidence: whether the route is predicted or proven
  * @flags: DONARD_COMPLETION_*
  *
- * The strings live until the next call that takes completions.  The structure has no size
+ * The strings and @failure live until the next call that takes completions.  The structure has no size
  * member, because programs have arrays of it, and never grows.
  */
 struct donard_completion {
@@ -218,6 +219,7 @@ struct donard_completion {
 	int64_t result;
 	const char *error_code;
 	const char *error;
+	const struct donard_failure *failure;
 	enum donard_route_type route;
 	enum donard_evidence evidence;
 	uint32_t flags;

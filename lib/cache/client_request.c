@@ -23,20 +23,6 @@ void dnd_cclient_recycle(struct donard_cache *cache, struct dnd_cclient_request 
 	cache->idle = request;
 }
 
-/* Copies the context's failure into the request's completion. */
-static void keep_failure(struct donard_cache *cache, struct dnd_cclient_request *request)
-{
-	struct donard_completion *completion = &request->completion;
-
-	request->told = malloc(sizeof(*request->told));
-	completion->error_code = donard_error_code(cache->ctx);
-	completion->error = "";
-	if (!request->told)
-		return;
-	request->told->failure = dnd_failure_keep(cache->ctx);
-	completion->error = request->told->failure.text;
-}
-
 static void end(struct donard_cache *cache, struct dnd_cclient_request *request)
 {
 	if (!request->completion.result)
@@ -56,7 +42,7 @@ static void fail(struct donard_cache *cache, struct dnd_cclient_request *request
 	if (request->completion.result)
 		return;
 	request->completion.result = rc;
-	keep_failure(cache, request);
+	request->told = dnd_told_make(cache->ctx, &request->completion);
 }
 
 /* ---- one part ---- */

@@ -48,9 +48,10 @@ struct dnd_part {
 	uint64_t at;			/* from the start of the request's transfer */
 };
 
-/* The text of a failure, which outlives its request. */
+/* A failure, which outlives its request. */
 struct dnd_told {
 	struct dnd_failure failure;
+	struct donard_failure data;	/* for the program: points into the one above */
 	struct dnd_told *next;
 };
 
@@ -187,6 +188,8 @@ void dnd_queue_request_end(struct donard_queue *queue, struct dnd_queue_request 
 void dnd_queue_count(struct donard_queue *queue, const struct donard_completion *completion);
 /* Frees the texts of the completions that the caller took last, because it takes further ones. */
 void dnd_queue_forget_told(struct donard_queue *queue);
+/* Copies the context's failure into the completion; the caller then restores the earlier one.  Returns what holds it, or NULL. */
+struct dnd_told *dnd_told_make(const struct donard_context *ctx, struct donard_completion *completion);
 /* Releases everything that the request holds, and makes it idle. */
 void dnd_queue_request_recycle(struct donard_queue *queue, struct dnd_queue_request *request);
 

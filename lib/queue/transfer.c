@@ -145,18 +145,19 @@ void dnd_queue_transfer_cancel(struct donard_queue *queue, struct dnd_queue_requ
 
 /* ---- the end of a request ---- */
 
-/* Copies the context's failure into the completion; the caller then restores the context's earlier failure. */
-static void keep_failure(struct donard_queue *queue, struct dnd_queue_request *request)
+struct dnd_told *dnd_told_make(const struct donard_context *ctx, struct donard_completion *completion)
 {
-	struct donard_completion *completion = &request->completion;
+	struct dnd_told *told = malloc(sizeof(*told));
 
-	request->told = malloc(sizeof(*request->told));
-	completion->error_code = donard_error_code(queue->ctx);
+	completion->error_code = donard_error_code(ctx);
 	completion->error = "";
-	if (!request->told)
-		return;
-	request->told->failure = dnd_failure_keep(queue->ctx);
-	completion->error = request->told->failure.text;
+	if (!told)
+		return NULL;
+	told->failure = dnd_failure_keep(ctx);
+	told->data = dnd_failure_data(&told->failure);
+	completion->error = told->failure.text;
+	completion->failure = &told->data;
+	return told;
 }
 
 void dnd_queue_count(struct donard_queue *queue, const struct donard_completion *completion)
@@ -178,7 +179,7 @@ void dnd_queue_request_end(struct donard_queue *queue, struct dnd_queue_request 
 	request->completion.result = result;
 	request->completion.error_code = request->completion.error = "";
 	if (result < 0)
-		keep_failure(queue, request);
+		request->told = dnd_told_make(queue->ctx, &request->completion);
 	if (request->registration && !--request->registration->users && request->registration->leaving)
 		queue->looked_seconds = 0;	/* the last user is gone: let go of the registration soon */
 	dnd_queue_count(queue, &request->completion);

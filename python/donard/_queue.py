@@ -12,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, Callable, NamedTuple
 
 from ._cache import DEPTH, Cache
-from ._errors import Error, in_python, wrong_thread
+from ._errors import Error, error_from, in_python, wrong_thread
 from ._file import File
 from ._library import Record, ffi, lib, number, sized, sizes, text, word
 from ._memory import Memory, memory_range
@@ -52,6 +52,13 @@ class Completion:
         if self.error is not None:
             raise self.error
         return self.result
+
+
+def _error(got: Any) -> Error:
+    """Of a request that failed. There may have been no memory for more than the code."""
+    if got.failure == ffi.NULL:
+        return Error(-got.result, in_python(text(got.error)), text(got.error_code))
+    return error_from(got.failure, got.result)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -173,7 +180,7 @@ class Queue:
     # --- completions ---
 
     def _completion(self, got: Any, user: Any) -> Completion:
-        error = Error(-got.result, in_python(text(got.error)), text(got.error_code)) if got.result < 0 else None
+        error = _error(got) if got.result < 0 else None
         return Completion(user, got.result, error, word("enum donard_route_type", got.route),
                           word("enum donard_evidence", got.evidence),
                           bool(got.flags & lib.DONARD_COMPLETION_BOUNCED),

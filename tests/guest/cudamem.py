@@ -29,7 +29,7 @@ class Info(ctypes.Structure):
 class Completion(ctypes.Structure):
     """struct donard_completion"""
     _fields_ = [("user", ctypes.c_void_p), ("result", ctypes.c_int64), ("error_code", ctypes.c_char_p),
-                ("error", ctypes.c_char_p), ("route", ctypes.c_int), ("evidence", ctypes.c_int),
+                ("error", ctypes.c_char_p), ("failure", ctypes.c_void_p), ("route", ctypes.c_int), ("evidence", ctypes.c_int),
                 ("flags", ctypes.c_uint32), ("reserved", ctypes.c_uint32)]
 
 

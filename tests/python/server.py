@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """A library whose write caches need no RDMA: what is asked of one completes when it is told to."""
-from donard._library import ffi, lib
+from donard._library import ffi, lib, sized
 
 
 class Library:
@@ -10,6 +10,9 @@ class Library:
         self.calls = []
         self._begun = []
         self._done = []
+        self._object, self._none = ffi.new("char[]", b"192.0.2.1"), ffi.new("char[]", b"")
+        self._failure = sized("donard_failure", code=lib.donard_version(), text=lib.donard_version(), object=self._object,
+                              member=self._none)
 
     def __getattr__(self, name):
         return getattr(lib, name)
@@ -53,7 +56,7 @@ class Library:
         done, self._done = self._done[:most], self._done[most:]
         for at, (user, result, flags) in zip(completions, done):
             at.user, at.result, at.flags = user, result, flags
-            at.error = at.error_code = ffi.NULL
+            at.error = at.error_code = at.failure = ffi.NULL
             if result < 0:
-                at.error, at.error_code = lib.donard_version(), lib.donard_version()
+                at.error, at.error_code, at.failure = self._failure.text, self._failure.code, self._failure
         return len(done)

@@ -56,6 +56,7 @@ class Caches(WithLibrary):
         first, second = self.queue.poll()
         self.assertEqual((first.user, first.check(), first.volatile), ("one", 8192, True))
         self.assertEqual((second.user, second.result, second.volatile), ("other", -errno.ECONNRESET, False))
+        self.assertEqual((second.error.errno, second.error.object, second.error.value), (errno.ECONNRESET, "192.0.2.1", None))
         self.assertRaises(donard.Error, second.check)
 
     def test_a_cache_that_is_closed_leaves_the_others_requests(self):

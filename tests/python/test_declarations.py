@@ -90,7 +90,7 @@ class Records(unittest.TestCase):
         self.check(donard.QueueInfo, "donard_queue_info")
         self.check(donard.CopyResult, "donard_copy_result", without=["leg_count"], more=["measurement"])
         self.check(donard.Measurement, "donard_measurement", without=["known", "count"], more=["counts"])
-        self.check(donard.Completion, "donard_completion", without=["error_code", "flags"], more=["bounced", "registered", "volatile"])
+        self.check(donard.Completion, "donard_completion", without=["error_code", "failure", "flags"], more=["bounced", "registered", "volatile"])
         self.check(donard.CacheInfo, "donard_cache_info")
 
     def test_options_have_each_member(self):

@@ -625,6 +625,7 @@ static void many_memories(void **state)
 		donard_memory_free(memory);
 		assert_int_equal(waits(scene, 1), 1);
 		assert_int_equal(scene->got[0].result, 4096);
+		assert_null(scene->got[0].failure);
 	}
 }
 
@@ -633,6 +634,7 @@ static void failure_of_a_request(void **state)
 {
 	struct scene *scene = scene_of(state, 4, 0);
 	struct donard_memory_info info = { .size = sizeof(info) };
+	struct donard_failure last = { .size = sizeof(last) };
 
 	assert_refused(scene, reads(scene, 0, 0, 0, 0), EINVAL, "bad-option");
 	assert_int_equal(donard_memory_info(scene->memory, &info), 0);
@@ -642,9 +644,16 @@ static void failure_of_a_request(void **state)
 	assert_int_equal(scene->got[0].result, -EFAULT);
 	assert_non_null(strstr(scene->got[0].error, "read at offset 8192 failed"));
 	assert_string_equal(donard_error_code(scene->ctx), "bad-option");	/* the context's own stays */
+	assert_int_equal(donard_failure_get(scene->ctx, &last), 0);
+	assert_string_equal(last.member, "length");
+	assert_int_equal(last.limit, 1);
 	for (uintptr_t i = 0; i < 4; i++)	/* its place in the queue is free, its text still there */
 		assert_int_equal(reads(scene, 8192, 0, 4096, i), 0);
 	assert_non_null(strstr(scene->got[0].error, "read at offset 8192 failed"));
+	assert_ptr_equal(scene->got[0].failure->text, scene->got[0].error);
+	assert_string_equal(scene->got[0].failure->code, scene->got[0].error_code);
+	assert_string_equal(scene->got[0].failure->object, scene->path);
+	assert_string_equal(scene->got[0].failure->member, "");
 	assert_int_equal(waits(scene, 4), 4);
 	assert_int_equal(mprotect(info.address, BYTES, PROT_READ | PROT_WRITE), 0);
 }
