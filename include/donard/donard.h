@@ -155,7 +155,7 @@ const char *donard_error_code(const struct donard_context *ctx);
  * @member: the argument at fault: a member of the options ("options.block_bytes"), a flag as the texts write it
  *	("PASSTHROUGH"), or the word for another argument, such as "offset", "length", "flags" or "descriptor".  "" if it
  *	is none, or not one alone
- * @value: the number at fault, if @known has DONARD_FAILURE_VALUE, else 0
+ * @value: the number at fault, if @known has DONARD_FAILURE_VALUE, else 0; of flags, those that are not known
  * @limit: what @value broke, as @known says, else 0
  * @known: DONARD_FAILURE_VALUE; and DONARD_FAILURE_MOST, DONARD_FAILURE_LEAST or DONARD_FAILURE_MULTIPLE where @limit is
  *	the largest value that is allowed, the smallest one, or the number of which it must be a multiple

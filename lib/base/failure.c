@@ -244,8 +244,8 @@ struct donard_failure dnd_failure_data(const struct dnd_failure *failure)
 
 struct dnd_fault dnd_past_end(uint64_t offset, uint64_t length, uint64_t bytes)
 {
-	if (offset > bytes)
-		return DND_MOST("offset", offset, bytes);
+	if (offset >= bytes)
+		return DND_MOST("offset", offset, bytes ? bytes - 1 : 0);
 	return length ? DND_MOST("length", length, bytes - offset) : DND_LEAST("length", length, 1);
 }
 

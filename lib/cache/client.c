@@ -247,7 +247,7 @@ static int check_range(struct donard_cache *cache, uint64_t drive_offset, uint64
 {
 	const struct dnd_wire_offer *offer = &cache->offer;
 
-	if (!length || length > INT64_MAX || (drive_offset | length) % offer->block_bytes)
+	if (!length || (drive_offset | length) % offer->block_bytes)
 		return dnd_fail_member(cache->ctx, DND_E_ALIGNMENT, dnd_unaligned(drive_offset, length, offer->block_bytes),
 				       "%s: offset %llu and length %llu must be multiples of %u, and the "
 				       "length not 0: the cache takes whole blocks of the drive.", cache->reach.peer,
@@ -333,12 +333,13 @@ DND_PUBLIC int donard_cache_flush(struct donard_cache *cache, uint32_t flags, vo
 
 DND_PUBLIC int donard_cache_register(struct donard_cache *cache, struct donard_memory *memory, unsigned int rights)
 {
+	unsigned int unknown = rights & ~(DONARD_CACHE_FOR_WRITES | DONARD_CACHE_FOR_READS);
 	int rc = usable(cache);
 
 	if (rc)
 		return rc;
-	if (!rights || rights & ~(DONARD_CACHE_FOR_WRITES | DONARD_CACHE_FOR_READS))
-		return dnd_fail_member(cache->ctx, DND_E_BAD_OPTION, DND_VALUE("rights", rights),
+	if (!rights || unknown)
+		return dnd_fail_member(cache->ctx, DND_E_BAD_OPTION, DND_VALUE("directions", unknown),
 				       "no direction, or unknown ones: %#x.", rights);
 	if (rights & DONARD_CACHE_FOR_WRITES)
 		dnd_cclient_memory_find(cache, memory, false, &rc);

@@ -107,8 +107,7 @@ static int format(struct dnd_cache_server *server, const char *drive_id)
 	int rc;
 
 	if (!geometry.drive_bytes)
-		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION,
-				       DND_LEAST("options.backing", drive->size_bytes, drive->align_bytes),
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT("options.backing"),
 				       "%s: it has not one whole block. Make the file as large as the "
 				       "drive that clients are to see (fallocate -l SIZE).", drive->path);
 	rc = prove_route(server, geometry.length_bytes);

@@ -39,12 +39,19 @@ int dnd_copy_check_options(struct dnd_copy *copy)
 	return 0;
 }
 
+/* The member that sets it. */
+static const char *offset_of(const struct dnd_copy *copy, const struct dnd_side *side)
+{
+	return side == &copy->src ? "options.src_offset_bytes" : "options.dst_offset_bytes";
+}
+
 static int check_source(struct dnd_copy *copy)
 {
 	uint64_t size = copy->src.size_bytes, left;
 
 	if (copy->src.offset > size || (copy->src.offset == size && size))
-		return dnd_fail_member(copy->ctx, DND_E_PAST_END, DND_MOST("offset", copy->src.offset, size ? size - 1 : 0),
+		return dnd_fail_member(copy->ctx, DND_E_PAST_END,
+				       DND_MOST(offset_of(copy, &copy->src), copy->src.offset, size ? size - 1 : 0),
 				       "%s: offset %llu is past the end; it "
 				       "holds %llu bytes. Choose a smaller offset.", copy->src.label,
 				       (unsigned long long)copy->src.offset, (unsigned long long)size);
@@ -75,7 +82,8 @@ static int check_target(struct dnd_copy *copy)
 	/* As cp and dd do.  A caller that names a part wants to keep the rest, and within one file the source must stay. */
 	copy->cuts = grows && !copy->options.length_bytes && !dst->offset && !dnd_copy_is_same_file(copy);
 	if (dst->offset > size || (dst->offset == size && size && !grows))
-		return dnd_fail_member(copy->ctx, DND_E_PAST_END, DND_MOST("offset", dst->offset, grows || !size ? size : size - 1),
+		return dnd_fail_member(copy->ctx, DND_E_PAST_END,
+				       DND_MOST(offset_of(copy, dst), dst->offset, grows || !size ? size : size - 1),
 				       "%s: offset %llu is past the end; it "
 				       "holds %llu bytes. Choose a smaller offset.", dst->label, (unsigned long long)dst->offset,
 				       (unsigned long long)size);
@@ -126,7 +134,7 @@ static int check_address(struct dnd_copy *copy, const struct dnd_side *side, con
 
 	if (other->is_memory || address % other->drive.memory_align_bytes == 0)
 		return 0;
-	return dnd_fail_member(copy->ctx, DND_E_ALIGNMENT, DND_MULTIPLE("address", address, other->drive.memory_align_bytes),
+	return dnd_fail_member(copy->ctx, DND_E_ALIGNMENT, DND_VALUE(offset_of(copy, side), side->offset),
 			       "%s: the address of its byte %llu, %p, is not a multiple of %u, which %s asks for. "
 			       "Choose another offset.", side->label, (unsigned long long)side->offset, (void *)address,
 			       other->drive.memory_align_bytes, other->label);
@@ -138,7 +146,7 @@ static int check_offset(struct dnd_copy *copy, const struct dnd_side *side, cons
 		return check_address(copy, side, other);
 	if (side->offset % copy->align == 0)
 		return 0;
-	return dnd_fail_member(copy->ctx, DND_E_ALIGNMENT, DND_MULTIPLE("offset", side->offset, copy->align),
+	return dnd_fail_member(copy->ctx, DND_E_ALIGNMENT, DND_MULTIPLE(offset_of(copy, side), side->offset, copy->align),
 			       "%s: offset %llu is not a multiple of %u, the %s. Use a multiple.", side->label,
 			       (unsigned long long)side->offset, copy->align, align_text(copy));
 }

@@ -35,7 +35,7 @@ static int map_staging(struct dnd_copy *copy)
 	if (free_bytes < wanted)
 		wanted = free_bytes;
 	if (wanted <= spare)
-		return dnd_fail_member(copy->ctx, DND_E_NO_SPACE, DND_LEAST("options.via", free_bytes, spare + copy->align),
+		return dnd_fail_member(copy->ctx, DND_E_NO_SPACE, DND_AT("options.via"),
 				       "%s: too little memory is free to carry "
 				       "a copy. Wait for its holders to end, or name another region by "
 				       "options.via.", copy->via.name);

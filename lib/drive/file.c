@@ -82,7 +82,7 @@ DND_PUBLIC int donard_file_open(struct donard_context *ctx, const char *path, un
 	struct donard_file *file;
 
 	if (flags & ~KNOWN_FLAGS || flags == DONARD_FILE_CREATE)
-		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("flags", flags),
+		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("flags", flags & ~KNOWN_FLAGS ?: flags),
 				       "%s: it cannot be opened with the flags %#x. Use 0, "
 				       "DONARD_FILE_WRITE, or that with DONARD_FILE_CREATE.", path, flags);
 	file = file_new(ctx, path);

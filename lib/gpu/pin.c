@@ -143,7 +143,9 @@ DND_PUBLIC int donard_memory_from_cuda(struct donard_context *ctx, uint64_t addr
 
 	if (!length_bytes || address > INT64_MAX || length_bytes > INT64_MAX - address)
 		return dnd_fail_member(ctx, DND_E_BAD_OPTION,
-				       length_bytes ? DND_VALUE("address", address) : DND_LEAST("length", 0, 1),
+				       !length_bytes ? DND_LEAST("length", 0, 1) :
+				       address > INT64_MAX ? DND_VALUE("address", address) :
+				       DND_MOST("length", length_bytes, INT64_MAX - address),
 				       "%llu bytes at %#llx are not GPU memory. Pass the address that CUDA "
 				       "returned, and a length of at least one byte.",
 				       (unsigned long long)length_bytes, (unsigned long long)address);

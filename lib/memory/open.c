@@ -96,7 +96,8 @@ DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address
 	if (!length_bytes)
 		return no_length(ctx, "memory of the program");
 	if (!address || length_bytes > UINTPTR_MAX - (uintptr_t)address)
-		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("address", (uintptr_t)address),
+		return dnd_fail_member(ctx, DND_E_BAD_OPTION, !address ? DND_VALUE("address", 0) :
+				       DND_MOST("length", length_bytes, UINTPTR_MAX - (uintptr_t)address),
 				       "%llu bytes at address %p are not memory of the "
 				       "program.", (unsigned long long)length_bytes, address);
 	if (is_of_device(address, length_bytes))

@@ -14,7 +14,8 @@ static int check_part(const struct donard_memory *memory, uint64_t offset, uint6
 	uint64_t granule = memory->region.info.granule_bytes;
 
 	if ((dnd_memory_file_offset(memory) + offset) % granule || length % granule)
-		return dnd_fail_member(memory->ctx, DND_E_ALIGNMENT, dnd_unaligned(offset, length, granule),
+		return dnd_fail_member(memory->ctx, DND_E_ALIGNMENT, length % granule ? DND_MULTIPLE("length", length, granule) :
+				       DND_VALUE("offset", offset),
 				       "%s: a dma-buf of %llu bytes from offset "
 				       "%llu is not made of whole granules of %llu bytes.", dnd_memory_name(memory),
 				       (unsigned long long)length, (unsigned long long)offset,

@@ -79,7 +79,7 @@ static struct dnd_fault refused(const struct donard_rdma_connect_options *option
 	if (!options->address)
 		return DND_AT("options.address");
 	if (!options->rights || options->rights & ~DND_RIGHTS)
-		return DND_VALUE("options.rights", options->rights);
+		return DND_VALUE("options.rights", options->rights & ~DND_RIGHTS);
 	return DND_AT("options.reserved");
 }
 
@@ -263,7 +263,7 @@ DND_PUBLIC int donard_rdma_attach(struct donard_rdma_client *client, struct dona
 	if (!rc && info)
 		rc = dnd_struct_check(client->ctx, info, "donard_rdma_registration_info");
 	if (!rc && (!directions || directions & ~DND_RIGHTS))
-		rc = dnd_fail_member(client->ctx, DND_E_BAD_OPTION, DND_VALUE("rights", directions),
+		rc = dnd_fail_member(client->ctx, DND_E_BAD_OPTION, DND_VALUE("directions", directions & ~DND_RIGHTS),
 				     "no direction, or unknown ones: %#x.", directions);
 	if (!rc && is_replaced(client, memory, directions))
 		rc = ended(client, dnd_client_finish(client, client->flow.added, false));

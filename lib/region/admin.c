@@ -82,8 +82,8 @@ static int fill_place(struct donard_context *ctx, const struct donard_region_add
 	int rc;
 
 	if (!what->bdf || dnd_bdf_parse(what->bdf, &bdf))
-		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a PCI address; they look like "
-				"0000:03:00.0.", what->bdf ? what->bdf : "(none)");
+		return dnd_fail_member(ctx, DND_E_BAD_NAME, DND_AT("options.bdf"), "%s: not a PCI address; they look like "
+				       "0000:03:00.0.", what->bdf ? what->bdf : "(none)");
 	if (what->bar > 5)
 		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_MOST("options.bar", what->bar, 5),
 				       "BAR %u does not exist; they are 0 to 5.",

@@ -215,7 +215,7 @@ DND_PUBLIC int donard_region_list_parts(struct donard_context *ctx, unsigned int
 					struct donard_region_list **list)
 {
 	if (parts & ~ALL_PARTS)
-		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("parts", parts),
+		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("parts", parts & ~ALL_PARTS),
 				       "unknown parts %#x of a region. Ask for those of "
 				       "donard/donard.h.", parts);
 	return list_regions(ctx, list, NULL, parts);

@@ -411,6 +411,14 @@ static void two_in_one_region(void **state)
 	played_folio_bytes = 0;
 }
 
+static void assert_member(struct scene *scene, const char *member)
+{
+	struct donard_failure failure = { .size = sizeof(failure) };
+
+	assert_int_equal(donard_failure_get(scene->fake->ctx, &failure), 0);
+	assert_string_equal(failure.member, member);
+}
+
 static void refusals(void **state)
 {
 	struct scene *scene = *state;
@@ -419,6 +427,7 @@ static void refusals(void **state)
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENOSPC);
 	scene->options.dst_offset_bytes = 1 << 20;
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENXIO);
+	assert_member(scene, "options.dst_offset_bytes");
 	scene->options.dst_offset_bytes = 100;
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENOSPC);
 	scene->options.length_bytes = 4096;
@@ -429,6 +438,7 @@ static void refusals(void **state)
 	assert_int_equal(copy(scene, "p2pmem0", "p2pmem0"), -EINVAL);
 	scene->options.src_offset_bytes = 5 * REGION_BYTES;
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -ENXIO);
+	assert_member(scene, "options.src_offset_bytes");
 	scene->options.src_offset_bytes = UINT64_MAX - 4095;
 	assert_int_equal(copy(scene, "p2pmem0", scene->out), -ENXIO);
 	scene->options.src_offset_bytes = 0;
