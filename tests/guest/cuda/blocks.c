@@ -144,6 +144,16 @@ CUresult stub_free(CUdeviceptr at)
 	return rc;
 }
 
+uint64_t stub_serial(void)
+{
+	uint64_t serial;
+
+	pthread_mutex_lock(&lock);
+	serial = ++last_serial;
+	pthread_mutex_unlock(&lock);
+	return serial;
+}
+
 bool stub_find(CUdeviceptr at, uint64_t bytes, struct stub_block *found)
 {
 	struct stub_block *b;

@@ -240,6 +240,7 @@ static void end(CUcontext context)
 {
 	stub_drain();
 	stub_free_all(context);
+	stub_forget_hosts(context);
 	context->live = false;
 }
 

@@ -8,14 +8,15 @@
 
 #include "stub.h"
 
-/* Host memory that the GPU knows. */
-static struct host { void *at; size_t bytes; bool own; } hosts[64];
+/* Host memory that a context knows: it allocated it (own), or has locked its pages. */
+static struct host { struct stub_block block; bool own; } hosts[64];
 static pthread_mutex_t hosts_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static CUresult allocate(CUdeviceptr *ptr, size_t bytes, enum stub_kind kind)
 {
 	CUresult rc = stub_ready(true);
 
+	stub_wait_for_frees();
 	return rc ? rc : stub_allocate(bytes, kind, ptr);
 }
 
@@ -42,8 +43,10 @@ STUB CUresult cuMemFree_v2(CUdeviceptr ptr)
 
 	if (rc || !ptr)
 		return rc;
-	stub_drain();
-	return stub_free(ptr);
+	stub_begin_free();
+	rc = stub_free(ptr);
+	stub_end_free();
+	return rc;
 }
 
 STUB CUresult cuMemGetAddressRange_v2(CUdeviceptr *base, size_t *bytes, CUdeviceptr ptr)
@@ -92,6 +95,7 @@ static CUresult copy(CUdeviceptr va, uint64_t peer, size_t bytes, uint64_t direc
 		return rc;
 	if (!stub_find(va, bytes, &found) || (direction == NVLAB_ON_GPU && !stub_find(peer, bytes, &found)))
 		return CUDA_ERROR_INVALID_VALUE;
+	stub_wait_for_frees();
 	stub_drain();
 	return stub_call(NVLAB_COPY, &arg);
 }
@@ -135,6 +139,7 @@ static CUresult set(CUdeviceptr to, uint32_t value, uint32_t width, size_t count
 		return rc;
 	if (!stub_find(to, count * width, &found))
 		return CUDA_ERROR_INVALID_VALUE;
+	stub_wait_for_frees();
 	stub_drain();
 	return stub_call(NVLAB_SET, &arg);
 }
@@ -153,51 +158,66 @@ STUB CUresult cuMemsetD32_v2(CUdeviceptr to, unsigned int value, size_t count)
 
 static CUresult add_host(void *at, size_t bytes, bool own)
 {
+	struct stub_block block = { .at = (uintptr_t)at, .bytes = bytes, .serial = stub_serial(), .context = stub_context() };
 	CUresult rc = CUDA_ERROR_OUT_OF_MEMORY;
 
 	pthread_mutex_lock(&hosts_lock);
 	for (size_t i = 0; rc && i < sizeof(hosts) / sizeof(hosts[0]); i++) {
-		if (hosts[i].at)
+		if (hosts[i].block.at)
 			continue;
-		hosts[i] = (struct host){ at, bytes, own };
+		hosts[i] = (struct host){ block, own };
 		rc = CUDA_SUCCESS;
 	}
 	pthread_mutex_unlock(&hosts_lock);
 	return rc;
+}
+
+/* The caller holds the lock. */
+static void forget(struct host *host)
+{
+	if (host->own)
+		munmap((void *)(uintptr_t)host->block.at, host->block.bytes);
+	host->block.at = 0;
 }
 
 static CUresult remove_host(void *at, bool own, CUresult missing)
 {
 	CUresult rc = missing;
 
+	stub_begin_free();
 	pthread_mutex_lock(&hosts_lock);
-	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++) {
-		if (!at || hosts[i].at != at || hosts[i].own != own)
+	for (size_t i = 0; at && i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		if (hosts[i].block.at != (uintptr_t)at || hosts[i].own != own)
 			continue;
-		if (own)
-			munmap(at, hosts[i].bytes);
-		hosts[i].at = NULL;
+		forget(&hosts[i]);
 		rc = CUDA_SUCCESS;
 		break;
 	}
 	pthread_mutex_unlock(&hosts_lock);
+	stub_end_free();
 	return rc;
 }
 
-bool stub_is_host(uint64_t address, uint64_t *start, uint64_t *bytes)
+void stub_forget_hosts(CUcontext context)
 {
-	bool found = false;
+	pthread_mutex_lock(&hosts_lock);
+	for (size_t i = 0; i < sizeof(hosts) / sizeof(hosts[0]); i++)
+		if (hosts[i].block.at && hosts[i].block.context == context)
+			forget(&hosts[i]);
+	pthread_mutex_unlock(&hosts_lock);
+}
+
+bool stub_find_host(uint64_t address, struct stub_block *found)
+{
+	bool is_host = false;
 
 	pthread_mutex_lock(&hosts_lock);
-	for (size_t i = 0; !found && i < sizeof(hosts) / sizeof(hosts[0]); i++) {
-		uint64_t from = (uintptr_t)hosts[i].at;
-
-		found = from && address >= from && address - from < hosts[i].bytes;
-		*start = from;
-		*bytes = hosts[i].bytes;
+	for (size_t i = 0; !is_host && i < sizeof(hosts) / sizeof(hosts[0]); i++) {
+		*found = hosts[i].block;
+		is_host = found->at && address >= found->at && address - found->at < found->bytes;
 	}
 	pthread_mutex_unlock(&hosts_lock);
-	return found;
+	return is_host;
 }
 
 STUB CUresult cuMemHostAlloc(void **at, size_t bytes, unsigned int flags)
@@ -227,11 +247,12 @@ STUB CUresult cuMemFreeHost(void *at)
 
 STUB CUresult cuMemHostRegister_v2(void *at, size_t bytes, unsigned int flags)
 {
-	uint64_t start, length;
 	CUresult rc = stub_ready(true);
+	struct stub_block found;
 
 	(void)flags;
-	if (!rc && stub_is_host((uintptr_t)at, &start, &length))
+	stub_wait_for_frees();
+	if (!rc && stub_find_host((uintptr_t)at, &found))
 		rc = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
 	return rc ? rc : add_host(at, bytes, false);
 }
@@ -243,9 +264,9 @@ STUB CUresult cuMemHostUnregister(void *at)
 
 STUB CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr *ptr, void *at, unsigned int flags)
 {
-	uint64_t start, bytes;
+	struct stub_block found;
 
-	if (flags || !stub_is_host((uintptr_t)at, &start, &bytes))
+	if (flags || !stub_find_host((uintptr_t)at, &found))
 		return CUDA_ERROR_INVALID_VALUE;
 	*ptr = (uintptr_t)at;
 	return stub_ready(true);

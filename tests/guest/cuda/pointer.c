@@ -44,7 +44,7 @@ static CUresult get(void *data, int attribute, const struct known *known)
 {
 	switch (attribute) {
 	case CU_POINTER_ATTRIBUTE_CONTEXT:
-		return get_context(data, known->host ? stub_context() : known->block.context);
+		return get_context(data, known->block.context);
 	case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
 		return get_number(data, known->host ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE);
 	case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -87,7 +87,9 @@ static CUresult find(CUdeviceptr ptr, struct known *known)
 		known->bytes = known->block.bytes;
 		return CUDA_SUCCESS;
 	}
-	known->host = stub_is_host(ptr, &known->start, &known->bytes);
+	known->host = stub_find_host(ptr, &known->block);
+	known->start = known->block.at;
+	known->bytes = known->block.bytes;
 	return known->host ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 

@@ -43,6 +43,7 @@ struct CUevent_st {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static struct CUstream_st *streams;
+static unsigned int freeing;	/* calls between stub_begin_free() and stub_end_free() */
 
 CUresult cuCtxSetCurrent(CUcontext context);
 
@@ -184,6 +185,31 @@ void stub_drain(void)
 	pthread_mutex_unlock(&lock);
 }
 
+void stub_begin_free(void)
+{
+	pthread_mutex_lock(&lock);
+	freeing++;
+	while (!all_idle())
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+void stub_end_free(void)
+{
+	pthread_mutex_lock(&lock);
+	freeing--;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+void stub_wait_for_frees(void)
+{
+	pthread_mutex_lock(&lock);
+	while (freeing)
+		pthread_cond_wait(&changed, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
 /* 0: the null stream, 1: the legacy one by name, 2: the one of each thread, which is the same here. */
 static bool is_null(CUstream stream)
 {
@@ -197,6 +223,7 @@ static CUresult give(CUstream stream, struct task like)
 
 	if (rc)
 		return rc;
+	stub_wait_for_frees();
 	if (is_null(stream)) {
 		stub_drain();
 		perform(stream, &like);
@@ -223,6 +250,7 @@ STUB CUresult cuStreamCreate(CUstream *stream, unsigned int flags)
 	(void)flags;
 	if (rc)
 		return rc;
+	stub_wait_for_frees();
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return CUDA_ERROR_OUT_OF_MEMORY;

@@ -30,9 +30,13 @@ CUresult stub_call(unsigned long request, void *arg);
 
 /* stream.c: a synchronous call comes after all that streams were given. */
 void stub_drain(void);
-
-/* memory.c: is it host memory that the GPU knows? */
-bool stub_is_host(uint64_t address, uint64_t *start, uint64_t *bytes);
+/*
+ * What frees memory waits for all streams, and until then no other thread can allocate, copy, or make a stream or give
+ * it work: so the driver 580.159 does it.  Questions about a pointer are answered.
+ */
+void stub_begin_free(void);
+void stub_end_free(void);
+void stub_wait_for_frees(void);
 
 /* blocks.c: what was allocated, and in which context */
 enum stub_kind { STUB_PLAIN, STUB_MANAGED, STUB_POOL };
@@ -54,5 +58,11 @@ bool stub_find(CUdeviceptr at, uint64_t bytes, struct stub_block *found);
 void stub_set_synchronous(CUdeviceptr at, bool on);
 /* A context ends, and its memory with it. */
 void stub_free_all(CUcontext context);
+/* For what has a number and is not one of these. */
+uint64_t stub_serial(void);
+
+/* memory.c: is it host memory that a context knows, and which?  That ends with the context, too. */
+bool stub_find_host(uint64_t address, struct stub_block *found);
+void stub_forget_hosts(CUcontext context);
 
 #endif
