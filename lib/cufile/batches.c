@@ -309,7 +309,7 @@ static void submit(struct batch *batch, const struct cuf_batch_request *request)
 	entry->canceled = false;
 	entry->job.run = run;
 	batch->working++;
-	if (!cuf_pool_add(&entry->job))
+	if (!cuf_pool_add(CUF_POOL_BATCHES, &entry->job))
 		return;
 	batch->working--;
 	entry->event.status = CUF_INVALID;

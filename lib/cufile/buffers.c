@@ -32,6 +32,20 @@ struct cuf_buffer *cuf_buffer_around(uint64_t start, uint64_t bytes)
 	return NULL;
 }
 
+bool cuf_buffer_is_pinned(uint64_t base, int64_t offset, uint64_t bytes)
+{
+	const struct cuf_buffer *buffer;
+	bool pinned;
+
+	cuf_home_lock();
+	buffer = cuf_buffer_find(base);
+	if (!buffer)
+		buffer = cuf_buffer_around(base + (uint64_t)offset, bytes);
+	pinned = buffer && buffer->memory;
+	cuf_home_unlock();
+	return pinned;
+}
+
 void cuf_buffer_free(struct cuf_buffer *buffer)
 {
 	if (!buffer)

@@ -134,7 +134,7 @@ static int open_direct(struct cuf_file *file, int fd)
 }
 
 /* Can donard read and write the file directly?  Returns 0, or -errno with the context's text. */
-static int ask_donard(struct donard_context *ctx, const struct cuf_file *file)
+static int ask_donard(struct donard_context *ctx, struct cuf_file *file)
 {
 	struct donard_file_info info = { .size = sizeof(info) };
 	struct donard_file *adopted;
@@ -150,6 +150,8 @@ static int ask_donard(struct donard_context *ctx, const struct cuf_file *file)
 			info.bounces);
 		rc = -EOPNOTSUPP;
 	}
+	file->align = info.align_bytes;
+	file->memory_align = info.memory_align_bytes;
 	donard_file_close(adopted);
 	return rc;
 }
@@ -180,6 +182,7 @@ static int only_compat(struct cuf_file *file)
 {
 	close_fd(file->direct_fd);
 	file->direct_fd = -1;
+	file->align = file->memory_align = 0;
 	cuf_log(CUF_LOG_NOTICE, "%s: compatibility mode, which is allowed: its bytes go through DRAM", file->name);
 	return 0;
 }

@@ -20,6 +20,8 @@ struct cuf_file {
 	bool readable, writable;
 	bool is_regular;
 	bool durable;		/* O_SYNC or O_DSYNC */
+	uint64_t align;		/* what goes straight begins and ends at multiples of it in the file, */
+	uint64_t memory_align;	/* and at multiples of this in memory; 0 in compatibility mode */
 	char name[64];		/* for the log */
 	struct cuf_inode *lock;	/* for writes; all registrations of this file share it */
 };

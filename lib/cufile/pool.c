@@ -2,7 +2,6 @@
 /* See pool.h. */
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 
 #include "cufile/codes.h"
@@ -12,98 +11,122 @@
 
 #define THREADS_MAX	256
 
-static pthread_cond_t more = PTHREAD_COND_INITIALIZER;
-static struct cuf_job *first, **last = &first;
-static pthread_t threads[THREADS_MAX];
-static unsigned int count, idle, waiting;	/* all threads; idle threads; waiting jobs */
+/* CUF_LOCK_POOL protects these. */
+static struct pool {
+	pthread_cond_t more;
+	struct cuf_job *first, **last;
+	pthread_t threads[THREADS_MAX];
+	unsigned int count, idle, waiting;	/* all threads; idle threads; waiting jobs */
+} pools[CUF_POOL_COUNT] = {
+	[CUF_POOL_BATCHES] = { .more = PTHREAD_COND_INITIALIZER, .last = &pools[CUF_POOL_BATCHES].first },
+	[CUF_POOL_STREAMS] = { .more = PTHREAD_COND_INITIALIZER, .last = &pools[CUF_POOL_STREAMS].first },
+};
 static bool ending = true;	/* also true while the driver is closed */
+static __thread bool is_own;
 
-static struct cuf_job *take(void)
+bool cuf_pool_is_own(void)
 {
-	struct cuf_job *job = first;
+	return is_own;
+}
+
+static struct cuf_job *take(struct pool *pool)
+{
+	struct cuf_job *job = pool->first;
 
 	if (!job)
 		return NULL;
-	waiting--;
-	first = job->next;
-	if (!first)
-		last = &first;
+	pool->waiting--;
+	pool->first = job->next;
+	if (!pool->first)
+		pool->last = &pool->first;
 	return job;
 }
 
-static void *work(void *unused)
+static void *work(void *pool_)
 {
+	struct pool *pool = pool_;
 	struct cuf_job *job;
 
+	is_own = true;
 	cuf_lock(CUF_LOCK_POOL);
-	while ((job = take()) || !ending) {
+	while ((job = take(pool)) || !ending) {
 		if (job) {
 			cuf_unlock(CUF_LOCK_POOL);
 			job->run(job);
 			cuf_lock(CUF_LOCK_POOL);
 			continue;
 		}
-		idle++;
-		pthread_cond_wait(&more, &cuf_locks[CUF_LOCK_POOL]);
-		idle--;
+		pool->idle++;
+		pthread_cond_wait(&pool->more, &cuf_locks[CUF_LOCK_POOL]);
+		pool->idle--;
 	}
 	cuf_unlock(CUF_LOCK_POOL);
-	return unused;
+	return NULL;
 }
 
 /* The thread blocks all signals, which are for the program's threads. */
-static void start(void)
+static void start(struct pool *pool)
 {
 	sigset_t all, before;
 
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	count += !pthread_create(&threads[count], NULL, work, NULL);
+	pool->count += !pthread_create(&pool->threads[pool->count], NULL, work, pool);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 /* The child has none of these threads, and their jobs are the parent's. */
 void cuf_pool_after_fork(void)
 {
-	pthread_cond_init(&more, NULL);
-	first = NULL;
-	last = &first;
-	count = idle = waiting = 0;
+	for (struct pool *pool = pools; pool < pools + CUF_POOL_COUNT; pool++) {
+		pthread_cond_init(&pool->more, NULL);
+		pool->first = NULL;
+		pool->last = &pool->first;
+		pool->count = pool->idle = pool->waiting = 0;
+	}
 }
 
-int cuf_pool_add(struct cuf_job *job)
+int cuf_pool_add(enum cuf_pool which, struct cuf_job *job)
 {
+	struct pool *pool = &pools[which];
 	size_t most = cuf_size(CUF_SIZE_THREADS);
 	int rc = 0;
 
 	most = most ? most : 1;
 	cuf_lock(CUF_LOCK_POOL);
-	if (!ending && waiting >= idle && count < (most < THREADS_MAX ? most : THREADS_MAX))
-		start();
-	if (ending || !count)
+	if (!ending && pool->waiting >= pool->idle && pool->count < (most < THREADS_MAX ? most : THREADS_MAX))
+		start(pool);
+	if (ending || !pool->count)
 		rc = CUF_INTERNAL_ERROR;
 	if (!rc) {
-		waiting++;
+		pool->waiting++;
 		job->next = NULL;
-		*last = job;
-		last = &job->next;
-		pthread_cond_signal(&more);
+		*pool->last = job;
+		pool->last = &job->next;
+		pthread_cond_signal(&pool->more);
 	}
 	cuf_unlock(CUF_LOCK_POOL);
 	return rc;
+}
+
+static void end(struct pool *pool)
+{
+	for (unsigned int i = 0; i < pool->count; i++)
+		pthread_join(pool->threads[i], NULL);
+	cuf_lock(CUF_LOCK_POOL);
+	pool->count = 0;
+	cuf_unlock(CUF_LOCK_POOL);
 }
 
 void cuf_pool_end(void)
 {
 	cuf_lock(CUF_LOCK_POOL);
 	ending = true;
-	pthread_cond_broadcast(&more);
+	for (struct pool *pool = pools; pool < pools + CUF_POOL_COUNT; pool++)
+		pthread_cond_broadcast(&pool->more);
 	cuf_unlock(CUF_LOCK_POOL);
-	for (unsigned int i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
-	cuf_lock(CUF_LOCK_POOL);
-	count = 0;
-	cuf_unlock(CUF_LOCK_POOL);
+	for (struct pool *pool = pools; pool < pools + CUF_POOL_COUNT; pool++)
+		end(pool);
 }
 
 void cuf_pool_begin(void)

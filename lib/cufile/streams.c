@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * See streams.h.  The stream calls us when it is a request's turn, and continues when we
- * return.  In that call CUDA's own calls, which staging needs, are forbidden, so the
- * request runs in a thread of the pool meanwhile.
+ * return.  In that call CUDA's own calls are forbidden, so the request runs in a thread of
+ * the pool meanwhile.  Requests that need CUDA to copy do not wait for their turn at all:
+ * see can_wait_for_its_turn().
  *
  * The stream gets only the number of a request, because a stream that failed may never
  * call; then the request ends when the stream is deregistered.
@@ -10,6 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "cufile/buffers.h"
 #include "cufile/calls.h"
 #include "cufile/codes.h"
 #include "cufile/driver.h"
@@ -224,7 +226,7 @@ static void in_turn(void *number)
 	request->job.run = run;
 	code = cuf_driver_check();
 	if (!code)
-		code = cuf_pool_add(&request->job);
+		code = cuf_pool_add(CUF_POOL_STREAMS, &request->job);
 	if (code) {
 		*request->done = -code;
 	} else {
@@ -250,10 +252,52 @@ static int check_handle(void *handle)
 	return rc;
 }
 
-/* For the default stream (NULL), waits for it and does the request before the call returns. */
+static bool is_aligned(const struct cuf_file *file, const struct cuf_transfer *transfer)
+{
+	uint64_t address = transfer->base + (uint64_t)transfer->offset;
+
+	return file->align && address % file->memory_align == 0 && (uint64_t)transfer->file_offset % file->align == 0 &&
+	       transfer->bytes && transfer->bytes % file->align == 0;
+}
+
+/* Will the drive and the GPU do it by themselves, if the arguments stay as they are? */
+static bool goes_straight(const struct request *request)
+{
+	struct cuf_transfer now = request->transfer;
+	const struct cuf_file *file;
+	bool aligned;
+
+	now.bytes = *request->bytes;
+	now.file_offset = *request->file_offset;
+	now.offset = *request->offset;
+	cuf_home_lock();
+	file = cuf_file_find(now.handle);
+	aligned = file && is_aligned(file, &now);
+	cuf_home_unlock();
+	return aligned && cuf_buffer_is_pinned(now.base, now.offset, now.bytes);
+}
+
+static bool is_on_host(const struct request *request)
+{
+	struct cuf_pointer found;
+
+	return !cuf_gpu->look_up((void *)(uintptr_t)request->transfer.base, &found) && found.kind == CUF_KIND_HOST;
+}
+
+/*
+ * Only what needs no copy by CUDA, unless its arguments are changed until then.  A cuMemFree() of the program waits for all
+ * streams, and meanwhile the driver makes no copy (seen with 580.159): it would wait for this stream, and this stream for
+ * the copy.
+ */
+static bool can_wait_for_its_turn(const struct request *request)
+{
+	return request->stream && (is_on_host(request) || goes_straight(request));
+}
+
+/* Waits for the stream, and does the request before the call returns. */
 static struct cuf_error do_now(struct request *request)
 {
-	int cuda = cuf_gpu->wait_for_stream(NULL);
+	int cuda = cuf_gpu->wait_for_stream(request->stream);
 
 	if (!cuda) {
 		read_arguments(request, false);
@@ -281,7 +325,7 @@ static struct cuf_error submit(struct request *request)
 
 	request->flags = flags_of(request->stream);
 	read_arguments(request, true);
-	if (!request->stream)
+	if (!can_wait_for_its_turn(request))
 		return do_now(request);
 	rc = add_request(request, &number);
 	if (rc) {

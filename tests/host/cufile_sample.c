@@ -349,6 +349,8 @@ static void a_stream(CUfileHandle_t handle, void *memory)
 		CHECK(cuFileStreamRegister(stream, 0).err, CU_FILE_SUCCESS);
 	}
 	CHECK(cuFileReadAsync(handle, memory, &bytes, &at, &offset, &got, stream).err, CU_FILE_SUCCESS);
+	/* CUDA waits for all streams to free memory, and copies nothing meanwhile. */
+	give_memory(take_memory());
 	CHECK(cuFileWriteAsync(handle, memory, &bytes, &at, &offset, &put_back, stream).err, CU_FILE_SUCCESS);
 	if (has_gpu)
 		CHECK(cuda.stream_wait(stream), 0);
