@@ -10,9 +10,11 @@
 #include <stdlib.h>
 
 #include "cufile/batches.h"
+#include "cufile/buffers.h"
 #include "cufile/calls.h"
 #include "cufile/codes.h"
 #include "cufile/driver.h"
+#include "cufile/gpu.h"
 #include "cufile/locks.h"
 #include "cufile/map.h"
 #include "cufile/pool.h"
@@ -318,7 +320,7 @@ static void submit(struct batch *batch, const struct cuf_batch_request *request)
 	list_add(&batch->done, entry);
 }
 
-static int submit_all(struct batch *batch, unsigned int count, const struct cuf_batch_request *requests)
+static int check_all(const struct batch *batch, unsigned int count, const struct cuf_batch_request *requests)
 {
 	if (!count || count > batch->most)
 		return CUF_INVALID_VALUE;
@@ -327,9 +329,51 @@ static int submit_all(struct batch *batch, unsigned int count, const struct cuf_
 	for (unsigned int i = 0; i < count; i++)
 		if (!is_valid(&requests[i]))
 			return CUF_INVALID_VALUE;
-	for (unsigned int i = 0; i < count; i++)
-		submit(batch, &requests[i]);
 	return 0;
+}
+
+/* The context in which CUDA may still be working on the entry's memory, for all that its calls tell; NULL if none is. */
+static void *unsettled(const struct cuf_batch_request *request)
+{
+	uint64_t base = (uintptr_t)request->base;
+	struct cuf_pointer found;
+
+	if (cuf_buffer_is_pinned(base, request->offset, request->bytes) ||
+	    cuf_gpu->look_up((void *)(uintptr_t)(base + (uint64_t)request->offset), &found))
+		return NULL;
+	return found.context;
+}
+
+/*
+ * The pool's copies are ordered with no stream, so this waits for what the caller's calls of CUDA began; calls on pinned
+ * memory are complete when they return.  It does so without the batch's lock: a stream for which CUDA waits may need the
+ * threads that end entries of this batch.
+ */
+static void settle(struct batch *batch, unsigned int count, const struct cuf_batch_request *requests)
+{
+	void *context, *settled = NULL;
+
+	pthread_mutex_unlock(&batch->lock);
+	for (unsigned int i = 0; i < count; i++) {
+		context = unsettled(&requests[i]);
+		if (context && context != settled)
+			cuf_gpu->settle_calls(context);
+		settled = context ? context : settled;
+	}
+	pthread_mutex_lock(&batch->lock);
+}
+
+static int submit_all(struct batch *batch, unsigned int count, const struct cuf_batch_request *requests)
+{
+	int rc = check_all(batch, count, requests);
+
+	if (rc)
+		return rc;
+	settle(batch, count, requests);
+	rc = check_all(batch, count, requests);
+	for (unsigned int i = 0; i < count && !rc; i++)
+		submit(batch, &requests[i]);
+	return rc;
 }
 
 CUF_PUBLIC struct cuf_error cuFileBatchIOSubmit(void *number, unsigned int count,

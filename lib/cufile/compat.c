@@ -39,18 +39,17 @@ static ssize_t write_step(const struct step *step, const void *from)
 	return got;
 }
 
-static ssize_t through_stage(struct cuf_engine *engine, const struct step *step, bool writes, void *context,
-			     const struct cuf_stage *stage)
+static ssize_t through_stage(const struct cuf_stage *stage, const struct step *step, bool writes)
 {
 	ssize_t got;
 	int code;
 
 	if (writes) {
-		code = cuf_engine_copy(engine, context, stage->address, step->address, step->bytes);
+		code = cuf_stage_copy(stage, stage->address, step->address, step->bytes);
 		return code ? -code : write_step(step, stage->address);
 	}
 	got = read_step(step, stage->address);
-	code = got > 0 ? cuf_engine_copy(engine, context, step->address, stage->address, (size_t)got) : 0;
+	code = got > 0 ? cuf_stage_copy(stage, step->address, stage->address, (size_t)got) : 0;
 	return code ? -code : got;
 }
 
@@ -62,12 +61,12 @@ static ssize_t one_step(struct cuf_engine *engine, struct step *step, bool write
 
 	if (target->kind != CUF_KIND_DEVICE)
 		return writes ? write_step(step, step->address) : read_step(step, step->address);
-	stage = cuf_engine_stage(engine, NULL, &code);
+	stage = cuf_engine_bounce(engine, target->context, &code);
 	if (!stage)
 		return -code;
 	if (step->bytes > stage->bytes)
 		step->bytes = stage->bytes;
-	return through_stage(engine, step, writes, target->context, stage);
+	return through_stage(stage, step, writes);
 }
 
 ssize_t cuf_compat(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_file *file,

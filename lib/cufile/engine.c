@@ -32,7 +32,7 @@ static void end_known(struct cuf_known *known)
 
 static void end_engine(struct cuf_engine *engine)
 {
-	cuf_engine_forget(engine);
+	cuf_stages_end(cuf_engine_forget(engine));
 	donard_queue_close(engine->queue);
 	donard_memory_free(engine->host);
 	donard_close(engine->ctx);
@@ -44,13 +44,15 @@ static void end_engine(struct cuf_engine *engine)
 static void at_thread_end(void *data)
 {
 	struct cuf_engine *engine = data;
+	struct cuf_stage *stages;
 	int before;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);	/* close() is a cancellation point */
 	/* Forget while the engine is in the list, where a thread that deregisters something waits for its lock. */
 	pthread_mutex_lock(&engine->lock);
-	cuf_engine_forget(engine);
+	stages = cuf_engine_forget(engine);
 	pthread_mutex_unlock(&engine->lock);
+	cuf_stages_end(stages);
 	cuf_lock(CUF_LOCK_ENGINES);
 	*engine->link = engine->next;
 	if (engine->next)
@@ -420,23 +422,36 @@ void cuf_engines_forget_buffer(uint64_t base)
 	forget_in_all(take_place, base);
 }
 
-void cuf_engine_forget(struct cuf_engine *engine)
+struct cuf_stage *cuf_engine_forget(struct cuf_engine *engine)
 {
 	engine->latest = NULL;
 	end_all_known(&engine->files);
 	end_all_known(&engine->places);
-	cuf_stages_end(engine);
+	return cuf_stages_detach(engine);
+}
+
+static struct cuf_stage *append(struct cuf_stage *stages, struct cuf_stage *more)
+{
+	struct cuf_stage **at = &stages;
+
+	while (*at)
+		at = &(*at)->next;
+	*at = more;
+	return stages;
 }
 
 void cuf_engines_forget_all(void)
 {
+	struct cuf_stage *stages = NULL;
+
 	cuf_lock(CUF_LOCK_ENGINES);
 	for (struct cuf_engine *engine = engines; engine; engine = engine->next) {
 		pthread_mutex_lock(&engine->lock);
 		while (engine->busy)
 			pthread_cond_wait(&engine->idle, &engine->lock);
-		cuf_engine_forget(engine);
+		stages = append(cuf_engine_forget(engine), stages);
 		pthread_mutex_unlock(&engine->lock);
 	}
 	cuf_unlock(CUF_LOCK_ENGINES);
+	cuf_stages_end(stages);
 }

@@ -37,14 +37,21 @@ struct cuf_place {
 	struct donard_memory *memory;	/* NULL: host memory, or not pinned */
 };
 
-/* Our own memory for staging, so that the program's memory need not be aligned or pinned: stage.c. */
+/*
+ * Our own memory for staging, so that the program's memory need not be aligned or pinned, and for compatibility mode,
+ * whose bytes stop there on their way to and from a GPU: stage.c.
+ */
 struct cuf_stage {
 	struct cuf_stage *next;
-	void *context, *stream;
+	void *context, *stream;	/* of CUDA; NULL for host memory that is no GPU's business */
+	bool on_host;		/* the memory, which stays when the context ends */
+	bool for_pool;		/* made in a thread of the pool, where copies come after no call of the program */
+	bool locked;		/* host memory whose pages the context has locked */
 	void *address;
-	uint64_t number;	/* identifies the allocation on the GPU */
 	uint64_t bytes;
-	struct donard_memory *memory;
+	bool numbered;		/* GPU memory and pages that the context has locked have a number until it ends: */
+	uint64_t number;	/* that of identify() */
+	struct donard_memory *memory;	/* NULL in compatibility mode, which needs no queue */
 };
 
 struct cuf_engine;
@@ -68,8 +75,10 @@ struct donard_memory *cuf_engine_host(struct cuf_engine *engine, uint64_t *base)
 bool cuf_engine_is_foreign(struct cuf_engine *engine, const void *address, uint64_t bytes);
 /* The stage in this CUDA context, or on the host if @context is NULL, made at first use.  NULL and a code in @code. */
 struct cuf_stage *cuf_engine_stage(struct cuf_engine *engine, void *context, int *code);
-/* Copies between any two places of that context and of the host.  Returns 0, a code, or EFAULT. */
-int cuf_engine_copy(struct cuf_engine *engine, void *context, void *to, const void *from, size_t bytes);
+/* Host memory by which compatibility mode moves bytes to and from memory of this context; else the same. */
+struct cuf_stage *cuf_engine_bounce(struct cuf_engine *engine, void *context, int *code);
+/* Copies between any two places of the stage's context and of the host.  Returns 0, a code, or EFAULT. */
+int cuf_stage_copy(const struct cuf_stage *stage, void *to, const void *from, size_t bytes);
 
 /* Reads or writes directly.  Returns how many bytes, or -errno with a line in the log. */
 int64_t cuf_engine_move(struct cuf_engine *engine, bool writes, const struct cuf_use *use,

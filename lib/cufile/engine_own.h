@@ -24,11 +24,17 @@ struct cuf_engine {
 	struct cuf_stage *stages;	/* one for each CUDA context */
 };
 
-/* Ends all that the engine knows.  It is locked and has no request, or no thread uses it any more. */
-void cuf_engine_forget(struct cuf_engine *engine);
+/*
+ * Ends all that the engine knows, but for its stages, which the caller ends without a lock.  The engine is locked and has
+ * no request, or no thread uses it any more.
+ */
+struct cuf_stage *cuf_engine_forget(struct cuf_engine *engine);
 /* Opens memory of another context again in this one. */
 int cuf_engine_adopt(struct cuf_engine *engine, const struct donard_memory_info *info,
 		     struct donard_memory **memory);
-void cuf_stages_end(struct cuf_engine *engine);
+/* The stages are nobody's then; they have nothing of the engine's context any more. */
+struct cuf_stage *cuf_stages_detach(struct cuf_engine *engine);
+/* Not with a lock that a request needs: CUDA frees memory only when no stream waits for one. */
+void cuf_stages_end(struct cuf_stage *stages);
 
 #endif /* CUF_ENGINE_OWN_H */

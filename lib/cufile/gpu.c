@@ -9,6 +9,8 @@
 #include "gpu/cuda.h"
 
 #define DEVICES_MAX	64
+/* The calling thread's default stream, as cuda.h has it. */
+#define CU_STREAM_PER_THREAD	((void *)2)
 
 static struct {
 	int (*pointer_get_attribute)(void *data, int attribute, uint64_t pointer);
@@ -18,11 +20,17 @@ static struct {
 	int (*pop)(void **context);
 	int (*allocate)(uint64_t *pointer, size_t bytes);
 	int (*free)(uint64_t pointer);
+	int (*host_register)(void *pointer, size_t bytes, unsigned int flags);
 	int (*stream_create)(void **stream, unsigned int flags);
 	int (*stream_destroy)(void *stream);
 	int (*stream_synchronize)(void *stream);
 	int (*stream_query)(void *stream);
 	int (*stream_is_capturing)(void *stream, int *status);
+	int (*exchange_capture_mode)(int *mode);
+	int (*event_create)(void **event, unsigned int flags);
+	int (*event_record)(void *event, void *stream);
+	int (*event_synchronize)(void *event);
+	int (*event_destroy)(void *event);
 	int (*copy_async)(uint64_t to, uint64_t from, size_t bytes, void *stream);
 	int (*launch_host_function)(void *stream, void (*call)(void *), void *data);
 } cuda;
@@ -38,11 +46,17 @@ static const struct {
 	{ "cuCtxPopCurrent_v2", &cuda.pop },
 	{ "cuMemAlloc_v2", &cuda.allocate },
 	{ "cuMemFree_v2", &cuda.free },
+	{ "cuMemHostRegister_v2", &cuda.host_register },
 	{ "cuStreamCreate", &cuda.stream_create },
 	{ "cuStreamDestroy_v2", &cuda.stream_destroy },
 	{ "cuStreamSynchronize", &cuda.stream_synchronize },
 	{ "cuStreamQuery", &cuda.stream_query },
 	{ "cuStreamIsCapturing", &cuda.stream_is_capturing },
+	{ "cuEventCreate", &cuda.event_create },
+	{ "cuEventRecord", &cuda.event_record },
+	{ "cuEventSynchronize", &cuda.event_synchronize },
+	{ "cuEventDestroy_v2", &cuda.event_destroy },
+	{ "cuThreadExchangeStreamCaptureMode", &cuda.exchange_capture_mode },
 	{ "cuMemcpyAsync", &cuda.copy_async },
 	{ "cuLaunchHostFunc", &cuda.launch_host_function },
 };
@@ -69,15 +83,26 @@ static bool is_loaded(void)
 	return true;
 }
 
-static int enter(void *context)
+/*
+ * While a thread captures a stream, CUDA forbids others to allocate, and may end the capture; our calls have nothing to do
+ * with it.  *mode is for leave().
+ */
+static int enter(void *context, int *mode)
 {
-	return is_loaded() && cuda.push && cuda.pop ? cuda.push(context) : CUDA_ERROR_NOT_FOUND;
+	int rc = is_loaded() && cuda.push && cuda.pop ? cuda.push(context) : CUDA_ERROR_NOT_FOUND;
+
+	*mode = CU_STREAM_CAPTURE_MODE_RELAXED;
+	if (!rc && cuda.exchange_capture_mode)
+		cuda.exchange_capture_mode(mode);
+	return rc;
 }
 
-static void leave(void)
+static void leave(int mode)
 {
 	void *context;
 
+	if (cuda.exchange_capture_mode)
+		cuda.exchange_capture_mode(&mode);
 	cuda.pop(&context);
 }
 
@@ -126,15 +151,15 @@ static int get_range(uint64_t address, struct cuf_pointer *found)
 /* CUDA may give a range only to a thread with a context, and our own threads have none. */
 static int look_up_device(uint64_t address, struct cuf_pointer *found)
 {
-	int rc = find_context(address, &found->context);
+	int mode, rc = find_context(address, &found->context);
 
 	found->kind = CUF_KIND_DEVICE;
 	if (!rc)
-		rc = enter(found->context);
+		rc = enter(found->context, &mode);
 	if (rc)
 		return rc;
 	rc = get_range(address, found);
-	leave();
+	leave(mode);
 	return rc;
 }
 
@@ -174,12 +199,12 @@ static int ask_number(uint64_t address, void *number)
 static int ask(int (*question)(uint64_t address, void *answer), const void *pointer, void *answer)
 {
 	void *context;
-	int rc = question((uintptr_t)pointer, answer);
+	int mode, rc = question((uintptr_t)pointer, answer);
 
-	if (rc != CUDA_ERROR_INVALID_CONTEXT || primary_context(0, &context) || enter(context))
+	if (rc != CUDA_ERROR_INVALID_CONTEXT || primary_context(0, &context) || enter(context, &mode))
 		return rc;
 	rc = question((uintptr_t)pointer, answer);
-	leave();
+	leave(mode);
 	return rc;
 }
 
@@ -202,57 +227,132 @@ static int identify(const void *pointer, uint64_t *number)
 static int allocate(void *context, size_t bytes, void **pointer)
 {
 	uint64_t address = 0;
-	int rc = enter(context);
+	int mode, rc = enter(context, &mode);
 
 	if (rc)
 		return rc;
 	rc = cuda.allocate ? cuda.allocate(&address, bytes) : CUDA_ERROR_NOT_FOUND;
-	leave();
+	leave(mode);
 	*pointer = (void *)(uintptr_t)address;
 	return rc;
 }
 
 static void give_back(void *context, void *pointer)
 {
-	if (enter(context))
+	int mode;
+
+	if (enter(context, &mode))
 		return;		/* the memory was freed with its context */
 	if (cuda.free)
 		cuda.free((uintptr_t)pointer);
-	leave();
+	leave(mode);
 }
 
-static int open_stream(void *context, void **stream)
+static int lock_pages(void *context, void *pointer, size_t bytes)
 {
-	int rc = enter(context);
+	int mode, rc = enter(context, &mode);
 
 	if (rc)
 		return rc;
-	rc = cuda.stream_create ? cuda.stream_create(stream, CU_STREAM_NON_BLOCKING) : CUDA_ERROR_NOT_FOUND;
-	leave();
+	rc = cuda.host_register ? cuda.host_register(pointer, bytes, 0) : CUDA_ERROR_NOT_FOUND;
+	leave(mode);
 	return rc;
+}
+
+/* To be asked first: any other question about a stream that is being captured would end the capture. */
+static bool is_captured(void *stream)
+{
+	int status = 0, rc;
+
+	if (!is_loaded() || !cuda.stream_is_capturing)
+		return false;
+	rc = cuda.stream_is_capturing(stream, &status);
+	return rc == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || (!rc && status);
+}
+
+static int open_stream(void *context, bool after_calls, void **stream)
+{
+	int mode, rc;
+
+	if (after_calls) {
+		*stream = CU_STREAM_PER_THREAD;
+		return 0;
+	}
+	rc = enter(context, &mode);
+	if (rc)
+		return rc;
+	rc = cuda.stream_create ? cuda.stream_create(stream, CU_STREAM_NON_BLOCKING) : CUDA_ERROR_NOT_FOUND;
+	leave(mode);
+	return rc;
+}
+
+/* An event waits as a copy would.  CUDA's call that waits for the default stream would wait for other streams, too. */
+static void wait_for_calls(void)
+{
+	void *event;
+
+	if (!cuda.event_create || !cuda.event_record || !cuda.event_synchronize || !cuda.event_destroy ||
+	    is_captured(CU_STREAM_PER_THREAD) || cuda.event_create(&event, CU_EVENT_DISABLE_TIMING))
+		return;
+	if (!cuda.event_record(event, CU_STREAM_PER_THREAD))
+		cuda.event_synchronize(event);
+	cuda.event_destroy(event);
+}
+
+static void settle_calls(void *context)
+{
+	int mode;
+
+	if (enter(context, &mode))
+		return;
+	wait_for_calls();
+	leave(mode);
 }
 
 static void close_stream(void *context, void *stream)
 {
-	if (enter(context))
+	int mode;
+
+	if (stream == CU_STREAM_PER_THREAD || enter(context, &mode))
 		return;
 	if (cuda.stream_destroy)
 		cuda.stream_destroy(stream);
-	leave();
+	leave(mode);
 }
 
-/* Not in the default stream, which waits for the program's streams, and these may wait for this copy. */
-static int copy(void *context, void *stream, void *to, const void *from, size_t bytes)
+static int copy_in(void *stream, void *to, const void *from, size_t bytes)
 {
-	int rc = enter(context);
+	int rc = cuda.copy_async && cuda.stream_synchronize ?
+		 cuda.copy_async((uintptr_t)to, (uintptr_t)from, bytes, stream) : CUDA_ERROR_NOT_FOUND;
+
+	return rc ? rc : cuda.stream_synchronize(stream);
+}
+
+static int copy_aside(void *to, const void *from, size_t bytes)
+{
+	void *stream;
+	int rc = cuda.stream_create ? cuda.stream_create(&stream, CU_STREAM_NON_BLOCKING) : CUDA_ERROR_NOT_FOUND;
 
 	if (rc)
 		return rc;
-	rc = cuda.copy_async && cuda.stream_synchronize ?
-	     cuda.copy_async((uintptr_t)to, (uintptr_t)from, bytes, stream) : CUDA_ERROR_NOT_FOUND;
-	if (!rc)
-		rc = cuda.stream_synchronize(stream);
-	leave();
+	rc = copy_in(stream, to, from, bytes);
+	if (cuda.stream_destroy)
+		cuda.stream_destroy(stream);
+	return rc;
+}
+
+/* A copy in a stream that the program is capturing would become a part of its graph, and not be made now. */
+static int copy(void *context, void *stream, void *to, const void *from, size_t bytes)
+{
+	int mode, rc = enter(context, &mode);
+
+	if (rc)
+		return rc;
+	if (!stream || (stream == CU_STREAM_PER_THREAD && is_captured(stream)))
+		rc = copy_aside(to, from, bytes);
+	else
+		rc = copy_in(stream, to, from, bytes);
+	leave(mode);
 	return rc;
 }
 
@@ -266,17 +366,6 @@ static int wait_for_stream(void *stream)
 	if (!stream && !is_loaded())
 		return 0;	/* the default stream of a program without CUDA is empty */
 	return is_loaded() && cuda.stream_synchronize ? cuda.stream_synchronize(stream) : CUDA_ERROR_NOT_FOUND;
-}
-
-/* To be asked first: any other question about a stream that is being captured would end the capture. */
-static bool is_captured(void *stream)
-{
-	int status = 0, rc;
-
-	if (!is_loaded() || !cuda.stream_is_capturing)
-		return false;
-	rc = cuda.stream_is_capturing(stream, &status);
-	return rc == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT || (!rc && status);
 }
 
 /* The default stream of a program without CUDA is empty. */
@@ -300,7 +389,9 @@ static const struct cuf_gpu of_cuda = {
 	.pin = cuf_gpu_pin,
 	.allocate = allocate,
 	.free = give_back,
+	.lock_pages = lock_pages,
 	.open_stream = open_stream,
+	.settle_calls = settle_calls,
 	.identify = identify,
 	.close_stream = close_stream,
 	.copy = copy,

@@ -36,12 +36,32 @@ struct cuf_gpu {
 	int (*pin)(struct donard_context *ctx, void *pointer, uint64_t bytes, struct donard_memory **memory);
 	int (*allocate)(void *context, size_t bytes, void **pointer);
 	void (*free)(void *context, void *pointer);
-	/* Opens a stream of our own, which is not ordered with the program's streams. */
-	int (*open_stream)(void *context, void **stream);
-	/* A number that no other allocation has or had; after a reset, another allocation may get the same address. */
+	/*
+	 * A stream for our copies.  @after_calls: they come after what the calling thread's default stream and the
+	 * legacy default stream were given before, so that copies and sets for which the program called CUDA are complete,
+	 * of which CUDA's calls do not all wait.  Else the stream is ordered with no other.  Such a copy may wait for a
+	 * stream of the program that waits for a request of ours.  So it is not for threads of the pool, and not for who
+	 * holds a lock that a request needs.
+	 */
+	int (*open_stream)(void *context, bool after_calls, void **stream);
+	/* Waits for what such a copy would come after. */
+	void (*settle_calls)(void *context);
+	/*
+	 * Locks whole pages of the host, so that this context's copies reach them by DMA.  Otherwise the driver copies
+	 * them to pages of its own first.  The lock ends with the context, and not before: CUDA's call for that would wait
+	 * for all streams of the context, and one of them may wait for a request of ours.
+	 */
+	int (*lock_pages)(void *context, void *pointer, size_t bytes);
+	/*
+	 * A number that no other allocation and no other locked pages have or had; after a reset, another allocation may
+	 * get the same address.  Fails if there is none any more.
+	 */
 	int (*identify)(const void *pointer, uint64_t *number);
 	void (*close_stream)(void *context, void *stream);
-	/* Copies between any two of host and device, and returns when the copy is complete. */
+	/*
+	 * Copies between any two of host and device, and returns when the copy is complete.  Without a stream, or while
+	 * the program captures the one of its thread, in a new one that is ordered with no other.
+	 */
 	int (*copy)(void *context, void *stream, void *to, const void *from, size_t bytes);
 	/* Makes the call in the order of the program's stream, which continues when @call returns. */
 	int (*call_in_stream)(void *stream, void (*call)(void *), void *data);

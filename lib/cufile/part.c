@@ -51,8 +51,7 @@ static ssize_t read_span(struct cuf_engine *engine, const struct cuf_use *use, c
 	int code = 0;
 
 	if (got > 0)
-		code = cuf_engine_copy(engine, stage->context, address, (uint8_t *)stage->address + span->skip,
-				       (size_t)got);
+		code = cuf_stage_copy(stage, address, (uint8_t *)stage->address + span->skip, (size_t)got);
 	return code ? -code : got;
 }
 
@@ -70,8 +69,7 @@ static int read_block(struct cuf_engine *engine, const struct cuf_use *use, cons
 	got = cuf_engine_move(engine, false, use, block, stage->memory, place, use->align);
 	if (got < 0 || (uint64_t)got >= use->align)
 		return got < 0 ? (int)got : 0;
-	code = cuf_engine_copy(engine, stage->context, (uint8_t *)stage->address + place + got, zeros,
-			       use->align - (uint64_t)got);
+	code = cuf_stage_copy(stage, (uint8_t *)stage->address + place + got, zeros, use->align - (uint64_t)got);
 	return -code;
 }
 
@@ -120,7 +118,7 @@ static ssize_t write_span(struct cuf_engine *engine, const struct cuf_use *use, 
 
 	if (rc)
 		return rc;
-	rc = cuf_engine_copy(engine, stage->context, (uint8_t *)stage->address + span->skip, address, span->bytes);
+	rc = cuf_stage_copy(stage, (uint8_t *)stage->address + span->skip, address, span->bytes);
 	if (rc)
 		return -rc;
 	moved = cuf_engine_move(engine, true, use, span->start, stage->memory, 0, span->end - span->start);

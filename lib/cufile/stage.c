@@ -2,54 +2,135 @@
 /*
  * Our own memory for staging, for GPU buffers that are not registered, and for the ends of
  * transfers that are not aligned.  The bytes of a GPU stay on that GPU, and those of the
- * host stay on the host, for which the context is NULL.
+ * host stay on the host, for which the context is NULL.  Only in compatibility mode the
+ * bytes of a GPU go through memory of the host, which stays ours when the context ends.
  */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "cufile/codes.h"
 #include "cufile/engine_own.h"
+#include "cufile/locks.h"
 #include "cufile/log.h"
+#include "cufile/pool.h"
 #include "cufile/settings.h"
+#include "gpu/cuda.h"
 
 #define KIB	1024ULL
 
 static uint64_t all_bytes;	/* on GPUs, of all engines together; atomic */
 
-/* False if the memory was freed with its context; its address may be the program's memory by now. */
-static bool is_ours(const struct cuf_stage *stage)
+enum life {
+	LIVES,
+	ENDED,			/* with its context; so the context may be gone, too, and nobody may make it current */
+	UNKNOWN,		/* CUDA does not say: nobody touches it any more */
+};
+
+static enum life life_of(const struct cuf_stage *stage)
 {
 	uint64_t number = 0;
+	int rc = stage->numbered ? cuf_gpu->identify(stage->address, &number) : 0;
 
-	return !stage->context || (!cuf_gpu->identify(stage->address, &number) && number == stage->number);
+	if (rc)
+		return rc == CUDA_ERROR_INVALID_VALUE ? ENDED : UNKNOWN;
+	return !stage->numbered || number == stage->number ? LIVES : ENDED;
+}
+
+static void free_on_gpu(struct cuf_stage *stage)
+{
+	__atomic_sub_fetch(&all_bytes, stage->bytes, __ATOMIC_RELAXED);
+	if (life_of(stage) != LIVES)
+		return;		/* another allocation may have the address by now */
+	cuf_gpu->free(stage->context, stage->address);
+	cuf_gpu->close_stream(stage->context, stage->stream);
+}
+
+/* Pages that CUDA may still have locked stay mapped: whatever came to their place would not be what the GPU copies. */
+static void free_on_host(struct cuf_stage *stage)
+{
+	if (!stage->locked || (stage->numbered && life_of(stage) == ENDED))
+		munmap(stage->address, stage->bytes);
 }
 
 static void free_stage(struct cuf_stage *stage)
 {
-	bool ours = is_ours(stage);
-
 	donard_memory_free(stage->memory);
-	if (!stage->context) {
-		free(stage->address);
-	} else {
-		__atomic_sub_fetch(&all_bytes, stage->bytes, __ATOMIC_RELAXED);
-		if (ours) {
-			cuf_gpu->free(stage->context, stage->address);
-			cuf_gpu->close_stream(stage->context, stage->stream);
-		}
-	}
+	if (stage->on_host)
+		free_on_host(stage);
+	else
+		free_on_gpu(stage);
 	free(stage);
 }
 
-void cuf_stages_end(struct cuf_engine *engine)
+/* Contexts come and go; a program that makes many must not keep a stage for each. */
+static void free_ended(struct cuf_stage **at)
 {
 	struct cuf_stage *stage;
 
-	while ((stage = engine->stages)) {
-		engine->stages = stage->next;
+	while ((stage = *at)) {
+		if (life_of(stage) != ENDED) {
+			at = &stage->next;
+			continue;
+		}
+		cuf_log(CUF_LOG_NOTICE, "CUDA's context %p was reset: new memory for staging", stage->context);
+		*at = stage->next;
 		free_stage(stage);
+	}
+}
+
+/*
+ * Pages stay locked as long as their context lives (see cuf_gpu's lock_pages()).  So a stage that has such pages waits
+ * here for the next thread that needs one in that context.
+ */
+static struct cuf_stage *locked;	/* CUF_LOCK_STAGES protects the list */
+
+static void keep_locked(struct cuf_stage *stage)
+{
+	cuf_lock(CUF_LOCK_STAGES);
+	stage->next = locked;
+	locked = stage;
+	cuf_unlock(CUF_LOCK_STAGES);
+}
+
+static struct cuf_stage *take_locked(void *context, uint64_t bytes)
+{
+	struct cuf_stage **at = &locked, *stage;
+
+	cuf_lock(CUF_LOCK_STAGES);
+	free_ended(&locked);
+	while ((stage = *at) && (stage->context != context || stage->for_pool != cuf_pool_is_own() || stage->bytes != bytes))
+		at = &stage->next;
+	if (stage)
+		*at = stage->next;
+	cuf_unlock(CUF_LOCK_STAGES);
+	return stage;
+}
+
+struct cuf_stage *cuf_stages_detach(struct cuf_engine *engine)
+{
+	struct cuf_stage *stages = engine->stages;
+
+	engine->stages = NULL;
+	for (struct cuf_stage *stage = stages; stage; stage = stage->next) {
+		donard_memory_free(stage->memory);
+		stage->memory = NULL;
+	}
+	return stages;
+}
+
+void cuf_stages_end(struct cuf_stage *stages)
+{
+	struct cuf_stage *stage;
+
+	while ((stage = stages)) {
+		stages = stage->next;
+		if (stage->on_host && stage->numbered && life_of(stage) == LIVES)
+			keep_locked(stage);
+		else
+			free_stage(stage);
 	}
 }
 
@@ -59,17 +140,20 @@ static int cuda_failed(int result, const char *what)
 	return CUF_CUDA_DRIVER_ERROR;
 }
 
-static struct cuf_stage *find(struct cuf_engine *engine, void *context)
+static struct cuf_stage *find(struct cuf_engine *engine, void *context, bool on_host)
 {
 	struct cuf_stage **at = &engine->stages, *stage;
 
-	while (*at && (*at)->context != context)
+	while (*at && ((*at)->context != context || (*at)->on_host != on_host))
 		at = &(*at)->next;
 	stage = *at;
-	if (!stage || is_ours(stage))
+	if (!stage || life_of(stage) == LIVES)
 		return stage;
-	cuf_log(CUF_LOG_NOTICE, "CUDA's context %p was reset: new memory for staging", context);
-	*at = stage->next;
+	free_ended(&engine->stages);
+	stage = *at;
+	if (!stage || stage->context != context || stage->on_host != on_host)
+		return NULL;
+	*at = stage->next;	/* CUDA does not say what became of it */
 	free_stage(stage);
 	return NULL;
 }
@@ -85,11 +169,36 @@ static int take_bytes(uint64_t bytes)
 	return CUF_GPU_MEMORY_PINNING_FAILED;
 }
 
+/* Copies are correct without it, but slower. */
+static void lock_for_context(struct cuf_stage *stage)
+{
+	int rc = cuf_gpu->open_stream(stage->context, !stage->for_pool, &stage->stream);
+
+	if (!rc)
+		rc = cuf_gpu->lock_pages(stage->context, stage->address, stage->bytes);
+	stage->locked = !rc;
+	if (!rc)
+		rc = cuf_gpu->identify(stage->address, &stage->number);
+	stage->numbered = !rc;
+	if (!rc)
+		return;
+	cuf_log(CUF_LOG_INFO, "memory for compatibility mode stays pageable: CUDA's error %d", rc);
+	if (!stage->stream || !stage->for_pool)
+		return;
+	/* Nothing would tell that this stream ended with its context. */
+	cuf_gpu->close_stream(stage->context, stage->stream);
+	stage->stream = NULL;
+}
+
+/* Pages of its own: CUDA's lock on them must not reach memory that the heap gives to others. */
 static int allocate_on_host(struct cuf_stage *stage)
 {
-	if (posix_memalign(&stage->address, (size_t)sysconf(_SC_PAGESIZE), stage->bytes))
+	stage->address = mmap(NULL, stage->bytes, PROT_READ | PROT_WRITE,
+			      MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (stage->address == MAP_FAILED)
 		return CUF_INTERNAL_ERROR;
-	memset(stage->address, 0, stage->bytes);
+	if (stage->context)
+		lock_for_context(stage);
 	return 0;
 }
 
@@ -100,8 +209,9 @@ static int allocate_on_gpu(struct cuf_stage *stage)
 	if (rc)
 		return cuda_failed(rc, "no GPU memory for staging");
 	rc = cuf_gpu->identify(stage->address, &stage->number);
+	stage->numbered = !rc;
 	if (!rc)
-		rc = cuf_gpu->open_stream(stage->context, &stage->stream);
+		rc = cuf_gpu->open_stream(stage->context, false, &stage->stream);
 	if (!rc)
 		return 0;
 	cuf_gpu->free(stage->context, stage->address);
@@ -112,7 +222,7 @@ static int allocate(struct cuf_stage *stage)
 {
 	int rc;
 
-	if (!stage->context)
+	if (stage->on_host)
 		return allocate_on_host(stage);
 	rc = take_bytes(stage->bytes);
 	if (rc)
@@ -149,30 +259,59 @@ static int pin(struct cuf_engine *engine, struct cuf_stage *stage)
 	return code_of_pin(rc);
 }
 
-static int add(struct cuf_engine *engine, void *context, struct cuf_stage **made)
+static int make(void *context, bool on_host, uint64_t bytes, struct cuf_stage **made)
 {
 	struct cuf_stage *stage = calloc(1, sizeof(*stage));
 	int rc;
 
 	if (!stage)
 		return CUF_INTERNAL_ERROR;
-	stage->context = context;
-	stage->bytes = cuf_size(CUF_SIZE_PER_BUFFER_CACHE_KIB) * KIB;
+	*stage = (struct cuf_stage){
+		.context = context, .on_host = on_host, .for_pool = cuf_pool_is_own(), .bytes = bytes,
+	};
 	rc = allocate(stage);
-	if (rc) {
+	if (rc)
 		free(stage);
+	else
+		*made = stage;
+	return rc;
+}
+
+static int add(struct cuf_engine *engine, void *context, bool on_host, struct cuf_stage **made)
+{
+	uint64_t bytes = cuf_size(CUF_SIZE_PER_BUFFER_CACHE_KIB) * KIB;
+	struct cuf_stage *stage = NULL;
+	int rc = 0;
+
+	free_ended(&engine->stages);
+	if (context && on_host)
+		stage = take_locked(context, bytes);
+	if (!stage)
+		rc = make(context, on_host, bytes, &stage);
+	if (rc)
 		return rc;
-	}
 	stage->next = engine->stages;
 	engine->stages = *made = stage;
 	return 0;
 }
 
+static struct cuf_stage *find_or_add(struct cuf_engine *engine, void *context, bool on_host, int *code)
+{
+	struct cuf_stage *stage = find(engine, context, on_host);
+
+	*code = stage ? 0 : add(engine, context, on_host, &stage);
+	return stage;
+}
+
+struct cuf_stage *cuf_engine_bounce(struct cuf_engine *engine, void *context, int *code)
+{
+	return find_or_add(engine, context, true, code);
+}
+
 struct cuf_stage *cuf_engine_stage(struct cuf_engine *engine, void *context, int *code)
 {
-	struct cuf_stage *stage = find(engine, context);
+	struct cuf_stage *stage = find_or_add(engine, context, !context, code);
 
-	*code = stage ? 0 : add(engine, context, &stage);
 	if (!*code && !stage->memory)
 		*code = pin(engine, stage);
 	return *code ? NULL : stage;
@@ -195,28 +334,13 @@ static int copy_on_host(void *to, const void *from, size_t bytes)
 	return got == (ssize_t)bytes ? 0 : EFAULT;
 }
 
-/* In compatibility mode there may be no stage, and so no stream, on the GPU. */
-static int copy_in_new_stream(void *context, void *to, const void *from, size_t bytes)
+int cuf_stage_copy(const struct cuf_stage *stage, void *to, const void *from, size_t bytes)
 {
-	void *stream;
-	int rc = cuf_gpu->open_stream(context, &stream);
-
-	if (rc)
-		return rc;
-	rc = cuf_gpu->copy(context, stream, to, from, bytes);
-	cuf_gpu->close_stream(context, stream);
-	return rc;
-}
-
-int cuf_engine_copy(struct cuf_engine *engine, void *context, void *to, const void *from, size_t bytes)
-{
-	struct cuf_stage *stage;
 	int rc;
 
-	if (!context)
+	if (!stage->context)
 		return copy_on_host(to, from, bytes);
-	stage = find(engine, context);
-	rc = stage ? cuf_gpu->copy(context, stage->stream, to, from, bytes) :
-		     copy_in_new_stream(context, to, from, bytes);
+	rc = life_of(stage) == LIVES ? cuf_gpu->copy(stage->context, stage->stream, to, from, bytes) :
+				       CUDA_ERROR_CONTEXT_IS_DESTROYED;
 	return rc ? cuda_failed(rc, "a copy of staged bytes") : 0;
 }

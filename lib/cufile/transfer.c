@@ -11,6 +11,7 @@
 #include "cufile/counts.h"
 #include "cufile/log.h"
 #include "cufile/part.h"
+#include "cufile/pool.h"
 #include "cufile/settings.h"
 #include "cufile/transfer.h"
 
@@ -101,6 +102,17 @@ static bool may_fall_back(ssize_t failure)
 	return cuf_is_unsupported(failure) && cuf_flag(CUF_FLAG_ALLOW_COMPAT);
 }
 
+/*
+ * Copies of what is not pinned come after the calls of CUDA that the caller made before.  Compatibility mode's do by
+ * themselves; before the others this waits, while the request holds no lock.  Of a batch that was done when it was
+ * submitted, and a stream has its own order.
+ */
+static void settle(const struct cuf_use *use, const struct cuf_target *target)
+{
+	if (!cuf_pool_is_own() && use->donard && target->context && !target->memory)
+		cuf_gpu->settle_calls(target->context);
+}
+
 static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_use *use,
 		   const struct cuf_target *target)
 {
@@ -108,6 +120,7 @@ static ssize_t run(struct cuf_engine *engine, const struct cuf_transfer *transfe
 	ssize_t rc = 0;
 	int failed = 0;
 
+	settle(use, target);
 	if (!use->donard)
 		return cuf_compat(engine, transfer, use->file, target, 0);
 	if (target->kind == CUF_KIND_MANAGED || target->kind == CUF_KIND_FOREIGN)

@@ -69,10 +69,28 @@ static void gpu_free(void *context, void *pointer)
 	__atomic_add_fetch(&gpu.frees, 1, __ATOMIC_RELAXED);
 }
 
-static int gpu_open_stream(void *context, void **made)
+static int gpu_lock_pages(void *context, void *pointer, size_t bytes)
 {
+	(void)context;
+	(void)pointer;
+	(void)bytes;
+	if (gpu.lock_fails)
+		return gpu.lock_fails;
+	__atomic_add_fetch(&gpu.locks, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static int gpu_open_stream(void *context, bool after_calls, void **made)
+{
+	__atomic_add_fetch(after_calls ? &gpu.ordered_streams : &gpu.streams, 1, __ATOMIC_RELAXED);
 	*made = context;
 	return 0;
+}
+
+static void gpu_settle_calls(void *context)
+{
+	assert_ptr_equal(context, &gpu);
+	__atomic_add_fetch(&gpu.settled, 1, __ATOMIC_RELAXED);
 }
 
 static int gpu_identify(const void *pointer, uint64_t *number)
@@ -90,7 +108,8 @@ static void gpu_close_stream(void *context, void *ours)
 static int gpu_copy(void *context, void *ours, void *to, const void *from, size_t bytes)
 {
 	assert_ptr_equal(context, &gpu);
-	assert_ptr_equal(ours, &gpu);
+	if (ours)
+		assert_ptr_equal(ours, &gpu);
 	__atomic_add_fetch(&gpu.copies, 1, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&gpu.gate);
 	pthread_mutex_unlock(&gpu.gate);
@@ -155,7 +174,9 @@ const struct cuf_gpu fake_gpu_calls = {
 	.pin = gpu_pin,
 	.allocate = gpu_allocate,
 	.free = gpu_free,
+	.lock_pages = gpu_lock_pages,
 	.open_stream = gpu_open_stream,
+	.settle_calls = gpu_settle_calls,
 	.identify = gpu_identify,
 	.close_stream = gpu_close_stream,
 	.copy = gpu_copy,

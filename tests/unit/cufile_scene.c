@@ -79,8 +79,9 @@ int scene_setup(void **state)
 	*state = scene;
 	name_files(scene);
 	make_data(scene);
-	gpu.used = gpu.count = gpu.pins = gpu.copies = gpu.frees = 0;
-	gpu.pin_fails = stream.rc = 0;
+	gpu.used = gpu.count = gpu.pins = gpu.copies = gpu.frees = gpu.locks = 0;
+	gpu.settled = gpu.streams = gpu.ordered_streams = 0;
+	gpu.pin_fails = gpu.lock_fails = stream.rc = 0;
 	gpu.resets = 0;
 	stream.captured = stream.repeats = false;
 	gpu.memory = mmap(NULL, GPU_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

@@ -24,7 +24,9 @@ struct fake_gpu {
 	uint8_t *memory;
 	size_t used;
 	int pin_fails;		/* -errno */
-	unsigned int pins, copies, frees;
+	int lock_fails;		/* a CUresult */
+	unsigned int pins, copies, frees, locks, settled;
+	unsigned int streams, ordered_streams;	/* in threads of the pool, and of the program */
 	unsigned int resets;	/* with each, other allocations are at the same places */
 	struct { uint64_t start, bytes; } allocations[64];
 	unsigned int count;

@@ -61,6 +61,11 @@ static void test_batch(void **state)
 	assert_int_equal(cuFileBatchIOGetStatus(batch, 1, &count, events, &(struct timespec){ .tv_sec = 60 }).code, 0);
 	assert_int_equal(count, 1);
 	assert_int_equal(events[0].result, 65536);
+	/* CUDA's calls on pinned memory are complete; those on other memory are waited for. */
+	assert_int_equal(gpu.settled, 0);
+	assert_int_equal(cuFileBufDeregister(scene->device).code, 0);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 2, requests, 0).code, 0);
+	assert_int_equal(gpu.settled, 1);
 	cuFileBatchIODestroy(batch);
 	assert_int_equal(cuFileBatchIOCancel(batch).code, CUF_INVALID_VALUE);
 }
@@ -165,6 +170,91 @@ static void test_stream(void **state)
 	assert_int_equal(cuFileStreamDeregister(&gpu).code, CUF_INVALID_VALUE);
 }
 
+static struct cuf_error read_in_stream(struct scene *scene, ssize_t *done)
+{
+	static size_t bytes = 8192;
+	static off_t at, offset;
+
+	return cuFileReadAsync(scene->handle, scene->host, &bytes, &at, &offset, done, &stream);
+}
+
+static void *hold_gate(void *held)
+{
+	pthread_mutex_lock(&stream.gate);
+	__atomic_store_n((bool *)held, true, __ATOMIC_RELEASE);
+	usleep(20000);
+	pthread_mutex_unlock(&stream.gate);
+	return NULL;
+}
+
+/*
+ * CUDA makes no copy while a cuMemFree() of the program waits for a stream.  So what needs one is done when the call
+ * returns, and its turn never comes.
+ */
+static void test_stream_that_needs_copies(void **state)
+{
+	struct scene *scene = scene_of(state);
+	unsigned int calls = stream.calls;
+	size_t bytes = 8192;
+	off_t at = 4096, offset = 4096;
+	ssize_t first = 0, done = 0;
+	pthread_t holder;
+	bool held = false;
+
+	/* What the stream has comes before it. */
+	pthread_create(&holder, NULL, hold_gate, &held);
+	while (!__atomic_load_n(&held, __ATOMIC_ACQUIRE))
+		sched_yield();
+	assert_int_equal(read_in_stream(scene, &first).code, 0);
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->device, &bytes, &at, &offset, &done, &stream).code, 0);
+	assert_int_equal(first, 8192);
+	assert_int_equal(done, 8192);
+	pthread_join(holder, NULL);
+	assert_memory_equal(scene->device + 4096, scene->data + 4096, 8192);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	bytes = 8191;
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->device, &bytes, &at, &offset, &done, &stream).code, 0);
+	assert_int_equal(done, 8191);
+	assert_int_equal(stream.calls, calls + 1);
+	bytes = 8192;
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->device, &bytes, &at, &offset, &done, &stream).code, 0);
+	assert_int_equal(stream.calls, calls + 2);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(done, 8192);
+}
+
+/* It waits for no thread that works on a batch: that may wait for CUDA, and CUDA for the stream. */
+static void test_stream_beside_a_batch(void **state)
+{
+	struct scene *scene = *state;
+	struct cuf_batch_request request;
+	struct cuf_batch_event event;
+	size_t bytes = 8192;
+	unsigned int count = 1;
+	off_t at = 0;
+	ssize_t done = 0;
+	void *batch;
+
+	write_text(scene->json, "{ \"execution\": { \"max_io_threads\": 1 } }");
+	scene = scene_of(state);
+	request = batch_read(scene, 0);
+	assert_int_equal(cuFileBatchIOSetUp(&batch, 1).code, 0);
+	pthread_mutex_lock(&gpu.gate);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 1, &request, 0).code, 0);
+	while (!__atomic_load_n(&gpu.copies, __ATOMIC_RELAXED))
+		sched_yield();
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->host, &bytes, &at, &at, &done, &stream).code, 0);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(done, 8192);
+	pthread_mutex_unlock(&gpu.gate);
+	assert_int_equal(cuFileBatchIOGetStatus(batch, 1, &count, &event, NULL).code, 0);
+	assert_int_equal(event.result, 65536);
+	/* The entry's copy comes after no call of the program, so the submission did. */
+	assert_int_equal(gpu.settled, 1);
+	assert_int_equal(gpu.ordered_streams, 0);
+	assert_int_equal(gpu.streams, 1);
+}
+
 /* What was promised not to change is read at once. */
 static void test_fixed_stream(void **state)
 {
@@ -212,14 +302,6 @@ static void test_bad_streams(void **state)
 	pthread_mutex_unlock(&stream.gate);
 	assert_int_equal(gpu_wait_for_stream(&stream), 0);
 	assert_int_equal(done, -CUF_DRIVER_NOT_INITIALIZED);
-}
-
-static struct cuf_error read_in_stream(struct scene *scene, ssize_t *done)
-{
-	static size_t bytes = 8192;
-	static off_t at, offset;
-
-	return cuFileReadAsync(scene->handle, scene->host, &bytes, &at, &offset, done, &stream);
 }
 
 /* Whoever registers it does not wait for what it does. */
@@ -307,6 +389,8 @@ int main(void)
 		SCENE_TEST(test_bad_batches),
 		SCENE_TEST(test_cancel),
 		SCENE_TEST(test_stream),
+		SCENE_TEST(test_stream_that_needs_copies),
+		SCENE_TEST(test_stream_beside_a_batch),
 		SCENE_TEST(test_fixed_stream),
 		SCENE_TEST(test_bad_streams),
 		SCENE_TEST(test_busy_stream),

@@ -17,6 +17,9 @@ static struct {
 	bool strict;		/* nothing is told without a context */
 	unsigned int depth;
 	int stream_rc, capture_rc, capture_status;
+	void *copied_in;	/* the stream of the last copy */
+	unsigned int events, recorded, waited;
+	int mode;		/* of captures, of this thread */
 } answer;
 
 static char primary;	/* the context of device 3 */
@@ -75,9 +78,72 @@ static int query(void *stream)
 	return answer.stream_rc;
 }
 
+static int exchange_mode(int *mode)
+{
+	int before = answer.mode;
+
+	answer.mode = *mode;
+	*mode = before;
+	return 0;
+}
+
+#define PER_THREAD	((void *)2)	/* the default stream of the calling thread */
+
+static int create_stream(void **stream, unsigned int flags)
+{
+	assert_int_equal(flags, 1);	/* CU_STREAM_NON_BLOCKING */
+	*stream = &answer;
+	return 0;
+}
+
+static int copy_async(uint64_t to, uint64_t from, size_t bytes, void *stream)
+{
+	assert_int_equal(answer.mode, 2);	/* CU_STREAM_CAPTURE_MODE_RELAXED */
+	assert_int_equal(to - from, 4096);
+	assert_int_equal(bytes, 100);
+	answer.copied_in = stream;
+	return 0;
+}
+
+static int create_event(void **event, unsigned int flags)
+{
+	assert_int_equal(flags, 2);	/* CU_EVENT_DISABLE_TIMING */
+	answer.events++;
+	*event = &answer.events;
+	return 0;
+}
+
+static int record_event(void *event, void *stream)
+{
+	assert_ptr_equal(event, &answer.events);
+	assert_ptr_equal(stream, PER_THREAD);
+	answer.recorded++;
+	return 0;
+}
+
+static int wait_for_event(void *event)
+{
+	assert_ptr_equal(event, &answer.events);
+	answer.waited++;
+	return 0;
+}
+
+static int destroy_event(void *event)
+{
+	assert_ptr_equal(event, &answer.events);
+	answer.events--;
+	return 0;
+}
+
+static int end_stream(void *stream)
+{
+	assert_ptr_equal(stream, answer.copied_in);
+	return 0;
+}
+
 static int is_capturing(void *stream, int *status)
 {
-	assert_ptr_equal(stream, &primary);
+	assert_true(stream == &primary || stream == PER_THREAD);
 	*status = answer.capture_status;
 	return answer.capture_rc;
 }
@@ -115,6 +181,22 @@ void *__wrap_dlsym(void *library, const char *name)
 		return (void *)query;
 	if (!strcmp(name, "cuStreamIsCapturing"))
 		return (void *)is_capturing;
+	if (!strcmp(name, "cuStreamCreate"))
+		return (void *)create_stream;
+	if (!strcmp(name, "cuStreamSynchronize") || !strcmp(name, "cuStreamDestroy_v2"))
+		return (void *)end_stream;
+	if (!strcmp(name, "cuMemcpyAsync"))
+		return (void *)copy_async;
+	if (!strcmp(name, "cuEventCreate"))
+		return (void *)create_event;
+	if (!strcmp(name, "cuEventRecord"))
+		return (void *)record_event;
+	if (!strcmp(name, "cuEventSynchronize"))
+		return (void *)wait_for_event;
+	if (!strcmp(name, "cuEventDestroy_v2"))
+		return (void *)destroy_event;
+	if (!strcmp(name, "cuThreadExchangeStreamCaptureMode"))
+		return (void *)exchange_mode;
 	if (!strcmp(name, "cuDeviceGet"))
 		return (void *)get_device;
 	if (!strcmp(name, "cuCtxPushCurrent_v2"))
@@ -254,6 +336,46 @@ static void test_captured(void **state)
 	}
 }
 
+/*
+ * A thread of the program copies in its default stream, after what its calls of CUDA began; but not while the program
+ * captures that stream into a graph.  A thread of the pool waits for no stream of the program.
+ */
+static void test_streams_of_copies(void **state)
+{
+	void *stream;
+
+	(void)state;
+	assert_int_equal(cuf_gpu->open_stream(&primary, true, &stream), 0);
+	assert_ptr_equal(stream, PER_THREAD);
+	answer.capture_rc = answer.capture_status = 0;
+	assert_int_equal(cuf_gpu->copy(&primary, stream, (void *)8192, (void *)4096, 100), 0);
+	assert_ptr_equal(answer.copied_in, PER_THREAD);
+	answer.capture_status = 1;
+	assert_int_equal(cuf_gpu->copy(&primary, stream, (void *)8192, (void *)4096, 100), 0);
+	assert_ptr_equal(answer.copied_in, &answer);
+	answer.capture_status = 0;
+	cuf_gpu->close_stream(&primary, stream);
+	assert_int_equal(cuf_gpu->open_stream(&primary, false, &stream), 0);
+	assert_ptr_equal(stream, &answer);
+	assert_int_equal(answer.depth, 0);
+	assert_int_equal(answer.mode, 0);
+}
+
+static void test_settle(void **state)
+{
+	(void)state;
+	answer.capture_status = 1;
+	cuf_gpu->settle_calls(&primary);
+	assert_int_equal(answer.recorded, 0);	/* it would become a part of the program's graph */
+	answer.capture_status = 0;
+	cuf_gpu->settle_calls(&primary);
+	assert_int_equal(answer.recorded, 1);
+	assert_int_equal(answer.waited, 1);
+	assert_int_equal(answer.events, 0);
+	assert_int_equal(answer.depth, 0);
+	assert_int_equal(answer.mode, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -265,6 +387,8 @@ int main(void)
 		cmocka_unit_test(test_failure_is_told),
 		cmocka_unit_test(test_streams),
 		cmocka_unit_test(test_captured),
+		cmocka_unit_test(test_streams_of_copies),
+		cmocka_unit_test(test_settle),
 	};
 
 	return cmocka_run_group_tests_name("cufile_cuda", tests, NULL, NULL);

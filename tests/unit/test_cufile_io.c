@@ -79,6 +79,7 @@ static void test_registered_memory(void **state)
 	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
 	all_parts(scene, scene->device);
 	assert_int_equal(counted().compat_bytes, 0);
+	assert_int_equal(gpu.settled, 0);	/* CUDA's calls on it are complete when they return */
 }
 
 /* Aligned requests of a registered buffer are not staged; also of a pointer into it. */
@@ -134,6 +135,7 @@ static void test_unregistered_memory(void **state)
 	assert_int_equal(counted().compat_bytes, 0);
 	assert_int_equal(counted().staged_bytes, counted().read_bytes + counted().written_bytes);
 	assert_int_equal(gpu.pins, 1);	/* the stage, once */
+	assert_int_equal(gpu.settled, counted().reads + counted().writes);
 }
 
 /* Freed while it is registered: what was pinned is nobody's, and its address may be another's by now. */
@@ -336,6 +338,49 @@ static void test_unregistered_and_unpinned(void **state)
 	}
 }
 
+/* Pages are locked once for many requests, and once more after a reset, which ends the lock and the stream. */
+static void test_compat_locks_its_pages(void **state)
+{
+	struct scene *scene = *state;
+
+	gpu.resets = 1;		/* what an earlier test locked is no more */
+	write_text(scene->json, "{ \"properties\": { \"force_compat_mode\": true } }");
+	scene_of(state);
+	for (unsigned int i = 0; i < 3; i++) {
+		read_part(scene, scene->device, 1, 0, 3 << 20);
+		write_part(scene, scene->device, 4096, 0, 8192);
+	}
+	assert_int_equal(gpu.locks, 1);
+	assert_int_equal(gpu.ordered_streams, 1);
+	gpu.resets++;
+	read_part(scene, scene->device, 1, 0, 8192);
+	assert_int_equal(gpu.locks, 2);
+	assert_int_equal(gpu.ordered_streams, 2);
+	assert_int_equal(gpu.streams, 0);
+	/* They stay locked, and are used again: CUDA's call that unlocks pages waits for streams that may wait for us. */
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	scene_of(state);
+	read_part(scene, scene->device, 1, 0, 8192);
+	assert_int_equal(gpu.locks, 2);
+	assert_int_equal(gpu.ordered_streams, 2);
+}
+
+static void test_compat_without_locked_pages(void **state)
+{
+	struct scene *scene = *state;
+
+	write_text(scene->json, "{ \"properties\": { \"force_compat_mode\": true } }");
+	gpu.resets = 1;
+	gpu.lock_fails = 2;	/* CUDA_ERROR_OUT_OF_MEMORY */
+	scene_of(state);
+	read_part(scene, scene->device, 1, 0, 3 << 20);
+	write_part(scene, scene->device, 4096, 0, 8192);
+	gpu.resets++;
+	read_part(scene, scene->device, 1, 0, 8192);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	assert_int_equal(gpu.locks, 0);
+}
+
 /* A buffer past the limit is staged on the GPU, as if it were not registered. */
 static void test_over_the_limit(void **state)
 {
@@ -467,6 +512,8 @@ int main(void)
 		SCENE_TEST(test_busy_page),
 		SCENE_TEST(test_stage_cannot_be_pinned_now),
 		SCENE_TEST(test_unregistered_and_unpinned),
+		SCENE_TEST(test_compat_locks_its_pages),
+		SCENE_TEST(test_compat_without_locked_pages),
 		SCENE_TEST(test_over_the_limit),
 		SCENE_TEST(test_threads),
 		SCENE_TEST(test_threads_with_own_files),
