@@ -41,8 +41,9 @@ missing_device() {
 missing_node() {
 	local node alpha=${LAB_ALPHA#/dev/}
 	for node in "$LAB_ALPHA" /dev/p2pmem0 /dev/p2pmem_control; do
-		mv "$node" "/run/${node##*/}"
-		at_end "mv /run/${node##*/} $node"
+		# Within /dev: a copy is not the kernel's node, which goes when the device does.
+		mv "$node" "$node.kept"
+		at_end "mv $node.kept $node"
 	done
 	refuses 1 "the kernel has this device \($alpha\), but there is no node of it.*mknod $LAB_ALPHA b $(tr : ' ' <"/sys/class/block/$alpha/dev")\)" \
 		copy "$LAB_ALPHA" "$LAB_BETA" --size 4096 --force-bounce
