@@ -172,38 +172,35 @@ void *__wrap_dlopen(const char *name, int flags)
 	return &answer;
 }
 
+static const struct {
+	const char *name;
+	void *call;
+} calls[] = {
+	{ "cuPointerGetAttribute", get_attribute },
+	{ "cuStreamQuery", query },
+	{ "cuStreamIsCapturing", is_capturing },
+	{ "cuStreamCreate", create_stream },
+	{ "cuStreamSynchronize", end_stream },
+	{ "cuStreamDestroy_v2", end_stream },
+	{ "cuMemcpyAsync", copy_async },
+	{ "cuEventCreate", create_event },
+	{ "cuEventRecord", record_event },
+	{ "cuEventSynchronize", wait_for_event },
+	{ "cuEventDestroy_v2", destroy_event },
+	{ "cuThreadExchangeStreamCaptureMode", exchange_mode },
+	{ "cuDeviceGet", get_device },
+	{ "cuCtxPushCurrent_v2", push },
+	{ "cuCtxPopCurrent_v2", pop },
+	{ "cuDevicePrimaryCtxRetain", retain_primary },
+};
+
 void *__wrap_dlsym(void *library, const char *name)
 {
 	assert_ptr_equal(library, &answer);
-	if (!strcmp(name, "cuPointerGetAttribute"))
-		return (void *)get_attribute;
-	if (!strcmp(name, "cuStreamQuery"))
-		return (void *)query;
-	if (!strcmp(name, "cuStreamIsCapturing"))
-		return (void *)is_capturing;
-	if (!strcmp(name, "cuStreamCreate"))
-		return (void *)create_stream;
-	if (!strcmp(name, "cuStreamSynchronize") || !strcmp(name, "cuStreamDestroy_v2"))
-		return (void *)end_stream;
-	if (!strcmp(name, "cuMemcpyAsync"))
-		return (void *)copy_async;
-	if (!strcmp(name, "cuEventCreate"))
-		return (void *)create_event;
-	if (!strcmp(name, "cuEventRecord"))
-		return (void *)record_event;
-	if (!strcmp(name, "cuEventSynchronize"))
-		return (void *)wait_for_event;
-	if (!strcmp(name, "cuEventDestroy_v2"))
-		return (void *)destroy_event;
-	if (!strcmp(name, "cuThreadExchangeStreamCaptureMode"))
-		return (void *)exchange_mode;
-	if (!strcmp(name, "cuDeviceGet"))
-		return (void *)get_device;
-	if (!strcmp(name, "cuCtxPushCurrent_v2"))
-		return (void *)push;
-	if (!strcmp(name, "cuCtxPopCurrent_v2"))
-		return (void *)pop;
-	return !strcmp(name, "cuDevicePrimaryCtxRetain") ? (void *)retain_primary : NULL;
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		if (!strcmp(name, calls[i].name))
+			return calls[i].call;
+	return NULL;
 }
 
 static void ask(int rc, unsigned int type, bool managed, struct cuf_pointer *found)
