@@ -6,6 +6,7 @@ Prints one line for each group of calls; ends with 1 at the first that is wrong.
 libcuda promises, so that tests repeat; the real one may do it otherwise.
 """
 import ctypes
+import mmap
 import os
 import struct
 import sys
@@ -15,6 +16,7 @@ LAB = "LAB_GPU_BDF" in os.environ
 cuda = ctypes.CDLL("libcuda.so.1")
 U64 = ctypes.c_uint64
 INVALID_VALUE, OUT_OF_MEMORY, NOT_INITIALIZED, INVALID_CONTEXT, NOT_FOUND, NOT_READY, DESTROYED = 1, 2, 3, 201, 500, 600, 709
+PER_THREAD, NON_BLOCKING = ctypes.c_void_p(2), 1
 CONTEXT, SYNC_MEMOPS, MEMORY_TYPE, BUFFER_ID, IS_MANAGED, RANGE_START, RANGE_SIZE, RDMA_CAPABLE = 1, 6, 2, 7, 8, 11, 12, 15
 
 
@@ -155,15 +157,20 @@ def kinds():
 
 
 def dead_contexts():
-    """The memory of a context ends with it. Nobody may push it any more: driver 580 dies of that."""
+    """The memory of a context ends with it, and its lock on pages. Nobody may push it any more: driver 580 dies of that."""
     own, other = ctypes.c_void_p(), ctypes.c_void_p()
+    pages = mmap.mmap(-1, 65536)
+    at = ctypes.addressof(ctypes.c_char.from_buffer(pages))
     call("cuCtxGetCurrent", ctypes.byref(own))
     call("cuCtxCreate_v2", ctypes.byref(other), 0, 0)
     a = alloc(4096)
+    call("cuMemHostRegister_v2", ctypes.c_void_p(at), ctypes.c_size_t(65536), 0)
     call("cuCtxSetCurrent", own)
+    equal("number of locked pages", True, attribute(at, BUFFER_ID, U64) > 0)
     equal("context of an allocation, from another one", other.value, attribute(a, CONTEXT, ctypes.c_void_p))
     call("cuCtxDestroy_v2", other)
     call("cuPointerGetAttribute", ctypes.byref(U64()), MEMORY_TYPE, U64(a), expect=INVALID_VALUE)
+    call("cuPointerGetAttribute", ctypes.byref(U64()), BUFFER_ID, U64(at), expect=INVALID_VALUE)
 
 
 def resets():
@@ -264,6 +271,55 @@ def streams():
     free(a)
 
 
+def stale_copies(a, stream):
+    """How many of 100 copies in the stream miss what cuMemcpyHtoD() copied right before."""
+    host, count = ctypes.c_void_p(), 0
+    call("cuMemHostAlloc", ctypes.byref(host), ctypes.c_size_t(65536), 0)
+    for i in range(100):
+        data = bytes([i + 1]) * 65536
+        to_gpu(a, data)
+        call("cuMemcpyDtoHAsync_v2", host, U64(a), ctypes.c_size_t(65536), stream)
+        call("cuStreamSynchronize", stream)
+        count += ctypes.string_at(host, 65536) != data
+        call("cuCtxSynchronize")
+    call("cuMemFreeHost", host)
+    return count
+
+
+def early_returns():
+    """cuMemcpyHtoD() of plain memory may return early. The default stream of the thread waits for it, and so does SYNC_MEMOPS."""
+    stream, on = ctypes.c_void_p(), ctypes.c_uint(1)
+    a = alloc(65536)
+    call("cuStreamCreate", ctypes.byref(stream), NON_BLOCKING)
+    equal("old bytes in the default stream of the thread", 0, stale_copies(a, PER_THREAD))
+    print(f"old bytes in a non-blocking stream: {stale_copies(a, stream)} of 100")
+    call("cuPointerSetAttribute", ctypes.byref(on), SYNC_MEMOPS, U64(a))
+    equal("old bytes in a non-blocking stream, with SYNC_MEMOPS", 0, stale_copies(a, stream))
+    call("cuStreamDestroy_v2", stream)
+    free(a)
+
+
+def frees_beside_a_host_function():
+    """cuMemFree() may wait for it, and copies for cuMemFree(); questions about a pointer are answered."""
+    stream, gate, ended, results = ctypes.c_void_p(), threading.Event(), [], []
+    a, b = alloc(2 << 20), alloc(2 << 20)
+    context = ctypes.c_void_p(attribute(a, CONTEXT, U64))
+    call("cuStreamCreate", ctypes.byref(stream), NON_BLOCKING)
+    function = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(lambda _: (gate.wait(60), ended.append(True)))
+    call("cuLaunchHostFunc", stream, function, None)
+    thread = threading.Thread(target=lambda: results.extend((cuda.cuCtxSetCurrent(context), cuda.cuMemFree_v2(U64(b)))))
+    thread.start()
+    thread.join(0.2)
+    print(f"cuMemFree() waits for a host function: {thread.is_alive()}")
+    attribute(a, BUFFER_ID, U64)
+    equal("the host function has ended before a question was answered", [], ended)
+    gate.set()
+    thread.join()
+    equal("results of the other thread", [0, 0], results)
+    call("cuStreamDestroy_v2", stream)
+    free(a)
+
+
 def names():
     text, function = ctypes.c_char_p(), ctypes.c_void_p()
     call("cuGetErrorName", OUT_OF_MEMORY, ctypes.byref(text))
@@ -289,6 +345,7 @@ def ends_with_memory():
     to_gpu(alloc(1 << 20), os.urandom(1 << 20))
 
 
-for part in (contexts, allocations, copies, attributes, kinds, dead_contexts, resets, threads_without_context, chunks, dma_bufs, streams, names, forks, ends_with_memory):
+for part in (contexts, allocations, copies, attributes, kinds, dead_contexts, resets, threads_without_context, chunks,
+             dma_bufs, streams, early_returns, frees_beside_a_host_function, names, forks, ends_with_memory):
     part()
     print(part.__name__, "are sound")
