@@ -271,7 +271,7 @@ nvram_is_reset() {
 volatile_nvram_is_reset() {
 	forget_log
 	NVRAM=p2pmem0
-	zero_volatile_log	# other tests may have left bytes there, and --format overwrites nobody's
+	forget_log		# all of it: other tests leave bytes there, and --format overwrites nobody's
 	serve --volatile-ok --format --no-cleaner --high 90
 	says "acknowledged $MIB volatile" write 0 "$MIB" 1 65536
 	says 'done' flush
