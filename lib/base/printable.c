@@ -94,15 +94,31 @@ static size_t that_fit(const char *text, size_t text_bytes, const char *kept)
 	return from;
 }
 
+/* How many bytes at the start are plain ASCII: nearly all texts are nothing else. */
+static size_t plain_bytes(const char *text, const char *kept)
+{
+	size_t count = 0;
+
+	while ((text[count] >= 0x20 && text[count] < 0x7f) || (text[count] && strchr(kept, text[count])))
+		count++;
+	return count;
+}
+
 /*
  * Moves the text to the end of the buffer first, and then writes from the start.  No byte becomes less than one, and
  * the result fits: so the writes never overtake the reads.
  */
 static void make_printable(char *text, size_t text_bytes, const char *kept)
 {
-	size_t left = that_fit(text, text_bytes, kept), bytes;
-	char *from = text + text_bytes - left - 1;
+	size_t plain = plain_bytes(text, kept), left, bytes;
+	char *from;
 
+	text += plain;
+	text_bytes -= plain;
+	if (!*text)
+		return;
+	left = that_fit(text, text_bytes, kept);
+	from = text + text_bytes - left - 1;
 	memmove(from, text, left);
 	from[left] = '\0';
 	for (; *from; from += bytes ? bytes : 1) {
