@@ -23,6 +23,7 @@ struct dnd_engine {
 	uint32_t *idle;		/* stack of lane numbers */
 	uint32_t idle_count;
 	uint64_t next_request;
+	uint64_t alone_from;	/* this request and those behind it are in flight alone */
 	uint64_t done_bytes;
 	struct dnd_buffers buffers;
 	uintptr_t mapped_end;	/* fault_in() has mapped up to here */
@@ -208,11 +209,11 @@ static void take_back(struct dnd_engine *engine)
 			dnd_io_take_back(&engine->ring, &engine->lanes[i].io);
 }
 
-static bool goes_alone(const struct dnd_engine *engine)
+static uint64_t first_alone(const struct dnd_transfer *transfer)
 {
-	struct dnd_request next = dnd_plan_request(engine->transfer->plan, engine->next_request);
+	const struct dnd_plan *plan = transfer->plan;
 
-	return next.offset_bytes + next.length_bytes > engine->transfer->ordered_from;
+	return transfer->ordered_from < plan->full_bytes ? transfer->ordered_from / plan->block_bytes : plan->requests;
 }
 
 static bool may_start(const struct dnd_engine *engine)
@@ -220,7 +221,7 @@ static bool may_start(const struct dnd_engine *engine)
 	const struct dnd_plan *plan = engine->transfer->plan;
 
 	return !engine->error && engine->idle_count && engine->next_request < plan->requests &&
-	       (engine->idle_count == plan->lanes || !goes_alone(engine));
+	       (engine->next_request < engine->alone_from || engine->idle_count == plan->lanes);
 }
 
 static void loop(struct dnd_engine *engine)
@@ -336,6 +337,7 @@ int dnd_engine_run(struct dnd_engine *engine)
 	transfer = engine->transfer;
 	transfer->gapless_bytes = transfer->plan->full_bytes;
 	transfer->touched_bytes = 0;
+	engine->alone_from = first_alone(transfer);
 	loop(engine);
 	transfer->gapless_bytes = dnd_min(transfer->gapless_bytes,
 					  engine->next_request * transfer->plan->block_bytes);
