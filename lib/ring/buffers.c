@@ -76,11 +76,13 @@ static void empty_slots(struct dnd_ring *ring, unsigned int first, unsigned int 
 static int run_command(struct dnd_ring *ring, int fd, const struct p2pmem_uring_buffer *buffer,
 		       int *answer)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&ring->uring);
 	struct io_uring_cqe *cqe = NULL;
+	struct io_uring_sqe *sqe;
 	unsigned int tries = 0;
 	int rc;
 
+	dnd_ring_vet(ring);
+	sqe = io_uring_get_sqe(&ring->uring);
 	if (!sqe)
 		return -ENOMEM;
 	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
@@ -93,8 +95,7 @@ static int run_command(struct dnd_ring *ring, int fd, const struct p2pmem_uring_
 		rc = io_uring_submit(&ring->uring);
 	} while ((rc >= 0 || rc == -EINTR || rc == -EAGAIN) && io_uring_sq_ready(&ring->uring) && ++tries < DND_RING_TRIES);
 	if (io_uring_sq_ready(&ring->uring)) {
-		io_uring_prep_nop(sqe);		/* the kernel may take it yet */
-		io_uring_sqe_set_data(sqe, NULL);
+		dnd_ring_blank(sqe);		/* the kernel may take it yet */
 		ring->owed++;
 		return rc < 0 ? rc : -ENOMEM;
 	}

@@ -55,6 +55,7 @@ static struct io_uring_sqe *make_room(struct dnd_ring *ring)
 
 	do {
 		dnd_ring_nap(ring->vain);
+		dnd_ring_vet(ring);
 		rc = io_uring_submit(&ring->uring);
 		if (!may_pass(rc))
 			ring->error = rc;
@@ -78,18 +79,17 @@ static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 {
 	struct io_uring_sqe *sqe;
 	uint8_t *memory = io->memory;
-	int rc, index = -1;
+	int index = -1;
 
 	if (ring->aio) {
 		dnd_aio_prepare(ring->aio, io);
 		return;
 	}
-	rc = io->generic ? dnd_generic_check(io->generic, io->kind == DND_IO_WRITE) : 0;
-	sqe = rc ? NULL : entry_of(ring);
+	sqe = entry_of(ring);
 	if (!sqe) {
 		/* A cancel finds no entry of it in the ring. */
 		io->dropped = true;
-		dnd_ring_lose(ring, io, rc ? rc : ring->error ? ring->error : -ENOMEM);
+		dnd_ring_lose(ring, io, ring->error ? ring->error : -ENOMEM);
 		return;
 	}
 	io->entry = ring->uring.sq.sqe_tail - 1;
@@ -117,15 +117,11 @@ void dnd_io_start(struct dnd_ring *ring, struct dnd_io *io)
 /* Turns the request's entry into one that does nothing; returns false if the kernel has taken it already. */
 static bool drop(struct dnd_ring *ring, struct dnd_io *io)
 {
-	struct io_uring_sq *sq = &ring->uring.sq;
-	unsigned int head = io_uring_smp_load_acquire(sq->khead);
-	unsigned int shift = ring->uring.flags & IORING_SETUP_SQE128 ? 1 : 0;
-	struct io_uring_sqe *sqe = &sq->sqes[(io->entry & *sq->kring_mask) << shift];
+	unsigned int head = io_uring_smp_load_acquire(ring->uring.sq.khead);
 
 	if ((int)(io->entry - head) < 0)
 		return false;
-	io_uring_prep_nop(sqe);
-	io_uring_sqe_set_data(sqe, NULL);
+	dnd_ring_blank(dnd_ring_entry(ring, io->entry));
 	return true;
 }
 
@@ -161,6 +157,7 @@ static int hand_over(struct dnd_ring *ring)
 		return dnd_aio_enter(ring, 0, NULL);
 	for (unsigned int tries = 0; tries < DND_RING_TRIES && io_uring_sq_ready(&ring->uring); tries++) {
 		dnd_ring_nap(tries);
+		dnd_ring_vet(ring);
 		rc = io_uring_submit(&ring->uring);
 		if (!may_pass(rc))
 			return rc;
@@ -198,8 +195,11 @@ int dnd_ring_enter(struct dnd_ring *ring, unsigned int wait_for)
 {
 	int rc;
 
+	if (!wait_for)
+		return hand_over(ring);
+	dnd_ring_vet(ring);
 	/* A lost request is done, so there is nothing to wait for. */
-	if (!wait_for || ring->lost)
+	if (ring->lost)
 		return hand_over(ring);
 	rc = ring->aio ? dnd_aio_enter(ring, wait_for, NULL) : submit_and_wait(ring, wait_for, NULL);
 	return may_pass(rc) ? 0 : rc;
@@ -213,6 +213,7 @@ int dnd_ring_enter_timed(struct dnd_ring *ring, unsigned int wait_for, uint64_t 
 	struct __kernel_timespec *timeout = timeout_ns == UINT64_MAX ? NULL : &limit;
 	int rc;
 
+	dnd_ring_vet(ring);
 	if (ring->lost)
 		return hand_over(ring);
 	rc = ring->aio ? dnd_aio_enter(ring, wait_for, timeout) : submit_and_wait(ring, wait_for, timeout);

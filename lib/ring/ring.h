@@ -97,6 +97,27 @@ void dnd_ring_close(struct dnd_ring *ring);
 /* Returns the ring's eventfd, to which each completion from now on writes, or -errno. */
 int dnd_ring_event(struct dnd_ring *ring);
 
+/* The submission queue's entry of that number. */
+static inline struct io_uring_sqe *dnd_ring_entry(struct dnd_ring *ring, unsigned int number)
+{
+	struct io_uring_sq *sq = &ring->uring.sq;
+
+	return &sq->sqes[(number & *sq->kring_mask) << (ring->uring.flags & IORING_SETUP_SQE128 ? 1 : 0)];
+}
+
+/* Turns an entry into one that does nothing, and whose completion is nobody's. */
+static inline void dnd_ring_blank(struct io_uring_sqe *sqe)
+{
+	io_uring_prep_nop(sqe);
+	io_uring_sqe_set_data(sqe, NULL);
+}
+
+/*
+ * vet.c: loses each prepared command that dnd_generic_check() refuses now, with that -errno.  Whoever submits entries
+ * calls this right before.
+ */
+void dnd_ring_vet(struct dnd_ring *ring);
+
 /*
  * lost.c: dnd_ring_lose() ends @io with @error, an -errno, and signals the event.  dnd_ring_take_lost() takes one such
  * request; ring->lost must not be NULL.

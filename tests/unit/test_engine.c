@@ -291,7 +291,10 @@ static void compares(void **state)
 	assert_int_equal(where, LENGTH - 3);
 }
 
-/* Of a block device that is half as large now. */
+static uint64_t device_bytes = LENGTH / 2;
+static unsigned int device_checks;
+
+/* Of a block device that is half as large as it was, unless a test says otherwise. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -300,8 +303,9 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	argument = va_arg(args, void *);
 	va_end(args);
+	device_checks += request == BLKGETSIZE64;
 	if (request == BLKGETSIZE64)
-		*(uint64_t *)argument = LENGTH / 2;
+		*(uint64_t *)argument = device_bytes;
 	else if (request == BLKSSZGET)
 		*(int *)argument = 512;
 	else
@@ -324,6 +328,103 @@ static void changed_below(void **state)
 	assert_int_equal(transfer.failed_step, DND_STEP_READ);
 }
 
+#define COMMANDS	4
+
+struct command_scene {
+	struct dnd_ring ring;
+	struct dnd_generic generic;
+	struct dnd_io ios[2 * COMMANDS];
+	unsigned int count;
+};
+
+/* @count commands in a ring with room for COMMANDS, the last of them prepared and not handed over. */
+static void prepare_commands(struct command_scene *scene, const struct setup *s, unsigned int count)
+{
+	*scene = (struct command_scene){
+		.generic = { .fd = s->in, .block_fd = s->in, .size_bytes = LENGTH, .lba_bytes = 512 },
+		.count = count,
+	};
+	if (dnd_ring_open(&scene->ring, COMMANDS, 0, true))
+		skip();		/* io_uring is not allowed here */
+	device_checks = 0;
+	for (unsigned int i = 0; i < count; i++) {
+		scene->ios[i] = (struct dnd_io){
+			.kind = i % 2 ? DND_IO_WRITE : DND_IO_READ, .fd = -1, .generic = &scene->generic, .memory = s->memory,
+			.offset_bytes = i * 4096, .length_bytes = 4096, .align_bytes = 512,
+		};
+		dnd_io_start(&scene->ring, &scene->ios[i]);
+	}
+}
+
+static int enter(struct dnd_ring *ring)
+{
+	return dnd_ring_enter(ring, 1);
+}
+
+static int enter_timed(struct dnd_ring *ring)
+{
+	return dnd_ring_enter_timed(ring, 1, UINT64_MAX);
+}
+
+static int enter_without_waiting(struct dnd_ring *ring)
+{
+	return dnd_ring_enter(ring, 0);
+}
+
+/* Returns how many of the commands failed because of a change of the device. */
+static unsigned int hand_over(struct command_scene *scene, int (*by)(struct dnd_ring *ring))
+{
+	unsigned int done = 0, changed = 0;
+	struct dnd_io *io;
+	int64_t result;
+
+	alarm(HANG_SECONDS);
+	while (done < scene->count) {
+		assert_int_equal(by(&scene->ring), 0);
+		while ((io = dnd_io_next(&scene->ring, &result))) {
+			done++;
+			changed += result == -ESTALE;	/* else an ordinary file refused the command */
+		}
+	}
+	alarm(0);
+	dnd_ring_close(&scene->ring);
+	return changed;
+}
+
+static void one_check_for_commands_that_go_together(void **state)
+{
+	struct command_scene scene;
+
+	device_bytes = LENGTH;
+	prepare_commands(&scene, *state, COMMANDS);
+	assert_int_equal(hand_over(&scene, enter), 0);
+	device_bytes = LENGTH / 2;
+	assert_int_equal(device_checks, 2);	/* one to read, and one to write */
+}
+
+/* The check when a command is prepared would be too early. */
+static void changed_before_they_go(void **state)
+{
+	int (*const ways[])(struct dnd_ring *ring) = { enter, enter_timed, enter_without_waiting };
+	struct command_scene scene;
+
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		device_bytes = LENGTH;
+		prepare_commands(&scene, *state, COMMANDS);
+		device_bytes = LENGTH / 2;
+		assert_int_equal(hand_over(&scene, ways[i]), COMMANDS);
+	}
+}
+
+/* A ring that is full hands its commands over by itself. */
+static void changed_before_a_full_ring(void **state)
+{
+	struct command_scene scene;
+
+	prepare_commands(&scene, *state, 2 * COMMANDS);
+	assert_int_equal(hand_over(&scene, enter), 2 * COMMANDS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -339,6 +440,9 @@ int main(void)
 	};
 	const struct CMUnitTest by_io_uring[] = {	/* not of Linux AIO: it has no commands, and its calls are others */
 		cmocka_unit_test_setup_teardown(changed_below, setup, teardown),
+		cmocka_unit_test_setup_teardown(changed_before_they_go, setup, teardown),
+		cmocka_unit_test_setup_teardown(changed_before_a_full_ring, setup, teardown),
+		cmocka_unit_test_setup_teardown(one_check_for_commands_that_go_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory_for_requests, setup, teardown),
 	};
 	int failed = cmocka_run_group_tests_name("of io_uring", by_io_uring, NULL, NULL);
