@@ -86,7 +86,7 @@ unit: $(UNIT_PROGS)
 
 unit-asan:
 	$(MAKE) BUILD=$(BUILD)/asan \
-		CFLAGS='-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all' unit
+		CFLAGS='-O0 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all' unit
 
 unit-tsan:
 	$(MAKE) BUILD=$(BUILD)/tsan CFLAGS='-O1 -g -fsanitize=thread' unit

@@ -704,7 +704,7 @@ core t "drive to pmr" pmr_is_durable
 t "a drive that is not flushed" drive_is_not_flushed
 t "drive to its own pmr" direction beta pmr
 t "pmr to drive" direction pmr alpha
-core t "bar to cmb" direction bar cmb
+newest t "bar to cmb" direction bar cmb
 t "cmb to bar" direction cmb bar
 t "bar to pmr" direction bar pmr
 t "pmr to bar" direction pmr bar
@@ -713,12 +713,12 @@ t "within a page of the pmr" within_a_page pmr
 t "witness: drive to cmb" witnessed alpha cmb read.cmb
 t "witness: drive to pmr" witnessed alpha pmr read.pmr
 t "witness: pmr to drive" witnessed pmr alpha write.pmr
-core t "tail on a drive" tail_on_drive direction
+newest t "tail on a drive" tail_on_drive direction
 t "tail in a region" tail_in_region
 t "tail in persistent memory" tail_in_pmr
 t "tail from persistent memory" tail_from_pmr
 t "hole in a file, ext4" on_fs ext4 file_hole
-core t "hole in a file, xfs" on_fs xfs file_hole
+newest t "hole in a file, xfs" on_fs xfs file_hole
 t "file larger than the cmb" on_fs ext4 larger_than_cmb
 t "file is not truncated" on_fs xfs file_is_not_truncated
 t "block sizes and depths" shapes
@@ -727,8 +727,8 @@ t "metadata inside of the blocks" extended_lbas
 t "one copy right after another" in_a_row
 t "side by side, neighbours" neighbours
 t "side by side, parts of pages" small_neighbours
-core t "what lies in free memory stays" nobodys_bytes_stay
-core t "without io_uring" without_uring
+newest t "what lies in free memory stays" nobodys_bytes_stay
+newest t "without io_uring" without_uring
 t "nothing is changed without io_uring and AIO" without_any
 if ! can passthrough; then
 	core t "passthrough is refused" passed_old_kernel

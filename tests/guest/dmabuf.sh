@@ -725,7 +725,7 @@ removals() {
 		lt "hot-unplug, $mode" with_pinned_importers unplugged "$mode"
 		! can p2pdma || lt "region remove, p2pdma pages, $mode" with_pinned_importers p2pdma_removed "$mode"
 	done
-	core lt "removal names the importer" with_pinned_importers removal_names_importer
+	newest lt "removal names the importer" with_pinned_importers removal_names_importer
 	core lt "removal ends with the importer" with_pinned_importers importer_killed
 	lt "removal waits for a fence" fence_is_awaited
 	lt "removal: an importer that does not return, others are told" removal_tells_others
@@ -743,10 +743,10 @@ switch)
 	removals
 	resets
 	;;
-swiotlb | high-bar) core t "$LAB_TOPOLOGY: not bounced, and the BAR's own address" \
+swiotlb | high-bar) t "$LAB_TOPOLOGY: not bounced, and the BAR's own address" \
 	address_is_memory p2pmem0 "$LAB_GPU_BDF" gpu "$LAB_ALPHA_BDF" ;;
 rootports) core t "root ports: refused, naming the bridge; with leave" route_refused ;;
-iommu) core t "iommu: translated addresses" translated ;;
+iommu) t "iommu: translated addresses" translated ;;
 iommu-unlisted) core t "iommu, unlisted bridge: refused, naming the bridge; with leave" translated_unlisted ;;
 pciehp)
 	for mode in $OBEDIENT pinned; do

@@ -692,7 +692,7 @@ core t "whole drives" whole_drives
 can thorough || return 0
 t "ext4, sparse and unwritten" ext4 "" rw sparse_files
 t "ext4, length of a file" ext4 "" rw length_of_file
-core t "ext4, file that grows meanwhile" ext4 "" rw appended
+t "ext4, file that grows meanwhile" ext4 "" rw appended
 t "xfs, file that grows meanwhile" xfs "" rw appended
 t "ext4, taken away meanwhile" ext4 "" rw taken_away
 t "xfs, taken away meanwhile" xfs "" rw taken_away

@@ -50,7 +50,7 @@ fixed_is_refused() {
 	within 5 region_is_free p2pmem0
 }
 
-core t "libaio reads" reads --ioengine=libaio
+t "libaio reads" reads --ioengine=libaio
 t "libaio writes and verifies" writes_and_verifies --ioengine=libaio
 t "io_uring reads" reads --ioengine=io_uring
 core t "io_uring writes and verifies" writes_and_verifies --ioengine=io_uring

@@ -3,7 +3,7 @@
 # Harness of the suites that run in a guest. Sourced by run.sh, never run.
 #
 # A suite is a file of functions; its last lines name them by t or skip, behind the word "core" where make check runs
-# the test, too. Each test runs in a process group of its own under a time limit. Output is in the Test Anything Protocol:
+# the test, too, or "newest" where it does so on the newest kernel. Each test runs in a process group of its own under a time limit. Output is in the Test Anything Protocol:
 #
 #   # run SUITE/NAME           before it: a boot that dies names its test
 #   ok - SUITE: NAME
@@ -59,6 +59,13 @@ wanted() {
 # core t|skip NAME ... - one of the gate's: it shows that a capability works, its main refusal, or a fault of it.
 core() {
 	local CORE=1
+	"$@"
+}
+
+# newest t|skip NAME ... - one of the gate's on the newest kernel alone: what it shows does not lie in the kernel.
+newest() {
+	local CORE=
+	! can thorough || CORE=1
 	"$@"
 }
 

@@ -519,9 +519,9 @@ on_rootports() {
 
 on_iommu() {
 	t "iommu: doctor" doctor_on_iommu
-	core t "iommu: the route" goes_by iommu
-	core t "iommu: topo" topo_says iommu
-	! can p2pdma || core t "iommu: p2pdma pages are refused" p2pdma_behind_iommu
+	t "iommu: the route" goes_by iommu
+	t "iommu: topo" topo_says iommu
+	! can p2pdma || t "iommu: p2pdma pages are refused" p2pdma_behind_iommu
 }
 
 # An IOMMU makes no route between root ports of a root complex that is not known to forward.
@@ -537,16 +537,16 @@ on_iommu_unlisted() {
 on_swiotlb() {
 	t "swiotlb: doctor" doctor_on_swiotlb "$(can pool && echo blocked || echo impossible)"
 	# The names that were typed, beside the addresses, and what to do about swiotlb.
-	core t "swiotlb: refused" refused_for \
+	t "swiotlb: refused" refused_for \
 		'/dev/nvme[0-9]n1 \([0-9a-f:.]+\) cannot reach p2pmem0 \([0-9a-f:.]+\): .*Boot without swiotlb=force'
 	t "swiotlb: a queue refuses as a copy does" queue_refuses 'Boot without swiotlb=force'
 	t "swiotlb: bounced with leave" bounces
-	core t "swiotlb: topo" topo_says bounced
+	t "swiotlb: topo" topo_says bounced
 }
 
 on_high_bar() {
-	core t "high BAR: where it lies" above_4g
-	core t "high BAR: the route" goes_by switch
+	t "high BAR: where it lies" above_4g
+	t "high BAR: the route" goes_by switch
 	t "high BAR: its end" far_end
 }
 

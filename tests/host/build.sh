@@ -414,7 +414,7 @@ run_build() {
 	try "build: the group comes before the udev rule" group_comes_before_rule
 	try "build: one version" one_version
 	try "build: the same in another locale" version_is_that_of_any_locale
-	try "build: what DKMS gets is whole" dkms_builds
+	! in_ring all || try "build: what DKMS gets is whole" dkms_builds
 }
 
 # tags_twice FOLDER... - each tag of a header that is defined in another file, too. Those of one file's own may recur.

@@ -37,13 +37,8 @@ has_spdx() {
 }
 
 is_short() {
-	local file lines bad=0
-	while read -r file; do
-		[[ $file != LICENSE-* && $file != *.svg && $file != *.json ]] || continue
-		lines=$(wc -l <"$file")
-		((lines <= MAX_LINES)) || { echo "$file: $lines lines, more than $MAX_LINES"; bad=1; }
-	done < <(sources)
-	return "$bad"
+	! sources | grep -vE '^LICENSE-|\.(svg|json)$' | xargs -d '\n' wc -l |
+		awk -v most="$MAX_LINES" '$1 > most && $2 != "total" { print $2 ": " $1 " lines, more than " most }' | grep .
 }
 
 # Differences between kernels live in kernel/compat and nowhere else.
