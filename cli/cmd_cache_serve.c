@@ -109,8 +109,6 @@ static int take_options(const struct cli *cli, struct donard_cache_serve_options
 		rc = take_number(cli, "idle-ms", &options->idle_ms);
 	if (!rc)
 		rc = cli_timeout(cli, &options->timeout_ms);
-	options->nvram = cli_value(cli, "nvram");
-	options->backing = cli_value(cli, "backing");
 	options->listen = cli_value(cli, "listen");
 	options->status_path = cli_value(cli, "status");
 	options->port = (uint16_t)port;
@@ -132,7 +130,7 @@ static int run(struct cli *cli)
 	if (rc)
 		return rc;
 	cli_catch_signals();
-	rc = donard_cache_serve(cli->ctx, &options);
+	rc = donard_cache_serve(cli->ctx, cli_value(cli, "nvram"), cli_value(cli, "backing"), &options);
 	return rc ? cli_fail(cli, rc) : EXIT_DONE;
 }
 

@@ -34,7 +34,7 @@ $(CUFILE_TESTS): UNIT_LIBS := -ljson-c
 # The other tests show that libdonard does without.
 METER_TESTS := $(addprefix $(BUILD)/tests/unit/,test_meter test_meter_parse)
 $(METER_TESTS): $(METER_OBJS)
-COPY_TESTS := $(addprefix $(BUILD)/tests/unit/,test_copy test_copy_between test_copy_causes test_copy_left \
+COPY_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_handles test_copy test_copy_between test_copy_causes test_copy_left \
 	test_copy_meanwhile test_identity test_interval)
 $(COPY_TESTS): $(BUILD)/tests/unit/copy_scene.o
 
@@ -49,8 +49,9 @@ $(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wr
 $(BUILD)/tests/unit/test_cache_order: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,fallocate \
 	dnd_cache_answer dnd_cache_blocks_drop_range dnd_cache_session_send dnd_drive_is_durable dnd_drive_lost dnd_now_ns \
 	donard_queue_write donard_queue_flush)
+$(BUILD)/tests/unit/test_cache_handles: UNIT_LIBS := -Wl$(comma)--wrap=dnd_listener_open
 $(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_backing_identity \
-	$(addprefix donard_,memory_claim file_open file_info $(addprefix queue_,open register read wait)))
+	$(addprefix donard_,file_info $(addprefix queue_,open register read wait)))
 
 $(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init
 $(BUILD)/tests/unit/test_engine: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=io_uring_,queue_init submit submit_and_wait)

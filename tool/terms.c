@@ -40,7 +40,6 @@ static const struct term options[] = {
 	{ "PASSTHROUGH", "--passthrough" },
 	{ "VERIFY", "--verify" },
 	{ "VOLATILE_OK", "--volatile-ok" },
-	{ "options.backing", "--backing" },
 	{ "options.bar", "--bar" },
 	{ "options.bind", "--bind" },
 	{ "options.block_bytes", "--block-size" },
@@ -53,7 +52,6 @@ static const struct term options[] = {
 	{ "options.length_bytes", "--size" },
 	{ "options.listen", "--listen" },
 	{ "options.low_percent", "--low" },
-	{ "options.nvram", "--nvram" },
 	{ "options.offset_bytes", "--offset" },
 	{ "options.page_type", "--page-type" },
 	{ "options.port", "--port" },
@@ -63,6 +61,12 @@ static const struct term options[] = {
 	{ "options.status_path", "--status" },
 	{ "options.timeout_ms", "--timeout" },
 	{ "options.via", "--via" },
+};
+
+/* Parameters of calls that are options here.  Not in a text: there they are words as any other. */
+static const struct term parameters[] = {
+	{ "backing", "--backing" },
+	{ "nvram", "--nvram" },
 };
 
 /* What the command line knows beyond the library's text, by the failure's code. */
@@ -204,6 +208,9 @@ const char *cli_option_of(const char *member)
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
 		if (!strcmp(options[i].library, member) && !strncmp(options[i].option, "--", 2))
 			return options[i].option;
+	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++)
+		if (!strcmp(parameters[i].library, member))
+			return parameters[i].option;
 	return "";
 }
 

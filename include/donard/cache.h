@@ -76,8 +76,6 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
 /**
  * struct donard_cache_serve_options - zero means the default
  * @size: sizeof(struct donard_cache_serve_options)
- * @nvram: the region that holds the log, "p2pmem2"; required
- * @backing: the drive, partition or file behind it, "/dev/nvme1n1"; required
  * @listen: address to listen at; NULL: loopback only
  * @status_path: path of the socket that donard_cache_status() connects to; NULL:
  *	/run/donard/cache-NVRAM; not below /dev
@@ -96,8 +94,6 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  */
 struct donard_cache_serve_options {
 	size_t size;
-	const char *nvram;
-	const char *backing;
 	const char *listen;
 	const char *status_path;
 	uint64_t discard;
@@ -117,6 +113,8 @@ struct donard_cache_serve_options {
 /**
  * donard_cache_serve() - serve a write cache
  * @ctx: the context
+ * @nvram: the region that holds the log, "p2pmem2"
+ * @backing: the drive, partition or file behind it, "/dev/nvme1n1"
  * @options: how
  *
  * The server first recovers the log in the NVRAM, so that acknowledged writes that are not on
@@ -131,13 +129,32 @@ struct donard_cache_serve_options {
  * Returns 0 when stop_fn asked for the end and all records are on the drive; -ENODEV when the
  * NVRAM or the drive went away (acknowledged writes are in the log), or when the log belongs to
  * another drive; -ENODATA when there is no log, -EILSEQ for a damaged one,
- * -EPROTONOSUPPORT for one of another version; -EBUSY when FORMAT would destroy data, and when
- * NVRAM, drive or port are in use; -EHOSTUNREACH, -EOPNOTSUPP when the drive cannot reach the NVRAM
- * directly; -EOPNOTSUPP also for volatile NVRAM, or an address that no RDMA device serves; -ENOSPC
- * for too little NVRAM; -EIO, -ENOMEM; -EINVAL, -E2BIG for wrong options.
+ * -EPROTONOSUPPORT for one of another version; -EBUSY when FORMAT would destroy data, when NVRAM,
+ * drive, port or status socket are in use, and when another region has a log with records for the
+ * drive; -EHOSTUNREACH, -EOPNOTSUPP when the drive cannot reach the NVRAM directly; -EOPNOTSUPP also
+ * for volatile NVRAM, or an address that no RDMA device serves; -ENOSPC for too little NVRAM; -EIO,
+ * -ENOMEM; -EINVAL, -E2BIG for wrong options.
  */
-int donard_cache_serve(struct donard_context *ctx,
+int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char *backing,
 		       const struct donard_cache_serve_options *options);
+
+/**
+ * donard_cache_serve_from() - serve a write cache from a memory and a file that the program has
+ * @nvram: a whole region, which the program has claimed
+ * @backing: the drive, partition or file behind it, of the same context, opened by its name with
+ *	DONARD_FILE_WRITE
+ * @options: how
+ *
+ * Does as donard_cache_serve().  The program keeps both handles, and uses them in no other way
+ * during the call.
+ *
+ * Returns as donard_cache_serve(); -EINVAL also for a part of a region, a handle that is NULL, and a
+ * file of another context; -EOPNOTSUPP for memory that belongs to no region, and for a file that was
+ * adopted; -EROFS for a file that was opened for reading; -EBUSY for a file with requests in queues;
+ * -EIO once after a reset of the NVRAM of which the program was not told.
+ */
+int donard_cache_serve_from(struct donard_memory *nvram, struct donard_file *backing,
+			    const struct donard_cache_serve_options *options);
 
 /* ---- status ------------------------------------------------------------ */
 

@@ -40,9 +40,6 @@ static int check_options(struct dnd_cache_server *server)
 		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, options->flags & ~KNOWN_FLAGS ?
 				       DND_VALUE("options.flags", options->flags & ~KNOWN_FLAGS) : DND_AT("options.reserved"),
 				       "unknown flags, or reserved members that are set.");
-	if (!options->nvram || !options->backing)
-		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT(options->nvram ? "options.backing" : "options.nvram"),
-				       "options.nvram and options.backing are both needed.");
 	if (options->low_percent >= options->high_percent || options->high_percent > 100)
 		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, bad_level(options),
 				       "options.low_percent has to be below options.high_percent, and that at most 100.");
@@ -348,13 +345,25 @@ static int listen_for_clients(struct dnd_cache_server *server)
 	return 0;
 }
 
+/* Where it will listen, but for the clients: for them all has to be ready. */
+static int begin(struct donard_context *ctx, const struct donard_cache_serve_options *options, struct dnd_cache_server **out)
+{
+	struct dnd_cache_server *server = calloc(1, sizeof(*server));
+	int rc;
+
+	*out = server;
+	if (!server)
+		return dnd_fail_memory(ctx);
+	server->ctx = ctx;
+	server->status_fd = -1;
+	rc = take_options(server, options);
+	return rc ? rc : dnd_listener_open(ctx, &server->listener, server->options.listen, server->options.port);
+}
+
 static int serve(struct dnd_cache_server *server)
 {
-	int rc = dnd_listener_open(server->ctx, &server->listener, server->options.listen,
-				   server->options.port);
+	int rc = dnd_cache_start(server);
 
-	if (!rc)
-		rc = dnd_cache_start(server);
 	if (!rc)
 		rc = prepare_to_wait(server);
 	if (!rc)
@@ -368,27 +377,48 @@ static int serve(struct dnd_cache_server *server)
 	return server->ends;
 }
 
-DND_PUBLIC int donard_cache_serve(struct donard_context *ctx,
-				  const struct donard_cache_serve_options *options)
+static int end(struct dnd_cache_server *server, int rc)
 {
-	struct dnd_cache_server *server = calloc(1, sizeof(*server));
 	struct dnd_failure kept;
-	int rc;
 
 	if (!server)
-		return dnd_fail_memory(ctx);
-	server->ctx = ctx;
-	server->status_fd = -1;
-	rc = take_options(server, options);
-	if (!rc)
-		rc = serve(server);
-	kept = dnd_failure_keep(ctx);
+		return rc;
+	kept = dnd_failure_keep(server->ctx);
 	end_clients(server);
 	dnd_cache_report_close(server);
 	dnd_cache_end(server);
 	dnd_listener_close(&server->listener);
-	dnd_failure_put_back(ctx, &kept);
+	dnd_failure_put_back(server->ctx, &kept);
 	free(server->fds);
 	free(server);
 	return rc;
+}
+
+DND_PUBLIC int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char *backing,
+				  const struct donard_cache_serve_options *options)
+{
+	struct dnd_cache_server *server;
+	int rc = begin(ctx, options, &server);
+
+	if (!rc)
+		rc = dnd_cache_open_handles(server, nvram, backing);
+	if (!rc)
+		rc = serve(server);
+	return end(server, rc);
+}
+
+DND_PUBLIC int donard_cache_serve_from(struct donard_memory *nvram, struct donard_file *backing,
+				       const struct donard_cache_serve_options *options)
+{
+	struct dnd_cache_server *server;
+	int rc;
+
+	if (!nvram)
+		return -EINVAL;		/* nobody could read a text */
+	rc = begin(nvram->ctx, options, &server);
+	if (!rc)
+		rc = dnd_cache_take_handles(server, nvram, backing);
+	if (!rc)
+		rc = serve(server);
+	return end(server, rc);
 }

@@ -135,6 +135,8 @@ struct dnd_cache_server {
 	bool turned_away;			/* a client found no free window, and one may hold only old records */
 	bool draining;
 	bool log_open;
+	bool of_program;			/* it has the memory and the file, too */
+	bool file_locked;
 	bool drive_gone;
 	int status_fd;
 	char status_path[108];
@@ -230,7 +232,13 @@ int dnd_cache_report_open(struct dnd_cache_server *server);
 void dnd_cache_report(struct dnd_cache_server *server);
 void dnd_cache_report_close(struct dnd_cache_server *server);
 
-/* start.c: opens NVRAM, drive, queue, status socket and log; if it refuses one of them, it leaves all as it was. */
+/* handles.c: opens both, or checks and holds those of the program.  dnd_cache_end() gives them up. */
+int dnd_cache_open_handles(struct dnd_cache_server *server, const char *nvram, const char *backing);
+int dnd_cache_take_handles(struct dnd_cache_server *server, struct donard_memory *nvram, struct donard_file *backing);
+int dnd_cache_lock_file(struct dnd_cache_server *server);
+void dnd_cache_unlock_file(struct dnd_cache_server *server);
+
+/* start.c: makes NVRAM, drive, queue, status socket and log ready; if it refuses one of them, it leaves all as it was. */
 int dnd_cache_start(struct dnd_cache_server *server);
 void dnd_cache_end(struct dnd_cache_server *server);
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Opens what the options name, up to a log that is served.  If it refuses something, it leaves all as it was. */
+/* Gets memory and drive ready, up to a log that is served.  If it refuses something, it leaves all as it was. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/file.h>
 
 #include "cache/backing.h"
 #include "cache/others.h"
@@ -33,16 +32,13 @@ static int check_persistent(struct dnd_cache_server *server, struct donard_memor
 			"VOLATILE_OK: then each acknowledgement says so.", dnd_memory_name(memory));
 }
 
-/* Claims all of the region. */
 static int open_nvram(struct dnd_cache_server *server)
 {
-	int rc = donard_memory_claim(server->ctx, server->options.nvram, 0, 0, &server->nvram.memory);
+	struct donard_memory *memory = server->nvram.memory;
+	int rc = check_persistent(server, memory);
 
 	if (!rc)
-		rc = check_persistent(server, server->nvram.memory);
-	if (!rc)
-		dnd_cache_nvram_init(&server->nvram, server->nvram.memory, server->nvram.memory->length,
-				     server->persistent);
+		dnd_cache_nvram_init(&server->nvram, memory, memory->length, server->persistent);
 	return rc;
 }
 
@@ -107,7 +103,7 @@ static int format(struct dnd_cache_server *server, const char *drive_id)
 	int rc;
 
 	if (!geometry.drive_bytes)
-		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT("options.backing"),
+		return dnd_fail_member(server->ctx, DND_E_BAD_OPTION, DND_AT("backing"),
 				       "%s: it has not one whole block. Make the file as large as the "
 				       "drive that clients are to see (fallocate -l SIZE).", drive->path);
 	rc = prove_route(server, geometry.length_bytes);
@@ -227,23 +223,10 @@ static int open_log(struct dnd_cache_server *server)
 
 /* ---- the drive ---- */
 
-/* A device is opened exclusively, but any number of programs can open a file, so a file is locked. */
-static int lock_file(struct dnd_cache_server *server)
-{
-	if (server->drive.kind != DONARD_FILE_KIND_REGULAR || !flock(server->drive.fd, LOCK_EX | LOCK_NB))
-		return 0;
-	if (errno != EWOULDBLOCK)
-		return dnd_fail_errno(server->ctx, errno, "%s: it cannot be locked", server->drive.path);
-	return dnd_fail(server->ctx, DND_E_BUSY, "%s: another program has locked it, for instance a cache that is served from "
-			"another region in front of it. End that program, or take another file.", server->drive.path);
-}
-
 static int open_drive(struct dnd_cache_server *server)
 {
-	int rc = donard_file_open(server->ctx, server->options.backing, DONARD_FILE_WRITE, &server->file);
+	int rc;
 
-	if (rc)
-		return rc;
 	server->drive.size = sizeof(server->drive);
 	rc = donard_file_info(server->file, &server->drive);
 	if (rc)
@@ -254,7 +237,7 @@ static int open_drive(struct dnd_cache_server *server)
 	if (server->drive.not_flushed[0])
 		return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: the log forgets records once the drive was told to flush them, but "
 				"a power cut may still lose them: %s.", server->drive.path, server->drive.not_flushed);
-	return lock_file(server);
+	return dnd_cache_lock_file(server);
 }
 
 static int open_queue(struct dnd_cache_server *server)
@@ -288,7 +271,7 @@ static int size_requests(struct dnd_cache_server *server)
 	for (uint64_t i = 0; i < super->records; i++)
 		server->appended_ns[i] = dnd_now_ns();
 	if (!server->request_bytes_max)
-		return dnd_fail_member(server->ctx, DND_E_NO_SPACE, DND_AT("options.nvram"),
+		return dnd_fail_member(server->ctx, DND_E_NO_SPACE, DND_AT("nvram"),
 				       "%s: the log leaves no room after it in which reads "
 				       "could be staged. Drain it with the version that made it.",
 				       dnd_memory_name(server->nvram.memory));
@@ -315,7 +298,7 @@ int dnd_cache_start(struct dnd_cache_server *server)
 	return rc;
 }
 
-/* Closes the queue first, so that no device writes into the memory when it is released, and its removal can proceed. */
+/* Closes the queue first, so that no device writes into the memory once the program has it back, or nobody has it. */
 void dnd_cache_end(struct dnd_cache_server *server)
 {
 	donard_queue_close(server->queue);
@@ -325,6 +308,7 @@ void dnd_cache_end(struct dnd_cache_server *server)
 	free(server->appended_ns);
 	if (server->log_open)
 		dnd_cache_close(&server->log);
+	dnd_cache_unlock_file(server);
 	donard_file_close(server->file);
 	donard_memory_free(server->nvram.memory);
 }

@@ -41,6 +41,7 @@ static void test_options_of_members(void **state)
 	(void)state;
 	assert_string_equal(cli_option_of("options.block_bytes"), "--block-size");
 	assert_string_equal(cli_option_of("FORCE_BOUNCE"), "--force-bounce");
+	assert_string_equal(cli_option_of("backing"), "--backing");
 	assert_string_equal(cli_option_of("DONARD_FILE_CREATE"), "");
 	assert_string_equal(cli_option_of("options.block"), "");
 	assert_string_equal(cli_option_of(""), "");

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+/* A cache is served from handles: wrong ones are refused, and the program has both as before when the call is over. */
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "copy_scene.h"
+#include "donard/cache.h"
+#include "donard/memory.h"
+#include "drive/drive.h"
+#include "memory/memory.h"
+#include "rdma/rdma.h"
+#include "says.h"
+
+/* Of a machine with an RDMA device. */
+int __wrap_dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *address, uint16_t port);
+int __wrap_dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *address, uint16_t port)
+{
+	(void)ctx, (void)listener, (void)address, (void)port;
+	return 0;
+}
+
+static const struct donard_cache_serve_options options = { .size = sizeof(options) };
+
+static struct donard_file *open_file(struct donard_context *ctx, const char *path, unsigned int flags)
+{
+	struct donard_file *file = NULL;
+	int rc = donard_file_open(ctx, path, flags, &file);
+
+	if (rc && !strcmp(donard_error_code(ctx), "file-system"))
+		skip();		/* /tmp is neither ext4 nor xfs */
+	assert_int_equal(rc, 0);
+	return file;
+}
+
+static void assert_refused(struct donard_memory *nvram, struct donard_file *backing, int rc, const char *text)
+{
+	assert_int_equal(donard_cache_serve_from(nvram, backing, &options), rc);
+	assert_says(donard_error(nvram->ctx), text);
+	assert_int_equal(dnd_handle_holders(&nvram->handle), 1);
+	if (backing)
+		assert_int_equal(dnd_handle_holders(&backing->handle), 1);
+}
+
+static void wrong_handles(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_config config = { .size = sizeof(config), .sysfs_root = scene->fake->root, .dev_root = scene->fake->root };
+	struct donard_context *ctx = scene->fake->ctx, *other;
+	struct donard_memory *nvram, *dram, *part;
+	struct donard_file *backing, *read_only, *others, *adopted;
+	int descriptor;
+
+	write_file(scene->in, scene->data, REGION_BYTES);
+	write_file(scene->out, scene->data, REGION_BYTES);
+	assert_int_equal(donard_open(&other, &config), 0);
+	assert_int_equal(donard_memory_claim(ctx, "p2pmem0", 0, 0, &nvram), 0);
+	assert_int_equal(donard_memory_dram(ctx, 65536, &dram), 0);
+	backing = open_file(ctx, scene->out, DONARD_FILE_WRITE);
+	read_only = open_file(ctx, scene->in, 0);
+	others = open_file(other, scene->in, DONARD_FILE_WRITE);
+	descriptor = open(scene->in, O_RDWR | O_DIRECT);
+	assert_int_equal(donard_file_adopt(ctx, descriptor, &adopted), 0);
+	assert_int_equal(donard_memory_claim(other, "p2pmem0", 65536, 65536, &part), 0);
+
+	assert_int_equal(donard_cache_serve_from(NULL, backing, &options), -EINVAL);
+	assert_refused(nvram, NULL, -EINVAL, "without a drive");
+	assert_int_equal(donard_cache_serve(ctx, NULL, scene->out, &options), -EINVAL);
+	assert_says(donard_error(ctx), "without a region");
+	assert_refused(dram, backing, -EOPNOTSUPP, "dram: a cache keeps its log in a region");
+	assert_refused(nvram, read_only, -EROFS, "opened for reading");
+	assert_refused(nvram, others, -EINVAL, "another context");
+	assert_refused(nvram, adopted, -EOPNOTSUPP, "it came as a descriptor");
+	assert_refused(part, others, -EINVAL, "this memory is 65536 of its 1048576 bytes");
+	dnd_handle_get(&backing->handle);
+	assert_int_equal(donard_cache_serve_from(nvram, backing, &options), -EBUSY);
+	assert_false(dnd_handle_put(&backing->handle));
+
+	donard_memory_free(part);
+	donard_file_close(adopted);
+	close(descriptor);
+	donard_file_close(others);
+	donard_file_close(read_only);
+	donard_file_close(backing);
+	donard_memory_free(dram);
+	donard_memory_free(nvram);
+	donard_close(other);
+}
+
+/* Past the handles: the region is volatile.  The program goes on with its memory and its file. */
+static void given_back(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_memory *nvram;
+	struct donard_file *backing;
+	uint8_t byte = 7;
+	int other;
+
+	write_file(scene->out, scene->data, REGION_BYTES);
+	assert_int_equal(donard_memory_claim(scene->fake->ctx, "p2pmem0", 0, 0, &nvram), 0);
+	backing = open_file(scene->fake->ctx, scene->out, DONARD_FILE_WRITE);
+	assert_refused(nvram, backing, -EOPNOTSUPP, "p2pmem0: a power cut empties it");
+	assert_int_equal(donard_memory_write(nvram, 0, &byte, 1), 0);
+	other = open(scene->out, O_RDWR);
+	assert_int_equal(flock(other, LOCK_EX | LOCK_NB), 0);
+	close(other);
+	donard_file_close(backing);
+	donard_memory_free(nvram);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { CASE(wrong_handles), CASE(given_back) };
+
+	return cmocka_run_group_tests_name("cache_handles", tests, NULL, NULL);
+}
