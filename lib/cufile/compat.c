@@ -27,15 +27,16 @@ static ssize_t read_step(const struct step *step, void *to)
 
 static ssize_t write_step(const struct step *step, const void *from)
 {
+	struct cuf_range range = { .start = (uint64_t)step->at, .end = (uint64_t)step->at + step->bytes };
 	ssize_t got;
 
-	cuf_inode_lock_shared(step->lock);
+	cuf_inode_lock(step->lock, &range);
 	do {
 		got = pwrite(step->fd, from, step->bytes, step->at);
 	} while (got < 0 && errno == EINTR);
 	if (got < 0)
 		got = -errno;
-	cuf_inode_unlock(step->lock);
+	cuf_inode_unlock(step->lock, &range);
 	return got;
 }
 

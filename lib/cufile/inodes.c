@@ -10,27 +10,25 @@ struct cuf_inode {
 	struct cuf_inode *next, **link;
 	uint64_t device, inode;
 	unsigned int users;
-	pthread_rwlock_t lock;
+	pthread_mutex_t lock;		/* of what follows */
+	pthread_cond_t unlocked;	/* signalled when a range is unlocked */
+	struct cuf_range *ranges;	/* held or waited for; the newest first, so that nobody waits for whoever comes later */
 };
 
 static struct cuf_inode *inodes;	/* under CUF_LOCK_INODES, as are their users */
 
-/* Prefers exclusive lockers, which could otherwise wait for ever while shared ones keep coming. */
-static void begin_lock(pthread_rwlock_t *lock)
+static void begin(struct cuf_inode *inode)
 {
-	pthread_rwlockattr_t attributes;
-
-	pthread_rwlockattr_init(&attributes);
-	pthread_rwlockattr_setkind_np(&attributes, PTHREAD_RWLOCK_PREFER_WRITER_NONRECURSIVE_NP);
-	pthread_rwlock_init(lock, &attributes);
-	pthread_rwlockattr_destroy(&attributes);
+	pthread_mutex_init(&inode->lock, NULL);
+	pthread_cond_init(&inode->unlocked, NULL);
+	inode->ranges = NULL;
 }
 
-/* The holders of these locks are threads of the parent. */
+/* The holders of these ranges are threads of the parent. */
 void cuf_inodes_after_fork(void)
 {
 	for (struct cuf_inode *inode = inodes; inode; inode = inode->next)
-		begin_lock(&inode->lock);
+		begin(inode);
 }
 
 static struct cuf_inode *add(uint64_t device, uint64_t number)
@@ -41,7 +39,7 @@ static struct cuf_inode *add(uint64_t device, uint64_t number)
 		return NULL;
 	inode->device = device;
 	inode->inode = number;
-	begin_lock(&inode->lock);
+	begin(inode);
 	inode->next = inodes;
 	inode->link = &inodes;
 	if (inodes)
@@ -75,23 +73,40 @@ void cuf_inode_put(struct cuf_inode *inode)
 		*inode->link = inode->next;
 		if (inode->next)
 			inode->next->link = inode->link;
-		pthread_rwlock_destroy(&inode->lock);
+		pthread_cond_destroy(&inode->unlocked);
+		pthread_mutex_destroy(&inode->lock);
 		free(inode);
 	}
 	cuf_unlock(CUF_LOCK_INODES);
 }
 
-void cuf_inode_lock_alone(struct cuf_inode *inode)
+static bool must_wait(const struct cuf_range *range)
 {
-	pthread_rwlock_wrlock(&inode->lock);
+	for (const struct cuf_range *other = range->next; other; other = other->next)
+		if ((range->alone || other->alone) && range->start < other->end && other->start < range->end)
+			return true;
+	return false;
 }
 
-void cuf_inode_lock_shared(struct cuf_inode *inode)
+void cuf_inode_lock(struct cuf_inode *inode, struct cuf_range *range)
 {
-	pthread_rwlock_rdlock(&inode->lock);
+	pthread_mutex_lock(&inode->lock);
+	range->next = inode->ranges;
+	range->link = &inode->ranges;
+	if (range->next)
+		range->next->link = &range->next;
+	inode->ranges = range;
+	while (must_wait(range))
+		pthread_cond_wait(&inode->unlocked, &inode->lock);
+	pthread_mutex_unlock(&inode->lock);
 }
 
-void cuf_inode_unlock(struct cuf_inode *inode)
+void cuf_inode_unlock(struct cuf_inode *inode, struct cuf_range *range)
 {
-	pthread_rwlock_unlock(&inode->lock);
+	pthread_mutex_lock(&inode->lock);
+	*range->link = range->next;
+	if (range->next)
+		range->next->link = range->link;
+	pthread_cond_broadcast(&inode->unlocked);
+	pthread_mutex_unlock(&inode->lock);
 }

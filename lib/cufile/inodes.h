@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A lock for each registered file, which all its registrations share.  A write of part of a
- * block first reads the block, and may truncate the file afterwards, so it holds the lock
- * exclusively.  All other writes hold it shared.
+ * The writes to each registered file, which all its registrations share.  A write of part of a
+ * block first reads the block, and may truncate the file afterwards.  So it holds its range
+ * alone, and all other writes share theirs.  Writes to other places of the file do not wait,
+ * but for those behind a write that makes the file longer.
  */
 #ifndef CUF_INODES_H
 #define CUF_INODES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct cuf_inode;
@@ -15,9 +17,21 @@ struct cuf_inode;
 struct cuf_inode *cuf_inode_get(uint64_t device, uint64_t inode);
 void cuf_inode_put(struct cuf_inode *inode);
 
-/* These come after an engine's lock in the order of locks. */
-void cuf_inode_lock_alone(struct cuf_inode *inode);
-void cuf_inode_lock_shared(struct cuf_inode *inode);
-void cuf_inode_unlock(struct cuf_inode *inode);
+/*
+ * A range of a file, from @start up to, not including, @end.  UINT64_MAX as @end means to the end of the file, however long
+ * it gets.  The caller owns the range, and keeps it until it unlocks.
+ */
+struct cuf_range {
+	uint64_t start, end;
+	bool alone;
+	struct cuf_range *next, **link;
+};
+
+/*
+ * Waits for each earlier range that overlaps this one, unless both are shared.  This comes after an engine's lock in the
+ * order of locks, and a thread holds one range at a time.
+ */
+void cuf_inode_lock(struct cuf_inode *inode, struct cuf_range *range);
+void cuf_inode_unlock(struct cuf_inode *inode, struct cuf_range *range);
 
 #endif /* CUF_INODES_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * See part.h.  Within the process, a write that covers part of a block excludes other
- * writes to the file (inodes.h).  Between processes, programs have to lock, as with cuFile.
+ * writes to its blocks (inodes.h).  Between processes, programs have to lock, as with cuFile.
  */
 #include <string.h>
 #include <sys/stat.h>
@@ -97,7 +97,7 @@ static uint64_t size_of(const struct cuf_file *file)
 /*
  * The write wrote whole blocks.  So this truncates the file to the end of the bytes, or to
  * its former end if that lies behind them; but not if another process made it longer.  The
- * caller holds the file's lock exclusively.
+ * caller has all of the file from the span on alone, if this may happen (lock_span()).
  */
 static int settle(const struct cuf_use *use, const struct span *span, uint64_t size_before)
 {
@@ -107,6 +107,31 @@ static int settle(const struct cuf_use *use, const struct span *span, uint64_t s
 	if (!use->file->is_regular || size >= span->end || size_of(use->file) != span->end)
 		return 0;
 	return ftruncate(use->file->direct_fd, (off_t)size) ? -errno : 0;
+}
+
+/* Could this write make the file longer, and then cut it? */
+static bool may_cut(const struct cuf_use *use, const struct span *span)
+{
+	return use->file->is_regular && span->start + span->skip + span->bytes < span->end && size_of(use->file) < span->end;
+}
+
+/*
+ * Whole pages, since the kernel drops those of the page cache that a direct write changes.  The file's size is asked for
+ * again once the range is locked: others may have cut the file meanwhile.  Whoever cuts it later leaves it longer than
+ * this range, because its own range would overlap this one otherwise, and it would wait.
+ */
+static void lock_span(const struct cuf_use *use, const struct span *span, struct cuf_range *range)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	*range = (struct cuf_range){ .start = span->start - span->start % page, .alone = true };
+	range->end = may_cut(use, span) ? UINT64_MAX : (span->end + page - 1) / page * page;
+	cuf_inode_lock(use->file->lock, range);
+	if (range->end == UINT64_MAX || !may_cut(use, span))
+		return;
+	cuf_inode_unlock(use->file->lock, range);
+	range->end = UINT64_MAX;
+	cuf_inode_lock(use->file->lock, range);
 }
 
 static ssize_t write_span(struct cuf_engine *engine, const struct cuf_use *use, const struct span *span,
@@ -131,6 +156,7 @@ ssize_t cuf_part_move(struct cuf_engine *engine, bool writes, const struct cuf_u
 		      void *context, uint8_t *address, uint64_t *bytes)
 {
 	struct cuf_stage *stage;
+	struct cuf_range range;
 	struct span span;
 	uint64_t room;
 	ssize_t moved;
@@ -148,8 +174,8 @@ ssize_t cuf_part_move(struct cuf_engine *engine, bool writes, const struct cuf_u
 	span = span_of(use, at, *bytes);
 	if (!writes)
 		return read_span(engine, use, &span, stage, address);
-	cuf_inode_lock_alone(use->file->lock);
+	lock_span(use, &span, &range);
 	moved = write_span(engine, use, &span, stage, address);
-	cuf_inode_unlock(use->file->lock);
+	cuf_inode_unlock(use->file->lock, &range);
 	return moved;
 }

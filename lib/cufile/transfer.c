@@ -48,13 +48,14 @@ static ssize_t straight(struct cuf_engine *engine, const struct cuf_transfer *tr
 			const struct cuf_target *target, uint64_t done, uint64_t bytes)
 {
 	uint64_t at = (uint64_t)transfer->file_offset + done;
+	struct cuf_range range = { .start = at, .end = at + bytes };
 	ssize_t moved;
 
 	if (transfer->writes)
-		cuf_inode_lock_shared(use->file->lock);
+		cuf_inode_lock(use->file->lock, &range);
 	moved = cuf_engine_move(engine, transfer->writes, use, at, target->memory, target->place + done, bytes);
 	if (transfer->writes)
-		cuf_inode_unlock(use->file->lock);
+		cuf_inode_unlock(use->file->lock, &range);
 	return moved;
 }
 

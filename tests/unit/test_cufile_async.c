@@ -223,6 +223,40 @@ static void test_stream_that_needs_copies(void **state)
 	assert_int_equal(done, 8192);
 }
 
+static void *write_part_of_a_block(void *data)
+{
+	struct scene *scene = data;
+
+	return cuFileWrite(scene->handle, scene->device, 100, 100, 0) == 100 ? scene : NULL;
+}
+
+/*
+ * A write of part of a block has its blocks alone while CUDA copies for it, which may wait for the stream.  So what the
+ * stream writes to other places of the file must not wait for that write.
+ */
+static void test_stream_beside_a_staged_write(void **state)
+{
+	struct scene *scene = scene_of(state);
+	size_t bytes = 8192;
+	off_t at = 4096, offset = 0;
+	ssize_t done = 0;
+	pthread_t writer;
+	void *wrote;
+
+	pthread_mutex_lock(&gpu.gate);
+	pthread_create(&writer, NULL, write_part_of_a_block, scene);
+	while (!__atomic_load_n(&gpu.copies, __ATOMIC_RELAXED))
+		sched_yield();
+	alarm(HANG_SECONDS);
+	assert_int_equal(cuFileWriteAsync(scene->handle, scene->host, &bytes, &at, &offset, &done, &stream).code, 0);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	alarm(0);
+	assert_int_equal(done, 8192);
+	pthread_mutex_unlock(&gpu.gate);
+	pthread_join(writer, &wrote);
+	assert_ptr_equal(wrote, scene);
+}
+
 /* It waits for no thread that works on a batch: that may wait for CUDA, and CUDA for the stream. */
 static void test_stream_beside_a_batch(void **state)
 {
@@ -391,6 +425,7 @@ int main(void)
 		SCENE_TEST(test_stream),
 		SCENE_TEST(test_stream_that_needs_copies),
 		SCENE_TEST(test_stream_beside_a_batch),
+		SCENE_TEST(test_stream_beside_a_staged_write),
 		SCENE_TEST(test_fixed_stream),
 		SCENE_TEST(test_bad_streams),
 		SCENE_TEST(test_busy_stream),
