@@ -3,7 +3,7 @@
  * Was a drive or file written in between?  A file tells by the time of its last change, which has the resolution of the
  * kernel's clock tick, and a device by the writes and discards that the block layer has counted for it.
  */
-#include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 
@@ -16,16 +16,25 @@ static uint64_t changed_nanoseconds(const struct dnd_drive *drive)
 	return fstat(drive->fd, &st) ? 0 : (uint64_t)st.st_mtim.tv_sec * 1000000000U + (uint64_t)st.st_mtim.tv_nsec;
 }
 
-/* Documentation/block/stat.rst: "write I/Os" is field 5, "discard I/Os" field 12, which is missing before Linux 4.19. */
+/* Documentation/block/stat.rst; the first is 1.  DISCARDS is missing before Linux 4.19. */
+enum stat_field { WRITES = 5, DISCARDS = 12 };
+
 static uint64_t counted_writes(struct donard_context *ctx, const struct dnd_drive *drive)
 {
-	unsigned long long writes, discards = 0;
-	char text[256];
+	uint64_t sum = 0, value;
+	char text[256], *at = text, *end;
+	int field;
 
-	if (dnd_sysfs_read(ctx, text, sizeof(text), "dev/block/%u:%u/stat", major(drive->device), minor(drive->device)) ||
-	    sscanf(text, "%*u %*u %*u %*u %llu %*u %*u %*u %*u %*u %*u %llu", &writes, &discards) < 1)
+	if (dnd_sysfs_read(ctx, text, sizeof(text), "dev/block/%u:%u/stat", major(drive->device), minor(drive->device)))
 		return 0;
-	return writes + discards + 1;	/* a device that was never written is known, too */
+	for (field = 1; field <= DISCARDS; field++, at = end) {
+		value = strtoull(at, &end, 10);
+		if (end == at)
+			break;
+		if (field == WRITES || field == DISCARDS)
+			sum += value;
+	}
+	return field > WRITES ? sum + 1 : 0;	/* a device that was never written is known, too */
 }
 
 uint64_t dnd_drive_write_mark(struct donard_context *ctx, const struct dnd_drive *drive)
