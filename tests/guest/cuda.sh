@@ -191,7 +191,7 @@ killed_copy() {
 	equal holders "" "$(attr p2pmem0 holders)"
 }
 
-core t "lab: libcuda" lab_cuda
+t "lab: libcuda" lab_cuda
 t "lab: libcuda, scattered memory" lab_cuda scatter=1
 t "lab: libcuda, driver without the persistent calls" lab_cuda --callback
 t "lab: freed memory has the pattern" freed_memory_is_watched

@@ -750,7 +750,9 @@ iommu) t "iommu: translated addresses" translated ;;
 iommu-unlisted) core t "iommu, unlisted bridge: refused, naming the bridge; with leave" translated_unlisted ;;
 pciehp)
 	for mode in $OBEDIENT pinned; do
-		core lt "surprise removal, $mode" with_pinned_importers surprise "$mode"
+		gate=
+		[[ $mode != pinned ]] || gate=core
+		$gate lt "surprise removal, $mode" with_pinned_importers surprise "$mode"
 		lt "surprise removal, p2pdma pages, $mode" with_pinned_importers surprise_p2pdma "$mode"
 		lt "hot-unplug, $mode" with_pinned_importers unplugged "$mode"
 	done

@@ -46,7 +46,7 @@ cmb_is_back() {
 	give_to_group p2pmem1
 }
 
-core lt "beside resets and removals" of_bar 10
+core lt "beside resets and removals" of_bar 5
 if can thorough; then
 	# shellcheck disable=SC2034  # run_limited
 	TEST_SECONDS=$((1800 * SOAK))

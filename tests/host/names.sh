@@ -30,16 +30,26 @@ name_patterns() {
 
 # text_of FUNCTION... - of these, and of all that they name.
 text_of() {
-	local text
-	local -a left=("$@")
-	local -A seen=()
-	while ((${#left[@]})); do
-		if [[ -z ${seen[${left[0]}]-} ]] && text=$(declare -f "${left[0]}"); then
-			printf '%s\n' "$text"
-			mapfile -t -O "${#left[@]}" left < <(grep -oE '[a-z_0-9]+' <<<"$text" | sort -u | grep -xFf <(compgen -A function))
-		fi
-		seen[${left[0]}]=1 left=("${left[@]:1}")
-	done
+	declare -f | awk -v names="$*" '
+		/^[a-z_0-9]+ \(\)/ { name = $1 }
+		{ text[name] = text[name] $0 "\n" }
+		END {
+			count = split(names, left, " ")
+			for (i = 1; i <= count; i++)
+				if ((left[i] in text) && !(left[i] in told))
+					tell(left[i])
+		}
+		function tell(name, rest, word) {
+			told[name]
+			rest = text[name]
+			printf "%s", rest
+			while (match(rest, /[a-z_0-9]+/)) {
+				word = substr(rest, RSTART, RLENGTH)
+				if ((word in text) && !(word in told))
+					left[++count] = word
+				rest = substr(rest, RSTART + RLENGTH)
+			}
+		}'
 }
 
 # host_functions SUITE - with which it begins. What a kernel that checks itself notices is of the suite "lab" (tests/check).
