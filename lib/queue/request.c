@@ -104,21 +104,22 @@ static int check(struct donard_queue *queue, const struct dnd_queue_request *req
 static int use_commands(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	struct donard_file *file = request->file;
+	bool opens = file->generic.fd < 0;
 	int rc;
 
 	if (!(queue->options.flags & DONARD_QUEUE_PASSTHROUGH))
 		return 0;
 	request->generic = &file->generic;
-	if (file->generic.fd >= 0 && !file->plain_written)
+	if (!opens && !file->plain_written)
 		return 0;
-	rc = file->generic.fd >= 0 ? 0 :
-	     dnd_generic_open(queue->ctx, &file->drive, file->drive.align_bytes, &file->generic);
+	rc = opens ? dnd_generic_open(queue->ctx, &file->drive, file->drive.align_bytes, &file->generic) : 0;
 	if (!rc)
 		rc = dnd_generic_write_back(queue->ctx, &file->drive, 0, 0);
-	if (rc) {
+	/* Commands that are under way, or prepared, name a descriptor that was open before. */
+	if (rc && opens)
 		dnd_generic_close(&file->generic);
+	if (rc)
 		return rc;
-	}
 	dnd_generic_drop_cached(&file->drive, 0, 0);
 	file->plain_written = false;
 	return 0;
