@@ -146,7 +146,7 @@ int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char
  * @options: how
  *
  * Does as donard_cache_serve().  The program keeps both handles, and uses them in no other way
- * during the call.
+ * during the call.  After -ENODEV it frees the memory, so that the removal of the region goes on.
  *
  * Returns as donard_cache_serve(); -EINVAL also for a part of a region, a handle that is NULL, and a
  * file of another context; -EOPNOTSUPP for memory that belongs to no region, and for a file that was

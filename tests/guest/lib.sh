@@ -3,7 +3,8 @@
 # Harness of the suites that run in a guest. Sourced by run.sh, never run.
 #
 # A suite is a file of functions; its last lines name them by t or skip, behind the word "core" where make check runs
-# the test, too, or "newest" where it does so on the newest kernel. Each test runs in a process group of its own under a time limit. Output is in the Test Anything Protocol:
+# the test, too, or "newest" where it does so on the newest kernel. Each test runs in a process group of its own under a
+# time limit. Output is in the Test Anything Protocol:
 #
 #   # run SUITE/NAME           before it: a boot that dies names its test
 #   ok - SUITE: NAME

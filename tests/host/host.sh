@@ -48,8 +48,9 @@ has_spdx() {
 }
 
 is_short() {
-	! sources | grep -vE '^LICENSE-|\.(svg|json)$' | xargs -d '\n' wc -l |
-		awk -v most="$MAX_LINES" '$1 > most && $2 != "total" { print $2 ": " $1 " lines, more than " most }' | grep .
+	local counts
+	counts=$(sources | grep -vE '^LICENSE-|\.(svg|json)$' | xargs -d '\n' wc -l) || return
+	! awk -v most="$MAX_LINES" '$1 > most && $2 != "total" { print $2 ": " $1 " lines, more than " most }' <<<"$counts" | grep .
 }
 
 # Differences between kernels live in kernel/compat and nowhere else.
