@@ -44,6 +44,8 @@ live() {
 	local life=$1 pid
 	shift
 	count_cuts
+	# A life of the same number may have stopped before, and said so there.
+	: >"$WORK/life.$life"
 	# Not "&" on a function alone: its programs are to be ended with it.
 	set -m
 	"$@" "$life" >"$WORK/life.$life" 2>"$WORK/life.$life.err" &
