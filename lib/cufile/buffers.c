@@ -5,6 +5,7 @@
 #include "cufile/buffers.h"
 #include "cufile/codes.h"
 #include "cufile/driver.h"
+#include "cufile/locks.h"
 #include "cufile/log.h"
 #include "cufile/map.h"
 #include "cufile/settings.h"
@@ -12,8 +13,13 @@
 
 #define KIB	1024ULL
 
-/* The home's lock protects these. */
-static struct cuf_map buffers;
+static struct cuf_map buffers;	/* under the home's lock */
+
+/*
+ * CUF_LOCK_PINS protects these.  They have a lock of their own because CUDA, while it pins, may wait for a stream whose
+ * request needs the home's lock.
+ */
+static struct donard_context *pins;	/* in which buffers are registered; NULL: not opened yet */
 static uint64_t pinned_bytes;
 
 struct cuf_buffer *cuf_buffer_find(uint64_t base)
@@ -50,11 +56,11 @@ void cuf_buffer_free(struct cuf_buffer *buffer)
 {
 	if (!buffer)
 		return;
-	cuf_home_lock();
+	cuf_lock(CUF_LOCK_PINS);
 	if (buffer->memory)
 		pinned_bytes -= buffer->bytes;
 	donard_memory_free(buffer->memory);
-	cuf_home_unlock();
+	cuf_unlock(CUF_LOCK_PINS);
 	free(buffer);
 }
 
@@ -70,6 +76,7 @@ struct cuf_buffer *cuf_buffer_take(const void *base)
 
 void cuf_buffers_end(void)
 {
+	cuf_lock(CUF_LOCK_PINS);
 	cuf_home_lock();
 	for (size_t i = 0; i < buffers.room; i++) {
 		struct cuf_buffer *buffer = buffers.entries[i].value;
@@ -80,11 +87,14 @@ void cuf_buffers_end(void)
 		free(buffer);
 	}
 	cuf_map_free(&buffers);
-	pinned_bytes = 0;
 	cuf_home_unlock();
+	pinned_bytes = 0;
+	donard_close(pins);
+	pins = NULL;
+	cuf_unlock(CUF_LOCK_PINS);
 }
 
-/* ---- registration ---- */
+/* ---- registration, under CUF_LOCK_PINS ---- */
 
 static int check_limit(const struct cuf_buffer *buffer)
 {
@@ -98,7 +108,7 @@ static int check_limit(const struct cuf_buffer *buffer)
 	return 0;
 }
 
-static int pin(struct donard_context *ctx, struct cuf_buffer *buffer)
+static int pin(struct cuf_buffer *buffer)
 {
 	int rc = check_limit(buffer);
 
@@ -108,18 +118,20 @@ static int pin(struct donard_context *ctx, struct cuf_buffer *buffer)
 			(unsigned long long)buffer->base, (unsigned long long)pinned_bytes);
 		return rc;
 	}
-	rc = cuf_gpu->pin(ctx, (void *)(uintptr_t)buffer->base, buffer->bytes, &buffer->memory);
+	rc = cuf_gpu->pin(pins, (void *)(uintptr_t)buffer->base, buffer->bytes, &buffer->memory);
 	if (!rc) {
 		pinned_bytes += buffer->bytes;
+		buffer->info.size = sizeof(buffer->info);
+		donard_memory_info(buffer->memory, &buffer->info);
 		return 0;
 	}
 	if (rc == -EBUSY) {	/* for instance because two buffers lie in one page of the GPU */
 		cuf_log(CUF_LOG_WARN, "%llu bytes at %#llx are staged, as if they were not registered: %s",
-			(unsigned long long)buffer->bytes, (unsigned long long)buffer->base, donard_error(ctx));
+			(unsigned long long)buffer->bytes, (unsigned long long)buffer->base, donard_error(pins));
 		return 0;
 	}
 	cuf_log(CUF_LOG_ERROR, "%llu bytes at %#llx cannot be pinned: %s", (unsigned long long)buffer->bytes,
-		(unsigned long long)buffer->base, donard_error(ctx));
+		(unsigned long long)buffer->base, donard_error(pins));
 	return cuf_code_of_buffer(rc);
 }
 
@@ -131,7 +143,7 @@ static bool may_stay_unpinned(int code)
 }
 
 /* If compatibility mode is allowed, a buffer that cannot be pinned is registered all the same. */
-static int pin_device(struct donard_context *ctx, struct cuf_buffer *buffer)
+static int pin_device(struct cuf_buffer *buffer)
 {
 	const struct cuf_pointer *pointer = &buffer->pointer;
 	uint64_t skip = buffer->base - pointer->start;
@@ -141,7 +153,7 @@ static int pin_device(struct donard_context *ctx, struct cuf_buffer *buffer)
 		return CUF_CUDA_POINTER_RANGE_ERROR;
 	if (cuf_flag(CUF_FLAG_FORCE_COMPAT))
 		return 0;
-	rc = pin(ctx, buffer);
+	rc = pin(buffer);
 	if (!rc || !may_stay_unpinned(rc))
 		return rc;
 	cuf_log(CUF_LOG_NOTICE, "%#llx: it is staged as if it were not registered, or else its bytes go through DRAM, "
@@ -150,38 +162,58 @@ static int pin_device(struct donard_context *ctx, struct cuf_buffer *buffer)
 }
 
 /* Refuses memory of a device: it is not host memory, although the CPU has it mapped. */
-static int check_host(struct donard_context *ctx, const struct cuf_buffer *buffer)
+static int check_host(const struct cuf_buffer *buffer)
 {
 	struct donard_memory *memory;
-	int rc = donard_memory_from_host(ctx, (void *)(uintptr_t)buffer->base, buffer->bytes, &memory);
+	int rc = donard_memory_from_host(pins, (void *)(uintptr_t)buffer->base, buffer->bytes, &memory);
 
 	if (!rc)
 		donard_memory_free(memory);
 	if (rc != -EHOSTUNREACH)
 		return 0;	/* other failures show, with more detail, when it is read or written */
-	cuf_log(CUF_LOG_ERROR, "%s", donard_error(ctx));
+	cuf_log(CUF_LOG_ERROR, "%s", donard_error(pins));
 	return CUF_CUDA_MEMORY_TYPE_INVALID;
 }
 
-static int add(struct donard_context *ctx, struct cuf_buffer *buffer)
+static bool is_registered(uint64_t base)
+{
+	bool found;
+
+	cuf_home_lock();
+	found = cuf_buffer_find(base);
+	cuf_home_unlock();
+	return found;
+}
+
+static int put(struct cuf_buffer *buffer)
+{
+	int rc;
+
+	cuf_home_lock();
+	rc = cuf_map_put(&buffers, buffer->base, buffer);
+	cuf_home_unlock();
+	return rc ? CUF_INTERNAL_ERROR : 0;
+}
+
+static int add(struct cuf_buffer *buffer)
 {
 	int rc = 0;
 
-	if (cuf_buffer_find(buffer->base))
+	if (is_registered(buffer->base))
 		return CUF_MEMORY_ALREADY_REGISTERED;
+	if (!pins && donard_open(&pins, cuf_donard_config))
+		return CUF_INTERNAL_ERROR;
 	switch (buffer->pointer.kind) {
 	case CUF_KIND_DEVICE:
-		rc = pin_device(ctx, buffer);
+		rc = pin_device(buffer);
 		break;
 	case CUF_KIND_HOST:
-		rc = check_host(ctx, buffer);
+		rc = check_host(buffer);
 		break;
 	default:
 		rc = CUF_CUDA_MEMORY_TYPE_INVALID;
 	}
-	if (rc)
-		return rc;
-	return cuf_map_put(&buffers, buffer->base, buffer) ? CUF_INTERNAL_ERROR : 0;
+	return rc ? rc : put(buffer);
 }
 
 /* If CUDA does not answer, as in a child of fork(), the buffer counts as present. */
@@ -209,8 +241,9 @@ int cuf_buffer_register(const void *base, size_t bytes, int *cuda)
 		free(buffer);
 		return CUF_CUDA_DRIVER_ERROR;
 	}
-	rc = add(cuf_home_lock(), buffer);
-	cuf_home_unlock();
+	cuf_lock(CUF_LOCK_PINS);
+	rc = add(buffer);
+	cuf_unlock(CUF_LOCK_PINS);
 	if (rc)
 		cuf_buffer_free(buffer);
 	return rc;

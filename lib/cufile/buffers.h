@@ -9,7 +9,8 @@ struct cuf_buffer {
 	uint64_t base, bytes;
 	struct cuf_pointer pointer;
 	uint64_t number;		/* for CUF_KIND_DEVICE: identifies the allocation */
-	struct donard_memory *memory;	/* the pinned memory, in the home's context; or NULL */
+	struct donard_memory *memory;	/* the pinned memory, in the context of CUF_LOCK_PINS; or NULL */
+	struct donard_memory_info info;	/* of the pinned memory; read without that lock */
 };
 
 static inline bool cuf_buffer_has(const struct cuf_buffer *buffer, uint64_t start, uint64_t bytes)

@@ -4,7 +4,7 @@
  * keeps for it.  It is open or closed, and most calls open it by themselves.
  *
  * The driver's lock protects opening and closing.  The home's lock protects the tables of
- * files and buffers, and the context in which they are registered, which is the home.
+ * files and buffers, and the context in which files are registered, which is the home.
  * locks.h has the order of all locks.
  */
 #ifndef CUF_DRIVER_H

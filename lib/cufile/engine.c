@@ -268,13 +268,11 @@ struct cuf_use *cuf_engine_file(struct cuf_engine *engine, uint64_t handle, int 
 /* Opens the same pages in this engine's context. */
 static int adopt_buffer(struct cuf_engine *engine, struct cuf_place *place)
 {
-	struct donard_memory_info info = { .size = sizeof(info) };
 	int rc;
 
 	if (!place->buffer->memory)
 		return 0;
-	donard_memory_info(place->buffer->memory, &info);
-	rc = cuf_engine_adopt(engine, &info, &place->memory);
+	rc = cuf_engine_adopt(engine, &place->buffer->info, &place->memory);
 	if (!rc)
 		return 0;
 	cuf_log(CUF_LOG_ERROR, "the buffer at %#llx: %s", (unsigned long long)place->buffer->base,

@@ -3,7 +3,9 @@
 #include "cufile_scene.h"
 #include "cufile/gpu.h"
 
-struct fake_gpu gpu = { .lock = PTHREAD_MUTEX_INITIALIZER, .gate = PTHREAD_MUTEX_INITIALIZER };
+struct fake_gpu gpu = {
+	.lock = PTHREAD_MUTEX_INITIALIZER, .gate = PTHREAD_MUTEX_INITIALIZER, .pin_gate = PTHREAD_MUTEX_INITIALIZER,
+};
 
 static bool is_gpu(const void *pointer)
 {
@@ -41,6 +43,8 @@ static int gpu_pin(struct donard_context *ctx, void *pointer, uint64_t bytes, st
 	if (gpu.pin_fails)
 		return gpu.pin_fails;
 	__atomic_add_fetch(&gpu.pins, 1, __ATOMIC_RELAXED);
+	pthread_mutex_lock(&gpu.pin_gate);
+	pthread_mutex_unlock(&gpu.pin_gate);
 	return donard_memory_from_host(ctx, pointer, bytes, memory);
 }
 

@@ -32,6 +32,7 @@ struct fake_gpu {
 	unsigned int count;
 	pthread_mutex_t lock;	/* of the allocations */
 	pthread_mutex_t gate;	/* held: no copy ends */
+	pthread_mutex_t pin_gate;	/* held: nothing is pinned to its end */
 };
 
 /* A stream is its last thread, and each thread waits for the one before. */

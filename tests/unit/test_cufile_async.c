@@ -257,6 +257,61 @@ static void test_stream_beside_a_staged_write(void **state)
 	assert_ptr_equal(wrote, scene);
 }
 
+static void *register_device(void *data)
+{
+	struct scene *scene = data;
+
+	return cuFileBufRegister(scene->device, BYTES, 0).code ? NULL : scene;
+}
+
+/* CUDA may wait for the stream while it pins memory for a registration, so the stream must not wait for that. */
+static void test_stream_beside_a_registration(void **state)
+{
+	struct scene *scene = scene_of(state);
+	ssize_t done = 0;
+	pthread_t thread;
+	void *registered;
+
+	pthread_mutex_lock(&gpu.pin_gate);
+	pthread_create(&thread, NULL, register_device, scene);
+	while (!__atomic_load_n(&gpu.pins, __ATOMIC_RELAXED))
+		sched_yield();
+	alarm(HANG_SECONDS);
+	assert_int_equal(read_in_stream(scene, &done).code, 0);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	alarm(0);
+	assert_int_equal(done, 8192);
+	pthread_mutex_unlock(&gpu.pin_gate);
+	pthread_join(thread, &registered);
+	assert_ptr_equal(registered, scene);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_MEMORY_ALREADY_REGISTERED);
+}
+
+/* The thread that has a part of the file alone is the parent's, so no write of the child waits for it. */
+static void test_fork_beside_a_staged_write(void **state)
+{
+	struct scene *scene = scene_of(state);
+	pthread_t writer;
+	int status = 0;
+	void *wrote;
+	pid_t child;
+
+	pthread_mutex_lock(&gpu.gate);
+	pthread_create(&writer, NULL, write_part_of_a_block, scene);
+	while (!__atomic_load_n(&gpu.copies, __ATOMIC_RELAXED))
+		sched_yield();
+	child = fork();
+	if (!child) {
+		alarm(HANG_SECONDS);
+		_exit(cuFileWrite(scene->handle, scene->host, 8192, 0, 0) != 8192);
+	}
+	waitpid(child, &status, 0);
+	pthread_mutex_unlock(&gpu.gate);
+	pthread_join(writer, &wrote);
+	assert_int_equal(status, 0);
+	assert_ptr_equal(wrote, scene);
+}
+
 /* It waits for no thread that works on a batch: that may wait for CUDA, and CUDA for the stream. */
 static void test_stream_beside_a_batch(void **state)
 {
@@ -426,6 +481,8 @@ int main(void)
 		SCENE_TEST(test_stream_that_needs_copies),
 		SCENE_TEST(test_stream_beside_a_batch),
 		SCENE_TEST(test_stream_beside_a_staged_write),
+		SCENE_TEST(test_stream_beside_a_registration),
+		SCENE_TEST(test_fork_beside_a_staged_write),
 		SCENE_TEST(test_fixed_stream),
 		SCENE_TEST(test_bad_streams),
 		SCENE_TEST(test_busy_stream),
