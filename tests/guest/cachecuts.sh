@@ -35,9 +35,7 @@ cache_life() {
 
 cache_begins() {
 	local FORMAT=(--format)
-	find_peer_drive
-	labctl peer blkdiscard -f -z "$PEER_ALPHA" -l 1M
-	labctl peer sh -c "head -c \$(cat /sys/class/p2pmem/p2pmem2/size) /dev/zero >/dev/p2pmem2"
+	blank_peer
 	cache_serve >"$WORK/format" 2>&1 &
 	within 60 grep -q '"event":"listening"' "$WORK/format"
 	end_server "$!"

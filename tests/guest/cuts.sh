@@ -20,9 +20,8 @@ log_life() {
 
 log_begins() {
 	local -a command
-	find_peer_drive
+	blank_peer
 	mapfile -d '' -t command < <(cutlog_at format)
-	labctl peer blkdiscard -f -z "$PEER_ALPHA" -l 1M
 	labctl peer "${command[@]}"
 }
 

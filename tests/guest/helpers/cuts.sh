@@ -38,6 +38,14 @@ find_peer_drive() {
 	PEER_ALPHA=$(labctl peer bash -c '. <(labctl env); echo "$LAB_ALPHA"')
 }
 
+# blank_peer - wipes the second guest's drive and NVRAM. The same seed writes the same bytes to the same places, so a loss would
+# not show over the bytes of an earlier test.
+blank_peer() {
+	find_peer_drive
+	labctl peer blkdiscard -f -z "$PEER_ALPHA" -l 1M
+	labctl peer sh -c "head -c \$(cat /sys/class/p2pmem/p2pmem2/size) /dev/zero >/dev/p2pmem2"
+}
+
 # live LIFE FUNCTION... - one life of the second guest, up to its cut; FUNCTION gets LIFE. With AT set it is cut when stopat says
 # that it stands there, else after a while that CUT_AFTER says.
 live() {
