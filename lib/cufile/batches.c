@@ -338,7 +338,7 @@ static void *unsettled(const struct cuf_batch_request *request)
 	uint64_t base = (uintptr_t)request->base;
 	struct cuf_pointer found;
 
-	if (cuf_buffer_is_pinned(base, request->offset, request->bytes) ||
+	if (cuf_buffer_is_pinned(base, request->offset, request->bytes, NULL) ||
 	    cuf_gpu->look_up((void *)(uintptr_t)(base + (uint64_t)request->offset), &found))
 		return NULL;
 	return found.context;

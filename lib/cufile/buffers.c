@@ -38,7 +38,7 @@ struct cuf_buffer *cuf_buffer_around(uint64_t start, uint64_t bytes)
 	return NULL;
 }
 
-bool cuf_buffer_is_pinned(uint64_t base, int64_t offset, uint64_t bytes)
+bool cuf_buffer_is_pinned(uint64_t base, int64_t offset, uint64_t bytes, void **context)
 {
 	const struct cuf_buffer *buffer;
 	bool pinned;
@@ -48,6 +48,8 @@ bool cuf_buffer_is_pinned(uint64_t base, int64_t offset, uint64_t bytes)
 	if (!buffer)
 		buffer = cuf_buffer_around(base + (uint64_t)offset, bytes);
 	pinned = buffer && buffer->memory;
+	if (pinned && context)
+		*context = buffer->pointer.context;
 	cuf_home_unlock();
 	return pinned;
 }

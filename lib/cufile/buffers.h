@@ -26,8 +26,11 @@ void cuf_buffer_free(struct cuf_buffer *buffer);
 /* The caller holds the home's lock.  Find a buffer by its first address, or one that has all these bytes. */
 struct cuf_buffer *cuf_buffer_find(uint64_t base);
 struct cuf_buffer *cuf_buffer_around(uint64_t start, uint64_t bytes);
-/* The caller does not hold it.  Do these bytes lie in a registered buffer of a GPU that is pinned? */
-bool cuf_buffer_is_pinned(uint64_t base, int64_t offset, uint64_t bytes);
+/*
+ * The caller does not hold it.  Do these bytes lie in a registered buffer of a GPU that is pinned?  *context is the
+ * buffer's then; it may be NULL.
+ */
+bool cuf_buffer_is_pinned(uint64_t base, int64_t offset, uint64_t bytes, void **context);
 /* Was registered GPU memory freed, or did it end with its context?  Its address may be another allocation's by now. */
 bool cuf_buffer_is_gone(const struct cuf_buffer *buffer);
 void cuf_buffers_end(void);

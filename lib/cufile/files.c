@@ -56,6 +56,25 @@ struct cuf_file *cuf_file_take(uint64_t handle)
 	return file;
 }
 
+bool cuf_file_has_reached(const struct cuf_file *file, const void *context)
+{
+	for (unsigned int i = 0; i < CUF_FILE_GPUS; i++)
+		if (__atomic_load_n(&file->gpus[i], __ATOMIC_RELAXED) == context)
+			return context;
+	return false;
+}
+
+void cuf_file_note_reached(struct cuf_file *file, void *context)
+{
+	void *none = NULL;
+
+	for (unsigned int i = 0; i < CUF_FILE_GPUS; i++, none = NULL)
+		if (__atomic_load_n(&file->gpus[i], __ATOMIC_RELAXED) == context ||
+		    __atomic_compare_exchange_n(&file->gpus[i], &none, context, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) ||
+		    none == context)
+			return;
+}
+
 void cuf_files_end(void)
 {
 	cuf_home_lock();

@@ -11,6 +11,8 @@
 
 #include "cufile/inodes.h"
 
+#define CUF_FILE_GPUS	16
+
 struct cuf_file {
 	uint64_t handle;
 	int program_fd;		/* the descriptor that the program registered, which is not ours */
@@ -22,6 +24,7 @@ struct cuf_file {
 	bool durable;		/* O_SYNC or O_DSYNC */
 	uint64_t align;		/* what goes straight begins and ends at multiples of it in the file, */
 	uint64_t memory_align;	/* and at multiples of this in memory; 0 in compatibility mode */
+	void *gpus[CUF_FILE_GPUS];	/* CUDA contexts whose memory the drive has moved straight; atomic, NULL behind the last */
 	char name[64];		/* for the log */
 	struct cuf_inode *lock;	/* for writes; all registrations of this file share it */
 };
@@ -33,6 +36,9 @@ struct cuf_file *cuf_file_take(uint64_t handle);
 void cuf_file_free(struct cuf_file *file);
 /* The caller holds the home's lock. */
 struct cuf_file *cuf_file_find(uint64_t handle);
+/* Has the drive moved bytes straight from or to GPU memory of this context?  If more than CUF_FILE_GPUS have been noted: no. */
+bool cuf_file_has_reached(const struct cuf_file *file, const void *context);
+void cuf_file_note_reached(struct cuf_file *file, void *context);
 /* Frees all files when the driver is closed. */
 void cuf_files_end(void);
 

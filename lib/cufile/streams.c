@@ -20,6 +20,7 @@
 #include "cufile/locks.h"
 #include "cufile/map.h"
 #include "cufile/pool.h"
+#include "cufile/settings.h"
 #include "cufile/streams.h"
 #include "cufile/transfer.h"
 
@@ -260,21 +261,29 @@ static bool is_aligned(const struct cuf_file *file, const struct cuf_transfer *t
 	       transfer->bytes && transfer->bytes % file->align == 0;
 }
 
-/* Will the drive and the GPU do it by themselves, if the arguments stay as they are? */
+/*
+ * Will the drive and the GPU do it by themselves, if the arguments stay as they are?  Where compatibility mode is allowed,
+ * a request that finds no route goes through DRAM, and CUDA copies for it.  So there the drive must have reached the GPU
+ * before.
+ */
 static bool goes_straight(const struct request *request)
 {
 	struct cuf_transfer now = request->transfer;
 	const struct cuf_file *file;
-	bool aligned;
+	void *context = NULL;
+	bool straight;
 
 	now.bytes = *request->bytes;
 	now.file_offset = *request->file_offset;
 	now.offset = *request->offset;
+	if (!cuf_buffer_is_pinned(now.base, now.offset, now.bytes, &context))
+		return false;
 	cuf_home_lock();
 	file = cuf_file_find(now.handle);
-	aligned = file && is_aligned(file, &now);
+	straight = file && is_aligned(file, &now) &&
+		   (!cuf_flag(CUF_FLAG_ALLOW_COMPAT) || cuf_file_has_reached(file, context));
 	cuf_home_unlock();
-	return aligned && cuf_buffer_is_pinned(now.base, now.offset, now.bytes);
+	return straight;
 }
 
 static bool is_on_host(const struct request *request)

@@ -71,6 +71,8 @@ static ssize_t one_piece(struct cuf_engine *engine, const struct cuf_transfer *t
 		moved = straight(engine, transfer, use, target, done, bytes);
 		if (moved > 0)
 			cuf_count_bytes(transfer->writes, CUF_WAY_DIRECT, (uint64_t)moved);
+		if (moved > 0 && target->context)
+			cuf_file_note_reached(use->file, target->context);
 		return moved;
 	}
 	*asked = part;

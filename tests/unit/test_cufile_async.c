@@ -257,6 +257,30 @@ static void test_stream_beside_a_staged_write(void **state)
 	assert_ptr_equal(wrote, scene);
 }
 
+/*
+ * Where compatibility mode is allowed, whether CUDA must copy shows only when the drive moves the bytes.  So the first
+ * request of a file and a GPU is done when the call returns.
+ */
+static void test_stream_that_may_fall_back(void **state)
+{
+	struct scene *scene = *state;
+	unsigned int calls = stream.calls;
+	size_t bytes = 8192;
+	off_t at = 0, offset = 0;
+	ssize_t done = 0;
+
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	scene = scene_of(state);
+	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, 0);
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->device, &bytes, &at, &offset, &done, &stream).code, 0);
+	assert_int_equal(done, 8192);
+	assert_int_equal(stream.calls, calls);
+	assert_int_equal(cuFileReadAsync(scene->handle, scene->device, &bytes, &at, &offset, &done, &stream).code, 0);
+	assert_int_equal(stream.calls, calls + 1);
+	assert_int_equal(gpu_wait_for_stream(&stream), 0);
+	assert_int_equal(done, 8192);
+}
+
 static void *register_device(void *data)
 {
 	struct scene *scene = data;
@@ -479,6 +503,7 @@ int main(void)
 		SCENE_TEST(test_cancel),
 		SCENE_TEST(test_stream),
 		SCENE_TEST(test_stream_that_needs_copies),
+		SCENE_TEST(test_stream_that_may_fall_back),
 		SCENE_TEST(test_stream_beside_a_batch),
 		SCENE_TEST(test_stream_beside_a_staged_write),
 		SCENE_TEST(test_stream_beside_a_registration),
