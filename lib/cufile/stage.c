@@ -140,18 +140,25 @@ static int cuda_failed(int result, const char *what)
 	return CUF_CUDA_DRIVER_ERROR;
 }
 
-static struct cuf_stage *find(struct cuf_engine *engine, void *context, bool on_host)
+static struct cuf_stage **look_for(struct cuf_engine *engine, const void *context, bool on_host)
 {
-	struct cuf_stage **at = &engine->stages, *stage;
+	struct cuf_stage **at = &engine->stages;
 
 	while (*at && ((*at)->context != context || (*at)->on_host != on_host))
 		at = &(*at)->next;
-	stage = *at;
+	return at;
+}
+
+static struct cuf_stage *find(struct cuf_engine *engine, void *context, bool on_host)
+{
+	struct cuf_stage **at = look_for(engine, context, on_host), *stage = *at;
+
 	if (!stage || life_of(stage) == LIVES)
 		return stage;
 	free_ended(&engine->stages);
+	at = look_for(engine, context, on_host);	/* the stage before it may be gone, too */
 	stage = *at;
-	if (!stage || stage->context != context || stage->on_host != on_host)
+	if (!stage)
 		return NULL;
 	*at = stage->next;	/* CUDA does not say what became of it */
 	free_stage(stage);

@@ -173,6 +173,23 @@ static void test_reset_gpu(void **state)
 	assert_int_equal(gpu.frees, 0);
 }
 
+/* Two stages end with the context: the GPU's own, and the host's for compatibility mode. */
+static void test_reset_gpu_with_two_stages(void **state)
+{
+	struct scene *scene = *state;
+
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	scene = scene_of(state);
+	gpu.pin_fails = -EOPNOTSUPP;
+	read_part(scene, scene->device, 1, 0, 8192);
+	assert_int_equal(counted().compat_bytes, 8192);
+	gpu.pin_fails = 0;
+	gpu.resets++;
+	read_part(scene, scene->device, 1, 0, 8192);
+	assert_int_equal(counted().compat_bytes, 8192);
+	assert_int_equal(gpu.pins, 1);
+}
+
 static void test_at_the_end(void **state)
 {
 	struct scene *scene = scene_of(state);
@@ -503,6 +520,7 @@ int main(void)
 		SCENE_TEST(test_says_which_way),
 		SCENE_TEST(test_unregistered_memory),
 		SCENE_TEST(test_reset_gpu),
+		SCENE_TEST(test_reset_gpu_with_two_stages),
 		SCENE_TEST(test_freed_while_registered),
 		SCENE_TEST(test_at_the_end),
 		SCENE_TEST(test_grows),
