@@ -122,7 +122,7 @@ static void end_batch(struct batch *batch)
 	free_batch(batch);
 }
 
-/* Returns the batch locked; it is not freed until leave(). */
+/* Returns the batch locked; it is not freed, and the thread not canceled, until leave(). */
 static struct batch *enter(void *number)
 {
 	struct batch *batch;
@@ -132,6 +132,7 @@ static struct batch *enter(void *number)
 	if (batch) {
 		pthread_mutex_lock(&batch->lock);
 		batch->callers++;
+		cuf_cancel_later();
 	}
 	cuf_unlock(CUF_LOCK_BATCHES);
 	return batch;
@@ -142,6 +143,7 @@ static void leave(struct batch *batch)
 	batch->callers--;
 	pthread_cond_broadcast(&batch->change);
 	pthread_mutex_unlock(&batch->lock);
+	cuf_cancel_again();
 }
 
 static int add_batch(void **number, unsigned int most)
@@ -175,11 +177,13 @@ CUF_PUBLIC void cuFileBatchIODestroy(void *number)
 {
 	struct batch *batch;
 
+	cuf_cancel_later();
 	cuf_lock(CUF_LOCK_BATCHES);
 	batch = number ? cuf_map_take(&table, (uintptr_t)number) : NULL;
 	cuf_unlock(CUF_LOCK_BATCHES);
 	if (batch)
 		end_batch(batch);
+	cuf_cancel_again();
 }
 
 void cuf_batches_end(void)

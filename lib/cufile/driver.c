@@ -98,13 +98,22 @@ static int open_locked(void)
 	return 0;
 }
 
+/* A thread that is inside is not canceled: the driver could not be closed any more. */
+static void count_in(int rc)
+{
+	if (rc)
+		return;
+	inside++;
+	cuf_cancel_later();
+}
+
 int cuf_driver_need(void)
 {
 	int rc;
 
 	cuf_lock(CUF_LOCK_DRIVER);
 	rc = state == CLOSED ? open_locked() : cuf_driver_check();
-	inside += !rc;
+	count_in(rc);
 	cuf_unlock(CUF_LOCK_DRIVER);
 	return rc;
 }
@@ -115,7 +124,7 @@ int cuf_driver_enter(void)
 
 	cuf_lock(CUF_LOCK_DRIVER);
 	rc = cuf_driver_check();
-	inside += !rc;
+	count_in(rc);
 	cuf_unlock(CUF_LOCK_DRIVER);
 	return rc;
 }
@@ -126,6 +135,7 @@ void cuf_driver_leave(void)
 	if (--inside == 0)
 		pthread_cond_broadcast(&nobody);
 	cuf_unlock(CUF_LOCK_DRIVER);
+	cuf_cancel_again();
 }
 
 int cuf_driver_check(void)
@@ -206,6 +216,7 @@ int cuf_driver_close(void (*end)(void))
 {
 	int rc;
 
+	cuf_cancel_later();
 	cuf_lock(CUF_LOCK_DRIVER);
 	rc = cuf_driver_check();
 	if (!rc && opened > 1)
@@ -213,5 +224,6 @@ int cuf_driver_close(void (*end)(void))
 	else if (!rc)
 		close_locked(end);
 	cuf_unlock(CUF_LOCK_DRIVER);
+	cuf_cancel_again();
 	return rc;
 }

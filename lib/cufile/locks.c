@@ -6,6 +6,23 @@ pthread_mutex_t cuf_locks[CUF_LOCK_COUNT] = {
 	[0 ... CUF_LOCK_COUNT - 1] = PTHREAD_MUTEX_INITIALIZER,
 };
 
+static __thread unsigned int reasons;	/* why this thread is not canceled */
+static __thread int state_before;
+
+void cuf_cancel_later(void)
+{
+	if (!reasons++)
+		pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state_before);
+}
+
+void cuf_cancel_again(void)
+{
+	int ours;
+
+	if (!--reasons)
+		pthread_setcancelstate(state_before, &ours);
+}
+
 static void before_fork(void)
 {
 	for (int i = 0; i < CUF_LOCK_COUNT; i++) {

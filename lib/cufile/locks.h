@@ -28,14 +28,23 @@ enum cuf_lock {
 
 extern pthread_mutex_t cuf_locks[CUF_LOCK_COUNT];
 
+/*
+ * Between these a thread is not canceled: what it holds, nobody else would release.  Pairs may lie in each other.  A
+ * cancellation that was asked for meanwhile comes at the thread's next cancellation point.
+ */
+void cuf_cancel_later(void);
+void cuf_cancel_again(void);
+
 static inline void cuf_lock(enum cuf_lock which)
 {
+	cuf_cancel_later();
 	pthread_mutex_lock(&cuf_locks[which]);
 }
 
 static inline void cuf_unlock(enum cuf_lock which)
 {
 	pthread_mutex_unlock(&cuf_locks[which]);
+	cuf_cancel_again();
 }
 
 /* These take and release the locks of all engines. */

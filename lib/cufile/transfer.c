@@ -4,11 +4,11 @@
  * moved directly, and the rest through a stage.
  */
 #include <errno.h>
-#include <pthread.h>
 
 #include "cufile/codes.h"
 #include "cufile/compat.h"
 #include "cufile/counts.h"
+#include "cufile/locks.h"
 #include "cufile/log.h"
 #include "cufile/part.h"
 #include "cufile/pool.h"
@@ -229,14 +229,13 @@ static ssize_t transfer_now(struct cuf_transfer transfer)
 	return result;
 }
 
-/* Delays cancellation of the thread until the request has ended; else the engine would stay busy, the file locked. */
+/* A thread that was canceled meanwhile would leave the engine busy and the file locked. */
 ssize_t cuf_transfer(const struct cuf_transfer *transfer)
 {
 	ssize_t result;
-	int before;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
+	cuf_cancel_later();
 	result = transfer_now(*transfer);
-	pthread_setcancelstate(before, &before);
+	cuf_cancel_again();
 	return result;
 }
