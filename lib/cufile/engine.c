@@ -92,8 +92,15 @@ static void end_all_known(struct cuf_map *map)
 void cuf_engines_in_child(void)
 {
 	for (struct cuf_engine *engine = inherited; engine; engine = engine->next) {
+		for (struct cuf_known *known = engine->forgotten, *next; known; known = next) {
+			next = known->next;
+			known->users = NULL;	/* on the stack of a thread of the parent */
+			end_known(known);
+		}
+		engine->forgotten = NULL;
 		end_all_known(&engine->files);
 		end_all_known(&engine->places);
+		cuf_stages_unpin(engine);
 	}
 }
 

@@ -32,7 +32,9 @@ struct cuf_stage *cuf_engine_forget(struct cuf_engine *engine);
 /* Opens memory of another context again in this one. */
 int cuf_engine_adopt(struct cuf_engine *engine, const struct donard_memory_info *info,
 		     struct donard_memory **memory);
-/* The stages are nobody's then; they have nothing of the engine's context any more. */
+/* The stages have nothing of the engine's context then. */
+void cuf_stages_unpin(struct cuf_engine *engine);
+/* Unpins the stages, which are nobody's then. */
 struct cuf_stage *cuf_stages_detach(struct cuf_engine *engine);
 /* Not with a lock that a request needs: CUDA frees memory only when no stream waits for one. */
 void cuf_stages_end(struct cuf_stage *stages);

@@ -109,15 +109,20 @@ static struct cuf_stage *take_locked(void *context, uint64_t bytes)
 	return stage;
 }
 
+void cuf_stages_unpin(struct cuf_engine *engine)
+{
+	for (struct cuf_stage *stage = engine->stages; stage; stage = stage->next) {
+		donard_memory_free(stage->memory);
+		stage->memory = NULL;
+	}
+}
+
 struct cuf_stage *cuf_stages_detach(struct cuf_engine *engine)
 {
 	struct cuf_stage *stages = engine->stages;
 
+	cuf_stages_unpin(engine);
 	engine->stages = NULL;
-	for (struct cuf_stage *stage = stages; stage; stage = stage->next) {
-		donard_memory_free(stage->memory);
-		stage->memory = NULL;
-	}
 	return stages;
 }
 
