@@ -14,6 +14,8 @@ static struct cuf_engine *engines;	/* under CUF_LOCK_ENGINES, which is taken bef
 static __thread struct cuf_engine *mine;
 static pthread_key_t key;
 static pthread_cond_t nobody = PTHREAD_COND_INITIALIZER;	/* signalled when no engine uses what is deregistered; with CUF_LOCK_USERS */
+static pthread_cond_t idle = PTHREAD_COND_INITIALIZER;	/* signalled when a request ends while somebody awaits it; with CUF_LOCK_USERS */
+static unsigned int ended, awaited;	/* such requests, under CUF_LOCK_USERS; who awaits them, atomic */
 
 /* ---- the begin and the end ---- */
 
@@ -36,7 +38,6 @@ static void end_engine(struct cuf_engine *engine)
 	donard_queue_close(engine->queue);
 	donard_memory_free(engine->host);
 	donard_close(engine->ctx);
-	pthread_cond_destroy(&engine->idle);
 	pthread_mutex_destroy(&engine->lock);
 	free(engine);
 }
@@ -112,6 +113,8 @@ void cuf_engines_after_fork(void)
 		pthread_setspecific(key, NULL);
 	mine = NULL;
 	pthread_cond_init(&nobody, NULL);
+	pthread_cond_init(&idle, NULL);
+	awaited = 0;
 }
 
 static void once(void)
@@ -142,7 +145,6 @@ static struct cuf_engine *new_engine(void)
 	if (!engine)
 		return NULL;
 	pthread_mutex_init(&engine->lock, NULL);
-	pthread_cond_init(&engine->idle, NULL);
 	if (open_engine(engine) || pthread_setspecific(key, engine)) {
 		end_engine(engine);
 		return NULL;
@@ -366,8 +368,14 @@ void cuf_engine_leave(struct cuf_engine *engine)
 		engine->forgotten = known->next;
 		end_known(known);
 	}
-	pthread_cond_broadcast(&engine->idle);
 	pthread_mutex_unlock(&engine->lock);
+	/* Whoever saw the request under the engine's lock had said before that it waits. */
+	if (!__atomic_load_n(&awaited, __ATOMIC_ACQUIRE))
+		return;
+	cuf_lock(CUF_LOCK_USERS);
+	ended++;
+	pthread_cond_broadcast(&idle);
+	cuf_unlock(CUF_LOCK_USERS);
 }
 
 /* The engine is locked; @known is not in its maps any more, or NULL. */
@@ -445,18 +453,44 @@ static struct cuf_stage *append(struct cuf_stage *stages, struct cuf_stage *more
 	return stages;
 }
 
-void cuf_engines_forget_all(void)
+/* Returns whether an engine has a request, so that it cannot forget yet. */
+static bool forget_in_idle(struct cuf_stage **stages)
 {
-	struct cuf_stage *stages = NULL;
+	bool any = false;
 
 	cuf_lock(CUF_LOCK_ENGINES);
 	for (struct cuf_engine *engine = engines; engine; engine = engine->next) {
 		pthread_mutex_lock(&engine->lock);
-		while (engine->busy)
-			pthread_cond_wait(&engine->idle, &engine->lock);
-		stages = append(cuf_engine_forget(engine), stages);
+		if (engine->busy)
+			any = true;
+		else
+			*stages = append(cuf_engine_forget(engine), *stages);
 		pthread_mutex_unlock(&engine->lock);
 	}
 	cuf_unlock(CUF_LOCK_ENGINES);
+	return any;
+}
+
+/*
+ * Waits without CUF_LOCK_ENGINES.  The request may wait for a stream, and that for a request of ours, which needs a lock
+ * that comes before this one and that a fork() may hold by then.
+ */
+void cuf_engines_forget_all(void)
+{
+	struct cuf_stage *stages = NULL;
+	unsigned int seen;
+
+	__atomic_add_fetch(&awaited, 1, __ATOMIC_SEQ_CST);
+	cuf_lock(CUF_LOCK_USERS);
+	seen = ended;
+	cuf_unlock(CUF_LOCK_USERS);
+	while (forget_in_idle(&stages)) {
+		cuf_lock(CUF_LOCK_USERS);
+		while (ended == seen)
+			pthread_cond_wait(&idle, &cuf_locks[CUF_LOCK_USERS]);
+		seen = ended;
+		cuf_unlock(CUF_LOCK_USERS);
+	}
+	__atomic_sub_fetch(&awaited, 1, __ATOMIC_SEQ_CST);
 	cuf_stages_end(stages);
 }

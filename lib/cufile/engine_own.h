@@ -10,7 +10,6 @@
 
 struct cuf_engine {
 	pthread_mutex_t lock;		/* protects all but ctx, queue and stages, which only the thread uses */
-	pthread_cond_t idle;		/* a request has ended */
 	bool busy;			/* a request is under way ... */
 	struct cuf_known *file, *place;	/* ... with these */
 	struct cuf_known *forgotten;	/* taken out during the request, ends with it */

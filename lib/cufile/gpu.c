@@ -106,21 +106,25 @@ static void leave(int mode)
 	cuda.pop(&context);
 }
 
-/* Retains the primary context of each device once, until the process ends. */
+/*
+ * Retains the primary context of each device, until the process ends.  No lock is held meanwhile: CUDA may make the
+ * context, and wait.  If two threads are the first, the device is retained twice, which does no harm.
+ */
 static int primary_context(int ordinal, void **context)
 {
 	static void *kept[DEVICES_MAX];
-	int device, rc = 0;
+	int device, rc;
 
 	if (ordinal < 0 || ordinal >= DEVICES_MAX || !cuda.device_get || !cuda.retain_primary)
 		return CUDA_ERROR_NOT_FOUND;
-	cuf_lock(CUF_LOCK_CUDA);
-	if (!kept[ordinal])
-		rc = cuda.device_get(&device, ordinal);
-	if (!rc && !kept[ordinal])
-		rc = cuda.retain_primary(&kept[ordinal], device);
-	*context = kept[ordinal];
-	cuf_unlock(CUF_LOCK_CUDA);
+	*context = __atomic_load_n(&kept[ordinal], __ATOMIC_ACQUIRE);
+	if (*context)
+		return 0;
+	rc = cuda.device_get(&device, ordinal);
+	if (!rc)
+		rc = cuda.retain_primary(context, device);
+	if (!rc)
+		__atomic_store_n(&kept[ordinal], *context, __ATOMIC_RELEASE);
 	return rc;
 }
 

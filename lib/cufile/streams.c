@@ -329,7 +329,7 @@ static int add_request(struct request *request, void **number)
 
 static struct cuf_error submit(struct request *request)
 {
-	void *number;
+	void *number, *stream = request->stream;	/* once it is added, whoever deregisters a failed stream may free it */
 	int rc, cuda;
 
 	request->flags = flags_of(request->stream);
@@ -341,7 +341,7 @@ static struct cuf_error submit(struct request *request)
 		free_request(request);
 		return cuf_error(rc);
 	}
-	cuda = cuf_gpu->call_in_stream(request->stream, in_turn, number);
+	cuda = cuf_gpu->call_in_stream(stream, in_turn, number);
 	if (!cuda)
 		return cuf_error(CUF_SUCCESS);
 	end_request(number);
