@@ -236,7 +236,8 @@ struct donard_completion {
  * out which end failed.  If the kernel ended a transfer half way, the call submits the rest
  * of it, and with that the requests that were not submitted yet.
  *
- * Returns how many, 0 if there are none; -EIO, -EPERM.
+ * Returns how many, 0 if there are none; -EPERM; if there are none because the rest could not be submitted, -EIO, or
+ * -ENOMEM: then the next call tries again.
  */
 int donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions,
 		      unsigned int most);

@@ -56,7 +56,7 @@ static int take(struct donard_queue *queue, struct donard_completion *completion
 DND_PUBLIC int donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions,
 				 unsigned int most)
 {
-	int rc = dnd_queue_check_thread(queue);
+	int rc = dnd_queue_check_thread(queue), count;
 
 	if (rc)
 		return rc;
@@ -68,7 +68,8 @@ DND_PUBLIC int donard_queue_poll(struct donard_queue *queue, struct donard_compl
 	dnd_queue_look_after(queue);
 	if (queue->sources)
 		dnd_sources_work(queue);
-	return take(queue, completions, most);
+	count = take(queue, completions, most);
+	return count || !queue->ring.failed ? count : dnd_queue_ring_failed(queue, queue->ring.failed);
 }
 
 /*

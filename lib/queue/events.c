@@ -19,11 +19,12 @@ void dnd_queue_forget_event(struct donard_queue *queue)
  * Signals the event for completions that the queue holds already; for new ones the ring
  * signals it.  The ring's own descriptor does not serve: it wakes nobody for completions
  * that the kernel handles only when they are asked for (IORING_SETUP_DEFER_TASKRUN,
- * io_req_local_work_add() in io_uring/io_uring.c).
+ * io_req_local_work_add() in io_uring/io_uring.c).  It also signals what could not be handed over, which the next call
+ * of donard_queue_poll() tries again.
  */
 void dnd_queue_tell(struct donard_queue *queue)
 {
-	if (queue->event_fd >= 0 && (queue->done_count || (queue->sources && dnd_sources_done(queue))))
+	if (queue->event_fd >= 0 && (queue->done_count || queue->ring.failed || (queue->sources && dnd_sources_done(queue))))
 		eventfd_write(queue->event_fd, 1);
 }
 

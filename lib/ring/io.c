@@ -315,8 +315,8 @@ struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result)
 		if (io && done(ring, io, got, result))
 			return io;
 	if (ring->again || (ring->aio && dnd_aio_is_full(ring->aio))) {
-		ring->again = false;
-		hand_over(ring);
+		ring->failed = hand_over(ring);
+		ring->again = ring->failed;	/* the next call tries again */
 	}
 	return ring->lost ? dnd_ring_take_lost(ring, result) : NULL;
 }

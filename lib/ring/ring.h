@@ -50,6 +50,7 @@ struct dnd_ring {
 	bool open;
 	int event_fd;		/* -1: none */
 	bool again;		/* requests were started between completions, and are to be handed over */
+	int failed;		/* why the last attempt at that failed: -errno, or 0 */
 	unsigned int owed;	/* entries of io_uring whose completion was not taken yet */
 	unsigned int vain;	/* attempts in a row in which the kernel took no entry while it had none in flight */
 	bool stops;		/* set by the ring's user: no request is continued or tried again */

@@ -198,6 +198,36 @@ static void no_memory_for_requests(void **state)
 	assert_int_equal(run_starved(&transfer, 1, UINT32_MAX), -ECANCELED);
 }
 
+/* A read that was short continues, and the kernel does not take the rest at first. */
+static void no_memory_for_the_rest(void **state)
+{
+	struct setup *s = *state;
+	struct dnd_io io = { .kind = DND_IO_READ, .fd = s->in, .offset_bytes = LENGTH, .memory = s->memory,
+			     .length_bytes = 8192, .align_bytes = 512 };
+	struct dnd_ring ring = { 0 };
+	int64_t result;
+
+	if (dnd_uring_ask())
+		skip();
+	assert_int_equal(dnd_ring_open(&ring, 4, 0, false), 0);
+	dnd_io_start(&ring, &io);
+	assert_int_equal(dnd_ring_enter(&ring, 1), 0);
+	starved_from = 0;
+	starved_until = UINT32_MAX;
+	for (int i = 0; i < 2; i++) {
+		assert_null(dnd_io_next(&ring, &result));
+		assert_int_equal(ring.failed, -ENOMEM);
+	}
+	starved_from = UINT32_MAX;
+	assert_null(dnd_io_next(&ring, &result));
+	assert_int_equal(ring.failed, 0);
+	assert_int_equal(dnd_ring_enter(&ring, 1), 0);
+	assert_ptr_equal(dnd_io_next(&ring, &result), &io);
+	assert_int_equal(result, 4096);	/* the file ends there */
+	assert_memory_equal(s->memory, s->data + LENGTH - 4096, 4096);
+	dnd_ring_close(&ring);
+}
+
 static void reports_failure(void **state)
 {
 	struct setup *s = *state;
@@ -444,6 +474,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(changed_before_a_full_ring, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_check_for_commands_that_go_together, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory_for_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_memory_for_the_rest, setup, teardown),
 	};
 	int failed = cmocka_run_group_tests_name("of io_uring", by_io_uring, NULL, NULL);
 
