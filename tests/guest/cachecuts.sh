@@ -20,7 +20,7 @@ cache_serve() {
 # end_server PID - of the way to it, which ends when the server has.
 end_server() {
 	labctl peer pkill -TERM -x donard-cli </dev/null || true
-	wait "$1" || true
+	wait "$1" || fail "the server ended with status $?"
 }
 
 # cache_life LIFE [WRITES]

@@ -67,6 +67,8 @@ live() {
 		# Mostly while it writes; else while it starts, or recovers.
 		((RANDOM % 4 == 0)) || within 180 acknowledges "$life"
 		sleep "$CUT_AFTER"
+		! ended "$pid" || fail "life $life of seed $SEED ended by itself: $(cat "$WORK/life.$life.err")"
+		! complains "$life" || fail "life $life of seed $SEED came to its end by itself: $(cat "$WORK/life.$life.err")"
 	fi
 	labctl cut-power
 	within 60 was_cut $((CUTS + 1))
@@ -76,6 +78,11 @@ live() {
 	within 120 peer_is_up
 	find_peer_drive
 	keep_journal "$life"
+}
+
+# complains LIFE - of anything but that there is no server yet.
+complains() {
+	grep -E '^(cutlog|cutclient): ' "$WORK/life.$1.err" | grep -v ': not yet: ' >/dev/null
 }
 
 acknowledges() {
@@ -91,9 +98,14 @@ stopped_or_ended() {
 	stopped "$1" || ended "$2"
 }
 
-# keep_journal LIFE - whole lines only: the last one may have been on its way.
+# keep_journal LIFE - whole lines only: the last one may have been on its way. Not a whole one less: it may be what was lost.
 keep_journal() {
-	[[ ! -s $WORK/life.$1 ]] || sed -n "\$!p" <"$WORK/life.$1" >>"$WORK/journal"
+	echo "life $1" >>"$WORK/journal"
+	if [[ -n $(tail -c 1 "$WORK/life.$1") ]]; then
+		sed '$d' <"$WORK/life.$1"
+	else
+		cat "$WORK/life.$1"
+	fi >>"$WORK/journal"
 	printf 'life %d: %d acknowledged, %d blocks told\n' "$1" "$(grep -c '^ack' "$WORK/life.$1")" \
 		"$(grep -c '^holds' "$WORK/life.$1")"
 }
@@ -113,6 +125,7 @@ last_life() {
 find_losses() {
 	awk -v seed="$SEED" '
 		function order(life, number) { return life * 16777216 + number }
+		$1 == "life" { delete now }
 		$1 == "ack" { for (b = $4; b < $4 + $5; b++) if (best[b] < order($2, $3)) { best[b] = order($2, $3); acks++ } }
 		$1 == "holds" { now[$2] = order($3, $4) }
 		$1 == "torn" { printf "seed %s: block %d has the bytes of no write\n", seed, $2; bad = 1 }
