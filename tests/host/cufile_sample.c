@@ -231,13 +231,19 @@ static void the_driver(void)
 	CHECK(cuFileDriverSetPollMode(false, 4).err, CU_FILE_SUCCESS);
 }
 
+/* Other bytes than the file has, so that a write that does nothing shows. */
+static void put_others(void *memory, size_t bytes, off_t at, off_t offset)
+{
+	for (size_t i = 0; i < bytes; i++)
+		data[at + i] = (unsigned char)(data[at + i] * 7 + i);
+	put((char *)memory + offset, data + at, bytes);
+}
+
 static void read_and_write(CUfileHandle_t handle, void *memory, size_t bytes, off_t at, off_t offset)
 {
 	CHECK(cuFileRead(handle, memory, bytes, at, offset), bytes);
 	check_bytes((char *)memory + offset, data + at, bytes, __LINE__);
-	for (size_t i = 0; i < bytes; i++)
-		data[at + i] = (unsigned char)(data[at + i] * 7 + i);
-	put((char *)memory + offset, data + at, bytes);
+	put_others(memory, bytes, at, offset);
 	CHECK(cuFileWrite(handle, memory, bytes, at, offset), bytes);
 	put(memory, zeros, BYTES);
 	CHECK(cuFileRead(handle, memory, bytes, at, offset), bytes);
@@ -319,6 +325,7 @@ static void a_batch(CUfileHandle_t handle, void *memory)
 	CHECK(cuFileBatchIOSubmit(batch, 16, requests, 0).err, CU_FILE_SUCCESS);
 	take_events(batch, 16);
 	check_bytes(memory, data, 16 * 65536, __LINE__);
+	put_others(memory, 16 * 65536, 0, 0);
 	for (unsigned int i = 0; i < 16; i++)
 		requests[i].opcode = CUFILE_WRITE;
 	CHECK(cuFileBatchIOSubmit(batch, 16, requests, 0).err, CU_FILE_SUCCESS);
@@ -334,7 +341,7 @@ static void a_batch(CUfileHandle_t handle, void *memory)
 static void a_stream(CUfileHandle_t handle, void *memory)
 {
 	size_t bytes = 65536;
-	off_t at = 4096, offset = 8192;
+	off_t at = 4096, to = 1 << 20, offset = 8192;
 	ssize_t got = 0, put_back = 0;
 	CUstream stream = NULL;
 	int version = 0;
@@ -351,12 +358,13 @@ static void a_stream(CUfileHandle_t handle, void *memory)
 	CHECK(cuFileReadAsync(handle, memory, &bytes, &at, &offset, &got, stream).err, CU_FILE_SUCCESS);
 	/* CUDA waits for all streams to free memory, and copies nothing meanwhile. */
 	give_memory(take_memory());
-	CHECK(cuFileWriteAsync(handle, memory, &bytes, &at, &offset, &put_back, stream).err, CU_FILE_SUCCESS);
+	CHECK(cuFileWriteAsync(handle, memory, &bytes, &to, &offset, &put_back, stream).err, CU_FILE_SUCCESS);
 	if (has_gpu)
 		CHECK(cuda.stream_wait(stream), 0);
 	CHECK(got, 65536);
 	CHECK(put_back, 65536);
 	check_bytes((char *)memory + offset, data + at, bytes, __LINE__);
+	memcpy(data + to, data + at, bytes);
 	CHECK(cuFileStreamDeregister(stream).err, CU_FILE_SUCCESS);
 	CHECK(cuFileStreamDeregister(stream).err, CU_FILE_SUCCESS);	/* registered or not */
 	if (has_gpu)

@@ -289,10 +289,19 @@ struct gpu_memory : memory {
 
 /* ---- what it does ---- */
 
-void by_tasks(const file_handle &file, memory &memory, const std::vector<char> &data)
+/* Other bytes than the file has, so that a write that does nothing shows. */
+void put_others(memory &memory, std::vector<char> &data)
+{
+	std::reverse(data.begin(), data.end());
+	data[0]++;
+	memory.put(data.data());
+}
+
+void by_tasks(const file_handle &file, memory &memory, std::vector<char> &data)
 {
 	equal("bytes read", BYTES, file.move(false, memory.address, BYTES));
 	equal("data as read", 1, memory.get() == data);
+	put_others(memory, data);
 	equal("bytes written", BYTES, file.move(true, memory.address, BYTES));
 }
 
@@ -326,7 +335,7 @@ void by_batch(const file_handle &file, memory &memory, const std::vector<char> &
 	equal("data of the batch", 1, memory.get() == data);
 }
 
-void by_stream(const file_handle &file, memory &memory, const std::vector<char> &data)
+void by_stream(const file_handle &file, memory &memory, std::vector<char> &data)
 {
 	const cufile_api &api = cufile_api::instance();
 	ssize_t got = 0, put = 0;
@@ -336,12 +345,14 @@ void by_stream(const file_handle &file, memory &memory, const std::vector<char> 
 	memory.put(std::vector<char>(BYTES).data());
 	check("stream", api.stream_register(memory.stream, 15));
 	check("read", api.read_async(file.get(), memory.address, &bytes, &at, &offset, &got, memory.stream));
+	memory.wait();
+	equal("data of the stream", 1, memory.get() == data);
+	put_others(memory, data);
 	check("write", api.write_async(file.get(), memory.address, &bytes, &at, &offset, &put, memory.stream));
 	memory.wait();
 	check("its end", api.stream_deregister(memory.stream));
 	equal("bytes read", BYTES, got);
 	equal("bytes written", BYTES, put);
-	equal("data of the stream", 1, memory.get() == data);
 }
 
 void check_counts(bool compat)
@@ -371,9 +382,19 @@ std::vector<char> make_file(const char *path)
 	return data;
 }
 
+void check_file(const char *path, const std::vector<char> &data)
+{
+	std::vector<char> seen(BYTES);
+	int fd = open(path, O_RDONLY);
+
+	equal("read()", BYTES, read(fd, seen.data(), BYTES));
+	close(fd);
+	equal("data of the file", 1, seen == data);
+}
+
 void run(const char *path, memory &memory, bool compat)
 {
-	const std::vector<char> data = make_file(path);
+	std::vector<char> data = make_file(path);
 	driver driver;
 	CUfileDrvProps_t properties;
 
@@ -388,6 +409,7 @@ void run(const char *path, memory &memory, bool compat)
 		by_batch(file, memory, data);
 		by_stream(file, memory, data);
 	}
+	check_file(path, data);
 	check_counts(compat);
 }
 
