@@ -219,6 +219,7 @@ says_why_or_ended() {
 
 # put_waits - in the background, until it has said for what.
 put_waits() {
+	: >"$WORK/put.err"
 	donard-cli cache put "$LAB_PEER_ADDR" "$WORK/data" --to-drive --timeout 60 >"$WORK/put" 2>"$WORK/put.err" &
 	CLIENT=$!
 	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"

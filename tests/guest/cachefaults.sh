@@ -32,9 +32,12 @@ in_background() {
 
 # client_ends REGEX - with this as its last word
 client_ends() {
+	local last status=0
 	within $((3 * SECONDS_TO_NOTICE)) ended "$CLIENT"
-	wait "$CLIENT" || true
-	matches "last word of the client ($(cat "$WORK/word.err"))" "^($1)$" "$(tail -n 1 "$WORK/word")"
+	wait "$CLIENT" || status=$?
+	last=$(tail -n 1 "$WORK/word")
+	matches "last word of the client ($(cat "$WORK/word.err"))" "^($1)$" "$last"
+	equal "status of the client that said '$last'" "$(status_with "$last")" "$status"
 }
 
 more_words_than() {
@@ -373,8 +376,8 @@ kill_client() {
 
 # --- the log ---
 
-# spoil AT... - a bit of the NVRAM each
-spoil() {
+# flip_bits AT... - a bit of the NVRAM each
+flip_bits() {
 	local at page byte
 	within 10 region_is_free "$NVRAM"
 	for at in "$@"; do
@@ -392,14 +395,14 @@ spoil() {
 refuses_damage() {
 	local code=$1 regex=$2
 	shift 2
-	spoil "$@"
+	flip_bits "$@"
 	regio read "$NVRAM" 0 65536 "$WORK/before"
 	refuses 1 damaged
 	matches "message" "$regex" "$(cat "$WORK/refused")"
 	refuses 1 "$code" --format
 	regio read "$NVRAM" 0 65536 "$WORK/after"
 	same_bytes "the NVRAM" "$WORK/before" "$WORK/after" 65536
-	spoil "$@"
+	flip_bits "$@"
 }
 
 # Three groups: behind the last there is none that calls it acknowledged.
@@ -416,8 +419,9 @@ log_is_damaged() {
 	refuses_damage has-data 'record 1 .*acknowledged' $((16384 + 64 + 24))
 	refuses_damage has-data 'record 1 \(4096 bytes at 0 of the drive, window 0\)' $((data + 100))
 	# One copy of each is enough.
-	spoil 40 $((8192 + 8))
+	flip_bits 40 $((8192 + 8))
 	serve --no-cleaner --high 90
+	equal "records that were recovered" 3 "$(of recovered)"
 	says 'equal 4096' read 65536 4096 1
 	drain
 }
@@ -595,6 +599,7 @@ refuses_targets() {
 
 # fails_for_a_while NAME BAD-TABLE GOOD-TABLE - the mapped device below a running server; what is acknowledged comes to the drive.
 fails_for_a_while() {
+	blkdiscard -f -z -l 16M "$LAB_ALPHA"
 	fresh --no-cleaner --high 90
 	says "acknowledged $MIB" write 0 "$MIB" 1 65536
 	remapped "$1" "$2"

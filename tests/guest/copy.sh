@@ -373,11 +373,12 @@ all_succeed() {
 neighbours() {
 	local i round
 	declare -gA PARALLEL=()
-	random_file "$WORK/data" $((2 * PIECES * PIECE))
-	put alpha "$WORK/data"
 	random_file "$WORK/out" $((2 * PIECE))
 	put bar "$WORK/out"
 	for ((round = 0; round < 10; round++)); do
+		# Others in each round: the bytes of the one before would hide those that went elsewhere.
+		random_file "$WORK/data" $((2 * PIECES * PIECE))
+		put alpha "$WORK/data"
 		for ((i = 0; i < 2 * PIECES; i++)); do
 			in_parallel "into.$i" "$LAB_ALPHA" "p2pmem0+$(piece_at "$i")" --size "$PIECE" \
 				--src-offset $((DRIVE_AT * MIB + i * PIECE))
@@ -385,11 +386,10 @@ neighbours() {
 		# One owner a byte of the drive, too: its partitions would be others.
 		in_parallel "out" "p2pmem0+${REGION_AT}M" "$LAB_BETA" --size $((2 * PIECE - 123))
 		all_succeed
-		echo "round $round"
-	done
-	for ((i = 0; i < 2 * PIECES; i++)); do
-		same_bytes "piece $i" "$(backing gpu)" "$WORK/data" "$PIECE" "$(piece_at "$i")" \
-			$((i * PIECE))
+		for ((i = 0; i < 2 * PIECES; i++)); do
+			same_bytes "round $round, piece $i" "$(backing gpu)" "$WORK/data" "$PIECE" "$(piece_at "$i")" \
+				$((i * PIECE))
+		done
 	done
 }
 

@@ -342,6 +342,7 @@ new_file_without_proc() {
 
 # stopped_copy SIGNAL TARGET - gets that signal in the middle.
 stopped_copy() {
+	: >"$WORK/copy"
 	stopat "$(readlink -f /usr/lib/libdonard.so)" dnd_copy_progress 4 \
 		donard-cli copy p2pmem0 "$2" --size 8M --block-size 64K --queue-depth 2 >"$WORK/copy" 2>&1 &
 	at_end "kill -KILL $! 2>/dev/null"

@@ -80,14 +80,15 @@ static void locate_and_copy(void)
 
 static void drive(void)
 {
+	const uint64_t pattern = PATTERN + (uint64_t)getpid();	/* not what an earlier run left on the drive */
 	struct pinned p = pinned_anew(BYTES);
 	int fd = drive_open();
 
-	gpu_fill(p.gpu, p.va, BYTES, PATTERN);
+	gpu_fill(p.gpu, p.va, BYTES, pattern);
 	EQUAL(BYTES, pwrite(fd, p.map, BYTES, 0));
 	gpu_fill(p.gpu, p.va, BYTES, 0);
 	EQUAL(BYTES, pread(fd, p.map, BYTES, 0));
-	CHECK(gpu_has(p.gpu, p.va, BYTES, PATTERN));
+	CHECK(gpu_has(p.gpu, p.va, BYTES, pattern));
 }
 
 static void dmabuf(void)

@@ -36,6 +36,7 @@ start_rdma() {
 hold() {
 	local status=0
 	[[ $1 != longterm ]] || start_rdma
+	: >"$WORK/holder"
 	holder "$1" "${2:-p2pmem0}" "$HELD_BYTES" "$LAB_ALPHA" >"$WORK/holder" 2>&1 &
 	HOLDER=$!
 	at_end "kill -KILL $HOLDER 2>/dev/null"
@@ -453,6 +454,7 @@ no_entry_is_left() {
 	local round pid status
 	for round in 1 2 3; do
 		status=0
+		: >"$WORK/copied"
 		copied p2pmem0 >"$WORK/copied" 2>&1 &
 		pid=$!
 		within 20 grep -qx ready "$WORK/copied"

@@ -198,8 +198,8 @@ read_back() {
 	equal "who compared when nobody was asked to" '' "$(compared_by)"
 }
 
-# spoil OFFSET - one bit of the peer's BAR, on and off, behind everybody's back.
-spoil() {
+# flip_bit OFFSET - one bit of the peer's BAR, on and off, behind everybody's back.
+flip_bit() {
 	labctl peer python3 -c 'import mmap, os
 bar = mmap.mmap(os.open("/sys/bus/pci/devices/%s/resource2" % os.environ["LAB_GPU_BDF"], os.O_RDWR), 1 << 24)
 while True: bar['"$1"'] ^= 16' </dev/null &
@@ -211,7 +211,7 @@ spoiled() {
 	local status=0
 	serve p2pmem0+8M --size 64K
 	background "$1" --verify --iterations 10000000
-	spoil $((8 * MIB + 4321))
+	flip_bit $((8 * MIB + 4321))
 	within 30 ended "$CLIENT"
 	wait "$CLIENT" || status=$?
 	equal "status of the client ($(cat "$WORK/client"))" 4 "$status"

@@ -555,13 +555,14 @@ static void lose(void)
 
 static void reset_is_told_once(void)
 {
+	const uint64_t pattern = 0xd00d + (uint64_t)getpid();	/* not what an earlier run left there */
 	const char *path = getenv("REGION");
 	int fd = open_region(path), other = open_region(path);
 	struct p2pmem_info info = info_of(fd);
 	uint32_t flags = info.flags & P2PMEM_REGION_PERSISTENT ? P2PMEM_SYNC_DURABLE : 0;
 	uint64_t *map = mapped(fd, MIB, 4 * MIB);
 
-	fill(map, MIB, 0xd00d);
+	fill(map, MIB, pattern);
 	WORKS(sync_range(fd, flags, 0, 0));
 	lose();
 	EQUAL(info.resets + 1, info_of(fd).resets);
@@ -571,7 +572,7 @@ static void reset_is_told_once(void)
 	WORKS(sync_range(other, 0, 0, 0));
 	/* Enabled again; and here the bytes were durable. */
 	if (flags)
-		CHECK(filled(map, MIB, 0xd00d));
+		CHECK(filled(map, MIB, pattern));
 	EQUAL(info.resets + 1, info_of(fd).resets);
 }
 

@@ -44,8 +44,9 @@ zero_volatile_log() {
 	regio write p2pmem0 0 65536 "$WORK/zeros"
 }
 
-# fresh ARGUMENT...
+# fresh ARGUMENT... - on a drive that has nothing of earlier tests: reads that find no record in the log would be given that.
 fresh() {
+	[[ -n $BACKING ]] || blkdiscard -f -z -l 16M "$LAB_ALPHA"
 	forget_log
 	serve --format "$@"
 }
@@ -102,10 +103,19 @@ client() {
 
 # says EXPECTED ARGUMENT... - a client with these arguments
 says() {
-	local expected=$1 seen
+	local expected=$1 seen status=0
 	shift
-	seen=$(client "$@" 2>"$WORK/client.err") || true
+	seen=$(client "$@" 2>"$WORK/client.err") || status=$?
 	equal "client $* ($(cat "$WORK/client.err"); server: $(cat "$WORK/served" "$WORK/served.err"))" "$expected" "$seen"
+	equal "status of client $*" "$(status_with "$expected")" "$status"
+}
+
+# status_with WORD - of a client that says that, and comes to its end.
+status_with() {
+	case $1 in
+	acknowledged* | equal* | 'done') echo 0 ;;
+	*) echo 1 ;;
+	esac
 }
 
 # on_drive EXPECTED OFFSET BYTES SEED
@@ -117,9 +127,10 @@ on_drive() {
 
 # --- what was acknowledged ---
 
-# newest_acknowledged - "OFFSET SEED" of each block that was; the last one for each
+# newest_acknowledged - "OFFSET SEED" of each block that was, with its last seed; the newest block is the last
 newest_acknowledged() {
-	awk 'NF == 2 { seed[$1] = $2 } END { for (offset in seed) print offset, seed[offset] }' "$WORK/acknowledged" | sort -n
+	awk 'NF == 2 { seed[$1] = $2; line[$1] = NR } END { for (offset in seed) print line[offset], offset, seed[offset] }' \
+		"$WORK/acknowledged" | sort -n | cut -d ' ' -f 2-
 }
 
 # A block has the seed that was acknowledged last, or, of the one that was under way, the next.
