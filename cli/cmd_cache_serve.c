@@ -130,6 +130,7 @@ static int run(struct cli *cli)
 	if (rc)
 		return rc;
 	cli_catch_signals();
+	cli_events_begin();
 	rc = donard_cache_serve(cli->ctx, cli_value(cli, "nvram"), cli_value(cli, "backing"), &options);
 	return rc ? cli_fail(cli, rc) : EXIT_DONE;
 }

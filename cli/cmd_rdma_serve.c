@@ -176,6 +176,7 @@ static int run(struct cli *cli)
 	if (rc)
 		return rc;
 	cli_catch_signals();
+	cli_events_begin();
 	rc = cli_place_of(cli->ctx, cli->arguments[0], 0, &place);
 	if (!rc)
 		rc = donard_memory_open(cli->ctx, place.name, place.offset_bytes, length_bytes, &memory);

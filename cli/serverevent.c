@@ -1,18 +1,41 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See serverevent.h. */
+#include <errno.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdio_ext.h>
 #include <unistd.h>
 
 #include "output.h"
 #include "serverevent.h"
 
-/* A pipe that is ready takes PIPE_BUF at once, which is more than a line.  A terminal that was stopped (Ctrl-S) is not ready. */
+/*
+ * A pipe that is ready takes PIPE_BUF at once, which is more than a line.  A terminal that was stopped (Ctrl-S) is not
+ * ready, and neither is a pipe that nobody can read any more.
+ */
 static bool output_is_ready(void)
 {
 	struct pollfd output = { .fd = STDOUT_FILENO, .events = POLLOUT };
 
-	return poll(&output, 1, 0) != 0;
+	return poll(&output, 1, 0) != 0 && !(output.revents & POLLERR);
+}
+
+void cli_events_begin(void)
+{
+	signal(SIGPIPE, SIG_IGN);
+}
+
+/* The reader went away while the event was printed: it is left out, and what is printed next does not fail because of it. */
+static bool nobody_reads(void)
+{
+	bool failed = fflush(stdout) || ferror(stdout);
+
+	if (!failed || errno != EPIPE)
+		return false;
+	__fpurge(stdout);
+	clearerr(stdout);
+	return true;
 }
 
 /* @count: events that were left out before. */
@@ -43,10 +66,9 @@ void cli_event_print(const struct cli *cli, const struct cli_field *fields, cons
 	if (left_out)
 		print_left_out(cli, left_out);
 	left_out = 0;
-	if (cli->json) {
+	if (cli->json)
 		cli_print_json_line(cli_fields_json(fields, event, kind));
-		return;
-	}
-	cli_fields_print(stdout, fields, text, event);
-	fflush(stdout);
+	else
+		cli_fields_print(stdout, fields, text, event);
+	left_out = nobody_reads();
 }

@@ -9,6 +9,8 @@
 /* What a text has of a client that came, went or was refused. */
 #define CLI_EVENT_CLIENT "client {peer} {event}[: {message}]\n"
 
+/* Called before the first event.  From then on no reader of the events that goes away ends the server. */
+void cli_events_begin(void);
 /*
  * Prints an event, in JSON as one of that kind.  A server has one thread, which its clients wait for: an event is left out while
  * nobody reads the pipe that it goes to, and the next that is printed is preceded by how many were.

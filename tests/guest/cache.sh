@@ -156,6 +156,19 @@ drains_when_told() {
 	on_drive "equal $((2 * MIB))" 0 $((2 * MIB)) 8
 }
 
+# Its events are left out then, and all else goes on.
+reader_goes_away() {
+	forget_log
+	: >"$WORK/served"
+	donard-cli cache serve --nvram "$NVRAM" --backing "$LAB_ALPHA" --listen "$LAB_ADDR" --format --json </dev/null \
+		> >(grep -m 1 '"event":"listening"' >"$WORK/served") 2>"$WORK/served.err" &
+	SERVER=$!
+	at_end "kill -KILL $SERVER 2>/dev/null; wait $SERVER"
+	until_listening
+	says 'acknowledged 65536' write 0 65536 1 65536
+	drain
+}
+
 # Killed while a client writes: each acknowledged write is there after the next start.
 killed_server() {
 	fresh --no-cleaner --high 90
@@ -382,6 +395,7 @@ t "trim" trims
 t "write: read back" reads_back
 t "destage: passthrough" passthrough
 core t "read: log and drive" reads_see_the_newest
+t "events: their reader goes away" reader_goes_away
 t "SIGTERM: all is on the drive" drains_when_told
 core t "SIGKILL: all that was acknowledged is recovered" killed_server
 t "client killed" killed_client
