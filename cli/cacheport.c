@@ -124,12 +124,20 @@ static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 	return 0;
 }
 
+/* "p2pmem0", "/dev/p2pmem0", and either with an offset */
+static bool names_region(const char *name)
+{
+	if (!strncmp(name, "/dev/", strlen("/dev/")))
+		name += strlen("/dev/");
+	return !strncmp(name, "p2pmem", strlen("p2pmem")) && !strchr(name, '/');
+}
+
 int cli_port_open(const struct cli *cli, struct cli_port *port, bool writes, uint64_t length_bytes)
 {
 	port->fd = -1;
 	if (!strcmp(port->name, "dram"))
 		return 0;
-	if (!strncmp(port->name, "p2pmem", strlen("p2pmem")) && !strchr(port->name, '/'))
+	if (names_region(port->name))
 		return open_region(cli, port, length_bytes);
 	return open_path(cli, port, writes);
 }

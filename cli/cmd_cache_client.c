@@ -410,15 +410,17 @@ static int check_length(struct client *client)
 
 static int choose_length(struct client *client)
 {
-	uint64_t left = cli_port_left(&client->port);
+	uint64_t left = cli_port_left(&client->port), drive_bytes = client->info.drive_bytes;
 
 	if (client->length)
 		return 0;
-	if (client->writes || client->port.fd < 0)
+	if (client->writes)
 		client->length = left;
-	else
-		client->length = client->info.drive_bytes - client->offset;
-	if (client->length || (client->writes && client->port.fd >= 0))
+	else if (client->offset < drive_bytes)
+		client->length = drive_bytes - client->offset;
+	if (!client->writes && client->port.memory && left < client->length)
+		client->length = left;
+	if (client->length || !client->writes || client->port.fd >= 0)
 		return 0;
 	return cli_usage(client->cli, "'%s' has no end of its own: give --size", client->port.name);
 }

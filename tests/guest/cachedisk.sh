@@ -63,7 +63,7 @@ from_a_region() {
 	serve
 	random_file "$WORK/data" "$MIB"
 	regio write p2pmem0 $((2 * MIB)) "$MIB" "$WORK/data"
-	client put p2pmem0+2M --size 1M
+	client put /dev/p2pmem0+2M --size 1M
 	client get p2pmem0+8M --size 1M
 	same_bytes "host's view of the BAR" "$(backing gpu)" "$WORK/data" "$MIB" $((8 * MIB))
 }
