@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "errors.h"
+#include "lib/base/bdf.h"
 #include "options.h"
 #include "output.h"
 #include "regionmatch.h"
@@ -61,7 +62,7 @@ static void note_missing(struct apply *apply, const struct region_section *secti
 	snprintf(text, sizeof(text), "no device here has %s with %s %s%s. Plug it in, or correct %.200s:%u",
 		 section->kind == DONARD_KIND_PCI_BAR ? "this memory BAR" :
 		 section->kind == DONARD_KIND_NVME_CMB ? "a Controller Memory Buffer" :
-		 "a Persistent Memory Region",
+		 section->kind == DONARD_KIND_NVME_PMR ? "a Persistent Memory Region" : "the memory of a GPU",
 		 section->serial[0] ? "serial" : section->path[0] ? "path" : "slot",
 		 section->serial[0] ? section->serial : section->path[0] ? section->path : section->slot,
 		 section->function >= 0 ? " and that function" : "", section->file, section->line);
@@ -276,13 +277,31 @@ static int lock(const char *dir)
 	return fd;
 }
 
+/* In the form in which candidates have theirs. */
+static int take_device(struct cli *cli, char device[DONARD_BDF_BYTES])
+{
+	const char *text = cli_value(cli, "device");
+	struct dnd_bdf bdf;
+
+	if (!text)
+		return 0;
+	if (dnd_bdf_parse(text, &bdf))
+		return cli_usage(cli, "--device %s: not a PCI address; they look like 0000:03:00.0", text);
+	dnd_bdf_format(device, bdf);
+	return 0;
+}
+
 static int run(struct cli *cli)
 {
 	const char *dir = cli_value(cli, "config") ? : REGIONCONF_DIR;
-	struct apply apply = { .cli = cli, .device = cli_value(cli, "device"),
-			       .dry_run = cli_given(cli, "dry-run") };
-	int fd = lock(dir), rc;
+	char device[DONARD_BDF_BYTES] = "";
+	struct apply apply = { .cli = cli, .dry_run = cli_given(cli, "dry-run") };
+	int rc = take_device(cli, device), fd;
 
+	if (rc)
+		return rc;
+	apply.device = device[0] ? device : NULL;
+	fd = lock(dir);
 	rc = regionconf_load(&apply.config, dir) ?
 		cli_fail_text(cli, EXIT_USAGE, "bad-configuration", apply.config.error) :
 		check_names(&apply, dir);

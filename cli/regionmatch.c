@@ -93,7 +93,9 @@ bool section_is_region(const struct region_section *section,
 {
 	if (section->kind != region->kind || strcmp(candidate->bdf, region->bdf))
 		return false;
-	if (section->kind == DONARD_KIND_PCI_BAR && section->bar != region->bar)
+	/* Without a bar, a GPU's region has the largest. */
+	if ((section->kind == DONARD_KIND_PCI_BAR || (section->kind == DONARD_KIND_GPU_NVIDIA && section->bar)) &&
+	    section->bar != region->bar)
 		return false;
 	if (section->length_bytes && section->length_bytes != region->size_bytes)
 		return false;

@@ -92,12 +92,18 @@ static void describe_permissions(const char *name, struct region_section *sectio
 	section->mode = st.st_mode & 0666;
 }
 
+/* An NVMe controller names the BAR itself. */
+static bool takes_bar(enum donard_region_kind kind)
+{
+	return kind == DONARD_KIND_PCI_BAR || kind == DONARD_KIND_GPU_NVIDIA;
+}
+
 void regionwrite_describe(const struct machine *machine, const struct donard_candidate_info *candidate,
 			  const struct donard_region_info *region, struct region_section *section)
 {
 	memset(section, 0, sizeof(*section));
 	section->kind = region->kind;
-	section->bar = region->kind == DONARD_KIND_PCI_BAR ? region->bar : 0;
+	section->bar = takes_bar(region->kind) ? region->bar : 0;
 	section->page_type = region->page_type;
 	section->memtype = region->memtype;
 	section->folio_bytes = region->folio_bytes > 4096 ? region->folio_bytes : 0;
@@ -123,6 +129,8 @@ void regionwrite_choose_name(const struct region_config *config, const char *dir
 
 	if (section->kind == DONARD_KIND_NVME_PMR)
 		strcpy(kind, "pmr");
+	else if (section->kind == DONARD_KIND_GPU_NVIDIA)
+		strcpy(kind, "gpu");
 	else if (section->kind == DONARD_KIND_PCI_BAR)
 		snprintf(kind, sizeof(kind), "bar%u", section->bar);
 	snprintf(name, sizeof(name), "%s-%s", kind, what);
@@ -182,7 +190,7 @@ static void put_section(FILE *file, const struct region_section *section)
 	if (section->function >= 0)
 		fprintf(file, "function = %d\n", section->function);
 	fprintf(file, "kind = %s\n", donard_region_kind_text(section->kind));
-	if (section->kind == DONARD_KIND_PCI_BAR)
+	if (takes_bar(section->kind))
 		fprintf(file, "bar = %u\n", section->bar);
 	put_size(file, "offset", section->offset_bytes);
 	put_size(file, "length", section->length_bytes);

@@ -15,7 +15,7 @@ CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) li
 # Both commands print names of others as the library does.
 TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c tool/rdma/*.c)) lib/base/printable.c)
 # The doctor predicts routes by the module's own rules, which are pure, and reads files as the library does.
-CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/doctor/*.c)) kernel/path.c $(addprefix lib/base/,files.c nodes.c rights.c uring_refused.c))
+CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/doctor/*.c)) kernel/path.c $(addprefix lib/base/,bdf.c files.c nodes.c rights.c uring_refused.c))
 BENCH_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/*.c)))
 
 # WERROR=1 (as make check sets it) makes errors of warnings: another compiler may have more of them.

@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/types.h>
 
+#include "base/bdf.h"
 #include "base/clock.h"
 #include "base/failure.h"
 #include "base/maplimit.h"
@@ -128,15 +129,6 @@ void dnd_handle_get(struct dnd_handle *handle);
 unsigned int dnd_handle_holders(const struct dnd_handle *handle);
 /* Returns true if the caller was the last holder. */
 bool dnd_handle_put(struct dnd_handle *handle);
-
-/* bdf.c */
-struct dnd_bdf {
-	uint32_t domain;
-	uint8_t bus;
-	uint8_t devfn;
-};
-int dnd_bdf_parse(const char *text, struct dnd_bdf *bdf);
-void dnd_bdf_format(char text[DONARD_BDF_BYTES], struct dnd_bdf bdf);
 
 /* nonce.c: bytes that nobody can predict */
 void dnd_nonce(void *dram, size_t bytes);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* PCI addresses, "0000:03:00.0" or "03:00.0". */
+/* See bdf.h. */
+#include <errno.h>
 #include <stdio.h>
 
-#include "base/base.h"
+#include "base/bdf.h"
 
 int dnd_bdf_parse(const char *text, struct dnd_bdf *bdf)
 {

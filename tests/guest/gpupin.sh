@@ -377,6 +377,18 @@ killed_under_rdma() {
 	equal holders "" "$(attr "${REGION##*/}" holders)"
 }
 
+# The region goes, and what was saved of it brings it back, under the same number.
+saved_and_applied() {
+	local name=${REGION##*/} file
+	donard-cli region save "$name" --config "$WORK/conf"
+	file=$(echo "$WORK/conf/regions.d/gpu-"*.conf)
+	matches "what was saved" $'\nkind = gpu-nvidia\nbar = [1-5]\n' "$(<"$file")"
+	matches "what apply says of it" ' present ' "$(donard-cli region apply --config "$WORK/conf")"
+	donard-cli region remove "$name"
+	matches "what apply did" ' added ' "$(donard-cli region apply --config "$WORK/conf")"
+	[[ -c $REGION ]] || fail "the region has another number: $(ls /dev/p2pmem*)"
+}
+
 # --- both drivers ---
 
 # for_all MODULE [ARGUMENT...] - for all tests until without_gpu: the driver, and its region, added with these arguments.
@@ -409,6 +421,7 @@ persistent_pins() {
 	t "pages that lie apart" scattered
 	t "outlives its allocation" pins outlives-its-allocation
 	t "attributes" attributes
+	t "saved and applied" saved_and_applied
 	core t "errors of the driver" errors_of_the_driver
 	t "BAR1 is too small" small_bar1
 	t "room that comes back" room_comes_back
