@@ -305,7 +305,7 @@ static int every_method(const struct bench *bench, struct point *point)
 		if (!rc)
 			rc = measure(bench, point);
 		if (!rc && cli_stopped(NULL))
-			rc = EXIT_STOPPED;
+			rc = cli_fail_text(bench->cli, EXIT_STOPPED, "canceled", "stopped by a signal.");
 	}
 	return rc;
 }

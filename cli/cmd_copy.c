@@ -160,8 +160,8 @@ static int failed(const struct cli *cli, int rc, const struct copied *copied)
 	char size[DONARD_SIZE_TEXT_BYTES];
 	int exit_code;
 
-	/* What speaks for it is known when all has been moved; a mismatch comes later. */
-	if (rc != -EBADMSG)
+	/* What speaks for it is known when all has been moved. */
+	if (result->bounced_evidence == DONARD_BOUNCE_UNKNOWN)
 		json_object_object_add(model, "bounced_evidence", NULL);
 	exit_code = cli_fail_with(cli, rc, model);
 
