@@ -160,7 +160,7 @@ enum donard_rdma_event_type {
  * @port: for LISTENING, the port that the server listens at; else 0
  * @peer: the client's address, "192.0.2.1:4711"; for LISTENING, the server's own
  * @device: "rxe0", or "" while no client has chosen one
- * @target: "p2pmem0" or "dram"
+ * @target: "p2pmem0", "dram", or "dma-buf" for one of another exporter than p2pmem
  * @method, @reason: as in struct donard_rdma_registration_info; DONARD_RDMA_UNREGISTERED and "" before the
  *	memory is registered
  * @text: why a client was lost or refused, why one that left did not finish, what a reset means; or ""
@@ -429,7 +429,7 @@ void donard_rdma_close(struct donard_rdma_client *client);
  * @reserved: zero
  * @peer: the server's address, "192.0.2.1:7077"
  * @device: the RDMA device of this side, "rxe0"
- * @target: what the server offers, "p2pmem0" or "dram"
+ * @target: what the server offers, "p2pmem0", "dram" or "dma-buf"
  */
 struct donard_rdma_client_info {
 	size_t size;

@@ -88,7 +88,7 @@ struct dnd_hello {
  * @services: a bit for each service that the server's program has
  * @read_back: a client that wrote must read the end of it back before ask, sync and bye
  * @dmabuf: the memory was registered as a dma-buf
- * @target: the name of the memory for people, such as "p2pmem0" or "dram"
+ * @target: the name of the memory for people, "p2pmem0", "dram" or "dma-buf": one word
  */
 struct dnd_offer {
 	enum dnd_rdma_status status;

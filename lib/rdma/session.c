@@ -40,7 +40,7 @@ static void fill_offer(const struct dnd_session *session, struct dnd_offer *offe
 		.dmabuf = session->registration.dmabuf,
 		.persistent = dnd_target_persistent(memory),
 	};
-	snprintf(offer->target, sizeof(offer->target), "%s", dnd_memory_name(memory));
+	snprintf(offer->target, sizeof(offer->target), "%s", dnd_target_name(memory));
 }
 
 static int accept_client(struct dnd_session *session)

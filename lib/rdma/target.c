@@ -2,6 +2,11 @@
 /* See target.h. */
 #include "rdma/target.h"
 
+const char *dnd_target_name(const struct donard_memory *memory)
+{
+	return *memory->region.name ? memory->region.name : "dma-buf";
+}
+
 bool dnd_target_gone(const struct donard_memory *memory)
 {
 	return memory && dnd_region_called_back(&memory->region);

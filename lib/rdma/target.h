@@ -6,6 +6,9 @@
 #include "donard/rdma.h"
 #include "memory/memory.h"
 
+/* One word, which peers get: "p2pmem0" or "dram", and "dma-buf" for one of another exporter. */
+const char *dnd_target_name(const struct donard_memory *memory);
+
 /* Returns true if the region is being removed, or its device is gone.  @memory may be NULL. */
 bool dnd_target_gone(const struct donard_memory *memory);
 int dnd_target_gone_text(struct donard_context *ctx, const struct donard_memory *memory);

@@ -462,6 +462,20 @@ static void offer_names_the_first_byte(void **state)
 	scene->memory.window.data = NULL;
 }
 
+/* A client takes no name of several words. */
+static void offer_of_an_imported_buffer(void **state)
+{
+	struct scene *scene = *state;
+	struct dnd_session session;
+
+	offered_cq = &scene->cq;
+	scene->service.rights = DONARD_RDMA_READ;
+	scene->memory.region.name[0] = '\0';
+	strcpy(scene->memory.dmabuf.name, "dma-buf of udmabuf");
+	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id), 0);
+	assert_string_equal(offered.target, "dma-buf");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -469,6 +483,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
 		CASE(program_answers), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
+		CASE(offer_of_an_imported_buffer),
 		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
 	};
 
