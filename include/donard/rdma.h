@@ -281,7 +281,7 @@ int donard_rdma_keep_up(const struct donard_rdma_asked *asked);
  * @port: 0 lets the kernel choose; DONARD_RDMA_PORT is what clients expect
  * @rights: what clients may do, DONARD_RDMA_READ and DONARD_RDMA_WRITE; default both
  * @clients: end after so many clients have taken the offered memory; 0: never
- * @timeout_ms: how long a client may be silent, default DONARD_RDMA_TIMEOUT_MS;
+ * @timeout_ms: how long a client may be silent, 100 to 3600000; default DONARD_RDMA_TIMEOUT_MS;
  *	between connecting and its first message, while it registers memory of
  *	its own, at least DONARD_RDMA_FIRST_MESSAGE_MS
  * @flags: DONARD_RDMA_READ_BACK: a NIC that does DMA may hold back written bytes after it has told the client that

@@ -48,7 +48,7 @@ static int check_options(struct dnd_cache_server *server)
 				       DND_AT(options->clients ? "options.clients" : "options.discard"),
 				       "options.clients and options.discard are for FORMAT: the log that "
 				       "is there says how many clients it has room for.");
-	return 0;
+	return dnd_check_silence(server->ctx, options->timeout_ms);
 }
 
 static int take_options(struct dnd_cache_server *server,

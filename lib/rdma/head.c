@@ -4,9 +4,6 @@
 
 #include "rdma/head.h"
 
-#define SILENCE_MIN_MS	100
-#define SILENCE_MAX_MS	3600000
-
 uint8_t *dnd_put_head(uint8_t *at, const struct dnd_protocol *protocol, uint32_t word)
 {
 	at = dnd_put_be(at, protocol->magic, 4);
@@ -36,5 +33,15 @@ bool dnd_is_name(const char *text, size_t bytes)
 
 bool dnd_is_silence(uint32_t ms)
 {
-	return ms >= SILENCE_MIN_MS && ms <= SILENCE_MAX_MS;
+	return ms >= DND_SILENCE_MIN_MS && ms <= DND_SILENCE_MAX_MS;
+}
+
+int dnd_check_silence(struct donard_context *ctx, uint32_t ms)
+{
+	if (dnd_is_silence(ms))
+		return 0;
+	return dnd_fail_member(ctx, DND_E_BAD_OPTION, ms < DND_SILENCE_MIN_MS ?
+			       DND_LEAST("options.timeout_ms", ms, DND_SILENCE_MIN_MS) :
+			       DND_MOST("options.timeout_ms", ms, DND_SILENCE_MAX_MS),
+			       "options.timeout_ms is %u: clients take %u to %u.", ms, DND_SILENCE_MIN_MS, DND_SILENCE_MAX_MS);
 }

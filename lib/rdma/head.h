@@ -20,7 +20,12 @@ int dnd_get_head(const uint8_t **at, const struct dnd_protocol *protocol, uint32
 
 /* Is @text fit to be shown?  It must be printable, without blanks, not empty, and end within @bytes. */
 bool dnd_is_name(const char *text, size_t bytes);
-/* Is @ms acceptable as the time for which a client may be silent? */
+
+/* For how long a client may be silent. */
+#define DND_SILENCE_MIN_MS	100
+#define DND_SILENCE_MAX_MS	3600000
 bool dnd_is_silence(uint32_t ms);
+/* For a server's options: fails with a text unless clients accept its timeout_ms. */
+int dnd_check_silence(struct donard_context *ctx, uint32_t ms);
 
 #endif /* DONARD_RDMA_HEAD_H */

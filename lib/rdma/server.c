@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include "rdma/device.h"
+#include "rdma/head.h"
 #include "rdma/listen.h"
 #include "rdma/session.h"
 
@@ -495,6 +496,21 @@ static struct dnd_fault refused(const struct donard_rdma_serve_options *options)
 	return DND_AT("options.reserved");
 }
 
+static void fill_service(struct dnd_server *server)
+{
+	const struct donard_rdma_serve_options *options = &server->options;
+
+	server->service.ctx = server->ctx;
+	server->service.rights = options->rights;
+	server->service.timeout_ms = options->timeout_ms;
+	server->service.services = options->services;
+	server->service.answer_fn = options->answer_fn;
+	server->service.answer_user = options->user;
+	server->service.read_back = options->flags & DONARD_RDMA_READ_BACK;
+	server->service.must_end_fn = must_end;
+	server->service.user = server;
+}
+
 static int take_options(struct dnd_server *server, const struct donard_rdma_serve_options *options)
 {
 	struct donard_rdma_serve_options *taken = &server->options;
@@ -513,15 +529,10 @@ static int take_options(struct dnd_server *server, const struct donard_rdma_serv
 		taken->rights = DND_RIGHTS;
 	if (!taken->timeout_ms)
 		taken->timeout_ms = DONARD_RDMA_TIMEOUT_MS;
-	server->service.ctx = server->ctx;
-	server->service.rights = taken->rights;
-	server->service.timeout_ms = taken->timeout_ms;
-	server->service.services = taken->services;
-	server->service.answer_fn = taken->answer_fn;
-	server->service.answer_user = taken->user;
-	server->service.read_back = taken->flags & DONARD_RDMA_READ_BACK;
-	server->service.must_end_fn = must_end;
-	server->service.user = server;
+	rc = dnd_check_silence(server->ctx, taken->timeout_ms);
+	if (rc)
+		return rc;
+	fill_service(server);
 	return check_memory(server);
 }
 

@@ -87,6 +87,19 @@ static void wrong_handles(void **state)
 	donard_close(other);
 }
 
+/* Clients would refuse the offer. */
+static void timeout_that_no_client_takes(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_cache_serve_options quick = { .size = sizeof(quick), .timeout_ms = 99 };
+	struct donard_failure failure = { .size = sizeof(failure) };
+
+	assert_int_equal(donard_cache_serve(scene->fake->ctx, "p2pmem0", scene->out, &quick), -EINVAL);
+	assert_int_equal(donard_failure_get(scene->fake->ctx, &failure), 0);
+	assert_string_equal(failure.member, "options.timeout_ms");
+	assert_int_equal(failure.limit, 100);
+}
+
 /* Past the handles: the region is volatile.  The program goes on with its memory and its file. */
 static void given_back(void **state)
 {
@@ -110,7 +123,7 @@ static void given_back(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { CASE(wrong_handles), CASE(given_back) };
+	const struct CMUnitTest tests[] = { CASE(wrong_handles), CASE(given_back), CASE(timeout_that_no_client_takes) };
 
 	return cmocka_run_group_tests_name("cache_handles", tests, NULL, NULL);
 }

@@ -289,6 +289,37 @@ static void memory_that_cannot_be_offered(void **state)
 	assert_int_equal(serve(1, 0), 0);
 }
 
+static int serve_within(unsigned int timeout_ms)
+{
+	const struct donard_rdma_serve_options options = { .size = sizeof(options), .clients = 1, .timeout_ms = timeout_ms };
+
+	return donard_rdma_serve(&scene.memory, &options);
+}
+
+static void assert_timeout_refused(unsigned int timeout_ms, unsigned int limit, uint32_t known)
+{
+	struct donard_failure failure = { .size = sizeof(failure) };
+
+	assert_int_equal(serve_within(timeout_ms), -EINVAL);
+	assert_int_equal(donard_failure_get(scene.fake->ctx, &failure), 0);
+	assert_string_equal(failure.member, "options.timeout_ms");
+	assert_int_equal(failure.value, timeout_ms);
+	assert_int_equal(failure.limit, limit);
+	assert_int_equal(failure.known, DONARD_FAILURE_VALUE | known);
+}
+
+/* Clients would refuse the offer. */
+static void timeout_that_no_client_takes(void **state)
+{
+	(void)state;
+	assert_timeout_refused(99, 100, DONARD_FAILURE_LEAST);
+	assert_timeout_refused(3600001, 3600000, DONARD_FAILURE_MOST);
+	knocks(false, true);
+	assert_int_equal(serve_within(100), 0);
+	knocks(false, true);
+	assert_int_equal(serve_within(3600000), 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -296,7 +327,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(bytes_are_forgotten), CASE(reset_while_bytes_are_forgotten), CASE(reset_behind_the_zeros),
 		CASE(writer_asks_whether_it_may_read), CASE(reader_is_refused),
-		CASE(memory_that_cannot_be_offered),
+		CASE(memory_that_cannot_be_offered), CASE(timeout_that_no_client_takes),
 	};
 
 	return cmocka_run_group_tests_name("rdma_server", tests, NULL, NULL);
