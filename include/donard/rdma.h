@@ -165,9 +165,11 @@ enum donard_rdma_event_type {
  *	memory is registered
  * @text: why a client was lost or refused, why one that left did not finish, what a reset means; or ""
  * @memory: where this process maps the offered memory
- * @offset_bytes, @length_bytes: the offered part of @target
+ * @offset_bytes: as info.file_offset_bytes of struct donard_memory_info, and as info.dmabuf_offset_bytes for a memory that
+ *	came as a dma-buf
+ * @length_bytes: of the offered memory
  * @rights: what clients may do with it, DONARD_RDMA_READ and DONARD_RDMA_WRITE
- * @clients: how many clients have taken the offered memory so far
+ * @clients: how many clients have taken the offered memory so far, the one that the event is about included
  * @seconds: how long the connection lasted, once it has ended
  * @code: the stable word of @text, as donard_error_code() returns it; "" if there is no text, and for a client
  *	that was refused

@@ -31,6 +31,12 @@ struct dnd_server {
 
 /* ---- events for the caller ---- */
 
+/* The present client counts from CLIENT_CAME on, and those that ended are in server->served. */
+static unsigned int clients_so_far(const struct dnd_server *server)
+{
+	return server->served + (server->session.id && server->session.came);
+}
+
 static struct donard_rdma_event new_event(const struct dnd_server *server,
 					  enum donard_rdma_event_type type)
 {
@@ -42,10 +48,10 @@ static struct donard_rdma_event new_event(const struct dnd_server *server,
 		.peer = "", .device = "", .reason = "", .text = "", .code = "",
 		.target = dnd_target_name(memory),
 		.memory = memory->window.data,
-		.offset_bytes = dnd_memory_file_offset(memory),
+		.offset_bytes = dnd_memory_is_imported(memory) ? memory->dmabuf_offset : dnd_memory_file_offset(memory),
 		.length_bytes = memory->length,
 		.rights = server->service.rights,
-		.clients = server->served,
+		.clients = clients_so_far(server),
 	};
 }
 

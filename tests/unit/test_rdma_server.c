@@ -31,6 +31,7 @@ static struct {
 	bool reset_after_zeros;		/* which the next barrier tells of */
 	uint64_t zeroed_bytes;		/* from the first one on, without a gap */
 	int told[32];			/* events */
+	unsigned int counted[32];	/* the clients that each of them tells of */
 	unsigned int told_count;
 	int rejected;			/* the status of the last one */
 } scene;
@@ -192,6 +193,7 @@ static void hear(void *user, const struct donard_rdma_event *event)
 {
 	(void)user;
 	assert_true(scene.told_count < sizeof(scene.told) / sizeof(scene.told[0]));
+	scene.counted[scene.told_count] = event->clients;
 	scene.told[scene.told_count++] = (int)event->type;
 }
 
@@ -238,6 +240,21 @@ static void reset_while_bytes_are_forgotten(void **state)
 	assert_int_equal(scene.zeroed_bytes, MEMORY_BYTES);
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT, DONARD_RDMA_RESET,
 	     DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
+}
+
+/* Each from the moment at which it came, and once. */
+static void clients_are_counted(void **state)
+{
+	static const unsigned int expected[] = { 0, 1, 1, 1, 2, 2 };
+
+	(void)state;
+	knocks(false, true);
+	knocks(false, true);
+	scene.zeros_until_reset = 2;
+	assert_int_equal(serve(2, 0), 0);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT, DONARD_RDMA_RESET,
+	     DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
+	assert_memory_equal(scene.counted, expected, sizeof(expected));
 }
 
 /* No call failed: the barrier behind the zeros tells that they may be lost. */
@@ -328,6 +345,7 @@ int main(void)
 		CASE(bytes_are_forgotten), CASE(reset_while_bytes_are_forgotten), CASE(reset_behind_the_zeros),
 		CASE(writer_asks_whether_it_may_read), CASE(reader_is_refused),
 		CASE(memory_that_cannot_be_offered), CASE(timeout_that_no_client_takes),
+		CASE(clients_are_counted),
 	};
 
 	return cmocka_run_group_tests_name("rdma_server", tests, NULL, NULL);
