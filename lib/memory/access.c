@@ -78,8 +78,13 @@ int dnd_memory_access_failed(const struct donard_memory *memory, int error_numbe
 		return dnd_fail_errno(memory->ctx, error_number, "%s: this process may not call process_vm_readv() and "
 				      "process_vm_writev(), by which its bytes are accessed. Allow them in the filter "
 				      "of its sandbox (seccomp)", dnd_memory_name(memory));
-	if (dnd_memory_is_region(memory) || error_number != ENODEV)
+	if (dnd_memory_is_region(memory))
 		return dnd_region_access_failed(memory->ctx, &memory->region, error_number);
+	if (error_number == EIO)
+		return dnd_fail(memory->ctx, DND_E_DEVICE, "%s: its exporter reports a failure of the device: what was read or "
+				"written may be lost. Do it again.", dnd_memory_name(memory));
+	if (error_number != ENODEV)
+		return dnd_fail_errno(memory->ctx, error_number, "%s: its bytes cannot be accessed", dnd_memory_name(memory));
 	return dnd_fail(memory->ctx, DND_E_REGION_GONE, "%s: its exporter took it back. Have it exported again.",
 			dnd_memory_name(memory));
 }

@@ -88,7 +88,7 @@ int dnd_near_was_reset(struct donard_rdma_client *client, const struct dnd_near 
 {
 	/* A reset that is under way is not counted yet, hence at least 1. */
 	client->local_resets = dnd_max(dnd_target_resets(near->memory) - near->resets, 1);
-	return dnd_target_reset_text(client->ctx, near->memory);
+	return dnd_target_reset_text(near->memory);
 }
 
 int dnd_near_check(struct donard_rdma_client *client)
@@ -108,7 +108,8 @@ int dnd_near_gone_text(struct donard_rdma_client *client)
 
 	if (!near)
 		return dnd_fail(client->ctx, DND_E_REGION_GONE, "%s: memory of this client is gone.", client->reach.peer);
-	while (near->next && !dnd_target_gone(near->memory))
+	while (near && !dnd_target_gone(near->memory))
 		near = near->next;
-	return dnd_target_gone_text(client->ctx, near->memory);
+	/* Another exporter's memory does not show that it is gone: the call that failed used the first one. */
+	return dnd_target_gone_text(client->ctx, (near ? near : client->near)->memory);
 }

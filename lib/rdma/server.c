@@ -172,6 +172,16 @@ static int settle(struct dnd_server *server)
 	return dnd_target_settle(server->service.memory, must_end, server);
 }
 
+/* What else fails a barrier has no text yet, and ends the server. */
+static int settle_or_tell(struct dnd_server *server)
+{
+	int rc = settle(server);
+
+	if (rc && rc != -EIO && rc != -ECANCELED)
+		dnd_memory_access_failed(server->service.memory, -rc);
+	return rc;
+}
+
 /*
  * The first barrier after a reset reports it, and barriers during a reset fail.  The time limit starts after the first
  * barrier, which waits as long as the memory needs to get ready.
@@ -193,14 +203,14 @@ static int heed_reset(struct dnd_server *server)
 {
 	int rc, end;
 
-	dnd_target_reset_text(server->ctx, server->service.memory);
+	dnd_target_reset_text(server->service.memory);
 	rc = until_it_works(server);
 	server->resets = dnd_target_resets(server->service.memory);
 	tell_reset(server);
 	end = must_end(server);
 	if (end)
 		return end;
-	return rc ? dnd_target_reset_text(server->ctx, server->service.memory) : 0;
+	return rc ? dnd_target_reset_text(server->service.memory) : 0;
 }
 
 /* ---- the end of a client ---- */
@@ -232,7 +242,7 @@ static int forget_bytes(struct dnd_server *server)
 	for (;;) {
 		rc = zero(server);
 		if (!rc)
-			rc = settle(server);
+			rc = settle_or_tell(server);
 		if (rc != -EIO)
 			return rc;
 		rc = heed_reset(server);
@@ -285,7 +295,7 @@ static int refuse(struct dnd_server *server, struct rdma_cm_id *id, enum dnd_rdm
 static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 {
 	struct donard_rdma_event event;
-	int rc = settle(server);
+	int rc = settle_or_tell(server);
 
 	if (rc == -EIO || (!rc && dnd_target_resets(server->service.memory) != server->resets))
 		rc = was_reset(server);

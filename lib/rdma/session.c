@@ -365,7 +365,7 @@ static int explain(struct dnd_session *session, int rc)
 	case -ENODEV:
 		return dnd_target_gone_text(ctx, session->service->memory);
 	case -EIO:
-		return dnd_target_reset_text(ctx, session->service->memory);
+		return dnd_target_reset_text(session->service->memory);
 	case -ECONNRESET:
 		return dnd_session_lost(session);
 	case -ECANCELED:	/* the server has to end, and reports that itself */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * See target.h.  After a reset, the barrier of a persistent region waits in the kernel until the memory is ready again.
- * PMRCAP says how long the drive may take, and only a fatal signal interrupts the wait.  So the barrier runs in a
- * thread, and the caller goes on meanwhile.
+ * PMRCAP says how long the drive may take, and only a fatal signal interrupts the wait.  The exporter of another dma-buf
+ * waits for the devices that work on it.  So these barriers run in a thread, and the caller goes on meanwhile.
  *
  * The thread has its own descriptors and shares no memory with others, so that it can be abandoned: it ends once the
  * device is ready, the region goes away, or the process ends.
@@ -20,48 +20,64 @@
 #define MOMENT_MS	100	/* within which it ends if the region goes away */
 
 struct barrier {
-	struct dnd_region region;	/* the same open file by another descriptor */
+	struct dnd_region region;	/* the same open file by another descriptor; fd -1: not of a region */
+	struct dnd_dmabuf dmabuf;	/* then so is this one */
 	int told;			/* an eventfd that gets the errno plus one */
 };
 
-static void free_barrier(struct barrier *barrier)
+static void let_go(struct barrier *barrier)
 {
 	dnd_region_close(&barrier->region);
+	dnd_dmabuf_close(&barrier->dmabuf);
+}
+
+static void free_barrier(struct barrier *barrier)
+{
+	let_go(barrier);
 	if (barrier->told >= 0)
 		close(barrier->told);
 	free(barrier);
 }
 
+static int wait_for(const struct dnd_region *region, const struct dnd_dmabuf *dmabuf)
+{
+	return region->fd >= 0 ? dnd_region_try_sync(region, true) : dnd_dmabuf_sync(dmabuf);
+}
+
 static void *run(void *user)
 {
 	struct barrier *barrier = user;
-	int rc = dnd_region_try_sync(&barrier->region, true);
+	int rc = wait_for(&barrier->region, &barrier->dmabuf);
 
 	/* Close it before the event, after which the caller may rely on the region being free. */
-	dnd_region_close(&barrier->region);
+	let_go(barrier);
 	eventfd_write(barrier->told, (eventfd_t)-rc + 1);
 	free_barrier(barrier);
 	return NULL;
 }
 
-static struct barrier *new_barrier(const struct dnd_region *region, int told)
+/* A dma-buf of a region is memory of that region, whose barrier it needs. */
+static struct barrier *new_barrier(const struct donard_memory *memory, int told)
 {
 	struct barrier *barrier = malloc(sizeof(*barrier));
+	bool of_region = dnd_memory_is_region(memory);
 
 	if (!barrier)
 		return NULL;
-	barrier->region = *region;
-	barrier->region.fd = fcntl(region->fd, F_DUPFD_CLOEXEC, 0);
+	barrier->region = memory->region;
+	barrier->dmabuf = memory->dmabuf;
+	barrier->region.fd = of_region ? fcntl(memory->region.fd, F_DUPFD_CLOEXEC, 0) : -1;
+	barrier->dmabuf.fd = of_region ? -1 : fcntl(memory->dmabuf.fd, F_DUPFD_CLOEXEC, 0);
 	barrier->told = fcntl(told, F_DUPFD_CLOEXEC, 0);
-	if (barrier->region.fd >= 0 && barrier->told >= 0)
+	if ((barrier->region.fd >= 0 || barrier->dmabuf.fd >= 0) && barrier->told >= 0)
 		return barrier;
 	free_barrier(barrier);
 	return NULL;
 }
 
-static bool begin(const struct dnd_region *region, int told)
+static bool begin(const struct donard_memory *memory, int told)
 {
-	struct barrier *barrier = new_barrier(region, told);
+	struct barrier *barrier = new_barrier(memory, told);
 	pthread_t thread;
 
 	if (!barrier)
@@ -100,14 +116,14 @@ static int await(int told, int (*meanwhile_fn)(void *user), void *user)
 }
 
 /* If no thread can be made, the barrier runs here, and @meanwhile_fn is not called. */
-static int settle_persistent(const struct dnd_region *region, int (*meanwhile_fn)(void *user), void *user)
+static int settle_slow(const struct donard_memory *memory, int (*meanwhile_fn)(void *user), void *user)
 {
 	int told = eventfd(0, EFD_CLOEXEC), rc;
 
-	if (told >= 0 && begin(region, told))
+	if (told >= 0 && begin(memory, told))
 		rc = await(told, meanwhile_fn, user);
 	else
-		rc = dnd_region_try_sync(region, true);
+		rc = wait_for(&memory->region, &memory->dmabuf);
 	if (told >= 0)
 		close(told);
 	return rc;
@@ -115,9 +131,10 @@ static int settle_persistent(const struct dnd_region *region, int (*meanwhile_fn
 
 int dnd_target_settle(const struct donard_memory *memory, int (*meanwhile_fn)(void *user), void *user)
 {
-	if (!dnd_memory_is_region(memory))
-		return 0;
-	if (!dnd_target_persistent(memory))
+	if (dnd_memory_is_region(memory) && !dnd_target_persistent(memory))
 		return dnd_region_try_sync(&memory->region, false);
-	return settle_persistent(&memory->region, meanwhile_fn, user);
+	if (dnd_memory_is_region(memory) || dnd_memory_is_imported(memory))
+		return settle_slow(memory, meanwhile_fn, user);
+	__sync_synchronize();
+	return 0;
 }

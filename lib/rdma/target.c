@@ -14,6 +14,8 @@ bool dnd_target_gone(const struct donard_memory *memory)
 
 int dnd_target_gone_text(struct donard_context *ctx, const struct donard_memory *memory)
 {
+	if (!dnd_memory_is_region(memory))
+		return dnd_memory_access_failed(memory, ENODEV);
 	return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region was taken away while RDMA used it. "
 			"Add it again, and start again.", dnd_memory_name(memory));
 }
@@ -28,7 +30,7 @@ uint64_t dnd_target_resets(const struct donard_memory *memory)
 	return dnd_region_resets(&memory->region);
 }
 
-int dnd_target_reset_text(struct donard_context *ctx, const struct donard_memory *memory)
+int dnd_target_reset_text(const struct donard_memory *memory)
 {
-	return dnd_region_access_failed(ctx, &memory->region, EIO);
+	return dnd_memory_access_failed(memory, EIO);
 }

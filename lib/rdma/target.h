@@ -16,16 +16,17 @@ int dnd_target_gone_text(struct donard_context *ctx, const struct donard_memory 
 /* Does the memory keep its bytes without power, once the barrier of its device has passed? */
 bool dnd_target_persistent(const struct donard_memory *memory);
 /*
- * settle.c: runs that barrier.  Returns 0 or -errno without a text: -EIO if the device was reset since the last
- * barrier, -ENODEV if the region goes away.  For memory that is not a region there is nothing to do.
+ * settle.c: does what donard_memory_sync() does.  Returns 0 or -errno without a text: -EIO if the device was reset since the
+ * last barrier, -ENODEV if the region goes away.  For a dma-buf of another exporter, that exporter's errors are returned.
  *
- * The barrier of persistent memory may take minutes; meanwhile @meanwhile_fn is called every 20 ms.  If that returns
+ * The barrier of persistent memory may take minutes, and an exporter may wait for devices; meanwhile @meanwhile_fn is called
+ * every 20 ms.  If that returns
  * other than 0, this returns the same and abandons the barrier.  An abandoned barrier holds the memory until it ends.
  * It may also consume the -EIO of a reset, which dnd_target_resets() still counts.
  */
 int dnd_target_settle(const struct donard_memory *memory, int (*meanwhile_fn)(void *user), void *user);
 /* How often the device was reset, as far as the kernel has noticed.  Costs one system call. */
 uint64_t dnd_target_resets(const struct donard_memory *memory);
-int dnd_target_reset_text(struct donard_context *ctx, const struct donard_memory *memory);
+int dnd_target_reset_text(const struct donard_memory *memory);
 
 #endif /* DONARD_RDMA_TARGET_H */

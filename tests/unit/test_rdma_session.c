@@ -39,6 +39,17 @@ int __wrap_dnd_region_try_sync(const struct dnd_region *region, bool durable)
 	return atomic_load(&barrier_result);
 }
 
+static atomic_uint exporters_asked;
+static atomic_int exporter_result;
+
+int __wrap_dnd_dmabuf_sync(const struct dnd_dmabuf *dmabuf);
+int __wrap_dnd_dmabuf_sync(const struct dnd_dmabuf *dmabuf)
+{
+	(void)dmabuf;
+	atomic_fetch_add(&exporters_asked, 1);
+	return atomic_load(&exporter_result);
+}
+
 static int play_post_send(struct ibv_qp *qp, struct ibv_send_wr *wr, struct ibv_send_wr **bad)
 {
 	(void)qp;
@@ -196,7 +207,7 @@ static int setup(void **state)
 	if (fake_setup((void **)&scene->fake))
 		return -1;
 	scene->memory.ctx = scene->service.ctx = scene->fake->ctx;
-	scene->memory.region.fd = -1;
+	scene->memory.region.fd = scene->memory.dmabuf.fd = -1;
 	scene->memory.length = 65536;
 	strcpy(scene->memory.region.name, "p2pmem0");
 	scene->service.memory = &scene->memory;
@@ -444,6 +455,32 @@ static void barrier_tells_of_a_reset(void **state)
 	forget_pmr(scene);
 }
 
+/* The barrier of such memory is its exporter's. */
+static void exporter_is_asked(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->memory.region.name[0] = '\0';
+	strcpy(scene->memory.dmabuf.name, "dma-buf of udmabuf");
+	scene->memory.dmabuf.fd = open("/dev/null", O_RDONLY);
+	scene->service.must_end_fn = goes_on;
+	atomic_store(&exporters_asked, 0);
+	atomic_store(&exporter_result, 0);
+	asks(scene, 0);
+	assert_int_equal(dnd_session_serve(&scene->session), 0);
+	assert_int_equal(atomic_load(&exporters_asked), 1);
+	assert_int_equal(scene->answered, 1);
+	atomic_store(&exporter_result, -EIO);
+	asks(scene, 0);
+	assert_int_equal(dnd_session_serve(&scene->session), -EIO);
+	assert_int_equal(scene->answered, 1);
+	assert_says(donard_error(scene->fake->ctx), "dma-buf of udmabuf: its exporter reports");
+	atomic_store(&exporter_result, -ENODEV);
+	assert_int_equal(dnd_session_serve(&scene->session), -ENODEV);
+	assert_says(donard_error(scene->fake->ctx), "dma-buf of udmabuf: its exporter took it back");
+	close(scene->memory.dmabuf.fd);
+}
+
 /* Clients name the bytes of memory without a mapping by their offset in the dma-buf. */
 static void offer_names_the_first_byte(void **state)
 {
@@ -483,7 +520,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
 		CASE(program_answers), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
-		CASE(offer_of_an_imported_buffer),
+		CASE(offer_of_an_imported_buffer), CASE(exporter_is_asked),
 		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
 	};
 
