@@ -202,6 +202,9 @@ int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t l
 			 "a dma-buf is preferred to pins of the mapping");
 		return 0;
 	}
+	/* Nothing that the texts below advise helps there. */
+	if (dnd_target_gone(memory))
+		return dnd_target_gone_text(memory->ctx, memory);
 	if (is_p2pdma(memory))
 		return no_pins(memory, pd, registration);
 	if (is_for_importers(memory))
@@ -235,16 +238,16 @@ static int register_checked(const struct donard_memory *memory, uint64_t offset,
 		return dnd_fail_member(memory->ctx, DND_E_BAD_OPTION, DND_VALUE("rights", rights & ~KNOWN_RIGHTS),
 				       "unknown rights %#x.",
 				       rights & ~KNOWN_RIGHTS);
+	if (offset == memory->length)
+		return dnd_fail_member(memory->ctx, DND_E_PAST_END, DND_MOST("offset", offset, memory->length - 1),
+				       "%s: nothing of it is left to register "
+				       "from offset %llu.", dnd_memory_name(memory),
+				       (unsigned long long)offset);
 	if (!length && offset < memory->length)
 		length = memory->length - offset;
 	rc = dnd_memory_check_range(memory, offset, length);
 	if (rc)
 		return rc;
-	if (!length)
-		return dnd_fail_member(memory->ctx, DND_E_BAD_OPTION, DND_MOST("offset", offset, memory->length - 1),
-				       "%s: nothing of it is left to register "
-				       "from offset %llu.", dnd_memory_name(memory),
-				       (unsigned long long)offset);
 	if (rights & (DONARD_RDMA_WRITE | DONARD_RDMA_LOCAL_WRITE)) {
 		rc = dnd_memory_check_writable(memory);
 		if (rc)

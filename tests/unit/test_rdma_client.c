@@ -487,6 +487,16 @@ static void caller_may_have_been_away(void **state)
 	}
 }
 
+static void nothing_left_to_register(void **state)
+{
+	struct donard_rdma_registration *registration;
+
+	(void)state;
+	assert_int_equal(donard_rdma_register(scene.memory, BYTES, 0, NULL, DONARD_RDMA_READ, &registration), -ENXIO);
+	assert_int_equal(donard_rdma_register(scene.memory, BYTES + 1, 0, NULL, DONARD_RDMA_READ, &registration), -ENXIO);
+	assert_int_equal(donard_rdma_register(scene.memory, 1, BYTES, NULL, DONARD_RDMA_READ, &registration), -ENXIO);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -498,6 +508,7 @@ int main(void)
 		CASE(refused_requests_end_the_connection), CASE(stopped_reading_back_is_not_counted),
 		CASE(memory_without_a_mapping_has_its_offset), CASE(reset_source_is_not_durable),
 		CASE(waiting_for_nothing_keeps_the_connection), CASE(memory_of_another_context_is_refused),
+		CASE(nothing_left_to_register),
 	};
 
 	return cmocka_run_group_tests_name("rdma_client", tests, NULL, NULL);
