@@ -197,7 +197,10 @@ int donard_queue_submit(struct donard_queue *queue);
 /* Its bytes went through DRAM; with DONARD_EVIDENCE_PREDICTED they may have, because the file system stopped direct I/O. */
 #define DONARD_COMPLETION_BOUNCED	(1U << 0)
 #define DONARD_COMPLETION_REGISTERED	(1U << 1)	/* it used registered memory */
-/* Of a cache: until a flush, a power cut of the server loses it.  Of a flush: it may have made nothing durable. */
+/*
+ * Of a write or a trim of a cache: until a flush, a power cut of the server loses it.  Of a flush of a file: it may have made
+ * nothing durable.
+ */
 #define DONARD_COMPLETION_VOLATILE	(1U << 2)
 
 /**
@@ -207,8 +210,8 @@ int donard_queue_submit(struct donard_queue *queue);
  * @error_code: the stable word of a failure, as donard_error_code() returns it, or ""
  * @error: its text, as donard_error() returns it, or ""
  * @failure: the same as data, as donard_failure_get() fills it in, or NULL; NULL also where no memory was left for it
- * @route: how the bytes went; DONARD_ROUTE_NONE for a flush
- * @evidence: whether the route is predicted or proven
+ * @route: how the bytes went; DONARD_ROUTE_NONE for a flush and for requests of a cache
+ * @evidence: whether the route is predicted or proven; DONARD_EVIDENCE_PREDICTED for a flush and for requests of a cache
  * @flags: DONARD_COMPLETION_*
  *
  * The strings and @failure live until the next call that takes completions.  The structure has no size

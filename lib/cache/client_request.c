@@ -291,7 +291,8 @@ int dnd_cclient_take_done(struct donard_cache *cache, const struct dnd_wire_mess
 	part->request = NULL;
 	cache->parts_busy--;
 	request->parts--;
-	if (message->flags & DND_WIRE_VOLATILE)
+	/* A server of volatile NVRAM says so of everything, but its flushes end on the drive, and a read stores nothing. */
+	if (message->flags & DND_WIRE_VOLATILE && (request->type == DND_WIRE_WRITE || request->type == DND_WIRE_TRIM))
 		request->completion.flags |= DONARD_COMPLETION_VOLATILE;
 	if (message->status != DND_WIRE_OK) {
 		part_failed(cache, request, message);
