@@ -109,9 +109,9 @@ void donard_queue_close(struct donard_queue *queue);
  * of another exporter than p2pmem, since that exporter tells nobody when it takes the memory
  * back.  Requests then cost as much as before, and the call does not fail.
  *
- * Returns 1 when the memory is registered, 0 when it cannot be; -ENOSPC when 64 others are;
- * -EINVAL for memory of another context; -EOPNOTSUPP if the CPU has no mapping of the memory;
- * -EIO, -EPERM, -ENOMEM.
+ * Returns 1 when the memory is registered, 0 when it cannot be; -ENOSPC when the queue holds 64
+ * others, registered or not; -EINVAL for memory of another context; -EOPNOTSUPP if the CPU has no
+ * mapping of the memory; -EIO, -EPERM, -ENOMEM.
  */
 int donard_queue_register(struct donard_queue *queue, struct donard_memory *memory);
 
@@ -122,7 +122,7 @@ int donard_queue_register(struct donard_queue *queue, struct donard_memory *memo
  *
  * The call waits for the requests in flight that use it.
  *
- * Returns 0; -EIO, -EPERM.
+ * Returns 0; -EIO, -EPERM, -ENOMEM.
  */
 int donard_queue_unregister(struct donard_queue *queue, struct donard_memory *memory);
 
@@ -145,8 +145,8 @@ int donard_queue_unregister(struct donard_queue *queue, struct donard_memory *me
  *
  * Returns 0; -EAGAIN when the queue is full: take completions; -EHOSTUNREACH,
  * -EBADMSG and -EOPNOTSUPP when the pair is refused as donard_copy() refuses it;
- * -EINVAL for the alignment; -ENXIO past the end of the memory or of a drive; -EIO and
- * -ENODEV when the proof fails; -EPERM, -ENOMEM.
+ * -EINVAL for the alignment; -ENXIO past the end of the memory or of a drive; -EROFS for a
+ * dma-buf that was exported O_RDONLY; -EIO and -ENODEV when the proof fails; -EPERM, -ENOMEM.
  */
 int donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
 		      struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,
@@ -166,7 +166,7 @@ int donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint
  * A write past its end makes a regular file longer.  Call donard_queue_flush() after the
  * completion to make the data durable.
  *
- * Returns as donard_queue_read(); -EROFS when the file is not open for writing.
+ * Returns as donard_queue_read(); -EROFS only when the file is not open for writing.
  */
 int donard_queue_write(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
 		       struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,
@@ -255,7 +255,7 @@ int donard_queue_poll(struct donard_queue *queue, struct donard_completion *comp
  *
  * Returns how many, which is less than @least when the time is over or nothing more
  * is in flight; -EINTR when a signal, or work of the kernel's own for this thread, came before the
- * first: wait again; -EINVAL, -EIO, -EPERM.
+ * first: wait again; -EINVAL, -EIO, -EPERM, -ENOMEM.
  */
 int donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t timeout_ns,
 		      struct donard_completion *completions, unsigned int most);
@@ -281,7 +281,8 @@ int donard_queue_descriptor(struct donard_queue *queue);
  *
  * Each still completes: with -ECANCELED, or normally if a device has begun it or, with Linux AIO, if it was submitted.
  *
- * Returns how many requests with that @user are in flight; -EPERM.
+ * Returns how many requests with that @user had not ended; completions that were there already
+ * still come; -EPERM.
  */
 int donard_queue_cancel(struct donard_queue *queue, const void *user);
 

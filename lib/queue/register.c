@@ -58,7 +58,7 @@ static int hold(struct donard_queue *queue, struct donard_memory *memory)
 
 	if (!registration)
 		return dnd_fail_member(queue->ctx, DND_E_NO_SPACE, DND_MOST(NULL, DND_REGISTRATIONS_MAX + 1, DND_REGISTRATIONS_MAX),
-				       "a queue registers %d memories at most. Unregister "
+				       "the queue holds %d memories, registered or not, and takes no more. Unregister "
 				       "one, or use another queue.", DND_REGISTRATIONS_MAX);
 	rc = dnd_buffers_register(&registration->buffers, &queue->ring, &holding);
 	if (rc)
