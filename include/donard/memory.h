@@ -68,8 +68,9 @@ int donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t 
  *
  * The memory reads as zero.  It may consist of several pieces of the region.
  *
- * Returns 0; -ENOSPC when less is free; -EOPNOTSUPP for a persistent region: call
- * donard_memory_claim() there; -ENODEV, -EACCES, -EINVAL, -ENOMEM.
+ * Returns 0; -ENOSPC when less is free; -EOPNOTSUPP without the module, for a persistent region:
+ * call donard_memory_claim() there, and for a region of a GPU's memory: call
+ * donard_memory_from_cuda() there; -ENODEV, -EACCES, -EINVAL, -ENOMEM.
  */
 int donard_memory_alloc(struct donard_context *ctx, const char *region, uint64_t length_bytes,
 			struct donard_memory **memory);
@@ -87,8 +88,9 @@ int donard_memory_alloc(struct donard_context *ctx, const char *region, uint64_t
  * whole granules, or whole folios in a region of large folios, so also the bytes of these
  * that lie before and after the range.
  *
- * Returns 0; -EBUSY when another owns part of it; -ENXIO past the region's end;
- * -ENODEV, -EACCES, -EINVAL, -ENOMEM.
+ * Returns 0; -EBUSY when another owns part of it; -ENXIO past the region's end; -EOPNOTSUPP
+ * without the module, for a region that is a pmem device, and for a region of a GPU's memory:
+ * call donard_memory_from_cuda() there; -ENODEV, -EACCES, -EINVAL, -ENOMEM.
  */
 int donard_memory_claim(struct donard_context *ctx, const char *region, uint64_t offset_bytes,
 			uint64_t length_bytes, struct donard_memory **memory);
@@ -341,10 +343,12 @@ enum donard_region_state donard_memory_state(const struct donard_memory *memory)
  *
  * Returns 0; -ENXIO past its end; -ENODEV when the region is going away, when the exporter of
  * a dma-buf took it back, or when GPU memory was freed and its driver does not keep it; -EIO
- * when the device was reset meanwhile; -EOPNOTSUPP if the CPU has no mapping; -EFAULT when a
- * part of @to is not mapped or, if the memory came as a dma-buf, is not plain memory;
- * -EPERM, -ENOSYS when a sandbox forbids process_vm_readv(), which the library needs to
- * access the bytes of a dma-buf.
+ * when the device was reset meanwhile; -EOPNOTSUPP if the CPU has no mapping; -EFAULT, of memory
+ * of a region or a dma-buf, when a part of @to is not mapped or, if the memory came as a dma-buf,
+ * is not plain memory; -EPERM, -ENOSYS when a sandbox forbids process_vm_readv(), which the
+ * library needs to access the bytes of a dma-buf.
+ *
+ * Of DRAM the call is a memcpy(): a part of @to that is not mapped raises SIGSEGV.
  */
 int donard_memory_read(struct donard_memory *memory, uint64_t offset_bytes, void *to,
 		       size_t length_bytes);

@@ -154,13 +154,6 @@ int dnd_memory_own_any(struct donard_memory *memory, uint64_t length)
 	return dnd_region_scratch(memory->ctx, &memory->region, length, &memory->window);
 }
 
-static int alloc(struct donard_memory *memory, uint64_t length)
-{
-	if (length > INT64_MAX - memory->region.info.granule_bytes)
-		return past_end(memory, 0, length);
-	return dnd_memory_own_any(memory, length);
-}
-
 DND_PUBLIC int donard_memory_alloc(struct donard_context *ctx, const char *region,
 				   uint64_t length_bytes, struct donard_memory **memory_out)
 {
@@ -170,7 +163,7 @@ DND_PUBLIC int donard_memory_alloc(struct donard_context *ctx, const char *regio
 	if (!length_bytes)
 		return no_length(ctx, region);
 	rc = dnd_memory_open(ctx, region, &memory);
-	return rc ? rc : dnd_memory_give(memory, alloc(memory, length_bytes), memory_out);
+	return rc ? rc : dnd_memory_give(memory, dnd_memory_own_any(memory, length_bytes), memory_out);
 }
 
 static int claim(struct donard_memory *memory, uint64_t offset, uint64_t length)

@@ -177,7 +177,18 @@ static int no_space(struct donard_context *ctx, const struct dnd_region *region,
 			       "use another region.", region->name, (unsigned long long)length, folios, holders);
 }
 
-/* Only a pmem region refuses mappings with EOPNOTSUPP. */
+static bool is_of_gpu(const struct dnd_region *region)
+{
+	return region->info.kind == P2PMEM_KIND_GPU_NVIDIA;
+}
+
+/* Such a region has only what programs pin. */
+static int nothing_to_claim(struct donard_context *ctx, const struct dnd_region *region)
+{
+	return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: its memory is the GPU's own, and the GPU's driver alone allocates it. Use memory "
+			"of the GPU instead (gpu:%s).", region->name, region->bdf);
+}
+
 static int is_disk(struct donard_context *ctx, const char *name)
 {
 	char disk[32];
@@ -216,8 +227,8 @@ static int range_failed(struct donard_context *ctx, const struct dnd_region *reg
 	case ENODEV:
 		return dnd_fail(ctx, DND_E_REGION_GONE, "%s: the region is going away. Choose "
 				"another region.", region->name);
-	case EOPNOTSUPP:
-		return is_disk(ctx, region->name);
+	case EOPNOTSUPP:	/* other regions refuse nothing with it */
+		return is_of_gpu(region) ? nothing_to_claim(ctx, region) : is_disk(ctx, region->name);
 	}
 	return dnd_fail_errno(ctx, error_number, "%s: bytes %llu to %llu cannot be mapped",
 			      region->name, (unsigned long long)offset,
@@ -337,10 +348,14 @@ int dnd_region_scratch(struct donard_context *ctx, struct dnd_region *region, ui
 {
 	uint64_t bytes = dnd_round_up(length, region->info.granule_bytes);
 
+	if (is_of_gpu(region))
+		return nothing_to_claim(ctx, region);
 	if (dnd_region_persistent(region))
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: persistent memory is never used as "
 				"scratch space: its bytes are somebody's data. Use a volatile "
 				"region.", region->name);
+	if (length > INT64_MAX - region->info.granule_bytes)	/* more than a file has */
+		return no_space(ctx, region, length, "");
 	return dnd_region_map(ctx, region, 0, bytes, 0, window);
 }
 

@@ -351,11 +351,26 @@ static void closed_meanwhile(void **state)
 	assert_null(closing.file);
 }
 
+/* No region has so much, nor has a file; of a persistent one nothing is allocated. */
+static void more_than_any_region_has(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_failure failure = { .size = sizeof(failure) };
+	struct donard_memory *memory;
+
+	assert_int_equal(donard_memory_alloc(scene->fake->ctx, "p2pmem0", UINT64_MAX, &memory), -ENOSPC);
+	assert_int_equal(donard_failure_get(scene->fake->ctx, &failure), 0);
+	assert_string_equal(failure.member, "length");
+	assert_int_equal(failure.limit, REGION_BYTES);
+	played_region_flags = P2PMEM_REGION_PERSISTENT;
+	assert_int_equal(donard_memory_alloc(scene->fake->ctx, "p2pmem0", UINT64_MAX, &memory), -EOPNOTSUPP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(there_and_back), CASE(alike), CASE(files), CASE(by_cpu), CASE(ends_that_are_none), CASE(told_by_the_handle), CASE(ranges), CASE(later),
-		CASE(closed_meanwhile),
+		CASE(closed_meanwhile), CASE(more_than_any_region_has),
 	};
 
 	return cmocka_run_group_tests_name("copy_between", tests, NULL, NULL);

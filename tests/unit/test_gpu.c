@@ -341,6 +341,10 @@ int ioctl(int fd, unsigned long request, ...)
 	va_end(args);
 	if (request == P2PMEM_IOC_PIN_GPU)
 		return play_pin(argument);
+	if (request == P2PMEM_IOC_CLAIM) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	if (request == P2PMEM_IOC_INFO) {
 		struct p2pmem_info *info = argument;
 
@@ -348,6 +352,7 @@ int ioctl(int fd, unsigned long request, ...)
 		info->region_bytes = VRAM_BYTES;
 		info->granule_bytes = 4096;
 		info->pci_bus = 0xaf;
+		info->kind = P2PMEM_KIND_GPU_NVIDIA;
 		info->state = P2PMEM_STATE_READY;
 	}
 	return 0;
@@ -745,6 +750,16 @@ static void each_step_of_allocating_fails(void **state)
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+/* Its region gives out no memory, and is no disk either. */
+static void region_has_no_free_memory(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory;
+
+	says(fake, -EOPNOTSUPP, donard_memory_claim(fake->ctx, "p2pmem0", 0, 65536, &memory), "unsupported", "gpu:0000:af:00.0");
+	says(fake, -EOPNOTSUPP, donard_memory_alloc(fake->ctx, "p2pmem0", 65536, &memory), "unsupported", "gpu:0000:af:00.0");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -755,6 +770,7 @@ int main(void)
 		CASE(no_context_can_be_made), CASE(memory_of_pools), CASE(other_memory), CASE(addresses_of_functions),
 		CASE(module_refuses), CASE(interrupted), CASE(region_that_leaves), CASE(small_memory_has_its_pages),
 		CASE(memory_that_is_free_soon), CASE(strangers_memory_stays), CASE(each_step_of_allocating_fails),
+		CASE(region_has_no_free_memory),
 	};
 	int rc = cmocka_run_group_tests_name("gpu, libcuda", tests, NULL, NULL);
 
