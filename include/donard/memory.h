@@ -274,7 +274,8 @@ const char *donard_memory_pages_text(enum donard_memory_pages pages);
  * @align_bytes: another process or device can map or import only a part whose address and
  *	length are multiples of this
  * @region_offset_bytes: where its first byte lies in the region; 0 for DRAM
- * @contiguous_bytes: how many bytes follow from there in the region without a gap
+ * @contiguous_bytes: how many bytes follow from there in the region without a gap.  Of a region, this and
+ *	@region_offset_bytes are both 0 once it is being removed
  * @file_offset_bytes: where its first byte lies in the file behind @fd; 0 for a memory that
  *	came as a dma-buf, since that file does not own the bytes
  * @fd: a descriptor to poll and to pass on, which the memory owns.  It is -1 for DRAM and

@@ -61,13 +61,13 @@ int dnd_memory_run(const struct donard_memory *memory, uint64_t offset, struct d
 	return 0;
 }
 
-/* If the region has been removed, this changes nothing; donard_memory_state() tells of the removal. */
+/* If the region is being removed, nobody says where the memory lies; donard_memory_state() tells of the removal. */
 static void place_of(const struct donard_memory *memory, struct donard_memory_info *info)
 {
 	struct dnd_run run;
 
 	if (dnd_memory_run(memory, 0, &run))
-		return;
+		run = (struct dnd_run){ 0 };
 	info->region_offset_bytes = run.region_offset;
 	info->contiguous_bytes = run.bytes;
 }

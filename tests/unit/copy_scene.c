@@ -73,6 +73,10 @@ uint64_t played_piece_bytes;
 /* A file owns what lies at its own offset. */
 static int play_locate(struct p2pmem_locate *place)
 {
+	if (played_gone[0]) {
+		errno = ENODEV;
+		return -1;
+	}
 	place->region_offset = place->file_offset;
 	place->length = 2 * REGION_BYTES - place->file_offset;
 	if (played_piece_bytes)

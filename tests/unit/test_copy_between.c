@@ -366,11 +366,30 @@ static void more_than_any_region_has(void **state)
 	assert_int_equal(donard_memory_alloc(scene->fake->ctx, "p2pmem0", UINT64_MAX, &memory), -EOPNOTSUPP);
 }
 
+/* Of memory that is being taken away nobody says where it lies. */
+static void place_of_leaving_memory(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_memory_info info = { .size = sizeof(info) };
+	struct donard_memory *memory;
+
+	assert_int_equal(donard_memory_claim(scene->fake->ctx, "p2pmem0", 65536, 65536, &memory), 0);
+	assert_int_equal(donard_memory_info(memory, &info), 0);
+	assert_int_equal(info.region_offset_bytes, 65536);
+	assert_int_equal(info.contiguous_bytes, 65536);
+	played_gone = "p2pmem0";
+	assert_int_equal(donard_memory_info(memory, &info), 0);
+	assert_int_equal(info.region_offset_bytes, 0);
+	assert_int_equal(info.contiguous_bytes, 0);
+	assert_int_equal(info.length_bytes, 65536);
+	donard_memory_free(memory);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(there_and_back), CASE(alike), CASE(files), CASE(by_cpu), CASE(ends_that_are_none), CASE(told_by_the_handle), CASE(ranges), CASE(later),
-		CASE(closed_meanwhile), CASE(more_than_any_region_has),
+		CASE(closed_meanwhile), CASE(more_than_any_region_has), CASE(place_of_leaving_memory),
 	};
 
 	return cmocka_run_group_tests_name("copy_between", tests, NULL, NULL);
