@@ -111,6 +111,14 @@ DND_METER_PUBLIC int donard_meter_begin(struct donard_meter *meter)
 	return 0;
 }
 
+static int not_counting(const struct donard_meter *meter, struct donard_measurement *found,
+			struct donard_measurement *result)
+{
+	dnd_missing(found, "Nothing was counted.");
+	dnd_struct_give(result, found, sizeof(*found));
+	return dnd_meter_fail(meter->ctx, DND_E_BAD_OPTION, "this meter is not counting: call donard_meter_begin() first.");
+}
+
 DND_METER_PUBLIC int donard_meter_end(struct donard_meter *meter, struct donard_measurement *result)
 {
 	struct donard_measurement found = {
@@ -123,11 +131,12 @@ DND_METER_PUBLIC int donard_meter_end(struct donard_meter *meter, struct donard_
 	if (!dnd_struct_has_size(result))
 		return dnd_meter_fail(meter->ctx, DND_E_BAD_OPTION, DND_NO_SIZE, "donard_measurement", "donard_measurement");
 	if (!meter->counting)
-		return dnd_meter_fail(meter->ctx, DND_E_BAD_OPTION, "this meter is not counting: call "
-				"donard_meter_begin() first.");
+		return not_counting(meter, &found, result);
 	found.seconds = dnd_now_seconds() - meter->started_seconds;
 	dnd_instructions_end(meter, &found);
 	rc = meter->kind->end(meter->ctx, meter, &found);
+	if (rc)
+		found.known = 0;	/* of instructions either: they are told beside bytes */
 	meter->counting = false;
 	meter->own_count = 0;
 	dnd_struct_give(result, &found, sizeof(found));

@@ -258,11 +258,16 @@ static void tools_that_fail_later(void **state)
 
 	fake_tool(fake, "likwid-perfctr", LIKWID_WORKS);
 	assert_int_equal(donard_meter_open(fake->ctx, "likwid", &meter), 0);
+	result.known = 1;
+	result.meter = NULL;
 	assert_int_equal(donard_meter_end(meter, &result), -EINVAL);
+	assert_string_equal(result.meter, "likwid");
+	assert_int_equal(result.known, 0);
+	assert_says(result.missing, "Nothing was counted.");
 	fake_tool(fake, "likwid-perfctr", LIKWID_BEGINS "echo broken >&2; exit 1");
 	assert_int_equal(donard_meter_begin(meter), 0);
 	assert_int_equal(donard_meter_end(meter, &result), -EIO);
-	assert_false(is_known(&result, DONARD_DRAM_TOTAL));
+	assert_int_equal(result.known, 0);
 	assert_says(result.missing, "likwid-perfctr failed: broken.");
 	fake_tool(fake, "likwid-perfctr", LIKWID_BEGINS "sleep 1000");
 	assert_int_equal(donard_meter_begin(meter), 0);
