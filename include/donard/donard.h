@@ -187,7 +187,7 @@ int donard_failure_get(const struct donard_context *ctx, struct donard_failure *
  * donard_fail() - make a failure of the caller's own the last one
  * @ctx: whose donard_error() and donard_error_code() tell it from now on
  * @error: an errno, positive or negative
- * @code: a word that donard_error_code() returns for failures of the library.  If it is NULL or any other word,
+ * @code: a word that donard_error_code() returns for failures of the library, so not "ok".  If it is NULL or any other word,
  *	@error decides, as for an error of the kernel: "permission" for EACCES, "system" for most others
  * @text: object, cause and remedy; copied, and made printable
  *

@@ -114,7 +114,7 @@ static const char *of_descriptors(int error_number)
 
 enum dnd_error dnd_error_of(const char *word, int error_number)
 {
-	for (unsigned int error = 0; word && error < DND_E_COUNT; error++)
+	for (unsigned int error = DND_OK + 1; word && error < DND_E_COUNT; error++)
 		if (!strcmp(errors[error].word, word))
 			return error;
 	return from_errno(error_number);

@@ -97,6 +97,8 @@ static void objects_stay_with_their_failure(void **state)
 	dnd_failure_put_back(ctx, &kept);
 	assert_string_equal(last(ctx).object, "a");
 	is_at(ctx, "length", DONARD_FAILURE_VALUE | DONARD_FAILURE_MOST, 9, 8);
+	donard_fail(ctx, EIO, "ok", "a: nothing is well");
+	assert_string_equal(last(ctx).code, "system");
 	donard_fail(ctx, EIO, NULL, "c: the program's own words");
 	is_about(ctx, "");
 	dnd_fail(ctx, DND_E_BUSY, "%s: in use", "b");
