@@ -34,8 +34,8 @@ enum donard_cache_event_type {
 	DONARD_CACHE_CLIENT_LEFT,	/* after it said good-bye */
 	DONARD_CACHE_CLIENT_LOST,	/* without good-bye, or cut off by the server: text says why */
 	DONARD_CACHE_CLIENT_REFUSED,
-	DONARD_CACHE_DRIVE_FAILED,	/* the server keeps the records, and tries again */
-	DONARD_CACHE_DRIVE_WORKS,	/* again, after DRIVE_FAILED */
+	DONARD_CACHE_DRIVE_FAILED,	/* a write or flush: the server keeps the records, and tries again; or a read, whose client was told */
+	DONARD_CACHE_DRIVE_WORKS,	/* writes and flushes work again; nothing follows a read that failed */
 	DONARD_CACHE_DRAINING,		/* told to end; number: records that first go to the drive */
 };
 
@@ -193,7 +193,7 @@ struct donard_cache_latency {
  *	need to because newer bytes replaced them
  * @drive_writes, @drive_flushes, @drive_reads: requests to the drive
  * @ignored_trims: trims that the drive cannot do, or that failed
- * @drive_errors: failed requests to the drive; each was tried again
+ * @drive_errors: failed requests to the drive; writes and flushes were tried again, and the clients were told of reads
  * @mismatches: writes whose bytes did not match their checksum
  * @write_latency: of writes
  * @aio: 1 when the server's requests to the drive use Linux AIO, because the kernel refuses io_uring to it, else 0

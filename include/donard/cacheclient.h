@@ -75,7 +75,8 @@ struct donard_cache_options {
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
  * machine; -EBUSY when it has as many clients as it can; -ETIMEDOUT without an answer;
  * -EPROTO for a server of another version; -EOPNOTSUPP when no RDMA device reaches the
- * address; -ESHUTDOWN when the server is about to end; -EINVAL, -E2BIG, -EPERM, -EMFILE, -ENOMEM.
+ * address, -ENETDOWN when the device's port is not active; -ECONNRESET when the server or the
+ * link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -EINVAL, -E2BIG, -EPERM, -EMFILE, -ENOMEM.
  */
 int donard_cache_connect(struct donard_queue *queue, const struct donard_cache_options *options,
 			 struct donard_cache **cache);

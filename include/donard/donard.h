@@ -45,6 +45,7 @@
  *   EIO         a device reported a failure
  *   EMEDIUMTYPE  the file is on a file system other than ext4 and XFS
  *   EMFILE      the process has too many open files
+ *   ENAMETOOLONG  the path is longer than the kernel takes
  *   ENETDOWN    the port of an RDMA device is not active
  *   ENODATA     the memory holds no log of a write cache
  *   ENODEV      there is no such device or region, or it is gone
@@ -106,7 +107,7 @@ struct donard_config {
  * @config: NULL for the defaults; copied
  *
  * Returns 0; -ENOMEM; -EINVAL for a bad size, -E2BIG for unknown members that
- * are set. These failures have no text.
+ * are set; -ENAMETOOLONG for a root that is too long. These failures have no text.
  */
 int donard_open(struct donard_context **ctx, const struct donard_config *config);
 
@@ -432,7 +433,8 @@ void donard_region_list_free(struct donard_region_list *list);
  * @name: "p2pmem0" or "/dev/p2pmem0"; every call that takes a region's name accepts both
  * @list: set to the list, which donard_region_list_free() frees
  *
- * Returns 0; -ENODEV when there is no such region; -EINVAL when @name cannot name a region.
+ * Returns 0; -ENODEV when there is no such region; -EINVAL when @name cannot name a region;
+ * -EOPNOTSUPP without the module.
  */
 int donard_region_find(struct donard_context *ctx, const char *name, struct donard_region_list **list);
 
@@ -476,7 +478,8 @@ struct donard_region_add {
  * undoes that if the kernel refuses the region.
  *
  * Returns N; -EBUSY when another driver owns the function; -EACCES unless the caller is root;
- * -EHOSTUNREACH when no page type was named and none is safe; -EINVAL, -E2BIG when @what describes no memory.
+ * -EHOSTUNREACH when no page type was named and none is safe; -EOPNOTSUPP without the module, and when the kernel or the
+ * device cannot do it; -EINVAL, -E2BIG when @what describes no memory.
  */
 int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what);
 
@@ -495,7 +498,7 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  *
  * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE when the region is in use or being removed
  * already, and for a pmem device whose disk is in use; -EINTR after a signal (the removal
- * then goes on by itself); -ENODEV; -EACCES unless the caller is root.
+ * then goes on by itself); -ENODEV; -EOPNOTSUPP without the module; -EACCES unless the caller is root.
  */
 int donard_region_remove(struct donard_context *ctx, const char *name, unsigned int flags,
 			 donard_wait_fn wait_fn, void *user);
@@ -651,7 +654,7 @@ struct donard_route {
  *
  * Returns 0 whatever the route is, even if there is none; -ENODEV when the
  * region or the function does not exist; -EBUSY while the function is being
- * bound, unbound or reset; -EINVAL for a malformed name.
+ * bound, unbound or reset; -EINVAL for a malformed name; -EOPNOTSUPP without the module.
  */
 int donard_route_probe(struct donard_context *ctx, const char *region, const char *client_bdf,
 		       struct donard_route *route);

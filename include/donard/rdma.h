@@ -205,7 +205,10 @@ struct donard_rdma_event {
 
 typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event *event);
 
-/* Called at least every 250 ms while a call of a server or a client waits; nonzero ends that call.  It must not use the client. */
+/*
+ * Called at least every 250 ms while a call of a server or a client waits, but not while a name is looked up; nonzero ends that
+ * call.  It must not use the client.
+ */
 typedef int (*donard_stop_fn)(void *user);
 
 /*
@@ -335,7 +338,7 @@ struct donard_rdma_serve_options {
  * Returns 0 when stop_fn asked for the end or after the last client; -ENODEV when the
  * region went away: free the memory, so that its removal goes on; -EIO when
  * its device does not work again after a reset;
- * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EINVAL, -E2BIG for
+ * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EBUSY when the port is in use; -EINVAL, -E2BIG for
  * wrong options; -EROFS when clients would write memory that may not be written; -EOPNOTSUPP when several
  * would write volatile memory that the CPU does not reach, so that nobody could make it zero between them.
  */
