@@ -149,7 +149,7 @@ struct dnd_cache_run {
 
 struct dnd_cache_plan {
 	uint64_t upto;			/* sequence of its last record */
-	struct dnd_cache_run *trims;	/* done first, in the order of the log */
+	struct dnd_cache_run *trims;	/* done first, in the order of the drive; none overlap or are adjacent */
 	size_t trim_count;
 	struct dnd_cache_run *writes;	/* done next, in the order of the drive; none overlap */
 	size_t write_count;

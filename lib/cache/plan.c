@@ -84,6 +84,27 @@ static void join(struct list *list, uint32_t run_bytes)
 		list->count = kept + 1;
 }
 
+/* Two trims of one place are one: their order does not matter, since all come before the writes. */
+static void merge(struct list *trims)
+{
+	size_t kept = 0;
+
+	if (!trims->count)
+		return;
+	qsort(trims->runs, trims->count, sizeof(*trims->runs), by_drive);
+	for (size_t i = 1; i < trims->count; i++) {
+		struct dnd_cache_run *last = &trims->runs[kept];
+		const struct dnd_cache_run *run = &trims->runs[i];
+		uint64_t end = run->drive_offset + run->length_bytes;
+
+		if (run->drive_offset > last->drive_offset + last->length_bytes)
+			trims->runs[++kept] = *run;
+		else if (end > last->drive_offset + last->length_bytes)
+			last->length_bytes = end - last->drive_offset;
+	}
+	trims->count = kept + 1;
+}
+
 static int collect(const struct dnd_cache_log *log, struct dnd_cache_plan *plan, struct list *trims,
 		   struct list *writes)
 {
@@ -116,6 +137,7 @@ int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_byt
 	if (writes.count)
 		qsort(writes.runs, writes.count, sizeof(*writes.runs), by_drive);
 	join(&writes, run_bytes);
+	merge(&trims);
 	plan->trims = trims.runs;
 	plan->trim_count = trims.count;
 	plan->writes = writes.runs;

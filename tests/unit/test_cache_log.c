@@ -331,6 +331,8 @@ static void destage(struct world *world)
 	for (size_t i = 1; i < plan.write_count; i++)
 		assert_true(plan.writes[i - 1].drive_offset + plan.writes[i - 1].length_bytes <=
 			    plan.writes[i].drive_offset);
+	for (size_t i = 1; i < plan.trim_count; i++)
+		assert_true(plan.trims[i - 1].drive_offset + plan.trims[i - 1].length_bytes < plan.trims[i].drive_offset);
 	world->destaging = true;
 	if (plan.upto >= world->log.tail) {
 		trim_drive(world, &plan);
