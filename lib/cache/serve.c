@@ -139,13 +139,22 @@ static void take_messages(struct dnd_cache_server *server)
 			dnd_cache_session_take(server->sessions[i]);
 }
 
+/* If the kernel lacks memory, it took nothing, and the next round tries again. */
+static void queue_failed(struct dnd_cache_server *server, int rc)
+{
+	if (rc == -ENOMEM)
+		server->again = true;
+	else
+		dnd_cache_server_fail(server, rc);
+}
+
 static void take_completions(struct dnd_cache_server *server)
 {
 	struct donard_completion completions[COMPLETIONS_AT_ONCE];
 	int count = donard_queue_poll(server->queue, completions, COMPLETIONS_AT_ONCE);
 
 	if (count < 0)
-		dnd_cache_server_fail(server, count);
+		queue_failed(server, count);
 	for (int i = 0; i < count; i++) {
 		struct dnd_cache_io *io = completions[i].user;
 
@@ -158,7 +167,7 @@ static void submit(struct dnd_cache_server *server)
 	int rc = donard_queue_submit(server->queue);
 
 	if (rc)
-		dnd_cache_server_fail(server, rc);
+		queue_failed(server, rc);
 }
 
 static void send_messages(struct dnd_cache_server *server)

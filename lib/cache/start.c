@@ -57,8 +57,12 @@ static int read_first_block(struct dnd_cache_server *server, uint64_t at)
 	int rc = donard_queue_read(server->queue, server->file, 0, server->nvram.memory, at,
 				   server->drive.align_bytes, NULL);
 
-	if (!rc)
+	if (rc)
+		return rc;
+	/* Not before it has ended: the drive would write over what is put back then. */
+	do {
 		rc = donard_queue_wait(server->queue, 1, -1, &completion, 1);
+	} while (rc == -EINTR);
 	if (rc < 0)
 		return rc;
 	if (completion.result == server->drive.align_bytes)
