@@ -7,7 +7,8 @@
  * have lost data that it had taken before.
  *
  * Each batch of writes comes after a barrier in the same round, so that a device that was reset does not
- * give arbitrary bytes to the drive.
+ * give arbitrary bytes to the drive.  Another barrier, before TAIL, tells that it was not reset while the drive
+ * fetched the last batch; else the records stay, and the next start writes them again.
  */
 #include <fcntl.h>
 #include <linux/fs.h>
@@ -340,13 +341,38 @@ static void plan(struct dnd_cache_server *server)
 	destage->state = DND_DESTAGE_WRITING;
 }
 
+static void begin_to_retire(struct dnd_destage *destage)
+{
+	destage->state = DND_DESTAGE_RETIRING;
+	destage->retiring_ns = dnd_now_ns();
+}
+
+/* Until the reads under way have been taken, no client begins another, and no record makes room. */
+static void end_slow_readers(struct dnd_cache_server *server)
+{
+	unsigned int limit_ms = server->options.timeout_ms;
+	char text[DND_TEXT_BYTES];
+
+	if (dnd_now_ns() - server->destage.retiring_ns <= limit_ms * MS_NS)
+		return;
+	snprintf(text, sizeof(text), "it held up the other clients: what it reads had not arrived after %u ms "
+		 "(options.timeout_ms)", limit_ms);
+	for (unsigned int i = 0; i < server->log.super.windows; i++)
+		if (server->sessions[i] && server->sessions[i]->work_requests)
+			dnd_cache_session_fail(server->sessions[i], -ETIMEDOUT, text);
+}
+
 /* TAIL and REUSE, once no read uses the log. */
 static void retire(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;
 	int rc;
 
-	if (server->active_reads)
+	if (server->active_reads) {
+		end_slow_readers(server);
+		return;
+	}
+	if (!dnd_cache_nvram_sound(server))
 		return;
 	server->tally.counts.destaged_bytes += destage->done_bytes;
 	rc = dnd_cache_retire(&server->log, destage->plan.upto);
@@ -395,7 +421,7 @@ static void step(struct dnd_cache_server *server)
 		if (destage->failed || !is_flushed(server))
 			pause_for_a_while(destage);
 		else
-			destage->state = DND_DESTAGE_RETIRING;
+			begin_to_retire(destage);
 		break;
 	case DND_DESTAGE_RETIRING:
 		retire(server);

@@ -107,6 +107,7 @@ struct dnd_destage {
 	uint64_t trimmed_bytes;		/* how much of that trim is done */
 	bool failed, filling;		/* filling: the log reached the high mark, and not the low one since */
 	uint64_t pause_ms, until_ns;
+	uint64_t retiring_ns;		/* when the state became DND_DESTAGE_RETIRING */
 	char why[DND_TEXT_BYTES];	/* the last error, while dnd_cache_drive_fails() */
 };
 

@@ -31,6 +31,7 @@ struct scene {
 	uint8_t nvram[NVRAM_BYTES];
 	char steps[64];
 	bool barrier_fails, drive_lost, not_flushed;
+	unsigned int barriers_pass;	/* before the first that fails */
 	enum dnd_wire_status expected;	/* of each answer */
 	uint64_t clock_ns, trim_ns;	/* trim_ns: how long each takes */
 	struct ibv_context verbs;
@@ -77,7 +78,9 @@ static int nvram_barrier(struct dnd_cache_store *store)
 {
 	(void)store;
 	note('B');
-	return scene->barrier_fails ? -EIO : 0;
+	if (!scene->barrier_fails)
+		return 0;
+	return scene->barriers_pass && scene->barriers_pass-- ? 0 : -EIO;
 }
 
 /* ---- the client ---- */
@@ -218,8 +221,10 @@ static void written(int64_t result)
 	complete(&scene->server.destage.write_io, result);
 }
 
+/* The drive has all by then, and a round later the server looks at the NVRAM anew. */
 static void flushed(int64_t result)
 {
+	scene->server.sound = false;
 	complete(&scene->server.destage.flush_io, result);
 }
 
@@ -453,20 +458,39 @@ static void tail_after_the_flush(void **state)
 	steps_are("WWF");
 	assert_int_equal(log->tail, 1);
 	flushed(0);
-	steps_are("WWFtB");
+	steps_are("WWFBtB");
 	assert_int_equal(log->tail, 3);
 	assert_true(dnd_cache_window_empty(log, 0));
+}
+
+/* The drive may have got bytes that the reset made: the records stay, and the tail is not even written. */
+static void no_tail_after_a_reset(void **state)
+{
+	uint8_t tails[DND_CACHE_RECORDS_AT];
+
+	(void)state;
+	drain_two();
+	written(BLOCK);
+	written(BLOCK);
+	memcpy(tails, scene->nvram, sizeof(tails));
+	scene->barrier_fails = true;
+	flushed(0);
+	steps_are("WWFB");
+	assert_int_equal(scene->server.ends, -EIO);
+	assert_memory_equal(tails, scene->nvram, sizeof(tails));
+	assert_int_equal(scene->server.log.tail, 1);
 }
 
 static void nothing_is_free_without_the_tail(void **state)
 {
 	(void)state;
 	drain_two();
+	scene->barriers_pass = 1;
 	scene->barrier_fails = true;
 	written(BLOCK);
 	written(BLOCK);
 	flushed(0);
-	steps_are("WWFtB");
+	steps_are("WWFBtB");
 	assert_true(scene->server.ends);
 	assert_false(dnd_cache_window_empty(&scene->server.log, 0));
 }
@@ -489,7 +513,7 @@ static void all_again_after_an_error(void **state)
 	written(BLOCK);
 	written(BLOCK);
 	flushed(0);
-	steps_are("WWWWFWWFtB");
+	steps_are("WWWWFBWWFBtB");
 }
 
 /* What comes meanwhile is not behind the tail, though it may be of the same block. */
@@ -505,7 +529,7 @@ static void newer_records_stay(void **state)
 	written(BLOCK);
 	scene->server.draining = false;
 	flushed(0);
-	steps_are("WWaBKFtB");
+	steps_are("WWaBKFBtB");
 	assert_int_equal(log->tail, 3);
 	assert_int_equal(dnd_cache_blocks_find(&log->blocks, 3), 3);
 	assert_int_equal(dnd_cache_blocks_find(&log->blocks, 9), 0);
@@ -555,7 +579,7 @@ static void unflushed_drive_keeps_the_log(void **state)
 	written(BLOCK);
 	written(BLOCK);
 	flushed(0);
-	steps_are("WWWWFWWFtB");
+	steps_are("WWWWFBWWFBtB");
 	assert_false(dnd_cache_drive_fails(&scene->server));
 }
 
@@ -570,7 +594,28 @@ static void reads_hold_back_the_tail(void **state)
 	steps_are("WWF");
 	scene->server.active_reads = 0;
 	dnd_cache_destage_step(&scene->server);
-	steps_are("WWFtB");
+	steps_are("WWFBtB");
+}
+
+/* Others wait for the tail.  A client whose reads hold it back is ended after as long as it may be silent. */
+static void slow_reader_is_ended(void **state)
+{
+	(void)state;
+	scene->server.options.timeout_ms = 1000;
+	drain_two();
+	scene->server.active_reads = 1;
+	scene->other.work_requests = 1;
+	written(BLOCK);
+	written(BLOCK);
+	flushed(0);
+	scene->clock_ns += 1000000000;
+	dnd_cache_destage_step(&scene->server);
+	assert_int_equal(scene->other.ends, 0);
+	scene->clock_ns += 1;
+	dnd_cache_destage_step(&scene->server);
+	assert_int_equal(scene->other.ends, -ETIMEDOUT);
+	assert_int_equal(scene->session.ends, 0);
+	steps_are("WWF");
 }
 
 static void flush_to_the_drive_is_answered_last(void **state)
@@ -585,7 +630,7 @@ static void flush_to_the_drive_is_answered_last(void **state)
 	steps_are("WWF");
 	flushed(0);
 	dnd_cache_group(&scene->server);
-	steps_are("WWFtBK");
+	steps_are("WWFBtBK");
 }
 
 static void trims_before_writes(void **state)
@@ -601,7 +646,7 @@ static void trims_before_writes(void **state)
 	dnd_cache_destage_step(&scene->server);
 	written(BLOCK);
 	flushed(0);
-	steps_are("aBKKDBWFtB");
+	steps_are("aBKKDBWFBtB");
 }
 
 /* Whatever the code of the error is: nothing is tried again, and the records stay. */
@@ -625,7 +670,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(acknowledged_after_the_barrier), TEST(nothing_without_the_barrier), TEST(tail_after_the_flush),
-		TEST(nothing_is_free_without_the_tail), TEST(all_again_after_an_error), TEST(gone_drive_ends_it),
+		TEST(no_tail_after_a_reset), TEST(slow_reader_is_ended), TEST(nothing_is_free_without_the_tail), TEST(all_again_after_an_error),
+		TEST(gone_drive_ends_it),
 		TEST(no_mismatch_after_a_reset), TEST(mismatch_after_a_barrier), TEST(reads_after_their_barrier),
 		TEST(barrier_of_the_group_is_enough), TEST(no_read_after_a_reset), TEST(trims_of_one_client),
 		TEST(nothing_destaged_after_a_reset), TEST(unflushed_drive_keeps_the_log),
