@@ -117,7 +117,6 @@ u64 p2pmem_alloc_take(struct p2pmem_alloc *a, u64 want, u64 chunk, u64 phase,
 	}
 	*first = find(a, want, chunk, phase);
 	mark(a, *first, want, true);
-	p2pmem_bytes_forget(&a->bytes, *first, want);
 	return want;
 }
 

@@ -280,6 +280,8 @@ static void publish_some(struct taking *t)
 		list_del_init(&e->link);
 		if (t->at_place)
 			admit(f, e);
+		else
+			p2pmem_bytes_forget(&r->alloc.bytes, e->first, e->count);
 		count_taken(r, e->count);
 		p2pmem_extent_insert(f, e);
 	}

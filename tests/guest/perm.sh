@@ -154,6 +154,29 @@ leftovers_stay_in_their_namespace() {
 	same_bytes "what the next one of that kind sees" "$WORK/seen" "$WORK/zeros" "$MIB"
 }
 
+# Nobody has seen what a call that failed took and gave back.
+leftovers_stay_over_failed_calls() {
+	random_file "$WORK/data" "$MIB"
+	as user regio write p2pmem0 $((8 * MIB)) "$MIB" "$WORK/data"
+	python3 - "$(attr p2pmem0 size)" <<-'END'
+		import errno, mmap, os, sys
+		def mapped(length):
+		    return mmap.mmap(os.open("/dev/p2pmem0", os.O_RDWR), length)
+		held = mapped(4096)
+		try:
+		    mapped(int(sys.argv[1]))
+		    sys.exit("all of it was mapped although a part is held")
+		except OSError as error:
+		    if error.errno != errno.ENOSPC:
+		        raise
+	END
+	within 10 region_is_free p2pmem0
+	: >"$WORK/seen"
+	chmod 0666 "$WORK/seen"
+	as user regio read p2pmem0 $((8 * MIB)) "$MIB" "$WORK/seen"
+	same_bytes "what its user finds" "$WORK/seen" "$WORK/data" "$MIB"
+}
+
 user_may_not_add() {
 	exits 1 'Only root.*CAP_SYS_RAWIO' as user donard-cli region add --kind pci-bar \
 		--device "$LAB_GPU_BDF" --bar 2
@@ -213,6 +236,7 @@ t "pids are the reader's" pids_are_the_readers
 t "heirs are holders" heirs_are_holders
 t "heirs of mappings are holders" heirs_of_mappings_are_holders
 core t "leftovers stay in their user namespace" leftovers_stay_in_their_namespace
+t "leftovers stay over calls that fail" leftovers_stay_over_failed_calls
 core t "a user may not add or remove" user_may_not_add
 core t "a user may not change the page type" user_may_not_set_page_type
 core t "the capability is checked" capability_is_checked
