@@ -124,7 +124,8 @@ static long ioc_info(void *object, void *arg)
 	p2pmem_revalidate(r);
 	memset(info, 0, sizeof(*info));
 	info->flags = r->persistent ? P2PMEM_REGION_PERSISTENT : 0;
-	if (COMPAT_HAS_FOLIOS && p2pmem_unit(r) <= P2PMEM_CHUNK)
+	if (COMPAT_HAS_FOLIOS && p2pmem_unit(r) <= P2PMEM_CHUNK && !p2pmem_is_pmem(r) &&
+	    (r->folio_order || p2pmem_has_shapes(r)))
 		info->flags |= P2PMEM_REGION_FOLIOS;
 	info->region_bytes = r->backing.bytes;
 	info->available_bytes = p2pmem_available_bytes(r);
