@@ -83,8 +83,10 @@ static long ctl_region_remove(void *object, void *arg)
 	int ret;
 
 	memset(req->reason, 0, sizeof(req->reason));
-	if (req->flags & ~P2PMEM_REMOVE_IF_IDLE || req->reserved0)
+	if (req->flags & ~P2PMEM_REMOVE_IF_IDLE || req->reserved0) {
+		p2pmem_reason(req->reason, "unknown flags, or a reserved field is not zero");
 		return -EINVAL;
+	}
 	ret = p2pmem_may_administer(req->reason);
 	if (ret)
 		return ret;

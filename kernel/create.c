@@ -198,7 +198,7 @@ static int explain_backing(struct p2pmem_region *r, struct p2pmem_region_add *re
 	if (err == -EEXIST)
 		p2pmem_reason(req->reason, "this memory is offered already (by a region, or as the P2PDMA pool of its own driver)");
 	else if (err == -EINVAL)
-		p2pmem_reason(req->reason, "BAR%u: its memory is not aligned to 2 MiB, which struct pages of devices need; choose another BAR, offset or length", req->bar);
+		p2pmem_reason(req->reason, "BAR%u: its memory is not aligned to 2 MiB, which struct pages of devices need; choose another BAR, offset or length", r->bar);
 	else if (err == -ERANGE)
 		p2pmem_explain_direct_map(r, req->reason);
 	else if (err == -EBUSY)

@@ -64,7 +64,9 @@ int p2pmem_nvme_look(struct p2pmem_nvme_memory *req)
 	}
 	/* The lock keeps the driver bound.  An unbind may hold it for long. */
 	ret = device_lock_interruptible(&pdev->dev);
-	if (!ret) {
+	if (ret) {
+		p2pmem_reason(req->reason, "a signal ended the wait for the function's driver; ask again");
+	} else {
 		ret = look_at(pdev, req);
 		device_unlock(&pdev->dev);
 	}

@@ -164,6 +164,9 @@ int p2pmem_probe(struct p2pmem_region *r, struct p2pmem_probe *out)
 		return -ENODEV;
 	do {
 		out->flags = 0;
+		out->bridge_domain = 0;
+		out->bridge_bus = 0;
+		out->bridge_devfn = 0;
 		memset(out->reason, 0, sizeof(out->reason));
 		ret = probe_once(r, client, out);
 	} while (ret == -EAGAIN && --tries && !msleep_interruptible(PROBE_RETRY_MS));
