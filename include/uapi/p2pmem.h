@@ -10,8 +10,8 @@
  *                        which require CAP_SYS_RAWIO.
  *
  * Every struct begins with its own size in bytes.  The kernel accepts a
- * larger struct if the bytes that it does not know are zero (E2BIG if
- * not), and a smaller one down to the first published size (EINVAL below
+ * larger struct, of 4096 bytes at most, if the bytes that it does not know are zero
+ * (E2BIG if not), and a smaller one down to the first published size (EINVAL below
  * that); it never writes more bytes than the struct has.  Reserved fields must
  * be zero, and the kernel refuses unknown flags (EINVAL).
  *
@@ -25,7 +25,7 @@
  *
  *   EINVAL      a size, alignment, flag or reserved field is wrong
  *   E2BIG       the struct carries fields that this kernel does not know
- *   EFAULT      a pointer is bad; nothing changed
+ *   EFAULT      a pointer is bad
  *   EPERM       CAP_SYS_RAWIO is missing, or the kernel is locked down
  *   ENODEV      the region or PCI function does not exist, or is going away
  *   EBUSY       the range (persistent: file offset) or the region has a holder
@@ -40,8 +40,8 @@
  *   EIO         the device lost its state (reset): bytes written since the last
  *               successful SYNC may be lost; or the device is away, and does not
  *               keep the zeros that an export or a ring's buffer needs
- *   EINTR       a signal ended the wait; the removal goes on by itself
- *   ENOMEM      the kernel has no memory for its own records; nothing changed
+ *   EINTR       a signal ended the call; a removal goes on by itself
+ *   ENOMEM      the kernel has no memory for its own records
  *   EACCES      the file was not opened for reading, or for writing, as the call needs
  *   EBADF       the descriptor in the struct is not open
  *   EMFILE, ENFILE  the process, or the system, has no descriptor left for a dma-buf
@@ -49,6 +49,9 @@
  *               it instead of EBUSY or ENOSPC if a file was closed within the last
  *               second and its pins are about to end
  *   EHOSTUNREACH  there is no route, and the caller did not ask for page type generic
+ *
+ * A call that fails changes nothing, but for memory that mmap(), write(), an export or a
+ * ring's buffer took for the file before: the file keeps that until it is closed.
  *
  * If the kernel refuses a dma-buf to an importer, the importer gets EOPNOTSUPP (it is
  * not a PCI function, or needs struct pages), EHOSTUNREACH (no route), ERANGE (its
@@ -120,7 +123,8 @@ enum p2pmem_state {
  * @pci_devfn: slot (0..31) times 8, plus the number of that function in the slot (0..7)
  * @bar: which BAR of that function the region lies in, 0..5
  * @reserved0: reads as zero
- * @resets: how often the module found that the device had lost its enable bit
+ * @resets: how many resets of the device were counted, with errors and suspends after
+ *	which its bytes may be lost
  * @name: of the device node, such as "p2pmem0"; NUL-terminated
  * @folio_bytes: size of the pieces that have one owner each.  A file that maps, claims or
  *	exports a part of a piece takes all of it.  It is granule_bytes, unless the region
@@ -191,7 +195,8 @@ struct p2pmem_status {
  * In a region of large folios (folio_bytes) the claim takes whole folios, and
  * file_offset must equal region_offset modulo folio_bytes.
  * Errors: EBUSY, ENXIO, EINVAL, ENODEV; EEXIST if file_offset is in use; EOPNOTSUPP in
- * a region whose only memory is what files pin (gpu-nvidia).
+ * a region whose only memory is what files pin (gpu-nvidia); EIO or EINTR if the range is
+ * claimed, but its device is not ready again after a reset.
  */
 struct p2pmem_claim {
 	__u32 size;
@@ -361,7 +366,8 @@ struct p2pmem_copy {
  * @length: out: how many bytes lie there without a gap, at least; the bytes after
  *	them may or may not follow directly
  *
- * The answer stays true while the file is open.  Errors: ENXIO if the file owns no
+ * The answer stays true while the file is open, unless the memory is a GPU's and its owner
+ * frees it.  Errors: ENXIO if the file owns no
  * memory there; EINVAL, ENODEV.
  */
 struct p2pmem_locate {
