@@ -108,7 +108,7 @@ static int run_add(struct cli *cli)
 				 "--kind and --device are");
 	if (what.kind == DONARD_KIND_PCI_BAR && !cli_given(cli, "bar"))
 		return bar_missing(cli, what.bdf);
-	if (what.kind != DONARD_KIND_PCI_BAR && what.kind != DONARD_KIND_GPU_NVIDIA && cli_given(cli, "bar"))
+	if (!regionkeys_take_bar(what.kind) && cli_given(cli, "bar"))
 		return cli_usage(cli, "--bar is only for pci-bar and gpu-nvidia: an NVMe controller names the BAR itself");
 	rc = cli_number(cli, "bar", &bar);
 	if (!rc)

@@ -167,9 +167,9 @@ const struct region_key region_keys[] = {
 	{ "user", take_user }, { "group", take_group }, { "mode", take_mode }, { 0 },
 };
 
-static bool names_its_bar(enum donard_region_kind kind)
+bool regionkeys_take_bar(enum donard_region_kind kind)
 {
-	return kind == DONARD_KIND_NVME_CMB || kind == DONARD_KIND_NVME_PMR;
+	return kind == DONARD_KIND_PCI_BAR || kind == DONARD_KIND_GPU_NVIDIA;
 }
 
 bool regionkeys_complete(const struct region_section *section, char *why, size_t why_bytes)
@@ -183,7 +183,7 @@ bool regionkeys_complete(const struct region_section *section, char *why, size_t
 	else if (!section->kind)
 		snprintf(why, why_bytes, "[%s] has no kind. Add 'kind = pci-bar', nvme-cmb, nvme-pmr or "
 			 "gpu-nvidia", section->name);
-	else if (names_its_bar(section->kind) && section->bar)
+	else if (!regionkeys_take_bar(section->kind) && section->bar)
 		snprintf(why, why_bytes, "[%s] has a bar, which is only for pci-bar and gpu-nvidia: an NVMe "
 			 "controller names the BAR itself. Remove the line", section->name);
 	else

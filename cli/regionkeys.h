@@ -16,6 +16,9 @@ struct region_key {
 
 extern const struct region_key region_keys[];	/* ends with a NULL name */
 
+/* Is it said which BAR such a region lies in?  An NVMe controller names the BAR itself. */
+bool regionkeys_take_bar(enum donard_region_kind kind);
+
 /* May folios have that size?  4096, which stands for the default, counts too. */
 bool regionkeys_folio(uint64_t bytes);
 

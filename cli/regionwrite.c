@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "regionkeys.h"
 #include "regionwrite.h"
 
 #define HEAD	"# Written by 'donard-cli region save', which writes it anew when the region has changed."
@@ -92,18 +93,12 @@ static void describe_permissions(const char *name, struct region_section *sectio
 	section->mode = st.st_mode & 0666;
 }
 
-/* An NVMe controller names the BAR itself. */
-static bool takes_bar(enum donard_region_kind kind)
-{
-	return kind == DONARD_KIND_PCI_BAR || kind == DONARD_KIND_GPU_NVIDIA;
-}
-
 void regionwrite_describe(const struct machine *machine, const struct donard_candidate_info *candidate,
 			  const struct donard_region_info *region, struct region_section *section)
 {
 	memset(section, 0, sizeof(*section));
 	section->kind = region->kind;
-	section->bar = takes_bar(region->kind) ? region->bar : 0;
+	section->bar = regionkeys_take_bar(region->kind) ? region->bar : 0;
 	section->page_type = region->page_type;
 	section->memtype = region->memtype;
 	section->folio_bytes = region->folio_bytes > 4096 ? region->folio_bytes : 0;
@@ -190,7 +185,7 @@ static void put_section(FILE *file, const struct region_section *section)
 	if (section->function >= 0)
 		fprintf(file, "function = %d\n", section->function);
 	fprintf(file, "kind = %s\n", donard_region_kind_text(section->kind));
-	if (takes_bar(section->kind))
+	if (regionkeys_take_bar(section->kind))
 		fprintf(file, "bar = %u\n", section->bar);
 	put_size(file, "offset", section->offset_bytes);
 	put_size(file, "length", section->length_bytes);

@@ -86,7 +86,8 @@ typedef void (*donard_cache_event_fn)(void *user, const struct donard_cache_even
  * @high_percent: when the log is fuller than this, records go to the drive; default 60
  * @low_percent: they go until the log is only this full; default half of @high_percent
  * @idle_ms: when nobody has written for this long, records go to the drive; default 500
- * @timeout_ms: how long a client may be silent, 100 to 3600000; default DONARD_RDMA_TIMEOUT_MS
+ * @timeout_ms: how long a client may be silent, or hold up the others by what it reads, 100 to 3600000; default
+ *	DONARD_RDMA_TIMEOUT_MS
  * @port: 0 lets the kernel choose; DONARD_CACHE_PORT is what clients expect
  * @event_fn: called with each event; may be NULL
  * @stop_fn: asked whether to end; before the server ends, all records go to the drive; may be NULL

@@ -46,9 +46,8 @@ static void at_thread_end(void *data)
 {
 	struct cuf_engine *engine = data;
 	struct cuf_stage *stages;
-	int before;
 
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);	/* close() is a cancellation point */
+	cuf_cancel_later();	/* for good: close() is a cancellation point */
 	/* Forget while the engine is in the list, where a thread that deregisters something waits for its lock. */
 	pthread_mutex_lock(&engine->lock);
 	stages = cuf_engine_forget(engine);

@@ -223,6 +223,27 @@ static void test_stream_that_needs_copies(void **state)
 	assert_int_equal(done, 8192);
 }
 
+/* Runs the call in a thread of its own until it stands at a gate of CUDA's, having been counted. */
+static pthread_t stand_at(pthread_mutex_t *gate, const unsigned int *count, void *(*call)(void *), struct scene *scene)
+{
+	pthread_t thread;
+
+	pthread_mutex_lock(gate);
+	pthread_create(&thread, NULL, call, scene);
+	while (!__atomic_load_n(count, __ATOMIC_RELAXED))
+		sched_yield();
+	return thread;
+}
+
+static void let_through(pthread_mutex_t *gate, pthread_t thread, const struct scene *scene)
+{
+	void *succeeded;
+
+	pthread_mutex_unlock(gate);
+	pthread_join(thread, &succeeded);
+	assert_ptr_equal(succeeded, scene);
+}
+
 static void *write_part_of_a_block(void *data)
 {
 	struct scene *scene = data;
@@ -240,21 +261,14 @@ static void test_stream_beside_a_staged_write(void **state)
 	size_t bytes = 8192;
 	off_t at = 4096, offset = 0;
 	ssize_t done = 0;
-	pthread_t writer;
-	void *wrote;
+	pthread_t writer = stand_at(&gpu.gate, &gpu.copies, write_part_of_a_block, scene);
 
-	pthread_mutex_lock(&gpu.gate);
-	pthread_create(&writer, NULL, write_part_of_a_block, scene);
-	while (!__atomic_load_n(&gpu.copies, __ATOMIC_RELAXED))
-		sched_yield();
 	alarm(HANG_SECONDS);
 	assert_int_equal(cuFileWriteAsync(scene->handle, scene->host, &bytes, &at, &offset, &done, &stream).code, 0);
 	assert_int_equal(gpu_wait_for_stream(&stream), 0);
 	alarm(0);
 	assert_int_equal(done, 8192);
-	pthread_mutex_unlock(&gpu.gate);
-	pthread_join(writer, &wrote);
-	assert_ptr_equal(wrote, scene);
+	let_through(&gpu.gate, writer, scene);
 }
 
 /*
@@ -293,21 +307,14 @@ static void test_stream_beside_a_registration(void **state)
 {
 	struct scene *scene = scene_of(state);
 	ssize_t done = 0;
-	pthread_t thread;
-	void *registered;
+	pthread_t thread = stand_at(&gpu.pin_gate, &gpu.pins, register_device, scene);
 
-	pthread_mutex_lock(&gpu.pin_gate);
-	pthread_create(&thread, NULL, register_device, scene);
-	while (!__atomic_load_n(&gpu.pins, __ATOMIC_RELAXED))
-		sched_yield();
 	alarm(HANG_SECONDS);
 	assert_int_equal(read_in_stream(scene, &done).code, 0);
 	assert_int_equal(gpu_wait_for_stream(&stream), 0);
 	alarm(0);
 	assert_int_equal(done, 8192);
-	pthread_mutex_unlock(&gpu.pin_gate);
-	pthread_join(thread, &registered);
-	assert_ptr_equal(registered, scene);
+	let_through(&gpu.pin_gate, thread, scene);
 	assert_int_equal(cuFileBufRegister(scene->device, BYTES, 0).code, CUF_MEMORY_ALREADY_REGISTERED);
 }
 
@@ -315,25 +322,18 @@ static void test_stream_beside_a_registration(void **state)
 static void test_fork_beside_a_staged_write(void **state)
 {
 	struct scene *scene = scene_of(state);
-	pthread_t writer;
+	pthread_t writer = stand_at(&gpu.gate, &gpu.copies, write_part_of_a_block, scene);
 	int status = 0;
-	void *wrote;
 	pid_t child;
 
-	pthread_mutex_lock(&gpu.gate);
-	pthread_create(&writer, NULL, write_part_of_a_block, scene);
-	while (!__atomic_load_n(&gpu.copies, __ATOMIC_RELAXED))
-		sched_yield();
 	child = fork();
 	if (!child) {
 		alarm(HANG_SECONDS);
 		_exit(cuFileWrite(scene->handle, scene->host, 8192, 0, 0) != 8192);
 	}
 	waitpid(child, &status, 0);
-	pthread_mutex_unlock(&gpu.gate);
-	pthread_join(writer, &wrote);
+	let_through(&gpu.gate, writer, scene);
 	assert_int_equal(status, 0);
-	assert_ptr_equal(wrote, scene);
 }
 
 /* It waits for no thread that works on a batch: that may wait for CUDA, and CUDA for the stream. */
