@@ -24,6 +24,7 @@
 #include "pins.h"
 #include "probe.h"
 #include "reap.h"
+#include "registry.h"
 #include "take.h"
 #include "who.h"
 
@@ -58,8 +59,9 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	struct p2pmem_region *r = container_of(inode->i_cdev,
 					       struct p2pmem_region, cdev);
 	struct p2pmem_file *f;
-	int ret = 0;
 
+	if (!p2pmem_region_is_published(r))
+		return -ENODEV;
 	await_places(r, filp);
 	f = kzalloc(sizeof(*f), GFP_KERNEL);
 	if (!f)
@@ -72,19 +74,14 @@ static int p2pmem_open(struct inode *inode, struct file *filp)
 	mutex_init(&f->back_lock);
 	mutex_init(&f->lock);
 
-	down_read(&r->gate);
-	if (r->state == P2PMEM_STATE_READY) {
-		p2pmem_revalidate(r);
-		f->resets_seen = atomic64_read(&r->resets);
-		p2pmem_files_join(f);
-	} else {
-		ret = -ENODEV;
-	}
-	up_read(&r->gate);
-	if (ret) {
+	if (!p2pmem_enter(r)) {
 		kfree(f);
-		return ret;
+		return -ENODEV;
 	}
+	p2pmem_revalidate(r);
+	f->resets_seen = atomic64_read(&r->resets);
+	p2pmem_files_join(f);
+	p2pmem_leave(r);
 	get_device(&r->dev);
 	filp->private_data = f;
 	filp->f_mapping = r->inode->i_mapping;

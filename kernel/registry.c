@@ -66,6 +66,20 @@ int p2pmem_region_publish(struct p2pmem_region *r)
 }
 
 /*
+ * Waits for a publish() under way.  Its device number can be opened by a copy of an old
+ * node as soon as the number is registered, and publish() may still fail after that.
+ */
+bool p2pmem_region_is_published(struct p2pmem_region *r)
+{
+	bool published;
+
+	mutex_lock(&regions_lock);
+	published = !list_empty(&r->link);
+	mutex_unlock(&regions_lock);
+	return published;
+}
+
+/*
  * The node has gone, so its name and number are free for the next region, even
  * if a process still holds a descriptor of this one.
  */

@@ -12,6 +12,7 @@ int p2pmem_region_number(void);
 void p2pmem_region_number_free(unsigned int id);
 void p2pmem_region_place_node(struct p2pmem_region *r);
 int p2pmem_region_publish(struct p2pmem_region *r);
+bool p2pmem_region_is_published(struct p2pmem_region *r);
 void p2pmem_region_forget(struct p2pmem_region *r);
 struct p2pmem_region *p2pmem_region_get(unsigned int id);
 void p2pmem_region_put(struct p2pmem_region *r);

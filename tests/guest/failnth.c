@@ -27,6 +27,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -43,6 +44,8 @@ static int file = -1, other = -1, control = -1, fail_nth = -1;
 static void *mapping = MAP_FAILED;
 static struct io_uring ring;
 static sigjmp_buf on_bus_error;
+static dev_t devt;	/* of the region, and of the next one */
+static pid_t rival;
 static unsigned int unexplained;	/* ENOMEM of REGION_ADD without a reason */
 
 static void die(const char *text)
@@ -396,6 +399,53 @@ static int act_remove(void)
 	return result(ioctl(control, P2PMEM_CTL_REGION_REMOVE, &request));
 }
 
+/*
+ * Opens and uses the region by a copy of its node, whenever there is one: as soon as its number is registered, before
+ * REGION_ADD has succeeded. Then REGION_ADD fails, and the memory that this process has must not be freed memory.
+ */
+static void open_copies(const char *copy)
+{
+	for (;;) {
+		int fd = open(copy, O_RDWR | O_CLOEXEC);
+
+		if (fd < 0)
+			continue;
+		if (!map(fd, 0)) {
+			touch();
+			usleep(2000);
+			touch();
+			undo_mmap();
+		}
+		close(fd);
+	}
+}
+
+/* There is one from the first place on. */
+static void start_rival(void)
+{
+	const char *copy = "/run/failnth-node";
+
+	if (rival)
+		return;
+	if ((unlink(copy) && errno != ENOENT) || mknod(copy, S_IFCHR | 0600, devt))
+		die(copy);
+	rival = fork();
+	if (rival < 0)
+		die("fork");
+	if (!rival) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		open_copies(copy);
+	}
+}
+
+static void stop_rival(void)
+{
+	if (!rival)
+		return;
+	kill(rival, SIGKILL);
+	waitpid(rival, NULL, 0);
+}
+
 static void must_add(void)
 {
 	errno = -act_add();
@@ -520,6 +570,7 @@ static const struct scenario {
 	{ "pin-gpu", open_with_gpu, act_pin_gpu, reopen_region, close_with_gpu, false, ENOSPC },
 	{ "remove", nothing, act_remove, must_add, nothing, false, 0 },
 	{ "add", nothing, act_add, must_remove, nothing, true, EBUSY },
+	{ "add-raced", start_rival, act_add, must_remove, nothing, true, EBUSY },
 	{ "to-p2pdma", nothing, act_to_p2pdma, back_to_generic, nothing, false, EBUSY },
 	{ "to-generic", first_to_p2pdma, act_to_generic, nothing, back_to_generic, false, EBUSY },
 	{ "load", nothing, act_load, unload, nothing, true, EINVAL },
@@ -650,6 +701,7 @@ int main(int argc, char **argv)
 	struct sigaction action = { .sa_handler = bus_error };
 	const struct scenario *it;
 	unsigned int place = 1;
+	struct stat status;
 
 	if (argc < 3) {
 		fprintf(stderr, "usage: failnth OPERATION NODE [BDF [KIND [BAR [PAGE-TYPE [FOLIO-BYTES]]]] | MODULE]\n");
@@ -669,12 +721,16 @@ int main(int argc, char **argv)
 		die(fail_nth < 0 ? "/proc/self/fail-nth" : "/dev/p2pmem_control");
 	sigaction(SIGBUS, &action, NULL);
 	if (add.kind) {
+		if (stat(node, &status))
+			die(node);
+		devt = status.st_rdev;
 		must_remove();
 		if (!it->no_region)
 			must_add();
 	}
 	while (place < PLACES_MAX && try_place(it, place))
 		place++;
+	stop_rival();
 	printf("%s: %u places failed, each once\n", operation, place - 1);
 	/* The first is the call's own copy of the struct: it has no place for a reason yet. */
 	if (unexplained > 1) {

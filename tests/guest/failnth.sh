@@ -74,6 +74,13 @@ changes_region() {
 	fails_each "$@"
 }
 
+# Nobody loads a module for the number of a region that is not there, which would slow the race down.
+add_fails_in_a_race() {
+	at_end "echo $(</proc/sys/kernel/modprobe) >/proc/sys/kernel/modprobe"
+	echo >/proc/sys/kernel/modprobe
+	changes_region add-raced /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
+}
+
 # folio_fails OPERATION - of a region whose struct pages are one folio of 2 MiB.
 folio_fails() {
 	can folios || give_up_as_skip "kernel $LAB_KERNEL: no folios of 2 MiB"
@@ -128,6 +135,7 @@ for operation in add remove; do
 	t "$operation, pmem device" pmem_fails "$operation"
 	t "$operation, GPU" gpu_region_fails "$operation"
 done
+t "add, opened too early" add_fails_in_a_race
 t "page type to-generic" changes_region to-generic /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
 LEFT_OUT=$LEFT_OUT_OF_P2PDMA t "page type to-p2pdma" changes_region to-p2pdma /dev/p2pmem0 "$LAB_GPU_BDF" "$PCI_BAR" 2
 t "pin of GPU memory" pin_fails generic
