@@ -12,6 +12,7 @@
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "dmabuf.h"
@@ -238,10 +239,13 @@ static struct dma_buf *publish_in_gate(struct p2pmem_file *f, struct p2pmem_expo
 {
 	struct p2pmem_region *r = f->region;
 	struct dma_buf *dmabuf = ERR_PTR(-ENODEV);
+	unsigned int noio;
 
 	mutex_lock(&r->exports_lock);
 	if (p2pmem_enter(r)) {
+		noio = memalloc_noio_save();	/* the dma-buf; gate.c says why */
 		dmabuf = f->taken_back == taken_back ? publish(x, req) : ERR_PTR(-ENXIO);
+		memalloc_noio_restore(noio);
 		p2pmem_leave(r);
 	}
 	mutex_unlock(&r->exports_lock);

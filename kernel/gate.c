@@ -3,36 +3,63 @@
  * The gate of a region: whoever uses the region's pages enters and leaves here, and a
  * removal closes the gate.  This file also asks the device whether it still has its
  * memory, and whether the CPU's stores have arrived.
+ *
+ * A reset waits until all have left.  An error recovery resets all functions below a port
+ * together, drives among them.  So who is inside must not wait for a drive: memory is
+ * allocated there with GFP_NOIO.  Lockdep is told so (inside_map), and finds who does not.
  */
+#include <linux/lockdep.h>
 #include <linux/pci.h>
+#include <linux/sched/mm.h>
 
 #include "gate.h"
 #include "guard.h"
 #include "importers.h"
 #include "p2pmem.h"
 
+/* Stands for being inside of any region.  Unused without lockdep. */
+static struct lockdep_map inside_map __maybe_unused;
+
+/* Tells lockdep that reclaim may wait for a drive that waits until all are outside. */
+void p2pmem_gate_init(void)
+{
+	static struct lock_class_key key;
+
+	lockdep_init_map(&inside_map, "p2pmem_inside", &key, 0);
+	fs_reclaim_acquire(GFP_KERNEL);
+	lock_map_acquire(&inside_map);
+	lock_map_release(&inside_map);
+	fs_reclaim_release(GFP_KERNEL);
+}
+
+/* The caller has the gate, and keeps it if the region is not going away. */
+static bool stay(struct p2pmem_region *r)
+{
+	if (r->state == P2PMEM_STATE_READY) {
+		lock_map_acquire_read(&inside_map);
+		return true;
+	}
+	up_read(&r->gate);
+	return false;
+}
+
 /* If true, the region is in use until p2pmem_leave().  If false, it is going away. */
 bool p2pmem_enter(struct p2pmem_region *r)
 {
 	down_read(&r->gate);
-	if (r->state == P2PMEM_STATE_READY)
-		return true;
-	up_read(&r->gate);
-	return false;
+	return stay(r);
 }
 
 /* The same, for a caller that is in another region already, one with a smaller number. */
 bool p2pmem_enter_second(struct p2pmem_region *r)
 {
 	down_read_nested(&r->gate, SINGLE_DEPTH_NESTING);
-	if (r->state == P2PMEM_STATE_READY)
-		return true;
-	up_read(&r->gate);
-	return false;
+	return stay(r);
 }
 
 void p2pmem_leave(struct p2pmem_region *r)
 {
+	lock_map_release(&inside_map);
 	up_read(&r->gate);
 }
 

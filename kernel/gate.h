@@ -7,6 +7,7 @@
 
 struct p2pmem_guarded;
 
+void p2pmem_gate_init(void);
 bool p2pmem_enter(struct p2pmem_region *r);
 bool p2pmem_enter_second(struct p2pmem_region *r);
 int p2pmem_await_ready(struct p2pmem_region *r);

@@ -89,10 +89,13 @@ static bool mark_is_there(const struct p2pmem_guarded *g)
 	       READ_ONCE(g->pdev->saved_config_space[MARK_INDEX]) == RESET_MARK;
 }
 
-/* The caller holds guarded_lock and the device lock. */
+/*
+ * The caller holds guarded_lock and the device lock.  Whoever is inside of a region may wait for
+ * guarded_lock: gate.c says why this waits for no drive.
+ */
 static struct p2pmem_guarded *guarded_new(struct pci_dev *pdev)
 {
-	struct p2pmem_guarded *g = kzalloc(sizeof(*g), GFP_KERNEL);
+	struct p2pmem_guarded *g = kzalloc(sizeof(*g), GFP_NOIO);
 
 	lockdep_assert_held(&guarded_lock);
 	if (!g)

@@ -5,6 +5,7 @@
  */
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 
 #include "exports.h"
 #include "extent.h"
@@ -151,10 +152,12 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 	struct p2pmem_region *r = f->region;
 	vm_fault_t ret = VM_FAULT_SIGBUS;
 	struct p2pmem_span span;
+	unsigned int noio;
 	bool resetting;
 
 	if (!p2pmem_enter(r))
 		return ret;
+	noio = memalloc_noio_save();	/* @insert makes page tables; gate.c */
 	resetting = READ_ONCE(r->resetting);
 	if (!resetting) {
 		mutex_lock(&f->lock);
@@ -164,6 +167,7 @@ static vm_fault_t handle_fault(struct vm_fault *vmf,
 		if (ret == VM_FAULT_NOPAGE)
 			p2pmem_count(r, faults, 1);
 	}
+	memalloc_noio_restore(noio);
 	p2pmem_leave(r);
 	return resetting || ret == VM_FAULT_RETRY ? fault_again() : ret;
 }

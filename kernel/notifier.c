@@ -6,6 +6,7 @@
 #include <linux/notifier.h>
 #include <linux/pci.h>
 
+#include "gate.h"
 #include "guard.h"
 #include "notifier.h"
 #include "p2pmem.h"
@@ -60,6 +61,7 @@ int p2pmem_regions_init(void)
 {
 	int ret = p2pmem_registry_init();
 
+	p2pmem_gate_init();
 	if (ret)
 		return ret;
 	ret = bus_register_notifier(&pci_bus_type, &pci_nb);
