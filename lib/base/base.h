@@ -20,6 +20,7 @@
 #include "base/nodes.h"
 #include "base/rights.h"
 #include "base/sized.h"
+#include "base/thread.h"
 #include "base/uring_refused.h"
 #include "donard/donard.h"
 

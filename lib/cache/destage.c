@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Writes the log to the drive: the trims of the plan, its writes in the order of the drive,
- * FLUSH, and only then TAIL.  The drive fetches the bytes from the NVRAM.
+ * Writes the log to the drive: the trims of the plan, which a thread of its own does, then its writes in the
+ * order of the drive, FLUSH, and only then TAIL.  The drive fetches the bytes from the NVRAM.
  *
  * After any error the whole plan is done again, because a drive that failed a flush may
  * have lost data that it had taken before.
@@ -10,20 +10,16 @@
  * give arbitrary bytes to the drive.  Another barrier, before TAIL, tells that it was not reset while the drive
  * fetched the last batch; else the records stay, and the next start writes them again.
  */
-#include <fcntl.h>
-#include <linux/fs.h>
 #include <stdio.h>
-#include <sys/ioctl.h>
 
 #include "cache/marks.h"
 #include "cache/server.h"
+#include "cache/trimmer.h"
 #include "drive/drive.h"
 
 #define MS_NS		1000000ULL
 #define PLAN_RECORDS	4096
 #define LOW_PERCENT_MOST	50	/* may stay if a client waits although the log is below its high mark */
-#define TRIM_BYTES	(256ULL << 20)	/* in one call */
-#define TRIM_MS		5		/* in one round; then clients have their turn */
 #define WRITES_AT_ONCE	32
 #define RUN_BYTES_MAX	(1U << 20)
 #define PAUSE_FIRST_MS	100
@@ -166,58 +162,39 @@ static void on_flush(struct dnd_cache_server *server, struct dnd_cache_io *io,
 
 /* ---- steps ---- */
 
-static bool trimmed(const struct dnd_destage *destage)
-{
-	return destage->next_trim == destage->plan.trim_count;
-}
-
-static int trim(const struct dnd_cache_server *server, uint64_t offset, uint64_t length)
-{
-	uint64_t range[2] = { offset, length };
-
-	if (server->drive.kind == DONARD_FILE_KIND_REGULAR)
-		return fallocate(server->drive.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				 (off_t)offset, (off_t)length) ? -errno : 0;
-	return ioctl(server->drive.fd, BLKDISCARD, range) ? -errno : 0;
-}
-
-/* A trim is only advice: a drive that cannot trim, or fails, may keep the bytes. */
-static void trim_part(struct dnd_cache_server *server)
+static void begin_trims(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;
-	const struct dnd_cache_run *run = &destage->plan.trims[destage->next_trim];
-	uint64_t part = dnd_min(TRIM_BYTES, run->length_bytes - destage->trimmed_bytes);
-	int rc = trim(server, run->drive_offset + destage->trimmed_bytes, part);
 
-	server->tally.counts.ignored_trims += rc ? 1 : 0;
-	destage->trimmed_bytes += part;
-	if (!rc && destage->trimmed_bytes < run->length_bytes)
+	if (!destage->untrimmed || !dnd_cache_nvram_sound(server))
 		return;
-	destage->trimmed_bytes = 0;
-	destage->next_trim++;
+	dnd_trimmer_begin(server->trimmer, destage->plan.trims, destage->plan.trim_count);
+	destage->untrimmed = false;
+	destage->trimming = true;
 }
 
 /*
- * Trims come before the writes, which may be newer.  Not all kernel versions have an asynchronous
- * call for a trim, so each round does only some of them.
+ * Trims come before the writes, which may be newer.  A trim is only advice: a drive that cannot trim, or fails, may
+ * keep the bytes.
  */
-static void trim_some(struct dnd_cache_server *server)
+static bool trimmed(struct dnd_cache_server *server)
 {
-	uint64_t until_ns = dnd_now_ns() + TRIM_MS * MS_NS;
+	struct dnd_destage *destage = &server->destage;
+	uint64_t ignored;
 
-	do {
-		trim_part(server);
-	} while (!trimmed(&server->destage) && dnd_now_ns() < until_ns);
-	server->again = true;
+	begin_trims(server);
+	if (destage->trimming && dnd_trimmer_done(server->trimmer, &ignored)) {
+		server->tally.counts.ignored_trims += ignored;
+		destage->trimming = false;
+	}
+	return !destage->untrimmed && !destage->trimming;
 }
 
 static bool can_go_on(const struct dnd_destage *destage)
 {
-	return !destage->failed && (!trimmed(destage) || (destage->next < destage->plan.write_count &&
-							  destage->under_way < WRITES_AT_ONCE));
+	return !destage->failed && destage->next < destage->plan.write_count && destage->under_way < WRITES_AT_ONCE;
 }
 
-/* Trims may take long, so that what is written after them has a barrier of its own. */
 static void write_some(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;
@@ -225,10 +202,6 @@ static void write_some(struct dnd_cache_server *server)
 
 	if (!can_go_on(destage) || !dnd_cache_nvram_sound(server))
 		return;
-	if (!trimmed(destage)) {
-		trim_some(server);
-		return;
-	}
 	while (destage->next < destage->plan.write_count && destage->under_way < WRITES_AT_ONCE &&
 	       !destage->failed) {
 		const struct dnd_cache_run *run = &destage->plan.writes[destage->next];
@@ -314,8 +287,7 @@ static void from_the_start(struct dnd_destage *destage)
 	destage->failed = false;
 	destage->next = 0;
 	destage->done_bytes = 0;
-	destage->next_trim = 0;
-	destage->trimmed_bytes = 0;
+	destage->untrimmed = destage->plan.trim_count;
 }
 
 /* DESTAGE: makes a plan, and begins to write. */
@@ -408,10 +380,12 @@ static void step(struct dnd_cache_server *server)
 		plan(server);
 		break;
 	case DND_DESTAGE_WRITING:
+		if (!trimmed(server))
+			break;
 		write_some(server);
 		if (destage->failed && !destage->under_way)
 			pause_for_a_while(destage);
-		else if (!destage->failed && !destage->under_way && trimmed(destage) &&
+		else if (!destage->failed && !destage->under_way &&
 			 destage->next == destage->plan.write_count)
 			all_written(server);
 		break;
@@ -447,5 +421,6 @@ void dnd_cache_destage_step(struct dnd_cache_server *server)
 
 void dnd_cache_destage_close(struct dnd_cache_server *server)
 {
+	dnd_trimmer_close(server->trimmer);	/* it reads the plan */
 	dnd_cache_plan_free(&server->destage.plan);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "cache/server.h"
+#include "cache/trimmer.h"
 
 #define TICK_MS			100
 #define GOING_MS		3000	/* how long the end of a region may stay behind the failure of its memory */
@@ -265,7 +266,7 @@ static int wait_ms(const struct dnd_cache_server *server)
 
 static int prepare_to_wait(struct dnd_cache_server *server)
 {
-	server->fds = calloc(server->log.super.windows + 4, sizeof(*server->fds));
+	server->fds = calloc(server->log.super.windows + 5, sizeof(*server->fds));
 	if (!server->fds)
 		return dnd_fail_memory(server->ctx);
 	server->queue_fd = donard_queue_descriptor(server->queue);
@@ -281,6 +282,7 @@ static void wait_for_something(struct dnd_cache_server *server)
 	fds[count++] = (struct pollfd){ .fd = server->nvram.memory->region.fd, .events = POLLPRI };
 	fds[count++] = (struct pollfd){ .fd = server->status_fd, .events = POLLIN };
 	fds[count++] = (struct pollfd){ .fd = server->queue_fd, .events = POLLIN };
+	fds[count++] = (struct pollfd){ .fd = dnd_trimmer_descriptor(server->trimmer), .events = POLLIN };
 	for (unsigned int i = 0; i < server->log.super.windows; i++)
 		if (server->sessions[i])
 			fds[count++] = (struct pollfd){ .fd = server->sessions[i]->link.channel->fd,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The server of a write cache: one thread, no locks.  Each round of its loop (serve.c)
- * takes the messages of all clients (session.c), appends and commits them as one group
+ * The server of a write cache: one thread, no locks.  Only trims of the drive have a thread of their own (trimmer.c).
+ * Each round of the loop (serve.c) takes the messages of all clients (session.c), appends and commits them as one group
  * (commit.c), and continues with reads (read.c) and with writes to the drive (destage.c).
  * In the order session.c, commit.c, read.c, destage.c, each calls only those before it.
  */
@@ -23,6 +23,7 @@
 #define DND_CACHE_READ_WRITES	64	/* the most work requests under way for a client's reads */
 
 struct dnd_cache_server;
+struct dnd_trimmer;
 
 /* The target of a completion of the queue. */
 struct dnd_cache_io {
@@ -103,8 +104,7 @@ struct dnd_destage {
 	size_t next;			/* index in plan.writes */
 	uint64_t done_bytes;		/* how many bytes the drive took */
 	uint32_t under_way;
-	size_t next_trim;		/* index in plan.trims */
-	uint64_t trimmed_bytes;		/* how much of that trim is done */
+	bool untrimmed, trimming;	/* plan.trims are to be begun; the thread has begun them */
 	bool failed, filling;		/* filling: the log reached the high mark, and not the low one since */
 	uint64_t pause_ms, until_ns;
 	uint64_t retiring_ns;		/* when the state became DND_DESTAGE_RETIRING */
@@ -119,6 +119,7 @@ struct dnd_cache_server {
 	struct donard_file *file;
 	struct donard_file_info drive;
 	struct donard_queue *queue;
+	struct dnd_trimmer *trimmer;
 	struct dnd_listener listener;
 	struct dnd_cache_log log;
 	struct dnd_cache_session **sessions;	/* by window; NULL: no client has it */

@@ -6,6 +6,7 @@
 #include "cache/backing.h"
 #include "cache/others.h"
 #include "cache/server.h"
+#include "cache/trimmer.h"
 
 #define DEFAULT_CLIENTS		8
 #define REQUEST_BYTES_MAX	(256U << 10)
@@ -291,6 +292,9 @@ int dnd_cache_start(struct dnd_cache_server *server)
 		rc = open_drive(server);
 	if (!rc)
 		rc = open_queue(server);
+	if (!rc)
+		rc = dnd_trimmer_open(server->ctx, server->drive.fd, server->drive.kind == DONARD_FILE_KIND_REGULAR,
+				      &server->trimmer);
 	if (!rc)
 		rc = dnd_cache_report_open(server);
 	if (!rc)

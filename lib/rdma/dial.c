@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "rdma/dial.h"
-#include "rdma/thread.h"
 
 #define TICK_NS		100000000L
 #define SECOND_NS	1000000000L

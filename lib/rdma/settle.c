@@ -14,7 +14,6 @@
 #include <unistd.h>
 
 #include "rdma/target.h"
-#include "rdma/thread.h"
 
 #define TICK_MS		20
 #define MOMENT_MS	100	/* within which it ends if the region goes away */

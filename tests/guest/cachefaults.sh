@@ -628,6 +628,28 @@ table_is_swapped() {
 	fails_for_a_while lab-linear "0 $(sectors_of "$LAB_ALPHA") error" "$(linear)"
 }
 
+server_waits_for_drive() {
+	grep -q '^State:[[:space:]]*D' "/proc/$SERVER/task"/*/status
+}
+
+# A drive that takes long to trim holds up what goes to the drive after that trim, and nobody else.
+trim_is_not_answered() {
+	mapped lab-linear "$(linear)"
+	fresh --no-cleaner --high 90
+	says 'done' trim 0 65536
+	at_end "! dmsetup info lab-linear >/dev/null 2>&1 || dmsetup resume --noudevsync lab-linear"
+	dmsetup suspend --noflush --nolockfs --noudevsync lab-linear
+	in_background destage
+	within "$SECONDS_TO_NOTICE" server_waits_for_drive
+	says 'acknowledged 65536' write 0 65536 2
+	says 'equal 65536' read 0 65536 2
+	equal "word of who waits for the drive" '' "$(cat "$WORK/word")"
+	dmsetup resume --noudevsync lab-linear
+	client_ends 'done'
+	drain
+	on_drive 'equal 65536' 0 65536 2
+}
+
 # loses_power_at FUNCTION COUNT - of a server that destages: it dies there, and its drive loses what no flush made durable: it gets
 # what log-writes has written down up to the last flush, and nothing behind it.
 loses_power_at() {
@@ -684,6 +706,7 @@ t "memory: each allocation fails" each_allocation_fails
 t "dm: refused" refuses_targets
 t "dm: flakey" flakey_drive
 t "dm: table swapped" table_is_swapped
+t "dm: trim is not answered" trim_is_not_answered
 t "dm: power lost before the flush" loses_power_at donard_queue_flush 1
 t "dm: power lost before the tail" loses_power_at dnd_cache_retire 1
 t "dm: power lost behind the tail" loses_power_at dnd_cache_blocks_drop 1

@@ -16,6 +16,7 @@
 
 #include "unit.h"
 #include "cache/server.h"
+#include "cache/trimmer.h"
 #include "drive/drive.h"
 #include "join/join.h"
 
@@ -30,7 +31,7 @@ struct scene {
 	unsigned int asked;
 	uint8_t nvram[NVRAM_BYTES];
 	char steps[64];
-	bool barrier_fails, drive_lost, not_flushed;
+	bool barrier_fails, drive_lost, not_flushed, trim_lasts;
 	unsigned int barriers_pass;	/* before the first that fails */
 	enum dnd_wire_status expected;	/* of each answer */
 	uint64_t clock_ns, trim_ns;	/* trim_ns: how long each takes */
@@ -198,12 +199,21 @@ bool __wrap_dnd_drive_is_durable(struct donard_context *ctx, const struct dnd_dr
 	return !scene->not_flushed;
 }
 
-int __wrap_fallocate(int fd, int mode, off_t offset, off_t length);
-int __wrap_fallocate(int fd, int mode, off_t offset, off_t length)
+void __wrap_dnd_trimmer_begin(struct dnd_trimmer *trimmer, const struct dnd_cache_run *runs, size_t count);
+void __wrap_dnd_trimmer_begin(struct dnd_trimmer *trimmer, const struct dnd_cache_run *runs, size_t count)
 {
-	(void)fd, (void)mode, (void)offset, (void)length;
+	(void)trimmer;
+	assert_ptr_equal(runs, scene->server.destage.plan.trims);
+	assert_int_equal(count, scene->server.destage.plan.trim_count);
 	note('D');
-	return 0;
+}
+
+bool __wrap_dnd_trimmer_done(struct dnd_trimmer *trimmer, uint64_t *ignored);
+bool __wrap_dnd_trimmer_done(struct dnd_trimmer *trimmer, uint64_t *ignored)
+{
+	(void)trimmer;
+	*ignored = 0;
+	return !scene->trim_lasts;
 }
 
 static void complete(struct dnd_cache_io *io, int64_t result)
@@ -641,12 +651,30 @@ static void trims_before_writes(void **state)
 	dnd_cache_group(&scene->server);
 	scene->server.draining = true;
 	dnd_cache_destage_step(&scene->server);
-	steps_are("aBKKD");
-	dnd_cache_group(&scene->server);
-	dnd_cache_destage_step(&scene->server);
+	steps_are("aBKKDW");
 	written(BLOCK);
 	flushed(0);
-	steps_are("aBKKDBWFBtB");
+	steps_are("aBKKDWFBtB");
+}
+
+/* The drive takes its time, and meanwhile only the writes of that plan wait. */
+static void others_go_on_while_the_drive_trims(void **state)
+{
+	(void)state;
+	scene->trim_lasts = true;
+	ask_trim(&scene->session);
+	ask_write(0, 3);
+	dnd_cache_group(&scene->server);
+	scene->server.draining = true;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("aBKKD");
+	ask_as(&scene->other, (struct dnd_wire_message){ .type = DND_WIRE_TRIM, .drive_offset = BLOCK, .length = BLOCK });
+	dnd_cache_group(&scene->server);
+	dnd_cache_destage_step(&scene->server);
+	steps_are("aBKKDaBk");
+	scene->trim_lasts = false;
+	dnd_cache_destage_step(&scene->server);
+	steps_are("aBKKDaBkW");
 }
 
 /* Whatever the code of the error is: nothing is tried again, and the records stay. */
@@ -677,6 +705,7 @@ int main(void)
 		TEST(nothing_destaged_after_a_reset), TEST(unflushed_drive_keeps_the_log),
 		TEST(newer_records_stay),
 		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(trims_before_writes),
+		TEST(others_go_on_while_the_drive_trims),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,7 +2,7 @@
 /* See thread.h. */
 #include <signal.h>
 
-#include "rdma/thread.h"
+#include "base/thread.h"
 
 int dnd_thread_start(pthread_t *thread, void *(*fn)(void *user), void *user)
 {
