@@ -48,6 +48,7 @@ class File:
     def _handle(self) -> Any:
         if self._cdata is None:
             raise ValueError("the file is closed")
+        self._context._handle  # of this thread?
         return self._cdata
 
     @property
@@ -64,6 +65,7 @@ class File:
         """Let go of it. Requests in flight keep what they need."""
         if self._cdata is None:
             return
+        self._handle  # of this thread?
         handle, self._cdata = self._cdata, None
         ffi.release(handle)
 

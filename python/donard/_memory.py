@@ -194,6 +194,7 @@ class Memory:
         """
         if self._cdata is None:
             return
+        self._handle  # of this thread?
         self._refuse_views()
         handle, self._cdata = self._cdata, None
         ffi.release(handle)

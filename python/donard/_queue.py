@@ -101,6 +101,7 @@ class Queue:
         self._cdata: Any = context._make("donard_queue", lib.donard_queue_close, lib.donard_queue_open, options)
         self._owner = os.getpid(), threading.get_ident()
         self._completions = ffi.new("struct donard_completion[]", _BATCH)
+        self._filled = 0  # how many of these may hold a completion that was not taken
         self._requests: dict[int, _Request] = {}
         self._taken: dict[int, Completion] = {}
         self._numbers = itertools.count(1)
@@ -114,18 +115,13 @@ class Queue:
         return self._cdata
 
     def _check(self, rc: int) -> int:
-        # Then the context's text is another thread's.
         if rc == -errno.EPERM:
-            raise self._stranger()
+            self._refuse_strangers()  # of which the context's text does not tell
         return self._context._check(rc)
-
-    @staticmethod
-    def _stranger() -> Error:
-        return wrong_thread("this queue", "thread or process")
 
     def _refuse_strangers(self) -> None:
         if self._cdata is not None and self._owner != (os.getpid(), threading.get_ident()):
-            raise self._stranger()
+            raise wrong_thread("this queue", "thread or process")
 
     # --- requests ---
 
@@ -190,14 +186,16 @@ class Queue:
     def _collect(self) -> None:
         """Keeps what the library has filled in, of this call or of one that a signal's handler broke off: each step may
         be the last, and none does harm when it is done again."""
-        for got in self._completions:
+        for index in range(self._filled):
+            got = self._completions[index]
             number = int(ffi.cast("uintptr_t", got.user))
             if not number:
-                return
+                continue
             if number in self._requests:
                 self._taken[number] = self._completion(got, self._requests[number].user)
                 del self._requests[number]
             got.user = ffi.NULL
+        self._filled = 0
 
     def _hand_out(self) -> list[Completion]:
         taken, self._taken = self._taken, {}
@@ -206,7 +204,9 @@ class Queue:
     def _ask(self, call: Callable[..., int], *arguments: Any) -> int:
         """Takes completions. An error is raised when none are left to be handed out before."""
         self._collect()
+        self._filled = _BATCH  # for all that is known if a signal's handler raises now
         rc = call(self._handle, *arguments, self._completions, _BATCH)
+        self._filled = max(rc, 0)
         self._collect()
         if rc < 0 and rc != -errno.EINTR and not self._taken:
             self._check(rc)

@@ -483,6 +483,31 @@ class Queues(unittest.TestCase):
         self.assertEqual(sorted(one.user for one in queue.wait(3)), [("block", index) for index in range(3)])
         self.assertEqual(queue.wait(), [])
 
+    def test_completions_of_which_a_signal_left_some(self):
+        queue = self.queue()
+        self.read_blocks(queue, 3)
+        taken = queue._completion
+
+        def broken_off(got, user):
+            if queue._taken:
+                raise KeyboardInterrupt
+            return taken(got, user)
+
+        with unittest.mock.patch.object(queue, "_completion", broken_off), self.assertRaises(KeyboardInterrupt):
+            queue.wait(3)
+        self.assertEqual(sorted(one.user for one in queue.wait(3)), [("block", index) for index in range(3)])
+        self.assertEqual(queue.wait(), [])
+
+    def test_a_refusal_of_the_kernel_is_no_other_thread(self):
+        class Refusing:
+            def __getattr__(self, name):
+                return (lambda *arguments: -errno.EPERM) if name == "donard_queue_read" else getattr(lib, name)
+
+        queue = self.queue()
+        with unittest.mock.patch("donard._queue.lib", Refusing()), self.assertRaises(donard.Error) as caught:
+            queue.read(self.file, self.memory)
+        self.assertEqual((caught.exception.errno, caught.exception.code == "wrong-thread"), (errno.EPERM, False))
+
     # Each wait of the library is ended by a signal: the whole ends all the same.
     def test_a_wait_keeps_its_time(self):
         class Interrupted:
@@ -519,7 +544,8 @@ class Queues(unittest.TestCase):
         queue, caught = self.queue(), []
 
         def other():
-            for call in (queue.poll, queue.submit, queue.wait, queue.info, queue.fileno, queue.close):
+            for call in (queue.poll, queue.submit, queue.wait, queue.info, queue.fileno, queue.close, self.memory.close,
+                         self.file.close):
                 try:
                     call()
                 except donard.Error as error:
@@ -528,7 +554,8 @@ class Queues(unittest.TestCase):
         thread = threading.Thread(target=other)
         thread.start()
         thread.join()
-        self.assertEqual(caught, [("wrong-thread", "this queue belongs to another thread or process. Make one in each.")] * 6)
+        self.assertEqual(caught, [("wrong-thread", "this queue belongs to another thread or process. Make one in each.")] * 6 +
+                         [("wrong-thread", "this context belongs to another thread. Make one in each.")] * 2)
         self.assertEqual(queue.poll(), [])
 
     def test_a_copy_in_another_thread_is_refused(self):
