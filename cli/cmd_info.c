@@ -93,7 +93,7 @@ static void print_list(const char *title, const char *from, void (*print)(void *
 
 	cli_each_line(from, print, &lines);
 	if (!from)
-		printf("%-12s not shown: only root and the group p2pmem may see them\n", title);
+		printf("%-12s not shown: only root and the region's group may see them\n", title);
 	else if (more)
 		printf("%-12s and %lu more\n", lines.count ? "" : title, more);
 	else if (!lines.count)

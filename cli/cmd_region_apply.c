@@ -80,28 +80,36 @@ static void note_ambiguous(struct apply *apply, const struct region_section *sec
 	note(apply, section, "failed", "", "", text);
 }
 
-/* udev gives the node to its user when it is told of a change. */
-static void renew_permissions(struct apply *apply, const struct region_section *section,
-			      const struct donard_region_info *region)
+/* Does the node have the user, group and mode that the section says? */
+static bool is_its_users(const struct region_section *section, const struct stat *node)
 {
 	const struct passwd *user = getpwnam(section->user);
 	const struct group *group = getgrnam(section->group);
+
+	return (!user || node->st_uid == user->pw_uid) && (!group || node->st_gid == group->gr_gid) &&
+	       (node->st_mode & 0777) == section->mode;
+}
+
+/* Does the link with the section's name lead to the node? */
+static bool is_linked(const struct region_section *section, const struct stat *node)
+{
+	char path[sizeof("/dev/p2pmem/by-name/") + sizeof(section->name)];
+	struct stat linked;
+
+	snprintf(path, sizeof(path), "/dev/p2pmem/by-name/%s", section->name);
+	return !stat(path, &linked) && linked.st_rdev == node->st_rdev;
+}
+
+/* udev gives the node to its user, and makes its links, when it is told of a change. */
+static void renew_node(struct apply *apply, const struct region_section *section, const struct donard_region_info *region)
+{
 	char path[128];
-	struct stat st;
-	FILE *uevent;
+	struct stat node;
 
 	snprintf(path, sizeof(path), "/dev/%s", region->name);
-	if (stat(path, &st) || ((!user || st.st_uid == user->pw_uid) &&
-				(!group || st.st_gid == group->gr_gid) &&
-				(st.st_mode & 0777) == section->mode))
+	if (stat(path, &node) || (is_its_users(section, &node) && is_linked(section, &node)))
 		return;
-	snprintf(path, sizeof(path), "/sys/class/p2pmem/%s/uevent", region->name);
-	uevent = fopen(path, "we");
-	if (!uevent)
-		return;
-	fputs("change", uevent);
-	fclose(uevent);
-	apply->udev_works = true;
+	apply->udev_works |= cli_tell_udev(region->name);
 }
 
 static void note_present(struct apply *apply, const struct region_section *section,
@@ -132,7 +140,7 @@ static void note_present(struct apply *apply, const struct region_section *secti
 			 donard_format_size(is, sizeof(is), region->folio_bytes),
 			 donard_format_size(wanted, sizeof(wanted), section->folio_bytes), region->name);
 	if (!apply->dry_run)
-		renew_permissions(apply, section, region);
+		renew_node(apply, section, region);
 	note(apply, section, "present", region->name, region->bdf, text);
 }
 
@@ -267,10 +275,13 @@ static int apply_all(struct apply *apply)
 	return finish(apply);
 }
 
-/* Boot and hotplug may both apply: one after the other.  The lock ends with the descriptor. */
-static int lock(const char *dir)
+/*
+ * Boot and hotplug may both apply: one after the other.  The lock ends with the descriptor.  Only root can open the control
+ * node, so nobody else can hold it.
+ */
+static int lock(void)
 {
-	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = open("/dev/p2pmem_control", O_RDWR | O_CLOEXEC);
 
 	if (fd >= 0)
 		flock(fd, LOCK_EX);
@@ -301,7 +312,7 @@ static int run(struct cli *cli)
 	if (rc)
 		return rc;
 	apply.device = device[0] ? device : NULL;
-	fd = lock(dir);
+	fd = apply.dry_run ? -1 : lock();
 	rc = regionconf_load(&apply.config, dir) ?
 		cli_fail_text(cli, EXIT_USAGE, "bad-configuration", apply.config.error) :
 		check_names(&apply, dir);

@@ -12,6 +12,7 @@
 #include "options.h"
 #include "output.h"
 #include "regionwrite.h"
+#include "udev.h"
 
 struct save {
 	struct cli *cli;
@@ -20,6 +21,7 @@ struct save {
 	struct machine machine;
 	struct json_object *rows;
 	unsigned int undone;
+	bool udev_works;	/* it has nodes to look at again */
 };
 
 static const struct cli_column columns[] = {
@@ -49,6 +51,13 @@ static void fail(struct save *save, const char *region, const char *name, const 
 	note(save, region, "failed", name, file, message);
 }
 
+/* Its name and its user are new to udev. */
+static void tell_udev(struct save *save, const char *region)
+{
+	if (!strcmp(save->dir, REGIONCONF_DIR))
+		save->udev_works |= cli_tell_udev(region);
+}
+
 static void write_section(struct save *save, const char *region,
 			  const struct region_section *section)
 {
@@ -59,6 +68,7 @@ static void write_section(struct save *save, const char *region,
 		note(save, region, "saved", section->name, path, "");
 		/* So that the next region finds its name taken. */
 		regionconf_load_file(&save->config, path);
+		tell_udev(save, region);
 		return;
 	}
 	snprintf(text, sizeof(text), "%.300s cannot be written (%s). %s give another folder by --config", path,
@@ -180,6 +190,8 @@ static int run(struct cli *cli)
 		machine_forget(&save.machine);
 	}
 	regionconf_free(&save.config);
+	if (save.udev_works)
+		cli_await_udev();
 	return rc;
 }
 

@@ -292,7 +292,7 @@ static void print_holders(FILE *out, const struct cli_top_sample *sample)
 		}
 	}
 	if (!seen)
-		fputs("\nWho holds memory is shown to root and the group p2pmem.\n", out);
+		fputs("\nWho holds memory is shown to root and the region's group.\n", out);
 	else if (json_object_array_length(rows)) {
 		fputc('\n', out);
 		cli_print_table_to(out, rows, holder_columns);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <spawn.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -16,6 +17,20 @@
 static bool in_rule(void)
 {
 	return getenv("ACTION") && getenv("DEVPATH") && getenv("SUBSYSTEM") && getenv("SEQNUM");
+}
+
+bool cli_tell_udev(const char *region)
+{
+	char path[128];
+	bool told;
+	FILE *uevent;
+
+	snprintf(path, sizeof(path), "/sys/class/p2pmem/%s/uevent", region);
+	uevent = fopen(path, "we");
+	if (!uevent)
+		return false;
+	told = fputs("change", uevent) >= 0;
+	return !fclose(uevent) && told;
 }
 
 void cli_await_udev(void)

@@ -3,6 +3,11 @@
 #ifndef DONARD_UDEV_H
 #define DONARD_UDEV_H
 
+#include <stdbool.h>
+
+/* Has udev look at the region's node again; false if only root may ask for that. */
+bool cli_tell_udev(const char *region);
+
 /*
  * Returns when udev has handled what the kernel told it so far, or after five seconds; at once where udev does not run,
  * and in a program that a rule of udev runs.

@@ -126,7 +126,7 @@ void dnd_region_holders_text(struct donard_context *ctx, const char *name, char 
 	text[0] = '\0';
 	if (dnd_sysfs_lines(ctx, lines, sizeof(lines), "class/p2pmem/%s/holders", name) == -EACCES)
 		snprintf(text, text_bytes,
-			 "; only root and the group p2pmem may see who holds it");
+			 "; only root and the region's group may see who holds it");
 	for (line = strtok_r(lines, "\n", &next); line; line = strtok_r(NULL, "\n", &next)) {
 		unsigned long more = left_out_by(line);
 

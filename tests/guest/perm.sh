@@ -56,10 +56,10 @@ holders_are_not_public() {
 	at_end "kill -KILL $pid"
 	within 10 grep -q ready "$WORK/holder"
 	exits 1 'Permission denied' as other cat /sys/class/p2pmem/p2pmem0/holders
-	exits 0 'holders +not shown: only root and the group p2pmem' as other donard-cli info p2pmem0
+	exits 0 'holders +not shown: only root and the region.s group' as other donard-cli info p2pmem0
 	equal "holders for others, as JSON" null "$(as other donard-cli info p2pmem0 --json | jq -c .holders)"
 	exits 0 "holders +holder \\(pid $pid\\)" as user donard-cli info p2pmem0
-	exits 0 'unrouted +not shown: only root and the group p2pmem' as other donard-cli info p2pmem0
+	exits 0 'unrouted +not shown: only root and the region.s group' as other donard-cli info p2pmem0
 	equal "unrouted for others, as JSON" null "$(as other donard-cli list --json | jq -c '.regions[0].unrouted')"
 }
 

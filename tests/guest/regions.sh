@@ -85,7 +85,7 @@ commands_work() {
 	local kind bdf
 	remove_all
 	rmmod p2pmem
-	exits 0 "the driver nvme uses $LAB_BETA_BDF. Whether this is .* the module can tell" donard-cli region candidates
+	exits 0 "the driver nvme uses $LAB_BETA_BDF. The module can tell root whether this is" donard-cli region candidates
 	insmod /opt/donard/modules/p2pmem.ko
 	# Where its driver publishes none, the CMB is off, and says not where it lies.
 	equal "candidates of alpha: $(donard-cli region candidates --json)" nvme-cmb \
@@ -289,6 +289,7 @@ udev_names_and_gives() {
 		"$(readlink -f /dev/p2pmem/by-id/nvme-QEMU_NVMe_Ctrl_alpha-cmb)"
 	equal "owner of the BAR" 'user:other 640' "$(owner "$gpu")"
 	equal "group of its holders" 'other 440' "$(stat -c '%G %a' "/sys/class/p2pmem/$gpu/holders")"
+	equal "group of its unrouted" 'other 440' "$(stat -c '%G %a' "/sys/class/p2pmem/$gpu/unrouted")"
 	equal "owner of the PMR" 'root:p2pmem 660' "$(owner "$(candidate nvme-pmr "$LAB_BETA_BDF" region)")"
 	donard-cli region remove "$gpu"
 	settled
@@ -302,6 +303,31 @@ udev_names_and_gives() {
 	equal "what apply did then" $'gpu present\ncmb present\npmr present\nexit 0' "$(statuses)"
 	settled
 	equal "owner of the BAR, changed" 'user:other 600' "$(owner "$gpu")"
+	sed -i 's/^\[gpu\]/[card]/' "$CONF/regions.conf"
+	equal "what apply did at last" $'card present\ncmb present\npmr present\nexit 0' "$(statuses)"
+	equal "link by another name" "/dev/$gpu" "$(readlink -f /dev/p2pmem/by-name/card)"
+	rm "$CONF/regions.conf"
+	exits 0 saved donard-cli region save "$gpu"
+	equal "link of a region that was saved" "/dev/$gpu" "$(readlink -f "/dev/p2pmem/by-name/$(saved_name "$gpu")")"
+}
+
+saved_name() {
+	donard-cli region save "$1" --json | jq -r '.regions[0].name'
+}
+
+# What they can open holds up nobody.
+others_hold_no_lock() {
+	three_sections
+	setpriv --reuid other --regid other --init-groups -- flock --no-fork "$CONF" sleep 1000 &
+	at_end "kill $! 2>/dev/null; wait $!"
+	within 10 is_locked
+	remove_all
+	exits 0 added timeout 60 donard-cli region apply
+	exits 0 present as other timeout 60 donard-cli region apply --dry-run gpu
+}
+
+is_locked() {
+	! flock --nonblock "$CONF" true
 }
 
 udev_keeps_out_while_wrong() {
@@ -368,6 +394,7 @@ rt "the commands of candidates work" commands_work
 rt "udev has done its part when a command ends" udev_is_awaited
 core rt "regions come back after the module was away" regions_come_back
 rt "a missing device stops no other" missing_stops_no_other
+rt "others hold no lock" others_hold_no_lock
 rt "drives are found in other slots" slots_change
 core rt "a wrong configuration changes nothing" wrong_configuration_changes_nothing
 core rt "users may not apply" users_may_not
