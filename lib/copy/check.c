@@ -28,6 +28,10 @@ int dnd_copy_check_options(struct dnd_copy *copy)
 		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT("FORCE_BOUNCE"),
 				       "FORCE_BOUNCE and ALLOW_BOUNCE exclude each other: one "
 				       "always goes through DRAM, the other only where there is no route. Give one of them.");
+	if (dnd_copy_flag(copy, DONARD_COPY_FORCE_BOUNCE) && copy->src.is_memory && copy->dst.is_memory)
+		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT("FORCE_BOUNCE"),
+				       "FORCE_BOUNCE is for copies of drives: between two memories the CPU moves the bytes, and "
+				       "none of them goes through DRAM.");
 	if (copy->options.via && !dnd_copy_staged(copy))
 		return dnd_fail_member(copy->ctx, DND_E_BAD_OPTION, DND_AT("options.via"),
 				       "options.via is for a copy from drive to "

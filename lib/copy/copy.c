@@ -118,7 +118,7 @@ static int run_engine(struct dnd_copy *copy)
 	dnd_copy_passthrough_end(copy);
 	copy->nvme_status = transfer->nvme_status;
 	copy->result->bytes = transfer->gapless_bytes;
-	copy->touched_end = transfer->touched_bytes;
+	copy->touched_end = dnd_max(copy->touched_end, transfer->touched_bytes);	/* a proof may have left some */
 	copy->result->fixed_buffers = transfer->fixed_buffers;
 	copy->result->aio = transfer->aio;
 	/* The engine has the region's memory registered; a removal would wait for it through all that follows. */
@@ -180,7 +180,7 @@ static int map_and_prove(struct dnd_copy *copy)
 		rc = open_engine(copy);
 	if (!rc)
 		rc = dnd_copy_prove(copy);
-	if ((rc == -EHOSTUNREACH || rc == -EBADMSG || rc == -EOPNOTSUPP) && !copy->bounced &&
+	if ((dnd_join_bounce_helps(&copy->src.join, rc) || dnd_join_bounce_helps(&copy->dst.join, rc)) && !copy->bounced &&
 	    dnd_copy_flag(copy, DONARD_COPY_ALLOW_BOUNCE))
 		rc = fall_back(copy);
 	return rc ? rc : reserve(copy, false);

@@ -170,7 +170,7 @@ int dnd_copy_prove(struct dnd_copy *copy);
 bool dnd_copy_owns_block(const struct dnd_copy *copy, uint64_t at);
 /* settle.c: gives a written file its length and name, and flushes; fails if bytes are missing afterwards */
 int dnd_copy_settle(struct dnd_copy *copy);
-/* The same for a copy of no bytes, which has nothing to flush. */
+/* The same for a copy of no bytes. */
 int dnd_copy_settle_nothing(struct dnd_copy *copy);
 /* At the end of a copy by name: fails if another program has removed or replaced the destination file. */
 int dnd_copy_check_name(struct dnd_copy *copy);

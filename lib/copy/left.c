@@ -7,12 +7,12 @@
 
 #include "copy/copy.h"
 
-/* Nothing was there before: a new file, or memory that the copy allocated for itself. */
+/* Nothing was there before: a new file, or memory that the copy allocated for itself.  A handle may have been copied to before. */
 static bool is_private(const struct dnd_copy *copy)
 {
 	const struct dnd_side *dst = &copy->dst;
 
-	return dst->is_memory ? dst->is_gpu && !copy->held : dst->drive.made;
+	return !copy->held && (dst->is_memory ? dst->is_gpu : dst->drive.made);
 }
 
 /* Behind the end of a file there is nothing. */

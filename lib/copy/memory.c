@@ -113,6 +113,14 @@ int dnd_copy_map(struct dnd_copy *copy)
 	return plan(copy, 0);
 }
 
+/* What becomes of a region that carries none of the bytes is no matter of the copy. */
+static void forget_staging(struct dnd_copy *copy)
+{
+	donard_memory_free(copy->staging);
+	copy->staging = NULL;
+	copy->via.fd = -1;
+}
+
 int dnd_copy_map_bounce(struct dnd_copy *copy)
 {
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
@@ -121,6 +129,7 @@ int dnd_copy_map_bounce(struct dnd_copy *copy)
 	int rc;
 
 	copy->bounced = true;
+	forget_staging(copy);
 	rc = plan(copy, 0);
 	if (!rc)
 		rc = claim(copy);

@@ -52,6 +52,8 @@ static int prove_in_place(struct dnd_copy *copy, bool *proven)
 	rc = dnd_join_prove_read(&copy->src.join, &proof, &place, proven);
 	back = dnd_place_store(&place, kept, copy->align);
 	free(kept);
+	if (back)
+		copy->touched_end = copy->align;
 	return !rc && back ? dnd_copy_failed(copy, DND_STEP_CPU, 0, -back) : rc;
 }
 
@@ -117,6 +119,8 @@ int dnd_copy_prove(struct dnd_copy *copy)
 	if (copy->bounced || (copy->src.is_memory && copy->dst.is_memory))
 		return 0;
 	rc = copy->dst.is_memory ? prove_in_destination(copy, &proven) : prove_to_drive(copy, &proven);
+	if (copy->dst.join.spoilt_end)
+		copy->touched_end = copy->dst.join.spoilt_end - copy->dst.offset;
 	if (!rc && proven && !has_paths(&copy->src) && !has_paths(&copy->dst))
 		copy->result->route_evidence = DONARD_EVIDENCE_PROVEN;
 	return rc;

@@ -3,6 +3,8 @@
  * A device that is reset loses the contents of its memory and returns arbitrary bytes, while every request of a drive
  * succeeds.  So the copy asks each of its regions in the end whether its device was reset.
  */
+#include <stdio.h>
+
 #include "copy/copy.h"
 
 static int ask(struct dnd_copy *copy, const struct dnd_region *region)
@@ -40,5 +42,6 @@ int dnd_copy_check_resets(struct dnd_copy *copy, int rc)
 	/* Nobody knows which bytes are good. */
 	copy->result->bytes = copy->result->bounced_bytes = 0;
 	copy->result->durable = copy->result->verified = false;
+	snprintf(copy->result->durable_reason, sizeof(copy->result->durable_reason), "a device was reset during the copy");
 	return reset;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Chooses the route.  The copy never bounces unless the caller allows it. */
 #include <stdio.h>
+#include <unistd.h>
 
 #include "copy/copy.h"
 
@@ -68,9 +69,13 @@ static int decide(struct dnd_copy *copy)
 	return rc;
 }
 
-static bool usable_for_staging(const struct donard_region_info *info)
+/* It has room for the spare blocks and for one that carries bytes. */
+static bool usable_for_staging(const struct dnd_copy *copy, const struct donard_region_info *info)
 {
-	return info->state == DONARD_STATE_READY && !info->persistent && info->available_bytes;
+	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+	uint64_t least = dnd_round_up(dnd_spare_bytes(copy->align), page) + dnd_max(copy->align, page);
+
+	return info->state == DONARD_STATE_READY && !info->persistent && info->available_bytes >= least;
 }
 
 /* The rank of the worse route if @name were the staging region, or -errno with a text if it cannot be used. */
@@ -90,23 +95,28 @@ static int rank_of(struct dnd_copy *copy, const char *name)
 	return rc;
 }
 
-/* Sets @name to the best region, or to "" if there is none.  If no candidate can be used, fails as the last one did. */
+/*
+ * Sets @name to the region with the best route, of several to the one with the most free memory, or to "" if there is none.
+ * If no candidate can be used, fails as the last one did.
+ */
 static int choose_staging(struct dnd_copy *copy, char name[P2PMEM_NAME_BYTES])
 {
 	struct donard_region_list *list;
 	int best = -1, rank, rc = 0, count = donard_region_list_parts(copy->ctx, 0, &list);
+	uint64_t most = 0;
 
 	name[0] = '\0';
 	for (int i = 0; i < count; i++) {
 		const struct donard_region_info *info = donard_region_get(list, (size_t)i);
 
-		if (!usable_for_staging(info))
+		if (!usable_for_staging(copy, info))
 			continue;
 		rank = rank_of(copy, info->name);
 		rc = rank < 0 ? rank : rc;
-		if (rank <= best)
+		if (rank < 0 || rank < best || (rank == best && info->available_bytes <= most))
 			continue;
 		best = rank;
+		most = info->available_bytes;
 		snprintf(name, P2PMEM_NAME_BYTES, "%s", info->name);
 	}
 	if (count < 0)

@@ -156,9 +156,7 @@ int dnd_copy_check_name(struct dnd_copy *copy)
 
 int dnd_copy_settle_nothing(struct dnd_copy *copy)
 {
-	int rc = copy->dst.is_memory ? 0 : set_length(copy);
-
-	return rc || copy->dst.is_memory ? rc : dnd_drive_name(copy->ctx, &copy->dst.drive);
+	return copy->dst.is_memory ? 0 : settle_drive(copy);
 }
 
 int dnd_copy_settle_proof(struct dnd_copy *copy, int rc)

@@ -54,8 +54,12 @@ static int lost(struct dnd_copy *copy, int rc)
 	return rc ? dnd_copy_failed(copy, DND_STEP_CPU, copy->plan.full_bytes, -rc) : 0;
 }
 
-/* The CPU moves the bytes of the tail. */
-static int move_tail(struct dnd_copy *copy, const struct dnd_place *to, const struct dnd_place *from)
+static bool is_of_module(const struct dnd_place *place)
+{
+	return place->region && !place->dmabuf;
+}
+
+static int move_by_dram(struct dnd_copy *copy, const struct dnd_place *to, const struct dnd_place *from)
 {
 	uint8_t *bytes = malloc(copy->align);
 	int rc;
@@ -66,7 +70,17 @@ static int move_tail(struct dnd_copy *copy, const struct dnd_place *to, const st
 	if (!rc)
 		rc = dnd_place_store(to, bytes, copy->plan.tail_bytes);
 	free(bytes);
+	if (!rc && !copy->bounced)
+		copy->result->bounced_bytes += copy->plan.tail_bytes;
 	return lost(copy, rc);
+}
+
+/* The CPU moves the bytes of the tail: between regions through its registers, else through DRAM, and then they count. */
+static int move_tail(struct dnd_copy *copy, const struct dnd_place *to, const struct dnd_place *from)
+{
+	if (is_of_module(to) && is_of_module(from))
+		return lost(copy, dnd_place_move(to, from, copy->plan.tail_bytes));
+	return move_by_dram(copy, to, from);
 }
 
 static int into_region_in_place(struct dnd_copy *copy, const struct dnd_place *target)
@@ -209,14 +223,13 @@ static int into_device_by_dram(struct dnd_copy *copy)
 	copy->spare.place = (struct dnd_place){ .address = memory };
 	rc = into_device(copy);
 	copy->spare.place.address = NULL;
-	if (!rc)
-		copy->result->bounced_bytes += copy->plan.tail_bytes;
 	free(memory);
 	return rc;
 }
 
 int dnd_copy_tail(struct dnd_copy *copy)
 {
+	uint64_t bounced_bytes = copy->result->bounced_bytes;
 	int rc;
 
 	if (!copy->plan.tail_bytes)
@@ -228,5 +241,7 @@ int dnd_copy_tail(struct dnd_copy *copy)
 	else
 		rc = dnd_copy_spare_take(copy) ? into_device_by_dram(copy) : into_device(copy);
 	dnd_spare_give(&copy->spare);
+	if (rc)			/* these bytes do not count as copied */
+		copy->result->bounced_bytes = bounced_bytes;
 	return rc;
 }

@@ -57,9 +57,9 @@ static void say_why(struct dnd_copy *copy)
 		dnd_fail_more(copy->ctx, " Another program wrote to %s while it was verified, which may be why; all had been copied before. "
 			      "Wait for that program, and copy again.", copy->dst.label);
 	else if (dnd_copy_has_changed(copy, &copy->src))
-		dnd_fail_more(copy->ctx, " What %s is made of changed during the copy. Copy again.", copy->src.label);
+		dnd_fail_more(copy->ctx, " The devices below %s changed during the copy. Copy again.", copy->src.label);
 	else if (dnd_copy_has_changed(copy, &copy->dst))
-		dnd_fail_more(copy->ctx, " What %s is made of changed during the copy. Copy again.", copy->dst.label);
+		dnd_fail_more(copy->ctx, " The devices below %s changed during the copy. Copy again.", copy->dst.label);
 	else
 		dnd_fail_more(copy->ctx, " Copy again. If it stays so, and no other program writes to either of them, suspect the "
 			      "route or the drive.");

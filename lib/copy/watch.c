@@ -77,9 +77,10 @@ void dnd_copy_watch_begin(struct dnd_copy *copy)
 	begin_side(copy, &copy->dst);
 }
 
+/* No page cache lies between a drive itself and direct I/O. */
 static bool known(const struct dnd_side *side)
 {
-	return side->is_memory || side->join.cached == DND_CACHED_NOT;
+	return side->is_memory || !side->drive.is_file || side->join.cached == DND_CACHED_NOT;
 }
 
 static enum donard_bounce_evidence evidence(const struct dnd_copy *copy)
@@ -110,7 +111,7 @@ static void doubt_durability(struct dnd_copy *copy)
 	if (!result->durable)
 		return;
 	result->durable = false;
-	snprintf(result->durable_reason, sizeof(result->durable_reason), "what %s is made of changed during the copy, and nobody "
+	snprintf(result->durable_reason, sizeof(result->durable_reason), "the devices below %s changed during the copy, and nobody "
 		 "knows whether its bytes were moved along", copy->dst.drive.blockdev.disk);
 }
 

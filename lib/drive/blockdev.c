@@ -155,6 +155,16 @@ static const struct dnd_bounce summed = {
 	"Write 0 to read_verify and to write_generate in the folder integrity of the drive, below /sys/block"
 };
 
+void dnd_blockdev_read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev)
+{
+	struct dnd_stack *stack = blockdev->stack;
+
+	if (!stack)
+		dnd_disk_read_integrity(ctx, blockdev);
+	for (size_t i = 0; stack && i < stack->leg_count; i++)
+		dnd_disk_read_integrity(ctx, &stack->legs[i].blockdev);
+}
+
 const struct dnd_bounce *dnd_blockdev_bounce(const struct dnd_blockdev *blockdev, bool writes)
 {
 	/* A destination is read back, too, so checked reads count in either case. */

@@ -139,16 +139,18 @@ bool dnd_disk_is_stack(const char *disk)
  * On a drive with protection information the block layer computes checksums of all data by the CPU, unless
  * it is told not to (bio_integrity_prep() in block/bio-integrity*.c).  "nop" is metadata of another kind.
  */
-static void read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev)
+void dnd_disk_read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev)
 {
 	char format[64] = "";
 	uint64_t verify = 0, generate = 0;
 
+	blockdev->has_checksums = blockdev->reads_checked = blockdev->writes_summed = false;
 	if (dnd_sysfs_read(ctx, format, sizeof(format), "block/%s/integrity/format", blockdev->disk) ||
 	    !strcmp(format, "none") || !strcmp(format, "nop"))
 		return;
 	dnd_sysfs_read_u64(ctx, &verify, "block/%s/integrity/read_verify", blockdev->disk);
 	dnd_sysfs_read_u64(ctx, &generate, "block/%s/integrity/write_generate", blockdev->disk);
+	blockdev->has_checksums = true;
 	blockdev->reads_checked = verify;
 	blockdev->writes_summed = generate;
 }
@@ -170,7 +172,7 @@ static int read_geometry(struct donard_context *ctx, const char *number,
 	blockdev->length_bytes = sectors * DND_SECTOR_BYTES;
 	blockdev->block_bytes = (uint32_t)block;
 	blockdev->request_bytes = request_kib << 10;
-	read_integrity(ctx, blockdev);
+	dnd_disk_read_integrity(ctx, blockdev);
 	return rc;
 }
 

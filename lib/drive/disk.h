@@ -37,6 +37,8 @@ bool dnd_disk_is_twin(struct donard_context *ctx, const char *disk, const struct
 const char *dnd_disk_describe(const char *disk);
 /* Is it made of other devices? */
 bool dnd_disk_is_stack(const char *disk);
+/* Sets what the CPU does for the disk's protection information, which root may change at any time. */
+void dnd_disk_read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev);
 /* Name and geometry of any block device, and its number as text; @label names it in error texts. */
 int dnd_disk_look_up(struct donard_context *ctx, dev_t device, const char *label, char number[32],
 		     struct dnd_blockdev *blockdev);

@@ -25,6 +25,7 @@ struct dnd_blockdev {
 	uint32_t block_bytes;	/* logical block */
 	uint64_t request_bytes;	/* the longest request that is not split; 0: unknown */
 	uint32_t memory_align_bytes;	/* alignment of the memory that it moves */
+	bool has_checksums;	/* a namespace with protection information */
 	bool reads_checked;	/* the CPU checks data that is read against the protection information */
 	bool writes_summed;	/* the CPU computes the protection information of data that is written */
 	bool multipath;		/* native multipath: more controllers may come to serve it */
@@ -64,6 +65,8 @@ bool dnd_blockdev_is_replacing(const struct dnd_blockdev *blockdev);
 /* The leg's name, "nvme1n1", and the device that it is a leg of.  For a drive both are "". */
 void dnd_blockdev_leg_names(const struct dnd_blockdev *blockdev, size_t leg, const char **name,
 			    const char **under);
+/* Asks again whether the CPU computes checksums of all data, which root may change at any time. */
+void dnd_blockdev_read_integrity(struct donard_context *ctx, struct dnd_blockdev *blockdev);
 /* Why bytes go through DRAM below the file system, or NULL. */
 const struct dnd_bounce *dnd_blockdev_bounce(const struct dnd_blockdev *blockdev, bool writes);
 /* The legs that hold bytes of it now, as bits; spares hold none. */
@@ -143,14 +146,15 @@ struct dnd_drive {
 
 int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct dnd_drive *drive);
 /* A new file is opened without a name, so that nothing is left of it if the program dies. */
-int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct dnd_drive *drive);
+int dnd_drive_open_target(struct donard_context *ctx, const char *path, bool create, struct dnd_drive *drive);
 /*
  * May this process write up to @end_bytes (RLIMIT_FSIZE)?  The kernel checks every write, even one that does not extend
  * the file, and kills a process that exceeds the limit by a signal.  So call this before the first write.
  */
 int dnd_drive_check_limit(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes);
 /*
- * Reserves space up to @end_bytes, so that a full disk fails before anything is moved.  A new file gets that length at
+ * Reserves space behind the file's end up to @end_bytes, so that a full disk fails before anything is moved; holes of an old
+ * file are left out.  A new file gets that length at
  * once, and is refused if this process has no way to give it its name; an old file keeps its length, which grows with
  * what is written.
  */

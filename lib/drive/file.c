@@ -65,12 +65,9 @@ static int open_drive(struct donard_file *file, unsigned int flags)
 
 	if (!(flags & DONARD_FILE_WRITE))
 		return dnd_drive_open_source(file->ctx, file->path, drive);
-	rc = dnd_drive_open_target(file->ctx, file->path, drive);
+	rc = dnd_drive_open_target(file->ctx, file->path, flags & DONARD_FILE_CREATE, drive);
 	if (rc || !drive->unnamed)
 		return rc;
-	if (!(flags & DONARD_FILE_CREATE))
-		return dnd_fail(file->ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such file. Create it "
-				"(DONARD_FILE_CREATE), or name another.", file->path);
 	rc = dnd_drive_name(file->ctx, drive);
 	dnd_drive_ask(file->ctx, drive);
 	return rc;
@@ -95,7 +92,7 @@ int dnd_file_open(struct donard_context *ctx, const char *path, bool target, str
 
 	if (!file)
 		return -ENOMEM;
-	return give(file, target ? dnd_drive_open_target(ctx, file->path, &file->drive) :
+	return give(file, target ? dnd_drive_open_target(ctx, file->path, true, &file->drive) :
 				   dnd_drive_open_source(ctx, file->path, &file->drive), out);
 }
 

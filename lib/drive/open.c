@@ -263,8 +263,13 @@ int dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive)
 	unsigned int unread = dnd_sysfs_unread(ctx);
 	struct dnd_file_facts facts;
 
-	if (!drive->is_file || drive->fd < 0)
+	if (drive->fd < 0)
 		return 0;
+	dnd_blockdev_read_integrity(ctx, &drive->blockdev);
+	if (!drive->is_file) {
+		drive->bounce = dnd_blockdev_bounce(&drive->blockdev, drive->writable);
+		return dnd_sysfs_check(ctx, unread, 0);
+	}
 	dnd_file_ask(ctx, drive->fd, drive->blockdev.disk, &facts);
 	judge(drive, &facts);
 	drive->may_be_realtime = may_be_realtime(drive, drive->fd);
@@ -500,7 +505,20 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 	return opened(ctx, drive, unread, open_unnamed(ctx, drive, folder));
 }
 
-int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct dnd_drive *drive)
+/* Nobody asked for a new file, so nobody needs to hear why there can be none. */
+static int not_there(struct donard_context *ctx, const char *path)
+{
+	int rc = check_link(ctx, path);
+
+	if (rc)
+		return rc;
+	if (dnd_new_below_dev(ctx->dev_root, path))
+		return no_node(ctx, path);
+	return dnd_fail(ctx, DND_E_NO_SUCH_DEVICE, "%s: there is no such file. Create it (DONARD_FILE_CREATE), or name another.",
+			path);
+}
+
+int dnd_drive_open_target(struct donard_context *ctx, const char *path, bool create, struct dnd_drive *drive)
 {
 	struct stat st;
 
@@ -512,7 +530,7 @@ int dnd_drive_open_target(struct donard_context *ctx, const char *path, struct d
 		return open_existing(ctx, drive, &st);
 	if (errno != ENOENT)
 		return no_stat(ctx, path);
-	return plan_new_file(ctx, drive);
+	return create ? plan_new_file(ctx, drive) : not_there(ctx, path);
 }
 
 void dnd_drive_close(struct dnd_drive *drive)

@@ -83,10 +83,11 @@ void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length, boo
 	uint64_t start = dnd_round_up(offset, unit);
 	uint64_t end = dnd_round_down(offset + length, unit);
 
-	if (!drive->is_file || join->generic || join->cached != DND_CACHED_NOT || end <= start)
+	if (!drive->is_file || join->generic || join->cached != DND_CACHED_NOT || !length)
 		return;
-	if (writes ? dnd_residency_none(start, end - start, before) :
-		     dnd_residency_take(drive->fd, start, end - start, before))
+	/* Of a range without a whole page nothing can be seen. */
+	if (end <= start || (writes ? dnd_residency_none(start, end - start, before) :
+		     dnd_residency_take(drive->fd, start, end - start, before)))
 		join->cached = DND_CACHED_UNKNOWN;
 }
 

@@ -93,12 +93,19 @@ static int route_failed(struct dnd_join *join, const char *what, uint64_t offset
 {
 	const struct donard_route *route = &join->route;
 
+	join->blamed = true;
 	return dnd_fail(join->ctx, DND_E_DEVICE, "%s: %s at offset %llu failed: %s%s. The route to "
-			"%s is '%s'%s%s; if it drops peer-to-peer traffic, pass ALLOW_BOUNCE, "
+			"%s is '%s'%s%s; if it drops peer-to-peer traffic, %s, "
 			"else look at dmesg for a medium error.", join->drive->path, what,
 			(unsigned long long)offset, strerror(error_number), said, join->region->name,
 			donard_route_text(route->route),
-			route->bridge[0] ? " through " : "", route->bridge);
+			route->bridge[0] ? " through " : "", route->bridge,
+			join->leave & DND_JOIN_BOUNCE ? "use FORCE_BOUNCE of a copy" : "pass ALLOW_BOUNCE");
+}
+
+bool dnd_join_bounce_helps(const struct dnd_join *join, int rc)
+{
+	return rc == -EHOSTUNREACH || rc == -EBADMSG || rc == -EOPNOTSUPP || (rc && join->blamed);
 }
 
 /*

@@ -55,6 +55,8 @@ struct dnd_join {
 	bool proven;				/* a block was seen to arrive in the direction in question */
 	enum dnd_cached cached;			/* as last seen */
 	enum dnd_dram dram;			/* for dnd_join_failed() */
+	bool blamed;				/* dnd_join_failed() suspects the route */
+	uint64_t spoilt_end;			/* 0, or where a block of the drive ends that a proof may have left overwritten */
 };
 
 /* route.c: asks the kernel for the route of each controller of the drive */
@@ -133,5 +135,7 @@ uint32_t dnd_join_legs_of(const struct dnd_drive *drive, uint64_t offset, uint64
  */
 int dnd_join_failed(struct dnd_join *join, bool writes, uint64_t offset, int error_number,
 		    uint32_t nvme_status);
+/* After a probe or a proof returned @rc: would the bytes arrive through DRAM? */
+bool dnd_join_bounce_helps(const struct dnd_join *join, int rc);
 
 #endif /* DND_JOIN_H */

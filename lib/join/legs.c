@@ -69,6 +69,7 @@ static int read_leg(struct dnd_join *join, size_t leg, const struct dnd_place *p
 	proof.offset = dnd_round_down(alone.drive.size_bytes / 2, join->align);
 	proof.blocks = (alone.drive.size_bytes - proof.offset) / join->align;
 	rc = dnd_prove_read(&alone.join, &proof, place, proven);
+	join->blamed |= alone.join.blamed;
 	dnd_drive_close(&alone.drive);
 	return rc;
 }
@@ -174,6 +175,7 @@ static int see_on_leg(struct dnd_trial *top, const struct dnd_place_on_leg *copy
 			rc = dnd_trial_compare(&trial, back, top->kept, top->join->align);
 		dnd_trial_end(&trial);
 	}
+	top->join->blamed |= alone.join.blamed;
 	dnd_drive_close(&alone.drive);
 	if (!rc)
 		top->join->legs.written |= 1U << copy->leg;

@@ -247,6 +247,8 @@ static void say_what_is_left(struct dnd_trial *trial)
 	unsigned long long offset = trial->proof->offset;
 	ssize_t got = pread(trial->join->drive->fd, trial->fill, trial->join->align, (off_t)offset);
 
+	if (got <= 0 || memcmp(trial->fill, trial->seen, (size_t)got))
+		trial->join->spoilt_end = offset + trial->join->align;
 	if (got <= 0)
 		dnd_fail_more(trial->join->ctx, " A block of the destination (offset %llu) may have been overwritten: it cannot be "
 			      "written or read any more.", offset);

@@ -100,7 +100,7 @@ static int judge(struct donard_queue *queue, struct dnd_join *join,
 		rc = dnd_join_check_commands(join);
 	if (!rc && !join->bounced)
 		rc = prove(queue, join, request, proven);
-	if ((rc == -EHOSTUNREACH || rc == -EBADMSG || rc == -EOPNOTSUPP) && join->leave & DND_JOIN_BOUNCE) {
+	if (dnd_join_bounce_helps(join, rc) && join->leave & DND_JOIN_BOUNCE) {
 		join->bounced = true;
 		return 0;
 	}
@@ -219,7 +219,7 @@ static int check_unchanged(struct donard_queue *queue, const struct dnd_queue_re
 /* Can such a drive change in a way that the queue can find out? */
 static bool may_change(const struct dnd_drive *drive)
 {
-	return drive->is_file || drive->blockdev.stack || drive->blockdev.multipath;
+	return drive->is_file || drive->blockdev.stack || drive->blockdev.multipath || drive->blockdev.has_checksums;
 }
 
 /* Asks now and then whether the file goes through DRAM by now, and if so has its pair judged again. */

@@ -142,14 +142,25 @@ static void lose_first(struct dnd_ring *ring, int error_number)
 
 	unlink_io(ring->aio, io);
 	io->dropped = error_number == EAGAIN;
-	/* describe_all() offers no more requests than have room, so EAGAIN means lack of memory. */
 	dnd_ring_lose(ring, io, error_number == EAGAIN ? -ENOMEM : -error_number);
+}
+
+/*
+ * describe_all() offers no more requests than have room, so EAGAIN means lack of memory.  Requests in flight give some back
+ * when they end, and then these are handed over.  If there are none, tries again.
+ */
+static bool may_try_again(unsigned int *tries)
+{
+	if (*tries == DND_RING_TRIES)
+		return false;
+	dnd_ring_nap((*tries)++);
+	return true;
 }
 
 static void hand_over(struct dnd_ring *ring)
 {
 	struct dnd_aio *aio = ring->aio;
-	unsigned int count;
+	unsigned int count, tries = 0;
 
 	while ((count = describe_all(aio, ring->event_fd))) {
 		long taken = syscall(SYS_io_submit, aio->context, (long)count, aio->list);
@@ -157,9 +168,16 @@ static void hand_over(struct dnd_ring *ring)
 		if (taken < 0 && errno == EINTR)
 			continue;
 		if (taken <= 0) {
-			lose_first(ring, taken < 0 ? errno : EAGAIN);
+			int error_number = taken < 0 ? errno : EAGAIN;
+
+			if (error_number == EAGAIN && aio->in_flight)
+				break;
+			if (error_number == EAGAIN && may_try_again(&tries))
+				continue;
+			lose_first(ring, error_number);
 			continue;
 		}
+		tries = 0;
 		aio->in_flight += (unsigned int)taken;
 		while (taken--)
 			unlink_io(aio, aio->first);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* See ring.h. */
 #include <string.h>
-#include <unistd.h>
 
 #include "ring/aio.h"
 
@@ -31,12 +30,6 @@ static void prepare_blocks(struct io_uring_sqe *sqe, const struct dnd_io *io, in
 			 (unsigned int)(io->length_bytes - io->moved_bytes), io->offset_bytes + io->moved_bytes);
 	if (index >= 0)
 		sqe->buf_index = (uint16_t)index;
-}
-
-void dnd_ring_nap(unsigned int tries)
-{
-	if (tries % 10 == 9)
-		usleep(1000);
 }
 
 static bool may_pass(int rc)

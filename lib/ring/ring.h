@@ -60,7 +60,7 @@ struct dnd_ring {
 
 /* How often the ring tries what a lack of memory or a signal has refused. */
 #define DND_RING_TRIES	1000
-/* Before try @tries, from 0: rests now and then, since memory comes back while others work. */
+/* nap.c: before try @tries, from 0: rests now and then, since memory comes back while others work. */
 void dnd_ring_nap(unsigned int tries);
 
 enum dnd_io_kind { DND_IO_READ, DND_IO_WRITE, DND_IO_FLUSH };

@@ -329,6 +329,19 @@ static void forced_bounce_without_module(void **state)
 	assert_string_equal(donard_error_code(scene->fake->ctx), "bad-option");
 }
 
+/* Between two memories the CPU moves the bytes, and there is no baseline. */
+static void no_forced_bounce_between_regions(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->options.flags |= DONARD_COPY_FORCE_BOUNCE;
+	scene->options.length_bytes = 65536;
+	scene->options.dst_offset_bytes = 65536;
+	assert_int_equal(copy(scene, "p2pmem0", "p2pmem0"), -EINVAL);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "bad-option");
+	assert_non_null(strstr(donard_error(scene->fake->ctx), "FORCE_BOUNCE is for copies of drives"));
+}
+
 static void nothing(void **state)
 {
 	struct scene *scene = *state;
@@ -638,7 +651,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(there_and_back), CASE(long_blocks_become_commands), CASE(staged), CASE(patches), CASE(bounced), CASE(nothing),
 		CASE(two_ways_to_bounce),
-		CASE(forced_bounce_without_module), CASE(by_cpu), CASE(two_in_one_region),
+		CASE(forced_bounce_without_module), CASE(no_forced_bounce_between_regions), CASE(by_cpu), CASE(two_in_one_region),
 		CASE(refusals), CASE(lost_reads), CASE(some_lost_reads), CASE(lost_writes), CASE(no_dram),
 		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare),
 		CASE(drive_gone), CASE(silent_fallback), CASE(reader_during_the_proof),

@@ -227,6 +227,7 @@ static void refused_once_proven(void **state)
 	played_refused_turns = ~1U;
 	assert_int_equal(copy(scene, scene->in, scene->out), -EPERM);
 	assert_says(donard_error(ctx), "A block of the destination was overwritten (offset 0), and could not be put back");
+	assert_in_range(scene->result.overwritten_bytes, 512, 65536);
 }
 
 /* What another program writes to while the copy verifies its first chunk, and where. */
@@ -306,6 +307,11 @@ static void who_is_blamed(void **state)
 	assert_says(donard_error(ctx), "drops peer-to-peer traffic");
 	assert_int_equal(copy(scene, "p2pmem0", scene->in), -EIO);
 	assert_says(donard_error(ctx), "read at offset 0 failed");	/* of what the destination holds */
+	scene->options.flags |= DONARD_COPY_ALLOW_BOUNCE;
+	assert_int_equal(copy(scene, scene->in, "p2pmem0"), 0);
+	assert_int_equal(scene->result.route, DONARD_ROUTE_BOUNCED);
+	assert_int_equal(scene->result.bounced_bytes, 65536 + 123);
+	scene->options.flags &= ~DONARD_COPY_ALLOW_BOUNCE;
 	played_failed_direct_reads = false;
 	played_failed_reads = true;
 	assert_int_equal(copy(scene, scene->in, "p2pmem0"), -EIO);

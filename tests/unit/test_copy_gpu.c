@@ -215,6 +215,16 @@ static int play_pin(struct p2pmem_pin_gpu *pin)
 	return -1;
 }
 
+static int play_copy(int fd, const struct p2pmem_copy *copy)
+{
+	uint8_t bytes[65536];
+
+	assert_true(copy->length <= sizeof(bytes));
+	assert_int_equal(pread(copy->from_fd, bytes, copy->length, (off_t)copy->from_offset), copy->length);
+	assert_int_equal(pwrite(fd, bytes, copy->length, (off_t)copy->to_offset), copy->length);
+	return 0;
+}
+
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list args;
@@ -235,6 +245,8 @@ int ioctl(int fd, unsigned long request, ...)
 		break;
 	case P2PMEM_IOC_PIN_GPU:
 		return play_pin(argument);
+	case P2PMEM_IOC_COPY:
+		return play_copy(fd, argument);
 	case P2PMEM_IOC_CLAIM:
 		fail_msg("such a region has no memory of its own");
 	}

@@ -161,6 +161,18 @@ int __wrap_io_uring_submit_and_wait(struct io_uring *ring, unsigned int wait_nr)
 	return is_starved() ? -EAGAIN : __real_io_uring_submit_and_wait(ring, wait_nr);
 }
 
+/* As many arguments as the calls of Linux AIO have at most. */
+long __real_syscall(long number, long a, long b, long c, long d, long e);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e)
+{
+	if (number != SYS_io_submit || !b || !is_starved())
+		return __real_syscall(number, a, b, c, d, e);
+	errno = EAGAIN;
+	return -1;
+}
+
 static int run_starved(struct dnd_transfer *transfer, unsigned int from, unsigned int until)
 {
 	int rc;
@@ -180,13 +192,12 @@ static void no_memory_for_requests(void **state)
 	struct dnd_transfer transfer = { .plan = &s->plan, .read_fd = s->in, .write_fd = -1,
 					 .read_offset = 4096, .target = { .address = s->memory } };
 
-	if (dnd_uring_ask())
-		skip();
 	assert_int_equal(run_starved(&transfer, 1, 300), 0);
 	assert_memory_equal(s->memory, s->data, LENGTH);
 	assert_int_equal(run_starved(&transfer, 3, 300), 0);
 	assert_int_equal(run_starved(&transfer, 1, UINT32_MAX), -ENOMEM);
-	assert_int_equal(transfer.failed_step, DND_STEP_RING);
+	/* Linux AIO loses a request, and goes on to be used. */
+	assert_int_equal(transfer.failed_step, transfer.aio ? DND_STEP_READ : DND_STEP_RING);
 	assert_int_equal(transfer.gapless_bytes, 0);
 	assert_int_equal(transfer.touched_bytes, 0);
 	memset(s->memory, 0, LENGTH);
@@ -194,6 +205,8 @@ static void no_memory_for_requests(void **state)
 	assert_true(transfer.gapless_bytes && transfer.gapless_bytes < LENGTH);
 	assert_memory_equal(s->memory, s->data, transfer.gapless_bytes);
 	assert_in_range(transfer.touched_bytes, transfer.gapless_bytes, LENGTH - 1);
+	if (transfer.aio)		/* it waits for a tenth of a second, and is not asked */
+		return;
 	transfer.progress_fn = stop_at_once;
 	assert_int_equal(run_starved(&transfer, 1, UINT32_MAX), -ECANCELED);
 }
@@ -467,13 +480,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(no_signal_takes_part, setup, teardown),
 		cmocka_unit_test_setup_teardown(foreign_address_is_named, setup, teardown),
 		cmocka_unit_test_setup_teardown(compares, setup, teardown),
+		cmocka_unit_test_setup_teardown(no_memory_for_requests, setup, teardown),
 	};
 	const struct CMUnitTest by_io_uring[] = {	/* not of Linux AIO: it has no commands, and its calls are others */
 		cmocka_unit_test_setup_teardown(changed_below, setup, teardown),
 		cmocka_unit_test_setup_teardown(changed_before_they_go, setup, teardown),
 		cmocka_unit_test_setup_teardown(changed_before_a_full_ring, setup, teardown),
 		cmocka_unit_test_setup_teardown(one_check_for_commands_that_go_together, setup, teardown),
-		cmocka_unit_test_setup_teardown(no_memory_for_requests, setup, teardown),
 		cmocka_unit_test_setup_teardown(no_memory_for_the_rest, setup, teardown),
 	};
 	int failed = cmocka_run_group_tests_name("of io_uring", by_io_uring, NULL, NULL);
