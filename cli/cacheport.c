@@ -169,7 +169,7 @@ static int past_end(const struct cli *cli, const struct cli_port *port, uint64_t
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "%s: what is to come would end at %llu, and %s %llu. Use a smaller --size or --dst-offset.",
+	snprintf(text, sizeof(text), "%s: the data would end at %llu, and %s %llu. Use a smaller --size or --dst-offset.",
 		 port->name, (unsigned long long)end, what, (unsigned long long)most);
 	return cli_fail(cli, donard_fail(cli->ctx, ENXIO, "past-end", text));
 }
@@ -194,7 +194,7 @@ int cli_port_reserve(const struct cli *cli, const struct cli_port *port, uint64_
 		return past_end(cli, port, end, "the largest file here (ulimit -f) has", largest_file());
 	if (fallocate(port->fd, FALLOC_FL_KEEP_SIZE, (off_t)port->offset, (off_t)length) &&
 	    (errno == ENOSPC || errno == EDQUOT || errno == EFBIG))
-		return fails(cli, port, "there is no room for what is to come");
+		return fails(cli, port, "there is no room for the data");
 	return 0;
 }
 

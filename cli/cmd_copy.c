@@ -66,7 +66,7 @@ static const char *bounced_after(unsigned int evidence)
 	case DONARD_BOUNCE_AT_MOST:
 		return " (pages came into the page cache meanwhile, which another program may have read)";
 	case DONARD_BOUNCE_CHANGED:
-		return " (what the drive is made of changed meanwhile: LVM, md or multipath)";
+		return " (the devices below the drive changed meanwhile: LVM, md or multipath)";
 	case DONARD_BOUNCE_STATED:
 		return " (as the file system says; its page cache could not be watched)";
 	}

@@ -190,7 +190,7 @@ int p2pmem_default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *
 			return 0;
 		}
 	}
-	p2pmem_reason(req->reason, "no route from %s: put these and %s below one PCIe switch, or ask for page type generic, which stops nobody",
+	p2pmem_reason(req->reason, "no route from %s: put these and %s below one PCIe switch, or ask for page type generic, for which the kernel checks no routes",
 		      astray.text, pci_name(r->pdev));
 	return -EHOSTUNREACH;
 }

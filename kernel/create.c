@@ -151,7 +151,7 @@ static int check_folios(struct p2pmem_region_add *req)
 	if (req->folio_bytes <= PAGE_SIZE && !(req->folio_bytes % PAGE_SIZE))
 		return 0;
 	if (req->folio_bytes != PMD_SIZE && req->folio_bytes != PUD_SIZE) {
-		p2pmem_reason(req->reason, "folios have 4 KiB, 2 MiB or 1 GiB: of other sizes no entry of a page table can map one");
+		p2pmem_reason(req->reason, "folios have 4 KiB, 2 MiB or 1 GiB: no entry of a page table maps one of another size");
 		return -EINVAL;
 	}
 	if (!COMPAT_HAS_FOLIOS) {
@@ -255,7 +255,7 @@ static int default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *
 	if (!r->backing.kaddr && !r->borrowed)
 		return p2pmem_default_page_type(r, req);
 	req->page_type = P2PMEM_PAGES_P2PDMA;
-	p2pmem_reason(req->reason, "page type p2pdma: so the function's own driver has published it");
+	p2pmem_reason(req->reason, "page type p2pdma: the function's own driver has published it as such");
 	return 0;
 }
 

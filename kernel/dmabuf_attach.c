@@ -64,7 +64,7 @@ static int find_route(struct p2pmem_export *x, struct dma_buf_attachment *attach
 static int check_importer(struct p2pmem_export *x, struct dma_buf_attachment *attach)
 {
 	if (!attach->peer2peer) {
-		say_refused(x, attach, "its driver asks for struct pages (no peer2peer attachment), which memory of a peer has none of");
+		say_refused(x, attach, "its driver asks for struct pages (no peer2peer attachment), and memory of a peer has none");
 		return -EOPNOTSUPP;
 	}
 	if (!compat_dma_buf_revocable(attach) &&

@@ -279,12 +279,12 @@ static void explain_own(struct p2pmem_file *f, struct p2pmem_pin_gpu *req, int e
 		p2pmem_reason(req->reason, "the file has memory at offset %llu, or within %llu bytes from there, or had some that a dma-buf was made of: choose another offset",
 			      req->offset, req->length);
 	else if (err == -EBUSY)
-		p2pmem_reason(req->reason, "a part of this GPU memory is pinned through %s already, or somebody has not let go of it since: use that file, or end those that its holders (sysfs) names",
+		p2pmem_reason(req->reason, "a part of this GPU memory is pinned through %s already, or was and is still held: use that file, or end those that are listed in its holders (sysfs)",
 			      dev_name(&r->dev));
 	else if (err == -ENODEV)
 		p2pmem_reason(req->reason, "%s is being removed", dev_name(&r->dev));
 	else if (err == -ETXTBSY)
-		p2pmem_reason(req->reason, "the pool of the driver of %s (p2pmem/allocate in sysfs) has given out a part of this GPU memory: end who mapped it",
+		p2pmem_reason(req->reason, "the pool of the driver of %s (p2pmem/allocate in sysfs) has given out a part of this GPU memory: end whoever mapped it",
 			      pci_name(r->pdev));
 	else if (err == -EINTR)
 		p2pmem_reason(req->reason, "a signal ended the call: try again");

@@ -360,7 +360,7 @@ static int mode_added(struct notifier_block *nb, unsigned long action, void *dat
 	if (action != BUS_NOTIFY_ADD_DEVICE || !is_refused(p, dev))
 		return NOTIFY_DONE;
 	if (!device_link_add(dev, p->never, 0))
-		dev_err(&p->region->dev, "%s of ndctl cannot be kept away: do not use it, no barrier makes it durable\n",
+		dev_err(&p->region->dev, "ndctl's %s cannot be kept away: do not use it, no barrier makes it durable\n",
 			dev_name(dev));
 	if (device_for_each_child(dev->parent, dev, has_claimed))
 		WRITE_ONCE(p->refused, true);

@@ -62,8 +62,8 @@ static void report_unasked(struct examination *x, const struct pair *pair)
 	char object[64];
 
 	name_bridges(pair, object, sizeof(object));
-	finding = find(x, CODE_BRIDGE_UNASKED, object, "between %s and %s, for one, requests cross the host bridge of %s, of which "
-		       "the kernel was not asked", pair->client->name, pair->memory->name, object);
+	finding = find(x, CODE_BRIDGE_UNASKED, object, "between %s and %s, for one, requests cross the host bridge of %s; "
+		       "the kernel was not asked about it", pair->client->name, pair->memory->name, object);
 	find_asking_remedy(x, pair, finding);
 }
 
@@ -146,7 +146,7 @@ static void check_iommu(struct examination *x, const struct pairs *pairs)
 	if (translated)
 		find(x, CODE_IOMMU_TRANSLATES, "", "an IOMMU translates what these clients send: %s", translated);
 	if (unknown)
-		find(x, CODE_IOMMU_UNREADABLE, "", "the IOMMU's mode is not known of %s", unknown);
+		find(x, CODE_IOMMU_UNREADABLE, "", "the IOMMU's mode is unknown for %s", unknown);
 	free(translated);
 	free(unknown);
 }

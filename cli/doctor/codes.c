@@ -97,7 +97,7 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"In a container: give it the node under the same name (docs/containers.md). Else look whether udev runs." },
 	[CODE_DRIVE_CLOSED] = { "drive-closed", NOTE,
 		"you cannot read a drive's node",
-		"Copies from and to the drive itself are refused. Of files on it, the file's own permissions count.",
+		"Copies from and to the drive itself are refused. For files on it, their own permissions count.",
 		"Run as root, or have root let you: setfacl -m u:$USER:rw /dev/NODE, or a udev rule that lasts." },
 	[CODE_CONTAINER] = { "container", NOTE,
 		"this is a container, or a user namespace",
@@ -263,7 +263,7 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"NVIDIA's driver does not run a GPU of NVIDIA's",
 		"What programs allocate on it cannot be pinned: gpu:N, cuFile and donard_memory_from_cuda() do not work.",
 		"Install NVIDIA's open kernel module: apt install nvidia-open-kernel-dkms (Debian contrib). It drives Turing and later "
-		"GPUs. Of an older one only the BAR can be a region, with no driver bound." },
+		"GPUs. Only the BAR of an older one can be a region, with no driver bound." },
 	[CODE_GPU_PROPRIETARY] = { "gpu-proprietary", WARNING,
 		"a GPU is driven by NVIDIA's proprietary module",
 		"GPL modules may not call it, so that none of the GPU's memory can be pinned.",
@@ -298,9 +298,9 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"Put both below one PCIe switch, boot with iommu=pt, and look at the machine's firmware for updates." },
 	[CODE_NOT_PROBED] = { "not-probed", WARNING,
 		"a probe was asked for, and could not be made of each pair of a drive and a region",
-		"Of these pairs nothing is known but the prediction.",
-		"As the reasons of the pairs say. Run it as root, who may open all nodes and send the command Compare. Of a drive that "
-		"does not compare, name a place that may be written with --scratch." },
+		"For these pairs only the prediction is known.",
+		"Do as the reasons of the pairs say. Run it as root, who may open all nodes and send the command Compare. If a drive "
+		"does not compare, name a place on it that may be written: --scratch." },
 };
 
 const struct code_entry *code_entry(enum code code)

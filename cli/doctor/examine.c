@@ -111,7 +111,7 @@ static void name_undecided(const struct tally *tally, char *text, size_t text_by
 	size_t used = strlen(text);
 
 	if (tally->undecided && tally->with_region + tally->without_region)
-		snprintf(text + used, text_bytes - used, "; of %u the running kernel was not asked", tally->undecided);
+		snprintf(text + used, text_bytes - used, "; %u are undecided: the kernel was not asked", tally->undecided);
 }
 
 /* The verdict is about the machine. */

@@ -19,8 +19,8 @@
  * then complete with -ECONNRESET.
  *
  * Requests have no order.  The caller must not have requests in flight together that touch the
- * same blocks or the same memory.  A request that is made after the completion of another was
- * taken takes effect after that one.
+ * same blocks or the same memory.  A request takes effect after those whose completions were
+ * taken before it was made.
  *
  * The completion of a write says that its bytes, and all writes that were acknowledged before,
  * survive a power cut of the server.  If its flags have DONARD_COMPLETION_VOLATILE, they survive
@@ -107,9 +107,9 @@ void donard_cache_close(struct donard_cache *cache);
  * @durable: writes survive a power cut of the server when they complete
  * @reads_back: the client reads back each write, so that the server's RDMA device holds none of it back
  * @connected: the connection still exists
- * @drive_fails: the drive fails what the server writes to it, and is tried again: flushes to the drive wait, and writes
- *	once the log is full
- * @copies_by_cpu: this end's RDMA device is software (rxe, siw): of what is read, it holds nothing back
+ * @drive_fails: the drive fails the server's writes, which are tried again: flushes to the drive wait, and once the log
+ *	is full, so do writes
+ * @copies_by_cpu: this end's RDMA device is software (rxe, siw), and holds back nothing of what is read
  * @reserved: zero
  * @drive: "nvme1n1", for people
  * @nvram: "p2pmem2", for people

@@ -58,9 +58,9 @@ struct donard_candidate_list;
  * @list: set to the list, which donard_candidate_list_free() frees
  *
  * The call looks at memory BARs of 2 MiB or more on functions other than bridges, and at what
- * NVMe controllers say about themselves.  It needs no module, but only registers, which the
- * module reads for root, tell a Persistent Memory Region from another BAR.  Only root sees PCI
- * serial numbers.
+ * NVMe controllers say about themselves.  It needs no module, except to tell a Persistent
+ * Memory Region from another BAR: the module reads registers, for root only.  Only root sees
+ * PCI serial numbers.
  *
  * Returns how many there are, which may be 0; -ENOMEM.
  */

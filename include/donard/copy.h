@@ -37,7 +37,7 @@ typedef int (*donard_progress_fn)(void *user, enum donard_phase phase, uint64_t 
 				  uint64_t total_bytes);
 
 /**
- * struct donard_payload - DRAM that the bytes of a call go through; it never grows, as it comes in an array
+ * struct donard_payload - DRAM that the bytes of a call go through; an array's element, so it never grows
  * @address: where it begins, in this process
  * @length_bytes: how long it is
  */
@@ -73,10 +73,10 @@ struct donard_interval {
  *
  * The library calls end_fn exactly once if begin_fn returned 0 or is NULL, whatever came of the work: @rc is 0 or what the
  * work failed with.  If the work failed, the call returns that with its text, whatever end_fn returns.  If it did not, a
- * number other than 0 makes the call fail, as one of begin_fn does, although all bytes were moved.
+ * nonzero result of end_fn makes the call fail as one of begin_fn does, although all bytes were moved.
  *
  * A failure of either has the text of donard_fail(), or of the last other call with interval->ctx that failed inside; without
- * one the library says which function failed.
+ * a text the library says which function failed.
  */
 typedef int (*donard_begin_fn)(void *user, const struct donard_interval *interval);
 typedef int (*donard_end_fn)(void *user, const struct donard_interval *interval, int rc);
@@ -84,13 +84,14 @@ typedef int (*donard_end_fn)(void *user, const struct donard_interval *interval,
 #define DONARD_COPY_VERIFY		(1U << 0)	/* re-read both sides, compare */
 #define DONARD_COPY_ALLOW_BOUNCE	(1U << 1)	/* go through DRAM if there is no route */
 #define DONARD_COPY_ALLOW_UNLISTED	(1U << 2)	/* try a host bridge that is on no list */
-#define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* always go through DRAM, as a baseline; excludes ALLOW_BOUNCE */
+#define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* always go through DRAM, as a baseline; excludes ALLOW_BOUNCE; a drive is an end */
 #define DONARD_COPY_PASSTHROUGH		(1U << 4)	/* NVMe commands that bypass the block layer */
 
 /*
  * DONARD_COPY_PASSTHROUGH works only for whole namespaces and their partitions,
- * through /dev/ngXnY; for anything else the call fails with -EOPNOTSUPP.  I/O
- * schedulers, cgroup limits and the kernel's statistics do not see these requests.
+ * through /dev/ngXnY; for anything else the call fails with -EOPNOTSUPP, and with -EINVAL
+ * between two memories.  I/O schedulers, cgroup limits and the kernel's statistics do not see
+ * these requests.
  */
 
 enum donard_evidence {
@@ -112,15 +113,15 @@ const char *donard_evidence_text(enum donard_evidence evidence);
  * @DONARD_BOUNCE_STATED: the file system says that it reads and writes the file
  *	directly; the copy could not watch the file's page cache, for instance because the
  *	user may read the file but not write it
- * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache, and after the copy
- *	the cache held no more than before of what was read of a file, and nothing of what was
- *	written; bytes of a whole drive or a partition cannot go through it in another way
+ * @DONARD_BOUNCE_WATCHED: a direct read left nothing in the page cache; after the copy the
+ *	cache held no more of what was read from a file than before, and nothing of what was
+ *	written to one.  A drive or partition itself has no page cache in the way of direct I/O
  * @DONARD_BOUNCE_CERTAIN: donard bounced the bytes itself, or no drive took part
  * @DONARD_BOUNCE_AT_MOST: another program or a bounce brought pages of the range into the
  *	page cache during the copy; the count has all of these pages.  Or the file system stopped
  *	doing direct I/O meanwhile; the count has all bytes, and the call fails without ALLOW_BOUNCE
- * @DONARD_BOUNCE_CHANGED: the devices that LVM, md or multipath makes the drive of changed
- *	during the copy; nobody knows which way the bytes went, and the count has all of them
+ * @DONARD_BOUNCE_CHANGED: the devices below the drive (LVM, md, multipath) changed during the
+ *	copy; nobody knows which way the bytes went, and the count has all of them
  *
  * One kind of bounce is never counted.  While another program writes to the very pages of
  * the destination through the page cache, the kernel may write the copy's data through
@@ -183,7 +184,7 @@ struct donard_copy_options {
  * @name: "nvme0n1p2"
  * @under: the device that it is a leg of: "md0"
  * @route: the worst of the routes of its controllers
- * @route_evidence: proven if a block of this leg was moved in the direction of the copy
+ * @route_evidence: proven if a block of this leg was moved in the direction of the copy, or if the bytes bounced
  *	and compared equal
  */
 struct donard_leg {
@@ -197,10 +198,10 @@ struct donard_leg {
  * struct donard_copy_result - what happened; valid after a failure too
  * @size: in: sizeof(struct donard_copy_result)
  * @bytes: how many bytes were copied, from the start of the range and without a gap; after a failure see @overwritten_bytes, too
- * @bounced_bytes: how many of those went through DRAM.  The last bytes, fewer than a block,
- *	may count although the route is direct.  They go through DRAM into a file, where another program may write
- *	beside them; into persistent memory, where a power cut could lose what lies behind them; and
- *	to a drive, if the region has no spare block in which to merge them with the drive's
+ * @bounced_bytes: how many of those went through DRAM.  The last bytes, fewer than a block, may count although
+ *	the route is direct.  They go through DRAM to a file, because another program may write next to them; to
+ *	persistent memory, because a power cut could lose what follows them; and to a drive, if the region has no
+ *	spare block in which to merge them with the drive's block, or the memory came as a dma-buf
  * @bounced_evidence: how that is known
  * @kept_bytes: how many bytes of the destination file lie after the copy, unchanged.  It is 0 if
  *	neither length_bytes nor dst_offset_bytes was given: the file then ends where the copy ends, unless it is the
@@ -208,12 +209,14 @@ struct donard_leg {
  * @seconds: how long it took to move the bytes and to make them durable; the checks and the proof before
  *	that and the verification after it do not count
  * @route: DONARD_ROUTE_NONE if nothing was copied, for instance because the source is empty
- * @route_evidence: proven if each leg that has bytes of the copy moved a probe that compared equal; else predicted
+ * @route_evidence: proven if each leg that has bytes of the copy moved a probe that compared equal, or if the CPU moved the
+ *	bytes; else predicted
  * @leg_count: how many of @legs are filled in
- * @legs: the legs of the source, then those of the destination, where LVM or md makes one of other devices
+ * @legs: the legs of the source, then those of the destination, if LVM or md builds that end from other
+ *	devices
  * @block_bytes, @queue_depth: the values that were used.  If one command of the drive holds less than was
  *	asked for, blocks are smaller and more of them are in flight; if memory or the copy is too small,
- *	fewer are in flight
+ *	fewer are in flight.  Behind the end of a file that grows there is one at a time
  * @verified: every byte was read again and compared equal
  * @fixed_buffers: the memory was registered with io_uring
  * @durable: the data survives a power cut: it was flushed, nothing on its way was told to drop flushes, the
@@ -224,9 +227,9 @@ struct donard_leg {
  * @bridge: the bridge that decides the route, or ""
  * @aio: the copy used Linux AIO, because the kernel refuses io_uring to this process: no memory was registered
  * @src_gpu, @dst_gpu: the PCI address of the GPU whose memory is the source or the destination, or ""
- * @overwritten_bytes: after a failure, up to so many bytes of the destination that @bytes does not count may have been
- *	overwritten, because requests end in any order: those behind @bytes, or the last ones of the range where the memory is
- *	copied from its end.  The text of the failure says it, too.  It is 0 of a new file that is not kept
+ * @overwritten_bytes: after a failure, at most this many bytes of the destination that @bytes does not count may have been
+ *	overwritten, because requests end in any order: those after @bytes, or the last of the range if overlapping memory is
+ *	copied from its end.  The text of the failure says so, too.  0 for a new file that is not kept
  */
 struct donard_copy_result {
 	size_t size;
@@ -257,7 +260,7 @@ struct donard_copy_result {
 /**
  * donard_copy() - copy between a drive, a file on a drive, a region, and a GPU
  * @ctx: the context
- * @src, @dst: "/dev/nvme0n1", "/mnt/file", "p2pmem0", "gpu:0"; where in them is in @options
+ * @src, @dst: "/dev/nvme0n1", "/mnt/file", "p2pmem0", "gpu:0"; @options has the offsets
  * @options: NULL for the defaults
  * @result: filled in, after a failure too
  *
@@ -267,15 +270,16 @@ struct donard_copy_result {
  * first fills that memory with a pattern that no other copy has; a GPU as @src needs options.length_bytes.
  * VERIFY reads the memory with cuMemcpyDtoH().
  *
- * In the end the call looks whether a destination file still has all bytes, and whether @dst still leads to it; if another
- * program has seen to it that it does not, the call fails with -EBUSY.  So do not change the working directory during a call
- * with a relative path.
+ * At the end the call checks that a destination file still has all bytes, and that @dst still leads to it; if another
+ * program has changed that, the call fails with -EBUSY.  So do not change the working directory during a call with a
+ * relative path.
  *
  * Returns 0; -EBADMSG when data did not arrive or verification failed;
  * -EHOSTUNREACH without a route; -ECANCELED when progress_fn stopped it; what begin_fn or end_fn failed with; -EINVAL, -E2BIG for
  * malformed arguments; -EOPNOTSUPP for what this machine cannot do; -EACCES, -EBUSY,
  * -EMEDIUMTYPE, -ENODEV, -ENOENT, -ENOSPC, -ENOTBLK, -ENXIO, -EROFS, -EXDEV for either side;
- * -EIO when a device failed.
+ * -EIO when a device failed; -ENOMEM, -EMFILE for want of memory or descriptors; other errnos as the kernel returned them
+ * for a file.
  */
 int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
 		const struct donard_copy_options *options, struct donard_copy_result *result);
@@ -304,9 +308,8 @@ struct donard_copy_end {
  *
  * The call checks, proves, moves and reports as donard_copy() does.  The program keeps both handles, and uses them in no
  * other thread meanwhile.  The call holds them as requests do: if one of the functions in @options closes them, they last
- * until the call returns.  The same file may be both ends, and so may the same memory, if the ranges do not
- * overlap; two places in one memory may, where that is one piece of its region (info.contiguous_bytes) and VERIFY
- * is not set.
+ * until the call returns.  Both ends may be the same file, or the same memory, if the ranges do not overlap.  Two ranges
+ * of one memory may overlap if it is one piece of its region (info.contiguous_bytes) and VERIFY is not set.
  *
  * In a memory nothing but the range changes.  If the copy ends within a block, the CPU stores that part, and it counts
  * as bounced.  The address of the range's first byte must be a multiple of the file's info.memory_align_bytes; offsets in
@@ -322,7 +325,7 @@ struct donard_copy_end {
  * at all), and for a destination of another context than the source; -EROFS for a file
  * that was opened for reading, and memory of a read-only dma-buf; -EBUSY for a destination with requests in queues or
  * another copy; -EOPNOTSUPP for plain
- * memory and a dma-buf of another exporter than p2pmem, and between two memories of which one came as a dma-buf; -ENODEV
+ * memory and a dma-buf of an exporter other than p2pmem, and between two memories of which one came as a dma-buf; -ENODEV
  * when the region of a memory was taken away; -EHOSTUNREACH when a file's device is no longer made of the drives
  * that it was opened with; -ENODEV and -EIO when its drive is gone or was formatted since then.
  */

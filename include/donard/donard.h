@@ -11,9 +11,8 @@
  *     DONARD_QUEUE_ALLOW_BOUNCE for a queue. If another call helps, the text shows that call with
  *     its arguments as words, as in "donard_region_add(gpu-nvidia, 0000:03:00.0)".
  *   - The library never prints and never exits. Lengths and offsets are bytes.
- *   - A call that makes something takes the context; a call on what was made takes no context, because each handle has the one
- *     that it was made with. That context's donard_error() tells of the call's failures, unless
- *     the call is documented to give no text.
+ *   - A call that makes a handle takes a context. A call on a handle takes none: the handle keeps the context that it was made
+ *     with, whose donard_error() describes the failure, unless the call is documented to give no text.
  *   - A context and everything made from it belong to one thread at a time; use one context per
  *     thread.
  *   - The strings in a record of a list live as long as the list.
@@ -154,9 +153,10 @@ const char *donard_error_code(const struct donard_context *ctx);
  * @object: what the text is about, in the words with which it begins: "p2pmem0", "/dev/nvme0n1".  As in the text,
  *	it is printable, and a very long name has lost its middle.  "" if the text begins otherwise
  * @member: the argument at fault: a member of the options ("options.block_bytes"), a flag as the texts write it
- *	("PASSTHROUGH"), or the word for another argument, such as "offset", "length", "flags" or "descriptor".  "" if it
- *	is none, or not one alone
- * @value: the number at fault, if @known has DONARD_FAILURE_VALUE, else 0; of flags, those that are not known
+ *	("PASSTHROUGH"), or the word for another argument, such as "offset", "length", "flags" or "descriptor".  "" if
+ *	there is none, or several
+ * @value: the number at fault, if @known has DONARD_FAILURE_VALUE, else 0; for flags, those that are not
+ *	known
  * @limit: what @value broke, as @known says, else 0
  * @known: DONARD_FAILURE_VALUE; and DONARD_FAILURE_MOST, DONARD_FAILURE_LEAST or DONARD_FAILURE_MULTIPLE where @limit is
  *	the largest value that is allowed, the smallest one, or the number of which it must be a multiple
@@ -185,8 +185,8 @@ struct donard_failure {
 int donard_failure_get(const struct donard_context *ctx, struct donard_failure *failure);
 
 /**
- * donard_fail() - make a failure of the caller's own the last one
- * @ctx: whose donard_error() and donard_error_code() tell it from now on
+ * donard_fail() - set the last failure to one of the caller's own
+ * @ctx: its donard_error() and donard_error_code() report it from now on
  * @error: an errno, positive or negative
  * @code: a word that donard_error_code() returns for failures of the library, so not "ok".  If it is NULL or any other word,
  *	@error decides, as for an error of the kernel: "permission" for EACCES, "system" for most others
@@ -339,13 +339,13 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @holders: a line per holder, "pid comm bytes pinned_pages [device]"; the last line may be
  *	"and N more".  A pid of 0 means that the process has ended, that the caller cannot see
  *	it, or that the line is about the disk of a pmem device.  NULL if the caller did not
- *	ask, or is neither root nor in the group p2pmem
+ *	ask, or is neither root nor in the region's group
  * @granule_bytes, @bus_address: 0 if the caller did not ask for DONARD_REGION_NODE, or if the
  *	region's device node could not be opened
  * @unknown: why the last two are 0, or ""
  * @unrouted: a line per function, its BDF: functions that have no route here although the kernel
  *	would let them use the pages; the last line may be "and N more".  NULL if the caller is
- *	neither root nor in the group p2pmem
+ *	neither root nor in the region's group
  * @offset_bytes: where the region begins within its BAR
  * @folio_bytes: the unit of ownership: 4096, or more if the region was added with large folios
  * @pmem: its block device, "pmem0"; "" if the region is no pmem device, or has no disk now

@@ -30,9 +30,9 @@ struct donard_file;
  * @flags: DONARD_FILE_*
  * @file: set to the file, which donard_file_close() closes
  *
- * A drive must not be mounted when it is opened for writing, and cannot be mounted while
- * it is open; nor may another block device of the same namespace be, which each controller has
- * with nvme_core.multipath=N.  The call writes and truncates nothing.
+ * A drive must not be mounted when it is opened for writing, and cannot be mounted while it is
+ * open; the same holds for other block devices of its namespace (with nvme_core.multipath=N
+ * each controller has one).  The call writes and truncates nothing.
  *
  * You can also open a file whose bytes would go through DRAM on every route: info.bounces says
  * why, and queues refuse requests for it unless they may bounce.
@@ -53,8 +53,8 @@ int donard_file_open(struct donard_context *ctx, const char *path, unsigned int 
 /**
  * donard_file_adopt() - use a file that the program has open
  * @ctx: the context
- * @fd: opened with O_DIRECT, O_RDONLY or O_RDWR, and without O_APPEND; it stays the caller's,
- *	which may close it after the call
+ * @fd: opened with O_DIRECT, O_RDONLY or O_RDWR, and without O_APPEND; the caller keeps it, and
+ *	may close it after the call
  * @file: set to the file, which donard_file_close() closes
  *
  * The file is open for writing if @fd is.

@@ -159,9 +159,9 @@ int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offse
  * that it has.
  *
  * The call sets SYNC_MEMOPS for the allocation, and thereby waits for copies under way; the
- * attribute stays set.  From then on, once a copy by the GPU has returned, peers see its
- * bytes.  In the other direction, a kernel sees the bytes that a drive has delivered if it
- * is launched after the completion, unless the device's
+ * attribute stays set.  From then on, once a copy by the GPU has returned, peers see its bytes.
+ * In the other direction, a GPU kernel that is launched after the completion sees the bytes
+ * that a drive has delivered, unless the device's
  * CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING is NONE: then call
  * cuFlushGPUDirectRDMAWrites() in between.
  *
@@ -194,8 +194,8 @@ int donard_memory_from_cuda(struct donard_context *ctx, uint64_t address, uint64
  * @memory: set to the memory, which donard_memory_free() frees
  *
  * The call allocates whole pages in the GPU's primary context, and does not clear them.
- * donard_memory_free() frees them also for processes that adopted the memory and for importers
- * of its dma-bufs: let those end first.  The thread that frees the memory or ends its last
+ * donard_memory_free() frees them even if processes that adopted the memory, or importers of its
+ * dma-bufs, are left: end those first.  The thread that frees the memory or ends its last
  * request calls cuMemFree(), which may wait for the GPU: no GPU kernel may wait for that thread.
  *
  * CUDA numbers the GPUs itself: 0 is the fastest, unless CUDA_DEVICE_ORDER=PCI_BUS_ID is set.
@@ -210,7 +210,7 @@ int donard_memory_alloc_cuda(struct donard_context *ctx, unsigned int gpu, uint6
  * @ctx: the context
  * @name: "dram", a region ("p2pmem0"), or a GPU by CUDA's number or its address ("gpu:0", "gpu:0000:03:00.0")
  * @offset_bytes: in the region; 0 for DRAM and a GPU
- * @length_bytes: 0: up to the end of the region; of DRAM and of a GPU 64 MiB
+ * @length_bytes: 0: up to the end of the region, or 64 MiB of DRAM or a GPU
  * @memory: set to the memory, which donard_memory_free() frees
  *
  * A convenience for programs whose users choose: the call is donard_memory_dram(), donard_memory_claim() or
@@ -235,7 +235,7 @@ enum donard_memory_kind {
 	DONARD_MEMORY_UNKNOWN,
 	DONARD_MEMORY_DRAM,
 	DONARD_MEMORY_REGION,
-	DONARD_MEMORY_DMABUF,	/* of another exporter than p2pmem */
+	DONARD_MEMORY_DMABUF,	/* of an exporter other than p2pmem */
 };
 
 /**
@@ -342,14 +342,14 @@ enum donard_region_state donard_memory_state(const struct donard_memory *memory)
  *
  * The CPU loads the bytes; no device starts DMA.  Loads from device memory are slow.
  *
- * Returns 0; -ENXIO past its end; -ENODEV when the region is going away, when the exporter of
- * a dma-buf took it back, or when GPU memory was freed and its driver does not keep it; -EIO
- * when the device was reset meanwhile; -EOPNOTSUPP if the CPU has no mapping; -EFAULT, of memory
- * of a region or a dma-buf, when a part of @to is not mapped or, if the memory came as a dma-buf,
- * is not plain memory; -EPERM, -ENOSYS when a sandbox forbids process_vm_readv(), which the
- * library needs to access the bytes of a dma-buf.
+ * Returns 0; -ENXIO past its end; -ENODEV when the region is going away, when the exporter of a
+ * dma-buf took it back, or when GPU memory was freed and its driver does not keep it; -EIO when
+ * the device was reset meanwhile; -EOPNOTSUPP if the CPU has no mapping; -EFAULT for memory of a
+ * region or a dma-buf when a part of @to is not mapped, for a dma-buf also when it is not plain
+ * memory; -EPERM, -ENOSYS when a sandbox forbids process_vm_readv(), which the library needs to
+ * access the bytes of a dma-buf.
  *
- * Of DRAM the call is a memcpy(): a part of @to that is not mapped raises SIGSEGV.
+ * For DRAM the call is a memcpy(): a part of @to that is not mapped raises SIGSEGV.
  */
 int donard_memory_read(struct donard_memory *memory, uint64_t offset_bytes, void *to,
 		       size_t length_bytes);

@@ -102,12 +102,12 @@ void donard_queue_close(struct donard_queue *queue);
  * @queue: the queue
  * @memory: of the same context
  *
- * Requests for that memory then cost less.  The call waits for the requests in flight.
- * The queue holds the memory until donard_queue_unregister(), or until its region goes
- * away.  Some memory cannot be registered: some kernels register no device memory, or
- * none of some page types; Linux AIO registers none; and the queue never registers a dma-buf
- * of another exporter than p2pmem, since that exporter tells nobody when it takes the memory
- * back.  Requests then cost as much as before, and the call does not fail.
+ * Requests for that memory then cost less.  The call waits for the requests in flight.  The
+ * queue holds the memory until donard_queue_unregister(), or until its region goes away.  Some
+ * memory cannot be registered: some kernels register no device memory, or none of some page
+ * types; Linux AIO registers none; and the queue never registers a dma-buf of an exporter other
+ * than p2pmem, since that exporter tells nobody when it takes the memory back.  Requests then
+ * cost as much as before, and the call does not fail.
  *
  * Returns 1 when the memory is registered, 0 when it cannot be; -ENOSPC when the queue holds 64
  * others, registered or not; -EINVAL for memory of another context; -EOPNOTSUPP if the CPU has no
@@ -198,8 +198,8 @@ int donard_queue_submit(struct donard_queue *queue);
 #define DONARD_COMPLETION_BOUNCED	(1U << 0)
 #define DONARD_COMPLETION_REGISTERED	(1U << 1)	/* it used registered memory */
 /*
- * Of a write or a trim of a cache: until a flush, a power cut of the server loses it.  Of a flush of a file: it may have made
- * nothing durable.
+ * For a write or a trim of a cache: until a flush, a power cut of the server loses it.  For a flush of a file: it may have
+ * made nothing durable.
  */
 #define DONARD_COMPLETION_VOLATILE	(1U << 2)
 
@@ -266,9 +266,9 @@ int donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t ti
  *
  * The descriptor is level-triggered.  donard_queue_poll() clears it; do not read from it.
  *
- * It is readable (POLLIN) when there may be completions, or when a region goes away to whose
- * memory donard_queue_register() returned 0 or 1: then call donard_queue_poll().  Polling
- * submits nothing: a request that was not submitted never completes.
+ * It is readable (POLLIN) when there may be completions, or when the region of a memory that
+ * donard_queue_register() took (it returned 0 or 1) goes away: then call donard_queue_poll().
+ * Polling submits nothing: a request that was not submitted never completes.
  *
  * Returns a descriptor, which the queue owns; -EPERM, -EMFILE, -ENOMEM.
  */

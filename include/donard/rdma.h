@@ -161,7 +161,7 @@ enum donard_rdma_event_type {
  * @port: for LISTENING, the port that the server listens at; else 0
  * @peer: the client's address, "192.0.2.1:4711"; for LISTENING, the server's own
  * @device: "rxe0", or "" while no client has chosen one
- * @target: "p2pmem0", "dram", or "dma-buf" for one of another exporter than p2pmem
+ * @target: "p2pmem0", "dram", or "dma-buf" for one of an exporter other than p2pmem
  * @method, @reason: as in struct donard_rdma_registration_info; DONARD_RDMA_UNREGISTERED and "" before the
  *	memory is registered
  * @text: why a client was lost or refused, why one that left did not finish, what a reset means; or ""
@@ -260,8 +260,8 @@ struct donard_rdma_answer {
 };
 
 /*
- * Fills in the answer and returns 0.  Another number, a negative errno with its text in the context of the memory, cuts the client
- * off; so does -EIO when the memory's device was reset.  The barrier of the memory's device has passed before: what the client
+ * Fills in the answer and returns 0.  Any other number cuts the client off: a negative errno with its text in the context of the
+ * memory, or -EIO when the memory's device was reset.  The barrier of that device has passed before the call: what the client
  * wrote is there.
  */
 typedef int (*donard_rdma_answer_fn)(void *user, const struct donard_rdma_asked *asked,
@@ -348,9 +348,9 @@ int donard_rdma_serve(struct donard_memory *memory, const struct donard_rdma_ser
 
 /*
  * A client is a connection to a server.  One thread at a time uses it.  No thread of the library outlives a call, except one that
- * waits for an abandoned barrier (donard_rdma_serve()).  The server drops a client that it has not heard for its time limit, and a
- * withdrawal or a reset shows in calls: call donard_rdma_wait() several times within info.silence_ms, with no requests if
- * there is nothing to wait for.
+ * waits for an abandoned barrier (donard_rdma_serve()).  The server drops a client that is silent for info.silence_ms, and only
+ * calls report a withdrawal or a reset: call donard_rdma_wait() several times within that time, with 0 requests if there is
+ * nothing to wait for.
  *
  * When the connection has failed, each later call fails with the same: close the client, and connect again.  What was written
  * since the last donard_rdma_sync() may be lost then.
@@ -365,8 +365,8 @@ struct donard_rdma_client;
  * @rights: what the client has to do, DONARD_RDMA_READ and DONARD_RDMA_WRITE; required.  The call fails if the server
  *	does not offer that.  To connect to a server that offers only writing, ask for DONARD_RDMA_WRITE alone
  * @depth: how many work requests are under way at most, up to 4096; default 16.  There are fewer
- *	if they would take longer than a sixteenth of the time limits, because the
- *	signs of life for the server queue behind them
+ *	if these would take longer than a sixteenth of the shorter time limit, because the
+ *	client's signs of life queue behind them
  * @timeout_ms: give up when nothing comes back for this long, default DONARD_RDMA_TIMEOUT_MS.  Connecting, in a thread of
  *	its own, also ends by then
  * @memory: attached before the client connects, for @rights; may be NULL.  To register much memory takes longer than
@@ -475,9 +475,9 @@ int donard_rdma_client_info(const struct donard_rdma_client *client, struct dona
  *	the memory is detached
  *
  * Without this call, the first request that uses the memory attaches it.  The memory must stay until
- * donard_rdma_detach() or donard_rdma_close().  A call for memory that is attached already says how it is
- * registered.  If it is attached only as a source and @directions asks for reads, the call waits for all requests and
- * registers it again.
+ * donard_rdma_detach() or donard_rdma_close().  For memory that is already attached, it says how that is registered.
+ * If it is attached only as a source and @directions asks for reads, the call waits for all requests and registers it
+ * again.
  *
  * Returns as donard_rdma_register(); -EROFS for memory that may not be written; -EINVAL for memory of another context, and
  * for other directions; what the connection failed with.
@@ -533,7 +533,7 @@ int donard_rdma_read(struct donard_rdma_client *client, uint64_t offset_bytes, s
 /**
  * donard_rdma_wait() - wait for requests, and keep the connection
  * @client: the client
- * @requests: until so many more than by the last call have completed, or all that are in flight; 0: do not wait
+ * @requests: wait until this many more have completed since the last call, or all in flight; 0: do not wait
  * @flags: DONARD_RDMA_SPIN, or 0
  *
  * Requests complete in the order in which they were made, so that their number says which.  A completed read has its bytes
@@ -565,15 +565,16 @@ struct donard_rdma_durability {
 /**
  * donard_rdma_sync() - wait until what was moved has arrived, and is as durable as it gets
  * @client: the client
- * @memory: NULL: of what was written, the offered memory; else of what was read, this attached memory
+ * @memory: NULL: sync what was written to the offered memory; else: sync what was read into this
+ *	attached memory
  * @durability: filled in; may be NULL
  *
  * The call waits for all requests.  Then the server, or the library for memory of this side, runs the barrier of the
  * memory's device (donard_memory_sync()).  That of persistent memory may take minutes; the connection is kept meanwhile.
  * The bytes are not durable where the memory is volatile, or where a NIC may hold back the last of them.
  *
- * Both fail if the device of attached memory was reset, as far as the kernel has noticed.  After writes from memory of a region,
- * the call with that memory finds out: its barrier reports a reset that nobody has noticed.
+ * Either form fails if the kernel has noticed a reset of an attached memory's device.  To find a reset that nobody has noticed
+ * after writes from memory of a region, call it with that memory: the barrier reports it.
  *
  * Returns 0; -EINVAL for memory that is not attached; as donard_rdma_wait().
  */

@@ -50,8 +50,8 @@
  *               second and its pins are about to end
  *   EHOSTUNREACH  there is no route, and the caller did not ask for page type generic
  *
- * A call that fails changes nothing, but for memory that mmap(), write(), an export or a
- * ring's buffer took for the file before: the file keeps that until it is closed.
+ * A call that fails changes nothing, except that the file keeps memory which a failing mmap(),
+ * write(), export or ring's buffer took for it, until it is closed.
  *
  * If the kernel refuses a dma-buf to an importer, the importer gets EOPNOTSUPP (it is
  * not a PCI function, or needs struct pages), EHOSTUNREACH (no route), ERANGE (its
@@ -101,7 +101,7 @@ enum p2pmem_state {
 };
 
 #define P2PMEM_REGION_PERSISTENT	(1U << 0)
-#define P2PMEM_REGION_FOLIOS		(1U << 1)	/* a pin takes 2 MiB that are mapped whole as one; not with folios of 1 GiB */
+#define P2PMEM_REGION_FOLIOS		(1U << 1)	/* a pin takes each 2 MiB that is mapped whole as one; not with folios of 1 GiB */
 
 /**
  * struct p2pmem_info - what a region is (P2PMEM_IOC_INFO, out)
@@ -255,8 +255,8 @@ enum p2pmem_route {
  * @pci_domain: in: PCI segment of the client
  * @pci_bus: in: its bus number
  * @pci_devfn: in: its slot (0..31) times 8, plus its function number (0..7)
- * @bridge_bus: out: bus number of the bridge that decides: the common switch port, or
- *	the bridge at which the path fails; zero, as the two below, if no bridge does
+ * @bridge_bus: out: bus number of the bridge that decides: the common switch port, or the
+ *	bridge at which the path fails; this and the next two are 0 if none does
  * @bridge_devfn: out: slot and function of that bridge, as in @pci_devfn
  * @bridge_domain: out: PCI segment of that bridge
  * @route: out: enum p2pmem_route
@@ -269,12 +269,11 @@ enum p2pmem_route {
  *	only with P2PMEM_PROBE_MAPPED
  * @reason: out: a sentence, NUL-terminated
  *
- * The verdict is a prediction: the call judges the topology, maps one page for the
- * client, and unmaps it again without any transfer.  For a function that does no DMA
- * (a bridge, one without a driver, one that VFIO has, one that is not bus master) it
- * judges only the topology.  The call tries for 100 ms to take the client's device lock,
- * and holds it while the page is mapped, so that the driver stays: EAGAIN if somebody
- * else has it.
+ * The verdict is a prediction: the call judges the topology, maps one page for the client, and
+ * unmaps it again without any transfer.  For a function that does no DMA (a bridge, one without
+ * a driver, one that VFIO has, one that is not bus master) it judges only the topology.  The
+ * call tries for 100 ms to take the client's device lock (EAGAIN if somebody else has it), and
+ * holds it while the page is mapped, so that the driver stays.
  */
 struct p2pmem_probe {
 	__u32 size;
@@ -358,7 +357,7 @@ struct p2pmem_copy {
 };
 
 /**
- * struct p2pmem_locate - where in the region a place of an open file lies
+ * struct p2pmem_locate - where in the region an open file's offset lies
  * @size: in: sizeof(struct p2pmem_locate)
  * @flags: must be zero
  * @file_offset: in: multiple of granule_bytes
@@ -379,7 +378,7 @@ struct p2pmem_locate {
 };
 
 /**
- * struct p2pmem_locate_dmabuf - where in the region a place of a dma-buf lies
+ * struct p2pmem_locate_dmabuf - where in the region a dma-buf's offset lies
  * @size: in: sizeof(struct p2pmem_locate_dmabuf)
  * @flags: in: must be zero
  * @dmabuf_fd: in: a dma-buf that P2PMEM_IOC_EXPORT_DMABUF made with any open file of this region
@@ -406,22 +405,20 @@ struct p2pmem_locate_dmabuf {
 };
 
 /**
- * struct p2pmem_pin_gpu - make memory of a GPU memory of this file (P2PMEM_IOC_PIN_GPU)
+ * struct p2pmem_pin_gpu - give this file memory of a GPU, pinned (P2PMEM_IOC_PIN_GPU)
  * @size: in: sizeof(struct p2pmem_pin_gpu)
  * @flags: in: must be zero
  * @va: in: address in the calling process, as cuMemAlloc() gave it
  * @length: in: bytes, > 0; @va and @length are multiples of 64 KiB, and the range
  *	lies in one allocation
  * @offset: in: where it appears in this open file; a multiple of 64 KiB where nothing is yet
- * @reason: out: on failure cause and remedy, NUL-terminated
+ * @reason: out: on failure, cause and remedy, NUL-terminated
  *
- * From then on the file has the GPU's own bytes, which are never zeroed: mmap(),
- * O_DIRECT, exports and so on work there as on any memory.  The memory is unpinned when
- * the file is closed and nobody refers to a page of it.  If the program frees it in the
- * GPU's own API before that, it stays in place if the driver pins persistently.  If the
- * driver does not (a partitioned or virtual GPU, drivers before 535), the call that frees
- * it waits for the transfers under way; after that the file has nothing at @offset
- * (ENXIO, SIGBUS).
+ * From then on the file has the GPU's own bytes, which are never zeroed: mmap(), O_DIRECT, exports and so on
+ * work there as on any memory.  The memory is unpinned when the file is closed and nobody refers to a page of
+ * it.  If the program frees it in the GPU's own API before that, a driver that pins persistently keeps it in
+ * place.  With any other driver (of a partitioned or virtual GPU, or before 535) the call that frees it waits
+ * for the transfers under way; then the file has nothing at @offset (ENXIO, SIGBUS).
  * Errors: EINVAL (alignment; the driver knows no such memory), ENXIO (another GPU's),
  * EEXIST (@offset is in use, or was exported as a dma-buf), EBUSY (pinned already), ENOSPC (BAR1 is too small),
  * EOPNOTSUPP (no driver, or one that cannot; a region of another kind), EIO, ENODEV,
@@ -455,13 +452,13 @@ struct p2pmem_pin_gpu {
  * @granules: the length in granules, below 4 GiB in bytes
  * @index: of an empty slot in the ring's table of buffers
  *
- * This is an IORING_OP_URING_CMD.  It waits as an ioctl would, and the ring waits
- * with it.  It completes with 0 or an errno: besides those of mmap(), EBUSY if the slot
- * is not empty, EINVAL if there is no such slot, and EOPNOTSUPP for P2PDMA pages, for
- * memory that a GPU's driver may take back (P2PMEM_IOC_PIN_GPU), and before Linux 7.3,
- * where the file accepts no commands at all.  Requests name the buffer by its index, and
- * their address is the distance from the beginning of the buffer.  A buffer of a file
- * that was opened only for reading can be the source of data but not the destination.
+ * This is an IORING_OP_URING_CMD.  It may sleep as an ioctl does, in a worker of the ring.  It
+ * completes with 0 or an errno: besides those of mmap(), EBUSY if the slot is not empty, EINVAL
+ * if there is no such slot, and EOPNOTSUPP for P2PDMA pages, for memory that a GPU's driver may
+ * take back (P2PMEM_IOC_PIN_GPU), and before Linux 7.3, where the file accepts no commands at
+ * all.  Requests name the buffer by its index, and their address is the distance from the
+ * beginning of the buffer.  A buffer of a file that was opened only for reading can be the
+ * source of data but not the destination.
  *
  * The buffer holds the memory like any pin, until IORING_REGISTER_BUFFERS_UPDATE or the
  * end of the ring removes it and no request uses it.
@@ -492,7 +489,7 @@ struct p2pmem_uring_buffer {
  *	2 MiB
  * @length: in: bytes to offer; a multiple of 2 MiB, 0 for as much as can be had behind
  *	@offset
- * @reason: out: on failure cause and remedy; on success which functions decided
+ * @reason: out: on failure, cause and remedy; on success which functions decided
  *	the page type, or which have no route although the caller asked for that type.
  *	NUL-terminated
  * @folio_bytes: in: 0 or 4096: struct pages of 4 KiB each; 2 MiB or 1 GiB:
@@ -565,7 +562,7 @@ struct p2pmem_region_remove {
  * @cmbsz: out: CMBSZ, how large the CMB is and what it is for; zero while it is disabled
  * @pmrcap: out: PMRCAP; zero without a PMR
  * @reserved1: in: must be zero
- * @reason: out: on failure cause and remedy, NUL-terminated
+ * @reason: out: on failure, cause and remedy, NUL-terminated
  *
  * The call reads registers (NVMe Base 2.0, 3.1.4) and changes none.  Userspace cannot map
  * them if the kernel keeps the memory of drivers to itself (CONFIG_IO_STRICT_DEVMEM).

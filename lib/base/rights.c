@@ -70,8 +70,8 @@ bool dnd_is_filtered(void)
 const char *dnd_namespace_remedy(void)
 {
 	return dnd_in_user_namespace(NULL) ?
-	       "This process is in a user namespace, whose root has no more rights than who made it: outside, join the group "
-	       "of the node, and keep it inside (podman run --group-add keep-groups)" : NULL;
+	       "This process is in a user namespace, whose root has only the rights of whoever made it: join the group of "
+	       "the node outside, and keep it inside (podman run --group-add keep-groups)" : NULL;
 }
 
 const char *dnd_root_remedy(void)

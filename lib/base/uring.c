@@ -12,9 +12,9 @@ static void tell_of_aio(char *text, size_t text_bytes, bool commands)
 	int aio = commands ? 0 : dnd_aio_ask();
 
 	if (commands)
-		snprintf(text, text_bytes, "; PASSTHROUGH goes by nothing else");
+		snprintf(text, text_bytes, "; PASSTHROUGH needs io_uring");
 	else if (aio == EAGAIN)
-		snprintf(text, text_bytes, "; of Linux AIO other programs have all that the sysctl fs.aio-max-nr allows");
+		snprintf(text, text_bytes, "; other programs use all the Linux AIO that the sysctl fs.aio-max-nr allows");
 	else if (aio)
 		snprintf(text, text_bytes, "; Linux AIO is, too (%s)", strerror(aio));
 	else

@@ -39,7 +39,7 @@ static const char *what_it_does(const char *type)
 		{ "thin", "chooses where the data goes when it is written" },
 		{ "cache", "copies the data through DRAM" },
 		{ "writecache", "copies the data through DRAM" },
-		{ "era", "is not one that donard knows to pass data on" },
+		{ "era", "is not known to pass data on" },
 		{ "multipath", "chooses a path by itself; NVMe's own multipath is supported" },
 		{ "error", "has no device" },
 	};
@@ -47,7 +47,7 @@ static const char *what_it_does(const char *type)
 	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
 		if (!strcmp(type, known[i].type))
 			return known[i].does;
-	return "is not one that donard knows to pass data on";
+	return "is not known to pass data on";
 }
 
 static int refuse(const struct table *table, const char *type)

@@ -62,7 +62,7 @@ static int refuse_level(const struct array *array)
 	return dnd_fail(array->walk->ctx, DND_E_UNSUPPORTED, "%s: %s is a software RAID of the level "
 			"'%s'%s. Use raid0, raid1 or raid10, or what lies below.", array->walk->label,
 			array->disk, array->level, parity ? ", for which the CPU must see all data to "
-			"compute parity" : ", which donard does not know how to pass data through");
+			"compute parity" : ", which is not known to pass data on");
 }
 
 static int check_state(const struct array *array)

@@ -17,7 +17,7 @@ static void say_what_is_missing(const struct dnd_drive *drive, int error_number,
 	else if (drive->fd >= 0 && !fstatvfs(drive->fd, &fs))
 		snprintf(text, text_bytes, "its file system has %llu bytes left for this user%s",
 			 (unsigned long long)fs.f_bavail * fs.f_frsize, !fs.f_bavail ? "" :
-			 "; where that is enough, what it lies on is full, such as the pool of a thin volume (lvs)");
+			 "; if that is enough, the device below is full, such as the pool of a thin volume (lvs)");
 	else
 		snprintf(text, text_bytes, "its file system is full");
 }

@@ -136,8 +136,8 @@ static int refuse_change(const struct dnd_join *join, int rc)
 
 		return lost ? lost : rc;
 	}
-	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s: what %s is made of has changed since it was "
-			"opened, and what is new has no proven route. Open it again, or pass ALLOW_BOUNCE.",
+	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s: the devices below %s have changed since it was "
+			"opened, and the new ones have no proven route. Open it again, or pass ALLOW_BOUNCE.",
 			drive->path, drive->blockdev.disk);
 }
 

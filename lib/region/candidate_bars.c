@@ -16,8 +16,8 @@ static void find_obstacle(const struct dnd_function *function, const struct dnd_
 		snprintf(text, text_bytes, "the BAR has no address: enable decoding above 4 GiB in the "
 			 "firmware's setup, or boot with pci=realloc");
 	else if (!strcmp(driver, "nvme"))	/* the advice to unbind it would take the drive away */
-		snprintf(text, text_bytes, "the driver nvme uses %s. Whether this is its Controller Memory Buffer "
-			 "or Persistent Memory Region, the module can tell, for root: modprobe p2pmem",
+		snprintf(text, text_bytes, "the driver nvme uses %s. The module can tell root whether this is its "
+			 "Controller Memory Buffer or Persistent Memory Region: modprobe p2pmem",
 			 function->bdf);
 	else if (driver[0] && strcmp(driver, "p2pmem"))
 		snprintf(text, text_bytes, "the driver %s uses %s: unbind it first (echo %s > "

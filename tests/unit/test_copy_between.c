@@ -310,7 +310,7 @@ static void later(void **state)
 	assert_int_equal(between(scene, of_file(in), of_memory(memory)), 0);
 	in->drive.blockdev.multipath = true;
 	snprintf(in->drive.blockdev.controllers[0], DONARD_BDF_BYTES, "0000:09:00.0");
-	assert_refused(scene, of_file(in), of_memory(memory), -EHOSTUNREACH, "unreachable", "nvme7n1 is made of has changed since it was "
+	assert_refused(scene, of_file(in), of_memory(memory), -EHOSTUNREACH, "unreachable", "the devices below nvme7n1 have changed since it was "
 		       "opened");
 	played_gone = "p2pmem0";
 	assert_refused(scene, of_file(in), of_memory(memory), -ENODEV, "region-gone", "p2pmem0: the region went away");

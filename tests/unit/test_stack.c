@@ -270,7 +270,7 @@ static void refused_arrays(void **state)
 	two_members(fake);
 	assert_refused(fake, "unsupported", "level 'raid5', for which the CPU must see all data");
 	array(fake, "linear", "2", "0", "0");
-	assert_refused(fake, "unsupported", "level 'linear', which donard does not know");
+	assert_refused(fake, "unsupported", "level 'linear', which is not known to pass data on");
 	array(fake, "raid0", "2", "65536", "0");
 	fake_file(fake, "devices/virtual/block/md0/md/array_state", "inactive");
 	assert_refused(fake, "unsupported", "does not run (inactive)");
