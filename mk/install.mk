@@ -13,12 +13,19 @@ CUFILEDIR = $(LIBDIR)/donard/cufile
 UNITDIR ?= $(PREFIX)/lib/systemd/system
 RULESDIR ?= $(PREFIX)/lib/udev/rules.d
 
+# Units, rules and the lists below would take a path with a space for two.
+PLACES := PREFIX LIBDIR UNITDIR RULESDIR $(if $(filter command environment,$(origin NBD_DIR)),NBD_DIR)
+$(foreach place,$(PLACES),$(if $(word 2,$($(place))),$(error $(place) may have no space: $($(place)))))
+
 SERVICE_FILES := $(addprefix $(BUILD)/,donard-regions.service donard-regions@.service 61-donard.rules)
 MAN1_FILES := $(sort $(wildcard docs/*.1))
 MAN5_FILES := docs/donard-regions.conf.5
 
 # $(call put,MODE,FOLDER,FILES)
 put = install -d "$(DESTDIR)$(2)" && install -m $(1) $(3) "$(DESTDIR)$(2)/"
+
+# By whoever builds: what root made, "make clean" of a user could not remove.
+all: $(BUILD)/man3.ok $(SERVICE_FILES)
 
 install: $(BUILD)/man3.ok userspace $(SERVICE_FILES)
 	$(call put,755,$(BINDIR),$(BUILD)/donard-cli $(BUILD)/donard-bench bench/donard-stat)
@@ -42,7 +49,7 @@ install: $(BUILD)/man3.ok userspace $(SERVICE_FILES)
 	$(call put,644,$(UNITDIR),$(filter %.service,$(SERVICE_FILES)))
 	$(call put,644,$(RULESDIR),$(filter %.rules,$(SERVICE_FILES)))
 	$(if $(DESTDIR),,-ldconfig)
-	$(if $(DESTDIR),,$(tell_udev); $(tell_systemd))
+	$(if $(DESTDIR),,-$(tell_udev); $(tell_systemd))
 	$(if $(DESTDIR),,$(call told_without,systemctl,nothing brings regions back at boot unless it runs 'donard-cli region apply'))
 
 # The files of "install", and the folders that are ours alone.
@@ -74,7 +81,7 @@ uninstall: $(BUILD)/man3.ok
 	rm -rf "$(DESTDIR)$(STATDIR)/__pycache__"
 	-for folder in $(OWN_FOLDERS); do rmdir "$(DESTDIR)$$folder" 2>/dev/null; done; true
 	$(if $(DESTDIR),,-ldconfig)
-	$(if $(DESTDIR),,$(tell_udev); $(tell_systemd))
+	$(if $(DESTDIR),,-$(tell_udev); $(tell_systemd))
 
 $(BUILD)/%.rules: service/%.rules.in FORCE
 	$(fill_in)

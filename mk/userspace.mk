@@ -35,7 +35,7 @@ BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c libpci liburing libibverbs)
 NBD_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard nbd/*.c)) tool/terms.c)
 NBD_PLUGIN := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes),$(BUILD)/nbdkit-donard-cache-plugin.so)
 # Where nbdkit looks for plugins by their short names.
-NBD_DIR    = $(eval NBD_DIR := $(shell $(PKG_CONFIG) --variable=plugindir nbdkit))$(NBD_DIR)
+NBD_DIR   ?= $(eval NBD_DIR := $(shell $(PKG_CONFIG) --variable=plugindir nbdkit))$(NBD_DIR)
 
 userspace: $(BUILD)/libdonard.so $(BUILD)/libdonard.a $(BUILD)/libdonard-meter.so $(BUILD)/libdonard-meter.a \
 	$(BUILD)/donard-cli $(BUILD)/cufile/$(CUFILE_SONAME) $(NBD_PLUGIN) \

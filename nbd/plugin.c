@@ -71,10 +71,26 @@ static int config_complete(void)
 
 /* ---- connections ---- */
 
+/* NBD has few errors.  nbdkit sends any other as EINVAL, as if the request were at fault. */
+static int error_of_nbd(int error_number)
+{
+	switch (error_number) {
+	case EPERM:
+	case ENOMEM:
+	case EINVAL:
+	case ENOSPC:
+	case EROFS:
+	case ESHUTDOWN:
+		return error_number;
+	default:
+		return EIO;
+	}
+}
+
 static int failed(const struct nbd_failure *failure)
 {
 	nbdkit_error("%s", failure->text);
-	nbdkit_set_error(failure->error_number);
+	nbdkit_set_error(error_of_nbd(failure->error_number));
 	return -1;
 }
 

@@ -61,13 +61,20 @@ int main(int argc, char **argv)
 
 	if (argc != 2 || socketpair(AF_UNIX, SOCK_STREAM, 0, channel))
 		return 2;
-	if (!fork())
+	if (!fork()) {
+		close(channel[0]);	/* or it would wait for a message of its own */
 		return child(channel[1]);
-	if (donard_open(&ctx, NULL) || donard_memory_alloc(ctx, argv[1], LENGTH, &memory) ||
+	}
+	close(channel[1]);
+	if (donard_open(&ctx, NULL))
+		return 1;
+	if (donard_memory_alloc(ctx, argv[1], LENGTH, &memory) ||
 	    donard_memory_write(memory, 0, "hello", 6) || donard_memory_info(memory, &info) ||
 	    pass(channel[0], info.fd) != 1 || wait(&status) < 0 || status ||
-	    donard_memory_read(memory, 0, text, sizeof(text)))
+	    donard_memory_read(memory, 0, text, sizeof(text))) {
+		fprintf(stderr, "%s\n", donard_error(ctx));
 		return 1;
+	}
 	printf("parent: %s\n", text);
 	donard_memory_free(memory);
 	donard_close(ctx);
