@@ -82,7 +82,6 @@ static int bounce(const struct bench_piece *piece, int output_fd, struct bench_c
 
 	if (count < 0)
 		return count;
-	add(command, "--allow-bounce");
 	add(command, "--force-bounce");
 	return count;
 }
