@@ -145,7 +145,7 @@ struct dnd_drive {
 };
 
 int dnd_drive_open_source(struct donard_context *ctx, const char *path, struct dnd_drive *drive);
-/* A new file is opened without a name, so that nothing is left of it if the program dies. */
+/* If there is no file and @create, opens a new one without a name, so that nothing is left of it if the program dies. */
 int dnd_drive_open_target(struct donard_context *ctx, const char *path, bool create, struct dnd_drive *drive);
 /*
  * May this process write up to @end_bytes (RLIMIT_FSIZE)?  The kernel checks every write, even one that does not extend
@@ -153,10 +153,9 @@ int dnd_drive_open_target(struct donard_context *ctx, const char *path, bool cre
  */
 int dnd_drive_check_limit(struct donard_context *ctx, const struct dnd_drive *drive, uint64_t end_bytes);
 /*
- * Reserves space behind the file's end up to @end_bytes, so that a full disk fails before anything is moved; holes of an old
- * file are left out.  A new file gets that length at
- * once, and is refused if this process has no way to give it its name; an old file keeps its length, which grows with
- * what is written.
+ * Reserves space behind the file's end up to @end_bytes, so that a full disk fails before anything is moved; holes of an
+ * old file are left out.  A new file gets that length at once, and is refused if this process has no way to give it its
+ * name; an old file keeps its length, which grows with what is written.
  */
 int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint64_t end_bytes);
 /* Gives a new file its name.  Fails if somebody else has made a file of that name.  Leaves other drives alone. */

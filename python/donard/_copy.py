@@ -137,7 +137,8 @@ def copy(src: str | os.PathLike[str], dst: str | os.PathLike[str], **options: An
     block_bytes, queue_depth: of the requests
     via: the region in which a copy from drive to drive stages its data
     verify: read both sides again, and compare
-    allow_bounce: through DRAM if there is no route; force_bounce: never peer-to-peer, a baseline. At most one of these
+    allow_bounce: through DRAM if there is no route; force_bounce: never peer-to-peer, a baseline for
+        copies of drives. At most one of these
     allow_unlisted: try a host bridge that is on no list
     passthrough: NVMe commands that bypass the block layer
     meter: the kind of a meter, which counts meanwhile: the result's measurement

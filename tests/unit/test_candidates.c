@@ -61,7 +61,8 @@ static void a_drive(void **state)
 	assert_int_equal(other->kind, DONARD_KIND_PCI_BAR);
 	assert_int_equal(other->bar, 4);
 	assert_int_equal(other->size_bytes, 64 << 20);
-	assert_non_null(strstr(other->obstacle, "can tell root"));
+	assert_non_null(strstr(other->obstacle, "can tell root whether this is its Controller Memory Buffer or Persistent Memory "
+			       "Region: modprobe p2pmem"));
 	donard_candidate_list_free(list);
 }
 

@@ -321,6 +321,28 @@ static void later(void **state)
 	donard_memory_free(memory);
 }
 
+/* Root may have the CPU compute checksums of all data at any time, and may stop that again. */
+static void checksums_once_it_is_open(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_memory *memory = claim(scene, 0, 65536);
+	struct donard_file *in;
+
+	write_file(scene->in, scene->data, 65536);
+	fake_file(scene->fake, "block/nvme7n1/integrity/format", "T10-DIF-TYPE1-CRC");
+	fake_file(scene->fake, "block/nvme7n1/integrity/read_verify", "0");
+	fake_file(scene->fake, "block/nvme7n1/integrity/write_generate", "0");
+	in = open_file(scene, scene->in, 0);
+	assert_int_equal(between(scene, of_file(in), of_memory(memory)), 0);
+	fake_file(scene->fake, "block/nvme7n1/integrity/read_verify", "1");
+	assert_refused(scene, of_file(in), of_memory(memory), -EOPNOTSUPP, "bounces", "protection information");
+	fake_file(scene->fake, "block/nvme7n1/integrity/read_verify", "0");
+	assert_int_equal(between(scene, of_file(in), of_memory(memory)), 0);
+	assert_int_equal(scene->result.bounced_bytes, 0);
+	donard_file_close(in);
+	donard_memory_free(memory);
+}
+
 struct closing {
 	struct donard_file *file;
 	struct donard_memory *memory;
@@ -389,7 +411,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(there_and_back), CASE(alike), CASE(files), CASE(by_cpu), CASE(ends_that_are_none), CASE(told_by_the_handle), CASE(ranges), CASE(later),
-		CASE(closed_meanwhile), CASE(more_than_any_region_has), CASE(place_of_leaving_memory),
+		CASE(checksums_once_it_is_open), CASE(closed_meanwhile), CASE(more_than_any_region_has), CASE(place_of_leaving_memory),
 	};
 
 	return cmocka_run_group_tests_name("copy_between", tests, NULL, NULL);

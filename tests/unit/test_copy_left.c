@@ -117,6 +117,26 @@ static void new_file(void **state)
 	assert_silent(scene, "overwritten");
 }
 
+/* What a handle has made is new for its first copy alone. */
+static void over_what_a_handle_made(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_context *ctx = scene->fake->ctx;
+	struct donard_copy_end from = { .size = sizeof(from) }, to = { .size = sizeof(to) };
+
+	fill_region(scene, scene->data);
+	if (donard_file_open(ctx, scene->out, DONARD_FILE_WRITE | DONARD_FILE_CREATE, &to.file))
+		skip();		/* /tmp is neither ext4 nor xfs */
+	assert_int_equal(donard_memory_claim(ctx, "p2pmem0", 0, REGION_BYTES, &from.memory), 0);
+	assert_int_equal(donard_copy_between(&from, &to, &scene->options, &scene->result), 0);
+	let_fail(scene, 8192);
+	assert_true(donard_copy_between(&from, &to, &scene->options, &scene->result) < 0);
+	assert_int_equal(scene->result.bytes, 0);
+	assert_int_equal(scene->result.overwritten_bytes, REGION_BYTES);
+	donard_file_close(to.file);
+	donard_memory_free(from.memory);
+}
+
 static void into_region(void **state)
 {
 	struct scene *scene = *state;
@@ -247,7 +267,7 @@ static void last_block_of_a_smaller_drive(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(old_file), CASE(short_file), CASE(new_file), CASE(into_region), CASE(reset), CASE(region_apart),
+		CASE(old_file), CASE(short_file), CASE(new_file), CASE(over_what_a_handle_made), CASE(into_region), CASE(reset), CASE(region_apart),
 		CASE(region_upwards), CASE(region_downwards), CASE(last_block_of_a_smaller_drive),
 	};
 
