@@ -44,40 +44,61 @@ wanted_suites() {
 	done
 }
 
-# How many run at a time, with the suites of the host as one of them: emulation keeps a processor busy but for its waits,
-# which one more fills. A pair of guests takes some 5 GB with its host files.
-guest_slots() {
-	local slots memory_gb
-	slots=$(($(nproc) + 1))
-	memory_gb=$(($(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo) >> 20))
-	((slots <= memory_gb / 5)) || slots=$((memory_gb / 5))
-	echo $((slots < 1 ? 1 : slots > 4 ? 4 : slots))
-}
-
 # RUNNING[PID] - the directory of that guest's output, with what it is in "what"; HOST is the pid that has no guest.
 declare -A RUNNING=()
 HOST=
+# PROCESSORS[PID] - how many of the host's it was given; the suites of the host have one.
+declare -A PROCESSORS=()
+
+# processors_of FABRIC - how many of the host's a guest should have for itself. The processors of an emulated guest wait for one
+# another by spinning: with less than that, a guest takes twice the processor time, and three times as long.
+processors_of() {
+	case $1 in
+	one | meter) echo 1 ;;
+	*) echo 2 ;;
+	esac
+}
+
+# fits FABRIC - beside what runs. A pair of guests takes some 5 GB with its host files.
+fits() {
+	local pid wanted most
+	wanted=$(processors_of "$1")
+	most=$(($(awk '$1 == "MemAvailable:" { print $2 }' /proc/meminfo) >> 20))
+	most=$((most / 5 + ${#RUNNING[@]}))
+	for pid in "${!RUNNING[@]}"; do
+		wanted=$((wanted + ${PROCESSORS[$pid]-1}))
+	done
+	((${#RUNNING[@]} == 0 || (wanted <= $(nproc) && ${#RUNNING[@]} < (most > 4 ? 4 : most))))
+}
 
 run_guests() {
-	local slots row key
-	local -a planned words
-	slots=$(guest_slots)
+	local -a planned keys=()
 	mapfile -t planned < <(planned_guests)
-	for row in "${planned[@]}"; do
-		((${#RUNNING[@]} < slots)) || finish_one
-		IFS=$'\t' read -ra words <<<"$row"
-		key=$(result_key "${words[@]}")
-		if has_result "$key"; then
-			take_result "$key" "${words[@]}"
-		else
-			start_guest "${words[@]}"
-			printf '%s' "$key" >"${RUNNING[$!]}/key"
-		fi
-	done
-	while ((${#RUNNING[@]})); do
-		finish_one
+	while ((${#planned[@]} || ${#RUNNING[@]})); do
+		start_first || finish_one
 	done
 	run_chances
+}
+
+# start_first - the first of "planned" that fits, or whose result was kept; fails if there is none.
+start_first() {
+	local i
+	local -a words
+	for i in "${!planned[@]}"; do
+		IFS=$'\t' read -ra words <<<"${planned[i]}"
+		[[ -v keys[i] ]] || keys[i]=$(result_key "${words[@]}")
+		if has_result "${keys[i]}"; then
+			take_result "${keys[i]}" "${words[@]}"
+		elif fits "${words[2]}"; then
+			start_guest "${words[@]}"
+			printf '%s' "${keys[i]}" >"${RUNNING[$!]}/key"
+		else
+			continue
+		fi
+		unset 'planned[i]'
+		return
+	done
+	return 1
 }
 
 # start_host SUITE... - in the background, one after another: most of them keep one processor busy.
@@ -163,7 +184,7 @@ start_guest() {
 	note_time "$dir/took" tests/rig/lab run "${machine[@]}" --share "$REPO/tests/guest" \
 		--timeout "$(guest_seconds "$1")" --logs "$(<"$dir/logs")" \
 		-- bash /mnt/share/run.sh --ring "$OPT_RING" --seed "$SEED" --soak "$OPT_SOAK" "${@:4}" 2>"$dir/err" >"$dir/out" &
-	RUNNING[$!]=$dir
+	RUNNING[$!]=$dir PROCESSORS[$!]=$(processors_of "$3")
 }
 
 # finish_one - waits for one, whichever ends first, and counts its results.
@@ -171,7 +192,7 @@ finish_one() {
 	local dir
 	await_any "${!RUNNING[@]}"
 	dir=${RUNNING[$CHILD]}
-	unset "RUNNING[$CHILD]"
+	unset "RUNNING[$CHILD]" "PROCESSORS[$CHILD]"
 	if [[ $CHILD == "$HOST" ]]; then
 		finish_host "$dir"
 	else

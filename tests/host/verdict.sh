@@ -194,6 +194,26 @@ the_guard_is_read() {
 		guard_comes_to $'ok - '"$at"$' a\nnot ok - '"$at the guard did not come to its end" 'ok - a\n'
 }
 
+# fit HOST-PROCESSORS TAKEN FABRIC... - those of which a guest would be started beside what takes TAKEN ("": nothing runs).
+# shellcheck disable=SC2030,SC2031,SC2034,SC2317  # for the function that is tried
+fit() (
+	RUNNING=() PROCESSORS=() here=$1
+	[[ -z $2 ]] || RUNNING=([1]=/nowhere) PROCESSORS=([1]=$2)
+	nproc() { echo "$here"; }
+	awk() { echo $((64 << 20)); }
+	for fabric in "${@:3}"; do
+		! fits "$fabric" || echo "$fabric"
+	done | xargs
+)
+
+# Beside the suites of the host on two processors, only a guest of one; alone, any.
+guests_have_what_they_take() {
+	local seen
+	seen="$(fit 2 1 - rxe one meter), $(fit 2 2 one), $(fit 4 1 - rxe one), $(fit 1 '' rxe)"
+	printf 'expected "%s", seen "%s"\n' "$1" "$seen"
+	[[ $seen == "$1" ]]
+}
+
 # calls_for SUITES FILE - by --since.
 calls_for() {
 	local seen
@@ -357,6 +377,7 @@ run_verdict() {
 	try "verdict: and run again by --failed" failed_run_again
 	try "verdict: by a command for a shell" commands_are_for_a_shell
 	local told='ok - perm: a\n# end perm\n# end of boot\n'
+	try "verdict: guests have the processors that they take" guests_have_what_they_take 'one meter, , - rxe one, rxe'
 	try "verdict: a guest that passed is kept" keeps 'ok - 7 switch kept: perm: a' all '' '' "$told"
 	try "verdict: not for a fresh run" keeps $'started\nok - 7 switch: perm: a' all 1 '' "$told"
 	try "verdict: not for who names a suite" keeps $'started\nok - 7 switch: perm: a' all '' perm "$told"
