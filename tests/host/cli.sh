@@ -86,16 +86,17 @@ dump_tables() {
 
 # What bash offers behind each command is what its table has, no more and no less.
 completion_is_the_table() {
-	local command bad=0
+	local command bad=0 tables
 	local -a words
+	tables=$(dump_tables)
 	while IFS=$'\t' read -r command _; do
 		read -ra words <<<"$command"
 		diff <(completes "${words[@]}" -- | sort) \
-			<({ echo --help; dump_tables | awk -F '\t' -v c="$command" '$1 == "option" && $2 == c {print $3}'; } |
+			<({ echo --help; awk -F '\t' -v c="$command" '$1 == "option" && $2 == c {print $3}' <<<"$tables"; } |
 				sort) || { echo "options of '$command': < offered, > in the table"; bad=1; }
 		completes "${words[@]:0:${#words[@]}-1}" '' | grep -xF -- "${words[-1]}" >/dev/null ||
 			{ echo "'$command' is not offered"; bad=1; }
-	done < <(dump_tables | sed -n '/COMMAND/!s/^command\t//p')
+	done < <(sed -n '/COMMAND/!s/^command\t//p' <<<"$tables")
 	return "$bad"
 }
 

@@ -175,17 +175,22 @@ def include_faults(root):
 
 def symbols(root, build):
     """Of the objects: what each defines, and what it needs."""
-    defines, needs = {}, []
+    defines, needs, names = {}, [], {}
     for path in sorted(found for rooms in ("lib/*", "tool", "tool/*", "cli", "cli/*", "bench", "nbd", "kernel", "kernel/*") for found in build.glob(f"{rooms}/*.o")):
         name = path.relative_to(build).with_suffix(".c").as_posix()
-        if not (root / name).exists():  # of a file that is no more
-            continue
-        listing = subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout
-        for *_, kind, symbol in (line.split() for line in listing.splitlines()):
-            if kind == "U":
-                needs.append((name, symbol))
-            elif kind in "TDRB":
-                defines[symbol] = name
+        if (root / name).exists():  # else of a file that is no more
+            names[str(path)] = name
+    if not names:
+        return defines, needs
+    # One call, because nm takes a tenth of a second to start.
+    listing = subprocess.run(["nm", "-A", *names], check=True, capture_output=True, text=True).stdout
+    for line in listing.splitlines():
+        path, _, rest = line.rpartition(":")
+        *_, kind, symbol = rest.split()
+        if kind == "U":
+            needs.append((names[path], symbol))
+        elif kind in "TDRB":
+            defines[symbol] = names[path]
     return defines, needs
 
 

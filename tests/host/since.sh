@@ -42,22 +42,22 @@ changed_files() {
 	git ls-files -z --others --exclude-standard
 }
 
-# row_of FILE - the suites of the longest row that matches.
+# row_of FILE - leaves the suites of the longest row that matches in "row".
 row_of() {
-	local path suites row='' longest=0
+	local path longest=0
+	row=''
 	for path in "${!TOUCHES[@]}"; do
 		# shellcheck disable=SC2053  # a pattern
 		if ((${#path} > longest)) && [[ $1 == $path || $1 == $path/* ]]; then
 			longest=${#path} row=${TOUCHES[$path]}
 		fi
 	done
-	printf '%s\n' "$row"
 }
 
 # touched_by FILE - suites. A file that no row names calls for all.
 touched_by() {
 	local row
-	row=$(row_of "$1")
+	row_of "$1"
 	case ${row:-ALL} in
 	ALL) all_suites ;;
 	USERS) users_of "$1" ;;
