@@ -69,12 +69,22 @@ static void check_rdma(struct examination *x, const struct donard_client_info *c
 	check_ports(x, client->name);
 }
 
+static bool is_client(const struct examination *x, const char *device)
+{
+	const struct donard_client_info *client;
+
+	for (size_t i = 0; (client = donard_client_get(x->clients, i)); i++)
+		if (client->type == DONARD_CLIENT_RDMA && !strcmp(client->name, device))
+			return true;
+	return false;
+}
+
 /* Soft devices are not below a PCI function. */
 static int see_rdma(void *user, const char *entry)
 {
 	struct examination *x = user;
 
-	if (!source_exists(&x->source, "/sys/class/infiniband/%s/device/vendor", entry))
+	if (!is_client(x, entry))
 		find(x, CODE_RDMA_SOFT, entry, "%s has no PCI function", entry);
 	return 0;
 }

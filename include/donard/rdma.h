@@ -114,8 +114,8 @@ struct donard_rdma_registration_info {
  * A reset of the memory's device ends a registration as a dma-buf, if the verbs device
  * can be told of it (docs/lifetime.md): from then on requests fail; register again.
  *
- * Returns 0; -EOPNOTSUPP when this device cannot register this region; -ENOMEM
- * when the limit of locked memory is too low; -ENXIO past the memory's end;
+ * Returns 0; -EOPNOTSUPP when this device cannot register this region; -EHOSTUNREACH when the
+ * device has no route to it; -ENOMEM when the limit of locked memory is too low; -ENXIO past the memory's end;
  * -ENODEV when the region is going away; -EROFS when @rights would write memory that may not be
  * written; -EINVAL for other rights.
  */
@@ -338,9 +338,11 @@ struct donard_rdma_serve_options {
  * Returns 0 when stop_fn asked for the end or after the last client; -ENODEV when the
  * region went away: free the memory, so that its removal goes on; -EIO when
  * its device does not work again after a reset;
- * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EBUSY when the port is in use; -EINVAL, -E2BIG for
+ * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EHOSTUNREACH when the address's device has no route to the
+ * memory, and when the client's has none, that client is refused; -EBUSY when the port is in use; -EINVAL, -E2BIG for
  * wrong options; -EROFS when clients would write memory that may not be written; -EOPNOTSUPP when several
- * would write volatile memory that the CPU does not reach, so that nobody could make it zero between them.
+ * would write volatile memory that the CPU does not reach, so that nobody could make it zero between them, and when
+ * the first of them, although options.clients is 1, did not take the offer.
  */
 int donard_rdma_serve(struct donard_memory *memory, const struct donard_rdma_serve_options *options);
 
@@ -400,8 +402,9 @@ struct donard_rdma_connect_options {
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
  * machine; -EBUSY when it serves another client; -EACCES when it does not offer these rights; -ETIMEDOUT, -ECONNRESET,
- * -EPROTO for the peer; -EOPNOTSUPP, -ENETDOWN when no device reaches it, or it cannot register the memory; -ECANCELED
- * when stop_fn ended it; -EINVAL, -E2BIG for wrong options; -EIO, -ENODEV, -EROFS of the memory; -ENOMEM.
+ * -EPROTO for the peer, and -ETIMEDOUT when no name server answers; -EOPNOTSUPP, -ENETDOWN when no device reaches it, or
+ * it cannot register the memory; -EHOSTUNREACH when the device has no route to the memory; -ECANCELED when stop_fn ended
+ * it; -EINVAL, -E2BIG for wrong options; -EIO, -ENODEV, -EROFS of the memory; -ENOMEM.
  */
 int donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_connect_options *options,
 			struct donard_rdma_client **client);

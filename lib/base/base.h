@@ -95,6 +95,12 @@ int dnd_fail_sysfs_write(struct donard_context *ctx, int error_number, const cha
 	DND_PRINTF(3, 4);
 bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 	DND_PRINTF(2, 3);
+/*
+ * The PCI function that a device is, or lies below: a subfunction of a NIC is an auxiliary device below it.  -ENODEV if
+ * it lies below none.
+ */
+int dnd_sysfs_function(const struct donard_context *ctx, char bdf[DONARD_BDF_BYTES], const char *format, ...)
+	DND_PRINTF(3, 4);
 /* The last component of the path that the link resolves to. */
 int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t name_bytes,
 			const char *format, ...) DND_PRINTF(4, 5);

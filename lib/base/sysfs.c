@@ -150,21 +150,49 @@ bool dnd_sysfs_exists(const struct donard_context *ctx, const char *format, ...)
 	return exists;
 }
 
+static int resolve(const struct donard_context *ctx, char target[PATH_MAX], const char *format, va_list args)
+{
+	char path[PATH_MAX];
+	int rc = dnd_path_below(path, ctx->sysfs_root, format, args);
+
+	if (rc)
+		return rc;
+	return realpath(path, target) ? 0 : note(ctx, path, -errno);
+}
+
+int dnd_sysfs_function(const struct donard_context *ctx, char bdf[DONARD_BDF_BYTES], const char *format, ...)
+{
+	char target[PATH_MAX], *slash;
+	struct dnd_bdf found;
+	va_list args;
+	int rc;
+
+	va_start(args, format);
+	rc = resolve(ctx, target, format, args);
+	va_end(args);
+	if (rc)
+		return rc;
+	for (; (slash = strrchr(target, '/')); *slash = '\0')
+		if (!dnd_bdf_parse(slash + 1, &found)) {
+			dnd_bdf_format(bdf, found);
+			return 0;
+		}
+	return -ENODEV;
+}
+
 int dnd_sysfs_link_name(const struct donard_context *ctx, char *name, size_t name_bytes,
 			const char *format, ...)
 {
-	char path[PATH_MAX], target[PATH_MAX];
+	char target[PATH_MAX];
 	const char *slash;
 	va_list args;
 	int rc;
 
 	va_start(args, format);
-	rc = dnd_path_below(path, ctx->sysfs_root, format, args);
+	rc = resolve(ctx, target, format, args);
 	va_end(args);
 	if (rc)
 		return rc;
-	if (!realpath(path, target))
-		return note(ctx, path, -errno);
 	slash = strrchr(target, '/');
 	rc = snprintf(name, name_bytes, "%s", slash ? slash + 1 : target);
 	return rc < 0 || (size_t)rc >= name_bytes ? -ENAMETOOLONG : 0;

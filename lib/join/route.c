@@ -65,18 +65,12 @@ const char *dnd_join_region_text(const struct dnd_join *join, char text[DND_JOIN
 	return text;
 }
 
-static const char *remedy(const struct donard_route *route)
+/* Between the remedy and the name of the flag that allows to bounce. */
+static const char *or_pass(const struct donard_route *route)
 {
-	if (route->route == DONARD_ROUTE_BOUNCED)
-		return "Boot without swiotlb=force, and without an IOMMU mode that bounces untrusted "
-		       "devices; if the device cannot address the BAR, put the BAR below 4 GiB or "
-		       "turn the IOMMU on. Or pass ";
-	if (route->beyond_mask)
-		return "Let an IOMMU translate for it (boot without iommu=pt), or have the firmware place the BAR lower "
-		       "('Above 4G Decoding'). Or pass ";
-	if (donard_route_verdict(route) == DONARD_VERDICT_UNLISTED)
-		return "Put both below one PCIe switch, or pass ALLOW_UNLISTED to try it, or ";
-	return "Put both below one PCIe switch, or pass ";
+	if (route->route == DONARD_ROUTE_BOUNCED || route->beyond_mask)
+		return ". Or pass ";
+	return donard_route_verdict(route) == DONARD_VERDICT_UNLISTED ? ", or pass ALLOW_UNLISTED to try it, or " : ", or pass ";
 }
 
 static int refuse(const struct dnd_join *join)
@@ -86,10 +80,10 @@ static int refuse(const struct dnd_join *join)
 	char client[DND_JOIN_NAME_BYTES], region[DND_JOIN_NAME_BYTES];
 
 	return dnd_fail(join->ctx, DND_E_UNREACHABLE, "%s cannot reach %s: %s%s%s. "
-			"%sALLOW_BOUNCE.", dnd_join_client_text(join, client),
+			"%s%sALLOW_BOUNCE.", dnd_join_client_text(join, client),
 			dnd_join_region_text(join, region),
 			route->reason[0] ? route->reason : "the kernel found no route",
-			named ? "" : ", at ", named ? "" : route->bridge, remedy(route));
+			named ? "" : ", at ", named ? "" : route->bridge, dnd_route_remedy(route), or_pass(route));
 }
 
 /* Legs for which the kernel finds no route go by the unlisted bridge that is tried. */

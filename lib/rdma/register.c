@@ -188,6 +188,27 @@ static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int 
 			      device_name(pd), (unsigned long long)part->length, name);
 }
 
+/*
+ * The kernel checks the route of who imports a dma-buf.  It pins a mapping for any device, and what that device does then
+ * may be dropped on the way.  Soft RDMA needs no route, since the CPU copies.
+ */
+static int check_route(const struct donard_memory *memory, const struct ibv_pd *pd)
+{
+	struct donard_route route = { .size = sizeof(route) };
+	char bdf[DONARD_BDF_BYTES];
+	int rc;
+
+	if (!dnd_memory_is_region(memory) ||
+	    dnd_sysfs_function(memory->ctx, bdf, "class/infiniband/%s/device", device_name(pd)))
+		return 0;
+	rc = dnd_route_probe(memory->ctx, &memory->region, bdf, &route);
+	if (rc || donard_route_verdict(&route) == DONARD_VERDICT_YES)
+		return rc;
+	return dnd_fail(memory->ctx, DND_E_UNREACHABLE, "%s (%s) cannot reach %s (%s): %s. %s.", device_name(pd), bdf,
+			memory->region.name, memory->region.bdf,
+			route.reason[0] ? route.reason : "the kernel found no route", dnd_route_remedy(&route));
+}
+
 int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length,
 		 struct ibv_pd *pd, unsigned int rights, struct dnd_registration *registration)
 {
@@ -209,6 +230,9 @@ int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t l
 		return no_pins(memory, pd, registration);
 	if (is_for_importers(memory))
 		return no_import(memory, pd, registration);
+	rc = check_route(memory, pd);
+	if (rc)
+		return rc;
 	registration->mr = ibv_reg_mr(pd, (void *)start_of(&part), length, access);
 	return registration->mr ? 0 : mapping_failed(&part, pd, errno);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* RDMA devices that are PCI functions; soft ones (rxe, siw) have no DMA. */
+/* RDMA devices of PCI functions; soft ones (rxe, siw) have no DMA. */
 #include <stdio.h>
 
 #include "region/client_scan.h"
@@ -7,13 +7,11 @@
 static int add_device(struct donard_context *ctx, const char *entry, void *data)
 {
 	struct dnd_dma_client *client;
-	struct dnd_bdf bdf;
-	char parent[64];
+	char bdf[DONARD_BDF_BYTES];
 
-	if (dnd_sysfs_link_name(ctx, parent, sizeof(parent), "class/infiniband/%s/device", entry) ||
-	    dnd_bdf_parse(parent, &bdf))
+	if (dnd_sysfs_function(ctx, bdf, "class/infiniband/%s/device", entry))
 		return 0;
-	client = dnd_client_list_add(data, DONARD_CLIENT_RDMA, entry, parent);
+	client = dnd_client_list_add(data, DONARD_CLIENT_RDMA, entry, bdf);
 	if (!client)
 		return -ENOMEM;
 	dnd_sysfs_read(ctx, client->model, sizeof(client->model), "class/infiniband/%s/hca_type",

@@ -100,6 +100,8 @@ int dnd_require_module(struct donard_context *ctx);
 /* route.c: asks for the kernel's prediction.  The verdict on it is public (donard_route_verdict()). */
 int dnd_route_probe(struct donard_context *ctx, const struct dnd_region *region,
 		    const char *client_bdf, struct donard_route *route);
+/* What to do about a route that is refused: a sentence without its end. */
+const char *dnd_route_remedy(const struct donard_route *route);
 /* Rates a route: 0 is refused, 4 is the best. */
 int dnd_route_rank(const struct donard_route *route);
 
