@@ -535,6 +535,9 @@ static int settle_here(struct donard_rdma_client *client, const struct donard_me
 	rc = dnd_client_finish(client, client->flow.added, false);
 	if (!rc)
 		rc = run_barrier(client, near);
+	/* The kernel reports a reset once to each open file, so another barrier may have heard of it. */
+	if (!rc)
+		rc = dnd_near_check(client);
 	return ended(client, rc);
 }
 

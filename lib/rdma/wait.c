@@ -6,8 +6,7 @@
 
 #define IDLE_POLLS	200	/* before sleeping: a few microseconds on hardware */
 #define SPIN_POLLS	4096	/* between two looks at the clock */
-#define SLEEP_MS	50
-#define LOOK_SECONDS	0.1
+#define LOOK_SECONDS	0.1	/* or as often as a ping is due */
 #define PINGS_PER_TIMEOUT 4
 
 /* ---- completions and messages ---- */
@@ -146,6 +145,13 @@ static bool is_silent(const struct donard_rdma_client *client, double now)
 	return client->asked > client->link.heard && (now - client->asked) * 1000 > client->options.timeout_ms;
 }
 
+static double look_seconds(const struct donard_rdma_client *client)
+{
+	const double ping_seconds = dnd_client_ping_seconds(client);
+
+	return ping_seconds < LOOK_SECONDS ? ping_seconds : LOOK_SECONDS;
+}
+
 /* Sends pings, checks deadlines, and asks whether the caller wants to stop.  To be called often. */
 static int tick(struct donard_rdma_client *client)
 {
@@ -153,7 +159,7 @@ static int tick(struct donard_rdma_client *client)
 	double now = dnd_now_seconds();
 	int rc;
 
-	if (now - client->looked < LOOK_SECONDS)
+	if (now - client->looked < look_seconds(client))
 		return 0;
 	client->looked = now;
 	rc = dnd_reach_take_events(&client->reach);
@@ -207,7 +213,7 @@ static int sleep_until_something(struct donard_rdma_client *client)
 	dnd_link_arm(&client->link);
 	rc = take_completions(client);
 	if (!rc)
-		poll(fds, 2, SLEEP_MS);
+		poll(fds, 2, (int)(look_seconds(client) * 500));
 	return rc;
 }
 
