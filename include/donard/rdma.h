@@ -109,7 +109,8 @@ struct donard_rdma_registration_info {
  * The call registers the memory as a dma-buf if device and region support that, and
  * else by its mapping.  It registers a memory that came as a dma-buf as that dma-buf.
  * Peers get exactly the given rights; donard asks for neither on-demand paging nor
- * relaxed ordering.
+ * relaxed ordering.  Memory into which the device READs needs DONARD_RDMA_LOCAL_WRITE, and over
+ * iWARP DONARD_RDMA_WRITE: there the peer writes what was asked for.
  *
  * A reset of the memory's device ends a registration as a dma-buf, if the verbs device
  * can be told of it (docs/lifetime.md): from then on requests fail; register again.

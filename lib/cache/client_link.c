@@ -101,7 +101,7 @@ static int reach(struct donard_cache *cache)
 	dnd_link_set_timeout(cache->reach.id, cache->options.timeout_ms);
 	dnd_wire_hello_encode(&hello, bytes);
 	/* Allow READs, since the answer may demand that written bytes are read back. */
-	dnd_link_params(cache->reach.id, true, false, &param);
+	dnd_link_params(cache->reach.id, true, 0, &param);
 	param.private_data = bytes;
 	param.private_data_len = sizeof(bytes);
 	return dnd_reach_connect(&cache->reach, &param);
@@ -157,15 +157,12 @@ static int open_events(struct donard_cache *cache)
 	return watch(cache);
 }
 
-/* Over iWARP, the peer answers a READ by a write, for which it needs IBV_ACCESS_REMOTE_WRITE. */
 static int open_read_back(struct donard_cache *cache)
 {
-	bool iwarp = cache->reach.id->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
-
 	if (!(cache->offer.flags & DND_WIRE_READ_BACK))
 		return 0;
 	cache->read_back_mr = ibv_reg_mr(cache->link.pd, &cache->read_back, sizeof(cache->read_back),
-					 IBV_ACCESS_LOCAL_WRITE | (iwarp ? IBV_ACCESS_REMOTE_WRITE : 0));
+					 dnd_access(dnd_device_sink_rights(cache->reach.id->verbs)));
 	if (cache->read_back_mr)
 		return 0;
 	return dnd_fail_errno(cache->ctx, errno, "%s: memory to read back into cannot be registered",

@@ -126,7 +126,8 @@ static int open_back(struct donard_rdma_client *client)
 {
 	if (!client->offer.read_back)
 		return 0;
-	client->back_mr = ibv_reg_mr(client->link.pd, &client->back, sizeof(client->back), IBV_ACCESS_LOCAL_WRITE);
+	client->back_mr = ibv_reg_mr(client->link.pd, &client->back, sizeof(client->back),
+				     dnd_access(dnd_device_sink_rights(client->reach.id->verbs)));
 	if (client->back_mr)
 		return 0;
 	return dnd_fail_errno(client->ctx, errno, "%s: a buffer for what is read back cannot be registered. See 'ulimit -l'",

@@ -207,6 +207,11 @@ bool dnd_device_copies_by_cpu(struct ibv_context *verbs)
 	return attr.vendor_id == rxe || attr.vendor_id == siw;
 }
 
+unsigned int dnd_device_sink_rights(const struct ibv_context *verbs)
+{
+	return DONARD_RDMA_LOCAL_WRITE | (verbs->device->transport_type == IBV_TRANSPORT_IWARP ? DONARD_RDMA_WRITE : 0);
+}
+
 enum donard_rdma_transport dnd_device_transport(struct ibv_context *verbs, uint8_t port)
 {
 	struct ibv_port_attr attr;

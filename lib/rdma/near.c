@@ -3,11 +3,13 @@
 #include <stdlib.h>
 
 #include "rdma/client.h"
+#include "rdma/device.h"
 
 static int register_near(struct donard_rdma_client *client, struct dnd_near *near, bool target)
 {
-	return dnd_register(near->memory, 0, near->memory->length, client->link.pd, target ? DONARD_RDMA_LOCAL_WRITE : 0,
-			    &near->registration);
+	unsigned int rights = target ? dnd_device_sink_rights(client->reach.id->verbs) : 0;
+
+	return dnd_register(near->memory, 0, near->memory->length, client->link.pd, rights, &near->registration);
 }
 
 static int add(struct donard_rdma_client *client, struct donard_memory *memory, bool target)

@@ -15,8 +15,7 @@
 
 #define KNOWN_RIGHTS (DND_RIGHTS | DONARD_RDMA_LOCAL_WRITE)
 
-/* The access flags of verbs for these rights, and no others. */
-static int access_of(unsigned int rights)
+int dnd_access(unsigned int rights)
 {
 	int access = 0;
 
@@ -213,7 +212,7 @@ int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t l
 		 struct ibv_pd *pd, unsigned int rights, struct dnd_registration *registration)
 {
 	const struct part part = { memory, offset, length };
-	int access = access_of(rights);
+	int access = dnd_access(rights), rc;
 
 	memset(registration, 0, sizeof(*registration));
 	registration->mr = register_dmabuf(pd, &part, access, registration);

@@ -13,6 +13,8 @@ struct dnd_registration {
 	char reason[DONARD_REASON_BYTES];	/* why it is not registered the other way */
 };
 
+/* The access flags of verbs for DONARD_RDMA_* rights, and no others. */
+int dnd_access(unsigned int rights);
 /* @rights: DONARD_RDMA_*.  The memory must outlive the registration. */
 int dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length,
 		 struct ibv_pd *pd, unsigned int rights, struct dnd_registration *registration);

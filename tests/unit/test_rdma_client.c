@@ -29,6 +29,7 @@ static struct {
 	int refuses;			/* with this errno it takes no data */
 	enum ibv_wc_status status;	/* with which data complete */
 	unsigned int sent[DND_TYPE_END];
+	unsigned int rights;		/* of the last registration */
 	unsigned int posts, requests, signalled;	/* of data */
 	uint64_t lengths[WCS_MAX], addresses[WCS_MAX];
 	struct ibv_wc completions[WCS_MAX];
@@ -61,7 +62,7 @@ int __wrap_dnd_register(const struct donard_memory *memory, uint64_t offset, uin
 	(void)offset;
 	(void)length;
 	(void)pd;
-	(void)rights;
+	scene.rights = rights;
 	*registration = (struct dnd_registration){ .mr = &scene.mr };
 	return 0;
 }
@@ -440,6 +441,44 @@ static void reset_source_is_not_durable(void **state)
 	assert_string_equal(donard_error_code(scene.client->ctx), "device");
 }
 
+/* Another barrier may have heard of it: the kernel reports a reset once. */
+static void reset_target_is_not_durable(void **state)
+{
+	(void)state;
+	assert_int_equal(donard_rdma_read(scene.client, 0, scene.memory, 0, 5), 0);
+	assert_int_equal(donard_rdma_wait(scene.client, 1, 0), 1);
+	scene.client->near->resets = 1;
+	assert_int_equal(donard_rdma_sync(scene.client, scene.memory, NULL), -EIO);
+	assert_string_equal(donard_error_code(scene.client->ctx), "device");
+}
+
+/* Over iWARP the server writes what was asked for. */
+static void reads_need_rights(void **state)
+{
+	(void)state;
+	assert_int_equal(writes(5), 0);
+	assert_int_equal(scene.rights, 0);
+	assert_int_equal(donard_rdma_attach(scene.client, scene.memory, DONARD_RDMA_READ, NULL), 0);
+	assert_int_equal(scene.rights, DONARD_RDMA_LOCAL_WRITE);
+	dnd_near_detach(scene.client, scene.client->near);
+	scene.device.transport_type = IBV_TRANSPORT_IWARP;
+	assert_int_equal(donard_rdma_attach(scene.client, scene.memory, DONARD_RDMA_READ, NULL), 0);
+	assert_int_equal(scene.rights, DONARD_RDMA_LOCAL_WRITE | DONARD_RDMA_WRITE);
+}
+
+/* Four of them within what the server waits, however short that is. */
+static void pings_are_in_time(void **state)
+{
+	(void)state;
+	scene.client->offer.silence_ms = 100;
+	scene.client->pinged = scene.now;
+	for (unsigned int i = 1; i <= 4; i++) {
+		scene.now += 0.026;
+		assert_int_equal(donard_rdma_wait(scene.client, 0, 0), 0);
+		assert_int_equal(scene.sent[DND_PING], i);
+	}
+}
+
 /* A call that has nothing to wait for looks after the connection, too. */
 static void waiting_for_nothing_keeps_the_connection(void **state)
 {
@@ -507,6 +546,7 @@ int main(void)
 		CASE(question_waits_for_the_one_before), CASE(after_good_bye_there_is_only_leaving),
 		CASE(refused_requests_end_the_connection), CASE(stopped_reading_back_is_not_counted),
 		CASE(memory_without_a_mapping_has_its_offset), CASE(reset_source_is_not_durable),
+		CASE(reset_target_is_not_durable), CASE(reads_need_rights), CASE(pings_are_in_time),
 		CASE(waiting_for_nothing_keeps_the_connection), CASE(memory_of_another_context_is_refused),
 		CASE(nothing_left_to_register),
 	};
