@@ -96,7 +96,7 @@ static void connect_request(struct dnd_cache_server *server, const struct dnd_ha
 	else if (server->draining)
 		dnd_cache_refuse(server, knock->id, "the server was told to end", DND_WIRE_STOPPED);
 	else
-		dnd_cache_admit(server, knock->id, hello.depth);
+		dnd_cache_admit(server, knock->id, hello.depth, knock->reads);
 }
 
 /* Messages that came before the end of the connection count. */

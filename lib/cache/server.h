@@ -187,7 +187,7 @@ void dnd_cache_check_gone(struct dnd_cache_server *server, const char *code);
 
 /* session.c */
 /* Takes over @id.  If the client cannot be admitted, tells it why, and destroys @id. */
-void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uint32_t depth);
+void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uint32_t depth, uint8_t reads);
 void dnd_cache_refuse(struct dnd_cache_server *server, struct rdma_cm_id *id, const char *why,
 		      enum dnd_wire_status status);
 /* Takes the messages that have come. */

@@ -51,7 +51,7 @@ static void fill_offer(const struct dnd_cache_session *session, struct dnd_wire_
 	snprintf(offer->nvram, sizeof(offer->nvram), "%s", dnd_memory_name(memory));
 }
 
-static int accept_client(struct dnd_cache_session *session)
+static int accept_client(struct dnd_cache_session *session, uint8_t reads)
 {
 	struct rdma_conn_param param;
 	uint8_t bytes[DND_WIRE_OFFER_BYTES];
@@ -59,7 +59,7 @@ static int accept_client(struct dnd_cache_session *session)
 
 	fill_offer(session, &offer);
 	dnd_wire_offer_encode(&offer, bytes);
-	dnd_link_params(session->id, false, reads_back(session), &param);
+	dnd_link_params(session->id, false, reads_back(session) ? reads : 0, &param);
 	param.private_data = bytes;
 	param.private_data_len = sizeof(bytes);
 	if (rdma_accept(session->id, &param))
@@ -146,14 +146,14 @@ static void tear_down(struct dnd_cache_session *session)
 	free(session->requests);
 }
 
-static int begin(struct dnd_cache_session *session)
+static int begin(struct dnd_cache_session *session, uint8_t reads)
 {
 	int rc = set_up(session);
 
-	return rc ? rc : accept_client(session);
+	return rc ? rc : accept_client(session, reads);
 }
 
-void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uint32_t depth)
+void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uint32_t depth, uint8_t reads)
 {
 	struct dnd_cache_session *session;
 	size_t window = free_window(server);
@@ -174,7 +174,7 @@ void dnd_cache_admit(struct dnd_cache_server *server, struct rdma_cm_id *id, uin
 	session->depth = (uint32_t)dnd_min(depth ? depth : DEFAULT_DEPTH, DND_WIRE_DEPTH_MAX);
 	dnd_address_text(rdma_get_peer_addr(id), session->peer);
 	dnd_cache_window_reset(&server->log, session->window);
-	if (begin(session)) {
+	if (begin(session, reads)) {
 		tear_down(session);
 		free(session);
 		dnd_cache_refuse(server, id, donard_error(server->ctx), DND_WIRE_CANNOT_OFFER);

@@ -106,7 +106,7 @@ static int shake_hands(struct donard_rdma_client *client)
 	uint8_t bytes[DND_HELLO_BYTES];
 
 	dnd_hello_encode(&hello, bytes);
-	dnd_link_params(client->reach.id, client->carries_reads, false, &param);
+	dnd_link_params(client->reach.id, client->carries_reads, 0, &param);
 	param.private_data = bytes;
 	param.private_data_len = sizeof(bytes);
 	return dnd_reach_connect(&client->reach, &param);

@@ -152,7 +152,7 @@ void dnd_link_close(struct dnd_link *link)
 	memset(link, 0, sizeof(*link));
 }
 
-void dnd_link_params(const struct rdma_cm_id *id, bool reads, bool is_read,
+void dnd_link_params(const struct rdma_cm_id *id, bool reads, uint8_t peer_reads,
 		     struct rdma_conn_param *param)
 {
 	struct ibv_device_attr attr;
@@ -161,9 +161,7 @@ void dnd_link_params(const struct rdma_cm_id *id, bool reads, bool is_read,
 
 	if (ibv_query_device(id->verbs, &attr))
 		attr.max_qp_rd_atom = attr.max_qp_init_rd_atom = 1;
-	if (is_read)
-		param->responder_resources = (uint8_t)dnd_min((uint64_t)attr.max_qp_rd_atom,
-							      UINT8_MAX);
+	param->responder_resources = (uint8_t)dnd_min((uint64_t)attr.max_qp_rd_atom, peer_reads);
 	if (reads)
 		param->initiator_depth = (uint8_t)dnd_min((uint64_t)attr.max_qp_init_rd_atom,
 							  UINT8_MAX);

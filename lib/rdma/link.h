@@ -65,11 +65,13 @@ int dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma
 void dnd_link_close(struct dnd_link *link);
 
 /*
- * Sets the parameters of a connection on which this side reads, is read from, or
- * neither.  A side that must not be read from accepts no READ at all, because siw (up to
- * 7.3) does not check the rights of the memory that a READ names.
+ * Sets the parameters of a connection on which this side reads, and the peer has up to @peer_reads
+ * READs under way.  A side that must not be read from accepts no READ at all, because siw (up to
+ * 7.3) does not check the rights of the memory that a READ names.  A side accepts no more READs than the
+ * peer asks for: the peer's kernel gives the number to its own device, which may refuse more than it can
+ * have under way (cm_rep_handler() of drivers/infiniband/core/cm.c, mlx5_ib_modify_qp()).
  */
-void dnd_link_params(const struct rdma_cm_id *id, bool reads, bool is_read,
+void dnd_link_params(const struct rdma_cm_id *id, bool reads, uint8_t peer_reads,
 		     struct rdma_conn_param *param);
 /* Makes a dead link show after about @timeout_ms.  To be called before connecting. */
 void dnd_link_set_timeout(struct rdma_cm_id *id, unsigned int timeout_ms);

@@ -100,10 +100,10 @@ static enum dnd_turn turn_of(const struct dnd_listener *listener, const struct r
 	}
 }
 
-/* Transports disagree about which of the two is the peer's wish.  Either will do, since clients are never read. */
+/* Transports disagree about which of the two is the peer's wish.  The other one is 0, since clients are never read. */
 static void take_knock(struct dnd_happening *happening, const struct rdma_conn_param *param)
 {
-	happening->would_read = param->initiator_depth || param->responder_resources;
+	happening->reads = (uint8_t)dnd_max(param->initiator_depth, param->responder_resources);
 	if (!param->private_data)
 		return;
 	happening->said_bytes = dnd_min(param->private_data_len, sizeof(happening->said));

@@ -32,7 +32,7 @@ struct dnd_happening {
 	enum dnd_turn turn;
 	struct rdma_cm_id *id;
 	/* The members below are those of DND_TURN_KNOCK. */
-	bool would_read;		/* the connection could carry READs */
+	uint8_t reads;			/* how many READs the client may have under way at a time */
 	size_t said_bytes;
 	uint8_t said[DND_KNOCK_BYTES];
 };

@@ -292,7 +292,7 @@ static int refuse(struct dnd_server *server, struct rdma_cm_id *id, enum dnd_rdm
  * A client must not be cut off for a reset that happened before it came, so a barrier first finds resets that the kernel has not
  * noticed.  A barrier that was abandoned for an earlier client may have consumed the -EIO; hence the look at the count.
  */
-static int admit(struct dnd_server *server, struct rdma_cm_id *id)
+static int admit(struct dnd_server *server, const struct dnd_happening *knock)
 {
 	struct donard_rdma_event event;
 	int rc = settle_or_tell(server);
@@ -300,10 +300,10 @@ static int admit(struct dnd_server *server, struct rdma_cm_id *id)
 	if (rc == -EIO || (!rc && dnd_target_resets(server->service.memory) != server->resets))
 		rc = was_reset(server);
 	if (rc) {
-		dnd_session_reject(id, rc == -ECANCELED ? DND_STATUS_STOPPED : DND_STATUS_CANNOT_OFFER);
+		dnd_session_reject(knock->id, rc == -ECANCELED ? DND_STATUS_STOPPED : DND_STATUS_CANNOT_OFFER);
 		return rc;
 	}
-	rc = dnd_session_begin(&server->session, &server->service, id);
+	rc = dnd_session_begin(&server->session, &server->service, knock->id, knock->reads);
 	if (!rc)
 		return 0;
 	event = new_event(server, DONARD_RDMA_CLIENT_REFUSED);
@@ -335,14 +335,14 @@ static int connect_request(struct dnd_server *server, const struct dnd_happening
 		return refuse(server, knock->id, DND_STATUS_VERSION, "it speaks another version");
 	if (rc)
 		return refuse(server, knock->id, DND_STATUS_VERSION, "it is no donard client");
-	if (knock->would_read && !(server->service.rights & DONARD_RDMA_READ))
+	if (knock->reads && !(server->service.rights & DONARD_RDMA_READ))
 		return refuse_reading(server, knock->id, &hello);
 	if (dnd_listener_excludes(&server->listener, knock->id))
 		return refuse(server, knock->id, DND_STATUS_LOCAL_ONLY, "it is on another machine, and "
 			      "this server is bound to loopback (options.bind)");
 	if (server->session.id)
 		return refuse(server, knock->id, DND_STATUS_BUSY, "another client is being served");
-	return admit(server, knock->id);
+	return admit(server, knock);
 }
 
 static int disconnected(struct dnd_server *server)

@@ -43,7 +43,7 @@ static void fill_offer(const struct dnd_session *session, struct dnd_offer *offe
 	snprintf(offer->target, sizeof(offer->target), "%s", dnd_target_name(memory));
 }
 
-static int accept_client(struct dnd_session *session)
+static int accept_client(struct dnd_session *session, uint8_t reads)
 {
 	struct rdma_conn_param param;
 	uint8_t bytes[DND_OFFER_BYTES];
@@ -51,7 +51,7 @@ static int accept_client(struct dnd_session *session)
 
 	fill_offer(session, &offer);
 	dnd_offer_encode(&offer, bytes);
-	dnd_link_params(session->id, false, session->service->rights & DONARD_RDMA_READ, &param);
+	dnd_link_params(session->id, false, session->service->rights & DONARD_RDMA_READ ? reads : 0, &param);
 	param.private_data = bytes;
 	param.private_data_len = sizeof(bytes);
 	if (rdma_accept(session->id, &param))
@@ -97,7 +97,7 @@ static void tear_down(struct dnd_session *session)
 }
 
 int dnd_session_begin(struct dnd_session *session, struct dnd_service *service,
-		      struct rdma_cm_id *id)
+		      struct rdma_cm_id *id, uint8_t reads)
 {
 	int rc;
 
@@ -112,7 +112,7 @@ int dnd_session_begin(struct dnd_session *session, struct dnd_service *service,
 		 ibv_get_device_name(id->verbs->device));
 	rc = set_up(session);
 	if (!rc)
-		rc = accept_client(session);
+		rc = accept_client(session, reads);
 	if (rc) {
 		tear_down(session);
 		dnd_session_reject(id, DND_STATUS_CANNOT_OFFER);

@@ -46,11 +46,11 @@ struct dnd_session {
 };
 
 /*
- * Admits a client: takes over @id, registers the memory, accepts.  If that fails, the
- * client has been rejected and @id destroyed.
+ * Admits a client, which asks for up to @reads READs at a time: takes over @id, registers the memory, accepts.  If
+ * that fails, the client has been rejected and @id destroyed.
  */
 int dnd_session_begin(struct dnd_session *session, struct dnd_service *service,
-		      struct rdma_cm_id *id);
+		      struct rdma_cm_id *id, uint8_t reads);
 /* Tells a client why it is rejected, and destroys @id. */
 void dnd_session_reject(struct rdma_cm_id *id, enum dnd_rdma_status status);
 

@@ -9,6 +9,7 @@
 #include "memory/memory.h"
 #include "rdma/listen.h"
 #include "rdma/session.h"
+#include "says.h"
 
 #define MEMORY_BYTES	(3ULL << 20)
 
@@ -25,6 +26,8 @@ static struct {
 	struct dnd_happening knocks[8];
 	unsigned int knock_count, next_knock;
 	bool served;			/* somebody is: the others knock later */
+	bool takes_nothing;		/* the client only says good-bye */
+	unsigned int stops;		/* how often the caller asks for the end */
 	uint64_t resets;
 	unsigned int barriers_to_fail;	/* of those to come */
 	uint64_t zeros_until_reset;	/* calls; 0: there is none */
@@ -114,12 +117,15 @@ bool __wrap_dnd_listener_next(struct dnd_listener *listener, struct dnd_happenin
 }
 
 /* A client that takes what is offered, and has said good-bye. */
-int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *service, struct rdma_cm_id *id);
-int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *service, struct rdma_cm_id *id)
+int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *service, struct rdma_cm_id *id,
+			     uint8_t reads);
+int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *service, struct rdma_cm_id *id,
+			     uint8_t reads)
 {
+	(void)reads;
 	scene.served = true;
 	*session = (struct dnd_session){
-		.service = service, .id = id, .changed = true, .heard = { .took = true, .said_bye = true },
+		.service = service, .id = id, .changed = true, .heard = { .took = !scene.takes_nothing, .said_bye = true },
 		.link = { .channel = &scene.channel, .established = true },
 	};
 	return 0;
@@ -175,7 +181,7 @@ static int teardown(void **state)
 	return fake_teardown(&fake);
 }
 
-static void knocks(bool would_read, bool reads_optional)
+static void knocks(uint8_t reads, bool reads_optional)
 {
 	const struct dnd_hello hello = { .reads_optional = reads_optional };
 	struct rdma_cm_id *id = &scene.clients[scene.knock_count];
@@ -184,7 +190,7 @@ static void knocks(bool would_read, bool reads_optional)
 	id->route.addr.dst_sin.sin_family = AF_INET;
 	id->verbs = &scene.verbs;
 	*knock = (struct dnd_happening){
-		.turn = DND_TURN_KNOCK, .id = id, .would_read = would_read, .said_bytes = DND_HELLO_BYTES,
+		.turn = DND_TURN_KNOCK, .id = id, .reads = reads, .said_bytes = DND_HELLO_BYTES,
 	};
 	dnd_hello_encode(&hello, knock->said);
 }
@@ -221,8 +227,8 @@ static void assert_told(const enum donard_rdma_event_type *expected, size_t coun
 static void bytes_are_forgotten(void **state)
 {
 	(void)state;
-	knocks(false, true);
-	knocks(false, true);
+	knocks(0, true);
+	knocks(0, true);
 	assert_int_equal(serve(2, 0), 0);
 	assert_int_equal(scene.zeroed_bytes, MEMORY_BYTES);
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT, DONARD_RDMA_CLIENT_CAME,
@@ -233,8 +239,8 @@ static void bytes_are_forgotten(void **state)
 static void reset_while_bytes_are_forgotten(void **state)
 {
 	(void)state;
-	knocks(false, true);
-	knocks(false, true);
+	knocks(0, true);
+	knocks(0, true);
 	scene.zeros_until_reset = 2;
 	assert_int_equal(serve(2, 0), 0);
 	assert_int_equal(scene.zeroed_bytes, MEMORY_BYTES);
@@ -248,8 +254,8 @@ static void clients_are_counted(void **state)
 	static const unsigned int expected[] = { 0, 1, 1, 1, 2, 2 };
 
 	(void)state;
-	knocks(false, true);
-	knocks(false, true);
+	knocks(0, true);
+	knocks(0, true);
 	scene.zeros_until_reset = 2;
 	assert_int_equal(serve(2, 0), 0);
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT, DONARD_RDMA_RESET,
@@ -261,8 +267,8 @@ static void clients_are_counted(void **state)
 static void reset_behind_the_zeros(void **state)
 {
 	(void)state;
-	knocks(false, true);
-	knocks(false, true);
+	knocks(0, true);
+	knocks(0, true);
 	scene.reset_after_zeros = true;
 	assert_int_equal(serve(2, 0), 0);
 	assert_int_equal(scene.zeroed_bytes, MEMORY_BYTES);
@@ -274,8 +280,8 @@ static void reset_behind_the_zeros(void **state)
 static void writer_asks_whether_it_may_read(void **state)
 {
 	(void)state;
-	knocks(true, true);
-	knocks(false, true);
+	knocks(16, true);
+	knocks(0, true);
 	assert_int_equal(serve(1, DONARD_RDMA_WRITE), 0);
 	assert_int_equal(scene.rejected, DND_STATUS_NO_READING);
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
@@ -284,8 +290,8 @@ static void writer_asks_whether_it_may_read(void **state)
 static void reader_is_refused(void **state)
 {
 	(void)state;
-	knocks(true, false);
-	knocks(false, true);
+	knocks(16, false);
+	knocks(0, true);
 	assert_int_equal(serve(1, DONARD_RDMA_WRITE), 0);
 	assert_int_equal(scene.rejected, DND_STATUS_NO_READING);
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_REFUSED, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
@@ -297,13 +303,45 @@ static void memory_that_cannot_be_offered(void **state)
 	(void)state;
 	scene.memory.dmabuf.fd = 0;
 	assert_int_equal(serve(1, 0), -EROFS);
-	knocks(false, true);
+	knocks(0, true);
 	assert_int_equal(serve(1, DONARD_RDMA_READ), 0);
 	scene.memory.dmabuf.writable = true;
 	scene.memory.window.data = NULL;
 	assert_int_equal(serve(2, 0), -EOPNOTSUPP);
-	knocks(false, true);
+	knocks(0, true);
 	assert_int_equal(serve(1, 0), 0);
+}
+
+/* A client that takes nothing could have written all the same, and nobody can make that zero. */
+static void unreachable_memory_and_a_client_that_left(void **state)
+{
+	(void)state;
+	scene.memory.dmabuf = (struct dnd_dmabuf){ .fd = 0, .writable = true };
+	scene.memory.window.data = NULL;
+	scene.takes_nothing = true;
+	knocks(0, true);
+	assert_int_equal(serve(1, 0), -EOPNOTSUPP);
+	assert_says(donard_error(scene.fake->ctx), "a client that did not take the offer could have written to it");
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_REFUSED);
+}
+
+static int stop_once(void *user)
+{
+	(void)user;
+	return scene.stops && scene.stops--;
+}
+
+/* The caller may say so once, for instance because it takes the word from a pipe; here while a reset is waited for. */
+static void asked_to_stop_once(void **state)
+{
+	const struct donard_rdma_serve_options options = { .size = sizeof(options), .event_fn = hear, .stop_fn = stop_once };
+
+	(void)state;
+	knocks(0, true);
+	scene.barriers_to_fail = 3;
+	scene.stops = 1;
+	assert_int_equal(donard_rdma_serve(&scene.memory, &options), 0);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_RESET);
 }
 
 static int serve_within(unsigned int timeout_ms)
@@ -331,9 +369,9 @@ static void timeout_that_no_client_takes(void **state)
 	(void)state;
 	assert_timeout_refused(99, 100, DONARD_FAILURE_LEAST);
 	assert_timeout_refused(3600001, 3600000, DONARD_FAILURE_MOST);
-	knocks(false, true);
+	knocks(0, true);
 	assert_int_equal(serve_within(100), 0);
-	knocks(false, true);
+	knocks(0, true);
 	assert_int_equal(serve_within(3600000), 0);
 }
 
@@ -344,7 +382,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(bytes_are_forgotten), CASE(reset_while_bytes_are_forgotten), CASE(reset_behind_the_zeros),
 		CASE(writer_asks_whether_it_may_read), CASE(reader_is_refused),
-		CASE(memory_that_cannot_be_offered), CASE(timeout_that_no_client_takes),
+		CASE(memory_that_cannot_be_offered), CASE(unreachable_memory_and_a_client_that_left), CASE(asked_to_stop_once), CASE(timeout_that_no_client_takes),
 		CASE(clients_are_counted),
 	};
 

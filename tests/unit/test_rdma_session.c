@@ -94,6 +94,7 @@ int ibv_get_cq_event(struct ibv_comp_channel *channel, struct ibv_cq **cq, void 
 static struct ibv_mr offered_mr;
 static struct ibv_cq *offered_cq;
 static struct dnd_offer offered;
+static unsigned int accepted_reads;
 
 int __wrap_dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma_cm_id *id, const struct dnd_link_size *size);
 int __wrap_dnd_link_open(struct donard_context *ctx, struct dnd_link *link, struct rdma_cm_id *id, const struct dnd_link_size *size)
@@ -122,8 +123,8 @@ int __wrap_dnd_register(const struct donard_memory *memory, uint64_t offset, uin
 int ibv_query_device(struct ibv_context *verbs, struct ibv_device_attr *attr)
 {
 	(void)verbs;
-	(void)attr;
-	return EINVAL;
+	attr->max_qp_rd_atom = attr->max_qp_init_rd_atom = 128;
+	return 0;
 }
 
 int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, size_t length)
@@ -139,6 +140,7 @@ int rdma_set_option(struct rdma_cm_id *id, int level, int name, void *value, siz
 int rdma_accept(struct rdma_cm_id *id, struct rdma_conn_param *param)
 {
 	(void)id;
+	accepted_reads = param->responder_resources;
 	return dnd_offer_decode(&offered, param->private_data, param->private_data_len);
 }
 
@@ -491,12 +493,34 @@ static void offer_names_the_first_byte(void **state)
 	offered_cq = &scene->cq;
 	scene->service.rights = DONARD_RDMA_READ;
 	scene->memory.dmabuf_offset = 8192;
-	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id), 0);
+	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id, 16), 0);
 	assert_int_equal(offered.address, 8192);
 	scene->memory.window.data = &byte;
-	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id), 0);
+	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id, 16), 0);
 	assert_int_equal(offered.address, (uintptr_t)&byte);
 	scene->memory.window.data = NULL;
+}
+
+static unsigned int accepted(struct scene *scene, uint8_t reads)
+{
+	struct dnd_session session;
+
+	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id, reads), 0);
+	return accepted_reads;
+}
+
+/* The client's kernel gives the number to its device, which may refuse what it cannot do. */
+static void no_more_reads_than_the_client_asks_for(void **state)
+{
+	struct scene *scene = *state;
+
+	offered_cq = &scene->cq;
+	scene->service.rights = DONARD_RDMA_READ | DONARD_RDMA_WRITE;
+	assert_int_equal(accepted(scene, 16), 16);
+	assert_int_equal(accepted(scene, 255), 128);
+	assert_int_equal(accepted(scene, 0), 0);
+	scene->service.rights = DONARD_RDMA_WRITE;
+	assert_int_equal(accepted(scene, 16), 0);
 }
 
 /* A client takes no name of several words. */
@@ -509,7 +533,7 @@ static void offer_of_an_imported_buffer(void **state)
 	scene->service.rights = DONARD_RDMA_READ;
 	scene->memory.region.name[0] = '\0';
 	strcpy(scene->memory.dmabuf.name, "dma-buf of udmabuf");
-	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id), 0);
+	assert_int_equal(dnd_session_begin(&session, &scene->service, &scene->id, 16), 0);
 	assert_string_equal(offered.target, "dma-buf");
 }
 
@@ -520,7 +544,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
 		CASE(program_answers), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
-		CASE(offer_of_an_imported_buffer), CASE(exporter_is_asked),
+		CASE(no_more_reads_than_the_client_asks_for), CASE(offer_of_an_imported_buffer), CASE(exporter_is_asked),
 		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
 	};
 
