@@ -207,8 +207,9 @@ struct donard_rdma_event {
 typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event *event);
 
 /*
- * Called at least every 250 ms while a call of a server or a client waits, but not while a name is looked up; nonzero ends that
- * call.  It must not use the client.
+ * Called at least every 250 ms while a call of a server or a client waits, but not while a name is looked up, nor for the two
+ * seconds at most in which the other side is told of an end, or the end of a connection is explained; nonzero ends that call.
+ * It must not use the client.
  */
 typedef int (*donard_stop_fn)(void *user);
 

@@ -24,6 +24,7 @@ struct dnd_server {
 	struct dnd_service service;
 	struct dnd_session session;
 	struct dnd_listener listener;
+	bool stopped;			/* stop_fn has asked for the end, and need not do so again */
 	unsigned int served;
 	uint64_t resets;		/* how many resets of the device are dealt with */
 	uint64_t resets_before;		/* how many there were before the server started */
@@ -155,9 +156,9 @@ static int must_end(void *user)
 
 	if (dnd_target_gone(server->service.memory))
 		return -ENODEV;
-	if (server->options.stop_fn && server->options.stop_fn(server->options.user))
-		return -ECANCELED;
-	return 0;
+	if (!server->stopped && server->options.stop_fn)
+		server->stopped = server->options.stop_fn(server->options.user);
+	return server->stopped ? -ECANCELED : 0;
 }
 
 static bool is_last(const struct dnd_server *server)
@@ -228,6 +229,14 @@ static int zero(struct dnd_server *server)
 	return rc;
 }
 
+/* Memory that nobody here can write has one client (check_memory()). */
+static int cannot_forget(struct dnd_server *server)
+{
+	return dnd_fail(server->ctx, DND_E_UNSUPPORTED, "%s: a client that did not take the offer could have written to it, and the "
+			"CPU does not reach it to make it zero for another client. Serve it again.",
+			dnd_target_name(server->service.memory));
+}
+
 /*
  * The next client must not see the bytes of this one.  Even a client that did not take the offer may
  * have written, because its queue pair accepts requests before it is established.  If the barrier
@@ -235,10 +244,13 @@ static int zero(struct dnd_server *server)
  */
 static int forget_bytes(struct dnd_server *server)
 {
+	struct donard_memory *memory = server->service.memory;
 	int rc;
 
-	if (!server->session.changed || dnd_region_persistent(&server->service.memory->region) || is_last(server))
+	if (!server->session.changed || dnd_region_persistent(&memory->region) || is_last(server))
 		return 0;
+	if (dnd_memory_check_mapped(memory))
+		return cannot_forget(server);
 	for (;;) {
 		rc = zero(server);
 		if (!rc)
