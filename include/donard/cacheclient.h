@@ -73,10 +73,11 @@ struct donard_cache_options {
  * The call waits for the server's answer.
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
- * machine; -EBUSY when it has as many clients as it can; -ETIMEDOUT without an answer;
+ * machine; -EBUSY when it has as many clients as it can; -ETIMEDOUT without an answer, also of a name server;
  * -EPROTO for a server of another version; -EOPNOTSUPP when no RDMA device reaches the
  * address, -ENETDOWN when the device's port is not active; -ECONNRESET when the server or the
- * link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -EINVAL, -E2BIG, -EPERM, -EMFILE, -ENOMEM.
+ * link to it went away meanwhile; -ESHUTDOWN when the server is about to end; -EINVAL, -E2BIG, -EPERM, -EMFILE, -EAGAIN, -ENOMEM;
+ * others when the RDMA device of this side refuses what the connection needs.
  */
 int donard_cache_connect(struct donard_queue *queue, const struct donard_cache_options *options,
 			 struct donard_cache **cache);
@@ -232,7 +233,8 @@ int donard_cache_flush(struct donard_cache *cache, uint32_t flags, void *user);
  *
  * Without this call, the first request that uses the memory registers it.
  *
- * Returns 0; -EINVAL, -EOPNOTSUPP, -EROFS, -ENODEV, -EAGAIN, -ECONNRESET, -EPERM, -ENOMEM.
+ * Returns 0; -EHOSTUNREACH when the RDMA device of this side has no route to the memory, -EBUSY while that device is being
+ * bound or reset; -EINVAL, -EOPNOTSUPP, -EROFS, -ENODEV, -EAGAIN, -ECONNRESET, -EPERM, -ENOMEM.
  */
 int donard_cache_register(struct donard_cache *cache, struct donard_memory *memory,
 			  unsigned int directions);

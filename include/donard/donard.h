@@ -61,7 +61,7 @@
  *   ERANGE      the number is too large
  *   EROFS       it is read-only, or was not opened for writing
  *   ESHUTDOWN   the RDMA server is ending, or its memory or drive is gone
- *   ETIMEDOUT   the RDMA peer was silent for longer than the time limit
+ *   ETIMEDOUT   the RDMA peer was silent for longer than the time limit, or no name server answers
  *   EXDEV       the GPU memory lies outside the part of the GPU's BAR that a region covers
  */
 #ifndef DONARD_H

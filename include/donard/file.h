@@ -40,11 +40,11 @@ struct donard_file;
  * Returns 0; -ENOENT when a file to read, or the folder of a file to create, does not exist,
  * or @path is a link to what does not exist; -ENODEV when a file to write does not exist and
  * CREATE is not set, or it would lie below /dev, where no files are made; -ENOTBLK when it does
- * not lie on NVMe drives on PCIe; -EMEDIUMTYPE for
+ * not lie on NVMe drives; -EMEDIUMTYPE for
  * another file system; -EBUSY when it is mounted, in use or exported, or another file was moved
  * to its name while it was opened; -EROFS; -EOPNOTSUPP when it
- * cannot be opened O_DIRECT, or is made of other devices in a way that the CPU must see the
- * data; -EACCES, also for a device-mapper table that only root may read; -EINVAL, -EMFILE,
+ * cannot be opened O_DIRECT, when its drive is not on PCIe (NVMe over Fabrics), or when it is made of other devices in a way
+ * that the CPU must see the data; -EACCES, also for a device-mapper table that only root may read; -EINVAL, -EMFILE,
  * -ENOMEM.
  */
 int donard_file_open(struct donard_context *ctx, const char *path, unsigned int flags,

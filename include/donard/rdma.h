@@ -39,7 +39,8 @@ struct ibv_mr;
  * @verbs: set to the device, which ibv_close_device() closes
  *
  * Returns 0; -EOPNOTSUPP when there is no such device (the text lists the
- * devices of this machine); -ENETDOWN when none of its ports is active.
+ * devices of this machine); -ENETDOWN when none of its ports is active; -EACCES, -EPERM, ... when its node in
+ * /dev/infiniband cannot be opened.
  */
 int donard_rdma_open_device(struct donard_context *ctx, const char *name,
 			    struct ibv_context **verbs);
@@ -116,7 +117,7 @@ struct donard_rdma_registration_info {
  * can be told of it (docs/lifetime.md): from then on requests fail; register again.
  *
  * Returns 0; -EOPNOTSUPP when this device cannot register this region; -EHOSTUNREACH when the
- * device has no route to it; -ENOMEM when the limit of locked memory is too low; -ENXIO past the memory's end;
+ * device has no route to it, -EBUSY while that device is being bound or reset; -ENOMEM when the limit of locked memory is too low; -ENXIO past the memory's end;
  * -ENODEV when the region is going away; -EROFS when @rights would write memory that may not be
  * written; -EINVAL for other rights.
  */
@@ -341,7 +342,8 @@ struct donard_rdma_serve_options {
  * region went away: free the memory, so that its removal goes on; -EIO when
  * its device does not work again after a reset;
  * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EHOSTUNREACH when the address's device has no route to the
- * memory, and when the client's has none, that client is refused; -EBUSY when the port is in use; -EINVAL, -E2BIG for
+ * memory (of a client's device, that client is refused); -ETIMEDOUT when no name server answers; -EBUSY when the port is in use,
+ * or the address's device is being bound or reset; -EINVAL, -E2BIG for
  * wrong options; -EROFS when clients would write memory that may not be written; -EOPNOTSUPP when several
  * would write volatile memory that the CPU does not reach, so that nobody could make it zero between them, and when
  * the first of them, although options.clients is 1, did not take the offer.
@@ -403,10 +405,11 @@ struct donard_rdma_connect_options {
  * asks its first question.
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
- * machine; -EBUSY when it serves another client; -EACCES when it does not offer these rights; -ETIMEDOUT, -ECONNRESET,
+ * machine; -EBUSY when it serves another client, or the RDMA device of this side is being bound or reset; -EACCES when it does not offer these rights; -ETIMEDOUT, -ECONNRESET,
  * -EPROTO for the peer, and -ETIMEDOUT when no name server answers; -EOPNOTSUPP, -ENETDOWN when no device reaches it, or
  * it cannot register the memory; -EHOSTUNREACH when the device has no route to the memory; -ECANCELED when stop_fn ended
- * it; -EINVAL, -E2BIG for wrong options; -EIO, -ENODEV, -EROFS of the memory; -ENOMEM.
+ * it; -EINVAL, -E2BIG for wrong options; -EIO, -ENODEV, -EROFS of the memory; -EAGAIN without a thread to be had; -ENOMEM;
+ * others when the RDMA device of this side refuses what the connection needs.
  */
 int donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_connect_options *options,
 			struct donard_rdma_client **client);

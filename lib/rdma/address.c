@@ -28,6 +28,22 @@ static void take_best(const struct addrinfo *found, struct sockaddr_storage *add
 	memcpy(address, found->ai_addr, found->ai_addrlen);
 }
 
+/* @error is of getaddrinfo().  A name that cannot be looked up now may be a good one. */
+static int not_found(struct donard_context *ctx, const char *host, int error)
+{
+	switch (error) {
+	case EAI_MEMORY:
+		return dnd_fail_memory(ctx);
+	case EAI_SYSTEM:
+		return dnd_fail_errno(ctx, errno, "the address of '%s' cannot be looked up", host);
+	case EAI_AGAIN:
+		return dnd_fail(ctx, DND_E_PEER_SILENT, "'%s' cannot be looked up: no name server answers. Try again, or name "
+				"the IP address of an RDMA interface.", host);
+	}
+	return dnd_fail(ctx, DND_E_BAD_NAME, "'%s' is not an address: %s. Name the IP address of "
+			"an RDMA interface.", host, gai_strerror(error));
+}
+
 int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t port,
 			struct sockaddr_storage *address)
 {
@@ -42,8 +58,7 @@ int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t p
 	snprintf(service, sizeof(service), "%u", port);
 	rc = getaddrinfo(host, service, &hints, &found);
 	if (rc)
-		return dnd_fail(ctx, DND_E_BAD_NAME, "'%s' is not an address: %s. Name the IP address of "
-				"an RDMA interface.", host, gai_strerror(rc));
+		return not_found(ctx, host, rc);
 	take_best(found, address);
 	freeaddrinfo(found);
 	if (!lacks_zone(address))

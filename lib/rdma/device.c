@@ -248,9 +248,15 @@ bool dnd_device_route_is_local(struct rdma_cm_id *id)
 	       has_gid(id->verbs, id->port_num, &route->addr.addr.ibaddr.dgid);
 }
 
-/* Opens the first device that fits.  *down: one that would fit, but has no active port. */
+/* Why no device that fits is open: one has no active port, or could not be opened. */
+struct obstacle {
+	const char *down, *closed;
+	int error_number;
+};
+
+/* Opens the first device that fits. */
 static struct ibv_context *find(struct ibv_device **devices, int count, const char *name,
-				const char **down)
+				struct obstacle *obstacle)
 {
 	struct ibv_context *verbs;
 
@@ -261,25 +267,37 @@ static struct ibv_context *find(struct ibv_device **devices, int count, const ch
 		if (verbs && has_active_port(verbs))
 			return verbs;
 		if (verbs) {
-			*down = ibv_get_device_name(devices[i]);
+			obstacle->down = ibv_get_device_name(devices[i]);
 			ibv_close_device(verbs);
+		} else {
+			obstacle->closed = ibv_get_device_name(devices[i]);
+			obstacle->error_number = errno;
 		}
 	}
 	return NULL;
+}
+
+static int not_opened(struct donard_context *ctx, const char *name, const struct obstacle *obstacle)
+{
+	if (obstacle->down)
+		return port_down(ctx, obstacle->down, 1, IBV_PORT_DOWN);
+	if (obstacle->closed)
+		return dnd_fail_access(ctx, obstacle->error_number, "Its node in /dev/infiniband has to be open to this user, and in a "
+				       "container to its devices", "%s cannot be opened", obstacle->closed);
+	return dnd_no_device(ctx, name ? name : "RDMA");
 }
 
 DND_PUBLIC int donard_rdma_open_device(struct donard_context *ctx, const char *name,
 				       struct ibv_context **verbs)
 {
 	struct ibv_device **devices;
-	const char *down = NULL;
+	struct obstacle obstacle = { 0 };
 	int count = 0, rc = 0;
 
 	devices = ibv_get_device_list(&count);
-	*verbs = find(devices, count, name, &down);
+	*verbs = find(devices, count, name, &obstacle);
 	if (!*verbs)
-		rc = down ? port_down(ctx, down, 1, IBV_PORT_DOWN) :
-		     dnd_no_device(ctx, name ? name : "RDMA");
+		rc = not_opened(ctx, name, &obstacle);
 	if (devices)
 		ibv_free_device_list(devices);
 	return rc;

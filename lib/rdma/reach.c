@@ -48,12 +48,24 @@ static int no_route(struct dnd_reach *reach, int error_number)
 	return dnd_no_device_at(reach->ctx, reach->peer, reach->loopback);
 }
 
-/* rdma_connect() itself may fail like this, because siw makes its TCP connection within the call. */
+/*
+ * What rdma_connect() itself fails with.  siw makes its TCP connection within the call, so that it may be what the network
+ * or the peer says.  All else is of this machine: no thread for the call, or a queue pair that the device refuses.
+ */
 static int cannot_start(struct dnd_reach *reach, int error_number)
 {
-	if (error_number == ECONNREFUSED || error_number == ECONNRESET)
+	switch (error_number) {
+	case ECONNREFUSED:
+	case ECONNRESET:
 		return dnd_reach_nobody(reach);
-	return unreachable(reach, "connection request", error_number);
+	case ETIMEDOUT:
+	case EHOSTUNREACH:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+	case ENETDOWN:
+		return unreachable(reach, "connection request", error_number);
+	}
+	return dnd_fail_errno(reach->ctx, error_number, "%s: a connection cannot be begun here", reach->peer);
 }
 
 static int lost(struct dnd_reach *reach)

@@ -57,6 +57,43 @@ double __wrap_dnd_now_seconds(void)
 	return scene.now_ms / 1000.0;
 }
 
+static int dial_error;
+
+int __wrap_dnd_dial(struct rdma_cm_id *id, struct rdma_conn_param *param, int (*give_up_fn)(void *user), void *user, int *error_number);
+int __wrap_dnd_dial(struct rdma_cm_id *id, struct rdma_conn_param *param, int (*give_up_fn)(void *user), void *user, int *error_number)
+{
+	(void)id;
+	(void)param;
+	(void)give_up_fn;
+	(void)user;
+	*error_number = dial_error;
+	return 0;
+}
+
+static int connect_fails(struct donard_context *ctx, int error_number)
+{
+	struct dnd_reach reach = { .ctx = ctx, .peer = "192.0.2.7:7077", .server = "a server", .listen_option = "it" };
+	struct rdma_conn_param param = { 0 };
+
+	dial_error = error_number;
+	return dnd_reach_connect(&reach, &param);
+}
+
+/* What this machine lacks is not the peer's silence. */
+static void failures_here_and_there(void **state)
+{
+	struct donard_context *ctx;
+
+	(void)state;
+	assert_int_equal(donard_open(&ctx, NULL), 0);
+	assert_int_equal(connect_fails(ctx, ECONNREFUSED), -ECONNREFUSED);
+	assert_int_equal(connect_fails(ctx, EHOSTUNREACH), -ETIMEDOUT);
+	assert_int_equal(connect_fails(ctx, EAGAIN), -EAGAIN);
+	assert_string_equal(donard_error_code(ctx), "system");
+	assert_int_equal(connect_fails(ctx, ENOMEM), -ENOMEM);
+	donard_close(ctx);
+}
+
 static bool lost_device(int now, int later, bool peer_failed)
 {
 	struct dnd_reach reach = { .events = &scene.channel };
@@ -133,6 +170,7 @@ static void some_statuses_name_the_peer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(failures_here_and_there),
 		cmocka_unit_test(an_event_that_came_is_enough), cmocka_unit_test(a_late_event_is_waited_for),
 		cmocka_unit_test(the_wait_ends), cmocka_unit_test(nobody_waits_if_the_peer_failed),
 		cmocka_unit_test(what_was_seen_is_remembered), cmocka_unit_test(some_statuses_name_the_peer),
