@@ -70,7 +70,10 @@ $(BUILD)/tests/unit/test_nbd_worker: $(BUILD)/nbd/worker.o $(BUILD)/tool/terms.o
 $(BUILD)/tests/unit/test_nbd_worker: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=donard_,\
 	$(addprefix queue_,open close descriptor poll) $(addprefix cache_,connect close info register write read trim flush))
 
-$(BUILD)/tests/unit/test_doctor: $(addprefix $(BUILD)/cli/doctor/,pci.o route.o source.o kernel.o) $(BUILD)/kernel/path.o
+$(BUILD)/tests/unit/test_doctor.o: ALL_CFLAGS += -iquote tool
+$(BUILD)/tests/unit/test_doctor: $(addprefix $(BUILD)/cli/doctor/,check_direct_map.o codes.o compare.o find.o kernel.o pairs.o pci.o \
+	prove.o route.o source.o) $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/kernel/path.o
+$(BUILD)/tests/unit/test_doctor: UNIT_LIBS := -ljson-c
 
 # The lab's devices, and a client of theirs.
 DEVICE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_vfio_server test_vfio_dma test_ntb)

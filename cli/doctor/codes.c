@@ -136,7 +136,7 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"requests between some devices would pass a root complex that is not known to forward them",
 		"They may be lost without an error. donard refuses such pairs.",
 		"Put both devices below one PCIe switch. Or try whether it forwards: doctor --probe --allow-unlisted-bridge moves "
-		"one block each way, and copy --allow-unlisted-bridge uses it." },
+		"one block each way between a drive and a region, and copy --allow-unlisted-bridge uses it." },
 	[CODE_UNLISTED_FORWARDS] = { "unlisted-bridge-forwards", NOTE,
 		"--probe saw bytes arrive over a host bridge that is on no list",
 		"donard still refuses the pair unless told otherwise: what was seen is one block, on the machine as it is.",

@@ -590,10 +590,11 @@ static void try_pair(struct examination *x, struct pair *pair, struct proof_tall
 
 	if (!pair->memory->region)
 		try_neither(&trial, "it is no region yet");
+	else if (pair->client->type == DONARD_CLIENT_RDMA && good)
+		say_both(&trial, PROOF_PREDICTED, "RDMA is not probed, since bytes move with a peer alone: "
+			 "'donard-cli rdma serve' here, and 'donard-cli rdma write --verify' on another machine, prove it");
 	else if (pair->client->type == DONARD_CLIENT_RDMA)
-		say_both(&trial, good ? PROOF_PREDICTED : pair->undecided ? PROOF_NOT_TRIED : PROOF_REFUSED, good ?
-			 "RDMA is not probed, since bytes move with a peer alone: 'donard-cli rdma serve' here, and 'donard-cli rdma "
-			 "write --verify' on another machine, prove it" : pair->route.reason);
+		say_both(&trial, pair->verdict == DONARD_VERDICT_NO ? PROOF_REFUSED : PROOF_NOT_TRIED, pair->route.reason);
 	else if (pair->client->type != DONARD_CLIENT_NVME)
 		try_neither(&trial, "donard starts no DMA of a GPU");
 	else if (!pair->client->namespace_count)
