@@ -91,6 +91,12 @@ static const char *say_whose_option(char text[CLI_ERROR_BYTES])
 	return text;
 }
 
+/* Bytes are read before any are written: what is not supported then, such as what --scratch names, is not the route. */
+static bool is_refusal(enum direction direction, int rc)
+{
+	return rc == -EHOSTUNREACH || (rc == -EOPNOTSUPP && direction == DIRECTION_READ);
+}
+
 /* Of a request, or of what was to be done with the memory: the library's last call, which returned @rc. */
 static void say_failure(struct trial *trial, enum direction direction, int rc)
 {
@@ -101,7 +107,7 @@ static void say_failure(struct trial *trial, enum direction direction, int rc)
 	if (!strcmp(donard_error_code(trial->x->ctx), "not-delivered"))
 		lost(trial, direction, text);
 	else
-		say(trial, direction, rc == -EHOSTUNREACH || rc == -EOPNOTSUPP ? PROOF_REFUSED : PROOF_NOT_TRIED, "%s", text);
+		say(trial, direction, is_refusal(direction, rc) ? PROOF_REFUSED : PROOF_NOT_TRIED, "%s", text);
 }
 
 /* Bytes moved, or -errno; a failure of the device in *@done. */
@@ -219,22 +225,35 @@ static int open_scratch(struct examination *x, struct donard_file **file)
 	return rc < 0 ? fail_with_name(x, rc) : rc;
 }
 
+/* Why no block of @file can be proof of a route, or "". */
+static void find_doubt(const struct donard_file *file, char *text, size_t text_bytes)
+{
+	struct donard_file_info info = { .size = sizeof(info) };
+
+	donard_file_info(file, &info);
+	text[0] = '\0';
+	if (info.bounces[0])
+		snprintf(text, text_bytes, "its bytes would go through DRAM: %s. Name another place on that drive, or the drive itself "
+			 "while it is not mounted", info.bounces);
+	else if (info.client_count > 1)
+		snprintf(text, text_bytes, "it lies on several drives, or one that several controllers serve, and nobody knows which of "
+			 "them a block comes by. Name a place on one drive");
+}
+
 int prove_check_scratch(struct examination *x)
 {
 	struct donard_file *file;
-	char text[CLI_ERROR_BYTES];
+	char doubt[CLI_ERROR_BYTES / 2], text[PATH_MAX + CLI_ERROR_BYTES];
 	int rc = open_scratch(x, &file);
 
 	if (rc < 0)
 		return rc;
-	rc = 0;
-	if (donard_file_client(file, 1)) {
-		snprintf(text, sizeof(text), "--scratch %s: it lies on several drives, or one that several controllers serve, and nobody "
-			 "knows which of them a block comes by. Name a place on one drive.", x->request->scratch);
-		rc = donard_fail(x->ctx, -EOPNOTSUPP, "", text);
-	}
+	find_doubt(file, doubt, sizeof(doubt));
 	donard_file_close(file);
-	return rc;
+	if (!doubt[0])
+		return 0;
+	snprintf(text, sizeof(text), "--scratch %s: %s.", x->request->scratch, doubt);
+	return donard_fail(x->ctx, -EOPNOTSUPP, "", text);
 }
 
 static bool is_on_drive(const struct trial *trial, const struct donard_file *file)

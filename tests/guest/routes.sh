@@ -401,11 +401,15 @@ doctor_makes_scratch() {
 	mount -o remount,ro /mnt/fs
 	scratch_refused read-only /mnt/fs
 	scratch_refused read-only /mnt/fs/new
+	umount /mnt/fs
+	mount -o data=journal "$LAB_ALPHA" /mnt/fs
+	scratch_refused unsupported /mnt/fs 3
+	matches "why" 'through DRAM: .*data=journal' "$(jq -r .error.message <<<"$RESULT")"
 }
 
-# scratch_refused CODE PATH - a proof that was asked for and cannot be made is no verdict.
+# scratch_refused CODE PATH [STATUS] - a proof that was asked for and cannot be made is no verdict.
 scratch_refused() {
-	doctor 1 --probe --scratch "$2"
+	doctor "${3-1}" --probe --scratch "$2"
 	equal "error" "$1" "$(jq -r .error.code <<<"$RESULT")"
 	matches "message" "$2" "$(jq -r .error.message <<<"$RESULT")"
 	equal "verdict" null "$(jq -r .verdict <<<"$RESULT")"
