@@ -497,8 +497,9 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  * @user: for @wait_fn
  *
  * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE when the region is in use or being removed
- * already, and for a pmem device whose disk is in use; -EINTR after a signal (the removal
- * then goes on by itself); -ENODEV; -EOPNOTSUPP without the module; -EACCES unless the caller is root.
+ * already, for a pmem device whose disk is in use, and when the device is gone and the region
+ * stays in quarantine until its last holder lets go; -EINTR after a signal (the removal then
+ * goes on by itself); -ENODEV; -EOPNOTSUPP without the module; -EACCES unless the caller is root.
  */
 int donard_region_remove(struct donard_context *ctx, const char *name, unsigned int flags,
 			 donard_wait_fn wait_fn, void *user);

@@ -105,6 +105,17 @@ static int run_removal(struct donard_context *ctx, struct removal *removal, cons
 	return rc;
 }
 
+/* The removal itself has ended: the module gives a @reason only if the region is in quarantine now. */
+static int ended(struct donard_context *ctx, const char *name, const char *reason)
+{
+	char holders[256];
+
+	if (!reason[0])
+		return 0;
+	dnd_region_holders_text(ctx, name, holders, sizeof(holders));
+	return dnd_fail(ctx, DND_E_BUSY, "%s: %.200s%s. End its holders; the region then ends by itself.", name, reason, holders);
+}
+
 static int removal_result(struct donard_context *ctx, const char *name,
 			  const struct removal *removal)
 {
@@ -113,7 +124,7 @@ static int removal_result(struct donard_context *ctx, const char *name,
 
 	switch (removal->error_number) {
 	case 0:
-		return 0;
+		return ended(ctx, name, reason);
 	case EBUSY:
 		if (!dnd_sysfs_read(ctx, disk, sizeof(disk), "class/p2pmem/%s/pmem", name) && disk[0])
 			return dnd_fail(ctx, DND_E_BUSY, "%s: its pmem device /dev/%s is in use. Unmount it, or end what "

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
 #include <fcntl.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "unit.h"
 #include "fake_sysfs.h"
@@ -165,6 +169,38 @@ static void add_refuses_other_driver(void **state)
 	assert_non_null(strstr(donard_error(fake->ctx), "vfio-pci"));
 }
 
+static const char *removal_reason;	/* what the module says of a removal that has ended */
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	va_list args;
+	void *argument;
+
+	va_start(args, request);
+	argument = va_arg(args, void *);
+	va_end(args);
+	if (request != P2PMEM_CTL_REGION_REMOVE)
+		return (int)syscall(SYS_ioctl, fd, request, argument);
+	strcpy(((struct p2pmem_region_remove *)argument)->reason, removal_reason);
+	return 0;
+}
+
+/* The device went away during the removal: the region is not gone before its holders let go. */
+static void remove_leaves_quarantine(void **state)
+{
+	struct fake *fake = *state;
+
+	fake_region(fake, "p2pmem0", "nvme-pmr", "0000:03:00.0");
+	fake_file(fake, "p2pmem_control", "");
+	removal_reason = "";
+	assert_int_equal(donard_region_remove(fake->ctx, "p2pmem0", 0, NULL, NULL), 0);
+	removal_reason = "the device is gone; p2pmem0 stays in quarantine until its last holder lets go";
+	assert_int_equal(donard_region_remove(fake->ctx, "p2pmem0", 0, NULL, NULL), -EBUSY);
+	assert_string_equal(donard_error_code(fake->ctx), "busy");
+	assert_non_null(strstr(donard_error(fake->ctx), "p2pmem0: the device is gone; "));
+	assert_non_null(strstr(donard_error(fake->ctx), "; held by fio (pid 12)"));
+}
+
 /* No control node: the bind is undone and the override is cleared. */
 static void add_undoes_bind(void **state)
 {
@@ -239,6 +275,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(add_refuses_other_driver, fake_setup,
 						fake_teardown),
 		cmocka_unit_test_setup_teardown(add_undoes_bind, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(remove_leaves_quarantine, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(add_refuses_numbers, fake_setup, fake_teardown),
 		cmocka_unit_test(verdicts), cmocka_unit_test(errors_have_words),
 	};
