@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 /* topo: how each client reaches each region. */
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "donard/donard.h"
 #include "errors.h"
 #include "output.h"
+#include "terms.h"
 #include "utf8.h"
 
 static const struct cli_column columns[] = {
@@ -14,17 +16,27 @@ static const struct cli_column columns[] = {
 	{ "bridge", "BRIDGE", false }, { "reason", "REASON", false }, { 0 },
 };
 
+/* Of one pair. */
+struct answer {
+	struct donard_route route;
+	bool known;		/* else @reason says why not */
+	char reason[CLI_ERROR_BYTES];
+};
+
 /* To its own memory a client needs no switch; in JSON the route is the kernel's word. */
 static const char *route_text(const struct cli *cli, const struct donard_route *route)
 {
+	if (!route)
+		return "unknown";
 	if (!cli->json && route->same_device && route->route != DONARD_ROUTE_NONE)
 		return "own memory";
 	return donard_route_text(route->route);
 }
 
 static struct json_object *build(const struct cli *cli, const struct donard_client_info *client,
-				 const struct donard_region_info *region, const struct donard_route *route)
+				 const struct donard_region_info *region, const struct answer *answer)
 {
+	const struct donard_route *route = answer->known ? &answer->route : NULL;
 	struct json_object *model = json_object_new_object();
 
 	json_object_object_add(model, "client", cli_json_string(client->name));
@@ -33,34 +45,47 @@ static struct json_object *build(const struct cli *cli, const struct donard_clie
 	json_object_object_add(model, "region_bdf", cli_json_string(region->bdf));
 	json_object_object_add(model, "route", cli_json_string(route_text(cli, route)));
 	json_object_object_add(model, "route_evidence", cli_json_string("predicted"));
-	json_object_object_add(model, "bridge", cli_json_string(route->bridge));
-	json_object_object_add(model, "distance", json_object_new_int((int)route->distance));
-	json_object_object_add(model, "unlisted_bridge",
-			       json_object_new_boolean(route->unlisted_bridge));
-	json_object_object_add(model, "same_device", json_object_new_boolean(route->same_device));
-	json_object_object_add(model, "translated", json_object_new_boolean(route->translated));
-	json_object_object_add(model, "reason", cli_json_string(route->reason));
+	json_object_object_add(model, "bridge", cli_json_string(route ? route->bridge : ""));
+	json_object_object_add(model, "distance", route ? json_object_new_int((int)route->distance) : NULL);
+	json_object_object_add(model, "unlisted_bridge", route ? json_object_new_boolean(route->unlisted_bridge) : NULL);
+	json_object_object_add(model, "same_device", route ? json_object_new_boolean(route->same_device) : NULL);
+	json_object_object_add(model, "translated", route ? json_object_new_boolean(route->translated) : NULL);
+	json_object_object_add(model, "reason", cli_json_string(answer->reason));
 	return model;
+}
+
+/* A user who may not open the region, and what goes away or is bound meanwhile: of other pairs that says nothing. */
+static bool is_of_one_pair(int rc)
+{
+	return rc == -EACCES || rc == -EPERM || rc == -ENODEV || rc == -EBUSY;
 }
 
 /* Nobody reaches a region that is being taken away. */
 static int probe(struct cli *cli, const struct donard_region_info *region,
-		 const struct donard_client_info *client, struct donard_route *route)
+		 const struct donard_client_info *client, struct answer *answer)
 {
+	int rc = 0;
+
+	memset(answer, 0, sizeof(*answer));
+	answer->route.size = sizeof(answer->route);
 	if (region->state == DONARD_STATE_READY)
-		return donard_route_probe(cli->ctx, region->name, client->bdf, route);
-	memset(route, 0, sizeof(*route));
-	route->size = sizeof(*route);
-	snprintf(route->reason, sizeof(route->reason), "the region is being taken away (%s)",
-		 donard_region_state_text(region->state));
-	return 0;
+		rc = donard_route_probe(cli->ctx, region->name, client->bdf, &answer->route);
+	else
+		snprintf(answer->route.reason, sizeof(answer->route.reason), "the region is being taken away (%s)",
+			 donard_region_state_text(region->state));
+	answer->known = !rc;
+	if (rc)
+		cli_error(cli, answer->reason);
+	else
+		snprintf(answer->reason, sizeof(answer->reason), "%s", answer->route.reason);
+	return is_of_one_pair(rc) ? 0 : rc;
 }
 
 static int probe_all(struct cli *cli, struct json_object *rows,
 		     const struct donard_region_list *regions,
 		     const struct donard_client_list *clients)
 {
-	struct donard_route route = { .size = sizeof(route) };
+	struct answer answer;
 	int rc;
 
 	for (size_t c = 0; c < donard_client_count(clients); c++) {
@@ -69,10 +94,10 @@ static int probe_all(struct cli *cli, struct json_object *rows,
 		for (size_t r = 0; r < donard_region_count(regions); r++) {
 			const struct donard_region_info *region = donard_region_get(regions, r);
 
-			rc = probe(cli, region, client, &route);
+			rc = probe(cli, region, client, &answer);
 			if (rc)
 				return rc;
-			json_object_array_add(rows, build(cli, client, region, &route));
+			json_object_array_add(rows, build(cli, client, region, &answer));
 		}
 	}
 	return 0;

@@ -46,6 +46,9 @@ others_see_what_is_public() {
 
 anyone_may_list() {
 	exits 0 'p2pmem0' as other donard-cli list
+	exits 0 "$LAB_ALPHA_BDF +p2pmem0 +unknown +- +p2pmem0.*Permission denied" as other donard-cli topo
+	equal "of what nobody could ask, as JSON" '["unknown",null,null]' \
+		"$(as other donard-cli topo --json | jq -c '[.routes[] | [.route, .distance, .translated]] | unique[]')"
 }
 
 # Whose processes use a region is for root and the group.
