@@ -50,7 +50,7 @@ static const struct code_entry entries[CODE_COUNT] = {
 	[CODE_LOCKDOWN] = { "lockdown", FAULT,
 		"the kernel is locked down",
 		"Nobody can add or remove regions, because it would let root choose DMA addresses.",
-		"Boot without lockdown=, or switch Secure Boot off if that turns lockdown on; see docs/install.md." },
+		"Boot without lockdown=, or switch Secure Boot off if that turns lockdown on; see docs/install.md.", .of_adding = true },
 	[CODE_MEMORY_ENCRYPTION] = { "memory-encryption", FAULT,
 		"the machine encrypts its memory (SEV, TDX, or SME by mem_encrypt=on)",
 		"The module refuses to load: another device cannot use an encrypted address.",

@@ -6,8 +6,10 @@
 #ifndef DONARD_DOCTOR_CODES_H
 #define DONARD_DOCTOR_CODES_H
 
+#include <stdbool.h>
+
 enum severity {
-	SEVERITY_FAULT,		/* the machine cannot move data until this is mended */
+	SEVERITY_FAULT,		/* the machine usually cannot move data until this is mended */
 	SEVERITY_WARNING,	/* some devices cannot, or something has to be done first */
 	SEVERITY_NOTE,		/* good to know */
 };
@@ -50,6 +52,7 @@ struct code_entry {
 	const char *meaning;
 	const char *consequence;
 	const char *remedy;
+	bool of_adding;		/* a fault that leaves working what is a region already */
 };
 
 const struct code_entry *code_entry(enum code code);

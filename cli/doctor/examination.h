@@ -30,6 +30,7 @@ struct examination {
 	struct finding *findings;
 	size_t finding_count;
 	unsigned int faults;		/* how many findings are faults */
+	unsigned int faults_of_adding;	/* and how many of these hinder the adding of regions alone */
 	unsigned int regions_ready;
 	unsigned int regions_closed;	/* how many of these this process cannot open */
 };

@@ -141,25 +141,40 @@ static void check_untried(struct examination *x, const struct tally *tally)
 		     "the reasons are with the pairs", tally->pairs, tally->untried);
 }
 
-/* How long it is. */
-static size_t name_faults(const struct examination *x, char text[SUMMARY_BYTES])
+/* What was seen to arrive has nothing in its way, and what reaches a region needs no other one. */
+static unsigned int faults_in_the_way(const struct examination *x, const struct tally *tally)
 {
-	if (!x->faults)
+	if (tally->proven)
 		return 0;
-	return (size_t)snprintf(text, SUMMARY_BYTES, "%u %s in the way; without, ", x->faults,
-				x->faults == 1 ? "fault is" : "faults are");
+	return x->faults - (tally->with_region ? x->faults_of_adding : 0);
+}
+
+/* Where nobody can add regions, what is none yet stays none; but beside no region at all, it is what the fault is in the way of. */
+static unsigned int pairs_that_reach(const struct examination *x, const struct tally *tally)
+{
+	if (tally->with_region && x->faults_of_adding)
+		return tally->with_region;
+	return tally->with_region + tally->without_region;
+}
+
+/* How long it is. */
+static size_t name_faults(unsigned int faults, char text[SUMMARY_BYTES])
+{
+	if (!faults)
+		return 0;
+	return (size_t)snprintf(text, SUMMARY_BYTES, "%u %s in the way; without, ", faults, faults == 1 ? "fault is" : "faults are");
 }
 
 /* And what it means here. */
 static enum judgement judge(const struct examination *x, const struct tally *tally, char text[SUMMARY_BYTES])
 {
-	unsigned int good = tally->with_region + tally->without_region;
+	unsigned int good = pairs_that_reach(x, tally), faults = faults_in_the_way(x, tally);
 	char evidence[64];
 	size_t used;
 
 	name_evidence(tally, good, evidence);
-	if (x->faults && good) {
-		used = name_faults(x, text);
+	if (faults && good) {
+		used = name_faults(faults, text);
 		snprintf(text + used, SUMMARY_BYTES - used, "a device would reach another's memory in %u of %u pairs (%s)", good,
 			 tally->pairs, evidence);
 		return JUDGED_BLOCKED;
@@ -176,10 +191,10 @@ static enum judgement judge(const struct examination *x, const struct tally *tal
 		return tally->with_region ? JUDGED_READY : JUDGED_POSSIBLE;
 	}
 	if (tally->undecided) {
-		used = name_faults(x, text);
+		used = name_faults(faults, text);
 		snprintf(text + used, SUMMARY_BYTES - used, "whether a device reaches another's memory is for the running kernel to "
 			 "say, as the ways cross a host bridge, and the kernel was not asked");
-		return x->faults ? JUDGED_BLOCKED : JUDGED_UNKNOWN;
+		return faults ? JUDGED_BLOCKED : JUDGED_UNKNOWN;
 	}
 	if (tally->unlisted) {
 		snprintf(text, SUMMARY_BYTES, "every way between two devices crosses a host bridge that may forward requests, or "

@@ -67,6 +67,7 @@ static struct finding *add(struct examination *x, enum code code, char *object, 
 		return NULL;
 	}
 	x->faults += finding.severity == SEVERITY_FAULT;
+	x->faults_of_adding += code_entry(code)->of_adding;
 	x->findings[x->finding_count] = finding;
 	return &x->findings[x->finding_count++];
 }

@@ -16,14 +16,20 @@ codes() {
 	donard-cli doctor --json | jq -r '.findings[] | select(.severity == "fault") | .code' | paste -sd' '
 }
 
+verdict() {
+	donard-cli doctor --json | jq -r .verdict
+}
+
 # What is there goes on; nothing is added or changed.
 locked_down() {
 	# shellcheck disable=SC2119
 	with_gpu
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
 	equal "faults before" '' "$(codes)"
+	equal "verdict before" ready "$(verdict)"
 	lock_down
 	equal "faults" lockdown "$(codes)"
+	equal "verdict" ready "$(verdict)"
 	copy "$LAB_ALPHA" gpu:0 --size 1M --verify
 	equal "verified" true "$(field verified)"
 	within 10 nothing_is_pinned

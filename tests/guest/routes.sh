@@ -438,9 +438,9 @@ doctor_catches_lost() {
 	finds not-delivered
 }
 
-# doctor_refuses REGEX - what a copy says.
+# doctor_refuses REGEX [STATUS] - what a copy says.
 doctor_refuses() {
-	doctor 3 --probe
+	doctor "${2-3}" --probe
 	equal "read" refused "$(between "$LAB_ALPHA_BDF" p2pmem0 .read.state)"
 	matches "reason" "$1" "$(between "$LAB_ALPHA_BDF" p2pmem0 .read.reason)"
 	matches "reason" "--allow-bounce is an option of 'donard-cli copy'" "$(between "$LAB_ALPHA_BDF" p2pmem0 .read.reason)"
@@ -468,12 +468,13 @@ doctor_on_iommu() {
 }
 
 # The argument is what it guesses by; that the kernel gives a bounce buffer is what the module saw. P2PDMA pages, as of the
-# CMB where the kernel has them, are not bounced.
+# CMB where the kernel has them, are not bounced: that it is so shows once it was seen.
 doctor_on_swiotlb() {
 	doctor_says 3 "$1" bounced
 	finds swiotlb-forced
 	equal "by" module "$(between "$LAB_ALPHA_BDF" p2pmem0 .predicted_by)"
-	doctor_refuses 'Boot without swiotlb=force'
+	doctor_refuses 'Boot without swiotlb=force' "$2"
+	equal "verdict of what was seen" "$3" "$(jq -r .verdict <<<"$RESULT")"
 }
 
 on_switch() {
@@ -541,7 +542,11 @@ on_iommu_unlisted() {
 }
 
 on_swiotlb() {
-	t "swiotlb: doctor" doctor_on_swiotlb "$(can pool && echo blocked || echo impossible)"
+	if can pool; then
+		t "swiotlb: doctor" doctor_on_swiotlb blocked 0 ready
+	else
+		t "swiotlb: doctor" doctor_on_swiotlb impossible 3 impossible
+	fi
 	# The names that were typed, beside the addresses, and what to do about swiotlb.
 	t "swiotlb: refused" refused_for \
 		'/dev/nvme[0-9]n1 \([0-9a-f:.]+\) cannot reach p2pmem0 \([0-9a-f:.]+\): .*Boot without swiotlb=force'
