@@ -32,16 +32,20 @@ static bool is_away(struct donard_context *ctx, const char *name, const char *co
 
 static int read_all(struct donard_context *ctx, const char *name, struct donard_region_counts *found)
 {
+	unsigned int unread = dnd_sysfs_unread(ctx);
+
 	for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
 		uint64_t *value = (uint64_t *)((uint8_t *)found + counts[i].offset);
 		int rc = dnd_sysfs_read_u64(ctx, value, "class/p2pmem/%s/statistics/%s", name,
 					    counts[i].name);
 
 		if (rc && is_away(ctx, name, counts[i].name))
-			return dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region", name);
+			rc = dnd_fail(ctx, DND_E_NO_SUCH_REGION, "%s: there is no such region", name);
+		else if (rc)
+			rc = dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the module that is loaded does not count "
+				      "%s. Load the one of this release.", name, counts[i].name);
 		if (rc)
-			return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: the module that is loaded does not count "
-					"%s. Load the one of this release.", name, counts[i].name);
+			return dnd_sysfs_check(ctx, unread, rc);
 	}
 	return 0;
 }

@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <errno.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "unit.h"
 #include "donard/counts.h"
 #include "fake_sysfs.h"
@@ -36,6 +40,26 @@ static void of_region(void **state)
 	assert_int_equal(donard_region_counts(fake->ctx, "p2pmem0+4K", &counts), -EINVAL);
 	counts.size = 0;
 	assert_int_equal(donard_region_counts(fake->ctx, "p2pmem0", &counts), -EINVAL);
+}
+
+/* That says nothing about the region. */
+static void without_descriptors(void **state)
+{
+	struct donard_region_counts counts = { .size = sizeof(counts) };
+	struct fake *fake = *state;
+	struct rlimit before, none;
+	int rc, first = dup(0);
+
+	close(first);
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:03:00.0");
+	fake_file(fake, "class/p2pmem/p2pmem0/statistics/maps", "1");
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	none = (struct rlimit){ .rlim_cur = (rlim_t)first, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+	rc = donard_region_counts(fake->ctx, "p2pmem0", &counts);
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_int_equal(rc, -EMFILE);
+	assert_non_null(strstr(donard_error(fake->ctx), "statistics/maps cannot be read"));
 }
 
 static void of_drive(void **state)
@@ -88,6 +112,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(of_region, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(without_descriptors, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(of_drive, fake_setup, fake_teardown),
 	};
 
