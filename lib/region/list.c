@@ -160,7 +160,7 @@ static int add_region(struct donard_context *ctx, const char *entry, void *data)
 	return append(ctx, scan->list, entry);
 }
 
-/* Leaves out regions that are being added or have gone. */
+/* Leaves out regions that are being added or have gone, also while their records were read. */
 static void read_all(struct donard_context *ctx, struct donard_region_list *list, unsigned int parts)
 {
 	size_t whole = 0;
@@ -172,6 +172,8 @@ static void read_all(struct donard_context *ctx, struct donard_region_list *list
 		if (!read_state(ctx, record))
 			continue;
 		read_record(ctx, record);
+		if (!read_state(ctx, record))
+			continue;
 		read_parts(ctx, record, parts);
 		point_at_strings(record);
 		whole++;

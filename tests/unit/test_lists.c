@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "unit.h"
+#include "base/files.h"
 #include "fake_sysfs.h"
 #include "region/holders.h"
 #include "region/region.h"
@@ -91,6 +92,38 @@ static void a_region_that_is_being_added(void **state)
 	assert_int_equal(donard_region_find(fake->ctx, "p2pmem1", &list), -ENODEV);
 }
 
+static const char *going;	/* a region goes once this file of it was read */
+
+int __wrap_dnd_file_text(const char *path, char *text, size_t text_bytes);
+int __real_dnd_file_text(const char *path, char *text, size_t text_bytes);
+
+int __wrap_dnd_file_text(const char *path, char *text, size_t text_bytes)
+{
+	int rc = __real_dnd_file_text(path, text, text_bytes);
+	char state[PATH_MAX];
+
+	if (going && strstr(path, going)) {
+		snprintf(state, sizeof(state), "%.*s/state", (int)(strrchr(path, '/') - path), path);
+		unlink(state);
+	}
+	return rc;
+}
+
+/* What of it was not read before is no part of a list. */
+static void a_region_that_goes(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_region_list *list;
+
+	fake_region(fake, "p2pmem1", "pci-bar", "0000:03:00.0");
+	fake_region(fake, "p2pmem2", "nvme-pmr", "0000:02:00.0");
+	going = "p2pmem2/kind";
+	assert_int_equal(donard_region_list(fake->ctx, &list), 1);
+	going = NULL;
+	assert_string_equal(donard_region_get(list, 0)->name, "p2pmem1");
+	donard_region_list_free(list);
+}
+
 static void no_module(void **state)
 {
 	struct fake *fake = *state;
@@ -130,6 +163,7 @@ static void clients(void **state)
 
 	fake_nvme(fake, 0, "0000:01:00.0");
 	fake_file(fake, "class/nvme/nvme9/transport", "tcp");
+	fake_file(fake, "class/nvme/nvme8/transport", "pcie");	/* its other files went before they were read */
 	fake_file(fake, "bus/pci/devices/0000:05:00.0/class", "0x030000");
 	fake_file(fake, "bus/pci/devices/0000:05:00.0/vendor", "0x10de");
 	fake_file(fake, "bus/pci/devices/0000:05:00.0/device", "0x1db6");
@@ -269,6 +303,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(regions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(only_parts_of_regions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_region_that_is_being_added, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(a_region_that_goes, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(no_module, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(unreadable_folders, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(clients, fake_setup, fake_teardown),
