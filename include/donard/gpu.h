@@ -43,10 +43,10 @@ const char *donard_gpu_driver_text(enum donard_gpu_driver driver);
  * @driver_version: the version that the driver's module reports, or ""
  * @driver_kind: one of NVIDIA's drivers, or another
  * @bar: Linux's number of the BAR through which peers reach the GPU's memory (NVIDIA calls it BAR1)
- * @bar_bytes: the size of that BAR, 0 if there is none.  Programs cannot pin more than this, less 36 MiB
- *	that the driver keeps
+ * @bar_bytes: the size of that BAR, 0 if there is none, or the firmware gave it no address.  Programs cannot pin more
+ *	than this, less 36 MiB that the driver keeps
  * @bar_largest_bytes: the size that Resizable BAR could give it, 0 if the function has no such capability,
- *	or the kernel does not say
+ *	the kernel does not say, or @bar_bytes is 0
  * @static_bar1: the driver has struct pages of its own for the whole BAR, which a region uses
  * @region: the region of kind gpu-nvidia for its memory, or ""
  * @obstacle: why nothing can be pinned now, with a remedy, or "".  It does not cover what only an attempt

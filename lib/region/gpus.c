@@ -60,7 +60,7 @@ static void find_obstacle(struct gpu *gpu)
 
 static void fill(const struct donard_context *ctx, struct gpu *gpu, const struct dnd_bar bars[DND_BARS])
 {
-	bool has_bar = gpu->facts.bar < DND_BARS;
+	bool has_bar = gpu->facts.bar < DND_BARS && !gpu->facts.bar_unset;
 
 	gpu->info = (struct donard_gpu_info){
 		.size = sizeof(gpu->info),

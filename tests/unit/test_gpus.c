@@ -135,6 +135,19 @@ static void without_an_aperture(void **state)
 	refused(fake, DONARD_GPU_DRIVER_OPEN, "Above 4G");
 }
 
+/* The firmware found no room for it: the kernel knows its size, and nobody can use it. */
+static void without_an_address(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_gpu_list *list;
+
+	fake_pci(fake, BDF, "pci0000:00", "0x030200", FAKE_16K "0x0000000000000000 0x000000000fffffff 0x000000002014220c\n");
+	fake_driver(fake, BDF, "nvidia");
+	assert_int_equal(only(fake, &list)->bar_bytes, 0);
+	donard_gpu_list_free(list);
+	refused(fake, DONARD_GPU_DRIVER_OPEN, "Above 4G");
+}
+
 static void none(void **state)
 {
 	struct fake *fake = *state;
@@ -160,6 +173,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(of_another_driver, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(of_another_vendor, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(without_an_aperture, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(without_an_address, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(none, fake_setup, fake_teardown),
 	};
 
