@@ -475,7 +475,7 @@ struct donard_region_add {
  * @what: which memory, and how
  *
  * For DONARD_KIND_PCI_BAR the call first binds the function to the driver p2pmem, and
- * undoes that if the kernel refuses the region.
+ * undoes that if the kernel refuses the region; the function's driver_override in sysfs is then what it was.
  *
  * Returns N; -EBUSY when another driver owns the function; -EACCES unless the caller is root;
  * -EHOSTUNREACH when no page type was named and none is safe; -EOPNOTSUPP without the module, and when the kernel or the
@@ -495,6 +495,9 @@ typedef void (*donard_wait_fn)(void *user, const char *text);
  * @flags: DONARD_REMOVE_IF_IDLE, or 0
  * @wait_fn: may be NULL; called on the calling thread
  * @user: for @wait_fn
+ *
+ * With the last region of a pci-bar function the call unbinds the function from the driver p2pmem and clears its
+ * driver_override, also one that it had before the region.
  *
  * Returns 0; -EBUSY with DONARD_REMOVE_IF_IDLE when the region is in use or being removed
  * already, for a pmem device whose disk is in use, and when the device is gone and the region

@@ -145,28 +145,28 @@ static int add_bound(struct donard_context *ctx, const char *bdf, struct p2pmem_
 }
 
 /* The caller is to see the first failure. */
-static void undo_bind(struct donard_context *ctx, const char *bdf)
+static void undo_bind(struct donard_context *ctx, const char *bdf, const char *override)
 {
 	struct dnd_failure first = dnd_failure_keep(ctx);
 
-	dnd_pci_unbind(ctx, bdf);
+	dnd_pci_unbind(ctx, bdf, override);
 	dnd_failure_put_back(ctx, &first);
 }
 
 static int bind_and_add(struct donard_context *ctx, struct p2pmem_region_add *add)
 {
 	struct dnd_bdf address = { add->pci_domain, add->pci_bus, add->pci_devfn };
-	char bdf[DONARD_BDF_BYTES];
+	char bdf[DONARD_BDF_BYTES], override[DND_OVERRIDE_BYTES];
 	int rc, bound = 0;
 
 	dnd_bdf_format(bdf, address);
 	if (add->kind == P2PMEM_KIND_PCI_BAR)
-		bound = dnd_pci_bind(ctx, bdf);
+		bound = dnd_pci_bind(ctx, bdf, override);
 	if (bound < 0)
 		return bound;
 	rc = add_bound(ctx, bdf, add);
 	if (rc < 0 && bound)
-		undo_bind(ctx, bdf);
+		undo_bind(ctx, bdf, override);
 	return rc;
 }
 

@@ -10,12 +10,15 @@ int dnd_control_open(struct donard_context *ctx);
 /* Fails because the region @name does not exist, has no node here, or is being removed; the text says which. */
 int dnd_region_missing(struct donard_context *ctx, const char *name);
 
+#define DND_OVERRIDE_BYTES	64
+
 /*
  * pci_bind.c: binds a PCI function to the driver p2pmem, and unbinds it.  dnd_pci_bind()
  * returns 1 if it bound the function, which the caller undoes after a later failure, and
- * 0 if the function was bound already.
+ * 0 if the function was bound already.  With 1, @override is the driver_override that the
+ * function had before, or ""; dnd_pci_unbind() sets the one that it is given.
  */
-int dnd_pci_bind(struct donard_context *ctx, const char *bdf);
-int dnd_pci_unbind(struct donard_context *ctx, const char *bdf);
+int dnd_pci_bind(struct donard_context *ctx, const char *bdf, char override[DND_OVERRIDE_BYTES]);
+int dnd_pci_unbind(struct donard_context *ctx, const char *bdf, const char *override);
 
 #endif /* DND_REGION_CONTROL_H */

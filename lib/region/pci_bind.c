@@ -28,12 +28,21 @@ static int refuse_other_driver(struct donard_context *ctx, const char *bdf, cons
 			ctx->sysfs_root, driver);
 }
 
-static void clear_override(struct donard_context *ctx, const char *bdf)
+/* The kernel shows that there is none as "(null)". */
+static void read_override(struct donard_context *ctx, const char *bdf, char override[DND_OVERRIDE_BYTES])
 {
-	dnd_sysfs_write(ctx, "\n", "bus/pci/devices/%s/driver_override", bdf);
+	if (dnd_sysfs_read(ctx, override, DND_OVERRIDE_BYTES, "bus/pci/devices/%s/driver_override", bdf) ||
+	    !strcmp(override, "(null)"))
+		override[0] = '\0';
 }
 
-int dnd_pci_bind(struct donard_context *ctx, const char *bdf)
+/* An empty line clears it. */
+static void set_override(struct donard_context *ctx, const char *bdf, const char *override)
+{
+	dnd_sysfs_write(ctx, override[0] ? override : "\n", "bus/pci/devices/%s/driver_override", bdf);
+}
+
+int dnd_pci_bind(struct donard_context *ctx, const char *bdf, char override[DND_OVERRIDE_BYTES])
 {
 	char driver[64];
 	int rc;
@@ -44,22 +53,23 @@ int dnd_pci_bind(struct donard_context *ctx, const char *bdf)
 	rc = dnd_sysfs_link_name(ctx, driver, sizeof(driver), "bus/pci/devices/%s/driver", bdf);
 	if (!rc)
 		return strcmp(driver, DRIVER) ? refuse_other_driver(ctx, bdf, driver) : 0;
+	read_override(ctx, bdf, override);
 	rc = dnd_sysfs_write(ctx, DRIVER, "bus/pci/devices/%s/driver_override", bdf);
 	if (rc)
 		return dnd_fail_sysfs_write(ctx, -rc, "%s: driver_override cannot be set", bdf);
 	rc = dnd_sysfs_write(ctx, bdf, "bus/pci/drivers/" DRIVER "/bind");
 	if (!rc)
 		return 1;
-	clear_override(ctx, bdf);
+	set_override(ctx, bdf, override);
 	return dnd_fail_errno(ctx, rc, "%s: the driver " DRIVER " refused it (dmesg says more)",
 			      bdf);
 }
 
-int dnd_pci_unbind(struct donard_context *ctx, const char *bdf)
+int dnd_pci_unbind(struct donard_context *ctx, const char *bdf, const char *override)
 {
 	int rc = dnd_sysfs_write(ctx, bdf, "bus/pci/drivers/" DRIVER "/unbind");
 
-	clear_override(ctx, bdf);
+	set_override(ctx, bdf, override);
 	if (rc)
 		return dnd_fail_sysfs_write(ctx, -rc, "%s: cannot be unbound from " DRIVER, bdf);
 	return 0;

@@ -168,7 +168,7 @@ static int give_back(struct donard_context *ctx, enum donard_region_kind kind, c
 	if (dnd_sysfs_link_name(ctx, driver, sizeof(driver), "bus/pci/devices/%s/driver", bdf) ||
 	    strcmp(driver, "p2pmem"))
 		return 0;
-	rc = dnd_pci_unbind(ctx, bdf);
+	rc = dnd_pci_unbind(ctx, bdf, "");	/* nobody remembers what it was before the region */
 	if (rc)
 		dnd_fail_more(ctx, " Its region was removed.");
 	return rc;

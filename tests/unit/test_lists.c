@@ -249,6 +249,24 @@ static void add_undoes_bind(void **state)
 	assert_non_null(strstr(donard_error(fake->ctx), "p2pmem_control"));
 	dnd_sysfs_read(fake->ctx, value, sizeof(value), "bus/pci/drivers/p2pmem/unbind");
 	assert_string_equal(value, "0000:03:00.0");
+	dnd_sysfs_read(fake->ctx, value, sizeof(value), "bus/pci/devices/0000:03:00.0/driver_override");
+	assert_memory_equal(value, "\\x0a", 4);	/* an empty line, which clears it */
+}
+
+static void add_keeps_override(void **state)
+{
+	struct fake *fake = *state;
+	char value[64];
+
+	fake_folder(fake, "class/p2pmem");
+	for (int binds = 0; binds < 2; binds++) {
+		fake_file(fake, "bus/pci/devices/0000:03:00.0/driver_override", "vfio-pci");
+		if (binds)
+			fake_file(fake, "bus/pci/drivers/p2pmem/bind", "");
+		assert_true(add_bar(fake) < 0);
+		dnd_sysfs_read(fake->ctx, value, sizeof(value), "bus/pci/devices/0000:03:00.0/driver_override");
+		assert_string_equal(value, "vfio-pci");
+	}
 }
 
 static void add_refuses_numbers(void **state)
@@ -311,6 +329,7 @@ int main(void)
 						fake_teardown),
 		cmocka_unit_test_setup_teardown(add_undoes_bind, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(remove_leaves_quarantine, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(add_keeps_override, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(add_refuses_numbers, fake_setup, fake_teardown),
 		cmocka_unit_test(verdicts), cmocka_unit_test(errors_have_words),
 	};
