@@ -107,7 +107,7 @@ static void compare(struct examination *x, const struct pair *pair)
 {
 	const struct donard_route *module = &pair->route, *sysfs = &pair->tree.route;
 
-	if (pair->tree.certain && (module->route != sysfs->route || module->unlisted_bridge != sysfs->unlisted_bridge))
+	if (route_contradicts(&x->kernel, &pair->tree, module))
 		find(x, CODE_PREDICTION_DIFFERS, pair->client->bdf, "from %s to %s: the module says '%s' (%s), sysfs '%s' "
 		     "(%s)", pair->client->bdf, pair->memory->name, donard_route_text(module->route), module->reason,
 		     donard_route_text(sysfs->route), sysfs->reason);

@@ -180,3 +180,12 @@ void route_predict(const struct kernel *kernel, const struct pci_function *memor
 		snprintf(out->route.bridge, sizeof(out->route.bridge), "%s", bridge->bdf);
 	explain(out, &way, client, bridge);
 }
+
+bool route_contradicts(const struct kernel *kernel, const struct tree_route *tree, const struct donard_route *module)
+{
+	const struct donard_route *sysfs = &tree->route;
+
+	if (!tree->certain || module->beyond_mask || (module->route == DONARD_ROUTE_BOUNCED && !kernel_forces_swiotlb(kernel)))
+		return false;
+	return module->route != sysfs->route || module->unlisted_bridge != sysfs->unlisted_bridge;
+}

@@ -28,6 +28,11 @@ struct tree_route {
 void route_predict(const struct kernel *kernel, const struct pci_function *memory,
 		   const struct pci_function *client, enum donard_page_type page_type,
 		   enum kernel_word word, struct tree_route *out);
+/*
+ * Does the module say something else than these facts do?  What it learns from the DMA mask of the client's driver, and from
+ * the bounce buffer that a page is mapped to, no file of sysfs has.
+ */
+bool route_contradicts(const struct kernel *kernel, const struct tree_route *tree, const struct donard_route *module);
 /* The function by which the kernel knows a host bridge, or NULL. */
 const struct pci_function *route_host_bridge(const struct pci *pci, const struct pci_function *function);
 /* Does an IOMMU translate what @client sends, as far as the module would say? */

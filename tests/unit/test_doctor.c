@@ -184,6 +184,32 @@ static void translation(void **state)
 	}
 }
 
+/* What sysfs cannot know is no other rule of the module's. */
+static void contradictions(void **state)
+{
+	static const struct {
+		struct donard_route module;
+		const char *arguments;
+		bool contradicts;
+	} cases[] = {
+		{ { .route = DONARD_ROUTE_SWITCH }, "", false }, { { .route = DONARD_ROUTE_BRIDGE }, "", true },
+		{ { .route = DONARD_ROUTE_SWITCH, .unlisted_bridge = true }, "", true }, { { .route = DONARD_ROUTE_NONE }, "", true },
+		{ { .route = DONARD_ROUTE_NONE, .beyond_mask = true }, "", false }, { { .route = DONARD_ROUTE_BOUNCED }, "", false },
+		{ { .route = DONARD_ROUTE_BOUNCED }, "swiotlb=force", true },
+	};
+	struct tree_route tree = { .route.route = DONARD_ROUTE_SWITCH, .certain = true };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct kernel kernel = { .major = 7 };
+
+		strcpy(kernel.cmdline, cases[i].arguments);
+		assert_int_equal(route_contradicts(&kernel, &tree, &cases[i].module), cases[i].contradicts);
+	}
+	tree.certain = false;
+	assert_false(route_contradicts(&(struct kernel){ .major = 7 }, &tree, &cases[1].module));
+}
+
 /* Bytes that RDMA moves need a peer: of a pair that was not tried, a probe says nothing. */
 static void rdma_is_not_tried(void **state)
 {
@@ -280,7 +306,7 @@ int main(void)
 		cmocka_unit_test(acs_of_a_port), cmocka_unit_test(part_of_a_port),
 		cmocka_unit_test(ordinary_part_of_a_port), cmocka_unit_test(garbage),
 		cmocka_unit_test(bars), cmocka_unit_test(the_kernels_word), cmocka_unit_test(translation),
-		cmocka_unit_test(rdma_is_not_tried),
+		cmocka_unit_test(contradictions), cmocka_unit_test(rdma_is_not_tried),
 		cmocka_unit_test(swiotlb_arguments), cmocka_unit_test(kaslr),
 	};
 
