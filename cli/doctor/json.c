@@ -6,17 +6,20 @@
 #include "output.h"
 #include "report.h"
 
+/* Only what clients send matters: a function that is handed on to a virtual machine, for one, counts as translated. */
 static const char *iommu_mode(const struct examination *x)
 {
+	const struct donard_client_info *client;
 	bool any = false;
 
-	for (size_t i = 0; i < x->pci.count; i++) {
-		const struct pci_function *function = &x->pci.functions[i];
+	for (size_t i = 0; (client = donard_client_get(x->clients, i)); i++) {
+		const struct pci_function *function = pci_find(&x->pci, client->bdf);
 
-		any |= function->iommu[0];
-		if (!pci_is_bridge(function) && function->driver[0] && route_translated(function))
+		if (function && function->driver[0] && route_translated(function))
 			return "translates";
 	}
+	for (size_t i = 0; i < x->pci.count; i++)
+		any |= x->pci.functions[i].iommu[0];
 	return any ? "passes through" : "none";
 }
 
