@@ -32,9 +32,9 @@ static int exit_code_of(const char *code, int rc)
 
 #define HAS_LIMIT	(DONARD_FAILURE_MOST | DONARD_FAILURE_LEAST | DONARD_FAILURE_MULTIPLE)
 
-static void add_failure(struct json_object *error, const struct donard_failure *failure)
+static void add_failure(struct json_object *error, const struct cli_command *command, const struct donard_failure *failure)
 {
-	const char *option = cli_option_of(failure->member);
+	const char *option = cli_option_of(command, failure->member);
 
 	if (failure->object[0])
 		cli_add_text(error, "object", failure->object);
@@ -47,10 +47,9 @@ static void add_failure(struct json_object *error, const struct donard_failure *
 }
 
 /*
- * Takes over @root, which gets the error. @on_one_line: for commands that print an object a line. @failure: the library's,
- * or NULL
+ * Takes over @root, which gets the error. @command: or NULL, if there is none. @failure: the library's, or NULL
  */
-static void print_error_object(bool on_one_line, struct json_object *root, const char *code,
+static void print_error_object(const struct cli_command *command, struct json_object *root, const char *code,
 			       const char *text, const struct donard_failure *failure)
 {
 	struct json_object *error = json_object_new_object();
@@ -58,9 +57,9 @@ static void print_error_object(bool on_one_line, struct json_object *root, const
 	json_object_object_add(error, "code", cli_json_string(code));
 	json_object_object_add(error, "message", cli_json_string(text));
 	if (failure)
-		add_failure(error, failure);
+		add_failure(error, command, failure);
 	json_object_object_add(root, "error", error);
-	if (on_one_line)
+	if (command && command->json_lines)
 		cli_print_json_line(root);
 	else
 		cli_print_json(root);
@@ -77,7 +76,7 @@ static int fail(const struct cli *cli, int exit_code, const char *code, const ch
 	dnd_shorten(text, 2 * CLI_ERROR_BYTES);
 	fprintf(stderr, "%s: %s: %s\n", cli_name, cli->command->name, text);
 	if (cli->json)
-		print_error_object(cli->command->json_lines, model, code, text, failure);
+		print_error_object(cli->command, model, code, text, failure);
 	else
 		json_object_put(model);
 	return exit_code;
@@ -202,7 +201,7 @@ int cli_no_command(bool json, int argc, char **words)
 	else
 		fprintf(stderr, "'%s help' explains them.\n", cli_name);
 	if (json || cli_wants_json(argc, words))
-		print_error_object(false, json_object_new_object(), "usage", text, NULL);
+		print_error_object(NULL, json_object_new_object(), "usage", text, NULL);
 	return EXIT_USAGE;
 }
 

@@ -50,6 +50,7 @@ static const struct term options[] = {
 	{ "options.folio_bytes", "--folio" },
 	{ "options.high_percent", "--high" },
 	{ "options.length_bytes", "--size" },
+	{ "options.length_bytes", "--length" },	/* of a region that is added */
 	{ "options.listen", "--listen" },
 	{ "options.low_percent", "--low" },
 	{ "options.offset_bytes", "--offset" },
@@ -203,13 +204,21 @@ static const char *translate(const char *text, bool with_options, char *out, siz
 	return out;
 }
 
-const char *cli_option_of(const char *member)
+static bool has_option(const struct cli_command *command, const char *option)
+{
+	for (const struct cli_option *own = command->options; own && own->name; own++)
+		if (!strncmp(option, "--", 2) && !strcmp(own->name, option + 2))
+			return true;
+	return false;
+}
+
+const char *cli_option_of(const struct cli_command *command, const char *member)
 {
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		if (!strcmp(options[i].library, member) && !strncmp(options[i].option, "--", 2))
+		if (!strcmp(options[i].library, member) && has_option(command, options[i].option))
 			return options[i].option;
 	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++)
-		if (!strcmp(parameters[i].library, member))
+		if (!strcmp(parameters[i].library, member) && has_option(command, parameters[i].option))
 			return parameters[i].option;
 	return "";
 }

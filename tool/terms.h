@@ -16,8 +16,8 @@
  */
 const char *cli_in_options(const char *text, char *out, size_t out_bytes);
 
-/* The option that stands for a member of the options or a flag ("options.block_bytes"), or "". */
-const char *cli_option_of(const char *member);
+/* The option of @command that stands for a member of the options or a flag ("options.block_bytes"), or "". */
+const char *cli_option_of(const struct cli_command *command, const char *member);
 
 /* Replaces only the calls, for readers who know the commands but have other options or none (users of a plugin). */
 const char *cli_in_commands(const char *text, char *out, size_t out_bytes);

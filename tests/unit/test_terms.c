@@ -35,16 +35,26 @@ static void test_calls(void **state)
 		"pages ('donard-cli region set p2pmem0 --page-type generic'), or pass --allow-bounce.");
 }
 
-/* What no option stands for has none. */
+/* What no option stands for has none, and a command has only its own. */
 static void test_options_of_members(void **state)
 {
+	static const struct cli_option of_copy[] = {
+		{ "size", "SIZE", "" }, { "block-size", "SIZE", "" }, { "force-bounce", NULL, "" }, { 0 },
+	};
+	static const struct cli_option of_add[] = { { "length", "SIZE", "" }, { "backing", "DRIVE", "" }, { 0 } };
+	const struct cli_command copy = { .options = of_copy }, add = { .options = of_add }, bare = { .options = NULL };
+
 	(void)state;
-	assert_string_equal(cli_option_of("options.block_bytes"), "--block-size");
-	assert_string_equal(cli_option_of("FORCE_BOUNCE"), "--force-bounce");
-	assert_string_equal(cli_option_of("backing"), "--backing");
-	assert_string_equal(cli_option_of("DONARD_FILE_CREATE"), "");
-	assert_string_equal(cli_option_of("options.block"), "");
-	assert_string_equal(cli_option_of(""), "");
+	assert_string_equal(cli_option_of(&copy, "options.block_bytes"), "--block-size");
+	assert_string_equal(cli_option_of(&copy, "FORCE_BOUNCE"), "--force-bounce");
+	assert_string_equal(cli_option_of(&copy, "options.length_bytes"), "--size");
+	assert_string_equal(cli_option_of(&add, "options.length_bytes"), "--length");
+	assert_string_equal(cli_option_of(&bare, "options.length_bytes"), "");
+	assert_string_equal(cli_option_of(&add, "backing"), "--backing");
+	assert_string_equal(cli_option_of(&copy, "backing"), "");
+	assert_string_equal(cli_option_of(&copy, "DONARD_FILE_CREATE"), "");
+	assert_string_equal(cli_option_of(&copy, "options.block"), "");
+	assert_string_equal(cli_option_of(&copy, ""), "");
 }
 
 /* For who has no options of ours. */
