@@ -77,9 +77,11 @@ static int run(struct cli *cli)
 
 	if (rc)
 		return rc;
+	/* Some meters try themselves out for seconds. */
+	cli_take_signals(true);
 	rc = donard_meter_open(cli->ctx, cli_value(cli, "meter"), &meter);
 	if (rc)
-		return cli_fail(cli, rc);
+		return cli_signal_came() ? cli_jobs_failed(cli, -ECANCELED, NULL) : cli_fail(cli, rc);
 	exec_error = mmap(NULL, sizeof(*exec_error), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (exec_error == MAP_FAILED)
 		rc = cli_fail_text(cli, EXIT_FAILED, "no-memory", strerror(errno));

@@ -31,17 +31,24 @@ static const int ending_signals[] = { SIGINT, SIGQUIT, SIGTERM, SIGHUP };
 static volatile sig_atomic_t receiver;
 static volatile sig_atomic_t caught;	/* any of them, since they are taken */
 
-/* What the terminal sends, the job gets as well. */
+/* What the terminal sends, the job gets as well, unless it has made a process group of its own (timeout, setsid). */
 static void pass_on(int number, siginfo_t *info, void *context)
 {
+	int before = errno;
+
 	(void)context;
 	caught = 1;
-	if (receiver > 0 && info->si_code <= 0)
+	if (receiver > 0 && (info->si_code <= 0 || getpgid((pid_t)receiver) != getpgrp()))
 		kill((pid_t)receiver, number);
+	errno = before;
 }
 
-/* What whoever started us ignores stays ignored, here and in the job. */
-static void take_signals(bool on)
+bool cli_signal_came(void)
+{
+	return caught;
+}
+
+void cli_take_signals(bool on)
 {
 	struct sigaction action = { .sa_flags = SA_SIGINFO | SA_RESTART }, before;
 
@@ -62,7 +69,7 @@ static void become(const struct cli_job *job)
 	int error_number;
 
 	if (job->takes_signals) {
-		take_signals(false);
+		cli_take_signals(false);
 		sigprocmask(SIG_SETMASK, &job->signals_before, NULL);
 	}
 	if (in < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(out, STDOUT_FILENO) < 0)
@@ -182,19 +189,18 @@ static int run_metered(struct donard_meter *meter, struct cli_job *jobs, size_t 
 	return ended ? ended : rc;
 }
 
-/* Signals are taken from before the meter begins until it has ended: each of the two may take seconds. */
+/* Signals are taken until the meter has ended, which may take seconds, as its begin may. */
 int cli_run_jobs(struct donard_meter *meter, struct cli_job *jobs, size_t count,
 		   struct cli_job_usage *usage, struct donard_measurement *measurement)
 {
 	int rc;
 
 	memset(usage, 0, sizeof(*usage));
-	caught = 0;
 	if (jobs[0].takes_signals)
-		take_signals(true);
+		cli_take_signals(true);
 	rc = run_metered(meter, jobs, count, usage, measurement);
 	if (jobs[0].takes_signals)
-		take_signals(false);
+		cli_take_signals(false);
 	return rc;
 }
 

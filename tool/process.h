@@ -44,6 +44,13 @@ struct cli_job_usage {
 };
 
 /*
+ * Takes the signals that would end this program, or leaves them their meaning again.  What whoever started us ignores stays
+ * ignored, here and in the job.  For whoever works long before the job that takes_signals.
+ */
+void cli_take_signals(bool on);
+/* Has one of them come since? */
+bool cli_signal_came(void);
+/*
  * Runs all jobs at the same time, under the meter if there is one.  Returns 0 if all exited with 0; -ECHILD if a job
  * failed (see exit_status); -ECANCELED if a signal came before the job; or the error of failed_call or of the meter.
  */

@@ -377,12 +377,13 @@ int dnd_tool_try(struct donard_context *ctx, struct donard_meter *meter,
 				struct donard_measurement *result))
 {
 	struct donard_measurement trial = { .size = sizeof(trial) };
-	const struct timespec pause = { .tv_nsec = TRIAL_NS };
+	struct timespec left = { .tv_nsec = TRIAL_NS };
 	int rc = meter->kind->begin(ctx, meter);
 
 	if (rc)
 		return rc;
-	nanosleep(&pause, NULL);
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
 	rc = measure(ctx, meter, &trial);
 	if (!rc && !trial.known)
 		rc = dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s", trial.missing);

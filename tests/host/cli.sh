@@ -205,13 +205,14 @@ nothing_of_closed_input() {
 	((status == 1)) && grep -q 'cannot be opened: Bad file' "$LOGS/closed"
 }
 
-# At a terminal, whose Ctrl-C both programs get: what ran so far is measured.
+# measure_at_terminal COMMAND... - which says "runs", and which the terminal's Ctrl-C ends: what ran so far is measured. donard-cli
+# gets it, and the command unless it has a process group of its own.
 measure_at_terminal() {
-	python3 - "$BUILD/donard-cli" <<-'END'
+	python3 - "$BUILD/donard-cli" "$@" <<-'END'
 		import os, pty, sys
 		pid, terminal = pty.fork()
 		if pid == 0:
-		    os.execv(sys.argv[1], ["donard-cli", "measure", "--meter", "none", "sh", "-c", "echo runs; exec sleep 60"])
+		    os.execv(sys.argv[1], ["donard-cli", "measure", "--meter", "none", *sys.argv[2:]])
 		said = b""
 		try:
 		    while data := os.read(terminal, 1000):
@@ -234,7 +235,7 @@ measure_passes_signals_on() {
 }
 
 # counting_meter WHEN - a likwid in $METERS whose counts were captured, for up to two sockets. It runs twice: when donard-cli
-# tries it, and for the measurement. In that one it sends SIGINT to donard-cli when that begins or ends it.
+# tries it, and for the measurement. It sends SIGINT to donard-cli at its trial, or when the measurement begins or ends.
 counting_meter() {
 	METERS=$LOGS/meters-$1
 	mkdir -p "$METERS"
@@ -247,6 +248,7 @@ counting_meter() {
 		signal_when() {
 		    if [ "\$1" = "$1" ] && [ -e "$METERS/tried" ]; then kill -INT \$PPID; fi
 		}
+		if [ "$1" = trial ] && [ ! -e "$METERS/tried" ]; then kill -INT \$PPID; fi
 		signal_when begin
 		head -n 5 "\$counts"
 		cat
@@ -273,7 +275,12 @@ measure_counts_what_ran() {
 }
 
 measure_stopped_early() {
-	measure_counted begin 130 'it["error"]["code"] == "canceled"' touch "$LOGS/ran-too-late" && [[ ! -e $LOGS/ran-too-late ]]
+	local when
+	for when in trial begin; do
+		echo "signal: $when"
+		measure_counted "$when" 130 'it["error"]["code"] == "canceled"' touch "$LOGS/ran-too-late" || return
+		[[ ! -e $LOGS/ran-too-late ]] || return
+	done
 }
 
 measure_stopped_late() {
@@ -427,7 +434,8 @@ run_cli_contracts() {
 	try "cli: measure, what cannot be run" cli_exits 126 '/etc/passwd: Permission denied.*Name a program' \
 		measure --meter none /etc/passwd
 	try "cli: measure, no process to be had" measure_cannot_fork
-	try "cli: measure, Ctrl-C at a terminal" measure_at_terminal
+	try "cli: measure, Ctrl-C at a terminal" measure_at_terminal sh -c 'echo runs; exec sleep 60'
+	try "cli: measure, Ctrl-C at a terminal, a group of its own" measure_at_terminal timeout 600 sh -c 'echo runs; exec sleep 60'
 	try "cli: measure, a signal meant for it" measure_passes_signals_on
 	try "cli: measure, a signal while a meter counts" measure_counts_what_ran
 	try "cli: measure, a signal before the command has started" measure_stopped_early
