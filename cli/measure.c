@@ -56,6 +56,7 @@ static const struct line {
 	{ DONARD_BAR_CPU, "BAR, by CPU", BYTES },
 	{ DONARD_DRAM_READ, "DRAM, read", BYTES },
 	{ DONARD_DRAM_WRITTEN, "DRAM, written", BYTES },
+	{ DONARD_DRAM_TOTAL, "DRAM, in all", BYTES },
 	{ DONARD_DRAM_CACHE, "DRAM, by caches", BYTES },
 	{ DONARD_INSTRUCTIONS_USER, "instructions, user", INSTRUCTIONS },
 	{ DONARD_INSTRUCTIONS_KERNEL, "instructions, kernel", INSTRUCTIONS },
@@ -71,11 +72,17 @@ static void print_line(const struct line *line, uint64_t count, uint64_t payload
 	putchar('\n');
 }
 
+/* Instructions, which perf events count beside each meter, are of the process and not sampled. */
+static bool counts_bytes(const struct donard_measurement *measurement)
+{
+	return measurement->known & ~(1U << DONARD_INSTRUCTIONS_USER | 1U << DONARD_INSTRUCTIONS_KERNEL);
+}
+
 static const char *how_far(const struct donard_measurement *measurement)
 {
 	if (measurement->exact)
 		return "every byte";
-	return measurement->known ? "sampled, of the whole machine" : "counts nothing here";
+	return counts_bytes(measurement) ? "sampled, of the whole machine" : "counts no bytes here";
 }
 
 void cli_print_measurement(const struct donard_measurement *measurement, uint64_t payload_bytes)

@@ -48,7 +48,8 @@ extern "C" {
  * @DONARD_BAR_DMA: bytes that drives wrote to BARs of regions or read from them
  * @DONARD_BAR_CPU: loads and stores in BARs of regions
  * @DONARD_INSTRUCTIONS_USER, @DONARD_INSTRUCTIONS_KERNEL: of the exact meter,
- *	of the whole machine; else of this process
+ *	of the whole machine; else of the thread that opened the meter, and of threads and
+ *	programs that it started after that
  * @DONARD_DRAM_READ, @DONARD_DRAM_WRITTEN, @DONARD_DRAM_TOTAL: of the whole
  *	machine, at the memory controllers: loads, stores, DMA, everything
  * @DONARD_DRAM_CACHE: of the whole machine, between the last caches and DRAM

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Instructions of this process and of the programs that it starts, by perf events.
- * That includes the tools of meter/tool.c, but they sleep while we count.
+ * Instructions of the thread that opens the meter, and of the threads and programs that it starts from then on, by
+ * perf events.  That includes the tools of meter/tool.c, but they sleep while we count.
  */
 #include <errno.h>
 #include <linux/perf_event.h>
@@ -46,15 +46,20 @@ void dnd_instructions_open(struct donard_meter *meter)
 			dnd_count_open(PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS, i == 1);
 }
 
-/* Returns false if the event did not have a counter during all the time that it was enabled. */
-static bool read_count(int fd, uint64_t *count)
+static bool read_count(int fd, struct dnd_event_count *now)
 {
-	struct { uint64_t count, enabled, running; } now;
+	return read(fd, now, sizeof(*now)) == (ssize_t)sizeof(*now);
+}
 
-	if (read(fd, &now, sizeof(now)) != (ssize_t)sizeof(now))
+/* Returns false if the event did not have a counter during all the time that it was enabled since @start. */
+static bool count_since(int fd, const struct dnd_event_count *start, uint64_t *count)
+{
+	struct dnd_event_count now;
+
+	if (!read_count(fd, &now))
 		return false;
-	*count = now.count;
-	return now.running == now.enabled;
+	*count = now.count - start->count;
+	return now.running_ns - start->running_ns == now.enabled_ns - start->enabled_ns;
 }
 
 /* A reset would leave the counts of children that have ended, so this notes the start instead. */
@@ -117,10 +122,10 @@ void dnd_instructions_end(struct donard_meter *meter, struct donard_measurement 
 	for (int i = 0; i < 2; i++) {
 		if (meter->instruction_fds[i] < 0)
 			errors[i] = -meter->instruction_fds[i];
-		else if (!read_count(meter->instruction_fds[i], &count))
+		else if (!count_since(meter->instruction_fds[i], &meter->instruction_start[i], &count))
 			errors[i] = EBUSY;
 		else
-			dnd_measured(result, quantities[i], count - meter->instruction_start[i]);
+			dnd_measured(result, quantities[i], count);
 	}
 	explain_missing(errors, result);
 }

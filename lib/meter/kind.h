@@ -16,6 +16,11 @@
 
 struct dnd_meter_kind;
 
+/* As the kernel gives it (PERF_FORMAT_TOTAL_TIME_ENABLED, PERF_FORMAT_TOTAL_TIME_RUNNING), since the event was opened. */
+struct dnd_event_count {
+	uint64_t count, enabled_ns, running_ns;
+};
+
 struct donard_meter {
 	struct donard_context *ctx;	/* the program's */
 	const struct dnd_meter_kind *kind;
@@ -27,7 +32,7 @@ struct donard_meter {
 	} own[DND_METER_OWN_MAX];
 	size_t own_count;
 	int instruction_fds[2];		/* user, kernel; a negative errno if it cannot be counted */
-	uint64_t instruction_start[2];
+	struct dnd_event_count instruction_start[2];
 	char missing[DONARD_MISSING_BYTES];	/* for the kind "none": why each other kind is not available */
 	double started_seconds;
 	bool counting;

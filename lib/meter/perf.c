@@ -202,15 +202,13 @@ static void conclude(const struct sum *sum, enum donard_quantity quantity,
 
 	if (!wrong && sum->bytes < 1)
 		wrong = "is 0, which no running machine moves";
-	if (wrong) {
+	if (wrong)
 		dnd_missing(result, "perf's %s %s.", donard_quantity_name(quantity), wrong);
-		return;
-	}
-	dnd_measured(result, quantity, (uint64_t)(sum->bytes + 0.5));
-	if (sum->least_percent < 100)
-		dnd_missing(result, "perf had counters for %s during %.0f %% of the time only and "
-			    "estimates the rest: end other users of them.",
+	else if (sum->least_percent < 100)	/* perf estimates the rest */
+		dnd_missing(result, "perf had counters for %s during %.0f %% of the time only: end other users of them.",
 			    donard_quantity_name(quantity), sum->least_percent);
+	else
+		dnd_measured(result, quantity, (uint64_t)(sum->bytes + 0.5));
 }
 
 void dnd_perf_parse(const char *csv, const struct dnd_perf_event *events, size_t event_count,
