@@ -95,8 +95,10 @@ DND_PUBLIC int donard_memory_info(const struct donard_memory *memory,
 		.pages = memory->pages,
 	};
 
-	if (info->size < sizeof(info->size))
-		return -EINVAL;
+	int rc = dnd_struct_check(memory->ctx, info, "donard_memory_info");
+
+	if (rc)
+		return rc;
 	if (dnd_memory_is_region(memory)) {
 		found.align_bytes = memory->region.info.granule_bytes;
 		place_of(memory, &found);
