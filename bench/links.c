@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Offsets and bits of PCI Express: PCI Express Base Specification 6.0, sections 7.5.3 and 7.8.4. */
-#include <pci/pci.h>
-#include <setjmp.h>
+#include <limits.h>
+#include <linux/pci_regs.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "command.h"
 #include "donard/donard.h"
+#include "lib/base/pciconfig.h"
 #include "links.h"
 #include "output.h"
 
-#define LINK_STATUS2		0x32	/* pci/header.h of Debian 12 ends before flit mode */
-#define LINK_STATUS2_FLIT	0x0400
+#define LINK_STATUS2_FLIT	0x0400	/* linux/pci_regs.h of Debian 12 ends before flit mode */
 #define SMALLEST_BYTES		128	/* of both sizes in Device Control, whose fields are powers of two of it */
 #define SIZES			6	/* 128 bytes to 4 KiB */
 #define WIDE_ADDRESS		(1ULL << 32)	/* memory at or above it takes the longer header */
@@ -23,82 +23,44 @@ struct packets {
 	const char *unknown;	/* why the others are not known, or NULL */
 };
 
-/* ---- libpci ---- */
-
-static jmp_buf libpci_failed;
-
-static _Noreturn void on_error(char *format, ...)
-{
-	(void)format;
-	longjmp(libpci_failed, 1);
-}
-
-static void say_nothing(char *format, ...)
-{
-	(void)format;
-}
-
-/* NULL: there is no PCI that libpci could look at. */
-static struct pci_access *open_pci(void)
-{
-	struct pci_access *access = pci_alloc();
-
-	if (!access)
-		return NULL;
-	access->method = PCI_ACCESS_SYS_BUS_PCI;
-	access->error = on_error;
-	access->warning = say_nothing;
-	access->debug = say_nothing;
-	if (setjmp(libpci_failed))
-		return NULL;
-	pci_init(access);
-	return access;
-}
-
 static unsigned int size_of(unsigned int field)
 {
 	return field < SIZES ? SMALLEST_BYTES << field : 0;
 }
 
-static struct packets read_registers(struct pci_dev *function)
+static struct packets read_registers(const struct dnd_config *config)
 {
-	struct pci_cap *express = pci_find_cap(function, PCI_CAP_ID_EXP, PCI_CAP_NORMAL);
-	struct pci_cap *errors = pci_find_cap(function, PCI_EXT_CAP_ID_AER, PCI_CAP_EXTENDED);
+	size_t express = dnd_config_capability(config, PCI_CAP_ID_EXP);
+	size_t errors = dnd_config_extended(config, PCI_EXT_CAP_ID_ERR, PCI_ERR_CAP + sizeof(uint32_t));
 	struct packets packets = { 0 };
-	unsigned int control;
+	unsigned int control, flags, status;
+	uint32_t ecrc;
 
-	if (!express) {
+	if (!express || !dnd_config_16(config, express + PCI_EXP_DEVCTL, &control)) {
 		packets.unknown = "it shows no PCI Express capability (only root sees all capabilities)";
 		return packets;
 	}
-	control = pci_read_word(function, (int)express->addr + PCI_EXP_DEVCTL);
 	packets.payload_bytes_max = size_of((control & PCI_EXP_DEVCTL_PAYLOAD) >> 5);
 	packets.request_bytes_max = size_of((control & PCI_EXP_DEVCTL_READRQ) >> 12);
 	/* Of version 1 the capability ends before the register. */
-	if ((pci_read_word(function, (int)express->addr + PCI_EXP_FLAGS) & PCI_EXP_FLAGS_VERS) >= 2)
-		packets.flits = pci_read_word(function, (int)express->addr + LINK_STATUS2) & LINK_STATUS2_FLIT;
-	if (errors)
-		packets.ecrc = pci_read_long(function, (int)errors->addr + PCI_ERR_CAP) & PCI_ERR_CAP_ECRC_GENE;
+	if (dnd_config_16(config, express + PCI_EXP_FLAGS, &flags) && (flags & PCI_EXP_FLAGS_VERS) >= 2 &&
+	    dnd_config_16(config, express + PCI_EXP_LNKSTA2, &status))
+		packets.flits = status & LINK_STATUS2_FLIT;
+	if (errors && dnd_config_32(config, errors + PCI_ERR_CAP, &ecrc))
+		packets.ecrc = ecrc & PCI_ERR_CAP_ECRC_GENE;
 	if (!packets.payload_bytes_max || !packets.request_bytes_max)
 		packets.unknown = "its Device Control register holds a reserved size";
 	return packets;
 }
 
-static struct packets packets_of(struct pci_access *access, const char *bdf)
+static struct packets packets_of(const struct cli *cli, const char *bdf)
 {
 	static const struct packets unreadable = { .unknown = "its configuration space cannot be read" };
-	unsigned int domain, bus, slot, number;
-	struct pci_dev *function;
-	struct packets packets;
+	struct dnd_config config;
+	char path[PATH_MAX];
 
-	if (!access || sscanf(bdf, "%x:%x:%x.%x", &domain, &bus, &slot, &number) != 4 || setjmp(libpci_failed))
-		return unreadable;
-	function = pci_get_dev(access, (int)domain, (int)bus, (int)slot, (int)number);
-	if (!function)
-		return unreadable;
-	packets = read_registers(function);
-	pci_free_dev(function);
-	return packets;
+	snprintf(path, sizeof(path), "%s/bus/pci/devices/%s/config", donard_sysfs_root(cli->ctx), bdf);
+	return dnd_config_read(path, &config) ? unreadable : read_registers(&config);
 }
 
 /* ---- one path ---- */
@@ -121,20 +83,19 @@ static void add_unknown(struct json_object *link, const char *bdf, const char *w
 	cli_add_text(link, "unknown", text);
 }
 
-static void add_path(struct cli *cli, struct pci_access *access, struct json_object *link, const char *drive_bdf,
-		     const char *region)
+static void add_path(struct cli *cli, struct json_object *link, const char *drive_bdf, const char *region)
 {
 	struct donard_route route = { .size = sizeof(route) };
 	struct donard_region_list *list;
 	const struct donard_region_info *info;
-	struct packets drive = packets_of(access, drive_bdf), memory;
+	struct packets drive = packets_of(cli, drive_bdf), memory;
 
 	if (donard_region_find(cli->ctx, region, &list)) {
 		add_unknown(link, region, "there is no such region");
 		return;
 	}
 	info = donard_region_get(list, 0);
-	memory = packets_of(access, info->bdf);
+	memory = packets_of(cli, info->bdf);
 	cli_add_text(link, "drive_function", drive_bdf);
 	cli_add_text(link, "region_function", info->bdf);
 	cli_add_text(link, "route", donard_route_probe(cli->ctx, region, drive_bdf, &route) ? NULL :
@@ -187,7 +148,6 @@ void bench_add_links(struct cli *cli, struct json_object *links, const char *dir
 		     const char *region)
 {
 	const char *slash = strrchr(drive, '/'), *node = slash ? slash + 1 : drive;
-	struct pci_access *access = open_pci();
 	struct donard_client_list *clients = NULL;
 	size_t found = 0;
 
@@ -197,12 +157,10 @@ void bench_add_links(struct cli *cli, struct json_object *links, const char *dir
 		const struct donard_client_info *client = donard_client_get(clients, i);
 
 		if (has_namespace(client, node) && ++found)
-			add_path(cli, access, new_link(links, direction, drive), client->bdf, region);
+			add_path(cli, new_link(links, direction, drive), client->bdf, region);
 	}
 	if (!found)
 		add_unknown(new_link(links, direction, drive), drive, "it is no namespace of an NVMe drive, nor a partition "
 			    "of one");
 	donard_client_list_free(clients);
-	if (access)
-		pci_cleanup(access);
 }

@@ -15,8 +15,9 @@ CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) li
 # Both commands print names of others as the library does.
 TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c tool/rdma/*.c)) lib/base/printable.c)
 # The doctor predicts routes by the module's own rules, which are pure, and reads files as the library does.
-CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/doctor/*.c)) kernel/path.c $(addprefix lib/base/,bdf.c files.c nodes.c rights.c uring_refused.c))
-BENCH_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/*.c)))
+CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/doctor/*.c)) kernel/path.c $(addprefix lib/base/,bdf.c files.c nodes.c pcibar.c pciconfig.c rights.c uring_refused.c))
+# The links' registers are read as the library reads them.
+BENCH_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard bench/*.c)) $(addprefix lib/base/,files.c pciconfig.c))
 
 # WERROR=1 (as make check sets it) makes errors of warnings: another compiler may have more of them.
 # gcc alone has format-truncation, and only another compiler would complain of its absence.
@@ -29,7 +30,7 @@ ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Iinclude $(WARNINGS) -fPIC -fvisibility=h
 	$(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 LIB_LIBS   = $(shell $(PKG_CONFIG) --libs $(LIB_PKGS))
 CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c inih)
-BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c libpci liburing libibverbs)
+BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 
 # The plugin is built where nbdkit's headers are: nothing else needs them.
 NBD_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard nbd/*.c)) tool/terms.c)
@@ -114,7 +115,7 @@ LINK_PROGRAM = $(CC) $(CFLAGS) $(LDFLAGS) -pthread $(RPATH) -o $@ \
 
 $(CLI_OBJS) $(BENCH_OBJS): ALL_CFLAGS += -iquote tool
 $(BUILD)/tool/rdma/%.o: ALL_CFLAGS += -iquote tool
-$(BUILD)/cli/%.o $(BUILD)/tool/%.o $(BUILD)/nbd/%.o $(BUILD)/lib/cufile/%.o: ALL_CFLAGS += -iquote .
+$(BUILD)/cli/%.o $(BUILD)/tool/%.o $(BUILD)/bench/%.o $(BUILD)/nbd/%.o $(BUILD)/lib/cufile/%.o: ALL_CFLAGS += -iquote .
 
 $(BUILD)/donard-cli: $(CLI_OBJS) $(TOOL_OBJS) $(BUILD)/libdonard.so $(BUILD)/libdonard-meter.so $(BUILD)/rpath
 	$(LINK_PROGRAM) $(CLI_LIBS)

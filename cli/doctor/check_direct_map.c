@@ -11,9 +11,9 @@
 static uint64_t last_address(const struct examination *x, const struct donard_candidate_info *candidate)
 {
 	const struct pci_function *function = pci_find(&x->pci, candidate->bdf);
-	const struct pci_bar *bar = function && candidate->bar < PCI_BARS ? &function->bars[candidate->bar] : NULL;
+	const struct dnd_bar *bar = function && candidate->bar < DND_BARS ? &function->bars[candidate->bar] : NULL;
 
-	return candidate->size_bytes && bar && bar->memory && !bar->unset ? bar->start + bar->bytes - 1 : 0;
+	return candidate->size_bytes && bar && bar->flags & DND_BAR_MEM && !dnd_bar_unset(bar) ? bar->start + bar->bytes - 1 : 0;
 }
 
 bool is_beyond_direct_map(const struct examination *x, const struct donard_candidate_info *candidate)

@@ -13,41 +13,41 @@
 /* Sizes have numbers: that of 2^N MiB is N. */
 static void report_resizable(struct examination *x, const struct pci_function *function, int number, const char *object)
 {
-	const struct pci_bar *bar = &function->bars[number];
+	uint64_t most = function->largest_bytes[number];
 	char size[DONARD_SIZE_TEXT_BYTES], largest[DONARD_SIZE_TEXT_BYTES];
 	struct finding *finding;
 
-	donard_format_size(size, sizeof(size), bar->bytes);
-	donard_format_size(largest, sizeof(largest), bar->largest_bytes);
+	donard_format_size(size, sizeof(size), function->bars[number].bytes);
+	donard_format_size(largest, sizeof(largest), most);
 	finding = find(x, CODE_BAR_RESIZABLE, object, "%s has %s, and could have %s", object, size, largest);
 	find_remedy(finding, "Enable 'Resizable BAR' in the firmware's setup. Or, with no driver bound, have the kernel resize it: "
 		    "echo %d | sudo tee /sys/bus/pci/devices/%s/resource%d_resize (%d stands for %s).",
-		    __builtin_ctzll(bar->largest_bytes >> 20), function->bdf, number,
-		    __builtin_ctzll(bar->largest_bytes >> 20), largest);
+		    __builtin_ctzll(most >> 20), function->bdf, number, __builtin_ctzll(most >> 20), largest);
 }
 
 static void check_bar(struct examination *x, const struct pci_function *function, int number)
 {
-	const struct pci_bar *bar = &function->bars[number];
+	const struct dnd_bar *bar = &function->bars[number];
+	bool can_lie_high = bar->flags & DND_BAR_64 && bar->flags & DND_BAR_PREFETCH;
 	char size[DONARD_SIZE_TEXT_BYTES], object[32];
 
-	if (!bar->memory)
+	if (!(bar->flags & DND_BAR_MEM))
 		return;
 	snprintf(object, sizeof(object), "%s BAR %d", function->bdf, number);
 	donard_format_size(size, sizeof(size), bar->bytes);
-	if (bar->unset)
+	if (dnd_bar_unset(bar))
 		find(x, CODE_BAR_UNASSIGNED, object, "%s of %s has no address", object, size);
-	else if (bar->is_64 && bar->prefetchable && bar->bytes >= LARGE_BYTES && bar->start < BELOW)
+	else if (can_lie_high && bar->bytes >= LARGE_BYTES && bar->start < BELOW)
 		find(x, CODE_BELOW_4G, object, "%s of %s lies at 0x%llx", object, size,
 		     (unsigned long long)bar->start);
-	if (bar->largest_bytes > bar->bytes)
+	if (function->largest_bytes[number] > bar->bytes)
 		report_resizable(x, function, number, object);
 }
 
 static void check_bars(struct examination *x)
 {
 	for (size_t i = 0; i < x->pci.count; i++)
-		for (int bar = 0; bar < PCI_BARS && !pci_is_bridge(&x->pci.functions[i]); bar++)
+		for (int bar = 0; bar < DND_BARS && !pci_is_bridge(&x->pci.functions[i]); bar++)
 			check_bar(x, &x->pci.functions[i], bar);
 }
 

@@ -1,125 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
+#include <linux/pci_regs.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/base/bdf.h"
 #include "pci.h"
 
-#define CONFIG_BYTES		4096
-#define CONFIG_ORDINARY		64	/* as far as others than root can read */
-#define STATUS			0x06
-#define STATUS_CAPABILITIES	0x10
-#define CAPABILITIES		0x34
-#define CAPABILITY_EXPRESS	0x10
-#define EXTENDED		0x100
-#define EXTENDED_ACS		0x000d
-#define ACS_CONTROL		6
-#define ACS_REDIRECTS		(0x04 | 0x08 | 0x20)	/* requests, completions, egress control */
+#define ACS_BYTES		8	/* as far as its control register */
+#define ACS_REDIRECTS		(PCI_ACS_RR | PCI_ACS_CR | PCI_ACS_EC)	/* requests, completions, egress control */
 
-/* As the file "resource" has them (include/linux/ioport.h of the kernel). */
-#define RESOURCE_MEM		0x200
-#define RESOURCE_PREFETCH	0x2000
-#define RESOURCE_64		0x100000
-#define RESOURCE_UNSET		0x20000000
-
-static unsigned int little16(const uint8_t *at)
+void pci_parse_config(struct pci_function *function, const struct dnd_config *config)
 {
-	return at[0] | (unsigned int)at[1] << 8;
+	size_t express = dnd_config_capability(config, PCI_CAP_ID_EXP);
+	size_t acs = dnd_config_extended(config, PCI_EXT_CAP_ID_ACS, ACS_BYTES);
+	unsigned int flags;
+
+	/* ACS is in the extended part, which some hypervisors and hosts do not show. */
+	function->config_whole = dnd_config_whole(config);
+	function->port = express && dnd_config_16(config, express + PCI_EXP_FLAGS, &flags) ?
+			 (int)(flags & PCI_EXP_FLAGS_TYPE) >> 4 : -1;
+	function->acs_control = 0;
+	function->has_acs = acs && dnd_config_16(config, acs + PCI_ACS_CTRL, &function->acs_control);
 }
 
-static uint32_t little32(const uint8_t *at)
+static void read_config(const struct source *source, struct pci_function *function)
 {
-	return little16(at) | (uint32_t)little16(at + 2) << 16;
-}
+	struct dnd_config config = { .count = 0 };
+	char path[PATH_MAX];
 
-/* Where the capability stands, or 0. A list that goes in a circle ends, too. */
-static size_t find_capability(const uint8_t *config, size_t bytes, unsigned int id)
-{
-	size_t at;
-
-	if (bytes < CONFIG_ORDINARY || !(config[STATUS] & STATUS_CAPABILITIES))
-		return 0;
-	at = config[CAPABILITIES] & ~3U;
-	for (int turns = 0; turns < 48 && at >= CONFIG_ORDINARY && at + 4 <= bytes; turns++) {
-		if (config[at] == id)
-			return at;
-		at = config[at + 1] & ~3U;
-	}
-	return 0;
-}
-
-static size_t find_extended(const uint8_t *config, size_t bytes, unsigned int id)
-{
-	size_t at = EXTENDED;
-	uint32_t header;
-
-	for (int turns = 0; turns < CONFIG_BYTES / 8 && at >= EXTENDED && at + 8 <= bytes; turns++) {
-		header = little32(config + at);
-		if (!header || header == UINT32_MAX)
-			return 0;
-		if ((header & 0xffff) == id)
-			return at;
-		at = header >> 20 & ~3U;
-	}
-	return 0;
-}
-
-void pci_parse_config(struct pci_function *function, const uint8_t *config, size_t bytes)
-{
-	size_t express = find_capability(config, bytes, CAPABILITY_EXPRESS);
-	size_t acs = find_extended(config, bytes, EXTENDED_ACS);
-
-	/* ACS is in the extended part, which PCI Express functions have; some hypervisors and hosts do not show it. */
-	function->config_whole = bytes > (express ? EXTENDED : CONFIG_ORDINARY);
-	function->port = express ? config[express + 2] >> 4 : -1;
-	function->has_acs = acs;
-	function->acs_control = acs ? little16(config + acs + ACS_CONTROL) : 0;
-}
-
-void pci_parse_resource(struct pci_bar *bar, const char *line)
-{
-	unsigned long long start, end, flags;
-
-	if (sscanf(line, "%llx %llx %llx", &start, &end, &flags) != 3 || !flags || end < start)
-		return;
-	bar->start = start;
-	bar->bytes = end - start + 1;
-	bar->memory = flags & RESOURCE_MEM;
-	bar->prefetchable = flags & RESOURCE_PREFETCH;
-	bar->is_64 = flags & RESOURCE_64;
-	bar->unset = !start || flags & RESOURCE_UNSET;
+	if (!source_path(source, path, "/sys/bus/pci/devices/%s/config", function->bdf))
+		dnd_config_read(path, &config);
+	pci_parse_config(function, &config);
 }
 
 static void read_bars(const struct source *source, struct pci_function *function)
 {
-	char *text = source_whole(source, "/sys/bus/pci/devices/%s/resource", function->bdf);
-	char *next = NULL, *line = text ? strtok_r(text, "\n", &next) : NULL;
+	char text[2048];
 
-	for (int i = 0; line && i < PCI_BARS; i++, line = strtok_r(NULL, "\n", &next)) {
-		uint64_t sizes;
-		char word[32];
-
-		pci_parse_resource(&function->bars[i], line);
-		/* Bit N: 2^N MiB (PCI Express Base, 7.8.6.2). */
-		source_text(source, word, sizeof(word), "/sys/bus/pci/devices/%s/resource%d_resize",
-			    function->bdf, i);
-		sizes = strtoull(word, NULL, 16);
-		for (int bit = 0; bit < 44; bit++)
-			if (sizes >> bit & 1)
-				function->bars[i].largest_bytes = 1ULL << (bit + 20);
+	source_lines(source, text, sizeof(text), "/sys/bus/pci/devices/%s/resource", function->bdf);
+	dnd_bars_parse(text, function->bars);
+	for (int i = 0; i < DND_BARS; i++) {
+		source_text(source, text, sizeof(text), "/sys/bus/pci/devices/%s/resource%d_resize", function->bdf, i);
+		function->largest_bytes[i] = dnd_bar_largest_of(text);
 	}
-	free(text);
-}
-
-/* sscanf() alone would pass over blanks and newlines. */
-static bool is_bdf(const char *text)
-{
-	unsigned int n[4];
-	int used = 0;
-
-	return !text[strspn(text, "0123456789abcdef:.")] &&
-	       sscanf(text, "%x:%x:%x.%x%n", &n[0], &n[1], &n[2], &n[3], &used) == 4 && !text[used];
 }
 
 /* The function above and the root bus are parts of the path that the link leads to. */
@@ -133,7 +58,7 @@ static void read_place(const struct source *source, struct pci_function *functio
 		if (!strncmp(part, "pci", 3) && strchr(part, ':')) {
 			snprintf(function->root_bus, sizeof(function->root_bus), "%s", part);
 			function->above[0] = '\0';	/* a bus behind a bridge of another kind: VMD */
-		} else if (is_bdf(part) && strcmp(part, function->bdf)) {
+		} else if (dnd_is_bdf(part) && strcmp(part, function->bdf)) {
 			snprintf(function->above, sizeof(function->above), "%.15s", part);
 		}
 	}
@@ -170,10 +95,6 @@ static unsigned int read_id(const struct source *source, const char *bdf, const 
 
 static void read_function(const struct source *source, struct pci_function *function)
 {
-	uint8_t config[CONFIG_BYTES];
-	long got = source_bytes(source, config, sizeof(config), "/sys/bus/pci/devices/%s/config",
-				function->bdf);
-
 	function->class = read_id(source, function->bdf, "class");
 	function->vendor = read_id(source, function->bdf, "vendor");
 	function->device = read_id(source, function->bdf, "device");
@@ -181,7 +102,7 @@ static void read_function(const struct source *source, struct pci_function *func
 						 function->bdf);
 	source_link(source, function->driver, sizeof(function->driver), "/sys/bus/pci/devices/%s/driver",
 		    function->bdf);
-	pci_parse_config(function, config, got > 0 ? (size_t)got : 0);
+	read_config(source, function);
 	read_bars(source, function);
 	read_place(source, function);
 	read_link(source, function);
@@ -199,7 +120,7 @@ static int add_function(void *user, const char *entry)
 	struct pci *pci = reading->pci;
 	struct pci_function *functions;
 
-	if (!is_bdf(entry) || strlen(entry) >= DONARD_BDF_BYTES)
+	if (!dnd_is_bdf(entry) || strlen(entry) >= DONARD_BDF_BYTES)
 		return 0;
 	functions = realloc(pci->functions, (pci->count + 1) * sizeof(*functions));
 	if (!functions)

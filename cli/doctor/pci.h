@@ -4,17 +4,12 @@
 #define DONARD_DOCTOR_PCI_H
 
 #include "donard/donard.h"
+#include "lib/base/pcibar.h"
+#include "lib/base/pciconfig.h"
 #include "source.h"
 
-#define PCI_BARS		6
 #define PCI_CLASS_BRIDGE	0x06
 #define PCI_CLASS_DISPLAY	0x03
-
-struct pci_bar {
-	uint64_t start, bytes;
-	bool memory, prefetchable, is_64, unset;
-	uint64_t largest_bytes;	/* the largest size that it can have (resourceN_resize); 0: it cannot be resized */
-};
 
 /* The link to the function above. */
 struct pci_link {
@@ -36,7 +31,8 @@ struct pci_function {
 	int port;		/* type of PCI Express port (PCI_PORT_...); -1: none, or not known */
 	bool has_acs;
 	unsigned int acs_control;
-	struct pci_bar bars[PCI_BARS];
+	struct dnd_bar bars[DND_BARS];
+	uint64_t largest_bytes[DND_BARS];	/* the largest size that a BAR can have; 0: it cannot be resized */
 	struct pci_link link;
 };
 
@@ -59,8 +55,7 @@ bool pci_redirects(const struct pci_function *function);
 /* The topmost function above @function, or @function itself, on a root bus. */
 const struct pci_function *pci_root_of(const struct pci_function *function);
 
-/* These look only at their arguments: @bytes of configuration space, and a line of the file "resource". */
-void pci_parse_config(struct pci_function *function, const uint8_t *config, size_t bytes);
-void pci_parse_resource(struct pci_bar *bar, const char *line);
+/* Looks only at its arguments. */
+void pci_parse_config(struct pci_function *function, const struct dnd_config *config);
 
 #endif /* DONARD_DOCTOR_PCI_H */

@@ -18,6 +18,8 @@
 #include "base/failure.h"
 #include "base/maplimit.h"
 #include "base/nodes.h"
+#include "base/pcibar.h"
+#include "base/pciconfig.h"
 #include "base/rights.h"
 #include "base/sized.h"
 #include "base/thread.h"
@@ -88,6 +90,8 @@ int dnd_sysfs_lines(const struct donard_context *ctx, char *lines, size_t lines_
 		    const char *format, ...) DND_PRINTF(4, 5);
 int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const char *format, ...)
 	DND_PRINTF(3, 4);
+/* Reads the configuration space of a PCI function. */
+int dnd_sysfs_config(const struct donard_context *ctx, const char *bdf, struct dnd_config *config);
 int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const char *format, ...)
 	DND_PRINTF(3, 4);
 /* Fails because such a write failed: only root may make it, and only where sysfs is not mounted read-only. */

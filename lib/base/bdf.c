@@ -2,6 +2,7 @@
 /* See bdf.h. */
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/bdf.h"
 
@@ -10,6 +11,9 @@ int dnd_bdf_parse(const char *text, struct dnd_bdf *bdf)
 	unsigned int domain = 0, bus, device, function;
 	int used = 0;
 
+	/* sscanf() alone would pass over blanks, newlines and signs. */
+	if (text[strspn(text, "0123456789abcdefABCDEF:.")])
+		return -EINVAL;
 	if (sscanf(text, "%8x:%2x:%2x.%1x%n", &domain, &bus, &device, &function, &used) != 4 ||
 	    text[used]) {
 		domain = 0;
@@ -24,6 +28,13 @@ int dnd_bdf_parse(const char *text, struct dnd_bdf *bdf)
 	bdf->bus = (uint8_t)bus;
 	bdf->devfn = (uint8_t)(device << 3 | function);
 	return 0;
+}
+
+bool dnd_is_bdf(const char *text)
+{
+	struct dnd_bdf bdf;
+
+	return !dnd_bdf_parse(text, &bdf);
 }
 
 void dnd_bdf_format(char text[DONARD_BDF_BYTES], struct dnd_bdf bdf)

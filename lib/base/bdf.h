@@ -3,6 +3,7 @@
 #ifndef DND_BDF_H
 #define DND_BDF_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "donard/donard.h"
@@ -15,6 +16,7 @@ struct dnd_bdf {
 
 /* Returns 0 or -EINVAL. */
 int dnd_bdf_parse(const char *text, struct dnd_bdf *bdf);
+bool dnd_is_bdf(const char *text);
 /* In the form with a domain, and in lower case, as sysfs has it. */
 void dnd_bdf_format(char text[DONARD_BDF_BYTES], struct dnd_bdf bdf);
 

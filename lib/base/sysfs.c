@@ -105,6 +105,15 @@ int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const 
 	return rc ? rc : note(ctx, path, dnd_file_number(path, value));
 }
 
+int dnd_sysfs_config(const struct donard_context *ctx, const char *bdf, struct dnd_config *config)
+{
+	char path[PATH_MAX];
+	int rc = dnd_sysfs_path(ctx, path, "bus/pci/devices/%s/config", bdf);
+
+	config->count = 0;
+	return rc ? rc : note(ctx, path, dnd_config_read(path, config));
+}
+
 int dnd_sysfs_write(const struct donard_context *ctx, const char *value, const char *format, ...)
 {
 	char path[PATH_MAX];

@@ -5,17 +5,6 @@
 
 #include "base/base.h"
 
-#define DND_BARS	6
-
-/* Flags in the file "resource" (the kernel's include/linux/ioport.h). */
-#define DND_BAR_MEM	0x200
-#define DND_BAR_PREFETCH 0x2000
-#define DND_BAR_UNSET	0x20000000
-
-struct dnd_bar {
-	uint64_t start, bytes, flags;
-};
-
 /* A BAR that cannot be read stays as it is in @bars, which the caller has zeroed. */
 void dnd_bars_read(const struct donard_context *ctx, const char *bdf, struct dnd_bar bars[DND_BARS]);
 /* The largest size that BAR @number can have; 0 if it cannot be resized, or the kernel does not say. */

@@ -12,7 +12,7 @@ static void find_obstacle(const struct dnd_function *function, const struct dnd_
 {
 	const char *driver = function->identity->driver;
 
-	if (!bar->start || bar->flags & DND_BAR_UNSET)
+	if (dnd_bar_unset(bar))
 		snprintf(text, text_bytes, "the BAR has no address: enable decoding above 4 GiB in the "
 			 "firmware's setup, or boot with pci=realloc");
 	else if (!strcmp(driver, "nvme"))	/* the advice to unbind it would take the drive away */

@@ -46,13 +46,12 @@ static int add_controller(struct donard_context *ctx, const char *entry, void *d
 {
 	char transport[16], bdf[64], folder[PATH_MAX];
 	struct dnd_dma_client *client;
-	struct dnd_bdf address;
 
 	dnd_sysfs_read(ctx, transport, sizeof(transport), "class/nvme/%s/transport", entry);
 	if (strcmp(transport, "pcie"))
 		return 0;
 	dnd_sysfs_read(ctx, bdf, sizeof(bdf), "class/nvme/%s/address", entry);
-	if (dnd_bdf_parse(bdf, &address))	/* the drive has gone meanwhile */
+	if (!dnd_is_bdf(bdf))	/* the drive has gone meanwhile */
 		return 0;
 	client = dnd_client_list_add(data, DONARD_CLIENT_NVME, entry, bdf);
 	if (!client)

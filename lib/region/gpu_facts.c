@@ -69,7 +69,7 @@ void dnd_gpu_facts(const struct donard_context *ctx, const char *bdf, const stru
 		dnd_sysfs_read(ctx, facts->driver_version, sizeof(facts->driver_version),
 			       "bus/pci/drivers/%s/module/version", facts->driver);
 	if (facts->bar < DND_BARS)
-		facts->bar_unset = !bars[facts->bar].start || bars[facts->bar].flags & DND_BAR_UNSET;
+		facts->bar_unset = dnd_bar_unset(&bars[facts->bar]);
 	facts->static_bar1 = facts->kind == DONARD_GPU_DRIVER_OPEN && has_pool(ctx, bdf);
 }
 

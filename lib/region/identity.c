@@ -4,16 +4,16 @@
  * in which their bridges are found.  Serial numbers and the path from the root do not change.
  */
 #include <ctype.h>
-#include <fcntl.h>
+#include <linux/pci_regs.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "region/identity.h"
 
-#define CONFIG_BYTES		4096
-#define EXTENDED_START		0x100
-#define EXTENDED_SERIAL		0x0003	/* PCI Express Base, 7.9.3 */
+/* PCI Express Base, 7.9.3: the number's words are behind the header of the capability. */
+#define SERIAL_LOW	4
+#define SERIAL_HIGH	8
+#define SERIAL_BYTES	12
 
 static char *trim(char *text)
 {
@@ -52,61 +52,24 @@ static void read_nvme(struct donard_context *ctx, struct reading *reading)
 	trim(reading->identity->model);
 }
 
-static uint32_t little(const uint8_t *at)
-{
-	return at[0] | at[1] << 8 | at[2] << 16 | (uint32_t)at[3] << 24;
-}
-
-/* The offset of the serial number capability in the configuration space, or 0. */
-static size_t find_serial(const uint8_t *config, size_t bytes)
-{
-	size_t at = EXTENDED_START;
-	uint32_t header;
-
-	/* The list cannot be longer than the space; the limit also ends a circular list. */
-	for (int turns = 0; turns < CONFIG_BYTES / 8 && at >= EXTENDED_START && at + 12 <= bytes;
-	     turns++) {
-		header = little(config + at);
-		if (!header || header == UINT32_MAX)
-			return 0;
-		if ((header & 0xffff) == EXTENDED_SERIAL)
-			return at;
-		at = header >> 20 & ~3U;
-	}
-	return 0;
-}
-
 /* Only root can read more than the first 64 bytes. */
 static void read_pci_serial(const struct donard_context *ctx, const char *bdf,
 			    struct dnd_identity *identity)
 {
-	uint8_t config[CONFIG_BYTES];
-	char path[PATH_MAX];
-	ssize_t got;
+	struct dnd_config config;
+	uint32_t low, high;
 	size_t at;
-	int fd;
 
-	if (dnd_sysfs_path(ctx, path, "bus/pci/devices/%s/config", bdf))
+	if (dnd_sysfs_config(ctx, bdf, &config))
 		return;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return;
-	got = read(fd, config, sizeof(config));
-	close(fd);
-	at = got > 0 ? find_serial(config, (size_t)got) : 0;
-	if (!at || !(little(config + at + 4) | little(config + at + 8)))
+	at = dnd_config_extended(&config, PCI_EXT_CAP_ID_DSN, SERIAL_BYTES);
+	if (!at || !dnd_config_32(&config, at + SERIAL_LOW, &low) || !dnd_config_32(&config, at + SERIAL_HIGH, &high) ||
+	    !(low | high))
 		return;
 	/* As lspci prints it: the last byte first. */
 	for (int i = 0; i < 8; i++)
 		snprintf(identity->serial + 3 * i, 4, i < 7 ? "%02x-" : "%02x",
-			 config[at + 11 - (size_t)i]);
-}
-
-static bool is_bdf(const char *text)
-{
-	struct dnd_bdf bdf;
-
-	return !dnd_bdf_parse(text, &bdf);
+			 config.bytes[at + SERIAL_BYTES - 1 - (size_t)i]);
 }
 
 /* The path has the address of the function on the root bus, then device and function of each one below it. */
@@ -119,7 +82,7 @@ static void read_path(const struct donard_context *ctx, const char *bdf,
 	if (dnd_sysfs_path(ctx, link, "bus/pci/devices/%s", bdf) || !realpath(link, target))
 		return;
 	for (char *part = strtok_r(target, "/", &next); part; part = strtok_r(NULL, "/", &next)) {
-		if (!is_bdf(part))
+		if (!dnd_is_bdf(part))
 			continue;
 		used += (size_t)snprintf(identity->path + used, sizeof(identity->path) - used,
 					 used ? "/%s" : "pci-%s", used ? strrchr(part, ':') + 1 : part);

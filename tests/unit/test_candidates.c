@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 /* What could be a region, and how it is known again: over an invented machine. */
+#include <errno.h>
+
 #include "unit.h"
+#include "base/pciconfig.h"
 #include "donard/candidate.h"
 #include "fake_sysfs.h"
 
@@ -160,6 +163,30 @@ static void a_circle(void **state)
 	donard_candidate_list_free(list);
 }
 
+static bool no_descriptors;
+
+int __wrap_dnd_config_read(const char *path, struct dnd_config *config);
+int __real_dnd_config_read(const char *path, struct dnd_config *config);
+
+int __wrap_dnd_config_read(const char *path, struct dnd_config *config)
+{
+	return no_descriptors ? -EMFILE : __real_dnd_config_read(path, config);
+}
+
+/* A serial number that could not be read is not one that the card lacks. */
+static void without_descriptors(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_candidate_list *list;
+
+	fake_pci(fake, "0000:03:00.0", "pci0000:00", "0x050000", FAKE_64M);
+	fake_pci_serial(fake, "0000:03:00.0");
+	no_descriptors = true;
+	assert_int_equal(donard_candidate_list(fake->ctx, &list), -EMFILE);
+	no_descriptors = false;
+	assert_non_null(strstr(donard_error(fake->ctx), "0000:03:00.0/config cannot be read"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -170,6 +197,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_gpu, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(nothing, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(a_circle, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(without_descriptors, fake_setup, fake_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,6 +70,10 @@ static void addresses(void **state)
 	assert_int_equal(dnd_bdf_parse("0000:03:20.0", &bdf), -EINVAL);
 	assert_int_equal(dnd_bdf_parse("0000:03:00.8", &bdf), -EINVAL);
 	assert_int_equal(dnd_bdf_parse("0000:03:00.0x", &bdf), -EINVAL);
+	assert_int_equal(dnd_bdf_parse("\n0000:03:00.0", &bdf), -EINVAL);
+	assert_int_equal(dnd_bdf_parse("0x00:03:00.0", &bdf), -EINVAL);
+	assert_int_equal(dnd_bdf_parse("0000:03: 0.0", &bdf), -EINVAL);
+	assert_true(dnd_is_bdf("0000:03:1F.0"));
 }
 
 int main(void)

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The BARs of a PCI function, as files of sysfs have them.  It uses no context, as files.h, and for the same reason. */
+#ifndef DND_PCIBAR_H
+#define DND_PCIBAR_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define DND_BARS	6
+
+/* Flags in the file "resource" (the kernel's include/linux/ioport.h). */
+#define DND_BAR_MEM	0x200
+#define DND_BAR_PREFETCH 0x2000
+#define DND_BAR_64	0x100000
+#define DND_BAR_UNSET	0x20000000
+
+struct dnd_bar {
+	uint64_t start, bytes, flags;	/* all 0: there is none */
+};
+
+/* @text: of the file "resource".  A BAR that it lacks stays as it is in @bars, which the caller has zeroed. */
+void dnd_bars_parse(const char *text, struct dnd_bar bars[DND_BARS]);
+/* Has neither the firmware nor the kernel found room for it? */
+bool dnd_bar_unset(const struct dnd_bar *bar);
+/* @text: of the file "resourceN_resize", or "".  The largest size that the BAR can have; 0 if it cannot be resized. */
+uint64_t dnd_bar_largest_of(const char *text);
+
+#endif /* DND_PCIBAR_H */
