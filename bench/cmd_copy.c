@@ -64,6 +64,17 @@ struct run {
 	bool aio;	/* the requests of one went by Linux AIO */
 };
 
+/*
+ * No more than there are blocks, so that a place for each lies in the thread's own range. The same at both sizes of a
+ * point, so that what the memory of these places costs is start-up.
+ */
+static uint32_t requests_in_flight(const struct bench *bench, const struct point *point)
+{
+	uint64_t blocks = bench->size_bytes / point->block_bytes;
+
+	return blocks < point->queue_depth ? (uint32_t)blocks : point->queue_depth;
+}
+
 static struct bench_piece piece_of(const struct bench *bench, const struct point *point, uint64_t index)
 {
 	return (struct bench_piece){
@@ -73,7 +84,7 @@ static struct bench_piece piece_of(const struct bench *bench, const struct point
 		.region_offset = index * bench->size_bytes,
 		.bytes = point->bytes,
 		.block_bytes = point->block_bytes,
-		.queue_depth = point->queue_depth,
+		.queue_depth = requests_in_flight(bench, point),
 		.to_region = point->to_region,
 		.checks = point->warms_up,
 	};

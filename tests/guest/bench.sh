@@ -135,6 +135,17 @@ region_is_used() {
 	! region_is_free "$1"
 }
 
+# --- queue ---
+
+# At this depth, places for all requests would be a GiB for each thread: more than the region has.
+threads_side_by_side() {
+	bench queue "$LAB_ALPHA" p2pmem0 --size 2M --block-sizes 1M --queue-depths 1024 --threads 2 --methods queue,queue-registered
+	holds "samples" '[.samples[] | [.method, .threads, .queue_depth, .bytes]] == [
+		["queue", 2, 1024, 2097152], ["queue", 2, 1024, 4194304],
+		["queue-registered", 2, 1024, 2097152], ["queue-registered", 2, 1024, 4194304]]'
+	within 5 region_is_free p2pmem0
+}
+
 # --- queue, with memory of a GPU ---
 
 with_gpu_region() {
@@ -420,6 +431,7 @@ else
 	t "setup, a signal" stops_cleanly
 	t "copy, without io_uring" without_uring
 	t "copy, links" links_of_copy
+	t "queue, threads side by side" threads_side_by_side
 	t "queue on a GPU, by each way" gpu_by_each_way
 	t "queue on a GPU, bad input" bad_gpu
 	t "table1 in one machine, payload" bar_keeps_its_bytes_out
