@@ -150,20 +150,41 @@ static int scrub(const struct bench *bench, const struct point *point)
 	return rc;
 }
 
-/* null: this tool, or this round, was not checked. */
-static struct json_object *verified(const struct bench *bench, const struct point *point, bool *wrong)
+/* As bench_compare(), of all threads. */
+static int compare(const struct bench *bench, const struct point *point)
 {
-	/* The run that warmed up compared its last block. */
-	if (bench->of_gpu && !point->round)
-		return json_object_new_boolean(true);
-	if (!is_checked(bench, point))
-		return NULL;
-	for (uint64_t i = 0; !*wrong && i < point->threads; i++) {
+	int rc = 1;
+
+	for (uint64_t i = 0; rc == 1 && i < point->threads; i++) {
 		struct bench_piece piece = piece_of(bench, point, i);
 
-		*wrong = bench_compare(&piece) != 1;
+		rc = bench_compare(&piece);
 	}
-	return json_object_new_boolean(!*wrong);
+	return rc;
+}
+
+/* @equal: as compare() returned */
+static int tell_comparison(const struct bench *bench, const struct point *point, int equal)
+{
+	char text[192];
+
+	if (equal == 1)
+		return 0;
+	if (equal) {
+		snprintf(text, sizeof(text), "%s: what it copied cannot be compared: %s; what could not be read is above.",
+			 point->method->name, strerror(-equal));
+		return cli_fail_text(bench->cli, EXIT_FAILED, "system", text);
+	}
+	snprintf(text, sizeof(text), "%s: the data at the destination is not that of the source.", point->method->name);
+	return cli_fail_text(bench->cli, EXIT_MISMATCH, "mismatch", text);
+}
+
+/* null: this tool, or this round, was not checked. With memory of a GPU, the run that warmed up compared its last block. */
+static struct json_object *verified(const struct bench *bench, const struct point *point, int equal)
+{
+	if (!is_checked(bench, point) && !(bench->of_gpu && !point->round))
+		return NULL;
+	return json_object_new_boolean(equal);
 }
 
 static struct json_object *describe(const struct bench *bench, const struct point *point)
@@ -210,26 +231,21 @@ static int add_sample(const struct bench *bench, const struct point *point, stru
 {
 	struct json_object *sample;
 	double seconds = reported_seconds(point, run);
-	char text[128];
-	bool wrong = false;
+	int equal = is_checked(bench, point) ? compare(bench, point) : 1;
 
-	if (point->warms_up)
-		return 0;
+	if (equal < 0 || point->warms_up)
+		return tell_comparison(bench, point, equal);
 	sample = describe(bench, point);
 	cli_add_double(sample, "seconds", seconds < 0 ? NAN : seconds);
 	cli_add_job_usage(sample, usage);
-	json_object_object_add(sample, "verified", verified(bench, point, &wrong));
+	json_object_object_add(sample, "verified", verified(bench, point, equal));
 	json_object_object_add(sample, "aio", json_object_new_boolean(run->aio));
 	if (run->aio)
 		say_aio(point);
 	if (bench->meter)
 		bench_add_measured(sample, measurement);
 	bench_add_sample(bench->model, sample);
-	if (!wrong)
-		return 0;
-	snprintf(text, sizeof(text), "%s: the data at the destination is not that of the source.",
-		 point->method->name);
-	return cli_fail_text(bench->cli, EXIT_MISMATCH, "mismatch", text);
+	return tell_comparison(bench, point, equal);
 }
 
 /*
@@ -254,6 +270,7 @@ static int measure(const struct bench *bench, const struct point *point)
 	struct cli_job_usage usage;
 	struct run *run = calloc(1, sizeof(*run));
 	int rc = run ? 0 : -ENOMEM;
+	bool prepares;
 
 	for (uint64_t i = 0; run && i < point->threads; i++)
 		run->reports[i] = -1;
@@ -261,9 +278,10 @@ static int measure(const struct bench *bench, const struct point *point)
 		wait_until_free(bench);
 	if (!rc && is_checked(bench, point))
 		rc = scrub(bench, point);
-	if (!rc)
+	prepares = !rc;
+	if (prepares)
 		rc = prepare(bench, point, run);
-	if (rc == -ENOENT)
+	if (rc == -ENOENT && prepares)
 		rc = cli_fail_text(bench->cli, EXIT_UNSUPPORTED, "unsupported", BENCH_NO_DONARD);
 	else if (rc)
 		rc = cli_fail_text(bench->cli, EXIT_FAILED, "system", strerror(-rc));

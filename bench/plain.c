@@ -51,25 +51,25 @@ static int map_bar(struct plain *plain)
 {
 	const struct bench_piece *piece = plain->piece;
 	char path[64];
-	int fd;
+	int fd, rc = 0;
 
 	snprintf(path, sizeof(path), "/dev/%s", piece->region);
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return complain(path);
 	if (claim(fd, piece)) {
-		complain(path);
+		rc = complain(path);
 		close(fd);
-		return -EIO;
+		return rc;
 	}
 	plain->bar = mmap(NULL, piece->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 			  (off_t)piece->region_offset);
 	if (plain->bar == MAP_FAILED) {
 		plain->bar = NULL;
-		complain(path);
+		rc = complain(path);
 	}
 	close(fd);
-	return plain->bar ? 0 : -EIO;
+	return rc;
 }
 
 static int set_up(struct plain *plain, const struct bench_piece *piece, size_t block_bytes, int flags)

@@ -189,6 +189,23 @@ without_uring() {
 	equal "methods by Linux AIO, where io_uring is allowed" '[]' "$(jq -c "$filter" "$WORK/json")"
 }
 
+# The drive's name goes with the copy that would be compared: that says nothing about the data.
+what_cannot_be_compared() {
+	ln -s "$LAB_ALPHA" "$WORK/drive"
+	mkdir "$WORK/bin"
+	cat >"$WORK/bin/dd" <<-END
+		#!/bin/sh
+		$(command -v dd) "\$@" || exit
+		case " \$* " in
+		*" count=1048576 "*) rm "$WORK/drive" ;;
+		esac
+	END
+	chmod +x "$WORK/bin/dd"
+	PATH="$WORK/bin:$PATH" exits 1 'dd: what it copied cannot be compared: No such file' donard-cli bench copy "$WORK/drive" \
+		p2pmem0 --size 1M --block-sizes 64K --rounds 1 --methods dd
+	within 5 region_is_free p2pmem0
+}
+
 # control_of BDF - Device Control, from the function itself: its largest payload, and its largest read request.
 control_of() {
 	local control=$((16#$(setpci -s "$1" CAP_EXP+8.w)))
@@ -430,6 +447,7 @@ else
 	t "setup, bad input" bad_input
 	t "setup, a signal" stops_cleanly
 	t "copy, without io_uring" without_uring
+	t "copy, what cannot be compared" what_cannot_be_compared
 	t "copy, links" links_of_copy
 	t "queue, threads side by side" threads_side_by_side
 	t "queue on a GPU, by each way" gpu_by_each_way
