@@ -35,7 +35,6 @@
 #define LIVE_MAX	1000000
 #define OTHER_FILES	64		/* descriptors besides those of live allocations */
 #define PIN_CHUNK_BYTES	(1ULL << 30)	/* io_uring's limit for one buffer */
-#define PINS_MAX	64
 #define IN_PIECES	"allocate pieces"
 
 struct setup {
@@ -180,14 +179,21 @@ static int do_touch(struct setup *s, uint64_t bytes)
 
 static int do_pin(struct setup *s, uint64_t bytes)
 {
-	struct iovec pieces[PINS_MAX];
-	unsigned int count = 0;
+	unsigned int count = (unsigned int)((bytes + PIN_CHUNK_BYTES - 1) / PIN_CHUNK_BYTES);
+	struct iovec *pieces = calloc(count, sizeof(*pieces));
+	int rc;
 
-	for (uint64_t at = 0; at < bytes && count < PINS_MAX; at += PIN_CHUNK_BYTES) {
-		pieces[count].iov_base = s->map + at;
-		pieces[count++].iov_len = bytes - at < PIN_CHUNK_BYTES ? bytes - at : PIN_CHUNK_BYTES;
+	if (!pieces)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < count; i++) {
+		uint64_t at = i * PIN_CHUNK_BYTES;
+
+		pieces[i].iov_base = s->map + at;
+		pieces[i].iov_len = bytes - at < PIN_CHUNK_BYTES ? bytes - at : PIN_CHUNK_BYTES;
 	}
-	return io_uring_register_buffers(&s->ring, pieces, count);
+	rc = io_uring_register_buffers(&s->ring, pieces, count);
+	free(pieces);
+	return rc;
 }
 
 static int do_register(struct setup *s, uint64_t bytes)
