@@ -93,14 +93,20 @@ static int load_library(void)
 
 /* ---- one block ---- */
 
+/* Of a call that leaves the error in errno; cuFile has others of its own. */
+static ssize_t with_errno(ssize_t moved)
+{
+	return moved == -1 ? -errno : moved;
+}
+
 static ssize_t by_cufile(const struct load *load, uint64_t at)
 {
 	const struct bench_piece *piece = load->piece;
 	void *buffer = (void *)(uintptr_t)load->gpu.address;
 	off_t offset = (off_t)(piece->drive_offset + at);
 
-	return piece->to_region ? cufile.read(load->handle, buffer, piece->block_bytes, offset, 0) :
-				  cufile.write(load->handle, buffer, piece->block_bytes, offset, 0);
+	return with_errno(piece->to_region ? cufile.read(load->handle, buffer, piece->block_bytes, offset, 0) :
+					     cufile.write(load->handle, buffer, piece->block_bytes, offset, 0));
 }
 
 static ssize_t by_dram(const struct load *load, uint64_t at)
@@ -111,9 +117,9 @@ static ssize_t by_dram(const struct load *load, uint64_t at)
 
 	if (!piece->to_region)
 		return bench_gpu_load(&load->gpu, 0, load->dram, piece->block_bytes) ?:
-		       pwrite(load->fd, load->dram, piece->block_bytes, offset);
-	moved = pread(load->fd, load->dram, piece->block_bytes, offset);
-	return moved < 0 ? -errno : bench_gpu_store(&load->gpu, 0, load->dram, (size_t)moved) ?: moved;
+		       with_errno(pwrite(load->fd, load->dram, piece->block_bytes, offset));
+	moved = with_errno(pread(load->fd, load->dram, piece->block_bytes, offset));
+	return moved < 0 ? moved : bench_gpu_store(&load->gpu, 0, load->dram, (size_t)moved) ?: moved;
 }
 
 static int every_block(struct load *load, ssize_t (*step)(const struct load *, uint64_t))
@@ -125,7 +131,7 @@ static int every_block(struct load *load, ssize_t (*step)(const struct load *, u
 	for (uint64_t at = 0; at < piece->bytes; at += piece->block_bytes) {
 		moved = step(load, at);
 		if (moved != (ssize_t)piece->block_bytes)
-			return complain(piece->drive, moved);
+			return complain(piece->drive, moved < 0 ? moved : -EIO);
 	}
 	if (!piece->to_region && fsync(load->fd))
 		return complain(piece->drive, -errno);
