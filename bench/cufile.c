@@ -2,7 +2,7 @@
 /*
  * Programs with memory on a GPU that do not call libdonard: by cuFile, whose library is whichever the loader finds (donard's,
  * by LD_LIBRARY_PATH=/usr/lib/donard/cufile, or NVIDIA's own), and by what everybody writes first, a buffer in DRAM. One request
- * at a time, as these calls are.
+ * at a time, as these calls are. No flush ends the writes: requests are compared, and those of the queue and of fio have none.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -133,8 +133,6 @@ static int every_block(struct load *load, ssize_t (*step)(const struct load *, u
 		if (moved != (ssize_t)piece->block_bytes)
 			return complain(piece->drive, moved < 0 ? moved : -EIO);
 	}
-	if (!piece->to_region && fsync(load->fd))
-		return complain(piece->drive, -errno);
 	dprintf(STDOUT_FILENO, "{\"seconds\":%.9f}\n", cli_now_seconds() - started);
 	return 0;
 }
