@@ -89,6 +89,7 @@ static void add_path(struct cli *cli, struct json_object *link, const char *driv
 	struct donard_region_list *list;
 	const struct donard_region_info *info;
 	struct packets drive = packets_of(cli, drive_bdf), memory;
+	bool probed;
 
 	if (donard_region_find(cli->ctx, region, &list)) {
 		add_unknown(link, region, "there is no such region");
@@ -98,9 +99,10 @@ static void add_path(struct cli *cli, struct json_object *link, const char *driv
 	memory = packets_of(cli, info->bdf);
 	cli_add_text(link, "drive_function", drive_bdf);
 	cli_add_text(link, "region_function", info->bdf);
-	cli_add_text(link, "route", donard_route_probe(cli->ctx, region, drive_bdf, &route) ? NULL :
-		     donard_route_text(route.route));
-	json_object_object_add(link, "wide_address", json_object_new_boolean(route.bus_address >= WIDE_ADDRESS));
+	probed = !donard_route_probe(cli->ctx, region, drive_bdf, &route);
+	cli_add_text(link, "route", probed ? donard_route_text(route.route) : NULL);
+	json_object_object_add(link, "wide_address",
+			       probed ? json_object_new_boolean(route.bus_address >= WIDE_ADDRESS) : NULL);
 	add_size(link, "drive_payload_bytes_max", &drive, drive.payload_bytes_max);
 	add_size(link, "drive_request_bytes_max", &drive, drive.request_bytes_max);
 	add_size(link, "region_payload_bytes_max", &memory, memory.payload_bytes_max);
@@ -111,6 +113,8 @@ static void add_path(struct cli *cli, struct json_object *link, const char *driv
 		add_unknown(link, drive_bdf, drive.unknown);
 	else if (memory.unknown)
 		add_unknown(link, info->bdf, memory.unknown);
+	else if (!probed)
+		add_unknown(link, drive_bdf, "the kernel does not tell its route, as while the function is bound or reset");
 	else
 		cli_add_text(link, "unknown", NULL);
 	donard_region_list_free(list);

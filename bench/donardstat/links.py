@@ -60,12 +60,12 @@ def _reads(link: Link) -> Carried:
 
 
 def carried(link: Link) -> Carried | None:
-    """None: the registers are not known, or the link has no such packets."""
+    """None: the registers or the address are not known, or the link has no such packets."""
     if "drive_function" in link and link["drive_function"] == link["region_function"]:
         return Carried(0, 0, 0, "the memory is the drive's own: no link carries it")
     writes = link["direction"] == "to-region"
     needed = ("drive_payload_bytes_max",) if writes else ("drive_request_bytes_max", "region_payload_bytes_max")
-    if link.get("flits") or any(link.get(register) is None for register in needed):
+    if link.get("flits") or any(link.get(fact) is None for fact in ("wide_address", *needed)):
         return None
     return _writes(link) if writes else _reads(link)
 

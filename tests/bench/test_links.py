@@ -45,6 +45,12 @@ class Links(unittest.TestCase):
         self.assertIsNotNone(links.carried(link(TO, **less)))
         self.assertIsNone(links.carried({"direction": TO, "drive": "md0", "unknown": "md0: why"}))
 
+    def test_no_route(self):
+        """links: without the memory's address no header is taken for the shorter one"""
+        less = {"route": None, "wide_address": None, "unknown": "0000:01:00.0: why"}
+        self.assertIsNone(links.carried(link(TO, **less)))
+        self.assertIsNone(links.carried(link(FROM, **less)))
+
     def test_table(self):
         """links: the table of a run has what was counted beside what is predicted"""
         data = results("copy-counts")
