@@ -73,6 +73,10 @@ $(BUILD)/tests/unit/test_nbd_worker: $(BUILD)/nbd/worker.o $(BUILD)/tool/terms.o
 $(BUILD)/tests/unit/test_nbd_worker: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=donard_,\
 	$(addprefix queue_,open close descriptor poll) $(addprefix cache_,connect close info register write read trim flush))
 
+$(BUILD)/tests/unit/test_bench_gpu.o: ALL_CFLAGS += -iquote bench -iquote tool
+$(BUILD)/tests/unit/test_bench_gpu: $(addprefix $(BUILD)/,bench/cufile.o tool/progress.o)
+$(BUILD)/tests/unit/test_bench_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,pread pwrite fsync dlopen dlsym)
+
 $(BUILD)/tests/unit/test_doctor.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_doctor: $(addprefix $(BUILD)/cli/doctor/,check_direct_map.o codes.o compare.o find.o kernel.o pairs.o pci.o \
 	prove.o route.o source.o) $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/kernel/path.o
