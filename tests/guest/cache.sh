@@ -336,7 +336,7 @@ refuses_a_mounted_drive() {
 # Volatile memory: each acknowledgement says so, and a flush goes as far as the drive.
 volatile() {
 	NVRAM=p2pmem0
-	serve --volatile-ok --format --no-cleaner --high 90
+	fresh --volatile-ok --no-cleaner --high 90
 	says 'acknowledged 65536 volatile' write 0 65536 11
 	on_drive 'differs at 0' 0 65536 11
 	says 'done' flush
