@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "rdma/device.h"
 #include "rdma/protocol.h"
 #include "rdma/register.h"
 
@@ -189,7 +190,8 @@ static int mapping_failed(const struct part *part, const struct ibv_pd *pd, int 
 
 /*
  * The kernel checks the route of who imports a dma-buf.  It pins a mapping for any device, and what that device does then
- * may be dropped on the way.  Soft RDMA needs no route, since the CPU copies.
+ * may be dropped on the way.  Soft RDMA needs no route, since the CPU copies.  A device whose function is not known, for
+ * want of memory or behind a sysfs that is hidden, may be any.
  */
 static int check_route(const struct donard_memory *memory, const struct ibv_pd *pd)
 {
@@ -197,9 +199,15 @@ static int check_route(const struct donard_memory *memory, const struct ibv_pd *
 	char bdf[DONARD_BDF_BYTES];
 	int rc;
 
-	if (!dnd_memory_is_region(memory) ||
-	    dnd_sysfs_function(memory->ctx, bdf, "class/infiniband/%s/device", device_name(pd)))
+	if (!dnd_memory_is_region(memory))
 		return 0;
+	rc = dnd_sysfs_function(memory->ctx, bdf, "class/infiniband/%s/device", device_name(pd));
+	if (rc && dnd_device_copies_by_cpu(pd->context))
+		return 0;
+	if (rc)
+		return dnd_fail(memory->ctx, DND_E_UNREACHABLE, "%s: sysfs does not tell its PCI function (%s), so that no route from it "
+				"to %s can be judged. Let this program see all of %s.", device_name(pd), strerror(-rc),
+				memory->region.name, memory->ctx->sysfs_root);
 	rc = dnd_route_probe(memory->ctx, &memory->region, bdf, &route);
 	if (rc || donard_route_verdict(&route) == DONARD_VERDICT_YES)
 		return rc;

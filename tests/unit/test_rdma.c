@@ -517,6 +517,15 @@ int __wrap_dnd_route_probe(struct donard_context *ctx, const struct dnd_region *
 	return 0;
 }
 
+static uint32_t vendor_id;	/* of the device */
+
+int ibv_query_device(struct ibv_context *verbs, struct ibv_device_attr *attr)
+{
+	(void)verbs;
+	attr->vendor_id = vendor_id;
+	return 0;
+}
+
 static struct ibv_mr pinned_mr;
 
 /* The macro of this name calls one of these two, as far as the compiler knows the access flags. */
@@ -573,7 +582,11 @@ static void pinned_pages_need_a_route(void **state)
 	found_route = DONARD_ROUTE_SWITCH;
 	assert_int_equal(registers(fake, "mlx5_2"), 0);
 	found_route = DONARD_ROUTE_NONE;
+	vendor_id = 0xffffff;	/* of rxe */
 	assert_int_equal(registers(fake, "rxe0"), 0);
+	vendor_id = 0x02c9;
+	assert_int_equal(registers(fake, "mlx5_9"), -EHOSTUNREACH);
+	assert_says(donard_error(fake->ctx), "mlx5_9: sysfs does not tell its PCI function");
 }
 
 static void bad_options(void **state)
