@@ -100,7 +100,7 @@ static enum dnd_turn turn_of(const struct dnd_listener *listener, const struct r
 	}
 }
 
-/* Transports disagree about which of the two is the peer's wish.  The other one is 0, since clients are never read. */
+/* Transports disagree about which of the two is the client's wish.  Clients are never read, so it is the larger one. */
 static void take_knock(struct dnd_happening *happening, const struct rdma_conn_param *param)
 {
 	happening->reads = (uint8_t)dnd_max(param->initiator_depth, param->responder_resources);
