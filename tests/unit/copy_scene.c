@@ -4,7 +4,6 @@
 #include <linux/fiemap.h>
 #include <linux/fs.h>
 #include <poll.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
@@ -12,6 +11,7 @@
 
 #include "copy_scene.h"
 #include "place.h"
+#include "play_ioctl.h"
 
 uint32_t played_route = P2PMEM_ROUTE_SWITCH, played_flags, played_region_flags;
 uint64_t played_available, played_resets, played_folio_bytes;
@@ -95,16 +95,10 @@ static int play_sync(void)
 	return -1;
 }
 
-int ioctl(int fd, unsigned long request, ...)
+static int play_ioctl(int fd, unsigned long request, void *argument)
 {
-	va_list args;
-	void *argument;
-
-	va_start(args, request);
-	argument = va_arg(args, void *);
-	va_end(args);
 	if (request == FS_IOC_GETFLAGS || request == FS_IOC_FIEMAP)
-		return (int)syscall(SYS_ioctl, fd, request, argument);
+		return ASK_THE_KERNEL;
 	if (request == P2PMEM_IOC_INFO)
 		play_info(fd, argument);
 	else if (request == P2PMEM_IOC_PROBE_PEER)

@@ -7,12 +7,12 @@
 #include <fcntl.h>
 #include <linux/fs.h>
 #include <stdbool.h>
-#include <sys/ioctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "unit.h"
 #include "fake_sysfs.h"
+#include "play_ioctl.h"
 #include "gpu/gpu.h"
 
 #define VRAM_BYTES	(4U << 20)
@@ -331,14 +331,8 @@ static int play_pin(struct p2pmem_pin_gpu *pin)
 	return 0;
 }
 
-int ioctl(int fd, unsigned long request, ...)
+static int play_ioctl(int fd, unsigned long request, void *argument)
 {
-	va_list args;
-	void *argument;
-
-	va_start(args, request);
-	argument = va_arg(args, void *);
-	va_end(args);
 	if (request == P2PMEM_IOC_PIN_GPU)
 		return play_pin(argument);
 	if (request == P2PMEM_IOC_CLAIM) {

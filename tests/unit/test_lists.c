@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "unit.h"
 #include "base/files.h"
 #include "fake_sysfs.h"
+#include "play_ioctl.h"
 #include "region/holders.h"
 #include "region/region.h"
 
@@ -205,16 +204,11 @@ static void add_refuses_other_driver(void **state)
 
 static const char *removal_reason;	/* what the module says of a removal that has ended */
 
-int ioctl(int fd, unsigned long request, ...)
+static int play_ioctl(int fd, unsigned long request, void *argument)
 {
-	va_list args;
-	void *argument;
-
-	va_start(args, request);
-	argument = va_arg(args, void *);
-	va_end(args);
+	(void)fd;
 	if (request != P2PMEM_CTL_REGION_REMOVE)
-		return (int)syscall(SYS_ioctl, fd, request, argument);
+		return ASK_THE_KERNEL;
 	strcpy(((struct p2pmem_region_remove *)argument)->reason, removal_reason);
 	return 0;
 }
