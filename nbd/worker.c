@@ -77,11 +77,22 @@ static bool is_served(const struct donard_cache_info *info)
 
 /* ---- in the worker's thread ---- */
 
-/* What the library says names calls; who reads it types commands. */
+/* What the library says names calls and members; who reads it types commands, and has the plugin's parameters. */
 static void set_failure(struct nbd_failure *failure, int64_t result, const char *text)
 {
+	static const struct cli_term parameters[] = {
+		{ "options.address", "server=" },
+		{ "options.clients", "--clients" },	/* these two, and the port beside one, are the server's */
+		{ "options.listen and options.port", "--listen and --port" },
+		{ "options.listen", "--listen" },
+		{ "options.depth", "depth=" },
+		{ "options.port", "port=" },
+		{ "options.timeout_ms", "timeout=" },
+		{ NULL, NULL },
+	};
+
 	failure->error_number = (int)-result;
-	cli_in_commands(text, failure->text, sizeof(failure->text));
+	cli_in_words(text, parameters, failure->text, sizeof(failure->text));
 }
 
 static int open_memory(struct nbd_worker *worker)

@@ -6,18 +6,10 @@
 
 #include "donard/donard.h"
 
-/*
- * A word of the library's, and the command line's. A call that takes arguments ends in "(": the text has them behind it, and a ")",
- * and they stand at %1 and %2. They are names, words and addresses of PCI; where anything else stands, the text is somebody else's.
- */
-struct term {
-	const char *library;
-	const char *option;
-};
-
+/* Of a call: names, words and addresses of PCI; where anything else stands, the text is somebody else's. */
 static const char in_arguments[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._, -";
 
-static const struct term calls[] = {
+static const struct cli_term calls[] = {
 	{ "donard_cache_serve()", "'donard-cli cache serve'" },
 	{ "donard_candidate_list()", "'donard-cli region candidates'" },
 	{ "donard_client_list()", "'donard-cli list'" },
@@ -27,9 +19,10 @@ static const struct term calls[] = {
 	{ "donard_region_list()", "'donard-cli list'" },
 	{ "donard_region_set_page_type(", "'donard-cli region set %1 --page-type %2'" },
 	{ "donard_route_probe()", "'donard-cli topo'" },
+	{ NULL, NULL },
 };
 
-static const struct term options[] = {
+static const struct cli_term options[] = {
 	{ "ALLOW_BOUNCE", "--allow-bounce" },
 	{ "ALLOW_UNLISTED", "--allow-unlisted-bridge" },
 	{ "DONARD_FILE_CREATE", "fallocate -l SIZE" },
@@ -62,12 +55,14 @@ static const struct term options[] = {
 	{ "options.status_path", "--status" },
 	{ "options.timeout_ms", "--timeout" },
 	{ "options.via", "--via" },
+	{ NULL, NULL },
 };
 
 /* Parameters of calls that are options here.  Not in a text: there they are words as any other. */
-static const struct term parameters[] = {
+static const struct cli_term parameters[] = {
 	{ "backing", "--backing" },
 	{ "nvram", "--nvram" },
+	{ NULL, NULL },
 };
 
 /* What the command line knows beyond the library's text, by the failure's code. */
@@ -127,27 +122,26 @@ static bool in_word(char c)
 }
 
 /* The term that stands at @at as a word of its own. */
-static const struct term *term_of(const struct term *terms, size_t count, const char *at)
+static const struct cli_term *term_of(const struct cli_term *terms, const char *at)
 {
-	for (size_t i = 0; i < count; i++) {
-		size_t length = strlen(terms[i].library);
+	for (const struct cli_term *term = terms; term && term->library; term++) {
+		size_t length = strlen(term->library);
 
-		if (!strncmp(at, terms[i].library, length) &&
-		    (!in_word(at[length - 1]) || !in_word(at[length])))
-			return &terms[i];
+		if (!strncmp(at, term->library, length) && (!in_word(at[length - 1]) || !in_word(at[length])))
+			return term;
 	}
 	return NULL;
 }
 
 /* Not in a path or a longer name. */
-static const struct term *term_at(const char *text, const char *at, bool with_options)
+static const struct cli_term *term_at(const char *text, const char *at, const struct cli_term *own)
 {
-	const struct term *term;
+	const struct cli_term *term;
 
 	if (at > text && !strchr(" (", at[-1]))
 		return NULL;
-	term = term_of(calls, sizeof(calls) / sizeof(calls[0]), at);
-	return term || !with_options ? term : term_of(options, sizeof(options) / sizeof(options[0]), at);
+	term = term_of(calls, at);
+	return term ? term : term_of(own, at);
 }
 
 /* The one with that number of "a, b)". */
@@ -163,19 +157,19 @@ static void put_argument(struct out *out, const char *arguments, int number)
 }
 
 /* Returns where the text goes on. */
-static const char *put_term(struct out *out, const struct term *term, const char *at)
+static const char *put_term(struct out *out, const struct cli_term *term, const char *at)
 {
 	const char *behind = at + strlen(term->library), *end = behind + strspn(behind, in_arguments);
 
 	if (behind[-1] != '(') {
-		put(out, term->option, strlen(term->option));
+		put(out, term->word, strlen(term->word));
 		return behind;
 	}
 	if (*end != ')') {
 		put(out, at, (size_t)(behind - at));
 		return behind;
 	}
-	for (const char *c = term->option; *c; c++)
+	for (const char *c = term->word; *c; c++)
 		if (*c == '%')
 			put_argument(out, behind, *++c - '0');
 		else
@@ -183,14 +177,14 @@ static const char *put_term(struct out *out, const struct term *term, const char
 	return end + 1;
 }
 
-static const char *translate(const char *text, bool with_options, char *out, size_t out_bytes)
+const char *cli_in_words(const char *text, const struct cli_term *own, char *out, size_t out_bytes)
 {
 	struct out to = { .text = out, .bytes = out_bytes };
 	const char *at = text;
 
 	while (*at && to.used + 1 < out_bytes) {
 		size_t name_length = given_at(at);
-		const struct term *term = name_length ? NULL : term_at(text, at, with_options);
+		const struct cli_term *term = name_length ? NULL : term_at(text, at, own);
 
 		if (term) {
 			at = put_term(&to, term, at);
@@ -212,25 +206,26 @@ static bool has_option(const struct cli_command *command, const char *option)
 	return false;
 }
 
+static const char *option_in(const struct cli_term *terms, const struct cli_command *command, const char *member)
+{
+	for (const struct cli_term *term = terms; term->library; term++)
+		if (!strcmp(term->library, member) && has_option(command, term->word))
+			return term->word;
+	return NULL;
+}
+
 const char *cli_option_of(const struct cli_command *command, const char *member)
 {
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++)
-		if (!strcmp(options[i].library, member) && has_option(command, options[i].option))
-			return options[i].option;
-	for (size_t i = 0; i < sizeof(parameters) / sizeof(parameters[0]); i++)
-		if (!strcmp(parameters[i].library, member) && has_option(command, parameters[i].option))
-			return parameters[i].option;
-	return "";
+	const char *option = option_in(options, command, member);
+
+	if (!option)
+		option = option_in(parameters, command, member);
+	return option ? option : "";
 }
 
 const char *cli_in_options(const char *text, char *out, size_t out_bytes)
 {
-	return translate(text, true, out, out_bytes);
-}
-
-const char *cli_in_commands(const char *text, char *out, size_t out_bytes)
-{
-	return translate(text, false, out, out_bytes);
+	return cli_in_words(text, options, out, out_bytes);
 }
 
 const char *cli_error(const struct cli *cli, char text[CLI_ERROR_BYTES])

@@ -10,6 +10,15 @@
 #define CLI_ERROR_BYTES	1280	/* the library's 1024, and what its words become longer */
 
 /*
+ * A word of the library's, and what stands for it.  A call that takes arguments ends in "(": the text has them behind
+ * it, and a ")", and they stand at %1 and %2.
+ */
+struct cli_term {
+	const char *library;
+	const char *word;
+};
+
+/*
  * The library's texts use the names in its headers: "options.block_bytes", "ALLOW_BOUNCE", "donard_region_list()".
  * This replaces them in @text by what the command line has: "--block-size", "--allow-bounce", "'donard-cli list'".
  * Returns @out.
@@ -19,8 +28,11 @@ const char *cli_in_options(const char *text, char *out, size_t out_bytes);
 /* The option of @command that stands for a member of the options or a flag ("options.block_bytes"), or "". */
 const char *cli_option_of(const struct cli_command *command, const char *member);
 
-/* Replaces only the calls, for readers who know the commands but have other options or none (users of a plugin). */
-const char *cli_in_commands(const char *text, char *out, size_t out_bytes);
+/*
+ * Replaces the calls by the commands, and of the other words those of @own, up to a NULL: for readers who know the commands but
+ * have options of their own (users of a plugin), or none (NULL).
+ */
+const char *cli_in_words(const char *text, const struct cli_term *own, char *out, size_t out_bytes);
 
 /*
  * @words, up to a NULL: what a person typed.  A text has those with a blank or "(" as they are, whatever they hold

@@ -70,7 +70,7 @@ void cuf_log(enum cuf_level level, const char *format, ...)
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
 	/* Texts of libdonard name calls, but readers of a log use commands. */
-	cli_in_commands(text, line, sizeof(line));
+	cli_in_words(text, NULL, line, sizeof(line));
 	cuf_lock(CUF_LOCK_LOG);
 	write_line(level, line);
 	cuf_unlock(CUF_LOCK_LOG);

@@ -57,14 +57,16 @@ static void test_options_of_members(void **state)
 	assert_string_equal(cli_option_of(&copy, ""), "");
 }
 
-/* For who has no options of ours. */
+/* For who has options of their own, or none. */
 static void test_calls_alone(void **state)
 {
+	static const struct cli_term own[] = { { "options.depth", "depth=" }, { NULL, NULL } };
+	static const char text[] = "donard_region_list(), or ALLOW_BOUNCE (options.depth)";
 	char out[128];
 
 	(void)state;
-	assert_string_equal(cli_in_commands("donard_region_list(), or pass ALLOW_BOUNCE", out, sizeof(out)),
-			    "'donard-cli list', or pass ALLOW_BOUNCE");
+	assert_string_equal(cli_in_words(text, NULL, out, sizeof(out)), "'donard-cli list', or ALLOW_BOUNCE (options.depth)");
+	assert_string_equal(cli_in_words(text, own, out, sizeof(out)), "'donard-cli list', or ALLOW_BOUNCE (depth=)");
 }
 
 /* Of a call, what is cut off or is too little. */
