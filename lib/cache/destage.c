@@ -290,7 +290,10 @@ static void from_the_start(struct dnd_destage *destage)
 	destage->untrimmed = destage->plan.trim_count;
 }
 
-/* DESTAGE: makes a plan, and begins to write. */
+/*
+ * DESTAGE: makes a plan, and begins to write.  The tail must not pass bytes for which a flush waits before they, or newer ones,
+ * are on the drive.
+ */
 static void plan(struct dnd_cache_server *server)
 {
 	struct dnd_destage *destage = &server->destage;
@@ -299,7 +302,7 @@ static void plan(struct dnd_cache_server *server)
 
 	if (!wanted(server))
 		return;
-	rc = dnd_cache_plan(&server->log, records_wanted(server), run_bytes, &destage->plan);
+	rc = dnd_cache_plan(&server->log, records_wanted(server), run_bytes, flush_waits(server), &destage->plan);
 	if (rc) {
 		if (server->log.broken)
 			dnd_cache_server_fail(server, rc);

@@ -159,9 +159,11 @@ struct dnd_cache_plan {
 
 /*
  * plan.c: plans DESTAGE of at most @records records from the tail on.  Makes all records
- * durable first (BARRIER).  A plan without records has upto == tail - 1.
+ * durable first (BARRIER).  A plan without records has upto == tail - 1.  It leaves out what
+ * any newer record in the log overwrites or trims; if it is for a flush, only what newer ones of
+ * the plan do, so that then the drive has each block at least as new as the plan's records.
  */
-int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_bytes,
+int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_bytes, bool for_flush,
 		   struct dnd_cache_plan *plan);
 void dnd_cache_plan_free(struct dnd_cache_plan *plan);
 /* TAIL and REUSE.  To be called only after FLUSH.  Returns -EINVAL for records that are not durable yet. */

@@ -3,7 +3,8 @@
  * DESTAGE: plans what to write to the drive so that the oldest records can be retired.
  *
  * Only the newest bytes of each block are written, and only if one of these records has them.
- * If a newer record has them, that record stays in the log until they are on the drive.
+ * If a newer record has them, that record stays in the log until they are on the drive.  But
+ * who waits for a flush waits for these records: then it is their newest bytes.
  */
 #include <stdlib.h>
 
@@ -30,8 +31,8 @@ static int add(struct list *list, struct dnd_cache_run run)
 }
 
 /* Adjacent blocks of one record whose bytes are the newest become one run. */
-static int add_newest(const struct dnd_cache_log *log, const struct dnd_cache_record *record,
-		      struct list *list, uint64_t *coalesced_bytes)
+static int add_newest(const struct dnd_cache_log *log, const struct dnd_cache_blocks *newest,
+		      const struct dnd_cache_record *record, struct list *list, uint64_t *coalesced_bytes)
 {
 	uint32_t block = log->super.block_bytes;
 	struct dnd_cache_run run = { 0 };
@@ -40,7 +41,7 @@ static int add_newest(const struct dnd_cache_log *log, const struct dnd_cache_re
 	for (uint64_t at = 0; at < record->length_bytes && !rc; at += block) {
 		uint64_t number = (record->drive_offset + at) / block;
 
-		if (dnd_cache_blocks_find(&log->blocks, number) == record->sequence) {
+		if (dnd_cache_blocks_find(newest, number) == record->sequence) {
 			if (!run.length_bytes)
 				run = (struct dnd_cache_run){ .drive_offset = record->drive_offset + at,
 							      .data_at = record->data_at + at };
@@ -105,8 +106,35 @@ static void merge(struct list *trims)
 	trims->count = kept + 1;
 }
 
-static int collect(const struct dnd_cache_log *log, struct dnd_cache_plan *plan, struct list *trims,
-		   struct list *writes)
+static uint64_t blocks_of(const struct dnd_cache_log *log, const struct dnd_cache_record *record)
+{
+	return record->length_bytes / log->super.block_bytes;
+}
+
+/* Which of the plan's records has the newest bytes of each block. */
+static int find_newest(const struct dnd_cache_log *log, uint64_t upto, struct dnd_cache_blocks *newest)
+{
+	size_t most = 0;
+	int rc;
+
+	for (uint64_t sequence = log->tail; sequence <= upto; sequence++)
+		if (dnd_cache_record(log, sequence)->type == DND_CACHE_WRITE)
+			most += blocks_of(log, dnd_cache_record(log, sequence));
+	rc = dnd_cache_blocks_init(newest, most);
+	for (uint64_t sequence = log->tail; sequence <= upto && !rc; sequence++) {
+		const struct dnd_cache_record *record = dnd_cache_record(log, sequence);
+		uint64_t first = record->drive_offset / log->super.block_bytes, count = blocks_of(log, record);
+
+		if (record->type == DND_CACHE_TRIM)
+			dnd_cache_blocks_drop_range(newest, first, count);
+		for (uint64_t i = 0; i < count && record->type == DND_CACHE_WRITE; i++)
+			dnd_cache_blocks_set(newest, first + i, sequence);
+	}
+	return rc;
+}
+
+static int collect(const struct dnd_cache_log *log, const struct dnd_cache_blocks *newest, struct dnd_cache_plan *plan,
+		   struct list *trims, struct list *writes)
 {
 	int rc = 0;
 
@@ -114,7 +142,7 @@ static int collect(const struct dnd_cache_log *log, struct dnd_cache_plan *plan,
 		const struct dnd_cache_record *record = dnd_cache_record(log, sequence);
 
 		if (record->type == DND_CACHE_WRITE)
-			rc = add_newest(log, record, writes, &plan->coalesced_bytes);
+			rc = add_newest(log, newest, record, writes, &plan->coalesced_bytes);
 		else if (record->type == DND_CACHE_TRIM)
 			rc = add(trims, (struct dnd_cache_run){ .drive_offset = record->drive_offset,
 								.length_bytes = record->length_bytes });
@@ -122,10 +150,11 @@ static int collect(const struct dnd_cache_log *log, struct dnd_cache_plan *plan,
 	return rc;
 }
 
-int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_bytes,
+int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_bytes, bool for_flush,
 		   struct dnd_cache_plan *plan)
 {
 	struct list trims = { 0 }, writes = { 0 };
+	struct dnd_cache_blocks own = { 0 };
 	int rc = dnd_cache_commit(log);
 
 	memset(plan, 0, sizeof(*plan));
@@ -133,7 +162,11 @@ int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_byt
 		return rc;
 	/* All records are durable now. */
 	plan->upto = log->tail + dnd_min(records, log->next - log->tail) - 1;
-	rc = collect(log, plan, &trims, &writes);
+	if (for_flush)
+		rc = find_newest(log, plan->upto, &own);
+	if (!rc)
+		rc = collect(log, for_flush ? &own : &log->blocks, plan, &trims, &writes);
+	dnd_cache_blocks_free(&own);
 	if (writes.count)
 		qsort(writes.runs, writes.count, sizeof(*writes.runs), by_drive);
 	join(&writes, run_bytes);

@@ -202,7 +202,7 @@ static void destage(uint64_t records)
 {
 	struct dnd_cache_plan plan;
 
-	GOES(dnd_cache_plan(&me.log, records, RUN_BYTES, &plan));
+	GOES(dnd_cache_plan(&me.log, records, RUN_BYTES, false, &plan));
 	if (plan.upto >= me.log.tail) {
 		write_runs(&plan);
 		GOES(donard_queue_flush(me.queue, me.file, NULL));

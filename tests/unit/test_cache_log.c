@@ -324,7 +324,7 @@ static void destage(struct world *world)
 {
 	struct dnd_cache_plan plan;
 
-	if (dnd_cache_plan(&world->log, 1 + dice(world, 12), 4 * BLOCK, &plan)) {
+	if (dnd_cache_plan(&world->log, 1 + dice(world, 12), 4 * BLOCK, dice(world, 2), &plan)) {
 		assert_true(world->cut);
 		return;
 	}

@@ -21,7 +21,8 @@
 #include "join/join.h"
 
 #define BLOCK		4096U
-#define NVRAM_BYTES	(512U << 10)
+#define NVRAM_BYTES	(18U << 20)	/* for more records than a plan takes */
+#define PLAN_RECORDS	4096U		/* so many */
 #define REQUESTS	8U
 
 struct scene {
@@ -643,6 +644,29 @@ static void flush_to_the_drive_is_answered_last(void **state)
 	steps_are("WWFBtBK");
 }
 
+/* Bytes for which a flush waits are not left out for newer ones that the plan does not reach. */
+static void flush_waits_for_no_older_bytes(void **state)
+{
+	const struct dnd_cache_plan *plan = &scene->server.destage.plan;
+
+	(void)state;
+	ask_write(0, 3);
+	ask((struct dnd_wire_message){ .type = DND_WIRE_FLUSH, .flags = DND_WIRE_TO_DRIVE });
+	for (unsigned int i = 0; i < PLAN_RECORDS; i++) {
+		scene->asked = 2;
+		ask_trim(&scene->session);
+		dnd_cache_group(&scene->server);
+		memset(scene->steps, 0, sizeof(scene->steps));
+	}
+	scene->asked = 2;
+	ask_write(BLOCK, 3);
+	dnd_cache_group(&scene->server);
+	dnd_cache_destage_step(&scene->server);
+	assert_true(plan->upto < scene->server.log.next - 1);
+	assert_int_equal(plan->write_count, 1);
+	assert_int_equal(plan->writes[0].data_at, dnd_cache_window_at(&scene->server.log, 0));
+}
+
 static void trims_before_writes(void **state)
 {
 	(void)state;
@@ -704,7 +728,8 @@ int main(void)
 		TEST(barrier_of_the_group_is_enough), TEST(no_read_after_a_reset), TEST(trims_of_one_client),
 		TEST(nothing_destaged_after_a_reset), TEST(unflushed_drive_keeps_the_log),
 		TEST(newer_records_stay),
-		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(trims_before_writes),
+		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(flush_waits_for_no_older_bytes),
+		TEST(trims_before_writes),
 		TEST(others_go_on_while_the_drive_trims),
 	};
 

@@ -127,7 +127,7 @@ static void plan_of_a_part_and_a_trim(void **state)
 	assert_int_equal(put(nvram, 8, 2), 0);
 	assert_int_equal(dnd_cache_append(&nvram->log, &trim, &sequence), 0);
 	assert_int_equal(dnd_cache_blocks_find(&nvram->log.blocks, 12), 0);
-	assert_int_equal(dnd_cache_plan(&nvram->log, 100, 1 << 20, &plan), 0);
+	assert_int_equal(dnd_cache_plan(&nvram->log, 100, 1 << 20, false, &plan), 0);
 	assert_int_equal(plan.trim_count, 1);
 	assert_int_equal(plan.trims[0].drive_offset, 12 * BLOCK);
 	assert_int_equal(plan.trims[0].length_bytes, BLOCK);
@@ -185,7 +185,7 @@ static void overwritten_bytes_are_left_out(void **state)
 	assert_int_equal(put(nvram, 12, 2), 0);
 	assert_int_equal(put(nvram, 14, 2), 0);	/* behind it on the drive and in the NVRAM */
 	assert_int_equal(put(nvram, 0, 1), 0);
-	assert_int_equal(dnd_cache_plan(&nvram->log, 100, 1 << 20, &plan), 0);
+	assert_int_equal(dnd_cache_plan(&nvram->log, 100, 1 << 20, false, &plan), 0);
 	assert_int_equal(plan.upto, 5);
 	assert_int_equal(plan.coalesced_bytes, BLOCK);
 	assert_int_equal(plan.write_bytes, 9 * BLOCK);
@@ -203,7 +203,7 @@ static void plan_of_an_empty_log(void **state)
 	struct dnd_cache_plan plan;
 
 	open_new(nvram);
-	assert_int_equal(dnd_cache_plan(&nvram->log, 100, 1 << 20, &plan), 0);
+	assert_int_equal(dnd_cache_plan(&nvram->log, 100, 1 << 20, false, &plan), 0);
 	assert_int_equal(plan.upto, nvram->log.tail - 1);
 	assert_int_equal(plan.write_count + plan.trim_count, 0);
 	dnd_cache_plan_free(&plan);
@@ -216,10 +216,10 @@ static void plan_of_everything(void **state)
 
 	three_groups(nvram);
 	assert_int_equal(dnd_cache_retire(&nvram->log, 1), 0);
-	assert_int_equal(dnd_cache_plan(&nvram->log, UINT64_MAX, 1 << 20, &plan), 0);
+	assert_int_equal(dnd_cache_plan(&nvram->log, UINT64_MAX, 1 << 20, false, &plan), 0);
 	assert_int_equal(plan.upto, 3);
 	dnd_cache_plan_free(&plan);
-	assert_int_equal(dnd_cache_plan(&nvram->log, 0, 1 << 20, &plan), 0);
+	assert_int_equal(dnd_cache_plan(&nvram->log, 0, 1 << 20, false, &plan), 0);
 	assert_int_equal(plan.upto, nvram->log.tail - 1);
 	dnd_cache_plan_free(&plan);
 }

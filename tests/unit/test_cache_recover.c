@@ -166,7 +166,7 @@ static void void_record_stays_void(void **state)
 	assert_int_equal(nvram->log.voids, 1);
 	assert_int_equal(dnd_cache_blocks_find(&nvram->log.blocks, 101), 0);
 	assert_int_equal(dnd_cache_begin(&nvram->log), 0);
-	assert_int_equal(dnd_cache_plan(&nvram->log, UINT64_MAX, 1 << 20, &plan), 0);
+	assert_int_equal(dnd_cache_plan(&nvram->log, UINT64_MAX, 1 << 20, false, &plan), 0);
 	assert_int_equal(plan.write_bytes, 8 * BLOCK);
 	assert_int_equal(plan.writes[0].drive_offset, 100 * BLOCK);
 	assert_int_equal(plan.writes[0].length_bytes, BLOCK);
