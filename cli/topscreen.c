@@ -67,24 +67,40 @@ static bool take_keys(void)
 	return !tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 }
 
-/* Keys first: that stops whoever was continued in the background, until it is in front again. */
-static void enter(void)
+/*
+ * Keys first: that stops whoever was continued in the background, until it is in front again.  Who was told to end there
+ * (the shell's "kill %1" continues it for that) has no screen, and takes none.  @outside: the signals that are blocked
+ * elsewhere; NULL if those are blocked now.
+ */
+static void enter(const sigset_t *outside)
 {
+	sigset_t inside;
+
+	resumed = 0;
+	if (cli_stopped(NULL))
+		return;
+	sigprocmask(SIG_SETMASK, outside, &inside);	/* here it may stop */
 	if (reads_keys)
 		take_keys();
 	else if (in_background(STDOUT_FILENO))
 		raise(SIGTTOU);
+	sigprocmask(SIG_SETMASK, &inside, NULL);
+	if (cli_stopped(NULL) && in_background(STDOUT_FILENO))
+		return;
 	fputs(ENTER, stdout);
-	resumed = 0;
 	resized = 1;
+	shown = true;
 }
 
+/* In the background the terminal is the shell's again: to set its modes there would stop this process. */
 static void leave(void)
 {
-	fputs(LEAVE, stdout);
+	if (shown)
+		fputs(LEAVE, stdout);
 	fflush(stdout);
-	if (reads_keys)
+	if (shown && reads_keys && !in_background(STDIN_FILENO))
 		tcsetattr(STDIN_FILENO, TCSANOW, &before);
+	shown = false;
 }
 
 bool cli_screen_begin(void)
@@ -96,17 +112,14 @@ bool cli_screen_begin(void)
 	catch_signals();
 	reads_keys = isatty(STDIN_FILENO) && !in_background(STDIN_FILENO) &&
 		     !tcgetattr(STDIN_FILENO, &before);
-	shown = true;
-	enter();
+	enter(NULL);
 	return true;
 }
 
 void cli_screen_end(void)
 {
-	if (shown)
-		leave();
-	fflush(stdout);
-	shown = reads_keys = false;
+	leave();
+	reads_keys = false;
 }
 
 bool cli_screen_reads_keys(void)
@@ -166,7 +179,7 @@ static void suspend(const sigset_t *outside)
 	sigprocmask(SIG_SETMASK, outside, &inside);	/* here it stops */
 	sigaction(SIGTSTP, &ours, NULL);
 	sigprocmask(SIG_SETMASK, &inside, NULL);
-	enter();
+	enter(outside);
 }
 
 /* There was something to read: q, or the end, as the terminal is gone. */
@@ -191,10 +204,13 @@ static enum cli_screen_event wait_until(double end, const sigset_t *outside)
 
 		if (cli_stopped(NULL))
 			return CLI_SCREEN_QUIT;
-		if (suspended)
-			suspend(outside);
-		else if (resumed)
-			enter();
+		if (suspended || resumed) {
+			if (suspended)
+				suspend(outside);
+			else
+				enter(outside);
+			continue;	/* it may have been told to end */
+		}
 		if (resized)
 			return CLI_SCREEN_RESIZED;
 		left = end - cli_now_seconds();

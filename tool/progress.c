@@ -40,7 +40,10 @@ void cli_catch_signals(void)
 
 void cli_catch_signal(int number, void (*handler)(int number))
 {
-	struct sigaction action = { .sa_handler = handler ? handler : on_signal };
+	/* Only what ends the program may end a write that waits for the terminal (Ctrl-S). */
+	struct sigaction action = {
+		.sa_handler = handler ? handler : on_signal, .sa_flags = handler ? SA_RESTART : 0,
+	};
 
 	catch_unless_ignored(number, &action);
 }

@@ -13,6 +13,7 @@ import termios
 PATIENCE_SECONDS = 60  # until a test fails; none takes long
 ENTER, LEAVE = b"\x1b[?1049h\x1b[?7l\x1b[?25l", b"\x1b[?25h\x1b[?7h\x1b[?1049l"
 DRAWN = b"\x1b[J"
+FOREGROUND, BACKGROUND, KILL = b"f", b"b", b"k"  # orders to the shell, about a job that is stopped
 jobs = []  # that were started: each terminal, and the number of its top
 
 
@@ -68,8 +69,11 @@ class Terminal:
                 os._exit(0)
             os.tcsetpgrp(self.slave, os.getpid())
             os.write(told, b"stopped\n")
-            os.read(heard, 1)
-            os.tcsetpgrp(self.slave, job)
+            order = os.read(heard, 1)
+            if order == FOREGROUND:
+                os.tcsetpgrp(self.slave, job)
+            elif order == KILL:
+                os.kill(job, signal.SIGTERM)
             os.kill(job, signal.SIGCONT)
 
     def resize(self, size):
@@ -160,11 +164,30 @@ def it_is_suspended():
         top.until(LEAVE)
         equal("after Ctrl-Z", "stopped", top.event())
         top.as_before()
-        os.write(top.orders, b"x")
+        os.write(top.orders, FOREGROUND)
         top.until(ENTER)
         top.until(DRAWN)
     top.type(b"q")
     top.ends(0)
+
+
+def it_is_ended_while_suspended():
+    """As by the shell's "kill %1": it ends in the background, and leaves the shell's screen alone."""
+    for keys in True, False:
+        top, job = started(keys=keys)
+        top.until(DRAWN)
+        if keys:
+            top.type(b"\x1a")
+        else:
+            os.kill(job, signal.SIGTSTP)
+        top.until(LEAVE)
+        equal("after Ctrl-Z", "stopped", top.event())
+        os.write(top.orders, BACKGROUND)
+        equal("in the background", "stopped", top.event())
+        os.write(top.orders, KILL)
+        equal("status", "130", top.event())
+        equal("what it says in the background", b"", top.said)
+        top.as_before()
 
 
 def sizes():
@@ -216,7 +239,8 @@ def the_terminal_goes():
     assert top.event() != "stopped"
 
 
-for test in keys_end_it, signals_end_it, it_is_suspended, sizes, it_fits, no_keys, no_screen, the_terminal_goes:
+for test in (keys_end_it, signals_end_it, it_is_suspended, it_is_ended_while_suspended, sizes, it_fits, no_keys, no_screen,
+             the_terminal_goes):
     print(test.__name__, flush=True)
     try:
         test()
