@@ -206,9 +206,9 @@ int cli_number(const struct cli *cli, const char *name, uint64_t *value)
 
 	if (!text)
 		return 0;
-	if (digits && strlen(text) < 10)
-		*value = strtoull(text, NULL, 10);
-	if (!digits || strlen(text) >= 10 || *value < limit->low || *value > limit->high)
+	if (digits)
+		*value = strtoull(text, NULL, 10);	/* ULLONG_MAX if it is more */
+	if (!digits || *value < limit->low || *value > limit->high)
 		return cli_usage(cli, "--%s: '%s' is not a number from %llu to %llu", name, text,
 				 (unsigned long long)limit->low, (unsigned long long)limit->high);
 	return 0;
