@@ -280,25 +280,26 @@ static void print_holders(FILE *out, const struct cli_top_sample *sample)
 {
 	struct json_object *rows = json_object_new_array();
 	unsigned long left_out = 0;
-	bool seen = true;
+	bool hidden = false;
 
-	for (size_t i = 0; i < sample->region_count && seen; i++) {
+	for (size_t i = 0; i < sample->region_count; i++) {
 		const struct donard_region_info *info = sample->regions[i].info;
 
-		seen = info->holders;
-		if (seen) {
+		if (info->holders) {
 			cli_each_line(info->holders, add_holder, &(struct holder_rows){ rows, info->name });
 			left_out += cli_lines_left_out(info->holders);
+		} else {
+			hidden = true;
 		}
 	}
-	if (!seen)
-		fputs("\nWho holds memory is shown to root and the region's group.\n", out);
-	else if (json_object_array_length(rows)) {
+	if (json_object_array_length(rows)) {
 		fputc('\n', out);
 		cli_print_table_to(out, rows, holder_columns);
 		if (left_out)
 			fprintf(out, "and %lu more\n", left_out);
 	}
+	if (hidden)
+		fputs("\nWho holds a region's memory is shown to root and that region's group.\n", out);
 	json_object_put(rows);
 }
 

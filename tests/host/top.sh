@@ -31,7 +31,8 @@ in_top_tree() (
 )
 
 top_without_module() {
-	says 3 'not loaded' "$BUILD/donard-cli" top &&
+	# The largest count is one.
+	says 3 'not loaded' "$BUILD/donard-cli" top --count 1000000000 &&
 		[[ $("$BUILD/donard-cli" top --json 2>/dev/null) == '{'*'"code":"no-module"'*'}' ]]
 }
 
@@ -55,6 +56,17 @@ top_without_holders() {
 	[[ $("$BUILD/donard-cli" top --count 1 --no-holders) != *'my tool'* ]] || return
 	[[ $("$BUILD/donard-cli" top --count 1 --no-holders) != *'shown to root'* ]] || return
 	[[ $("$BUILD/donard-cli" top --count 1 --no-holders --json) == *'"holders":null'* ]]
+}
+
+# Of a region whose group the user is not in. A folder cannot be read by root either.
+top_hides_one() {
+	local hidden=$LOGS/top/class/p2pmem/p2pmem1 shown
+	cp -r "$LOGS/top/class/p2pmem/p2pmem0" "$hidden"
+	rm "$hidden/holders"
+	mkdir "$hidden/holders"
+	shown=$("$BUILD/donard-cli" top --count 1)
+	echo "$shown"
+	[[ $shown == *p2pmem1*'my tool'*"is shown to root and that region's group"* ]]
 }
 
 # top_says REGEX TIMES - the top that runs has written as many such lines: soon, or it fails.
@@ -117,6 +129,7 @@ run_top() {
 	try "cli: top, no such interval" cli_exits 2 'not a number from 1 to 3600' top --interval 0
 	try "cli: top, JSON" in_top_tree top_json
 	try "cli: top, no holders" in_top_tree top_without_holders
+	try "cli: top, holders of one region are hidden" in_top_tree top_hides_one
 	try "cli: top, rates" in_top_tree top_rates
 	try "cli: top, escapes in a name" in_top_tree top_escapes
 	try "cli: top at a terminal" in_top_tree top_at_terminal
