@@ -345,7 +345,7 @@ static int begin_next(struct client *client)
 	client->heard = cli_now_seconds();
 	client->lengths[client->begun++ % client->depth] = length;
 	client->begun_bytes += length;
-	if (client->begun_bytes == client->length)
+	if (client->length && client->begun_bytes >= client->length)	/* more, if it was padded */
 		client->ended = true;
 	return 0;
 }

@@ -131,6 +131,10 @@ part_of_a_block() {
 	client put "$WORK/data" --pad
 	client get "$WORK/back" --size 8K
 	cmp -n 5000 "$WORK/data" "$WORK/back"
+	client put "$WORK/data" --size 1000 --pad
+	client get "$WORK/part" --size 8K
+	cmp -n 1000 "$WORK/data" "$WORK/part"
+	cmp --ignore-initial=4096 "$WORK/back" "$WORK/part" # what is behind it is as it was
 	exits 2 'size 5000 is no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --size 5000
 	exits 2 'offset 3 is no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --offset 3
 	[[ ! -e $WORK/new ]] || fail "a refusal made the file"
