@@ -198,15 +198,27 @@ int cli_port_reserve(const struct cli *cli, const struct cli_port *port, uint64_
 	return 0;
 }
 
-#define TICK_MS	200
+#define TICK_MS		200
+#define PIECE_BYTES	(1U << 20)	/* of a file, from tick to tick */
+
+/* Not after each wait: a pipe may always be ready soon, and a disk may be slow, while hours pass. */
+static void tick(struct cli_port *port)
+{
+	double now = cli_now_seconds();
+
+	if (now - port->ticked_seconds < TICK_MS / 1000.0)
+		return;
+	port->ticked_seconds = now;
+	port->while_moving(port->user);
+}
 
 /* Nonzero after a signal that stops: then the call ends with EINTR. */
-static int wait_for_pipe(const struct cli_port *port, bool writes)
+static int wait_for_pipe(struct cli_port *port, bool writes)
 {
 	struct pollfd fd = { .fd = port->fd, .events = writes ? POLLOUT : POLLIN };
 
 	while (poll(&fd, 1, TICK_MS) <= 0) {
-		port->while_waiting(port->user);
+		tick(port);
 		if (cli_stopped(NULL))
 			return -1;
 	}
@@ -214,7 +226,7 @@ static int wait_for_pipe(const struct cli_port *port, bool writes)
 }
 
 /* As much as a pipe that is ready takes without waiting. */
-static ssize_t transfer_pipe(const struct cli_port *port, bool writes, uint8_t *bytes, uint64_t length)
+static ssize_t transfer_pipe(struct cli_port *port, bool writes, uint8_t *bytes, uint64_t length)
 {
 	if (wait_for_pipe(port, writes)) {
 		errno = EINTR;
@@ -223,14 +235,16 @@ static ssize_t transfer_pipe(const struct cli_port *port, bool writes, uint8_t *
 	return writes ? write(port->fd, bytes, length < PIPE_BUF ? length : PIPE_BUF) : read(port->fd, bytes, length);
 }
 
-static ssize_t transfer(const struct cli_port *port, bool writes, uint64_t at, uint8_t *bytes, uint64_t length)
+static ssize_t transfer(struct cli_port *port, bool writes, uint64_t at, uint8_t *bytes, uint64_t length)
 {
+	if (length > PIECE_BYTES)
+		length = PIECE_BYTES;
 	if (port->regular)
 		return writes ? pwrite(port->fd, bytes, length, (off_t)at) : pread(port->fd, bytes, length, (off_t)at);
 	return transfer_pipe(port, writes, bytes, length);
 }
 
-static int64_t move(const struct cli *cli, const struct cli_port *port, bool writes, uint64_t at, uint8_t *bytes,
+static int64_t move(const struct cli *cli, struct cli_port *port, bool writes, uint64_t at, uint8_t *bytes,
 		    uint64_t length)
 {
 	uint64_t done = 0;
@@ -239,6 +253,7 @@ static int64_t move(const struct cli *cli, const struct cli_port *port, bool wri
 	if (port->fd < 0)
 		return (int64_t)length;
 	while (done < length) {
+		tick(port);
 		moved = transfer(port, writes, port->offset + at + done, bytes + done, length - done);
 		if (moved < 0 && errno == EINTR && !cli_stopped(NULL))
 			continue;
@@ -253,12 +268,12 @@ static int64_t move(const struct cli *cli, const struct cli_port *port, bool wri
 	return (int64_t)done;
 }
 
-int64_t cli_port_read(const struct cli *cli, const struct cli_port *port, uint64_t at, uint8_t *to, uint64_t length)
+int64_t cli_port_read(const struct cli *cli, struct cli_port *port, uint64_t at, uint8_t *to, uint64_t length)
 {
 	return move(cli, port, false, at, to, length);
 }
 
-int64_t cli_port_write(const struct cli *cli, const struct cli_port *port, uint64_t at, const uint8_t *from,
+int64_t cli_port_write(const struct cli *cli, struct cli_port *port, uint64_t at, const uint8_t *from,
 		       uint64_t length)
 {
 	return move(cli, port, true, at, (uint8_t *)from, length);

@@ -24,9 +24,10 @@ struct cli_port {
 	struct donard_memory *memory;
 	uint8_t *bytes;			/* the plain memory */
 	uint64_t offset;		/* where to begin */
-	/* Called now and then while a pipe has no data or no room. */
-	void (*while_waiting)(void *user);
+	/* Called several times a second while a file or pipe is read or written, however long that takes. */
+	void (*while_moving)(void *user);
 	void *user;
+	double ticked_seconds;		/* when it was called last */
 };
 
 /*
@@ -44,8 +45,8 @@ int cli_port_reserve(const struct cli *cli, const struct cli_port *port, uint64_
  * Reads @length bytes, or fewer at the end, from @at bytes behind the port's offset.  Returns how many, or
  * minus an exit code after it has printed an error.  Does nothing if the port is no file or pipe.
  */
-int64_t cli_port_read(const struct cli *cli, const struct cli_port *port, uint64_t at, uint8_t *to, uint64_t length);
-int64_t cli_port_write(const struct cli *cli, const struct cli_port *port, uint64_t at, const uint8_t *from,
+int64_t cli_port_read(const struct cli *cli, struct cli_port *port, uint64_t at, uint8_t *to, uint64_t length);
+int64_t cli_port_write(const struct cli *cli, struct cli_port *port, uint64_t at, const uint8_t *from,
 		       uint64_t length);
 /* After all was read from the port: fails if that was a region whose device was reset meanwhile, so that it lost its bytes. */
 int cli_port_check_source(const struct cli *cli, const struct cli_port *port);

@@ -512,7 +512,7 @@ static int run_transfer(struct cli *cli, bool writes)
 {
 	struct client client = {
 		.cli = cli, .writes = writes, .gets = !writes,
-		.port = { .name = cli->arguments[1], .fd = -1, .while_waiting = keep_up, .user = &client },
+		.port = { .name = cli->arguments[1], .fd = -1, .while_moving = keep_up, .user = &client },
 	};
 	int rc = take_options(&client);
 

@@ -297,6 +297,15 @@ stopped_at_a_pipe() {
 	put_ends 130
 }
 
+# It is never without data for long, and one block takes longer than the server lets a client be silent.
+slow_pipe() {
+	serve --timeout 2
+	for _ in {1..80}; do
+		head -c 512 /dev/zero
+		sleep 0.05
+	done | client put - --block-size 64K
+}
+
 two_clients() {
 	local pid
 	serve
@@ -425,6 +434,7 @@ t "more than the window holds" waits_for_room
 t "a drive that fails" waits_for_the_drive
 t "get: no room" get_has_no_room
 t "stopped at a pipe" stopped_at_a_pipe
+t "put: a slow pipe" slow_pipe
 t "two clients" two_clients
 t "server killed" server_is_killed
 t "nobody there" nobody_there
