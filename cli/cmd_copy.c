@@ -187,7 +187,6 @@ static int copy(struct cli *cli, struct donard_copy_options *options, struct don
 	options->progress_fn = cli_progress_tick;
 	options->progress_user = &progress;
 	cli_progress_init(&progress, cli_given(cli, "progress"));
-	cli_catch_signals();
 	rc = cli_place_of(cli->ctx, cli->arguments[0], options->src_offset_bytes, &src);
 	if (!rc)
 		rc = cli_place_of(cli->ctx, cli->arguments[1], options->dst_offset_bytes, &dst);
@@ -211,10 +210,15 @@ static int run(struct cli *cli)
 	if (rc)
 		return rc;
 	options.flags = take_flags(cli);
+	/* Some meters try themselves out for seconds. */
+	cli_catch_signals();
 	rc = cli_open_meter(cli, &meter);
-	if (rc)
-		return cli_fail(cli, rc);
-	rc = copy(cli, &options, meter);
+	if (cli_stopped(NULL))
+		rc = cli_fail_text(cli, EXIT_STOPPED, "canceled", "stopped by a signal before the copy began.");
+	else if (rc)
+		rc = cli_fail(cli, rc);
+	else
+		rc = copy(cli, &options, meter);
 	donard_meter_close(meter);
 	return rc;
 }
