@@ -78,7 +78,7 @@ void cli_progress_init(struct cli_progress *progress, bool show)
 	progress->started = cli_now_seconds();
 	progress->shown = progress->started;
 	progress->phase = DONARD_PHASE_COPY;
-	progress->any = false;
+	progress->begun = progress->any = false;
 }
 
 /* ", 1:05 left", at the rate of the phase so far; nothing before that means anything. */
@@ -131,9 +131,10 @@ int cli_progress_tick(void *user, enum donard_phase phase, uint64_t done_bytes, 
 	if (!progress->show)
 		return stopped;
 	time = cli_now_seconds();
-	if (begins) {
+	if (begins || (!progress->begun && total_bytes)) {
 		progress->phase = phase;
 		progress->started = time;
+		progress->begun = true;
 	}
 	if (begins || time - progress->shown >= interval)
 		show(progress, done_bytes, total_bytes, time);

@@ -12,6 +12,7 @@ struct cli_progress {
 	bool terminal;		/* stderr is a terminal on which the cursor can be moved */
 	enum donard_phase phase;
 	double started, shown;	/* when the phase started, and when the last line was shown */
+	bool begun;		/* whether a phase started; what comes before has no rate */
 	bool any;
 };
 

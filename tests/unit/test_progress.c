@@ -50,6 +50,8 @@ static void on_terminal(const char *term, const char *no_color,
  */
 static void all_phases(struct cli_progress *progress)
 {
+	progress->started -= 1000;	/* until the first byte was to be copied */
+	cli_progress_tick(progress, DONARD_PHASE_COPY, 0, 256 * MIB);
 	progress->shown -= 40;
 	progress->started -= 40;
 	cli_progress_tick(progress, DONARD_PHASE_COPY, 192 * MIB, 256 * MIB);
