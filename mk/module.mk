@@ -37,7 +37,13 @@ needs-compressor: kernel-headers
 	@by=$$(LC_ALL=C sed -n 's/^CONFIG_MODULE_COMPRESS_\(XZ\|ZSTD\|GZIP\)=y$$/\L\1/p' "$(KDIR)/include/config/auto.conf" 2>/dev/null); \
 	[ -z "$$by" ] || $(MAKE) -s "needs-$$by"
 
-install-module: $(if $(DESTDIR),,needs-depmod) needs-compressor module install-rules
+# Kbuild takes it for several: its own rules do not quote it.
+.PHONY: module-path
+module-path:
+	@[ $(words $(DESTDIR)) -le 1 ] || { \
+		echo "make: Kbuild installs modules to no path with a space: DESTDIR=$(DESTDIR)" >&2; exit 2; }
+
+install-module: module-path $(if $(DESTDIR),,needs-depmod) needs-compressor module install-rules
 	$(for_kernel) "INSTALL_MOD_PATH=$(abspath $(DESTDIR))" modules_install
 	$(if $(DESTDIR),,depmod -a $(KVER))
 	$(if $(DESTDIR),,$(told_of_dkms))

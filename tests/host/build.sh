@@ -337,7 +337,8 @@ other_kernels_are_named() {
 	says 2 'Linux 5.10.0-30-amd64: p2pmem is for Linux 6.1 and later.*KDIR=' "${module[@]}" || return
 	fake_kdir "$LOGS/kdir"
 	sed -i /ZONE_DEVICE/d "$LOGS/kdir/include/config/auto.conf"
-	says 2 'Linux 6.99-other was built without CONFIG_ZONE_DEVICE, .*KDIR=' "${module[@]}"
+	says 2 'Linux 6.99-other was built without CONFIG_ZONE_DEVICE, .*KDIR=' "${module[@]}" || return
+	says 2 'to no path with a space' "${module[@]}" "DESTDIR=$LOGS/k dest"
 }
 
 # The rule names a group: whoever makes it must come first.
