@@ -14,7 +14,7 @@ static const struct cli_field node_fields[] = {
 };
 
 /* Why the node could not be asked. */
-static const struct cli_field unknown_fields[] = { FIELD("unknown", CLI_TEXT, unknown), { 0 } };
+static const struct cli_field unknown_fields[] = { FIELD("unknown", CLI_MESSAGE, unknown), { 0 } };
 
 static struct json_object *build(const struct donard_region_info *info)
 {

@@ -139,8 +139,8 @@ static int take_options(const struct cli *cli, struct donard_rdma_serve_options 
 	uint64_t port = DONARD_RDMA_PORT, clients = cli_given(cli, "once");
 	int rc = take_access(cli, &options->rights);
 
-	if (cli_given(cli, "once") && cli_given(cli, "clients"))
-		return cli_usage(cli, "--once is --clients 1: give one of them");
+	if (!rc && cli_given(cli, "once") && cli_given(cli, "clients"))
+		rc = cli_usage(cli, "--once is --clients 1: give one of them");
 	if (!rc)
 		rc = cli_number(cli, "port", &port);
 	if (!rc)

@@ -90,7 +90,7 @@ static int unknown_option(struct cli *cli, const char *word)
 
 static int bad_option(struct cli *cli, int symbol, const char *word)
 {
-	if (symbol == ':')
+	if (symbol == ':' && !is_abbreviated(cli->command, word))
 		return cli_usage(cli, "%s needs a value", word);
 	/* Within "-xy" optind still names the word before it. */
 	if (optopt && optopt < 256 && optopt != 'h')

@@ -18,26 +18,31 @@ static bool is_memory(const char *text, size_t length)
 	       name + prefix + strspn(name + prefix, "0123456789") == text + length;
 }
 
-static int no_offset(struct donard_context *ctx, const char *text, const char *number)
+static int no_offset(struct donard_context *ctx, int rc, const char *text, const char *number)
 {
 	char said[512];
 
-	snprintf(said, sizeof(said), "%s: '%s' is not an offset; they look like %s+64M.", text, number,
-		 strncmp(text, "gpu:", strlen("gpu:")) ? "p2pmem0" : "gpu:0");
+	if (rc == -ERANGE)
+		snprintf(said, sizeof(said), "%s: '%s' is too large; the largest offset is %lld.", text, number, (long long)INT64_MAX);
+	else
+		snprintf(said, sizeof(said), "%s: '%s' is not an offset; they look like %s+64M.", text, number,
+			 strncmp(text, "gpu:", strlen("gpu:")) ? "p2pmem0" : "gpu:0");
 	return donard_fail(ctx, -EINVAL, "bad-name", said);
 }
 
 int cli_place_of(struct donard_context *ctx, const char *text, uint64_t option_bytes, struct cli_place *place)
 {
 	size_t length = strcspn(text, "+");
+	int rc;
 
 	*place = (struct cli_place){ .name = text, .offset_bytes = option_bytes };
 	if (!text[length] || length >= sizeof(place->text) || !is_memory(text, length))
 		return 0;
 	snprintf(place->text, sizeof(place->text), "%.*s", (int)length, text);
 	place->name = place->text;
-	if (donard_parse_size(text + length + 1, &place->offset_bytes))
-		return no_offset(ctx, text, text + length + 1);
+	rc = donard_parse_size(text + length + 1, &place->offset_bytes);
+	if (rc)
+		return no_offset(ctx, rc, text, text + length + 1);
 	place->offset_bytes += option_bytes;	/* a size is less than 2^63 */
 	return 0;
 }

@@ -32,6 +32,7 @@ errors_are_data() {
 		json_of 2 '[it["error"][key] for key in ("option", "value", "limit")] == ["--low", 50, 39]' \
 			cache serve --json --nvram p2pmem0 --backing /dev/nowhere --low 50 --high 40 &&
 		json_of 2 'it["error"].keys() == {"code", "message"}' copy --json a &&
+		json_of 2 'it["error"].keys() == {"code", "message"}' rdma serve dram --json --access x --once --clients 2 &&
 		json_of 2 'it["error"].keys() == {"code", "message"}' --json frob
 }
 
@@ -234,10 +235,11 @@ measure_passes_signals_on() {
 		measure --json --meter none sh -c 'kill -TERM $PPID; exec sleep 60'
 }
 
-# counting_meter WHEN - a likwid in $METERS whose counts were captured, for up to two sockets. It runs twice: when donard-cli
+# counting_meter WHEN - anew, a likwid in $METERS whose counts were captured, for up to two sockets. It runs twice: when donard-cli
 # tries it, and for the measurement. It sends SIGINT to donard-cli at its trial, or when the measurement begins or ends.
 counting_meter() {
 	METERS=$LOGS/meters-$1
+	rm -rf "$METERS"
 	mkdir -p "$METERS"
 	cat >"$METERS/likwid-perfctr" <<-END
 		#!/bin/sh
@@ -281,6 +283,14 @@ measure_stopped_early() {
 		measure_counted "$when" 130 'it["error"]["code"] == "canceled"' touch "$LOGS/ran-too-late" || return
 		[[ ! -e $LOGS/ran-too-late ]] || return
 	done
+}
+
+# While it opens the meter.
+copy_stopped_early() {
+	local PATH=$PATH
+	counting_meter trial
+	PATH=$METERS:$PATH
+	json_of 130 'it["error"]["code"] == "canceled"' copy --json --meter likwid /nowhere/a /nowhere/b
 }
 
 measure_stopped_late() {
@@ -425,6 +435,7 @@ run_cli_contracts() {
 	try "cli: a word like no command" cli_exits 2 "'frobnicate' is no command. The commands are" frobnicate
 	try "cli: a mistyped option" cli_exits 2 '--verfiy is not .* \(did you mean --verify\?\)\.' copy --verfiy a b
 	try "cli: the beginning of an option" cli_exits 2 '\(did you mean --queue-depth\?\)' copy --queue=4 a b
+	try "cli: the beginning of an option, without a value" cli_exits 2 '\(did you mean --size\?\)' copy a b --siz
 	try "cli: --json behind -- is an argument" no_json_of copy -- --json
 	try "cli: --json may be the value of an option" no_json_of copy --via --json a
 	try "cli: bench with 100000 words" bench_takes_many_words
@@ -440,6 +451,7 @@ run_cli_contracts() {
 	try "cli: measure, a signal while a meter counts" measure_counts_what_ran
 	try "cli: measure, a signal before the command has started" measure_stopped_early
 	try "cli: measure, a signal after the command has ended" measure_stopped_late
+	try "cli: copy, a signal while it opens its meter" copy_stopped_early
 	try "cli: measure, a status of the command's own" cli_exits 3 'status    3' measure --meter none sh -c 'exit 3'
 	try "cli: measure, payload known" json_of 0 'it["payload_bytes"] == 4096' measure --json --payload 4K --meter none true
 	try "cli: rdma, an empty address" cli_exits 2 "'' has no address" rdma write ''

@@ -325,6 +325,8 @@ run_cli() {
 	run_cudaapi
 	run_interface
 	try "cli: version" cli_exits 0 '[0-9]+\.[0-9]+\.[0-9]+' version
+	try "cli: an offset that is too large" cli_exits 2 "'9999999T' is too large; the largest offset is 9223372036854775807" \
+		copy /dev/null p2pmem0+9999999T
 	try "cli: an offset that is none" cli_exits 2 "'x' is not an offset; they look like p2pmem0\\+64M" copy /dev/null p2pmem0+x
 	try "cli: help" cli_exits 0 'copy' help
 	try "cli: help of a command" cli_exits 0 '--allow-bounce' help copy
