@@ -64,5 +64,7 @@ run_model() {
 		# shellcheck disable=SC2086
 		try "model: with $fault a write is lost" model_fails "$fault" $BOTH_MODEL "-D$fault"
 	done
+	try "model: mutants of the code, one for each of its rules" each_rule_has_a_mutant
+	try "model: mutants of the code, each changes one place" each_changes_one_place
 	! in_ring all || run_mutants
 }

@@ -546,11 +546,9 @@ static void newer_records_stay(void **state)
 	assert_int_equal(dnd_cache_blocks_find(&log->blocks, 9), 0);
 }
 
-/* Nothing of memory that a reset emptied goes to the drive: each batch of a plan comes after a barrier. */
-static void nothing_destaged_after_a_reset(void **state)
+/* Nothing of memory that a reset emptied goes to the drive: trims, and each batch of writes, come after a barrier. */
+static void begin_destage_after_a_reset(void)
 {
-	(void)state;
-	ask_write(0, 3);
 	dnd_cache_group(&scene->server);
 	dnd_cache_group(&scene->server);
 	memset(scene->steps, 0, sizeof(scene->steps));
@@ -563,6 +561,20 @@ static void nothing_destaged_after_a_reset(void **state)
 	dnd_cache_destage_step(&scene->server);
 	steps_are("B");
 	assert_int_equal(scene->server.log.next - scene->server.log.tail, 1);
+}
+
+static void nothing_destaged_after_a_reset(void **state)
+{
+	(void)state;
+	ask_write(0, 3);
+	begin_destage_after_a_reset();
+}
+
+static void nothing_trimmed_after_a_reset(void **state)
+{
+	(void)state;
+	ask_trim(&scene->session);
+	begin_destage_after_a_reset();
 }
 
 /* The flush succeeds, since the kernel sends none: all is kept, and done again. */
@@ -726,7 +738,7 @@ int main(void)
 		TEST(gone_drive_ends_it),
 		TEST(no_mismatch_after_a_reset), TEST(mismatch_after_a_barrier), TEST(reads_after_their_barrier),
 		TEST(barrier_of_the_group_is_enough), TEST(no_read_after_a_reset), TEST(trims_of_one_client),
-		TEST(nothing_destaged_after_a_reset), TEST(unflushed_drive_keeps_the_log),
+		TEST(nothing_destaged_after_a_reset), TEST(nothing_trimmed_after_a_reset), TEST(unflushed_drive_keeps_the_log),
 		TEST(newer_records_stay),
 		TEST(reads_hold_back_the_tail), TEST(flush_to_the_drive_is_answered_last), TEST(flush_waits_for_no_older_bytes),
 		TEST(trims_before_writes),
