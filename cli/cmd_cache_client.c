@@ -403,8 +403,9 @@ static int check_length(struct client *client)
 				 (unsigned long long)client->info.drive_bytes);
 	if (!rest || (client->writes && cli_given(client->cli, "pad") && client->port.fd >= 0))
 		return 0;
-	return client->writes ? no_whole_blocks(client, rest) :
-	       cli_usage(client->cli, "--size %llu is no multiple of %u, the blocks of drive %s",
+	/* Memory is written as it is, so zeros cannot stand behind it. */
+	return client->writes && client->port.fd >= 0 ? no_whole_blocks(client, rest) :
+	       cli_usage(client->cli, "%llu bytes are no multiple of %u, the blocks of drive %s: give a --size that is",
 			 (unsigned long long)client->length, client->info.block_bytes, client->info.drive);
 }
 

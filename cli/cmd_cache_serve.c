@@ -38,7 +38,7 @@ static const char *text_of(enum donard_cache_event_type type)
 	case DONARD_CACHE_LISTENING:
 		return "listening at {address}\n";
 	case DONARD_CACHE_DRIVE_FAILED:
-		return "the drive failed, and is tried again: {message}\n";
+		return "the drive failed: {message}\n";
 	case DONARD_CACHE_DRIVE_WORKS:
 		return "the drive works again\n";
 	case DONARD_CACHE_DRAINING:

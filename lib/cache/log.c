@@ -120,8 +120,10 @@ void dnd_cache_take(struct dnd_cache_log *log, const struct dnd_cache_record *re
 int dnd_cache_break(struct dnd_cache_log *log)
 {
 	log->broken = true;
-	return dnd_fail(log->ctx, DND_E_DEVICE, "the NVRAM failed: nothing is acknowledged any more. What was "
-			"acknowledged before is kept; start the cache again once the device works.");
+	return dnd_fail(log->ctx, DND_E_DEVICE, "the NVRAM failed: nothing is acknowledged any more. %s; start the cache again "
+			"once the device works.", log->store->is_volatile ?
+			"It is volatile: what was acknowledged, and not flushed to the drive, may be lost" :
+			"What was acknowledged before is kept");
 }
 
 static int check_range(struct dnd_cache_log *log, const struct dnd_cache_entry *entry)

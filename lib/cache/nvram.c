@@ -30,7 +30,7 @@ void dnd_cache_nvram_init(struct dnd_cache_nvram *nvram, struct donard_memory *m
 			  uint64_t length_bytes, bool durable)
 {
 	*nvram = (struct dnd_cache_nvram){
-		.store = { .length_bytes = length_bytes, .read = nvram_read, .write = nvram_write,
+		.store = { .length_bytes = length_bytes, .is_volatile = !durable, .read = nvram_read, .write = nvram_write,
 			   .barrier = nvram_barrier },
 		.memory = memory,
 		.sync_flags = durable ? DONARD_SYNC_DURABLE : 0,

@@ -213,7 +213,9 @@ static void drain(struct dnd_cache_server *server)
 static int fail_without_nvram(const struct dnd_cache_server *server)
 {
 	return dnd_fail(server->ctx, DND_E_REGION_GONE, "%s: the region was taken away while the cache used it. Add it again, and "
-			"start again: what was acknowledged is in it.", dnd_memory_name(server->nvram.memory));
+			"start again%s", dnd_memory_name(server->nvram.memory), server->persistent ?
+			": what was acknowledged is in it." :
+			". It is volatile: what was acknowledged, and not flushed to the drive, may be lost.");
 }
 
 /* While no request comes, no barrier does, which would tell of a reset.  This is none; it asks for the count of resets. */

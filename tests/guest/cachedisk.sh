@@ -135,7 +135,8 @@ part_of_a_block() {
 	client get "$WORK/part" --size 8K
 	cmp -n 1000 "$WORK/data" "$WORK/part"
 	cmp --ignore-initial=4096 "$WORK/back" "$WORK/part" # what is behind it is as it was
-	exits 2 'size 5000 is no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --size 5000
+	exits 2 '1000 bytes are no multiple of' donard-cli cache put "$LAB_PEER_ADDR" dram --size 1000 --pad
+	exits 2 '5000 bytes are no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --size 5000
 	exits 2 'offset 3 is no multiple of' donard-cli cache get "$LAB_PEER_ADDR" "$WORK/new" --offset 3
 	[[ ! -e $WORK/new ]] || fail "a refusal made the file"
 	# Times 1024 it is 4 MiB, in 64 bits.
