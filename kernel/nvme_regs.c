@@ -33,6 +33,38 @@ void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason)
 	return regs;
 }
 
+/*
+ * The register takes two stores.  With CMSE set and one half of the address missing, the
+ * controller takes a piece of the host's memory for its own, and keeps what it should
+ * write there.  CMSE is in the low word, so that comes last here, and first below.
+ *
+ * A reset may undo the store of the high half, because another driver runs the function.  So
+ * that of the low half is made only while the high one is in place, and is undone if that has
+ * gone by then.
+ */
+bool p2pmem_nvme_space_on(void __iomem *msc, u64 value)
+{
+	void __iomem *high = msc + 4;
+
+	if (hi_lo_readq(msc) == value)
+		return true;
+	writel(0, msc);	/* firmware may have set another address */
+	writel(upper_32_bits(value), high);
+	if (readl(high) != upper_32_bits(value))
+		return false;
+	writel(lower_32_bits(value), msc);
+	if (readl(high) == upper_32_bits(value))
+		return true;
+	writel(0, msc);
+	return false;
+}
+
+void p2pmem_nvme_space_off(void __iomem *msc, u64 value)
+{
+	writel(lower_32_bits(value), msc);
+	writel(upper_32_bits(value), msc + 4);
+}
+
 static int look_at(struct pci_dev *pdev, struct p2pmem_nvme_memory *req)
 {
 	void __iomem *regs;

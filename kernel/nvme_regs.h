@@ -29,6 +29,7 @@
 #define NVME_PMRSTS_ERR		GENMASK(7, 0)
 #define NVME_PMRSTS_NRDY	BIT(8)
 #define NVME_PMRSTS_HSTS	GENMASK(11, 9)	/* 0: its content is sound */
+#define NVME_PMRSTS_CBAI	BIT(12)		/* the address in PMRMSC was refused */
 #define NVME_PMRMSCL		0xe14
 #define NVME_PMRMSC_CMSE	BIT(1)
 
@@ -40,6 +41,14 @@
  * cause in @reason, if that fails.
  */
 void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason);
+
+/*
+ * CMBMSC and PMRMSC, at @msc: an address, and CMSE, which makes the controller take
+ * accesses of its own there for ones to its memory.  False if the address did not stay.
+ */
+bool p2pmem_nvme_space_on(void __iomem *msc, u64 value);
+/* @value lacks CMSE. */
+void p2pmem_nvme_space_off(void __iomem *msc, u64 value);
 
 struct p2pmem_nvme_memory;
 /* Fills in what the controller says about its memory. */

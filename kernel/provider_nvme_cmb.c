@@ -24,24 +24,6 @@ struct cmb {
 	bool has_cmbmsc;	/* before NVMe 1.4 a CMB has no enable bit */
 };
 
-/*
- * This takes two stores, and a reset may undo the first one, because another driver runs
- * the function.  The second store alone would make the controller take a piece of the
- * host's memory for its own, and keep what it should write there.  So the second store is
- * made only while the first one is in place, and is undone if the first one has gone by then.
- */
-static void cmb_enable(struct cmb *cmb)
-{
-	void __iomem *low = cmb->regs + NVME_CMBMSC, *high = low + 4;
-
-	writel(upper_32_bits(cmb->enabled), high);
-	if (readl(high) != upper_32_bits(cmb->enabled))
-		return;
-	writel(lower_32_bits(cmb->enabled), low);
-	if (readl(high) != upper_32_bits(cmb->enabled))
-		writel(0, low);
-}
-
 /* Checks that CMBMSC has the value that was found or stored there. */
 static int cmb_check(struct pci_dev *pdev, struct cmb *cmb, struct p2pmem_region_add *req)
 {
@@ -115,6 +97,11 @@ static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 	u64 before = hi_lo_readq(cmb->regs + NVME_CMBMSC);
 	int ret;
 
+	if (!cmb->has_cmbmsc && readl(cmb->regs + NVME_CMBSZ)) {
+		p2pmem_reason(req->reason, "the CMB of %s has no register for its address (CAP.CMBS is 0, as before NVMe 1.4): use a kernel with CONFIG_PCI_P2PDMA, whose nvme driver publishes it",
+			      pci_name(pdev));
+		return -EOPNOTSUPP;
+	}
 	if (!cmb->has_cmbmsc) {
 		p2pmem_reason(req->reason, "%s has no Controller Memory Buffer (CAP.CMBS is 0)",
 			      pci_name(pdev));
@@ -125,21 +112,19 @@ static int cmb_find_own(struct pci_dev *pdev, struct cmb *cmb,
 			      pci_name(pdev));
 		return -EEXIST;
 	}
-	hi_lo_writeq(NVME_CMBMSC_CRE, cmb->regs + NVME_CMBMSC);
+	p2pmem_nvme_space_off(cmb->regs + NVME_CMBMSC, NVME_CMBMSC_CRE);
 	ret = cmb_locate(pdev, cmb->regs, req, place);
 	if (!ret) {
 		cmb->enabled = (pci_bus_address(pdev, place->bar) + place->offset) |
 			       NVME_CMBMSC_CMSE | NVME_CMBMSC_CRE;
 		ret = cmb_narrow(req, place);
 	}
-	if (ret) {
-		hi_lo_writeq(before, cmb->regs + NVME_CMBMSC);
-		return ret;
+	if (!ret) {
+		p2pmem_nvme_space_on(cmb->regs + NVME_CMBMSC, cmb->enabled);
+		ret = cmb_check(pdev, cmb, req);
 	}
-	cmb_enable(cmb);
-	ret = cmb_check(pdev, cmb, req);
 	if (ret)
-		hi_lo_writeq(before, cmb->regs + NVME_CMBMSC);
+		p2pmem_nvme_space_off(cmb->regs + NVME_CMBMSC, before);
 	return ret;
 }
 
@@ -231,7 +216,7 @@ static void cmb_release(struct pci_dev *pdev, void *data, bool alive)
 	struct cmb *cmb = data;
 
 	if (alive && !cmb->pool)
-		hi_lo_writeq(0, cmb->regs + NVME_CMBMSC);
+		p2pmem_nvme_space_off(cmb->regs + NVME_CMBMSC, 0);
 	iounmap(cmb->regs);
 	kfree(cmb);
 }
@@ -250,7 +235,9 @@ static bool cmb_forgot(struct p2pmem_region *r)
 
 static void cmb_enable_anew(struct p2pmem_region *r)
 {
-	cmb_enable(r->provider_data);
+	struct cmb *cmb = r->provider_data;
+
+	p2pmem_nvme_space_on(cmb->regs + NVME_CMBMSC, cmb->enabled);
 }
 
 const struct p2pmem_provider p2pmem_provider_nvme_cmb = {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * NVMe Persistent Memory Region (Base Specification 2.0, 8.14).  Linux itself never
- * enables it.  The nvme driver stays bound.  A controller reset or FLR clears PMRCTL
- * silently, and forgot() detects that.
+ * enables it.  The nvme driver stays bound.  A reset of the function or of the subsystem
+ * clears PMRCTL silently, and forgot() detects that.
  */
 #include <linux/bitfield.h>
 #include <linux/delay.h>
@@ -29,15 +29,32 @@ static bool pmr_enabled(struct pmr *pmr)
 	return readl(pmr->regs + NVME_PMRCTL) & NVME_PMRCTL_EN;
 }
 
-/* Begins to enable the PMR; pmr_state() says whether it is ready. */
+/* The controller recognises accesses of its own to the PMR by its address. */
+static bool pmr_place_is_known(struct pmr *pmr)
+{
+	return !(pmr->cap & NVME_PMRCAP_CMSS) ||
+	       hi_lo_readq(pmr->regs + NVME_PMRMSCL) == (pmr->bus_address | NVME_PMRMSC_CMSE);
+}
+
+/*
+ * Begins to enable the PMR; pmr_state() says whether it is ready.  A reset meanwhile clears
+ * the address: without it the PMR must not stay enabled, since forgot() looks at that alone.
+ */
 static void pmr_enable(struct pmr *pmr)
 {
-	/* The controller recognises accesses of its own to the PMR by this address. */
-	if (pmr->cap & NVME_PMRCAP_CMSS)
-		hi_lo_writeq(pmr->bus_address | NVME_PMRMSC_CMSE,
-			     pmr->regs + NVME_PMRMSCL);
 	WRITE_ONCE(pmr->ready_by, jiffies + msecs_to_jiffies(p2pmem_pmr_timeout_ms(pmr->cap)));
+	if (pmr->cap & NVME_PMRCAP_CMSS &&
+	    !p2pmem_nvme_space_on(pmr->regs + NVME_PMRMSCL, pmr->bus_address | NVME_PMRMSC_CMSE))
+		return;
 	writel(NVME_PMRCTL_EN, pmr->regs + NVME_PMRCTL);
+	if (!pmr_place_is_known(pmr))
+		writel(0, pmr->regs + NVME_PMRCTL);
+}
+
+/* Neither lost its content, nor refused its address. */
+static bool is_sound(u32 status)
+{
+	return !(status & (NVME_PMRSTS_ERR | NVME_PMRSTS_HSTS | NVME_PMRSTS_CBAI));
 }
 
 /*
@@ -51,24 +68,52 @@ static int pmr_state(struct pmr *pmr)
 
 	if (!enabled || status & NVME_PMRSTS_NRDY)
 		return time_after(jiffies, READ_ONCE(pmr->ready_by)) ? -EIO : 0;
-	return status & (NVME_PMRSTS_ERR | NVME_PMRSTS_HSTS) ? -EIO : 1;
+	return is_sound(status) ? 1 : -EIO;
 }
 
-static int pmr_enable_and_wait(struct pmr *pmr)
+static int explain_unready(struct pci_dev *pdev, struct pmr *pmr, char *reason)
+{
+	u32 status = readl(pmr->regs + NVME_PMRSTS);
+
+	if (!pci_device_is_present(pdev)) {
+		p2pmem_reason(reason, "the device does not answer: it was unplugged");
+		return -ENODEV;
+	}
+	if (!(status & NVME_PMRSTS_NRDY) && !is_sound(status))
+		p2pmem_reason(reason, "the PMR of %s is ready, but PMRSTS is %#x (bits 0 to 7: an error, 9 to 11: its health, 12: its address is refused): reset its function; if that does not help, the drive is at fault",
+			      pci_name(pdev), status);
+	else
+		p2pmem_reason(reason, "the PMR of %s does not become ready (PMRSTS %#x)",
+			      pci_name(pdev), status);
+	return -EIO;
+}
+
+static int pmr_enable_and_wait(struct pci_dev *pdev, struct pmr *pmr, char *reason)
 {
 	int state;
 
 	pmr_enable(pmr);
-	while (!(state = pmr_state(pmr)))
-		msleep(20);
-	return min(state, 0);
+	while (!(state = pmr_state(pmr)) && pci_device_is_present(pdev))
+		if (msleep_interruptible(20))
+			return -EINTR;
+	return state > 0 ? 0 : explain_unready(pdev, pmr, reason);
 }
 
+/*
+ * Waits until the PMR is not ready, as the nvme driver waits for its controller: until then
+ * it must not be enabled again, and PMRSTS still says that it is ready.  A device that has
+ * gone reads as ones.
+ */
 static void pmr_disable(struct pmr *pmr)
 {
+	unsigned long by = jiffies + msecs_to_jiffies(p2pmem_pmr_timeout_ms(pmr->cap));
+	bool enabled = pmr_enabled(pmr);
+
 	writel(0, pmr->regs + NVME_PMRCTL);
 	if (pmr->cap & NVME_PMRCAP_CMSS)
-		hi_lo_writeq(0, pmr->regs + NVME_PMRMSCL);
+		p2pmem_nvme_space_off(pmr->regs + NVME_PMRMSCL, 0);
+	while (enabled && !(readl(pmr->regs + NVME_PMRSTS) & NVME_PMRSTS_NRDY) && time_before(jiffies, by))
+		msleep(20);
 }
 
 static int pmr_explain(struct pci_dev *pdev, enum p2pmem_pmr_fit fit, unsigned int bar,
@@ -155,10 +200,8 @@ static int pmr_find(struct pci_dev *pdev, struct p2pmem_region_add *req,
 	if (ret)
 		goto err_unmap;
 	pmr->was_enabled = pmr_enabled(pmr);
-	ret = pmr_enable_and_wait(pmr);
+	ret = pmr_enable_and_wait(pdev, pmr, req->reason);
 	if (ret) {
-		p2pmem_reason(req->reason, "the PMR of %s does not become ready (PMRSTS %#x)",
-			      pci_name(pdev), readl(pmr->regs + NVME_PMRSTS));
 		if (!pmr->was_enabled)
 			pmr_disable(pmr);
 		goto err_unmap;

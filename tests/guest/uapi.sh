@@ -83,6 +83,31 @@ pmr_survives_its_region() {
 	same_bytes "the PMR" "$WORK/data" "$WORK/seen" "$MIB"
 }
 
+# stores_to REGION KIND BDF REGEX - leaves in $STORES the registers that its removal and its adding write, of those that match,
+# in this order.
+stores_to() {
+	local event='"execute":"trace-event-set-state","arguments":{"name":"pci_nvme_mmio_write","enable"'
+	DMA_FROM=$(stat -c %s /mnt/lab/trace.log)
+	at_end "labctl qmp '{$event:false}}'"
+	labctl qmp "{$event:true}}" >/dev/null
+	donard-cli region remove "$1"
+	donard-cli region add --kind "$2" --device "$3" >/dev/null
+	labctl qmp "{$event:false}}" >/dev/null
+	give_to_group "$1"
+	STORES=$(tail -c "+$((DMA_FROM + 1))" /mnt/lab/trace.log | sed -nE "s/.*pci_nvme_mmio_write addr ($4) .*/\\1/p" | paste -sd ' ')
+}
+
+# With CMSE set and the high half of the address missing, a controller takes the host's memory for its own. CMSE is in the low half.
+no_host_memory_is_claimed() {
+	stores_to p2pmem2 nvme-pmr "$LAB_BETA_BDF" '0xe14|0xe18'
+	equal "of PMRMSC, whose low half is 0xe14" '0xe14 0xe18 0xe14 0xe18 0xe14' "$STORES"
+	# The nvme driver enables the CMB that it publishes.
+	if ! can pool; then
+		stores_to p2pmem1 nvme-cmb "$LAB_ALPHA_BDF" '0x50|0x54'
+		equal "of CMBMSC, whose low half is 0x50" '0x50 0x54 0x50 0x54 0x50 0x54 0x50' "$STORES"
+	fi
+}
+
 # On 6.x a reset disables the CMB: it is enabled again before anyone uses it.
 cmb_after_reset() {
 	echo 1 >"$(reset_attribute "$LAB_ALPHA_BDF")"
@@ -211,6 +236,7 @@ t "BAR that is not prefetchable" unprefetchable
 core t "barrier of the PMR" pmr_barrier
 t "PMR that is not ready yet" pmr_is_not_ready_yet
 core t "PMR survives its region" pmr_survives_its_region
+core t "no drive claims host memory" no_host_memory_is_claimed
 core t "CMB after a reset" cmb_after_reset
 if can p2pdma; then
 	core t "page type p2pdma" page_type_p2pdma
