@@ -442,7 +442,7 @@ static void leave_fn(struct work_struct *work)
 	nd.bus_unregister(p->bus);
 	modes_forget(p);
 	if (p->disk)
-		compat_unclaim_disk(p->disk);
+		compat_unclaim_disk(p->disk, p);
 	set_bit(1, &p->left);
 }
 
@@ -579,7 +579,7 @@ static bool claim_disk(struct p2pmem_pmem *p)
 	}
 	if (!p2pmem_pmem_referred(p->region))
 		return true;
-	compat_unclaim_disk(p->disk);
+	compat_unclaim_disk(p->disk, p);
 	p->disk = NULL;
 	return false;
 }

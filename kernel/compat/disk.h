@@ -13,8 +13,8 @@
 #define COMPAT_FS_DAX_REST	0
 #endif
 
-/* Since 6.9 an exclusive claim of a disk is a file. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+/* An exclusive claim of a disk is the disk; since 6.7 a handle, and since 6.9 a file. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 5, 0)
 #define COMPAT_DISK_CLAIM	struct block_device
 
 static inline COMPAT_DISK_CLAIM *compat_claim_disk(dev_t dev, void *holder)
@@ -22,9 +22,33 @@ static inline COMPAT_DISK_CLAIM *compat_claim_disk(dev_t dev, void *holder)
 	return blkdev_get_by_dev(dev, FMODE_READ | FMODE_EXCL, holder);
 }
 
-static inline void compat_unclaim_disk(COMPAT_DISK_CLAIM *claim)
+static inline void compat_unclaim_disk(COMPAT_DISK_CLAIM *claim, void *holder)
 {
 	blkdev_put(claim, FMODE_READ | FMODE_EXCL);
+}
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 7, 0)
+#define COMPAT_DISK_CLAIM	struct block_device
+
+static inline COMPAT_DISK_CLAIM *compat_claim_disk(dev_t dev, void *holder)
+{
+	return blkdev_get_by_dev(dev, BLK_OPEN_READ, holder, NULL);
+}
+
+static inline void compat_unclaim_disk(COMPAT_DISK_CLAIM *claim, void *holder)
+{
+	blkdev_put(claim, holder);
+}
+#elif LINUX_VERSION_CODE < KERNEL_VERSION(6, 9, 0)
+#define COMPAT_DISK_CLAIM	struct bdev_handle
+
+static inline COMPAT_DISK_CLAIM *compat_claim_disk(dev_t dev, void *holder)
+{
+	return bdev_open_by_dev(dev, BLK_OPEN_READ, holder, NULL);
+}
+
+static inline void compat_unclaim_disk(COMPAT_DISK_CLAIM *claim, void *holder)
+{
+	bdev_release(claim);
 }
 #else
 #define COMPAT_DISK_CLAIM	struct file
@@ -34,7 +58,7 @@ static inline COMPAT_DISK_CLAIM *compat_claim_disk(dev_t dev, void *holder)
 	return bdev_file_open_by_dev(dev, BLK_OPEN_READ, holder, NULL);
 }
 
-static inline void compat_unclaim_disk(COMPAT_DISK_CLAIM *claim)
+static inline void compat_unclaim_disk(COMPAT_DISK_CLAIM *claim, void *holder)
 {
 	bdev_fput(claim);
 }
