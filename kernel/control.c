@@ -10,6 +10,7 @@
 #include "ioctl.h"
 #include "nvme_regs.h"
 #include "p2pmem.h"
+#include "page_type.h"
 #include "pmem.h"
 #include "reason.h"
 #include "registry.h"
@@ -64,10 +65,12 @@ static int close_unless_used(struct p2pmem_region *r, bool if_idle, char *reason
 	bool ready, used;
 
 	down_write(&r->gate);
-	ready = r->state == P2PMEM_STATE_READY;
+	ready = r->state == P2PMEM_STATE_READY || p2pmem_lost_its_pages(r);
 	used = ready && (if_idle ? !p2pmem_region_idle(r) : p2pmem_pmem_in_use(r));
-	if (ready && !used)
+	if (ready && !used) {
 		WRITE_ONCE(r->state, P2PMEM_STATE_DRAINING);
+		p2pmem_remove_start(r);	/* before a region without pages gets a page type again */
+	}
 	up_write(&r->gate);
 	if (used)
 		explain_use(r, reason);

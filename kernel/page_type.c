@@ -32,8 +32,7 @@ static int reopen_backing(struct p2pmem_region *r, u32 type)
 	return ret;
 }
 
-/* A change of page type failed, and so did the way back.  Another change may succeed. */
-static bool lost_its_pages(struct p2pmem_region *r)
+bool p2pmem_lost_its_pages(struct p2pmem_region *r)
 {
 	return r->state == P2PMEM_STATE_DRAINING && !r->backing.type &&
 	       !test_bit(0, &r->removing);
@@ -51,7 +50,7 @@ static int set_page_type(struct p2pmem_region *r, u32 type)
 	if (!device_trylock(&r->pdev->dev))
 		return -EBUSY;
 	down_write(&r->gate);
-	if (r->state != P2PMEM_STATE_READY && !lost_its_pages(r))
+	if (r->state != P2PMEM_STATE_READY && !p2pmem_lost_its_pages(r))
 		ret = -ENODEV;
 	else if (!p2pmem_region_idle(r))
 		ret = -EBUSY;
