@@ -22,6 +22,11 @@ static dev_t p2pmem_devt;
 
 /* For the work items of regions. */
 struct workqueue_struct *p2pmem_wq;
+/*
+ * A removal waits for as long as somebody holds the memory, and also for items of p2pmem_wq.
+ * A workqueue runs only so many items at a time, so removals have one of their own.
+ */
+struct workqueue_struct *p2pmem_remove_wq;
 
 /* --- numbers and nodes --- */
 
@@ -206,9 +211,13 @@ int p2pmem_registry_init(void)
 	p2pmem_wq = alloc_workqueue("p2pmem", WQ_UNBOUND, 0);
 	if (!p2pmem_wq)
 		return -ENOMEM;
+	ret = -ENOMEM;
+	p2pmem_remove_wq = alloc_workqueue("p2pmem-remove", WQ_UNBOUND, WQ_MAX_ACTIVE);
+	if (!p2pmem_remove_wq)
+		goto err_destroy_wq;
 	ret = alloc_chrdev_region(&p2pmem_devt, 0, P2PMEM_MAX_REGIONS, "p2pmem");
 	if (ret)
-		goto err_destroy_wq;
+		goto err_destroy_remove_wq;
 	p2pmem_class = compat_class_create("p2pmem");
 	if (IS_ERR(p2pmem_class)) {
 		ret = PTR_ERR(p2pmem_class);
@@ -219,6 +228,8 @@ int p2pmem_registry_init(void)
 
 err_unregister_chrdev:
 	unregister_chrdev_region(p2pmem_devt, P2PMEM_MAX_REGIONS);
+err_destroy_remove_wq:
+	destroy_workqueue(p2pmem_remove_wq);
 err_destroy_wq:
 	destroy_workqueue(p2pmem_wq);
 	return ret;
@@ -227,6 +238,7 @@ err_destroy_wq:
 /* Called when no region is left. */
 void p2pmem_registry_exit(void)
 {
+	destroy_workqueue(p2pmem_remove_wq);
 	destroy_workqueue(p2pmem_wq);
 	class_destroy(p2pmem_class);
 	unregister_chrdev_region(p2pmem_devt, P2PMEM_MAX_REGIONS);

@@ -6,6 +6,7 @@
 #include "p2pmem.h"
 
 extern struct workqueue_struct *p2pmem_wq;
+extern struct workqueue_struct *p2pmem_remove_wq;
 int p2pmem_registry_init(void);
 void p2pmem_registry_exit(void);
 int p2pmem_region_number(void);

@@ -16,7 +16,7 @@ void p2pmem_remove_start(struct p2pmem_region *r)
 		return;
 	__module_get(THIS_MODULE);
 	get_device(&r->dev);
-	queue_work(p2pmem_wq, &r->remove_work);
+	queue_work(p2pmem_remove_wq, &r->remove_work);
 }
 
 static bool removal_over(struct p2pmem_region *r)
