@@ -338,6 +338,23 @@ static void announce(struct p2pmem_region *r, struct p2pmem_region_add *req)
 	p2pmem_warn_unrouted(r, req->reason);
 }
 
+/*
+ * A device that was given up may work again.  Its claims were dropped with the region that
+ * is in quarantine, but somebody still has that memory.
+ */
+static int refuse_quarantined(struct pci_dev *pdev, const struct p2pmem_place *place,
+			      struct p2pmem_region_add *req)
+{
+	phys_addr_t phys = pci_resource_start(pdev, place->bar) + place->offset;
+	int id = p2pmem_region_in_quarantine(phys, place->bytes);
+
+	if (id < 0)
+		return 0;
+	p2pmem_reason(req->reason, "this memory is still held from before the device vanished: p2pmem%d is in quarantine until its last holder lets go",
+		      id);
+	return -EBUSY;
+}
+
 /* The caller holds the device lock of @pdev, so neither @pdev nor its driver can go away. */
 static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 			 struct p2pmem_region_add *req,
@@ -353,6 +370,9 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	ret = p->find(pdev, req, &place, &data);
 	if (ret)
 		return ret;
+	ret = refuse_quarantined(pdev, &place, req);
+	if (ret)
+		goto err_free_place;
 	/*
 	 * find() has seen that a driver is bound.  Without one, the guard would keep
 	 * every driver from binding.

@@ -34,6 +34,11 @@
  * time-outs.
  */
 #define SURPRISE_GRACE		(2 * HZ)
+/*
+ * Nobody tells p2pmem of a reset of a function that another driver runs.  The PCI core gives
+ * it 60 s to come back (PCIE_RESET_READY_POLL_MS).
+ */
+#define SILENCE_PATIENCE	(90 * HZ)
 
 /* Are the next owned granules from *@at on idle?  Advances *@at, by one slice at most. */
 static bool slice_idle(struct p2pmem_region *r, u64 *at)
@@ -77,18 +82,27 @@ static void report_holders(struct p2pmem_region *r)
 	kfree(text);
 }
 
+/* The PCI core says so; no reset is the cause. */
+static bool has_failed(struct p2pmem_region *r)
+{
+	return READ_ONCE(r->pdev->error_state) == pci_channel_io_perm_failure;
+}
+
 static bool device_vanished(struct p2pmem_region *r)
 {
-	return READ_ONCE(r->lost) ||
-	       READ_ONCE(r->pdev->error_state) == pci_channel_io_perm_failure ||
-	       !pci_device_is_present(r->pdev);
+	return READ_ONCE(r->lost) || has_failed(r) || !pci_device_is_present(r->pdev);
+}
+
+/* How long the device may be silent before it counts as gone. */
+static unsigned long grace(struct p2pmem_region *r)
+{
+	return r->provider->foreign && !has_failed(r) ? SILENCE_PATIENCE : SURPRISE_GRACE;
 }
 
 /* The device does not answer now, but will again. */
 static bool device_resets(struct p2pmem_region *r)
 {
-	return READ_ONCE(r->resetting) && !READ_ONCE(r->lost) &&
-	       READ_ONCE(r->pdev->error_state) != pci_channel_io_perm_failure;
+	return READ_ONCE(r->resetting) && !READ_ONCE(r->lost) && !has_failed(r);
 }
 
 /*
@@ -128,12 +142,6 @@ static void quarantine(struct p2pmem_region *r, bool pages_idle)
 	report_holders(r);
 	if (pages_idle)
 		drop_pages(r);
-	/*
-	 * A device that merely does not answer may come back.  If its driver had got the
-	 * pins back, the memory could belong to somebody else by then.
-	 */
-	if (READ_ONCE(r->pdev->error_state) == pci_channel_io_perm_failure)
-		p2pmem_pins_give(r);
 	p2pmem_quarantine_enter(r);
 }
 
@@ -162,8 +170,15 @@ static void drain(struct p2pmem_region *r)
 		if (!device_vanished(r) || device_resets(r))
 			present = jiffies;
 		if (r->state == P2PMEM_STATE_DRAINING &&
-		    time_after(jiffies, present + SURPRISE_GRACE))
+		    time_after(jiffies, present + grace(r)))
 			quarantine(r, pages_idle);
+		/*
+		 * A device that merely does not answer may come back.  If its driver had got
+		 * the pins back, the memory could belong to somebody else by then.  So this
+		 * may become true long after the quarantine began.
+		 */
+		if (r->state == P2PMEM_STATE_QUARANTINED && has_failed(r))
+			p2pmem_pins_give(r);
 		if (time_after(jiffies, reported + DRAIN_REPORT_INTERVAL)) {
 			report_holders(r);
 			reported = jiffies;

@@ -131,6 +131,21 @@ bool p2pmem_region_exists(struct pci_dev *pdev, u32 kind)
 	return found;
 }
 
+/* The number of a region in quarantine that has a part of this range; -1 if there is none. */
+int p2pmem_region_in_quarantine(phys_addr_t phys, u64 bytes)
+{
+	struct p2pmem_region *r;
+	int id = -1;
+
+	mutex_lock(&regions_lock);
+	list_for_each_entry(r, &regions, link)
+		if (READ_ONCE(r->state) == P2PMEM_STATE_QUARANTINED &&
+		    phys < r->backing.phys + r->backing.bytes && r->backing.phys < phys + bytes)
+			id = r->id;
+	mutex_unlock(&regions_lock);
+	return id;
+}
+
 /* The first region of @pdev (of any function if NULL) that is not in quarantine. */
 struct p2pmem_region *p2pmem_region_of(struct pci_dev *pdev)
 {
