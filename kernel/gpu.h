@@ -11,7 +11,7 @@
  * driver may take the memory away by a callback, and only the process that pinned
  * it can give it back (gpu_revoke.c).
  *
- * While p2pmem calls the driver, it holds no lock but p2pmem_gpu_driver_mutex, which the
+ * While p2pmem calls the driver, it holds no lock but p2pmem_gpu_driver_sem, which the
  * callback does not take.  The driver holds its own locks in the callback, and takes them
  * both above and below mmap_lock.
  */
@@ -64,7 +64,6 @@ enum p2pmem_pin_state {
  * @part: where its extents are; the file may have been closed
  * @lent: a dma-buf was made of a part of it; set under the file's lock, and fixed once the
  *	pin is detached from its file
- * @counted: it is one that the driver may take away
  * @table: the driver's table; the callback of a callback pin ends it
  * @owner: callback pins: the process that may put it
  * @calls: the driver's functions, which keep its module loaded until the pin ends
@@ -85,7 +84,6 @@ struct p2pmem_pin {
 	u64 bytes;
 	struct p2pmem_part part;
 	bool lent;
-	bool counted;
 	struct nvidia_p2p_page_table *table;
 	struct pid *owner;
 	struct p2pmem_gpu_calls calls;
@@ -114,8 +112,7 @@ void p2pmem_gpu_revoke(void *pin);
 bool p2pmem_gpu_is_over(struct p2pmem_pin *pin);
 
 /* gpu_put.c */
-extern struct mutex p2pmem_gpu_driver_mutex;
-extern atomic_t p2pmem_revocable_pins;	/* pins that are counted */
+extern struct rw_semaphore p2pmem_gpu_driver_sem;
 void p2pmem_pin_end(struct p2pmem_pin *pin);
 void p2pmem_pin_put(struct p2pmem_pin *pin);
 void p2pmem_pin_drop(struct p2pmem_pin *pin);

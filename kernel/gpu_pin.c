@@ -123,17 +123,14 @@ static int call_get(struct p2pmem_pin *pin)
 	return pin->calls.get(0, 0, pin->va, pin->bytes, &pin->table, p2pmem_gpu_revoke, pin);
 }
 
-/* While all pins are persistent, the driver never calls back, and the mutex is not needed. */
 static int ask_once(struct p2pmem_pin *pin)
 {
 	int ret;
 
-	if (pin->persistent && !atomic_read(&p2pmem_revocable_pins))
-		return call_get(pin);
-	if (mutex_lock_killable(&p2pmem_gpu_driver_mutex))
+	if (down_read_killable(&p2pmem_gpu_driver_sem))
 		return -EINTR;
 	ret = call_get(pin);
-	mutex_unlock(&p2pmem_gpu_driver_mutex);
+	up_read(&p2pmem_gpu_driver_sem);
 	return ret;
 }
 
@@ -155,8 +152,6 @@ static int ask_revocable(struct p2pmem_pin *pin, char *reason)
 
 	if (ret)
 		return ret;
-	pin->counted = true;
-	atomic_inc(&p2pmem_revocable_pins);
 	ret = ask(pin);
 	return ret ? p2pmem_gpu_explain(pin->region, pin->bytes, ret, reason) : 0;
 }

@@ -25,8 +25,6 @@ static void pin_free(struct p2pmem_pin *pin)
 	put_device(&r->dev);
 }
 
-atomic_t p2pmem_revocable_pins;
-
 void p2pmem_pin_end(struct p2pmem_pin *pin)
 {
 	struct p2pmem_region *r = pin->region;
@@ -39,33 +37,32 @@ void p2pmem_pin_end(struct p2pmem_pin *pin)
 	mutex_lock(&r->alloc_lock);
 	list_del(&pin->link);
 	mutex_unlock(&r->alloc_lock);
-	if (pin->counted)
-		atomic_dec(&p2pmem_revocable_pins);
 	pin_free(pin);
 	module_put(THIS_MODULE);
 }
 
 /*
- * Held while the driver makes a pin, and while a callback pin is put.  If a callback
- * comes between the last look at ->revoked and the put, it frees the pin's table.  No
- * later pin may get a table at that address before the put has ended.  The callback does
- * not take this mutex.
+ * Held while the driver makes a pin, and, for writing, while a callback pin is put.  If a
+ * callback comes between the last look at ->revoked and the put, it frees the pin's table.
+ * No other pin may get a table at that address before the put has ended.  The callback does
+ * not take this.
  */
-DEFINE_MUTEX(p2pmem_gpu_driver_mutex);
+DECLARE_RWSEM(p2pmem_gpu_driver_sem);
 
-static void say_kept(struct p2pmem_pin *pin, int err, const char *until)
+static void say_kept(struct p2pmem_region *r, u64 bytes, int err, const char *until)
 {
-	dev_err(&pin->region->dev, "the GPU's driver did not take %llu bytes back (errno %d): they stay pinned until %s\n",
-		pin->bytes, -err, until);
+	dev_err(&r->dev, "the GPU's driver did not take %llu bytes back (errno %d): they stay pinned until %s\n",
+		bytes, -err, until);
 }
 
 /*
  * The put failed, so the driver still knows the table and the pin, unless it has called
- * back.
+ * back.  A pin that is left to the callback may end at any moment.
  */
 static void leave_to_callback(struct p2pmem_pin *pin, int err)
 {
 	struct p2pmem_region *r = pin->region;
+	u64 bytes = pin->bytes;
 	bool revoked;
 
 	mutex_lock(&r->alloc_lock);
@@ -77,7 +74,7 @@ static void leave_to_callback(struct p2pmem_pin *pin, int err)
 	if (revoked)
 		p2pmem_pin_end(pin);
 	else
-		say_kept(pin, err, "their process frees the memory, or ends");
+		say_kept(r, bytes, err, "their process frees the memory, or ends");
 }
 
 /* If the process is killed while it waits here, it ends, and so the callback comes. */
@@ -85,13 +82,13 @@ static void put_revocable(struct p2pmem_pin *pin)
 {
 	int ret = 0;
 
-	if (mutex_lock_killable(&p2pmem_gpu_driver_mutex)) {
+	if (down_write_killable(&p2pmem_gpu_driver_sem)) {
 		leave_to_callback(pin, -EINTR);
 		return;
 	}
 	if (!READ_ONCE(pin->revoked))
 		ret = pin->calls.put(0, 0, pin->va, pin->table);
-	mutex_unlock(&p2pmem_gpu_driver_mutex);
+	up_write(&p2pmem_gpu_driver_sem);
 	if (ret)
 		leave_to_callback(pin, ret);
 	else
@@ -117,7 +114,7 @@ static void put_persistent(struct p2pmem_pin *pin)
 		return;
 	}
 	if (ret)
-		say_kept(pin, ret, "it is unloaded");
+		say_kept(pin->region, pin->bytes, ret, "it is unloaded");
 	p2pmem_pin_end(pin);
 }
 
@@ -155,7 +152,7 @@ static void give_to_driver(struct p2pmem_pin *pin)
 	bool unused;
 
 	if (ret)
-		say_kept(pin, ret, "it is unloaded");
+		say_kept(r, pin->bytes, ret, "it is unloaded");
 	p2pmem_gpu_calls_put(&pin->calls);
 	mutex_lock(&r->alloc_lock);
 	unused = list_empty(&pin->extents);
