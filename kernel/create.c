@@ -405,6 +405,8 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 		goto err_put;
 	}
 	get_device(&r->dev);
+	/* Until p2pmem_remove_fn(): also while the guard waits, and the function has no driver. */
+	pm_runtime_get_noresume(&pdev->dev);
 	ret = p2pmem_region_publish(r);
 	if (ret) {
 		req->reason[0] = '\0';	/* it said why the page type was chosen */
@@ -415,6 +417,7 @@ static int region_create(const struct p2pmem_provider *p, struct pci_dev *pdev,
 	return 0;
 
 err_close_backing:
+	pm_runtime_put_noidle(&pdev->dev);
 	put_device(&r->dev);
 	p2pmem_backing_close(r);
 	place.kaddr = NULL;
@@ -454,7 +457,7 @@ int p2pmem_region_add(struct p2pmem_region_add *req, struct p2pmem_region **made
 		goto out_put;
 	/*
 	 * A device that sleeps (D3cold) does not answer either, so wake it.  While it has
-	 * a region it stays awake: see guard.c.
+	 * a region it stays awake.
 	 */
 	pm_runtime_get_sync(&pdev->dev);
 	if (pci_device_is_present(pdev)) {

@@ -8,6 +8,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/pci.h>
+#include <linux/pm_runtime.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
 
@@ -215,6 +216,7 @@ void p2pmem_remove_fn(struct work_struct *work)
 	drop_pages(r);
 	p2pmem_pins_end(r);
 	end_claims(r);
+	pm_runtime_put(&r->pdev->dev);	/* of region_create() */
 	dev_info(&r->pdev->dev, "p2pmem%u: removed\n", r->id);
 	trace_p2pmem_state(r, P2PMEM_STATE_GONE);
 	p2pmem_region_forget(r);

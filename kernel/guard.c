@@ -25,7 +25,6 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
-#include <linux/pm_runtime.h>
 #include <linux/slab.h>
 
 #include "guard.h"
@@ -101,8 +100,6 @@ static struct p2pmem_guarded *guarded_new(struct pci_dev *pdev)
 	if (!g)
 		return NULL;
 	g->pdev = pci_dev_get(pdev);
-	/* Without a driver, the function might lose power while the guard waits. */
-	pm_runtime_get_noresume(&pdev->dev);
 	put_mark(g);
 	list_add(&g->link, &guarded_functions);
 	return g;
@@ -142,7 +139,6 @@ static void guarded_forget(struct pci_dev *pdev)
 		return;
 	if (mark_is_there(g))
 		pdev->saved_config_space[MARK_INDEX] = pdev->device << 16 | pdev->vendor;
-	pm_runtime_put(&pdev->dev);
 	pci_dev_put(g->pdev);
 	kfree(g);
 }
