@@ -183,6 +183,10 @@ static void explain_no_memory(struct p2pmem_region *r, struct p2pmem_region_add 
 {
 	const char *folios = "";
 
+	if (req->page_type == P2PMEM_PAGES_PMEM) {
+		p2pmem_reason(req->reason, "the kernel's nvdimm layer did not take the memory, perhaps for want of free memory: the kernel log says why");
+		return;
+	}
 	if (COMPAT_HAS_FOLIOS && req->page_type != P2PMEM_PAGES_P2PDMA &&
 	    !r->provider->pinned && !r->folio_order)
 		folios = ", ask for folios of 2 MiB, which need a quarter of that";
@@ -210,12 +214,12 @@ static int explain_backing(struct p2pmem_region *r, struct p2pmem_region_add *re
 	else if (err == -ENOPKG)
 		p2pmem_reason(req->reason, "the kernel has no pmem driver: install the modules libnvdimm and nd_pmem (CONFIG_LIBNVDIMM, CONFIG_BLK_DEV_PMEM)");
 	else if (err == -EMEDIUMTYPE)
-		p2pmem_reason(req->reason, "the memory holds a namespace that ndctl made elsewhere, in mode devdax or with struct pages of its own, which this barrier does not reach: if nobody needs it, add the region with page type generic, overwrite its first MiB and try again");
+		p2pmem_reason(req->reason, "the memory holds a namespace that ndctl made elsewhere, in mode devdax or with struct pages of its own, which this barrier does not reach: if nobody needs it, add it with page type generic, and overwrite its first MiB");
 	else if (err == -EIO)
 		p2pmem_reason(req->reason, "the kernel's pmem driver did not take the memory: the kernel log says why");
 	else if (err == -EOPNOTSUPP)
 		p2pmem_reason(req->reason, "page type p2pdma needs a kernel with CONFIG_PCI_P2PDMA (6.13 or later) and a BAR that p2pmem drives itself");
-	else
+	else if (err != -EINTR)
 		p2pmem_reason(req->reason, "the kernel could not make struct pages for the memory (errno %d)", -err);
 	return err == -ENOPKG || err == -EMEDIUMTYPE || err == -ERANGE ? -EOPNOTSUPP : err;
 }
@@ -262,8 +266,8 @@ static int default_page_type(struct p2pmem_region *r, struct p2pmem_region_add *
 /* @chosen: why the page type is p2pdma, or "" if it was asked for. */
 static void refuse_folios(struct p2pmem_region_add *req, const char *chosen)
 {
-	p2pmem_reason(req->reason, "%s%sthe kernel makes pages of type p2pdma itself, 4 KiB each: leave the folios out, or use page type generic where each drive and NIC has a route",
-		      chosen, *chosen ? "; " : "");
+	p2pmem_reason(req->reason, "the kernel makes pages of type p2pdma itself, 4 KiB each: leave the folios out, or use page type generic where each drive and NIC has a route%s%s",
+		      *chosen ? "; " : "", chosen);
 }
 
 /* Sets req->page_type to what the region will have. */

@@ -51,7 +51,7 @@ void p2pmem_explain_direct_map(struct p2pmem_region *r, char *reason)
 	u64 end = direct_map_end();
 
 	if (end < (1ULL << MAX_PHYSMEM_BITS) - 1)
-		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx, since KASLR cut its direct map short: boot with nokaslr, or have the firmware place BARs lower; Linux 6.19, and stable kernels since January 2026, do not cut it",
+		p2pmem_reason(reason, "the memory ends at %#llx, but KASLR left room for struct pages up to %#llx only: boot with nokaslr, have the firmware place BARs lower, or run Linux 6.19 or a stable kernel since January 2026",
 			      last, end);
 	else
 		p2pmem_reason(reason, "the memory ends at %#llx, and the kernel has room for struct pages up to %#llx: have the firmware place BARs lower",
