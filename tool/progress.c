@@ -78,18 +78,19 @@ void cli_progress_init(struct cli_progress *progress, bool show)
 	progress->started = cli_now_seconds();
 	progress->shown = progress->started;
 	progress->phase = DONARD_PHASE_COPY;
-	progress->begun = progress->any = false;
+	progress->from = UINT64_MAX;
+	progress->any = false;
 }
 
 /* ", 1:05 left", at the rate of the phase so far; nothing before that means anything. */
-static void time_left(char *text, size_t text_bytes, double seconds, uint64_t done, uint64_t total)
+static void time_left(char *text, size_t text_bytes, double seconds, uint64_t from, uint64_t done, uint64_t total)
 {
 	double left;
 
 	text[0] = '\0';
-	if (seconds < 0.5 || !done || done >= total)
+	if (seconds < 0.5 || done <= from || done >= total)
 		return;
-	left = seconds * (double)(total - done) / (double)done;
+	left = seconds * (double)(total - done) / (double)(done - from);
 	if (left < 360000)
 		snprintf(text, text_bytes, ", %.0f:%02d left", (double)((long)left / 60), (int)left % 60);
 }
@@ -98,17 +99,17 @@ static void time_left(char *text, size_t text_bytes, double seconds, uint64_t do
 static void describe(char *text, size_t text_bytes, const struct cli_progress *progress,
 		     uint64_t done, uint64_t total, double seconds)
 {
-	double mib = (double)done / 1048576;
+	double mib = (double)done / 1048576, moved_mib = done > progress->from ? (double)(done - progress->from) / 1048576 : 0;
 	char left[32];
 
 	if (progress->phase == DONARD_PHASE_FLUSH || !total) {
 		snprintf(text, text_bytes, "%s", donard_phase_text(progress->phase));
 		return;
 	}
-	time_left(left, sizeof(left), seconds, done, total);
+	time_left(left, sizeof(left), seconds, progress->from, done, total);
 	snprintf(text, text_bytes, "%-9s %3.0f %%, %.1f of %.1f MiB, %.0f MiB/s%s",
 		 donard_phase_text(progress->phase), 100.0 * (double)done / (double)total, mib,
-		 (double)total / 1048576, seconds > 0 ? mib / seconds : 0.0, left);
+		 (double)total / 1048576, seconds > 0 ? moved_mib / seconds : 0.0, left);
 }
 
 static void show(struct cli_progress *progress, uint64_t done, uint64_t total, double time)
@@ -131,10 +132,11 @@ int cli_progress_tick(void *user, enum donard_phase phase, uint64_t done_bytes, 
 	if (!progress->show)
 		return stopped;
 	time = cli_now_seconds();
-	if (begins || (!progress->begun && total_bytes)) {
+	/* Its clock begins with its first bytes: memory may be filled, or a route be proven, before. */
+	if (begins || done_bytes <= progress->from) {
 		progress->phase = phase;
 		progress->started = time;
-		progress->begun = true;
+		progress->from = done_bytes;
 	}
 	if (begins || time - progress->shown >= interval)
 		show(progress, done_bytes, total_bytes, time);

@@ -11,8 +11,8 @@ struct cli_progress {
 	bool show;
 	bool terminal;		/* stderr is a terminal on which the cursor can be moved */
 	enum donard_phase phase;
-	double started, shown;	/* when the phase started, and when the last line was shown */
-	bool begun;		/* whether a phase started; what comes before has no rate */
+	double started, shown;	/* when the phase moved its first bytes, and when the last line was shown */
+	uint64_t from;		/* how much was done then: earlier rounds */
 	bool any;
 };
 

@@ -50,7 +50,9 @@ static void on_terminal(const char *term, const char *no_color,
  */
 static void all_phases(struct cli_progress *progress)
 {
-	progress->started -= 1000;	/* until the first byte was to be copied */
+	progress->started -= 1000;	/* until memory is filled, and a route proven */
+	cli_progress_tick(progress, DONARD_PHASE_COPY, 0, 256 * MIB);
+	progress->started -= 1000;
 	cli_progress_tick(progress, DONARD_PHASE_COPY, 0, 256 * MIB);
 	progress->shown -= 40;
 	progress->started -= 40;
@@ -85,6 +87,27 @@ static void test_escapes(void **state)
 	assert_null(strchr(text, '\033'));
 }
 
+/* Of several rounds, whose bytes are all counted. */
+static void a_second_round(struct cli_progress *progress)
+{
+	cli_progress_tick(progress, DONARD_PHASE_COPY, 0, 512 * MIB);
+	cli_progress_tick(progress, DONARD_PHASE_VERIFY, 256 * MIB, 512 * MIB);
+	cli_progress_tick(progress, DONARD_PHASE_COPY, 256 * MIB, 512 * MIB);
+	progress->shown -= 40;
+	progress->started -= 40;
+	cli_progress_tick(progress, DONARD_PHASE_COPY, 448 * MIB, 512 * MIB);
+}
+
+static void test_rounds(void **state)
+{
+	char text[1024];
+
+	(void)state;
+	on_terminal("dumb", "", a_second_round, text, sizeof(text));
+	assert_non_null(strstr(text, "verifying  50 %, 256.0 of 512.0 MiB, 0 MiB/s\r\n"));
+	assert_non_null(strstr(text, "copying    88 %, 448.0 of 512.0 MiB, 5 MiB/s, 0:13 left\r\n"));
+}
+
 static void nothing_is_known(struct cli_progress *progress)
 {
 	progress->shown -= 10;
@@ -109,6 +132,7 @@ int main(void)
 		cmocka_unit_test(test_phases),
 		cmocka_unit_test(test_escapes),
 		cmocka_unit_test(test_no_estimate),
+		cmocka_unit_test(test_rounds),
 	};
 
 	return cmocka_run_group_tests_name("progress", tests, NULL, NULL);

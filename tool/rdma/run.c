@@ -40,7 +40,7 @@ static int stop_asked(void *user)
 	const struct cli_rdma_work *work = user;
 	const struct cli_rdma_options *options = &work->options;
 	/* The progress of a check itself is not shown. */
-	enum donard_phase phase = work->counting || !work->client ? DONARD_PHASE_COPY : DONARD_PHASE_VERIFY;
+	enum donard_phase phase = work->checking ? DONARD_PHASE_VERIFY : DONARD_PHASE_COPY;
 
 	return options->progress_fn && options->progress_fn(options->progress_user, phase,
 							    work->done_bytes + cli_rdma_under_way(work), work->expected_bytes);

@@ -178,7 +178,9 @@ int cli_rdma_verify(struct cli_rdma_work *work, uint32_t pass, uint64_t bytes)
 
 	if (!work->options.verify)
 		return 0;
+	work->checking = true;
 	rc = compare(work, pass, bytes);
+	work->checking = false;
 	if (!rc)
 		work->result->verified_bytes += bytes;
 	return rc;

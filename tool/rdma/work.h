@@ -16,6 +16,7 @@ struct cli_rdma_work {
 	uint64_t seed;				/* of the first pass */
 	bool near_is_region;
 	bool counting;				/* a movement of the caller's own is under way, and not a check */
+	bool checking;				/* what was moved is being compared */
 	uint64_t done_bytes, expected_bytes;	/* of all passes together, for progress */
 	uint64_t bytes_before;			/* what the client had moved when the present movement began */
 };
