@@ -7,9 +7,10 @@
 #include "donard/donard.h"
 #include "lib/base/printable.h"
 #include "output.h"
+#include "terms.h"
 #include "utf8.h"
 
-#define CELL_BYTES 192
+#define CELL_BYTES	CLI_ERROR_BYTES	/* the longest text: a reason of the library, which ends with the remedy */
 
 unsigned long cli_lines_left_out(const char *lines)
 {
@@ -34,14 +35,22 @@ void cli_print_json_line(struct json_object *model)
 	json_object_put(model);
 }
 
+/* "a,b", and "a,b,..." if there is no room for all: none is cut, since a part may be another's name. */
 static void join(struct json_object *array, char cell[CELL_BYTES])
 {
+	static const char more[] = "...";
 	size_t used = 0;
 
 	cell[0] = '\0';
-	for (size_t i = 0; i < json_object_array_length(array) && used < CELL_BYTES; i++)
-		used += (size_t)snprintf(cell + used, CELL_BYTES - used, "%s%s", i ? "," : "",
-			json_object_get_string(json_object_array_get_idx(array, i)));
+	for (size_t i = 0; i < json_object_array_length(array); i++) {
+		const char *word = json_object_get_string(json_object_array_get_idx(array, i));
+
+		if (used + strlen(word) + 2 + sizeof(more) > CELL_BYTES)
+			word = more;
+		used += (size_t)snprintf(cell + used, CELL_BYTES - used, "%s%s", i ? "," : "", word);
+		if (word == more)
+			return;
+	}
 }
 
 static void format_cell(struct json_object *row, const struct cli_column *column,

@@ -4,6 +4,7 @@
 
 #include "unit.h"
 #include "tool/fields.h"
+#include "tool/output.h"
 
 struct part {
 	char name[8];
@@ -105,9 +106,49 @@ static void conditions(void **state)
 	in_text(&(struct result){ .bytes = 1, .name = "b", .message = (char *)"" }, parts, "; at onceunset (b)");
 }
 
+#define NAMES	400
+
+/* A row with NAMES names and a reason of @length characters. */
+static struct json_object *wide_rows(size_t length)
+{
+	struct json_object *rows = json_object_new_array(), *row = json_object_new_object(), *names = json_object_new_array();
+	char reason[2048];
+
+	memset(reason, 'r', sizeof(reason));
+	reason[length] = '\0';
+	for (unsigned int i = 0; i < NAMES; i++)
+		json_object_array_add(names, json_object_new_string("nvme0n123"));
+	json_object_object_add(row, "names", names);
+	json_object_object_add(row, "reason", json_object_new_string(reason));
+	json_object_array_add(rows, row);
+	return rows;
+}
+
+/* A cell has room for a reason, with the remedy at its end; of a list no name is cut, since a part may be another's. */
+static void wide_table(void **state)
+{
+	static const struct cli_column columns[] = { { "names", "NAMES", false }, { "reason", "REASON", false }, { 0 } };
+	struct json_object *rows = wide_rows(1023);
+	char *written = NULL, *end;
+	size_t bytes;
+	FILE *out = open_memstream(&written, &bytes);
+
+	(void)state;
+	cli_print_table_to(out, rows, columns);
+	fclose(out);
+	json_object_put(rows);
+	end = strstr(written, ",...");
+	assert_non_null(end);
+	assert_memory_equal(end - strlen(",nvme0n123"), ",nvme0n123", strlen(",nvme0n123"));
+	assert_int_equal(strspn(strchr(end, 'r'), "r"), 1023);
+	free(written);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(json), cmocka_unit_test(text), cmocka_unit_test(conditions) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(json), cmocka_unit_test(text), cmocka_unit_test(conditions), cmocka_unit_test(wide_table),
+	};
 
 	return cmocka_run_group_tests_name("fields", tests, NULL, NULL);
 }
