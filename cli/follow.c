@@ -137,5 +137,8 @@ int cli_follow(struct cli_follow *follow)
 	cli_screen_end();
 	if (rc)
 		return cli_fail(cli, rc);
-	return cli_stopped(NULL) ? EXIT_STOPPED : EXIT_DONE;
+	if (!cli_stopped(NULL))
+		return EXIT_DONE;
+	clearerr(stdout);	/* the signal may have ended a write, which is no failure of the output */
+	return EXIT_STOPPED;
 }
