@@ -74,11 +74,12 @@ OWN_FOLDERS = $(EXAMPLEDIR) $(PREFIX)/share/doc/donard $(STATDIR)/words $(STATDI
 # An enabled service would leave a link to nothing.
 disable = if [ -e "$(UNITDIR)/$(1)" ] && command -v systemctl >/dev/null; then systemctl --quiet disable $(1); fi
 
-# With the PREFIX and LIBDIR of "install". Folders that hold what others put there stay.
+# With the PLACES of "install". Folders that hold what others put there stay.
 uninstall: $(BUILD)/man3.ok
 	$(if $(DESTDIR),,-$(call disable,donard-regions.service))
 	rm -f $(foreach file,$(INSTALLED),"$(DESTDIR)$(file)")
 	rm -rf "$(DESTDIR)$(STATDIR)/__pycache__"
+	$(if $(NBD_PLUGIN),,@echo "make: pkg-config does not find nbdkit: its plugin stays, if it was installed" >&2)
 	-for folder in $(OWN_FOLDERS); do rmdir "$(DESTDIR)$$folder" 2>/dev/null; done; true
 	$(if $(DESTDIR),,-ldconfig)
 	$(if $(DESTDIR),,-$(tell_udev); $(tell_systemd))
