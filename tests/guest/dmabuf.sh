@@ -594,6 +594,24 @@ drive_unbound() {
 	give_to_group p2pmem1
 }
 
+# As in a reset, of which p2pmem is not told: a drive that is silent for longer than a vanished one has is not gone.
+drive_is_silent() {
+	local answer=/sys/module/answer
+	begin owner open p2pmem1 export 0 "$EXPORT_BYTES" attach pinned "$LAB_BETA_BDF" map both wait detach wait
+	at_end "[[ ! -d $answer ]] || rmmod answer"
+	insmod /opt/donard/modules/answer.ko symbol=pci_device_is_present value=0
+	in_background donard-cli region remove p2pmem1
+	within 10 grep -qx draining /sys/class/p2pmem/p2pmem1/state
+	sleep 4
+	rmmod answer
+	equal "state of the region" draining "$(attr p2pmem1 state)"
+	go_on owner
+	event_succeeds
+	within 10 region_gone p2pmem1
+	donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF" >/dev/null
+	give_to_group p2pmem1
+}
+
 # surprise MODE - the device is gone before anyone was asked.
 surprise() {
 	begin owner open p2pmem0 export 0 "$EXPORT_BYTES" attach "$1" "$LAB_ALPHA_BDF" map both wait close-importer close-dmabuf close-region wait
@@ -732,6 +750,7 @@ removals() {
 	lt "removal while importers come and go" removed_while_they_come_and_go
 	t "nvme unbind under its CMB, dynamic" drive_unbound dynamic
 	t "nvme unbind under its CMB, pinned" with_pinned_importers drive_unbound pinned
+	lt "removal while the drive does not answer" with_pinned_importers drive_is_silent
 }
 
 modprobe_importer
