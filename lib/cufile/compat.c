@@ -27,7 +27,7 @@ static ssize_t read_step(const struct step *step, void *to)
 
 static ssize_t write_step(const struct step *step, const void *from)
 {
-	struct cuf_range range = { .start = (uint64_t)step->at, .end = (uint64_t)step->at + step->bytes };
+	struct cuf_range range = cuf_pages_alone((uint64_t)step->at, (uint64_t)step->at + step->bytes);
 	ssize_t got;
 
 	cuf_inode_lock(step->lock, &range);

@@ -2,6 +2,7 @@
 /* See inodes.h. */
 #include <pthread.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "cufile/inodes.h"
 #include "cufile/locks.h"
@@ -78,6 +79,13 @@ void cuf_inode_put(struct cuf_inode *inode)
 		free(inode);
 	}
 	cuf_unlock(CUF_LOCK_INODES);
+}
+
+struct cuf_range cuf_pages_alone(uint64_t start, uint64_t end)
+{
+	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
+
+	return (struct cuf_range){ .start = start - start % page, .end = (end + page - 1) / page * page, .alone = true };
 }
 
 static bool must_wait(const struct cuf_range *range)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The writes to each registered file, which all its registrations share.  A write of part of a
- * block first reads the block, and may truncate the file afterwards.  So it holds its range
- * alone, and all other writes share theirs.  Writes to other places of the file do not wait,
- * but for those behind a write that makes the file longer.
+ * block first reads the block, and may truncate the file afterwards; one of compatibility mode
+ * goes through pages of the page cache.  So they hold their range alone, and straight writes
+ * share theirs.  Writes to other places of the file do not wait, but for those behind a write
+ * that makes the file longer.
  */
 #ifndef CUF_INODES_H
 #define CUF_INODES_H
@@ -26,6 +27,12 @@ struct cuf_range {
 	bool alone;
 	struct cuf_range *next, **link;
 };
+
+/*
+ * The whole pages that these bytes lie in, alone.  For a write that reads what lies beside its bytes, as one by the page cache
+ * does: if a direct write to the same page were under way, the page would not have its bytes.
+ */
+struct cuf_range cuf_pages_alone(uint64_t start, uint64_t end);
 
 /*
  * Waits for each earlier range that overlaps this one, unless both are shared.  This comes after an engine's lock in the

@@ -122,10 +122,9 @@ static bool may_cut(const struct cuf_use *use, const struct span *span)
  */
 static void lock_span(const struct cuf_use *use, const struct span *span, struct cuf_range *range)
 {
-	const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-
-	*range = (struct cuf_range){ .start = span->start - span->start % page, .alone = true };
-	range->end = may_cut(use, span) ? UINT64_MAX : (span->end + page - 1) / page * page;
+	*range = cuf_pages_alone(span->start, span->end);
+	if (may_cut(use, span))
+		range->end = UINT64_MAX;
 	cuf_inode_lock(use->file->lock, range);
 	if (range->end == UINT64_MAX || !may_cut(use, span))
 		return;

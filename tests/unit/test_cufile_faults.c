@@ -17,6 +17,7 @@ static struct {
 	unsigned int flushes, opens, polls, waits;
 	const void *foreign;	/* memory of a device begins there */
 	bool dawdles;		/* between reading a block and writing it, and before a file is cut */
+	unsigned int writing, met;	/* straight writes that are under way, and pwrite() that began meanwhile */
 } faults;
 
 int __real_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
@@ -31,6 +32,7 @@ int __real_donard_queue_poll(struct donard_queue *queue, struct donard_completio
 int __real_donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t length_bytes,
 				   struct donard_memory **memory);
 int __real_ftruncate(int fd, off_t bytes);
+ssize_t __real_pwrite(int fd, const void *from, size_t bytes, off_t at);
 
 int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
 			     struct donard_queue **queue);
@@ -44,6 +46,7 @@ int __wrap_donard_queue_poll(struct donard_queue *queue, struct donard_completio
 int __wrap_donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t length_bytes,
 				   struct donard_memory **memory);
 int __wrap_ftruncate(int fd, off_t bytes);
+ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t at);
 
 int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
 			     struct donard_queue **queue)
@@ -68,8 +71,19 @@ int __wrap_donard_queue_write(struct donard_queue *queue, struct donard_file *fi
 			      struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,
 			      void *user)
 {
+	int rc;
+
+	__atomic_add_fetch(&faults.writing, 1, __ATOMIC_RELAXED);
 	dawdle();
-	return __real_donard_queue_write(queue, file, file_offset, memory, memory_offset, length_bytes, user);
+	rc = __real_donard_queue_write(queue, file, file_offset, memory, memory_offset, length_bytes, user);
+	__atomic_sub_fetch(&faults.writing, 1, __ATOMIC_RELAXED);
+	return rc;
+}
+
+ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t at)
+{
+	__atomic_add_fetch(&faults.met, __atomic_load_n(&faults.writing, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
+	return __real_pwrite(fd, from, bytes, at);
 }
 
 /* The request goes on, and its completion is not taken. */
@@ -335,6 +349,35 @@ static void test_two_handles(void **state)
 	}
 	end_pair(&pair);
 	close(fd);
+}
+
+/* The page cache would keep the old bytes of a block that is being written straight, and write the whole page. */
+static void test_page_of_both_ways(void **state)
+{
+	struct scene *scene = *state;
+	uint8_t *aligned = aligned_alloc(4096, 4096);
+	struct pair pair;
+
+	fake_file(machine, "block/nvme7n1/queue/logical_block_size", "512");
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	scene = scene_of(state);
+	faults.foreign = scene->host;	/* what only compatibility mode writes */
+	begin_pair(&pair);
+	tell(&pair.writers[0], scene->handle, aligned, 512, 0);
+	tell(&pair.writers[1], scene->handle, scene->host, 512, 512);
+	for (int i = 0; i < 40; i++) {
+		dnd_nonce(aligned, 512);
+		dnd_nonce(scene->host, 512);
+		memcpy(scene->data, aligned, 512);
+		memcpy(scene->data + 512, scene->host, 512);
+		write_both(&pair);
+		assert_file(scene, BYTES);
+	}
+	end_pair(&pair);
+	fake_file(machine, "block/nvme7n1/queue/logical_block_size", "4096");
+	assert_int_equal(counted().compat_bytes, 40 * 512);
+	assert_int_equal(faults.met, 0);
+	free(aligned);
 }
 
 /* Who cuts the file to its bytes does not cut off what another thread wrote behind them. */
@@ -735,6 +778,7 @@ int main(void)
 		FAULT_TEST(test_poll_mode),
 		FAULT_TEST(test_foreign_memory),
 		FAULT_TEST(test_two_handles),
+		FAULT_TEST(test_page_of_both_ways),
 		FAULT_TEST(test_growth),
 		FAULT_TEST(test_deregister_waits_for_no_other),
 		FAULT_TEST(test_file_waits_for_reader),
