@@ -48,6 +48,7 @@ struct cuf_stage {
 	bool for_pool;		/* made in a thread of the pool, where copies come after no call of the program */
 	bool locked;		/* host memory whose pages the context has locked */
 	void *address;
+	void *allocation;	/* on a GPU: the address is that of a page in it */
 	uint64_t bytes;
 	bool numbered;		/* GPU memory and pages that the context has locked have a number until it ends: */
 	uint64_t number;	/* that of identify() */

@@ -20,6 +20,7 @@
 #include "gpu/cuda.h"
 
 #define KIB	1024ULL
+#define PAGE_BYTES	65536ULL	/* of a GPU: what is pinned together */
 
 static uint64_t all_bytes;	/* on GPUs, of all engines together; atomic */
 
@@ -44,7 +45,7 @@ static void free_on_gpu(struct cuf_stage *stage)
 	__atomic_sub_fetch(&all_bytes, stage->bytes, __ATOMIC_RELAXED);
 	if (life_of(stage) != LIVES)
 		return;		/* another allocation may have the address by now */
-	cuf_gpu->free(stage->context, stage->address);
+	cuf_gpu->free(stage->context, stage->allocation);
 	cuf_gpu->close_stream(stage->context, stage->stream);
 }
 
@@ -214,9 +215,26 @@ static int allocate_on_host(struct cuf_stage *stage)
 	return 0;
 }
 
+static uint64_t whole_pages(uint64_t bytes)
+{
+	return (bytes + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/*
+ * CUDA cuts small allocations from a chunk, but a page can be pinned only once.  So there is one page more, and the stage
+ * shares none with memory of the program, nor with another stage.
+ */
+static int allocate_pages(struct cuf_stage *stage)
+{
+	int rc = cuf_gpu->allocate(stage->context, whole_pages(stage->bytes) + PAGE_BYTES, &stage->allocation);
+
+	stage->address = (void *)(uintptr_t)whole_pages((uintptr_t)stage->allocation);
+	return rc;
+}
+
 static int allocate_on_gpu(struct cuf_stage *stage)
 {
-	int rc = cuf_gpu->allocate(stage->context, stage->bytes, &stage->address);
+	int rc = allocate_pages(stage);
 
 	if (rc)
 		return cuda_failed(rc, "no GPU memory for staging");
@@ -226,7 +244,7 @@ static int allocate_on_gpu(struct cuf_stage *stage)
 		rc = cuf_gpu->open_stream(stage->context, false, &stage->stream);
 	if (!rc)
 		return 0;
-	cuf_gpu->free(stage->context, stage->address);
+	cuf_gpu->free(stage->context, stage->allocation);
 	return cuda_failed(rc, "no stream for staging");
 }
 

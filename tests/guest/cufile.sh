@@ -114,7 +114,7 @@ gpu_straight() {
 	with_gpu "$@"
 	donard-cli region add --kind gpu-nvidia --device "$LAB_GPU_BDF"
 	[[ $file != /mnt/fs/* || -e /dev/md7 ]] || with_file_system ext4
-	runs gpu "$file"
+	LAB_CUDA_CHUNKS=1 runs gpu "$file"
 	equal "pages pinned" 0 "$(lever pinned_pages)"
 }
 

@@ -269,6 +269,19 @@ static void at_the_end(CUfileHandle_t handle, void *memory)
 	CHECK(cuFileRead((CUfileHandle_t)0x77777, memory, 65536, 0, 0), -CU_FILE_HANDLE_NOT_REGISTERED);
 }
 
+/* Of CUDA's chunk, in which an allocation of the library's must not share its page: no read would be staged. */
+static void a_small_buffer(CUfileHandle_t handle)
+{
+	uint64_t small = 0;
+
+	CHECK(cuda.allocate(&small, 4096), 0);
+	CHECK(cuFileBufRegister((void *)(uintptr_t)small, 4096, 0).err, CU_FILE_SUCCESS);
+	CHECK(cuFileRead(handle, (void *)(uintptr_t)small, 100, 1, 0), 100);
+	check_bytes((void *)(uintptr_t)small, data + 1, 100, __LINE__);
+	CHECK(cuFileBufDeregister((void *)(uintptr_t)small).err, CU_FILE_SUCCESS);
+	CHECK(cuda.free(small), 0);
+}
+
 static void with_buffers(CUfileHandle_t handle, void *memory)
 {
 	of_all_alignments(handle, memory);
@@ -448,6 +461,8 @@ static void all(const char *path, int compat)
 	handle = register_file(fd);
 	if (!handle)		/* which has been told; another library may wait for ever for what has none */
 		return;
+	if (has_gpu && !is_theirs)
+		a_small_buffer(handle);		/* before anything is staged */
 	with_buffers(handle, memory);
 	a_batch(handle, memory);
 	a_stream(handle, memory);

@@ -43,6 +43,7 @@ static int gpu_pin(struct donard_context *ctx, void *pointer, uint64_t bytes, st
 	if (gpu.pin_fails)
 		return gpu.pin_fails;
 	__atomic_add_fetch(&gpu.pins, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&gpu.pinned, (uintptr_t)pointer, __ATOMIC_RELAXED);
 	pthread_mutex_lock(&gpu.pin_gate);
 	pthread_mutex_unlock(&gpu.pin_gate);
 	return donard_memory_from_host(ctx, pointer, bytes, memory);
@@ -50,13 +51,13 @@ static int gpu_pin(struct donard_context *ctx, void *pointer, uint64_t bytes, st
 
 int gpu_allocate(void *context, size_t bytes, void **pointer)
 {
-	size_t whole = (bytes + 65535) & ~(size_t)65535;
+	size_t whole = (gpu.skew + bytes + 65535) & ~(size_t)65535;
 	int rc = 2;		/* CUDA_ERROR_OUT_OF_MEMORY */
 
 	(void)context;
 	pthread_mutex_lock(&gpu.lock);
 	if (gpu.count < 64 && gpu.used + whole <= GPU_BYTES) {
-		*pointer = gpu.memory + gpu.used;
+		*pointer = gpu.memory + gpu.used + gpu.skew;
 		gpu.allocations[gpu.count].start = (uintptr_t)*pointer;
 		gpu.allocations[gpu.count++].bytes = bytes;
 		gpu.used += whole;
@@ -69,7 +70,7 @@ int gpu_allocate(void *context, size_t bytes, void **pointer)
 static void gpu_free(void *context, void *pointer)
 {
 	(void)context;
-	(void)pointer;
+	__atomic_store_n(&gpu.freed, pointer, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&gpu.frees, 1, __ATOMIC_RELAXED);
 }
 

@@ -79,7 +79,7 @@ int scene_setup(void **state)
 	*state = scene;
 	name_files(scene);
 	make_data(scene);
-	gpu.used = gpu.count = gpu.pins = gpu.copies = gpu.frees = gpu.locks = 0;
+	gpu.used = gpu.skew = gpu.count = gpu.pins = gpu.copies = gpu.frees = gpu.locks = 0;
 	gpu.settled = gpu.streams = gpu.ordered_streams = 0;
 	gpu.pin_fails = gpu.lock_fails = stream.rc = 0;
 	gpu.resets = 0;

@@ -22,7 +22,9 @@
 
 struct fake_gpu {
 	uint8_t *memory;
-	size_t used;
+	size_t used, skew;	/* the skew: how far behind a page CUDA allocates, as in a chunk */
+	uint64_t pinned;	/* the latest address, */
+	const void *freed;	/* and the one that was freed last */
 	int pin_fails;		/* -errno */
 	int lock_fails;		/* a CUresult */
 	unsigned int pins, copies, frees, locks, settled;

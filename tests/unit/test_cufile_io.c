@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 
 #include "cufile_scene.h"
+#include "cufile/gpu.h"
 
 /* ---- reads and writes ---- */
 
@@ -136,6 +137,23 @@ static void test_unregistered_memory(void **state)
 	assert_int_equal(counted().staged_bytes, counted().read_bytes + counted().written_bytes);
 	assert_int_equal(gpu.pins, 1);	/* the stage, once */
 	assert_int_equal(gpu.settled, counted().reads + counted().writes);
+}
+
+/* CUDA cuts small allocations from a chunk, and a page is pinned once: the stage shares none with the program's memory. */
+static void test_stage_has_own_pages(void **state)
+{
+	struct scene *scene = *state;
+	struct cuf_pointer stage;
+
+	write_text(scene->json, "{ \"properties\": { \"per_buffer_cache_size_kb\": 68 } }");
+	scene = scene_of(state);
+	gpu.skew = 512;
+	read_part(scene, scene->device, 1, 0, 8192);
+	assert_int_equal(gpu.pinned % 65536, 0);
+	assert_int_equal(cuf_gpu->look_up((void *)(uintptr_t)gpu.pinned, &stage), 0);
+	assert_true(gpu.pinned + 2 * 65536 <= stage.start + stage.bytes);
+	assert_int_equal(cuFileDriverClose_v2().code, 0);
+	assert_ptr_equal(gpu.freed, (void *)(uintptr_t)stage.start);
 }
 
 /* Freed while it is registered: what was pinned is nobody's, and its address may be another's by now. */
@@ -519,6 +537,7 @@ int main(void)
 		SCENE_TEST(test_goes_straight),
 		SCENE_TEST(test_says_which_way),
 		SCENE_TEST(test_unregistered_memory),
+		SCENE_TEST(test_stage_has_own_pages),
 		SCENE_TEST(test_reset_gpu),
 		SCENE_TEST(test_reset_gpu_with_two_stages),
 		SCENE_TEST(test_freed_while_registered),

@@ -95,7 +95,7 @@ static CUresult place(struct stub_block *b)
 	struct nvlab_alloc arg = { .bytes = b->bytes };
 	CUresult rc;
 
-	if (b->bytes && b->bytes < SMALL_BYTES && stub_lever("LAB_CUDA_CHUNKS"))
+	if (b->bytes && b->bytes <= SMALL_BYTES && stub_lever("LAB_CUDA_CHUNKS"))
 		return cut(b);
 	rc = stub_call(NVLAB_ALLOC, &arg);
 	b->at = arg.va;
