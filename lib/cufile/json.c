@@ -102,28 +102,32 @@ void cuf_json_close(struct cuf_json *json)
 	json_object_put(root_of(json));
 }
 
-static struct json_object *find(const struct cuf_json *json, const char *key)
+/* Returns 0; -ENOENT if nothing stands there; -ENOTDIR if what should have the key is no object, and -EINVAL for null. */
+static int find(const struct cuf_json *json, const char *key, struct json_object **found)
 {
 	struct json_object *object = root_of(json);
 	char word[64];
 	size_t length;
 
-	for (; object && *key; key += length + (key[length] == '.')) {
+	for (; *key; key += length + (key[length] == '.')) {
 		length = strcspn(key, ".");
 		snprintf(word, sizeof(word), "%.*s", (int)length, key);
-		if (!json_object_is_type(object, json_type_object) ||
-		    !json_object_object_get_ex(object, word, &object))
-			return NULL;
+		if (!json_object_is_type(object, json_type_object))
+			return -ENOTDIR;
+		if (!json_object_object_get_ex(object, word, &object))
+			return -ENOENT;
 	}
-	return object;
+	*found = object;
+	return object ? 0 : -EINVAL;
 }
 
 int cuf_json_number(const struct cuf_json *json, const char *key, uint64_t *value)
 {
-	struct json_object *found = find(json, key);
+	struct json_object *found;
+	int rc = find(json, key, &found);
 
-	if (!found)
-		return -ENOENT;
+	if (rc)
+		return rc;
 	if (!json_object_is_type(found, json_type_int) || json_object_get_int64(found) < 0)
 		return -EINVAL;
 	*value = json_object_get_uint64(found);
@@ -132,10 +136,11 @@ int cuf_json_number(const struct cuf_json *json, const char *key, uint64_t *valu
 
 int cuf_json_bool(const struct cuf_json *json, const char *key, bool *value)
 {
-	struct json_object *found = find(json, key);
+	struct json_object *found;
+	int rc = find(json, key, &found);
 
-	if (!found)
-		return -ENOENT;
+	if (rc)
+		return rc;
 	if (!json_object_is_type(found, json_type_boolean))
 		return -EINVAL;
 	*value = json_object_get_boolean(found);
@@ -144,10 +149,11 @@ int cuf_json_bool(const struct cuf_json *json, const char *key, bool *value)
 
 int cuf_json_text(const struct cuf_json *json, const char *key, char *text, size_t text_bytes)
 {
-	struct json_object *found = find(json, key);
+	struct json_object *found;
+	int rc = find(json, key, &found);
 
-	if (!found)
-		return -ENOENT;
+	if (rc)
+		return rc;
 	if (!json_object_is_type(found, json_type_string) ||
 	    (size_t)json_object_get_string_len(found) >= text_bytes)
 		return -EINVAL;
@@ -157,12 +163,13 @@ int cuf_json_text(const struct cuf_json *json, const char *key, char *text, size
 
 int cuf_json_list(const struct cuf_json *json, const char *key, char ***list)
 {
-	struct json_object *found = find(json, key), *entry;
+	struct json_object *found, *entry;
+	int rc = find(json, key, &found);
 	size_t count;
 	char **made;
 
-	if (!found)
-		return -ENOENT;
+	if (rc)
+		return rc;
 	if (!json_object_is_type(found, json_type_array))
 		return -EINVAL;
 	count = json_object_array_length(found);

@@ -14,7 +14,10 @@ struct cuf_json;
 int cuf_json_open(const char *path, struct cuf_json **json, char *fault, size_t fault_bytes);
 void cuf_json_close(struct cuf_json *json);
 
-/* Each returns 0, -ENOENT if there is no such key, or -EINVAL if its value has another type. */
+/*
+ * Each returns 0, -ENOENT if there is no such key, -ENOTDIR if what stands before its last "." is no object, or -EINVAL if its
+ * value has another type.
+ */
 int cuf_json_number(const struct cuf_json *json, const char *key, uint64_t *value);
 int cuf_json_bool(const struct cuf_json *json, const char *key, bool *value);
 int cuf_json_text(const struct cuf_json *json, const char *key, char *text, size_t text_bytes);

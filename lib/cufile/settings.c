@@ -101,6 +101,17 @@ static int bad_value(const char *path, const char *key, const char *expected)
 	return CUF_DRIVER_INVALID_PROPS;
 }
 
+/* @failure: of the key; of -ENOTDIR its section is the cause. */
+static int bad_key(const char *path, const char *key, int failure, const char *expected)
+{
+	char section[64];
+
+	if (failure != -ENOTDIR)
+		return bad_value(path, key, expected);
+	snprintf(section, sizeof(section), "%.*s", (int)strcspn(key, "."), key);
+	return bad_value(path, section, "an object");
+}
+
 static int take_size(const struct cuf_json *json, const char *path, size_t i)
 {
 	char expected[96];
@@ -115,7 +126,7 @@ static int take_size(const struct cuf_json *json, const char *path, size_t i)
 	}
 	snprintf(expected, sizeof(expected), "a multiple of %zu from %zu to %zu", sizes[i].unit, sizes[i].least,
 		 sizes[i].most);
-	return bad_value(path, sizes[i].key, expected);
+	return bad_key(path, sizes[i].key, rc, expected);
 }
 
 static int take_flag(const struct cuf_json *json, const char *path, size_t i)
@@ -125,21 +136,21 @@ static int take_flag(const struct cuf_json *json, const char *path, size_t i)
 
 	if (!rc)
 		__atomic_store_n(&now.flags[i], value, __ATOMIC_RELAXED);
-	return !rc || rc == -ENOENT ? 0 : bad_value(path, flags[i].key, "true or false");
+	return !rc || rc == -ENOENT ? 0 : bad_key(path, flags[i].key, rc, "true or false");
 }
 
 static int take_text(const struct cuf_json *json, const char *path, size_t i)
 {
 	int rc = texts[i].key ? cuf_json_text(json, texts[i].key, now.texts[i], sizeof(now.texts[i])) : 0;
 
-	return !rc || rc == -ENOENT ? 0 : bad_value(path, texts[i].key, "a text");
+	return !rc || rc == -ENOENT ? 0 : bad_key(path, texts[i].key, rc, "a text");
 }
 
 static int take_denied(const struct cuf_json *json, const char *path, size_t i)
 {
 	int rc = cuf_json_list(json, denied_keys[i], &denied[i]);
 
-	return !rc || rc == -ENOENT ? 0 : bad_value(path, denied_keys[i], "a list of texts");
+	return !rc || rc == -ENOENT ? 0 : bad_key(path, denied_keys[i], rc, "a list of texts");
 }
 
 /* Refuses a list of drivers, which cannot be denied: if it were ignored, users would believe that it works. */
@@ -150,7 +161,7 @@ static int refuse_denied_drivers(const struct cuf_json *json, const char *path)
 	bool empty = rc == -ENOENT || (!rc && !list[0]);
 
 	cuf_json_free_list(list);
-	return empty ? 0 : bad_value(path, "denylist.drivers", "empty, and drivers cannot be denied here: "
+	return empty ? 0 : bad_key(path, "denylist.drivers", rc, "empty, and drivers cannot be denied here: "
 				     "denylist.devices names drives");
 }
 

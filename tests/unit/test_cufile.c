@@ -118,6 +118,10 @@ static void test_bad_json(void **state)
 	assert_bad_json(scene, "{ \"properties\": { \"per_buffer_cache_size_kb\": 65 } }", "a multiple of 4 from 64");
 	assert_bad_json(scene, "{ \"logging\": { \"level\": \"LOUD\" } }", "logging.level is not NOTICE");
 	assert_bad_json(scene, "{ \"denylist\": { \"devices\": [ 1 ] } }", "denylist.devices is not a list");
+	assert_bad_json(scene, "{ \"denylist\": { \"devices\": null } }", "denylist.devices is not a list");
+	assert_bad_json(scene, "{ \"denylist\": [ \"/dev/nvme0n1\" ] }", "denylist is not an object");
+	assert_bad_json(scene, "{ \"logging\": null }", "logging is not an object");
+	assert_bad_json(scene, "{ \"properties\": [ { \"force_compat_mode\": true } ] }", "properties is not an object");
 	assert_bad_json(scene, "{ \"denylist\": { \"drivers\": [ \"nvme\" ] } }", "drivers cannot be denied");
 	unlink(scene->json);
 	assert_int_equal(cuFileDriverOpen().code, CUF_DRIVER_INVALID_PROPS);
