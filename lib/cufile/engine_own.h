@@ -9,7 +9,7 @@
 #include "cufile/map.h"
 
 struct cuf_engine {
-	pthread_mutex_t lock;		/* protects all but ctx, queue and stages, which only the thread uses */
+	pthread_mutex_t lock;		/* protects all but ctx, queue, bounced and stages, which only the thread uses */
 	bool busy;			/* a request is under way ... */
 	struct cuf_known *file, *place;	/* ... with these */
 	struct cuf_known *forgotten;	/* taken out during the request, ends with it */
@@ -17,6 +17,7 @@ struct cuf_engine {
 	struct cuf_engine *next, **link;	/* in the list of all engines */
 	struct donard_context *ctx;
 	struct donard_queue *queue;	/* NULL: not opened yet, or closed after a lost request */
+	bool bounced;			/* for cuf_engine_bounced() */
 	struct donard_memory *host;
 	struct cuf_map files;		/* struct cuf_use by handle */
 	struct cuf_map places;		/* struct cuf_place by first address */

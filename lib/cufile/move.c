@@ -48,6 +48,7 @@ static int64_t finish(struct cuf_engine *engine, uint64_t bytes)
 		engine->queue = NULL;
 		return rc;
 	}
+	engine->bounced |= done.flags & DONARD_COMPLETION_BOUNCED;
 	if (done.result < 0)
 		cuf_log(CUF_LOG_ERROR, "%s", done.error);
 	return done.result;
@@ -84,6 +85,14 @@ int64_t cuf_engine_move(struct cuf_engine *engine, bool writes, const struct cuf
 		return finish(engine, bytes);
 	cuf_log(CUF_LOG_ERROR, "%s", donard_error(engine->ctx));
 	return rc;
+}
+
+bool cuf_engine_bounced(struct cuf_engine *engine)
+{
+	bool bounced = engine->bounced;
+
+	engine->bounced = false;
+	return bounced;
 }
 
 int cuf_engine_flush(struct cuf_engine *engine, const struct cuf_use *use)

@@ -59,6 +59,22 @@ static ssize_t straight(struct cuf_engine *engine, const struct cuf_transfer *tr
 	return moved;
 }
 
+/* Bytes that the file system led through its page cache did not go the way that was asked for. */
+static void count_piece(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_use *use,
+			const struct cuf_target *target, enum cuf_way way, ssize_t moved)
+{
+	bool bounced = cuf_engine_bounced(engine);
+
+	if (moved <= 0)
+		return;
+	if (bounced)
+		cuf_log(CUF_LOG_NOTICE, "%s: its file system stopped direct I/O while it was in use: %lld bytes may have gone "
+			"through DRAM", use->file->name, (long long)moved);
+	else if (way == CUF_WAY_DIRECT && target->context)
+		cuf_file_note_reached(use->file, target->context);
+	cuf_count_bytes(transfer->writes, bounced ? CUF_WAY_COMPAT : way, (uint64_t)moved);
+}
+
 static ssize_t one_piece(struct cuf_engine *engine, const struct cuf_transfer *transfer, const struct cuf_use *use,
 			 const struct cuf_target *target, uint64_t done, uint64_t *asked)
 {
@@ -66,19 +82,10 @@ static ssize_t one_piece(struct cuf_engine *engine, const struct cuf_transfer *t
 	uint64_t bytes = straight_bytes(use, target, at, done, transfer->bytes - done, &part);
 	ssize_t moved;
 
-	if (bytes) {
-		*asked = bytes;
-		moved = straight(engine, transfer, use, target, done, bytes);
-		if (moved > 0)
-			cuf_count_bytes(transfer->writes, CUF_WAY_DIRECT, (uint64_t)moved);
-		if (moved > 0 && target->context)
-			cuf_file_note_reached(use->file, target->context);
-		return moved;
-	}
-	*asked = part;
-	moved = cuf_part_move(engine, transfer->writes, use, at, target->context, target->address + done, asked);
-	if (moved > 0)
-		cuf_count_bytes(transfer->writes, CUF_WAY_STAGED, (uint64_t)moved);
+	*asked = bytes ? bytes : part;
+	moved = bytes ? straight(engine, transfer, use, target, done, bytes) :
+		cuf_part_move(engine, transfer->writes, use, at, target->context, target->address + done, asked);
+	count_piece(engine, transfer, use, target, bytes ? CUF_WAY_DIRECT : CUF_WAY_STAGED, moved);
 	return moved;
 }
 

@@ -14,6 +14,7 @@
 
 static struct {
 	int open_rc, flush_rc, wait_rc;	/* -errno; wait_rc once */
+	bool bounces;		/* the file system stopped direct I/O */
 	unsigned int flushes, opens, polls, waits;
 	const void *foreign;	/* memory of a device begins there */
 	bool dawdles;		/* between reading a block and writing it, and before a file is cut */
@@ -93,8 +94,12 @@ int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int least, int
 	int rc = __atomic_exchange_n(&faults.wait_rc, 0, __ATOMIC_RELAXED);
 
 	__atomic_add_fetch(&faults.waits, 1, __ATOMIC_RELAXED);
-	if (!rc)
-		return __real_donard_queue_wait(queue, least, timeout_ns, completions, most);
+	if (!rc) {
+		rc = __real_donard_queue_wait(queue, least, timeout_ns, completions, most);
+		for (int i = 0; i < rc && faults.bounces; i++)
+			completions[i].flags |= DONARD_COMPLETION_BOUNCED;
+		return rc;
+	}
 	assert_int_equal(donard_queue_submit(queue), 0);
 	return rc;
 }
@@ -171,6 +176,21 @@ static void test_lost_request(void **state)
 	assert_int_equal(errno, EIO);
 	assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 8192, 0), 4096);
 	assert_memory_equal(scene->host, scene->data + 8192, 4096);
+}
+
+/* What went through the page cache is neither straight nor staged. */
+static void test_bounced_meanwhile(void **state)
+{
+	struct scene *scene = scene_of(state);
+
+	faults.bounces = true;
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 8193, 0, 0), 8193);
+	assert_int_equal(counted().compat_bytes, 8193);
+	assert_int_equal(counted().staged_bytes, 0);
+	assert_says(scene, "d/file: its file system stopped direct I/O");
+	faults.bounces = false;
+	assert_int_equal(cuFileRead(scene->handle, scene->host, 8192, 0, 0), 8192);
+	assert_int_equal(counted().compat_bytes, 8193);
 }
 
 static void *read_once(void *data)
@@ -773,6 +793,7 @@ int main(void)
 		FAULT_TEST(test_durable),
 		FAULT_TEST(test_flush_fails),
 		FAULT_TEST(test_lost_request),
+		FAULT_TEST(test_bounced_meanwhile),
 		FAULT_TEST(test_without_io_uring),
 		FAULT_TEST(test_bad_address),
 		FAULT_TEST(test_poll_mode),
