@@ -44,7 +44,7 @@ $(CACHE_LOG_TESTS): $(BUILD)/tests/unit/cache_nvram.o
 # Calls that fail when a test says so.
 $(BUILD)/tests/unit/test_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dlopen dlsym dlerror dlclose)
 $(BUILD)/tests/unit/test_cufile_cuda: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,dlopen dlsym)
-$(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,ftruncate pwrite \
+$(BUILD)/tests/unit/test_cufile_faults: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,ftruncate pread pwrite \
 	donard_memory_from_host $(addprefix donard_queue_,open flush poll wait write))
 
 $(BUILD)/tests/unit/test_cache_order: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_cache_answer \

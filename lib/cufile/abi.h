@@ -174,7 +174,7 @@ struct cuf_batch_request {
 struct cuf_batch_event {
 	void *cookie;
 	int status;		/* enum cuf_status */
-	size_t result;		/* bytes, or a negative number as cuFileRead() returns it */
+	size_t result;		/* bytes, -errno, or minus a code */
 };
 
 /* ---- streams: arguments that do not change between the call and its turn ---- */

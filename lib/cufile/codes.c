@@ -24,8 +24,6 @@ ssize_t cuf_returned(ssize_t result)
 {
 	if (result >= 0 || cuf_is_code(result))
 		return result;
-	if (cuf_is_unsupported(result))
-		return -CUF_IO_NOT_SUPPORTED;
 	errno = (int)-result;
 	return -1;
 }

@@ -81,12 +81,12 @@ struct cuf_stage *cuf_engine_bounce(struct cuf_engine *engine, void *context, in
 /* Copies between any two places of the stage's context and of the host.  Returns 0, a code, or EFAULT. */
 int cuf_stage_copy(const struct cuf_stage *stage, void *to, const void *from, size_t bytes);
 
-/* Reads or writes directly.  Returns how many bytes, or -errno with a line in the log. */
+/* Reads or writes directly.  Returns how many bytes, or with a line in the log -errno, or minus a code. */
 int64_t cuf_engine_move(struct cuf_engine *engine, bool writes, const struct cuf_use *use,
 			uint64_t file_offset, struct donard_memory *memory, uint64_t offset, uint64_t bytes);
 /* May bytes have gone through DRAM since the last call of this, because the file system stopped direct I/O meanwhile? */
 bool cuf_engine_bounced(struct cuf_engine *engine);
-/* Makes written data durable.  Returns 0 or -errno. */
+/* Makes written data durable.  Returns 0, -errno or minus a code. */
 int cuf_engine_flush(struct cuf_engine *engine, const struct cuf_use *use);
 
 /* These take a file, a buffer, or everything out of all engines. */

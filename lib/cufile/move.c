@@ -5,7 +5,9 @@
  * queue is closed, so that its completion is never mistaken for that of the next request.
  */
 #include <errno.h>
+#include <string.h>
 
+#include "cufile/codes.h"
 #include "cufile/engine_own.h"
 #include "cufile/log.h"
 #include "cufile/settings.h"
@@ -37,6 +39,15 @@ static int await(struct cuf_engine *engine, uint64_t bytes, struct donard_comple
 	return rc;
 }
 
+/*
+ * Tells a refusal of donard, which compatibility mode may help, from the same errno of a file system: by its word.  EOPNOTSUPP and
+ * EHOSTUNREACH have the same word either way, and count as refusals.
+ */
+static int64_t code_of(int64_t failure, const char *word)
+{
+	return cuf_is_unsupported(failure) && strcmp(word, "system") ? -CUF_IO_NOT_SUPPORTED : failure;
+}
+
 static int64_t finish(struct cuf_engine *engine, uint64_t bytes)
 {
 	struct donard_completion done;
@@ -46,12 +57,13 @@ static int64_t finish(struct cuf_engine *engine, uint64_t bytes)
 		cuf_log(CUF_LOG_ERROR, "%s", donard_error(engine->ctx));
 		donard_queue_close(engine->queue);	/* cancels the request, and waits for the drive */
 		engine->queue = NULL;
-		return rc;
+		return code_of(rc, donard_error_code(engine->ctx));
 	}
 	engine->bounced |= done.flags & DONARD_COMPLETION_BOUNCED;
-	if (done.result < 0)
-		cuf_log(CUF_LOG_ERROR, "%s", done.error);
-	return done.result;
+	if (done.result >= 0)
+		return done.result;
+	cuf_log(CUF_LOG_ERROR, "%s", done.error);
+	return code_of(done.result, done.error_code);
 }
 
 static int open_queue(struct cuf_engine *engine)
@@ -69,7 +81,9 @@ static int open_queue(struct cuf_engine *engine)
 
 static int need_queue(struct cuf_engine *engine)
 {
-	return engine->queue ? 0 : open_queue(engine);
+	int rc = engine->queue ? 0 : open_queue(engine);
+
+	return rc ? (int)code_of(rc, donard_error_code(engine->ctx)) : 0;
 }
 
 int64_t cuf_engine_move(struct cuf_engine *engine, bool writes, const struct cuf_use *use,
@@ -84,7 +98,7 @@ int64_t cuf_engine_move(struct cuf_engine *engine, bool writes, const struct cuf
 	if (!rc)
 		return finish(engine, bytes);
 	cuf_log(CUF_LOG_ERROR, "%s", donard_error(engine->ctx));
-	return rc;
+	return code_of(rc, donard_error_code(engine->ctx));
 }
 
 bool cuf_engine_bounced(struct cuf_engine *engine)
@@ -99,7 +113,8 @@ int cuf_engine_flush(struct cuf_engine *engine, const struct cuf_use *use)
 {
 	int rc = need_queue(engine);
 
-	if (!rc)
-		rc = donard_queue_flush(engine->queue, use->donard, NULL);
-	return rc ? rc : (int)finish(engine, 0);
+	if (rc)
+		return rc;
+	rc = donard_queue_flush(engine->queue, use->donard, NULL);
+	return (int)(rc ? code_of(rc, donard_error_code(engine->ctx)) : finish(engine, 0));
 }

@@ -107,9 +107,10 @@ static ssize_t pieces(struct cuf_engine *engine, const struct cuf_transfer *tran
 	return 0;
 }
 
+/* Not after an errno, which is the file system's: see cuf_engine_move(). */
 static bool may_fall_back(ssize_t failure)
 {
-	return cuf_is_unsupported(failure) && cuf_flag(CUF_FLAG_ALLOW_COMPAT);
+	return cuf_is_code(failure) && cuf_is_unsupported(failure) && cuf_flag(CUF_FLAG_ALLOW_COMPAT);
 }
 
 /*

@@ -15,6 +15,7 @@
 static struct {
 	int open_rc, flush_rc, wait_rc;	/* -errno; wait_rc once */
 	bool bounces;		/* the file system stopped direct I/O */
+	int file_rc;		/* -errno of the file system, by whatever way it is read */
 	unsigned int flushes, opens, polls, waits;
 	const void *foreign;	/* memory of a device begins there */
 	bool dawdles;		/* between reading a block and writing it, and before a file is cut */
@@ -33,6 +34,7 @@ int __real_donard_queue_poll(struct donard_queue *queue, struct donard_completio
 int __real_donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t length_bytes,
 				   struct donard_memory **memory);
 int __real_ftruncate(int fd, off_t bytes);
+ssize_t __real_pread(int fd, void *to, size_t bytes, off_t at);
 ssize_t __real_pwrite(int fd, const void *from, size_t bytes, off_t at);
 
 int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
@@ -47,6 +49,7 @@ int __wrap_donard_queue_poll(struct donard_queue *queue, struct donard_completio
 int __wrap_donard_memory_from_host(struct donard_context *ctx, void *address, uint64_t length_bytes,
 				   struct donard_memory **memory);
 int __wrap_ftruncate(int fd, off_t bytes);
+ssize_t __wrap_pread(int fd, void *to, size_t bytes, off_t at);
 ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t at);
 
 int __wrap_donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
@@ -81,6 +84,14 @@ int __wrap_donard_queue_write(struct donard_queue *queue, struct donard_file *fi
 	return rc;
 }
 
+ssize_t __wrap_pread(int fd, void *to, size_t bytes, off_t at)
+{
+	if (!faults.file_rc)
+		return __real_pread(fd, to, bytes, at);
+	errno = -faults.file_rc;
+	return -1;
+}
+
 ssize_t __wrap_pwrite(int fd, const void *from, size_t bytes, off_t at)
 {
 	__atomic_add_fetch(&faults.met, __atomic_load_n(&faults.writing, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
@@ -98,6 +109,10 @@ int __wrap_donard_queue_wait(struct donard_queue *queue, unsigned int least, int
 		rc = __real_donard_queue_wait(queue, least, timeout_ns, completions, most);
 		for (int i = 0; i < rc && faults.bounces; i++)
 			completions[i].flags |= DONARD_COMPLETION_BOUNCED;
+		for (int i = 0; i < rc && faults.file_rc; i++) {
+			completions[i].result = faults.file_rc;
+			completions[i].error_code = "system";
+		}
 		return rc;
 	}
 	assert_int_equal(donard_queue_submit(queue), 0);
@@ -178,6 +193,24 @@ static void test_lost_request(void **state)
 	assert_memory_equal(scene->host, scene->data + 8192, 4096);
 }
 
+/* As XFS says of a damaged block: no refusal of donard, and DRAM would not help. */
+static void test_file_system_fails(void **state)
+{
+	struct scene *scene = *state;
+
+	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
+	scene = scene_of(state);
+	faults.file_rc = -EBADMSG;
+	for (int forced = 0; forced < 2; forced++) {
+		assert_int_equal(cuFileRead(scene->handle, scene->host, 4096, 0, 0), -1);
+		assert_int_equal(errno, EBADMSG);
+		assert_int_equal(counted().compat_bytes, 0);
+		assert_int_equal(cuFileDriverClose_v2().code, 0);
+		write_text(scene->json, "{ \"properties\": { \"force_compat_mode\": true } }");
+		assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
+	}
+}
+
 /* What went through the page cache is neither straight nor staged. */
 static void test_bounced_meanwhile(void **state)
 {
@@ -210,6 +243,24 @@ static ssize_t read_in_thread(struct scene *scene)
 	return (intptr_t)got;
 }
 
+/* An entry of a batch has the number that cuFileRead() returns. */
+static void read_in_batch(struct scene *scene, int status, ssize_t result)
+{
+	struct cuf_batch_request request = {
+		.mode = CUF_MODE_BATCH, .base = scene->host, .bytes = 4096, .handle = scene->handle, .operation = CUF_READ,
+	};
+	struct cuf_batch_event event;
+	unsigned int count = 1;
+	void *batch;
+
+	assert_int_equal(cuFileBatchIOSetUp(&batch, 1).code, 0);
+	assert_int_equal(cuFileBatchIOSubmit(batch, 1, &request, 0).code, 0);
+	assert_int_equal(cuFileBatchIOGetStatus(batch, 1, &count, &event, NULL).code, 0);
+	assert_int_equal(event.status, status);
+	assert_int_equal((ssize_t)event.result, result);
+	cuFileBatchIODestroy(batch);
+}
+
 /* Where io_uring is switched off, compatibility mode still works. */
 static void test_without_io_uring(void **state)
 {
@@ -218,6 +269,7 @@ static void test_without_io_uring(void **state)
 	faults.open_rc = -EOPNOTSUPP;
 	assert_int_equal(read_in_thread(scene), -CUF_IO_NOT_SUPPORTED);
 	assert_int_equal(faults.opens, 1);
+	read_in_batch(scene, CUF_INVALID, -CUF_IO_NOT_SUPPORTED);
 	assert_int_equal(cuFileDriverClose_v2().code, 0);
 	write_text(scene->json, "{ \"properties\": { \"allow_compat_mode\": true } }");
 	assert_int_equal(register_fd(scene->fd, &scene->handle).code, 0);
@@ -793,6 +845,7 @@ int main(void)
 		FAULT_TEST(test_durable),
 		FAULT_TEST(test_flush_fails),
 		FAULT_TEST(test_lost_request),
+		FAULT_TEST(test_file_system_fails),
 		FAULT_TEST(test_bounced_meanwhile),
 		FAULT_TEST(test_without_io_uring),
 		FAULT_TEST(test_bad_address),
