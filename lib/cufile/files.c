@@ -169,6 +169,9 @@ static int ask_donard(struct donard_context *ctx, struct cuf_file *file)
 			info.bounces);
 		rc = -EOPNOTSUPP;
 	}
+	if (!rc && file->durable && info.not_flushed[0])
+		cuf_log(CUF_LOG_NOTICE, "%s: a write may return before its bytes are durable, although it was opened with O_SYNC "
+			"or O_DSYNC: %s", file->name, info.not_flushed);
 	file->align = info.align_bytes;
 	file->memory_align = info.memory_align_bytes;
 	donard_file_close(adopted);
