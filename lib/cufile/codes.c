@@ -59,6 +59,7 @@ int cuf_code_of_buffer(int failure)
 	case EINVAL:
 		return CUF_CUDA_POINTER_INVALID;
 	case ENODEV:
+	case EXDEV:	/* no region has that part of the GPU's memory */
 		return CUF_DEVICE_NOT_FOUND;
 	case ENOMEM:
 	case ENOSPC:

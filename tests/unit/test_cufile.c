@@ -403,6 +403,8 @@ static void test_pin_limit(void **state)
 	assert_int_equal(cuFileBufRegister(scene->device, 65536, 0).code, CUF_GPU_MEMORY_PINNING_FAILED);
 	gpu.pin_fails = -EOPNOTSUPP;
 	assert_int_equal(cuFileBufRegister(scene->device, 65536, 0).code, CUF_DEVICE_NOT_SUPPORTED);
+	gpu.pin_fails = -EXDEV;
+	assert_int_equal(cuFileBufRegister(scene->device, 65536, 0).code, CUF_DEVICE_NOT_FOUND);
 }
 
 int main(void)
