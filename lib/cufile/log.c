@@ -16,6 +16,17 @@
 
 static const char *const words[] = { "NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
 
+/* What a text tells a program to pass, and what stands for it in cufile.json, which has nothing for ALLOW_UNLISTED. */
+static const struct cli_term remedies[] = {
+	{ "pass ALLOW_BOUNCE, else", "set properties.force_compat_mode in cufile.json, else" },	/* an error of the drive */
+	{ "as root (CAP_SYS_ADMIN), or pass ALLOW_BOUNCE", "as root (CAP_SYS_ADMIN), or set properties.force_compat_mode in cufile.json" },
+	{ "pass ALLOW_UNLISTED to try it, or ALLOW_BOUNCE", "set properties.allow_compat_mode in cufile.json" },
+	{ "pass ALLOW_BOUNCE", "set properties.allow_compat_mode in cufile.json" },
+	{ "let the queue bounce (ALLOW_BOUNCE)", "set properties.allow_compat_mode in cufile.json" },
+	{ "ALLOW_BOUNCE", "properties.allow_compat_mode in cufile.json" },
+	{ NULL, NULL },
+};
+
 static enum cuf_level most = CUF_LOG_ERROR;
 static char place[PATH_MAX];
 static int log_fd = -1;
@@ -69,8 +80,8 @@ void cuf_log(enum cuf_level level, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(text, sizeof(text), format, args);
 	va_end(args);
-	/* Texts of libdonard name calls, but readers of a log use commands. */
-	cli_in_words(text, NULL, line, sizeof(line));
+	/* Texts of libdonard name calls and options, but readers of a log use commands and cufile.json. */
+	cli_in_words(text, remedies, line, sizeof(line));
 	cuf_lock(CUF_LOCK_LOG);
 	write_line(level, line);
 	cuf_unlock(CUF_LOCK_LOG);

@@ -6,6 +6,7 @@
 #include <sys/resource.h>
 
 #include "cufile_scene.h"
+#include "cufile/log.h"
 
 /* ---- the driver ---- */
 
@@ -79,6 +80,20 @@ static void test_set_properties(void **state)
 	assert_int_equal(properties.driver.max_direct_kib, 4096);
 	assert_int_equal(properties.max_cache_kib, 1024);
 	assert_int_equal(properties.max_pinned_kib, 8192);
+}
+
+/* The log's readers have cufile.json, and neither the options of a call nor those of donard-cli. */
+static void test_remedies(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	cuf_log(CUF_LOG_ERROR, "%s", "Put both below one PCIe switch, or pass ALLOW_BOUNCE.");
+	assert_says(scene, "switch, or set properties.allow_compat_mode in cufile.json.");
+	cuf_log(CUF_LOG_ERROR, "%s", "Put both below one bridge, or pass ALLOW_UNLISTED to try it, or ALLOW_BOUNCE.");
+	assert_says(scene, "bridge, or set properties.allow_compat_mode in cufile.json.");
+	cuf_log(CUF_LOG_ERROR, "%s", "Align both, or let the queue bounce (ALLOW_BOUNCE).");
+	assert_says(scene, "both, or set properties.allow_compat_mode in cufile.json.");
 }
 
 /* ---- settings ---- */
@@ -414,6 +429,7 @@ int main(void)
 		SCENE_TEST(test_opens_by_itself),
 		SCENE_TEST(test_without_module),
 		SCENE_TEST(test_set_properties),
+		SCENE_TEST(test_remedies),
 		SCENE_TEST(test_json),
 		SCENE_TEST(test_bad_json),
 		SCENE_TEST(test_parameters),
