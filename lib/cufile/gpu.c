@@ -168,12 +168,14 @@ static int look_up_device(uint64_t address, struct cuf_pointer *found)
 }
 
 /*
- * If CUDA is not initialised, as in a child of fork(), every address counts as the host's;
- * an access to one that is not fails with EFAULT.
+ * If CUDA is not initialised, as in a child of fork(), or has ended, as it does at the
+ * process's exit, every address counts as the host's; an access to one that is not fails
+ * with EFAULT.
  */
 static bool is_host(int result)
 {
-	return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_INITIALIZED;
+	return result == CUDA_ERROR_INVALID_VALUE || result == CUDA_ERROR_NOT_INITIALIZED ||
+	       result == CUDA_ERROR_DEINITIALIZED;
 }
 
 static int ask_kind(uint64_t address, void *found_)
