@@ -212,6 +212,22 @@ static void test_parameters(void **state)
 	assert_int_equal(value, 128);
 }
 
+/* The ends that are named can be set. */
+static void test_limits(void **state)
+{
+	size_t value = 0, least = 0, most = 0;
+
+	(void)state;
+	for (int i = 0; i < CUF_SIZE_COUNT; i++) {
+		assert_int_equal(cuFileGetParameterMinMaxValue(i, &least, &most).code, 0);
+		assert_int_equal(cuFileGetParameterSizeT(i, &value).code, 0);
+		assert_int_equal(cuFileSetParameterSizeT(i, least).code, 0);
+		assert_int_equal(cuFileSetParameterSizeT(i, most).code, 0);
+		assert_int_equal(cuFileSetParameterSizeT(i, value).code, 0);
+	}
+	assert_int_equal(cuFileDriverOpen().code, 0);	/* its close forgets them */
+}
+
 /* ---- files ---- */
 
 static void test_handles(void **state)
@@ -433,6 +449,7 @@ int main(void)
 		SCENE_TEST(test_json),
 		SCENE_TEST(test_bad_json),
 		SCENE_TEST(test_parameters),
+		SCENE_TEST(test_limits),
 		SCENE_TEST(test_failed_open_keeps_parameters),
 		SCENE_TEST(test_force_compat),
 		SCENE_TEST(test_handles),
