@@ -39,16 +39,30 @@ int cuf_log_level_of(const char *word)
 	return -1;
 }
 
+/* The caller holds the lock. */
+static void close_log(void)
+{
+	if (log_fd >= 0)
+		close(log_fd);
+	log_fd = -1;
+}
+
+/* An opening of the driver that failed may have written to another place. */
 void cuf_log_set(enum cuf_level level, const char *file, const char *folder)
 {
+	char before[PATH_MAX];
+
 	cuf_lock(CUF_LOCK_LOG);
 	__atomic_store_n(&most, level, __ATOMIC_RELAXED);
+	memcpy(before, place, sizeof(before));
 	if (file[0])
 		snprintf(place, sizeof(place), "%s", file);
 	else if (folder[0])
 		snprintf(place, sizeof(place), "%s/cufile_%d_%lld.log", folder, getpid(), (long long)time(NULL));
 	else
 		snprintf(place, sizeof(place), "cufile.log");
+	if (strcmp(before, place))
+		close_log();
 	cuf_unlock(CUF_LOCK_LOG);
 }
 
@@ -90,8 +104,6 @@ void cuf_log(enum cuf_level level, const char *format, ...)
 void cuf_log_close(void)
 {
 	cuf_lock(CUF_LOCK_LOG);
-	if (log_fd >= 0)
-		close(log_fd);
-	log_fd = -1;
+	close_log();
 	cuf_unlock(CUF_LOCK_LOG);
 }

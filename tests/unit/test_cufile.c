@@ -162,6 +162,22 @@ static void test_failed_open_keeps_parameters(void **state)
 	assert_int_equal(value, 128);
 }
 
+/* What the program says of the log between two openings holds for the second. */
+static void test_log_moves(void **state)
+{
+	struct scene *scene = *state;
+	char first[sizeof(scene->log)];
+
+	memcpy(first, scene->log, sizeof(first));
+	assert_bad_json(scene, "[]", "it is no object");
+	snprintf(scene->log, sizeof(scene->log), "%s/other.log", machine->root);
+	assert_int_equal(cuFileSetParameterString(CUF_TEXT_LOG_FILE, scene->log).code, 0);
+	assert_bad_json(scene, "{", "cufile.json: line");
+	write_text(scene->json, "{}");
+	assert_int_equal(cuFileDriverOpen().code, 0);
+	assert_int_equal(unlink(first), 0);
+}
+
 static void test_force_compat(void **state)
 {
 	struct scene *scene = *state;
@@ -451,6 +467,7 @@ int main(void)
 		SCENE_TEST(test_parameters),
 		SCENE_TEST(test_limits),
 		SCENE_TEST(test_failed_open_keeps_parameters),
+		SCENE_TEST(test_log_moves),
 		SCENE_TEST(test_force_compat),
 		SCENE_TEST(test_handles),
 		SCENE_TEST(test_deregister_reaches_sleepers),
