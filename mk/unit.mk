@@ -29,7 +29,7 @@ $(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: $(BUIL
 $(BUILD)/tests/unit/test_regionconf $(BUILD)/tests/unit/test_regionmatch: UNIT_LIBS := -linih
 
 CUFILE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cufile test_cufile_io test_cufile_async \
-	test_cufile_cuda test_cufile_faults)
+	test_cufile_cuda test_cufile_faults test_cufile_fork)
 $(CUFILE_TESTS): $(CUFILE_OBJS) $(addprefix $(BUILD)/tests/unit/,cufile_scene.o cufile_gpu.o)
 $(CUFILE_TESTS): UNIT_LIBS := -ljson-c
 # The other tests show that libdonard does without.

@@ -168,6 +168,22 @@ void assert_says(const struct scene *scene, const char *text)
 		fail_msg("the log does not say: %s", text);
 }
 
+int fds_of_file(const struct scene *scene)
+{
+	char link[64], target[256];
+	int count = 0;
+
+	for (int fd = 0; fd < 1024; fd++) {
+		ssize_t bytes;
+
+		snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+		bytes = readlink(link, target, sizeof(target) - 1);
+		target[bytes > 0 ? bytes : 0] = '\0';
+		count += !strcmp(target, scene->path);
+	}
+	return count;
+}
+
 /* What the kernel has of the file. */
 void assert_file(const struct scene *scene, uint64_t bytes)
 {

@@ -84,6 +84,8 @@ void write_text(const char *path, const char *text);
 struct cuf_error register_fd(int fd, void **handle);
 struct donard_cufile_counts counted(void);
 void assert_says(const struct scene *scene, const char *text);
+/* How many descriptors of the file this process has. */
+int fds_of_file(const struct scene *scene);
 /* What the kernel has of the file. */
 void assert_file(const struct scene *scene, uint64_t bytes);
 
