@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -363,12 +364,20 @@ static void ignore(int number)
 	(void)number;
 }
 
+struct interruption {
+	pthread_t thread;
+	atomic_bool over;
+};
+
+/* Again and again: a signal that comes before the wait begins ends none. */
 static void *interrupt(void *user)
 {
-	const pthread_t *thread = user;
+	struct interruption *it = user;
 
-	usleep(20000);
-	pthread_kill(*thread, SIGUSR1);
+	while (!atomic_load(&it->over)) {
+		usleep(20000);
+		pthread_kill(it->thread, SIGUSR1);
+	}
 	return NULL;
 }
 
@@ -376,13 +385,17 @@ static void signal_ends_the_wait(void **state)
 {
 	struct sigaction action = { .sa_handler = ignore };
 	struct scene *scene = scene_of(state);
-	pthread_t self = pthread_self(), thread;
+	struct interruption it = { .thread = pthread_self() };
+	pthread_t thread;
+	int rc;
 
 	sigaction(SIGUSR1, &action, NULL);
 	begin(scene, 1);
-	assert_int_equal(pthread_create(&thread, NULL, interrupt, &self), 0);
-	assert_int_equal(waits(scene, 1, -1), -EINTR);
+	assert_int_equal(pthread_create(&thread, NULL, interrupt, &it), 0);
+	rc = waits(scene, 1, -1);
+	atomic_store(&it.over, true);
 	pthread_join(thread, NULL);
+	assert_int_equal(rc, -EINTR);
 }
 
 int main(void)

@@ -74,7 +74,7 @@ static void nobody_reads(bool json, const char *expected)
 	struct scene scene = begin(json);
 	char text[256];
 
-	alarm(60);
+	alarm(HANG_SECONDS);
 	tell(&scene, "came");
 	tell(&scene, "left");
 	read_all(&scene, text, sizeof(text));
