@@ -17,7 +17,9 @@ pairs_agree() {
 	rules pairs >"$WORK/pairs" 2>&1 || status=$?
 	((status == 0)) || { grep WRONG "$WORK/pairs"; fail "$*: $(tail -n 1 "$WORK/pairs")"; }
 	printf '%s: %s\n' "$*" "$(tail -n 1 "$WORK/pairs")"
-	printf '%s: %s\n' "$*" "$(doctor_agrees)"
+	# Not in an argument of printf, which would succeed whatever is found there.
+	printf '%s: ' "$*"
+	doctor_agrees
 }
 
 # functions_with_acs - those whose ACS can be set.
