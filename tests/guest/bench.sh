@@ -123,16 +123,12 @@ stops_cleanly() {
 	local status=0
 	donard-cli bench setup p2pmem0 --rounds 1000 --json >"$WORK/json" 2>"$WORK/err" &
 	at_end "kill -KILL $! 2>/dev/null"
-	within 10 region_is_used p2pmem0
+	within 10 region_is_held p2pmem0
 	kill -INT "$!"
 	wait "$!" || status=$?
 	equal "exit status" 130 "$status"
 	holds "error" '.error.code == "canceled"'
 	within 5 region_is_free p2pmem0
-}
-
-region_is_used() {
-	! region_is_free "$1"
 }
 
 # --- queue ---

@@ -188,7 +188,7 @@ killed_copy() {
 	labctl slow alpha 0
 	within 20 copy_is_over
 	within 20 nothing_is_pinned
-	equal holders "" "$(attr p2pmem0 holders)"
+	has_no_holder p2pmem0
 }
 
 t "lab: libcuda" lab_cuda

@@ -44,7 +44,7 @@ leaves_nothing() {
 	"$@"
 	within 10 nothing_is_pinned
 	within 10 driver_is_idle "$GPU_MODULE"
-	equal holders "" "$(attr "${REGION##*/}" holders)"
+	has_no_holder "${REGION##*/}"
 }
 
 attributes() {
@@ -374,7 +374,7 @@ killed_under_rdma() {
 		within 10 nothing_is_pinned
 	done
 	within 10 driver_is_idle "$GPU_MODULE"
-	equal holders "" "$(attr "${REGION##*/}" holders)"
+	has_no_holder "${REGION##*/}"
 }
 
 # The region goes, and what was saved of it brings it back, under the same number.

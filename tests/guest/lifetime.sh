@@ -110,8 +110,7 @@ killed() {
 	hold "$1"
 	kill -KILL "$HOLDER"
 	wait "$HOLDER" 2>/dev/null || true
-	within 10 region_is_free p2pmem0
-	equal holders "" "$(attr p2pmem0 holders)"
+	nobody_holds p2pmem0
 	copy_again
 }
 
@@ -313,7 +312,7 @@ killed_in_flight() {
 		wait "$HOLDER" 2>/dev/null || true
 		echo "round $i"
 	done
-	within 10 region_is_free p2pmem0
+	nobody_holds p2pmem0
 	copy_again
 }
 
@@ -473,16 +472,12 @@ copy_is_cut_off() {
 	donard-cli copy "$LAB_ALPHA" "$LAB_BETA" --via p2pmem0 --size 512M --block-size 4K \
 		--queue-depth 1 >"$WORK/copy" 2>&1 &
 	pid=$!
-	within 10 region_is_held
+	within 10 region_is_held p2pmem0
 	donard-cli region remove p2pmem0
 	wait "$pid" || status=$?
 	equal "status of the copy ($(cat "$WORK/copy"))" 1 "$status"
 	matches "the copy's message" 'went away' "$(cat "$WORK/copy")"
 	copy_again
-}
-
-region_is_held() {
-	! region_is_free p2pmem0
 }
 
 # --- donard-cli copy in flight, by block requests and (PASS) by NVMe commands ---
@@ -628,7 +623,7 @@ copy_killed() {
 	kill -KILL "$COPY"
 	sleep 1
 	(($(in_flight "$LAB_ALPHA_BDF"))) || fail "no command is in flight any more"
-	! region_is_free p2pmem0 || fail "memory that the drive writes to was given back"
+	region_is_held p2pmem0 || fail "memory that the drive writes to was given back"
 	labctl slow alpha 0
 	within 20 copy_is_over
 	nobody_holds p2pmem0

@@ -46,6 +46,12 @@ nothing_is_pinned() {
 	[[ $(lever pinned_pages) == 0 ]]
 }
 
+# has_no_holder REGION - and is there.
+has_no_holder() {
+	region_exists "$1" || fail "$1 is gone"
+	equal "holders of $1" "" "$(attr "$1" holders)"
+}
+
 # gpu_refused STATUS REGEX ARGUMENT... - and nothing stays pinned.
 gpu_refused() {
 	exits "$1" "$2" donard-cli copy "${@:3}"
