@@ -84,14 +84,14 @@ is_quarantined() {
 	[[ $(attr p2pmem0 state 2>/dev/null) == quarantined ]]
 }
 
-# event_waits REGEX - the event waits, and a line of holders says for whom.
+# event_waits REGEX - the event waits, and a line of holders says for whom; who asks anew is not let in.
 event_waits() {
 	within 20 is_draining
 	sleep 1
 	! event_ended || fail "the event did not wait for the holder: $(cat "$WORK/event")"
 	is_draining || fail "the region is not draining any more"
 	matches holders "(^|"$'\n'")$1" "$(attr p2pmem0 holders)"
-	exits 1 '' regio read p2pmem0 0 4096 /dev/null
+	exits 1 'No such device' regio read p2pmem0 0 4096 /dev/null
 }
 
 unbind_gpu() {
