@@ -107,11 +107,6 @@ says() {
 
 # --- addresses ---
 
-# bar_start BDF BAR
-bar_start() {
-	sed -n "$(($2 + 1))s/ .*//p" "/sys/bus/pci/devices/$1/resource"
-}
-
 # nothing_for_cpu - of a table. CONFIG_DMABUF_DEBUG gives importers one of its own, which has entries without pages.
 nothing_for_cpu() {
 	if can debug; then
@@ -643,10 +638,7 @@ plugged_over_quarantine() {
 	within 30 is_quarantined
 	plug_gpu
 	stale_env
-	if donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >"$WORK/add" 2>&1; then
-		[[ $(bar_start "$LAB_GPU_BDF" 2) != "$start" ]] || fail "a region on memory in quarantine"
-		donard-cli region remove "$(<"$WORK/add")"
-	fi
+	add_off_quarantine "$start"
 	go_on owner
 	within 20 region_gone p2pmem0
 	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/remove"

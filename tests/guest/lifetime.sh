@@ -163,12 +163,15 @@ removal_is_logged() {
 # A card in the slot again while the old one's pages are still pinned: it may not be driven where it
 # lies on them, and is placed anew once they are gone.
 plugged_over_quarantine() {
+	local start
+	start=$(bar_start "$LAB_GPU_BDF" 2)
 	dmesg -C
 	hold vmsplice
 	labctl surprise-remove "$LAB_GPU_BDF"
 	within 30 is_quarantined
 	plug_gpu
 	stale_env
+	add_off_quarantine "$start"
 	let_go
 	within 20 removal_is_logged
 	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/remove"
