@@ -13,7 +13,7 @@ of_folio() {
 	equal "2 MiB entries left behind" 0 "$(awk '$1 == "nr_file_pmdmapped" { print $2 }' /proc/vmstat)"
 }
 
-# A pin on one page keeps its whole folio, and only that, from a new owner.
+# A pin on one page keeps all of its extent from new owners, who mix beside it.
 pinned_folio_is_kept() {
 	holder vmsplice p2pmem0 $((4 * MIB)) >"$WORK/holder" &
 	local pid=$!
