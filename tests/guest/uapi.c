@@ -138,9 +138,12 @@ static void unknown_flags(void)
 	int fd = open_region(volatile_region), control = open("/dev/p2pmem_control", O_RDWR);
 	struct p2pmem_claim c = { .size = sizeof(c), .flags = 1, .length = PAGE };
 	struct p2pmem_probe p = { .size = sizeof(p), .flags = 1 };
-	struct p2pmem_region_add add = { .size = sizeof(add), .flags = 1 };
+	/* Of functions that are not there: but for the flags this would be ENODEV. */
+	struct p2pmem_region_add add = {
+		.size = sizeof(add), .flags = 1, .kind = P2PMEM_KIND_PCI_BAR, .pci_domain = 0xffff,
+	};
 	struct p2pmem_region_remove rm = { .size = sizeof(rm), .flags = 1U << 31, .region = 0 };
-	struct p2pmem_nvme_memory memory = { .size = sizeof(memory), .flags = 1 };
+	struct p2pmem_nvme_memory memory = { .size = sizeof(memory), .flags = 1, .pci_domain = 0xffff };
 
 	FAILS(EINVAL, ioctl(fd, P2PMEM_IOC_CLAIM, &c));
 	FAILS(EINVAL, sync_range(fd, 1U << 7, 0, 0));
@@ -148,6 +151,9 @@ static void unknown_flags(void)
 	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
 	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_REGION_REMOVE, &rm));
 	FAILS(EINVAL, ioctl(control, P2PMEM_CTL_NVME_MEMORY, &memory));
+	add.flags = memory.flags = 0;
+	FAILS(ENODEV, ioctl(control, P2PMEM_CTL_REGION_ADD, &add));
+	FAILS(ENODEV, ioctl(control, P2PMEM_CTL_NVME_MEMORY, &memory));
 }
 
 static void reserved_fields(void)
