@@ -82,14 +82,17 @@ static void same_as_drive(struct donard_memory *memory, uint64_t from)
 	free(bytes);
 }
 
-/* The drive's bytes to the memory, and others back. */
+/* The drive's bytes to the memory, and others back: each time such as were not there before. */
 static void there_and_back(struct donard_memory *memory, enum donard_route_type route, uint32_t flags)
 {
+	static uint8_t rounds;
+
+	rounds++;
 	GOES(donard_queue_read(queue, file, 0, memory, 0, BYTES, NULL));
 	complete(route, flags);
 	same_as_drive(memory, 0);
 	for (size_t i = 0; i < BYTES; i++)
-		seen[i] += 1;
+		seen[i] += rounds;
 	GOES(donard_memory_write(memory, 0, seen, BYTES));
 	GOES(donard_queue_write(queue, file, 4 * MIB, memory, 0, BYTES, NULL));
 	complete(route, flags);

@@ -95,12 +95,17 @@ static void at_its_place(void)
 static void persistent(void)
 {
 	struct donard_memory *memory = claimed("p2pmem2", 3 * MIB + 5, 10);
+	char seen[10];
 
 	CHECK(about(memory).persistent);
 	EQUAL(3 * MIB + 5, about(memory).file_offset_bytes);
 	GOES(donard_memory_write(memory, 0, "0123456789", 10));
 	GOES(donard_memory_sync(memory, DONARD_SYNC_DURABLE));
 	GOES(donard_memory_sync(memory, 0));
+	donard_memory_free(memory);
+	memory = claimed("p2pmem2", 3 * MIB + 5, 10);
+	GOES(donard_memory_read(memory, 0, seen, 10));
+	CHECK(!memcmp(seen, "0123456789", 10));
 	donard_memory_free(memory);
 	memory = claimed("p2pmem0", 0, 10);
 	REFUSES(EOPNOTSUPP, "unsupported", donard_memory_sync(memory, DONARD_SYNC_DURABLE));
