@@ -622,10 +622,12 @@ flakey_drive() {
 	fails_for_a_while lab-flakey "$(flakey 0 1 1 error_writes)" "$(flakey 1 0)"
 }
 
-# Another table under the running server: nothing goes there that has no proven route; the former one serves again.
+# Another table under the running server: nothing goes there that has no proven route, although the drive would take it; the
+# former one serves again.
 table_is_swapped() {
+	modprobe dm-flakey
 	mapped lab-linear "$(linear)"
-	fails_for_a_while lab-linear "0 $(sectors_of "$LAB_ALPHA") error" "$(linear)"
+	fails_for_a_while lab-linear "$(flakey 1 0)" "$(linear)"
 }
 
 server_waits_for_drive() {
