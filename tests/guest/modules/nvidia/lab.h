@@ -71,8 +71,8 @@ struct lab_allocation {
 /* Levers and state: module parameters. */
 extern bool lab_expect_complaint, lab_scatter, lab_mig, lab_vgpu, lab_static_bar1;
 extern unsigned int lab_bar1_mib, lab_table_version, lab_page_size;
-extern unsigned int lab_callback_delay_ms, lab_patience_s;
-extern unsigned int lab_pinned_pages, lab_callbacks, lab_leaked_puts;
+extern unsigned int lab_patience_s;
+extern unsigned int lab_pinned_pages, lab_callbacks;
 
 __printf(1, 2)
 void lab_complain(const char *fmt, ...);

@@ -42,10 +42,6 @@ unsigned int lab_page_size = NVIDIA_P2P_PAGE_SIZE_64KB;
 module_param_named(page_size, lab_page_size, uint, 0644);
 MODULE_PARM_DESC(page_size, "Type of page size that page tables say");
 
-unsigned int lab_callback_delay_ms;
-module_param_named(callback_delay_ms, lab_callback_delay_ms, uint, 0644);
-MODULE_PARM_DESC(callback_delay_ms, "Sleep before each callback, with the lock held");
-
 unsigned int lab_pinned_pages;
 module_param_named(pinned_pages, lab_pinned_pages, uint, 0444);
 MODULE_PARM_DESC(pinned_pages, "Pages of 64 KiB that are pinned");
@@ -53,10 +49,6 @@ MODULE_PARM_DESC(pinned_pages, "Pages of 64 KiB that are pinned");
 unsigned int lab_callbacks;
 module_param_named(callbacks, lab_callbacks, uint, 0444);
 MODULE_PARM_DESC(callbacks, "Free callbacks that were run");
-
-unsigned int lab_leaked_puts;
-module_param_named(leaked_puts, lab_leaked_puts, uint, 0444);
-MODULE_PARM_DESC(leaked_puts, "Puts that did nothing, coming from another process");
 
 unsigned int lab_patience_s = 60;
 module_param_named(patience_s, lab_patience_s, uint, 0644);

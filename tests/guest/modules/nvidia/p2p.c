@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* NVIDIA's peer-to-peer calls, and what they demand of their caller. */
-#include <linux/delay.h>
 #include <linux/dma-mapping.h>
 #include <linux/module.h>
 #include <linux/overflow.h>
@@ -167,8 +166,6 @@ static void fire(struct lab_pin *pin)
 {
 	int before = preempt_count();
 
-	if (lab_callback_delay_ms)
-		msleep(lab_callback_delay_ms);
 	LAB_COMPLAIN(lab.in_callback, "a free callback inside of another\n");
 	lab.in_callback = current;
 	pin->callback(pin->data);
@@ -377,11 +374,9 @@ static int put_locked(bool persistent, u64 va, struct nvidia_p2p_page_table *tab
 	if (LAB_COMPLAIN(p->persistent != persistent || p->va != va,
 		 "nvidia_p2p put of another kind or address than the get's\n"))
 		return -EINVAL;
-	if (!persistent && p->owner != current->tgid) {
-		lab_leaked_puts++;
-		LAB_COMPLAIN(1, "nvidia_p2p_put_pages from another process does nothing\n");
+	if (LAB_COMPLAIN(!persistent && p->owner != current->tgid,
+		 "nvidia_p2p_put_pages from another process does nothing\n"))
 		return 0;
-	}
 	if (ret != LAB_REVOKE) {
 		forget(p);
 		return 0;
