@@ -95,12 +95,13 @@ logs_are_left() {
 		cmp tests/data/console/module-kasan.log "$(sed -n 's/^.*the whole log: //p' "$LOGS/said")"
 }
 
-# stalled_boot_runs_again - a kernel that never gets to its init: the lab gives it up, and tests/check takes another guest.
+# stalled_boot_runs_again [SHELL-LINE] - a kernel that never gets to its init: the lab gives it up, and tests/check takes another
+# guest. Because it is silent, or for what the line makes of it.
 stalled_boot_runs_again() {
 	local dir status=0
 	dir=$(guest_left late-kasan)
 	# shellcheck disable=SC2016  # expanded in the lab's shell
-	in_lab "$dir" 'boot_seconds() { echo 0; }
+	in_lab "$dir" "boot_seconds() { echo 0; }; ${1-}"'
 		start_guest() {
 			echo >>"$1/boots"
 			sleep 60 &
@@ -192,6 +193,12 @@ run_lab() {
 	try "lab: the same report after the first program is a failure" is_the_guests late-kasan
 	try "lab: nor is that kernel booted again" booted_times 1 late-kasan
 	try "lab: a kernel that stalls before its init is given up, and that guest runs again" stalled_boot_runs_again
+	# shellcheck disable=SC2016  # expanded in the lab's shell
+	try "lab: a kernel that talks on and on before its init, the same" stalled_boot_runs_again \
+		'silence() { case $1 in */started) echo 0 ;; *) echo -1 ;; esac; }'
+	# shellcheck disable=SC2016  # expanded in the lab's shell
+	try "lab: a kernel that has lost its timer before its init, the same" stalled_boot_runs_again \
+		'echo "$LOST_TIMER" >>"$LAB_DIR/console.log"'
 	# shellcheck disable=SC2016  # the emulator's shell's
 	try "lab: an emulator that aborts at its start is told" emulator_ended_as \
 		'the emulator failed with status 134: its last words' 'echo its last words; kill -ABRT $$'

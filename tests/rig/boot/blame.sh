@@ -6,6 +6,6 @@
 # its guest down, or a kernel died or stalled before anything of the project ran (verdict.sh, run.sh), as happens on a busy
 # host in one guest of many. Fails where the guest itself is to blame.
 emulators_fault() {
-	local -r faults='the emulator lost a|the kernel died before its first program:|the kernel does not come up: silent for [0-9]+ s,'
+	local -r faults='the emulator lost a|the kernel died before its first program:|the kernel does not come up:?'
 	(($1 == 125)) && grep -oE "($faults) .*" "$2" | tail -n 1
 }
