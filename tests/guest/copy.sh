@@ -632,7 +632,7 @@ passed_in_a_row() {
 	holds bar "$WORK/data"
 }
 
-# refused STATUS REGEX ARG... - and the destination is as it was.
+# refused STATUS REGEX ARG... - a copy by NVMe commands.
 refused() {
 	local status=$1 regex=$2
 	shift 2

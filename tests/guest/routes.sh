@@ -27,7 +27,7 @@ goes_by() {
 	same_bytes beta "$WORK/seen" "$WORK/data" "$BYTES"
 }
 
-# refused_for REGEX - nothing is written; with leave it goes through DRAM and says so.
+# refused_for REGEX - both ways; the BAR does not begin with the drive's bytes then.
 refused_for() {
 	data_on_alpha "$BYTES"
 	cmp -s -n "$BYTES" "$(backing gpu)" "$WORK/data" && fail "the data is there before the copy"
