@@ -322,8 +322,8 @@ others_hold_no_lock() {
 	at_end "kill $! 2>/dev/null; wait $!"
 	within 10 is_locked
 	remove_all
-	exits 0 added timeout 60 donard-cli region apply
-	exits 0 present as other timeout 60 donard-cli region apply --dry-run gpu
+	exits 0 added limited donard-cli region apply
+	exits 0 present as other timeout "$HANG_SECONDS" donard-cli region apply --dry-run gpu
 }
 
 is_locked() {

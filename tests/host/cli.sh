@@ -144,13 +144,19 @@ cache_top_of_a_silent_server() {
 it = socket.socket(socket.AF_UNIX)
 it.bind(sys.argv[1])
 it.listen()
-time.sleep(60)' "$path" &
+time.sleep(1000)' "$path" &
 	server=$!
-	until [[ -S $path ]]; do sleep 0.05; done
+	until [[ -S $path ]]; do
+		kill -0 "$server" || return
+		sleep 0.05
+	done
 	"$BUILD/donard-cli" cache top "$path" >"$LOGS/top" 2>&1 &
 	top=$!
 	# It catches the signal, and is in read().
-	until grep -q '^SigCgt:.*[4567cdef]...$' "/proc/$top/status" && grep -q '^0 ' "/proc/$top/syscall"; do sleep 0.05; done
+	until grep -q '^SigCgt:.*[4567cdef]...$' "/proc/$top/status" && grep -q '^0 ' "/proc/$top/syscall"; do
+		kill -0 "$top" || { cat "$LOGS/top"; kill "$server"; return 1; }
+		sleep 0.05
+	done
 	kill -TERM "$top"
 	wait "$top" || status=$?
 	kill "$server"

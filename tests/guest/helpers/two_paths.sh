@@ -138,7 +138,7 @@ without_native_multipath() {
 
 # kept_to_a_program USED NAMED - as by a file system that another mount namespace has.
 kept_to_a_program() {
-	python3 -c "import os, time; os.open('${1}p3', os.O_RDONLY | os.O_EXCL); open('$WORK/has', 'w'); time.sleep(60)" &
+	python3 -c "import os, time; os.open('${1}p3', os.O_RDONLY | os.O_EXCL); open('$WORK/has', 'w'); time.sleep(1000)" &
 	at_end "kill $! 2>/dev/null"
 	within 10 test -e "$WORK/has"
 	kept "it is in use by another program.* \(as ${1}p3\)\." "${2}p3"
