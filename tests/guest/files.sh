@@ -508,11 +508,13 @@ stable_pages() {
 beside_a_reader() {
 	local round
 	filled "$SOURCE" $((8 * MIB))
-	(while :; do
+	: >"$WORK/reading"
+	while [[ -e $WORK/reading ]]; do
 		dd if="$SOURCE" bs=1M of=/dev/null status=none
 		dd if="$SOURCE" iflag=nocache count=0 status=none
-	done) &
-	at_end "kill -KILL $!; wait $! 2>/dev/null"
+	done &
+	# Not by a signal: a dd that outlives its shell would keep the file system from being unmounted.
+	at_end "rm $WORK/reading; wait $!"
 	for ((round = 0; round < 5; round++)); do
 		copy "$SOURCE" p2pmem0 --verify
 		equal "route" switch "$(field route)"
