@@ -346,15 +346,20 @@ volatile() {
 
 # --- faults ---
 
+nvram_is_back() {
+	region_exists p2pmem2 || donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF"
+	give_to_group p2pmem2
+}
+
 # Removing the region goes through, and what was acknowledged is in the NVRAM when it is back.
 region_removed() {
 	fresh --no-cleaner --high 90
 	says 'acknowledged 65536' write 0 65536 12
+	at_end nvram_is_back
 	donard-cli region remove "$NVRAM"
 	server_ends 1
 	equal "code" region-gone "$(jq -rs '.[-1].error.code' "$WORK/served")"
-	donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
-	within 10 region_exists "$NVRAM"
+	nvram_is_back
 	serve --no-cleaner --high 90
 	says 'equal 65536' read 0 65536 12
 }

@@ -198,6 +198,7 @@ without_capability() {
 }
 
 capability_is_checked() {
+	dmesg -C
 	exits 0 'EPERM.*CAP_SYS_RAWIO' without_capability uapi control-without-capability "$LAB_GPU_BDF"
 	exits 1 'not permitted' without_capability bash -c 'echo generic >/sys/class/p2pmem/p2pmem0/page_type'
 	exits 1 'not permitted' without_capability bash -c 'echo 1 >/sys/class/p2pmem/p2pmem0/pinned_importers'

@@ -595,7 +595,7 @@ peer_region_back() {
 local_region_is_removed() {
 	serve dram --size 2M
 	background "${FOREVER[@]}" --local p2pmem0
-	at_end "region_exists p2pmem0 || donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2"
+	at_end "region_exists p2pmem0 || donard-cli region add --kind pci-bar --device $LAB_GPU_BDF --bar 2; give_to_group p2pmem0"
 	limited donard-cli region remove p2pmem0
 	client_ends region-gone
 	within "$SECONDS_TO_NOTICE" has_event left

@@ -421,6 +421,7 @@ restore_beta() {
 	stale_env
 	within 20 test -b "${LAB_BETA}p1"
 	donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
+	give_to_group p2pmem2
 }
 
 # pulled MAKE - the leg beta goes while a copy of the array is in flight.

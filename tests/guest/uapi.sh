@@ -168,18 +168,20 @@ attributes() {
 # add_refused REGEX ARGUMENT... - and it leaves nothing behind.
 add_refused() {
 	local regex=$1
+	local -a before=(/sys/class/p2pmem/p2pmem*) after
 	shift
 	exits 3 "$regex" donard-cli region add "$@"
+	after=(/sys/class/p2pmem/p2pmem*)
+	equal "regions" "${before[*]}" "${after[*]}"
 }
 
 # What a durable SYNC answers for must not lie in a cache.
 no_write_back_for_persistent() {
 	donard-cli region remove p2pmem2
-	at_end "region_exists p2pmem2 || /opt/lab/regions"
+	at_end "region_exists p2pmem2 || donard-cli region add --kind nvme-pmr --device $LAB_BETA_BDF; give_to_group p2pmem2"
 	add_refused 'wb would leave stores in the CPU.s cache.*use wc or uc' \
 		--kind nvme-pmr --device "$LAB_BETA_BDF" --memtype wb
 	donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" >/dev/null
-	give_to_group p2pmem2
 	equal "default" wc "$(attr p2pmem2 memtype)"
 	uapi sync-durable
 }
