@@ -116,23 +116,23 @@ nothing_for_cpu() {
 	fi
 }
 
-# one_address - where the importer was told the whole export lies, with nothing for the CPU.
+# one_address - in ADDRESS where the importer was told the whole export lies, with nothing for the CPU.
 one_address() {
 	matches "what the importer got" "^$(nothing_for_cpu) 0x[0-9a-f]+\+0x200000$" "$(said map)"
-	said map | sed -E 's/.* (0x[0-9a-f]+)\+.*/\1/'
+	ADDRESS=$(said map | sed -E 's/.* (0x[0-9a-f]+)\+.*/\1/')
 }
 
 # address_is_memory REGION OWNER-BDF ID CLIENT-BDF - what the CPU writes through the dma-buf is found by
 # the emulator at the address that the importer was given.
 address_is_memory() {
-	local region=$1 start address
+	local region=$1 start
 	start=$(bar_start "$2" "$(attr "$region" bar)")
 	steps open "$region" export 0x100000 "$EXPORT_BYTES" attach dynamic "$4" map both mmap fill 0xa5 sync
-	address=$(one_address)
-	((address >= start)) || fail "$address lies below the BAR at $start"
+	one_address
+	((ADDRESS >= start)) || fail "$ADDRESS lies below the BAR at $start"
 	head -c "$EXPORT_BYTES" /dev/zero | tr '\0' '\245' >"$WORK/expected"
-	same_bytes "host's view at $address" "$(backing "$3")" "$WORK/expected" "$EXPORT_BYTES" \
-		$((address - start))
+	same_bytes "host's view at $ADDRESS" "$(backing "$3")" "$WORK/expected" "$EXPORT_BYTES" \
+		$((ADDRESS - start))
 	within 10 region_is_free "$region"
 }
 
@@ -143,12 +143,12 @@ address_of_p2pdma() {
 
 # The CMB is in no file, so only its place can be told.
 address_in_cmb() {
-	local start address
+	local start
 	steps open p2pmem1 export 0 "$EXPORT_BYTES" attach dynamic "$1" map both
 	start=$(bar_start "$LAB_ALPHA_BDF" "$(attr p2pmem1 bar)")
-	address=$(one_address)
-	((address >= start && address + EXPORT_BYTES <= start + 64 * MIB)) ||
-		fail "$address is not in the BAR at $start"
+	one_address
+	((ADDRESS >= start && ADDRESS + EXPORT_BYTES <= start + 64 * MIB)) ||
+		fail "$ADDRESS is not in the BAR at $start"
 }
 
 # Two holes of 1 MiB are all that is free.
@@ -166,11 +166,11 @@ fragmented() {
 # Behind an IOMMU the importer gets an IOVA, which is no address of the BAR.
 # translated [STEP] - how it is exported
 translated() {
-	local start end address
+	local start end
 	read -r start end _ < <(sed -n 3p "/sys/bus/pci/devices/$LAB_GPU_BDF/resource")
 	steps open p2pmem0 "${1:-export}" 0 "$EXPORT_BYTES" attach dynamic "$LAB_ALPHA_BDF" map both unmap map both detach
-	address=$(one_address)
-	((address < start || address > end)) || fail "the BAR's own address behind an IOMMU: $address"
+	one_address
+	((ADDRESS < start || ADDRESS > end)) || fail "the BAR's own address behind an IOMMU: $ADDRESS"
 }
 
 translated_unlisted() {
