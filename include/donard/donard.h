@@ -477,7 +477,8 @@ struct donard_region_add {
  * For DONARD_KIND_PCI_BAR the call first binds the function to the driver p2pmem, and
  * undoes that if the kernel refuses the region; the function's driver_override in sysfs is then what it was.
  *
- * Returns N; -EBUSY when another driver owns the function; -EACCES unless the caller is root;
+ * Returns N; -EBUSY when another driver owns the function, or somebody still holds the memory from before its device
+ * vanished; -EACCES unless the caller is root;
  * -EHOSTUNREACH when no page type was named and none is safe; -EOPNOTSUPP without the module, and when the kernel or the
  * device cannot do it; -EINVAL, -E2BIG when @what describes no memory.
  */

@@ -185,7 +185,10 @@ inline ack()
 	}
 }
 
-/* DESTAGE: of each block the data are written that are the newest now, if one of these records has them. */
+/*
+ * DESTAGE: of each block the data are written that are the newest now, if one of these records has them.  Not here: for a
+ * client's flush to the drive, the code writes the newest that these records have.
+ */
 inline plan(upto)
 {
 	d_step {
