@@ -136,7 +136,7 @@ refusals() {
 	local add=(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2)
 	region_gone p2pmem0 || donard-cli region remove p2pmem0
 	exits 2 'choose one of 4K, 2M, 1G' "${add[@]}" --folio 4M
-	exits 3 '^[^;]*p2pdma itself, 4 KiB each' "${add[@]}" --page-type p2pdma --folio 2M
+	exits 3 'p2pdma itself, 4 KiB each[^;]*$' "${add[@]}" --page-type p2pdma --folio 2M
 	exits 1 'multiples of 1024 MiB.*smaller folios, or choose an offset' "${add[@]}" --page-type generic --folio 1G --offset 2M
 	exits 1 'multiples of 1024 MiB' "${add[@]}" --page-type generic --folio 1G --length 64M
 	added "$GIB"

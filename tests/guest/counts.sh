@@ -160,7 +160,7 @@ top_follows() {
 }
 
 top_of_others() {
-	matches "top of another user" 'shown to root and the region.s group' "$(as other donard-cli top --count 1)"
+	matches "top of another user" 'shown to root and that region.s group' "$(as other donard-cli top --count 1)"
 	matches "top of the group" '^donard-cli top' "$(as user donard-cli top --count 1)"
 }
 

@@ -138,8 +138,9 @@ static void registered(void)
 /* A worker of the kernel takes down a ring that was closed, and what its reads still pin. */
 static void comes_back(uint64_t before)
 {
-	while (available() != before + BYTES)
+	for (int tries = 0; available() != before + BYTES && tries < 6000; tries++)
 		usleep(10000);
+	EQUAL(before + BYTES, available());
 }
 
 /* Registered and freed: the queue has the memory until it ends, and then nobody has. */

@@ -8,6 +8,7 @@
  * Levers, in the environment of the program:
  * LAB_CUDA_STRICT=1: no question about a pointer is answered without a current context.
  * LAB_CUDA_CHUNKS=1: allocations up to 1 MiB are cut from chunks of 2 MiB, at 512 bytes.
+ * LAB_CUDA_LARGE=1: the GPU says that it has four times its memory.
  */
 #ifndef STUB_H
 #define STUB_H
