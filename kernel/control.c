@@ -102,7 +102,6 @@ static long ctl_region_remove(void *object, void *arg)
 	ret = close_unless_used(r, req->flags & P2PMEM_REMOVE_IF_IDLE, req->reason);
 	if (ret)
 		goto out_put;
-	p2pmem_remove_start(r);
 	ret = p2pmem_remove_wait(r, true);
 	if (ret)
 		p2pmem_reason(req->reason, "p2pmem%u still drains; the removal goes on by itself", r->id);

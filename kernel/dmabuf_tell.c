@@ -18,7 +18,7 @@
 
 /*
  * This is not p2pmem_wq, because a workqueue runs only so many items at a time, and the
- * end of a region must not queue behind importers that do not return.
+ * what the end of a region waits for must not queue behind importers that do not return.
  */
 static struct workqueue_struct *importers_wq;
 

@@ -272,7 +272,7 @@ static int pmr_commit(struct p2pmem_region *r)
 	if (!(FIELD_GET(NVME_PMRCAP_PMRWBM, pmr->cap) & 2))
 		READ_ONCE(*(u64 *)r->backing.kaddr);
 	status = readl(pmr->regs + NVME_PMRSTS);	/* all ones: it is gone */
-	if (!(status & (NVME_PMRSTS_NRDY | NVME_PMRSTS_ERR | NVME_PMRSTS_HSTS)))
+	if (!(status & NVME_PMRSTS_NRDY) && is_sound(status))
 		return 0;
 	WRITE_ONCE(pmr->readied, U64_MAX);
 	return -EIO;
