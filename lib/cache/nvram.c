@@ -23,7 +23,7 @@ static int nvram_barrier(struct dnd_cache_store *store)
 	struct dnd_cache_nvram *nvram = nvram_of(store);
 
 	nvram->barriers++;
-	return donard_memory_sync(nvram->memory, nvram->sync_flags);
+	return donard_memory_sync(nvram->memory, store->is_volatile ? 0 : DONARD_SYNC_DURABLE);
 }
 
 void dnd_cache_nvram_init(struct dnd_cache_nvram *nvram, struct donard_memory *memory,
@@ -33,6 +33,5 @@ void dnd_cache_nvram_init(struct dnd_cache_nvram *nvram, struct donard_memory *m
 		.store = { .length_bytes = length_bytes, .is_volatile = !durable, .read = nvram_read, .write = nvram_write,
 			   .barrier = nvram_barrier },
 		.memory = memory,
-		.sync_flags = durable ? DONARD_SYNC_DURABLE : 0,
 	};
 }

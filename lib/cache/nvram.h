@@ -11,7 +11,6 @@
 struct dnd_cache_nvram {
 	struct dnd_cache_store store;	/* first, so that the log's pointer to it is one to this */
 	struct donard_memory *memory;	/* belongs to the caller, and outlives the store */
-	unsigned int sync_flags;
 	uint64_t barriers;		/* how many were asked for so far */
 };
 
