@@ -124,7 +124,7 @@ static bool in_word(char c)
 /* The term that stands at @at as a word of its own. */
 static const struct cli_term *term_of(const struct cli_term *terms, const char *at)
 {
-	for (const struct cli_term *term = terms; term && term->library; term++) {
+	for (const struct cli_term *term = terms; term->library; term++) {
 		size_t length = strlen(term->library);
 
 		if (!strncmp(at, term->library, length) && (!in_word(at[length - 1]) || !in_word(at[length])))

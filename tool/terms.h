@@ -30,7 +30,7 @@ const char *cli_option_of(const struct cli_command *command, const char *member)
 
 /*
  * Replaces the calls by the commands, and of the other words those of @own, up to a NULL: for readers who know the commands but
- * have options of their own (users of a plugin), or none (NULL).
+ * have options of their own (users of a plugin, or of cuFile).
  */
 const char *cli_in_words(const char *text, const struct cli_term *own, char *out, size_t out_bytes);
 

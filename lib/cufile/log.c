@@ -23,7 +23,6 @@ static const struct cli_term remedies[] = {
 	{ "pass ALLOW_UNLISTED to try it, or ALLOW_BOUNCE", "set properties.allow_compat_mode in cufile.json" },
 	{ "pass ALLOW_BOUNCE", "set properties.allow_compat_mode in cufile.json" },
 	{ "let the queue bounce (ALLOW_BOUNCE)", "set properties.allow_compat_mode in cufile.json" },
-	{ "ALLOW_BOUNCE", "properties.allow_compat_mode in cufile.json" },
 	{ NULL, NULL },
 };
 
