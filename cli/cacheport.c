@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "cacheport.h"
@@ -97,6 +98,25 @@ static int check_name(const struct cli *cli, const struct cli_port *port, bool w
 	return writes ? check_unused(cli, port) : 0;
 }
 
+/* By a link of somebody's own.  Its node never has a byte for who reads it as a pipe. */
+static int check_pipe(const struct cli *cli, const struct cli_port *port, const struct stat *st)
+{
+	char path[PATH_MAX], device[PATH_MAX], text[CLI_TEXT_BYTES];
+	const char *region;
+	ssize_t length;
+
+	snprintf(path, sizeof(path), "%s/dev/char/%u:%u", donard_sysfs_root(cli->ctx), major(st->st_rdev), minor(st->st_rdev));
+	length = S_ISCHR(st->st_mode) ? readlink(path, device, sizeof(device) - 1) : -1;
+	if (length < 0)
+		return 0;
+	device[length] = '\0';
+	region = strrchr(device, '/');
+	if (!region || strncmp(region, "/p2pmem", strlen("/p2pmem")))
+		return 0;
+	snprintf(text, sizeof(text), "%s: it leads to a region's node. Name the region: %s", port->name, region + 1);
+	return cli_fail(cli, donard_fail(cli->ctx, EINVAL, "bad-name", text));
+}
+
 static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 {
 	struct stat st;
@@ -112,6 +132,9 @@ static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 		return fails(cli, port, "it is in use (mounted, swap, or another program). Release it first");
 	if (port->fd < 0 || fstat(port->fd, &st))
 		return fails(cli, port, "cannot be opened");
+	rc = check_pipe(cli, port, &st);
+	if (rc)
+		return rc;
 	port->device = S_ISBLK(st.st_mode);
 	port->regular = S_ISREG(st.st_mode) || port->device;
 	if (!strcmp(port->name, "-")) {		/* from where it stands */
@@ -124,9 +147,11 @@ static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 	return 0;
 }
 
-/* "p2pmem0", "/dev/p2pmem0", and either with an offset */
+/* "p2pmem0", "/dev/p2pmem0", "/dev/p2pmem/by-name/scratch", and each with an offset */
 static bool names_region(const char *name)
 {
+	if (!strncmp(name, CLI_REGION_LINKS, strlen(CLI_REGION_LINKS)))
+		return true;
 	if (!strncmp(name, "/dev/", strlen("/dev/")))
 		name += strlen("/dev/");
 	return !strncmp(name, "p2pmem", strlen("p2pmem")) && !strchr(name, '/');

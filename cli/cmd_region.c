@@ -7,9 +7,12 @@
 #include "errors.h"
 #include "options.h"
 #include "output.h"
+#include "place.h"
 #include "progress.h"
 #include "regionkeys.h"
 #include "udev.h"
+
+#define REGION_NAME_BYTES	32
 
 /* As text the name stands alone on stdout, for a script, and a note on stderr. */
 static int print_name(const struct cli *cli, const char *name, const char *note)
@@ -30,12 +33,22 @@ static int print_name(const struct cli *cli, const char *name, const char *note)
 	return EXIT_DONE;
 }
 
-/* The argument may have been "/dev/p2pmem0". */
-static int print_argument(const struct cli *cli)
+/* The name of a region that was given as "/dev/p2pmem0", or by a link, which goes with the region. */
+static int take_name(const struct cli *cli, char name[REGION_NAME_BYTES])
 {
-	const char *slash = strrchr(cli->arguments[0], '/');
+	const char *argument = cli->arguments[0], *slash = strrchr(argument, '/');
+	struct donard_region_list *list;
+	int rc;
 
-	return cli->json ? print_name(cli, slash ? slash + 1 : cli->arguments[0], NULL) : EXIT_DONE;
+	snprintf(name, REGION_NAME_BYTES, "%s", slash ? slash + 1 : argument);
+	if (strncmp(argument, CLI_REGION_LINKS, strlen(CLI_REGION_LINKS)))
+		return 0;
+	rc = donard_region_find(cli->ctx, argument, &list);
+	if (rc)
+		return rc;
+	snprintf(name, REGION_NAME_BYTES, "%s", donard_region_get(list, 0)->name);
+	donard_region_list_free(list);
+	return 0;
 }
 
 /* Of an option whose word was given, and is @number; 0 is none. */
@@ -98,7 +111,7 @@ static int run_add(struct cli *cli)
 		.bdf = cli_value(cli, "device"),
 	};
 	uint64_t bar = 0;
-	char name[32];
+	char name[REGION_NAME_BYTES];
 	int rc = take_types(cli, &what);
 
 	if (rc)
@@ -139,29 +152,33 @@ static void say(void *user, const char *text)
 static int run_remove(struct cli *cli)
 {
 	unsigned int flags = cli_given(cli, "if-idle") ? DONARD_REMOVE_IF_IDLE : 0;
-	int rc;
+	char name[REGION_NAME_BYTES];
+	int rc = take_name(cli, name);
 
 	cli_catch_signals();
-	rc = donard_region_remove(cli->ctx, cli->arguments[0], flags, say, NULL);
-
+	if (!rc)
+		rc = donard_region_remove(cli->ctx, cli->arguments[0], flags, say, NULL);
 	if (rc)
 		return cli_fail(cli, rc);
-	return print_argument(cli);
+	return cli->json ? print_name(cli, name, NULL) : EXIT_DONE;
 }
 
 static int run_set(struct cli *cli)
 {
 	enum donard_page_type page_type = donard_page_type_of(cli_value(cli, "page-type"));
 	int rc = known_word(cli, "page-type", page_type, "generic, p2pdma");
+	char name[REGION_NAME_BYTES];
 
 	if (rc)
 		return rc;
 	if (!page_type)
 		return cli_usage(cli, "--page-type is missing");
-	rc = donard_region_set_page_type(cli->ctx, cli->arguments[0], page_type);
+	rc = take_name(cli, name);
+	if (!rc)
+		rc = donard_region_set_page_type(cli->ctx, cli->arguments[0], page_type);
 	if (rc)
 		return cli_fail(cli, rc);
-	return print_argument(cli);
+	return cli->json ? print_name(cli, name, NULL) : EXIT_DONE;
 }
 
 static const struct cli_option add_options[] = {

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "place.h"
 
@@ -14,8 +15,20 @@ static bool is_memory(const char *text, size_t length)
 
 	if (!strncmp(text, "gpu:", strlen("gpu:")))
 		return !strchr(text, '/');
+	if (!strncmp(text, CLI_REGION_LINKS, strlen(CLI_REGION_LINKS)))
+		return true;
 	return !strncmp(name, "p2pmem", prefix) && name + prefix < text + length &&
 	       name + prefix + strspn(name + prefix, "0123456789") == text + length;
+}
+
+/* How long the name is.  A link to a region that begins within its memory has a "+" in its own. */
+static size_t name_length(const char *text)
+{
+	const char *plus = strrchr(text, '+');
+
+	if (strncmp(text, CLI_REGION_LINKS, strlen(CLI_REGION_LINKS)))
+		return strcspn(text, "+");
+	return plus && access(text, F_OK) ? (size_t)(plus - text) : strlen(text);
 }
 
 static int no_offset(struct donard_context *ctx, int rc, const char *text, const char *number)
@@ -32,7 +45,7 @@ static int no_offset(struct donard_context *ctx, int rc, const char *text, const
 
 int cli_place_of(struct donard_context *ctx, const char *text, uint64_t option_bytes, struct cli_place *place)
 {
-	size_t length = strcspn(text, "+");
+	size_t length = name_length(text);
 	int rc;
 
 	*place = (struct cli_place){ .name = text, .offset_bytes = option_bytes };

@@ -5,14 +5,17 @@
 
 #include "donard/donard.h"
 
+/* Where udev puts links to regions, and nothing else lies. */
+#define CLI_REGION_LINKS	"/dev/p2pmem/"
+
 struct cli_place {
 	const char *name;	/* the text itself, or text[] */
 	uint64_t offset_bytes;
-	char text[64];
+	char text[320];
 };
 
 /*
- * Splits an offset off a region ("p2pmem0+64M", "/dev/p2pmem0+64M") or a GPU ("gpu:0+64M"), and adds @option_bytes to it, the
+ * Splits an offset off a region ("p2pmem0+64M", "/dev/p2pmem0+64M", a link below /dev/p2pmem) or a GPU ("gpu:0+64M"), and adds @option_bytes to it, the
  * offset of an option.  Any other text is a name as it is, such as that of a file.  Returns 0, or the negative errno of a
  * failure that is @ctx's last one.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * "p2pmem0" and "/dev/p2pmem0" name a region, "gpu:0" and "gpu:0000:03:00.0" a GPU.  Any other text is
- * a path.  An offset is no part of a name: "p2pmem0+64M" is refused, since it would be taken for a file.
+ * "p2pmem0", "/dev/p2pmem0" and the links below /dev/p2pmem name a region, "gpu:0" and "gpu:0000:03:00.0" a GPU.  Any other
+ * text is a path.  An offset is no part of a name: "p2pmem0+64M" is refused, since it would be taken for a file.
  */
 #include <ctype.h>
 #include <limits.h>
@@ -14,6 +14,7 @@
 #include "region/region.h"
 
 #define GPU_PREFIX	"gpu:"
+#define LINKS	"p2pmem/"	/* docs/donard-regions.conf.5 */
 #define NO_GPU	((unsigned int)INT_MAX)	/* CUDA gives no GPU this number */
 
 static int has_offset(struct donard_context *ctx, const char *text)
@@ -64,12 +65,24 @@ static bool split_region(const char *text, struct dnd_spec *spec, bool *offset)
 	return dnd_region_number(spec->region) >= 0;
 }
 
-/* The part behind "/dev/", or else the text itself. */
-static const char *node_name(const struct donard_context *ctx, const char *text)
+/*
+ * The part behind "/dev/", or else the text itself.  For a link below /dev/p2pmem, where only root makes some, what it leads
+ * to; a link's own name may have a "+" in it.
+ */
+static const char *node_name(const struct donard_context *ctx, const char *text, char leads_to[PATH_MAX])
 {
 	size_t root = strlen(ctx->dev_root);
+	const char *name = text + root + 1, *slash;
+	ssize_t length;
 
-	return !strncmp(text, ctx->dev_root, root) && text[root] == '/' ? text + root + 1 : text;
+	if (strncmp(text, ctx->dev_root, root) || text[root] != '/')
+		return text;
+	length = strncmp(name, LINKS, strlen(LINKS)) ? -1 : readlink(text, leads_to, PATH_MAX - 1);
+	if (length < 0)
+		return name;
+	leads_to[length] = '\0';
+	slash = strrchr(leads_to, '/');
+	return slash ? slash + 1 : leads_to;
 }
 
 int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec)
@@ -89,6 +102,7 @@ int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec)
 
 int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec *spec)
 {
+	char leads_to[PATH_MAX];
 	bool offset;
 
 	memset(spec, 0, sizeof(*spec));
@@ -97,7 +111,7 @@ int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec
 	spec->path = text;
 	if (!strncmp(text, GPU_PREFIX, strlen(GPU_PREFIX)) && !strchr(text, '/'))
 		return parse_gpu(ctx, text, spec);
-	if (!split_region(node_name(ctx, text), spec, &offset))
+	if (!split_region(node_name(ctx, text, leads_to), spec, &offset))
 		return 0;
 	spec->is_region = true;
 	return offset ? has_offset(ctx, text) : 0;
@@ -106,9 +120,10 @@ int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec
 int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PMEM_NAME_BYTES])
 {
 	struct dnd_spec spec;
+	char leads_to[PATH_MAX];
 	bool offset;
 
-	if (!split_region(node_name(ctx, text), &spec, &offset))
+	if (!split_region(node_name(ctx, text, leads_to), &spec, &offset))
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: not a region; they look like p2pmem0, and "
 				"donard_region_list() shows what exists.", text[0] ? text : "(empty)");
 	if (offset)
