@@ -18,6 +18,7 @@
 #include "lib/base/bdf.h"
 #include "options.h"
 #include "output.h"
+#include "regionkeys.h"
 #include "regionmatch.h"
 #include "terms.h"
 #include "udev.h"
@@ -31,7 +32,6 @@ struct apply {
 	bool dry_run;
 	unsigned int undone;
 	bool udev_works;	/* it has nodes to give to their users */
-	bool *taken;		/* regions that a section has already, as machine.regions counts */
 };
 
 static const struct cli_column columns[] = {
@@ -90,16 +90,6 @@ static bool is_its_users(const struct region_section *section, const struct stat
 	       (node->st_mode & 0777) == section->mode;
 }
 
-/* Does the link with the section's name lead to the node? */
-static bool is_linked(const struct region_section *section, const struct stat *node)
-{
-	char path[sizeof("/dev/p2pmem/by-name/") + sizeof(section->name)];
-	struct stat linked;
-
-	snprintf(path, sizeof(path), "/dev/p2pmem/by-name/%s", section->name);
-	return !stat(path, &linked) && linked.st_rdev == node->st_rdev;
-}
-
 /* udev gives the node to its user, and makes its links, when it is told of a change. */
 static void renew_node(struct apply *apply, const struct region_section *section, const struct donard_region_info *region)
 {
@@ -107,38 +97,96 @@ static void renew_node(struct apply *apply, const struct region_section *section
 	struct stat node;
 
 	snprintf(path, sizeof(path), "/dev/%s", region->name);
-	if (stat(path, &node) || (is_its_users(section, &node) && is_linked(section, &node)))
+	if (stat(path, &node) || (is_its_users(section, &node) && section_is_linked(section, &node)))
 		return;
 	apply->udev_works |= cli_tell_udev(region->name);
 }
 
-static void note_present(struct apply *apply, const struct region_section *section,
-			 const struct donard_region_info *region)
-{
-	char text[256] = "", is[64], wanted[64];
+/* What @region has instead of what the section wants, and the command that changes it. */
+struct difference {
+	const char *what, *is, *wanted;
+	char command[128];
+};
 
-	if (section->page_type && section->page_type != region->page_type &&
-	    (section->page_type == DONARD_PAGES_PMEM || region->page_type == DONARD_PAGES_PMEM))
-		snprintf(text, sizeof(text), "%s is there, with page type %s instead of %s, and is left "
-			 "alone. To change it: donard-cli region remove %s, then region apply", region->name,
-			 donard_page_type_text(region->page_type), donard_page_type_text(section->page_type),
-			 region->name);
-	else if (section->page_type && section->page_type != region->page_type)
-		snprintf(text, sizeof(text), "%s is there, with page type %s instead of %s, and is left "
-			 "alone. To change it: donard-cli region set %s --page-type %s", region->name,
-			 donard_page_type_text(region->page_type),
-			 donard_page_type_text(section->page_type), region->name,
-			 donard_page_type_text(section->page_type));
-	else if (section->memtype && section->memtype != region->memtype)
-		snprintf(text, sizeof(text), "%s is there, with memory type %s instead of %s, and is left "
-			 "alone. To change it: donard-cli region remove %s, then region apply", region->name,
-			 donard_memtype_text(region->memtype), donard_memtype_text(section->memtype),
-			 region->name);
-	else if (section->folio_bytes && section->folio_bytes != region->folio_bytes)
-		snprintf(text, sizeof(text), "%s is there, with folios of %s instead of %s, and is left "
-			 "alone. To change it: donard-cli region remove %s, then region apply", region->name,
-			 donard_format_size(is, sizeof(is), region->folio_bytes),
-			 donard_format_size(wanted, sizeof(wanted), section->folio_bytes), region->name);
+/* region remove, then region apply: what a region keeps for its life */
+static void say_anew(char command[128], const struct donard_region_info *region)
+{
+	snprintf(command, 128, "donard-cli region remove %s, then region apply", region->name);
+}
+
+static bool differs_in_pages(const struct region_section *section, const struct donard_region_info *region,
+			     struct difference *is)
+{
+	if (!section->page_type || section->page_type == region->page_type)
+		return false;
+	is->what = "page type";
+	is->is = donard_page_type_text(region->page_type);
+	is->wanted = donard_page_type_text(section->page_type);
+	if (section->page_type == DONARD_PAGES_PMEM || region->page_type == DONARD_PAGES_PMEM)
+		say_anew(is->command, region);
+	else
+		snprintf(is->command, sizeof(is->command), "donard-cli region set %s --page-type %s", region->name, is->wanted);
+	return true;
+}
+
+/* A CMB may end within a unit, and its region ends before that. */
+static uint64_t whole_units(uint64_t bytes)
+{
+	return bytes - bytes % REGIONKEYS_UNIT_BYTES;
+}
+
+/* A section without a length wants all of the memory.  Of a pool that is what was free, and of a GPU what CUDA has not. */
+static bool is_shorter(const struct region_section *section, const struct donard_candidate_info *candidate,
+		       const struct donard_region_info *region)
+{
+	return !section->length_bytes && !region_is_pooled(region) && region->kind != DONARD_KIND_GPU_NVIDIA &&
+	       section->offset_bytes + region->size_bytes < whole_units(candidate->size_bytes);
+}
+
+static bool differs_in_size(const struct region_section *section, const struct donard_candidate_info *candidate,
+			    const struct donard_region_info *region, struct difference *is, char sizes[2][64])
+{
+	bool folios = section->folio_bytes && section->folio_bytes != region->folio_bytes;
+
+	if (!folios && !is_shorter(section, candidate, region))
+		return false;
+	is->what = folios ? "folios of" : "a length of";
+	is->is = donard_format_size(sizes[0], sizeof(sizes[0]), folios ? region->folio_bytes : region->size_bytes);
+	is->wanted = donard_format_size(sizes[1], sizeof(sizes[1]), folios ? section->folio_bytes :
+					whole_units(candidate->size_bytes) - section->offset_bytes);
+	say_anew(is->command, region);
+	return true;
+}
+
+static bool differs(const struct region_section *section, const struct donard_candidate_info *candidate,
+		    const struct donard_region_info *region, struct difference *is, char sizes[2][64])
+{
+	if (differs_in_pages(section, region, is) || differs_in_size(section, candidate, region, is, sizes))
+		return true;
+	if (section->memtype && section->memtype != region->memtype) {
+		is->what = "memory type";
+		is->is = donard_memtype_text(region->memtype);
+		is->wanted = donard_memtype_text(section->memtype);
+		say_anew(is->command, region);
+		return true;
+	}
+	is->what = "pinned importers";
+	is->is = region->pinned_importers ? "accepted" : "refused";
+	is->wanted = section->pinned_importers ? "accepted" : "refused";
+	snprintf(is->command, sizeof(is->command), "echo %d >/sys/class/p2pmem/%s/pinned_importers", section->pinned_importers,
+		 region->name);
+	return section->pinned_importers != region->pinned_importers;
+}
+
+static void note_present(struct apply *apply, const struct region_section *section,
+			 const struct donard_candidate_info *candidate, const struct donard_region_info *region)
+{
+	char text[384] = "", sizes[2][64];
+	struct difference is;
+
+	if (differs(section, candidate, region, &is, sizes))
+		snprintf(text, sizeof(text), "%s is there, with %s %s instead of %s, and is left alone. To change it: %s",
+			 region->name, is.what, is.is, is.wanted, is.command);
 	if (!apply->dry_run)
 		renew_node(apply, section, region);
 	note(apply, section, "present", region->name, region->bdf, text);
@@ -185,21 +233,6 @@ static void note_absent(struct apply *apply, const struct region_section *sectio
 	note(apply, section, "absent", "", candidate->bdf, candidate->obstacle);
 }
 
-/* Sections may be equal but for their names: each has a region of its own. */
-static const struct donard_region_info *take_region(struct apply *apply,
-						    const struct region_section *section,
-						    const struct donard_candidate_info *candidate)
-{
-	const struct donard_region_info *region;
-
-	for (size_t i = 0; (region = donard_region_get(apply->machine.regions, i)); i++)
-		if (!apply->taken[i] && section_is_region(section, candidate, region)) {
-			apply->taken[i] = true;
-			return region;
-		}
-	return NULL;
-}
-
 static void apply_section(struct apply *apply, const struct region_section *section)
 {
 	const struct donard_candidate_info *candidate;
@@ -212,9 +245,9 @@ static void apply_section(struct apply *apply, const struct region_section *sect
 		(count ? note_ambiguous : note_missing)(apply, section);
 		return;
 	}
-	region = take_region(apply, section, candidate);
+	region = machine_region_of(&apply->machine, section);
 	if (region)
-		note_present(apply, section, region);
+		note_present(apply, section, candidate, region);
 	else if (apply->dry_run)
 		note_absent(apply, section, candidate);
 	else
@@ -264,15 +297,12 @@ static int apply_all(struct apply *apply)
 
 	if (rc)
 		return cli_fail(apply->cli, rc);
-	apply->taken = calloc(donard_region_count(apply->machine.regions) + 1, sizeof(bool));
-	for (size_t i = 0; apply->taken && i < apply->config.count; i++)
+	rc = machine_match(apply->cli->ctx, &apply->machine, &apply->config);
+	for (size_t i = 0; !rc && i < apply->config.count; i++)
 		if (is_asked_for(apply->cli, apply->config.sections[i].name))
 			apply_section(apply, &apply->config.sections[i]);
 	machine_forget(&apply->machine);
-	if (!apply->taken)
-		return cli_fail_text(apply->cli, EXIT_FAILED, "no-memory", "there is no memory left");
-	free(apply->taken);
-	return finish(apply);
+	return rc ? cli_fail(apply->cli, rc) : finish(apply);
 }
 
 /*
@@ -314,7 +344,7 @@ static int run(struct cli *cli)
 	apply.device = device[0] ? device : NULL;
 	fd = apply.dry_run ? -1 : lock();
 	rc = regionconf_load(&apply.config, dir) ?
-		cli_fail_text(cli, EXIT_USAGE, "bad-configuration", apply.config.error) :
+		cli_fail_text(cli, apply.config.exit_code, apply.config.error_code, apply.config.error) :
 		check_names(&apply, dir);
 	if (!rc && !apply.config.count && !cli->json)
 		fprintf(stderr, "%s: region apply: %s configures no region.\n", cli_name, dir);

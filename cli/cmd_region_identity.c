@@ -56,7 +56,7 @@ static void identify(const struct machine *machine, const struct region_config *
 	const struct region_section *section = NULL;
 
 	if (!config->error[0])
-		section = machine_section_of(machine, config, region);
+		section = machine_section_of(machine, region);
 	if (section)
 		set_name(identity->by_name, "by-name", section->name, 0);
 	if (candidate) {
@@ -66,17 +66,12 @@ static void identify(const struct machine *machine, const struct region_config *
 	set_permissions(identity, section, config->error[0]);
 }
 
-static int show(struct cli *cli, const struct region_config *config,
-		const struct donard_region_info *region)
+static void show(const struct cli *cli, const struct machine *machine, const struct region_config *config,
+		 const struct donard_region_info *region)
 {
 	struct identity identity = { 0 };
-	struct machine machine;
-	int rc = machine_look(cli->ctx, &machine, true);
 
-	if (rc)
-		return cli_fail(cli, rc);
-	identify(&machine, config, region, &identity);
-	machine_forget(&machine);
+	identify(machine, config, region, &identity);
 	if (config->error[0])
 		fprintf(stderr, "%s: %s Until then only root may use %s.\n", cli_name, config->error,
 			region->name);
@@ -84,22 +79,26 @@ static int show(struct cli *cli, const struct region_config *config,
 		cli_print_json(cli_fields_json(fields, &identity, 0));
 	else
 		cli_fields_print(stdout, fields, properties, &identity);
-	return EXIT_DONE;
 }
 
 static int run(struct cli *cli)
 {
-	struct donard_region_list *list;
+	const struct donard_region_info *region;
 	struct region_config config;
-	int rc = donard_region_find(cli->ctx, cli->arguments[0], &list);
+	struct machine machine;
+	int rc = machine_look(cli->ctx, &machine, true);
 
 	if (rc)
 		return cli_fail(cli, rc);
 	regionconf_load(&config, cli_value(cli, "config") ? : REGIONCONF_DIR);
-	rc = show(cli, &config, donard_region_get(list, 0));
+	rc = machine_match(cli->ctx, &machine, &config);
+	if (!rc)
+		rc = machine_named(cli->ctx, &machine, cli->arguments[0], &region);
+	if (!rc)
+		show(cli, &machine, &config, region);
 	regionconf_free(&config);
-	donard_region_list_free(list);
-	return rc;
+	machine_forget(&machine);
+	return rc ? cli_fail(cli, rc) : EXIT_DONE;
 }
 
 static const struct cli_option options[] = {

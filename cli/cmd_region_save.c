@@ -5,7 +5,9 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "errors.h"
@@ -51,37 +53,49 @@ static void fail(struct save *save, const char *region, const char *name, const 
 	note(save, region, "failed", name, file, message);
 }
 
+static bool is_udevs_folder(const char *dir)
+{
+	struct stat ours, udevs;
+
+	return !stat(dir, &ours) && !stat(REGIONCONF_DIR, &udevs) && ours.st_dev == udevs.st_dev && ours.st_ino == udevs.st_ino;
+}
+
 /* Its name and its user are new to udev. */
 static void tell_udev(struct save *save, const char *region)
 {
-	if (!strcmp(save->dir, REGIONCONF_DIR))
+	if (is_udevs_folder(save->dir))
 		save->udev_works |= cli_tell_udev(region);
 }
 
 static void write_section(struct save *save, const char *region,
 			  const struct region_section *section)
 {
-	char path[PATH_MAX], text[512];
-	int error_number = regionwrite_file(section, save->dir, path, sizeof(path));
+	char path[PATH_MAX], text[512], why[REGIONWRITE_WHY_BYTES];
+	int error_number = regionwrite_file(section, save->dir, path, sizeof(path), why);
 
 	if (!error_number) {
 		note(save, region, "saved", section->name, path, "");
-		/* So that the next region finds its name taken. */
-		regionconf_load_file(&save->config, path);
 		tell_udev(save, region);
 		return;
 	}
-	snprintf(text, sizeof(text), "%.300s cannot be written (%s). %s give another folder by --config", path,
+	if (why[0])
+		snprintf(text, sizeof(text), "it would not come back as it is: %s", why);
+	else
+		snprintf(text, sizeof(text), "%.300s cannot be written (%s). %s give another folder by --config", path,
 		 strerror(error_number), error_number == EACCES || error_number == EPERM ? "Run as root, or" :
 		 error_number == ENOENT ? "Make the folder first, or" : "Mend that, or");
 	fail(save, region, section->name, path, text);
 }
 
-static void save_again(struct save *save, const char *region, const struct region_section *before,
+static void save_again(struct save *save, const struct donard_region_info *info, const struct region_section *before,
 		       struct region_section *now)
 {
+	const char *region = info->name;
 	char path[PATH_MAX], text[512];
 
+	/* Whoever configured what is left of a pool means that, however much it is. */
+	if (!before->length_bytes && region_is_pooled(info))
+		now->length_bytes = 0;
 	if (regionwrite_equal(before, now)) {
 		note(save, region, "unchanged", before->name, before->file, "");
 		return;
@@ -109,30 +123,14 @@ static void save_region(struct save *save, const struct donard_region_info *regi
 		     "its device is not seen; run it as root, who sees all" : "its device is gone");
 		return;
 	}
-	before = machine_section_of(&save->machine, &save->config, region);
+	before = machine_section_of(&save->machine, region);
 	regionwrite_describe(&save->machine, candidate, region, &now);
 	if (before) {
-		save_again(save, region->name, before, &now);
+		save_again(save, region, before, &now);
 		return;
 	}
-	regionwrite_choose_name(&save->config, save->dir, &now);
+	regionwrite_choose_name(&save->config, save->dir, candidate, &now);
 	write_section(save, region->name, &now);
-}
-
-/* "/dev/p2pmem0" means p2pmem0. */
-static const char *node_name(const char *argument)
-{
-	return strncmp(argument, "/dev/", 5) ? argument : argument + 5;
-}
-
-static const struct donard_region_info *find_region(const struct save *save, const char *name)
-{
-	const struct donard_region_info *region;
-
-	for (size_t i = 0; (region = donard_region_get(save->machine.regions, i)); i++)
-		if (!strcmp(region->name, name))
-			return region;
-	return NULL;
 }
 
 static int finish(struct save *save)
@@ -149,25 +147,37 @@ static int finish(struct save *save)
 	return save->undone ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* Several arguments may mean one region. */
+static int mark_asked(const struct save *save, bool *asked)
+{
+	const struct donard_region_info *region, *listed;
+	const struct cli *cli = save->cli;
+	int rc;
+
+	for (int i = 0; i < cli->argument_count; i++) {
+		rc = machine_named(cli->ctx, &save->machine, cli->arguments[i], &region);
+		if (rc)
+			return rc;
+		for (size_t r = 0; (listed = donard_region_get(save->machine.regions, r)); r++)
+			asked[r] |= listed == region;
+	}
+	return 0;
+}
+
 static int save_all(struct save *save)
 {
 	const struct donard_region_info *region;
 	const struct cli *cli = save->cli;
-	char text[320];
+	bool *asked = calloc(donard_region_count(save->machine.regions) + 1, sizeof(bool));
+	int rc = asked ? mark_asked(save, asked) : donard_fail(cli->ctx, -ENOMEM, "no-memory", "there is no memory left");
 
-	for (int i = 0; i < cli->argument_count; i++) {
-		if (find_region(save, node_name(cli->arguments[i])))
-			continue;
-		snprintf(text, sizeof(text), "%.200s: there is no such region; 'donard-cli list' shows what exists.",
-			 cli->arguments[i]);
-		return cli_fail_text(cli, EXIT_FAILED, "no-such-region", text);
-	}
-	for (int i = 0; i < cli->argument_count; i++)
-		save_region(save, find_region(save, node_name(cli->arguments[i])));
-	for (size_t i = 0; !cli->argument_count &&
-	     (region = donard_region_get(save->machine.regions, i)); i++)
-		save_region(save, region);
-	return finish(save);
+	if (!rc)
+		rc = machine_match(cli->ctx, &save->machine, &save->config);
+	for (size_t i = 0; !rc && (region = donard_region_get(save->machine.regions, i)); i++)
+		if (asked[i] || !cli->argument_count)
+			save_region(save, region);
+	free(asked);
+	return rc ? cli_fail(cli, rc) : finish(save);
 }
 
 static int run(struct cli *cli)
@@ -176,7 +186,7 @@ static int run(struct cli *cli)
 	int rc;
 
 	if (regionconf_load(&save.config, save.dir)) {
-		rc = cli_fail_text(cli, EXIT_USAGE, "bad-configuration", save.config.error);
+		rc = cli_fail_text(cli, save.config.exit_code, save.config.error_code, save.config.error);
 		regionconf_free(&save.config);
 		return rc;
 	}

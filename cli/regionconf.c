@@ -16,6 +16,7 @@
 #include "regionconf.h"
 #include "regionkeys.h"
 #include "similar.h"
+#include "tool/exit.h"
 
 struct parse {
 	struct region_config *config;
@@ -162,6 +163,17 @@ static int take(void *user, const char *head, const char *name, const char *valu
 	return 1;
 }
 
+static int unreadable(struct region_config *config, const char *path)
+{
+	bool denied = errno == EACCES || errno == EPERM;
+
+	config->error_code = denied ? "permission" : "system";
+	config->exit_code = EXIT_FAILED;
+	snprintf(config->error, sizeof(config->error), "%.400s: cannot be read (%s).%s", path, strerror(errno),
+		 denied ? " Run as root." : " Mend that, or give another folder by --config.");
+	return -1;
+}
+
 int regionconf_load_file(struct region_config *config, const char *path)
 {
 	struct parse parse = { .config = config, .file = path, .stream = fopen(path, "re") };
@@ -169,11 +181,8 @@ int regionconf_load_file(struct region_config *config, const char *path)
 
 	if (!parse.stream && errno == ENOENT)
 		return 0;
-	if (!parse.stream) {
-		snprintf(config->error, sizeof(config->error), "%.400s: cannot be read (%s).", path,
-			 strerror(errno));
-		return -1;
-	}
+	if (!parse.stream)
+		return unreadable(config, path);
 	bad_line = ini_parse_stream(read_line, &parse, take, &parse);
 	if (bad_line > 0)
 		refuse(&parse, (unsigned int)bad_line, "this is neither [NAME] nor KEY = VALUE. Mend the "
@@ -199,11 +208,8 @@ static int load_drop_ins(struct region_config *config, const char *dir)
 	int count, rc = 0;
 
 	count = scandir(dir, &entries, is_drop_in, alphasort);
-	if (count < 0 && errno != ENOENT) {
-		snprintf(config->error, sizeof(config->error), "%.400s: cannot be read (%s).", dir,
-			 strerror(errno));
-		return -1;
-	}
+	if (count < 0 && errno != ENOENT)
+		return unreadable(config, dir);
 	for (int i = 0; i < count; i++) {
 		snprintf(path, sizeof(path), "%s/%s", dir, entries[i]->d_name);
 		if (!rc)
@@ -221,6 +227,8 @@ int regionconf_load(struct region_config *config, const char *dir)
 	int rc;
 
 	memset(config, 0, sizeof(*config));
+	config->error_code = "bad-configuration";
+	config->exit_code = EXIT_USAGE;
 	snprintf(path, sizeof(path), "%s/regions.conf", dir);
 	rc = regionconf_load_file(config, path);
 	snprintf(path, sizeof(path), "%s/regions.d", dir);

@@ -13,11 +13,13 @@ struct region_config {
 	size_t count;
 	struct region_section *sections;
 	char error[1024];	/* "FILE:LINE: cause and remedy" */
+	const char *error_code;	/* as a failure's */
+	int exit_code;
 };
 
 /*
  * Reads @dir/regions.conf and then @dir/regions.d/NAME.conf, sorted by name; a missing file
- * or folder counts as empty.  Returns 0, or -1 and sets config->error.  The caller calls
+ * or folder counts as empty.  Returns 0, or -1 and sets config->error, with its code and exit status.  The caller calls
  * regionconf_free() in both cases.
  */
 int regionconf_load(struct region_config *config, const char *dir);

@@ -8,8 +8,6 @@
 
 #include "regionkeys.h"
 
-#define UNIT_BYTES (2ULL << 20)
-
 static bool take_text(char *to, size_t to_bytes, const char *value, char *why, size_t why_bytes)
 {
 	if (value[0] && strlen(value) < to_bytes) {
@@ -92,7 +90,7 @@ static bool take_memtype(struct region_section *section, const char *value, char
 
 static bool size_of(uint64_t *size, const char *value, bool zero_ok, char *why, size_t bytes)
 {
-	if (!donard_parse_size(value, size) && (*size || zero_ok) && !(*size % UNIT_BYTES))
+	if (!donard_parse_size(value, size) && (*size || zero_ok) && !(*size % REGIONKEYS_UNIT_BYTES))
 		return true;
 	snprintf(why, bytes, "'%s' is not a multiple of 2 MiB. Sizes look like 64M or 1GiB", value);
 	return false;

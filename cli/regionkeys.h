@@ -7,6 +7,9 @@
 
 #include "regionsection.h"
 
+/* Of offsets and lengths. */
+#define REGIONKEYS_UNIT_BYTES	(2ULL << 20)
+
 struct region_key {
 	const char *name;
 	/* Takes the value; returns false, with a cause and remedy in @why, if it is bad. */

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Devices are known by what they carry or where they sit, never by their BDF. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "regionkeys.h"
 #include "regionmatch.h"
 
 int machine_look(struct donard_context *ctx, struct machine *machine, bool need_module)
@@ -25,7 +27,44 @@ void machine_forget(struct machine *machine)
 {
 	donard_candidate_list_free(machine->candidates);
 	donard_region_list_free(machine->regions);
+	free(machine->sections);
 	memset(machine, 0, sizeof(*machine));
+}
+
+static const struct donard_region_info *find_region(const struct machine *machine, const char *name)
+{
+	const struct donard_region_info *region;
+
+	for (size_t i = 0; (region = donard_region_get(machine->regions, i)); i++)
+		if (!strcmp(region->name, name))
+			return region;
+	return NULL;
+}
+
+/* "/dev/p2pmem0" -> "p2pmem0" */
+static const char *node_name(const char *argument)
+{
+	return strncmp(argument, "/dev/", strlen("/dev/")) ? argument : argument + strlen("/dev/");
+}
+
+/* The library knows links, but its call looks at more of a region than udev should wait for. */
+int machine_named(struct donard_context *ctx, const struct machine *machine, const char *argument,
+		  const struct donard_region_info **region)
+{
+	struct donard_region_list *list;
+	char text[128];
+	int rc;
+
+	*region = find_region(machine, node_name(argument));
+	if (*region)
+		return 0;
+	rc = donard_region_find(ctx, argument, &list);
+	if (rc)
+		return rc;
+	snprintf(text, sizeof(text), "%s: it has just been added. Try again.", donard_region_get(list, 0)->name);
+	*region = find_region(machine, donard_region_get(list, 0)->name);
+	donard_region_list_free(list);
+	return *region ? 0 : donard_fail(ctx, -ENODEV, "no-such-region", text);
 }
 
 const struct donard_candidate_info *
@@ -72,7 +111,7 @@ unsigned int machine_find(const struct machine *machine, const struct region_sec
 }
 
 /* Memory out of the nvme driver's pool lies wherever there was room. */
-static bool is_pooled(const struct donard_region_info *region)
+bool region_is_pooled(const struct donard_region_info *region)
 {
 	return region->kind == DONARD_KIND_NVME_CMB && region->page_type == DONARD_PAGES_P2PDMA;
 }
@@ -80,11 +119,16 @@ static bool is_pooled(const struct donard_region_info *region)
 uint64_t region_offset(const struct donard_candidate_info *candidate,
 		       const struct donard_region_info *region)
 {
-	if (is_pooled(region))
+	if (region_is_pooled(region))
 		return 0;
 	if (region->kind == DONARD_KIND_PCI_BAR)
 		return region->offset_bytes;
 	return region->offset_bytes - candidate->offset_bytes;
+}
+
+uint64_t region_length(const struct donard_region_info *region)
+{
+	return region->size_bytes - region->size_bytes % REGIONKEYS_UNIT_BYTES;
 }
 
 bool section_is_region(const struct region_section *section,
@@ -97,20 +141,76 @@ bool section_is_region(const struct region_section *section,
 	if ((section->kind == DONARD_KIND_PCI_BAR || (section->kind == DONARD_KIND_GPU_NVIDIA && section->bar)) &&
 	    section->bar != region->bar)
 		return false;
-	if (section->length_bytes && section->length_bytes != region->size_bytes)
+	if (section->length_bytes && section->length_bytes != region_length(region))
 		return false;
 	return section->offset_bytes == region_offset(candidate, region);
 }
 
-const struct region_section *
-machine_section_of(const struct machine *machine, const struct region_config *config,
-		   const struct donard_region_info *region)
+bool section_is_linked(const struct region_section *section, const struct stat *node)
+{
+	char path[sizeof("/dev/p2pmem/by-name/") + sizeof(section->name)];
+	struct stat linked;
+
+	snprintf(path, sizeof(path), "/dev/p2pmem/by-name/%s", section->name);
+	return !stat(path, &linked) && linked.st_rdev == node->st_rdev;
+}
+
+static bool is_given(const struct region_section *section, const struct donard_region_info *region)
+{
+	char path[64];
+	struct stat node;
+
+	snprintf(path, sizeof(path), "/dev/%s", region->name);
+	return !stat(path, &node) && section_is_linked(section, &node);
+}
+
+/* In the order of the matching: what was given already, what says how long it is, and what takes whatever is there. */
+enum match { GIVEN, EXACT, ANY, MATCHES };
+
+static void match_section(struct machine *machine, const struct region_section *section, enum match match)
 {
 	const struct donard_candidate_info *candidate;
+	const struct donard_region_info *region;
 
-	for (size_t i = 0; i < config->count; i++)
-		if (machine_find(machine, &config->sections[i], &candidate) == 1 &&
-		    section_is_region(&config->sections[i], candidate, region))
-			return &config->sections[i];
+	if (machine_region_of(machine, section) || (match == EXACT && !section->length_bytes) ||
+	    machine_find(machine, section, &candidate) != 1)
+		return;
+	for (size_t i = 0; (region = donard_region_get(machine->regions, i)); i++) {
+		if (machine->sections[i] || !section_is_region(section, candidate, region) ||
+		    (match == GIVEN && !is_given(section, region)))
+			continue;
+		machine->sections[i] = section;
+		return;
+	}
+}
+
+int machine_match(struct donard_context *ctx, struct machine *machine, const struct region_config *config)
+{
+	machine->sections = calloc(donard_region_count(machine->regions) + 1, sizeof(const struct region_section *));
+	if (!machine->sections)
+		return donard_fail(ctx, -ENOMEM, "no-memory", "there is no memory left");
+	for (enum match match = GIVEN; match < MATCHES; match++)
+		for (size_t i = 0; i < config->count; i++)
+			match_section(machine, &config->sections[i], match);
+	return 0;
+}
+
+const struct region_section *machine_section_of(const struct machine *machine, const struct donard_region_info *region)
+{
+	const struct donard_region_info *other;
+
+	for (size_t i = 0; (other = donard_region_get(machine->regions, i)); i++)
+		if (!strcmp(other->name, region->name))
+			return machine->sections[i];
+	return NULL;
+}
+
+const struct donard_region_info *machine_region_of(const struct machine *machine, const struct region_section *section)
+{
+	const struct donard_region_info *region;
+
+	for (size_t i = 0; (region = donard_region_get(machine->regions, i)); i++)
+		if (machine->sections[i] == section)
+			return region;
 	return NULL;
 }

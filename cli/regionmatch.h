@@ -3,6 +3,8 @@
 #ifndef DONARD_REGIONMATCH_H
 #define DONARD_REGIONMATCH_H
 
+#include <sys/stat.h>
+
 #include "donard/candidate.h"
 #include "regionconf.h"
 
@@ -10,6 +12,7 @@
 struct machine {
 	struct donard_candidate_list *candidates;
 	struct donard_region_list *regions;	/* NULL if the module is not loaded */
+	const struct region_section **sections;	/* of each region, or NULL; machine_match() sets it */
 };
 
 /*
@@ -19,6 +22,9 @@ struct machine {
 int machine_look(struct donard_context *ctx, struct machine *machine, bool need_module);
 void machine_forget(struct machine *machine);
 
+/* The region that an argument means, in any of its names.  Returns 0, or the error of the library. */
+int machine_named(struct donard_context *ctx, const struct machine *machine, const char *argument,
+		  const struct donard_region_info **region);
 /* The candidate that the region was made of, or NULL. */
 const struct donard_candidate_info *
 machine_candidate_of(const struct machine *machine, const struct donard_region_info *region);
@@ -29,10 +35,24 @@ unsigned int machine_find(const struct machine *machine, const struct region_sec
 bool section_is_region(const struct region_section *section,
 		       const struct donard_candidate_info *candidate,
 		       const struct donard_region_info *region);
+/*
+ * Pairs sections with regions.  Each has one other at most: sections may be equal but for their names and users.  Whom
+ * udev gave a region keeps it.  The configuration must not change as long as the machine is used.  Returns 0, or -ENOMEM as the
+ * failure of @ctx.
+ */
+int machine_match(struct donard_context *ctx, struct machine *machine, const struct region_config *config);
 /* The section from which the region was made, or could have been; or NULL. */
-const struct region_section *
-machine_section_of(const struct machine *machine, const struct region_config *config,
-		   const struct donard_region_info *region);
+const struct region_section *machine_section_of(const struct machine *machine, const struct donard_region_info *region);
+/* The region of that section, or NULL. */
+const struct donard_region_info *machine_region_of(const struct machine *machine, const struct region_section *section);
+/* Does the link with the section's name lead to this node? */
+bool section_is_linked(const struct region_section *section, const struct stat *node);
+/*
+ * Of the nvme driver's pool, whose regions may have any size; a configuration has multiples of 2 MiB, so less is given
+ * up.  Any other region's size is a multiple already.
+ */
+uint64_t region_length(const struct donard_region_info *region);
+bool region_is_pooled(const struct donard_region_info *region);
 /* Where the region begins, counted as by 'region add --offset'. */
 uint64_t region_offset(const struct donard_candidate_info *candidate,
 		       const struct donard_region_info *region);

@@ -33,6 +33,9 @@ static void choose_identity(const struct machine *machine,
 
 	section->function = -1;
 	snprintf(section->serial, sizeof(section->serial), "%s", candidate->serial);
+	/* Where a comment would begin, a number has no end. */
+	if (strchr(section->serial, ';'))
+		section->serial[0] = '\0';
 	if (section->serial[0] && machine_find(machine, section, &found) == 1)
 		return;
 	section->function = function_of(candidate->bdf);
@@ -43,8 +46,18 @@ static void choose_identity(const struct machine *machine,
 	snprintf(section->path, sizeof(section->path), "%s", candidate->path);
 }
 
-/* Is the rest of the nvme driver's pool too small for a region? */
-static bool has_all_of_pool(const struct donard_region_info *region,
+static bool shares_pool(const struct machine *machine, const struct donard_region_info *region)
+{
+	const struct donard_region_info *other;
+
+	for (size_t i = 0; (other = donard_region_get(machine->regions, i)); i++)
+		if (region_is_pooled(other) && !strcmp(other->bdf, region->bdf) && strcmp(other->name, region->name))
+			return true;
+	return false;
+}
+
+/* Is it the only region of the nvme driver's pool, and the rest too small for another? */
+static bool has_all_of_pool(const struct machine *machine, const struct donard_region_info *region,
 			    const struct donard_candidate_info *candidate)
 {
 	unsigned long long free_bytes;
@@ -52,6 +65,8 @@ static bool has_all_of_pool(const struct donard_region_info *region,
 	FILE *file;
 	bool all = false;
 
+	if (shares_pool(machine, region))
+		return false;
 	snprintf(path, sizeof(path), "/sys/bus/pci/devices/%s/p2pmem/available", region->bdf);
 	file = fopen(path, "re");
 	if (!file)
@@ -62,14 +77,13 @@ static bool has_all_of_pool(const struct donard_region_info *region,
 	return all;
 }
 
-static void describe_range(const struct donard_candidate_info *candidate,
+static void describe_range(const struct machine *machine, const struct donard_candidate_info *candidate,
 			   const struct donard_region_info *region, struct region_section *section)
 {
 	section->offset_bytes = region_offset(candidate, region);
 	if (section->offset_bytes + region->size_bytes != candidate->size_bytes)
-		section->length_bytes = region->size_bytes;
-	if (region->kind == DONARD_KIND_NVME_CMB && region->page_type == DONARD_PAGES_P2PDMA &&
-	    has_all_of_pool(region, candidate))
+		section->length_bytes = region_length(region);
+	if (region_is_pooled(region) && has_all_of_pool(machine, region, candidate))
 		section->length_bytes = 0;
 }
 
@@ -104,7 +118,7 @@ void regionwrite_describe(const struct machine *machine, const struct donard_can
 	section->folio_bytes = region->folio_bytes > 4096 ? region->folio_bytes : 0;
 	section->pinned_importers = region->pinned_importers;
 	choose_identity(machine, candidate, section);
-	describe_range(candidate, region, section);
+	describe_range(machine, candidate, region, section);
 	describe_permissions(region->name, section);
 }
 
@@ -116,19 +130,21 @@ static bool is_taken(const struct region_config *config, const char *dir, const 
 	return regionconf_find(config, name) || !access(path, F_OK);
 }
 
+/* "bar2", "cmb": what stands behind the device in the names of its memory */
+static const char *memory_of(const struct donard_candidate_info *candidate)
+{
+	const char *dash = strrchr(candidate->by_path, '-');
+
+	return dash ? dash + 1 : donard_region_kind_text(candidate->kind);
+}
+
 void regionwrite_choose_name(const struct region_config *config, const char *dir,
-			     struct region_section *section)
+			     const struct donard_candidate_info *candidate, struct region_section *section)
 {
 	const char *what = section->serial[0] ? section->serial : section->path + strlen("pci-");
-	char name[REGIONCONF_NAME_BYTES - sizeof("-99") + 1], kind[8] = "cmb";
+	char name[REGIONCONF_NAME_BYTES - sizeof("-99") + 1];
 
-	if (section->kind == DONARD_KIND_NVME_PMR)
-		strcpy(kind, "pmr");
-	else if (section->kind == DONARD_KIND_GPU_NVIDIA)
-		strcpy(kind, "gpu");
-	else if (section->kind == DONARD_KIND_PCI_BAR)
-		snprintf(kind, sizeof(kind), "bar%u", section->bar);
-	snprintf(name, sizeof(name), "%s-%s", kind, what);
+	snprintf(name, sizeof(name), "%s-%s", memory_of(candidate), what);
 	for (char *at = name; *at; at++)
 		if (!isalnum((unsigned char)*at) && !strchr("._-", *at))
 			*at = *at == ':' ? '.' : '-';
@@ -200,6 +216,28 @@ static void put_section(FILE *file, const struct region_section *section)
 		section->mode);
 }
 
+static bool is_read_back(const struct region_section *section, const char *part, char why[REGIONWRITE_WHY_BYTES])
+{
+	struct region_config config = { 0 };
+	const struct region_section *read;
+	const char *cause;
+
+	if (regionconf_load_file(&config, part)) {
+		/* Without "PART:LINE: ", a file that is no more; a very long name is cut there. */
+		cause = strstr(config.error + strnlen(part, 400), ": ");
+		snprintf(why, REGIONWRITE_WHY_BYTES, "%.300s Write its section by hand", cause ? cause + strlen(": ") : config.error);
+	} else {
+		read = regionconf_find(&config, section->name);
+		if (!read || !regionwrite_equal(read, section) || read->function != section->function ||
+		    strcmp(read->serial, section->serial) || strcmp(read->path, section->path))
+			snprintf(why, REGIONWRITE_WHY_BYTES, "'%.60s' or the user '%s' is no value that a file can have. Write "
+				 "its section by hand, with the slot and another user", section->serial[0] ? section->serial :
+				 section->path, section->user);
+	}
+	regionconf_free(&config);
+	return !why[0];
+}
+
 /* Everybody may read what is below it, whatever the umask. */
 static int make_folder(const char *path)
 {
@@ -209,7 +247,7 @@ static int make_folder(const char *path)
 }
 
 /* A crash leaves the old file or the new one.  Nobody else has a part of that name. */
-static int write_whole(const struct region_section *section, const char *path)
+static int write_whole(const struct region_section *section, const char *path, char why[REGIONWRITE_WHY_BYTES])
 {
 	char part[PATH_MAX];
 	FILE *file;
@@ -233,6 +271,8 @@ static int write_whole(const struct region_section *section, const char *path)
 		rc = errno;
 	if (fclose(file) && !rc)
 		rc = errno;
+	if (!rc && !is_read_back(section, part, why))
+		rc = EINVAL;
 	if (!rc && rename(part, path))
 		rc = errno;
 	if (rc)
@@ -240,15 +280,16 @@ static int write_whole(const struct region_section *section, const char *path)
 	return rc;
 }
 
-int regionwrite_file(const struct region_section *section, const char *dir, char *path,
-		     size_t path_bytes)
+int regionwrite_file(const struct region_section *section, const char *dir, char *path, size_t path_bytes,
+		     char why[REGIONWRITE_WHY_BYTES])
 {
 	int rc;
 
+	why[0] = '\0';
 	snprintf(path, path_bytes, "%s/regions.d", dir);
 	rc = make_folder(dir);
 	if (!rc)
 		rc = make_folder(path);
 	snprintf(path, path_bytes, "%s/regions.d/%s.conf", dir, section->name);
-	return rc ? rc : write_whole(section, path);
+	return rc ? rc : write_whole(section, path, why);
 }

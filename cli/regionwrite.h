@@ -10,13 +10,18 @@ void regionwrite_describe(const struct machine *machine, const struct donard_can
 			  const struct donard_region_info *region, struct region_section *section);
 /* Chooses a name that no section and no file of the folder has yet. */
 void regionwrite_choose_name(const struct region_config *config, const char *dir,
-			     struct region_section *section);
+			     const struct donard_candidate_info *candidate, struct region_section *section);
 /* Do both sections make the same region? */
 bool regionwrite_equal(const struct region_section *a, const struct region_section *b);
 /* Did 'region save' write this file, which then has only one section? */
 bool regionwrite_owns(const char *file);
-/* Replaces the file as a whole; returns 0 or an errno. */
-int regionwrite_file(const struct region_section *section, const char *dir, char *path,
-		     size_t path_bytes);
+#define REGIONWRITE_WHY_BYTES	400
+
+/*
+ * Replaces the file as a whole; returns 0 or an errno.  A file that 'region apply' would refuse, or read as another
+ * region, is not written: then @why, which is "" otherwise, has the cause and the remedy.
+ */
+int regionwrite_file(const struct region_section *section, const char *dir, char *path, size_t path_bytes,
+		     char why[REGIONWRITE_WHY_BYTES]);
 
 #endif /* DONARD_REGIONWRITE_H */

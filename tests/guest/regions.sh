@@ -256,6 +256,104 @@ save_leaves_hands_alone() {
 	cmp "$WORK/own" "$CONF/regions.d/$region" || fail "save changed a file that a person wrote"
 }
 
+# linked NAME REGION - a link as udev makes them, though it does not run here.
+linked() {
+	mkdir -p "$(dirname "/dev/p2pmem/$1")"
+	ln -sfn "../../$2" "/dev/p2pmem/$1"
+	at_end "rm -rf /dev/p2pmem"
+}
+
+links_name_regions() {
+	linked by-name/scratch p2pmem0
+	linked by-path/bar2+64M p2pmem0
+	equal "region of a link" p2pmem0 "$(donard-cli info --json /dev/p2pmem/by-name/scratch | jq -r .name)"
+	exits 0 saved donard-cli region save /dev/p2pmem/by-name/scratch p2pmem0 /dev/p2pmem0
+	equal "files of one region" 1 "$(find "$CONF/regions.d" -type f | wc -l)"
+	equal "name of what was set" p2pmem0 "$(donard-cli region set /dev/p2pmem/by-name/scratch --page-type generic --json | jq -r .name)"
+	for link in by-name/scratch+4M by-path/bar2+64M+4M; do
+		head -c 1M /dev/urandom >"$WORK/data"
+		dd if="$WORK/data" of="$LAB_ALPHA" bs=1M count=1 oflag=direct status=none
+		exits 0 'switch, proven' donard-cli copy "$LAB_ALPHA" "/dev/p2pmem/$link" --size 1M
+		donard-cli copy p2pmem0+4M "$LAB_BETA" --size 1M >/dev/null
+		dd if="$LAB_BETA" of="$WORK/seen" bs=1M count=1 iflag=direct status=none
+		cmp "$WORK/data" "$WORK/seen" || fail "the copy to $link went elsewhere"
+	done
+	exits 2 "not an offset" donard-cli copy "$LAB_ALPHA" /dev/p2pmem/by-name/scratch+x
+	exits 1 'by-name/other' donard-cli copy "$LAB_ALPHA" /dev/p2pmem/by-name/other --size 1M
+	# A link of somebody's own is no pipe, for which the command would wait.
+	ln -s /dev/p2pmem0 "$WORK/own"
+	exits 2 "leads to a region's node. Name the region: p2pmem0" limited donard-cli cache put 127.0.0.1 "$WORK/own" --size 1M
+	exits 0 '' donard-cli region remove /dev/p2pmem/by-name/scratch
+	exits 1 'p2pmem0: there is no such region' donard-cli info /dev/p2pmem/by-name/scratch
+}
+
+# two_of_a_pool - sections that differ only in their names and users
+two_of_a_pool() {
+	write_conf <<-END
+		[a]
+		serial = alpha
+		kind = nvme-cmb
+		length = 16M
+		user = user
+		[b]
+		serial = alpha
+		kind = nvme-cmb
+		length = 16M
+		user = other
+	END
+}
+
+# identity REGION - its name and its user by the configuration
+identity() {
+	donard-cli region identity "$1" --json | jq -r '"\(.by_name) \(.user)"'
+}
+
+equal_sections_have_a_region_each() {
+	local a b
+	two_of_a_pool
+	remove_all
+	equal "what apply did" $'a added\nb added\nexit 0' "$(statuses)"
+	a=$(donard-cli region apply --json a | jq -r '.regions[0].region')
+	b=$(donard-cli region apply --json b | jq -r '.regions[0].region')
+	equal "identity of the first" 'p2pmem/by-name/a user' "$(identity "$a")"
+	equal "identity of the second" 'p2pmem/by-name/b other' "$(identity "$b")"
+	# Who has one keeps it, also when the other has gone.
+	linked by-name/b "$b"
+	donard-cli region remove "$a"
+	equal "identity of the second, alone" 'p2pmem/by-name/b other' "$(identity "$b")"
+	equal "what apply did then" $'a added\nb present\nexit 0' "$(statuses)"
+	rm "$CONF/regions.conf"
+	exits 0 'saved.*saved' donard-cli region save
+	exits 0 'unchanged.*unchanged' donard-cli region save
+	remove_all
+	equal "what apply did at last" $'cmb-alpha added\ncmb-alpha-2 added\nexit 0' "$(statuses | sort)"
+}
+
+# The nvme driver has a part of its pool for itself, so what is left is no multiple of 2 MiB.
+rest_of_a_pool() {
+	local first rest
+	remove_all
+	first=$(donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF" --length 16M)
+	rest=$(donard-cli region add --kind nvme-cmb --device "$LAB_ALPHA_BDF")
+	donard-cli region remove "$first"
+	(($(attr "$rest" size) % (2 * MIB))) || fail "the rest of the pool is a multiple of 2 MiB, and shows nothing"
+	exits 0 saved donard-cli region save "$rest"
+	equal "what apply did" $'cmb-alpha present\nexit 0' "$(statuses)"
+	donard-cli region remove "$rest"
+	equal "what apply did then" $'cmb-alpha added\nexit 0' "$(statuses)"
+}
+
+other_than_configured() {
+	local bar pmr
+	three_sections
+	remove_all
+	bar=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --length 64M --page-type generic)
+	pmr=$(donard-cli region add --kind nvme-pmr --device "$LAB_BETA_BDF" --page-type generic)
+	equal "what apply did" $'gpu present\ncmb added\npmr present\nexit 0' "$(statuses)"
+	matches "of the BAR" "$bar is there, with a length of 64 MiB instead of 512 MiB.*region remove $bar, then" "$(<"$WORK/apply.err")"
+	matches "of the PMR" "$pmr is there, with pinned importers refused instead of accepted.*echo 1 >/sys" "$(<"$WORK/apply.err")"
+}
+
 # --- udev ---
 
 start_udev() {
@@ -399,6 +497,10 @@ rt "drives are found in other slots" slots_change
 core rt "a wrong configuration changes nothing" wrong_configuration_changes_nothing
 core rt "users may not apply" users_may_not
 rt "save leaves what a person wrote" save_leaves_hands_alone
+core rt "links name regions" links_name_regions
+! can pool || rt "equal sections have a region each" equal_sections_have_a_region_each
+! can pool || rt "the rest of a pool comes back" rest_of_a_pool
+rt "a region that is not as configured" other_than_configured
 rt "removed where sysfs is read-only" removed_without_sysfs
 rt "neither added nor set where sysfs is read-only" not_written_to_sysfs
 rt "udev names regions and gives them to their users" udev_names_and_gives

@@ -225,9 +225,9 @@ static void there_and_back(void **state)
 		.group = "root", .mode = 0640,
 	};
 	const struct region_section *read;
-	char path[256];
+	char path[256], why[REGIONWRITE_WHY_BYTES];
 
-	assert_int_equal(regionwrite_file(&section, place->dir, path, sizeof(path)), 0);
+	assert_int_equal(regionwrite_file(&section, place->dir, path, sizeof(path), why), 0);
 	assert_true(regionwrite_owns(path));
 	assert_int_equal(regionconf_load(&place->config, place->dir), 0);
 	read = regionconf_find(&place->config, "gpu");
@@ -253,13 +253,15 @@ static unsigned int mode_of(const char *path)
 static void for_everybody(void **state)
 {
 	struct place *place = *state;
-	struct region_section section = { .name = "own", .serial = "S", .kind = DONARD_KIND_NVME_CMB };
-	char path[256], dir[256], folder[sizeof(dir) + sizeof("/regions.d")];
+	struct region_section section = {
+		.name = "own", .serial = "S", .kind = DONARD_KIND_NVME_CMB, .user = "root", .group = "root", .mode = 0600,
+	};
+	char why[REGIONWRITE_WHY_BYTES], path[256], dir[256], folder[sizeof(dir) + sizeof("/regions.d")];
 	mode_t before = umask(077);
 
 	snprintf(dir, sizeof(dir), "%s/new", place->dir);
 	snprintf(folder, sizeof(folder), "%s/regions.d", dir);
-	assert_int_equal(regionwrite_file(&section, dir, path, sizeof(path)), 0);
+	assert_int_equal(regionwrite_file(&section, dir, path, sizeof(path), why), 0);
 	umask(before);
 	assert_int_equal(mode_of(dir), 0755);
 	assert_int_equal(mode_of(folder), 0755);

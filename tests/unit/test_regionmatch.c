@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /* Which memory a section means, over an invented machine: two drives, and a card with two functions. */
+#include <unistd.h>
+
 #include "unit.h"
 #include "cli/regionmatch.h"
 #include "cli/regionwrite.h"
@@ -152,6 +154,97 @@ static void twins(void **state)
 	machine_forget(&machine);
 }
 
+/* A region of the nvme driver's pool, as the module shows it. */
+static void pooled(struct fake *fake, const char *name, const char *size)
+{
+	char path[64];
+
+	fake_region(fake, name, "nvme-cmb", "0000:04:00.0");
+	snprintf(path, sizeof(path), "class/p2pmem/%s/page_type", name);
+	fake_file(fake, path, "p2pdma");
+	snprintf(path, sizeof(path), "class/p2pmem/%s/size", name);
+	fake_file(fake, path, size);
+}
+
+static struct region_section equal_section(const char *name, uint64_t length_bytes)
+{
+	struct region_section made = section(DONARD_KIND_NVME_CMB);
+
+	strcpy(made.serial, "S1");
+	strcpy(made.name, name);
+	made.length_bytes = length_bytes;
+	return made;
+}
+
+static const char *name_of_section(const struct machine *machine, size_t region)
+{
+	const struct region_section *found = machine_section_of(machine, donard_region_get(machine->regions, region));
+
+	return found ? found->name : "";
+}
+
+/* Two users have equal sections: each gets a region.  A third region has none. */
+static void each_has_one(void **state)
+{
+	struct fake *fake = *state;
+	struct region_section sections[] = { equal_section("all", 0), equal_section("a", 16 << 20), equal_section("b", 16 << 20) };
+	struct region_config config = { .count = 3, .sections = sections };
+	struct machine machine;
+
+	invent(fake);
+	pooled(fake, "p2pmem0", "16777216");
+	pooled(fake, "p2pmem1", "16777216");
+	pooled(fake, "p2pmem2", "4194304");
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	assert_int_equal(machine_match(fake->ctx, &machine, &config), 0);
+	assert_string_equal(name_of_section(&machine, 0), "a");
+	assert_string_equal(name_of_section(&machine, 1), "b");
+	assert_string_equal(name_of_section(&machine, 2), "all");
+	assert_string_equal(machine_region_of(&machine, &sections[2])->name, "p2pmem1");
+	machine_forget(&machine);
+	config.count = 2;
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	assert_int_equal(machine_match(fake->ctx, &machine, &config), 0);
+	assert_string_equal(name_of_section(&machine, 1), "all");
+	assert_string_equal(name_of_section(&machine, 2), "");
+	machine_forget(&machine);
+}
+
+/* The pool's regions have any size, and a configuration only multiples of 2 MiB: what is saved can be read again. */
+static void odd_size(void **state)
+{
+	struct fake *fake = *state;
+	char dir[] = "/tmp/donard-match-XXXXXX", path[PATH_MAX], why[REGIONWRITE_WHY_BYTES];
+	const struct donard_region_info *region;
+	struct region_config config;
+	struct region_section made;
+	struct machine machine;
+
+	invent(fake);
+	pooled(fake, "p2pmem0", "50200576");
+	assert_non_null(mkdtemp(dir));
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	region = donard_region_get(machine.regions, 0);
+	regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &made);
+	strcpy(made.name, "odd");
+	strcpy(made.group, "root");
+	assert_int_equal(regionwrite_file(&made, dir, path, sizeof(path), why), 0);
+	assert_string_equal(why, "");
+	assert_int_equal(regionconf_load(&config, dir), 0);
+	assert_int_equal(config.sections[0].length_bytes, 46 << 20);
+	assert_int_equal(machine_match(fake->ctx, &machine, &config), 0);
+	assert_string_equal(name_of_section(&machine, 0), "odd");
+	strcpy(made.user, "nobody has such a name");
+	assert_int_equal(regionwrite_file(&made, dir, path, sizeof(path), why), EINVAL);
+	assert_non_null(strstr(why, "there is no user 'nobody has such a name'. Create it, or name another. Write its section"));
+	assert_int_equal(unlink(path), 0);	/* the one before, which is whole */
+	snprintf(path, sizeof(path), "%s/regions.d", dir);
+	assert_int_equal(rmdir(path), 0);	/* no part is left */
+	assert_int_equal(rmdir(dir), 0);
+	regionconf_free(&config);
+	machine_forget(&machine);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +253,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(regions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(described, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(twins, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(each_has_one, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(odd_size, fake_setup, fake_teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
