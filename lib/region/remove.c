@@ -89,6 +89,7 @@ static int run_removal(struct donard_context *ctx, struct removal *removal, cons
 	sigemptyset(&stops);
 	sigaddset(&stops, SIGINT);
 	sigaddset(&stops, SIGTERM);
+	sigaddset(&stops, SIGHUP);
 	pthread_mutex_init(&removal->lock, NULL);
 	pthread_cond_init(&removal->ended, NULL);
 	rc = pthread_create(&thread, NULL, removal_thread, removal);

@@ -315,8 +315,8 @@ interrupted_removal() {
 	hold vmsplice
 	in_background donard-cli region remove p2pmem0
 	event_waits "$HOLDER holder [0-9]+ [1-9]"
-	# Not SIGINT, which the shell has its background jobs ignore.
-	kill -TERM "$EVENT"
+	# As the end of its terminal does.  The shell has its background jobs ignore SIGINT.
+	kill -HUP "$EVENT"
 	within 10 event_ended
 	matches "what the removal said" 'goes on by itself' "$(cat "$WORK/event")"
 	is_draining || fail "the removal did not go on"
