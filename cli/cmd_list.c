@@ -24,7 +24,7 @@ static const struct cli_column client_columns[] = {
 
 static int load_regions(struct cli *cli, struct json_object *rows, struct donard_region_list **list)
 {
-	int count = donard_region_list_parts(cli->ctx, DONARD_REGION_HOLDERS, list);
+	int count = donard_region_list_parts(cli->ctx, DONARD_REGION_HOLDERS | DONARD_REGION_UNROUTED, list);
 
 	for (int i = 0; i < count; i++)
 		json_object_array_add(rows, cli_model_region(donard_region_get(*list, (size_t)i)));

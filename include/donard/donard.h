@@ -345,7 +345,7 @@ const char *donard_region_state_text(enum donard_region_state state);
  * @unknown: why the last two are 0, or ""
  * @unrouted: a line per function, its BDF: functions that have no route here although the kernel
  *	would let them use the pages; the last line may be "and N more".  NULL if the caller is
- *	neither root nor in the region's group
+ *	neither root nor in the region's group, or did not ask for DONARD_REGION_UNROUTED
  * @offset_bytes: where the region begins within its BAR
  * @folio_bytes: the unit of ownership: 4096, or more if the region was added with large folios
  * @pmem: its block device, "pmem0"; "" if the region is no pmem device, or has no disk now
@@ -388,6 +388,7 @@ int donard_region_list(struct donard_context *ctx, struct donard_region_list **l
 /* Bits: what to find out about each region beyond its cheap files in sysfs. */
 #define DONARD_REGION_NODE	(1U << 0)	/* opens its node, for granule_bytes and bus_address */
 #define DONARD_REGION_HOLDERS	(1U << 1)	/* has the kernel look at all memory that is owned */
+#define DONARD_REGION_UNROUTED	(1U << 2)	/* has the kernel look at each function; their resets fail meanwhile */
 
 /**
  * donard_region_list_parts() - list every region, but find out only some things

@@ -8,7 +8,7 @@
 #include "region/region.h"
 
 #define LINES_BYTES	4096	/* the most that a sysfs file shows */
-#define ALL_PARTS	(DONARD_REGION_NODE | DONARD_REGION_HOLDERS)
+#define ALL_PARTS	(DONARD_REGION_NODE | DONARD_REGION_HOLDERS | DONARD_REGION_UNROUTED)
 
 struct record {
 	struct donard_region_info info;
@@ -89,6 +89,10 @@ static void read_parts(struct donard_context *ctx, struct record *record, unsign
 		record->holders_unseen = unseen_lines(ctx, record, record->holders, "holders");
 	else
 		record->holders_unseen = true;
+	if (parts & DONARD_REGION_UNROUTED)
+		record->unrouted_unseen = unseen_lines(ctx, record, record->unrouted, "unrouted");
+	else
+		record->unrouted_unseen = true;
 	if (parts & DONARD_REGION_NODE)
 		read_node(ctx, record);
 	else
@@ -108,7 +112,6 @@ static void read_record(struct donard_context *ctx, struct record *record)
 	info->page_type = donard_page_type_of(word);
 	read_word(ctx, record, word, sizeof(word), "memtype");
 	info->memtype = donard_memtype_of(word);
-	record->unrouted_unseen = unseen_lines(ctx, record, record->unrouted, "unrouted");
 	read_word(ctx, record, record->pmem, sizeof(record->pmem), "pmem");
 	info->bar = (unsigned int)read_number(ctx, record, "bar");
 	info->offset_bytes = read_number(ctx, record, "offset");

@@ -63,7 +63,11 @@ static void only_parts_of_regions(void **state)
 	assert_int_equal(donard_region_list_parts(fake->ctx, 0, &list), 1);
 	assert_int_equal(donard_region_get(list, 0)->size_bytes, 256 << 20);
 	assert_null(donard_region_get(list, 0)->holders);
+	assert_null(donard_region_get(list, 0)->unrouted);
 	assert_string_equal(donard_region_get(list, 0)->unknown, "nobody asked for it");
+	donard_region_list_free(list);
+	assert_int_equal(donard_region_list_parts(fake->ctx, DONARD_REGION_UNROUTED, &list), 1);
+	assert_string_equal(donard_region_get(list, 0)->unrouted, "0000:05:00.0\n0000:06:00.0");
 	donard_region_list_free(list);
 	assert_int_equal(donard_region_list_parts(fake->ctx, DONARD_REGION_HOLDERS, &list), 1);
 	assert_non_null(strstr(donard_region_get(list, 0)->holders, "12 fio"));
@@ -73,7 +77,7 @@ static void only_parts_of_regions(void **state)
 	assert_null(donard_region_get(list, 0)->holders);
 	assert_non_null(strstr(donard_region_get(list, 0)->unknown, "no node of it"));
 	donard_region_list_free(list);
-	assert_int_equal(donard_region_list_parts(fake->ctx, 4, &list), -EINVAL);
+	assert_int_equal(donard_region_list_parts(fake->ctx, 8, &list), -EINVAL);
 	assert_string_equal(donard_error_code(fake->ctx), "bad-option");
 }
 
