@@ -4,18 +4,17 @@
 #include <stdlib.h>
 
 #include "region/candidate_list.h"
+#include "region/names.h"
 
 static void name_memory(struct dnd_candidate *candidate)
 {
-	static const char *const suffixes[] = {
-		[DONARD_KIND_NVME_CMB] = "cmb", [DONARD_KIND_NVME_PMR] = "pmr", [DONARD_KIND_GPU_NVIDIA] = "gpu",
-	};
+	const char *word = dnd_region_suffix(candidate->info.kind);
 	char suffix[16];
 
 	if (candidate->info.kind == DONARD_KIND_PCI_BAR)
-		snprintf(suffix, sizeof(suffix), "bar%u", candidate->info.bar);
+		snprintf(suffix, sizeof(suffix), "%s%u", word, candidate->info.bar);
 	else
-		strcpy(suffix, suffixes[candidate->info.kind]);
+		snprintf(suffix, sizeof(suffix), "%s", word);
 	dnd_identity_by_id(&candidate->identity, candidate->bdf, suffix, candidate->by_id,
 			   sizeof(candidate->by_id));
 	dnd_identity_by_path(&candidate->identity, suffix, candidate->by_path,

@@ -16,6 +16,16 @@ static const char *const kinds[] = {
 	[DONARD_KIND_GPU_NVIDIA] = "gpu-nvidia",
 };
 
+/* What stands behind a device in the name of a link. */
+static const char *const suffixes[] = {
+	[DONARD_KIND_PCI_BAR] = "bar",
+	[DONARD_KIND_NVME_CMB] = "cmb",
+	[DONARD_KIND_NVME_PMR] = "pmr",
+	[DONARD_KIND_GPU_NVIDIA] = "gpu",
+};
+
+_Static_assert(sizeof(suffixes) == sizeof(kinds), "each kind has a suffix");
+
 static const char *const page_types[] = {
 	[DONARD_PAGES_GENERIC] = "generic",
 	[DONARD_PAGES_P2PDMA] = "p2pdma",
@@ -162,6 +172,11 @@ DND_PUBLIC const char *donard_evidence_text(enum donard_evidence evidence)
 DND_PUBLIC const char *donard_bounce_evidence_text(enum donard_bounce_evidence evidence)
 {
 	return TEXT(bounce_evidences, evidence);
+}
+
+const char *dnd_region_suffix(enum donard_region_kind kind)
+{
+	return TEXT(suffixes, kind);
 }
 
 int dnd_region_number(const char *name)
