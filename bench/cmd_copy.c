@@ -218,7 +218,7 @@ static int method_failed(const struct bench *bench, const struct point *point, c
 	return cli_fail_text(bench->cli, EXIT_FAILED, "method-failed", text);
 }
 
-/* Of one round: the others are no different. */
+/* One round's: the others are no different. */
 static void say_aio(const struct point *point)
 {
 	if (!point->round)

@@ -509,7 +509,7 @@ static void close_comb(struct setup *s)
 	s->comb = -1;
 }
 
-/* Of persistent memory a range is asked for by its place: it never comes in pieces. */
+/* Persistent memory is asked for by its place, so it never comes in pieces. */
 static const char *no_pieces(const struct setup *s, uint64_t pieces)
 {
 	if (s->persistent)

@@ -93,7 +93,7 @@ static int load_library(void)
 
 /* ---- one block ---- */
 
-/* Of a call that leaves the error in errno; cuFile has others of its own. */
+/* For a call that leaves the error in errno; cuFile has others of its own. */
 static ssize_t with_errno(ssize_t moved)
 {
 	return moved == -1 ? -errno : moved;

@@ -14,7 +14,7 @@ struct bench_gpu {
 
 /* "gpu:0": its number, or -1. */
 int bench_gpu_number(const char *text);
-/* Of that GPU, in whole GPU pages; what fails is told on stderr. Returns 0 or -errno. */
+/* Allocates memory of that GPU, in whole GPU pages; tells on stderr what fails. Returns 0 or -errno. */
 int bench_gpu_alloc(struct bench_gpu *gpu, const char *name, uint64_t bytes);
 /* NULL is fine, and what was never allocated. */
 void bench_gpu_free(struct bench_gpu *gpu);

@@ -37,12 +37,12 @@ static struct packets read_registers(const struct dnd_config *config)
 	uint32_t ecrc;
 
 	if (!express || !dnd_config_16(config, express + PCI_EXP_DEVCTL, &control)) {
-		packets.unknown = "it shows no PCI Express capability (only root sees all capabilities)";
+		packets.unknown = "it shows no PCI Express capability: it is a conventional PCI function, or the user is not root";
 		return packets;
 	}
 	packets.payload_bytes_max = size_of((control & PCI_EXP_DEVCTL_PAYLOAD) >> 5);
 	packets.request_bytes_max = size_of((control & PCI_EXP_DEVCTL_READRQ) >> 12);
-	/* Of version 1 the capability ends before the register. */
+	/* Version 1 of the capability ends before the register. */
 	if (dnd_config_16(config, express + PCI_EXP_FLAGS, &flags) && (flags & PCI_EXP_FLAGS_VERS) >= 2 &&
 	    dnd_config_16(config, express + PCI_EXP_LNKSTA2, &status))
 		packets.flits = status & LINK_STATUS2_FLIT;

@@ -112,7 +112,7 @@ static const struct cli_field fields[] = {
 	{ 0 },
 };
 
-/* Of no bytes nothing is measured. */
+/* A copy of no bytes measures nothing. */
 static const char nothing_text[] =
 	"copied    nothing: SRC is empty\n"
 	"verified  [{?verified}yes (no bytes to compare)][{!verified}not asked for (--verify)]\n";

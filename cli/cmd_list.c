@@ -62,7 +62,7 @@ static void print_warning(void *region, char *line)
 		       line, (const char *)region);
 }
 
-/* Of regions whose pages the kernel maps for functions that have no route to them. */
+/* Warns of regions whose pages the kernel maps for functions that have no route to them. */
 static void print_warnings(const struct donard_region_list *regions)
 {
 	const struct donard_region_info *info;

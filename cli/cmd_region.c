@@ -51,7 +51,7 @@ static int take_name(const struct cli *cli, char name[REGION_NAME_BYTES])
 	return 0;
 }
 
-/* Of an option whose word was given, and is @number; 0 is none. */
+/* Refuses an option whose word means no number: then @number is 0. */
 static int known_word(const struct cli *cli, const char *option, unsigned int number,
 		      const char *choices)
 {

@@ -16,7 +16,7 @@ static const struct cli_column columns[] = {
 	{ "bridge", "BRIDGE", false }, { "reason", "REASON", false }, { 0 },
 };
 
-/* Of one pair. */
+/* The verdict of one pair. */
 struct answer {
 	struct donard_route route;
 	bool known;		/* else @reason says why not */

@@ -48,8 +48,8 @@ const struct donard_region_info *machine_region_of(const struct machine *machine
 /* Does the link with the section's name lead to this node? */
 bool section_is_linked(const struct region_section *section, const struct stat *node);
 /*
- * Of the nvme driver's pool, whose regions may have any size; a configuration has multiples of 2 MiB, so less is given
- * up.  Any other region's size is a multiple already.
+ * How long a section says the region is: the whole units of 2 MiB in it.  Only a region of the nvme driver's pool may be
+ * longer than these.
  */
 uint64_t region_length(const struct donard_region_info *region);
 bool region_is_pooled(const struct donard_region_info *region);

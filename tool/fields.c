@@ -38,7 +38,7 @@ static double double_of(const struct cli_field *field, const void *result)
 	return *(const double *)place_of(field, result);
 }
 
-/* Of a field that is a text in JSON, too; @room may hold it. */
+/* The text of a field that is a text in JSON, too; @room may hold it. */
 static const char *text_of(const struct cli_field *field, const void *result, char room[CLI_ERROR_BYTES])
 {
 	const void *at = place_of(field, result);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Of donard-cli and donard-bench: finds the command, parses its options, runs it. */
+/* main() of donard-cli and donard-bench: finds the command, parses its options, runs it. */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -86,7 +86,7 @@ int main(int argc, char **argv)
 
 	hold_standard_descriptors();
 
-	/* Who started us may have ignored it: then nobody would say how a program of ours ended. */
+	/* Our parent may have ignored it: then nobody would say how a program of ours ended. */
 	signal(SIGCHLD, SIG_DFL);
 	cli_names_given(argv);
 	cli_name = cli_program.name;

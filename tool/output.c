@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Of a list, the objects of the JSON are the rows of the table; of a result, see fields.h. */
+/* The rows of a list's table are the objects of its JSON.  Results: see fields.h. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

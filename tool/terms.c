@@ -6,7 +6,7 @@
 
 #include "donard/donard.h"
 
-/* Of a call: names, words and addresses of PCI; where anything else stands, the text is somebody else's. */
+/* A call's arguments are names, words and PCI addresses; with anything else in it, the text is somebody else's. */
 static const char in_arguments[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789:._, -";
 
 static const struct cli_term calls[] = {

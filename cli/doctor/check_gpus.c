@@ -42,7 +42,7 @@ static bool is_partitioned(const struct examination *x, const struct donard_gpu_
 	return any;
 }
 
-/* Of a captured machine nobody can ask CUDA. */
+/* Nobody can ask CUDA about a captured machine. */
 static void check_memory_of(struct examination *x, const struct donard_gpu_info *gpu, struct json_object *model)
 {
 	char bar[DONARD_SIZE_TEXT_BYTES], whole[DONARD_SIZE_TEXT_BYTES], most[DONARD_SIZE_TEXT_BYTES];

@@ -91,7 +91,7 @@ static bool check_candidate(struct examination *x, const struct donard_candidate
 	return false;
 }
 
-/* Of a region there may be several: an object each. */
+/* A region may have several of these: each is an object. */
 static void unrouted(struct examination *x, const char *region, const char *client, bool several)
 {
 	char object[80];

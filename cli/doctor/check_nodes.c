@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Of each region and drive: may this process open its node?  The kernel is asked: root, too, may be refused. */
+/* May this process open the node of each region and drive?  The kernel is asked: root, too, may be refused. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -121,7 +121,7 @@ static void check_acs(struct examination *x, const struct pairs *pairs)
 	for (size_t i = 0; i < pairs->count; i++) {
 		const struct pair *pair = &pairs->pairs[i];
 
-		/* Of others something else decides, a bounce buffer for one. */
+		/* Something else decides other verdicts, such as a bounce buffer. */
 		if (pair->tree.behind_redirect && pair->verdict != DONARD_VERDICT_NO)
 			collect_acs(pair, pair->verdict == DONARD_VERDICT_YES ? &detour : &blocking);
 		if (!pair->tree.certain && strcmp(pair->function->iommu, "unknown"))

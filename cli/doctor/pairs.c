@@ -42,7 +42,7 @@ static void add_regions(struct examination *x, struct pairs *pairs)
 	}
 }
 
-/* Of a CMB the nvme driver makes p2pdma pages where the kernel has them: kernel/provider_nvme_cmb.c. */
+/* The nvme driver makes p2pdma pages of a CMB where the kernel has them: kernel/provider_nvme_cmb.c. */
 static enum donard_page_type page_type_of(const struct examination *x, const struct donard_candidate_info *candidate)
 {
 	return candidate->kind == DONARD_KIND_NVME_CMB && x->kernel.p2pdma ? DONARD_PAGES_P2PDMA : DONARD_PAGES_GENERIC;

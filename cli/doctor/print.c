@@ -49,7 +49,7 @@ static void print_part(const char *title, const char *text)
 	}
 }
 
-/* Of a note, the cause alone: the rest is in the JSON, and in the manual. */
+/* A note shows its cause alone: the rest is in the JSON, and in the manual. */
 static void print_finding(const struct finding *finding)
 {
 	const struct code_entry *entry = code_entry(finding->code);

@@ -97,7 +97,7 @@ static bool is_refusal(enum direction direction, int rc)
 	return rc == -EHOSTUNREACH || (rc == -EOPNOTSUPP && direction == DIRECTION_READ);
 }
 
-/* Of a request, or of what was to be done with the memory: the library's last call, which returned @rc. */
+/* Tells the failure of the library's last call, which returned @rc: a request, or an access to the memory. */
 static void say_failure(struct trial *trial, enum direction direction, int rc)
 {
 	char text[CLI_ERROR_BYTES];

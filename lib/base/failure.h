@@ -30,9 +30,9 @@ struct dnd_fault {
 #define DND_MOST(at, number, bound)	DND_LIMITED(at, number, bound, DONARD_FAILURE_MOST)
 #define DND_LEAST(at, number, bound)	DND_LIMITED(at, number, bound, DONARD_FAILURE_LEAST)
 #define DND_MULTIPLE(at, number, unit)	DND_LIMITED(at, number, unit, DONARD_FAILURE_MULTIPLE)
-/* Of a range that does not fit into @bytes: the length is at fault if the offset alone is none. */
+/* For a range that does not fit into @bytes: the length is at fault if the offset alone fits. */
 struct dnd_fault dnd_past_end(uint64_t offset, uint64_t length, uint64_t bytes);
-/* Of a range that is not made of whole units. */
+/* For a range that is not made of whole units. */
 struct dnd_fault dnd_unaligned(uint64_t offset, uint64_t length, uint64_t unit);
 
 struct dnd_failure {

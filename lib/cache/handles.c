@@ -103,8 +103,8 @@ int dnd_cache_lock_file(struct dnd_cache_server *server)
 }
 
 /*
- * Of a file that stays the program's; else the lock ends with the file.  Not if, beside the program and the server, requests
- * have it that did not end: the drive may still write.
+ * Unlocks a file that stays the program's; otherwise the lock ends with the file.  The lock stays as long as requests that
+ * did not end have the file, too: the drive may still write.
  */
 void dnd_cache_unlock_file(struct dnd_cache_server *server)
 {

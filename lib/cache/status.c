@@ -53,7 +53,7 @@ static void make_safe(char *text, size_t text_bytes)
 	dnd_make_printable(text, text_bytes);
 }
 
-/* Who listens there may be anybody. */
+/* Anybody may listen there. */
 static void make_texts_safe(struct donard_cache_status *status)
 {
 	make_safe(status->nvram, sizeof(status->nvram));

@@ -203,7 +203,7 @@ static int add_controller(struct donard_context *ctx, const char *name, void *da
 }
 
 /*
- * Of the entries of a subsystem, "nvme0" is a controller and "nvme0n1" a head.  A controller need not serve
+ * A subsystem's entries are controllers, such as "nvme0", and heads, such as "nvme0n1".  A controller need not serve
  * every namespace.  If nvme3 serves nvme0n1, the path "nvme0c3n1" lies below nvme3.
  */
 static int add_if_path(struct donard_context *ctx, const char *entry, void *data)

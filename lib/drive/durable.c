@@ -14,7 +14,7 @@
 #include "drive/file_check.h"
 #include "drive/stack.h"
 
-/* Of several doubts one that is certain is told, else the first. */
+/* A doubt that is certain takes the place of one that is not; else the first stays. */
 static void doubt_it(struct dnd_doubt *doubt, bool certain, const char *format, ...) DND_PRINTF(3, 4);
 static void doubt_it(struct dnd_doubt *doubt, bool certain, const char *format, ...)
 {

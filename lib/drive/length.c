@@ -99,7 +99,7 @@ int dnd_drive_prepare(struct donard_context *ctx, struct dnd_drive *drive, uint6
 		       (off_t)(end_bytes - length)) ? errno : 0;
 	if (rc == EOPNOTSUPP)
 		return 0;
-	/* Of a reservation that fails for want of room, a part remains. */
+	/* A reservation that fails for want of room leaves a part behind. */
 	drive->reserved = !drive->unnamed;
 	return rc ? not_reserved(ctx, drive, end_bytes - length, rc) : 0;
 }

@@ -115,12 +115,12 @@ static int claim_twin(struct donard_context *ctx, const char *folder, void *data
 	}
 	/* What this process may not open is still looked for among mounts, holders and swap spaces. */
 	if (errno != EBUSY || claim->drive->blockdev.stack)
-		return 0;	/* Of a leg, it may be the claim for another volume that lies on it. */
+		return 0;	/* A leg may have the claim of another volume that lies on it. */
 	snprintf(claim->kept, sizeof(claim->kept), " (as %s)", path);
 	return 1;
 }
 
-/* Of the drive, or of a leg of it. */
+/* Claims the other block devices of the drive's namespace, or of a leg's. */
 static int claim_twins(struct donard_context *ctx, struct dnd_drive *drive, dev_t device)
 {
 	struct claim claim = { .drive = drive, .whole = !dnd_blockdev_is_partition(ctx, device) };

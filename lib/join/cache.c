@@ -85,7 +85,7 @@ void dnd_join_watch(struct dnd_join *join, uint64_t offset, uint64_t length, boo
 
 	if (!drive->is_file || join->generic || join->cached != DND_CACHED_NOT || !length)
 		return;
-	/* Of a range without a whole page nothing can be seen. */
+	/* A range without a whole page shows nothing. */
 	if (end <= start || (writes ? dnd_residency_none(start, end - start, before) :
 		     dnd_residency_take(drive->fd, start, end - start, before)))
 		join->cached = DND_CACHED_UNKNOWN;
