@@ -393,6 +393,7 @@ int donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes, uint
  *
  * Returns 0; -EOPNOTSUPP for DONARD_SYNC_DURABLE on volatile memory; -EIO when the device
  * was reset since the last call, so that bytes written since then may be lost; -ENODEV.
+ * Memories that share a descriptor are told of a reset one by one, each by its own call.
  */
 int donard_memory_sync(struct donard_memory *memory, unsigned int flags);
 

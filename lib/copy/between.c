@@ -59,7 +59,7 @@ static int settle_memory(struct dnd_copy *copy, struct dnd_side *side)
 {
 	int rc = dnd_region_ask_again(copy->ctx, &side->region);
 
-	return rc ? rc : dnd_region_sync(copy->ctx, &side->region, false);
+	return rc ? rc : dnd_memory_barrier(side->memory, false);
 }
 
 static int take_memory(struct dnd_copy *copy, struct dnd_side *side, struct donard_memory *memory)

@@ -122,13 +122,12 @@ static int settle_drive(struct dnd_copy *copy)
 /* From here on the data survives a power cut, if the destination is able to keep it. */
 int dnd_copy_settle(struct dnd_copy *copy)
 {
-	struct dnd_region *region = &copy->dst.region;
 	int rc;
 
 	dnd_copy_progress(copy, DONARD_PHASE_FLUSH, copy->result->bytes, copy->length);
 	if (!copy->dst.is_memory)
 		return settle_drive(copy);
-	rc = dnd_region_sync(copy->ctx, region, dnd_region_persistent(region));
+	rc = dnd_memory_barrier(copy->dst.memory, dnd_region_persistent(&copy->dst.region));
 	if (!rc)
 		judge_region(copy);
 	return rc;

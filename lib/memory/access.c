@@ -134,6 +134,24 @@ DND_PUBLIC int donard_memory_zero(struct donard_memory *memory, uint64_t offset_
 	return rc;
 }
 
+/* SYNC tells an open file once of a reset, and other memories, also those of other processes, may have this file, too. */
+int dnd_memory_barrier(struct donard_memory *memory, bool durable)
+{
+	int rc = dnd_region_sync(memory->ctx, &memory->region, durable);
+	uint64_t resets;
+
+	if (rc && rc != -EIO)
+		return rc;
+	resets = dnd_region_resets(&memory->region);
+	/* The file was told now of a reset that this memory has told of. */
+	if (rc && resets && resets == memory->resets)
+		return dnd_region_sync(memory->ctx, &memory->region, durable);
+	if (resets <= memory->resets)
+		return rc;
+	memory->resets = resets;
+	return dnd_region_access_failed(memory->ctx, &memory->region, EIO);
+}
+
 DND_PUBLIC int donard_memory_sync(struct donard_memory *memory, unsigned int flags)
 {
 	if (flags & ~DONARD_SYNC_DURABLE)
@@ -145,7 +163,7 @@ DND_PUBLIC int donard_memory_sync(struct donard_memory *memory, unsigned int fla
 				"makes it durable. Use a persistent region, or a drive.",
 				dnd_memory_name(memory));
 	if (dnd_memory_is_region(memory))
-		return dnd_region_sync(memory->ctx, &memory->region, flags & DONARD_SYNC_DURABLE);
+		return dnd_memory_barrier(memory, flags & DONARD_SYNC_DURABLE);
 	__sync_synchronize();
 	if (dnd_memory_is_imported(memory)) {
 		int rc = dnd_dmabuf_sync(&memory->dmabuf);

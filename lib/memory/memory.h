@@ -16,6 +16,7 @@ struct donard_memory {
 	char unmapped[DONARD_REASON_BYTES];
 	struct dnd_window window;	/* maps its granules; data is NULL if the CPU has no mapping */
 	uint64_t length;		/* from window.data on */
+	uint64_t resets;		/* of the region's device, as far as a barrier of this memory has told of them */
 	void (*end)(void *data);	/* called after the memory was unmapped and closed; or NULL */
 	void *end_data;
 };
@@ -73,6 +74,8 @@ int dnd_memory_check_writable(const struct donard_memory *memory);
 /* The CPU reads a range that the caller has checked.  Returns 0 or -errno without a text. */
 int dnd_memory_load(const struct donard_memory *memory, uint64_t offset, void *to, size_t bytes);
 int dnd_memory_access_failed(const struct donard_memory *memory, int error_number);
+/* Runs the barrier of memory of a region.  Tells this memory once of each reset, whatever others of its file were told. */
+int dnd_memory_barrier(struct donard_memory *memory, bool durable);
 
 /* open.c: an empty handle, or NULL with a text */
 struct donard_memory *dnd_memory_new(struct donard_context *ctx, const char *name);

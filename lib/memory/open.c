@@ -40,6 +40,7 @@ int dnd_memory_give(struct donard_memory *memory, int rc, struct donard_memory *
 		donard_memory_free(memory);
 		return rc;
 	}
+	memory->resets = memory->region.info.resets;
 	*out = memory;
 	return 0;
 }

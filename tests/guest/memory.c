@@ -209,6 +209,28 @@ static void after_fork(void)
 	donard_memory_free(memory);
 }
 
+/* For memory.sh, which resets the device when it has read "going": each memory of an open file is told. */
+static void told_of_a_reset(void)
+{
+	struct donard_memory *memory, *other;
+	char byte = 0;
+
+	GOES(donard_memory_alloc(ctx, "p2pmem0", 4096, &memory));
+	GOES(donard_memory_adopt(ctx, about(memory).fd, about(memory).file_offset_bytes, 4096, &other));
+	GOES(donard_memory_sync(memory, 0));
+	GOES(donard_memory_sync(other, 0));
+	puts("going");
+	fflush(stdout);
+	CHECK(getchar() == '\n');
+	GOES(donard_memory_write(other, 0, &byte, 1));
+	REFUSES(EIO, "device", donard_memory_sync(memory, 0));
+	REFUSES(EIO, "device", donard_memory_sync(other, 0));
+	GOES(donard_memory_sync(memory, 0));
+	GOES(donard_memory_sync(other, 0));
+	donard_memory_free(other);
+	donard_memory_free(memory);
+}
+
 /* --- for others --- */
 
 static void exports(void)
@@ -275,6 +297,7 @@ static const struct named_test tests[] = {
 	{ "persistent", persistent },
 	{ "adopted", adopted },
 	{ "after-fork", after_fork },
+	{ "told-of-a-reset", told_of_a_reset },
 	{ "exports", exports },
 	{ "route", route },
 	{ "until-the-end", until_the_end },

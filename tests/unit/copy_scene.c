@@ -95,6 +95,11 @@ static int play_sync(void)
 	return -1;
 }
 
+static void play_status(struct p2pmem_status *status)
+{
+	status->resets = played_resets;
+}
+
 static int play_ioctl(int fd, unsigned long request, void *argument)
 {
 	if (request == FS_IOC_GETFLAGS || request == FS_IOC_FIEMAP)
@@ -111,6 +116,8 @@ static int play_ioctl(int fd, unsigned long request, void *argument)
 		return play_locate(argument);
 	else if (request == P2PMEM_IOC_SYNC)
 		return play_sync();
+	else if (request == P2PMEM_IOC_STATUS)
+		play_status(argument);
 	return 0;
 }
 

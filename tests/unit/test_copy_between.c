@@ -321,6 +321,39 @@ static void later(void **state)
 	donard_memory_free(memory);
 }
 
+/* The kernel tells an open file once.  Here, as one that three memories adopted, the file is everybody's. */
+static void reset_of_shared_memory(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_memory *memory, *other, *third;
+	struct donard_file *out;
+
+	played_region_flags = P2PMEM_REGION_PERSISTENT;
+	memory = claim(scene, 0, 65536);
+	other = claim(scene, 0, 65536);
+	third = claim(scene, 0, 65536);
+	out = open_file(scene, scene->out, DONARD_FILE_WRITE | DONARD_FILE_CREATE);
+	played_reset = true;
+	played_resets = 1;
+	assert_int_equal(donard_memory_sync(memory, 0), -EIO);
+	assert_int_equal(donard_memory_sync(other, DONARD_SYNC_DURABLE), -EIO);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "device");
+	assert_refused(scene, of_memory(third), of_file(out), -EIO, "device", "p2pmem0: the device was reset meanwhile");
+	assert_int_equal(donard_memory_sync(memory, 0), 0);
+	assert_int_equal(donard_memory_sync(other, DONARD_SYNC_DURABLE), 0);
+	assert_int_equal(between(scene, of_memory(third), of_file(out)), 0);
+	/* By the count first, and by the barrier afterwards: it is one reset. */
+	played_resets = 2;
+	assert_int_equal(donard_memory_sync(memory, 0), -EIO);
+	played_reset = true;
+	assert_int_equal(donard_memory_sync(memory, 0), 0);
+	assert_int_equal(donard_memory_sync(other, 0), -EIO);
+	donard_file_close(out);
+	donard_memory_free(third);
+	donard_memory_free(other);
+	donard_memory_free(memory);
+}
+
 /* Root may have the CPU compute checksums of all data at any time, and may stop that again. */
 static void checksums_once_it_is_open(void **state)
 {
@@ -411,7 +444,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(there_and_back), CASE(alike), CASE(files), CASE(by_cpu), CASE(ends_that_are_none), CASE(told_by_the_handle), CASE(ranges), CASE(later),
-		CASE(checksums_once_it_is_open), CASE(closed_meanwhile), CASE(more_than_any_region_has), CASE(place_of_leaving_memory),
+		CASE(reset_of_shared_memory), CASE(checksums_once_it_is_open), CASE(closed_meanwhile), CASE(more_than_any_region_has), CASE(place_of_leaving_memory),
 	};
 
 	return cmocka_run_group_tests_name("copy_between", tests, NULL, NULL);
