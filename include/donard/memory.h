@@ -51,7 +51,9 @@ int donard_memory_dram(struct donard_context *ctx, uint64_t length_bytes,
  * Nothing is copied or pinned.  The program keeps the bytes mapped until the memory is
  * freed and its requests have ended, and then frees them itself.  The call fails if the
  * first or the last byte belongs to a device, as in a mapping of /dev/p2pmem0: requests
- * would reach that device although nobody has judged the route.
+ * would reach that device although nobody has judged the route.  Where a sandbox forbids
+ * move_pages() or process_vm_readv(), /proc/self/maps tells of a mapping of a region and of a
+ * dma-buf, and of no other device.
  *
  * Returns 0; -EINVAL for no address, no length, or a range that wraps; -EHOSTUNREACH for
  * memory of a device; -ENOMEM.

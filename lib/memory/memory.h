@@ -103,6 +103,9 @@ enum donard_memory_pages dnd_pages_behind(const void *address, uint64_t bytes);
 /* Does a new mapping have page frames without struct pages? */
 bool dnd_pages_are_frames(const struct dnd_window *window);
 
+/* mapped.c: is the byte mapped from the node of a region, or from a dma-buf?  False if /proc does not tell. */
+bool dnd_mapping_is_of_device(const struct donard_context *ctx, const void *address);
+
 /* Where a byte lies in its region, and how many bytes of the memory lie there without a gap. */
 struct dnd_run {
 	uint64_t region_offset, bytes;

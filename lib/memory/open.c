@@ -6,7 +6,6 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "memory/memory.h"
@@ -82,16 +81,19 @@ DND_PUBLIC int donard_memory_dram(struct donard_context *ctx, uint64_t length_by
 	return dnd_memory_give(memory, map_dram(memory, length_bytes), memory_out);
 }
 
-static bool is_of_device(const uint8_t *address, uint64_t length)
+/* Pages that are not there yet, and those of a process in a sandbox, are of no known kind; then the mapping has to tell. */
+static bool is_of_device(const struct donard_context *ctx, const uint8_t *address)
 {
-	return dnd_pages_behind(address, 1) == DONARD_PAGES_DEVICE ||
-	       dnd_pages_behind(address + length - 1, 1) == DONARD_PAGES_DEVICE;
+	enum donard_memory_pages kind = dnd_pages_behind(address, 1);
+
+	return kind == DONARD_PAGES_DEVICE || (kind != DONARD_PAGES_HOST && dnd_mapping_is_of_device(ctx, address));
 }
 
 /* The program owns the mapping: map_bytes stays 0, so that freeing the handle unmaps nothing. */
 DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address,
 				       uint64_t length_bytes, struct donard_memory **memory_out)
 {
+	const uint8_t *first = address;
 	struct donard_memory *memory;
 
 	if (!length_bytes)
@@ -101,7 +103,7 @@ DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address
 				       DND_MOST("length", length_bytes, UINTPTR_MAX - (uintptr_t)address),
 				       "%llu bytes at address %p are not memory of the "
 				       "program.", (unsigned long long)length_bytes, address);
-	if (is_of_device(address, length_bytes))
+	if (is_of_device(ctx, first) || is_of_device(ctx, first + length_bytes - 1))
 		return dnd_fail(ctx, DND_E_UNREACHABLE, "the %llu bytes at address %p are memory of a device, and no "
 				"route can be judged by such an address. Use donard_memory_adopt() or "
 				"donard_memory_from_dmabuf().", (unsigned long long)length_bytes, address);
@@ -196,13 +198,8 @@ DND_PUBLIC int donard_memory_claim(struct donard_context *ctx, const char *regio
 static int name_of(struct donard_memory *memory, int fd)
 {
 	struct stat found;
-	char name[P2PMEM_NAME_BYTES];
 
-	if (fstat(fd, &found) || !S_ISCHR(found.st_mode) ||
-	    dnd_sysfs_link_name(memory->ctx, name, sizeof(name), "dev/char/%u:%u",
-				major(found.st_rdev), minor(found.st_rdev)))
-		name[0] = '\0';
-	if (dnd_region_name(memory->ctx, name, memory->region.name))
+	if (fstat(fd, &found) || !dnd_region_of_node(memory->ctx, &found, memory->region.name))
 		return dnd_fail_member(memory->ctx, DND_E_BAD_NAME, DND_AT("descriptor"),
 				       "descriptor %d is not a region's.", fd);
 	return 0;

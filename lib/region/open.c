@@ -5,12 +5,14 @@
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/printable.h"
 #include "region/control.h"
 #include "region/holders.h"
+#include "region/names.h"
 
 /* Long enough for another copy to prove its route, by some requests to its drive, one after the other. */
 #define CLAIM_WAIT_SECONDS	3.0
@@ -27,6 +29,13 @@ int dnd_require_module(struct donard_context *ctx)
 		return 0;
 	rc = dnd_require_sysfs(ctx, "class/p2pmem");
 	return rc ? rc : dnd_fail(ctx, DND_E_NO_MODULE, "the kernel module p2pmem is not loaded");
+}
+
+bool dnd_region_of_node(const struct donard_context *ctx, const struct stat *file, char name[P2PMEM_NAME_BYTES])
+{
+	return S_ISCHR(file->st_mode) &&
+	       !dnd_sysfs_link_name(ctx, name, P2PMEM_NAME_BYTES, "dev/char/%u:%u", major(file->st_rdev), minor(file->st_rdev)) &&
+	       dnd_region_number(name) >= 0;
 }
 
 /* A stale node, as in a container, has a device number that belongs to another region now. */

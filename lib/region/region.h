@@ -7,6 +7,8 @@
 #ifndef DND_REGION_H
 #define DND_REGION_H
 
+#include <sys/stat.h>
+
 #include "base/base.h"
 #include "uapi/p2pmem.h"
 
@@ -25,6 +27,8 @@ struct dnd_window {
 	uint8_t *data;		/* the first byte that the caller asked for */
 };
 
+/* Finds the region's name, as "p2pmem0", by its node, whatever that is called; false if the file is no node of a region. */
+bool dnd_region_of_node(const struct donard_context *ctx, const struct stat *file, char name[P2PMEM_NAME_BYTES]);
 int dnd_region_open(struct donard_context *ctx, const char *name, struct dnd_region *region);
 /* Uses the open file of @fd by a duplicate of it.  The caller has set @region->name. */
 int dnd_region_adopt(struct donard_context *ctx, int fd, struct dnd_region *region);

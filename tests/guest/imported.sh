@@ -8,9 +8,10 @@
 # shellcheck source=helpers/gpu.sh
 . ./helpers/gpu.sh
 
+# of_import TEST [COMMAND...] - runs it by COMMAND
 of_import() {
 	data_on_alpha $((8 * MIB))
-	imported "$1" "$LAB_ALPHA" "$LAB_ALPHA_BDF"
+	"${@:2}" imported "$1" "$LAB_ALPHA" "$LAB_ALPHA_BDF"
 	within 10 region_is_free p2pmem0
 	within 10 region_is_free p2pmem2
 }
@@ -21,10 +22,10 @@ of_bad_import() {
 	within 10 region_is_free p2pmem2
 }
 
-# of_p2pdma TEST
+# of_p2pdma TEST [COMMAND...]
 of_p2pdma() {
 	with_page_type p2pmem0 p2pdma
-	of_import "$1"
+	of_import "$@"
 }
 
 # A GPU's, in the place of p2pmem0: it has no pages, and is left to NICs.
@@ -76,7 +77,7 @@ for name in $(imported --list); do
 	until-the-end | *-a-reset) ;; # below
 	gpu) core t "$name" of_gpu ;;
 	ours | ours-by-queue | device-pages | refused) core t "$name" of_import "$name" ;;
-	host-pages | device-page-amid-host-pages | host-memory-of-a-device) ! can nodes || t "$name" of_import "$name" ;;
+	host-pages | device-page-amid-host-pages) ! can nodes || t "$name" of_import "$name" ;;
 	unknown-pages) can nodes || t "$name" of_import "$name" ;;
 	udmabuf | system-heap) ! can heaps || t "$name" of_import "$name" ;;
 	*) t "$name" of_import "$name" ;;
@@ -91,6 +92,9 @@ t "writes-until-a-reset" tells_a_reset writes-until-a-reset
 t "after-a-reset" tells_a_reset after-a-reset
 if can p2pdma; then
 	t "ours-by-queue, p2pdma pages" of_p2pdma ours-by-queue
-	! can nodes || t "host-memory-of-a-device, p2pdma pages" of_p2pdma host-memory-of-a-device
+	t "host-memory-of-a-device, p2pdma pages" of_p2pdma host-memory-of-a-device
+	t "host-memory-of-a-device, p2pdma pages, in a sandbox" of_p2pdma host-memory-of-a-device forbid EPERM all-pages
 fi
+t "host-memory-of-a-device, move_pages() forbidden" of_import host-memory-of-a-device forbid EPERM pages
+t "host-memory-of-a-device, in a sandbox" of_import host-memory-of-a-device forbid EPERM all-pages
 lt "until-the-end" ends_with_its_region

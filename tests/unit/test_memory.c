@@ -4,15 +4,50 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/maplimit.h"
 #include "donard/memory.h"
 #include "fake_sysfs.h"
-#include "region/region.h"
+#include "memory/memory.h"
 #include "says.h"
 #include "unit.h"
+
+/* As in a container whose filter of system calls has neither. */
+static bool no_move_pages, no_process_vm;
+
+long __real_syscall(long number, long a, long b, long c, long d, long e, long f);
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f);
+ssize_t __real_process_vm_readv(pid_t pid, const struct iovec *near, unsigned long near_count, const struct iovec *far,
+				unsigned long far_count, unsigned long flags);
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *near, unsigned long near_count, const struct iovec *far,
+				unsigned long far_count, unsigned long flags);
+
+long __wrap_syscall(long number, long a, long b, long c, long d, long e, long f)
+{
+	if (number != SYS_move_pages || !no_move_pages)
+		return __real_syscall(number, a, b, c, d, e, f);
+	errno = EPERM;
+	return -1;
+}
+
+ssize_t __wrap_process_vm_readv(pid_t pid, const struct iovec *near, unsigned long near_count, const struct iovec *far,
+				unsigned long far_count, unsigned long flags)
+{
+	if (!no_process_vm)
+		return __real_process_vm_readv(pid, near, near_count, far, far_count, flags);
+	errno = EPERM;
+	return -1;
+}
+
+static int memory_teardown(void **state)
+{
+	no_move_pages = no_process_vm = false;
+	return fake_teardown(state);
+}
 
 static struct donard_memory *dram(struct fake *fake, uint64_t bytes)
 {
@@ -84,6 +119,33 @@ static void test_from_host(void **state)
 	assert_int_equal(donard_memory_from_host(fake->ctx, NULL, 99, &memory), -EINVAL);
 	assert_int_equal(donard_memory_from_host(fake->ctx, bytes, 0, &memory), -EINVAL);
 	assert_int_equal(donard_memory_from_host(fake->ctx, bytes, UINT64_MAX, &memory), -EINVAL);
+}
+
+/* The mapping says whose it is, where nobody may ask the kernel whose the pages are. */
+static void test_from_host_of_a_device(void **state)
+{
+	struct fake *fake = *state;
+	int device = open("/dev/zero", O_RDWR | O_CLOEXEC);
+	uint8_t *map = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE, device, 0);
+	struct donard_memory *memory = NULL, *plain = dram(fake, 8192);
+
+	assert_true(map != MAP_FAILED);
+	close(device);
+	no_move_pages = true;
+	assert_int_equal(donard_memory_from_host(fake->ctx, map, 8192, &memory), 0);
+	donard_memory_free(memory);
+	memory = NULL;
+	fake_folder(fake, "devices/pci/0000:03:00.0/p2pmem/p2pmem0");
+	fake_link(fake, "dev/char/1:5", "devices/pci/0000:03:00.0/p2pmem/p2pmem0");
+	for (int i = 0; i < 2; i++, no_process_vm = true) {
+		assert_int_equal(donard_memory_from_host(fake->ctx, map, 100, &memory), -EHOSTUNREACH);
+		assert_int_equal(donard_memory_from_host(fake->ctx, map + 8191, 1, &memory), -EHOSTUNREACH);
+		assert_says(donard_error(fake->ctx), "donard_memory_adopt()");
+		assert_int_equal(donard_memory_from_host(fake->ctx, plain->window.data, 8192, &memory), 0);
+		donard_memory_free(memory);
+	}
+	donard_memory_free(plain);
+	munmap(map, 8192);
 }
 
 static void test_bounds(void **state)
@@ -313,6 +375,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_dram, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_from_host, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(test_from_host_of_a_device, fake_setup, memory_teardown),
 		cmocka_unit_test_setup_teardown(test_bytes, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, fake_setup, fake_teardown),
