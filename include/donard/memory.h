@@ -251,7 +251,7 @@ const char *donard_memory_kind_text(enum donard_memory_kind kind);
 
 /* The struct pages behind a mapping: the kernel needs them to let drives access the memory. */
 enum donard_memory_pages {
-	DONARD_PAGES_UNKNOWN,	/* there are some, but nobody says for which memory */
+	DONARD_PAGES_UNKNOWN,	/* nobody says for which memory, or, in a sandbox, whether there are any */
 	DONARD_PAGES_NONE,	/* there are none, or there is no mapping */
 	DONARD_PAGES_HOST,	/* of DRAM */
 	DONARD_PAGES_DEVICE,

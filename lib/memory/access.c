@@ -40,9 +40,17 @@ static enum donard_memory_pages pages_now(const struct donard_memory *memory, ui
 	return dnd_pages_behind(memory->window.data + offset, length);
 }
 
+static int nobody_may_ask(const struct donard_memory *memory, const char *call)
+{
+	return dnd_fail(memory->ctx, DND_E_UNREACHABLE, "%s: nobody knows whose its pages are, so that no route can be judged: %s, "
+			"which would tell, is forbidden by a filter of this process (seccomp), or the kernel is built without it. Allow "
+			"it, use memory of a region, or pass ALLOW_BOUNCE, which needs process_vm_readv().", dnd_memory_name(memory), call);
+}
+
 int dnd_memory_check_direct(const struct donard_memory *memory, uint64_t offset, uint64_t length)
 {
 	enum donard_memory_pages pages;
+	const char *call;
 
 	if (dnd_memory_is_region(memory))
 		return 0;
@@ -56,6 +64,9 @@ int dnd_memory_check_direct(const struct donard_memory *memory, uint64_t offset,
 				"the kernel needs to let a drive reach it. If it is memory of the host, use the "
 				"program's own mapping (donard_memory_from_host()); else let a device import the "
 				"dma-buf (donard_rdma_register()), or pass ALLOW_BOUNCE.", dnd_memory_name(memory));
+	call = pages == DONARD_PAGES_UNKNOWN ? dnd_pages_forbidden_call() : NULL;
+	if (call)
+		return nobody_may_ask(memory, call);
 	return dnd_fail(memory->ctx, DND_E_UNREACHABLE, "%s: its pages are a device's, or nobody knows whose, and its "
 			"exporter does not say where they lie, so that no route can be judged. Use memory of a region, "
 			"or pass ALLOW_BOUNCE.", dnd_memory_name(memory));

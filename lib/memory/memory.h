@@ -100,6 +100,8 @@ int dnd_memory_own_two(struct donard_memory *a, uint64_t a_offset, struct donard
 
 /* pages.c: the kind of the pages behind a range of this process; UNKNOWN if they differ, or the kernel does not tell */
 enum donard_memory_pages dnd_pages_behind(const void *address, uint64_t bytes);
+/* A call that this process may not make, so that nobody tells what is behind its mappings; NULL: it may make all. */
+const char *dnd_pages_forbidden_call(void);
 /* Does a new mapping have page frames without struct pages? */
 bool dnd_pages_are_frames(const struct dnd_window *window);
 

@@ -43,8 +43,21 @@ static bool is_present(const void *address, uint64_t page)
 	return entry & ENTRY_PRESENT;
 }
 
-/* Faults the pages in.  Returns how many, counted from the first, the kernel accepts for direct I/O. */
-static size_t touch(void *const *pages, size_t count)
+/* A filter of system calls (seccomp) refuses so, and nothing else does. */
+static bool is_forbidden(int error_number)
+{
+	return error_number == EPERM || error_number == ENOSYS;
+}
+
+const char *dnd_pages_forbidden_call(void)
+{
+	if (process_vm_readv(getpid(), NULL, 0, NULL, 0, 0) && is_forbidden(errno))
+		return "process_vm_readv()";
+	return syscall(SYS_move_pages, 0, 0UL, NULL, NULL, NULL, 0) && is_forbidden(errno) ? "move_pages()" : NULL;
+}
+
+/* Faults the pages in.  Returns how many, from the first on, the kernel accepts for direct I/O; -errno if it does not tell. */
+static ssize_t touch(void *const *pages, size_t count)
 {
 	struct iovec far[BATCH_PAGES], near;
 	uint8_t bytes[BATCH_PAGES];
@@ -54,7 +67,9 @@ static size_t touch(void *const *pages, size_t count)
 		far[i] = (struct iovec){ pages[i], 1 };
 	near = (struct iovec){ bytes, count };
 	moved = process_vm_readv(getpid(), &near, 1, far, count, 0);
-	return moved < 0 ? 0 : (size_t)moved;
+	if (moved < 0)
+		return is_forbidden(errno) ? -errno : 0;
+	return moved;
 }
 
 /* The kind of a page that touch() reached, by its NUMA node or an error. */
@@ -76,11 +91,15 @@ static enum donard_memory_pages look_at(uint8_t *first, size_t count, uint64_t p
 	enum donard_memory_pages found = DONARD_PAGES_UNKNOWN, kind;
 	void *pages[BATCH_PAGES];
 	int nodes[BATCH_PAGES];
+	ssize_t reached;
 	size_t touched;
 
 	for (size_t i = 0; i < count; i++)
 		pages[i] = first + i * page;
-	touched = touch(pages, count);
+	reached = touch(pages, count);
+	if (reached < 0)
+		return DONARD_PAGES_UNKNOWN;
+	touched = (size_t)reached;
 	count = dnd_min(count, touched + 1);
 	if (syscall(SYS_move_pages, 0, count, pages, NULL, nodes, 0))
 		return touched == count ? DONARD_PAGES_UNKNOWN : DONARD_PAGES_NONE;

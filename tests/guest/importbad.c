@@ -146,6 +146,11 @@ static void in_a_sandbox(void)
 	REFUSES(EPERM, "permission", donard_memory_write(memory, 0, &byte, 1));
 	donard_memory_free(memory);
 	close(fd);
+	fd = stranger(EXPORTER_PAGES, -1);
+	memory = import(fd, 0, 0);	/* it has pages, but which cannot be found out */
+	EQUAL(DONARD_PAGES_UNKNOWN, about(memory).pages);
+	donard_memory_free(memory);
+	close(fd);
 }
 
 static const struct named_test tests[] = {

@@ -439,7 +439,7 @@ static void unknown_pages(void)
 
 	CHECK(!has_nodes());
 	looks_like(memory, DONARD_PAGES_UNKNOWN, "stranger");
-	bounces(memory, EHOSTUNREACH, "unreachable", "or nobody knows whose");
+	bounces(memory, EHOSTUNREACH, "unreachable", "nobody knows whose");
 	donard_memory_free(memory);
 }
 

@@ -148,6 +148,26 @@ static void test_from_host_of_a_device(void **state)
 	munmap(map, 8192);
 }
 
+/* Pages that nobody may ask about are of no known kind: not none. */
+static void test_pages_in_a_sandbox(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_memory *memory = dram(fake, 8192), imported = { .ctx = fake->ctx, .dmabuf.name = "dma-buf of stranger" };
+
+	imported.region.fd = -1;
+	no_process_vm = true;
+	imported.pages = dnd_pages_behind(memory->window.data, 8192);
+	assert_int_equal(imported.pages, DONARD_PAGES_UNKNOWN);
+	assert_int_equal(dnd_memory_check_direct(&imported, 0, 8192), -EHOSTUNREACH);
+	assert_says(donard_error(fake->ctx), "dma-buf of stranger: nobody knows whose its pages are");
+	assert_says(donard_error(fake->ctx), "process_vm_readv(), which would tell, is forbidden");
+	no_process_vm = false;
+	no_move_pages = true;
+	assert_int_equal(dnd_memory_check_direct(&imported, 0, 8192), -EHOSTUNREACH);
+	assert_says(donard_error(fake->ctx), "move_pages(), which would tell, is forbidden");
+	donard_memory_free(memory);
+}
+
 static void test_bounds(void **state)
 {
 	struct fake *fake = *state;
@@ -376,6 +396,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_dram, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_from_host, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_from_host_of_a_device, fake_setup, memory_teardown),
+		cmocka_unit_test_setup_teardown(test_pages_in_a_sandbox, fake_setup, memory_teardown),
 		cmocka_unit_test_setup_teardown(test_bytes, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_bounds, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, fake_setup, fake_teardown),
