@@ -2,8 +2,6 @@
 /* The CPU's access to a memory: checks the range, and gives a failure its text. */
 #include "memory/memory.h"
 
-#define ZERO_BYTES	65536
-
 int dnd_memory_check_range(const struct donard_memory *memory, uint64_t offset, uint64_t length)
 {
 	if (offset <= memory->length && length <= memory->length - offset)
@@ -118,14 +116,19 @@ DND_PUBLIC int donard_memory_read(struct donard_memory *memory, uint64_t offset_
 	return rc ? dnd_memory_access_failed(memory, -rc) : 0;
 }
 
+static int check_store(const struct donard_memory *memory, uint64_t offset, uint64_t length)
+{
+	int rc = check(memory, offset, length);
+
+	return rc ? rc : dnd_memory_check_writable(memory);
+}
+
 DND_PUBLIC int donard_memory_write(struct donard_memory *memory, uint64_t offset_bytes,
 				   const void *from, size_t length_bytes)
 {
 	struct dnd_place place;
-	int rc = check(memory, offset_bytes, length_bytes);
+	int rc = check_store(memory, offset_bytes, length_bytes);
 
-	if (!rc)
-		rc = dnd_memory_check_writable(memory);
 	if (rc)
 		return rc;
 	place = dnd_memory_place(memory, offset_bytes);
@@ -136,13 +139,14 @@ DND_PUBLIC int donard_memory_write(struct donard_memory *memory, uint64_t offset
 DND_PUBLIC int donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes,
 				  uint64_t length_bytes)
 {
-	static const uint8_t zeros[ZERO_BYTES];
-	int rc = dnd_memory_check_range(memory, offset_bytes, length_bytes);
+	struct dnd_place place;
+	int rc = check_store(memory, offset_bytes, length_bytes);
 
-	for (uint64_t done = 0; done < length_bytes && !rc; done += sizeof(zeros))
-		rc = donard_memory_write(memory, offset_bytes + done, zeros,
-					 dnd_min(length_bytes - done, sizeof(zeros)));
-	return rc;
+	if (rc)
+		return rc;
+	place = dnd_memory_place(memory, offset_bytes);
+	rc = dnd_place_zero(&place, length_bytes);
+	return rc ? dnd_memory_access_failed(memory, -rc) : 0;
 }
 
 /* SYNC tells an open file once of a reset, and other memories, also those of other processes, may have this file, too. */

@@ -9,6 +9,7 @@
 #include "region/region.h"
 
 #define COMPARE_BYTES	65536
+#define ZERO_BYTES	65536
 
 struct dnd_place dnd_place_in(const struct dnd_region *region, const struct dnd_window *window,
 			      uint8_t *address)
@@ -30,22 +31,28 @@ struct dnd_place dnd_place_behind(const struct dnd_place *place, uint64_t bytes)
 	};
 }
 
-/* pread() and pwrite() may move less than asked at a time. */
-static int transfer(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
+/* Returns how many bytes it moved, maybe 0; or -errno. */
+static ssize_t move_some(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
 {
-	off_t at = (off_t)place->file_offset;
 	int fd = place->region->fd;
+	off_t at = (off_t)place->file_offset;
+	ssize_t moved = writes ? pwrite(fd, bytes, length, at) : pread(fd, bytes, length, at);
 
-	while (length) {
-		ssize_t moved = writes ? pwrite(fd, bytes, length, at) : pread(fd, bytes, length, at);
+	if (moved < 0)
+		return errno == EINTR ? 0 : -errno;
+	return moved ? moved : -ENXIO;	/* the file has nothing there any more */
+}
 
-		if (moved < 0 && errno == EINTR)
-			continue;
-		if (moved <= 0)
-			return moved ? -errno : -ENXIO;	/* the file has nothing there any more */
-		bytes += moved;
-		at += moved;
-		length -= (size_t)moved;
+static int move_all(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
+{
+	ssize_t moved;
+
+	for (size_t done = 0; done < length; done += (size_t)moved) {
+		struct dnd_place here = dnd_place_behind(place, done);
+
+		moved = move_some(&here, bytes + done, length - done, writes);
+		if (moved < 0)
+			return (int)moved;
 	}
 	return 0;
 }
@@ -58,6 +65,34 @@ static int count_resets(const struct dnd_region *region, uint64_t *resets)
 		return -errno;
 	*resets = info.resets;
 	return 0;
+}
+
+/* A reset between two calls is told by neither. */
+static int check_count(const struct dnd_region *region, uint64_t before)
+{
+	uint64_t after = 0;
+	int rc = count_resets(region, &after);
+
+	if (rc)
+		return rc;
+	return before == after ? 0 : -EIO;
+}
+
+/* One call tells of a reset during it.  If it moves less than all, as when a signal comes, all is moved once more. */
+static int transfer(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
+{
+	ssize_t moved = length ? move_some(place, bytes, length, writes) : 0;
+	uint64_t before = 0;
+	int rc;
+
+	if (moved < 0)
+		return (int)moved;
+	if ((size_t)moved == length)
+		return 0;
+	rc = count_resets(place->region, &before);
+	if (!rc)
+		rc = move_all(place, bytes, length, writes);
+	return rc ? rc : check_count(place->region, before);
 }
 
 static int move_mapped(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
@@ -73,7 +108,7 @@ static int move_mapped(const struct dnd_place *place, uint8_t *bytes, size_t len
  */
 static int transfer_mapped(const struct dnd_place *place, uint8_t *bytes, size_t length, bool writes)
 {
-	uint64_t before = 0, after = 0;
+	uint64_t before = 0;
 	int rc;
 
 	if (!place->region)
@@ -83,11 +118,7 @@ static int transfer_mapped(const struct dnd_place *place, uint8_t *bytes, size_t
 		rc = move_mapped(place, bytes, length, writes);
 	if (rc == -EIO)
 		rc = move_mapped(place, bytes, length, writes);
-	if (!rc)
-		rc = count_resets(place->region, &after);
-	if (rc)
-		return rc;
-	return before == after ? 0 : -EIO;
+	return rc ? rc : check_count(place->region, before);
 }
 
 int dnd_place_load(const struct dnd_place *place, void *to, size_t bytes)
@@ -108,6 +139,32 @@ int dnd_place_store(const struct dnd_place *place, const void *from, size_t byte
 		return transfer(place, (uint8_t *)(uintptr_t)from, bytes, true);
 	memcpy(place->address, from, bytes);
 	return 0;
+}
+
+static int store_zeros(const struct dnd_place *place, uint64_t bytes)
+{
+	static const uint8_t zeros[ZERO_BYTES];
+	int rc = 0;
+
+	for (uint64_t done = 0; done < bytes && !rc; done += sizeof(zeros)) {
+		struct dnd_place here = dnd_place_behind(place, done);
+
+		rc = dnd_place_store(&here, zeros, dnd_min(bytes - done, sizeof(zeros)));
+	}
+	return rc;
+}
+
+int dnd_place_zero(const struct dnd_place *place, uint64_t bytes)
+{
+	uint64_t before = 0;
+	int rc;
+
+	if (!place->region || bytes <= ZERO_BYTES)
+		return store_zeros(place, bytes);
+	rc = count_resets(place->region, &before);
+	if (!rc)
+		rc = store_zeros(place, bytes);
+	return rc ? rc : check_count(place->region, before);
 }
 
 int dnd_place_move(const struct dnd_place *to, const struct dnd_place *from, uint64_t bytes)

@@ -91,6 +91,7 @@ struct dnd_place dnd_place_behind(const struct dnd_place *place, uint64_t bytes)
 int dnd_place_load(const struct dnd_place *place, void *to, size_t bytes);
 /* Does the same; afterwards devices see what was stored. */
 int dnd_place_store(const struct dnd_place *place, const void *from, size_t bytes);
+int dnd_place_zero(const struct dnd_place *place, uint64_t bytes);
 /* Moves bytes between regions without a detour through DRAM; the ranges may overlap, as in memmove(). */
 int dnd_place_move(const struct dnd_place *to, const struct dnd_place *from, uint64_t bytes);
 /* Returns 0 if equal; 1 if different, and *where is the first differing byte; or -errno. */

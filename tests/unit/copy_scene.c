@@ -207,13 +207,24 @@ static bool of_region(int fd)
 	return strstr(path, "/p2pmem");
 }
 
+size_t played_access_bytes;
+unsigned int played_accesses_before_reset;
+
+/* What one call moves of the region's bytes.  The device is reset when so many calls have returned. */
+static size_t play_access(size_t bytes)
+{
+	if (played_accesses_before_reset && !--played_accesses_before_reset)
+		played_resets++;
+	return dnd_min(bytes, played_access_bytes);
+}
+
 ssize_t pread(int fd, void *to, size_t bytes, off_t offset)
 {
 	void *lost = NULL;
 	ssize_t got;
 
 	if (of_region(fd))
-		return syscall(SYS_pread64, fd, to, bytes, offset);
+		return syscall(SYS_pread64, fd, to, play_access(bytes), offset);
 	if (played_writers) {
 		played_writers--;
 		usleep(20000);	/* several ticks of the clock by which the file says when it was written */
@@ -255,7 +266,7 @@ ssize_t pwrite(int fd, const void *from, size_t bytes, off_t offset)
 	ssize_t put;
 
 	if (of_region(fd))
-		return syscall(SYS_pwrite64, fd, from, bytes, offset);
+		return syscall(SYS_pwrite64, fd, from, play_access(bytes), offset);
 	dram_transfers += !in_region(from);
 	if (is_refused()) {
 		errno = played_refused_writes;
@@ -312,6 +323,8 @@ int copy_setup(void **state)
 	played_piece_bytes = 0;
 	played_reset = false;
 	played_resets = 0;
+	played_access_bytes = SIZE_MAX;
+	played_accesses_before_reset = 0;
 	played_fallback = false;
 	played_readers = 0;
 	dram_transfers = 0;

@@ -30,6 +30,9 @@ extern unsigned int played_busy_claims;
 extern uint64_t played_piece_bytes;
 /* A reset that the next barrier tells of. */
 extern bool played_reset;
+/* How much of a region the CPU moves by one call, and after how many of these the device is reset; 0: never. */
+extern size_t played_access_bytes;
+extern unsigned int played_accesses_before_reset;
 /* How often the device of each region was reset so far. */
 extern uint64_t played_resets, played_folio_bytes;
 /* The region that is being taken away, if any. */

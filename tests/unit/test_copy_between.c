@@ -321,6 +321,30 @@ static void later(void **state)
 	donard_memory_free(memory);
 }
 
+/* Of a reset during a call of the kernel's that call tells; of one between two of them, neither. */
+static void reset_between_calls(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_memory *memory = claim(scene, 0, 262144);
+	uint8_t *seen = malloc(65536);
+
+	played_accesses_before_reset = 1;
+	assert_int_equal(donard_memory_zero(memory, 0, 262144), -EIO);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "device");
+	assert_int_equal(donard_memory_zero(memory, 0, 262144), 0);
+	played_access_bytes = 8192;
+	played_accesses_before_reset = 3;
+	assert_int_equal(donard_memory_write(memory, 4096, scene->data, 65536), -EIO);
+	assert_int_equal(donard_memory_write(memory, 4096, scene->data, 65536), 0);
+	played_accesses_before_reset = 3;
+	assert_int_equal(donard_memory_read(memory, 4096, seen, 65536), -EIO);
+	played_accesses_before_reset = 1;	/* before the bytes that count */
+	assert_int_equal(donard_memory_read(memory, 4096, seen, 65536), 0);
+	assert_memory_equal(seen, scene->data, 65536);
+	free(seen);
+	donard_memory_free(memory);
+}
+
 /* The kernel tells an open file once.  Here, as one that three memories adopted, the file is everybody's. */
 static void reset_of_shared_memory(void **state)
 {
@@ -444,7 +468,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(there_and_back), CASE(alike), CASE(files), CASE(by_cpu), CASE(ends_that_are_none), CASE(told_by_the_handle), CASE(ranges), CASE(later),
-		CASE(reset_of_shared_memory), CASE(checksums_once_it_is_open), CASE(closed_meanwhile), CASE(more_than_any_region_has), CASE(place_of_leaving_memory),
+		CASE(reset_between_calls), CASE(reset_of_shared_memory), CASE(checksums_once_it_is_open), CASE(closed_meanwhile),
+		CASE(more_than_any_region_has), CASE(place_of_leaving_memory),
 	};
 
 	return cmocka_run_group_tests_name("copy_between", tests, NULL, NULL);
