@@ -58,6 +58,7 @@ class Cache:
         queue._check(lib.donard_cache_connect(queue._handle, options, out))
         self._queue = queue
         self._cdata: Any = queue._context._root.hold(out[0], lib.donard_cache_close)
+        self._closing: Callable[[], object] | None = None  # called before it closes, whoever closes it
         queue._caches.add(self)
 
     @property
@@ -123,6 +124,8 @@ class Cache:
         if self._cdata is None:
             return
         self._queue._refuse_strangers()
+        if self._closing is not None:
+            self._closing()
         handle, self._cdata = self._cdata, None
         ffi.release(handle)
         self._queue._drop(self)

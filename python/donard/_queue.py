@@ -106,6 +106,7 @@ class Queue:
         self._taken: dict[int, Completion] = {}
         self._numbers = itertools.count(1)
         self._caches: weakref.WeakSet[Cache] = weakref.WeakSet()
+        self._closing: Callable[[], object] | None = None  # called before it closes, whoever closes it
         context._queues.add(self)
 
     @property
@@ -272,6 +273,8 @@ class Queue:
         self._refuse_strangers()
         for cache in list(self._caches):
             cache.close()
+        if self._closing is not None:
+            self._closing()
         handle, self._cdata = self._cdata, None
         ffi.release(handle)
         self._requests.clear()

@@ -49,6 +49,11 @@ class _InFlight:
             await asyncio.wait(list(self.waiting))
             await asyncio.sleep(0)
 
+    def give_up_soon(self) -> None:
+        """What is below is about to close. Its close waits for the devices; only then those who still wait may go on."""
+        if not self._queue._loop.is_closed():
+            self._queue._loop.call_soon(self.give_up)
+
     def give_up(self, error: Exception | None = None) -> None:
         """No completion comes any more."""
         for future in self.waiting:
@@ -63,7 +68,8 @@ class Queue:
     """A queue in the event loop that runs; the keyword arguments are those of Context.queue().
 
     A request that finds the queue full waits for room. What is asked for in one turn of the loop begins together. The
-    completion of a request that failed is raised as its Error.
+    completion of a request that failed is raised as its Error. Whoever still waits for one when the queue or its
+    context is closed is canceled; who waits for room then gets ValueError.
     """
 
     def __init__(self, context: Context, **options: Any) -> None:
@@ -73,7 +79,9 @@ class Queue:
         self._all = [self._own]
         self._submitting: asyncio.Handle | None = None
         self._submit_error: Exception | None = None
-        self._loop.add_reader(self._queue.fileno(), self._take)
+        self._fd = self._queue.fileno()
+        self._queue._closing = self._closing
+        self._loop.add_reader(self._fd, self._take)
 
     @property
     def queue(self) -> _Queue:
@@ -107,13 +115,16 @@ class Queue:
     def _is_over(self) -> bool:
         return self._queue._cdata is None
 
-    def _end(self, error: Exception | None = None) -> None:
-        """Closes the queue, which waits for the devices; only then those who still wait may go on."""
-        if self._is_over:
-            return
-        self._loop.remove_reader(self._queue.fileno())
+    def _closing(self) -> None:
+        """Of the queue below: its context may be closed first."""
         if self._submitting is not None:
             self._submitting.cancel()
+        if not self._loop.is_closed():
+            self._loop.remove_reader(self._fd)
+        for in_flight in self._all:
+            in_flight.give_up_soon()
+
+    def _end(self, error: Exception | None = None) -> None:
         self._queue.close()
         for in_flight in self._all:
             in_flight.give_up(error)
@@ -187,6 +198,7 @@ class Cache:
         self._queue = queue
         self._cache = cache
         self._own = _InFlight(queue, depth or DEPTH)
+        cache._closing = self._own.give_up_soon
         queue._all.append(self._own)
 
     @property
@@ -229,4 +241,3 @@ class Cache:
         finally:
             self._queue._all.remove(self._own)
             self._cache.close()
-            self._own.give_up()

@@ -651,6 +651,39 @@ class Queues(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "queue is closed"):
             queues[0].poll()
 
+    # By its context, or by itself: then the loop forgets its descriptor, and whoever waits is canceled.
+    def test_asyncio_closed_beneath(self):
+        self.queue().close()
+
+        async def closed(close):
+            async with donard.aio.Queue(self.context) as queue:
+                descriptor = queue.queue.fileno()
+                task = asyncio.ensure_future(queue.read(self.file, self.memory))
+                await asyncio.sleep(0)
+                close(queue)
+                done, _ = await asyncio.wait([task], timeout=20)
+                self.assertTrue(done and task.cancelled())
+                self.assertFalse(asyncio.get_running_loop().remove_reader(descriptor))
+                with self.assertRaisesRegex(ValueError, "queue is closed"):
+                    await queue.read(self.file, self.memory)
+
+        # Not asyncio.run(), which would wait for ever for a task that does not end.
+        loop = asyncio.new_event_loop()
+        self.addCleanup(loop.close)
+        for close in (lambda queue: queue.queue.close(), lambda queue: self.context.close()):
+            loop.run_until_complete(asyncio.wait_for(closed(close), 60))
+
+    def test_asyncio_closed_after_its_loop(self):
+        self.queue().close()
+
+        async def forget():
+            kept.append(donard.aio.Queue(self.context))
+
+        kept = []
+        asyncio.run(forget())
+        self.context.close()
+        self.assertTrue(kept[0]._is_over)
+
     def test_asyncio_a_canceled_task_waits_for_the_device(self):
         self.queue().close()
 

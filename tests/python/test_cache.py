@@ -117,6 +117,18 @@ class Awaited(WithLibrary):
         asyncio.run(body())
         self.assertEqual(self.library.calls[-1], ("close",))
 
+    def test_a_cache_that_is_closed_gives_up_its_requests(self):
+        async def body():
+            async with donard.aio.Queue(self.context) as queue:
+                cache = queue.connect("192.0.2.1")
+                task = asyncio.ensure_future(cache.flush())
+                await asyncio.sleep(0)
+                cache.cache.close()
+                await asyncio.wait([task], timeout=20)
+                self.assertTrue(task.cancelled())
+
+        asyncio.run(body())
+
     def test_a_queue_that_ends_gives_up_its_caches(self):
         async def body():
             queue = donard.aio.Queue(self.context)
