@@ -17,6 +17,7 @@ from typing import Any, Callable
 from ._cache import DEPTH
 from ._cache import Cache as _Cache
 from ._context import Context
+from ._errors import Error
 from ._file import File
 from ._memory import Memory
 from ._queue import Completion
@@ -31,17 +32,33 @@ class _InFlight:
     def __init__(self, queue: Queue, depth: int) -> None:
         self._queue = queue
         self._room = asyncio.Semaphore(depth)
+        self._turn = asyncio.Lock()
+        self._one_ended = asyncio.Event()
         self.waiting: set[asyncio.Future[Completion]] = set()
+
+    async def _prepare(self, prepare: Callable[..., None], *arguments: Any, **options: Any) -> None:
+        """There is more to run out of than requests, such as the commands that long ones are cut into."""
+        async with self._turn:
+            while True:
+                self._one_ended.clear()
+                try:
+                    prepare(*arguments, **options)
+                    return
+                except Error as error:
+                    if error.code != "queue-full" or not self.waiting:
+                        raise
+                await self._one_ended.wait()
 
     async def request(self, prepare: Callable[..., None], *arguments: Any, **options: Any) -> Completion:
         async with self._room:
             future = self._queue._loop.create_future()
-            prepare(*arguments, user=future, **options)
+            await self._prepare(prepare, *arguments, user=future, **options)
             self.waiting.add(future)
             try:
                 return await self._queue._ended(future)
             finally:
                 self.waiting.discard(future)
+                self._one_ended.set()
 
     async def none(self) -> None:
         """Waits until there are none."""

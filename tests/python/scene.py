@@ -45,6 +45,10 @@ class Scene:
         self._link("class/nvme/nvme7", home)
         self._link("block/nvme7n1", f"{home}/nvme7n1")
 
+    def smallest_commands(self):
+        """Of the drive, for files that are opened from now on."""
+        self._file("block/nvme7n1/queue/max_sectors_kb", 4)
+
     def region(self, name="p2pmem0"):
         """Nothing but its attributes: it cannot be opened."""
         self._files(f"class/p2pmem/{name}", kind="nvme-pmr", bdf="0000:03:00.0", bar=2, offset=4096, size=268435456,

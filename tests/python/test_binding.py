@@ -651,6 +651,21 @@ class Queues(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "queue is closed"):
             queues[0].poll()
 
+    # Long requests run out of commands before the queue is full.
+    def test_asyncio_more_commands_than_there_are(self):
+        self.queue().close()
+        self.scene.smallest_commands()
+        count = 300  # of 256 commands each, and 65536 are in flight at most
+
+        async def everything():
+            async with donard.aio.Queue(self.context, depth=count) as queue:
+                return await asyncio.gather(*(queue.read(self.file, self.memory) for _ in range(count)))
+
+        with self.context.open(self.scene.path) as self.file:
+            done = asyncio.run(everything())
+        self.assertEqual([one.check() for one in done], [len(self.scene.data)] * count)
+        self.assertEqual(self.memory.read(), self.scene.data)
+
     # By its context, or by itself: then the loop forgets its descriptor, and whoever waits is canceled.
     def test_asyncio_closed_beneath(self):
         self.queue().close()
