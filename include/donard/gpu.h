@@ -48,7 +48,7 @@ const char *donard_gpu_driver_text(enum donard_gpu_driver driver);
  * @bar_largest_bytes: the size that Resizable BAR could give it, 0 if the function has no such capability,
  *	the kernel does not say, or @bar_bytes is 0
  * @static_bar1: the driver has struct pages of its own for the whole BAR, which a region uses
- * @region: the region of kind gpu-nvidia for its memory, or ""
+ * @region: the region of kind gpu-nvidia for its memory, or ""; not one that is being taken away
  * @obstacle: why nothing can be pinned now, with a remedy, or "".  It does not cover what only an attempt
  *	to pin reveals (that a GPU is partitioned, or virtual)
  */

@@ -11,6 +11,7 @@ struct gpu {
 	struct donard_gpu_info info;
 	struct dnd_gpu_facts facts;
 	char bdf[DONARD_BDF_BYTES], model[128], region[P2PMEM_NAME_BYTES], obstacle[320];
+	char leaving[P2PMEM_NAME_BYTES];	/* a region that is being taken away, in which nothing can be pinned any more */
 };
 
 struct donard_gpu_list {
@@ -38,13 +39,19 @@ static struct gpu *add(struct donard_gpu_list *list, const char *bdf)
 	return gpu;
 }
 
+static bool is_leaving(const struct donard_region_info *region)
+{
+	return region->state == DONARD_STATE_DRAINING || region->state == DONARD_STATE_QUARANTINED;
+}
+
+/* A GPU has one region that is ready; earlier ones may still be on their way out. */
 static void find_region(const struct scan *scan, struct gpu *gpu)
 {
 	const struct donard_region_info *region;
 
 	for (size_t i = 0; (region = donard_region_get(scan->regions, i)); i++)
 		if (region->kind == DONARD_KIND_GPU_NVIDIA && !strcmp(region->bdf, gpu->bdf))
-			snprintf(gpu->region, sizeof(gpu->region), "%s", region->name);
+			snprintf(is_leaving(region) ? gpu->leaving : gpu->region, P2PMEM_NAME_BYTES, "%s", region->name);
 }
 
 /* A GPU that has a region has no obstacle. */
@@ -53,7 +60,10 @@ static void find_obstacle(struct gpu *gpu)
 	if (gpu->region[0])
 		return;
 	dnd_gpu_obstacle(&gpu->facts, gpu->obstacle, sizeof(gpu->obstacle));
-	if (!gpu->obstacle[0])
+	if (!gpu->obstacle[0] && gpu->leaving[0])
+		snprintf(gpu->obstacle, sizeof(gpu->obstacle), "%s: its region %s is being taken away. Wait for that, and add "
+			 "it again, as root: donard_region_add(gpu-nvidia, %s)", gpu->bdf, gpu->leaving, gpu->bdf);
+	else if (!gpu->obstacle[0])
 		snprintf(gpu->obstacle, sizeof(gpu->obstacle), "%s has no region to pin its memory in. Add it, as root: "
 			 "donard_region_add(gpu-nvidia, %s)", gpu->bdf, gpu->bdf);
 }

@@ -66,6 +66,27 @@ static void with_a_region(void **state)
 	donard_gpu_list_free(list);
 }
 
+static void with_a_region_that_leaves(void **state)
+{
+	struct fake *fake = *state;
+	const struct donard_gpu_info *info;
+	struct donard_gpu_list *list;
+
+	add_gpu(fake, "nvidia");
+	fake_region(fake, "p2pmem3", "gpu-nvidia", BDF);
+	fake_file(fake, "class/p2pmem/p2pmem3/state", "draining");
+	info = only(fake, &list);
+	assert_string_equal(info->region, "");
+	assert_non_null(strstr(info->obstacle, "its region p2pmem3 is being taken away"));
+	assert_non_null(strstr(info->obstacle, "donard_region_add(gpu-nvidia, " BDF ")"));
+	donard_gpu_list_free(list);
+	fake_region(fake, "p2pmem1", "gpu-nvidia", BDF);	/* listed before it */
+	info = only(fake, &list);
+	assert_string_equal(info->region, "p2pmem1");
+	assert_string_equal(info->obstacle, "");
+	donard_gpu_list_free(list);
+}
+
 /* refused KIND WORDS - as things are in the tree. */
 static void refused(struct fake *fake, enum donard_gpu_driver kind, const char *words)
 {
@@ -167,6 +188,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(of_the_open_driver, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(with_a_region, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(with_a_region_that_leaves, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(proprietary, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(static_bar1, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(without_a_driver, fake_setup, fake_teardown),
