@@ -140,6 +140,12 @@ void dnd_tool_init(struct dnd_tool *tool)
 	tool->complaint[0] = '\0';
 }
 
+/* The search through PATH goes on after each of these, and the last folder's is what comes of it. */
+static bool is_missing(int rc)
+{
+	return rc == -ENOENT || rc == -ENOTDIR || rc == -ESTALE || rc == -ENODEV || rc == -ETIMEDOUT;
+}
+
 static int fail_missing(struct donard_context *ctx, const struct dnd_tool *tool)
 {
 	return dnd_meter_fail(ctx, DND_E_UNSUPPORTED, "%s is not installed, or not in PATH.", tool->name);
@@ -164,7 +170,7 @@ int dnd_tool_start(struct donard_context *ctx, struct dnd_tool *tool, const char
 	if (!rc)
 		return 0;
 	dnd_tool_kill(tool);
-	if (rc == -ENOENT)
+	if (is_missing(rc))
 		return fail_missing(ctx, tool);
 	return dnd_meter_fail_errno(ctx, rc, "%s cannot be started", argv[0]);
 }

@@ -374,6 +374,22 @@ static void the_best_of_none(void **state)
 	assert_says(result.missing, "resctrl: this kernel or processor has no resctrl");
 }
 
+/* The last of PATH is no folder. */
+static void none_in_a_file(void **state)
+{
+	struct fake *fake = *state;
+	struct donard_meter *meter;
+	char path[PATH_MAX];
+
+	fake_file(fake, "tool", "no folder");
+	snprintf(path, sizeof(path), "%s:%s/tool", fake->root, fake->root);
+	setenv("PATH", path, 1);
+	assert_refused(fake, "likwid", -EOPNOTSUPP, "likwid-perfctr is not installed, or not in PATH");
+	assert_int_equal(donard_meter_open(fake->ctx, NULL, &meter), 0);
+	assert_string_equal(donard_meter_name(meter), "none");
+	donard_meter_close(meter);
+}
+
 static void no_sysfs(void **state)
 {
 	struct donard_config config = { .size = sizeof(config), .sysfs_root = "/nowhere" };
@@ -482,7 +498,7 @@ int main(void)
 		TEST(wakes_likwid), TEST(ends_what_likwid_stopped),
 		TEST(tools_that_refuse), TEST(tools_that_are_missing),
 		TEST(tools_that_misbehave), TEST(tools_that_fail_later), TEST(counts_resctrl),
-		TEST(refuses_resctrl), TEST(none_and_unknown), TEST(the_best_of_none),
+		TEST(refuses_resctrl), TEST(none_and_unknown), TEST(the_best_of_none), TEST(none_in_a_file),
 		TEST(instructions), TEST(instructions_by_a_clock), TEST(intervals), TEST(no_sysfs),
 	};
 
