@@ -114,6 +114,7 @@ int dnd_join_watched(struct dnd_join *join, const struct dnd_residency *before, 
 	rc = dnd_drive_ask_again(join->ctx, join->drive);
 	if (rc || join->drive->bounce)
 		cached = (int64_t)length;
-	*cached_bytes += (uint64_t)dnd_max(cached, 0);
+	if (cached > 0)
+		*cached_bytes += (uint64_t)cached;
 	return rc || !join->drive->bounce ? rc : has_bounced(join);
 }

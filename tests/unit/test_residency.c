@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "unit.h"
-#include "join/residency.h"
+#include "join/join.h"
 
 #define BYTES	(5U << 20)
 #define PAGE	4096U
@@ -113,12 +113,45 @@ static void cannot_see(void **state)
 	close(ends[1]);
 }
 
+/* A file that is not direct for a moment, and is again when it is asked. */
+bool __wrap_dnd_drive_is_direct(const struct dnd_drive *drive);
+bool __wrap_dnd_drive_is_direct(const struct dnd_drive *drive)
+{
+	(void)drive;
+	return false;
+}
+
+int __wrap_dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive);
+int __wrap_dnd_drive_ask_again(struct donard_context *ctx, struct dnd_drive *drive)
+{
+	(void)ctx;
+	(void)drive;
+	return 0;
+}
+
+/* A look that failed adds no bytes to what bounced. */
+static void watched_in_vain(void **state)
+{
+	struct dnd_drive drive = { .fd = -1 };
+	struct dnd_join join = { .drive = &drive };
+	struct dnd_residency before;
+	uint64_t cached_bytes = 4096;
+
+	(void)state;
+	assert_int_equal(dnd_residency_none(0, BYTES, &before), 0);
+	assert_int_equal(dnd_join_watched(&join, &before, BYTES, &cached_bytes), 0);
+	assert_int_equal(cached_bytes, 4096);
+	assert_int_equal(join.cached, DND_CACHED_UNKNOWN);
+	dnd_residency_free(&before);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(counts_pages, setup, teardown),
 		cmocka_unit_test_setup_teardown(grows, setup, teardown),
 		cmocka_unit_test(cannot_see),
+		cmocka_unit_test(watched_in_vain),
 	};
 
 	return cmocka_run_group_tests_name("residency", tests, NULL, NULL);
