@@ -142,7 +142,8 @@ class Context:
 
     def from_dmabuf(self, fd: int, offset_bytes: int = 0, length_bytes: int = 0) -> _memory.Memory:
         """What any exporter handed over as a dma-buf; a length of 0 is to its end. info.pages says what it gives."""
-        return self._memory(lib.donard_memory_from_dmabuf, fd, offset_bytes, length_bytes)
+        return self._memory(lib.donard_memory_from_dmabuf, descriptor(fd),
+                            *sizes(offset_bytes=offset_bytes, length_bytes=length_bytes))
 
     # --- files, queues, copies, meters ---
 

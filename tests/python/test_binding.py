@@ -149,6 +149,9 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
                     (TypeError, "length_bytes is no integer, but 1.5", lambda: self.context.alloc("p2pmem0", 1.5)),
                     (ValueError, "offset_bytes is -4096", lambda: self.context.claim("p2pmem0", -4096)),
                     (ValueError, "file_offset_bytes is -1", lambda: self.context.adopt_memory(0, -1, 4096)),
+                    (ValueError, "fd is -1", lambda: self.context.from_dmabuf(-1)),
+                    (ValueError, "offset_bytes is -1", lambda: self.context.from_dmabuf(0, -1)),
+                    (TypeError, "length_bytes is no integer, but '4K'", lambda: self.context.from_dmabuf(0, 0, "4K")),
                     (ValueError, "fd is -1", lambda: self.context.adopt_file(-1)),
                     (TypeError, "fd is no integer, but None", lambda: self.context.adopt_file(None)),
                     (ValueError, "offset_bytes is -1", lambda: memory.read(-1)),
@@ -163,6 +166,10 @@ print(order[-1], order.count("donard_close"), len(order) > 1)"""
                 with self.subTest(said), self.assertRaises(kind) as caught:
                     call()
                 self.assertIn(said, str(caught.exception))
+
+    def test_a_dmabuf_may_be_what_has_a_descriptor(self):
+        with open(os.devnull) as file, self.assertRaisesRegex(donard.Error, f"descriptor {file.fileno()} is not a dma-buf's"):
+            self.context.from_dmabuf(file)
 
     def test_wrong_names_and_buffers_are_called_by_name(self):
         with self.context.dram(4096) as memory:
