@@ -38,10 +38,14 @@ int main(int argc, char **argv)
 	donard_memory_info(memory, &info);
 	donard_file_info(drive, &about);
 
-	/* A route that the kernel predicts; a queue would prove it as well. */
+	/* The kernel predicts the route; a queue would prove it as well, and refuse a bad one, as the program must here. */
 	if (donard_memory_route(memory, donard_file_client(drive, 0), &route))
 		return fail(ctx);
 	printf("%s reaches %s by: %s\n", about.path, info.region, donard_route_text(route.route));
+	if (donard_route_verdict(&route) != DONARD_VERDICT_YES) {
+		fprintf(stderr, "%s\n", route.reason);
+		return 1;
+	}
 
 	if (pread(about.fd, info.address, LENGTH, 0) != LENGTH) {
 		perror(about.path);

@@ -509,10 +509,20 @@ default_on_rootports() {
 	t "root ports: a drive that comes later" newcomer_is_told
 }
 
+# The program's own request to generic pages, which the kernel does not judge.
+example_refuses() {
+	# shellcheck source=helpers/examples.sh
+	. helpers/examples.sh
+	build_example own-read.c "$WORK/own-read"
+	exits 1 'unlisted host bridge.*reaches p2pmem0 by: none' "$WORK/own-read" "$LAB_ALPHA" p2pmem0
+	within 10 region_is_free p2pmem0
+}
+
 on_rootports() {
 	core t "root ports: refused, naming the bridge" refused_for \
 		'unlisted host bridge.*[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7].*allow-bounce'
 	t "root ports: a queue refuses as a copy does" queue_refuses 'unlisted host bridge.*ALLOW_BOUNCE'
+	t "root ports: a program's own request" example_refuses
 	core t "root ports: bounced with leave" bounces
 	t "root ports: an unlisted bridge with leave" unlisted_bridge
 	t "root ports: a drive's own memory" own_memory
