@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Device memory between two processes: the child gets the descriptor over a socket, adopts the range, and both
- * read and write it. Drives, NICs and GPUs could as well.
+ * Device memory between two processes: the child gets its descriptor over a socket, and both read and write it.
  *
  *	cc -o message-buffer message-buffer.c $(pkg-config --cflags --libs libdonard)
  *	message-buffer p2pmem0
@@ -20,8 +19,7 @@ static int pass(int channel, int fd)
 {
 	char space[CMSG_SPACE(sizeof(int))] = { 0 }, byte = 0;
 	struct iovec iov = { &byte, 1 };
-	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = space,
-				  .msg_controllen = sizeof(space) };
+	struct msghdr message = { .msg_iov = &iov, .msg_iovlen = 1, .msg_control = space, .msg_controllen = sizeof(space) };
 	struct cmsghdr *control = CMSG_FIRSTHDR(&message);
 
 	if (fd < 0) {
@@ -68,9 +66,8 @@ int main(int argc, char **argv)
 	close(channel[1]);
 	if (donard_open(&ctx, NULL))
 		return 1;
-	if (donard_memory_alloc(ctx, argv[1], LENGTH, &memory) ||
-	    donard_memory_write(memory, 0, "hello", 6) || donard_memory_info(memory, &info) ||
-	    pass(channel[0], info.fd) != 1 || wait(&status) < 0 || status ||
+	if (donard_memory_alloc(ctx, argv[1], LENGTH, &memory) || donard_memory_write(memory, 0, "hello", 6) ||
+	    donard_memory_info(memory, &info) || pass(channel[0], info.fd) != 1 || wait(&status) < 0 || status ||
 	    donard_memory_read(memory, 0, text, sizeof(text))) {
 		fprintf(stderr, "%s\n", donard_error(ctx));
 		return 1;

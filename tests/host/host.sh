@@ -52,6 +52,11 @@ is_short() {
 	! awk -v most="$MAX_LINES" '$1 > most && $2 != "total" { print $2 ": " $1 " lines, more than " most }' <<<"$counts" | grep .
 }
 
+# As docs/library.md says.
+examples_are_short() {
+	! wc -l docs/examples/* | awk '$1 >= 80 && $2 != "total" { print $2 ": " $1 " lines, more than 79" }' | grep .
+}
+
 # Differences between kernels live in kernel/compat and nowhere else.
 versions_in_compat() {
 	! grep -rnE 'LINUX_VERSION_CODE|KERNEL_VERSION' kernel --include='*.[ch]' | grep -v '^kernel/compat/'
@@ -126,6 +131,7 @@ run_style() {
 	progress "style"
 	try "style: licence lines" has_spdx
 	try "style: no file over $MAX_LINES lines" is_short
+	try "style: an example has fewer than 80 lines" examples_are_short
 	try "style: kernel versions only in kernel/compat" versions_in_compat
 	try "style: shellcheck" shell_is_clean
 	try "style: pipes are read to the end" pipes_are_read
