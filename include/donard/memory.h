@@ -8,7 +8,9 @@
  * each make a memory of their own from one descriptor (donard_memory_adopt()).
  *
  * Other processes see the bytes of a memory only if the program passes them on: as the
- * descriptor (info.fd), over a UNIX socket or by fork(), or as a dma-buf.
+ * descriptor (info.fd), over a UNIX socket or by fork(), or as a dma-buf.  Plain DRAM has
+ * no descriptor, and a fork() copies it: what one of the two writes, or a device for it, the
+ * other does not see.
  *
  * When a region ends, poll() reports POLLPRI for info.fd, and donard_memory_state()
  * says what happened.  From then on the library's accesses fail with -ENODEV, and the

@@ -70,6 +70,31 @@ class Declarations(unittest.TestCase):
                 self.assertEqual(ffi.typeof(getattr(library, name)).kind, "function", name)
 
 
+# Declared, and without a place in the package, as docs/library.md says, which names those that are no helpers of C programs.
+LEFT_OUT_HEADERS = {"rdma.h", "cache.h", "gpu.h"}
+LEFT_OUT = {"donard_memory_from_host", "donard_memory_from_cuda", "donard_memory_alloc_cuda", "donard_memory_open",
+            "donard_meter_own_of", "donard_region_add", "donard_region_remove", "donard_region_set_page_type",
+            "donard_region_set_pinned_importers"}
+OF_C = {"donard_fail", "donard_error", "donard_error_code", "donard_sysfs_root", "donard_parse_size", "donard_format_size",
+        "donard_region_list_parts", "donard_route_verdict", "donard_meter_name"}
+
+
+class Package(unittest.TestCase):
+    """Who looks for a call of the library's finds it, or reads that it is not there."""
+
+    def test_what_is_left_out_is_known(self):
+        package = "".join(path.read_text() for path in sorted((ROOT / "python/donard").glob("*.py")))
+        called = set(re.findall(r"lib(?:\.|, \")(donard_\w+)", package))
+        lists = {f"donard_{what}_{call}" for what in ("region", "client", "candidate")
+                 for call in ("count", "get", "list_free")}
+        missing = set()
+        for header in HEADERS:
+            if header.name not in LEFT_OUT_HEADERS:
+                missing |= set(re.findall(r"^\w[\w *]*\b(donard_\w+)\(", header.read_text(), re.M)) - called
+        words = {name for name in missing if name.endswith(("_text", "_of"))} - LEFT_OUT
+        self.assertEqual(missing - words - lists, LEFT_OUT | OF_C)
+
+
 class Records(unittest.TestCase):
     """A member that a structure gains must come to Python."""
 
