@@ -32,13 +32,15 @@ static int take_options(const struct cli *cli, struct donard_copy_options *optio
 	return rc;
 }
 
+/* Who says where the copy is to begin, be it at 0, writes a part of DST. */
 static uint32_t take_flags(const struct cli *cli)
 {
 	return (cli_given(cli, "verify") ? DONARD_COPY_VERIFY : 0) |
 	       (cli_given(cli, "allow-bounce") ? DONARD_COPY_ALLOW_BOUNCE : 0) |
 	       (cli_given(cli, "allow-unlisted-bridge") ? DONARD_COPY_ALLOW_UNLISTED : 0) |
 	       (cli_given(cli, "force-bounce") ? DONARD_COPY_FORCE_BOUNCE : 0) |
-	       (cli_given(cli, "passthrough") ? DONARD_COPY_PASSTHROUGH : 0);
+	       (cli_given(cli, "passthrough") ? DONARD_COPY_PASSTHROUGH : 0) |
+	       (cli_given(cli, "dst-offset") ? DONARD_COPY_KEEP_REST : 0);
 }
 
 /* ---- what is said of it ---- */

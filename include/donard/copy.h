@@ -86,12 +86,16 @@ typedef int (*donard_end_fn)(void *user, const struct donard_interval *interval,
 #define DONARD_COPY_ALLOW_UNLISTED	(1U << 2)	/* try a host bridge that is on no list */
 #define DONARD_COPY_FORCE_BOUNCE	(1U << 3)	/* always go through DRAM, as a baseline; excludes ALLOW_BOUNCE; a drive is an end */
 #define DONARD_COPY_PASSTHROUGH		(1U << 4)	/* NVMe commands that bypass the block layer */
+#define DONARD_COPY_KEEP_REST		(1U << 5)	/* a destination file keeps what lies behind the copy */
 
 /*
  * DONARD_COPY_PASSTHROUGH works only for whole namespaces and their partitions,
  * through /dev/ngXnY; for anything else the call fails with -EOPNOTSUPP, and with -EINVAL
  * between two memories.  I/O schedulers, cgroup limits and the kernel's statistics do not see
  * these requests.
+ *
+ * DONARD_COPY_KEEP_REST is for a caller that writes one range of a file after the other, and for the first of them gives
+ * no length_bytes: by themselves zeros ask for what cp does, which cuts the file at the end of the source.
  */
 
 enum donard_evidence {
@@ -204,7 +208,7 @@ struct donard_leg {
  *	spare block in which to merge them with the drive's block, or the memory came as a dma-buf
  * @bounced_evidence: how that is known
  * @kept_bytes: how many bytes of the destination file lie after the copy, unchanged.  It is 0 if
- *	neither length_bytes nor dst_offset_bytes was given: the file then ends where the copy ends, unless it is the
+ *	length_bytes and dst_offset_bytes were 0, without KEEP_REST: the file then ends where the copy ends, unless it is the
  *	source as well
  * @seconds: how long it took to move the bytes and to make them durable; the checks and the proof before
  *	that and the verification after it do not count

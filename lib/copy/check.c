@@ -84,7 +84,8 @@ static int check_target(struct dnd_copy *copy)
 	bool grows = !dst->is_memory && dst->drive.is_file;
 
 	/* As cp and dd do.  A caller that names a part wants to keep the rest, and within one file the source must stay. */
-	copy->cuts = grows && !copy->options.length_bytes && !dst->offset && !dnd_copy_is_same_file(copy);
+	copy->cuts = grows && !copy->options.length_bytes && !dst->offset && !dnd_copy_flag(copy, DONARD_COPY_KEEP_REST) &&
+		     !dnd_copy_is_same_file(copy);
 	if (dst->offset > size || (dst->offset == size && size && !grows))
 		return dnd_fail_member(copy->ctx, DND_E_PAST_END,
 				       DND_MOST(offset_of(copy, dst), dst->offset, grows || !size ? size : size - 1),

@@ -14,7 +14,7 @@
 #define REQUESTS_MAX		256ULL	/* fit_requests() raises the queue depth up to here */
 #define KNOWN_FLAGS	(DONARD_COPY_VERIFY | DONARD_COPY_ALLOW_BOUNCE | \
 			 DONARD_COPY_ALLOW_UNLISTED | DONARD_COPY_FORCE_BOUNCE | \
-			 DONARD_COPY_PASSTHROUGH)
+			 DONARD_COPY_PASSTHROUGH | DONARD_COPY_KEEP_REST)
 
 static int take_options(struct dnd_copy *copy, const struct donard_copy_options *options)
 {

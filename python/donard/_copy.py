@@ -93,15 +93,16 @@ def _call(context: Context, src: End, dst: End) -> tuple[Callable[..., int], Con
 
 
 def copy_with(context: Context, src: End, dst: End, *, length_bytes: int = 0,
-              src_offset_bytes: int = 0, dst_offset_bytes: int = 0, block_bytes: int = 0, queue_depth: int = 0,
+              src_offset_bytes: int = 0, dst_offset_bytes: int | None = None, block_bytes: int = 0, queue_depth: int = 0,
               via: str | None = None, verify: bool = False, allow_bounce: bool = False, allow_unlisted: bool = False,
               force_bounce: bool = False, passthrough: bool = False, meter: str | None = None,
               progress: Progress | None = None) -> CopyResult:
+    keeps = dst_offset_bytes is not None
     switches = ((verify, lib.DONARD_COPY_VERIFY), (allow_bounce, lib.DONARD_COPY_ALLOW_BOUNCE),
                 (allow_unlisted, lib.DONARD_COPY_ALLOW_UNLISTED), (force_bounce, lib.DONARD_COPY_FORCE_BOUNCE),
-                (passthrough, lib.DONARD_COPY_PASSTHROUGH))
+                (passthrough, lib.DONARD_COPY_PASSTHROUGH), (keeps, lib.DONARD_COPY_KEEP_REST))
     length_bytes, src_offset_bytes, dst_offset_bytes, block_bytes = sizes(
-        length_bytes=length_bytes, src_offset_bytes=src_offset_bytes, dst_offset_bytes=dst_offset_bytes,
+        length_bytes=length_bytes, src_offset_bytes=src_offset_bytes, dst_offset_bytes=dst_offset_bytes if keeps else 0,
         block_bytes=block_bytes)
     calls, via_name, result = _Progress(progress), name("via", via, optional=True), sized("donard_copy_result")
     options = sized("donard_copy_options", length_bytes=length_bytes, src_offset_bytes=src_offset_bytes,
@@ -133,7 +134,8 @@ def copy_with(context: Context, src: End, dst: End, *, length_bytes: int = 0,
 def copy(src: str | os.PathLike[str], dst: str | os.PathLike[str], **options: Any) -> CopyResult:
     """Copy between a drive, a file on a drive, a region, and a GPU: "/dev/nvme0n1", "/mnt/file", "p2pmem0", "gpu:0".
 
-    length_bytes, src_offset_bytes, dst_offset_bytes: the range; to the end of the source unless a length is given
+    length_bytes, src_offset_bytes, dst_offset_bytes: the range; to the end of the source unless a length is given. Where neither
+        length_bytes nor dst_offset_bytes is given, be it 0, a destination file ends where the copy ends
     block_bytes, queue_depth: of the requests
     via: the region in which a copy from drive to drive stages its data
     verify: read both sides again, and compare

@@ -224,6 +224,8 @@ length_of_file() {
 	filled "$TARGET" $((3 * MIB))
 	exits 0 'kept +1 MiB' donard-cli copy "$SOURCE" "$TARGET" --via p2pmem0 --dst-offset 1M
 	equal "length" $((3 * MIB)) "$(stat -c %s "$TARGET")"
+	exits 0 'kept +2 MiB' donard-cli copy "$SOURCE" "$TARGET" --via p2pmem0 --dst-offset 0
+	equal "length from an offset of 0" $((3 * MIB)) "$(stat -c %s "$TARGET")"
 }
 
 # copy_appended BYTES LENGTH - a copy of SOURCE into TARGET, to which another program adds in the middle until it

@@ -215,6 +215,11 @@ static void length_of_the_file(void **state)
 	assert_file(scene->out, old, 500000);
 	assert_int_equal(scene->result.kept_bytes, 500000 - 131072);
 	scene->options.dst_offset_bytes = 0;
+	scene->options.flags |= DONARD_COPY_KEEP_REST;
+	assert_int_equal(copy(scene, scene->in, scene->out), 0);
+	assert_file(scene->out, old, 500000);
+	assert_int_equal(scene->result.kept_bytes, 500000 - 65536);
+	scene->options.flags &= ~DONARD_COPY_KEEP_REST;
 	write_file(scene->in, NULL, 0);
 	assert_int_equal(copy(scene, scene->in, scene->out), 0);
 	assert_file(scene->out, NULL, 0);
