@@ -67,6 +67,7 @@ $(BUILD)/tests/unit/test_rdma_server: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap
 	$(addprefix dnd_session_,begin serve end reject))
 
 $(BUILD)/tests/unit/test_residency: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_drive_,is_direct ask_again)
+$(BUILD)/tests/unit/test_identity: UNIT_LIBS := -Wl$(comma)--wrap=dnd_mounts_each
 $(BUILD)/tests/unit/test_candidates: UNIT_LIBS := -Wl$(comma)--wrap=dnd_config_read
 $(BUILD)/tests/unit/test_lists: UNIT_LIBS := -Wl$(comma)--wrap=dnd_file_text
 

@@ -3,6 +3,7 @@
  * By what a block device is used: mounts, swap spaces, and the arrays and volumes that it is a leg of.  A namespace may have
  * several block devices (disk.h), and a use of any of them counts.
  */
+#include <fcntl.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -69,9 +70,82 @@ static int look_at_user(struct search *search, dev_t device, const char *by)
 	return 1;
 }
 
+/* Another mount namespace may have other names, so what is not there is looked up in sysfs. */
+static bool device_at(struct donard_context *ctx, const char *path, dev_t *device)
+{
+	const char *slash = strrchr(path, '/');
+	struct statx st;
+
+	/* Somebody else's path may be on a server that does not answer: nothing is asked of it. */
+	if (statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_BASIC_STATS, &st))
+		return !dnd_disk_number(ctx, device, "class/block/%s/dev", slash ? slash + 1 : path);
+	*device = makedev(st.stx_rdev_major, st.stx_rdev_minor);
+	return S_ISBLK(st.stx_mode);
+}
+
+struct volume {
+	struct search *search;
+	const char *place;
+	char device[64];	/* "nvme0n1p2", which the mount names */
+	char folder[PATH_MAX];	/* of all its devices */
+};
+
+static int look_at_member(struct donard_context *ctx, const char *entry, void *data)
+{
+	const struct volume *volume = data;
+	dev_t device;
+
+	return !dnd_disk_number(ctx, &device, "%s/%s/dev", volume->folder, entry) &&
+	       look_at_user(volume->search, device, volume->place);
+}
+
+static int look_at_volume(struct donard_context *ctx, const char *entry, void *data)
+{
+	struct volume *volume = data;
+
+	snprintf(volume->folder, sizeof(volume->folder), "fs/btrfs/%s/devices", entry);
+	return dnd_sysfs_exists(ctx, "%s/%s", volume->folder, volume->device) &&
+	       dnd_for_each_entry(ctx, volume->folder, look_at_member, volume) > 0;
+}
+
+/* Where @device is one of several that a btrfs lies on, the other ones. */
+static int look_at_others(struct search *search, dev_t device, const char *place)
+{
+	struct volume volume = { .search = search, .place = place };
+
+	return !dnd_sysfs_link_name(search->ctx, volume.device, sizeof(volume.device), "dev/block/%u:%u", major(device),
+				    minor(device)) &&
+	       dnd_for_each_entry(search->ctx, "fs/btrfs", look_at_volume, &volume) > 0;
+}
+
+/* The names of several devices, as bcachefs has them: "/dev/nvme0n1:/dev/nvme1n1" */
+static int look_at_named(struct search *search, const struct dnd_mount *mount)
+{
+	char names[PATH_MAX], *next = names, *name;
+	dev_t device;
+
+	snprintf(names, sizeof(names), "%s", mount->source);
+	while ((name = strsep(&next, ":")))
+		if (name[0] == '/' && device_at(search->ctx, name, &device) && look_at_user(search, device, mount->place))
+			return 1;
+	return 0;
+}
+
+/* btrfs and bcachefs have a number of no device, and name one that they lie on, or all. */
 static int look_at_mount(void *user, const struct dnd_mount *mount)
 {
-	return look_at_user(user, makedev(mount->major_number, mount->minor_number), mount->place);
+	struct search *search = user;
+	dev_t device;
+
+	if (mount->major_number)
+		return look_at_user(search, makedev(mount->major_number, mount->minor_number), mount->place);
+	if (mount->source[0] != '/')
+		return 0;
+	if (strstr(mount->source, ":/"))
+		return look_at_named(search, mount);
+	if (!device_at(search->ctx, mount->source, &device))
+		return 0;
+	return look_at_user(search, device, mount->place) || look_at_others(search, device, mount->place);
 }
 
 int dnd_use_mount(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use)
@@ -80,18 +154,6 @@ int dnd_use_mount(struct donard_context *ctx, dev_t device, bool twins, struct d
 	int rc = dnd_mounts_each(look_at_mount, &search);
 
 	return rc < 0 ? rc : 0;
-}
-
-/* Another mount namespace may have other names, so what is not there is looked up in sysfs. */
-static bool device_at(struct donard_context *ctx, const char *path, dev_t *device)
-{
-	const char *slash = strrchr(path, '/');
-	struct stat st;
-
-	if (stat(path, &st))
-		return !dnd_disk_number(ctx, device, "class/block/%s/dev", slash ? slash + 1 : path);
-	*device = st.st_rdev;
-	return S_ISBLK(st.st_mode);
 }
 
 static int look_at_swap(void *user, const char *path)
@@ -149,6 +211,17 @@ static int look_at_twin(struct donard_context *ctx, const char *folder, void *da
 	return look_at_folder(ctx, &twin);
 }
 
+/* Who has a disk has its partitions: the kernel gives them to nobody else then. */
+static int look_at_disk(struct donard_context *ctx, const struct holders *partition)
+{
+	const struct search *search = partition->search;
+	char folder[80];
+	const struct holders disk = { .search = search, .folder = folder, .as = search->known ? search->span.disk : NULL };
+
+	snprintf(folder, sizeof(folder), "%s/..", partition->folder);
+	return dnd_sysfs_exists(ctx, "%s/partition", partition->folder) ? look_at_folder(ctx, &disk) : 0;
+}
+
 void dnd_use_holder(struct donard_context *ctx, dev_t device, bool twins, struct dnd_use *use)
 {
 	struct search search = search_for(ctx, device, twins, use);
@@ -156,7 +229,8 @@ void dnd_use_holder(struct donard_context *ctx, dev_t device, bool twins, struct
 	struct holders holders = { .search = &search, .folder = folder };
 
 	snprintf(folder, sizeof(folder), "dev/block/%u:%u", major(device), minor(device));
-	if (!twins && (look_at_folder(ctx, &holders) > 0 || dnd_for_each_entry(ctx, folder, look_at_partition, &holders) > 0))
+	if (!twins && (look_at_folder(ctx, &holders) > 0 || dnd_for_each_entry(ctx, folder, look_at_partition, &holders) > 0 ||
+		       look_at_disk(ctx, &holders) > 0))
 		return;
 	dnd_for_each_twin(ctx, device, look_at_twin, &search);
 }

@@ -10,6 +10,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/mounts.h"
 #include "base/nodes.h"
 #include "copy_scene.h"
 #include "drive/blockdev.h"
@@ -35,6 +36,24 @@ int open(const char *path, int flags, ...)
 		flags &= ~O_DIRECT;	/* not all can do that */
 	}
 	return (int)syscall(SYS_openat, AT_FDCWD, path, flags, mode);
+}
+
+/* The only line of the table of mounts, or NULL: the table as it is. */
+static const char *played_mount;
+
+int __real_dnd_mounts_each(int (*each)(void *user, const struct dnd_mount *mount), void *user);
+int __wrap_dnd_mounts_each(int (*each)(void *user, const struct dnd_mount *mount), void *user);
+
+int __wrap_dnd_mounts_each(int (*each)(void *user, const struct dnd_mount *mount), void *user)
+{
+	struct dnd_mount mount;
+	char line[128];
+
+	if (!played_mount)
+		return __real_dnd_mounts_each(each, user);
+	snprintf(line, sizeof(line), "%s", played_mount);
+	assert_true(dnd_mount_parse(line, &mount));
+	return each(user, &mount);
 }
 
 /* A namespace on controller @number, with a partition from 512 KiB to 768 KiB, as fake_nvme() makes it. */
@@ -187,6 +206,53 @@ static void used_by_another_name(void **state)
 	assert_int_equal(claim(fake, SECOND_PART), 0);
 }
 
+/* The kernel gives a partition to nobody while its disk is part of something else. */
+static void disk_of_the_partition_is_used(void **state)
+{
+	struct fake *fake = ((struct scene *)*state)->fake;
+	struct dnd_drive drive;
+
+	path_of(fake, 9, NQN);
+	drive = drive_of(fake, PART(9), "/dev/nvme9n1p1");
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &drive), 0);
+	fake_folder(fake, "block/nvme9n1/holders/md4");
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &drive), -EBUSY);
+	assert_says(donard_error(fake->ctx), "/dev/nvme9n1p1: md4 is made of it (as ");
+	assert_says(donard_error(fake->ctx), "/nvme9n1). Name that device");
+}
+
+/* A btrfs is mounted under a number of its own, by the name of one of its devices. */
+static void used_by_a_btrfs(void **state)
+{
+	struct fake *fake = ((struct scene *)*state)->fake;
+	struct dnd_drive whole, part, other;
+	char line[128];
+
+	path_of(fake, 8, NQN "8");
+	path_of(fake, 9, NQN "9");
+	path_of(fake, 10, NQN "10");
+	fake_link(fake, "class/block/nvme9n1", "block/nvme9n1");
+	fake_link(fake, "fs/btrfs/0-1-2/devices/nvme9n1", "block/nvme9n1");
+	fake_link(fake, "fs/btrfs/0-1-2/devices/nvme10n1", "block/nvme10n1");
+	whole = drive_of(fake, DISK(9), "/dev/nvme9n1");
+	part = drive_of(fake, PART(9), "/dev/nvme9n1p1");
+	other = drive_of(fake, DISK(10), "/dev/nvme10n1");
+	snprintf(line, sizeof(line), "36 35 0:45 / /mnt/b rw - btrfs %s/nvme9n1 rw", fake->root);
+	played_mount = line;
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &whole), -EBUSY);
+	assert_says(donard_error(fake->ctx), "/dev/nvme9n1: it is mounted at /mnt/b; a copy would destroy the file system.");
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &part), -EBUSY);
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &other), -EBUSY);
+	assert_says(donard_error(fake->ctx), "/dev/nvme10n1: it is mounted at /mnt/b; a copy");
+	other = drive_of(fake, DISK(8), "/dev/nvme8n1");
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &other), 0);
+	/* bcachefs names all. */
+	fake_link(fake, "class/block/nvme8n1", "block/nvme8n1");
+	snprintf(line, sizeof(line), "36 35 0:45 / /mnt/b rw - bcachefs %s/nvme8n1:%s/nvme7n1 rw", fake->root, fake->root);
+	assert_int_equal(dnd_drive_check_unused(fake->ctx, &other), -EBUSY);
+	played_mount = NULL;
+}
+
 static bool stale(struct fake *fake, const char *node, dev_t device, char says[1024])
 {
 	char path[256];
@@ -313,7 +379,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(disks_of_one_namespace), CASE(bytes_of_one_namespace), CASE(used_by_another_name), CASE(stale_volumes),
-		CASE(stale_arrays), CASE(replaced_while_opened), CASE(exported),
+		CASE(disk_of_the_partition_is_used), CASE(used_by_a_btrfs), CASE(stale_arrays), CASE(replaced_while_opened), CASE(exported),
 	};
 
 	return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
