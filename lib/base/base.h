@@ -88,6 +88,9 @@ int dnd_sysfs_read(const struct donard_context *ctx, char *value, size_t value_b
 /* Reads a file of several lines: newlines and tabs between them stay. */
 int dnd_sysfs_lines(const struct donard_context *ctx, char *lines, size_t lines_bytes,
 		    const char *format, ...) DND_PRINTF(4, 5);
+/* Reads the name of a file, which may have any bytes: drops the newline that the kernel adds, and changes nothing else. */
+int dnd_sysfs_file_name(const struct donard_context *ctx, char *value, size_t value_bytes,
+			const char *format, ...) DND_PRINTF(4, 5);
 int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const char *format, ...)
 	DND_PRINTF(3, 4);
 /* Reads the configuration space of a PCI function. */

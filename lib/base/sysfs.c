@@ -93,6 +93,23 @@ int dnd_sysfs_lines(const struct donard_context *ctx, char *lines, size_t lines_
 	return rc;
 }
 
+int dnd_sysfs_file_name(const struct donard_context *ctx, char *value, size_t value_bytes,
+			const char *format, ...)
+{
+	char path[PATH_MAX];
+	va_list args;
+	long got;
+
+	va_start(args, format);
+	got = dnd_path_below(path, ctx->sysfs_root, format, args);
+	va_end(args);
+	if (!got)
+		got = note(ctx, path, (int)dnd_file_bytes(path, value, value_bytes - 1));
+	got -= got > 0 && value[got - 1] == '\n';
+	value[got > 0 ? got : 0] = '\0';
+	return got < 0 ? (int)got : 0;
+}
+
 int dnd_sysfs_read_u64(const struct donard_context *ctx, uint64_t *value, const char *format, ...)
 {
 	char path[PATH_MAX];

@@ -42,7 +42,7 @@ static int look_at_disk(struct donard_context *ctx, const char *disk, void *data
 	struct search *search = data;
 	char path[PATH_MAX];
 
-	if (strncmp(disk, "loop", 4) || dnd_sysfs_read(ctx, path, sizeof(path), "block/%s/loop/backing_file", disk) ||
+	if (strncmp(disk, "loop", 4) || dnd_sysfs_file_name(ctx, path, sizeof(path), "block/%s/loop/backing_file", disk) ||
 	    !lies_on(ctx, path, search->drive))
 		return 0;
 	snprintf(search->found, sizeof(search->found), "%s", disk);
@@ -56,7 +56,7 @@ static int look_at_export(struct donard_context *ctx, const char *entry, const c
 	uint64_t enabled = 0;
 
 	if (dnd_sysfs_read_u64(ctx, &enabled, "%s/%s/enable", search->folder, entry) || !enabled ||
-	    dnd_sysfs_read(ctx, path, sizeof(path), "%s/%s/%s", search->folder, entry, path_file) ||
+	    dnd_sysfs_file_name(ctx, path, sizeof(path), "%s/%s/%s", search->folder, entry, path_file) ||
 	    !lies_on(ctx, path, search->drive))
 		return 0;
 	snprintf(search->found, sizeof(search->found), "%s/%s", search->folder, entry);

@@ -285,6 +285,12 @@ static void below_a_loop_device(void **state)
 	assert_says(donard_error(ctx), "losetup -d /dev/loop7");
 	assert_file(scene->out, scene->data + REGION_BYTES, 65536);
 	assert_int_equal(copy(scene, scene->out, "p2pmem0"), 0);
+	/* A name may have any bytes. */
+	strcat(scene->out, "\xe4\t ");
+	write_file(scene->out, scene->data + REGION_BYTES, 65536);
+	fake_file(scene->fake, "block/loop7/loop/backing_file", scene->out);
+	assert_int_equal(copy(scene, scene->in, scene->out), -EBUSY);
+	assert_says(donard_error(ctx), "the loop device loop7 lies on it");
 }
 
 static int break_route(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)

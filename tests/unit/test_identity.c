@@ -373,6 +373,11 @@ static void exported(void **state)
 	assert_says(donard_error(ctx), "/" SCSI_TARGET ")");
 	fake_file(scene->fake, SCSI_TARGET "/udev_path", scene->in);
 	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);
+	/* A name may have any bytes. */
+	strcat(scene->out, "\xe4\t ");
+	write_file(scene->out, scene->data, 65536);
+	fake_file(scene->fake, SCSI_TARGET "/udev_path", scene->out);
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), -EBUSY);
 }
 
 int main(void)
