@@ -55,10 +55,13 @@ $(BUILD)/tests/unit/test_cache_handles: UNIT_LIBS := -Wl$(comma)--wrap=dnd_liste
 $(BUILD)/tests/unit/test_cache_report: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_backing_identity \
 	$(addprefix donard_,file_info $(addprefix queue_,open register read wait)))
 
+QUEUE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_queue test_queue_pages)
+$(QUEUE_TESTS): $(BUILD)/tests/unit/queue_scene.o
 $(BUILD)/tests/unit/test_queue_source: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init
 $(BUILD)/tests/unit/test_memory: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,syscall process_vm_readv)
 $(BUILD)/tests/unit/test_engine: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,syscall $(addprefix io_uring_,queue_init submit submit_and_wait))
 $(BUILD)/tests/unit/test_queue: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_join_failed io_uring_queue_init)
+$(BUILD)/tests/unit/test_queue_pages: UNIT_LIBS := -Wl$(comma)--wrap=io_uring_queue_init
 $(BUILD)/tests/unit/test_reach: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,poll dnd_dial dnd_now_seconds rdma_get_cm_event rdma_ack_cm_event)
 $(BUILD)/tests/unit/test_rdma_client: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,dnd_now_seconds rdma_get_cm_event dnd_register dnd_unregister)
 $(BUILD)/tests/unit/test_rdma_session: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=dnd_,dmabuf_sync region_try_sync link_open register)
@@ -113,4 +116,5 @@ unit-valgrind:
 	$(MAKE) UNIT_RUNNER='$(VALGRIND)' unit
 
 -include $(addsuffix .d,$(UNIT_PROGS)) $(BUILD)/tests/unit/cufile_scene.d $(BUILD)/tests/unit/cufile_gpu.d \
-	$(BUILD)/tests/unit/cache_nvram.d $(BUILD)/tests/unit/copy_scene.d $(BUILD)/tests/unit/vfio_client.d $(wildcard $(BUILD)/tests/rig/devices/*.d)
+	$(BUILD)/tests/unit/cache_nvram.d $(BUILD)/tests/unit/copy_scene.d $(BUILD)/tests/unit/queue_scene.d \
+	$(BUILD)/tests/unit/vfio_client.d $(wildcard $(BUILD)/tests/rig/devices/*.d)

@@ -34,6 +34,10 @@
  *
  * Requests have no order.  The caller must not have requests in flight together that touch
  * the same bytes of a file or of memory.
+ *
+ * A request for part of a block (ALLOW_BOUNCE) goes through the page cache.  If it and a write of whole blocks lie in the
+ * same page of a file, the call that makes the later of the two submits what was made so far, and waits until the earlier one
+ * has ended.  A queue knows only its own requests: two such requests of different queues must not be in flight together.
  */
 #ifndef DONARD_QUEUE_H
 #define DONARD_QUEUE_H
@@ -59,6 +63,7 @@ struct donard_queue;
  *
  * With DONARD_QUEUE_ALLOW_BOUNCE, and without DONARD_QUEUE_PASSTHROUGH, the queue also takes
  * requests that are not aligned; a request that writes part of a block reads the block first.
+ * Such a request may wait for others of its page (see the top of queue.h).
  *
  * With DONARD_QUEUE_PASSTHROUGH the queue sends NVMe commands to drives and partitions,
  * which needs Linux 6.12 and root.  The first request for a file writes back and drops what

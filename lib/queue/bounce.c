@@ -3,7 +3,8 @@
  * Requests that go through DRAM, if the caller allows that.  If a request covers whole
  * blocks, it is a direct transfer of a buffer.  Any other request goes through the page
  * cache, which keeps the rest of its first and last block.  Later direct requests see
- * its bytes, because the kernel writes the pages back before them.
+ * its bytes, because the kernel writes the pages back before them.  Those that are in
+ * flight meanwhile do not get in its way (pages.c).
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -20,7 +21,10 @@ bool dnd_queue_request_is_aligned(const struct dnd_queue_request *request)
 	       !((uintptr_t)(request->memory->window.data + request->memory_offset) % drive->memory_align_bytes);
 }
 
-/* Opens the file again, without O_DIRECT. */
+/*
+ * Opens the file again, without O_DIRECT.  The kernel must not read ahead: a page far from any request would keep what it had
+ * before a direct write that is under way.
+ */
 static int open_plain(struct donard_queue *queue, struct donard_file *file)
 {
 	char path[64];
@@ -29,13 +33,15 @@ static int open_plain(struct donard_queue *queue, struct donard_file *file)
 		return 0;
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file->drive.fd);
 	file->plain_fd = open(path, O_CLOEXEC | (file->drive.writable ? O_RDWR : O_RDONLY));
-	if (file->plain_fd >= 0)
+	if (file->plain_fd >= 0) {
+		posix_fadvise(file->plain_fd, 0, 0, POSIX_FADV_RANDOM);
 		return 0;
+	}
 	return dnd_fail_access(queue->ctx, errno, "Align the request, or open the file where it may be opened "
 			       "again", "%s: cannot be opened without O_DIRECT", file->path);
 }
 
-static bool whole_blocks(const struct dnd_queue_request *request)
+bool dnd_queue_request_is_whole(const struct dnd_queue_request *request)
 {
 	return !((request->file_offset | request->length) % request->file->drive.align_bytes);
 }
@@ -47,7 +53,7 @@ int dnd_queue_bounce_prepare(struct donard_queue *queue, struct dnd_queue_reques
 	void *dram;
 	int rc = 0;
 
-	if (!whole_blocks(request)) {
+	if (!dnd_queue_request_is_whole(request)) {
 		rc = open_plain(queue, request->file);
 		if (rc)
 			return rc;

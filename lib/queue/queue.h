@@ -142,6 +142,7 @@ struct donard_queue {
 	uint32_t done_count;
 	struct dnd_told *told;		/* texts of the completions that the caller took last */
 	uint32_t working;		/* requests that are not done */
+	uint32_t plain_working;		/* those of them that go through the page cache */
 	struct dnd_pair pairs[DND_PAIRS_MAX];
 	size_t pair_count, next_pair;
 	struct dnd_pair *latest;
@@ -198,10 +199,18 @@ void dnd_queue_vouch(struct donard_queue *queue, struct dnd_queue_request *ended
 
 /* bounce.c: requests that go through DRAM; is the request aligned for direct I/O? */
 bool dnd_queue_request_is_aligned(const struct dnd_queue_request *request);
+/* Does it cover whole blocks of its file?  Any other goes through the page cache. */
+bool dnd_queue_request_is_whole(const struct dnd_queue_request *request);
 /* Allocates the buffer, and fills it if the request writes. */
 int dnd_queue_bounce_prepare(struct donard_queue *queue, struct dnd_queue_request *request);
 /* If the request reads, stores the @moved bytes into the memory.  Returns @moved, or -errno with a text. */
 int64_t dnd_queue_bounce_deliver(struct dnd_queue_request *request, uint64_t moved);
+
+/*
+ * pages.c: waits, before the request is prepared, until no other in flight would give it old bytes of a page, or would get
+ * such by it.  Unless queue->plain_working, only a request that is not aligned has to.  Returns 0 or -errno with a text.
+ */
+int dnd_queue_keep_apart(struct donard_queue *queue, const struct dnd_queue_request *request);
 
 /* Waits until no request works, or none of @registration if that is given.  Returns 0 or -errno of the ring. */
 int dnd_queue_drain(struct donard_queue *queue, const struct dnd_queue_registration *registration);
@@ -259,6 +268,12 @@ static inline struct dnd_queue_request *dnd_list_take(struct dnd_list *list)
 			list->last = &list->first;
 	}
 	return request;
+}
+
+/* Once it is prepared: does it go through the page cache?  The kernel then cuts it as it likes. */
+static inline bool dnd_queue_request_is_plain(const struct dnd_queue_request *request)
+{
+	return request->fd != request->file->drive.fd;
 }
 
 static inline bool dnd_queue_may_bounce(const struct donard_queue *queue)

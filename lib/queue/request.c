@@ -137,13 +137,17 @@ static int choose_way(struct donard_queue *queue, struct dnd_queue_request *requ
 {
 	struct dnd_queue_registration *registration;
 	struct dnd_pair *pair;
+	bool aligned = dnd_queue_request_is_aligned(request);
 	int rc = use_commands(queue, request);
 
+	/* Before the pair is found, because its proof may write. */
+	if (!rc && (!aligned || queue->plain_working))
+		rc = dnd_queue_keep_apart(queue, request);
 	if (!rc)
 		rc = dnd_queue_transfer_reserve(queue, request);
 	if (rc)
 		return rc;
-	if (!dnd_queue_request_is_aligned(request))
+	if (!aligned)
 		return dnd_queue_bounce_prepare(queue, request);
 	rc = dnd_pair_find(queue, request, &pair);
 	if (rc)
@@ -200,6 +204,7 @@ static int add(struct donard_queue *queue, const struct dnd_queue_request *asked
 	if (request->registration)
 		request->registration->users++;
 	queue->working++;
+	queue->plain_working += dnd_queue_request_is_plain(request);
 	return 0;
 }
 

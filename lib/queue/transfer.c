@@ -54,18 +54,12 @@ static struct dnd_part *take_part(struct donard_queue *queue)
 	return part;
 }
 
-/* Does the request go through the page cache?  The kernel then cuts it as it likes. */
-static bool plain(const struct dnd_queue_request *request)
-{
-	return request->fd != request->file->drive.fd;
-}
-
 static uint64_t part_bytes(const struct dnd_queue_request *request)
 {
 	const struct dnd_drive *drive = &request->file->drive;
 	uint64_t limit = request->generic ? request->generic->limit_bytes : drive->blockdev.request_bytes;
 
-	if (plain(request) || limit < drive->align_bytes)
+	if (dnd_queue_request_is_plain(request) || limit < drive->align_bytes)
 		return request->length;
 	return dnd_round_down(limit, drive->align_bytes);
 }
@@ -101,7 +95,7 @@ static void start_part(struct donard_queue *queue, struct dnd_queue_request *req
 		.offset_bytes = request->file_offset + at,
 		.memory = memory + at,
 		.length_bytes = bytes,
-		.align_bytes = plain(request) ? 1 : request->file->drive.align_bytes,
+		.align_bytes = dnd_queue_request_is_plain(request) ? 1 : request->file->drive.align_bytes,
 		.buffers = request->registration ? &request->registration->buffers : NULL,
 	};
 	add_part(queue, request, at, &io);
@@ -184,6 +178,7 @@ void dnd_queue_request_end(struct donard_queue *queue, struct dnd_queue_request 
 		queue->looked_seconds = 0;	/* the last user is gone: let go of the registration soon */
 	dnd_queue_count(queue, &request->completion);
 	queue->working--;
+	queue->plain_working -= dnd_queue_request_is_plain(request);
 	queue->done_count++;
 	dnd_list_add(&queue->done, request);
 }

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A sysfs in which a file of this machine lies on an NVMe drive, as tests/unit/test_queue.c has it; in the build folder."""
+"""A sysfs in which a file of this machine lies on an NVMe drive, as tests/unit/queue_scene.c has it; in the build folder."""
 import os
 import pathlib
 import shutil
