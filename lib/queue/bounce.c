@@ -58,8 +58,13 @@ int dnd_queue_bounce_prepare(struct donard_queue *queue, struct dnd_queue_reques
 		if (rc)
 			return rc;
 		request->fd = request->file->plain_fd;
-		request->file->plain_written |= request->kind == DND_IO_WRITE;
 		request->generic = NULL;
+		/*
+		 * Commands of another queue leave old bytes in clean pages, which this would find.  All go, because the kernel
+		 * keeps a large folio of which only a part is to go.
+		 */
+		if (request->file->generic.fd >= 0)
+			dnd_generic_drop_cached(&request->file->drive, 0, 0);
 	}
 	if (posix_memalign(&dram, align, request->length))
 		return dnd_fail_memory(queue->ctx);

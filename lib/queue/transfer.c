@@ -287,6 +287,9 @@ static void transfer_done(struct donard_queue *queue, struct dnd_queue_request *
 		dnd_queue_request_end(queue, request, (int64_t)moved);
 		return;
 	}
+	/* Not before it ends: a command meanwhile looks at what is dirty by then. */
+	if (request->kind == DND_IO_WRITE && dnd_queue_request_is_plain(request))
+		request->file->plain_written = true;
 	before = dnd_failure_keep(queue->ctx);
 	result = request->error ? explain(queue, request) : dnd_queue_bounce_deliver(request, moved);
 	if (!request->asks)

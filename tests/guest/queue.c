@@ -273,6 +273,41 @@ static void two_threads(void)
 
 /* --- with what is particular --- */
 
+/* Requests for parts of a block, of another queue, see what commands have written, and the other way round. */
+static void beside_the_page_cache(void)
+{
+	struct donard_queue *commands = queue;
+
+	GOES(donard_queue_open(ctx, &(struct donard_queue_options){ .size = sizeof(struct donard_queue_options),
+			       .flags = DONARD_QUEUE_ALLOW_BOUNCE }, &queue));
+	for (uint8_t round = 1; round < 4; round++) {
+		struct donard_queue *other = queue;
+
+		GOES(donard_queue_read(queue, file, 4 * MIB + 1, dram, 0, 9, NULL));	/* the page is cached */
+		complete(1, 9, DONARD_ROUTE_BOUNCED, DONARD_COMPLETION_BOUNCED);
+		queue = commands;
+		memset(seen, round, 8192);
+		GOES(donard_queue_write(queue, file, 4 * MIB, dram, 0, 8192, NULL));
+		complete(1, 8192, DONARD_ROUTE_DRAM, 0);
+		queue = other;
+		GOES(donard_queue_read(queue, file, 4 * MIB + 1, dram, 4096, 9, NULL));
+		complete(1, 9, DONARD_ROUTE_BOUNCED, DONARD_COMPLETION_BOUNCED);
+		EQUAL(round, seen[4096]);
+		seen[0] = 0x80 + round;
+		GOES(donard_queue_write(queue, file, 4 * MIB + 1, dram, 0, 1, NULL));
+		complete(1, 1, DONARD_ROUTE_BOUNCED, DONARD_COMPLETION_BOUNCED);
+		queue = commands;
+		GOES(donard_queue_read(queue, file, 4 * MIB, dram, 0, 8192, NULL));
+		complete(1, 8192, DONARD_ROUTE_DRAM, 0);
+		EQUAL(round, seen[0]);
+		EQUAL(0x80 + round, seen[1]);
+		EQUAL(round, seen[8191]);
+		queue = other;
+	}
+	donard_queue_close(queue);
+	queue = commands;
+}
+
 static void passthrough(void)
 {
 	donard_queue_close(queue);
@@ -292,6 +327,7 @@ static void passthrough(void)
 	}
 	same_as_file(0);
 	EQUAL(-EINVAL, donard_queue_read(queue, file, 1, memory, 0, 4096, NULL));
+	beside_the_page_cache();
 }
 
 /* --- copies of the same handles --- */

@@ -2,6 +2,7 @@
 /* Requests through the page cache, and direct ones to the same pages. */
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "engines.h"
@@ -104,6 +105,50 @@ static void pages_of_their_own(void **state)
 	donard_file_close(other);
 }
 
+static bool is_cached(const struct scene *scene)
+{
+	int fd = open(scene->path, O_RDONLY);
+	void *page = mmap(NULL, 4096, PROT_READ, MAP_SHARED, fd, 0);
+	unsigned char resident = 0;
+
+	assert_int_equal(mincore(page, 4096, &resident), 0);
+	munmap(page, 4096);
+	close(fd);
+	return resident & 1;
+}
+
+/* NVMe commands of another queue change the drive, and not the pages that the cache has of it. */
+static void pages_beside_commands(void **state)
+{
+	struct scene *scene = scene_of(state, 8, DONARD_QUEUE_ALLOW_BOUNCE);
+
+	assert_int_equal(fsync(scene->file->drive.fd), 0);
+	assert_int_equal(reads(scene, 1, 0, 9, 0), 0);
+	assert_int_equal(waits(scene, 1), 1);
+	assert_true(is_cached(scene));
+	scene->file->generic.fd = open("/dev/null", O_RDONLY);
+	assert_int_equal(reads(scene, 1, 0, 9, 0), 0);
+	assert_false(is_cached(scene));
+	assert_int_equal(waits(scene, 1), 1);
+	assert_memory_equal(scene->bytes, scene->data + 1, 9);
+}
+
+/* A command that is made meanwhile may find nothing to write back yet. */
+static void dirty_when_it_ends(void **state)
+{
+	struct scene *scene = scene_of(state, 8, DONARD_QUEUE_ALLOW_BOUNCE);
+
+	assert_int_equal(writes(scene, 1, 0, 9, 0), 0);
+	assert_int_equal(donard_queue_submit(scene->queue), 0);
+	scene->file->plain_written = false;
+	assert_int_equal(waits(scene, 1), 1);
+	assert_true(scene->file->plain_written);
+	scene->file->plain_written = false;
+	assert_int_equal(reads(scene, 1, 0, 9, 0), 0);
+	assert_int_equal(waits(scene, 1), 1);
+	assert_false(scene->file->plain_written);
+}
+
 int main(void)
 {
 #define test(name) cmocka_unit_test_setup_teardown(name, queue_setup, queue_teardown)
@@ -111,6 +156,8 @@ int main(void)
 		test(page_of_both_ways),
 		test(wait_is_told),
 		test(pages_of_their_own),
+		test(pages_beside_commands),
+		test(dirty_when_it_ends),
 	};
 
 	return run_by_both_engines(tests);
