@@ -480,6 +480,16 @@ static int no_folder(struct donard_context *ctx, const char *path, const char *f
 	return -ENOENT;
 }
 
+/* The kernel takes no such name, but says so only when all has been copied. */
+static int check_name(struct donard_context *ctx, const char *path)
+{
+	if (path[0] && path[strlen(path) - 1] != '/')
+		return 0;
+	return dnd_fail(ctx, DND_E_BAD_NAME, "%s: no file can have that name: it %s. Name a file%s.", path,
+			path[0] ? "ends with a slash, and there is no such folder" : "is empty",
+			path[0] ? ", or leave the slash out" : "");
+}
+
 /* A new file will lie on the file system of its folder. */
 static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 {
@@ -492,6 +502,9 @@ static int plan_new_file(struct donard_context *ctx, struct dnd_drive *drive)
 		return rc;
 	if (dnd_new_below_dev(ctx->dev_root, drive->path))
 		return no_node(ctx, drive->path);
+	rc = check_name(ctx, drive->path);
+	if (rc)
+		return rc;
 	snprintf(copy, sizeof(copy), "%s", drive->path);
 	folder = dirname(copy);
 	if (stat(folder, &st))

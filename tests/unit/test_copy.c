@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "copy_scene.h"
+#include "donard/file.h"
 #include "memory/memory.h"
 
 static void assert_file_length(const char *path, off_t bytes)
@@ -293,6 +294,30 @@ static void no_name_in_the_end(void **state)
 	assert_int_equal(copy(scene, scene->in, scene->out), -EBUSY);
 	assert_int_equal(scene->result.bytes, 0);
 	assert_non_null(strstr(donard_error(scene->fake->ctx), "its folder was moved or removed"));
+}
+
+static int never_called(void *user, enum donard_phase phase, uint64_t done_bytes, uint64_t total_bytes)
+{
+	(void)user, (void)phase, (void)done_bytes, (void)total_bytes;
+	fail_msg("it began");
+	return 0;
+}
+
+/* Refused before hours of copying, for which the kernel would give no name in the end. */
+static void name_of_no_file(void **state)
+{
+	struct scene *scene = *state;
+	struct donard_file *file;
+
+	write_file(scene->in, scene->data, 65536);
+	strcat(scene->out, "/");
+	scene->options.progress_fn = never_called;
+	assert_int_equal(copy(scene, scene->in, scene->out), -EINVAL);
+	assert_string_equal(donard_error_code(scene->fake->ctx), "bad-name");
+	assert_non_null(strstr(donard_error(scene->fake->ctx), "it ends with a slash, and there is no such folder"));
+	assert_int_equal(donard_file_open(scene->fake->ctx, scene->out, DONARD_FILE_WRITE | DONARD_FILE_CREATE, &file), -EINVAL);
+	assert_int_equal(donard_file_open(scene->fake->ctx, "", DONARD_FILE_WRITE | DONARD_FILE_CREATE, &file), -EINVAL);
+	assert_non_null(strstr(donard_error(scene->fake->ctx), "it is empty. Name a file."));
 }
 
 /* The file system completes a block that the end of the file cuts, in DRAM: it counts. */
@@ -661,7 +686,7 @@ int main(void)
 		CASE(persistent), CASE(hole), CASE(spare_blocks), CASE(claim_waits_for_spare),
 		CASE(drive_gone), CASE(silent_fallback), CASE(reader_during_the_proof),
 		CASE(reader_during_the_copy), CASE(length_of_the_file), CASE(length_after_a_failure),
-		CASE(partial_last_block), CASE(stopped_at_the_end), CASE(no_name_in_the_end),
+		CASE(partial_last_block), CASE(stopped_at_the_end), CASE(no_name_in_the_end), CASE(name_of_no_file),
 	};
 
 	return cmocka_run_group_tests_name("copy", tests, NULL, NULL);
