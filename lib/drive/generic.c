@@ -18,6 +18,7 @@
 #define ID_FORMAT		26	/* FLBAS: which format is in use */
 #define ID_PROTECTION		29	/* DPS */
 #define ID_FORMATS		128	/* four bytes each: metadata (2), log2 of the block, - */
+#define FOLIO_ORDER_MAX		11	/* of the page cache; each folio begins at a multiple of its size */
 #define LBAS_MAX		65536	/* in one command: 16 bits, zero-based */
 
 /* The character device lies beside the block device, for a multipath head as for a plain namespace. */
@@ -291,12 +292,15 @@ int dnd_generic_write_back(struct donard_context *ctx, const struct dnd_drive *d
 	return dnd_fail_errno(ctx, errno, "%s: its page cache cannot be written back", drive->path);
 }
 
-/* Drops whole pages.  Of a page that lies partly in the range, the rest is on the drive already. */
+/*
+ * The kernel drops whole folios, and keeps one of which only a part is to go.  So this asks for more: what lies beside the
+ * range and is clean is on the drive already, and what is dirty stays.
+ */
 void dnd_generic_drop_cached(const struct dnd_drive *drive, uint64_t offset, uint64_t length)
 {
-	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
-	uint64_t start = dnd_round_down(offset, page);
+	uint64_t folio = (uint64_t)sysconf(_SC_PAGESIZE) << FOLIO_ORDER_MAX;
+	uint64_t start = dnd_round_down(offset, folio);
 
-	posix_fadvise(drive->fd, (off_t)start, (off_t)(dnd_round_up(offset + length, page) - start),
+	posix_fadvise(drive->fd, (off_t)start, (off_t)(dnd_round_up(offset + length, folio) - start),
 		      POSIX_FADV_DONTNEED);
 }

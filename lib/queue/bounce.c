@@ -59,12 +59,9 @@ int dnd_queue_bounce_prepare(struct donard_queue *queue, struct dnd_queue_reques
 			return rc;
 		request->fd = request->file->plain_fd;
 		request->generic = NULL;
-		/*
-		 * Commands of another queue leave old bytes in clean pages, which this would find.  All go, because the kernel
-		 * keeps a large folio of which only a part is to go.
-		 */
+		/* Commands of another queue leave old bytes in clean pages, which this would find. */
 		if (request->file->generic.fd >= 0)
-			dnd_generic_drop_cached(&request->file->drive, 0, 0);
+			dnd_generic_drop_cached(&request->file->drive, request->file_offset, request->length);
 	}
 	if (posix_memalign(&dram, align, request->length))
 		return dnd_fail_memory(queue->ctx);
