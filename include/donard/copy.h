@@ -276,7 +276,8 @@ struct donard_copy_result {
  *
  * At the end the call checks that a destination file still has all bytes, and that @dst still leads to it; if another
  * program has changed that, the call fails with -EBUSY.  So do not change the working directory during a call with a
- * relative path.
+ * relative path.  A file that the call made gets its name when all of it is there, and whoever waited for the name may take
+ * the file, also before it is verified: the call succeeds then, and result.durable is false if the file has no name any more.
  *
  * Returns 0; -EBADMSG when data did not arrive or verification failed;
  * -EHOSTUNREACH without a route; -ECANCELED when progress_fn stopped it; what begin_fn or end_fn failed with; -EINVAL, -E2BIG for
