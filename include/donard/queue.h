@@ -151,7 +151,9 @@ int donard_queue_unregister(struct donard_queue *queue, struct donard_memory *me
  * Returns 0; -EAGAIN when the queue is full: take completions; -EHOSTUNREACH,
  * -EBADMSG and -EOPNOTSUPP when the pair is refused as donard_copy() refuses it;
  * -EINVAL for the alignment; -ENXIO past the end of the memory or of a drive; -EROFS for a
- * dma-buf that was exported O_RDONLY; -EIO and -ENODEV when the proof fails; -EPERM, -ENOMEM.
+ * dma-buf that was exported O_RDONLY; -EIO, -ENODEV and -ENOSPC when the proof fails, and -EBUSY when another program wrote to
+ * its block meanwhile; -EACCES for what this user may not do; -EPERM, -EMFILE, -ENOMEM; other errnos as the kernel returned them
+ * for a file.
  */
 int donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
 		      struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,
@@ -187,7 +189,7 @@ int donard_queue_write(struct donard_queue *queue, struct donard_file *file, uin
  * others.  If a flush may not reach the drive (info.not_flushed of the file), it succeeds all
  * the same, and its completion has DONARD_COMPLETION_VOLATILE.
  *
- * Returns 0; -EAGAIN, -EROFS, -EPERM.
+ * Returns 0; -EAGAIN, -EROFS, -EPERM; -EINVAL for a file of another context; -ENOMEM.
  */
 int donard_queue_flush(struct donard_queue *queue, struct donard_file *file, void *user);
 
