@@ -14,32 +14,42 @@ readonly MAPS=('dma_map_phys dma_map_page_attrs' 'dma_iova_link' '__dma_map_sg_a
 readonly UNMAPS=('dma_unmap_phys dma_unmap_page_attrs' 'dma_iova_destroy' 'dma_unmap_sg_attrs')
 readonly TABLES='iommu_map_nosync iommu_map'
 
-# probe NAME FUNCTION... - in $KPROBES/NAME.
+# probe NAME FUNCTION... - in $KPROBES/NAME. Returns 1 if the kernel has none of them.
 probe() {
 	local name=$1 function
 	for function in "${@:2}"; do
 		grep -qE " [tT] $function( |$)" /proc/kallsyms || continue
-		echo "p:$name $function" >>"$TRACING/kprobe_events"
-		return
+		echo "p:$name $function" >>"$TRACING/kprobe_events" && return
+		echo "maps.sh: no probe can be placed in $function." >&2
+		exit 1
 	done
+	return 1
+}
+
+# must_probe NAME FUNCTION... - what each kernel has: without it a count of 0 would mean nothing.
+must_probe() {
+	probe "$@" && return
+	echo "maps.sh: this kernel has none of the functions ${*:2}. Add the one that took their place." >&2
+	exit 1
 }
 
 # A kernel with iommu_map_nosync() has it called by all others.
 probe_all() {
-	local i
+	local i name
 	: >"$TRACING/kprobe_events"
-	for i in "${!MAPS[@]}"; do
-		# shellcheck disable=SC2086  # functions
-		probe "maps$i" ${MAPS[i]}
+	# shellcheck disable=SC2086  # functions
+	{ must_probe maps0 ${MAPS[0]}; must_probe unmaps0 ${UNMAPS[0]}; must_probe tables0 $TABLES; }
+	for ((i = 1; i < ${#MAPS[@]}; i++)); do
 		# shellcheck disable=SC2086
-		probe "unmaps$i" ${UNMAPS[i]}
+		probe "maps$i" ${MAPS[i]} || true
+		# shellcheck disable=SC2086
+		probe "unmaps$i" ${UNMAPS[i]} || true
 	done
-	# shellcheck disable=SC2086
-	probe tables0 $TABLES
 	! grep -qE ' [tT] iommu_map_nosync( |$)' /proc/kallsyms || return 0
-	probe tables1 iommu_map_sg
-	probe tables2 iommu_map_atomic		# Linux 6.1, and the next
-	probe tables3 iommu_map_sg_atomic
+	for name in 'tables1 iommu_map_sg' 'tables2 iommu_map_atomic' 'tables3 iommu_map_sg_atomic'; do	# some before Linux 6.2
+		# shellcheck disable=SC2086  # a name and a function
+		probe $name || true
+	done
 }
 
 events() {
