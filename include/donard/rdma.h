@@ -343,7 +343,7 @@ struct donard_rdma_serve_options {
  * its device does not work again after a reset;
  * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EHOSTUNREACH when the address's device has no route to the
  * memory (of a client's device, that client is refused); -ETIMEDOUT when no name server answers; -EBUSY when the port is in use,
- * or the address's device is being bound or reset; -EINVAL, -E2BIG for
+ * or the address's device is being bound or reset; -EACCES for a port that this user may not listen at; -EINVAL, -E2BIG for
  * wrong options; -EROFS when clients would write memory that may not be written; -EOPNOTSUPP when several
  * would write volatile memory that the CPU does not reach, so that nobody could make it zero between them, and when
  * the first of them, although options.clients is 1, did not take the offer.

@@ -68,6 +68,14 @@ int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t p
 			"interface, too: %s%%eth0.", host, numeric);
 }
 
+void dnd_address_set_port(struct sockaddr_storage *address, uint16_t port)
+{
+	if (address->ss_family == AF_INET6)
+		((struct sockaddr_in6 *)address)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)address)->sin_port = htons(port);
+}
+
 bool dnd_address_is_loopback(const struct sockaddr *address)
 {
 	if (address->sa_family == AF_INET6)

@@ -12,6 +12,7 @@
 /* Fails for a link-local address that does not name its interface, since each interface has such ones. */
 int dnd_address_resolve(struct donard_context *ctx, const char *host, uint16_t port,
 			struct sockaddr_storage *address);
+void dnd_address_set_port(struct sockaddr_storage *address, uint16_t port);
 bool dnd_address_is_loopback(const struct sockaddr *address);
 /* Returns true if an interface of this machine has this address. */
 bool dnd_address_is_local(const struct sockaddr *address);

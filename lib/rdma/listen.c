@@ -15,20 +15,44 @@
  */
 #define BACKLOG		1024
 
+/* A listener at all addresses, or at loopback, conflicts with each other one, and that is EADDRNOTAVAIL (cma_check_port()). */
+static bool another_port_can_be_bound(const struct sockaddr_storage *address)
+{
+	struct sockaddr_storage changed = *address;
+	struct rdma_cm_id *id;
+	bool can;
+
+	dnd_address_set_port(&changed, 0);
+	if (rdma_create_id(NULL, &id, NULL, RDMA_PS_TCP))
+		return false;
+	can = !rdma_bind_addr(id, (struct sockaddr *)&changed);
+	rdma_destroy_id(id);
+	return can;
+}
+
+static int port_in_use(struct donard_context *ctx, const struct dnd_listener *listener)
+{
+	return dnd_fail(ctx, DND_E_BUSY, "%s: port %u is in use. Choose another one "
+			"by options.port, or end what uses it.", listener->host, listener->port);
+}
+
 static int bind_failed(struct donard_context *ctx, const struct dnd_listener *listener,
-		       const char *host, uint16_t port, int error_number)
+		       const struct sockaddr_storage *address, int error_number)
 {
 	switch (error_number) {
-	case ENODEV:
 	case EADDRNOTAVAIL:
+		if (another_port_can_be_bound(address))
+			return port_in_use(ctx, listener);
+		return dnd_no_device_at(ctx, listener->host, listener->local_only);
+	case ENODEV:
 	case ENETDOWN:
 	case ENETUNREACH:
-		return dnd_no_device_at(ctx, host, listener->local_only);
+		return dnd_no_device_at(ctx, listener->host, listener->local_only);
 	case EADDRINUSE:
-		return dnd_fail(ctx, DND_E_BUSY, "%s: port %u is in use. Choose another one "
-				"by options.port, or end what uses it.", host, port);
+		return port_in_use(ctx, listener);
 	}
-	return dnd_fail_errno(ctx, error_number, "%s: cannot be bound", host);
+	return dnd_fail_access(ctx, error_number, "Only CAP_NET_BIND_SERVICE allows ports below 1024: choose another one by "
+			       "options.port", "%s: port %u cannot be bound", listener->host, listener->port);
 }
 
 int dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *host,
@@ -37,26 +61,28 @@ int dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener,
 	struct sockaddr_storage address;
 	int rc;
 
-	memset(listener, 0, sizeof(*listener));
-	host = host ? host : LOOPBACK;
-	rc = dnd_address_resolve(ctx, host, port, &address);
+	*listener = (struct dnd_listener){ .host = host ? host : LOOPBACK, .port = port };
+	rc = dnd_address_resolve(ctx, listener->host, port, &address);
 	if (rc)
 		return rc;
 	listener->local_only = dnd_address_is_loopback((struct sockaddr *)&address);
 	listener->events = rdma_create_event_channel();
 	if (!listener->events || rdma_create_id(listener->events, &listener->id, NULL, RDMA_PS_TCP))
-		return dnd_no_manager(ctx, host, listener->local_only, errno);
+		return dnd_no_manager(ctx, listener->host, listener->local_only, errno);
 	if (rdma_bind_addr(listener->id, (struct sockaddr *)&address))
-		return bind_failed(ctx, listener, host, port, errno);
+		return bind_failed(ctx, listener, &address, errno);
 	fcntl(listener->events->fd, F_SETFL, fcntl(listener->events->fd, F_GETFL) | O_NONBLOCK);
 	return 0;
 }
 
 int dnd_listen(struct donard_context *ctx, struct dnd_listener *listener)
 {
-	if (rdma_listen(listener->id, BACKLOG))
-		return dnd_fail_errno(ctx, errno, "listening failed");
-	return 0;
+	if (!rdma_listen(listener->id, BACKLOG))
+		return 0;
+	/* siw shares its ports with TCP, and finds a program there only now. */
+	if (errno == EADDRINUSE)
+		return port_in_use(ctx, listener);
+	return dnd_fail_errno(ctx, errno, "%s: port %u cannot be listened at", listener->host, listener->port);
 }
 
 void dnd_listener_close(struct dnd_listener *listener)

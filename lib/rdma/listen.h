@@ -14,6 +14,8 @@ struct dnd_listener {
 	struct rdma_event_channel *events;	/* also for the clients' connections; nonblocking */
 	struct rdma_cm_id *id;
 	bool local_only;			/* bound to loopback */
+	const char *host;			/* as it was asked for; belongs to the caller */
+	uint16_t port;
 };
 
 enum dnd_turn {
@@ -37,7 +39,10 @@ struct dnd_happening {
 	uint8_t said[DND_KNOCK_BYTES];
 };
 
-/* Binds the listener; dnd_listen() then listens.  @host NULL: loopback.  It must be closed after a failure, too. */
+/*
+ * Binds the listener; dnd_listen() then listens.  @host NULL: loopback; else it must outlive the listener.  The listener must be
+ * closed after a failure, too.
+ */
 int dnd_listener_open(struct donard_context *ctx, struct dnd_listener *listener, const char *host,
 		      uint16_t port);
 int dnd_listen(struct donard_context *ctx, struct dnd_listener *listener);

@@ -13,6 +13,8 @@
 . helpers/settled.sh
 # shellcheck source=helpers/ownclient.sh
 . helpers/ownclient.sh
+# shellcheck source=helpers/unservable.sh
+. helpers/unservable.sh
 
 readonly SIZE=$((4 * MIB))
 
@@ -422,35 +424,6 @@ registration_of_imported() {
 	within 5 region_is_free p2pmem0
 }
 
-# An address that no RDMA device has: the message names those that there are, or that there are none.
-no_such_address() {
-	exits 3 "no-rdma-device.*machine have: .*$LAB_ADDR \\($LAB_RDMA_DEVICE\\)" \
-		donard-cli rdma serve dram --bind 10.99.0.1 --json
-	exits 3 "no RDMA device has an address; there are: $LAB_RDMA_DEVICE \\(active\\)" \
-		unshare --net donard-cli rdma serve dram --bind 10.99.0.1
-	exits 3 "the RDMA device $LAB_RDMA_DEVICE, and no node of it is in /dev/infiniband" unshare --mount \
-		sh -c 'mount -t tmpfs none /dev/infiniband; exec donard-cli rdma serve dram --bind 10.99.0.1'
-	cp -a /dev/infiniband "$WORK/nodes"
-	rm "$WORK/nodes/rdma_cm"
-	exits 3 'there is no /dev/infiniband/rdma_cm.*modprobe rdma_ucm' unshare --mount \
-		sh -c "mount --bind $WORK/nodes /dev/infiniband; exec donard-cli rdma serve dram --bind 10.99.0.1"
-	at_end "ip link set wire0 up; within 10 port_is ACTIVE"
-	ip link set wire0 down
-	within 10 port_is DOWN
-	exits 3 "machine have: .*$LAB_ADDR \\($LAB_RDMA_DEVICE, port down\\)" donard-cli rdma serve dram --bind 10.99.0.1
-}
-
-port_down() {
-	at_end "ip link set wire0 up; within 10 port_is ACTIVE"
-	ip link set wire0 down
-	within 10 port_is DOWN
-	exits 1 'port 1 is not active.*ip link set' rdmareg "$LAB_RDMA_DEVICE" p2pmem0 4096 3
-}
-
-port_is() {
-	[[ $(cat "/sys/class/infiniband/$LAB_RDMA_DEVICE/ports/1/state") == *"$1"* ]]
-}
-
 locked_memory() {
 	chmod 666 /dev/infiniband/*
 	exits 1 'ulimit -l' as user bash -c "ulimit -l 256
@@ -762,6 +735,7 @@ t "the refused do not count" refused_do_not_count
 t "one client at a time" busy
 t "loopback by default" not_elsewhere
 t "an address without a device" no_such_address
+t "a port that is in use" port_in_use
 ! can p2pdma || core t "p2pdma pages are refused" p2pdma_is_refused
 core t "registration by the library" registration
 core t "a program's own client" own_client

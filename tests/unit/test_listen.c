@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+/* Why a server cannot listen: the connection manager and the RDMA devices of this machine are played by this program. */
+#include <netinet/in.h>
+
+#include "unit.h"
+#include "rdma/listen.h"
+#include "says.h"
+
+#define PORT	7077
+
+static struct {
+	struct donard_context *ctx;
+	struct rdma_event_channel events;
+	struct rdma_cm_id ids[2];
+	unsigned int id_count;
+	int bind_error, listen_error;	/* 0: it works */
+	int any_port_error;		/* as bind_error, where the kernel chooses the port */
+} scene;
+
+struct rdma_event_channel *rdma_create_event_channel(void)
+{
+	scene.events.fd = -1;
+	return &scene.events;
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	assert_ptr_equal(channel, &scene.events);
+}
+
+int rdma_create_id(struct rdma_event_channel *channel, struct rdma_cm_id **id, void *context, enum rdma_port_space space)
+{
+	(void)channel;
+	(void)context;
+	(void)space;
+	assert_true(scene.id_count < 2);
+	*id = &scene.ids[scene.id_count++];
+	return 0;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	assert_ptr_equal(id, &scene.ids[--scene.id_count]);
+	return 0;
+}
+
+static int fails(int error_number)
+{
+	errno = error_number;
+	return error_number ? -1 : 0;
+}
+
+int rdma_bind_addr(struct rdma_cm_id *id, struct sockaddr *address)
+{
+	(void)id;
+	return fails(((struct sockaddr_in *)address)->sin_port ? scene.bind_error : scene.any_port_error);
+}
+
+int rdma_listen(struct rdma_cm_id *id, int backlog)
+{
+	(void)id;
+	(void)backlog;
+	return fails(scene.listen_error);
+}
+
+struct ibv_device **ibv_get_device_list(int *count)
+{
+	*count = 0;
+	return NULL;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&scene, 0, sizeof(scene));
+	return donard_open(&scene.ctx, NULL);
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	assert_int_equal(scene.id_count, 0);
+	donard_close(scene.ctx);
+	return 0;
+}
+
+static int listens(const char *host)
+{
+	struct dnd_listener listener;
+	int rc = dnd_listener_open(scene.ctx, &listener, host, PORT);
+
+	if (!rc)
+		rc = dnd_listen(scene.ctx, &listener);
+	dnd_listener_close(&listener);
+	return rc;
+}
+
+static void assert_in_use(const char *host)
+{
+	assert_int_equal(listens(host), -EBUSY);
+	assert_string_equal(donard_error_code(scene.ctx), "busy");
+	assert_says(donard_error(scene.ctx), host ? host : "127.0.0.1");
+	assert_says(donard_error(scene.ctx), "port 7077 is in use");
+}
+
+/* As the kernel says it where both name the same address. */
+static void port_in_use(void **state)
+{
+	(void)state;
+	scene.bind_error = EADDRINUSE;
+	assert_in_use("192.0.2.1");
+}
+
+/* And where one of both is at loopback, or at all addresses. */
+static void port_in_use_at_loopback(void **state)
+{
+	(void)state;
+	scene.bind_error = EADDRNOTAVAIL;
+	assert_in_use(NULL);
+	assert_in_use("192.0.2.1");
+	assert_in_use("::");
+}
+
+/* siw learns it from TCP. */
+static void port_in_use_by_tcp(void **state)
+{
+	(void)state;
+	scene.listen_error = EADDRINUSE;
+	assert_in_use("192.0.2.1");
+	scene.listen_error = ENOMEM;
+	assert_int_equal(listens("192.0.2.1"), -ENOMEM);
+	assert_says(donard_error(scene.ctx), "192.0.2.1: port 7077");
+}
+
+static void address_of_no_device(void **state)
+{
+	(void)state;
+	scene.bind_error = scene.any_port_error = EADDRNOTAVAIL;
+	assert_int_equal(listens("192.0.2.1"), -EOPNOTSUPP);
+	assert_string_equal(donard_error_code(scene.ctx), "no-rdma-device");
+}
+
+static void port_of_root(void **state)
+{
+	(void)state;
+	scene.bind_error = EACCES;
+	assert_int_equal(listens("192.0.2.1"), -EACCES);
+	assert_says(donard_error(scene.ctx), "CAP_NET_BIND_SERVICE");
+}
+
+static void listening_works(void **state)
+{
+	(void)state;
+	assert_int_equal(listens(NULL), 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(port_in_use), CASE(port_in_use_at_loopback), CASE(port_in_use_by_tcp), CASE(address_of_no_device),
+		CASE(port_of_root), CASE(listening_works),
+	};
+
+	return cmocka_run_group_tests_name("listen", tests, NULL, NULL);
+}
