@@ -416,7 +416,12 @@ static int serve_session(struct dnd_server *server)
 	/* If the server has to end, withdraw() tells the client. */
 	if (must_end(server))
 		return 0;
-	return rc == -EIO ? was_reset(server) : client_ended(server);
+	if (rc == -EIO)
+		return was_reset(server);
+	/* One that said good-bye has left, unless the server failed it: then it has no answer, and the text says why. */
+	if (rc != -ESHUTDOWN)
+		server->session.heard.cut_off = true;
+	return client_ended(server);
 }
 
 static void withdraw(struct dnd_server *server, int why)

@@ -27,6 +27,7 @@ static struct {
 	unsigned int knock_count, next_knock;
 	bool served;			/* somebody is: the others knock later */
 	bool takes_nothing;		/* the client only says good-bye */
+	int serve_error;		/* what became of its good-bye here, if that failed */
 	unsigned int stops;		/* how often the caller asks for the end */
 	uint64_t resets;
 	unsigned int barriers_to_fail;	/* of those to come */
@@ -36,6 +37,7 @@ static struct {
 	int told[32];			/* events */
 	unsigned int counted[32];	/* the clients that each of them tells of */
 	unsigned int told_count;
+	char text[128];			/* of the last of them */
 	int rejected;			/* the status of the last one */
 } scene;
 
@@ -134,8 +136,9 @@ int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *se
 int __wrap_dnd_session_serve(struct dnd_session *session);
 int __wrap_dnd_session_serve(struct dnd_session *session)
 {
-	(void)session;
-	return -ESHUTDOWN;
+	if (!scene.serve_error)
+		return -ESHUTDOWN;
+	return dnd_memory_access_failed(session->service->memory, scene.serve_error);
 }
 
 void __wrap_dnd_session_end(struct dnd_session *session);
@@ -201,6 +204,7 @@ static void hear(void *user, const struct donard_rdma_event *event)
 	assert_true(scene.told_count < sizeof(scene.told) / sizeof(scene.told[0]));
 	scene.counted[scene.told_count] = event->clients;
 	scene.told[scene.told_count++] = (int)event->type;
+	snprintf(scene.text, sizeof(scene.text), "%s", event->text);
 }
 
 static int serve(unsigned int clients, unsigned int rights)
@@ -325,6 +329,17 @@ static void unreachable_memory_and_a_client_that_left(void **state)
 	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_REFUSED);
 }
 
+/* Its barrier failed, so that it had no answer: whoever reads the events learns it, and why. */
+static void good_bye_that_fails(void **state)
+{
+	(void)state;
+	scene.serve_error = ETIMEDOUT;
+	knocks(0, true);
+	assert_int_equal(serve(1, 0), 0);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LOST);
+	assert_says(scene.text, "p2pmem0");
+}
+
 static int stop_once(void *user)
 {
 	(void)user;
@@ -383,7 +398,7 @@ int main(void)
 		CASE(bytes_are_forgotten), CASE(reset_while_bytes_are_forgotten), CASE(reset_behind_the_zeros),
 		CASE(writer_asks_whether_it_may_read), CASE(reader_is_refused),
 		CASE(memory_that_cannot_be_offered), CASE(unreachable_memory_and_a_client_that_left), CASE(asked_to_stop_once), CASE(timeout_that_no_client_takes),
-		CASE(clients_are_counted),
+		CASE(clients_are_counted), CASE(good_bye_that_fails),
 	};
 
 	return cmocka_run_group_tests_name("rdma_server", tests, NULL, NULL);
