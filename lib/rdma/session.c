@@ -414,9 +414,10 @@ void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status stat
 	};
 	double deadline = dnd_now_seconds() + (status == DND_STATUS_REGION_GONE ? GONE_SECONDS : FAREWELL_SECONDS);
 	struct pollfd pollfd = { .fd = session->link.channel->fd, .events = POLLIN };
-	int rc = -EAGAIN;
+	bool cut_off_now = dnd_heard_cut_off(&session->heard);
+	int rc = cut_off_now ? -EAGAIN : 0;	/* 0: only the answer to a good-bye is under way */
 
-	if (!dnd_heard_cut_off(&session->heard) || session->link.lost)
+	if (session->link.lost || (session->heard.cut_off && !cut_off_now))
 		return;
 	do {
 		/* Answers to pings may occupy all slots. */

@@ -64,7 +64,10 @@ int dnd_session_serve(struct dnd_session *session);
 uint64_t dnd_session_resets(const struct dnd_session *session);
 /* Fails because the connection ended; returns -ESHUTDOWN if the client had said good-bye. */
 int dnd_session_lost(struct dnd_session *session);
-/* Cuts the client off, unless it has left already, and tries for a second or two to tell it. */
+/*
+ * Cuts the client off, unless it has left already, and tries for a second or two to tell it.  The answer to the good-bye of one
+ * that has left gets the same time.
+ */
 void dnd_session_withdraw(struct dnd_session *session, enum dnd_rdma_status status);
 void dnd_session_end(struct dnd_session *session);
 

@@ -13,6 +13,7 @@
 static struct dnd_message played_sent;
 static unsigned int played_sends;
 static uint64_t played_done;	/* the slot whose send completes at the next look, plus one */
+static unsigned int played_looks;	/* for completions */
 static bool played_arrives;	/* what is sent completes by itself */
 
 #define PATIENCE_SECONDS	10	/* of a barrier, which then ends by itself: the test has failed */
@@ -67,6 +68,7 @@ static int play_poll_cq(struct ibv_cq *cq, int count, struct ibv_wc *wc)
 {
 	(void)cq;
 	(void)count;
+	played_looks++;
 	if (!played_done)
 		return 0;
 	*wc = (struct ibv_wc){ .wr_id = DND_WR_SEND | (played_done - 1), .status = IBV_WC_SUCCESS };
@@ -220,7 +222,7 @@ static int setup(void **state)
 	scene->session.service = &scene->service;
 	strcpy(scene->session.peer, "192.0.2.7");
 	play_link(scene);
-	played_sends = 0;
+	played_sends = played_looks = 0;
 	played_done = 0;
 	played_arrives = false;
 	*state = scene;
@@ -272,6 +274,30 @@ static void withdrawal_waits_for_a_slot(void **state)
 	assert_int_equal(played_sends, 1);
 	assert_int_equal(played_sent.type, DND_WITHDRAWN);
 	assert_int_equal(dnd_heard_end(&scene->session.heard), DONARD_RDMA_CLIENT_LOST);
+}
+
+/* A client that left has its answer only when that was sent: the end of the connection would discard it. */
+static void answer_to_a_good_bye_arrives(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->session.heard.took = scene->session.heard.said_bye = true;
+	scene->session.link.size.sends = 1;
+	played_done = 1;
+	dnd_session_withdraw(&scene->session, DND_STATUS_STOPPED);
+	assert_int_equal(dnd_link_sends_under_way(&scene->session.link), 0);
+	assert_int_equal(played_sends, 0);
+	assert_int_equal(dnd_heard_end(&scene->session.heard), DONARD_RDMA_CLIENT_LEFT);
+}
+
+static void nobody_is_withdrawn_from_twice(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->session.heard = (struct dnd_heard){ .took = true, .said_bye = true, .cut_off = true };
+	dnd_session_withdraw(&scene->session, DND_STATUS_STOPPED);
+	assert_int_equal(played_sends, 0);
+	assert_int_equal(played_looks, 0);
 }
 
 static void asks(struct scene *scene, uint32_t service)
@@ -542,7 +568,8 @@ static void offer_of_an_imported_buffer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
+		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(answer_to_a_good_bye_arrives),
+		CASE(nobody_is_withdrawn_from_twice), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
 		CASE(program_answers), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
 		CASE(no_more_reads_than_the_client_asks_for), CASE(offer_of_an_imported_buffer), CASE(exporter_is_asked),
 		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
