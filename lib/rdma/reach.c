@@ -74,14 +74,26 @@ static int lost(struct dnd_reach *reach)
 			"killed.", reach->peer);
 }
 
+/* Over InfiniBand and RoCE, librdmacm readies the queue pair when the server has answered. */
+static int refused_here(struct dnd_reach *reach, int error_number)
+{
+	return dnd_fail_errno(reach->ctx, error_number ? error_number : EIO, "%s: the server answered, and the RDMA device of this "
+			      "end refuses the connection", reach->peer);
+}
+
 int dnd_reach_no_device(struct dnd_reach *reach)
 {
 	return dnd_fail(reach->ctx, DND_E_NO_RDMA, "%s: the RDMA device of this end was removed. Bring it back ('rdma link'), and "
 			"do it again.", reach->peer);
 }
 
-/* Returns 1 if the event is the one that is waited for, 0 if it means nothing, or a failure. */
-static int judge(struct dnd_reach *reach, const struct rdma_cm_event *event,
+#define FAILED_HERE	(-1)	/* the status of an event which librdmacm could not deal with; those of the kernel are errnos */
+
+/*
+ * Returns 1 if the event is the one that is waited for, 0 if it means nothing, or a failure.  @error_number is what librdmacm left
+ * in errno.
+ */
+static int judge(struct dnd_reach *reach, const struct rdma_cm_event *event, int error_number,
 		 enum rdma_cm_event_type wanted)
 {
 	const struct rdma_conn_param *param = &event->param.conn;
@@ -98,6 +110,8 @@ static int judge(struct dnd_reach *reach, const struct rdma_cm_event *event,
 		return no_route(reach, -event->status);
 	case RDMA_CM_EVENT_UNREACHABLE:
 	case RDMA_CM_EVENT_CONNECT_ERROR:
+		if (event->status == FAILED_HERE)
+			return refused_here(reach, error_number);
 		return unreachable(reach, step_before(wanted),
 				   event->status < 0 ? -event->status : ETIMEDOUT);
 	case RDMA_CM_EVENT_REJECTED:
@@ -141,8 +155,9 @@ static int wait_for(struct dnd_reach *reach, enum rdma_cm_event_type wanted)
 
 	while (!rc) {
 		poll(&pollfd, 1, TICK_MS);
+		errno = 0;
 		if (!rdma_get_cm_event(reach->events, &event)) {
-			rc = judge(reach, event, wanted);
+			rc = judge(reach, event, errno, wanted);
 			rdma_ack_cm_event(event);
 		} else {
 			rc = given_up(reach, wanted);

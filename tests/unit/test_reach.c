@@ -5,11 +5,13 @@
 #include "unit.h"
 #include "rdma/link.h"
 #include "rdma/reach.h"
+#include "says.h"
 
 #define NOTHING	(-1)
 
 static struct {
 	int now, later;		/* an event that has come, and one that comes during the second wait, or NOTHING */
+	int status, error_number;	/* of the event, and behind it */
 	unsigned int waits;
 	int now_ms;
 	struct rdma_cm_event event;
@@ -22,9 +24,11 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_
 	assert_ptr_equal(channel, &scene.channel);
 	if (scene.now == NOTHING)
 		return -1;
-	scene.event = (struct rdma_cm_event){ .event = (enum rdma_cm_event_type)scene.now };
+	scene.event = (struct rdma_cm_event){ .event = (enum rdma_cm_event_type)scene.now, .status = scene.status };
 	scene.now = NOTHING;
 	*event = &scene.event;
+	if (scene.error_number)
+		errno = scene.error_number;
 	return 0;
 }
 
@@ -91,6 +95,37 @@ static void failures_here_and_there(void **state)
 	assert_int_equal(connect_fails(ctx, EAGAIN), -EAGAIN);
 	assert_string_equal(donard_error_code(ctx), "system");
 	assert_int_equal(connect_fails(ctx, ENOMEM), -ENOMEM);
+	donard_close(ctx);
+}
+
+static int answer_fails(struct donard_context *ctx, int status, int error_number)
+{
+	struct dnd_reach reach = { .ctx = ctx, .peer = "192.0.2.7:7077", .server = "a server", .events = &scene.channel };
+	struct rdma_conn_param param = { 0 };
+	int rc;
+
+	dial_error = 0;
+	scene.waits = 0;
+	scene.now = RDMA_CM_EVENT_CONNECT_ERROR;
+	scene.status = status;
+	scene.error_number = error_number;
+	rc = dnd_reach_connect(&reach, &param);
+	scene.status = scene.error_number = 0;
+	return rc;
+}
+
+/* Nor is what librdmacm makes of the server's answer here. */
+static void own_queue_pair_is_refused(void **state)
+{
+	struct donard_context *ctx;
+
+	(void)state;
+	assert_int_equal(donard_open(&ctx, NULL), 0);
+	assert_int_equal(answer_fails(ctx, -1, EINVAL), -EINVAL);
+	assert_says(donard_error(ctx), "192.0.2.7:7077: the server answered");
+	assert_int_equal(answer_fails(ctx, -1, 0), -EIO);
+	assert_int_equal(answer_fails(ctx, -ETIMEDOUT, EINVAL), -ETIMEDOUT);
+	assert_string_equal(donard_error_code(ctx), "peer-silent");
 	donard_close(ctx);
 }
 
@@ -170,7 +205,7 @@ static void some_statuses_name_the_peer(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(failures_here_and_there),
+		cmocka_unit_test(failures_here_and_there), cmocka_unit_test(own_queue_pair_is_refused),
 		cmocka_unit_test(an_event_that_came_is_enough), cmocka_unit_test(a_late_event_is_waited_for),
 		cmocka_unit_test(the_wait_ends), cmocka_unit_test(nobody_waits_if_the_peer_failed),
 		cmocka_unit_test(what_was_seen_is_remembered), cmocka_unit_test(some_statuses_name_the_peer),
