@@ -343,8 +343,8 @@ struct donard_rdma_serve_options {
  * its device does not work again after a reset;
  * -EOPNOTSUPP, -ENETDOWN when no device serves the address; -EHOSTUNREACH when the address's device has no route to the
  * memory (of a client's device, that client is refused); -ETIMEDOUT when no name server answers; -EBUSY when the port is in use,
- * or the address's device is being bound or reset; -EACCES for a port that this user may not listen at; -EINVAL, -E2BIG for
- * wrong options; -EROFS when clients would write memory that may not be written; -EOPNOTSUPP when several
+ * or the address's device is being bound or reset; -EACCES, -EPERM for an RDMA device or a port that this user may
+ * not use; -EINVAL, -E2BIG for wrong options; -EROFS when clients would write memory that may not be written; -EOPNOTSUPP when several
  * would write volatile memory that the CPU does not reach, so that nobody could make it zero between them, and when
  * the first of them, although options.clients is 1, did not take the offer.
  */
@@ -405,7 +405,8 @@ struct donard_rdma_connect_options {
  * asks its first question.
  *
  * Returns 0; -ECONNREFUSED when nobody listens there, or the server admits only its own
- * machine; -EBUSY when it serves another client, or the RDMA device of this side is being bound or reset; -EACCES when it does not offer these rights; -ETIMEDOUT, -ECONNRESET,
+ * machine; -EBUSY when it serves another client, or the RDMA device of this side is being bound or reset; -EACCES when it does not
+ * offer these rights; -EACCES, -EPERM when this user may not use the RDMA device; -ETIMEDOUT, -ECONNRESET,
  * -EPROTO for the peer, and -ETIMEDOUT when no name server answers; -EOPNOTSUPP, -ENETDOWN when no device reaches it, or
  * it cannot register the memory; -EHOSTUNREACH when the device has no route to the memory; -ECANCELED when stop_fn ended
  * it; -EINVAL, -E2BIG for wrong options; -EIO, -ENODEV, -EROFS of the memory; -EAGAIN without a thread to be had; -ENOMEM;

@@ -28,8 +28,20 @@ static bool has_active_port(struct ibv_context *verbs)
 	return false;
 }
 
+/* Why no device that fits is open: one has no active port, or could not be opened; "" if none. */
+struct obstacle {
+	char down[DEVICE_BYTES], closed[DEVICE_BYTES];
+	int error_number;
+};
+
+static void note_closed(struct obstacle *obstacle, struct ibv_device *device, int error_number)
+{
+	snprintf(obstacle->closed, sizeof(obstacle->closed), "%s", ibv_get_device_name(device));
+	obstacle->error_number = error_number;
+}
+
 /* Writes "rxe0 (active), rxe1 (port down)", or "". */
-static void list_devices(struct ibv_device **devices, int count, char *text, size_t text_bytes)
+static void list_devices(struct ibv_device **devices, int count, char *text, size_t text_bytes, struct obstacle *obstacle)
 {
 	size_t used = 0;
 
@@ -37,6 +49,8 @@ static void list_devices(struct ibv_device **devices, int count, char *text, siz
 	for (int i = 0; i < count && used < text_bytes; i++) {
 		struct ibv_context *verbs = ibv_open_device(devices[i]);
 
+		if (!verbs)
+			note_closed(obstacle, devices[i], errno);
 		used += (size_t)snprintf(text + used, text_bytes - used, "%s%s (%s)",
 					 used ? ", " : "", ibv_get_device_name(devices[i]),
 					 !verbs ? "cannot be opened" : has_active_port(verbs) ?
@@ -116,7 +130,7 @@ static int nothing_listed(struct donard_context *ctx, const char *what)
 }
 
 /* Lists the devices in @text; fails if there are none, or they cannot be listed. */
-static int have_devices(struct donard_context *ctx, const char *what, char *text, size_t text_bytes)
+static int have_devices(struct donard_context *ctx, const char *what, char *text, size_t text_bytes, struct obstacle *obstacle)
 {
 	struct ibv_device **devices;
 	int count = 0;
@@ -124,7 +138,7 @@ static int have_devices(struct donard_context *ctx, const char *what, char *text
 	devices = ibv_get_device_list(&count);
 	if (!devices && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
 		return dnd_fail_errno(ctx, errno, "%s: the RDMA devices of this machine cannot be listed", what);
-	list_devices(devices, count, text, text_bytes);
+	list_devices(devices, count, text, text_bytes, obstacle);
 	if (devices)
 		ibv_free_device_list(devices);
 	return text[0] ? 0 : nothing_listed(ctx, what);
@@ -132,8 +146,9 @@ static int have_devices(struct donard_context *ctx, const char *what, char *text
 
 int dnd_no_device(struct donard_context *ctx, const char *name)
 {
+	struct obstacle obstacle = { 0 };
 	char devices[LIST_BYTES];
-	int rc = have_devices(ctx, name, devices, sizeof(devices));
+	int rc = have_devices(ctx, name, devices, sizeof(devices), &obstacle);
 
 	if (rc)
 		return rc;
@@ -141,14 +156,26 @@ int dnd_no_device(struct donard_context *ctx, const char *name)
 			"which network interface each belongs to.", name, devices);
 }
 
+#define OPEN_TO_USER	" has to be open to this user, and in a container to its devices"
+
+static int not_open(struct donard_context *ctx, const struct obstacle *obstacle)
+{
+	return dnd_fail_access(ctx, obstacle->error_number, "Its node in /dev/infiniband" OPEN_TO_USER, "%s cannot be opened",
+			       obstacle->closed);
+}
+
 int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopback)
 {
 	char devices[LIST_BYTES], addresses[LIST_BYTES];
-	int rc = have_devices(ctx, address, devices, sizeof(devices));
+	struct obstacle obstacle = { 0 };
+	int rc = have_devices(ctx, address, devices, sizeof(devices), &obstacle);
 
 	if (rc)
 		return rc;
 	list_addresses(addresses, sizeof(addresses));
+	/* librdmacm tells no address of a device that it cannot open. */
+	if (!addresses[0] && obstacle.closed[0])
+		return not_open(ctx, &obstacle);
 	if (!addresses[0])
 		return dnd_fail(ctx, DND_E_NO_RDMA, "%s: no RDMA device has an address; there are: %s. "
 				"Give one to its network interface, which 'rdma link' names.", address,
@@ -166,17 +193,19 @@ int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopb
 
 int dnd_no_manager(struct donard_context *ctx, const char *address, bool loopback, int error_number)
 {
+	struct obstacle obstacle = { 0 };
 	char devices[LIST_BYTES];
 	int rc;
 
 	if (access(MANAGER_NODE, F_OK)) {
-		rc = have_devices(ctx, address, devices, sizeof(devices));
+		rc = have_devices(ctx, address, devices, sizeof(devices), &obstacle);
 		return rc ? rc : dnd_fail(ctx, DND_E_NO_RDMA, "%s: there is no " MANAGER_NODE ", by which connections are made. Load "
 					  "its module (modprobe rdma_ucm), or give this container that node.", address);
 	}
 	if (error_number == ENODEV || error_number == ENOENT)
 		return dnd_no_device_at(ctx, address, loopback);
-	return dnd_fail_errno(ctx, error_number, "%s: the RDMA connection manager cannot be used", address);
+	return dnd_fail_access(ctx, error_number, "Its node " MANAGER_NODE OPEN_TO_USER,
+			       "%s: the RDMA connection manager cannot be used", address);
 }
 
 static int port_down(struct donard_context *ctx, const char *device, uint8_t port,
@@ -248,12 +277,6 @@ bool dnd_device_route_is_local(struct rdma_cm_id *id)
 	       has_gid(id->verbs, id->port_num, &route->addr.addr.ibaddr.dgid);
 }
 
-/* Why no device that fits is open: one has no active port, or could not be opened. */
-struct obstacle {
-	const char *down, *closed;
-	int error_number;
-};
-
 /* Opens the first device that fits. */
 static struct ibv_context *find(struct ibv_device **devices, int count, const char *name,
 				struct obstacle *obstacle)
@@ -267,11 +290,10 @@ static struct ibv_context *find(struct ibv_device **devices, int count, const ch
 		if (verbs && has_active_port(verbs))
 			return verbs;
 		if (verbs) {
-			obstacle->down = ibv_get_device_name(devices[i]);
+			snprintf(obstacle->down, sizeof(obstacle->down), "%s", ibv_get_device_name(devices[i]));
 			ibv_close_device(verbs);
 		} else {
-			obstacle->closed = ibv_get_device_name(devices[i]);
-			obstacle->error_number = errno;
+			note_closed(obstacle, devices[i], errno);
 		}
 	}
 	return NULL;
@@ -279,11 +301,10 @@ static struct ibv_context *find(struct ibv_device **devices, int count, const ch
 
 static int not_opened(struct donard_context *ctx, const char *name, const struct obstacle *obstacle)
 {
-	if (obstacle->down)
+	if (obstacle->down[0])
 		return port_down(ctx, obstacle->down, 1, IBV_PORT_DOWN);
-	if (obstacle->closed)
-		return dnd_fail_access(ctx, obstacle->error_number, "Its node in /dev/infiniband has to be open to this user, and in a "
-				       "container to its devices", "%s cannot be opened", obstacle->closed);
+	if (obstacle->closed[0])
+		return not_open(ctx, obstacle);
 	return dnd_no_device(ctx, name ? name : "RDMA");
 }
 

@@ -735,6 +735,7 @@ t "the refused do not count" refused_do_not_count
 t "one client at a time" busy
 t "loopback by default" not_elsewhere
 t "an address without a device" no_such_address
+t "a device that is closed to a user" closed_device
 t "a port that is in use" port_in_use
 ! can p2pdma || core t "p2pdma pages are refused" p2pdma_is_refused
 core t "registration by the library" registration

@@ -15,6 +15,9 @@ static struct {
 	unsigned int id_count;
 	int bind_error, listen_error;	/* 0: it works */
 	int any_port_error;		/* as bind_error, where the kernel chooses the port */
+	struct ibv_device device;
+	struct ibv_device *devices[2];	/* those of this machine, if any */
+	int open_error;
 } scene;
 
 struct rdma_event_channel *rdma_create_event_channel(void)
@@ -65,7 +68,19 @@ int rdma_listen(struct rdma_cm_id *id, int backlog)
 
 struct ibv_device **ibv_get_device_list(int *count)
 {
-	*count = 0;
+	*count = scene.devices[0] ? 1 : 0;
+	return scene.devices;
+}
+
+void ibv_free_device_list(struct ibv_device **list)
+{
+	assert_ptr_equal(list, scene.devices);
+}
+
+struct ibv_context *ibv_open_device(struct ibv_device *device)
+{
+	assert_ptr_equal(device, &scene.device);
+	errno = scene.open_error;
 	return NULL;
 }
 
@@ -140,6 +155,19 @@ static void address_of_no_device(void **state)
 	assert_string_equal(donard_error_code(scene.ctx), "no-rdma-device");
 }
 
+/* librdmacm says no more of a device that it may not open than of none. */
+static void device_that_may_not_be_opened(void **state)
+{
+	(void)state;
+	strcpy(scene.device.name, "rxe0");
+	scene.devices[0] = &scene.device;
+	scene.open_error = EPERM;
+	scene.bind_error = scene.any_port_error = ENODEV;
+	assert_int_equal(listens("192.0.2.1"), -EPERM);
+	assert_says(donard_error(scene.ctx), "rxe0 cannot be opened");
+	assert_says(donard_error(scene.ctx), "/dev/infiniband");
+}
+
 static void port_of_root(void **state)
 {
 	(void)state;
@@ -160,7 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(port_in_use), CASE(port_in_use_at_loopback), CASE(port_in_use_by_tcp), CASE(address_of_no_device),
-		CASE(port_of_root), CASE(listening_works),
+		CASE(port_of_root), CASE(device_that_may_not_be_opened), CASE(listening_works),
 	};
 
 	return cmocka_run_group_tests_name("listen", tests, NULL, NULL);

@@ -20,6 +20,22 @@ no_such_address() {
 	exits 3 "machine have: .*$LAB_ADDR \\($LAB_RDMA_DEVICE, port down\\)" donard-cli rdma serve dram --bind 10.99.0.1
 }
 
+# To a user, here or in a container.
+closed_device() {
+	local denied='has to be open to this user'
+	at_end "chmod 666 /dev/infiniband/*"
+	chmod 666 /dev/infiniband/*
+	chmod 600 /dev/infiniband/uverbs*
+	exits 1 "$LAB_RDMA_DEVICE cannot be opened: Permission denied.*/dev/infiniband $denied" \
+		as user donard-cli rdma serve dram --size 1M --bind "$LAB_ADDR"
+	exits 1 "$LAB_RDMA_DEVICE cannot be opened: Permission denied.*/dev/infiniband $denied" \
+		as user donard-cli rdma write "$LAB_PEER_ADDR" --size 64K
+	chmod 666 /dev/infiniband/*
+	chmod 600 /dev/infiniband/rdma_cm
+	exits 1 "connection manager cannot be used: Permission denied.*/dev/infiniband/rdma_cm $denied" \
+		as user donard-cli rdma serve dram --size 1M --bind "$LAB_ADDR"
+}
+
 port_down() {
 	at_end "ip link set wire0 up; within 10 port_is ACTIVE"
 	ip link set wire0 down
