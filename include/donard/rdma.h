@@ -277,6 +277,8 @@ typedef int (*donard_rdma_answer_fn)(void *user, const struct donard_rdma_asked 
  * For an answer that takes long: call it every tenth of a second or so, and return what it returns unless that is 0.  Call
  * it only in the thread that called answer_fn, and until that returns.
  *
+ * Meanwhile the server refuses others that connect: event_fn may be called.
+ *
  * Returns 0; a negative errno when the client is gone, or the server has to end.
  */
 int donard_rdma_keep_up(const struct donard_rdma_asked *asked);

@@ -25,6 +25,7 @@ struct dnd_server {
 	struct dnd_session session;
 	struct dnd_listener listener;
 	bool stopped;			/* stop_fn has asked for the end, and need not do so again */
+	bool no_device;			/* the device of the listener's address was removed */
 	unsigned int served;
 	uint64_t resets;		/* how many resets of the device are dealt with */
 	uint64_t resets_before;		/* how many there were before the server started */
@@ -150,10 +151,8 @@ static void tell_refused(struct dnd_server *server, struct rdma_cm_id *id, const
 
 /* ---- when the server has to end ---- */
 
-static int must_end(void *user)
+static int must_end(struct dnd_server *server)
 {
-	struct dnd_server *server = user;
-
 	if (dnd_target_gone(server->service.memory))
 		return -ENODEV;
 	if (!server->stopped && server->options.stop_fn)
@@ -166,11 +165,13 @@ static bool is_last(const struct dnd_server *server)
 	return server->options.clients && server->served >= server->options.clients;
 }
 
+static int meanwhile(void *user);
+
 /* ---- a device that is reset ---- */
 
 static int settle(struct dnd_server *server)
 {
-	return dnd_target_settle(server->service.memory, must_end, server);
+	return dnd_target_settle(server->service.memory, meanwhile, server);
 }
 
 /* What else fails a barrier has no text yet, and ends the server. */
@@ -192,7 +193,7 @@ static int until_it_works(struct dnd_server *server)
 	int rc = settle(server);
 	double deadline = dnd_now_seconds() + RESET_SECONDS;
 
-	while (rc == -EIO && !must_end(server) && dnd_now_seconds() < deadline) {
+	while (rc == -EIO && !meanwhile(server) && dnd_now_seconds() < deadline) {
 		poll(NULL, 0, RESET_NAP_MS);
 		rc = settle(server);
 	}
@@ -360,33 +361,72 @@ static int connect_request(struct dnd_server *server, const struct dnd_happening
 static int disconnected(struct dnd_server *server)
 {
 	/* A good-bye may have come before the disconnect and not been read yet. */
-	if (dnd_session_serve(&server->session) == -EIO)
+	int rc = dnd_session_serve(&server->session);
+
+	if (rc == -EIO)
 		return was_reset(server);
-	dnd_session_lost(&server->session);
+	if (rc && rc != -ESHUTDOWN)
+		server->session.heard.cut_off = true;	/* the server has failed the good-bye, and the text says why */
+	else
+		dnd_session_lost(&server->session);
 	return client_ended(server);
+}
+
+/* Notes what an event says of the present client or of the listener; take_events() acts on it. */
+static void note(struct dnd_server *server, const struct dnd_happening *happening)
+{
+	bool of_session = happening->id == server->session.id;
+
+	if (happening->turn == DND_TURN_NO_DEVICE)
+		server->no_device = true;
+	else if (of_session && happening->turn == DND_TURN_ESTABLISHED)
+		server->session.link.established = true;
+	else if (of_session && happening->turn == DND_TURN_ENDED)
+		server->session.over = true;
 }
 
 static int take_turn(struct dnd_server *server, const struct dnd_happening *happening)
 {
-	bool of_session = happening->id == server->session.id;
-
 	if (happening->turn == DND_TURN_KNOCK)
 		return connect_request(server, happening);
-	if (happening->turn == DND_TURN_NO_DEVICE)
-		return dnd_listener_no_device(server->ctx);
-	if (of_session && happening->turn == DND_TURN_ESTABLISHED)
-		server->session.link.established = true;
-	return of_session && happening->turn == DND_TURN_ENDED ? disconnected(server) : 0;
+	note(server, happening);
+	return 0;
+}
+
+static int act(struct dnd_server *server)
+{
+	if (server->session.id && server->session.over)
+		return disconnected(server);
+	return server->no_device ? dnd_listener_no_device(server->ctx) : 0;
 }
 
 static int take_events(struct dnd_server *server)
 {
 	struct dnd_happening happening;
-	int left = EVENTS_AT_ONCE, rc = 0;
+	int left = EVENTS_AT_ONCE, rc = act(server);
 
-	while (!rc && left-- && dnd_listener_next(&server->listener, &happening))
+	while (!rc && left-- && dnd_listener_next(&server->listener, &happening)) {
 		rc = take_turn(server, &happening);
+		if (!rc)
+			rc = act(server);
+	}
 	return rc;
+}
+
+/*
+ * Called while the server waits for its memory, or its program works for the present client, for seconds or minutes: others hear
+ * that it is busy.  Without a client, or with one that has gone or was cut off, it will soon admit another, and they wait, too.
+ */
+static int meanwhile(void *user)
+{
+	struct dnd_server *server = user;
+	struct dnd_happening happening;
+	int left = EVENTS_AT_ONCE;
+
+	while (server->session.id && !server->session.over && !server->session.heard.cut_off && left-- &&
+	       dnd_listener_next(&server->listener, &happening))
+		take_turn(server, &happening);
+	return must_end(server);
 }
 
 /* ---- loop ---- */
@@ -400,7 +440,8 @@ static void wait(struct dnd_server *server)
 		  .events = POLLIN },
 	};
 
-	poll(fds, sizeof(fds) / sizeof(*fds), TICK_MS);
+	/* What was noted meanwhile is no event any more. */
+	poll(fds, sizeof(fds) / sizeof(*fds), server->no_device || (server->session.id && server->session.over) ? 0 : TICK_MS);
 }
 
 static int serve_session(struct dnd_server *server)
@@ -540,7 +581,7 @@ static void fill_service(struct dnd_server *server)
 	server->service.answer_fn = options->answer_fn;
 	server->service.answer_user = options->user;
 	server->service.read_back = options->flags & DONARD_RDMA_READ_BACK;
-	server->service.must_end_fn = must_end;
+	server->service.must_end_fn = meanwhile;
 	server->service.user = server;
 }
 

@@ -21,7 +21,7 @@ struct dnd_service {
 	donard_rdma_answer_fn answer_fn;
 	void *answer_user;
 	bool read_back;			/* clients must read back whatever device they use */
-	/* Returns a negative errno if the server has to end: it was told to, or its region is gone. */
+	/* Called during long work.  Returns a negative errno if the server has to end: it was told to, or its region is gone. */
 	int (*must_end_fn)(void *user);
 	void *user;
 };
@@ -36,6 +36,7 @@ struct dnd_session {
 	struct dnd_message answer;	/* waits for a free send slot; type 0: there is none */
 	char peer[DND_PEER_BYTES];
 	char device[64];
+	bool over;			/* an event said that the connection is; set by the server */
 	bool came;			/* the caller knows that this client came */
 	bool changed;			/* the memory may hold this client's bytes */
 	bool durable;			/* what it wrote before its good-bye is durable */

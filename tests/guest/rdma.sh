@@ -667,10 +667,11 @@ is_stopped() {
 	equal "code of the client" canceled "$(jq -r .error.code "$WORK/client")"
 }
 
-# Its good-bye comes while the server fills or compares.
+# Its good-bye comes while the server fills or compares, and so does another client, which hears that it is not its turn.
 stopped_while_server_works() {
 	serve dram --size 128M
 	background read --verify --iterations 100 --size 128M
+	client_fails 1 busy write --timeout 2
 	is_stopped INT
 	within 10 has_event left
 	equal "clients that were lost" 0 "$(events lost)"

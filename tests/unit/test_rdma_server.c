@@ -27,6 +27,8 @@ static struct {
 	unsigned int knock_count, next_knock;
 	bool served;			/* somebody is: the others knock later */
 	bool takes_nothing;		/* the client only says good-bye */
+	unsigned int works;		/* of the calls that serve it: in so many the server works, and looks about meanwhile */
+	unsigned int calls;		/* that serve it */
 	int serve_error;		/* what became of its good-bye here, if that failed */
 	unsigned int stops;		/* how often the caller asks for the end */
 	uint64_t resets;
@@ -136,6 +138,12 @@ int __wrap_dnd_session_begin(struct dnd_session *session, struct dnd_service *se
 int __wrap_dnd_session_serve(struct dnd_session *session);
 int __wrap_dnd_session_serve(struct dnd_session *session)
 {
+	if (++scene.calls <= scene.works) {
+		scene.served = false;
+		session->service->must_end_fn(session->service->user);
+		scene.served = true;
+		return 0;
+	}
 	if (!scene.serve_error)
 		return -ESHUTDOWN;
 	return dnd_memory_access_failed(session->service->memory, scene.serve_error);
@@ -340,6 +348,55 @@ static void good_bye_that_fails(void **state)
 	assert_says(scene.text, "p2pmem0");
 }
 
+/* They need not wait for the end of what the server does for another one. */
+static void others_are_refused_while_the_server_works(void **state)
+{
+	(void)state;
+	knocks(0, true);
+	knocks(0, true);
+	scene.works = 1;
+	assert_int_equal(serve(1, 0), 0);
+	assert_int_equal(scene.rejected, DND_STATUS_BUSY);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_REFUSED, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
+}
+
+/* The present client is dealt with when the work is done, and at once then. */
+static void client_ends_while_the_server_works(void **state)
+{
+	(void)state;
+	knocks(0, true);
+	scene.knocks[scene.knock_count++] = (struct dnd_happening){ .turn = DND_TURN_ENDED, .id = &scene.clients[0] };
+	scene.works = 9;
+	assert_int_equal(serve(1, 0), 0);
+	assert_int_equal(scene.calls, 2);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT);
+}
+
+/* It has gone, so whoever knocks behind it is not refused for it. */
+static void next_client_while_the_server_works(void **state)
+{
+	(void)state;
+	knocks(0, true);
+	scene.knocks[scene.knock_count++] = (struct dnd_happening){ .turn = DND_TURN_ENDED, .id = &scene.clients[0] };
+	knocks(0, true);
+	scene.works = 1;
+	assert_int_equal(serve(2, 0), 0);
+	TOLD(DONARD_RDMA_LISTENING, DONARD_RDMA_CLIENT_CAME, DONARD_RDMA_CLIENT_LEFT, DONARD_RDMA_CLIENT_CAME,
+	     DONARD_RDMA_CLIENT_LEFT);
+}
+
+/* So is the listener's device. */
+static void device_goes_while_the_server_works(void **state)
+{
+	(void)state;
+	knocks(0, true);
+	scene.knocks[scene.knock_count++] = (struct dnd_happening){ .turn = DND_TURN_NO_DEVICE, .id = &scene.listener };
+	scene.works = 9;
+	assert_int_equal(serve(1, 0), -EOPNOTSUPP);
+	assert_string_equal(donard_error_code(scene.fake->ctx), "no-rdma-device");
+	assert_int_equal(scene.calls, 1);
+}
+
 static int stop_once(void *user)
 {
 	(void)user;
@@ -399,6 +456,9 @@ int main(void)
 		CASE(writer_asks_whether_it_may_read), CASE(reader_is_refused),
 		CASE(memory_that_cannot_be_offered), CASE(unreachable_memory_and_a_client_that_left), CASE(asked_to_stop_once), CASE(timeout_that_no_client_takes),
 		CASE(clients_are_counted), CASE(good_bye_that_fails),
+		CASE(others_are_refused_while_the_server_works), CASE(client_ends_while_the_server_works),
+		CASE(next_client_while_the_server_works),
+		CASE(device_goes_while_the_server_works),
 	};
 
 	return cmocka_run_group_tests_name("rdma_server", tests, NULL, NULL);
