@@ -4,6 +4,7 @@
 
 #include "unit.h"
 #include "fake_sysfs.h"
+#include "says.h"
 #include "tool/rdma/run.h"
 
 #define BYTES	65536
@@ -58,7 +59,7 @@ int __wrap_donard_rdma_client_info(const struct donard_rdma_client *client, stru
 {
 	info->length_bytes = BYTES;
 	info->bytes = client->bytes;
-	info->rights = DONARD_RDMA_WRITE;
+	info->rights = DONARD_RDMA_READ | DONARD_RDMA_WRITE;
 	return 0;
 }
 
@@ -213,12 +214,29 @@ static void failed_work_is_the_news(void **state)
 	assert_string_equal(donard_error(scene.fake->ctx), "the work failed");
 }
 
+/* A program of somebody's own offers memory for both, and has none of the services of this tool. */
+static void server_without_test_data(void **state)
+{
+	struct cli_rdma_options options = {
+		.direction = DONARD_RDMA_READ, .length_bytes = BYTES, .block_bytes = BLOCK, .verify = true,
+	};
+
+	(void)state;
+	assert_int_equal(cli_rdma_run(scene.fake->ctx, &options, &scene.result), -EACCES);
+	assert_says(donard_error(scene.fake->ctx), "its server does not fill");
+	options.direction = DONARD_RDMA_WRITE;
+	assert_int_equal(cli_rdma_run(scene.fake->ctx, &options, &scene.result), -EACCES);
+	assert_says(donard_error(scene.fake->ctx), "its server compares no test data");
+	assert_string_equal(scene.order, "");
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(functions_surround_all_rounds), CASE(begin_refuses), CASE(end_fails), CASE(failed_work_is_the_news),
+		CASE(server_without_test_data),
 	};
 
 	return cmocka_run_group_tests_name("rdma_run", tests, NULL, NULL);
