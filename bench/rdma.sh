@@ -16,7 +16,7 @@ WORK=$(mktemp -d)
 # offer TARGET - the server, in the other guest, for the clients of by_donard.
 offer() {
 	: >"$WORK/served"
-	labctl peer donard-cli rdma serve "$1" --size 4M --bind "$LAB_PEER_ADDR" --clients 3 --json \
+	labctl peer donard-cli rdma serve "$1" --size 4M --bind "$LAB_PEER_ADDR" --clients 3 --fill --json \
 		>"$WORK/served" </dev/null &
 	until grep -q '"event":"listening"' "$WORK/served"; do
 		sleep 0.1

@@ -24,8 +24,9 @@ static void become(const char *program, const char *address, const char *target,
 	/* What it says of a failure comes with its events as well. */
 	if (!freopen("/dev/null", "w", stderr) || dup2(out, STDOUT_FILENO) < 0 || prctl(PR_SET_PDEATHSIG, SIGTERM))
 		_exit(EXIT_FAILED);
+	/* Whoever names a target knows that it is overwritten, also where it is persistent. */
 	execl(program, "donard-cli", "rdma", "serve", target, "--bind", address, "--port", "0", "--size", size,
-	      "--once", "--json", (char *)NULL);
+	      "--once", "--fill", "--json", (char *)NULL);
 	_exit(EXIT_FAILED);
 }
 

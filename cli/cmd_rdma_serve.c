@@ -153,7 +153,20 @@ static int take_options(const struct cli *cli, struct donard_rdma_serve_options 
 	options->port = (uint16_t)port;
 	options->clients = (unsigned int)clients;
 	options->flags = cli_given(cli, "read-back") ? DONARD_RDMA_READ_BACK : 0;
-	options->services = cli_rdma_services(options->rights, cli_given(cli, "fill"));
+	return rc;
+}
+
+/*
+ * Who may write may also have the server fill, but not what is persistent: a client that only reads, in order to verify the way,
+ * would overwrite somebody's data.  Whoever serves may agree to that.
+ */
+static int take_services(const struct cli *cli, const struct donard_memory *memory, struct donard_rdma_serve_options *options)
+{
+	struct donard_memory_info info = { .size = sizeof(info) };
+	int rc = donard_memory_info(memory, &info);
+	bool unasked = options->rights & DONARD_RDMA_WRITE && !info.persistent;
+
+	options->services = cli_rdma_services(unasked || cli_given(cli, "fill"));
 	return rc;
 }
 
@@ -181,6 +194,8 @@ static int run(struct cli *cli)
 	if (!rc)
 		rc = donard_memory_open(cli->ctx, place.name, place.offset_bytes, length_bytes, &memory);
 	if (!rc)
+		rc = take_services(cli, memory, &options);
+	if (!rc)
 		rc = donard_rdma_serve(memory, &options);
 	/* A region that went away waits for this, and not for the reader of what is printed. */
 	donard_memory_free(memory);
@@ -192,7 +207,7 @@ static const struct cli_option options_table[] = {
 	{ "port", "N", "default 7077; 0 lets the kernel choose" },
 	{ "size", "SIZE", "how much; default: to the end of the region; 64M of dram and of a GPU" },
 	{ "access", "WHAT", "what clients may do: read, write or both; default both" },
-	{ "fill", NULL, "fill the memory with test data if a client that may only read asks for it" },
+	{ "fill", NULL, "fill persistent memory, or what clients may only read, with test data if one asks for it" },
 	{ "read-back", NULL, "have clients of soft devices read back the end of what they wrote, too" },
 	{ "clients", "N", "end after N clients have taken what is offered" },
 	{ "once", NULL, "end after one client" },

@@ -354,7 +354,7 @@ has_all_targets() {
 
 table_of_three() {
 	offer dram 7077
-	offer p2pmem2 7078
+	offer p2pmem2 7078 --fill
 	offer p2pmem0 7079
 	bench table1 "dram=$LAB_PEER_ADDR" "nvram=$LAB_PEER_ADDR:7078" "gpu=[$LAB_PEER_ADDR]:7079" --iterations 20 --rounds 2
 	describes_itself table1

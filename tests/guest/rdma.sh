@@ -89,9 +89,9 @@ verified() {
 
 # --- moving data ---
 
-# both_ways TARGET [LOCAL]
+# both_ways TARGET [LOCAL [ARGUMENT...]] - further arguments are the server's
 both_ways() {
-	serve "$1" --size "$SIZE"
+	serve "$1" --size "$SIZE" "${@:3}"
 	client write --verify --local "${2:-dram}"
 	verified "$SIZE"
 	client read --verify --local "${2:-dram}"
@@ -284,6 +284,23 @@ rights() {
 fill_on_request() {
 	serve p2pmem0 --size 1M --access read --fill
 	client read --verify
+	verified "$MIB"
+}
+
+# Nobody who verifies the way overwrites a PMR of somebody who did not agree.
+persistent_is_not_filled() {
+	local how
+	random_file "$WORK/data" "$MIB"
+	regio write p2pmem0 $((2 * MIB)) "$MIB" "$WORK/data"
+	serve p2pmem2 --size 1M
+	client write --local p2pmem0+2M
+	client_fails 1 not-offered read --verify
+	for how in bw lat; do
+		client_fails 1 not-offered "$how" --direction read --verify
+	done
+	client read --local p2pmem0+8M
+	same_bytes "persistent bytes" "$(backing gpu)" "$WORK/data" "$MIB" $((8 * MIB))
+	client write --verify
 	verified "$MIB"
 }
 
@@ -697,7 +714,7 @@ can thorough || return 0
 t "example verbs.c" verbs_example
 t "plain memory, both ways" both_ways dram
 core t "memory of a GPU at either end" gpu_sides
-core t "PMR, both ways" both_ways p2pmem2
+core t "PMR, both ways" both_ways p2pmem2 dram --fill
 core t "durable in a PMR" durable_there
 t "not durable in volatile memory" volatile_there
 t "durable in the near PMR" durable_here
@@ -729,6 +746,7 @@ t "latency, reading" latency read
 t "past the end" past_the_end
 core t "rights" rights
 t "fill on request" fill_on_request
+t "a PMR is not filled without consent" persistent_is_not_filled
 t "exceeding the rights" exceed_rights
 t "a key from before" stale_key
 t "garbage" garbage

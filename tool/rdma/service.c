@@ -5,9 +5,9 @@
 
 #define BIT(service)	(1U << (service))
 
-uint32_t cli_rdma_services(unsigned int rights, bool may_fill)
+uint32_t cli_rdma_services(bool may_fill)
 {
-	return BIT(CLI_RDMA_COMPARE) | (rights & DONARD_RDMA_WRITE || may_fill ? BIT(CLI_RDMA_FILL) : 0);
+	return BIT(CLI_RDMA_COMPARE) | (may_fill ? BIT(CLI_RDMA_FILL) : 0);
 }
 
 static int keep_up(void *user)

@@ -21,8 +21,8 @@ struct cli_rdma_counts {
 	uint64_t filled_bytes, checked_bytes;
 };
 
-/* options.services of a server: who may write may also have it fill. */
-uint32_t cli_rdma_services(unsigned int rights, bool may_fill);
+/* options.services of a server. */
+uint32_t cli_rdma_services(bool may_fill);
 /* Answers, and counts. */
 int cli_rdma_answer(struct cli_rdma_counts *counts, const struct donard_rdma_asked *asked,
 		    struct donard_rdma_answer *answer);

@@ -70,8 +70,8 @@ int cli_rdma_check_verify(const struct cli_rdma_work *work)
 		return 0;
 	if (cli_rdma_reads(work) && !answers(work, CLI_RDMA_FILL))
 		return cli_rdma_fail(work->ctx, EACCES, "not-offered", "%s: its server does not fill %s with test data, which "
-				     "--verify needs. Start 'donard-cli rdma serve' there, with --fill if clients may only read, or leave "
-				     "out --verify.", server->peer, server->target);
+				     "--verify needs. Start 'donard-cli rdma serve' there, with --fill if clients may only read or "
+				     "the memory is persistent, or leave out --verify.", server->peer, server->target);
 	if (!cli_rdma_reads(work) && !answers(work, CLI_RDMA_COMPARE))
 		return cli_rdma_fail(work->ctx, EACCES, "not-offered", "%s: its server compares no test data. Use 'donard-cli rdma "
 				     "serve' there, or leave out --verify.", server->peer);
