@@ -11,6 +11,7 @@
 #define MAX_DEPTH		4096
 #define MAX_REQUEST_BYTES	(1ULL << 30)
 #define FAREWELL_SECONDS	2	/* the good-bye waits behind data that are still being sent */
+#define GONE_SECONDS		1	/* the kernel gives holders of unplugged memory 2 s (kernel/drain.c) */
 
 /* ---- the end of a connection, and what is said of it afterwards ---- */
 
@@ -171,10 +172,14 @@ DND_PUBLIC int donard_rdma_connect(struct donard_context *ctx, const struct dona
 	return 0;
 }
 
-/*
- * Tells a server that still waits for this client, and does not wait long for its answer.  A server that withdrew its
- * memory has ended the session itself.
- */
+/* Does the server still wait for this client?  One that withdrew its memory has ended the session itself. */
+static bool is_awaited(const struct donard_rdma_client *client)
+{
+	return client->link.established && !client->link.lost && !client->reach.over && !client->parted &&
+	       client->withdrawn == DND_STATUS_OK;
+}
+
+/* Does not wait long for the server's answer. */
 static void leave_early(struct donard_rdma_client *client)
 {
 	struct dnd_message bye = {
@@ -182,9 +187,8 @@ static void leave_early(struct donard_rdma_client *client)
 	};
 
 	client->answer.type = 0;
-	if (client->link.established && !client->link.lost && !client->parted && client->withdrawn == DND_STATUS_OK &&
-	    !dnd_talk_send(&client->link, client->offer.nonce, &bye))
-		dnd_client_linger(client, FAREWELL_SECONDS);
+	if (is_awaited(client) && !dnd_talk_send(&client->link, client->offer.nonce, &bye))
+		dnd_client_linger(client, client->over == -ENODEV ? GONE_SECONDS : FAREWELL_SECONDS);
 }
 
 DND_PUBLIC void donard_rdma_close(struct donard_rdma_client *client)

@@ -233,7 +233,7 @@ void dnd_client_linger(struct donard_rdma_client *client, double seconds)
 	double deadline = dnd_now_seconds() + seconds;
 
 	while (!client->answer.type && dnd_now_seconds() < deadline)
-		if (sleep_until_something(client) < 0)
+		if (sleep_until_something(client) < 0 || dnd_reach_take_events(&client->reach))
 			return;
 }
 

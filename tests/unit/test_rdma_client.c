@@ -13,7 +13,9 @@
 
 static struct {
 	struct fake *fake;
-	double now;
+	double now, tick;		/* how far the clock goes with each look at it */
+	bool disconnected;		/* the connection manager says so next */
+	struct rdma_cm_event event;
 	struct ibv_context verbs;
 	struct ibv_device device;
 	struct ibv_qp qp;
@@ -41,6 +43,7 @@ static struct {
 double __wrap_dnd_now_seconds(void);
 double __wrap_dnd_now_seconds(void)
 {
+	scene.now += scene.tick;
 	return scene.now;
 }
 
@@ -48,9 +51,67 @@ int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_
 int __wrap_rdma_get_cm_event(struct rdma_event_channel *channel, struct rdma_cm_event **event)
 {
 	(void)channel;
+	if (!scene.disconnected) {
+		errno = EAGAIN;
+		return -1;
+	}
+	scene.disconnected = false;
+	scene.event.event = RDMA_CM_EVENT_DISCONNECTED;
+	*event = &scene.event;
+	return 0;
+}
+
+int __wrap_rdma_ack_cm_event(struct rdma_cm_event *event);
+int __wrap_rdma_ack_cm_event(struct rdma_cm_event *event)
+{
 	(void)event;
-	errno = EAGAIN;
-	return -1;
+	return 0;
+}
+
+int rdma_disconnect(struct rdma_cm_id *id)
+{
+	(void)id;
+	return 0;
+}
+
+void rdma_destroy_qp(struct rdma_cm_id *id)
+{
+	id->qp = NULL;
+}
+
+int rdma_destroy_id(struct rdma_cm_id *id)
+{
+	(void)id;
+	return 0;
+}
+
+void rdma_destroy_event_channel(struct rdma_event_channel *channel)
+{
+	(void)channel;
+}
+
+void ibv_ack_cq_events(struct ibv_cq *cq, unsigned int count)
+{
+	(void)cq;
+	(void)count;
+}
+
+int ibv_destroy_cq(struct ibv_cq *cq)
+{
+	(void)cq;
+	return 0;
+}
+
+int ibv_destroy_comp_channel(struct ibv_comp_channel *channel)
+{
+	(void)channel;
+	return 0;
+}
+
+int ibv_dereg_mr(struct ibv_mr *mr)
+{
+	(void)mr;
+	return 0;
 }
 
 int __wrap_dnd_register(const struct donard_memory *memory, uint64_t offset, uint64_t length, struct ibv_pd *pd,
@@ -216,12 +277,8 @@ static int teardown(void **state)
 	void *fake = scene.fake;
 
 	(void)state;
-	while (scene.client->near)
-		dnd_near_detach(scene.client, scene.client->near);
-	dnd_flow_close(&scene.client->flow);
-	free(scene.client->link.messages);
-	free(scene.client->link.free_sends);
-	free(scene.client);
+	scene.tick = 1;
+	donard_rdma_close(scene.client);
 	donard_memory_free(scene.memory);
 	return fake_teardown(&fake);
 }
@@ -526,6 +583,45 @@ static void caller_may_have_been_away(void **state)
 	}
 }
 
+/* Which takes so many seconds of the played clock. */
+static double closing_takes(double tick)
+{
+	double began = scene.now;
+
+	scene.answers = false;
+	scene.tick = tick;
+	donard_rdma_close(scene.client);
+	scene.client = NULL;
+	scene.tick = 0;
+	return scene.now - began;
+}
+
+/* The server takes a good-bye during its work as the end, and answers nothing. */
+static void closing_ends_with_the_connection(void **state)
+{
+	(void)state;
+	scene.disconnected = true;
+	assert_true(closing_takes(0.25) < 1);
+	assert_int_equal(scene.sent[DND_BYE], 1);
+}
+
+static void nobody_is_left_to_say_good_bye_to(void **state)
+{
+	(void)state;
+	scene.client->reach.over = true;
+	assert_true(closing_takes(0.25) < 1);
+	assert_int_equal(scene.sent[DND_BYE], 0);
+}
+
+/* The kernel does not wait as long for whoever holds unplugged memory. */
+static void closing_gives_unplugged_memory_back(void **state)
+{
+	(void)state;
+	scene.client->over = -ENODEV;
+	assert_true(closing_takes(0.25) < 2);
+	assert_int_equal(scene.sent[DND_BYE], 1);
+}
+
 static void nothing_left_to_register(void **state)
 {
 	struct donard_rdma_registration *registration;
@@ -548,7 +644,8 @@ int main(void)
 		CASE(memory_without_a_mapping_has_its_offset), CASE(reset_source_is_not_durable),
 		CASE(reset_target_is_not_durable), CASE(reads_need_rights), CASE(pings_are_in_time),
 		CASE(waiting_for_nothing_keeps_the_connection), CASE(memory_of_another_context_is_refused),
-		CASE(nothing_left_to_register),
+		CASE(nothing_left_to_register), CASE(closing_ends_with_the_connection), CASE(nobody_is_left_to_say_good_bye_to),
+		CASE(closing_gives_unplugged_memory_back),
 	};
 
 	return cmocka_run_group_tests_name("rdma_client", tests, NULL, NULL);
