@@ -339,15 +339,17 @@ static int silent(struct dnd_session *session)
 
 int dnd_session_lost(struct dnd_session *session)
 {
-	struct donard_context *ctx = session->service->ctx;
+	const struct dnd_service *service = session->service;
+	struct donard_context *ctx = service->ctx;
+	bool stays = service->rights & DONARD_RDMA_WRITE && dnd_target_persistent(service->memory);
 
 	if (session->heard.said_bye)
 		return -ESHUTDOWN;
 	if (session->link.status != IBV_WC_SUCCESS && session->link.status != IBV_WC_WR_FLUSH_ERR)
 		return dnd_fail(ctx, DND_E_PEER_LOST, "%s: %s.", session->peer,
 				dnd_link_status_text(&session->link));
-	return dnd_fail(ctx, DND_E_PEER_LOST, "%s left without saying good-bye: its program died or "
-			"was killed. Nothing of it remains here.", session->peer);
+	return dnd_fail(ctx, DND_E_PEER_LOST, "%s left without saying good-bye: its program, its RDMA device or "
+			"its machine ended.%s", session->peer, stays ? " What it wrote stays." : "");
 }
 
 static int explain(struct dnd_session *session, int rc)

@@ -423,6 +423,23 @@ static void forget_pmr(struct scene *scene)
 	scene->memory.region.fd = -1;
 }
 
+/* Nobody zeroes persistent memory. */
+static void lost_client_may_leave_bytes(void **state)
+{
+	struct scene *scene = *state;
+
+	scene->service.rights = DONARD_RDMA_WRITE;
+	assert_int_equal(dnd_session_lost(&scene->session), -ECONNRESET);
+	assert_says(donard_error(scene->fake->ctx), "left without saying good-bye");
+	assert_null(strstr(donard_error(scene->fake->ctx), "What it wrote"));
+	scene->memory.region.info.flags = P2PMEM_REGION_PERSISTENT;
+	assert_int_equal(dnd_session_lost(&scene->session), -ECONNRESET);
+	assert_says(donard_error(scene->fake->ctx), "What it wrote stays");
+	scene->service.rights = DONARD_RDMA_READ;
+	assert_int_equal(dnd_session_lost(&scene->session), -ECONNRESET);
+	assert_null(strstr(donard_error(scene->fake->ctx), "What it wrote"));
+}
+
 /* The client hears that the server is there: here the barrier ends only then. */
 static void client_hears_of_a_barrier(void **state)
 {
@@ -569,7 +586,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(answer_waits_for_a_slot), CASE(withdrawal_waits_for_a_slot), CASE(answer_to_a_good_bye_arrives),
-		CASE(nobody_is_withdrawn_from_twice), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
+		CASE(nobody_is_withdrawn_from_twice), CASE(lost_client_may_leave_bytes), CASE(each_end_has_its_text), CASE(client_hears_of_a_barrier),
 		CASE(program_answers), CASE(program_has_its_own_numbers), CASE(strange_questions_end_a_client), CASE(sync_is_no_farewell), CASE(offer_names_the_first_byte),
 		CASE(no_more_reads_than_the_client_asks_for), CASE(offer_of_an_imported_buffer), CASE(exporter_is_asked),
 		CASE(server_ends_during_a_barrier), CASE(barrier_tells_of_a_reset),
