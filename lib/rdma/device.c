@@ -20,17 +20,36 @@ static enum ibv_port_state port_state(struct ibv_context *verbs, uint8_t port)
 	return ibv_query_port(verbs, port, &attr) ? IBV_PORT_NOP : attr.state;
 }
 
+/* The port that is closest to being active: the states have that order. */
+static uint8_t best_port(struct ibv_context *verbs, enum ibv_port_state *state)
+{
+	enum ibv_port_state seen;
+	uint8_t best = 1;
+
+	*state = IBV_PORT_DOWN;
+	for (uint8_t port = 1; port <= MAX_PORTS && *state != IBV_PORT_ACTIVE; port++) {
+		seen = port_state(verbs, port);
+		if (seen <= *state || seen > IBV_PORT_ACTIVE)
+			continue;
+		*state = seen;
+		best = port;
+	}
+	return best;
+}
+
 static bool has_active_port(struct ibv_context *verbs)
 {
-	for (uint8_t port = 1; port <= MAX_PORTS; port++)
-		if (port_state(verbs, port) == IBV_PORT_ACTIVE)
-			return true;
-	return false;
+	enum ibv_port_state state;
+
+	best_port(verbs, &state);
+	return state == IBV_PORT_ACTIVE;
 }
 
 /* Why no device that fits is open: one has no active port, or could not be opened; "" if none. */
 struct obstacle {
 	char down[DEVICE_BYTES], closed[DEVICE_BYTES];
+	uint8_t port;			/* of the device without an active one */
+	enum ibv_port_state state;	/* of that port */
 	int error_number;
 };
 
@@ -211,9 +230,11 @@ int dnd_no_manager(struct donard_context *ctx, const char *address, bool loopbac
 static int port_down(struct donard_context *ctx, const char *device, uint8_t port,
 		     enum ibv_port_state state)
 {
-	return dnd_fail(ctx, DND_E_PORT_DOWN, "%s: port %u is not active (%s). Bring its network "
-			"interface up ('ip link set NAME up'; 'rdma link' names it) and check the "
-			"cable.", device, port, ibv_port_state_str(state));
+	const char *remedy = "Bring its network interface up ('ip link set NAME up'; 'rdma link' names it) and check the cable";
+
+	if (state == IBV_PORT_INIT || state == IBV_PORT_ARMED)
+		remedy = "Start a subnet manager (opensm), which makes the ports of an InfiniBand fabric active";
+	return dnd_fail(ctx, DND_E_PORT_DOWN, "%s: port %u is not active (%s). %s.", device, port, ibv_port_state_str(state), remedy);
 }
 
 int dnd_device_check_port(struct donard_context *ctx, struct ibv_context *verbs, uint8_t port)
@@ -291,6 +312,7 @@ static struct ibv_context *find(struct ibv_device **devices, int count, const ch
 			return verbs;
 		if (verbs) {
 			snprintf(obstacle->down, sizeof(obstacle->down), "%s", ibv_get_device_name(devices[i]));
+			obstacle->port = best_port(verbs, &obstacle->state);
 			ibv_close_device(verbs);
 		} else {
 			note_closed(obstacle, devices[i], errno);
@@ -302,7 +324,7 @@ static struct ibv_context *find(struct ibv_device **devices, int count, const ch
 static int not_opened(struct donard_context *ctx, const char *name, const struct obstacle *obstacle)
 {
 	if (obstacle->down[0])
-		return port_down(ctx, obstacle->down, 1, IBV_PORT_DOWN);
+		return port_down(ctx, obstacle->down, obstacle->port, obstacle->state);
 	if (obstacle->closed[0])
 		return not_open(ctx, obstacle);
 	return dnd_no_device(ctx, name ? name : "RDMA");

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Why a server cannot listen: the connection manager and the RDMA devices of this machine are played by this program. */
+/* Why a server cannot listen, or no device be used: the connection manager and the RDMA devices of this machine are played by this program. */
 #include <netinet/in.h>
 
 #include "unit.h"
+#include "donard/rdma.h"
 #include "rdma/listen.h"
 #include "says.h"
 
@@ -17,7 +18,9 @@ static struct {
 	int any_port_error;		/* as bind_error, where the kernel chooses the port */
 	struct ibv_device device;
 	struct ibv_device *devices[2];	/* those of this machine, if any */
-	int open_error;
+	int open_error;			/* 0: it works */
+	struct ibv_context verbs;
+	enum ibv_port_state ports[2];	/* their states */
 } scene;
 
 struct rdma_event_channel *rdma_create_event_channel(void)
@@ -81,7 +84,23 @@ struct ibv_context *ibv_open_device(struct ibv_device *device)
 {
 	assert_ptr_equal(device, &scene.device);
 	errno = scene.open_error;
-	return NULL;
+	return scene.open_error ? NULL : &scene.verbs;
+}
+
+int ibv_close_device(struct ibv_context *verbs)
+{
+	assert_ptr_equal(verbs, &scene.verbs);
+	return 0;
+}
+
+#undef ibv_query_port
+int ibv_query_port(struct ibv_context *verbs, uint8_t port, struct _compat_ibv_port_attr *attr)
+{
+	assert_ptr_equal(verbs, &scene.verbs);
+	if (port > 2)
+		return EINVAL;
+	((struct ibv_port_attr *)attr)->state = scene.ports[port - 1];
+	return 0;
 }
 
 static int setup(void **state)
@@ -155,6 +174,34 @@ static void address_of_no_device(void **state)
 	assert_string_equal(donard_error_code(scene.ctx), "no-rdma-device");
 }
 
+static void assert_not_active(enum ibv_port_state first, enum ibv_port_state second, const char *port, const char *remedy)
+{
+	struct ibv_context *verbs;
+
+	scene.ports[0] = first;
+	scene.ports[1] = second;
+	assert_int_equal(donard_rdma_open_device(scene.ctx, NULL, &verbs), -ENETDOWN);
+	assert_null(verbs);
+	assert_says(donard_error(scene.ctx), port);
+	assert_says(donard_error(scene.ctx), remedy);
+}
+
+/* A cable does not help where a fabric lacks its manager. */
+static void ports_that_are_not_active(void **state)
+{
+	struct ibv_context *verbs;
+
+	(void)state;
+	strcpy(scene.device.name, "mlx5_0");
+	scene.devices[0] = &scene.device;
+	assert_not_active(IBV_PORT_DOWN, IBV_PORT_DOWN, "mlx5_0: port 1 is not active", "check the cable");
+	assert_not_active(IBV_PORT_DOWN, IBV_PORT_INIT, "mlx5_0: port 2 is not active", "subnet manager");
+	assert_not_active(IBV_PORT_ARMED, IBV_PORT_INIT, "mlx5_0: port 1 is not active", "subnet manager");
+	scene.ports[1] = IBV_PORT_ACTIVE;
+	assert_int_equal(donard_rdma_open_device(scene.ctx, NULL, &verbs), 0);
+	assert_ptr_equal(verbs, &scene.verbs);
+}
+
 /* librdmacm says no more of a device that it may not open than of none. */
 static void device_that_may_not_be_opened(void **state)
 {
@@ -188,7 +235,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(port_in_use), CASE(port_in_use_at_loopback), CASE(port_in_use_by_tcp), CASE(address_of_no_device),
-		CASE(port_of_root), CASE(device_that_may_not_be_opened), CASE(listening_works),
+		CASE(port_of_root), CASE(device_that_may_not_be_opened),
+		CASE(ports_that_are_not_active), CASE(listening_works),
 	};
 
 	return cmocka_run_group_tests_name("listen", tests, NULL, NULL);
