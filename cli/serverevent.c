@@ -65,10 +65,10 @@ void cli_event_print(const struct cli *cli, const struct cli_field *fields, cons
 	}
 	if (left_out)
 		print_left_out(cli, left_out);
-	left_out = 0;
 	if (cli->json)
 		cli_print_json_line(cli_fields_json(fields, event, kind));
 	else
 		cli_fields_print(stdout, fields, text, event);
-	left_out = nobody_reads();
+	/* Whoever reads next is told of those that this reader was not told of, either. */
+	left_out = nobody_reads() ? left_out + 1 : 0;
 }

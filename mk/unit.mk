@@ -17,7 +17,7 @@ $(BUILD)/tests/unit/test_fields: $(addprefix $(BUILD)/tool/,fields.o output.o te
 $(BUILD)/tests/unit/test_fields: UNIT_LIBS := -ljson-c
 $(BUILD)/tests/unit/test_serverevent.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_serverevent: $(BUILD)/cli/serverevent.o $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o)
-$(BUILD)/tests/unit/test_serverevent: UNIT_LIBS := -ljson-c
+$(BUILD)/tests/unit/test_serverevent: UNIT_LIBS := -ljson-c -Wl$(comma)--wrap=poll
 $(BUILD)/tests/unit/test_rdma: $(addprefix $(BUILD)/tool/rdma/,latency.o pass.o pattern.o)
 $(BUILD)/tests/unit/test_rdma: UNIT_LIBS := -Wl$(comma)--wrap=dnd_route_probe
 $(BUILD)/tests/unit/test_rdma_run.o: ALL_CFLAGS += -iquote tool

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 /* A server tells its events, and never waits for whoever reads them. */
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include "unit.h"
 #include "cli/serverevent.h"
 
 #define FILL	"x"
+
+/* Whether somebody reads, if that is played. */
+static enum { AS_IT_IS, NOBODY, SOMEBODY } reads;
+
+int __real_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms);
+int __wrap_poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+	if (reads == AS_IT_IS)
+		return __real_poll(fds, count, timeout_ms);
+	fds->revents = reads == SOMEBODY ? POLLOUT : 0;
+	return reads == SOMEBODY;
+}
 
 struct scene {
 	int out, reader, kept;
@@ -100,9 +114,34 @@ static void in_text(void **state)
 			    "client 192.0.2.1:7 came\nclient 192.0.2.1:7 left\n");
 }
 
+/* What it was to be told of is counted again for the next one. */
+static void reader_goes_at_once(void **state)
+{
+	struct scene scene = begin(true);
+	char text[256];
+
+	(void)state;
+	cli_events_begin();
+	reads = NOBODY;
+	for (int i = 0; i < 5; i++)
+		tell(&scene, "came");
+	reads = SOMEBODY;
+	close(scene.reader);
+	scene.reader = -1;
+	tell(&scene, "came");
+	reads = AS_IT_IS;
+	end(&scene);
+	scene = begin(true);
+	read_all(&scene, text, sizeof(text));
+	tell(&scene, "left");
+	read_all(&scene, text, sizeof(text));
+	end(&scene);
+	assert_string_equal(text, "{\"event\":\"left-out\",\"count\":6}\n{\"event\":\"left\",\"peer\":\"192.0.2.1:7\"}\n");
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(in_json), cmocka_unit_test(in_text) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(in_json), cmocka_unit_test(in_text), cmocka_unit_test(reader_goes_at_once) };
 
 	return cmocka_run_group_tests_name("serverevent", tests, NULL, NULL);
 }
