@@ -209,8 +209,9 @@ typedef void (*donard_rdma_event_fn)(void *user, const struct donard_rdma_event 
 
 /*
  * Called at least every 250 ms while a call of a server or a client waits, but not while a name is looked up, nor for the two
- * seconds at most in which the other side is told of an end, or the end of a connection is explained; nonzero ends that call.
- * It must not use the client.
+ * seconds at most in which the other side is told of an end, or the end of a connection is explained, nor while the CPU's access
+ * to a region waits for the end of a reset of its device (docs/lifetime.md): where a server makes memory zero, or its program
+ * reads or writes it.  Nonzero ends that call.  It must not use the client.
  */
 typedef int (*donard_stop_fn)(void *user);
 
