@@ -53,10 +53,24 @@ struct obstacle {
 	int error_number;
 };
 
+#define NODES	"/dev/infiniband"
+
+/*
+ * Why a node cannot be opened.  @error_number is what libibverbs or librdmacm left: when they may not open it, they look for another
+ * one in /dev/char, which may be missing, as in a container; then they say ENOENT.
+ */
+static int node_error(const char *node, int error_number)
+{
+	return access(node, R_OK | W_OK) && errno != ENOENT ? errno : error_number;
+}
+
 static void note_closed(struct obstacle *obstacle, struct ibv_device *device, int error_number)
 {
+	char node[PATH_MAX];
+
+	snprintf(node, sizeof(node), NODES "/%s", device->dev_name);
 	snprintf(obstacle->closed, sizeof(obstacle->closed), "%s", ibv_get_device_name(device));
-	obstacle->error_number = error_number;
+	obstacle->error_number = node_error(node, error_number);
 }
 
 /* Writes "rxe0 (active), rxe1 (port down)", or "". */
@@ -179,7 +193,7 @@ int dnd_no_device(struct donard_context *ctx, const char *name)
 
 static int not_open(struct donard_context *ctx, const struct obstacle *obstacle)
 {
-	return dnd_fail_access(ctx, obstacle->error_number, "Its node in /dev/infiniband" OPEN_TO_USER, "%s cannot be opened",
+	return dnd_fail_access(ctx, obstacle->error_number, "Its node in " NODES OPEN_TO_USER, "%s cannot be opened",
 			       obstacle->closed);
 }
 
@@ -208,7 +222,7 @@ int dnd_no_device_at(struct donard_context *ctx, const char *address, bool loopb
 }
 
 /* The node by which librdmacm reaches the kernel; it is missing without the module, and perhaps in a container. */
-#define MANAGER_NODE	"/dev/infiniband/rdma_cm"
+#define MANAGER_NODE	NODES "/rdma_cm"
 
 int dnd_no_manager(struct donard_context *ctx, const char *address, bool loopback, int error_number)
 {
@@ -221,6 +235,7 @@ int dnd_no_manager(struct donard_context *ctx, const char *address, bool loopbac
 		return rc ? rc : dnd_fail(ctx, DND_E_NO_RDMA, "%s: there is no " MANAGER_NODE ", by which connections are made. Load "
 					  "its module (modprobe rdma_ucm), or give this container that node.", address);
 	}
+	error_number = node_error(MANAGER_NODE, error_number);
 	if (error_number == ENODEV || error_number == ENOENT)
 		return dnd_no_device_at(ctx, address, loopback);
 	return dnd_fail_access(ctx, error_number, "Its node " MANAGER_NODE OPEN_TO_USER,

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/* Why a server cannot listen, or no device be used: the connection manager and the RDMA devices of this machine are played by this program. */
+/*
+ * Why a server cannot listen, or no device be used: the connection manager, the RDMA devices of this machine and their nodes are
+ * played by this program.
+ */
 #include <netinet/in.h>
+#include <unistd.h>
 
 #include "unit.h"
 #include "donard/rdma.h"
@@ -19,14 +23,16 @@ static struct {
 	struct ibv_device device;
 	struct ibv_device *devices[2];	/* those of this machine, if any */
 	int open_error;			/* 0: it works */
+	int channel_error, access_error;	/* the latter of each node, which is there */
 	struct ibv_context verbs;
 	enum ibv_port_state ports[2];	/* their states */
 } scene;
 
 struct rdma_event_channel *rdma_create_event_channel(void)
 {
+	errno = scene.channel_error;
 	scene.events.fd = -1;
-	return &scene.events;
+	return scene.channel_error ? NULL : &scene.events;
 }
 
 void rdma_destroy_event_channel(struct rdma_event_channel *channel)
@@ -48,6 +54,16 @@ int rdma_destroy_id(struct rdma_cm_id *id)
 {
 	assert_ptr_equal(id, &scene.ids[--scene.id_count]);
 	return 0;
+}
+
+int __real_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode);
+int __wrap_access(const char *path, int mode)
+{
+	if (strncmp(path, "/dev/infiniband/", 16))
+		return __real_access(path, mode);
+	errno = scene.access_error;
+	return scene.access_error && mode != F_OK ? -1 : 0;
 }
 
 static int fails(int error_number)
@@ -207,12 +223,23 @@ static void device_that_may_not_be_opened(void **state)
 {
 	(void)state;
 	strcpy(scene.device.name, "rxe0");
+	strcpy(scene.device.dev_name, "uverbs0");
 	scene.devices[0] = &scene.device;
-	scene.open_error = EPERM;
+	scene.open_error = ENOENT;	/* there is none in /dev/char, where libibverbs looks at last */
+	scene.access_error = EPERM;
 	scene.bind_error = scene.any_port_error = ENODEV;
 	assert_int_equal(listens("192.0.2.1"), -EPERM);
 	assert_says(donard_error(scene.ctx), "rxe0 cannot be opened");
 	assert_says(donard_error(scene.ctx), "/dev/infiniband");
+}
+
+static void manager_that_may_not_be_opened(void **state)
+{
+	(void)state;
+	scene.channel_error = ENOENT;
+	scene.access_error = EACCES;
+	assert_int_equal(listens("192.0.2.1"), -EACCES);
+	assert_says(donard_error(scene.ctx), "/dev/infiniband/rdma_cm has to be open to this user");
 }
 
 static void port_of_root(void **state)
@@ -235,7 +262,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(port_in_use), CASE(port_in_use_at_loopback), CASE(port_in_use_by_tcp), CASE(address_of_no_device),
-		CASE(port_of_root), CASE(device_that_may_not_be_opened),
+		CASE(port_of_root), CASE(device_that_may_not_be_opened), CASE(manager_that_may_not_be_opened),
 		CASE(ports_that_are_not_active), CASE(listening_works),
 	};
 
