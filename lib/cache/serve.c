@@ -103,9 +103,7 @@ static void connect_request(struct dnd_cache_server *server, const struct dnd_ha
 static void disconnected(struct dnd_cache_session *session)
 {
 	dnd_cache_session_take(session);
-	dnd_cache_session_fail(session, session->said_bye ? -ESHUTDOWN : -ECONNRESET,
-			       session->said_bye ? "" : "it left without saying good-bye: its program died or was "
-			       "killed. What it was told is durable is kept");
+	dnd_cache_session_lost(session);
 }
 
 static void take_turn(struct dnd_cache_server *server, const struct dnd_happening *happening)

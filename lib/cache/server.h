@@ -198,6 +198,8 @@ void dnd_cache_answer(struct dnd_cache_request *request, enum dnd_wire_status st
 void dnd_cache_session_send(struct dnd_cache_session *session);
 /* Marks the session as one that ends, unless it is marked already. */
 void dnd_cache_session_fail(struct dnd_cache_session *session, int error_number, const char *why);
+/* Ends it because the connection ended, after the good-bye or without one. */
+void dnd_cache_session_lost(struct dnd_cache_session *session);
 /* Tells the client that the server withdraws, and waits a moment until that was sent. */
 void dnd_cache_session_withdraw(struct dnd_cache_session *session, enum dnd_wire_status status);
 /* Cuts the client off and forgets it; destroys its queue pair first, then the registrations. */

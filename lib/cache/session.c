@@ -256,7 +256,7 @@ static int on_data(void *user, uint64_t number)
 	return 0;
 }
 
-static void lost(struct dnd_cache_session *session)
+void dnd_cache_session_lost(struct dnd_cache_session *session)
 {
 	const enum ibv_wc_status status = session->link.status;
 
@@ -265,8 +265,8 @@ static void lost(struct dnd_cache_session *session)
 	else if (status != IBV_WC_SUCCESS && status != IBV_WC_WR_FLUSH_ERR)
 		dnd_cache_session_fail(session, -ECONNRESET, dnd_link_status_text(&session->link));
 	else
-		dnd_cache_session_fail(session, -ECONNRESET, "it left without saying good-bye: its program died "
-				       "or was killed. What it was told is durable is kept");
+		dnd_cache_session_fail(session, -ECONNRESET, "it left without saying good-bye: its program, its RDMA device "
+				       "or its machine ended. What it was told is durable is kept");
 }
 
 static void check_silence(struct dnd_cache_session *session)
@@ -317,7 +317,7 @@ void dnd_cache_session_take(struct dnd_cache_session *session)
 	dnd_link_arm(&session->link);
 	rc = poll_link(session);
 	if (rc == -ECONNRESET)
-		lost(session);
+		dnd_cache_session_lost(session);
 	else if (rc)
 		dnd_cache_session_fail(session, rc, "it sent what this server does not understand, and was cut off. "
 				       "Use the same version of donard on both sides");
@@ -417,7 +417,7 @@ void dnd_cache_session_send(struct dnd_cache_session *session)
 	if (!rc)
 		rc = send_alive(session);
 	if (rc && rc != -EAGAIN)
-		lost(session);
+		dnd_cache_session_lost(session);
 }
 
 /* ---- the end ---- */
