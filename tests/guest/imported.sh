@@ -7,6 +7,8 @@
 . ./removal.sh
 # shellcheck source=helpers/gpu.sh
 . ./helpers/gpu.sh
+# shellcheck source=helpers/insteps.sh
+. ./helpers/insteps.sh
 
 # of_import TEST [COMMAND...] - runs it by COMMAND
 of_import() {
@@ -37,37 +39,18 @@ of_gpu() {
 
 # Without a signal handler, and without a signal. The region that comes after is another one, whatever its name.
 ends_with_its_region() {
-	local pid answers
-	mkfifo "$WORK/answers"
-	exec {answers}<>"$WORK/answers"
-	imported until-the-end "$LAB_ALPHA" "$LAB_ALPHA_BDF" <"$WORK/answers" >"$WORK/seen" 2>&1 &
-	pid=$!
-	at_end "kill -KILL $pid 2>/dev/null"
-	within 30 grep -qx ready "$WORK/seen"
+	begin_steps ready imported until-the-end "$LAB_ALPHA" "$LAB_ALPHA_BDF"
 	donard-cli region remove p2pmem0
 	within 30 grep -qx ended "$WORK/seen"
 	donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 >/dev/null
 	give_to_group p2pmem0
-	echo >&"$answers"
-	exec {answers}>&-
-	wait "$pid" || fail "the program ended with status $?: $(cat "$WORK/seen")"
+	end_steps
 	copy_again
 }
 
 # What a device answers that is reset is no data.
 tells_a_reset() {
-	local pid answers
-	mkfifo "$WORK/answers"
-	exec {answers}<>"$WORK/answers"
-	imported "$1" <"$WORK/answers" >"$WORK/seen" 2>&1 &
-	pid=$!
-	at_end "kill -KILL $pid 2>/dev/null"
-	within 30 grep -qx going "$WORK/seen"
-	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/reset"
-	echo >&"$answers"
-	exec {answers}>&-
-	wait "$pid" || fail "the program ended with status $?: $(cat "$WORK/seen")"
-	within 10 region_is_free p2pmem0
+	with_a_reset imported "$1"
 	copy_again
 }
 

@@ -4,6 +4,8 @@
 
 # shellcheck source=removal.sh
 . ./removal.sh
+# shellcheck source=helpers/insteps.sh
+. ./helpers/insteps.sh
 
 of_memory() {
 	memory "$1" "$LAB_ALPHA_BDF"
@@ -23,27 +25,12 @@ ends_as_an_event() {
 	equal "the last that it said" ended "$(tail -n 1 "$WORK/seen")"
 }
 
-# Two that share the open file; the kernel tells that once.
-tells_a_reset() {
-	local pid answers
-	mkfifo "$WORK/answers"
-	exec {answers}<>"$WORK/answers"
-	memory "$1" <"$WORK/answers" >"$WORK/seen" 2>&1 &
-	pid=$!
-	at_end "kill -KILL $pid 2>/dev/null"
-	within 30 grep -qx going "$WORK/seen"
-	echo 1 >"/sys/bus/pci/devices/$LAB_GPU_BDF/reset"
-	echo >&"$answers"
-	exec {answers}>&-
-	wait "$pid" || fail "the program ended with status $?: $(cat "$WORK/seen")"
-	within 10 region_is_free p2pmem0
-}
-
 for name in $(memory --list); do
 	case $name in
 	until-the-end | told-of-a-reset) ;; # below
 	*) core t "$name" of_memory "$name" ;;
 	esac
 done
-t "told-of-a-reset" tells_a_reset told-of-a-reset
+# Two that share the open file, which the kernel tells once.
+t "told-of-a-reset" with_a_reset memory told-of-a-reset
 core lt "the end of a region is an event" ends_as_an_event
