@@ -323,15 +323,15 @@ static struct ibv_context *find(struct ibv_device **devices, int count, const ch
 		if (name && strcmp(name, ibv_get_device_name(devices[i])))
 			continue;
 		verbs = ibv_open_device(devices[i]);
-		if (verbs && has_active_port(verbs))
-			return verbs;
-		if (verbs) {
-			snprintf(obstacle->down, sizeof(obstacle->down), "%s", ibv_get_device_name(devices[i]));
-			obstacle->port = best_port(verbs, &obstacle->state);
-			ibv_close_device(verbs);
-		} else {
+		if (!verbs) {
 			note_closed(obstacle, devices[i], errno);
+			continue;
 		}
+		obstacle->port = best_port(verbs, &obstacle->state);
+		if (obstacle->state == IBV_PORT_ACTIVE)
+			return verbs;
+		snprintf(obstacle->down, sizeof(obstacle->down), "%s", ibv_get_device_name(devices[i]));
+		ibv_close_device(verbs);
 	}
 	return NULL;
 }

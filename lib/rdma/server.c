@@ -581,7 +581,7 @@ static void fill_service(struct dnd_server *server)
 	server->service.answer_fn = options->answer_fn;
 	server->service.answer_user = options->user;
 	server->service.read_back = options->flags & DONARD_RDMA_READ_BACK;
-	server->service.must_end_fn = meanwhile;
+	server->service.meanwhile_fn = meanwhile;
 	server->service.user = server;
 }
 

@@ -173,7 +173,7 @@ static int while_working(void *user)
 	if (rc || now - session->looked < LOOK_SECONDS)
 		return rc;
 	session->looked = now;
-	rc = session->service->must_end_fn(session->service->user);
+	rc = session->service->meanwhile_fn(session->service->user);
 	if (!rc && now - session->alive_sent > ALIVE_SECONDS)
 		rc = send_alive(session);
 	return rc;

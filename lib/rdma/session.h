@@ -22,7 +22,7 @@ struct dnd_service {
 	void *answer_user;
 	bool read_back;			/* clients must read back whatever device they use */
 	/* Called during long work.  Returns a negative errno if the server has to end: it was told to, or its region is gone. */
-	int (*must_end_fn)(void *user);
+	int (*meanwhile_fn)(void *user);
 	void *user;
 };
 
@@ -58,7 +58,7 @@ void dnd_session_reject(struct rdma_cm_id *id, enum dnd_rdma_status status);
 /*
  * Serves the messages that have come.  Returns 0 if the session continues, -ESHUTDOWN after
  * a good-bye.  Else the session must end, and the context's text says why.  The errors of
- * must_end_fn are passed on, and so is -EIO: the memory's device was reset.
+ * meanwhile_fn are passed on, and so is -EIO: the memory's device was reset.
  */
 int dnd_session_serve(struct dnd_session *session);
 /* How often the device was reset since the client came, as far as the kernel has noticed. */

@@ -16,7 +16,7 @@ int dnd_target_gone_text(struct donard_context *ctx, const struct donard_memory 
 /* Does the memory keep its bytes without power, once the barrier of its device has passed? */
 bool dnd_target_persistent(const struct donard_memory *memory);
 /*
- * settle.c: does what donard_memory_sync() does.  Returns 0 or -errno without a text: -EIO if the device was reset since the
+ * settle.c: runs the barrier of donard_memory_sync(), which still tells the memory's program of the reset.  Returns 0 or -errno without a text: -EIO if the device was reset since the
  * last barrier, -ENODEV if the region goes away.  For a dma-buf of another exporter, that exporter's errors are returned.
  *
  * The barrier of persistent memory may take minutes, and an exporter may wait for devices; meanwhile @meanwhile_fn is called

@@ -140,7 +140,7 @@ int __wrap_dnd_session_serve(struct dnd_session *session)
 {
 	if (++scene.calls <= scene.works) {
 		scene.served = false;
-		session->service->must_end_fn(session->service->user);
+		session->service->meanwhile_fn(session->service->user);
 		scene.served = true;
 		return 0;
 	}

@@ -406,7 +406,7 @@ static void says_bye_to_a_pmr(struct scene *scene)
 	scene->memory.region.fd = open("/dev/null", O_RDONLY);
 	scene->memory.region.info.flags = P2PMEM_REGION_PERSISTENT;
 	scene->service.rights = DONARD_RDMA_READ | DONARD_RDMA_WRITE;
-	scene->service.must_end_fn = goes_on;
+	scene->service.meanwhile_fn = goes_on;
 	atomic_store(&barriers_passed, 0);
 	atomic_store(&barriers_to_hold, 1);
 	atomic_store(&barrier_result, 0);
@@ -477,7 +477,7 @@ static void server_ends_during_a_barrier(void **state)
 	struct scene *scene = *state;
 
 	says_bye_to_a_pmr(scene);
-	scene->service.must_end_fn = told_to_end;
+	scene->service.meanwhile_fn = told_to_end;
 	assert_int_equal(dnd_session_serve(&scene->session), -ECANCELED);
 	assert_int_equal(atomic_load(&barriers_passed), 0);
 	assert_int_equal(scene->session.heard.request.type, DND_BYE);
@@ -508,7 +508,7 @@ static void exporter_is_asked(void **state)
 	scene->memory.region.name[0] = '\0';
 	strcpy(scene->memory.dmabuf.name, "dma-buf of udmabuf");
 	scene->memory.dmabuf.fd = open("/dev/null", O_RDONLY);
-	scene->service.must_end_fn = goes_on;
+	scene->service.meanwhile_fn = goes_on;
 	atomic_store(&exporters_asked, 0);
 	atomic_store(&exporter_result, 0);
 	asks(scene, 0);
