@@ -98,6 +98,16 @@ static int check_name(const struct cli *cli, const struct cli_port *port, bool w
 	return writes ? check_unused(cli, port) : 0;
 }
 
+/* "p2pmem0", "/dev/p2pmem0", "/dev/p2pmem/by-name/scratch", and each with an offset */
+static bool names_region(const char *name)
+{
+	if (!strncmp(name, CLI_REGION_LINKS, strlen(CLI_REGION_LINKS)))
+		return true;
+	if (!strncmp(name, "/dev/", strlen("/dev/")))
+		name += strlen("/dev/");
+	return !strncmp(name, "p2pmem", strlen("p2pmem")) && !strchr(name, '/');
+}
+
 /* By a link of somebody's own.  Its node never has a byte for who reads it as a pipe. */
 static int check_pipe(const struct cli *cli, const struct cli_port *port, const struct stat *st)
 {
@@ -111,7 +121,7 @@ static int check_pipe(const struct cli *cli, const struct cli_port *port, const 
 		return 0;
 	device[length] = '\0';
 	region = strrchr(device, '/');
-	if (!region || strncmp(region, "/p2pmem", strlen("/p2pmem")))
+	if (!region || !names_region(region + 1))
 		return 0;
 	snprintf(text, sizeof(text), "%s: it leads to a region's node. Name the region: %s", port->name, region + 1);
 	return cli_fail(cli, donard_fail(cli->ctx, EINVAL, "bad-name", text));
@@ -145,16 +155,6 @@ static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 	}
 	port->file_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : (uint64_t)lseek(port->fd, 0, SEEK_END);
 	return 0;
-}
-
-/* "p2pmem0", "/dev/p2pmem0", "/dev/p2pmem/by-name/scratch", and each with an offset */
-static bool names_region(const char *name)
-{
-	if (!strncmp(name, CLI_REGION_LINKS, strlen(CLI_REGION_LINKS)))
-		return true;
-	if (!strncmp(name, "/dev/", strlen("/dev/")))
-		name += strlen("/dev/");
-	return !strncmp(name, "p2pmem", strlen("p2pmem")) && !strchr(name, '/');
 }
 
 int cli_port_open(const struct cli *cli, struct cli_port *port, bool writes, uint64_t length_bytes)

@@ -153,7 +153,7 @@ static int run_remove(struct cli *cli)
 {
 	unsigned int flags = cli_given(cli, "if-idle") ? DONARD_REMOVE_IF_IDLE : 0;
 	char name[REGION_NAME_BYTES];
-	int rc = take_name(cli, name);
+	int rc = cli->json ? take_name(cli, name) : 0;
 
 	cli_catch_signals();
 	if (!rc)
@@ -173,7 +173,7 @@ static int run_set(struct cli *cli)
 		return rc;
 	if (!page_type)
 		return cli_usage(cli, "--page-type is missing");
-	rc = take_name(cli, name);
+	rc = cli->json ? take_name(cli, name) : 0;
 	if (!rc)
 		rc = donard_region_set_page_type(cli->ctx, cli->arguments[0], page_type);
 	if (rc)

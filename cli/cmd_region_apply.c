@@ -129,18 +129,12 @@ static bool differs_in_pages(const struct region_section *section, const struct 
 	return true;
 }
 
-/* A CMB may end within a unit, and its region ends before that. */
-static uint64_t whole_units(uint64_t bytes)
-{
-	return bytes - bytes % REGIONKEYS_UNIT_BYTES;
-}
-
-/* A section without a length wants all of the memory.  Of a pool that is what was free, and of a GPU what CUDA has not. */
+/* A section without a length wants all of the memory; a CMB may end within a unit, and its region ends before that.  Of a pool that is what was free, and of a GPU what CUDA has not. */
 static bool is_shorter(const struct region_section *section, const struct donard_candidate_info *candidate,
 		       const struct donard_region_info *region)
 {
 	return !section->length_bytes && !region_is_pooled(region) && region->kind != DONARD_KIND_GPU_NVIDIA &&
-	       section->offset_bytes + region->size_bytes < whole_units(candidate->size_bytes);
+	       section->offset_bytes + region->size_bytes < regionkeys_whole(candidate->size_bytes);
 }
 
 static bool differs_in_size(const struct region_section *section, const struct donard_candidate_info *candidate,
@@ -153,7 +147,7 @@ static bool differs_in_size(const struct region_section *section, const struct d
 	is->what = folios ? "folios of" : "a length of";
 	is->is = donard_format_size(sizes[0], sizeof(sizes[0]), folios ? region->folio_bytes : region->size_bytes);
 	is->wanted = donard_format_size(sizes[1], sizeof(sizes[1]), folios ? section->folio_bytes :
-					whole_units(candidate->size_bytes) - section->offset_bytes);
+					regionkeys_whole(candidate->size_bytes) - section->offset_bytes);
 	say_anew(is->command, region);
 	return true;
 }

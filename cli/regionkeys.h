@@ -10,6 +10,12 @@
 /* Of offsets and lengths. */
 #define REGIONKEYS_UNIT_BYTES	(2ULL << 20)
 
+/* The whole units in so many bytes. */
+static inline uint64_t regionkeys_whole(uint64_t bytes)
+{
+	return bytes - bytes % REGIONKEYS_UNIT_BYTES;
+}
+
 struct region_key {
 	const char *name;
 	/* Takes the value; returns false, with a cause and remedy in @why, if it is bad. */

@@ -7,6 +7,7 @@
 
 #include "regionkeys.h"
 #include "regionmatch.h"
+#include "tool/place.h"
 
 int machine_look(struct donard_context *ctx, struct machine *machine, bool need_module)
 {
@@ -128,7 +129,7 @@ uint64_t region_offset(const struct donard_candidate_info *candidate,
 
 uint64_t region_length(const struct donard_region_info *region)
 {
-	return region->size_bytes - region->size_bytes % REGIONKEYS_UNIT_BYTES;
+	return regionkeys_whole(region->size_bytes);
 }
 
 bool section_is_region(const struct region_section *section,
@@ -148,10 +149,10 @@ bool section_is_region(const struct region_section *section,
 
 bool section_is_linked(const struct region_section *section, const struct stat *node)
 {
-	char path[sizeof("/dev/p2pmem/by-name/") + sizeof(section->name)];
+	char path[sizeof(CLI_REGION_LINKS "by-name/") + sizeof(section->name)];
 	struct stat linked;
 
-	snprintf(path, sizeof(path), "/dev/p2pmem/by-name/%s", section->name);
+	snprintf(path, sizeof(path), CLI_REGION_LINKS "by-name/%s", section->name);
 	return !stat(path, &linked) && linked.st_rdev == node->st_rdev;
 }
 
@@ -200,7 +201,7 @@ const struct region_section *machine_section_of(const struct machine *machine, c
 	const struct donard_region_info *other;
 
 	for (size_t i = 0; (other = donard_region_get(machine->regions, i)); i++)
-		if (!strcmp(other->name, region->name))
+		if (other == region)
 			return machine->sections[i];
 	return NULL;
 }

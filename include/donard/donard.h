@@ -431,7 +431,8 @@ void donard_region_list_free(struct donard_region_list *list);
 /**
  * donard_region_find() - a list of exactly one region
  * @ctx: the context
- * @name: "p2pmem0" or "/dev/p2pmem0"; every call that takes a region's name accepts both
+ * @name: "p2pmem0", "/dev/p2pmem0" or a link below /dev/p2pmem (donard-regions.conf(5)); every call that takes a region's name
+ *	accepts each
  * @list: set to the list, which donard_region_list_free() frees
  *
  * Returns 0; -ENODEV when there is no such region; -EINVAL when @name cannot name a region;

@@ -63,7 +63,7 @@ void cuf_driver_after_fork(void)
 static int check_module(void)
 {
 	struct donard_region_list *list;
-	int rc = donard_region_list(home, &list);
+	int rc = donard_region_list_parts(home, 0, &list);
 
 	if (rc >= 0) {
 		donard_region_list_free(list);

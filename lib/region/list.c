@@ -229,11 +229,16 @@ DND_PUBLIC int donard_region_list_parts(struct donard_context *ctx, unsigned int
 DND_PUBLIC int donard_region_find(struct donard_context *ctx, const char *name,
 				  struct donard_region_list **list)
 {
+	return dnd_region_find(ctx, name, ALL_PARTS, list);
+}
+
+int dnd_region_find(struct donard_context *ctx, const char *name, unsigned int parts, struct donard_region_list **list)
+{
 	char only[P2PMEM_NAME_BYTES];
 	int rc = dnd_region_name(ctx, name, only);
 
 	if (!rc)
-		rc = list_regions(ctx, list, only, ALL_PARTS);	/* fails if the module is not loaded */
+		rc = list_regions(ctx, list, only, parts);	/* fails if the module is not loaded */
 	if (rc < 0)
 		return rc;
 	if (rc == 1)

@@ -123,7 +123,9 @@ struct dnd_spec {
 int dnd_spec_parse(struct donard_context *ctx, const char *text, struct dnd_spec *spec);
 /* Refuses a path without a slash: it is probably a mistyped region, and would be created as a file. */
 int dnd_spec_check_path(struct donard_context *ctx, const struct dnd_spec *spec);
-/* Takes the name of a whole region, "p2pmem0" or "/dev/p2pmem0"; @name becomes "p2pmem0". */
+/* Takes the name of a whole region, "p2pmem0", "/dev/p2pmem0" or a link below /dev/p2pmem; @name becomes "p2pmem0". */
 int dnd_region_name(struct donard_context *ctx, const char *text, char name[P2PMEM_NAME_BYTES]);
+/* list.c: donard_region_find(), but finds out only these parts. */
+int dnd_region_find(struct donard_context *ctx, const char *name, unsigned int parts, struct donard_region_list **list);
 
 #endif /* DND_REGION_H */

@@ -206,7 +206,7 @@ DND_PUBLIC int donard_region_remove(struct donard_context *ctx, const char *name
 	if (flags & ~DONARD_REMOVE_IF_IDLE)
 		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("flags", flags & ~DONARD_REMOVE_IF_IDLE),
 				       "unknown removal flags %#x", flags);
-	rc = donard_region_find(ctx, name, &list);
+	rc = dnd_region_find(ctx, name, 0, &list);
 	if (rc)
 		return rc;
 	snprintf(known, sizeof(known), "%s", donard_region_get(list, 0)->name);
