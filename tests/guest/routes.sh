@@ -178,6 +178,27 @@ newcomer_is_told() {
 	unrouted_are "$(drives)"
 }
 
+# rdma_function_decides AUXILIARY - a function beside the switch, which is no client, has no route to the BAR. With an RDMA device
+# below it, or below its auxiliary device (1), it is one, and decides.
+rdma_function_decides() {
+	local function
+	function=$(readlink -f /sys/class/virtio-ports/*/device/.. | sort -u)
+	function=${function##*/}
+	at_end "rmmod rdmaclass"
+	insmod /opt/donard/modules/rdmaclass.ko "function=$function" "auxiliary=$1"
+	add_bar --page-type generic
+	unrouted_are "$function"
+	if can p2pdma; then
+		add_bar
+		equal "page type" p2pdma "$(attr p2pmem0 page_type)"
+		matches note "p2pdma.*none from $function" "$(field note)"
+	else
+		donard-cli region remove p2pmem0
+		exits 1 "no route from $function: .*--page-type generic" \
+			donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2
+	fi
+}
+
 # What holds a client's device lock may take long: nobody who probes waits for it. A bridge does no DMA, and is not touched.
 locked_client() {
 	local port
@@ -491,6 +512,8 @@ on_switch() {
 	t "switch: doctor catches a read that is lost" doctor_catches_lost read
 	core t "switch: doctor catches a write that is lost" doctor_catches_lost write
 	core t "switch: the default page type" default_is_generic
+	t "switch: the default page type beside an RDMA function" rdma_function_decides 0
+	t "switch: the default page type beside an RDMA function of an auxiliary device" rdma_function_decides 1
 	core t "switch: the route" goes_by switch
 	core t "switch: topo" topo_says switch
 	t "switch: topo of a drive's own memory" topo_says "$LAB_ALPHA_BDF +p2pmem1 +own memory "
