@@ -758,7 +758,7 @@ swiotlb | high-bar) t "$LAB_TOPOLOGY: not bounced, and the BAR's own address" \
 	address_is_memory p2pmem0 "$LAB_GPU_BDF" gpu "$LAB_ALPHA_BDF" ;;
 rootports) core t "root ports: refused, naming the bridge; with leave" route_refused ;;
 iommu) t "iommu: translated addresses" translated ;;
-iommu-unlisted) core t "iommu, unlisted bridge: refused, naming the bridge; with leave" translated_unlisted ;;
+iommu-unlisted) t "iommu, unlisted bridge: refused, naming the bridge; with leave" translated_unlisted ;;
 pciehp)
 	for mode in $OBEDIENT pinned; do
 		gate=

@@ -567,8 +567,8 @@ on_iommu() {
 # An IOMMU makes no route between root ports of a root complex that is not known to forward.
 on_iommu_unlisted() {
 	t "iommu, unlisted bridge: doctor" doctor_says 3 unlisted none
-	core t "iommu, unlisted bridge: refused" refused_for 'unlisted host bridge.*allow-bounce'
-	core t "iommu, unlisted bridge: with leave" goes_by iommu --allow-unlisted-bridge
+	t "iommu, unlisted bridge: refused" refused_for 'unlisted host bridge.*allow-bounce'
+	t "iommu, unlisted bridge: with leave" goes_by iommu --allow-unlisted-bridge
 	t "iommu, unlisted bridge: topo" topo_says 'none.*unlisted'
 	t "iommu, unlisted bridge: generic by name" generic_by_name
 	t "iommu, unlisted bridge: a client without a driver" driverless_client
