@@ -134,8 +134,10 @@ int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset
  * peer-to-peer, and their completions say so.  If it maps memory without struct pages,
  * queues reach that with the CPU, and only with DONARD_QUEUE_ALLOW_BOUNCE.  If it maps
  * nothing (info.address is NULL and info.unmapped says why), only devices that import
- * dma-bufs reach the memory: donard_rdma_register().  These drivers do not say when they
- * take the memory back; from then on accesses fail, and loads and stores raise SIGBUS.
+ * dma-bufs reach the memory: donard_rdma_register().  From Linux 7.4 on an NVMe drive's
+ * driver imports memory of these two kinds, so that queues reach it without a copy (queue.h).
+ * These exporters do not say when they take the memory back; from then on accesses fail, and
+ * loads and stores raise SIGBUS.
  *
  * The call itself moves nothing: it touches no page frames, and announces no access to the
  * exporter.  donard_memory_read(), _write(), _zero() and _sync(), and requests that bounce,

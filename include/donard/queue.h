@@ -27,6 +27,12 @@
  * second it also notices that a file or volume now lies on something else (device-mapper,
  * md, a further path).
  *
+ * A dma-buf that another exporter maps without struct pages, or not at all, is out of a drive's reach (memory.h), unless
+ * the kernel lets the driver of an NVMe drive import it (from Linux 7.4 on; the drive's own node, not a file on it; not
+ * with PASSTHROUGH).  The first request then has it imported.  Nobody tells by which route the bytes go, nor is a block
+ * moved to prove it: the completions have DONARD_ROUTE_NONE, predicted.  The queue holds that memory and that file until
+ * donard_queue_unregister(), or until one of its calls finds that the program has freed the one or closed the other.
+ *
  * If the kernel refuses io_uring to the process, as in most containers, the queue uses Linux AIO
  * (no_io_uring of struct donard_queue_info).  It then registers no memory, refuses PASSTHROUGH, and cannot cancel a
  * request that was submitted.  Each call that hands requests to the kernel, donard_queue_poll() included, may then
@@ -121,7 +127,7 @@ void donard_queue_close(struct donard_queue *queue);
 int donard_queue_register(struct donard_queue *queue, struct donard_memory *memory);
 
 /**
- * donard_queue_unregister() - let go of a registered memory
+ * donard_queue_unregister() - let go of a memory that was registered, or that a drive's driver imported for the queue
  * @queue: the queue
  * @memory: the memory, registered or not
  *
@@ -217,7 +223,8 @@ int donard_queue_submit(struct donard_queue *queue);
  * @error_code: the stable word of a failure, as donard_error_code() returns it, or ""
  * @error: its text, as donard_error() returns it, or ""
  * @failure: the same as data, as donard_failure_get() fills it in, or NULL; NULL also where no memory was left for it
- * @route: how the bytes went; DONARD_ROUTE_NONE for a flush and for requests of a cache
+ * @route: how the bytes went; DONARD_ROUTE_NONE for a flush, for requests of a cache, and where the drive's driver imported
+ *	the memory
  * @evidence: whether the route is predicted or proven; DONARD_EVIDENCE_PREDICTED for a flush and for requests of a cache
  * @flags: DONARD_COMPLETION_*
  *

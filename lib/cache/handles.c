@@ -64,7 +64,7 @@ static int check_backing(struct donard_context *ctx, struct donard_file *backing
 	if (backing->drive.adopted)
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s: it came as a descriptor, which others may have as well. Open it by its "
 				"name, so that it is this server's alone.", backing->path);
-	if (dnd_handle_holders(&backing->handle) > 1)
+	if (dnd_file_users(backing) > 1)
 		return dnd_fail(ctx, DND_E_BUSY, "%s: a queue, a copy or another cache uses it. Take all completions, and let the "
 				"others end.", backing->path);
 	return dnd_drive_check_held(ctx, &backing->drive, true);
@@ -108,6 +108,6 @@ int dnd_cache_lock_file(struct dnd_cache_server *server)
  */
 void dnd_cache_unlock_file(struct dnd_cache_server *server)
 {
-	if (server->file_locked && server->of_program && dnd_handle_holders(&server->file->handle) == 2)
+	if (server->file_locked && server->of_program && dnd_file_users(server->file) == 2)
 		flock(server->drive.fd, LOCK_UN);
 }

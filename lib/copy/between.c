@@ -97,7 +97,7 @@ static int check_memories(struct dnd_copy *copy)
  */
 static bool has_requests(const struct dnd_copy *copy, const struct donard_file *file)
 {
-	return dnd_handle_holders(&file->handle) > 1U + (copy->src.file == file);
+	return dnd_file_users(file) > 1U + (copy->src.file == file);
 }
 
 static int check_file(struct dnd_copy *copy, const struct dnd_side *side, const struct donard_file *file)

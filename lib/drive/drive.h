@@ -298,6 +298,7 @@ void dnd_generic_drop_cached(const struct dnd_drive *drive, uint64_t offset, uin
 /* file.c: the handle that programs get */
 struct donard_file {
 	struct dnd_handle handle;	/* held by its owner, and by requests in flight */
+	unsigned int attachments;	/* how many of the holders are attachments of queues (queue/attach.c) */
 	struct donard_context *ctx;
 	char *path;			/* the drive's */
 	struct dnd_drive drive;
@@ -306,6 +307,14 @@ struct donard_file {
 	struct dnd_doubt doubt;		/* why flushed data were not durable when it was opened, or "" */
 	bool plain_written;		/* the page cache may have bytes that the drive lacks */
 };
+
+/* How many hold it beside attachments, which let go of it when nobody else does. */
+static inline unsigned int dnd_file_users(const struct donard_file *file)
+{
+	unsigned int attachments = __atomic_load_n(&file->attachments, __ATOMIC_ACQUIRE);
+
+	return dnd_handle_holders(&file->handle) - attachments;
+}
 
 /* Opens it for reading, or as @target for writing.  A new file stays unnamed (dnd_drive_name()); @doubt is not set. */
 int dnd_file_open(struct donard_context *ctx, const char *path, bool target, struct donard_file **out);

@@ -8,6 +8,7 @@
 
 struct donard_memory {
 	struct dnd_handle handle;	/* held by its owner, and by requests in flight */
+	unsigned int attachments;	/* how many of the holders are attachments of queues (queue/attach.c) */
 	struct donard_context *ctx;
 	struct dnd_region region;	/* an open file of its own; fd -1: not of a region */
 	struct dnd_dmabuf dmabuf;	/* that it came as; then the region's file owns nothing.  fd -1: none */
@@ -20,6 +21,14 @@ struct donard_memory {
 	void (*end)(void *data);	/* called after the memory was unmapped and closed; or NULL */
 	void *end_data;
 };
+
+/* How many hold it beside attachments, which let go of it when nobody else does. */
+static inline unsigned int dnd_memory_users(const struct donard_memory *memory)
+{
+	unsigned int attachments = __atomic_load_n(&memory->attachments, __ATOMIC_ACQUIRE);
+
+	return dnd_handle_holders(&memory->handle) - attachments;
+}
 
 static inline bool dnd_memory_is_region(const struct donard_memory *memory)
 {
@@ -48,6 +57,12 @@ static inline uint64_t dnd_memory_file_offset(const struct donard_memory *memory
 static inline const struct dnd_region *dnd_memory_giver(const struct donard_memory *memory)
 {
 	return dnd_memory_is_region(memory) && !dnd_memory_is_imported(memory) ? &memory->region : NULL;
+}
+
+/* The address of the byte at @offset, as far as alignment is concerned; without a mapping, its offset in the dma-buf. */
+static inline uintptr_t dnd_memory_address(const struct donard_memory *memory, uint64_t offset)
+{
+	return (memory->window.data ? (uintptr_t)memory->window.data : (uintptr_t)memory->dmabuf_offset) + offset;
 }
 
 /* Where the byte at @offset lies, for devices and for the CPU. */

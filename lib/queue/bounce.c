@@ -18,7 +18,7 @@ bool dnd_queue_request_is_aligned(const struct dnd_queue_request *request)
 	const struct dnd_drive *drive = &request->file->drive;
 
 	return !((request->file_offset | request->length) % drive->align_bytes) &&
-	       !((uintptr_t)(request->memory->window.data + request->memory_offset) % drive->memory_align_bytes);
+	       !(dnd_memory_address(request->memory, request->memory_offset) % drive->memory_align_bytes);
 }
 
 /*
@@ -49,10 +49,13 @@ bool dnd_queue_request_is_whole(const struct dnd_queue_request *request)
 int dnd_queue_bounce_prepare(struct donard_queue *queue, struct dnd_queue_request *request)
 {
 	size_t align = dnd_max((size_t)sysconf(_SC_PAGESIZE), request->file->drive.align_bytes);
-	struct dnd_place place = dnd_memory_place(request->memory, request->memory_offset);
+	struct dnd_place place;
 	void *dram;
-	int rc = 0;
+	int rc = dnd_memory_check_mapped(request->memory);
 
+	if (rc)
+		return rc;
+	place = dnd_memory_place(request->memory, request->memory_offset);
 	if (!dnd_queue_request_is_whole(request)) {
 		rc = open_plain(queue, request->file);
 		if (rc)

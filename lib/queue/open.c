@@ -107,6 +107,7 @@ static void let_go(struct donard_queue *queue)
 	dnd_queue_forget_told(queue);
 	for (size_t i = 0; i < queue->registration_count; i++)
 		donard_memory_free(queue->registrations[i].memory);
+	dnd_queue_forget_attachments(queue);
 	dnd_queue_close_events(queue);
 	dnd_ring_close(&queue->ring);
 	free_queue(queue);

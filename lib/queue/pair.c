@@ -107,12 +107,28 @@ static int judge(struct donard_queue *queue, struct dnd_join *join,
 	return rc;
 }
 
+/* Nobody tells where the memory lies, or moves a block to prove it: the CPU may have no mapping, and DRAM need not be it. */
+static bool import_by_drive(struct donard_queue *queue, const struct dnd_queue_request *request, struct dnd_pair *pair)
+{
+	pair->attaches = dnd_queue_attach(queue, request);
+	pair->reads = pair->writes = pair->attaches;	/* no more, where it was and is refused now */
+	pair->bounced = pair->read_proven = pair->write_proven = false;
+	pair->route.route = DONARD_ROUTE_NONE;
+	return pair->attaches;
+}
+
 /* For DRAM, or a dma-buf of another exporter, which may have no pages that a drive reaches. */
 static int decide_without_region(struct donard_queue *queue, const struct dnd_queue_request *request,
 				 struct dnd_pair *pair)
 {
-	int rc = dnd_memory_check_direct(request->memory, request->memory_offset, request->length);
+	int rc;
 
+	if (import_by_drive(queue, request, pair))
+		return 0;
+	rc = dnd_memory_check_mapped(request->memory);
+	if (rc)		/* nothing could bounce it */
+		return rc;
+	rc = dnd_memory_check_direct(request->memory, request->memory_offset, request->length);
 	if (rc && !dnd_queue_may_bounce(queue))
 		return rc;
 	pair->bounced = rc;
@@ -229,8 +245,7 @@ static int ask_again(struct donard_queue *queue, const struct dnd_queue_request 
 	struct dnd_drive *drive = &request->file->drive;
 	int rc = 0;
 
-	if (!may_change(drive) || pair->bounced ||
-	    pair->route.route == DONARD_ROUTE_DRAM)
+	if (!may_change(drive) || pair->bounced || pair->attaches || pair->route.route == DONARD_ROUTE_DRAM)
 		return 0;
 	if (queue->looked_seconds - pair->asked_seconds >= ASK_EVERY_SECONDS) {
 		rc = check_unchanged(queue, request, pair);
@@ -283,6 +298,8 @@ static bool is_settled(const struct donard_queue *queue, const struct dnd_queue_
 	bool reads = request->kind == DND_IO_READ;
 
 	if (!(reads ? pair->reads : pair->writes) || (!reads && meets_new_leg(request, pair)))
+		return false;
+	if (pair->attaches && !dnd_queue_attached(queue, request))	/* the program unregistered the memory */
 		return false;
 	return (reads ? pair->read_proven : pair->write_proven) ||
 	       queue->looked_seconds - pair->tried_seconds < TRY_EVERY_SECONDS;

@@ -4,7 +4,7 @@
  * transfer of the ring.  Its bytes go directly, or through a buffer in DRAM.
  *
  * A request holds its file and its memory until the program takes its completion, so
- * that the program may close and free both meanwhile.  A registration holds its memory.
+ * that the program may close and free both meanwhile.  A registration holds its memory, an attachment both.
  * A pair holds neither file nor memory, and knows them by identity.
  */
 #ifndef DND_QUEUE_H
@@ -28,6 +28,7 @@ struct dnd_pair {
 	bool read_proven, write_proven;	/* by a block that was moved, or as far as this pair allows */
 	bool reads, writes;		/* the way was decided for reads, for writes */
 	bool bounced;
+	bool attaches;			/* the drive's driver imports the memory */
 	double asked_seconds;		/* when the file system was last asked */
 	double tried_seconds;		/* when a block was last moved to prove it */
 };
@@ -64,6 +65,7 @@ struct dnd_queue_request {
 	uint64_t file_offset, memory_offset, length;
 	enum dnd_io_kind kind;
 	struct dnd_queue_registration *registration;	/* or NULL */
+	const struct dnd_attached *attached;	/* or NULL */
 	const struct dnd_generic *generic;	/* or NULL */
 	int fd;				/* without O_DIRECT if the request does not cover whole blocks */
 	uint8_t *dram;			/* buffer of a bounced request, or NULL */
@@ -148,6 +150,7 @@ struct donard_queue {
 	struct dnd_pair *latest;
 	struct dnd_queue_registration registrations[DND_REGISTRATIONS_MAX];
 	size_t registration_count;	/* places that were ever taken */
+	struct dnd_queue_attachment *attachments;	/* nearly always NULL */
 	struct dnd_queue_source *sources;	/* nearly always NULL */
 	struct donard_queue_info info;
 	double looked_seconds;
@@ -175,6 +178,19 @@ struct dnd_queue_registration *dnd_queue_registration_find(struct donard_queue *
 /* Checks now and then, and lets go of memory whose region is being removed. */
 void dnd_queue_look_after(struct donard_queue *queue);
 void dnd_queue_unregister_all(struct donard_queue *queue);
+
+/* attach.c: is the memory one that a drive's driver may import, and that no drive reaches otherwise? */
+bool dnd_queue_may_attach(const struct donard_queue *queue, const struct donard_memory *memory);
+/* The attachment of the request's memory to its file, or NULL; it stays while a request uses it. */
+const struct dnd_attached *dnd_queue_attached(const struct donard_queue *queue, const struct dnd_queue_request *request);
+bool dnd_queue_has_attached(const struct donard_queue *queue, const struct donard_memory *memory);
+/* Attaches them, unless they are; false without a text if that is impossible. */
+bool dnd_queue_attach(struct donard_queue *queue, const struct dnd_queue_request *request);
+/* Detaches what the program has given up; what is of @memory, or all if that is NULL, while no request uses it. */
+void dnd_queue_detach_given_up(struct donard_queue *queue);
+void dnd_queue_detach(struct donard_queue *queue, const struct donard_memory *memory);
+/* Only drops the references, for a ring that is the parent's or another thread's. */
+void dnd_queue_forget_attachments(struct donard_queue *queue);
 
 /* transfer.c: makes sure that there are enough parts for the request; then starts its transfer */
 int dnd_queue_transfer_reserve(struct donard_queue *queue, const struct dnd_queue_request *request);

@@ -97,14 +97,16 @@ DND_PUBLIC int donard_queue_unregister(struct donard_queue *queue, struct donard
 	struct dnd_queue_registration *registration;
 	int rc = dnd_queue_check_thread(queue);
 
-	if (rc)
+	if (rc || !memory)
 		return rc;
 	registration = dnd_queue_registration_find(queue, memory);
-	if (!registration)
+	if (!registration && !dnd_queue_has_attached(queue, memory))
 		return 0;
 	rc = dnd_queue_drain(queue, registration);
-	if (!rc)
+	if (!rc && registration)
 		let_go(queue, registration);
+	if (!rc)
+		dnd_queue_detach(queue, memory);
 	return rc;
 }
 
@@ -132,6 +134,7 @@ void dnd_queue_look_after(struct donard_queue *queue)
 	queue->looked_seconds = now;
 	for (size_t i = 0; i < queue->registration_count; i++)
 		look_at(queue, &queue->registrations[i]);
+	dnd_queue_detach_given_up(queue);
 }
 
 void dnd_queue_unregister_all(struct donard_queue *queue)
@@ -139,4 +142,5 @@ void dnd_queue_unregister_all(struct donard_queue *queue)
 	for (size_t i = 0; i < queue->registration_count; i++)
 		if (queue->registrations[i].memory)
 			let_go(queue, &queue->registrations[i]);
+	dnd_queue_detach(queue, NULL);
 }

@@ -53,7 +53,7 @@ static int check_memory(struct donard_queue *queue, const struct dnd_queue_reque
 		return dnd_fail_member(queue->ctx, DND_E_BAD_OPTION, DND_AT("memory"),
 				       "%s: the memory was made with another context than "
 				       "the queue. Use one.", dnd_memory_name(request->memory));
-	rc = dnd_memory_check_mapped(request->memory);
+	rc = dnd_queue_may_attach(queue, request->memory) ? 0 : dnd_memory_check_mapped(request->memory);
 	if (!rc && request->kind == DND_IO_READ)
 		rc = dnd_memory_check_writable(request->memory);
 	return rc ? rc : dnd_memory_check_range(request->memory, request->memory_offset, request->length);
@@ -65,8 +65,7 @@ static struct dnd_fault unaligned(const struct dnd_queue_request *request)
 
 	if ((request->file_offset | request->length) % drive->align_bytes)
 		return dnd_unaligned(request->file_offset, request->length, drive->align_bytes);
-	return DND_MULTIPLE("address", (uintptr_t)request->memory->window.data + request->memory_offset,
-			    drive->memory_align_bytes);
+	return DND_MULTIPLE("address", dnd_memory_address(request->memory, request->memory_offset), drive->memory_align_bytes);
 }
 
 /* Serves an unaligned request only if it may bounce, and not by commands, which bypass the page cache. */
@@ -81,7 +80,7 @@ static int check_alignment(struct donard_queue *queue, const struct dnd_queue_re
 			       "%s: offset %llu and length %llu must be multiples of "
 			       "%u, and the address of the memory, %p, of %u. Align them, or %s.", drive->path,
 			       (unsigned long long)request->file_offset, (unsigned long long)request->length,
-			       drive->align_bytes, (void *)(request->memory->window.data + request->memory_offset),
+			       drive->align_bytes, (void *)dnd_memory_address(request->memory, request->memory_offset),
 			       drive->memory_align_bytes,
 			       queue->options.flags & DONARD_QUEUE_PASSTHROUGH ? "use a queue without passthrough" :
 			       "let the queue bounce (ALLOW_BOUNCE)");
@@ -157,6 +156,8 @@ static int choose_way(struct donard_queue *queue, struct dnd_queue_request *requ
 	request->completion.route = pair->route.route;
 	if (is_proven(request, pair))
 		request->completion.evidence = DONARD_EVIDENCE_PROVEN;
+	if (pair->attaches)
+		request->attached = dnd_queue_attached(queue, request);
 	registration = dnd_queue_registration_find(queue, request->memory);
 	if (registration && !registration->leaving)
 		request->registration = registration;

@@ -86,7 +86,9 @@ static void start_part(struct donard_queue *queue, struct dnd_queue_request *req
 	uint8_t *memory = request->dram;
 	struct dnd_io io;
 
-	if (!memory && request->memory)
+	if (request->attached)
+		memory = (uint8_t *)(uintptr_t)(request->memory->dmabuf_offset + request->memory_offset);
+	else if (!memory && request->memory)
 		memory = request->memory->window.data + request->memory_offset;
 	io = (struct dnd_io){
 		.kind = request->kind,
@@ -97,6 +99,7 @@ static void start_part(struct donard_queue *queue, struct dnd_queue_request *req
 		.length_bytes = bytes,
 		.align_bytes = dnd_queue_request_is_plain(request) ? 1 : request->file->drive.align_bytes,
 		.buffers = request->registration ? &request->registration->buffers : NULL,
+		.attached = request->attached,
 	};
 	add_part(queue, request, at, &io);
 }
@@ -214,7 +217,7 @@ static bool taken_back(const struct dnd_queue_request *request)
 	const struct donard_memory *memory = request->memory;
 	uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE);
 
-	if (!memory || !dnd_memory_is_imported(memory) || dnd_memory_is_region(memory))
+	if (!memory || !memory->window.data || !dnd_memory_is_imported(memory) || dnd_memory_is_region(memory))
 		return false;
 	for (uint64_t at = 0; at < request->length; at += page)
 		if (dnd_memory_load(memory, request->memory_offset + at, &(char){ 0 }, 1) == -ENODEV)

@@ -15,8 +15,7 @@
 
 /* ---- slots ---- */
 
-/* The first slot of a run of @count free ones, or -1. */
-static int find_slots(const struct dnd_slots *slots, unsigned int count)
+int dnd_slots_find(const struct dnd_slots *slots, unsigned int count)
 {
 	unsigned int run = 0;
 
@@ -49,7 +48,7 @@ static bool lay_out(struct dnd_buffers *buffers, struct dnd_ring *ring,
 	buffers->bytes = holding->bytes;
 	buffers->chunk_bytes = chunk_of(most_bytes, holding->unit_bytes);
 	chunks = (holding->bytes + buffers->chunk_bytes - 1) / buffers->chunk_bytes;
-	first = chunks && chunks <= DND_SLOTS_MAX ? find_slots(&ring->slots, (unsigned int)chunks) : -1;
+	first = chunks && chunks <= DND_SLOTS_MAX ? dnd_slots_find(&ring->slots, (unsigned int)chunks) : -1;
 	buffers->first = first < 0 ? 0 : (unsigned int)first;
 	buffers->count = (unsigned int)chunks;
 	return first >= 0;
@@ -60,8 +59,7 @@ static uint64_t chunk_length(const struct dnd_buffers *buffers, unsigned int i)
 	return dnd_min(buffers->chunk_bytes, buffers->bytes - i * buffers->chunk_bytes);
 }
 
-/* The kernel releases a buffer when no request uses it any more. */
-static void empty_slots(struct dnd_ring *ring, unsigned int first, unsigned int count)
+void dnd_slots_empty(struct dnd_ring *ring, unsigned int first, unsigned int count)
 {
 	const __u64 no_tag = 0;
 	const struct iovec nothing = { 0 };
@@ -147,7 +145,7 @@ static int region_gives(struct dnd_buffers *buffers, struct dnd_ring *ring,
 		rc = ask_region(ring, holding, buffers, i, &answer);
 	*given = !rc && !answer;
 	if (!*given)
-		empty_slots(ring, buffers->first, i - 1);
+		dnd_slots_empty(ring, buffers->first, i - 1);
 	return rc;
 }
 
@@ -179,7 +177,7 @@ static bool register_mapping(struct dnd_ring *ring, const struct dnd_holding *ho
 							     &vector, &no_tag, 1) == 1;
 	}
 	if (!taken)
-		empty_slots(ring, buffers->first, dnd_max(i, 1));
+		dnd_slots_empty(ring, buffers->first, dnd_max(i, 1));
 	return taken;
 }
 
@@ -205,7 +203,7 @@ int dnd_buffers_register(struct dnd_buffers *buffers, struct dnd_ring *ring,
 
 void dnd_buffers_unregister(struct dnd_buffers *buffers, struct dnd_ring *ring)
 {
-	empty_slots(ring, buffers->first, buffers->count);
+	dnd_slots_empty(ring, buffers->first, buffers->count);
 	memset(ring->slots.taken + buffers->first, 0, buffers->count);
 	memset(buffers, 0, sizeof(*buffers));
 }

@@ -72,7 +72,7 @@ static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 {
 	struct io_uring_sqe *sqe;
 	uint8_t *memory = io->memory;
-	int index = -1;
+	int index = io->attached ? (int)io->attached->slot : -1;
 
 	if (ring->aio) {
 		dnd_aio_prepare(ring->aio, io);
@@ -88,7 +88,7 @@ static void prepare(struct dnd_ring *ring, struct dnd_io *io)
 	io->entry = ring->uring.sq.sqe_tail - 1;
 	if (io->buffers)
 		index = dnd_buffers_place(io->buffers, &memory, io->length_bytes);
-	io->fixed = index >= 0;
+	io->fixed = io->buffers && index >= 0;
 	if (io->kind == DND_IO_FLUSH)
 		io_uring_prep_fsync(sqe, io->fd, 0);
 	else if (io->generic)

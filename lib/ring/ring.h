@@ -15,6 +15,14 @@ struct dnd_slots {
 	uint8_t taken[DND_SLOTS_MAX];
 };
 
+/* The first slot of a run of @count free ones, or -1. */
+int dnd_slots_find(const struct dnd_slots *slots, unsigned int count);
+
+/* A dma-buf in a slot: requests name bytes of it by their offset. */
+struct dnd_attached {
+	unsigned int slot;
+};
+
 /*
  * Memory that is registered in chunks, one in each slot, or not registered.  A request that crosses the border of a
  * chunk does not use the registration.
@@ -74,6 +82,7 @@ struct dnd_io {
 	uint64_t length_bytes;
 	uint32_t align_bytes;	/* a transfer that is no multiple of this has reached the end of the file */
 	struct dnd_buffers *buffers;	/* that may hold the memory, or NULL */
+	const struct dnd_attached *attached;	/* the dma-buf in which @memory is an offset; or NULL */
 	/* The members below belong to the ring. */
 	uint64_t moved_bytes;	/* a short transfer continues from here */
 	uint32_t nvme_status;	/* of a command that the drive failed: type << 8 | code */
@@ -159,6 +168,15 @@ struct dnd_io *dnd_io_next(struct dnd_ring *ring, int64_t *result);
  */
 int dnd_buffers_register(struct dnd_buffers *buffers, struct dnd_ring *ring,
 			 const struct dnd_holding *holding);
+/* The kernel releases what a slot holds when no request uses it any more. */
+void dnd_slots_empty(struct dnd_ring *ring, unsigned int first, unsigned int count);
+/*
+ * attach.c: puts a dma-buf into a slot, for requests to that open file alone.  Returns 0 or -errno: -EINVAL before Linux 7.4;
+ * -EOPNOTSUPP if the file's driver cannot import, the kernel is built without it, or the ring uses Linux AIO.
+ */
+int dnd_ring_attach(struct dnd_ring *ring, int dmabuf_fd, int file_fd, struct dnd_attached *attached);
+/* No request that uses it may be in flight. */
+void dnd_ring_detach(struct dnd_ring *ring, const struct dnd_attached *attached);
 /* How many slots such memory takes at most, up to DND_SLOTS_MAX. */
 unsigned int dnd_buffers_slots(uint64_t bytes, uint64_t unit_bytes);
 /* No request that uses it may be in flight. */

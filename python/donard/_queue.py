@@ -31,7 +31,7 @@ class Completion:
     user: the object that came with the request
     result: bytes moved, 0 of a flush; less than 0 if it failed
     error: what went wrong, or None
-    route: how the bytes went; "none" of a flush
+    route: how the bytes went; "none" of a flush, and where a drive's driver imported the memory
     evidence: of the route, "predicted" or "proven"
     bounced: the bytes went through DRAM
     registered: by registered memory
