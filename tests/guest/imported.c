@@ -601,7 +601,7 @@ static void host_memory_of_a_device(void)
 
 /* --- the kernel's own exporters --- */
 
-static void from_udmabuf(void)
+static int udmabuf(void)
 {
 	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), fd;
 	struct udmabuf_create create = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = BYTES };
@@ -612,7 +612,49 @@ static void from_udmabuf(void)
 	WORKS(fcntl((int)create.memfd, F_ADD_SEALS, F_SEAL_SHRINK));
 	fd = ioctl(device, UDMABUF_CREATE, &create);
 	WORKS(fd);
-	by_frames(fd, "udmabuf");
+	return fd;
+}
+
+static void from_udmabuf(void)
+{
+	by_frames(udmabuf(), "udmabuf");
+}
+
+/* --- what the drive's driver imports --- */
+
+static void complete_imported(void)
+{
+	EQUAL(1, donard_queue_wait(queue, 1, -1, &got, 1));
+	if (got.result != (int64_t)BYTES)
+		errx(1, "expected %llu bytes, seen %lld (%s)", BYTES, (long long)got.result, got.error);
+	EQUAL(DONARD_ROUTE_NONE, got.route);
+	EQUAL(DONARD_EVIDENCE_PREDICTED, got.evidence);
+	EQUAL(0, got.flags);
+}
+
+/* Neither bounced nor by an address: the bytes of the drive, then others back to it, and the same after it was let go. */
+static void drive_imports(void)
+{
+	int fd = udmabuf();
+	struct donard_memory *memory = import(fd, 0, 0);
+
+	looks_like(memory, DONARD_PAGES_NONE, "udmabuf");
+	open_queue(0);
+	for (int round = 0; round < 2; round++) {
+		GOES(donard_queue_read(queue, file, 0, memory, 0, BYTES, NULL));
+		complete_imported();
+		same_as_drive(memory, 0);
+		for (size_t i = 0; i < BYTES; i++)
+			seen[i] += 1 + round;
+		GOES(donard_memory_write(memory, 0, seen, BYTES));
+		GOES(donard_queue_write(queue, file, 4 * MIB, memory, 0, BYTES, NULL));
+		complete_imported();
+		same_as_drive(memory, 4 * MIB);
+		GOES(donard_queue_unregister(queue, memory));
+	}
+	close_queue();
+	donard_memory_free(memory);
+	close(fd);
 }
 
 static void from_system_heap(void)
@@ -648,6 +690,7 @@ static const struct named_test tests[] = {
 	{ "unknown-pages", unknown_pages },
 	{ "udmabuf", from_udmabuf },
 	{ "system-heap", from_system_heap },
+	{ "drive-imports", drive_imports },
 };
 
 int main(int argc, char **argv)

@@ -54,15 +54,23 @@ tells_a_reset() {
 	copy_again
 }
 
+drive_imports() {
+	can ring-dmabufs || give_up_as_skip "kernel $LAB_KERNEL lets no drive's driver import a dma-buf"
+	of_import drive-imports
+}
+
 [[ -d /sys/module/exporter ]] || insmod /opt/donard/modules/exporter.ko
 for name in $(imported --list); do
 	case $name in
 	until-the-end | *-a-reset) ;; # below
-	gpu) core t "$name" of_gpu ;;
+	# What a drive's driver imports is neither refused nor bounced.
+	gpu) can ring-dmabufs || core t "$name" of_gpu ;;
+	frames | import-moves-nothing | frames-taken-back | unmapped) can ring-dmabufs || t "$name" of_import "$name" ;;
 	ours | ours-by-queue | device-pages | refused) core t "$name" of_import "$name" ;;
 	host-pages | device-page-amid-host-pages) ! can nodes || t "$name" of_import "$name" ;;
 	unknown-pages) can nodes || t "$name" of_import "$name" ;;
-	udmabuf | system-heap) ! can heaps || t "$name" of_import "$name" ;;
+	udmabuf | system-heap) can ring-dmabufs || ! can heaps || t "$name" of_import "$name" ;;
+	drive-imports) t "a drive reads into a dma-buf" drive_imports ;;
 	*) t "$name" of_import "$name" ;;
 	esac
 done
