@@ -89,7 +89,7 @@ $(BUILD)/tests/unit/test_bench_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,
 
 $(BUILD)/tests/unit/test_doctor.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_doctor: $(addprefix $(BUILD)/cli/doctor/,check_direct_map.o codes.o compare.o find.o kernel.o pairs.o pci.o \
-	prove.o route.o source.o) $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/kernel/path.o
+	prove.o route.o source.o trial.o) $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/kernel/path.o
 $(BUILD)/tests/unit/test_doctor: UNIT_LIBS := -ljson-c
 
 # The lab's devices, and a client of theirs.

@@ -16,7 +16,6 @@
 #include <libgen.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +24,9 @@
 #include <unistd.h>
 
 #include "compare.h"
-#include "donard/queue.h"
 #include "prove.h"
-#include "terms.h"
-#include "utf8.h"
+#include "trial.h"
 
-#define LEAST_BYTES	4096
 #define TRIES		8	/* somebody may write to the block meanwhile */
 
 /* Does the drive see the region's memory? */
@@ -39,76 +35,6 @@ enum sight {
 	SIGHT_DISTURBED,	/* somebody wrote to the block */
 	SIGHT_TOLD,		/* no, or not known; say() has it */
 };
-
-struct trial {
-	struct examination *x;
-	struct pair *pair;
-	struct donard_memory *memory;
-	struct donard_queue *queue;
-	struct donard_file *drive;
-	struct donard_memory_info info;
-	size_t bytes, controllers;	/* of a request; that serve the drive */
-	void *kept;		/* of a persistent region */
-	unsigned int undelivered;
-	bool spoiled;		/* a persistent region did not get its bytes back */
-};
-
-static void say(struct trial *trial, enum direction direction, enum proof_state state, const char *format, ...)
-	__attribute__((format(printf, 4, 5)));
-
-static void say(struct trial *trial, enum direction direction, enum proof_state state, const char *format, ...)
-{
-	struct proof *proof = &trial->pair->proofs[direction];
-	char reason[1024];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(reason, sizeof(reason), format, args);
-	va_end(args);
-	free(proof->reason);
-	*proof = (struct proof){ .state = state, .reason = reason[0] ? cli_to_utf8(reason) : NULL };
-}
-
-static void lost(struct trial *trial, enum direction direction, const char *text)
-{
-	const struct pair *pair = trial->pair;
-	char object[128];
-
-	trial->undelivered++;
-	snprintf(object, sizeof(object), "%s %s %s", pair->client->name, direction == DIRECTION_READ ? "into" : "from",
-		 pair->memory->name);
-	find(trial->x, CODE_NOT_DELIVERED, object, "%s", text);
-	say(trial, direction, PROOF_FAILED, "%s", text);
-}
-
-/* An error in options of commands: one that this command has not is named with the one that has it. */
-static const char *say_whose_option(char text[CLI_ERROR_BYTES])
-{
-	size_t used = strlen(text);
-
-	if (strstr(text, "--allow-bounce"))
-		snprintf(text + used, CLI_ERROR_BYTES - used, " (--allow-bounce is an option of 'donard-cli copy')");
-	return text;
-}
-
-/* Bytes are read before any are written: what is not supported then, such as what --scratch names, is not the route. */
-static bool is_refusal(enum direction direction, int rc)
-{
-	return rc == -EHOSTUNREACH || (rc == -EOPNOTSUPP && direction == DIRECTION_READ);
-}
-
-/* Tells the failure of the library's last call, which returned @rc: a request, or an access to the memory. */
-static void say_failure(struct trial *trial, enum direction direction, int rc)
-{
-	char text[CLI_ERROR_BYTES];
-
-	cli_in_options(donard_error(trial->x->ctx), text, sizeof(text));
-	say_whose_option(text);
-	if (!strcmp(donard_error_code(trial->x->ctx), "not-delivered"))
-		lost(trial, direction, text);
-	else
-		say(trial, direction, is_refusal(direction, rc) ? PROOF_REFUSED : PROOF_NOT_TRIED, "%s", text);
-}
 
 /* Bytes moved, or -errno; a failure of the device in *@done. */
 static int64_t finish(struct trial *trial, int rc, struct donard_completion *done)
@@ -443,56 +369,6 @@ static void write_compared(struct trial *trial)
 		say_no_compare(trial, "somebody writes to the start of the drive all the time");
 }
 
-static uint64_t kept_offset(const struct donard_region_info *region, size_t bytes)
-{
-	return region->size_bytes - bytes;
-}
-
-static int take_memory(struct trial *trial)
-{
-	const struct donard_region_info *region = trial->pair->memory->region;
-	int rc;
-
-	if (!region->persistent)
-		return donard_memory_alloc(trial->x->ctx, region->name, trial->bytes, &trial->memory);
-	rc = donard_memory_claim(trial->x->ctx, region->name, kept_offset(region, trial->bytes), trial->bytes,
-				 &trial->memory);
-	trial->kept = rc ? NULL : malloc(trial->bytes);
-	if (!rc && (!trial->kept || donard_memory_read(trial->memory, 0, trial->kept, trial->bytes))) {
-		free(trial->kept);
-		trial->kept = NULL;
-		donard_memory_free(trial->memory);
-		trial->memory = NULL;
-		return -EIO;
-	}
-	return rc;
-}
-
-/* A persistent region's bytes come first; that they did not is worth more than what was seen of the route. */
-static void restore(struct trial *trial)
-{
-	const struct donard_region_info *region = trial->pair->memory->region;
-	char text[CLI_ERROR_BYTES];
-	int rc = donard_memory_write(trial->memory, 0, trial->kept, trial->bytes);
-
-	if (!rc)
-		rc = donard_memory_sync(trial->memory, DONARD_SYNC_DURABLE);
-	if (!rc)
-		return;
-	trial->spoiled = true;
-	cli_in_options(donard_error(trial->x->ctx), text, sizeof(text));
-	say(trial, DIRECTION_READ, PROOF_FAILED, "%s did not get back the %zu bytes at %llu that it had: %s", region->name, trial->bytes,
-	    (unsigned long long)kept_offset(region, trial->bytes), text);
-}
-
-static void give_memory(struct trial *trial)
-{
-	if (trial->kept)
-		restore(trial);
-	free(trial->kept);
-	donard_memory_free(trial->memory);
-}
-
 static int open_drive(struct trial *trial)
 {
 	struct donard_queue_options options = {
@@ -514,38 +390,6 @@ static int open_drive(struct trial *trial)
 	return rc ? rc : take_memory(trial);
 }
 
-static bool is(const struct trial *trial, enum direction direction, enum proof_state state)
-{
-	return trial->pair->proofs[direction].state == state;
-}
-
-static bool either(const struct trial *trial, enum proof_state state)
-{
-	return is(trial, DIRECTION_READ, state) || is(trial, DIRECTION_WRITE, state);
-}
-
-static void say_both(struct trial *trial, enum proof_state state, const char *reason)
-{
-	say(trial, DIRECTION_READ, state, "%s", reason);
-	say(trial, DIRECTION_WRITE, state, "%s", reason);
-}
-
-static void try_neither(struct trial *trial, const char *reason)
-{
-	say_both(trial, PROOF_NOT_TRIED, reason);
-}
-
-/* The library's last call: before there is a request, it says nothing of the route. */
-static void say_not_opened(struct trial *trial)
-{
-	static const char intro[] = "not probed: ";
-	char text[CLI_ERROR_BYTES + sizeof(intro)];
-
-	strcpy(text, intro);
-	cli_in_options(donard_error(trial->x->ctx), text + strlen(intro), CLI_ERROR_BYTES);
-	try_neither(trial, text);
-}
-
 static void try_both(struct trial *trial)
 {
 	trial->info.size = sizeof(trial->info);
@@ -562,15 +406,14 @@ static void try_drive(struct trial *trial)
 	int rc = open_drive(trial);
 
 	if (rc) {
-		say_not_opened(trial);
+		say_not_opened(trial, "");
 	} else if (trial->controllers > 1) {
 		try_neither(trial, "several controllers serve this drive, and the kernel chooses one for each block");
 	} else {
 		try_both(trial);
 	}
 	donard_queue_close(trial->queue);
-	if (trial->memory)
-		give_memory(trial);
+	give_memory(trial);
 	donard_file_close(trial->drive);
 }
 
