@@ -80,7 +80,7 @@ static int run(struct cli *cli)
 }
 
 static const struct cli_option options[] = {
-	{ "probe", NULL, "move a block each way between each drive and region, and compare" },
+	{ "probe", NULL, "move bytes each way between each drive or RDMA NIC and region" },
 	{ "scratch", "PATH", "with --probe: a file, drive or directory that may be written" },
 	{ "allow-unlisted-bridge", NULL, "with --probe: try host bridges that are on no list" },
 	{ "root", "DIR", "examine the captured /sys and /proc of another machine, below DIR" },

@@ -87,10 +87,13 @@ $(BUILD)/tests/unit/test_bench_gpu.o: ALL_CFLAGS += -iquote bench -iquote tool
 $(BUILD)/tests/unit/test_bench_gpu: $(addprefix $(BUILD)/,bench/cufile.o tool/progress.o)
 $(BUILD)/tests/unit/test_bench_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,pread pwrite fsync dlopen dlsym)
 
-$(BUILD)/tests/unit/test_doctor.o: ALL_CFLAGS += -iquote tool
-$(BUILD)/tests/unit/test_doctor: $(addprefix $(BUILD)/cli/doctor/,check_direct_map.o codes.o compare.o find.o kernel.o pairs.o pci.o \
-	prove.o route.o source.o trial.o) $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/kernel/path.o
-$(BUILD)/tests/unit/test_doctor: UNIT_LIBS := -ljson-c
+DOCTOR_TESTS := $(addprefix $(BUILD)/tests/unit/,test_doctor test_prove_nic)
+$(addsuffix .o,$(DOCTOR_TESTS)): ALL_CFLAGS += -iquote tool
+$(DOCTOR_TESTS): $(addprefix $(BUILD)/cli/doctor/,check_direct_map.o codes.o compare.o find.o kernel.o loopback.o pairs.o pci.o prove.o \
+	prove_nic.o route.o source.o trial.o) $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/kernel/path.o
+$(DOCTOR_TESTS): UNIT_LIBS := -ljson-c
+$(BUILD)/tests/unit/test_prove_nic: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,ibv_query_port \
+	$(addprefix donard_memory_,alloc claim sync) $(addprefix donard_rdma_,deregister open_device register registration_info))
 
 # The lab's devices, and a client of theirs.
 DEVICE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_vfio_server test_vfio_dma test_ntb)

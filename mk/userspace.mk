@@ -29,7 +29,7 @@ PKG_CFLAGS = $(eval PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS)))$(PKG_
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Iinclude $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
 	$(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 LIB_LIBS   = $(shell $(PKG_CONFIG) --libs $(LIB_PKGS))
-CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c inih)
+CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c inih libibverbs)
 BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 
 # The plugin is built where nbdkit's headers are: nothing else needs them.

@@ -293,11 +293,11 @@ static const struct code_entry entries[CODE_COUNT] = {
 		"apt install libcuda1 (Debian non-free), of the release of the kernel's driver." },
 	[CODE_NOT_DELIVERED] = { "not-delivered", WARNING,
 		"a block was moved, the device reported success, and the bytes did not arrive",
-		"The route does not exist, whatever was predicted. donard refuses the pair, as it proves each route itself; other "
-		"programs would lose data.",
+		"The route does not exist, whatever was predicted. Copies and queues refuse the pair, as they prove each route themselves; "
+		"RDMA and other programs would lose data.",
 		"Put both below one PCIe switch, boot with iommu=pt, and look at the machine's firmware for updates." },
 	[CODE_NOT_PROBED] = { "not-probed", WARNING,
-		"a probe was asked for, and could not be made of each pair of a drive and a region",
+		"a probe was asked for, and could not be made of each pair of a device and a region",
 		"For these pairs only the prediction is known.",
 		"Do as the reasons of the pairs say. Run it as root, who may open all nodes and send the command Compare. If a drive "
 		"does not compare, name a place on it that may be written: --scratch." },

@@ -52,14 +52,20 @@ static void forget(struct examination *x)
 
 /* Pairs of two devices: what a drive does with its own memory is no news, and donard starts no DMA of a GPU. */
 struct tally {
-	unsigned int pairs, own, of_gpu, with_region, without_region, undecided, unlisted, allowed, proven, untried;
+	unsigned int pairs, own, of_gpu, with_region, without_region, undecided, unlisted, allowed, proven, untried, refused;
 };
 
-/* With --probe: the prediction stands, and no block was seen to arrive both ways. */
+/* With --probe: the prediction stands, and no bytes were seen to arrive both ways. */
 static bool is_untried(const struct pair *pair)
 {
-	return pair->client->type == DONARD_CLIENT_NVME && pair->memory->region && pair->verdict == DONARD_VERDICT_YES &&
-	       !pair->proven;
+	return pair->memory->region && pair->verdict == DONARD_VERDICT_YES && !pair->proven;
+}
+
+/* With --probe: there is a route, and the library or the device does not take the region's memory as it is. */
+static bool is_refused(const struct pair *pair)
+{
+	return pair->by_module && pair->route.route != DONARD_ROUTE_NONE && pair->verdict == DONARD_VERDICT_NO &&
+	       (pair->proofs[DIRECTION_READ].state == PROOF_REFUSED || pair->proofs[DIRECTION_WRITE].state == PROOF_REFUSED);
 }
 
 static struct tally count(const struct pairs *pairs)
@@ -80,6 +86,7 @@ static struct tally count(const struct pairs *pairs)
 		tally.pairs++;
 		tally.proven += pair->proven;
 		tally.untried += is_untried(pair);
+		tally.refused += is_refused(pair);
 		tally.allowed += pair->verdict == DONARD_VERDICT_YES && pair->route.unlisted_bridge;
 		tally.undecided += pair->undecided;
 		tally.unlisted += pair->verdict == DONARD_VERDICT_UNLISTED && !pair->undecided;
@@ -201,7 +208,9 @@ static enum judgement judge(const struct examination *x, const struct tally *tal
 			 "lose them");
 		return JUDGED_UNLISTED;
 	}
-	snprintf(text, SUMMARY_BYTES, tally->pairs ? "no device has a route to another's memory" :
+	snprintf(text, SUMMARY_BYTES, tally->refused ? "no device can use another's memory as it is: the reasons "
+		 "are with the pairs" :
+		 tally->pairs ? "no device has a route to another's memory" :
 		 tally->own ? "a drive has memory, and there is no other device that could use it" :
 		 "there is no pair of a device and of memory that it could reach");
 	return JUDGED_IMPOSSIBLE;

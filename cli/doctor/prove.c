@@ -9,7 +9,7 @@
  *          block with the region's copy of it: equal, different once the CPU has
  *          changed the copy, and equal when it is as before.  Then it has read the region.
  *
- * Signals that end a program wait meanwhile: a persistent region gets its bytes back.
+ * RDMA NICs: prove_nic.c.  Signals that end a program wait meanwhile: a persistent region gets its bytes back.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,7 +25,7 @@
 
 #include "compare.h"
 #include "prove.h"
-#include "trial.h"
+#include "prove_nic.h"
 
 #define TRIES		8	/* somebody may write to the block meanwhile */
 
@@ -418,7 +418,7 @@ static void try_drive(struct trial *trial)
 }
 
 /* Nothing of a region or of --scratch is left when Ctrl-C or a shutdown ends the program. */
-static void try_drive_whole(struct trial *trial)
+static void try_whole(struct trial *trial, void (*try)(struct trial *trial))
 {
 	sigset_t ending, before;
 
@@ -427,7 +427,7 @@ static void try_drive_whole(struct trial *trial)
 	sigaddset(&ending, SIGTERM);
 	sigaddset(&ending, SIGHUP);
 	sigprocmask(SIG_BLOCK, &ending, &before);
-	try_drive(trial);
+	try(trial);
 	sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
@@ -453,8 +453,7 @@ static void try_pair(struct examination *x, struct pair *pair, struct proof_tall
 	if (!pair->memory->region)
 		try_neither(&trial, "it is no region yet");
 	else if (pair->client->type == DONARD_CLIENT_RDMA && good)
-		say_both(&trial, PROOF_PREDICTED, "RDMA is not probed, since bytes move with a peer alone: "
-			 "'donard-cli rdma serve' here, and 'donard-cli rdma write --verify' on another machine, prove it");
+		try_whole(&trial, try_nic);
 	else if (pair->client->type == DONARD_CLIENT_RDMA)
 		say_both(&trial, pair->verdict == DONARD_VERDICT_NO ? PROOF_REFUSED : PROOF_NOT_TRIED, pair->route.reason);
 	else if (pair->client->type != DONARD_CLIENT_NVME)
@@ -462,7 +461,7 @@ static void try_pair(struct examination *x, struct pair *pair, struct proof_tall
 	else if (!pair->client->namespace_count)
 		try_neither(&trial, "the controller has no namespace");
 	else
-		try_drive_whole(&trial);
+		try_whole(&trial, try_drive);
 	correct(&trial);
 	tally->undelivered += trial.undelivered;
 	tally->failed += trial.spoiled || (good && either(&trial, PROOF_FAILED));

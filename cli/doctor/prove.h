@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Moves one block in each direction for each pair with a region, where that does no harm. */
+/* Moves one block, or a nonce, in each direction for each pair with a region, where that does no harm. */
 #ifndef DONARD_DOCTOR_PROVE_H
 #define DONARD_DOCTOR_PROVE_H
 

@@ -15,6 +15,8 @@
 . helpers/ownclient.sh
 # shellcheck source=helpers/unservable.sh
 . helpers/unservable.sh
+# shellcheck source=helpers/nicprobe.sh
+. helpers/nicprobe.sh
 
 readonly SIZE=$((4 * MIB))
 
@@ -762,6 +764,8 @@ core t "a program's own client" own_client
 t "a program's own client is told of a withdrawal" own_client_is_told
 t "registration of what came as a dma-buf" registration_of_imported
 t "port down" port_down
+core t "doctor probes a NIC" nic_is_probed
+t "doctor probes no NIC whose port is down" nic_port_is_down
 t "limit of locked memory" locked_memory
 t "zeroed between clients" zeroed_between
 t "kept at the end" kept_at_the_end

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* How the doctor reads configuration space, and what it leaves to the kernel. Whole machines: tests/data/machines. */
 #include "unit.h"
-#include "cli/doctor/prove.h"
 #include "cli/doctor/route.h"
 
 static void acs_of_a_port(void **state)
@@ -160,42 +159,6 @@ static void contradictions(void **state)
 	assert_false(route_contradicts(&(struct kernel){ .major = 7 }, &tree, &cases[1].module));
 }
 
-/* Bytes that RDMA moves need a peer: of a pair that was not tried, a probe says nothing. */
-static void rdma_is_not_tried(void **state)
-{
-	static const struct {
-		enum donard_verdict verdict;
-		bool undecided;
-		enum proof_state proof;
-	} cases[] = {
-		{ DONARD_VERDICT_YES, false, PROOF_PREDICTED }, { DONARD_VERDICT_UNLISTED, false, PROOF_NOT_TRIED },
-		{ DONARD_VERDICT_UNLISTED, true, PROOF_NOT_TRIED }, { DONARD_VERDICT_NO, false, PROOF_REFUSED },
-	};
-	const struct donard_client_info nic = { .type = DONARD_CLIENT_RDMA, .name = "mlx5_0" };
-	const struct donard_region_info region = { .name = "p2pmem0" };
-	const struct memory memory = { .region = &region };
-	const struct doctor_request request = { .probe = true, .unlisted = true };
-	struct examination x = { .request = &request };
-	struct proof_tally tally;
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct pair pair = { .client = &nic, .memory = &memory, .verdict = cases[i].verdict, .undecided = cases[i].undecided,
-				     .route = { .reason = "the bridge is on no list" } };
-		struct pairs pairs = { .pairs = &pair, .count = 1 };
-
-		prove_pairs(&x, &pairs, &tally);
-		assert_int_equal(pair.verdict, cases[i].verdict);
-		assert_int_equal(pair.undecided, cases[i].undecided);
-		for (int d = 0; d < DIRECTIONS; d++) {
-			assert_int_equal(pair.proofs[d].state, cases[i].proof);
-			assert_non_null(strstr(pair.proofs[d].reason, cases[i].verdict == DONARD_VERDICT_YES ?
-					       "on another machine, prove it" : "on no list"));
-			free(pair.proofs[d].reason);
-		}
-	}
-}
-
 static void swiotlb_arguments(void **state)
 {
 	static const struct {
@@ -255,7 +218,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(acs_of_a_port), cmocka_unit_test(part_of_a_port),
 		cmocka_unit_test(ordinary_part_of_a_port), cmocka_unit_test(the_kernels_word), cmocka_unit_test(translation),
-		cmocka_unit_test(contradictions), cmocka_unit_test(rdma_is_not_tried),
+		cmocka_unit_test(contradictions),
 		cmocka_unit_test(swiotlb_arguments), cmocka_unit_test(kaslr),
 	};
 

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Does an RDMA NIC reach the memory of a region? */
+#ifndef DONARD_DOCTOR_PROVE_NIC_H
+#define DONARD_DOCTOR_PROVE_NIC_H
+
+#include "trial.h"
+
+/* Moves a nonce each way. Signals that end a program wait until the caller is done: give_memory() is its own. */
+void try_nic(struct trial *trial);
+
+#endif /* DONARD_DOCTOR_PROVE_NIC_H */
