@@ -17,8 +17,8 @@ def known(values: Iterable[Value]) -> list[Number]:
 def quantile(values: Iterable[Value], per_mille: int) -> Value:
     """The smallest value that at least this share of the values does not exceed (nearest rank).
 
-    It is always a value that was seen, so exact counts stay whole. The library defines the percentiles of
-    latency in the same way (lib/rdma/latency.c).
+    It is always a value that was seen, so exact counts stay whole. donard-cli defines the percentiles of
+    latency in the same way (tool/rdma/latency.c).
     """
     ranked = sorted(known(values))
     if not ranked:
