@@ -2,7 +2,9 @@
 # donard: kernel module, library, command.  'make help' lists the targets.
 # One place has the version.
 VERSION   := $(shell sed -n "s/^\#define DONARD_VERSION_[MP][^\t]*\t*//p" include/donard/version.h | paste -sd.)
-BUILD     ?= build
+# With DEBUG=1 the library finds handles that were freed: docs/library.md, Debugging.
+DEBUG     :=
+BUILD     ?= build$(if $(DEBUG),/debug)
 PREFIX    ?= /usr/local
 DESTDIR   ?=
 CC        ?= gcc
@@ -37,6 +39,7 @@ clean:
 
 help:
 	@echo 'all             userspace and module (default)'
+	@echo 'DEBUG=1         with userspace: below build/debug, and the library finds handles that were freed'
 	@echo 'userspace       $(BUILD)/donard-cli, $(BUILD)/donard-bench, $(BUILD)/libdonard.so and $(BUILD)/libdonard-meter.so'
 	@echo 'python          $(BUILD)/python, the Python binding; needs python3-cffi'
 	@echo 'module          the kernel module for KDIR=$(KDIR)'

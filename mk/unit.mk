@@ -33,7 +33,7 @@ CUFILE_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cufile test_cufile_io test
 $(CUFILE_TESTS): $(CUFILE_OBJS) $(addprefix $(BUILD)/tests/unit/,cufile_scene.o cufile_gpu.o)
 $(CUFILE_TESTS): UNIT_LIBS := -ljson-c
 # The other tests show that libdonard does without.
-METER_TESTS := $(addprefix $(BUILD)/tests/unit/,test_meter test_meter_parse)
+METER_TESTS := $(addprefix $(BUILD)/tests/unit/,test_handles test_meter test_meter_parse)
 $(METER_TESTS): $(METER_OBJS)
 COPY_TESTS := $(addprefix $(BUILD)/tests/unit/,test_cache_handles test_copy test_copy_between test_copy_causes test_copy_left \
 	test_copy_meanwhile test_identity test_interval)
@@ -110,8 +110,9 @@ $(UNIT_PROGS): %: %.o $(UNIT_HELP) $(BUILD)/libdonard.a
 unit: $(UNIT_PROGS)
 	@for t in $(UNIT_PROGS); do $(UNIT_RUNNER) $$t || exit 1; done
 
+# A debug build, too: no test uses a freed handle, and test_handles sees those found that do.
 unit-asan:
-	$(MAKE) BUILD=$(BUILD)/asan \
+	$(MAKE) DEBUG=1 BUILD=$(BUILD)/asan \
 		CFLAGS='-O0 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all' unit
 
 unit-tsan:

@@ -8,7 +8,7 @@ LIB_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(filter-out lib/cufile/% lib/me
 # Libraries of their own, by the public calls of that one, and with files of it that know no context.
 METER_SONAME := libdonard-meter.so.0
 METER_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/meter/*.c)))
-METER_SHARES := $(addprefix $(BUILD)/lib/base/,clock.o failure.o files.o printable.o sized.o)
+METER_SHARES := $(addprefix $(BUILD)/lib/base/,clock.o failure.o files.o handle.o misuse.o printable.o sized.o)
 # The number is that of the ABI that it stands in for.
 CUFILE_SONAME := libcufile.so.0
 CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) lib/base/mounts.c tool/terms.c)
@@ -26,7 +26,7 @@ WARNINGS   = -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes $(W
 WNO_FORMAT = $(eval WNO_FORMAT := $(shell $(CC) -Werror -Wno-format-truncation -E -x c /dev/null \
 	>/dev/null 2>&1 && echo -Wno-format-truncation))$(WNO_FORMAT)
 PKG_CFLAGS = $(eval PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PKGS)))$(PKG_CFLAGS)
-ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -Iinclude $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
+ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE $(if $(DEBUG),-DDONARD_DEBUG) -Iinclude $(WARNINGS) -fPIC -fvisibility=hidden -pthread \
 	$(PKG_CFLAGS) $(CPPFLAGS) $(CFLAGS)
 LIB_LIBS   = $(shell $(PKG_CONFIG) --libs $(LIB_PKGS))
 CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c inih libibverbs)

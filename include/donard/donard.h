@@ -11,6 +11,8 @@
  *     DONARD_QUEUE_ALLOW_BOUNCE for a queue. If another call helps, the text shows that call with
  *     its arguments as words, as in "donard_region_add(gpu-nvidia, 0000:03:00.0)".
  *   - The library never prints and never exits. Lengths and offsets are bytes.
+ *   - A handle ends with the call that frees it, also where requests in flight hold it for longer. A debug build (make DEBUG=1)
+ *     finds a later use: the call returns -EBADF, or if it can return no failure, prints which one it was and aborts.
  *   - A call that makes a handle takes a context. A call on a handle takes none: the handle keeps the context that it was made
  *     with, whose donard_error() describes the failure, unless the call is documented to give no text.
  *   - A context and everything made from it belong to one thread at a time; use one context per
@@ -31,6 +33,7 @@
  *   E2BIG       a structure has members set that this library does not know
  *   EACCES      a permission is missing; the text says for what
  *   EAGAIN      a queue is full; take completions first
+ *   EBADF       the handle was freed, or is of another kind; only a debug build of the library finds that
  *   EBADMSG     the data at the destination is not the data of the source
  *   EBUSY       something else uses it or has data in it; the text says what
  *   ECANCELED   the caller's progress function asked to stop, or the request was canceled

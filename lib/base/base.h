@@ -16,6 +16,7 @@
 #include "base/bdf.h"
 #include "base/clock.h"
 #include "base/failure.h"
+#include "base/handle.h"
 #include "base/maplimit.h"
 #include "base/nodes.h"
 #include "base/pcibar.h"
@@ -127,22 +128,6 @@ int dnd_require_sysfs(struct donard_context *ctx, const char *path);
 int dnd_for_each_entry(struct donard_context *ctx, const char *folder,
 		       int (*each)(struct donard_context *ctx, const char *entry, void *data),
 		       void *data);
-
-/*
- * handle.c: an object with several holders, which the last of them frees.  An identity is never
- * used again, so that a record of a freed handle never matches another one.
- */
-struct dnd_handle {
-	uint64_t identity;
-	unsigned int holders;	/* atomic: holders may be in different threads */
-};
-
-void dnd_handle_init(struct dnd_handle *handle);
-void dnd_handle_get(struct dnd_handle *handle);
-/* Returns how many hold it: the program, and for a file each request whose completion was not taken. */
-unsigned int dnd_handle_holders(const struct dnd_handle *handle);
-/* Returns true if the caller was the last holder. */
-bool dnd_handle_put(struct dnd_handle *handle);
 
 /* nonce.c: bytes that nobody can predict */
 void dnd_nonce(void *dram, size_t bytes);

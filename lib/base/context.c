@@ -35,18 +35,22 @@ DND_PUBLIC int donard_open(struct donard_context **ctx_out, const struct donard_
 		donard_close(ctx);
 		return rc;
 	}
+	dnd_handle_made(DND_A_CONTEXT, ctx, ctx);
 	*ctx_out = ctx;
 	return 0;
 }
 
 DND_PUBLIC const char *donard_sysfs_root(const struct donard_context *ctx)
 {
+	DND_DEMANDS(CONTEXT, ctx);
 	return ctx->sysfs_root;
 }
 
 DND_PUBLIC void donard_close(struct donard_context *ctx)
 {
-	if (ctx)
-		free(ctx->unread);
-	free(ctx);
+	DND_LETS_GO(CONTEXT, ctx);
+	if (!ctx)
+		return;
+	free(ctx->unread);
+	dnd_handle_free(ctx, sizeof(*ctx));
 }

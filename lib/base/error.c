@@ -86,11 +86,15 @@ void dnd_failure_put_back(struct donard_context *ctx, const struct dnd_failure *
 
 DND_PUBLIC const char *donard_error(const struct donard_context *ctx)
 {
+	if (!dnd_handle_is(DND_A_CONTEXT, ctx))
+		return "this is no context, or it was closed. Close the context last.";
 	return ctx ? ctx->failure.text : "no context";
 }
 
 DND_PUBLIC const char *donard_error_code(const struct donard_context *ctx)
 {
+	if (!dnd_handle_is(DND_A_CONTEXT, ctx))
+		return dnd_error_word(DND_E_BAD_HANDLE);
 	return ctx ? ctx->failure.code : "bad-option";
 }
 
@@ -100,7 +104,7 @@ DND_PUBLIC int donard_failure_get(const struct donard_context *ctx, struct donar
 
 	if (!dnd_struct_has_size(failure))
 		return -EINVAL;
-	if (ctx)
+	if (ctx && dnd_handle_is(DND_A_CONTEXT, ctx))
 		known = dnd_failure_data(&ctx->failure);
 	dnd_struct_give(failure, &known, sizeof(known));
 	return 0;
@@ -108,5 +112,7 @@ DND_PUBLIC int donard_failure_get(const struct donard_context *ctx, struct donar
 
 DND_PUBLIC int donard_fail(struct donard_context *ctx, int error, const char *code, const char *text)
 {
+	if (!dnd_handle_is(DND_A_CONTEXT, ctx))
+		return -dnd_error_errno(DND_E_BAD_HANDLE);
 	return dnd_failure_set_text(&ctx->failure, error, code, text);
 }

@@ -60,6 +60,7 @@ static const struct {
 	[DND_E_OTHER_VERSION] = { "other-version", EPROTONOSUPPORT, NULL },
 	[DND_E_HAS_DATA] = { "has-data", EBUSY, NULL },
 	[DND_E_OTHER_DRIVE] = { "other-drive", ENODEV, NULL },
+	[DND_E_BAD_HANDLE] = { "bad-handle", EBADF, NULL },
 	[DND_E_WITHDRAWN] = { "withdrawn", ESHUTDOWN, NULL },
 };
 

@@ -152,12 +152,13 @@ static void free_cache(struct donard_cache *cache)
 		free(cache->requests[i].told);
 	free(cache->requests);
 	free(cache->parts);
-	free(cache);
+	dnd_handle_free(cache, sizeof(*cache));
 }
 
 DND_PUBLIC int donard_cache_connect(struct donard_queue *queue, const struct donard_cache_options *options,
 				    struct donard_cache **cache_out)
 {
+	DND_USES(QUEUE, queue);
 	struct donard_cache *cache;
 	int rc = dnd_queue_check_thread(queue);
 
@@ -174,12 +175,14 @@ DND_PUBLIC int donard_cache_connect(struct donard_queue *queue, const struct don
 		free_cache(cache);
 		return rc;
 	}
+	dnd_handle_made(DND_A_CACHE, cache, cache->ctx);
 	*cache_out = cache;
 	return 0;
 }
 
 DND_PUBLIC void donard_cache_close(struct donard_cache *cache)
 {
+	DND_DEMANDS(CACHE, cache);
 	if (!cache)
 		return;
 	if (cache->source.queue) {
@@ -204,6 +207,7 @@ static int check(const struct donard_cache *cache)
 
 DND_PUBLIC int donard_cache_info(const struct donard_cache *cache, struct donard_cache_info *info)
 {
+	DND_USES(CACHE, cache);
 	const struct dnd_wire_offer *offer = &cache->offer;
 	struct donard_cache_info found = cache->counts;
 	int rc = check(cache);
@@ -292,17 +296,22 @@ static int move(struct donard_cache *cache, enum dnd_wire_type type, uint64_t dr
 DND_PUBLIC int donard_cache_write(struct donard_cache *cache, uint64_t drive_offset, struct donard_memory *memory,
 				  uint64_t memory_offset, uint64_t length_bytes, void *user)
 {
+	DND_USES(CACHE, cache);
+	DND_USES(MEMORY, memory);
 	return move(cache, DND_WIRE_WRITE, drive_offset, memory, memory_offset, length_bytes, user);
 }
 
 DND_PUBLIC int donard_cache_read(struct donard_cache *cache, uint64_t drive_offset, struct donard_memory *memory,
 				 uint64_t memory_offset, uint64_t length_bytes, void *user)
 {
+	DND_USES(CACHE, cache);
+	DND_USES(MEMORY, memory);
 	return move(cache, DND_WIRE_READ, drive_offset, memory, memory_offset, length_bytes, user);
 }
 
 DND_PUBLIC int donard_cache_trim(struct donard_cache *cache, uint64_t drive_offset, uint64_t length_bytes, void *user)
 {
+	DND_USES(CACHE, cache);
 	int rc = usable(cache);
 
 	if (!rc)
@@ -316,6 +325,7 @@ DND_PUBLIC int donard_cache_trim(struct donard_cache *cache, uint64_t drive_offs
 
 DND_PUBLIC int donard_cache_flush(struct donard_cache *cache, uint32_t flags, void *user)
 {
+	DND_USES(CACHE, cache);
 	int rc = usable(cache);
 
 	if (rc)
@@ -333,6 +343,8 @@ DND_PUBLIC int donard_cache_flush(struct donard_cache *cache, uint32_t flags, vo
 
 DND_PUBLIC int donard_cache_register(struct donard_cache *cache, struct donard_memory *memory, unsigned int rights)
 {
+	DND_USES(CACHE, cache);
+	DND_USES(MEMORY, memory);
 	unsigned int unknown = rights & ~(DONARD_CACHE_FOR_WRITES | DONARD_CACHE_FOR_READS);
 	int rc = usable(cache);
 
@@ -350,6 +362,8 @@ DND_PUBLIC int donard_cache_register(struct donard_cache *cache, struct donard_m
 
 DND_PUBLIC int donard_cache_forget(struct donard_cache *cache, struct donard_memory *memory)
 {
+	DND_USES(CACHE, cache);
+	DND_USES(MEMORY, memory);
 	struct dnd_cclient_memory *known;
 	int rc = check(cache);
 

@@ -21,7 +21,7 @@ void dnd_cclient_memory_drop(struct dnd_cclient_memory *memory)
 	dnd_unregister(&memory->source);
 	dnd_unregister(&memory->target);
 	memset(memory, 0, sizeof(*memory));
-	donard_memory_free(held);
+	dnd_memory_put(held);
 }
 
 /* Returns a free place, or that of the memory that was unused for the longest time. */

@@ -408,6 +408,7 @@ static int end(struct dnd_cache_server *server, int rc)
 DND_PUBLIC int donard_cache_serve(struct donard_context *ctx, const char *nvram, const char *backing,
 				  const struct donard_cache_serve_options *options)
 {
+	DND_USES(CONTEXT, ctx);
 	struct dnd_cache_server *server;
 	int rc = begin(ctx, options, &server);
 
@@ -421,6 +422,8 @@ DND_PUBLIC int donard_cache_serve(struct donard_context *ctx, const char *nvram,
 DND_PUBLIC int donard_cache_serve_from(struct donard_memory *nvram, struct donard_file *backing,
 				       const struct donard_cache_serve_options *options)
 {
+	DND_USES(MEMORY, nvram);
+	DND_USES(FILE, backing);
 	struct dnd_cache_server *server;
 	int rc;
 

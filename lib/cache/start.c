@@ -7,6 +7,7 @@
 #include "cache/others.h"
 #include "cache/server.h"
 #include "cache/trimmer.h"
+#include "drive/drive.h"
 
 #define DEFAULT_CLIENTS		8
 #define REQUEST_BYTES_MAX	(256U << 10)
@@ -317,6 +318,6 @@ void dnd_cache_end(struct dnd_cache_server *server)
 	if (server->log_open)
 		dnd_cache_close(&server->log);
 	dnd_cache_unlock_file(server);
-	donard_file_close(server->file);
-	donard_memory_free(server->nvram.memory);
+	dnd_file_put(server->file);
+	dnd_memory_put(server->nvram.memory);
 }

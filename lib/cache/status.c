@@ -107,6 +107,7 @@ static int ask(struct donard_context *ctx, const char *nvram, const struct socka
 DND_PUBLIC int donard_cache_status(struct donard_context *ctx, const char *nvram,
 				   struct donard_cache_status *status)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_cache_status found = { .size = 0 };
 	struct sockaddr_un address;
 	int rc = dnd_struct_check(ctx, status, "donard_cache_status");

@@ -155,13 +155,29 @@ static int take_ends(struct dnd_copy *copy, const struct donard_copy_end *source
 	return rc ? rc : check_memories(copy);
 }
 
-/* That of the handle, also of an end that will be refused; NULL: it has none. */
-static struct donard_context *context_of(const struct donard_copy_end *given)
+/* The handles of an end, also of one that will be refused. */
+static struct donard_copy_end handles_of(const struct donard_copy_end *given)
 {
 	struct donard_copy_end end = { .size = 0 };
 
 	if (given && dnd_struct_has_size(given))
 		memcpy(&end, given, dnd_min(given->size, sizeof(end)));
+	return end;
+}
+
+static int check_handles(const struct donard_copy_end *given)
+{
+	struct donard_copy_end end = handles_of(given);
+	int rc = dnd_handle_check(DND_A_MEMORY, end.memory, "donard_copy_between");
+
+	return rc ? rc : dnd_handle_check(DND_A_FILE, end.file, "donard_copy_between");
+}
+
+/* That of the handle; NULL: it has none. */
+static struct donard_context *context_of(const struct donard_copy_end *given)
+{
+	struct donard_copy_end end = handles_of(given);
+
 	if (end.memory)
 		return end.memory->ctx;
 	return end.file ? end.file->ctx : NULL;
@@ -170,10 +186,15 @@ static struct donard_context *context_of(const struct donard_copy_end *given)
 DND_PUBLIC int donard_copy_between(const struct donard_copy_end *source, const struct donard_copy_end *destination,
 				   const struct donard_copy_options *options, struct donard_copy_result *result)
 {
-	struct donard_context *ctx = context_of(source);
+	struct donard_context *ctx;
 	struct dnd_copy copy;
-	int rc;
+	int rc = check_handles(source);
 
+	if (!rc)
+		rc = check_handles(destination);
+	if (rc)
+		return rc;
+	ctx = context_of(source);
 	if (!ctx)
 		ctx = context_of(destination);
 	if (!ctx)

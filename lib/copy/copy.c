@@ -377,10 +377,10 @@ static void clean_up(struct dnd_copy *copy)
 	dnd_copy_unmap(copy);
 	dnd_generic_close(&copy->dst.generic);
 	dnd_generic_close(&copy->src.generic);
-	donard_memory_free(copy->dst.memory);
-	donard_file_close(copy->dst.file);
-	donard_memory_free(copy->src.memory);
-	donard_file_close(copy->src.file);
+	dnd_memory_put(copy->dst.memory);
+	dnd_file_put(copy->dst.file);
+	dnd_memory_put(copy->src.memory);
+	dnd_file_put(copy->src.file);
 }
 
 int dnd_copy_end(struct dnd_copy *copy, int rc)

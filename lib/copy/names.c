@@ -66,6 +66,7 @@ static int open_ends(struct dnd_copy *copy, const char *src_name, const char *ds
 DND_PUBLIC int donard_copy(struct donard_context *ctx, const char *src, const char *dst,
 			   const struct donard_copy_options *options, struct donard_copy_result *result)
 {
+	DND_USES(CONTEXT, ctx);
 	struct dnd_copy copy;
 	int rc = dnd_copy_begin(&copy, ctx, options, result);
 

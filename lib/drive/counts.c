@@ -93,6 +93,7 @@ static int read_counts(struct donard_context *ctx, const char *name, struct dona
 DND_PUBLIC int donard_drive_counts(struct donard_context *ctx, const char *drive,
 				   struct donard_drive_counts *counts)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_drive_counts found = { .size = sizeof(found) };
 	char name[NAME_MAX];
 	int rc = dnd_struct_check(ctx, counts, "donard_drive_counts");

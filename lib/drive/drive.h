@@ -318,6 +318,8 @@ static inline unsigned int dnd_file_users(const struct donard_file *file)
 
 /* Opens it for reading, or as @target for writing.  A new file stays unnamed (dnd_drive_name()); @doubt is not set. */
 int dnd_file_open(struct donard_context *ctx, const char *path, bool target, struct donard_file **out);
+/* Of a holder: the last one closes the file, which may be NULL.  The program's own hold is donard_file_close()'s. */
+void dnd_file_put(struct donard_file *file);
 
 /*
  * nvme.c: requests as the drive's own commands, in a ring with large entries

@@ -33,6 +33,7 @@ static struct donard_file *file_new(struct donard_context *ctx, const char *path
 		return NULL;
 	}
 	dnd_handle_init(&file->handle);
+	dnd_handle_made(DND_A_FILE, file, ctx);
 	file->ctx = ctx;
 	file->drive.fd = -1;
 	file->generic.fd = -1;
@@ -76,6 +77,7 @@ static int open_drive(struct donard_file *file, unsigned int flags)
 DND_PUBLIC int donard_file_open(struct donard_context *ctx, const char *path, unsigned int flags,
 				struct donard_file **file_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_file *file;
 
 	if (flags & ~KNOWN_FLAGS || flags == DONARD_FILE_CREATE)
@@ -112,6 +114,7 @@ static void path_of(int fd, char path[PATH_MAX])
 
 DND_PUBLIC int donard_file_adopt(struct donard_context *ctx, int fd, struct donard_file **file_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_file *file;
 	char path[PATH_MAX];
 
@@ -120,7 +123,7 @@ DND_PUBLIC int donard_file_adopt(struct donard_context *ctx, int fd, struct dona
 	return file ? give(file, judge(file, dnd_drive_adopt(ctx, fd, file->path, &file->drive)), file_out) : -ENOMEM;
 }
 
-DND_PUBLIC void donard_file_close(struct donard_file *file)
+void dnd_file_put(struct donard_file *file)
 {
 	if (!file || !dnd_handle_put(&file->handle))
 		return;
@@ -129,7 +132,13 @@ DND_PUBLIC void donard_file_close(struct donard_file *file)
 	dnd_generic_close(&file->generic);
 	dnd_drive_close(&file->drive);
 	free(file->path);
-	free(file);
+	dnd_handle_free(file, sizeof(*file));
+}
+
+DND_PUBLIC void donard_file_close(struct donard_file *file)
+{
+	DND_LETS_GO(FILE, file);
+	dnd_file_put(file);
 }
 
 static enum donard_file_kind kind_of(const struct donard_file *file)
@@ -154,6 +163,7 @@ static size_t client_count(const struct dnd_blockdev *blockdev)
 
 DND_PUBLIC int donard_file_info(const struct donard_file *file, struct donard_file_info *info)
 {
+	DND_USES(FILE, file);
 	const struct dnd_drive *drive = &file->drive;
 	const struct dnd_stack *stack = drive->blockdev.stack;
 	const struct donard_file_info found = {
@@ -181,11 +191,13 @@ DND_PUBLIC int donard_file_info(const struct donard_file *file, struct donard_fi
 
 DND_PUBLIC const char *donard_file_client(const struct donard_file *file, size_t index)
 {
+	DND_DEMANDS(FILE, file);
 	return dnd_blockdev_client(&file->drive.blockdev, index);
 }
 
 DND_PUBLIC const char *donard_file_leg(const struct donard_file *file, size_t index)
 {
+	DND_DEMANDS(FILE, file);
 	const struct dnd_stack *stack = file->drive.blockdev.stack;
 
 	return stack && index < stack->leg_count ? stack->legs[index].name : NULL;

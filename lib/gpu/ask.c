@@ -5,6 +5,7 @@
 
 DND_PUBLIC int donard_gpu_memory(struct donard_context *ctx, const char *bdf, unsigned int *number, uint64_t *bytes)
 {
+	DND_USES(CONTEXT, ctx);
 	int rc = dnd_gpu_by_address(ctx, bdf, number);
 
 	return rc ? rc : dnd_gpu_bytes(ctx, *number, bytes);

@@ -26,6 +26,7 @@ static int takes_no_offset(struct donard_context *ctx, const char *name, uint64_
 DND_PUBLIC int donard_memory_open(struct donard_context *ctx, const char *name, uint64_t offset, uint64_t length,
 				  struct donard_memory **memory)
 {
+	DND_USES(CONTEXT, ctx);
 	struct dnd_spec spec;
 	int rc;
 

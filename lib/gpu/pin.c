@@ -139,6 +139,7 @@ static int find_and_pin(struct donard_memory *memory, CUdeviceptr address, uint6
 DND_PUBLIC int donard_memory_from_cuda(struct donard_context *ctx, uint64_t address, uint64_t length_bytes,
 				       struct donard_memory **memory_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_memory *memory;
 
 	if (!length_bytes || address > INT64_MAX || length_bytes > INT64_MAX - address)
@@ -191,6 +192,7 @@ static int alloc_and_pin(struct donard_memory *memory, int number, uint64_t leng
 DND_PUBLIC int donard_memory_alloc_cuda(struct donard_context *ctx, unsigned int gpu, uint64_t length_bytes,
 					uint64_t *address, struct donard_memory **memory_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_memory *memory;
 	CUdeviceptr found = 0;
 	int rc;

@@ -108,6 +108,7 @@ static int check(const struct donard_memory *memory, uint64_t offset, uint64_t l
 DND_PUBLIC int donard_memory_read(struct donard_memory *memory, uint64_t offset_bytes, void *to,
 				  size_t length_bytes)
 {
+	DND_USES(MEMORY, memory);
 	int rc = check(memory, offset_bytes, length_bytes);
 
 	if (rc)
@@ -126,6 +127,7 @@ static int check_store(const struct donard_memory *memory, uint64_t offset, uint
 DND_PUBLIC int donard_memory_write(struct donard_memory *memory, uint64_t offset_bytes,
 				   const void *from, size_t length_bytes)
 {
+	DND_USES(MEMORY, memory);
 	struct dnd_place place;
 	int rc = check_store(memory, offset_bytes, length_bytes);
 
@@ -139,6 +141,7 @@ DND_PUBLIC int donard_memory_write(struct donard_memory *memory, uint64_t offset
 DND_PUBLIC int donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes,
 				  uint64_t length_bytes)
 {
+	DND_USES(MEMORY, memory);
 	struct dnd_place place;
 	int rc = check_store(memory, offset_bytes, length_bytes);
 
@@ -169,6 +172,7 @@ int dnd_memory_barrier(struct donard_memory *memory, bool durable)
 
 DND_PUBLIC int donard_memory_sync(struct donard_memory *memory, unsigned int flags)
 {
+	DND_USES(MEMORY, memory);
 	if (flags & ~DONARD_SYNC_DURABLE)
 		return dnd_fail_member(memory->ctx, DND_E_BAD_OPTION, DND_VALUE("flags", flags & ~DONARD_SYNC_DURABLE),
 				       "unknown sync flags %#x.",

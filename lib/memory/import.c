@@ -166,6 +166,7 @@ static int take(struct donard_memory *memory, int fd, uint64_t offset, uint64_t 
 DND_PUBLIC int donard_memory_from_dmabuf(struct donard_context *ctx, int fd, uint64_t offset_bytes,
 					 uint64_t length_bytes, struct donard_memory **memory_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_memory *memory = dnd_memory_new(ctx, "");
 
 	if (!memory)

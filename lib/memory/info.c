@@ -75,6 +75,7 @@ static void place_of(const struct donard_memory *memory, struct donard_memory_in
 DND_PUBLIC int donard_memory_info(const struct donard_memory *memory,
 				  struct donard_memory_info *info)
 {
+	DND_USES(MEMORY, memory);
 	struct donard_memory_info found = {
 		.kind = dnd_memory_is_region(memory) ? DONARD_MEMORY_REGION :
 			dnd_memory_is_imported(memory) ? DONARD_MEMORY_DMABUF : DONARD_MEMORY_DRAM,
@@ -109,6 +110,7 @@ DND_PUBLIC int donard_memory_info(const struct donard_memory *memory,
 
 DND_PUBLIC enum donard_region_state donard_memory_state(const struct donard_memory *memory)
 {
+	DND_DEMANDS(MEMORY, memory);
 	struct p2pmem_status status = { .size = sizeof(status) };
 
 	if (!dnd_memory_is_region(memory))

@@ -96,6 +96,8 @@ int dnd_memory_barrier(struct donard_memory *memory, bool durable);
 struct donard_memory *dnd_memory_new(struct donard_context *ctx, const char *name);
 /* Sets *out to @memory if @rc is 0, else frees it.  Returns @rc. */
 int dnd_memory_give(struct donard_memory *memory, int rc, struct donard_memory **out);
+/* Of a holder: the last one frees the memory, which may be NULL.  The program's own hold is donard_memory_free()'s. */
+void dnd_memory_put(struct donard_memory *memory);
 /*
  * Opens a region without claiming any of it, for a caller that must know the region before it knows how much it wants.
  * Then the caller claims once: the bytes at an offset, or any bytes that are free.

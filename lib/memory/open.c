@@ -25,6 +25,7 @@ struct donard_memory *dnd_memory_new(struct donard_context *ctx, const char *nam
 		return NULL;
 	}
 	dnd_handle_init(&memory->handle);
+	dnd_handle_made(DND_A_MEMORY, memory, ctx);
 	memory->pages = DONARD_PAGES_DEVICE;
 	memory->ctx = ctx;
 	memory->region.fd = -1;
@@ -71,6 +72,7 @@ static int map_dram(struct donard_memory *memory, uint64_t length)
 DND_PUBLIC int donard_memory_dram(struct donard_context *ctx, uint64_t length_bytes,
 				  struct donard_memory **memory_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_memory *memory;
 
 	if (!length_bytes)
@@ -93,6 +95,7 @@ static bool is_of_device(const struct donard_context *ctx, const uint8_t *addres
 DND_PUBLIC int donard_memory_from_host(struct donard_context *ctx, void *address,
 				       uint64_t length_bytes, struct donard_memory **memory_out)
 {
+	DND_USES(CONTEXT, ctx);
 	const uint8_t *first = address;
 	struct donard_memory *memory;
 
@@ -160,6 +163,7 @@ int dnd_memory_own_any(struct donard_memory *memory, uint64_t length)
 DND_PUBLIC int donard_memory_alloc(struct donard_context *ctx, const char *region,
 				   uint64_t length_bytes, struct donard_memory **memory_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_memory *memory;
 	int rc;
 
@@ -186,6 +190,7 @@ DND_PUBLIC int donard_memory_claim(struct donard_context *ctx, const char *regio
 				   uint64_t offset_bytes, uint64_t length_bytes,
 				   struct donard_memory **memory_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_memory *memory;
 	int rc = dnd_memory_open(ctx, region, &memory);
 
@@ -247,6 +252,7 @@ static int adopt(struct donard_memory *memory, int fd, uint64_t file_offset, uin
 DND_PUBLIC int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t file_offset_bytes,
 				   uint64_t length_bytes, struct donard_memory **memory_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_memory *memory;
 
 	if (!length_bytes)
@@ -257,7 +263,7 @@ DND_PUBLIC int donard_memory_adopt(struct donard_context *ctx, int fd, uint64_t 
 	return dnd_memory_give(memory, adopt(memory, fd, file_offset_bytes, length_bytes), memory_out);
 }
 
-DND_PUBLIC void donard_memory_free(struct donard_memory *memory)
+void dnd_memory_put(struct donard_memory *memory)
 {
 	if (!memory || !dnd_handle_put(&memory->handle))
 		return;
@@ -266,5 +272,11 @@ DND_PUBLIC void donard_memory_free(struct donard_memory *memory)
 	dnd_dmabuf_close(&memory->dmabuf);
 	if (memory->end)
 		memory->end(memory->end_data);
-	free(memory);
+	dnd_handle_free(memory, sizeof(*memory));
+}
+
+DND_PUBLIC void donard_memory_free(struct donard_memory *memory)
+{
+	DND_LETS_GO(MEMORY, memory);
+	dnd_memory_put(memory);
 }

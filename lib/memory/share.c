@@ -35,6 +35,7 @@ static int export_failed(const struct donard_memory *memory, int error_number)
 DND_PUBLIC int donard_memory_export(struct donard_memory *memory, uint64_t offset_bytes,
 				    uint64_t length_bytes, int flags, int *fd)
 {
+	DND_USES(MEMORY, memory);
 	int rc;
 
 	if (dnd_memory_is_imported(memory))
@@ -62,6 +63,7 @@ DND_PUBLIC int donard_memory_export(struct donard_memory *memory, uint64_t offse
 DND_PUBLIC int donard_memory_route(struct donard_memory *memory, const char *client_bdf,
 				   struct donard_route *route)
 {
+	DND_USES(MEMORY, memory);
 	struct donard_route found = { .size = sizeof(found) };
 	int rc = dnd_struct_check(memory->ctx, route, "donard_route");
 

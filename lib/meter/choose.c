@@ -52,6 +52,7 @@ static int open_named(struct donard_context *ctx, struct donard_meter *meter, co
 DND_METER_PUBLIC int donard_meter_open(struct donard_context *ctx, const char *kind,
 				 struct donard_meter **meter)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_meter *made = calloc(1, sizeof(*made));
 	int rc;
 
@@ -64,26 +65,30 @@ DND_METER_PUBLIC int donard_meter_open(struct donard_context *ctx, const char *k
 		return rc;
 	}
 	dnd_instructions_open(made);
+	dnd_handle_made(DND_A_METER, made, ctx);
 	*meter = made;
 	return 0;
 }
 
 DND_METER_PUBLIC void donard_meter_close(struct donard_meter *meter)
 {
+	DND_LETS_GO(METER, meter);
 	if (!meter)
 		return;
 	dnd_instructions_close(meter);
 	meter->kind->close(meter);
-	free(meter);
+	dnd_handle_free(meter, sizeof(*meter));
 }
 
 DND_METER_PUBLIC const char *donard_meter_name(const struct donard_meter *meter)
 {
+	DND_DEMANDS(METER, meter);
 	return meter->kind->name;
 }
 
 DND_METER_PUBLIC int donard_meter_own_of(struct donard_meter *meter, pid_t pid, const void *memory, size_t bytes)
 {
+	DND_USES(METER, meter);
 	if (meter->own_count == DND_METER_OWN_MAX)
 		return dnd_meter_fail(meter->ctx, DND_E_NO_SPACE, "a meter takes at most %d ranges of memory.",
 				DND_METER_OWN_MAX);
@@ -93,11 +98,13 @@ DND_METER_PUBLIC int donard_meter_own_of(struct donard_meter *meter, pid_t pid, 
 
 DND_METER_PUBLIC int donard_meter_own(struct donard_meter *meter, const void *memory, size_t bytes)
 {
+	DND_USES(METER, meter);
 	return donard_meter_own_of(meter, 0, memory, bytes);
 }
 
 DND_METER_PUBLIC int donard_meter_begin(struct donard_meter *meter)
 {
+	DND_USES(METER, meter);
 	int rc;
 
 	if (meter->counting)
@@ -121,6 +128,7 @@ static int not_counting(const struct donard_meter *meter, struct donard_measurem
 
 DND_METER_PUBLIC int donard_meter_end(struct donard_meter *meter, struct donard_measurement *result)
 {
+	DND_USES(METER, meter);
 	struct donard_measurement found = {
 		.size = sizeof(found),
 		.meter = meter->kind->name,

@@ -14,6 +14,9 @@ static int take(struct donard_context *ctx, struct donard_metering *metering, co
 	if (rc || (metering->meter && (!metering->measurement || !dnd_struct_has_size(metering->measurement))))
 		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "struct donard_metering has no size, or a meter without a "
 				      "measurement to fill in.");
+	rc = dnd_handle_check(DND_A_METER, metering->meter, "donard_meter_interval_begin");
+	if (rc)
+		return rc;
 	/* Else the text of a failure would be in a context in which nobody looks for it. */
 	if (metering->meter && metering->meter->ctx != ctx)
 		return dnd_meter_fail(ctx, DND_E_BAD_OPTION, "the meter was opened with another context than that of the copy or "

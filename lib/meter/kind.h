@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/clock.h"
+#include "base/handle.h"
 #include "base/sized.h"
 #include "donard/meter.h"
 #include "meter/fail.h"

@@ -80,8 +80,8 @@ static void forget(struct dnd_queue_attachment **link)
 	*link = attachment->next;
 	__atomic_sub_fetch(&attachment->memory->attachments, 1, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&attachment->file->attachments, 1, __ATOMIC_RELAXED);
-	donard_memory_free(attachment->memory);
-	donard_file_close(attachment->file);
+	dnd_memory_put(attachment->memory);
+	dnd_file_put(attachment->file);
 	free(attachment);
 }
 

@@ -6,6 +6,7 @@
 
 DND_PUBLIC int donard_queue_submit(struct donard_queue *queue)
 {
+	DND_USES(QUEUE, queue);
 	int rc = dnd_queue_check_thread(queue);
 
 	if (rc)
@@ -56,6 +57,7 @@ static int take(struct donard_queue *queue, struct donard_completion *completion
 DND_PUBLIC int donard_queue_poll(struct donard_queue *queue, struct donard_completion *completions,
 				 unsigned int most)
 {
+	DND_USES(QUEUE, queue);
 	int rc = dnd_queue_check_thread(queue), count;
 
 	if (rc)
@@ -104,6 +106,7 @@ static int await(struct donard_queue *queue, unsigned int least, int64_t timeout
 DND_PUBLIC int donard_queue_wait(struct donard_queue *queue, unsigned int least, int64_t timeout_ns,
 				 struct donard_completion *completions, unsigned int most)
 {
+	DND_USES(QUEUE, queue);
 	int rc = dnd_queue_check_thread(queue);
 
 	if (rc)

@@ -65,6 +65,7 @@ static int open_events(struct donard_queue *queue)
 
 DND_PUBLIC int donard_queue_descriptor(struct donard_queue *queue)
 {
+	DND_USES(QUEUE, queue);
 	int rc = dnd_queue_check_thread(queue);
 
 	if (!rc && queue->epoll_fd < 0) {

@@ -67,12 +67,13 @@ static void free_queue(struct donard_queue *queue)
 		free(queue->chunks[i]);
 	free(queue->chunks);
 	free(queue->requests);
-	free(queue);
+	dnd_handle_free(queue, sizeof(*queue));
 }
 
 DND_PUBLIC int donard_queue_open(struct donard_context *ctx, const struct donard_queue_options *options,
 				 struct donard_queue **queue_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_queue *queue = calloc(1, sizeof(*queue));
 	int rc;
 
@@ -87,6 +88,7 @@ DND_PUBLIC int donard_queue_open(struct donard_context *ctx, const struct donard
 		free_queue(queue);
 		return rc;
 	}
+	dnd_handle_made(DND_A_QUEUE, queue, ctx);
 	*queue_out = queue;
 	return 0;
 }
@@ -106,7 +108,7 @@ static void let_go(struct donard_queue *queue)
 			dnd_queue_request_recycle(queue, &queue->requests[i]);
 	dnd_queue_forget_told(queue);
 	for (size_t i = 0; i < queue->registration_count; i++)
-		donard_memory_free(queue->registrations[i].memory);
+		dnd_memory_put(queue->registrations[i].memory);
 	dnd_queue_forget_attachments(queue);
 	dnd_queue_close_events(queue);
 	dnd_ring_close(&queue->ring);
@@ -115,6 +117,7 @@ static void let_go(struct donard_queue *queue)
 
 DND_PUBLIC void donard_queue_close(struct donard_queue *queue)
 {
+	DND_DEMANDS(QUEUE, queue);
 	if (!queue)
 		return;
 	if (dnd_queue_inherited(queue)) {	/* the requests are the parent's, the descriptors this process's */
@@ -137,6 +140,7 @@ DND_PUBLIC void donard_queue_close(struct donard_queue *queue)
 
 DND_PUBLIC int donard_queue_cancel(struct donard_queue *queue, const void *user)
 {
+	DND_USES(QUEUE, queue);
 	int found, rc = dnd_queue_check_thread(queue);
 
 	if (rc)
@@ -157,6 +161,7 @@ DND_PUBLIC int donard_queue_cancel(struct donard_queue *queue, const void *user)
 
 DND_PUBLIC int donard_queue_info(const struct donard_queue *queue, struct donard_queue_info *info)
 {
+	DND_USES(QUEUE, queue);
 	struct donard_queue_info found = queue->info;
 	int rc = dnd_queue_check_thread(queue);
 

@@ -34,7 +34,7 @@ static void let_go(struct donard_queue *queue, struct dnd_queue_registration *re
 	dnd_queue_watch(queue, memory, false);
 	dnd_buffers_unregister(&registration->buffers, &queue->ring);
 	memset(registration, 0, sizeof(*registration));
-	donard_memory_free(memory);
+	dnd_memory_put(memory);
 }
 
 /* An exporter takes its pages back without notice, and the drive would go on to use pages that the ring pins. */
@@ -71,6 +71,8 @@ static int hold(struct donard_queue *queue, struct donard_memory *memory)
 
 DND_PUBLIC int donard_queue_register(struct donard_queue *queue, struct donard_memory *memory)
 {
+	DND_USES(QUEUE, queue);
+	DND_USES(MEMORY, memory);
 	const struct dnd_queue_registration *registration;
 	int rc = dnd_queue_check_thread(queue);
 
@@ -94,6 +96,8 @@ DND_PUBLIC int donard_queue_register(struct donard_queue *queue, struct donard_m
 
 DND_PUBLIC int donard_queue_unregister(struct donard_queue *queue, struct donard_memory *memory)
 {
+	DND_USES(QUEUE, queue);
+	DND_USES(MEMORY, memory);
 	struct dnd_queue_registration *registration;
 	int rc = dnd_queue_check_thread(queue);
 

@@ -213,6 +213,9 @@ DND_PUBLIC int donard_queue_read(struct donard_queue *queue, struct donard_file 
 				 uint64_t file_offset, struct donard_memory *memory,
 				 uint64_t memory_offset, uint64_t length_bytes, void *user)
 {
+	DND_USES(QUEUE, queue);
+	DND_USES(FILE, file);
+	DND_USES(MEMORY, memory);
 	return add(queue, &(struct dnd_queue_request){
 		.completion.user = user, .kind = DND_IO_READ, .file = file, .memory = memory,
 		.file_offset = file_offset, .memory_offset = memory_offset, .length = length_bytes,
@@ -223,6 +226,9 @@ DND_PUBLIC int donard_queue_write(struct donard_queue *queue, struct donard_file
 				  uint64_t file_offset, struct donard_memory *memory,
 				  uint64_t memory_offset, uint64_t length_bytes, void *user)
 {
+	DND_USES(QUEUE, queue);
+	DND_USES(FILE, file);
+	DND_USES(MEMORY, memory);
 	return add(queue, &(struct dnd_queue_request){
 		.completion.user = user, .kind = DND_IO_WRITE, .file = file, .memory = memory,
 		.file_offset = file_offset, .memory_offset = memory_offset, .length = length_bytes,
@@ -231,6 +237,8 @@ DND_PUBLIC int donard_queue_write(struct donard_queue *queue, struct donard_file
 
 DND_PUBLIC int donard_queue_flush(struct donard_queue *queue, struct donard_file *file, void *user)
 {
+	DND_USES(QUEUE, queue);
+	DND_USES(FILE, file);
 	return add(queue, &(struct dnd_queue_request){
 		.completion.user = user, .kind = DND_IO_FLUSH, .file = file,
 		.completion.flags = file && file->doubt.text[0] ? DONARD_COMPLETION_VOLATILE : 0,

@@ -192,8 +192,8 @@ void dnd_queue_request_recycle(struct donard_queue *queue, struct dnd_queue_requ
 	free(request->dram);
 	free(request->asks);
 	if (request->file)
-		donard_file_close(request->file);
-	donard_memory_free(request->memory);
+		dnd_file_put(request->file);
+	dnd_memory_put(request->memory);
 	memset(request, 0, sizeof(*request));
 	request->next = queue->idle;
 	queue->idle = request;

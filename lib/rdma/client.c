@@ -94,7 +94,8 @@ static int take_options(struct donard_rdma_client *client, const struct donard_r
 	if (!options->address || !options->rights || options->rights & ~DND_RIGHTS || options->reserved || options->reserved2)
 		return dnd_fail_member(client->ctx, DND_E_BAD_OPTION, refused(options),
 				       "no address, no rights, unknown ones, or reserved members that are set.");
-	if (options->memory)
+	rc = dnd_handle_check(DND_A_MEMORY, options->memory, "donard_rdma_connect");
+	if (!rc && options->memory)
 		rc = check_context(client, options->memory);
 	if (rc)
 		return rc;
@@ -156,6 +157,7 @@ static int open_client(struct donard_rdma_client *client, const struct donard_rd
 DND_PUBLIC int donard_rdma_connect(struct donard_context *ctx, const struct donard_rdma_connect_options *options,
 				   struct donard_rdma_client **client_out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_rdma_client *client = calloc(1, sizeof(*client));
 	int rc;
 
@@ -168,6 +170,7 @@ DND_PUBLIC int donard_rdma_connect(struct donard_context *ctx, const struct dona
 		return rc;
 	}
 	client->options.address = NULL;
+	dnd_handle_made(DND_A_RDMA_CLIENT, client, ctx);
 	*client_out = client;
 	return 0;
 }
@@ -193,12 +196,13 @@ static void leave_early(struct donard_rdma_client *client)
 
 DND_PUBLIC void donard_rdma_close(struct donard_rdma_client *client)
 {
+	DND_LETS_GO(RDMA_CLIENT, client);
 	if (!client)
 		return;
 	leave_early(client);
 	dnd_client_disconnect(client);
 	dnd_flow_close(&client->flow);
-	free(client);
+	dnd_handle_free(client, sizeof(*client));
 }
 
 /* Reads of a connection that cannot carry them are not offered, whatever the memory's rights are. */
@@ -209,6 +213,7 @@ static unsigned int rights_of(const struct donard_rdma_client *client)
 
 DND_PUBLIC int donard_rdma_client_info(const struct donard_rdma_client *client, struct donard_rdma_client_info *info)
 {
+	DND_USES(RDMA_CLIENT, client);
 	const struct dnd_flow *flow = &client->flow;
 	const struct rdma_cm_id *id = client->reach.id;
 	struct donard_rdma_client_info found = {
@@ -261,6 +266,8 @@ static bool is_replaced(struct donard_rdma_client *client, const struct donard_m
 DND_PUBLIC int donard_rdma_attach(struct donard_rdma_client *client, struct donard_memory *memory, unsigned int directions,
 				  struct donard_rdma_registration_info *info)
 {
+	DND_USES(RDMA_CLIENT, client);
+	DND_USES(MEMORY, memory);
 	int rc = usable(client);
 
 	if (!rc)
@@ -281,6 +288,8 @@ DND_PUBLIC int donard_rdma_attach(struct donard_rdma_client *client, struct dona
 
 DND_PUBLIC int donard_rdma_detach(struct donard_rdma_client *client, struct donard_memory *memory)
 {
+	DND_USES(RDMA_CLIENT, client);
+	DND_USES(MEMORY, memory);
 	struct dnd_near *near = dnd_near_find(client, memory);
 
 	if (!near)
@@ -372,6 +381,8 @@ static int add(struct donard_rdma_client *client, uint64_t offset, struct donard
 DND_PUBLIC int donard_rdma_write(struct donard_rdma_client *client, uint64_t offset_bytes, struct donard_memory *memory,
 				 uint64_t memory_offset_bytes, uint64_t length_bytes)
 {
+	DND_USES(RDMA_CLIENT, client);
+	DND_USES(MEMORY, memory);
 	int rc = usable(client);
 
 	if (!rc)
@@ -382,6 +393,8 @@ DND_PUBLIC int donard_rdma_write(struct donard_rdma_client *client, uint64_t off
 DND_PUBLIC int donard_rdma_read(struct donard_rdma_client *client, uint64_t offset_bytes, struct donard_memory *memory,
 				uint64_t memory_offset_bytes, uint64_t length_bytes)
 {
+	DND_USES(RDMA_CLIENT, client);
+	DND_USES(MEMORY, memory);
 	int rc = usable(client);
 
 	if (!rc)
@@ -405,6 +418,7 @@ static uint64_t wanted(struct donard_rdma_client *client, unsigned int requests)
 
 DND_PUBLIC int donard_rdma_wait(struct donard_rdma_client *client, unsigned int requests, unsigned int flags)
 {
+	DND_USES(RDMA_CLIENT, client);
 	struct dnd_flow *flow = &client->flow;
 	uint64_t completed, target;
 	int rc = usable(client);
@@ -434,6 +448,7 @@ DND_PUBLIC int donard_rdma_wait(struct donard_rdma_client *client, unsigned int 
 DND_PUBLIC int donard_rdma_ask(struct donard_rdma_client *client, const struct donard_rdma_question *question,
 			       struct donard_rdma_answer *answer)
 {
+	DND_USES(RDMA_CLIENT, client);
 	struct donard_rdma_question asked;
 	struct donard_rdma_answer found = { 0 };
 	struct dnd_message message = { .type = DND_ASK };
@@ -556,6 +571,8 @@ static int check_durability(struct donard_rdma_client *client, const struct dona
 DND_PUBLIC int donard_rdma_sync(struct donard_rdma_client *client, struct donard_memory *memory,
 				struct donard_rdma_durability *durability)
 {
+	DND_USES(RDMA_CLIENT, client);
+	DND_USES(MEMORY, memory);
 	int rc = check_durability(client, durability, false);
 
 	if (rc)
@@ -576,6 +593,7 @@ DND_PUBLIC int donard_rdma_sync(struct donard_rdma_client *client, struct donard
 
 DND_PUBLIC int donard_rdma_leave(struct donard_rdma_client *client, struct donard_rdma_durability *durability)
 {
+	DND_USES(RDMA_CLIENT, client);
 	int rc = check_durability(client, durability, true);
 
 	if (rc)

@@ -348,6 +348,7 @@ static int not_opened(struct donard_context *ctx, const char *name, const struct
 DND_PUBLIC int donard_rdma_open_device(struct donard_context *ctx, const char *name,
 				       struct ibv_context **verbs)
 {
+	DND_USES(CONTEXT, ctx);
 	struct ibv_device **devices;
 	struct obstacle obstacle = { 0 };
 	int count = 0, rc = 0;

@@ -293,6 +293,7 @@ DND_PUBLIC int donard_rdma_register(struct donard_memory *memory, uint64_t offse
 				    uint64_t length_bytes, struct ibv_pd *pd, unsigned int rights,
 				    struct donard_rdma_registration **registration)
 {
+	DND_USES(MEMORY, memory);
 	struct donard_rdma_registration *handle = calloc(1, sizeof(*handle));
 	int rc;
 
@@ -303,6 +304,7 @@ DND_PUBLIC int donard_rdma_register(struct donard_memory *memory, uint64_t offse
 		free(handle);
 		return rc;
 	}
+	dnd_handle_made(DND_A_REGISTRATION, handle, memory->ctx);
 	*registration = handle;
 	return 0;
 }
@@ -310,6 +312,7 @@ DND_PUBLIC int donard_rdma_register(struct donard_memory *memory, uint64_t offse
 DND_PUBLIC int donard_rdma_registration_info(const struct donard_rdma_registration *registration,
 					     struct donard_rdma_registration_info *info)
 {
+	DND_USES(REGISTRATION, registration);
 	const struct donard_rdma_registration_info found = {
 		.mr = registration->registration.mr,
 		.address = registration->address,
@@ -326,8 +329,9 @@ DND_PUBLIC int donard_rdma_registration_info(const struct donard_rdma_registrati
 
 DND_PUBLIC void donard_rdma_deregister(struct donard_rdma_registration *registration)
 {
+	DND_LETS_GO(REGISTRATION, registration);
 	if (!registration)
 		return;
 	dnd_unregister(&registration->registration);
-	free(registration);
+	dnd_handle_free(registration, sizeof(*registration));
 }

@@ -619,6 +619,7 @@ static void clean_up(struct dnd_server *server)
 
 DND_PUBLIC int donard_rdma_serve(struct donard_memory *memory, const struct donard_rdma_serve_options *options)
 {
+	DND_USES(MEMORY, memory);
 	struct dnd_server server = { .ctx = memory->ctx, .service.memory = memory };
 	int rc = take_options(&server, options);
 

@@ -172,6 +172,7 @@ static int bind_and_add(struct donard_context *ctx, struct p2pmem_region_add *ad
 
 DND_PUBLIC int donard_region_add(struct donard_context *ctx, const struct donard_region_add *what)
 {
+	DND_USES(CONTEXT, ctx);
 	struct p2pmem_region_add add = { .size = sizeof(add) };
 	struct donard_region_add taken;
 	int rc = DND_TAKE(ctx, &taken, what, "donard_region_add");
@@ -255,6 +256,7 @@ static int set_failed(struct donard_context *ctx, const char *name, const char *
 DND_PUBLIC int donard_region_set_page_type(struct donard_context *ctx, const char *name,
 					   enum donard_page_type page_type)
 {
+	DND_USES(CONTEXT, ctx);
 	const char *word = donard_page_type_text(page_type);
 	char known[P2PMEM_NAME_BYTES];
 	int rc = dnd_region_name(ctx, name, known);
@@ -273,6 +275,7 @@ DND_PUBLIC int donard_region_set_page_type(struct donard_context *ctx, const cha
 DND_PUBLIC int donard_region_set_pinned_importers(struct donard_context *ctx, const char *name,
 						  bool allowed)
 {
+	DND_USES(CONTEXT, ctx);
 	char known[P2PMEM_NAME_BYTES];
 	int rc = dnd_region_name(ctx, name, known);
 

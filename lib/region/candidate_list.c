@@ -62,21 +62,24 @@ struct dnd_candidate *dnd_candidate_add(struct donard_candidate_list *list,
 
 DND_PUBLIC size_t donard_candidate_count(const struct donard_candidate_list *list)
 {
+	DND_DEMANDS(CANDIDATE_LIST, list);
 	return list ? list->count : 0;
 }
 
 DND_PUBLIC const struct donard_candidate_info *
 donard_candidate_get(const struct donard_candidate_list *list, size_t index)
 {
+	DND_DEMANDS(CANDIDATE_LIST, list);
 	return list && index < list->count ? &list->candidates[index]->info : NULL;
 }
 
 DND_PUBLIC void donard_candidate_list_free(struct donard_candidate_list *list)
 {
+	DND_LETS_GO(CANDIDATE_LIST, list);
 	if (!list)
 		return;
 	for (size_t i = 0; i < list->count; i++)
 		free(list->candidates[i]);
 	free(list->candidates);
-	free(list);
+	dnd_handle_free(list, sizeof(*list));
 }

@@ -32,6 +32,7 @@ static int scan_function(struct donard_context *ctx, const char *bdf, void *data
 DND_PUBLIC int donard_candidate_list(struct donard_context *ctx,
 				     struct donard_candidate_list **out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_candidate_list *list = calloc(1, sizeof(*list));
 	unsigned int unread = dnd_sysfs_unread(ctx);
 	int rc;
@@ -46,6 +47,7 @@ DND_PUBLIC int donard_candidate_list(struct donard_context *ctx,
 		donard_candidate_list_free(list);
 		return rc;
 	}
+	dnd_handle_made(DND_A_CANDIDATE_LIST, list, ctx);
 	*out = list;
 	return (int)list->count;
 }

@@ -51,12 +51,14 @@ int dnd_client_list_add_namespace(struct dnd_dma_client *client, const char *nam
 
 DND_PUBLIC size_t donard_client_count(const struct donard_client_list *list)
 {
+	DND_DEMANDS(CLIENT_LIST, list);
 	return list ? list->count : 0;
 }
 
 DND_PUBLIC const struct donard_client_info *
 donard_client_get(const struct donard_client_list *list, size_t index)
 {
+	DND_DEMANDS(CLIENT_LIST, list);
 	return list && index < list->count ? &list->clients[index]->info : NULL;
 }
 
@@ -70,10 +72,11 @@ static void free_client(struct dnd_dma_client *client)
 
 DND_PUBLIC void donard_client_list_free(struct donard_client_list *list)
 {
+	DND_LETS_GO(CLIENT_LIST, list);
 	if (!list)
 		return;
 	for (size_t i = 0; i < list->count; i++)
 		free_client(list->clients[i]);
 	free(list->clients);
-	free(list);
+	dnd_handle_free(list, sizeof(*list));
 }

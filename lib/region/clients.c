@@ -6,6 +6,7 @@
 
 DND_PUBLIC int donard_client_list(struct donard_context *ctx, struct donard_client_list **out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_client_list *list = calloc(1, sizeof(*list));
 	unsigned int unread = dnd_sysfs_unread(ctx);
 	int rc;
@@ -24,6 +25,7 @@ DND_PUBLIC int donard_client_list(struct donard_context *ctx, struct donard_clie
 		donard_client_list_free(list);
 		return rc;
 	}
+	dnd_handle_made(DND_A_CLIENT_LIST, list, ctx);
 	*out = list;
 	return (int)list->count;
 }

@@ -53,6 +53,7 @@ static int read_all(struct donard_context *ctx, const char *name, struct donard_
 DND_PUBLIC int donard_region_counts(struct donard_context *ctx, const char *region,
 				    struct donard_region_counts *out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_region_counts found = { .size = sizeof(found) };
 	char name[P2PMEM_NAME_BYTES];
 	int rc = dnd_struct_check(ctx, out, "donard_region_counts");

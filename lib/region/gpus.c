@@ -121,6 +121,7 @@ static int look_at_regions(struct donard_context *ctx, struct scan *scan)
 
 DND_PUBLIC int donard_gpu_list(struct donard_context *ctx, struct donard_gpu_list **out)
 {
+	DND_USES(CONTEXT, ctx);
 	struct scan scan = { .list = calloc(1, sizeof(*scan.list)), .names = dnd_pci_names_open() };
 	unsigned int unread = dnd_sysfs_unread(ctx);
 	int rc = scan.list && scan.names ? look_at_regions(ctx, &scan) : -ENOMEM;
@@ -136,28 +137,32 @@ DND_PUBLIC int donard_gpu_list(struct donard_context *ctx, struct donard_gpu_lis
 		donard_gpu_list_free(scan.list);
 		return rc;
 	}
+	dnd_handle_made(DND_A_GPU_LIST, scan.list, ctx);
 	*out = scan.list;
 	return (int)scan.list->count;
 }
 
 DND_PUBLIC size_t donard_gpu_count(const struct donard_gpu_list *list)
 {
+	DND_DEMANDS(GPU_LIST, list);
 	return list ? list->count : 0;
 }
 
 DND_PUBLIC const struct donard_gpu_info *donard_gpu_get(const struct donard_gpu_list *list, size_t index)
 {
+	DND_DEMANDS(GPU_LIST, list);
 	return list && index < list->count ? &list->gpus[index]->info : NULL;
 }
 
 DND_PUBLIC void donard_gpu_list_free(struct donard_gpu_list *list)
 {
+	DND_LETS_GO(GPU_LIST, list);
 	if (!list)
 		return;
 	for (size_t i = 0; i < list->count; i++)
 		free(list->gpus[i]);
 	free(list->gpus);
-	free(list);
+	dnd_handle_free(list, sizeof(*list));
 }
 
 DND_PUBLIC const char *donard_gpu_driver_text(enum donard_gpu_driver driver)

@@ -207,18 +207,21 @@ static int list_regions(struct donard_context *ctx, struct donard_region_list **
 		donard_region_list_free(list);
 		return rc;
 	}
+	dnd_handle_made(DND_A_REGION_LIST, list, ctx);
 	*out = list;
 	return (int)list->count;
 }
 
 DND_PUBLIC int donard_region_list(struct donard_context *ctx, struct donard_region_list **list)
 {
+	DND_USES(CONTEXT, ctx);
 	return list_regions(ctx, list, NULL, ALL_PARTS);
 }
 
 DND_PUBLIC int donard_region_list_parts(struct donard_context *ctx, unsigned int parts,
 					struct donard_region_list **list)
 {
+	DND_USES(CONTEXT, ctx);
 	if (parts & ~ALL_PARTS)
 		return dnd_fail_member(ctx, DND_E_BAD_OPTION, DND_VALUE("parts", parts & ~ALL_PARTS),
 				       "unknown parts %#x of a region. Ask for those of "
@@ -229,6 +232,7 @@ DND_PUBLIC int donard_region_list_parts(struct donard_context *ctx, unsigned int
 DND_PUBLIC int donard_region_find(struct donard_context *ctx, const char *name,
 				  struct donard_region_list **list)
 {
+	DND_USES(CONTEXT, ctx);
 	return dnd_region_find(ctx, name, ALL_PARTS, list);
 }
 
@@ -250,19 +254,22 @@ int dnd_region_find(struct donard_context *ctx, const char *name, unsigned int p
 
 DND_PUBLIC size_t donard_region_count(const struct donard_region_list *list)
 {
+	DND_DEMANDS(REGION_LIST, list);
 	return list ? list->count : 0;
 }
 
 DND_PUBLIC const struct donard_region_info *
 donard_region_get(const struct donard_region_list *list, size_t index)
 {
+	DND_DEMANDS(REGION_LIST, list);
 	return list && index < list->count ? &list->records[index].info : NULL;
 }
 
 DND_PUBLIC void donard_region_list_free(struct donard_region_list *list)
 {
+	DND_LETS_GO(REGION_LIST, list);
 	if (!list)
 		return;
 	free(list->records);
-	free(list);
+	dnd_handle_free(list, sizeof(*list));
 }

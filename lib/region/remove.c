@@ -198,6 +198,7 @@ static int remove_known(struct donard_context *ctx, const char *name, unsigned i
 DND_PUBLIC int donard_region_remove(struct donard_context *ctx, const char *name,
 				    unsigned int flags, donard_wait_fn wait_fn, void *user)
 {
+	DND_USES(CONTEXT, ctx);
 	char known[P2PMEM_NAME_BYTES], bdf[DONARD_BDF_BYTES];
 	enum donard_region_kind kind;
 	struct donard_region_list *list;

@@ -64,6 +64,7 @@ int dnd_route_probe(struct donard_context *ctx, const struct dnd_region *region,
 DND_PUBLIC int donard_route_probe(struct donard_context *ctx, const char *region_name,
 				  const char *client_bdf, struct donard_route *route)
 {
+	DND_USES(CONTEXT, ctx);
 	struct donard_route found = { .size = sizeof(found) };
 	struct dnd_region region;
 	int rc = dnd_struct_check(ctx, route, "donard_route");

@@ -370,8 +370,9 @@ names_of_library_have_options() {
 	for option in $(grep -oE '"--[a-z-]+"' tool/terms.c | tr -d '"'); do
 		grep -q "	$option	" < <("$BUILD/donard-cli" --dump-commands) || { echo "$option: no command has it"; return 1; }
 	done
-	# Who has handles of memory, meters and registrations of its own is a program.
-	for call in $(literals_of lib | grep -oE '\<donard_[a-z_]+\(\)?' | grep -vE '^donard_(memory|meter|rdma_register)' | sort -u); do
+	# Who has handles of memory, meters and registrations of its own is a program; a debug build speaks to who writes one.
+	for call in $(literals_of lib | grep -v '^lib/base/handle\.c:' | grep -oE '\<donard_[a-z_]+\(\)?' |
+		grep -vE '^donard_(memory|meter|rdma_register)' | sort -u); do
 		grep -qF "\"$call\"" tool/terms.c || { echo "$call: an error names it, and tool/terms.c does not"; return 1; }
 	done
 	while read -ra command; do
