@@ -395,10 +395,13 @@ int donard_memory_zero(struct donard_memory *memory, uint64_t offset_bytes, uint
  *
  * The call is a barrier for the CPU's own stores through info.address, and for what
  * devices wrote before.  For a dma-buf of another exporter the call asks that exporter
- * (DMA_BUF_IOCTL_SYNC).
+ * (DMA_BUF_IOCTL_SYNC).  Of a GPU that does not order by itself what others write into its memory
+ * (CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING), the call makes that visible to kernels that start later, for memory of
+ * donard_memory_from_cuda() and donard_memory_alloc_cuda(), not for the same bytes by another handle.
  *
  * Returns 0; -EOPNOTSUPP for DONARD_SYNC_DURABLE on volatile memory; -EIO when the device
- * was reset since the last call, so that bytes written since then may be lost; -ENODEV.
+ * was reset since the last call, so that bytes written since then may be lost; -ENODEV; of such a GPU also -EINVAL when
+ * the program has freed the memory in CUDA, and -EIO when CUDA fails.
  * Memories that share a descriptor are told of a reset one by one, each by its own call.
  */
 int donard_memory_sync(struct donard_memory *memory, unsigned int flags);

@@ -122,7 +122,7 @@ static int drop_cached(struct dnd_copy *copy)
 
 int dnd_copy_verify(struct dnd_copy *copy)
 {
-	int rc = by_gpu(&copy->dst) ? dnd_gpu_flush(copy->dst.memory) : drop_cached(copy);
+	int rc = drop_cached(copy);
 	void *memory;
 
 	if (rc)

@@ -80,6 +80,20 @@ typedef enum {
 	CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER = 100,
 } CUflushGPUDirectRDMAWritesScope;
 
+typedef enum {
+	CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS = 117,
+	CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING = 118,
+} CUdevice_attribute;
+
+enum {
+	CU_FLUSH_GPU_DIRECT_RDMA_WRITES_OPTION_HOST = 1,
+};
+
+enum {
+	CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE = 0,
+	CU_GPU_DIRECT_RDMA_WRITES_ORDERING_OWNER = 100,
+};
+
 /* The calls; driver.c has the symbol for each. */
 struct dnd_cuda {
 	CUresult (*init)(unsigned int flags);
@@ -88,6 +102,7 @@ struct dnd_cuda {
 	CUresult (*device_count)(int *count);
 	CUresult (*device_bdf)(char *text, int bytes, CUdevice device);
 	CUresult (*device_bytes)(size_t *bytes, CUdevice device);
+	CUresult (*device_attribute)(int *value, CUdevice_attribute attribute, CUdevice device);
 	CUresult (*state)(CUdevice device, unsigned int *flags, int *active);
 	CUresult (*retain)(CUcontext *context, CUdevice device);
 	CUresult (*release)(CUdevice device);

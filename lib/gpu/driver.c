@@ -19,6 +19,7 @@ static const struct {
 	{ "cuDeviceGetCount", &calls.device_count },
 	{ "cuDeviceGetPCIBusId", &calls.device_bdf },
 	{ "cuDeviceTotalMem_v2", &calls.device_bytes },
+	{ "cuDeviceGetAttribute", &calls.device_attribute },
 	{ "cuDevicePrimaryCtxGetState", &calls.state },
 	{ "cuDevicePrimaryCtxRetain", &calls.retain },
 	{ "cuDevicePrimaryCtxRelease_v2", &calls.release },

@@ -6,6 +6,7 @@
 #include "gpu/alloc.h"
 #include "gpu/context.h"
 #include "gpu/driver.h"
+#include "gpu/order.h"
 #include "gpu/pin.h"
 #include "gpu/range.h"
 
@@ -121,6 +122,42 @@ static int pin(struct donard_memory *memory, const struct dnd_cuda *cuda, const 
 	return rc ? rc : dnd_gpu_make_synchronous(memory->ctx, cuda, range);
 }
 
+/* Where the program's memory lies, for a GPU that needs a flush. */
+struct lent {
+	const struct dnd_cuda *cuda;
+	CUdeviceptr address;
+};
+
+/* Asks anew which context has it, since the program may have destroyed that one. */
+static int flush_lent(const struct donard_memory *memory)
+{
+	const struct lent *lent = memory->end_data;
+	struct dnd_gpu_range range;
+	int rc = dnd_gpu_find(memory->ctx, lent->cuda, lent->address, memory->length, &range);
+
+	if (rc)
+		return rc;
+	rc = dnd_gpu_flush(memory->ctx, lent->cuda, &range);
+	dnd_gpu_let_go(lent->cuda, &range);
+	return rc;
+}
+
+static int note_lent(struct donard_memory *memory, const struct dnd_cuda *cuda, const struct dnd_gpu_range *range)
+{
+	struct lent *lent;
+
+	if (!dnd_gpu_needs_flush(cuda, &range->gpu))
+		return 0;
+	lent = malloc(sizeof(*lent));
+	if (!lent)
+		return dnd_fail_memory(memory->ctx);
+	*lent = (struct lent){ cuda, range->address };
+	memory->end = free;
+	memory->end_data = lent;
+	memory->flush = flush_lent;
+	return 0;
+}
+
 static int find_and_pin(struct donard_memory *memory, CUdeviceptr address, uint64_t bytes)
 {
 	const struct dnd_cuda *cuda;
@@ -132,6 +169,8 @@ static int find_and_pin(struct donard_memory *memory, CUdeviceptr address, uint6
 	if (rc)
 		return rc;
 	rc = pin(memory, cuda, &range);
+	if (!rc)
+		rc = note_lent(memory, cuda, &range);
 	dnd_gpu_let_go(cuda, &range);
 	return rc;
 }
@@ -169,6 +208,13 @@ static void give_back(void *data)
 	free(owned);
 }
 
+static int flush_owned(const struct donard_memory *memory)
+{
+	const struct owned *owned = memory->end_data;
+
+	return dnd_gpu_flush(memory->ctx, owned->cuda, &owned->range);
+}
+
 static int alloc_and_pin(struct donard_memory *memory, int number, uint64_t length, CUdeviceptr *address)
 {
 	struct owned *owned = calloc(1, sizeof(*owned));
@@ -185,6 +231,8 @@ static int alloc_and_pin(struct donard_memory *memory, int number, uint64_t leng
 	}
 	memory->end = give_back;
 	memory->end_data = owned;
+	if (dnd_gpu_needs_flush(owned->cuda, &owned->range.gpu))
+		memory->flush = flush_owned;
 	*address = owned->range.address;
 	return pin(memory, owned->cuda, &owned->range);
 }
@@ -258,23 +306,4 @@ int dnd_gpu_store(const struct donard_memory *memory, uint64_t offset, const voi
 		dnd_cuda_leave(owned->cuda, mode);
 	}
 	return moved(memory, rc, offset, bytes);
-}
-
-/* According to CUDA's documentation this does nothing if the GPU orders the writes of its peers itself. */
-int dnd_gpu_flush(const struct donard_memory *memory)
-{
-	const struct owned *owned = owned_by(memory);
-	CUstreamCaptureMode mode;
-	CUresult rc = dnd_cuda_enter(owned->cuda, owned->range.context, &mode);
-
-	if (!rc) {
-		if (owned->cuda->flush)
-			rc = owned->cuda->flush(CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX,
-						CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER);
-		dnd_cuda_leave(owned->cuda, mode);
-	}
-	if (!rc || rc == CUDA_ERROR_NOT_SUPPORTED)
-		return 0;
-	return dnd_cuda_failed(memory->ctx, owned->cuda, rc, "gpu:%d: what its peers wrote cannot be made visible to it",
-			       owned->range.gpu.number);
 }

@@ -13,7 +13,5 @@ bool dnd_gpu_allocated(const struct donard_memory *memory);
 /* CUDA's copies move bytes of such a memory.  A failure has a text. */
 int dnd_gpu_load(const struct donard_memory *memory, uint64_t offset, void *to, size_t bytes);
 int dnd_gpu_store(const struct donard_memory *memory, uint64_t offset, const void *from, size_t bytes);
-/* Afterwards the GPU sees what peers have written. */
-int dnd_gpu_flush(const struct donard_memory *memory);
 
 #endif /* DND_GPU_PIN_H */

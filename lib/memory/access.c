@@ -153,7 +153,7 @@ DND_PUBLIC int donard_memory_zero(struct donard_memory *memory, uint64_t offset_
 }
 
 /* SYNC tells an open file once of a reset, and other memories, also those of other processes, may have this file, too. */
-int dnd_memory_barrier(struct donard_memory *memory, bool durable)
+static int barrier(struct donard_memory *memory, bool durable)
 {
 	int rc = dnd_region_sync(memory->ctx, &memory->region, durable);
 	uint64_t resets;
@@ -168,6 +168,13 @@ int dnd_memory_barrier(struct donard_memory *memory, bool durable)
 		return rc;
 	memory->resets = resets;
 	return dnd_region_access_failed(memory->ctx, &memory->region, EIO);
+}
+
+int dnd_memory_barrier(struct donard_memory *memory, bool durable)
+{
+	int rc = barrier(memory, durable);
+
+	return rc ? rc : dnd_memory_flush(memory);
 }
 
 DND_PUBLIC int donard_memory_sync(struct donard_memory *memory, unsigned int flags)

@@ -20,6 +20,8 @@ struct donard_memory {
 	uint64_t resets;		/* of the region's device, as far as a barrier of this memory has told of them */
 	void (*end)(void *data);	/* called after the memory was unmapped and closed; or NULL */
 	void *end_data;
+	/* Shows the device what others wrote, where it does not see that by itself: 0, or fails with a text.  Or NULL */
+	int (*flush)(const struct donard_memory *memory);
 };
 
 /* How many hold it beside attachments, which let go of it when nobody else does. */
@@ -77,6 +79,11 @@ static inline struct dnd_place dnd_memory_place(const struct donard_memory *memo
 	return place;
 }
 
+static inline int dnd_memory_flush(const struct donard_memory *memory)
+{
+	return memory->flush ? memory->flush(memory) : 0;
+}
+
 /* Fails unless the range lies in the memory. */
 int dnd_memory_check_range(const struct donard_memory *memory, uint64_t offset, uint64_t length);
 
@@ -89,7 +96,10 @@ int dnd_memory_check_writable(const struct donard_memory *memory);
 /* The CPU reads a range that the caller has checked.  Returns 0 or -errno without a text. */
 int dnd_memory_load(const struct donard_memory *memory, uint64_t offset, void *to, size_t bytes);
 int dnd_memory_access_failed(const struct donard_memory *memory, int error_number);
-/* Runs the barrier of memory of a region.  Tells this memory once of each reset, whatever others of its file were told. */
+/*
+ * Runs the barrier of memory of a region, and its flush.  Tells this memory once of each reset, whatever others of its file were
+ * told.
+ */
 int dnd_memory_barrier(struct donard_memory *memory, bool durable);
 
 /* open.c: an empty handle, or NULL with a text */

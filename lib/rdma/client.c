@@ -540,6 +540,8 @@ static int run_barrier(struct donard_rdma_client *client, const struct dnd_near 
 	int rc = dnd_target_settle(near->memory, dnd_client_keep_up, client);
 	bool failed = client->local_resets || client->remote_resets || client->link.lost;
 
+	if (rc == -EREMOTEIO)
+		return dnd_memory_access_failed(near->memory, EREMOTEIO);
 	return rc == -EIO && !failed ? dnd_near_was_reset(client, near) : rc;
 }
 

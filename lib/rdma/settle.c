@@ -128,10 +128,19 @@ static int settle_slow(const struct donard_memory *memory, int (*meanwhile_fn)(v
 	return rc;
 }
 
+/* No reset, as -EIO would be. */
+static int show(const struct donard_memory *memory)
+{
+	return dnd_memory_flush(memory) ? -EREMOTEIO : 0;
+}
+
 int dnd_target_settle(const struct donard_memory *memory, int (*meanwhile_fn)(void *user), void *user)
 {
-	if (dnd_memory_is_region(memory) && !dnd_target_persistent(memory))
-		return dnd_region_try_sync(&memory->region, false);
+	if (dnd_memory_is_region(memory) && !dnd_target_persistent(memory)) {
+		int rc = dnd_region_try_sync(&memory->region, false);
+
+		return rc ? rc : show(memory);
+	}
 	if (dnd_memory_is_region(memory) || dnd_memory_is_imported(memory))
 		return settle_slow(memory, meanwhile_fn, user);
 	__sync_synchronize();

@@ -16,8 +16,9 @@ int dnd_target_gone_text(struct donard_context *ctx, const struct donard_memory 
 /* Does the memory keep its bytes without power, once the barrier of its device has passed? */
 bool dnd_target_persistent(const struct donard_memory *memory);
 /*
- * settle.c: runs the barrier of donard_memory_sync(), which still tells the memory's program of the reset.  Returns 0 or -errno without a text: -EIO if the device was reset since the
- * last barrier, -ENODEV if the region goes away.  For a dma-buf of another exporter, that exporter's errors are returned.
+ * settle.c: runs the barrier of donard_memory_sync(), which still tells the memory's program of the reset.  Returns 0 or
+ * -errno, with the text still to be made: -EIO if the device was reset since the last barrier, -ENODEV if the region goes away,
+ * -EREMOTEIO if a GPU cannot be shown what was written.  For a dma-buf of another exporter, that exporter's errors are returned.
  *
  * The barrier of persistent memory may take minutes, and an exporter may wait for devices; meanwhile @meanwhile_fn is called
  * every 20 ms.  If that returns

@@ -160,6 +160,17 @@ copies_to_all_ends() {
 	within 10 nothing_is_pinned
 }
 
+# One that says so: its copies end with a flush. The lab's GPU itself has its writes in order.
+copies_of_unordered_gpu() {
+	with_gpu_region generic
+	LAB_CUDA_UNORDERED=1 copy "$LAB_ALPHA" gpu:0 --size 1M --verify
+	result_is "$MIB" switch 0
+	equal "verified" true "$(field verified)"
+	LAB_CUDA_FLUSH_FAILS=1 copy "$LAB_ALPHA" gpu:0 --size 1M
+	LAB_CUDA_UNORDERED=1 LAB_CUDA_FLUSH_FAILS=1 gpu_refused 1 "gpu:0: what its peers wrote cannot be made visible" \
+		"$LAB_ALPHA" gpu:0 --size 1M
+}
+
 interrupted_copy() {
 	with_gpu_region generic
 	start_copy alpha "$LAB_ALPHA" gpu:0
@@ -204,6 +215,7 @@ t "memory: GPU without a region" memory_without_region
 t "memory: no libcuda" memory_without_cuda
 core t "copy: gpu:N as source and destination" copies_of_gpu
 t "copy: gpu:N from and to each kind of end" copies_to_all_ends
+t "copy: gpu:N that does not order writes" copies_of_unordered_gpu
 t "copy: gpu:N, interrupted" interrupted_copy
 core t "copy: gpu:N that cannot be had" bad_copies_of_gpu
 t "copy: killed" killed_copy generic

@@ -173,7 +173,7 @@ STUB CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUd
 
 	if (rc)
 		return rc;
-	switch (attribute) {
+	switch ((int)attribute) {
 	case CU_DEVICE_ATTRIBUTE_PCI_BUS_ID:
 		*value = (int)about.bus;
 		break;
@@ -195,7 +195,8 @@ STUB CUresult cuDeviceGetAttribute(int *value, CUdevice_attribute attribute, CUd
 		*value = 1;
 		break;
 	case CU_DEVICE_ATTRIBUTE_GPU_DIRECT_RDMA_WRITES_ORDERING:
-		*value = CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES;
+		*value = stub_lever("LAB_CUDA_UNORDERED") ? CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE :
+			 CU_GPU_DIRECT_RDMA_WRITES_ORDERING_ALL_DEVICES;
 		break;
 	default:
 		*value = 0;
@@ -223,14 +224,14 @@ STUB CUresult cuDeviceGetByPCIBusId(CUdevice *dev, const char *text)
 	return rc ? rc : strcasecmp(own, text) ? CUDA_ERROR_INVALID_DEVICE : CUDA_SUCCESS;
 }
 
-/* The lab's BAR is ordered by itself. */
+/* The lab's BAR is ordered by itself, so that only a failure shows that somebody flushes. */
 STUB CUresult cuFlushGPUDirectRDMAWrites(CUflushGPUDirectRDMAWritesTarget target,
 					 CUflushGPUDirectRDMAWritesScope scope)
 {
 	if (target != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX ||
 	    (scope != CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER && (int)scope != 200))
 		return CUDA_ERROR_INVALID_VALUE;
-	return stub_ready(true);
+	return stub_lever("LAB_CUDA_FLUSH_FAILS") ? CUDA_ERROR_LAUNCH_FAILED : stub_ready(true);
 }
 
 /* --- contexts --- */
