@@ -10,13 +10,13 @@ $(BUILD)/tests/unit/%.o: ALL_CFLAGS += -iquote lib -iquote .
 # What one of them needs beside the library.
 $(BUILD)/tests/unit/test_utf8: $(BUILD)/tool/utf8.o
 $(BUILD)/tests/unit/test_utf8: UNIT_LIBS := -ljson-c
-$(BUILD)/tests/unit/test_terms: $(BUILD)/tool/terms.o
+$(BUILD)/tests/unit/test_terms: $(BUILD)/tool/terms.o $(BUILD)/words/words.o
 $(BUILD)/tests/unit/test_progress: $(BUILD)/tool/progress.o
 $(BUILD)/tests/unit/test_fields.o: ALL_CFLAGS += -iquote tool
-$(BUILD)/tests/unit/test_fields: $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o)
+$(BUILD)/tests/unit/test_fields: $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/words/words.o
 $(BUILD)/tests/unit/test_fields: UNIT_LIBS := -ljson-c
 $(BUILD)/tests/unit/test_serverevent.o: ALL_CFLAGS += -iquote tool
-$(BUILD)/tests/unit/test_serverevent: $(BUILD)/cli/serverevent.o $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o)
+$(BUILD)/tests/unit/test_serverevent: $(BUILD)/cli/serverevent.o $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/words/words.o
 $(BUILD)/tests/unit/test_serverevent: UNIT_LIBS := -ljson-c -Wl$(comma)--wrap=poll
 $(BUILD)/tests/unit/test_rdma: $(addprefix $(BUILD)/tool/rdma/,latency.o pass.o pattern.o)
 $(BUILD)/tests/unit/test_rdma: UNIT_LIBS := -Wl$(comma)--wrap=dnd_route_probe
@@ -79,7 +79,7 @@ $(BUILD)/tests/unit/test_candidates: UNIT_LIBS := -Wl$(comma)--wrap=dnd_config_r
 $(BUILD)/tests/unit/test_lists: UNIT_LIBS := -Wl$(comma)--wrap=dnd_file_text
 
 # The thread alone, without nbdkit.
-$(BUILD)/tests/unit/test_nbd_worker: $(BUILD)/nbd/worker.o $(BUILD)/tool/terms.o
+$(BUILD)/tests/unit/test_nbd_worker: $(BUILD)/nbd/worker.o $(BUILD)/words/words.o
 $(BUILD)/tests/unit/test_nbd_worker: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=donard_,\
 	$(addprefix queue_,open close descriptor poll) $(addprefix cache_,connect close info register write read trim flush))
 
@@ -90,7 +90,7 @@ $(BUILD)/tests/unit/test_bench_gpu: UNIT_LIBS := $(addprefix -Wl$(comma)--wrap=,
 DOCTOR_TESTS := $(addprefix $(BUILD)/tests/unit/,test_doctor test_prove_nic)
 $(addsuffix .o,$(DOCTOR_TESTS)): ALL_CFLAGS += -iquote tool
 $(DOCTOR_TESTS): $(addprefix $(BUILD)/cli/doctor/,check_direct_map.o codes.o compare.o find.o kernel.o loopback.o pairs.o pci.o prove.o \
-	prove_nic.o route.o source.o trial.o) $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/kernel/path.o
+	prove_nic.o route.o source.o trial.o) $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(addprefix $(BUILD)/,words/words.o kernel/path.o)
 $(DOCTOR_TESTS): UNIT_LIBS := -ljson-c
 $(BUILD)/tests/unit/test_prove_nic: UNIT_LIBS += $(addprefix -Wl$(comma)--wrap=,ibv_query_port \
 	$(addprefix donard_memory_,alloc claim sync) $(addprefix donard_rdma_,deregister open_device register registration_info))

@@ -11,9 +11,9 @@ METER_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/meter/*.c)))
 METER_SHARES := $(addprefix $(BUILD)/lib/base/,clock.o failure.o files.o handle.o misuse.o printable.o sized.o)
 # The number is that of the ABI that it stands in for.
 CUFILE_SONAME := libcufile.so.0
-CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) lib/base/mounts.c tool/terms.c)
+CUFILE_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard lib/cufile/*.c)) lib/base/mounts.c words/words.c)
 # Both commands print names of others as the library does.
-TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c tool/rdma/*.c)) lib/base/printable.c)
+TOOL_OBJS := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard tool/*.c tool/rdma/*.c)) lib/base/printable.c words/words.c)
 # The doctor predicts routes by the module's own rules, which are pure, and reads files as the library does.
 CLI_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard cli/*.c cli/doctor/*.c)) kernel/path.c $(addprefix lib/base/,bdf.c files.c nodes.c pcibar.c pciconfig.c rights.c uring_refused.c))
 # The links' registers are read as the library reads them.
@@ -33,7 +33,7 @@ CLI_LIBS   = $(shell $(PKG_CONFIG) --libs json-c inih libibverbs)
 BENCH_LIBS = $(shell $(PKG_CONFIG) --libs json-c liburing libibverbs)
 
 # The plugin is built where nbdkit's headers are: nothing else needs them.
-NBD_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard nbd/*.c)) tool/terms.c)
+NBD_OBJS  := $(patsubst %.c,$(BUILD)/%.o,$(sort $(wildcard nbd/*.c)) words/words.c)
 NBD_PLUGIN := $(if $(shell $(PKG_CONFIG) --exists nbdkit 2>/dev/null && echo yes),$(BUILD)/nbdkit-donard-cache-plugin.so)
 # Where nbdkit looks for plugins by their short names.
 NBD_DIR   ?= $(eval NBD_DIR := $(shell $(PKG_CONFIG) --variable=plugindir nbdkit))$(NBD_DIR)

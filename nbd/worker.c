@@ -16,7 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include "tool/terms.h"
+#include "words/words.h"
 
 #define PLACE_BYTES	(256U << 10)	/* of registered memory; longer requests go piece by piece */
 #define COMPLETIONS	64

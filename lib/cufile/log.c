@@ -12,7 +12,7 @@
 
 #include "cufile/locks.h"
 #include "cufile/log.h"
-#include "tool/terms.h"
+#include "words/words.h"
 
 static const char *const words[] = { "NOTICE", "ERROR", "WARN", "INFO", "DEBUG", "TRACE" };
 

@@ -373,11 +373,11 @@ names_of_library_have_options() {
 	# Who has handles of memory, meters and registrations of its own is a program; a debug build speaks to who writes one.
 	for call in $(literals_of lib | grep -v '^lib/base/handle\.c:' | grep -oE '\<donard_[a-z_]+\(\)?' |
 		grep -vE '^donard_(memory|meter|rdma_register)' | sort -u); do
-		grep -qF "\"$call\"" tool/terms.c || { echo "$call: an error names it, and tool/terms.c does not"; return 1; }
+		grep -qF "\"$call\"" words/words.c || { echo "$call: an error names it, and words/words.c does not"; return 1; }
 	done
 	while read -ra command; do
 		"$BUILD/donard-cli" help "${command[@]:1}" >"$LOGS/help" 2>&1 || { cat "$LOGS/help"; return 1; }
-	done < <(grep -oE "donard-cli( [a-z]+)+" tool/terms.c)
+	done < <(grep -ohE "donard-cli( [a-z]+)+" words/words.c tool/terms.c)
 }
 
 run_cli_contracts() {

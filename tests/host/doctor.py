@@ -95,7 +95,7 @@ def codes(program, page):
 def sources():
     """All of ours, with strings that go on in the next line made one."""
     root = HERE.parent.parent.parent
-    text = "\n".join(path.read_text() for room in ("lib", "kernel", "cli", "tool") for path in sorted((root / room).rglob("*.c")))
+    text = "\n".join(path.read_text() for room in ("lib", "kernel", "cli", "tool", "words") for path in sorted((root / room).rglob("*.c")))
     return re.sub(r'"\s*\n\s*"', "", text)
 
 

@@ -26,6 +26,7 @@ ROOMS = {
     "include/uapi": [],
     "include/donard": [],
     "include/donard-lab": [],
+    "words": [],
     "kernel/compat": ["include/uapi"],
     "kernel": ["kernel/compat", "include/uapi"],
     "kernel/ntb": ["kernel", "kernel/compat", "include/uapi"],
@@ -41,20 +42,20 @@ ROOMS = {
     "lib/rdma": ["lib/gpu", "lib/memory", "lib/region", "lib/base", "include/donard"],
     "lib/cache": ["lib/queue", "lib/rdma", "lib/drive", "lib/memory", "lib/region", "lib/base", "include/donard"],
     "lib/meter": ["include/donard"],
-    "lib/cufile": ["include/donard"],
-    "nbd": ["include/donard"],
-    "tool": ["include/donard"],
+    "lib/cufile": ["words", "include/donard"],
+    "nbd": ["words", "include/donard"],
+    "tool": ["words", "include/donard"],
     "tool/rdma": ["tool", "include/donard"],
     "cli/doctor": ["tool", "include/donard"],
     "cli": ["cli/doctor", "tool/rdma", "tool", "include/donard"],
     "bench": ["tool/rdma", "tool", "include/donard", "include/uapi"],
 }
 # One header of a room is for these, too: module and library are of one release, CUDA's numbers are CUDA's, and the doctor and the meters
-# are built with some files of others, which need nothing of their rooms. The plugin of nbdkit and the log of cuFile tell people the library's errors.
+# are built with some files of others, which need nothing of their rooms.
 SHARED = {"include/donard/version.h": ["kernel"], "kernel/path.h": ["cli/doctor"],
           "lib/base/clock.h": ["lib/meter"], "lib/base/failure.h": ["lib/meter"], "lib/base/handle.h": ["lib/meter"], "lib/base/sized.h": ["lib/meter"],
           "lib/gpu/cuda.h": ["lib/cufile"], "lib/base/files.h": ["cli/doctor", "lib/meter"], "lib/base/mounts.h": ["lib/cufile", "lib/drive"], "lib/base/bdf.h": ["cli", "cli/doctor"], "lib/base/pcibar.h": ["cli/doctor"], "lib/base/pciconfig.h": ["cli/doctor", "bench"], "lib/base/nodes.h": ["cli"], "lib/base/printable.h": ["tool", "cli", "cli/doctor", "lib/region", "lib/cache"], "lib/base/rights.h": ["cli/doctor"],
-          "lib/base/uring_refused.h": ["cli/doctor"], "tool/terms.h": ["nbd", "lib/cufile"]}
+          "lib/base/uring_refused.h": ["cli/doctor"]}
 # Libraries of their own, which the linker gives libdonard's public calls alone. Its rooms know nothing of theirs.
 LINKED = ["lib/cufile", "lib/meter"]
 OF_LINKED = {"include/donard/meter.h": "lib/meter"}
@@ -176,7 +177,7 @@ def include_faults(root):
 def symbols(root, build):
     """Of the objects: what each defines, and what it needs."""
     defines, needs, names = {}, [], {}
-    for path in sorted(found for rooms in ("lib/*", "tool", "tool/*", "cli", "cli/*", "bench", "nbd", "kernel", "kernel/*") for found in build.glob(f"{rooms}/*.o")):
+    for path in sorted(found for rooms in ("lib/*", "words", "tool", "tool/*", "cli", "cli/*", "bench", "nbd", "kernel", "kernel/*") for found in build.glob(f"{rooms}/*.o")):
         name = path.relative_to(build).with_suffix(".c").as_posix()
         if (root / name).exists():  # else of a file that is no more
             names[str(path)] = name
