@@ -418,6 +418,34 @@ run_build() {
 	! in_ring all || try "build: what DKMS gets is whole" dkms_builds
 }
 
+# not_judged FILE... - where a public function does not judge, first, each handle that it takes: a debug build finds those that
+# were freed. The calls about failures answer for closed contexts, too.
+not_judged() {
+	awk '
+		FNR == 1 { head = ""; due = 0 }
+		/^DND_(METER_)?PUBLIC/ { head = " " }
+		head { head = head $0 }
+		due && !/^\tDND_(USES|DEMANDS|LETS_GO)\(/ { print FILENAME ":" FNR ": a handle is not judged (lib/base/handle.h)" }
+		due { due-- }
+		head && /^\{/ {
+			due = gsub(/struct donard_(context|memory|file|queue|cache|rdma_client|rdma_registration|meter|[a-z]+_list) \*[a-z]/, "", head)
+			if (head ~ /donard_(error|error_code|failure_get|fail)\(/)
+				due = 0
+			head = ""
+		}' "$@"
+}
+
+handles_are_judged() {
+	! not_judged lib/*/*.c | grep .
+}
+
+an_unjudged_handle_is_caught() {
+	local file=$LOGS/unjudged.c
+	printf '%s\n' 'DND_PUBLIC int donard_a(struct donard_queue *queue,' '			struct donard_memory *memory)' '{' \
+		'	DND_USES(QUEUE, queue);' '	return 0;' '}' >"$file"
+	diff - <(not_judged "$file") <<<"$file:5: a handle is not judged (lib/base/handle.h)"
+}
+
 # tags_twice FOLDER... - each tag of a header that is defined in another file, too. Those of one file's own may recur.
 tags_twice() {
 	grep -rnE '^(struct|union|enum) [a-z_0-9]+ \{' "$@" --include='*.[ch]' |
@@ -474,6 +502,8 @@ a_wrong_opening_is_caught() {
 run_rooms() {
 	progress "rooms"
 	try "style: a tag of a header has one definition" tags_are_unique
+	try "style: a public function judges its handles" handles_are_judged
+	try "style: one that does not is caught" an_unjudged_handle_is_caught
 	try "style: a tag that is defined twice is caught" a_tag_twice_is_caught
 	try "style: a failure's text begins with its object" failures_begin_with_objects
 	try "style: one that begins otherwise is caught" a_wrong_opening_is_caught
