@@ -109,10 +109,8 @@ database_over_a_cut() {
 }
 
 # A life of the server takes minutes on a busy host.
-RANDOM_CUTS=2
-if can long; then
-	RANDOM_CUTS=$((45 * SOAK))
-	within_cuts 1 t "disk: ext4 and sqlite, power cut" database_over_a_cut
-	within_cuts "${#CACHE_STEPS[@]}" t "at every step" cut_at_every_step cache_begins cache_life "$CACHE" "${CACHE_STEPS[@]}"
-fi
+readonly RANDOM_CUTS=$((45 * SOAK))
+
+within_cuts 1 t "disk: ext4 and sqlite, power cut" database_over_a_cut
+within_cuts "${#CACHE_STEPS[@]}" t "at every step" cut_at_every_step cache_begins cache_life "$CACHE" "${CACHE_STEPS[@]}"
 within_cuts "$RANDOM_CUTS" t "at any moment" cut_at_random cache_begins cache_life "$RANDOM_CUTS"

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Runs suites inside a guest: run.sh [--ring RING] [--seed N] [--soak N] SUITE[/NAME]...
 # RING is one of tests/matrix. gate: of each suite what is core, or the test that is named; all (the default): as on the
-# kernel that the matrix calls thorough, and at greater length (can long); debug: whole suites.
+# kernel that the matrix calls thorough; debug: whole suites.
 # What is random begins with the seed; soaks take N times as long.
 set -uo pipefail
 cd "$(dirname "$0")" || exit 1
@@ -31,7 +31,7 @@ while [[ ${1-} == --* ]]; do
 	shift 2
 done
 ((TEST_SECONDS *= SOAK))
-[[ $RING != all ]] || LAB_CAN+=" thorough long"
+[[ $RING != all ]] || LAB_CAN+=" thorough"
 for suite in "$@"; do
 	run_suite "$suite"
 done
