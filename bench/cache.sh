@@ -368,5 +368,5 @@ for part; do
 done
 donard-cli bench null --rounds 1 --meter none --json |
 	jq --slurpfile samples "$WORK/samples" --arg meter "${LAB_METER:+lab}" --argjson rounds "$RUNS" --argjson block "$BLOCK" \
-		'. + {benchmark: "cache", options: {$rounds, block_bytes: $block}, $samples} +
+		--arg fabric "$LAB_FABRIC" '. + {benchmark: "cache", options: {$rounds, block_bytes: $block, $fabric}, $samples} +
 		if $meter == "" then {} else {$meter} end'

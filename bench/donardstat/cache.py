@@ -122,21 +122,33 @@ def _part(title: str, words: str, lines: list[str]) -> list[str]:
     return ["", f"### {title}", "", words, "", *lines]
 
 
+def _fabric(run: Run) -> str:
+    """As the run says; of one that does not, as its file is called: cache-counts-rxe."""
+    return run.options.get("fabric") or run.file.split("-")[-1]
+
+
+def _on_fabric(there: Sequence[Run]) -> list[str]:
+    samples = [sample for run in there for sample in run.samples]
+    kernel, over = there[0].data["kernel"], f"over {_fabric(there[0])}"
+    lines = ["", f"Linux {kernel}, writes of 4 KiB one behind the other, two machines joined by {_fabric(there[0])}."]
+    if counts(samples):
+        lines += _part(f"Each acknowledged write, {over}", COUNT_WORDS,
+                       [*table(2, COUNT_HEADS, counts(samples)), "", *_refused(samples)])
+    if destaged_bytes(samples):
+        lines += _part(f"Bytes of the destage, {over}", BYTES_WORDS, table(1, BYTES_HEADS, destaged_bytes(samples)))
+    if latency(samples):
+        lines += _part(f"Latency before a slow drive, {over}", LATENCY_WORDS, table(2, LATENCY_HEADS, latency(samples)))
+    if destage_rates(samples):
+        lines += _part(f"Rate of the destage, {over}", RATE_WORDS, table(1, RATE_HEADS, destage_rates(samples)))
+    return lines
+
+
 def section(results: Sequence[Run]) -> list[str]:
+    """A part for each fabric: what one costs is no sample of another."""
     there = runs(results, "cache-")
     if not there:
         return absent("cache-*.json", "bench/run cache")
-    samples = [sample for run in there for sample in run.samples]
-    lines = [f"Linux {there[0].data['kernel']}, writes of 4 KiB one behind the other, two machines joined by rxe."]
-    if counts(samples):
-        lines += _part("Each acknowledged write", COUNT_WORDS, [*table(2, COUNT_HEADS, counts(samples)), "", *_refused(samples)])
-    if destaged_bytes(samples):
-        lines += _part("Bytes of the destage", BYTES_WORDS, table(1, BYTES_HEADS, destaged_bytes(samples)))
-    if latency(samples):
-        lines += _part("Latency before a slow drive", LATENCY_WORDS, table(2, LATENCY_HEADS, latency(samples)))
-    if destage_rates(samples):
-        lines += _part("Rate of the destage", RATE_WORDS, table(1, RATE_HEADS, destage_rates(samples)))
-    return lines
+    return [line for fabric in groups(there, _fabric) for line in _on_fabric(fabric)][1:]
 
 
 COUNT_WORDS = (

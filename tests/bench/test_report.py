@@ -65,6 +65,10 @@ def sampled(data: Json) -> Json:
     return {**data, "emulated": False, "meter": "likwid"}
 
 
+def over_siw(data: Json) -> Json:
+    return {**data, "options": {**data["options"], "fabric": "siw"}}
+
+
 def fill(folder: Path) -> None:
     """The inputs of each report, in a folder of its name."""
     for kernel in ("6.12.9", "7.3.4"):
@@ -74,6 +78,7 @@ def fill(folder: Path) -> None:
     put(folder / "page", "table1-rxe", results("table1"))
     put(folder / "page", "rdma-counts-rxe", results("rdma-counts"))
     put(folder / "page", "cache-rxe", results("cache"))
+    put(folder / "page", "cache-destage", over_siw(results("cache")))
     put(folder / "page", "maps-7", results("maps"))
     for name in ("copy-rates", "copy-sweep", "null"):
         put(folder / "page", name, results(name))
@@ -161,6 +166,12 @@ class Report(unittest.TestCase):
         self.shows(r"^\| donard's cache \| 1 \| 3 \| 0\.13 \| 0\.13 \| 0\.13 \| 0\.13 \|$")
         self.shows(r"^\| 16 MiB/s \| 3 \| 1\.10 \| 1\.10 \|$")
 
+    def test_cache_fabric(self):
+        """report: what joined the machines of a cache, as the run or its file's name says"""
+        self.shows(r"^Linux 7\.3\.4, .* two machines joined by rxe\.$")
+        self.shows(r"^### Rate of the destage, over siw$")
+        self.shows(r"^Linux 7\.3\.4, .* two machines joined by siw\.$")
+
     def test_rdma_dram(self):
         """report: DRAM by target in the table"""
         self.shows(r"^\| rxe \| write \| GPU-like BAR \| .* \| 6\.00 \| 1\.00 \|")
@@ -225,7 +236,7 @@ class Report(unittest.TestCase):
         shutil.copytree(self.folder / "page", self.folder / "own")
         self.assertEqual(command.main(["report", str(self.folder / "own" / "data"), "--out",
                                        str(self.folder / "own.md")]), 0)
-        self.assertEqual(len(list((self.folder / "own" / "data").iterdir())), 13)
+        self.assertEqual(len(list((self.folder / "own" / "data").iterdir())), 14)
 
     def test_refusals(self):
         """report: without results there is no page"""
