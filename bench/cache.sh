@@ -27,6 +27,11 @@ say() {
 	echo "bench: $*" >&2
 }
 
+# trace_ends - the meter reads the trace, too: its guest leaves it on.
+trace_ends() {
+	[[ -n ${LAB_METER-} ]] || labctl trace off
+}
+
 peer() {
 	labctl peer "$@" </dev/null
 }
@@ -215,7 +220,7 @@ count() {
 	packets=$(($(counter sent_pkts) + $(counter rcvd_pkts)))
 	labctl trace on
 	"write_$1" $(($4 * BLOCK)) "$2"
-	labctl trace off
+	trace_ends
 	after=($(($(counter rdma_sends) + $(counter rdma_recvs) - sends)) $(($(counter sent_pkts) + $(counter rcvd_pkts) - packets)))
 	tail -c "+$((from + 1))" /mnt/lab/trace.log >"$WORK/trace"
 	measured=null
@@ -238,7 +243,7 @@ destaged_bytes() {
 	from=$(stat -c %s /mnt/lab/trace.log)
 	labctl trace on
 	"${@:3}" >"$WORK/destaged"
-	labctl trace off
+	trace_ends
 	tail -c "+$((from + 1))" /mnt/lab/trace.log >"$WORK/trace"
 	labctl map >"$WORK/map"
 	witness --json --map "$WORK/map" --trace "$WORK/trace" >"$WORK/witness"
