@@ -5,6 +5,8 @@
 
 # shellcheck source=helpers/gpu.sh
 . ./helpers/gpu.sh
+# shellcheck source=helpers/cacheserver.sh
+. ./helpers/cacheserver.sh
 
 readonly BYTES=$((8 * MIB))
 
@@ -287,6 +289,34 @@ compare_costs() {
 		beyond "user instructions of $1: cuFile ${cufile[0]}, queue ${queue[0]} and ${queue[1]} in the kernel"
 }
 
+# fabric_here - soft RDMA on an interface without a wire, as the lab makes it for a machine alone: this one was booted without.
+fabric_here() {
+	export LAB_FABRIC=rxe LAB_RDMA_DEVICE=rxe0 LAB_ADDR=10.77.0.1 LAB_ADDR6=fd77::1
+	at_end "within 20 /opt/lab/fabric down; ip link delete wire0"
+	/opt/lab/fabric up
+}
+
+# A cache's log goes to its drive out of the NVRAM, and no byte of the payload meets DRAM, nor does a processor read it in the
+# NVRAM: server, client and kernel are all in this machine. With few clients all of it has room in the part of one.
+destage() {
+	local what
+	fabric_here
+	fresh --no-cleaner --high 90 --clients 2
+	says "acknowledged $BYTES" write 0 "$BYTES" 5 65536
+	donard-cli measure --payload "$BYTES" --json cacheio "$LAB_ADDR" "$PORT" destage >"$WORK/copy" 2>"$WORK/client" ||
+		fail "the destage: $(cat "$WORK/copy" "$WORK/client")"
+	exactly "the meter" "lab true" "$(measured meter) $(measured exact)"
+	for what in dram_dma_payload_bytes dram_cpu_payload_bytes; do
+		exactly "$what" 0 "$(measured "$what")"
+	done
+	exactly "bar_dma_bytes" "$BYTES" "$(measured bar_dma_bytes)"
+	(($(measured bar_cpu_bytes) <= 4096)) || fail "the CPU touched $(measured bar_cpu_bytes) bytes of the NVRAM"
+	on_drive "equal $BYTES" 0 "$BYTES" 5
+	# Whoever comes to this NVRAM next finds no log in it.
+	kill_server
+	forget_log
+}
+
 # What was seen, for whoever reads the log of the guest.
 tell_costs() {
 	[[ ! -e /tmp/cufile-costs ]] || cat /tmp/cufile-costs
@@ -336,5 +366,6 @@ t "no more instructions than fio, 1 MiB" in_two_samples no_more_than_fio 64M 1M
 t "cuFile on top of the queue, 64 KiB" in_two_samples cufile_costs 65536
 t "cuFile on top of the queue, 1 MiB" in_two_samples cufile_costs 1048576
 tell_costs
+t "destage of a cache" destage
 t "a meter that is not here" not_here
 core t "root only" for_root_only
