@@ -195,12 +195,38 @@ killed_client() {
 	CLIENT=$!
 	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
 	within "$SECONDS_TO_NOTICE" test -s "$WORK/acknowledged"
-	if [[ -n ${LAB_PEER_ADDR-} ]]; then
-		labctl peer pkill -KILL -x cacheio </dev/null
-	else
-		pkill -KILL -x cacheio
-	fi
+	kill_client
 	within $((3 * SECONDS_TO_NOTICE)) lost
+	all_acknowledged_is_there
+	drain
+}
+
+# more_lines_than COUNT FILE
+more_lines_than() {
+	(($(wc -l <"$2") > $1))
+}
+
+# One client here and one on the other machine, where there are two, each at blocks of its own. The one here is killed: the
+# other's writes go on, and what either was told is durable is there.
+killed_beside_another() {
+	local killed
+	fresh --no-cleaner --high 90 --clients 3
+	client follow 0 262144 1 4096 >"$WORK/other" 2>/dev/null &
+	CLIENT=$!
+	at_end "kill -KILL $CLIENT 2>/dev/null; wait $CLIENT"
+	cacheio "$LAB_ADDR" "$PORT" follow "$MIB" 262144 1 4096 >"$WORK/killed" 2>/dev/null </dev/null &
+	killed=$!
+	at_end "kill -KILL $killed 2>/dev/null; wait $killed"
+	within "$SECONDS_TO_NOTICE" test -s "$WORK/other"
+	within "$SECONDS_TO_NOTICE" test -s "$WORK/killed"
+	kill -KILL "$killed"
+	within $((3 * SECONDS_TO_NOTICE)) lost
+	within "$SECONDS_TO_NOTICE" more_lines_than $(($(wc -l <"$WORK/other") + 64)) "$WORK/other"
+	equal "clients lost" 1 "$(events lost)"
+	kill_client
+	cp "$WORK/killed" "$WORK/acknowledged"
+	all_acknowledged_is_there
+	cp "$WORK/other" "$WORK/acknowledged"
 	all_acknowledged_is_there
 	drain
 }
@@ -403,6 +429,7 @@ t "events: their reader goes away" reader_goes_away
 t "SIGTERM: all is on the drive" drains_when_told
 core t "SIGKILL: all that was acknowledged is recovered" killed_server
 t "client killed" killed_client
+t "client killed beside another" killed_beside_another
 t "one window" one_window
 core t "refused: no log, wrong options" refused
 core t "refused: volatile memory" refuses_volatile

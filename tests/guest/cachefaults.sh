@@ -365,15 +365,6 @@ client_dies_in_its_write() {
 	on_drive 'equal 65536' 0 65536 1000000
 }
 
-kill_client() {
-	if [[ -n ${LAB_PEER_ADDR-} ]]; then
-		labctl peer pkill -KILL -x cacheio </dev/null
-	else
-		pkill -KILL -x cacheio
-	fi
-	wait "$CLIENT" || true
-}
-
 # --- the log ---
 
 # flip_bits AT... - a bit of the NVRAM each

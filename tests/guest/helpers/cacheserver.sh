@@ -101,6 +101,16 @@ client() {
 	limited ${LAB_PEER_ADDR:+labctl peer} cacheio "$LAB_ADDR" "$PORT" "$@" </dev/null
 }
 
+# kill_client - the client in the background, whose pid here is CLIENT
+kill_client() {
+	if [[ -n ${LAB_PEER_ADDR-} ]]; then
+		labctl peer pkill -KILL -x cacheio </dev/null
+	else
+		pkill -KILL -x cacheio
+	fi
+	wait "$CLIENT" || true
+}
+
 # says EXPECTED ARGUMENT... - a client with these arguments
 says() {
 	local expected=$1 seen status=0
