@@ -165,6 +165,7 @@ class Report(unittest.TestCase):
         self.shows(r"^\| donard's cache \| 409,600 \| 409,600 \| 0 \|$")
         self.shows(r"^\| donard's cache \| 1 \| 3 \| 0\.13 \| 0\.13 \| 0\.13 \| 0\.13 \|$")
         self.shows(r"^\| 16 MiB/s \| 3 \| 1\.10 \| 1\.10 \|$")
+        self.shows(r"missed by 0\.45 with the drive as fast as it is; met with the drive at 16 MiB/s\.$")
 
     def test_cache_fabric(self):
         """report: what joined the machines of a cache, as the run or its file's name says"""
@@ -284,7 +285,7 @@ class Tables(unittest.TestCase):
 
     def test_cache(self):
         """table: of a write cache, each part that the run has"""
-        self.check("cache", r"^donard's cache +16 +2\.00 +4\.00 +0\.250 +0 ", r"^as fast as it is +3 +1\.10 +1\.10$")
+        self.check("cache", r"^donard's cache +16 +2\.00 +4\.00 +0\.250 +0 ", r"^as fast as it is +3 +0\.50 +0\.50$")
 
     def test_null(self):
         """table: of the harness itself"""
