@@ -228,6 +228,22 @@ container_copies() {
 	exits 1 'p2pmem_control' in_container donard-cli region remove p2pmem0
 }
 
+# docs/containers.md has these options. In a user namespace of the engine's own, a bound node belongs to nobody.
+nspawn_copies() {
+	with_nspawn
+	random_file "$WORK/data" $((4 * MIB))
+	put_on_drive "$WORK/data" "$LAB_BETA" 0
+	# shellcheck disable=SC2034  # copy()
+	CLI=(in_nspawn donard-cli)
+	copy "$LAB_BETA" p2pmem0 --size 4M --verify
+	result_is $((4 * MIB)) switch 0
+	equal "evidence" proven "$(field route_evidence)"
+	copy p2pmem0 "$LAB_BETA" --size 4M --dst-offset 8M --verify
+	result_is $((4 * MIB)) switch 0
+	exits 1 'p2pmem1' in_nspawn donard-cli copy "$LAB_BETA" p2pmem1 --size 4096
+	exits 1 'cannot be opened: .*user namespace' in_nspawn --private-users=pick donard-cli copy "$LAB_BETA" p2pmem0 --size 4096
+}
+
 core t "modes of the nodes" nodes
 core t "the group may use regions" group_may
 core t "others may not" others_may_not
@@ -245,3 +261,4 @@ core t "a user may not add or remove" user_may_not_add
 core t "a user may not change the page type" user_may_not_set_page_type
 core t "the capability is checked" capability_is_checked
 t "a container copies" container_copies
+t "a container of systemd-nspawn copies" nspawn_copies

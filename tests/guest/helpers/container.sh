@@ -23,6 +23,26 @@ in_container() {
 		exec "$@"' contained "$LAB_BETA" "$@"
 }
 
+# with_nspawn - for in_nspawn, until the end of the test: what the engine wants of a machine.
+with_nspawn() {
+	if ! mountpoint -q /sys/fs/cgroup; then
+		mount -t cgroup2 cgroup2 /sys/fs/cgroup
+		at_end "umount /sys/fs/cgroup"
+	fi
+	cp -a /etc/machine-id "$WORK/machine-id"
+	at_end "cp -a $WORK/machine-id /etc/machine-id"
+	tr -d - </proc/sys/kernel/random/uuid >/etc/machine-id
+}
+
+# in_nspawn [OPTION] COMMAND... - by root, with the machine's own system, and a /dev with the nodes of p2pmem0 and beta. The
+# lab has no systemd that could keep a unit of it.
+in_nspawn() {
+	local -a option=()
+	[[ $1 != --* ]] || { option=("$1"); shift; }
+	systemd-nspawn --quiet --register=no --keep-unit --volatile=yes "${option[@]}" -D / \
+		--bind=/dev/p2pmem0 --bind="$LAB_BETA" -- "$@" </dev/null
+}
+
 # as_root_of_nothing COMMAND... - by "other", in a user namespace, with all nodes there and no right to them.
 as_root_of_nothing() {
 	as other unshare --user --map-root-user "$@"

@@ -12,6 +12,8 @@ readonly ROOT_PACKAGES=(
 	rdma-core ibverbs-utils ibverbs-providers rdmacm-utils perftest python3-pyverbs
 	# what uses a write cache as a disk, and a region as persistent memory
 	nbdkit nbd-client libnbd-bin sqlite3 ndctl libpmem-dev libpmemobj-dev
+	# containers of an engine
+	systemd-container
 	# to build the Python binding with, and to run it
 	python3-cffi python3-numpy
 )
