@@ -382,13 +382,6 @@ table_here() {
 	done
 }
 
-# with_rdma - a soft device on a dummy interface, until the end of the test: other counts are to know none.
-with_rdma() {
-	export LAB_FABRIC=rxe LAB_RDMA_DEVICE=rxe0 LAB_ADDR=10.77.0.1 LAB_ADDR6=fd77::1
-	at_end "/opt/lab/fabric down; ip link delete wire0"
-	/opt/lab/fabric up
-}
-
 # The client's buffer is DRAM. A target in a BAR keeps each of its bytes out of there, and no other.
 bar_keeps_its_bytes_out() {
 	with_rdma

@@ -5,6 +5,8 @@
 
 # shellcheck source=helpers/gpu.sh
 . ./helpers/gpu.sh
+# shellcheck source=helpers/fabric.sh
+. ./helpers/fabric.sh
 # shellcheck source=helpers/cacheserver.sh
 . ./helpers/cacheserver.sh
 
@@ -289,18 +291,11 @@ compare_costs() {
 		beyond "user instructions of $1: cuFile ${cufile[0]}, queue ${queue[0]} and ${queue[1]} in the kernel"
 }
 
-# fabric_here - soft RDMA on an interface without a wire, as the lab makes it for a machine alone: this one was booted without.
-fabric_here() {
-	export LAB_FABRIC=rxe LAB_RDMA_DEVICE=rxe0 LAB_ADDR=10.77.0.1 LAB_ADDR6=fd77::1
-	at_end "within 20 /opt/lab/fabric down; ip link delete wire0"
-	/opt/lab/fabric up
-}
-
 # A cache's log goes to its drive out of the NVRAM, and no byte of the payload meets DRAM, nor does a processor read it in the
 # NVRAM: server, client and kernel are all in this machine. With few clients all of it has room in the part of one.
 destage() {
 	local what
-	fabric_here
+	with_rdma
 	fresh --no-cleaner --high 90 --clients 2
 	says "acknowledged $BYTES" write 0 "$BYTES" 5 65536
 	donard-cli measure --payload "$BYTES" --json cacheio "$LAB_ADDR" "$PORT" destage >"$WORK/copy" 2>"$WORK/client" ||

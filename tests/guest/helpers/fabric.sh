@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck shell=bash
-# For suites that run between two machines. Sourced by them, from the directory of the suites.
+# RDMA between two machines, or in one that was booted without. Sourced by suites, from their directory.
 
 # on here|peer COMMAND...
 on() {
@@ -52,4 +52,12 @@ received_bytes() {
 renew_both() {
 	/opt/lab/fabric renew
 	labctl peer /opt/lab/fabric renew </dev/null
+}
+
+# with_rdma - a soft device on an interface without a wire, as the lab makes it for a machine alone, until the end of the test: other
+# counts are to know none.
+with_rdma() {
+	export LAB_FABRIC=rxe LAB_RDMA_DEVICE=rxe0 LAB_ADDR=10.77.0.1 LAB_ADDR6=fd77::1
+	at_end "within 20 /opt/lab/fabric down; ip link delete wire0"
+	/opt/lab/fabric up
 }
