@@ -356,7 +356,7 @@ one_version() {
 	local version
 	version=$(make -s userspace "BUILD=$BUILD" && "$BUILD/donard-cli" version | sed -nE '1s/^[^0-9]*([0-9.]+).*/\1/p')
 	printf 'version %s\n' "$version"
-	! grep -rnF "$version" kernel lib tool cli mk include --include='*.[ch]' --include='*.mk' --include='*.in' |
+	! grep -rnF "$version" kernel lib words tool cli nbd mk include --include='*.[ch]' --include='*.mk' --include='*.in' |
 		grep -v 'Returns "\|\* "' &&
 		[[ $(grep -lF "\"donard $version\"" docs/*.[15]) == $(printf "%s\n" docs/*.[15]) ]] &&
 		make -s install-dkms "DESTDIR=$LOGS/versions" && [[ -d $LOGS/versions/usr/src/p2pmem-$version ]] &&

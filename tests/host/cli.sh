@@ -366,7 +366,7 @@ command_line_in_library_is_caught() {
 # What the library names as its headers do, one place of the programs has in the words of the command line.
 names_of_library_have_options() {
 	local option call command
-	! grep -rn 'donard_error(' tool cli bench --include='*.c' | grep -v 'cli_in_options(donard_error(' || return
+	! grep -rn 'donard_error(' words tool cli bench --include='*.c' | grep -v 'cli_in_options(donard_error(' || return
 	for option in $(grep -oE '"--[a-z-]+"' tool/terms.c | tr -d '"'); do
 		grep -q "	$option	" < <("$BUILD/donard-cli" --dump-commands) || { echo "$option: no command has it"; return 1; }
 	done

@@ -98,7 +98,7 @@ guest_modules() {
 guest_userspace() {
 	local key cufile
 	cufile=$(packaged_cufile)
-	key=$(cd "$REPO_DIR" && tree_key include lib tool cli bench nbd python mk docs service tests/guest)
+	key=$(cd "$REPO_DIR" && tree_key include lib words tool cli bench nbd python mk docs service tests/guest)
 	key=$(content_key "$1" "$key" "$REPO_DIR/Makefile" "$RIG_DIR/make/build-guest-tests" \
 		"$REPO_DIR"/tests/host/cufile_{sample.c,wrapper.cpp} "$REPO_DIR/tests/host/cuda/cuda.h" \
 		"$(declare -f build_userspace build_cufile_programs)" "$cufile" "$(cat "$cufile/missing" 2>/dev/null || true)")
