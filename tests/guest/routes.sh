@@ -396,6 +396,11 @@ fill_up() {
 	done
 }
 
+# A captured machine stands for the one that it was taken of.
+doctor_of_captured() {
+	python3 /opt/donard/tests/host/doctor.py captured donard-cli
+}
+
 doctor_writes_scratch() {
 	with_file_system ext4 "$LAB_ALPHA"
 	doctor 0 --probe --scratch /mnt/fs
@@ -506,6 +511,7 @@ on_switch() {
 	t "switch: doctor in a container" doctor_in_container
 	t "switch: doctor in a device cgroup" doctor_in_device_cgroup
 	t "switch: doctor of nodes" doctor_of_nodes
+	t "switch: doctor of what was captured of the machine" doctor_of_captured
 	t "switch: doctor writes to scratch" doctor_writes_scratch
 	t "switch: doctor makes scratch and removes it" doctor_makes_scratch
 	t "switch: doctor ends when it is told to, and leaves a persistent region as it was" doctor_is_ended

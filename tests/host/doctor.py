@@ -6,6 +6,7 @@ usage: doctor.py golden PROGRAM [--update]    both of its outputs, against expec
        doctor.py codes PROGRAM PAGE           its codes, against a page that has "### CODE (SEVERITY)" for each
        doctor.py symptoms PAGE                its tables quote messages as the sources have them
        doctor.py expand MACHINE FOLDER        the folders of one machine, to look at
+       doctor.py captured PROGRAM             what it says of this machine, and of what capture took of it
 """
 import difflib
 import json
@@ -26,12 +27,14 @@ FOREIGN = ("modprobe", "rmmod", "could not insert", "Key was rejected by service
 LIVE = {"not-in-group", "node-forbidden", "node-missing", "drive-closed", "container", "locked-memory", "not-root",
         "prediction-differs", "not-delivered", "not-probed", "unlisted-bridge-forwards", "gpu-small-bar1",
         "gpu-no-cuda"}
+# What a GPU's own driver is asked for, and the module.
+ASKED = ("cuda_number", "memory", "predicted_by")
 HERE = pathlib.Path(__file__).resolve().parent.parent / "data/machines"
 
 
-def examine(program, root, *words):
+def examine(program, *words):
     """What it printed, and its exit status in front."""
-    done = subprocess.run([program, "doctor", "--root", root, *words], capture_output=True, text=True, check=False)
+    done = subprocess.run([program, "doctor", *words], capture_output=True, text=True, check=False)
     return f"exit status {done.returncode}\n{done.stderr}{done.stdout}"
 
 
@@ -64,7 +67,8 @@ def golden(program, update):
     for machine in sorted(HERE.glob("*/machine.txt")):
         with tempfile.TemporaryDirectory() as root:
             machines.expand(machine.read_text(), root)
-            seen = {"expected.txt": examine(program, root), "expected.json": facts(examine(program, root, "--json"))}
+            seen = {"expected.txt": examine(program, "--root", root),
+                    "expected.json": facts(examine(program, "--root", root, "--json"))}
         for name, text in seen.items():
             difference = differences(machine.parent / name, text)
             if difference and update:
@@ -90,6 +94,26 @@ def codes(program, page):
     if len(described) != len(set(described)):
         print(f"{page}: a code is described twice")
     return len(table ^ set(described)) + len(described) - len(set(described))
+
+
+def machine_facts(program, *words):
+    """What doctor says, without what only a living machine tells."""
+    _, _, body = examine(program, *words, "--json").partition("\n")
+    said = json.loads(body)
+    said["findings"] = [finding for finding in said["findings"] if finding["code"] not in LIVE]
+    for what in ("gpus", "pairs"):
+        said[what] = [{key: value for key, value in one.items() if key not in ASKED} for one in said[what]]
+    return json.dumps(said, indent=1, sort_keys=True).splitlines()
+
+
+def captured(program):
+    taken = subprocess.run([HERE / "capture"], capture_output=True, text=True, check=True).stdout
+    with tempfile.TemporaryDirectory() as root:
+        machines.expand(taken, root)
+        difference = list(difflib.unified_diff(machine_facts(program), machine_facts(program, "--root", root), "this machine",
+                                               "what was captured of it", lineterm=""))
+    print("\n".join(difference))
+    return len(difference)
 
 
 def sources():
@@ -120,6 +144,8 @@ def main():
     what, *words = sys.argv[1:]
     if what == "golden":
         return bool(golden(words[0], "--update" in words))
+    if what == "captured":
+        return bool(captured(*words))
     if what == "codes":
         return bool(codes(*words))
     if what == "symptoms":

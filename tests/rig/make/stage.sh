@@ -74,6 +74,8 @@ build_userspace() {
 	in_root "$root" "$dir" make -s -C /src BUILD=/out/build DESTDIR=/out/dest PREFIX=/usr install install-rules install-python
 	in_root "$root" "$dir" /src/tests/rig/make/build-guest-tests /src/tests/guest /out/dest
 	build_cufile_programs "$dir" "$root" "$3"
+	install -D -m 755 -t "$dir/dest/opt/donard/tests/host" "$REPO_DIR"/tests/host/{doctor,machines}.py
+	install -D -m 755 -t "$dir/dest/opt/donard/tests/data/machines" "$REPO_DIR/tests/data/machines/capture"
 	rm -rf "$dir/build"
 }
 
@@ -100,8 +102,9 @@ guest_userspace() {
 	cufile=$(packaged_cufile)
 	key=$(cd "$REPO_DIR" && tree_key include lib words tool cli bench nbd python mk docs service tests/guest)
 	key=$(content_key "$1" "$key" "$REPO_DIR/Makefile" "$RIG_DIR/make/build-guest-tests" \
-		"$REPO_DIR"/tests/host/cufile_{sample.c,wrapper.cpp} "$REPO_DIR/tests/host/cuda/cuda.h" \
-		"$(declare -f build_userspace build_cufile_programs)" "$cufile" "$(cat "$cufile/missing" 2>/dev/null || true)")
+		"$REPO_DIR"/tests/host/{cufile_sample.c,cufile_wrapper.cpp,cuda/cuda.h,doctor.py,machines.py} \
+		"$REPO_DIR/tests/data/machines/capture" "$(declare -f build_userspace build_cufile_programs)" \
+		"$cufile" "$(cat "$cufile/missing" 2>/dev/null || true)")
 	cached "userspace-$key" build_userspace "$1" "$cufile"
 }
 
