@@ -1,116 +1,201 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
- * Linear probing; the table is at most half full.  Freeing a place moves back the entries
- * behind it that would not be found otherwise (Knuth, volume 3, 6.4, algorithm R).
+ * A treap: in the order of the blocks it is a search tree, and in the order of random priorities a heap, so that its depth is
+ * likely to be a small multiple of the logarithm of its size (Seidel and Aragon, Randomized Search Trees, 1996).  Extents do
+ * not overlap, so the order of their first blocks is that of their ends.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "cache/blocks.h"
 
-/* The multiplication by the golden ratio in 64 bits spreads adjacent blocks (Knuth, 6.4). */
-static size_t home(const struct dnd_cache_blocks *blocks, uint64_t number)
+struct dnd_cache_node {
+	struct dnd_cache_extent extent;
+	struct dnd_cache_node *left, *right;	/* left is the next one of those that are spare */
+	uint64_t priority;
+};
+
+static uint64_t end_of(const struct dnd_cache_node *node)
 {
-	return (size_t)((number * 0x9e3779b97f4a7c15U) >> 20) & blocks->mask;
+	return node->extent.first + node->extent.count;
 }
 
-static size_t place_of(const struct dnd_cache_blocks *blocks, uint64_t number)
-{
-	size_t at = home(blocks, number);
+/* ---- the tree ---- */
 
-	while (blocks->places[at].sequence && blocks->places[at].number != number)
-		at = (at + 1) & blocks->mask;
-	return at;
+/* An increment by the golden ratio, mixed (Steele, Lea and Flood, Fast Splittable Pseudorandom Number Generators, 2014). */
+static uint64_t draw(struct dnd_cache_blocks *blocks)
+{
+	uint64_t drawn = blocks->seed += 0x9e3779b97f4a7c15U;
+
+	drawn = (drawn ^ (drawn >> 30)) * 0xbf58476d1ce4e5b9U;
+	drawn = (drawn ^ (drawn >> 27)) * 0x94d049bb133111ebU;
+	return drawn ^ (drawn >> 31);
 }
 
-int dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, size_t most)
+static struct dnd_cache_node **side(struct dnd_cache_node *node, uint64_t first)
 {
-	size_t size = 16;
+	return first < node->extent.first ? &node->left : &node->right;
+}
 
-	while (size < 2 * most)
-		size *= 2;
-	blocks->mask = size - 1;
-	blocks->used = 0;
-	blocks->places = calloc(size, sizeof(*blocks->places));
-	return blocks->places ? 0 : -ENOMEM;
+static void divide(struct dnd_cache_node *tree, uint64_t first, struct dnd_cache_node **before, struct dnd_cache_node **behind)
+{
+	while (tree) {
+		if (tree->extent.first < first) {
+			*before = tree;
+			before = &tree->right;
+			tree = tree->right;
+		} else {
+			*behind = tree;
+			behind = &tree->left;
+			tree = tree->left;
+		}
+	}
+	*before = *behind = NULL;
+}
+
+static struct dnd_cache_node *take_spare(struct dnd_cache_blocks *blocks)
+{
+	struct dnd_cache_node *node = blocks->spare;
+
+	if (!node)
+		return &blocks->nodes[blocks->touched++];
+	blocks->spare = node->left;
+	return node;
+}
+
+static void insert(struct dnd_cache_blocks *blocks, struct dnd_cache_extent extent)
+{
+	struct dnd_cache_node **at = &blocks->root, *node = take_spare(blocks), *below;
+
+	node->extent = extent;
+	node->priority = draw(blocks);
+	while (*at && (*at)->priority >= node->priority)
+		at = side(*at, extent.first);
+	below = *at;
+	*at = node;
+	divide(below, extent.first, &node->left, &node->right);
+}
+
+static void take_out(struct dnd_cache_blocks *blocks, struct dnd_cache_node *node)
+{
+	struct dnd_cache_node **at = &blocks->root, *left = node->left, *right = node->right;
+
+	while (*at != node)
+		at = side(*at, node->extent.first);
+	while (left && right) {
+		if (left->priority > right->priority) {
+			*at = left;
+			at = &left->right;
+			left = left->right;
+		} else {
+			*at = right;
+			at = &right->left;
+			right = right->left;
+		}
+	}
+	*at = left ? left : right;
+	node->left = blocks->spare;
+	blocks->spare = node;
+}
+
+/* The first extent that has this block, or lies behind it. */
+static struct dnd_cache_node *first_from(const struct dnd_cache_blocks *blocks, uint64_t number)
+{
+	struct dnd_cache_node *node = blocks->root, *found = NULL;
+
+	while (node) {
+		if (end_of(node) > number) {
+			found = node;
+			node = node->left;
+		} else {
+			node = node->right;
+		}
+	}
+	return found;
+}
+
+/* ---- extents ---- */
+
+/* Takes the blocks from @first to @end away from an extent that has some of them. */
+static void cut(struct dnd_cache_blocks *blocks, struct dnd_cache_node *node, uint64_t first, uint64_t end)
+{
+	struct dnd_cache_extent *extent = &node->extent, behind = *extent;
+
+	behind.first = end;
+	behind.count = end_of(node) - end;
+	if (extent->first < first) {
+		if (end_of(node) > end)
+			insert(blocks, behind);
+		extent->count = first - extent->first;
+	} else if (end_of(node) > end) {
+		*extent = behind;
+	} else {
+		take_out(blocks, node);
+	}
+}
+
+static void drop(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count, uint64_t sequence)
+{
+	struct dnd_cache_node *node = first_from(blocks, first);
+	uint64_t end = first + count;
+
+	while (node && node->extent.first < end) {
+		uint64_t next = end_of(node);
+
+		if (node->extent.sequence <= sequence)
+			cut(blocks, node, first, end);
+		node = next < end ? first_from(blocks, next) : NULL;
+	}
+}
+
+/* ---- for the log ---- */
+
+int dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, uint64_t records)
+{
+	*blocks = (struct dnd_cache_blocks){ .nodes = calloc(2 * records + 1, sizeof(*blocks->nodes)) };
+	return blocks->nodes ? 0 : -ENOMEM;
 }
 
 void dnd_cache_blocks_free(struct dnd_cache_blocks *blocks)
 {
-	free(blocks->places);
-	blocks->places = NULL;
+	free(blocks->nodes);
+	*blocks = (struct dnd_cache_blocks){ 0 };
+}
+
+bool dnd_cache_blocks_next(const struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count,
+			   struct dnd_cache_extent *extent)
+{
+	const struct dnd_cache_node *node = first_from(blocks, first);
+	uint64_t end = first + count;
+
+	if (!node || node->extent.first >= end)
+		return false;
+	*extent = node->extent;
+	if (extent->first < first)
+		extent->first = first;
+	extent->count = (end_of(node) < end ? end_of(node) : end) - extent->first;
+	return true;
 }
 
 uint64_t dnd_cache_blocks_find(const struct dnd_cache_blocks *blocks, uint64_t number)
 {
-	return blocks->places[place_of(blocks, number)].sequence;
+	struct dnd_cache_extent extent;
+
+	return dnd_cache_blocks_next(blocks, number, 1, &extent) ? extent.sequence : 0;
 }
 
-void dnd_cache_blocks_set(struct dnd_cache_blocks *blocks, uint64_t number, uint64_t sequence)
+void dnd_cache_blocks_set(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count, uint64_t sequence)
 {
-	struct dnd_cache_block *place = &blocks->places[place_of(blocks, number)];
-
-	blocks->used += !place->sequence;
-	*place = (struct dnd_cache_block){ .number = number, .sequence = sequence };
+	drop(blocks, first, count, UINT64_MAX);
+	insert(blocks, (struct dnd_cache_extent){ .first = first, .count = count, .sequence = sequence });
 }
 
-/* Does @at lie between the home of the entry at @from, and @from, possibly around the end? */
-static bool reachable(const struct dnd_cache_blocks *blocks, size_t at, size_t from)
+void dnd_cache_blocks_drop(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count, uint64_t sequence)
 {
-	size_t start = home(blocks, blocks->places[from].number);
-
-	return ((from - start) & blocks->mask) >= ((from - at) & blocks->mask);
-}
-
-static void free_place(struct dnd_cache_blocks *blocks, size_t at)
-{
-	size_t from = at;
-
-	blocks->used--;
-	for (;;) {
-		blocks->places[at].sequence = 0;
-		do {
-			from = (from + 1) & blocks->mask;
-			if (!blocks->places[from].sequence)
-				return;
-		} while (!reachable(blocks, at, from));
-		blocks->places[at] = blocks->places[from];
-		at = from;
-	}
-}
-
-void dnd_cache_blocks_drop(struct dnd_cache_blocks *blocks, uint64_t number, uint64_t sequence)
-{
-	size_t at = place_of(blocks, number);
-
-	if (blocks->places[at].sequence && blocks->places[at].sequence <= sequence)
-		free_place(blocks, at);
-}
-
-static void drop_by_places(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count)
-{
-	/* A freed place may get another entry, so it is looked at again; no entry moves around the end twice. */
-	for (size_t left = blocks->mask + 1, at = 0; left; ) {
-		const struct dnd_cache_block *place = &blocks->places[at];
-
-		if (place->sequence && place->number - first < count) {
-			free_place(blocks, at);
-			continue;
-		}
-		at = (at + 1) & blocks->mask;
-		left--;
-	}
+	drop(blocks, first, count, sequence);
 }
 
 void dnd_cache_blocks_drop_range(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count)
 {
-	if (!blocks->used)
-		return;
-	/* Choose the way with fewer steps: one for each place, or one for each block number. */
-	if (count > blocks->mask + 1) {
-		drop_by_places(blocks, first, count);
-		return;
-	}
-	for (uint64_t i = 0; i < count; i++)
-		dnd_cache_blocks_drop(blocks, first + i, UINT64_MAX);
+	drop(blocks, first, count, UINT64_MAX);
 }

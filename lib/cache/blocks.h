@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which record has the newest bytes of each block that is in the log: a hash table
- * that never grows, because the log never does.
+ * Which record has the newest bytes of each block that is in the log: a tree of extents, so that a record costs
+ * as much whether it has one block or a thousand.  It never allocates after its start, because what was acknowledged must
+ * find its place.
  */
 #ifndef DND_CACHE_BLOCKS_H
 #define DND_CACHE_BLOCKS_H
@@ -10,26 +11,37 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct dnd_cache_block {
-	uint64_t number;	/* of the block on the drive */
-	uint64_t sequence;	/* of the record that has its newest bytes; 0: the place is free */
+/* Contiguous blocks of the drive whose newest bytes one record has. */
+struct dnd_cache_extent {
+	uint64_t first, count;
+	uint64_t sequence;	/* of the record; never 0 */
 };
+
+struct dnd_cache_node;
 
 struct dnd_cache_blocks {
-	struct dnd_cache_block *places;
-	size_t mask;
-	size_t used;
+	struct dnd_cache_node *nodes;
+	uint64_t touched;		/* how many of the nodes were used ever */
+	struct dnd_cache_node *spare;	/* those of them that are not used now */
+	struct dnd_cache_node *root;
+	uint64_t seed;			/* of the priorities */
 };
 
-/* Makes room for @most blocks at once.  Returns 0 or -ENOMEM. */
-int dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, size_t most);
+/*
+ * Makes room for @records records at once: writes and trims, from the oldest on whose blocks were not dropped.  They have to be
+ * dropped in the order in which they came.  Each adds one extent at most, and divides one that is older.  Returns 0 or -ENOMEM.
+ */
+int dnd_cache_blocks_init(struct dnd_cache_blocks *blocks, uint64_t records);
 void dnd_cache_blocks_free(struct dnd_cache_blocks *blocks);
 /* Returns the sequence of the record that has the block's newest bytes; 0: the drive has them. */
 uint64_t dnd_cache_blocks_find(const struct dnd_cache_blocks *blocks, uint64_t number);
-/* From now on this record has the newest bytes of the block. */
-void dnd_cache_blocks_set(struct dnd_cache_blocks *blocks, uint64_t number, uint64_t sequence);
-/* Forgets the block, unless a newer record than this one has its newest bytes. */
-void dnd_cache_blocks_drop(struct dnd_cache_blocks *blocks, uint64_t number, uint64_t sequence);
+/* The first extent that has some of the @count blocks from @first on, without its blocks outside; false if none has. */
+bool dnd_cache_blocks_next(const struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count,
+			   struct dnd_cache_extent *extent);
+/* From now on this record, the newest, has the newest bytes of the @count blocks from @first on. */
+void dnd_cache_blocks_set(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count, uint64_t sequence);
+/* Forgets those of the @count blocks from @first on of which no newer record than this one has the newest bytes. */
+void dnd_cache_blocks_drop(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count, uint64_t sequence);
 /* Forgets the @count blocks from @first on. */
 void dnd_cache_blocks_drop_range(struct dnd_cache_blocks *blocks, uint64_t first, uint64_t count);
 

@@ -99,10 +99,8 @@ static void take_blocks(struct dnd_cache_log *log, const struct dnd_cache_record
 
 	if (record->type == DND_CACHE_TRIM)
 		dnd_cache_blocks_drop_range(&log->blocks, first, count);
-	if (record->type != DND_CACHE_WRITE)
-		return;
-	for (uint64_t i = 0; i < count; i++)
-		dnd_cache_blocks_set(&log->blocks, first + i, record->sequence);
+	if (record->type == DND_CACHE_WRITE)
+		dnd_cache_blocks_set(&log->blocks, first, count, record->sequence);
 }
 
 void dnd_cache_take(struct dnd_cache_log *log, const struct dnd_cache_record *record)
@@ -325,9 +323,9 @@ int dnd_cache_begin(struct dnd_cache_log *log)
 static void forget_blocks(struct dnd_cache_log *log, const struct dnd_cache_record *record)
 {
 	uint64_t first = record->drive_offset / log->super.block_bytes;
+	uint64_t count = record->length_bytes / log->super.block_bytes;
 
-	for (uint64_t i = 0; i < record->length_bytes / log->super.block_bytes; i++)
-		dnd_cache_blocks_drop(&log->blocks, first + i, record->sequence);
+	dnd_cache_blocks_drop(&log->blocks, first, count, record->sequence);
 }
 
 int dnd_cache_retire(struct dnd_cache_log *log, uint64_t upto)

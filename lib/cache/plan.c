@@ -30,31 +30,30 @@ static int add(struct list *list, struct dnd_cache_run run)
 	return 0;
 }
 
-/* Adjacent blocks of one record whose bytes are the newest become one run. */
+static uint64_t blocks_of(const struct dnd_cache_log *log, const struct dnd_cache_record *record)
+{
+	return record->length_bytes / log->super.block_bytes;
+}
+
+/* A run for each part of a record whose bytes are the newest. */
 static int add_newest(const struct dnd_cache_log *log, const struct dnd_cache_blocks *newest,
 		      const struct dnd_cache_record *record, struct list *list, uint64_t *coalesced_bytes)
 {
-	uint32_t block = log->super.block_bytes;
-	struct dnd_cache_run run = { 0 };
+	uint64_t at = record->drive_offset / log->super.block_bytes, end = at + blocks_of(log, record);
+	struct dnd_cache_extent extent;
 	int rc = 0;
 
-	for (uint64_t at = 0; at < record->length_bytes && !rc; at += block) {
-		uint64_t number = (record->drive_offset + at) / block;
+	*coalesced_bytes += record->length_bytes;
+	for (; !rc && at < end && dnd_cache_blocks_next(newest, at, end - at, &extent); at = extent.first + extent.count) {
+		struct dnd_cache_run run = { .drive_offset = extent.first * log->super.block_bytes,
+					     .length_bytes = extent.count * log->super.block_bytes };
 
-		if (dnd_cache_blocks_find(newest, number) == record->sequence) {
-			if (!run.length_bytes)
-				run = (struct dnd_cache_run){ .drive_offset = record->drive_offset + at,
-							      .data_at = record->data_at + at };
-			run.length_bytes += block;
+		if (extent.sequence != record->sequence)
 			continue;
-		}
-		*coalesced_bytes += block;
-		if (run.length_bytes)
-			rc = add(list, run);
-		run.length_bytes = 0;
-	}
-	if (!rc && run.length_bytes)
+		run.data_at = record->data_at + run.drive_offset - record->drive_offset;
+		*coalesced_bytes -= run.length_bytes;
 		rc = add(list, run);
+	}
 	return rc;
 }
 
@@ -106,29 +105,19 @@ static void merge(struct list *trims)
 	trims->count = kept + 1;
 }
 
-static uint64_t blocks_of(const struct dnd_cache_log *log, const struct dnd_cache_record *record)
-{
-	return record->length_bytes / log->super.block_bytes;
-}
-
 /* Which of the plan's records has the newest bytes of each block. */
 static int find_newest(const struct dnd_cache_log *log, uint64_t upto, struct dnd_cache_blocks *newest)
 {
-	size_t most = 0;
-	int rc;
+	int rc = dnd_cache_blocks_init(newest, upto + 1 - log->tail);
 
-	for (uint64_t sequence = log->tail; sequence <= upto; sequence++)
-		if (dnd_cache_record(log, sequence)->type == DND_CACHE_WRITE)
-			most += blocks_of(log, dnd_cache_record(log, sequence));
-	rc = dnd_cache_blocks_init(newest, most);
 	for (uint64_t sequence = log->tail; sequence <= upto && !rc; sequence++) {
 		const struct dnd_cache_record *record = dnd_cache_record(log, sequence);
 		uint64_t first = record->drive_offset / log->super.block_bytes, count = blocks_of(log, record);
 
 		if (record->type == DND_CACHE_TRIM)
 			dnd_cache_blocks_drop_range(newest, first, count);
-		for (uint64_t i = 0; i < count && record->type == DND_CACHE_WRITE; i++)
-			dnd_cache_blocks_set(newest, first + i, sequence);
+		if (record->type == DND_CACHE_WRITE)
+			dnd_cache_blocks_set(newest, first, count, sequence);
 	}
 	return rc;
 }
@@ -155,6 +144,7 @@ int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_byt
 {
 	struct list trims = { 0 }, writes = { 0 };
 	struct dnd_cache_blocks own = { 0 };
+	bool has_newer;		/* does the log have records behind the plan's? */
 	int rc = dnd_cache_commit(log);
 
 	memset(plan, 0, sizeof(*plan));
@@ -162,10 +152,11 @@ int dnd_cache_plan(struct dnd_cache_log *log, uint64_t records, uint32_t run_byt
 		return rc;
 	/* All records are durable now. */
 	plan->upto = log->tail + dnd_min(records, log->next - log->tail) - 1;
-	if (for_flush)
+	has_newer = plan->upto + 1 < log->next;
+	if (for_flush && has_newer)
 		rc = find_newest(log, plan->upto, &own);
 	if (!rc)
-		rc = collect(log, for_flush ? &own : &log->blocks, plan, &trims, &writes);
+		rc = collect(log, for_flush && has_newer ? &own : &log->blocks, plan, &trims, &writes);
 	dnd_cache_blocks_free(&own);
 	if (writes.count)
 		qsort(writes.runs, writes.count, sizeof(*writes.runs), by_drive);

@@ -17,23 +17,26 @@
 
 /* ---- where the bytes are ---- */
 
-/* The block's place in the log, or the place into which the drive will read it. */
+/* The first of @count blocks, with those that follow it in one place: in the log, or where the drive will read them into. */
 static struct dnd_cache_piece piece_of(const struct dnd_cache_server *server, const struct dnd_cache_read *read,
-				       uint64_t drive_offset)
+				       uint64_t first, uint64_t count)
 {
 	const struct dnd_cache_log *log = &server->log;
 	uint32_t block = log->super.block_bytes;
-	uint64_t sequence = dnd_cache_blocks_find(&log->blocks, drive_offset / block);
-	const struct dnd_cache_record *record = dnd_cache_record(log, sequence);
+	const struct dnd_cache_record *record;
+	struct dnd_cache_extent extent;
 
-	if (!sequence)
+	if (!dnd_cache_blocks_next(&log->blocks, first, count, &extent))
+		extent.first = first + count;
+	if (extent.first > first)
 		return (struct dnd_cache_piece){
-			.at = read->staging + drive_offset - read->request->message.drive_offset,
-			.drive_offset = drive_offset, .length_bytes = block,
+			.at = read->staging + first * block - read->request->message.drive_offset,
+			.drive_offset = first * block, .length_bytes = (uint32_t)((extent.first - first) * block),
 		};
+	record = dnd_cache_record(log, extent.sequence);
 	return (struct dnd_cache_piece){
-		.at = record->data_at + drive_offset - record->drive_offset,
-		.drive_offset = FROM_LOG, .length_bytes = block,
+		.at = record->data_at + first * block - record->drive_offset,
+		.drive_offset = FROM_LOG, .length_bytes = (uint32_t)(extent.count * block),
 	};
 }
 
@@ -46,12 +49,16 @@ static bool continues(const struct dnd_cache_piece *last, const struct dnd_cache
 static void find_pieces(struct dnd_cache_server *server, struct dnd_cache_read *read)
 {
 	const struct dnd_wire_message *message = &read->request->message;
+	uint32_t block = server->log.super.block_bytes;
+	uint64_t first = message->drive_offset / block, count = message->length / block;
 
 	read->count = 0;
-	for (uint64_t done = 0; done < message->length; done += server->log.super.block_bytes) {
-		struct dnd_cache_piece piece = piece_of(server, read, message->drive_offset + done);
+	while (count) {
+		struct dnd_cache_piece piece = piece_of(server, read, first, count);
 		struct dnd_cache_piece *last = read->count ? &read->pieces[read->count - 1] : NULL;
 
+		first += piece.length_bytes / block;
+		count -= piece.length_bytes / block;
 		if (last && continues(last, &piece))
 			last->length_bytes += piece.length_bytes;
 		else

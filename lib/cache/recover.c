@@ -291,13 +291,12 @@ static int check_voids(const struct recovery *recovery)
 static int make_room(struct recovery *recovery)
 {
 	struct dnd_cache_log *log = recovery->log;
-	uint64_t blocks = log->super.windows * (log->super.window_bytes / log->super.block_bytes);
 
 	log->records = calloc(log->super.records, sizeof(*log->records));
 	log->windows = calloc(log->super.windows, sizeof(*log->windows));
 	recovery->buffer = malloc(READ_BYTES);
 	if (!log->records || !log->windows || !recovery->buffer ||
-	    dnd_cache_blocks_init(&log->blocks, blocks))
+	    dnd_cache_blocks_init(&log->blocks, log->super.records))
 		return dnd_fail_memory(log->ctx);
 	return 0;
 }

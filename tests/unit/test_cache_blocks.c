@@ -1,51 +1,105 @@
 // SPDX-License-Identifier: Apache-2.0
-/* The table of blocks, and the checksum. */
+/* The tree of blocks, and the checksum. */
 #include "unit.h"
 #include "cache/log.h"
 
 #define NUMBERS	256U
+#define RECORDS	64U
 
+struct record {
+	uint64_t first, count;
+	bool is_write;
+};
+
+/* Blocks far apart from each other, as those of a large drive are. */
+static uint64_t number_of(uint64_t block)
+{
+	return block << 30;
+}
+
+static void add(struct dnd_cache_blocks *blocks, struct record *record, uint64_t sequence, uint64_t plain[NUMBERS])
+{
+	record->count = 1 + (uint64_t)random() % (random() % 4 ? 8 : NUMBERS);
+	record->first = (uint64_t)random() % (NUMBERS - record->count + 1);
+	record->is_write = random() % 4;
+	if (record->is_write)
+		dnd_cache_blocks_set(blocks, number_of(record->first), number_of(record->count), sequence);
+	else
+		dnd_cache_blocks_drop_range(blocks, number_of(record->first), number_of(record->count));
+	for (uint64_t i = 0; i < record->count; i++)
+		plain[record->first + i] = record->is_write ? sequence : 0;
+}
+
+static void retire(struct dnd_cache_blocks *blocks, const struct record *record, uint64_t sequence, uint64_t plain[NUMBERS])
+{
+	if (record->is_write)
+		dnd_cache_blocks_drop(blocks, number_of(record->first), number_of(record->count), sequence);
+	for (uint64_t i = 0; i < record->count && record->is_write; i++)
+		if (plain[record->first + i] <= sequence)
+			plain[record->first + i] = 0;
+}
+
+/* Each block once, in order, by the extents of any range. */
+static void extents_are(const struct dnd_cache_blocks *blocks, const uint64_t plain[NUMBERS])
+{
+	uint64_t at = (uint64_t)random() % NUMBERS, end = at + (uint64_t)random() % (NUMBERS - at + 1);
+	struct dnd_cache_extent extent;
+
+	while (at < end && dnd_cache_blocks_next(blocks, number_of(at), number_of(end - at), &extent)) {
+		for (; number_of(at) < extent.first; at++)
+			assert_int_equal(plain[at], 0);
+		assert_int_equal(extent.first, number_of(at));
+		assert_true(extent.count);
+		for (; number_of(at) < extent.first + extent.count; at++)
+			assert_int_equal(plain[at], extent.sequence);
+		assert_true(at <= end);
+	}
+	for (; at < end; at++)
+		assert_int_equal(plain[at], 0);
+}
+
+/* As the log does: as many records at once as there is room for, of which the oldest goes first. */
 static void blocks_against_a_plain_list(void **state)
 {
-	uint64_t plain[NUMBERS] = { 0 };
+	uint64_t plain[NUMBERS] = { 0 }, next = 1, oldest = 1;
+	struct record records[RECORDS];
 	struct dnd_cache_blocks blocks;
-	size_t used = 0;
+	struct dnd_cache_extent extent;
 
 	(void)state;
 	srandom(3);
-	assert_int_equal(dnd_cache_blocks_init(&blocks, NUMBERS), 0);
-	for (uint64_t sequence = 100; sequence < 200000; sequence++) {
-		uint64_t number = (uint64_t)random() % NUMBERS, count = (uint64_t)random() % 8;
-
-		switch (random() % 5) {
-		case 0:
-		case 1:
-			dnd_cache_blocks_set(&blocks, number << 30, sequence);
-			plain[number] = sequence;
-			break;
-		case 2:
-			dnd_cache_blocks_drop(&blocks, number << 30, sequence - 100);
-			if (plain[number] + 100 <= sequence)
-				plain[number] = 0;
-			break;
-		case 3:
-			/* Of numbers so far apart each range has one: by the places, not by the numbers. */
-			dnd_cache_blocks_drop_range(&blocks, number << 30, count << 30);
-			for (uint64_t i = number; i < number + count && i < NUMBERS; i++)
-				plain[i] = 0;
-			break;
-		case 4:
-			dnd_cache_blocks_drop_range(&blocks, number << 30, count);
-			if (count)
-				plain[number] = 0;
-			break;
+	assert_int_equal(dnd_cache_blocks_init(&blocks, RECORDS), 0);
+	while (next < 100000) {
+		if (next - oldest < RECORDS && random() % 8) {
+			add(&blocks, &records[next % RECORDS], next, plain);
+			next++;
+		} else if (oldest < next) {
+			retire(&blocks, &records[oldest % RECORDS], oldest, plain);
+			oldest++;
 		}
-		number = (uint64_t)random() % NUMBERS;
-		assert_int_equal(dnd_cache_blocks_find(&blocks, number << 30), plain[number]);
+		extents_are(&blocks, plain);
 	}
-	for (uint64_t number = 0; number < NUMBERS; number++)
-		used += plain[number] > 0;
-	assert_int_equal(blocks.used, used);
+	assert_true(blocks.touched <= 2 * RECORDS + 1);
+	for (; oldest < next; oldest++)
+		retire(&blocks, &records[oldest % RECORDS], oldest, plain);
+	assert_false(dnd_cache_blocks_next(&blocks, 0, UINT64_MAX, &extent));
+	dnd_cache_blocks_free(&blocks);
+}
+
+/* Each record but the first divides the oldest one. */
+static void the_most_extents(void **state)
+{
+	struct dnd_cache_blocks blocks;
+
+	(void)state;
+	assert_int_equal(dnd_cache_blocks_init(&blocks, RECORDS), 0);
+	dnd_cache_blocks_set(&blocks, 0, 2 * RECORDS, 1);
+	for (uint64_t sequence = 2; sequence <= RECORDS; sequence++)
+		dnd_cache_blocks_set(&blocks, 2 * sequence - 3, 1, sequence);
+	assert_int_equal(blocks.touched, 2 * RECORDS - 1);
+	for (uint64_t number = 0; number < 2 * RECORDS; number++)
+		assert_int_equal(dnd_cache_blocks_find(&blocks, number),
+				 number % 2 && number < 2 * RECORDS - 1 ? (number + 3) / 2 : 1);
 	dnd_cache_blocks_free(&blocks);
 }
 
@@ -64,7 +118,8 @@ static void checksum_of_the_standard(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(blocks_against_a_plain_list), cmocka_unit_test(checksum_of_the_standard),
+		cmocka_unit_test(blocks_against_a_plain_list), cmocka_unit_test(the_most_extents),
+		cmocka_unit_test(checksum_of_the_standard),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
