@@ -312,10 +312,12 @@ slowly() {
 }
 
 latency() {
-	local round method
+	local round method depth
 	for ((round = 0; round < RUNS; round++)); do
-		for method in ${METHODS:-donard nvmet writecache-s}; do
-			slowly "$method" 1 "$round"
+		for depth in ${DEPTHS:-1 16}; do
+			for method in ${METHODS:-donard donard-nbd nvmet writecache-s}; do
+				slowly "$method" "$depth" "$round"
+			done
 		done
 	done
 }

@@ -75,8 +75,8 @@ def _percentile(which: str) -> Take:
     return lambda sample: (sample.get("latency_ns") or {}).get(which)
 
 
-def latency_ratio(samples: Iterable[Sample], method: str, which: str) -> Value:
-    pair = [sample for sample in _of(samples, "latency") if sample["method"] in (method, BASE)]
+def latency_ratio(samples: Iterable[Sample], method: str, depth: int, which: str) -> Value:
+    pair = [sample for sample in _of(samples, "latency") if sample["method"] in (method, BASE) and sample["queue_depth"] == depth]
     return 1.0 if method == BASE else stats.median(to_base(pair, BASE, _percentile(which)))
 
 
@@ -85,7 +85,7 @@ LATENCY_HEADS = ["what answers", "depth", "rounds", *(f"{which} / nvmet's" for w
 
 def latency(samples: Sequence[Sample]) -> list[list[str]]:
     return [[name(group[0]), str(group[0]["queue_depth"]), str(len(group)),
-             *(ratio(latency_ratio(samples, group[0]["method"], which)) for which in PERCENTILES)]
+             *(ratio(latency_ratio(samples, group[0]["method"], group[0]["queue_depth"], which)) for which in PERCENTILES)]
             for group in _by_method(_of(samples, "latency"))]
 
 

@@ -164,6 +164,7 @@ class Report(unittest.TestCase):
         self.shows(r"^nvmet on dm-writecache, mode p: the kernel refuses it on this NVRAM \(`Operation not supported`\)\.$")
         self.shows(r"^\| donard's cache \| 409,600 \| 409,600 \| 0 \|$")
         self.shows(r"^\| donard's cache \| 1 \| 3 \| 0\.13 \| 0\.13 \| 0\.13 \| 0\.13 \|$")
+        self.shows(r"^\| donard's cache \| 16 \| 3 \| 0\.02 \| 0\.02 \| 0\.02 \| 0\.02 \|$")
         self.shows(r"^\| 16 MiB/s \| 3 \| 1\.10 \| 1\.10 \|$")
         self.shows(r"missed by 0\.45 with the drive as fast as it is; met with the drive at 16 MiB/s\.$")
 
