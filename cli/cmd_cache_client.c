@@ -13,6 +13,7 @@
 #include "lib/base/printable.h"
 #include "options.h"
 #include "output.h"
+#include "place.h"
 #include "progress.h"
 #include "rdma.h"
 
@@ -509,6 +510,20 @@ static void keep_up(void *user)
 	donard_queue_poll(client->queue, NULL, 0);
 }
 
+/* Of a get: its report must not stand among the bytes, or over them. */
+static int check_stdout(const struct client *client)
+{
+	const struct cli *cli = client->cli;
+	const char *name = client->port.name;
+
+	if (!strcmp(name, "-"))
+		return cli->json ? cli_usage(cli, "--json and '-' both go to standard output: choose one") : 0;
+	if (!cli_is_stdout(name))
+		return 0;
+	return cli_usage(cli, "'%s' is standard output, where this command's own report goes, too. Write '-' to have the bytes "
+			 "alone there", name);
+}
+
 static int run_transfer(struct cli *cli, bool writes)
 {
 	struct client client = {
@@ -517,8 +532,8 @@ static int run_transfer(struct cli *cli, bool writes)
 	};
 	int rc = take_options(&client);
 
-	if (!rc && !writes && cli->json && !strcmp(client.port.name, "-"))
-		rc = cli_usage(cli, "--json and '-' both go to standard output: choose one");
+	if (!rc && !writes)
+		rc = check_stdout(&client);
 	if (!rc && writes)
 		rc = open_source(&client);
 	if (!rc)

@@ -209,6 +209,9 @@ static int run(struct cli *cli)
 	struct donard_meter *meter;
 	int rc = take_options(cli, &options);
 
+	if (!rc && cli_is_stdout(cli->arguments[1]))
+		rc = cli_usage(cli, "'%s' is standard output, where this command's own report goes, too. Name the file, and send the "
+			       "report elsewhere", cli->arguments[1]);
 	if (rc)
 		return rc;
 	options.flags = take_flags(cli);

@@ -204,6 +204,20 @@ doctor_forges_nothing() {
 		json_of 3 'it["machine"]["processor"] == r"a\x1b[2J\x0dVerdict: ready"' doctor --json --root "$forged"
 }
 
+# Where DST is standard output, by whatever name, the command's report would stand among the data, or over it.
+report_beside_bytes() {
+	local words status out=$LOGS/own
+	for words in "copy /dev/null /dev/stdout" "copy /dev/null $out" "cache get 192.0.2.1 /dev/stdout" \
+		"cache get 192.0.2.1 /proc/self/fd/1 --json"; do
+		status=0
+		# shellcheck disable=SC2086  # words
+		"$BUILD/donard-cli" $words >"$out" 2>"$LOGS/error" || status=$?
+		printf '%s: status %d (expected 2): %s\n' "$words" "$status" "$(cat "$LOGS/error")"
+		((status == 2)) && grep -q "is standard output, where this command's own report goes, too" "$LOGS/error" || return 1
+	done
+	cli_exits 2 "Write '-'" cache get 192.0.2.1 /dev/stdout
+}
+
 # No bytes of it are not all of it.
 nothing_of_closed_input() {
 	local status=0
@@ -478,6 +492,7 @@ run_cli_contracts() {
 		cache put 192.0.2.1 ./LICENSE-GPL --size 1M --pad
 	try "cli: cache put, an offset behind the file" cli_exits 1 'what is asked for begins at 1073741824' \
 		cache put 192.0.2.1 ./LICENSE-GPL --src-offset 1G
+	try "cli: a report beside the bytes" report_beside_bytes
 	try "cli: cache get, JSON beside the bytes" cli_exits 2 'both go to standard output' cache get 192.0.2.1 - --json
 	try "cli: cache put, no size of a region's place" cli_exits 2 "'frob' is not an offset" cache put 192.0.2.1 p2pmem0+frob
 	try "cli: cache flush without a device" cli_exits 3 'has no RDMA device' cache flush 192.0.2.1
