@@ -127,6 +127,12 @@ static int check_pipe(const struct cli *cli, const struct cli_port *port, const 
 	return cli_fail(cli, donard_fail(cli->ctx, EINVAL, "bad-name", text));
 }
 
+/* Such as a pipe, by whatever name. */
+static int no_offset(const struct cli *cli, const struct cli_port *port)
+{
+	return cli_usage(cli, "'%s' has no offset: it is read or written from where it stands", port->name);
+}
+
 static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 {
 	struct stat st;
@@ -146,13 +152,9 @@ static int open_path(const struct cli *cli, struct cli_port *port, bool writes)
 	if (rc)
 		return rc;
 	port->device = S_ISBLK(st.st_mode);
-	port->regular = S_ISREG(st.st_mode) || port->device;
-	if (!strcmp(port->name, "-")) {		/* from where it stands */
-		port->regular = false;
-		if (port->offset)
-			return cli_usage(cli, "'-' has no offset: it is read or written from where it stands");
-		return 0;
-	}
+	port->regular = strcmp(port->name, "-") && (S_ISREG(st.st_mode) || port->device);
+	if (!port->regular)
+		return port->offset ? no_offset(cli, port) : 0;
 	port->file_bytes = S_ISREG(st.st_mode) ? (uint64_t)st.st_size : (uint64_t)lseek(port->fd, 0, SEEK_END);
 	return 0;
 }

@@ -487,6 +487,8 @@ run_cli_contracts() {
 		cache put 192.0.2.1:7078 - --port 7079
 	try "cli: cache put, no such file" cli_exits 1 '/no-such-file: cannot be opened' cache put 192.0.2.1 /no-such-file
 	try "cli: cache put, an offset of a pipe" cli_exits 2 "'-' has no offset" cache put 192.0.2.1 - --src-offset 4K
+	try "cli: cache put, an offset of a pipe by another name" cli_exits 2 "/dev/zero' has no offset" \
+		cache put 192.0.2.1 /dev/zero --src-offset 4K
 	try "cli: cache put, standard input is closed" nothing_of_closed_input
 	try "cli: cache put, more than the file has" cli_exits 1 'it holds [0-9]* bytes, and what is asked for begins at 0 and ends at 1048576' \
 		cache put 192.0.2.1 ./LICENSE-GPL --size 1M --pad
