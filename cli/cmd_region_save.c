@@ -93,9 +93,7 @@ static void save_again(struct save *save, const struct donard_region_info *info,
 	const char *region = info->name;
 	char path[PATH_MAX], text[512];
 
-	/* Whoever configured what is left of a pool means that, however much it is. */
-	if (!before->length_bytes && region_is_pooled(info))
-		now->length_bytes = 0;
+	regionwrite_leave_open(before, info, now);
 	if (regionwrite_equal(before, now)) {
 		note(save, region, "unchanged", before->name, before->file, "");
 		return;

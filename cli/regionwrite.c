@@ -153,6 +153,26 @@ void regionwrite_choose_name(const struct region_config *config, const char *dir
 		snprintf(section->name, sizeof(section->name), "%s-%d", name, n);
 }
 
+/* What is free of a pool, and what CUDA has not of a GPU, is as much as it is: whoever gives no length means that. */
+static bool takes_what_is_free(const struct donard_region_info *region)
+{
+	return region_is_pooled(region) || region->kind == DONARD_KIND_GPU_NVIDIA;
+}
+
+void regionwrite_leave_open(const struct region_section *before, const struct donard_region_info *region, struct region_section *now)
+{
+	if (!before->page_type)
+		now->page_type = 0;
+	if (!before->memtype)
+		now->memtype = 0;
+	if (!before->bar && region->kind == DONARD_KIND_GPU_NVIDIA)
+		now->bar = 0;
+	if (!before->length_bytes && takes_what_is_free(region))
+		now->length_bytes = 0;
+	else if (!now->length_bytes && before->length_bytes == region_length(region))
+		now->length_bytes = before->length_bytes;
+}
+
 static uint64_t folio_of(const struct region_section *section)
 {
 	return section->folio_bytes ? section->folio_bytes : 4096;

@@ -237,6 +237,8 @@ not_written_to_sysfs() {
 save_leaves_hands_alone() {
 	local region
 	three_sections
+	echo 1 >"/sys/class/p2pmem/$(candidate nvme-pmr "$LAB_BETA_BDF" region)/pinned_importers"
+	exits 0 'unchanged.*unchanged.*unchanged' donard-cli region save
 	sed -i 's/page-type = generic/page-type = p2pdma/' "$CONF/regions.conf"
 	exits 1 "it differs from .gpu. at $CONF/regions.conf:1, which a person wrote. Edit that file" donard-cli region save p2pmem0
 	rm "$CONF/regions.conf"

@@ -134,6 +134,36 @@ static void described(void **state)
 	machine_forget(&machine);
 }
 
+/* A section that a person wrote describes the region that it made, also if it leaves most to the defaults. */
+static void left_open(void **state)
+{
+	struct fake *fake = *state;
+	struct region_section before = section(DONARD_KIND_PCI_BAR), now;
+	const struct donard_region_info *region;
+	struct machine machine;
+
+	invent(fake);
+	fake_region(fake, "p2pmem0", "pci-bar", "0000:06:00.1");
+	fake_file(fake, "class/p2pmem/p2pmem0/bar", "0");
+	fake_file(fake, "class/p2pmem/p2pmem0/size", "67108864");
+	assert_int_equal(machine_look(fake->ctx, &machine, true), 0);
+	region = donard_region_get(machine.regions, 0);
+	regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &now);
+	assert_int_not_equal(now.page_type, 0);
+	assert_int_not_equal(now.memtype, 0);
+	before.length_bytes = 64 << 20;		/* all of it, by its number */
+	before.mode = now.mode;
+	strcpy(before.user, now.user);
+	strcpy(before.group, now.group);
+	regionwrite_leave_open(&before, region, &now);
+	assert_true(regionwrite_equal(&before, &now));
+	regionwrite_describe(&machine, machine_candidate_of(&machine, region), region, &now);
+	before.page_type = DONARD_PAGES_P2PDMA;
+	regionwrite_leave_open(&before, region, &now);
+	assert_false(regionwrite_equal(&before, &now));
+	machine_forget(&machine);
+}
+
 /* Two drives of one number, as clones in a virtual machine have: the path tells them apart. */
 static void twins(void **state)
 {
@@ -252,6 +282,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(another_slot, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(regions, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(described, fake_setup, fake_teardown),
+		cmocka_unit_test_setup_teardown(left_open, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(twins, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(each_has_one, fake_setup, fake_teardown),
 		cmocka_unit_test_setup_teardown(odd_size, fake_setup, fake_teardown),
