@@ -476,6 +476,7 @@ static int check_gpu(struct bench *bench)
 					"candidates' has the BDF).");
 }
 
+/* From here on the region has its own name, whichever of its names was given. */
 static int check_region(struct bench *bench)
 {
 	struct donard_region_list *list;
@@ -487,6 +488,8 @@ static int check_region(struct bench *bench)
 		return cli_fail(bench->cli, rc);
 	bench_add_option(bench->model, "page_type",
 			 cli_json_string(donard_page_type_text(donard_region_get(list, 0)->page_type)));
+	snprintf(bench->pins_in, sizeof(bench->pins_in), "%s", donard_region_get(list, 0)->name);
+	bench->region = bench->pins_in;
 	available = donard_region_get(list, 0)->available_bytes;
 	donard_region_list_free(list);
 	wanted_bytes = most_bytes(bench);
@@ -567,9 +570,6 @@ static int run(struct cli *cli, const char *command, struct bench *bench)
 	bench->drive = cli->arguments[0];
 	bench->region = cli->arguments[1];
 	bench->write_to = cli_value(cli, "write-to");
-	if (!strncmp(bench->region, "/dev/", 5))
-		bench->region += 5;
-	snprintf(bench->pins_in, sizeof(bench->pins_in), "%s", bench->region);
 	rc = take_options(bench);
 	if (rc)
 		return rc;

@@ -224,7 +224,7 @@ struct donard_cache_status {
 /**
  * donard_cache_status() - ask a server on this machine for its status
  * @ctx: the context
- * @nvram: the server's region, "p2pmem2"; or the path of its socket
+ * @nvram: the server's region, "p2pmem2", by any of its names; or the path of its socket
  * @status: filled in
  *
  * A server that is starting answers when it runs.

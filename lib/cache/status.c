@@ -7,6 +7,7 @@
 #include "base/printable.h"
 #include "cache/report.h"
 #include "donard/cache.h"
+#include "region/region.h"
 
 /* A server that runs answers in each of its rounds; one that is stopped, or starts, does not. */
 static const struct timeval patience = { .tv_sec = DONARD_RDMA_TIMEOUT_MS / 1000 };
@@ -104,18 +105,29 @@ static int ask(struct donard_context *ctx, const char *nvram, const struct socka
 	return rc;
 }
 
+/* Names of a region's node, and links to it, mean the region; any other path is that of a socket. */
+static bool is_node(const struct donard_context *ctx, const char *nvram)
+{
+	size_t root = strlen(ctx->dev_root);
+
+	return !strncmp(nvram, ctx->dev_root, root) && !strncmp(nvram + root, "/p2pmem", strlen("/p2pmem"));
+}
+
 DND_PUBLIC int donard_cache_status(struct donard_context *ctx, const char *nvram,
 				   struct donard_cache_status *status)
 {
 	DND_USES(CONTEXT, ctx);
 	struct donard_cache_status found = { .size = 0 };
 	struct sockaddr_un address;
+	char name[P2PMEM_NAME_BYTES];
 	int rc = dnd_struct_check(ctx, status, "donard_cache_status");
 
+	if (!rc && is_node(ctx, nvram)) {
+		rc = dnd_region_name(ctx, nvram, name);
+		nvram = name;
+	}
 	if (rc)
 		return rc;
-	if (!strncmp(nvram, "/dev/p2pmem", 11))
-		nvram += 5;
 	if (dnd_report_address(nvram, &address))
 		return dnd_fail(ctx, DND_E_BAD_NAME, "%s: too long for the path of a socket.", nvram);
 	rc = ask(ctx, nvram, &address, &found);

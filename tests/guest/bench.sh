@@ -219,6 +219,15 @@ from-region $LAB_BETA_BDF $LAB_GPU_BDF switch: $(control_of "$LAB_BETA_BDF")" "$
 		--block-sizes 64K --rounds 1 --methods donard
 }
 
+# As udev makes it, which does not run here.
+link_names_region() {
+	mkdir -p /dev/p2pmem/by-name
+	ln -s ../../p2pmem0 /dev/p2pmem/by-name/scratch
+	at_end "rm -rf /dev/p2pmem"
+	bench copy "$LAB_ALPHA" /dev/p2pmem/by-name/scratch --size 1M --block-sizes 64K --rounds 1 --methods donard,memcpy
+	holds "its region" '[.samples[] | [.method, .region]] | unique == [["donard", "p2pmem0"], ["memcpy", "p2pmem0"]]'
+}
+
 bad_gpu() {
 	exits 1 'no region of a GPU.*region add --kind gpu-nvidia' donard-cli bench queue "$LAB_ALPHA" gpu:0
 	with_gpu_region
@@ -438,6 +447,7 @@ else
 	t "copy, without io_uring" without_uring
 	t "copy, what cannot be compared" what_cannot_be_compared
 	t "copy, links" links_of_copy
+	t "copy, a link names the region" link_names_region
 	t "queue, threads side by side" threads_side_by_side
 	t "queue on a GPU, by each way" gpu_by_each_way
 	t "queue on a GPU, bad input" bad_gpu

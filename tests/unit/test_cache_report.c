@@ -129,6 +129,22 @@ static void another_answers(void **state)
 	assert_int_equal(strnlen(asking.status.drive_error, sizeof(status.drive_error)), sizeof(status.drive_error) - 1);
 }
 
+/* A node, and each link to it, is the region's; with no server here, what is asked is seen in the refusal. */
+static void names_of_region(void **state)
+{
+	struct donard_cache_status status = { .size = sizeof(status) };
+	struct scene *scene = *state;
+	struct fake *fake = scene->fake;
+	char path[128];
+
+	fake_link(fake, "p2pmem/by-name/nvram", "p2pmem99");
+	for (int i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/%s", fake->root, i ? "p2pmem99" : "p2pmem/by-name/nvram");
+		assert_int_equal(donard_cache_status(fake->ctx, path, &status), -ENODEV);
+		assert_says(donard_error(fake->ctx), "p2pmem99: no cache is served from it (nobody answers at /run/donard/cache-p2pmem99)");
+	}
+}
+
 /* Of a server that was killed. */
 static void dead_socket(void **state)
 {
@@ -282,7 +298,7 @@ static void no_format_without_socket(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = { CASE(own_socket), CASE(ends_before_it_answers), CASE(another_answers), CASE(names_beside_it),
-					     CASE(dead_socket), CASE(name_of_another),
+					     CASE(names_of_region), CASE(dead_socket), CASE(name_of_another),
 					     CASE(start_formats), CASE(no_format_without_socket) };
 
 	return cmocka_run_group_tests_name("cache_report", tests, NULL, NULL);
