@@ -285,6 +285,16 @@ static int finish(struct apply *apply)
 	return apply->undone ? EXIT_FAILED : EXIT_DONE;
 }
 
+/* What takes whatever is free comes behind what says how long it is, as in the matching. */
+static void apply_sections(struct apply *apply, bool without_length)
+{
+	const struct region_section *sections = apply->config.sections;
+
+	for (size_t i = 0; i < apply->config.count; i++)
+		if (!sections[i].length_bytes == without_length && is_asked_for(apply->cli, sections[i].name))
+			apply_section(apply, &sections[i]);
+}
+
 static int apply_all(struct apply *apply)
 {
 	int rc = machine_look(apply->cli->ctx, &apply->machine, !apply->dry_run);
@@ -292,9 +302,10 @@ static int apply_all(struct apply *apply)
 	if (rc)
 		return cli_fail(apply->cli, rc);
 	rc = machine_match(apply->cli->ctx, &apply->machine, &apply->config);
-	for (size_t i = 0; !rc && i < apply->config.count; i++)
-		if (is_asked_for(apply->cli, apply->config.sections[i].name))
-			apply_section(apply, &apply->config.sections[i]);
+	if (!rc) {
+		apply_sections(apply, false);
+		apply_sections(apply, true);
+	}
 	machine_forget(&apply->machine);
 	return rc ? cli_fail(apply->cli, rc) : finish(apply);
 }

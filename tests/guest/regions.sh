@@ -305,6 +305,21 @@ two_of_a_pool() {
 	END
 }
 
+# The one without a length stands first, and is left what the other does not take.
+rest_comes_last() {
+	write_conf <<-END
+		[rest]
+		serial = alpha
+		kind = nvme-cmb
+		[log]
+		serial = alpha
+		kind = nvme-cmb
+		length = 16M
+	END
+	remove_all
+	equal "what apply did" $'log added\nrest added\nexit 0' "$(statuses)"
+}
+
 # identity REGION - its name and its user by the configuration
 identity() {
 	donard-cli region identity "$1" --json | jq -r '"\(.by_name) \(.user)"'
@@ -501,6 +516,7 @@ core rt "users may not apply" users_may_not
 rt "save leaves what a person wrote" save_leaves_hands_alone
 core rt "links name regions" links_name_regions
 ! can pool || rt "equal sections have a region each" equal_sections_have_a_region_each
+! can pool || rt "a section without a length comes last" rest_comes_last
 ! can pool || rt "the rest of a pool comes back" rest_of_a_pool
 rt "a region that is not as configured" other_than_configured
 rt "removed where sysfs is read-only" removed_without_sysfs
