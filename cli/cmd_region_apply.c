@@ -55,17 +55,27 @@ static void note(struct apply *apply, const struct region_section *section, cons
 		fprintf(stderr, "%s: region apply: %s: %s\n", cli_name, section->name, message);
 }
 
+/* What it takes to see all devices that a section may mean: they need not be missing. */
+static const char *how_to_see(const struct apply *apply, const struct region_section *section)
+{
+	if (geteuid() && (section->serial[0] || section->kind == DONARD_KIND_NVME_PMR))
+		return "Run it as root, who sees all";
+	if (!apply->machine.regions && section->kind == DONARD_KIND_NVME_PMR)
+		return "Load the module, which sees PMRs (modprobe p2pmem)";
+	return "Plug it in";
+}
+
 static void note_missing(struct apply *apply, const struct region_section *section)
 {
 	char text[512];
 
-	snprintf(text, sizeof(text), "no device here has %s with %s %s%s. Plug it in, or correct %.200s:%u",
+	snprintf(text, sizeof(text), "no device that is seen here has %s with %s %s%s. %s, or correct %.200s:%u",
 		 section->kind == DONARD_KIND_PCI_BAR ? "this memory BAR" :
 		 section->kind == DONARD_KIND_NVME_CMB ? "a Controller Memory Buffer" :
 		 section->kind == DONARD_KIND_NVME_PMR ? "a Persistent Memory Region" : "the memory of a GPU",
 		 section->serial[0] ? "serial" : section->path[0] ? "path" : "slot",
 		 section->serial[0] ? section->serial : section->path[0] ? section->path : section->slot,
-		 section->function >= 0 ? " and that function" : "", section->file, section->line);
+		 section->function >= 0 ? " and that function" : "", how_to_see(apply, section), section->file, section->line);
 	apply->undone++;
 	note(apply, section, "missing", "", "", text);
 }

@@ -171,7 +171,7 @@ missing_stops_no_other() {
 	remove_all
 	labctl unplug gpu
 	equal "what apply did" $'gpu missing\ncmb added\npmr added\nexit 1' "$(statuses)"
-	matches "its message" 'gpu: no device here has this memory BAR with path pci-.*regions.conf:1' "$(<"$WORK/apply.err")"
+	matches "its message" 'gpu: no device that is seen here has this memory BAR with path pci-.*Plug it in, or correct .*regions.conf:1' "$(<"$WORK/apply.err")"
 	equal "pinned importers of the PMR" 1 "$(attr "$(candidate nvme-pmr "$LAB_BETA_BDF" region)" pinned_importers)"
 	equal "what apply of two did" $'cmb present\npmr present\nexit 0' "$(statuses cmb pmr)"
 	exits 1 'nothere: /etc/donard configures no region of that name' donard-cli region apply nothere
@@ -215,6 +215,17 @@ users_may_not() {
 	exits 1 'gpu: .*root' as user donard-cli region apply gpu
 	equal regions '' "$(regions_now)"
 	exits 0 'only root sees' as user donard-cli region candidates
+	exits 1 'pmr: no device that is seen here.*Run it as root' as user donard-cli region apply --dry-run pmr
+}
+
+# Whoever asks what would come back is not told to plug in what is there.
+unseen_without_module() {
+	three_sections
+	remove_all
+	rmmod p2pmem
+	exits 1 'pmr: no device that is seen here has a Persistent Memory Region.*Load the module' donard-cli region apply --dry-run pmr
+	insmod /opt/donard/modules/p2pmem.ko
+	exits 0 'pmr +absent' donard-cli region apply --dry-run pmr
 }
 
 # As a container has it: the region goes, and its function stays with the driver.
@@ -513,6 +524,7 @@ rt "others hold no lock" others_hold_no_lock
 rt "drives are found in other slots" slots_change
 core rt "a wrong configuration changes nothing" wrong_configuration_changes_nothing
 core rt "users may not apply" users_may_not
+rt "what shows with the module alone is not called missing" unseen_without_module
 rt "save leaves what a person wrote" save_leaves_hands_alone
 core rt "links name regions" links_name_regions
 ! can pool || rt "equal sections have a region each" equal_sections_have_a_region_each

@@ -204,6 +204,14 @@ doctor_forges_nothing() {
 		json_of 3 'it["machine"]["processor"] == r"a\x1b[2J\x0dVerdict: ready"' doctor --json --root "$forged"
 }
 
+# What says how long it is comes first, and what cannot be seen is not called missing.
+apply_of_two() {
+	mkdir -p "$LOGS/two"
+	printf '[rest]\nserial = x\nkind = nvme-pmr\n[log]\nserial = x\nkind = nvme-cmb\nlength = 16M\n' >"$LOGS/two/regions.conf"
+	json_of 1 '[row["name"] for row in it["regions"]] == ["log", "rest"]' region apply --dry-run --json --config "$LOGS/two" &&
+		cli_exits 1 'rest: no device that is seen here.*(Load the module|Run it as root)' region apply --dry-run --config "$LOGS/two"
+}
+
 # Where DST is standard output, by whatever name, the command's report would stand among the data, or over it.
 report_beside_bytes() {
 	local words status out=$LOGS/own
@@ -496,6 +504,7 @@ run_cli_contracts() {
 		cache put 192.0.2.1 ./LICENSE-GPL --src-offset 1G
 	try "cli: a report beside the bytes" report_beside_bytes
 	try "cli: cache get, JSON beside the bytes" cli_exits 2 'both go to standard output' cache get 192.0.2.1 - --json
+	try "cli: region apply, the order, and what is not seen" apply_of_two
 	try "cli: cache put, no size of a region's place" cli_exits 2 "'frob' is not an offset" cache put 192.0.2.1 p2pmem0+frob
 	try "cli: cache flush without a device" cli_exits 3 'has no RDMA device' cache flush 192.0.2.1
 	try "cli: bench rdma, port behind the address" cli_exits 2 'give the port once' bench rdma '[::1]:7078' --port 1
