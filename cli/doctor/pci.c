@@ -132,6 +132,20 @@ static int add_function(void *user, const char *entry)
 	return 0;
 }
 
+/* A captured tree may have any links: one that makes a function lie below itself counts for none. */
+static void cut_circles(struct pci *pci)
+{
+	for (size_t i = 0; i < pci->count; i++) {
+		const struct pci_function *above = pci->functions[i].up;
+		size_t steps = 0;
+
+		while (above && ++steps <= pci->count)
+			above = above->up;
+		if (above)
+			pci->functions[i].up = NULL;
+	}
+}
+
 int pci_read(const struct source *source, struct pci *pci)
 {
 	struct reading reading = { source, pci };
@@ -145,6 +159,7 @@ int pci_read(const struct source *source, struct pci *pci)
 	}
 	for (size_t i = 0; i < pci->count; i++)
 		pci->functions[i].up = pci_find(pci, pci->functions[i].above);
+	cut_circles(pci);
 	return 0;
 }
 

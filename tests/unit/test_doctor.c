@@ -2,6 +2,7 @@
 /* How the doctor reads configuration space, and what it leaves to the kernel. Whole machines: tests/data/machines. */
 #include "unit.h"
 #include "cli/doctor/route.h"
+#include "fake_sysfs.h"
 
 static void acs_of_a_port(void **state)
 {
@@ -52,6 +53,27 @@ static void ordinary_part_of_a_port(void **state)
 	config.bytes[0x60] = 0x05;	/* a conventional one, which has no more */
 	pci_parse_config(&function, &config);
 	assert_true(function.config_whole);
+}
+
+/* A machine that somebody else captured: the link of a port leads to the function below it. */
+static void port_below_its_function(void **state)
+{
+	static const char *const names[] = { "0000:00:01.0", "0000:01:00.0", "0000:02:00.0" };
+	struct fake *fake = *state;
+	struct source source = { .live = false };
+	struct pci pci;
+
+	fake_folder(fake, "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0");
+	fake_link(fake, "sys/bus/pci/devices/0000:00:01.0", "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0");
+	fake_link(fake, "sys/bus/pci/devices/0000:01:00.0", "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0");
+	fake_link(fake, "sys/bus/pci/devices/0000:02:00.0", "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/0000:02:00.0");
+	snprintf(source.root, sizeof(source.root), "%s", fake->root);
+	assert_int_equal(pci_read(&source, &pci), 0);
+	assert_int_equal(pci.count, 3);
+	for (size_t i = 0; i < 3; i++)
+		assert_non_null(pci_root_of(pci_find(&pci, names[i])));
+	assert_string_equal(pci_root_of(pci_find(&pci, names[2]))->bdf, names[0]);
+	pci_forget(&pci);
 }
 
 /* A drive and a card, each on a root port of its own, or both below the first; a group of the drive's for an IOMMU. */
@@ -219,6 +241,7 @@ int main(void)
 		cmocka_unit_test(acs_of_a_port), cmocka_unit_test(part_of_a_port),
 		cmocka_unit_test(ordinary_part_of_a_port), cmocka_unit_test(the_kernels_word), cmocka_unit_test(translation),
 		cmocka_unit_test(contradictions),
+		cmocka_unit_test_setup_teardown(port_below_its_function, fake_setup, fake_teardown),
 		cmocka_unit_test(swiotlb_arguments), cmocka_unit_test(kaslr),
 	};
 
