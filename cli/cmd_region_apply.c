@@ -4,13 +4,11 @@
  * it may run at any time; what fails does not keep the rest from coming back.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -320,19 +318,6 @@ static int apply_all(struct apply *apply)
 	return rc ? cli_fail(apply->cli, rc) : finish(apply);
 }
 
-/*
- * Boot and hotplug may both apply: one after the other.  The lock ends with the descriptor.  Only root can open the control
- * node, so nobody else can hold it.
- */
-static int lock(void)
-{
-	int fd = open("/dev/p2pmem_control", O_RDWR | O_CLOEXEC);
-
-	if (fd >= 0)
-		flock(fd, LOCK_EX);
-	return fd;
-}
-
 /* In the form in which candidates have theirs. */
 static int take_device(struct cli *cli, char device[DONARD_BDF_BYTES])
 {
@@ -357,7 +342,7 @@ static int run(struct cli *cli)
 	if (rc)
 		return rc;
 	apply.device = device[0] ? device : NULL;
-	fd = apply.dry_run ? -1 : lock();
+	fd = apply.dry_run ? -1 : regionconf_lock();
 	rc = regionconf_load(&apply.config, dir) ?
 		cli_fail_text(cli, apply.config.exit_code, apply.config.error_code, apply.config.error) :
 		check_names(&apply, dir);

@@ -178,26 +178,31 @@ static int save_all(struct save *save)
 	return rc ? cli_fail(cli, rc) : finish(save);
 }
 
+static int look_and_save(struct save *save)
+{
+	int rc = machine_look(save->cli->ctx, &save->machine, true);
+
+	if (rc)
+		return cli_fail(save->cli, rc);
+	save->rows = json_object_new_array();
+	rc = save_all(save);
+	json_object_put(save->rows);
+	machine_forget(&save->machine);
+	return rc;
+}
+
 static int run(struct cli *cli)
 {
 	struct save save = { .cli = cli, .dir = cli_value(cli, "config") ? : REGIONCONF_DIR };
-	int rc;
+	int fd = regionconf_lock(), rc;
 
-	if (regionconf_load(&save.config, save.dir)) {
+	if (regionconf_load(&save.config, save.dir))
 		rc = cli_fail_text(cli, save.config.exit_code, save.config.error_code, save.config.error);
-		regionconf_free(&save.config);
-		return rc;
-	}
-	rc = machine_look(cli->ctx, &save.machine, true);
-	if (rc) {
-		rc = cli_fail(cli, rc);
-	} else {
-		save.rows = json_object_new_array();
-		rc = save_all(&save);
-		json_object_put(save.rows);
-		machine_forget(&save.machine);
-	}
+	else
+		rc = look_and_save(&save);
 	regionconf_free(&save.config);
+	if (fd >= 0)
+		close(fd);
 	if (save.udev_works)
 		cli_await_udev();
 	return rc;

@@ -7,11 +7,13 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <ini.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 
 #include "regionconf.h"
 #include "regionkeys.h"
@@ -219,6 +221,15 @@ static int load_drop_ins(struct region_config *config, const char *dir)
 	if (count >= 0)
 		free(entries);
 	return rc;
+}
+
+int regionconf_lock(void)
+{
+	int fd = open("/dev/p2pmem_control", O_RDWR | O_CLOEXEC);
+
+	if (fd >= 0)
+		flock(fd, LOCK_EX);
+	return fd;
 }
 
 int regionconf_load(struct region_config *config, const char *dir)

@@ -18,6 +18,12 @@ struct region_config {
 };
 
 /*
+ * Boot, hotplug and a person may apply or save at once: one after the other, from the reading on.  Waits, and returns a
+ * descriptor to close, or -1 for who is not root or has no module.  Only root can open the control node, so nobody else can
+ * hold it.
+ */
+int regionconf_lock(void);
+/*
  * Reads @dir/regions.conf and then @dir/regions.d/NAME.conf, sorted by name; a missing file
  * or folder counts as empty.  Returns 0, or -1 and sets config->error, with its code and exit status.  The caller calls
  * regionconf_free() in both cases.

@@ -159,7 +159,8 @@ static bool takes_what_is_free(const struct donard_region_info *region)
 	return region_is_pooled(region) || region->kind == DONARD_KIND_GPU_NVIDIA;
 }
 
-void regionwrite_leave_open(const struct region_section *before, const struct donard_region_info *region, struct region_section *now)
+void regionwrite_leave_open(const struct region_section *before, const struct donard_region_info *region,
+			    struct region_section *now)
 {
 	if (!before->page_type)
 		now->page_type = 0;

@@ -12,7 +12,8 @@ void regionwrite_describe(const struct machine *machine, const struct donard_can
 void regionwrite_choose_name(const struct region_config *config, const char *dir,
 			     const struct donard_candidate_info *candidate, struct region_section *section);
 /* Has @now, a description of @region, say no more than @before does: what that leaves to the default is as it came. */
-void regionwrite_leave_open(const struct region_section *before, const struct donard_region_info *region, struct region_section *now);
+void regionwrite_leave_open(const struct region_section *before, const struct donard_region_info *region,
+			    struct region_section *now);
 /* Do both sections make the same region? */
 bool regionwrite_equal(const struct region_section *a, const struct region_section *b);
 /* Did 'region save' write this file, which then has only one section? */

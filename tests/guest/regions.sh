@@ -269,6 +269,21 @@ save_leaves_hands_alone() {
 	cmp "$WORK/own" "$CONF/regions.d/$region" || fail "save changed a file that a person wrote"
 }
 
+# Of one BAR: both would have the same name.
+two_save_at_once() {
+	local a b i
+	remove_all
+	a=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --length 64M --page-type generic)
+	b=$(donard-cli region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2 --offset 64M --length 64M --page-type generic)
+	for ((i = 0; i < 20; i++)); do
+		rm -rf "$CONF"
+		donard-cli region save "$a" >/dev/null &
+		donard-cli region save "$b" >/dev/null
+		wait $!
+		equal "files of two regions" 2 "$(find "$CONF/regions.d" -name '*.conf' | wc -l)"
+	done
+}
+
 # linked NAME REGION - a link as udev makes them, though it does not run here.
 linked() {
 	mkdir -p "$(dirname "/dev/p2pmem/$1")"
@@ -526,6 +541,7 @@ core rt "a wrong configuration changes nothing" wrong_configuration_changes_noth
 core rt "users may not apply" users_may_not
 rt "what shows with the module alone is not called missing" unseen_without_module
 rt "save leaves what a person wrote" save_leaves_hands_alone
+rt "two save at once" two_save_at_once
 core rt "links name regions" links_name_regions
 ! can pool || rt "equal sections have a region each" equal_sections_have_a_region_each
 ! can pool || rt "a section without a length comes last" rest_comes_last
