@@ -57,6 +57,17 @@ static void end_section(struct parse *parse)
 	parse->section = NULL;
 }
 
+/* A key there would be passed over. */
+static void check_head(struct parse *parse, const char *line)
+{
+	const char *end = strchr(line, ']');
+
+	if (!end)
+		refuse(parse, parse->line, "the head has no ']'. Heads look like [NAME]");
+	else if (!strchr("\r\n;#", end[1 + strspn(end + 1, " \t")]))	/* nor is it the end */
+		refuse(parse, parse->line, "something stands behind the head, [NAME]. Put it into a line of its own");
+}
+
 /* As libinih wants a reader: fgets(), which sees what libinih does not tell. */
 static char *read_line(char *line, int room, void *user)
 {
@@ -78,8 +89,7 @@ static char *read_line(char *line, int room, void *user)
 	if (line[strspn(line, " \t\xef\xbb\xbf")] == '[') {
 		end_section(parse);
 		parse->head_line = parse->line;
-		if (!strchr(line, ']'))
-			refuse(parse, parse->line, "the head has no ']'. Heads look like [NAME]");
+		check_head(parse, line);
 	}
 	return parse->failed ? NULL : line;
 }

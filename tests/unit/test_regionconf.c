@@ -108,7 +108,7 @@ static void defaults(void **state)
 	struct place *place = *state;
 	const struct region_section *s;
 
-	assert_int_equal(load(place, "[a]\nserial=S1\nkind=nvme-cmb\n"), 0);
+	assert_int_equal(load(place, "[a]\t ; as it came\r\nserial=S1\nkind=nvme-cmb\n"), 0);
 	s = regionconf_find(&place->config, "a");
 	assert_int_equal(s->function, -1);
 	assert_int_equal(s->length_bytes, 0);
@@ -184,6 +184,7 @@ static void refusals(void **state)
 		{ "[../x]\nserial = S\n", 1, "'../x' is no name of a region" },
 		{ "[a]\nserial S\n", 2, "neither [NAME] nor KEY = VALUE" },
 		{ "[a\nserial = S\n", 1, "the head has no ']'" },
+		{ "[a] mode = 0600\nserial = S\nkind = nvme-cmb\n", 1, "something stands behind the head" },
 	};
 	struct place *place = *state;
 	char where[128];
