@@ -426,6 +426,7 @@ static void try_whole(struct trial *trial, void (*try)(struct trial *trial))
 	sigaddset(&ending, SIGINT);
 	sigaddset(&ending, SIGTERM);
 	sigaddset(&ending, SIGHUP);
+	sigaddset(&ending, SIGQUIT);
 	sigprocmask(SIG_BLOCK, &ending, &before);
 	try(trial);
 	sigprocmask(SIG_SETMASK, &before, NULL);

@@ -4,7 +4,8 @@
  * is a route. LIBS: -shared -fPIC
  *
  * LOSE=read: what is read from a block device goes elsewhere. LOSE=write: an NVMe command that reads memory reads
- * zeros instead. LOSE=/dev/p2pmemN: nothing is lost, but SIGTERM comes while such a command reads that region.
+ * zeros instead. LOSE=/dev/p2pmemN: nothing is lost, but the signal LOSE_SIGNAL comes while such a command
+ * reads that region.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -72,6 +73,6 @@ int ioctl(int fd, unsigned long request, ...)
 	if (loses("write") && request == NVME_IOCTL_IO_CMD)
 		command->addr = (uintptr_t)elsewhere;
 	if (request == NVME_IOCTL_IO_CMD && is_of_named(command->addr))
-		raise(SIGTERM);
+		raise(atoi(getenv("LOSE_SIGNAL")));
 	return real(fd, request, command);
 }
