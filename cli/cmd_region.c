@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device.h"
 #include "donard/candidate.h"
 #include "errors.h"
 #include "options.h"
@@ -91,10 +92,13 @@ static void name_bars(struct donard_context *ctx, const char *bdf, char *text, s
 	donard_candidate_list_free(list);
 }
 
-static int bar_missing(const struct cli *cli, const char *bdf)
+static int bar_missing(const struct cli *cli)
 {
-	char bars[256];
+	char bars[256], bdf[DONARD_BDF_BYTES];
+	int rc = cli_device(cli, bdf);
 
+	if (rc)
+		return rc;
 	name_bars(cli->ctx, bdf, bars, sizeof(bars));
 	if (bars[0])
 		return cli_usage(cli, "--bar is missing: the memory BARs of %s are %s", bdf, bars);
@@ -120,7 +124,7 @@ static int run_add(struct cli *cli)
 		return cli_usage(cli, "%s missing", what.kind ? "--device is" : what.bdf ? "--kind is" :
 				 "--kind and --device are");
 	if (what.kind == DONARD_KIND_PCI_BAR && !cli_given(cli, "bar"))
-		return bar_missing(cli, what.bdf);
+		return bar_missing(cli);
 	if (!regionkeys_take_bar(what.kind) && cli_given(cli, "bar"))
 		return cli_usage(cli, "--bar is only for pci-bar and gpu-nvidia: an NVMe controller names the BAR itself");
 	rc = cli_number(cli, "bar", &bar);

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "device.h"
 #include "errors.h"
-#include "lib/base/bdf.h"
 #include "options.h"
 #include "output.h"
 #include "regionkeys.h"
@@ -318,26 +318,12 @@ static int apply_all(struct apply *apply)
 	return rc ? cli_fail(apply->cli, rc) : finish(apply);
 }
 
-/* In the form in which candidates have theirs. */
-static int take_device(struct cli *cli, char device[DONARD_BDF_BYTES])
-{
-	const char *text = cli_value(cli, "device");
-	struct dnd_bdf bdf;
-
-	if (!text)
-		return 0;
-	if (dnd_bdf_parse(text, &bdf))
-		return cli_usage(cli, "--device %s: not a PCI address; they look like 0000:03:00.0", text);
-	dnd_bdf_format(device, bdf);
-	return 0;
-}
-
 static int run(struct cli *cli)
 {
 	const char *dir = cli_value(cli, "config") ? : REGIONCONF_DIR;
-	char device[DONARD_BDF_BYTES] = "";
+	char device[DONARD_BDF_BYTES];
 	struct apply apply = { .cli = cli, .dry_run = cli_given(cli, "dry-run") };
-	int rc = take_device(cli, device), fd;
+	int rc = cli_device(cli, device), fd;
 
 	if (rc)
 		return rc;

@@ -245,7 +245,7 @@ wrong_use() {
 
 bad_regions() {
 	refuses 1 'already|driven|busy' region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 2
-	refuses 2 "bar is missing: the memory BARs of $LAB_GPU_BDF are 2 \(512 MiB\)" region add --kind pci-bar --device "$LAB_GPU_BDF"
+	refuses 2 "bar is missing: the memory BARs of $LAB_GPU_BDF are 2 \(512 MiB\)" region add --kind pci-bar --device "${LAB_GPU_BDF#0000:}"
 	refuses 1 'BAR5 of .* is no assigned memory BAR: choose another' region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 5
 	refuses 1 'BAR0 of .* has 256 bytes, .* choose another BAR' region add --kind pci-bar --device "$LAB_GPU_BDF" --bar 0
 	refuses 1 'is not an NVMe controller .*offer a BAR of this function' region add --kind nvme-cmb --device "$LAB_GPU_BDF"

@@ -455,6 +455,10 @@ run_cli_contracts() {
 		region add --kind pci-bar --device 0000:00:01.0 --bar 0 --offset 1M
 	try "cli: region add, no BAR" cli_exits 2 'bar is missing, and 0000:00:1e.7 has no memory BAR' \
 		region add --kind pci-bar --device 0000:00:1e.7
+	try "cli: region add, no BAR, and the address as lspci prints it" cli_exits 2 'bar is missing, and 0000:00:1e.7 has no memory BAR' \
+		region add --kind pci-bar --device 00:1E.7
+	try "cli: region add, no BAR and no address" cli_exits 2 'device frob: not a PCI address; they look like' \
+		region add --kind pci-bar --device frob
 	try "cli: which options are missing" cli_exits 2 ': --kind and --device are missing' region add
 	try "cli: a missing argument that others may follow" cli_exits 2 ': COMMAND is missing' measure
 	try "cli: help of a command and a word too many" cli_exits 2 "'extra' is one argument too many" help list extra

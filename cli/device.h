@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A device by its PCI address, which users write as lspci prints it, too. */
+#ifndef DONARD_CLI_DEVICE_H
+#define DONARD_CLI_DEVICE_H
+
+#include "command.h"
+#include "donard/donard.h"
+
+/*
+ * Takes "--device" in the form in which regions and candidates have theirs; "" if it is absent.  Returns 0, or an exit code
+ * after it has printed why the value is bad.
+ */
+int cli_device(const struct cli *cli, char device[DONARD_BDF_BYTES]);
+
+#endif /* DONARD_CLI_DEVICE_H */
