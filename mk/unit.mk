@@ -14,7 +14,7 @@ $(BUILD)/tests/unit/test_terms: $(BUILD)/tool/terms.o $(BUILD)/words/words.o
 $(BUILD)/tests/unit/test_progress: $(BUILD)/tool/progress.o
 $(BUILD)/tests/unit/test_fields.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_fields: $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/words/words.o
-$(BUILD)/tests/unit/test_fields: UNIT_LIBS := -ljson-c
+$(BUILD)/tests/unit/test_fields: UNIT_LIBS := -ljson-c -Wl$(comma)--wrap=dnd_make_printable
 $(BUILD)/tests/unit/test_serverevent.o: ALL_CFLAGS += -iquote tool
 $(BUILD)/tests/unit/test_serverevent: $(BUILD)/cli/serverevent.o $(addprefix $(BUILD)/tool/,fields.o output.o terms.o utf8.o) $(BUILD)/words/words.o
 $(BUILD)/tests/unit/test_serverevent: UNIT_LIBS := -ljson-c -Wl$(comma)--wrap=poll

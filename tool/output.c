@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /* The rows of a list's table are the objects of its JSON.  Results: see fields.h. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -87,8 +88,7 @@ static int column_width(struct json_object *rows, const struct cli_column *colum
 	return (int)width;
 }
 
-static void print_row(FILE *out, struct json_object *rows, struct json_object *row,
-		      const struct cli_column *columns)
+static void print_row(FILE *out, struct json_object *row, const struct cli_column *columns, const int *widths)
 {
 	char cell[CELL_BYTES];
 
@@ -98,17 +98,25 @@ static void print_row(FILE *out, struct json_object *rows, struct json_object *r
 		else
 			snprintf(cell, sizeof(cell), "%s", columns[i].title);
 		if (columns[i + 1].key)
-			fprintf(out, "%-*s  ", column_width(rows, &columns[i]), cell);
+			fprintf(out, "%-*s  ", widths[i], cell);
 		else
 			fprintf(out, "%s\n", cell);
 	}
 }
 
+/* A large machine has tens of thousands of rows, and each width looks at all of them. */
 void cli_print_table_to(FILE *out, struct json_object *rows, const struct cli_column *columns)
 {
-	print_row(out, rows, NULL, columns);
+	int widths[CLI_COLUMNS_MAX];
+	size_t count = 0;
+
+	for (; columns[count].key; count++) {
+		assert(count < CLI_COLUMNS_MAX);
+		widths[count] = columns[count + 1].key ? column_width(rows, &columns[count]) : 0;
+	}
+	print_row(out, NULL, columns, widths);
 	for (size_t i = 0; i < json_object_array_length(rows); i++)
-		print_row(out, rows, json_object_array_get_idx(rows, i), columns);
+		print_row(out, json_object_array_get_idx(rows, i), columns, widths);
 }
 
 void cli_print_table(struct json_object *rows, const struct cli_column *columns)

@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define CLI_COLUMNS_MAX	16	/* of a table */
+
 struct cli_column {
 	const char *key;
 	const char *title;

@@ -144,10 +144,41 @@ static void wide_table(void **state)
 	free(written);
 }
 
+static size_t cells_made;
+
+void __real_dnd_make_printable(char *text, size_t text_bytes);
+void __wrap_dnd_make_printable(char *text, size_t text_bytes);
+void __wrap_dnd_make_printable(char *text, size_t text_bytes)
+{
+	cells_made++;
+	__real_dnd_make_printable(text, text_bytes);
+}
+
+/* However many rows there are, each cell is made once for its column's width and once for its line. */
+static void long_table(void **state)
+{
+	static const struct cli_column columns[] = { { "a", "A", false }, { "b", "B", false }, { "c", "C", false }, { 0 } };
+	struct json_object *rows = json_object_new_array();
+	char *written = NULL;
+	size_t bytes;
+	FILE *out = open_memstream(&written, &bytes);
+
+	(void)state;
+	for (int i = 0; i < 500; i++)
+		json_object_array_add(rows, json_object_new_object());
+	cells_made = 0;
+	cli_print_table_to(out, rows, columns);
+	fclose(out);
+	json_object_put(rows);
+	assert_int_equal(cells_made, 500 * (3 + 2));	/* the last one has no width */
+	free(written);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(json), cmocka_unit_test(text), cmocka_unit_test(conditions), cmocka_unit_test(wide_table),
+		cmocka_unit_test(long_table),
 	};
 
 	return cmocka_run_group_tests_name("fields", tests, NULL, NULL);
