@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /*
  * Programs with memory on a GPU that do not call libdonard: by cuFile, whose library is whichever the loader finds (donard's,
- * by LD_LIBRARY_PATH=/usr/lib/donard/cufile, or NVIDIA's own), and by what everybody writes first, a buffer in DRAM. One request
- * at a time, as these calls are. No flush ends the writes: requests are compared, and those of the queue and of fio have none.
+ * by LD_LIBRARY_PATH, or NVIDIA's own), and by what everybody writes first, a buffer in DRAM. One request at a time, as these
+ * calls are. No flush ends the writes: requests are compared, and those of the queue and of fio have none.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -78,7 +78,7 @@ static int load_library(void)
 	void *library = dlopen("libcufile.so.0", RTLD_NOW);
 
 	if (!library) {
-		dprintf(STDERR_FILENO, "%s: %s. For donard's: LD_LIBRARY_PATH=/usr/lib/donard/cufile\n", cli_name, dlerror());
+		dprintf(STDERR_FILENO, "%s: %s. docs/cufile.md says where donard's is, and how it is used\n", cli_name, dlerror());
 		return -ENOENT;
 	}
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
