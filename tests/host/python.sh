@@ -30,9 +30,19 @@ run_python() {
 	try "unit-python: a forgotten member is caught" a_forgotten_member_is_caught
 }
 
+# A page that is made anew has other numbers.
+tuning_has_its_numbers() {
+	local number bad=0
+	while read -r number; do
+		grep -qwF -- "$number" docs/benchmarks.md || { echo "$number of docs/tuning.md is not in docs/benchmarks.md"; bad=1; }
+	done < <(grep -oE '[0-9]{1,3},[0-9]{3}' docs/tuning.md | sort -u)
+	return "$bad"
+}
+
 # Of bench/donard-stat, which turns samples into figures.
 run_report() {
 	progress "report"
 	PYTHONPATH=bench unittests '' tests/bench "$PYTHON" -B tests/host/tap.py tests/bench
 	try "report: bench/run describes itself" bench/run --help
+	try "report: numbers of docs/tuning.md are in docs/benchmarks.md" tuning_has_its_numbers
 }
