@@ -320,7 +320,7 @@ static int apply_all(struct apply *apply)
 
 static int run(struct cli *cli)
 {
-	const char *dir = cli_value(cli, "config") ? : REGIONCONF_DIR;
+	const char *named = cli_value(cli, "config"), *dir = named ? : REGIONCONF_DIR;
 	char device[DONARD_BDF_BYTES];
 	struct apply apply = { .cli = cli, .dry_run = cli_given(cli, "dry-run") };
 	int rc = cli_device(cli, device), fd;
@@ -329,7 +329,7 @@ static int run(struct cli *cli)
 		return rc;
 	apply.device = device[0] ? device : NULL;
 	fd = apply.dry_run ? -1 : regionconf_lock();
-	rc = regionconf_load(&apply.config, dir) ?
+	rc = (named ? regionconf_load_named : regionconf_load)(&apply.config, dir) ?
 		cli_fail_text(cli, apply.config.exit_code, apply.config.error_code, apply.config.error) :
 		check_names(&apply, dir);
 	if (!rc && !apply.config.count && !cli->json)

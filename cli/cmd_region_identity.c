@@ -83,6 +83,7 @@ static void show(const struct cli *cli, const struct machine *machine, const str
 
 static int run(struct cli *cli)
 {
+	const char *named = cli_value(cli, "config");
 	const struct donard_region_info *region;
 	struct region_config config;
 	struct machine machine;
@@ -90,7 +91,7 @@ static int run(struct cli *cli)
 
 	if (rc)
 		return cli_fail(cli, rc);
-	regionconf_load(&config, cli_value(cli, "config") ? : REGIONCONF_DIR);
+	(named ? regionconf_load_named : regionconf_load)(&config, named ? : REGIONCONF_DIR);
 	rc = machine_match(cli->ctx, &machine, &config);
 	if (!rc)
 		rc = machine_named(cli->ctx, &machine, cli->arguments[0], &region);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <unistd.h>
 
 #include "regionconf.h"
 #include "regionkeys.h"
@@ -254,6 +255,14 @@ int regionconf_load(struct region_config *config, const char *dir)
 	rc = regionconf_load_file(config, path);
 	snprintf(path, sizeof(path), "%s/regions.d", dir);
 	return rc ? rc : load_drop_ins(config, path);
+}
+
+int regionconf_load_named(struct region_config *config, const char *dir)
+{
+	if (!access(dir, F_OK))
+		return regionconf_load(config, dir);
+	memset(config, 0, sizeof(*config));
+	return unreadable(config, dir);
 }
 
 void regionconf_free(struct region_config *config)

@@ -29,6 +29,8 @@ int regionconf_lock(void);
  * regionconf_free() in both cases.
  */
 int regionconf_load(struct region_config *config, const char *dir);
+/* The same of a folder that a person named: it must be there. */
+int regionconf_load_named(struct region_config *config, const char *dir);
 /* Reads one more file. */
 int regionconf_load_file(struct region_config *config, const char *path);
 void regionconf_free(struct region_config *config);

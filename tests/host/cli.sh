@@ -509,6 +509,8 @@ run_cli_contracts() {
 	try "cli: a report beside the bytes" report_beside_bytes
 	try "cli: cache get, JSON beside the bytes" cli_exits 2 'both go to standard output' cache get 192.0.2.1 - --json
 	try "cli: region apply, the order, and what is not seen" apply_of_two
+	try "cli: region apply, a folder that is not there" cli_exits 1 '/etc/donrad: cannot be read \(No such file.*another folder by --config' \
+		region apply --dry-run --json --config /etc/donrad
 	try "cli: cache put, no size of a region's place" cli_exits 2 "'frob' is not an offset" cache put 192.0.2.1 p2pmem0+frob
 	try "cli: cache flush without a device" cli_exits 3 'has no RDMA device' cache flush 192.0.2.1
 	try "cli: bench rdma, port behind the address" cli_exits 2 'give the port once' bench rdma '[::1]:7078' --port 1
