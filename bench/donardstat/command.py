@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from . import guard, summary
-from .results import Refused, Run, from_stream, from_text, read, text_of
+from .results import Refused, Run, from_stream, from_text, read, text_in, text_of
 
 DONE, FAILED, USAGE, UNSUPPORTED = range(4)
 
@@ -22,15 +22,15 @@ def run_report(options: argparse.Namespace) -> int:
 
 
 def run_guard(options: argparse.Namespace) -> int:
-    try:
-        return guard.main(options.baseline, options.current)
-    except Refused as refused:
-        print(f"guard: {refused}", file=sys.stderr)
-        return USAGE
+    return guard.main(options.baseline, options.current)
+
+
+def standard_input() -> Run:
+    return from_text(text_in(sys.stdin.buffer.read(), "standard input"), "standard input")
 
 
 def results(files: Sequence[str]) -> list[Run]:
-    return [from_text(sys.stdin.read(), "standard input") if file == "-" else read(Path(file)) for file in files]
+    return [standard_input() if file == "-" else read(Path(file)) for file in files]
 
 
 def run_table(options: argparse.Namespace) -> int:
@@ -49,6 +49,7 @@ def run_join(options: argparse.Namespace) -> int:
 
 def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(prog="donard-stat", description="Figures from the samples of donard-bench.")
+    top.set_defaults(refused=FAILED)
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
 
     report = commands.add_parser("report", help="a page with plots from a folder of results", description="""
@@ -70,7 +71,7 @@ def parser() -> argparse.ArgumentParser:
         Exit status: 0 all within bounds, 1 a point is not, 2 wrong use, or results without exact counts.""")
     compare.add_argument("baseline", type=Path, metavar="BASELINE.json")
     compare.add_argument("current", type=Path, metavar="CURRENT.json")
-    compare.set_defaults(run=run_guard)
+    compare.set_defaults(run=run_guard, refused=USAGE)
 
     table = commands.add_parser("table", help="medians of results as tables",
                                 description="Medians over the rounds, a table for each FILE; -: standard input.")
@@ -91,6 +92,9 @@ def main(words: Sequence[str] | None = None) -> int:
         return options.run(options)
     except Refused as refused:
         print(f"{options.command}: {refused}", file=sys.stderr)
+    except (AttributeError, KeyError, TypeError) as error:  # of JSON that is not as donard-bench writes it
+        print(f"{options.command}: a sample lacks something, or has it in another form: {error!r}", file=sys.stderr)
     except BrokenPipeError:
         sys.stderr.close()
-    return FAILED
+        return FAILED
+    return options.refused

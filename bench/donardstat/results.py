@@ -72,11 +72,19 @@ def from_data(data: Any, name: str) -> Run:
     return Run(Path(name).name.removesuffix(".json"), data)
 
 
+def text_in(raw: bytes, name: str) -> str:
+    try:
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise Refused(f"'{name}' cannot be read: it is no text in UTF-8") from error
+
+
 def text_of(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        raw = path.read_bytes()
     except OSError as error:
         raise Refused(f"'{path}' cannot be read: {error.strerror}") from error
+    return text_in(raw, str(path))
 
 
 def read(path: Path) -> Run:

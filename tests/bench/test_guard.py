@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import copy
+import io
 import json
 import tempfile
 import unittest
 from collections.abc import Callable
 from pathlib import Path
 
-from donardstat import guard
+from donardstat import command, guard
 from donardstat.results import Refused, Run
 from invented import Json, results
 
@@ -152,6 +154,19 @@ class Guard(unittest.TestCase):
         self.assertIn(words, said)
         if fails and "a copy:" not in words:
             self.assertTrue(any(line.startswith(POINT) and words in line for line in lines), said)
+
+    def test_refuses_others_files(self):
+        """guard: what is no text, or has other samples, is wrong use"""
+        with tempfile.TemporaryDirectory() as folder:
+            base, path = Path(folder) / "base.json", Path(folder) / "x.json"
+            base.write_text(json.dumps(results("copy-counts")), encoding="utf-8")
+            bad = ([1], [{**results("copy-counts")["samples"][0], "measured": 1}])
+            for raw in (b"\xff", *(json.dumps({**results("copy-counts"), "samples": samples}).encode() for samples in bad)):
+                path.write_bytes(raw)
+                for words, status in (("guard", str(base), str(path)), 2), (("table", str(path)), 1):
+                    with contextlib.redirect_stderr(io.StringIO()) as said:
+                        self.assertEqual(command.main(words), status, raw)
+                    self.assertRegex(said.getvalue(), f"^{words[0]}: ")
 
     def test_refuses_samples(self):
         """guard: sampled counts are refused"""
