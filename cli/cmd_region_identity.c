@@ -63,7 +63,8 @@ static void identify(const struct machine *machine, const struct region_config *
 		set_name(identity->by_id, "by-id", candidate->by_id, region_offset(candidate, region));
 		set_name(identity->by_path, "by-path", candidate->by_path, region_offset(candidate, region));
 	}
-	set_permissions(identity, section, config->error[0]);
+	/* While the device is not seen, or does not answer, nobody knows which section is the region's. */
+	set_permissions(identity, section, config->error[0] || !candidate);
 }
 
 static void show(const struct cli *cli, const struct machine *machine, const struct region_config *config,

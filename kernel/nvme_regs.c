@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
+#include <linux/delay.h>
+
 #include "nvme_regs.h"
 #include "p2pmem.h"
 #include "reason.h"
 
 #define NVME_CLASS	0x010802
+/* How long to try for the lock of a function: as long as a drive takes that answers. */
+#define LOOK_TRIES	500
+#define LOOK_RETRY_MS	20
 
 /* Everybody maps these registers uncached, so ioremap() fails only for lack of memory. */
 void __iomem *p2pmem_nvme_map(struct pci_dev *pdev, char *reason)
@@ -84,6 +89,27 @@ static int look_at(struct pci_dev *pdev, struct p2pmem_nvme_memory *req)
 	return 0;
 }
 
+/*
+ * The lock keeps the driver bound.  A probe holds it until the namespaces are there, and a drive that does not answer, or a
+ * reset, for minutes: whoever looks at all drives is not to wait that long for one.
+ */
+static int lock_to_look(struct pci_dev *pdev, char *reason)
+{
+	int tries = LOOK_TRIES;
+
+	while (!device_trylock(&pdev->dev)) {
+		if (!--tries) {
+			p2pmem_reason(reason, "the function is being bound, reset or taken away; ask again");
+			return -EBUSY;
+		}
+		if (msleep_interruptible(LOOK_RETRY_MS)) {
+			p2pmem_reason(reason, "a signal ended the wait for the function's driver; ask again");
+			return -EINTR;
+		}
+	}
+	return 0;
+}
+
 int p2pmem_nvme_look(struct p2pmem_nvme_memory *req)
 {
 	struct pci_dev *pdev;
@@ -94,11 +120,8 @@ int p2pmem_nvme_look(struct p2pmem_nvme_memory *req)
 		p2pmem_reason(req->reason, "there is no such PCI function");
 		return -ENODEV;
 	}
-	/* The lock keeps the driver bound.  An unbind may hold it for long. */
-	ret = device_lock_interruptible(&pdev->dev);
-	if (ret) {
-		p2pmem_reason(req->reason, "a signal ended the wait for the function's driver; ask again");
-	} else {
+	ret = lock_to_look(pdev, req->reason);
+	if (!ret) {
 		ret = look_at(pdev, req);
 		device_unlock(&pdev->dev);
 	}

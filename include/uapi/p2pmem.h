@@ -565,7 +565,8 @@ struct p2pmem_region_remove {
  * @reason: out: on failure, cause and remedy, NUL-terminated
  *
  * The call reads registers (NVMe Base 2.0, 3.1.4) and changes none.  Userspace cannot map
- * them if the kernel keeps the memory of drivers to itself (CONFIG_IO_STRICT_DEVMEM).
+ * them if the kernel keeps the memory of drivers to itself (CONFIG_IO_STRICT_DEVMEM).  EBUSY
+ * after ten seconds in which the function was being bound, reset or taken away.
  */
 struct p2pmem_nvme_memory {
 	__u32 size;

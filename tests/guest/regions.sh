@@ -269,6 +269,18 @@ save_leaves_hands_alone() {
 	cmp "$WORK/own" "$CONF/regions.d/$region" || fail "save changed a file that a person wrote"
 }
 
+# Somebody has the lock of beta's function for as long as he likes. What its region may be configured to be is not known then.
+busy_drive_holds_up_nobody() {
+	local path
+	path=$(candidate pci-bar "$LAB_GPU_BDF" by_path)
+	insmod /opt/donard/modules/busy.ko bdf="$LAB_BETA_BDF" 2>/dev/null &
+	at_end "kill $! 2>/dev/null; wait $!"
+	within 10 grep -qs Y /sys/module/busy/parameters/holds
+	exits 0 "BY_PATH=.*$path.*MODE=0660" limited donard-cli region identity p2pmem0
+	exits 0 'MODE=0600' limited donard-cli region identity p2pmem2
+	exits 0 "pci-bar +$LAB_GPU_BDF" limited donard-cli region candidates
+}
+
 # Of one BAR: both would have the same name.
 two_save_at_once() {
 	local a b i
@@ -541,6 +553,7 @@ core rt "a wrong configuration changes nothing" wrong_configuration_changes_noth
 core rt "users may not apply" users_may_not
 rt "what shows with the module alone is not called missing" unseen_without_module
 rt "save leaves what a person wrote" save_leaves_hands_alone
+rt "a drive that is being bound holds up nobody" busy_drive_holds_up_nobody
 rt "two save at once" two_save_at_once
 core rt "links name regions" links_name_regions
 ! can pool || rt "equal sections have a region each" equal_sections_have_a_region_each
