@@ -18,6 +18,7 @@
 #include <linux/magic.h>
 #include <linux/stat.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -88,6 +89,26 @@ const struct dnd_bounce *dnd_file_judge(const struct dnd_file_facts *facts, bool
 	return NULL;
 }
 
+#define EXT4_OPTIONS	"/proc/fs/ext4"
+
+int dnd_options_have(const char *path, const char *option)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t room = 0;
+	int has = 0;
+
+	if (!file)
+		return -errno;
+	while (!has && getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		has = !strcmp(line, option);
+	}
+	free(line);
+	fclose(file);
+	return has;
+}
+
 enum mounted { MOUNTED_UNKNOWN, MOUNTED_WITHOUT, MOUNTED_WITH };
 
 struct mount_question {
@@ -106,27 +127,65 @@ static int ask_mount(void *user, const struct dnd_mount *mount)
 	return question->answer == MOUNTED_WITH;
 }
 
-static enum mounted mounted(unsigned int major_number, unsigned int minor_number, const char *option)
+/*
+ * The list of mounts has no option of ext4 that equals its superblock's (tune2fs -o); this file has all that are in force.
+ * /proc is of the running kernel, and so is the name of the device.
+ */
+static enum mounted ask_ext4(dev_t device, const char *option)
 {
-	struct mount_question question = { major_number, minor_number, option, MOUNTED_UNKNOWN };
+	char link[64], target[PATH_MAX], path[PATH_MAX];
+	ssize_t length;
+	int has;
 
+	snprintf(link, sizeof(link), "/sys/dev/block/%u:%u", major(device), minor(device));
+	length = readlink(link, target, sizeof(target) - 1);
+	if (length < 0)
+		return MOUNTED_UNKNOWN;
+	target[length] = '\0';
+	snprintf(path, sizeof(path), EXT4_OPTIONS "/%.200s/options", basename(target));
+	has = dnd_options_have(path, option);
+	if (has < 0)
+		return MOUNTED_UNKNOWN;
+	return has ? MOUNTED_WITH : MOUNTED_WITHOUT;
+}
+
+static bool is_ext4(int fd)
+{
+	struct statfs fs;
+
+	return !fstatfs(fd, &fs) && fs.f_type == EXT4_SUPER_MAGIC;
+}
+
+static enum mounted mounted(int fd, const char *option)
+{
+	struct mount_question question = { .option = option };
+	struct stat st;
+	enum mounted answer;
+
+	if (fstat(fd, &st))
+		return MOUNTED_UNKNOWN;
+	answer = is_ext4(fd) ? ask_ext4(st.st_dev, option) : MOUNTED_UNKNOWN;
+	if (answer != MOUNTED_UNKNOWN)
+		return answer;
+	question.major_number = major(st.st_dev);
+	question.minor_number = minor(st.st_dev);
 	dnd_mounts_each(ask_mount, &question);
-	return question.answer;
+	return is_ext4(fd) && question.answer == MOUNTED_WITHOUT ? MOUNTED_UNKNOWN : question.answer;
 }
 
 bool dnd_file_is_flushed(int fd, struct dnd_doubt *doubt)
 {
-	enum mounted without = MOUNTED_UNKNOWN;
-	struct stat st;
+	enum mounted without = mounted(fd, "nobarrier");
 
-	if (!fstat(fd, &st))
-		without = mounted(major(st.st_dev), minor(st.st_dev), "nobarrier");
 	if (without == MOUNTED_WITHOUT)
 		return true;
 	doubt->certain = without == MOUNTED_WITH;
-	snprintf(doubt->text, sizeof(doubt->text), without == MOUNTED_WITH ?
-		 "its file system is mounted with nobarrier, and flushes no drive. Mount it with barrier" :
-		 "whether its file system is mounted with nobarrier is not known: /proc/self/mountinfo does not list it");
+	if (doubt->certain)
+		snprintf(doubt->text, sizeof(doubt->text),
+			 "its file system is mounted with nobarrier, and flushes no drive. Mount it with barrier");
+	else
+		snprintf(doubt->text, sizeof(doubt->text), "whether its file system is mounted with nobarrier is not known: "
+			 "%s does not list it", is_ext4(fd) ? EXT4_OPTIONS : "/proc/self/mountinfo");
 	return false;
 }
 
@@ -138,8 +197,6 @@ static void ask_statx(int fd, struct dnd_file_facts *facts)
 	if (syscall(SYS_statx, fd, "", AT_EMPTY_PATH, STATX_DIOALIGN, &st))
 		return;
 	facts->attributes = st.stx_attributes;
-	facts->major_number = st.stx_dev_major;
-	facts->minor_number = st.stx_dev_minor;
 	facts->dio_known = st.stx_mask & STATX_DIOALIGN;
 	if (!facts->dio_known)
 		return;
@@ -172,5 +229,5 @@ void dnd_file_ask(struct donard_context *ctx, int fd, const char *disk,
 		facts->flags = (uint32_t)flags;
 	dnd_sysfs_read_u64(ctx, &stable_pages, "block/%s/queue/stable_writes", disk);
 	facts->stable_pages = stable_pages;
-	facts->mounted_journal = mounted(facts->major_number, facts->minor_number, "data=journal") == MOUNTED_WITH;
+	facts->mounted_journal = mounted(fd, "data=journal") == MOUNTED_WITH;
 }

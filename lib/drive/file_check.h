@@ -18,10 +18,9 @@ struct dnd_file_facts {
 	uint32_t dio_offset_bytes;
 	uint32_t flags;			/* FS_IOC_GETFLAGS */
 	uint64_t attributes;		/* STATX_ATTR_* */
-	unsigned int major_number, minor_number;	/* of the file system's device */
 	bool dio_known;			/* the two alignments are valid */
 	bool stable_pages;		/* the drive asks for pages that nobody changes during a write */
-	bool mounted_journal;		/* the mount options list data=journal */
+	bool mounted_journal;		/* the options of the mount, or of ext4's superblock, have data=journal */
 };
 
 /* Fills in @facts; unknown members stay 0.  @disk: "nvme0n1". */
@@ -33,6 +32,8 @@ const struct dnd_bounce *dnd_file_judge(const struct dnd_file_facts *facts, bool
 bool dnd_file_is_direct(int fd);
 /* Is its file system mounted so that fsync() flushes the drive? */
 bool dnd_file_is_flushed(int fd, struct dnd_doubt *doubt);
+/* Is the option a line of the file, as /proc/fs/ext4 has them?  Returns 1, 0 or -errno. */
+int dnd_options_have(const char *path, const char *option);
 /* journal.c: does what fsync() writes of the file lie on the file's own device?  If not, or if nobody says, @doubt has why. */
 bool dnd_file_journal_is_inside(struct donard_context *ctx, int fd, struct dnd_doubt *doubt);
 

@@ -645,6 +645,15 @@ not_flushed() {
 	matches "why not" 'mounted with nobarrier' "$(field durable_reason)"
 }
 
+# by_superblock DEFAULTS FUNCTION... - mounted by defaults of ext4's superblock, which no list of mounts has.
+by_superblock() {
+	umount /mnt/fs
+	tune2fs -o "$1" "$LAB_BETA" >/dev/null
+	mount -t ext4 "$LAB_BETA" /mnt/fs
+	shift
+	"$@"
+}
+
 # What fsync() says of where the file lies is on another device, here in DRAM.
 journal_elsewhere() {
 	local journal
@@ -676,11 +685,13 @@ journal_elsewhere() {
 
 core t "ext4" ext4 "" rw straight
 t "ext4, nobarrier" ext4 "" nobarrier not_flushed
+t "ext4, nobarrier by its superblock" ext4 "" rw by_superblock nobarrier not_flushed
 t "ext4, journal on another device" journal_elsewhere ext4
 t "xfs, log on another device" journal_elsewhere xfs
 t "ext4, partial last blocks" ext4 "" rw tails
 t "ext4, cached before" ext4 "" rw cached_before
 core t "ext4, data=journal" ext4 "" data=journal bounces "data=journal" "$SOURCE" "$TARGET"
+t "ext4, data=journal by its superblock" ext4 "" rw by_superblock journal_data bounces "data=journal" "$SOURCE" "$TARGET"
 t "ext4, data=journal, verified" ext4 "" data=journal cached_verify
 t "ext4, +j" ext4 "" nodelalloc journalled_files
 t "ext4, fs-verity" ext4 "-O verity" rw verity

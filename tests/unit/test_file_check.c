@@ -3,6 +3,9 @@
 #include <linux/fs.h>
 #include <linux/magic.h>
 #include <linux/stat.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "unit.h"
 #include "drive/file_check.h"
@@ -96,11 +99,31 @@ static void holes_without_extents(void **state)
 	assert_bounces(facts, true, "block by block");
 }
 
+/* As /proc/fs/ext4/nvme0n1/options has them. */
+static void options_in_lines(void **state)
+{
+	char path[] = "/tmp/donard-unit-options-XXXXXX";
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	dprintf(fd, "rw\nbsddf\nnobarrier\nerrors=continue\ndata=journal");
+	assert_int_equal(dnd_options_have(path, "nobarrier"), 1);
+	assert_int_equal(dnd_options_have(path, "rw"), 1);
+	assert_int_equal(dnd_options_have(path, "data=journal"), 1);
+	assert_int_equal(dnd_options_have(path, "barrier"), 0);
+	assert_int_equal(dnd_options_have(path, "data=journ"), 0);
+	close(fd);
+	unlink(path);
+	assert_int_equal(dnd_options_have(path, "rw"), -ENOENT);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(goes_straight), cmocka_unit_test(names_the_cause),
 		cmocka_unit_test(what_is_said_is_not_all), cmocka_unit_test(holes_without_extents),
+		cmocka_unit_test(options_in_lines),
 	};
 
 	return cmocka_run_group_tests_name("file_check", tests, NULL, NULL);
