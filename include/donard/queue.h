@@ -179,7 +179,8 @@ int donard_queue_read(struct donard_queue *queue, struct donard_file *file, uint
  * A write past its end makes a regular file longer.  Call donard_queue_flush() after the
  * completion to make the data durable.
  *
- * Returns as donard_queue_read(); -EROFS only when the file is not open for writing.
+ * Returns as donard_queue_read(); -EROFS only when the file is not open for writing; -ENOSPC also when the write would end
+ * past the length that this process may give a file (RLIMIT_FSIZE).
  */
 int donard_queue_write(struct donard_queue *queue, struct donard_file *file, uint64_t file_offset,
 		       struct donard_memory *memory, uint64_t memory_offset, uint64_t length_bytes,

@@ -28,7 +28,7 @@ int dnd_drive_check_limit(struct donard_context *ctx, const struct dnd_drive *dr
 	if (!drive->is_file || getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur >= end_bytes)
 		return 0;
 	return dnd_fail_member(ctx, DND_E_NO_SPACE, DND_MOST(NULL, end_bytes, limit.rlim_cur),
-			       "%s: this process may write files up to %llu bytes, and the copy ends at %llu. "
+			       "%s: this process may write files up to %llu bytes, and this write ends at %llu. "
 			       "Raise the limit (ulimit -f).", drive->path, (unsigned long long)limit.rlim_cur,
 			       (unsigned long long)end_bytes);
 }

@@ -92,6 +92,8 @@ static int check(struct donard_queue *queue, const struct dnd_queue_request *req
 
 	if (!rc && request->memory)
 		rc = check_length(queue, request);
+	if (!rc && request->kind == DND_IO_WRITE)
+		rc = dnd_drive_check_limit(queue->ctx, &request->file->drive, request->file_offset + request->length);
 	if (!rc && request->memory)
 		rc = check_memory(queue, request);
 	if (!rc && request->memory)

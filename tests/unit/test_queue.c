@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
@@ -188,6 +189,24 @@ static void refuses(void **state)
 	donard_file_close(other);
 	assert_int_equal(about(scene).in_flight, 0);
 	assert_int_equal(waits(scene, 1), 0);
+}
+
+/* The kernel would end the process by a signal. */
+static void limit_of_file_size(void **state)
+{
+	struct scene *scene = scene_of(state, 2, 0);
+	struct rlimit before, less;
+
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	less = (struct rlimit){ .rlim_cur = 8192, .rlim_max = before.rlim_max };
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &less), 0);
+	assert_refused(scene, writes(scene, 4096, 0, 8192, 0), ENOSPC, "no-space");
+	assert_says(donard_error(scene->ctx), "ulimit -f");
+	assert_int_equal(writes(scene, 4096, 0, 4096, 0), 0);
+	assert_int_equal(reads(scene, 4096, 4096, 8192, 0), 0);
+	assert_int_equal(waits(scene, 2), 2);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	assert_int_equal(scene->got[0].result + scene->got[1].result, 4096 + 8192);
 }
 
 static void files(void **state)
@@ -613,6 +632,7 @@ int main(void)
 		test(goes_on_when_polled),
 		test(unaligned),
 		test(refuses),
+		test(limit_of_file_size),
 		test(files),
 		test(registered_again_and_again),
 		test(event_loop), test(more_commands_than_requests),
