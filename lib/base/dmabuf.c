@@ -33,7 +33,7 @@ static int read_exporter(struct donard_context *ctx, struct dnd_dmabuf *dmabuf)
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", dmabuf->fd);
 	file = fopen(path, "re");
-	if (!file && (errno == EMFILE || errno == ENFILE || errno == ENOMEM))
+	if (!file && dnd_error_is_want(errno))
 		return dnd_fail_errno(ctx, errno, "%s, which names the exporter of the dma-buf, cannot be opened", path);
 	if (!file)
 		return dnd_fail(ctx, DND_E_UNSUPPORTED, "%s, which names the exporter of the dma-buf, cannot be opened (%s). "

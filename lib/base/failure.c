@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/failure.h"
@@ -98,6 +99,13 @@ static enum dnd_error from_errno(int error_number)
 	default:
 		return DND_E_SYSTEM;
 	}
+}
+
+bool dnd_error_is_want(int error_number)
+{
+	int error = abs(error_number);
+
+	return error == EMFILE || error == ENFILE || error == ENOMEM;
 }
 
 /* The remedy when descriptors run out, whatever was to be opened. */

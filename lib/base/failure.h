@@ -7,6 +7,7 @@
 #define DND_FAILURE_H
 
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "donard/donard.h"
@@ -98,6 +99,8 @@ enum dnd_error {
 
 const char *dnd_error_word(enum dnd_error error);
 int dnd_error_errno(enum dnd_error error);
+/* Is that errno, also a negative one, for want of descriptors or of memory?  Such a failure says nothing of what was asked. */
+bool dnd_error_is_want(int error_number);
 /* The error with this word; if @word is NULL or unknown, the error that stands for the errno. */
 enum dnd_error dnd_error_of(const char *word, int error_number);
 

@@ -30,7 +30,7 @@ static int note(const struct donard_context *ctx, const char *path, int rc)
 {
 	struct dnd_unread *unread = ctx->unread;
 
-	if (rc != -EMFILE && rc != -ENFILE && rc != -ENOMEM)
+	if (!dnd_error_is_want(rc))
 		return rc;
 	unread->count++;
 	unread->error_number = -rc;

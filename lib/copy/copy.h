@@ -126,12 +126,12 @@ int dnd_copy_choose_route(struct dnd_copy *copy);
 int dnd_copy_map(struct dnd_copy *copy);
 int dnd_copy_map_bounce(struct dnd_copy *copy);
 void dnd_copy_unmap(struct dnd_copy *copy);
-/* Borrows two blocks of the copy's region, unless it has spare blocks already.  Returns -errno without a text. */
+/* Borrows two blocks of the copy's region, unless it has spare blocks already.  Returns as dnd_spare_take(). */
 static inline int dnd_copy_spare_take(struct dnd_copy *copy)
 {
 	/* A GPU's region has no free memory. */
 	if (!copy->spare.place.address && dnd_copy_region(copy)->info.kind == P2PMEM_KIND_GPU_NVIDIA)
-		return -ENOSPC;
+		return 1;
 	return dnd_spare_take(copy->ctx, &copy->spare, dnd_copy_region(copy)->name, copy->align);
 }
 

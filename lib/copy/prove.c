@@ -92,14 +92,14 @@ static int prove_with_spare(struct dnd_copy *copy, bool *proven)
 	return rc;
 }
 
-/* Without spare blocks the route stays unproven. */
+/* Where the region has no spare blocks the route stays unproven. */
 static int prove_to_drive(struct dnd_copy *copy, bool *proven)
 {
-	int rc;
+	int rc = dnd_copy_spare_take(copy);
 
-	if (dnd_copy_spare_take(copy)) {
+	if (rc) {
 		*proven = false;
-		return 0;
+		return rc < 0 ? rc : 0;
 	}
 	rc = prove_with_spare(copy, proven);
 	dnd_spare_give(&copy->spare);

@@ -104,7 +104,10 @@ struct dnd_spare {
 };
 
 uint64_t dnd_spare_bytes(uint32_t align);
-/* Borrows blocks of the region with that name, unless there are blocks already.  Returns -errno without a text. */
+/*
+ * Borrows blocks of the region with that name, unless there are blocks already.  Returns 0; 1 when there are none to borrow,
+ * and then sets no text; -errno for want of descriptors or memory.
+ */
 int dnd_spare_take(struct donard_context *ctx, struct dnd_spare *spare, const char *region,
 		   uint32_t align);
 /* Gives back borrowed blocks; blocks of the caller's own stay. */

@@ -35,7 +35,7 @@ struct alone {
 	char path[LEG_PATH_BYTES];	/* "/dev/md0, leg nvme0n1 of md0" */
 };
 
-/* Opens and probes a leg.  Returns 1 if the leg cannot be opened, or -errno. */
+/* Opens and probes a leg.  Returns 1 if this user may not open the leg, or it is gone; or -errno. */
 static int open_alone(const struct dnd_join *join, size_t leg, struct alone *alone)
 {
 	char text[DND_LEG_TEXT_BYTES];
@@ -43,8 +43,9 @@ static int open_alone(const struct dnd_join *join, size_t leg, struct alone *alo
 
 	snprintf(alone->path, sizeof(alone->path), "%.300s, %s", join->drive->path,
 		 dnd_blockdev_leg_text(&join->drive->blockdev, leg, text));
-	if (dnd_drive_open_leg(join->ctx, join->drive, leg, alone->path, &alone->drive))
-		return 1;
+	rc = dnd_drive_open_leg(join->ctx, join->drive, leg, alone->path, &alone->drive);
+	if (rc)
+		return dnd_error_is_want(rc) ? dnd_fail_errno(join->ctx, -rc, "%s: cannot be opened", alone->path) : 1;
 	alone->join = *join;
 	alone->join.drive = &alone->drive;
 	alone->join.leg = 0;

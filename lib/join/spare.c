@@ -51,9 +51,10 @@ static int take(struct donard_context *ctx, struct dnd_spare *spare, const char 
 	if (!spare->kept)
 		return dnd_fail_memory(ctx);
 	rc = dnd_memory_load(spare->memory, 0, spare->kept, bytes);
-	if (!rc)
-		spare->place = dnd_memory_place(spare->memory, 0);
-	return rc;
+	if (rc)
+		return dnd_memory_access_failed(spare->memory, -rc);
+	spare->place = dnd_memory_place(spare->memory, 0);
+	return 0;
 }
 
 int dnd_spare_take(struct donard_context *ctx, struct dnd_spare *spare, const char *region,
@@ -62,11 +63,13 @@ int dnd_spare_take(struct donard_context *ctx, struct dnd_spare *spare, const ch
 	struct dnd_failure before = dnd_failure_keep(ctx);
 	int rc = spare->place.address ? 0 : take(ctx, spare, region, dnd_spare_bytes(align));
 
-	if (rc) {
-		dnd_spare_give(spare);
-		dnd_failure_put_back(ctx, &before);
-	}
-	return rc;
+	if (!rc)
+		return 0;
+	dnd_spare_give(spare);
+	if (dnd_error_is_want(rc))
+		return rc;
+	dnd_failure_put_back(ctx, &before);
+	return 1;
 }
 
 void dnd_spare_give(struct dnd_spare *spare)

@@ -60,7 +60,7 @@ static int prove_read(struct dnd_join *join, const struct dnd_queue_request *req
 	return rc;
 }
 
-/* Writes the request's first block ahead.  Without spare blocks it proves nothing. */
+/* Writes the request's first block ahead.  Where the region has no spare blocks it proves nothing. */
 static int prove_write(struct dnd_join *join, const struct dnd_queue_request *request, bool *proven)
 {
 	const struct dnd_proof proof = proof_of(request);
@@ -68,9 +68,10 @@ static int prove_write(struct dnd_join *join, const struct dnd_queue_request *re
 	struct dnd_spare spare = { .memory = NULL };
 	int rc;
 
-	if (dnd_spare_take(join->ctx, &spare, join->region->name, join->align)) {
+	rc = dnd_spare_take(join->ctx, &spare, join->region->name, join->align);
+	if (rc) {
 		*proven = false;
-		return 0;
+		return rc < 0 ? rc : 0;
 	}
 	rc = dnd_join_prove_write(join, &proof, &from, &spare.place, proven);
 	dnd_spare_give(&spare);

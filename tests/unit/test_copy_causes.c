@@ -483,6 +483,31 @@ static void few_descriptors(void **state)
 	assert_true(failures >= 4);
 }
 
+/* No copy leaves out the proof of its route, with its blocks in the region, for want of a descriptor. */
+static void few_descriptors_for_the_proof(void **state)
+{
+	struct scene *scene = *state;
+	struct rlimit before, few;
+	unsigned int failures = 0;
+	int first = dup(0), rc = -1;
+
+	close(first);
+	write_file(scene->out, scene->data, 65536);
+	scene->options.length_bytes = 65536;
+	assert_int_equal(copy(scene, "p2pmem0", scene->out), 0);	/* or skipped */
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &before), 0);
+	for (few = before, few.rlim_cur = (rlim_t)first; rc; few.rlim_cur++) {
+		setrlimit(RLIMIT_NOFILE, &few);
+		rc = donard_copy(scene->fake->ctx, "p2pmem0", scene->out, &scene->options, &scene->result);
+		if (rc)
+			assert_of_descriptors(scene->fake->ctx, rc);
+		failures += rc != 0;
+	}
+	setrlimit(RLIMIT_NOFILE, &before);
+	assert_true(failures >= 3);
+	assert_int_equal(scene->result.route_evidence, DONARD_EVIDENCE_PROVEN);
+}
+
 static void dangling_links(void **state)
 {
 	struct scene *scene = *state;
@@ -726,6 +751,7 @@ int main(void)
 		CASE(refused_once_proven), CASE(others_write_meanwhile), CASE(below_a_loop_device), CASE(no_room),
 		CASE(forbidden_reservation), CASE(who_is_blamed),
 		CASE(namespace_is_detached), CASE(the_region_that_went), CASE(no_sysfs), CASE(hidden_sysfs), CASE(few_descriptors),
+		CASE(few_descriptors_for_the_proof),
 		CASE(dangling_links), CASE(folder_becomes_immutable), CASE(new_file_without_proc), CASE(stale_nodes), CASE(missing_nodes), CASE(names_below_dev),
 		CASE(long_paths),
 	};
